@@ -10,7 +10,7 @@ import (
 )
 
 // accountPage answers the query for what is read of the agent: a page of what this run holds.
-func (s session) accountPage(request account.Request) (account.Page, error) {
+func (s *session) accountPage(request account.Request) (account.Page, error) {
 	if err := request.Check(); err != nil {
 		return account.Page{}, refusal(err)
 	}
@@ -25,7 +25,7 @@ func (s session) accountPage(request account.Request) (account.Page, error) {
 }
 
 // executionsHeld are those that ended in this run, and the newest, the oldest first.
-func (s session) executionsHeld() []heldExecution {
+func (s *session) executionsHeld() []heldExecution {
 	held := s.archive.ended
 	if newest, ok := s.execution(0); ok {
 		held = append(held[:len(held):len(held)], newest)
@@ -34,9 +34,9 @@ func (s session) executionsHeld() []heldExecution {
 }
 
 // execution finds the agent's n-th execution; zero is the newest.
-func (s session) execution(n int) (heldExecution, bool) {
-	if n == 0 || n == s.state.ExecutionCount {
-		return s.newest(), !s.state.Execution.IsZero()
+func (s *session) execution(n int) (heldExecution, bool) {
+	if n == 0 || n == s.agent.state.ExecutionCount {
+		return s.newest(), !s.agent.state.Execution.IsZero()
 	}
 	for _, e := range s.archive.ended {
 		if e.state.ExecutionCount == n {
@@ -46,7 +46,7 @@ func (s session) execution(n int) (heldExecution, bool) {
 	return heldExecution{}, false
 }
 
-func (s session) held(executions []heldExecution) account.Held {
+func (s *session) held(executions []heldExecution) account.Held {
 	held := account.Held{Run: s.ownRun(), Executions: []account.HeldExecution{}, Messages: s.talk.Log().Base()}
 	for _, e := range executions {
 		held.Executions = append(held.Executions, account.HeldExecution{
@@ -57,7 +57,7 @@ func (s session) held(executions []heldExecution) account.Held {
 	return held
 }
 
-func (s session) writeExecutions(w *account.Writer, held []heldExecution) error {
+func (s *session) writeExecutions(w *account.Writer, held []heldExecution) error {
 	if !w.Wants(account.Executions) {
 		return nil
 	}
@@ -75,7 +75,7 @@ func (s session) writeExecutions(w *account.Writer, held []heldExecution) error 
 }
 
 // executionOf tells of an execution without its steps.
-func (s session) executionOf(e heldExecution, withState bool) (account.Execution, error) {
+func (s *session) executionOf(e heldExecution, withState bool) (account.Execution, error) {
 	execution := e.state.Execution
 	one := account.Execution{
 		Outcome: describe(s.in.AgentID, e.state, e.priced), StartedAt: execution.StartedAt, Prior: execution.Prior,
@@ -97,7 +97,7 @@ func (s session) executionOf(e heldExecution, withState bool) (account.Execution
 	return one, err
 }
 
-func (s session) writeSteps(w *account.Writer, held []heldExecution) bool {
+func (s *session) writeSteps(w *account.Writer, held []heldExecution) bool {
 	for _, e := range held {
 		number := e.state.ExecutionCount
 		for _, step := range e.state.StepExecutions() {
@@ -118,21 +118,21 @@ func (s session) writeSteps(w *account.Writer, held []heldExecution) bool {
 }
 
 // writeCurrent puts the step in progress on the page.
-func (s session) writeCurrent(w *account.Writer) bool {
-	current, ok := s.state.CurrentStep()
+func (s *session) writeCurrent(w *account.Writer) bool {
+	current, ok := s.agent.state.CurrentStep()
 	if !ok {
 		return true
 	}
-	number := s.state.ExecutionCount
+	number := s.agent.state.ExecutionCount
 	step := domain.StepExecution{Step: current}
-	step.StartedAt, _ = s.state.CurrentStepStartedAt()
+	step.StartedAt, _ = s.agent.state.CurrentStepStartedAt()
 	return w.Add(account.Cursor{Part: account.Current}, number, step.Size, func(a *account.Account) {
 		step.Step = step.Step.Trimmed(domain.MaxPage)
 		a.Current = &account.Step{Execution: number, StepExecution: step}
 	})
 }
 
-func (s session) writeEvents(w *account.Writer, held []heldExecution) bool {
+func (s *session) writeEvents(w *account.Writer, held []heldExecution) bool {
 	if !w.Wants(account.Events) {
 		return true
 	}
@@ -150,7 +150,7 @@ func (s session) writeEvents(w *account.Writer, held []heldExecution) bool {
 
 // writeMessages puts the messages that this run holds on the page, and reports false where that is full. A message counts to
 // the execution that was in progress when it came; to none, number 0, where the run does not hold that execution.
-func (s session) writeMessages(w *account.Writer, held []heldExecution) bool {
+func (s *session) writeMessages(w *account.Writer, held []heldExecution) bool {
 	next := 0
 	for _, entry := range s.talk.Log().From(s.talk.Log().Base()) {
 		for next < len(held) && held[next].log.Length <= entry.Index {
@@ -169,7 +169,7 @@ func (s session) writeMessages(w *account.Writer, held []heldExecution) bool {
 	return true
 }
 
-func (s session) writeHead(w *account.Writer) error {
+func (s *session) writeHead(w *account.Writer) error {
 	if !w.Wants(account.HeadOf) {
 		return nil
 	}
@@ -189,30 +189,30 @@ func sizeOf(value any) func() int {
 	}
 }
 
-func (s session) ownRun() account.Run {
+func (s *session) ownRun() account.Run {
 	own := s.info.WorkflowExecution
 	return account.Run{WorkflowID: own.ID, ID: own.RunID, First: s.info.FirstRunID, Previous: s.info.ContinuedExecutionRunID, Number: s.run.number}
 }
 
 // revision is of all that changes what is listed already: what the model is not shown, where the agent stands, and what
 // people have said of calls.
-func (s session) revision() domain.Digest {
-	encoded, _ := json.Marshal([]any{s.talk.Edits(), s.rewindTarget(), s.state.ResolvedOutcomes(), s.state.UnresolvedOutcomes()})
+func (s *session) revision() domain.Digest {
+	encoded, _ := json.Marshal([]any{s.talk.Edits(), s.agent.rewindTarget(), s.agent.state.ResolvedOutcomes(), s.agent.state.UnresolvedOutcomes()})
 	return domain.DigestOfTexts(string(encoded))
 }
 
 // accountHead is what is known of the agent as a whole.
-func (s session) accountHead(request account.Request) (account.Head, error) {
+func (s *session) accountHead(request account.Request) (account.Head, error) {
 	head := account.Head{
 		AgentID: s.in.AgentID, Name: s.in.Name, Run: s.ownRun(),
-		Doing: s.doing, Since: s.since, Lacking: s.lacking, InferenceFailure: s.failure, Open: s.in.Name != "" && !s.mail.Closed(), Begun: s.mail.Posted(), Suspended: s.mail.Suspended(),
+		Doing: s.agent.log.doing, Since: s.agent.log.since, Lacking: s.agent.log.lacking, InferenceFailure: s.agent.log.failure, Open: s.in.Name != "" && !s.mail.Closed(), Begun: s.mail.Posted(), Suspended: s.mail.Suspended(),
 		Position: account.Position{
-			Length: s.talk.Len(), Edits: s.talk.Edits(), From: s.rewindTarget(), Moved: s.records.moved, Base: s.talk.Log().Base(), Segments: s.run.inheritedSegments,
+			Length: s.talk.Len(), Edits: s.talk.Edits(), From: s.agent.rewindTarget(), Moved: s.records.moved, Base: s.talk.Log().Base(), Segments: s.run.inheritedSegments,
 		},
-		Waits: s.shownWaits(), AlwaysAllowed: append([]domain.StandingApproval{}, s.state.StandingApprovals...),
+		Waits: s.shownWaits(), AlwaysAllowed: append([]domain.StandingApproval{}, s.agent.state.StandingApprovals...),
 		Unread: s.waitingMessages(), Configuration: s.configuration(request.Wants(account.Definition)), Ledger: s.ledgerView(),
 		Children: append([]contract.SubagentView{}, s.children.all...), MCPSessions: append([]contract.Bound{}, s.bindings.open()...),
-		Unstored: s.run.outage.why, Unrecorded: s.records.missing(), Trusted: s.state.Trusted(), Todo: s.state.Metadata.Todo(),
+		Unstored: s.run.outage.why, Unrecorded: s.records.missing(), Trusted: s.agent.state.Trusted(), Todo: s.agent.state.Metadata.Todo(),
 	}
 	var since time.Time
 	if since, head.Paused = s.mail.Paused(); !since.IsZero() {
@@ -231,9 +231,9 @@ func (s session) accountHead(request account.Request) (account.Head, error) {
 		head.Newest, err = &one, failed
 	}
 	if err == nil && request.Wants(account.State) {
-		head.State, err = json.Marshal(s.state.WithStepsFolded(0))
+		head.State, err = json.Marshal(s.agent.state.WithStepsFolded(0))
 	}
-	if err == nil && request.Wants(account.Carry) && !s.state.HasActiveExecution() && s.in.Name == "" {
+	if err == nil && request.Wants(account.Carry) && !s.agent.state.HasActiveExecution() && s.in.Name == "" {
 		head.Carry, err = s.leftBehind()
 	}
 	return head, err
@@ -241,16 +241,16 @@ func (s session) accountHead(request account.Request) (account.Head, error) {
 
 // leftBehind is the carry with which a client starts the workflow that goes on from this one. Messages come by page, and what is
 // said of this workflow is true of no other.
-func (s session) leftBehind() (*contract.Carry, error) {
+func (s *session) leftBehind() (*contract.Carry, error) {
 	carry, err := s.carryWithin(domain.MaxCarriedState)
 	carry.Conversation.Entries, carry.Mail.Answers, carry.Runs = nil, nil, 0
 	carry.Mail.Waiting, carry.Mail.Waited = nil, 0
-	carry.Prior = s.Spent()
+	carry.Prior = s.agent.Spent()
 	return &carry, err
 }
 
-func (s session) configuration(whole bool) account.Configuration {
-	c := account.Configuration{Model: s.state.LLMConfig.String(), Agent: s.config.Agent, Changes: append([]contract.Change{}, s.config.Changes...)}
+func (s *session) configuration(whole bool) account.Configuration {
+	c := account.Configuration{Model: s.agent.state.LLMConfig.String(), Agent: s.config.Agent, Changes: append([]contract.Change{}, s.config.Changes...)}
 	if s.config.Next != nil {
 		c.Next = new(s.upcomingChange(*s.config.Next))
 	}
@@ -265,8 +265,8 @@ func (s session) configuration(whole bool) account.Configuration {
 
 // ledgerView tells readers of the account what may be spent and what was; nothing is decided by it. The execution is the newest,
 // be it ended, or before any the first as it is going to be.
-func (s session) ledgerView() account.Ledger {
-	ledger := account.LedgerOf(s.state, s.now())
+func (s *session) ledgerView() account.Ledger {
+	ledger := account.LedgerOf(s.agent.state, s.agent.now())
 	if ledger.Execution == nil {
 		limit := contract.BudgetOf(s.config.Definition, s.in.Budget, s.in.Parent)
 		ledger.Execution = &account.Holder{Limit: limit, Left: limit}

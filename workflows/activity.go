@@ -34,19 +34,19 @@ const (
 	mostTries = 1000
 )
 
-func (s session) hookOptions(spec contract.HookSpec) workflow.ActivityOptions {
+func (s *session) hookOptions(spec contract.HookSpec) workflow.ActivityOptions {
 	return s.briefOptions(spec.TimeLimit(), max(spec.Attempts, 1), fmt.Sprintf("hook %s · %s", spec.Name, spec.Trigger))
 }
 
 // briefOptions are those of what has nothing to tell when it is cut off.
-func (s session) briefOptions(timeout time.Duration, attempts int, summary string) workflow.ActivityOptions {
+func (s *session) briefOptions(timeout time.Duration, attempts int, summary string) workflow.ActivityOptions {
 	options := s.activityOptions(timeout, attempts, summary)
 	options.WaitForCancellation = false
 	return options
 }
 
 // modelOptions are those of an inference, after so many tries.
-func (s session) modelOptions(summary string, tried int) workflow.ActivityOptions {
+func (s *session) modelOptions(summary string, tried int) workflow.ActivityOptions {
 	options := s.activityOptions(s.config.Resolved.InferenceTimeout(), max(s.tryLimit()-tried, 1), summary)
 	// The server drops what it knows of a lost try where a stop meets the wait for the next.
 	options.RetryPolicy.NonRetryableErrorTypes = append(options.RetryPolicy.NonRetryableErrorTypes, "TemporalTimeout:Heartbeat", "TemporalTimeout:StartToClose")
@@ -58,7 +58,7 @@ func (s session) modelOptions(summary string, tried int) workflow.ActivityOption
 
 // toolOptions are those of one try of a tool call. The workflow makes further ones: the
 // server drops what it knows of a try where a stop meets the wait for the next.
-func (s session) toolOptions(tool domain.ToolSpec, summary string) workflow.ActivityOptions {
+func (s *session) toolOptions(tool domain.ToolSpec, summary string) workflow.ActivityOptions {
 	options := s.activityOptions(s.config.Resolved.ToolTimeout(tool), 1, summary)
 	if limit, limited := s.config.Resolved.ToolLimits[tool.Name]; limited {
 		options.TaskQueue = limit.TaskQueue
@@ -68,7 +68,7 @@ func (s session) toolOptions(tool domain.ToolSpec, summary string) workflow.Acti
 
 // activityOptions are those of an activity. The summary tells the story in
 // Temporal's own UI and holds no user text.
-func (s session) activityOptions(timeout time.Duration, attempts int, summary string) workflow.ActivityOptions {
+func (s *session) activityOptions(timeout time.Duration, attempts int, summary string) workflow.ActivityOptions {
 	return workflow.ActivityOptions{
 		StartToCloseTimeout: min(max(timeout, 0), longestTimeout) + domain.ReportTime,
 		HeartbeatTimeout:    s.heartbeat(),

@@ -2,6 +2,7 @@ package workflows
 
 import (
 	"encoding/json"
+	"time"
 
 	"go.temporal.io/sdk/workflow"
 
@@ -12,7 +13,7 @@ import (
 // An agent is the state of the agent, with what tells others of its changes. It
 // alone changes the state.
 type agent struct {
-	eventLog
+	log   eventLog
 	state domain.AgentState
 	// window is of the completed steps, and cut counts those of it that an earlier
 	// run has handed on: it has them whole.
@@ -21,7 +22,7 @@ type agent struct {
 }
 
 func newAgent(root workflow.Context, listen func(domain.Event)) *agent {
-	a := &agent{eventLog: eventLog{root: root, listen: listen}}
+	a := &agent{log: eventLog{root: root, listen: listen}}
 	a.note("starting")
 	return a
 }
@@ -48,7 +49,7 @@ func (a *agent) resume(carry contract.Carry) error {
 		return err
 	}
 	a.state, a.cut = state, max(state.StepCount()-int(state.Execution.Folded.Steps)-1, 0)
-	a.last, a.announced = carry.Sequence, len(state.StopSignals())
+	a.log.last, a.log.announced = carry.Sequence, len(state.StopSignals())
 	return nil
 }
 
@@ -181,9 +182,9 @@ func (a *agent) counted(calls int64) { a.state = a.state.WithToolCalls(calls, a.
 func (a *agent) Signal(signal domain.StopSignal) {
 	counted := a.state.Continuation().More
 	a.state = must(a.state.WithStopSignal(signal, a.now()))
-	a.announce(a.state)
+	a.log.announce(a.state)
 	if a.state.Continuation().More > counted {
-		a.emitStop(a.state, signal)
+		a.log.emitStop(a.state, signal)
 	}
 }
 
@@ -201,7 +202,7 @@ func (a *agent) requestContinuation() { a.state = must(a.state.WithContinuationR
 // fail ends the execution with an error of its own.
 func (a *agent) fail(err *domain.Error) {
 	a.state = must(a.state.WithExecutionError(err, a.now()))
-	a.announce(a.state)
+	a.log.announce(a.state)
 }
 
 func (a *agent) adopt(made domain.AgentState) { a.state = made }
@@ -221,7 +222,7 @@ func (a *agent) checkBetweenSteps() bool {
 func (a *agent) concludeStep() bool {
 	state, stop := a.state.Evaluate(a.now())
 	a.emitEvaluated(stop, a.takeEvaluated(state))
-	a.enterStep(domain.StepID{}, 0)
+	a.log.enterStep(domain.StepID{}, 0)
 	return stop
 }
 
@@ -229,7 +230,7 @@ func (a *agent) concludeStep() bool {
 func (a *agent) takeEvaluated(state domain.AgentState) (overridden int) {
 	overridden = len(a.state.StopSignals()) - len(state.StopSignals())
 	a.state = state
-	a.announced = len(state.StopSignals())
+	a.log.announced = len(state.StopSignals())
 	return overridden
 }
 
@@ -240,7 +241,7 @@ func (a *agent) emitEvaluated(stops bool, overridden int) {
 
 func (a *agent) startStep(id domain.StepID, number int) {
 	a.state = must(a.state.WithStepStarted(id, a.now()))
-	a.enterStep(id, number)
+	a.log.enterStep(id, number)
 	a.emit(domain.EventStepStarted, nil)
 }
 
@@ -270,8 +271,14 @@ func (a *agent) complete(counted int) {
 	a.state = must(a.state.WithExecutionCompleted(a.now()))
 }
 
+// now is the time of the workflow.
+func (a *agent) now() time.Time { return a.log.now() }
+
+// note says what the session does now.
+func (a *agent) note(what string) { a.log.note(what) }
+
 // emit adds an event of the agent's.
-func (a *agent) emit(kind domain.EventType, data any) { a.eventLog.emit(a.state, kind, data) }
+func (a *agent) emit(kind domain.EventType, data any) { a.log.emit(a.state, kind, data) }
 
 // must unwraps a change that the loop's own order makes possible. An error is a fault
 // of the loop: the panic keeps the execution as it is until a mended worker comes.

@@ -17,7 +17,7 @@ func (i *inference) answered(permit mailbox.Permit, room contract.Reservation, r
 	m, _ := sound(reply.Message)
 	made := hook.Answer{Message: m, Response: reply.Response}
 	if len(i.config.Resolved.Hooks) > 0 {
-		made = fire(i.stepRun, domain.TriggerAfterInference, hook.Answer{Message: m, Response: reply.Response})
+		made = fire(i.step, domain.TriggerAfterInference, hook.Answer{Message: m, Response: reply.Response})
 	}
 	response, digest, invalid := made.Response, reply.Digest, reply.Invalid
 	if !made.Message.Equal(m) {
@@ -26,11 +26,11 @@ func (i *inference) answered(permit mailbox.Permit, room contract.Reservation, r
 		digest = fingerprint(m, reply.Digest)
 		invalid = i.checkOutput(permit, m)
 	}
-	content := i.content
+	content := i.step.content
 	content.Response = &response
-	i.learn(content)
+	i.step.learn(content)
 	calls := len(m.ToolCalls)
-	i.emit(domain.EventInferenceReceived, domain.InferenceResponseReceived{
+	i.agent.emit(domain.EventInferenceReceived, domain.InferenceResponseReceived{
 		FinishReason: response.Finish, Usage: reply.Response.Usage.Add(reply.Spent), ToolCalls: calls,
 	})
 	switch kindOfAnswer(m, response) {
@@ -51,23 +51,23 @@ func (i *inference) answered(permit mailbox.Permit, room contract.Reservation, r
 	if len(m.Parts)+calls > 0 {
 		// Calls that were cut off have results that say so.
 		cutOff := calls == 0 && (response.Finish == domain.FinishLength || response.Finish == domain.FinishContentFilter)
-		i.say("", m, digest, domain.Tag{Trace: calls > 0 || i.repeat == inTheFormat, CutOff: cutOff})
+		i.step.say("", m, digest, domain.Tag{Trace: calls > 0 || i.step.repeat == inTheFormat, CutOff: cutOff})
 	}
-	i.takeCalls(m.ToolCalls, at)
+	i.step.takeCalls(m.ToolCalls, at)
 	if response.Finish == domain.FinishLength && room.Bound(reply) && calls == 0 {
-		i.signalShort(room.Limit())
+		i.session.signalShort(room.Limit())
 	}
 	return taken
 }
 
 func (i *inference) answeredInPart(m domain.Message, digest domain.Digest) course {
-	pauses, noMore := i.pauseOnce(), i.noMore()
+	pauses, noMore := i.step.attempts.pauseOnce(), i.step.noMore()
 	if len(m.Parts) > 0 {
-		i.say("", m, digest, domain.Tag{Trace: true, CutOff: noMore || pauses > maxPauses})
+		i.step.say("", m, digest, domain.Tag{Trace: true, CutOff: noMore || pauses > maxPauses})
 	}
 	switch {
 	case noMore:
-		i.learn(i.content.cutOff(stopAtPause, contract.ModelReply{}))
+		i.step.learn(i.step.content.cutOff(stopAtPause, contract.ModelReply{}))
 		return over
 	case pauses > maxPauses:
 		return i.failed(domain.CodedErrorf(domain.Unavailable, domain.CodeMalformed, "the model paused %d times in one answer", pauses))
@@ -77,16 +77,16 @@ func (i *inference) answeredInPart(m domain.Message, digest domain.Digest) cours
 }
 
 func (i *inference) answeredNothing(finish domain.FinishReason, room contract.Reservation, reply contract.ModelReply) course {
-	nothings := i.giveNothing()
+	nothings := i.step.attempts.giveNothing()
 	switch {
 	case finish == domain.FinishContentFilter:
 		return i.failed(domain.CodedErrorf(domain.Denied, domain.CodeFiltered, "the provider's filter withheld the answer"))
 	case finish == domain.FinishLength && room.Bound(reply):
 		// What the budget left went into reasoning; asking again would too.
-		i.signalShort(room.Limit())
+		i.session.signalShort(room.Limit())
 		return over
-	case i.noMore():
-		i.learn(i.content.cutOff(stopAtNothing, contract.ModelReply{}))
+	case i.step.noMore():
+		i.step.learn(i.step.content.cutOff(stopAtNothing, contract.ModelReply{}))
 		return over
 	case nothings > 1:
 		return i.failed(domain.CodedErrorf(domain.Unavailable, domain.CodeEmptyResponse, "the model gave neither text nor tool calls, twice"))
@@ -102,7 +102,7 @@ func (i *inference) distinct(calls []domain.ToolCall) []domain.ToolCall {
 	calls = slices.Clone(calls)
 	for n, call := range calls {
 		if call.ID == "" || known[call.ID] {
-			calls[n].ID = i.content.ID.Tool(n).String()
+			calls[n].ID = i.step.content.ID.Tool(n).String()
 		}
 		known[calls[n].ID] = true
 	}
@@ -117,7 +117,7 @@ func (i *inference) checkOutput(permit mailbox.Permit, m domain.Message) string 
 		return ""
 	}
 	request := contract.OutputRequest{Format: format, Text: m.Text()}
-	reply, err := mailbox.Await(permit, i.briefOptions(checkTimeout, ownAttempts, "check the answer"), contract.CheckOutput, request)
+	reply, err := mailbox.Await(permit, i.session.briefOptions(checkTimeout, ownAttempts, "check the answer"), contract.CheckOutput, request)
 	if err != nil {
 		return "the answer could not be checked: " + lossOf(err).Err().Message
 	}
@@ -127,12 +127,12 @@ func (i *inference) checkOutput(permit mailbox.Permit, m domain.Message) string 
 // answeredInvalid takes an answer that does not fit the response format. It is
 // an error of its step, and so trace; the guard decides what follows.
 func (i *inference) answeredInvalid(err *domain.Error, problems string) {
-	i.repeatFor(inTheFormat)
-	i.learn(i.content.failed(err))
-	if i.guards.misfit() > i.outputRetries() {
+	i.step.repeatFor(inTheFormat)
+	i.step.learn(i.step.content.failed(err))
+	if i.session.guards.misfit() > i.step.outputRetries() {
 		return
 	}
-	i.interject("", domain.UserMessage(fmt.Sprintf(
+	i.step.interject("", domain.UserMessage(fmt.Sprintf(
 		"Your answer does not fit the required format:\n%s\n\nAnswer again, with the whole corrected answer and nothing else.",
 		strings.TrimSpace(problems))))
 }
@@ -145,15 +145,15 @@ func (i *inference) summarised(reply contract.ModelReply) course {
 		m = *reply.Message
 	}
 	m.Role, m.ToolCalls, m.ToolResult = domain.RoleUser, nil, nil
-	i.emit(domain.EventInferenceReceived, domain.InferenceResponseReceived{
+	i.agent.emit(domain.EventInferenceReceived, domain.InferenceResponseReceived{
 		FinishReason: reply.Response.Finish, Usage: reply.Response.Usage.Add(reply.Spent),
 	})
 	if len(m.Parts) == 0 || blank(domain.Message{Parts: m.Parts[len(m.Parts)-1:]}) {
 		return i.failed(domain.CodedErrorf(domain.Unavailable, domain.CodeContextOverflow,
 			"the conversation nears the model's window of %d tokens, and the model gave no summary of it", i.talk.Window(i.config.Resolved)))
 	}
-	i.say(domain.SectionSummary, m, reply.Digest, domain.Tag{})
+	i.step.say(domain.SectionSummary, m, reply.Digest, domain.Tag{})
 	i.talk.summed(*i.plan, i.config.Resolved)
-	i.keep()
+	i.step.keep()
 	return taken
 }

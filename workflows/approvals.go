@@ -17,18 +17,18 @@ import (
 const longestWait = 10 * 365 * 24 * time.Hour
 
 // ruling is what the approvals in force say about a call.
-func (s session) ruling(call domain.ToolCall) domain.Ruling {
+func (s *session) ruling(call domain.ToolCall) domain.Ruling {
 	tool, _ := s.config.Resolved.Tool(call.Name)
-	ruling := s.config.Resolved.ApprovalsOf(s.config.Definition).RuleOn(tool, call.Arguments, s.state.Trusted())
+	ruling := s.config.Resolved.ApprovalsOf(s.config.Definition).RuleOn(tool, call.Arguments, s.agent.state.Trusted())
 	for _, above := range slices.Concat(s.config.Constraints.Handed, s.config.Constraints.Approvals) {
-		ruling = ruling.OrStricter(above.RuleOn(tool, call.Arguments, s.state.Trusted()))
+		ruling = ruling.OrStricter(above.RuleOn(tool, call.Arguments, s.agent.state.Trusted()))
 	}
 	return ruling
 }
 
 // askApproval has people asked about a call that the rules hold back. Nil: they let it run.
 func (b *toolBatch) askApproval(i int, call domain.ToolCall) (*openWait, *domain.Error) {
-	ruling := b.ruling(call)
+	ruling := b.session.ruling(call)
 	switch {
 	case ruling.Then != domain.AskFirst, b.stands(i, call, ruling.Rule):
 		return nil, nil
@@ -49,12 +49,12 @@ func (b *toolBatch) awaitApproval(ctx workflow.Context, i int, call domain.ToolC
 	}
 	if asked.edited != "" {
 		call.Arguments = asked.edited
-		b.callAs(i, call)
+		b.step.callAs(i, call)
 	}
 	if refusal := asked.Refusal(); refusal != nil {
 		if asked.Verdict() == domain.Expired && asked.stops {
-			b.signal(domain.StopRequested, "approvals", fmt.Sprintf("nobody approved the call of %s in time (%s)", domain.Shorten(asked.Tool, 64), asked.AskedBy))
-			b.halt()
+			b.agent.signal(domain.StopRequested, "approvals", fmt.Sprintf("nobody approved the call of %s in time (%s)", domain.Shorten(asked.Tool, 64), asked.AskedBy))
+			b.step.halt()
 		}
 		return mailbox.Permit{}, call, refusal
 	}
@@ -63,7 +63,7 @@ func (b *toolBatch) awaitApproval(ctx workflow.Context, i int, call domain.ToolC
 			return mailbox.Permit{}, call, blocked
 		}
 	}
-	permit, ok := b.mail.AfterWord(ctx, func() bool { return b.halted })
+	permit, ok := b.mail.AfterWord(ctx, func() bool { return b.step.halted })
 	if !ok {
 		return permit, call, notBegun()
 	}
@@ -85,7 +85,7 @@ func (b *toolBatch) showEdit(ctx workflow.Context, i int, call domain.ToolCall) 
 
 // tellEdited has the model read, with what came of a call, that a person has changed it and how.
 func (b *toolBatch) tellEdited(i int, result contract.ToolReply) contract.ToolReply {
-	done := b.content.ToolExecutions[i]
+	done := b.step.content.ToolExecutions[i]
 	if answer := done.Wait(domain.WaitApproval).Answer; answer == nil || answer.Edited.IsZero() {
 		return result
 	}

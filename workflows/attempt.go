@@ -29,12 +29,12 @@ func (a *attempts) giveNothing() int { a.nothings++; return a.nothings }
 func (a *attempts) shorten()         { a.shortened = true }
 
 func (i *inference) demand(room contract.Reservation) *contract.ModelRequest {
-	left, limited := i.callsLeft()
+	left, limited := i.session.callsLeft()
 	request := contract.ModelRequest{
-		ExecutionID: i.execution, Step: i.content.Number, Log: i.talk.Log().Ref(), Resolved: i.config.Resolved.Digest,
+		ExecutionID: i.step.execution, Step: i.step.content.Number, Log: i.talk.Log().Ref(), Resolved: i.config.Resolved.Digest,
 		Inference: i.talk.Inferences(), Attempts: i.tries, Edits: i.talk.Edits(), Origins: i.talk.Origins(), Heard: i.mail.Heard(),
-		Tries: i.tryLimit(), Lost: i.lost, MaxOutputTokens: room.Output, TokensLeft: room.TokensLeft, CostLeftNanoUSD: room.CostLeftNanoUSD,
-		WithoutTools: i.request.WithoutTools || limited && left == 0,
+		Tries: i.session.tryLimit(), Lost: i.lost, MaxOutputTokens: room.Output, TokensLeft: room.TokensLeft, CostLeftNanoUSD: room.CostLeftNanoUSD,
+		WithoutTools: i.step.request.WithoutTools || limited && left == 0,
 	}
 	request.Reserved = domain.Usage{InputTokens: i.talk.Input(i.config.Resolved), OutputTokens: room.Longest(i.config.Resolved), Estimated: true}
 	if i.plan != nil {
@@ -50,19 +50,19 @@ func (i *inference) asking() workflow.ActivityOptions {
 	if i.plan != nil {
 		what, doing = "summary", "making the conversation shorter"
 	}
-	i.note(fmt.Sprintf("step %d: %s", i.content.Number, doing))
-	i.asks(i.config.Resolved.Definition.Model.String())
+	i.agent.note(fmt.Sprintf("step %d: %s", i.step.content.Number, doing))
+	i.step.asks(i.config.Resolved.Definition.Model.String())
 	if i.plan == nil {
-		i.reads(i.talk.StepInput())
+		i.step.reads(i.talk.StepInput())
 	}
 	if !i.resumes { // else it has been told
-		i.emit(domain.EventInferenceRequested, domain.InferenceRequestStarted{
-			Model: domain.Shorten(i.content.Model, maxEventText), Attempts: i.tries, Summary: i.plan != nil,
+		i.agent.emit(domain.EventInferenceRequested, domain.InferenceRequestStarted{
+			Model: domain.Shorten(i.step.content.Model, maxEventText), Attempts: i.tries, Summary: i.plan != nil,
 		})
 	}
 	i.resumes, i.kept = false, contract.ModelReply{}
-	options := i.modelOptions(fmt.Sprintf("step %d · %s", i.content.Number, what), i.tries)
-	options.DisableEagerExecution = i.lacks > 0
+	options := i.session.modelOptions(fmt.Sprintf("step %d · %s", i.step.content.Number, what), i.tries)
+	options.DisableEagerExecution = i.step.attempts.lacks > 0
 	return options
 }
 
@@ -75,8 +75,8 @@ func (i *inference) asked(request *contract.ModelRequest, reply *contract.ModelR
 		if !again {
 			request.Tries = 0
 		}
-		i.learn(i.content.lost(*request, loss, again, i.config.Resolved.Price))
-		i.keep()
+		i.step.learn(i.step.content.lost(*request, loss, again, i.config.Resolved.Price))
+		i.step.keep()
 		if request.Tries == 0 {
 			i.emitUnanswered(loss.Err(), domain.Usage{})
 		}
@@ -84,8 +84,8 @@ func (i *inference) asked(request *contract.ModelRequest, reply *contract.ModelR
 	}
 	// Whoever asks sees at once what was used, and the budget counts it before
 	// anything else is reserved.
-	i.learn(i.content.replied(*reply, i.config.Resolved.Price))
-	i.keep()
+	i.step.learn(i.step.content.replied(*reply, i.config.Resolved.Price))
+	i.step.keep()
 	switch {
 	case reply.Outcome != contract.Answered:
 		i.emitUnanswered(reply.WhyUnanswered(), reply.Response.Usage.Add(reply.Spent))
@@ -95,12 +95,12 @@ func (i *inference) asked(request *contract.ModelRequest, reply *contract.ModelR
 }
 
 func (i *inference) emitUnanswered(err *domain.Error, usage domain.Usage) {
-	i.emit(domain.EventInferenceReceived, domain.InferenceResponseReceived{Usage: usage, Kind: err.Kind, Code: err.Code})
-	i.noteFailure(contract.Bounded(err))
+	i.agent.emit(domain.EventInferenceReceived, domain.InferenceResponseReceived{Usage: usage, Kind: err.Kind, Code: err.Code})
+	i.agent.log.noteFailure(contract.Bounded(err))
 }
 
 func (i *inference) unanswered(reply contract.ModelReply) course {
-	verdict, err := judge(reply, i.tries, i.tryLimit(), i.mail.CutOff())
+	verdict, err := judge(reply, i.tries, i.session.tryLimit(), i.mail.CutOff())
 	switch {
 	case verdict == verdictStop:
 		return i.interrupted(reply)
@@ -109,8 +109,8 @@ func (i *inference) unanswered(reply contract.ModelReply) course {
 	case reply.Outcome != contract.BilledFailure:
 		return again
 	}
-	delay := i.apart(inferenceDelay(reply, i.backoff(i.tries)), i.tries, 0)
-	i.note(contract.AttemptWaits(i.content.Number, i.tries+1, i.now().Add(delay), reply.WhyUnanswered()))
+	delay := i.session.apart(inferenceDelay(reply, i.session.backoff(i.tries)), i.tries, 0)
+	i.agent.note(contract.AttemptWaits(i.step.content.Number, i.tries+1, i.agent.now().Add(delay), reply.WhyUnanswered()))
 	if !i.mail.BackOffInference(delay) {
 		return i.interrupted(contract.ModelReply{})
 	}
@@ -121,8 +121,8 @@ func (i *inference) unanswered(reply contract.ModelReply) course {
 // of that, as of what the server tries again.
 func (i *inference) waitAfter(loss contract.Loss, request contract.ModelRequest) course {
 	i.tries, i.lost, i.kept = loss.Tried(request), i.lost+1, loss.Kept()
-	delay := i.apart(i.backoff(max(i.tries, i.lost)), i.tries+i.lost, 0)
-	i.note(contract.AttemptWaits(i.content.Number, i.tries+1, i.now().Add(delay), loss.Err()))
+	delay := i.session.apart(i.session.backoff(max(i.tries, i.lost)), i.tries+i.lost, 0)
+	i.agent.note(contract.AttemptWaits(i.step.content.Number, i.tries+1, i.agent.now().Add(delay), loss.Err()))
 	if i.resumes = i.mail.BackOffInference(delay); i.resumes {
 		return again
 	}
@@ -133,9 +133,9 @@ func (i *inference) waitAfter(loss contract.Loss, request contract.ModelRequest)
 // failed ends the step, unless another model takes over.
 func (i *inference) failed(err *domain.Error) course {
 	err = stepError(err)
-	i.learn(i.content.failed(err))
-	if !i.failOver(err) {
-		i.signal(domain.ErrorForbade, err.Source, err.Message)
+	i.step.learn(i.step.content.failed(err))
+	if !i.step.failOver(err) {
+		i.agent.signal(domain.ErrorForbade, err.Source, err.Message)
 	}
 	return over
 }
@@ -150,11 +150,11 @@ func (i *inference) cut(by interruption, reply contract.ModelReply) course {
 	if i.plan != nil {
 		reply = contract.ModelReply{}
 	}
-	i.learn(i.content.cutOff(by, reply))
+	i.step.learn(i.step.content.cutOff(by, reply))
 	m, written := remains(reply)
 	// Nothing stays where a hook might have taken out of it what nobody may read.
 	if written && contract.Rewriter(i.config.Resolved.Hooks) == "" {
-		i.say("", m, reply.Digest, domain.Tag{Trace: true, CutOff: true})
+		i.step.say("", m, reply.Digest, domain.Tag{Trace: true, CutOff: true})
 	}
 	return over
 }
@@ -164,12 +164,12 @@ func (i *inference) cut(by interruption, reply contract.ModelReply) course {
 // may be asked, which does not have it yet: then it is looked for again, after a while.
 // It answers false where that leads to nothing.
 func (i *inference) queueChanged(err *domain.Error) (c course, changed bool) {
-	if err.Code != domain.CodeRerouted || i.queueChanges >= i.tryLimit() || i.mail.CutOff() {
+	if err.Code != domain.CodeRerouted || i.step.attempts.queueChanges >= i.session.tryLimit() || i.mail.CutOff() {
 		return again, false
 	}
-	if i.queueChanges > 0 {
-		delay := i.apart(i.backoff(i.queueChanges), i.queueChanges, 0)
-		i.note(fmt.Sprintf("step %d: the workers differ in their rate limits, looking again in %s", i.content.Number, delay))
+	if i.step.attempts.queueChanges > 0 {
+		delay := i.session.apart(i.session.backoff(i.step.attempts.queueChanges), i.step.attempts.queueChanges, 0)
+		i.agent.note(fmt.Sprintf("step %d: the workers differ in their rate limits, looking again in %s", i.step.content.Number, delay))
 		if !i.mail.BackOffInference(delay) {
 			return i.interrupted(contract.ModelReply{}), true
 		}
@@ -178,6 +178,6 @@ func (i *inference) queueChanged(err *domain.Error) (c course, changed bool) {
 	if !ok {
 		return again, false
 	}
-	i.changeQueue()
-	return again, i.resolveAgain(permit)
+	i.step.attempts.changeQueue()
+	return again, i.session.resolveAgain(permit)
 }

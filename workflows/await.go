@@ -8,7 +8,7 @@ import (
 )
 
 // checkAwait refuses to wait for an execution that nothing has begun, and no message that waits will begin.
-func (s session) checkAwait(_ workflow.Context, request contract.AwaitRequest) error {
+func (s *session) checkAwait(_ workflow.Context, request contract.AwaitRequest) error {
 	newest := s.awaited()
 	switch {
 	case s.in.Name == "":
@@ -25,7 +25,7 @@ func (s session) checkAwait(_ workflow.Context, request contract.AwaitRequest) e
 // an update that is still under way then fails. It ends without an outcome where nothing will begin the execution any more: the
 // message that was to has joined another one, or was taken back. A stop of the workflow does not end it, since the execution
 // ends then.
-func (s session) awaitEnd(ctx workflow.Context, request contract.AwaitRequest) (contract.AwaitReply, error) {
+func (s *session) awaitEnd(ctx workflow.Context, request contract.AwaitRequest) (contract.AwaitReply, error) {
 	s.mail.Updates.TakeWait()
 	ctx, _ = workflow.NewDisconnectedContext(ctx)
 	err := workflow.Await(ctx, func() bool {
@@ -35,20 +35,20 @@ func (s session) awaitEnd(ctx workflow.Context, request contract.AwaitRequest) (
 }
 
 // awaited is the number of the newest execution that there is, or that may begin by what waits.
-func (s session) awaited() int {
+func (s *session) awaited() int {
 	if s.mail.Posted() || len(s.mail.Waiting()) > 0 {
-		return s.state.ExecutionCount + 1
+		return s.agent.state.ExecutionCount + 1
 	}
-	return s.state.ExecutionCount
+	return s.agent.state.ExecutionCount
 }
 
-func (s session) hasEnded(number int) bool {
-	newest := s.state.ExecutionCount
-	return number < newest || number == newest && s.state.Status().Terminal()
+func (s *session) hasEnded(number int) bool {
+	newest := s.agent.state.ExecutionCount
+	return number < newest || number == newest && s.agent.state.Status().Terminal()
 }
 
 // outcomeOf is how an execution ended that ended in this run, or is the newest; nil of any other.
-func (s session) outcomeOf(number int) *contract.Outcome {
+func (s *session) outcomeOf(number int) *contract.Outcome {
 	execution, held := s.execution(number)
 	if !held || execution.outcome == nil {
 		return nil

@@ -111,7 +111,7 @@ func (b *binding) told(id string, step domain.StepID) {
 	}
 }
 
-// makeCall has a worker make a call: any, or the one that has the agent's session with the tool's server. Where that one
+// makeCall has a worker make a call: any, or the one that has the agent's *session with the tool's server. Where that one
 // or the session is gone, the reply says so, and the call may be made again: in a new session, if it only reads. Another
 // one is not made before the model knows.
 func (b *toolBatch) makeCall(ctx workflow.Context, permit mailbox.Permit, options workflow.ActivityOptions, request contract.ToolRequest, tool domain.ToolSpec) (*contract.ToolReply, bool, error) {
@@ -126,13 +126,13 @@ func (b *toolBatch) makeCall(ctx workflow.Context, permit mailbox.Permit, option
 	case !ok:
 		reply := contract.NotMade(request, domain.Denied, "not run: the execution was stopped")
 		return &reply, b.mail.CutOff(), nil
-	case tool.Effect != domain.ReadOnly && own.misleads(b.content.ID):
+	case tool.Effect != domain.ReadOnly && own.misleads(b.step.content.ID):
 		reply := contract.NotMade(request, domain.Unavailable, "not run: "+contract.SessionGone(own.why))
 		return &reply, false, nil
 	}
 	bound := own.Bound
 	request.Bound, options.TaskQueue = &bound, bound.TaskQueue
-	options.ScheduleToStartTimeout = max(b.heartbeat(), leastTaken)
+	options.ScheduleToStartTimeout = max(b.session.heartbeat(), leastTaken)
 	reply, cutOff, err := mailbox.Call(ctx, permit, options, contract.CallTool, request)
 	if err != nil {
 		loss := lossOf(err)
@@ -145,16 +145,16 @@ func (b *toolBatch) makeCall(ctx workflow.Context, permit mailbox.Permit, option
 	case reply.SessionLost != "":
 		b.losesSession(own, bound.ID, reply.SessionLost)
 		if tool.Effect != domain.ReadOnly {
-			own.tells(b.content.ID, reply.SessionLost)
+			own.tells(b.step.content.ID, reply.SessionLost)
 			reply.NotStarted = false // it is not made again
 		}
 	case !reply.NotStarted:
-		own.told(bound.ID, b.content.ID)
+		own.told(bound.ID, b.step.content.ID)
 	}
 	return reply, cutOff, nil
 }
 
-// bind is the agent's session with the server of a tool, in the coroutine of the call. Where there is none it is opened, once
+// bind is the agent's *session with the server of a tool, in the coroutine of the call. Where there is none it is opened, once
 // for all calls that want it; without an id it could not be. That may take minutes: ok says that the call may go on after it,
 // with the permit.
 func (b *toolBatch) bind(ctx workflow.Context, permit mailbox.Permit, tool domain.ToolSpec) (own *binding, _ mailbox.Permit, ok bool) {
@@ -167,7 +167,7 @@ func (b *toolBatch) bind(ctx workflow.Context, permit mailbox.Permit, tool domai
 	if failed := byAnother && own.failed != nil; own.ID == "" && !failed {
 		b.openSession(ctx, permit, own)
 	}
-	permit, ok = b.mail.AfterWord(ctx, func() bool { return b.halted })
+	permit, ok = b.mail.AfterWord(ctx, func() bool { return b.step.halted })
 	return own, permit, ok
 }
 
@@ -175,7 +175,7 @@ func (b *toolBatch) bind(ctx workflow.Context, permit mailbox.Permit, tool domai
 // earlier one, or it was opened with other trusted values.
 func (b *toolBatch) bindingOf(tool domain.ToolSpec) *binding {
 	server, _ := domain.ServerOf(tool.Name)
-	own, first := b.bindings.with(server)
+	own, first := b.session.bindings.with(server)
 	if first && b.hasCalled(server) {
 		own.lose("", "it was of another execution, or of another agent")
 	}
@@ -187,7 +187,7 @@ func (b *toolBatch) bindingOf(tool domain.ToolSpec) *binding {
 
 // actsFor names the trusted values for which the agent acts, if there are any.
 func (b *toolBatch) actsFor() domain.Digest {
-	trusted := b.state.Trusted()
+	trusted := b.agent.state.Trusted()
 	if len(trusted) == 0 {
 		return domain.Digest{}
 	}
@@ -197,21 +197,21 @@ func (b *toolBatch) actsFor() domain.Digest {
 
 func (b *toolBatch) openSession(ctx workflow.Context, permit mailbox.Permit, own *binding) {
 	own.open()
-	options := b.briefOptions(bindTimeout, unstarted, fmt.Sprintf("step %d · bind %s", b.content.Number, own.Server))
+	options := b.session.briefOptions(bindTimeout, unstarted, fmt.Sprintf("step %d · bind %s", b.step.content.Number, own.Server))
 	options.DisableEagerExecution = own.Lost != "" // any other worker may have room, and a server that works
 	bound, _, err := mailbox.Call(ctx, permit, options, contract.Bind, contract.BindRequest{Server: own.Server, For: b.actsFor()})
 	if err != nil {
 		own.fail(lossOf(err).Err())
 	} else {
 		own.take(*bound)
-		b.emit(domain.EventMCPSessionOpened, domain.MCPSessionEvent{Server: own.Server, Worker: domain.Shorten(own.Worker, maxEventText)})
+		b.agent.emit(domain.EventMCPSessionOpened, domain.MCPSessionEvent{Server: own.Server, Worker: domain.Shorten(own.Worker, maxEventText)})
 	}
 }
 
 // losesSession drops the session of an id that is gone, unless another one has taken its place.
 func (b *toolBatch) losesSession(own *binding, id, why string) {
 	if id != "" && own.ID == id {
-		b.emit(domain.EventMCPSessionLost, domain.MCPSessionEvent{
+		b.agent.emit(domain.EventMCPSessionLost, domain.MCPSessionEvent{
 			Server: own.Server, Worker: domain.Shorten(own.Worker, maxEventText), Since: own.Since, Why: domain.Shorten(why, maxEventText),
 		})
 	}
@@ -220,7 +220,7 @@ func (b *toolBatch) losesSession(own *binding, id, why string) {
 
 // hasCalled reports whether the conversation has results of a server: the model takes what they say for granted.
 func (b *toolBatch) hasCalled(server string) bool {
-	return slices.ContainsFunc(b.talk.Log().Entries(), func(e domain.Entry) bool {
+	return slices.ContainsFunc(b.session.talk.Log().Entries(), func(e domain.Entry) bool {
 		result := e.Message.ToolResult
 		return result != nil && !result.IsError && strings.HasPrefix(result.Name, server+domain.ServerSeparator)
 	})
@@ -228,13 +228,13 @@ func (b *toolBatch) hasCalled(server string) bool {
 
 // unbind ends the sessions that the agent has, where it is over. It takes no longer than a worker that has them needs: one
 // that is gone has taken them along.
-func (s session) unbind() {
+func (s *session) unbind() {
 	open := s.bindings.open()
 	if len(open) == 0 {
 		return
 	}
 	s.mail.Close()
-	s.note("ending its sessions with MCP servers")
+	s.agent.note("ending its sessions with MCP servers")
 	all := workflow.NewWaitGroup(s.root)
 	for _, bound := range open {
 		all.Add(1)

@@ -18,7 +18,7 @@ const unstarted = 3
 
 // A madeCall is a call on its way: it is made until something has come of it.
 type madeCall struct {
-	*toolBatch
+	batch   *toolBatch
 	wanted  domain.ToolCall
 	request contract.ToolRequest
 	tool    domain.ToolSpec
@@ -48,7 +48,7 @@ func (b *toolBatch) call(ctx workflow.Context, permit mailbox.Permit, position i
 		if !next.again {
 			return c.reply
 		}
-		ended := func() bool { return b.halted || next.untilStop && b.mail.Asked() }
+		ended := func() bool { return b.step.halted || next.untilStop && b.mail.Asked() }
 		allowed, ok := b.mail.BackOffCall(ctx, next.after, ended, b.holdForPause)
 		if !ok {
 			b.cutOff[position] = b.mail.CutOff()
@@ -64,21 +64,21 @@ func (b *toolBatch) newCall(position int, wanted domain.ToolCall) *madeCall {
 	request := b.requestOf(position, wanted)
 	request.Note, request.ImageRoom = b.noteFor(tool), b.imageRoom()
 	if tool.Effect.Repeatable() {
-		request.Tries, request.Losses = min(cmp.Or(tool.Attempts, mostTries), b.tryLimit()), cmp.Or(tool.Losses, domain.DefaultLosses)
+		request.Tries, request.Losses = min(cmp.Or(tool.Attempts, mostTries), b.session.tryLimit()), cmp.Or(tool.Losses, domain.DefaultLosses)
 	}
 	return &madeCall{
-		toolBatch: b, wanted: wanted, request: request, tool: tool, options: b.toolOptions(tool, fmt.Sprintf("step %d · %s", b.content.Number, wanted.Name)),
+		batch: b, wanted: wanted, request: request, tool: tool, options: b.session.toolOptions(tool, fmt.Sprintf("step %d · %s", b.step.content.Number, wanted.Name)),
 		size: 1024 + domain.ToolCall{Name: request.Name, Arguments: request.Arguments}.Size() + request.Trusted.Size() + len(request.Note),
 	}
 }
 
 // attempt has a worker make the call once, and says what follows.
 func (c *madeCall) attempt(ctx workflow.Context, permit mailbox.Permit) nextAttempt {
-	c.load.Add(ctx, c.size)
+	c.batch.load.Add(ctx, c.size)
 	c.options.DisableEagerExecution = c.unbegun+c.request.Attempts > 0 // another worker may be able to
-	c.options.ScheduleToStartTimeout = c.turnTime(c.tool.Name, c.options.TaskQueue, c.stranded)
-	reply, cutOff, err := c.makeCall(ctx, permit, c.options, c.request, c.tool)
-	c.markCutOff(c.request.Position, cutOff)
+	c.options.ScheduleToStartTimeout = c.batch.turnTime(c.tool.Name, c.options.TaskQueue, c.stranded)
+	reply, cutOff, err := c.batch.makeCall(ctx, permit, c.options, c.request, c.tool)
+	c.batch.markCutOff(c.request.Position, cutOff)
 	refused, unasked := errors.AsType[*domain.Error](err)
 	switch {
 	case unasked:
@@ -101,24 +101,24 @@ func (c *madeCall) replied(ctx workflow.Context, reply contract.ToolReply) nextA
 	c.reply = reply
 	switch {
 	case reply.Pending != nil:
-		return c.over(c.follow(ctx, c.options, c.request, &reply, c.size))
+		return c.over(c.batch.follow(ctx, c.options, c.request, &reply, c.size))
 	case !reply.NotStarted:
 		return nextAttempt{}
 	case reply.Question != nil:
-		return c.over(c.awaitReply(ctx, c.request.Position, c.wanted, reply))
-	case c.waits(reply, c.waited) && c.nearBounds():
+		return c.over(c.batch.awaitReply(ctx, c.request.Position, c.wanted, reply))
+	case c.batch.waits(reply, c.waited) && c.batch.session.nearBounds():
 		return c.over(contract.Unanswered(waitedTooOften()))
-	case c.waits(reply, c.waited):
+	case c.batch.waits(reply, c.waited):
 		return c.later(reply.WaitUntil)
-	case c.options.TaskQueue == "" && c.reroutes(reply):
+	case c.options.TaskQueue == "" && c.batch.reroutes(reply):
 		c.options.TaskQueue = reply.TaskQueue
 		return nextAttempt{again: true}
 	}
 	if c.unbegun++; c.unbegun == unstarted {
 		return nextAttempt{}
 	}
-	delay := max(c.backoff(c.unbegun), time.Duration(reply.RetryAfterMillis)*time.Millisecond)
-	return nextAttempt{again: true, after: c.apart(delay, c.unbegun, c.request.Position)}
+	delay := max(c.batch.session.backoff(c.unbegun), time.Duration(reply.RetryAfterMillis)*time.Millisecond)
+	return nextAttempt{again: true, after: c.batch.session.apart(delay, c.unbegun, c.request.Position)}
 }
 
 // later has a call made again at the time that its tool names. It is not made where a stop comes first, which may be for the
@@ -126,16 +126,16 @@ func (c *madeCall) replied(ctx workflow.Context, reply contract.ToolReply) nextA
 func (c *madeCall) later(at time.Time) nextAttempt {
 	c.waited++
 	c.request.WaitUntil = at
-	c.note(fmt.Sprintf("step %d: %s waits until %s", c.content.Number, domain.Shorten(c.request.Name, 64), at.Format(time.RFC3339)))
-	c.emit(domain.EventToolCallWaiting, domain.ToolCallWaiting{EventCall: eventCall(c.request.ID(), c.request.Name), Until: at})
-	return nextAttempt{again: true, after: at.Sub(c.now()), untilStop: true}
+	c.batch.agent.note(fmt.Sprintf("step %d: %s waits until %s", c.batch.step.content.Number, domain.Shorten(c.request.Name, 64), at.Format(time.RFC3339)))
+	c.batch.agent.emit(domain.EventToolCallWaiting, domain.ToolCallWaiting{EventCall: eventCall(c.request.ID(), c.request.Name), Until: at})
+	return nextAttempt{again: true, after: at.Sub(c.batch.agent.now()), untilStop: true}
 }
 
 // left goes on with a call that nobody took where the limit of its tool holds.
 func (c *madeCall) left(ctx workflow.Context, loss contract.Loss) nextAttempt {
 	c.reply = loss.ToolReply(c.request)
 	c.stranded++
-	c.options.TaskQueue = c.queueNow(ctx, c.tool.Name)
+	c.options.TaskQueue = c.batch.queueNow(ctx, c.tool.Name)
 	return nextAttempt{again: true}
 }
 
@@ -146,17 +146,17 @@ func (c *madeCall) lost(loss contract.Loss) nextAttempt {
 		return c.over(loss.ToolReply(c.request))
 	}
 	c.request.Attempts++
-	delay := c.apart(max(loss.RetryAfter, c.backoff(c.request.Attempts)), c.request.Attempts, c.request.Position)
+	delay := c.batch.session.apart(max(loss.RetryAfter, c.batch.session.backoff(c.request.Attempts)), c.request.Attempts, c.request.Position)
 	if loss.How == contract.TimedOut {
 		if c.request.Lost++; c.request.Lost == 1 {
 			delay = 0
 		} else {
-			delay = max(delay, c.afterLoss(c.request.ID()))
+			delay = max(delay, c.batch.session.afterLoss(c.request.ID()))
 		}
 	}
 	c.reply = contract.NotAgain(c.request)
-	c.note(fmt.Sprintf("step %d: %s failed (%s), trying again in %s", c.content.Number, domain.Shorten(c.request.Name, 64), loss.Err().Kind, delay))
-	c.emit(domain.EventToolCallRetried, domain.ToolCallRetried{
+	c.batch.agent.note(fmt.Sprintf("step %d: %s failed (%s), trying again in %s", c.batch.step.content.Number, domain.Shorten(c.request.Name, 64), loss.Err().Kind, delay))
+	c.batch.agent.emit(domain.EventToolCallRetried, domain.ToolCallRetried{
 		EventCall: eventCall(c.request.ID(), c.request.Name), Attempt: c.request.Attempts + 1, Kind: loss.Err().Kind, Code: loss.Err().Code,
 	})
 	return nextAttempt{again: true, after: delay}
@@ -170,7 +170,7 @@ func (b *toolBatch) awaitReply(ctx workflow.Context, i int, call domain.ToolCall
 	}
 	asked := b.hold(i, call, domain.Wait{Kind: domain.WaitQuestion, Ask: reply.Question}, time.Duration(reply.Question.ExpiresIn)*time.Second, false)
 	defer b.release()
-	b.keep()
+	b.step.keep()
 	b.tellWaiting()
 	if !b.awaitPerson(ctx, asked) {
 		b.cutOff[i] = b.mail.CutOff()
@@ -187,27 +187,27 @@ func (b *toolBatch) markCutOff(i int, cutOff bool) { b.cutOff[i] = cutOff }
 func (b *toolBatch) requestOf(position int, wanted domain.ToolCall) contract.ToolRequest {
 	tool, _ := b.config.Resolved.Tool(wanted.Name)
 	request := contract.ToolRequest{
-		ExecutionID: b.execution, Step: b.content.Number, Position: position, Name: wanted.Name, Effect: tool.Effect,
-		Arguments: wanted.Arguments, Pin: tool.Pin, Trusted: b.state.Trusted(),
+		ExecutionID: b.step.execution, Step: b.step.content.Number, Position: position, Name: wanted.Name, Effect: tool.Effect,
+		Arguments: wanted.Arguments, Pin: tool.Pin, Trusted: b.agent.state.Trusted(),
 	}
 	if wanted.Name == domain.HistoryTool {
-		request.Past = &domain.Past{FirstRunID: b.info.FirstRunID, Origins: b.talk.Origins(), TakenBack: b.talk.Edits().TakenBack}
+		request.Past = &domain.Past{FirstRunID: b.session.info.FirstRunID, Origins: b.session.talk.Origins(), TakenBack: b.session.talk.Edits().TakenBack}
 	}
 	if len(tool.EffectKey) > 0 {
-		request.EffectKey = tool.EffectKeyOf(b.in.AgentID, wanted.Arguments)
+		request.EffectKey = tool.EffectKeyOf(b.session.in.AgentID, wanted.Arguments)
 	}
 	// What a hook has changed stands nowhere in the transcript.
-	own := wanted.Arguments == b.calls[position].Arguments
+	own := wanted.Arguments == b.step.calls[position].Arguments
 	if own && len(wanted.Arguments) > domain.MaxInlineArguments {
 		request.Arguments = ""
-		request.Reference = &contract.ArgumentsRef{Message: b.at, Digest: domain.DigestOf([]byte(wanted.Arguments))}
+		request.Reference = &contract.ArgumentsRef{Message: b.step.at, Digest: domain.DigestOf([]byte(wanted.Arguments))}
 	}
 	return request
 }
 
 // imageRoom is a call's share of the step's room for images; zero: as much as a result may have, because all calls fit.
 func (b *toolBatch) imageRoom() int {
-	share := domain.MaxStepImages / min(len(b.calls), domain.MaxStepCalls)
+	share := domain.MaxStepImages / min(len(b.step.calls), domain.MaxStepCalls)
 	if share >= domain.MaxResultData {
 		return 0
 	}

@@ -24,7 +24,7 @@ func (b *toolBatch) spawns(call domain.ToolCall) bool {
 
 // refusedSpawn is why a call starts no sub-agent; nil for others.
 func (b *toolBatch) refusedSpawn(call domain.ToolCall) *domain.Error {
-	switch depth, most := b.in.Parent.Below(b.config.Definition.SubagentPolicy); {
+	switch depth, most := b.session.in.Parent.Below(b.config.Definition.SubagentPolicy); {
 	case b.spawns(call):
 		tool, _ := b.config.Resolved.Tool(call.Name)
 		_, err := b.config.Definition.SpawnOf(tool, call)
@@ -40,10 +40,10 @@ func (b *toolBatch) refusedSpawn(call domain.ToolCall) *domain.Error {
 // awaitSeat waits in the coroutine of a call until one more sub-agent may run, and is the permit to start it, or why it may
 // not be.
 func (b *toolBatch) awaitSeat(ctx workflow.Context, permit mailbox.Permit, i int, call domain.ToolCall) (mailbox.Permit, *domain.Error) {
-	for b.children.crowded() {
+	for b.session.children.crowded() {
 		var ok bool
 		b.seatless(true)
-		permit, ok = b.mail.AwaitTurn(ctx, func() bool { return !b.children.crowded() }, func() bool { return b.halted }, func(on bool) {
+		permit, ok = b.mail.AwaitTurn(ctx, func() bool { return !b.session.children.crowded() }, func() bool { return b.step.halted }, func(on bool) {
 			b.seatless(!on)
 			b.holdForPause(on)
 		})
@@ -62,14 +62,14 @@ func (b *toolBatch) seat(i int, call domain.ToolCall) *domain.Error {
 	if wrong != nil {
 		return nil // it is told as what the call came to
 	}
-	b.keep()
+	b.step.keep()
 	toStart := int64(b.toSpawn())
 	b.granted[i] = true // whatever it gets, it waits for a share no more
-	free := b.ledger().Free()
+	free := b.session.ledger().Free()
 	if free.MaxSteps != nil || free.MaxTokens != nil || free.MaxCostNanoUSD != nil {
 		b.keepBack(free, toStart)
-		free = b.ledger().Free()
-		if use, none := (domain.Ledger{Execution: domain.Holder{Budget: free}}).Reached(b.now()); none && !use.Rule.Unit.OfTime() {
+		free = b.session.ledger().Free()
+		if use, none := (domain.Ledger{Execution: domain.Holder{Budget: free}}).Reached(b.agent.now()); none && !use.Rule.Unit.OfTime() {
 			return domain.CodedErrorf(domain.Denied, domain.CodeNotRun,
 				"not run: too little is left of %s to share it with a sub-agent; do it without, or answer with what you have", use.Rule.Limit)
 		}
@@ -77,16 +77,16 @@ func (b *toolBatch) seat(i int, call domain.ToolCall) *domain.Error {
 			toStart = min(toStart, *free.MaxSteps)
 		}
 	}
-	id := b.content.ID.Tool(i)
-	b.children.sit(contract.SubagentView{
-		AgentID: id.Subagent(), Subagent: spawn.Subagent, ToolExecutionID: id, Since: b.now(), Grant: free.Share(toStart),
+	id := b.step.content.ID.Tool(i)
+	b.session.children.sit(contract.SubagentView{
+		AgentID: id.Subagent(), Subagent: spawn.Subagent, ToolExecutionID: id, Since: b.agent.now(), Grant: free.Share(toStart),
 	})
 	return nil
 }
 
 // toSpawn counts the calls of the step that may still start a sub-agent.
 func (b *toolBatch) toSpawn() (n int) {
-	for i, call := range b.content.ToolExecutions {
+	for i, call := range b.step.content.ToolExecutions {
 		if tool, _ := b.config.Resolved.Tool(call.Name()); tool.Spawns() && call.CompletedAt.IsZero() && !b.granted[i] {
 			n++
 		}
@@ -101,10 +101,10 @@ const keptResult, keptAnswer = 4000, 4000
 // until now, and room for their results and an answer, but of the rest no more than the share of one of them, or a quarter
 // where they are many. What was kept back for the first of them is for all.
 func (b *toolBatch) keepBack(left domain.ExecutionBudget, toStart int64) {
-	if b.children.kept != nil {
+	if b.session.children.kept != nil {
 		return
 	}
-	input := b.talk.Input(b.config.Resolved)
+	input := b.session.talk.Input(b.config.Resolved)
 	kept := b.config.Resolved.Takes(input, 0)
 	room, most := b.config.Resolved.Takes(domain.AddCost(input, toStart*keptResult), keptAnswer), left.Remaining(kept).Share(min(toStart+1, 4))
 	if most.MaxTokens != nil {
@@ -113,7 +113,7 @@ func (b *toolBatch) keepBack(left domain.ExecutionBudget, toStart int64) {
 	if most.MaxCostNanoUSD != nil {
 		kept.CostNanoUSD += min(max(room.CostNanoUSD-kept.CostNanoUSD, 0), *most.MaxCostNanoUSD)
 	}
-	b.children.keepBack(&kept)
+	b.session.children.keepBack(&kept)
 }
 
 // seatless notes that a call waits for a seat, and so for the sub-agents under way, or no longer does.
@@ -138,18 +138,18 @@ func (b *toolBatch) tend(ctx workflow.Context, permit mailbox.Permit, i int, cal
 	}
 	encoded, _ := json.Marshal(in) // what cannot be encoded is refused below
 	b.load.Add(ctx, len(encoded)+1024)
-	in.Budget = b.children.of(in.Parent.Call()).Grant
+	in.Budget = b.session.children.of(in.Parent.Call()).Grant
 	in.Parent.Grant = in.Budget
-	b.emit(domain.EventSubagentSpawning, domain.SubagentSpawning{
+	b.agent.emit(domain.EventSubagentSpawning, domain.SubagentSpawning{
 		Subagent: spawn.Subagent, ChildID: in.AgentID, ToolExecutionID: in.Parent.Call(), Grant: in.Parent.Grant,
 	})
-	out, err := b.mail.Tend(ctx, permit, b.childOptions(in), in, &lender{toolBatch: b, call: in.Parent.Call()})
-	ended.grant = b.children.of(in.Parent.Call()).Grant
+	out, err := b.mail.Tend(ctx, permit, b.childOptions(in), in, &lender{batch: b, call: in.Parent.Call()})
+	ended.grant = b.session.children.of(in.Parent.Call()).Grant
 	done := domain.SubagentCompleted{Subagent: spawn.Subagent, ChildID: in.AgentID, Status: domain.StatusFailed, StopReason: domain.ErrorForbade}
 	if err == nil {
 		ended.outcome, done.Status, done.StopReason, done.Kind, done.Code = out, out.Status, out.StopReason, out.Kind, out.Code
 		done.Steps = out.Steps
-		b.children.told(out.Report)
+		b.session.children.told(out.Report)
 	} else {
 		ended.why, ended.unstarted = childLoss(err)
 		done.Kind, done.Code, done.Lost, done.Unstarted = ended.why.Kind, ended.why.Code, true, ended.unstarted
@@ -158,25 +158,25 @@ func (b *toolBatch) tend(ctx workflow.Context, permit mailbox.Permit, i int, cal
 	if done.Usage, done.CostNanoUSD = usage, spent.CostNanoUSD; err == nil {
 		done.Beyond = ended.grant.Beyond(spent)
 	}
-	b.emit(domain.EventSubagentCompleted, done)
+	b.agent.emit(domain.EventSubagentCompleted, done)
 	return ended
 }
 
 // childInput is what the sub-agent of a call starts with, its grant aside.
 func (b *toolBatch) childInput(i int, spawn domain.Spawn) *contract.SessionInput {
 	own := b.config.Definition
-	own.Model = b.state.LLMConfig
+	own.Model = b.agent.state.LLMConfig
 	definition, _ := own.Subagent(spawn.Subagent)
-	depth, most := b.in.Parent.Below(own.SubagentPolicy)
+	depth, most := b.session.in.Parent.Below(own.SubagentPolicy)
 	parent := &contract.Parent{
-		AgentID: b.in.AgentID, ExecutionID: b.execution, Step: b.content.Number, Position: i,
-		Subagent: spawn.Subagent, Depth: depth, MaxDepth: most, StoreDown: b.children.storeDown,
+		AgentID: b.session.in.AgentID, ExecutionID: b.step.execution, Step: b.step.content.Number, Position: i,
+		Subagent: spawn.Subagent, Depth: depth, MaxDepth: most, StoreDown: b.session.children.storeDown,
 	}
 	parent.Constraints = b.config.Constraints.Below(own.SubagentPolicy, cmp.Or(own.Approvals, b.config.Resolved.Approvals))
-	given, _ := domain.NewGiven(nil, nil, b.state.Trusted()) // as they were given to this one
+	given, _ := domain.NewGiven(nil, nil, b.agent.state.Trusted()) // as they were given to this one
 	return &contract.SessionInput{
 		AgentID: parent.Call().Subagent(), Definition: definition, Prompt: spawn.Prompt, Given: given,
-		Timing: b.timing(), By: b.in.By, Attributes: b.in.Attributes, Parent: parent,
+		Timing: b.session.timing(), By: b.session.in.By, Attributes: b.session.in.Attributes, Parent: parent,
 	}
 }
 
@@ -187,11 +187,11 @@ func (b *toolBatch) childOptions(in *contract.SessionInput) workflow.ChildWorkfl
 		attributes = append(attributes, temporal.NewSearchAttributeKeyKeyword(contract.AttributeAgentStatus).ValueSet(string(domain.StatusInProgress)))
 	}
 	trusted := temporal.NewSearchAttributeKeyKeywordList(contract.AttributeTrusted)
-	if values, ok := workflow.GetTypedSearchAttributes(b.root).GetKeywordList(trusted); ok {
+	if values, ok := workflow.GetTypedSearchAttributes(b.session.root).GetKeywordList(trusted); ok {
 		attributes = append(attributes, trusted.ValueSet(values))
 	}
 	return workflow.ChildWorkflowOptions{
-		WorkflowID: in.WorkflowID(), WorkflowTaskTimeout: b.info.WorkflowTaskTimeout, ParentClosePolicy: enumspb.PARENT_CLOSE_POLICY_TERMINATE,
+		WorkflowID: in.WorkflowID(), WorkflowTaskTimeout: b.session.info.WorkflowTaskTimeout, ParentClosePolicy: enumspb.PARENT_CLOSE_POLICY_TERMINATE,
 		WorkflowIDReusePolicy: enumspb.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE,
 		TypedSearchAttributes: temporal.NewSearchAttributes(attributes...),
 		StaticSummary:         domain.Shorten(fmt.Sprintf("sub-agent %s", in.Parent.Subagent), maxSummary),

@@ -125,44 +125,44 @@ func (c *configuration) stores() bool { return c.Resolved != nil && c.Resolved.S
 // resolve asks a worker what the definition means, as each execution begins and
 // again where its model changes or a rate limit may have. Every execution's budget is
 // looked at, resolved or not.
-func (s session) resolve(permit mailbox.Permit) {
+func (s *session) resolve(permit mailbox.Permit) {
 	if s.stale() {
 		s.refresh(permit)
 	}
 	if s.stale() { // no worker could say
 		return
 	}
-	if s.config.Resolved.Unpriced(s.state.Ledger(s.now()).Totals()) {
-		s.fail(domain.Errorf(domain.Invalid, "max_cost: nobody knows what %s costs, so money cannot be limited; "+
-			"give its price in the definition, with --price or in the worker's price file, or leave the limit out", s.state.LLMConfig))
+	if s.config.Resolved.Unpriced(s.agent.state.Ledger(s.agent.now()).Totals()) {
+		s.agent.fail(domain.Errorf(domain.Invalid, "max_cost: nobody knows what %s costs, so money cannot be limited; "+
+			"give its price in the definition, with --price or in the worker's price file, or leave the limit out", s.agent.state.LLMConfig))
 	}
 }
 
 // resolveAgain has a worker say again what the definition means, and reports
 // whether that went well.
-func (s session) resolveAgain(permit mailbox.Permit) bool {
+func (s *session) resolveAgain(permit mailbox.Permit) bool {
 	s.config.outdateLimits()
-	signals := len(s.state.StopSignals())
+	signals := len(s.agent.state.StopSignals())
 	s.resolve(permit)
-	return s.config.outdated == upToDate && len(s.state.StopSignals()) == signals
+	return s.config.outdated == upToDate && len(s.agent.state.StopSignals()) == signals
 }
 
 // stale reports whether what a worker said may be no longer true, and changed
 // whether it is of another model or response format, or was never asked for.
-func (s session) stale() bool { return s.config.outdated != upToDate || s.changed() }
-func (s session) changed() bool {
-	return s.config.Resolved == nil || !s.config.Resolved.Definition.Model.Equal(s.state.LLMConfig) ||
-		!s.config.Resolved.Definition.Format.Equal(s.state.ResponseFormat)
+func (s *session) stale() bool { return s.config.outdated != upToDate || s.changed() }
+func (s *session) changed() bool {
+	return s.config.Resolved == nil || !s.config.Resolved.Definition.Model.Equal(s.agent.state.LLMConfig) ||
+		!s.config.Resolved.Definition.Format.Equal(s.agent.state.ResponseFormat)
 }
 
 // prompt is the system prompt as the model gets it. Hooks see the state's, in which no
 // trusted value stands.
-func (s session) prompt() string {
-	return s.config.Definition.Shown(s.state.SystemPrompt, s.state.Trusted())
+func (s *session) prompt() string {
+	return s.config.Definition.Shown(s.agent.state.SystemPrompt, s.agent.state.Trusted())
 }
 
 // refresh puts in force what a worker makes of the definition by now, and lists what differs from the execution before.
-func (s session) refresh(permit mailbox.Permit) {
+func (s *session) refresh(permit mailbox.Permit) {
 	definition, begins := s.asked(), s.config.outdated == allOutdated
 	request := contract.ResolveRequest{Definition: definition}
 	if r := s.config.Resolved; r != nil && begins && definition.Equal(r.Definition) {
@@ -171,7 +171,7 @@ func (s session) refresh(permit mailbox.Permit) {
 	}
 	var answer *contract.Resolved
 	var err error
-	s.note("resolving the definition")
+	s.agent.note("resolving the definition")
 	for asked, again := 1, true; again; asked++ {
 		options := s.briefOptions(listTimeout, ownAttempts, "resolve")
 		options.DisableEagerExecution = asked > 1
@@ -180,7 +180,7 @@ func (s session) refresh(permit mailbox.Permit) {
 	}
 	if err != nil {
 		if !s.mail.Stopped() {
-			s.fail(lossOf(err).Err())
+			s.agent.fail(lossOf(err).Err())
 		}
 		return
 	}
@@ -191,7 +191,7 @@ func (s session) refresh(permit mailbox.Permit) {
 	}
 	resolved, err := s.offered(s.config.Definition, definition, *answer)
 	if err != nil {
-		s.fail(domain.AsError(err))
+		s.agent.fail(domain.AsError(err))
 		return
 	}
 	if s.config.Resolved == nil || !s.config.Resolved.Definition.Model.Equal(definition.Model) {
@@ -199,21 +199,21 @@ func (s session) refresh(permit mailbox.Permit) {
 	}
 	change := s.config.take(s.config.Config, resolved)
 	if begins {
-		change.Number, change.At = s.state.ExecutionCount, s.now()
+		change.Number, change.At = s.agent.state.ExecutionCount, s.agent.now()
 		s.config.list(change)
 	}
 }
 
 // asked is the definition as a worker is asked what it means.
-func (s session) asked() domain.Definition {
+func (s *session) asked() domain.Definition {
 	definition := s.config.Definition
-	definition.Model, definition.SystemPrompt, definition.Format = s.state.LLMConfig, s.prompt(), s.state.ResponseFormat
+	definition.Model, definition.SystemPrompt, definition.Format = s.agent.state.LLMConfig, s.prompt(), s.agent.state.ResponseFormat
 	return definition
 }
 
 // offered is what a worker has resolved of an agent's own definition, as it was asked, with what starts sub-agents and hands the
 // conversation over, and without what the agents above deny it.
-func (s session) offered(own, asked domain.Definition, resolved contract.Resolved) (contract.Resolved, error) {
+func (s *session) offered(own, asked domain.Definition, resolved contract.Resolved) (contract.Resolved, error) {
 	above, hands := s.config.Constraints, own.HandoffTools()
 	denied := func(tool domain.ToolSpec) bool { return !above.Permits(tool) }
 	resolved.Definition, resolved.Listed = asked, resolved.Digest
@@ -232,20 +232,20 @@ func (s session) offered(own, asked domain.Definition, resolved contract.Resolve
 }
 
 // upcomingDefinition is what the next execution begins with, by the model that a message may have given the session.
-func (s session) upcomingDefinition() domain.Definition {
+func (s *session) upcomingDefinition() domain.Definition {
 	d := s.config.upcoming().Definition
 	if s.config.Next == nil || !s.config.Next.Asks("model") {
-		d.Model = s.state.LLMConfig
+		d.Model = s.agent.state.LLMConfig
 	}
 	return d
 }
 
 // upcomingChange is how what waits for the next execution differs from what is in force. The model in use and the session's
 // budget may be others than the definition's: they differ where an update has asked for them.
-func (s session) upcomingChange(next contract.Config) contract.Change {
+func (s *session) upcomingChange(next contract.Config) contract.Change {
 	now := s.config.Config
-	session, _ := s.state.Session()
-	now.Definition.Model, now.Definition.SessionBudget = s.state.LLMConfig, session.Budget
+	session, _ := s.agent.state.Session()
+	now.Definition.Model, now.Definition.SessionBudget = s.agent.state.LLMConfig, session.Budget
 	if !next.Asks("model") {
 		now.Definition.Model = next.Definition.Model
 	}
@@ -253,6 +253,6 @@ func (s session) upcomingChange(next contract.Config) contract.Change {
 		now.Definition.SessionBudget = next.Definition.SessionBudget
 	}
 	change := contract.Diff(now, next)
-	change.Number = s.state.ExecutionCount + 1
+	change.Number = s.agent.state.ExecutionCount + 1
 	return change
 }

@@ -76,16 +76,16 @@ func (o Options) execute(ctx workflow.Context, in *contract.SessionInput) (*cont
 	}
 	s.unbind()
 	s.awaitHandlers()
-	s.note("ended")
+	s.agent.note("ended")
 	return s.result(), nil
 }
 
 // awaitWork waits until there is an execution to run. It answers false where
 // there is none to come, because the session is over or because the run is.
-func (s session) awaitWork() bool {
+func (s *session) awaitWork() bool {
 	for {
 		switch {
-		case s.state.HasActiveExecution() || s.mail.Posted():
+		case s.agent.state.HasActiveExecution() || s.mail.Posted():
 			return true
 		case s.mail.Closed() || s.in.Name == "":
 			return false
@@ -106,7 +106,7 @@ func (s session) awaitWork() bool {
 			}
 			continue
 		}
-		s.note("idle")
+		s.agent.note("idle")
 		s.idle()
 	}
 }

@@ -11,39 +11,39 @@ import (
 	"everstep/domain/hook"
 )
 
-func (s session) finish() {
+func (s *session) finish() {
 	s.mail.Finish()
-	if err := executionError(s.state); err != nil {
+	if err := executionError(s.agent.state); err != nil {
 		fire(s.between(), domain.TriggerOnError, hook.Failure{Error: *err})
 	}
 	s.fire(domain.TriggerOnStop)
-	if len(s.state.StopSignals()) == 0 {
-		s.Signal(domain.Done())
+	if len(s.agent.state.StopSignals()) == 0 {
+		s.agent.Signal(domain.Done())
 	}
-	signal, _ := s.state.StopSignal()
-	s.emit(domain.EventExecutionStopped, domain.StopEvent{Reason: signal.Reason, Source: domain.Shorten(signal.Source, maxEventText)})
-	counted := len(s.state.StopSignals())
+	signal, _ := s.agent.state.StopSignal()
+	s.agent.emit(domain.EventExecutionStopped, domain.StopEvent{Reason: signal.Reason, Source: domain.Shorten(signal.Source, maxEventText)})
+	counted := len(s.agent.state.StopSignals())
 	s.fire(domain.TriggerAfterExecution)
-	s.complete(counted)
-	outcome := describe(s.in.AgentID, s.state, s.config.priced())
+	s.agent.complete(counted)
+	outcome := describe(s.in.AgentID, s.agent.state, s.config.priced())
 	outcome.Unread = len(s.mail.Waiting())
 	s.archive.conclude(&outcome)
 	s.emitEnd(outcome)
 	s.publish(outcome)
 	upsertMemo(s.root, map[string]any{contract.MemoOutcome: outcome}) // where clients wait for it
 	s.mail.End()
-	s.note("ended")
+	s.agent.note("ended")
 }
 
-func (s session) emitEnd(outcome contract.Outcome) {
-	if err := executionError(s.state); err != nil {
-		s.emit(domain.EventExecutionFailed, domain.ExecutionEnded{
+func (s *session) emitEnd(outcome contract.Outcome) {
+	if err := executionError(s.agent.state); err != nil {
+		s.agent.emit(domain.EventExecutionFailed, domain.ExecutionEnded{
 			StopReason: outcome.StopReason, Kind: err.Kind, Code: err.Code,
 			Source: domain.Shorten(err.Source, maxEventText), Steps: outcome.Steps, Usage: outcome.Usage, CostNanoUSD: outcome.CostNanoUSD,
 		})
 		return
 	}
-	s.emit(domain.EventExecutionCompleted, domain.ExecutionEnded{
+	s.agent.emit(domain.EventExecutionCompleted, domain.ExecutionEnded{
 		Status: outcome.Status, StopReason: outcome.StopReason,
 		Steps: outcome.Steps, Usage: outcome.Usage, CostNanoUSD: outcome.CostNanoUSD,
 	})
@@ -83,17 +83,17 @@ func withEnd(outcome contract.Outcome, state domain.AgentState) contract.Outcome
 }
 
 // result is the outcome of the newest execution, where the session is over.
-func (s session) result() *contract.Outcome {
+func (s *session) result() *contract.Outcome {
 	out := contract.Outcome{AgentID: s.in.AgentID, Status: domain.StatusPending}
 	if s.archive.outcome != nil {
-		out = withEnd(*s.archive.outcome, s.state)
+		out = withEnd(*s.archive.outcome, s.agent.state)
 	}
 	if s.in.Parent != nil {
 		out.Report = s.report()
 	}
 	out.Closed = true
 	if s.in.ResolveOutcome != nil {
-		out.ResolvedOutcomes = s.state.ResolvedOutcomes()
+		out.ResolvedOutcomes = s.agent.state.ResolvedOutcomes()
 	}
 	return &out
 }
@@ -102,13 +102,13 @@ func (s session) result() *contract.Outcome {
 const maxReport = domain.MaxToolResult - 12<<10 // beside what else the result of the call says
 
 // report is what the agent that started a sub-agent learns of it.
-func (s session) report() *contract.Report {
-	err := executionError(s.state)
+func (s *session) report() *contract.Report {
+	err := executionError(s.agent.state)
 	if err != nil {
 		err = contract.Bounded(err)
 	}
 	return &contract.Report{
-		Answer: domain.HeadAndTail(s.state.Answer(), maxReport), SaidLast: saidInstead(s.state), Error: err, Spent: s.Spent(), StoreDown: s.records.why != "",
+		Answer: domain.HeadAndTail(s.agent.state.Answer(), maxReport), SaidLast: saidInstead(s.agent.state), Error: err, Spent: s.agent.Spent(), StoreDown: s.records.why != "",
 	}
 }
 
@@ -140,7 +140,7 @@ func executionError(state domain.AgentState) *domain.Error {
 	return &found
 }
 
-func (s session) publish(outcome contract.Outcome) {
+func (s *session) publish(outcome contract.Outcome) {
 	var updates []temporal.SearchAttributeUpdate
 	for _, name := range s.in.Attributes {
 		key := temporal.NewSearchAttributeKeyKeyword(name)

@@ -87,9 +87,9 @@ func (g *guards) next(fallbacks []domain.Fallback, failure domain.Failure, now d
 
 // guardBudget checks the budget before a step, unless the loop stops anyway:
 // what is used up, and whether the next inference fits at all. A sub-agent asks for more first.
-func (s session) guardBudget(asks func(domain.Limit) bool) {
+func (s *session) guardBudget(asks func(domain.Limit) bool) {
 	for !s.mail.Stopped() {
-		use, reached := s.ledger().Reached(s.now())
+		use, reached := s.ledger().Reached(s.agent.now())
 		if reached {
 			if asks(use.Rule.Limit) {
 				continue
@@ -113,14 +113,14 @@ func (s session) guardBudget(asks func(domain.Limit) bool) {
 	}
 }
 
-func (s session) reserve() (contract.Reservation, domain.Limit) {
+func (s *session) reserve() (contract.Reservation, domain.Limit) {
 	ledger := s.ledger()
 	return s.config.Resolved.Reserve(ledger.Budget(), ledger.Execution.Spent, s.talk.Input(s.config.Resolved))
 }
 
 // signalShort says that the next inference does not fit what is left of a
 // limit; the empty one is that which lost attempts had taken of.
-func (s session) signalShort(limit domain.Limit) {
+func (s *session) signalShort(limit domain.Limit) {
 	ledger := s.ledger()
 	switch {
 	case limit != "":
@@ -129,14 +129,14 @@ func (s session) signalShort(limit domain.Limit) {
 	default:
 		limit = domain.LimitCost
 	}
-	use, _ := ledger.UseOf(limit, s.now())
+	use, _ := ledger.UseOf(limit, s.agent.now())
 	s.limited(use, use.TooShortSignal(s.talk.Input(s.config.Resolved)))
 }
 
 // limited stops the execution at a limit, of its own or of its session.
-func (s session) limited(use domain.LimitUse, signal domain.StopSignal) {
+func (s *session) limited(use domain.LimitUse, signal domain.StopSignal) {
 	signal.Source = sourceOf(use)
-	s.Signal(signal)
+	s.agent.Signal(signal)
 }
 
 // guard is what the guards say after a step, when the hooks have spoken.
@@ -148,21 +148,21 @@ func (t *stepRun) guard() {
 			t.guardRepetition(*limits.Repetition)
 		}
 	}
-	if retries := t.outputRetries(); t.repeat == inTheFormat && t.guards.misfits > retries {
-		t.signalWith(domain.RetryLimitReached, guardOutput, fmt.Sprintf(
+	if retries := t.outputRetries(); t.repeat == inTheFormat && t.session.guards.misfits > retries {
+		t.agent.signalWith(domain.RetryLimitReached, guardOutput, fmt.Sprintf(
 			"%d answers in this execution did not fit the response format, and output_retries is %d; "+
-				"make the schema or the instruction clearer, or raise guards.output_retries", t.guards.misfits, retries),
-			map[string]any{"limit": "output_retries", "used": t.guards.misfits, "total": retries, "problems": t.problems()})
+				"make the schema or the instruction clearer, or raise guards.output_retries", t.session.guards.misfits, retries),
+			map[string]any{"limit": "output_retries", "used": t.session.guards.misfits, "total": retries, "problems": t.problems()})
 	}
 	// Last: it asks to go on only where nothing asks to stop.
-	if _, signalled := t.state.StopSignal(); t.repeat != unrepeated && !signalled {
-		t.requestContinuation()
+	if _, signalled := t.agent.state.StopSignal(); t.repeat != unrepeated && !signalled {
+		t.agent.requestContinuation()
 	}
 }
 
 func (t *stepRun) guardFinish(reasons []domain.FinishReason) {
 	if r := t.content.Response; r != nil && slices.Contains(reasons, r.Finish) {
-		t.signalWith(domain.FinishReasonReceived, guardFinish, fmt.Sprintf(
+		t.agent.signalWith(domain.FinishReasonReceived, guardFinish, fmt.Sprintf(
 			"the model ended with %q, which guards.finish_reasons lists", r.Finish), map[string]any{"finish_reason": r.Finish})
 	}
 }
@@ -176,19 +176,19 @@ func (t *stepRun) guardCalls() {
 		return e.Error == nil || e.Error.Kind != domain.Invalid ||
 			e.Error.Code != domain.CodeUnknownTool && e.Error.Code != domain.CodeMalformed
 	})
-	if n := t.guards.sawMisguided(len(t.content.ToolExecutions) > 0 && !taken); n >= maxMisguided {
-		t.signalWith(domain.StopRequested, guardCalls, fmt.Sprintf(
+	if n := t.session.guards.sawMisguided(len(t.content.ToolExecutions) > 0 && !taken); n >= maxMisguided {
+		t.agent.signalWith(domain.StopRequested, guardCalls, fmt.Sprintf(
 			"in %d steps in a row the model asked only for unknown tools or with arguments that no tool takes (%s)", n, toolNames(t.calls)),
 			map[string]any{"limit": guardCalls, "used": n, "total": maxMisguided, "calls": t.noted()})
 	}
 }
 
 func (t *stepRun) guardRepetition(limits domain.Repetition) {
-	length, times, whole := t.guards.sawCalls(t.content.CallsDigest()).Repeated()
+	length, times, whole := t.session.guards.sawCalls(t.content.CallsDigest()).Repeated()
 	switch {
 	case times < 2 || !whole:
 	case limits.Stop > 0 && times >= limits.Stop:
-		t.signalWith(domain.StopRequested, guardRepeated, fmt.Sprintf(
+		t.agent.signalWith(domain.StopRequested, guardRepeated, fmt.Sprintf(
 			"%s made the same tool calls (%s) and got the same results; guards.repeated_calls.stop_after is %d",
 			repeatedSteps(length, times), toolNames(t.calls), limits.Stop),
 			map[string]any{"limit": "repeated_calls.stop_after", "used": times, "total": limits.Stop, "cycle_steps": length, "calls": t.noted()})
@@ -242,7 +242,7 @@ func (t *stepRun) withholdToolsAtTheEnd() {
 	if guards := t.config.Resolved.Guards; guards == nil || !guards.FinalAnswer || len(t.config.Resolved.Tools) == 0 {
 		return
 	}
-	if limit := t.ledger().Budget().MaxSteps; limit == nil || t.Spent().Steps < *limit {
+	if limit := t.session.ledger().Budget().MaxSteps; limit == nil || t.agent.Spent().Steps < *limit {
 		return
 	}
 	t.request.WithoutTools = true
@@ -256,11 +256,11 @@ func (t *stepRun) failOver(err *domain.Error) bool {
 	if !ok || t.noMore() {
 		return false
 	}
-	model, found := t.guards.next(t.config.Resolved.Definition.Fallbacks, failure, t.state.LLMConfig)
+	model, found := t.session.guards.next(t.config.Resolved.Definition.Fallbacks, failure, t.agent.state.LLMConfig)
 	if !found {
 		return false
 	}
-	t.useModel(model)
+	t.agent.useModel(model)
 	t.repeatFor(byAnotherModel)
 	return true
 }

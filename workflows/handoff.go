@@ -59,7 +59,7 @@ func (b *toolBatch) awaitOthers(ctx workflow.Context, permit mailbox.Permit, i i
 		var ok bool
 		b.behind++
 		b.reckon()
-		permit, ok = b.mail.AwaitTurn(ctx, func() bool { return b.othersEnded(i) }, func() bool { return b.halted }, b.holdForPause)
+		permit, ok = b.mail.AwaitTurn(ctx, func() bool { return b.othersEnded(i) }, func() bool { return b.step.halted }, b.holdForPause)
 		b.behind--
 		b.reckon()
 		if !ok {
@@ -71,7 +71,7 @@ func (b *toolBatch) awaitOthers(ctx workflow.Context, permit mailbox.Permit, i i
 }
 
 func (b *toolBatch) othersEnded(i int) bool {
-	for j, other := range b.content.ToolExecutions {
+	for j, other := range b.step.content.ToolExecutions {
 		if j != i && other.CompletedAt.IsZero() && (j < i || !b.handsOff(other.Call)) {
 			return false
 		}
@@ -90,19 +90,19 @@ func (b *toolBatch) handoffTo(call domain.ToolCall) (to domain.Definition, _ *do
 		return to, why
 	}
 	own := b.config.Definition
-	own.Model = b.state.LLMConfig
+	own.Model = b.agent.state.LLMConfig
 	tool, _ := b.config.Resolved.Tool(call.Name)
 	to, ok := own.HandsTo(tool.Handoff)
 	switch {
 	case !ok:
 		return to, notHanded("there is no such agent")
-	case b.handoff != nil:
-		return to, notHanded("the conversation was handed over to " + b.handoff.agent + " in the same turn")
+	case b.step.handoff != nil:
+		return to, notHanded("the conversation was handed over to " + b.step.handoff.agent + " in the same turn")
 	case b.config.Handoffs >= domain.MaxHandoffs:
 		return to, domain.CodedErrorf(domain.Denied, domain.CodeNotRun,
 			"not run: the conversation was handed over %d times in this execution, and may not be again; answer yourself", domain.MaxHandoffs)
 	}
-	if err := to.CheckShown(b.state.Trusted()); err != nil {
+	if err := to.CheckShown(b.agent.state.Trusted()); err != nil {
 		return to, notHanded(domain.AsError(err).Message)
 	}
 	return to, nil
@@ -116,7 +116,7 @@ func (b *toolBatch) handOff(ctx workflow.Context, permit mailbox.Permit, i int, 
 	request := contract.ResolveRequest{Definition: b.askedAs(to)}
 	encoded, _ := json.Marshal(request) // what cannot be encoded is refused below
 	b.load.Add(ctx, len(encoded)+1024)
-	answer, cutOff, err := mailbox.Call(ctx, permit, b.briefOptions(listTimeout, ownAttempts, "hand over to "+domain.Shorten(tool.Handoff, maxSummary)), contract.ListTools, request)
+	answer, cutOff, err := mailbox.Call(ctx, permit, b.session.briefOptions(listTimeout, ownAttempts, "hand over to "+domain.Shorten(tool.Handoff, maxSummary)), contract.ListTools, request)
 	b.cutOff[i] = cutOff
 	refused := func(why *domain.Error) contract.ToolReply {
 		return contract.ToolReply{Error: contract.Bounded(why), Digest: domain.DigestOf([]byte(""))}
@@ -124,14 +124,14 @@ func (b *toolBatch) handOff(ctx workflow.Context, permit mailbox.Permit, i int, 
 	if err != nil {
 		return refused(notHandedOver(lossOf(err).Err()))
 	}
-	if answer.Unpriced(b.ledger().Totals()) { // nobody takes over whose cost is unknown where money is limited
+	if answer.Unpriced(b.session.ledger().Totals()) { // nobody takes over whose cost is unknown where money is limited
 		return refused(notHandedOver(domain.Errorf(domain.Invalid, "max_cost: nobody knows what the model of %s costs", tool.Handoff)))
 	}
-	resolved, err := b.offered(to, request.Definition, *answer)
+	resolved, err := b.session.offered(to, request.Definition, *answer)
 	if err != nil {
 		return refused(notHandedOver(domain.AsError(err)))
 	}
-	b.handOver(&handoff{b.content.ID.Tool(i), b.content.Number, tool.Handoff, to, resolved})
+	b.step.handOver(&handoff{b.step.content.ID.Tool(i), b.step.content.Number, tool.Handoff, to, resolved})
 	reply := contract.ToolReply{Content: "The conversation is with the agent " + tool.Handoff + " now, which answers from here on."}
 	reply.Digest = domain.DigestOf([]byte(reply.Content))
 	return reply
@@ -144,8 +144,8 @@ func notHandedOver(why *domain.Error) *domain.Error {
 
 // askedAs is the definition of another agent as a worker is asked what it means.
 func (b *toolBatch) askedAs(to domain.Definition) domain.Definition {
-	to.SystemPrompt = to.Shown(to.SystemPrompt, b.state.Trusted())
-	to.Format = must(b.state.WithResponseFormat(to.Format, b.now())).ResponseFormat // it was checked
+	to.SystemPrompt = to.Shown(to.SystemPrompt, b.agent.state.Trusted())
+	to.Format = must(b.agent.state.WithResponseFormat(to.Format, b.agent.now())).ResponseFormat // it was checked
 	return to
 }
 
@@ -153,19 +153,19 @@ func (t *stepRun) handOver(h *handoff) { t.handoff = h }
 
 // takeOver has the other agent go on from the next step on: with its prompt, model, tools, hooks, guards and approvals,
 // beside those of the agents before it. The conversation, the execution and its budget stay.
-func (s session) takeOver(h *handoff) {
+func (s *session) takeOver(h *handoff) {
 	if h == nil {
 		return
 	}
 	before := s.config.Resolved
 	change := s.config.handTo(h.agent, h.definition, h.resolved)
-	change.Number, change.At, change.Agent, change.Step = s.state.ExecutionCount, s.now(), h.agent, h.step+1
+	change.Number, change.At, change.Agent, change.Step = s.agent.state.ExecutionCount, s.agent.now(), h.agent, h.step+1
 	s.config.list(change)
-	s.useModel(s.config.Resolved.Definition.Model)
-	s.instruct(h.definition)
+	s.agent.useModel(s.config.Resolved.Definition.Model)
+	s.agent.instruct(h.definition)
 	s.guards.begunAnew()
 	if !before.Definition.Model.Equal(s.config.Resolved.Definition.Model) {
 		s.talk.forget()
 	}
-	s.emit(domain.EventHandedOver, domain.ConversationHandedOver{ToolExecutionID: h.id, Agent: h.agent})
+	s.agent.emit(domain.EventHandedOver, domain.ConversationHandedOver{ToolExecutionID: h.id, Agent: h.agent})
 }

@@ -44,7 +44,7 @@ func fire[At any](t *stepRun, trigger domain.Trigger, at At) At {
 }
 
 // fire runs the hooks of a trigger between two steps.
-func (s session) fire(trigger domain.Trigger) {
+func (s *session) fire(trigger domain.Trigger) {
 	if s.config.Resolved != nil && len(s.config.Resolved.Hooks) > 0 {
 		fire(s.between(), trigger, hook.Nothing{})
 	}
@@ -60,8 +60,8 @@ func (t *stepRun) failedBy(spec contract.HookSpec, err error) {
 	own.Code, own.Source = domain.CodeHookFailed, spec.Name
 	own.Message = domain.Shorten(fmt.Sprintf("hook %q at %s: %s", spec.Name, spec.Trigger, own.Message), domain.MaxReason)
 	t.hookFailed()
-	t.emit(domain.EventHookFailed, domain.HookEvent{Hook: domain.Shorten(spec.Name, maxEventText), Trigger: spec.Trigger, Kind: own.Kind, Code: own.Code})
-	t.fail(&own)
+	t.agent.emit(domain.EventHookFailed, domain.HookEvent{Hook: domain.Shorten(spec.Name, maxEventText), Trigger: spec.Trigger, Kind: own.Kind, Code: own.Code})
+	t.agent.fail(&own)
 }
 
 // An editedCall waits for the hooks' say about what a person has made of it.
@@ -87,11 +87,11 @@ func (b *toolBatch) reviewEdits() {
 	edits := b.edits
 	b.edits = nil
 	for _, e := range edits {
-		if b.halted { // a hook that has failed was the last one
+		if b.step.halted { // a hook that has failed was the last one
 			e.take(notBegun())
 			continue
 		}
-		made := fire(b.stepRun, domain.TriggerBeforeToolUse, hook.Call{Position: e.position, Call: e.call})
+		made := fire(b.step, domain.TriggerBeforeToolUse, hook.Call{Position: e.position, Call: e.call})
 		message, blocked := made.Blocked()
 		switch {
 		case blocked:
@@ -105,11 +105,11 @@ func (b *toolBatch) reviewEdits() {
 }
 
 func (b *toolBatch) blockedByHook(message string) *domain.Error {
-	return domain.CodedErrorf(domain.Denied, domain.CodeBlocked, "blocked: %s", domain.Shorten(message, domain.MaxReason-16)).From(b.hooked.blocker)
+	return domain.CodedErrorf(domain.Denied, domain.CodeBlocked, "blocked: %s", domain.Shorten(message, domain.MaxReason-16)).From(b.step.hooked.blocker)
 }
 
 type hookRun struct {
-	*stepRun
+	step *stepRun
 	spec contract.HookSpec
 }
 
@@ -135,9 +135,9 @@ func runHook[At any](r hookRun, at At) (At, error) {
 // workflow task, with a message that says what is missing, and a worker that has it goes on.
 func recordedReply[At any](r hookRun, at At) (contract.HookReply, error) {
 	id := "hook/" + string(r.spec.Trigger) + "/" + r.spec.Name
-	given := hook.Context[At]{Trigger: r.spec.Trigger, Now: r.now(), State: r.shown().WithMessageStore(r.talk.store()), At: at}
-	value := workflow.MutableSideEffect(r.root, id, func(ctx workflow.Context) any {
-		h, err := r.options.Hooks.Find(r.spec)
+	given := hook.Context[At]{Trigger: r.spec.Trigger, Now: r.step.agent.now(), State: r.step.agent.shown().WithMessageStore(r.step.talk.store()), At: at}
+	value := workflow.MutableSideEffect(r.step.session.root, id, func(ctx workflow.Context) any {
+		h, err := r.step.session.options.Hooks.Find(r.spec)
 		if err != nil {
 			panic(err)
 		}
@@ -151,7 +151,7 @@ func recordedReply[At any](r hookRun, at At) (contract.HookReply, error) {
 		}
 		encoded, err := json.Marshal(reply)
 		if err == nil {
-			err = r.replies.check(ctx, id, encoded)
+			err = r.step.session.replies.check(ctx, id, encoded)
 		}
 		if err != nil {
 			return failedReply(err)
@@ -167,7 +167,7 @@ func recordedReply[At any](r hookRun, at At) (contract.HookReply, error) {
 	if err := errors.Join(value.Get(&encoded), json.Unmarshal(encoded, &reply)); err != nil {
 		panic(err) // a fault of this worker, as in must
 	}
-	r.replies.add(r.root, id, encoded)
+	r.step.session.replies.add(r.step.session.root, id, encoded)
 	if reply.Error != nil {
 		return contract.HookReply{}, reply.Error
 	}
@@ -232,75 +232,75 @@ func (h *hookReplies) add(ctx workflow.Context, id string, reply []byte) {
 
 // take does what a reply wants done to the state and the conversation.
 func (r hookRun) take(reply contract.HookReply) error {
-	made, err := hook.Changed(r.state, reply, r.now())
+	made, err := hook.Changed(r.step.agent.state, reply, r.step.agent.now())
 	if err != nil {
 		return err
 	}
-	if b := reply.Budget; b != nil && b.MaxCostNanoUSD != nil && *b.MaxCostNanoUSD > 0 && r.config.Resolved.Price == nil {
-		return domain.Errorf(domain.Invalid, "it set max_cost, and nobody knows what %s costs", r.state.LLMConfig)
+	if b := reply.Budget; b != nil && b.MaxCostNanoUSD != nil && *b.MaxCostNanoUSD > 0 && r.step.config.Resolved.Price == nil {
+		return domain.Errorf(domain.Invalid, "it set max_cost, and nobody knows what %s costs", r.step.agent.state.LLMConfig)
 	}
 	for _, signal := range reply.Stops {
 		signal.Source = r.spec.Name
-		if made, err = made.WithStopSignal(signal, r.now()); err != nil {
+		if made, err = made.WithStopSignal(signal, r.step.agent.now()); err != nil {
 			return err
 		}
-		made = made.WithErrorOf(signal, r.now())
+		made = made.WithErrorOf(signal, r.step.agent.now())
 	}
 	if reply.Continue {
-		if made, err = made.WithContinuationRequested(r.now()); err != nil {
+		if made, err = made.WithContinuationRequested(r.step.agent.now()); err != nil {
 			return err
 		}
 	}
 	if len(reply.Stops) > 0 {
-		r.halt()
+		r.step.halt()
 	}
-	before := r.state
-	r.adopt(made)
+	before := r.step.agent.state
+	r.step.agent.adopt(made)
 	for _, e := range reply.Messages() {
-		r.interject(e.Section, e.Message)
+		r.step.interject(e.Section, e.Message)
 	}
-	r.announce(r.state)
+	r.step.agent.log.announce(r.step.agent.state)
 	// The rest of the session follows: the time limits, and the system prompt in
 	// force. Another model or response format is resolved before the next step.
-	if was, _ := before.Budget(); !was.SameTime(r.budget()) {
-		r.mail.WatchTime()
+	if was, _ := before.Budget(); !was.SameTime(r.step.agent.budget()) {
+		r.step.mail.WatchTime()
 	}
-	if prompt := r.state.SystemPrompt; prompt != before.SystemPrompt {
-		r.config.usePrompt(r.prompt())
+	if prompt := r.step.agent.state.SystemPrompt; prompt != before.SystemPrompt {
+		r.step.config.usePrompt(r.step.session.prompt())
 	}
 	return nil
 }
 
 // ask runs a hook that is an activity. One that a stop cut off has no say.
 func (r hookRun) ask(at any) (contract.HookReply, error) {
-	r.note(fmt.Sprintf("hook %s at %s", r.spec.Name, r.spec.Trigger))
+	r.step.agent.note(fmt.Sprintf("hook %s at %s", r.spec.Name, r.spec.Trigger))
 	request := r.request(at)
-	if err := r.weigh(request); err != nil {
+	if err := r.step.weigh(request); err != nil {
 		return contract.HookReply{}, err
 	}
-	if r.phase == inTools {
-		r.keep() // calls that have begun are seen while it waits
+	if r.step.phase == inTools {
+		r.step.keep() // calls that have begun are seen while it waits
 	}
-	r.emit(domain.EventHookCalled, domain.HookEvent{Hook: domain.Shorten(r.spec.Name, maxEventText), Trigger: r.spec.Trigger})
-	permit, _ := r.mail.Permit(mailbox.ForHook)
+	r.step.agent.emit(domain.EventHookCalled, domain.HookEvent{Hook: domain.Shorten(r.spec.Name, maxEventText), Trigger: r.spec.Trigger})
+	permit, _ := r.step.mail.Permit(mailbox.ForHook)
 	var reply *contract.HookReply
 	var err error
 	for asked, again := 1, true; again; asked++ {
-		options := r.hookOptions(r.spec)
+		options := r.step.session.hookOptions(r.spec)
 		options.DisableEagerExecution = asked > 1
 		reply, err = mailbox.Await(permit, options, contract.CallHook, request)
-		r.mail.DrainSignals()
+		r.step.mail.DrainSignals()
 		if again = r.lostAgain(err, request.Lost); again {
 			request.Lost++
-			again = r.mail.BackOff(r.apart(r.backoff(request.Lost), request.Lost, 0))
+			again = r.step.mail.BackOff(r.step.session.apart(r.step.session.backoff(request.Lost), request.Lost, 0))
 			continue
 		}
-		again = err != nil && r.askAnother(lossOf(err).Err(), asked-request.Lost, r.asHook())
+		again = err != nil && r.step.session.askAnother(lossOf(err).Err(), asked-request.Lost, r.step.session.asHook())
 	}
 	switch {
 	case err == nil:
-		return *reply, r.weigh(*reply)
-	case r.mail.Interrupted() && (request.Lost > 0 || temporal.IsCanceledError(err) || lossOf(err).Err().Lacking):
+		return *reply, r.step.weigh(*reply)
+	case r.step.mail.Interrupted() && (request.Lost > 0 || temporal.IsCanceledError(err) || lossOf(err).Err().Lacking):
 		return contract.HookReply{}, nil
 	}
 	return contract.HookReply{}, lossOf(err).Err()
@@ -318,17 +318,17 @@ func (r hookRun) lostAgain(err error, lost int) bool {
 
 func (r hookRun) request(at any) contract.HookRequest {
 	request := contract.HookRequest{
-		Hook: r.spec, AgentID: r.in.AgentID, ExecutionID: r.state.Execution.ID, Number: r.state.ExecutionCount,
-		Step: r.content.Number, Metadata: r.state.Metadata, Trusted: r.state.Trusted(), Steps: r.state.StepCount(), Usage: r.state.Usage(),
+		Hook: r.spec, AgentID: r.step.session.in.AgentID, ExecutionID: r.step.agent.state.Execution.ID, Number: r.step.agent.state.ExecutionCount,
+		Step: r.step.content.Number, Metadata: r.step.agent.state.Metadata, Trusted: r.step.agent.state.Trusted(), Steps: r.step.agent.state.StepCount(), Usage: r.step.agent.state.Usage(),
 	}
-	if signal, ok := r.state.StopSignal(); ok {
+	if signal, ok := r.step.agent.state.StopSignal(); ok {
 		request.Signal = &signal
 	}
 	switch at := at.(type) {
 	case hook.Answer:
 		request.Answer, request.Response = &at.Message, &at.Response
 	case hook.Call:
-		request.Call, request.ToolExecutionID = &at.Call, r.content.ID.Tool(at.Position)
+		request.Call, request.ToolExecutionID = &at.Call, r.step.content.ID.Tool(at.Position)
 	case hook.Result:
 		request.Result = &at.Execution
 	case hook.Failure:

@@ -13,7 +13,12 @@ import (
 // Temporal retries what cannot have been billed; what may have been comes back
 // as a reply, and is decided here with the budget in hand.
 type inference struct {
-	*stepRun
+	session *session
+	step    *stepRun
+	agent   *agent
+	config  *configuration
+	mail    *mailbox.Mailbox
+	talk    *transcript
 	// plan is the summary's, nil where the step's answer is asked for.
 	plan *conversation.SummaryPlan
 	// tries counts those of this request, lost the workers that were lost with it beside;
@@ -36,7 +41,11 @@ const (
 	over
 )
 
-func (t *stepRun) infer() { (&inference{stepRun: t}).run() }
+func (t *stepRun) infer() { newInference(t, nil).run() }
+
+func newInference(t *stepRun, plan *conversation.SummaryPlan) *inference {
+	return &inference{session: t.session, step: t, agent: t.agent, config: t.config, mail: t.mail, talk: t.talk, plan: plan}
+}
 
 func (i *inference) run() course {
 	for {
@@ -58,7 +67,7 @@ func (i *inference) run() course {
 // prepare compacts the conversation where it nears the model's window, and
 // reserves what the next try may use. It answers false where that ends the step.
 func (i *inference) prepare() (mailbox.Permit, contract.Reservation, bool) {
-	bound, tooLittle := i.request.MaxOutputTokens, noBudget
+	bound, tooLittle := i.step.request.MaxOutputTokens, noBudget
 	if i.plan != nil {
 		bound, tooLittle = i.plan.Request().MaxTokens, noBudgetToSumUp
 	} else if _, ok := i.mail.Permit(mailbox.ForInference); ok && !i.resumes && i.compact() == over {
@@ -70,8 +79,8 @@ func (i *inference) prepare() (mailbox.Permit, contract.Reservation, bool) {
 		i.interrupted(i.kept)
 		return permit, contract.Reservation{}, false
 	}
-	room, short := i.reserve()
-	if short != "" && i.asksFor(short) || short == "" && i.plan == nil && i.asksForRoom(room) {
+	room, short := i.session.reserve()
+	if short != "" && i.session.asksFor(short) || short == "" && i.plan == nil && i.session.asksForRoom(room) {
 		return i.prepare()
 	}
 	// So may they have while it asked in vain, and so may a lower budget.
@@ -79,9 +88,9 @@ func (i *inference) prepare() (mailbox.Permit, contract.Reservation, bool) {
 		i.interrupted(i.kept)
 		return permit, contract.Reservation{}, false
 	}
-	room, short = i.reserve()
+	room, short = i.session.reserve()
 	if short != "" {
-		i.signalShort(short)
+		i.session.signalShort(short)
 		i.cut(tooLittle, i.kept)
 		return permit, room, false
 	}
@@ -111,7 +120,7 @@ func (i *inference) decide(
 		if c, changed := i.queueChanged(why); changed {
 			return c
 		}
-		if why.Lacking && i.askAnother(why, i.lack(), i.whileReplaced()) {
+		if why.Lacking && i.session.askAnother(why, i.step.attempts.lack(), i.session.whileReplaced()) {
 			return again
 		}
 		if why.Lacking && i.mail.Stopped() { // it waited for another worker
@@ -162,10 +171,10 @@ func (i *inference) overflowed(err *domain.Error, billed bool) (course, bool) {
 			i.plan = &smaller
 		}
 		return again, ok
-	case i.shortened || !i.config.Resolved.Compacts() || i.mail.CutOff():
+	case i.step.attempts.shortened || !i.config.Resolved.Compacts() || i.mail.CutOff():
 		return again, false
 	}
-	i.shorten()
+	i.step.attempts.shorten()
 	before := i.talk.Input(i.config.Resolved)
 	i.talk.refused(i.config.Resolved)
 	if i.talk.clear(i.config.Resolved) {
@@ -185,5 +194,5 @@ func (i *inference) summarise() course {
 	if !worth {
 		return again
 	}
-	return (&inference{stepRun: i.stepRun, plan: &plan}).run()
+	return newInference(i.step, &plan).run()
 }

@@ -8,14 +8,14 @@ import (
 )
 
 // ledger is all that bounds the execution, with what was spent and granted to sub-agents until now.
-func (s session) ledger() domain.Ledger {
-	ledger := s.state.Ledger(s.now())
+func (s *session) ledger() domain.Ledger {
+	ledger := s.agent.state.Ledger(s.agent.now())
 	ledger.Reserved = s.children.reserved()
 	return ledger
 }
 
 // callsLeft is how many tool calls the budget still has; ok: it sets a limit.
-func (s session) callsLeft() (left int64, ok bool) {
+func (s *session) callsLeft() (left int64, ok bool) {
 	total, ok := s.ledger().Free().Total(domain.LimitToolCalls)
 	return total.Int(), ok
 }

@@ -11,7 +11,7 @@ import (
 // A lender answers what the sub-agent of a call asks for. holds says that the call counts as one that waits for people, as
 // its sub-agent waits.
 type lender struct {
-	*toolBatch
+	batch *toolBatch
 	call  domain.ToolExecutionID
 	holds bool
 }
@@ -20,31 +20,31 @@ type lender struct {
 // sub-agents under way ask, so that none of them would give anything back. Of those the first is refused, ends, and leaves
 // what it has not used to the others.
 func (l *lender) Due() bool {
-	report := l.mail.Asks(l.call)
-	return report != nil && (report.Ask.AtOnce || l.state.Continuation().Stops() || l.more(*report.Ask) > 0 || l.canAskAbove(*report) || l.hopeless())
+	report := l.batch.mail.Asks(l.call)
+	return report != nil && (report.Ask.AtOnce || l.batch.agent.state.Continuation().Stops() || l.more(*report.Ask) > 0 || l.canAskAbove(*report) || l.hopeless())
 }
 
 // Lend answers what the sub-agent asks for. Where this agent has too little, it asks the one above for the rest first. It
 // answers false where the sub-agent waits on: another may end and leave something. So it does where the sub-agent is over.
 func (l *lender) Lend(ctx workflow.Context, over func() bool) (contract.Grant, bool) {
-	report := *l.mail.Asks(l.call)
+	report := *l.batch.mail.Asks(l.call)
 	ask := *report.Ask
 	more := l.more(ask)
 	if more == 0 && !ask.AtOnce && l.canAskAbove(report) {
-		l.mail.Asks(l.call).Handed = true
+		l.batch.mail.Asks(l.call).Handed = true
 		held := l.holds
-		if l.asksAbove(ctx, l.lacking(ask), over, func(on bool) { l.Hold(on || held) }) {
+		if l.batch.session.asksAbove(ctx, l.lacking(ask), over, func(on bool) { l.Hold(on || held) }) {
 			more = l.more(ask)
 		}
-		if over() || more == 0 && !l.state.Continuation().Stops() {
+		if over() || more == 0 && !l.batch.agent.state.Continuation().Stops() {
 			return contract.Grant{}, false
 		}
 	}
-	if l.state.Continuation().Stops() {
+	if l.batch.agent.state.Continuation().Stops() {
 		more = 0
 	}
-	child := l.children.lend(l.call, ask.Limit, more)
-	l.emit(domain.EventSubagentGranted, domain.SubagentGranted{
+	child := l.batch.session.children.lend(l.call, ask.Limit, more)
+	l.batch.agent.emit(domain.EventSubagentGranted, domain.SubagentGranted{
 		Subagent: child.Subagent, ChildID: child.AgentID, Limit: ask.Limit, More: more, Need: ask.Need, Grant: child.Grant,
 	})
 	return contract.Grant{Seq: report.Seq, Grant: child.Grant}, true
@@ -53,12 +53,12 @@ func (l *lender) Lend(ctx workflow.Context, over func() bool) (contract.Grant, b
 // more is what the sub-agent gets: a share of what is free, which those under way, those yet to start and the agent itself
 // have in equal parts.
 func (l *lender) more(ask domain.Ask) int64 {
-	return l.ledger().Free().More(ask, int64(len(l.children.all)+l.toSpawn()+1))
+	return l.batch.session.ledger().Free().More(ask, int64(len(l.batch.session.children.all)+l.batch.toSpawn()+1))
 }
 
 // lacking is what the agent has to ask for to meet what its sub-agent asks for.
 func (l *lender) lacking(ask domain.Ask) domain.Ask {
-	total, _ := l.ledger().Free().Total(ask.Limit)
+	total, _ := l.batch.session.ledger().Free().Total(ask.Limit)
 	free := total.Int()
 	if ask.Need = max(ask.Need-free, 1); ask.Most != nil {
 		ask.Most = new(max(*ask.Most-free, ask.Need))
@@ -68,20 +68,20 @@ func (l *lender) lacking(ask domain.Ask) domain.Ask {
 
 // canAskAbove reports whether the agent that has started this one may be asked for what is lacking.
 func (l *lender) canAskAbove(r mailbox.Reported) bool {
-	return !r.Handed && !l.mail.AsksAbove() && l.couldBorrow(r.Ask.Limit)
+	return !r.Handed && !l.batch.mail.AsksAbove() && l.batch.session.couldBorrow(r.Ask.Limit)
 }
 
 // hopeless reports whether nothing can come to the sub-agents under way, all of which ask, and this is the first of them.
 func (l *lender) hopeless() bool {
-	first, n := l.mail.Asking()
-	return first == l.call && n == len(l.children.all) && !l.mail.AsksAbove()
+	first, n := l.batch.mail.Asking()
+	return first == l.call && n == len(l.batch.session.children.all) && !l.batch.mail.AsksAbove()
 }
 
 // Hold has the call count as one that waits for people for as long as its sub-agent waits.
 func (l *lender) Hold(on bool) {
 	if on != l.holds {
 		l.holds = on
-		l.holdBelow(on)
+		l.batch.holdBelow(on)
 	}
 }
 
@@ -99,14 +99,14 @@ func (l *lender) Holds() bool { return l.holds }
 
 // asksFor asks the agent that has started this one for so much of a limit that the next inference fits, where the
 // execution would stop for it, and reports whether it got some.
-func (s session) asksFor(limit domain.Limit) bool {
+func (s *session) asksFor(limit domain.Limit) bool {
 	if !s.couldBorrow(limit) {
 		return false
 	}
-	s.note("asking for more of " + string(limit))
+	s.agent.note("asking for more of " + string(limit))
 	left, _ := s.ledger().Free().Total(limit)
 	takes := domain.Holder{Spent: s.config.Resolved.Takes(s.talk.Input(s.config.Resolved), 0)}
-	need, _ := takes.UseOf(limit, s.now())
+	need, _ := takes.UseOf(limit, s.agent.now())
 	return s.asksItself(domain.Ask{Limit: limit, Need: need.Used.Int() - left.Int()})
 }
 
@@ -115,14 +115,14 @@ const roomyAnswer = 1000
 
 // asksForRoom asks for more where the budget leaves an answer so little room that it is likely to be cut, and reports
 // whether it got some. Without, the answer has what there is.
-func (s session) asksForRoom(room contract.Reservation) bool {
+func (s *session) asksForRoom(room contract.Reservation) bool {
 	limit := room.Limit()
 	return limit != "" && room.Output < roomyAnswer && !s.mail.Declined() && s.couldBorrow(limit) &&
 		s.asksItself(domain.Ask{Limit: limit, AtOnce: true})
 }
 
 // asksForCalls asks for as many tool calls as an answer has, where fewer are left.
-func (s session) asksForCalls(calls int) {
+func (s *session) asksForCalls(calls int) {
 	if left, limited := s.callsLeft(); limited && left < int64(calls) && s.couldBorrow(domain.LimitToolCalls) {
 		s.asksItself(domain.Ask{Limit: domain.LimitToolCalls, Need: int64(calls) - left})
 	}
@@ -131,23 +131,23 @@ func (s session) asksForCalls(calls int) {
 // couldBorrow reports whether it is of use to ask the parent for more of a limit: it has granted this one, its grant is what
 // bounds the execution, the definition would allow more, and the loop is not over. Time is never lent. Whether a request was
 // refused before, or is under way, is for the caller to see.
-func (s session) couldBorrow(limit domain.Limit) bool {
+func (s *session) couldBorrow(limit domain.Limit) bool {
 	if s.in.Parent == nil || s.mail.Ending() {
 		return false
 	}
-	budget, _ := s.ledger().UseOf(limit, s.now())
+	budget, _ := s.ledger().UseOf(limit, s.agent.now())
 	grant, granted := s.mail.Granted().Total(limit)
 	own, limited := s.config.Definition.Budget.Total(limit)
 	return granted && !grant.Unit().OfTime() && !budget.Session && budget.Total == grant && (!limited || own.Int() > grant.Int())
 }
 
 // asksItself asks for what the agent needs itself, between what it does. Nothing else of it is under way.
-func (s session) asksItself(ask domain.Ask) bool {
+func (s *session) asksItself(ask domain.Ask) bool {
 	return s.asksAbove(s.root, ask, func() bool { return false }, s.mail.WaitForGrant)
 }
 
 // asksAbove asks the agent that has started this one for at most so much as the definition allows.
-func (s session) asksAbove(ctx workflow.Context, ask domain.Ask, over func() bool, held func(on bool)) bool {
+func (s *session) asksAbove(ctx workflow.Context, ask domain.Ask, over func() bool, held func(on bool)) bool {
 	ask.Need = max(ask.Need, 1)
 	if own, limited := s.config.Definition.Budget.Total(ask.Limit); limited {
 		grant, _ := s.mail.Granted().Total(ask.Limit)
@@ -161,7 +161,7 @@ func (s session) asksAbove(ctx workflow.Context, ask domain.Ask, over func() boo
 
 // joinTree has a sub-agent report to the agent that has started it, and the budget of its execution in progress rise with
 // what that grants.
-func (s session) joinTree() {
+func (s *session) joinTree() {
 	p := s.in.Parent
 	if p == nil {
 		return
@@ -171,14 +171,14 @@ func (s session) joinTree() {
 		above = started.ID
 	}
 	s.mail.Under(above, p.Call(), p.Grant, func(before, now domain.ExecutionBudget) {
-		if s.state.HasActiveExecution() {
-			s.agent.extend(s.budget().Regranted(before, now))
+		if s.agent.state.HasActiveExecution() {
+			s.agent.extend(s.agent.budget().Regranted(before, now))
 		}
 	})
 }
 
 // parent is whose sub-agent the agent is, with what that has granted by now.
-func (s session) parent() *contract.Parent {
+func (s *session) parent() *contract.Parent {
 	if s.in.Parent == nil {
 		return nil
 	}

@@ -10,40 +10,40 @@ import (
 )
 
 // busy reports whether an execution is in progress or about to begin.
-func (s session) busy() bool { return s.mail.Posted() || s.state.HasActiveExecution() }
+func (s *session) busy() bool { return s.mail.Posted() || s.agent.state.HasActiveExecution() }
 
 // headMemo is where the agent stands now. An execution that is about to begin counts. Of one that is over the rest stays as it is.
-func (s session) headMemo() contract.HeadMemo {
+func (s *session) headMemo() contract.HeadMemo {
 	head := s.run.head
-	if head.Number, head.Suspended = s.state.ExecutionCount, s.mail.Suspended() != nil; s.mail.Posted() {
+	if head.Number, head.Suspended = s.agent.state.ExecutionCount, s.mail.Suspended() != nil; s.mail.Posted() {
 		head.Number++
 	}
 	if s.busy() {
 		_, head.Paused = s.mail.Paused()
-		_, within := s.state.CurrentStepStartedAt()
+		_, within := s.agent.state.CurrentStepStartedAt()
 		head.Stopping = within && s.mail.Stopping()
 	}
 	return head
 }
 
 // publishHead has the memo say where the agent stands now.
-func (s session) publishHead() { s.run.publishHead(s.root, s.headMemo()) }
+func (s *session) publishHead() { s.run.publishHead(s.root, s.headMemo()) }
 
 // idleFor refuses what only an idle, open session takes.
-func (s session) idleFor(what string) error {
+func (s *session) idleFor(what string) error {
 	switch {
 	case s.in.Name == "":
 		return domain.Errorf(domain.Denied, "%s: the agent has no name, so it takes one prompt and no more; start another with --id NAME", what)
 	case s.mail.Closed():
 		return domain.Errorf(domain.Denied, "%s: the session is closed", what)
 	case s.busy():
-		return domain.Errorf(domain.Denied, "%s: execution %d is in progress; wait for it or stop it", what, s.state.ExecutionCount)
+		return domain.Errorf(domain.Denied, "%s: execution %d is in progress; wait for it or stop it", what, s.agent.state.ExecutionCount)
 	}
 	return nil
 }
 
 // notSuspended refuses what a suspended session does not take.
-func (s session) notSuspended(what string) error {
+func (s *session) notSuspended(what string) error {
 	suspended := s.mail.Suspended()
 	if suspended == nil {
 		return nil
@@ -56,7 +56,7 @@ func (s session) notSuspended(what string) error {
 }
 
 // checkBeginning refuses what no execution can begin with.
-func (s session) checkBeginning(request contract.SendRequest) error {
+func (s *session) checkBeginning(request contract.SendRequest) error {
 	err := cmp.Or(s.checkSessionLeft("send"), s.checkStart(request.Prompt, request.Given, request.Budget))
 	if request.Model != nil {
 		err = cmp.Or(err, domain.Definition{Model: *request.Model}.Check())
@@ -76,8 +76,8 @@ func (s session) checkBeginning(request contract.SendRequest) error {
 }
 
 // checkCost refuses a limit of money that would end the execution at once.
-func (s session) checkCost(request contract.SendRequest) error {
-	model, r := *cmp.Or(request.Model, s.guards.failover.first, new(s.state.LLMConfig)), s.config.Resolved
+func (s *session) checkCost(request contract.SendRequest) error {
+	model, r := *cmp.Or(request.Model, s.guards.failover.first, new(s.agent.state.LLMConfig)), s.config.Resolved
 	limit := s.config.upcoming().Definition.Budget.CappedBy(request.Budget).CappedBy(s.upcomingAccount().Budget).MaxCostNanoUSD
 	if limit == nil || *limit == 0 || r == nil || r.Price != nil || !r.Definition.Model.Equal(model) {
 		return nil
@@ -85,7 +85,7 @@ func (s session) checkCost(request contract.SendRequest) error {
 	return domain.Errorf(domain.Invalid, "max_cost: nobody knows what %s costs; leave it out, or name a model with its price", model)
 }
 
-func (s session) checkSuspend(request contract.SuspendRequest) error {
+func (s *session) checkSuspend(request contract.SuspendRequest) error {
 	switch {
 	case s.in.Name == "":
 		return domain.Errorf(domain.Denied, "suspend: the agent has no name, so it has no session; pause or stop its execution")
@@ -96,28 +96,28 @@ func (s session) checkSuspend(request contract.SuspendRequest) error {
 }
 
 // suspend lets the execution in progress go on to its end.
-func (s session) suspend(request contract.SuspendRequest) contract.SuspendReply {
+func (s *session) suspend(request contract.SuspendRequest) contract.SuspendReply {
 	return contract.SuspendReply{Changed: s.mail.Suspend(request), Busy: s.busy()}
 }
 
-func (s session) checkUnsuspend(contract.UnsuspendRequest) error {
+func (s *session) checkUnsuspend(contract.UnsuspendRequest) error {
 	if s.in.Name == "" {
 		return domain.Errorf(domain.Denied, "unsuspend: the agent has no name, so it has no session")
 	}
 	return nil
 }
 
-func (s session) unsuspend(contract.UnsuspendRequest) contract.SuspendReply {
+func (s *session) unsuspend(contract.UnsuspendRequest) contract.SuspendReply {
 	return contract.SuspendReply{Changed: s.mail.Unsuspend(), Busy: s.busy()}
 }
 
 // idleTime is how long an idle session stays open, and since when it is idle: the end of its newest execution, or when people
 // last spoke to it after that. A timeout of zero: for as long as it likes; then since says nothing.
-func (s session) idleTime() (timeout time.Duration, since time.Time) {
-	if !s.state.Status().Terminal() {
+func (s *session) idleTime() (timeout time.Duration, since time.Time) {
+	if !s.agent.state.Status().Terminal() {
 		return 0, time.Time{}
 	}
-	since = s.state.Execution.CompletedAt
+	since = s.agent.state.Execution.CompletedAt
 	if spoken := s.mail.SpokenSince(); !spoken.IsZero() {
 		since = spoken
 	}
@@ -127,18 +127,18 @@ func (s session) idleTime() (timeout time.Duration, since time.Time) {
 // idle waits between executions until there is something to do. A session that has been idle for as long as its
 // definition allows closes itself, unless a later one of its name would not know of its unresolved calls, or somebody
 // has suspended it. What begins its time anew is seen as the timer goes off.
-func (s session) idle() {
+func (s *session) idle() {
 	timeout, since := s.idleTime()
 	if timeout == 0 {
 		s.mail.WaitUntil(func() bool { return s.mail.Woken() || s.hasIdleWork() })
 		return
 	}
-	if left := since.Add(timeout).Sub(s.now()); left > 0 {
+	if left := since.Add(timeout).Sub(s.agent.now()); left > 0 {
 		s.mail.Idle(left, s.hasIdleWork)
 		return
 	}
 	if s.staysOpen() {
-		s.note(fmt.Sprintf("idle for longer than %s, and open all the same: it is suspended, or calls of unknown outcome are unresolved", timeout))
+		s.agent.note(fmt.Sprintf("idle for longer than %s, and open all the same: it is suspended, or calls of unknown outcome are unresolved", timeout))
 		s.mail.WaitUntil(func() bool { return s.mail.Woken() || s.hasIdleWork() || !s.staysOpen() })
 		return
 	}
@@ -146,8 +146,8 @@ func (s session) idle() {
 }
 
 // hasIdleWork reports whether there is something to do while the session is idle.
-func (s session) hasIdleWork() bool { return s.wantsNewRun() || s.recordsPosition() }
+func (s *session) hasIdleWork() bool { return s.wantsNewRun() || s.recordsPosition() }
 
-func (s session) staysOpen() bool {
-	return len(s.state.UnresolvedOutcomes()) > 0 || s.mail.Suspended() != nil
+func (s *session) staysOpen() bool {
+	return len(s.agent.state.UnresolvedOutcomes()) > 0 || s.mail.Suspended() != nil
 }

@@ -13,7 +13,7 @@ import (
 
 // runExecution begins the next execution, or goes on with the one in progress,
 // and runs it to its end or to that of the run.
-func (s session) runExecution() {
+func (s *session) runExecution() {
 	if s.enterLoop() {
 		s.runSteps()
 	}
@@ -23,8 +23,8 @@ func (s session) runExecution() {
 }
 
 // enterLoop reports whether there is anything for the loop to do.
-func (s session) enterLoop() bool {
-	fresh := !s.state.HasActiveExecution()
+func (s *session) enterLoop() bool {
+	fresh := !s.agent.state.HasActiveExecution()
 	if fresh {
 		s.beginExecution()
 		s.mail.HeedCancellation()
@@ -44,7 +44,7 @@ func (s session) enterLoop() bool {
 // runSteps runs one step after another of the execution in progress, until none may follow, or until the run is ready to
 // continue as new: then run.ends() says so, and the execution goes on in the next run. Where that fails the steps go on here,
 // unless the failure ends the execution.
-func (s session) runSteps() {
+func (s *session) runSteps() {
 	for {
 		if s.outgrown() && (s.run.triesStorage() || s.nearBounds() || s.mail.Updates.Pressed()) && s.handsOver() {
 			return
@@ -56,7 +56,7 @@ func (s session) runSteps() {
 		s.runStep()
 		s.mail.DrainSignals()
 		s.goOnForMessages()
-		if s.concludeStep() {
+		if s.agent.concludeStep() {
 			return
 		}
 	}
@@ -65,7 +65,7 @@ func (s session) runSteps() {
 // runStep runs one step: the hooks before the inference, the inference unless a hook halted, the tool calls that it asked for,
 // the hooks and guards after the step. The step is kept in the state as it goes, and completed there though it failed; then
 // another agent takes over where a call handed the conversation over. concludeStep decides whether another step follows.
-func (s session) runStep() {
+func (s *session) runStep() {
 	step := s.startStep()
 	step.withholdToolsAtTheEnd()
 	step.tellResolvedCalls()
@@ -84,64 +84,64 @@ func (s session) runStep() {
 	fire(step, domain.TriggerAfterStep, hook.Nothing{})
 	step.guard()
 	step.keep()
-	s.completeStep(&step.content.AgentStep)
+	s.agent.completeStep(&step.content.AgentStep)
 	s.takeOver(step.handoff)
 }
 
-func (s session) beginExecution() {
+func (s *session) beginExecution() {
 	next := s.mail.Take()
-	if s.state.ExecutionCount > 0 {
+	if s.agent.state.ExecutionCount > 0 {
 		s.archive.keep(s.newest())
 	}
-	s.restart()
+	s.agent.log.restart()
 	if restored := s.guards.forget(); restored != nil {
-		s.useModel(*restored)
+		s.agent.useModel(*restored)
 	}
 	s.adoptDefinition()
-	if next.Model != nil && !next.Model.Equal(s.state.LLMConfig) {
-		s.useModel(*next.Model)
+	if next.Model != nil && !next.Model.Equal(s.agent.state.LLMConfig) {
+		s.agent.useModel(*next.Model)
 	}
 	budget, prior := contract.BudgetOf(s.config.Definition, next.Budget, s.in.Parent), domain.Spent{}
 	if next.GoesOn {
-		budget, prior = next.Budget, s.Spent()
+		budget, prior = next.Budget, s.agent.Spent()
 		if s.in.GoOn != nil { // the one before was another workflow's, and the carry has said it
 			prior = s.in.Carry.Prior
 		}
 	}
 	s.records.forgetPosition()
 	id := s.nextExecutionID()
-	next.Parts = next.Parts || !next.GoesOn && s.rewound() != nil
+	next.Parts = next.Parts || !next.GoesOn && s.agent.rewound() != nil
 	s.mail.Begin()
-	s.enterExecution(id, budget, next.GoesOn, prior)
-	s.noteGiven(next.Given)
+	s.agent.enterExecution(id, budget, next.GoesOn, prior)
+	s.agent.noteGiven(next.Given)
 	s.showTrusted()
-	s.talk.begin(id, s.state.Chain(), next, s.config.Resolved, s.now())
-	if s.state.ExecutionCount > 1 {
+	s.talk.begin(id, s.agent.state.Chain(), next, s.config.Resolved, s.agent.now())
+	if s.agent.state.ExecutionCount > 1 {
 		// Whoever started the workflow has published the first.
 		s.publish(contract.Outcome{Status: domain.StatusInProgress})
 	}
 	s.publishHead()
 	by := next.By.Bounded()
-	started := domain.AgentExecutionStarted{Number: s.state.ExecutionCount, By: by}
-	if origin := s.state.Execution.Origin; origin != nil {
+	started := domain.AgentExecutionStarted{Number: s.agent.state.ExecutionCount, By: by}
+	if origin := s.agent.state.Execution.Origin; origin != nil {
 		started.Origin = origin.ExecutionID
 	}
 	if given := next.Given; given != nil {
 		started.GivenMessages, started.GivenMetadata = len(given.Messages), domain.Shorten(strings.Join(given.Notes(), ","), maxEventText)
 	}
-	s.emit(domain.EventExecutionStarted, started)
+	s.agent.emit(domain.EventExecutionStarted, started)
 	if next.Waited != nil {
 		s.emitReceived(*next.Waited, true)
 	}
 	s.announceResolved()
 	s.publishWaits()
-	workflow.GetLogger(s.root).Info("execution begins", "execution", id, "number", s.state.ExecutionCount,
+	workflow.GetLogger(s.root).Info("execution begins", "execution", id, "number", s.agent.state.ExecutionCount,
 		"client", by.Client, "identity", by.Identity, "schedule", by.Schedule, "parent", by.Parent)
 }
 
 // prepareStep does what comes before a step, and reports whether the step may begin: messages that have waited join, the
 // hooks run, then the budget is checked, then goesOn decides. A stop here leaves no step behind.
-func (s session) prepareStep() bool {
+func (s *session) prepareStep() bool {
 	if permit, ok := s.mail.Permit(mailbox.ForStep); ok {
 		s.hear()
 		s.fire(domain.TriggerBeforeStep)
@@ -154,7 +154,7 @@ func (s session) prepareStep() bool {
 }
 
 // goesOn takes in the signals that have arrived, and makes the check between steps.
-func (s session) goesOn() bool {
+func (s *session) goesOn() bool {
 	s.mail.DrainSignals()
-	return s.checkBetweenSteps()
+	return s.agent.checkBetweenSteps()
 }

@@ -9,7 +9,7 @@ import (
 
 // checkRoom refuses a message for which there is no room beside those that wait already, and beside all else that a run
 // hands on.
-func (s session) checkRoom(request contract.SendRequest) error {
+func (s *session) checkRoom(request contract.SendRequest) error {
 	waiting, most := s.mail.Waiting(), contract.MaxWaitingUnstored
 	if s.config.stores() {
 		most = contract.MaxWaitingBytes
@@ -46,17 +46,17 @@ func held(request contract.SendRequest) contract.SendRequest {
 const messageMargin = 200
 
 // holdMessage has a message wait for the execution in progress, or about to begin.
-func (s session) holdMessage(request contract.SendRequest) contract.SendReply {
+func (s *session) holdMessage(request contract.SendRequest) contract.SendReply {
 	waits := s.mail.Hold(func(place int64) domain.MessageID { return s.in.AgentID.Waiting(s.info.FirstRunID, place) }, held(request))
 	reply := contract.SendReply{
-		ExecutionID: s.state.Execution.ID, Number: s.state.ExecutionCount, RunID: s.info.WorkflowExecution.RunID,
+		ExecutionID: s.agent.state.Execution.ID, Number: s.agent.state.ExecutionCount, RunID: s.info.WorkflowExecution.RunID,
 		Waits: waits.ID, Place: waits.Place,
 	}
-	if !s.state.HasActiveExecution() {
+	if !s.agent.state.HasActiveExecution() {
 		reply.ExecutionID, reply.Number = s.nextExecutionID(), reply.Number+1
 		return reply
 	}
-	s.emit(domain.EventMessageWaiting, domain.MessageWaiting{
+	s.agent.emit(domain.EventMessageWaiting, domain.MessageWaiting{
 		MessageID: waits.ID, Bytes: len(request.Prompt), Queued: !waits.Steers(), By: domain.Starter{Program: request.By}.Bounded().Program,
 	})
 	return reply
@@ -64,38 +64,38 @@ func (s session) holdMessage(request contract.SendRequest) contract.SendReply {
 
 // hear has the messages join the conversation that wait for the next step. Where the budget allows none they stay: they
 // are for whatever comes next.
-func (s session) hear() {
+func (s *session) hear() {
 	if !s.mail.Steered() || s.spentUp() {
 		return
 	}
 	for _, w := range s.mail.Hear() {
-		s.talk.hear(s.state.Execution.ID, w, s.now())
+		s.talk.hear(s.agent.state.Execution.ID, w, s.agent.now())
 		s.emitReceived(w, false)
 	}
 }
 
 // goOnForMessages has the loop go on where nothing but the end of its work would stop it, and a message waits.
-func (s session) goOnForMessages() {
-	if s.mail.Steered() && s.state.ShouldStop() && len(s.state.StopSignals()) == 0 && !s.spentUp() {
-		s.requestContinuation()
+func (s *session) goOnForMessages() {
+	if s.mail.Steered() && s.agent.state.ShouldStop() && len(s.agent.state.StopSignals()) == 0 && !s.spentUp() {
+		s.agent.requestContinuation()
 	}
 }
 
 // spentUp reports whether the budget, or the session's, allows no further step.
-func (s session) spentUp() bool {
-	_, reached := s.ledger().Reached(s.now())
+func (s *session) spentUp() bool {
+	_, reached := s.ledger().Reached(s.agent.now())
 	return reached
 }
 
-func (s session) emitReceived(w contract.WaitingMessage, began bool) {
-	s.emit(domain.EventMessageReceived, domain.MessageReceived{
+func (s *session) emitReceived(w contract.WaitingMessage, began bool) {
+	s.agent.emit(domain.EventMessageReceived, domain.MessageReceived{
 		MessageID: w.ID, Began: began, Bytes: len(w.Request.Prompt),
 		Milliseconds: s.mail.WaitedSince(w).Milliseconds(), By: domain.Starter{Program: w.Request.By}.Bounded().Program,
 	})
 }
 
 // waitingMessages are those that wait, as a status shows them.
-func (s session) waitingMessages() []contract.WaitingView {
+func (s *session) waitingMessages() []contract.WaitingView {
 	views := []contract.WaitingView{}
 	for _, w := range s.mail.Waiting() {
 		views = append(views, w.View())
@@ -103,7 +103,7 @@ func (s session) waitingMessages() []contract.WaitingView {
 	return views
 }
 
-func (s session) checkUnsend(request contract.UnsendRequest) error {
+func (s *session) checkUnsend(request contract.UnsendRequest) error {
 	waiting := s.mail.Waiting()
 	if len(waiting) == 0 {
 		return domain.Errorf(domain.Denied, "unsend: no message waits; what was read cannot be taken back")
@@ -139,11 +139,11 @@ func findWaiting(waiting []contract.WaitingMessage, id domain.MessageID) (contra
 	return contract.WaitingMessage{}, false
 }
 
-func (s session) unsend(request contract.UnsendRequest) contract.UnsendReply {
+func (s *session) unsend(request contract.UnsendRequest) contract.UnsendReply {
 	w, _ := findWaiting(s.mail.Waiting(), request.MessageID)
 	s.mail.TakeBack(w.ID)
-	if s.state.HasActiveExecution() {
-		s.emit(domain.EventMessageUnsent, domain.MessageUnsent{MessageID: w.ID})
+	if s.agent.state.HasActiveExecution() {
+		s.agent.emit(domain.EventMessageUnsent, domain.MessageUnsent{MessageID: w.ID})
 	}
 	return contract.UnsendReply{MessageID: w.ID, Delivery: w.Request.IfBusy, Left: len(s.mail.Waiting())}
 }

@@ -81,24 +81,24 @@ func (o *openWaits) answered(kind domain.WaitKind, id domain.ToolExecutionID) do
 	return domain.Wait{}
 }
 
-func (s session) emitWaitClosed(w domain.Wait) {
-	s.emit(domain.EventWaitClosed, domain.WaitClosed{
+func (s *session) emitWaitClosed(w domain.Wait) {
+	s.agent.emit(domain.EventWaitClosed, domain.WaitClosed{
 		EventCall: eventCall(w.ToolExecutionID, w.Tool), Kind: w.Kind, Digest: w.Digest,
 		Verdict: w.Answer.Verdict, By: w.Answer.By, Standing: w.Answer.Always, Edited: w.Answer.Edited,
 	})
 }
 
 // waitsForPeople are all calls of the agent that wait for a person: those of the step in progress, then those of unknown outcome.
-func (s session) waitsForPeople() []domain.Wait {
+func (s *session) waitsForPeople() []domain.Wait {
 	waits := []domain.Wait{}
 	for _, w := range s.openWaits.open() {
 		waits = append(waits, w.Wait)
 	}
-	return append(waits, s.state.UnresolvedOutcomes()...)
+	return append(waits, s.agent.state.UnresolvedOutcomes()...)
 }
 
 // publishWaits tells those who list agents what waits, where that has changed, and reports whether it has.
-func (s session) publishWaits() bool {
+func (s *session) publishWaits() bool {
 	if !s.openWaits.publishes() {
 		return false
 	}
@@ -110,15 +110,15 @@ func (s session) publishWaits() bool {
 
 // hold has a call of the step wait for a person; without a time it expires never.
 func (b *toolBatch) hold(position int, call domain.ToolCall, asked domain.Wait, expiresAfter time.Duration, stops bool) *openWait {
-	asked.ToolExecutionID, asked.ExecutionID, asked.Step, asked.Tool = b.content.ID.Tool(position), b.execution, b.content.Number, call.Name
-	asked.Digest, asked.Since = domain.CallDigest(call.Name, call.Arguments), b.now()
+	asked.ToolExecutionID, asked.ExecutionID, asked.Step, asked.Tool = b.step.content.ID.Tool(position), b.step.execution, b.step.content.Number, call.Name
+	asked.Digest, asked.Since = domain.CallDigest(call.Name, call.Arguments), b.agent.now()
 	if expiresAfter > 0 {
 		asked.Expires = asked.Since.Add(expiresAfter)
 	}
 	w := &openWait{Wait: asked, position: position, stops: stops}
-	b.openWaits.add(w)
-	b.waitChanged(position, asked)
-	b.emit(domain.EventWaitOpened, domain.WaitOpened{EventCall: eventCall(asked.ToolExecutionID, asked.Tool), Kind: asked.Kind, Digest: asked.Digest, ExpiresAt: asked.Expires})
+	b.session.openWaits.add(w)
+	b.step.waitChanged(position, asked)
+	b.agent.emit(domain.EventWaitOpened, domain.WaitOpened{EventCall: eventCall(asked.ToolExecutionID, asked.Tool), Kind: asked.Kind, Digest: asked.Digest, ExpiresAt: asked.Expires})
 	b.held++
 	b.reckon()
 	return w
@@ -133,20 +133,20 @@ func (b *toolBatch) release() {
 // awaitPerson waits in the coroutine of a call until somebody has answered, or the time for that is over. Nothing of the call is
 // under way meanwhile. It reports false where a stop has ended the wait.
 func (b *toolBatch) awaitPerson(ctx workflow.Context, w *openWait) bool {
-	answered := b.mail.AwaitWord(ctx, w.Expires, func() bool { return !w.Open() }, func() bool { return b.halted })
-	if b.openWaits.remove(w); !answered {
+	answered := b.mail.AwaitWord(ctx, w.Expires, func() bool { return !w.Open() }, func() bool { return b.step.halted })
+	if b.session.openWaits.remove(w); !answered {
 		return false
 	}
 	if w.Open() {
-		w.lapse(b.now())
+		w.lapse(b.agent.now())
 	}
-	b.waitChanged(w.position, w.Wait)
-	b.emitWaitClosed(w.Wait)
+	b.step.waitChanged(w.position, w.Wait)
+	b.session.emitWaitClosed(w.Wait)
 	return true
 }
 
 // shownWaits are they as they fit into a page.
-func (s session) shownWaits() []domain.Wait {
+func (s *session) shownWaits() []domain.Wait {
 	waits := s.waitsForPeople()
 	for i, w := range waits {
 		waits[i] = w.Cut(min(32<<10, domain.MaxPage/2/len(waits)))
@@ -156,21 +156,21 @@ func (s session) shownWaits() []domain.Wait {
 
 // waitingNote says in one line which calls of the step wait for people; empty: none does.
 func (b *toolBatch) waitingNote() string {
-	open := b.openWaits.open()
+	open := b.session.openWaits.open()
 	questions := slices.DeleteFunc(slices.Clone(open), func(w *openWait) bool { return w.Kind != domain.WaitQuestion })
 	switch {
 	case len(open) == 0:
 		return ""
 	case len(open) == 1 && len(questions) == 1:
-		return fmt.Sprintf("step %d: %s waits for an answer", b.content.Number, domain.Shorten(open[0].Tool, 64))
+		return fmt.Sprintf("step %d: %s waits for an answer", b.step.content.Number, domain.Shorten(open[0].Tool, 64))
 	case len(open) == 1:
-		return fmt.Sprintf("step %d: %s waits for approval", b.content.Number, domain.Shorten(open[0].Tool, 64))
+		return fmt.Sprintf("step %d: %s waits for approval", b.step.content.Number, domain.Shorten(open[0].Tool, 64))
 	case len(questions) == 0:
-		return fmt.Sprintf("step %d: %d calls wait for approval", b.content.Number, len(open))
+		return fmt.Sprintf("step %d: %d calls wait for approval", b.step.content.Number, len(open))
 	case len(questions) == len(open):
-		return fmt.Sprintf("step %d: %d calls wait for answers", b.content.Number, len(open))
+		return fmt.Sprintf("step %d: %d calls wait for answers", b.step.content.Number, len(open))
 	}
-	return fmt.Sprintf("step %d: %d calls wait for people", b.content.Number, len(open))
+	return fmt.Sprintf("step %d: %d calls wait for people", b.step.content.Number, len(open))
 }
 
 // pressed is why a command that can wait is not taken late in a run.

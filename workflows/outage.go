@@ -44,7 +44,7 @@ func (r *run) triesStorage() bool {
 }
 
 // outlives reports whether the session goes on in its run, though it should continue as new.
-func (s session) outlives(why *domain.Error) bool {
+func (s *session) outlives(why *domain.Error) bool {
 	if s.exhausted() { // what is left of the run is for its end
 		s.run.suffersForGood(why)
 		return false
@@ -55,9 +55,9 @@ func (s session) outlives(why *domain.Error) bool {
 }
 
 // idleInOutage waits before an idle session tries again, unless something wakes it.
-func (s session) idleInOutage() {
+func (s *session) idleInOutage() {
 	if s.run.suffers() {
-		s.note("idle")
+		s.agent.note("idle")
 		s.mail.Idle(s.run.pause(time.Hour), func() bool { return false })
 	}
 }

@@ -31,16 +31,16 @@ func (b *toolBatch) follow(ctx workflow.Context, options workflow.ActivityOption
 	options.RetryPolicy.MaximumAttempts = 1
 	for asked := 0; ; asked++ {
 		if asked == 0 || reply.Pending.Status != request.Pending.Status {
-			b.emit(domain.EventToolCallWaiting, domain.ToolCallWaiting{
+			b.agent.emit(domain.EventToolCallWaiting, domain.ToolCallWaiting{
 				EventCall: eventCall(request.ID(), request.Name), Status: domain.Shorten(reply.Pending.Status, maxEventText),
 			})
 		}
 		request.Pending = reply.Pending
 		delay := b.untilAsked(*reply.Pending, asked)
-		b.note(fmt.Sprintf("step %d: %s %s; asked again at %s",
-			b.content.Number, domain.Shorten(request.Name, 64), reply.Pending.Says(), b.now().Add(delay).UTC().Format(time.RFC3339)))
+		b.agent.note(fmt.Sprintf("step %d: %s %s; asked again at %s",
+			b.step.content.Number, domain.Shorten(request.Name, 64), reply.Pending.Says(), b.agent.now().Add(delay).UTC().Format(time.RFC3339)))
 		permit, ok := b.mail.BackOffAsking(ctx, delay)
-		if !ok || asked >= mostAsked || b.nearBounds() || b.now().Sub(reply.Pending.Since) > longestPending {
+		if !ok || asked >= mostAsked || b.session.nearBounds() || b.agent.now().Sub(reply.Pending.Since) > longestPending {
 			return b.takeBack(ctx, options, request)
 		}
 		b.load.Add(ctx, size+len(request.Pending.Handle))
@@ -52,7 +52,7 @@ func (b *toolBatch) follow(ctx workflow.Context, options workflow.ActivityOption
 			return lossOf(err).ToolReply(request)
 		case err != nil:
 			again := *request.Pending
-			again.AskAt = b.now().Add(max(b.backoff(asked+1), b.now().Sub(again.Since)/20))
+			again.AskAt = b.agent.now().Add(max(b.session.backoff(asked+1), b.agent.now().Sub(again.Since)/20))
 			reply = &contract.ToolReply{Pending: &again}
 		case next.Pending == nil:
 			return *next
@@ -68,7 +68,7 @@ const briskAsks = 1000
 // untilAsked is how long to wait before a call is asked about. What goes on for long is asked about less and less often,
 // more so beside many: the history has room for so many times. Half of the time that its answer is kept is never missed.
 func (b *toolBatch) untilAsked(pending contract.Pending, asked int) time.Duration {
-	now, beside := b.now(), max(min(len(b.calls), domain.MaxStepCalls), 20)
+	now, beside := b.agent.now(), max(min(len(b.step.calls), domain.MaxStepCalls), 20)
 	delay := pending.AskAt.Sub(now)
 	slow := now.Sub(pending.Since) * time.Duration(beside) / 400
 	if !pending.Until.IsZero() {

@@ -12,7 +12,7 @@ import (
 )
 
 // checkAnswer refuses what somebody says about a call that does not wait for it, and what does not fit the wait.
-func (s session) checkAnswer(request contract.AnswerRequest) error {
+func (s *session) checkAnswer(request contract.AnswerRequest) error {
 	if err := request.Check(); err != nil {
 		return err
 	}
@@ -30,7 +30,7 @@ func (s session) checkAnswer(request contract.AnswerRequest) error {
 		return err
 	}
 	// Where no worker was up as the time went by, an answer is looked at before the end of the wait.
-	if !w.Expires.IsZero() && !s.now().Before(w.Expires) {
+	if !w.Expires.IsZero() && !s.agent.now().Before(w.Expires) {
 		return timeOver(request.Does(), w.ToolExecutionID, w.Expires)
 	}
 	return nil
@@ -40,7 +40,7 @@ func (s session) checkAnswer(request contract.AnswerRequest) error {
 const mostAnswerChecks = 50
 
 // checkTries refuses an answer that a worker would have to check, where there is no room for that.
-func (s session) checkTries(w *openWait, request contract.AnswerRequest) error {
+func (s *session) checkTries(w *openWait, request contract.AnswerRequest) error {
 	does, instead := request.Does(), "stop the execution, and extend it, or wait until the question expires"
 	if w.Kind == domain.WaitApproval {
 		instead = "approve or deny it as it is"
@@ -56,7 +56,7 @@ func (s session) checkTries(w *openWait, request contract.AnswerRequest) error {
 
 // answer writes down what somebody says about a call that waits, once a worker says that it fits where there is a schema.
 // Meanwhile somebody else may answer. The call takes it from there.
-func (s session) answer(ctx workflow.Context, request contract.AnswerRequest) (reply contract.AnswerReply, _ error) {
+func (s *session) answer(ctx workflow.Context, request contract.AnswerRequest) (reply contract.AnswerReply, _ error) {
 	w, err := s.waitFor(request)
 	if err != nil {
 		return reply, err
@@ -76,7 +76,7 @@ func (s session) answer(ctx workflow.Context, request contract.AnswerRequest) (r
 		return reply, err
 	}
 	reply.Standing = kind.apply(s, w, request)
-	reply.Number, reply.Wait, reply.UnknownOutcomes = s.state.ExecutionCount, w.Wait, len(s.state.UnresolvedOutcomes())
+	reply.Number, reply.Wait, reply.UnknownOutcomes = s.agent.state.ExecutionCount, w.Wait, len(s.agent.state.UnresolvedOutcomes())
 	if w.Kind != domain.WaitOutcome {
 		reply.Wait = w.Recorded()
 		reply.Wait.ToolExecutionID, reply.Wait.ExecutionID, reply.Wait.Step, reply.Wait.Tool = w.ToolExecutionID, w.ExecutionID, w.Step, w.Tool
@@ -86,10 +86,10 @@ func (s session) answer(ctx workflow.Context, request contract.AnswerRequest) (r
 
 // waitFor is the wait that somebody answers, or why there is none. Without an id it is the only one of its kind. A digest has to
 // be that of what the person was shown.
-func (s session) waitFor(request contract.AnswerRequest) (*openWait, error) {
+func (s *session) waitFor(request contract.AnswerRequest) (*openWait, error) {
 	kind, id := request.Verdict.Kind(), request.Call
 	open := slices.DeleteFunc(s.openWaits.open(), func(w *openWait) bool { return w.Kind != kind })
-	if unknown := s.state.UnknownOutcome(id); kind == domain.WaitOutcome && !unknown.IsZero() {
+	if unknown := s.agent.state.UnknownOutcome(id); kind == domain.WaitOutcome && !unknown.IsZero() {
 		open = append(open, &openWait{Wait: unknown})
 	}
 	at := slices.IndexFunc(open, func(w *openWait) bool { return w.ToolExecutionID == id })
@@ -120,7 +120,7 @@ func named(waits []*openWait) string {
 }
 
 // notWaiting says why a call does not wait for what somebody says about it.
-func (s session) notWaiting(request contract.AnswerRequest) error {
+func (s *session) notWaiting(request contract.AnswerRequest) error {
 	does, kind, id := request.Does(), request.Verdict.Kind(), request.Call
 	waitsFor := map[domain.WaitKind]string{domain.WaitApproval: "approval", domain.WaitQuestion: "an answer"}[kind]
 	switch {
@@ -157,12 +157,12 @@ func byWhom(by string) string {
 
 // toolExecution finds a call of the execution, to say why an answer to it is refused. Calls of steps that were folded away are
 // not found.
-func (s session) toolExecution(id domain.ToolExecutionID) (domain.ToolExecution, bool) {
+func (s *session) toolExecution(id domain.ToolExecutionID) (domain.ToolExecution, bool) {
 	steps := []domain.AgentStep{}
-	for _, done := range s.state.StepExecutions() {
+	for _, done := range s.agent.state.StepExecutions() {
 		steps = append(steps, done.Step)
 	}
-	if step, ok := s.state.CurrentStep(); ok {
+	if step, ok := s.agent.state.CurrentStep(); ok {
 		steps = append(steps, step)
 	}
 	for _, step := range slices.Backward(steps) {

@@ -106,30 +106,30 @@ func (r *records) missing() string {
 
 // recordEnded puts the execution that has ended among the records, after those that still wait. Its outcome has been
 // told by then. The activity may run twice: a record takes the place of the same one.
-func (s session) recordEnded() {
+func (s *session) recordEnded() {
 	if !s.hasRecords() {
 		return
 	}
-	s.records.add(contract.EndedExecution{Number: s.state.ExecutionCount, RunID: s.info.WorkflowExecution.RunID})
+	s.records.add(contract.EndedExecution{Number: s.agent.state.ExecutionCount, RunID: s.info.WorkflowExecution.RunID})
 	s.recordPending()
-	s.note("ended")
+	s.agent.note("ended")
 }
 
-func (s session) hasRecords() bool { return s.config.Resolved != nil && s.config.Resolved.Records }
+func (s *session) hasRecords() bool { return s.config.Resolved != nil && s.config.Resolved.Records }
 
 // recordsPosition reports whether the position is to be recorded now.
-func (s session) recordsPosition() bool {
+func (s *session) recordsPosition() bool {
 	return s.records.position == positionDue && s.canRecordPosition()
 }
 
 // canRecordPosition reports whether the position can be recorded: after the executions, so that while they wait for the store
 // it waits too.
-func (s session) canRecordPosition() bool {
+func (s *session) canRecordPosition() bool {
 	return len(s.records.pending) == 0 && s.hasRecords() && !s.exhausted()
 }
 
 // recordLastPosition tries once more, as the session is over.
-func (s session) recordLastPosition() {
+func (s *session) recordLastPosition() {
 	if s.records.position != positionRecorded && s.canRecordPosition() {
 		s.recordPosition(s.mail.LastWord())
 	}
@@ -138,8 +138,8 @@ func (s session) recordLastPosition() {
 // recordPosition puts where the session stands among the records. A message that begins an execution cuts it off where the
 // permit lets it, since the record of that execution says from where it went on. The activity may run twice: it writes the
 // same record.
-func (s session) recordPosition(permit mailbox.Permit) {
-	s.note("recording the position")
+func (s *session) recordPosition(permit mailbox.Permit) {
+	s.agent.note("recording the position")
 	moved := *s.records.moved
 	timeout, attempts := s.patienceWithStore()
 	options := s.briefOptions(timeout, attempts, fmt.Sprintf("record the position after execution %d", moved.After))
@@ -157,9 +157,9 @@ func (s session) recordPosition(permit mailbox.Permit) {
 }
 
 // recordPending tries those that wait, the oldest first. A session that closes tries once more.
-func (s session) recordPending() {
+func (s *session) recordPending() {
 	for len(s.records.pending) > 0 && !s.exhausted() {
-		s.note("recording the execution")
+		s.agent.note("recording the execution")
 		ended := s.records.pending[0]
 		timeout, attempts := s.patienceWithStore()
 		options := s.briefOptions(timeout, attempts, fmt.Sprintf("record execution %d", ended.Number))
@@ -181,7 +181,7 @@ func (s session) recordPending() {
 
 // patienceWithStore is how long the store is tried, and how often. Nobody waits long for one beside a stop of mode now, nor
 // does who has started a sub-agent: all above it would. Where one beside or below it has met an outage, it tries but once.
-func (s session) patienceWithStore() (time.Duration, int) {
+func (s *session) patienceWithStore() (time.Duration, int) {
 	switch {
 	case s.in.Parent != nil && (s.in.Parent.StoreDown || s.children.storeDown):
 		return outageTimeout / 5, 1
@@ -194,9 +194,9 @@ func (s session) patienceWithStore() (time.Duration, int) {
 }
 
 // newest is the newest execution with its events, ended or not. The archive keeps it when another one begins.
-func (s session) newest() heldExecution {
+func (s *session) newest() heldExecution {
 	return heldExecution{
-		s.whole(), s.events, s.last - int64(len(s.events)) + 1, s.config.priced(),
-		s.talk.from, s.talk.before, s.talk.Log().Ref(), s.archive.outcomeOf(s.state), s.config.Agent,
+		s.agent.whole(), s.agent.log.events, s.agent.log.last - int64(len(s.agent.log.events)) + 1, s.config.priced(),
+		s.talk.from, s.talk.before, s.talk.Log().Ref(), s.archive.outcomeOf(s.agent.state), s.config.Agent,
 	}
 }

@@ -10,14 +10,14 @@ import (
 )
 
 // checkRewind refuses what is no step of this session's past, and what an execution could not begin with.
-func (s session) checkRewind(r contract.RewindRequest) error {
+func (s *session) checkRewind(r contract.RewindRequest) error {
 	if s.in.Name == "" {
 		return domain.Errorf(domain.Denied, "rewind: the agent has no name, so it takes one prompt and no more; fork it instead, and the other agent goes on from there")
 	}
 	if err := cmp.Or(s.idleFor("rewind"), s.notSuspended("rewind")); err != nil {
 		return err
 	}
-	count := s.state.ExecutionCount
+	count := s.agent.state.ExecutionCount
 	switch {
 	case r.Number < 1 || r.Number > count || r.Origin.ExecutionID != s.in.AgentID.Execution(s.info.FirstRunID, r.Number):
 		return domain.Errorf(domain.Invalid, "origin: %s is not execution %d of this session, which has had %d", r.Origin.ExecutionID, r.Number, count)
@@ -35,7 +35,7 @@ func (s session) checkRewind(r contract.RewindRequest) error {
 }
 
 // stored reports whether storage has all messages from an index on that have left memory.
-func (s session) stored(from int) bool {
+func (s *session) stored(from int) bool {
 	for _, segment := range s.run.segments {
 		if segment.From <= from && from < segment.To {
 			from = segment.To
@@ -47,9 +47,9 @@ func (s session) stored(from int) bool {
 // rewind has the session stand at a step of its past: the model sees what it saw then, and the next execution goes on
 // from there, at once where a prompt is given. All that was done since stays: what it has used, what is allowed, the
 // calls of unknown outcome and the effects of all.
-func (s session) rewind(r contract.RewindRequest) contract.RewindReply {
+func (s *session) rewind(r contract.RewindRequest) contract.RewindReply {
 	reply := contract.RewindReply{
-		ExecutionID: s.nextExecutionID(), Number: s.state.ExecutionCount + 1, RunID: s.info.WorkflowExecution.RunID,
+		ExecutionID: s.nextExecutionID(), Number: s.agent.state.ExecutionCount + 1, RunID: s.info.WorkflowExecution.RunID,
 		Began: r.Prompt != "", TakenBack: s.talk.ShownSince(r.Log.Length),
 	}
 	s.moveTo(s.talk.WithRewound(r, reply.Number), &r.Origin)
@@ -60,19 +60,19 @@ func (s session) rewind(r contract.RewindRequest) contract.RewindReply {
 }
 
 // checkClear needs no more than an idle session.
-func (s session) checkClear(contract.ClearRequest) error { return s.idleFor("clear") }
+func (s *session) checkClear(contract.ClearRequest) error { return s.idleFor("clear") }
 
 // clear is a rewind to before all messages. What the agent is, what it has done and what is allowed stays: calls of unknown
 // outcome, standing approvals, trusted values, notes of tools.
-func (s session) clear(contract.ClearRequest) contract.ClearReply {
+func (s *session) clear(contract.ClearRequest) contract.ClearReply {
 	reply := contract.ClearReply{Messages: s.talk.ShownSince(0)}
-	s.moveTo(s.talk.WithCleared(s.state.ExecutionCount+1), nil)
+	s.moveTo(s.talk.WithCleared(s.agent.state.ExecutionCount+1), nil)
 	return reply
 }
 
 // moveTo has the next execution go on from an earlier place of the conversation: from a step, or from before all.
-func (s session) moveTo(moved conversation.Conversation, from *domain.Origin) {
+func (s *session) moveTo(moved conversation.Conversation, from *domain.Origin) {
 	s.talk.move(moved)
-	s.standAt(from)
-	s.records.move(s.state.ExecutionCount, s.now(), s.hasRecords())
+	s.agent.standAt(from)
+	s.records.move(s.agent.state.ExecutionCount, s.agent.now(), s.hasRecords())
 }

@@ -96,16 +96,16 @@ func (r *run) recorded(segment contract.Segment) {
 
 func (r *run) continueWith(in contract.SessionInput) { r.successor = &in }
 
-func (s session) outgrown() bool { return s.info.GetContinueAsNewSuggested() || s.mail.Updates.Full() }
+func (s *session) outgrown() bool { return s.info.GetContinueAsNewSuggested() || s.mail.Updates.Full() }
 
 // wantsNewRun reports whether an idle session is to continue as new.
-func (s session) wantsNewRun() bool {
+func (s *session) wantsNewRun() bool {
 	return !s.run.stays && s.outgrown()
 }
 
 // handsOver makes the run ready to continue as new. Near the server's bounds no step may begin before
 // it has: there it waits for the storage.
-func (s session) handsOver() bool {
+func (s *session) handsOver() bool {
 	for {
 		permit, ok := s.mail.Permit(mailbox.BetweenSteps)
 		switch {
@@ -116,7 +116,7 @@ func (s session) handsOver() bool {
 		case !s.run.suffers() || !s.nearBounds():
 			return false
 		}
-		s.note("waiting for the storage: " + s.run.outage.why)
+		s.agent.note("waiting for the storage: " + s.run.outage.why)
 		if !s.mail.BackOffInference(s.run.pause(10 * time.Minute)) {
 			return false
 		}
@@ -128,14 +128,14 @@ func (s session) handsOver() bool {
 // that this run has to see to, and where the conversation cannot be carried,
 // which ends an execution in progress. Nothing may wait between its answer and
 // the continuation.
-func (s session) carriable(permit mailbox.Permit) bool {
+func (s *session) carriable(permit mailbox.Permit) bool {
 	storage := s.config.stores()
 	var unstored *domain.Error
 	if storage {
 		unstored = s.storeSegment(permit)
 	}
 	s.mail.WaitUntil(func() bool { return !s.mail.Updates.Answering() })
-	active, stopped := s.state.HasActiveExecution(), s.mail.Stopped()
+	active, stopped := s.agent.state.HasActiveExecution(), s.mail.Stopped()
 	if active && stopped || !active && s.mail.Woken() {
 		return false
 	}
@@ -160,30 +160,30 @@ func (s session) carriable(permit mailbox.Permit) bool {
 }
 
 // awaitHandlers lets those that wait for an end answer, once nothing else is to come in this run.
-func (s session) awaitHandlers() {
+func (s *session) awaitHandlers() {
 	s.mail.WaitUntil(func() bool { return workflow.AllHandlersFinished(s.root) })
 }
 
 // contextLost ends the execution in progress. An idle session just stays.
-func (s session) contextLost(why *domain.Error) {
-	if s.state.HasActiveExecution() {
+func (s *session) contextLost(why *domain.Error) {
+	if s.agent.state.HasActiveExecution() {
 		message := "the conversation outgrew one run and could not be carried to the next: " + why.Message
 		if s.exhausted() {
 			message += fmt.Sprintf(" (the server ends a run at %d events or %d MiB, and this one has %d and %d)",
 				mostEvents, mostBytes>>20, s.info.GetCurrentHistoryLength(), s.info.GetCurrentHistorySize()>>20)
 		}
-		s.fail(domain.CodedErrorf(domain.TooLarge, domain.CodeContextLost, "%s", message))
+		s.agent.fail(domain.CodedErrorf(domain.TooLarge, domain.CodeContextLost, "%s", message))
 	}
 }
 
 // storeSegment writes the messages that no segment holds to storage. They stay
 // in this run's memory, so that it can still be asked for them when it is over.
 // A stop cuts it off, and whatever wakes an idle session: the run goes on.
-func (s session) storeSegment(permit mailbox.Permit) *domain.Error {
+func (s *session) storeSegment(permit mailbox.Permit) *domain.Error {
 	if s.talk.Len() == s.run.stored {
 		return nil
 	}
-	s.note("continuing as new")
+	s.agent.note("continuing as new")
 	request := contract.RecordRequest{From: s.run.stored, Log: s.talk.Log().Ref()}
 	options := s.briefOptions(recordTimeout, storeAttempts, "record the transcript")
 	options.ScheduleToCloseTimeout = recordTimeout + time.Minute // a storage that hangs does so once
@@ -196,7 +196,7 @@ func (s session) storeSegment(permit mailbox.Permit) *domain.Error {
 }
 
 // copyMessages stores what an earlier workflow holds, where it is too long to be carried.
-func (s session) copyMessages() {
+func (s *session) copyMessages() {
 	if s.run.copying == nil || s.config.Resolved == nil {
 		return
 	}
@@ -209,7 +209,7 @@ func (s session) copyMessages() {
 			"the messages of the execution that ended are too long to be carried, and the workers have no storage"))
 		return
 	}
-	s.note("copying the conversation")
+	s.agent.note("copying the conversation")
 	segment, err := mailbox.Await(permit, s.briefOptions(recordTimeout, ownAttempts, "copy the transcript"), contract.Record, *s.run.copying)
 	switch {
 	case err == nil:
@@ -219,8 +219,8 @@ func (s session) copyMessages() {
 	}
 }
 
-func (s session) continueAsNew(ctx workflow.Context) error {
-	s.note("continuing as new")
+func (s *session) continueAsNew(ctx workflow.Context) error {
+	s.agent.note("continuing as new")
 	s.mail.Disarm()
 	s.awaitHandlers()
 	return workflow.NewContinueAsNewError(ctx, string(contract.Execute), *s.run.successor)

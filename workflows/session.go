@@ -13,11 +13,15 @@ import (
 )
 
 // A session is one run of an agent's workflow: a few parts, of which each alone
-// writes what it holds. All of it follows from the run's input and history. It is
-// passed by value, so nothing that has it can put another part in one's place.
+// writes what it holds. All of it follows from the run's input and history. Nothing
+// puts another part in one's place.
 type session struct {
-	*given
-	*agent
+	in      *contract.SessionInput
+	options Options
+	info    *workflow.Info
+	// root outlives a cancellation of the workflow, which is taken as a stop.
+	root    workflow.Context
+	agent   *agent
 	config  *configuration
 	mail    *mailbox.Mailbox
 	talk    *transcript
@@ -33,17 +37,10 @@ type session struct {
 	replies  *hookReplies
 }
 
-// given is what the run starts from. It never changes.
-type given struct {
-	in      *contract.SessionInput
-	options Options
-	info    *workflow.Info
-}
-
 // newSession makes a new session, or takes over what an earlier run handed on.
-func newSession(ctx workflow.Context, in *contract.SessionInput, options Options) (session, error) {
+func newSession(ctx workflow.Context, in *contract.SessionInput, options Options) (*session, error) {
 	if err := checkOwnID(ctx, in); err != nil {
-		return session{}, err
+		return nil, err
 	}
 	carry := contract.Carry{}
 	if in.Carry != nil {
@@ -53,8 +50,8 @@ func newSession(ctx workflow.Context, in *contract.SessionInput, options Options
 	root, _ := workflow.NewDisconnectedContext(ctx)
 	root = workflow.WithValue(root, sourceKey{}, source{talk, config})
 	agent := newAgent(root, options.Emit)
-	s := session{
-		given: &given{in, options, workflow.GetInfo(ctx)}, agent: agent, config: config,
+	s := &session{
+		in: in, options: options, info: workflow.GetInfo(ctx), root: root, agent: agent, config: config,
 		mail: mailbox.New(root, agent, carry.Mail), talk: talk, guards: newGuards(carry.Guarded),
 		run: newRun(carry), archive: &archive{outcome: carry.Outcome}, openWaits: &openWaits{},
 		bindings: newBindings(carry.Bound), records: newRecords(carry.Records), children: &children{},
@@ -81,7 +78,7 @@ func newSession(ctx workflow.Context, in *contract.SessionInput, options Options
 // create makes the session of an agent that has done nothing yet. A client refuses
 // what is refused here first, with its exit code; this is for those who start the
 // workflow otherwise.
-func (s session) create() error {
+func (s *session) create() error {
 	given := s.in.Given
 	if err := cmp.Or(checkAgent(s.in), s.checkParent(), s.checkStart(s.in.Prompt, given, s.in.Budget), s.checkShown(s.in.Given)); err != nil {
 		return err
@@ -94,12 +91,12 @@ func (s session) create() error {
 	return nil
 }
 
-func (s session) resume(carry contract.Carry) error {
+func (s *session) resume(carry contract.Carry) error {
 	if err := s.agent.resume(carry); err != nil {
 		return err
 	}
-	chain := s.state.Chain()
-	if origin := s.rewound(); origin != nil {
+	chain := s.agent.state.Chain()
+	if origin := s.agent.rewound(); origin != nil {
 		chain = origin.Chain()
 	}
 	return s.talk.resume(carry.Conversation, s.config.Definition.Compiler, chain)
@@ -107,7 +104,7 @@ func (s session) resume(carry contract.Carry) error {
 
 // goOn begins the execution that goes on from the one with which an earlier workflow
 // of the agent has ended. The input is a client's: what is wrong with it is refused.
-func (s session) goOn(carry contract.Carry) error {
+func (s *session) goOn(carry contract.Carry) error {
 	g := *s.in.GoOn
 	if err := cmp.Or(checkAgent(s.in), s.checkParent(), g.Budget.Check()); err != nil {
 		return err
@@ -115,10 +112,10 @@ func (s session) goOn(carry contract.Carry) error {
 	if err := s.resume(carry); err != nil {
 		return err
 	}
-	if !s.state.Status().Terminal() || s.state.Status() == domain.StatusCompleted {
-		return domain.Errorf(domain.Denied, "extend: the execution is %s, so there is nothing to go on with", s.state.Status())
+	if !s.agent.state.Status().Terminal() || s.agent.state.Status() == domain.StatusCompleted {
+		return domain.Errorf(domain.Denied, "extend: the execution is %s, so there is nothing to go on with", s.agent.state.Status())
 	}
-	if len(s.state.UnresolvedOutcomes()) > 0 {
+	if len(s.agent.state.UnresolvedOutcomes()) > 0 {
 		s.openWaits.changed() // the memo is the earlier workflow's
 	}
 	s.mail.Post(mailbox.NextExecution{Budget: g.Budget, GoesOn: true, By: s.startedBy()})
@@ -127,7 +124,7 @@ func (s session) goOn(carry contract.Carry) error {
 
 // copyLater takes over messages that an earlier workflow still has: what is to be copied comes before all that this run
 // says.
-func (s session) copyLater(messages *contract.RecordRequest, carry contract.Carry) error {
+func (s *session) copyLater(messages *contract.RecordRequest, carry contract.Carry) error {
 	s.run.copyFirst(messages)
 	if messages != nil {
 		if err := s.talk.rebase(messages.Log, carry.Conversation.Entries); err != nil {
@@ -139,7 +136,7 @@ func (s session) copyLater(messages *contract.RecordRequest, carry contract.Carr
 
 // fork begins the first execution of an agent that goes on from a step of another one's. The input is a client's: what
 // is wrong with it is refused.
-func (s session) fork(carry contract.Carry) error {
+func (s *session) fork(carry contract.Carry) error {
 	given := s.in.Given
 	err := cmp.Or(checkAgent(s.in), s.agent.fork(s.in, carry, given))
 	if err == nil {
@@ -148,13 +145,13 @@ func (s session) fork(carry contract.Carry) error {
 	if err != nil {
 		return err
 	}
-	if err := s.talk.resume(carry.Conversation, s.in.Definition.Compiler, s.state.Origin.Chain()); err != nil {
+	if err := s.talk.resume(carry.Conversation, s.in.Definition.Compiler, s.agent.state.Origin.Chain()); err != nil {
 		return err
 	}
 	if err := s.copyLater(s.in.Fork.Copy, carry); err != nil {
 		return err
 	}
-	if len(s.state.UnresolvedOutcomes()) > 0 {
+	if len(s.agent.state.UnresolvedOutcomes()) > 0 {
 		s.openWaits.changed() // the memo is to have them
 	}
 	s.limitSession(s.in.Definition.SessionBudget)
@@ -164,17 +161,17 @@ func (s session) fork(carry contract.Carry) error {
 
 // resolveEnded resolves a call of an agent whose execution has ended. The run ends as that did, with nothing else done.
 // The input is a client's: what is wrong with it is refused.
-func (s session) resolveEnded(carry contract.Carry) error {
+func (s *session) resolveEnded(carry contract.Carry) error {
 	if err := cmp.Or(checkAgent(s.in), s.agent.resume(carry)); err != nil {
 		return err
 	}
 	switch {
 	case s.in.Name != "":
 		return domain.Errorf(domain.Denied, "resolve_outcome: agent %s has a name, so its open session resolves the call; send it the update %s", s.in.Name, contract.UpdateAnswer)
-	case !s.state.Status().Terminal():
-		return domain.Errorf(domain.Denied, "resolve_outcome: execution %d is %s, so its own workflow resolves the call; send that the update %s", s.state.ExecutionCount, s.state.Status(), contract.UpdateAnswer)
+	case !s.agent.state.Status().Terminal():
+		return domain.Errorf(domain.Denied, "resolve_outcome: execution %d is %s, so its own workflow resolves the call; send that the update %s", s.agent.state.ExecutionCount, s.agent.state.Status(), contract.UpdateAnswer)
 	}
-	err := s.talk.resume(carry.Conversation, s.config.Definition.Compiler, s.state.Chain())
+	err := s.talk.resume(carry.Conversation, s.config.Definition.Compiler, s.agent.state.Chain())
 	if err == nil {
 		err = s.copyLater(s.in.ResolveOutcome.Copy, carry)
 	}
@@ -191,7 +188,7 @@ func (s session) resolveEnded(carry contract.Carry) error {
 var scheduledBy = temporal.NewSearchAttributeKeyKeyword("TemporalScheduledById")
 
 // startedBy is who started the workflow, by its own word and by the server's.
-func (s session) startedBy() domain.Starter {
+func (s *session) startedBy() domain.Starter {
 	by := domain.Starter{Program: s.in.By}
 	by.Schedule, _ = workflow.GetTypedSearchAttributes(s.root).GetKeyword(scheduledBy)
 	if parent := s.info.ParentWorkflowExecution; parent != nil {
@@ -220,7 +217,7 @@ func checkOwnID(ctx workflow.Context, in *contract.SessionInput) error {
 }
 
 // checkParent refuses a sub-agent that no agent has started: what it is granted is somebody's, who waits for it.
-func (s session) checkParent() error {
+func (s *session) checkParent() error {
 	if s.in.Parent == nil || s.info.ParentWorkflowExecution != nil {
 		return nil
 	}
@@ -238,10 +235,10 @@ func checkAgent(in *contract.SessionInput) error {
 	return cmp.Or(err, in.Definition.Check())
 }
 
-func (s session) checkStart(prompt string, given *domain.Given, budget domain.ExecutionBudget) error {
-	return cmp.Or(domain.CheckPrompt(prompt), given.Check(s.state), budget.Check())
+func (s *session) checkStart(prompt string, given *domain.Given, budget domain.ExecutionBudget) error {
+	return cmp.Or(domain.CheckPrompt(prompt), given.Check(s.agent.state), budget.Check())
 }
 
-func (s session) nextExecutionID() domain.ExecutionID {
-	return s.in.AgentID.Execution(s.info.FirstRunID, s.state.ExecutionCount+1)
+func (s *session) nextExecutionID() domain.ExecutionID {
+	return s.in.AgentID.Execution(s.info.FirstRunID, s.agent.state.ExecutionCount+1)
 }

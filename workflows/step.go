@@ -13,13 +13,18 @@ import (
 // A stepRun is the step in progress. It alone writes what it holds. For hooks that
 // run between two steps it is of no number.
 type stepRun struct {
-	session
+	session   *session
+	agent     *agent
+	config    *configuration
+	mail      *mailbox.Mailbox
+	talk      *transcript
 	execution domain.ExecutionID
 	content   stepContent
 	// unkept says that the state does not have all of the content yet.
 	unkept bool
 	phase  phase
-	attempts
+	// attempts are those at its inferences.
+	attempts attempts
 	// request is what hooks and guards want of its inference; at is the index of the
 	// message that holds the calls.
 	request hook.Request
@@ -71,18 +76,22 @@ type hooked struct {
 	blocker string
 }
 
-func (s session) startStep() *stepRun {
-	number := s.state.StepCount() + 1
-	id := s.state.Execution.ID.Step(number)
-	step := &stepRun{session: s, execution: s.state.Execution.ID, content: stepContent{AgentStep: domain.AgentStep{ID: id, Number: number}}, phase: beforeModel}
-	step.content.Agent = s.config.Agent
+func (s *session) startStep() *stepRun {
+	number := s.agent.state.StepCount() + 1
+	id := s.agent.state.Execution.ID.Step(number)
+	step := s.newStep(domain.AgentStep{ID: id, Number: number, Agent: s.config.Agent})
 	s.agent.startStep(id, number)
 	return step
 }
 
 // between is no step, for what happens between two.
-func (s session) between() *stepRun {
-	return &stepRun{session: s, execution: s.state.Execution.ID}
+func (s *session) between() *stepRun { return s.newStep(domain.AgentStep{}) }
+
+func (s *session) newStep(step domain.AgentStep) *stepRun {
+	return &stepRun{
+		session: s, agent: s.agent, config: s.config, mail: s.mail, talk: s.talk,
+		execution: s.agent.state.Execution.ID, content: stepContent{AgentStep: step},
+	}
 }
 
 func (t *stepRun) enter(p phase) { t.phase = p }
@@ -117,8 +126,8 @@ func (t *stepRun) keep() {
 // say adds a message of the step to the transcript and to the step's output.
 func (t *stepRun) say(section string, m domain.Message, digest domain.Digest, tag domain.Tag) {
 	m.ID = t.content.ID.Message(len(t.content.Output))
-	tag.AgentID, tag.ExecutionID, tag.StepID = t.in.AgentID, t.execution, t.content.ID
-	t.content.Output = append(t.content.Output, t.talk.add(section, m, digest, tag, t.now()))
+	tag.AgentID, tag.ExecutionID, tag.StepID = t.session.in.AgentID, t.execution, t.content.ID
+	t.content.Output = append(t.content.Output, t.talk.add(section, m, digest, tag, t.agent.now()))
 	t.unkept = true
 }
 
@@ -129,7 +138,7 @@ func (t *stepRun) callAs(i int, call domain.ToolCall) {
 }
 
 func (t *stepRun) callStarted(i int, effect domain.Effect) {
-	t.content.ToolExecutions[i].StartedAt, t.content.ToolExecutions[i].Effect, t.unkept = t.now(), effect, true
+	t.content.ToolExecutions[i].StartedAt, t.content.ToolExecutions[i].Effect, t.unkept = t.agent.now(), effect, true
 }
 
 func (t *stepRun) waitChanged(i int, w domain.Wait) {
@@ -156,7 +165,7 @@ func (t *stepRun) completed(i int, call domain.ToolCall) {
 	if done.Error != nil {
 		event.Kind, event.Code = done.Error.Kind, done.Error.Code
 	}
-	t.emit(domain.EventToolCallCompleted, event)
+	t.agent.emit(domain.EventToolCallCompleted, event)
 }
 
 // maxHooked bounds what the hooks of one step that are activities may put into
@@ -184,8 +193,8 @@ func (t *stepRun) interject(section string, m domain.Message) {
 		t.pending = append(t.pending, domain.Entry{Section: section, Message: m})
 	case t.content.Number == 0:
 		m.ID = t.execution.Message(t.talk.Len())
-		tag := domain.Tag{AgentID: t.in.AgentID, ExecutionID: t.execution, Trace: true}
-		t.talk.add(section, m, fingerprint(m, t.talk.Log().Chain()), tag, t.now())
+		tag := domain.Tag{AgentID: t.session.in.AgentID, ExecutionID: t.execution, Trace: true}
+		t.talk.add(section, m, fingerprint(m, t.talk.Log().Chain()), tag, t.agent.now())
 	default:
 		m.ID = domain.MessageID{}
 		t.say(section, m, fingerprint(m, t.talk.Log().Chain()), domain.Tag{Trace: true})

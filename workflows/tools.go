@@ -15,7 +15,11 @@ import (
 // A toolBatch is the tool calls of one step, made all at once. Every call gets
 // exactly one result, whatever befell it.
 type toolBatch struct {
-	*stepRun
+	session *session
+	step    *stepRun
+	agent   *agent
+	config  *configuration
+	mail    *mailbox.Mailbox
 	// results are the calls', cutOff says which of these a stop ended.
 	results []contract.ToolReply
 	cutOff  []bool
@@ -52,33 +56,33 @@ type toolBatch struct {
 func (t *stepRun) runTools() {
 	t.enter(inTools)
 	n := len(t.calls)
-	b := &toolBatch{stepRun: t, results: make([]contract.ToolReply, n), cutOff: make([]bool, n), effects: map[domain.Digest]bool{}, standing: map[int]domain.Wait{}, granted: make([]bool, n)}
-	b.load.Beside = func() int { return b.replies.inTask(b.root) }
-	b.learn(b.content.wanted(b.calls))
-	b.asksForCalls(n)
+	b := &toolBatch{session: t.session, step: t, agent: t.agent, config: t.config, mail: t.mail, results: make([]contract.ToolReply, n), cutOff: make([]bool, n), effects: map[domain.Digest]bool{}, standing: map[int]domain.Wait{}, granted: make([]bool, n)}
+	b.load.Beside = func() int { return b.session.replies.inTask(b.session.root) }
+	b.step.learn(b.step.content.wanted(b.step.calls))
+	b.session.asksForCalls(n)
 	b.beginAll()
 	if b.denied > 0 {
 		use := b.limit
-		holder := b.ledger().Execution
+		holder := b.session.ledger().Execution
 		if use.Session {
-			holder = b.ledger().Session
+			holder = b.session.ledger().Session
 		}
 		use.Used = domain.Count(use.Rule.Unit, holder.Spent.ToolCalls-b.allowed)
-		b.limited(use, use.DeniedSignal(b.allowed+b.denied))
+		b.session.limited(use, use.DeniedSignal(b.allowed+b.denied))
 	}
 	b.noteRunning()
-	b.keep()
+	b.step.keep()
 	b.tellWaiting()
 	if b.alone != nil {
-		b.run(b.root, b.alone)
+		b.run(b.session.root, b.alone)
 	}
 	for seen := 0; seen < b.running; seen = b.ended {
-		b.mail.WaitUntil(func() bool { return b.ended > seen || b.openWaits.unpublished || len(b.edits) > 0 })
+		b.mail.WaitUntil(func() bool { return b.ended > seen || b.session.openWaits.unpublished || len(b.edits) > 0 })
 		b.reviewEdits()
-		b.keep()
+		b.step.keep()
 		b.tellWaiting()
 	}
-	b.children.keepBack(nil)
+	b.session.children.keepBack(nil)
 	for i := range b.results {
 		b.review(i)
 	}
@@ -86,7 +90,7 @@ func (t *stepRun) runTools() {
 }
 
 func (b *toolBatch) beginAll() {
-	for i := range b.calls {
+	for i := range b.step.calls {
 		b.begin(i)
 	}
 	b.begun = true
@@ -95,14 +99,14 @@ func (b *toolBatch) beginAll() {
 
 // begin lets hooks and the budget have their say about a call, and begins it.
 func (b *toolBatch) begin(i int) {
-	call := b.calls[i]
-	permit, verdict := b.callPermit()
+	call := b.step.calls[i]
+	permit, verdict := b.step.callPermit()
 	if verdict == nil {
-		made := fire(b.stepRun, domain.TriggerBeforeToolUse, hook.Call{Position: i, Call: call})
+		made := fire(b.step, domain.TriggerBeforeToolUse, hook.Call{Position: i, Call: call})
 		call = made.Call
-		call.ID = b.calls[i].ID
-		b.callAs(i, call)
-		permit, verdict = b.callPermit()
+		call.ID = b.step.calls[i].ID
+		b.step.callAs(i, call)
+		permit, verdict = b.step.callPermit()
 		if message, blocked := made.Blocked(); blocked {
 			verdict = b.blockedByHook(message)
 		} else if verdict == nil {
@@ -118,18 +122,18 @@ func (b *toolBatch) begin(i int) {
 		return
 	}
 	b.running++
-	b.counted(1)
+	b.agent.counted(1)
 	effect := b.effectOf(call)
 	waits := asked != nil || b.effects[effect] || b.spawns(call) || b.handsOff(call)
 	c := &begunCall{i, call, permit, effect, waits, asked}
 	if !waits {
 		b.start(i, call, effect)
 	}
-	if len(b.calls) == 1 && !waits {
+	if len(b.step.calls) == 1 && !waits {
 		b.alone = c
 		return
 	}
-	workflow.GoNamed(b.root, "call", func(ctx workflow.Context) { b.run(ctx, c) })
+	workflow.GoNamed(b.session.root, "call", func(ctx workflow.Context) { b.run(ctx, c) })
 }
 
 // A begunCall is a call that nothing forbids.
@@ -152,7 +156,7 @@ func (b *toolBatch) run(ctx workflow.Context, c *begunCall) {
 		verdict = c.awaitStart(ctx, b)
 	}
 	if verdict != nil {
-		b.counted(-1)
+		b.agent.counted(-1)
 		b.block(c.position, c.call, verdict)
 	} else {
 		if c.waits {
@@ -160,17 +164,17 @@ func (b *toolBatch) run(ctx workflow.Context, c *begunCall) {
 			b.noteRunning()
 		}
 		b.perform(ctx, c.permit, c.position, c.call)
-		b.completed(c.position, c.call)
+		b.step.completed(c.position, c.call)
 		delete(b.effects, c.effect)
 	}
-	b.children.over(b.content.ID.Tool(c.position))
+	b.session.children.over(b.step.content.ID.Tool(c.position))
 	b.ended++
-	if strings.Contains(b.doing, runningNote) { // what another call has noted that waits stays
+	if strings.Contains(b.agent.log.doing, runningNote) { // what another call has noted that waits stays
 		b.noteRunning()
 	}
 	b.reckon()
 	if !b.begun {
-		b.keep()
+		b.step.keep()
 	}
 }
 
@@ -196,13 +200,13 @@ func (b *toolBatch) perform(ctx workflow.Context, permit mailbox.Permit, i int, 
 	switch {
 	case b.handsOff(call):
 		reply := b.handOff(ctx, permit, i, call)
-		b.endAs(i, reply, b.content.called(i, reply, b.cutOff[i], b.now()))
+		b.endAs(i, reply, b.step.content.called(i, reply, b.cutOff[i], b.agent.now()))
 	case b.spawns(call):
 		ended := b.tend(ctx, permit, i, call)
-		b.endAs(i, ended.reply(), b.content.childEnded(i, ended, b.mail.CutOff(), b.now()))
+		b.endAs(i, ended.reply(), b.step.content.childEnded(i, ended, b.mail.CutOff(), b.agent.now()))
 		_, spent := ended.usage()
-		b.counted(spent.ToolCalls)
-		b.keep()
+		b.agent.counted(spent.ToolCalls)
+		b.step.keep()
 	default:
 		b.conclude(ctx, i, call, b.call(ctx, permit, i, call))
 	}
@@ -212,8 +216,8 @@ func (b *toolBatch) perform(ctx workflow.Context, permit mailbox.Permit, i int, 
 func (b *toolBatch) block(i int, call domain.ToolCall, why *domain.Error) {
 	b.cutOff[i] = b.mail.CutOff()
 	b.end(i, contract.Unanswered(why))
-	b.emit(domain.EventToolCallBlocked, domain.ToolCallBlocked{
-		EventCall: eventCall(b.content.ID.Tool(i), call.Name), Code: why.Code, Source: why.Source,
+	b.agent.emit(domain.EventToolCallBlocked, domain.ToolCallBlocked{
+		EventCall: eventCall(b.step.content.ID.Tool(i), call.Name), Code: why.Code, Source: why.Source,
 	})
 }
 
@@ -221,21 +225,21 @@ func (b *toolBatch) start(i int, call domain.ToolCall, effect domain.Digest) {
 	b.effects[effect] = !effect.IsZero()
 	b.noteStanding(i, call)
 	tool, _ := b.config.Resolved.Tool(call.Name)
-	b.callStarted(i, tool.Effect)
-	b.emit(domain.EventToolCallStarted, eventCall(b.content.ID.Tool(i), call.Name))
+	b.step.callStarted(i, tool.Effect)
+	b.agent.emit(domain.EventToolCallStarted, eventCall(b.step.content.ID.Tool(i), call.Name))
 }
 
 // judge decides whether a call may run; what it returns is why it may not.
 func (b *toolBatch) judge(i int, call domain.ToolCall) *domain.Error {
-	left, limited := b.callsLeft()
+	left, limited := b.session.callsLeft()
 	_, known := b.config.Resolved.Tool(call.Name)
 	unresolved, unspawned := b.blockedByOutcome(call), cmp.Or(b.refusedSpawn(call), b.refusedHandoff(call))
 	switch {
-	case b.content.Response.Finish == domain.FinishLength:
+	case b.step.content.Response.Finish == domain.FinishLength:
 		return domain.CodedErrorf(domain.TooLarge, domain.CodeNotRun, "not run: the answer was cut by its length limit inside the tool calls; make them smaller")
-	case b.content.Response.Finish == domain.FinishContentFilter:
+	case b.step.content.Response.Finish == domain.FinishContentFilter:
 		return domain.CodedErrorf(domain.Denied, domain.CodeNotRun, "not run: the provider's filter cut the answer in which it stood")
-	case b.request.WithoutTools:
+	case b.step.request.WithoutTools:
 		return domain.CodedErrorf(domain.Denied, domain.CodeNotRun, "not run: no tools are available in this step; answer without")
 	case i >= domain.MaxStepCalls:
 		return domain.CodedErrorf(domain.Denied, domain.CodeNotRun, "not run: a step may make at most %d calls", domain.MaxStepCalls)
@@ -244,16 +248,16 @@ func (b *toolBatch) judge(i int, call domain.ToolCall) *domain.Error {
 	case !known && call.Wraps():
 		return domain.CodedErrorf(domain.Invalid, domain.CodeUnknownTool,
 			"unknown tool %q, and not all that is meant by it exists: call tools directly by their names, several in one turn; the tools are: %s",
-			domain.Shorten(call.Name, 64), b.toolList())
+			domain.Shorten(call.Name, 64), b.step.toolList())
 	case !known:
-		return domain.CodedErrorf(domain.Invalid, domain.CodeUnknownTool, "unknown tool %q; the tools are: %s", domain.Shorten(call.Name, 64), b.toolList())
-	case b.ruling(call).Then == domain.Deny:
-		return domain.CodedErrorf(domain.Denied, domain.CodeDenied, "denied: the rules of this agent do not allow this call (%s)", b.ruling(call).Rule).From("approvals")
+		return domain.CodedErrorf(domain.Invalid, domain.CodeUnknownTool, "unknown tool %q; the tools are: %s", domain.Shorten(call.Name, 64), b.step.toolList())
+	case b.session.ruling(call).Then == domain.Deny:
+		return domain.CodedErrorf(domain.Denied, domain.CodeDenied, "denied: the rules of this agent do not allow this call (%s)", b.session.ruling(call).Rule).From("approvals")
 	case unresolved != nil:
 		return unresolved
 	case limited && left <= 0:
 		b.denied++
-		b.limit, _ = b.ledger().UseOf(domain.LimitToolCalls, b.now())
+		b.limit, _ = b.session.ledger().UseOf(domain.LimitToolCalls, b.agent.now())
 		return domain.CodedErrorf(domain.Denied, domain.CodeNotRun, "not run: the budget allows no more tool calls")
 	}
 	b.allowed++
@@ -274,10 +278,10 @@ func (b *toolBatch) conclude(ctx workflow.Context, i int, call domain.ToolCall, 
 		b.end(i, reply)
 		return
 	}
-	b.endAs(i, verified, b.content.verified(i, found, verified, b.cutOff[i], b.now()))
-	resolved := b.content.ToolExecutions[i].Wait(domain.WaitOutcome)
+	b.endAs(i, verified, b.step.content.verified(i, found, verified, b.cutOff[i], b.agent.now()))
+	resolved := b.step.content.ToolExecutions[i].Wait(domain.WaitOutcome)
 	resolved.ToolExecutionID, resolved.Tool = request.ID(), call.Name
-	b.emitWaitClosed(resolved)
+	b.session.emitWaitClosed(resolved)
 }
 
 // end writes what came of a call into the step. The state follows with the next keep,
@@ -285,28 +289,28 @@ func (b *toolBatch) conclude(ctx workflow.Context, i int, call domain.ToolCall, 
 // that never ran uses up no budget.
 func (b *toolBatch) end(i int, reply contract.ToolReply) {
 	reply = b.takeUnknown(i, reply)
-	b.endAs(i, reply, b.content.called(i, reply, b.cutOff[i], b.now()))
+	b.endAs(i, reply, b.step.content.called(i, reply, b.cutOff[i], b.agent.now()))
 }
 
 // endAs is end where the step's content follows from more than the reply.
 func (b *toolBatch) endAs(i int, reply contract.ToolReply, content stepContent) {
 	b.results[i] = reply
-	b.learn(content)
-	if b.content.ToolExecutions[i].NotStarted {
-		b.counted(-1)
+	b.step.learn(content)
+	if b.step.content.ToolExecutions[i].NotStarted {
+		b.agent.counted(-1)
 	}
 	if reply.Stop != nil {
-		b.halt()
+		b.step.halt()
 	}
 }
 
 // review lets hooks change what came of a call that was begun.
 func (b *toolBatch) review(i int) {
-	result, given := b.results[i], b.content.ToolExecutions[i]
-	if given.StartedAt.IsZero() || b.hooked.failed {
+	result, given := b.results[i], b.step.content.ToolExecutions[i]
+	if given.StartedAt.IsZero() || b.step.hooked.failed {
 		return
 	}
-	made := fire(b.stepRun, domain.TriggerAfterToolUse, hook.Result{Position: i, Execution: given}).Execution
+	made := fire(b.step, domain.TriggerAfterToolUse, hook.Result{Position: i, Execution: given}).Execution
 	if made.SameOutcome(given) {
 		return
 	}
@@ -316,7 +320,7 @@ func (b *toolBatch) review(i int) {
 	}
 	result.Digest = domain.DigestOf([]byte(result.Digest.String()), []byte(result.Content))
 	b.results[i] = result
-	b.callChanged(i, result.Content, result.Error)
+	b.step.callChanged(i, result.Content, result.Error)
 }
 
 // toolMessage is the message that tells the model what came of a call.
@@ -339,13 +343,13 @@ const maxToolStops = 20
 func (b *toolBatch) join() {
 	stops := 0
 	for i, result := range b.results {
-		call, result := b.calls[i], b.tellEdited(i, result)
-		b.takeNote(b.content.ToolExecutions[i].Name(), result.Note)
-		message := b.content.ToolExecutions[i].Wait(domain.WaitQuestion).Mark(toolMessage(call, result))
-		b.say("", message, result.Digest, domain.Tag{Trace: true, ToolExecutionID: b.content.ID.Tool(i)})
+		call, result := b.step.calls[i], b.tellEdited(i, result)
+		b.takeNote(b.step.content.ToolExecutions[i].Name(), result.Note)
+		message := b.step.content.ToolExecutions[i].Wait(domain.WaitQuestion).Mark(toolMessage(call, result))
+		b.step.say("", message, result.Digest, domain.Tag{Trace: true, ToolExecutionID: b.step.content.ID.Tool(i)})
 		if result.Stop != nil && stops < maxToolStops {
 			stops++
-			b.Signal(domain.StopSignal{
+			b.agent.Signal(domain.StopSignal{
 				Reason: domain.StopRequested, Message: domain.Shorten(result.Stop.Message, domain.MaxReason),
 				Context: result.Stop.Context, Source: call.Name,
 			})

@@ -145,8 +145,8 @@ type sourceKey struct{}
 
 // A source is what activities refer to.
 type source struct {
-	*transcript
-	*configuration
+	talk   *transcript
+	config *configuration
 }
 
 // Transcript returns what an activity scheduled with ctx refers to: the
@@ -154,8 +154,8 @@ type source struct {
 // which feeds a cache with it; nothing flows back.
 func Transcript(ctx workflow.Context) (domain.Log, contract.Resolved, bool) {
 	s, ok := ctx.Value(sourceKey{}).(source)
-	if !ok || s.Resolved == nil {
+	if !ok || s.config.Resolved == nil {
 		return domain.Log{}, contract.Resolved{}, false
 	}
-	return s.Log(), *s.Resolved, true
+	return s.talk.Log(), *s.config.Resolved, true
 }

@@ -13,10 +13,10 @@ import (
 // effectOf is the key of a call's effect, where it may not be made twice at a time; zero elsewhere.
 func (b *toolBatch) effectOf(call domain.ToolCall) (key domain.Digest) {
 	tool, known := b.config.Resolved.Tool(call.Name)
-	if len(b.calls) == 1 || !known || tool.Effect != domain.AtMostOnce && tool.Effect != domain.Keyed {
+	if len(b.step.calls) == 1 || !known || tool.Effect != domain.AtMostOnce && tool.Effect != domain.Keyed {
 		return key
 	}
-	return tool.EffectKeyOf(b.in.AgentID, call.Arguments)
+	return tool.EffectKeyOf(b.session.in.AgentID, call.Arguments)
 }
 
 // awaitTurn waits in the coroutine of a call until no other of the same effect is under way, and is the permit to begin
@@ -27,7 +27,7 @@ func (b *toolBatch) awaitTurn(ctx workflow.Context, permit mailbox.Permit, effec
 	}
 	b.queue(effect, true)
 	defer b.queue(effect, false)
-	permit, ok := b.mail.AwaitTurn(ctx, func() bool { return !b.effects[effect] }, func() bool { return b.halted }, func(on bool) {
+	permit, ok := b.mail.AwaitTurn(ctx, func() bool { return !b.effects[effect] }, func() bool { return b.step.halted }, func(on bool) {
 		b.queue(effect, !on)
 		b.holdForPause(on)
 	})
@@ -51,7 +51,7 @@ func (b *toolBatch) queue(effect domain.Digest, on bool) {
 func (b *toolBatch) holdForPause(on bool) {
 	if on {
 		b.held++
-		b.note(fmt.Sprintf("step %d: calls wait for the end of the pause", b.content.Number))
+		b.agent.note(fmt.Sprintf("step %d: calls wait for the end of the pause", b.step.content.Number))
 	} else {
 		b.held--
 	}

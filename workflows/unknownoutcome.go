@@ -21,11 +21,11 @@ func (b *toolBatch) verify(ctx workflow.Context, request contract.ToolRequest, r
 	if !ok {
 		return found, false
 	}
-	b.note(fmt.Sprintf("step %d: asking %s what became of its call", b.content.Number, domain.Shorten(request.Name, 64)))
+	b.agent.note(fmt.Sprintf("step %d: asking %s what became of its call", b.step.content.Number, domain.Shorten(request.Name, 64)))
 	said, cutOff, err := mailbox.Call(ctx, permit, b.verifyOptions(tool), contract.VerifyCall, request)
 	b.cutOff[request.Position] = b.cutOff[request.Position] || cutOff
 	if err != nil {
-		workflow.GetLogger(b.root).Warn("nobody knows what became of a call", "tool", request.Name, "call", request.ID(), "error", err)
+		workflow.GetLogger(b.session.root).Warn("nobody knows what became of a call", "tool", request.Name, "call", request.ID(), "error", err)
 		return found, true
 	}
 	return *said, true
@@ -33,7 +33,7 @@ func (b *toolBatch) verify(ctx workflow.Context, request contract.ToolRequest, r
 
 // verifyOptions are those of a tool's Verify: the server makes its attempts.
 func (b *toolBatch) verifyOptions(tool domain.ToolSpec) workflow.ActivityOptions {
-	return b.briefOptions(min(b.config.Resolved.ToolTimeout(tool), domain.VerifyTimeout), domain.VerifyAttempts, fmt.Sprintf("step %d · verify %s", b.content.Number, tool.Name))
+	return b.session.briefOptions(min(b.config.Resolved.ToolTimeout(tool), domain.VerifyTimeout), domain.VerifyAttempts, fmt.Sprintf("step %d · verify %s", b.step.content.Number, tool.Name))
 }
 
 // takeUnknown keeps a call of which nobody knows whether it took effect, and tells the model what that means.
@@ -41,19 +41,19 @@ func (b *toolBatch) takeUnknown(i int, reply contract.ToolReply) contract.ToolRe
 	if reply.Error == nil || reply.Error.Code != domain.CodeOutcomeUnknown {
 		return reply
 	}
-	call, id := b.content.ToolExecutions[i].Call, b.content.ID.Tool(i)
+	call, id := b.step.content.ToolExecutions[i].Call, b.step.content.ID.Tool(i)
 	tool, _ := b.config.Resolved.Tool(call.Name)
 	if !tool.Effect.MayEndUnknown(len(tool.EffectKey) > 0) {
 		return reply
 	}
 	unknown := domain.Wait{
-		Kind: domain.WaitOutcome, ToolExecutionID: id, ExecutionID: b.execution, Execution: b.state.ExecutionCount, Step: b.content.Number, Tool: tool.Name,
+		Kind: domain.WaitOutcome, ToolExecutionID: id, ExecutionID: b.step.execution, Execution: b.agent.state.ExecutionCount, Step: b.step.content.Number, Tool: tool.Name,
 		Arguments: call.Arguments, Digest: domain.CallDigest(call.Name, call.Arguments), Why: reply.Error.Message,
-		Effect: tool.EffectKeyOf(b.in.AgentID, call.Arguments), Since: b.now(),
+		Effect: tool.EffectKeyOf(b.session.in.AgentID, call.Arguments), Since: b.agent.now(),
 	}
-	b.outcomeUnknown(unknown)
-	b.openWaits.changed()
-	b.emit(domain.EventWaitOpened, domain.WaitOpened{EventCall: eventCall(id, tool.Name), Kind: unknown.Kind, Digest: unknown.Digest})
+	b.agent.outcomeUnknown(unknown)
+	b.session.openWaits.changed()
+	b.agent.emit(domain.EventWaitOpened, domain.WaitOpened{EventCall: eventCall(id, tool.Name), Kind: unknown.Kind, Digest: unknown.Digest})
 	reply.Content += "\n\n" + unknown.Advice()
 	reply.Digest = domain.DigestOf([]byte(reply.Digest.String()), []byte(reply.Content))
 	return reply
@@ -73,12 +73,12 @@ func unknownAtEnd(state domain.AgentState) int {
 // blockedByOutcome is why a call may not begin that would be the same effect as one of unknown outcome, or that could
 // become one too many of those; nil where it may.
 func (b *toolBatch) blockedByOutcome(call domain.ToolCall) *domain.Error {
-	calls := b.state.UnknownOutcomes
+	calls := b.agent.state.UnknownOutcomes
 	tool, known := b.config.Resolved.Tool(call.Name)
 	if len(calls) == 0 || !known || !tool.Effect.MayEndUnknown(len(tool.EffectKey) > 0) {
 		return nil
 	}
-	key := tool.EffectKeyOf(b.in.AgentID, call.Arguments)
+	key := tool.EffectKeyOf(b.session.in.AgentID, call.Arguments)
 	for _, c := range calls {
 		own := key
 		if !c.EffectOf.IsZero() { // it is of the agent that this one is a fork of
@@ -88,15 +88,15 @@ func (b *toolBatch) blockedByOutcome(call domain.ToolCall) *domain.Error {
 			return err
 		}
 	}
-	if len(b.state.UnresolvedOutcomes()) >= domain.MaxUnknownOutcomes {
+	if len(b.agent.state.UnresolvedOutcomes()) >= domain.MaxUnknownOutcomes {
 		return domain.TooManyUnknownOutcomes(domain.Shorten(tool.Name, 64))
 	}
 	return nil
 }
 
-func (s session) resolveCall(id domain.ToolExecutionID, answer domain.Answer) {
-	s.resolveOutcome(id, answer)
-	if s.state.HasActiveExecution() {
+func (s *session) resolveCall(id domain.ToolExecutionID, answer domain.Answer) {
+	s.agent.resolveOutcome(id, answer)
+	if s.agent.state.HasActiveExecution() {
 		s.announceResolved()
 	}
 	s.openWaits.changed()
@@ -104,21 +104,21 @@ func (s session) resolveCall(id domain.ToolExecutionID, answer domain.Answer) {
 }
 
 // announceResolved has the execution's events tell of the calls that were resolved in it, or before it began.
-func (s session) announceResolved() {
-	for _, c := range s.state.UnknownOutcomes {
+func (s *session) announceResolved() {
+	for _, c := range s.agent.state.UnknownOutcomes {
 		if c.Answer == nil || !c.Answer.ExecutionID.IsZero() {
 			continue
 		}
-		s.resolvedIn(c.ToolExecutionID, false)
+		s.agent.resolvedIn(c.ToolExecutionID, false)
 		s.emitWaitClosed(c)
 	}
 }
 
 // tellResolvedCalls tells the model of the calls that were resolved since it was last asked.
 func (t *stepRun) tellResolvedCalls() {
-	for _, c := range t.state.UnknownOutcomes {
+	for _, c := range t.agent.state.UnknownOutcomes {
 		if c.Answer != nil && !c.Answer.Told {
-			t.resolvedIn(c.ToolExecutionID, true)
+			t.agent.resolvedIn(c.ToolExecutionID, true)
 			t.interject("", domain.UserMessage(c.Say()))
 		}
 	}

@@ -9,22 +9,22 @@ import (
 )
 
 // adoptDefinition begins an execution with the definition that has waited for it.
-func (s session) adoptDefinition() {
+func (s *session) adoptDefinition() {
 	next := s.config.Next
 	s.config.beginExecution()
 	if next == nil {
 		return
 	}
 	if next.Asks("model") {
-		s.useModel(next.Definition.Model)
+		s.agent.useModel(next.Definition.Model)
 	}
 	if next.Asks(contract.FieldSessionBudget) {
 		s.limitSession(next.Definition.SessionBudget)
 	}
-	s.instruct(next.Definition)
+	s.agent.instruct(next.Definition)
 }
 
-func (s session) checkUpdate(request contract.UpdateRequest) error {
+func (s *session) checkUpdate(request contract.UpdateRequest) error {
 	switch {
 	case s.in.Name == "":
 		return domain.Errorf(domain.Denied, "update: the agent has no name, so no execution follows; start another with --id NAME")
@@ -37,19 +37,19 @@ func (s session) checkUpdate(request contract.UpdateRequest) error {
 		}
 	}
 	next := s.updated(request)
-	_, malformed := s.state.WithResponseFormat(next.Definition.Format, s.now())
+	_, malformed := s.agent.state.WithResponseFormat(next.Definition.Format, s.agent.now())
 	listed := contract.Resolved{} // as long as the next one is with the tools that the session has now
 	if s.config.Resolved != nil {
 		listed = *s.config.Resolved
 	}
 	listed.Definition = next.Definition
-	return cmp.Or(s.config.upcoming().Definition.CheckUpdated(next.Definition), malformed, next.Definition.Budget.CheckDeadline(s.now()),
+	return cmp.Or(s.config.upcoming().Definition.CheckUpdated(next.Definition), malformed, next.Definition.Budget.CheckDeadline(s.agent.now()),
 		contract.CheckSaid(request.By, request.Reason), domain.CheckFits("definition, with its tools", listed, domain.MaxResolved),
 		s.checkHandedOn("update", "send it when those messages are read, or give a shorter definition", &next))
 }
 
 // update takes what was checked. Two that come before an execution begins are one.
-func (s session) update(request contract.UpdateRequest) contract.Change {
+func (s *session) update(request contract.UpdateRequest) contract.Change {
 	next := s.updated(request)
 	change := s.upcomingChange(next)
 	if len(change.Fields) > 0 || s.config.Next != nil {
@@ -59,10 +59,10 @@ func (s session) update(request contract.UpdateRequest) contract.Change {
 }
 
 // updated is what waits for the next execution, once a request was taken. Parts of the model are of the one that the session uses.
-func (s session) updated(request contract.UpdateRequest) contract.Config {
+func (s *session) updated(request contract.UpdateRequest) contract.Config {
 	over := s.config.upcoming().Definition
 	if request.Asks("model") {
 		over = s.upcomingDefinition()
 	}
-	return request.Over(over, s.config.Next, s.now())
+	return request.Over(over, s.config.Next, s.agent.now())
 }

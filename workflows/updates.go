@@ -13,7 +13,7 @@ import (
 
 // acceptCommands registers the table of all that people ask of an agent: of each command its name, whether it may come late in a
 // run, what its validator checks, and what does it.
-func (s session) acceptCommands() error {
+func (s *session) acceptCommands() error {
 	return errors.Join(
 		accept(s, contract.UpdateSend, deferrable, s.checkSend, s.send),
 		accept(s, contract.UpdateUnsend, urgent, s.checkUnsend, s.unsend),
@@ -44,14 +44,14 @@ const (
 )
 
 // accept registers a command that is done at once.
-func accept[In, Out any](s session, name contract.Update[In, Out], when urgency, check func(In) error, do func(In) Out) error {
+func accept[In, Out any](s *session, name contract.Update[In, Out], when urgency, check func(In) error, do func(In) Out) error {
 	return acceptSlow(s, name, when, check, func(_ workflow.Context, request In) (Out, error) { return do(request), nil })
 }
 
 // acceptSlow registers a command that may wait, in the coroutine of its context, and be refused only then. The validator only
 // rejects. A repeated command is answered as it was, and not done again; one that was refused is not remembered.
 func acceptSlow[In, Out any](
-	s session, name contract.Update[In, Out], when urgency, check func(In) error, do func(workflow.Context, In) (Out, error),
+	s *session, name contract.Update[In, Out], when urgency, check func(In) error, do func(workflow.Context, In) (Out, error),
 ) error {
 	updates := &s.mail.Updates
 	validate := func(ctx workflow.Context, request In) error {
@@ -69,7 +69,7 @@ func acceptSlow[In, Out any](
 			updates.TakeWait() // the server counts it as well
 			return reply, nil
 		}
-		updates.Take(s.now())
+		updates.Take(s.agent.now())
 		defer updates.End()
 		if reply, err = do(ctx, request); err != nil {
 			return reply, refusal(err)
@@ -83,12 +83,12 @@ func acceptSlow[In, Out any](
 
 // handle registers the two halves of an update as they are.
 func handle[In, Out any](
-	s session, update contract.Update[In, Out], check func(workflow.Context, In) error, answer func(workflow.Context, In) (Out, error),
+	s *session, update contract.Update[In, Out], check func(workflow.Context, In) error, answer func(workflow.Context, In) (Out, error),
 ) error {
 	return workflow.SetUpdateHandlerWithOptions(s.root, string(update), answer, workflow.UpdateHandlerOptions{Validator: check})
 }
 
-func (s session) checkSend(request contract.SendRequest) error {
+func (s *session) checkSend(request contract.SendRequest) error {
 	if err := s.notSuspended("send"); err != nil {
 		return err
 	}
@@ -105,22 +105,22 @@ func (s session) checkSend(request contract.SendRequest) error {
 }
 
 // mustWait reports whether a message is to wait for the execution in progress, or for those of messages that came before it.
-func (s session) mustWait(request contract.SendRequest) bool {
+func (s *session) mustWait(request contract.SendRequest) bool {
 	others := s.in.Name != "" && s.mail.Ready() && !s.mail.Closed()
 	return request.IfBusy.Waits() && !request.IfIdle && (s.busy() || others)
 }
 
 // checkNotes refuses metadata for which the messages that wait leave no room: each adds its own when its execution begins.
-func (s session) checkNotes(given *domain.Given) error {
+func (s *session) checkNotes(given *domain.Given) error {
 	if given == nil || len(given.Metadata) == 0 {
 		return nil
 	}
-	state := s.state
+	state := s.agent.state
 	for _, w := range s.mail.Waiting() {
 		if w.Request.Given == nil {
 			continue
 		}
-		with, err := state.WithNotesOf(&domain.Given{Metadata: w.Request.Given.Metadata}, s.now())
+		with, err := state.WithNotesOf(&domain.Given{Metadata: w.Request.Given.Metadata}, s.agent.now())
 		if err != nil {
 			return err
 		}
@@ -131,17 +131,17 @@ func (s session) checkNotes(given *domain.Given) error {
 
 // checkWait refuses a message that cannot wait for the execution in progress. What could wait, but for nothing, would
 // only look as if it were read.
-func (s session) checkWait(request contract.SendRequest) error {
+func (s *session) checkWait(request contract.SendRequest) error {
 	switch {
 	case s.mail.Closed():
 		return domain.Errorf(domain.Denied, "send: the session is closed")
-	case !request.ExecutionID.IsZero() && (!s.state.HasActiveExecution() || request.ExecutionID != s.state.Execution.ID):
+	case !request.ExecutionID.IsZero() && (!s.agent.state.HasActiveExecution() || request.ExecutionID != s.agent.state.Execution.ID):
 		return domain.Errorf(domain.Denied, "execution_id: %s is not in progress", request.ExecutionID)
 	case s.in.Name == "" && request.IfBusy == contract.QueueIfBusy:
 		return domain.Errorf(domain.Denied, "if_busy: the agent has no name, so no execution follows this one; steer it, or start another agent")
 	case s.checkSessionLeft("send") != nil:
 		return s.checkSessionLeft("send")
-	case s.in.Name == "" && (s.mail.Ending() || s.state.Continuation().Stops()):
+	case s.in.Name == "" && (s.mail.Ending() || s.agent.state.Continuation().Stops()):
 		return domain.Errorf(domain.Denied, "send: the execution is stopping, and the agent has no name, so none follows it; nobody would read the message")
 	case request.IfBusy == contract.QueueIfBusy:
 		if err := cmp.Or(s.checkBeginning(request), s.checkNotes(request.Given)); err != nil {
@@ -149,7 +149,7 @@ func (s session) checkWait(request contract.SendRequest) error {
 		}
 	default:
 		if field := changes(request); field != "" {
-			return domain.Errorf(domain.Denied, "%s: execution %d is in progress, which no message changes; queue the message, or leave it out", field, max(s.state.ExecutionCount, 1))
+			return domain.Errorf(domain.Denied, "%s: execution %d is in progress, which no message changes; queue the message, or leave it out", field, max(s.agent.state.ExecutionCount, 1))
 		}
 		if err := domain.CheckPrompt(request.Prompt); err != nil {
 			return err
@@ -174,20 +174,20 @@ func changes(r contract.SendRequest) string {
 }
 
 // send has the loop begin the next execution when the handler has returned, or the message wait.
-func (s session) send(request contract.SendRequest) contract.SendReply {
+func (s *session) send(request contract.SendRequest) contract.SendReply {
 	if s.mustWait(request) {
 		return s.holdMessage(request)
 	}
 	s.mail.Post(mailbox.NextExecution{Prompt: request.Prompt, Given: request.Given, Model: request.Model, Budget: request.Budget, By: domain.Starter{Program: request.By}})
 	return contract.SendReply{
-		ExecutionID: s.nextExecutionID(), Number: s.state.ExecutionCount + 1,
+		ExecutionID: s.nextExecutionID(), Number: s.agent.state.ExecutionCount + 1,
 		RunID: s.info.WorkflowExecution.RunID, Began: true,
 	}
 }
 
 // checkClose refuses a session that knows of unresolved calls: one of the same name that begins anew would make them again.
-func (s session) checkClose(contract.CloseRequest) error {
-	unresolved := s.state.UnresolvedOutcomes()
+func (s *session) checkClose(contract.CloseRequest) error {
+	unresolved := s.agent.state.UnresolvedOutcomes()
 	if err := s.idleFor("close"); err != nil {
 		return err
 	}
@@ -202,40 +202,40 @@ func (s session) checkClose(contract.CloseRequest) error {
 		"resolve them first, since a new session would not know of them", len(unresolved), first.ToolExecutionID, domain.Shorten(first.Tool, 64))
 }
 
-func (s session) closeSession(contract.CloseRequest) contract.CloseReply {
+func (s *session) closeSession(contract.CloseRequest) contract.CloseReply {
 	s.mail.Close()
-	return contract.CloseReply{Executions: s.state.ExecutionCount}
+	return contract.CloseReply{Executions: s.agent.state.ExecutionCount}
 }
 
-func (s session) checkExtend(request contract.ExtendRequest) error {
-	execution := s.state.Execution
-	active := s.state.HasActiveExecution()
-	budget := s.budget().Extended(request.Budget, request.Lift)
+func (s *session) checkExtend(request contract.ExtendRequest) error {
+	execution := s.agent.state.Execution
+	active := s.agent.state.HasActiveExecution()
+	budget := s.agent.budget().Extended(request.Budget, request.Lift)
 	switch {
 	case !request.ExecutionID.IsZero() && request.ExecutionID != execution.ID:
 		return domain.Errorf(domain.Denied, "execution_id: %s is not the newest execution; %s is", request.ExecutionID, execution.ID)
-	case s.mail.Ending() || active && s.state.Continuation().Stops():
+	case s.mail.Ending() || active && s.agent.state.Continuation().Stops():
 		return domain.Errorf(domain.Denied, "extend: the execution is stopping; extend it when it has ended, and it goes on")
 	case !active && s.mail.Suspended() != nil:
 		return s.notSuspended("extend")
 	case !active && s.talk.Cleared():
 		return domain.Errorf(domain.Denied, "extend: the conversation was cleared, so there is nothing to go on with; send the agent a message instead")
-	case !active && !s.talk.Edits().GoesOnFrom(execution.ID, s.state.StepCount(), s.talk.from, s.talk.Len(), s.rewound()):
+	case !active && !s.talk.Edits().GoesOnFrom(execution.ID, s.agent.state.StepCount(), s.talk.from, s.talk.Len(), s.agent.rewound()):
 		return domain.Errorf(domain.Denied, "extend: the session was rewound, so its next execution goes on from there; send the agent a message instead")
 	case !active && s.mail.Woken():
 		return domain.Errorf(domain.Denied, "extend: the session is closed or begins its next execution")
-	case !active && s.state.Status() == domain.StatusCompleted:
-		return domain.Errorf(domain.Denied, "extend: execution %d completed; send the agent a message instead", s.state.ExecutionCount)
-	case !active && !s.state.Status().Terminal():
+	case !active && s.agent.state.Status() == domain.StatusCompleted:
+		return domain.Errorf(domain.Denied, "extend: execution %d completed; send the agent a message instead", s.agent.state.ExecutionCount)
+	case !active && !s.agent.state.Status().Terminal():
 		return domain.Errorf(domain.Denied, "extend: no execution has begun")
 	case active && request.Budget.IsZero() && len(request.Lift) == 0:
 		return domain.Errorf(domain.Invalid, "extend: the execution is in progress; give at least one new total, such as max_steps")
 	case s.in.Parent != nil && !budget.Within(s.parent().Grant):
 		return domain.Errorf(domain.Denied, "extend: the agent that started this sub-agent has granted it no more; extend agent %s, and what it starts next gets a share", s.in.Parent.AgentID)
 	case budget.MaxCostNanoUSD != nil && s.config.Resolved != nil && s.config.Resolved.Price == nil:
-		return domain.Errorf(domain.Invalid, "max_cost: nobody knows what %s costs; extend another limit", s.state.LLMConfig)
+		return domain.Errorf(domain.Invalid, "max_cost: nobody knows what %s costs; extend another limit", s.agent.state.LLMConfig)
 	}
-	if err := cmp.Or(request.Budget.Check(), request.Budget.CheckDeadline(s.now())); err != nil {
+	if err := cmp.Or(request.Budget.Check(), request.Budget.CheckDeadline(s.agent.now())); err != nil {
 		return err
 	}
 	ledger := s.ledger()
@@ -243,19 +243,19 @@ func (s session) checkExtend(request contract.ExtendRequest) error {
 	if !active {
 		ledger.Session.Budget = s.upcomingAccount().Budget // the execution begins with it
 	}
-	if use, reached := ledger.Reached(s.now()); reached && !active {
+	if use, reached := ledger.Reached(s.agent.now()); reached && !active {
 		return domain.Errorf(domain.Denied, "extend: there is nothing left to go on with: %s; %s%s", use, use.GoOn(), s.extending(use))
 	}
 	return nil
 }
 
 // extend gives the execution in progress new totals, or goes on from the one that ended.
-func (s session) extend(request contract.ExtendRequest) contract.ExtendReply {
+func (s *session) extend(request contract.ExtendRequest) contract.ExtendReply {
 	reply := contract.ExtendReply{
-		ExecutionID: s.state.Execution.ID, Number: s.state.ExecutionCount, RunID: s.info.WorkflowExecution.RunID,
-		Budget: s.budget().Extended(request.Budget, request.Lift),
+		ExecutionID: s.agent.state.Execution.ID, Number: s.agent.state.ExecutionCount, RunID: s.info.WorkflowExecution.RunID,
+		Budget: s.agent.budget().Extended(request.Budget, request.Lift),
 	}
-	if s.state.HasActiveExecution() {
+	if s.agent.state.HasActiveExecution() {
 		s.agent.extend(reply.Budget)
 		s.mail.WatchTime()
 		s.mail.CheckTime()
@@ -266,24 +266,24 @@ func (s session) extend(request contract.ExtendRequest) contract.ExtendReply {
 	return reply
 }
 
-func (s session) checkPause(request contract.PauseRequest) error {
+func (s *session) checkPause(request contract.PauseRequest) error {
 	switch {
-	case !s.state.HasActiveExecution() || s.mail.Ending():
+	case !s.agent.state.HasActiveExecution() || s.mail.Ending():
 		return domain.Errorf(domain.Denied, "pause, resume: no execution is in progress")
-	case !request.ExecutionID.IsZero() && request.ExecutionID != s.state.Execution.ID:
-		return domain.Errorf(domain.Denied, "execution_id: %s is not in progress; %s is", request.ExecutionID, s.state.Execution.ID)
+	case !request.ExecutionID.IsZero() && request.ExecutionID != s.agent.state.Execution.ID:
+		return domain.Errorf(domain.Denied, "execution_id: %s is not in progress; %s is", request.ExecutionID, s.agent.state.Execution.ID)
 	}
 	return nil
 }
 
-func (s session) pause(on bool) func(contract.PauseRequest) contract.PauseReply {
+func (s *session) pause(on bool) func(contract.PauseRequest) contract.PauseReply {
 	return func(contract.PauseRequest) contract.PauseReply {
-		reply := contract.PauseReply{ExecutionID: s.state.Execution.ID, Number: s.state.ExecutionCount, Changed: s.mail.Pause(on)}
+		reply := contract.PauseReply{ExecutionID: s.agent.state.Execution.ID, Number: s.agent.state.ExecutionCount, Changed: s.mail.Pause(on)}
 		switch {
 		case reply.Changed && on:
-			s.emit(domain.EventPaused, nil)
+			s.agent.emit(domain.EventPaused, nil)
 		case reply.Changed:
-			s.emit(domain.EventResumed, nil)
+			s.agent.emit(domain.EventResumed, nil)
 		}
 		return reply
 	}

@@ -10,7 +10,7 @@ import (
 	"everstep/domain/contract"
 )
 
-func (s session) answerQueries() error {
+func (s *session) answerQueries() error {
 	return errors.Join(answer(s.root, account.Query, s.accountPage), answer(s.root, contract.QueryMessages, s.messages))
 }
 
@@ -19,7 +19,7 @@ func answer[In, Out any](ctx workflow.Context, query contract.Query[In, Out], ha
 }
 
 // messages answers activities, which check what they have of the transcript by its digests.
-func (s session) messages(request contract.MessagesRequest) (contract.MessagesPage, error) {
+func (s *session) messages(request contract.MessagesRequest) (contract.MessagesPage, error) {
 	var definition *contract.Resolved
 	var encoded []byte
 	if r := s.config.Resolved; r != nil && request.Resolved != nil && *request.Resolved != r.Digest {

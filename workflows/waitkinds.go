@@ -15,33 +15,33 @@ import (
 // domain.Wait.Lapsed.
 type waitKind struct {
 	// check refuses what is no answer to the wait.
-	check func(session, *openWait, contract.AnswerRequest) error
+	check func(*session, *openWait, contract.AnswerRequest) error
 	// schema is what a worker is to check of an answer, and against which schema; nil: nothing.
-	schema func(session, *openWait, contract.AnswerRequest) (schema json.RawMessage, text string)
+	schema func(*session, *openWait, contract.AnswerRequest) (schema json.RawMessage, text string)
 	// apply writes the answer down, which was checked. The standing approval is the one that was given with it.
-	apply func(session, *openWait, contract.AnswerRequest) *domain.StandingApproval
+	apply func(*session, *openWait, contract.AnswerRequest) *domain.StandingApproval
 }
 
 func kindOf(kind domain.WaitKind) waitKind {
 	switch kind {
 	case domain.WaitQuestion:
-		return waitKind{session.checkReply, session.replySchema, session.applyReply}
+		return waitKind{(*session).checkReply, (*session).replySchema, (*session).applyReply}
 	case domain.WaitOutcome:
-		return waitKind{session.checkOutcome, session.noSchema, session.applyOutcome}
+		return waitKind{(*session).checkOutcome, (*session).noSchema, (*session).applyOutcome}
 	case domain.WaitApproval:
 	}
-	return waitKind{session.checkDecision, session.editedSchema, session.applyDecision}
+	return waitKind{(*session).checkDecision, (*session).editedSchema, (*session).applyDecision}
 }
 
 // checkDecision refuses to approve what the person was not shown, and what rules deny as the person would have it.
-func (s session) checkDecision(w *openWait, request contract.AnswerRequest) error {
+func (s *session) checkDecision(w *openWait, request contract.AnswerRequest) error {
 	switch {
 	case request.Verdict != domain.Approved:
 		return nil
 	case request.Digest.IsZero():
 		return domain.Errorf(domain.Invalid, "digest: is missing; give that of the call that you have seen, so that nothing else runs")
 	case request.Always:
-		return cmp.Or(s.state.CheckStandingRoom(), s.checkHandedOn("always", "approve this one call, or revoke standing approvals", s.config.Next,
+		return cmp.Or(s.agent.state.CheckStandingRoom(), s.checkHandedOn("always", "approve this one call, or revoke standing approvals", s.config.Next,
 			w.StandingIn(s.standingContext(w.Tool), request.Answer()), request))
 	case request.Arguments == "":
 		return nil
@@ -56,7 +56,7 @@ func (s session) checkDecision(w *openWait, request contract.AnswerRequest) erro
 }
 
 // editedSchema is that of the tool, whose calls are checked against it before each.
-func (s session) editedSchema(w *openWait, request contract.AnswerRequest) (json.RawMessage, string) {
+func (s *session) editedSchema(w *openWait, request contract.AnswerRequest) (json.RawMessage, string) {
 	if request.Arguments == "" {
 		return nil, ""
 	}
@@ -67,9 +67,9 @@ func (s session) editedSchema(w *openWait, request contract.AnswerRequest) (json
 	return spec.Schema, request.Arguments
 }
 
-func (s session) applyDecision(w *openWait, request contract.AnswerRequest) (standing *domain.StandingApproval) {
+func (s *session) applyDecision(w *openWait, request contract.AnswerRequest) (standing *domain.StandingApproval) {
 	answer := request.Answer()
-	answer.Content, answer.At = "", s.now()
+	answer.Content, answer.At = "", s.agent.now()
 	if request.Always {
 		standing = new(s.standBy(w.Wait, answer))
 		answer.Always = standing.ID
@@ -82,12 +82,12 @@ func (s session) applyDecision(w *openWait, request contract.AnswerRequest) (sta
 	return standing
 }
 
-func (s session) checkReply(w *openWait, request contract.AnswerRequest) error {
+func (s *session) checkReply(w *openWait, request contract.AnswerRequest) error {
 	_, err := w.Ask.Content(request.Text, request.Value)
 	return err
 }
 
-func (s session) replySchema(w *openWait, request contract.AnswerRequest) (json.RawMessage, string) {
+func (s *session) replySchema(w *openWait, request contract.AnswerRequest) (json.RawMessage, string) {
 	if len(w.Ask.Schema) == 0 {
 		return nil, ""
 	}
@@ -95,16 +95,16 @@ func (s session) replySchema(w *openWait, request contract.AnswerRequest) (json.
 	return w.Ask.Schema, content
 }
 
-func (s session) applyReply(w *openWait, request contract.AnswerRequest) *domain.StandingApproval {
+func (s *session) applyReply(w *openWait, request contract.AnswerRequest) *domain.StandingApproval {
 	answer := request.Answer()
 	answer.Content, _ = w.Ask.Content(request.Text, request.Value) // the check has read it
-	answer.At = s.now()
+	answer.At = s.agent.now()
 	w.take(answer)
 	return nil
 }
 
 // checkOutcome takes the same words about a call twice, as a request that came twice.
-func (s session) checkOutcome(w *openWait, request contract.AnswerRequest) error {
+func (s *session) checkOutcome(w *openWait, request contract.AnswerRequest) error {
 	answer := request.Answer()
 	switch {
 	case s.mail.Updates.Pressed():
@@ -112,25 +112,25 @@ func (s session) checkOutcome(w *openWait, request contract.AnswerRequest) error
 	case w.ResolvedAs(answer):
 		return nil
 	}
-	_, err := s.state.WithOutcomeResolved(w.ToolExecutionID, answer, s.now())
+	_, err := s.agent.state.WithOutcomeResolved(w.ToolExecutionID, answer, s.agent.now())
 	return cmp.Or(err, s.checkHandedOn("resolve", "say it in fewer words", s.config.Next, answer))
 }
 
-func (s session) noSchema(*openWait, contract.AnswerRequest) (json.RawMessage, string) {
+func (s *session) noSchema(*openWait, contract.AnswerRequest) (json.RawMessage, string) {
 	return nil, ""
 }
 
 // applyOutcome resolves a call. The model is told before it is asked next.
-func (s session) applyOutcome(w *openWait, request contract.AnswerRequest) *domain.StandingApproval {
+func (s *session) applyOutcome(w *openWait, request contract.AnswerRequest) *domain.StandingApproval {
 	if answer := request.Answer(); !w.ResolvedAs(answer) {
 		s.resolveCall(w.ToolExecutionID, answer)
 	}
-	w.take(*s.state.UnknownOutcome(w.ToolExecutionID).Answer)
+	w.take(*s.agent.state.UnknownOutcome(w.ToolExecutionID).Answer)
 	return nil
 }
 
 // checkFits has a worker hold a person's arguments or answer against a schema. Nothing fails open.
-func (s session) checkFits(ctx workflow.Context, tool string, request contract.AnswerRequest, schema json.RawMessage, text string) error {
+func (s *session) checkFits(ctx workflow.Context, tool string, request contract.AnswerRequest, schema json.RawMessage, text string) error {
 	what, unfit := "answer", "does not fit the question's schema"
 	if request.Arguments != "" {
 		what, unfit = "arguments", "do not fit "+domain.Shorten(tool, 64)

@@ -32,7 +32,7 @@ func (b *toolBatch) noteFor(tool domain.ToolSpec) json.RawMessage {
 	if tool.Note == "" {
 		return nil
 	}
-	return b.state.Metadata[tool.Note]
+	return b.agent.state.Metadata[tool.Note]
 }
 
 // takeNote has the session keep what a call has given it.
@@ -41,12 +41,12 @@ func (b *toolBatch) takeNote(name string, note json.RawMessage) {
 	if tool.Note == "" || len(note) == 0 {
 		return
 	}
-	b.remember(tool.Note, note)
+	b.agent.remember(tool.Note, note)
 }
 
 // tellWaiting says what waits for people where that has changed.
 func (b *toolBatch) tellWaiting() {
-	if b.publishWaits() {
+	if b.session.publishWaits() {
 		b.noteRunning()
 	}
 }
@@ -57,16 +57,16 @@ const runningNote = ": running "
 // noteRunning notes what the step waits for, or else which of its calls run.
 func (b *toolBatch) noteRunning() {
 	if waiting := b.waitingNote(); waiting != "" {
-		b.note(waiting)
+		b.agent.note(waiting)
 		return
 	}
 	var running []domain.ToolCall
-	for i, call := range b.calls {
-		if b.content.ToolExecutions[i].CompletedAt.IsZero() {
+	for i, call := range b.step.calls {
+		if b.step.content.ToolExecutions[i].CompletedAt.IsZero() {
 			running = append(running, call)
 		}
 	}
 	if len(running) > 0 {
-		b.note(fmt.Sprintf("step %d%s%s", b.content.Number, runningNote, toolNames(running)))
+		b.agent.note(fmt.Sprintf("step %d%s%s", b.step.content.Number, runningNote, toolNames(running)))
 	}
 }
