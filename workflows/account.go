@@ -7,19 +7,29 @@ import (
 	"everstep/domain"
 	"everstep/domain/account"
 	"everstep/domain/contract"
+	"everstep/workflows/internal/mailbox"
 )
 
+// A reader tells what is read of the agent.
+type reader struct {
+	session *session
+	agent   *agent
+	config  *configuration
+	mail    *mailbox.Mailbox
+	talk    *transcript
+}
+
 // accountPage answers the query for what is read of the agent: a page of what this run holds.
-func (s *session) accountPage(request account.Request) (account.Page, error) {
+func (r *reader) accountPage(request account.Request) (account.Page, error) {
 	if err := request.Check(); err != nil {
 		return account.Page{}, refusal(err)
 	}
-	held := s.executionsHeld()
-	request = request.Of(s.held(held))
-	w := account.Writer{Request: request, Page: account.Page{PageEnd: account.PageEnd{Held: s.held(held), Revision: s.revision()}}}
-	err := s.writeExecutions(&w, held)
-	if err == nil && s.writeSteps(&w, held) && s.writeEvents(&w, held) && s.writeMessages(&w, held) && s.writeCurrent(&w) {
-		err = s.writeHead(&w)
+	held := r.session.executionsHeld()
+	request = request.Of(r.held(held))
+	w := account.Writer{Request: request, Page: account.Page{PageEnd: account.PageEnd{Held: r.held(held), Revision: r.revision()}}}
+	err := r.writeExecutions(&w, held)
+	if err == nil && r.writeSteps(&w, held) && r.writeEvents(&w, held) && r.writeMessages(&w, held) && r.writeCurrent(&w) {
+		err = r.writeHead(&w)
 	}
 	return w.Page, refusal(err)
 }
@@ -46,8 +56,8 @@ func (s *session) execution(n int) (heldExecution, bool) {
 	return heldExecution{}, false
 }
 
-func (s *session) held(executions []heldExecution) account.Held {
-	held := account.Held{Run: s.ownRun(), Executions: []account.HeldExecution{}, Messages: s.talk.Log().Base()}
+func (r *reader) held(executions []heldExecution) account.Held {
+	held := account.Held{Run: r.session.run.ownRun(), Executions: []account.HeldExecution{}, Messages: r.talk.Log().Base()}
 	for _, e := range executions {
 		held.Executions = append(held.Executions, account.HeldExecution{
 			Number: e.state.ExecutionCount, ID: e.state.Execution.ID, Step: int(e.state.Execution.Folded.Steps) + 1, Event: e.firstEvent, Message: e.from,
@@ -57,12 +67,12 @@ func (s *session) held(executions []heldExecution) account.Held {
 	return held
 }
 
-func (s *session) writeExecutions(w *account.Writer, held []heldExecution) error {
+func (r *reader) writeExecutions(w *account.Writer, held []heldExecution) error {
 	if !w.Wants(account.Executions) {
 		return nil
 	}
 	for _, e := range held {
-		one, err := s.executionOf(e, w.Wants(account.State))
+		one, err := r.executionOf(e, w.Wants(account.State))
 		if err != nil {
 			return err
 		}
@@ -75,12 +85,12 @@ func (s *session) writeExecutions(w *account.Writer, held []heldExecution) error
 }
 
 // executionOf tells of an execution without its steps.
-func (s *session) executionOf(e heldExecution, withState bool) (account.Execution, error) {
+func (r *reader) executionOf(e heldExecution, withState bool) (account.Execution, error) {
 	execution := e.state.Execution
 	one := account.Execution{
-		Outcome: describe(s.in.AgentID, e.state, e.priced), StartedAt: execution.StartedAt, Prior: execution.Prior,
+		Outcome: describe(r.session.in.AgentID, e.state, e.priced), StartedAt: execution.StartedAt, Prior: execution.Prior,
 		Signals: append([]domain.StopSignal{}, e.state.StopSignals()...), MoreSignals: execution.Continuation.More,
-		MessagesFrom: e.from, MessagesTo: e.log.Length, EditsBefore: e.before, Agent: e.agent, RunID: s.info.WorkflowExecution.RunID,
+		MessagesFrom: e.from, MessagesTo: e.log.Length, EditsBefore: e.before, Agent: e.agent, RunID: r.session.info.WorkflowExecution.RunID,
 	}
 	one.Unread, one.Origin = e.unread(), execution.Origin
 	if !e.state.Status().Terminal() {
@@ -91,13 +101,13 @@ func (s *session) executionOf(e heldExecution, withState bool) (account.Executio
 	if !withState {
 		return one, nil
 	}
-	one.Constraints, one.Budget = new(s.config.Constraints), s.upcomingDefinition().Budget
+	one.Constraints, one.Budget = new(r.config.Constraints), r.config.upcomingDefinition().Budget
 	var err error
 	one.State, err = json.Marshal(e.state.WithStepsFolded(0))
 	return one, err
 }
 
-func (s *session) writeSteps(w *account.Writer, held []heldExecution) bool {
+func (r *reader) writeSteps(w *account.Writer, held []heldExecution) bool {
 	for _, e := range held {
 		number := e.state.ExecutionCount
 		for _, step := range e.state.StepExecutions() {
@@ -118,21 +128,21 @@ func (s *session) writeSteps(w *account.Writer, held []heldExecution) bool {
 }
 
 // writeCurrent puts the step in progress on the page.
-func (s *session) writeCurrent(w *account.Writer) bool {
-	current, ok := s.agent.state.CurrentStep()
+func (r *reader) writeCurrent(w *account.Writer) bool {
+	current, ok := r.agent.state.CurrentStep()
 	if !ok {
 		return true
 	}
-	number := s.agent.state.ExecutionCount
+	number := r.agent.state.ExecutionCount
 	step := domain.StepExecution{Step: current}
-	step.StartedAt, _ = s.agent.state.CurrentStepStartedAt()
+	step.StartedAt, _ = r.agent.state.CurrentStepStartedAt()
 	return w.Add(account.Cursor{Part: account.Current}, number, step.Size, func(a *account.Account) {
 		step.Step = step.Step.Trimmed(domain.MaxPage)
 		a.Current = &account.Step{Execution: number, StepExecution: step}
 	})
 }
 
-func (s *session) writeEvents(w *account.Writer, held []heldExecution) bool {
+func (r *reader) writeEvents(w *account.Writer, held []heldExecution) bool {
 	if !w.Wants(account.Events) {
 		return true
 	}
@@ -150,9 +160,9 @@ func (s *session) writeEvents(w *account.Writer, held []heldExecution) bool {
 
 // writeMessages puts the messages that this run holds on the page, and reports false where that is full. A message counts to
 // the execution that was in progress when it came; to none, number 0, where the run does not hold that execution.
-func (s *session) writeMessages(w *account.Writer, held []heldExecution) bool {
+func (r *reader) writeMessages(w *account.Writer, held []heldExecution) bool {
 	next := 0
-	for _, entry := range s.talk.Log().From(s.talk.Log().Base()) {
+	for _, entry := range r.talk.Log().From(r.talk.Log().Base()) {
 		for next < len(held) && held[next].log.Length <= entry.Index {
 			next++
 		}
@@ -169,11 +179,11 @@ func (s *session) writeMessages(w *account.Writer, held []heldExecution) bool {
 	return true
 }
 
-func (s *session) writeHead(w *account.Writer) error {
+func (r *reader) writeHead(w *account.Writer) error {
 	if !w.Wants(account.HeadOf) {
 		return nil
 	}
-	head, err := s.accountHead(w.Request)
+	head, err := r.accountHead(w.Request)
 	if err != nil {
 		return err
 	}
@@ -189,86 +199,86 @@ func sizeOf(value any) func() int {
 	}
 }
 
-func (s *session) ownRun() account.Run {
-	own := s.info.WorkflowExecution
-	return account.Run{WorkflowID: own.ID, ID: own.RunID, First: s.info.FirstRunID, Previous: s.info.ContinuedExecutionRunID, Number: s.run.number}
+func (r *run) ownRun() account.Run {
+	own := r.info.WorkflowExecution
+	return account.Run{WorkflowID: own.ID, ID: own.RunID, First: r.info.FirstRunID, Previous: r.info.ContinuedExecutionRunID, Number: r.number}
 }
 
 // revision is of all that changes what is listed already: what the model is not shown, where the agent stands, and what
 // people have said of calls.
-func (s *session) revision() domain.Digest {
-	encoded, _ := json.Marshal([]any{s.talk.Edits(), s.agent.rewindTarget(), s.agent.state.ResolvedOutcomes(), s.agent.state.UnresolvedOutcomes()})
+func (r *reader) revision() domain.Digest {
+	encoded, _ := json.Marshal([]any{r.talk.Edits(), r.agent.rewindTarget(), r.agent.state.ResolvedOutcomes(), r.agent.state.UnresolvedOutcomes()})
 	return domain.DigestOfTexts(string(encoded))
 }
 
 // accountHead is what is known of the agent as a whole.
-func (s *session) accountHead(request account.Request) (account.Head, error) {
+func (r *reader) accountHead(request account.Request) (account.Head, error) {
 	head := account.Head{
-		AgentID: s.in.AgentID, Name: s.in.Name, Run: s.ownRun(),
-		Doing: s.agent.log.doing, Since: s.agent.log.since, Lacking: s.agent.log.lacking, InferenceFailure: s.agent.log.failure, Open: s.in.Name != "" && !s.mail.Closed(), Begun: s.mail.Posted(), Suspended: s.mail.Suspended(),
+		AgentID: r.session.in.AgentID, Name: r.session.in.Name, Run: r.session.run.ownRun(),
+		Doing: r.agent.log.doing, Since: r.agent.log.since, Lacking: r.agent.log.lacking, InferenceFailure: r.agent.log.failure, Open: r.session.in.Name != "" && !r.mail.Closed(), Begun: r.mail.Posted(), Suspended: r.mail.Suspended(),
 		Position: account.Position{
-			Length: s.talk.Len(), Edits: s.talk.Edits(), From: s.agent.rewindTarget(), Moved: s.records.moved, Base: s.talk.Log().Base(), Segments: s.run.inheritedSegments,
+			Length: r.talk.Len(), Edits: r.talk.Edits(), From: r.agent.rewindTarget(), Moved: r.session.records.moved, Base: r.talk.Log().Base(), Segments: r.session.run.inheritedSegments,
 		},
-		Waits: s.shownWaits(), AlwaysAllowed: append([]domain.StandingApproval{}, s.agent.state.StandingApprovals...),
-		Unread: s.waitingMessages(), Configuration: s.configuration(request.Wants(account.Definition)), Ledger: s.ledgerView(),
-		Children: append([]contract.SubagentView{}, s.children.all...), MCPSessions: append([]contract.Bound{}, s.bindings.open()...),
-		Unstored: s.run.outage.why, Unrecorded: s.records.missing(), Trusted: s.agent.state.Trusted(), Todo: s.agent.state.Metadata.Todo(),
+		Waits: r.session.openWaits.shownWaits(), AlwaysAllowed: append([]domain.StandingApproval{}, r.agent.state.StandingApprovals...),
+		Unread: r.waitingMessages(), Configuration: r.configuration(request.Wants(account.Definition)), Ledger: r.ledgerView(),
+		Children: append([]contract.SubagentView{}, r.session.children.all...), MCPSessions: append([]contract.Bound{}, r.session.bindings.open()...),
+		Unstored: r.session.run.outage.why, Unrecorded: r.session.records.missing(), Trusted: r.agent.state.Trusted(), Todo: r.agent.state.Metadata.Todo(),
 	}
 	var since time.Time
-	if since, head.Paused = s.mail.Paused(); !since.IsZero() {
+	if since, head.Paused = r.mail.Paused(); !since.IsZero() {
 		head.Doing, head.Since = "paused", since
 	}
-	if p := s.in.Parent; p != nil {
+	if p := r.session.in.Parent; p != nil {
 		head.Parent = &account.Parent{AgentID: p.AgentID, Subagent: p.Subagent}
 	}
-	if s.config.Resolved != nil {
-		head.Withheld = contract.Rewriter(s.config.Resolved.Hooks)
-		head.Window, head.Context = s.talk.Window(s.config.Resolved), s.talk.Input(s.config.Resolved)
+	if r.config.Resolved != nil {
+		head.Withheld = contract.Rewriter(r.config.Resolved.Hooks)
+		head.Window, head.Context = r.talk.Window(r.config.Resolved), r.talk.Input(r.config.Resolved)
 	}
 	var err error
-	if newest, ok := s.execution(0); ok {
-		one, failed := s.executionOf(newest, false)
+	if newest, ok := r.session.execution(0); ok {
+		one, failed := r.executionOf(newest, false)
 		head.Newest, err = &one, failed
 	}
 	if err == nil && request.Wants(account.State) {
-		head.State, err = json.Marshal(s.agent.state.WithStepsFolded(0))
+		head.State, err = json.Marshal(r.agent.state.WithStepsFolded(0))
 	}
-	if err == nil && request.Wants(account.Carry) && !s.agent.state.HasActiveExecution() && s.in.Name == "" {
-		head.Carry, err = s.leftBehind()
+	if err == nil && request.Wants(account.Carry) && !r.agent.state.HasActiveExecution() && r.session.in.Name == "" {
+		head.Carry, err = r.leftBehind()
 	}
 	return head, err
 }
 
 // leftBehind is the carry with which a client starts the workflow that goes on from this one. Messages come by page, and what is
 // said of this workflow is true of no other.
-func (s *session) leftBehind() (*contract.Carry, error) {
-	carry, err := s.carryWithin(domain.MaxCarriedState)
+func (r *reader) leftBehind() (*contract.Carry, error) {
+	carry, err := r.session.handover().carryWithin(domain.MaxCarriedState)
 	carry.Conversation.Entries, carry.Mail.Answers, carry.Runs = nil, nil, 0
 	carry.Mail.Waiting, carry.Mail.Waited = nil, 0
-	carry.Prior = s.agent.Spent()
+	carry.Prior = r.agent.Spent()
 	return &carry, err
 }
 
-func (s *session) configuration(whole bool) account.Configuration {
-	c := account.Configuration{Model: s.agent.state.LLMConfig.String(), Agent: s.config.Agent, Changes: append([]contract.Change{}, s.config.Changes...)}
-	if s.config.Next != nil {
-		c.Next = new(s.upcomingChange(*s.config.Next))
+func (r *reader) configuration(whole bool) account.Configuration {
+	c := account.Configuration{Model: r.agent.state.LLMConfig.String(), Agent: r.config.Agent, Changes: append([]contract.Change{}, r.config.Changes...)}
+	if r.config.Next != nil {
+		c.Next = new(r.config.upcomingChange(*r.config.Next))
 	}
-	if s.config.Resolved != nil {
-		c.RateLimit, c.ToolLimits = s.config.Resolved.RateLimit, s.config.Resolved.ToolLimits
+	if r.config.Resolved != nil {
+		c.RateLimit, c.ToolLimits = r.config.Resolved.RateLimit, r.config.Resolved.ToolLimits
 	}
 	if whole {
-		c.Definition, c.Resolved, c.Constraints = new(s.upcomingDefinition()), s.config.Resolved, new(s.config.Constraints)
+		c.Definition, c.Resolved, c.Constraints = new(r.config.upcomingDefinition()), r.config.Resolved, new(r.config.Constraints)
 	}
 	return c
 }
 
 // ledgerView tells readers of the account what may be spent and what was; nothing is decided by it. The execution is the newest,
 // be it ended, or before any the first as it is going to be.
-func (s *session) ledgerView() account.Ledger {
-	ledger := account.LedgerOf(s.agent.state, s.agent.now())
+func (r *reader) ledgerView() account.Ledger {
+	ledger := account.LedgerOf(r.agent.state, r.agent.now())
 	if ledger.Execution == nil {
-		limit := contract.BudgetOf(s.config.Definition, s.in.Budget, s.in.Parent)
+		limit := contract.BudgetOf(r.config.Definition, r.session.in.Budget, r.session.in.Parent)
 		ledger.Execution = &account.Holder{Limit: limit, Left: limit}
 	}
 	return ledger

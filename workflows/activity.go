@@ -34,33 +34,33 @@ const (
 	mostTries = 1000
 )
 
-func (s *session) hookOptions(spec contract.HookSpec) workflow.ActivityOptions {
-	return s.briefOptions(spec.TimeLimit(), max(spec.Attempts, 1), fmt.Sprintf("hook %s · %s", spec.Name, spec.Trigger))
+func (p *policy) hookOptions(spec contract.HookSpec) workflow.ActivityOptions {
+	return p.briefOptions(spec.TimeLimit(), max(spec.Attempts, 1), fmt.Sprintf("hook %s · %s", spec.Name, spec.Trigger))
 }
 
 // briefOptions are those of what has nothing to tell when it is cut off.
-func (s *session) briefOptions(timeout time.Duration, attempts int, summary string) workflow.ActivityOptions {
-	options := s.activityOptions(timeout, attempts, summary)
+func (p *policy) briefOptions(timeout time.Duration, attempts int, summary string) workflow.ActivityOptions {
+	options := p.activityOptions(timeout, attempts, summary)
 	options.WaitForCancellation = false
 	return options
 }
 
 // modelOptions are those of an inference, after so many tries.
-func (s *session) modelOptions(summary string, tried int) workflow.ActivityOptions {
-	options := s.activityOptions(s.config.Resolved.InferenceTimeout(), max(s.tryLimit()-tried, 1), summary)
+func (p *policy) modelOptions(summary string, tried int) workflow.ActivityOptions {
+	options := p.activityOptions(p.config.Resolved.InferenceTimeout(), max(p.tryLimit()-tried, 1), summary)
 	// The server drops what it knows of a lost try where a stop meets the wait for the next.
 	options.RetryPolicy.NonRetryableErrorTypes = append(options.RetryPolicy.NonRetryableErrorTypes, "TemporalTimeout:Heartbeat", "TemporalTimeout:StartToClose")
-	if s.config.Resolved.RateLimit != nil {
-		options.TaskQueue = s.config.Resolved.RateLimit.TaskQueue
+	if p.config.Resolved.RateLimit != nil {
+		options.TaskQueue = p.config.Resolved.RateLimit.TaskQueue
 	}
 	return options
 }
 
 // toolOptions are those of one try of a tool call. The workflow makes further ones: the
 // server drops what it knows of a try where a stop meets the wait for the next.
-func (s *session) toolOptions(tool domain.ToolSpec, summary string) workflow.ActivityOptions {
-	options := s.activityOptions(s.config.Resolved.ToolTimeout(tool), 1, summary)
-	if limit, limited := s.config.Resolved.ToolLimits[tool.Name]; limited {
+func (p *policy) toolOptions(tool domain.ToolSpec, summary string) workflow.ActivityOptions {
+	options := p.activityOptions(p.config.Resolved.ToolTimeout(tool), 1, summary)
+	if limit, limited := p.config.Resolved.ToolLimits[tool.Name]; limited {
 		options.TaskQueue = limit.TaskQueue
 	}
 	return options
@@ -68,14 +68,14 @@ func (s *session) toolOptions(tool domain.ToolSpec, summary string) workflow.Act
 
 // activityOptions are those of an activity. The summary tells the story in
 // Temporal's own UI and holds no user text.
-func (s *session) activityOptions(timeout time.Duration, attempts int, summary string) workflow.ActivityOptions {
+func (p *policy) activityOptions(timeout time.Duration, attempts int, summary string) workflow.ActivityOptions {
 	return workflow.ActivityOptions{
 		StartToCloseTimeout: min(max(timeout, 0), longestTimeout) + domain.ReportTime,
-		HeartbeatTimeout:    s.heartbeat(),
+		HeartbeatTimeout:    p.heartbeat(),
 		WaitForCancellation: true,
 		Summary:             domain.Shorten(summary, maxSummary),
 		RetryPolicy: &temporal.RetryPolicy{
-			InitialInterval:        min(s.firstRetry()+s.jitter(s.firstRetry(), 0, 0), longestBackoff),
+			InitialInterval:        min(p.firstRetry()+p.jitter(p.firstRetry(), 0, 0), longestBackoff),
 			BackoffCoefficient:     2,
 			MaximumInterval:        longestBackoff,
 			MaximumAttempts:        int32(min(attempts, mostTries)), //nolint:gosec // bounded by min

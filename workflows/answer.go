@@ -55,7 +55,7 @@ func (i *inference) answered(permit mailbox.Permit, room contract.Reservation, r
 	}
 	i.step.takeCalls(m.ToolCalls, at)
 	if response.Finish == domain.FinishLength && room.Bound(reply) && calls == 0 {
-		i.session.signalShort(room.Limit())
+		i.session.budget.signalShort(room.Limit())
 	}
 	return taken
 }
@@ -83,7 +83,7 @@ func (i *inference) answeredNothing(finish domain.FinishReason, room contract.Re
 		return i.failed(domain.CodedErrorf(domain.Denied, domain.CodeFiltered, "the provider's filter withheld the answer"))
 	case finish == domain.FinishLength && room.Bound(reply):
 		// What the budget left went into reasoning; asking again would too.
-		i.session.signalShort(room.Limit())
+		i.session.budget.signalShort(room.Limit())
 		return over
 	case i.step.noMore():
 		i.step.learn(i.step.content.cutOff(stopAtNothing, contract.ModelReply{}))
@@ -117,7 +117,7 @@ func (i *inference) checkOutput(permit mailbox.Permit, m domain.Message) string 
 		return ""
 	}
 	request := contract.OutputRequest{Format: format, Text: m.Text()}
-	reply, err := mailbox.Await(permit, i.session.briefOptions(checkTimeout, ownAttempts, "check the answer"), contract.CheckOutput, request)
+	reply, err := mailbox.Await(permit, i.session.policy.briefOptions(checkTimeout, ownAttempts, "check the answer"), contract.CheckOutput, request)
 	if err != nil {
 		return "the answer could not be checked: " + lossOf(err).Err().Message
 	}

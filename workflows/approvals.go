@@ -17,18 +17,18 @@ import (
 const longestWait = 10 * 365 * 24 * time.Hour
 
 // ruling is what the approvals in force say about a call.
-func (s *session) ruling(call domain.ToolCall) domain.Ruling {
-	tool, _ := s.config.Resolved.Tool(call.Name)
-	ruling := s.config.Resolved.ApprovalsOf(s.config.Definition).RuleOn(tool, call.Arguments, s.agent.state.Trusted())
-	for _, above := range slices.Concat(s.config.Constraints.Handed, s.config.Constraints.Approvals) {
-		ruling = ruling.OrStricter(above.RuleOn(tool, call.Arguments, s.agent.state.Trusted()))
+func (c *configuration) ruling(call domain.ToolCall) domain.Ruling {
+	tool, _ := c.Resolved.Tool(call.Name)
+	ruling := c.Resolved.ApprovalsOf(c.Definition).RuleOn(tool, call.Arguments, c.agent.state.Trusted())
+	for _, above := range slices.Concat(c.Constraints.Handed, c.Constraints.Approvals) {
+		ruling = ruling.OrStricter(above.RuleOn(tool, call.Arguments, c.agent.state.Trusted()))
 	}
 	return ruling
 }
 
 // askApproval has people asked about a call that the rules hold back. Nil: they let it run.
 func (b *toolBatch) askApproval(i int, call domain.ToolCall) (*openWait, *domain.Error) {
-	ruling := b.session.ruling(call)
+	ruling := b.config.ruling(call)
 	switch {
 	case ruling.Then != domain.AskFirst, b.stands(i, call, ruling.Rule):
 		return nil, nil

@@ -29,11 +29,11 @@ func (a *attempts) giveNothing() int { a.nothings++; return a.nothings }
 func (a *attempts) shorten()         { a.shortened = true }
 
 func (i *inference) demand(room contract.Reservation) *contract.ModelRequest {
-	left, limited := i.session.callsLeft()
+	left, limited := i.session.budget.callsLeft()
 	request := contract.ModelRequest{
 		ExecutionID: i.step.execution, Step: i.step.content.Number, Log: i.talk.Log().Ref(), Resolved: i.config.Resolved.Digest,
 		Inference: i.talk.Inferences(), Attempts: i.tries, Edits: i.talk.Edits(), Origins: i.talk.Origins(), Heard: i.mail.Heard(),
-		Tries: i.session.tryLimit(), Lost: i.lost, MaxOutputTokens: room.Output, TokensLeft: room.TokensLeft, CostLeftNanoUSD: room.CostLeftNanoUSD,
+		Tries: i.session.policy.tryLimit(), Lost: i.lost, MaxOutputTokens: room.Output, TokensLeft: room.TokensLeft, CostLeftNanoUSD: room.CostLeftNanoUSD,
 		WithoutTools: i.step.request.WithoutTools || limited && left == 0,
 	}
 	request.Reserved = domain.Usage{InputTokens: i.talk.Input(i.config.Resolved), OutputTokens: room.Longest(i.config.Resolved), Estimated: true}
@@ -61,7 +61,7 @@ func (i *inference) asking() workflow.ActivityOptions {
 		})
 	}
 	i.resumes, i.kept = false, contract.ModelReply{}
-	options := i.session.modelOptions(fmt.Sprintf("step %d · %s", i.step.content.Number, what), i.tries)
+	options := i.session.policy.modelOptions(fmt.Sprintf("step %d · %s", i.step.content.Number, what), i.tries)
 	options.DisableEagerExecution = i.step.attempts.lacks > 0
 	return options
 }
@@ -100,7 +100,7 @@ func (i *inference) emitUnanswered(err *domain.Error, usage domain.Usage) {
 }
 
 func (i *inference) unanswered(reply contract.ModelReply) course {
-	verdict, err := judge(reply, i.tries, i.session.tryLimit(), i.mail.CutOff())
+	verdict, err := judge(reply, i.tries, i.session.policy.tryLimit(), i.mail.CutOff())
 	switch {
 	case verdict == verdictStop:
 		return i.interrupted(reply)
@@ -109,7 +109,7 @@ func (i *inference) unanswered(reply contract.ModelReply) course {
 	case reply.Outcome != contract.BilledFailure:
 		return again
 	}
-	delay := i.session.apart(inferenceDelay(reply, i.session.backoff(i.tries)), i.tries, 0)
+	delay := i.session.policy.apart(inferenceDelay(reply, i.session.policy.backoff(i.tries)), i.tries, 0)
 	i.agent.note(contract.AttemptWaits(i.step.content.Number, i.tries+1, i.agent.now().Add(delay), reply.WhyUnanswered()))
 	if !i.mail.BackOffInference(delay) {
 		return i.interrupted(contract.ModelReply{})
@@ -121,7 +121,7 @@ func (i *inference) unanswered(reply contract.ModelReply) course {
 // of that, as of what the server tries again.
 func (i *inference) waitAfter(loss contract.Loss, request contract.ModelRequest) course {
 	i.tries, i.lost, i.kept = loss.Tried(request), i.lost+1, loss.Kept()
-	delay := i.session.apart(i.session.backoff(max(i.tries, i.lost)), i.tries+i.lost, 0)
+	delay := i.session.policy.apart(i.session.policy.backoff(max(i.tries, i.lost)), i.tries+i.lost, 0)
 	i.agent.note(contract.AttemptWaits(i.step.content.Number, i.tries+1, i.agent.now().Add(delay), loss.Err()))
 	if i.resumes = i.mail.BackOffInference(delay); i.resumes {
 		return again
@@ -164,11 +164,11 @@ func (i *inference) cut(by interruption, reply contract.ModelReply) course {
 // may be asked, which does not have it yet: then it is looked for again, after a while.
 // It answers false where that leads to nothing.
 func (i *inference) queueChanged(err *domain.Error) (c course, changed bool) {
-	if err.Code != domain.CodeRerouted || i.step.attempts.queueChanges >= i.session.tryLimit() || i.mail.CutOff() {
+	if err.Code != domain.CodeRerouted || i.step.attempts.queueChanges >= i.session.policy.tryLimit() || i.mail.CutOff() {
 		return again, false
 	}
 	if i.step.attempts.queueChanges > 0 {
-		delay := i.session.apart(i.session.backoff(i.step.attempts.queueChanges), i.step.attempts.queueChanges, 0)
+		delay := i.session.policy.apart(i.session.policy.backoff(i.step.attempts.queueChanges), i.step.attempts.queueChanges, 0)
 		i.agent.note(fmt.Sprintf("step %d: the workers differ in their rate limits, looking again in %s", i.step.content.Number, delay))
 		if !i.mail.BackOffInference(delay) {
 			return i.interrupted(contract.ModelReply{}), true

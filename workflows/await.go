@@ -8,10 +8,10 @@ import (
 )
 
 // checkAwait refuses to wait for an execution that nothing has begun, and no message that waits will begin.
-func (s *session) checkAwait(_ workflow.Context, request contract.AwaitRequest) error {
-	newest := s.awaited()
+func (c *commands) checkAwait(_ workflow.Context, request contract.AwaitRequest) error {
+	newest := c.awaited()
 	switch {
-	case s.in.Name == "":
+	case c.session.in.Name == "":
 		return refusal(domain.Errorf(domain.Denied, "await: the agent has no name, so its workflow ends with its execution; wait for that"))
 	case request.Number < 1:
 		return refusal(domain.Errorf(domain.Invalid, "execution_number: is %d; executions are counted from 1", request.Number))
@@ -25,31 +25,31 @@ func (s *session) checkAwait(_ workflow.Context, request contract.AwaitRequest) 
 // an update that is still under way then fails. It ends without an outcome where nothing will begin the execution any more: the
 // message that was to has joined another one, or was taken back. A stop of the workflow does not end it, since the execution
 // ends then.
-func (s *session) awaitEnd(ctx workflow.Context, request contract.AwaitRequest) (contract.AwaitReply, error) {
-	s.mail.Updates.TakeWait()
+func (c *commands) awaitEnd(ctx workflow.Context, request contract.AwaitRequest) (contract.AwaitReply, error) {
+	c.mail.Updates.TakeWait()
 	ctx, _ = workflow.NewDisconnectedContext(ctx)
 	err := workflow.Await(ctx, func() bool {
-		return s.hasEnded(request.Number) || s.run.ends() || s.mail.Closed() && !s.busy() || request.Number > s.awaited()
+		return c.agent.hasEnded(request.Number) || c.session.run.ends() || c.mail.Closed() && !c.session.busy() || request.Number > c.awaited()
 	})
-	return contract.AwaitReply{Outcome: s.outcomeOf(request.Number)}, err
+	return contract.AwaitReply{Outcome: c.outcomeOf(request.Number)}, err
 }
 
 // awaited is the number of the newest execution that there is, or that may begin by what waits.
-func (s *session) awaited() int {
-	if s.mail.Posted() || len(s.mail.Waiting()) > 0 {
-		return s.agent.state.ExecutionCount + 1
+func (c *commands) awaited() int {
+	if c.mail.Posted() || len(c.mail.Waiting()) > 0 {
+		return c.agent.state.ExecutionCount + 1
 	}
-	return s.agent.state.ExecutionCount
+	return c.agent.state.ExecutionCount
 }
 
-func (s *session) hasEnded(number int) bool {
-	newest := s.agent.state.ExecutionCount
-	return number < newest || number == newest && s.agent.state.Status().Terminal()
+func (a *agent) hasEnded(number int) bool {
+	newest := a.state.ExecutionCount
+	return number < newest || number == newest && a.state.Status().Terminal()
 }
 
 // outcomeOf is how an execution ended that ended in this run, or is the newest; nil of any other.
-func (s *session) outcomeOf(number int) *contract.Outcome {
-	execution, held := s.execution(number)
+func (c *commands) outcomeOf(number int) *contract.Outcome {
+	execution, held := c.session.execution(number)
 	if !held || execution.outcome == nil {
 		return nil
 	}

@@ -132,7 +132,7 @@ func (b *toolBatch) makeCall(ctx workflow.Context, permit mailbox.Permit, option
 	}
 	bound := own.Bound
 	request.Bound, options.TaskQueue = &bound, bound.TaskQueue
-	options.ScheduleToStartTimeout = max(b.session.heartbeat(), leastTaken)
+	options.ScheduleToStartTimeout = max(b.session.policy.heartbeat(), leastTaken)
 	reply, cutOff, err := mailbox.Call(ctx, permit, options, contract.CallTool, request)
 	if err != nil {
 		loss := lossOf(err)
@@ -197,7 +197,7 @@ func (b *toolBatch) actsFor() domain.Digest {
 
 func (b *toolBatch) openSession(ctx workflow.Context, permit mailbox.Permit, own *binding) {
 	own.open()
-	options := b.session.briefOptions(bindTimeout, unstarted, fmt.Sprintf("step %d · bind %s", b.step.content.Number, own.Server))
+	options := b.session.policy.briefOptions(bindTimeout, unstarted, fmt.Sprintf("step %d · bind %s", b.step.content.Number, own.Server))
 	options.DisableEagerExecution = own.Lost != "" // any other worker may have room, and a server that works
 	bound, _, err := mailbox.Call(ctx, permit, options, contract.Bind, contract.BindRequest{Server: own.Server, For: b.actsFor()})
 	if err != nil {
@@ -240,7 +240,7 @@ func (s *session) unbind() {
 		all.Add(1)
 		workflow.GoNamed(s.root, "unbind", func(ctx workflow.Context) {
 			defer all.Done()
-			options := s.briefOptions(unbindTimeout, 1, "unbind "+bound.Server)
+			options := s.policy.briefOptions(unbindTimeout, 1, "unbind "+bound.Server)
 			options.TaskQueue, options.ScheduleToStartTimeout = bound.TaskQueue, unbindQueued
 			if _, _, err := mailbox.Call(ctx, s.mail.LastWord(), options, contract.Unbind, contract.UnbindRequest{Bound: bound}); err != nil {
 				workflow.GetLogger(s.root).Warn("a session with an MCP server is left to its worker", "server", bound.Server, "worker", bound.Worker, "error", err)

@@ -10,12 +10,12 @@ const (
 )
 
 // nearBounds reports whether the run is near the server's own bounds, or as long as its tasks have time for.
-func (s *session) nearBounds() bool {
-	events := min(lastEvents, int(replayedEvents*s.info.WorkflowTaskTimeout.Seconds()))
-	return s.info.GetCurrentHistoryLength() >= events || s.info.GetCurrentHistorySize() >= lastBytes
+func (r *run) nearBounds() bool {
+	events := min(lastEvents, int(replayedEvents*r.info.WorkflowTaskTimeout.Seconds()))
+	return r.info.GetCurrentHistoryLength() >= events || r.info.GetCurrentHistorySize() >= lastBytes
 }
 
 // exhausted reports whether the run has room for its end and no more.
-func (s *session) exhausted() bool {
-	return s.info.GetCurrentHistoryLength() >= finalEvents || s.info.GetCurrentHistorySize() >= finalBytes
+func (r *run) exhausted() bool {
+	return r.info.GetCurrentHistoryLength() >= finalEvents || r.info.GetCurrentHistorySize() >= finalBytes
 }

@@ -64,10 +64,10 @@ func (b *toolBatch) newCall(position int, wanted domain.ToolCall) *madeCall {
 	request := b.requestOf(position, wanted)
 	request.Note, request.ImageRoom = b.noteFor(tool), b.imageRoom()
 	if tool.Effect.Repeatable() {
-		request.Tries, request.Losses = min(cmp.Or(tool.Attempts, mostTries), b.session.tryLimit()), cmp.Or(tool.Losses, domain.DefaultLosses)
+		request.Tries, request.Losses = min(cmp.Or(tool.Attempts, mostTries), b.session.policy.tryLimit()), cmp.Or(tool.Losses, domain.DefaultLosses)
 	}
 	return &madeCall{
-		batch: b, wanted: wanted, request: request, tool: tool, options: b.session.toolOptions(tool, fmt.Sprintf("step %d · %s", b.step.content.Number, wanted.Name)),
+		batch: b, wanted: wanted, request: request, tool: tool, options: b.session.policy.toolOptions(tool, fmt.Sprintf("step %d · %s", b.step.content.Number, wanted.Name)),
 		size: 1024 + domain.ToolCall{Name: request.Name, Arguments: request.Arguments}.Size() + request.Trusted.Size() + len(request.Note),
 	}
 }
@@ -106,7 +106,7 @@ func (c *madeCall) replied(ctx workflow.Context, reply contract.ToolReply) nextA
 		return nextAttempt{}
 	case reply.Question != nil:
 		return c.over(c.batch.awaitReply(ctx, c.request.Position, c.wanted, reply))
-	case c.batch.waits(reply, c.waited) && c.batch.session.nearBounds():
+	case c.batch.waits(reply, c.waited) && c.batch.session.run.nearBounds():
 		return c.over(contract.Unanswered(waitedTooOften()))
 	case c.batch.waits(reply, c.waited):
 		return c.later(reply.WaitUntil)
@@ -117,8 +117,8 @@ func (c *madeCall) replied(ctx workflow.Context, reply contract.ToolReply) nextA
 	if c.unbegun++; c.unbegun == unstarted {
 		return nextAttempt{}
 	}
-	delay := max(c.batch.session.backoff(c.unbegun), time.Duration(reply.RetryAfterMillis)*time.Millisecond)
-	return nextAttempt{again: true, after: c.batch.session.apart(delay, c.unbegun, c.request.Position)}
+	delay := max(c.batch.session.policy.backoff(c.unbegun), time.Duration(reply.RetryAfterMillis)*time.Millisecond)
+	return nextAttempt{again: true, after: c.batch.session.policy.apart(delay, c.unbegun, c.request.Position)}
 }
 
 // later has a call made again at the time that its tool names. It is not made where a stop comes first, which may be for the
@@ -146,12 +146,12 @@ func (c *madeCall) lost(loss contract.Loss) nextAttempt {
 		return c.over(loss.ToolReply(c.request))
 	}
 	c.request.Attempts++
-	delay := c.batch.session.apart(max(loss.RetryAfter, c.batch.session.backoff(c.request.Attempts)), c.request.Attempts, c.request.Position)
+	delay := c.batch.session.policy.apart(max(loss.RetryAfter, c.batch.session.policy.backoff(c.request.Attempts)), c.request.Attempts, c.request.Position)
 	if loss.How == contract.TimedOut {
 		if c.request.Lost++; c.request.Lost == 1 {
 			delay = 0
 		} else {
-			delay = max(delay, c.batch.session.afterLoss(c.request.ID()))
+			delay = max(delay, c.batch.session.policy.afterLoss(c.request.ID()))
 		}
 	}
 	c.reply = contract.NotAgain(c.request)

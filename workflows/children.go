@@ -65,10 +65,10 @@ func (b *toolBatch) seat(i int, call domain.ToolCall) *domain.Error {
 	b.step.keep()
 	toStart := int64(b.toSpawn())
 	b.granted[i] = true // whatever it gets, it waits for a share no more
-	free := b.session.ledger().Free()
+	free := b.session.budget.ledger().Free()
 	if free.MaxSteps != nil || free.MaxTokens != nil || free.MaxCostNanoUSD != nil {
 		b.keepBack(free, toStart)
-		free = b.session.ledger().Free()
+		free = b.session.budget.ledger().Free()
 		if use, none := (domain.Ledger{Execution: domain.Holder{Budget: free}}).Reached(b.agent.now()); none && !use.Rule.Unit.OfTime() {
 			return domain.CodedErrorf(domain.Denied, domain.CodeNotRun,
 				"not run: too little is left of %s to share it with a sub-agent; do it without, or answer with what you have", use.Rule.Limit)
@@ -176,7 +176,7 @@ func (b *toolBatch) childInput(i int, spawn domain.Spawn) *contract.SessionInput
 	given, _ := domain.NewGiven(nil, nil, b.agent.state.Trusted()) // as they were given to this one
 	return &contract.SessionInput{
 		AgentID: parent.Call().Subagent(), Definition: definition, Prompt: spawn.Prompt, Given: given,
-		Timing: b.session.timing(), By: b.session.in.By, Attributes: b.session.in.Attributes, Parent: parent,
+		Timing: b.session.policy.timing(), By: b.session.in.By, Attributes: b.session.in.Attributes, Parent: parent,
 	}
 }
 

@@ -12,6 +12,9 @@ import (
 
 // A configuration is what the agent is by now and from its next execution on. It alone changes that.
 type configuration struct {
+	agent *agent
+	// parent is whose sub-agent the agent is; nil: nobody's.
+	parent *contract.Parent
 	contract.CarriedConfig
 	// outdated says how much of what a worker has resolved it has to say again.
 	outdated outdated
@@ -29,7 +32,7 @@ const (
 )
 
 // newConfiguration is that of a run: what the run before has handed on, or what an agent begins with.
-func newConfiguration(in *contract.SessionInput) *configuration {
+func newConfiguration(in *contract.SessionInput, agent *agent) *configuration {
 	carried := contract.CarriedConfig{}
 	switch {
 	case in.Carry != nil:
@@ -38,7 +41,7 @@ func newConfiguration(in *contract.SessionInput) *configuration {
 		carried.Constraints = in.Parent.Constraints
 	}
 	carried.Definition = in.Definition
-	return &configuration{CarriedConfig: carried}
+	return &configuration{agent: agent, parent: in.Parent, CarriedConfig: carried}
 }
 
 // handOver is what the next run needs beside the definition, which its input has.
@@ -126,10 +129,10 @@ func (c *configuration) stores() bool { return c.Resolved != nil && c.Resolved.S
 // again where its model changes or a rate limit may have. Every execution's budget is
 // looked at, resolved or not.
 func (s *session) resolve(permit mailbox.Permit) {
-	if s.stale() {
+	if s.config.stale() {
 		s.refresh(permit)
 	}
-	if s.stale() { // no worker could say
+	if s.config.stale() { // no worker could say
 		return
 	}
 	if s.config.Resolved.Unpriced(s.agent.state.Ledger(s.agent.now()).Totals()) {
@@ -149,21 +152,21 @@ func (s *session) resolveAgain(permit mailbox.Permit) bool {
 
 // stale reports whether what a worker said may be no longer true, and changed
 // whether it is of another model or response format, or was never asked for.
-func (s *session) stale() bool { return s.config.outdated != upToDate || s.changed() }
-func (s *session) changed() bool {
-	return s.config.Resolved == nil || !s.config.Resolved.Definition.Model.Equal(s.agent.state.LLMConfig) ||
-		!s.config.Resolved.Definition.Format.Equal(s.agent.state.ResponseFormat)
+func (c *configuration) stale() bool { return c.outdated != upToDate || c.changed() }
+func (c *configuration) changed() bool {
+	return c.Resolved == nil || !c.Resolved.Definition.Model.Equal(c.agent.state.LLMConfig) ||
+		!c.Resolved.Definition.Format.Equal(c.agent.state.ResponseFormat)
 }
 
 // prompt is the system prompt as the model gets it. Hooks see the state's, in which no
 // trusted value stands.
-func (s *session) prompt() string {
-	return s.config.Definition.Shown(s.agent.state.SystemPrompt, s.agent.state.Trusted())
+func (c *configuration) prompt() string {
+	return c.Definition.Shown(c.agent.state.SystemPrompt, c.agent.state.Trusted())
 }
 
 // refresh puts in force what a worker makes of the definition by now, and lists what differs from the execution before.
 func (s *session) refresh(permit mailbox.Permit) {
-	definition, begins := s.asked(), s.config.outdated == allOutdated
+	definition, begins := s.config.asked(), s.config.outdated == allOutdated
 	request := contract.ResolveRequest{Definition: definition}
 	if r := s.config.Resolved; r != nil && begins && definition.Equal(r.Definition) {
 		// What was in force before enters history once: a worker fetches it from this run, as the conversation.
@@ -173,10 +176,10 @@ func (s *session) refresh(permit mailbox.Permit) {
 	var err error
 	s.agent.note("resolving the definition")
 	for asked, again := 1, true; again; asked++ {
-		options := s.briefOptions(listTimeout, ownAttempts, "resolve")
+		options := s.policy.briefOptions(listTimeout, ownAttempts, "resolve")
 		options.DisableEagerExecution = asked > 1
 		answer, err = mailbox.Await(permit, options, contract.ListTools, request)
-		again = err != nil && s.askAnother(lossOf(err).Err(), asked, s.asFirst()) && !s.mail.Stopped()
+		again = err != nil && s.policy.askAnother(lossOf(err).Err(), asked, s.policy.asFirst()) && !s.mail.Stopped()
 	}
 	if err != nil {
 		if !s.mail.Stopped() {
@@ -184,12 +187,12 @@ func (s *session) refresh(permit mailbox.Permit) {
 		}
 		return
 	}
-	if answer.Unchanged || !begins && !s.changed() {
+	if answer.Unchanged || !begins && !s.config.changed() {
 		// Only the limits may be others: tools and all else stay as they were.
 		s.config.takeLimits(answer)
 		return
 	}
-	resolved, err := s.offered(s.config.Definition, definition, *answer)
+	resolved, err := s.config.offered(s.config.Definition, definition, *answer)
 	if err != nil {
 		s.agent.fail(domain.AsError(err))
 		return
@@ -205,23 +208,23 @@ func (s *session) refresh(permit mailbox.Permit) {
 }
 
 // asked is the definition as a worker is asked what it means.
-func (s *session) asked() domain.Definition {
-	definition := s.config.Definition
-	definition.Model, definition.SystemPrompt, definition.Format = s.agent.state.LLMConfig, s.prompt(), s.agent.state.ResponseFormat
+func (c *configuration) asked() domain.Definition {
+	definition := c.Definition
+	definition.Model, definition.SystemPrompt, definition.Format = c.agent.state.LLMConfig, c.prompt(), c.agent.state.ResponseFormat
 	return definition
 }
 
 // offered is what a worker has resolved of an agent's own definition, as it was asked, with what starts sub-agents and hands the
 // conversation over, and without what the agents above deny it.
-func (s *session) offered(own, asked domain.Definition, resolved contract.Resolved) (contract.Resolved, error) {
-	above, hands := s.config.Constraints, own.HandoffTools()
+func (c *configuration) offered(own, asked domain.Definition, resolved contract.Resolved) (contract.Resolved, error) {
+	above, hands := c.Constraints, own.HandoffTools()
 	denied := func(tool domain.ToolSpec) bool { return !above.Permits(tool) }
 	resolved.Definition, resolved.Listed = asked, resolved.Digest
 	if len(own.Subagents)+len(hands)+len(above.Policies) > 0 {
 		tools := slices.DeleteFunc(slices.Clone(resolved.Tools), func(tool domain.ToolSpec) bool {
 			return own.Starts(tool.Name) || slices.ContainsFunc(hands, func(hand domain.ToolSpec) bool { return hand.Name == tool.Name })
 		})
-		if depth, most := s.in.Parent.Below(own.SubagentPolicy); len(own.Subagents) > 0 && depth <= most {
+		if depth, most := c.parent.Below(own.SubagentPolicy); len(own.Subagents) > 0 && depth <= most {
 			tools = append(tools, own.SpawnTools()...)
 		}
 		resolved.Tools = slices.DeleteFunc(append(tools, hands...), denied)
@@ -232,20 +235,20 @@ func (s *session) offered(own, asked domain.Definition, resolved contract.Resolv
 }
 
 // upcomingDefinition is what the next execution begins with, by the model that a message may have given the session.
-func (s *session) upcomingDefinition() domain.Definition {
-	d := s.config.upcoming().Definition
-	if s.config.Next == nil || !s.config.Next.Asks("model") {
-		d.Model = s.agent.state.LLMConfig
+func (c *configuration) upcomingDefinition() domain.Definition {
+	d := c.upcoming().Definition
+	if c.Next == nil || !c.Next.Asks("model") {
+		d.Model = c.agent.state.LLMConfig
 	}
 	return d
 }
 
 // upcomingChange is how what waits for the next execution differs from what is in force. The model in use and the session's
 // budget may be others than the definition's: they differ where an update has asked for them.
-func (s *session) upcomingChange(next contract.Config) contract.Change {
-	now := s.config.Config
-	session, _ := s.agent.state.Session()
-	now.Definition.Model, now.Definition.SessionBudget = s.agent.state.LLMConfig, session.Budget
+func (c *configuration) upcomingChange(next contract.Config) contract.Change {
+	now := c.Config
+	session, _ := c.agent.state.Session()
+	now.Definition.Model, now.Definition.SessionBudget = c.agent.state.LLMConfig, session.Budget
 	if !next.Asks("model") {
 		now.Definition.Model = next.Definition.Model
 	}
@@ -253,6 +256,6 @@ func (s *session) upcomingChange(next contract.Config) contract.Change {
 		now.Definition.SessionBudget = next.Definition.SessionBudget
 	}
 	change := contract.Diff(now, next)
-	change.Number = s.agent.state.ExecutionCount + 1
+	change.Number = c.agent.state.ExecutionCount + 1
 	return change
 }

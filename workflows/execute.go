@@ -65,14 +65,14 @@ func (o Options) execute(ctx workflow.Context, in *contract.SessionInput) (*cont
 		if s.runExecution(); s.run.ends() {
 			break
 		}
-		s.recordEnded()
+		s.records.recordEnded()
 	}
 	if s.run.ends() {
-		return nil, s.continueAsNew(ctx)
+		return nil, s.handover().continueAsNew(ctx)
 	}
 	if s.in.Name != "" {
-		s.recordPending()
-		s.recordLastPosition()
+		s.records.recordPending()
+		s.records.recordLastPosition()
 	}
 	s.unbind()
 	s.awaitHandlers()
@@ -91,14 +91,14 @@ func (s *session) awaitWork() bool {
 			return false
 		case s.mail.PostWaiting():
 			return true
-		case s.recordsPosition():
+		case s.records.recordsPosition():
 			if permit, ok := s.mail.Permit(mailbox.WhileIdle); ok {
-				s.recordPosition(permit)
+				s.records.recordPosition(permit)
 			}
 			continue
-		case s.wantsNewRun():
-			s.idleInOutage()
-			if permit, ok := s.mail.Permit(mailbox.WhileIdle); ok && s.carriable(permit) {
+		case s.handover().wantsNewRun():
+			s.handover().idleInOutage()
+			if permit, ok := s.mail.Permit(mailbox.WhileIdle); ok && s.handover().carriable(permit) {
 				return false
 			}
 			if !s.mail.Woken() && !s.run.suffers() {

@@ -28,22 +28,22 @@ func (s *session) finish() {
 	outcome := describe(s.in.AgentID, s.agent.state, s.config.priced())
 	outcome.Unread = len(s.mail.Waiting())
 	s.archive.conclude(&outcome)
-	s.emitEnd(outcome)
+	s.agent.emitEnd(outcome)
 	s.publish(outcome)
 	upsertMemo(s.root, map[string]any{contract.MemoOutcome: outcome}) // where clients wait for it
 	s.mail.End()
 	s.agent.note("ended")
 }
 
-func (s *session) emitEnd(outcome contract.Outcome) {
-	if err := executionError(s.agent.state); err != nil {
-		s.agent.emit(domain.EventExecutionFailed, domain.ExecutionEnded{
+func (a *agent) emitEnd(outcome contract.Outcome) {
+	if err := executionError(a.state); err != nil {
+		a.emit(domain.EventExecutionFailed, domain.ExecutionEnded{
 			StopReason: outcome.StopReason, Kind: err.Kind, Code: err.Code,
 			Source: domain.Shorten(err.Source, maxEventText), Steps: outcome.Steps, Usage: outcome.Usage, CostNanoUSD: outcome.CostNanoUSD,
 		})
 		return
 	}
-	s.agent.emit(domain.EventExecutionCompleted, domain.ExecutionEnded{
+	a.emit(domain.EventExecutionCompleted, domain.ExecutionEnded{
 		Status: outcome.Status, StopReason: outcome.StopReason,
 		Steps: outcome.Steps, Usage: outcome.Usage, CostNanoUSD: outcome.CostNanoUSD,
 	})

@@ -87,41 +87,41 @@ func (g *guards) next(fallbacks []domain.Fallback, failure domain.Failure, now d
 
 // guardBudget checks the budget before a step, unless the loop stops anyway:
 // what is used up, and whether the next inference fits at all. A sub-agent asks for more first.
-func (s *session) guardBudget(asks func(domain.Limit) bool) {
-	for !s.mail.Stopped() {
-		use, reached := s.ledger().Reached(s.agent.now())
+func (b *budget) guardBudget(asks func(domain.Limit) bool) {
+	for !b.mail.Stopped() {
+		use, reached := b.ledger().Reached(b.agent.now())
 		if reached {
 			if asks(use.Rule.Limit) {
 				continue
 			}
-			if !s.mail.Stopped() {
-				s.limited(use, use.ReachedSignal())
+			if !b.mail.Stopped() {
+				b.limited(use, use.ReachedSignal())
 			}
 			return
 		}
-		_, short := s.reserve()
+		_, short := b.reserve()
 		if short == "" {
 			return
 		}
 		if asks(short) {
 			continue
 		}
-		if !s.mail.Stopped() {
-			s.signalShort(short)
+		if !b.mail.Stopped() {
+			b.signalShort(short)
 		}
 		return
 	}
 }
 
-func (s *session) reserve() (contract.Reservation, domain.Limit) {
-	ledger := s.ledger()
-	return s.config.Resolved.Reserve(ledger.Budget(), ledger.Execution.Spent, s.talk.Input(s.config.Resolved))
+func (b *budget) reserve() (contract.Reservation, domain.Limit) {
+	ledger := b.ledger()
+	return b.config.Resolved.Reserve(ledger.Budget(), ledger.Execution.Spent, b.talk.Input(b.config.Resolved))
 }
 
 // signalShort says that the next inference does not fit what is left of a
 // limit; the empty one is that which lost attempts had taken of.
-func (s *session) signalShort(limit domain.Limit) {
-	ledger := s.ledger()
+func (b *budget) signalShort(limit domain.Limit) {
+	ledger := b.ledger()
 	switch {
 	case limit != "":
 	case ledger.Totals().MaxTokens != nil:
@@ -129,14 +129,14 @@ func (s *session) signalShort(limit domain.Limit) {
 	default:
 		limit = domain.LimitCost
 	}
-	use, _ := ledger.UseOf(limit, s.agent.now())
-	s.limited(use, use.TooShortSignal(s.talk.Input(s.config.Resolved)))
+	use, _ := ledger.UseOf(limit, b.agent.now())
+	b.limited(use, use.TooShortSignal(b.talk.Input(b.config.Resolved)))
 }
 
 // limited stops the execution at a limit, of its own or of its session.
-func (s *session) limited(use domain.LimitUse, signal domain.StopSignal) {
+func (b *budget) limited(use domain.LimitUse, signal domain.StopSignal) {
 	signal.Source = sourceOf(use)
-	s.agent.Signal(signal)
+	b.agent.Signal(signal)
 }
 
 // guard is what the guards say after a step, when the hooks have spoken.
@@ -242,7 +242,7 @@ func (t *stepRun) withholdToolsAtTheEnd() {
 	if guards := t.config.Resolved.Guards; guards == nil || !guards.FinalAnswer || len(t.config.Resolved.Tools) == 0 {
 		return
 	}
-	if limit := t.session.ledger().Budget().MaxSteps; limit == nil || t.agent.Spent().Steps < *limit {
+	if limit := t.session.budget.ledger().Budget().MaxSteps; limit == nil || t.agent.Spent().Steps < *limit {
 		return
 	}
 	t.request.WithoutTools = true

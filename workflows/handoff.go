@@ -116,7 +116,7 @@ func (b *toolBatch) handOff(ctx workflow.Context, permit mailbox.Permit, i int, 
 	request := contract.ResolveRequest{Definition: b.askedAs(to)}
 	encoded, _ := json.Marshal(request) // what cannot be encoded is refused below
 	b.load.Add(ctx, len(encoded)+1024)
-	answer, cutOff, err := mailbox.Call(ctx, permit, b.session.briefOptions(listTimeout, ownAttempts, "hand over to "+domain.Shorten(tool.Handoff, maxSummary)), contract.ListTools, request)
+	answer, cutOff, err := mailbox.Call(ctx, permit, b.session.policy.briefOptions(listTimeout, ownAttempts, "hand over to "+domain.Shorten(tool.Handoff, maxSummary)), contract.ListTools, request)
 	b.cutOff[i] = cutOff
 	refused := func(why *domain.Error) contract.ToolReply {
 		return contract.ToolReply{Error: contract.Bounded(why), Digest: domain.DigestOf([]byte(""))}
@@ -124,10 +124,10 @@ func (b *toolBatch) handOff(ctx workflow.Context, permit mailbox.Permit, i int, 
 	if err != nil {
 		return refused(notHandedOver(lossOf(err).Err()))
 	}
-	if answer.Unpriced(b.session.ledger().Totals()) { // nobody takes over whose cost is unknown where money is limited
+	if answer.Unpriced(b.session.budget.ledger().Totals()) { // nobody takes over whose cost is unknown where money is limited
 		return refused(notHandedOver(domain.Errorf(domain.Invalid, "max_cost: nobody knows what the model of %s costs", tool.Handoff)))
 	}
-	resolved, err := b.session.offered(to, request.Definition, *answer)
+	resolved, err := b.config.offered(to, request.Definition, *answer)
 	if err != nil {
 		return refused(notHandedOver(domain.AsError(err)))
 	}

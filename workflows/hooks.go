@@ -266,7 +266,7 @@ func (r hookRun) take(reply contract.HookReply) error {
 		r.step.mail.WatchTime()
 	}
 	if prompt := r.step.agent.state.SystemPrompt; prompt != before.SystemPrompt {
-		r.step.config.usePrompt(r.step.session.prompt())
+		r.step.config.usePrompt(r.step.config.prompt())
 	}
 	return nil
 }
@@ -286,16 +286,16 @@ func (r hookRun) ask(at any) (contract.HookReply, error) {
 	var reply *contract.HookReply
 	var err error
 	for asked, again := 1, true; again; asked++ {
-		options := r.step.session.hookOptions(r.spec)
+		options := r.step.session.policy.hookOptions(r.spec)
 		options.DisableEagerExecution = asked > 1
 		reply, err = mailbox.Await(permit, options, contract.CallHook, request)
 		r.step.mail.DrainSignals()
 		if again = r.lostAgain(err, request.Lost); again {
 			request.Lost++
-			again = r.step.mail.BackOff(r.step.session.apart(r.step.session.backoff(request.Lost), request.Lost, 0))
+			again = r.step.mail.BackOff(r.step.session.policy.apart(r.step.session.policy.backoff(request.Lost), request.Lost, 0))
 			continue
 		}
-		again = err != nil && r.step.session.askAnother(lossOf(err).Err(), asked-request.Lost, r.step.session.asHook())
+		again = err != nil && r.step.session.policy.askAnother(lossOf(err).Err(), asked-request.Lost, r.step.session.policy.asHook())
 	}
 	switch {
 	case err == nil:

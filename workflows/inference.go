@@ -79,8 +79,8 @@ func (i *inference) prepare() (mailbox.Permit, contract.Reservation, bool) {
 		i.interrupted(i.kept)
 		return permit, contract.Reservation{}, false
 	}
-	room, short := i.session.reserve()
-	if short != "" && i.session.asksFor(short) || short == "" && i.plan == nil && i.session.asksForRoom(room) {
+	room, short := i.session.budget.reserve()
+	if short != "" && i.session.budget.asksFor(short) || short == "" && i.plan == nil && i.session.budget.asksForRoom(room) {
 		return i.prepare()
 	}
 	// So may they have while it asked in vain, and so may a lower budget.
@@ -88,9 +88,9 @@ func (i *inference) prepare() (mailbox.Permit, contract.Reservation, bool) {
 		i.interrupted(i.kept)
 		return permit, contract.Reservation{}, false
 	}
-	room, short = i.session.reserve()
+	room, short = i.session.budget.reserve()
 	if short != "" {
-		i.session.signalShort(short)
+		i.session.budget.signalShort(short)
 		i.cut(tooLittle, i.kept)
 		return permit, room, false
 	}
@@ -120,7 +120,7 @@ func (i *inference) decide(
 		if c, changed := i.queueChanged(why); changed {
 			return c
 		}
-		if why.Lacking && i.session.askAnother(why, i.step.attempts.lack(), i.session.whileReplaced()) {
+		if why.Lacking && i.session.policy.askAnother(why, i.step.attempts.lack(), i.session.policy.whileReplaced()) {
 			return again
 		}
 		if why.Lacking && i.mail.Stopped() { // it waited for another worker

@@ -3,20 +3,34 @@ package workflows
 import (
 	"slices"
 
+	"go.temporal.io/sdk/workflow"
+
 	"everstep/domain"
 	"everstep/domain/contract"
+	"everstep/workflows/internal/mailbox"
 )
 
+// A budget is what bounds the session's executions, with what they may ask the agent above for.
+type budget struct {
+	in       *contract.SessionInput
+	root     workflow.Context
+	agent    *agent
+	config   *configuration
+	mail     *mailbox.Mailbox
+	talk     *transcript
+	children *children
+}
+
 // ledger is all that bounds the execution, with what was spent and granted to sub-agents until now.
-func (s *session) ledger() domain.Ledger {
-	ledger := s.agent.state.Ledger(s.agent.now())
-	ledger.Reserved = s.children.reserved()
+func (b *budget) ledger() domain.Ledger {
+	ledger := b.agent.state.Ledger(b.agent.now())
+	ledger.Reserved = b.children.reserved()
 	return ledger
 }
 
 // callsLeft is how many tool calls the budget still has; ok: it sets a limit.
-func (s *session) callsLeft() (left int64, ok bool) {
-	total, ok := s.ledger().Free().Total(domain.LimitToolCalls)
+func (b *budget) callsLeft() (left int64, ok bool) {
+	total, ok := b.ledger().Free().Total(domain.LimitToolCalls)
 	return total.Int(), ok
 }
 

@@ -33,7 +33,7 @@ func (l *lender) Lend(ctx workflow.Context, over func() bool) (contract.Grant, b
 	if more == 0 && !ask.AtOnce && l.canAskAbove(report) {
 		l.batch.mail.Asks(l.call).Handed = true
 		held := l.holds
-		if l.batch.session.asksAbove(ctx, l.lacking(ask), over, func(on bool) { l.Hold(on || held) }) {
+		if l.batch.session.budget.asksAbove(ctx, l.lacking(ask), over, func(on bool) { l.Hold(on || held) }) {
 			more = l.more(ask)
 		}
 		if over() || more == 0 && !l.batch.agent.state.Continuation().Stops() {
@@ -53,12 +53,12 @@ func (l *lender) Lend(ctx workflow.Context, over func() bool) (contract.Grant, b
 // more is what the sub-agent gets: a share of what is free, which those under way, those yet to start and the agent itself
 // have in equal parts.
 func (l *lender) more(ask domain.Ask) int64 {
-	return l.batch.session.ledger().Free().More(ask, int64(len(l.batch.session.children.all)+l.batch.toSpawn()+1))
+	return l.batch.session.budget.ledger().Free().More(ask, int64(len(l.batch.session.children.all)+l.batch.toSpawn()+1))
 }
 
 // lacking is what the agent has to ask for to meet what its sub-agent asks for.
 func (l *lender) lacking(ask domain.Ask) domain.Ask {
-	total, _ := l.batch.session.ledger().Free().Total(ask.Limit)
+	total, _ := l.batch.session.budget.ledger().Free().Total(ask.Limit)
 	free := total.Int()
 	if ask.Need = max(ask.Need-free, 1); ask.Most != nil {
 		ask.Most = new(max(*ask.Most-free, ask.Need))
@@ -68,7 +68,7 @@ func (l *lender) lacking(ask domain.Ask) domain.Ask {
 
 // canAskAbove reports whether the agent that has started this one may be asked for what is lacking.
 func (l *lender) canAskAbove(r mailbox.Reported) bool {
-	return !r.Handed && !l.batch.mail.AsksAbove() && l.batch.session.couldBorrow(r.Ask.Limit)
+	return !r.Handed && !l.batch.mail.AsksAbove() && l.batch.session.budget.couldBorrow(r.Ask.Limit)
 }
 
 // hopeless reports whether nothing can come to the sub-agents under way, all of which ask, and this is the first of them.
@@ -99,15 +99,15 @@ func (l *lender) Holds() bool { return l.holds }
 
 // asksFor asks the agent that has started this one for so much of a limit that the next inference fits, where the
 // execution would stop for it, and reports whether it got some.
-func (s *session) asksFor(limit domain.Limit) bool {
-	if !s.couldBorrow(limit) {
+func (b *budget) asksFor(limit domain.Limit) bool {
+	if !b.couldBorrow(limit) {
 		return false
 	}
-	s.agent.note("asking for more of " + string(limit))
-	left, _ := s.ledger().Free().Total(limit)
-	takes := domain.Holder{Spent: s.config.Resolved.Takes(s.talk.Input(s.config.Resolved), 0)}
-	need, _ := takes.UseOf(limit, s.agent.now())
-	return s.asksItself(domain.Ask{Limit: limit, Need: need.Used.Int() - left.Int()})
+	b.agent.note("asking for more of " + string(limit))
+	left, _ := b.ledger().Free().Total(limit)
+	takes := domain.Holder{Spent: b.config.Resolved.Takes(b.talk.Input(b.config.Resolved), 0)}
+	need, _ := takes.UseOf(limit, b.agent.now())
+	return b.asksItself(domain.Ask{Limit: limit, Need: need.Used.Int() - left.Int()})
 }
 
 // roomyAnswer is how many tokens an answer has room for that the budget need not give more.
@@ -115,48 +115,48 @@ const roomyAnswer = 1000
 
 // asksForRoom asks for more where the budget leaves an answer so little room that it is likely to be cut, and reports
 // whether it got some. Without, the answer has what there is.
-func (s *session) asksForRoom(room contract.Reservation) bool {
+func (b *budget) asksForRoom(room contract.Reservation) bool {
 	limit := room.Limit()
-	return limit != "" && room.Output < roomyAnswer && !s.mail.Declined() && s.couldBorrow(limit) &&
-		s.asksItself(domain.Ask{Limit: limit, AtOnce: true})
+	return limit != "" && room.Output < roomyAnswer && !b.mail.Declined() && b.couldBorrow(limit) &&
+		b.asksItself(domain.Ask{Limit: limit, AtOnce: true})
 }
 
 // asksForCalls asks for as many tool calls as an answer has, where fewer are left.
-func (s *session) asksForCalls(calls int) {
-	if left, limited := s.callsLeft(); limited && left < int64(calls) && s.couldBorrow(domain.LimitToolCalls) {
-		s.asksItself(domain.Ask{Limit: domain.LimitToolCalls, Need: int64(calls) - left})
+func (b *budget) asksForCalls(calls int) {
+	if left, limited := b.callsLeft(); limited && left < int64(calls) && b.couldBorrow(domain.LimitToolCalls) {
+		b.asksItself(domain.Ask{Limit: domain.LimitToolCalls, Need: int64(calls) - left})
 	}
 }
 
 // couldBorrow reports whether it is of use to ask the parent for more of a limit: it has granted this one, its grant is what
 // bounds the execution, the definition would allow more, and the loop is not over. Time is never lent. Whether a request was
 // refused before, or is under way, is for the caller to see.
-func (s *session) couldBorrow(limit domain.Limit) bool {
-	if s.in.Parent == nil || s.mail.Ending() {
+func (b *budget) couldBorrow(limit domain.Limit) bool {
+	if b.in.Parent == nil || b.mail.Ending() {
 		return false
 	}
-	budget, _ := s.ledger().UseOf(limit, s.agent.now())
-	grant, granted := s.mail.Granted().Total(limit)
-	own, limited := s.config.Definition.Budget.Total(limit)
+	budget, _ := b.ledger().UseOf(limit, b.agent.now())
+	grant, granted := b.mail.Granted().Total(limit)
+	own, limited := b.config.Definition.Budget.Total(limit)
 	return granted && !grant.Unit().OfTime() && !budget.Session && budget.Total == grant && (!limited || own.Int() > grant.Int())
 }
 
 // asksItself asks for what the agent needs itself, between what it does. Nothing else of it is under way.
-func (s *session) asksItself(ask domain.Ask) bool {
-	return s.asksAbove(s.root, ask, func() bool { return false }, s.mail.WaitForGrant)
+func (b *budget) asksItself(ask domain.Ask) bool {
+	return b.asksAbove(b.root, ask, func() bool { return false }, b.mail.WaitForGrant)
 }
 
 // asksAbove asks the agent that has started this one for at most so much as the definition allows.
-func (s *session) asksAbove(ctx workflow.Context, ask domain.Ask, over func() bool, held func(on bool)) bool {
+func (b *budget) asksAbove(ctx workflow.Context, ask domain.Ask, over func() bool, held func(on bool)) bool {
 	ask.Need = max(ask.Need, 1)
-	if own, limited := s.config.Definition.Budget.Total(ask.Limit); limited {
-		grant, _ := s.mail.Granted().Total(ask.Limit)
+	if own, limited := b.config.Definition.Budget.Total(ask.Limit); limited {
+		grant, _ := b.mail.Granted().Total(ask.Limit)
 		most := own.Int() - grant.Int()
 		if ask.Most == nil || *ask.Most > most {
 			ask.Most = &most
 		}
 	}
-	return s.mail.Ask(ctx, ask, over, held)
+	return b.mail.Ask(ctx, ask, over, held)
 }
 
 // joinTree has a sub-agent report to the agent that has started it, and the budget of its execution in progress rise with

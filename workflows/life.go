@@ -30,21 +30,21 @@ func (s *session) headMemo() contract.HeadMemo {
 func (s *session) publishHead() { s.run.publishHead(s.root, s.headMemo()) }
 
 // idleFor refuses what only an idle, open session takes.
-func (s *session) idleFor(what string) error {
+func (c *commands) idleFor(what string) error {
 	switch {
-	case s.in.Name == "":
+	case c.session.in.Name == "":
 		return domain.Errorf(domain.Denied, "%s: the agent has no name, so it takes one prompt and no more; start another with --id NAME", what)
-	case s.mail.Closed():
+	case c.mail.Closed():
 		return domain.Errorf(domain.Denied, "%s: the session is closed", what)
-	case s.busy():
-		return domain.Errorf(domain.Denied, "%s: execution %d is in progress; wait for it or stop it", what, s.agent.state.ExecutionCount)
+	case c.session.busy():
+		return domain.Errorf(domain.Denied, "%s: execution %d is in progress; wait for it or stop it", what, c.agent.state.ExecutionCount)
 	}
 	return nil
 }
 
 // notSuspended refuses what a suspended session does not take.
-func (s *session) notSuspended(what string) error {
-	suspended := s.mail.Suspended()
+func (c *commands) notSuspended(what string) error {
+	suspended := c.mail.Suspended()
 	if suspended == nil {
 		return nil
 	}
@@ -56,18 +56,18 @@ func (s *session) notSuspended(what string) error {
 }
 
 // checkBeginning refuses what no execution can begin with.
-func (s *session) checkBeginning(request contract.SendRequest) error {
-	err := cmp.Or(s.checkSessionLeft("send"), s.checkStart(request.Prompt, request.Given, request.Budget))
+func (c *commands) checkBeginning(request contract.SendRequest) error {
+	err := cmp.Or(c.session.budget.checkSessionLeft("send"), c.agent.checkStart(request.Prompt, request.Given, request.Budget))
 	if request.Model != nil {
 		err = cmp.Or(err, domain.Definition{Model: *request.Model}.Check())
 	}
 	if err == nil {
-		err = cmp.Or(s.checkCost(request), s.checkShown(request.Given))
+		err = cmp.Or(c.checkCost(request), c.config.checkShown(request.Given))
 	}
 	if err != nil || request.Definition == nil {
 		return err
 	}
-	upcoming := s.config.upcoming().Definition
+	upcoming := c.config.upcoming().Definition
 	if fields := upcoming.Conflicts(*request.Definition); len(fields) > 0 {
 		return domain.Errorf(domain.Denied, "%s; `update` takes it over from the next execution on, or leave it out",
 			upcoming.Compared(*request.Definition, fields))
@@ -76,39 +76,39 @@ func (s *session) checkBeginning(request contract.SendRequest) error {
 }
 
 // checkCost refuses a limit of money that would end the execution at once.
-func (s *session) checkCost(request contract.SendRequest) error {
-	model, r := *cmp.Or(request.Model, s.guards.failover.first, new(s.agent.state.LLMConfig)), s.config.Resolved
-	limit := s.config.upcoming().Definition.Budget.CappedBy(request.Budget).CappedBy(s.upcomingAccount().Budget).MaxCostNanoUSD
+func (c *commands) checkCost(request contract.SendRequest) error {
+	model, r := *cmp.Or(request.Model, c.session.guards.failover.first, new(c.agent.state.LLMConfig)), c.config.Resolved
+	limit := c.config.upcoming().Definition.Budget.CappedBy(request.Budget).CappedBy(c.session.budget.upcomingAccount().Budget).MaxCostNanoUSD
 	if limit == nil || *limit == 0 || r == nil || r.Price != nil || !r.Definition.Model.Equal(model) {
 		return nil
 	}
 	return domain.Errorf(domain.Invalid, "max_cost: nobody knows what %s costs; leave it out, or name a model with its price", model)
 }
 
-func (s *session) checkSuspend(request contract.SuspendRequest) error {
+func (c *commands) checkSuspend(request contract.SuspendRequest) error {
 	switch {
-	case s.in.Name == "":
+	case c.session.in.Name == "":
 		return domain.Errorf(domain.Denied, "suspend: the agent has no name, so it has no session; pause or stop its execution")
-	case s.mail.Closed():
+	case c.mail.Closed():
 		return domain.Errorf(domain.Denied, "suspend: the session is closed")
 	}
 	return contract.CheckSaid(request.By, request.Reason)
 }
 
 // suspend lets the execution in progress go on to its end.
-func (s *session) suspend(request contract.SuspendRequest) contract.SuspendReply {
-	return contract.SuspendReply{Changed: s.mail.Suspend(request), Busy: s.busy()}
+func (c *commands) suspend(request contract.SuspendRequest) contract.SuspendReply {
+	return contract.SuspendReply{Changed: c.mail.Suspend(request), Busy: c.session.busy()}
 }
 
-func (s *session) checkUnsuspend(contract.UnsuspendRequest) error {
-	if s.in.Name == "" {
+func (c *commands) checkUnsuspend(contract.UnsuspendRequest) error {
+	if c.session.in.Name == "" {
 		return domain.Errorf(domain.Denied, "unsuspend: the agent has no name, so it has no session")
 	}
 	return nil
 }
 
-func (s *session) unsuspend(contract.UnsuspendRequest) contract.SuspendReply {
-	return contract.SuspendReply{Changed: s.mail.Unsuspend(), Busy: s.busy()}
+func (c *commands) unsuspend(contract.UnsuspendRequest) contract.SuspendReply {
+	return contract.SuspendReply{Changed: c.mail.Unsuspend(), Busy: c.session.busy()}
 }
 
 // idleTime is how long an idle session stays open, and since when it is idle: the end of its newest execution, or when people
@@ -146,7 +146,9 @@ func (s *session) idle() {
 }
 
 // hasIdleWork reports whether there is something to do while the session is idle.
-func (s *session) hasIdleWork() bool { return s.wantsNewRun() || s.recordsPosition() }
+func (s *session) hasIdleWork() bool {
+	return s.handover().wantsNewRun() || s.records.recordsPosition()
+}
 
 func (s *session) staysOpen() bool {
 	return len(s.agent.state.UnresolvedOutcomes()) > 0 || s.mail.Suspended() != nil

@@ -32,8 +32,8 @@ func (s *session) enterLoop() bool {
 	s.mail.WatchTime()
 	if permit, ok := s.mail.Permit(mailbox.BetweenSteps); ok {
 		s.resolve(permit)
-		s.checkCarried()
-		s.copyMessages()
+		s.handover().checkCarried()
+		s.handover().copyMessages()
 	}
 	if fresh {
 		s.fire(domain.TriggerBeforeExecution)
@@ -46,7 +46,7 @@ func (s *session) enterLoop() bool {
 // unless the failure ends the execution.
 func (s *session) runSteps() {
 	for {
-		if s.outgrown() && (s.run.triesStorage() || s.nearBounds() || s.mail.Updates.Pressed()) && s.handsOver() {
+		if s.handover().outgrown() && (s.run.triesStorage() || s.run.nearBounds() || s.mail.Updates.Pressed()) && s.handover().handsOver() {
 			return
 		}
 		if !s.prepareStep() {
@@ -114,7 +114,7 @@ func (s *session) beginExecution() {
 	s.mail.Begin()
 	s.agent.enterExecution(id, budget, next.GoesOn, prior)
 	s.agent.noteGiven(next.Given)
-	s.showTrusted()
+	s.config.showTrusted()
 	s.talk.begin(id, s.agent.state.Chain(), next, s.config.Resolved, s.agent.now())
 	if s.agent.state.ExecutionCount > 1 {
 		// Whoever started the workflow has published the first.
@@ -133,8 +133,8 @@ func (s *session) beginExecution() {
 	if next.Waited != nil {
 		s.emitReceived(*next.Waited, true)
 	}
-	s.announceResolved()
-	s.publishWaits()
+	s.agent.announceResolved()
+	s.openWaits.publishWaits()
 	workflow.GetLogger(s.root).Info("execution begins", "execution", id, "number", s.agent.state.ExecutionCount,
 		"client", by.Client, "identity", by.Identity, "schedule", by.Schedule, "parent", by.Parent)
 }
@@ -145,10 +145,10 @@ func (s *session) prepareStep() bool {
 	if permit, ok := s.mail.Permit(mailbox.ForStep); ok {
 		s.hear()
 		s.fire(domain.TriggerBeforeStep)
-		if (len(s.config.Resolved.Hooks) > 0 || s.guards.failover.used > 0) && s.stale() {
+		if (len(s.config.Resolved.Hooks) > 0 || s.guards.failover.used > 0) && s.config.stale() {
 			s.resolve(permit)
 		}
-		s.guardBudget(s.asksFor)
+		s.budget.guardBudget(s.budget.asksFor)
 	}
 	return s.goesOn()
 }

@@ -9,12 +9,12 @@ import (
 
 // checkRoom refuses a message for which there is no room beside those that wait already, and beside all else that a run
 // hands on.
-func (s *session) checkRoom(request contract.SendRequest) error {
-	waiting, most := s.mail.Waiting(), contract.MaxWaitingUnstored
-	if s.config.stores() {
+func (c *commands) checkRoom(request contract.SendRequest) error {
+	waiting, most := c.mail.Waiting(), contract.MaxWaitingUnstored
+	if c.config.stores() {
 		most = contract.MaxWaitingBytes
 	}
-	left, err := s.room(s.config.Next)
+	left, err := c.session.handover().room(c.config.Next)
 	if err != nil {
 		return err
 	}
@@ -46,17 +46,19 @@ func held(request contract.SendRequest) contract.SendRequest {
 const messageMargin = 200
 
 // holdMessage has a message wait for the execution in progress, or about to begin.
-func (s *session) holdMessage(request contract.SendRequest) contract.SendReply {
-	waits := s.mail.Hold(func(place int64) domain.MessageID { return s.in.AgentID.Waiting(s.info.FirstRunID, place) }, held(request))
+func (c *commands) holdMessage(request contract.SendRequest) contract.SendReply {
+	waits := c.mail.Hold(func(place int64) domain.MessageID {
+		return c.session.in.AgentID.Waiting(c.session.info.FirstRunID, place)
+	}, held(request))
 	reply := contract.SendReply{
-		ExecutionID: s.agent.state.Execution.ID, Number: s.agent.state.ExecutionCount, RunID: s.info.WorkflowExecution.RunID,
+		ExecutionID: c.agent.state.Execution.ID, Number: c.agent.state.ExecutionCount, RunID: c.session.info.WorkflowExecution.RunID,
 		Waits: waits.ID, Place: waits.Place,
 	}
-	if !s.agent.state.HasActiveExecution() {
-		reply.ExecutionID, reply.Number = s.nextExecutionID(), reply.Number+1
+	if !c.agent.state.HasActiveExecution() {
+		reply.ExecutionID, reply.Number = c.session.nextExecutionID(), reply.Number+1
 		return reply
 	}
-	s.agent.emit(domain.EventMessageWaiting, domain.MessageWaiting{
+	c.agent.emit(domain.EventMessageWaiting, domain.MessageWaiting{
 		MessageID: waits.ID, Bytes: len(request.Prompt), Queued: !waits.Steers(), By: domain.Starter{Program: request.By}.Bounded().Program,
 	})
 	return reply
@@ -65,7 +67,7 @@ func (s *session) holdMessage(request contract.SendRequest) contract.SendReply {
 // hear has the messages join the conversation that wait for the next step. Where the budget allows none they stay: they
 // are for whatever comes next.
 func (s *session) hear() {
-	if !s.mail.Steered() || s.spentUp() {
+	if !s.mail.Steered() || s.budget.spentUp() {
 		return
 	}
 	for _, w := range s.mail.Hear() {
@@ -76,14 +78,14 @@ func (s *session) hear() {
 
 // goOnForMessages has the loop go on where nothing but the end of its work would stop it, and a message waits.
 func (s *session) goOnForMessages() {
-	if s.mail.Steered() && s.agent.state.ShouldStop() && len(s.agent.state.StopSignals()) == 0 && !s.spentUp() {
+	if s.mail.Steered() && s.agent.state.ShouldStop() && len(s.agent.state.StopSignals()) == 0 && !s.budget.spentUp() {
 		s.agent.requestContinuation()
 	}
 }
 
 // spentUp reports whether the budget, or the session's, allows no further step.
-func (s *session) spentUp() bool {
-	_, reached := s.ledger().Reached(s.agent.now())
+func (b *budget) spentUp() bool {
+	_, reached := b.ledger().Reached(b.agent.now())
 	return reached
 }
 
@@ -95,16 +97,16 @@ func (s *session) emitReceived(w contract.WaitingMessage, began bool) {
 }
 
 // waitingMessages are those that wait, as a status shows them.
-func (s *session) waitingMessages() []contract.WaitingView {
+func (r *reader) waitingMessages() []contract.WaitingView {
 	views := []contract.WaitingView{}
-	for _, w := range s.mail.Waiting() {
+	for _, w := range r.mail.Waiting() {
 		views = append(views, w.View())
 	}
 	return views
 }
 
-func (s *session) checkUnsend(request contract.UnsendRequest) error {
-	waiting := s.mail.Waiting()
+func (c *commands) checkUnsend(request contract.UnsendRequest) error {
+	waiting := c.mail.Waiting()
 	if len(waiting) == 0 {
 		return domain.Errorf(domain.Denied, "unsend: no message waits; what was read cannot be taken back")
 	}
@@ -139,11 +141,11 @@ func findWaiting(waiting []contract.WaitingMessage, id domain.MessageID) (contra
 	return contract.WaitingMessage{}, false
 }
 
-func (s *session) unsend(request contract.UnsendRequest) contract.UnsendReply {
-	w, _ := findWaiting(s.mail.Waiting(), request.MessageID)
-	s.mail.TakeBack(w.ID)
-	if s.agent.state.HasActiveExecution() {
-		s.agent.emit(domain.EventMessageUnsent, domain.MessageUnsent{MessageID: w.ID})
+func (c *commands) unsend(request contract.UnsendRequest) contract.UnsendReply {
+	w, _ := findWaiting(c.mail.Waiting(), request.MessageID)
+	c.mail.TakeBack(w.ID)
+	if c.agent.state.HasActiveExecution() {
+		c.agent.emit(domain.EventMessageUnsent, domain.MessageUnsent{MessageID: w.ID})
 	}
-	return contract.UnsendReply{MessageID: w.ID, Delivery: w.Request.IfBusy, Left: len(s.mail.Waiting())}
+	return contract.UnsendReply{MessageID: w.ID, Delivery: w.Request.IfBusy, Left: len(c.mail.Waiting())}
 }

@@ -36,7 +36,9 @@ func (w *openWait) tried() { w.tries++ }
 // openWaits are the calls of the step in progress that wait for people, in call order. It alone holds what people have said,
 // until the calls take it.
 type openWaits struct {
-	all []*openWait
+	root  workflow.Context
+	agent *agent
+	all   []*openWait
 	// unpublished says that the memo has others, or does not have the agent's calls of unknown outcome as they are.
 	unpublished bool
 }
@@ -81,29 +83,29 @@ func (o *openWaits) answered(kind domain.WaitKind, id domain.ToolExecutionID) do
 	return domain.Wait{}
 }
 
-func (s *session) emitWaitClosed(w domain.Wait) {
-	s.agent.emit(domain.EventWaitClosed, domain.WaitClosed{
+func (a *agent) emitWaitClosed(w domain.Wait) {
+	a.emit(domain.EventWaitClosed, domain.WaitClosed{
 		EventCall: eventCall(w.ToolExecutionID, w.Tool), Kind: w.Kind, Digest: w.Digest,
 		Verdict: w.Answer.Verdict, By: w.Answer.By, Standing: w.Answer.Always, Edited: w.Answer.Edited,
 	})
 }
 
 // waitsForPeople are all calls of the agent that wait for a person: those of the step in progress, then those of unknown outcome.
-func (s *session) waitsForPeople() []domain.Wait {
+func (o *openWaits) waitsForPeople() []domain.Wait {
 	waits := []domain.Wait{}
-	for _, w := range s.openWaits.open() {
+	for _, w := range o.open() {
 		waits = append(waits, w.Wait)
 	}
-	return append(waits, s.agent.state.UnresolvedOutcomes()...)
+	return append(waits, o.agent.state.UnresolvedOutcomes()...)
 }
 
 // publishWaits tells those who list agents what waits, where that has changed, and reports whether it has.
-func (s *session) publishWaits() bool {
-	if !s.openWaits.publishes() {
+func (o *openWaits) publishWaits() bool {
+	if !o.publishes() {
 		return false
 	}
-	if err := workflow.UpsertMemo(s.root, map[string]any{contract.MemoWaiting: contract.WaitingFor(s.waitsForPeople())}); err != nil {
-		workflow.GetLogger(s.root).Error("upsert memo", "error", err)
+	if err := workflow.UpsertMemo(o.root, map[string]any{contract.MemoWaiting: contract.WaitingFor(o.waitsForPeople())}); err != nil {
+		workflow.GetLogger(o.root).Error("upsert memo", "error", err)
 	}
 	return true
 }
@@ -141,13 +143,13 @@ func (b *toolBatch) awaitPerson(ctx workflow.Context, w *openWait) bool {
 		w.lapse(b.agent.now())
 	}
 	b.step.waitChanged(w.position, w.Wait)
-	b.session.emitWaitClosed(w.Wait)
+	b.agent.emitWaitClosed(w.Wait)
 	return true
 }
 
 // shownWaits are they as they fit into a page.
-func (s *session) shownWaits() []domain.Wait {
-	waits := s.waitsForPeople()
+func (o *openWaits) shownWaits() []domain.Wait {
+	waits := o.waitsForPeople()
 	for i, w := range waits {
 		waits[i] = w.Cut(min(32<<10, domain.MaxPage/2/len(waits)))
 	}

@@ -44,20 +44,20 @@ func (r *run) triesStorage() bool {
 }
 
 // outlives reports whether the session goes on in its run, though it should continue as new.
-func (s *session) outlives(why *domain.Error) bool {
-	if s.exhausted() { // what is left of the run is for its end
-		s.run.suffersForGood(why)
+func (h *handover) outlives(why *domain.Error) bool {
+	if h.run.exhausted() { // what is left of the run is for its end
+		h.run.suffersForGood(why)
 		return false
 	}
-	s.run.suffer(why)
-	workflow.GetLogger(s.root).Warn("the run cannot continue as new, and goes on", "error", why, "tries", s.run.outage.tries)
+	h.run.suffer(why)
+	workflow.GetLogger(h.session.root).Warn("the run cannot continue as new, and goes on", "error", why, "tries", h.run.outage.tries)
 	return true
 }
 
 // idleInOutage waits before an idle session tries again, unless something wakes it.
-func (s *session) idleInOutage() {
-	if s.run.suffers() {
-		s.agent.note("idle")
-		s.mail.Idle(s.run.pause(time.Hour), func() bool { return false })
+func (h *handover) idleInOutage() {
+	if h.run.suffers() {
+		h.agent.note("idle")
+		h.mail.Idle(h.run.pause(time.Hour), func() bool { return false })
 	}
 }

@@ -40,7 +40,7 @@ func (b *toolBatch) follow(ctx workflow.Context, options workflow.ActivityOption
 		b.agent.note(fmt.Sprintf("step %d: %s %s; asked again at %s",
 			b.step.content.Number, domain.Shorten(request.Name, 64), reply.Pending.Says(), b.agent.now().Add(delay).UTC().Format(time.RFC3339)))
 		permit, ok := b.mail.BackOffAsking(ctx, delay)
-		if !ok || asked >= mostAsked || b.session.nearBounds() || b.agent.now().Sub(reply.Pending.Since) > longestPending {
+		if !ok || asked >= mostAsked || b.session.run.nearBounds() || b.agent.now().Sub(reply.Pending.Since) > longestPending {
 			return b.takeBack(ctx, options, request)
 		}
 		b.load.Add(ctx, size+len(request.Pending.Handle))
@@ -52,7 +52,7 @@ func (b *toolBatch) follow(ctx workflow.Context, options workflow.ActivityOption
 			return lossOf(err).ToolReply(request)
 		case err != nil:
 			again := *request.Pending
-			again.AskAt = b.agent.now().Add(max(b.session.backoff(asked+1), b.agent.now().Sub(again.Since)/20))
+			again.AskAt = b.agent.now().Add(max(b.session.policy.backoff(asked+1), b.agent.now().Sub(again.Since)/20))
 			reply = &contract.ToolReply{Pending: &again}
 		case next.Pending == nil:
 			return *next

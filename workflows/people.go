@@ -9,28 +9,39 @@ import (
 
 	"everstep/domain"
 	"everstep/domain/contract"
+	"everstep/workflows/internal/mailbox"
 )
 
+// answers takes what people say about calls that wait.
+type answers struct {
+	session *session
+	agent   *agent
+	config  *configuration
+	mail    *mailbox.Mailbox
+}
+
+func (s *session) answers() *answers { return &answers{s, s.agent, s.config, s.mail} }
+
 // checkAnswer refuses what somebody says about a call that does not wait for it, and what does not fit the wait.
-func (s *session) checkAnswer(request contract.AnswerRequest) error {
+func (a *answers) checkAnswer(request contract.AnswerRequest) error {
 	if err := request.Check(); err != nil {
 		return err
 	}
-	w, err := s.waitFor(request)
+	w, err := a.waitFor(request)
 	if err != nil {
 		return err
 	}
 	kind := kindOf(w.Kind)
-	if schema, _ := kind.schema(s, w, request); schema != nil {
-		if err := s.checkTries(w, request); err != nil {
+	if schema, _ := kind.schema(a, w, request); schema != nil {
+		if err := a.checkTries(w, request); err != nil {
 			return err
 		}
 	}
-	if err := kind.check(s, w, request); err != nil {
+	if err := kind.check(a, w, request); err != nil {
 		return err
 	}
 	// Where no worker was up as the time went by, an answer is looked at before the end of the wait.
-	if !w.Expires.IsZero() && !s.agent.now().Before(w.Expires) {
+	if !w.Expires.IsZero() && !a.agent.now().Before(w.Expires) {
 		return timeOver(request.Does(), w.ToolExecutionID, w.Expires)
 	}
 	return nil
@@ -40,7 +51,7 @@ func (s *session) checkAnswer(request contract.AnswerRequest) error {
 const mostAnswerChecks = 50
 
 // checkTries refuses an answer that a worker would have to check, where there is no room for that.
-func (s *session) checkTries(w *openWait, request contract.AnswerRequest) error {
+func (a *answers) checkTries(w *openWait, request contract.AnswerRequest) error {
 	does, instead := request.Does(), "stop the execution, and extend it, or wait until the question expires"
 	if w.Kind == domain.WaitApproval {
 		instead = "approve or deny it as it is"
@@ -48,7 +59,7 @@ func (s *session) checkTries(w *openWait, request contract.AnswerRequest) error 
 	switch {
 	case w.tries >= mostAnswerChecks:
 		return domain.Errorf(domain.Denied, "%s: somebody has tried %d times to %s call %s, which is as often as may be; %s", does, w.tries, does, w.ToolExecutionID, instead)
-	case s.nearBounds() || s.mail.Updates.Full():
+	case a.session.run.nearBounds() || a.mail.Updates.Full():
 		return domain.Errorf(domain.Denied, "%s: the run has no room for a worker to check it; %s", does, instead)
 	}
 	return nil
@@ -56,27 +67,27 @@ func (s *session) checkTries(w *openWait, request contract.AnswerRequest) error 
 
 // answer writes down what somebody says about a call that waits, once a worker says that it fits where there is a schema.
 // Meanwhile somebody else may answer. The call takes it from there.
-func (s *session) answer(ctx workflow.Context, request contract.AnswerRequest) (reply contract.AnswerReply, _ error) {
-	w, err := s.waitFor(request)
+func (a *answers) answer(ctx workflow.Context, request contract.AnswerRequest) (reply contract.AnswerReply, _ error) {
+	w, err := a.waitFor(request)
 	if err != nil {
 		return reply, err
 	}
 	kind := kindOf(w.Kind)
 	request.Call = w.ToolExecutionID
-	if schema, text := kind.schema(s, w, request); schema != nil {
+	if schema, text := kind.schema(a, w, request); schema != nil {
 		w.tried()
-		if err = s.checkFits(ctx, w.Tool, request, schema, text); err == nil {
-			_, err = s.waitFor(request)
+		if err = a.checkFits(ctx, w.Tool, request, schema, text); err == nil {
+			_, err = a.waitFor(request)
 		}
 		if err != nil && !w.Open() { // what came of that answer may have cut the check off
-			err = s.notWaiting(request)
+			err = a.notWaiting(request)
 		}
 	}
 	if err != nil {
 		return reply, err
 	}
-	reply.Standing = kind.apply(s, w, request)
-	reply.Number, reply.Wait, reply.UnknownOutcomes = s.agent.state.ExecutionCount, w.Wait, len(s.agent.state.UnresolvedOutcomes())
+	reply.Standing = kind.apply(a, w, request)
+	reply.Number, reply.Wait, reply.UnknownOutcomes = a.agent.state.ExecutionCount, w.Wait, len(a.agent.state.UnresolvedOutcomes())
 	if w.Kind != domain.WaitOutcome {
 		reply.Wait = w.Recorded()
 		reply.Wait.ToolExecutionID, reply.Wait.ExecutionID, reply.Wait.Step, reply.Wait.Tool = w.ToolExecutionID, w.ExecutionID, w.Step, w.Tool
@@ -86,10 +97,10 @@ func (s *session) answer(ctx workflow.Context, request contract.AnswerRequest) (
 
 // waitFor is the wait that somebody answers, or why there is none. Without an id it is the only one of its kind. A digest has to
 // be that of what the person was shown.
-func (s *session) waitFor(request contract.AnswerRequest) (*openWait, error) {
+func (a *answers) waitFor(request contract.AnswerRequest) (*openWait, error) {
 	kind, id := request.Verdict.Kind(), request.Call
-	open := slices.DeleteFunc(s.openWaits.open(), func(w *openWait) bool { return w.Kind != kind })
-	if unknown := s.agent.state.UnknownOutcome(id); kind == domain.WaitOutcome && !unknown.IsZero() {
+	open := slices.DeleteFunc(a.session.openWaits.open(), func(w *openWait) bool { return w.Kind != kind })
+	if unknown := a.agent.state.UnknownOutcome(id); kind == domain.WaitOutcome && !unknown.IsZero() {
 		open = append(open, &openWait{Wait: unknown})
 	}
 	at := slices.IndexFunc(open, func(w *openWait) bool { return w.ToolExecutionID == id })
@@ -99,7 +110,7 @@ func (s *session) waitFor(request contract.AnswerRequest) (*openWait, error) {
 	case id.IsZero() && len(open) == 1:
 		at = 0
 	case at < 0:
-		return nil, s.notWaiting(request)
+		return nil, a.notWaiting(request)
 	}
 	if found := open[at]; request.Digest.IsZero() || request.Digest == found.Digest {
 		return found, nil
@@ -120,7 +131,7 @@ func named(waits []*openWait) string {
 }
 
 // notWaiting says why a call does not wait for what somebody says about it.
-func (s *session) notWaiting(request contract.AnswerRequest) error {
+func (a *answers) notWaiting(request contract.AnswerRequest) error {
 	does, kind, id := request.Does(), request.Verdict.Kind(), request.Call
 	waitsFor := map[domain.WaitKind]string{domain.WaitApproval: "approval", domain.WaitQuestion: "an answer"}[kind]
 	switch {
@@ -129,8 +140,8 @@ func (s *session) notWaiting(request contract.AnswerRequest) error {
 	case id.IsZero():
 		return domain.Errorf(domain.Denied, "%s: no call of this agent waits for %s", does, waitsFor)
 	}
-	was := s.openWaits.answered(kind, id)
-	if call, ok := s.toolExecution(id); was.IsZero() && ok {
+	was := a.session.openWaits.answered(kind, id)
+	if call, ok := a.agent.toolExecution(id); was.IsZero() && ok {
 		was = call.Wait(kind)
 	}
 	switch {
@@ -157,12 +168,12 @@ func byWhom(by string) string {
 
 // toolExecution finds a call of the execution, to say why an answer to it is refused. Calls of steps that were folded away are
 // not found.
-func (s *session) toolExecution(id domain.ToolExecutionID) (domain.ToolExecution, bool) {
+func (a *agent) toolExecution(id domain.ToolExecutionID) (domain.ToolExecution, bool) {
 	steps := []domain.AgentStep{}
-	for _, done := range s.agent.state.StepExecutions() {
+	for _, done := range a.state.StepExecutions() {
 		steps = append(steps, done.Step)
 	}
-	if step, ok := s.agent.state.CurrentStep(); ok {
+	if step, ok := a.state.CurrentStep(); ok {
 		steps = append(steps, step)
 	}
 	for _, step := range slices.Backward(steps) {

@@ -15,6 +15,15 @@ import (
 // records are the ended executions that are not among the records yet, and the position of the session. A store that is down
 // holds nothing up for good: the executions that it did not take are tried again when the next one has ended.
 type records struct {
+	root     workflow.Context
+	in       *contract.SessionInput
+	agent    *agent
+	config   *configuration
+	mail     *mailbox.Mailbox
+	run      *run
+	policy   *policy
+	children *children
+
 	pending []contract.EndedExecution
 	// why is how the newest try failed; empty where none has.
 	why string
@@ -40,12 +49,12 @@ const (
 // mostUnrecorded bounds the executions that wait for the store.
 const mostUnrecorded = 64
 
-func newRecords(carry contract.CarriedRecords) *records {
-	position := positionRecorded
-	if carry.PositionDue {
-		position = positionDue
+// resumed takes over what an earlier run has left.
+func (r records) resumed(carry contract.CarriedRecords) *records {
+	if r.pending, r.moved = carry.Ended, carry.Moved; carry.PositionDue {
+		r.position = positionDue
 	}
-	return &records{pending: carry.Ended, moved: carry.Moved, position: position}
+	return &r
 }
 
 func (r *records) add(ended contract.EndedExecution) {
@@ -106,88 +115,88 @@ func (r *records) missing() string {
 
 // recordEnded puts the execution that has ended among the records, after those that still wait. Its outcome has been
 // told by then. The activity may run twice: a record takes the place of the same one.
-func (s *session) recordEnded() {
-	if !s.hasRecords() {
+func (r *records) recordEnded() {
+	if !r.config.hasRecords() {
 		return
 	}
-	s.records.add(contract.EndedExecution{Number: s.agent.state.ExecutionCount, RunID: s.info.WorkflowExecution.RunID})
-	s.recordPending()
-	s.agent.note("ended")
+	r.add(contract.EndedExecution{Number: r.agent.state.ExecutionCount, RunID: r.run.info.WorkflowExecution.RunID})
+	r.recordPending()
+	r.agent.note("ended")
 }
 
-func (s *session) hasRecords() bool { return s.config.Resolved != nil && s.config.Resolved.Records }
+func (c *configuration) hasRecords() bool { return c.Resolved != nil && c.Resolved.Records }
 
 // recordsPosition reports whether the position is to be recorded now.
-func (s *session) recordsPosition() bool {
-	return s.records.position == positionDue && s.canRecordPosition()
+func (r *records) recordsPosition() bool {
+	return r.position == positionDue && r.canRecordPosition()
 }
 
 // canRecordPosition reports whether the position can be recorded: after the executions, so that while they wait for the store
 // it waits too.
-func (s *session) canRecordPosition() bool {
-	return len(s.records.pending) == 0 && s.hasRecords() && !s.exhausted()
+func (r *records) canRecordPosition() bool {
+	return len(r.pending) == 0 && r.config.hasRecords() && !r.run.exhausted()
 }
 
 // recordLastPosition tries once more, as the session is over.
-func (s *session) recordLastPosition() {
-	if s.records.position != positionRecorded && s.canRecordPosition() {
-		s.recordPosition(s.mail.LastWord())
+func (r *records) recordLastPosition() {
+	if r.position != positionRecorded && r.canRecordPosition() {
+		r.recordPosition(r.mail.LastWord())
 	}
 }
 
 // recordPosition puts where the session stands among the records. A message that begins an execution cuts it off where the
 // permit lets it, since the record of that execution says from where it went on. The activity may run twice: it writes the
 // same record.
-func (s *session) recordPosition(permit mailbox.Permit) {
-	s.agent.note("recording the position")
-	moved := *s.records.moved
-	timeout, attempts := s.patienceWithStore()
-	options := s.briefOptions(timeout, attempts, fmt.Sprintf("record the position after execution %d", moved.After))
+func (r *records) recordPosition(permit mailbox.Permit) {
+	r.agent.note("recording the position")
+	moved := *r.moved
+	timeout, attempts := r.patienceWithStore()
+	options := r.policy.briefOptions(timeout, attempts, fmt.Sprintf("record the position after execution %d", moved.After))
 	options.ScheduleToCloseTimeout = timeout
-	_, cutOff, err := mailbox.Call(s.root, permit, options, contract.Record, contract.RecordRequest{Moved: &moved})
+	_, cutOff, err := mailbox.Call(r.root, permit, options, contract.Record, contract.RecordRequest{Moved: &moved})
 	switch {
-	case cutOff, s.records.moved.Number != moved.Number: // it is still due
+	case cutOff, r.moved.Number != moved.Number: // it is still due
 	case err == nil:
-		s.records.tookPosition()
+		r.tookPosition()
 	default:
 		why := lossOf(err).Err()
-		workflow.GetLogger(s.root).Warn("the position of the session is not among the records", "after", moved.After, "error", why)
-		s.records.failedPosition(why.Message)
+		workflow.GetLogger(r.root).Warn("the position of the session is not among the records", "after", moved.After, "error", why)
+		r.failedPosition(why.Message)
 	}
 }
 
 // recordPending tries those that wait, the oldest first. A session that closes tries once more.
-func (s *session) recordPending() {
-	for len(s.records.pending) > 0 && !s.exhausted() {
-		s.agent.note("recording the execution")
-		ended := s.records.pending[0]
-		timeout, attempts := s.patienceWithStore()
-		options := s.briefOptions(timeout, attempts, fmt.Sprintf("record execution %d", ended.Number))
+func (r *records) recordPending() {
+	for len(r.pending) > 0 && !r.run.exhausted() {
+		r.agent.note("recording the execution")
+		ended := r.pending[0]
+		timeout, attempts := r.patienceWithStore()
+		options := r.policy.briefOptions(timeout, attempts, fmt.Sprintf("record execution %d", ended.Number))
 		options.ScheduleToCloseTimeout = timeout
-		_, err := mailbox.Await(s.mail.LastWord(), options, contract.Record, contract.RecordRequest{Ended: &ended})
+		_, err := mailbox.Await(r.mail.LastWord(), options, contract.Record, contract.RecordRequest{Ended: &ended})
 		if err == nil {
-			s.records.took(true)
+			r.took(true)
 			continue
 		}
 		why := lossOf(err).Err()
-		workflow.GetLogger(s.root).Warn("an execution is not among the records", "number", ended.Number, "error", why)
+		workflow.GetLogger(r.root).Warn("an execution is not among the records", "number", ended.Number, "error", why)
 		if why.Code != domain.CodeContextLost {
-			s.records.failed(why.Message)
+			r.failed(why.Message)
 			return
 		}
-		s.records.took(false)
+		r.took(false)
 	}
 }
 
 // patienceWithStore is how long the store is tried, and how often. Nobody waits long for one beside a stop of mode now, nor
 // does who has started a sub-agent: all above it would. Where one beside or below it has met an outage, it tries but once.
-func (s *session) patienceWithStore() (time.Duration, int) {
+func (r *records) patienceWithStore() (time.Duration, int) {
 	switch {
-	case s.in.Parent != nil && (s.in.Parent.StoreDown || s.children.storeDown):
+	case r.in.Parent != nil && (r.in.Parent.StoreDown || r.children.storeDown):
 		return outageTimeout / 5, 1
-	case s.records.why != "" || s.children.storeDown:
+	case r.why != "" || r.children.storeDown:
 		return outageTimeout, 1
-	case s.in.Parent != nil || s.mail.CutOff():
+	case r.in.Parent != nil || r.mail.CutOff():
 		return outageTimeout, storeAttempts
 	}
 	return endedTimeout, storeAttempts

@@ -15,6 +15,8 @@ import (
 // A run is what a chain of runs shares: the transcript's parts in storage, and
 // how one hands over to the next.
 type run struct {
+	root workflow.Context
+	info *workflow.Info
 	// segments are all, inheritedSegments those that hold what comes before the log's
 	// base.
 	segments, inheritedSegments []contract.Segment
@@ -39,8 +41,9 @@ type run struct {
 }
 
 // newRun takes over a carry; the first run's is zero.
-func newRun(carry contract.Carry) *run {
+func newRun(root workflow.Context, carry contract.Carry) *run {
 	return &run{
+		root: root, info: workflow.GetInfo(root),
 		segments: carry.Segments, inheritedSegments: carry.Segments, stored: carry.Conversation.Base, copying: carry.Copy, number: carry.Runs + 1,
 	}
 }
@@ -96,28 +99,30 @@ func (r *run) recorded(segment contract.Segment) {
 
 func (r *run) continueWith(in contract.SessionInput) { r.successor = &in }
 
-func (s *session) outgrown() bool { return s.info.GetContinueAsNewSuggested() || s.mail.Updates.Full() }
+func (h *handover) outgrown() bool {
+	return h.session.info.GetContinueAsNewSuggested() || h.mail.Updates.Full()
+}
 
 // wantsNewRun reports whether an idle session is to continue as new.
-func (s *session) wantsNewRun() bool {
-	return !s.run.stays && s.outgrown()
+func (h *handover) wantsNewRun() bool {
+	return !h.run.stays && h.outgrown()
 }
 
 // handsOver makes the run ready to continue as new. Near the server's bounds no step may begin before
 // it has: there it waits for the storage.
-func (s *session) handsOver() bool {
+func (h *handover) handsOver() bool {
 	for {
-		permit, ok := s.mail.Permit(mailbox.BetweenSteps)
+		permit, ok := h.mail.Permit(mailbox.BetweenSteps)
 		switch {
 		case !ok:
 			return false
-		case s.carriable(permit):
+		case h.carriable(permit):
 			return true
-		case !s.run.suffers() || !s.nearBounds():
+		case !h.run.suffers() || !h.run.nearBounds():
 			return false
 		}
-		s.agent.note("waiting for the storage: " + s.run.outage.why)
-		if !s.mail.BackOffInference(s.run.pause(10 * time.Minute)) {
+		h.agent.note("waiting for the storage: " + h.run.outage.why)
+		if !h.mail.BackOffInference(h.run.pause(10 * time.Minute)) {
 			return false
 		}
 	}
@@ -128,34 +133,34 @@ func (s *session) handsOver() bool {
 // that this run has to see to, and where the conversation cannot be carried,
 // which ends an execution in progress. Nothing may wait between its answer and
 // the continuation.
-func (s *session) carriable(permit mailbox.Permit) bool {
-	storage := s.config.stores()
+func (h *handover) carriable(permit mailbox.Permit) bool {
+	storage := h.config.stores()
 	var unstored *domain.Error
 	if storage {
-		unstored = s.storeSegment(permit)
+		unstored = h.storeSegment(permit)
 	}
-	s.mail.WaitUntil(func() bool { return !s.mail.Updates.Answering() })
-	active, stopped := s.agent.state.HasActiveExecution(), s.mail.Stopped()
-	if active && stopped || !active && s.mail.Woken() {
+	h.mail.WaitUntil(func() bool { return !h.mail.Updates.Answering() })
+	active, stopped := h.agent.state.HasActiveExecution(), h.mail.Stopped()
+	if active && stopped || !active && h.mail.Woken() {
 		return false
 	}
 	// What could not be stored may still be short enough to be carried, or can
 	// be made so.
-	in, lost := s.handed()
+	in, lost := h.handed()
 	if lost == nil {
-		s.run.continueWith(in)
+		h.run.continueWith(in)
 		return true
 	}
-	if s.config.Resolved != nil && active && s.config.Resolved.Compacts() && !storage && s.talk.force() {
+	if h.config.Resolved != nil && active && h.config.Resolved.Compacts() && !storage && h.talk.force() {
 		return false
 	}
 	if unstored != nil {
-		if s.outlives(unstored) {
+		if h.outlives(unstored) {
 			return false
 		}
 		lost = unstored
 	}
-	s.contextLost(lost)
+	h.contextLost(lost)
 	return false
 }
 
@@ -165,63 +170,63 @@ func (s *session) awaitHandlers() {
 }
 
 // contextLost ends the execution in progress. An idle session just stays.
-func (s *session) contextLost(why *domain.Error) {
-	if s.agent.state.HasActiveExecution() {
+func (h *handover) contextLost(why *domain.Error) {
+	if h.agent.state.HasActiveExecution() {
 		message := "the conversation outgrew one run and could not be carried to the next: " + why.Message
-		if s.exhausted() {
+		if h.run.exhausted() {
 			message += fmt.Sprintf(" (the server ends a run at %d events or %d MiB, and this one has %d and %d)",
-				mostEvents, mostBytes>>20, s.info.GetCurrentHistoryLength(), s.info.GetCurrentHistorySize()>>20)
+				mostEvents, mostBytes>>20, h.session.info.GetCurrentHistoryLength(), h.session.info.GetCurrentHistorySize()>>20)
 		}
-		s.agent.fail(domain.CodedErrorf(domain.TooLarge, domain.CodeContextLost, "%s", message))
+		h.agent.fail(domain.CodedErrorf(domain.TooLarge, domain.CodeContextLost, "%s", message))
 	}
 }
 
 // storeSegment writes the messages that no segment holds to storage. They stay
 // in this run's memory, so that it can still be asked for them when it is over.
 // A stop cuts it off, and whatever wakes an idle session: the run goes on.
-func (s *session) storeSegment(permit mailbox.Permit) *domain.Error {
-	if s.talk.Len() == s.run.stored {
+func (h *handover) storeSegment(permit mailbox.Permit) *domain.Error {
+	if h.talk.Len() == h.run.stored {
 		return nil
 	}
-	s.agent.note("continuing as new")
-	request := contract.RecordRequest{From: s.run.stored, Log: s.talk.Log().Ref()}
-	options := s.briefOptions(recordTimeout, storeAttempts, "record the transcript")
+	h.agent.note("continuing as new")
+	request := contract.RecordRequest{From: h.run.stored, Log: h.talk.Log().Ref()}
+	options := h.session.policy.briefOptions(recordTimeout, storeAttempts, "record the transcript")
 	options.ScheduleToCloseTimeout = recordTimeout + time.Minute // a storage that hangs does so once
 	segment, err := mailbox.Await(permit, options, contract.Record, request)
 	if err != nil {
 		return lossOf(err).Err()
 	}
-	s.run.recorded(*segment)
+	h.run.recorded(*segment)
 	return nil
 }
 
 // copyMessages stores what an earlier workflow holds, where it is too long to be carried.
-func (s *session) copyMessages() {
-	if s.run.copying == nil || s.config.Resolved == nil {
+func (h *handover) copyMessages() {
+	if h.run.copying == nil || h.config.Resolved == nil {
 		return
 	}
-	permit, ok := s.mail.Permit(mailbox.BetweenSteps)
+	permit, ok := h.mail.Permit(mailbox.BetweenSteps)
 	switch {
 	case !ok:
 		return
-	case !s.config.Resolved.Storage:
-		s.contextLost(domain.Errorf(domain.TooLarge,
+	case !h.config.Resolved.Storage:
+		h.contextLost(domain.Errorf(domain.TooLarge,
 			"the messages of the execution that ended are too long to be carried, and the workers have no storage"))
 		return
 	}
-	s.agent.note("copying the conversation")
-	segment, err := mailbox.Await(permit, s.briefOptions(recordTimeout, ownAttempts, "copy the transcript"), contract.Record, *s.run.copying)
+	h.agent.note("copying the conversation")
+	segment, err := mailbox.Await(permit, h.session.policy.briefOptions(recordTimeout, ownAttempts, "copy the transcript"), contract.Record, *h.run.copying)
 	switch {
 	case err == nil:
-		s.run.copied(*segment)
-	case !s.mail.Stopped():
-		s.contextLost(lossOf(err).Err())
+		h.run.copied(*segment)
+	case !h.mail.Stopped():
+		h.contextLost(lossOf(err).Err())
 	}
 }
 
-func (s *session) continueAsNew(ctx workflow.Context) error {
-	s.agent.note("continuing as new")
-	s.mail.Disarm()
-	s.awaitHandlers()
-	return workflow.NewContinueAsNewError(ctx, string(contract.Execute), *s.run.successor)
+func (h *handover) continueAsNew(ctx workflow.Context) error {
+	h.agent.note("continuing as new")
+	h.mail.Disarm()
+	h.session.awaitHandlers()
+	return workflow.NewContinueAsNewError(ctx, string(contract.Execute), *h.run.successor)
 }

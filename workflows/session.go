@@ -25,6 +25,8 @@ type session struct {
 	config  *configuration
 	mail    *mailbox.Mailbox
 	talk    *transcript
+	policy  *policy
+	budget  *budget
 	guards  *guards
 	run     *run
 	archive *archive
@@ -46,15 +48,18 @@ func newSession(ctx workflow.Context, in *contract.SessionInput, options Options
 	if in.Carry != nil {
 		carry = *in.Carry
 	}
-	talk, config := newTranscript(in.Definition.Compiler), newConfiguration(in)
 	root, _ := workflow.NewDisconnectedContext(ctx)
+	talk, agent := newTranscript(in.Definition.Compiler), newAgent(root, options.Emit)
+	config := newConfiguration(in, agent)
 	root = workflow.WithValue(root, sourceKey{}, source{talk, config})
-	agent := newAgent(root, options.Emit)
+	mail, run, children := mailbox.New(root, agent, carry.Mail), newRun(root, carry), &children{}
+	policy := &policy{config, agent, mail, in.Timing}
+	records := records{root: root, in: in, agent: agent, config: config, mail: mail, run: run, policy: policy, children: children}
 	s := &session{
-		in: in, options: options, info: workflow.GetInfo(ctx), root: root, agent: agent, config: config,
-		mail: mailbox.New(root, agent, carry.Mail), talk: talk, guards: newGuards(carry.Guarded),
-		run: newRun(carry), archive: &archive{outcome: carry.Outcome}, openWaits: &openWaits{},
-		bindings: newBindings(carry.Bound), records: newRecords(carry.Records), children: &children{},
+		in: in, options: options, info: run.info, root: root, agent: agent, config: config, mail: mail, talk: talk,
+		policy: policy, budget: &budget{in, root, agent, config, mail, talk, children}, guards: newGuards(carry.Guarded),
+		run: run, archive: &archive{outcome: carry.Outcome}, openWaits: &openWaits{root: root, agent: agent},
+		bindings: newBindings(carry.Bound), records: records.resumed(carry.Records), children: children,
 		replies: &hookReplies{last: map[string]domain.Digest{}},
 	}
 	switch {
@@ -80,14 +85,14 @@ func newSession(ctx workflow.Context, in *contract.SessionInput, options Options
 // workflow otherwise.
 func (s *session) create() error {
 	given := s.in.Given
-	if err := cmp.Or(checkAgent(s.in), s.checkParent(), s.checkStart(s.in.Prompt, given, s.in.Budget), s.checkShown(s.in.Given)); err != nil {
+	if err := cmp.Or(checkAgent(s.in), s.checkParent(), s.agent.checkStart(s.in.Prompt, given, s.in.Budget), s.config.checkShown(s.in.Given)); err != nil {
 		return err
 	}
 	s.mail.Post(mailbox.NextExecution{Prompt: s.in.Prompt, Given: given, Budget: s.in.Budget, By: s.startedBy()})
 	if err := s.agent.create(s.in, given); err != nil {
 		return err
 	}
-	s.limitSession(s.in.Definition.SessionBudget)
+	s.budget.limitSession(s.in.Definition.SessionBudget)
 	return nil
 }
 
@@ -140,7 +145,7 @@ func (s *session) fork(carry contract.Carry) error {
 	given := s.in.Given
 	err := cmp.Or(checkAgent(s.in), s.agent.fork(s.in, carry, given))
 	if err == nil {
-		err = cmp.Or(s.checkStart(s.in.Prompt, given, s.in.Budget), s.checkShown(s.in.Given))
+		err = cmp.Or(s.agent.checkStart(s.in.Prompt, given, s.in.Budget), s.config.checkShown(s.in.Given))
 	}
 	if err != nil {
 		return err
@@ -154,7 +159,7 @@ func (s *session) fork(carry contract.Carry) error {
 	if len(s.agent.state.UnresolvedOutcomes()) > 0 {
 		s.openWaits.changed() // the memo is to have them
 	}
-	s.limitSession(s.in.Definition.SessionBudget)
+	s.budget.limitSession(s.in.Definition.SessionBudget)
 	s.mail.Post(mailbox.NextExecution{Prompt: s.in.Prompt, Given: given, Budget: s.in.Budget, Parts: true, By: s.startedBy()})
 	return nil
 }
@@ -178,8 +183,8 @@ func (s *session) resolveEnded(carry contract.Carry) error {
 	if err != nil {
 		return err
 	}
-	if err = s.checkAnswer(s.in.ResolveOutcome.Request); err == nil {
-		_, err = s.answer(s.root, s.in.ResolveOutcome.Request)
+	if err = s.answers().checkAnswer(s.in.ResolveOutcome.Request); err == nil {
+		_, err = s.answers().answer(s.root, s.in.ResolveOutcome.Request)
 	}
 	return err
 }
@@ -235,8 +240,8 @@ func checkAgent(in *contract.SessionInput) error {
 	return cmp.Or(err, in.Definition.Check())
 }
 
-func (s *session) checkStart(prompt string, given *domain.Given, budget domain.ExecutionBudget) error {
-	return cmp.Or(domain.CheckPrompt(prompt), given.Check(s.agent.state), budget.Check())
+func (a *agent) checkStart(prompt string, given *domain.Given, budget domain.ExecutionBudget) error {
+	return cmp.Or(domain.CheckPrompt(prompt), given.Check(a.state), budget.Check())
 }
 
 func (s *session) nextExecutionID() domain.ExecutionID {

@@ -7,14 +7,14 @@ import (
 	"everstep/domain/contract"
 )
 
-func (s *session) standingContext(tool string) domain.Digest {
-	spec, _ := s.config.Resolved.Tool(tool)
-	return domain.StandingContext(spec, s.agent.state.Trusted())
+func (c *configuration) standingContext(tool string) domain.Digest {
+	spec, _ := c.Resolved.Tool(tool)
+	return domain.StandingContext(spec, c.agent.state.Trusted())
 }
 
 // stands reports whether a standing approval lets a call run about which a rule would have people asked.
 func (b *toolBatch) stands(i int, call domain.ToolCall, rule string) bool {
-	standing, ok := b.agent.state.StandingFor(domain.CallDigest(call.Name, call.Arguments), b.session.standingContext(call.Name))
+	standing, ok := b.agent.state.StandingFor(domain.CallDigest(call.Name, call.Arguments), b.config.standingContext(call.Name))
 	if !ok {
 		return false
 	}
@@ -39,30 +39,30 @@ func (b *toolBatch) noteStanding(i int, call domain.ToolCall) {
 	}
 	b.step.waitChanged(i, approved)
 	approved.ToolExecutionID, approved.Tool = b.step.content.ID.Tool(i), call.Name
-	b.session.emitWaitClosed(approved)
+	b.agent.emitWaitClosed(approved)
 }
 
 // standBy gives the standing approval that comes with the answer about a call, or finds the one that there is.
-func (s *session) standBy(w domain.Wait, answer domain.Answer) domain.StandingApproval {
-	context := s.standingContext(w.Tool)
-	standing, ok := s.agent.state.StandingFor(w.Digest, context)
+func (a *answers) standBy(w domain.Wait, answer domain.Answer) domain.StandingApproval {
+	context := a.config.standingContext(w.Tool)
+	standing, ok := a.agent.state.StandingFor(w.Digest, context)
 	if !ok {
 		standing = w.StandingIn(context, answer)
-		s.agent.approveAlways(standing)
+		a.agent.approveAlways(standing)
 	}
 	return standing
 }
 
-func (s *session) checkRevoke(request contract.RevokeRequest) error {
-	_, err := s.agent.state.WithRevocation(request.ID, domain.Revocation{}, s.agent.now())
+func (c *commands) checkRevoke(request contract.RevokeRequest) error {
+	_, err := c.agent.state.WithRevocation(request.ID, domain.Revocation{}, c.agent.now())
 	return cmp.Or(err, contract.CheckStandingReason(request.Reason), contract.CheckSaid(request.By, request.Reason))
 }
 
 // revoke takes a standing approval back. A call that has begun by it goes on, one that waits for its turn is not made.
-func (s *session) revoke(request contract.RevokeRequest) contract.RevokeReply {
-	s.agent.revokeAlways(request.ID, domain.Revocation{By: request.By, Reason: request.Reason})
+func (c *commands) revoke(request contract.RevokeRequest) contract.RevokeReply {
+	c.agent.revokeAlways(request.ID, domain.Revocation{By: request.By, Reason: request.Reason})
 	reply := contract.RevokeReply{}
-	for _, standing := range s.agent.state.StandingApprovals {
+	for _, standing := range c.agent.state.StandingApprovals {
 		if standing.ID == request.ID {
 			reply.Standing = standing
 		}

@@ -53,9 +53,9 @@ func (b *toolBatch) askLimits(ctx workflow.Context, tool string) {
 	b.relimiting = true
 	defer func() { b.relimiting = false }()
 	b.agent.note(fmt.Sprintf("step %d: nobody takes calls of %s; asking a worker whether its limit still holds", b.step.content.Number, domain.Shorten(tool, 64)))
-	options := b.session.briefOptions(listTimeout, ownAttempts, "resolve")
+	options := b.session.policy.briefOptions(listTimeout, ownAttempts, "resolve")
 	options.DisableEagerExecution = true
-	catalog, _, err := mailbox.Call(ctx, permit, options, contract.ListTools, contract.ResolveRequest{Definition: b.session.asked()})
+	catalog, _, err := mailbox.Call(ctx, permit, options, contract.ListTools, contract.ResolveRequest{Definition: b.config.asked()})
 	if err != nil {
 		workflow.GetLogger(b.session.root).Warn("no worker says which limits hold", "error", err)
 		return

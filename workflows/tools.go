@@ -59,16 +59,16 @@ func (t *stepRun) runTools() {
 	b := &toolBatch{session: t.session, step: t, agent: t.agent, config: t.config, mail: t.mail, results: make([]contract.ToolReply, n), cutOff: make([]bool, n), effects: map[domain.Digest]bool{}, standing: map[int]domain.Wait{}, granted: make([]bool, n)}
 	b.load.Beside = func() int { return b.session.replies.inTask(b.session.root) }
 	b.step.learn(b.step.content.wanted(b.step.calls))
-	b.session.asksForCalls(n)
+	b.session.budget.asksForCalls(n)
 	b.beginAll()
 	if b.denied > 0 {
 		use := b.limit
-		holder := b.session.ledger().Execution
+		holder := b.session.budget.ledger().Execution
 		if use.Session {
-			holder = b.session.ledger().Session
+			holder = b.session.budget.ledger().Session
 		}
 		use.Used = domain.Count(use.Rule.Unit, holder.Spent.ToolCalls-b.allowed)
-		b.session.limited(use, use.DeniedSignal(b.allowed+b.denied))
+		b.session.budget.limited(use, use.DeniedSignal(b.allowed+b.denied))
 	}
 	b.noteRunning()
 	b.step.keep()
@@ -231,7 +231,7 @@ func (b *toolBatch) start(i int, call domain.ToolCall, effect domain.Digest) {
 
 // judge decides whether a call may run; what it returns is why it may not.
 func (b *toolBatch) judge(i int, call domain.ToolCall) *domain.Error {
-	left, limited := b.session.callsLeft()
+	left, limited := b.session.budget.callsLeft()
 	_, known := b.config.Resolved.Tool(call.Name)
 	unresolved, unspawned := b.blockedByOutcome(call), cmp.Or(b.refusedSpawn(call), b.refusedHandoff(call))
 	switch {
@@ -251,13 +251,13 @@ func (b *toolBatch) judge(i int, call domain.ToolCall) *domain.Error {
 			domain.Shorten(call.Name, 64), b.step.toolList())
 	case !known:
 		return domain.CodedErrorf(domain.Invalid, domain.CodeUnknownTool, "unknown tool %q; the tools are: %s", domain.Shorten(call.Name, 64), b.step.toolList())
-	case b.session.ruling(call).Then == domain.Deny:
-		return domain.CodedErrorf(domain.Denied, domain.CodeDenied, "denied: the rules of this agent do not allow this call (%s)", b.session.ruling(call).Rule).From("approvals")
+	case b.config.ruling(call).Then == domain.Deny:
+		return domain.CodedErrorf(domain.Denied, domain.CodeDenied, "denied: the rules of this agent do not allow this call (%s)", b.config.ruling(call).Rule).From("approvals")
 	case unresolved != nil:
 		return unresolved
 	case limited && left <= 0:
 		b.denied++
-		b.limit, _ = b.session.ledger().UseOf(domain.LimitToolCalls, b.agent.now())
+		b.limit, _ = b.session.budget.ledger().UseOf(domain.LimitToolCalls, b.agent.now())
 		return domain.CodedErrorf(domain.Denied, domain.CodeNotRun, "not run: the budget allows no more tool calls")
 	}
 	b.allowed++
@@ -281,7 +281,7 @@ func (b *toolBatch) conclude(ctx workflow.Context, i int, call domain.ToolCall, 
 	b.endAs(i, verified, b.step.content.verified(i, found, verified, b.cutOff[i], b.agent.now()))
 	resolved := b.step.content.ToolExecutions[i].Wait(domain.WaitOutcome)
 	resolved.ToolExecutionID, resolved.Tool = request.ID(), call.Name
-	b.session.emitWaitClosed(resolved)
+	b.agent.emitWaitClosed(resolved)
 }
 
 // end writes what came of a call into the step. The state follows with the next keep,

@@ -33,7 +33,7 @@ func (b *toolBatch) verify(ctx workflow.Context, request contract.ToolRequest, r
 
 // verifyOptions are those of a tool's Verify: the server makes its attempts.
 func (b *toolBatch) verifyOptions(tool domain.ToolSpec) workflow.ActivityOptions {
-	return b.session.briefOptions(min(b.config.Resolved.ToolTimeout(tool), domain.VerifyTimeout), domain.VerifyAttempts, fmt.Sprintf("step %d · verify %s", b.step.content.Number, tool.Name))
+	return b.session.policy.briefOptions(min(b.config.Resolved.ToolTimeout(tool), domain.VerifyTimeout), domain.VerifyAttempts, fmt.Sprintf("step %d · verify %s", b.step.content.Number, tool.Name))
 }
 
 // takeUnknown keeps a call of which nobody knows whether it took effect, and tells the model what that means.
@@ -94,23 +94,23 @@ func (b *toolBatch) blockedByOutcome(call domain.ToolCall) *domain.Error {
 	return nil
 }
 
-func (s *session) resolveCall(id domain.ToolExecutionID, answer domain.Answer) {
-	s.agent.resolveOutcome(id, answer)
-	if s.agent.state.HasActiveExecution() {
-		s.announceResolved()
+func (a *answers) resolveCall(id domain.ToolExecutionID, answer domain.Answer) {
+	a.agent.resolveOutcome(id, answer)
+	if a.agent.state.HasActiveExecution() {
+		a.agent.announceResolved()
 	}
-	s.openWaits.changed()
-	s.publishWaits()
+	a.session.openWaits.changed()
+	a.session.openWaits.publishWaits()
 }
 
 // announceResolved has the execution's events tell of the calls that were resolved in it, or before it began.
-func (s *session) announceResolved() {
-	for _, c := range s.agent.state.UnknownOutcomes {
+func (a *agent) announceResolved() {
+	for _, c := range a.state.UnknownOutcomes {
 		if c.Answer == nil || !c.Answer.ExecutionID.IsZero() {
 			continue
 		}
-		s.agent.resolvedIn(c.ToolExecutionID, false)
-		s.emitWaitClosed(c)
+		a.resolvedIn(c.ToolExecutionID, false)
+		a.emitWaitClosed(c)
 	}
 }
 

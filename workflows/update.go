@@ -19,16 +19,16 @@ func (s *session) adoptDefinition() {
 		s.agent.useModel(next.Definition.Model)
 	}
 	if next.Asks(contract.FieldSessionBudget) {
-		s.limitSession(next.Definition.SessionBudget)
+		s.budget.limitSession(next.Definition.SessionBudget)
 	}
 	s.agent.instruct(next.Definition)
 }
 
-func (s *session) checkUpdate(request contract.UpdateRequest) error {
+func (c *commands) checkUpdate(request contract.UpdateRequest) error {
 	switch {
-	case s.in.Name == "":
+	case c.session.in.Name == "":
 		return domain.Errorf(domain.Denied, "update: the agent has no name, so no execution follows; start another with --id NAME")
-	case s.mail.Closed():
+	case c.mail.Closed():
 		return domain.Errorf(domain.Denied, "update: the session is closed")
 	}
 	for _, key := range request.Fields {
@@ -36,33 +36,33 @@ func (s *session) checkUpdate(request contract.UpdateRequest) error {
 			return domain.Errorf(domain.Invalid, "fields: a definition has no %q", domain.Shorten(key, 64))
 		}
 	}
-	next := s.updated(request)
-	_, malformed := s.agent.state.WithResponseFormat(next.Definition.Format, s.agent.now())
+	next := c.updated(request)
+	_, malformed := c.agent.state.WithResponseFormat(next.Definition.Format, c.agent.now())
 	listed := contract.Resolved{} // as long as the next one is with the tools that the session has now
-	if s.config.Resolved != nil {
-		listed = *s.config.Resolved
+	if c.config.Resolved != nil {
+		listed = *c.config.Resolved
 	}
 	listed.Definition = next.Definition
-	return cmp.Or(s.config.upcoming().Definition.CheckUpdated(next.Definition), malformed, next.Definition.Budget.CheckDeadline(s.agent.now()),
+	return cmp.Or(c.config.upcoming().Definition.CheckUpdated(next.Definition), malformed, next.Definition.Budget.CheckDeadline(c.agent.now()),
 		contract.CheckSaid(request.By, request.Reason), domain.CheckFits("definition, with its tools", listed, domain.MaxResolved),
-		s.checkHandedOn("update", "send it when those messages are read, or give a shorter definition", &next))
+		c.session.handover().checkHandedOn("update", "send it when those messages are read, or give a shorter definition", &next))
 }
 
 // update takes what was checked. Two that come before an execution begins are one.
-func (s *session) update(request contract.UpdateRequest) contract.Change {
-	next := s.updated(request)
-	change := s.upcomingChange(next)
-	if len(change.Fields) > 0 || s.config.Next != nil {
-		s.config.wait(next)
+func (c *commands) update(request contract.UpdateRequest) contract.Change {
+	next := c.updated(request)
+	change := c.config.upcomingChange(next)
+	if len(change.Fields) > 0 || c.config.Next != nil {
+		c.config.wait(next)
 	}
 	return change
 }
 
 // updated is what waits for the next execution, once a request was taken. Parts of the model are of the one that the session uses.
-func (s *session) updated(request contract.UpdateRequest) contract.Config {
-	over := s.config.upcoming().Definition
+func (c *commands) updated(request contract.UpdateRequest) contract.Config {
+	over := c.config.upcoming().Definition
 	if request.Asks("model") {
-		over = s.upcomingDefinition()
+		over = c.config.upcomingDefinition()
 	}
-	return request.Over(over, s.config.Next, s.agent.now())
+	return request.Over(over, c.config.Next, c.agent.now())
 }

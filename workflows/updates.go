@@ -11,25 +11,35 @@ import (
 	"everstep/workflows/internal/mailbox"
 )
 
+// commands are what people ask of an agent: for each a check, which only refuses, and what does it.
+type commands struct {
+	session *session
+	agent   *agent
+	config  *configuration
+	mail    *mailbox.Mailbox
+	talk    *transcript
+}
+
 // acceptCommands registers the table of all that people ask of an agent: of each command its name, whether it may come late in a
 // run, what its validator checks, and what does it.
 func (s *session) acceptCommands() error {
+	c, answers := &commands{s, s.agent, s.config, s.mail, s.talk}, s.answers()
 	return errors.Join(
-		accept(s, contract.UpdateSend, deferrable, s.checkSend, s.send),
-		accept(s, contract.UpdateUnsend, urgent, s.checkUnsend, s.unsend),
-		accept(s, contract.UpdateExtend, deferrable, s.checkExtend, s.extend),
-		accept(s, contract.UpdateExtendSession, deferrable, s.checkExtendSession, s.extendSession),
-		accept(s, contract.UpdatePause, deferrable, s.checkPause, s.pause(true)),
-		accept(s, contract.UpdateResume, deferrable, s.checkPause, s.pause(false)),
-		acceptSlow(s, contract.UpdateAnswer, urgent, s.checkAnswer, s.answer),
-		accept(s, contract.UpdateRevoke, deferrable, s.checkRevoke, s.revoke),
-		accept(s, contract.UpdateDefinition, deferrable, s.checkUpdate, s.update),
-		accept(s, contract.UpdateSuspend, deferrable, s.checkSuspend, s.suspend),
-		accept(s, contract.UpdateUnsuspend, deferrable, s.checkUnsuspend, s.unsuspend),
-		accept(s, contract.UpdateClear, deferrable, s.checkClear, s.clear),
-		accept(s, contract.UpdateRewind, deferrable, s.checkRewind, s.rewind),
-		accept(s, contract.UpdateClose, urgent, s.checkClose, s.closeSession),
-		handle(s, contract.UpdateAwait, s.checkAwait, s.awaitEnd),
+		accept(s, contract.UpdateSend, deferrable, c.checkSend, c.send),
+		accept(s, contract.UpdateUnsend, urgent, c.checkUnsend, c.unsend),
+		accept(s, contract.UpdateExtend, deferrable, c.checkExtend, c.extend),
+		accept(s, contract.UpdateExtendSession, deferrable, c.checkExtendSession, c.extendSession),
+		accept(s, contract.UpdatePause, deferrable, c.checkPause, c.pause(true)),
+		accept(s, contract.UpdateResume, deferrable, c.checkPause, c.pause(false)),
+		acceptSlow(s, contract.UpdateAnswer, urgent, answers.checkAnswer, answers.answer),
+		accept(s, contract.UpdateRevoke, deferrable, c.checkRevoke, c.revoke),
+		accept(s, contract.UpdateDefinition, deferrable, c.checkUpdate, c.update),
+		accept(s, contract.UpdateSuspend, deferrable, c.checkSuspend, c.suspend),
+		accept(s, contract.UpdateUnsuspend, deferrable, c.checkUnsuspend, c.unsuspend),
+		accept(s, contract.UpdateClear, deferrable, c.checkClear, c.clear),
+		accept(s, contract.UpdateRewind, deferrable, c.checkRewind, c.rewind),
+		accept(s, contract.UpdateClose, urgent, c.checkClose, c.closeSession),
+		handle(s, contract.UpdateAwait, c.checkAwait, c.awaitEnd),
 	)
 }
 
@@ -88,39 +98,39 @@ func handle[In, Out any](
 	return workflow.SetUpdateHandlerWithOptions(s.root, string(update), answer, workflow.UpdateHandlerOptions{Validator: check})
 }
 
-func (s *session) checkSend(request contract.SendRequest) error {
-	if err := s.notSuspended("send"); err != nil {
+func (c *commands) checkSend(request contract.SendRequest) error {
+	if err := c.notSuspended("send"); err != nil {
 		return err
 	}
-	if s.mustWait(request) {
-		return s.checkWait(request)
+	if c.mustWait(request) {
+		return c.checkWait(request)
 	}
-	if err := s.idleFor("send"); err != nil {
+	if err := c.idleFor("send"); err != nil {
 		return err
 	}
 	if !request.ExecutionID.IsZero() {
 		return domain.Errorf(domain.Denied, "execution_id: %s is not in progress", request.ExecutionID)
 	}
-	return s.checkBeginning(request)
+	return c.checkBeginning(request)
 }
 
 // mustWait reports whether a message is to wait for the execution in progress, or for those of messages that came before it.
-func (s *session) mustWait(request contract.SendRequest) bool {
-	others := s.in.Name != "" && s.mail.Ready() && !s.mail.Closed()
-	return request.IfBusy.Waits() && !request.IfIdle && (s.busy() || others)
+func (c *commands) mustWait(request contract.SendRequest) bool {
+	others := c.session.in.Name != "" && c.mail.Ready() && !c.mail.Closed()
+	return request.IfBusy.Waits() && !request.IfIdle && (c.session.busy() || others)
 }
 
 // checkNotes refuses metadata for which the messages that wait leave no room: each adds its own when its execution begins.
-func (s *session) checkNotes(given *domain.Given) error {
+func (c *commands) checkNotes(given *domain.Given) error {
 	if given == nil || len(given.Metadata) == 0 {
 		return nil
 	}
-	state := s.agent.state
-	for _, w := range s.mail.Waiting() {
+	state := c.agent.state
+	for _, w := range c.mail.Waiting() {
 		if w.Request.Given == nil {
 			continue
 		}
-		with, err := state.WithNotesOf(&domain.Given{Metadata: w.Request.Given.Metadata}, s.agent.now())
+		with, err := state.WithNotesOf(&domain.Given{Metadata: w.Request.Given.Metadata}, c.agent.now())
 		if err != nil {
 			return err
 		}
@@ -131,31 +141,31 @@ func (s *session) checkNotes(given *domain.Given) error {
 
 // checkWait refuses a message that cannot wait for the execution in progress. What could wait, but for nothing, would
 // only look as if it were read.
-func (s *session) checkWait(request contract.SendRequest) error {
+func (c *commands) checkWait(request contract.SendRequest) error {
 	switch {
-	case s.mail.Closed():
+	case c.mail.Closed():
 		return domain.Errorf(domain.Denied, "send: the session is closed")
-	case !request.ExecutionID.IsZero() && (!s.agent.state.HasActiveExecution() || request.ExecutionID != s.agent.state.Execution.ID):
+	case !request.ExecutionID.IsZero() && (!c.agent.state.HasActiveExecution() || request.ExecutionID != c.agent.state.Execution.ID):
 		return domain.Errorf(domain.Denied, "execution_id: %s is not in progress", request.ExecutionID)
-	case s.in.Name == "" && request.IfBusy == contract.QueueIfBusy:
+	case c.session.in.Name == "" && request.IfBusy == contract.QueueIfBusy:
 		return domain.Errorf(domain.Denied, "if_busy: the agent has no name, so no execution follows this one; steer it, or start another agent")
-	case s.checkSessionLeft("send") != nil:
-		return s.checkSessionLeft("send")
-	case s.in.Name == "" && (s.mail.Ending() || s.agent.state.Continuation().Stops()):
+	case c.session.budget.checkSessionLeft("send") != nil:
+		return c.session.budget.checkSessionLeft("send")
+	case c.session.in.Name == "" && (c.mail.Ending() || c.agent.state.Continuation().Stops()):
 		return domain.Errorf(domain.Denied, "send: the execution is stopping, and the agent has no name, so none follows it; nobody would read the message")
 	case request.IfBusy == contract.QueueIfBusy:
-		if err := cmp.Or(s.checkBeginning(request), s.checkNotes(request.Given)); err != nil {
+		if err := cmp.Or(c.checkBeginning(request), c.checkNotes(request.Given)); err != nil {
 			return err
 		}
 	default:
 		if field := changes(request); field != "" {
-			return domain.Errorf(domain.Denied, "%s: execution %d is in progress, which no message changes; queue the message, or leave it out", field, max(s.agent.state.ExecutionCount, 1))
+			return domain.Errorf(domain.Denied, "%s: execution %d is in progress, which no message changes; queue the message, or leave it out", field, max(c.agent.state.ExecutionCount, 1))
 		}
 		if err := domain.CheckPrompt(request.Prompt); err != nil {
 			return err
 		}
 	}
-	return s.checkRoom(request)
+	return c.checkRoom(request)
 }
 
 // changes names what of a message would change the execution in progress; empty: nothing.
@@ -174,24 +184,24 @@ func changes(r contract.SendRequest) string {
 }
 
 // send has the loop begin the next execution when the handler has returned, or the message wait.
-func (s *session) send(request contract.SendRequest) contract.SendReply {
-	if s.mustWait(request) {
-		return s.holdMessage(request)
+func (c *commands) send(request contract.SendRequest) contract.SendReply {
+	if c.mustWait(request) {
+		return c.holdMessage(request)
 	}
-	s.mail.Post(mailbox.NextExecution{Prompt: request.Prompt, Given: request.Given, Model: request.Model, Budget: request.Budget, By: domain.Starter{Program: request.By}})
+	c.mail.Post(mailbox.NextExecution{Prompt: request.Prompt, Given: request.Given, Model: request.Model, Budget: request.Budget, By: domain.Starter{Program: request.By}})
 	return contract.SendReply{
-		ExecutionID: s.nextExecutionID(), Number: s.agent.state.ExecutionCount + 1,
-		RunID: s.info.WorkflowExecution.RunID, Began: true,
+		ExecutionID: c.session.nextExecutionID(), Number: c.agent.state.ExecutionCount + 1,
+		RunID: c.session.info.WorkflowExecution.RunID, Began: true,
 	}
 }
 
 // checkClose refuses a session that knows of unresolved calls: one of the same name that begins anew would make them again.
-func (s *session) checkClose(contract.CloseRequest) error {
-	unresolved := s.agent.state.UnresolvedOutcomes()
-	if err := s.idleFor("close"); err != nil {
+func (c *commands) checkClose(contract.CloseRequest) error {
+	unresolved := c.agent.state.UnresolvedOutcomes()
+	if err := c.idleFor("close"); err != nil {
 		return err
 	}
-	if waiting := len(s.mail.Waiting()); waiting > 0 { // the session is suspended
+	if waiting := len(c.mail.Waiting()); waiting > 0 { // the session is suspended
 		return domain.Errorf(domain.Denied, "close: %d messages wait that nobody has read; unsuspend the session, or take them back with unsend", waiting)
 	}
 	if len(unresolved) == 0 {
@@ -202,88 +212,88 @@ func (s *session) checkClose(contract.CloseRequest) error {
 		"resolve them first, since a new session would not know of them", len(unresolved), first.ToolExecutionID, domain.Shorten(first.Tool, 64))
 }
 
-func (s *session) closeSession(contract.CloseRequest) contract.CloseReply {
-	s.mail.Close()
-	return contract.CloseReply{Executions: s.agent.state.ExecutionCount}
+func (c *commands) closeSession(contract.CloseRequest) contract.CloseReply {
+	c.mail.Close()
+	return contract.CloseReply{Executions: c.agent.state.ExecutionCount}
 }
 
-func (s *session) checkExtend(request contract.ExtendRequest) error {
-	execution := s.agent.state.Execution
-	active := s.agent.state.HasActiveExecution()
-	budget := s.agent.budget().Extended(request.Budget, request.Lift)
+func (c *commands) checkExtend(request contract.ExtendRequest) error {
+	execution := c.agent.state.Execution
+	active := c.agent.state.HasActiveExecution()
+	budget := c.agent.budget().Extended(request.Budget, request.Lift)
 	switch {
 	case !request.ExecutionID.IsZero() && request.ExecutionID != execution.ID:
 		return domain.Errorf(domain.Denied, "execution_id: %s is not the newest execution; %s is", request.ExecutionID, execution.ID)
-	case s.mail.Ending() || active && s.agent.state.Continuation().Stops():
+	case c.mail.Ending() || active && c.agent.state.Continuation().Stops():
 		return domain.Errorf(domain.Denied, "extend: the execution is stopping; extend it when it has ended, and it goes on")
-	case !active && s.mail.Suspended() != nil:
-		return s.notSuspended("extend")
-	case !active && s.talk.Cleared():
+	case !active && c.mail.Suspended() != nil:
+		return c.notSuspended("extend")
+	case !active && c.talk.Cleared():
 		return domain.Errorf(domain.Denied, "extend: the conversation was cleared, so there is nothing to go on with; send the agent a message instead")
-	case !active && !s.talk.Edits().GoesOnFrom(execution.ID, s.agent.state.StepCount(), s.talk.from, s.talk.Len(), s.agent.rewound()):
+	case !active && !c.talk.Edits().GoesOnFrom(execution.ID, c.agent.state.StepCount(), c.talk.from, c.talk.Len(), c.agent.rewound()):
 		return domain.Errorf(domain.Denied, "extend: the session was rewound, so its next execution goes on from there; send the agent a message instead")
-	case !active && s.mail.Woken():
+	case !active && c.mail.Woken():
 		return domain.Errorf(domain.Denied, "extend: the session is closed or begins its next execution")
-	case !active && s.agent.state.Status() == domain.StatusCompleted:
-		return domain.Errorf(domain.Denied, "extend: execution %d completed; send the agent a message instead", s.agent.state.ExecutionCount)
-	case !active && !s.agent.state.Status().Terminal():
+	case !active && c.agent.state.Status() == domain.StatusCompleted:
+		return domain.Errorf(domain.Denied, "extend: execution %d completed; send the agent a message instead", c.agent.state.ExecutionCount)
+	case !active && !c.agent.state.Status().Terminal():
 		return domain.Errorf(domain.Denied, "extend: no execution has begun")
 	case active && request.Budget.IsZero() && len(request.Lift) == 0:
 		return domain.Errorf(domain.Invalid, "extend: the execution is in progress; give at least one new total, such as max_steps")
-	case s.in.Parent != nil && !budget.Within(s.parent().Grant):
-		return domain.Errorf(domain.Denied, "extend: the agent that started this sub-agent has granted it no more; extend agent %s, and what it starts next gets a share", s.in.Parent.AgentID)
-	case budget.MaxCostNanoUSD != nil && s.config.Resolved != nil && s.config.Resolved.Price == nil:
-		return domain.Errorf(domain.Invalid, "max_cost: nobody knows what %s costs; extend another limit", s.agent.state.LLMConfig)
+	case c.session.in.Parent != nil && !budget.Within(c.session.parent().Grant):
+		return domain.Errorf(domain.Denied, "extend: the agent that started this sub-agent has granted it no more; extend agent %s, and what it starts next gets a share", c.session.in.Parent.AgentID)
+	case budget.MaxCostNanoUSD != nil && c.config.Resolved != nil && c.config.Resolved.Price == nil:
+		return domain.Errorf(domain.Invalid, "max_cost: nobody knows what %s costs; extend another limit", c.agent.state.LLMConfig)
 	}
-	if err := cmp.Or(request.Budget.Check(), request.Budget.CheckDeadline(s.agent.now())); err != nil {
+	if err := cmp.Or(request.Budget.Check(), request.Budget.CheckDeadline(c.agent.now())); err != nil {
 		return err
 	}
-	ledger := s.ledger()
+	ledger := c.session.budget.ledger()
 	ledger.Execution.Budget = budget
 	if !active {
-		ledger.Session.Budget = s.upcomingAccount().Budget // the execution begins with it
+		ledger.Session.Budget = c.session.budget.upcomingAccount().Budget // the execution begins with it
 	}
-	if use, reached := ledger.Reached(s.agent.now()); reached && !active {
-		return domain.Errorf(domain.Denied, "extend: there is nothing left to go on with: %s; %s%s", use, use.GoOn(), s.extending(use))
+	if use, reached := ledger.Reached(c.agent.now()); reached && !active {
+		return domain.Errorf(domain.Denied, "extend: there is nothing left to go on with: %s; %s%s", use, use.GoOn(), c.session.budget.extending(use))
 	}
 	return nil
 }
 
 // extend gives the execution in progress new totals, or goes on from the one that ended.
-func (s *session) extend(request contract.ExtendRequest) contract.ExtendReply {
+func (c *commands) extend(request contract.ExtendRequest) contract.ExtendReply {
 	reply := contract.ExtendReply{
-		ExecutionID: s.agent.state.Execution.ID, Number: s.agent.state.ExecutionCount, RunID: s.info.WorkflowExecution.RunID,
-		Budget: s.agent.budget().Extended(request.Budget, request.Lift),
+		ExecutionID: c.agent.state.Execution.ID, Number: c.agent.state.ExecutionCount, RunID: c.session.info.WorkflowExecution.RunID,
+		Budget: c.agent.budget().Extended(request.Budget, request.Lift),
 	}
-	if s.agent.state.HasActiveExecution() {
-		s.agent.extend(reply.Budget)
-		s.mail.WatchTime()
-		s.mail.CheckTime()
+	if c.agent.state.HasActiveExecution() {
+		c.agent.extend(reply.Budget)
+		c.mail.WatchTime()
+		c.mail.CheckTime()
 	} else {
-		reply.ExecutionID, reply.Number, reply.Began = s.nextExecutionID(), reply.Number+1, true
-		s.mail.Post(mailbox.NextExecution{Budget: reply.Budget, GoesOn: true, By: domain.Starter{Program: request.By}})
+		reply.ExecutionID, reply.Number, reply.Began = c.session.nextExecutionID(), reply.Number+1, true
+		c.mail.Post(mailbox.NextExecution{Budget: reply.Budget, GoesOn: true, By: domain.Starter{Program: request.By}})
 	}
 	return reply
 }
 
-func (s *session) checkPause(request contract.PauseRequest) error {
+func (c *commands) checkPause(request contract.PauseRequest) error {
 	switch {
-	case !s.agent.state.HasActiveExecution() || s.mail.Ending():
+	case !c.agent.state.HasActiveExecution() || c.mail.Ending():
 		return domain.Errorf(domain.Denied, "pause, resume: no execution is in progress")
-	case !request.ExecutionID.IsZero() && request.ExecutionID != s.agent.state.Execution.ID:
-		return domain.Errorf(domain.Denied, "execution_id: %s is not in progress; %s is", request.ExecutionID, s.agent.state.Execution.ID)
+	case !request.ExecutionID.IsZero() && request.ExecutionID != c.agent.state.Execution.ID:
+		return domain.Errorf(domain.Denied, "execution_id: %s is not in progress; %s is", request.ExecutionID, c.agent.state.Execution.ID)
 	}
 	return nil
 }
 
-func (s *session) pause(on bool) func(contract.PauseRequest) contract.PauseReply {
+func (c *commands) pause(on bool) func(contract.PauseRequest) contract.PauseReply {
 	return func(contract.PauseRequest) contract.PauseReply {
-		reply := contract.PauseReply{ExecutionID: s.agent.state.Execution.ID, Number: s.agent.state.ExecutionCount, Changed: s.mail.Pause(on)}
+		reply := contract.PauseReply{ExecutionID: c.agent.state.Execution.ID, Number: c.agent.state.ExecutionCount, Changed: c.mail.Pause(on)}
 		switch {
 		case reply.Changed && on:
-			s.agent.emit(domain.EventPaused, nil)
+			c.agent.emit(domain.EventPaused, nil)
 		case reply.Changed:
-			s.agent.emit(domain.EventResumed, nil)
+			c.agent.emit(domain.EventResumed, nil)
 		}
 		return reply
 	}

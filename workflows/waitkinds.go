@@ -15,63 +15,63 @@ import (
 // domain.Wait.Lapsed.
 type waitKind struct {
 	// check refuses what is no answer to the wait.
-	check func(*session, *openWait, contract.AnswerRequest) error
+	check func(*answers, *openWait, contract.AnswerRequest) error
 	// schema is what a worker is to check of an answer, and against which schema; nil: nothing.
-	schema func(*session, *openWait, contract.AnswerRequest) (schema json.RawMessage, text string)
+	schema func(*answers, *openWait, contract.AnswerRequest) (schema json.RawMessage, text string)
 	// apply writes the answer down, which was checked. The standing approval is the one that was given with it.
-	apply func(*session, *openWait, contract.AnswerRequest) *domain.StandingApproval
+	apply func(*answers, *openWait, contract.AnswerRequest) *domain.StandingApproval
 }
 
 func kindOf(kind domain.WaitKind) waitKind {
 	switch kind {
 	case domain.WaitQuestion:
-		return waitKind{(*session).checkReply, (*session).replySchema, (*session).applyReply}
+		return waitKind{(*answers).checkReply, (*answers).replySchema, (*answers).applyReply}
 	case domain.WaitOutcome:
-		return waitKind{(*session).checkOutcome, (*session).noSchema, (*session).applyOutcome}
+		return waitKind{(*answers).checkOutcome, (*answers).noSchema, (*answers).applyOutcome}
 	case domain.WaitApproval:
 	}
-	return waitKind{(*session).checkDecision, (*session).editedSchema, (*session).applyDecision}
+	return waitKind{(*answers).checkDecision, (*answers).editedSchema, (*answers).applyDecision}
 }
 
 // checkDecision refuses to approve what the person was not shown, and what rules deny as the person would have it.
-func (s *session) checkDecision(w *openWait, request contract.AnswerRequest) error {
+func (a *answers) checkDecision(w *openWait, request contract.AnswerRequest) error {
 	switch {
 	case request.Verdict != domain.Approved:
 		return nil
 	case request.Digest.IsZero():
 		return domain.Errorf(domain.Invalid, "digest: is missing; give that of the call that you have seen, so that nothing else runs")
 	case request.Always:
-		return cmp.Or(s.agent.state.CheckStandingRoom(), s.checkHandedOn("always", "approve this one call, or revoke standing approvals", s.config.Next,
-			w.StandingIn(s.standingContext(w.Tool), request.Answer()), request))
+		return cmp.Or(a.agent.state.CheckStandingRoom(), a.session.handover().checkHandedOn("always", "approve this one call, or revoke standing approvals", a.config.Next,
+			w.StandingIn(a.config.standingContext(w.Tool), request.Answer()), request))
 	case request.Arguments == "":
 		return nil
 	}
 	if err := domain.CheckEdited(w.Arguments, request.Arguments); err != nil {
 		return err
 	}
-	if ruling := s.ruling(domain.ToolCall{Name: w.Tool, Arguments: request.Arguments}); ruling.Then == domain.Deny {
+	if ruling := a.config.ruling(domain.ToolCall{Name: w.Tool, Arguments: request.Arguments}); ruling.Then == domain.Deny {
 		return domain.Errorf(domain.Invalid, "arguments: the rules of this agent do not allow the call with them (%s); it waits as it was", ruling.Rule)
 	}
 	return nil
 }
 
 // editedSchema is that of the tool, whose calls are checked against it before each.
-func (s *session) editedSchema(w *openWait, request contract.AnswerRequest) (json.RawMessage, string) {
+func (a *answers) editedSchema(w *openWait, request contract.AnswerRequest) (json.RawMessage, string) {
 	if request.Arguments == "" {
 		return nil, ""
 	}
-	spec, _ := s.config.Resolved.Tool(w.Tool)
+	spec, _ := a.config.Resolved.Tool(w.Tool)
 	if len(spec.Schema) == 0 {
 		return json.RawMessage(`{"type":"object"}`), request.Arguments
 	}
 	return spec.Schema, request.Arguments
 }
 
-func (s *session) applyDecision(w *openWait, request contract.AnswerRequest) (standing *domain.StandingApproval) {
+func (a *answers) applyDecision(w *openWait, request contract.AnswerRequest) (standing *domain.StandingApproval) {
 	answer := request.Answer()
-	answer.Content, answer.At = "", s.agent.now()
+	answer.Content, answer.At = "", a.agent.now()
 	if request.Always {
-		standing = new(s.standBy(w.Wait, answer))
+		standing = new(a.standBy(w.Wait, answer))
 		answer.Always = standing.ID
 	}
 	if request.Arguments != "" {
@@ -82,12 +82,12 @@ func (s *session) applyDecision(w *openWait, request contract.AnswerRequest) (st
 	return standing
 }
 
-func (s *session) checkReply(w *openWait, request contract.AnswerRequest) error {
+func (a *answers) checkReply(w *openWait, request contract.AnswerRequest) error {
 	_, err := w.Ask.Content(request.Text, request.Value)
 	return err
 }
 
-func (s *session) replySchema(w *openWait, request contract.AnswerRequest) (json.RawMessage, string) {
+func (a *answers) replySchema(w *openWait, request contract.AnswerRequest) (json.RawMessage, string) {
 	if len(w.Ask.Schema) == 0 {
 		return nil, ""
 	}
@@ -95,52 +95,52 @@ func (s *session) replySchema(w *openWait, request contract.AnswerRequest) (json
 	return w.Ask.Schema, content
 }
 
-func (s *session) applyReply(w *openWait, request contract.AnswerRequest) *domain.StandingApproval {
+func (a *answers) applyReply(w *openWait, request contract.AnswerRequest) *domain.StandingApproval {
 	answer := request.Answer()
 	answer.Content, _ = w.Ask.Content(request.Text, request.Value) // the check has read it
-	answer.At = s.agent.now()
+	answer.At = a.agent.now()
 	w.take(answer)
 	return nil
 }
 
 // checkOutcome takes the same words about a call twice, as a request that came twice.
-func (s *session) checkOutcome(w *openWait, request contract.AnswerRequest) error {
+func (a *answers) checkOutcome(w *openWait, request contract.AnswerRequest) error {
 	answer := request.Answer()
 	switch {
-	case s.mail.Updates.Pressed():
+	case a.mail.Updates.Pressed():
 		return pressed(contract.UpdateAnswer)
 	case w.ResolvedAs(answer):
 		return nil
 	}
-	_, err := s.agent.state.WithOutcomeResolved(w.ToolExecutionID, answer, s.agent.now())
-	return cmp.Or(err, s.checkHandedOn("resolve", "say it in fewer words", s.config.Next, answer))
+	_, err := a.agent.state.WithOutcomeResolved(w.ToolExecutionID, answer, a.agent.now())
+	return cmp.Or(err, a.session.handover().checkHandedOn("resolve", "say it in fewer words", a.config.Next, answer))
 }
 
-func (s *session) noSchema(*openWait, contract.AnswerRequest) (json.RawMessage, string) {
+func (a *answers) noSchema(*openWait, contract.AnswerRequest) (json.RawMessage, string) {
 	return nil, ""
 }
 
 // applyOutcome resolves a call. The model is told before it is asked next.
-func (s *session) applyOutcome(w *openWait, request contract.AnswerRequest) *domain.StandingApproval {
+func (a *answers) applyOutcome(w *openWait, request contract.AnswerRequest) *domain.StandingApproval {
 	if answer := request.Answer(); !w.ResolvedAs(answer) {
-		s.resolveCall(w.ToolExecutionID, answer)
+		a.resolveCall(w.ToolExecutionID, answer)
 	}
-	w.take(*s.agent.state.UnknownOutcome(w.ToolExecutionID).Answer)
+	w.take(*a.agent.state.UnknownOutcome(w.ToolExecutionID).Answer)
 	return nil
 }
 
 // checkFits has a worker hold a person's arguments or answer against a schema. Nothing fails open.
-func (s *session) checkFits(ctx workflow.Context, tool string, request contract.AnswerRequest, schema json.RawMessage, text string) error {
+func (a *answers) checkFits(ctx workflow.Context, tool string, request contract.AnswerRequest, schema json.RawMessage, text string) error {
 	what, unfit := "answer", "does not fit the question's schema"
 	if request.Arguments != "" {
 		what, unfit = "arguments", "do not fit "+domain.Shorten(tool, 64)
 	}
 	stopped := domain.Errorf(domain.Denied, "%s: the execution was stopped before a worker had checked the %s, so the wait is over; to tell the agent, let it go on (extend), or send it a message", request.Does(), what)
-	permit, ok := s.mail.Permit(mailbox.WithinStep)
+	permit, ok := a.mail.Permit(mailbox.WithinStep)
 	if !ok {
 		return stopped
 	}
-	options := s.briefOptions(checkTimeout, ownAttempts, "check the "+what)
+	options := a.session.policy.briefOptions(checkTimeout, ownAttempts, "check the "+what)
 	options.ScheduleToCloseTimeout = 2 * checkTimeout
 	format := domain.ResponseFormat{Type: domain.FormatSchema, Schema: schema}
 	reply, cutOff, err := mailbox.Call(ctx, permit, options, contract.CheckOutput, contract.OutputRequest{Format: format, Text: text})

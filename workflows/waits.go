@@ -46,7 +46,7 @@ func (b *toolBatch) takeNote(name string, note json.RawMessage) {
 
 // tellWaiting says what waits for people where that has changed.
 func (b *toolBatch) tellWaiting() {
-	if b.session.publishWaits() {
+	if b.session.openWaits.publishWaits() {
 		b.noteRunning()
 	}
 }
