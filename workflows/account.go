@@ -219,7 +219,7 @@ func (r *reader) accountHead(request account.Request) (account.Head, error) {
 		Position: account.Position{
 			Length: r.talk.Len(), Edits: r.talk.Edits(), From: r.agent.rewindTarget(), Moved: r.session.records.moved, Base: r.talk.Log().Base(), Segments: r.session.run.inheritedSegments,
 		},
-		Waits: r.session.openWaits.shownWaits(), AlwaysAllowed: append([]domain.StandingApproval{}, r.agent.state.StandingApprovals...),
+		Waits: r.session.openWaits.shown(), AlwaysAllowed: append([]domain.StandingApproval{}, r.agent.state.StandingApprovals...),
 		Unread: r.waitingMessages(), Configuration: r.configuration(request.Wants(account.Definition)), Ledger: r.ledgerView(),
 		Children: append([]contract.SubagentView{}, r.session.children.all...), MCPSessions: append([]contract.Bound{}, r.session.bindings.open()...),
 		Unstored: r.session.run.outage.why, Unrecorded: r.session.records.missing(), Trusted: r.agent.state.Trusted(), Todo: r.agent.state.Metadata.Todo(),

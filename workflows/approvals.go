@@ -10,82 +10,113 @@ import (
 
 	"everstep/domain"
 	"everstep/domain/contract"
-	"everstep/workflows/internal/mailbox"
 )
 
 // longestWait bounds for how long people are asked, where a rule bounds it.
 const longestWait = 10 * 365 * 24 * time.Hour
 
-// ruling is what the approvals in force say about a call.
-func (c *configuration) ruling(call domain.ToolCall) domain.Ruling {
-	tool, _ := c.Resolved.Tool(call.Name)
-	ruling := c.Resolved.ApprovalsOf(c.Definition).RuleOn(tool, call.Arguments, c.agent.state.Trusted())
-	for _, above := range slices.Concat(c.Constraints.Handed, c.Constraints.Approvals) {
-		ruling = ruling.OrStricter(above.RuleOn(tool, call.Arguments, c.agent.state.Trusted()))
-	}
-	return ruling
-}
-
-// askApproval has people asked about a call that the rules hold back. Nil: they let it run.
-func (b *toolBatch) askApproval(i int, call domain.ToolCall) (*openWait, *domain.Error) {
-	ruling := b.config.ruling(call)
+// askApproval has people asked about a call that the rules hold back, unless a standing approval lets it run. It returns why the
+// call may not even wait.
+func (c *call) askApproval() *domain.Error {
+	b := c.batch
+	ruling := b.config.ruling(c.made)
 	switch {
-	case ruling.Then != domain.AskFirst, b.stands(i, call, ruling.Rule):
-		return nil, nil
+	case ruling.Then != domain.AskFirst, c.stands(ruling.Rule):
+		return nil
 	case b.mail.StopAsked():
-		b.allowed--
-		return nil, notApproved()
+		b.disallow()
+		return notApproved()
 	}
-	asked := domain.Wait{Kind: domain.WaitApproval, Arguments: call.Arguments, AskedBy: ruling.Rule}
-	return b.hold(i, call, asked, min(ruling.ExpiresAfter, longestWait), ruling.AtExpiry == domain.ExpiryStops), nil
+	asked := domain.Wait{Kind: domain.WaitApproval, Arguments: c.made.Arguments, AskedBy: ruling.Rule}
+	c.approval = c.hold(asked, min(ruling.ExpiresAfter, longestWait), ruling.AtExpiry == domain.ExpiryStops)
+	return nil
 }
 
-// awaitApproval waits in the coroutine of a call until somebody has decided about it, and is the permit to begin it,
-// or why it may not, and the call as it is to be made.
-func (b *toolBatch) awaitApproval(ctx workflow.Context, i int, call domain.ToolCall, asked *openWait) (mailbox.Permit, domain.ToolCall, *domain.Error) {
-	defer b.release()
-	if !b.awaitPerson(ctx, asked) {
-		return mailbox.Permit{}, call, notApproved()
+// awaitApproval waits until somebody has decided about the call, which then is made as that person would have it. What it
+// returns is why the call may not begin.
+func (c *call) awaitApproval(ctx workflow.Context) *domain.Error {
+	defer c.wait(forNobody)
+	b, asked := c.batch, c.approval
+	if !c.awaitPerson(ctx, asked) {
+		return notApproved()
 	}
 	if asked.edited != "" {
-		call.Arguments = asked.edited
-		b.step.callAs(i, call)
+		edited := c.made
+		edited.Arguments = asked.edited
+		c.makeAs(edited)
 	}
 	if refusal := asked.Refusal(); refusal != nil {
 		if asked.Verdict() == domain.Expired && asked.stops {
 			b.agent.signal(domain.StopRequested, "approvals", fmt.Sprintf("nobody approved the call of %s in time (%s)", domain.Shorten(asked.Tool, 64), asked.AskedBy))
 			b.step.halt()
 		}
-		return mailbox.Permit{}, call, refusal
+		return refusal
 	}
 	if asked.edited != "" {
-		if blocked := b.showEdit(ctx, i, call); blocked != nil {
-			return mailbox.Permit{}, call, blocked
+		if objection := c.awaitReview(ctx); objection != nil {
+			return objection
 		}
 	}
-	permit, ok := b.mail.AfterWord(ctx, func() bool { return b.step.halted })
-	if !ok {
-		return permit, call, notBegun()
+	if !c.renew(b.mail.AfterWord(ctx, c.halted)) {
+		return notBegun()
 	}
-	return permit, call, nil
+	return nil
 }
 
-// showEdit lets hooks see an edited call. While a hook with I/O looks at it nobody waits for people.
-func (b *toolBatch) showEdit(ctx workflow.Context, i int, call domain.ToolCall) *domain.Error {
-	slow := func(spec contract.HookSpec) bool { return spec.IO && spec.Trigger == domain.TriggerBeforeToolUse }
-	if !slices.ContainsFunc(b.config.Resolved.Hooks, slow) {
-		return b.reviewEdit(ctx, i, call)
+// hold has the call wait for a person; without a time it expires never.
+func (c *call) hold(asked domain.Wait, expiresAfter time.Duration, stops bool) *openWait {
+	b := c.batch
+	asked.ToolExecutionID, asked.ExecutionID, asked.Step, asked.Tool = c.id, b.step.execution, b.step.content.Number, c.made.Name
+	asked.Digest, asked.Since = domain.CallDigest(c.made.Name, c.made.Arguments), b.agent.now()
+	if expiresAfter > 0 {
+		asked.Expires = asked.Since.Add(expiresAfter)
 	}
-	b.release()
-	blocked := b.reviewEdit(ctx, i, call)
-	b.held++
-	b.reckon()
-	return blocked
+	w := &openWait{Wait: asked, position: c.position, stops: stops}
+	b.session.openWaits.add(w)
+	b.step.waitChanged(c.position, asked)
+	b.agent.emit(domain.EventWaitOpened, domain.WaitOpened{EventCall: c.event(), Kind: asked.Kind, Digest: asked.Digest, ExpiresAt: asked.Expires})
+	c.wait(forPeople)
+	return w
 }
+
+// awaitPerson waits until somebody has answered, or the time for that is over. Nothing of the call is
+// under way meanwhile. It reports false where a stop has ended the wait.
+func (c *call) awaitPerson(ctx workflow.Context, w *openWait) bool {
+	b := c.batch
+	answered := b.mail.AwaitWord(ctx, w.Expires, func() bool { return !w.Open() }, c.halted)
+	if b.session.openWaits.remove(w); !answered {
+		return false
+	}
+	if w.Open() {
+		w.lapse(b.agent.now())
+	}
+	b.step.waitChanged(w.position, w.Wait)
+	b.agent.emitWaitClosed(w.Wait)
+	return true
+}
+
+// awaitReview waits until hooks have seen the call as a person has edited it. While a hook with I/O looks at it nobody waits for
+// people.
+func (c *call) awaitReview(ctx workflow.Context) *domain.Error {
+	slow := func(spec contract.HookSpec) bool { return spec.IO && spec.Trigger == domain.TriggerBeforeToolUse }
+	isSlow := slices.ContainsFunc(c.batch.config.Resolved.Hooks, slow)
+	if isSlow {
+		c.wait(forNobody)
+	}
+	c.batch.askReview(c)
+	_ = workflow.Await(ctx, func() bool { return c.reviewed })
+	if isSlow {
+		c.wait(forPeople)
+	}
+	return c.objection
+}
+
+// takeReview takes what hooks say of the call as a person has edited it; nil: nothing against it.
+func (c *call) takeReview(objection *domain.Error) { c.reviewed, c.objection = true, objection }
 
 // tellEdited has the model read, with what came of a call, that a person has changed it and how.
-func (b *toolBatch) tellEdited(i int, result contract.ToolReply) contract.ToolReply {
-	done := b.step.content.ToolExecutions[i]
+func (c *call) tellEdited() contract.ToolReply {
+	result, done := c.result, c.execution()
 	if answer := done.Wait(domain.WaitApproval).Answer; answer == nil || answer.Edited.IsZero() {
 		return result
 	}
@@ -100,4 +131,36 @@ func (b *toolBatch) tellEdited(i int, result contract.ToolReply) contract.ToolRe
 // notApproved is what the model gets to read of a call that a stop kept from being approved.
 func notApproved() *domain.Error {
 	return domain.CodedErrorf(domain.Denied, domain.CodeNotRun, "not run: the execution was stopped before a person had approved the call")
+}
+
+// notBegun is what the model gets to read of a call that was approved and then kept from beginning by a stop.
+func notBegun() *domain.Error {
+	return domain.CodedErrorf(domain.Denied, domain.CodeNotRun, "not run: a person had approved the call, but the execution was stopped before it began")
+}
+
+// stands reports whether a standing approval lets the call run about which a rule would have people asked.
+func (c *call) stands(rule string) bool {
+	b := c.batch
+	standing, ok := b.agent.state.StandingFor(domain.CallDigest(c.made.Name, c.made.Arguments), b.config.standingContext(c.made.Name))
+	if ok {
+		c.standing = standing.Wait(rule)
+	}
+	return ok
+}
+
+// revoked is why the call may not begin that has waited since a standing approval let it run, where none does any more.
+func (c *call) revoked() *domain.Error {
+	if c.standing.IsZero() || c.stands(c.standing.AskedBy) {
+		return nil
+	}
+	return domain.CodedErrorf(domain.Denied, domain.CodeDenied, "denied: its standing approval was revoked before the call began").From("approvals")
+}
+
+// noteStanding records, as the call starts, the standing approval by which it does.
+func (c *call) noteStanding() {
+	if approved := c.standing; !approved.IsZero() {
+		c.batch.step.waitChanged(c.position, approved)
+		approved.ToolExecutionID, approved.Tool = c.id, c.made.Name
+		c.batch.agent.emitWaitClosed(approved)
+	}
 }

@@ -26,7 +26,11 @@ const (
 )
 
 // bindings are the agent's sessions with stateful servers, one with each. They outlive its executions.
-type bindings struct{ all []*binding }
+type bindings struct {
+	agent *agent
+	talk  *transcript
+	all   []*binding
+}
 
 // A binding is the session with one server, if there is one now.
 type binding struct {
@@ -40,12 +44,12 @@ type binding struct {
 	why     string
 }
 
-func newBindings(handed []contract.Bound) *bindings {
+func newBindings(agent *agent, talk *transcript, handed []contract.Bound) *bindings {
 	var all []*binding
 	for _, bound := range handed {
 		all = append(all, &binding{Bound: bound})
 	}
-	return &bindings{all}
+	return &bindings{agent, talk, all}
 }
 
 // handOver is what the next run needs: also of a session that is gone, whether the model knows of that or not.
@@ -111,95 +115,78 @@ func (b *binding) told(id string, step domain.StepID) {
 	}
 }
 
-// makeCall has a worker make a call: any, or the one that has the agent's *session with the tool's server. Where that one
+// ask has a worker make the call: any, or the one that has the agent's session with the tool's server. Where that one
 // or the session is gone, the reply says so, and the call may be made again: in a new session, if it only reads. Another
 // one is not made before the model knows.
-func (b *toolBatch) makeCall(ctx workflow.Context, permit mailbox.Permit, options workflow.ActivityOptions, request contract.ToolRequest, tool domain.ToolSpec) (*contract.ToolReply, bool, error) {
-	if !tool.Stateful {
-		return mailbox.Call(ctx, permit, options, contract.CallTool, request)
+func (a *callAttempts) ask(ctx workflow.Context) (*contract.ToolReply, error) {
+	if !a.tool.Stateful {
+		return a.send(ctx, a.options, a.request)
 	}
-	own, permit, ok := b.bind(ctx, permit, tool)
+	b, step := a.batch, a.batch.step.content.ID
+	own, ok := a.bind(ctx)
+	a.call.markCutOff(false)
 	switch {
 	case own.ID == "":
-		reply := contract.NotMade(request, own.failed.Kind, fmt.Sprintf("not run: no session with MCP server %s could be opened: %s", own.Server, own.failed.Message))
-		return &reply, false, nil
+		return new(contract.NotMade(a.request, own.failed.Kind, fmt.Sprintf("not run: no session with MCP server %s could be opened: %s", own.Server, own.failed.Message))), nil
 	case !ok:
-		reply := contract.NotMade(request, domain.Denied, "not run: the execution was stopped")
-		return &reply, b.mail.CutOff(), nil
-	case tool.Effect != domain.ReadOnly && own.misleads(b.step.content.ID):
-		reply := contract.NotMade(request, domain.Unavailable, "not run: "+contract.SessionGone(own.why))
-		return &reply, false, nil
+		a.call.markCutOff(b.mail.CutOff())
+		return new(contract.NotMade(a.request, domain.Denied, "not run: the execution was stopped")), nil
+	case a.tool.Effect != domain.ReadOnly && own.misleads(step):
+		return new(contract.NotMade(a.request, domain.Unavailable, "not run: "+contract.SessionGone(own.why))), nil
 	}
-	bound := own.Bound
+	bound, request, options := own.Bound, a.request, a.options
 	request.Bound, options.TaskQueue = &bound, bound.TaskQueue
-	options.ScheduleToStartTimeout = max(b.session.policy.heartbeat(), leastTaken)
-	reply, cutOff, err := mailbox.Call(ctx, permit, options, contract.CallTool, request)
+	options.ScheduleToStartTimeout = max(a.policy.heartbeat(), leastTaken)
+	reply, err := a.send(ctx, options, request)
 	if err != nil {
 		loss := lossOf(err)
 		if !loss.Unbinds(request) {
-			return reply, cutOff, err
+			return reply, err
 		}
 		*reply = loss.ToolReply(request)
 	}
 	switch {
 	case reply.SessionLost != "":
-		b.losesSession(own, bound.ID, reply.SessionLost)
-		if tool.Effect != domain.ReadOnly {
-			own.tells(b.step.content.ID, reply.SessionLost)
+		b.session.bindings.lose(own, bound.ID, reply.SessionLost)
+		if a.tool.Effect != domain.ReadOnly {
+			own.tells(step, reply.SessionLost)
 			reply.NotStarted = false // it is not made again
 		}
 	case !reply.NotStarted:
-		own.told(bound.ID, b.step.content.ID)
+		own.told(bound.ID, step)
 	}
-	return reply, cutOff, nil
+	return reply, nil
 }
 
-// bind is the agent's *session with the server of a tool, in the coroutine of the call. Where there is none it is opened, once
-// for all calls that want it; without an id it could not be. That may take minutes: ok says that the call may go on after it,
-// with the permit.
-func (b *toolBatch) bind(ctx workflow.Context, permit mailbox.Permit, tool domain.ToolSpec) (own *binding, _ mailbox.Permit, ok bool) {
-	own = b.bindingOf(tool)
+// send has a worker make the call, and notes whether a stop has cut it off.
+func (a *callAttempts) send(ctx workflow.Context, options workflow.ActivityOptions, request contract.ToolRequest) (*contract.ToolReply, error) {
+	reply, cutOff, err := mailbox.Call(ctx, a.call.permit, options, contract.CallTool, request)
+	a.call.markCutOff(cutOff)
+	return reply, err
+}
+
+// bind is the agent's session with the server of the call's tool. Where there is none it is opened, once
+// for all calls that want it; without an id it could not be. That may take minutes: ok says that the call may go on after it.
+func (a *callAttempts) bind(ctx workflow.Context) (own *binding, ok bool) {
+	own = a.batch.session.bindings.of(a.tool)
 	if own.ID != "" && !own.opening {
-		return own, permit, true
+		return own, true
 	}
 	byAnother := own.opening
 	_ = workflow.Await(ctx, func() bool { return !own.opening })
 	if failed := byAnother && own.failed != nil; own.ID == "" && !failed {
-		b.openSession(ctx, permit, own)
+		a.openSession(ctx, own)
 	}
-	permit, ok = b.mail.AfterWord(ctx, func() bool { return b.step.halted })
-	return own, permit, ok
+	return own, a.call.renew(a.batch.mail.AfterWord(ctx, a.call.halted))
 }
 
-// bindingOf is the binding to the server of a tool, without a session that the call may not use: the conversation speaks of an
-// earlier one, or it was opened with other trusted values.
-func (b *toolBatch) bindingOf(tool domain.ToolSpec) *binding {
-	server, _ := domain.ServerOf(tool.Name)
-	own, first := b.session.bindings.with(server)
-	if first && b.hasCalled(server) {
-		own.lose("", "it was of another execution, or of another agent")
-	}
-	if own.ID != "" && own.For != b.actsFor() {
-		b.losesSession(own, own.ID, "it was of an execution that acted for others: with other trusted values")
-	}
-	return own
-}
-
-// actsFor names the trusted values for which the agent acts, if there are any.
-func (b *toolBatch) actsFor() domain.Digest {
-	trusted := b.agent.state.Trusted()
-	if len(trusted) == 0 {
-		return domain.Digest{}
-	}
-	values, _ := json.Marshal(trusted) // of values that were decoded, it cannot fail
-	return domain.DigestOf(values)
-}
-
-func (b *toolBatch) openSession(ctx workflow.Context, permit mailbox.Permit, own *binding) {
+func (a *callAttempts) openSession(ctx workflow.Context, own *binding) {
 	own.open()
-	options := b.session.policy.briefOptions(bindTimeout, unstarted, fmt.Sprintf("step %d · bind %s", b.step.content.Number, own.Server))
+	b := a.batch
+	options := a.policy.briefOptions(bindTimeout, unstarted, fmt.Sprintf("step %d · bind %s", b.step.content.Number, own.Server))
 	options.DisableEagerExecution = own.Lost != "" // any other worker may have room, and a server that works
-	bound, _, err := mailbox.Call(ctx, permit, options, contract.Bind, contract.BindRequest{Server: own.Server, For: b.actsFor()})
+	request := contract.BindRequest{Server: own.Server, For: actsFor(b.agent.state.Trusted())}
+	bound, _, err := mailbox.Call(ctx, a.call.permit, options, contract.Bind, request)
 	if err != nil {
 		own.fail(lossOf(err).Err())
 	} else {
@@ -208,8 +195,31 @@ func (b *toolBatch) openSession(ctx workflow.Context, permit mailbox.Permit, own
 	}
 }
 
-// losesSession drops the session of an id that is gone, unless another one has taken its place.
-func (b *toolBatch) losesSession(own *binding, id, why string) {
+// of is the binding to the server of a tool, without a session that the call may not use: the conversation speaks of an
+// earlier one, or it was opened with other trusted values.
+func (b *bindings) of(tool domain.ToolSpec) *binding {
+	server, _ := domain.ServerOf(tool.Name)
+	own, first := b.with(server)
+	if first && b.hasCalled(server) {
+		own.lose("", "it was of another execution, or of another agent")
+	}
+	if own.ID != "" && own.For != actsFor(b.agent.state.Trusted()) {
+		b.lose(own, own.ID, "it was of an execution that acted for others: with other trusted values")
+	}
+	return own
+}
+
+// actsFor names the trusted values for which the agent acts, if there are any.
+func actsFor(trusted domain.Trusted) domain.Digest {
+	if len(trusted) == 0 {
+		return domain.Digest{}
+	}
+	values, _ := json.Marshal(trusted) // of values that were decoded, it cannot fail
+	return domain.DigestOf(values)
+}
+
+// lose drops the session of an id that is gone, unless another one has taken its place.
+func (b *bindings) lose(own *binding, id, why string) {
 	if id != "" && own.ID == id {
 		b.agent.emit(domain.EventMCPSessionLost, domain.MCPSessionEvent{
 			Server: own.Server, Worker: domain.Shorten(own.Worker, maxEventText), Since: own.Since, Why: domain.Shorten(why, maxEventText),
@@ -219,8 +229,8 @@ func (b *toolBatch) losesSession(own *binding, id, why string) {
 }
 
 // hasCalled reports whether the conversation has results of a server: the model takes what they say for granted.
-func (b *toolBatch) hasCalled(server string) bool {
-	return slices.ContainsFunc(b.session.talk.Log().Entries(), func(e domain.Entry) bool {
+func (b *bindings) hasCalled(server string) bool {
+	return slices.ContainsFunc(b.talk.Log().Entries(), func(e domain.Entry) bool {
 		result := e.Message.ToolResult
 		return result != nil && !result.IsError && strings.HasPrefix(result.Name, server+domain.ServerSeparator)
 	})

@@ -2,214 +2,242 @@ package workflows
 
 import (
 	"cmp"
-	"errors"
-	"fmt"
-	"time"
+	"strings"
 
 	"go.temporal.io/sdk/workflow"
 
 	"everstep/domain"
 	"everstep/domain/contract"
-	"everstep/workflows/internal/mailbox"
+	"everstep/domain/hook"
 )
 
-// unstarted bounds how often a call is made after it surely did not begin.
-const unstarted = 3
-
-// A madeCall is a call on its way: it is made until something has come of it.
-type madeCall struct {
-	batch   *toolBatch
-	wanted  domain.ToolCall
-	request contract.ToolRequest
-	tool    domain.ToolSpec
-	options workflow.ActivityOptions
-	// size is about how many bytes an attempt sends to the server.
-	size int
-	// unbegun counts attempts that surely did nothing, waited those that asked for a later one, and stranded those that nobody
-	// took where the limit of the tool holds.
-	unbegun, waited, stranded int
-	// reply is what came of the newest attempt: what comes of the call where no further one is made.
-	reply contract.ToolReply
+// begin lets hooks, rules and the budget have their say, and asks for approval where a rule wants it. It reports whether the call
+// may be made, or waits to be; one that may not has its result.
+func (c *call) begin() bool {
+	why := c.admit()
+	if why == nil {
+		why = c.askApproval()
+	}
+	if why != nil {
+		c.block(why)
+		return false
+	}
+	c.phase, c.effect = callBegun, c.ownEffect()
+	c.batch.agent.counted(1)
+	return true
 }
 
-// A nextAttempt says whether a call is made again.
-type nextAttempt struct {
-	again bool
-	after time.Duration
-	// untilStop says that every stop ends the wait for it, also one that lets calls under way finish.
-	untilStop bool
+// admit takes a permit for the call, or says why it may not be made.
+func (c *call) admit() (why *domain.Error) {
+	step := c.batch.step
+	if c.permit, why = step.callPermit(); why != nil {
+		return why
+	}
+	seen := fire(step, domain.TriggerBeforeToolUse, hook.Call{Position: c.position, Call: c.made})
+	seen.Call.ID = c.wanted.ID
+	c.makeAs(seen.Call)
+	c.permit, why = step.callPermit()
+	if message, blocked := seen.Blocked(); blocked {
+		return step.blockedByHook(message)
+	}
+	return cmp.Or(why, c.judge())
 }
 
-// call makes a call, in the coroutine of a context, until something has come of it.
-func (b *toolBatch) call(ctx workflow.Context, permit mailbox.Permit, position int, wanted domain.ToolCall) contract.ToolReply {
-	c := b.newCall(position, wanted)
-	for {
-		next := c.attempt(ctx, permit)
-		if !next.again {
-			return c.reply
+// judge decides whether a call may run; what it returns is why it may not.
+func (c *call) judge() *domain.Error {
+	b := c.batch
+	finish := b.step.content.Response.Finish
+	left, limited := b.session.budget.callsLeft()
+	_, known := b.config.Resolved.Tool(c.made.Name)
+	unresolved, unspawned := c.blockedByOutcome(), cmp.Or(c.refusedSpawn(), c.refusedHandoff())
+	ruling := b.config.ruling(c.made)
+	switch {
+	case finish == domain.FinishLength:
+		return domain.CodedErrorf(domain.TooLarge, domain.CodeNotRun, "not run: the answer was cut by its length limit inside the tool calls; make them smaller")
+	case finish == domain.FinishContentFilter:
+		return domain.CodedErrorf(domain.Denied, domain.CodeNotRun, "not run: the provider's filter cut the answer in which it stood")
+	case b.step.request.WithoutTools:
+		return domain.CodedErrorf(domain.Denied, domain.CodeNotRun, "not run: no tools are available in this step; answer without")
+	case c.position >= domain.MaxStepCalls:
+		return domain.CodedErrorf(domain.Denied, domain.CodeNotRun, "not run: a step may make at most %d calls", domain.MaxStepCalls)
+	case unspawned != nil:
+		return unspawned
+	case !known && c.made.Wraps():
+		return domain.CodedErrorf(domain.Invalid, domain.CodeUnknownTool,
+			"unknown tool %q, and not all that is meant by it exists: call tools directly by their names, several in one turn; the tools are: %s",
+			domain.Shorten(c.made.Name, 64), b.step.toolList())
+	case !known:
+		return domain.CodedErrorf(domain.Invalid, domain.CodeUnknownTool, "unknown tool %q; the tools are: %s", domain.Shorten(c.made.Name, 64), b.step.toolList())
+	case ruling.Then == domain.Deny:
+		return domain.CodedErrorf(domain.Denied, domain.CodeDenied, "denied: the rules of this agent do not allow this call (%s)", ruling.Rule).From("approvals")
+	case unresolved != nil:
+		return unresolved
+	case limited && left <= 0:
+		b.forbid()
+		return domain.CodedErrorf(domain.Denied, domain.CodeNotRun, "not run: the budget allows no more tool calls")
+	}
+	b.allow()
+	return nil
+}
+
+// run takes a call that nothing forbids to its result, in a coroutine.
+func (c *call) run(ctx workflow.Context) {
+	b := c.batch
+	var why *domain.Error
+	if c.phase == callBegun {
+		if why = c.awaitStart(ctx); why == nil {
+			c.start()
+			b.noteRunning()
 		}
-		ended := func() bool { return b.step.halted || next.untilStop && b.mail.Asked() }
-		allowed, ok := b.mail.BackOffCall(ctx, next.after, ended, b.holdForPause)
-		if !ok {
-			b.cutOff[position] = b.mail.CutOff()
-			return c.reply
-		}
-		permit = allowed
+	}
+	if why != nil {
+		b.agent.counted(-1)
+		c.block(why)
+	} else {
+		c.perform(ctx)
+		b.step.completed(c.position, c.made)
+	}
+	c.phase = callOver
+	b.session.children.over(c.id)
+	if strings.Contains(b.agent.log.doing, runningNote) { // what another call has noted that waits stays
 		b.noteRunning()
 	}
-}
-
-func (b *toolBatch) newCall(position int, wanted domain.ToolCall) *madeCall {
-	tool, _ := b.config.Resolved.Tool(wanted.Name)
-	request := b.requestOf(position, wanted)
-	request.Note, request.ImageRoom = b.noteFor(tool), b.imageRoom()
-	if tool.Effect.Repeatable() {
-		request.Tries, request.Losses = min(cmp.Or(tool.Attempts, mostTries), b.session.policy.tryLimit()), cmp.Or(tool.Losses, domain.DefaultLosses)
-	}
-	return &madeCall{
-		batch: b, wanted: wanted, request: request, tool: tool, options: b.session.policy.toolOptions(tool, fmt.Sprintf("step %d · %s", b.step.content.Number, wanted.Name)),
-		size: 1024 + domain.ToolCall{Name: request.Name, Arguments: request.Arguments}.Size() + request.Trusted.Size() + len(request.Note),
+	b.reckon()
+	if !b.begun {
+		b.step.keep()
 	}
 }
 
-// attempt has a worker make the call once, and says what follows.
-func (c *madeCall) attempt(ctx workflow.Context, permit mailbox.Permit) nextAttempt {
-	c.batch.load.Add(ctx, c.size)
-	c.options.DisableEagerExecution = c.unbegun+c.request.Attempts > 0 // another worker may be able to
-	c.options.ScheduleToStartTimeout = c.batch.turnTime(c.tool.Name, c.options.TaskQueue, c.stranded)
-	reply, cutOff, err := c.batch.makeCall(ctx, permit, c.options, c.request, c.tool)
-	c.batch.markCutOff(c.request.Position, cutOff)
-	refused, unasked := errors.AsType[*domain.Error](err)
-	switch {
-	case unasked:
-		return c.over(contract.Unanswered(refused))
-	case err == nil:
-		return c.replied(ctx, *reply)
-	case lossOf(err).Strands(c.request):
-		return c.left(ctx, lossOf(err))
-	}
-	return c.lost(lossOf(err))
-}
-
-func (c *madeCall) over(reply contract.ToolReply) nextAttempt {
-	c.reply = reply
-	return nextAttempt{}
-}
-
-// replied goes on after a worker's reply: that says what came of the call, or why the call was not begun.
-func (c *madeCall) replied(ctx workflow.Context, reply contract.ToolReply) nextAttempt {
-	c.reply = reply
-	switch {
-	case reply.Pending != nil:
-		return c.over(c.batch.follow(ctx, c.options, c.request, &reply, c.size))
-	case !reply.NotStarted:
-		return nextAttempt{}
-	case reply.Question != nil:
-		return c.over(c.batch.awaitReply(ctx, c.request.Position, c.wanted, reply))
-	case c.batch.waits(reply, c.waited) && c.batch.session.run.nearBounds():
-		return c.over(contract.Unanswered(waitedTooOften()))
-	case c.batch.waits(reply, c.waited):
-		return c.later(reply.WaitUntil)
-	case c.options.TaskQueue == "" && c.batch.reroutes(reply):
-		c.options.TaskQueue = reply.TaskQueue
-		return nextAttempt{again: true}
-	}
-	if c.unbegun++; c.unbegun == unstarted {
-		return nextAttempt{}
-	}
-	delay := max(c.batch.session.policy.backoff(c.unbegun), time.Duration(reply.RetryAfterMillis)*time.Millisecond)
-	return nextAttempt{again: true, after: c.batch.session.policy.apart(delay, c.unbegun, c.request.Position)}
-}
-
-// later has a call made again at the time that its tool names. It is not made where a stop comes first, which may be for the
-// reason that the call is one too many.
-func (c *madeCall) later(at time.Time) nextAttempt {
-	c.waited++
-	c.request.WaitUntil = at
-	c.batch.agent.note(fmt.Sprintf("step %d: %s waits until %s", c.batch.step.content.Number, domain.Shorten(c.request.Name, 64), at.Format(time.RFC3339)))
-	c.batch.agent.emit(domain.EventToolCallWaiting, domain.ToolCallWaiting{EventCall: eventCall(c.request.ID(), c.request.Name), Until: at})
-	return nextAttempt{again: true, after: at.Sub(c.batch.agent.now()), untilStop: true}
-}
-
-// left goes on with a call that nobody took where the limit of its tool holds.
-func (c *madeCall) left(ctx workflow.Context, loss contract.Loss) nextAttempt {
-	c.reply = loss.ToolReply(c.request)
-	c.stranded++
-	c.options.TaskQueue = c.batch.queueNow(ctx, c.tool.Name)
-	return nextAttempt{again: true}
-}
-
-// lost goes on after an attempt that failed or whose worker was lost: with another one where the tool's effect allows it. The
-// first loss of a worker says nothing against the call, which is made again at once.
-func (c *madeCall) lost(loss contract.Loss) nextAttempt {
-	if !loss.MadeAgain(c.request) {
-		return c.over(loss.ToolReply(c.request))
-	}
-	c.request.Attempts++
-	delay := c.batch.session.policy.apart(max(loss.RetryAfter, c.batch.session.policy.backoff(c.request.Attempts)), c.request.Attempts, c.request.Position)
-	if loss.How == contract.TimedOut {
-		if c.request.Lost++; c.request.Lost == 1 {
-			delay = 0
-		} else {
-			delay = max(delay, c.batch.session.policy.afterLoss(c.request.ID()))
+// awaitStart waits for all whom the call waits for. What it returns is why the call may not start.
+func (c *call) awaitStart(ctx workflow.Context) *domain.Error {
+	if c.approval != nil {
+		if why := c.awaitApproval(ctx); why != nil {
+			return why
 		}
+		c.effect = c.ownEffect()
 	}
-	c.reply = contract.NotAgain(c.request)
-	c.batch.agent.note(fmt.Sprintf("step %d: %s failed (%s), trying again in %s", c.batch.step.content.Number, domain.Shorten(c.request.Name, 64), loss.Err().Kind, delay))
-	c.batch.agent.emit(domain.EventToolCallRetried, domain.ToolCallRetried{
-		EventCall: eventCall(c.request.ID(), c.request.Name), Attempt: c.request.Attempts + 1, Kind: loss.Err().Kind, Code: loss.Err().Code,
-	})
-	return nextAttempt{again: true, after: delay}
+	if why := c.awaitEffect(ctx); why != nil {
+		return why
+	}
+	why := (*domain.Error)(nil)
+	switch {
+	case c.spawns():
+		why = c.awaitSeat(ctx)
+	case c.handsOff():
+		why = c.awaitOthers(ctx)
+	}
+	if why != nil {
+		return why
+	}
+	return cmp.Or(c.blockedByOutcome(), c.revoked()) // it may have become so meanwhile
 }
 
-// awaitReply waits in the coroutine of a call until somebody has answered its question, or its time is over, and returns
-// what came of it.
-func (b *toolBatch) awaitReply(ctx workflow.Context, i int, call domain.ToolCall, reply contract.ToolReply) contract.ToolReply {
-	if wrong := reply.Question.Check(); wrong != nil { // no worker of ours lets it pass
-		return contract.Unanswered(domain.AsError(wrong))
-	}
-	asked := b.hold(i, call, domain.Wait{Kind: domain.WaitQuestion, Ask: reply.Question}, time.Duration(reply.Question.ExpiresIn)*time.Second, false)
-	defer b.release()
-	b.step.keep()
-	b.tellWaiting()
-	if !b.awaitPerson(ctx, asked) {
-		b.cutOff[i] = b.mail.CutOff()
-		return reply
-	}
-	said := asked.Reply()
-	return contract.ToolReply{Content: said, Digest: domain.DigestOf([]byte(said))}
+func (c *call) start() {
+	c.phase = callStarted
+	c.noteStanding()
+	c.batch.step.callStarted(c.position, c.tool().Effect)
+	c.batch.agent.emit(domain.EventToolCallStarted, c.event())
 }
 
-// markCutOff notes whether a stop has ended a call.
-func (b *toolBatch) markCutOff(i int, cutOff bool) { b.cutOff[i] = cutOff }
-
-// requestOf names a call, and what makes its effect.
-func (b *toolBatch) requestOf(position int, wanted domain.ToolCall) contract.ToolRequest {
-	tool, _ := b.config.Resolved.Tool(wanted.Name)
-	request := contract.ToolRequest{
-		ExecutionID: b.step.execution, Step: b.step.content.Number, Position: position, Name: wanted.Name, Effect: tool.Effect,
-		Arguments: wanted.Arguments, Pin: tool.Pin, Trusted: b.agent.state.Trusted(),
+// perform makes a call, has a sub-agent work or hands the conversation over, and writes down what came of it.
+func (c *call) perform(ctx workflow.Context) {
+	b := c.batch
+	switch {
+	case c.handsOff():
+		reply := c.handOff(ctx)
+		c.endAs(reply, b.step.content.called(c.position, reply, c.cutOff, b.agent.now()))
+	case c.spawns():
+		ended := c.tend(ctx)
+		c.endAs(ended.reply(), b.step.content.childEnded(c.position, ended, b.mail.CutOff(), b.agent.now()))
+		_, spent := ended.usage()
+		b.agent.counted(spent.ToolCalls)
+		b.step.keep()
+	default:
+		c.conclude(ctx, c.make(ctx))
 	}
-	if wanted.Name == domain.HistoryTool {
-		request.Past = &domain.Past{FirstRunID: b.session.info.FirstRunID, Origins: b.session.talk.Origins(), TakenBack: b.session.talk.Edits().TakenBack}
-	}
-	if len(tool.EffectKey) > 0 {
-		request.EffectKey = tool.EffectKeyOf(b.session.in.AgentID, wanted.Arguments)
-	}
-	// What a hook has changed stands nowhere in the transcript.
-	own := wanted.Arguments == b.step.calls[position].Arguments
-	if own && len(wanted.Arguments) > domain.MaxInlineArguments {
-		request.Arguments = ""
-		request.Reference = &contract.ArgumentsRef{Message: b.step.at, Digest: domain.DigestOf([]byte(wanted.Arguments))}
-	}
-	return request
 }
 
-// imageRoom is a call's share of the step's room for images; zero: as much as a result may have, because all calls fit.
-func (b *toolBatch) imageRoom() int {
-	share := domain.MaxStepImages / min(len(b.step.calls), domain.MaxStepCalls)
-	if share >= domain.MaxResultData {
-		return 0
+// block gives a call that may not begin its result.
+func (c *call) block(why *domain.Error) {
+	c.cutOff = c.batch.mail.CutOff()
+	c.end(contract.Unanswered(why))
+	c.batch.agent.emit(domain.EventToolCallBlocked, domain.ToolCallBlocked{EventCall: c.event(), Code: why.Code, Source: why.Source})
+}
+
+// conclude ends a call that was made. Where nobody knows how, its tool is asked first; where that knows, it is as if it
+// had been known at once.
+func (c *call) conclude(ctx workflow.Context, reply contract.ToolReply) {
+	b := c.batch
+	request := c.request()
+	request.Attempts = reply.Attempts
+	found, asked := c.verify(ctx, request, reply)
+	if asked {
+		b.noteRunning()
 	}
-	return share
+	verified, ok := verifiedReply(request, found)
+	if !ok {
+		c.end(reply)
+		return
+	}
+	c.endAs(verified, b.step.content.verified(c.position, found, verified, c.cutOff, b.agent.now()))
+	resolved := c.execution().Wait(domain.WaitOutcome)
+	resolved.ToolExecutionID, resolved.Tool = c.id, c.made.Name
+	b.agent.emitWaitClosed(resolved)
+}
+
+// end writes what came of a call into the step. The state follows with the next keep,
+// once for all that end together, unless a later one still waits to begin. A call
+// that never ran uses up no budget.
+func (c *call) end(reply contract.ToolReply) {
+	reply = c.takeUnknown(reply)
+	c.endAs(reply, c.batch.step.content.called(c.position, reply, c.cutOff, c.batch.agent.now()))
+}
+
+// endAs is end where the step's content follows from more than the reply.
+func (c *call) endAs(reply contract.ToolReply, content stepContent) {
+	c.result = reply
+	c.batch.step.learn(content)
+	if c.execution().NotStarted {
+		c.batch.agent.counted(-1)
+	}
+	if reply.Stop != nil {
+		c.batch.step.halt()
+	}
+}
+
+// review lets hooks change what came of a call that was begun.
+func (c *call) review() {
+	step, given := c.batch.step, c.execution()
+	if given.StartedAt.IsZero() || step.hooked.failed {
+		return
+	}
+	changed := fire(step, domain.TriggerAfterToolUse, hook.Result{Position: c.position, Execution: given}).Execution
+	if changed.SameOutcome(given) {
+		return
+	}
+	result := c.result
+	result.Content, result.Parts, result.Error = domain.Shorten(changed.Value, domain.MaxToolResult), nil, nil
+	if changed.Error != nil {
+		result.Content, result.Error = "", contract.Bounded(changed.Error)
+	}
+	result.Digest = domain.DigestOf([]byte(result.Digest.String()), []byte(result.Content))
+	c.result = result
+	step.callChanged(c.position, result.Content, result.Error)
+}
+
+// verifiedReply is what came of a call of which nobody knew how it ended, where its tool's Verify has found out; ok is
+// false where it has not.
+func verifiedReply(call contract.ToolRequest, found contract.VerifyReply) (reply contract.ToolReply, ok bool) {
+	switch found.Verdict {
+	case domain.VerdictDone:
+		reply = contract.ToolReply{Content: found.Result, Digest: domain.DigestOf([]byte(found.Result))}
+	case domain.VerdictNotDone:
+		reply = contract.Unanswered(domain.CodedErrorf(domain.Unavailable, domain.CodeNotRun,
+			"not done: the call of %s broke off, and the tool has made sure that it did nothing and cannot do anything any more (%s); it may be called again",
+			call.Name, found.Reason))
+	default:
+		return reply, false
+	}
+	reply.Attempts = call.Attempts
+	return reply, true
 }

@@ -13,23 +13,26 @@ import (
 
 	"everstep/domain"
 	"everstep/domain/contract"
-	"everstep/workflows/internal/mailbox"
 )
 
-// spawns reports whether a call starts a sub-agent.
-func (b *toolBatch) spawns(call domain.ToolCall) bool {
-	tool, offered := b.config.Resolved.Tool(call.Name)
-	return offered && tool.Spawns() && len(b.config.Definition.Subagents) > 0
+// spawns reports whether the call starts a sub-agent.
+func (c *call) spawns() bool {
+	return c.tool().Spawns() && len(c.batch.config.Definition.Subagents) > 0
 }
 
-// refusedSpawn is why a call starts no sub-agent; nil for others.
-func (b *toolBatch) refusedSpawn(call domain.ToolCall) *domain.Error {
-	switch depth, most := b.session.in.Parent.Below(b.config.Definition.SubagentPolicy); {
-	case b.spawns(call):
-		tool, _ := b.config.Resolved.Tool(call.Name)
-		_, err := b.config.Definition.SpawnOf(tool, call)
-		return err
-	case !b.config.Definition.Starts(call.Name):
+// spawn is the sub-agent that the call starts, or why it starts none.
+func (c *call) spawn() (domain.Spawn, *domain.Error) {
+	return c.batch.config.Definition.SpawnOf(c.tool(), c.made)
+}
+
+// refusedSpawn is why the call starts no sub-agent; nil for others.
+func (c *call) refusedSpawn() *domain.Error {
+	own := c.batch.config.Definition
+	switch depth, most := c.batch.session.in.Parent.Below(own.SubagentPolicy); {
+	case c.spawns():
+		_, why := c.spawn()
+		return why
+	case !own.Starts(c.made.Name):
 		return nil
 	case depth > most:
 		return domain.CodedErrorf(domain.Denied, domain.CodeNotRun, "not run: sub-agents may be %d deep, and this one's would be at %d; do it without", most, depth)
@@ -37,38 +40,31 @@ func (b *toolBatch) refusedSpawn(call domain.ToolCall) *domain.Error {
 	return nil // it is denied, and no tool
 }
 
-// awaitSeat waits in the coroutine of a call until one more sub-agent may run, and is the permit to start it, or why it may
-// not be.
-func (b *toolBatch) awaitSeat(ctx workflow.Context, permit mailbox.Permit, i int, call domain.ToolCall) (mailbox.Permit, *domain.Error) {
-	for b.session.children.crowded() {
-		var ok bool
-		b.seatless(true)
-		permit, ok = b.mail.AwaitTurn(ctx, func() bool { return !b.session.children.crowded() }, func() bool { return b.step.halted }, func(on bool) {
-			b.seatless(!on)
-			b.holdForPause(on)
-		})
-		b.seatless(false)
-		if !ok {
-			return permit, domain.CodedErrorf(domain.Denied, domain.CodeNotRun, "not run: the execution was stopped while %d other sub-agents were under way", domain.MaxAtOnce)
+// awaitSeat waits until one more sub-agent may run, and reserves its share. What it returns is why the sub-agent may not start.
+func (c *call) awaitSeat(ctx workflow.Context) *domain.Error {
+	children := c.batch.session.children
+	for children.crowded() {
+		if !c.awaitTurn(ctx, forOthers, func() bool { return !children.crowded() }) {
+			return domain.CodedErrorf(domain.Denied, domain.CodeNotRun, "not run: the execution was stopped while %d other sub-agents were under way", domain.MaxAtOnce)
 		}
 	}
-	return permit, b.seat(i, call)
+	return c.seat()
 }
 
 // seat reserves the share of a sub-agent that is to start, or says why there is none for it.
-func (b *toolBatch) seat(i int, call domain.ToolCall) *domain.Error {
-	tool, _ := b.config.Resolved.Tool(call.Name)
-	spawn, wrong := b.config.Definition.SpawnOf(tool, call)
+func (c *call) seat() *domain.Error {
+	spawn, wrong := c.spawn()
 	if wrong != nil {
 		return nil // it is told as what the call came to
 	}
+	b, ledger := c.batch, c.batch.session.budget.ledger
 	b.step.keep()
 	toStart := int64(b.toSpawn())
-	b.granted[i] = true // whatever it gets, it waits for a share no more
-	free := b.session.budget.ledger().Free()
+	c.granted = true // whatever it gets, it waits for a share no more
+	free := ledger().Free()
 	if free.MaxSteps != nil || free.MaxTokens != nil || free.MaxCostNanoUSD != nil {
 		b.keepBack(free, toStart)
-		free = b.session.budget.ledger().Free()
+		free = ledger().Free()
 		if use, none := (domain.Ledger{Execution: domain.Holder{Budget: free}}).Reached(b.agent.now()); none && !use.Rule.Unit.OfTime() {
 			return domain.CodedErrorf(domain.Denied, domain.CodeNotRun,
 				"not run: too little is left of %s to share it with a sub-agent; do it without, or answer with what you have", use.Rule.Limit)
@@ -77,21 +73,15 @@ func (b *toolBatch) seat(i int, call domain.ToolCall) *domain.Error {
 			toStart = min(toStart, *free.MaxSteps)
 		}
 	}
-	id := b.step.content.ID.Tool(i)
 	b.session.children.sit(contract.SubagentView{
-		AgentID: id.Subagent(), Subagent: spawn.Subagent, ToolExecutionID: id, Since: b.agent.now(), Grant: free.Share(toStart),
+		AgentID: c.id.Subagent(), Subagent: spawn.Subagent, ToolExecutionID: c.id, Since: b.agent.now(), Grant: free.Share(toStart),
 	})
 	return nil
 }
 
 // toSpawn counts the calls of the step that may still start a sub-agent.
-func (b *toolBatch) toSpawn() (n int) {
-	for i, call := range b.step.content.ToolExecutions {
-		if tool, _ := b.config.Resolved.Tool(call.Name()); tool.Spawns() && call.CompletedAt.IsZero() && !b.granted[i] {
-			n++
-		}
-	}
-	return n
+func (b *toolBatch) toSpawn() int {
+	return b.count(func(c *call) bool { return c.tool().Spawns() && c.execution().CompletedAt.IsZero() && !c.granted })
 }
 
 // What is kept back for the results of sub-agents, each, and for what the agent says of them, in tokens.
@@ -101,55 +91,44 @@ const keptResult, keptAnswer = 4000, 4000
 // until now, and room for their results and an answer, but of the rest no more than the share of one of them, or a quarter
 // where they are many. What was kept back for the first of them is for all.
 func (b *toolBatch) keepBack(left domain.ExecutionBudget, toStart int64) {
-	if b.session.children.kept != nil {
+	children, resolved := b.session.children, b.config.Resolved
+	if children.kept != nil {
 		return
 	}
-	input := b.session.talk.Input(b.config.Resolved)
-	kept := b.config.Resolved.Takes(input, 0)
-	room, most := b.config.Resolved.Takes(domain.AddCost(input, toStart*keptResult), keptAnswer), left.Remaining(kept).Share(min(toStart+1, 4))
+	input := b.session.talk.Input(resolved)
+	kept := resolved.Takes(input, 0)
+	room, most := resolved.Takes(domain.AddCost(input, toStart*keptResult), keptAnswer), left.Remaining(kept).Share(min(toStart+1, 4))
 	if most.MaxTokens != nil {
 		kept.Tokens += min(max(room.Tokens-kept.Tokens, 0), *most.MaxTokens)
 	}
 	if most.MaxCostNanoUSD != nil {
 		kept.CostNanoUSD += min(max(room.CostNanoUSD-kept.CostNanoUSD, 0), *most.MaxCostNanoUSD)
 	}
-	b.session.children.keepBack(&kept)
+	children.keepBack(&kept)
 }
 
-// seatless notes that a call waits for a seat, and so for the sub-agents under way, or no longer does.
-func (b *toolBatch) seatless(on bool) {
-	if on {
-		b.behind++
-	} else {
-		b.behind--
-	}
-	b.reckon()
-}
-
-// tend has a sub-agent work, in the coroutine of its call, and says how it ended.
-func (b *toolBatch) tend(ctx workflow.Context, permit mailbox.Permit, i int, call domain.ToolCall) endedChild {
-	tool, _ := b.config.Resolved.Tool(call.Name)
-	spawn, wrong := b.config.Definition.SpawnOf(tool, call)
-	in := b.childInput(i, spawn)
-	var ended endedChild
+// tend has the call's sub-agent work, and says how it ended.
+func (c *call) tend(ctx workflow.Context) endedChild {
+	b, children := c.batch, c.batch.session.children
+	spawn, wrong := c.spawn()
 	if wrong != nil { // a person has edited it
-		ended.why, ended.unstarted = wrong, true
-		return ended
+		return endedChild{why: wrong, unstarted: true}
 	}
+	in := c.childInput(spawn)
 	encoded, _ := json.Marshal(in) // what cannot be encoded is refused below
 	b.load.Add(ctx, len(encoded)+1024)
-	in.Budget = b.session.children.of(in.Parent.Call()).Grant
+	in.Budget = children.of(c.id).Grant
 	in.Parent.Grant = in.Budget
 	b.agent.emit(domain.EventSubagentSpawning, domain.SubagentSpawning{
-		Subagent: spawn.Subagent, ChildID: in.AgentID, ToolExecutionID: in.Parent.Call(), Grant: in.Parent.Grant,
+		Subagent: spawn.Subagent, ChildID: in.AgentID, ToolExecutionID: c.id, Grant: in.Parent.Grant,
 	})
-	out, err := b.mail.Tend(ctx, permit, b.childOptions(in), in, &lender{batch: b, call: in.Parent.Call()})
-	ended.grant = b.session.children.of(in.Parent.Call()).Grant
+	out, err := b.mail.Tend(ctx, c.permit, b.childOptions(in), in, &lender{c})
+	ended := endedChild{grant: children.of(c.id).Grant}
 	done := domain.SubagentCompleted{Subagent: spawn.Subagent, ChildID: in.AgentID, Status: domain.StatusFailed, StopReason: domain.ErrorForbade}
 	if err == nil {
 		ended.outcome, done.Status, done.StopReason, done.Kind, done.Code = out, out.Status, out.StopReason, out.Kind, out.Code
 		done.Steps = out.Steps
-		b.session.children.told(out.Report)
+		children.told(out.Report)
 	} else {
 		ended.why, ended.unstarted = childLoss(err)
 		done.Kind, done.Code, done.Lost, done.Unstarted = ended.why.Kind, ended.why.Code, true, ended.unstarted
@@ -162,21 +141,22 @@ func (b *toolBatch) tend(ctx workflow.Context, permit mailbox.Permit, i int, cal
 	return ended
 }
 
-// childInput is what the sub-agent of a call starts with, its grant aside.
-func (b *toolBatch) childInput(i int, spawn domain.Spawn) *contract.SessionInput {
+// childInput is what the sub-agent of the call starts with, its grant aside.
+func (c *call) childInput(spawn domain.Spawn) *contract.SessionInput {
+	b, above := c.batch, c.batch.session.in
 	own := b.config.Definition
 	own.Model = b.agent.state.LLMConfig
 	definition, _ := own.Subagent(spawn.Subagent)
-	depth, most := b.session.in.Parent.Below(own.SubagentPolicy)
+	depth, most := above.Parent.Below(own.SubagentPolicy)
 	parent := &contract.Parent{
-		AgentID: b.session.in.AgentID, ExecutionID: b.step.execution, Step: b.step.content.Number, Position: i,
+		AgentID: above.AgentID, ExecutionID: b.step.execution, Step: b.step.content.Number, Position: c.position,
 		Subagent: spawn.Subagent, Depth: depth, MaxDepth: most, StoreDown: b.session.children.storeDown,
 	}
 	parent.Constraints = b.config.Constraints.Below(own.SubagentPolicy, cmp.Or(own.Approvals, b.config.Resolved.Approvals))
 	given, _ := domain.NewGiven(nil, nil, b.agent.state.Trusted()) // as they were given to this one
 	return &contract.SessionInput{
-		AgentID: parent.Call().Subagent(), Definition: definition, Prompt: spawn.Prompt, Given: given,
-		Timing: b.session.policy.timing(), By: b.session.in.By, Attributes: b.session.in.Attributes, Parent: parent,
+		AgentID: c.id.Subagent(), Definition: definition, Prompt: spawn.Prompt, Given: given,
+		Timing: b.session.policy.timing(), By: above.By, Attributes: above.Attributes, Parent: parent,
 	}
 }
 

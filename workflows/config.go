@@ -234,6 +234,21 @@ func (c *configuration) offered(own, asked domain.Definition, resolved contract.
 	return resolved, domain.CheckFits("tools", resolved, domain.MaxResolved)
 }
 
+// ruling is what the approvals in force say about a call.
+func (c *configuration) ruling(call domain.ToolCall) domain.Ruling {
+	tool, _ := c.Resolved.Tool(call.Name)
+	ruling := c.Resolved.ApprovalsOf(c.Definition).RuleOn(tool, call.Arguments, c.agent.state.Trusted())
+	for _, above := range slices.Concat(c.Constraints.Handed, c.Constraints.Approvals) {
+		ruling = ruling.OrStricter(above.RuleOn(tool, call.Arguments, c.agent.state.Trusted()))
+	}
+	return ruling
+}
+
+func (c *configuration) standingContext(tool string) domain.Digest {
+	spec, _ := c.Resolved.Tool(tool)
+	return domain.StandingContext(spec, c.agent.state.Trusted())
+}
+
 // upcomingDefinition is what the next execution begins with, by the model that a message may have given the session.
 func (c *configuration) upcomingDefinition() domain.Definition {
 	d := c.upcoming().Definition

@@ -26,53 +26,30 @@ type handoff struct {
 	resolved   contract.Resolved
 }
 
-// handsOff reports whether a call hands the conversation over.
-func (b *toolBatch) handsOff(call domain.ToolCall) bool {
-	tool, offered := b.config.Resolved.Tool(call.Name)
-	return offered && tool.Handoff != ""
-}
+// handsOff reports whether the call hands the conversation over.
+func (c *call) handsOff() bool { return c.tool().Handoff != "" }
 
-// refusedHandoff is why a call cannot hand the conversation over, whatever the others come to; nil for others.
-func (b *toolBatch) refusedHandoff(call domain.ToolCall) *domain.Error {
-	if !b.handsOff(call) {
+// refusedHandoff is why the call cannot hand the conversation over, whatever the others come to; nil for others.
+func (c *call) refusedHandoff() *domain.Error {
+	if !c.handsOff() {
 		return nil
 	}
-	return domain.CheckHandoff(call)
+	return domain.CheckHandoff(c.made)
 }
 
-// awaitAgents waits in the coroutine of a call until other agents let it begin, and is the permit to begin it, or why it
-// may not.
-func (b *toolBatch) awaitAgents(ctx workflow.Context, permit mailbox.Permit, i int, call domain.ToolCall) (mailbox.Permit, *domain.Error) {
-	switch {
-	case b.spawns(call):
-		return b.awaitSeat(ctx, permit, i, call)
-	case b.handsOff(call):
-		return b.awaitOthers(ctx, permit, i, call)
+// awaitOthers waits, before the conversation is handed over, until the other calls have ended, but for later ones of its
+// kind. What it returns is why the call may not begin.
+func (c *call) awaitOthers(ctx workflow.Context) *domain.Error {
+	if !c.othersEnded() && !c.awaitTurn(ctx, forOthers, c.othersEnded) {
+		return notHanded("the execution was stopped while other calls were under way")
 	}
-	return permit, nil
+	_, why := c.handoffTo()
+	return why
 }
 
-// awaitOthers waits in the coroutine of a call that hands the conversation over until the others of its answer have ended,
-// but for later ones of its kind, and is the permit to begin it, or why it may not.
-func (b *toolBatch) awaitOthers(ctx workflow.Context, permit mailbox.Permit, i int, call domain.ToolCall) (mailbox.Permit, *domain.Error) {
-	if !b.othersEnded(i) {
-		var ok bool
-		b.behind++
-		b.reckon()
-		permit, ok = b.mail.AwaitTurn(ctx, func() bool { return b.othersEnded(i) }, func() bool { return b.step.halted }, b.holdForPause)
-		b.behind--
-		b.reckon()
-		if !ok {
-			return permit, notHanded("the execution was stopped while other calls were under way")
-		}
-	}
-	_, why := b.handoffTo(call)
-	return permit, why
-}
-
-func (b *toolBatch) othersEnded(i int) bool {
-	for j, other := range b.step.content.ToolExecutions {
-		if j != i && other.CompletedAt.IsZero() && (j < i || !b.handsOff(other.Call)) {
+func (c *call) othersEnded() bool {
+	for i, other := range c.batch.calls {
+		if i != c.position && other.execution().CompletedAt.IsZero() && (i < c.position || !other.handsOff()) {
 			return false
 		}
 	}
@@ -83,16 +60,16 @@ func notHanded(why string) *domain.Error {
 	return domain.CodedErrorf(domain.Denied, domain.CodeNotRun, "not run: %s", why)
 }
 
-// handoffTo is the definition of the agent to which a call hands the conversation over, as this one goes on with it, or
+// handoffTo is the definition of the agent to which the call hands the conversation over, as this one goes on with it, or
 // why it does not.
-func (b *toolBatch) handoffTo(call domain.ToolCall) (to domain.Definition, _ *domain.Error) {
-	if why := domain.CheckHandoff(call); why != nil { // a person has edited it
+func (c *call) handoffTo() (to domain.Definition, _ *domain.Error) {
+	if why := domain.CheckHandoff(c.made); why != nil { // a person has edited it
 		return to, why
 	}
+	b := c.batch
 	own := b.config.Definition
 	own.Model = b.agent.state.LLMConfig
-	tool, _ := b.config.Resolved.Tool(call.Name)
-	to, ok := own.HandsTo(tool.Handoff)
+	to, ok := own.HandsTo(c.tool().Handoff)
 	switch {
 	case !ok:
 		return to, notHanded("there is no such agent")
@@ -108,45 +85,38 @@ func (b *toolBatch) handoffTo(call domain.ToolCall) (to domain.Definition, _ *do
 	return to, nil
 }
 
-// handOff asks a worker what the definition of the other agent means, in the coroutine of the call, and says what came of
+// handOff asks a worker what the definition of the other agent means, and says what came of
 // it. Where no worker can say, or none may run it, the conversation stays where it is.
-func (b *toolBatch) handOff(ctx workflow.Context, permit mailbox.Permit, i int, call domain.ToolCall) contract.ToolReply {
-	to, _ := b.handoffTo(call) // as when it was let begin
-	tool, _ := b.config.Resolved.Tool(call.Name)
-	request := contract.ResolveRequest{Definition: b.askedAs(to)}
+func (c *call) handOff(ctx workflow.Context) contract.ToolReply {
+	b, agent := c.batch, c.tool().Handoff
+	to, _ := c.handoffTo() // as when it was let begin
+	asked := to            // as a worker is asked what it means
+	asked.SystemPrompt = to.Shown(to.SystemPrompt, b.agent.state.Trusted())
+	asked.Format = must(b.agent.state.WithResponseFormat(to.Format, b.agent.now())).ResponseFormat // it was checked
+	request := contract.ResolveRequest{Definition: asked}
 	encoded, _ := json.Marshal(request) // what cannot be encoded is refused below
 	b.load.Add(ctx, len(encoded)+1024)
-	answer, cutOff, err := mailbox.Call(ctx, permit, b.session.policy.briefOptions(listTimeout, ownAttempts, "hand over to "+domain.Shorten(tool.Handoff, maxSummary)), contract.ListTools, request)
-	b.cutOff[i] = cutOff
+	options := b.session.policy.briefOptions(listTimeout, ownAttempts, "hand over to "+domain.Shorten(agent, maxSummary))
+	answer, cutOff, err := mailbox.Call(ctx, c.permit, options, contract.ListTools, request)
+	c.markCutOff(cutOff)
 	refused := func(why *domain.Error) contract.ToolReply {
+		why = domain.CodedErrorf(why.Kind, why.Code, "the conversation was not handed over: %s", why.Message)
 		return contract.ToolReply{Error: contract.Bounded(why), Digest: domain.DigestOf([]byte(""))}
 	}
 	if err != nil {
-		return refused(notHandedOver(lossOf(err).Err()))
+		return refused(lossOf(err).Err())
 	}
 	if answer.Unpriced(b.session.budget.ledger().Totals()) { // nobody takes over whose cost is unknown where money is limited
-		return refused(notHandedOver(domain.Errorf(domain.Invalid, "max_cost: nobody knows what the model of %s costs", tool.Handoff)))
+		return refused(domain.Errorf(domain.Invalid, "max_cost: nobody knows what the model of %s costs", agent))
 	}
-	resolved, err := b.config.offered(to, request.Definition, *answer)
+	resolved, err := b.config.offered(to, asked, *answer)
 	if err != nil {
-		return refused(notHandedOver(domain.AsError(err)))
+		return refused(domain.AsError(err))
 	}
-	b.step.handOver(&handoff{b.step.content.ID.Tool(i), b.step.content.Number, tool.Handoff, to, resolved})
-	reply := contract.ToolReply{Content: "The conversation is with the agent " + tool.Handoff + " now, which answers from here on."}
+	b.step.handOver(&handoff{c.id, b.step.content.Number, agent, to, resolved})
+	reply := contract.ToolReply{Content: "The conversation is with the agent " + agent + " now, which answers from here on."}
 	reply.Digest = domain.DigestOf([]byte(reply.Content))
 	return reply
-}
-
-// notHandedOver is why the conversation was not handed over, where a worker was asked.
-func notHandedOver(why *domain.Error) *domain.Error {
-	return domain.CodedErrorf(why.Kind, why.Code, "the conversation was not handed over: %s", why.Message)
-}
-
-// askedAs is the definition of another agent as a worker is asked what it means.
-func (b *toolBatch) askedAs(to domain.Definition) domain.Definition {
-	to.SystemPrompt = to.Shown(to.SystemPrompt, b.agent.state.Trusted())
-	to.Format = must(b.agent.state.WithResponseFormat(to.Format, b.agent.now())).ResponseFormat // it was checked
-	return to
 }
 
 func (t *stepRun) handOver(h *handoff) { t.handoff = h }

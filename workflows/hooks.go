@@ -64,48 +64,8 @@ func (t *stepRun) failedBy(spec contract.HookSpec, err error) {
 	t.agent.fail(&own)
 }
 
-// An editedCall waits for the hooks' say about what a person has made of it.
-type editedCall struct {
-	position int
-	call     domain.ToolCall
-	reviewed bool
-	verdict  *domain.Error
-}
-
-func (e *editedCall) take(verdict *domain.Error) { e.reviewed, e.verdict = true, verdict }
-
-// reviewEdit lets hooks see a call that a person has edited, as they see each call before it runs: in the main coroutine,
-// where hooks run, while that of the call waits.
-func (b *toolBatch) reviewEdit(ctx workflow.Context, i int, call domain.ToolCall) *domain.Error {
-	edited := &editedCall{position: i, call: call}
-	b.edits = append(b.edits, edited)
-	_ = workflow.Await(ctx, func() bool { return edited.reviewed })
-	return edited.verdict
-}
-
-func (b *toolBatch) reviewEdits() {
-	edits := b.edits
-	b.edits = nil
-	for _, e := range edits {
-		if b.step.halted { // a hook that has failed was the last one
-			e.take(notBegun())
-			continue
-		}
-		made := fire(b.step, domain.TriggerBeforeToolUse, hook.Call{Position: e.position, Call: e.call})
-		message, blocked := made.Blocked()
-		switch {
-		case blocked:
-			e.take(b.blockedByHook(message))
-		case made.Call.Name != e.call.Name || made.Call.Arguments != e.call.Arguments:
-			e.take(domain.CodedErrorf(domain.Denied, domain.CodeBlocked, "blocked: a hook would have changed what a person had given; nobody has approved that"))
-		default:
-			e.take(nil)
-		}
-	}
-}
-
-func (b *toolBatch) blockedByHook(message string) *domain.Error {
-	return domain.CodedErrorf(domain.Denied, domain.CodeBlocked, "blocked: %s", domain.Shorten(message, domain.MaxReason-16)).From(b.step.hooked.blocker)
+func (t *stepRun) blockedByHook(message string) *domain.Error {
+	return domain.CodedErrorf(domain.Denied, domain.CodeBlocked, "blocked: %s", domain.Shorten(message, domain.MaxReason-16)).From(t.hooked.blocker)
 }
 
 type hookRun struct {
@@ -335,9 +295,4 @@ func (r hookRun) request(at any) contract.HookRequest {
 		request.Error = &at.Error
 	}
 	return request
-}
-
-// notBegun is what the model gets to read of a call that was approved and then kept from beginning by a stop.
-func notBegun() *domain.Error {
-	return domain.CodedErrorf(domain.Denied, domain.CodeNotRun, "not run: a person had approved the call, but the execution was stopped before it began")
 }

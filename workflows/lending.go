@@ -8,57 +8,73 @@ import (
 	"everstep/workflows/internal/mailbox"
 )
 
-// A lender answers what the sub-agent of a call asks for. holds says that the call counts as one that waits for people, as
-// its sub-agent waits.
-type lender struct {
-	batch *toolBatch
-	call  domain.ToolExecutionID
-	holds bool
-}
+// A lender answers what the sub-agent of a call asks for.
+type lender struct{ call *call }
 
 // Due reports whether the sub-agent asks for what can be given, or is to be refused: where the execution stops, or where all
 // sub-agents under way ask, so that none of them would give anything back. Of those the first is refused, ends, and leaves
 // what it has not used to the others.
 func (l *lender) Due() bool {
-	report := l.batch.mail.Asks(l.call)
-	return report != nil && (report.Ask.AtOnce || l.batch.agent.state.Continuation().Stops() || l.more(*report.Ask) > 0 || l.canAskAbove(*report) || l.hopeless())
+	b := l.call.batch
+	report := b.mail.Asks(l.call.id)
+	return report != nil && (report.Ask.AtOnce || b.agent.state.Continuation().Stops() || b.canGrant(*report.Ask) > 0 || b.canAskAbove(*report) || l.hopeless())
 }
 
 // Lend answers what the sub-agent asks for. Where this agent has too little, it asks the one above for the rest first. It
 // answers false where the sub-agent waits on: another may end and leave something. So it does where the sub-agent is over.
 func (l *lender) Lend(ctx workflow.Context, over func() bool) (contract.Grant, bool) {
-	report := *l.batch.mail.Asks(l.call)
+	b, id := l.call.batch, l.call.id
+	report := *b.mail.Asks(id)
 	ask := *report.Ask
-	more := l.more(ask)
-	if more == 0 && !ask.AtOnce && l.canAskAbove(report) {
-		l.batch.mail.Asks(l.call).Handed = true
-		held := l.holds
-		if l.batch.session.budget.asksAbove(ctx, l.lacking(ask), over, func(on bool) { l.Hold(on || held) }) {
-			more = l.more(ask)
+	more := b.canGrant(ask)
+	if more == 0 && !ask.AtOnce && b.canAskAbove(report) {
+		b.mail.Asks(id).Handed = true
+		held := l.Holds()
+		if b.session.budget.asksAbove(ctx, b.lacking(ask), over, func(on bool) { l.Hold(on || held) }) {
+			more = b.canGrant(ask)
 		}
-		if over() || more == 0 && !l.batch.agent.state.Continuation().Stops() {
+		if over() || more == 0 && !b.agent.state.Continuation().Stops() {
 			return contract.Grant{}, false
 		}
 	}
-	if l.batch.agent.state.Continuation().Stops() {
+	if b.agent.state.Continuation().Stops() {
 		more = 0
 	}
-	child := l.batch.session.children.lend(l.call, ask.Limit, more)
-	l.batch.agent.emit(domain.EventSubagentGranted, domain.SubagentGranted{
+	child := b.session.children.lend(id, ask.Limit, more)
+	b.agent.emit(domain.EventSubagentGranted, domain.SubagentGranted{
 		Subagent: child.Subagent, ChildID: child.AgentID, Limit: ask.Limit, More: more, Need: ask.Need, Grant: child.Grant,
 	})
 	return contract.Grant{Seq: report.Seq, Grant: child.Grant}, true
 }
 
-// more is what the sub-agent gets: a share of what is free, which those under way, those yet to start and the agent itself
-// have in equal parts.
-func (l *lender) more(ask domain.Ask) int64 {
-	return l.batch.session.budget.ledger().Free().More(ask, int64(len(l.batch.session.children.all)+l.batch.toSpawn()+1))
+// hopeless reports whether nothing can come to the sub-agents under way, all of which ask, and this is the first of them.
+func (l *lender) hopeless() bool {
+	b := l.call.batch
+	first, n := b.mail.Asking()
+	return first == l.call.id && n == len(b.session.children.all) && !b.mail.AsksAbove()
 }
 
-// lacking is what the agent has to ask for to meet what its sub-agent asks for.
-func (l *lender) lacking(ask domain.Ask) domain.Ask {
-	total, _ := l.batch.session.budget.ledger().Free().Total(ask.Limit)
+// Hold has the call count as one that waits for people for as long as its sub-agent waits.
+func (l *lender) Hold(on bool) {
+	if on && !l.Holds() {
+		l.call.wait(forPeople)
+	} else if !on && l.Holds() {
+		l.call.wait(forNobody)
+	}
+}
+
+// Holds reports whether the call counts as one that waits for people.
+func (l *lender) Holds() bool { return l.call.waits == forPeople }
+
+// canGrant is what a sub-agent gets: a share of what is free, which those under way, those yet to start and the agent itself
+// have in equal parts.
+func (b *toolBatch) canGrant(ask domain.Ask) int64 {
+	return b.session.budget.ledger().Free().More(ask, int64(len(b.session.children.all)+b.toSpawn()+1))
+}
+
+// lacking is what the agent has to ask for to meet what a sub-agent asks for.
+func (b *toolBatch) lacking(ask domain.Ask) domain.Ask {
+	total, _ := b.session.budget.ledger().Free().Total(ask.Limit)
 	free := total.Int()
 	if ask.Need = max(ask.Need-free, 1); ask.Most != nil {
 		ask.Most = new(max(*ask.Most-free, ask.Need))
@@ -67,35 +83,9 @@ func (l *lender) lacking(ask domain.Ask) domain.Ask {
 }
 
 // canAskAbove reports whether the agent that has started this one may be asked for what is lacking.
-func (l *lender) canAskAbove(r mailbox.Reported) bool {
-	return !r.Handed && !l.batch.mail.AsksAbove() && l.batch.session.budget.couldBorrow(r.Ask.Limit)
+func (b *toolBatch) canAskAbove(r mailbox.Reported) bool {
+	return !r.Handed && !b.mail.AsksAbove() && b.session.budget.couldBorrow(r.Ask.Limit)
 }
-
-// hopeless reports whether nothing can come to the sub-agents under way, all of which ask, and this is the first of them.
-func (l *lender) hopeless() bool {
-	first, n := l.batch.mail.Asking()
-	return first == l.call && n == len(l.batch.session.children.all) && !l.batch.mail.AsksAbove()
-}
-
-// Hold has the call count as one that waits for people for as long as its sub-agent waits.
-func (l *lender) Hold(on bool) {
-	if on != l.holds {
-		l.holds = on
-		l.batch.holdBelow(on)
-	}
-}
-
-// holdBelow notes that the sub-agent of a call waits, or no longer does.
-func (b *toolBatch) holdBelow(on bool) {
-	if on {
-		b.held++
-	} else {
-		b.held--
-	}
-	b.reckon()
-}
-
-func (l *lender) Holds() bool { return l.holds }
 
 // asksFor asks the agent that has started this one for so much of a limit that the next inference fits, where the
 // execution would stop for it, and reports whether it got some.

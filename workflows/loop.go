@@ -134,7 +134,7 @@ func (s *session) beginExecution() {
 		s.emitReceived(*next.Waited, true)
 	}
 	s.agent.announceResolved()
-	s.openWaits.publishWaits()
+	s.openWaits.publish()
 	workflow.GetLogger(s.root).Info("execution begins", "execution", id, "number", s.agent.state.ExecutionCount,
 		"client", by.Client, "identity", by.Identity, "schedule", by.Schedule, "parent", by.Parent)
 }

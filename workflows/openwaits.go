@@ -61,13 +61,6 @@ func (o *openWaits) remove(one *openWait) {
 // changed notes that the agent's calls of unknown outcome are others.
 func (o *openWaits) changed() { o.unpublished = true }
 
-// publishes reports whether the memo is to be written now.
-func (o *openWaits) publishes() bool {
-	changed := o.unpublished
-	o.unpublished = false
-	return changed
-}
-
 // open are those about which nobody has said anything yet.
 func (o *openWaits) open() []*openWait {
 	return slices.DeleteFunc(slices.Clone(o.all), func(w *openWait) bool { return !w.Open() })
@@ -90,8 +83,8 @@ func (a *agent) emitWaitClosed(w domain.Wait) {
 	})
 }
 
-// waitsForPeople are all calls of the agent that wait for a person: those of the step in progress, then those of unknown outcome.
-func (o *openWaits) waitsForPeople() []domain.Wait {
+// forPeople are all calls of the agent that wait for a person: those of the step in progress, then those of unknown outcome.
+func (o *openWaits) forPeople() []domain.Wait {
 	waits := []domain.Wait{}
 	for _, w := range o.open() {
 		waits = append(waits, w.Wait)
@@ -99,80 +92,48 @@ func (o *openWaits) waitsForPeople() []domain.Wait {
 	return append(waits, o.agent.state.UnresolvedOutcomes()...)
 }
 
-// publishWaits tells those who list agents what waits, where that has changed, and reports whether it has.
-func (o *openWaits) publishWaits() bool {
-	if !o.publishes() {
+// publish tells those who list agents what waits, where that has changed, and reports whether it has.
+func (o *openWaits) publish() bool {
+	if !o.unpublished {
 		return false
 	}
-	if err := workflow.UpsertMemo(o.root, map[string]any{contract.MemoWaiting: contract.WaitingFor(o.waitsForPeople())}); err != nil {
+	o.unpublished = false
+	if err := workflow.UpsertMemo(o.root, map[string]any{contract.MemoWaiting: contract.WaitingFor(o.forPeople())}); err != nil {
 		workflow.GetLogger(o.root).Error("upsert memo", "error", err)
 	}
 	return true
 }
 
-// hold has a call of the step wait for a person; without a time it expires never.
-func (b *toolBatch) hold(position int, call domain.ToolCall, asked domain.Wait, expiresAfter time.Duration, stops bool) *openWait {
-	asked.ToolExecutionID, asked.ExecutionID, asked.Step, asked.Tool = b.step.content.ID.Tool(position), b.step.execution, b.step.content.Number, call.Name
-	asked.Digest, asked.Since = domain.CallDigest(call.Name, call.Arguments), b.agent.now()
-	if expiresAfter > 0 {
-		asked.Expires = asked.Since.Add(expiresAfter)
-	}
-	w := &openWait{Wait: asked, position: position, stops: stops}
-	b.session.openWaits.add(w)
-	b.step.waitChanged(position, asked)
-	b.agent.emit(domain.EventWaitOpened, domain.WaitOpened{EventCall: eventCall(asked.ToolExecutionID, asked.Tool), Kind: asked.Kind, Digest: asked.Digest, ExpiresAt: asked.Expires})
-	b.held++
-	b.reckon()
-	return w
-}
-
-// release ends the wait of one call.
-func (b *toolBatch) release() {
-	b.held--
-	b.reckon()
-}
-
-// awaitPerson waits in the coroutine of a call until somebody has answered, or the time for that is over. Nothing of the call is
-// under way meanwhile. It reports false where a stop has ended the wait.
-func (b *toolBatch) awaitPerson(ctx workflow.Context, w *openWait) bool {
-	answered := b.mail.AwaitWord(ctx, w.Expires, func() bool { return !w.Open() }, func() bool { return b.step.halted })
-	if b.session.openWaits.remove(w); !answered {
-		return false
-	}
-	if w.Open() {
-		w.lapse(b.agent.now())
-	}
-	b.step.waitChanged(w.position, w.Wait)
-	b.agent.emitWaitClosed(w.Wait)
-	return true
-}
-
-// shownWaits are they as they fit into a page.
-func (o *openWaits) shownWaits() []domain.Wait {
-	waits := o.waitsForPeople()
+// shown are they as they fit into a page.
+func (o *openWaits) shown() []domain.Wait {
+	waits := o.forPeople()
 	for i, w := range waits {
 		waits[i] = w.Cut(min(32<<10, domain.MaxPage/2/len(waits)))
 	}
 	return waits
 }
 
-// waitingNote says in one line which calls of the step wait for people; empty: none does.
-func (b *toolBatch) waitingNote() string {
-	open := b.session.openWaits.open()
-	questions := slices.DeleteFunc(slices.Clone(open), func(w *openWait) bool { return w.Kind != domain.WaitQuestion })
+// note says in a few words which calls wait for people; empty: none does.
+func (o *openWaits) note() string {
+	open, questions := o.open(), 0
+	for _, w := range open {
+		if w.Kind == domain.WaitQuestion {
+			questions++
+		}
+	}
 	switch {
 	case len(open) == 0:
 		return ""
-	case len(open) == 1 && len(questions) == 1:
-		return fmt.Sprintf("step %d: %s waits for an answer", b.step.content.Number, domain.Shorten(open[0].Tool, 64))
+	case len(open) == 1 && questions == 1:
+		return domain.Shorten(open[0].Tool, 64) + " waits for an answer"
 	case len(open) == 1:
-		return fmt.Sprintf("step %d: %s waits for approval", b.step.content.Number, domain.Shorten(open[0].Tool, 64))
-	case len(questions) == 0:
-		return fmt.Sprintf("step %d: %d calls wait for approval", b.step.content.Number, len(open))
-	case len(questions) == len(open):
-		return fmt.Sprintf("step %d: %d calls wait for answers", b.step.content.Number, len(open))
+		return domain.Shorten(open[0].Tool, 64) + " waits for approval"
+	case questions == 0:
+		return fmt.Sprintf("%d calls wait for approval", len(open))
+	case questions == len(open):
+		return fmt.Sprintf("%d calls wait for answers", len(open))
 	}
-	return fmt.Sprintf("step %d: %d calls wait for people", b.step.content.Number, len(open))
+	return fmt.Sprintf("%d calls wait for people", len(open))
 }
 
 // pressed is why a command that can wait is not taken late in a run.

@@ -18,7 +18,7 @@ import (
 // Calls go down.
 var layers = []string{
 	"execute.go", "scheduled.go", "loop.go", "updates.go", "await.go", "rewind.go", "update.go", "views.go", "account.go", "finish.go", "messages.go", "life.go", "session.go", "sessionbudget.go", "run.go", "outage.go", "people.go", "waitkinds.go", "carry.go", "record.go",
-	"inference.go", "answer.go", "attempt.go", "tools.go", "call.go", "handoff.go", "lending.go", "children.go", "pending.go", "bindings.go", "stranded.go", "waits.go", "approvals.go", "standing.go", "guards.go", "ledger.go", "hooks.go", "unknownoutcome.go", "openwaits.go", "turns.go", "step.go", "bounds.go",
+	"inference.go", "answer.go", "attempt.go", "tools.go", "call.go", "callattempt.go", "handoff.go", "lending.go", "children.go", "pending.go", "bindings.go", "stranded.go", "approvals.go", "guards.go", "hooks.go", "unknownoutcome.go", "turns.go", "batch.go", "openwaits.go", "ledger.go", "step.go", "bounds.go",
 	"trusted.go", "config.go", "activity.go", "retries.go", "transcript.go", "agent.go", "events.go", "verdict.go", "content.go", "failure.go", "doc.go",
 }
 
@@ -157,7 +157,7 @@ func TestPartsWriteTheirOwn(t *testing.T) {
 			})
 		}
 	}
-	for _, part := range []string{"agent", "archive", "attempts", "children", "configuration", "eventLog", "guards", "inference", "records", "run", "stepRun", "toolBatch", "transcript", "openWait", "openWaits"} {
+	for _, part := range []string{"agent", "archive", "attempts", "children", "configuration", "eventLog", "guards", "inference", "records", "run", "stepRun", "call", "callAttempts", "toolBatch", "transcript", "openWait", "openWaits"} {
 		require.True(t, written[part], "no method of %s writes anything", part)
 	}
 }

@@ -25,34 +25,34 @@ const (
 // follow asks what came of a call until that is known, in the coroutine of the call. Between two times nothing
 // holds a worker, and each may go to another one. The call is under way all the time: a stop that lets calls
 // finish lets this one finish.
-func (b *toolBatch) follow(ctx workflow.Context, options workflow.ActivityOptions, request contract.ToolRequest, reply *contract.ToolReply, size int) contract.ToolReply {
-	options.DisableEagerExecution = true // another worker may hear what this one does not
-	options.TaskQueue = ""               // what is asked counts in no rate
-	options.RetryPolicy.MaximumAttempts = 1
+func (a *callAttempts) follow(ctx workflow.Context, reply *contract.ToolReply) contract.ToolReply {
+	b := a.batch
+	a.options.DisableEagerExecution = true // another worker may hear what this one does not
+	a.options.TaskQueue = ""               // what is asked counts in no rate
+	a.options.RetryPolicy.MaximumAttempts = 1
 	for asked := 0; ; asked++ {
-		if asked == 0 || reply.Pending.Status != request.Pending.Status {
+		if asked == 0 || reply.Pending.Status != a.request.Pending.Status {
 			b.agent.emit(domain.EventToolCallWaiting, domain.ToolCallWaiting{
-				EventCall: eventCall(request.ID(), request.Name), Status: domain.Shorten(reply.Pending.Status, maxEventText),
+				EventCall: a.call.event(), Status: domain.Shorten(reply.Pending.Status, maxEventText),
 			})
 		}
-		request.Pending = reply.Pending
+		a.request.Pending = reply.Pending
 		delay := b.untilAsked(*reply.Pending, asked)
-		b.agent.note(fmt.Sprintf("step %d: %s %s; asked again at %s",
-			b.step.content.Number, domain.Shorten(request.Name, 64), reply.Pending.Says(), b.agent.now().Add(delay).UTC().Format(time.RFC3339)))
+		a.note(fmt.Sprintf("%s; asked again at %s", reply.Pending.Says(), b.agent.now().Add(delay).UTC().Format(time.RFC3339)))
 		permit, ok := b.mail.BackOffAsking(ctx, delay)
 		if !ok || asked >= mostAsked || b.session.run.nearBounds() || b.agent.now().Sub(reply.Pending.Since) > longestPending {
-			return b.takeBack(ctx, options, request)
+			return a.takeBack(ctx)
 		}
-		b.load.Add(ctx, size+len(request.Pending.Handle))
-		next, cutOff, err := mailbox.Call(ctx, permit, options, contract.CallTool, request)
-		b.cutOff[request.Position] = cutOff
+		b.load.Add(ctx, a.size+len(a.request.Pending.Handle))
+		next, cutOff, err := mailbox.Call(ctx, permit, a.options, contract.CallTool, a.request)
+		a.call.markCutOff(cutOff)
 		switch {
 		case err != nil && lossOf(err).How == contract.Cancelled: // the wait ends at once
-		case err != nil && !lossOf(err).MadeAgain(request):
-			return lossOf(err).ToolReply(request)
+		case err != nil && !lossOf(err).MadeAgain(a.request):
+			return lossOf(err).ToolReply(a.request)
 		case err != nil:
-			again := *request.Pending
-			again.AskAt = b.agent.now().Add(max(b.session.policy.backoff(asked+1), b.agent.now().Sub(again.Since)/20))
+			again := *a.request.Pending
+			again.AskAt = b.agent.now().Add(max(a.policy.backoff(asked+1), b.agent.now().Sub(again.Since)/20))
 			reply = &contract.ToolReply{Pending: &again}
 		case next.Pending == nil:
 			return *next
@@ -68,7 +68,7 @@ const briskAsks = 1000
 // untilAsked is how long to wait before a call is asked about. What goes on for long is asked about less and less often,
 // more so beside many: the history has room for so many times. Half of the time that its answer is kept is never missed.
 func (b *toolBatch) untilAsked(pending contract.Pending, asked int) time.Duration {
-	now, beside := b.agent.now(), max(min(len(b.step.calls), domain.MaxStepCalls), 20)
+	now, beside := b.agent.now(), max(min(len(b.calls), domain.MaxStepCalls), 20)
 	delay := pending.AskAt.Sub(now)
 	slow := now.Sub(pending.Since) * time.Duration(beside) / 400
 	if !pending.Until.IsZero() {
@@ -81,13 +81,19 @@ func (b *toolBatch) untilAsked(pending contract.Pending, asked int) time.Duratio
 }
 
 // takeBack gives a call up that its other side goes on with: that is told, and asked for what came of it.
-func (b *toolBatch) takeBack(ctx workflow.Context, options workflow.ActivityOptions, request contract.ToolRequest) contract.ToolReply {
-	request.TakeBack, request.Stopped = true, b.mail.CutOff()
-	options.StartToCloseTimeout, options.ScheduleToCloseTimeout = takeBackTimeout, takeBackQueued
-	b.cutOff[request.Position] = request.Stopped
-	reply, _, err := mailbox.Call(ctx, b.mail.LastWord(), options, contract.CallTool, request)
+func (a *callAttempts) takeBack(ctx workflow.Context) contract.ToolReply {
+	mail := a.batch.mail
+	a.request.TakeBack, a.request.Stopped = true, mail.CutOff()
+	a.options.StartToCloseTimeout, a.options.ScheduleToCloseTimeout = takeBackTimeout, takeBackQueued
+	a.call.markCutOff(a.request.Stopped)
+	reply, _, err := mailbox.Call(ctx, mail.LastWord(), a.options, contract.CallTool, a.request)
 	if err != nil {
-		return lossOf(err).ToolReply(request)
+		return lossOf(err).ToolReply(a.request)
 	}
 	return *reply
+}
+
+// note says what the call does now.
+func (a *callAttempts) note(what string) {
+	a.batch.agent.note(fmt.Sprintf("step %d: %s %s", a.batch.step.content.Number, domain.Shorten(a.request.Name, 64), what))
 }

@@ -59,7 +59,7 @@ func newSession(ctx workflow.Context, in *contract.SessionInput, options Options
 		in: in, options: options, info: run.info, root: root, agent: agent, config: config, mail: mail, talk: talk,
 		policy: policy, budget: &budget{in, root, agent, config, mail, talk, children}, guards: newGuards(carry.Guarded),
 		run: run, archive: &archive{outcome: carry.Outcome}, openWaits: &openWaits{root: root, agent: agent},
-		bindings: newBindings(carry.Bound), records: records.resumed(carry.Records), children: children,
+		bindings: newBindings(agent, talk, carry.Bound), records: records.resumed(carry.Records), children: children,
 		replies: &hookReplies{last: map[string]domain.Digest{}},
 	}
 	switch {

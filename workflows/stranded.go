@@ -21,17 +21,16 @@ const (
 	firstTurn = 2 * time.Hour
 )
 
-// turnTime is for how long a call waits for its turn before a worker is asked whether its limit still holds, after so many
-// waits; zero: for good.
-func (b *toolBatch) turnTime(tool, queue string, waits int) time.Duration {
-	if queue == "" {
+// turnTime is for how long a call waits for its turn before a worker is asked whether its limit still holds; zero: for good.
+func (a *callAttempts) turnTime() time.Duration {
+	if a.options.TaskQueue == "" {
 		return 0
 	}
 	first := leastTurn
-	if limit := b.config.Resolved.ToolLimits[tool]; limit.Calls > 0 {
+	if limit := a.batch.config.Resolved.ToolLimits[a.tool.Name]; limit.Calls > 0 {
 		first = min(max(first, turnsAhead*(limit.Per/time.Duration(limit.Calls))), firstTurn)
 	}
-	return min(first<<min(waits, 10), longestTurn)
+	return min(first<<min(a.stranded, 10), longestTurn)
 }
 
 // queueNow is where a call is to be made that nobody took, in its coroutine: a worker is asked which limits hold, once for

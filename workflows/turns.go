@@ -2,69 +2,49 @@ package workflows
 
 import (
 	"fmt"
-	"slices"
 
 	"go.temporal.io/sdk/workflow"
 
 	"everstep/domain"
-	"everstep/workflows/internal/mailbox"
 )
 
-// effectOf is the key of a call's effect, where it may not be made twice at a time; zero elsewhere.
-func (b *toolBatch) effectOf(call domain.ToolCall) (key domain.Digest) {
-	tool, known := b.config.Resolved.Tool(call.Name)
-	if len(b.step.calls) == 1 || !known || tool.Effect != domain.AtMostOnce && tool.Effect != domain.Keyed {
+// ownEffect is the key of the call's effect, where it may not be made twice at a time; zero elsewhere.
+func (c *call) ownEffect() (key domain.Digest) {
+	tool := c.tool()
+	if len(c.batch.calls) == 1 || tool.Effect != domain.AtMostOnce && tool.Effect != domain.Keyed {
 		return key
 	}
-	return tool.EffectKeyOf(b.session.in.AgentID, call.Arguments)
+	return tool.EffectKeyOf(c.batch.session.in.AgentID, c.made.Arguments)
 }
 
-// awaitTurn waits in the coroutine of a call until no other of the same effect is under way, and is the permit to begin
-// it, or why it may not.
-func (b *toolBatch) awaitTurn(ctx workflow.Context, permit mailbox.Permit, effect domain.Digest) (mailbox.Permit, *domain.Error) {
-	if !b.effects[effect] {
-		return permit, nil
+// awaitEffect waits until no other call of the same effect is under way. What it returns is why the call may not begin.
+func (c *call) awaitEffect(ctx workflow.Context) *domain.Error {
+	busy := func() bool { return c.batch.underWay(c.effect) }
+	if busy() && !c.awaitTurn(ctx, forEffect, func() bool { return !busy() }) {
+		return domain.CodedErrorf(domain.Denied, domain.CodeNotRun, "not run: the execution was stopped while another call of the same was under way")
 	}
-	b.queue(effect, true)
-	defer b.queue(effect, false)
-	permit, ok := b.mail.AwaitTurn(ctx, func() bool { return !b.effects[effect] }, func() bool { return b.step.halted }, func(on bool) {
-		b.queue(effect, !on)
-		b.holdForPause(on)
-	})
-	if !ok {
-		return permit, domain.CodedErrorf(domain.Denied, domain.CodeNotRun, "not run: the execution was stopped while another call of the same was under way")
-	}
-	return permit, nil
+	return nil
 }
 
-// queue notes that a call waits for others of its effect, or no longer does.
-func (b *toolBatch) queue(effect domain.Digest, on bool) {
-	if on {
-		b.queued = append(b.queued, effect)
+// awaitTurn waits until the call is free to begin, and reports whether it has the permit to; else a stop has ended the wait.
+func (c *call) awaitTurn(ctx workflow.Context, what waitsFor, free func() bool) bool {
+	c.wait(what)
+	defer c.wait(forNobody)
+	return c.renew(c.batch.mail.AwaitTurn(ctx, free, c.halted, func(on bool) {
+		if on {
+			c.waitForPause(true)
+		} else {
+			c.wait(what)
+		}
+	}))
+}
+
+// waitForPause notes that a pause alone holds back the call, or no longer does.
+func (c *call) waitForPause(on bool) {
+	if !on {
+		c.wait(forNobody)
 		return
 	}
-	i := slices.Index(b.queued, effect)
-	b.queued = slices.Delete(b.queued, i, i+1)
-}
-
-// holdForPause notes that a pause alone holds back a call, or no longer does.
-func (b *toolBatch) holdForPause(on bool) {
-	if on {
-		b.held++
-		b.agent.note(fmt.Sprintf("step %d: calls wait for the end of the pause", b.step.content.Number))
-	} else {
-		b.held--
-	}
-	b.reckon()
-}
-
-// reckon says whether nothing is under way: calls wait for people, or for such calls.
-func (b *toolBatch) reckon() {
-	waiting := b.held + b.behind
-	for _, effect := range b.queued {
-		if b.effects[effect] {
-			waiting++
-		}
-	}
-	b.mail.WaitForPeople(b.begun && b.held > 0 && waiting == b.running-b.ended)
+	c.batch.agent.note(fmt.Sprintf("step %d: calls wait for the end of the pause", c.batch.step.content.Number))
+	c.wait(forPeople)
 }

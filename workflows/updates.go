@@ -298,3 +298,20 @@ func (c *commands) pause(on bool) func(contract.PauseRequest) contract.PauseRepl
 		return reply
 	}
 }
+
+func (c *commands) checkRevoke(request contract.RevokeRequest) error {
+	_, err := c.agent.state.WithRevocation(request.ID, domain.Revocation{}, c.agent.now())
+	return cmp.Or(err, contract.CheckStandingReason(request.Reason), contract.CheckSaid(request.By, request.Reason))
+}
+
+// revoke takes a standing approval back. A call that has begun by it goes on, one that waits for its turn is not made.
+func (c *commands) revoke(request contract.RevokeRequest) contract.RevokeReply {
+	c.agent.revokeAlways(request.ID, domain.Revocation{By: request.By, Reason: request.Reason})
+	reply := contract.RevokeReply{}
+	for _, standing := range c.agent.state.StandingApprovals {
+		if standing.ID == request.ID {
+			reply.Standing = standing
+		}
+	}
+	return reply
+}

@@ -82,6 +82,17 @@ func (a *answers) applyDecision(w *openWait, request contract.AnswerRequest) (st
 	return standing
 }
 
+// standBy gives the standing approval that comes with the answer about a call, or finds the one that there is.
+func (a *answers) standBy(w domain.Wait, answer domain.Answer) domain.StandingApproval {
+	context := a.config.standingContext(w.Tool)
+	standing, ok := a.agent.state.StandingFor(w.Digest, context)
+	if !ok {
+		standing = w.StandingIn(context, answer)
+		a.agent.approveAlways(standing)
+	}
+	return standing
+}
+
 func (a *answers) checkReply(w *openWait, request contract.AnswerRequest) error {
 	_, err := w.Ask.Content(request.Text, request.Value)
 	return err

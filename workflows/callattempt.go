@@ -1,0 +1,227 @@
+package workflows
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"go.temporal.io/sdk/workflow"
+
+	"everstep/domain"
+	"everstep/domain/contract"
+)
+
+const (
+	// unstarted bounds how often a call is made after it surely did not begin.
+	unstarted = 3
+	// mostWaits bounds how often a call waits: each time takes some of the history.
+	mostWaits = 500
+)
+
+// callAttempts are those that workers make at a call, until something has come of it.
+type callAttempts struct {
+	call    *call
+	batch   *toolBatch
+	policy  *policy
+	tool    domain.ToolSpec
+	request contract.ToolRequest
+	options workflow.ActivityOptions
+	// size is about how many bytes an attempt sends to the server.
+	size int
+	// unbegun counts attempts that surely did nothing, waited those that asked for a later one, and stranded those that nobody
+	// took where the limit of the tool holds.
+	unbegun, waited, stranded int
+	// reply is what came of the newest attempt: what comes of the call where no further one is made.
+	reply contract.ToolReply
+}
+
+// A nextAttempt says whether a call is made again.
+type nextAttempt struct {
+	again bool
+	after time.Duration
+	// untilStop says that every stop ends the wait for it, also one that lets calls under way finish.
+	untilStop bool
+}
+
+// make makes a call, in its coroutine, until something has come of it.
+func (c *call) make(ctx workflow.Context) contract.ToolReply {
+	b, a := c.batch, newCallAttempts(c)
+	for {
+		next := a.attempt(ctx)
+		if !next.again {
+			return a.reply
+		}
+		ended := func() bool { return c.halted() || next.untilStop && b.mail.Asked() }
+		permit, ok := b.mail.BackOffCall(ctx, next.after, ended, c.waitForPause)
+		if !ok {
+			c.markCutOff(b.mail.CutOff())
+			return a.reply
+		}
+		c.permit = permit
+		b.noteRunning()
+	}
+}
+
+func newCallAttempts(c *call) *callAttempts {
+	b, tool, request := c.batch, c.tool(), c.request()
+	request.Note, request.ImageRoom = c.sessionNote(), b.imageRoom()
+	policy := b.session.policy
+	if tool.Effect.Repeatable() {
+		request.Tries, request.Losses = min(cmp.Or(tool.Attempts, mostTries), policy.tryLimit()), cmp.Or(tool.Losses, domain.DefaultLosses)
+	}
+	return &callAttempts{
+		call: c, batch: b, policy: policy, tool: tool, request: request,
+		options: policy.toolOptions(tool, fmt.Sprintf("step %d · %s", b.step.content.Number, c.made.Name)),
+		size:    1024 + domain.ToolCall{Name: request.Name, Arguments: request.Arguments}.Size() + request.Trusted.Size() + len(request.Note),
+	}
+}
+
+// request names the call for a worker, and what makes its effect.
+func (c *call) request() contract.ToolRequest {
+	b, tool := c.batch, c.tool()
+	request := contract.ToolRequest{
+		ExecutionID: b.step.execution, Step: b.step.content.Number, Position: c.position, Name: c.made.Name, Effect: tool.Effect,
+		Arguments: c.made.Arguments, Pin: tool.Pin, Trusted: b.agent.state.Trusted(),
+	}
+	if c.made.Name == domain.HistoryTool {
+		talk := b.session.talk
+		request.Past = &domain.Past{FirstRunID: b.session.info.FirstRunID, Origins: talk.Origins(), TakenBack: talk.Edits().TakenBack}
+	}
+	if len(tool.EffectKey) > 0 {
+		request.EffectKey = tool.EffectKeyOf(b.session.in.AgentID, c.made.Arguments)
+	}
+	// What a hook has changed stands nowhere in the transcript.
+	if c.made.Arguments == c.wanted.Arguments && len(c.made.Arguments) > domain.MaxInlineArguments {
+		request.Arguments = ""
+		request.Reference = &contract.ArgumentsRef{Message: b.step.at, Digest: domain.DigestOf([]byte(c.made.Arguments))}
+	}
+	return request
+}
+
+// imageRoom is a call's share of the step's room for images; zero: as much as a result may have, because all calls fit.
+func (b *toolBatch) imageRoom() int {
+	share := domain.MaxStepImages / min(len(b.calls), domain.MaxStepCalls)
+	if share >= domain.MaxResultData {
+		return 0
+	}
+	return share
+}
+
+// attempt has a worker make the call once, and says what follows.
+func (a *callAttempts) attempt(ctx workflow.Context) nextAttempt {
+	a.batch.load.Add(ctx, a.size)
+	a.options.DisableEagerExecution = a.unbegun+a.request.Attempts > 0 // another worker may be able to
+	a.options.ScheduleToStartTimeout = a.turnTime()
+	reply, err := a.ask(ctx)
+	refused, unasked := errors.AsType[*domain.Error](err)
+	switch {
+	case unasked:
+		return a.over(contract.Unanswered(refused))
+	case err == nil:
+		return a.replied(ctx, *reply)
+	case lossOf(err).Strands(a.request):
+		return a.left(ctx, lossOf(err))
+	}
+	return a.lost(lossOf(err))
+}
+
+func (a *callAttempts) over(reply contract.ToolReply) nextAttempt {
+	a.reply = reply
+	return nextAttempt{}
+}
+
+// replied goes on after a worker's reply: that says what came of the call, or why the call was not begun.
+func (a *callAttempts) replied(ctx workflow.Context, reply contract.ToolReply) nextAttempt {
+	a.reply = reply
+	waits := !reply.WaitUntil.IsZero() && a.waited < mostWaits
+	switch {
+	case reply.Pending != nil:
+		return a.over(a.follow(ctx, &reply))
+	case !reply.NotStarted:
+		return nextAttempt{}
+	case reply.Question != nil:
+		return a.over(a.call.awaitReply(ctx, reply))
+	case waits && a.batch.session.run.nearBounds():
+		return a.over(contract.Unanswered(domain.CodedErrorf(domain.Unavailable, domain.CodeNotRun,
+			"not run: the calls of this step have waited so often that its run has no room for more; call again in another step, and wait longer at a time")))
+	case waits:
+		return a.later(reply.WaitUntil)
+	case a.options.TaskQueue == "" && reply.TaskQueue != "": // where the call is to be made
+		a.options.TaskQueue = reply.TaskQueue
+		return nextAttempt{again: true}
+	}
+	if a.unbegun++; a.unbegun == unstarted {
+		return nextAttempt{}
+	}
+	delay := max(a.policy.backoff(a.unbegun), time.Duration(reply.RetryAfterMillis)*time.Millisecond)
+	return nextAttempt{again: true, after: a.policy.apart(delay, a.unbegun, a.call.position)}
+}
+
+// later has a call made again at the time that its tool names. It is not made where a stop comes first, which may be for the
+// reason that the call is one too many.
+func (a *callAttempts) later(at time.Time) nextAttempt {
+	a.waited++
+	a.request.WaitUntil = at
+	a.note(fmt.Sprintf("waits until %s", at.Format(time.RFC3339)))
+	a.batch.agent.emit(domain.EventToolCallWaiting, domain.ToolCallWaiting{EventCall: a.call.event(), Until: at})
+	return nextAttempt{again: true, after: at.Sub(a.batch.agent.now()), untilStop: true}
+}
+
+// left goes on with a call that nobody took where the limit of its tool holds.
+func (a *callAttempts) left(ctx workflow.Context, loss contract.Loss) nextAttempt {
+	a.reply = loss.ToolReply(a.request)
+	a.stranded++
+	a.options.TaskQueue = a.batch.queueNow(ctx, a.tool.Name)
+	return nextAttempt{again: true}
+}
+
+// lost goes on after an attempt that failed or whose worker was lost: with another one where the tool's effect allows it. The
+// first loss of a worker says nothing against the call, which is made again at once.
+func (a *callAttempts) lost(loss contract.Loss) nextAttempt {
+	if !loss.MadeAgain(a.request) {
+		return a.over(loss.ToolReply(a.request))
+	}
+	a.request.Attempts++
+	delay := a.policy.apart(max(loss.RetryAfter, a.policy.backoff(a.request.Attempts)), a.request.Attempts, a.call.position)
+	if loss.How == contract.TimedOut {
+		if a.request.Lost++; a.request.Lost == 1 {
+			delay = 0
+		} else {
+			delay = max(delay, a.policy.afterLoss(a.call.id))
+		}
+	}
+	a.reply = contract.NotAgain(a.request)
+	a.note(fmt.Sprintf("failed (%s), trying again in %s", loss.Err().Kind, delay))
+	a.batch.agent.emit(domain.EventToolCallRetried, domain.ToolCallRetried{
+		EventCall: a.call.event(), Attempt: a.request.Attempts + 1, Kind: loss.Err().Kind, Code: loss.Err().Code,
+	})
+	return nextAttempt{again: true, after: delay}
+}
+
+// sessionNote is what the session keeps for the call's tool.
+func (c *call) sessionNote() json.RawMessage {
+	if note := c.tool().Note; note != "" {
+		return c.batch.agent.state.Metadata[note]
+	}
+	return nil
+}
+
+// awaitReply waits until somebody has answered the question that the call asks, or its time is over, and returns
+// what came of it.
+func (c *call) awaitReply(ctx workflow.Context, reply contract.ToolReply) contract.ToolReply {
+	if wrong := reply.Question.Check(); wrong != nil { // no worker of ours lets it pass
+		return contract.Unanswered(domain.AsError(wrong))
+	}
+	asked := c.hold(domain.Wait{Kind: domain.WaitQuestion, Ask: reply.Question}, time.Duration(reply.Question.ExpiresIn)*time.Second, false)
+	defer c.wait(forNobody)
+	c.batch.step.keep()
+	c.batch.publishWaits()
+	if !c.awaitPerson(ctx, asked) {
+		c.markCutOff(c.batch.mail.CutOff())
+		return reply
+	}
+	said := asked.Reply()
+	return contract.ToolReply{Content: said, Digest: domain.DigestOf([]byte(said))}
+}
