@@ -17,21 +17,29 @@ type reader struct {
 	config  *configuration
 	mail    *mailbox.Mailbox
 	talk    *transcript
+	// executions are those that the run holds, the oldest first.
+	executions []heldExecution
+	page       account.Writer
 }
 
 // accountPage answers the query for what is read of the agent: a page of what this run holds.
-func (r *reader) accountPage(request account.Request) (account.Page, error) {
+func (s *session) accountPage(request account.Request) (account.Page, error) {
 	if err := request.Check(); err != nil {
 		return account.Page{}, refusal(err)
 	}
-	held := r.session.executionsHeld()
-	request = request.Of(r.held(held))
-	w := account.Writer{Request: request, Page: account.Page{PageEnd: account.PageEnd{Held: r.held(held), Revision: r.revision()}}}
-	err := r.writeExecutions(&w, held)
-	if err == nil && r.writeSteps(&w, held) && r.writeEvents(&w, held) && r.writeMessages(&w, held) && r.writeCurrent(&w) {
-		err = r.writeHead(&w)
+	r := &reader{session: s, agent: s.agent, config: s.config, mail: s.mail, talk: s.talk, executions: s.executionsHeld()}
+	return r.read(request)
+}
+
+// read fills the page in the order of its parts, as far as they fit.
+func (r *reader) read(request account.Request) (account.Page, error) {
+	held := r.held()
+	r.page = account.Writer{Request: request.Of(held), Page: account.Page{PageEnd: account.PageEnd{Held: held, Revision: r.revision()}}}
+	err := r.writeExecutions()
+	if err == nil && r.writeSteps() && r.writeEvents() && r.writeMessages() && r.writeCurrent() {
+		err = r.writeHead()
 	}
-	return w.Page, refusal(err)
+	return r.page.Page, refusal(err)
 }
 
 // executionsHeld are those that ended in this run, and the newest, the oldest first.
@@ -56,9 +64,9 @@ func (s *session) execution(n int) (heldExecution, bool) {
 	return heldExecution{}, false
 }
 
-func (r *reader) held(executions []heldExecution) account.Held {
+func (r *reader) held() account.Held {
 	held := account.Held{Run: r.session.run.ownRun(), Executions: []account.HeldExecution{}, Messages: r.talk.Log().Base()}
-	for _, e := range executions {
+	for _, e := range r.executions {
 		held.Executions = append(held.Executions, account.HeldExecution{
 			Number: e.state.ExecutionCount, ID: e.state.Execution.ID, Step: int(e.state.Execution.Folded.Steps) + 1, Event: e.firstEvent, Message: e.from,
 			EndedBefore: e.state.Status().Terminal() && len(e.events) == 0,
@@ -67,17 +75,17 @@ func (r *reader) held(executions []heldExecution) account.Held {
 	return held
 }
 
-func (r *reader) writeExecutions(w *account.Writer, held []heldExecution) error {
-	if !w.Wants(account.Executions) {
+func (r *reader) writeExecutions() error {
+	if !r.page.Wants(account.Executions) {
 		return nil
 	}
-	for _, e := range held {
-		one, err := r.executionOf(e, w.Wants(account.State))
+	for _, e := range r.executions {
+		one, err := r.executionOf(e, r.page.Wants(account.State))
 		if err != nil {
 			return err
 		}
 		at := account.Cursor{Part: account.Executions, Execution: one.Number}
-		if !w.Add(at, one.Number, sizeOf(one), func(a *account.Account) { a.Executions = append(a.Executions, one) }) {
+		if !r.page.Add(at, one.Number, sizeOf(one), func(a *account.Account) { a.Executions = append(a.Executions, one) }) {
 			return nil
 		}
 	}
@@ -107,8 +115,8 @@ func (r *reader) executionOf(e heldExecution, withState bool) (account.Execution
 	return one, err
 }
 
-func (r *reader) writeSteps(w *account.Writer, held []heldExecution) bool {
-	for _, e := range held {
+func (r *reader) writeSteps() bool {
+	for _, e := range r.executions {
 		number := e.state.ExecutionCount
 		for _, step := range e.state.StepExecutions() {
 			at := account.Cursor{Part: account.Steps, Execution: number, Item: step.Step.Number}
@@ -116,7 +124,7 @@ func (r *reader) writeSteps(w *account.Writer, held []heldExecution) bool {
 				step.Step = step.Step.Trimmed(domain.MaxPage)
 				return step
 			}
-			full := !w.Add(at, number, func() int { return trimmed().Size() }, func(a *account.Account) {
+			full := !r.page.Add(at, number, func() int { return trimmed().Size() }, func(a *account.Account) {
 				a.Steps = append(a.Steps, account.Step{Execution: number, StepExecution: trimmed()})
 			})
 			if full {
@@ -128,7 +136,7 @@ func (r *reader) writeSteps(w *account.Writer, held []heldExecution) bool {
 }
 
 // writeCurrent puts the step in progress on the page.
-func (r *reader) writeCurrent(w *account.Writer) bool {
+func (r *reader) writeCurrent() bool {
 	current, ok := r.agent.state.CurrentStep()
 	if !ok {
 		return true
@@ -136,21 +144,21 @@ func (r *reader) writeCurrent(w *account.Writer) bool {
 	number := r.agent.state.ExecutionCount
 	step := domain.StepExecution{Step: current}
 	step.StartedAt, _ = r.agent.state.CurrentStepStartedAt()
-	return w.Add(account.Cursor{Part: account.Current}, number, step.Size, func(a *account.Account) {
+	return r.page.Add(account.Cursor{Part: account.Current}, number, step.Size, func(a *account.Account) {
 		step.Step = step.Step.Trimmed(domain.MaxPage)
 		a.Current = &account.Step{Execution: number, StepExecution: step}
 	})
 }
 
-func (r *reader) writeEvents(w *account.Writer, held []heldExecution) bool {
-	if !w.Wants(account.Events) {
+func (r *reader) writeEvents() bool {
+	if !r.page.Wants(account.Events) {
 		return true
 	}
-	for _, e := range held {
+	for _, e := range r.executions {
 		number := e.state.ExecutionCount
 		for _, event := range e.events {
 			at := account.Cursor{Part: account.Events, Execution: number, Item: int(event.Sequence)}
-			if !w.Add(at, number, event.Size, func(a *account.Account) { a.Events = append(a.Events, event) }) {
+			if !r.page.Add(at, number, event.Size, func(a *account.Account) { a.Events = append(a.Events, event) }) {
 				return false
 			}
 		}
@@ -160,34 +168,34 @@ func (r *reader) writeEvents(w *account.Writer, held []heldExecution) bool {
 
 // writeMessages puts the messages that this run holds on the page, and reports false where that is full. A message counts to
 // the execution that was in progress when it came; to none, number 0, where the run does not hold that execution.
-func (r *reader) writeMessages(w *account.Writer, held []heldExecution) bool {
+func (r *reader) writeMessages() bool {
 	next := 0
 	for _, entry := range r.talk.Log().From(r.talk.Log().Base()) {
-		for next < len(held) && held[next].log.Length <= entry.Index {
+		for next < len(r.executions) && r.executions[next].log.Length <= entry.Index {
 			next++
 		}
 		number := 0
-		if next < len(held) && held[next].from <= entry.Index {
-			number = held[next].state.ExecutionCount
+		if next < len(r.executions) && r.executions[next].from <= entry.Index {
+			number = r.executions[next].state.ExecutionCount
 		}
 		at := account.Cursor{Part: account.Messages, Item: entry.Index}
 		told := domain.Entry{Index: entry.Index, Section: entry.Section, Message: entry.Message, Digest: entry.Digest} // without what the log has made of it
-		if !w.Add(at, number, entry.Size, func(a *account.Account) { a.Messages = append(a.Messages, told) }) {
+		if !r.page.Add(at, number, entry.Size, func(a *account.Account) { a.Messages = append(a.Messages, told) }) {
 			return false
 		}
 	}
 	return true
 }
 
-func (r *reader) writeHead(w *account.Writer) error {
-	if !w.Wants(account.HeadOf) {
+func (r *reader) writeHead() error {
+	if !r.page.Wants(account.HeadOf) {
 		return nil
 	}
-	head, err := r.accountHead(w.Request)
+	head, err := r.accountHead(r.page.Request)
 	if err != nil {
 		return err
 	}
-	w.Add(account.Cursor{Part: account.HeadOf}, w.Execution, sizeOf(head), func(a *account.Account) { a.Head = &head })
+	r.page.Add(account.Cursor{Part: account.HeadOf}, r.page.Execution, sizeOf(head), func(a *account.Account) { a.Head = &head })
 	return nil
 }
 

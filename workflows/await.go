@@ -29,7 +29,9 @@ func (c *commands) awaitEnd(ctx workflow.Context, request contract.AwaitRequest)
 	c.mail.Updates.TakeWait()
 	ctx, _ = workflow.NewDisconnectedContext(ctx)
 	err := workflow.Await(ctx, func() bool {
-		return c.agent.hasEnded(request.Number) || c.session.run.ends() || c.mail.Closed() && !c.session.busy() || request.Number > c.awaited()
+		newest := c.agent.state.ExecutionCount
+		ended := request.Number < newest || request.Number == newest && c.agent.state.Status().Terminal()
+		return ended || c.session.run.ends() || c.mail.Closed() && !c.session.busy() || request.Number > c.awaited()
 	})
 	return contract.AwaitReply{Outcome: c.outcomeOf(request.Number)}, err
 }
@@ -40,11 +42,6 @@ func (c *commands) awaited() int {
 		return c.agent.state.ExecutionCount + 1
 	}
 	return c.agent.state.ExecutionCount
-}
-
-func (a *agent) hasEnded(number int) bool {
-	newest := a.state.ExecutionCount
-	return number < newest || number == newest && a.state.Status().Terminal()
 }
 
 // outcomeOf is how an execution ended that ended in this run, or is the newest; nil of any other.

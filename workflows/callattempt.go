@@ -2,7 +2,6 @@ package workflows
 
 import (
 	"cmp"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"time"
@@ -66,8 +65,14 @@ func (c *call) make(ctx workflow.Context) contract.ToolReply {
 
 func newCallAttempts(c *call) *callAttempts {
 	b, tool, request := c.batch, c.tool(), c.request()
-	request.Note, request.ImageRoom = c.sessionNote(), b.imageRoom()
 	policy := b.session.policy
+	// What is left unset has room for as many images as one result may have.
+	if share := domain.MaxStepImages / min(len(b.calls), domain.MaxStepCalls); share < domain.MaxResultData {
+		request.ImageRoom = share
+	}
+	if tool.Note != "" {
+		request.Note = b.agent.state.Metadata[tool.Note]
+	}
 	if tool.Effect.Repeatable() {
 		request.Tries, request.Losses = min(cmp.Or(tool.Attempts, mostTries), policy.tryLimit()), cmp.Or(tool.Losses, domain.DefaultLosses)
 	}
@@ -98,15 +103,6 @@ func (c *call) request() contract.ToolRequest {
 		request.Reference = &contract.ArgumentsRef{Message: b.step.at, Digest: domain.DigestOf([]byte(c.made.Arguments))}
 	}
 	return request
-}
-
-// imageRoom is a call's share of the step's room for images; zero: as much as a result may have, because all calls fit.
-func (b *toolBatch) imageRoom() int {
-	share := domain.MaxStepImages / min(len(b.calls), domain.MaxStepCalls)
-	if share >= domain.MaxResultData {
-		return 0
-	}
-	return share
 }
 
 // attempt has a worker make the call once, and says what follows.
@@ -198,14 +194,6 @@ func (a *callAttempts) lost(loss contract.Loss) nextAttempt {
 		EventCall: a.call.event(), Attempt: a.request.Attempts + 1, Kind: loss.Err().Kind, Code: loss.Err().Code,
 	})
 	return nextAttempt{again: true, after: delay}
-}
-
-// sessionNote is what the session keeps for the call's tool.
-func (c *call) sessionNote() json.RawMessage {
-	if note := c.tool().Note; note != "" {
-		return c.batch.agent.state.Metadata[note]
-	}
-	return nil
 }
 
 // awaitReply waits until somebody has answered the question that the call asks, or its time is over, and returns

@@ -111,21 +111,15 @@ func (h *handover) checkCarried() {
 		return
 	}
 	left, err := h.room(h.config.Next)
+	prompt := "" // it is handed on where it is not stored
 	if !h.config.Resolved.Storage {
+		prompt = h.session.in.Prompt
 		left = min(left, domain.MaxCarriedMessages-contract.CarryMargin-h.talk.SizeFrom(h.carriedFrom()))
 	}
 	if err != nil || left >= 0 {
 		return
 	}
-	h.agent.fail(domain.AsError(contract.NotCarried(h.config.Resolved.Definition, h.unstoredPrompt(), -left)))
-}
-
-// unstoredPrompt is the prompt, where that is handed on.
-func (h *handover) unstoredPrompt() string {
-	if h.config.Resolved.Storage {
-		return ""
-	}
-	return h.session.in.Prompt
+	h.agent.fail(domain.AsError(contract.NotCarried(h.config.Resolved.Definition, prompt, -left)))
 }
 
 // checkHandedOn refuses what the next run could not be handed beside all else, so that nothing which people ask for ends an

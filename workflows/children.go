@@ -186,14 +186,9 @@ func childLoss(err error) (why *domain.Error, unstarted bool) {
 	if _, ok := errors.AsType[*temporal.ChildWorkflowExecutionAlreadyStartedError](err); ok {
 		return domain.CodedErrorf(domain.Internal, domain.CodeNotRun, "not run: a workflow of the sub-agent's id is running already"), true
 	}
-	return childLost(err), false
-}
-
-// childLost is why a sub-agent has no outcome, by how its workflow ended and what that told.
-func childLost(err error) *domain.Error {
-	why := *lostWorkflow("sub-agent", err)
-	why.Message += "; all that it was granted counts as spent"
-	return why.From(domain.SourceSubagent)
+	lost := *lostWorkflow("sub-agent", err)
+	lost.Message += "; all that it was granted counts as spent"
+	return lost.From(domain.SourceSubagent), false
 }
 
 // lostWorkflow is why the workflow of an agent, or of a sub-agent, has no outcome, by how it ended and what that told.

@@ -172,15 +172,10 @@ func (s *session) refresh(permit mailbox.Permit) {
 		// What was in force before enters history once: a worker fetches it from this run, as the conversation.
 		request = contract.ResolveRequest{Known: r.Digest, Log: s.talk.Log().Ref(), Listed: r.Listed}
 	}
-	var answer *contract.Resolved
-	var err error
 	s.agent.note("resolving the definition")
-	for asked, again := 1, true; again; asked++ {
-		options := s.policy.briefOptions(listTimeout, ownAttempts, "resolve")
-		options.DisableEagerExecution = asked > 1
-		answer, err = mailbox.Await(permit, options, contract.ListTools, request)
-		again = err != nil && s.policy.askAnother(lossOf(err).Err(), asked, s.policy.asFirst()) && !s.mail.Stopped()
-	}
+	answer, err := retry(permit, s.policy.briefOptions(listTimeout, ownAttempts, "resolve"), contract.ListTools, &request, func(failed int, err error) bool {
+		return s.policy.askAnother(lossOf(err).Err(), failed, s.policy.asFirst()) && !s.mail.Stopped()
+	})
 	if err != nil {
 		if !s.mail.Stopped() {
 			s.agent.fail(lossOf(err).Err())

@@ -332,7 +332,7 @@ func TestHowAStepEndsWithAnError(t *testing.T) {
 func TestWhatALostSubagentHasDoneIsUnknown(t *testing.T) {
 	t.Parallel()
 	done := domain.EffectCounts{Calls: []domain.EffectCount{{Tool: "pay", Done: 1, Unknown: 1}}}
-	lost := childLost(temporal.NewTimeoutError(enumspb.TIMEOUT_TYPE_START_TO_CLOSE, nil))
+	lost, _ := childLoss(temporal.NewTimeoutError(enumspb.TIMEOUT_TYPE_START_TO_CLOSE, nil))
 	require.Equal(t, domain.CodeTimedOut, lost.Code)
 	for name, test := range map[string]struct {
 		ended  endedChild

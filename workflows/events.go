@@ -92,6 +92,13 @@ func eventCall(id domain.ToolExecutionID, tool string) domain.EventCall {
 	return domain.EventCall{ToolExecutionID: id, Tool: domain.Shorten(tool, maxEventText)}
 }
 
+// upsertMemo has the server tell what a memo says, also while no worker is up.
+func upsertMemo(root workflow.Context, memo map[string]any) {
+	if err := workflow.UpsertMemo(root, memo); err != nil {
+		workflow.GetLogger(root).Error("upsert memo", "error", err)
+	}
+}
+
 // An archive holds the executions that have ended in this run, the newest last,
 // and how the newest of all ended.
 type archive struct {

@@ -53,31 +53,39 @@ func (o Options) execute(ctx workflow.Context, in *contract.SessionInput) (*cont
 		workflow.GetLogger(ctx).Warn("agent refused", "error", err)
 		return nil, refusal(err)
 	}
-	// All handlers stand before the first wait.
-	if err := errors.Join(s.answerQueries(), s.acceptCommands()); err != nil {
+	if err := s.open(ctx); err != nil {
 		return nil, err
 	}
-	s.run.inheritHead(s.headMemo())
-	s.mail.Listen(ctx, s.publishHead)
-	s.joinTree()
-	s.run.tellBuild(s.root)
-	for s.awaitWork() {
-		if s.runExecution(); s.run.ends() {
-			break
-		}
+	for s.awaitWork() && s.runExecution() {
 		s.records.recordEnded()
 	}
 	if s.run.ends() {
 		return nil, s.handover().continueAsNew(ctx)
 	}
+	s.close()
+	return s.result(), nil
+}
+
+// open has the session answer, listen and tell where it stands. All handlers stand before the first wait.
+func (s *session) open(ctx workflow.Context) error {
+	if err := errors.Join(s.answerQueries(), s.acceptCommands()); err != nil {
+		return err
+	}
+	s.run.inheritHead(s.headMemo())
+	s.mail.Listen(ctx, s.publishHead)
+	s.joinTree()
+	s.run.tellBuild()
+	return nil
+}
+
+// close ends what outlives executions, where the session is over.
+func (s *session) close() {
 	if s.in.Name != "" {
-		s.records.recordPending()
-		s.records.recordLastPosition()
+		s.records.recordLast()
 	}
 	s.unbind()
 	s.awaitHandlers()
 	s.agent.note("ended")
-	return s.result(), nil
 }
 
 // awaitWork waits until there is an execution to run. It answers false where

@@ -135,7 +135,10 @@ func (b *budget) signalShort(limit domain.Limit) {
 
 // limited stops the execution at a limit, of its own or of its session.
 func (b *budget) limited(use domain.LimitUse, signal domain.StopSignal) {
-	signal.Source = sourceOf(use)
+	signal.Source = domain.SourceBudget
+	if use.Session {
+		signal.Source = domain.SourceSessionBudget
+	}
 	b.agent.Signal(signal)
 }
 
@@ -263,12 +266,4 @@ func (t *stepRun) failOver(err *domain.Error) bool {
 	t.agent.useModel(model)
 	t.repeatFor(byAnotherModel)
 	return true
-}
-
-// sourceOf is the source of the signal of a limit.
-func sourceOf(use domain.LimitUse) string {
-	if use.Session {
-		return domain.SourceSessionBudget
-	}
-	return domain.SourceBudget
 }

@@ -27,7 +27,7 @@ func fire[At any](t *stepRun, trigger domain.Trigger, at At) At {
 		if spec.Trigger != trigger {
 			continue
 		}
-		next, err := runHook(hookRun{t, spec}, at)
+		next, err := runHook(t, spec, at)
 		if err != nil {
 			t.failedBy(spec, err)
 			return at
@@ -68,21 +68,16 @@ func (t *stepRun) blockedByHook(message string) *domain.Error {
 	return domain.CodedErrorf(domain.Denied, domain.CodeBlocked, "blocked: %s", domain.Shorten(message, domain.MaxReason-16)).From(t.hooked.blocker)
 }
 
-type hookRun struct {
-	step *stepRun
-	spec contract.HookSpec
-}
-
-func runHook[At any](r hookRun, at At) (At, error) {
+func runHook[At any](t *stepRun, spec contract.HookSpec, at At) (At, error) {
 	var reply contract.HookReply
 	var err error
-	if r.spec.IO {
-		reply, err = r.ask(at)
+	if spec.IO {
+		reply, err = t.askHook(spec, at)
 	} else {
-		reply, err = recordedReply(r, at)
+		reply, err = recordedReply(t, spec, at)
 	}
 	if err == nil {
-		err = r.take(reply)
+		err = t.takeReply(spec, reply)
 	}
 	if err != nil {
 		return at, err
@@ -93,17 +88,17 @@ func runHook[At any](r hookRun, at At) (At, error) {
 // recordedReply is what a hook that is not an activity wants done, or why it failed. The hook runs once, and history holds what
 // it wants; a replay takes that, and needs no hook. A worker that lacks the hook must not go on without it: the panic fails the
 // workflow task, with a message that says what is missing, and a worker that has it goes on.
-func recordedReply[At any](r hookRun, at At) (contract.HookReply, error) {
-	id := "hook/" + string(r.spec.Trigger) + "/" + r.spec.Name
-	given := hook.Context[At]{Trigger: r.spec.Trigger, Now: r.step.agent.now(), State: r.step.agent.shown().WithMessageStore(r.step.talk.store()), At: at}
-	value := workflow.MutableSideEffect(r.step.session.root, id, func(ctx workflow.Context) any {
-		h, err := r.step.session.options.Hooks.Find(r.spec)
+func recordedReply[At any](t *stepRun, spec contract.HookSpec, at At) (contract.HookReply, error) {
+	id := "hook/" + string(spec.Trigger) + "/" + spec.Name
+	given := hook.Context[At]{Trigger: spec.Trigger, Now: t.agent.now(), State: t.agent.shown().WithMessageStore(t.talk.store()), At: at}
+	value := workflow.MutableSideEffect(t.session.root, id, func(ctx workflow.Context) any {
+		h, err := t.session.options.Hooks.Find(spec)
 		if err != nil {
 			panic(err)
 		}
 		reply, err := hook.Ask(h, given)
 		if panicked, ok := errors.AsType[*hook.Panic](err); ok {
-			workflow.GetLogger(ctx).Error("a hook panicked", "hook", r.spec.Name, "trigger", string(r.spec.Trigger), "panic", panicked.Value, "stack", string(panicked.Stack))
+			workflow.GetLogger(ctx).Error("a hook panicked", "hook", spec.Name, "trigger", string(spec.Trigger), "panic", panicked.Value, "stack", string(panicked.Stack))
 			err = domain.Errorf(domain.Internal, "%s", panicked)
 		}
 		if err != nil {
@@ -111,7 +106,7 @@ func recordedReply[At any](r hookRun, at At) (contract.HookReply, error) {
 		}
 		encoded, err := json.Marshal(reply)
 		if err == nil {
-			err = r.step.session.replies.check(ctx, id, encoded)
+			err = t.session.replies.check(ctx, id, encoded)
 		}
 		if err != nil {
 			return failedReply(err)
@@ -127,7 +122,7 @@ func recordedReply[At any](r hookRun, at At) (contract.HookReply, error) {
 	if err := errors.Join(value.Get(&encoded), json.Unmarshal(encoded, &reply)); err != nil {
 		panic(err) // a fault of this worker, as in must
 	}
-	r.step.session.replies.add(r.step.session.root, id, encoded)
+	t.session.replies.add(t.session.root, id, encoded)
 	if reply.Error != nil {
 		return contract.HookReply{}, reply.Error
 	}
@@ -190,77 +185,73 @@ func (h *hookReplies) add(ctx workflow.Context, id string, reply []byte) {
 	}
 }
 
-// take does what a reply wants done to the state and the conversation.
-func (r hookRun) take(reply contract.HookReply) error {
-	made, err := hook.Changed(r.step.agent.state, reply, r.step.agent.now())
+// takeReply does what a reply wants done to the state and the conversation.
+func (t *stepRun) takeReply(spec contract.HookSpec, reply contract.HookReply) error {
+	made, err := hook.Changed(t.agent.state, reply, t.agent.now())
 	if err != nil {
 		return err
 	}
-	if b := reply.Budget; b != nil && b.MaxCostNanoUSD != nil && *b.MaxCostNanoUSD > 0 && r.step.config.Resolved.Price == nil {
-		return domain.Errorf(domain.Invalid, "it set max_cost, and nobody knows what %s costs", r.step.agent.state.LLMConfig)
+	if b := reply.Budget; b != nil && b.MaxCostNanoUSD != nil && *b.MaxCostNanoUSD > 0 && t.config.Resolved.Price == nil {
+		return domain.Errorf(domain.Invalid, "it set max_cost, and nobody knows what %s costs", t.agent.state.LLMConfig)
 	}
 	for _, signal := range reply.Stops {
-		signal.Source = r.spec.Name
-		if made, err = made.WithStopSignal(signal, r.step.agent.now()); err != nil {
+		signal.Source = spec.Name
+		if made, err = made.WithStopSignal(signal, t.agent.now()); err != nil {
 			return err
 		}
-		made = made.WithErrorOf(signal, r.step.agent.now())
+		made = made.WithErrorOf(signal, t.agent.now())
 	}
 	if reply.Continue {
-		if made, err = made.WithContinuationRequested(r.step.agent.now()); err != nil {
+		if made, err = made.WithContinuationRequested(t.agent.now()); err != nil {
 			return err
 		}
 	}
 	if len(reply.Stops) > 0 {
-		r.step.halt()
+		t.halt()
 	}
-	before := r.step.agent.state
-	r.step.agent.adopt(made)
+	before := t.agent.state
+	t.agent.adopt(made)
 	for _, e := range reply.Messages() {
-		r.step.interject(e.Section, e.Message)
+		t.interject(e.Section, e.Message)
 	}
-	r.step.agent.log.announce(r.step.agent.state)
+	t.agent.log.announce(t.agent.state)
 	// The rest of the session follows: the time limits, and the system prompt in
 	// force. Another model or response format is resolved before the next step.
-	if was, _ := before.Budget(); !was.SameTime(r.step.agent.budget()) {
-		r.step.mail.WatchTime()
+	if was, _ := before.Budget(); !was.SameTime(t.agent.budget()) {
+		t.mail.WatchTime()
 	}
-	if prompt := r.step.agent.state.SystemPrompt; prompt != before.SystemPrompt {
-		r.step.config.usePrompt(r.step.config.prompt())
+	if prompt := t.agent.state.SystemPrompt; prompt != before.SystemPrompt {
+		t.config.usePrompt(t.config.prompt())
 	}
 	return nil
 }
 
-// ask runs a hook that is an activity. One that a stop cut off has no say.
-func (r hookRun) ask(at any) (contract.HookReply, error) {
-	r.step.agent.note(fmt.Sprintf("hook %s at %s", r.spec.Name, r.spec.Trigger))
-	request := r.request(at)
-	if err := r.step.weigh(request); err != nil {
+// askHook runs a hook that is an activity. One that a stop cut off has no say.
+func (t *stepRun) askHook(spec contract.HookSpec, at any) (contract.HookReply, error) {
+	t.agent.note(fmt.Sprintf("hook %s at %s", spec.Name, spec.Trigger))
+	request := t.hookRequest(spec, at)
+	if err := t.weigh(request); err != nil {
 		return contract.HookReply{}, err
 	}
-	if r.step.phase == inTools {
-		r.step.keep() // calls that have begun are seen while it waits
+	if t.phase == inTools {
+		t.keep() // calls that have begun are seen while it waits
 	}
-	r.step.agent.emit(domain.EventHookCalled, domain.HookEvent{Hook: domain.Shorten(r.spec.Name, maxEventText), Trigger: r.spec.Trigger})
-	permit, _ := r.step.mail.Permit(mailbox.ForHook)
-	var reply *contract.HookReply
-	var err error
-	for asked, again := 1, true; again; asked++ {
-		options := r.step.session.policy.hookOptions(r.spec)
-		options.DisableEagerExecution = asked > 1
-		reply, err = mailbox.Await(permit, options, contract.CallHook, request)
-		r.step.mail.DrainSignals()
-		if again = r.lostAgain(err, request.Lost); again {
-			request.Lost++
-			again = r.step.mail.BackOff(r.step.session.policy.apart(r.step.session.policy.backoff(request.Lost), request.Lost, 0))
-			continue
+	t.agent.emit(domain.EventHookCalled, domain.HookEvent{Hook: domain.Shorten(spec.Name, maxEventText), Trigger: spec.Trigger})
+	permit, _ := t.mail.Permit(mailbox.ForHook)
+	policy := t.session.policy
+	reply, err := retry(permit, policy.hookOptions(spec), contract.CallHook, &request, func(failed int, err error) bool {
+		t.mail.DrainSignals()
+		if !lostAgain(spec, err, request.Lost) {
+			return policy.askAnother(lossOf(err).Err(), failed-request.Lost, policy.asHook())
 		}
-		again = err != nil && r.step.session.policy.askAnother(lossOf(err).Err(), asked-request.Lost, r.step.session.policy.asHook())
-	}
+		request.Lost++
+		return t.mail.BackOff(policy.apart(policy.backoff(request.Lost), request.Lost, 0))
+	})
 	switch {
 	case err == nil:
-		return *reply, r.step.weigh(*reply)
-	case r.step.mail.Interrupted() && (request.Lost > 0 || temporal.IsCanceledError(err) || lossOf(err).Err().Lacking):
+		t.mail.DrainSignals()
+		return *reply, t.weigh(*reply)
+	case t.mail.Interrupted() && (request.Lost > 0 || temporal.IsCanceledError(err) || lossOf(err).Err().Lacking):
 		return contract.HookReply{}, nil
 	}
 	return contract.HookReply{}, lossOf(err).Err()
@@ -271,24 +262,24 @@ const hookLosses = 3
 
 // lostAgain reports whether the hook is asked again, after so many lost workers before: the
 // worker is lost that is no longer heard of, not the one that is late.
-func (r hookRun) lostAgain(err error, lost int) bool {
+func lostAgain(spec contract.HookSpec, err error, lost int) bool {
 	timeout, ok := errors.AsType[*temporal.TimeoutError](err)
-	return ok && timeout.TimeoutType() == enumspb.TIMEOUT_TYPE_HEARTBEAT && r.spec.Attempts == 0 && lost+1 < hookLosses
+	return ok && timeout.TimeoutType() == enumspb.TIMEOUT_TYPE_HEARTBEAT && spec.Attempts == 0 && lost+1 < hookLosses
 }
 
-func (r hookRun) request(at any) contract.HookRequest {
+func (t *stepRun) hookRequest(spec contract.HookSpec, at any) contract.HookRequest {
 	request := contract.HookRequest{
-		Hook: r.spec, AgentID: r.step.session.in.AgentID, ExecutionID: r.step.agent.state.Execution.ID, Number: r.step.agent.state.ExecutionCount,
-		Step: r.step.content.Number, Metadata: r.step.agent.state.Metadata, Trusted: r.step.agent.state.Trusted(), Steps: r.step.agent.state.StepCount(), Usage: r.step.agent.state.Usage(),
+		Hook: spec, AgentID: t.session.in.AgentID, ExecutionID: t.agent.state.Execution.ID, Number: t.agent.state.ExecutionCount,
+		Step: t.content.Number, Metadata: t.agent.state.Metadata, Trusted: t.agent.state.Trusted(), Steps: t.agent.state.StepCount(), Usage: t.agent.state.Usage(),
 	}
-	if signal, ok := r.step.agent.state.StopSignal(); ok {
+	if signal, ok := t.agent.state.StopSignal(); ok {
 		request.Signal = &signal
 	}
 	switch at := at.(type) {
 	case hook.Answer:
 		request.Answer, request.Response = &at.Message, &at.Response
 	case hook.Call:
-		request.Call, request.ToolExecutionID = &at.Call, r.step.content.ID.Tool(at.Position)
+		request.Call, request.ToolExecutionID = &at.Call, t.content.ID.Tool(at.Position)
 	case hook.Result:
 		request.Result = &at.Execution
 	case hook.Failure:

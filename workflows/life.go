@@ -27,7 +27,7 @@ func (s *session) headMemo() contract.HeadMemo {
 }
 
 // publishHead has the memo say where the agent stands now.
-func (s *session) publishHead() { s.run.publishHead(s.root, s.headMemo()) }
+func (s *session) publishHead() { s.run.publishHead(s.headMemo()) }
 
 // idleFor refuses what only an idle, open session takes.
 func (c *commands) idleFor(what string) error {

@@ -11,15 +11,17 @@ import (
 	"everstep/workflows/internal/mailbox"
 )
 
-// runExecution begins the next execution, or goes on with the one in progress,
-// and runs it to its end or to that of the run.
-func (s *session) runExecution() {
+// runExecution begins the next execution, or goes on with the one in progress, and runs it to its end. It answers false where
+// the run ends first.
+func (s *session) runExecution() bool {
 	if s.enterLoop() {
 		s.runSteps()
 	}
-	if !s.run.ends() {
-		s.finish()
+	if s.run.ends() {
+		return false
 	}
+	s.finish()
+	return true
 }
 
 // enterLoop reports whether there is anything for the loop to do.
@@ -52,7 +54,7 @@ func (s *session) runSteps() {
 		if !s.prepareStep() {
 			return
 		}
-		s.run.tellBuild(s.root)
+		s.run.tellBuild()
 		s.runStep()
 		s.mail.DrainSignals()
 		s.goOnForMessages()

@@ -98,9 +98,7 @@ func (o *openWaits) publish() bool {
 		return false
 	}
 	o.unpublished = false
-	if err := workflow.UpsertMemo(o.root, map[string]any{contract.MemoWaiting: contract.WaitingFor(o.forPeople())}); err != nil {
-		workflow.GetLogger(o.root).Error("upsert memo", "error", err)
-	}
+	upsertMemo(o.root, map[string]any{contract.MemoWaiting: contract.WaitingFor(o.forPeople())})
 	return true
 }
 

@@ -22,13 +22,6 @@ type outage struct {
 // mostSteps bounds the steps between two tries.
 const mostSteps = 64
 
-func (r *run) suffer(why *domain.Error) {
-	r.outage = outage{why: why.Message, tries: r.outage.tries + 1, steps: min(1<<min(r.outage.tries, 16), mostSteps)}
-}
-
-// suffersForGood is suffer where the storage is not tried again.
-func (r *run) suffersForGood(why *domain.Error) { r.outage = outage{why: why.Message} }
-
 // suffers reports whether the newest try failed and the run goes on all the same.
 func (r *run) suffers() bool { return r.outage.tries > 0 }
 
@@ -43,14 +36,14 @@ func (r *run) triesStorage() bool {
 	return r.outage.steps <= 0
 }
 
-// outlives reports whether the session goes on in its run, though it should continue as new.
-func (h *handover) outlives(why *domain.Error) bool {
-	if h.run.exhausted() { // what is left of the run is for its end
-		h.run.suffersForGood(why)
+// outlives reports whether the session goes on in its run, though that should continue as new and the storage failed.
+func (r *run) outlives(why *domain.Error) bool {
+	if r.exhausted() { // what is left of the run is for its end
+		r.outage = outage{why: why.Message}
 		return false
 	}
-	h.run.suffer(why)
-	workflow.GetLogger(h.session.root).Warn("the run cannot continue as new, and goes on", "error", why, "tries", h.run.outage.tries)
+	r.outage = outage{why: why.Message, tries: r.outage.tries + 1, steps: min(1<<min(r.outage.tries, 16), mostSteps)}
+	workflow.GetLogger(r.root).Warn("the run cannot continue as new, and goes on", "error", why, "tries", r.outage.tries)
 	return true
 }
 

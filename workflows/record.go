@@ -137,8 +137,9 @@ func (r *records) canRecordPosition() bool {
 	return len(r.pending) == 0 && r.config.hasRecords() && !r.run.exhausted()
 }
 
-// recordLastPosition tries once more, as the session is over.
-func (r *records) recordLastPosition() {
+// recordLast tries once more what is missing, as the session is over.
+func (r *records) recordLast() {
+	r.recordPending()
 	if r.position != positionRecorded && r.canRecordPosition() {
 		r.recordPosition(r.mail.LastWord())
 	}

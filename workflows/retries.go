@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"time"
 
+	"go.temporal.io/sdk/workflow"
+
 	"everstep/domain"
 	"everstep/domain/contract"
 	"everstep/workflows/internal/mailbox"
@@ -39,14 +41,27 @@ func (p *policy) asHook() search {
 }
 
 // askAnother waits for another worker where the one that was asked lacks what it needs,
-// as some do while workers are replaced, and reports whether to ask it. Whoever asks
-// then lets the server choose, which else gives work to the worker that has the workflow.
+// as some do while workers are replaced, and reports whether to ask it.
 func (p *policy) askAnother(err *domain.Error, asked int, as search) bool {
 	if asked >= as.tries || !err.Lacking {
 		return false
 	}
 	p.agent.log.noteLacking(err.Message)
 	return as.pause(p.apart(min(p.backoff(asked), as.longest), asked, 0))
+}
+
+// retry awaits an activity, again and again while again says so after so many that have failed. From the second attempt on
+// the server chooses the worker, which else is the one that has the workflow.
+func retry[In, Out any](
+	permit mailbox.Permit, options workflow.ActivityOptions, activity contract.Activity[In, Out], in *In, again func(failed int, err error) bool,
+) (*Out, error) {
+	for failed := 0; ; {
+		options.DisableEagerExecution = failed > 0
+		out, err := mailbox.Await(permit, options, activity, *in)
+		if failed++; err == nil || !again(failed, err) {
+			return out, err
+		}
+	}
 }
 
 // tryLimit bounds the tries of an inference or a repeatable call.

@@ -50,33 +50,27 @@ func newRun(root workflow.Context, carry contract.Carry) *run {
 
 // tellBuild writes which build has begun this run, and which one carries it on where that is another, since no other need be
 // able to replay it. The build of each task is recorded with the task itself, so any worker reads the same here.
-func (r *run) tellBuild(ctx workflow.Context) {
+func (r *run) tellBuild() {
 	var told contract.Builds
 	if r.builds != nil {
 		told = *r.builds
 	}
-	if builds := told.With(workflow.GetInfo(ctx).GetCurrentBuildID()); r.builds == nil || builds != told {
+	if builds := told.With(r.info.GetCurrentBuildID()); r.builds == nil || builds != told {
 		r.builds = &builds
-		upsertMemo(ctx, map[string]any{contract.MemoBuild: builds})
+		upsertMemo(r.root, map[string]any{contract.MemoBuild: builds})
 	}
 }
 
 // publishHead writes where the agent stands into the memo, where that has changed: each time takes an event.
-func (r *run) publishHead(root workflow.Context, head contract.HeadMemo) {
+func (r *run) publishHead(head contract.HeadMemo) {
 	if head != r.head {
 		r.head = head
-		upsertMemo(root, map[string]any{contract.MemoHead: head})
+		upsertMemo(r.root, map[string]any{contract.MemoHead: head})
 	}
 }
 
 // inheritHead takes over what the memo says already: it goes from run to run, and with whatever a client starts.
 func (r *run) inheritHead(head contract.HeadMemo) { r.head = head }
-
-func upsertMemo(root workflow.Context, memo map[string]any) {
-	if err := workflow.UpsertMemo(root, memo); err != nil {
-		workflow.GetLogger(root).Error("upsert memo", "error", err)
-	}
-}
 
 func (r *run) ends() bool { return r.successor != nil }
 
@@ -100,7 +94,7 @@ func (r *run) recorded(segment contract.Segment) {
 func (r *run) continueWith(in contract.SessionInput) { r.successor = &in }
 
 func (h *handover) outgrown() bool {
-	return h.session.info.GetContinueAsNewSuggested() || h.mail.Updates.Full()
+	return h.run.info.GetContinueAsNewSuggested() || h.mail.Updates.Full()
 }
 
 // wantsNewRun reports whether an idle session is to continue as new.
@@ -155,7 +149,7 @@ func (h *handover) carriable(permit mailbox.Permit) bool {
 		return false
 	}
 	if unstored != nil {
-		if h.outlives(unstored) {
+		if h.run.outlives(unstored) {
 			return false
 		}
 		lost = unstored
@@ -175,7 +169,7 @@ func (h *handover) contextLost(why *domain.Error) {
 		message := "the conversation outgrew one run and could not be carried to the next: " + why.Message
 		if h.run.exhausted() {
 			message += fmt.Sprintf(" (the server ends a run at %d events or %d MiB, and this one has %d and %d)",
-				mostEvents, mostBytes>>20, h.session.info.GetCurrentHistoryLength(), h.session.info.GetCurrentHistorySize()>>20)
+				mostEvents, mostBytes>>20, h.run.info.GetCurrentHistoryLength(), h.run.info.GetCurrentHistorySize()>>20)
 		}
 		h.agent.fail(domain.CodedErrorf(domain.TooLarge, domain.CodeContextLost, "%s", message))
 	}

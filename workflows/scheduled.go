@@ -59,9 +59,7 @@ func (r *scheduledRun) failed() *domain.Error {
 // tell writes down what is known of the run, for whoever has no worker to ask.
 func (r *scheduledRun) tell() {
 	builds := contract.Builds{Begun: workflow.GetInfo(r.calm).GetCurrentBuildID()}
-	if err := workflow.UpsertMemo(r.calm, map[string]any{contract.MemoScheduled: r.told, contract.MemoBuild: builds}); err != nil {
-		workflow.GetLogger(r.calm).Error("upsert memo", "error", err)
-	}
+	upsertMemo(r.calm, map[string]any{contract.MemoScheduled: r.told, contract.MemoBuild: builds})
 }
 
 // began tells which execution the run has begun.

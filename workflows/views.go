@@ -11,7 +11,7 @@ import (
 )
 
 func (s *session) answerQueries() error {
-	return errors.Join(answer(s.root, account.Query, (&reader{s, s.agent, s.config, s.mail, s.talk}).accountPage), answer(s.root, contract.QueryMessages, s.messages))
+	return errors.Join(answer(s.root, account.Query, s.accountPage), answer(s.root, contract.QueryMessages, s.messages))
 }
 
 func answer[In, Out any](ctx workflow.Context, query contract.Query[In, Out], handle func(In) (Out, error)) error {
