@@ -241,7 +241,7 @@ func (r *reader) accountHead(request account.Request) (account.Head, error) {
 	}
 	if r.config.Resolved != nil {
 		head.Withheld = contract.Rewriter(r.config.Resolved.Hooks)
-		head.Window, head.Context = r.talk.Window(r.config.Resolved), r.talk.Input(r.config.Resolved)
+		head.Window, head.Context = r.talk.Window(r.config.Resolved), r.talk.input()
 	}
 	var err error
 	if newest, ok := r.session.execution(0); ok {

@@ -153,7 +153,7 @@ func (i *inference) summarised(reply contract.ModelReply) course {
 			"the conversation nears the model's window of %d tokens, and the model gave no summary of it", i.talk.Window(i.config.Resolved)))
 	}
 	i.step.say(domain.SectionSummary, m, reply.Digest, domain.Tag{})
-	i.talk.summed(*i.plan, i.config.Resolved)
+	i.talk.summed(*i.plan)
 	i.step.keep()
 	return taken
 }

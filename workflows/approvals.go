@@ -130,12 +130,12 @@ func (c *call) tellEdited() contract.ToolReply {
 
 // notApproved is what the model gets to read of a call that a stop kept from being approved.
 func notApproved() *domain.Error {
-	return domain.CodedErrorf(domain.Denied, domain.CodeNotRun, "not run: the execution was stopped before a person had approved the call")
+	return notRun("the execution was stopped before a person had approved the call")
 }
 
 // notBegun is what the model gets to read of a call that was approved and then kept from beginning by a stop.
 func notBegun() *domain.Error {
-	return domain.CodedErrorf(domain.Denied, domain.CodeNotRun, "not run: a person had approved the call, but the execution was stopped before it began")
+	return notRun("a person had approved the call, but the execution was stopped before it began")
 }
 
 // stands reports whether a standing approval lets the call run about which a rule would have people asked.

@@ -1,8 +1,6 @@
 package workflows
 
 import (
-	"fmt"
-
 	"go.temporal.io/sdk/workflow"
 
 	"everstep/domain"
@@ -36,7 +34,7 @@ func (i *inference) demand(room contract.Reservation) *contract.ModelRequest {
 		Tries: i.session.policy.tryLimit(), Lost: i.lost, MaxOutputTokens: room.Output, TokensLeft: room.TokensLeft, CostLeftNanoUSD: room.CostLeftNanoUSD,
 		WithoutTools: i.step.request.WithoutTools || limited && left == 0,
 	}
-	request.Reserved = domain.Usage{InputTokens: i.talk.Input(i.config.Resolved), OutputTokens: room.Longest(i.config.Resolved), Estimated: true}
+	request.Reserved = domain.Usage{InputTokens: i.talk.input(), OutputTokens: room.Longest(i.config.Resolved), Estimated: true}
 	if i.plan != nil {
 		summary := i.plan.Request()
 		request.WithoutTools, request.Summary = true, &summary
@@ -50,7 +48,7 @@ func (i *inference) asking() workflow.ActivityOptions {
 	if i.plan != nil {
 		what, doing = "summary", "making the conversation shorter"
 	}
-	i.agent.note(fmt.Sprintf("step %d: %s", i.step.content.Number, doing))
+	i.step.note("%s", doing)
 	i.step.asks(i.config.Resolved.Definition.Model.String())
 	if i.plan == nil {
 		i.step.reads(i.talk.StepInput())
@@ -61,7 +59,7 @@ func (i *inference) asking() workflow.ActivityOptions {
 		})
 	}
 	i.resumes, i.kept = false, contract.ModelReply{}
-	options := i.session.policy.modelOptions(fmt.Sprintf("step %d · %s", i.step.content.Number, what), i.tries)
+	options := i.session.policy.modelOptions(i.step.summary(what), i.tries)
 	options.DisableEagerExecution = i.step.attempts.lacks > 0
 	return options
 }
@@ -90,7 +88,7 @@ func (i *inference) asked(request *contract.ModelRequest, reply *contract.ModelR
 	case reply.Outcome != contract.Answered:
 		i.emitUnanswered(reply.WhyUnanswered(), reply.Response.Usage.Add(reply.Spent))
 	case i.plan == nil:
-		i.talk.answered(reply.Response.Usage, i.config.Resolved)
+		i.talk.answered(reply.Response.Usage)
 	}
 }
 
@@ -169,7 +167,7 @@ func (i *inference) queueChanged(err *domain.Error) (c course, changed bool) {
 	}
 	if i.step.attempts.queueChanges > 0 {
 		delay := i.session.policy.apart(i.session.policy.backoff(i.step.attempts.queueChanges), i.step.attempts.queueChanges, 0)
-		i.agent.note(fmt.Sprintf("step %d: the workers differ in their rate limits, looking again in %s", i.step.content.Number, delay))
+		i.step.note("the workers differ in their rate limits, looking again in %s", delay)
 		if !i.mail.BackOffInference(delay) {
 			return i.interrupted(contract.ModelReply{}), true
 		}

@@ -1,8 +1,6 @@
 package workflows
 
 import (
-	"fmt"
-
 	"everstep/domain"
 	"everstep/domain/contract"
 	"everstep/workflows/internal/mailbox"
@@ -171,12 +169,12 @@ func (b *toolBatch) publishWaits() {
 }
 
 // runningNote is in the note of calls that run.
-const runningNote = ": running "
+const runningNote = "running "
 
 // noteRunning notes what the step waits for, or else which of its calls run.
 func (b *toolBatch) noteRunning() {
 	if waiting := b.session.openWaits.note(); waiting != "" {
-		b.agent.note(fmt.Sprintf("step %d: %s", b.step.content.Number, waiting))
+		b.step.note("%s", waiting)
 		return
 	}
 	var running []domain.ToolCall
@@ -186,6 +184,6 @@ func (b *toolBatch) noteRunning() {
 		}
 	}
 	if len(running) > 0 {
-		b.agent.note(fmt.Sprintf("step %d%s%s", b.step.content.Number, runningNote, toolNames(running)))
+		b.step.note("%s%s", runningNote, toolNames(running))
 	}
 }

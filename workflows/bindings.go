@@ -183,7 +183,7 @@ func (a *callAttempts) bind(ctx workflow.Context) (own *binding, ok bool) {
 func (a *callAttempts) openSession(ctx workflow.Context, own *binding) {
 	own.open()
 	b := a.batch
-	options := a.policy.briefOptions(bindTimeout, unstarted, fmt.Sprintf("step %d · bind %s", b.step.content.Number, own.Server))
+	options := a.policy.briefOptions(bindTimeout, unstarted, b.step.summary("bind "+own.Server))
 	options.DisableEagerExecution = own.Lost != "" // any other worker may have room, and a server that works
 	request := contract.BindRequest{Server: own.Server, For: actsFor(b.agent.state.Trusted())}
 	bound, _, err := mailbox.Call(ctx, a.call.permit, options, contract.Bind, request)

@@ -55,11 +55,11 @@ func (c *call) judge() *domain.Error {
 	case finish == domain.FinishLength:
 		return domain.CodedErrorf(domain.TooLarge, domain.CodeNotRun, "not run: the answer was cut by its length limit inside the tool calls; make them smaller")
 	case finish == domain.FinishContentFilter:
-		return domain.CodedErrorf(domain.Denied, domain.CodeNotRun, "not run: the provider's filter cut the answer in which it stood")
+		return notRun("the provider's filter cut the answer in which it stood")
 	case b.step.request.WithoutTools:
-		return domain.CodedErrorf(domain.Denied, domain.CodeNotRun, "not run: no tools are available in this step; answer without")
+		return notRun("no tools are available in this step; answer without")
 	case c.position >= domain.MaxStepCalls:
-		return domain.CodedErrorf(domain.Denied, domain.CodeNotRun, "not run: a step may make at most %d calls", domain.MaxStepCalls)
+		return notRun("a step may make at most %d calls", domain.MaxStepCalls)
 	case unspawned != nil:
 		return unspawned
 	case !known && c.made.Wraps():
@@ -74,7 +74,7 @@ func (c *call) judge() *domain.Error {
 		return unresolved
 	case limited && left <= 0:
 		b.forbid()
-		return domain.CodedErrorf(domain.Denied, domain.CodeNotRun, "not run: the budget allows no more tool calls")
+		return notRun("the budget allows no more tool calls")
 	}
 	b.allow()
 	return nil
@@ -99,7 +99,7 @@ func (c *call) run(ctx workflow.Context) {
 	}
 	c.phase = callOver
 	b.session.children.over(c.id)
-	if strings.Contains(b.agent.log.doing, runningNote) { // what another call has noted that waits stays
+	if strings.Contains(b.agent.log.doing, ": "+runningNote) { // what another call has noted that waits stays
 		b.noteRunning()
 	}
 	b.reckon()

@@ -78,7 +78,7 @@ func newCallAttempts(c *call) *callAttempts {
 	}
 	return &callAttempts{
 		call: c, batch: b, policy: policy, tool: tool, request: request,
-		options: policy.toolOptions(tool, fmt.Sprintf("step %d · %s", b.step.content.Number, c.made.Name)),
+		options: policy.toolOptions(tool, b.step.summary(c.made.Name)),
 		size:    1024 + domain.ToolCall{Name: request.Name, Arguments: request.Arguments}.Size() + request.Trusted.Size() + len(request.Note),
 	}
 }

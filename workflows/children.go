@@ -35,7 +35,7 @@ func (c *call) refusedSpawn() *domain.Error {
 	case !own.Starts(c.made.Name):
 		return nil
 	case depth > most:
-		return domain.CodedErrorf(domain.Denied, domain.CodeNotRun, "not run: sub-agents may be %d deep, and this one's would be at %d; do it without", most, depth)
+		return notRun("sub-agents may be %d deep, and this one's would be at %d; do it without", most, depth)
 	}
 	return nil // it is denied, and no tool
 }
@@ -45,7 +45,7 @@ func (c *call) awaitSeat(ctx workflow.Context) *domain.Error {
 	children := c.batch.session.children
 	for children.crowded() {
 		if !c.awaitTurn(ctx, forOthers, func() bool { return !children.crowded() }) {
-			return domain.CodedErrorf(domain.Denied, domain.CodeNotRun, "not run: the execution was stopped while %d other sub-agents were under way", domain.MaxAtOnce)
+			return notRun("the execution was stopped while %d other sub-agents were under way", domain.MaxAtOnce)
 		}
 	}
 	return c.seat()
@@ -66,8 +66,7 @@ func (c *call) seat() *domain.Error {
 		b.keepBack(free, toStart)
 		free = ledger().Free()
 		if use, none := (domain.Ledger{Execution: domain.Holder{Budget: free}}).Reached(b.agent.now()); none && !use.Rule.Unit.OfTime() {
-			return domain.CodedErrorf(domain.Denied, domain.CodeNotRun,
-				"not run: too little is left of %s to share it with a sub-agent; do it without, or answer with what you have", use.Rule.Limit)
+			return notRun("too little is left of %s to share it with a sub-agent; do it without, or answer with what you have", use.Rule.Limit)
 		}
 		if free.MaxSteps != nil {
 			toStart = min(toStart, *free.MaxSteps)
@@ -95,7 +94,7 @@ func (b *toolBatch) keepBack(left domain.ExecutionBudget, toStart int64) {
 	if children.kept != nil {
 		return
 	}
-	input := b.session.talk.Input(resolved)
+	input := b.session.talk.input()
 	kept := resolved.Takes(input, 0)
 	room, most := resolved.Takes(domain.AddCost(input, toStart*keptResult), keptAnswer), left.Remaining(kept).Share(min(toStart+1, 4))
 	if most.MaxTokens != nil {

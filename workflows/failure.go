@@ -49,6 +49,11 @@ func lossOf(err error) contract.Loss {
 	return loss
 }
 
+// notRun is why a call was not made, as the model reads it.
+func notRun(format string, args ...any) *domain.Error {
+	return domain.CodedErrorf(domain.Denied, domain.CodeNotRun, "not run: "+format, args...)
+}
+
 // payloadSizeError is how newer servers name a result above their limit. They
 // call it retryable, which it is not.
 const payloadSizeError = "payloadSizeError"

@@ -115,7 +115,7 @@ func (b *budget) guardBudget(asks func(domain.Limit) bool) {
 
 func (b *budget) reserve() (contract.Reservation, domain.Limit) {
 	ledger := b.ledger()
-	return b.config.Resolved.Reserve(ledger.Budget(), ledger.Execution.Spent, b.talk.Input(b.config.Resolved))
+	return b.config.Resolved.Reserve(ledger.Budget(), ledger.Execution.Spent, b.talk.input())
 }
 
 // signalShort says that the next inference does not fit what is left of a
@@ -130,7 +130,7 @@ func (b *budget) signalShort(limit domain.Limit) {
 		limit = domain.LimitCost
 	}
 	use, _ := ledger.UseOf(limit, b.agent.now())
-	b.limited(use, use.TooShortSignal(b.talk.Input(b.config.Resolved)))
+	b.limited(use, use.TooShortSignal(b.talk.input()))
 }
 
 // limited stops the execution at a limit, of its own or of its session.

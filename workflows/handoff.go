@@ -41,7 +41,7 @@ func (c *call) refusedHandoff() *domain.Error {
 // kind. What it returns is why the call may not begin.
 func (c *call) awaitOthers(ctx workflow.Context) *domain.Error {
 	if !c.othersEnded() && !c.awaitTurn(ctx, forOthers, c.othersEnded) {
-		return notHanded("the execution was stopped while other calls were under way")
+		return notRun("the execution was stopped while other calls were under way")
 	}
 	_, why := c.handoffTo()
 	return why
@@ -56,10 +56,6 @@ func (c *call) othersEnded() bool {
 	return true
 }
 
-func notHanded(why string) *domain.Error {
-	return domain.CodedErrorf(domain.Denied, domain.CodeNotRun, "not run: %s", why)
-}
-
 // handoffTo is the definition of the agent to which the call hands the conversation over, as this one goes on with it, or
 // why it does not.
 func (c *call) handoffTo() (to domain.Definition, _ *domain.Error) {
@@ -72,15 +68,14 @@ func (c *call) handoffTo() (to domain.Definition, _ *domain.Error) {
 	to, ok := own.HandsTo(c.tool().Handoff)
 	switch {
 	case !ok:
-		return to, notHanded("there is no such agent")
+		return to, notRun("there is no such agent")
 	case b.step.handoff != nil:
-		return to, notHanded("the conversation was handed over to " + b.step.handoff.agent + " in the same turn")
+		return to, notRun("the conversation was handed over to %s in the same turn", b.step.handoff.agent)
 	case b.config.Handoffs >= domain.MaxHandoffs:
-		return to, domain.CodedErrorf(domain.Denied, domain.CodeNotRun,
-			"not run: the conversation was handed over %d times in this execution, and may not be again; answer yourself", domain.MaxHandoffs)
+		return to, notRun("the conversation was handed over %d times in this execution, and may not be again; answer yourself", domain.MaxHandoffs)
 	}
 	if err := to.CheckShown(b.agent.state.Trusted()); err != nil {
-		return to, notHanded(domain.AsError(err).Message)
+		return to, notRun("%s", domain.AsError(err).Message)
 	}
 	return to, nil
 }

@@ -145,10 +145,10 @@ func (i *inference) decide(
 // compact makes the conversation shorter for the model where it nears the
 // window: old tool results first, then a summary.
 func (i *inference) compact() course {
-	if !i.talk.crowded(i.config.Resolved) {
+	if !i.talk.crowded() {
 		return again
 	}
-	if i.talk.clear(i.config.Resolved) && i.talk.forcing != forced {
+	if i.talk.clear() && i.talk.forcing != forced {
 		return again
 	}
 	c := i.summarise()
@@ -175,22 +175,22 @@ func (i *inference) overflowed(err *domain.Error, billed bool) (course, bool) {
 		return again, false
 	}
 	i.step.attempts.shorten()
-	before := i.talk.Input(i.config.Resolved)
-	i.talk.refused(i.config.Resolved)
-	if i.talk.clear(i.config.Resolved) {
+	before := i.talk.input()
+	i.talk.refused()
+	if i.talk.clear() {
 		return again, true
 	}
 	c := i.summarise()
 	if c == taken {
 		return again, true
 	}
-	return c, c == over || i.talk.Input(i.config.Resolved) < before
+	return c, c == over || i.talk.input() < before
 }
 
 // summarise asks for a summary of what comes before the boundary, as a part of the
 // step. It answers again where that is not worth its price.
 func (i *inference) summarise() course {
-	plan, worth := i.talk.plan(i.config.Resolved)
+	plan, worth := i.talk.plan()
 	if !worth {
 		return again
 	}

@@ -95,7 +95,7 @@ func (b *budget) asksFor(limit domain.Limit) bool {
 	}
 	b.agent.note("asking for more of " + string(limit))
 	left, _ := b.ledger().Free().Total(limit)
-	takes := domain.Holder{Spent: b.config.Resolved.Takes(b.talk.Input(b.config.Resolved), 0)}
+	takes := domain.Holder{Spent: b.config.Resolved.Takes(b.talk.input(), 0)}
 	need, _ := takes.UseOf(limit, b.agent.now())
 	return b.asksItself(domain.Ask{Limit: limit, Need: need.Used.Int() - left.Int()})
 }

@@ -117,7 +117,7 @@ func (s *session) beginExecution() {
 	s.agent.enterExecution(id, budget, next.GoesOn, prior)
 	s.agent.noteGiven(next.Given)
 	s.config.showTrusted()
-	s.talk.begin(id, s.agent.state.Chain(), next, s.config.Resolved, s.agent.now())
+	s.talk.begin(id, s.agent.state.Chain(), next, s.agent.now())
 	if s.agent.state.ExecutionCount > 1 {
 		// Whoever started the workflow has published the first.
 		s.publish(contract.Outcome{Status: domain.StatusInProgress})

@@ -95,5 +95,5 @@ func (a *callAttempts) takeBack(ctx workflow.Context) contract.ToolReply {
 
 // note says what the call does now.
 func (a *callAttempts) note(what string) {
-	a.batch.agent.note(fmt.Sprintf("step %d: %s %s", a.batch.step.content.Number, domain.Shorten(a.request.Name, 64), what))
+	a.batch.step.note("%s %s", domain.Shorten(a.request.Name, 64), what)
 }

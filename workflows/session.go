@@ -49,8 +49,9 @@ func newSession(ctx workflow.Context, in *contract.SessionInput, options Options
 		carry = *in.Carry
 	}
 	root, _ := workflow.NewDisconnectedContext(ctx)
-	talk, agent := newTranscript(in.Definition.Compiler), newAgent(root, options.Emit)
+	agent := newAgent(root, options.Emit)
 	config := newConfiguration(in, agent)
+	talk := newTranscript(config)
 	root = workflow.WithValue(root, sourceKey{}, source{talk, config})
 	mail, run, children := mailbox.New(root, agent, carry.Mail), newRun(root, carry), &children{}
 	policy := &policy{config, agent, mail, in.Timing}

@@ -90,8 +90,18 @@ func (s *session) between() *stepRun { return s.newStep(domain.AgentStep{}) }
 func (s *session) newStep(step domain.AgentStep) *stepRun {
 	return &stepRun{
 		session: s, agent: s.agent, config: s.config, mail: s.mail, talk: s.talk,
-		execution: s.agent.state.Execution.ID, content: stepContent{AgentStep: step},
+		execution: s.agent.state.Execution.ID, content: stepContent{AgentStep: step}, phase: beforeModel,
 	}
+}
+
+// note says what the step does now.
+func (t *stepRun) note(format string, args ...any) {
+	t.agent.note(fmt.Sprintf("step %d: %s", t.content.Number, fmt.Sprintf(format, args...)))
+}
+
+// summary is what Temporal's own UI shows of an activity of the step.
+func (t *stepRun) summary(of string) string {
+	return fmt.Sprintf("step %d · %s", t.content.Number, of)
 }
 
 func (t *stepRun) enter(p phase) { t.phase = p }
@@ -218,9 +228,9 @@ func (t *stepRun) callPermit() (mailbox.Permit, *domain.Error) {
 	permit, ok := t.mail.Permit(mailbox.ForCall)
 	switch {
 	case !ok:
-		return permit, domain.CodedErrorf(domain.Denied, domain.CodeNotRun, "not run: the execution was stopped")
+		return permit, notRun("the execution was stopped")
 	case t.halted:
-		return permit, domain.CodedErrorf(domain.Denied, domain.CodeNotRun, "not run: a hook or a tool has stopped the execution")
+		return permit, notRun("a hook or a tool has stopped the execution")
 	}
 	return permit, nil
 }

@@ -1,7 +1,6 @@
 package workflows
 
 import (
-	"fmt"
 	"time"
 
 	"go.temporal.io/sdk/workflow"
@@ -51,7 +50,7 @@ func (b *toolBatch) askLimits(ctx workflow.Context, tool string) {
 	}
 	b.relimiting = true
 	defer func() { b.relimiting = false }()
-	b.agent.note(fmt.Sprintf("step %d: nobody takes calls of %s; asking a worker whether its limit still holds", b.step.content.Number, domain.Shorten(tool, 64)))
+	b.step.note("nobody takes calls of %s; asking a worker whether its limit still holds", domain.Shorten(tool, 64))
 	options := b.session.policy.briefOptions(listTimeout, ownAttempts, "resolve")
 	options.DisableEagerExecution = true
 	catalog, _, err := mailbox.Call(ctx, permit, options, contract.ListTools, contract.ResolveRequest{Definition: b.config.asked()})

@@ -13,6 +13,7 @@ import (
 
 type transcript struct {
 	conversation.Conversation
+	config  *configuration
 	forcing forcing
 	// from is the index of the newest execution's first message, and before are the edits with which it began.
 	from   int
@@ -34,8 +35,8 @@ const (
 	tried
 )
 
-func newTranscript(compiler domain.Compiler) *transcript {
-	return &transcript{Conversation: conversation.New(compiler)}
+func newTranscript(config *configuration) *transcript {
+	return &transcript{Conversation: conversation.New(config.Definition.Compiler), config: config}
 }
 
 func (t *transcript) resume(carry contract.CarriedConversation, compiler domain.Compiler, chain []domain.ExecutionID) (err error) {
@@ -45,8 +46,8 @@ func (t *transcript) resume(carry contract.CarriedConversation, compiler domain.
 }
 
 // handOver is what the next run needs, of the messages those from an index on.
-func (t *transcript) handOver(from int, r *contract.Resolved) contract.CarriedConversation {
-	carry := t.Carry(from, r)
+func (t *transcript) handOver(from int) contract.CarriedConversation {
+	carry := t.Carry(from, t.config.Resolved)
 	carry.From, carry.EditsBefore = t.from, t.before
 	return carry
 }
@@ -58,9 +59,9 @@ func (t *transcript) rebase(before domain.LogRef, entries []domain.Entry) (err e
 }
 
 // begin makes an execution the one in progress, with its first message.
-func (t *transcript) begin(id domain.ExecutionID, chain []domain.ExecutionID, next mailbox.NextExecution, r *contract.Resolved, now time.Time) {
+func (t *transcript) begin(id domain.ExecutionID, chain []domain.ExecutionID, next mailbox.NextExecution, now time.Time) {
 	t.from, t.before = t.Len(), t.Edits()
-	t.Conversation = t.WithExecution(chain, next.GoesOn || next.Parts, r)
+	t.Conversation = t.WithExecution(chain, next.GoesOn || next.Parts, t.config.Resolved)
 	if !next.GoesOn {
 		t.Conversation = t.WithGiven(id, next.Given, now)
 		t.Conversation = t.WithPrompt(id, next.Prompt, now)
@@ -90,8 +91,8 @@ func (t *transcript) add(section string, m domain.Message, digest domain.Digest,
 
 // answered corrects the estimates by what a provider has counted, and forget is
 // for another model, of which that says nothing.
-func (t *transcript) answered(usage domain.Usage, r *contract.Resolved) {
-	t.Conversation = t.WithInference(usage, r)
+func (t *transcript) answered(usage domain.Usage) {
+	t.Conversation = t.WithInference(usage, t.config.Resolved)
 }
 func (t *transcript) forget() { t.Conversation = t.WithOtherModel() }
 
@@ -111,25 +112,28 @@ func (t *transcript) unforce() {
 	}
 }
 
+// input is how many tokens the next inference reads.
+func (t *transcript) input() int64 { return t.Input(t.config.Resolved) }
+
 // crowded reports whether the next inference nears the window, or whether the
 // conversation has to become shorter.
-func (t *transcript) crowded(r *contract.Resolved) bool { return t.Crowded(r, t.forcing == forced) }
+func (t *transcript) crowded() bool { return t.Crowded(t.config.Resolved, t.forcing == forced) }
 
 // clear has old tool results shown by a note, and reports whether that is enough.
-func (t *transcript) clear(r *contract.Resolved) bool {
-	t.Conversation = t.WithResultsCleared(r)
-	return t.Roomy(r)
+func (t *transcript) clear() bool {
+	t.Conversation = t.WithResultsCleared(t.config.Resolved)
+	return t.Roomy(t.config.Resolved)
 }
 
-func (t *transcript) refused(r *contract.Resolved) { t.Conversation = t.WithRefused(r) }
+func (t *transcript) refused() { t.Conversation = t.WithRefused(t.config.Resolved) }
 
 // plan says what to sum up, if anything is worth it.
-func (t *transcript) plan(r *contract.Resolved) (conversation.SummaryPlan, bool) {
-	return t.PlanSummary(r)
+func (t *transcript) plan() (conversation.SummaryPlan, bool) {
+	return t.PlanSummary(t.config.Resolved)
 }
 
-func (t *transcript) summed(plan conversation.SummaryPlan, r *contract.Resolved) {
-	t.Conversation = t.WithSummary(plan, r)
+func (t *transcript) summed(plan conversation.SummaryPlan) {
+	t.Conversation = t.WithSummary(plan, t.config.Resolved)
 }
 
 // store returns the messages in memory, gathered once for as long as they stay

@@ -1,8 +1,6 @@
 package workflows
 
 import (
-	"fmt"
-
 	"go.temporal.io/sdk/workflow"
 
 	"everstep/domain"
@@ -21,7 +19,7 @@ func (c *call) ownEffect() (key domain.Digest) {
 func (c *call) awaitEffect(ctx workflow.Context) *domain.Error {
 	busy := func() bool { return c.batch.underWay(c.effect) }
 	if busy() && !c.awaitTurn(ctx, forEffect, func() bool { return !busy() }) {
-		return domain.CodedErrorf(domain.Denied, domain.CodeNotRun, "not run: the execution was stopped while another call of the same was under way")
+		return notRun("the execution was stopped while another call of the same was under way")
 	}
 	return nil
 }
@@ -45,6 +43,6 @@ func (c *call) waitForPause(on bool) {
 		c.wait(forNobody)
 		return
 	}
-	c.batch.agent.note(fmt.Sprintf("step %d: calls wait for the end of the pause", c.batch.step.content.Number))
+	c.batch.step.note("calls wait for the end of the pause")
 	c.wait(forPeople)
 }

@@ -1,8 +1,6 @@
 package workflows
 
 import (
-	"fmt"
-
 	"go.temporal.io/sdk/workflow"
 
 	"everstep/domain"
@@ -21,10 +19,10 @@ func (c *call) verify(ctx workflow.Context, request contract.ToolRequest, reply 
 	if !ok {
 		return found, false
 	}
-	b.agent.note(fmt.Sprintf("step %d: asking %s what became of its call", b.step.content.Number, domain.Shorten(request.Name, 64)))
+	b.step.note("asking %s what became of its call", domain.Shorten(request.Name, 64))
 	// The server makes the attempts of a tool's Verify.
 	options := b.session.policy.briefOptions(min(b.config.Resolved.ToolTimeout(tool), domain.VerifyTimeout), domain.VerifyAttempts,
-		fmt.Sprintf("step %d · verify %s", b.step.content.Number, tool.Name))
+		b.step.summary("verify "+tool.Name))
 	said, cutOff, err := mailbox.Call(ctx, permit, options, contract.VerifyCall, request)
 	c.markCutOff(c.cutOff || cutOff)
 	if err != nil {
