@@ -129,7 +129,7 @@ func (i *inference) checkOutput(permit mailbox.Permit, m domain.Message) string 
 func (i *inference) answeredInvalid(err *domain.Error, problems string) {
 	i.step.repeatFor(inTheFormat)
 	i.step.learn(i.step.content.failed(err))
-	if i.session.guards.misfit() > i.step.outputRetries() {
+	if i.session.guards.misfit() > i.config.outputRetries() {
 		return
 	}
 	i.step.interject("", domain.UserMessage(fmt.Sprintf(

@@ -65,9 +65,9 @@ func (c *call) judge() *domain.Error {
 	case !known && c.made.Wraps():
 		return domain.CodedErrorf(domain.Invalid, domain.CodeUnknownTool,
 			"unknown tool %q, and not all that is meant by it exists: call tools directly by their names, several in one turn; the tools are: %s",
-			domain.Shorten(c.made.Name, 64), b.step.toolList())
+			domain.Shorten(c.made.Name, 64), b.config.toolList())
 	case !known:
-		return domain.CodedErrorf(domain.Invalid, domain.CodeUnknownTool, "unknown tool %q; the tools are: %s", domain.Shorten(c.made.Name, 64), b.step.toolList())
+		return domain.CodedErrorf(domain.Invalid, domain.CodeUnknownTool, "unknown tool %q; the tools are: %s", domain.Shorten(c.made.Name, 64), b.config.toolList())
 	case ruling.Then == domain.Deny:
 		return domain.CodedErrorf(domain.Denied, domain.CodeDenied, "denied: the rules of this agent do not allow this call (%s)", ruling.Rule).From("approvals")
 	case unresolved != nil:

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"slices"
+	"strings"
 
 	"everstep/domain"
 	"everstep/domain/contract"
@@ -124,6 +125,31 @@ func (c *configuration) usePrompt(prompt string) {
 // priced reports whether somebody knows what the model in force costs, and stores whether workers have storage.
 func (c *configuration) priced() bool { return c.Resolved != nil && c.Resolved.Price != nil }
 func (c *configuration) stores() bool { return c.Resolved != nil && c.Resolved.Storage }
+
+// outputRetries is how many answers of an execution may not fit the response format.
+func (c *configuration) outputRetries() int {
+	if g := c.Resolved.Guards; g != nil && g.OutputRetries != nil {
+		return *g.OutputRetries
+	}
+	return domain.DefaultOutputRetries
+}
+
+// toolList are the names of all tools, as far as they fit.
+func (c *configuration) toolList() string {
+	const most = 1000
+	if len(c.Resolved.Tools) == 0 {
+		return "none"
+	}
+	names := make([]string, len(c.Resolved.Tools))
+	for i, tool := range c.Resolved.Tools {
+		names[i] = tool.Name
+	}
+	list := strings.Join(names, ", ")
+	if len(list) > most {
+		return domain.Shorten(list, most) + "…"
+	}
+	return list
+}
 
 // resolve asks a worker what the definition means, as each execution begins and
 // again where its model changes or a rate limit may have. Every execution's budget is

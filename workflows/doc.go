@@ -7,10 +7,14 @@
 // the worker's code: an execution records which it uses, by name and version,
 // and its tasks fail on a worker that has others, until one comes that has them.
 //
-// A session is made of parts of which each alone writes what it holds. Whoever
-// wants to start something asks the mailbox for a permit.
+// A session is made of parts, each of which alone writes what it holds and is named where
+// it is used: the agent's state, the configuration in force, the mailbox, the transcript, the
+// budget, the policy of attempts, the records. What people ask comes through commands and
+// answers, and a handover makes the next run. Whoever wants to start something asks the
+// mailbox for a permit.
 //
 // Start reading at execute.go; loop.go is one execution, inference.go and tools.go
-// are the two halves of a step, and call.go is one call of a tool until it has
-// ended. Calls go down through the files, in the order of parts_test.go.
+// are the two halves of a step. A call of a tool is one value: batch.go says what it holds,
+// call.go is its life and callattempt.go how workers make it. Calls go down through the
+// files, in the order of parts_test.go.
 package workflows

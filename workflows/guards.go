@@ -3,7 +3,6 @@ package workflows
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	"everstep/domain"
 	"everstep/domain/contract"
@@ -57,19 +56,6 @@ func (g *guards) begunAnew() { g.failover, g.misfits = failover{}, 0 }
 func (g *guards) misfit() int {
 	g.misfits++
 	return g.misfits
-}
-
-func (g *guards) sawMisguided(step bool) int {
-	g.misguided++
-	if !step {
-		g.misguided = 0
-	}
-	return g.misguided
-}
-
-func (g *guards) sawCalls(calls domain.Digest) domain.Cycles {
-	g.cycles = g.cycles.With(calls)
-	return g.cycles
 }
 
 func (g *guards) next(fallbacks []domain.Fallback, failure domain.Failure, now domain.LLMConfig) (domain.LLMConfig, bool) {
@@ -142,20 +128,20 @@ func (b *budget) limited(use domain.LimitUse, signal domain.StopSignal) {
 	b.agent.Signal(signal)
 }
 
-// guard is what the guards say after a step, when the hooks have spoken.
-func (t *stepRun) guard() {
+// check is what the guards say after a step, when the hooks have spoken.
+func (g *guards) check(t *stepRun) {
 	if limits := t.config.Resolved.Guards; limits != nil {
-		t.guardFinish(limits.FinishReasons)
-		t.guardCalls()
+		g.checkFinish(t, limits.FinishReasons)
+		g.checkCalls(t)
 		if limits.Repetition != nil {
-			t.guardRepetition(*limits.Repetition)
+			g.checkRepetition(t, *limits.Repetition)
 		}
 	}
-	if retries := t.outputRetries(); t.repeat == inTheFormat && t.session.guards.misfits > retries {
+	if retries := t.config.outputRetries(); t.repeat == inTheFormat && g.misfits > retries {
 		t.agent.signalWith(domain.RetryLimitReached, guardOutput, fmt.Sprintf(
 			"%d answers in this execution did not fit the response format, and output_retries is %d; "+
-				"make the schema or the instruction clearer, or raise guards.output_retries", t.session.guards.misfits, retries),
-			map[string]any{"limit": "output_retries", "used": t.session.guards.misfits, "total": retries, "problems": t.problems()})
+				"make the schema or the instruction clearer, or raise guards.output_retries", g.misfits, retries),
+			map[string]any{"limit": "output_retries", "used": g.misfits, "total": retries, "problems": t.content.problems()})
 	}
 	// Last: it asks to go on only where nothing asks to stop.
 	if _, signalled := t.agent.state.StopSignal(); t.repeat != unrepeated && !signalled {
@@ -163,7 +149,7 @@ func (t *stepRun) guard() {
 	}
 }
 
-func (t *stepRun) guardFinish(reasons []domain.FinishReason) {
+func (g *guards) checkFinish(t *stepRun, reasons []domain.FinishReason) {
 	if r := t.content.Response; r != nil && slices.Contains(reasons, r.Finish) {
 		t.agent.signalWith(domain.FinishReasonReceived, guardFinish, fmt.Sprintf(
 			"the model ended with %q, which guards.finish_reasons lists", r.Finish), map[string]any{"finish_reason": r.Finish})
@@ -173,28 +159,31 @@ func (t *stepRun) guardFinish(reasons []domain.FinishReason) {
 // maxMisguided is how many steps in a row may ask for tools in vain.
 const maxMisguided = 3
 
-// guardCalls stops a model that asks, time and again, for what it was told is in vain.
-func (t *stepRun) guardCalls() {
+// checkCalls stops a model that asks, time and again, for what it was told is in vain.
+func (g *guards) checkCalls(t *stepRun) {
 	taken := slices.ContainsFunc(t.content.ToolExecutions, func(e domain.ToolExecution) bool {
 		return e.Error == nil || e.Error.Kind != domain.Invalid ||
 			e.Error.Code != domain.CodeUnknownTool && e.Error.Code != domain.CodeMalformed
 	})
-	if n := t.session.guards.sawMisguided(len(t.content.ToolExecutions) > 0 && !taken); n >= maxMisguided {
+	if len(t.content.ToolExecutions) == 0 || taken {
+		g.misguided = 0
+	} else if g.misguided++; g.misguided >= maxMisguided {
 		t.agent.signalWith(domain.StopRequested, guardCalls, fmt.Sprintf(
-			"in %d steps in a row the model asked only for unknown tools or with arguments that no tool takes (%s)", n, toolNames(t.calls)),
-			map[string]any{"limit": guardCalls, "used": n, "total": maxMisguided, "calls": t.noted()})
+			"in %d steps in a row the model asked only for unknown tools or with arguments that no tool takes (%s)", g.misguided, toolNames(t.calls)),
+			map[string]any{"limit": guardCalls, "used": g.misguided, "total": maxMisguided, "calls": t.content.noted()})
 	}
 }
 
-func (t *stepRun) guardRepetition(limits domain.Repetition) {
-	length, times, whole := t.session.guards.sawCalls(t.content.CallsDigest()).Repeated()
+func (g *guards) checkRepetition(t *stepRun, limits domain.Repetition) {
+	g.cycles = g.cycles.With(t.content.CallsDigest())
+	length, times, whole := g.cycles.Repeated()
 	switch {
 	case times < 2 || !whole:
 	case limits.Stop > 0 && times >= limits.Stop:
 		t.agent.signalWith(domain.StopRequested, guardRepeated, fmt.Sprintf(
 			"%s made the same tool calls (%s) and got the same results; guards.repeated_calls.stop_after is %d",
 			repeatedSteps(length, times), toolNames(t.calls), limits.Stop),
-			map[string]any{"limit": "repeated_calls.stop_after", "used": times, "total": limits.Stop, "cycle_steps": length, "calls": t.noted()})
+			map[string]any{"limit": "repeated_calls.stop_after", "used": times, "total": limits.Stop, "cycle_steps": length, "calls": t.content.noted()})
 	case times == limits.Nudge:
 		t.interject("", domain.UserMessage(fmt.Sprintf(
 			"The last %s made the same tool calls with the same arguments and got the same results. "+
@@ -208,35 +197,6 @@ func repeatedSteps(length, times int) string {
 		return fmt.Sprintf("%d steps in a row", times)
 	}
 	return fmt.Sprintf("%d steps in a row, a cycle of %d made %d times,", length*times, length, times)
-}
-
-// noted are the step's first calls, as a signal's data hold them.
-func (t *stepRun) noted() []domain.ToolCall {
-	const most, longest = 5, 500
-	calls := make([]domain.ToolCall, min(len(t.content.ToolExecutions), most))
-	for i := range calls {
-		calls[i] = t.content.ToolExecutions[i].Call
-		calls[i].Name, calls[i].Arguments = domain.Shorten(calls[i].Name, longest), domain.Shorten(calls[i].Arguments, longest)
-	}
-	return calls
-}
-
-// problems are what is wrong with the step's answer, each with its place in the schema.
-func (t *stepRun) problems() []string {
-	for _, err := range t.content.Errors {
-		if err.Code == domain.CodeInvalidOutput {
-			_, list, _ := strings.Cut(err.Message, ": ")
-			return strings.Split(strings.TrimSpace(list), "\n")
-		}
-	}
-	return nil
-}
-
-func (t *stepRun) outputRetries() int {
-	if g := t.config.Resolved.Guards; g != nil && g.OutputRetries != nil {
-		return *g.OutputRetries
-	}
-	return domain.DefaultOutputRetries
 }
 
 // withholdToolsAtTheEnd withholds the tools at the last step that max_steps allows, where

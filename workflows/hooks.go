@@ -52,11 +52,7 @@ func (s *session) fire(trigger domain.Trigger) {
 
 // failedBy ends the execution: the error is its own, and nothing more starts.
 func (t *stepRun) failedBy(spec contract.HookSpec, err error) {
-	// Whoever wrote the hook wrote its error.
-	own := domain.Error{Kind: domain.Invalid, Message: err.Error()}
-	if typed, ok := errors.AsType[*domain.Error](err); ok {
-		own = *typed
-	}
+	own := hookError(err)
 	own.Code, own.Source = domain.CodeHookFailed, spec.Name
 	own.Message = domain.Shorten(fmt.Sprintf("hook %q at %s: %s", spec.Name, spec.Trigger, own.Message), domain.MaxReason)
 	t.hookFailed()
@@ -129,12 +125,17 @@ func recordedReply[At any](t *stepRun, spec contract.HookSpec, at At) (contract.
 	return reply, nil
 }
 
+// hookError is the error of a hook, which whoever wrote the hook wrote.
+func hookError(err error) domain.Error {
+	if typed, ok := errors.AsType[*domain.Error](err); ok {
+		return *typed
+	}
+	return domain.Error{Kind: domain.Invalid, Message: err.Error()}
+}
+
 // failedReply is the reply of a hook that failed.
 func failedReply(err error) json.RawMessage {
-	own := domain.Error{Kind: domain.Invalid, Message: err.Error()}
-	if typed, ok := errors.AsType[*domain.Error](err); ok {
-		own = *typed
-	}
+	own := hookError(err)
 	encoded, _ := json.Marshal(contract.HookReply{Error: contract.Bounded(&own)}) // texts can be encoded
 	return encoded
 }

@@ -84,7 +84,7 @@ func (s *session) runStep() {
 	}
 	step.addWhatWaited()
 	fire(step, domain.TriggerAfterStep, hook.Nothing{})
-	step.guard()
+	s.guards.check(step)
 	step.keep()
 	s.agent.completeStep(&step.content.AgentStep)
 	s.takeOver(step.handoff)

@@ -31,13 +31,13 @@ func (a *answers) checkAnswer(request contract.AnswerRequest) error {
 	if err != nil {
 		return err
 	}
-	kind := kindOf(w.Kind)
-	if schema, _ := kind.schema(a, w, request); schema != nil {
+	kind := a.kindOf(w.Kind)
+	if schema, _ := kind.schema(w, request); schema != nil {
 		if err := a.checkTries(w, request); err != nil {
 			return err
 		}
 	}
-	if err := kind.check(a, w, request); err != nil {
+	if err := kind.check(w, request); err != nil {
 		return err
 	}
 	// Where no worker was up as the time went by, an answer is looked at before the end of the wait.
@@ -72,9 +72,9 @@ func (a *answers) answer(ctx workflow.Context, request contract.AnswerRequest) (
 	if err != nil {
 		return reply, err
 	}
-	kind := kindOf(w.Kind)
+	kind := a.kindOf(w.Kind)
 	request.Call = w.ToolExecutionID
-	if schema, text := kind.schema(a, w, request); schema != nil {
+	if schema, text := kind.schema(w, request); schema != nil {
 		w.tried()
 		if err = a.checkFits(ctx, w.Tool, request, schema, text); err == nil {
 			_, err = a.waitFor(request)
@@ -86,7 +86,7 @@ func (a *answers) answer(ctx workflow.Context, request contract.AnswerRequest) (
 	if err != nil {
 		return reply, err
 	}
-	reply.Standing = kind.apply(a, w, request)
+	reply.Standing = kind.apply(w, request)
 	reply.Number, reply.Wait, reply.UnknownOutcomes = a.agent.state.ExecutionCount, w.Wait, len(a.agent.state.UnresolvedOutcomes())
 	if w.Kind != domain.WaitOutcome {
 		reply.Wait = w.Recorded()
@@ -152,18 +152,15 @@ func (a *answers) notWaiting(request contract.AnswerRequest) error {
 	case was.Verdict().Kind() == "": // nobody has said it
 		return timeOver(does, id, was.Answer.At)
 	}
-	return domain.Errorf(domain.Denied, "%s: call %s was %s already, at %s%s", does, id, was.Verdict(), was.Answer.At.Format(time.RFC3339), byWhom(was.Answer.By))
+	by := ""
+	if was.Answer.By != "" {
+		by = " by " + was.Answer.By
+	}
+	return domain.Errorf(domain.Denied, "%s: call %s was %s already, at %s%s", does, id, was.Verdict(), was.Answer.At.Format(time.RFC3339), by)
 }
 
 func timeOver(does string, id domain.ToolExecutionID, at time.Time) error {
 	return domain.Errorf(domain.Denied, "%s: the time for call %s was over at %s", does, id, at.UTC().Format(time.RFC3339))
-}
-
-func byWhom(by string) string {
-	if by == "" {
-		return ""
-	}
-	return " by " + by
 }
 
 // toolExecution finds a call of the execution, to say why an answer to it is refused. Calls of steps that were folded away are

@@ -168,7 +168,7 @@ func (s *session) fork(carry contract.Carry) error {
 // resolveEnded resolves a call of an agent whose execution has ended. The run ends as that did, with nothing else done.
 // The input is a client's: what is wrong with it is refused.
 func (s *session) resolveEnded(carry contract.Carry) error {
-	if err := cmp.Or(checkAgent(s.in), s.agent.resume(carry)); err != nil {
+	if err := cmp.Or(checkAgent(s.in), s.resume(carry)); err != nil {
 		return err
 	}
 	switch {
@@ -177,16 +177,14 @@ func (s *session) resolveEnded(carry contract.Carry) error {
 	case !s.agent.state.Status().Terminal():
 		return domain.Errorf(domain.Denied, "resolve_outcome: execution %d is %s, so its own workflow resolves the call; send that the update %s", s.agent.state.ExecutionCount, s.agent.state.Status(), contract.UpdateAnswer)
 	}
-	err := s.talk.resume(carry.Conversation, s.config.Definition.Compiler, s.agent.state.Chain())
-	if err == nil {
-		err = s.copyLater(s.in.ResolveOutcome.Copy, carry)
-	}
-	if err != nil {
+	answers, request := s.answers(), s.in.ResolveOutcome.Request
+	if err := s.copyLater(s.in.ResolveOutcome.Copy, carry); err != nil {
 		return err
 	}
-	if err = s.answers().checkAnswer(s.in.ResolveOutcome.Request); err == nil {
-		_, err = s.answers().answer(s.root, s.in.ResolveOutcome.Request)
+	if err := answers.checkAnswer(request); err != nil {
+		return err
 	}
+	_, err := answers.answer(s.root, request)
 	return err
 }
 

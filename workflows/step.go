@@ -249,20 +249,3 @@ func toolNames(calls []domain.ToolCall) string {
 	}
 	return strings.Join(names, ", ")
 }
-
-// toolList are the names of all tools, as far as they fit.
-func (t *stepRun) toolList() string {
-	const most = 1000
-	if len(t.config.Resolved.Tools) == 0 {
-		return "none"
-	}
-	names := make([]string, len(t.config.Resolved.Tools))
-	for i, tool := range t.config.Resolved.Tools {
-		names[i] = tool.Name
-	}
-	list := strings.Join(names, ", ")
-	if len(list) > most {
-		return domain.Shorten(list, most) + "…"
-	}
-	return list
-}

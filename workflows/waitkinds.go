@@ -15,22 +15,22 @@ import (
 // domain.Wait.Lapsed.
 type waitKind struct {
 	// check refuses what is no answer to the wait.
-	check func(*answers, *openWait, contract.AnswerRequest) error
+	check func(*openWait, contract.AnswerRequest) error
 	// schema is what a worker is to check of an answer, and against which schema; nil: nothing.
-	schema func(*answers, *openWait, contract.AnswerRequest) (schema json.RawMessage, text string)
+	schema func(*openWait, contract.AnswerRequest) (schema json.RawMessage, text string)
 	// apply writes the answer down, which was checked. The standing approval is the one that was given with it.
-	apply func(*answers, *openWait, contract.AnswerRequest) *domain.StandingApproval
+	apply func(*openWait, contract.AnswerRequest) *domain.StandingApproval
 }
 
-func kindOf(kind domain.WaitKind) waitKind {
+func (a *answers) kindOf(kind domain.WaitKind) waitKind {
 	switch kind {
 	case domain.WaitQuestion:
-		return waitKind{(*answers).checkReply, (*answers).replySchema, (*answers).applyReply}
+		return waitKind{a.checkReply, a.replySchema, a.applyReply}
 	case domain.WaitOutcome:
-		return waitKind{(*answers).checkOutcome, (*answers).noSchema, (*answers).applyOutcome}
+		return waitKind{a.checkOutcome, a.noSchema, a.applyOutcome}
 	case domain.WaitApproval:
 	}
-	return waitKind{(*answers).checkDecision, (*answers).editedSchema, (*answers).applyDecision}
+	return waitKind{a.checkDecision, a.editedSchema, a.applyDecision}
 }
 
 // checkDecision refuses to approve what the person was not shown, and what rules deny as the person would have it.
