@@ -24,7 +24,6 @@ func (c *call) askApproval() *domain.Error {
 	case ruling.Then != domain.AskFirst, c.stands(ruling.Rule):
 		return nil
 	case b.mail.StopAsked():
-		b.disallow()
 		return notApproved()
 	}
 	asked := domain.Wait{Kind: domain.WaitApproval, Arguments: c.made.Arguments, AskedBy: ruling.Rule}

@@ -27,7 +27,7 @@ func (a *attempts) giveNothing() int { a.nothings++; return a.nothings }
 func (a *attempts) shorten()         { a.shortened = true }
 
 func (i *inference) demand(room contract.Reservation) *contract.ModelRequest {
-	left, limited := i.session.budget.callsLeft()
+	left, limited := i.session.budget.left(domain.LimitToolCalls)
 	request := contract.ModelRequest{
 		ExecutionID: i.step.execution, Step: i.step.content.Number, Log: i.talk.Log().Ref(), Resolved: i.config.Resolved.Digest,
 		Inference: i.talk.Inferences(), Attempts: i.tries, Edits: i.talk.Edits(), Origins: i.talk.Origins(), Heard: i.mail.Heard(),

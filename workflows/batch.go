@@ -19,10 +19,10 @@ type toolBatch struct {
 	// begun says that all have been begun that may be.
 	begun bool
 	load  mailbox.Load
-	// allowed and denied count the calls that the budget has room for or not; limit is
-	// max_tool_calls as it was when one was denied.
-	allowed, denied int64
-	limit           domain.LimitUse
+	// denied counts the calls that the budget has no room for; limit is max_tool_calls as it was
+	// when the last of them was denied.
+	denied int64
+	limit  domain.LimitUse
 	// edited are those that people have edited and that hooks have not seen yet.
 	edited []*call
 	// relimiting says that a worker is asked which limits hold.
@@ -125,6 +125,11 @@ func (c *call) renew(permit mailbox.Permit, ok bool) bool {
 	return ok
 }
 
+// countBegun counts the calls that nothing forbade as they were to begin.
+func (b *toolBatch) countBegun() int {
+	return b.count(func(c *call) bool { return c.phase != callNew })
+}
+
 func (b *toolBatch) count(which func(*call) bool) (n int) {
 	for _, c := range b.calls {
 		if which(c) {
@@ -147,16 +152,11 @@ func (b *toolBatch) reckon() {
 	b.mail.WaitForPeople(b.begun && held > 0 && waiting == under)
 }
 
-// allow counts a call that the budget has room for, and forbid one that it has none for.
-func (b *toolBatch) allow() { b.allowed++ }
-
-func (b *toolBatch) forbid() {
+// deny counts a call that the budget has no room for.
+func (b *toolBatch) deny() {
 	b.denied++
 	b.limit, _ = b.session.budget.ledger().UseOf(domain.LimitToolCalls, b.agent.now())
 }
-
-// disallow is for a call that is not made for another reason than the budget.
-func (b *toolBatch) disallow() { b.allowed-- }
 
 // askReview has hooks see a call that a person has edited.
 func (b *toolBatch) askReview(c *call) { b.edited = append(b.edited, c) }

@@ -47,7 +47,7 @@ func (c *call) admit() (why *domain.Error) {
 func (c *call) judge() *domain.Error {
 	b := c.batch
 	finish := b.step.content.Response.Finish
-	left, limited := b.session.budget.callsLeft()
+	left, limited := b.session.budget.left(domain.LimitToolCalls)
 	_, known := b.config.Resolved.Tool(c.made.Name)
 	unresolved, unspawned := c.blockedByOutcome(), cmp.Or(c.refusedSpawn(), c.refusedHandoff())
 	ruling := b.config.ruling(c.made)
@@ -73,10 +73,9 @@ func (c *call) judge() *domain.Error {
 	case unresolved != nil:
 		return unresolved
 	case limited && left <= 0:
-		b.forbid()
+		b.deny()
 		return notRun("the budget allows no more tool calls")
 	}
-	b.allow()
 	return nil
 }
 
@@ -119,7 +118,7 @@ func (c *call) awaitStart(ctx workflow.Context) *domain.Error {
 	if why := c.awaitEffect(ctx); why != nil {
 		return why
 	}
-	why := (*domain.Error)(nil)
+	var why *domain.Error
 	switch {
 	case c.spawns():
 		why = c.awaitSeat(ctx)

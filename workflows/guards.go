@@ -71,34 +71,6 @@ func (g *guards) next(fallbacks []domain.Fallback, failure domain.Failure, now d
 	return left[i].Model, true
 }
 
-// guardBudget checks the budget before a step, unless the loop stops anyway:
-// what is used up, and whether the next inference fits at all. A sub-agent asks for more first.
-func (b *budget) guardBudget(asks func(domain.Limit) bool) {
-	for !b.mail.Stopped() {
-		use, reached := b.ledger().Reached(b.agent.now())
-		if reached {
-			if asks(use.Rule.Limit) {
-				continue
-			}
-			if !b.mail.Stopped() {
-				b.limited(use, use.ReachedSignal())
-			}
-			return
-		}
-		_, short := b.reserve()
-		if short == "" {
-			return
-		}
-		if asks(short) {
-			continue
-		}
-		if !b.mail.Stopped() {
-			b.signalShort(short)
-		}
-		return
-	}
-}
-
 func (b *budget) reserve() (contract.Reservation, domain.Limit) {
 	ledger := b.ledger()
 	return b.config.Resolved.Reserve(ledger.Budget(), ledger.Execution.Spent, b.talk.input())

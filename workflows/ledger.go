@@ -28,9 +28,9 @@ func (b *budget) ledger() domain.Ledger {
 	return ledger
 }
 
-// callsLeft is how many tool calls the budget still has; ok: it sets a limit.
-func (b *budget) callsLeft() (left int64, ok bool) {
-	total, ok := b.ledger().Free().Total(domain.LimitToolCalls)
+// left is how much of a limit is left that is not reserved; ok: there is such a limit.
+func (b *budget) left(limit domain.Limit) (left int64, ok bool) {
+	total, ok := b.ledger().Free().Total(limit)
 	return total.Int(), ok
 }
 

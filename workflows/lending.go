@@ -74,8 +74,7 @@ func (b *toolBatch) canGrant(ask domain.Ask) int64 {
 
 // lacking is what the agent has to ask for to meet what a sub-agent asks for.
 func (b *toolBatch) lacking(ask domain.Ask) domain.Ask {
-	total, _ := b.session.budget.ledger().Free().Total(ask.Limit)
-	free := total.Int()
+	free, _ := b.session.budget.left(ask.Limit)
 	if ask.Need = max(ask.Need-free, 1); ask.Most != nil {
 		ask.Most = new(max(*ask.Most-free, ask.Need))
 	}
@@ -87,6 +86,31 @@ func (b *toolBatch) canAskAbove(r mailbox.Reported) bool {
 	return !r.Handed && !b.mail.AsksAbove() && b.session.budget.couldBorrow(r.Ask.Limit)
 }
 
+// guard checks the budget before a step, unless the loop stops anyway: what is used up, and whether the next inference fits at
+// all. A sub-agent asks for more first.
+func (b *budget) guard() {
+	for !b.mail.Stopped() {
+		use, reached := b.ledger().Reached(b.agent.now())
+		short := use.Rule.Limit
+		if !reached {
+			if _, short = b.reserve(); short == "" {
+				return
+			}
+		}
+		if b.asksFor(short) {
+			continue
+		}
+		switch {
+		case b.mail.Stopped():
+		case reached:
+			b.limited(use, use.ReachedSignal())
+		default:
+			b.signalShort(short)
+		}
+		return
+	}
+}
+
 // asksFor asks the agent that has started this one for so much of a limit that the next inference fits, where the
 // execution would stop for it, and reports whether it got some.
 func (b *budget) asksFor(limit domain.Limit) bool {
@@ -94,10 +118,10 @@ func (b *budget) asksFor(limit domain.Limit) bool {
 		return false
 	}
 	b.agent.note("asking for more of " + string(limit))
-	left, _ := b.ledger().Free().Total(limit)
+	left, _ := b.left(limit)
 	takes := domain.Holder{Spent: b.config.Resolved.Takes(b.talk.input(), 0)}
 	need, _ := takes.UseOf(limit, b.agent.now())
-	return b.asksItself(domain.Ask{Limit: limit, Need: need.Used.Int() - left.Int()})
+	return b.asksItself(domain.Ask{Limit: limit, Need: need.Used.Int() - left})
 }
 
 // roomyAnswer is how many tokens an answer has room for that the budget need not give more.
@@ -113,7 +137,7 @@ func (b *budget) asksForRoom(room contract.Reservation) bool {
 
 // asksForCalls asks for as many tool calls as an answer has, where fewer are left.
 func (b *budget) asksForCalls(calls int) {
-	if left, limited := b.callsLeft(); limited && left < int64(calls) && b.couldBorrow(domain.LimitToolCalls) {
+	if left, limited := b.left(domain.LimitToolCalls); limited && left < int64(calls) && b.couldBorrow(domain.LimitToolCalls) {
 		b.asksItself(domain.Ask{Limit: domain.LimitToolCalls, Need: int64(calls) - left})
 	}
 }

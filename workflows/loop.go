@@ -150,7 +150,7 @@ func (s *session) prepareStep() bool {
 		if (len(s.config.Resolved.Hooks) > 0 || s.guards.failover.used > 0) && s.config.stale() {
 			s.resolve(permit)
 		}
-		s.budget.guardBudget(s.budget.asksFor)
+		s.budget.guard()
 	}
 	return s.goesOn()
 }

@@ -70,7 +70,7 @@ func (b *toolBatch) beginAll() (alone *call) {
 // awaitAll waits until all calls that were begun are over, shows hooks those that people have edited, and keeps in the state what
 // has ended meanwhile.
 func (b *toolBatch) awaitAll() {
-	begun := b.count(func(c *call) bool { return c.phase != callNew })
+	begun := b.countBegun()
 	ended := func() int { return b.count(func(c *call) bool { return c.phase == callOver }) }
 	for seen := 0; seen < begun; seen = ended() {
 		b.mail.WaitUntil(func() bool { return ended() > seen || b.session.openWaits.unpublished || len(b.edited) > 0 })
@@ -82,13 +82,13 @@ func (b *toolBatch) awaitAll() {
 
 // signalDenied says that the budget had no room for all calls.
 func (b *toolBatch) signalDenied() {
-	use, ledger := b.limit, b.session.budget.ledger()
+	use, allowed, ledger := b.limit, int64(b.countBegun()), b.session.budget.ledger()
 	holder := ledger.Execution
 	if use.Session {
 		holder = ledger.Session
 	}
-	use.Used = domain.Count(use.Rule.Unit, holder.Spent.ToolCalls-b.allowed)
-	b.session.budget.limited(use, use.DeniedSignal(b.allowed+b.denied))
+	use.Used = domain.Count(use.Rule.Unit, holder.Spent.ToolCalls-allowed)
+	b.session.budget.limited(use, use.DeniedSignal(allowed+b.denied))
 }
 
 // reviewEdited lets hooks see the calls that people have edited, as they see each call before it runs: in the coroutine of the step,
