@@ -385,3 +385,27 @@ func TestAHandoffWaitsForTheOtherCalls(t *testing.T) {
 	require.Len(t, w.ran, 1)
 	require.Equal(t, "billing", endOf(t, env, 0).Answer)
 }
+
+// TestAPauseThatAHandoffMeets: no time counts while a pause alone holds back the call that hands the conversation over.
+func TestAPauseThatAHandoffMeets(t *testing.T) {
+	t.Parallel()
+	w := desk(func(agent string, _ int) contract.ModelReply {
+		if agent == "triage" {
+			return says("", asksUser(`{"question": "Which bill?"}`), domain.ToolCall{ID: "1", Name: domain.HandoffTool("billing"), Arguments: "{}"})
+		}
+		return says("paid")
+	})
+	w.tool = poses
+	env := w.environment(t)
+	pauses(env, time.Minute)
+	hears(t, env, 2*time.Minute, func(waiting []domain.Wait) {
+		require.Len(t, waiting, 1)
+		replies(env, "answer", contract.AnswerRequest{Call: waiting[0].ToolExecutionID, Verdict: domain.AnsweredByPerson, Text: "the last"})
+	})
+	resumes(env, time.Hour)
+	env.ExecuteWorkflow(string(contract.Execute), input(t, "", func(in *contract.SessionInput) {
+		withDesk(in)
+		in.Definition.Tools, in.Budget.MaxSeconds = []string{"ask_user"}, new(30.0)
+	}))
+	require.Equal(t, domain.Completed, outcome(t, env).StopReason)
+}
