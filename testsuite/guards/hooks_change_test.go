@@ -26,20 +26,6 @@ func TestAHookThatNotes(t *testing.T) {
 	})
 }
 
-// TestAHookThatTakesANoteAway.
-func TestAHookThatTakesANoteAway(t *testing.T) {
-	t.Parallel()
-	do := func(c hook.Point) (hook.Point, error) { return c.Note("k", nil) }
-	io := replies(contract.HookReply{Note: domain.Metadata{"k": []byte(` null `)}})
-	everywhere(t, do, io, func(t *testing.T, trigger domain.Trigger, h hook.Hook) {
-		first := at(trigger, "first", func(c hook.Point) (hook.Point, error) { return c.Note("k", 1) })
-		first.Priority = 1
-		m := meets(t, trigger, nil, first, h)
-		require.True(t, m.known)
-		require.NotContains(t, m.last.Metadata, "k")
-	})
-}
-
 // TestAHookThatSays something, once: it stands where it parts no call from its
 // result, tagged as trace, and the model reads it from then on.
 func TestAHookThatSays(t *testing.T) {

@@ -89,27 +89,3 @@ func forAll(h hook.Hook) hook.Hook {
 	h.Always = true
 	return h
 }
-
-// TestABudgetSetAtTheEndHarmsNoSession: the time limit that a hook sets when the
-// loop is over rings for nobody, also when the session goes on.
-func TestABudgetSetAtTheEndHarmsNoSession(t *testing.T) {
-	t.Parallel()
-	for _, trigger := range []domain.Trigger{domain.TriggerOnStop, domain.TriggerAfterExecution} {
-		t.Run(string(trigger), func(t *testing.T) {
-			t.Parallel()
-			run := testsuite.New(t, testsuite.Config{
-				Turns: []testsuite.Turn{{Text: "one"}, {Text: "two", Delay: 2 * time.Minute}},
-				Hooks: []hook.Hook{forAll(at(trigger, "doer", func(c hook.Point) (hook.Point, error) {
-					var err error
-					c.State, err = c.State.WithBudget(domain.ExecutionBudget{MaxSeconds: new(60.0)}, c.Now)
-					return c, err
-				}))},
-			}).Run("go", testsuite.SendAt(5*time.Minute, "more"))
-			checkEvents(t, run)
-			require.Len(t, run.Executions, 2)
-			for _, e := range run.Executions {
-				require.Equal(t, domain.Completed, e.Outcome.StopReason)
-			}
-		})
-	}
-}

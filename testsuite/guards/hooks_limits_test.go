@@ -48,51 +48,6 @@ func TestAHookThatMakesTooMuch(t *testing.T) {
 	}
 }
 
-// TestAHookThatLimitsMoney without a price ends the execution: no limit is one
-// that nobody keeps.
-func TestAHookThatLimitsMoney(t *testing.T) {
-	t.Parallel()
-	price := domain.Price{Input: 1_000_000_000, Output: 1_000_000_000}
-	for _, trigger := range []domain.Trigger{domain.TriggerBeforeExecution, domain.TriggerBeforeStep, domain.TriggerAfterStep} {
-		for name, priced := range map[string]bool{"with a price": true, "without": false} {
-			t.Run(string(trigger)+" "+name, func(t *testing.T) {
-				t.Parallel()
-				m := meets(t, trigger, func(c *testsuite.Config) {
-					if priced {
-						c.Definition.Model.Price = &price
-					}
-				}, at(trigger, "doer", func(c hook.Point) (hook.Point, error) {
-					var err error
-					c.State, err = c.State.WithBudget(domain.ExecutionBudget{MaxCostNanoUSD: new(int64(1))}, c.Now)
-					return c, err
-				}))
-				require.Equal(t, reached(trigger), m.reach())
-				if priced {
-					require.Equal(t, domain.CostLimitReached, m.Outcome.StopReason)
-					return
-				}
-				require.Equal(t, domain.StatusFailed, m.Outcome.Status)
-				require.Contains(t, m.Error.Message, "max_cost")
-			})
-		}
-	}
-}
-
-// TestAHookThatFailsFailsOnce: it ends the execution, and is not run for the
-// calls that follow.
-func TestAHookThatFailsFailsOnce(t *testing.T) {
-	t.Parallel()
-	for _, trigger := range []domain.Trigger{domain.TriggerBeforeToolUse, domain.TriggerAfterToolUse} {
-		ran := 0
-		m := meets(t, trigger, nil, at(trigger, "doer", func(c hook.Point) (hook.Point, error) {
-			ran++
-			return c, domain.Errorf(domain.Denied, "no")
-		}))
-		require.Equal(t, domain.StatusFailed, m.Outcome.Status)
-		require.Equal(t, 1, ran, trigger)
-	}
-}
-
 // TestHooksKnowWhatAPauseLeaves: time spent waiting for people is not spent, while
 // they are waited for and after.
 func TestHooksKnowWhatAPauseLeaves(t *testing.T) {

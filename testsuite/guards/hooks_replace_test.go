@@ -131,42 +131,6 @@ func TestAHookThatReplacesAResult(t *testing.T) {
 		require.Equal(t, "cloudy", m.Messages[3].ToolResult.Content)
 		require.Equal(t, "cloudy", m.Asked[1].Messages[3].ToolResult.Content)
 	})
-	t.Run("by an error", func(t *testing.T) {
-		t.Parallel()
-		m := meets(t, domain.TriggerAfterToolUse, nil, hook.AfterToolUse("doer", func(c hook.ToolResult) (hook.ToolResult, error) {
-			c.At.Execution.Error = domain.Errorf(domain.Denied, "that was a secret")
-			return c, nil
-		}))
-		require.Equal(t, domain.StatusCompleted, m.Outcome.Status)
-		require.True(t, m.Messages[2].ToolResult.IsError)
-		require.Equal(t, "that was a secret", m.Messages[2].ToolResult.Content)
-		require.NotContains(t, m.Transcript(), "sunny")
-		require.True(t, m.ToolExecutions()[0].Outcome().Ran(), "the call has been made all the same")
-		require.Equal(t, domain.StepError, m.Steps[0].Step.Type())
-	})
-	t.Run("an error by a value", func(t *testing.T) {
-		t.Parallel()
-		m := meets(t, domain.TriggerAfterToolUse, func(c *testsuite.Config) {
-			c.Tools[0] = testsuite.NewFake(domain.ToolSpec{Name: "look"}, testsuite.Fails(domain.Errorf(domain.Invalid, "no such city"))).Tool()
-		}, hook.AfterToolUse("doer", func(c hook.ToolResult) (hook.ToolResult, error) {
-			c.At.Execution.Value, c.At.Execution.Error = "unknown", nil
-			return c, nil
-		}))
-		require.False(t, m.Messages[2].ToolResult.IsError)
-		require.Equal(t, "unknown", m.Messages[2].ToolResult.Content)
-		require.Equal(t, domain.StepToolExecution, m.Steps[0].Step.Type())
-	})
-	t.Run("in place", func(t *testing.T) {
-		t.Parallel()
-		m := meets(t, domain.TriggerAfterToolUse, func(c *testsuite.Config) {
-			c.Tools[0] = testsuite.NewFake(domain.ToolSpec{Name: "look"}, testsuite.Fails(domain.Errorf(domain.Invalid, "no such city"))).Tool()
-		}, hook.AfterToolUse("doer", func(c hook.ToolResult) (hook.ToolResult, error) {
-			c.At.Execution.Error.Message = "no"
-			return c, nil
-		}))
-		require.Equal(t, m.ToolExecutions()[0].Error.Message, m.Messages[2].ToolResult.Content,
-			"a change in place is one, or it is none; state and transcript agree")
-	})
 }
 
 func saying(text string) domain.Message {
@@ -227,55 +191,6 @@ func TestAHookThatEmptiesAnAnswer(t *testing.T) {
 		require.Equal(t, domain.CodeEmptyResponse, m.Outcome.Code)
 		require.Len(t, m.Asked, 2)
 	})
-}
-
-// TestAHookThatChangesAnAnswerOfAFormat: what it made is checked again, and what
-// does not fit is asked for again; also where it changed the message in place.
-func TestAHookThatChangesAnAnswerOfAFormat(t *testing.T) {
-	t.Parallel()
-	format := domain.ResponseFormat{Type: domain.FormatSchema, Name: "place", Schema: []byte(
-		`{"type":"object","properties":{"city":{"type":"string"}},"required":["city"]}`)}
-	for name, test := range map[string]struct {
-		said, made string
-		fits       bool
-	}{
-		"spoilt": {`{"city":"Oslo"}`, `{"town":"Oslo"}`, false},
-		"mended": {`{"town":"Oslo"}`, `{"city":"Oslo"}`, true},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			for kind, h := range map[string]hook.Hook{
-				"go": hook.AfterInference("doer", func(c hook.Reply) (hook.Reply, error) {
-					c.At.Message = saying(test.made)
-					return c, nil
-				}),
-				"in place": hook.AfterInference("doer", func(c hook.Reply) (hook.Reply, error) {
-					c.At.Message.Parts[0].Text = test.made
-					return c, nil
-				}),
-				"activity": hook.IO(domain.TriggerAfterInference, "doer", func(context.Context, contract.HookRequest) (contract.HookReply, error) {
-					return contract.HookReply{Answer: new(saying(test.made))}, nil
-				}),
-			} {
-				t.Run(kind, func(t *testing.T) {
-					t.Parallel()
-					said := testsuite.Turn{Text: test.said}
-					m := meets(t, domain.TriggerAfterInference, func(c *testsuite.Config) {
-						c.Definition.Format, c.Definition.Guards.OutputRetries = format, new(1)
-						c.Turns = []testsuite.Turn{said, said}
-					}, h)
-					if test.fits {
-						require.Equal(t, domain.Completed, m.Outcome.StopReason)
-						require.Equal(t, test.made, m.Answer)
-						return
-					}
-					require.Equal(t, domain.RetryLimitReached, m.Outcome.StopReason)
-					require.Equal(t, 2, m.Outcome.Steps)
-					require.Contains(t, m.Transcript(), "does not fit the required format")
-				})
-			}
-		})
-	}
 }
 
 // TestAHookThatWithholdsTools, or bounds the answer, of one inference.

@@ -1,46 +1,20 @@
 package guards_test
 
 import (
-	"context"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"everstep/activities/tool"
 	"everstep/domain"
-	"everstep/domain/contract"
 	"everstep/domain/hook"
 	"everstep/testsuite"
 )
 
-// A stopwatch notes when things really happen, in seconds from the beginning of
-// the execution: the workflow's own clock stands still while activities run.
-type stopwatch struct {
-	began          time.Time
-	answered, used []int
-}
-
-func (w *stopwatch) now() int { return int(time.Since(w.began).Round(time.Second).Seconds()) }
-
-func (w *stopwatch) hooks() []hook.Hook {
-	return []hook.Hook{
-		forAll(hook.IO(domain.TriggerBeforeExecution, "watch", func(context.Context, contract.HookRequest) (contract.HookReply, error) {
-			w.began = time.Now()
-			return contract.HookReply{}, nil
-		})),
-		forAll(hook.IO(domain.TriggerAfterInference, "watch", func(context.Context, contract.HookRequest) (contract.HookReply, error) {
-			w.answered = append(w.answered, w.now())
-			return contract.HookReply{}, nil
-		})),
-	}
-}
-
-// look is a tool that takes ten seconds.
-func (w *stopwatch) look() *testsuite.Fake {
-	return testsuite.NewFake(domain.ToolSpec{Name: "look"}, func(ctx context.Context, c testsuite.FakeCall) (string, error) {
-		w.used = append(w.used, w.now())
-		return testsuite.After(10*time.Second, testsuite.Returns("sunny"))(ctx, c)
-	})
+// slowLook is a tool that takes ten seconds.
+func slowLook() []tool.Tool {
+	return toolsOf(testsuite.NewFake(domain.ToolSpec{Name: "look"}, testsuite.After(10*time.Second, testsuite.Returns("sunny"))))
 }
 
 // slowTurns ask for a tool, twice, and answer; each takes ten seconds.
@@ -78,8 +52,7 @@ func TestNothingStartsInAPause(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			var watch stopwatch
-			run := testsuite.New(t, testsuite.Config{Turns: slowTurns(), Tools: toolsOf(watch.look()), Hooks: watch.hooks()}).
+			run := testsuite.New(t, testsuite.Config{Turns: slowTurns(), Tools: slowLook()}).
 				Run("go", testsuite.PauseAt(test.pause), testsuite.ResumeAt(resume))
 			checkEvents(t, run)
 			require.Equal(t, domain.Completed, run.Outcome.StopReason)
@@ -105,43 +78,15 @@ func TestAPauseEndsWithItsExecution(t *testing.T) {
 // TestHooksWaitInAPause: those before a step run when it is over.
 func TestHooksWaitInAPause(t *testing.T) {
 	t.Parallel()
-	var watch stopwatch
 	var ran []time.Time
 	run := testsuite.New(t, testsuite.Config{
-		Turns: slowTurns(), Tools: toolsOf(watch.look()),
-		Hooks: append(watch.hooks(), forAll(hook.BeforeStep("h", func(c hook.Point) (hook.Point, error) {
+		Turns: slowTurns(), Tools: slowLook(),
+		Hooks: []hook.Hook{forAll(hook.BeforeStep("h", func(c hook.Point) (hook.Point, error) {
 			ran = append(ran, c.Now)
 			return c, nil
-		}))),
+		}))},
 	}).Run("go", testsuite.PauseAt(15*time.Second), testsuite.ResumeAt(time.Hour))
 	require.Equal(t, domain.Completed, run.Outcome.StopReason)
 	require.Len(t, ran, 3)
 	require.GreaterOrEqual(t, ran[1].Sub(ran[0]), time.Hour)
-}
-
-// TestALowerLimitOfTime cuts off what is under way, as the limit itself would.
-func TestALowerLimitOfTime(t *testing.T) {
-	t.Parallel()
-	var watch stopwatch
-	turns := slowTurns()
-	turns[0].Delay = 10 * time.Minute
-	run := testsuite.New(t, testsuite.Config{
-		Turns: turns, Tools: toolsOf(watch.look()), Hooks: watch.hooks(), Budget: domain.ExecutionBudget{MaxSeconds: new(3600.0)},
-	}).Run("go", testsuite.ExtendAt(20*time.Second, domain.ExecutionBudget{MaxSeconds: new(10.0)}))
-	checkEvents(t, run)
-	require.Equal(t, domain.TimeLimitReached, run.Outcome.StopReason)
-	require.True(t, run.Steps[0].Step.Interrupted, "an inference of ten minutes goes on for no time that is left")
-	require.Empty(t, watch.answered)
-}
-
-// TestAHigherLimitOfTime: the time that was first set rings for nobody.
-func TestAHigherLimitOfTime(t *testing.T) {
-	t.Parallel()
-	var watch stopwatch
-	run := testsuite.New(t, testsuite.Config{
-		Turns: slowTurns(), Tools: toolsOf(watch.look()), Hooks: watch.hooks(), Budget: domain.ExecutionBudget{MaxSeconds: new(25.0)},
-	}).Run("go", testsuite.ExtendAt(20*time.Second, domain.ExecutionBudget{MaxSeconds: new(3600.0)}))
-	checkEvents(t, run)
-	require.Equal(t, domain.Completed, run.Outcome.StopReason)
-	require.Equal(t, []int{10, 30, 50}, watch.answered)
 }

@@ -2,7 +2,6 @@ package whole_test
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -11,11 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 	commonpb "go.temporal.io/api/common/v1"
 	enumspb "go.temporal.io/api/enums/v1"
-	historypb "go.temporal.io/api/history/v1"
 	"go.temporal.io/api/workflowservice/v1"
-	sdk "go.temporal.io/sdk/client"
-	sdkworker "go.temporal.io/sdk/worker"
-	"go.temporal.io/sdk/workflow"
 
 	"everstep/activities/tool"
 	"everstep/domain"
@@ -117,26 +112,6 @@ func TestAccountOverRuns(t *testing.T) {
 	require.Greater(t, withWorker.Head.Run.Number, 2)
 	s.worker.Stop()
 	require.JSONEq(t, known(t, withWorker), known(t, s.wholeAccount(t, id)))
-	for _, part := range allParts[:4] { // each by itself is what it is among all
-		read, err := s.agents.Account(within(t), id, part)
-		require.NoError(t, err)
-		require.Empty(t, read.Missing)
-		want := withWorker
-		for other, list := range map[agentaccount.Part]func(){
-			agentaccount.Executions: func() { want.Executions = nil }, agentaccount.Steps: func() { want.Steps = nil },
-			agentaccount.Events: func() { want.Events = nil }, agentaccount.Messages: func() { want.Messages = nil },
-		} {
-			if other != part {
-				list()
-			}
-		}
-		read.Head = want.Head
-		for i := range read.Executions {
-			read.Executions[i].State, read.Executions[i].Constraints = want.Executions[i].State, want.Executions[i].Constraints
-		}
-		require.JSONEq(t, known(t, want), known(t, read), "%s alone", part)
-	}
-
 	require.NoError(t, s.temporal.CancelWorkflow(within(t), domain.WorkflowID(id), ""))
 	read := s.wholeAccount(t, id)
 	require.JSONEq(t, known(t, withWorker), known(t, read), "what no worker has taken changes nothing")
@@ -203,88 +178,6 @@ func (s *stack) began(t *testing.T, id string) time.Time {
 	return described.GetWorkflowExecutionInfo().GetStartTime().AsTime()
 }
 
-// TestAccountOfAnExtendedAgent: each of its executions is a workflow of its own.
-func TestAccountOfAnExtendedAgent(t *testing.T) {
-	t.Parallel()
-	s := start(t, host.Config{Tools: []tool.Tool{echo()}})
-	id := uuid.NewString()
-	_, err := s.agents.Start(within(t), client.Start{ID: id, Prompt: "go", Definition: scripted(longScript(t, 4, 1), "echo"), Budget: steps(1)})
-	require.NoError(t, err)
-	for n := range 2 {
-		_, err = s.waits(within(t), id, n+1)
-		require.NoError(t, err)
-		_, err = s.agents.Extend(within(t), id, client.ExtendOptions{Budget: steps(int64(3 + 10*n))})
-		require.NoError(t, err)
-	}
-	result, err := s.waits(within(t), id, 3)
-	require.NoError(t, err)
-	require.Equal(t, domain.StatusCompleted, result.Outcome.Status)
-	withWorker := s.wholeAccount(t, id)
-	require.Len(t, withWorker.Executions, 3)
-	s.worker.Stop()
-	require.JSONEq(t, known(t, withWorker), known(t, s.wholeAccount(t, id)))
-}
-
-// TestAccountWhileACallWaits: a step that has not ended is none of the steps, and not missing.
-func TestAccountWhileACallWaits(t *testing.T) {
-	t.Parallel()
-	s := start(t, host.Config{Tools: []tool.Tool{echo()}})
-	definition := scripted(longScript(t, 2, 1), "echo")
-	definition.Approvals = domain.ApprovalsOf("ask")
-	begun, err := s.agents.Start(within(t), client.Start{Prompt: "go", Definition: definition})
-	require.NoError(t, err)
-	require.Eventually(t, func() bool {
-		read, err := s.agents.Account(within(t), begun.ID)
-		return err == nil && len(read.Head.Waits) == 1
-	}, patience, 50*time.Millisecond)
-	withWorker, err := s.agents.Account(within(t), begun.ID, allParts...)
-	require.NoError(t, err)
-	require.Empty(t, withWorker.Missing)
-	require.Equal(t, domain.WaitApproval, withWorker.Head.Waits[0].Kind)
-	s.worker.Stop()
-	without, err := s.agents.Account(within(t), begun.ID, allParts...)
-	require.NoError(t, err)
-	require.JSONEq(t, known(t, withWorker), known(t, without))
-}
-
-// TestAccountOfARunThatNoWorkerHasTaken without a worker, by its input alone.
-func TestAccountOfARunThatNoWorkerHasTaken(t *testing.T) {
-	t.Parallel()
-	s := connect(t, "plain", nil)
-	started, err := s.agents.Start(within(t), client.Start{Prompt: "go", Definition: scripted(longScript(t, 1, 1))})
-	require.NoError(t, err)
-	told, err := s.agents.Account(within(t), started.ID)
-	require.NoError(t, err)
-	require.Equal(t, started.AgentID, told.Head.AgentID)
-	require.Equal(t, contract.FromHistory, told.Server.Source)
-}
-
-// TestAccountOfAnotherWorkflow without a worker: the workflow of another build has written the history.
-func TestAccountOfAnotherWorkflow(t *testing.T) {
-	t.Parallel()
-	s := connect(t, "plain", nil)
-	s.irreplayable = "another workflow has written the history"
-	other := sdkworker.New(s.temporal, s.queue, sdkworker.Options{})
-	other.RegisterWorkflowWithOptions(func(ctx workflow.Context, _ contract.SessionInput) error {
-		return workflow.Sleep(ctx, time.Hour)
-	}, workflow.RegisterOptions{Name: string(contract.Execute)})
-	require.NoError(t, other.Start())
-	id := s.named("other")
-	identity, err := domain.AgentIDOf(uuid.NewString())
-	require.NoError(t, err)
-	_, err = s.temporal.ExecuteWorkflow(within(t), sdk.StartWorkflowOptions{ID: domain.WorkflowID(id), TaskQueue: s.queue},
-		string(contract.Execute), contract.SessionInput{AgentID: identity, Prompt: "go", Definition: scripted(longScript(t, 1, 1))})
-	require.NoError(t, err)
-	require.Eventually(t, func() bool {
-		return slices.ContainsFunc(s.historyNow(t, domain.WorkflowID(id), "").GetEvents(), func(event *historypb.HistoryEvent) bool {
-			return event.GetEventType() == enumspb.EVENT_TYPE_WORKFLOW_TASK_COMPLETED
-		})
-	}, patience, 50*time.Millisecond)
-	other.Stop()
-	_, err = s.agents.Account(within(t), id)
-	require.ErrorContains(t, err, "no worker answers, and the history does not fit the workflow of this build")
-}
-
 // TestAccountOfAReset to a task of the second of three executions: it has nothing of what was taken back, and is the same with
 // and without a worker.
 func TestAccountOfAReset(t *testing.T) {
@@ -333,49 +226,4 @@ func TestAccountOfAReset(t *testing.T) {
 	without := s.wholeAccount(t, id)
 	require.JSONEq(t, known(t, withWorker), known(t, without))
 	require.Equal(t, withWorker.Server.Reset, without.Server.Reset)
-}
-
-// TestAccountOfRecords: what the server has no more of an agent its records tell, of some runs as of all.
-func TestAccountOfRecords(t *testing.T) {
-	t.Parallel()
-	dir := t.TempDir()
-	s := start(t, host.Config{Tools: []tool.Tool{echo()}, Records: dir})
-	id := uuid.NewString()
-	first, err := s.agents.Start(within(t), client.Start{ID: id, Prompt: "go", Definition: scripted(longScript(t, 4, 1), "echo"), Budget: steps(1)})
-	require.NoError(t, err)
-	_, err = s.waits(within(t), id, 1)
-	require.NoError(t, err)
-	_, err = s.agents.Extend(within(t), id, client.ExtendOptions{Budget: steps(20)})
-	require.NoError(t, err)
-	last, err := s.waits(within(t), id, 2)
-	require.NoError(t, err)
-	recordedIn(t, storeAt(t, dir), id, 2)
-	live := s.wholeAccount(t, id)
-
-	readers := client.New(s.temporal, client.Config{Records: storeAt(t, dir)})
-	s.deletes(t, first.WorkflowID, first.RunID)
-	without, err := s.agents.Account(within(t), id, allParts...)
-	require.NoError(t, err)
-	require.Equal(t, agentaccount.Missing{Part: agentaccount.Events, Execution: 1, From: 1, To: 13}, without.Missing[0], "the later run knows the rest")
-	partly, err := readers.Account(within(t), id, allParts...)
-	require.NoError(t, err)
-	require.Empty(t, partly.Missing)
-	requireComplete(t, partly)
-	require.JSONEq(t, asJSON(t, live.Steps), asJSON(t, partly.Steps))
-	require.JSONEq(t, asJSON(t, live.Events), asJSON(t, partly.Events))
-
-	s.deletes(t, last.WorkflowID, last.RunID)
-	_, err = s.agents.Account(within(t), id)
-	require.ErrorIs(t, err, &client.Error{Class: client.NotFound})
-	kept, err := readers.Account(within(t), id, allParts...)
-	require.NoError(t, err)
-	require.Equal(t, contract.FromRecords, kept.Server.Source)
-	require.Empty(t, kept.Missing)
-	for _, list := range [][2]any{{live.Executions, kept.Executions}, {live.Steps, kept.Steps}, {live.Events, kept.Events}, {live.Messages, kept.Messages}} {
-		require.JSONEq(t, asJSON(t, list[0]), asJSON(t, list[1]))
-	}
-	short, err := readers.Account(within(t), id, agentaccount.Messages)
-	require.NoError(t, err)
-	require.Empty(t, short.Steps)
-	require.Len(t, short.Messages, len(live.Messages))
 }

@@ -17,9 +17,6 @@ type endedActivity struct {
 	end       *historypb.HistoryEvent
 }
 
-// lost reports whether it ended without a reply.
-func (a endedActivity) lost() bool { return a.end.GetActivityTaskCompletedEventAttributes() == nil }
-
 // endedActivities are those of all runs of an agent.
 func (s *stack) endedActivities(t *testing.T, id string) (all []endedActivity) {
 	t.Helper()

@@ -1,6 +1,7 @@
 package whole_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -10,6 +11,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"everstep/domain"
 )
 
 // TestCLIShell: a command runs in the folder; one whose worker is killed is ended with
@@ -94,14 +97,16 @@ done
 				return
 			}
 			p.untilErr("waits for approval")
-			call := c.waits("self")
+			var calls []domain.Wait
+			require.NoError(t, json.Unmarshal([]byte(c.ok("approvals", "self", "--json")), &calls))
+			require.Len(t, calls, 1)
 			require.Eventually(t, func() bool {
 				tried, _ := os.ReadFile(filepath.Join(c.dir, "tried")) // not yet there
 				return strings.Count(string(tried), "tried") >= 3
 			}, patience, 50*time.Millisecond)
 			require.False(t, made("approved"))
 			require.NoError(t, os.WriteFile(filepath.Join(c.dir, "enough"), nil, 0o600))
-			c.ok("deny", "self", call.ToolExecutionID)
+			c.ok("deny", "self", calls[0].ToolExecutionID.String())
 			require.Equal(t, 0, p.wait().code)
 			require.NotContains(t, c.ok("explain", "self"), "the boss agrees")
 			require.Equal(t, 0, dev.interrupt().wait().code)

@@ -93,34 +93,6 @@ func BenchmarkChat(b *testing.B) {
 	}
 }
 
-// BenchmarkHooksOpenAI prints the time of a step with openai-chat against a
-// loopback server without hooks and with each of hookSets.
-func BenchmarkHooksOpenAI(b *testing.B) {
-	steps, pairs := 100, 3
-	if testing.Short() {
-		steps, pairs = 20, 1
-	}
-	sets := hookSets()
-	server := reciter(steps)
-	defer server.Close()
-	s := start(b, host.Config{Tools: []tool.Tool{recite()}, Hooks: allHooks(sets), Vendors: map[string]host.Access{"openai": {BaseURL: server.URL + "/v1"}}})
-	for b.Loop() {
-		s.chat(b, steps) // warm
-		table := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', tabwriter.AlignRight)
-		fmt.Fprintln(table, "hooks\tsteps\tms/step, openai-chat\t")
-		for _, set := range sets {
-			var runs []measured
-			for range pairs {
-				runs = append(runs, s.chat(b, steps, set.names()...))
-			}
-			m := middle(runs)
-			fmt.Fprintf(table, "%s\t%d\t%.2f\t\n", set.name, steps, m.millisPerStep())
-			b.ReportMetric(m.millisPerStep(), fmt.Sprintf("ms/step@%d/%s", steps, set.name))
-		}
-		require.NoError(b, table.Flush())
-	}
-}
-
 // chat runs an agent of so many steps, with hooks of the worker's.
 func (s *stack) chat(b *testing.B, steps int, hooks ...string) measured {
 	b.Helper()

@@ -3,15 +3,12 @@ package whole_test
 import (
 	"context"
 	"errors"
-	"fmt"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
-	commonpb "go.temporal.io/api/common/v1"
 	enumspb "go.temporal.io/api/enums/v1"
-	"go.temporal.io/api/workflowservice/v1"
 
 	"everstep/activities/tool"
 	"everstep/domain"
@@ -107,42 +104,6 @@ func TestATreeDrawsFromOneBudget(t *testing.T) {
 	s.seen(t, begun, branches, leaves)
 }
 
-// TestATreeIsNeverAboveItsBudget of tokens and of money, which all thirteen share, be it as tight as it may.
-func TestATreeIsNeverAboveItsBudget(t *testing.T) {
-	t.Parallel()
-	s := start(t, host.Config{Tools: []tool.Tool{echo()}})
-	price := &domain.Price{Input: 1_000_000_000, Output: 1_000_000_000} // 1,000 nano-dollars a token
-	definition := tree(t, quickLeaf)
-	definition.Model.Price = price
-	for name, agent := range definition.Agents {
-		agent.Model.Price = price
-		definition.Agents[name] = agent
-	}
-	begun := map[int64]client.Execution{}
-	for _, tokens := range []int64{300, 900, 1500} {
-		cost := tokens * 900 // a little less than the tokens cost
-		one, err := s.agents.Start(within(t), client.Start{Prompt: "go", Definition: definition, Budget: domain.ExecutionBudget{MaxTokens: &tokens, MaxCostNanoUSD: &cost}})
-		require.NoError(t, err)
-		begun[tokens] = one
-	}
-	for tokens, one := range begun {
-		result, err := s.agents.Wait(within(t), one.ID, 0)
-		require.NoError(t, err)
-		o := result.Outcome
-		t.Logf("of %d tokens %d were used, by an agent that ended %s (%s)", tokens, o.Usage.TotalTokens(), o.Status, o.StopReason)
-		require.LessOrEqual(t, o.Usage.TotalTokens(), tokens)
-		require.LessOrEqual(t, o.CostNanoUSD, tokens*900)
-		tree, err := s.agents.Tree(within(t), one.ID, 0)
-		require.NoError(t, err)
-		var used, cost int64
-		for agent := range tree.All() {
-			used, cost = used+agent.Own.Usage.TotalTokens(), cost+*agent.Own.CostNanoUSD
-		}
-		require.Equal(t, o.Usage.TotalTokens(), used, "by the account of each agent")
-		require.Equal(t, o.CostNanoUSD, cost)
-	}
-}
-
 // seen looks at a tree from its root, also when the server has deleted the history of the first leaf.
 func (s *stack) seen(t *testing.T, root client.Execution, branches, leaves []string) {
 	t.Helper()
@@ -197,11 +158,7 @@ func (s *stack) seen(t *testing.T, root client.Execution, branches, leaves []str
 		}
 	}
 	require.Len(t, ends, 13)
-	_, err := s.temporal.WorkflowService().DeleteWorkflowExecution(within(t), &workflowservice.DeleteWorkflowExecutionRequest{
-		Namespace: "default", WorkflowExecution: &commonpb.WorkflowExecution{WorkflowId: domain.WorkflowID(leaves[0])},
-	})
-	require.NoError(t, err)
-	require.Eventually(t, func() bool { _, err := s.agents.Status(within(t), leaves[0]); return err != nil }, patience, 50*time.Millisecond)
+	s.forgets(t, leaves[0])
 	tree, _ := look()
 	require.NotEmpty(t, tree.Children[0].Children[0].Gone, "it is told as gone, and not left out")
 	told, gone = steps()
@@ -239,9 +196,6 @@ func TestAStopNowEndsATree(t *testing.T) {
 	require.NoError(t, err)
 	took := time.Since(asked)
 	t.Logf("a stop now ended 13 agents in %s", took)
-	for _, level := range [][]string{{begun.ID}, branches, leaves} {
-		t.Log(s.wayOfAStop(t, asked, level))
-	}
 	require.Equal(t, domain.StatusStopped, result.Outcome.Status)
 	require.Less(t, took, 55*time.Second, "2 s on a machine with nothing else to do; whoever is given up has a minute")
 	for _, id := range append(branches, leaves...) {
@@ -252,41 +206,26 @@ func TestAStopNowEndsATree(t *testing.T) {
 	}
 }
 
-// wayOfAStop says when it came to the last of some agents, when it told what was under way, when that was over, and when
-// they had ended.
-func (s *stack) wayOfAStop(t *testing.T, asked time.Time, ids []string) string {
-	t.Helper()
-	last := map[enumspb.EventType]time.Duration{}
-	for _, id := range ids {
-		for events := s.temporal.GetWorkflowHistory(within(t), domain.WorkflowID(id), "", false, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT); events.HasNext(); {
-			event, err := events.Next()
-			require.NoError(t, err)
-			last[event.GetEventType()] = max(last[event.GetEventType()], event.GetEventTime().AsTime().Sub(asked))
-		}
-	}
-	ms := func(kinds ...enumspb.EventType) (most int64) {
-		for _, kind := range kinds {
-			most = max(most, last[kind].Milliseconds())
-		}
-		return most
-	}
-	return fmt.Sprintf("of %d: signalled after %d ms, cancels asked for after %d ms, work or sub-agents over after %d ms, ended after %d ms", len(ids),
-		ms(enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_SIGNALED),
-		ms(enumspb.EVENT_TYPE_ACTIVITY_TASK_CANCEL_REQUESTED, enumspb.EVENT_TYPE_SIGNAL_EXTERNAL_WORKFLOW_EXECUTION_INITIATED),
-		ms(enumspb.EVENT_TYPE_ACTIVITY_TASK_COMPLETED, enumspb.EVENT_TYPE_ACTIVITY_TASK_CANCELED, enumspb.EVENT_TYPE_CHILD_WORKFLOW_EXECUTION_COMPLETED),
-		ms(enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_COMPLETED))
-}
-
-// TestNoSubagentOutlivesItsAgent, that one terminated from outside too.
+// TestNoSubagentOutlivesItsAgent that the server's own tools have terminated: nothing of the tree runs, and what reads it says so
+// of each agent.
 func TestNoSubagentOutlivesItsAgent(t *testing.T) {
 	t.Parallel()
 	s := start(t, host.Config{Tools: []tool.Tool{echo()}})
 	begun, err := s.agents.Start(within(t), client.Start{Prompt: "go", Definition: tree(t, slowLeaf)})
 	require.NoError(t, err)
 	branches, leaves := s.below(t, begun.ExecutionID)
+	for _, leaf := range leaves {
+		s.doing(t, leaf, "waiting for the model")
+	}
 	require.NoError(t, s.temporal.TerminateWorkflow(within(t), begun.WorkflowID, "", "by force"))
-	for _, id := range append(branches, leaves...) {
-		require.Eventually(t, func() bool { return !s.running(within(t), id) }, patience, 20*time.Millisecond)
+	s.nothingRuns(t)
+	for _, id := range append(append([]string{begun.ID}, branches...), leaves...) {
+		status, err := s.agents.Status(within(t), id)
+		require.NoError(t, err)
+		require.Equal(t, []any{domain.StatusFailed, false}, []any{status.Status, status.Open}, id)
+		require.Equal(t, domain.CodeTerminated, status.Failure().Code)
+		_, err = s.agents.Send(within(t), id, client.SendOptions{Prompt: "more", IfBusy: contract.SteerIfBusy})
+		require.ErrorIs(t, err, &client.Error{Class: client.Refused})
 	}
 }
 
@@ -336,47 +275,6 @@ func TestATreeGoesOnAfterKills(t *testing.T) {
 		require.NoError(t, err)
 		for _, call := range step.Step.ToolExecutions {
 			require.JSONEq(t, `{"status":"completed","stop_reason":"completed","answer":"done","effects":[{"tool":"echo","done":3,"unknown":0}]}`, call.Value)
-		}
-	}
-}
-
-// agentTree is an agent with another as a tool of its own, which has one in turn.
-func agentTree(t *testing.T) domain.Definition {
-	t.Helper()
-	const calls = `
-turns:
-  - tool_calls: [{name: below, arguments: {prompt: one}}, {name: below, arguments: {prompt: two}}]
-    usage: {input_tokens: 10, output_tokens: 5}
-  - text: done
-    usage: {input_tokens: 10, output_tokens: 5}
-`
-	root := scripted(writeScript(t, calls), "echo")
-	as := func(agent string) map[string]domain.Subagent {
-		return map[string]domain.Subagent{"below": {Agent: agent, AsTool: true, InheritsTools: true, Description: "Helps."}}
-	}
-	root.Subagents = as("branch")
-	root.Agents = map[string]domain.Definition{
-		"branch": {Model: scripted(writeScript(t, calls)).Model, Subagents: as("leaf")},
-		"leaf":   {Model: scripted(writeScript(t, quickLeaf)).Model},
-	}
-	return root
-}
-
-// TestAgentsAsToolsDrawFromOneBudget, and history tells the same of each.
-func TestAgentsAsToolsDrawFromOneBudget(t *testing.T) {
-	t.Parallel()
-	s := start(t, host.Config{Tools: []tool.Tool{echo()}})
-	begun, err := s.agents.Start(within(t), client.Start{Prompt: "go", Definition: agentTree(t), Budget: domain.ExecutionBudget{MaxSteps: new(int64(100))}})
-	require.NoError(t, err)
-	result, err := s.agents.Wait(within(t), begun.ID, 0)
-	require.NoError(t, err)
-	require.Equal(t, domain.StatusCompleted, result.Outcome.Status, "%v", result.Error)
-	require.Equal(t, int64(7*2*15), result.Outcome.Usage.TotalTokens())
-	for step, err := range s.agents.Steps(within(t), begun.ID, 0) {
-		require.NoError(t, err)
-		for _, call := range step.Step.ToolExecutions {
-			require.Equal(t, "below", call.Name())
-			require.JSONEq(t, `{"status":"completed","stop_reason":"completed","answer":"done","effects":[{"tool":"echo","done":2,"unknown":0}]}`, call.Value)
 		}
 	}
 }

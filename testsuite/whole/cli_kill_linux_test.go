@@ -136,39 +136,3 @@ func TestCLIServerBackByOther(t *testing.T) {
 	requireInOrder(t, got.err, "the server is away; reconnecting", "the server is back", "completed · 3 steps")
 	require.Equal(t, 0, again.interrupt().wait().code)
 }
-
-// TestCLIStatusWithoutWorker asks for the status of an execution whose only
-// worker was killed, or stopped, in its third step: an answer within 5 s that
-// says whose it is and has the right step count.
-func TestCLIStatusWithoutWorker(t *testing.T) {
-	t.Parallel()
-	s := connect(t, "plain", nil)
-	c := newCLI(t).at(s)
-	model := c.script("slow.yaml", slow("60s"))
-	id := "status-" + s.queue
-	c.ok("start", "--id", id, "--model", model, "--tool", "list_files", "go")
-	never := c.json("status", id)
-	require.Equal(t, "in_progress", never["status"])
-	require.Equal(t, "history", never["source"], "no worker has ever been up")
-	require.InDelta(t, 0, never["step_count"], 0)
-
-	worker := c.start("worker", "--dir", c.dir)
-	watch := c.start("watch", id).untilErr("step 3\n")
-	require.Eventually(t, func() bool { // a worker that is too busy to answer in 2 s is told from its heartbeat
-		return c.json("status", id)["source"] == "workflow"
-	}, patience, 100*time.Millisecond)
-	worker.kill()
-	status := c.json("status", id)
-	require.Equal(t, "in_progress", status["status"])
-	require.Contains(t, []any{"heartbeat", "history"}, status["source"])
-	require.InDelta(t, 2, status["step_count"], 0)
-	text := c.ok("status", id)
-	require.Contains(t, text, "no worker answers")
-	require.Contains(t, c.ok("list"), id)
-
-	// What is asked for meanwhile is done when a worker is up again.
-	c.ok("stop", id, "--mode", "now")
-	c.start("worker", "--dir", c.dir)
-	require.Equal(t, 3, watch.wait().code)
-	require.Equal(t, "user_requested", c.json("status", id)["stop_reason"])
-}

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -18,7 +17,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"everstep/starter/devserver"
-	"everstep/worker/host"
 	"everstep/worker/host/statefile"
 )
 
@@ -243,14 +241,6 @@ func (p *process) interrupt() *process {
 	return p
 }
 
-// signal sends a signal to it, unless it has ended.
-func (p *process) signal(signal os.Signal) {
-	p.t.Helper()
-	if err := p.cmd.Process.Signal(signal); !errors.Is(err, os.ErrProcessDone) {
-		require.NoError(p.t, err)
-	}
-}
-
 // kill is kill -9.
 func (p *process) kill() {
 	p.t.Helper()
@@ -289,13 +279,4 @@ func (w *transcript) String() string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.text.String()
-}
-
-// workerConfig is a worker without anything of its own.
-func workerConfig() host.Config { return host.Config{} }
-
-// tidy waits until an agent's execution has ended.
-func (c *cli) tidy(id string) {
-	c.t.Helper()
-	require.Contains(c.t, []int{0, 1, 3}, c.do("result", id).code)
 }

@@ -51,7 +51,7 @@ func TestCLIAnotherUserIsNotTheOwner(t *testing.T) {
 		require.Contains(t, string(output), "no Temporal server answers at "+server.Address)
 	}
 	require.NoFileExists(t, filepath.Join(c.dir, "planted"))
-	require.Empty(t, c.listed("list"))
+	require.Equal(t, "[]\n", c.ok("list", "--json"))
 
 	began, err := os.ReadFile(server.LogFile)
 	require.NoError(t, err)

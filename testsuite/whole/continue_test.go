@@ -2,17 +2,14 @@ package whole_test
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
-	sdk "go.temporal.io/sdk/client"
 
 	"everstep/activities/tool"
 	"everstep/domain"
@@ -20,7 +17,6 @@ import (
 	"everstep/domain/contract"
 	"everstep/starter/client"
 	"everstep/worker/host"
-	"everstep/worker/host/codec"
 )
 
 // longScript is a script of n steps that call a tool and one that answers.
@@ -93,7 +89,6 @@ func TestContinueAsNewInTheMiddle(t *testing.T) {
 		require.Equal(t, i, m.Index)
 	}
 	require.Equal(t, "echo: call 7", messages[14].Message.ToolResult.Content)
-	s.requireRetold(t, long, status.History.Runs)
 
 	// The next execution sees the whole conversation, and the session goes on.
 	again, err := s.agents.Send(ctx, long, client.SendOptions{Prompt: "and now?"})
@@ -105,46 +100,6 @@ func TestContinueAsNewInTheMiddle(t *testing.T) {
 	first, err := s.agents.Result(ctx, long, 1)
 	require.NoError(t, err)
 	require.Equal(t, "All done. echo: call 40", first.Answer)
-}
-
-// requireRetold reads what the ended runs of an agent hold from their histories, and holds it against what a
-// worker answers of each.
-func (s *stack) requireRetold(t *testing.T, id string, runs int) {
-	t.Helper()
-	ctx := within(t)
-	counted := &queriesCounted{Client: s.temporal}
-	agents := client.New(counted, client.Config{TaskQueue: s.queue, Loopback: true, Converter: codec.New().DataConverter()})
-	require.Len(t, collect(t, agents.Steps(ctx, id, 1)), 41)
-	told := collect(t, agents.Messages(ctx, id))
-	require.Less(t, int(counted.queries.Load()), runs, "not every run is replayed, twice")
-	byIndex := map[int]domain.Entry{}
-	for run := ""; ; {
-		info, previous := s.runInfo(t, "agent/"+id, run)
-		for _, entry := range s.workersAccount(t, "agent/"+id, info.GetExecution().GetRunId(), account.Messages).Messages {
-			byIndex[entry.Index] = entry
-		}
-		if run = previous; run == "" {
-			break
-		}
-	}
-	require.Len(t, told, len(byIndex))
-	for i, entry := range told {
-		want, err := json.Marshal(byIndex[i])
-		require.NoError(t, err)
-		got, err := json.Marshal(entry)
-		require.NoError(t, err)
-		require.Equal(t, string(want), string(got))
-	}
-}
-
-type queriesCounted struct {
-	sdk.Client
-	queries atomic.Int64
-}
-
-func (c *queriesCounted) QueryWorkflowWithOptions(ctx context.Context, r *sdk.QueryWorkflowWithOptionsRequest) (*sdk.QueryWorkflowWithOptionsResponse, error) {
-	c.queries.Add(1)
-	return c.Client.QueryWorkflowWithOptions(ctx, r)
 }
 
 // outage runs an agent whose storage is gone from its first step until meanwhile returns, in its 7th.
@@ -211,31 +166,4 @@ func (s *stack) asked(t *testing.T, id string) (status account.Status) {
 		return err == nil && status.Server.Source == contract.FromWorkflow
 	}, patience, 50*time.Millisecond)
 	return status
-}
-
-// TestWithoutStorage carries a small conversation in the input, and fails
-// plainly where it has outgrown its carry.
-func TestWithoutStorage(t *testing.T) {
-	t.Parallel()
-	for _, test := range []struct {
-		name   string
-		times  int
-		status domain.ExecutionStatus
-		code   domain.Code
-	}{
-		{"small", 1, domain.StatusCompleted, ""},
-		{"outgrown", 4_000, domain.StatusFailed, domain.CodeContextLost},
-	} {
-		t.Run(test.name, func(t *testing.T) {
-			t.Parallel()
-			s := startOn(t, "continuing", continuing, host.Config{Tools: []tool.Tool{echo()}, Storage: noStorage})
-			ctx := within(t)
-			begun, err := s.agents.Start(ctx, client.Start{Prompt: "go", Definition: scripted(longScript(t, 30, test.times), "echo")})
-			require.NoError(t, err)
-			result, err := s.agents.Wait(ctx, begun.ID, 0)
-			require.NoError(t, err)
-			require.Equal(t, test.status, result.Outcome.Status, "%v", result.Error)
-			require.Equal(t, test.code, result.Outcome.Code)
-		})
-	}
 }

@@ -1,7 +1,6 @@
 package whole_test
 
 import (
-	"context"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -37,60 +36,4 @@ func TestEventsAcrossRuns(t *testing.T) {
 	require.NoError(t, err)
 	s.worker.Forget()
 	require.Equal(t, followed, collect(t, s.agents.Events(ctx, id, client.FollowOptions{})), "also of closed runs")
-}
-
-// TestEventsAsTheyHappen gets an event while what it tells of is going on, and
-// leaves the execution as it is.
-func TestEventsAsTheyHappen(t *testing.T) {
-	t.Parallel()
-	w := newWorkshop()
-	s := start(t, host.Config{Tools: []tool.Tool{w.tool(domain.Idempotent)}})
-	ctx := within(t)
-	begun, err := s.agents.Start(ctx, client.Start{Prompt: "go", Definition: scripted(writeScript(t, toolScript), "work")})
-	require.NoError(t, err)
-	for event, err := range s.agents.Events(ctx, begun.ID, client.FollowOptions{}) {
-		require.NoError(t, err)
-		if event.Type == domain.EventToolCallStarted {
-			break
-		}
-	}
-	status, err := s.agents.Status(ctx, begun.ID)
-	require.NoError(t, err)
-	require.Equal(t, domain.StatusInProgress, status.Status)
-	leaving, leave := context.WithCancel(ctx)
-	defer leave()
-	var last error
-	for _, err := range s.agents.Events(leaving, begun.ID, client.FollowOptions{}) {
-		last = err
-		leave()
-	}
-	require.ErrorIs(t, last, &client.Error{Class: client.Cancelled})
-	close(w.release)
-	result, err := s.agents.Wait(ctx, begun.ID, 1)
-	require.NoError(t, err)
-	require.Equal(t, domain.StatusCompleted, result.Outcome.Status)
-}
-
-// TestEventsWithoutAWorker waits for one.
-func TestEventsWithoutAWorker(t *testing.T) {
-	t.Parallel()
-	s := connect(t, "plain", nil)
-	ctx := within(t)
-	begun, err := s.agents.Start(ctx, client.Start{Prompt: "go", Definition: scripted(writeScript(t, hello))})
-	require.NoError(t, err)
-	got := make(chan []domain.Event)
-	go func() {
-		var events []domain.Event
-		for event, err := range s.agents.Events(ctx, begun.ID, client.FollowOptions{}) {
-			if err == nil {
-				events = append(events, event)
-			}
-		}
-		got <- events
-	}()
-	worker := s.work(t, host.Config{})
-	t.Cleanup(worker.Stop)
-	events := <-got
-	require.NotEmpty(t, events)
-	require.Equal(t, domain.EventExecutionCompleted, events[len(events)-1].Type)
 }

@@ -20,7 +20,6 @@ import (
 	"everstep/activities/inference"
 	"everstep/domain"
 	"everstep/domain/contract"
-	"everstep/domain/enum"
 	"everstep/starter/client"
 	"everstep/worker/host"
 )
@@ -261,53 +260,4 @@ func TestARunThatIsFullOfUpdates(t *testing.T) {
 	require.NotEqual(t, begun.RunID, last.RunID, "another run took it")
 	f.closesAfter(t, last)
 	f.nothingRuns(t)
-}
-
-// TestSendsThatCannotBe are refused by their fields or by what the session is, leave nothing, and harm nothing.
-func TestSendsThatCannotBe(t *testing.T) {
-	t.Parallel()
-	f, begun, _ := floods(t, false)
-	for _, delivery := range enum.Known[contract.Delivery]() {
-		_, err := f.agents.Send(within(t), f.id, client.SendOptions{Prompt: strings.Repeat("x", 5_000_000), IfBusy: delivery})
-		require.ErrorIs(t, err, &client.Error{Class: client.Invalid})
-		require.ErrorContains(t, err, "prompt: ")
-		_, err = f.agents.Send(within(t), f.id+"-never", client.SendOptions{Prompt: "more", IfBusy: delivery})
-		require.ErrorIs(t, err, &client.Error{Class: client.NotFound})
-	}
-	// The same twice: before, while and after it has its execution.
-	step := f.gate.hold(begun.WorkflowID, 1)
-	once := client.SendOptions{Prompt: "once", RequestID: "once", IfBusy: contract.QueueIfBusy}
-	first, err := f.agents.Send(within(t), f.id, once)
-	require.NoError(t, err)
-	<-step.reached
-	again, err := f.agents.Send(within(t), f.id, once)
-	require.NoError(t, err)
-	require.Equal(t, first, again)
-	close(step.passes)
-	f.ended(t, first)
-	again, err = f.agents.Send(within(t), f.id, once)
-	require.NoError(t, err)
-	require.Equal(t, first, again)
-	require.Equal(t, []string{"go", "yes", "once", "yes"}, f.saidBy(t, f.id))
-
-	_, err = f.agents.Suspend(within(t), f.id, client.SuspendOptions{Reason: "an audit"})
-	require.NoError(t, err)
-	f.refuses(t, client.Refused, "an audit")
-	_, err = f.agents.Unsuspend(within(t), f.id)
-	require.NoError(t, err)
-	f.closesAfter(t, first)
-	f.refuses(t, client.Refused, "has ended")
-	f.nothingRuns(t)
-	f.deletes(t, begun.WorkflowID, begun.RunID)
-	f.refuses(t, client.NotFound, "there is no agent")
-}
-
-// refuses sends in each way, and requires each to be refused.
-func (f *flood) refuses(t *testing.T, class client.Class, says string) {
-	t.Helper()
-	for _, delivery := range enum.Known[contract.Delivery]() {
-		_, err := f.agents.Send(within(t), f.id, client.SendOptions{Prompt: "more", IfBusy: delivery})
-		require.ErrorIs(t, err, &client.Error{Class: class})
-		require.ErrorContains(t, err, says)
-	}
 }

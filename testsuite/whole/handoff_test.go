@@ -1,9 +1,7 @@
 package whole_test
 
 import (
-	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -65,47 +63,6 @@ func (s *stack) holders(t *testing.T, id string) (held []string) {
 	return held
 }
 
-// TestAConversationIsHandedToAndFro, and history tells the same.
-func TestAConversationIsHandedToAndFro(t *testing.T) {
-	t.Parallel()
-	s := start(t, host.Config{Tools: []tool.Tool{echo()}})
-	begun := s.handsOver(t, "desk", "scripted")
-	result, err := s.agents.Wait(within(t), begun.ID, 0)
-	require.NoError(t, err)
-	require.Equal(t, domain.StatusCompleted, result.Outcome.Status, "%v", result.Error)
-	require.Equal(t, "paid", result.Answer)
-	require.Equal(t, []string{"", "billing", "billing", "triage", "billing"}, s.holders(t, begun.ID))
-	explained, err := s.agents.Explain(within(t), begun.ID, 0)
-	require.NoError(t, err)
-	require.Len(t, explained.Changes, 3)
-	require.Equal(t, []any{"billing", 2}, []any{explained.Changes[0].Agent, explained.Changes[0].Step})
-	require.Equal(t, "triage", *explained.Steps[3].Agent)
-
-	more, err := s.agents.Send(within(t), "desk", client.SendOptions{Prompt: "more"})
-	require.NoError(t, err)
-	result, err = s.agents.Wait(within(t), more.ID, more.Number)
-	require.NoError(t, err)
-	require.Equal(t, "paid again", result.Answer, "billing still has it")
-	status, err := s.agents.Status(within(t), "desk")
-	require.NoError(t, err)
-	require.Equal(t, "billing", status.Configuration.Agent)
-	_, err = s.agents.Start(within(t), client.Start{ID: "desk", Prompt: "x", Definition: scripted(writeScript(t, deskTriage), "echo"), Given: &domain.Definition{SystemPrompt: "You sort."}})
-	require.ErrorContains(t, err, `system_prompt: the session has "You bill.", given is "You sort."`)
-
-	own := scripted(writeScript(t, "turns: ["+strings.Repeat("{text: 'mine again'}, ", 12)+"]"))
-	_, err = s.agents.Update(within(t), "desk", client.UpdateOptions{Definition: own})
-	require.NoError(t, err)
-	more, err = s.agents.Send(within(t), "desk", client.SendOptions{Prompt: "and?"})
-	require.NoError(t, err)
-	_, err = s.agents.Wait(within(t), more.ID, more.Number)
-	require.NoError(t, err)
-	var agents []string
-	for _, past := range collect(t, s.agents.Executions(within(t), "desk")) {
-		agents = append(agents, past.Agent)
-	}
-	require.Equal(t, []string{"billing", "billing", ""}, agents, "history tells who has answered")
-}
-
 // TestAHandoffGoesThroughRuns of the workflow: the next one knows who has the conversation.
 func TestAHandoffGoesThroughRuns(t *testing.T) {
 	t.Parallel()
@@ -140,36 +97,4 @@ func TestAHandoffOutlivesKills(t *testing.T) {
 	require.Equal(t, "paid", result.Answer)
 	require.Positive(t, deaths.Load())
 	require.Equal(t, []string{"", "billing", "billing", "triage", "billing"}, s.holders(t, begun.ID))
-}
-
-// TestWhatFollowsAHandoff is of the agent that has the conversation: what goes on from it, and a fork.
-func TestWhatFollowsAHandoff(t *testing.T) {
-	t.Parallel()
-	s := start(t, host.Config{Tools: []tool.Tool{echo()}})
-	triage := scripted(writeScript(t, deskTriage), "echo")
-	triage.Handoffs = map[string]domain.Subagent{"billing": {Agent: "billing", Description: "Settles bills."}}
-	billing := scripted(writeScript(t, "turns: [{text: unused}, {tool_calls: [{name: echo, arguments: {text: b}}]}, {text: paid}, {text: forked}]"), "echo")
-	billing.SystemPrompt = "You bill."
-	triage.Agents = map[string]domain.Definition{"billing": billing}
-	begun, err := s.agents.Start(within(t), client.Start{Prompt: "go", Definition: triage, Budget: domain.ExecutionBudget{MaxSteps: new(int64(2))}})
-	require.NoError(t, err)
-	result, err := s.agents.Wait(within(t), begun.ID, 0)
-	require.NoError(t, err)
-	require.Equal(t, domain.StepsLimitReached, result.Outcome.StopReason)
-	_, err = s.agents.Extend(within(t), begun.ID, client.ExtendOptions{Budget: domain.ExecutionBudget{MaxSteps: new(int64(9))}})
-	require.NoError(t, err)
-	result, err = s.agents.Wait(within(t), begun.ID, 0)
-	require.NoError(t, err)
-	require.Equal(t, "paid", result.Answer)
-	require.Equal(t, []string{"billing"}, s.holders(t, begun.ID))
-
-	fork, err := s.agents.Fork(within(t), client.Point{ID: begun.ID}, client.ForkOptions{Prompt: "and now?"})
-	require.NoError(t, err)
-	result, err = s.agents.Wait(within(t), fork.ID, 0)
-	require.NoError(t, err)
-	require.Equal(t, "forked", result.Answer)
-	require.Eventually(t, func() bool {
-		status, err := s.agents.Status(within(t), fork.ID)
-		return err == nil && status.Configuration.Model == billing.Model.String()
-	}, patience, 20*time.Millisecond)
 }

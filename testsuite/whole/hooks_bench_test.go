@@ -1,7 +1,6 @@
 package whole_test
 
 import (
-	"context"
 	"fmt"
 	"os"
 	"testing"
@@ -12,7 +11,6 @@ import (
 	"everstep/activities/inference"
 	"everstep/activities/tool"
 	"everstep/domain"
-	"everstep/domain/contract"
 	"everstep/domain/hook"
 	"everstep/worker/host"
 )
@@ -44,19 +42,6 @@ func allHooks(sets []hookSet) []hook.Hook {
 	return all
 }
 
-// hookSets are no hooks, ten in Go at all triggers, ten at one of them, and one
-// that is an activity. None changes anything: what is measured is the loop's part.
-func hookSets() []hookSet {
-	sets := []hookSet{{name: "none"}, {name: "all-triggers", hooks: looksOn("bench")}, {name: "ten-before_step"}}
-	for n := range 10 {
-		sets[2].hooks = append(sets[2].hooks, hook.BeforeStep(fmt.Sprintf("bench-%d", n), looks[hook.Nothing]))
-	}
-	asks := func(context.Context, contract.HookRequest) (contract.HookReply, error) {
-		return contract.HookReply{}, nil
-	}
-	return append(sets, hookSet{name: "io-before_step", hooks: []hook.Hook{hook.IO(domain.TriggerBeforeStep, "bench-io", asks)}})
-}
-
 // looksOn is a hook at each of the triggers.
 func looksOn(name string) []hook.Hook {
 	return []hook.Hook{
@@ -74,43 +59,6 @@ func looks[At any](c hook.Context[At]) (hook.Context[At], error) {
 		return c, domain.Errorf(domain.Internal, "an execution without messages")
 	}
 	return c, nil
-}
-
-// BenchmarkHooks prints what a step costs as BenchmarkHistory does, with
-// each of hookSets: in executions of 100 and 500 steps with messages of 2 KB; of
-// 20 with -short.
-func BenchmarkHooks(b *testing.B) {
-	sizes, pairs := []int{100, 500}, 3
-	if testing.Short() {
-		sizes, pairs = []int{20}, 1
-	}
-	providers := map[string]inference.Provider{}
-	for _, n := range sizes {
-		providers[fmt.Sprintf("talker%d", n)] = &talker{steps: n}
-	}
-	sets := hookSets()
-	s := startOn(b, "plain", nil, host.Config{Tools: []tool.Tool{recite()}, Providers: providers, Hooks: allHooks(sets)})
-	for b.Loop() {
-		s.measure(b, sizes[0]) // warm
-		table := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', tabwriter.AlignRight)
-		fmt.Fprintln(table, "hooks\tsteps\truns\tevents/step\tbytes/step\tbytes/step beyond its messages\tms/step\t")
-		for _, n := range sizes {
-			runs := make([][]measured, len(sets))
-			for range pairs {
-				for i, set := range sets { // in turn, so that all meet the same machine
-					runs[i] = append(runs[i], s.measure(b, n, set.names()...))
-				}
-			}
-			for i, set := range sets {
-				m := middle(runs[i])
-				fmt.Fprintf(table, "%s\t%d\t%d\t%.1f\t%.0f\t%.0f\t%.2f\t\n", set.name, n, m.runs, float64(m.events)/float64(n),
-					m.bytesPerStep(), m.bytesPerStep()-2*kilobytes2, m.millisPerStep())
-				b.ReportMetric(m.bytesPerStep(), fmt.Sprintf("B/step@%d/%s", n, set.name))
-				b.ReportMetric(m.millisPerStep(), fmt.Sprintf("ms/step@%d/%s", n, set.name))
-			}
-		}
-		require.NoError(b, table.Flush())
-	}
 }
 
 // BenchmarkHookReplies prints what a step costs, in bytes and events of history and in time, for each trigger: of an agent without a hook,

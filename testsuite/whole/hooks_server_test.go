@@ -1,10 +1,8 @@
 package whole_test
 
 import (
-	"context"
 	"fmt"
 	"os"
-	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -16,7 +14,6 @@ import (
 
 	"everstep/activities/tool"
 	"everstep/domain"
-	"everstep/domain/contract"
 	"everstep/domain/hook"
 	"everstep/starter/client"
 	"everstep/worker/host"
@@ -125,45 +122,26 @@ func (s *stack) said(t *testing.T, id string) []string {
 	return texts
 }
 
-// TestAWorkerWithoutTheHook says what is missing, and harms nothing: a worker
-// that has it goes on.
+// TestAWorkerWithoutTheHook says what is missing, and harms nothing: a worker that has it goes on.
 func TestAWorkerWithoutTheHook(t *testing.T) {
 	t.Parallel()
-	io := func(name string) hook.Hook {
-		return hook.IO(domain.TriggerBeforeStep, name, func(context.Context, contract.HookRequest) (contract.HookReply, error) {
-			return contract.HookReply{}, nil
-		})
-	}
-	for name, test := range map[string]struct {
-		has  []hook.Hook
-		says string
-	}{
-		"none":        {nil, `hook "numbered" at before_step: the execution uses it, and this worker has none of that name there; run a worker that has it`},
-		"an activity": {[]hook.Hook{io("numbered")}, "this worker has it as an activity"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			s := connect(t, "plain", nil)
-			begun := s.midway(t, domain.Definition{Hooks: []string{"numbered"}}, numbered(1))
-			tools := []tool.Tool{newWorkshop().tool(domain.AtMostOnce)}
-			bad := s.work(t, host.Config{Tools: tools, Hooks: test.has})
-			resumed := s.goesOn(t, begun.ID)
-			require.Contains(t, s.failedTask(t, begun), test.says)
-			require.Eventually(t, func() bool {
-				status, err := s.agents.Status(within(t), begun.ID)
-				return err == nil && strings.Contains(status.Doing, test.says) && strings.Contains(status.Doing, fmt.Sprintf("worker %d@", os.Getpid()))
-			}, patience, 20*time.Millisecond)
-			bad.Stop()
-			good := s.work(t, host.Config{Tools: tools, Hooks: []hook.Hook{numbered(1)}})
-			defer good.Stop()
-			require.NoError(t, <-resumed)
-			result, err := s.agents.Wait(within(t), begun.ID, 0)
-			require.NoError(t, err)
-			require.Equal(t, domain.StatusCompleted, result.Outcome.Status, "%v", result.Error)
-			require.Equal(t, "done", result.Answer)
-			require.Equal(t, []string{"number 1", "number 1"}, s.said(t, begun.ID))
-		})
-	}
+	s := connect(t, "plain", nil)
+	begun := s.midway(t, domain.Definition{Hooks: []string{"numbered"}}, numbered(1))
+	tools := []tool.Tool{newWorkshop().tool(domain.AtMostOnce)}
+	bad := s.work(t, host.Config{Tools: tools})
+	resumed := s.goesOn(t, begun.ID)
+	const says = `hook "numbered" at before_step: the execution uses it, and this worker has none of that name there; run a worker that has it`
+	require.Contains(t, s.failedTask(t, begun), says)
+	s.doing(t, begun.ID, fmt.Sprintf("worker %d@", os.Getpid()))
+	s.doing(t, begun.ID, says)
+	bad.Stop()
+	good := s.work(t, host.Config{Tools: tools, Hooks: []hook.Hook{numbered(1)}})
+	defer good.Stop()
+	require.NoError(t, <-resumed)
+	result, err := s.agents.Wait(within(t), begun.ID, 0)
+	require.NoError(t, err)
+	require.Equal(t, "done", result.Answer, "%v", result.Error)
+	require.Equal(t, []string{"number 1", "number 1"}, s.said(t, begun.ID))
 }
 
 // TestAHookThatDoesNotReturn is noticed by the SDK's deadlock detector, or by the
@@ -189,41 +167,6 @@ func TestAHookThatDoesNotReturn(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, domain.StatusCompleted, result.Outcome.Status, "%v", result.Error)
 	require.Equal(t, "done", result.Answer)
-}
-
-// TestHooksThatAreActivitiesOnAServer: replaced, blocked and noted, with a retry.
-func TestHooksThatAreActivitiesOnAServer(t *testing.T) {
-	t.Parallel()
-	var tries atomic.Int32
-	flaky := hook.IO(domain.TriggerBeforeExecution, "flaky", func(context.Context, contract.HookRequest) (contract.HookReply, error) {
-		if tries.Add(1) == 1 {
-			return contract.HookReply{}, domain.Errorf(domain.Unavailable, "not yet")
-		}
-		return contract.HookReply{Say: []domain.Message{domain.UserMessage("I am here")}}, nil
-	})
-	flaky.Attempts = 2
-	content := "replaced"
-	hooks := []hook.Hook{
-		flaky,
-		hook.IO(domain.TriggerAfterToolUse, "replace", wants(contract.HookReply{Content: &content})),
-		hook.IO(domain.TriggerOnStop, "late", wants(contract.HookReply{Note: domain.Metadata{"ended": []byte("true")}})),
-	}
-	for i := range hooks {
-		hooks[i].Always = true
-	}
-	s := start(t, host.Config{Hooks: hooks, Tools: []tool.Tool{echo()}})
-	begun := s.begin(t, "turns: [{tool_calls: [{name: echo, arguments: {text: hi}}]}, {text: '{{ result \"echo\" }}'}]", "echo")
-	result, err := s.agents.Wait(within(t), begun.ID, 0)
-	require.NoError(t, err)
-	require.Equal(t, "replaced", result.Answer, "%v", result.Error)
-	require.Equal(t, []string{"I am here"}, s.said(t, begun.ID))
-	state, err := s.agents.State(within(t), begun.ID)
-	require.NoError(t, err)
-	require.JSONEq(t, "true", string(state.Metadata["ended"]))
-}
-
-func wants(reply contract.HookReply) hook.Activity {
-	return func(context.Context, contract.HookRequest) (contract.HookReply, error) { return reply, nil }
 }
 
 // TestAReplyThatDiffersIsRecordedAgain, and no other: one that changes nothing once, one that alternates each time, one

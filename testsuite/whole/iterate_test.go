@@ -1,7 +1,6 @@
 package whole_test
 
 import (
-	"context"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -52,48 +51,6 @@ func requireStates(t *testing.T, states []domain.AgentState, n int) {
 		}
 		require.Equal(t, want, len(state.Messages()), "after step %d", i+1)
 	}
-}
-
-// TestIterateWithoutSteps yields the final state alone.
-func TestIterateWithoutSteps(t *testing.T) {
-	t.Parallel()
-	s := start(t, host.Config{})
-	ctx := within(t)
-	begun, err := s.agents.Start(ctx, client.Start{Prompt: "go", Definition: scripted(writeScript(t, hello)), Budget: steps(0)})
-	require.NoError(t, err)
-	states := collect(t, s.agents.Iterate(ctx, begun.ID, client.IterateOptions{}))
-	require.Len(t, states, 1)
-	require.Equal(t, domain.StatusStopped, states[0].Status())
-}
-
-// TestIterateAsItHappens gives a step's state as soon as the next has begun, and
-// goes with its context.
-func TestIterateAsItHappens(t *testing.T) {
-	t.Parallel()
-	w := newWorkshop()
-	s := start(t, host.Config{Tools: []tool.Tool{w.tool(domain.Idempotent)}})
-	ctx, cancel := context.WithCancel(within(t))
-	defer cancel()
-	script := writeScript(t, "turns:\n  - {text: one, tool_calls: [{name: echo, arguments: {}}]}\n  - {text: two, tool_calls: [{name: work, arguments: {}}]}\n  - {text: three}\n")
-	definition := scripted(script, "work")
-	begun, err := s.agents.Start(ctx, client.Start{Prompt: "go", Definition: definition})
-	require.NoError(t, err)
-	var last error
-	count := 0
-	for state, err := range s.agents.Iterate(ctx, begun.ID, client.IterateOptions{}) {
-		if last = err; err == nil {
-			count++
-			require.Equal(t, 1, state.StepCount())
-			require.Equal(t, domain.StatusInProgress, state.Status())
-			cancel()
-		}
-	}
-	require.Equal(t, 1, count)
-	require.ErrorIs(t, last, &client.Error{Class: client.Cancelled})
-	close(w.release)
-	result, err := s.agents.Wait(within(t), begun.ID, 1)
-	require.NoError(t, err)
-	require.Equal(t, 3, result.Outcome.Steps)
 }
 
 // TestExecute runs to the end and returns the final state, a failure's too.

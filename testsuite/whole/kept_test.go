@@ -2,10 +2,8 @@ package whole_test
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"iter"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -225,70 +223,6 @@ func (s *stack) requireExports(t *testing.T, name string, want ...record.Record)
 		want[i].Moved, x.Records[i].Moved = nil, nil
 		require.JSONEq(t, encoded(t, want[i]), encoded(t, x.Records[i]))
 	}
-}
-
-// TestTheServerExportsWhatWasRecorded, with a worker and without.
-func TestTheServerExportsWhatWasRecorded(t *testing.T) {
-	t.Parallel()
-	dir := filepath.Join(t.TempDir(), "records")
-	s := start(t, host.Config{Records: dir})
-	name := s.named("histories")
-	s.talked(t, name)
-	all := recordedIn(t, storeAt(t, dir), name, 2)
-	s.requireExports(t, name, all...)
-	s.worker.Stop()
-	s.requireExports(t, name, all...)
-	s.forgets(t, name)
-	_, err := s.agents.Export(within(t), name, 0)
-	require.ErrorIs(t, err, &client.Error{Class: client.NotFound})
-}
-
-// TestAnExportOverRuns: an execution that later runs only remember is read from the run in which it ended.
-func TestAnExportOverRuns(t *testing.T) {
-	t.Parallel()
-	dir := filepath.Join(t.TempDir(), "records")
-	s := startOn(t, "continuing", continuing, host.Config{Tools: []tool.Tool{echo()}, Records: dir})
-	name := s.named("histories")
-	turns := "turns:\n  - text: one\n" + strings.Repeat("  - tool_calls: [{name: echo, arguments: {text: more}}]\n", 30) + "  - text: two\n"
-	_, err := s.agents.Start(within(t), client.Start{ID: name, Prompt: "go", Definition: scripted(writeScript(t, turns), "echo")})
-	require.NoError(t, err)
-	_, err = s.waits(within(t), name, 1)
-	require.NoError(t, err)
-	_, err = s.agents.Send(within(t), name, client.SendOptions{Prompt: "on"})
-	require.NoError(t, err)
-	_, err = s.waits(within(t), name, 2)
-	require.NoError(t, err)
-	all := recordedIn(t, storeAt(t, dir), name, 2)
-	require.NotEqual(t, all[0].RunID, all[1].RunID)
-	s.requireExports(t, name, all...)
-}
-
-// TestImportIsAllOrNothing, also where the store fails in the middle, or has another record of the same execution.
-func TestImportIsAllOrNothing(t *testing.T) {
-	t.Parallel()
-	dir := t.TempDir()
-	store, all, now := storeAt(t, dir), stores.Sample(t, "ann", 3), stores.Sample(t, "ann", 1)[0].CompletedAt
-	bob := stores.Sample(t, "bob", 1)
-	require.NoError(t, os.WriteFile(filepath.Join(dir, bob[0].AgentID.String()), nil, 0o600))
-	_, err := record.Import(t.Context(), store, inFile(t, append(all, bob...)...), now)
-	require.ErrorContains(t, err, "records: cannot")
-	refs, err := store.List(t.Context(), all[0].AgentID)
-	require.NoError(t, err)
-	require.Empty(t, refs)
-
-	done, err := record.Import(context.Background(), store, inFile(t, all[:2]...), now)
-	require.NoError(t, err)
-	require.Len(t, done.New, 2)
-	done, err = record.Import(t.Context(), store, inFile(t, all...), now)
-	require.NoError(t, err)
-	require.Len(t, done.New, 1)
-	require.Equal(t, 2, done.Known)
-	got, err := store.Get(t.Context(), all[0].Ref())
-	require.NoError(t, err)
-	require.Equal(t, now, got.Imported)
-	all[1].End.Answer = "something else"
-	_, err = record.Import(t.Context(), store, inFile(t, all...), now)
-	require.ErrorContains(t, err, "differs from that of the file; nothing was imported")
 }
 
 func inFile(t *testing.T, all ...record.Record) iter.Seq2[record.Record, error] {

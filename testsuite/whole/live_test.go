@@ -18,14 +18,10 @@ import (
 	"go.temporal.io/api/proxy"
 	"google.golang.org/protobuf/proto"
 
-	"everstep/activities/anthropic"
 	"everstep/activities/inference"
 	"everstep/activities/inference/wire"
 	"everstep/activities/openaichat"
-	"everstep/activities/tool"
 	"everstep/domain"
-	"everstep/domain/contract"
-	"everstep/domain/hook"
 	"everstep/starter/client"
 	"everstep/worker/host"
 	"everstep/worker/host/codec"
@@ -130,21 +126,12 @@ func (a *pacedAnswer) done(finish string) {
 func (a *pacedAnswer) cut() { close(a.say) }
 
 // pacedStack is a stack with one provider, which a paced server plays.
-func pacedStack(t *testing.T, config host.Config, provider func(wire.Config) (inference.Provider, error)) (*stack, *pacedServer) {
+func pacedStack(t *testing.T) (*stack, *pacedServer) {
 	t.Helper()
 	server := servePaced(t)
-	p, err := provider(wire.Config{BaseURL: server.URL + "/v1", Key: wire.FixedKey("sk-canary")})
+	p, err := wire.New(openaichat.Dialects()[0].API(), wire.Config{BaseURL: server.URL + "/v1", Key: wire.FixedKey("sk-canary")})
 	require.NoError(t, err)
-	config.Providers = map[string]inference.Provider{"paced": p}
-	return start(t, config), server
-}
-
-func pacedChat(c wire.Config) (inference.Provider, error) {
-	return wire.New(openaichat.Dialects()[0].API(), c)
-}
-
-func pacedMessages(c wire.Config) (inference.Provider, error) {
-	return wire.New(anthropic.API(), c)
+	return start(t, host.Config{Providers: map[string]inference.Provider{"paced": p}}), server
 }
 
 func (s *stack) beginPaced(t *testing.T, definition domain.Definition) client.Execution {
@@ -228,33 +215,12 @@ func (s *stack) historyText(t *testing.T, of client.Execution) string {
 	return text.String()
 }
 
-// beat waits for a heartbeat of the pending inference that counts so many bytes.
-func (s *stack) beat(t *testing.T, of client.Execution, length int) contract.Heartbeat {
-	t.Helper()
-	compress := codec.New()
-	var beat contract.Heartbeat
-	require.Eventually(t, func() bool {
-		described, err := s.temporal.DescribeWorkflowExecution(within(t), of.WorkflowID, "")
-		if err != nil {
-			return false
-		}
-		for _, pending := range described.GetPendingActivities() {
-			beat = contract.Heartbeat{}
-			if compress.DataConverter().FromPayloads(pending.GetHeartbeatDetails(), &beat) == nil && beat.Length >= length {
-				return true
-			}
-		}
-		return false
-	}, patience, 20*time.Millisecond)
-	return beat
-}
-
 // TestLiveText: text and reasoning are seen while they arrive, marked by
 // attempt; that of an attempt which was cut is withdrawn. Who comes late gets
 // what there is and goes on with it. The history has the final message alone.
 func TestLiveText(t *testing.T) {
 	t.Parallel()
-	s, server := pacedStack(t, host.Config{}, pacedChat)
+	s, server := pacedStack(t)
 	c := newCLI(t).at(s) // what builds the starter has not to fit into the follower's patience
 	begun := s.beginPaced(t, domain.Definition{})
 	early := s.follows(t, begun.ID)
@@ -320,131 +286,4 @@ func requireAttempts(t *testing.T, out string) {
 	require.Equal(t, []int{2, 2}, attempts[client.EventText])
 	require.Len(t, attempts[domain.EventInferenceRequested], 2)
 	require.Len(t, attempts[domain.EventInferenceReceived], 2)
-}
-
-// TestLiveReasoningOfMessages: thinking in the other form in which it comes.
-func TestLiveReasoningOfMessages(t *testing.T) {
-	t.Parallel()
-	s, server := pacedStack(t, host.Config{}, pacedMessages)
-	begun := s.beginPaced(t, domain.Definition{})
-	f := s.follows(t, begun.ID)
-	event := func(name, fields string) string {
-		return "event: " + name + "\ndata: {\"type\":\"" + name + "\"" + fields + "}\n\n"
-	}
-	a := server.next(t)
-	a.raw(event("message_start", `,"message":{"id":"msg_1","role":"assistant","model":"m-1","content":[],"usage":{"input_tokens":30,"output_tokens":1}}`))
-	a.raw(event("content_block_start", `,"index":0,"content_block":{"type":"thinking","thinking":"","signature":""}`))
-	a.raw(event("content_block_delta", `,"index":0,"delta":{"type":"thinking_delta","thinking":"What is six"}`))
-	f.until(client.EventReasoning, 1, "What is six")
-	a.raw(event("content_block_delta", `,"index":0,"delta":{"type":"thinking_delta","thinking":" times seven?"}`))
-	a.raw(event("content_block_delta", `,"index":0,"delta":{"type":"signature_delta","signature":"c2ln"}`) + event("content_block_stop", `,"index":0`))
-	f.until(client.EventReasoning, 1, " times seven?")
-	a.raw(event("content_block_start", `,"index":1,"content_block":{"type":"text","text":""}`))
-	a.raw(event("content_block_delta", `,"index":1,"delta":{"type":"text_delta","text":"42"}`))
-	f.until(client.EventText, 1, "42")
-	a.raw(event("content_block_stop", `,"index":1`) + event("message_delta", `,"delta":{"stop_reason":"end_turn"},"usage":{"output_tokens":9}`) + event("message_stop", ""))
-	close(a.say)
-	require.Equal(t, "42", f.until(domain.EventInferenceReceived, 1, "").Text)
-	for _, e := range f.rest() {
-		require.NotEqual(t, client.EventWithdrawn, e.Type)
-	}
-}
-
-// TestLiveTextStaysAfterAStop: the partial text is what was seen, for those who
-// watch and in the transcript.
-func TestLiveTextStaysAfterAStop(t *testing.T) {
-	t.Parallel()
-	s, server := pacedStack(t, host.Config{}, pacedChat)
-	c := newCLI(t).at(s)
-	begun := s.beginPaced(t, domain.Definition{})
-	f := s.follows(t, begun.ID)
-	plain := c.start("watch", begun.ID)
-	a := server.next(t)
-	a.thinks("hm")
-	a.text("Counting:\none, two")
-	f.until(client.EventText, 1, "Counting:\none, two")
-	plain.untilErr("step 1: Counting:\n")
-	_, err := s.agents.Stop(within(t), begun.ID, client.StopOptions{Mode: contract.StopNow})
-	require.NoError(t, err)
-	cut := f.until(domain.EventInferenceReceived, 1, "")
-	<-a.gone
-	require.Equal(t, contract.Interrupted, cut.Outcome)
-	require.Equal(t, "Counting:\none, two", cut.Text)
-	require.Equal(t, len(cut.Text), cut.Shown)
-	for _, e := range f.rest() {
-		require.NotEqual(t, client.EventWithdrawn, e.Type)
-	}
-	got := plain.wait()
-	require.Equal(t, 3, got.code)
-	requireInOrder(t, got.err, "step 1: Counting:\n", "step 1: one, two\n", "stopped (user_requested)")
-	require.Equal(t, 1, strings.Count(got.err, "Counting"))
-	messages := collect(t, s.agents.Messages(within(t), begun.ID))
-	require.Len(t, messages, 2)
-	require.Equal(t, cut.Text, messages[1].Message.Text())
-}
-
-// TestLiveTextIsWithheldFromReaders: what a hook may rewrite is neither in a
-// heartbeat nor shown; the answer is what the hook left.
-func TestLiveTextIsWithheldFromReaders(t *testing.T) {
-	t.Parallel()
-	redact := hook.AfterInference("redact", func(r hook.Reply) (hook.Reply, error) {
-		text := strings.ReplaceAll(r.At.Message.Text(), "4711", "[removed]")
-		r.At.Message.Parts = []domain.Part{{Type: domain.PartText, Text: text}}
-		return r, nil
-	})
-	s, server := pacedStack(t, host.Config{Hooks: []hook.Hook{redact}}, pacedChat)
-	c := newCLI(t).at(s)
-	begun := s.beginPaced(t, domain.Definition{Hooks: []string{"redact"}})
-	f := s.follows(t, begun.ID)
-	plain := c.start("watch", begun.ID)
-	a := server.next(t)
-	a.thinks("4711 it is")
-	a.text("The key is\n4711\n")
-	beat := s.beat(t, begun, len("The key is\n4711\n"))
-	require.Empty(t, beat.Tail)
-	require.Empty(t, beat.Reasoning)
-	a.text("so.")
-	a.done("stop")
-	require.Equal(t, "redact", f.until(client.EventWithheld, 0, "").Hook)
-	for _, e := range f.rest() {
-		require.NotContains(t, e.Text, "4711")
-	}
-	got := plain.wait()
-	require.Contains(t, got.err, "withheld: hook redact may rewrite it")
-	require.NotContains(t, got.err, "4711")
-	require.Equal(t, "The key is\n[removed]\nso.\n", got.out)
-}
-
-// TestLiveTextOfASummaryIsNotShown: it is the model's, and no answer.
-func TestLiveTextOfASummaryIsNotShown(t *testing.T) {
-	t.Parallel()
-	s, server := pacedStack(t, host.Config{Tools: []tool.Tool{echo()}}, pacedChat)
-	begun := s.beginPaced(t, domain.Definition{
-		Tools: []string{"echo"}, Model: domain.LLMConfig{ContextWindow: 6000, MaxOutputTokens: 500},
-	})
-	f := s.follows(t, begun.ID)
-	for n := range 20 {
-		a := server.next(t)
-		if !strings.Contains(a.body, "You sum up the beginning of a conversation") {
-			a.text(strings.Repeat("all work and no play ", 200))
-			a.chunk(fmt.Sprintf(`{"tool_calls":[{"index":0,"id":"call_%d","type":"function","function":{"name":"echo","arguments":"{\"text\":\"%d\"}"}}]}`, n, n), "null")
-			a.done("tool_calls")
-			continue
-		}
-		a.thinks("SUMMARY thought")
-		a.text("SUMMARY text")
-		beat := s.beat(t, begun, len("SUMMARY text"))
-		require.Empty(t, beat.Tail)
-		a.done("stop")
-		break
-	}
-	last := server.next(t)
-	require.Contains(t, last.body, "SUMMARY text", "it was made")
-	last.text("The end.")
-	last.done("stop")
-	for _, e := range f.rest() {
-		require.NotContains(t, e.Text, "SUMMARY")
-	}
-	require.Equal(t, domain.EventExecutionCompleted, f.seen[len(f.seen)-1].Type)
-	require.Equal(t, domain.StatusCompleted, f.seen[len(f.seen)-1].Ended.Status)
 }

@@ -31,7 +31,6 @@ func TestMain(m *testing.M) {
 		mcpServer:                   mcpServe,
 		mcpTasks:                    mcpTasksServe,
 		boundWorker:                 boundWork,
-		shopWorker:                  shopWork,
 		recordsWorker:               recordsWork,
 		recordedWorker:              recordedWork,
 	}

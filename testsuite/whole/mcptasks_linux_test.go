@@ -16,11 +16,11 @@ import (
 	"everstep/worker/host"
 )
 
-// taskServing is a process of such a server, and kill ends it with -9; start begins another one at the same address.
+// taskServing is a process of such a server; start begins another one at the same address.
 type taskServing struct {
-	t         *testing.T
-	dir, form string
-	process   *programs.Process
+	t       *testing.T
+	dir     string
+	process *programs.Process
 }
 
 func (s *taskServing) start() (address string) {
@@ -32,11 +32,11 @@ func (s *taskServing) start() (address string) {
 		address = "127.0.0.1:0"
 	}
 	require.NoError(s.t, os.RemoveAll(filepath.Join(s.dir, "address")))
-	program := exec.Command(self, mcpTasks, s.dir, address, s.form)
+	program := exec.Command(self, mcpTasks, s.dir, address)
 	program.Stderr = os.Stderr
 	s.process, err = programs.Start(program) // which ends with this process, and not with whatever thread has started it
 	require.NoError(s.t, err)
-	s.t.Cleanup(s.kill)
+	s.t.Cleanup(s.process.Kill)
 	require.Eventually(s.t, func() bool {
 		address = notesOf(s.t, filepath.Join(s.dir, "address"))
 		return address != ""
@@ -44,76 +44,29 @@ func (s *taskServing) start() (address string) {
 	return address
 }
 
-func (s *taskServing) kill() { s.process.Kill() }
-
-func (s *taskServing) write(file, text string) {
-	s.t.Helper()
-	require.NoError(s.t, os.WriteFile(filepath.Join(s.dir, file), []byte(text), 0o600))
-}
-
 // TestACallThatIsATaskOutlivesWorkerAndServer: the server is killed, and then the worker, in the middle of the
 // call; both come back, and it is answered once.
 func TestACallThatIsATaskOutlivesWorkerAndServer(t *testing.T) {
 	t.Parallel()
-	for _, form := range []string{"older", "newer"} {
-		t.Run(form, func(t *testing.T) {
-			t.Parallel()
-			c := newCLI(t)
-			server := &taskServing{t: t, dir: t.TempDir(), form: form}
-			c = c.on(host.MCPVariable + "=" + taskFile(t, server.start()))
-			p := c.start("run", "--id", "w", "--model", c.script("s.yaml", `
+	c := newCLI(t)
+	server := &taskServing{t: t, dir: t.TempDir()}
+	c = c.on(host.MCPVariable + "=" + taskFile(t, server.start()))
+	p := c.start("run", "--id", "w", "--model", c.script("s.yaml", `
 turns:
   - {tool_calls: [{name: works__build, arguments: {}}]}
   - {text: 'it is {{ result "works__build" }}'}
 `), "--tool", "works__build", "go")
-			p.untilErr("goes on at its server: working: hammering")
-			require.Contains(t, c.json("status", "w")["doing"], "works__build goes on at its server: working: hammering; asked again at ")
-			server.kill()
-			require.NoError(t, syscall.Kill(p.workerOf(), syscall.SIGKILL))
-			server.start()
-			server.write("finish", "")
-			got := p.wait()
-			require.Equal(t, 0, got.code, got.err)
-			require.Equal(t, "it is built\n", got.out)
-			require.Equal(t, "built\n", notesOf(t, filepath.Join(server.dir, "ledger")), "called once")
-			require.Empty(t, notesOf(t, filepath.Join(server.dir, "taken back")))
-		})
-	}
-}
-
-// TestATaskThatIsStoppedIsTakenBack, and one whose server has forgotten it is of unknown outcome, and not called again.
-func TestATaskThatIsStoppedIsTakenBack(t *testing.T) {
-	t.Parallel()
-	c := newCLI(t)
-	server := &taskServing{t: t, dir: t.TempDir(), form: "older"}
-	c = c.on(host.MCPVariable + "=" + taskFile(t, server.start()))
-	c.dev()
-	model := c.script("s.yaml", `
-turns:
-  - {tool_calls: [{name: works__build, arguments: {}}]}
-  - {text: '{{ result "works__build" }}'}
-`)
-	p := c.start("run", "--id", "stopped", "--model", model, "--tool", "works__build", "go")
-	p.untilErr("goes on at its server")
-	c.ok("stop", "stopped", "--mode", "now", "--reason", "enough")
+	p.untilErr("goes on at its server: working: hammering")
+	require.Contains(t, c.json("status", "w")["doing"], "works__build goes on at its server: working: hammering; asked again at ")
+	server.process.Kill()
+	require.NoError(t, syscall.Kill(p.workerOf(), syscall.SIGKILL))
+	server.start()
+	require.NoError(t, os.WriteFile(filepath.Join(server.dir, "finish"), nil, 0o600))
 	got := p.wait()
-	require.Equal(t, 3, got.code, got.err)
-	require.NotEmpty(t, notesOf(t, filepath.Join(server.dir, "taken back")))
-
-	p = c.start("run", "--id", "forgotten", "--model", model, "--tool", "works__build", "go")
-	p.untilErr("goes on at its server")
-	tasks, err := filepath.Glob(filepath.Join(server.dir, "task-*"))
-	require.NoError(t, err)
-	for _, task := range tasks {
-		require.NoError(t, os.Remove(task))
-	}
-	got = p.wait()
 	require.Equal(t, 0, got.code, got.err)
-	require.Contains(t, got.out, "outcome unknown: MCP server works does not know any more the task")
-	require.Equal(t, "built\nbuilt\n", notesOf(t, filepath.Join(server.dir, "ledger")), "once each")
-	unknown := c.ok("list", "--unknown")
-	require.Contains(t, unknown, "stopped")
-	require.Contains(t, unknown, "forgotten")
+	require.Equal(t, "it is built\n", got.out)
+	require.Equal(t, "built\n", notesOf(t, filepath.Join(server.dir, "ledger")), "called once")
+	require.Empty(t, notesOf(t, filepath.Join(server.dir, "taken back")))
 }
 
 // taskFile names a server with tasks.

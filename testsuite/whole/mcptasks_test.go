@@ -2,7 +2,7 @@ package whole_test
 
 import (
 	"context"
-	"encoding/json"
+	"errors"
 	"fmt"
 	"net"
 	"net/http"
@@ -18,63 +18,50 @@ import (
 // mcpTasks is the argument with which the test binary is an MCP server with tasks, over HTTP.
 const mcpTasks = "mcp-tasks"
 
-// A taskServer answers calls of build with tasks. Its folder holds all that it knows: a file for each task, ledger
-// for what was built, taken back for those that were, and finish, which the test writes, to end them all. So
-// another process of it goes on with them.
-type taskServer struct {
-	dir      string
-	extended bool
-}
+// A taskServer answers calls of build with tasks. Its folder holds all that it knows: a file for each task, ledger for what
+// was built, taken back for those that were, and finish, which the test writes, to end them all. So another process of it
+// goes on with them.
+type taskServer struct{ dir string }
 
 type (
 	taskAsked struct {
 		mcp.ParamsBase
 		ID string `json:"taskId"`
 	}
-	// taskTold is a task in either form.
 	taskTold struct {
 		mcp.ResultBase
 		Type    string              `json:"resultType,omitempty"`
-		Task    *taskTold           `json:"task,omitempty"`
 		ID      string              `json:"taskId,omitempty"`
 		Status  string              `json:"status,omitempty"`
 		Message string              `json:"statusMessage,omitempty"`
-		Poll    int                 `json:"pollInterval,omitempty"`
 		PollMs  int                 `json:"pollIntervalMs,omitempty"`
 		Result  *mcp.CallToolResult `json:"result,omitempty"`
-	}
-	toolsTold struct {
-		mcp.ResultBase
-		Tools []map[string]any `json:"tools"`
 	}
 )
 
 // mcpTasksServe serves at an address, and writes it down where that was the system's to choose.
 func mcpTasksServe(_ context.Context, args []string) error {
-	s := taskServer{dir: args[0], extended: args[2] == "newer"}
-	options := &mcp.ServerOptions{}
-	if s.extended {
-		options.Capabilities = &mcp.ServerCapabilities{}
-		options.Capabilities.AddExtension("io.modelcontextprotocol/tasks", nil)
-	} else {
-		options.SupportedProtocolVersions = []string{"2025-11-25"}
-	}
+	s := taskServer{args[0]}
+	options := &mcp.ServerOptions{Capabilities: &mcp.ServerCapabilities{}}
+	options.Capabilities.AddExtension("io.modelcontextprotocol/tasks", nil)
 	server := mcp.NewServer(&mcp.Implementation{Name: "tasks", Version: "1"}, options)
 	mcp.AddTool(server, &mcp.Tool{Name: "build", Description: "Builds."}, func(context.Context, *mcp.CallToolRequest, struct{}) (*mcp.CallToolResult, any, error) {
 		return nil, nil, fmt.Errorf("a call of build is a task")
 	})
-	server.AddReceivingMiddleware(s.answers)
+	server.AddReceivingMiddleware(func(next mcp.MethodHandler) mcp.MethodHandler {
+		return func(ctx context.Context, method string, request mcp.Request) (mcp.Result, error) {
+			if method == "tools/call" {
+				return s.begin()
+			}
+			return next(ctx, method, request)
+		}
+	})
 	for method, answer := range map[string]func(string) (*taskTold, error){"tasks/get": s.told, "tasks/cancel": s.takeBack} {
 		if err := mcp.AddReceivingCustomMethod(server, method, func(_ context.Context, _ *mcp.ServerSession, asked *taskAsked) (*taskTold, error) {
 			return answer(asked.ID)
 		}); err != nil {
 			return err
 		}
-	}
-	if err := mcp.AddReceivingCustomMethod(server, "tasks/result", func(context.Context, *mcp.ServerSession, *taskAsked) (*mcp.CallToolResult, error) {
-		return built(), nil
-	}); err != nil {
-		return err
 	}
 	listener, err := net.Listen("tcp", args[1])
 	if err != nil {
@@ -83,67 +70,28 @@ func mcpTasksServe(_ context.Context, args []string) error {
 	if err := os.WriteFile(filepath.Join(s.dir, "address"), []byte(listener.Addr().String()), 0o600); err != nil {
 		return err
 	}
-	web := &http.Server{Handler: mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server }, &mcp.StreamableHTTPOptions{Stateless: s.extended}), ReadHeaderTimeout: time.Minute}
+	web := &http.Server{Handler: mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server }, &mcp.StreamableHTTPOptions{Stateless: true}), ReadHeaderTimeout: time.Minute}
 	return web.Serve(listener)
-}
-
-func built() *mcp.CallToolResult {
-	return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: "built"}}}
-}
-
-func (s taskServer) answers(next mcp.MethodHandler) mcp.MethodHandler {
-	return func(ctx context.Context, method string, request mcp.Request) (mcp.Result, error) {
-		switch method {
-		case "tools/list":
-			listed, err := next(ctx, method, request)
-			if err != nil || s.extended {
-				return listed, err
-			}
-			told := &toolsTold{}
-			text, err := json.Marshal(listed)
-			if err == nil {
-				err = json.Unmarshal(text, told)
-			}
-			for _, tool := range told.Tools {
-				tool["execution"] = map[string]any{"taskSupport": "required"}
-			}
-			return told, err
-		case "tools/call":
-			return s.begin()
-		}
-		return next(ctx, method, request)
-	}
 }
 
 func (s taskServer) begin() (mcp.Result, error) {
 	id := uuid.NewString()
-	if err := s.note("ledger", "built"); err != nil {
-		return nil, err
-	}
-	if err := s.note("task-"+id, "begun"); err != nil {
+	if err := errors.Join(s.note("ledger", "built"), s.note("task-"+id, "begun")); err != nil {
 		return nil, err
 	}
 	told, err := s.told(id)
-	if s.extended {
-		told.Type = "task"
-		return told, err
-	}
-	return &taskTold{Task: told}, err
+	told.Type = "task"
+	return told, err
 }
 
 func (s taskServer) told(id string) (*taskTold, error) {
 	if !s.has("task-" + id) {
 		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "no such task"}
 	}
-	told := &taskTold{ID: id, Status: "working", Message: "hammering", Poll: 100, PollMs: 100}
+	told := &taskTold{Type: "complete", ID: id, Status: "working", Message: "hammering", PollMs: 100}
 	if s.has("finish") {
 		told.Status, told.Message = "completed", ""
-		if s.extended {
-			told.Result = built()
-		}
-	}
-	if s.extended {
-		told.Type = "complete"
+		told.Result = &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: "built"}}}
 	}
 	return told, nil
 }

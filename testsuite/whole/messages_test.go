@@ -1,16 +1,13 @@
 package whole_test
 
 import (
-	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
-	"everstep/activities/tool"
 	"everstep/domain"
 	"everstep/domain/contract"
 	"everstep/starter/client"
-	"everstep/worker/host"
 )
 
 // saidBy are the texts of an agent's messages, in order.
@@ -51,11 +48,6 @@ turns:
 	unsent, err := s.agents.Unsend(ctx, id, back.Waits.String()[:13])
 	require.NoError(t, err)
 	require.Equal(t, 3, unsent.Left)
-	_, err = s.agents.Send(ctx, id, client.SendOptions{Prompt: "more"})
-	require.ErrorIs(t, err, &client.Error{Class: client.Refused})
-	_, err = s.agents.Send(ctx, id, client.SendOptions{Prompt: "more", IfBusy: contract.SteerIfBusy, Model: new(scripted("/x").Model)})
-	require.ErrorIs(t, err, &client.Error{Class: client.Refused})
-	require.ErrorContains(t, err, "model: execution 1 is in progress")
 	status, err := s.agents.Status(ctx, id)
 	require.NoError(t, err)
 	require.Len(t, status.Unread, 3)
@@ -80,48 +72,4 @@ turns:
 	}
 	waits, gone, reads := domain.EventMessageWaiting, domain.EventMessageUnsent, domain.EventMessageReceived
 	require.Equal(t, []domain.EventType{waits, waits, waits, waits, gone, reads, reads}, told)
-	view, err := s.agents.Explain(ctx, id, 1)
-	require.NoError(t, err)
-	require.Equal(t, 2, view.Messages)
-}
-
-// TestAMessageThatAStopLeftUnread begins the next execution, and an agent without a name says what it never read.
-func TestAMessageThatAStopLeftUnread(t *testing.T) {
-	t.Parallel()
-	ctx := within(t)
-	for _, name := range []string{"stopped", ""} {
-		shop := newWorkshop()
-		s := start(t, host.Config{Tools: []tool.Tool{shop.tool(domain.Idempotent)}})
-		id := name
-		if name != "" {
-			id = s.named(name)
-		}
-		x, err := s.agents.Start(ctx, client.Start{ID: id, Prompt: "go", Definition: scripted(writeScript(t, toolScript), "work")})
-		require.NoError(t, err)
-		<-shop.began
-		_, err = s.agents.Send(ctx, x.ID, client.SendOptions{Prompt: "more", IfBusy: contract.SteerIfBusy})
-		require.NoError(t, err)
-		_, err = s.agents.Stop(ctx, x.ID, client.StopOptions{Mode: contract.StopNow})
-		require.NoError(t, err)
-		result, err := s.agents.Wait(ctx, x.ID, 1)
-		require.NoError(t, err)
-		require.Equal(t, []any{domain.StatusStopped, 1}, []any{result.Outcome.Status, result.Outcome.Unread})
-		if id != "" {
-			result, err := s.agents.Wait(ctx, x.ID, 2)
-			require.NoError(t, err)
-			require.Equal(t, domain.StatusCompleted, result.Outcome.Status)
-			require.Equal(t, 1, count(s.saidBy(t, x.ID), "more"))
-			continue
-		}
-		_, err = s.agents.Send(ctx, x.ID, client.SendOptions{Prompt: "more", IfBusy: contract.SteerIfBusy})
-		require.ErrorIs(t, err, &client.Error{Class: client.Refused})
-		require.ErrorContains(t, err, "has ended")
-		status, err := s.agents.Status(ctx, x.ID)
-		require.NoError(t, err)
-		require.Len(t, status.Unread, 1)
-	}
-}
-
-func count(all []string, one string) int {
-	return len(all) - len(slices.DeleteFunc(slices.Clone(all), func(s string) bool { return s == one }))
 }

@@ -24,7 +24,6 @@ import (
 	"everstep/activities/tool"
 	"everstep/domain"
 	"everstep/domain/contract"
-	"everstep/domain/hook"
 	"everstep/starter/client"
 	"everstep/worker/host"
 )
@@ -48,19 +47,12 @@ func mortalWork(ctx context.Context, args []string) error {
 		return tool.Happened("receipt 4711", "it is in the journal"), nil
 	}))
 	long := tool.New("long", "says much", domain.ReadOnly, func(context.Context, struct{}) (string, error) { return longText(), nil })
-	audit := hook.IO(domain.TriggerBeforeToolUse, "kept-audit", func(ctx context.Context, r contract.HookRequest) (contract.HookReply, error) {
-		if r.Lost == 0 {
-			dieOnce(ctx, func(contract.Heartbeat) bool { return true })
-		}
-		return contract.HookReply{}, nil
-	})
 	var model host.Access
 	if len(args) > 3 {
 		model = host.Access{BaseURL: args[3], Key: "sk-canary"}
 	}
 	return serve(ctx, args, host.Config{
 		Vendors:    map[string]host.Access{"openai": model},
-		Hooks:      []hook.Hook{audit},
 		Approvals:  domain.ApprovalsOf("allow"),
 		Connection: host.Connection{Seat: args[2]}, Tools: []tool.Tool{die, wire, long, echo(), whom()},
 		BuiltinTools: []string{artifact.Name}, Storage: args[2] + ".storage",

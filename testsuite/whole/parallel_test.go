@@ -2,7 +2,6 @@ package whole_test
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"strings"
 	"sync"
@@ -73,7 +72,6 @@ func TestCallsOfOneTurnRunAtOnce(t *testing.T) {
 			}
 			s.requireShort(t, begun.ID, calls, 0)
 		})
-		t.Run(fmt.Sprint(calls, ", recorded"), func(t *testing.T) { requireTogether(t, calls) })
 	}
 }
 
@@ -91,52 +89,4 @@ func (s *stack) requireShort(t *testing.T, id string, calls, said int) {
 	t.Logf("%d calls of %d bytes: %d events, %d bytes of history", calls, said, status.History.Events, status.History.Bytes)
 	require.LessOrEqual(t, status.History.Events, int64(6*calls+40))
 	require.LessOrEqual(t, status.History.Bytes, int64(1000*calls+15_000+2*said))
-}
-
-// together makes the first calls of recorded runs one turn, with their results.
-func together(t *testing.T, count int) recordedRun {
-	t.Helper()
-	var calls []recordedCall
-	var results []recordedMessage
-	for _, run := range recordedRuns(t) {
-		for _, e := range run.Executions {
-			for _, m := range e.Messages {
-				calls = append(calls, m.ToolCalls...)
-				if m.Role == "tool" {
-					results = append(results, m)
-				}
-			}
-		}
-	}
-	require.GreaterOrEqual(t, min(len(calls), len(results)), count)
-	return recordedRun{ID: fmt.Sprint("together-", count), System: "You do it all at once.", Executions: []recordedExecution{{
-		Prompt: "go", Messages: append(append([]recordedMessage{{Role: "assistant", ToolCalls: calls[:count]}}, results[:count]...), recordedMessage{Role: "assistant", Content: "done"}),
-	}}}
-}
-
-// requireTogether is the same of calls that a real model made, each with its recorded result.
-func requireTogether(t *testing.T, calls int) {
-	t.Helper()
-	run := together(t, calls)
-	replay, relay := newReplayer(t), newRelay(calls)
-	var tools []tool.Tool
-	for _, name := range run.tools() {
-		spec := domain.ToolSpec{Name: name, Schema: json.RawMessage(anySchema), Effect: domain.Idempotent}
-		tools = append(tools, tool.FromSpec(spec, func(ctx context.Context, arguments json.RawMessage) (tool.Result, error) {
-			at, _ := tool.ExecutionOf(ctx)
-			relay.run(ctx, at.Position)
-			return replay.call(ctx, arguments)
-		}))
-	}
-	s := start(t, host.Config{Tools: tools})
-	_, _, err := s.driveRecorded(t, replay, run, scripted(run.script(t, t.TempDir()), run.tools()...))
-	require.NoError(t, err, "each result is in its place")
-	said := 0
-	for _, m := range run.Executions[0].Messages {
-		said += len(m.Content)
-		for _, call := range m.ToolCalls {
-			said += len(call.Function.Arguments)
-		}
-	}
-	s.requireShort(t, s.named(run.ID), calls, said)
 }

@@ -2,7 +2,6 @@ package whole_test
 
 import (
 	"net/http"
-	"regexp"
 	"slices"
 	"testing"
 	"time"
@@ -15,7 +14,6 @@ import (
 	"everstep/activities/openaichat"
 	"everstep/domain"
 	"everstep/domain/contract"
-	"everstep/domain/enum"
 	"everstep/starter/client"
 	"everstep/worker/host"
 )
@@ -57,8 +55,6 @@ func TestRateLimitWaits(t *testing.T) {
 		require.Equal(t, "step 1: waits for its turn to ask the model (1 requests a minute)", status.Doing)
 		return true
 	}, patience, 20*time.Millisecond)
-	require.Contains(t, c.ok("status", second.ID), "waits for its turn to ask the model (1 requests a minute), for ")
-	require.Equal(t, true, c.json("status", second.ID)["rate_limited"])
 
 	watch := c.start("watch", second.ID).untilErr("under a rate limit what is next has to wait for its turn: it waits on task queue " + limit.TaskQueue)
 	_, err = s.agents.Stop(within(t), second.ID, client.StopOptions{Mode: contract.StopNow})
@@ -75,37 +71,6 @@ func TestRateLimitWaits(t *testing.T) {
 	require.Len(t, explained.Steps, 1)
 	require.Zero(t, explained.Steps[0].FailedAttempts, "what waited was no attempt")
 	require.Empty(t, explained.Steps[0].Retries)
-}
-
-// TestAttemptWaits has a provider that wants to be left alone for an hour: status
-// and explain say until when, and why. Any stop ends the wait: nothing is under way.
-func TestAttemptWaits(t *testing.T) {
-	t.Parallel()
-	for _, mode := range enum.Known[contract.StopMode]() {
-		t.Run(string(mode), func(t *testing.T) {
-			t.Parallel()
-			attemptWaits(t, mode)
-		})
-	}
-}
-
-func attemptWaits(t *testing.T, mode contract.StopMode) {
-	t.Helper()
-	model := serveChat(t, refused(http.StatusTooManyRequests, "Retry-After: 3600", `{"error":{"message":"slow down","type":"requests"}}`))
-	s := start(t, chatWorker(t, model, nil))
-	begun, err := s.agents.Start(within(t), client.Start{Prompt: "go", Definition: limitedModel})
-	require.NoError(t, err)
-	const words = `^step 1: attempt 2 at the model waits until 20\d\d-\d\d-\d\dT\d\d:\d\d:\d\dZ: limited: too many requests \(HTTP 429\): slow down$`
-	require.Eventually(t, func() bool {
-		status, err := s.agents.Status(within(t), begun.ID)
-		require.NoError(t, err)
-		return regexp.MustCompile(words).MatchString(status.Doing)
-	}, patience, 20*time.Millisecond)
-	require.Regexp(t, words, s.explained(t, begun.ID).Doing.Text)
-	_, err = s.agents.Stop(within(t), begun.ID, client.StopOptions{Mode: mode})
-	require.NoError(t, err)
-	ended := s.stopped(t, begun.ID)
-	require.Equal(t, 1, ended.Outcome.Steps)
 }
 
 // TestRateLimitComes has an agent in the middle when its worker is replaced by
@@ -157,91 +122,6 @@ func TestRateLimitComes(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "two", result.Answer)
 	require.Equal(t, append(queues, s.queue), s.inferenceQueues(t, begun))
-}
-
-// TestRateLimitTokens has a worker with few tokens a minute, and more agents
-// than it can begin: those that do not fit wait in the queue.
-func TestRateLimitTokens(t *testing.T) {
-	t.Parallel()
-	const agents = 6
-	var answers []http.HandlerFunc
-	for range agents {
-		answers = append(answers, streamed("stop", `{"content":"one"}`))
-	}
-	model := serveChat(t, answers...)
-	// Ten may come at once, and each takes 37.
-	s := start(t, chatWorker(t, model, map[string]host.RateLimit{"limited": {TokensPerMinute: 60}}))
-	var ids []string
-	for range agents {
-		begun, err := s.agents.Start(within(t), client.Start{Prompt: "go", Definition: limitedModel})
-		require.NoError(t, err)
-		ids = append(ids, begun.ID)
-	}
-	// The tokens that one uses are those of half a minute.
-	most := 2
-	require.Eventually(t, func() bool {
-		waiting := 0
-		for _, id := range ids {
-			status, err := s.agents.Status(within(t), id)
-			require.NoError(t, err)
-			if status.RateLimited {
-				require.Equal(t, "step 1: waits for its turn to ask the model (60 tokens a minute and worker)", status.Doing)
-				waiting++
-			} else if status.Status == domain.StatusInProgress {
-				return false
-			}
-		}
-		return waiting >= agents-most && waiting < agents
-	}, patience, 50*time.Millisecond)
-	require.LessOrEqual(t, len(model.requests()), most)
-	for _, id := range ids {
-		_, err := s.agents.Stop(within(t), id, client.StopOptions{Mode: contract.StopNow})
-		if err != nil { // the few that have ended
-			require.ErrorContains(t, err, "nothing to stop")
-			continue
-		}
-		_, err = s.agents.Wait(within(t), id, 0)
-		require.NoError(t, err)
-	}
-	require.LessOrEqual(t, len(model.requests()), most)
-}
-
-// TestRateLimitExplained has an agent that asks more often than it may: explain
-// says how long each step waited for its turn, with a worker and without.
-func TestRateLimitExplained(t *testing.T) {
-	t.Parallel()
-	list := streamed("tool_calls", `{"tool_calls":[{"index":0,"id":"call_1","type":"function","function":{"name":"list_files","arguments":"{\"path\":\".\"}"}}]}`)
-	model := serveChat(t, list, list, streamed("stop", `{"content":"done"}`))
-	s := start(t, chatWorker(t, model, map[string]host.RateLimit{"limited": {RequestsPerMinute: 30}}))
-	definition := limitedModel
-	definition.Tools = []string{"list_files"}
-	begun, err := s.agents.Start(within(t), client.Start{Prompt: "go", Definition: definition})
-	require.NoError(t, err)
-	result, err := s.agents.Wait(within(t), begun.ID, 0)
-	require.NoError(t, err)
-	require.Equal(t, "done", result.Answer)
-	lost := map[int]int{} // by step: a machine that is busy for longer than a heartbeat may be silent loses attempts
-	for _, ended := range s.endedActivities(t, begun.ID) {
-		if ended.lost() && ended.name == string(contract.CallModel) {
-			lost[request[contract.ModelRequest](t, ended).Step]++
-		}
-	}
-	check := func(e client.ExplainView) {
-		require.Len(t, e.Steps, 3)
-		var queued int64
-		for i, step := range e.Steps {
-			require.Equal(t, lost[i+1], step.FailedAttempts)
-			require.LessOrEqual(t, step.QueuedMilliseconds, *step.Milliseconds)
-			queued += step.QueuedMilliseconds
-		}
-		// Two seconds pass between any two requests, but for what may come at once;
-		// on a busy machine not all of them in the queue.
-		require.Greater(t, queued, int64(500))
-	}
-	check(s.explained(t, begun.ID))
-	require.Contains(t, newCLI(t).at(s).ok("explain", begun.ID), " for its turn (rate limit)\n")
-	s.worker.Stop()
-	check(s.explained(t, begun.ID))
 }
 
 // inferenceQueues are the task queues that an agent's inferences came by, in order.

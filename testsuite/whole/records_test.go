@@ -113,6 +113,8 @@ func TestRecordsHoldAll(t *testing.T) {
 				require.NotEmpty(t, r.Events)
 			}
 			s.requireExports(t, long, all...)
+			s.worker.Stop()
+			s.requireExports(t, long, all...)
 		})
 	}
 }

@@ -97,37 +97,6 @@ func TestARewoundSessionOnAServer(t *testing.T) {
 	explained, err := s.agents.Explain(within(t), id, 4)
 	require.NoError(t, err)
 	require.Equal(t, 2, explained.BranchedFrom.Step)
-	forked, err := s.agents.Fork(within(t), client.Point{ID: id, Execution: "4", Step: new(0)}, client.ForkOptions{Prompt: "f"})
-	require.NoError(t, err)
-	s.ended(t, forked)
-	require.Equal(t, "p1 p2 f", s.promptsSeen(t, forked.ID, 1), "a fork of a rewound session has not what was taken back")
-	stopped, err := s.agents.Fork(within(t), client.Point{ID: id, Execution: "4", Step: new(0)}, client.ForkOptions{Prompt: "f", Budget: steps(0)})
-	require.NoError(t, err)
-	s.ended(t, stopped)
-	extended, err := s.agents.Extend(within(t), stopped.ID, client.ExtendOptions{Budget: steps(5)})
-	require.NoError(t, err)
-	s.ended(t, extended.Execution)
-	require.Equal(t, "p1 p2 f", s.promptsSeen(t, stopped.ID, 2), "nor has what goes on from that")
-
-	for _, refused := range []struct {
-		to    client.Point
-		class client.Class
-		says  string
-	}{
-		{client.Point{ID: id, Execution: "9"}, client.NotFound, "has no execution 9"},
-		{client.Point{ID: id, Execution: "1", Step: new(9)}, client.NotFound, "no step 9"},
-		{client.Point{ID: id, Execution: "ffffffff-0"}, client.NotFound, "has no execution"},
-		{client.Point{ID: id}, client.Invalid, "is not named"},
-		{client.Point{ID: forked.ID, Execution: "1"}, client.Refused, "has no name"},
-	} {
-		_, err := s.agents.Rewind(within(t), refused.to, client.RewindOptions{})
-		require.ErrorIs(t, err, &client.Error{Class: refused.class})
-		require.ErrorContains(t, err, refused.says)
-	}
-	_, err = s.agents.Close(within(t), id)
-	require.NoError(t, err)
-	_, err = s.agents.Rewind(within(t), client.Point{ID: id, Execution: "1"}, client.RewindOptions{})
-	require.ErrorIs(t, err, &client.Error{Class: client.Refused})
 }
 
 // TestExecutionsMarkWhatWasTakenBack by rewinds, also where the next execution has not begun, by the server and by the records;
@@ -332,48 +301,4 @@ func TestRewindToWhatHasLeftMemory(t *testing.T) {
 	result, err := s.waits(within(t), id, 2)
 	require.NoError(t, err)
 	require.NotEqual(t, domain.CodeContextLost, result.Outcome.Code)
-}
-
-// TestCLIRewind: what is rewound is said, with the calls that are not undone, and how to undo it.
-func TestCLIRewind(t *testing.T) {
-	t.Parallel()
-	s := start(t, workerConfig())
-	c := newCLI(t).at(s)
-	name := s.named("rewound")
-	model := c.script("writes.yaml", `
-turns:
-  - {text: one}
-  - {text: "", tool_calls: [{name: list_files, arguments: {}}]}
-  - {text: two}
-  - {text: three}
-`)
-	c.ok("run", "--id", name, "--model", model, "--tool", "list_files", "hi")
-	c.ok("send", name, "--wait", "more")
-	got := c.do("rewind", name, "--to", "1")
-	require.Equal(t, 0, got.code, got.err)
-	require.Contains(t, got.err, name+" goes on after step 1 of execution 1; 4 messages are taken back; ")
-	require.Contains(t, got.err, "rewind "+name+" --to 2")
-	require.NotContains(t, got.err, "not undone", "what only reads has no effect")
-	require.Contains(t, c.ok("status", name), "the next message goes on from there")
-	require.Equal(t, 1.0, c.json("status", name)["rewound_to"].(map[string]any)["step"])
-	require.Equal(t, 4, strings.Count(c.ok("messages", name), "(taken back: the model sees it no more)"))
-	require.Len(t, objects(t, c.ok("messages", name, "--json")), 6)
-	require.Equal(t, "two\n", c.ok("rewind", name, "--to", "2", "--step", "1", "--wait", "again"))
-	history := c.listed("executions", name)
-	require.Equal(t, []any{history[1]["execution_id"], 1.0}, []any{history[2]["origin"].(map[string]any)["execution_id"], history[2]["origin"].(map[string]any)["step"]})
-	second := history[1]["execution_id"].(string)
-	require.Contains(t, c.ok("status", name), "from execution 2 ("+second[:8]+"), step 1")
-	require.Contains(t, c.ok("explain", name), "from execution 2 ("+second[:8]+"), step 1")
-	for args, code := range map[string]int{
-		"rewind " + name: 2, "rewind " + name + " --to 7": 4, "rewind " + name + " --to 1 --step 9": 4, "rewind " + name + " --to 1 --wait": 2,
-		"rewind nobody --to 1": 4, "rewind " + name + " --to 1 --step x": 2, "rewind " + name + " --to 1 a b": 2,
-	} {
-		got := c.do(strings.Fields(args)...)
-		require.Equal(t, code, got.code, "%s: %s", args, got.err)
-	}
-	id := uuid.NewString()
-	c.ok("run", "--id", id, "--model", model, "hi")
-	got = c.do("rewind", id, "--to", "1")
-	require.Equal(t, 6, got.code)
-	require.Contains(t, got.err, "fork "+id)
 }

@@ -3,7 +3,6 @@ package whole_test
 import (
 	"crypto/rand"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -25,7 +24,6 @@ import (
 
 const (
 	quickRun = "turns: [{text: done}, {text: again}, {text: more}, {text: 'and more'}]"
-	slowRun  = "turns: [{text: 'so much to say', delay: 10m}]"
 )
 
 // yearly is a time that does not come while a test runs.
@@ -145,7 +143,7 @@ func TestEachRunOfAScheduleIsAnAgent(t *testing.T) {
 func TestWhatIsDueWhileARunIsUnderWay(t *testing.T) {
 	t.Parallel()
 	s := start(t, host.Config{})
-	name := s.schedules(t, slowRun).Name
+	name := s.schedules(t, slowLeaf).Name
 	first := s.triggers(t, name, "")
 	s.runs(t, name, begun(1))
 	_, err := s.agents.TriggerSchedule(within(t), name, "")
@@ -182,40 +180,6 @@ func TestWhatIsDueWhileARunIsUnderWay(t *testing.T) {
 	}, patience, 20*time.Millisecond)
 }
 
-func TestAScheduleOfASession(t *testing.T) {
-	t.Parallel()
-	s := start(t, host.Config{})
-	session := s.named("notes")
-	name := s.schedules(t, quickRun, func(c *client.Schedule) { c.Start.ID, c.Overlap = session, client.OverlapBufferAll }).Name
-	s.triggers(t, name, "")
-	s.runs(t, name, ended(1))
-	s.triggers(t, name, "")
-	runs := s.runs(t, name, ended(2))
-	for i, r := range runs {
-		require.Equal(t, []any{session, i + 1, domain.StatusCompleted}, []any{r.ID, r.Number, r.Status})
-	}
-	result, err := s.agents.Wait(within(t), session, 2)
-	require.NoError(t, err)
-	require.Equal(t, "again", result.Answer)
-	require.True(t, s.running(within(t), session), "the session stays open")
-
-	// Suspended it refuses, which the run tells.
-	_, err = s.agents.Suspend(within(t), session, client.SuspendOptions{})
-	require.NoError(t, err)
-	s.triggers(t, name, "")
-	refused := s.runs(t, name, ended(3))[2]
-	require.Equal(t, []any{domain.StatusFailed, domain.Denied, 0}, []any{refused.Status, refused.Kind, refused.Number})
-	require.Contains(t, refused.Why, "send: the session is suspended since ", "it says why it did nothing")
-	require.Contains(t, refused.Why, "unsuspend it first")
-	_, err = s.agents.Unsuspend(within(t), session)
-	require.NoError(t, err)
-	_, err = s.agents.Close(within(t), session)
-	require.NoError(t, err)
-	s.triggers(t, name, "")
-	opened := s.runs(t, name, ended(4))[3]
-	require.Equal(t, []any{session, 1, domain.StatusCompleted}, []any{opened.ID, opened.Number, opened.Status}, "a new session")
-}
-
 // TestCronComesAsTheServerSays: the server reads a line as the check before does, and tells it as it was given.
 func TestCronComesAsTheServerSays(t *testing.T) {
 	t.Parallel()
@@ -239,21 +203,6 @@ func TestCronComesAsTheServerSays(t *testing.T) {
 			require.Equal(t, want, view.NextRuns[0].Format(time.RFC3339), line)
 		}
 	}
-}
-
-// TestARunWaitsForASessionThatIsBusy, and a cancellation ends the execution that it has begun, not the session.
-func TestARunWaitsForASessionThatIsBusy(t *testing.T) {
-	t.Parallel()
-	s := start(t, host.Config{})
-	session := s.named("busy")
-	name := s.meetsBusySession(t, session)
-	runs := s.runs(t, name, begun(1))
-	require.Equal(t, 2, runs[0].Number)
-	_, err := s.agents.TriggerSchedule(within(t), name, client.OverlapCancelOther)
-	require.NoError(t, err)
-	runs = s.runs(t, name, func(r []client.ScheduleRun) bool { return len(r) == 2 && r[1].Number == 3 })
-	require.Equal(t, []any{domain.StatusStopped, domain.UserRequested}, []any{runs[0].Status, runs[0].StopReason})
-	require.True(t, s.running(within(t), session))
 }
 
 func TestAFailedRunPausesItsSchedule(t *testing.T) {
@@ -322,73 +271,28 @@ func TestKillsChangeNoSchedule(t *testing.T) {
 	require.Positive(t, deaths.Load())
 }
 
-func TestSchedulesAreRefused(t *testing.T) {
+// TestSchedulesOfOthers are left alone, and a name is used once.
+func TestSchedulesOfOthers(t *testing.T) {
 	t.Parallel()
 	s := start(t, host.Config{})
 	name := s.schedules(t, quickRun).Name
-	for why, change := range map[string]func(*client.Schedule){
-		"never comes: day of month":     func(c *client.Schedule) { c.When = client.When{Cron: []string{"0 0 31 2 *"}} },
-		"cron, every: neither is given": func(c *client.Schedule) { c.When = client.When{} },
-		"every: is 500ms":               func(c *client.Schedule) { c.When = client.When{Every: contract.Span(500 * time.Millisecond)} },
-		"every: is -1m0s":               func(c *client.Schedule) { c.When = client.When{Every: contract.Span(-time.Minute)} },
-		"offset: is 2m0s": func(c *client.Schedule) {
-			c.When = client.When{Every: contract.Span(time.Minute), Offset: contract.Span(2 * time.Minute)}
-		},
-		`time_zone: there is no "Mars/Olympus"`:   func(c *client.Schedule) { c.When.TimeZone = "Mars/Olympus" },
-		"time_zone: Local":                        func(c *client.Schedule) { c.When.TimeZone = "Local" },
-		"never comes before end_at":               func(c *client.Schedule) { c.When.EndAt = time.Now().Add(time.Minute) },
-		"never comes before end_at, 2020-":        func(c *client.Schedule) { c.When.EndAt = time.Date(2020, 1, 1, 0, 0, 0, 0, time.UTC) },
-		"name: has ' '":                           func(c *client.Schedule) { c.Name = "two words" },
-		"name: is empty":                          func(c *client.Schedule) { c.Name = "" },
-		"overlap: \"Sometimes\" is none of Skip":  func(c *client.Schedule) { c.Overlap = "Sometimes" },
-		"overlap: TerminateOther is none":         func(c *client.Schedule) { c.Start.ID, c.Overlap = "notes", client.OverlapTerminateOther },
-		"overlap: AllowAll is none":               func(c *client.Schedule) { c.Start.ID, c.Overlap = "notes", client.OverlapAllowAll },
-		"deadline: is one time":                   func(c *client.Schedule) { c.Start.Budget.Deadline = new(time.Now().Add(time.Hour)) },
-		"catchup_window: is 1s":                   func(c *client.Schedule) { c.CatchupWindow = time.Second },
-		"prompt: ":                                func(c *client.Schedule) { c.Start.Prompt = string(make([]byte, 5_000_000)) },
-		"there is one named " + name + " already": func(c *client.Schedule) { c.Name = name },
-		"id: \"a/b\" is no name of a session":     func(c *client.Schedule) { c.Start.ID = "a/b" },
-	} {
-		schedule := client.Schedule{Name: s.named("new"), When: yearly, Start: client.Start{Prompt: "go", Definition: scripted("/x")}}
-		change(&schedule)
-		_, err := s.agents.CreateSchedule(within(t), schedule)
-		require.ErrorContains(t, err, why)
-		if schedule.Name != name && domain.CheckAgentName(schedule.Name) == nil {
-			_, err = s.agents.Schedule(within(t), schedule.Name)
-			require.ErrorIs(t, err, &client.Error{Class: client.NotFound}, "nothing is created")
-		}
-	}
-	for _, of := range []func() error{
-		func() error { _, err := s.agents.Schedule(within(t), "nobody"); return err },
-		func() error { _, err := s.agents.PauseSchedule(within(t), "nobody", ""); return err },
-		func() error { _, err := s.agents.TriggerSchedule(within(t), "nobody", ""); return err },
-		func() error { _, err := s.agents.DeleteSchedule(within(t), "nobody"); return err },
-	} {
-		require.ErrorIs(t, of(), &client.Error{Class: client.NotFound})
-	}
-
-	// What belongs to others is left alone.
+	_, err := s.agents.CreateSchedule(within(t), client.Schedule{Name: name, When: yearly, Start: client.Start{Prompt: "go", Definition: scripted("/x")}})
+	require.ErrorContains(t, err, "there is one named "+name+" already")
 	foreign := s.named("foreign")
-	_, err := s.temporal.ScheduleClient().Create(within(t), sdk.ScheduleOptions{
+	_, err = s.temporal.ScheduleClient().Create(within(t), sdk.ScheduleOptions{
 		ID: foreign, Spec: sdk.ScheduleSpec{CronExpressions: []string{"@yearly"}}, Action: &sdk.ScheduleWorkflowAction{ID: "x", Workflow: "other", TaskQueue: s.queue},
 	})
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = s.temporal.ScheduleClient().GetHandle(within(t), foreign).Delete(within(t)) })
 	_, err = s.agents.DeleteSchedule(within(t), foreign)
-	require.True(t, errors.Is(err, &client.Error{Class: client.Refused}), "%v", err)
+	require.ErrorIs(t, err, &client.Error{Class: client.Refused})
 	require.Eventually(t, func() bool {
 		var names []string
-		for listed, err := range s.agents.Schedules(within(t)) {
-			require.NoError(t, err)
-			require.NotEqual(t, foreign, listed.Name)
+		for _, listed := range collect(t, s.agents.Schedules(within(t))) {
 			names = append(names, listed.Name)
 		}
-		for _, n := range names {
-			if n == name {
-				return true
-			}
-		}
-		return false
+		require.NotContains(t, names, foreign)
+		return slices.Contains(names, name)
 	}, patience, 100*time.Millisecond)
 }
 
@@ -404,33 +308,6 @@ func TestALargeScheduleRuns(t *testing.T) {
 	view, err := s.agents.Schedule(within(t), name)
 	require.NoError(t, err)
 	require.Len(t, view.Prompt, 900_000)
-}
-
-// meetsBusySession is a schedule whose first run has found its session at work, and begins an execution of it now that
-// this one was stopped.
-func (s *stack) meetsBusySession(t *testing.T, session string) (schedule string) {
-	t.Helper()
-	script := "turns: [{text: one, delay: 10m}, {text: two, delay: 10m}]"
-	own, err := s.agents.Start(within(t), client.Start{ID: session, Prompt: "go", Definition: scripted(writeScript(t, script))})
-	require.NoError(t, err)
-	schedule = s.schedules(t, quickRun, func(c *client.Schedule) { c.Start.ID = session }).Name
-	s.triggers(t, schedule, "")
-	s.waitsForSession(t, schedule)
-	_, err = s.agents.Stop(within(t), session, client.StopOptions{Mode: contract.StopNow})
-	require.NoError(t, err)
-	_, err = s.agents.Wait(within(t), session, own.Number)
-	require.NoError(t, err)
-	return schedule
-}
-
-// waitsForSession waits until the only run of a schedule has met a busy session.
-func (s *stack) waitsForSession(t *testing.T, name string) {
-	t.Helper()
-	run := s.runs(t, name, func(r []client.ScheduleRun) bool { return len(r) == 1 })[0]
-	require.Eventually(t, func() bool {
-		d, err := s.temporal.DescribeWorkflowExecution(within(t), run.WorkflowID, run.FirstRunID)
-		return err == nil && d.GetWorkflowExecutionInfo().GetHistoryLength() > 12
-	}, patience, 20*time.Millisecond)
 }
 
 // TestAScheduleIsUpdated: what is given is another at once, for show, list and the next run, and the rest stays.
@@ -478,13 +355,8 @@ func TestAScheduleIsUpdated(t *testing.T) {
 	require.NoError(t, err)
 	require.Empty(t, same.Changed)
 	for want, change := range map[string]func(*client.Schedule){
-		"never comes":                     func(c *client.Schedule) { c.When.Cron = []string{"0 0 31 2 *"} },
-		"AllowAll is none for a session":  func(c *client.Schedule) { c.Overlap = client.OverlapAllowAll },
-		"prompt: is empty":                func(c *client.Schedule) { c.Start.Prompt = "" },
-		"neither is given":                func(c *client.Schedule) { c.When = client.When{} },
-		"deadline: is one time":           func(c *client.Schedule) { c.Start.Budget.Deadline = new(time.Now().Add(time.Hour)) },
-		"at most 200 are allowed":         func(c *client.Schedule) { c.When.Cron = []string{"0 " + strings.Repeat("1,", 100) + "2 * * *"} },
-		"\"a/b\" is no name of a session": func(c *client.Schedule) { c.Start.ID = "a/b" },
+		"never comes":      func(c *client.Schedule) { c.When.Cron = []string{"0 0 31 2 *"} },
+		"prompt: is empty": func(c *client.Schedule) { c.Start.Prompt = "" },
 	} {
 		_, err := s.agents.UpdateSchedule(within(t), view.Name, func(c *client.Schedule) error {
 			c.Start.Prompt = "half done"

@@ -9,9 +9,6 @@ import (
 	"everstep/starter/client"
 )
 
-// oneTwo is a script of two executions.
-const oneTwo = "turns: [{text: one}, {text: two}]"
-
 // answers starts an agent, with a prompt where it has none, and waits for its first execution.
 func (s *stack) answers(t *testing.T, start client.Start) client.Execution {
 	t.Helper()

@@ -6,10 +6,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"everstep/activities/tool"
 	"everstep/domain"
 	"everstep/starter/client"
-	"everstep/worker/host"
 )
 
 // used is what executions of a session have used, by their own steps.
@@ -72,22 +70,9 @@ turns:
 	require.True(t, result.Outcome.SessionLimit)
 	require.Contains(t, result.Signal.Message, "the session's max_steps is 5 and 5 are done")
 	require.Equal(t, s.used(t, id, 3), *result.Outcome.SessionSpent)
-	explained := s.explained(t, id)
-	require.Equal(t, "it reached the session's limit of steps: "+result.Signal.Message, explained.Ending.Summary)
-	require.Equal(t, "extend "+id+" --session --max-steps 10", explained.Advice[0].Command)
-	require.True(t, explained.SessionBudget[0].Reached)
-	require.Equal(t, []int64{5, 1, 4, 0}, []int64{*explained.SessionBudget[0].Total, *explained.SessionBudget[0].Used, *explained.SessionBudget[0].Prior, *explained.SessionBudget[0].Left})
-
 	_, err = s.agents.Send(within(t), id, client.SendOptions{Prompt: "more"})
 	require.ErrorIs(t, err, &client.Error{Class: client.Refused})
 	require.ErrorContains(t, err, "`extend "+id+" --session --max-steps TOTAL`")
-	_, err = s.agents.Extend(within(t), id, client.ExtendOptions{Budget: steps(99)})
-	require.ErrorIs(t, err, &client.Error{Class: client.Refused})
-	_, err = s.agents.ExtendSession(within(t), id, client.ExtendOptions{Lift: []domain.Limit{domain.LimitDeadline}})
-	require.ErrorIs(t, err, &client.Error{Class: client.Invalid})
-	_, err = s.agents.ExtendSession(within(t), id, client.ExtendOptions{})
-	require.ErrorIs(t, err, &client.Error{Class: client.Invalid})
-
 	for range 2 { // a repeat does no harm
 		extended, err := s.agents.ExtendSession(within(t), id, client.ExtendOptions{Budget: steps(8)})
 		require.NoError(t, err)
@@ -106,33 +91,4 @@ turns:
 	require.Equal(t, domain.StatusCompleted, last.Outcome.Status)
 	require.Equal(t, int64(8), last.Outcome.SessionSpent.Steps)
 	require.Equal(t, s.used(t, id, 4), *last.Outcome.SessionSpent)
-}
-
-// TestAnUnnamedAgentsSessionOnAServer: an agent without a name that its session's budget has stopped goes on as it is
-// extended.
-func TestAnUnnamedAgentsSessionOnAServer(t *testing.T) {
-	t.Parallel()
-	s := start(t, host.Config{Tools: []tool.Tool{echo()}})
-	definition := scripted(longScript(t, 4, 1), "echo")
-	definition.SessionBudget = steps(2)
-	begun, err := s.agents.Start(within(t), client.Start{Prompt: "go", Definition: definition})
-	require.NoError(t, err)
-	id := begun.ID
-	s.ended(t, begun)
-	_, err = s.agents.Extend(within(t), id, client.ExtendOptions{Budget: steps(9)})
-	require.ErrorIs(t, err, &client.Error{Class: client.Refused})
-	require.ErrorContains(t, err, "the session's max_steps is 2 and 2 are done")
-	_, err = s.agents.ExtendSession(within(t), id, client.ExtendOptions{Budget: steps(2)})
-	require.ErrorIs(t, err, &client.Error{Class: client.Refused})
-	extended, err := s.agents.ExtendSession(within(t), id, client.ExtendOptions{Budget: steps(3)})
-	require.NoError(t, err)
-	require.Equal(t, []any{2, true, int64(3), int64(1)}, []any{extended.Number, extended.Began, *extended.Budget.MaxSteps, *extended.Left.MaxSteps})
-	result, err := s.agents.Wait(within(t), id, 2)
-	require.NoError(t, err)
-	require.True(t, result.Outcome.SessionLimit)
-	require.Equal(t, s.used(t, id, 2), *result.Outcome.SessionSpent)
-	require.Equal(t, []int64{3, 1, 2, 0}, func() []int64 {
-		l := s.explained(t, id).SessionBudget[0]
-		return []int64{*l.Total, *l.Used, *l.Prior, *l.Left}
-	}())
 }

@@ -127,7 +127,6 @@ func TestACallThatWaitsForItsTurn(t *testing.T) {
 	status, err := s.agents.Status(within(t), begun.ID)
 	require.NoError(t, err)
 	require.Equal(t, map[string]contract.ToolLimit{"pay": limit}, status.Configuration.ToolLimits)
-	require.Contains(t, c.ok("status", begun.ID), words)
 	watch := c.start("watch", begun.ID).untilErr("under a rate limit what is next has to wait for its turn: it waits on task queue " + limit.TaskQueue)
 	_, err = s.agents.Stop(within(t), begun.ID, client.StopOptions{Mode: contract.StopNow, Reason: "enough"})
 	require.NoError(t, err)
@@ -145,30 +144,4 @@ func TestACallThatWaitsForItsTurn(t *testing.T) {
 		require.Equal(t, domain.CodeNotRun, call.Error.Code)
 	}
 	require.Equal(t, 1, ran)
-}
-
-// limitComes has an execution whose worker is replaced by one with a limit of the tool.
-func (s *stack) limitComes(t *testing.T, b *till) client.Execution {
-	t.Helper()
-	first := s.work(t, host.Config{Tools: []tool.Tool{b.pay("without", 0)}})
-	begun := s.begin(t, `turns:
-  - {delay: 5s, text: 'one two three four five', tool_calls: [{name: pay, arguments: {order: 1}}, {name: pay, arguments: {order: 2}}]}
-  - text: done
-`, "pay")
-	s.textSeen(t, begun.ID)
-	first.Stop()
-	limits := map[string]domain.ToolLimit{"pay": {Calls: 100, Per: time.Second, AtOnce: 1}}
-	t.Cleanup(s.work(t, host.Config{Tools: []tool.Tool{b.pay("with", 0)}, ToolLimits: limits}).Stop)
-	return s.ended(t, begun)
-}
-
-// TestAToolsLimitComes: an agent that began with a worker without the limit has its calls made under it, once each.
-func TestAToolsLimitComes(t *testing.T) {
-	t.Parallel()
-	b := newTill()
-	s := connect(t, "plain", nil)
-	begun := s.limitComes(t, b)
-	require.Equal(t, map[string]int{"with": 2}, b.at)
-	limited := s.queue + "/tool/pay"
-	require.Equal(t, []string{s.queue, s.queue, limited, limited}, s.queuesOf(t, begun, string(contract.CallTool)))
 }
