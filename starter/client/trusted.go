@@ -15,12 +15,12 @@ import (
 const maxIndexed = 200
 
 // entry is how a trusted value stands in the search attribute: a text without a
-// quote or backslash that a query would have to escape.
+// quote or backslash that a query would have to escape. SQLite, which the dev server has, fails at double quotes too.
 func entry(name string, value json.RawMessage) string {
 	var b strings.Builder
 	b.WriteString(name + "=")
 	for _, c := range value {
-		plain := c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || strings.IndexByte(`"-_.:@+/ `, c) >= 0
+		plain := c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || strings.IndexByte("-_.:@+/ ", c) >= 0
 		if plain {
 			b.WriteByte(c)
 			continue

@@ -21,7 +21,7 @@ func TestOnlyWhatTheDeploymentNamesIsIndexed(t *testing.T) {
 	c.known.trusted = true
 	require.Empty(t, c.indexed(in))
 	c.cfg.IndexTrusted = []string{"customer", "tenant", "order"}
-	require.Equal(t, []string{`customer="4711"`, `tenant=%7B"a":"o%27neill%5C%5C"%7D`}, c.indexed(in))
+	require.Equal(t, []string{`customer=%224711%22`, `tenant=%7B%22a%22:%22o%27neill%5C%5C%22%7D`}, c.indexed(in))
 	c.known.trusted = false
 	require.Empty(t, c.indexed(in), "the namespace has no such attribute")
 }
@@ -40,7 +40,7 @@ func TestFindingAgentsByTrustedValues(t *testing.T) {
 		"nothing is":    {values("customer", `1`), nil, "", "trusted.customer: agents are not found by it"},
 		"no name":       {values("Customer", `1`), []string{"customer"}, "", `trusted: "Customer" is no name`},
 		"a wrong index": {values("customer", `1`), []string{"Customer"}, "", `index_trusted: "Customer" is no name`},
-		"too long":      {values("customer", `"`+strings.Repeat("x", 200)+`"`), []string{"customer"}, "", "trusted.customer: takes 211 bytes in the search attribute, where at most 200 fit"},
+		"too long":      {values("customer", `"`+strings.Repeat("x", 200)+`"`), []string{"customer"}, "", "trusted.customer: takes 215 bytes in the search attribute, where at most 200 fit"},
 		"unregistered":  {values("customer", `1`), []string{"customer"}, "", "has no search attribute AgentTrusted of type KeywordList"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -60,5 +60,5 @@ func TestFindingAgentsByTrustedValues(t *testing.T) {
 	c.cfg.IndexTrusted, c.known.read, c.known.trusted = []string{"customer", "tenant"}, true, true
 	query, err := c.having(t.Context(), domain.Trusted{"tenant": json.RawMessage(`"a"`), "customer": json.RawMessage(`1`)})
 	require.NoError(t, err)
-	require.Equal(t, ` AND AgentTrusted = 'customer=1' AND AgentTrusted = 'tenant="a"'`, query)
+	require.Equal(t, ` AND AgentTrusted = 'customer=1' AND AgentTrusted = 'tenant=%22a%22'`, query)
 }
