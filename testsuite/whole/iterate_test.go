@@ -68,28 +68,3 @@ func TestExecute(t *testing.T) {
 	require.Equal(t, domain.StatusFailed, state.Status())
 	require.NotEmpty(t, state.Errors())
 }
-
-// TestOutput reads an answer as a value of a Go type.
-func TestOutput(t *testing.T) {
-	t.Parallel()
-	type city struct {
-		Name       string `json:"name"`
-		Population int    `json:"population"`
-	}
-	s := start(t, host.Config{})
-	ctx := within(t)
-	definition := scripted(writeScript(t, "turns:\n  - text: '{\"name\": \"Ghent\", \"population\": 270000}'\n"))
-	var err error
-	definition.Format, err = client.FormatOf[city]("")
-	require.NoError(t, err)
-	begun, err := s.agents.Start(ctx, client.Start{Prompt: "go", Definition: definition})
-	require.NoError(t, err)
-	value, err := client.Output[city](ctx, s.agents, begun.ID, 0)
-	require.NoError(t, err)
-	require.Equal(t, city{"Ghent", 270000}, value)
-	result, err := s.agents.Result(ctx, begun.ID, 0)
-	require.NoError(t, err)
-	require.JSONEq(t, `{"name": "Ghent", "population": 270000}`, string(result.Output))
-	_, err = client.Output[[]int](ctx, s.agents, begun.ID, 0)
-	require.ErrorIs(t, err, &client.Error{Class: client.Failed})
-}
