@@ -73,7 +73,8 @@ func commandsOf(help string) string {
 	return before
 }
 
-// TestEachPromiseHasAScript: each row of `starter help promises` is named by a script, or in not_shown.txt.
+// TestEachPromiseHasAScript: each row of `starter help promises` is named by a script, or in not_shown.txt, and the scripts that
+// it names exist.
 func TestEachPromiseHasAScript(t *testing.T) {
 	t.Parallel()
 	shown := map[string]string{}
@@ -91,7 +92,13 @@ func TestEachPromiseHasAScript(t *testing.T) {
 		}
 	}
 	met := map[string]bool{}
-	for line := range strings.Lines(said(t, "help", "promises")) {
+	page := said(t, "help", "promises")
+	names := regexp.MustCompile("`((?:alone|shared)/\\w+)`").FindAllStringSubmatch(page, -1)
+	require.NotEmpty(t, names)
+	for _, name := range names {
+		require.Contains(t, scripts(t), filepath.Join("testdata", name[1]+".txtar"))
+	}
+	for line := range strings.Lines(page) {
 		cells := strings.SplitN(strings.Trim(line, "| \n"), " | ", 2)
 		if len(cells) != 2 || cells[0] == "promise" {
 			continue
