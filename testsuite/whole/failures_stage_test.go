@@ -37,7 +37,9 @@ type failureCase struct {
 	// plays answer the requests, each one. There are no more requests.
 	plays  []play
 	define func(*client.Start)
-	want   ending
+	// meanwhile is done once it has begun.
+	meanwhile func(t *testing.T, p *part)
+	want      ending
 	// check sees what the case is about; the stage sees to the rest.
 	check func(t *testing.T, p *part)
 }
@@ -217,6 +219,9 @@ func (s *stage) begin(t *testing.T, c failureCase, model string) *part {
 // what was asked of the server, with what the case wants.
 func (p *part) see(t *testing.T) {
 	t.Helper()
+	if p.meanwhile != nil {
+		p.meanwhile(t, p)
+	}
 	want, failed := p.wanted()
 	p.said = p.cli.do("result", p.id)
 	require.Equal(t, map[domain.ExecutionStatus]int{domain.StatusCompleted: 0, domain.StatusFailed: 1, domain.StatusStopped: 3}[want.status], p.said.code, p.said.err)

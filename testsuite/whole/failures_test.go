@@ -13,6 +13,7 @@ import (
 
 	"everstep/activities/openaichat"
 	"everstep/domain"
+	"everstep/domain/contract"
 	"everstep/starter/client"
 	"everstep/worker/host"
 )
@@ -24,7 +25,7 @@ func TestFailures(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
 	t.Cleanup(func() { require.NotContains(t, s.log.String(), failureKey) })
-	for n, c := range slices.Concat(eachAPIsCases(), unreachableCases(), refusedCases(), uselessCases(), finishCases(), budgetCases(), overflowCases()) {
+	for n, c := range slices.Concat(eachAPIsCases(), unreachableCases(), refusedCases(), uselessCases(), finishCases(), budgetCases(), overflowCases(), []failureCase{stopCase()}) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			s.begin(t, c, fmt.Sprint("played-", n)).see(t)
@@ -264,6 +265,24 @@ func overflowCases() []failureCase {
 			check: func(t *testing.T, p *part) { t.Helper(); require.Equal(t, 1, p.view.Totals.Compactions) }},
 		{name: "too long from the first", plays: []play{refused}, want: failing(domain.TooLarge, domain.CodeContextOverflow)},
 		{name: "a window that was full in an answer", api: messagesAPI(), plays: pages(messagesAPI(), window, fine(messagesAPI())), check: shorter},
+	}
+}
+
+// stopCase: a stop now closes the connection, and what had come was billed.
+func stopCase() failureCase {
+	_, half := chatAPI().says("half an ans")
+	held, gone := stall(half)
+	stopped := stopping(domain.UserRequested, "enough")
+	stopped.failed = new(0)
+	return failureCase{
+		name: "stopped in the middle", plays: []play{toldly(held)}, want: stopped,
+		meanwhile: func(t *testing.T, p *part) {
+			t.Helper()
+			require.Eventually(t, func() bool { return len(p.requests()) == 1 }, patience, time.Millisecond)
+			_, err := p.agents.Stop(within(t), p.id, client.StopOptions{Mode: contract.StopNow, Reason: "enough"})
+			require.NoError(t, err)
+			isClosed(t, gone)
+		},
 	}
 }
 
