@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -21,7 +22,6 @@ import (
 	"everstep/activities/inference"
 	"everstep/activities/inference/wire"
 	"everstep/domain"
-	"everstep/testsuite/golden"
 )
 
 // TestKeptAnswers: each body in testdata/answers means what is kept behind it: those in the file of an API to its adapter, and
@@ -29,11 +29,11 @@ import (
 // tokens that the answer was to have.
 func TestKeptAnswers(t *testing.T) {
 	t.Parallel()
-	eachKept(t, "answers", "read", Case.readKept)
+	eachKept(t, "answers", ": read", Case.readKept)
 	for api, c := range cases() {
 		t.Run("every/"+api, func(t *testing.T) {
 			t.Parallel()
-			c.compareKept(t, filepath.Join("testdata", "answers", "every.txt"), "read", Case.readKept)
+			c.compareKept(t, filepath.Join("testdata", "answers", "every.txt"), ": read", Case.readKept)
 		})
 	}
 }
@@ -41,7 +41,7 @@ func TestKeptAnswers(t *testing.T) {
 // TestKeptRequests: each call in testdata/requests is sent as what is kept behind it, or not at all.
 func TestKeptRequests(t *testing.T) {
 	t.Parallel()
-	eachKept(t, "requests", "sent", Case.sendKept)
+	eachKept(t, "requests", ": sent", Case.sendKept)
 }
 
 // eachKept goes through the files of a folder, one for each API.
@@ -60,19 +60,31 @@ func (c Case) compareKept(t *testing.T, path, what string, comes func(Case, *tes
 	t.Helper()
 	kept, err := txtar.ParseFile(path)
 	require.NoError(t, err)
-	now, names := &txtar.Archive{Comment: kept.Comment}, map[string]bool{}
-	for _, given := range kept.Files {
-		if strings.HasSuffix(given.Name, ": "+what) {
-			continue
+	before, given := map[string]string{}, []txtar.File(nil)
+	for _, file := range kept.Files {
+		require.NotContains(t, before, file.Name, "it stands twice")
+		before[file.Name] = string(file.Data)
+		if !strings.HasSuffix(file.Name, what) {
+			given = append(given, file)
 		}
-		require.False(t, names[given.Name], "%s stands twice", given.Name)
-		names[given.Name] = true
-		t.Run(given.Name, func(t *testing.T) {
-			now.Files = append(now.Files, given, txtar.File{Name: given.Name + ": " + what, Data: []byte(comes(c, t, string(given.Data)))})
+	}
+	require.NotEmpty(t, given)
+	now := &txtar.Archive{Comment: kept.Comment}
+	for _, file := range given {
+		t.Run(file.Name, func(t *testing.T) {
+			name, came := file.Name+what, comes(c, t, string(file.Data))
+			now.Files = append(now.Files, file, txtar.File{Name: name, Data: []byte(came)})
+			if !*update {
+				require.Equal(t, before[name], came, "%s; if this is meant: go test -run TestKept -update, and read what it wrote", path)
+			}
 		})
 	}
-	require.NotEmpty(t, names)
-	golden.Compare(t, path, string(txtar.Format(now)), *update)
+	if !*update {
+		require.Len(t, kept.Files, 2*len(given), "something is kept of what is not given, or the other way round")
+		return
+	}
+	require.Len(t, now.Files, 2*len(given), "all of the file is written anew, or none of it")
+	require.NoError(t, os.WriteFile(path, txtar.Format(now), 0o600))
 }
 
 // readKept is what is made of a body: the message, the response, what was told of it meanwhile where that is something
