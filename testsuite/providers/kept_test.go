@@ -243,6 +243,7 @@ func (c Case) errorOf(t *testing.T, err error, server string) string {
 		line += ", after " + failed.RetryAfter.String()
 	}
 	require.Equal(t, c.API.Name, failed.Source)
+	require.NotContains(t, failed.Error()+failed.Detail, Key)
 	names := strings.NewReplacer(server, "{server}", strings.TrimPrefix(server, "http://"), "{server}", c.Model, "{model}")
 	return line + ": " + names.Replace(strings.TrimPrefix(failed.Message, c.API.Name+": "))
 }
