@@ -1,7 +1,6 @@
 package anthropic_test
 
 import (
-	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
@@ -14,68 +13,7 @@ import (
 	"everstep/testsuite/providers"
 )
 
-// told is a question whose answer has a format, told in a mode.
-func told(mode domain.OutputMode, format domain.ResponseFormat, tools ...domain.ToolSpec) inference.Call {
-	return providers.Told(question(), mode, format, tools...)
-}
-
-func TestResponseFormat(t *testing.T) {
-	t.Parallel()
-	f := domain.ToolSpec{Name: "f", Schema: []byte(objectSchema)}
-	schema := domain.ResponseFormat{Type: domain.FormatSchema, Name: "out", Schema: []byte(objectSchema)}
-	loose := domain.ResponseFormat{Type: domain.FormatSchema, Name: "out", Schema: []byte(`{"type":"object"}`)}
-	thinks := told(domain.OutputTool, schema)
-	thinks.Config.Options = options("thinking", `{"type":"adaptive"}`)
-	always := told(domain.OutputTool, schema)
-	always.Config.Model = "claude-opus-5-5"
-	quiet := told(domain.OutputTool, schema)
-	quiet.Config.Model, quiet.Config.Options = "claude-opus-5-5", options("thinking", `{"type":"disabled"}`)
-	older := told(domain.OutputTool, schema)
-	older.Config.Model = "claude-3-7-sonnet-latest"
-	without := told("", domain.ResponseFormat{})
-	without.Messages = append(without.Messages, calls("a"), result("a", "x"))
-	without.Config.Options = options("tool_choice", `{"type":"any"}`)
-	for name, test := range map[string]struct {
-		call           inference.Call
-		format, choice string
-		strict         bool
-		tools          int
-	}{
-		"text":                    {call: told("", domain.ResponseFormat{})},
-		"native":                  {call: told(domain.OutputNative, schema), format: `{"format":{"type":"json_schema","schema":` + objectSchema + `}}`},
-		"tool alone":              {call: told(domain.OutputTool, schema), choice: `{"type":"tool","name":"out"}`, strict: true, tools: 1},
-		"tool with others":        {call: told(domain.OutputTool, schema, f), choice: `{"type":"any"}`, strict: true, tools: 2},
-		"tool of a loose schema":  {call: told(domain.OutputTool, loose), choice: `{"type":"tool","name":"out"}`, tools: 1},
-		"tool of an older model":  {call: older, choice: `{"type":"tool","name":"out"}`, tools: 1},
-		"a model that thinks":     {call: thinks, strict: true, tools: 1},
-		"one that always thinks":  {call: always, strict: true, tools: 1},
-		"one that does not now":   {call: quiet, choice: `{"type":"tool","name":"out"}`, strict: true, tools: 1},
-		"instruction":             {call: told(domain.OutputInstruction, schema, f), tools: 1},
-		"no tools left, but used": {call: without, choice: `{"type":"none"}`, tools: 1},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			body := sent(t, test.call)
-			same := func(want, field string) {
-				if want == "" {
-					require.NotContains(t, body, field)
-					return
-				}
-				got, err := json.Marshal(body[field])
-				require.NoError(t, err)
-				require.JSONEq(t, want, string(got))
-			}
-			same(test.format, "output_config")
-			same(test.choice, "tool_choice")
-			tools, _ := body["tools"].([]any)
-			require.Len(t, tools, test.tools)
-			if test.tools > 0 {
-				_, strict := tools[test.tools-1].(map[string]any)["strict"]
-				require.Equal(t, test.strict, strict)
-			}
-		})
-	}
-}
+const objectSchema = `{"type":"object","properties":{"x":{"type":"integer"}},"required":["x"],"additionalProperties":false}`
 
 func TestCheckFormat(t *testing.T) {
 	t.Parallel()
@@ -161,4 +99,21 @@ func TestCheckFormatOfModels(t *testing.T) {
 	require.ErrorContains(t, formatter.CheckFormat(newest, schema, false), "options: max_tokens")
 	require.Equal(t, int64(1), provider(t, "http://localhost:1").MinOutputTokens())
 	require.Equal(t, "anthropic", anthropic.Name)
+}
+
+func options(pairs ...string) domain.Metadata {
+	out := domain.Metadata{}
+	for i := 0; i < len(pairs); i += 2 {
+		out[pairs[i]] = []byte(pairs[i+1])
+	}
+	return out
+}
+
+func TestOptions(t *testing.T) {
+	t.Parallel()
+	providers.Options(t, anthropic.API(), "m", map[string]string{
+		`top_k 7`: "", `thinking null`: "", `tools []`: "tools", `max_tokens "x"`: "max_tokens", `thinking "hard"`: "thinking",
+		`thinking {"type":"enabled","budget_tokens":5}`: "thinking has a budget_tokens",
+		`betas ["a\r\nb"]`: "betas", `betas "a"`: "betas", `output_config [1]`: "output_config",
+	})
 }

@@ -54,12 +54,6 @@ func infer(t *testing.T, url string, call inference.Call) (inference.Answer, *do
 	return providers.Infer(t, provider(t, url), call)
 }
 
-// ask asks the server at a URL the question.
-func ask(t *testing.T, url string) (inference.Answer, *domain.Error) {
-	t.Helper()
-	return infer(t, url, question())
-}
-
 // A said is what both decoders must agree on.
 type said struct {
 	ID, Model, Text, Finish                    string
@@ -127,24 +121,6 @@ func TestRecordedAnswers(t *testing.T) {
 			require.Nil(t, err)
 			require.Equal(t, theirs(t, r), ours(answer))
 			require.NotEqual(t, domain.FinishReason(""), answer.Response.Finish)
-		})
-	}
-}
-
-// TestRecordedErrors reads the errors that the real server sent.
-func TestRecordedErrors(t *testing.T) {
-	t.Parallel()
-	codes := map[int]domain.Code{400: "", 401: domain.CodeAuth, 404: domain.CodeModelNotFound}
-	for _, r := range providers.Recordings(t, "messages", false) {
-		t.Run(r.ID, func(t *testing.T) {
-			t.Parallel()
-			_, err := infer(t, serve(t, r.Status, nil, r.Response), question())
-			require.NotNil(t, err)
-			code, known := codes[r.Status]
-			require.True(t, known)
-			require.Equal(t, code, err.Code)
-			require.False(t, err.Kind.Retryable())
-			require.False(t, err.Billed)
 		})
 	}
 }

@@ -85,9 +85,3 @@ func TestReckon(t *testing.T) {
 		require.Equal(t, test.want, call.Reckon(test.told, test.said), name)
 	}
 }
-
-func TestDeltaIsEmpty(t *testing.T) {
-	t.Parallel()
-	require.True(t, inference.Delta{}.IsEmpty())
-	require.False(t, inference.Delta{Tool: "f"}.IsEmpty())
-}

@@ -39,12 +39,6 @@ func infer(t *testing.T, url string, call inference.Call) (inference.Answer, *do
 	return providers.Infer(t, provider(t, url), call)
 }
 
-// ask asks the server at a URL the question.
-func ask(t *testing.T, url string) (inference.Answer, *domain.Error) {
-	t.Helper()
-	return infer(t, url, question())
-}
-
 // A said is what both decoders must agree on.
 type said struct {
 	ID, Model, Text, Thought string
@@ -128,29 +122,6 @@ func TestRecordedAnswers(t *testing.T) {
 			if r.IsStream() {
 				require.Equal(t, want.Text, text.String())
 				require.Equal(t, want.Thought, thought.String())
-			}
-		})
-	}
-}
-
-// TestRecordedErrors reads the errors that real servers sent.
-func TestRecordedErrors(t *testing.T) {
-	t.Parallel()
-	for _, r := range providers.Recordings(t, "responses", false) {
-		t.Run(r.ID, func(t *testing.T) {
-			t.Parallel()
-			_, err := infer(t, providers.Serve(t, r.Status, nil, r.Response).URL, question())
-			require.NotNil(t, err)
-			require.False(t, err.Billed)
-			switch {
-			case strings.Contains(r.Response, "Incorrect API key"):
-				require.Equal(t, domain.CodeAuth, err.Code)
-				require.NotContains(t, err.Message, "*")
-			case strings.Contains(r.Response, "model_not_found"):
-				require.Equal(t, domain.CodeModelNotFound, err.Code)
-			default:
-				require.Equal(t, domain.Invalid, err.Kind)
-				require.Empty(t, err.Code)
 			}
 		})
 	}

@@ -4,7 +4,7 @@ import (
 	"encoding/json"
 	"io"
 	"net/http"
-	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -37,12 +37,6 @@ func question() inference.Call {
 func infer(t *testing.T, url string, call inference.Call) (inference.Answer, *domain.Error) {
 	t.Helper()
 	return providers.Infer(t, provider(t, url), call)
-}
-
-// ask asks the server at a URL the question.
-func ask(t *testing.T, url string) (inference.Answer, *domain.Error) {
-	t.Helper()
-	return infer(t, url, question())
 }
 
 // A said is what both decoders must agree on.
@@ -104,22 +98,26 @@ func theirs(t *testing.T, r providers.Recording) (_ said, refused bool) {
 	return s, false
 }
 
+// TestRecordedAnswers: the official SDK makes the same of every recording but those of which is said why not.
 func TestRecordedAnswers(t *testing.T) {
 	t.Parallel()
+	differs := map[string]bool{}
+	for _, ids := range sdkDiffers {
+		for _, id := range strings.Fields(ids) {
+			differs[id] = true
+		}
+	}
 	for _, r := range providers.Recordings(t, "chat", true) {
 		t.Run(r.ID, func(t *testing.T) {
 			t.Parallel()
 			answer, err := infer(t, providers.Serve(t, 200, nil, r.Response).URL, question())
-			if code, ok := noAnswers[r.ID]; ok {
+			if slices.Contains(noAnswers, r.ID) {
 				require.NotNil(t, err)
-				require.Equal(t, code, err.Code)
-				require.True(t, err.Billed)
 				return
 			}
 			require.Nil(t, err)
-			require.Equal(t, plainly(t, r), ours(answer))
 			sdk, refused := theirs(t, r)
-			if _, wrong := sdkDiffers[r.ID]; wrong {
+			if differs[r.ID] {
 				require.True(t, refused || !assert.ObjectsAreEqual(sdk, ours(answer)), "the SDK agrees: drop the exception")
 				return
 			}
@@ -129,32 +127,18 @@ func TestRecordedAnswers(t *testing.T) {
 	}
 }
 
-// TestRecordedErrors reads the errors that real servers sent.
-func TestRecordedErrors(t *testing.T) {
-	t.Parallel()
-	for _, r := range providers.Recordings(t, "chat", false) {
-		t.Run(r.ID, func(t *testing.T) {
-			t.Parallel()
-			_, err := infer(t, providers.Serve(t, r.Status, nil, r.Response).URL, question())
-			require.NotNil(t, err)
-			require.Equal(t, strings.Contains(r.Response, "tool_use_failed"), err.Billed)
-			switch {
-			case r.Status == 401:
-				require.Equal(t, domain.CodeAuth, err.Code)
-				require.NotContains(t, err.Message, "*")
-			case r.Status == 404:
-				require.Equal(t, domain.CodeModelNotFound, err.Code)
-			case r.Status == 429:
-				require.Equal(t, domain.Throttled, err.Kind)
-			case longContext.MatchString(r.Response):
-				require.Equal(t, domain.CodeContextOverflow, err.Code)
-				require.Equal(t, domain.TooLarge, err.Kind)
-			case !err.Billed:
-				require.Equal(t, domain.Invalid, err.Kind)
-				require.Empty(t, err.Code)
-			}
-		})
-	}
-}
+// noAnswers are the recordings of status 200 that hold no answer: an error comes in the middle of the stream.
+var noAnswers = []string{"5eb46e2e37ea", "3ad13d391708"}
 
-var longContext = regexp.MustCompile(`too long|context length`)
+// sdkDiffers are the recordings of which the SDK makes something else, and why.
+var sdkDiffers = map[string]string{
+	"a chunk without a finish reason follows, and the SDK forgets the one it had":                                 "0c2a869209e5 6fd5af735890 7fd4912b59b8 ab7d5f074245 b7408f0088e9 c809df46333c c81e5cf3f377",
+	"the call is in the older function_call, which the SDK keeps apart":                                           "eec9c26c476b",
+	"it is done without a finish reason, and names its call twice, which the SDK joins":                           "c3e28b988c1d",
+	"reasoning is counted beside the completion, as the total or its size shows; here it is part of the output":   "00cd3e0815a5 08db457b1f17 1290620e8b9e 18c74855850b 3a3fec38d68c 5bed4f97e7b1 60a73aea8273 7e65908ccab2 8a5a9d69ee6a 8fc077048df3 9d8a701be61e b34738ebdfc8 b6956dbf400e d089de4bf7d4 f278b2cd0065 01aaed923f9c 316e71bd3f2f 451a5f00c541 47debbe3eb44 49585f261ebd 8ad61600a79a c8564764231a cbcfca6e91e4 ea0e81beea2f fb1cb7d8fbb3",
+	"more tokens came from the cache than the prompt has: it is counted beside, and here it is part of the input": "1c543f5e27e4 69313bff3c16 a19f4c774af3 cd0c7170755f d380f345aed3 eb1b60b73ec6 f60efe0a8d27",
+	"the chunks have two ids, and the SDK refuses the second":                                                     "01157fc30a2a 2f5d17b186ce 3bceb63b32fa a052b363cd0b ee963acc522f",
+	"the content is a list of parts, which the SDK takes for a text":                                              "ba314c04bb47 f105a24ab184",
+	"the usage is in x_groq, which the SDK does not read":                                                         "da112b1c9ba7",
+	"the usage so far comes in several chunks, and the SDK adds them up":                                          "620b539b67ce 897544a7070c 8ab28370eba4 98ffcea43573 b80334a134ca",
+}

@@ -72,50 +72,6 @@ turns:
 	require.False(t, domain.AsError(err).Billed)
 }
 
-func TestFailures(t *testing.T) {
-	t.Parallel()
-	path := scriptFile(t, `
-turns:
-  - text: the whole answer
-    failures:
-      - {status: 429, retry_after: 1s}
-      - {cut_after: 3}
-      - {status: 504}
-      - {status: 401}
-      - {status: 400, code: context_length_exceeded}
-      - {status: 402}
-      - {cut_after: 99, message: the wire broke}
-`)
-	tests := []struct {
-		kind   domain.Kind
-		code   domain.Code
-		billed bool
-		text   string
-		after  time.Duration
-	}{
-		{kind: domain.Throttled, after: time.Second},
-		{kind: domain.Unavailable, code: domain.CodeMalformed, billed: true, text: "the"},
-		{kind: domain.Unavailable, billed: true},
-		{kind: domain.Denied, code: domain.CodeAuth},
-		{kind: domain.TooLarge, code: domain.CodeContextOverflow},
-		{kind: domain.Denied, code: domain.CodeQuota},
-		{kind: domain.Unavailable, code: domain.CodeMalformed, billed: true, text: "the whole answer"},
-	}
-	for k, test := range tests {
-		answer, _, err := play(t.Context(), at(path, 0, k+1))
-		failed := domain.AsError(err)
-		require.Equal(t, test.kind, failed.Kind, "failure %d: %v", k+1, err)
-		require.Equal(t, test.code, failed.Code)
-		require.Equal(t, test.billed, failed.Billed)
-		require.Equal(t, test.after, failed.RetryAfter)
-		require.True(t, answer.Partial)
-		require.Equal(t, test.text, answer.Message.Text())
-	}
-	answer, _, err := play(t.Context(), at(path, 0, len(tests)+1))
-	require.NoError(t, err)
-	require.Equal(t, "the whole answer", answer.Message.Text())
-}
-
 func TestDelayIsStreamedEvenly(t *testing.T) {
 	t.Parallel()
 	text := strings.Repeat("é", 100)

@@ -146,30 +146,6 @@ func TestCacheCountsDefinitions(t *testing.T) {
 	require.GreaterOrEqual(t, full, bare+2200)
 }
 
-// TestMerge: all that came is held, and of what was held whatever follows on.
-func TestMerge(t *testing.T) {
-	t.Parallel()
-	log, other := conversation(10, 10, ""), conversation(10, 2, " of another run")
-	part := func(log domain.Log, from, to int) domain.Log { return partOf(t, log, from, to) }
-	for name, test := range map[string]struct{ held, came, want domain.Log }{
-		"it goes on where what is held ends": {part(log, 0, 4), part(log, 4, 8), part(log, 0, 8)},
-		"it overlaps with what is held":      {part(log, 0, 6), part(log, 4, 8), part(log, 0, 8)},
-		"it is within what is held":          {part(log, 0, 8), part(log, 2, 5), part(log, 0, 8)},
-		"what is held is within it":          {part(log, 3, 5), part(log, 1, 9), part(log, 1, 9)},
-		"it ends where what is held goes on": {part(log, 3, 9), part(log, 1, 4), part(log, 1, 9)},
-		"a gap":                              {part(log, 0, 3), part(log, 5, 8), part(log, 5, 8)},
-		"a fork":                             {part(log, 0, 8), part(other, 1, 5), part(other, 0, 5)},
-		"a fork after its beginning":         {part(log, 0, 8), part(other, 4, 6), part(other, 4, 6)},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			got := merge(test.held, test.came)
-			require.Equal(t, test.want.Base(), got.Base())
-			require.Equal(t, test.want.Ref(), got.Ref())
-		})
-	}
-}
-
 func TestCacheSharesEntries(t *testing.T) {
 	t.Parallel()
 	log := conversation(3, 3, "")

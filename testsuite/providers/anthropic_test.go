@@ -38,9 +38,6 @@ func anthropicCase() Case {
 		}
 		return body + event("content_block_stop", `"index":`+index)
 	}
-	reply := func(status int, kind, message string) Reply {
-		return Reply{Status: status, Body: failure(kind, message)}
-	}
 	return Case{
 		API: anthropic.API(), Model: "claude-sonnet-4-5",
 		Text: func(pieces ...string) Stream {
@@ -61,14 +58,5 @@ func anthropicCase() Case {
 			ends("end_turn", `{"input_tokens":30,"cache_read_input_tokens":60,"cache_creation_input_tokens":10,"output_tokens":50,"output_tokens_details":{"thinking_tokens":20}}`),
 		CountedUsage: domain.Usage{InputTokens: 100, OutputTokens: 50, CacheReadTokens: 60, CacheWriteTokens: 10, ReasoningTokens: 20},
 		InStream:     "event: error\ndata: " + failure("overloaded_error", "Overloaded by "+Key) + "\n\n",
-		Rejections: Rejections{
-			Key:        reply(401, "authentication_error", "invalid x-api-key "+Key),
-			Model:      reply(404, "not_found_error", "model: claude-none"),
-			Rate:       reply(429, "rate_limit_error", "This request would exceed your organization's rate limit"),
-			Quota:      reply(429, "enforced_spend_limit_reached", "the limit of this workspace"),
-			Broken:     reply(500, "api_error", "Internal server error"),
-			Overloaded: reply(529, "overloaded_error", "Overloaded"),
-			Overflow:   reply(400, "invalid_request_error", "prompt is too long: 201 tokens > 200 maximum"),
-		},
 	}
 }

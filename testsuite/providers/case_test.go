@@ -40,8 +40,6 @@ type Case struct {
 	// InStream is an event that says, in a text with Key in it, that the
 	// provider failed in the middle of an answer.
 	InStream string
-	// Rejections are answers with an HTTP status.
-	Rejections Rejections
 }
 
 // A Stream is a whole answer, by what its parts are good for.
@@ -56,28 +54,6 @@ type Stream struct {
 }
 
 func (s Stream) whole() string { return s.Open + s.End + s.Tail }
-
-// Rejections are how an API says no.
-type Rejections struct {
-	// Key was refused.
-	Key Reply
-	// Model does not exist.
-	Model Reply
-	// Rate means too many requests. A Retry-After of three seconds is added.
-	Rate Reply
-	// Quota means that waiting does not help.
-	Quota Reply
-	// Broken and Overloaded are the provider's own failures.
-	Broken, Overloaded Reply
-	// Overflow means that the conversation is too long for the model.
-	Overflow Reply
-}
-
-// A Reply is a response that is no stream.
-type Reply struct {
-	Status int
-	Body   string
-}
 
 func (c Case) call(prompt string) inference.Call {
 	return inference.Call{

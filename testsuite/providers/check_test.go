@@ -2,6 +2,7 @@ package providers
 
 import (
 	"net/http"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -61,4 +62,29 @@ func (c Case) testCheck(t *testing.T) {
 
 func noKey() (string, error) {
 	return "", domain.CodedErrorf(domain.Denied, domain.CodeAuth, "no key today")
+}
+
+// TestEnvironmentIsNotRead: keys, headers and servers come from the configuration alone, where the SDKs of vendors would
+// take them from the environment.
+func TestEnvironmentIsNotRead(t *testing.T) {
+	for _, name := range strings.Fields(`OPENAI_API_KEY OPENAI_ADMIN_KEY OPENAI_ORG_ID OPENAI_PROJECT_ID OPENAI_CUSTOM_HEADERS
+		ANTHROPIC_API_KEY ANTHROPIC_AUTH_TOKEN ANTHROPIC_PROFILE ANTHROPIC_CUSTOM_HEADERS GEMINI_API_KEY GOOGLE_API_KEY`) {
+		t.Setenv(name, "X-Custom: from-env")
+	}
+	for _, name := range []string{"OPENAI_BASE_URL", "ANTHROPIC_BASE_URL", "GOOGLE_GEMINI_BASE_URL"} {
+		t.Setenv(name, "http://127.0.0.1:1/from-env")
+	}
+	for name, c := range cases() {
+		s := serveBody(t, http.StatusOK, nil, c.Text("hello").whole())
+		_, err := Infer(t, c.opened(t, wire.Config{BaseURL: s.URL}), c.call("hello"))
+		require.Nil(t, err, name)
+		sent := s.asked()[0]
+		require.NotContains(t, sent.url+sent.body, "from-env", name)
+		for key, values := range sent.header {
+			require.NotContains(t, strings.Join(values, " "), "from-env", "%s: %s", name, key)
+		}
+		for _, key := range []string{"Authorization", "X-Api-Key", "X-Goog-Api-Key"} {
+			require.Empty(t, sent.header.Get(key), "%s: no key was given", name)
+		}
+	}
 }

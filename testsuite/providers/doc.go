@@ -6,6 +6,7 @@
 // another has not is a body that is there or not in its Case, never an
 // expectation that differs.
 //
-// What is not in its tests serves those of the adapters. Start reading at
-// run_test.go, then case_test.go.
+// What only one API has is kept in testdata: bodies with what is read in each, and
+// calls with the request of each. What is not in its tests serves those of the
+// adapters. Start reading at run_test.go, then case_test.go and kept_test.go.
 package providers

@@ -4,44 +4,11 @@ import (
 	"net/http"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"everstep/domain"
 )
-
-func (c Case) testRejections(t *testing.T) {
-	t.Helper()
-	r := c.Rejections
-	for name, test := range map[string]struct {
-		reply  Reply
-		header http.Header
-		kind   domain.Kind
-		code   domain.Code
-		after  time.Duration
-	}{
-		"key":        {reply: r.Key, kind: domain.Denied, code: domain.CodeAuth},
-		"model":      {reply: r.Model, kind: domain.Invalid, code: domain.CodeModelNotFound},
-		"rate":       {reply: r.Rate, header: http.Header{"Retry-After": {"3"}}, kind: domain.Throttled, after: 3 * time.Second},
-		"quota":      {reply: r.Quota, kind: domain.Denied, code: domain.CodeQuota},
-		"broken":     {reply: r.Broken, kind: domain.Unavailable},
-		"overloaded": {reply: r.Overloaded, kind: domain.Unavailable},
-		"overflow":   {reply: r.Overflow, kind: domain.TooLarge, code: domain.CodeContextOverflow},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			require.GreaterOrEqual(t, test.reply.Status, 400)
-			o := c.ask(t, serveBody(t, test.reply.Status, test.header, test.reply.Body))
-			require.NotNil(t, o.Err)
-			require.Equal(t, test.kind, o.Err.Kind, o.Err.Message)
-			require.Equal(t, test.code, o.Err.Code, o.Err.Message)
-			require.Equal(t, test.after, o.Err.RetryAfter)
-			require.False(t, o.Err.Billed)
-			require.Empty(t, o.Answer.Message.Parts)
-		})
-	}
-}
 
 // testInStream fails after a part of the answer, and in place of all of it.
 func (c Case) testInStream(t *testing.T) {

@@ -24,12 +24,6 @@ func geminiCase() Case {
 	call := func(id, name, arguments string) string {
 		return fmt.Sprintf(`{"functionCall": {"id": %q,"name": %q,"args": %s}}`, id, name, arguments)
 	}
-	fails := func(status int, word, message, details string) Reply {
-		return Reply{Status: status, Body: fmt.Sprintf(`{"error": {"code": %d,"message": %q,"status": %q,"details": [%s]}}`, status, message, word, details)}
-	}
-	quota := func(id string) string {
-		return `{"@type": "type.googleapis.com/google.rpc.QuotaFailure","violations": [{"quotaId": "` + id + `"}]}`
-	}
 	return Case{
 		API: gemini.API(), Model: "gemini-3.7-flash",
 		Text: func(pieces ...string) Stream {
@@ -49,15 +43,6 @@ func geminiCase() Case {
 		Filtered:     event(says("", words("hello")), begun) + event(`{"finishReason": "SAFETY","index": 0}`, whole),
 		Counted:      event(says("STOP", words("hello")), `{"promptTokenCount":100,"cachedContentTokenCount":60,"candidatesTokenCount":30,"thoughtsTokenCount":20,"totalTokenCount":150}`),
 		CountedUsage: domain.Usage{InputTokens: 100, OutputTokens: 50, CacheReadTokens: 60, ReasoningTokens: 20},
-		InStream:     "data: " + fails(503, "UNAVAILABLE", "The model is overloaded for "+Key, "").Body + "\r\n\r\n",
-		Rejections: Rejections{
-			Key:        fails(401, "UNAUTHENTICATED", "Request had invalid authentication credentials "+Key, ""),
-			Model:      fails(404, "NOT_FOUND", "models/gemini-0 is not found for API version v1beta", ""),
-			Rate:       fails(429, "RESOURCE_EXHAUSTED", "You exceeded your current quota, please check your plan and billing details.", quota("GenerateRequestsPerMinutePerProjectPerModel-FreeTier")),
-			Quota:      fails(429, "RESOURCE_EXHAUSTED", "You exceeded your current quota, please check your plan and billing details.", quota("GenerateRequestsPerDayPerProjectPerModel-FreeTier")),
-			Broken:     fails(500, "INTERNAL", "An internal error has occurred.", ""),
-			Overloaded: fails(503, "UNAVAILABLE", "The model is overloaded. Please try again later.", ""),
-			Overflow:   fails(400, "INVALID_ARGUMENT", "The input token count (1200293) exceeds the maximum number of tokens allowed (1048576).", ""),
-		},
+		InStream:     `data: {"error": {"code": 503,"message": "The model is overloaded for ` + Key + `","status": "UNAVAILABLE"}}` + "\r\n\r\n",
 	}
 }

@@ -43,9 +43,6 @@ func openAICase() Case {
 	callBegins := func(at int, id, name string) string {
 		return fmt.Sprintf(`{"type":"response.output_item.added","output_index":%d,"item":%s}`, at, call(id, name, "", "in_progress"))
 	}
-	fails := func(status int, kind, code, words string) Reply {
-		return Reply{Status: status, Body: `{"error":{"message":"` + words + `","type":"` + kind + `","param":null,"code":"` + code + `"}}`}
-	}
 	first, second := call("call_1", "weather", `{"city":"Paris"}`, "completed"), call("call_2", "clock", `{"zone":"UTC"}`, "completed")
 	return Case{
 		API: openai.API(), Model: "gpt-5",
@@ -71,14 +68,5 @@ func openAICase() Case {
 			`,"usage":{"input_tokens":100,"input_tokens_details":{"cached_tokens":60},"output_tokens":50,"output_tokens_details":{"reasoning_tokens":20},"total_tokens":150}`, message("completed", text("hello")))),
 		CountedUsage: domain.Usage{InputTokens: 100, OutputTokens: 50, CacheReadTokens: 60, ReasoningTokens: 20},
 		InStream:     sse(`{"type":"error","code":"server_error","message":"it broke for ` + Key + `","param":null}`),
-		Rejections: Rejections{
-			Key:        fails(401, "invalid_request_error", "invalid_api_key", "Incorrect API key provided: "+Key),
-			Model:      fails(404, "invalid_request_error", "model_not_found", "The model does not exist"),
-			Rate:       fails(429, "tokens", "rate_limit_exceeded", "Rate limit reached"),
-			Quota:      fails(429, "insufficient_quota", "insufficient_quota", "You exceeded your current quota"),
-			Broken:     fails(500, "server_error", "", "The server had an error"),
-			Overloaded: fails(503, "server_error", "", "The engine is currently overloaded"),
-			Overflow:   fails(400, "invalid_request_error", "context_length_exceeded", "Your input exceeds the context window of this model."),
-		},
 	}
 }

@@ -48,14 +48,5 @@ func openAIChatCase(d openaichat.Dialect) Case {
 		Counted:      said("hello") + chunked(`{}`, `"stop"`) + counted(`{"prompt_tokens":100,"completion_tokens":50,"total_tokens":150,"prompt_tokens_details":{"cached_tokens":60},"completion_tokens_details":{"reasoning_tokens":20}}`),
 		CountedUsage: domain.Usage{InputTokens: 100, OutputTokens: 50, CacheReadTokens: 60, ReasoningTokens: 20},
 		InStream:     "data: " + fails("server_error", "internal_error", "it broke for "+Key) + "\n\n",
-		Rejections: Rejections{
-			Key:        Reply{Status: 401, Body: fails("invalid_request_error", "invalid_api_key", "Incorrect API key provided: "+Key)},
-			Model:      Reply{Status: 404, Body: fails("invalid_request_error", "model_not_found", "The model does not exist")},
-			Rate:       Reply{Status: 429, Body: fails("requests", "rate_limit_exceeded", "Rate limit reached")},
-			Quota:      Reply{Status: 429, Body: fails("insufficient_quota", "insufficient_quota", "You exceeded your current quota")},
-			Broken:     Reply{Status: 500, Body: fails("server_error", "", "The server had an error")},
-			Overloaded: Reply{Status: 503, Body: fails("server_error", "", "The engine is currently overloaded")},
-			Overflow:   Reply{Status: 400, Body: fails("invalid_request_error", "context_length_exceeded", "This model's maximum context length is 128000 tokens")},
-		},
 	}
 }

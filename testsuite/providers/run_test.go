@@ -46,7 +46,6 @@ func TestConformance(t *testing.T) {
 				"hostile arguments":      Case.testHostileArguments,
 				"hostile bodies":         Case.testHostileBodies,
 				"cut":                    Case.testCut,
-				"rejections":             Case.testRejections,
 				"an error in the stream": Case.testInStream,
 				"no answers":             Case.testNoAnswers,
 				"keys in errors":         Case.testKeysInErrors,

@@ -29,7 +29,7 @@ turns:
   - text: hello there
     reasoning: hm
     tool_calls: [{name: clock}]
-    failures: [{status: 401}, {status: 404}, {status: 429, retry_after: 3}, {status: 429, code: insufficient_quota}, {status: 500}, {status: 529}, {status: 400, code: context_length_exceeded}, {cut_after: 5}]
+    failures: [{status: 401}, {status: 404}, {status: 429, retry_after: 3}, {status: 429, code: insufficient_quota}, {status: 500}, {status: 529}, {status: 400, code: context_length_exceeded}, {cut_after: 5}, {status: 504}, {status: 402}, {cut_after: 99, message: the wire broke}]
   - {text: a long answer, reasoning: hm, delay: 1h}
 `), 0o600))
 	at := func(number, attempt int) inference.Call {
@@ -73,6 +73,9 @@ turns:
 		{kind: domain.Unavailable},
 		{kind: domain.TooLarge, code: domain.CodeContextOverflow},
 		{kind: domain.Unavailable, code: domain.CodeMalformed, billed: true, text: "hello"},
+		{kind: domain.Unavailable, billed: true},
+		{kind: domain.Denied, code: domain.CodeQuota},
+		{kind: domain.Unavailable, code: domain.CodeMalformed, billed: true, text: "hello there"},
 	} {
 		o := Attempt(t.Context(), t, provider, at(4, k+1), nil)
 		require.NotNil(t, o.Err)

@@ -1,7 +1,6 @@
 package providers
 
 import (
-	"cmp"
 	"errors"
 	"io"
 	"net/http"
@@ -14,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"everstep/activities/inference"
+	"everstep/activities/inference/wire"
 	"everstep/activities/output"
 	"everstep/domain"
 )
@@ -106,41 +106,19 @@ func Slowly(t testing.TB, pause time.Duration, pieces ...string) *httptest.Serve
 	})
 }
 
-// A Failure is a response that is no answer, and what comes of it.
-type Failure struct {
-	// Status is 200 where it is zero. What began to answer may be billed.
-	Status int
-	Header http.Header
-	Body   string
-	// Kind is that of the error. Empty: Unavailable.
-	Kind   domain.Kind
-	Code   domain.Code
-	Billed bool
-	After  time.Duration
-	// Text is what had come of an answer, Says is in the error's message.
-	Text, Says string
-}
-
-// Fails sends failures to a provider that infer asks. Then, or nil, sees what is peculiar to one.
-func Fails(t *testing.T, failures map[string]Failure, infer func(t *testing.T, url string) (inference.Answer, *domain.Error), then func(t *testing.T, name string, answer inference.Answer)) {
+// Options gives an adapter one option after the other: its key, a space and its value, with what its error says, empty
+// for none.
+func Options(t *testing.T, api wire.API, model string, options map[string]string) {
 	t.Helper()
-	for name, f := range failures {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			status := cmp.Or(f.Status, http.StatusOK)
-			answer, err := infer(t, Serve(t, status, f.Header, f.Body).URL)
-			require.NotNil(t, err)
-			require.Equal(t, cmp.Or(f.Kind, domain.Unavailable), err.Kind, err.Message)
-			require.Equal(t, f.Code, err.Code, err.Message)
-			require.Equal(t, f.Billed || status == http.StatusOK, err.Billed)
-			require.Equal(t, f.After, err.RetryAfter)
-			require.Contains(t, err.Message, f.Says)
-			require.True(t, answer.Partial)
-			require.Equal(t, f.Text, answer.Message.Text())
-			require.Empty(t, answer.Message.ToolCalls)
-			if then != nil {
-				then(t, name, answer)
-			}
-		})
+	p, err := wire.New(api, wire.Config{BaseURL: "http://127.0.0.1:1"})
+	require.NoError(t, err)
+	for option, says := range options {
+		key, value, _ := strings.Cut(option, " ")
+		err := p.Check(t.Context(), domain.LLMConfig{Provider: api.Name, Model: model, Options: domain.Metadata{key: []byte(value)}})
+		if says == "" {
+			require.NoError(t, err, option)
+			continue
+		}
+		require.ErrorContains(t, err, "options: "+says, option)
 	}
 }

@@ -22,8 +22,7 @@ import (
 // askers are the vendor's SDK and our adapter.
 func (s *answerServer) askers(t testing.TB) (sdk, ours asker) {
 	t.Helper()
-	provider, err := apiTables()[s.name].provider(wire.Config{BaseURL: s.URL, Key: wire.FixedKey(sdkKey)})
-	require.NoError(t, err)
+	provider := openAdapter(t, s.name, wire.Config{BaseURL: s.URL, Key: wire.FixedKey(sdkKey)})
 	return answerTables()[s.name].sdk(t, s.Server), through(s.name, provider)
 }
 

@@ -56,11 +56,10 @@ func BenchmarkRecorded(b *testing.B) {
 	}
 	completed := make(chan time.Time, 1)
 	providers, servers, bare := map[string]inference.Provider{}, map[string]*answerServer{}, map[string]asker{}
-	for name, api := range apiTables() {
+	for name := range adapters() {
 		s := newAnswerServer(name, pieces).held()
 		defer s.Close()
-		adapter, err := api.provider(wire.Config{BaseURL: s.URL, Key: wire.FixedKey(sdkKey)})
-		require.NoError(b, err)
+		adapter := openAdapter(b, name, wire.Config{BaseURL: s.URL, Key: wire.FixedKey(sdkKey)})
 		providers[name], servers[name] = listened{adapter, s}, s
 		bare[name], _ = s.askers(b)
 	}

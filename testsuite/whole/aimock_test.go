@@ -124,21 +124,13 @@ func (m *mock) journal(path string) []mockEntry {
 	return some
 }
 
-// mockAPIs are the adapters that aimock serves, with where it does.
-func mockAPIs() map[string]struct {
-	base, path string
-	provider   func(wire.Config) (inference.Provider, error)
-} {
-	return map[string]struct {
-		base, path string
-		provider   func(wire.Config) (inference.Provider, error)
-	}{
-		openaichat.Name: {"/v1", "/v1/chat/completions", func(c wire.Config) (inference.Provider, error) {
-			return wire.New(openaichat.Dialects()[0].API(), c)
-		}},
-		openai.Name:    {"/v1", "/v1/responses", func(c wire.Config) (inference.Provider, error) { return wire.New(openai.API(), c) }},
-		anthropic.Name: {"", "/v1/messages", func(c wire.Config) (inference.Provider, error) { return wire.New(anthropic.API(), c) }},
-		gemini.Name:    {"/v1beta", "/v1beta/models/", func(c wire.Config) (inference.Provider, error) { return wire.New(gemini.API(), c) }},
+// mockAPIs are where aimock serves the APIs: the base URL, and the path of a request.
+func mockAPIs() map[string]struct{ base, path string } {
+	return map[string]struct{ base, path string }{
+		openaichat.Name: {"/v1", "/v1/chat/completions"},
+		openai.Name:     {"/v1", "/v1/responses"},
+		anthropic.Name:  {"", "/v1/messages"},
+		gemini.Name:     {"/v1beta", "/v1beta/models/"},
 	}
 }
 
@@ -155,12 +147,12 @@ func TestThirdPartyMock(t *testing.T) {
 	apis := mockAPIs()
 	for _, name := range slices.Sorted(maps.Keys(apis)) {
 		api := apis[name]
-		wanted := throughMock(t, name, plain.url+api.base, api.provider)
+		wanted := throughMock(t, name, plain.url+api.base)
 		require.Len(t, wanted, 2*mockSteps+2, name)
 		require.Equal(t, "It is done.", wanted[len(wanted)-1].Text(), name)
 		require.Len(t, plain.journal(api.path), mockSteps+1, name)
 
-		require.Equal(t, wanted, throughMock(t, name, chaotic.url+api.base, api.provider), name)
+		require.Equal(t, wanted, throughMock(t, name, chaotic.url+api.base), name)
 		requests, faults := chaotic.journal(api.path), 0
 		for _, entry := range requests {
 			if entry.Response.Chaos != "" {
@@ -177,10 +169,9 @@ func TestThirdPartyMock(t *testing.T) {
 
 // throughMock plays the run, and returns its conversation without what differs
 // between any two.
-func throughMock(t *testing.T, name, base string, open func(wire.Config) (inference.Provider, error)) []domain.Message {
+func throughMock(t *testing.T, name, base string) []domain.Message {
 	t.Helper()
-	provider, err := open(wire.Config{BaseURL: base, Key: wire.FixedKey("sk-mock")})
-	require.NoError(t, err)
+	provider := openAdapter(t, name, wire.Config{BaseURL: base, Key: wire.FixedKey("sk-mock")})
 	done := &doneSteps{}
 	s := start(t, host.Config{Tools: []tool.Tool{done.tool()}, Providers: map[string]inference.Provider{name: provider}})
 	begun, err := s.agents.Start(within(t), client.Start{Prompt: "go", Definition: domain.Definition{

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"regexp"
@@ -17,7 +18,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"everstep/activities/openaichat"
 	"everstep/activities/tool"
 	"everstep/domain"
 	"everstep/domain/account"
@@ -32,16 +32,16 @@ const failureKey = "sk-stage-canary-4711"
 // A failureCase is a way in which a provider fails, and what a user gets to see.
 type failureCase struct {
 	name string
-	// api is the adapter's name; empty: that of chat completions.
-	api string
+	// api is whose form the plays have; zero: chat completions.
+	api playedAPI
 	// plays answer the requests, each one. There are no more requests.
 	plays  []play
 	define func(*client.Start)
-	want   ending
+	// meanwhile is done once it has begun.
+	meanwhile func(t *testing.T, p *part)
+	want      ending
 	// check sees what the case is about; the stage sees to the rest.
 	check func(t *testing.T, p *part)
-	// alone is a case that needs a worker of its own, and has nothing else.
-	alone func(t *testing.T)
 }
 
 // An ending is what a user gets to see. What is empty is what comes of plays
@@ -52,8 +52,6 @@ type ending struct {
 	kind   domain.Kind
 	code   domain.Code
 	answer string
-	// usage is given where the plays' own does not tell it.
-	usage *domain.Usage
 	// failed counts the attempts without an answer; nil: by the plays.
 	failed *int
 	// says is in the reason that status, explain and result tell. {model} and
@@ -65,7 +63,6 @@ type ending struct {
 type stage struct {
 	*stack
 	server *httptest.Server
-	cli    *cli
 	// log is what the worker says, before anything is hidden in it.
 	log keptLog
 
@@ -78,6 +75,7 @@ type stage struct {
 type part struct {
 	failureCase
 	*stage
+	cli       *cli
 	model, id string
 
 	mu   sync.Mutex
@@ -91,9 +89,8 @@ type part struct {
 
 // A sentRequest is one that came.
 type sentRequest struct {
-	at     time.Time
-	body   string
-	header http.Header
+	at   time.Time
+	body string
 }
 
 // requests returns how many came, and the n-th.
@@ -112,12 +109,6 @@ func (p *part) lostTo() domain.Code {
 		return *retries[0].Code
 	}
 	return ""
-}
-
-// steps are the execution's, with what explain leaves out.
-func (p *part) steps(t *testing.T) []domain.StepExecution {
-	t.Helper()
-	return collect(t, p.agents.Steps(within(t), p.id, 0))
 }
 
 // newStage makes a stage with a worker whose log is kept.
@@ -139,7 +130,6 @@ func newStage(t *testing.T) *stage {
 	s.worker, err = host.Start(context.Background(), temporal, config)
 	require.NoError(t, err)
 	t.Cleanup(s.worker.Stop)
-	s.cli = newCLI(t).at(s.stack)
 	return s
 }
 
@@ -194,7 +184,7 @@ func (s *stage) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	p.mu.Lock()
 	n := len(p.sent)
-	p.sent = append(p.sent, sentRequest{at: time.Now(), body: string(body), header: r.Header.Clone()})
+	p.sent = append(p.sent, sentRequest{at: time.Now(), body: string(body)})
 	p.mu.Unlock()
 	if n >= len(p.plays) {
 		http.Error(w, `{"error":{"message":"the play is over","type":"invalid_request_error"}}`, http.StatusBadRequest)
@@ -206,13 +196,15 @@ func (s *stage) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // begin starts a case.
 func (s *stage) begin(t *testing.T, c failureCase, model string) *part {
 	t.Helper()
-	c.api = cmp.Or(c.api, openaichat.Name)
-	p := &part{failureCase: c, stage: s, model: model}
+	if c.api.name == "" {
+		c.api = chatAPI()
+	}
+	p := &part{failureCase: c, stage: s, cli: newCLI(t).at(s.stack), model: model}
 	s.mu.Lock()
 	s.parts[model] = p
 	s.mu.Unlock()
 	start := client.Start{Prompt: "go", Definition: domain.Definition{
-		Model: domain.LLMConfig{Provider: c.api, Model: model}, Tools: []string{"echo"},
+		Model: domain.LLMConfig{Provider: c.api.name, Model: model}, Tools: []string{"echo"},
 	}}
 	if c.define != nil {
 		c.define(&start)
@@ -227,10 +219,11 @@ func (s *stage) begin(t *testing.T, c failureCase, model string) *part {
 // what was asked of the server, with what the case wants.
 func (p *part) see(t *testing.T) {
 	t.Helper()
-	c := *p.cli
-	c.t = t
+	if p.meanwhile != nil {
+		p.meanwhile(t, p)
+	}
 	want, failed := p.wanted()
-	p.said = c.do("result", p.id)
+	p.said = p.cli.do("result", p.id)
 	require.Equal(t, map[domain.ExecutionStatus]int{domain.StatusCompleted: 0, domain.StatusFailed: 1, domain.StatusStopped: 3}[want.status], p.said.code, p.said.err)
 	p.told(t)
 
@@ -258,7 +251,7 @@ func (p *part) see(t *testing.T) {
 	}
 	require.Len(t, p.requests(), len(p.plays))
 	require.Equal(t, failed+p.lost(), p.view.Totals.FailedAttempts, "%s", p.retries())
-	p.seeUsage(t, want)
+	p.seeUsage(t)
 	shown, err := json.Marshal([]any{p.status, p.view})
 	require.NoError(t, err)
 	require.NotContains(t, p.said.err+p.said.out+string(shown), failureKey)
@@ -292,47 +285,15 @@ func (p *part) retries() string {
 // told asks for status and explanation, until the worker has time to tell them.
 func (p *part) told(t *testing.T) {
 	t.Helper()
-	p.again(t, func() bool {
+	for until := time.Now().Add(patience); p.status.Server.Source != contract.FromWorkflow || p.view.Source != contract.FromWorkflow; {
+		require.True(t, time.Now().Before(until), "no worker tells it: others answer in its place, who know less")
 		var err error
 		p.status, err = p.agents.Status(within(t), p.id)
 		require.NoError(t, err)
 		p.view, err = p.agents.Explain(within(t), p.id, 0)
 		require.NoError(t, err)
-		return p.status.Server.Source == contract.FromWorkflow && p.view.Source == contract.FromWorkflow
-	})
+	}
 	requireSums(t, p.view)
-}
-
-// again asks until the worker has answered: on a machine with much to do others
-// answer in its place, who know less.
-func (*part) again(t *testing.T, answered func() bool) {
-	t.Helper()
-	for until := time.Now().Add(patience); !answered(); {
-		require.True(t, time.Now().Before(until), "no worker tells it")
-	}
-}
-
-// seeCLI compares what the CLI prints with it.
-func (p *part) seeCLI(t *testing.T) {
-	t.Helper()
-	c := *p.cli
-	c.t = t
-	var status, explained map[string]any
-	p.again(t, func() bool {
-		status, explained = c.json("status", p.id), c.json("explain", p.id)
-		return status["source"] == string(contract.FromWorkflow) && explained["source"] == string(contract.FromWorkflow)
-	})
-	ended, _ := explained["ending"].(map[string]any)
-	require.Equal(t, []any{string(p.status.Status), string(p.status.StopReason)}, []any{status["status"], status["stop_reason"]})
-	require.Equal(t, []any{string(p.status.Status), string(p.status.StopReason)}, []any{explained["status"], ended["stop_reason"]})
-	require.Contains(t, c.ok("explain", p.id), oneLined(p.view.Ending.Summary))
-	if err := p.status.Failure(); err != nil {
-		for _, printed := range []any{status["error"], ended["error"]} {
-			shown, _ := printed.(map[string]any)
-			require.Equal(t, err.Message, shown["message"])
-		}
-		p.again(t, func() bool { return strings.Contains(c.ok("status", p.id), oneLined(err.Message)) })
-	}
 }
 
 func oneLined(text string) string { return strings.Join(strings.Fields(text), " ") }
@@ -361,20 +322,16 @@ func (p *part) wanted() (want ending, failed int) {
 
 // seeUsage compares what was counted: exactly where the provider told it, else
 // marked as estimated and more than what was told.
-func (p *part) seeUsage(t *testing.T, want ending) {
+func (p *part) seeUsage(t *testing.T) {
 	t.Helper()
 	usage := domain.Usage{InputTokens: p.status.Usage.InputTokens, OutputTokens: p.status.Usage.OutputTokens, Estimated: p.status.Usage.Estimated}
 	require.Equal(t, p.status.Usage, p.view.Reported.Usage)
 	if p.lost() > 0 { // what each of those may have cost counts too
-		require.True(t, usage.Estimated || usage == p.toldUsage(want))
-		require.GreaterOrEqual(t, usage.TotalTokens(), p.toldUsage(want).TotalTokens())
+		require.True(t, usage.Estimated || usage == p.toldUsage())
+		require.GreaterOrEqual(t, usage.TotalTokens(), p.toldUsage().TotalTokens())
 		return
 	}
-	if want.usage != nil {
-		require.Equal(t, *want.usage, usage)
-		return
-	}
-	told := p.toldUsage(want)
+	told := p.toldUsage()
 	guessed := slices.ContainsFunc(p.plays, func(one play) bool { return one.cost == costGuessed })
 	if !guessed {
 		require.Equal(t, told, usage)
@@ -388,11 +345,8 @@ func (p *part) seeUsage(t *testing.T, want ending) {
 	}
 }
 
-// toldUsage is what the provider told of its answers, or what the case wants.
-func (p *part) toldUsage(want ending) (told domain.Usage) {
-	if want.usage != nil {
-		return *want.usage
-	}
+// toldUsage is what the provider told of its answers.
+func (p *part) toldUsage() (told domain.Usage) {
 	for _, play := range p.plays {
 		if play.cost == costTold {
 			told = told.Add(domain.Usage{InputTokens: tokensIn, OutputTokens: tokensOut})
@@ -401,5 +355,161 @@ func (p *part) toldUsage(want ending) (told domain.Usage) {
 	return told
 }
 
-// slug is a model's name.
-func slug(row, number int) string { return fmt.Sprintf("played-%d-%d", row, number) }
+// A play answers one request.
+type play struct {
+	serve http.HandlerFunc
+	// whole says that it is an answer.
+	whole bool
+	cost  playCost
+}
+
+// A playCost says what a play counts as.
+type playCost int
+
+const (
+	// costNothing is what surely cost nothing.
+	costNothing playCost = iota
+	// costGuessed is what may have cost something, and nobody said how much.
+	costGuessed
+	// costTold is what has told its usage, which is always the same.
+	costTold
+)
+
+func streams(body string) http.HandlerFunc { return serves("text/event-stream", body) }
+
+func serves(mediaType, body string) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", mediaType)
+		_, _ = io.WriteString(w, body)
+	}
+}
+
+// gives is a whole answer as a stream.
+func gives(body string) play { return play{serve: streams(body), whole: true, cost: costTold} }
+
+// fine is the answer "ok".
+func fine(api playedAPI) play {
+	whole, _ := api.says("ok")
+	return gives(whole)
+}
+
+// refuses is an error with a status, before the model has done anything.
+func refuses(status int, body string, headers ...string) play {
+	return play{cost: costNothing, serve: func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		for _, header := range headers {
+			name, value, _ := strings.Cut(header, ": ")
+			w.Header().Set(name, value)
+		}
+		w.WriteHeader(status)
+		_, _ = io.WriteString(w, body)
+	}}
+}
+
+// breaks is a stream that is no answer and does not tell its usage.
+func breaks(body string) play { return play{serve: streams(body), cost: costGuessed} }
+
+// wrong is a response of status 200 that is no answer.
+func wrong(mediaType, body string) play {
+	return play{serve: serves(mediaType, body), cost: costGuessed}
+}
+
+// toldly is a play that has told its usage.
+func toldly(p play) play {
+	p.cost = costTold
+	return p
+}
+
+// breaksOff resets the connection instead of answering.
+func breaksOff() play {
+	return play{cost: costGuessed, serve: func(w http.ResponseWriter, _ *http.Request) {
+		conn, _, err := http.NewResponseController(w).Hijack()
+		if err != nil {
+			return
+		}
+		if tcp, ok := conn.(*net.TCPConn); ok {
+			_ = tcp.SetLinger(0)
+		}
+		_ = conn.Close()
+	}}
+}
+
+// lasting is a play that does not end before the other side has closed the connection.
+func lasting(serve func(w http.ResponseWriter, r *http.Request)) (play, <-chan struct{}) {
+	gone := make(chan struct{})
+	return play{cost: costGuessed, serve: func(w http.ResponseWriter, r *http.Request) {
+		defer close(gone)
+		serve(w, r)
+	}}, gone
+}
+
+// stall sends a part of an answer and no more.
+func stall(part string) (play, <-chan struct{}) {
+	return lasting(func(w http.ResponseWriter, r *http.Request) {
+		streams(part)(w, r)
+		_ = http.NewResponseController(w).Flush()
+		<-r.Context().Done()
+	})
+}
+
+// dribbles sends comments without end, so that no time-out between pieces comes.
+func dribbles() (play, <-chan struct{}) {
+	return lasting(func(w http.ResponseWriter, r *http.Request) {
+		for tick := time.Tick(20 * time.Millisecond); r.Context().Err() == nil; <-tick {
+			streams(": still here\n\n")(w, r)
+			_ = http.NewResponseController(w).Flush()
+		}
+	})
+}
+
+func endlessLine() (play, <-chan struct{}) {
+	return lasting(func(w http.ResponseWriter, r *http.Request) {
+		streams("data: ")(w, r)
+		for r.Context().Err() == nil {
+			if _, err := io.WriteString(w, strings.Repeat(" ", 1<<20)); err != nil {
+				return
+			}
+		}
+	})
+}
+
+func isClosed(t *testing.T, gone <-chan struct{}) {
+	t.Helper()
+	select {
+	case <-gone:
+	case <-time.After(patience):
+		require.Fail(t, "the connection stays open")
+	}
+}
+
+// chatChunk is a chunk of chat completions. The finish reason is JSON.
+func chatChunk(delta, finish string) string {
+	return `data: {"id":"c1","model":"m-1","choices":[{"index":0,"delta":` + delta + `,"finish_reason":` + finish + "}]}\n\n"
+}
+
+// chatText is a chunk of text.
+func chatText(text string) string { return chatChunk(fmt.Sprintf(`{"content":%q}`, text), "null") }
+
+// chatCall is a chunk with a call of echo.
+func chatCall(text string) string {
+	return chatChunk(fmt.Sprintf(`{"tool_calls":[{"index":0,"id":"c1","type":"function","function":{"name":"echo","arguments":"{\"text\":\"%s\"}"}}]}`, text), "null")
+}
+
+const (
+	chatDone  = "data: [DONE]\n\n"
+	chatUsage = `data: {"id":"c1","choices":[],"usage":{"prompt_tokens":30,"completion_tokens":7,"total_tokens":37}}` + "\n\n"
+	chatStop  = `data: {"id":"c1","choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}` + "\n\n"
+)
+
+// twice bounds the attempts of an inference.
+func twice(s *client.Start) { s.Definition.Attempts = 2 }
+
+// failing is how an execution fails.
+func failing(kind domain.Kind, code domain.Code, says ...string) ending {
+	return ending{status: domain.StatusFailed, kind: kind, code: code, says: says}
+}
+
+// stopping is how an execution is stopped.
+func stopping(reason domain.StopReason, says ...string) ending {
+	return ending{status: domain.StatusStopped, reason: reason, says: says}
+}

@@ -44,7 +44,6 @@ func (f faultKind) billed() bool {
 
 // reply is what is sent in place of a stream.
 func (f faultKind) reply(api playedAPI) (refusal, bool) {
-	table := apiTables()[api.name]
 	refused := func(status int, body string, header ...string) (refusal, bool) {
 		r := refusal{status: status, body: body, media: "application/json", header: http.Header{}}
 		for i := 0; i < len(header); i += 2 {
@@ -57,21 +56,21 @@ func (f faultKind) reply(api playedAPI) (refusal, bool) {
 	}
 	switch f {
 	case rateInMillis:
-		return refused(http.StatusTooManyRequests, table.rate, "Retry-After-Ms", "20", "Retry-After", "1")
+		return refused(http.StatusTooManyRequests, api.rate, "Retry-After-Ms", "20", "Retry-After", "1")
 	case ratePlain:
-		return refused(http.StatusTooManyRequests, table.rate)
+		return refused(http.StatusTooManyRequests, api.rate)
 	case rateByDate:
-		return refused(http.StatusTooManyRequests, table.rate, "Retry-After", time.Now().UTC().Format(http.TimeFormat))
+		return refused(http.StatusTooManyRequests, api.rate, "Retry-After", time.Now().UTC().Format(http.TimeFormat))
 	case broken:
-		return refused(http.StatusInternalServerError, table.broken)
+		return refused(http.StatusInternalServerError, api.broken)
 	case unavailable:
-		return refused(http.StatusServiceUnavailable, table.broken, "Retry-After", "0.02")
+		return refused(http.StatusServiceUnavailable, api.broken, "Retry-After", "0.02")
 	case overloaded:
-		return refused(529, table.broken)
+		return refused(529, api.broken)
 	case gatewayPage:
 		return page(http.StatusBadGateway)
 	case errorIn200:
-		return refused(http.StatusOK, table.broken)
+		return refused(http.StatusOK, api.broken)
 	case pageIn200:
 		return page(http.StatusOK)
 	case reset:

@@ -29,15 +29,14 @@ type stepReckoning struct {
 
 // reckon counts what was asked for: each answer as it told, an attempt that
 // failed as far as it told, and what it did not tell as it has to be estimated.
-// Messages are those of the conversation. Of steps of which an attempt was lost only the
-// answer is counted, once: what else they cost nobody can say exactly.
-func (p *playedRun) reckon(messages []domain.Message, lost map[int]bool) faultReckoning {
+// Messages are those of the conversation.
+func (p *playedRun) reckon(messages []domain.Message) faultReckoning {
 	all := faultReckoning{steps: make([]stepReckoning, len(p.steps))}
 	read := p.reads(messages)
 	for _, asked := range p.asked {
 		step := &all.steps[asked.step]
 		step.tries++
-		if !asked.fault.billed() || lost[asked.step] && (asked.fault != noFault || !step.used.IsZero()) {
+		if !asked.fault.billed() {
 			continue
 		}
 		used := asked.told

@@ -54,7 +54,7 @@ func serveSessions(t testing.TB, agents *client.Client) *sessionServer {
 func sessionProviders(url string) (map[string]inference.Provider, error) {
 	all := map[string]inference.Provider{}
 	for _, api := range playedAPIs() {
-		provider, err := api.provider(wire.Config{BaseURL: url + "/" + api.name, Key: wire.FixedKey("sk-canary")})
+		provider, err := wire.New(adapters()[api.name], wire.Config{BaseURL: url + "/" + api.name, Key: wire.FixedKey("sk-canary")})
 		if err != nil {
 			return nil, err
 		}

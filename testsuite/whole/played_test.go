@@ -5,6 +5,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
 
 	"everstep/activities/anthropic"
 	"everstep/activities/gemini"
@@ -19,15 +22,31 @@ import (
 type playedAPI struct {
 	name string
 	// model begins the names of its models; the rest names the run.
-	model    string
-	provider func(wire.Config) (inference.Provider, error)
+	model string
 	// calls are a step's as the API would have them: what it demands of ids.
 	calls func(step int, recorded []recordedCall) []recordedCall
 	play  func(playedAnswer) playedStream
-	// inStream is an error in place of the next event.
-	inStream string
+	// inStream is an error in place of the next event, rate and broken are bodies of errors with status 429 and 500.
+	inStream, rate, broken string
+	// results is what a request holds once for each tool result.
+	results string
 	// read checks a request against what the API demands of its form.
 	read func(body []byte) (playedRequest, error)
+}
+
+// adapters are the APIs that models speak, by the names of their first providers. All others speak one of these.
+func adapters() map[string]wire.API {
+	return map[string]wire.API{
+		openaichat.Name: openaichat.Dialects()[0].API(), openai.Name: openai.API(), anthropic.Name: anthropic.API(), gemini.Name: gemini.API(),
+	}
+}
+
+// openAdapter opens the adapter of a name.
+func openAdapter(t testing.TB, name string, config wire.Config) inference.Provider {
+	t.Helper()
+	provider, err := wire.New(adapters()[name], config)
+	require.NoError(t, err)
+	return provider
 }
 
 // playedAPIs are those of all adapters, in an order that never changes.
@@ -35,25 +54,23 @@ func playedAPIs() []playedAPI {
 	return []playedAPI{
 		{
 			name: openaichat.Name, model: "gpt-5-run-", calls: asRecorded, play: playChat, read: readChat,
-			provider: func(c wire.Config) (inference.Provider, error) {
-				return wire.New(openaichat.Dialects()[0].API(), wire.Config{BaseURL: c.BaseURL, Key: c.Key, Timeouts: c.Timeouts})
-			},
-			inStream: `data: {"error":{"message":"the engine is overloaded","type":"server_error","code":503}}` + "\n\n",
+			inStream: `data: {"error":{"message":"the engine is overloaded","type":"server_error","code":503}}` + "\n\n", results: `"role":"tool"`,
+			rate: `{"error":{"message":"slow down","type":"requests","code":"rate_limit_exceeded"}}`, broken: `{"error":{"message":"not now","type":"server_error","code":null}}`,
 		},
 		{
 			name: openai.Name, model: "gpt-5-run-", calls: asRecorded, play: playResponses, read: readResponses,
-			provider: func(c wire.Config) (inference.Provider, error) { return wire.New(openai.API(), c) },
-			inStream: named("error", `"code":"server_error","message":"try again","param":null`),
+			inStream: named("error", `"code":"server_error","message":"try again","param":null`), results: `"type":"function_call_output"`,
+			rate: `{"error":{"message":"slow down","type":"tokens","code":"rate_limit_exceeded"}}`, broken: `{"error":{"message":"not now","type":"server_error","code":null}}`,
 		},
 		{
 			name: anthropic.Name, model: "claude-run-", calls: asRecorded, play: playMessages, read: readMessages,
-			provider: func(c wire.Config) (inference.Provider, error) { return wire.New(anthropic.API(), c) },
-			inStream: named("error", `"error":{"type":"overloaded_error","message":"Overloaded"}`),
+			inStream: named("error", `"error":{"type":"overloaded_error","message":"Overloaded"}`), results: `"type":"tool_result"`,
+			rate: `{"type":"error","error":{"type":"rate_limit_error","message":"slow down"}}`, broken: `{"type":"error","error":{"type":"api_error","message":"not now"}}`,
 		},
 		{
 			name: gemini.Name, model: "gemini-3-run-", calls: geminiCalls, play: playGemini, read: readGemini,
-			provider: func(c wire.Config) (inference.Provider, error) { return wire.New(gemini.API(), c) },
-			inStream: `data: {"error":{"code":503,"message":"The model is overloaded.","status":"UNAVAILABLE"}}` + "\r\n\r\n",
+			inStream: `data: {"error":{"code":503,"message":"The model is overloaded.","status":"UNAVAILABLE"}}` + "\r\n\r\n", results: `"functionResponse"`,
+			rate: `{"error":{"code":429,"message":"Resource exhausted.","status":"RESOURCE_EXHAUSTED"}}`, broken: `{"error":{"code":500,"message":"An internal error has occurred.","status":"INTERNAL"}}`,
 		},
 	}
 }
@@ -74,6 +91,24 @@ type playedAnswer struct {
 	// place for that.
 	early bool
 }
+
+// says is an answer in an API's form, and the part of it that is not yet a whole answer. It tells first that it cost tokensIn
+// and tokensOut.
+func (api playedAPI) says(text string, calls ...recordedCall) (whole, open string) {
+	const plain = 8 // a step of which the forms have the least reasoning
+	stream := api.play(playedAnswer{step: plain, text: text, calls: api.calls(plain, calls), usage: domain.Usage{InputTokens: tokensIn, OutputTokens: tokensOut}, early: true})
+	for i, e := range stream.events {
+		if whole += e.data; i < stream.end {
+			open += e.data
+		}
+	}
+	return whole, open
+}
+
+const (
+	tokensIn  = 30
+	tokensOut = 7
+)
 
 // A playedStream is an answer as it is sent.
 type playedStream struct {

@@ -19,9 +19,6 @@ import (
 // begin. What a call did is counted.
 type flaky struct {
 	seed uint64
-	// repeatable has all be idempotent: on a machine with much to do a worker can be lost, and
-	// then what became of an at-most-once call is unknown, and the run no longer the recorded one.
-	repeatable bool
 
 	mu          sync.Mutex
 	tries, done map[domain.ToolExecutionID]int
@@ -55,7 +52,7 @@ func (f *flaky) tools(names []string, call func(context.Context, json.RawMessage
 	var tools []tool.Tool
 	for k, name := range names {
 		effect, refuse := domain.Idempotent, func(err error) error { return err }
-		if k%2 == 1 && !f.repeatable {
+		if k%2 == 1 {
 			effect, refuse = domain.AtMostOnce, tool.NotStarted
 		}
 		spec := domain.ToolSpec{Name: name, Schema: json.RawMessage(anySchema), Effect: effect}
@@ -73,13 +70,13 @@ func (f *flaky) tools(names []string, call func(context.Context, json.RawMessage
 	return tools
 }
 
-// requireOnce fails unless each call was made, and none twice but those whose worker was lost.
-func (f *flaky) requireOnce(t *testing.T, calls int, lost map[domain.ToolExecutionID]bool) {
+// requireOnce fails unless each call was made, and none twice.
+func (f *flaky) requireOnce(t *testing.T, calls int) {
 	t.Helper()
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	require.Len(t, f.done, calls)
 	for id, n := range f.done {
-		require.True(t, n == 1 || lost[id], "%d effects of %s", n, id)
+		require.Equal(t, 1, n, "effects of %s", id)
 	}
 }

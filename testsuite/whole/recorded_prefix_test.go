@@ -7,10 +7,8 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
-	"reflect"
 	"slices"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -35,8 +33,7 @@ func sent(t *testing.T, calls []inference.Call) [][]byte {
 		streamed("stop", `{"role":"assistant","content":"."}`)(w, r)
 	}))
 	defer server.Close()
-	provider, err := wire.New(openaichat.Dialects()[0].API(), wire.Config{BaseURL: server.URL + "/v1"})
-	require.NoError(t, err)
+	provider := openAdapter(t, openaichat.Name, wire.Config{BaseURL: server.URL + "/v1"})
 	var requests [][]byte
 	var same string
 	for i, call := range calls {
@@ -74,43 +71,6 @@ func commonPrefix(a, b []byte) int {
 	return n
 }
 
-// shares gathers which part of each request its predecessor began with too.
-type shares struct {
-	mu     sync.Mutex
-	values []float64
-	broken int
-}
-
-// add compares each request with the one before it, and says where the prefix
-// breaks: where a request does not begin with the whole one before.
-func (s *shares) add(requests [][]byte) (breaks []int) {
-	breaks = []int{}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for i := 1; i < len(requests); i++ {
-		s.values = append(s.values, float64(commonPrefix(requests[i-1], requests[i]))/float64(len(requests[i])))
-		if !bytes.HasPrefix(requests[i], requests[i-1]) {
-			breaks = append(breaks, i)
-		}
-	}
-	s.broken += len(breaks)
-	return breaks
-}
-
-// report logs the shares and returns their median.
-func (s *shares) report(t *testing.T, what string) float64 {
-	t.Helper()
-	if len(s.values) == 0 {
-		t.Logf("%s: NO request follows another one", what)
-		return 1
-	}
-	slices.Sort(s.values)
-	at := func(p int) float64 { return s.values[(len(s.values)-1)*p/100] }
-	t.Logf("%s: %d requests after another; bytes that are a common prefix with the one before: median %.1f %%, p10 %.1f %%, least %.1f %%; %d do not begin with the whole one before",
-		what, len(s.values), 100*at(50), 100*at(10), 100*at(0), s.broken)
-	return at(50)
-}
-
 // turnCosts gathers what the turns of chats cost a provider.
 type turnCosts struct {
 	mu sync.Mutex
@@ -145,7 +105,7 @@ func (t *turnCosts) add(run testsuite.Run, requests [][]byte) {
 
 func (t *turnCosts) report(b *testing.T, what domain.Compiler) {
 	b.Helper()
-	if t.all == 0 {
+	if t.all == 0 || b.Failed() {
 		b.Logf("%s: NO request follows another one", what)
 		return
 	}
@@ -160,98 +120,30 @@ func (t *turnCosts) report(b *testing.T, what domain.Compiler) {
 		what, len(t.tokens), mean(t.tokens), t.tokens[len(t.tokens)/2], mean(t.fresh), 100*float64(t.kept)/float64(t.all))
 }
 
-// TestRequestsKeepTheirPrefix: what a provider's prompt cache can take of the
-// recorded runs' requests. Each request begins with the whole one before it, in a chat
-// over all its turns; only a compaction breaks that, and with current_trace the end of an
-// execution, which hides its traces.
+// TestRequestsKeepTheirPrefix: what a provider's prompt cache can take of the requests of recorded chats. Each request
+// begins with the whole one before it, over all turns; with current_trace but for the first of an execution, which hides the
+// trace of the one before.
 func TestRequestsKeepTheirPrefix(t *testing.T) {
 	t.Parallel()
-	var long, chats, small shares
 	perTurn := map[domain.Compiler]*turnCosts{domain.CurrentTrace: {}, domain.WholeConversation: {}}
-	var outgrown atomic.Int64
-	eachRecorded(t, func(t *testing.T, run wholeRun, _ *rand.Rand) {
-		played := run.play(t, run.guarded())
-		require.Equal(t, domain.StatusCompleted, played.Outcome.Status, "%+v", played.Error)
-		require.Empty(t, long.add(sent(t, played.Asked)), "the prefix breaks without a compaction")
-
+	eachRecorded(t, func(t *testing.T, recorded recordedRun, _ *rand.Rand) {
 		for compiler, kept := range perTurn {
-			chat := run.chat(t, compiler)
-			requests := sent(t, chat.Asked)
+			chat := recorded.whole(25).chat(t, compiler)
+			requests, at := sent(t, chat.Asked), 0
 			kept.add(chat, requests)
-			if compiler == domain.WholeConversation {
-				require.Empty(t, chats.add(requests))
-				continue
-			}
-			for n, from := 0, 0; n < len(chat.Executions); n++ {
-				to := from + len(chat.Executions[n].Steps)
-				require.Empty(t, new(shares).add(requests[from:to]), "execution %d", n+1)
-				from = to
-			}
-		}
-
-		crowded := run.uncounted().play(t, domain.Definition{Model: domain.LLMConfig{ContextWindow: crowdedWindow}})
-		require.Equal(t, domain.StatusCompleted, crowded.Outcome.Status, "%+v", crowded.Error)
-		if run.bytes() > 8*crowdedWindow { // no token is longer on average, by any count
-			outgrown.Add(1)
-		}
-		requests, compacted := crowdedRequests(crowded)
-		for i, call := range requests {
-			if last := call.Messages[len(call.Messages)-1].ToolResult; last != nil {
-				said := run.steps[i-1].results
-				require.True(t, last.Content == said[len(said)-1], "step %d: the newest result is shown as %.40q", i+1, last.Content)
+			for n, e := range chat.Executions {
+				for k := range e.Steps {
+					if at > 0 && (k > 0 || compiler == domain.WholeConversation) {
+						require.True(t, bytes.HasPrefix(requests[at], requests[at-1]), "execution %d, step %d", n+1, k+1)
+					}
+					at++
+				}
 			}
 		}
-		breaks := small.add(sent(t, requests))
-		require.Equal(t, compacted, breaks, "the prefix breaks at compactions, and nowhere else")
 	})
-	if t.Failed() {
-		return
-	}
-	long.report(t, "one execution a run")
-	chats.report(t, "chats, over all their turns")
 	for _, compiler := range []domain.Compiler{domain.CurrentTrace, domain.WholeConversation} {
 		perTurn[compiler].report(t, compiler)
 	}
-	median := small.report(t, "a window of 5,000 tokens")
-	if outgrown.Load() == 0 {
-		t.Skip("NO run outgrows the window: nothing was compacted")
-	}
-	require.Positive(t, small.broken, "the window is too large to compact")
-	if outgrown.Load() >= enough/10 { // a few may be all of long results
-		require.Less(t, small.broken, len(small.values)/3, "a compaction leaves room for several steps")
-		require.Greater(t, median, 0.8, "most requests stay cached even in a small window")
-	}
-}
-
-// crowdedWindow is such that many recorded runs outgrow it, and every result of
-// theirs fits it.
-const crowdedWindow = 5000
-
-// uncounted is the run with a model that reports no usage: what it would report
-// is not known of a conversation that was compacted.
-func (w wholeRun) uncounted() wholeRun {
-	w.steps = slices.Clone(w.steps)
-	for i := range w.steps {
-		w.steps[i].usage = domain.Usage{}
-	}
-	return w
-}
-
-// crowdedRequests are the inferences that go on with the conversation, and the
-// indexes of those before which it was compacted.
-func crowdedRequests(run testsuite.Run) (calls []inference.Call, compacted []int) {
-	compacted = []int{}
-	for _, call := range run.Asked {
-		if !call.Summary {
-			calls = append(calls, call)
-		}
-	}
-	for i := 1; i < len(calls); i++ {
-		if !reflect.DeepEqual(run.Steps[i-1].Step.Input.Edits, run.Steps[i].Step.Input.Edits) {
-			compacted = append(compacted, i)
-		}
-	}
-	return calls, compacted
 }
 
 // chat plays the run as it was recorded: an execution for each message of the user.

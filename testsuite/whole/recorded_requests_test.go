@@ -1,34 +1,29 @@
 package whole_test
 
 import (
-	"context"
 	"encoding/json"
-	"fmt"
 	"regexp"
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
+	"github.com/google/jsonschema-go/jsonschema"
 	"github.com/stretchr/testify/require"
 
 	"everstep/activities/anthropic"
 	"everstep/activities/gemini"
 	"everstep/activities/openai"
 	"everstep/activities/openaichat"
-	"everstep/activities/tool"
-	"everstep/domain"
-	"everstep/testsuite"
+	"everstep/testsuite/providers"
 )
 
 // A requestCheck looks at all requests of recorded runs.
 type requestCheck struct {
-	schemas map[string]*openAISchema
+	schemas map[string]*jsonschema.Resolved
 
 	mu sync.Mutex
-	// requests and opaque count, by adapter, what was sent and how much that
-	// models want back was in it.
-	requests, opaque map[string]int
+	// opaque counts, by adapter, what models want back and got.
+	opaque map[string]int
 	// samples are requests with calls, results and reasoning, one for each.
 	samples map[string]requestSample
 }
@@ -43,11 +38,11 @@ type requestSample struct {
 func newRequestCheck(t *testing.T) *requestCheck {
 	t.Helper()
 	return &requestCheck{
-		schemas: map[string]*openAISchema{
-			openaichat.Name: newOpenAISchema(t, "CreateChatCompletionRequest"),
-			openai.Name:     newOpenAISchema(t, "CreateResponse"),
+		schemas: map[string]*jsonschema.Resolved{
+			openaichat.Name: providers.OpenAISchema(t, "CreateChatCompletionRequest", true),
+			openai.Name:     providers.OpenAISchema(t, "CreateResponse", true),
 		},
-		requests: map[string]int{}, opaque: map[string]int{}, samples: map[string]requestSample{},
+		opaque: map[string]int{}, samples: map[string]requestSample{},
 	}
 }
 
@@ -56,79 +51,27 @@ func newRequestCheck(t *testing.T) *requestCheck {
 func (c *requestCheck) of(p *playedRun, api playedAPI) func(step int, body []byte) error {
 	return func(step int, body []byte) error {
 		c.mu.Lock()
-		c.requests[api.name]++
 		c.opaque[api.name] += strings.Count(string(body), p.seal+"00")
-		if text := string(body); strings.Contains(text, apiTables()[api.name].results) && strings.Contains(text, p.seal+"00") {
+		if text := string(body); strings.Contains(text, api.results) && strings.Contains(text, p.seal+"00") {
 			c.samples[api.name] = requestSample{p, step, text}
 		}
 		c.mu.Unlock()
-		if schema := c.schemas[api.name]; schema != nil {
-			return schema.check(body)
-		}
+		return c.fits(api.name, body)
+	}
+}
+
+// fits holds a request against OpenAI's description, where it is of one of their APIs. Where that tells alternatives apart
+// by a discriminator, which JSON Schema does not know, more than one may fit.
+func (c *requestCheck) fits(api string, body []byte) error {
+	schema := c.schemas[api]
+	if schema == nil {
 		return nil
 	}
-}
-
-// TestRecordedRequests holds every request that is sent while recorded runs are
-// driven, as one execution or as a chat, against OpenAI's own description or
-// against what the others demand; and each against the recording, reasoning as
-// it came.
-func TestRecordedRequests(t *testing.T) {
-	t.Parallel()
-	check := newRequestCheck(t)
-	eachPlayed(t, func(t *testing.T, server *playedServer, run *playedRun, seed uint64) {
-		run.check = check.of(run, server.api)
-		name := fmt.Sprint(seed)
-		if seed%2 == 0 {
-			run.chat(t, server, name)
-		} else {
-			run.play(t, server, name, run.tools())
-		}
-		require.Len(t, run.asked, len(run.steps))
-	})
-	if t.Failed() {
-		return
+	var instance map[string]any
+	if err := json.Unmarshal(body, &instance); err != nil {
+		return err
 	}
-	for _, api := range playedAPIs() {
-		require.Positive(t, check.opaque[api.name], "%s: nothing is sent back of what models want back", api.name)
-		t.Logf("%s: %d requests validated, with %d pieces of reasoning sent back", api.name, check.requests[api.name], check.opaque[api.name])
-	}
-	for name, schema := range check.schemas {
-		require.Equal(t, int64(check.requests[name]), schema.requests.Load(), "%s: not all were held against OpenAI's description", name)
-	}
-	check.requireTells(t)
-}
-
-// chat drives the run as it was recorded: an execution for each message of the
-// user.
-func (p *playedRun) chat(t *testing.T, server *playedServer, name string) {
-	t.Helper()
-	var events []testsuite.Event
-	for i, s := range p.steps {
-		if s.user != "" {
-			events = append(events, testsuite.SendAt(time.Duration(i+1)*time.Hour, s.user))
-		}
-	}
-	definition := p.definition(server, name)
-	definition.Hooks = nil
-	var tools []tool.Tool
-	for _, tool := range p.toolNames {
-		tools = append(tools, testsuite.NewFake(domain.ToolSpec{Name: tool, Schema: json.RawMessage(anySchema)}, p.newest).Tool())
-	}
-	run := testsuite.New(t, testsuite.Config{Definition: definition, Provider: server.provider, Tools: tools}).Run(p.prompt, events...)
-	p.requireSound(t, nil)
-	require.Len(t, run.Executions, len(events)+1)
-	for n, e := range run.Executions {
-		require.Equal(t, domain.StatusCompleted, e.Outcome.Status, "execution %d: %+v", n+1, e.Error)
-	}
-	p.requireRecorded(t, run.Messages)
-}
-
-// newest is the result of a call of the newest answer.
-func (p *playedRun) newest(_ context.Context, call testsuite.FakeCall) (string, error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.steps[p.done-1].results[call.Position], nil
+	return schema.Validate(instance)
 }
 
 // spoiled are ways to spoil a request: what to find in it, and what to put there.
@@ -154,11 +97,12 @@ func spoiled() map[string][][2]string {
 	}
 }
 
-// requireTells spoils a request of each API, and expects that it is seen: by
+// require fails unless reasoning went back in each API, and a request that is spoiled would be seen: by
 // what the API demands, and where words were changed, by the recording.
-func (c *requestCheck) requireTells(t *testing.T) {
+func (c *requestCheck) require(t *testing.T) {
 	t.Helper()
 	for _, api := range playedAPIs() {
+		require.Positive(t, c.opaque[api.name], "%s: nothing is sent back of what models want back", api.name)
 		sample := c.samples[api.name]
 		require.NotNil(t, sample.run, api.name)
 		demands := func(body string) (playedRequest, error) {
@@ -166,8 +110,8 @@ func (c *requestCheck) requireTells(t *testing.T) {
 			if err == nil {
 				err = request.conversation()
 			}
-			if schema := c.schemas[api.name]; err == nil && schema != nil {
-				err = schema.check([]byte(body))
+			if err == nil {
+				err = c.fits(api.name, []byte(body))
 			}
 			return request, err
 		}

@@ -84,7 +84,8 @@ func (r replayer) named(names []string) (tools []tool.Tool) {
 }
 
 // TestRecordedRuns drives recorded runs through the real workflow, every sixth one, or all with
-// EVERSTEP_RECORDED=all: the same messages in the same order, right step counts, statuses and answers.
+// EVERSTEP_RECORDED=all: the same messages in the same order, right step counts, statuses and answers. Every other one has
+// every guard on, at limits that none of its executions reaches.
 func TestRecordedRuns(t *testing.T) {
 	t.Parallel()
 	recorded, every := recordedRuns(t), 6
@@ -93,21 +94,31 @@ func TestRecordedRuns(t *testing.T) {
 	}
 	var runs []recordedRun
 	for i := 0; i < len(recorded); i += every {
-		runs = append(runs, recorded[i])
+		run := recorded[i]
+		if len(runs)%2 == 1 {
+			run = run.finished()
+		}
+		runs = append(runs, run)
 	}
 	if testing.Short() {
 		runs = runs[:min(len(runs), 10)]
 	}
 	replay := newReplayer(t)
-	s := start(t, host.Config{Tools: replay.tools(runs)})
+	s := startCompared(t, "plain", nil, host.Config{Tools: replay.tools(runs)})
 	dir := t.TempDir()
 	var group errgroup.Group
 	group.SetLimit(6)
 	var mu sync.Mutex
 	executions, inferences := 0, 0
-	for _, run := range runs {
+	for n, run := range runs {
 		group.Go(func() error {
-			e, i, err := s.driveRecorded(t, replay, run, scripted(run.script(t, dir), run.tools()...))
+			definition := scripted(run.script(t, dir), run.tools()...)
+			if n%2 == 1 {
+				guarded := limited(run.mostly())
+				definition.Model.Price, definition.Guards, definition.Budget = guarded.Model.Price, guarded.Guards, guarded.Budget
+				definition.Guards.FinalAnswer, definition.Guards.OutputRetries = true, new(0)
+			}
+			e, i, err := s.driveRecorded(t, replay, run, definition)
 			mu.Lock()
 			defer mu.Unlock()
 			executions, inferences = executions+e, inferences+i

@@ -17,42 +17,6 @@ import (
 	"everstep/worker/host"
 )
 
-// TestRecordedRunsWithAllGuards drives recorded runs on a real server with every
-// guard on, at limits that no execution of theirs reaches: every ninth one, or all with
-// EVERSTEP_RECORDED=all.
-func TestRecordedRunsWithAllGuards(t *testing.T) {
-	t.Parallel()
-	recorded, every := recordedRuns(t), 9
-	if everyRecorded() {
-		every = 1
-	}
-	var runs []recordedRun
-	for i := 0; i < len(recorded); i += every {
-		runs = append(runs, recorded[i].finished())
-	}
-	if testing.Short() {
-		runs = runs[:min(len(runs), 4)]
-	}
-	replay := newReplayer(t)
-	s := startCompared(t, "plain", nil, host.Config{Tools: replay.tools(runs)})
-	dir := t.TempDir()
-	var group errgroup.Group
-	group.SetLimit(6)
-	for _, run := range runs {
-		group.Go(func() error {
-			definition := scripted(run.script(t, dir), run.tools()...)
-			guarded := limited(run.mostly())
-			definition.Model.Price, definition.Guards, definition.Budget = guarded.Model.Price, guarded.Guards, guarded.Budget
-			definition.Guards.FinalAnswer, definition.Guards.OutputRetries = true, new(0)
-			if _, _, err := s.driveRecorded(t, replay, run, definition); err != nil {
-				return fmt.Errorf("run %s: %w", run.ID, err)
-			}
-			return nil
-		})
-	}
-	require.NoError(t, group.Wait())
-}
-
 // mostly is a budget that none of the run's executions reaches.
 func (r recordedRun) mostly() domain.ExecutionBudget {
 	steps, calls := 0, 0

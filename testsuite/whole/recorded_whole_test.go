@@ -22,9 +22,7 @@ type wholeRun struct {
 	id, system, prompt string
 	// toolNames are what the recording calls, also where a step is changed.
 	toolNames []string
-	// schema is of its response format, where it has one.
-	schema string
-	steps  []recordedStep
+	steps     []recordedStep
 }
 
 // A recordedStep is one inference and what followed it.
@@ -190,15 +188,6 @@ func (w wholeRun) messages(steps int) []recordedMessage {
 		}
 	}
 	return all
-}
-
-// bytes is how much text the run has, results of tools included.
-func (w wholeRun) bytes() int {
-	n := len(w.system)
-	for _, m := range w.messages(len(w.steps)) {
-		n += len(m.Content)
-	}
-	return n
 }
 
 // requireBegins holds a conversation against what it has to begin with.

@@ -86,28 +86,6 @@ func ask(t *testing.T, config wire.Config, call inference.Call, prepare func(*wi
 	return err
 }
 
-// TestOneRequest: whatever comes of it, an attempt is one request.
-func TestOneRequest(t *testing.T) {
-	t.Parallel()
-	for name, status := range map[string]int{"answered": 200, "refused": 503, "sent elsewhere": 307} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			var count, sent atomic.Int32
-			server := serve(t, func(w http.ResponseWriter, _ *http.Request) {
-				count.Add(1)
-				w.Header().Set("Location", "/elsewhere")
-				w.WriteHeader(status)
-			})
-			call := question()
-			call.Sent = func() { sent.Add(1) }
-			failed := failure(t, ask(t, wire.Config{BaseURL: server}, call, says))
-			require.Equal(t, status == 200, failed.Billed)
-			require.EqualValues(t, 1, count.Load())
-			require.EqualValues(t, 1, sent.Load())
-		})
-	}
-}
-
 func TestRequest(t *testing.T) {
 	t.Parallel()
 	var got *http.Request

@@ -174,3 +174,13 @@ func TestDetail(t *testing.T) {
 		require.Equal(t, test.want, failed.Detail)
 	}
 }
+
+// TestNoModelSaysWhere: the base URL is told, without what may be a key in it.
+func TestNoModelSaysWhere(t *testing.T) {
+	t.Parallel()
+	server := serve(t, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNotFound) })
+	_, failed := attempt(t, wire.Config{BaseURL: server + "/v1?key=canary"})
+	require.Equal(t, domain.CodeModelNotFound, failed.Code)
+	require.Contains(t, failed.Message, "no model m at "+server+"/v1;")
+	require.NotContains(t, failed.Message+failed.Detail, "canary")
+}

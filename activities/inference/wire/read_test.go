@@ -64,60 +64,6 @@ func (d *decoder) take(data []byte) error {
 	return nil
 }
 
-func TestRead(t *testing.T) {
-	t.Parallel()
-	const hello, end = "data: {\"text\":\"hello\"}\n\n", "data: {\"end\":true}\n\n"
-	tests := map[string]struct {
-		body   string
-		kind   domain.Kind
-		code   domain.Code
-		says   string
-		header http.Header
-	}{
-		"a stream":              {body: hello + end + "data: bye\n\n"},
-		"no last event":         {body: hello + end},
-		"cut behind the end":    {body: hello + end + "data: {\"te"},
-		"in one piece":          {body: `{"text":"hello"}`},
-		"cut":                   {body: hello, kind: domain.Unavailable, code: domain.CodeMalformed, says: "ended before"},
-		"bye before the end":    {body: hello + "data: bye\n\n", kind: domain.Unavailable, code: domain.CodeMalformed, says: "done"},
-		"an error inside":       {body: hello + "data: {\"error\":{\"code\":429,\"message\":\"slow\"}}\n\n", kind: domain.Throttled, says: "slow"},
-		"no piece":              {body: hello + "data: {oops\n\n", kind: domain.Unavailable, code: domain.CodeMalformed, says: "no piece"},
-		"an error in the body":  {body: `{"error":"busy"}`, kind: domain.Unavailable, says: "busy"},
-		"cut JSON":              {body: `{"text":"hel`, kind: domain.Unavailable, code: domain.CodeMalformed, says: "not valid JSON"},
-		"a page":                {body: "<html>sign in</html>", kind: domain.Unavailable, code: domain.CodeMalformed, says: "page"},
-		"words":                 {body: "hello", kind: domain.Unavailable, code: domain.CodeMalformed, says: "no events"},
-		"empty":                 {kind: domain.Unavailable, code: domain.CodeMalformed, says: "empty"},
-		"a page, of no type":    {body: " <html>", header: http.Header{"Content-Type": nil}, kind: domain.Unavailable, code: domain.CodeMalformed, says: "a page (of no stated type)"},
-		"a page, of a type":     {body: "<html>", header: http.Header{"Content-Type": {"text/x"}}, kind: domain.Unavailable, code: domain.CodeMalformed, says: "a page (text/x)"},
-		"one that is not whole": {body: `{"text":"hello","unfinished":true}`, kind: domain.Unavailable, code: domain.CodeMalformed, says: "the answer is not whole"},
-		"a full window":         {body: "data: {\"text\":\"hello\",\"end\":true,\"full\":true}\n\n", kind: domain.TooLarge, code: domain.CodeContextOverflow, says: "was cut off where the conversation exceeds the context of model m"},
-		"without bound":         {body: strings.Repeat(": wait\n\n", 1000), kind: domain.TooLarge, says: "more than 5000 bytes"},
-	}
-	for name, test := range tests {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			server := serve(t, func(w http.ResponseWriter, _ *http.Request) {
-				for name, values := range test.header {
-					w.Header()[name] = values
-				}
-				_, _ = io.WriteString(w, test.body)
-			})
-			answer, failed := attempt(t, wire.Config{BaseURL: server, MaxBody: 5000})
-			if test.kind == "" {
-				require.Nil(t, failed)
-				require.Equal(t, "hello", answer.Message.Text())
-				return
-			}
-			require.NotNil(t, failed)
-			require.Equal(t, test.kind, failed.Kind, failed.Message)
-			require.Equal(t, test.code, failed.Code)
-			require.Contains(t, failed.Message, test.says)
-			require.True(t, failed.Billed)
-			require.Equal(t, apiName, failed.Source)
-		})
-	}
-}
-
 // TestReadBounds: what is kept of an answer is bounded, and so is an event, but
 // not to less than that.
 func TestReadBounds(t *testing.T) {

@@ -1,0 +1,72 @@
+package whole_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// A chatServer plays the chat completions API: the n-th request gets the n-th
+// answer.
+type chatServer struct {
+	*httptest.Server
+	mu      sync.Mutex
+	answers []http.HandlerFunc
+	bodies  []map[string]any
+}
+
+func serveChat(t testing.TB, answers ...http.HandlerFunc) *chatServer {
+	t.Helper()
+	s := &chatServer{answers: answers}
+	s.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		var body map[string]any
+		_ = json.NewDecoder(r.Body).Decode(&body)
+		s.mu.Lock()
+		n := len(s.bodies)
+		s.bodies = append(s.bodies, body)
+		s.mu.Unlock()
+		if n >= len(s.answers) {
+			http.Error(w, `{"error":{"message":"no more answers","type":"invalid_request_error"}}`, http.StatusBadRequest)
+			return
+		}
+		s.answers[n](w, r)
+	}))
+	t.Cleanup(s.Close)
+	return s
+}
+
+func (s *chatServer) requests() []map[string]any {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.bodies
+}
+
+// streamed answers with chunks, then the finish reason, usage and the end.
+func streamed(finish string, deltas ...string) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/event-stream")
+		for _, delta := range deltas {
+			_, _ = fmt.Fprintf(w, "data: {\"id\":\"c1\",\"model\":\"m-1\",\"choices\":[{\"index\":0,\"delta\":%s,\"finish_reason\":null}]}\n\n", delta)
+		}
+		if finish == "" {
+			return
+		}
+		_, _ = fmt.Fprintf(w, "data: {\"id\":\"c1\",\"model\":\"m-1\",\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":%q}]}\n\n", finish)
+		_, _ = fmt.Fprint(w, "data: {\"id\":\"c1\",\"choices\":[],\"usage\":{\"prompt_tokens\":30,\"completion_tokens\":7,\"total_tokens\":37}}\n\ndata: [DONE]\n\n")
+	}
+}
+
+func refused(status int, header, body string) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) {
+		if name, value, ok := strings.Cut(header, ": "); ok {
+			w.Header().Set(name, value)
+		}
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(status)
+		_, _ = fmt.Fprint(w, body)
+	}
+}
