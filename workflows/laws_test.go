@@ -188,7 +188,7 @@ func (s *simulation) waitsEndOnce() error {
 				opened[wait{data.ToolExecutionID, data.Kind}]++
 			case domain.WaitClosed:
 				one := wait{data.ToolExecutionID, data.Kind}
-				if data.Kind == domain.WaitOutcome && s.verified[data.ToolExecutionID] || !data.Standing.IsZero() && data.Standing != data.ToolExecutionID {
+				if data.Kind == domain.WaitOutcome && s.verified[data.ToolExecutionID] != "" || !data.Standing.IsZero() && data.Standing != data.ToolExecutionID {
 					continue // it did not wait
 				}
 				if closed[one]++; closed[one] > opened[one] {
@@ -359,12 +359,19 @@ func (s *simulation) nothingBeginsInBetween() error {
 			if stop, ok := w.request.(contract.StopRequest); ok && (stop.Mode == contract.StopNow || b.step > w.step) {
 				return fmt.Errorf("step %d: %s after a stop %s in step %d", b.step, b.what, stop.Mode, w.step)
 			}
-			if _, ok := w.request.(contract.PauseRequest); ok && w.what == "pause" && w.taken() && w.again == nil && !s.resumed(w, b.seq) {
+			if _, ok := w.request.(contract.PauseRequest); ok && w.what == "pause" && w.taken() && w.again == nil && !s.resumed(w, b.seq) && !s.signalled(b.execution, b.at) {
 				return fmt.Errorf("step %d: %s in the pause of %s", b.step, b.what, w.id)
 			}
 		}
 	}
 	return nil
+}
+
+// signalled reports whether something had asked an execution to stop, which a step is still to finish for.
+func (s *simulation) signalled(id domain.ExecutionID, by time.Duration) bool {
+	return slices.ContainsFunc(s.events, func(e domain.Event) bool {
+		return e.ExecutionID == id && e.Type == domain.EventStopSignalReceived && e.Time.Sub(s.began) <= by
+	})
 }
 
 // resumed reports whether a pause was over when something began, or held nothing back since the execution was stopped.
@@ -440,7 +447,7 @@ func (s *simulation) spent(execution domain.ExecutionID) (spent domain.Spent, ce
 	}
 	begun := map[domain.ToolExecutionID]bool{}
 	for _, one := range s.ran {
-		if owner, _ := s.owner(one.request.ExecutionID); owner == execution && one.begun && !begun[one.request.ID()] {
+		if owner, _ := s.owner(one.request.ExecutionID); owner == execution && one.begun && !begun[one.request.ID()] && s.verified[one.request.ID()] != domain.VerdictNotDone {
 			begun[one.request.ID()] = true
 			spent.ToolCalls++
 		}
@@ -473,7 +480,19 @@ func (s *simulation) highest(e account.Execution) domain.ExecutionBudget {
 	b := s.input.Definition.Budget
 	for _, w := range s.words {
 		if reply, ok := w.value.(contract.ExtendReply); ok && w.taken() && reply.ExecutionID == e.ExecutionID {
-			b = b.Extended(reply.Budget, nil)
+			b = higher(b, reply.Budget)
+		}
+	}
+	return b
+}
+
+// higher has of each limit the higher total.
+func higher(b, other domain.ExecutionBudget) domain.ExecutionBudget {
+	for _, rule := range domain.LimitRules() {
+		one, limited := rule.Total(b)
+		two, still := rule.Total(other)
+		if limited && still && two.Int() > one.Int() {
+			b = b.Raised(rule.Limit, two.Int()-one.Int())
 		}
 	}
 	return b
@@ -511,7 +530,7 @@ func (s *simulation) sessionsKeepToTotals() error {
 	totals, used := s.input.Definition.SessionBudget, domain.Spent{}
 	for _, w := range s.words {
 		if reply, ok := w.value.(contract.ExtendSessionReply); ok && w.taken() {
-			totals = totals.Extended(reply.Account.Budget, nil)
+			totals = higher(totals, reply.Account.Budget)
 		}
 	}
 	for _, e := range s.executions {
@@ -559,7 +578,7 @@ func (s *simulation) settled(call called, before int) bool {
 			return true
 		}
 	}
-	return s.verified[call.request.ID()]
+	return s.verified[call.request.ID()] != ""
 }
 
 // moved reports whether somebody has changed where the session stands.
@@ -645,7 +664,7 @@ func (s *simulation) isHandedOn() error {
 		for what, pair := range map[string][2]any{
 			"suspended":              {h.before.Suspended, h.after.Suspended},
 			"paused":                 {h.before.Paused, h.after.Paused},
-			"standing approvals":     {fmt.Sprint(h.before.AlwaysAllowed), fmt.Sprint(h.after.AlwaysAllowed)},
+			"standing approvals":     {encode(s.t, h.before.AlwaysAllowed), encode(s.t, h.after.AlwaysAllowed)},
 			"unknown outcomes":       {outcomes(h.before), outcomes(*h.after)},
 			"messages":               {h.before.Position.Length <= h.after.Position.Length, true},
 			"taken back":             {fmt.Sprint(h.before.Position.Edits.TakenBack), fmt.Sprint(h.after.Position.Edits.TakenBack)},

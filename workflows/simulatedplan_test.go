@@ -185,7 +185,7 @@ func drawPlan(draw *rapid.T) plan {
 		if d.Agents == nil {
 			d.Agents = map[string]domain.Definition{}
 		}
-		d.Agents["other"] = domain.Definition{SystemPrompt: "other", Model: d.Model, Tools: d.Tools, Approvals: d.Approvals}
+		d.Agents["other"] = domain.Definition{SystemPrompt: "other", Model: d.Model, Tools: d.Tools, Approvals: d.Approvals, Budget: d.Budget}
 	}
 	if chance("window", 5) {
 		p.window = rapid.Int64Range(2000, 8000).Draw(draw, "window tokens")

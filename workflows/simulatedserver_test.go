@@ -349,12 +349,12 @@ func (s *simulation) verify(r contract.ToolRequest) contract.VerifyReply {
 	}
 	for _, one := range s.ran {
 		if one.request.ID() == r.ID() && one.effect {
-			s.verified[r.ID()] = true
+			s.verified[r.ID()] = domain.VerdictDone
 			s.tell("tool", "%s says that its call is done", r.Name)
 			return contract.VerifyReply{Verdict: domain.VerdictDone, Result: "paid", Reason: "the bank has it"}
 		}
 	}
-	s.verified[r.ID()] = true
+	s.verified[r.ID()] = domain.VerdictNotDone
 	s.tell("tool", "%s says that its call is not done", r.Name)
 	return contract.VerifyReply{Verdict: domain.VerdictNotDone, Reason: "the bank has fenced it"}
 }

@@ -71,7 +71,7 @@ type simulation struct {
 	accounts   map[string]account.Account
 	// last is what the agent said of itself in the end, verified are the calls of which a tool has said what became of them.
 	last     account.Head
-	verified map[domain.ToolExecutionID]bool
+	verified map[domain.ToolExecutionID]domain.Verdict
 	story    []string
 }
 
@@ -141,7 +141,7 @@ const (
 
 func newSimulation(t *testing.T, p plan) *simulation {
 	t.Helper()
-	s := &simulation{plan: p, t: t, turns: map[string]int{}, accounts: map[string]account.Account{}, verified: map[domain.ToolExecutionID]bool{}}
+	s := &simulation{plan: p, t: t, turns: map[string]int{}, accounts: map[string]account.Account{}, verified: map[domain.ToolExecutionID]domain.Verdict{}}
 	var err error
 	s.hooks, err = hook.NewSet(p.hooks...)
 	require.NoError(t, err)
