@@ -18,20 +18,27 @@
 // on the wire, conversation what the loop reckons of a transcript, hook what may
 // be put into the loop, and account what is read of an agent.
 //
-// The laws, each decided in one place and held by a property over random runs:
+// The laws, each decided in one place and held by a property over random runs. Worlds stands for TestTheLawsHoldInEveryWorld in
+// workflows: it plays whole lives of agents, whose models, tools, workers, store and people do whatever is drawn.
 //
 //	law                                             decided by                       property
-//	every call has one result, an execution ends    AgentState.ShouldStop            TestWhateverComes
+//	an execution that should end ends               AgentState.ShouldStop            worlds
+//	an execution's events are whole                 Event                            worlds
+//	each call has one result that the model is sent CompileEdited                    worlds, TestCompileLaws
 //	the signal of the first priority counts         CountingSignal                   TestCountingSignalLaws
-//	nothing is spent beyond a limit                 Ledger.Reached, Ledger.Free      TestNothingIsSpentBeyondALimit
-//	a session's executions keep to its totals       Ledger.Totals                    TestASessionIsNeverOverdrawn
-//	a tree never overdraws its root                 ExecutionBudget.Answered         TestATreeIsNeverOverdrawn, TestATreeKeepsToItsBudget
+//	what was spent is counted, none beyond a limit  Ledger.Reached, Ledger.Free      worlds
+//	a session's executions keep to its totals       Ledger.Totals                    worlds, TestASessionIsNeverOverdrawn
+//	a tree never overdraws its root                 ExecutionBudget.Answered         worlds, TestATreeIsNeverOverdrawn, TestATreeKeepsToItsBudget
 //	a sub-agent's last report counts, once          mailbox.Mailbox                  TestTheLastReportOfASubagentCounts
-//	what runs is what was shown, by one answer      Wait.Runs, Wait.Answered         TestWhatRunsIsWhatWasShown
-//	no call without its result is sent              CompileEdited                    TestCompileLaws
-//	marks of messages are what is sent next         Edits.Mark                       TestMarksAreTheNextRequest
-//	a request begins with the one before            conversation.Conversation        TestRequestsBeginWithTheOneBefore
-//	what is accepted fits into the next run         contract.CheckCarried            TestWhatIsAcceptedIsHandedOn, TestWhatBeginsCanBeHandedOn
+//	what runs is what was shown                     Wait.Runs                        worlds
+//	each wait has one end                           Wait.Answered                    worlds
+//	an effect happens at most once                  Effect.Repeatable, Wait.Blocks   worlds
+//	messages are read once, in their order          mailbox.Mailbox                  worlds
+//	what is asked twice is done once                contract.Answers                 worlds
+//	nothing begins in a pause or after a stop       mailbox.Permit                   worlds
+//	marks of messages are what is sent next         Edits.Mark                       worlds, TestMarksAreTheNextRequest
+//	a request begins with the one before            conversation.Conversation        worlds
+//	what is accepted is handed on                   contract.CheckCarried            worlds, TestWhatIsAcceptedIsHandedOn, TestWhatBeginsCanBeHandedOn
 //	folded steps keep what was said and done        AgentState.WithStepsFolded       TestFoldedStepsKeepWhatWasSaidAndDone
 //	pages of an account are the account             account.ReadRun                  TestPagesOfARunAreItsAccount
 //

@@ -19,6 +19,8 @@ type plan struct {
 	storage, records bool
 	window           int64
 	price            domain.Price
+	// lies says that the provider reads up to three times what was estimated. Only an agent without sub-agents has it.
+	lies bool
 	// answers are what comes of the inferences of each agent, in their order, and fates what becomes of the attempts at calls.
 	// Whatever comes after them is an answer, and goes well.
 	answers []answered
@@ -178,7 +180,12 @@ func drawPlan(draw *rapid.T) plan {
 	}
 	if chance("subagents", 2) {
 		d.Subagents = map[string]domain.Subagent{"leaf": {Description: "Finds things.", Agent: "leaf", InheritsTools: true}}
-		d.Agents = map[string]domain.Definition{"leaf": {SystemPrompt: "leaf", Model: d.Model, Attempts: 2}}
+		d.Agents = map[string]domain.Definition{
+			"leaf": {SystemPrompt: "leaf", Model: d.Model, Attempts: 2, Subagents: map[string]domain.Subagent{"leaf": {Agent: "twig", InheritsTools: true}}},
+			"twig": {SystemPrompt: "twig", Model: d.Model, Attempts: 2},
+		}
+	} else {
+		p.lies = chance("the provider lies", 3)
 	}
 	if chance("handoffs", 4) {
 		d.Handoffs = map[string]domain.Subagent{"other": {Description: "Does the rest.", Agent: "other"}}

@@ -205,6 +205,9 @@ func (s *simulation) infer(agent string, r contract.ModelRequest, attempt int) w
 		most = 40
 	}
 	used := domain.Usage{InputTokens: r.Reserved.InputTokens * a.input / 100, OutputTokens: min(most, 200) * a.output / 100}
+	if s.lies && a.ending != diesAfter {
+		used.InputTokens *= 3
+	}
 	nothing := a.ending == isRefused || a.ending == isBusy || a.ending == dies
 	if nothing {
 		used = domain.Usage{}
@@ -248,11 +251,12 @@ func (s *simulation) modelReply(r contract.ModelRequest, a answered, used domain
 		reply.Message.Role = domain.RoleUser
 	}
 	reply.Response.Usage = used
-	fails := func(kind domain.Kind) {
+	bills := func(kind domain.Kind) {
 		reply.Outcome, reply.Message, reply.Error = contract.BilledFailure, nil, domain.Errorf(kind, "it failed")
 		reply.Spent, reply.Response = used, domain.Response{}
 	}
 	switch a.ending {
+	case goesWell, fails, notStarted, stopsAgent, isUnknown:
 	case isEmpty:
 		reply.Message = nil
 	case isInvalid:
@@ -262,9 +266,9 @@ func (s *simulation) modelReply(r contract.ModelRequest, a answered, used domain
 	case isCut:
 		reply.Response.Finish = domain.FinishLength
 	case isBilled:
-		fails(domain.Unavailable)
+		bills(domain.Unavailable)
 	case waitsLong:
-		fails(domain.Throttled)
+		bills(domain.Throttled)
 		reply.RetryAfterMillis = time.Hour.Milliseconds()
 	case shutDown:
 		reply.Outcome, reply.Spent, reply.Response, reply.Message = contract.ShutDown, used, domain.Response{}, nil
@@ -318,13 +322,14 @@ func toolReply(r contract.ToolRequest, f fate) (any, error) {
 	reply.Digest = domain.DigestOf([]byte(reply.Content))
 	reply.ResultDigest = reply.Digest
 	switch f.ending {
+	case goesWell, isEmpty, isInvalid, isCut, isBilled, isRefused, shutDown:
 	case fails:
 		return contract.Unanswered(domain.Errorf(domain.Invalid, "it is wrong")), nil
 	case notStarted:
-		reply = contract.Unanswered(domain.CodedErrorf(domain.Throttled, domain.CodeNotRun, "not run: busy"))
+		reply = contract.NotMade(r, domain.Throttled, "not run: busy")
 		reply.NotStarted = true
 	case waitsLong:
-		reply = contract.Unanswered(domain.CodedErrorf(domain.Unavailable, domain.CodeNotRun, "not run: too early"))
+		reply = contract.NotMade(r, domain.Unavailable, "not run: too early")
 		if reply.NotStarted = true; r.WaitUntil.IsZero() {
 			reply.WaitUntil = time.Date(2026, 1, 2, 0, 0, 0, 0, time.UTC)
 		}

@@ -25,18 +25,24 @@ import (
 	"everstep/workflows"
 )
 
-// TestTheLawsHoldInEveryWorld that can be drawn. A failure prints what happened, in order; rapid says how to play it again.
+// TestTheLawsHoldInEveryWorld that can be drawn, in ten parts of -rapid.checks each. A failure prints what happened, in order; rapid
+// says how to play it again.
 func TestTheLawsHoldInEveryWorld(t *testing.T) {
 	t.Parallel()
-	rapid.Check(t, func(draw *rapid.T) {
-		s := newSimulation(t, drawPlan(draw))
-		s.play()
-		for _, law := range laws() {
-			if err := law.holds(s); err != nil {
-				draw.Fatalf("the law is broken that %s: %s\n\n%s", law.name, err, strings.Join(s.story, "\n"))
-			}
-		}
-	})
+	for part := range 10 {
+		t.Run(fmt.Sprint(part), func(t *testing.T) {
+			t.Parallel()
+			rapid.Check(t, func(draw *rapid.T) {
+				s := newSimulation(t, drawPlan(draw))
+				s.play()
+				for _, law := range laws() {
+					if err := law.holds(s); err != nil {
+						draw.Fatalf("the law is broken that %s: %s\n\n%s", law.name, err, strings.Join(s.story, "\n"))
+					}
+				}
+			})
+		})
+	}
 }
 
 // A simulation is one agent in a world that was drawn: what its model answers, what becomes of its calls, which workers die,
@@ -72,7 +78,9 @@ type simulation struct {
 	// last is what the agent said of itself in the end, verified are the calls of which a tool has said what became of them.
 	last     account.Head
 	verified map[domain.ToolExecutionID]domain.Verdict
-	story    []string
+	// owners are the executions that have started those of sub-agents.
+	owners map[domain.ExecutionID]domain.ExecutionID
+	story  []string
 }
 
 // An asked is one inference, as its provider saw it.
