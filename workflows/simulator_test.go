@@ -45,6 +45,18 @@ func TestTheLawsHoldInEveryWorld(t *testing.T) {
 	}
 }
 
+// TestAWorldHasOneStory, however often it is played.
+func TestAWorldHasOneStory(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(draw *rapid.T) {
+		drawn := drawPlan(draw)
+		first, again := newSimulation(t, drawn), newSimulation(t, drawn)
+		first.play()
+		again.play()
+		require.Equal(draw, first.story, again.story)
+	})
+}
+
 // A simulation is one agent in a world that was drawn: what its model answers, what becomes of its calls, which workers die,
 // what people do when, and where its runs end. It plays all runs of the agent, each in an environment of its own, and records
 // what happened. All of it is done in the workflow's own coroutines and time, so that the same plan is the same story.
