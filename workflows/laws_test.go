@@ -28,7 +28,7 @@ func laws() []law {
 		{"each call has one result in what the model is sent", (*simulation).callsHaveOneResult},
 		{"no message is lost or read twice", (*simulation).messagesAreReadOnce},
 		{"messages are read in their order", (*simulation).messagesKeepTheirOrder},
-		{"what is asked twice is done once", (*simulation).wordsCountOnce},
+		{"what is asked twice is done once", (*simulation).requestsAreDoneOnce},
 		{"nothing begins in a pause or after a stop", (*simulation).nothingBeginsInBetween},
 		{"what was spent is counted", (*simulation).spendingIsCounted},
 		{"a tree never overdraws its root", (*simulation).treesKeepToLimits},
@@ -135,7 +135,7 @@ func (s *simulation) runsWhatWasShown() error {
 			}
 		}
 		want, allowed := s.hooked(call.Arguments), s.ruled(one.request.Name) == domain.Allow
-		for _, w := range s.words {
+		for _, w := range s.requests {
 			answer, ok := w.request.(contract.AnswerRequest)
 			if !ok || w.seq > one.seq || !w.taken() || answer.Verdict != domain.Approved {
 				continue
@@ -172,7 +172,7 @@ func (s *simulation) ruled(tool string) domain.Permission {
 	return domain.AskFirst
 }
 
-// waitsEndOnce: by one answer that was taken, or by time, or by a stop without a word.
+// waitsEndOnce: by one answer that was taken, or by time, or by a stop, which answers nothing.
 func (s *simulation) waitsEndOnce() error {
 	type wait struct {
 		call domain.ToolExecutionID
@@ -196,7 +196,7 @@ func (s *simulation) waitsEndOnce() error {
 			}
 		}
 	}
-	for _, w := range s.words {
+	for _, w := range s.requests {
 		answer, ok := w.request.(contract.AnswerRequest)
 		if !ok || !w.taken() || w.again != nil {
 			continue
@@ -215,9 +215,9 @@ func (s *simulation) waitsEndOnce() error {
 	return nil
 }
 
-// stopped reports whether somebody has stopped the agent, which ends waits without a word.
+// stopped reports whether somebody has stopped the agent, which ends waits without an answer.
 func (s *simulation) stopped() bool {
-	return slices.ContainsFunc(s.words, func(w *word) bool { return w.what == "stop" })
+	return slices.ContainsFunc(s.requests, func(w *personRequest) bool { return w.what == "stop" })
 }
 
 // sent are the messages that an inference was asked with.
@@ -291,7 +291,7 @@ func (s *simulation) effectsHappenOnce() error {
 
 // settled reports whether somebody, or the tool, had said what became of a call.
 func (s *simulation) settled(call called, before int) bool {
-	for _, w := range s.words {
+	for _, w := range s.requests {
 		if answer, ok := w.request.(contract.AnswerRequest); ok && w.seq < before && answer.Call == call.request.ID() && answer.Verdict.Kind() == domain.WaitOutcome && w.taken() {
 			return true
 		}

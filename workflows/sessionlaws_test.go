@@ -16,7 +16,7 @@ import (
 // messagesAreReadOnce: each that was taken is one message of the conversation, waits still, or was taken back.
 func (s *simulation) messagesAreReadOnce() error {
 	unsent, said := map[domain.MessageID]bool{}, map[string]int{}
-	for _, w := range s.words {
+	for _, w := range s.requests {
 		if r, ok := w.value.(contract.UnsendReply); ok && w.taken() {
 			unsent[r.MessageID] = true
 		}
@@ -30,7 +30,7 @@ func (s *simulation) messagesAreReadOnce() error {
 	for _, m := range s.last.Unread {
 		waiting[m.ID] = true
 	}
-	for _, w := range s.words {
+	for _, w := range s.requests {
 		var prompt string
 		var id domain.MessageID
 		switch r := w.request.(type) {
@@ -64,7 +64,7 @@ func (s *simulation) messagesKeepTheirOrder() error {
 	}
 	newest := map[contract.Delivery]int{}
 	var place int64
-	for _, w := range s.words {
+	for _, w := range s.requests {
 		request, ok := w.request.(contract.SendRequest)
 		if !ok || !w.taken() || w.again != nil {
 			continue
@@ -108,7 +108,7 @@ func (s *simulation) nothingBeginsInBetween() error {
 		}
 	}
 	for _, b := range begun {
-		for _, w := range s.words {
+		for _, w := range s.requests {
 			if w.at >= b.at || w.executionID != b.execution {
 				continue // what comes at the same time may come later
 			}
@@ -131,8 +131,8 @@ func (s *simulation) signalled(id domain.ExecutionID, by time.Duration) bool {
 }
 
 // resumed reports whether a pause was over when something began, or held nothing back since the execution was stopped.
-func (s *simulation) resumed(pause *word, before int) bool {
-	return slices.ContainsFunc(s.words, func(w *word) bool {
+func (s *simulation) resumed(pause *personRequest, before int) bool {
+	return slices.ContainsFunc(s.requests, func(w *personRequest) bool {
 		if w.seq > before || w.executionID != pause.executionID {
 			return false
 		}
@@ -141,17 +141,17 @@ func (s *simulation) resumed(pause *word, before int) bool {
 }
 
 // everTaken is the answer to a request that was taken when it came, or when it came once more; nil: it was refused.
-func (s *simulation) everTaken(w *word) any {
-	at := slices.IndexFunc(s.words, func(one *word) bool { return one.taken() && (one == w || one.again == w) })
+func (s *simulation) everTaken(w *personRequest) any {
+	at := slices.IndexFunc(s.requests, func(one *personRequest) bool { return one.taken() && (one == w || one.again == w) })
 	if at < 0 {
 		return nil
 	}
-	return s.words[at].value
+	return s.requests[at].value
 }
 
-// wordsCountOnce: a request that comes once more, in the same run or in another one, is answered as it was.
-func (s *simulation) wordsCountOnce() error {
-	for _, w := range s.words {
+// requestsAreDoneOnce: a request that comes once more, in the same run or in another one, is answered as it was.
+func (s *simulation) requestsAreDoneOnce() error {
+	for _, w := range s.requests {
 		if w.agent != s.input.WorkflowID() || w.again == nil || !w.again.taken() || w.value == nil && w.rejected == nil && w.err == nil {
 			continue
 		}
@@ -164,7 +164,7 @@ func (s *simulation) wordsCountOnce() error {
 
 // moved reports whether somebody has changed where the session stands.
 func (s *simulation) moved(from, to time.Duration) bool {
-	return slices.ContainsFunc(s.words, func(w *word) bool {
+	return slices.ContainsFunc(s.requests, func(w *personRequest) bool {
 		return from <= w.at && w.at <= to && (strings.HasPrefix(w.what, "clear") || strings.HasPrefix(w.what, "rewind")) && w.taken()
 	})
 }
@@ -221,7 +221,7 @@ func (s *simulation) requestsBeginWithTheOneBefore() error {
 
 // isHandedOn: the next run says of the session what the one before said, and was handed no more than the server takes.
 func (s *simulation) isHandedOn() error {
-	for _, h := range s.hands {
+	for _, h := range s.handovers {
 		if h.bytes > domain.MaxPayload {
 			return fmt.Errorf("the next run is handed %d bytes", h.bytes)
 		}

@@ -81,8 +81,8 @@ func more(b domain.ExecutionBudget, n int64) domain.ExecutionBudget {
 
 // say asks something of an agent, once more after a time where the act says so.
 func (s *simulation) say(a act, agent string, request any) {
-	w := &word{at: s.now(), seq: s.next(), what: a.what, agent: agent, request: request, again: a.of}
-	w.id = fmt.Sprint("word ", w.seq)
+	w := &personRequest{at: s.now(), seq: s.next(), what: a.what, agent: agent, request: request, again: a.of}
+	w.id = fmt.Sprint("request ", w.seq)
 	w.executionID, w.step = s.inProgress()
 	if a.of != nil {
 		w.id, w.what = a.of.id, a.of.what+" once more"
@@ -92,7 +92,7 @@ func (s *simulation) say(a act, agent string, request any) {
 	} else if ok {
 		w.shown = a.of.shown
 	}
-	s.words = append(s.words, w)
+	s.requests = append(s.requests, w)
 	name := map[string]string{
 		"send": string(contract.UpdateSend), "steer": string(contract.UpdateSend), "queue": string(contract.UpdateSend), "unsend": string(contract.UpdateUnsend),
 		"revoke": string(contract.UpdateRevoke), "pause": string(contract.UpdatePause), "resume": string(contract.UpdateResume), "suspend": string(contract.UpdateSuspend),
@@ -102,7 +102,7 @@ func (s *simulation) say(a act, agent string, request any) {
 	if name == "" {
 		name = string(contract.UpdateAnswer)
 	}
-	heard := &hearing{word: w, sim: s}
+	heard := &requestCallbacks{personRequest: w, sim: s}
 	if agent == s.input.WorkflowID() {
 		s.env.UpdateWorkflow(name, w.id, heard, request)
 	} else if err := s.env.UpdateWorkflowByID(agent, name, w.id, heard, request); err != nil {
@@ -123,22 +123,22 @@ func (s *simulation) perform(a act) {
 	}
 }
 
-// A hearing tells the story of how a word was taken.
-type hearing struct {
-	*word
+// requestCallbacks tell the story of how a request was taken.
+type requestCallbacks struct {
+	*personRequest
 	sim *simulation
 }
 
-func (h *hearing) Accept() { h.word.Accept() }
-func (h *hearing) Reject(err error) {
-	h.word.Reject(err)
+func (h *requestCallbacks) Accept() { h.personRequest.Accept() }
+func (h *requestCallbacks) Reject(err error) {
+	h.personRequest.Reject(err)
 	if !h.sim.resting {
 		h.sim.tell("person", "%s (%s) of %s: refused: %s", h.what, h.id, h.sim.who(h.agent), err)
 	}
 }
 
-func (h *hearing) Complete(value any, err error) {
-	h.word.Complete(value, err)
+func (h *requestCallbacks) Complete(value any, err error) {
+	h.personRequest.Complete(value, err)
 	h.sim.tell("person", "%s (%s) of %s: %s", h.what, h.id, h.sim.who(h.agent), briefly(h.request, err))
 }
 
@@ -189,7 +189,7 @@ func (s *simulation) shown(agent string, call domain.ToolExecutionID) domain.Wai
 	return domain.Wait{}
 }
 
-// answer has somebody say something about a call that waits, now and then with the digest of another one.
+// answer has somebody say something about a call that waits, now and then with the digest of another call.
 func (s *simulation) answer(a act) {
 	kind := map[string]domain.WaitKind{"answer": domain.WaitQuestion, "resolve": domain.WaitOutcome}[a.what]
 	if kind == "" {
@@ -201,8 +201,8 @@ func (s *simulation) answer(a act) {
 	}
 	at := a.pick % len(waits)
 	r := contract.AnswerRequest{Call: waits[at].ToolExecutionID, By: fmt.Sprint("person ", s.next()), Reason: "so it is"}
-	if r.Digest = waits[at].Digest; a.n == 11 {
-		r.Digest = waits[(at+1)%len(waits)].Digest
+	if r.Digest = waits[at].Digest; a.n >= 9 {
+		r.Digest = domain.CallDigest("pay", "{}")
 	}
 	switch a.what {
 	case "approve":
@@ -231,9 +231,9 @@ func (s *simulation) stop(a act, head account.Head) {
 	if head.Newest != nil && a.n%2 == 0 && !s.resting {
 		request.ExecutionID = head.Newest.ExecutionID
 	}
-	w := &word{at: s.now(), seq: s.next(), what: "stop", agent: s.input.WorkflowID(), request: request}
+	w := &personRequest{at: s.now(), seq: s.next(), what: "stop", agent: s.input.WorkflowID(), request: request}
 	w.executionID, w.step = s.inProgress()
-	s.words = append(s.words, w)
+	s.requests = append(s.requests, w)
 	s.tell("person", "stops: %s", request.Mode)
 	s.env.SignalWorkflow(string(contract.SignalStop), request)
 }

@@ -21,11 +21,11 @@ type plan struct {
 	price            domain.Price
 	// lies says that the provider reads up to three times what was estimated. Only an agent without sub-agents has it.
 	lies bool
-	// answers are what comes of the inferences of each agent, in their order, and fates what becomes of the attempts at calls.
+	// modelAttempts are what comes of the inferences of each agent, in their order, toolAttempts what becomes of the attempts at calls.
 	// Whatever comes after them is an answer, and goes well.
-	answers []answered
-	fates   []fate
-	acts    []act
+	modelAttempts []modelAttempt
+	toolAttempts  []toolAttempt
+	acts          []act
 	// runs are after how many inferences each of the first runs is long enough.
 	runs []int
 	// down and up are from when and until when the store answers nobody.
@@ -55,8 +55,8 @@ const (
 	isUnknown  ending = "does not know its outcome"
 )
 
-// An answered is what comes of an inference.
-type answered struct {
+// A modelAttempt is what comes of an inference.
+type modelAttempt struct {
 	ending
 	calls []domain.ToolCall
 	lasts time.Duration
@@ -64,8 +64,8 @@ type answered struct {
 	input, output int64
 }
 
-// A fate is what becomes of an attempt at a call.
-type fate struct {
+// A toolAttempt is what comes of an attempt at a call.
+type toolAttempt struct {
 	ending
 	lasts time.Duration
 }
@@ -78,8 +78,8 @@ type act struct {
 	pick, n int
 	// again is after how long the same request comes once more; zero: it does not.
 	again time.Duration
-	// of is the word that is said once more.
-	of *word
+	// of is the request that comes once more.
+	of *personRequest
 }
 
 func simulatedTools() []domain.ToolSpec {
@@ -211,8 +211,8 @@ func drawPlan(draw *rapid.T) plan {
 		p.down = time.Duration(rapid.IntRange(0, 300).Draw(draw, "down")) * time.Second
 		p.up = p.down + time.Duration(rapid.IntRange(1, 600).Draw(draw, "up"))*time.Minute
 	}
-	p.answers = rapid.SliceOfN(drawsAnswered(), 0, 14).Draw(draw, "answers")
-	p.fates = rapid.SliceOfN(rapid.Custom(drawFate), 0, 10).Draw(draw, "fates")
+	p.modelAttempts = rapid.SliceOfN(modelAttempts(), 0, 14).Draw(draw, "model")
+	p.toolAttempts = rapid.SliceOfN(rapid.Custom(drawToolAttempt), 0, 10).Draw(draw, "tools")
 	p.runs = rapid.SliceOfN(rapid.IntRange(1, 5), 0, 4).Draw(draw, "runs")
 	p.acts = rapid.SliceOfN(rapid.Custom(drawAct), 0, 14).Draw(draw, "acts")
 	at := time.Duration(0)
@@ -227,13 +227,13 @@ func drawLasts(t *rapid.T) time.Duration {
 	return time.Duration(rapid.SampledFrom([]int{0, 1, 1000, 5000, 20_000, 90_000}).Draw(t, "lasts")) * time.Millisecond
 }
 
-func drawsAnswered() *rapid.Generator[answered] {
+func modelAttempts() *rapid.Generator[modelAttempt] {
 	calls := rapid.SliceOfN(rapid.SampledFrom(simulatedCalls()), 0, 3)
-	return rapid.Custom(func(t *rapid.T) answered { return drawAnswered(t, calls) })
+	return rapid.Custom(func(t *rapid.T) modelAttempt { return drawModelAttempt(t, calls) })
 }
 
-func drawAnswered(t *rapid.T, calls *rapid.Generator[[]domain.ToolCall]) answered {
-	return answered{
+func drawModelAttempt(t *rapid.T, calls *rapid.Generator[[]domain.ToolCall]) modelAttempt {
+	return modelAttempt{
 		ending: rapid.SampledFrom([]ending{
 			goesWell, goesWell, goesWell, goesWell, goesWell, goesWell, goesWell, goesWell, isEmpty, isInvalid, isCut, isBilled, isRefused, isBusy, shutDown, waitsLong, dies, diesAfter,
 		}).Draw(t, "what comes of it"),
@@ -242,8 +242,8 @@ func drawAnswered(t *rapid.T, calls *rapid.Generator[[]domain.ToolCall]) answere
 	}
 }
 
-func drawFate(t *rapid.T) fate {
-	return fate{rapid.SampledFrom([]ending{
+func drawToolAttempt(t *rapid.T) toolAttempt {
+	return toolAttempt{rapid.SampledFrom([]ending{
 		goesWell, goesWell, goesWell, goesWell, goesWell, fails, notStarted, isBusy, waitsLong, stopsAgent, isUnknown, dies, diesAfter,
 	}).Draw(t, "fate"), drawLasts(t)}
 }

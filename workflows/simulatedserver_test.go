@@ -192,9 +192,9 @@ func refuses(kind domain.Kind, code domain.Code, final bool) error {
 
 // infer makes an attempt at an inference. A provider keeps to the clamp, and reads no more than was estimated.
 func (s *simulation) infer(agent string, r contract.ModelRequest, attempt int) work {
-	a := answered{ending: goesWell, input: 50, output: 50}
-	if turn := s.turns[agent] + first(s, agent); turn < len(s.answers) {
-		a = s.answers[turn]
+	a := modelAttempt{ending: goesWell, input: 50, output: 50}
+	if turn := s.turns[agent] + first(s, agent); turn < len(s.modelAttempts) {
+		a = s.modelAttempts[turn]
 	}
 	s.turns[agent]++
 	if agent == s.input.WorkflowID() && attempt == 1 {
@@ -234,13 +234,13 @@ func (s *simulation) infer(agent string, r contract.ModelRequest, attempt int) w
 
 // first is where among the answers an agent begins: each elsewhere, whoever is asked first.
 func first(s *simulation, agent string) int {
-	if agent == s.input.WorkflowID() || len(s.answers) == 0 {
+	if agent == s.input.WorkflowID() || len(s.modelAttempts) == 0 {
 		return 0
 	}
-	return int(uuid.NewSHA1(uuid.Nil, []byte(agent))[0]) % len(s.answers)
+	return int(uuid.NewSHA1(uuid.Nil, []byte(agent))[0]) % len(s.modelAttempts)
 }
 
-func (s *simulation) modelReply(r contract.ModelRequest, a answered, used domain.Usage) (any, error) {
+func (s *simulation) modelReply(r contract.ModelRequest, a modelAttempt, used domain.Usage) (any, error) {
 	var calls []domain.ToolCall
 	if !r.WithoutTools {
 		calls = a.calls
@@ -288,9 +288,9 @@ func (s *simulation) modelReply(r contract.ModelRequest, a answered, used domain
 
 // call makes an attempt at a call. What a worker that was lost has done is done.
 func (s *simulation) call(agent string, r contract.ToolRequest) work {
-	f := fate{ending: goesWell}
-	if s.made < len(s.fates) {
-		f = s.fates[s.made]
+	f := toolAttempt{ending: goesWell}
+	if s.made < len(s.toolAttempts) {
+		f = s.toolAttempts[s.made]
 	}
 	s.made++
 	s.ran = append(s.ran, called{at: s.now(), seq: s.next(), agent: agent, request: r})
@@ -314,7 +314,7 @@ func (s *simulation) call(agent string, r contract.ToolRequest) work {
 	}}
 }
 
-func toolReply(r contract.ToolRequest, f fate) (any, error) {
+func toolReply(r contract.ToolRequest, f toolAttempt) (any, error) {
 	if r.Name == "ask_user" && f.ending != dies && f.ending != diesAfter && f.ending != isBusy {
 		return poses(r)
 	}

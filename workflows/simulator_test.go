@@ -75,11 +75,11 @@ type simulation struct {
 	// resting says that nothing more is planned, so that whoever is left is sent home.
 	resting bool
 
-	asked []asked
-	ran   []called
-	words []*word
-	views []view
-	hands []handing
+	asked     []asked
+	ran       []called
+	requests  []*personRequest
+	views     []view
+	handovers []handover
 	// wrong is what could not be read, or did not come to rest.
 	wrong []string
 	// entries, executions, steps and events are those of the agent over all runs, accounts those of its sub-agents.
@@ -117,8 +117,8 @@ type called struct {
 	begun, effect, lost bool
 }
 
-// A word is what somebody has asked of an agent.
-type word struct {
+// A personRequest is what somebody has asked of an agent.
+type personRequest struct {
 	at       time.Duration
 	seq      int
 	id, what string
@@ -128,12 +128,14 @@ type word struct {
 	// executionID is of the execution in progress when it came, step the newest that it had begun.
 	executionID domain.ExecutionID
 	step        int
-	// again is the word that came with the same id before.
-	again *word
+	// again is the request that came with the same id before.
+	again *personRequest
 	verdict
 }
 
-func (w *word) taken() bool { return w.accepted && w.rejected == nil && w.err == nil && w.value != nil }
+func (w *personRequest) taken() bool {
+	return w.accepted && w.rejected == nil && w.err == nil && w.value != nil
+}
 
 // A view is what somebody has seen of the agent.
 type view struct {
@@ -143,8 +145,8 @@ type view struct {
 	idle bool
 }
 
-// A handing is where a run ends and the next begins.
-type handing struct {
+// A handover is where a run ends and the next begins.
+type handover struct {
 	seq    int
 	bytes  int
 	before account.Head
@@ -195,7 +197,7 @@ func (s *simulation) play() {
 		}
 		in = contract.SessionInput{}
 		require.NoError(s.t, converter.GetDefaultDataConverter().FromPayloads(continued.Input, &in))
-		s.hands = append(s.hands, handing{seq: s.next(), bytes: len(continued.Input.Payloads[0].Data), before: s.head()})
+		s.handovers = append(s.handovers, handover{seq: s.next(), bytes: len(continued.Input.Payloads[0].Data), before: s.head()})
 		started = s.env.Now()
 	}
 	s.wrong = append(s.wrong, "the agent did not end in 50 runs")
@@ -224,11 +226,11 @@ func (s *simulation) environment(started time.Time, run int) {
 	if run < len(s.runs) {
 		s.inferences = s.runs[run]
 	}
-	if len(s.hands) > 0 {
-		s.env.RegisterDelayedCallback(func() { s.hands[len(s.hands)-1].after = new(s.head()) }, 1)
+	if len(s.handovers) > 0 {
+		s.env.RegisterDelayedCallback(func() { s.handovers[len(s.handovers)-1].after = new(s.head()) }, 1)
 	}
 	elapsed := started.Sub(s.began)
-	for _, w := range s.words {
+	for _, w := range s.requests {
 		if w.what == "stop" && w.at == elapsed { // a server has no run continue that has not taken it
 			s.env.RegisterDelayedCallback(func() { s.env.SignalWorkflow(string(contract.SignalStop), w.request) }, 1)
 		}

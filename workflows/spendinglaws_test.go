@@ -87,7 +87,7 @@ func (s *simulation) spendingIsCounted() error {
 // highest are the most that the limits of an execution ever were.
 func (s *simulation) highest(e account.Execution) domain.ExecutionBudget {
 	b := s.input.Definition.Budget
-	for _, w := range s.words {
+	for _, w := range s.requests {
 		if reply, ok := w.value.(contract.ExtendReply); ok && w.taken() && reply.ExecutionID == e.ExecutionID {
 			b = higher(b, reply.Budget)
 		}
@@ -150,7 +150,7 @@ func beyond(limits domain.ExecutionBudget, used domain.Spent) string {
 
 func (s *simulation) sessionsKeepToTotals() error {
 	totals, used := s.input.Definition.SessionBudget, domain.Spent{}
-	for _, w := range s.words {
+	for _, w := range s.requests {
 		if reply, ok := w.value.(contract.ExtendSessionReply); ok && w.taken() {
 			totals = higher(totals, reply.Account.Budget)
 		}
