@@ -121,29 +121,6 @@ func TestARewoundSession(t *testing.T) {
 	require.Nil(t, view.Position.From)
 }
 
-// TestRewindingTwice, to before a rewind and back again, and after a clear.
-func TestRewindingTwice(t *testing.T) {
-	t.Parallel()
-	w := &world{model: plays(says("one"), says("two"), says("three"), says("four"), says("five"), says("six"))}
-	env := w.environment(t)
-	sends(env, 1*time.Hour, "u1", contract.SendRequest{Prompt: "b"})
-	rewinds(t, env, 2*time.Hour, "u2", 1, 1, thenSaying("c")) // 3: hello one c
-	rewinds(t, env, 3*time.Hour, "u3", 3, 1, thenSaying("d")) // 4: hello one c three d
-	rewinds(t, env, 4*time.Hour, "u4", 2, 1, thenSaying("e")) // 5: as if nothing had been taken back
-	puts(env, 5*time.Hour, "u5", contract.UpdateClear, contract.ClearRequest{})
-	rewinds(t, env, 6*time.Hour, "u6", 5, 0, thenSaying("f")) // 6: before the prompt of the fifth
-	closes(env, 7*time.Hour, "u7")
-	env.ExecuteWorkflow(string(contract.Execute), input(t, "ann"))
-	require.Equal(t, 6, outcome(t, env).Number)
-	require.Equal(t, []string{"hello", "one", "c"}, seen(t, env, w.asked[2]))
-	require.Equal(t, []string{"hello", "one", "c", "three", "d"}, seen(t, env, w.asked[3]))
-	require.Equal(t, []string{"hello", "one", "b", "two", "e"}, seen(t, env, w.asked[4]))
-	require.Equal(t, []string{"hello", "one", "b", "two", "f"}, seen(t, env, w.asked[5]))
-	require.Equal(t, []domain.Span{{From: 2, To: 4, By: 3, AfterStep: 1}}, w.asked[3].Edits.TakenBack)
-	require.Equal(t, []domain.Span{{From: 4, To: 8, By: 5, AfterStep: 1}}, w.asked[4].Edits.TakenBack, "what the rewind before took back stands again")
-	require.Equal(t, []int{1, 2, 2, 2}, []int{w.asked[2].Inference, w.asked[3].Inference, w.asked[4].Inference, w.asked[5].Inference})
-}
-
 // TestWhatNoSessionIsRewoundTo is refused, and changes nothing.
 func TestWhatNoSessionIsRewoundTo(t *testing.T) {
 	t.Parallel()

@@ -30,6 +30,22 @@ func (s *simulation) messagesAreReadOnce() error {
 	for _, m := range s.last.Unread {
 		waiting[m.ID] = true
 	}
+	came, over := map[domain.MessageID]int{}, map[domain.MessageID]int{}
+	for _, e := range s.events {
+		switch data := e.Data.(type) {
+		case domain.MessageWaiting:
+			came[data.MessageID]++
+		case domain.MessageReceived:
+			over[data.MessageID]++
+		case domain.MessageUnsent:
+			over[data.MessageID]++
+		}
+	}
+	for id, n := range came {
+		if n != 1 || over[id] > 1 || (over[id] == 1) == waiting[id] {
+			return fmt.Errorf("message %s waited %d times and was read or taken back %d times; it waits still: %t", id, n, over[id], waiting[id])
+		}
+	}
 	for _, w := range s.requests {
 		var prompt string
 		var id domain.MessageID
@@ -246,7 +262,7 @@ func (s *simulation) isHandedOn() error {
 			"suspended":              {h.before.Suspended, h.after.Suspended},
 			"paused":                 {h.before.Paused, h.after.Paused},
 			"standing approvals":     {encode(s.t, h.before.AlwaysAllowed), encode(s.t, h.after.AlwaysAllowed)},
-			"unknown outcomes":       {known(h.before), known(*h.after)[:min(len(known(*h.after)), len(known(h.before)))]},
+			"unknown outcomes":       {fmt.Sprint(known(h.before)), fmt.Sprint(known(*h.after)[:min(len(known(*h.after)), len(known(h.before)))])},
 			"messages":               {h.before.Position.Length <= h.after.Position.Length, true},
 			"taken back":             {fmt.Sprint(h.before.Position.Edits.TakenBack), fmt.Sprint(h.after.Position.Edits.TakenBack)},
 			"session budget":         {session(h.before), session(*h.after)},
