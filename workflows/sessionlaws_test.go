@@ -104,23 +104,27 @@ func (s *simulation) messagesKeepTheirOrder() error {
 }
 
 // nothingBeginsInBetween: from a pause until it ends the agent asks no model and makes no call anew, and from a stop on the execution
-// begins no step; from one of mode now nothing at all.
+// begins no step; from one of mode after_inference no call, from one of mode now nothing at all.
 func (s *simulation) nothingBeginsInBetween() error {
 	type beginning struct {
 		at        time.Duration
 		seq, step int
 		what      string
 		execution domain.ExecutionID
+		// newCall says that it is the first attempt at a call.
+		newCall bool
 	}
 	var begun []beginning
+	called := map[domain.ToolExecutionID]bool{}
 	for _, a := range s.asked {
 		if a.agent == s.input.WorkflowID() && a.attempt == 1 {
-			begun = append(begun, beginning{a.at, a.seq, a.request.Step, "the model is asked", a.request.ExecutionID})
+			begun = append(begun, beginning{a.at, a.seq, a.request.Step, "the model is asked", a.request.ExecutionID, false})
 		}
 	}
 	for _, one := range s.ran {
-		if one.agent == s.input.WorkflowID() && one.request.Pending == nil {
-			begun = append(begun, beginning{one.at, one.seq, one.request.Step, one.request.Name + " is called", one.request.ExecutionID})
+		first := !called[one.request.ID()]
+		if called[one.request.ID()] = true; one.agent == s.input.WorkflowID() && one.request.Pending == nil {
+			begun = append(begun, beginning{one.at, one.seq, one.request.Step, one.request.Name + " is called", one.request.ExecutionID, first})
 		}
 	}
 	for _, b := range begun {
@@ -128,7 +132,8 @@ func (s *simulation) nothingBeginsInBetween() error {
 			if w.at >= b.at || w.executionID != b.execution {
 				continue // what comes at the same time may come later
 			}
-			if stop, ok := w.request.(contract.StopRequest); ok && (stop.Mode == contract.StopNow || b.step > w.step) {
+			stop, ok := w.request.(contract.StopRequest)
+			if ok && (stop.Mode == contract.StopNow || b.step > w.step || stop.Mode == contract.AfterInference && b.newCall) {
 				return fmt.Errorf("step %d: %s after a stop %s in step %d", b.step, b.what, stop.Mode, w.step)
 			}
 			if _, ok := w.request.(contract.PauseRequest); ok && w.what == "pause" && w.taken() && w.again == nil && !s.resumed(w, b.seq) && !s.signalled(b.execution, b.at) {
