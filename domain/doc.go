@@ -18,20 +18,27 @@
 // on the wire, conversation what the loop reckons of a transcript, hook what may
 // be put into the loop, and account what is read of an agent.
 //
-// The laws, each decided in one place and held by a property over random runs:
+// The laws, each decided in one place and held by a property over random runs. The one of workflows plays whole lives of agents,
+// whose models, tools, workers, store and people do whatever is drawn:
 //
 //	law                                             decided by                       property
-//	every call has one result, an execution ends    AgentState.ShouldStop            TestWhateverComes
+//	an execution that should end ends               AgentState.ShouldStop            TestTheLawsHoldInEveryWorld
+//	an execution's events are whole                 Event                            TestTheLawsHoldInEveryWorld
+//	each call has one result in what is sent        CompileEdited                    TestTheLawsHoldInEveryWorld, TestCompileLaws
 //	the signal of the first priority counts         CountingSignal                   TestCountingSignalLaws
-//	nothing is spent beyond a limit                 Ledger.Reached, Ledger.Free      TestNothingIsSpentBeyondALimit
-//	a session's executions keep to its totals       Ledger.Totals                    TestASessionIsNeverOverdrawn
-//	a tree never overdraws its root                 ExecutionBudget.Answered         TestATreeIsNeverOverdrawn, TestATreeKeepsToItsBudget
+//	what was spent is counted, none beyond a limit  Ledger.Reached, Ledger.Free      TestTheLawsHoldInEveryWorld
+//	a session's executions keep to its totals       Ledger.Totals                    TestTheLawsHoldInEveryWorld, TestASessionIsNeverOverdrawn
+//	a tree never overdraws its root                 ExecutionBudget.Answered         TestTheLawsHoldInEveryWorld, TestATreeIsNeverOverdrawn, TestATreeKeepsToItsBudget
 //	a sub-agent's last report counts, once          mailbox.Mailbox                  TestTheLastReportOfASubagentCounts
-//	what runs is what was shown, by one answer      Wait.Runs, Wait.Answered         TestWhatRunsIsWhatWasShown
-//	no call without its result is sent              CompileEdited                    TestCompileLaws
-//	marks of messages are what is sent next         Edits.Mark                       TestMarksAreTheNextRequest
-//	a request begins with the one before            conversation.Conversation        TestRequestsBeginWithTheOneBefore
-//	what is accepted fits into the next run         contract.CheckCarried            TestWhatIsAcceptedIsHandedOn, TestWhatBeginsCanBeHandedOn
+//	what runs is what was shown                     Wait.Runs                        TestTheLawsHoldInEveryWorld
+//	each wait has one end                           Wait.Answered                    TestTheLawsHoldInEveryWorld
+//	an effect happens at most once                  Effect.Repeatable, Wait.Blocks   TestTheLawsHoldInEveryWorld
+//	messages are read once, in their order          mailbox.Mailbox                  TestTheLawsHoldInEveryWorld
+//	what is asked twice is done once                contract.Answers                 TestTheLawsHoldInEveryWorld
+//	nothing begins in a pause or after a stop       mailbox.Permit                   TestTheLawsHoldInEveryWorld
+//	marks of messages are what is sent next         Edits.Mark                       TestTheLawsHoldInEveryWorld, TestMarksAreTheNextRequest
+//	a request begins with the one before            conversation.Conversation        TestTheLawsHoldInEveryWorld
+//	what is accepted is handed on                   contract.CheckCarried            TestTheLawsHoldInEveryWorld, TestWhatIsAcceptedIsHandedOn, TestWhatBeginsCanBeHandedOn
 //	folded steps keep what was said and done        AgentState.WithStepsFolded       TestFoldedStepsKeepWhatWasSaidAndDone
 //	pages of an account are the account             account.ReadRun                  TestPagesOfARunAreItsAccount
 //

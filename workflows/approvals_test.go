@@ -229,52 +229,6 @@ func TestWordsThatAreRefused(t *testing.T) {
 	require.Len(t, w.ran, 1)
 }
 
-// TestAToolThatStops leaves nobody to be asked.
-func TestAToolThatStops(t *testing.T) {
-	t.Parallel()
-	w := &world{tools: pays(), model: calling(pay("1"), look())}
-	w.tool = func(contract.ToolRequest) (contract.ToolReply, error) {
-		return contract.ToolReply{Content: "enough", Stop: &domain.StopSignal{Reason: domain.StopRequested, Message: "enough"}}, nil
-	}
-	env := w.environment(t)
-	env.ExecuteWorkflow(string(contract.Execute), askedFor(t))
-	require.Equal(t, domain.StopRequested, outcome(t, env).StopReason)
-	require.Equal(t, domain.CodeNotRun, executions(t, env)[0].Error.Code)
-}
-
-// TestALimitOfCalls counts those that wait, and lets people decide about them.
-func TestALimitOfCalls(t *testing.T) {
-	t.Parallel()
-	w := &world{tools: pays(), model: calling(pay("1"), pay("2")), tool: saw}
-	env := w.environment(t)
-	sees(t, env, time.Hour, func(waiting []domain.Wait) {
-		require.Len(t, waiting, 1)
-		approves(env, "yes", waiting[0])
-	})
-	in := askedFor(t)
-	in.Budget.MaxToolCalls = new(int64(1))
-	env.ExecuteWorkflow(string(contract.Execute), in)
-	require.Equal(t, domain.ToolCallLimitReached, outcome(t, env).StopReason)
-	require.Len(t, w.ran, 1)
-	require.Equal(t, "seen", executions(t, env)[0].Value)
-}
-
-// TestAnApprovedCallWaitsInAPause as any other does.
-func TestAnApprovedCallWaitsInAPause(t *testing.T) {
-	t.Parallel()
-	w := &world{tools: pays(), model: calling(pay("1")), tool: saw}
-	env := w.environment(t)
-	_, ran := timed(w, env)
-	pauses(env, time.Minute)
-	sees(t, env, 2*time.Minute, func(waiting []domain.Wait) { approves(env, "yes", waiting[0]) })
-	resumes(env, time.Hour)
-	in := askedFor(t)
-	in.Budget.MaxSeconds = new(30.0)
-	env.ExecuteWorkflow(string(contract.Execute), in)
-	require.Equal(t, domain.StatusCompleted, outcome(t, env).Status)
-	require.Equal(t, []int{3600}, *ran)
-}
-
 // TestTheMemoHasNoTextsOfWhatWaits, nor what such a text could be guessed from.
 func TestTheMemoHasNoTextsOfWhatWaits(t *testing.T) {
 	t.Parallel()
@@ -294,22 +248,4 @@ func TestTheMemoHasNoTextsOfWhatWaits(t *testing.T) {
 	require.NotContains(t, string(encoded), "amount")
 	require.NotContains(t, string(encoded), call.Digest.String())
 	require.NotContains(t, string(encoded), unknown.Effect.String())
-}
-
-// TestAnApprovedCallThatDoesNotRun is told apart from one that nobody had approved.
-func TestAnApprovedCallThatDoesNotRun(t *testing.T) {
-	t.Parallel()
-	w := &world{tools: pays(), model: calling(pay("7")), tool: saw}
-	env := w.environment(t)
-	pauses(env, time.Minute)
-	sees(t, env, time.Hour, func(waiting []domain.Wait) { approves(env, "yes", waiting[0]) })
-	env.RegisterDelayedCallback(func() {
-		env.SignalWorkflow(string(contract.SignalStop), contract.StopRequest{Mode: contract.AfterInference})
-	}, 2*time.Hour)
-	env.ExecuteWorkflow(string(contract.Execute), askedFor(t, domain.ApprovalRule{Then: domain.AskFirst}))
-	require.Equal(t, domain.UserRequested, outcome(t, env).StopReason)
-	require.Empty(t, w.ran)
-	call := executions(t, env)[0]
-	require.Equal(t, domain.Approved, call.Wait(domain.WaitApproval).Verdict())
-	require.Contains(t, call.Error.Message, "a person had approved the call, but the execution was stopped before it began")
 }

@@ -287,37 +287,6 @@ func TestAStorageThatFails(t *testing.T) {
 	}
 }
 
-// TestAnUpdateIsRepeatedOverRuns: it is answered and not done again.
-func TestAnUpdateIsRepeatedOverRuns(t *testing.T) {
-	t.Parallel()
-	w := &world{storage: true, record: stores, model: plays(says("one"), says("two"), says("three"))}
-	env := w.environment(t)
-	var first, second contract.SendReply
-	env.RegisterDelayedCallback(func() {
-		env.UpdateWorkflow(string(contract.UpdateSend), "u1", callback(t, &first), contract.SendRequest{Prompt: "more"})
-	}, time.Minute)
-	outgrows(env, 2)
-	env.ExecuteWorkflow(string(contract.Execute), input(t, "ann"))
-	in, ok := handedOn(t, env)
-	require.True(t, ok)
-
-	env = w.environment(t)
-	env.RegisterDelayedCallback(func() {
-		env.UpdateWorkflow(string(contract.UpdateSend), "u1", callback(t, &second), contract.SendRequest{Prompt: "more"})
-	}, time.Minute)
-	env.RegisterDelayedCallback(func() {
-		status := status(t, env)
-		require.Equal(t, domain.StatusCompleted, status.Status)
-		require.Equal(t, "idle", status.Doing)
-		require.Equal(t, "two", endOf(t, env, 0).Answer, "the last answer is still there")
-		env.CancelWorkflow()
-	}, 2*time.Minute)
-	env.ExecuteWorkflow(string(contract.Execute), in)
-	require.Equal(t, 2, outcome(t, env).Number)
-	require.Equal(t, first, second)
-	require.Len(t, w.asked, 2)
-}
-
 // TestTheAccountOfAnEndedExecutionOverRuns: the run that remembers it holds none of it, and the run in which it ended tells.
 func TestTheAccountOfAnEndedExecutionOverRuns(t *testing.T) {
 	t.Parallel()

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"fmt"
 	"log/slog"
 	"reflect"
 	"slices"
@@ -414,109 +413,6 @@ func outcome(t *testing.T, env *testsuite.TestWorkflowEnvironment) contract.Outc
 	var out contract.Outcome
 	require.NoError(t, env.GetWorkflowResult(&out))
 	return out
-}
-
-func TestOneStepAnswer(t *testing.T) {
-	t.Parallel()
-	w := &world{model: func(contract.ModelRequest) (contract.ModelReply, error) { return says("hi"), nil }}
-	env := w.environment(t)
-	env.ExecuteWorkflow(string(contract.Execute), input(t, ""))
-
-	out := outcome(t, env)
-	require.Equal(t, domain.StatusCompleted, out.Status)
-	require.Equal(t, domain.Completed, out.StopReason)
-	require.Equal(t, 1, out.Steps)
-	require.Equal(t, int64(15), out.Usage.TotalTokens())
-	require.Equal(t, "hi", endOf(t, env, 0).Answer)
-	messages := query(t, env, contract.QueryMessages, contract.MessagesRequest{})
-	require.Len(t, messages.Entries, 2)
-	require.Equal(t, 1, w.asked[0].Log.Length, "the model was asked with the prompt alone")
-}
-
-func TestParallelCallsJoinInCallOrder(t *testing.T) {
-	t.Parallel()
-	for _, n := range []int{1, 5, 128} {
-		t.Run(fmt.Sprint(n), func(t *testing.T) {
-			t.Parallel()
-			w := &world{tools: []domain.ToolSpec{{Name: "look", Effect: domain.ReadOnly}}}
-			w.model = func(r contract.ModelRequest) (contract.ModelReply, error) {
-				if r.Step == 2 {
-					return says("done"), nil
-				}
-				var calls []domain.ToolCall
-				for i := range n {
-					calls = append(calls, domain.ToolCall{ID: "same", Name: "look", Arguments: fmt.Sprint(i)})
-				}
-				return says("", calls...), nil
-			}
-			w.tool = func(r contract.ToolRequest) (contract.ToolReply, error) {
-				return contract.ToolReply{Content: r.Arguments, Digest: domain.DigestOf([]byte(r.Arguments))}, nil
-			}
-			env := w.environment(t)
-			env.ExecuteWorkflow(string(contract.Execute), input(t, ""))
-
-			require.Equal(t, domain.StatusCompleted, outcome(t, env).Status)
-			messages := query(t, env, contract.QueryMessages, contract.MessagesRequest{})
-			require.Len(t, messages.Entries, n+3)
-			for i := range n {
-				require.Equal(t, fmt.Sprint(i), messages.Entries[2+i].Message.ToolResult.Content)
-			}
-		})
-	}
-}
-
-func TestStopDuringAnInference(t *testing.T) {
-	t.Parallel()
-	w := &world{tools: []domain.ToolSpec{{Name: "look", Effect: domain.ReadOnly}}}
-	env := w.environment(t)
-	w.model = func(contract.ModelRequest) (contract.ModelReply, error) {
-		return says("looking", domain.ToolCall{ID: "1", Name: "look", Arguments: "{}"}), nil
-	}
-	env.RegisterDelayedCallback(func() {
-		env.SignalWorkflow(string(contract.SignalStop), contract.StopRequest{Mode: contract.AfterInference, Reason: "enough"})
-	}, 0)
-	env.ExecuteWorkflow(string(contract.Execute), input(t, ""))
-
-	out := outcome(t, env)
-	require.Equal(t, domain.StatusStopped, out.Status)
-	require.Equal(t, domain.UserRequested, out.StopReason)
-	require.Empty(t, w.ran)
-}
-
-func TestZeroStepsIsStoppedWithoutAStep(t *testing.T) {
-	t.Parallel()
-	w := &world{model: func(contract.ModelRequest) (contract.ModelReply, error) { return says("hi"), nil }}
-	env := w.environment(t)
-	zero := int64(0)
-	env.ExecuteWorkflow(string(contract.Execute), input(t, "", func(in *contract.SessionInput) { in.Budget.MaxSteps = &zero }))
-
-	out := outcome(t, env)
-	require.Equal(t, domain.StatusStopped, out.Status)
-	require.Equal(t, domain.StepsLimitReached, out.StopReason)
-	require.Zero(t, out.Steps)
-	require.Empty(t, w.asked)
-}
-
-func TestASessionTakesTheNextMessageWhenIdle(t *testing.T) {
-	t.Parallel()
-	w := &world{model: func(r contract.ModelRequest) (contract.ModelReply, error) { return says(fmt.Sprint(r.Inference)), nil }}
-	env := w.environment(t)
-	var second contract.SendReply
-	in := input(t, "ann")
-	env.RegisterDelayedCallback(func() {
-		env.UpdateWorkflow(string(contract.UpdateSend), "u1", callback(t, &second), contract.SendRequest{Prompt: "more", Definition: &in.Definition})
-	}, time.Minute)
-	env.RegisterDelayedCallback(func() {
-		env.UpdateWorkflow(string(contract.UpdateClose), "u2", callback[contract.CloseReply](t, nil), contract.CloseRequest{})
-	}, 2*time.Minute)
-	env.ExecuteWorkflow(string(contract.Execute), input(t, "ann"))
-
-	out := outcome(t, env)
-	require.Equal(t, 2, out.Number)
-	require.Equal(t, 2, second.Number)
-	require.Equal(t, out.ExecutionID, second.ExecutionID)
-	require.Equal(t, "1", endOf(t, env, 0).Answer)
-	require.Equal(t, "0", endOf(t, env, 1).Answer)
 }
 
 // updated collects an update's answer.

@@ -94,29 +94,6 @@ func TestExtendARunningExecution(t *testing.T) {
 	}
 }
 
-// TestAnExtensionThatIsRepeated is answered, and not done again.
-func TestAnExtensionThatIsRepeated(t *testing.T) {
-	t.Parallel()
-	w := strolls(4)
-	env := w.environment(t)
-	var replies []any
-	again := func(at time.Duration, request contract.ExtendRequest) {
-		env.RegisterDelayedCallback(func() {
-			v := &verdict{}
-			env.UpdateWorkflow(string(contract.UpdateExtend), "same", v, request)
-			env.RegisterDelayedCallback(func() { replies = append(replies, v.value) }, time.Second)
-		}, at)
-	}
-	again(90*time.Second, contract.ExtendRequest{Budget: stepsOf(3)})
-	extends(env, 100*time.Second, "other", contract.ExtendRequest{Budget: stepsOf(4)})
-	again(110*time.Second, contract.ExtendRequest{Budget: stepsOf(3)})
-	env.ExecuteWorkflow(string(contract.Execute), input(t, "", func(in *contract.SessionInput) { in.Budget = stepsOf(2) }))
-	require.Equal(t, 4, outcome(t, env).Steps)
-	require.Len(t, replies, 2)
-	require.Equal(t, replies[0], replies[1])
-	require.Equal(t, int64(3), *replies[1].(contract.ExtendReply).Budget.MaxSteps)
-}
-
 // TestWhatExtendRefuses says why, and changes nothing.
 func TestWhatExtendRefuses(t *testing.T) {
 	t.Parallel()
@@ -259,46 +236,4 @@ func TestGoingOnWithNothingLeft(t *testing.T) {
 			require.Equal(t, 1, outcome(t, env).Number)
 		})
 	}
-}
-
-// TestGoingOnAgainAndAgain: all origins count.
-func TestGoingOnAgainAndAgain(t *testing.T) {
-	t.Parallel()
-	w := steady(20, false)
-	env := w.environment(t)
-	for i := range int64(3) {
-		extends(env, time.Duration(i+1)*time.Hour, "e"+time.Duration(i).String(), contract.ExtendRequest{Budget: stepsOf(3 * (i + 2))})
-	}
-	closes(env, 10*time.Hour, "close")
-	env.ExecuteWorkflow(string(contract.Execute), input(t, "ann", func(in *contract.SessionInput) { in.Budget = stepsOf(3) }))
-	out := outcome(t, env)
-	require.Equal(t, 4, out.Number)
-	require.Equal(t, 3, out.Steps)
-	require.Equal(t, int64(9), status(t, env).Prior.Steps)
-	require.Len(t, w.asked[len(w.asked)-1].Origins, 3)
-	require.Len(t, w.asked, 12)
-}
-
-// TestGoingOnOutlivesARun: origins and what they used are carried.
-func TestGoingOnOutlivesARun(t *testing.T) {
-	t.Parallel()
-	w := steady(8, false)
-	env := w.environment(t)
-	outgrows(env, 6)
-	extends(env, time.Hour, "e1", contract.ExtendRequest{Budget: stepsOf(8)})
-	env.ExecuteWorkflow(string(contract.Execute), input(t, "ann", func(in *contract.SessionInput) { in.Budget = stepsOf(3) }))
-	in, ok := handedOn(t, env)
-	require.True(t, ok)
-	require.Equal(t, int64(3), in.Carry.Prior.Steps)
-	later := env.Now()
-	env = w.environment(t)
-	env.SetStartTime(later)
-	closes(env, time.Hour, "close")
-	env.ExecuteWorkflow(string(contract.Execute), in)
-	out := outcome(t, env)
-	require.Equal(t, domain.StepsLimitReached, out.StopReason)
-	require.Equal(t, 5, out.Steps)
-	require.Len(t, w.asked, 8)
-	require.Equal(t, w.asked[3].Origins, w.asked[7].Origins)
-	require.Len(t, w.asked[7].Origins, 1)
 }

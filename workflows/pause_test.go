@@ -112,28 +112,6 @@ func TestTimeInAPause(t *testing.T) {
 	}
 }
 
-// TestACallThatDidNotBeginWaitsInAPause: a call that is to be made again is not.
-func TestACallThatDidNotBeginWaitsInAPause(t *testing.T) {
-	t.Parallel()
-	tries := 0
-	w := &world{tools: reads(), model: calling(look())}
-	w.tool = func(contract.ToolRequest) (contract.ToolReply, error) {
-		if tries++; tries < 3 {
-			return contract.ToolReply{NotStarted: true, Error: domain.Errorf(domain.Unavailable, "busy")}, nil
-		}
-		return contract.ToolReply{Content: "seen"}, nil
-	}
-	env := w.environment(t)
-	_, ran := timed(w, env)
-	pauses(env, 500*time.Millisecond)
-	resumes(env, time.Hour)
-	env.ExecuteWorkflow(string(contract.Execute), input(t, ""))
-	require.Equal(t, domain.Completed, outcome(t, env).StopReason)
-	require.Len(t, *ran, 3)
-	require.Equal(t, 0, (*ran)[0])
-	require.GreaterOrEqual(t, (*ran)[1], 3600)
-}
-
 // TestTimeInWhichAPauseHoldsCallsBack does not count in max_seconds where nothing else is under way, others that wait
 // for them included.
 func TestTimeInWhichAPauseHoldsCallsBack(t *testing.T) {

@@ -226,30 +226,3 @@ func TestTwoAnswersAtOnce(t *testing.T) {
 	require.ErrorContains(t, cmp.Or(loser.rejected, loser.err), "was answered already, at ")
 	require.ErrorContains(t, cmp.Or(loser.rejected, loser.err), " by "+name)
 }
-
-// TestAnAnswerIsRemembered when the session has gone on in a new run: who repeats it gets the reply that they missed.
-func TestAnAnswerIsRemembered(t *testing.T) {
-	t.Parallel()
-	w := &world{tools: asksTools(), model: calling(asksUser(`{"question": "?"}`)), tool: poses}
-	env := w.environment(t)
-	outgrows(env, 2)
-	var given *verdict
-	hears(t, env, time.Minute, func([]domain.Wait) {
-		given = replies(env, "once", contract.AnswerRequest{Verdict: domain.AnsweredByPerson, Text: "yes"})
-	})
-	env.ExecuteWorkflow(string(contract.Execute), input(t, "ann"))
-	in, ok := handedOn(t, env)
-	require.True(t, ok)
-	require.Len(t, in.Carry.Mail.Answers, 1)
-	again := w.environment(t)
-	var repeated, other *verdict
-	again.RegisterDelayedCallback(func() {
-		repeated = replies(again, "once", contract.AnswerRequest{Verdict: domain.AnsweredByPerson, Text: "yes"})
-		other = replies(again, "other", contract.AnswerRequest{Verdict: domain.AnsweredByPerson, Text: "yes"})
-	}, time.Minute)
-	closes(again, time.Hour, "close")
-	again.ExecuteWorkflow(string(contract.Execute), in)
-	require.NoError(t, cmp.Or(repeated.rejected, repeated.err))
-	require.Equal(t, given.value, repeated.value)
-	require.ErrorContains(t, other.rejected, "no call of this agent waits for an answer")
-}

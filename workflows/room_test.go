@@ -14,7 +14,6 @@ import (
 	"pgregory.net/rapid"
 
 	"everstep/domain"
-	"everstep/domain/account"
 	"everstep/domain/contract"
 )
 
@@ -141,43 +140,4 @@ func TestWhatIsAcceptedIsHandedOn(t *testing.T) {
 			r.Fatalf("the next one ended as %s, %s", outcome(t, env).Status, outcome(t, env).Code)
 		}
 	})
-}
-
-// TestAnUpdateIsDoneOnce, also where it comes again, with the same id, in a later run: it is answered as it was.
-func TestAnUpdateIsDoneOnce(t *testing.T) {
-	t.Parallel()
-	w := &world{tools: reads(), tool: saw, model: plays(busy(), says("looking", look()), says("done"))}
-	env := w.environment(t)
-	outgrows(env, 2)
-	long := strings.Repeat("i", 900)
-	puts(env, time.Minute, "suspend", contract.UpdateSuspend, contract.SuspendRequest{Reason: "an audit"})
-	puts(env, 2*time.Minute, "unsuspend", contract.UpdateUnsuspend, contract.UnsuspendRequest{})
-	puts(env, 3*time.Minute, long, contract.UpdatePause, contract.PauseRequest{})
-	puts(env, 4*time.Minute, "resume", contract.UpdateResume, contract.PauseRequest{})
-	redefines(env, 5*time.Minute, "update", contract.UpdateRequest{Definition: domain.Definition{SystemPrompt: "one"}, Fields: []string{"system_prompt"}})
-	redefines(env, 6*time.Minute, "later", contract.UpdateRequest{Definition: domain.Definition{SystemPrompt: "two"}, Fields: []string{"system_prompt"}})
-	env.ExecuteWorkflow(string(contract.Execute), input(t, "ann"))
-	next, ok := handedOn(t, env)
-	require.True(t, ok)
-
-	w = &world{tools: reads(), tool: saw, model: plays(busy(), says("done"))}
-	env = w.environment(t)
-	suspended := puts(env, time.Minute, "suspend", contract.UpdateSuspend, contract.SuspendRequest{Reason: "an audit"})
-	paused := puts(env, time.Minute, long, contract.UpdatePause, contract.PauseRequest{})
-	redefined := redefines(env, time.Minute, "update", contract.UpdateRequest{Definition: domain.Definition{SystemPrompt: "one"}, Fields: []string{"system_prompt"}})
-	var meanwhile account.Status
-	env.RegisterDelayedCallback(func() { meanwhile = status(t, env) }, 2*time.Minute)
-	var definition *domain.Definition
-	env.RegisterDelayedCallback(func() {
-		definition = readAccount(t, env, account.HeadOf, account.Definition).Head.Configuration.Definition
-	}, 2*time.Minute)
-	closes(env, 3*time.Hour, "close")
-	env.ExecuteWorkflow(string(contract.Execute), next)
-	require.Equal(t, domain.StatusCompleted, outcome(t, env).Status)
-	require.Nil(t, meanwhile.Suspended)
-	require.False(t, meanwhile.Paused)
-	require.Equal(t, "two", definition.SystemPrompt)
-	require.Equal(t, contract.SuspendReply{Changed: true, Busy: true}, suspended.value)
-	require.True(t, paused.value.(contract.PauseReply).Changed)
-	require.Equal(t, []string{"system_prompt"}, redefined.value.(contract.Change).Fields)
 }

@@ -82,55 +82,6 @@ func TestWhatASessionRefuses(t *testing.T) {
 	}
 }
 
-// TestASessionAtWork refuses messages and closing, and takes them when idle.
-func TestASessionAtWork(t *testing.T) {
-	t.Parallel()
-	w := &world{model: plays(with(billed(domain.Throttled), func(r *contract.ModelReply) { r.RetryAfterMillis = time.Hour.Milliseconds() }), says("one"), says("two"))}
-	env := w.environment(t)
-	early, earlyClose := sends(env, time.Minute, "u1", contract.SendRequest{Prompt: "more"}), closes(env, time.Minute, "u2")
-	later := sends(env, 2*time.Hour, "u3", contract.SendRequest{Prompt: "more"})
-	closed := closes(env, 3*time.Hour, "u4")
-	env.ExecuteWorkflow(string(contract.Execute), input(t, "ann"))
-	out := outcome(t, env)
-	require.ErrorContains(t, early.rejected, "execution 1 is in progress")
-	require.ErrorContains(t, earlyClose.rejected, "execution 1 is in progress")
-	require.Equal(t, 2, later.value.(contract.SendReply).Number)
-	require.Equal(t, contract.CloseReply{Executions: 2}, closed.value)
-	require.Equal(t, 2, out.Number)
-	require.True(t, out.Closed)
-	status := status(t, env)
-	require.False(t, status.Open)
-	require.Equal(t, "ended", status.Doing)
-}
-
-// TestMessagesOfTheSameMoment: one begins an execution, no other is lost
-// without a word.
-func TestMessagesOfTheSameMoment(t *testing.T) {
-	t.Parallel()
-	w := &world{model: plays(says("one"), says("two"), says("three"))}
-	env := w.environment(t)
-	first, second := &verdict{}, &verdict{}
-	shut := &verdict{}
-	env.RegisterDelayedCallback(func() {
-		env.UpdateWorkflow(string(contract.UpdateSend), "u1", first, contract.SendRequest{Prompt: "a"})
-		env.UpdateWorkflow(string(contract.UpdateSend), "u2", second, contract.SendRequest{Prompt: "b"})
-		env.UpdateWorkflow(string(contract.UpdateClose), "u3", shut, contract.CloseRequest{})
-	}, time.Minute)
-	closes(env, time.Hour, "u4")
-	env.ExecuteWorkflow(string(contract.Execute), input(t, "ann"))
-	out := outcome(t, env)
-	taken := 0
-	for _, v := range []*verdict{first, second} {
-		if v.accepted {
-			taken++
-			continue
-		}
-		require.Error(t, v.rejected)
-	}
-	require.Equal(t, 1+taken, out.Number, "what was taken was run")
-	require.Equal(t, out.Number, len(w.asked))
-}
-
 func TestWhereResolvingFails(t *testing.T) {
 	t.Parallel()
 	unknown := domain.CodedErrorf(domain.Invalid, domain.CodeUnknownTool, "tools: this worker has no look")
@@ -171,21 +122,6 @@ func TestWhereResolvingFails(t *testing.T) {
 			}
 		})
 	}
-}
-
-// TestMoneyIsLimitedInEveryExecution: where nobody knows a price, nothing begins.
-func TestMoneyIsLimitedInEveryExecution(t *testing.T) {
-	t.Parallel()
-	w := &world{model: plays(says("one"), says("two"))}
-	env := w.environment(t)
-	refused := sends(env, time.Minute, "u1", contract.SendRequest{Prompt: "more", Budget: domain.ExecutionBudget{MaxCostNanoUSD: number(5)}})
-	closes(env, time.Hour, "u2")
-	env.ExecuteWorkflow(string(contract.Execute), input(t, "ann"))
-	require.ErrorContains(t, refused.rejected, "max_cost: nobody knows what scripted//x costs")
-	out := outcome(t, env)
-	require.Equal(t, 1, out.Number)
-	require.Equal(t, domain.StatusCompleted, out.Status)
-	require.Len(t, w.asked, 1)
 }
 
 // TestAnotherModel is resolved, and stays.

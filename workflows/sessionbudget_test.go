@@ -3,7 +3,6 @@ package workflows_test
 import (
 	"encoding/json"
 	"errors"
-	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -11,7 +10,6 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/testsuite"
-	"pgregory.net/rapid"
 
 	"everstep/domain"
 	"everstep/domain/account"
@@ -109,38 +107,6 @@ func TestTheSmallerBudgetBinds(t *testing.T) {
 	}
 }
 
-// TestAMessageThatWaitsForAUsedUpSession begins an execution, which is stopped before its model is asked.
-func TestAMessageThatWaitsForAUsedUpSession(t *testing.T) {
-	t.Parallel()
-	w := strolls(9)
-	env := w.environment(t)
-	waits := sends(env, 90*time.Second, "u1", contract.SendRequest{Prompt: "next", IfBusy: contract.QueueIfBusy})
-	steered := sends(env, 91*time.Second, "u2", contract.SendRequest{Prompt: "and this", IfBusy: contract.SteerIfBusy})
-	var asked int
-	env.RegisterDelayedCallback(func() { asked = len(w.asked) }, 59*time.Minute)
-	closes(env, time.Hour, "u3")
-	env.ExecuteWorkflow(string(contract.Execute), input(t, "ann", ofSession(stepsOf(3))))
-	out := outcome(t, env)
-	require.NoError(t, waits.rejected)
-	require.NoError(t, steered.rejected)
-	require.Equal(t, []any{2, 0, domain.StepsLimitReached, true}, []any{out.Number, out.Steps, out.StopReason, out.SessionLimit})
-	require.Equal(t, asked, len(w.asked))
-	require.Len(t, stepsIn(t, env, 1), 3)
-}
-
-// TestAMessageIsNotReadByAnExecutionThatIsOver: one that comes in the last step that the session has begins the next.
-func TestAMessageIsNotReadByAnExecutionThatIsOver(t *testing.T) {
-	t.Parallel()
-	w := strolls(9)
-	env := w.environment(t)
-	steered := sends(env, 30*time.Second, "u1", contract.SendRequest{Prompt: "and this", IfBusy: contract.SteerIfBusy})
-	closes(env, time.Hour, "u3")
-	env.ExecuteWorkflow(string(contract.Execute), input(t, "ann", ofSession(domain.ExecutionBudget{MaxTokens: number(15)})))
-	require.NoError(t, steered.rejected)
-	out := outcome(t, env)
-	require.Equal(t, []any{2, 0, domain.TokenLimitReached}, []any{out.Number, out.Steps, out.StopReason})
-}
-
 // TestASessionIsExtendedWhileItWorks: the execution in progress goes on under the new totals.
 func TestASessionIsExtendedWhileItWorks(t *testing.T) {
 	t.Parallel()
@@ -220,45 +186,6 @@ func TestAnUpdateChangesTheSessionsBudget(t *testing.T) {
 	require.Equal(t, []any{5, domain.StatusCompleted, int64(7)}, []any{out.Number, out.Status, out.SessionSpent.Steps})
 }
 
-// TestWhatASessionSpentStaysSpent when its past is taken back or its conversation dropped, and a fork has spent nothing.
-func TestWhatASessionSpentStaysSpent(t *testing.T) {
-	t.Parallel()
-	w := pairs()
-	env := w.environment(t)
-	rewinds(t, env, time.Hour, "u1", 1, 1)
-	sends(env, 2*time.Hour, "u2", contract.SendRequest{Prompt: "otherwise"})
-	updates(env, 3*time.Hour, contract.UpdateClear, "u3", contract.ClearRequest{})
-	beyond := rewinds(t, env, 4*time.Hour, "u4", 1, 1, thenSaying("again"))
-	closes(env, 5*time.Hour, "u5")
-	env.ExecuteWorkflow(string(contract.Execute), input(t, "ann", ofSession(stepsOf(4))))
-	require.Equal(t, int64(4), outcome(t, env).SessionSpent.Steps)
-	require.ErrorContains(t, beyond.rejected, "nothing is left of the session's budget")
-
-	in := forkOf(t, env, 1)
-	in.Definition.SessionBudget = stepsOf(4)
-	forked := w.environment(t)
-	forked.ExecuteWorkflow(string(contract.Execute), in)
-	out := outcome(t, forked)
-	require.Equal(t, []any{domain.StatusCompleted, int64(out.Steps)}, []any{out.Status, out.SessionSpent.Steps})
-}
-
-// TestSubagentsSpendOfTheSession: what they use counts, and they get no more than what the session has.
-func TestSubagentsSpendOfTheSession(t *testing.T) {
-	t.Parallel()
-	var left []int64
-	w := family(spawnsOnce("leaf", "find a", "find b"), func(r contract.ModelRequest) (contract.ModelReply, error) {
-		left = append(left, r.TokensLeft)
-		return says("found"), nil
-	})
-	env := w.environment(t)
-	env.ExecuteWorkflow(string(contract.Execute), input(t, "", withLeaf, ofSession(domain.ExecutionBudget{MaxTokens: number(20_000), MaxSteps: number(9)})))
-	out := outcome(t, env)
-	require.Equal(t, domain.StatusCompleted, out.Status)
-	require.Equal(t, domain.Spent{Steps: 4, Tokens: 60, ToolCalls: 2}, *out.SessionSpent)
-	require.Len(t, left, 2)
-	require.InDelta(t, 20_000/3, left[0], 100, "shares of what the session has, and one for the answer")
-}
-
 // TestAnUnnamedAgentsSessionGoesOn in another workflow, with what its executions have spent.
 func TestAnUnnamedAgentsSessionGoesOn(t *testing.T) {
 	t.Parallel()
@@ -286,98 +213,6 @@ func TestAnUnnamedAgentsSessionGoesOn(t *testing.T) {
 			require.Equal(t, []any{2, test.steps, int64(1 + test.steps), test.steps < 2}, []any{out.Number, out.Steps, out.SessionSpent.Steps, out.SessionLimit})
 		})
 	}
-}
-
-// TestASessionIsNeverOverdrawn over any sequence of messages, extensions, rewinds, dropped conversations and new runs:
-// what its executions have used together stays within its totals, is all counted, and a refusal comes only where nothing
-// is left.
-func TestASessionIsNeverOverdrawn(t *testing.T) {
-	t.Parallel()
-	rapid.Check(t, func(draw *rapid.T) {
-		steps, tokens := rapid.Int64Range(0, 6).Draw(draw, "steps"), rapid.Int64Range(0, 300).Draw(draw, "tokens")
-		totals := domain.ExecutionBudget{MaxSteps: &steps, MaxTokens: &tokens}
-		if rapid.Bool().Draw(draw, "calls") {
-			totals.MaxToolCalls = number(rapid.Int64Range(0, 4).Draw(draw, "most"))
-		}
-		var used domain.Spent
-		w := &world{tools: reads(), record: stores, storage: rapid.Bool().Draw(draw, "storage")}
-		w.list = func(contract.ResolveRequest) (contract.Resolved, error) {
-			return contract.Resolved{Tools: w.tools, MinOutputTokens: 1, Storage: w.storage, Digest: domain.DigestOf([]byte("resolved"))}, nil
-		}
-		w.model = func(r contract.ModelRequest) (contract.ModelReply, error) {
-			calls := rapid.IntRange(0, 3).Draw(draw, "calls")
-			if r.WithoutTools {
-				calls = 0
-			}
-			reply := says("words")
-			for i := range calls {
-				reply.Message.ToolCalls = append(reply.Message.ToolCalls, domain.ToolCall{ID: fmt.Sprint(i), Name: "look", Arguments: "{}"})
-			}
-			input, output := int64(20), int64(20)
-			if r.TokensLeft > 0 { // it is limited
-				input, output = min(r.TokensLeft-r.MaxOutputTokens, 20), min(r.MaxOutputTokens, 20)
-			}
-			reply.Response.Usage = domain.Usage{InputTokens: input, OutputTokens: rapid.Int64Range(1, output).Draw(draw, "output")}
-			used.Steps, used.Tokens = used.Steps+1, used.Tokens+reply.Response.Usage.TotalTokens()
-			return reply, nil
-		}
-		w.tool = func(r contract.ToolRequest) (contract.ToolReply, error) {
-			used.ToolCalls++
-			return saw(r)
-		}
-		within := func(what string) {
-			for _, rule := range domain.LimitRules() {
-				if total, set := rule.Total(totals); set && rule.Used(used, time.Time{}).Int() > total.Int() {
-					draw.Fatalf("%s: %s is %v, and %v are used", what, rule.Limit, total, rule.Used(used, time.Time{}))
-				}
-			}
-		}
-		in, sent := input(t, "ann", ofSession(totals)), 0
-		for run := 0; ; run++ {
-			env := w.environment(t)
-			if run < 3 && rapid.Bool().Draw(draw, "outgrows") {
-				outgrows(env, rapid.IntRange(1, 3).Draw(draw, "inferences"))
-			}
-			at := time.Minute
-			for ; sent < 6; sent++ {
-				at += time.Minute
-				id := fmt.Sprint("u", run, "-", sent)
-				switch rapid.SampledFrom([]string{"send", "send", "queue", "extend", "session", "clear"}).Draw(draw, "what") {
-				case "send":
-					sends(env, at, id, contract.SendRequest{Prompt: "more"})
-				case "queue":
-					sends(env, at, id, contract.SendRequest{Prompt: "more", IfBusy: contract.QueueIfBusy})
-					sends(env, at, id+"+", contract.SendRequest{Prompt: "more", IfBusy: contract.QueueIfBusy})
-				case "extend":
-					extends(env, at, id, contract.ExtendRequest{Budget: domain.ExecutionBudget{MaxSteps: number(20)}})
-				case "session":
-					more := rapid.Int64Range(0, 100).Draw(draw, "more")
-					env.RegisterDelayedCallback(func() {
-						higher := domain.ExecutionBudget{MaxTokens: number(*totals.MaxTokens + more), MaxSteps: number(*totals.MaxSteps + more/20)}
-						v := &verdict{}
-						env.UpdateWorkflow(string(contract.UpdateExtendSession), id, v, contract.ExtendSessionRequest{Budget: higher})
-						if v.rejected == nil {
-							totals = totals.Extended(higher, nil)
-						}
-					}, at)
-				case "clear":
-					updates(env, at, contract.UpdateClear, id, contract.ClearRequest{})
-				}
-			}
-			closes(env, at+time.Minute, fmt.Sprint("close", run))
-			env.ExecuteWorkflow(string(contract.Execute), in)
-			within(fmt.Sprint("run ", run))
-			view := status(t, env)
-			require.True(t, totals.Equal(view.Ledger.Session.Limit))
-			require.True(t, totals.Remaining(used).Equal(view.Ledger.Session.Left), "all that was used is counted, over runs and executions")
-			next, ok := handedOn(t, env)
-			if !ok {
-				require.Equal(t, used, *outcome(t, env).SessionSpent)
-				return
-			}
-			in = next
-		}
-	})
 }
 
 // TestAnUpdatedBudgetIsThatOfWhatGoesOn: an execution that goes on from one which the session's budget has stopped begins

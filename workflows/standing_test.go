@@ -140,23 +140,6 @@ func TestAStandingApprovalInTheNextRun(t *testing.T) {
 	}
 }
 
-// TestAStandingApprovalResolvesNothing: a call that is always allowed is not made again while nobody knows whether it took
-// effect.
-func TestAStandingApprovalResolvesNothing(t *testing.T) {
-	t.Parallel()
-	w := &world{tools: paysOnce()}
-	w.model = plays(says("", payFor(7, "first")), says("", payFor(7, "first")), says("gave up"))
-	w.tool = losesFirst(w)
-	env := w.environment(t)
-	sees(t, env, time.Hour, func(waiting []domain.Wait) {
-		always(env, "always", waiting[0])
-	})
-	env.ExecuteWorkflow(string(contract.Execute), askedFor(t))
-	require.Equal(t, domain.StatusCompleted, outcome(t, env).Status)
-	require.Len(t, w.ran, 1)
-	require.Equal(t, domain.CodeOutcomeUnresolved, eventsIn(t, env, 1, domain.EventToolCallBlocked)[0].Data.(domain.ToolCallBlocked).Code)
-}
-
 // TestAlwaysIsOneApproval where two calls wait that are the same: the second is asked about still, and makes no other.
 func TestAlwaysIsOneApproval(t *testing.T) {
 	t.Parallel()

@@ -192,65 +192,6 @@ func TestCallsCutByTheLengthLimitAreNotRun(t *testing.T) {
 	require.Empty(t, w.ran)
 }
 
-func TestToolCallBudget(t *testing.T) {
-	t.Parallel()
-	notStarted := func(contract.ToolRequest) (contract.ToolReply, error) {
-		return contract.ToolReply{NotStarted: true, Error: domain.Errorf(domain.Unavailable, "busy")}, nil
-	}
-	for name, test := range map[string]struct {
-		max    int64
-		calls  []domain.ToolCall
-		tool   func(contract.ToolRequest) (contract.ToolReply, error)
-		reason domain.StopReason
-		ran    int
-		left   int64
-	}{
-		"enough":                       {2, calls("look", 2), saw, domain.Completed, 2, 0},
-		"one of two":                   {1, calls("look", 2), saw, domain.ToolCallLimitReached, 1, 0},
-		"none":                         {0, calls("look", 2), saw, domain.ToolCallLimitReached, 0, 0},
-		"unknown ones need none":       {1, append(calls("nothing", 3), look()), saw, domain.Completed, 1, 0},
-		"what never ran is not used":   {1, calls("look", 1), notStarted, domain.Completed, 3, 1},
-		"only unknown ones, none left": {0, calls("nothing", 1), saw, domain.Completed, 0, 0},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			w := &world{tools: reads(), model: calling(test.calls...), tool: test.tool}
-			env := w.environment(t)
-			env.ExecuteWorkflow(string(contract.Execute), input(t, "", func(in *contract.SessionInput) { in.Budget.MaxToolCalls = &test.max }))
-			require.Equal(t, test.reason, outcome(t, env).StopReason)
-			require.Len(t, w.ran, test.ran)
-			require.Equal(t, test.max == 0, w.asked[0].WithoutTools)
-			require.Equal(t, test.left, *status(t, env).Ledger.Own().Left.MaxToolCalls)
-		})
-	}
-}
-
-// TestAToolThatAsksToStop: its step finishes, and nothing more begins in it.
-func TestAToolThatAsksToStop(t *testing.T) {
-	t.Parallel()
-	w := &world{tools: append(reads(), domain.ToolSpec{Name: "stop", Effect: domain.AtMostOnce})}
-	w.model = calling(domain.ToolCall{ID: "1", Name: "look"}, domain.ToolCall{ID: "2", Name: "stop"})
-	w.tool = func(r contract.ToolRequest) (contract.ToolReply, error) {
-		if r.Name == "stop" {
-			return contract.ToolReply{Content: "stopping", Stop: &domain.StopSignal{
-				Reason: domain.ErrorForbade, Message: "enough", Context: domain.Metadata{"why": []byte(`"so"`)},
-			}}, nil
-		}
-		return contract.ToolReply{NotStarted: true, Error: domain.Errorf(domain.Unavailable, "busy")}, nil
-	}
-	env := w.environment(t)
-	env.ExecuteWorkflow(string(contract.Execute), input(t, ""))
-	out := outcome(t, env)
-	require.Equal(t, domain.StatusStopped, out.Status)
-	require.Equal(t, domain.StopRequested, out.StopReason, "always, whatever the tool says")
-	require.Equal(t, 1, out.Steps)
-	require.Len(t, w.ran, 2, "the call that did not begin is not made again")
-	signals := status(t, env).Signals
-	require.Equal(t, []domain.StopSignal{{
-		Reason: domain.StopRequested, Message: "enough", Source: "stop", Context: domain.Metadata{"why": []byte(`"so"`)},
-	}}, signals)
-}
-
 // TestACallMadeAgainUntilAStop: what may have begun is interrupted, may have taken
 // effect, and is counted.
 func TestACallMadeAgainUntilAStop(t *testing.T) {
@@ -482,4 +423,54 @@ func TestManyToolsThatAskToStop(t *testing.T) {
 	env.ExecuteWorkflow(string(contract.Execute), input(t, ""))
 	require.Equal(t, domain.StopRequested, outcome(t, env).StopReason)
 	require.Len(t, status(t, env).Signals, 20)
+}
+
+// TestAToolThatAsksToStop: its step finishes, and nothing more begins in it.
+func TestAToolThatAsksToStop(t *testing.T) {
+	t.Parallel()
+	w := &world{tools: append(reads(), domain.ToolSpec{Name: "stop", Effect: domain.AtMostOnce})}
+	w.model = calling(domain.ToolCall{ID: "1", Name: "look"}, domain.ToolCall{ID: "2", Name: "stop"})
+	w.tool = func(r contract.ToolRequest) (contract.ToolReply, error) {
+		if r.Name == "stop" {
+			return contract.ToolReply{Content: "stopping", Stop: &domain.StopSignal{
+				Reason: domain.ErrorForbade, Message: "enough", Context: domain.Metadata{"why": []byte(`"so"`)},
+			}}, nil
+		}
+		return contract.ToolReply{NotStarted: true, Error: domain.Errorf(domain.Unavailable, "busy")}, nil
+	}
+	env := w.environment(t)
+	env.ExecuteWorkflow(string(contract.Execute), input(t, ""))
+	out := outcome(t, env)
+	require.Equal(t, domain.StatusStopped, out.Status)
+	require.Equal(t, domain.StopRequested, out.StopReason, "always, whatever the tool says")
+	require.Equal(t, 1, out.Steps)
+	require.Len(t, w.ran, 2, "the call that did not begin is not made again")
+	signals := status(t, env).Signals
+	require.Equal(t, []domain.StopSignal{{
+		Reason: domain.StopRequested, Message: "enough", Source: "stop", Context: domain.Metadata{"why": []byte(`"so"`)},
+	}}, signals)
+}
+
+// TestACallCountsWhateverItsToolSays: a code that only hooks and guards give
+// takes nothing off what the budget counts.
+func TestACallCountsWhateverItsToolSays(t *testing.T) {
+	t.Parallel()
+	for _, code := range []domain.Code{domain.CodeBlocked, domain.CodeUnknownTool, domain.CodeOutcomeUnknown} {
+		w := &world{tools: []domain.ToolSpec{{Name: "look", Effect: domain.ReadOnly}}}
+		w.model = func(contract.ModelRequest) (contract.ModelReply, error) {
+			if len(w.asked) > 3 {
+				return says("the end"), nil
+			}
+			return says("", domain.ToolCall{ID: "1", Name: "look", Arguments: "{}"}), nil
+		}
+		w.tool = func(contract.ToolRequest) (contract.ToolReply, error) {
+			return contract.ToolReply{Error: domain.CodedErrorf(domain.Denied, code, "no")}, nil
+		}
+		env := w.environment(t)
+		env.ExecuteWorkflow(string(contract.Execute), input(t, "", func(in *contract.SessionInput) {
+			in.Budget = domain.ExecutionBudget{MaxToolCalls: number(1)}
+		}))
+		outcome(t, env)
+		require.Len(t, w.ran, 1, code)
+	}
 }
