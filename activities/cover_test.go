@@ -47,7 +47,7 @@ func TestCallModelAfterALostAttemptByMoney(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			b := answeringBench("x", domain.Usage{InputTokens: 1, OutputTokens: 1})
+			b := answeringBench("x", few)
 			b.resolved.Price = test.price
 			before := lost
 			before.Reserved.InputTokens = max(test.lost, 100)

@@ -14,7 +14,6 @@ import (
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/converter"
 	"go.temporal.io/sdk/temporal"
-	"go.temporal.io/sdk/testsuite"
 	"gocloud.dev/blob/memblob"
 
 	"everstep/activities"
@@ -50,17 +49,7 @@ func answerOf(t *testing.T, config activities.Config, request contract.ResolveRe
 	config.Transcripts = &transcript.Source{}
 	a, err := activities.New(config)
 	require.NoError(t, err)
-	var suite testsuite.WorkflowTestSuite
-	suite.SetLogger(silent{})
-	env := suite.NewTestActivityEnvironment()
-	env.RegisterActivity(a.ListTools)
-	value, err := env.ExecuteActivity(a.ListTools, request)
-	if err != nil {
-		return contract.Resolved{}, err
-	}
-	var catalog contract.Resolved
-	require.NoError(t, value.Get(&catalog))
-	return catalog, nil
+	return outcomeOf[contract.Resolved](t, plainEnvironment(), a.ListTools, request)
 }
 
 func TestListTools(t *testing.T) {
@@ -135,13 +124,10 @@ func TestListToolsSaysThatItIsAtIt(t *testing.T) {
 		Transcripts: &transcript.Source{}, Providers: map[string]inference.Provider{"p": slow{until: heard}},
 	})
 	require.NoError(t, err)
-	var suite testsuite.WorkflowTestSuite
-	suite.SetLogger(silent{})
-	env := suite.NewTestActivityEnvironment()
+	env := plainEnvironment()
 	var once sync.Once
 	env.SetOnActivityHeartbeatListener(func(*activity.Info, converter.EncodedValues) { once.Do(func() { close(heard) }) })
-	env.RegisterActivity(a.ListTools)
-	_, err = env.ExecuteActivity(a.ListTools, contract.ResolveRequest{Definition: domain.Definition{Model: domain.LLMConfig{Provider: "p", Model: "m"}}})
+	_, err = outcomeOf[contract.Resolved](t, env, a.ListTools, contract.ResolveRequest{Definition: domain.Definition{Model: domain.LLMConfig{Provider: "p", Model: "m"}}})
 	require.NoError(t, err)
 }
 

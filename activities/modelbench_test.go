@@ -12,7 +12,6 @@ import (
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/interceptor"
 	"go.temporal.io/sdk/temporal"
-	"go.temporal.io/sdk/testsuite"
 	"go.temporal.io/sdk/worker"
 
 	"everstep/activities"
@@ -38,6 +37,16 @@ func says(text string, usage domain.Usage) inference.Answer {
 	return inference.Answer{
 		Message:  inference.AssistantMessage(nil, text, nil),
 		Response: domain.Response{ID: "r", Finish: domain.FinishStop, Usage: usage},
+	}
+}
+
+// few are the tokens of an answer where they do not matter.
+var few = domain.Usage{InputTokens: 1, OutputTokens: 1}
+
+// returning is a model of one answer.
+func returning(answer inference.Answer, err error) fakeModel {
+	return func(context.Context, inference.Call, func(inference.Delta)) (inference.Answer, error) {
+		return answer, err
 	}
 }
 
@@ -122,22 +131,13 @@ func (b *modelBench) call(t testing.TB, request contract.ModelRequest) (contract
 // callOn makes a call of activities that are there.
 func (b *modelBench) callOn(t testing.TB, a *activities.Activities, request contract.ModelRequest) (contract.ModelReply, error) {
 	t.Helper()
-	var suite testsuite.WorkflowTestSuite
-	suite.SetLogger(silent{})
-	env := suite.NewTestActivityEnvironment()
+	env := plainEnvironment()
 	env.SetWorkerOptions(worker.Options{BackgroundActivityContext: b.parent, Interceptors: []interceptor.WorkerInterceptor{&told{info: b.tell, beats: b.heard}}})
 	env.SetWorkerStopChannel(b.stop)
 	if b.before != nil {
 		env.SetHeartbeatDetails(*b.before)
 	}
-	env.RegisterActivity(a.CallModel)
-	value, err := env.ExecuteActivity(a.CallModel, &request)
-	if err != nil {
-		return contract.ModelReply{}, err
-	}
-	var reply contract.ModelReply
-	require.NoError(t, value.Get(&reply))
-	return reply, nil
+	return outcomeOf[contract.ModelReply](t, env, a.CallModel, &request)
 }
 
 func (b *modelBench) reply(t *testing.T) contract.ModelReply {

@@ -37,7 +37,7 @@ func toldOf(t *testing.T, deltas []inference.Delta, prepare func(*modelBench, *c
 		select {
 		case beat := <-told:
 			told <- beat
-			return says("answer", domain.Usage{InputTokens: 1, OutputTokens: 1}), nil
+			return says("answer", few), nil
 		case <-ctx.Done():
 			return inference.Answer{}, ctx.Err()
 		}
@@ -71,7 +71,7 @@ func TestCallModelFirstBeat(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			b := modelBenchOf(func(context.Context, inference.Call, func(inference.Delta)) (inference.Answer, error) {
 				<-time.After(test.takes)
-				return says("hi", domain.Usage{InputTokens: 1, OutputTokens: 1}), nil
+				return says("hi", few), nil
 			})
 			b.reply(t)
 			require.Len(t, b.recorded(), test.beats)
@@ -95,7 +95,7 @@ func TestHeartbeatsComeWithText(t *testing.T) {
 				emit(inference.Delta{Text: "word "})
 			}
 			<-time.After(6 * time.Second)
-			return says("hi", domain.Usage{InputTokens: 1, OutputTokens: 1}), nil
+			return says("hi", few), nil
 		})
 		b.heartbeat, b.every = 30*time.Second, 5*time.Second
 		b.onBeat = func(contract.Heartbeat) { at = append(at, time.Since(began)) }
@@ -129,7 +129,7 @@ func TestHeartbeatsOfManyAreBoundedTogether(t *testing.T) {
 					<-time.After(10 * time.Millisecond)
 					emit(inference.Delta{Text: "word "})
 				}
-				return says("hi", domain.Usage{InputTokens: 1, OutputTokens: 1}), nil
+				return says("hi", few), nil
 			})
 			b.heartbeat = 3 * time.Second
 			b.onBeat = func(contract.Heartbeat) { beats.Add(1) }
@@ -216,7 +216,7 @@ func TestCallModelSlowConversation(t *testing.T) {
 				b := modelBenchOf(func(context.Context, inference.Call, func(inference.Delta)) (inference.Answer, error) {
 					asked = time.Now()
 					<-time.After(150 * time.Millisecond)
-					return says("x", domain.Usage{InputTokens: 1, OutputTokens: 1}), nil
+					return says("x", few), nil
 				})
 				b.heartbeat = test.heartbeat
 				b.source = &transcript.Source{Cache: transcript.NewCache(1 << 20), Client: &slowQuerier{b, test.takes}}

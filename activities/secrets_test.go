@@ -58,9 +58,7 @@ func TestCallModelHidesSecrets(t *testing.T) {
 	answer := inference.Answer{Message: message, Response: domain.Response{
 		ID: canary, RequestID: canary, Model: canary, Finish: domain.FinishReason(canary), FinishWord: canary, Usage: domain.Usage{InputTokens: 1},
 	}}
-	b := modelBenchOf(func(context.Context, inference.Call, func(inference.Delta)) (inference.Answer, error) {
-		return answer, nil
-	})
+	b := modelBenchOf(returning(answer, nil))
 	b.secrets = oneSecret{}
 	reply := b.reply(t)
 	hides(t, reply)
@@ -84,9 +82,7 @@ func TestCallModelHidesSecretsInErrors(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			b := modelBenchOf(func(context.Context, inference.Call, func(inference.Delta)) (inference.Answer, error) {
-				return inference.Answer{Partial: true}, err
-			})
+			b := modelBenchOf(returning(inference.Answer{Partial: true}, err))
 			b.secrets = oneSecret{}
 			reply, err := b.call(t, b.request())
 			hides(t, reply)
