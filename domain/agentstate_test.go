@@ -69,6 +69,9 @@ func TestLifeOfAnExecution(t *testing.T) {
 	s := begunState(t)
 	require.Equal(t, 1, s.ExecutionCount)
 	require.Equal(t, domain.StatusInProgress, s.Status())
+	started, ok := s.ExecutionStartedAt()
+	require.True(t, ok)
+	require.Equal(t, after(1), started)
 	require.Equal(t, executionID(1), domain.TagOf(s.Messages()[0]).ExecutionID, "the message that waited is taken")
 	s = must(t)(s.WithStepStarted(executionID(1).Step(1), after(2)))
 	require.Equal(t, []int{0, 1}, []int{s.StepCount(), s.TransientStepCount()})
@@ -246,6 +249,7 @@ func TestStepsFolded(t *testing.T) {
 	}
 	require.Equal(t, idleState(t), idleState(t).WithStepsFolded(1))
 	require.Equal(t, begunState(t), begunState(t).WithStepsFolded(0))
+	require.Equal(t, begunState(t), begunState(t).WithStepsFolded(1))
 }
 
 func TestReadingSteps(t *testing.T) {

@@ -103,26 +103,6 @@ func TestStepToolCalls(t *testing.T) {
 	require.False(t, ok)
 }
 
-func TestToolExecution(t *testing.T) {
-	t.Parallel()
-	tools := toolStep(executionID(1), 1).ToolExecutions
-	ran, blocked, unknown := tools[0], tools[1], tools[2]
-	require.Equal(t, "read_file", ran.Name())
-	require.Equal(t, `{"path": "a.txt"}`, ran.Args())
-	require.InDelta(t, 1.0, ran.Duration().Seconds(), 0)
-	require.False(t, ran.HasError() || ran.WasBlocked())
-	require.True(t, ran.Outcome().Ran())
-	require.True(t, blocked.HasError() && blocked.WasBlocked())
-	require.False(t, blocked.Outcome().Ran())
-	require.True(t, unknown.Outcome().Ran())
-	require.Zero(t, unknown.Duration())
-	err, ok := blocked.Err()
-	require.True(t, ok)
-	require.Equal(t, "not on Fridays", err.Message)
-	_, ok = ran.Err()
-	require.False(t, ok)
-}
-
 func TestToolOutcome(t *testing.T) {
 	t.Parallel()
 	began, ended := after(1), after(2)

@@ -74,6 +74,8 @@ func TestConflicts(t *testing.T) {
 func TestCheckPrompt(t *testing.T) {
 	t.Parallel()
 	require.NoError(t, domain.CheckPrompt(strings.Repeat("x", domain.MaxMessage)))
+	require.NoError(t, domain.CheckPrompt(strings.Repeat("a line\n", domain.MaxMessage/7)))
+	require.ErrorContains(t, domain.CheckPrompt(strings.Repeat("<", domain.MaxMessage/2)), "when encoded", "a megabyte of markup is six when written")
 	for prompt, kind := range map[string]domain.Kind{
 		"": domain.Invalid, "\n": domain.Invalid, "a\xff": domain.Invalid, strings.Repeat("x", domain.MaxMessage+1): domain.TooLarge,
 	} {
@@ -250,25 +252,4 @@ func TestFailuresThatFallbacksTake(t *testing.T) {
 			require.False(t, domain.Fallback{On: []domain.Failure{"another"}}.Takes(failure))
 		}
 	}
-}
-
-func TestNamesBeginAndEndWithTheirLetters(t *testing.T) {
-	t.Parallel()
-	for _, name := range []string{"a", "z", "A", "Z", "0", "9", "a.-_"} {
-		require.NoError(t, domain.CheckAgentName(name), name)
-	}
-	for _, name := range []string{"`", "{", "@", "[", "/", ":", ".a", "-a", "_a"} {
-		require.ErrorContains(t, domain.CheckAgentName(name), "at byte 0", name)
-	}
-}
-
-func TestAStateThatHasNoStepFoldsNone(t *testing.T) {
-	t.Parallel()
-	s := begunState(t)
-	require.Equal(t, 0, s.WithStepsFolded(1).StepCount())
-	started, ok := s.ExecutionStartedAt()
-	require.True(t, ok)
-	require.False(t, started.IsZero())
-	_, ok = idleState(t).ExecutionStartedAt()
-	require.False(t, ok)
 }

@@ -211,21 +211,6 @@ func TestForksMissNone(t *testing.T) {
 	require.Empty(t, slices.Collect(maps.Keys(rows)), "rows without a method")
 }
 
-// TestWhatIsReadIsACopy changes what methods hand out.
-func TestWhatIsReadIsACopy(t *testing.T) {
-	t.Parallel()
-	s := must(t)(busyState(t).WithCurrentStep(toolStep(executionID(1), 2), after(6)))
-	before := encoded(t, s)
-	step, ok := s.CurrentStep()
-	require.True(t, ok)
-	step.ToolExecutions[0].Value, step.Output[0].Name, step.Response.ID, step.Input.Sections[0].Name = "x", "x", "x", "x"
-	last, _ := s.LastStep()
-	last.ToolExecutions[0].Value, last.Output[0].Name = "x", "x"
-	_ = append(s.Messages(), domain.UserMessage("x"))
-	_ = append(s.StepExecutions(), domain.StepExecution{})
-	require.Equal(t, before, encoded(t, s))
-}
-
 func TestMessageStoreForks(t *testing.T) {
 	t.Parallel()
 	var store domain.MessageStore

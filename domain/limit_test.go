@@ -118,6 +118,8 @@ func TestEachLimitHolds(t *testing.T) {
 				require.Equal(t, rule.Limit, use.Rule.Limit)
 				require.Equal(t, rule.Reason, use.Rule.Reason)
 			}
+			require.False(t, budget.IsEmpty())
+			require.Equal(t, rule.Exhausts, exhausted(rule.With(domain.Unlimited(), someTotal(rule, 0)), domain.Spent{}, now), "a limit of nothing")
 			_, reached = ledger(budget, domain.Spent{}).Reached(now.Add(-time.Second))
 			require.False(t, reached, "with nothing spent there is all left")
 

@@ -49,13 +49,3 @@ func TestStatusMoves(t *testing.T) {
 	}
 	require.Equal(t, allowed, seen)
 }
-
-func TestStatusTerminal(t *testing.T) {
-	t.Parallel()
-	for status, terminal := range map[domain.ExecutionStatus]bool{
-		domain.StatusPending: false, domain.StatusInProgress: false,
-		domain.StatusCompleted: true, domain.StatusStopped: true, domain.StatusFailed: true,
-	} {
-		require.Equal(t, terminal, status.Terminal(), status)
-	}
-}

@@ -39,7 +39,6 @@ func TestStopReasonTable(t *testing.T) {
 		require.Equal(t, row.reason, enum.Known[domain.StopReason]()[i])
 		require.Equal(t, row.priority, row.reason.Priority(), row.reason)
 		require.Equal(t, row.forced, row.reason.WasForceStopped(), row.reason)
-		require.Equal(t, row.forced, row.reason.WasForceStopped(), row.reason)
 		require.Equal(t, row.overridable, row.reason.Overridable(), row.reason)
 	}
 }
@@ -78,28 +77,17 @@ func TestShouldStop(t *testing.T) {
 		}
 		return signals
 	}
-	for name, c := range map[string]struct {
+	type row struct {
 		step       *domain.AgentStep
 		signals    []domain.StopSignal
 		requested  bool
 		stop       bool
 		between    bool
 		overridden int
-	}{
+	}
+	rows := map[string]row{
 		"a signal":                            {&tools, signal(domain.UserRequested), false, true, true, 0},
 		"a signal that does not force":        {&tools, signal(domain.FinishReasonReceived), false, true, true, 0},
-		"a request beside stop_requested":     {&answer, signal(domain.StopRequested), true, false, false, 1},
-		"a request beside finish_reason":      {&answer, signal(domain.FinishReasonReceived), true, false, false, 1},
-		"a request beside completed":          {&answer, signal(domain.Completed), true, false, false, 1},
-		"a request beside unknown":            {&answer, signal(domain.Unknown), true, false, false, 1},
-		"a request beside error":              {&tools, signal(domain.ErrorForbade), true, true, true, 0},
-		"a request beside steps_limit":        {&tools, signal(domain.StepsLimitReached), true, true, true, 0},
-		"a request beside token_limit":        {&tools, signal(domain.TokenLimitReached), true, true, true, 0},
-		"a request beside cost_limit":         {&tools, signal(domain.CostLimitReached), true, true, true, 0},
-		"a request beside tool_call_limit":    {&tools, signal(domain.ToolCallLimitReached), true, true, true, 0},
-		"a request beside time_limit":         {&tools, signal(domain.TimeLimitReached), true, true, true, 0},
-		"a request beside retry_limit":        {&tools, signal(domain.RetryLimitReached), true, true, true, 0},
-		"a request beside user_requested":     {&tools, signal(domain.UserRequested), true, true, true, 0},
 		"a request beside two, one a promise": {&tools, signal(domain.StopRequested, domain.UserRequested), true, true, true, 0},
 		"a request beside two that give way":  {&answer, signal(domain.StopRequested, domain.Completed), true, false, false, 2},
 		"a request alone":                     {&answer, nil, true, false, false, 0},
@@ -107,7 +95,15 @@ func TestShouldStop(t *testing.T) {
 		"a step that answered":                {&answer, nil, false, true, false, 0},
 		"no step":                             {nil, nil, false, true, false, 0},
 		"no step, and a request":              {nil, nil, true, false, false, 0},
-	} {
+	}
+	for _, reason := range enum.Known[domain.StopReason]() {
+		c := row{&tools, signal(reason), true, true, true, 0}
+		if reason.Overridable() {
+			c = row{&answer, signal(reason), true, false, false, 1}
+		}
+		rows["a request beside "+string(reason)] = c
+	}
+	for name, c := range rows {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := begunState(t)
