@@ -28,50 +28,6 @@ func stopped(n int) contract.Outcome {
 
 func steps(n int64) domain.ExecutionBudget { return domain.ExecutionBudget{MaxSteps: &n} }
 
-func TestExtendOfWhatIsThere(t *testing.T) {
-	t.Parallel()
-	for name, c := range map[string]struct {
-		make  func(r *fakeRun)
-		o     ExtendOptions
-		means domain.ExecutionID // of the execution that the update names; zero: none is sent
-		class Class
-	}{
-		"running":                  {func(*fakeRun) {}, ExtendOptions{Budget: steps(9)}, nth(1), ""},
-		"running, a limit lifted":  {func(*fakeRun) {}, ExtendOptions{Lift: []domain.Limit{domain.LimitSteps}}, nth(1), ""},
-		"running, nothing changes": {func(*fakeRun) {}, ExtendOptions{}, domain.ExecutionID{}, Invalid},
-		"idle after a limit":       {func(r *fakeRun) { r.ends(stopped(1)) }, ExtendOptions{}, nth(1), ""},
-		"idle, completed":          {func(r *fakeRun) { r.ends(outcomeOf(1, 2)) }, ExtendOptions{Budget: steps(9)}, domain.ExecutionID{}, Refused},
-		"closed": {func(r *fakeRun) {
-			r.ends(stopped(1))
-			r.closes(enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_COMPLETED)
-		}, ExtendOptions{}, domain.ExecutionID{}, Refused},
-		"an unknown limit": {func(*fakeRun) {}, ExtendOptions{Lift: []domain.Limit{"max_fun"}}, domain.ExecutionID{}, Invalid},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			run := newRun("run-1", nil)
-			c.make(run)
-			f := newFake(run)
-			var sent contract.ExtendRequest
-			f.update = func(_ string, in any) (any, error) {
-				sent = in.(contract.ExtendRequest)
-				return contract.ExtendReply{ExecutionID: nth(2), Number: 2, RunID: "run-1", Began: true, Budget: steps(9)}, nil
-			}
-			x, err := f.client().Extend(t.Context(), "nora", c.o)
-			require.Equal(t, c.means, sent.ExecutionID)
-			if c.class != "" {
-				requireClass(t, err, c.class)
-				return
-			}
-			require.NoError(t, err)
-			require.Equal(t, c.o.Lift, sent.Lift)
-			require.True(t, x.Began)
-			require.Equal(t, nth(2), x.ExecutionID)
-			require.Equal(t, steps(9), x.Budget)
-		})
-	}
-}
-
 // TestExtendDecidesByWhatIsTrueThen covers an execution that ends between the
 // look at it and the update, and a refusal that stays true.
 func TestExtendDecidesByWhatIsTrueThen(t *testing.T) {
@@ -164,60 +120,6 @@ func answersOf(t *testing.T, n, size int, storage bool) func(context.Context, st
 	}
 }
 
-func TestGoingOnStartsTheWorkflowAgain(t *testing.T) {
-	t.Parallel()
-	for name, c := range map[string]struct {
-		size    int
-		storage bool
-		entries int
-		copies  bool
-		class   Class
-	}{
-		"a short conversation":        {10, false, 3, false, ""},
-		"a long one, with storage":    {400_000, true, 0, true, ""},
-		"a long one, without storage": {400_000, false, 0, false, Refused},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			f := newFake(lonelyRun(t, "run-0", 1, nil))
-			f.query = answersOf(t, 1, c.size, c.storage)
-			var in contract.SessionInput
-			var options sdk.StartWorkflowOptions
-			f.start = func(o sdk.StartWorkflowOptions, input contract.SessionInput) error {
-				options, in = o, input
-				return nil
-			}
-			x, err := f.client().Extend(t.Context(), lonely, ExtendOptions{Budget: steps(9), RequestID: "mine"})
-			if c.class != "" {
-				requireClass(t, err, c.class)
-				require.ErrorContains(t, err, "storage")
-				return
-			}
-			require.NoError(t, err)
-			require.True(t, x.Began)
-			require.Equal(t, 2, x.Number)
-			require.Equal(t, must(agentOf(lonely)).id.Execution("run-1", 2), x.ExecutionID)
-			require.Equal(t, domain.WorkflowID(lonely), options.ID)
-			require.Equal(t, 1, options.Memo[contract.MemoOutcome].(contract.Outcome).Number)
-			require.Empty(t, in.Prompt)
-			require.Equal(t, scriptedAgent(), in.Definition)
-			require.Equal(t, steps(9), in.GoOn.Budget)
-			require.Equal(t, "run-0", in.GoOn.RunID)
-			require.Len(t, in.Carry.Conversation.Entries, c.entries)
-			require.Equal(t, c.copies, in.GoOn.Copy != nil)
-			if c.copies {
-				require.Equal(t, "run-0", in.GoOn.Copy.RunID)
-				require.Equal(t, 3, in.GoOn.Copy.Log.Length)
-				require.False(t, in.GoOn.Copy.Log.Digest == domain.Digest{})
-			}
-			require.Equal(t, requestID("mine", contract.UpdateExtend, ExtendOptions{Budget: steps(9)}), in.Carry.Mail.Answers[0].ID)
-			var reply contract.ExtendReply
-			require.True(t, in.Carry.Mail.Answers.Read(string(contract.UpdateExtend), in.Carry.Mail.Answers[0].ID, &reply))
-			require.Equal(t, 2, reply.Number)
-		})
-	}
-}
-
 // TestGoingOnNeedsSomethingLeft refuses where the first step would be stopped.
 func TestGoingOnNeedsSomethingLeft(t *testing.T) {
 	t.Parallel()
@@ -228,13 +130,8 @@ func TestGoingOnNeedsSomethingLeft(t *testing.T) {
 		lift   []domain.Limit
 		says   string
 	}{
-		"no total is given": {domain.Spent{Steps: 2}, domain.ExecutionBudget{}, nil, "max_steps is 2 and 2 are done; give a higher max_steps"},
-		"too low a total":   {domain.Spent{Steps: 5}, steps(4), nil, "max_steps is 4 and 5 are done; give a higher max_steps"},
-		"tokens":            {domain.Spent{Tokens: 900}, domain.ExecutionBudget{MaxSteps: new(int64(9)), MaxTokens: new(int64(900))}, nil, "max_tokens is 900 and 900 are used; give a higher max_tokens"},
-		"money":             {domain.Spent{CostNanoUSD: cents}, domain.ExecutionBudget{MaxSteps: new(int64(9)), MaxCostNanoUSD: &cents}, nil, "max_cost is $0.05 and $0.05 are spent; give a higher max_cost"},
-		"time":              {domain.Spent{Seconds: 61}, domain.ExecutionBudget{MaxSteps: new(int64(9)), MaxSeconds: new(60.0)}, nil, "max_seconds is 60 and 61.0 are used; give a higher max_seconds"},
-		"a higher total":    {domain.Spent{Steps: 2}, steps(3), nil, ""},
-		"a limit lifted":    {domain.Spent{Steps: 2}, domain.ExecutionBudget{}, []domain.Limit{domain.LimitSteps}, ""},
+		"too low a total": {domain.Spent{Steps: 5}, steps(4), nil, "max_steps is 4 and 5 are done; give a higher max_steps"},
+		"a limit lifted":  {domain.Spent{Steps: 2}, domain.ExecutionBudget{}, []domain.Limit{domain.LimitSteps}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -267,82 +164,6 @@ func TestGoingOnNeedsSomethingLeft(t *testing.T) {
 	late := exhausted("x", use)
 	require.ErrorContains(t, late, "give a later deadline")
 	require.Equal(t, "--deadline does", late.Next)
-}
-
-// TestGoingOnWhereSomebodyWasFaster finds the agent at work, and gives that
-// execution the new total.
-func TestGoingOnWhereSomebodyWasFaster(t *testing.T) {
-	t.Parallel()
-	first := lonelyRun(t, "run-0", 1, nil)
-	f := newFake(first)
-	f.query = answersOf(t, 1, 10, false)
-	f.start = func(sdk.StartWorkflowOptions, contract.SessionInput) error {
-		second := lonelyRun(t, "run-9", 2, &contract.GoOn{RunID: "run-0"})
-		second.events, second.status, second.memo = second.events[:1], enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING, first.memo
-		second.sent(2)
-		f.change(func() { f.runs = append(f.runs, second) })
-		return serviceerror.NewWorkflowExecutionAlreadyStarted("already started", "request", "run-9")
-	}
-	var sent contract.ExtendRequest
-	f.update = func(_ string, in any) (any, error) {
-		sent = in.(contract.ExtendRequest)
-		return contract.ExtendReply{ExecutionID: sent.ExecutionID, Number: 2}, nil
-	}
-	x, err := f.client().Extend(t.Context(), lonely, ExtendOptions{Budget: steps(9)})
-	require.NoError(t, err)
-	require.False(t, x.Began)
-	require.Equal(t, must(agentOf(lonely)).id.Execution("run-9", 2), sent.ExecutionID)
-}
-
-// TestTwoWhoGoOnAtOnceAreOne for the server: it tells both the run that one of them began. The other finds
-// the agent at work there, and gives that execution the new total.
-func TestTwoWhoGoOnAtOnceAreOne(t *testing.T) {
-	t.Parallel()
-	first := lonelyRun(t, "run-0", 1, nil)
-	f := newFake(first)
-	f.query = answersOf(t, 1, 10, false)
-	f.start = func(_ sdk.StartWorkflowOptions, in contract.SessionInput) error {
-		others := lonelyRun(t, "run-1", 2, in.GoOn)
-		others.events, others.status, others.memo = others.events[:1], enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING, first.memo
-		others.sent(2)
-		f.change(func() { f.runs = append(f.runs, others) })
-		return nil
-	}
-	var sent contract.ExtendRequest
-	f.update = func(_ string, in any) (any, error) {
-		sent = in.(contract.ExtendRequest)
-		return contract.ExtendReply{ExecutionID: sent.ExecutionID, Number: 2}, nil
-	}
-	x, err := f.client().Extend(t.Context(), lonely, ExtendOptions{Budget: steps(9)})
-	require.NoError(t, err)
-	require.False(t, x.Began)
-	require.Equal(t, must(agentOf(lonely)).id.Execution("run-1", 2), sent.ExecutionID)
-}
-
-// TestNoNumberIsBegunTwice: what somebody else began from the same end, and what has ended since, is gone on
-// from in its turn.
-func TestNoNumberIsBegunTwice(t *testing.T) {
-	t.Parallel()
-	f := newFake(lonelyRun(t, "run-0", 1, nil))
-	faster := false
-	f.query = func(ctx context.Context, run, query string, in any) (any, error) {
-		if !faster {
-			faster = true
-			f.change(func() { f.runs = append(f.runs, lonelyRun(t, "run-9", 2, &contract.GoOn{RunID: "run-0"})) })
-			return answersOf(t, 1, 10, false)(ctx, run, query, in)
-		}
-		n := map[string]int{"run-0": 1, "run-9": 2}[run]
-		return answersOf(t, n, 10, false)(ctx, run, query, in)
-	}
-	var from []string
-	f.start = func(_ sdk.StartWorkflowOptions, in contract.SessionInput) error {
-		from = append(from, in.GoOn.RunID)
-		return nil
-	}
-	x, err := f.client().Extend(t.Context(), lonely, ExtendOptions{Budget: steps(9)})
-	require.NoError(t, err)
-	require.Equal(t, 3, x.Number)
-	require.Equal(t, []string{"run-9"}, from)
 }
 
 // TestALateStartLooksAgain: a client that was held up between its look and its start, as by a machine that slept, sends
@@ -378,37 +199,4 @@ func TestALateStartLooksAgain(t *testing.T) {
 			}
 		})
 	}
-}
-
-// TestExecutionsOfEarlierWorkflows reads each where it was.
-func TestExecutionsOfEarlierWorkflows(t *testing.T) {
-	t.Parallel()
-	f := newFake(
-		lonelyRun(t, "run-0", 1, nil), lonelyRun(t, "run-5", 2, &contract.GoOn{RunID: "run-0"}), lonelyRun(t, "run-9", 3, &contract.GoOn{RunID: "run-5"}),
-	)
-	f.query = func(ctx context.Context, run, query string, in any) (any, error) {
-		a, n := told(domain.ExecutionBudget{}, nil, nil, 0), map[string]int{"run-0": 1, "run-5": 2, "run-9": 3}[run]
-		a.Executions[0].Number, a.Executions[0].ExecutionID, a.Executions[0].RunID = n, must(agentOf(lonely)).id.Execution(run, n), run
-		a.Head.Newest, a.Head.Run = &a.Executions[0], account.Run{ID: run}
-		return answersAccount(a)(ctx, run, query, in)
-	}
-	for n, run := range map[int]string{1: "run-0", 2: "run-5", 3: "run-9"} {
-		r, err := f.client().Wait(t.Context(), lonely, n)
-		require.NoError(t, err)
-		require.Equal(t, n, r.Number)
-		require.Equal(t, run, r.RunID)
-		require.Equal(t, must(agentOf(lonely)).id.Execution(run, n), r.ExecutionID)
-		var types []domain.EventType
-		for e, err := range f.client().Follow(t.Context(), lonely, FollowOptions{Number: n}) {
-			require.NoError(t, err)
-			require.Equal(t, n, e.Number)
-			types = append(types, e.Type)
-		}
-		require.Equal(t, []domain.EventType{EventEnded}, types)
-	}
-	f.deleted["run-0"] = true
-	_, err := f.client().Wait(t.Context(), lonely, 1)
-	requireClass(t, err, Gone)
-	_, err = f.client().Wait(t.Context(), lonely, 4)
-	requireClass(t, err, NotFound)
 }
