@@ -42,13 +42,13 @@ func TestAnswers(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := begunState(t)
+			s := begunState()
 			for _, step := range c.done {
-				s = withStep(t, s, step)
+				s = withStep(s, step)
 			}
 			if c.current != nil {
-				s = must(t)(s.WithStepStarted(c.current.ID, after(5)))
-				s = must(t)(s.WithCurrentStep(*c.current, after(5)))
+				s = must(s.WithStepStarted(c.current.ID, after(5)))
+				s = must(s.WithCurrentStep(*c.current, after(5)))
 			}
 			output, ok := s.FinalResponse()
 			require.Equal(t, c.final, domain.AnswerText(output))
@@ -65,9 +65,9 @@ func TestAnswers(t *testing.T) {
 // TestAnswerOfAnEarlierExecution is never reported for a later one.
 func TestAnswerOfAnEarlierExecution(t *testing.T) {
 	t.Parallel()
-	s := endedState(t)
+	s := endedState()
 	require.Equal(t, "It holds contents.", s.Answer())
-	s = must(t)(s.BeginExecution(executionID(2), domain.Unlimited(), after(9)))
+	s = must(s.BeginExecution(executionID(2), domain.Unlimited(), after(9)))
 	require.Empty(t, s.Answer())
 	require.False(t, s.HasFinalResponse())
 }

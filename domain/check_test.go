@@ -195,19 +195,19 @@ func TestRawJSONIsKeptAsItIsWritten(t *testing.T) {
 	for raw, kept := range map[string]string{
 		`"plain a/b-c_d.e:f"`: `"plain a/b-c_d.e:f"`, `"<"`: `"\u003c"`, `"a&b"`: `"a\u0026b"`, ` true `: `true`, `true`: `true`, `""`: `""`,
 	} {
-		s := must(t)(idleState(t).WithMetadata("a", json.RawMessage(raw), after(1)))
+		s := must(idleState().WithMetadata("a", json.RawMessage(raw), after(1)))
 		require.Equal(t, kept, string(s.Metadata["a"]), raw)
 		message := domain.Message{Role: domain.RoleUser, Parts: []domain.Part{{Type: domain.PartText, Opaque: json.RawMessage(raw), Data: []byte{}}}}
-		s = must(t)(s.WithMessages("raw", []domain.Message{message}, after(2)))
+		s = must(s.WithMessages("raw", []domain.Message{message}, after(2)))
 		part := s.Context.MessageStore.Section("raw")[0].Parts[0]
 		require.Equal(t, kept, string(part.Opaque), raw)
 		require.Nil(t, part.Data, "an empty list is none")
 	}
 	message := domain.Message{Role: domain.RoleUser, Parts: []domain.Part{{Type: domain.PartText, Data: []byte{}}, {Type: domain.PartText, Text: "a"}}}
-	s := must(t)(idleState(t).WithMessages("raw", []domain.Message{message}, after(2)))
+	s := must(idleState().WithMessages("raw", []domain.Message{message}, after(2)))
 	require.Nil(t, s.Context.MessageStore.Section("raw")[0].Parts[0].Data)
 	for _, raw := range []string{`"a`, `a"`, `"`, `"a\"`, `nothing`, `"a"b"`} {
-		_, err := idleState(t).WithMetadata("a", json.RawMessage(raw), after(1))
+		_, err := idleState().WithMetadata("a", json.RawMessage(raw), after(1))
 		require.ErrorContains(t, err, "metadata.a: is not valid JSON", raw)
 	}
 }

@@ -112,7 +112,7 @@ func TestGivenIsNothingOrBesideWhatIsThere(t *testing.T) {
 
 	half := json.RawMessage(`"` + strings.Repeat("x", domain.MaxMetadata*2/3) + `"`)
 	noted := func(key string) domain.AgentState {
-		return must(t)(domain.NewAgentState(sampleAgent(), domain.AgentID{}, noon, domain.LLMConfig{}).WithMetadata(key, half, noon))
+		return must(domain.NewAgentState(sampleAgent(), domain.AgentID{}, noon, domain.LLMConfig{}).WithMetadata(key, half, noon))
 	}
 	given, err := domain.NewGiven(domain.Metadata{"a": half}, []domain.Entry{said(domain.RoleUser, "hi"), said(domain.RoleUser, "ho")}, nil)
 	require.NoError(t, err)

@@ -19,7 +19,7 @@ func TestStatusMoves(t *testing.T) {
 		{domain.StatusInProgress, domain.StatusFailed}:    true,
 	}
 	seen := map[move]bool{}
-	for name, from := range states(t) {
+	for name, from := range states() {
 		for _, change := range []func() (domain.AgentState, error){
 			func() (domain.AgentState, error) {
 				return from.BeginExecution(executionID(7), domain.Unlimited(), after(20))

@@ -124,9 +124,9 @@ func fill(v reflect.Value, name string) {
 // wireCases has one sample of each type that crosses a wire or outlives a deployment.
 func wireCases(t testing.TB) []wireCase {
 	t.Helper()
-	record, err := domain.NewExecutionRecord(endedState(t))
+	record, err := domain.NewExecutionRecord(endedState())
 	require.NoError(t, err)
-	cases := []wireCase{wire("state", standingState(t).WithStepsFolded(0)), wire("record", record)}
+	cases := []wireCase{wire("state", standingState().WithStepsFolded(0)), wire("record", record)}
 	for _, event := range filledEvents(t) {
 		cases = append(cases, wire("event_"+string(event.Type), event))
 	}
@@ -224,7 +224,7 @@ func TestListsOfAStepAreNeverNull(t *testing.T) {
 
 func TestSessionFormHoldsNoExecution(t *testing.T) {
 	t.Parallel()
-	for name, state := range states(t) {
+	for name, state := range states() {
 		data, err := state.EncodeSession()
 		require.NoError(t, err, name)
 		require.NotContains(t, string(data), `"execution":`, name)
