@@ -105,54 +105,43 @@ func TestLifeOfAnExecution(t *testing.T) {
 	require.Equal(t, s.Messages(), next.Messages(), "an earlier execution's messages keep their tags")
 }
 
+// TestChangesThatAreRefused: and nothing is half done.
 func TestChangesThatAreRefused(t *testing.T) {
 	t.Parallel()
-	inStep := must(begunState().WithStepStarted(executionID(1).Step(1), after(2)))
+	idle, begun, ended := idleState(), begunState(), endedState()
+	inStep := must(begun.WithStepStarted(executionID(1).Step(1), after(2)))
 	no := domain.ExecutionBudget{MaxSteps: new(int64(-1))}
-	type state = domain.AgentState
-	for name, c := range map[string]struct {
-		from   state
-		change func(state) (state, error)
-		fault  string
-	}{
-		"begin in progress":         {begunState(), func(s state) (state, error) { return s.BeginExecution(executionID(2), domain.Unlimited(), noon) }, "is in progress"},
-		"begin without id":          {idleState(), func(s state) (state, error) { return s.BeginExecution(domain.ExecutionID{}, domain.Unlimited(), noon) }, "execution_id: is missing"},
-		"begin with nonsense":       {idleState(), func(s state) (state, error) { return s.BeginExecution(executionID(2), no, noon) }, "max_steps: is -1"},
-		"next in progress":          {begunState(), func(s state) (state, error) { return s.ForNextExecution(noon) }, "is in progress"},
-		"complete none":             {idleState(), func(s state) (state, error) { return s.WithExecutionCompleted(noon) }, "no execution is in progress"},
-		"complete twice":            {endedState(), func(s state) (state, error) { return s.WithExecutionCompleted(noon) }, "(status completed)"},
-		"budget of none":            {endedState(), func(s state) (state, error) { return s.WithBudget(domain.Unlimited(), noon) }, "no execution is in progress"},
-		"budget of nonsense":        {begunState(), func(s state) (state, error) { return s.WithBudget(no, noon) }, "max_steps: is -1"},
-		"error of none":             {idleState(), func(s state) (state, error) { return s.WithExecutionError(&domain.Error{}, noon) }, "no execution is in progress"},
-		"no error":                  {begunState(), func(s state) (state, error) { return s.WithExecutionError(nil, noon) }, "is nil"},
-		"continue none":             {idleState(), func(s state) (state, error) { return s.WithContinuationRequested(noon) }, "no execution is in progress"},
-		"step of none":              {idleState(), func(s state) (state, error) { return s.WithStepStarted(executionID(1).Step(1), noon) }, "no execution is in progress"},
-		"step in a step":            {inStep, func(s state) (state, error) { return s.WithStepStarted(executionID(1).Step(2), noon) }, "step 1 is in progress"},
-		"step without id":           {begunState(), func(s state) (state, error) { return s.WithStepStarted(domain.StepID{}, noon) }, "step_id: is missing"},
-		"content of no step":        {begunState(), func(s state) (state, error) { return s.WithCurrentStep(domain.AgentStep{}, noon) }, "no step is in progress"},
-		"content of another step":   {inStep, func(s state) (state, error) { return s.WithCurrentStep(toolStep(executionID(2), 1), noon) }, "the step in progress is " + executionID(1).Step(1).String()},
-		"content of another number": {inStep, func(s state) (state, error) { return s.WithCurrentStep(domain.AgentStep{Number: 2}, noon) }, "number: is 2; the step in progress is 1"},
-		"content that is not JSON": {inStep, func(s state) (state, error) {
-			m := domain.Message{Role: domain.RoleUser, Parts: []domain.Part{{Type: domain.PartReasoning, Opaque: json.RawMessage("{")}}}
-			return s.WithCurrentStep(domain.AgentStep{Output: []domain.Message{m}}, noon)
-		}, "output.messages[0].parts[0].opaque: is not valid JSON"},
-		"complete no step":       {begunState(), func(s state) (state, error) { return s.WithCurrentStepCompleted(noon) }, "no step is in progress"},
-		"metadata not JSON":      {idleState(), func(s state) (state, error) { return s.WithMetadata("k", json.RawMessage("x"), noon) }, "metadata.k: is not valid JSON"},
-		"message without a role": {idleState(), func(s state) (state, error) { return s.WithMessages("", make([]domain.Message, 1), noon) }, "messages[0].role: is missing"},
-		"schema not JSON": {idleState(), func(s state) (state, error) {
-			return s.WithResponseFormat(domain.ResponseFormat{Type: domain.FormatSchema, Name: "n", Schema: json.RawMessage("{")}, noon)
-		}, "response_format.schema: is not valid JSON"},
-		"format unknown": {idleState(), func(s state) (state, error) {
-			return s.WithResponseFormat(domain.ResponseFormat{Type: "xml"}, noon)
-		}, `"xml" is none of`},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			got, err := c.change(c.from)
-			require.ErrorContains(t, err, c.fault)
-			require.Equal(t, c.from, got, "nothing is half done")
-		})
+	unreadable := domain.AgentStep{Output: []domain.Message{{Role: domain.RoleUser, Parts: []domain.Part{{Type: domain.PartReasoning, Opaque: json.RawMessage("{")}}}}}
+	refused := func(from domain.AgentState, change, fault string) func(domain.AgentState, error) {
+		return func(got domain.AgentState, err error) {
+			t.Helper()
+			require.ErrorContains(t, err, fault, change)
+			require.Equal(t, from, got, change)
+		}
 	}
+	refused(begun, "begin in progress", "is in progress")(begun.BeginExecution(executionID(2), domain.Unlimited(), noon))
+	refused(idle, "begin without id", "execution_id: is missing")(idle.BeginExecution(domain.ExecutionID{}, domain.Unlimited(), noon))
+	refused(idle, "begin with nonsense", "max_steps: is -1")(idle.BeginExecution(executionID(2), no, noon))
+	refused(begun, "next in progress", "is in progress")(begun.ForNextExecution(noon))
+	refused(idle, "complete none", "no execution is in progress")(idle.WithExecutionCompleted(noon))
+	refused(ended, "complete twice", "(status completed)")(ended.WithExecutionCompleted(noon))
+	refused(ended, "budget of none", "no execution is in progress")(ended.WithBudget(domain.Unlimited(), noon))
+	refused(begun, "budget of nonsense", "max_steps: is -1")(begun.WithBudget(no, noon))
+	refused(idle, "error of none", "no execution is in progress")(idle.WithExecutionError(&domain.Error{}, noon))
+	refused(begun, "no error", "is nil")(begun.WithExecutionError(nil, noon))
+	refused(idle, "continue none", "no execution is in progress")(idle.WithContinuationRequested(noon))
+	refused(idle, "step of none", "no execution is in progress")(idle.WithStepStarted(executionID(1).Step(1), noon))
+	refused(inStep, "step in a step", "step 1 is in progress")(inStep.WithStepStarted(executionID(1).Step(2), noon))
+	refused(begun, "step without id", "step_id: is missing")(begun.WithStepStarted(domain.StepID{}, noon))
+	refused(begun, "content of no step", "no step is in progress")(begun.WithCurrentStep(domain.AgentStep{}, noon))
+	refused(inStep, "content of another step", "the step in progress is "+executionID(1).Step(1).String())(inStep.WithCurrentStep(toolStep(executionID(2), 1), noon))
+	refused(inStep, "content of another number", "number: is 2; the step in progress is 1")(inStep.WithCurrentStep(domain.AgentStep{Number: 2}, noon))
+	refused(inStep, "content that is not JSON", "output.messages[0].parts[0].opaque: is not valid JSON")(inStep.WithCurrentStep(unreadable, noon))
+	refused(begun, "complete no step", "no step is in progress")(begun.WithCurrentStepCompleted(noon))
+	refused(idle, "metadata not JSON", "metadata.k: is not valid JSON")(idle.WithMetadata("k", json.RawMessage("x"), noon))
+	refused(idle, "message without a role", "messages[0].role: is missing")(idle.WithMessages("", make([]domain.Message, 1), noon))
+	refused(idle, "schema not JSON", "response_format.schema: is not valid JSON")(idle.WithResponseFormat(domain.ResponseFormat{Type: domain.FormatSchema, Name: "n", Schema: json.RawMessage("{")}, noon))
+	refused(idle, "format unknown", `"xml" is none of`)(idle.WithResponseFormat(domain.ResponseFormat{Type: "xml"}, noon))
 }
 
 // TestStepInProgressIsKept ends an execution in the middle of a step.

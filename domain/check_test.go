@@ -20,36 +20,36 @@ import (
 
 func TestDefinitionCheck(t *testing.T) {
 	t.Parallel()
-	good := func() domain.Definition {
-		return domain.Definition{Model: domain.LLMConfig{Provider: "scripted", Model: "f.yaml"}}
+	with := func(change string) domain.Definition {
+		d := domain.Definition{Model: domain.LLMConfig{Provider: "scripted", Model: "f.yaml"}}
+		require.NoError(t, json.Unmarshal([]byte(change), &d))
+		return d
 	}
-	require.NoError(t, good().Check())
-	for fault, spoil := range map[string]func(*domain.Definition){
-		"model: has no provider":                    func(d *domain.Definition) { d.Model.Provider = "" },
-		"model: has no name":                        func(d *domain.Definition) { d.Model.Model = "" },
-		"model: is not valid UTF-8":                 func(d *domain.Definition) { d.Model.Model = "\xff" },
-		"max_output_tokens: is -1":                  func(d *domain.Definition) { d.Model.MaxOutputTokens = -1 },
-		"attempts: is -1":                           func(d *domain.Definition) { d.Attempts = -1 },
-		"base_url: holds a user or password":        func(d *domain.Definition) { d.Model.BaseURL = "//me:sesame@host" },
-		`base_url: "file:///x" is no address`:       func(d *domain.Definition) { d.Model.BaseURL = "file:///x" },
-		"inference_timeout: is -1s":                 func(d *domain.Definition) { d.InferenceTimeout = -time.Second },
-		"system prompt: is not valid UTF-8":         func(d *domain.Definition) { d.SystemPrompt = "\xff" },
-		"system prompt: has 262145 bytes":           func(d *domain.Definition) { d.SystemPrompt = strings.Repeat("x", domain.MaxSystemPrompt+1) },
-		"tool: is empty":                            func(d *domain.Definition) { d.Tools = []string{" "} },
-		"max_steps: is -1":                          func(d *domain.Definition) { d.Budget.MaxSteps = new(int64(-1)) },
-		"context_window: is -1":                     func(d *domain.Definition) { d.Model.ContextWindow = -1 },
-		"hooks: one is empty":                       func(d *domain.Definition) { d.Hooks = []string{"a", ""} },
-		"tool_timeout: is -1s":                      func(d *domain.Definition) { d.ToolTimeout = -time.Second },
-		"price.input: is -5 nano-dollars":           func(d *domain.Definition) { d.Model.Price = &domain.Price{Input: -5} },
-		"guards.output_retries: is 101":             func(d *domain.Definition) { d.Guards.OutputRetries = new(101) },
-		"compaction.trigger_percent: is 99":         func(d *domain.Definition) { d.Compaction.TriggerPercent = 99 },
-		"response_format: json_schema needs a name": func(d *domain.Definition) { d.Format.Type = domain.FormatSchema },
-		`response_format.mode: output mode: "x" is`: func(d *domain.Definition) { d.Format.Mode = "x" },
-		"sections: is empty; compiler selected_":    func(d *domain.Definition) { d.Compiler = domain.SelectedSections },
+	require.NoError(t, with(`{}`).Check())
+	name, prompt, mode := with(`{}`), with(`{}`), with(`{}`)
+	name.Model.Model, prompt.SystemPrompt, mode.Format.Mode = "\xff", "\xff", "x"
+	for fault, d := range map[string]domain.Definition{
+		"model: has no provider":    with(`{"model":{"provider":""}}`),
+		"model: has no name":        with(`{"model":{"model":""}}`),
+		"model: is not valid UTF-8": name, "system prompt: is not valid UTF-8": prompt, `response_format.mode: output mode: "x" is`: mode,
+		"max_output_tokens: is -1":                  with(`{"model":{"max_output_tokens":-1}}`),
+		"attempts: is -1":                           with(`{"attempts":-1}`),
+		"base_url: holds a user or password":        with(`{"model":{"base_url":"//me:sesame@host"}}`),
+		`base_url: "file:///x" is no address`:       with(`{"model":{"base_url":"file:///x"}}`),
+		"inference_timeout: is -1s":                 with(`{"inference_timeout":-1000000000}`),
+		"system prompt: has 262145 bytes":           with(`{"system_prompt":"` + strings.Repeat("x", domain.MaxSystemPrompt+1) + `"}`),
+		"tool: is empty":                            with(`{"tools":[" "]}`),
+		"max_steps: is -1":                          with(`{"budget":{"max_steps":-1}}`),
+		"context_window: is -1":                     with(`{"model":{"context_window":-1}}`),
+		"hooks: one is empty":                       with(`{"hooks":["a",""]}`),
+		"tool_timeout: is -1s":                      with(`{"tool_timeout":-1000000000}`),
+		"price.input: is -5 nano-dollars":           with(`{"model":{"price":{"input_nano_usd":-5}}}`),
+		"guards.output_retries: is 101":             with(`{"guards":{"output_retries":101}}`),
+		"compaction.trigger_percent: is 99":         with(`{"compaction":{"trigger_percent":99}}`),
+		"response_format: json_schema needs a name": with(`{"response_format":{"type":"json_schema"}}`),
+		"sections: is empty; compiler selected_":    with(`{"compiler":"selected_sections"}`),
 	} {
-		d := good()
-		spoil(&d)
-		require.ErrorContains(t, d.Check(), fault)
+		require.ErrorContains(t, d.Check(), fault, fault)
 	}
 }
 
