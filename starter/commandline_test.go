@@ -27,6 +27,7 @@ func (c *caller) refused(t *testing.T, says string, args ...string) string {
 	require.Contains(t, stderr, says)
 	require.True(t, strings.HasPrefix(stderr, "error: "), stderr)
 	require.Equal(t, 1, strings.Count(stderr, "\n"), "one line: %s", stderr)
+	require.NoFileExists(t, c.variables[local.VariableState], "nothing was started")
 	return stderr
 }
 
@@ -42,12 +43,15 @@ func TestCommandLineThatIsWrong(t *testing.T) {
 	t.Parallel()
 	lines, err := os.ReadFile(filepath.Join("testdata", "wrong.txt"))
 	require.NoError(t, err)
+	here := agentFolder(t)
 	told := regexp.MustCompile(`(?m)^([^#\s].*)\n\t(.*)$`).FindAllStringSubmatch(string(lines), -1)
 	require.Greater(t, len(told), 80)
 	for _, row := range told {
 		t.Run(row[1], func(t *testing.T) {
 			t.Parallel()
-			newCaller(t).refused(t, row[2], wordsOf(row[1])...)
+			c := newCaller(t)
+			c.here = here
+			c.refused(t, row[2], wordsOf(row[1])...)
 		})
 	}
 }
