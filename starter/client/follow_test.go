@@ -103,12 +103,6 @@ func (s *teller) answers(step int, text string, calls ...domain.ToolCall) {
 	s.note(domain.Event{Type: domain.EventInferenceReceived, EventHeader: head, Data: domain.InferenceResponseReceived{ToolCalls: len(calls)}})
 }
 
-// fails ends an inference without an answer.
-func (s *teller) fails(step int, err *domain.Error) {
-	s.all.Head.InferenceFailure = err
-	s.note(domain.Event{Type: domain.EventInferenceReceived, EventHeader: s.head(step), Data: domain.InferenceResponseReceived{Kind: err.Kind, Code: err.Code}})
-}
-
 // completes ends the step in progress.
 func (s *teller) completes() {
 	step := s.current
@@ -142,17 +136,6 @@ func (l *followedLive) then(how func()) {
 	l.change(how)
 	time.Sleep(4 * askEvery) // in the bubble's time
 	synctest.Wait()
-}
-
-// beats reports for an inference, by the id of its activity.
-func (l *followedLive) beats(activity string, attempt int32, beat contract.Heartbeat) {
-	l.then(func() {
-		beat.ExecutionID, beat.Phase = nth(1), contract.PhaseStreaming
-		if beat.Step == 0 {
-			beat.Step = 1
-		}
-		l.run.pending = []*workflowpb.PendingActivityInfo{beating(activity, attempt, beat)}
-	})
 }
 
 func (l *followedLive) ended() []Event {
