@@ -176,16 +176,12 @@ func TestBrokenScriptIsSaidBeforeAnythingStarts(t *testing.T) {
 
 func TestServerThatIsNotThere(t *testing.T) {
 	t.Parallel()
-	commands := map[string][]string{
-		"status": {"status", "x"}, "steps": {"steps", "x"}, "messages": {"messages", "x"}, "result": {"result", "x"},
-		"list": {"list"}, "stop": {"stop", "x"}, "send": {"send", "x", "hi"}, "close": {"close", "x"},
-		"extend": {"extend", "x"}, "pause": {"pause", "x"}, "resume": {"resume", "x"},
-		"start": {"start", "--model", "openai-chat/m", "hi"},
-	}
-	for name, args := range commands {
-		t.Run(name, func(t *testing.T) {
+	for _, line := range []string{
+		"status x", "steps x", "messages x", "result x", "list", "stop x", "send x hi", "close x", "extend x", "pause x", "resume x", "start --model openai-chat/m hi",
+	} {
+		t.Run(line, func(t *testing.T) {
 			t.Parallel()
-			code, stdout, stderr := newCaller(t).call(t.Context(), args...)
+			code, stdout, stderr := newCaller(t).call(t.Context(), wordsOf(line)...)
 			require.Equal(t, exitUnreachable, code, stderr)
 			require.Empty(t, stdout)
 			require.Contains(t, stderr, "starter dev")
