@@ -2,7 +2,6 @@ package activities_test
 
 import (
 	"context"
-	"errors"
 	"testing"
 	"time"
 
@@ -12,7 +11,6 @@ import (
 	"go.temporal.io/sdk/converter"
 	"go.temporal.io/sdk/interceptor"
 	"go.temporal.io/sdk/log"
-	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/testsuite"
 	"go.temporal.io/sdk/worker"
 
@@ -128,11 +126,8 @@ func (b *bench) reply(t *testing.T, request contract.ToolRequest) contract.ToolR
 func (b *bench) failure(t *testing.T, request contract.ToolRequest) domain.Error {
 	t.Helper()
 	_, err := b.call(t, request)
-	app, ok := errors.AsType[*temporal.ApplicationError](err)
-	require.True(t, ok, "%v", err)
+	app, own := failureOf(t, err)
 	require.False(t, app.NonRetryable())
-	var own domain.Error
-	require.NoError(t, app.Details(&own))
 	return own
 }
 

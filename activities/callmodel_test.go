@@ -43,8 +43,7 @@ func TestCallModelAnswers(t *testing.T) {
 	}
 	request := b.request()
 	request.Attempts, request.MaxOutputTokens, request.TokensLeft = 4, 77, 1000
-	reply, err := b.call(t, request)
-	require.NoError(t, err)
+	reply := b.replyTo(t, request)
 
 	require.Equal(t, contract.Answered, reply.Outcome)
 	require.Equal(t, "hi you", reply.Message.Text())
@@ -65,8 +64,7 @@ func TestCallModelAnswers(t *testing.T) {
 
 	request.WithoutTools = true
 	b.beats = nil
-	_, err = b.call(t, request)
-	require.NoError(t, err)
+	b.replyTo(t, request)
 	require.Empty(t, got.Tools)
 }
 
@@ -318,8 +316,7 @@ func TestCallModelAfterALostAttempt(t *testing.T) {
 			b.before, b.attempt = &before, 2
 			request := b.request()
 			request.TokensLeft, request.MaxOutputTokens = test.left, 500
-			reply, err := b.call(t, request)
-			require.NoError(t, err)
+			reply := b.replyTo(t, request)
 			require.Equal(t, test.outcome, reply.Outcome)
 			require.Equal(t, test.spent, reply.Spent)
 			require.Equal(t, test.maxOutput, b.called.MaxOutputTokens)

@@ -195,8 +195,7 @@ func TestCallToolTriesAgain(t *testing.T) {
 	b := benchOf(fake(domain.Keyed, failing(fmt.Errorf("api: %w", asked))))
 	for b.attempt = 1; b.attempt < 3; b.attempt++ {
 		_, err := b.call(t, request("fake", domain.Keyed))
-		app, ok := errors.AsType[*temporal.ApplicationError](err)
-		require.True(t, ok)
+		app, _ := failureOf(t, err)
 		require.False(t, app.NonRetryable())
 		require.Equal(t, string(domain.Throttled), app.Type())
 		require.Equal(t, 7*time.Second, app.NextRetryDelay())

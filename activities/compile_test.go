@@ -94,8 +94,7 @@ func TestCallModelShowsTheTracesOfOrigins(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			request := b.request()
 			request.ExecutionID, request.Origins = executionID(3), test.origins
-			_, err := b.call(t, request)
-			require.NoError(t, err)
+			b.replyTo(t, request)
 			require.Equal(t, test.want, words(b.called.Messages))
 		})
 	}
@@ -114,8 +113,7 @@ func TestCallModelAppliesEdits(t *testing.T) {
 	b.log = k.Log
 	request := b.request()
 	request.Edits = domain.Edits{Hidden: 3, Cleared: 6, Summary: 7, Buffered: 6}
-	_, err := b.call(t, request)
-	require.NoError(t, err)
+	b.replyTo(t, request)
 	require.Equal(t, []string{"user:the summary", "user:second", "assistant:?c4", "tool:c4=[cleared: 70 bytes]", "user:third"}, words(b.called.Messages))
 }
 
@@ -137,17 +135,14 @@ func TestCallModelNeedsOnlyWhatIsShown(t *testing.T) {
 		require.NoError(t, err)
 		b.log = held
 		request.Edits = domain.Edits{Hidden: 3, Summary: 5, Buffered: 4}
-		_, err = b.call(t, request)
-		require.NoError(t, err)
+		b.replyTo(t, request)
 		require.Equal(t, []string{"user:the summary", "user:second"}, words(b.called.Messages))
 		request.Edits.Hidden, request.Edits.Buffered = 5, 0
-		_, err = b.call(t, request)
-		require.NoError(t, err)
+		b.replyTo(t, request)
 		require.Equal(t, []string{"user:the summary"}, words(b.called.Messages))
 	}
 	request.Edits = domain.Edits{Hidden: 3}
-	_, err := b.call(t, request)
-	require.NoError(t, err)
+	b.replyTo(t, request)
 	require.Equal(t, []string{"user:the summary", "user:second"}, words(b.called.Messages), "there may be no summary of what is hidden")
 }
 
@@ -174,8 +169,7 @@ func TestCallModelWithOwnCompiler(t *testing.T) {
 			sections)
 		return append(messages[1:], messages[0])
 	}}
-	_, err := b.call(t, request)
-	require.NoError(t, err)
+	b.replyTo(t, request)
 	require.Equal(t, []string{"user:second", "assistant:?c2", "tool:c2=[cleared: 50 bytes]", "user:third", "user:the summary"}, words(b.called.Messages))
 	require.Equal(t, all, k.Entries(), "what it does to its copy is its own")
 

@@ -56,8 +56,7 @@ func TestCallModelAfterALostAttemptByMoney(t *testing.T) {
 			}
 			request := b.request()
 			request.CostLeftNanoUSD, request.TokensLeft, request.MaxOutputTokens = test.cost, test.tokens, 500
-			reply, err := b.call(t, request)
-			require.NoError(t, err)
+			reply := b.replyTo(t, request)
 			require.Equal(t, test.outcome, reply.Outcome)
 			require.Equal(t, test.maxOutput, b.called.MaxOutputTokens)
 			if test.outcome == contract.Answered {

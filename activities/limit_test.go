@@ -38,8 +38,7 @@ func TestCallModelKeepsTheSmallerBound(t *testing.T) {
 		b.resolved.Definition.Model.MaxOutputTokens = test.defined
 		request := b.request()
 		request.MaxOutputTokens = test.asked
-		_, err := b.call(t, request)
-		require.NoError(t, err)
+		b.replyTo(t, request)
 		require.Equal(t, test.want, b.called.MaxOutputTokens)
 	}
 }

@@ -3,7 +3,6 @@ package activities_test
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"strings"
 	"sync"
@@ -13,7 +12,6 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/converter"
-	"go.temporal.io/sdk/temporal"
 	"gocloud.dev/blob/memblob"
 
 	"everstep/activities"
@@ -235,13 +233,10 @@ func TestListToolsRefuses(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			_, err := listTools(t, c.config, c.definition)
-			app, ok := errors.AsType[*temporal.ApplicationError](err)
-			require.True(t, ok, "%v", err)
+			app, own := failureOf(t, err)
 			lacks := strings.HasPrefix(c.name, "unknown") && c.code != domain.CodeUnknownTool
 			require.Equal(t, !c.kind.Retryable() || lacks, app.NonRetryable(), "the workflow asks another worker")
 			require.Equal(t, string(c.kind), app.Type())
-			var own domain.Error
-			require.NoError(t, app.Details(&own))
 			require.Equal(t, c.code, own.Code)
 			require.Equal(t, lacks, own.Lacking)
 			require.Equal(t, lacks, strings.HasPrefix(own.Message, "worker "))

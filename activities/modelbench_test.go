@@ -2,7 +2,6 @@ package activities_test
 
 import (
 	"context"
-	"errors"
 	"sync"
 	"testing"
 	"time"
@@ -142,7 +141,13 @@ func (b *modelBench) callOn(t testing.TB, a *activities.Activities, request cont
 
 func (b *modelBench) reply(t *testing.T) contract.ModelReply {
 	t.Helper()
-	reply, err := b.call(t, b.request())
+	return b.replyTo(t, b.request())
+}
+
+// replyTo is call for what must not fail.
+func (b *modelBench) replyTo(t *testing.T, request contract.ModelRequest) contract.ModelReply {
+	t.Helper()
+	reply, err := b.call(t, request)
 	require.NoError(t, err)
 	return reply
 }
@@ -151,11 +156,16 @@ func (b *modelBench) reply(t *testing.T) contract.ModelReply {
 func (b *modelBench) failure(t *testing.T) (*temporal.ApplicationError, domain.Error) {
 	t.Helper()
 	_, err := b.call(t, b.request())
-	app, ok := errors.AsType[*temporal.ApplicationError](err)
-	require.True(t, ok, "%v", err)
-	var own domain.Error
-	require.NoError(t, app.Details(&own))
+	app, own := failureOf(t, err)
 	require.Equal(t, string(own.Kind), app.Type())
+	return app, own
+}
+
+// failureOf is what Temporal is told by an error, and the error in it.
+func failureOf(t testing.TB, err error) (app *temporal.ApplicationError, own domain.Error) {
+	t.Helper()
+	require.ErrorAs(t, err, &app)
+	require.NoError(t, app.Details(&own))
 	return app, own
 }
 

@@ -11,7 +11,6 @@ import (
 	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/converter"
-	"go.temporal.io/sdk/temporal"
 	"gocloud.dev/blob"
 	"gocloud.dev/blob/memblob"
 
@@ -111,8 +110,7 @@ func TestRecordFailures(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			_, err := recording(t, log, test.storage, test.err, test.request)
-			app, ok := errors.AsType[*temporal.ApplicationError](err)
-			require.True(t, ok, "%v", err)
+			app, _ := failureOf(t, err)
 			require.Equal(t, string(test.kind), app.Type())
 			require.Equal(t, test.final, app.NonRetryable())
 		})
@@ -141,8 +139,7 @@ func TestRecordEndsWithItsWorker(t *testing.T) {
 		began := time.Now()
 		time.AfterFunc(100*time.Millisecond, func() { close(stopping) })
 		_, err = outcomeOf[contract.Segment](t, env, a.Record, contract.RecordRequest{Log: said("one").Ref()})
-		app, ok := errors.AsType[*temporal.ApplicationError](err)
-		require.True(t, ok, "%v", err)
+		app, _ := failureOf(t, err)
 		require.Equal(t, string(domain.Unavailable), app.Type())
 		require.False(t, app.NonRetryable())
 		require.Less(t, time.Since(began), 3*time.Second)

@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-	"go.temporal.io/sdk/temporal"
 
 	"everstep/activities/inference"
 	"everstep/activities/tool"
@@ -87,10 +86,7 @@ func TestCallModelHidesSecretsInErrors(t *testing.T) {
 			reply, err := b.call(t, b.request())
 			hides(t, reply)
 			if err != nil {
-				app, ok := errors.AsType[*temporal.ApplicationError](err)
-				require.True(t, ok)
-				var own domain.Error
-				require.NoError(t, app.Details(&own))
+				_, own := failureOf(t, err)
 				hides(t, []any{err.Error(), own})
 			}
 		})
