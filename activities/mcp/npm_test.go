@@ -135,3 +135,32 @@ func TestThePublishedServerOfFiles(t *testing.T) {
 	_, err = found.Call(t.Context(), `{"path":"/etc/passwd"}`)
 	require.ErrorContains(t, err, "Access denied")
 }
+
+func TestThePublishedServerThatRemembers(t *testing.T) {
+	t.Parallel()
+	server := npx(t, "mcp-server-memory")
+	server.Env = []Variable{{"MEMORY_FILE_PATH", filepath.Join(t.TempDir(), "memory.jsonl")}}
+	s := openServers(t, Options{}, server)
+	found, err := s.Find(t.Context(), "s__create_entities")
+	require.NoError(t, err)
+	_, err = found.Call(t.Context(), `{"entities":[{"name":"Ada","entityType":"person","observations":["counts"]}]}`)
+	require.NoError(t, err)
+	process := s.all["s"].live.program.process
+	require.NoError(t, syscall.Kill(process.PID(), syscall.SIGKILL))
+	requireGone(t, process.PID())
+	found, err = s.Find(t.Context(), "s__read_graph")
+	require.NoError(t, err)
+	result, err := found.Call(t.Context(), `{}`)
+	require.NoError(t, err)
+	require.Contains(t, result.Content, "counts", "it keeps what it knows in its file")
+}
+
+func TestThePublishedServerOfThoughts(t *testing.T) {
+	t.Parallel()
+	s := openServers(t, Options{}, npx(t, "mcp-server-sequential-thinking"))
+	found, err := s.Find(t.Context(), "s__sequentialthinking")
+	require.NoError(t, err)
+	result, err := found.Call(t.Context(), `{"thought":"one","nextThoughtNeeded":false,"thoughtNumber":1,"totalThoughts":1}`)
+	require.NoError(t, err)
+	require.Contains(t, result.Content, `"thoughtNumber"`)
+}

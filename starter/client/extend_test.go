@@ -28,6 +28,50 @@ func stopped(n int) contract.Outcome {
 
 func steps(n int64) domain.ExecutionBudget { return domain.ExecutionBudget{MaxSteps: &n} }
 
+func TestExtendOfWhatIsThere(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		make  func(r *fakeRun)
+		o     ExtendOptions
+		means domain.ExecutionID // of the execution that the update names; zero: none is sent
+		class Class
+	}{
+		"running":                  {func(*fakeRun) {}, ExtendOptions{Budget: steps(9)}, nth(1), ""},
+		"running, a limit lifted":  {func(*fakeRun) {}, ExtendOptions{Lift: []domain.Limit{domain.LimitSteps}}, nth(1), ""},
+		"running, nothing changes": {func(*fakeRun) {}, ExtendOptions{}, domain.ExecutionID{}, Invalid},
+		"idle after a limit":       {func(r *fakeRun) { r.ends(stopped(1)) }, ExtendOptions{}, nth(1), ""},
+		"idle, completed":          {func(r *fakeRun) { r.ends(outcomeOf(1, 2)) }, ExtendOptions{Budget: steps(9)}, domain.ExecutionID{}, Refused},
+		"closed": {func(r *fakeRun) {
+			r.ends(stopped(1))
+			r.closes(enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_COMPLETED)
+		}, ExtendOptions{}, domain.ExecutionID{}, Refused},
+		"an unknown limit": {func(*fakeRun) {}, ExtendOptions{Lift: []domain.Limit{"max_fun"}}, domain.ExecutionID{}, Invalid},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			run := newRun("run-1", nil)
+			c.make(run)
+			f := newFake(run)
+			var sent contract.ExtendRequest
+			f.update = func(_ string, in any) (any, error) {
+				sent = in.(contract.ExtendRequest)
+				return contract.ExtendReply{ExecutionID: nth(2), Number: 2, RunID: "run-1", Began: true, Budget: steps(9)}, nil
+			}
+			x, err := f.client().Extend(t.Context(), "nora", c.o)
+			require.Equal(t, c.means, sent.ExecutionID)
+			if c.class != "" {
+				requireClass(t, err, c.class)
+				return
+			}
+			require.NoError(t, err)
+			require.Equal(t, c.o.Lift, sent.Lift)
+			require.True(t, x.Began)
+			require.Equal(t, nth(2), x.ExecutionID)
+			require.Equal(t, steps(9), x.Budget)
+		})
+	}
+}
+
 // TestExtendDecidesByWhatIsTrueThen covers an execution that ends between the
 // look at it and the update, and a refusal that stays true.
 func TestExtendDecidesByWhatIsTrueThen(t *testing.T) {
@@ -117,6 +161,60 @@ func answersOf(t *testing.T, n, size int, storage bool) func(context.Context, st
 			page.Messages = append(page.Messages, domain.Entry{Index: n, Message: domain.UserMessage(string(make([]byte, size)))})
 		}
 		return page, nil
+	}
+}
+
+func TestGoingOnStartsTheWorkflowAgain(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		size    int
+		storage bool
+		entries int
+		copies  bool
+		class   Class
+	}{
+		"a short conversation":        {10, false, 3, false, ""},
+		"a long one, with storage":    {400_000, true, 0, true, ""},
+		"a long one, without storage": {400_000, false, 0, false, Refused},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := newFake(lonelyRun(t, "run-0", 1, nil))
+			f.query = answersOf(t, 1, c.size, c.storage)
+			var in contract.SessionInput
+			var options sdk.StartWorkflowOptions
+			f.start = func(o sdk.StartWorkflowOptions, input contract.SessionInput) error {
+				options, in = o, input
+				return nil
+			}
+			x, err := f.client().Extend(t.Context(), lonely, ExtendOptions{Budget: steps(9), RequestID: "mine"})
+			if c.class != "" {
+				requireClass(t, err, c.class)
+				require.ErrorContains(t, err, "storage")
+				return
+			}
+			require.NoError(t, err)
+			require.True(t, x.Began)
+			require.Equal(t, 2, x.Number)
+			require.Equal(t, must(agentOf(lonely)).id.Execution("run-1", 2), x.ExecutionID)
+			require.Equal(t, domain.WorkflowID(lonely), options.ID)
+			require.Equal(t, 1, options.Memo[contract.MemoOutcome].(contract.Outcome).Number)
+			require.Empty(t, in.Prompt)
+			require.Equal(t, scriptedAgent(), in.Definition)
+			require.Equal(t, steps(9), in.GoOn.Budget)
+			require.Equal(t, "run-0", in.GoOn.RunID)
+			require.Len(t, in.Carry.Conversation.Entries, c.entries)
+			require.Equal(t, c.copies, in.GoOn.Copy != nil)
+			if c.copies {
+				require.Equal(t, "run-0", in.GoOn.Copy.RunID)
+				require.Equal(t, 3, in.GoOn.Copy.Log.Length)
+				require.False(t, in.GoOn.Copy.Log.Digest == domain.Digest{})
+			}
+			require.Equal(t, requestID("mine", contract.UpdateExtend, ExtendOptions{Budget: steps(9)}), in.Carry.Mail.Answers[0].ID)
+			var reply contract.ExtendReply
+			require.True(t, in.Carry.Mail.Answers.Read(string(contract.UpdateExtend), in.Carry.Mail.Answers[0].ID, &reply))
+			require.Equal(t, 2, reply.Number)
+		})
 	}
 }
 
