@@ -188,3 +188,16 @@ func TestAClientReadsWhatDialWrites(t *testing.T) {
 	require.NoError(t, newFake().client().cfg.Converter.FromPayload(payload, &text))
 	require.Equal(t, large, text)
 }
+
+// TestARunThatTakesNoMoreUpdates is told in words of ours, with what to do.
+func TestARunThatTakesNoMoreUpdates(t *testing.T) {
+	t.Parallel()
+	f := newFake(idleRun())
+	f.update = func(string, any) (any, error) {
+		return nil, serviceerror.NewFailedPrecondition("The limit on the total number of distinct updates in this workflow has been reached (2000). You can also Continue-as-New to avoid this")
+	}
+	_, err := f.client().Send(t.Context(), "nora", SendOptions{Prompt: "more"})
+	requireClass(t, err, Refused)
+	require.ErrorContains(t, err, "send the message again then")
+	require.NotContains(t, err.Error(), "Continue-as-New")
+}
