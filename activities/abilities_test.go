@@ -2,6 +2,7 @@ package activities_test
 
 import (
 	"context"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -59,43 +60,44 @@ func TestAbilities(t *testing.T) {
 		},
 		Tools: []tool.Tool{f}, Facts: abilities,
 	}
-	model := func(name string) domain.LLMConfig { return domain.LLMConfig{Provider: "p", Model: name} }
-	falls := func(models ...domain.LLMConfig) (fallbacks []domain.Fallback) {
-		for _, m := range models {
-			fallbacks = append(fallbacks, domain.Fallback{Model: m})
-		}
-		return fallbacks
-	}
 	f1 := []string{"f"}
 	for name, test := range map[string]struct {
-		definition domain.Definition
-		mode       domain.OutputMode
-		wrong      string
+		model string
+		tools []string
+		want  domain.ResponseFormat
+		falls []string // as provider/model
+		mode  domain.OutputMode
+		wrong string
 	}{
-		"tools":                          {definition: domain.Definition{Model: model("able"), Tools: f1}},
-		"tools, nothing known":           {definition: domain.Definition{Model: model("new"), Tools: f1}},
-		"tools, not known":               {definition: domain.Definition{Model: model("hardly known"), Tools: f1}},
-		"no tools":                       {definition: domain.Definition{Model: model("without tools"), Tools: f1}, wrong: "tools: model p/without tools takes no tools (a test); leave tools out, take another model"},
-		"none needed":                    {definition: domain.Definition{Model: model("without tools")}},
-		"no images":                      {definition: domain.Definition{Model: model("blind")}},
-		"a schema":                       {definition: domain.Definition{Model: model("able"), Format: cityFormat("")}, mode: domain.OutputNative},
-		"a schema, nothing known":        {definition: domain.Definition{Model: model("new"), Format: cityFormat("")}, mode: domain.OutputNative},
-		"no schema":                      {definition: domain.Definition{Model: model("without schema"), Format: cityFormat("")}, mode: domain.OutputTool},
-		"no schema, but asked for":       {definition: domain.Definition{Model: model("without schema"), Format: cityFormat(domain.OutputNative)}, wrong: "response_format.mode: model p/without schema takes no JSON Schema of its own (a test); leave mode out, give tool or instruction"},
-		"no schema, any object":          {definition: domain.Definition{Model: model("without schema"), Format: domain.ResponseFormat{Type: domain.FormatJSON, Mode: domain.OutputNative}}, mode: domain.OutputNative},
-		"neither":                        {definition: domain.Definition{Model: model("without both"), Format: cityFormat("")}, mode: domain.OutputInstruction},
-		"neither, but a tool":            {definition: domain.Definition{Model: model("without both"), Format: cityFormat(domain.OutputTool)}, wrong: "response_format.mode: model p/without both takes no tools (a test); leave mode out, give instruction"},
-		"a fallback":                     {definition: domain.Definition{Model: model("able"), Tools: f1, Fallbacks: falls(model("new"), model("able"))}},
-		"a fallback without tools":       {definition: domain.Definition{Model: model("able"), Tools: f1, Fallbacks: falls(model("new"), model("without tools"))}, wrong: "fallbacks[1]: tools: model p/without tools takes no tools"},
-		"a fallback without schema":      {definition: domain.Definition{Model: model("able"), Format: cityFormat(""), Fallbacks: falls(model("without schema"))}, mode: domain.OutputNative},
-		"a fallback without that mode":   {definition: domain.Definition{Model: model("able"), Format: cityFormat(domain.OutputNative), Fallbacks: falls(model("without schema"))}, wrong: "fallbacks[0]: response_format.mode: model p/without schema takes no JSON Schema"},
-		"a fallback of nobody's":         {definition: domain.Definition{Model: model("able"), Fallbacks: falls(domain.LLMConfig{Provider: "q", Model: "m"})}, wrong: "model: no provider \"q\" on this worker; the providers are: locked, p, strict"},
-		"a fallback that is wrong":       {definition: domain.Definition{Model: model("able"), Fallbacks: falls(domain.LLMConfig{Provider: "strict", Model: "m"})}, wrong: "fallbacks[0]: options: no such option"},
-		"a fallback without its key yet": {definition: domain.Definition{Model: model("able"), Fallbacks: falls(domain.LLMConfig{Provider: "locked", Model: "m"})}},
+		"tools":                          {model: "able", tools: f1},
+		"tools, nothing known":           {model: "new", tools: f1},
+		"tools, not known":               {model: "hardly known", tools: f1},
+		"no tools":                       {model: "without tools", tools: f1, wrong: "tools: model p/without tools takes no tools (a test); leave tools out, take another model"},
+		"none needed":                    {model: "without tools"},
+		"no images":                      {model: "blind"},
+		"a schema":                       {model: "able", want: cityFormat(""), mode: domain.OutputNative},
+		"a schema, nothing known":        {model: "new", want: cityFormat(""), mode: domain.OutputNative},
+		"no schema":                      {model: "without schema", want: cityFormat(""), mode: domain.OutputTool},
+		"no schema, but asked for":       {model: "without schema", want: cityFormat(domain.OutputNative), wrong: "response_format.mode: model p/without schema takes no JSON Schema of its own (a test); leave mode out, give tool or instruction"},
+		"no schema, any object":          {model: "without schema", want: domain.ResponseFormat{Type: domain.FormatJSON, Mode: domain.OutputNative}, mode: domain.OutputNative},
+		"neither":                        {model: "without both", want: cityFormat(""), mode: domain.OutputInstruction},
+		"neither, but a tool":            {model: "without both", want: cityFormat(domain.OutputTool), wrong: "response_format.mode: model p/without both takes no tools (a test); leave mode out, give instruction"},
+		"a fallback":                     {model: "able", tools: f1, falls: []string{"p/new", "p/able"}},
+		"a fallback without tools":       {model: "able", tools: f1, falls: []string{"p/new", "p/without tools"}, wrong: "fallbacks[1]: tools: model p/without tools takes no tools"},
+		"a fallback without schema":      {model: "able", want: cityFormat(""), falls: []string{"p/without schema"}, mode: domain.OutputNative},
+		"a fallback without that mode":   {model: "able", want: cityFormat(domain.OutputNative), falls: []string{"p/without schema"}, wrong: "fallbacks[0]: response_format.mode: model p/without schema takes no JSON Schema"},
+		"a fallback of nobody's":         {model: "able", falls: []string{"q/m"}, wrong: "model: no provider \"q\" on this worker; the providers are: locked, p, strict"},
+		"a fallback that is wrong":       {model: "able", falls: []string{"strict/m"}, wrong: "fallbacks[0]: options: no such option"},
+		"a fallback without its key yet": {model: "able", falls: []string{"locked/m"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			catalog, err := listTools(t, config, test.definition)
+			definition := domain.Definition{Model: domain.LLMConfig{Provider: "p", Model: test.model}, Tools: test.tools, Format: test.want}
+			for _, name := range test.falls {
+				provider, model, _ := strings.Cut(name, "/")
+				definition.Fallbacks = append(definition.Fallbacks, domain.Fallback{Model: domain.LLMConfig{Provider: provider, Model: model}})
+			}
+			catalog, err := listTools(t, config, definition)
 			if test.wrong == "" {
 				require.NoError(t, err)
 				require.Equal(t, test.mode, catalog.OutputMode)

@@ -1,6 +1,7 @@
 package activities_test
 
 import (
+	"encoding/json"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -17,53 +18,52 @@ import (
 // schedule an activity without having asked what a definition means.
 func TestWorkerDoesWhatItIsForOnly(t *testing.T) {
 	t.Parallel()
-	model := domain.LLMConfig{Provider: "fake", Model: "m"}
-	reviewer := domain.Definition{
-		Model: model, Fallbacks: []domain.Fallback{{Model: domain.LLMConfig{Provider: "fake", Model: "other"}}},
-		SystemPrompt: "be brief", Tools: []string{"read"}, Budget: domain.ExecutionBudget{MaxSteps: new(int64(5))}, Source: "reviewer.yaml",
-	}
-	changed := func(change func(*domain.Definition)) domain.Definition {
-		own := reviewer
-		change(&own)
+	// with is a definition that differs by what a text says.
+	with := func(change string) (own domain.Definition) {
+		for _, text := range []string{`{"model":{"provider":"fake","model":"m"},"fallbacks":[{"model":{"provider":"fake","model":"other"}}],
+			"system_prompt":"be brief","tools":["read"],"budget":{"max_steps":5},"source":"reviewer.yaml"}`, change} {
+			require.NoError(t, json.Unmarshal([]byte(text), &own))
+		}
 		return own
 	}
-	agents := activities.Allow{Agents: &[]domain.Definition{{Model: model, SystemPrompt: "another"}, reviewer}}
+	agents := activities.Allow{Agents: &[]domain.Definition{with(`{"system_prompt":"another"}`), with(`{}`)}}
+	tools := func(names ...string) activities.Allow { return activities.Allow{Tools: &names} }
+	models := func(names ...string) activities.Allow { return activities.Allow{Models: &names} }
 	for name, test := range map[string]struct {
-		allow      activities.Allow
-		definition domain.Definition
-		wrong      string
+		allow  activities.Allow
+		change string
+		wrong  string
 	}{
-		"nothing said":                   {definition: reviewer},
-		"its tools":                      {allow: activities.Allow{Tools: &[]string{"read", "list"}}, definition: reviewer},
-		"another tool":                   {allow: activities.Allow{Tools: &[]string{"list"}}, definition: reviewer, wrong: "has no read; it has: list"},
-		"no tools":                       {allow: activities.Allow{Tools: &[]string{}}, definition: reviewer, wrong: "it has: none"},
-		"no models":                      {allow: activities.Allow{Models: new([]string)}, definition: reviewer, wrong: "does not ask fake/m; it asks none"},
-		"its model":                      {allow: activities.Allow{Models: &[]string{"x/y", "fake/*"}}, definition: reviewer},
-		"the model's name":               {allow: activities.Allow{Models: &[]string{"fake/m", "fake/other"}}, definition: reviewer},
-		"a fallback":                     {allow: activities.Allow{Models: &[]string{"fake/m"}}, definition: reviewer, wrong: "fallbacks[0]: model: this worker does not ask fake/other; it asks fake/m"},
-		"another model":                  {allow: activities.Allow{Models: &[]string{"fake/", "ake/*"}}, definition: reviewer, wrong: "does not ask fake/m"},
-		"its agent":                      {allow: agents, definition: reviewer},
-		"from another file":              {allow: agents, definition: changed(func(d *domain.Definition) { d.Source = "" })},
-		"with less to spend":             {allow: agents, definition: changed(func(d *domain.Definition) { d.Budget.MaxSteps = new(int64(4)) })},
-		"with a budget over the session": {allow: agents, definition: changed(func(d *domain.Definition) { d.SessionBudget.MaxSteps = new(int64(4)) })},
-		"without the one that it has": {allow: activities.Allow{Agents: &[]domain.Definition{changed(func(d *domain.Definition) { d.SessionBudget.MaxSteps = new(int64(4)) })}},
-			definition: reviewer, wrong: "none of the agents"},
-		"with more to spend":   {allow: agents, definition: changed(func(d *domain.Definition) { d.Budget.MaxSteps = new(int64(6)) }), wrong: "none of the agents"},
-		"without a limit":      {allow: agents, definition: changed(func(d *domain.Definition) { d.Budget = domain.ExecutionBudget{} }), wrong: "none of the agents"},
-		"under its fallback":   {allow: agents, definition: changed(func(d *domain.Definition) { d.Model = d.Fallbacks[0].Model })},
-		"under another model":  {allow: agents, definition: changed(func(d *domain.Definition) { d.Model.Model = "dear" }), wrong: "none of the agents"},
-		"with another prompt":  {allow: agents, definition: changed(func(d *domain.Definition) { d.SystemPrompt = "obey" }), wrong: "none of the agents"},
-		"with another's tools": {allow: agents, definition: changed(func(d *domain.Definition) { d.Tools = nil }), wrong: "none of the agents"},
-		"no agents":            {allow: activities.Allow{Agents: new([]domain.Definition)}, definition: reviewer, wrong: "none of the agents"},
+		"nothing said":                   {activities.Allow{}, `{}`, ""},
+		"its tools":                      {tools("read", "list"), `{}`, ""},
+		"another tool":                   {tools("list"), `{}`, "has no read; it has: list"},
+		"no tools":                       {activities.Allow{Tools: new([]string)}, `{}`, "it has: none"},
+		"no models":                      {activities.Allow{Models: new([]string)}, `{}`, "does not ask fake/m; it asks none"},
+		"its model":                      {models("x/y", "fake/*"), `{}`, ""},
+		"the model's name":               {models("fake/m", "fake/other"), `{}`, ""},
+		"a fallback":                     {models("fake/m"), `{}`, "fallbacks[0]: model: this worker does not ask fake/other; it asks fake/m"},
+		"another model":                  {models("fake/", "ake/*"), `{}`, "does not ask fake/m"},
+		"its agent":                      {agents, `{}`, ""},
+		"from another file":              {agents, `{"source":""}`, ""},
+		"with less to spend":             {agents, `{"budget":{"max_steps":4}}`, ""},
+		"with a budget over the session": {agents, `{"session_budget":{"max_steps":4}}`, ""},
+		"without the one that it has":    {activities.Allow{Agents: &[]domain.Definition{with(`{"session_budget":{"max_steps":4}}`)}}, `{}`, "none of the agents"},
+		"with more to spend":             {agents, `{"budget":{"max_steps":6}}`, "none of the agents"},
+		"without a limit":                {agents, `{"budget":{"max_steps":null}}`, "none of the agents"},
+		"under its fallback":             {agents, `{"model":{"model":"other"}}`, ""},
+		"under another model":            {agents, `{"model":{"model":"dear"}}`, "none of the agents"},
+		"with another prompt":            {agents, `{"system_prompt":"obey"}`, "none of the agents"},
+		"with another's tools":           {agents, `{"tools":null}`, "none of the agents"},
+		"no agents":                      {activities.Allow{Agents: new([]domain.Definition)}, `{}`, "none of the agents"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			b := answeringBench("hello", domain.Usage{InputTokens: 1, OutputTokens: 1})
+			b := answeringBench("hello", few)
 			b.allow = activities.Allow{Models: test.allow.Models, Agents: test.allow.Agents}
-			b.resolved.Definition = test.definition
+			b.resolved.Definition = with(test.change)
 			_, listed := listTools(t, activities.Config{
 				Providers: map[string]inference.Provider{"fake": checker{}}, Tools: []tool.Tool{named("read"), named("list")}, Allow: test.allow,
-			}, test.definition)
+			}, b.resolved.Definition)
 			if test.wrong == "" {
 				require.NoError(t, listed)
 				b.reply(t)
@@ -100,7 +100,7 @@ func TestOnlyItsDefinitionInstructsAnAgentThatIsServed(t *testing.T) {
 	reviewer := domain.Definition{Model: domain.LLMConfig{Provider: "fake", Model: "m"}, SystemPrompt: "be brief"}
 	for _, role := range []domain.Role{domain.RoleUser, domain.RoleSystem, domain.RoleDeveloper} {
 		for name, allow := range map[string]activities.Allow{"all": {}, "this agent": {Agents: &[]domain.Definition{reviewer}}} {
-			b := answeringBench("hello", domain.Usage{InputTokens: 1, OutputTokens: 1})
+			b := answeringBench("hello", few)
 			b.resolved.Definition, b.allow = reviewer, allow
 			given := domain.UserMessage("obey")
 			given.Role = role

@@ -2,7 +2,6 @@ package activities_test
 
 import (
 	"context"
-	"errors"
 	"testing"
 	"time"
 
@@ -12,7 +11,6 @@ import (
 	"go.temporal.io/sdk/converter"
 	"go.temporal.io/sdk/interceptor"
 	"go.temporal.io/sdk/log"
-	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/testsuite"
 	"go.temporal.io/sdk/worker"
 
@@ -79,6 +77,24 @@ func (b *bench) environment(t *testing.T) *testsuite.TestActivityEnvironment {
 	return env
 }
 
+// outcomeOf is what an activity answers where it runs.
+func outcomeOf[T any](t testing.TB, env *testsuite.TestActivityEnvironment, run, request any) (outcome T, err error) {
+	t.Helper()
+	env.RegisterActivity(run)
+	value, err := env.ExecuteActivity(run, request)
+	if err == nil {
+		require.NoError(t, value.Get(&outcome))
+	}
+	return outcome, err
+}
+
+// plainEnvironment is one of the SDK that logs nothing.
+func plainEnvironment() *testsuite.TestActivityEnvironment {
+	var suite testsuite.WorkflowTestSuite
+	suite.SetLogger(silent{})
+	return suite.NewTestActivityEnvironment()
+}
+
 func (b *bench) call(t *testing.T, request contract.ToolRequest) (contract.ToolReply, error) {
 	t.Helper()
 	a, err := b.shared, error(nil)
@@ -86,14 +102,10 @@ func (b *bench) call(t *testing.T, request contract.ToolRequest) (contract.ToolR
 		a, err = activities.New(b.config)
 	}
 	require.NoError(t, err)
-	env := b.environment(t)
-	env.RegisterActivity(a.CallTool)
-	value, err := env.ExecuteActivity(a.CallTool, request)
+	reply, err := outcomeOf[contract.ToolReply](t, b.environment(t), a.CallTool, request)
 	if err != nil {
-		return contract.ToolReply{}, err
+		return reply, err
 	}
-	var reply contract.ToolReply
-	require.NoError(t, value.Get(&reply))
 	said := [][]byte{[]byte(reply.Content)}
 	for _, p := range reply.Parts {
 		said = append(said, []byte(p.MediaType), []byte(p.URL), p.Data)
@@ -114,11 +126,8 @@ func (b *bench) reply(t *testing.T, request contract.ToolRequest) contract.ToolR
 func (b *bench) failure(t *testing.T, request contract.ToolRequest) domain.Error {
 	t.Helper()
 	_, err := b.call(t, request)
-	app, ok := errors.AsType[*temporal.ApplicationError](err)
-	require.True(t, ok, "%v", err)
+	app, own := failureOf(t, err)
 	require.False(t, app.NonRetryable())
-	var own domain.Error
-	require.NoError(t, app.Details(&own))
 	return own
 }
 
@@ -164,6 +173,12 @@ func answering(text string) func(context.Context) (string, error) {
 
 func failing(err error) func(context.Context) (string, error) {
 	return func(context.Context) (string, error) { return "", err }
+}
+
+// replyOf is what is told of a call of a tool that runs so.
+func replyOf(t *testing.T, effect domain.Effect, run func(context.Context) (string, error)) contract.ToolReply {
+	t.Helper()
+	return benchOf(fake(effect, run)).reply(t, request("fake", effect))
 }
 
 // obedient runs until its context ends.

@@ -3,12 +3,10 @@ package activities_test
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
-	"go.temporal.io/sdk/temporal"
 
 	"everstep/activities"
 	"everstep/activities/tool"
@@ -71,8 +69,7 @@ func TestBind(t *testing.T) {
 	again := func(want string) {
 		t.Helper()
 		_, err := bind()
-		app, ok := errors.AsType[*temporal.ApplicationError](err)
-		require.True(t, ok, "%v", err)
+		app, _ := failureOf(t, err)
 		require.False(t, app.NonRetryable(), "another worker may")
 		require.Contains(t, app.Message(), want)
 	}

@@ -43,8 +43,7 @@ func TestCallModelAnswers(t *testing.T) {
 	}
 	request := b.request()
 	request.Attempts, request.MaxOutputTokens, request.TokensLeft = 4, 77, 1000
-	reply, err := b.call(t, request)
-	require.NoError(t, err)
+	reply := b.replyTo(t, request)
 
 	require.Equal(t, contract.Answered, reply.Outcome)
 	require.Equal(t, "hi you", reply.Message.Text())
@@ -65,8 +64,7 @@ func TestCallModelAnswers(t *testing.T) {
 
 	request.WithoutTools = true
 	b.beats = nil
-	_, err = b.call(t, request)
-	require.NoError(t, err)
+	b.replyTo(t, request)
 	require.Empty(t, got.Tools)
 }
 
@@ -81,9 +79,7 @@ func TestCallModelReckonsUnknownUsage(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			reply := modelBenchOf(func(context.Context, inference.Call, func(inference.Delta)) (inference.Answer, error) {
-				return says("eight ch", test.reported), nil
-			}).reply(t)
+			reply := modelBenchOf(returning(says("eight ch", test.reported), nil)).reply(t)
 			require.Equal(t, test.want, reply.Response.Usage)
 		})
 	}
@@ -111,9 +107,7 @@ func TestCallModelFailures(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			b := modelBenchOf(func(context.Context, inference.Call, func(inference.Delta)) (inference.Answer, error) {
-				return inference.Answer{}, test.err
-			})
+			b := modelBenchOf(returning(inference.Answer{}, test.err))
 			if test.least > time.Second {
 				reply := b.reply(t)
 				require.Equal(t, contract.BilledFailure, reply.Outcome, "a stop is to end the wait")
@@ -153,9 +147,7 @@ func TestCallModelTakesItsHeartbeatBack(t *testing.T) {
 
 func TestCallModelBackoffGrows(t *testing.T) {
 	t.Parallel()
-	b := modelBenchOf(func(context.Context, inference.Call, func(inference.Delta)) (inference.Answer, error) {
-		return inference.Answer{}, domain.Errorf(domain.Unavailable, "no")
-	})
+	b := modelBenchOf(returning(inference.Answer{}, domain.Errorf(domain.Unavailable, "no")))
 	b.attempt = 2
 	app, _ := b.failure(t)
 	require.GreaterOrEqual(t, app.NextRetryDelay(), 375*time.Millisecond)
@@ -185,9 +177,7 @@ func TestCallModelBilledFailure(t *testing.T) {
 	require.True(t, reply.Response.Usage.IsZero())
 	require.EqualValues(t, 2000, reply.RetryAfterMillis)
 
-	b = modelBenchOf(func(context.Context, inference.Call, func(inference.Delta)) (inference.Answer, error) {
-		return says(strings.Repeat("x", domain.MaxMessage), domain.Usage{InputTokens: 5, OutputTokens: 6}), nil
-	})
+	b = modelBenchOf(returning(says(strings.Repeat("x", domain.MaxMessage), domain.Usage{InputTokens: 5, OutputTokens: 6}), nil))
 	reply = b.reply(t)
 	require.Equal(t, contract.BilledFailure, reply.Outcome)
 	require.Equal(t, domain.TooLarge, reply.Error.Kind)
@@ -260,7 +250,7 @@ func TestCallModelStopped(t *testing.T) {
 		parent, cancel := context.WithCancelCause(context.Background())
 		b := modelBenchOf(func(context.Context, inference.Call, func(inference.Delta)) (inference.Answer, error) {
 			cancel(temporal.NewCanceledError())
-			return says("whole", domain.Usage{InputTokens: 1, OutputTokens: 1}), nil
+			return says("whole", few), nil
 		})
 		b.parent = parent
 		require.Equal(t, contract.Answered, b.reply(t).Outcome)
@@ -320,21 +310,16 @@ func TestCallModelAfterALostAttempt(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			var call inference.Call
-			b := modelBenchOf(func(_ context.Context, c inference.Call, _ func(inference.Delta)) (inference.Answer, error) {
-				call = c
-				return says("x", domain.Usage{InputTokens: 1, OutputTokens: 1}), nil
-			})
+			b := answeringBench("x", few)
 			before := lost
 			before.Phase = test.phase
 			b.before, b.attempt = &before, 2
 			request := b.request()
 			request.TokensLeft, request.MaxOutputTokens = test.left, 500
-			reply, err := b.call(t, request)
-			require.NoError(t, err)
+			reply := b.replyTo(t, request)
 			require.Equal(t, test.outcome, reply.Outcome)
 			require.Equal(t, test.spent, reply.Spent)
-			require.Equal(t, test.maxOutput, call.MaxOutputTokens)
+			require.Equal(t, test.maxOutput, b.called.MaxOutputTokens)
 			require.Equal(t, 2, reply.Tries)
 			if test.outcome == contract.Answered {
 				require.Equal(t, test.spent, b.recorded()[0].Spent, "the ledger goes on")
@@ -345,9 +330,7 @@ func TestCallModelAfterALostAttempt(t *testing.T) {
 	}
 	t.Run("a failure keeps the ledger", func(t *testing.T) {
 		t.Parallel()
-		b := modelBenchOf(func(context.Context, inference.Call, func(inference.Delta)) (inference.Answer, error) {
-			return inference.Answer{}, domain.CodedErrorf(domain.Denied, domain.CodeAuth, "no")
-		})
+		b := modelBenchOf(returning(inference.Answer{}, domain.CodedErrorf(domain.Denied, domain.CodeAuth, "no")))
 		b.before, b.attempt = &lost, 2
 		reply := b.reply(t)
 		require.Equal(t, contract.BilledFailure, reply.Outcome)
@@ -367,7 +350,7 @@ func TestCallModelTail(t *testing.T) {
 		}
 		last := <-whole
 		whole <- last
-		return says(text, domain.Usage{InputTokens: 1, OutputTokens: 1}), nil
+		return says(text, few), nil
 	})
 	var once sync.Once
 	b.onBeat = func(beat contract.Heartbeat) {
@@ -407,7 +390,7 @@ func TestCallModelWordsOfOthers(t *testing.T) {
 	require.Empty(t, reply.Error.Code)
 
 	reply = modelBenchOf(func(context.Context, inference.Call, func(inference.Delta)) (inference.Answer, error) {
-		answer := says("hi", domain.Usage{InputTokens: 1, OutputTokens: 1})
+		answer := says("hi", few)
 		answer.Response.Finish = "eos"
 		return answer, nil
 	}).reply(t)

@@ -97,10 +97,10 @@ func TestCallToolSurvivesPanics(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			reply := benchOf(fake(domain.Idempotent, run)).reply(t, request("fake", domain.Idempotent))
+			reply := replyOf(t, domain.Idempotent, run)
 			require.Equal(t, domain.Internal, reply.Error.Kind)
 			require.Equal(t, "the tool fake broke down: a fault of its own, not of the arguments", reply.Content)
-			reply = benchOf(fake(domain.AtMostOnce, run)).reply(t, request("fake", domain.AtMostOnce))
+			reply = replyOf(t, domain.AtMostOnce, run)
 			require.Equal(t, domain.CodeOutcomeUnknown, reply.Error.Code)
 			require.NotContains(t, reply.Content, "secret")
 		})
@@ -147,7 +147,7 @@ func TestCallToolBoundsResults(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			reply := benchOf(fake(domain.ReadOnly, answering(c.content))).reply(t, request("fake", domain.ReadOnly))
+			reply := replyOf(t, domain.ReadOnly, answering(c.content))
 			require.Nil(t, reply.Error)
 			require.LessOrEqual(t, len(reply.Content), domain.MaxToolResult)
 			require.True(t, utf8.ValidString(reply.Content))
@@ -156,12 +156,12 @@ func TestCallToolBoundsResults(t *testing.T) {
 	}
 	t.Run("as long as a tool may return", func(t *testing.T) {
 		t.Parallel()
-		reply := benchOf(fake(domain.ReadOnly, answering(strings.Repeat("x", domain.MaxToolOutput)))).reply(t, request("fake", domain.ReadOnly))
+		reply := replyOf(t, domain.ReadOnly, answering(strings.Repeat("x", domain.MaxToolOutput)))
 		require.Nil(t, reply.Error)
 	})
 	t.Run("100 MB", func(t *testing.T) {
 		t.Parallel()
-		reply := benchOf(fake(domain.ReadOnly, answering(strings.Repeat("x", 100<<20)))).reply(t, request("fake", domain.ReadOnly))
+		reply := replyOf(t, domain.ReadOnly, answering(strings.Repeat("x", 100<<20)))
 		require.Equal(t, domain.TooLarge, reply.Error.Kind)
 		require.Contains(t, reply.Content, "its result of 104857600 bytes is more than the 16777216")
 	})
@@ -195,8 +195,7 @@ func TestCallToolTriesAgain(t *testing.T) {
 	b := benchOf(fake(domain.Keyed, failing(fmt.Errorf("api: %w", asked))))
 	for b.attempt = 1; b.attempt < 3; b.attempt++ {
 		_, err := b.call(t, request("fake", domain.Keyed))
-		app, ok := errors.AsType[*temporal.ApplicationError](err)
-		require.True(t, ok)
+		app, _ := failureOf(t, err)
 		require.False(t, app.NonRetryable())
 		require.Equal(t, string(domain.Throttled), app.Type())
 		require.Equal(t, 7*time.Second, app.NextRetryDelay())
@@ -210,13 +209,13 @@ func TestCallToolTriesAgain(t *testing.T) {
 func TestCallToolNotStarted(t *testing.T) {
 	t.Parallel()
 	refused := tool.NotStarted(errors.New("no connection"))
-	reply := benchOf(fake(domain.AtMostOnce, failing(refused))).reply(t, request("fake", domain.AtMostOnce))
+	reply := replyOf(t, domain.AtMostOnce, failing(refused))
 	require.True(t, reply.NotStarted)
 	require.Equal(t, domain.Unavailable, reply.Error.Kind)
 	require.Equal(t, domain.Unavailable, benchRequestFailure(t, domain.ReadOnly, refused).Kind, "a repeatable call goes the usual way")
 
 	hopeless := tool.NotStarted(domain.Errorf(domain.Invalid, "no such account"))
-	reply = benchOf(fake(domain.AtMostOnce, failing(hopeless))).reply(t, request("fake", domain.AtMostOnce))
+	reply = replyOf(t, domain.AtMostOnce, failing(hopeless))
 	require.False(t, reply.NotStarted, "the same call would fail again")
 	require.Equal(t, "no such account", reply.Content)
 }

@@ -8,7 +8,6 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
-	"pgregory.net/rapid"
 
 	"everstep/activities"
 	"everstep/domain"
@@ -82,7 +81,7 @@ func TestCallModelShowsTheTracesOfOrigins(t *testing.T) {
 		k.user(fmt.Sprint("prompt ", n+1))
 		k.tool(fmt.Sprint("result ", n+1))
 	}
-	b := answeringBench("x", domain.Usage{InputTokens: 1, OutputTokens: 1})
+	b := answeringBench("x", few)
 	b.log, b.resolved.Definition.Compiler = k.Log, domain.CurrentTrace
 	for name, test := range map[string]struct {
 		origins []domain.ExecutionID
@@ -95,8 +94,7 @@ func TestCallModelShowsTheTracesOfOrigins(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			request := b.request()
 			request.ExecutionID, request.Origins = executionID(3), test.origins
-			_, err := b.call(t, request)
-			require.NoError(t, err)
+			b.replyTo(t, request)
 			require.Equal(t, test.want, words(b.called.Messages))
 		})
 	}
@@ -111,12 +109,11 @@ func TestCallModelAppliesEdits(t *testing.T) {
 	k.tool(strings.Repeat("longer ", 10))
 	k.summary(domain.UserMessage("the summary"))
 	k.user("third")
-	b := answeringBench("x", domain.Usage{InputTokens: 1, OutputTokens: 1})
+	b := answeringBench("x", few)
 	b.log = k.Log
 	request := b.request()
 	request.Edits = domain.Edits{Hidden: 3, Cleared: 6, Summary: 7, Buffered: 6}
-	_, err := b.call(t, request)
-	require.NoError(t, err)
+	b.replyTo(t, request)
 	require.Equal(t, []string{"user:the summary", "user:second", "assistant:?c4", "tool:c4=[cleared: 70 bytes]", "user:third"}, words(b.called.Messages))
 }
 
@@ -129,7 +126,7 @@ func TestCallModelNeedsOnlyWhatIsShown(t *testing.T) {
 	k.tool("one")
 	k.user("second")
 	k.summary(domain.UserMessage("the summary"))
-	b := answeringBench("x", domain.Usage{InputTokens: 1, OutputTokens: 1})
+	b := answeringBench("x", few)
 	b.log = k.Log
 	request := b.request()
 	for _, base := range []int{0, 2, 3} {
@@ -138,17 +135,14 @@ func TestCallModelNeedsOnlyWhatIsShown(t *testing.T) {
 		require.NoError(t, err)
 		b.log = held
 		request.Edits = domain.Edits{Hidden: 3, Summary: 5, Buffered: 4}
-		_, err = b.call(t, request)
-		require.NoError(t, err)
+		b.replyTo(t, request)
 		require.Equal(t, []string{"user:the summary", "user:second"}, words(b.called.Messages))
 		request.Edits.Hidden, request.Edits.Buffered = 5, 0
-		_, err = b.call(t, request)
-		require.NoError(t, err)
+		b.replyTo(t, request)
 		require.Equal(t, []string{"user:the summary"}, words(b.called.Messages))
 	}
 	request.Edits = domain.Edits{Hidden: 3}
-	_, err := b.call(t, request)
-	require.NoError(t, err)
+	b.replyTo(t, request)
 	require.Equal(t, []string{"user:the summary", "user:second"}, words(b.called.Messages), "there may be no summary of what is hidden")
 }
 
@@ -161,7 +155,7 @@ func TestCallModelWithOwnCompiler(t *testing.T) {
 	k.summary(domain.UserMessage("the summary"))
 	k.user("third")
 	all := k.Entries()
-	b := answeringBench("x", domain.Usage{InputTokens: 1, OutputTokens: 1})
+	b := answeringBench("x", few)
 	b.log, b.resolved.Definition.Compiler = k.Log, "mine"
 	request := b.request()
 	request.Edits = domain.Edits{Hidden: 1, Cleared: 4, Summary: 5, Buffered: 4}
@@ -175,8 +169,7 @@ func TestCallModelWithOwnCompiler(t *testing.T) {
 			sections)
 		return append(messages[1:], messages[0])
 	}}
-	_, err := b.call(t, request)
-	require.NoError(t, err)
+	b.replyTo(t, request)
 	require.Equal(t, []string{"user:second", "assistant:?c2", "tool:c2=[cleared: 50 bytes]", "user:third", "user:the summary"}, words(b.called.Messages))
 	require.Equal(t, all, k.Entries(), "what it does to its copy is its own")
 
@@ -232,71 +225,8 @@ func TestCallModelPairsCallsAndResults(t *testing.T) {
 // shownBy is what the model is shown where a worker's own compiler chooses.
 func shownBy(t *testing.T, choose activities.Compiler) []domain.Message {
 	t.Helper()
-	b := answeringBench("x", domain.Usage{InputTokens: 1, OutputTokens: 1})
+	b := answeringBench("x", few)
 	b.resolved.Definition.Compiler, b.compilers = "mine", map[string]activities.Compiler{"mine": choose}
 	b.reply(t)
 	return b.called.Messages
-}
-
-// TestCompiledMessagesGrowAtTheirEnd: what is sent at one step begins with what
-// was sent at the step before, so that a provider's cache holds it, unless the
-// edits changed or an execution ended in between, which hides its traces.
-func TestCompiledMessagesGrowAtTheirEnd(t *testing.T) {
-	t.Parallel()
-	rapid.Check(t, func(rt *rapid.T) {
-		compiler := rapid.SampledFrom([]domain.Compiler{"", domain.CurrentTrace, domain.WholeConversation}).Draw(rt, "compiler")
-		k := talk{execution: executionID(1)}
-		k.user("begin")
-		var edits domain.Edits
-		var before []domain.Message
-		same := false
-		rt.Repeat(map[string]func(*rapid.T){
-			"step": func(rt *rapid.T) { k.tool(strings.Repeat("r", rapid.IntRange(0, 99).Draw(rt, "result"))) },
-			"user": func(*rapid.T) { k.user("more") },
-			"next": func(*rapid.T) {
-				k.answer("done")
-				k.execution.UUID[1]++
-				k.user("next")
-				same = same && compiler.ShowsTraces()
-			},
-			"clear": func(rt *rapid.T) {
-				edits.Cleared = rapid.IntRange(edits.Cleared, k.Len()).Draw(rt, "cleared")
-				same = false
-			},
-			"compact": func(rt *rapid.T) {
-				to := rapid.IntRange(edits.Hidden, k.Len()).Draw(rt, "to")
-				k.summary(domain.UserMessage("summary"))
-				edits = domain.Edits{Cleared: edits.Cleared, Hidden: to, Summary: k.Len(), Buffered: k.Len() - 1}
-				same = false
-			},
-			"": func(rt *rapid.T) {
-				shown := domain.CompileEdited(compiler, nil, k.From(edits.Hidden), []domain.ExecutionID{k.execution}, edits)
-				if same {
-					require.GreaterOrEqual(rt, len(shown), len(before))
-					require.Equal(rt, before, shown[:len(before)])
-				}
-				before, same = shown, true
-			},
-		})
-	})
-}
-
-func BenchmarkCompileEdited(b *testing.B) {
-	k := talk{execution: executionID(1)}
-	for k.Len() < 2000 {
-		k.user("go on")
-		k.tool(strings.Repeat("r", 500))
-	}
-	k.summary(domain.UserMessage("summary"))
-	edits := domain.Edits{Hidden: 500, Cleared: 1500, Summary: k.Len(), Buffered: 1800}
-	entries := k.Entries()
-	chain := []domain.ExecutionID{k.execution}
-	for name, edits := range map[string]domain.Edits{"edited": edits, "whole": {}} {
-		b.Run(name, func(b *testing.B) {
-			b.ReportAllocs()
-			for b.Loop() {
-				domain.CompileEdited(domain.CurrentTrace, nil, entries[edits.Hidden:], chain, edits)
-			}
-		})
-	}
 }

@@ -47,7 +47,7 @@ func TestCallModelAfterALostAttemptByMoney(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			b := answeringBench("x", domain.Usage{InputTokens: 1, OutputTokens: 1})
+			b := answeringBench("x", few)
 			b.resolved.Price = test.price
 			before := lost
 			before.Reserved.InputTokens = max(test.lost, 100)
@@ -56,8 +56,7 @@ func TestCallModelAfterALostAttemptByMoney(t *testing.T) {
 			}
 			request := b.request()
 			request.CostLeftNanoUSD, request.TokensLeft, request.MaxOutputTokens = test.cost, test.tokens, 500
-			reply, err := b.call(t, request)
-			require.NoError(t, err)
+			reply := b.replyTo(t, request)
 			require.Equal(t, test.outcome, reply.Outcome)
 			require.Equal(t, test.maxOutput, b.called.MaxOutputTokens)
 			if test.outcome == contract.Answered {

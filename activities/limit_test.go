@@ -34,12 +34,11 @@ func limitedBench(queue string, model fakeModel) (*modelBench, *metered) {
 func TestCallModelKeepsTheSmallerBound(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct{ asked, defined, want int64 }{{0, 0, 0}, {0, 7, 7}, {7, 0, 7}, {7, 9, 7}, {9, 7, 7}} {
-		b := answeringBench("x", domain.Usage{InputTokens: 1, OutputTokens: 1})
+		b := answeringBench("x", few)
 		b.resolved.Definition.Model.MaxOutputTokens = test.defined
 		request := b.request()
 		request.MaxOutputTokens = test.asked
-		_, err := b.call(t, request)
-		require.NoError(t, err)
+		b.replyTo(t, request)
 		require.Equal(t, test.want, b.called.MaxOutputTokens)
 	}
 }
@@ -95,9 +94,7 @@ func TestCallModelTellsTheMeter(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			b, meter := limitedBench(ownQueue, func(context.Context, inference.Call, func(inference.Delta)) (inference.Answer, error) {
-				return c.answer, c.err
-			})
+			b, meter := limitedBench(ownQueue, returning(c.answer, c.err))
 			_, _ = b.call(t, b.request()) // what comes of it is others' to show
 			if c.used == 0 {
 				require.Empty(t, meter.used, "what cost nothing says nothing of what others take")
@@ -109,9 +106,7 @@ func TestCallModelTellsTheMeter(t *testing.T) {
 	}
 	t.Run("unknown usage", func(t *testing.T) {
 		t.Parallel()
-		b, meter := limitedBench(ownQueue, func(context.Context, inference.Call, func(inference.Delta)) (inference.Answer, error) {
-			return says("twelve bytes", domain.Usage{}), nil
-		})
+		b, meter := limitedBench(ownQueue, returning(says("twelve bytes", domain.Usage{}), nil))
 		reply := b.reply(t)
 		require.True(t, reply.Response.Usage.Estimated)
 		require.Equal(t, []int64{reply.Response.Usage.TotalTokens()}, meter.used)

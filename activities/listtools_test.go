@@ -3,7 +3,6 @@ package activities_test
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"strings"
 	"sync"
@@ -13,8 +12,6 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/converter"
-	"go.temporal.io/sdk/temporal"
-	"go.temporal.io/sdk/testsuite"
 	"gocloud.dev/blob/memblob"
 
 	"everstep/activities"
@@ -50,17 +47,7 @@ func answerOf(t *testing.T, config activities.Config, request contract.ResolveRe
 	config.Transcripts = &transcript.Source{}
 	a, err := activities.New(config)
 	require.NoError(t, err)
-	var suite testsuite.WorkflowTestSuite
-	suite.SetLogger(silent{})
-	env := suite.NewTestActivityEnvironment()
-	env.RegisterActivity(a.ListTools)
-	value, err := env.ExecuteActivity(a.ListTools, request)
-	if err != nil {
-		return contract.Resolved{}, err
-	}
-	var catalog contract.Resolved
-	require.NoError(t, value.Get(&catalog))
-	return catalog, nil
+	return outcomeOf[contract.Resolved](t, plainEnvironment(), a.ListTools, request)
 }
 
 func TestListTools(t *testing.T) {
@@ -135,13 +122,10 @@ func TestListToolsSaysThatItIsAtIt(t *testing.T) {
 		Transcripts: &transcript.Source{}, Providers: map[string]inference.Provider{"p": slow{until: heard}},
 	})
 	require.NoError(t, err)
-	var suite testsuite.WorkflowTestSuite
-	suite.SetLogger(silent{})
-	env := suite.NewTestActivityEnvironment()
+	env := plainEnvironment()
 	var once sync.Once
 	env.SetOnActivityHeartbeatListener(func(*activity.Info, converter.EncodedValues) { once.Do(func() { close(heard) }) })
-	env.RegisterActivity(a.ListTools)
-	_, err = env.ExecuteActivity(a.ListTools, contract.ResolveRequest{Definition: domain.Definition{Model: domain.LLMConfig{Provider: "p", Model: "m"}}})
+	_, err = outcomeOf[contract.Resolved](t, env, a.ListTools, contract.ResolveRequest{Definition: domain.Definition{Model: domain.LLMConfig{Provider: "p", Model: "m"}}})
 	require.NoError(t, err)
 }
 
@@ -249,13 +233,10 @@ func TestListToolsRefuses(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			_, err := listTools(t, c.config, c.definition)
-			app, ok := errors.AsType[*temporal.ApplicationError](err)
-			require.True(t, ok, "%v", err)
+			app, own := failureOf(t, err)
 			lacks := strings.HasPrefix(c.name, "unknown") && c.code != domain.CodeUnknownTool
 			require.Equal(t, !c.kind.Retryable() || lacks, app.NonRetryable(), "the workflow asks another worker")
 			require.Equal(t, string(c.kind), app.Type())
-			var own domain.Error
-			require.NoError(t, app.Details(&own))
 			require.Equal(t, c.code, own.Code)
 			require.Equal(t, lacks, own.Lacking)
 			require.Equal(t, lacks, strings.HasPrefix(own.Message, "worker "))

@@ -2,7 +2,6 @@ package activities_test
 
 import (
 	"context"
-	"errors"
 	"sync"
 	"testing"
 	"time"
@@ -12,7 +11,6 @@ import (
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/interceptor"
 	"go.temporal.io/sdk/temporal"
-	"go.temporal.io/sdk/testsuite"
 	"go.temporal.io/sdk/worker"
 
 	"everstep/activities"
@@ -38,6 +36,16 @@ func says(text string, usage domain.Usage) inference.Answer {
 	return inference.Answer{
 		Message:  inference.AssistantMessage(nil, text, nil),
 		Response: domain.Response{ID: "r", Finish: domain.FinishStop, Usage: usage},
+	}
+}
+
+// few are the tokens of an answer where they do not matter.
+var few = domain.Usage{InputTokens: 1, OutputTokens: 1}
+
+// returning is a model of one answer.
+func returning(answer inference.Answer, err error) fakeModel {
+	return func(context.Context, inference.Call, func(inference.Delta)) (inference.Answer, error) {
+		return answer, err
 	}
 }
 
@@ -122,27 +130,24 @@ func (b *modelBench) call(t testing.TB, request contract.ModelRequest) (contract
 // callOn makes a call of activities that are there.
 func (b *modelBench) callOn(t testing.TB, a *activities.Activities, request contract.ModelRequest) (contract.ModelReply, error) {
 	t.Helper()
-	var suite testsuite.WorkflowTestSuite
-	suite.SetLogger(silent{})
-	env := suite.NewTestActivityEnvironment()
+	env := plainEnvironment()
 	env.SetWorkerOptions(worker.Options{BackgroundActivityContext: b.parent, Interceptors: []interceptor.WorkerInterceptor{&told{info: b.tell, beats: b.heard}}})
 	env.SetWorkerStopChannel(b.stop)
 	if b.before != nil {
 		env.SetHeartbeatDetails(*b.before)
 	}
-	env.RegisterActivity(a.CallModel)
-	value, err := env.ExecuteActivity(a.CallModel, &request)
-	if err != nil {
-		return contract.ModelReply{}, err
-	}
-	var reply contract.ModelReply
-	require.NoError(t, value.Get(&reply))
-	return reply, nil
+	return outcomeOf[contract.ModelReply](t, env, a.CallModel, &request)
 }
 
 func (b *modelBench) reply(t *testing.T) contract.ModelReply {
 	t.Helper()
-	reply, err := b.call(t, b.request())
+	return b.replyTo(t, b.request())
+}
+
+// replyTo is call for what must not fail.
+func (b *modelBench) replyTo(t *testing.T, request contract.ModelRequest) contract.ModelReply {
+	t.Helper()
+	reply, err := b.call(t, request)
 	require.NoError(t, err)
 	return reply
 }
@@ -151,11 +156,16 @@ func (b *modelBench) reply(t *testing.T) contract.ModelReply {
 func (b *modelBench) failure(t *testing.T) (*temporal.ApplicationError, domain.Error) {
 	t.Helper()
 	_, err := b.call(t, b.request())
-	app, ok := errors.AsType[*temporal.ApplicationError](err)
-	require.True(t, ok, "%v", err)
-	var own domain.Error
-	require.NoError(t, app.Details(&own))
+	app, own := failureOf(t, err)
 	require.Equal(t, string(own.Kind), app.Type())
+	return app, own
+}
+
+// failureOf is what Temporal is told by an error, and the error in it.
+func failureOf(t testing.TB, err error) (app *temporal.ApplicationError, own domain.Error) {
+	t.Helper()
+	require.ErrorAs(t, err, &app)
+	require.NoError(t, app.Details(&own))
 	return app, own
 }
 

@@ -39,7 +39,7 @@ func TestACallThatLostItsWorkerLetsInferencesGoFirst(t *testing.T) {
 		go func() { called <- b.reply(t, first) }()
 		<-beaten // it is at it for a while
 		answered.Store(true)
-		return says("hi", domain.Usage{InputTokens: 1, OutputTokens: 1}), nil
+		return says("hi", few), nil
 	})
 	m.tools = []tool.Tool{look}
 	m.reply(t)
@@ -64,7 +64,7 @@ func TestLettingOthersGoFirstTakesNothingFromACall(t *testing.T) {
 			again.Attempts, again.Lost = 1, 1
 			require.Equal(t, "seen", b.reply(t, again).Content)
 			require.Equal(t, domain.ReportTime/2, time.Since(begun))
-			return says("hi", domain.Usage{InputTokens: 1, OutputTokens: 1}), nil
+			return says("hi", few), nil
 		})
 		m.tools = []tool.Tool{look}
 		m.reply(t)

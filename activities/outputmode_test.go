@@ -1,12 +1,10 @@
 package activities_test
 
 import (
-	"context"
 	"encoding/json"
 	"testing"
 
 	"github.com/stretchr/testify/require"
-	"go.temporal.io/sdk/testsuite"
 
 	"everstep/activities"
 	"everstep/activities/inference"
@@ -101,15 +99,12 @@ func TestCallModelTellsTheFormat(t *testing.T) {
 	} {
 		t.Run(string(mode), func(t *testing.T) {
 			t.Parallel()
-			var got inference.Call
-			b := modelBenchOf(func(_ context.Context, call inference.Call, _ func(inference.Delta)) (inference.Answer, error) {
-				got = call
-				return says(`{"city":"Ulm"}`, domain.Usage{}), nil
-			})
+			b := answeringBench(`{"city":"Ulm"}`, domain.Usage{})
 			b.resolved.Definition.Format, b.resolved.OutputMode = test.format, mode
 			reply := b.reply(t)
 			require.Empty(t, reply.Invalid)
 			require.JSONEq(t, `{"city":"Ulm"}`, reply.Message.Text())
+			got := b.called
 			var tools []string
 			for _, spec := range got.Tools {
 				tools = append(tools, spec.Name)
@@ -167,9 +162,7 @@ func TestCallModelChecksAnswers(t *testing.T) {
 			if finish == "" {
 				finish = domain.FinishStop
 			}
-			b := modelBenchOf(func(context.Context, inference.Call, func(inference.Delta)) (inference.Answer, error) {
-				return inference.Answer{Message: inference.AssistantMessage(thought, test.text, test.calls), Response: domain.Response{Finish: finish}}, nil
-			})
+			b := modelBenchOf(returning(inference.Answer{Message: inference.AssistantMessage(thought, test.text, test.calls), Response: domain.Response{Finish: finish}}, nil))
 			b.resolved.Definition.Format, b.resolved.OutputMode = cityFormat(""), test.mode
 			reply := b.reply(t)
 			require.Equal(t, test.want, reply.Message.Text())
@@ -197,19 +190,13 @@ func TestCheckOutput(t *testing.T) {
 	t.Parallel()
 	a, err := activities.New(activities.Config{Transcripts: &transcript.Source{Cache: transcript.NewCache(1)}})
 	require.NoError(t, err)
-	var suite testsuite.WorkflowTestSuite
-	suite.SetLogger(silent{})
-	env := suite.NewTestActivityEnvironment()
-	env.RegisterActivity(a.CheckOutput)
 	for text, want := range map[string]string{`{"city":"Ulm"}`: "", `{"city":7}`: "at /city: must be of type string and is of type integer"} {
 		for range 2 {
-			value, err := env.ExecuteActivity(a.CheckOutput, contract.OutputRequest{Format: cityFormat(""), Text: text})
+			reply, err := outcomeOf[contract.OutputReply](t, plainEnvironment(), a.CheckOutput, contract.OutputRequest{Format: cityFormat(""), Text: text})
 			require.NoError(t, err)
-			var reply contract.OutputReply
-			require.NoError(t, value.Get(&reply))
 			require.Equal(t, want, reply.Invalid)
 		}
 	}
-	_, err = env.ExecuteActivity(a.CheckOutput, contract.OutputRequest{Format: domain.ResponseFormat{Type: domain.FormatSchema}})
+	_, err = outcomeOf[contract.OutputReply](t, plainEnvironment(), a.CheckOutput, contract.OutputRequest{Format: domain.ResponseFormat{Type: domain.FormatSchema}})
 	require.ErrorContains(t, err, "response_format.schema: is missing")
 }

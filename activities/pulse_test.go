@@ -37,7 +37,7 @@ func toldOf(t *testing.T, deltas []inference.Delta, prepare func(*modelBench, *c
 		select {
 		case beat := <-told:
 			told <- beat
-			return says("answer", domain.Usage{InputTokens: 1, OutputTokens: 1}), nil
+			return says("answer", few), nil
 		case <-ctx.Done():
 			return inference.Answer{}, ctx.Err()
 		}
@@ -53,8 +53,7 @@ func toldOf(t *testing.T, deltas []inference.Delta, prepare func(*modelBench, *c
 		prepare(b, &request)
 	}
 	request.Log, request.Resolved = b.log.Ref(), b.resolved.Digest
-	reply, err := b.call(t, request)
-	require.NoError(t, err)
+	reply := b.replyTo(t, request)
 	return <-told, reply
 }
 
@@ -71,7 +70,7 @@ func TestCallModelFirstBeat(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			b := modelBenchOf(func(context.Context, inference.Call, func(inference.Delta)) (inference.Answer, error) {
 				<-time.After(test.takes)
-				return says("hi", domain.Usage{InputTokens: 1, OutputTokens: 1}), nil
+				return says("hi", few), nil
 			})
 			b.reply(t)
 			require.Len(t, b.recorded(), test.beats)
@@ -95,7 +94,7 @@ func TestHeartbeatsComeWithText(t *testing.T) {
 				emit(inference.Delta{Text: "word "})
 			}
 			<-time.After(6 * time.Second)
-			return says("hi", domain.Usage{InputTokens: 1, OutputTokens: 1}), nil
+			return says("hi", few), nil
 		})
 		b.heartbeat, b.every = 30*time.Second, 5*time.Second
 		b.onBeat = func(contract.Heartbeat) { at = append(at, time.Since(began)) }
@@ -129,7 +128,7 @@ func TestHeartbeatsOfManyAreBoundedTogether(t *testing.T) {
 					<-time.After(10 * time.Millisecond)
 					emit(inference.Delta{Text: "word "})
 				}
-				return says("hi", domain.Usage{InputTokens: 1, OutputTokens: 1}), nil
+				return says("hi", few), nil
 			})
 			b.heartbeat = 3 * time.Second
 			b.onBeat = func(contract.Heartbeat) { beats.Add(1) }
@@ -216,7 +215,7 @@ func TestCallModelSlowConversation(t *testing.T) {
 				b := modelBenchOf(func(context.Context, inference.Call, func(inference.Delta)) (inference.Answer, error) {
 					asked = time.Now()
 					<-time.After(150 * time.Millisecond)
-					return says("x", domain.Usage{InputTokens: 1, OutputTokens: 1}), nil
+					return says("x", few), nil
 				})
 				b.heartbeat = test.heartbeat
 				b.source = &transcript.Source{Cache: transcript.NewCache(1 << 20), Client: &slowQuerier{b, test.takes}}

@@ -9,11 +9,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"go.temporal.io/api/serviceerror"
-	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/converter"
-	"go.temporal.io/sdk/temporal"
-	"go.temporal.io/sdk/testsuite"
 	"gocloud.dev/blob"
 	"gocloud.dev/blob/memblob"
 
@@ -37,16 +34,7 @@ func recording(t *testing.T, log domain.Log, storage *blob.Bucket, failure error
 	source.Cache.Feed("default-test-workflow-id", log, contract.Resolved{})
 	a, err := activities.New(activities.Config{Transcripts: source, Storage: storage})
 	require.NoError(t, err)
-	var suite testsuite.WorkflowTestSuite
-	suite.SetLogger(silent{})
-	env := suite.NewTestActivityEnvironment()
-	env.RegisterActivityWithOptions(a.Record, activity.RegisterOptions{Name: string(contract.Record)})
-	value, err := env.ExecuteActivity(string(contract.Record), request)
-	var segment contract.Segment
-	if err == nil {
-		require.NoError(t, value.Get(&segment))
-	}
-	return segment, err
+	return outcomeOf[contract.Segment](t, plainEnvironment(), a.Record, request)
 }
 
 func said(texts ...string) domain.Log {
@@ -91,20 +79,14 @@ func TestRecordCopiesFromAnotherRun(t *testing.T) {
 	source := &transcript.Source{Cache: transcript.NewCache(0), Client: ended{"ended-run", log}, Storage: memblob.OpenBucket(nil)}
 	a, err := activities.New(activities.Config{Transcripts: source, Storage: source.Storage})
 	require.NoError(t, err)
-	var suite testsuite.WorkflowTestSuite
-	suite.SetLogger(silent{})
-	env := suite.NewTestActivityEnvironment()
-	env.RegisterActivity(a.Record)
-	value, err := env.ExecuteActivity(a.Record, contract.RecordRequest{Log: log.Ref(), RunID: "ended-run"})
+	segment, err := outcomeOf[contract.Segment](t, plainEnvironment(), a.Record, contract.RecordRequest{Log: log.Ref(), RunID: "ended-run"})
 	require.NoError(t, err)
-	var segment contract.Segment
-	require.NoError(t, value.Get(&segment))
 	require.Equal(t, contract.Segment{RunID: "default-test-run-id", To: 3, Digest: log.Chain(), Bytes: segment.Bytes}, segment)
 	exists, err := source.Storage.Exists(t.Context(), segment.Key("default-test-workflow-id"))
 	require.NoError(t, err)
 	require.True(t, exists)
 
-	_, err = env.ExecuteActivity(a.Record, contract.RecordRequest{Log: said("one", "more").Ref(), RunID: "another-run"})
+	_, err = outcomeOf[contract.Segment](t, plainEnvironment(), a.Record, contract.RecordRequest{Log: said("one", "more").Ref(), RunID: "another-run"})
 	require.ErrorContains(t, err, "run another-run of default-test-workflow-id is gone")
 }
 
@@ -128,8 +110,7 @@ func TestRecordFailures(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			_, err := recording(t, log, test.storage, test.err, test.request)
-			app, ok := errors.AsType[*temporal.ApplicationError](err)
-			require.True(t, ok, "%v", err)
+			app, _ := failureOf(t, err)
 			require.Equal(t, string(test.kind), app.Type())
 			require.Equal(t, test.final, app.NonRetryable())
 		})
@@ -152,17 +133,13 @@ func TestRecordEndsWithItsWorker(t *testing.T) {
 		source := &transcript.Source{Cache: transcript.NewCache(0), Client: unanswering{}, Storage: memblob.OpenBucket(nil)}
 		a, err := activities.New(activities.Config{Transcripts: source, Storage: source.Storage})
 		require.NoError(t, err)
-		var suite testsuite.WorkflowTestSuite
-		suite.SetLogger(silent{})
-		env := suite.NewTestActivityEnvironment()
+		env := plainEnvironment()
 		stopping := make(chan struct{})
 		env.SetWorkerStopChannel(stopping)
-		env.RegisterActivity(a.Record)
 		began := time.Now()
 		time.AfterFunc(100*time.Millisecond, func() { close(stopping) })
-		_, err = env.ExecuteActivity(a.Record, contract.RecordRequest{Log: said("one").Ref()})
-		app, ok := errors.AsType[*temporal.ApplicationError](err)
-		require.True(t, ok, "%v", err)
+		_, err = outcomeOf[contract.Segment](t, env, a.Record, contract.RecordRequest{Log: said("one").Ref()})
+		app, _ := failureOf(t, err)
 		require.Equal(t, string(domain.Unavailable), app.Type())
 		require.False(t, app.NonRetryable())
 		require.Less(t, time.Since(began), 3*time.Second)

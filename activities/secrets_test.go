@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-	"go.temporal.io/sdk/temporal"
 
 	"everstep/activities/inference"
 	"everstep/activities/tool"
@@ -58,9 +57,7 @@ func TestCallModelHidesSecrets(t *testing.T) {
 	answer := inference.Answer{Message: message, Response: domain.Response{
 		ID: canary, RequestID: canary, Model: canary, Finish: domain.FinishReason(canary), FinishWord: canary, Usage: domain.Usage{InputTokens: 1},
 	}}
-	b := modelBenchOf(func(context.Context, inference.Call, func(inference.Delta)) (inference.Answer, error) {
-		return answer, nil
-	})
+	b := modelBenchOf(returning(answer, nil))
 	b.secrets = oneSecret{}
 	reply := b.reply(t)
 	hides(t, reply)
@@ -84,17 +81,12 @@ func TestCallModelHidesSecretsInErrors(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			b := modelBenchOf(func(context.Context, inference.Call, func(inference.Delta)) (inference.Answer, error) {
-				return inference.Answer{Partial: true}, err
-			})
+			b := modelBenchOf(returning(inference.Answer{Partial: true}, err))
 			b.secrets = oneSecret{}
 			reply, err := b.call(t, b.request())
 			hides(t, reply)
 			if err != nil {
-				app, ok := errors.AsType[*temporal.ApplicationError](err)
-				require.True(t, ok)
-				var own domain.Error
-				require.NoError(t, app.Details(&own))
+				_, own := failureOf(t, err)
 				hides(t, []any{err.Error(), own})
 			}
 		})

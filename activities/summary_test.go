@@ -44,8 +44,7 @@ func TestCallModelSumsUp(t *testing.T) {
 	t.Parallel()
 	b, k, request := summing("  they asked for b \n")
 	b.at = func(ctx context.Context, _ contract.Boundary) { require.True(t, contract.PlaceOf(ctx).Summary) }
-	reply, err := b.call(t, request)
-	require.NoError(t, err)
+	reply := b.replyTo(t, request)
 	require.Equal(t, contract.Answered, reply.Outcome)
 	first := domain.Message{
 		Role: domain.RoleUser,
@@ -108,8 +107,7 @@ Write the summary now.`, b.called.Messages[0].Text(), "with the traces of the ex
 	request = b.request()
 	request.Edits = domain.Edits{Hidden: 8, Summary: 11, Buffered: 10}
 	request.Summary = &domain.SummaryRequest{To: 12, MaxTokens: 300, Window: 10_000}
-	reply, err = b.call(t, request)
-	require.NoError(t, err)
+	reply = b.replyTo(t, request)
 	require.Equal(t, opening+"what is in a?\n\n---\n\nand in b?\n\n---\n\nand in c?"+closing, reply.Message.Parts[0].Text)
 	require.Equal(t, json.RawMessage("2"), reply.Message.Metadata["summary_number"])
 	require.Equal(t, 1, b.called.Inference)
@@ -120,8 +118,7 @@ Write the summary now.`, b.called.Messages[0].Text(), "with the traces of the ex
 
 	// One that ends before the first was made is of the first all the same.
 	request.Summary.To = 10
-	reply, err = b.call(t, request)
-	require.NoError(t, err)
+	reply = b.replyTo(t, request)
 	require.Equal(t, first.Parts[0], reply.Message.Parts[0])
 	require.Contains(t, b.called.Messages[0].Text(), "they asked for b\n\n[assistant calls read]")
 	require.NotContains(t, b.called.Messages[0].Text(), "and in c?")
@@ -134,16 +131,14 @@ func TestCallModelSummaryWithOwnCompiler(t *testing.T) {
 	b.compilers = map[string]activities.Compiler{"mine": func(entries []domain.Entry) []domain.Message {
 		return []domain.Message{entries[0].Message, entries[len(entries)-1].Message}
 	}}
-	_, err := b.call(t, request)
-	require.NoError(t, err)
+	b.replyTo(t, request)
 	require.Contains(t, b.called.Messages[0].Text(), "what is in a?\n\n[user]\na nudge\n\n[end")
 }
 
 func TestCallModelEmptySummary(t *testing.T) {
 	t.Parallel()
 	b, _, request := summing(" \n")
-	reply, err := b.call(t, request)
-	require.NoError(t, err)
+	reply := b.replyTo(t, request)
 	require.Equal(t, contract.Answered, reply.Outcome)
 	require.Len(t, reply.Message.Parts, 2)
 	require.Empty(t, reply.Message.Parts[1].Text)
@@ -156,8 +151,7 @@ func TestCallModelSummaryCutOff(t *testing.T) {
 	parent, cancel := context.WithCancelCause(context.Background())
 	b.parent = parent
 	b.model = waits("half a sum", func() { cancel(temporal.NewCanceledError()) })
-	reply, err := b.call(t, request)
-	require.NoError(t, err)
+	reply := b.replyTo(t, request)
 	require.Equal(t, contract.Interrupted, reply.Outcome)
 	require.Nil(t, reply.Message)
 	require.Positive(t, reply.Response.Usage.OutputTokens)
@@ -168,8 +162,7 @@ func TestCallModelSummaryCutOff(t *testing.T) {
 		cut.Billed = true
 		return inference.Answer{Message: inference.PartialMessage("", "half"), Partial: true}, cut
 	}
-	reply, err = b.call(t, request)
-	require.NoError(t, err)
+	reply = b.replyTo(t, request)
 	require.Equal(t, contract.BilledFailure, reply.Outcome)
 	require.Nil(t, reply.Message)
 	require.Positive(t, reply.Spent.OutputTokens)
@@ -208,8 +201,7 @@ func TestSummariesAreCounted(t *testing.T) {
 			k.summary(earlier)
 			b.log, request.Log = k.Log, k.Ref()
 			request.Edits = domain.Edits{Hidden: 8, Summary: k.Len(), Buffered: k.Len() - 1}
-			reply, err := b.call(t, request)
-			require.NoError(t, err)
+			reply := b.replyTo(t, request)
 			require.Equal(t, want, string(reply.Message.Metadata["summary_number"]))
 		})
 	}
@@ -237,14 +229,12 @@ func TestSummaryFits(t *testing.T) {
 		b.log = k.Log
 		request.Log, request.Summary.To = k.Ref(), k.Len()
 		request.Summary.Window = rapid.Int64Range(1000, 20_000).Draw(rt, "window")
-		_, err := b.call(t, request)
-		require.NoError(rt, err)
+		b.replyTo(t, request)
 		text := b.called.Messages[0].Text()
 		require.LessOrEqual(rt, b.called.InputTokens()+b.called.MaxOutputTokens, request.Summary.Window)
 		require.True(rt, utf8.ValidString(text))
 		require.True(rt, strings.HasSuffix(text, "Write the summary now."))
-		_, err = b.call(t, request)
-		require.NoError(rt, err)
+		b.replyTo(t, request)
 		require.Equal(rt, text, b.called.Messages[0].Text())
 	})
 }
@@ -260,8 +250,7 @@ func TestSummaryFitsManyShortResults(t *testing.T) {
 	b.log = k.Log
 	request.Log, request.Summary.To = k.Ref(), k.Len()
 	request.Summary.Window = 1000
-	_, err := b.call(t, request)
-	require.NoError(t, err)
+	b.replyTo(t, request)
 	require.LessOrEqual(t, b.called.InputTokens()+b.called.MaxOutputTokens, request.Summary.Window)
 }
 
@@ -277,8 +266,7 @@ func TestSummaryCutsResultsFirst(t *testing.T) {
 	b.log = k.Log
 	request.Log, request.Summary.To = k.Ref(), k.Len()
 	request.Summary.Window = 5000
-	_, err := b.call(t, request)
-	require.NoError(t, err)
+	b.replyTo(t, request)
 	text := b.called.Messages[0].Text()
 	require.Contains(t, text, "head "+strings.Repeat("u", 10_000)+" tail", "it is longer than what is left of the results")
 	require.Contains(t, text, "\nfirst rrr")
@@ -289,8 +277,7 @@ func TestSummaryCutsResultsFirst(t *testing.T) {
 	require.Greater(t, b.called.InputTokens()+300, request.Summary.Window-50, "what there is room for is used")
 
 	request.Summary.Window = 1500
-	_, err = b.call(t, request)
-	require.NoError(t, err)
+	b.replyTo(t, request)
 	text = b.called.Messages[0].Text()
 	require.Contains(t, text, "what is in a?")
 	require.Contains(t, text, "\nhead uuu", "when the results are not enough, all that is long is cut")
@@ -298,8 +285,7 @@ func TestSummaryCutsResultsFirst(t *testing.T) {
 	require.Equal(t, 3, strings.Count(text, "bytes are left out here"))
 
 	request.Summary.Window = 0
-	_, err = b.call(t, request)
-	require.NoError(t, err)
+	b.replyTo(t, request)
 	require.Contains(t, b.called.Messages[0].Text(), "first "+strings.Repeat("r", 50_000)+" last", "an unknown window bounds nothing")
 }
 
@@ -314,8 +300,7 @@ func TestSummaryKeepsTheFirstPrompts(t *testing.T) {
 		}
 		b.log = k.Log
 		request.Log, request.Summary.To = k.Ref(), k.Len()
-		reply, err := b.call(t, request)
-		require.NoError(t, err)
+		reply := b.replyTo(t, request)
 		asked := reply.Message.Parts[0].Text
 		require.LessOrEqual(t, len(asked), 16<<10)
 		require.True(t, utf8.ValidString(asked))
@@ -344,8 +329,7 @@ func TestSummaryNamesWhatIsNoText(t *testing.T) {
 	k.add(failed, true)
 	b.log = k.Log
 	request.Log, request.Summary.To = k.Ref(), k.Len()
-	reply, err := b.call(t, request)
-	require.NoError(t, err)
+	reply := b.replyTo(t, request)
 	require.Contains(t, b.called.Messages[0].Text(), "[user]\nlook: [image image/png a.png][file https://example.com/b]\n\n[assistant]\nseen\n\n"+
 		"[assistant calls read]\n{\"path\":\"a\"}\n\n[result of read: it failed]\nno such file\n")
 	require.Contains(t, reply.Message.Parts[0].Text, "look: [image image/png a.png]")

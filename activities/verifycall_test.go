@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-	"go.temporal.io/sdk/temporal"
 
 	"everstep/activities"
 	"everstep/activities/tool"
@@ -86,15 +85,13 @@ func TestVerifyCallFails(t *testing.T) {
 			in := request("pay", domain.AtMostOnce)
 			in.Arguments = `{"order":7}`
 			_, err := b.verify(t, in)
-			app, ok := errors.AsType[*temporal.ApplicationError](err)
-			require.True(t, ok, "%v", err)
+			app, _ := failureOf(t, err)
 			require.Contains(t, app.Message(), test.says)
 			require.Equal(t, test.final, app.NonRetryable())
 			require.Equal(t, test.after, app.NextRetryDelay())
 		})
 	}
 	_, err := benchOf().verify(t, request("pay", domain.AtMostOnce))
-	app, ok := errors.AsType[*temporal.ApplicationError](err)
-	require.True(t, ok)
+	app, _ := failureOf(t, err)
 	require.False(t, app.NonRetryable(), "another worker may have the tool")
 }

@@ -2,6 +2,9 @@ package domain_test
 
 import (
 	"encoding/json"
+	"os"
+	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -24,84 +27,35 @@ func patterns(text string) map[string]json.RawMessage {
 // could read differently is never allowed, and always denied.
 func TestArgumentPatterns(t *testing.T) {
 	t.Parallel()
-	for name, test := range map[string]struct {
-		patterns, arguments string
-		allows, denies      bool
-	}{
-		"equal text":              {`{"to":"ann"}`, `{"to":"ann"}`, true, true},
-		"another text":            {`{"to":"ann"}`, `{"to":"anne"}`, false, false},
-		"any end":                 {`{"to":"*@example.com"}`, `{"to":"a@b@example.com"}`, true, true},
-		"another end":             {`{"to":"*@example.com"}`, `{"to":"a@example.com.evil"}`, false, false},
-		"any text over lines":     {`{"to":"a*b"}`, `{"to":"a\n/b"}`, true, true},
-		"one character":           {`{"to":"a?c"}`, `{"to":"aäc"}`, true, true},
-		"a plain star":            {`{"to":"a\\*c"}`, `{"to":"abc"}`, false, false},
-		"a star that is one":      {`{"to":"a\\*c"}`, `{"to":"a*c"}`, true, true},
-		"escaped alike":           {`{"to":"ann"}`, `{"to":"\u0061nn"}`, true, true},
-		"equal number":            {`{"n":10}`, `{"n":1e1}`, true, true},
-		"number as text":          {`{"n":10}`, `{"n":"10"}`, false, true},
-		"far number as text":      {`{"n":{"at_least":50}}`, `{"n":" 1e3 "}`, false, true},
-		"a text that is none":     {`{"n":{"at_least":50}}`, `{"n":"many"}`, false, false},
-		"text as number":          {`{"n":"10*"}`, `{"n":100}`, false, true},
-		"true as text":            {`{"n":true}`, `{"n":"true"}`, false, true},
-		"false as text":           {`{"n":true}`, `{"n":"false"}`, false, false},
-		"a number's last digit":   {`{"n":9007199254740993}`, `{"n":9007199254740992}`, false, false},
-		"just above":              {`{"n":{"at_most":50}}`, `{"n":50.0000000000000000000000000000001}`, false, false},
-		"a number without end":    {`{"n":{"at_most":50}}`, `{"n":1` + strings.Repeat("0", 500) + `}`, false, true},
-		"in a list":               {`{"to":"*@evil"}`, `{"to":["a@b",["x@evil"]]}`, false, true},
-		"in an object":            {`{"to":"*@evil"}`, `{"to":{"mail":"x@evil"}}`, false, true},
-		"a key that is a star":    {`{"a.*":{"at_most":50}}`, `{"a":{"*":1,"eur":1000}}`, false, true},
-		"a star that hides":       {`{"*":"*evil*"}`, `{"*":"","x":"evil"}`, false, true},
-		"an item without it":      {`{"a.*.p":{"at_most":5}}`, `{"a":[{"p":1},{"sku":"gold"}]}`, false, true},
-		"an item that is none":    {`{"a.*.p":{"at_most":5}}`, `{"a":[{"p":1},7]}`, false, true},
-		"a text too long":         {`{"to":"a*"}`, `{"to":"` + strings.Repeat("b", 70_000) + `"}`, false, true},
-		"too many values":         {`{"a.*":1}`, `{"a":[1` + strings.Repeat(",1", 2000) + `]}`, false, true},
-		"very many values":        {`{"a.*":1}`, `{"a":[1` + strings.Repeat(",1", 1990) + `]}`, true, true},
-		"within bounds":           {`{"n":{"at_least":1,"at_most":50}}`, `{"n":50}`, true, true},
-		"above":                   {`{"n":{"at_most":50}}`, `{"n":50.01}`, false, false},
-		"below":                   {`{"n":{"at_least":0}}`, `{"n":-1}`, false, false},
-		"far above":               {`{"n":{"at_most":50}}`, `{"n":1e999}`, false, false},
-		"no number":               {`{"n":{"at_most":50}}`, `{"n":null}`, false, false},
-		"true":                    {`{"n":true}`, `{"n":true}`, true, true},
-		"null":                    {`{"n":null}`, `{}`, false, false},
-		"a list":                  {`{"n":[1,"a"]}`, `{"n":[1,"a"]}`, true, true},
-		"deep":                    {`{"a.b.c":"x"}`, `{"a":{"b":{"c":"x"}}}`, true, true},
-		"one of a list":           {`{"a.1":"y"}`, `{"a":["x","y"]}`, true, true},
-		"beyond a list":           {`{"a.2":"y"}`, `{"a":["x","y"]}`, false, false},
-		"all of a list":           {`{"a.*.p":{"at_most":5}}`, `{"a":[{"p":1},{"p":5}]}`, true, true},
-		"one of all":              {`{"a.*.p":{"at_most":5}}`, `{"a":[{"p":1},{"p":6}]}`, false, true},
-		"none of all":             {`{"a.*":"x"}`, `{"a":[]}`, false, false},
-		"all of an object":        {`{"a.*":"x"}`, `{"a":{"k":"x","l":"x"}}`, true, true},
-		"both of two":             {`{"a":"x","b":"y"}`, `{"a":"x","b":"y"}`, true, true},
-		"one of two":              {`{"a":"x","b":"y"}`, `{"a":"x","b":"z"}`, false, false},
-		"twice":                   {`{"to":"ann"}`, `{"to":"ann","to":"eve"}`, false, true},
-		"twice, elsewhere":        {`{"to":"ann"}`, `{"to":"ann","x":{"y":1,"y":2}}`, false, true},
-		"twice by another case":   {`{"to":"ann"}`, `{"to":"ann","TO":"eve"}`, false, true},
-		"another case alone":      {`{"to":"ann"}`, `{"To":"ann"}`, false, true},
-		"a letter that folds":     {`{"kind":"x"}`, `{"\u212aind":"x"}`, false, true},
-		"a long s":                {`{"sum":"x"}`, `{"ſum":"y","sum":"x"}`, false, true},
-		"escaped key twice":       {`{"to":"ann"}`, `{"to":"ann","t\u006f":"eve"}`, false, true},
-		"another case, deep":      {`{"a.b":"x"}`, `{"a":{"B":"x"}}`, false, true},
-		"no object":               {`{"to":"ann"}`, `["ann"]`, false, true},
-		"nothing":                 {`{"to":"ann"}`, ``, false, true},
-		"two values":              {`{"to":"ann"}`, `{"to":"ann"}{"to":"eve"}`, false, true},
-		"no JSON":                 {`{"to":"ann"}`, `{"to":"ann",}`, false, true},
-		"comment":                 {`{"to":"ann"}`, `{"to":"ann"} // eve`, false, true},
-		"cut":                     {`{"to":"ann"}`, `{"to":"ann"`, false, true},
-		"half a surrogate":        {`{"to":"ann*"}`, `{"to":"ann\ud800"}`, false, true},
-		"not UTF-8":               {`{"to":"ann*"}`, "{\"to\":\"ann\xff\"}", false, true},
-		"nested without end":      {`{"to":"ann"}`, `{"to":` + strings.Repeat("[", 100) + strings.Repeat("]", 100) + `}`, false, true},
-		"a byte order mark":       {`{"to":"ann"}`, "\ufeff" + `{"to":"ann"}`, false, true},
-		"space around":            {`{"to":"ann"}`, " {\"to\":\"ann\"}\n", true, true},
-		"a text where one object": {`{"a.b":"x"}`, `{"a":"{\"b\":\"x\"}"}`, false, false},
-	} {
+	cases := [][4]string{
+		{"a number without end", `{"n":{"at_most":50}}`, `{"n":1` + strings.Repeat("0", 500) + `}`, "denies"},
+		{"a text too long", `{"to":"a*"}`, `{"to":"` + strings.Repeat("b", 70_000) + `"}`, "denies"},
+		{"too many values", `{"a.*":1}`, `{"a":[1` + strings.Repeat(",1", 2000) + `]}`, "denies"},
+		{"very many values", `{"a.*":1}`, `{"a":[1` + strings.Repeat(",1", 1990) + `]}`, "allows, denies"},
+		{"nothing", `{"to":"ann"}`, ``, "denies"},
+		{"not UTF-8", `{"to":"ann*"}`, "{\"to\":\"ann\xff\"}", "denies"},
+		{"nested without end", `{"to":"ann"}`, `{"to":` + strings.Repeat("[", 100) + strings.Repeat("]", 100) + `}`, "denies"},
+		{"a byte order mark", `{"to":"ann"}`, "\ufeff" + `{"to":"ann"}`, "denies"},
+		{"space around", `{"to":"ann"}`, " {\"to\":\"ann\"}\n", "allows, denies"},
+	}
+	content, err := os.ReadFile(filepath.Join("testdata", "patterns.txt"))
+	require.NoError(t, err)
+	for _, line := range strings.Split(strings.TrimSpace(string(content)), "\n")[1:] {
+		columns := regexp.MustCompile(` {2,}`).Split(line, -1)
+		require.Len(t, columns, 4, line)
+		cases = append(cases, [4]string(columns))
+	}
+	for _, c := range cases {
+		name, pattern, arguments, does := c[0], patterns(c[1]), c[2], c[3]
+		require.Contains(t, []string{"allows, denies", "denies", "neither"}, does, name)
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			tool := domain.ToolSpec{Name: "send", Effect: domain.ReadOnly}
-			allow := &domain.Approvals{Rules: []domain.ApprovalRule{{Arguments: patterns(test.patterns), Then: domain.Allow}, {Then: domain.AskFirst}}}
+			allow := &domain.Approvals{Rules: []domain.ApprovalRule{{Arguments: pattern, Then: domain.Allow}, {Then: domain.AskFirst}}}
 			require.NoError(t, allow.Check())
-			require.Equal(t, test.allows, allow.RuleOn(tool, test.arguments, nil).Then == domain.Allow, "allowed")
-			deny := domain.Approvals{Rules: []domain.ApprovalRule{{Arguments: patterns(test.patterns), Then: domain.Deny}}}
-			require.Equal(t, test.denies, deny.RuleOn(tool, test.arguments, nil).Then == domain.Deny, "denied")
+			require.Equal(t, strings.Contains(does, "allows"), allow.RuleOn(tool, arguments, nil).Then == domain.Allow, "allowed")
+			deny := domain.Approvals{Rules: []domain.ApprovalRule{{Arguments: pattern, Then: domain.Deny}}}
+			require.Equal(t, strings.Contains(does, "denies"), deny.RuleOn(tool, arguments, nil).Then == domain.Deny, "denied")
 		})
 	}
 }
@@ -226,22 +180,24 @@ func TestHintsOnlyTighten(t *testing.T) {
 	pin := domain.DigestOf([]byte("listed"))
 	harmless := enum.Known[domain.Hint]()
 	warned := domain.ApprovalRule{Hints: []domain.Hint{domain.Destructive}, Then: domain.AskFirst}
+	free, denied, only := []domain.ApprovalRule{warned, {Then: domain.Allow}}, []domain.ApprovalRule{warned, {Tool: "r*", Then: domain.Deny}}, []domain.ApprovalRule{warned}
+	listed, disclaimed := domain.ToolSpec{Pin: pin}, domain.ToolSpec{Pin: pin, Disclaims: harmless}
 	for name, test := range map[string]struct {
 		rules []domain.ApprovalRule
 		tool  domain.ToolSpec
 		then  domain.Permission
 	}{
-		"said nothing":            {[]domain.ApprovalRule{warned, {Then: domain.Allow}}, domain.ToolSpec{Pin: pin}, domain.AskFirst},
-		"said it is harmless":     {[]domain.ApprovalRule{warned, {Then: domain.Allow}}, domain.ToolSpec{Pin: pin, Disclaims: harmless}, domain.Allow},
-		"the other hint":          {[]domain.ApprovalRule{warned, {Then: domain.Allow}}, domain.ToolSpec{Pin: pin, Disclaims: []domain.Hint{domain.OpenWorld}}, domain.AskFirst},
-		"the worker's own":        {[]domain.ApprovalRule{warned, {Then: domain.Allow}}, domain.ToolSpec{}, domain.Allow},
-		"denied all the same":     {[]domain.ApprovalRule{warned, {Tool: "r*", Then: domain.Deny}}, domain.ToolSpec{Pin: pin}, domain.Deny},
-		"harmless, but denied":    {[]domain.ApprovalRule{warned, {Tool: "r*", Then: domain.Deny}}, domain.ToolSpec{Pin: pin, Disclaims: harmless}, domain.Deny},
-		"behind one that allows":  {[]domain.ApprovalRule{{Then: domain.Allow}, warned}, domain.ToolSpec{Pin: pin}, domain.Allow},
-		"no rule, and reads":      {[]domain.ApprovalRule{warned}, domain.ToolSpec{Pin: pin, Effect: domain.ReadOnly}, domain.AskFirst},
-		"no rule, harmless":       {[]domain.ApprovalRule{warned}, domain.ToolSpec{Pin: pin, Disclaims: harmless, Effect: domain.AtMostOnce}, domain.AskFirst},
-		"no rule, harmless reads": {[]domain.ApprovalRule{warned}, domain.ToolSpec{Pin: pin, Disclaims: harmless, Effect: domain.ReadOnly}, domain.Allow},
-		"the stricter of two":     {[]domain.ApprovalRule{warned, {Hints: enum.Known[domain.Hint](), Then: domain.Deny}, {Then: domain.Allow}}, domain.ToolSpec{Pin: pin}, domain.Deny},
+		"said nothing":            {free, listed, domain.AskFirst},
+		"said it is harmless":     {free, disclaimed, domain.Allow},
+		"the other hint":          {free, domain.ToolSpec{Pin: pin, Disclaims: []domain.Hint{domain.OpenWorld}}, domain.AskFirst},
+		"the worker's own":        {free, domain.ToolSpec{}, domain.Allow},
+		"denied all the same":     {denied, listed, domain.Deny},
+		"harmless, but denied":    {denied, disclaimed, domain.Deny},
+		"behind one that allows":  {[]domain.ApprovalRule{{Then: domain.Allow}, warned}, listed, domain.Allow},
+		"no rule, and reads":      {only, domain.ToolSpec{Pin: pin, Effect: domain.ReadOnly}, domain.AskFirst},
+		"no rule, harmless":       {only, domain.ToolSpec{Pin: pin, Disclaims: harmless, Effect: domain.AtMostOnce}, domain.AskFirst},
+		"no rule, harmless reads": {only, domain.ToolSpec{Pin: pin, Disclaims: harmless, Effect: domain.ReadOnly}, domain.Allow},
+		"the stricter of two":     {[]domain.ApprovalRule{warned, {Hints: enum.Known[domain.Hint](), Then: domain.Deny}, {Then: domain.Allow}}, listed, domain.Deny},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -251,7 +207,7 @@ func TestHintsOnlyTighten(t *testing.T) {
 			require.Equal(t, test.then, a.RuleOn(test.tool, "{}", nil).Then)
 		})
 	}
-	require.Equal(t, "rule 1 (destructive: ask)", (&domain.Approvals{Rules: []domain.ApprovalRule{warned}}).RuleOn(domain.ToolSpec{Pin: pin}, "", nil).Rule)
+	require.Equal(t, "rule 1 (destructive: ask)", (&domain.Approvals{Rules: only}).RuleOn(listed, "", nil).Rule)
 	warned.Then = domain.Allow
 	require.ErrorContains(t, (&domain.Approvals{Rules: []domain.ApprovalRule{warned}}).Check(), "approvals[0].hints: no server's word lets a call run")
 	require.ErrorContains(t, (&domain.Approvals{Rules: []domain.ApprovalRule{{Hints: []domain.Hint{"nice"}, Then: domain.Deny}}}).Check(), `approvals[0].hints: `)

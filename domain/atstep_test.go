@@ -12,22 +12,22 @@ import (
 // TestAtStep lives through an execution and looks back at each step of it.
 func TestAtStep(t *testing.T) {
 	t.Parallel()
-	s := begunState(t)
+	s := begunState()
 	seen := []domain.AgentState{s}
 	for n := 1; n <= 4; n++ {
 		if n == 3 {
-			s = must(t)(s.WithContinuationRequested(after(n)))
-			s = must(t)(s.WithStopSignal(domain.StopSignal{Reason: domain.StopRequested, Message: "enough"}, after(n)))
+			s = must(s.WithContinuationRequested(after(n)))
+			s = must(s.WithStopSignal(domain.StopSignal{Reason: domain.StopRequested, Message: "enough"}, after(n)))
 		}
-		s = withStep(t, s, toolStep(executionID(1), n))
+		s = withStep(s, toolStep(executionID(1), n))
 		seen = append(seen, s)
 		s, _ = s.Evaluate(s.UpdatedAt)
 	}
-	inStep := must(t)(s.WithStepStarted(executionID(1).Step(5), after(7)))
-	inStep = must(t)(inStep.WithCurrentStep(answerStep(executionID(1), 5, "half"), after(8)))
-	inStep = must(t)(inStep.WithMessages("", answerStep(executionID(1), 5, "half").Output, after(8)))
-	failed := must(t)(inStep.WithExecutionError(domain.Errorf(domain.Internal, "broke"), after(8)))
-	failed = must(t)(failed.WithExecutionCompleted(after(9)))
+	inStep := must(s.WithStepStarted(executionID(1).Step(5), after(7)))
+	inStep = must(inStep.WithCurrentStep(answerStep(executionID(1), 5, "half"), after(8)))
+	inStep = must(inStep.WithMessages("", answerStep(executionID(1), 5, "half").Output, after(8)))
+	failed := must(inStep.WithExecutionError(domain.Errorf(domain.Internal, "broke"), after(8)))
+	failed = must(failed.WithExecutionCompleted(after(9)))
 	require.Equal(t, domain.StatusFailed, failed.Status())
 	for name, later := range map[string]domain.AgentState{"between steps": s, "in a step": inStep, "failed": failed} {
 		for k, want := range seen {
@@ -47,13 +47,13 @@ func TestAtStep(t *testing.T) {
 
 func TestAtStepRefuses(t *testing.T) {
 	t.Parallel()
-	s := endedState(t)
+	s := endedState()
 	for _, c := range []struct {
 		from  domain.AgentState
 		k     int
 		fault string
 	}{
-		{idleState(t), 0, "there is no execution (status pending)"},
+		{idleState(), 0, "there is no execution (status pending)"},
 		{s, -1, "step: is -1; give one from 0 to 2"},
 		{s, 3, "step: is 3; give one from 0 to 2"},
 		{s.WithStepsFolded(1), 0, "step: 0 has left memory with the first 1; give one from 2 to 2"},

@@ -11,12 +11,12 @@ import (
 
 // BenchmarkState is what it costs to encode and to decode a state with 200 steps.
 func BenchmarkState(b *testing.B) {
-	s := begunState(b)
+	s := begunState()
 	for n := range 200 {
 		step := toolStep(executionID(1), n+1)
-		s = must(b)(s.WithStepStarted(step.ID, after(2)))
-		s = must(b)(s.WithCurrentStep(step, after(2)))
-		s = must(b)(s.WithCurrentStepCompleted(after(2)))
+		s = must(s.WithStepStarted(step.ID, after(2)))
+		s = must(s.WithCurrentStep(step, after(2)))
+		s = must(s.WithCurrentStepCompleted(after(2)))
 	}
 	data, err := json.Marshal(s)
 	require.NoError(b, err)

@@ -2,6 +2,7 @@ package domain_test
 
 import (
 	"math"
+	"slices"
 	"testing"
 	"time"
 
@@ -44,70 +45,6 @@ func TestBudgetCheck(t *testing.T) {
 			require.ErrorContains(t, err, c.fault)
 			require.Equal(t, domain.Invalid, domain.AsError(err).Kind)
 		})
-	}
-}
-
-func TestBudgetLimit(t *testing.T) {
-	t.Parallel()
-	one := new(int64(1))
-	all := domain.ExecutionBudget{
-		MaxSteps: one, MaxTokens: one, MaxSeconds: new(1.0), MaxCostNanoUSD: one, Deadline: new(after(10)), MaxToolCalls: one,
-	}
-	for name, c := range map[string]struct {
-		budget domain.ExecutionBudget
-		used   domain.Spent
-		now    time.Time
-		want   domain.StopReason
-	}{
-		"none":                 {domain.Unlimited(), domain.Spent{Steps: math.MaxInt64, Tokens: math.MaxInt64, Seconds: 1e18}, noon, ""},
-		"nothing used":         {all, domain.Spent{}, noon, ""},
-		"steps before all":     {all, domain.Spent{Steps: 1, Tokens: 1, Seconds: 1, CostNanoUSD: 1}, after(10), domain.StepsLimitReached},
-		"tokens before cost":   {all, domain.Spent{Tokens: 1, Seconds: 1, CostNanoUSD: 1}, after(10), domain.TokenLimitReached},
-		"cost before time":     {all, domain.Spent{Seconds: 1, CostNanoUSD: 2}, after(10), domain.CostLimitReached},
-		"seconds":              {all, domain.Spent{Seconds: 1}, noon, domain.TimeLimitReached},
-		"deadline":             {all, domain.Spent{}, after(10), domain.TimeLimitReached},
-		"just before deadline": {all, domain.Spent{}, after(10).Add(-1), ""},
-		"tool calls are none":  {all, domain.Spent{ToolCalls: 5}, noon, ""},
-		"zero steps":           {domain.ExecutionBudget{MaxSteps: new(int64(0))}, domain.Spent{}, noon, domain.StepsLimitReached},
-		"zero tokens":          {domain.ExecutionBudget{MaxTokens: new(int64(0))}, domain.Spent{}, noon, domain.TokenLimitReached},
-		"zero cost":            {domain.ExecutionBudget{MaxCostNanoUSD: new(int64(0))}, domain.Spent{}, noon, domain.CostLimitReached},
-		"zero seconds":         {domain.ExecutionBudget{MaxSeconds: new(0.0)}, domain.Spent{}, noon, domain.TimeLimitReached},
-		"zero tool calls":      {domain.ExecutionBudget{MaxToolCalls: new(int64(0))}, domain.Spent{}, noon, ""},
-		"no number used":       {all, domain.Spent{Seconds: math.NaN()}, noon, domain.TimeLimitReached},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			use, reached := ledger(c.budget, c.used).Reached(c.now)
-			require.Equal(t, c.want, use.Rule.Reason)
-			require.Equal(t, c.want != "", reached)
-			require.Equal(t, reached, exhausted(c.budget, c.used, c.now))
-		})
-	}
-}
-
-func TestBudgetRemaining(t *testing.T) {
-	t.Parallel()
-	left := sampleBudget().Remaining(domain.Spent{Steps: 4, Tokens: 9000, Seconds: 0.25, CostNanoUSD: 1, ToolCalls: 4})
-	require.Equal(t, domain.ExecutionBudget{
-		MaxSteps: new(int64(6)), MaxTokens: new(int64(0)), MaxSeconds: new(90.25), MaxCostNanoUSD: new(int64(1_999_999_999)),
-		Deadline: new(after(3600)), MaxToolCalls: new(int64(0)),
-	}, left)
-	require.True(t, domain.Unlimited().Remaining(domain.Spent{Steps: 5}).IsEmpty())
-	huge := domain.ExecutionBudget{MaxTokens: new(int64(math.MaxInt64))}
-	require.Equal(t, huge, huge.Remaining(domain.Spent{Tokens: math.MinInt64}), "a use below zero never adds")
-}
-
-func TestBudgetIsEmpty(t *testing.T) {
-	t.Parallel()
-	require.True(t, domain.Unlimited().IsEmpty())
-	require.True(t, domain.ExecutionBudget{}.IsEmpty())
-	require.True(t, domain.ExecutionBudget{}.IsZero())
-	require.False(t, domain.Unlimited().IsZero(), "it says that steps are not limited")
-	for name, budget := range map[string]domain.ExecutionBudget{
-		"steps": {MaxSteps: new(int64(0))}, "tokens": {MaxTokens: new(int64(0))}, "seconds": {MaxSeconds: new(0.0)},
-		"cost": {MaxCostNanoUSD: new(int64(0))}, "deadline": {Deadline: new(noon)}, "tool calls": {MaxToolCalls: new(int64(0))},
-	} {
-		require.False(t, budget.IsEmpty(), name)
 	}
 }
 
@@ -217,10 +154,37 @@ func TestBudgetRemainingLaws(t *testing.T) {
 		require.Equal(t, budget.IsEmpty(), left.IsEmpty())
 		require.Equal(t, exhausted(budget, used, now), exhausted(left, domain.Spent{}, now),
 			"what is used up has nothing left, and nothing else")
-		if budget.MaxTokens != nil && used.Tokens <= *budget.MaxTokens {
-			require.Equal(t, *budget.MaxTokens, *left.MaxTokens+used.Tokens, "nothing is lost")
+		for _, rule := range domain.LimitRules() {
+			total, limited := rule.Total(budget)
+			remains, _ := rule.Total(left)
+			if spent := rule.Used(used, now); limited && !rule.Unit.OfTime() {
+				require.Equal(t, max(total.Int()-spent.Int(), 0), remains.Int(), "nothing of %s is lost", rule.Limit)
+			}
 		}
 	})
+	require.InDelta(t, 90.25, *sampleBudget().Remaining(domain.Spent{Seconds: 0.25}).MaxSeconds, 0)
+	huge := domain.ExecutionBudget{MaxTokens: new(int64(math.MaxInt64))}
+	require.Equal(t, huge, huge.Remaining(domain.Spent{Tokens: math.MinInt64}), "a use below zero never adds")
+}
+
+// TestTheFirstLimitReachedCounts: of several that are used up, the one that stands first in the table.
+func TestTheFirstLimitReachedCounts(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		budget, used, now := drawnBudget(t, "budget"), drawnSpent(t, "used"), after(rapid.IntRange(-30, 30).Draw(t, "now"))
+		var want domain.Limit
+		for _, rule := range slices.Backward(domain.LimitRules()) {
+			if total, limited := rule.Total(budget); limited && exhausted(rule.With(domain.Unlimited(), total), used, now) {
+				want = rule.Limit
+			}
+		}
+		use, reached := ledger(budget, used).Reached(now)
+		require.Equal(t, want, use.Rule.Limit)
+		require.Equal(t, want != "", reached)
+	})
+	_, reached := ledger(domain.ExecutionBudget{Deadline: new(after(10))}, domain.Spent{}).Reached(after(10).Add(-1))
+	require.False(t, reached, "just before the deadline")
+	require.True(t, exhausted(domain.ExecutionBudget{MaxSeconds: new(1.0)}, domain.Spent{Seconds: math.NaN()}, noon), "no number is used")
 }
 
 func TestUsageAdds(t *testing.T) {

@@ -20,36 +20,36 @@ import (
 
 func TestDefinitionCheck(t *testing.T) {
 	t.Parallel()
-	good := func() domain.Definition {
-		return domain.Definition{Model: domain.LLMConfig{Provider: "scripted", Model: "f.yaml"}}
+	with := func(change string) domain.Definition {
+		d := domain.Definition{Model: domain.LLMConfig{Provider: "scripted", Model: "f.yaml"}}
+		require.NoError(t, json.Unmarshal([]byte(change), &d))
+		return d
 	}
-	require.NoError(t, good().Check())
-	for fault, spoil := range map[string]func(*domain.Definition){
-		"model: has no provider":                    func(d *domain.Definition) { d.Model.Provider = "" },
-		"model: has no name":                        func(d *domain.Definition) { d.Model.Model = "" },
-		"model: is not valid UTF-8":                 func(d *domain.Definition) { d.Model.Model = "\xff" },
-		"max_output_tokens: is -1":                  func(d *domain.Definition) { d.Model.MaxOutputTokens = -1 },
-		"attempts: is -1":                           func(d *domain.Definition) { d.Attempts = -1 },
-		"base_url: holds a user or password":        func(d *domain.Definition) { d.Model.BaseURL = "//me:sesame@host" },
-		`base_url: "file:///x" is no address`:       func(d *domain.Definition) { d.Model.BaseURL = "file:///x" },
-		"inference_timeout: is -1s":                 func(d *domain.Definition) { d.InferenceTimeout = -time.Second },
-		"system prompt: is not valid UTF-8":         func(d *domain.Definition) { d.SystemPrompt = "\xff" },
-		"system prompt: has 262145 bytes":           func(d *domain.Definition) { d.SystemPrompt = strings.Repeat("x", domain.MaxSystemPrompt+1) },
-		"tool: is empty":                            func(d *domain.Definition) { d.Tools = []string{" "} },
-		"max_steps: is -1":                          func(d *domain.Definition) { d.Budget.MaxSteps = new(int64(-1)) },
-		"context_window: is -1":                     func(d *domain.Definition) { d.Model.ContextWindow = -1 },
-		"hooks: one is empty":                       func(d *domain.Definition) { d.Hooks = []string{"a", ""} },
-		"tool_timeout: is -1s":                      func(d *domain.Definition) { d.ToolTimeout = -time.Second },
-		"price.input: is -5 nano-dollars":           func(d *domain.Definition) { d.Model.Price = &domain.Price{Input: -5} },
-		"guards.output_retries: is 101":             func(d *domain.Definition) { d.Guards.OutputRetries = new(101) },
-		"compaction.trigger_percent: is 99":         func(d *domain.Definition) { d.Compaction.TriggerPercent = 99 },
-		"response_format: json_schema needs a name": func(d *domain.Definition) { d.Format.Type = domain.FormatSchema },
-		`response_format.mode: output mode: "x" is`: func(d *domain.Definition) { d.Format.Mode = "x" },
-		"sections: is empty; compiler selected_":    func(d *domain.Definition) { d.Compiler = domain.SelectedSections },
+	require.NoError(t, with(`{}`).Check())
+	name, prompt, mode := with(`{}`), with(`{}`), with(`{}`)
+	name.Model.Model, prompt.SystemPrompt, mode.Format.Mode = "\xff", "\xff", "x"
+	for fault, d := range map[string]domain.Definition{
+		"model: has no provider":    with(`{"model":{"provider":""}}`),
+		"model: has no name":        with(`{"model":{"model":""}}`),
+		"model: is not valid UTF-8": name, "system prompt: is not valid UTF-8": prompt, `response_format.mode: output mode: "x" is`: mode,
+		"max_output_tokens: is -1":                  with(`{"model":{"max_output_tokens":-1}}`),
+		"attempts: is -1":                           with(`{"attempts":-1}`),
+		"base_url: holds a user or password":        with(`{"model":{"base_url":"//me:sesame@host"}}`),
+		`base_url: "file:///x" is no address`:       with(`{"model":{"base_url":"file:///x"}}`),
+		"inference_timeout: is -1s":                 with(`{"inference_timeout":-1000000000}`),
+		"system prompt: has 262145 bytes":           with(`{"system_prompt":"` + strings.Repeat("x", domain.MaxSystemPrompt+1) + `"}`),
+		"tool: is empty":                            with(`{"tools":[" "]}`),
+		"max_steps: is -1":                          with(`{"budget":{"max_steps":-1}}`),
+		"context_window: is -1":                     with(`{"model":{"context_window":-1}}`),
+		"hooks: one is empty":                       with(`{"hooks":["a",""]}`),
+		"tool_timeout: is -1s":                      with(`{"tool_timeout":-1000000000}`),
+		"price.input: is -5 nano-dollars":           with(`{"model":{"price":{"input_nano_usd":-5}}}`),
+		"guards.output_retries: is 101":             with(`{"guards":{"output_retries":101}}`),
+		"compaction.trigger_percent: is 99":         with(`{"compaction":{"trigger_percent":99}}`),
+		"response_format: json_schema needs a name": with(`{"response_format":{"type":"json_schema"}}`),
+		"sections: is empty; compiler selected_":    with(`{"compiler":"selected_sections"}`),
 	} {
-		d := good()
-		spoil(&d)
-		require.ErrorContains(t, d.Check(), fault)
+		require.ErrorContains(t, d.Check(), fault, fault)
 	}
 }
 
@@ -74,6 +74,8 @@ func TestConflicts(t *testing.T) {
 func TestCheckPrompt(t *testing.T) {
 	t.Parallel()
 	require.NoError(t, domain.CheckPrompt(strings.Repeat("x", domain.MaxMessage)))
+	require.NoError(t, domain.CheckPrompt(strings.Repeat("a line\n", domain.MaxMessage/7)))
+	require.ErrorContains(t, domain.CheckPrompt(strings.Repeat("<", domain.MaxMessage/2)), "when encoded", "a megabyte of markup is six when written")
 	for prompt, kind := range map[string]domain.Kind{
 		"": domain.Invalid, "\n": domain.Invalid, "a\xff": domain.Invalid, strings.Repeat("x", domain.MaxMessage+1): domain.TooLarge,
 	} {
@@ -193,19 +195,19 @@ func TestRawJSONIsKeptAsItIsWritten(t *testing.T) {
 	for raw, kept := range map[string]string{
 		`"plain a/b-c_d.e:f"`: `"plain a/b-c_d.e:f"`, `"<"`: `"\u003c"`, `"a&b"`: `"a\u0026b"`, ` true `: `true`, `true`: `true`, `""`: `""`,
 	} {
-		s := must(t)(idleState(t).WithMetadata("a", json.RawMessage(raw), after(1)))
+		s := must(idleState().WithMetadata("a", json.RawMessage(raw), after(1)))
 		require.Equal(t, kept, string(s.Metadata["a"]), raw)
 		message := domain.Message{Role: domain.RoleUser, Parts: []domain.Part{{Type: domain.PartText, Opaque: json.RawMessage(raw), Data: []byte{}}}}
-		s = must(t)(s.WithMessages("raw", []domain.Message{message}, after(2)))
+		s = must(s.WithMessages("raw", []domain.Message{message}, after(2)))
 		part := s.Context.MessageStore.Section("raw")[0].Parts[0]
 		require.Equal(t, kept, string(part.Opaque), raw)
 		require.Nil(t, part.Data, "an empty list is none")
 	}
 	message := domain.Message{Role: domain.RoleUser, Parts: []domain.Part{{Type: domain.PartText, Data: []byte{}}, {Type: domain.PartText, Text: "a"}}}
-	s := must(t)(idleState(t).WithMessages("raw", []domain.Message{message}, after(2)))
+	s := must(idleState().WithMessages("raw", []domain.Message{message}, after(2)))
 	require.Nil(t, s.Context.MessageStore.Section("raw")[0].Parts[0].Data)
 	for _, raw := range []string{`"a`, `a"`, `"`, `"a\"`, `nothing`, `"a"b"`} {
-		_, err := idleState(t).WithMetadata("a", json.RawMessage(raw), after(1))
+		_, err := idleState().WithMetadata("a", json.RawMessage(raw), after(1))
 		require.ErrorContains(t, err, "metadata.a: is not valid JSON", raw)
 	}
 }
@@ -250,25 +252,4 @@ func TestFailuresThatFallbacksTake(t *testing.T) {
 			require.False(t, domain.Fallback{On: []domain.Failure{"another"}}.Takes(failure))
 		}
 	}
-}
-
-func TestNamesBeginAndEndWithTheirLetters(t *testing.T) {
-	t.Parallel()
-	for _, name := range []string{"a", "z", "A", "Z", "0", "9", "a.-_"} {
-		require.NoError(t, domain.CheckAgentName(name), name)
-	}
-	for _, name := range []string{"`", "{", "@", "[", "/", ":", ".a", "-a", "_a"} {
-		require.ErrorContains(t, domain.CheckAgentName(name), "at byte 0", name)
-	}
-}
-
-func TestAStateThatHasNoStepFoldsNone(t *testing.T) {
-	t.Parallel()
-	s := begunState(t)
-	require.Equal(t, 0, s.WithStepsFolded(1).StepCount())
-	started, ok := s.ExecutionStartedAt()
-	require.True(t, ok)
-	require.False(t, started.IsZero())
-	_, ok = idleState(t).ExecutionStartedAt()
-	require.False(t, ok)
 }

@@ -1,6 +1,7 @@
 package domain_test
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -42,7 +43,6 @@ func TestCompileEdited(t *testing.T) {
 		compiler domain.Compiler
 		sections []string
 		edits    domain.Edits
-		from     int
 		want     []string
 	}{
 		"nothing edited": {
@@ -79,20 +79,9 @@ func TestCompileEdited(t *testing.T) {
 			edits: domain.Edits{Hidden: 3, Summary: 8, Buffered: 5},
 			want:  recent,
 		},
-		"hidden between a call and its result": {
-			compiler: domain.WholeConversation, edits: domain.Edits{Hidden: 2},
-			want: append([]string{"1 u old sum", "1 u sum", "2 a calls y", "2 t y", "u note"}, recent...),
-		},
-		"a suffix, whose first result has lost its call": {
-			edits: domain.Edits{Hidden: 1}, from: 2, want: nil,
-		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			if c.from > 0 {
-				require.Empty(t, domain.CompileEdited(c.compiler, c.sections, transcript(c.from, "|2 t x"), []domain.ExecutionID{executionID(2)}, c.edits))
-				return
-			}
 			entries := transcript(0, talk...)
 			require.NoError(t, c.edits.Check(len(entries)))
 			require.Equal(t, c.want, namesOf(domain.CompileEdited(c.compiler, c.sections, entries, []domain.ExecutionID{executionID(2)}, c.edits)))
@@ -193,6 +182,11 @@ func TestEditsLaws(t *testing.T) {
 			require.Equal(t, call >= 0 && shown[call], shown[i], "the call at %d and its result at %d", call, i)
 			require.Len(t, e.Message.ToolResult.Content, 200, "never in place")
 		}
+		grown := domain.CompileEdited(compiler, nil, slices.Concat(entries, transcript(len(entries), "|1 a calls z", "|1 t z")), chain, edits)
+		require.Len(t, grown, len(messages)+2)
+		if !strings.Contains(strings.Join(lines, ""), "notes") { // sections of one's own follow the conversation
+			require.Equal(t, namesOf(messages), namesOf(grown[:len(messages)]), "what is sent grows at its end, so that a provider's cache holds it")
+		}
 		first := edits.Hidden
 		if edits.Summary > 0 {
 			first = min(first, edits.Summary-1)
@@ -200,13 +194,6 @@ func TestEditsLaws(t *testing.T) {
 		from := rapid.IntRange(0, first).Draw(t, "from")
 		require.Equal(t, namesOf(messages), namesOf(domain.CompileEdited(compiler, nil, entries[from:], chain, edits)))
 	})
-}
-
-// TestApplyLeavesWhatIsNotEdited: no copy where there is nothing to do.
-func TestApplyLeavesWhatIsNotEdited(t *testing.T) {
-	entries := longTalk(100)
-	require.Same(t, &entries[0], &domain.Edits{}.Apply(entries)[0])
-	require.Zero(t, testing.AllocsPerRun(5, func() { domain.Edits{}.Apply(entries) }))
 }
 
 func BenchmarkCompileEdited(b *testing.B) {

@@ -115,8 +115,8 @@ func TestFoldedStepsKeepWhatWasSaidAndDone(t *testing.T) {
 // TestResolvedCallsCountAsTheyWereSaidToBe where that was before the end.
 func TestResolvedCallsCountAsTheyWereSaidToBe(t *testing.T) {
 	t.Parallel()
-	state := must(t)(domain.NewAgentState(sampleAgent(), domain.AgentID{}, noon, domain.LLMConfig{}).BeginExecution(executionID(1), domain.Unlimited(), noon))
-	state = must(t)(state.WithStepStarted(executionID(1).Step(1), noon))
+	state := must(domain.NewAgentState(sampleAgent(), domain.AgentID{}, noon, domain.LLMConfig{}).BeginExecution(executionID(1), domain.Unlimited(), noon))
+	state = must(state.WithStepStarted(executionID(1).Step(1), noon))
 	step, _ := state.CurrentStep()
 	for i := range 3 {
 		call := did("pay", domain.AtMostOnce, domain.CodeOutcomeUnknown)
@@ -124,7 +124,7 @@ func TestResolvedCallsCountAsTheyWereSaidToBe(t *testing.T) {
 		step.ToolExecutions = append(step.ToolExecutions, call)
 		state = state.WithUnknownOutcome(domain.Wait{Kind: domain.WaitOutcome, ToolExecutionID: call.ID, ExecutionID: executionID(1), Execution: 1, Step: 1, Tool: "pay", Since: noon}, noon)
 	}
-	state = must(t)(must(t)(state.WithCurrentStep(step, noon)).WithCurrentStepCompleted(noon))
+	state = must(must(state.WithCurrentStep(step, noon)).WithCurrentStepCompleted(noon))
 	resolve := func(s domain.AgentState, i int, verdict domain.Verdict, at int) domain.AgentState {
 		s, err := s.WithOutcomeResolved(step.ID.Tool(i), domain.Answer{Verdict: verdict, At: after(at), Reason: "looked"}, after(at))
 		require.NoError(t, err)
@@ -133,6 +133,6 @@ func TestResolvedCallsCountAsTheyWereSaidToBe(t *testing.T) {
 	state = resolve(resolve(state, 0, domain.VerdictDone, 1), 1, domain.VerdictNotDone, 2)
 	want := domain.EffectCounts{Calls: []domain.EffectCount{{Tool: "pay", Done: 1, Unknown: 1}}}
 	require.Equal(t, want, state.Effects())
-	ended := must(t)(state.WithExecutionCompleted(after(3)))
+	ended := must(state.WithExecutionCompleted(after(3)))
 	require.Equal(t, want, resolve(ended, 2, domain.VerdictDone, 4).Effects(), "an execution that has ended stays what it was")
 }

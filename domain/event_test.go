@@ -3,9 +3,7 @@ package domain_test
 import (
 	"encoding/json"
 	"fmt"
-	"go/ast"
 	"reflect"
-	"strconv"
 	"strings"
 	"testing"
 
@@ -30,36 +28,6 @@ func filledEvents(t testing.TB) []domain.Event {
 		events = append(events, event)
 	}
 	return events
-}
-
-// TestEventTypesAgree reads the source: each constant of a type of event is in the table once.
-func TestEventTypesAgree(t *testing.T) {
-	t.Parallel()
-	names := eventConstants(t)
-	for _, kind := range domain.EventTypes() {
-		require.True(t, names[string(kind)], kind)
-	}
-	require.Len(t, names, len(domain.EventTypes()))
-}
-
-// eventConstants are the values of the constants of type EventType.
-func eventConstants(t *testing.T) map[string]bool {
-	t.Helper()
-	values := map[string]bool{}
-	for _, decl := range parsed(t, "event.go").Decls {
-		group, ok := decl.(*ast.GenDecl)
-		if !ok {
-			continue
-		}
-		for _, spec := range group.Specs {
-			if c, ok := spec.(*ast.ValueSpec); ok && printed(t, c.Type) == "EventType" {
-				value, err := strconv.Unquote(c.Values[0].(*ast.BasicLit).Value)
-				require.NoError(t, err)
-				values[value] = true
-			}
-		}
-	}
-	return values
 }
 
 // TestEventsAreFlat: the type comes first, then the header and the data, and what was written is read back.

@@ -12,8 +12,8 @@ import (
 // TestForked: another agent has the context and the unresolved calls, and nothing that was given to the first.
 func TestForked(t *testing.T) {
 	t.Parallel()
-	s := must(t)(begunState(t).WithTrusted(domain.Trusted{"customer": json.RawMessage(`4711`)}, after(1)))
-	s = must(t)(s.WithMetadata("note", json.RawMessage(`1`), after(1)))
+	s := must(begunState().WithTrusted(domain.Trusted{"customer": json.RawMessage(`4711`)}, after(1)))
+	s = must(s.WithMetadata("note", json.RawMessage(`1`), after(1)))
 	s = s.WithSystemPrompt("be kind", after(1))
 	s = s.WithUnknownOutcome(domain.Wait{Kind: domain.WaitOutcome, ToolExecutionID: executionID(1).Step(1).Tool(0), Tool: "pay", Effect: domain.DigestOf([]byte("x"))}, after(1))
 	told := domain.Wait{Kind: domain.WaitOutcome, ToolExecutionID: executionID(1).Step(1).Tool(1), Answer: &domain.Answer{Verdict: domain.VerdictDone, Told: true}}
@@ -36,7 +36,7 @@ func TestForked(t *testing.T) {
 	require.Len(t, forked.UnknownOutcomes, 1)
 	require.Equal(t, s.AgentID, forked.UnresolvedOutcomes()[0].EffectOf, "its key is the other agent's")
 
-	begun := must(t)(forked.BeginExecution(executionID(7), domain.Unlimited(), after(6)))
+	begun := must(forked.BeginExecution(executionID(7), domain.Unlimited(), after(6)))
 	require.Equal(t, []domain.ExecutionID{executionID(7), executionID(1), executionID(9)}, begun.Chain())
 	first := begun.Execution.Origin
 	require.Equal(t, &origin, first)

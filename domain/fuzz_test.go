@@ -43,25 +43,7 @@ func fuzzState[T any](f *testing.F, samples ...T) {
 // wrongJSON is wrong in the usual ways.
 var wrongJSON = []string{`{}`, `null`, `[]`, `{"number":1}`, `{"schema_version":1}`, `{"a`, ``, `{"STATUS":"failed","status":"x"}`}
 
-func FuzzAgentState(f *testing.F) { fuzzState(f, slices.Collect(maps.Values(states(f)))...) }
-
-func FuzzExecutionState(f *testing.F) {
-	var samples []domain.ExecutionState
-	for _, state := range states(f) {
-		if !state.Execution.IsZero() {
-			samples = append(samples, state.Execution)
-		}
-	}
-	fuzzState(f, samples...)
-}
-
-func FuzzAgentStep(f *testing.F) {
-	fuzzState(f, toolStep(executionID(1), 1), answerStep(executionID(1), 2, "It holds contents."))
-}
-
-func FuzzStepExecution(f *testing.F) { fuzzState(f, endedState(f).StepExecutions()...) }
-
-func FuzzMessageStore(f *testing.F) { fuzzState(f, states(f)["sections"].Context.MessageStore) }
+func FuzzAgentState(f *testing.F) { fuzzState(f, slices.Collect(maps.Values(states()))...) }
 
 // FuzzWire holds the other types, whose raw JSON and time zones stay as they came, to this law:
 // once written they are written the same ever after. A value that lacks an enum cannot be read again, and says so.

@@ -11,10 +11,10 @@ import (
 // TestAddedSince lists what a change of a state has added.
 func TestAddedSince(t *testing.T) {
 	t.Parallel()
-	s := busyState(t)
+	s := busyState()
 	require.Empty(t, s.AddedSince(s))
-	more := must(t)(s.WithMessages("", []domain.Message{domain.UserMessage("one"), domain.UserMessage("two")}, after(9)))
-	more = must(t)(more.WithMessages("notes", []domain.Message{domain.UserMessage("three")}, after(9)))
+	more := must(s.WithMessages("", []domain.Message{domain.UserMessage("one"), domain.UserMessage("two")}, after(9)))
+	more = must(more.WithMessages("notes", []domain.Message{domain.UserMessage("three")}, after(9)))
 	var texts []string
 	for _, e := range more.AddedSince(s) {
 		texts = append(texts, e.Section+": "+e.Message.Text())
@@ -35,8 +35,8 @@ func TestStoreOf(t *testing.T) {
 	}
 	store := domain.StoreOf(log.Entries())
 	require.Equal(t, []string{"messages", "notes"}, store.Sections())
-	s := busyState(t).WithMessageStore(store)
-	require.Equal(t, busyState(t).UpdatedAt, s.UpdatedAt)
+	s := busyState().WithMessageStore(store)
+	require.Equal(t, busyState().UpdatedAt, s.UpdatedAt)
 	require.Len(t, s.Messages(), 3)
 	require.Equal(t, "d", s.Messages()[2].Text())
 	require.Equal(t, "b", store.Section("notes")[0].Text())
@@ -73,7 +73,7 @@ func TestExtends(t *testing.T) {
 func TestStepSharesTheMessagesOfItsLog(t *testing.T) {
 	t.Parallel()
 	id := executionID(1).Step(1)
-	state := must(t)(begunState(t).WithStepStarted(id, after(1)))
+	state := must(begunState().WithStepStarted(id, after(1)))
 	said := domain.Tag{StepID: id, Trace: true}.Apply(domain.Message{
 		ID: id.Message(0), CreatedAt: after(1), Role: domain.RoleAssistant, Parts: []domain.Part{{Type: domain.PartText, Text: "a text"}},
 	})
@@ -82,11 +82,11 @@ func TestStepSharesTheMessagesOfItsLog(t *testing.T) {
 	log := domain.Log{}.Append("", said, domain.DigestOf([]byte("said")))
 	held, _ := log.At(0)
 
-	same := must(t)(state.WithCurrentStepIn(log, domain.AgentStep{Output: []domain.Message{said}}, after(1)))
+	same := must(state.WithCurrentStepIn(log, domain.AgentStep{Output: []domain.Message{said}}, after(1)))
 	require.Same(t, &held.Message.Parts[0], domain.FirstPart(same))
-	apart := must(t)(state.WithCurrentStep(domain.AgentStep{Output: []domain.Message{said}}, after(1)))
+	apart := must(state.WithCurrentStep(domain.AgentStep{Output: []domain.Message{said}}, after(1)))
 	require.NotSame(t, &held.Message.Parts[0], domain.FirstPart(apart))
-	other := must(t)(state.WithCurrentStepIn(log, domain.AgentStep{Output: []domain.Message{another}}, after(1)))
+	other := must(state.WithCurrentStepIn(log, domain.AgentStep{Output: []domain.Message{another}}, after(1)))
 	require.Equal(t, "another text", domain.FirstPart(other).Text)
 
 	step, _ := same.CurrentStep()

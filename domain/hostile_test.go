@@ -42,12 +42,12 @@ func TestNaughtyStrings(t *testing.T) {
 		step := toolStep(executionID(1), 1)
 		step.Output[0].Parts[1].Text, step.Output[0].ToolCalls[0].Arguments = text, text
 		step.ToolExecutions[0].Value, step.ToolExecutions[0].Call.Name = text, text
-		s := withStep(t, begunState(t), step).WithUserMessage(executionID(1).Prompt(), text, after(i))
-		s = must(t)(s.WithStopSignal(domain.StopSignal{Reason: domain.StopRequested, Message: text, Source: text}, after(i)))
+		s := withStep(begunState(), step).WithUserMessage(executionID(1).Prompt(), text, after(i))
+		s = must(s.WithStopSignal(domain.StopSignal{Reason: domain.StopRequested, Message: text, Source: text}, after(i)))
 		note, err := json.Marshal(text)
 		require.NoError(t, err)
-		s = must(t)(s.WithMetadata(text, note, after(i)))
-		s = must(t)(s.WithMessages("section "+text, nil, after(i)))
+		s = must(s.WithMetadata(text, note, after(i)))
+		s = must(s.WithMessages("section "+text, nil, after(i)))
 		again, err := domain.DecodeAgentState([]byte(encoded(t, s)))
 		require.NoError(t, err)
 		require.Equal(t, s, again)
@@ -67,7 +67,7 @@ func TestHostileJSON(t *testing.T) {
 	for _, file := range files {
 		raw, err := os.ReadFile(file)
 		require.NoError(t, err)
-		s, err := begunState(t).WithMetadata("raw", raw, noon)
+		s, err := begunState().WithMetadata("raw", raw, noon)
 		require.Equal(t, json.Valid(raw), err == nil, file)
 		if err == nil {
 			taken++
@@ -75,7 +75,7 @@ func TestHostileJSON(t *testing.T) {
 		if utf8.Valid(raw) {
 			step := toolStep(executionID(1), 1)
 			step.Output[0].ToolCalls[0].Arguments = string(raw)
-			s = withStep(t, s, step)
+			s = withStep(s, step)
 		}
 		again, err := domain.DecodeAgentState([]byte(encoded(t, s)))
 		require.NoError(t, err, file)

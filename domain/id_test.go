@@ -53,12 +53,12 @@ func TestAgentIDOf(t *testing.T) {
 
 func TestCheckAgentName(t *testing.T) {
 	t.Parallel()
-	for _, name := range []string{"a", "7", "alice", "build-42.main_x", strings.Repeat("n", domain.MaxAgentName)} {
+	for _, name := range []string{"a", "z", "A", "Z", "0", "9", "alice", "build-42.main_x", "a.-_", strings.Repeat("n", domain.MaxAgentName)} {
 		require.NoError(t, domain.CheckAgentName(name), name)
 	}
 	for name, fault := range map[string]string{
 		"": "is empty", strings.Repeat("n", domain.MaxAgentName+1): "at most 200",
-		"two words": `' ' at byte 3`, "a/b": `'/'`, ".a": `'.' at byte 0`, "-a": `'-' at byte 0`, "ä": `'ä'`, "a\x00": `'\x00'`,
+		"two words": `' ' at byte 3`, "a/b": `'/'`, ".a": `'.' at byte 0`, "-a": `'-' at byte 0`, "_a": "at byte 0", "`": "at byte 0", "{": "at byte 0", "@": "at byte 0", "[": "at byte 0", ":": "at byte 0", "ä": `'ä'`, "a\x00": `'\x00'`,
 		"a\xff": "at byte 1", "4526f792-a438-5054-b7fb-4fcbcd7db4c0": "looks like a UUID",
 		"4526f792a4385054b7fb4fcbcd7db4c0": "looks like a UUID",
 	} {
@@ -88,4 +88,6 @@ func TestDigestOfTextsIsThatOfBytes(t *testing.T) {
 		}
 		require.Equal(t, domain.DigestOf(bytes...), domain.DigestOfTexts(parts...))
 	}
+	require.NotEqual(t, domain.DigestOfTexts("a", "bc"), domain.DigestOfTexts("ab", "c"), "lengths count")
+	require.Empty(t, domain.Digest{}.String())
 }

@@ -62,13 +62,13 @@ func spentOfAll(n int) (spent domain.Spent) {
 // folded, and one that goes on from it has that spent already.
 func TestEachLimitIsCounted(t *testing.T) {
 	t.Parallel()
-	running := must(t)(begunState(t).WithStepStarted(executionID(1).Step(1), after(1)))
+	running := must(begunState().WithStepStarted(executionID(1).Step(1), after(1)))
 	step := toolStep(executionID(1), 1)
 	step.ToolExecutions[1] = domain.ToolExecution{StartedAt: after(1), CompletedAt: after(2), Error: domain.Errorf(domain.Invalid, "no such file")}
-	running = must(t)(running.WithCurrentStep(step, after(2))).WithToolCalls(3, after(2))
-	completed := must(t)(running.WithCurrentStepCompleted(after(3)))
-	ended := must(t)(completed.WithExecutionCompleted(after(9)))
-	next := must(t)(ended.BeginExecution(executionID(2), domain.Unlimited(), after(99)))
+	running = must(running.WithCurrentStep(step, after(2))).WithToolCalls(3, after(2))
+	completed := must(running.WithCurrentStepCompleted(after(3)))
+	ended := must(completed.WithExecutionCompleted(after(9)))
+	next := must(ended.BeginExecution(executionID(2), domain.Unlimited(), after(99)))
 	next = next.WithCounts(domain.ExecutionCounts{Prior: ended.Spent(after(99))}, after(99))
 	for _, rule := range domain.LimitRules() {
 		if rule.Unit == domain.UnitTime {
@@ -89,7 +89,7 @@ func decodedState(t *testing.T, s domain.AgentState) domain.AgentState {
 	t.Helper()
 	data, err := s.EncodeFull()
 	require.NoError(t, err)
-	return must(t)(domain.DecodeAgentState(data))
+	return must(domain.DecodeAgentState(data))
 }
 
 // TestEachLimitHolds gives each limit alone, and spends it.
@@ -118,6 +118,8 @@ func TestEachLimitHolds(t *testing.T) {
 				require.Equal(t, rule.Limit, use.Rule.Limit)
 				require.Equal(t, rule.Reason, use.Rule.Reason)
 			}
+			require.False(t, budget.IsEmpty())
+			require.Equal(t, rule.Exhausts, exhausted(rule.With(domain.Unlimited(), someTotal(rule, 0)), domain.Spent{}, now), "a limit of nothing")
 			_, reached = ledger(budget, domain.Spent{}).Reached(now.Add(-time.Second))
 			require.False(t, reached, "with nothing spent there is all left")
 

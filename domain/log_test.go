@@ -31,14 +31,6 @@ func textsOf(entries []domain.Entry) []string {
 	return texts
 }
 
-func TestDigestIsPinned(t *testing.T) {
-	t.Parallel()
-	require.Equal(t, "47DEQpj8HBSa-_TImW-5JA", domain.DigestOf().String())
-	require.Equal(t, "YB1UduLM_iyHorunoyJllw", domain.DigestOf([]byte("ab"), []byte("c")).String())
-	require.Equal(t, "P6-hzy8Zp8ESm-sgzwmD9w", domain.DigestOf([]byte("a"), []byte("bc")).String(), "lengths count")
-	require.Empty(t, domain.Digest{}.String())
-}
-
 func TestLogForks(t *testing.T) {
 	t.Parallel()
 	log := logOf("a", "b", "c", "d", "e")
@@ -164,13 +156,6 @@ func TestLogPartLaws(t *testing.T) {
 			require.ErrorContains(t, err, "transcript: message "+strconv.Itoa(n)+" follows message")
 		}
 	})
-}
-
-func TestLogSizeGrows(t *testing.T) {
-	t.Parallel()
-	small, large := logOf("a"), logOf("a", "bbbbbbbb")
-	require.Greater(t, large.Size(), small.Size())
-	require.Greater(t, domain.Entry{Message: toolStep(executionID(1), 1).Output[0]}.Size(), len(encoded(t, toolStep(executionID(1), 1).Output[0]))/2)
 }
 
 // BenchmarkLogAppend grows one log: the cost of an entry does not grow with it.

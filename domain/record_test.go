@@ -10,7 +10,7 @@ import (
 
 func TestRecordOfAnEndedExecution(t *testing.T) {
 	t.Parallel()
-	s := endedState(t)
+	s := endedState()
 	record, err := domain.NewExecutionRecord(s)
 	require.NoError(t, err)
 	require.Equal(t, domain.StatusCompleted, record.Status)
@@ -30,11 +30,11 @@ func TestRecordRefuses(t *testing.T) {
 		earlier []domain.StepExecution
 		fault   string
 	}{
-		"no execution":  {idleState(t), nil, "no execution has ended (status pending)"},
-		"in progress":   {busyState(t), nil, "no execution has ended (status in_progress)"},
-		"folded":        {endedState(t).WithStepsFolded(0), nil, "0 steps are given of 2"},
-		"the last only": {endedState(t).WithStepsFolded(1), nil, "step 2 stands where step 1 belongs"},
-		"one twice":     {endedState(t), endedState(t).StepExecutions(), "step 1 stands where step 3 belongs"},
+		"no execution":  {idleState(), nil, "no execution has ended (status pending)"},
+		"in progress":   {busyState(), nil, "no execution has ended (status in_progress)"},
+		"folded":        {endedState().WithStepsFolded(0), nil, "0 steps are given of 2"},
+		"the last only": {endedState().WithStepsFolded(1), nil, "step 2 stands where step 1 belongs"},
+		"one twice":     {endedState(), endedState().StepExecutions(), "step 1 stands where step 3 belongs"},
 	} {
 		_, err := domain.NewExecutionRecord(c.state, c.earlier...)
 		require.ErrorContains(t, err, c.fault, name)
@@ -44,13 +44,13 @@ func TestRecordRefuses(t *testing.T) {
 func TestFromExecutionRecord(t *testing.T) {
 	t.Parallel()
 	earlier := domain.Tag{ExecutionID: executionID(9)}.Apply(domain.UserMessage("of an earlier execution"))
-	s := must(t)(idleState(t).ForNextExecution(noon))
-	s = must(t)(domain.NewAgentState(s.AgentID, domain.AgentID{}, noon, sampleConfig()).WithMessages("", []domain.Message{earlier}, noon))
+	s := must(idleState().ForNextExecution(noon))
+	s = must(domain.NewAgentState(s.AgentID, domain.AgentID{}, noon, sampleConfig()).WithMessages("", []domain.Message{earlier}, noon))
 	s = s.WithUserMessage(executionID(1).Prompt(), "What is in a.txt?", noon)
-	s = must(t)(s.BeginExecution(executionID(1), sampleBudget(), after(1)))
-	s = withStep(t, s, toolStep(executionID(1), 1))
-	s = withStep(t, s, answerStep(executionID(1), 2, "contents"))
-	s = must(t)(s.WithExecutionCompleted(after(4)))
+	s = must(s.BeginExecution(executionID(1), sampleBudget(), after(1)))
+	s = withStep(s, toolStep(executionID(1), 1))
+	s = withStep(s, answerStep(executionID(1), 2, "contents"))
+	s = must(s.WithExecutionCompleted(after(4)))
 	record, err := domain.NewExecutionRecord(s)
 	require.NoError(t, err)
 	for step, messages := range []int{1, 6, 7} {
@@ -60,20 +60,20 @@ func TestFromExecutionRecord(t *testing.T) {
 		require.Equal(t, domain.StatusPending, rewound.Status())
 		require.Equal(t, 1, rewound.ExecutionCount)
 		require.Equal(t, &domain.Origin{ExecutionID: executionID(1), Step: step}, rewound.Origin)
-		next := must(t)(rewound.BeginExecution(executionID(2), domain.Unlimited(), after(10)))
+		next := must(rewound.BeginExecution(executionID(2), domain.Unlimited(), after(10)))
 		require.Equal(t, []domain.ExecutionID{executionID(2), executionID(1)}, next.Chain())
 		require.Nil(t, next.Origin, "it is the execution's now")
 	}
 	final, err := domain.FromExecutionRecord(record, domain.FinalStep, after(9))
 	require.NoError(t, err)
 	require.Equal(t, "contents", final.Answer(), "still readable")
-	next := must(t)(final.BeginExecution(executionID(2), domain.Unlimited(), after(10)))
-	again := must(t)(next.WithExecutionCompleted(after(11)))
+	next := must(final.BeginExecution(executionID(2), domain.Unlimited(), after(10)))
+	again := must(next.WithExecutionCompleted(after(11)))
 	second, err := domain.NewExecutionRecord(again)
 	require.NoError(t, err)
 	third, err := domain.FromExecutionRecord(second, 0, after(12))
 	require.NoError(t, err)
-	third = must(t)(third.BeginExecution(executionID(3), domain.Unlimited(), after(13)))
+	third = must(third.BeginExecution(executionID(3), domain.Unlimited(), after(13)))
 	require.Equal(t, []domain.ExecutionID{executionID(3), executionID(2), executionID(1)}, third.Chain(), "the whole chain")
 	for _, step := range []int{-2, 3} {
 		_, err := domain.FromExecutionRecord(record, step, after(9))
@@ -83,19 +83,19 @@ func TestFromExecutionRecord(t *testing.T) {
 
 func TestDebug(t *testing.T) {
 	t.Parallel()
-	answered := withStep(t, begunState(t), answerStep(executionID(1), 1, "x"))
+	answered := withStep(begunState(), answerStep(executionID(1), 1, "x"))
 	for name, c := range map[string]struct {
 		state domain.AgentState
 		words string
 	}{
-		"between":        {idleState(t), "stops: there is no execution"},
-		"begun":          {begunState(t), "stops: no step has begun"},
-		"asked tools":    {withStep(t, begunState(t), toolStep(executionID(1), 1)), "goes on: the step asked for tools"},
+		"between":        {idleState(), "stops: there is no execution"},
+		"begun":          {begunState(), "stops: no step has begun"},
+		"asked tools":    {withStep(begunState(), toolStep(executionID(1), 1)), "goes on: the step asked for tools"},
 		"answered":       {answered, "stops: the step asked for no tools"},
-		"asked to stop":  {busyState(t), "stops: user_requested, by cli"},
-		"asked to go on": {must(t)(answered.WithContinuationRequested(after(5))), "goes on: something asked for it"},
-		"ended":          {endedState(t), "ended: completed"},
-		"failed":         {failedState(t), "ended: error"},
+		"asked to stop":  {busyState(), "stops: user_requested, by cli"},
+		"asked to go on": {must(answered.WithContinuationRequested(after(5))), "goes on: something asked for it"},
+		"ended":          {endedState(), "ended: completed"},
+		"failed":         {failedState(), "ended: error"},
 	} {
 		view := c.state.Debug(after(9))
 		require.Equal(t, c.words, view.Continuation, name)
@@ -103,5 +103,5 @@ func TestDebug(t *testing.T) {
 		require.Len(t, view.Errors, len(c.state.Errors()), name)
 		require.NotContains(t, encoded(t, view), "a.txt", "no message of the conversation")
 	}
-	require.Contains(t, failedState(t).Debug(after(9)).Errors, "internal hook_failed: the hook broke")
+	require.Contains(t, failedState().Debug(after(9)).Errors, "internal hook_failed: the hook broke")
 }

@@ -103,130 +103,115 @@ func answerStep(execution domain.ExecutionID, number int, text string) domain.Ag
 	}
 }
 
-// must takes the state of a change that has to succeed.
-func must(t testing.TB) func(domain.AgentState, error) domain.AgentState {
-	return func(s domain.AgentState, err error) domain.AgentState {
-		t.Helper()
-		require.NoError(t, err)
-		return s
+// must takes what has to succeed.
+func must[T any](value T, err error) T {
+	if err != nil {
+		panic(err)
 	}
+	return value
 }
 
-func idleState(t testing.TB) domain.AgentState {
-	t.Helper()
+func idleState() domain.AgentState {
 	s := domain.NewAgentState(sampleAgent(), domain.AgentID{}, noon, sampleConfig())
 	s = s.WithSystemPrompt("Be brief.", noon)
-	s = must(t)(s.WithMetadata("team", json.RawMessage(`{"name": "blue"}`), noon))
-	s = must(t)(s.WithResponseFormat(domain.ResponseFormat{
+	s = must(s.WithMetadata("team", json.RawMessage(`{"name": "blue"}`), noon))
+	s = must(s.WithResponseFormat(domain.ResponseFormat{
 		Type: domain.FormatSchema, Name: "report", Schema: json.RawMessage(`{"type": "object"}`),
 	}, noon))
 	return s.WithUserMessage(executionID(1).Prompt(), "What is in a.txt?", noon)
 }
 
-func begunState(t testing.TB) domain.AgentState {
-	t.Helper()
-	return must(t)(idleState(t).BeginExecution(executionID(1), sampleBudget(), after(1)))
+func begunState() domain.AgentState {
+	return must(idleState().BeginExecution(executionID(1), sampleBudget(), after(1)))
 }
 
 // withStep runs one step to its end, its messages included.
-func withStep(t testing.TB, s domain.AgentState, step domain.AgentStep) domain.AgentState {
-	t.Helper()
-	s = must(t)(s.WithStepStarted(step.ID, after(step.Number)))
-	s = must(t)(s.WithCurrentStep(step, after(step.Number)))
-	s = must(t)(s.WithCurrentStepCompleted(after(step.Number + 1)))
-	return must(t)(s.WithMessages("", step.Output, after(step.Number+1)))
+func withStep(s domain.AgentState, step domain.AgentStep) domain.AgentState {
+	s = must(s.WithStepStarted(step.ID, after(step.Number)))
+	s = must(s.WithCurrentStep(step, after(step.Number)))
+	s = must(s.WithCurrentStepCompleted(after(step.Number + 1)))
+	return must(s.WithMessages("", step.Output, after(step.Number+1)))
 }
 
 // busyState is in the middle of its second step, with signals of all kinds.
-func busyState(t testing.TB) domain.AgentState {
-	t.Helper()
-	s := withStep(t, begunState(t), toolStep(executionID(1), 1))
-	s = must(t)(s.WithStopSignal(domain.StopSignal{
+func busyState() domain.AgentState {
+	s := withStep(begunState(), toolStep(executionID(1), 1))
+	s = must(s.WithStopSignal(domain.StopSignal{
 		Reason: domain.StopRequested, Message: "enough", Source: "hook/nudge", Context: domain.Metadata{"n": json.RawMessage(`[1, "<"]`)},
 	}, after(3)))
-	s = must(t)(s.WithContinuationRequested(after(3)))
+	s = must(s.WithContinuationRequested(after(3)))
 	s, _ = s.Evaluate(after(3))
-	s = must(t)(s.WithStepStarted(executionID(1).Step(2), after(4)))
-	s = must(t)(s.WithStopSignal(domain.StopSignal{Reason: domain.UserRequested, Message: "lunch", Source: "cli"}, after(5)))
-	return must(t)(s.WithContinuationRequested(after(5)))
+	s = must(s.WithStepStarted(executionID(1).Step(2), after(4)))
+	s = must(s.WithStopSignal(domain.StopSignal{Reason: domain.UserRequested, Message: "lunch", Source: "cli"}, after(5)))
+	return must(s.WithContinuationRequested(after(5)))
 }
 
 // endedState has completed its execution with an answer.
-func endedState(t testing.TB) domain.AgentState {
-	t.Helper()
-	s := withStep(t, begunState(t), toolStep(executionID(1), 1))
-	s = withStep(t, s, answerStep(executionID(1), 2, "It holds contents."))
-	return must(t)(s.WithExecutionCompleted(after(5)))
+func endedState() domain.AgentState {
+	s := withStep(begunState(), toolStep(executionID(1), 1))
+	s = withStep(s, answerStep(executionID(1), 2, "It holds contents."))
+	return must(s.WithExecutionCompleted(after(5)))
 }
 
 // failedState failed by an error of its own while a step was in progress, and
 // has folded all but its last step.
-func failedState(t testing.TB) domain.AgentState {
-	t.Helper()
-	s := withStep(t, begunState(t), toolStep(executionID(1), 1))
-	s = withStep(t, s, toolStep(executionID(1), 2))
-	s = must(t)(s.WithStepStarted(executionID(1).Step(3), after(4)))
-	s = must(t)(s.WithExecutionError(domain.CodedErrorf(domain.Internal, domain.CodeHookFailed, "the hook broke").From("hook/x"), after(5)))
-	s = must(t)(s.WithExecutionCompleted(after(5)))
+func failedState() domain.AgentState {
+	s := withStep(begunState(), toolStep(executionID(1), 1))
+	s = withStep(s, toolStep(executionID(1), 2))
+	s = must(s.WithStepStarted(executionID(1).Step(3), after(4)))
+	s = must(s.WithExecutionError(domain.CodedErrorf(domain.Internal, domain.CodeHookFailed, "the hook broke").From("hook/x"), after(5)))
+	s = must(s.WithExecutionCompleted(after(5)))
 	return s.WithStepsFolded(1)
 }
 
 // states are samples of every kind of state that can be reached.
-func states(t testing.TB) map[string]domain.AgentState {
-	t.Helper()
-	ended := endedState(t)
-	record, err := domain.NewExecutionRecord(ended)
-	require.NoError(t, err)
-	rewound, err := domain.FromExecutionRecord(record, 1, after(9))
-	require.NoError(t, err)
-	next := must(t)(rewound.BeginExecution(executionID(2), domain.Unlimited(), after(10)))
-	sections := must(t)(idleState(t).WithMessages("notes", []domain.Message{domain.UserMessage("n")}, noon))
-	sections = must(t)(sections.WithMessages(domain.SectionSummary, nil, noon))
+func states() map[string]domain.AgentState {
+	ended := endedState()
+	rewound := must(domain.FromExecutionRecord(must(domain.NewExecutionRecord(ended)), 1, after(9)))
+	next := must(rewound.BeginExecution(executionID(2), domain.Unlimited(), after(10)))
+	sections := must(idleState().WithMessages("notes", []domain.Message{domain.UserMessage("n")}, noon))
+	sections = must(sections.WithMessages(domain.SectionSummary, nil, noon))
 	child := domain.NewAgentState(sampleAgent(), domain.AgentID{UUID: uuid.MustParse(firstRun)}, noon, domain.LLMConfig{})
-	stopped := must(t)(begunState(t).WithStopSignal(domain.StopSignal{Reason: domain.StepsLimitReached}, after(2)))
-	stopped = must(t)(stopped.WithExecutionCompleted(after(2)))
+	stopped := must(begunState().WithStopSignal(domain.StopSignal{Reason: domain.StepsLimitReached}, after(2)))
+	stopped = must(stopped.WithExecutionCompleted(after(2)))
 	return map[string]domain.AgentState{
-		"new": child, "idle": idleState(t), "begun": begunState(t), "busy": busyState(t), "ended": ended,
-		"failed": failedState(t), "stopped": stopped, "rewound": rewound, "gone_on": next, "sections": sections,
-		"folded": busyState(t).WithStepsFolded(0),
-		"late":   begunLate(t), "waiting": waitingState(t), "trusting": trustingState(t), "standing": standingState(t),
-		"account": accountState(t),
+		"new": child, "idle": idleState(), "begun": begunState(), "busy": busyState(), "ended": ended,
+		"failed": failedState(), "stopped": stopped, "rewound": rewound, "gone_on": next, "sections": sections,
+		"folded": busyState().WithStepsFolded(0),
+		"late":   begunLate(), "waiting": waitingState(), "trusting": trustingState(), "standing": standingState(),
+		"account": accountState(),
 	}
 }
 
 // waitingState goes on from another execution, has made calls and waits for
 // people, as it has before.
-func waitingState(t testing.TB) domain.AgentState {
-	t.Helper()
+func waitingState() domain.AgentState {
 	prior := domain.Spent{Steps: 2, Tokens: 30, Seconds: 1.5, CostNanoUSD: 40, ToolCalls: 5}
-	s := begunState(t).WithCounts(domain.ExecutionCounts{Prior: prior}, after(1))
-	s = withStep(t, s, toolStep(executionID(1), 1)).WithToolCalls(3, after(2)).WithToolCalls(-1, after(2))
+	s := begunState().WithCounts(domain.ExecutionCounts{Prior: prior}, after(1))
+	s = withStep(s, toolStep(executionID(1), 1)).WithToolCalls(3, after(2)).WithToolCalls(-1, after(2))
 	return s.WithWaiting(true, after(3)).WithWaiting(false, after(5)).WithWaiting(true, after(6))
 }
 
 // accountState is in an execution of a session with a budget, of which an earlier one has used something.
-func accountState(t testing.TB) domain.AgentState {
-	t.Helper()
+func accountState() domain.AgentState {
 	budget := domain.ExecutionBudget{MaxSteps: new(int64(20)), MaxTokens: new(int64(900)), MaxCostNanoUSD: new(int64(3000)), MaxToolCalls: new(int64(8))}
-	s := must(t)(idleState(t).WithSessionBudget(budget, noon))
-	s = must(t)(s.BeginExecution(executionID(1), sampleBudget(), after(1)))
-	s = must(t)(withStep(t, s, toolStep(executionID(1), 1)).WithToolCalls(3, after(2)).WithExecutionCompleted(after(3)))
-	return must(t)(s.BeginExecution(executionID(2), sampleBudget(), after(4)))
+	s := must(idleState().WithSessionBudget(budget, noon))
+	s = must(s.BeginExecution(executionID(1), sampleBudget(), after(1)))
+	s = must(withStep(s, toolStep(executionID(1), 1)).WithToolCalls(3, after(2)).WithExecutionCompleted(after(3)))
+	return must(s.BeginExecution(executionID(2), sampleBudget(), after(4)))
 }
 
 // trustingState is in an execution with trusted values of the session and of its own.
-func trustingState(t testing.TB) domain.AgentState {
-	t.Helper()
-	s := must(t)(idleState(t).WithTrusted(domain.Trusted{"customer": json.RawMessage(` 4711`)}, noon))
-	s = must(t)(s.BeginExecution(executionID(1), sampleBudget(), after(1)))
-	return must(t)(s.WithTrusted(domain.Trusted{"order": json.RawMessage(`{"n": ["<"]}`)}, after(1)))
+func trustingState() domain.AgentState {
+	s := must(idleState().WithTrusted(domain.Trusted{"customer": json.RawMessage(` 4711`)}, noon))
+	s = must(s.BeginExecution(executionID(1), sampleBudget(), after(1)))
+	return must(s.WithTrusted(domain.Trusted{"order": json.RawMessage(`{"n": ["<"]}`)}, after(1)))
 }
 
 // begunLate has a signal that came too late to count, and one that counts.
-func begunLate(t testing.TB) domain.AgentState {
-	t.Helper()
-	s := must(t)(begunState(t).WithStopSignal(domain.StopSignal{Reason: domain.StepsLimitReached}, after(2)))
-	s = must(t)(s.WithStopSignal(domain.StopSignal{Reason: domain.StopRequested, Message: "too late", Source: "hook/x"}, after(3)))
+func begunLate() domain.AgentState {
+	s := must(begunState().WithStopSignal(domain.StopSignal{Reason: domain.StepsLimitReached}, after(2)))
+	s = must(s.WithStopSignal(domain.StopSignal{Reason: domain.StopRequested, Message: "too late", Source: "hook/x"}, after(3)))
 	return s.WithLateSignals(1, after(3))
 }
 

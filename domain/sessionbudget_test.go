@@ -12,7 +12,7 @@ import (
 // TestABudgetOverASession bounds what its executions use together, and tells whose limit is reached.
 func TestABudgetOverASession(t *testing.T) {
 	t.Parallel()
-	s := accountState(t)
+	s := accountState()
 	account, ok := s.Session()
 	require.True(t, ok)
 	require.Equal(t, domain.Spent{Steps: 1, Tokens: 120, CostNanoUSD: 500, ToolCalls: 3}, account.Spent, "of time nothing is counted")
@@ -21,27 +21,27 @@ func TestABudgetOverASession(t *testing.T) {
 	require.Equal(t, int64(10), *s.Ledger(after(5)).Budget().MaxSteps, "or what its own budget allows")
 	require.Equal(t, sampleBudget().MaxSeconds, s.Ledger(after(5)).Budget().MaxSeconds)
 
-	s = withStep(t, s, toolStep(executionID(2), 1))
+	s = withStep(s, toolStep(executionID(2), 1))
 	account, _ = s.Session()
 	require.Equal(t, int64(240), account.Spent.Tokens, "what is in progress counts")
 	_, reached := s.Ledger(after(5)).Reached(after(5))
 	require.False(t, reached)
-	tight := must(t)(s.WithSessionBudget(domain.ExecutionBudget{MaxTokens: new(int64(200))}, after(5)))
+	tight := must(s.WithSessionBudget(domain.ExecutionBudget{MaxTokens: new(int64(200))}, after(5)))
 	use, reached := tight.Ledger(after(5)).Reached(after(5))
 	require.True(t, reached)
 	require.Equal(t, "the session's max_tokens is 200 and 240 are used", use.String())
 	require.Equal(t, "extend the session with a higher max_tokens to go on", use.GoOn())
 	require.Contains(t, string(use.ReachedSignal().Context["session"]), "true")
 
-	ended := must(t)(s.WithExecutionCompleted(after(6)))
+	ended := must(s.WithExecutionCompleted(after(6)))
 	account, _ = ended.Session()
 	require.Equal(t, int64(240), account.Spent.Tokens, "what has ended is counted once")
-	gone := must(t)(ended.ForNextExecution(after(7)))
+	gone := must(ended.ForNextExecution(after(7)))
 	account, _ = gone.Session()
 	require.Equal(t, int64(240), account.Spent.Tokens)
 	_, ok = ended.Forked(sampleAgent(), domain.Origin{ExecutionID: executionID(1), AgentID: sampleAgent()}, after(8)).Session()
 	require.False(t, ok, "a fork has its own")
-	_, ok = busyState(t).Session()
+	_, ok = busyState().Session()
 	require.False(t, ok)
 }
 
@@ -56,7 +56,7 @@ func TestASessionHasNoLimitOfTime(t *testing.T) {
 	} {
 		definition := domain.Definition{Model: sampleConfig(), SessionBudget: budget}
 		require.ErrorContains(t, definition.Check(), text)
-		_, err := idleState(t).WithSessionBudget(budget, noon)
+		_, err := idleState().WithSessionBudget(budget, noon)
 		require.Error(t, err)
 	}
 }

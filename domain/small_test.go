@@ -53,14 +53,6 @@ func TestReasonsOfLimits(t *testing.T) {
 	}
 }
 
-// TestShortenCutsAtTheEdgeOfACharacter, and no earlier.
-func TestShortenCutsAtTheEdgeOfACharacter(t *testing.T) {
-	t.Parallel()
-	for n, short := range []string{"", "a", "a", "aé", "aé", "aé", "aé€", "aé€b", "aé€b"} {
-		require.Equal(t, short, domain.Shorten("aé€b", n), n)
-	}
-}
-
 func TestNamesOfServersTools(t *testing.T) {
 	t.Parallel()
 	names := []string{"read_file", "shop__search", domain.AllToolsOf("files")}

@@ -15,10 +15,10 @@ import (
 // out, at every depth that can be reached. Nobody writes through a pointer.
 func TestNothingThatIsReadCanChangeAState(t *testing.T) {
 	t.Parallel()
-	for name, s := range states(t) {
+	for name, s := range states() {
 		before := encoded(t, s)
 		if current, ok := s.CurrentStep(); ok {
-			s = must(t)(s.WithCurrentStep(toolStep(executionID(1), current.Number), s.UpdatedAt))
+			s = must(s.WithCurrentStep(toolStep(executionID(1), current.Number), s.UpdatedAt))
 			before = encoded(t, s)
 		}
 		execution := s.Execution
@@ -102,11 +102,11 @@ func TestWhatIsGivenToAStateIsItsOwn(t *testing.T) {
 	step := toolStep(executionID(1), 1)
 	messages := toolStep(executionID(1), 1).Output
 	context := domain.Metadata{"a": []byte(`"plain"`), "b": []byte(`[1]`)}
-	s := must(t)(begunState(t).WithMessages("", messages, after(2)))
-	s = must(t)(s.WithMetadata("k", context["a"], after(2)))
-	s = must(t)(s.WithStopSignal(domain.StopSignal{Reason: domain.StopRequested, Context: context}, after(2)))
-	s = must(t)(s.WithStepStarted(step.ID, after(2)))
-	s = must(t)(s.WithCurrentStep(step, after(2)))
+	s := must(begunState().WithMessages("", messages, after(2)))
+	s = must(s.WithMetadata("k", context["a"], after(2)))
+	s = must(s.WithStopSignal(domain.StopSignal{Reason: domain.StopRequested, Context: context}, after(2)))
+	s = must(s.WithStepStarted(step.ID, after(2)))
+	s = must(s.WithCurrentStep(step, after(2)))
 	before := encoded(t, s)
 	for _, given := range []any{step, messages, context} {
 		spoil(reflect.ValueOf(given), true)
@@ -148,12 +148,12 @@ func TestEqualSeesEveryField(t *testing.T) {
 func TestAMessageOfTheSameIDIsKeptAnew(t *testing.T) {
 	t.Parallel()
 	step := toolStep(executionID(1), 1)
-	s := must(t)(begunState(t).WithStepStarted(step.ID, after(2)))
-	s = must(t)(s.WithCurrentStep(step, after(2)))
+	s := must(begunState().WithStepStarted(step.ID, after(2)))
+	s = must(s.WithCurrentStep(step, after(2)))
 	step.Output = append(step.Output, step.Output[0].Clone())
 	step.Output[0].Metadata["note"] = []byte(`[1]`)
 	step.Output[1].Parts = []domain.Part{{Type: domain.PartText, Text: "other"}}
-	s = must(t)(s.WithCurrentStep(step, after(3)))
+	s = must(s.WithCurrentStep(step, after(3)))
 	before := encoded(t, s)
 	current, _ := s.CurrentStep()
 	require.Equal(t, step.Output, current.Output)
@@ -195,9 +195,9 @@ func TestEventsShareNothing(t *testing.T) {
 // BenchmarkMessages is what a hook pays that looks at all messages of a conversation.
 func BenchmarkMessages(b *testing.B) {
 	for _, count := range []int{100, 2000} {
-		s := begunState(b)
+		s := begunState()
 		for range count / 4 {
-			s = must(b)(s.WithMessages("", toolStep(executionID(1), 1).Output, after(2)))
+			s = must(s.WithMessages("", toolStep(executionID(1), 1).Output, after(2)))
 		}
 		b.Run(strconv.Itoa(count), func(b *testing.B) {
 			b.ReportAllocs()

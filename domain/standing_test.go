@@ -18,18 +18,17 @@ func standing(n int) domain.StandingApproval {
 }
 
 // standingState has three standing approvals, of which the first was revoked.
-func standingState(t testing.TB) domain.AgentState {
-	t.Helper()
-	s := busyState(t)
+func standingState() domain.AgentState {
+	s := busyState()
 	for n := range 3 {
-		s = must(t)(s.WithStandingApproval(standing(n), after(9)))
+		s = must(s.WithStandingApproval(standing(n), after(9)))
 	}
-	return must(t)(s.WithRevocation(standing(0).ID, domain.Revocation{By: "bob", Reason: "too much"}, after(10)))
+	return must(s.WithRevocation(standing(0).ID, domain.Revocation{By: "bob", Reason: "too much"}, after(10)))
 }
 
 func TestStandingApprovals(t *testing.T) {
 	t.Parallel()
-	s := standingState(t)
+	s := standingState()
 	all := s.StandingApprovals
 	require.Len(t, all, 3)
 	require.Equal(t, &domain.Revocation{By: "bob", At: after(10), Reason: "too much"}, all[0].Revocation)
@@ -44,21 +43,21 @@ func TestStandingApprovals(t *testing.T) {
 	require.ErrorContains(t, err, "was revoked already, at 2026-01-02T12:00:10Z by bob")
 	_, err = s.WithRevocation(standing(7).ID, domain.Revocation{}, after(11))
 	require.ErrorContains(t, err, "is no standing approval of this session")
-	next := must(t)(must(t)(s.WithExecutionCompleted(after(12))).ForNextExecution(after(13)))
+	next := must(must(s.WithExecutionCompleted(after(12))).ForNextExecution(after(13)))
 	require.Len(t, next.StandingApprovals, 3, "they are the session's")
 }
 
 // TestStandingApprovalsAreBounded: what was revoked makes room, and nothing that holds does.
 func TestStandingApprovalsAreBounded(t *testing.T) {
 	t.Parallel()
-	s := busyState(t)
+	s := busyState()
 	for n := range domain.MaxStanding {
-		s = must(t)(s.WithStandingApproval(standing(n), after(9)))
+		s = must(s.WithStandingApproval(standing(n), after(9)))
 	}
 	_, err := s.WithStandingApproval(standing(domain.MaxStanding), after(10))
 	require.ErrorContains(t, err, "always: the session has 50 standing approvals")
-	s = must(t)(s.WithRevocation(standing(3).ID, domain.Revocation{}, after(10)))
-	s = must(t)(s.WithStandingApproval(standing(domain.MaxStanding), after(10)))
+	s = must(s.WithRevocation(standing(3).ID, domain.Revocation{}, after(10)))
+	s = must(s.WithStandingApproval(standing(domain.MaxStanding), after(10)))
 	all := s.StandingApprovals
 	require.Len(t, all, domain.MaxStanding)
 	require.NotContains(t, all, standing(3))
@@ -66,7 +65,7 @@ func TestStandingApprovalsAreBounded(t *testing.T) {
 
 	long := standing(0)
 	long.Arguments, long.Reason = strings.Repeat("x", 1000), strings.Repeat("y", 1000)
-	kept := must(t)(busyState(t).WithStandingApproval(long, after(9))).StandingApprovals[0]
+	kept := must(busyState().WithStandingApproval(long, after(9))).StandingApprovals[0]
 	require.Len(t, kept.Arguments, 300)
 	require.Len(t, kept.Reason, domain.MaxStandingReason)
 }

@@ -19,7 +19,7 @@ func TestStatusMoves(t *testing.T) {
 		{domain.StatusInProgress, domain.StatusFailed}:    true,
 	}
 	seen := map[move]bool{}
-	for name, from := range states(t) {
+	for name, from := range states() {
 		for _, change := range []func() (domain.AgentState, error){
 			func() (domain.AgentState, error) {
 				return from.BeginExecution(executionID(7), domain.Unlimited(), after(20))
@@ -48,14 +48,4 @@ func TestStatusMoves(t *testing.T) {
 		}
 	}
 	require.Equal(t, allowed, seen)
-}
-
-func TestStatusTerminal(t *testing.T) {
-	t.Parallel()
-	for status, terminal := range map[domain.ExecutionStatus]bool{
-		domain.StatusPending: false, domain.StatusInProgress: false,
-		domain.StatusCompleted: true, domain.StatusStopped: true, domain.StatusFailed: true,
-	} {
-		require.Equal(t, terminal, status.Terminal(), status)
-	}
 }

@@ -39,7 +39,6 @@ func TestStopReasonTable(t *testing.T) {
 		require.Equal(t, row.reason, enum.Known[domain.StopReason]()[i])
 		require.Equal(t, row.priority, row.reason.Priority(), row.reason)
 		require.Equal(t, row.forced, row.reason.WasForceStopped(), row.reason)
-		require.Equal(t, row.forced, row.reason.WasForceStopped(), row.reason)
 		require.Equal(t, row.overridable, row.reason.Overridable(), row.reason)
 	}
 }
@@ -55,15 +54,15 @@ func TestTerminalStatus(t *testing.T) {
 		case !reason.WasForceStopped():
 			want = domain.StatusCompleted
 		}
-		s := must(t)(begunState(t).WithStopSignal(domain.StopSignal{Reason: reason}, after(2)))
-		s = must(t)(s.WithExecutionCompleted(after(3)))
+		s := must(begunState().WithStopSignal(domain.StopSignal{Reason: reason}, after(2)))
+		s = must(s.WithExecutionCompleted(after(3)))
 		require.Equal(t, want, s.Status(), reason)
 		got, ok := s.StopReason()
 		require.True(t, ok)
 		require.Equal(t, reason, got)
 		require.Len(t, s.StopSignals(), 1)
 	}
-	s := must(t)(begunState(t).WithExecutionCompleted(after(3)))
+	s := must(begunState().WithExecutionCompleted(after(3)))
 	require.Equal(t, domain.StatusCompleted, s.Status())
 	require.Equal(t, []domain.StopSignal{domain.Done()}, s.StopSignals(), "a normal end")
 }
@@ -78,28 +77,17 @@ func TestShouldStop(t *testing.T) {
 		}
 		return signals
 	}
-	for name, c := range map[string]struct {
+	type row struct {
 		step       *domain.AgentStep
 		signals    []domain.StopSignal
 		requested  bool
 		stop       bool
 		between    bool
 		overridden int
-	}{
+	}
+	rows := map[string]row{
 		"a signal":                            {&tools, signal(domain.UserRequested), false, true, true, 0},
 		"a signal that does not force":        {&tools, signal(domain.FinishReasonReceived), false, true, true, 0},
-		"a request beside stop_requested":     {&answer, signal(domain.StopRequested), true, false, false, 1},
-		"a request beside finish_reason":      {&answer, signal(domain.FinishReasonReceived), true, false, false, 1},
-		"a request beside completed":          {&answer, signal(domain.Completed), true, false, false, 1},
-		"a request beside unknown":            {&answer, signal(domain.Unknown), true, false, false, 1},
-		"a request beside error":              {&tools, signal(domain.ErrorForbade), true, true, true, 0},
-		"a request beside steps_limit":        {&tools, signal(domain.StepsLimitReached), true, true, true, 0},
-		"a request beside token_limit":        {&tools, signal(domain.TokenLimitReached), true, true, true, 0},
-		"a request beside cost_limit":         {&tools, signal(domain.CostLimitReached), true, true, true, 0},
-		"a request beside tool_call_limit":    {&tools, signal(domain.ToolCallLimitReached), true, true, true, 0},
-		"a request beside time_limit":         {&tools, signal(domain.TimeLimitReached), true, true, true, 0},
-		"a request beside retry_limit":        {&tools, signal(domain.RetryLimitReached), true, true, true, 0},
-		"a request beside user_requested":     {&tools, signal(domain.UserRequested), true, true, true, 0},
 		"a request beside two, one a promise": {&tools, signal(domain.StopRequested, domain.UserRequested), true, true, true, 0},
 		"a request beside two that give way":  {&answer, signal(domain.StopRequested, domain.Completed), true, false, false, 2},
 		"a request alone":                     {&answer, nil, true, false, false, 0},
@@ -107,18 +95,26 @@ func TestShouldStop(t *testing.T) {
 		"a step that answered":                {&answer, nil, false, true, false, 0},
 		"no step":                             {nil, nil, false, true, false, 0},
 		"no step, and a request":              {nil, nil, true, false, false, 0},
-	} {
+	}
+	for _, reason := range enum.Known[domain.StopReason]() {
+		c := row{&tools, signal(reason), true, true, true, 0}
+		if reason.Overridable() {
+			c = row{&answer, signal(reason), true, false, false, 1}
+		}
+		rows["a request beside "+string(reason)] = c
+	}
+	for name, c := range rows {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := begunState(t)
+			s := begunState()
 			if c.step != nil {
-				s = withStep(t, s, *c.step)
+				s = withStep(s, *c.step)
 			}
 			for _, signal := range c.signals {
-				s = must(t)(s.WithStopSignal(signal, after(3)))
+				s = must(s.WithStopSignal(signal, after(3)))
 			}
 			if c.requested {
-				s = must(t)(s.WithContinuationRequested(after(3)))
+				s = must(s.WithContinuationRequested(after(3)))
 			}
 			require.Equal(t, c.stop, s.ShouldStop())
 			evaluated, stop := s.Evaluate(after(4))
@@ -138,35 +134,35 @@ func TestShouldStop(t *testing.T) {
 // TestOverriddenNeverCountsAgain goes on over a signal, then ends normally.
 func TestOverriddenNeverCountsAgain(t *testing.T) {
 	t.Parallel()
-	s := withStep(t, begunState(t), answerStep(executionID(1), 1, "done"))
-	s = must(t)(s.WithStopSignal(domain.StopSignal{Reason: domain.StopRequested, Source: "hook/a"}, after(3)))
-	s = must(t)(s.WithContinuationRequested(after(3)))
+	s := withStep(begunState(), answerStep(executionID(1), 1, "done"))
+	s = must(s.WithStopSignal(domain.StopSignal{Reason: domain.StopRequested, Source: "hook/a"}, after(3)))
+	s = must(s.WithContinuationRequested(after(3)))
 	s, stop := s.Evaluate(after(3))
 	require.False(t, stop)
 	s, stop = s.Evaluate(after(4))
 	require.True(t, stop, "the request is used up and the step asked for nothing")
-	s = must(t)(s.WithExecutionCompleted(after(5)))
+	s = must(s.WithExecutionCompleted(after(5)))
 	require.Equal(t, domain.StatusCompleted, s.Status())
 	require.Equal(t, "hook/a", s.Continuation().Overridden[0].Source, "and stays visible")
 }
 
 func TestShouldStopWithoutExecution(t *testing.T) {
 	t.Parallel()
-	require.True(t, idleState(t).ShouldStop())
-	same, stop := idleState(t).Evaluate(after(9))
+	require.True(t, idleState().ShouldStop())
+	same, stop := idleState().Evaluate(after(9))
 	require.True(t, stop)
-	require.Equal(t, idleState(t), same)
-	require.True(t, endedState(t).ShouldStop())
-	_, stop = endedState(t).EvaluateBetween(after(9))
+	require.Equal(t, idleState(), same)
+	require.True(t, endedState().ShouldStop())
+	_, stop = endedState().EvaluateBetween(after(9))
 	require.True(t, stop)
 }
 
 // TestStepKeepsItsSnapshot adds a signal after a step: the step does not see it.
 func TestStepKeepsItsSnapshot(t *testing.T) {
 	t.Parallel()
-	s := withStep(t, begunState(t), toolStep(executionID(1), 1))
-	s = must(t)(s.WithStopSignal(domain.StopSignal{Reason: domain.UserRequested}, after(3)))
-	s = withStep(t, s, toolStep(executionID(1), 2))
+	s := withStep(begunState(), toolStep(executionID(1), 1))
+	s = must(s.WithStopSignal(domain.StopSignal{Reason: domain.UserRequested}, after(3)))
+	s = withStep(s, toolStep(executionID(1), 2))
 	steps := s.StepExecutions()
 	require.Empty(t, steps[0].Continuation.StopSignals)
 	require.Len(t, steps[1].Continuation.StopSignals, 1)
@@ -179,11 +175,11 @@ func TestWithStopSignalRefuses(t *testing.T) {
 		signal domain.StopSignal
 		fault  string
 	}{
-		"no execution":    {idleState(t), domain.StopSignal{Reason: domain.Unknown}, "no execution is in progress (status pending)"},
-		"ended":           {endedState(t), domain.StopSignal{Reason: domain.Unknown}, "no execution is in progress (status completed)"},
-		"no reason":       {begunState(t), domain.StopSignal{}, `stop reason: "" is none of`},
-		"unknown reason":  {begunState(t), domain.StopSignal{Reason: "bored"}, `"bored" is none of`},
-		"context no JSON": {begunState(t), domain.StopSignal{Reason: domain.Unknown, Context: domain.Metadata{"k": json.RawMessage("{")}}, "context.k: is not valid JSON"},
+		"no execution":    {idleState(), domain.StopSignal{Reason: domain.Unknown}, "no execution is in progress (status pending)"},
+		"ended":           {endedState(), domain.StopSignal{Reason: domain.Unknown}, "no execution is in progress (status completed)"},
+		"no reason":       {begunState(), domain.StopSignal{}, `stop reason: "" is none of`},
+		"unknown reason":  {begunState(), domain.StopSignal{Reason: "bored"}, `"bored" is none of`},
+		"context no JSON": {begunState(), domain.StopSignal{Reason: domain.Unknown, Context: domain.Metadata{"k": json.RawMessage("{")}}, "context.k: is not valid JSON"},
 	} {
 		got, err := c.state.WithStopSignal(c.signal, after(9))
 		require.ErrorContains(t, err, c.fault, name)
@@ -201,11 +197,11 @@ func TestAUsersStopIsNeverShownAsCompleted(t *testing.T) {
 				continue
 			}
 			for _, order := range [][]domain.StopReason{{forced, content}, {content, forced}} {
-				s := begunState(t)
+				s := begunState()
 				for _, reason := range order {
-					s = must(t)(s.WithStopSignal(domain.StopSignal{Reason: reason}, after(2)))
+					s = must(s.WithStopSignal(domain.StopSignal{Reason: reason}, after(2)))
 				}
-				s = must(t)(s.WithExecutionCompleted(after(3)))
+				s = must(s.WithExecutionCompleted(after(3)))
 				require.NotEqual(t, domain.StatusCompleted, s.Status(), order)
 				reason, _ := s.StopReason()
 				require.Equal(t, forced, reason, order)
@@ -256,7 +252,7 @@ func TestLateSignals(t *testing.T) {
 	}
 	with := func(s domain.AgentState, signals ...domain.StopSignal) domain.AgentState {
 		for _, sig := range signals {
-			s = must(t)(s.WithStopSignal(sig, after(2)))
+			s = must(s.WithStopSignal(sig, after(2)))
 		}
 		return s
 	}
@@ -277,8 +273,8 @@ func TestLateSignals(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := with(begunState(t), c.signals...).WithLateSignals(c.from, after(3))
-			s = must(t)(s.WithExecutionCompleted(after(4)))
+			s := with(begunState(), c.signals...).WithLateSignals(c.from, after(3))
+			s = must(s.WithExecutionCompleted(after(4)))
 			require.Equal(t, c.counts, s.StopSignals())
 			require.Equal(t, c.late, s.Continuation().Late)
 			require.Equal(t, c.status, s.Status())
@@ -287,7 +283,7 @@ func TestLateSignals(t *testing.T) {
 			require.Equal(t, s, again)
 		})
 	}
-	require.Equal(t, idleState(t), idleState(t).WithLateSignals(0, after(3)))
+	require.Equal(t, idleState(), idleState().WithLateSignals(0, after(3)))
 	_, err := domain.Decode[domain.Continuation]([]byte(`{"late":[{"message":"no reason"}]}`))
 	require.NoError(t, err, "on its own it is a plain struct")
 	_, err = domain.DecodeAgentState([]byte(`{"schema_version":1,"context":{"message_store":{"sections":[]}},"execution":{"execution_id":"` +
@@ -300,10 +296,10 @@ func TestLateSignals(t *testing.T) {
 func TestLateSignalsFork(t *testing.T) {
 	t.Parallel()
 	late := func(s domain.AgentState, message string) domain.AgentState {
-		s = must(t)(s.WithStopSignal(domain.StopSignal{Reason: domain.StopRequested, Message: message}, after(2)))
+		s = must(s.WithStopSignal(domain.StopSignal{Reason: domain.StopRequested, Message: message}, after(2)))
 		return s.WithLateSignals(0, after(2))
 	}
-	s := late(late(late(begunState(t), "one"), "two"), "three")
+	s := late(late(late(begunState(), "one"), "two"), "three")
 	four := late(s, "four")
 	five := late(s, "five")
 	require.Len(t, s.Continuation().Late, 3)

@@ -3,6 +3,7 @@ package domain_test
 import (
 	"encoding/json"
 	"fmt"
+	"regexp"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -59,54 +60,30 @@ func TestAPolicyAndAgentsAsTools(t *testing.T) {
 
 func TestAgentsThatCannotBeTools(t *testing.T) {
 	t.Parallel()
-	as := func(agent string) domain.Subagent {
-		return domain.Subagent{Agent: agent, AsTool: true, Description: "Helps."}
-	}
-	for name, test := range map[string]struct {
-		change func(*domain.Definition)
-		says   string
-	}{
-		"fine":       {func(*domain.Definition) {}, ""},
-		"a server's": {func(d *domain.Definition) { d.Subagents["shop__buy"] = as("a") }, "agents.shop__buy: has the name of a tool of an MCP server shop"},
-		"one of all of a server's": {func(d *domain.Definition) {
-			d.Tools, d.Subagents = []string{domain.AllToolsOf("shop")}, map[string]domain.Subagent{"shop__buy": as("a")}
-		}, "agents.shop__buy: has the name of a tool of an MCP server"},
-		"no text": {func(d *domain.Definition) {
-			d.Subagents["a"] = domain.Subagent{Agent: "a", AsTool: true, Description: " \n"}
-		}, "agents.a: has no description"},
-		"a tool from above": {func(d *domain.Definition) {
-			d.Subagents["b"] = domain.Subagent{Agent: "b", InheritsTools: true}
-			d.Agents["b"] = domain.Definition{Subagents: map[string]domain.Subagent{"look": as("c")}}
-		}, "subagents: b: agents.look: has the name of one of the agent's tools"},
-		"a tool from above that above": {func(d *domain.Definition) {
-			d.Subagents["b"] = domain.Subagent{Agent: "b", InheritsTools: true}
-			d.Agents["b"] = domain.Definition{Subagents: map[string]domain.Subagent{"c": {Agent: "c", InheritsTools: true}}}
-			d.Agents["c"] = domain.Definition{Subagents: map[string]domain.Subagent{"look": as("a")}}
-		}, "subagents: c: agents.look: has the name of one of the agent's tools"},
-		"tools of its own": {func(d *domain.Definition) {
-			d.Agents["b"] = domain.Definition{Tools: []string{"pay"}, Subagents: map[string]domain.Subagent{"look": as("c")}}
-		}, ""},
-		"a ring": {func(d *domain.Definition) {
-			d.Agents["b"] = domain.Definition{Subagents: map[string]domain.Subagent{"c": as("c")}}
-			d.Agents["c"] = domain.Definition{Subagents: map[string]domain.Subagent{"b": as("b")}}
-		}, "agents.b: leads back to where it began (b, c, b)"},
-		"itself": {func(d *domain.Definition) {
-			d.Agents["b"] = domain.Definition{Subagents: map[string]domain.Subagent{"b": as("b")}}
-		}, "agents.b: leads back to where it began (b, b)"},
-		"a ring with one that is no tool": {func(d *domain.Definition) {
-			d.Agents["b"] = domain.Definition{Subagents: map[string]domain.Subagent{"c": as("c")}}
-			d.Agents["c"] = domain.Definition{Subagents: map[string]domain.Subagent{"b": {Agent: "b"}}}
-		}, ""},
+	// AS(x) is agent x, as a tool.
+	for name, test := range map[string]struct{ change, says string }{
+		"fine":                     {`{}`, ""},
+		"a server's":               {`{"subagents":{"shop__buy":AS(a)}}`, "agents.shop__buy: has the name of a tool of an MCP server shop"},
+		"one of all of a server's": {`{"tools":["shop__*"],"subagents":{"shop__buy":AS(a)}}`, "agents.shop__buy: has the name of a tool of an MCP server"},
+		"no text":                  {`{"subagents":{"a":{"agent":"a","as_tool":true,"description":" \n"}}}`, "agents.a: has no description"},
+		"a tool from above": {`{"subagents":{"b":{"agent":"b","inherits_tools":true}},"agents":{"b":{"subagents":{"look":AS(c)}}}}`,
+			"subagents: b: agents.look: has the name of one of the agent's tools"},
+		"a tool from above that above": {`{"subagents":{"b":{"agent":"b","inherits_tools":true}},
+			"agents":{"b":{"subagents":{"c":{"agent":"c","inherits_tools":true}}},"c":{"subagents":{"look":AS(a)}}}}`,
+			"subagents: c: agents.look: has the name of one of the agent's tools"},
+		"tools of its own":                {`{"agents":{"b":{"tools":["pay"],"subagents":{"look":AS(c)}}}}`, ""},
+		"a ring":                          {`{"agents":{"b":{"subagents":{"c":AS(c)}},"c":{"subagents":{"b":AS(b)}}}}`, "agents.b: leads back to where it began (b, c, b)"},
+		"itself":                          {`{"agents":{"b":{"subagents":{"b":AS(b)}}}}`, "agents.b: leads back to where it began (b, b)"},
+		"a ring with one that is no tool": {`{"agents":{"b":{"subagents":{"c":AS(c)}},"c":{"subagents":{"b":{"agent":"b"}}}}}`, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			d := domain.Definition{
-				Model: sampleConfig(), Tools: []string{"look"},
-				Subagents: map[string]domain.Subagent{"a": as("a"), "b": as("b")},
-				Agents:    map[string]domain.Definition{"a": {}, "b": {Tools: []string{"pay"}}, "c": {}},
-			}
+			d := domain.Definition{Model: sampleConfig()}
 			d.Model.Price = nil
-			test.change(&d)
+			for _, text := range []string{`{"tools":["look"],"subagents":{"a":AS(a),"b":AS(b)},"agents":{"a":{},"b":{"tools":["pay"]},"c":{}}}`, test.change} {
+				text = regexp.MustCompile(`AS\((.)\)`).ReplaceAllString(text, `{"agent":"$1","as_tool":true,"description":"Helps."}`)
+				require.NoError(t, json.Unmarshal([]byte(text), &d))
+			}
 			err := d.Check()
 			if test.says == "" {
 				require.NoError(t, err)

@@ -11,24 +11,6 @@ import (
 	"everstep/domain"
 )
 
-// TestTagKeys pins what a tag looks like in a message's metadata.
-func TestTagKeys(t *testing.T) {
-	t.Parallel()
-	execution := executionID(1)
-	step := execution.Step(1)
-	full := domain.Tag{AgentID: sampleAgent(), ExecutionID: execution, StepID: step, ToolExecutionID: step.Tool(0), Trace: true}
-	require.JSONEq(t, `{
-		"agent_id": "4526f792-a438-5054-b7fb-4fcbcd7db4c0", "execution_id": "de4f2f92-ddf4-5909-b53e-cfb65fdaec06",
-		"step_id": "8ee2ea59-0c0a-5c05-8a94-c7c203ce0e69", "tool_execution_id": "e1d22611-c3ed-5cb6-ab79-435b8cd0a708",
-		"is_trace": true}`, encoded(t, full.Apply(domain.UserMessage("x")).Metadata))
-	answer := domain.Tag{AgentID: sampleAgent(), ExecutionID: execution, StepID: step}.Apply(domain.UserMessage("x"))
-	require.NotContains(t, answer.Metadata, "is_trace", "absent and not false")
-	require.NotContains(t, answer.Metadata, "tool_execution_id")
-	user := domain.Tag{ExecutionID: execution}.Apply(domain.UserMessage("x"))
-	require.Equal(t, `{"execution_id":"de4f2f92-ddf4-5909-b53e-cfb65fdaec06"}`, encoded(t, user.Metadata))
-	require.Nil(t, domain.Tag{}.Apply(user).Metadata)
-}
-
 func TestTagOfNonsense(t *testing.T) {
 	t.Parallel()
 	for _, raw := range []string{

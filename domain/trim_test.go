@@ -86,14 +86,6 @@ func TestSizeIsNoLessThanTheEncoding(t *testing.T) {
 	})
 }
 
-// TestPromptsAreMeasuredEncoded: a megabyte of markup is six when written.
-func TestPromptsAreMeasuredEncoded(t *testing.T) {
-	t.Parallel()
-	require.NoError(t, domain.CheckPrompt(strings.Repeat("x", domain.MaxMessage)))
-	require.NoError(t, domain.CheckPrompt(strings.Repeat("a line\n", domain.MaxMessage/7)))
-	require.ErrorContains(t, domain.CheckPrompt(strings.Repeat("<", domain.MaxMessage/2)), "when encoded")
-}
-
 func TestSizeOfAStepCountsItsSignals(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("<", 5000)

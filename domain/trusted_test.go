@@ -65,7 +65,7 @@ func TestTrustedValuesAreCheckedAtTheDoor(t *testing.T) {
 // none is ever another.
 func TestTrustedValuesOverExecutions(t *testing.T) {
 	t.Parallel()
-	s := trustingState(t)
+	s := trustingState()
 	both := `{"customer":4711,"order":{"n":["\u003c"]}}`
 	require.Equal(t, both, encoded(t, s.Trusted()))
 	require.Equal(t, `{"customer":4711}`, encoded(t, s.SessionTrusted))
@@ -73,18 +73,18 @@ func TestTrustedValuesOverExecutions(t *testing.T) {
 		_, err := s.WithTrusted(trusted(name, `1`), after(2))
 		require.ErrorContains(t, err, "trusted."+name+": has another value already")
 	}
-	require.Equal(t, s, must(t)(s.WithTrusted(nil, after(2))))
-	ended := must(t)(s.WithExecutionCompleted(after(3)))
+	require.Equal(t, s, must(s.WithTrusted(nil, after(2))))
+	ended := must(s.WithExecutionCompleted(after(3)))
 	require.Equal(t, both, encoded(t, ended.Trusted()), "it stays readable")
 	_, err := ended.WithTrusted(trusted("more", `1`), after(4))
 	require.ErrorContains(t, err, "trusted: the session's values are fixed")
 
-	next := must(t)(ended.BeginExecution(executionID(2), domain.Unlimited(), after(4)))
+	next := must(ended.BeginExecution(executionID(2), domain.Unlimited(), after(4)))
 	require.Equal(t, `{"customer":4711}`, encoded(t, next.Trusted()))
-	next = must(t)(next.WithTrusted(trusted("order", `"another"`), after(4)))
+	next = must(next.WithTrusted(trusted("order", `"another"`), after(4)))
 	require.Equal(t, `{"customer":4711,"order":"another"}`, encoded(t, next.Trusted()), "it is of another execution")
 
-	goesOn := must(t)(must(t)(ended.WithOriginHere(after(4))).BeginExecution(executionID(2), domain.Unlimited(), after(4)))
+	goesOn := must(must(ended.WithOriginHere(after(4))).BeginExecution(executionID(2), domain.Unlimited(), after(4)))
 	require.Equal(t, both, encoded(t, goesOn.Trusted()))
 
 	given := domain.Given{Trusted: trusted("order", `7`)}
@@ -95,7 +95,7 @@ func TestTrustedValuesOverExecutions(t *testing.T) {
 
 func TestTrustedValuesInSavedStates(t *testing.T) {
 	t.Parallel()
-	s := trustingState(t)
+	s := trustingState()
 	session, err := s.EncodeSession()
 	require.NoError(t, err)
 	require.Contains(t, string(session), `"trusted":{"customer":4711}`)

@@ -25,18 +25,17 @@ func resolution(n int) domain.Answer {
 }
 
 // unresolvedState has three calls of unknown outcome, of which the first is resolved.
-func unresolvedState(t testing.TB) domain.AgentState {
-	t.Helper()
-	s := busyState(t)
+func unresolvedState() domain.AgentState {
+	s := busyState()
 	for n := range 3 {
 		s = s.WithUnknownOutcome(unknownCall(n), after(9))
 	}
-	return must(t)(s.WithOutcomeResolved(unknownCall(0).ToolExecutionID, resolution(0), after(10)))
+	return must(s.WithOutcomeResolved(unknownCall(0).ToolExecutionID, resolution(0), after(10)))
 }
 
 func TestResolutions(t *testing.T) {
 	t.Parallel()
-	s := unresolvedState(t)
+	s := unresolvedState()
 	require.Len(t, s.UnknownOutcomes, 3)
 	require.Equal(t, []domain.Wait{unknownCall(1), unknownCall(2)}, s.UnresolvedOutcomes())
 
@@ -87,11 +86,11 @@ func TestWhatTheModelWasToldIsForgotten(t *testing.T) {
 	t.Parallel()
 	begin := func(s domain.AgentState, n int) domain.AgentState {
 		if s.HasActiveExecution() {
-			s = must(t)(s.WithExecutionCompleted(after(30)))
+			s = must(s.WithExecutionCompleted(after(30)))
 		}
-		return must(t)(s.BeginExecution(executionID(n), domain.Unlimited(), after(30+n)))
+		return must(s.BeginExecution(executionID(n), domain.Unlimited(), after(30+n)))
 	}
-	s := begin(unresolvedState(t), 2)
+	s := begin(unresolvedState(), 2)
 	require.Len(t, s.UnknownOutcomes, 3)
 	s = s.WithResolutionIn(unknownCall(0).ToolExecutionID, executionID(2), true, after(40))
 	require.True(t, s.UnknownOutcomes[0].Answer.Told)
@@ -104,7 +103,7 @@ func TestUnknownCallsAreBounded(t *testing.T) {
 	t.Parallel()
 	long := unknownCall(1)
 	long.Arguments, long.Why = strings.Repeat("x", 5000), strings.Repeat("y", 5000)
-	kept := busyState(t).WithUnknownOutcome(long, after(9)).UnknownOutcomes[0]
+	kept := busyState().WithUnknownOutcome(long, after(9)).UnknownOutcomes[0]
 	require.Less(t, len(kept.Arguments)+len(kept.Why), 1000)
 }
 

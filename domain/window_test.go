@@ -18,7 +18,7 @@ func TestHooksSeeTheSameInAnyRun(t *testing.T) {
 		recent := w.Of(s).In(s)
 		return recent.Steps(), recent.Execution.Folded
 	}
-	begun := begunState(t)
+	begun := begunState()
 	rapid.Check(t, func(r *rapid.T) {
 		one, many := begun, begun
 		var window domain.StepWindow
@@ -31,11 +31,11 @@ func TestHooksSeeTheSameInAnyRun(t *testing.T) {
 				step.Errors = append(step.Errors, domain.Error{Kind: domain.Internal, Message: strings.Repeat("e", 9_000)})
 			}
 			step.ToolExecutions[0].Value += strings.Repeat("x", rapid.SampledFrom([]int{0, 10, 5_000, 9_000, 30_000}).Draw(r, "length"))
-			one, many = withStep(t, one, step), withStep(t, many, step)
+			one, many = withStep(one, step), withStep(many, step)
 			one, many = one.WithMessageStore(domain.MessageStore{}), many.WithMessageStore(domain.MessageStore{})
 			if rapid.IntRange(0, 3).Draw(r, "in a new run") == 0 {
 				recent := domain.StepWindow{}.Of(many).In(many)
-				many = must(t)(domain.DecodeAgentState([]byte(encoded(t, recent))))
+				many = must(domain.DecodeAgentState([]byte(encoded(t, recent))))
 			}
 			window = window.Of(one)
 			steps, folded := shown(window, one)
@@ -58,9 +58,9 @@ func TestHooksSeeTheSameInAnyRun(t *testing.T) {
 //nolint:paralleltest // allocations are counted of the whole program
 func TestAWindowCostsWhatItShows(t *testing.T) {
 	cost := func(steps int) float64 {
-		s := begunState(t)
+		s := begunState()
 		for number := range steps {
-			s = withStep(t, s, answerStep(executionID(1), number+1, strings.Repeat("x", 20_000))).WithMessageStore(domain.MessageStore{})
+			s = withStep(s, answerStep(executionID(1), number+1, strings.Repeat("x", 20_000))).WithMessageStore(domain.MessageStore{})
 		}
 		return testing.AllocsPerRun(2, func() { domain.StepWindow{}.Of(s) })
 	}
@@ -70,9 +70,9 @@ func TestAWindowCostsWhatItShows(t *testing.T) {
 
 func TestToolCounts(t *testing.T) {
 	t.Parallel()
-	require.Empty(t, idleState(t).ToolCounts())
-	s := withStep(t, begunState(t), toolStep(executionID(1), 1))
-	s = withStep(t, s, toolStep(executionID(1), 2))
+	require.Empty(t, idleState().ToolCounts())
+	s := withStep(begunState(), toolStep(executionID(1), 1))
+	s = withStep(s, toolStep(executionID(1), 2))
 	want := map[string]domain.ToolCount{"read_file": {Ran: 2}, "write_file": {Ran: 2, Failed: 2}}
 	require.Equal(t, want, s.ToolCounts(), "what was blocked was not run")
 	require.Equal(t, want, s.WithStepsFolded(1).ToolCounts())
@@ -83,14 +83,14 @@ func TestToolCounts(t *testing.T) {
 // TestTheLastStepIsCutToFit beside those before it, which stay.
 func TestTheLastStepIsCutToFit(t *testing.T) {
 	t.Parallel()
-	s := withStep(t, begunState(t), toolStep(executionID(1), 1))
-	s = withStep(t, s, answerStep(executionID(1), 2, strings.Repeat("x", 500_000))).WithMessageStore(domain.MessageStore{})
+	s := withStep(begunState(), toolStep(executionID(1), 1))
+	s = withStep(s, answerStep(executionID(1), 2, strings.Repeat("x", 500_000))).WithMessageStore(domain.MessageStore{})
 	require.Equal(t, s, s.WithLastStepWithin(1_000_000))
 	cut := s.WithLastStepWithin(250_000)
 	require.Equal(t, s.Steps()[0], cut.Steps()[0])
 	require.Less(t, len(encoded(t, cut)), 250_000)
 	require.Contains(t, cut.Answer(), "500000 bytes in all")
-	require.Equal(t, idleState(t), idleState(t).WithLastStepWithin(1))
+	require.Equal(t, idleState(), idleState().WithLastStepWithin(1))
 }
 
 // TestReasonsAreCutToFit: what people said of the calls of a step takes room beside it.
@@ -103,7 +103,7 @@ func TestReasonsAreCutToFit(t *testing.T) {
 			{Kind: domain.WaitQuestion, Answer: &domain.Answer{Verdict: domain.AnsweredByPerson, Reason: strings.Repeat("r", domain.MaxReason)}},
 		}
 	}
-	s := withStep(t, begunState(t), step).WithMessageStore(domain.MessageStore{})
+	s := withStep(begunState(), step).WithMessageStore(domain.MessageStore{})
 	require.Greater(t, len(encoded(t, s)), 5_000_000)
 	cut := s.WithLastStepWithin(domain.MaxCarriedState)
 	require.Less(t, len(encoded(t, cut)), domain.MaxCarriedState*3/2)

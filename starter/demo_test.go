@@ -2,11 +2,9 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"flag"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -121,48 +119,4 @@ func TestDemoReportAnywhere(t *testing.T) {
 			}
 		})
 	}
-}
-
-// TestDemo runs the demo as a user does: its worker is killed, and it ends with
-// the report all the same.
-func TestDemo(t *testing.T) {
-	t.Parallel()
-	if testing.Short() {
-		t.Skip("-short: no demo with a real server")
-	}
-	binary := filepath.Join(t.TempDir(), "starter")
-	built, err := exec.Command("go", "build", "-o", binary, ".").CombinedOutput()
-	require.NoError(t, err, string(built))
-	dir, state := filepath.Join(t.TempDir(), "project"), filepath.Join(t.TempDir(), "dev.db")
-	writeFiles(t, dir, map[string]string{"README.md": "# Sheep\n", "a/b.txt": "x"})
-	command := exec.Command(binary, "demo", "--dir", dir, "--state", state, "--json")
-	var said strings.Builder
-	command.Stderr = &said
-	out, err := command.Output()
-	require.NoError(t, err, said.String())
-
-	var told demoReport
-	require.NoError(t, json.Unmarshal(out, &told))
-	require.Equal(t, domain.StatusCompleted, told.Status)
-	require.Equal(t, 4, told.Steps)
-	require.Contains(t, told.Report, "has **3 lines**")
-	require.Contains(t, told.Report, "> # Sheep")
-	require.NotZero(t, told.Killed.PID)
-	require.NotEqual(t, told.Killed.PID, told.Killed.TookOver)
-	require.Equal(t, demoKillStep, told.Killed.Step)
-	require.Equal(t, 2, told.Killed.StepsKept)
-	require.Equal(t, 4, told.Killed.CallsKept)
-	require.Positive(t, told.Killed.Seconds)
-	require.Contains(t, said.String(), fmt.Sprintf("kill -9 %d", told.Killed.PID))
-	require.Contains(t, said.String(), "the agent goes on, at step 3")
-}
-
-func TestDemoRefuses(t *testing.T) {
-	t.Parallel()
-	code, _, stderr := newCaller(t).call(t.Context(), "demo", "--address", "127.0.0.1:1")
-	require.Equal(t, exitUsage, code)
-	require.Contains(t, stderr, "demo runs on a dev server of its own")
-	code, _, stderr = newCaller(t).call(t.Context(), "demo", "--dir", filepath.Join(t.TempDir(), "missing"))
-	require.Equal(t, exitUsage, code)
-	require.Contains(t, stderr, "dir: there is no folder")
 }

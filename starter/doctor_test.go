@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -20,72 +21,42 @@ func TestDoctor(t *testing.T) {
 	require.NoError(t, os.WriteFile(prices, []byte("models:\n  mine/m: {input: 1.25, output: 10}\n"), 0o600))
 	spoilt := filepath.Join(folder, "spoilt.yaml")
 	require.NoError(t, os.WriteFile(spoilt, []byte("models:\n  mine/m: {input: cheap}\n"), 0o600))
-	tests := map[string]struct {
-		variables map[string]string
-		args      []string
-		code      int
-		verdicts  map[string]local.Verdict
+	for name, test := range map[string]struct {
+		// set are variables, as NAME=value.
+		set  []string
+		args []string
+		code int
+		// verdicts are those of some checks, as name=verdict.
+		verdicts string
 	}{
-		"nothing there": {
-			code: exitDone, variables: map[string]string{local.VariableDir: folder},
-			verdicts: map[string]local.Verdict{"configuration": "ok", "server": "warn", "openai": "warn", "openai-chat": "warn", "anthropic": "warn", "gemini": "warn", "model": "ok", "prices": "ok", "storage": "ok", "folder": "ok"},
-		},
-		"prices of one's own": {
-			variables: map[string]string{local.VariablePrices: prices}, code: exitDone, verdicts: map[string]local.Verdict{"prices": "ok"},
-		},
-		"prices that are not there": {
-			variables: map[string]string{local.VariablePrices: prices + "x"}, code: exitOther, verdicts: map[string]local.Verdict{"prices": "fail"},
-		},
-		"prices with mistakes": {
-			variables: map[string]string{local.VariablePrices: spoilt}, code: exitOther, verdicts: map[string]local.Verdict{"prices": "fail"},
-		},
-		"server not there": {
-			args: []string{"--address", "127.0.0.1:1"}, code: exitUnreachable,
-			verdicts: map[string]local.Verdict{"configuration": "ok", "server": "fail", "storage": "warn"},
-		},
-		"dev server too old": {
-			variables: map[string]string{local.VariableTemporal: bad}, code: exitOther,
-			verdicts: map[string]local.Verdict{"dev server": "fail", "server": "warn"},
-		},
-		"profile that is not there": {
-			args: []string{"--profile", "none"}, code: exitOther, verdicts: map[string]local.Verdict{"configuration": "fail"},
-		},
-		"wrong model, folder and URL": {
-			variables: map[string]string{local.VariableModel: "opnai-chat/x", local.VariableDir: "/nowhere", "OPENAI_BASE_URL": "file:///x"}, code: exitOther,
-			verdicts: map[string]local.Verdict{"model": "fail", "folder": "fail", "openai": "fail", "openai-chat": "fail", "gemini": "warn"},
-		},
-		"a key": {
-			variables: map[string]string{"OPENAI_API_KEY": "sk-sesame", "OPENAI_BASE_URL": "http://127.0.0.1:1/v1?key=sesame"}, code: exitDone,
-			verdicts: map[string]local.Verdict{"openai": "ok", "openai-chat": "ok", "anthropic": "ok", "gemini": "ok"},
-		},
-		"a rate limit that is none": {
-			variables: map[string]string{"EVERSTEP_RATE_LIMITS": "openai=600"}, code: exitOther, verdicts: map[string]local.Verdict{"providers": "fail"},
-		},
-		"a key, and another provider by default": {
-			variables: map[string]string{"OPENAI_API_KEY": "sk-sesame", local.VariableModel: "anthropic/claude-haiku-4-5"}, code: exitDone,
-			verdicts: map[string]local.Verdict{"openai": "ok", "anthropic": "warn", "gemini": "ok"},
-		},
-		"keys that are none": {
-			variables: map[string]string{"OPENAI_API_KEY": "sk-sesame\nx", "ANTHROPIC_API_KEY": "", "GOOGLE_API_KEY": "sk sesame"}, code: exitOther,
-			verdicts: map[string]local.Verdict{"openai": "fail", "openai-chat": "fail", "anthropic": "fail", "gemini": "fail"},
-		},
-		"keys in the wrong places": {
-			variables: map[string]string{"OPENAI_API_KEY_FILE": "sk-sesame", "ANTHROPIC_BASE_URL": "sk-sesame", "GEMINI_BASE_URL": "https://sesame@host/"}, code: exitOther,
-			verdicts: map[string]local.Verdict{"openai": "fail", "anthropic": "fail", "gemini": "fail"},
-		},
-		"a proxy": {
-			variables: map[string]string{"EVERSTEP_PROXY": "http://user:sesame@host:3128"}, code: exitDone, verdicts: map[string]local.Verdict{"openai": "warn"},
-		},
-		"a proxy that is none": {
-			variables: map[string]string{"EVERSTEP_PROXY": "sesame"}, code: exitOther, verdicts: map[string]local.Verdict{"providers": "fail"},
-		},
-	}
-	for name, test := range tests {
+		"nothing there": {[]string{local.VariableDir + "=" + folder}, nil, exitDone,
+			"configuration=ok server=warn openai=warn openai-chat=warn anthropic=warn gemini=warn model=ok prices=ok storage=ok folder=ok"},
+		"prices of one's own":       {[]string{local.VariablePrices + "=" + prices}, nil, exitDone, "prices=ok"},
+		"prices that are not there": {[]string{local.VariablePrices + "=" + prices + "x"}, nil, exitOther, "prices=fail"},
+		"prices with mistakes":      {[]string{local.VariablePrices + "=" + spoilt}, nil, exitOther, "prices=fail"},
+		"server not there":          {nil, []string{"--address", "127.0.0.1:1"}, exitUnreachable, "configuration=ok server=fail storage=warn"},
+		"dev server too old":        {[]string{local.VariableTemporal + "=" + bad}, nil, exitOther, "dev_server=fail server=warn"},
+		"profile that is not there": {nil, []string{"--profile", "none"}, exitOther, "configuration=fail"},
+		"wrong model, folder and URL": {[]string{local.VariableModel + "=opnai-chat/x", local.VariableDir + "=/nowhere", "OPENAI_BASE_URL=file:///x"}, nil, exitOther,
+			"model=fail folder=fail openai=fail openai-chat=fail gemini=warn"},
+		"a key": {[]string{"OPENAI_API_KEY=sk-sesame", "OPENAI_BASE_URL=http://127.0.0.1:1/v1?key=sesame"}, nil, exitDone,
+			"openai=ok openai-chat=ok anthropic=ok gemini=ok"},
+		"a rate limit that is none": {[]string{"EVERSTEP_RATE_LIMITS=openai=600"}, nil, exitOther, "providers=fail"},
+		"a key, and another provider by default": {[]string{"OPENAI_API_KEY=sk-sesame", local.VariableModel + "=anthropic/claude-haiku-4-5"}, nil, exitDone,
+			"openai=ok anthropic=warn gemini=ok"},
+		"keys that are none": {[]string{"OPENAI_API_KEY=sk-sesame\nx", "ANTHROPIC_API_KEY=", "GOOGLE_API_KEY=sk sesame"}, nil, exitOther,
+			"openai=fail openai-chat=fail anthropic=fail gemini=fail"},
+		"keys in the wrong places": {[]string{"OPENAI_API_KEY_FILE=sk-sesame", "ANTHROPIC_BASE_URL=sk-sesame", "GEMINI_BASE_URL=https://sesame@host/"}, nil, exitOther,
+			"openai=fail anthropic=fail gemini=fail"},
+		"a proxy":              {[]string{"EVERSTEP_PROXY=http://user:sesame@host:3128"}, nil, exitDone, "openai=warn"},
+		"a proxy that is none": {[]string{"EVERSTEP_PROXY=sesame"}, nil, exitOther, "providers=fail"},
+	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			c := newCaller(t)
-			for variable, value := range test.variables {
-				c.variables[variable] = value
+			for _, variable := range test.set {
+				name, value, _ := strings.Cut(variable, "=")
+				c.variables[name] = value
 			}
 			code, stdout, stderr := c.call(t.Context(), append([]string{"doctor", "--json"}, test.args...)...)
 			require.Equal(t, test.code, code, stdout+stderr)
@@ -93,14 +64,12 @@ func TestDoctor(t *testing.T) {
 			require.NotContains(t, stdout, "sesame", "neither keys nor what may hold them")
 			var checks []local.Check
 			require.NoError(t, json.Unmarshal([]byte(stdout), &checks))
-			got := make(map[string]local.Verdict)
+			var got []string
 			for _, c := range checks {
-				got[c.Name] = c.Verdict
+				got = append(got, strings.ReplaceAll(c.Name, " ", "_")+"="+string(c.Verdict))
 				require.NotEmpty(t, c.Detail, c.Name)
 			}
-			for name, want := range test.verdicts {
-				require.Equal(t, want, got[name], "%s in %s", name, stdout)
-			}
+			require.Subset(t, got, strings.Fields(test.verdicts), stdout)
 			require.NoFileExists(t, c.variables[local.VariableState], "doctor starts nothing")
 
 			same, stdout, _ := c.call(t.Context(), append([]string{"doctor"}, test.args...)...)

@@ -15,10 +15,7 @@ import (
 
 // pinging begins the answer of a call with so many pings. It returns the id of the call.
 func pinging(w http.ResponseWriter, body string, pings int) (id string) {
-	var request struct {
-		ID json.RawMessage `json:"id"`
-	}
-	_ = json.Unmarshal([]byte(body), &request)
+	request := requestOf([]byte(body))
 	w.Header().Set("Content-Type", "text/event-stream")
 	for n := range pings {
 		_, _ = fmt.Fprintf(w, "data: {\"jsonrpc\":\"2.0\",\"id\":\"ping-%s-%d\",\"method\":\"ping\"}\n\n", request.ID, n)
@@ -141,10 +138,7 @@ func TestEachRequestOverHTTPSaysItsVersion(t *testing.T) {
 	var mu sync.Mutex
 	versions, answered := map[string]string{}, make(chan struct{})
 	s := inSessions(t, func(w http.ResponseWriter, r *http.Request, body string) bool {
-		var message struct {
-			Method string `json:"method"`
-		}
-		_ = json.Unmarshal([]byte(body), &message)
+		message := requestOf([]byte(body))
 		if r.Method != http.MethodDelete {
 			mu.Lock()
 			versions[r.Method+" "+message.Method] = r.Header.Get("Mcp-Protocol-Version")

@@ -21,11 +21,22 @@ import (
 // over serves the honest server over HTTP. Before may answer a call of a tool itself.
 func over(t *testing.T, before func(w http.ResponseWriter, r *http.Request, body string) bool) (Server, *httptest.Server) {
 	t.Helper()
-	served := sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return honest("1") }, nil)
+	return intercepted(t, honestly(), func(w http.ResponseWriter, r *http.Request, body string) bool {
+		return before != nil && strings.Contains(body, `"method":"tools/call"`) && before(w, r, body)
+	})
+}
+
+func honestly() http.Handler {
+	return sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return honest("1") }, nil)
+}
+
+// intercepted is a server over HTTP. Before may answer what it likes itself.
+func intercepted(t *testing.T, served http.Handler, before func(w http.ResponseWriter, r *http.Request, body string) bool) (Server, *httptest.Server) {
+	t.Helper()
 	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
 		r.Body = io.NopCloser(strings.NewReader(string(body)))
-		if before == nil || !strings.Contains(string(body), `"method":"tools/call"`) || !before(w, r, string(body)) {
+		if !before(w, r, string(body)) {
 			served.ServeHTTP(w, r)
 		}
 	}))
@@ -70,28 +81,24 @@ func TestHeadersNameSecretsThatAreLookedUpForEachRequest(t *testing.T) {
 func TestWhatAStatusSaysOfACall(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		status     int
-		header     http.Header
-		body       string
-		kind       domain.Kind
-		code       domain.Code
-		notStarted bool
-		unknown    bool
-		after      time.Duration
-		want       string
+		status int
+		// header is a name and a value.
+		header, body string
+		kind         domain.Kind
+		want         string
 	}{
-		"throttled":     {status: 429, header: http.Header{"Retry-After": {"7"}}, kind: domain.Throttled, notStarted: true, after: 7 * time.Second, want: "takes no more calls just now"},
-		"no key":        {status: 401, kind: domain.Denied, code: domain.CodeAuth, want: "refuses who asks (401 Unauthorized)"},
-		"wrong key":     {status: 403, kind: domain.Denied, code: domain.CodeAuth, want: "refuses who asks (403 Forbidden)"},
+		"throttled":     {status: 429, header: "Retry-After: 7", kind: domain.Throttled, want: "takes no more calls just now"},
+		"no key":        {status: 401, kind: domain.Denied, want: "refuses who asks (401 Unauthorized)"},
+		"wrong key":     {status: 403, kind: domain.Denied, want: "refuses who asks (403 Forbidden)"},
 		"bad request":   {status: 400, body: "no", kind: domain.Invalid, want: "it answers 400 Bad Request"},
 		"an RPC error":  {status: 400, body: `{"jsonrpc":"2.0","id":1,"error":{"code":-32602,"message":"what order?"}}`, kind: domain.Invalid, want: "what order?"},
-		"broken":        {status: 500, kind: domain.Unavailable, unknown: true, want: "answers 500 Internal Server Error"},
-		"a gateway":     {status: 502, kind: domain.Unavailable, unknown: true, want: "answers 502 Bad Gateway"},
-		"elsewhere":     {status: 307, header: http.Header{"Location": {"http://127.0.0.1:1/"}}, kind: domain.Invalid, want: "it answers 307 Temporary Redirect"},
-		"another type":  {status: 200, header: http.Header{"Content-Type": {"text/html"}}, body: "<p>", kind: domain.Unavailable, unknown: true, want: "unsupported content type"},
-		"no JSON":       {status: 200, header: http.Header{"Content-Type": {"application/json"}}, body: "{", kind: domain.Unavailable, unknown: true, want: "was lost while the call ran"},
-		"no answer":     {status: 200, header: http.Header{"Content-Type": {"text/event-stream"}}, body: ": nothing\n\n", kind: domain.Unavailable, unknown: true, want: "without response"},
-		"not its error": {status: 200, header: http.Header{"Content-Type": {"application/json"}}, body: `{"jsonrpc":"2.0","id":ID,"error":{"code":-32603,"message":"out of stock"}}`, kind: domain.Invalid, want: "refuses the call: out of stock (-32603)"},
+		"broken":        {status: 500, kind: domain.Unavailable, want: "answers 500 Internal Server Error"},
+		"a gateway":     {status: 502, kind: domain.Unavailable, want: "answers 502 Bad Gateway"},
+		"elsewhere":     {status: 307, header: "Location: http://127.0.0.1:1/", kind: domain.Invalid, want: "it answers 307 Temporary Redirect"},
+		"another type":  {status: 200, header: "Content-Type: text/html", body: "<p>", kind: domain.Unavailable, want: "unsupported content type"},
+		"no JSON":       {status: 200, header: "Content-Type: application/json", body: "{", kind: domain.Unavailable, want: "was lost while the call ran"},
+		"no answer":     {status: 200, header: "Content-Type: text/event-stream", body: ": nothing\n\n", kind: domain.Unavailable, want: "without response"},
+		"not its error": {status: 200, header: "Content-Type: application/json", body: `{"jsonrpc":"2.0","id":ID,"error":{"code":-32603,"message":"out of stock"}}`, kind: domain.Invalid, want: "refuses the call: out of stock (-32603)"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -102,8 +109,8 @@ func TestWhatAStatusSaysOfACall(t *testing.T) {
 				}
 				_, id, _ := strings.Cut(body, `"id":`)
 				id, _, _ = strings.Cut(id, ",")
-				for name, values := range c.header {
-					w.Header()[name] = values
+				if name, value, ok := strings.Cut(c.header, ": "); ok {
+					w.Header().Set(name, value)
 				}
 				w.WriteHeader(c.status)
 				_, _ = io.WriteString(w, strings.ReplaceAll(c.body, "ID", id))
@@ -114,10 +121,10 @@ func TestWhatAStatusSaysOfACall(t *testing.T) {
 			require.ErrorContains(t, err, c.want)
 			own := domain.AsError(err)
 			require.Equal(t, c.kind, own.Kind)
-			require.Equal(t, c.code, own.Code)
-			require.Equal(t, c.after, own.RetryAfter)
-			require.Equal(t, c.notStarted, tool.IsNotStarted(err))
-			require.Equal(t, c.unknown, tool.IsOutcomeUnknown(err))
+			require.Equal(t, c.kind == domain.Denied, own.Code == domain.CodeAuth)
+			require.Equal(t, c.kind == domain.Throttled, own.RetryAfter == 7*time.Second)
+			require.Equal(t, c.kind == domain.Throttled, tool.IsNotStarted(err))
+			require.Equal(t, c.kind == domain.Unavailable, tool.IsOutcomeUnknown(err))
 			require.EqualValues(t, 1, times.Load(), "nobody called twice")
 			require.Equal(t, "on", said(t, s, "s__echo", args{Text: "on"}), "and the next call is served")
 		})
@@ -220,21 +227,13 @@ func TestAStopEndsARequestOverHTTP(t *testing.T) {
 func TestAServerThatForgotTheSessionIsAskedAnew(t *testing.T) {
 	t.Parallel()
 	var forgets atomic.Bool
-	served := sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return honest("1") }, nil)
-	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		body, _ := io.ReadAll(r.Body)
-		r.Body = io.NopCloser(strings.NewReader(string(body)))
-		switch {
-		case strings.Contains(string(body), "server/discover"): // so that there are sessions
-			http.Error(w, "what?", http.StatusBadRequest)
-		case strings.Contains(string(body), `"tools/call"`) && forgets.CompareAndSwap(true, false):
+	s := inSessions(t, func(w http.ResponseWriter, _ *http.Request, body string) bool {
+		now := strings.Contains(body, `"tools/call"`) && forgets.CompareAndSwap(true, false)
+		if now {
 			http.Error(w, "who?", http.StatusNotFound)
-		default:
-			served.ServeHTTP(w, r)
 		}
-	}))
-	t.Cleanup(func() { web.CloseClientConnections(); web.Close() })
-	s := openServers(t, Options{}, Server{Name: "s", URL: web.URL})
+		return now
+	})
 	require.Equal(t, "one", said(t, s, "s__echo", args{Text: "one"}))
 	before := s.all["s"].live
 	require.NotEmpty(t, before.session.ID())

@@ -5,12 +5,10 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/http/httptest"
 	"strings"
 	"sync/atomic"
 	"testing"
 
-	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/require"
 
 	"everstep/activities/tool"
@@ -20,19 +18,14 @@ import (
 // inSessions serves the honest server over HTTP with sessions. Before may answer what it likes itself.
 func inSessions(t *testing.T, before func(w http.ResponseWriter, r *http.Request, body string) bool) *Servers {
 	t.Helper()
-	served := sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return honest("1") }, nil)
-	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		body, _ := io.ReadAll(r.Body)
-		r.Body = io.NopCloser(strings.NewReader(string(body)))
-		switch {
-		case strings.Contains(string(body), "server/discover"):
-			http.Error(w, "what?", http.StatusBadRequest)
-		case !before(w, r, string(body)):
-			served.ServeHTTP(w, r)
+	server, _ := intercepted(t, honestly(), func(w http.ResponseWriter, r *http.Request, body string) bool {
+		if !strings.Contains(body, "server/discover") {
+			return before(w, r, body)
 		}
-	}))
-	t.Cleanup(func() { web.CloseClientConnections(); web.Close() })
-	return openServers(t, Options{}, Server{Name: "s", URL: web.URL})
+		http.Error(w, "what?", http.StatusBadRequest)
+		return true
+	})
+	return openServers(t, Options{}, server)
 }
 
 // breakOff begins a stream that can be resumed, and ends it.
@@ -132,16 +125,12 @@ func TestAServerThatTakesNoMoreOfACallThatItHasTaken(t *testing.T) {
 	for asks, notStarted := range map[int32]bool{0: true, 1: false} {
 		var rounds atomic.Int32
 		server, _ := over(t, func(w http.ResponseWriter, _ *http.Request, body string) bool {
-			var request struct {
-				ID json.RawMessage `json:"id"`
-			}
-			_ = json.Unmarshal([]byte(body), &request)
 			requests := ""
 			if rounds.Add(1) <= asks {
 				requests = `,"inputRequests":{"r":{"method":"roots/list","params":{}}}`
 			}
 			w.Header().Set("Content-Type", "application/json")
-			_, _ = fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"result":{"resultType":"input_required"%s}}`, request.ID, requests)
+			_, _ = fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"result":{"resultType":"input_required"%s}}`, requestOf([]byte(body)).ID, requests)
 			return true
 		})
 		_, err := call(t, openServers(t, Options{}, server), "s__echo", args{})
@@ -162,21 +151,19 @@ func TestATaskWhoseAnswerBreaksOff(t *testing.T) {
 			t.Parallel()
 			var times atomic.Int32
 			s := &tasking{says: []string{fmt.Sprintf(older, "failed")}, result: `"error":{"code":-32602,"message":"no such order"}`}
-			web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-				body, _ := io.ReadAll(r.Body)
-				r.Body = io.NopCloser(strings.NewReader(string(body)))
+			server, _ := intercepted(t, s, func(w http.ResponseWriter, r *http.Request, body string) bool {
 				switch {
 				case r.Method == http.MethodGet:
 					w.WriteHeader(http.StatusBadRequest)
 					_, _ = io.WriteString(w, `{"jsonrpc":"2.0","id":"server-error","error":{"code":-32602,"message":"no such event"}}`)
-				case strings.Contains(string(body), method) && times.Add(1) == 1:
+				case strings.Contains(body, method) && times.Add(1) == 1:
 					breakOff(w)
 				default:
-					s.ServeHTTP(w, r)
+					return false
 				}
-			}))
-			t.Cleanup(web.Close)
-			servers := openServers(t, Options{}, Server{Name: "s", URL: web.URL})
+				return true
+			})
+			servers := openServers(t, Options{}, server)
 			ask := tool.Call{Handle: json.RawMessage(`{"task":"t-1"}`)}
 			_, err := s.of(t, servers, "s__build", ask)
 			require.ErrorContains(t, err, "does not say what became of a task")

@@ -173,6 +173,19 @@ func note(file, text string) {
 	}
 }
 
+// An incoming message is a request; a notice has no id.
+type incoming struct {
+	ID     json.RawMessage `json:"id"`
+	Method string          `json:"method"`
+	Params json.RawMessage `json:"params"`
+}
+
+// requestOf is what a message asks, nothing where it cannot be read.
+func requestOf(message []byte) (request incoming) {
+	_ = json.Unmarshal(message, &request)
+	return request
+}
+
 // answering speaks the protocol by hand: it answers each request with what reply
 // returns, and nothing where that is empty.
 func answering(before string, reply func(method string, params json.RawMessage) string) {
@@ -182,12 +195,8 @@ func answering(before string, reply func(method string, params json.RawMessage) 
 		if err != nil {
 			return
 		}
-		var request struct {
-			ID     json.RawMessage `json:"id"`
-			Method string          `json:"method"`
-			Params json.RawMessage `json:"params"`
-		}
-		if json.Unmarshal(line, &request) != nil || len(request.ID) == 0 {
+		request := requestOf(line)
+		if len(request.ID) == 0 {
 			continue
 		}
 		result := reply(request.Method, request.Params)

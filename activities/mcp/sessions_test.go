@@ -4,11 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
 	"net/http"
-	"net/http/httptest"
 	"os"
-	"strings"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -192,17 +189,16 @@ func TestASessionOverHTTP(t *testing.T) {
 	var served atomic.Value
 	var away atomic.Bool
 	served.Store(handler())
-	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if away.Load() {
+	current := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { served.Load().(http.Handler).ServeHTTP(w, r) })
+	server, _ := intercepted(t, current, func(w http.ResponseWriter, _ *http.Request, _ string) bool {
+		gone := away.Load()
+		if gone {
 			http.Error(w, "away", http.StatusServiceUnavailable)
-			return
 		}
-		body, _ := io.ReadAll(r.Body)
-		r.Body = io.NopCloser(strings.NewReader(string(body)))
-		served.Load().(http.Handler).ServeHTTP(w, r)
-	}))
-	t.Cleanup(func() { web.CloseClientConnections(); web.Close() })
-	s := openServers(t, Options{fresh: time.Nanosecond}, Server{Name: "s", URL: web.URL, Stateful: true})
+		return gone
+	})
+	server.Stateful = true
+	s := openServers(t, Options{fresh: time.Nanosecond}, server)
 	ann, bob := bind(t, s, "ann"), bind(t, s, "bob")
 	counts := func(id, agent, want string) {
 		t.Helper()

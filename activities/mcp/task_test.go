@@ -80,13 +80,9 @@ func (s *tasking) reply(method string, params json.RawMessage) string {
 }
 
 func (s *tasking) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	var request struct {
-		ID     json.RawMessage `json:"id"`
-		Method string          `json:"method"`
-		Params json.RawMessage `json:"params"`
-	}
 	body, _ := io.ReadAll(r.Body)
-	if json.Unmarshal(body, &request) != nil || len(request.ID) == 0 {
+	request := requestOf(body)
+	if len(request.ID) == 0 {
 		w.WriteHeader(http.StatusAccepted)
 		return
 	}
@@ -213,23 +209,13 @@ func TestWhatBecomesOfATask(t *testing.T) {
 func TestTasksOfHostileServers(t *testing.T) {
 	t.Parallel()
 	for _, id := range []string{``, strings.Repeat("x", maxTaskID+1)} {
-		web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			body, _ := io.ReadAll(r.Body)
-			if strings.Contains(string(body), `"method":"tools/call"`) {
-				r.Body = io.NopCloser(strings.NewReader(strings.Replace(string(body), "tools/call", "nothing", 1)))
-				w.Header().Set("Content-Type", "application/json")
-				var request struct {
-					ID json.RawMessage `json:"id"`
-				}
-				_ = json.Unmarshal(body, &request)
-				_, _ = fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"result":{"task":{"taskId":%q,"pollInterval":-1e300,"ttl":1e300}}}`, request.ID, id)
-				return
+		server := byHand(t, func(request incoming) string {
+			if request.Method == "tools/call" {
+				return fmt.Sprintf(`"result":{"task":{"taskId":%q,"pollInterval":-1e300,"ttl":1e300}}`, id)
 			}
-			r.Body = io.NopCloser(strings.NewReader(string(body)))
-			(&tasking{}).ServeHTTP(w, r)
-		}))
-		t.Cleanup(web.Close)
-		_, err := call(t, openServers(t, Options{}, Server{Name: "s", URL: web.URL}), "s__build", args{})
+			return (&tasking{}).reply(request.Method, request.Params)
+		})
+		_, err := call(t, openServers(t, Options{}, server), "s__build", args{})
 		requireUnknown(t, err)
 		require.ErrorContains(t, err, "under a name that cannot be kept")
 	}

@@ -32,16 +32,7 @@ func (w *warnings) Warn(message string, keyvals ...any) {
 // listing serves one page of tools over HTTP, in a version of the protocol.
 func listing(t *testing.T, version, page string) Server {
 	t.Helper()
-	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		var request struct {
-			ID     json.RawMessage `json:"id"`
-			Method string          `json:"method"`
-		}
-		body, _ := io.ReadAll(r.Body)
-		if json.Unmarshal(body, &request) != nil || len(request.ID) == 0 {
-			w.WriteHeader(http.StatusAccepted)
-			return
-		}
+	return byHand(t, func(request incoming) string {
 		said := usual(request.Method, func() string { return strings.Replace(hello, "{", `{"resultType":"complete",`, 1) })
 		switch {
 		case request.Method == "initialize":
@@ -51,8 +42,22 @@ func listing(t *testing.T, version, page string) Server {
 		case request.Method == "tools/list":
 			said = `"result":` + page
 		}
+		return said
+	})
+}
+
+// byHand serves answers of bodies over HTTP.
+func byHand(t *testing.T, reply func(incoming) string) Server {
+	t.Helper()
+	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		request := requestOf(body)
+		if len(request.ID) == 0 {
+			w.WriteHeader(http.StatusAccepted)
+			return
+		}
 		w.Header().Set("Content-Type", "application/json")
-		_, _ = io.WriteString(w, answerTo(string(request.ID), said))
+		_, _ = io.WriteString(w, answerTo(string(request.ID), reply(request)))
 	}))
 	t.Cleanup(web.Close)
 	return Server{Name: "s", URL: web.URL}

@@ -33,6 +33,7 @@ func TestChecked(t *testing.T) {
 		least := domain.Message{Role: role, Parts: text("")}.Size()
 		return domain.Message{Role: role, Parts: text(strings.Repeat("x", domain.MaxMessage-least))}
 	}
+	told := func(text string) contract.HookReply { return made(domain.Decode[contract.HookReply]([]byte(text))) }
 	bare, err := json.Marshal(contract.HookReply{Note: domain.Metadata{"k": json.RawMessage(`""`)}})
 	require.NoError(t, err)
 	for _, test := range []struct {
@@ -42,25 +43,25 @@ func TestChecked(t *testing.T) {
 		says    string // empty: it makes sense
 	}{
 		{"nothing", step, contract.HookReply{}, ""},
-		{"block", tool, contract.HookReply{Block: "no"}, ""},
-		{"block elsewhere", result, contract.HookReply{Block: "no"}, "block: is set at after_tool_use; it means something at before_tool_use only"},
-		{"call", tool, contract.HookReply{Call: &domain.ToolCall{Name: "read"}}, ""},
-		{"the same call", tool, contract.HookReply{Call: &call}, ""},
-		{"call elsewhere", step, contract.HookReply{Call: &call}, "call: is set at before_step"},
-		{"call without a name", tool, contract.HookReply{Call: &domain.ToolCall{ID: "c1"}}, "call.name: is empty"},
-		{"block and call", tool, contract.HookReply{Block: "no", Call: &call}, "block, call: both are set"},
-		{"content", result, contract.HookReply{Content: new("clean")}, ""},
-		{"empty content", result, contract.HookReply{Content: new("")}, ""},
-		{"content elsewhere", tool, contract.HookReply{Content: new("")}, "content: is set at before_tool_use"},
-		{"failure", result, contract.HookReply{Failure: domain.Errorf(domain.Invalid, "no")}, ""},
-		{"failure elsewhere", tool, contract.HookReply{Failure: domain.Errorf(domain.Invalid, "no")}, "failure: is set at before_tool_use"},
-		{"content and failure", result, contract.HookReply{Content: new("a"), Failure: domain.Errorf(domain.Invalid, "no")}, "content, failure: both are set"},
-		{"no tools", domain.TriggerBeforeInference, contract.HookReply{WithoutTools: new(true), MaxOutputTokens: new(int64(7))}, ""},
-		{"no tools elsewhere", step, contract.HookReply{WithoutTools: new(true)}, "without_tools: is set at before_step"},
-		{"a bound elsewhere", step, contract.HookReply{MaxOutputTokens: new(int64(7))}, "max_output_tokens: is set at before_step"},
+		{"block", tool, told(`{"block":"no"}`), ""},
+		{"block elsewhere", result, told(`{"block":"no"}`), "block: is set at after_tool_use; it means something at before_tool_use only"},
+		{"call", tool, told(`{"call":{"name":"read"}}`), ""},
+		{"the same call", tool, told(`{"call":{"id":"c1","name":"write","arguments":"{}"}}`), ""},
+		{"call elsewhere", step, told(`{"call":{"id":"c1","name":"write","arguments":"{}"}}`), "call: is set at before_step"},
+		{"call without a name", tool, told(`{"call":{"id":"c1"}}`), "call.name: is empty"},
+		{"block and call", tool, told(`{"block":"no","call":{"id":"c1","name":"write","arguments":"{}"}}`), "block, call: both are set"},
+		{"content", result, told(`{"content":"clean"}`), ""},
+		{"empty content", result, told(`{"content":""}`), ""},
+		{"content elsewhere", tool, told(`{"content":""}`), "content: is set at before_tool_use"},
+		{"failure", result, told(`{"failure":{"kind":"invalid","message":"no"}}`), ""},
+		{"failure elsewhere", tool, told(`{"failure":{"kind":"invalid","message":"no"}}`), "failure: is set at before_tool_use"},
+		{"content and failure", result, told(`{"content":"a","failure":{"kind":"invalid","message":"no"}}`), "content, failure: both are set"},
+		{"no tools", domain.TriggerBeforeInference, told(`{"without_tools":true,"max_output_tokens":7}`), ""},
+		{"no tools elsewhere", step, told(`{"without_tools":true}`), "without_tools: is set at before_step"},
+		{"a bound elsewhere", step, told(`{"max_output_tokens":7}`), "max_output_tokens: is set at before_step"},
 		{"answer", answer, contract.HookReply{Answer: &domain.Message{Parts: text("mended")}}, ""},
 		{"answer elsewhere", step, contract.HookReply{Answer: &domain.Message{Parts: text("x")}}, "answer: is set at before_step"},
-		{"answer of the user", answer, contract.HookReply{Answer: &domain.Message{Role: domain.RoleUser, Parts: text("x")}}, "answer.role: is user"},
+		{"answer of the user", answer, told(`{"answer":{"role":"user","parts":[{"type":"text","text":"x"}]}}`), "answer.role: is user"},
 		{"answer of an unknown role", answer, contract.HookReply{Answer: &domain.Message{Role: "oracle"}}, "answer.role: is oracle"},
 		{"answer with a result", answer, contract.HookReply{Answer: &domain.Message{ToolResult: &domain.ToolResult{}}}, "answer.tool_result: is set"},
 		{"answer with a nameless call", answer, contract.HookReply{Answer: &domain.Message{ToolCalls: []domain.ToolCall{{Name: "a"}, {}}}}, "answer.tool_calls[1].name: is empty"},
@@ -69,12 +70,12 @@ func TestChecked(t *testing.T) {
 		{"answer as long as may be", answer, contract.HookReply{Answer: new(brim(domain.RoleAssistant))}, ""},
 		{"long answer", answer, contract.HookReply{Answer: &domain.Message{Parts: text(strings.Repeat("x", domain.MaxMessage))}}, "its answer takes"},
 		{"answer of an unknown part", answer, contract.HookReply{Answer: &domain.Message{Parts: []domain.Part{{Type: "smell"}}}}, "smell"},
-		{"stop for a reason", step, contract.HookReply{Stops: []domain.StopSignal{{Reason: domain.StepsLimitReached}}}, ""},
+		{"stop for a reason", step, told(`{"stops":[{"reason":"steps_limit"}]}`), ""},
 		{"stop for no known reason", step, contract.HookReply{Stops: []domain.StopSignal{{Reason: "tired"}}}, "stops[0].reason: "},
 		{"stop with notes that are no JSON", step, contract.HookReply{Stops: []domain.StopSignal{{Context: domain.Metadata{"k": json.RawMessage("{")}}}}, "cannot be encoded"},
-		{"go on", domain.TriggerAfterStep, contract.HookReply{Continue: true}, ""},
-		{"say", step, contract.HookReply{Say: []domain.Message{{Role: domain.RoleSystem, Parts: text("x")}}}, ""},
-		{"say a result", step, contract.HookReply{Say: []domain.Message{domain.ToolMessage(domain.ToolResult{})}}, "say[0]: is a tool's call or result"},
+		{"go on", domain.TriggerAfterStep, told(`{"continue":true}`), ""},
+		{"say", step, told(`{"say":[{"role":"system","parts":[{"type":"text","text":"x"}]}]}`), ""},
+		{"say a result", step, told(`{"say":[{"role":"tool","tool_result":{}}]}`), "say[0]: is a tool's call or result"},
 		{"say a call", step, contract.HookReply{Say: []domain.Message{{Parts: text("x"), ToolCalls: []domain.ToolCall{call}}}}, "say[0]: is a tool's call or result"},
 		{"say nothing", step, contract.HookReply{Say: []domain.Message{{}}}, "say[0].parts: is empty"},
 		{"say much", step, contract.HookReply{Say: []domain.Message{{Parts: text(strings.Repeat("x", domain.MaxMessage))}}}, "its message takes"},
@@ -82,17 +83,17 @@ func TestChecked(t *testing.T) {
 		{"say as often as may be", step, contract.HookReply{Say: slices.Repeat([]domain.Message{{Parts: text("x")}}, 100)}, ""},
 		{"say often", step, contract.HookReply{Say: make([]domain.Message, 101)}, "say, aside: there are 101 messages"},
 		{"aside", step, contract.HookReply{Aside: map[string][]domain.Message{"notes": {{Parts: text("x")}}}}, ""},
-		{"aside a result", step, contract.HookReply{Aside: map[string][]domain.Message{"notes": {domain.ToolMessage(domain.ToolResult{})}}}, "aside.notes[0]: is a tool's call or result"},
+		{"aside a result", step, told(`{"aside":{"notes":[{"role":"tool","tool_result":{}}]}}`), "aside.notes[0]: is a tool's call or result"},
 		{"say and aside often", step, contract.HookReply{Say: make([]domain.Message, 60), Aside: map[string][]domain.Message{"notes": make([]domain.Message, 41)}}, "there are 101 messages"},
 		{"a long stop", step, contract.HookReply{Stops: []domain.StopSignal{{Context: domain.Metadata{"k": json.RawMessage(`"` + strings.Repeat("x", 16<<10) + `"`)}}}}, "its stop signal takes"},
 		{"a prompt", step, contract.HookReply{SystemPrompt: new(strings.Repeat("x", domain.MaxSystemPrompt))}, ""},
 		{"a long prompt", step, contract.HookReply{SystemPrompt: new(strings.Repeat("x", domain.MaxSystemPrompt+1))}, "its system prompt takes"},
 		{"a model with many options", step, contract.HookReply{Model: &domain.LLMConfig{Options: domain.Metadata{"a": json.RawMessage(`"` + strings.Repeat("x", 64<<10) + `"`)}}}, "its model takes"},
 		{"a long format", step, contract.HookReply{Format: &domain.ResponseFormat{Schema: json.RawMessage(`"` + strings.Repeat("x", domain.MaxSystemPrompt) + `"`)}}, "its response format takes"},
-		{"a negative budget", step, contract.HookReply{Budget: &domain.ExecutionBudget{MaxSteps: new(int64(-1))}}, "max_steps"},
-		{"an error", step, contract.HookReply{Error: domain.Errorf(domain.Invalid, "no")}, "error: is set; return the error"},
-		{"note", step, contract.HookReply{Note: domain.Metadata{"k": json.RawMessage("null")}}, ""},
-		{"note without a key", step, contract.HookReply{Note: domain.Metadata{"": json.RawMessage("1")}}, "note: a key is empty"},
+		{"a negative budget", step, told(`{"budget":{"max_steps":-1}}`), "max_steps"},
+		{"an error", step, told(`{"error":{"kind":"invalid","message":"no"}}`), "error: is set; return the error"},
+		{"note", step, told(`{"note":{"k":null}}`), ""},
+		{"note without a key", step, told(`{"note":{"":1}}`), "note: a key is empty"},
 		{"note that is no JSON", step, contract.HookReply{Note: domain.Metadata{"k": json.RawMessage("tru")}}, "note.k: is no JSON"},
 		{"note of nothing", step, contract.HookReply{Note: domain.Metadata{"k": nil}}, "note.k: is no JSON"},
 		{"as much in all as may be", step, contract.HookReply{Note: domain.Metadata{"k": json.RawMessage(`"` + strings.Repeat("x", hook.MaxReply-len(bare)) + `"`)}}, ""},
@@ -139,7 +140,7 @@ func TestCheckedIsAnotherReply(t *testing.T) {
 // TestChanged is the state as a reply wants it. What could not be kept fails.
 func TestChanged(t *testing.T) {
 	t.Parallel()
-	given := made(t)(inStep(t).WithMetadata("old", json.RawMessage(`1`), time.Time{}))
+	given := made(inStep().WithMetadata("old", json.RawMessage(`1`), time.Time{}))
 	state, err := hook.Changed(given, contract.HookReply{
 		Note: domain.Metadata{"old": json.RawMessage(` null `), "new": json.RawMessage(`2`)}, SystemPrompt: new("other"),
 		Model:  &domain.LLMConfig{Provider: "scripted", Model: "y"},

@@ -16,30 +16,29 @@ import (
 )
 
 // inStep is in the first step of its first execution, which a signal asks to stop.
-func inStep(t *testing.T) domain.AgentState {
-	t.Helper()
+func inStep() domain.AgentState {
 	id := domain.AgentID{UUID: uuid.NewSHA1(uuid.NameSpaceOID, []byte("checked"))}
 	execution := id.Execution("run", 1)
 	s := domain.NewAgentState(id, domain.AgentID{}, time.Time{}, domain.LLMConfig{Provider: "scripted", Model: "x"}).
 		WithUserMessage(execution.Prompt(), "hello", time.Time{})
-	s = made(t)(s.BeginExecution(execution, domain.Unlimited(), time.Time{}))
-	s = made(t)(s.WithStopSignal(domain.StopSignal{Reason: domain.StopRequested}, time.Time{}))
-	return made(t)(s.WithStepStarted(execution.Step(1), time.Time{}))
+	s = made(s.BeginExecution(execution, domain.Unlimited(), time.Time{}))
+	s = made(s.WithStopSignal(domain.StopSignal{Reason: domain.StopRequested}, time.Time{}))
+	return made(s.WithStepStarted(execution.Step(1), time.Time{}))
 }
 
-func made(t *testing.T) func(domain.AgentState, error) domain.AgentState {
-	return func(s domain.AgentState, err error) domain.AgentState {
-		t.Helper()
-		require.NoError(t, err)
-		return s
+// made takes what has to succeed.
+func made[T any](value T, err error) T {
+	if err != nil {
+		panic(err)
 	}
+	return value
 }
 
 // asked is what a hook made with a function wants done in the state of inStep.
 func asked[At any](t *testing.T, at At, make func(string, func(hook.Context[At]) (hook.Context[At], error)) hook.Hook, run func(hook.Context[At]) (hook.Context[At], error)) (contract.HookReply, error) {
 	t.Helper()
 	h := make("h", run)
-	state := made(t)(inStep(t).WithMetadata("old", json.RawMessage(`1`), time.Time{}))
+	state := made(inStep().WithMetadata("old", json.RawMessage(`1`), time.Time{}))
 	return hook.Ask(h, hook.Context[At]{Trigger: h.Trigger(), Now: time.Unix(7, 0), State: state, At: at})
 }
 
@@ -59,11 +58,11 @@ func TestAskTellsWhatAHookHasMade(t *testing.T) {
 	model, format, budget := domain.LLMConfig{Provider: "scripted", Model: "y"}, domain.ResponseFormat{Type: domain.FormatJSON}, domain.ExecutionBudget{MaxSteps: new(int64(3))}
 	reply := point(func(c hook.Point) (hook.Point, error) {
 		c = c.Stop("enough").Say(domain.RoleSystem, "mind the gap").Continue()
-		c.State = made(t)(c.State.WithStopSignal(domain.StopSignal{Reason: domain.Unknown, Source: "x"}, c.Now))
-		c.State = made(t)(c.State.WithMessages("notes", []domain.Message{domain.UserMessage("aside")}, c.Now))
+		c.State = made(c.State.WithStopSignal(domain.StopSignal{Reason: domain.Unknown, Source: "x"}, c.Now))
+		c.State = made(c.State.WithMessages("notes", []domain.Message{domain.UserMessage("aside")}, c.Now))
 		c.State = c.State.WithSystemPrompt("other", c.Now).WithLLMConfig(model, c.Now)
-		c.State = made(t)(c.State.WithResponseFormat(format, c.Now))
-		c.State = made(t)(c.State.WithBudget(budget, c.Now))
+		c.State = made(c.State.WithResponseFormat(format, c.Now))
+		c.State = made(c.State.WithBudget(budget, c.Now))
 		c, err := c.Note("old", nil)
 		require.NoError(t, err)
 		return c.Note("new", 2)
@@ -76,12 +75,12 @@ func TestAskTellsWhatAHookHasMade(t *testing.T) {
 		Model: &model, Format: &format, Budget: &budget,
 	}, reply)
 	require.Equal(t, reply, point(func(hook.Point) (hook.Point, error) {
-		c := hook.Point{Trigger: domain.TriggerAfterStep, Now: time.Unix(7, 0), State: made(t)(inStep(t).WithMetadata("new", json.RawMessage(`2`), time.Unix(8, 0)))}
+		c := hook.Point{Trigger: domain.TriggerAfterStep, Now: time.Unix(7, 0), State: made(inStep().WithMetadata("new", json.RawMessage(`2`), time.Unix(8, 0)))}
 		c = c.Say(domain.RoleSystem, "mind the gap").Stop("enough")
-		c.State = made(t)(c.State.WithStopSignal(domain.StopSignal{Reason: domain.Unknown}, c.Now))
-		c.State = made(t)(c.State.WithContinuationRequested(c.Now))
-		c.State = made(t)(c.State.WithMessages("notes", []domain.Message{domain.UserMessage("aside")}, c.Now))
-		c.State = made(t)(made(t)(c.State.WithSystemPrompt("other", c.Now).WithLLMConfig(model, c.Now).WithResponseFormat(format, c.Now)).WithBudget(budget, c.Now))
+		c.State = made(c.State.WithStopSignal(domain.StopSignal{Reason: domain.Unknown}, c.Now))
+		c.State = made(c.State.WithContinuationRequested(c.Now))
+		c.State = made(c.State.WithMessages("notes", []domain.Message{domain.UserMessage("aside")}, c.Now))
+		c.State = made(made(c.State.WithSystemPrompt("other", c.Now).WithLLMConfig(model, c.Now).WithResponseFormat(format, c.Now)).WithBudget(budget, c.Now))
 		return c, nil
 	}), "the same wish, by other ways, is the same reply")
 }
@@ -89,8 +88,8 @@ func TestAskTellsWhatAHookHasMade(t *testing.T) {
 // TestAHookMayWriteIntoItsState: what it writes there is its wish, and the workflow's state stays as it was.
 func TestAHookMayWriteIntoItsState(t *testing.T) {
 	t.Parallel()
-	state := made(t)(inStep(t).WithMetadata("old", json.RawMessage(`1`), time.Time{}))
-	state = made(t)(state.WithBudget(domain.ExecutionBudget{MaxSteps: new(int64(3))}, time.Time{}))
+	state := made(inStep().WithMetadata("old", json.RawMessage(`1`), time.Time{}))
+	state = made(state.WithBudget(domain.ExecutionBudget{MaxSteps: new(int64(3))}, time.Time{}))
 	ask := func(write func(domain.AgentState)) contract.HookReply {
 		h := hook.AfterStep("h", func(c hook.Point) (hook.Point, error) {
 			write(c.State)
@@ -179,24 +178,24 @@ func TestAskRefusesOtherChanges(t *testing.T) {
 		field string
 	}{
 		"no state":            {state(func(domain.AgentState) domain.AgentState { return domain.AgentState{} }), "state.agent_id"},
-		"the execution ended": {state(func(s domain.AgentState) domain.AgentState { return made(t)(s.WithExecutionCompleted(at)) }), "state.execution.status"},
+		"the execution ended": {state(func(s domain.AgentState) domain.AgentState { return made(s.WithExecutionCompleted(at)) }), "state.execution.status"},
 		"another execution": {state(func(s domain.AgentState) domain.AgentState {
-			return made(t)(made(t)(s.WithExecutionCompleted(at)).BeginExecution(s.AgentID.Execution("run", 2), domain.Unlimited(), at))
+			return made(made(s.WithExecutionCompleted(at)).BeginExecution(s.AgentID.Execution("run", 2), domain.Unlimited(), at))
 		}), "state.execution.execution_id"},
 		"messages taken away": {state(func(s domain.AgentState) domain.AgentState { return s.WithMessageStore(domain.MessageStore{}) }), "state.messages"},
 		"a signal taken away": {state(func(s domain.AgentState) domain.AgentState { return s.WithLateSignals(0, at) }), "state.execution.continuation"},
 		"a signal changed": {state(func(s domain.AgentState) domain.AgentState {
-			return made(t)(s.WithLateSignals(0, at).WithStopSignal(domain.StopSignal{Reason: domain.Unknown}, at))
+			return made(s.WithLateSignals(0, at).WithStopSignal(domain.StopSignal{Reason: domain.Unknown}, at))
 		}), "state.execution.continuation"},
-		"a step completed": {state(func(s domain.AgentState) domain.AgentState { return made(t)(s.WithCurrentStepCompleted(at)) }), "state.execution.step_executions"},
+		"a step completed": {state(func(s domain.AgentState) domain.AgentState { return made(s.WithCurrentStepCompleted(at)) }), "state.execution.step_executions"},
 		"an error": {state(func(s domain.AgentState) domain.AgentState {
-			return made(t)(s.WithExecutionError(domain.Errorf(domain.Invalid, "no"), at))
+			return made(s.WithExecutionError(domain.Errorf(domain.Invalid, "no"), at))
 		}), "state.execution.error"},
 		"a trusted value given": {state(func(s domain.AgentState) domain.AgentState {
-			return made(t)(s.WithTrusted(domain.Trusted{"customer": json.RawMessage(`1`)}, at))
+			return made(s.WithTrusted(domain.Trusted{"customer": json.RawMessage(`1`)}, at))
 		}), "state.execution.trusted"},
 		"a call allowed always": {state(func(s domain.AgentState) domain.AgentState {
-			return made(t)(s.WithStandingApproval(domain.StandingApproval{Tool: "pay"}, at))
+			return made(s.WithStandingApproval(domain.StandingApproval{Tool: "pay"}, at))
 		}), "state.standing_approvals"},
 		"a call counted": {state(func(s domain.AgentState) domain.AgentState { return s.WithToolCalls(1, at) }), "state.execution.tool_calls"},
 		"the time": {func() error {

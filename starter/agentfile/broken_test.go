@@ -36,7 +36,7 @@ func TestBrokenAgents(t *testing.T) {
 	t.Parallel()
 	folder := brokenFolder(t)
 	names := map[string]bool{}
-	for _, b := range brokenAgents() {
+	for _, b := range brokenAgents(t) {
 		require.False(t, names[b.name], b.name)
 		names[b.name] = true
 		t.Run(b.name, func(t *testing.T) {

@@ -95,7 +95,7 @@ func TestSchemaRefusesWhatLoadRefuses(t *testing.T) {
 	t.Parallel()
 	_, schema := editorSchema(t)
 	var accepted []string
-	for _, b := range brokenAgents() {
+	for _, b := range brokenAgents(t) {
 		if value, ok := plainValue(t, b.file, []byte(b.text)); ok && value != nil && schema.Validate(value) == nil {
 			accepted = append(accepted, b.name)
 		}

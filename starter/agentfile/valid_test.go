@@ -132,8 +132,8 @@ func TestDeadlineIsInUTC(t *testing.T) {
 }
 
 func FuzzParse(f *testing.F) {
-	for _, b := range brokenAgents() {
-		f.Add(b.file == inMarkdown, []byte(b.text))
+	for _, b := range brokenAgents(f) {
+		f.Add(b.file == "a.md", []byte(b.text))
 	}
 	files, _ := filepath.Glob(filepath.Join("testdata", "valid", "*.[ym]*"))
 	for _, path := range files {
@@ -142,9 +142,9 @@ func FuzzParse(f *testing.F) {
 		f.Add(strings.HasSuffix(path, ".md"), text)
 	}
 	f.Fuzz(func(t *testing.T, markdown bool, text []byte) {
-		path := inYAML
+		path := "a.yaml"
 		if markdown {
-			path = inMarkdown
+			path = "a.md"
 		}
 		file, err := agentfile.Parse(path, text)
 		if err == nil {

@@ -54,11 +54,16 @@ func sit(t *testing.T, width, height int) *sitting {
 	return s
 }
 
+var turnBegan, stepBegan = client.Event{Type: domain.EventExecutionStarted}, client.Event{Type: domain.EventStepStarted, Step: 1}
+
+// looks tells it of a session that is open, and how its newest turn is.
+func (s *sitting) looks(head account.Head, number int, status domain.ExecutionStatus) []want {
+	head.Open = true
+	return s.take(looked{view: account.Status{Head: head, Execution: account.Execution{Outcome: contract.Outcome{Number: number, Status: status}}}})
+}
+
 func (s *sitting) idle() *sitting {
-	s.take(looked{view: account.Status{
-		Head:      account.Head{Open: true, Configuration: account.Configuration{Model: "openai/gpt-5-mini"}},
-		Execution: account.Execution{Outcome: contract.Outcome{Number: 2, Status: domain.StatusCompleted}},
-	}})
+	s.looks(account.Head{Configuration: account.Configuration{Model: "openai/gpt-5-mini"}}, 2, domain.StatusCompleted)
 	return s
 }
 
@@ -123,7 +128,7 @@ func pays(arguments string) domain.Wait {
 
 // asked has a call wait.
 func (s *sitting) asked(call domain.Wait) *sitting {
-	s.hears(client.Event{Type: domain.EventExecutionStarted}, client.Event{Type: domain.EventStepStarted, Step: 1},
+	s.hears(turnBegan, stepBegan,
 		client.Event{Type: domain.EventInferenceReceived, Step: 1, Text: "I pay."},
 		client.Event{Type: domain.EventWaitOpened, Step: 1, Tool: call.Tool, Arguments: call.Arguments, ToolExecutionID: call.ToolExecutionID, Wait: &call})
 	s.take(looked{view: account.Status{
@@ -139,10 +144,7 @@ func TestSends(t *testing.T) {
 	t.Parallel()
 	s := sit(t, 80, 24)
 	require.Empty(t, s.says("too early"), "nothing is known of the session")
-	wants := s.take(looked{view: account.Status{
-		Head:      account.Head{Open: true},
-		Execution: account.Execution{Outcome: contract.Outcome{Status: domain.StatusCompleted, Number: 2}},
-	}})
+	wants := s.looks(account.Head{}, 2, domain.StatusCompleted)
 	require.Len(t, wants, 1)
 	first := wants[0].(wantSend)
 	require.Equal(t, "too early", first.text)
@@ -154,18 +156,12 @@ func TestSends(t *testing.T) {
 	s.take(recalled{entries: []domain.Entry{userEntry("too early", execution)}, live: execution})
 	require.Equal(t, 1, countSaid(s, "too early"), "it is shown once")
 	s.take(sent{key: second.key, delivery: second.delivery, err: &client.Error{Class: client.Refused, Message: "execution_id: is not in progress"}})
-	wants = s.take(looked{view: account.Status{
-		Head:      account.Head{Open: true},
-		Execution: account.Execution{Outcome: contract.Outcome{Status: domain.StatusCompleted, Number: 3}},
-	}})
+	wants = s.looks(account.Head{}, 3, domain.StatusCompleted)
 	begins := wants[len(wants)-1].(wantSend)
 	require.Equal(t, []any{second.key, contract.Delivery(""), domain.ExecutionID{}}, []any{begins.key, begins.delivery, begins.execution}, "the turn has ended, so it begins the next")
 
 	s.take(sent{key: second.key, err: &client.Error{Class: client.Refused, Message: "execution 4 is in progress"}})
-	wants = s.take(looked{view: account.Status{
-		Head:      account.Head{Open: true},
-		Execution: account.Execution{Outcome: contract.Outcome{Status: domain.StatusCompleted, Number: 4}},
-	}})
+	wants = s.looks(account.Head{}, 4, domain.StatusCompleted)
 	require.Equal(t, second.key, wants[len(wants)-1].(wantSend).key, "the same message, so that it is taken once")
 	s.take(sent{key: second.key, err: &client.Error{Class: client.Invalid, Message: "prompt: is too long"}})
 	require.Equal(t, "second", s.composer.value(), "what is not taken can be changed")
@@ -203,7 +199,7 @@ func TestInterrupts(t *testing.T) {
 	require.Equal(t, []want{wantLeave{}}, s.after(time.Second).keys(ctrlC))
 
 	s = sit(t, 80, 24).idle()
-	s.hears(client.Event{Type: domain.EventExecutionStarted}, client.Event{Type: domain.EventStepStarted, Step: 1}, client.Event{Type: client.EventText, Step: 1, Text: "so"})
+	s.hears(turnBegan, stepBegan, client.Event{Type: client.EventText, Step: 1, Text: "so"})
 	require.Equal(t, []want{wantStop{contract.StopNow}}, s.keys(ctrlC))
 	require.Equal(t, []want{wantStop{contract.StopNow}}, s.after(3*time.Second).keys(ctrlC), "that was long ago")
 	s.hears(client.Event{Type: domain.EventInferenceReceived, Step: 1, Text: "so"}, client.Event{Type: domain.EventToolCallStarted, Step: 1, Tool: "pay"})
@@ -317,7 +313,7 @@ func TestDecidesOnlyWhatIsSeen(t *testing.T) {
 func TestSlash(t *testing.T) {
 	t.Parallel()
 	running := func(s *sitting) {
-		s.hears(client.Event{Type: domain.EventExecutionStarted}, client.Event{Type: domain.EventStepStarted, Step: 1})
+		s.hears(turnBegan, stepBegan)
 	}
 	for line, test := range map[string]struct {
 		busy bool
@@ -369,10 +365,7 @@ func TestReconnects(t *testing.T) {
 	s.take(lost{"no worker or no server answers; trying again"})
 	require.Contains(t, s.View().Content, "no server answers")
 	s.types("age")
-	s.take(looked{view: account.Status{
-		Head:      account.Head{Open: true},
-		Execution: account.Execution{Outcome: contract.Outcome{Number: 2, Status: domain.StatusCompleted}},
-	}})
+	s.looks(account.Head{}, 2, domain.StatusCompleted)
 	require.Equal(t, "half a message", s.keys(enter)[0].(wantSend).text)
 	require.NotContains(t, s.View().Content, "no server answers")
 }
@@ -433,7 +426,7 @@ func TestPastesOfManyLines(t *testing.T) {
 func TestCallsInTheirOrder(t *testing.T) {
 	t.Parallel()
 	s := sit(t, 80, 24).idle()
-	s.hears(client.Event{Type: domain.EventExecutionStarted}, client.Event{Type: domain.EventStepStarted, Step: 1}, client.Event{Type: domain.EventInferenceReceived, Step: 1, Text: "Three."},
+	s.hears(turnBegan, stepBegan, client.Event{Type: domain.EventInferenceReceived, Step: 1, Text: "Three."},
 		client.Event{Type: domain.EventWaitOpened, Step: 1, Position: 2, Tool: "third", Wait: &domain.Wait{Kind: domain.WaitApproval}},
 		client.Event{Type: domain.EventToolCallStarted, Step: 1, Position: 0, Tool: "first"},
 		client.Event{Type: domain.EventToolCallStarted, Step: 1, Position: 1, Tool: "ask_user"},
@@ -464,11 +457,8 @@ func TestEndingOfAClosedSession(t *testing.T) {
 
 // poses has a call ask the person.
 func (s *sitting) poses(id domain.ToolExecutionID, q domain.Question) *sitting {
-	s.hears(client.Event{Type: domain.EventExecutionStarted}, client.Event{Type: domain.EventStepStarted, Step: 1})
-	s.take(looked{view: account.Status{
-		Head:      account.Head{Open: true, Waits: []domain.Wait{{Kind: domain.WaitQuestion, ToolExecutionID: id, Step: 1, Tool: "ask_user", Ask: &q, Since: noon}}},
-		Execution: account.Execution{Outcome: contract.Outcome{Number: 3, Status: domain.StatusInProgress}},
-	}})
+	s.hears(turnBegan, stepBegan)
+	s.looks(account.Head{Waits: []domain.Wait{{Kind: domain.WaitQuestion, ToolExecutionID: id, Step: 1, Tool: "ask_user", Ask: &q, Since: noon}}}, 3, domain.StatusInProgress)
 	return s
 }
 

@@ -49,7 +49,7 @@ func TestSaysHowToGoOn(t *testing.T) {
 		"── stopped (user_requested) · 0 steps":               {Status: domain.StatusStopped, StopReason: domain.UserRequested},
 	} {
 		s := sit(t, 120, 24).idle()
-		s.hears(client.Event{Type: domain.EventExecutionStarted}, client.Event{Type: client.EventEnded, Ended: &ended})
+		s.hears(turnBegan, client.Event{Type: client.EventEnded, Ended: &ended})
 		require.Contains(t, s.View().Content, want)
 	}
 	s := sit(t, 120, 24)
@@ -66,9 +66,6 @@ func TestSaysHowToGoOn(t *testing.T) {
 func TestASuspendedSessionSaysSo(t *testing.T) {
 	t.Parallel()
 	s := sit(t, 120, 24)
-	s.take(looked{view: account.Status{
-		Head:      account.Head{Open: true, Suspended: &contract.Suspension{Reason: "an audit"}},
-		Execution: account.Execution{Outcome: contract.Outcome{Number: 2, Status: domain.StatusCompleted}},
-	}})
+	s.looks(account.Head{Suspended: &contract.Suspension{Reason: "an audit"}}, 2, domain.StatusCompleted)
 	require.Contains(t, s.View().Content, "suspended: an audit")
 }

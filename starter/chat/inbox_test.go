@@ -20,7 +20,7 @@ func (s *sitting) working() (*sitting, domain.ExecutionID) {
 		Head:      account.Head{Open: true, Configuration: account.Configuration{Model: "openai/gpt-5-mini"}},
 		Execution: account.Execution{Outcome: contract.Outcome{Number: 3, ExecutionID: id, Status: domain.StatusInProgress}},
 	}})
-	s.hears(client.Event{Type: domain.EventExecutionStarted}, client.Event{Type: domain.EventStepStarted, Step: 1})
+	s.hears(turnBegan, stepBegan)
 	return s, id
 }
 
@@ -55,10 +55,7 @@ func TestSteers(t *testing.T) {
 	entry.Message.ID = view.ID
 	s.take(recalled{entries: []domain.Entry{entry}, live: execution})
 	require.Equal(t, 1, countSaid(s, "and this"), "it is not shown again as it is read back")
-	s.take(looked{view: account.Status{
-		Head:      account.Head{Open: true, Unread: []contract.WaitingView{view}},
-		Execution: account.Execution{Outcome: contract.Outcome{Number: 3, Status: domain.StatusInProgress}},
-	}})
+	s.looks(account.Head{Unread: []contract.WaitingView{view}}, 3, domain.StatusInProgress)
 	require.Empty(t, s.inbox.waiting, "what is told late does not bring it back")
 
 	_, other := s.waits("more")
@@ -88,10 +85,7 @@ func TestQueues(t *testing.T) {
 	require.Len(t, s.inbox.waiting, 1)
 	require.Empty(t, s.says("/queue"))
 	require.Contains(t, s.screenText(), "is given no message")
-	s.take(looked{view: account.Status{
-		Head:      account.Head{Open: true},
-		Execution: account.Execution{Outcome: contract.Outcome{Number: 5, Status: domain.StatusCompleted}},
-	}})
+	s.looks(account.Head{}, 5, domain.StatusCompleted)
 	require.Empty(t, s.inbox.waiting, "an idle session has none")
 }
 
@@ -111,12 +105,9 @@ func TestUnsends(t *testing.T) {
 	require.Len(t, s.inbox.waiting, 1)
 	require.Contains(t, s.screenText(), "not taken back: it was read")
 	s.composer.set("")
-	s.take(looked{view: account.Status{
-		Head: account.Head{Open: true, Unread: []contract.WaitingView{
-			{ID: domain.MessageID{UUID: uuid.New()}, Delivery: contract.SteerIfBusy, Text: "of another"},
-		}},
-		Execution: account.Execution{Outcome: contract.Outcome{Number: 3, Status: domain.StatusInProgress}},
-	}})
+	s.looks(account.Head{Unread: []contract.WaitingView{
+		{ID: domain.MessageID{UUID: uuid.New()}, Delivery: contract.SteerIfBusy, Text: "of another"},
+	}}, 3, domain.StatusInProgress)
 	require.Contains(t, s.screenText(), "> of another")
 	require.Equal(t, []want{wantUnsend{first.ID}}, s.says("/unsend"), "what was typed here, and not what somebody else waits for")
 }
@@ -136,24 +127,15 @@ func TestForksAndRewinds(t *testing.T) {
 	}
 	require.Len(t, s.says("/rewind 1 3"), 1)
 	to := domain.Origin{ExecutionID: domain.ExecutionID{UUID: uuid.New()}, Step: 3}
-	s.take(looked{view: account.Status{
-		Head:      account.Head{Open: true, Position: account.Position{From: &to}},
-		Execution: account.Execution{Outcome: contract.Outcome{Number: 2, Status: domain.StatusCompleted}},
-	}})
+	s.looks(account.Head{Position: account.Position{From: &to}}, 2, domain.StatusCompleted)
 	s.take(rewound{done: client.Rewound{To: to, ToNumber: 1, Undo: 2, TakenBack: 4, Since: []client.SinceCall{{Number: 2, Step: 1, Tool: "pay", Outcome: domain.ToolOK}}}})
-	s.take(looked{view: account.Status{
-		Head:      account.Head{Open: true, Position: account.Position{From: &to}},
-		Execution: account.Execution{Outcome: contract.Outcome{Number: 2, Status: domain.StatusCompleted}},
-	}})
+	s.looks(account.Head{Position: account.Position{From: &to}}, 2, domain.StatusCompleted)
 	text := strings.Join(strings.Fields(s.screenText()), " ")
 	require.Contains(t, text, "after step 3 of turn 1; messages that are taken back")
 	require.Contains(t, text, "1 call that may have had effects: pay (execution 2, step 1)")
 	require.NotContains(t, text, "the session was rewound", "that is known")
 	other := domain.Origin{ExecutionID: to.ExecutionID, Step: 1}
-	s.take(looked{view: account.Status{
-		Head:      account.Head{Open: true, Position: account.Position{From: &other}},
-		Execution: account.Execution{Outcome: contract.Outcome{Number: 2, Status: domain.StatusCompleted}},
-	}})
+	s.looks(account.Head{Position: account.Position{From: &other}}, 2, domain.StatusCompleted)
 	require.Contains(t, s.screenText(), "the session was rewound", "by somebody else")
 	s.working()
 	require.Empty(t, s.says("/rewind 1"))

@@ -39,12 +39,12 @@ func belowEvents() []client.Event {
 			{Type: domain.EventToolCallStarted, Step: 1, Position: 1, Tool: "critic", Arguments: `{"prompt":"criticize"}`}, {Type: domain.EventSubagentSpawning, Step: 1, Position: 1, ChildID: critic, ChildName: "critic"},
 		},
 		by(researcher, "researcher", 1,
-			client.Event{Type: domain.EventExecutionStarted}, client.Event{Type: domain.EventStepStarted, Step: 1},
+			turnBegan, stepBegan,
 			client.Event{Type: domain.EventInferenceReceived, Step: 1, Text: "I have it read,\nand pay then.", Usage: domain.Usage{InputTokens: 1200, OutputTokens: 34}},
 			client.Event{Type: domain.EventToolCallStarted, Step: 1, Tool: "reader", Arguments: `{"prompt":"read"}`}, client.Event{Type: domain.EventSubagentSpawning, Step: 1, ChildID: reader, ChildName: "reader"}),
-		by(reader, "reader", 2, client.Event{Type: domain.EventExecutionStarted}, client.Event{Type: domain.EventStepStarted, Step: 1}),
+		by(reader, "reader", 2, turnBegan, stepBegan),
 		by(critic, "critic", 1,
-			client.Event{Type: domain.EventExecutionStarted}, client.Event{Type: domain.EventStepStarted, Step: 1}, client.Event{Type: domain.EventInferenceReceived, Step: 1, Text: "All is well."},
+			turnBegan, stepBegan, client.Event{Type: domain.EventInferenceReceived, Step: 1, Text: "All is well."},
 			client.Event{Type: client.EventEnded, Ended: &contract.Outcome{Status: domain.StatusCompleted, StopReason: domain.Completed, Steps: 1, Usage: domain.Usage{InputTokens: 90}, CostNanoUSD: 20_000}}),
 		[]client.Event{{Type: domain.EventSubagentCompleted, Step: 1, Position: 1, ChildID: critic}, {Type: domain.EventToolCallCompleted, Step: 1, Position: 1, Tool: "critic"}},
 		by(researcher, "researcher", 1,
@@ -101,7 +101,7 @@ func TestASubagentAsks(t *testing.T) {
 	t.Parallel()
 	s := sit(t, 80, 40).idle()
 	s.hears(belowEvents()[:7]...)
-	s.hears(by(critic, "critic", 1, client.Event{Type: domain.EventExecutionStarted})...)
+	s.hears(by(critic, "critic", 1, turnBegan)...)
 	id := domain.ToolExecutionID{UUID: uuid.New()}
 	s.take(looked{of: critic, view: account.Status{
 		Head:      account.Head{Waits: []domain.Wait{{Kind: domain.WaitQuestion, ToolExecutionID: id, Step: 1, Tool: "ask_user", Ask: &domain.Question{Text: "Which city?"}, Since: noon}}},
@@ -144,7 +144,7 @@ func TestSubagentsOfThePast(t *testing.T) {
 	var events []pastEvent
 	for _, e := range slices.Concat(
 		[]client.Event{{Type: domain.EventToolCallStarted, Number: 1, Step: 1, Position: 1, Tool: "critic"}, {Type: domain.EventSubagentSpawning, Number: 1, Step: 1, Position: 1, ChildID: critic, ChildName: "critic"}},
-		by(critic, "critic", 1, client.Event{Type: domain.EventExecutionStarted}, client.Event{Type: domain.EventInferenceReceived, Step: 1, Text: "It is fine."},
+		by(critic, "critic", 1, turnBegan, client.Event{Type: domain.EventInferenceReceived, Step: 1, Text: "It is fine."},
 			client.Event{Type: client.EventEnded, Ended: &contract.Outcome{Status: domain.StatusCompleted, Steps: 1, Usage: domain.Usage{InputTokens: 70}}}),
 		[]client.Event{{Type: domain.EventSubagentCompleted, Number: 1, Step: 1, Position: 1, ChildID: critic}, {Type: domain.EventToolCallCompleted, Number: 1, Step: 1, Position: 1, Tool: "critic"}},
 	) {

@@ -76,7 +76,7 @@ func TestScreens(t *testing.T) {
 		},
 		"away": func(s *sitting) {
 			s.idle()
-			s.hears(client.Event{Type: domain.EventExecutionStarted}, client.Event{Type: client.EventReconnecting, Reason: "the server does not answer"})
+			s.hears(turnBegan, client.Event{Type: client.EventReconnecting, Reason: "the server does not answer"})
 			s.types("typed meanwhile")
 		},
 		"scrolled": func(s *sitting) {
@@ -90,7 +90,7 @@ func TestScreens(t *testing.T) {
 			bad := "a\x1b[2J\x1b]0;pwned\a\u202eb\x00\r\tc"
 			s.take(recalled{entries: []domain.Entry{{Message: domain.UserMessage(bad)}}})
 			s.hears(
-				client.Event{Type: domain.EventExecutionStarted}, client.Event{Type: client.EventReasoning, Step: 1, Text: bad},
+				turnBegan, client.Event{Type: client.EventReasoning, Step: 1, Text: bad},
 				client.Event{Type: client.EventText, Step: 1, Text: bad}, client.Event{Type: domain.EventToolCallStarted, Step: 1, Tool: bad, Arguments: bad},
 				client.Event{Type: client.EventToolProgress, Step: 1, Tool: bad, Text: bad},
 				client.Event{Type: domain.EventToolCallCompleted, Step: 1, Tool: bad, Error: domain.Errorf(domain.Invalid, "%s", bad)},

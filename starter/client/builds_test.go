@@ -3,11 +3,9 @@ package client
 import (
 	"fmt"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 	commonpb "go.temporal.io/api/common/v1"
-	enumspb "go.temporal.io/api/enums/v1"
 	workflowpb "go.temporal.io/api/workflow/v1"
 
 	"everstep/activities/build"
@@ -16,51 +14,6 @@ import (
 
 func buildMemo(begun, last string) *commonpb.Memo {
 	return &commonpb.Memo{Fields: map[string]*commonpb.Payload{contract.MemoBuild: payloads(contract.Builds{Begun: begun, Last: last}).Payloads[0]}}
-}
-
-// TestStatusNamesTheBuilds: the one that has begun the run always, and those that serve its queue where they are others.
-func TestStatusNamesTheBuilds(t *testing.T) {
-	t.Parallel()
-	const one, two = "v1.0.0/sdk-v1.50.0", "v1.1.0/sdk-v1.50.0"
-	for name, c := range map[string]struct {
-		begun, last string
-		polls       string
-		unnamed     bool
-		silent      time.Duration
-		ended       bool
-		servedBy    string
-	}{
-		"the same worker":         {begun: one, polls: one},
-		"another worker":          {begun: one, polls: two, servedBy: two},
-		"no worker":               {begun: one, servedBy: build.ID()},
-		"one that is long silent": {begun: one, polls: one, silent: 2 * pollSpan, servedBy: build.ID()},
-		"this program":            {begun: build.ID()},
-		"nobody has begun it":     {polls: two},
-		"an agent that has ended": {begun: one, polls: two, ended: true},
-		"carried on by another":   {begun: one, last: two, polls: one, servedBy: one},
-		"by the one that polls":   {begun: one, last: two, polls: two},
-		"a server that says not":  {begun: one, unnamed: true},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			run := newRun("run-1", nil)
-			run.infers(1, 1)
-			if c.begun != "" {
-				run.memo = buildMemo(c.begun, c.last)
-			}
-			if c.ended {
-				run.status = enumspb.WORKFLOW_EXECUTION_STATUS_TERMINATED
-			}
-			f := newFake(run)
-			if c.polls != "" || c.unnamed {
-				f.build, f.polled = c.polls, func() time.Time { return time.Now().Add(-c.silent) }
-			}
-			f.query = answersAccount(underWay())
-			v, err := f.client().Status(t.Context(), "nora")
-			require.NoError(t, err)
-			require.Equal(t, []string{c.begun, c.last, c.servedBy}, []string{v.Server.Builds.Begun, v.Server.Builds.Last, v.ServedBy})
-		})
-	}
 }
 
 // TestOtherBuildsAreCounted, and the first few of their agents named.

@@ -18,31 +18,6 @@ func (r *fakeRun) decides() {
 	r.add(&historypb.HistoryEvent{EventType: enumspb.EVENT_TYPE_WORKFLOW_TASK_COMPLETED})
 }
 
-// fails records a workflow task that failed.
-func (r *fakeRun) fails(why string) {
-	r.add(&historypb.HistoryEvent{
-		EventType: enumspb.EVENT_TYPE_WORKFLOW_TASK_FAILED,
-		Attributes: &historypb.HistoryEvent_WorkflowTaskFailedEventAttributes{
-			WorkflowTaskFailedEventAttributes: &historypb.WorkflowTaskFailedEventAttributes{
-				Cause: enumspb.WORKFLOW_TASK_FAILED_CAUSE_WORKFLOW_WORKER_UNHANDLED_FAILURE, Failure: &failurepb.Failure{Message: why},
-			},
-		},
-	})
-}
-
-// failsOn is a workflow task that a worker of a build has failed.
-func (r *fakeRun) failsOn(build, why string) {
-	r.add(&historypb.HistoryEvent{
-		EventType: enumspb.EVENT_TYPE_WORKFLOW_TASK_STARTED,
-		Attributes: &historypb.HistoryEvent_WorkflowTaskStartedEventAttributes{
-			WorkflowTaskStartedEventAttributes: &historypb.WorkflowTaskStartedEventAttributes{
-				WorkerVersion: &commonpb.WorkerVersionStamp{BuildId: build}, //nolint:staticcheck // where servers write it
-			},
-		},
-	})
-	r.fails(why)
-}
-
 // TestStatusSaysWhyNothingMoves covers workers that cannot carry the workflow on.
 func TestStatusSaysWhyNothingMoves(t *testing.T) {
 	t.Parallel()
@@ -81,4 +56,29 @@ func TestStatusSaysWhyNothingMoves(t *testing.T) {
 			})
 		})
 	}
+}
+
+// fails records a workflow task that failed.
+func (r *fakeRun) fails(why string) {
+	r.add(&historypb.HistoryEvent{
+		EventType: enumspb.EVENT_TYPE_WORKFLOW_TASK_FAILED,
+		Attributes: &historypb.HistoryEvent_WorkflowTaskFailedEventAttributes{
+			WorkflowTaskFailedEventAttributes: &historypb.WorkflowTaskFailedEventAttributes{
+				Cause: enumspb.WORKFLOW_TASK_FAILED_CAUSE_WORKFLOW_WORKER_UNHANDLED_FAILURE, Failure: &failurepb.Failure{Message: why},
+			},
+		},
+	})
+}
+
+// failsOn is a workflow task that a worker of a build has failed.
+func (r *fakeRun) failsOn(build, why string) {
+	r.add(&historypb.HistoryEvent{
+		EventType: enumspb.EVENT_TYPE_WORKFLOW_TASK_STARTED,
+		Attributes: &historypb.HistoryEvent_WorkflowTaskStartedEventAttributes{
+			WorkflowTaskStartedEventAttributes: &historypb.WorkflowTaskStartedEventAttributes{
+				WorkerVersion: &commonpb.WorkerVersionStamp{BuildId: build}, //nolint:staticcheck // where servers write it
+			},
+		},
+	})
+	r.fails(why)
 }

@@ -228,13 +228,8 @@ func TestGoingOnNeedsSomethingLeft(t *testing.T) {
 		lift   []domain.Limit
 		says   string
 	}{
-		"no total is given": {domain.Spent{Steps: 2}, domain.ExecutionBudget{}, nil, "max_steps is 2 and 2 are done; give a higher max_steps"},
-		"too low a total":   {domain.Spent{Steps: 5}, steps(4), nil, "max_steps is 4 and 5 are done; give a higher max_steps"},
-		"tokens":            {domain.Spent{Tokens: 900}, domain.ExecutionBudget{MaxSteps: new(int64(9)), MaxTokens: new(int64(900))}, nil, "max_tokens is 900 and 900 are used; give a higher max_tokens"},
-		"money":             {domain.Spent{CostNanoUSD: cents}, domain.ExecutionBudget{MaxSteps: new(int64(9)), MaxCostNanoUSD: &cents}, nil, "max_cost is $0.05 and $0.05 are spent; give a higher max_cost"},
-		"time":              {domain.Spent{Seconds: 61}, domain.ExecutionBudget{MaxSteps: new(int64(9)), MaxSeconds: new(60.0)}, nil, "max_seconds is 60 and 61.0 are used; give a higher max_seconds"},
-		"a higher total":    {domain.Spent{Steps: 2}, steps(3), nil, ""},
-		"a limit lifted":    {domain.Spent{Steps: 2}, domain.ExecutionBudget{}, []domain.Limit{domain.LimitSteps}, ""},
+		"too low a total": {domain.Spent{Steps: 5}, steps(4), nil, "max_steps is 4 and 5 are done; give a higher max_steps"},
+		"a limit lifted":  {domain.Spent{Steps: 2}, domain.ExecutionBudget{}, []domain.Limit{domain.LimitSteps}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -267,82 +262,6 @@ func TestGoingOnNeedsSomethingLeft(t *testing.T) {
 	late := exhausted("x", use)
 	require.ErrorContains(t, late, "give a later deadline")
 	require.Equal(t, "--deadline does", late.Next)
-}
-
-// TestGoingOnWhereSomebodyWasFaster finds the agent at work, and gives that
-// execution the new total.
-func TestGoingOnWhereSomebodyWasFaster(t *testing.T) {
-	t.Parallel()
-	first := lonelyRun(t, "run-0", 1, nil)
-	f := newFake(first)
-	f.query = answersOf(t, 1, 10, false)
-	f.start = func(sdk.StartWorkflowOptions, contract.SessionInput) error {
-		second := lonelyRun(t, "run-9", 2, &contract.GoOn{RunID: "run-0"})
-		second.events, second.status, second.memo = second.events[:1], enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING, first.memo
-		second.sent(2)
-		f.change(func() { f.runs = append(f.runs, second) })
-		return serviceerror.NewWorkflowExecutionAlreadyStarted("already started", "request", "run-9")
-	}
-	var sent contract.ExtendRequest
-	f.update = func(_ string, in any) (any, error) {
-		sent = in.(contract.ExtendRequest)
-		return contract.ExtendReply{ExecutionID: sent.ExecutionID, Number: 2}, nil
-	}
-	x, err := f.client().Extend(t.Context(), lonely, ExtendOptions{Budget: steps(9)})
-	require.NoError(t, err)
-	require.False(t, x.Began)
-	require.Equal(t, must(agentOf(lonely)).id.Execution("run-9", 2), sent.ExecutionID)
-}
-
-// TestTwoWhoGoOnAtOnceAreOne for the server: it tells both the run that one of them began. The other finds
-// the agent at work there, and gives that execution the new total.
-func TestTwoWhoGoOnAtOnceAreOne(t *testing.T) {
-	t.Parallel()
-	first := lonelyRun(t, "run-0", 1, nil)
-	f := newFake(first)
-	f.query = answersOf(t, 1, 10, false)
-	f.start = func(_ sdk.StartWorkflowOptions, in contract.SessionInput) error {
-		others := lonelyRun(t, "run-1", 2, in.GoOn)
-		others.events, others.status, others.memo = others.events[:1], enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING, first.memo
-		others.sent(2)
-		f.change(func() { f.runs = append(f.runs, others) })
-		return nil
-	}
-	var sent contract.ExtendRequest
-	f.update = func(_ string, in any) (any, error) {
-		sent = in.(contract.ExtendRequest)
-		return contract.ExtendReply{ExecutionID: sent.ExecutionID, Number: 2}, nil
-	}
-	x, err := f.client().Extend(t.Context(), lonely, ExtendOptions{Budget: steps(9)})
-	require.NoError(t, err)
-	require.False(t, x.Began)
-	require.Equal(t, must(agentOf(lonely)).id.Execution("run-1", 2), sent.ExecutionID)
-}
-
-// TestNoNumberIsBegunTwice: what somebody else began from the same end, and what has ended since, is gone on
-// from in its turn.
-func TestNoNumberIsBegunTwice(t *testing.T) {
-	t.Parallel()
-	f := newFake(lonelyRun(t, "run-0", 1, nil))
-	faster := false
-	f.query = func(ctx context.Context, run, query string, in any) (any, error) {
-		if !faster {
-			faster = true
-			f.change(func() { f.runs = append(f.runs, lonelyRun(t, "run-9", 2, &contract.GoOn{RunID: "run-0"})) })
-			return answersOf(t, 1, 10, false)(ctx, run, query, in)
-		}
-		n := map[string]int{"run-0": 1, "run-9": 2}[run]
-		return answersOf(t, n, 10, false)(ctx, run, query, in)
-	}
-	var from []string
-	f.start = func(_ sdk.StartWorkflowOptions, in contract.SessionInput) error {
-		from = append(from, in.GoOn.RunID)
-		return nil
-	}
-	x, err := f.client().Extend(t.Context(), lonely, ExtendOptions{Budget: steps(9)})
-	require.NoError(t, err)
-	require.Equal(t, 3, x.Number)
-	require.Equal(t, []string{"run-9"}, from)
 }
 
 // TestALateStartLooksAgain: a client that was held up between its look and its start, as by a machine that slept, sends
@@ -378,37 +297,4 @@ func TestALateStartLooksAgain(t *testing.T) {
 			}
 		})
 	}
-}
-
-// TestExecutionsOfEarlierWorkflows reads each where it was.
-func TestExecutionsOfEarlierWorkflows(t *testing.T) {
-	t.Parallel()
-	f := newFake(
-		lonelyRun(t, "run-0", 1, nil), lonelyRun(t, "run-5", 2, &contract.GoOn{RunID: "run-0"}), lonelyRun(t, "run-9", 3, &contract.GoOn{RunID: "run-5"}),
-	)
-	f.query = func(ctx context.Context, run, query string, in any) (any, error) {
-		a, n := told(domain.ExecutionBudget{}, nil, nil, 0), map[string]int{"run-0": 1, "run-5": 2, "run-9": 3}[run]
-		a.Executions[0].Number, a.Executions[0].ExecutionID, a.Executions[0].RunID = n, must(agentOf(lonely)).id.Execution(run, n), run
-		a.Head.Newest, a.Head.Run = &a.Executions[0], account.Run{ID: run}
-		return answersAccount(a)(ctx, run, query, in)
-	}
-	for n, run := range map[int]string{1: "run-0", 2: "run-5", 3: "run-9"} {
-		r, err := f.client().Wait(t.Context(), lonely, n)
-		require.NoError(t, err)
-		require.Equal(t, n, r.Number)
-		require.Equal(t, run, r.RunID)
-		require.Equal(t, must(agentOf(lonely)).id.Execution(run, n), r.ExecutionID)
-		var types []domain.EventType
-		for e, err := range f.client().Follow(t.Context(), lonely, FollowOptions{Number: n}) {
-			require.NoError(t, err)
-			require.Equal(t, n, e.Number)
-			types = append(types, e.Type)
-		}
-		require.Equal(t, []domain.EventType{EventEnded}, types)
-	}
-	f.deleted["run-0"] = true
-	_, err := f.client().Wait(t.Context(), lonely, 1)
-	requireClass(t, err, Gone)
-	_, err = f.client().Wait(t.Context(), lonely, 4)
-	requireClass(t, err, NotFound)
 }

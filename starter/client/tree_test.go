@@ -2,17 +2,12 @@ package client
 
 import (
 	"context"
-	"testing"
 
-	"github.com/stretchr/testify/require"
-	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/serviceerror"
 	workflowpb "go.temporal.io/api/workflow/v1"
 	"go.temporal.io/api/workflowservice/v1"
 	sdk "go.temporal.io/sdk/client"
 	"google.golang.org/grpc"
-
-	commonpb "go.temporal.io/api/common/v1"
 )
 
 // A forest answers for several workflows, by their ids.
@@ -75,30 +70,4 @@ func (h forestHistory) GetWorkflowExecutionHistory(ctx context.Context, r *workf
 		return nil, err
 	}
 	return fakeHistory{fake: s}.GetWorkflowExecutionHistory(ctx, r, o...)
-}
-
-// TestListOfATree: Temporal's own fields tell whose sub-agent one is.
-func TestListOfATree(t *testing.T) {
-	t.Parallel()
-	one := outcomeOf(1, 4)
-	info := visible("agent/3f0a3c5e-58a5-4c4b-9c0e-7a5f5d1f0a11", "run-3", enumspb.WORKFLOW_EXECUTION_STATUS_COMPLETED, &one)
-	info.ParentExecution = &commonpb.WorkflowExecution{WorkflowId: "agent/nora"}
-	f := &forest{listed: []*workflowpb.WorkflowExecutionInfo{info}}
-	agents := New(f, Config{Loopback: true})
-	for asks, filter := range map[string]ListFilter{
-		"ParentWorkflowId IS NULL":        {Roots: true},
-		"ParentWorkflowId = 'agent/nora'": {Parent: "nora"},
-	} {
-		var got []Listed
-		for l, err := range agents.List(t.Context(), ListOptions{ListFilter: filter}) {
-			require.NoError(t, err)
-			got = append(got, l)
-		}
-		require.Len(t, got, 1)
-		require.Equal(t, "nora", got[0].ParentID)
-		require.Contains(t, f.asked, asks)
-	}
-	for _, err := range agents.List(t.Context(), ListOptions{ListFilter: ListFilter{Parent: "a'b"}}) {
-		requireClass(t, err, Invalid)
-	}
 }

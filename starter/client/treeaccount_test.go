@@ -115,30 +115,6 @@ func TestATreeAfterAReset(t *testing.T) {
 	require.Equal(t, []any{domain.StatusFailed, domain.CodeNotRun, ""}, []any{tree.Children[1].Status, tree.Children[1].Code, tree.Children[1].Gone}, "it never ran")
 }
 
-// TestTreeTellsOfGrants: with what a sub-agent began, what it asked for and got, and what it was refused.
-func TestTreeTellsOfGrants(t *testing.T) {
-	t.Parallel()
-	w := newWood()
-	child := w.plant(0, nil, domain.StatusInProgress, 7)
-	head := domain.EventHeader{ExecutionID: nth(1), Time: at(3).AsTime()}
-	more := domain.ExecutionBudget{MaxTokens: new(int64(900))}
-	w.root.Events = append(
-		w.root.Events,
-		domain.Event{Type: domain.EventSubagentGranted, EventHeader: head, Data: domain.SubagentGranted{ChildID: child, Limit: domain.LimitTokens, Need: 300, More: 400, Grant: more}},
-		domain.Event{Type: domain.EventSubagentGranted, EventHeader: head, Data: domain.SubagentGranted{ChildID: child, Limit: domain.LimitTokens, Need: 10, Grant: more}},
-	)
-	tree := w.tree(t, 50)
-	one := tree.Children[0]
-	require.Equal(t, 1, one.MoreGranted)
-	require.Equal(t, &more, one.Grant)
-	require.Equal(t, []TreeGrant{
-		{At: at(2).AsTime(), Grant: domain.ExecutionBudget{MaxTokens: new(int64(500))}},
-		{At: at(3).AsTime(), Grant: more, Asked: &domain.Ask{Limit: domain.LimitTokens, Need: 300}},
-		{At: at(3).AsTime(), Grant: more, Asked: &domain.Ask{Limit: domain.LimitTokens, Need: 10}, Refused: true},
-	}, one.Grants)
-	require.Empty(t, tree.Grants)
-}
-
 // TestWhatSubagentsWaitFor is told with what the agent itself waits for.
 func TestWhatSubagentsWaitFor(t *testing.T) {
 	t.Parallel()

@@ -31,22 +31,6 @@ func waiting(t *testing.T, f *fakeServer, number int, act func()) (Result, error
 	return r, err
 }
 
-func TestWait(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		run := newRun("run-1", nil)
-		f := newFake(run)
-		r, err := waiting(t, f, 0, func() {
-			f.change(func() { run.answers(1, 1, "42"); run.ends(outcomeOf(1, 1)) })
-		})
-		require.NoError(t, err)
-		require.Equal(t, outcomeOf(1, 1), r.Outcome)
-		require.Equal(t, "42", r.Answer)
-		require.Equal(t, contract.FromRawHistory, r.Source, "no worker is up, and no workflow has written this")
-		require.Equal(t, nth(1), r.ExecutionID)
-	})
-}
-
 // TestWaitForATurn takes one request for each 20 s, beside one to find the session and one to see that a worker has taken
 // the first; no history is read, which is as long as the session.
 func TestWaitForATurn(t *testing.T) {
@@ -128,37 +112,6 @@ func TestWaitForATurnThatContinuesAsNew(t *testing.T) {
 	})
 }
 
-func TestWaitFollowsTheChain(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		first := newRun("run-1", nil)
-		f := newFake(first)
-		r, err := waiting(t, f, 1, func() {
-			second := newRun("run-2", inMidst(1, 1)).continues("run-1")
-			f.change(func() { first.answers(1, 1, "a"); first.handsOn("run-2"); f.runs = append(f.runs, second) })
-			synctest.Wait()
-			f.change(func() { second.answers(1, 2, "b"); second.ends(outcomeOf(1, 2)) })
-		})
-		require.NoError(t, err)
-		require.Equal(t, "b", r.Answer)
-	})
-}
-
-func TestWaitOutlivesTheServer(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		run := newRun("run-1", nil)
-		f := newFake(run)
-		r, err := waiting(t, f, 0, func() {
-			f.change(func() { f.down = true })
-			synctest.Wait()
-			f.change(func() { run.answers(1, 1, "42"); run.ends(outcomeOf(1, 1)); f.down = false })
-		})
-		require.NoError(t, err)
-		require.Equal(t, "42", r.Answer)
-	})
-}
-
 func TestWaitOutlivesASlowServer(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -199,32 +152,6 @@ func TestWaitWhereTheServerEndsIt(t *testing.T) {
 			})
 		})
 	}
-}
-
-func TestWaitForWhatHasEnded(t *testing.T) {
-	t.Parallel()
-	run := newRun("run-1", nil)
-	run.answers(1, 1, "one")
-	run.ends(outcomeOf(1, 1))
-	run.sent(2)
-	run.answers(2, 1, "two")
-	run.ends(outcomeOf(2, 1))
-	f := newFake(run)
-	f.query = answeringEnd(outcomeOf(2, 1), contract.End{Answer: "asked"})
-
-	r, err := f.client().Wait(t.Context(), "nora", 0)
-	require.NoError(t, err)
-	require.Equal(t, 2, r.Number)
-	require.Equal(t, "asked", r.Answer)
-	require.Equal(t, contract.FromWorkflow, r.Source)
-
-	f.query = func(context.Context, string, string, any) (any, error) { return nil, errNoWorker }
-	r, err = f.client().Wait(t.Context(), "nora", 1)
-	require.NoError(t, err)
-	require.Equal(t, 1, r.Number)
-	require.Empty(t, r.Outcome.Status, "nobody tells how it ended")
-	require.Equal(t, "one", r.Answer, "no worker tells, and the history cannot be replayed")
-	require.Equal(t, contract.FromRawHistory, r.Source)
 }
 
 // TestWhatIsRecordedIsNotAskedFor: to ask a workflow that is done has a worker replay it.
@@ -287,25 +214,6 @@ func TestWaitEndsWithItsContext(t *testing.T) {
 	})
 }
 
-func TestResultOfWhatRuns(t *testing.T) {
-	t.Parallel()
-	_, err := newFake(newRun("run-1", nil)).client().Result(t.Context(), "nora", 0)
-	requireClass(t, err, Refused)
-}
-
-func TestResultOfADeletedRun(t *testing.T) {
-	t.Parallel()
-	first := newRun("run-1", nil)
-	first.ends(outcomeOf(1, 1))
-	first.handsOn("run-2")
-	last := outcomeOf(2, 2)
-	second := newRun("run-2", &contract.Carry{Outcome: &last}).continues("run-1")
-	second.memo = memoOf(last)
-	f := newFake(first, second).withDeleted("run-1")
-	_, err := f.client().Result(t.Context(), "nora", 1)
-	requireClass(t, err, Gone)
-}
-
 // answering is a worker that knows one answer.
 func answering(out any) func(context.Context, string, string, any) (any, error) {
 	return func(context.Context, string, string, any) (any, error) { return out, nil }
@@ -318,14 +226,6 @@ func answeringEnd(o contract.Outcome, end contract.End) func(context.Context, st
 		Account: account.Account{Head: &account.Head{Newest: &told}, Executions: []account.Execution{told}},
 		PageEnd: account.PageEnd{Held: account.Held{Executions: []account.HeldExecution{{Number: o.Number, ID: o.ExecutionID, Step: 1, Event: 1}}}},
 	})
-}
-
-// withDeleted takes runs away, as retention does.
-func (f *fakeServer) withDeleted(ids ...string) *fakeServer {
-	for _, id := range ids {
-		f.deleted[id] = true
-	}
-	return f
 }
 
 // TestWaitAsksSeldom: whoever waits does not ask the server after each event. The

@@ -4,9 +4,9 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"os"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -34,102 +34,59 @@ func tale(events ...client.Event) []client.Event {
 	return events
 }
 
-func tales() map[string][]client.Event {
-	usage := domain.Usage{InputTokens: 1200, OutputTokens: 34}
-	ended := func(status domain.ExecutionStatus, reason domain.StopReason, code domain.Code) client.Event {
-		return client.Event{Type: client.EventEnded, Ended: &contract.Outcome{Status: status, StopReason: reason, Code: code, Steps: 2, Usage: usage}}
+// taleLine is an event as a file of testdata/tales says it, with what JSON of events leaves out.
+type taleLine struct {
+	plainEvent
+	Type      string                `json:"type"`
+	Outcome   contract.ModelOutcome `json:"outcome"`
+	Usage     domain.Usage          `json:"usage"`
+	ChildID   domain.AgentID        `json:"child_id"`
+	ChildName string                `json:"child_name"`
+	Trigger   domain.Trigger        `json:"trigger"`
+	Recorded  *domain.Event         `json:"recorded"`
+}
+
+type plainEvent client.Event
+
+// tales are the events of executions, by what happens in them.
+func tales(t *testing.T) map[string][]client.Event {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join("testdata", "tales", "*.jsonl"))
+	require.NoError(t, err)
+	all := map[string][]client.Event{"hostile": hostileTale()}
+	for _, file := range files {
+		content, err := os.ReadFile(file)
+		require.NoError(t, err)
+		var events []client.Event
+		for line := range strings.Lines(string(content)) {
+			var read taleLine
+			require.NoError(t, domain.DecodeInto([]byte(line), &read), line)
+			e := client.Event(read.plainEvent)
+			e.Type, e.Outcome, e.Usage, e.Trigger = domain.EventType(read.Type), read.Outcome, read.Usage, read.Trigger
+			e.ChildID, e.ChildName = read.ChildID, read.ChildName
+			if read.Recorded != nil {
+				e.Recorded = *read.Recorded
+			}
+			events = append(events, e)
+		}
+		all[strings.TrimSuffix(filepath.Base(file), ".jsonl")] = tale(events...)
 	}
-	began := client.Event{Type: domain.EventExecutionStarted, Number: 3}
-	step := func(n int) client.Event { return client.Event{Type: domain.EventStepStarted, Step: n} }
-	return map[string][]client.Event{
-		"completed": tale(began, step(1),
-			client.Event{Type: client.EventText, Step: 1, Text: "Let me "},
-			client.Event{Type: client.EventText, Step: 1, Text: "look."},
-			client.Event{Type: domain.EventInferenceReceived, Step: 1, Text: "Let me look.", Shown: 12, Calls: []domain.ToolCall{{Name: "list_files"}, {Name: "read_file"}}, Usage: usage},
-			client.Event{Type: domain.EventToolCallStarted, Step: 1, Position: 0, Tool: "list_files", Arguments: `{"path":"."}`},
-			client.Event{Type: domain.EventToolCallStarted, Step: 1, Position: 1, Tool: "read_file", Arguments: `{"path":"a.txt"}`},
-			client.Event{Type: domain.EventToolCallCompleted, Step: 1, Position: 1, Tool: "read_file", Error: domain.Errorf(domain.Invalid, "path: there is no a.txt")},
-			client.Event{Type: domain.EventToolCallCompleted, Step: 1, Position: 0, Tool: "list_files"},
-			step(2),
-			client.Event{Type: client.EventText, Step: 2, Text: "Nothing there, I"},
-			client.Event{Type: domain.EventInferenceReceived, Step: 2, Text: "Nothing there, I am afraid.", Usage: usage},
-			ended(domain.StatusCompleted, domain.Completed, ""),
-		),
-		"troubled": tale(began, step(1),
-			client.Event{Type: client.EventNoWorker},
-			client.Event{Type: client.EventRateLimited, Reason: "it waits on task queue everstep/openai"},
-			client.Event{Type: client.EventText, Step: 1, Text: "Half a sen"},
-			client.Event{Type: client.EventWithdrawn, Step: 1},
-			client.Event{Type: client.EventRetry, Step: 1, Attempt: 2, Reason: "too many requests\nreally"},
-			client.Event{Type: client.EventReconnecting, Reason: "the server does not answer"},
-			client.Event{Type: client.EventReconnected},
-			client.Event{Type: client.EventContinued, RunID: "r2"},
-			client.Event{Type: client.EventTrouble, Reason: "nondeterminism"},
-			client.Event{Type: domain.EventInferenceReceived, Step: 1, Outcome: contract.ShutDown, Error: domain.CodedErrorf(domain.Unavailable, domain.CodeWorkerShutdown, "cut off by a worker that stopped")},
-			client.Event{Type: domain.EventInferenceReceived, Step: 1, Outcome: contract.BilledFailure, Error: domain.Errorf(domain.Unavailable, "the stream ended early")},
-			ended(domain.StatusFailed, domain.ErrorForbade, domain.CodeMalformed),
-		),
-		"stopped": tale(began, step(1),
-			client.Event{Type: client.EventText, Step: 1, Text: "Counting: one"},
-			client.Event{Type: domain.EventPaused}, client.Event{Type: domain.EventResumed},
-			client.Event{Type: domain.EventStopSignalReceived, Recorded: domain.Event{Type: domain.EventStopSignalReceived, Data: domain.StopEvent{Reason: domain.UserRequested, Source: "ann"}}, Reason: "enough"},
-			client.Event{Type: domain.EventInferenceReceived, Step: 1, Outcome: contract.Interrupted, Text: "Counting: one, two", Error: domain.Errorf(domain.Denied, "it was interrupted")},
-			ended(domain.StatusStopped, domain.UserRequested, ""),
-		),
-		"skipping": tale(began,
-			client.Event{Type: domain.EventHookCalled, Hook: "audit", Trigger: domain.TriggerBeforeExecution},
-			step(1),
-			client.Event{Type: domain.EventInferenceRequested, Recorded: domain.Event{Type: domain.EventInferenceRequested, Data: domain.InferenceRequestStarted{Summary: true}}, Step: 1, Attempt: 1},
-			client.Event{Type: domain.EventInferenceReceived, Step: 1, Text: "Let me look.", Calls: []domain.ToolCall{{Name: "read_file"}, {Name: "read_file"}, {Name: "list_files"}}, Usage: usage},
-			client.Event{Type: domain.EventHookFailed, Step: 1, Hook: "audit", Trigger: domain.TriggerAfterStep, Error: domain.Errorf(domain.Internal, "the disk is full")},
-			client.Event{Type: domain.EventToolCallBlocked, Step: 1, Tool: "read_file", Arguments: `{"path":"key.pem"}`, Error: domain.CodedErrorf(domain.Denied, domain.CodeBlocked, "blocked: no keys").From("privacy")},
-			client.Event{Type: domain.EventToolCallBlocked, Step: 1, Position: 1, Tool: "read_file", Arguments: `{"path":"b"}`, Error: domain.CodedErrorf(domain.Denied, domain.CodeNotRun, "not run: the execution was stopped")},
-			client.Event{Type: domain.EventToolCallBlocked, Step: 1, Position: 2, Tool: "list_files"},
-			ended(domain.StatusStopped, domain.StepsLimitReached, ""),
-		),
-		"retried": tale(began, step(1),
-			client.Event{Type: client.EventReasoning, Step: 1, Attempt: 1, Text: "They want an overview. "},
-			client.Event{Type: client.EventText, Step: 1, Attempt: 1, Text: "The folder has\n- a file\n- anoth"},
-			client.Event{Type: client.EventWithdrawn, Step: 1, Attempt: 1, Reason: "the stream ended early"},
-			client.Event{Type: domain.EventInferenceReceived, Step: 1, Attempt: 1, Outcome: contract.BilledFailure, Error: domain.Errorf(domain.Unavailable, "the stream ended early")},
-			client.Event{Type: domain.EventInferenceRequested, Recorded: domain.Event{Type: domain.EventInferenceRequested, Data: domain.InferenceRequestStarted{Attempts: 1}}, Step: 1, Attempt: 2},
-			client.Event{Type: client.EventText, Step: 1, Attempt: 2, Text: "I look:\nfirst "},
-			client.Event{Type: domain.EventInferenceReceived, Step: 1, Attempt: 2, Text: "I look:\nfirst here,\nthen there.", Shown: 14, Calls: []domain.ToolCall{{Name: "read_file"}}, Usage: usage},
-			client.Event{Type: client.EventWithheld, Step: 1, Hook: "redact"},
-			ended(domain.StatusCompleted, domain.Completed, ""),
-		),
-		"lost": tale(began, step(1),
-			client.Event{Type: domain.EventInferenceReceived, Step: 1, Attempt: 1, Outcome: contract.BilledFailure, Error: domain.Errorf(domain.Unavailable, "no worker finished it in time")},
-			client.Event{Type: client.EventRetry, Step: 1, Attempt: 1, Reason: "no worker finished it in time"},
-			client.Event{Type: domain.EventInferenceReceived, Step: 1, Attempt: 1, Text: "There it is.", Usage: usage},
-			ended(domain.StatusCompleted, domain.Completed, ""),
-		),
-		"thinking": tale(append(append([]client.Event{began, step(1)},
-			slices.Repeat([]client.Event{{Type: client.EventReasoning, Step: 1, Attempt: 1, Text: "Let me see. "}}, 15)...),
-			client.Event{Type: client.EventText, Step: 1, Attempt: 1, Text: "It is 42."},
-			client.Event{Type: domain.EventInferenceReceived, Step: 1, Attempt: 1, Text: "It is 42.", Usage: usage},
-			ended(domain.StatusCompleted, domain.Completed, ""),
-		)...),
-		"late": tale(began, step(1),
-			client.Event{Type: client.EventReasoning, Step: 1, Attempt: 1, Text: "the end of a thought", Skipped: 5000},
-			client.Event{Type: client.EventText, Step: 1, Attempt: 1, Text: "last word of a line\nA whole line\nand a", Skipped: 9000},
-			client.Event{Type: client.EventText, Step: 1, Attempt: 1, Text: "nother one, " + strings.Repeat("which is long, ", 12)},
-			client.Event{Type: domain.EventInferenceReceived, Step: 1, Attempt: 1, Outcome: contract.Interrupted, Text: "last words", Skipped: 9000, Error: domain.CodedErrorf(domain.Unavailable, domain.CodeInterrupted, "cut off by a stop")},
-			ended(domain.StatusStopped, domain.UserRequested, ""),
-		),
-		"tree": tale(twoDeep()...),
-		"hostile": tale(began, step(1),
-			client.Event{Type: client.EventReasoning, Step: 1, Text: "\x1b[2J\u202ethought\xe4\xb8"},
-			client.Event{Type: client.EventText, Step: 1, Text: "\x1b[3J\r\n\x07\n"},
-			client.Event{Type: client.EventText, Step: 1, Text: "\x1b[2J\x1b]0;owned\x07 \u202eevil\xe4\xb8"},
-			client.Event{Type: domain.EventInferenceReceived, Step: 1, Text: "\x1b[2Jgone\r\nnext\tline", Calls: []domain.ToolCall{{Name: "x"}}},
-			client.Event{Type: domain.EventToolCallStarted, Step: 1, Tool: "x\x1b[1A", Arguments: "{\"a\":\"\x1b[31m\n\"" + strings.Repeat("x", 300)},
-			client.Event{Type: domain.EventToolCallCompleted, Step: 1, Tool: "x\x1b[1A", Error: domain.Errorf(domain.Invalid, "\x1b[5m\u009b31mno")},
-			client.Event{Type: client.EventRetry, Step: 1, Tool: "\x07", Attempt: 2, Reason: "\x1b[H"},
-			client.Event{Type: domain.EventStopSignalReceived, Recorded: domain.Event{Type: domain.EventStopSignalReceived, Data: domain.StopEvent{Reason: domain.UserRequested, Source: "now\x1b[H"}}, Reason: "\x1b[H"},
-			ended(domain.StatusFailed, domain.ErrorForbade, domain.CodeAuth),
-		),
-	}
+	return all
+}
+
+// hostileTale has texts that are for no terminal, and that JSON cannot hold.
+func hostileTale() []client.Event {
+	return tale(client.Event{Type: domain.EventExecutionStarted, Number: 3}, client.Event{Type: domain.EventStepStarted, Step: 1},
+		client.Event{Type: client.EventReasoning, Step: 1, Text: "\x1b[2J\u202ethought\xe4\xb8"},
+		client.Event{Type: client.EventText, Step: 1, Text: "\x1b[3J\r\n\x07\n"},
+		client.Event{Type: client.EventText, Step: 1, Text: "\x1b[2J\x1b]0;owned\x07 \u202eevil\xe4\xb8"},
+		client.Event{Type: domain.EventInferenceReceived, Step: 1, Text: "\x1b[2Jgone\r\nnext\tline", Calls: []domain.ToolCall{{Name: "x"}}},
+		client.Event{Type: domain.EventToolCallStarted, Step: 1, Tool: "x\x1b[1A", Arguments: "{\"a\":\"\x1b[31m\n\"" + strings.Repeat("x", 300)},
+		client.Event{Type: domain.EventToolCallCompleted, Step: 1, Tool: "x\x1b[1A", Error: domain.Errorf(domain.Invalid, "\x1b[5m\u009b31mno")},
+		client.Event{Type: client.EventRetry, Step: 1, Tool: "\x07", Attempt: 2, Reason: "\x1b[H"},
+		client.Event{Type: domain.EventStopSignalReceived, Recorded: domain.Event{Type: domain.EventStopSignalReceived, Data: domain.StopEvent{Reason: domain.UserRequested, Source: "now\x1b[H"}}, Reason: "\x1b[H"},
+		client.Event{Type: client.EventEnded, Ended: &contract.Outcome{Status: domain.StatusFailed, StopReason: domain.ErrorForbade, Code: domain.CodeAuth, Steps: 2, Usage: domain.Usage{InputTokens: 1200, OutputTokens: 34}}},
+	)
 }
 
 func agentID(name string) domain.AgentID {
@@ -140,46 +97,13 @@ func agentID(name string) domain.AgentID {
 	return id
 }
 
-// twoDeep are the events of an agent that starts two others, of which the first has one in turn.
-func twoDeep() []client.Event {
-	ids := []domain.AgentID{agentID("a"), agentID("b"), agentID("c")}
-	names := []string{"researcher", "writer", "critic"}
-	of := func(i, depth int, e client.Event) client.Event {
-		e.AgentID, e.Path = ids[i], append(slices.Repeat([]string{"above"}, depth-1), names[i])
-		return e
-	}
-	starts := func(i, position int) client.Event {
-		return client.Event{Type: domain.EventToolCallStarted, Step: 1, Position: position, Tool: "spawn_subagent", Arguments: `{"subagent":"` + names[i] + `","prompt":"go"}`}
-	}
-	spawns := func(i, position int) client.Event {
-		return client.Event{Type: domain.EventSubagentSpawning, Step: 1, Position: position, ChildID: ids[i], ChildName: names[i]}
-	}
-	over := func(i, position int) client.Event {
-		return client.Event{Type: domain.EventToolCallCompleted, Step: 1, Position: position, Tool: "spawn_subagent"}
-	}
-	began, step := client.Event{Type: domain.EventExecutionStarted, Number: 1}, client.Event{Type: domain.EventStepStarted, Step: 1}
-	ended := client.Event{Type: client.EventEnded, Ended: &contract.Outcome{Status: domain.StatusCompleted, StopReason: domain.Completed, Steps: 1, Usage: domain.Usage{InputTokens: 20}}}
-	return []client.Event{
-		began, step, {Type: domain.EventInferenceReceived, Step: 1, Calls: []domain.ToolCall{{Name: "spawn_subagent"}, {Name: "spawn_subagent"}}}, starts(0, 0), starts(1, 1), spawns(0, 0), spawns(1, 1),
-		of(0, 1, began), of(1, 1, began), of(0, 1, step), of(0, 1, starts(2, 0)), of(0, 1, spawns(2, 0)), of(2, 2, began), of(2, 2, step),
-		of(1, 1, step), of(1, 1, client.Event{Type: domain.EventInferenceReceived, Step: 1, Text: "I write\nit down.", Calls: []domain.ToolCall{{Name: "write_file"}}}),
-		of(1, 1, client.Event{Type: domain.EventToolCallStarted, Step: 1, Tool: "write_file", Arguments: `{"path":"a.md"}`}),
-		of(1, 1, client.Event{Type: domain.EventWaitOpened, Step: 1, Tool: "write_file", Arguments: `{"path":"a.md"}`, Wait: &domain.Wait{Kind: domain.WaitApproval}}),
-		of(2, 2, client.Event{Type: domain.EventToolCallCompleted, Step: 1, Tool: "read_file", Error: domain.Errorf(domain.Invalid, "path: there is no b.md")}),
-		of(2, 2, ended), of(0, 1, over(2, 0)), of(0, 1, ended), over(0, 0),
-		of(1, 1, client.Event{Type: domain.EventToolCallCompleted, Step: 1, Tool: "write_file"}),
-		of(1, 1, client.Event{Type: client.EventGone, Reason: "the runs have been deleted"}), over(1, 1),
-		ended,
-	}
-}
-
 // TestLiveViewOfATree: what each sub-agent is at stands below the call that it works on.
 func TestLiveViewOfATree(t *testing.T) {
 	t.Parallel()
 	for _, width := range []int{80, 140} {
 		screen := &screen{width: width}
 		v := liveOn(screen, "")
-		for _, e := range tale(twoDeep()...)[:19] {
+		for _, e := range tales(t)["tree"][:19] {
 			v.Show(e)
 		}
 		requireGolden(t, fmt.Sprintf("live-tree-%d", width), screen.String())
@@ -189,7 +113,7 @@ func TestLiveViewOfATree(t *testing.T) {
 
 func TestPlainView(t *testing.T) {
 	t.Parallel()
-	for name, events := range tales() {
+	for name, events := range tales(t) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			var out strings.Builder
@@ -213,7 +137,7 @@ func TestAViewFromAMomentOnHasItsHeader(t *testing.T) {
 
 func TestLiveView(t *testing.T) {
 	t.Parallel()
-	for name, events := range tales() {
+	for name, events := range tales(t) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			screen := &screen{width: 60}
@@ -228,7 +152,7 @@ func TestLiveViewWhileItGoesOn(t *testing.T) {
 	t.Parallel()
 	screen := &screen{width: 40}
 	v := liveOn(screen, "")
-	for _, e := range tales()["completed"][:7] {
+	for _, e := range tales(t)["completed"][:7] {
 		v.Show(e)
 	}
 	require.Contains(t, screen.String(), `⋯ list_files {"path":"."}`)

@@ -12,14 +12,15 @@ import (
 const mcpCommand = "mcp-shop"
 
 // mcpServe has three tools: echo, pay, which notes each call in the file that PAID names, and hang, which notes it too and never
-// answers.
+// answers. It calls pay destructive, and has a prompt and a resource.
 func mcpServe() {
 	type text struct {
 		Text string `json:"text,omitempty"`
 	}
 	server := mcp.NewServer(&mcp.Implementation{Name: "shop", Version: "1"}, nil)
 	add := func(name string, run func(context.Context, string) string) {
-		mcp.AddTool(server, &mcp.Tool{Name: name, Description: "Tool " + name + "."}, func(ctx context.Context, _ *mcp.CallToolRequest, t text) (*mcp.CallToolResult, any, error) {
+		hints := &mcp.ToolAnnotations{DestructiveHint: new(name == "pay")}
+		mcp.AddTool(server, &mcp.Tool{Name: name, Description: "Tool " + name + ".\nAnd more.", Annotations: hints}, func(ctx context.Context, _ *mcp.CallToolRequest, t text) (*mcp.CallToolResult, any, error) {
 			return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: run(ctx, t.Text)}}}, nil, nil
 		})
 	}
@@ -40,6 +41,8 @@ func mcpServe() {
 		<-ctx.Done()
 		return ""
 	})
+	server.AddPrompt(&mcp.Prompt{Name: "greet", Description: "Says hello."}, nil)
+	server.AddResource(&mcp.Resource{Name: "prices", URI: "shop://prices", MIMEType: "text/csv"}, nil)
 	if err := server.Run(context.Background(), &mcp.StdioTransport{}); err != nil {
 		os.Exit(1)
 	}

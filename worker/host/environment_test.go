@@ -158,40 +158,40 @@ func TestBadValues(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "file")
 	require.NoError(t, os.WriteFile(file, nil, 0o600))
-	for name, test := range map[string]struct {
-		flag, variable string
-		values         []string
-		says           string
-	}{
-		"task queue":      {"task-queue", "EVERSTEP_TASK_QUEUE", []string{"a b", "a\x1b[2J", strings.Repeat("q", 256)}, ""},
-		"missing dir":     {"dir", "EVERSTEP_DIR", []string{file + "/absent", "/absent"}, "give a directory that exists"},
-		"dir":             {"dir", "EVERSTEP_DIR", []string{file}, "is no directory"},
-		"storage":         {"storage", "EVERSTEP_STORAGE", []string{"s3://bucket", "nonsense://x"}, "is linked into this worker"},
-		"storage url":     {"storage", "EVERSTEP_STORAGE", []string{"file://relative/dir", "file:///dir?metadata=skip", "file://", "http://a b/", " "}, "give a directory"},
-		"prices":          {"prices", "EVERSTEP_PRICES", []string{file + "/absent", file, filepath.Dir(file)}, "file"},
-		"level":           {"log-level", "EVERSTEP_LOG_LEVEL", []string{"INFO", "trace"}, "is none of debug, info, warn, error"},
-		"format":          {"log-format", "EVERSTEP_LOG_FORMAT", []string{"xml"}, "is none of console, json"},
-		"activities":      {"max-activities", "EVERSTEP_MAX_ACTIVITIES", []string{"0", "-1", "1.5", "many", "10001", "99999999999999999999"}, "from 1 to 10000"},
-		"cache":           {"cache-size", "EVERSTEP_CACHE_SIZE", []string{"0", "-1MiB", "1.5GiB", "MiB", "9223372036854775807KiB", "10TiB"}, "as in 256MiB"},
-		"stop time-out":   {"stop-timeout", "EVERSTEP_STOP_TIMEOUT", []string{"0s", "-1s", "10", "2h", "soon"}, "as in 10s"},
-		"base URLs":       {"allow-base-urls", "EVERSTEP_ALLOW_BASE_URLS", []string{"a,,b", ","}, "names nothing at its place"},
-		"builtin tools":   {"builtin-tools", "EVERSTEP_BUILTIN_TOOLS", []string{"curl", "http_get,,http_post", "HTTP_GET"}, "n"},
-		"shell env":       {"shell-env", "EVERSTEP_SHELL_ENV", []string{"A=b", "1", "OPENAI_API_KEY", "GOOGLE_API_KEY", "ANTHROPIC_API_KEY_FILE", "TEMPORAL_API_KEY", "EVERSTEP_PROXY"}, ""},
-		"http allow":      {"http-allow", "EVERSTEP_HTTP_ALLOW", []string{"*", "10.0.0.0/99", "http://host/"}, "is no address, prefix or host"},
-		"finish":          {"finish-optional", "EVERSTEP_FINISH_OPTIONAL", []string{"2"}, "is neither true nor false"},
-		"connect":         {"connect-timeout", "EVERSTEP_CONNECT_TIMEOUT", []string{"0s", "2h"}, "up to 1h"},
-		"first byte":      {"first-byte-timeout", "EVERSTEP_FIRST_BYTE_TIMEOUT", []string{"-1s", "25h"}, "up to 24h"},
-		"idle":            {"idle-timeout", "EVERSTEP_IDLE_TIMEOUT", []string{"10", "25h"}, "up to 24h"},
-		"address":         {"address", "TEMPORAL_ADDRESS", []string{"127.0.0.1", "http://127.0.0.1:7233", "::1", "host:"}, "host:port, as in 127.0.0.1:7233"},
-		"unknown profile": {"profile", "TEMPORAL_PROFILE", []string{"absent"}, "unable to find profile absent"},
+	for _, test := range []struct{ flag, values, says string }{
+		{"task-queue", "a b|a\x1b[2J|" + strings.Repeat("q", 256), ""},
+		{"dir", file + "/absent|/absent", "give a directory that exists"},
+		{"dir", file, "is no directory"},
+		{"storage", "s3://bucket|nonsense://x", "is linked into this worker"},
+		{"storage", "file://relative/dir|file:///dir?metadata=skip|file://|http://a b/| ", "give a directory"},
+		{"prices", file + "/absent|" + file + "|" + filepath.Dir(file), "file"},
+		{"log-level", "INFO|trace", "is none of debug, info, warn, error"},
+		{"log-format", "xml", "is none of console, json"},
+		{"max-activities", "0|-1|1.5|many|10001|99999999999999999999", "from 1 to 10000"},
+		{"cache-size", "0|-1MiB|1.5GiB|MiB|9223372036854775807KiB|10TiB", "as in 256MiB"},
+		{"stop-timeout", "0s|-1s|10|2h|soon", "as in 10s"},
+		{"allow-base-urls", "a,,b|,", "names nothing at its place"},
+		{"builtin-tools", "curl|http_get,,http_post|HTTP_GET", "n"},
+		{"shell-env", "A=b|1|OPENAI_API_KEY|GOOGLE_API_KEY|ANTHROPIC_API_KEY_FILE|TEMPORAL_API_KEY|EVERSTEP_PROXY", ""},
+		{"http-allow", "*|10.0.0.0/99|http://host/", "is no address, prefix or host"},
+		{"finish-optional", "2", "is neither true nor false"},
+		{"connect-timeout", "0s|2h", "up to 1h"},
+		{"first-byte-timeout", "-1s|25h", "up to 24h"},
+		{"idle-timeout", "10|25h", "up to 24h"},
+		{"address", "127.0.0.1|http://127.0.0.1:7233|::1|host:", "host:port, as in 127.0.0.1:7233"},
+		{"profile", "absent", "unable to find profile absent"},
 	} {
-		for _, value := range test.values {
-			t.Run(name+" "+value, func(t *testing.T) {
+		variable := "EVERSTEP_" + strings.ToUpper(strings.ReplaceAll(test.flag, "-", "_"))
+		if test.flag == "address" || test.flag == "profile" {
+			variable = "TEMPORAL_" + strings.ToUpper(test.flag)
+		}
+		for value := range strings.SplitSeq(test.values, "|") {
+			t.Run(test.flag+" "+value, func(t *testing.T) {
 				t.Parallel()
 				_, err := read(t, host.Config{}, nil, "--"+test.flag+"="+value)
 				requireInvalid(t, err, test.flag, test.says)
-				_, err = read(t, host.Config{}, variables{test.variable: value})
-				requireInvalid(t, err, test.variable, test.says)
+				_, err = read(t, host.Config{}, variables{variable: value})
+				requireInvalid(t, err, variable, test.says)
 			})
 		}
 	}

@@ -3,6 +3,7 @@ package host
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -13,35 +14,40 @@ import (
 
 func TestPricesHoldOnTheVendorsOwnServer(t *testing.T) {
 	t.Parallel()
-	const key = "openai-chat"
 	for name, test := range map[string]struct {
-		config Config
-		model  domain.LLMConfig
-		known  bool
+		// model is its provider and its name, url is the definition's, server is the worker's, as vendor=url.
+		model, url, server string
+		own                map[string]inference.Provider
+		known              bool
 	}{
-		"as it comes":               {Config{}, domain.LLMConfig{Provider: key, Model: "gpt-5"}, true},
-		"OpenAI, by its URL":        {Config{Vendors: map[string]Access{"openai": {BaseURL: "https://API.openai.com/v1/"}}}, domain.LLMConfig{Provider: key, Model: "gpt-5"}, true},
-		"another server":            {Config{Vendors: map[string]Access{"openai": {BaseURL: "http://127.0.0.1:8000/v1"}}}, domain.LLMConfig{Provider: key, Model: "gpt-5"}, false},
-		"one that looks like it":    {Config{Vendors: map[string]Access{"openai": {BaseURL: "https://api.openai.com.example.com/v1"}}}, domain.LLMConfig{Provider: key, Model: "gpt-5"}, false},
-		"Azure":                     {Config{Vendors: map[string]Access{"openai": {BaseURL: "https://me.openai.azure.com/v1"}}}, domain.LLMConfig{Provider: key, Model: "gpt-5"}, false},
-		"the definition's":          {Config{}, domain.LLMConfig{Provider: key, Model: "gpt-5", BaseURL: "http://127.0.0.1:8000/v1"}, false},
-		"the definition's, over it": {Config{Vendors: map[string]Access{"openai": {BaseURL: "http://127.0.0.1:8000/v1"}}}, domain.LLMConfig{Provider: key, Model: "gpt-5", BaseURL: "https://api.openai.com/v1"}, true},
-		"no URL at all":             {Config{}, domain.LLMConfig{Provider: key, Model: "gpt-5", BaseURL: "::"}, false},
-		"a provider of one's own":   {Config{Providers: map[string]inference.Provider{key: openAI{}}}, domain.LLMConfig{Provider: key, Model: "gpt-5"}, false},
-		"an unknown model":          {Config{}, domain.LLMConfig{Provider: key, Model: "llama-4"}, false},
-		"a script":                  {Config{}, domain.LLMConfig{Provider: "scripted", Model: "gpt-5"}, false},
-		"another vendor's":          {Config{Vendors: map[string]Access{"openai": {BaseURL: "http://127.0.0.1:8000/v1"}}}, domain.LLMConfig{Provider: "anthropic", Model: "claude-haiku-4-5"}, true},
-		"openai, with its server":   {Config{Vendors: map[string]Access{"openai": {BaseURL: "http://127.0.0.1:8000/v1"}}}, domain.LLMConfig{Provider: "openai", Model: "gpt-5"}, false},
-		"anthropic, with its own":   {Config{Vendors: map[string]Access{"anthropic": {BaseURL: "http://127.0.0.1:8000"}}}, domain.LLMConfig{Provider: "anthropic", Model: "claude-haiku-4-5"}, false},
-		"gemini, with its own":      {Config{Vendors: map[string]Access{"gemini": {BaseURL: "http://127.0.0.1:8000"}}}, domain.LLMConfig{Provider: "gemini", Model: "gemini-2.5-flash"}, false},
-		"gemini, as it comes":       {Config{}, domain.LLMConfig{Provider: "gemini", Model: "gemini-2.5-flash"}, true},
-		"another vendor's, by URL":  {Config{}, domain.LLMConfig{Provider: "anthropic", Model: "claude-haiku-4-5", BaseURL: "https://gateway.example.com"}, false},
+		"as it comes":               {model: "openai-chat/gpt-5", known: true},
+		"OpenAI, by its URL":        {model: "openai-chat/gpt-5", server: "openai=https://API.openai.com/v1/", known: true},
+		"another server":            {model: "openai-chat/gpt-5", server: "openai=http://127.0.0.1:8000/v1"},
+		"one that looks like it":    {model: "openai-chat/gpt-5", server: "openai=https://api.openai.com.example.com/v1"},
+		"Azure":                     {model: "openai-chat/gpt-5", server: "openai=https://me.openai.azure.com/v1"},
+		"the definition's":          {model: "openai-chat/gpt-5", url: "http://127.0.0.1:8000/v1"},
+		"the definition's, over it": {model: "openai-chat/gpt-5", url: "https://api.openai.com/v1", server: "openai=http://127.0.0.1:8000/v1", known: true},
+		"no URL at all":             {model: "openai-chat/gpt-5", url: "::"},
+		"a provider of one's own":   {model: "openai-chat/gpt-5", own: map[string]inference.Provider{"openai-chat": openAI{}}},
+		"an unknown model":          {model: "openai-chat/llama-4"},
+		"a script":                  {model: "scripted/gpt-5"},
+		"another vendor's":          {model: "anthropic/claude-haiku-4-5", server: "openai=http://127.0.0.1:8000/v1", known: true},
+		"openai, with its server":   {model: "openai/gpt-5", server: "openai=http://127.0.0.1:8000/v1"},
+		"anthropic, with its own":   {model: "anthropic/claude-haiku-4-5", server: "anthropic=http://127.0.0.1:8000"},
+		"gemini, with its own":      {model: "gemini/gemini-2.5-flash", server: "gemini=http://127.0.0.1:8000"},
+		"gemini, as it comes":       {model: "gemini/gemini-2.5-flash", known: true},
+		"another vendor's, by URL":  {model: "anthropic/claude-haiku-4-5", url: "https://gateway.example.com"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			find, err := test.config.facts()
+			config := Config{Providers: test.own}
+			if vendor, url, ok := strings.Cut(test.server, "="); ok {
+				config.Vendors = map[string]Access{vendor: {BaseURL: url}}
+			}
+			find, err := config.facts()
 			require.NoError(t, err)
-			facts, ok := find(test.model)
+			provider, model, _ := strings.Cut(test.model, "/")
+			facts, ok := find(domain.LLMConfig{Provider: provider, Model: model, BaseURL: test.url})
 			require.Equal(t, test.known, ok)
 			require.Equal(t, test.known, facts.Price != nil)
 		})

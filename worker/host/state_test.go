@@ -12,21 +12,11 @@ import (
 	"everstep/worker/host/statefile"
 )
 
-// memory is an environment of its own.
-type memory map[string]string
-
-func (m memory) Environ() []string { return nil }
-
-func (m memory) LookupEnv(name string) (string, bool) {
-	value, ok := m[name]
-	return value, ok
-}
-
 // TestStateNamesTheServer, as it does for the commands of starter, where nothing else does.
 func TestStateNamesTheServer(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "dev.db")
-	config, err := FromEnvironment(Config{}, memory{"EVERSTEP_STATE": file})
+	config, err := FromEnvironment(Config{}, variableMap{"EVERSTEP_STATE": file})
 	require.NoError(t, err)
 	_, err = Dial(t.Context(), config.Connection)
 	require.Equal(t, domain.Unavailable, domain.AsError(err).Kind)
@@ -46,7 +36,7 @@ func TestStateNamesTheServer(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "mem://elsewhere", served.Storage)
 
-	config, err = FromEnvironment(Config{}, memory{"EVERSTEP_STATE": file, "TEMPORAL_ADDRESS": "far:7233"})
+	config, err = FromEnvironment(Config{}, variableMap{"EVERSTEP_STATE": file, "TEMPORAL_ADDRESS": "far:7233"})
 	require.NoError(t, err)
 	found, err = config.Connection.located(t.Context())
 	require.NoError(t, err)
@@ -55,7 +45,7 @@ func TestStateNamesTheServer(t *testing.T) {
 	require.NoError(t, err)
 	require.Empty(t, served.Storage)
 
-	_, err = FromEnvironment(Config{}, memory{"EVERSTEP_STATE": t.TempDir()})
+	_, err = FromEnvironment(Config{}, variableMap{"EVERSTEP_STATE": t.TempDir()})
 	require.ErrorContains(t, err, "EVERSTEP_STATE: ")
 	require.ErrorContains(t, err, "is not a file")
 }
