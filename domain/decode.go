@@ -23,8 +23,11 @@ func Decode[T any](data []byte) (T, error) {
 	return value, nil
 }
 
-// DecodeInto decodes into a pointer and names the field that was wrong.
+// DecodeInto decodes into a pointer and names the field that was wrong. It refuses a text of which little would take much memory.
 func DecodeInto(data []byte, target any) error {
+	if err := checkMemory(data, reflect.TypeOf(target).Elem()); err != nil {
+		return err
+	}
 	if err := json.Unmarshal(data, target); err != nil {
 		return blame(data, reflect.TypeOf(target).Elem(), err)
 	}
@@ -55,6 +58,70 @@ func inUTC(v reflect.Value) {
 		}
 	default:
 	}
+}
+
+// MaxRecorded bounds the numbers of what was recorded: several of them add up to an int64.
+const MaxRecorded = 1 << 60
+
+// CheckRecorded refuses a value with a number or a time that nobody has recorded: one below zero or above MaxRecorded, one before
+// 1970 or after 9998. A budget and a model's settings are what somebody has asked for, and may be anything. Errors name the field.
+func CheckRecorded(value any) error { return checkRecorded(reflect.ValueOf(value)) }
+
+func checkRecorded(v reflect.Value) error {
+	switch v.Kind() {
+	case reflect.Pointer, reflect.Interface:
+		if !v.IsNil() {
+			return checkRecorded(v.Elem())
+		}
+	case reflect.Slice:
+		if v.Type().Elem().Kind() == reflect.Uint8 { // a text, or data
+			return nil
+		}
+		for i := range v.Len() {
+			if err := checkRecorded(v.Index(i)); err != nil {
+				return in(item(i), err)
+			}
+		}
+	case reflect.Map:
+		for key, value := range v.Seq2() {
+			if err := checkRecorded(value); err != nil {
+				return in(Shorten(key.String(), 60), err)
+			}
+		}
+	case reflect.Struct:
+		switch v.Type() {
+		case reflect.TypeFor[ExecutionBudget](), reflect.TypeFor[LLMConfig]():
+			return nil
+		case reflect.TypeFor[time.Time]():
+			t, _ := v.Interface().(time.Time)
+			if year := t.UTC().Year(); !t.IsZero() && (year < 1970 || year > 9998) {
+				return Errorf(Invalid, "is in the year %d; give a time from 1970 to 9998", year)
+			}
+			return nil
+		}
+		for field, value := range v.Fields() {
+			if !field.IsExported() {
+				continue
+			}
+			err := checkRecorded(value)
+			if key := keyOf(field); key != "" {
+				err = in(key, err)
+			}
+			if err != nil {
+				return err
+			}
+		}
+	case reflect.Int, reflect.Int64:
+		if n := v.Int(); n < 0 || n > MaxRecorded {
+			return Errorf(Invalid, "is %d; give a number from 0 to %d", n, MaxRecorded)
+		}
+	case reflect.Float64:
+		if n := v.Float(); n < 0 || n > MaxRecorded {
+			return Errorf(Invalid, "is %g; give a number from 0 to %d", n, MaxRecorded)
+		}
+	default:
+	}
+	return nil
 }
 
 // A fieldError is an error with the path of the field in which it arose.

@@ -54,6 +54,9 @@ func accountOf(r Record) (account.Account, error) {
 
 // recordOf reads the record out of the account of one execution that has ended, and refuses an account of anything else.
 func recordOf(a account.Account) (Record, error) {
+	if err := domain.CheckRecorded(a); err != nil {
+		return Record{}, err
+	}
 	if a.Head == nil {
 		return Record{}, invalid("head", "is missing")
 	}
@@ -72,7 +75,7 @@ func recordOf(a account.Account) (Record, error) {
 		return Record{}, invalid("executions[0].final_state", "is missing")
 	}
 	var state domain.AgentState
-	if err := domain.DecodeInto(e.State, &state); err != nil {
+	if err := cmp.Or(domain.DecodeInto(e.State, &state), domain.CheckRecorded(&state)); err != nil {
 		return Record{}, fmt.Errorf("executions[0].final_state.%w", err)
 	}
 	for i, step := range a.Steps {

@@ -8,8 +8,6 @@ import (
 	"fmt"
 	"io"
 	"iter"
-	"maps"
-	"slices"
 	"unicode/utf8"
 
 	"github.com/klauspost/compress/zstd"
@@ -290,24 +288,36 @@ func readKept(line []byte) (one any, digest domain.Digest, err error) {
 	return one, k.Digest, err
 }
 
-// notUTF8 is the path of the first field, by name, whose JSON has bytes that are not UTF-8.
-func notUTF8(text []byte) string {
-	var fields map[string]json.RawMessage
-	var items []json.RawMessage
-	if json.Unmarshal(text, &fields) == nil {
-		for _, key := range slices.Sorted(maps.Keys(fields)) {
-			if !utf8.Valid(fields[key]) {
-				return "." + key + notUTF8(fields[key])
-			}
+// notUTF8 is the path of the first value whose JSON has bytes that are not UTF-8, not below the 16th level.
+func notUTF8(text []byte) (path string) {
+	for range 16 {
+		name, value := memberNotUTF8(text)
+		if name == "" {
+			break
 		}
-	} else if json.Unmarshal(text, &items) == nil {
-		for i, one := range items {
-			if !utf8.Valid(one) {
-				return fmt.Sprintf("[%d]", i) + notUTF8(one)
-			}
+		path, text = path+name, value
+	}
+	return path
+}
+
+// memberNotUTF8 is the first member of an object or a list that has such bytes; an empty name: none has.
+func memberNotUTF8(text []byte) (name string, value json.RawMessage) {
+	members := json.NewDecoder(bytes.NewReader(text))
+	opens, _ := members.Token() // it is valid
+	for i := 0; members.More(); i++ {
+		name = fmt.Sprintf("[%d]", i)
+		if opens == json.Delim('{') {
+			key, _ := members.Token()
+			name = "." + domain.Shorten(fmt.Sprint(key), 60)
+		}
+		if members.Decode(&value) != nil {
+			break
+		}
+		if !utf8.Valid(value) {
+			return name, value
 		}
 	}
-	return ""
+	return "", nil
 }
 
 // decoded reads a Record or a Position out of its account.

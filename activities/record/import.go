@@ -28,14 +28,24 @@ type Brought struct {
 
 // Import puts records, such as All those of a file, into a store, marked as imported at a time: all that are new or, where
 // one of them is there already and says something else, or they cannot be read, or the store fails, or the context ends,
-// none. It replaces nothing, and deletes only what it has created itself. It ranges over them twice and holds one at a time.
+// none. The newest of each session comes first, behind where the session was moved to since: whoever reads meanwhile, or after the
+// program was killed, finds that earlier ones are missing, and takes none of them for the last. It replaces nothing, and deletes
+// only what it has created itself. It ranges over them three times and holds one at a time.
 func Import(ctx context.Context, store *Store, records iter.Seq2[Record, error], now time.Time) (done Imported, err error) {
+	type session struct {
+		agent domain.AgentID
+		first string
+	}
+	newest := map[session]Ref{}
 	for r, err := range records {
 		if err != nil {
 			return Imported{}, err
 		}
 		if _, _, err := lacking(ctx, store, r); err != nil {
 			return Imported{}, err
+		}
+		if of := (session{r.AgentID, r.FirstRunID}); r.Number > newest[of].Number {
+			newest[of] = r.Ref()
 		}
 	}
 	// A write that is left may still be done afterwards: each is waited for, and undone with the others.
@@ -57,33 +67,38 @@ func Import(ctx context.Context, store *Store, records iter.Seq2[Record, error],
 		}
 		done = Imported{}
 	}()
-	for r, err := range records {
-		if err = cmp.Or(context.Cause(ctx), err); err != nil {
-			return done, err
-		}
-		r.Imported = now.UTC() // whatever the file says
-		created, err := bring(whole, store, r, r.Ref().key(), r, func(record, _ bool) bool { return record })
-		if err != nil {
-			return done, err
-		}
-		if created {
-			done.New = append(done.New, Brought{r.Ref(), r.Name})
-		} else {
-			done.Known++
-		}
-		if r.Moved == nil {
-			continue
-		}
-		r.Moved.Imported = now.UTC()
-		movedNow, err := bring(whole, store, r, positionKey(r.Moved.After(), r.Moved.Head.Position.Moved.Number), *r.Moved, func(_, position bool) bool { return position })
-		if err != nil {
-			return done, err
-		}
-		if movedNow {
-			moved = append(moved, *r.Moved)
-		}
-		if movedNow && !created {
-			done.Moved++
+	for _, first := range []bool{true, false} {
+		for r, err := range records {
+			if err = cmp.Or(context.Cause(ctx), err); err != nil {
+				return done, err
+			}
+			if isNewest := r.Ref() == newest[session{r.AgentID, r.FirstRunID}]; isNewest != first {
+				continue
+			}
+			r.Imported = now.UTC() // whatever the file says
+			movedNow := false
+			if r.Moved != nil {
+				r.Moved.Imported = now.UTC()
+				movedNow, err = bring(whole, store, r, positionKey(r.Moved.After(), r.Moved.Head.Position.Moved.Number), *r.Moved, func(_, position bool) bool { return position })
+				if err != nil {
+					return done, err
+				}
+				if movedNow {
+					moved = append(moved, *r.Moved)
+				}
+			}
+			created, err := bring(whole, store, r, r.Ref().key(), r, func(record, _ bool) bool { return record })
+			switch {
+			case err != nil:
+				return done, err
+			case created:
+				done.New = append(done.New, Brought{r.Ref(), r.Name})
+			default:
+				done.Known++
+			}
+			if movedNow && !created {
+				done.Moved++
+			}
 		}
 	}
 	return done, context.Cause(ctx)

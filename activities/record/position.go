@@ -1,6 +1,7 @@
 package record
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -45,7 +46,7 @@ func (p Position) After() Ref {
 func (p Position) check() error {
 	at := func(field, format string, args ...any) error { return invalid("head.position."+field, format, args...) }
 	h, moved := p.Head, p.Head.Position.Moved
-	if err := checkHead(h); err != nil {
+	if err := cmp.Or(domain.CheckRecorded(account.Account{Head: &h}), checkHead(h)); err != nil {
 		return err
 	}
 	switch from := h.Position.From; {

@@ -1,6 +1,8 @@
 package history
 
 import (
+	"cmp"
+
 	"github.com/google/uuid"
 	commonpb "go.temporal.io/api/common/v1"
 	"go.temporal.io/sdk/converter"
@@ -31,10 +33,10 @@ func EndedRun(c converter.DataConverter, memo *commonpb.Memo) (ended contract.En
 func Outcome(c converter.DataConverter, memo *commonpb.Memo) (contract.Outcome, error) {
 	var outcome contract.Outcome
 	err := c.FromPayload(memo.GetFields()[contract.MemoOutcome], &outcome)
-	if err == nil {
-		err = outcome.Check()
+	if err == nil && outcome.Number < 1 {
+		err = domain.Errorf(domain.Invalid, "execution_number: is %d; executions are counted from 1", outcome.Number)
 	}
-	return outcome, err
+	return outcome, cmp.Or(err, domain.CheckRecorded(outcome))
 }
 
 // Head reads the memo field that says where an agent stands. Without one the first execution is the newest.
