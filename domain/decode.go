@@ -25,11 +25,12 @@ func Decode[T any](data []byte) (T, error) {
 
 // DecodeInto decodes into a pointer and names the field that was wrong. It refuses a text of which little would take much memory.
 func DecodeInto(data []byte, target any) error {
-	if err := checkMemory(data, reflect.TypeOf(target).Elem()); err != nil {
+	typ := reflect.TypeOf(target).Elem()
+	if err := checkMemory(data, typ); err != nil {
 		return err
 	}
 	if err := json.Unmarshal(data, target); err != nil {
-		return blame(data, reflect.TypeOf(target).Elem(), err)
+		return blame(data, typ, err, maxBlamed)
 	}
 	inUTC(reflect.ValueOf(target))
 	return nil
@@ -65,26 +66,26 @@ const MaxRecorded = 1 << 60
 
 // CheckRecorded refuses a value with a number or a time that nobody has recorded: one below zero or above MaxRecorded, one before
 // 1970 or after 9998. A budget and a model's settings are what somebody has asked for, and may be anything. Errors name the field.
-func CheckRecorded(value any) error { return checkRecorded(reflect.ValueOf(value)) }
+func CheckRecorded(value any) error { return checkRecorded(reflect.ValueOf(value), MaxRecorded) }
 
-func checkRecorded(v reflect.Value) error {
+func checkRecorded(v reflect.Value, most int64) error {
 	switch v.Kind() {
 	case reflect.Pointer, reflect.Interface:
 		if !v.IsNil() {
-			return checkRecorded(v.Elem())
+			return checkRecorded(v.Elem(), most)
 		}
 	case reflect.Slice:
 		if v.Type().Elem().Kind() == reflect.Uint8 { // a text, or data
 			return nil
 		}
 		for i := range v.Len() {
-			if err := checkRecorded(v.Index(i)); err != nil {
+			if err := checkRecorded(v.Index(i), most); err != nil {
 				return in(item(i), err)
 			}
 		}
 	case reflect.Map:
 		for key, value := range v.Seq2() {
-			if err := checkRecorded(value); err != nil {
+			if err := checkRecorded(value, most); err != nil {
 				return in(Shorten(key.String(), 60), err)
 			}
 		}
@@ -103,7 +104,7 @@ func checkRecorded(v reflect.Value) error {
 			if !field.IsExported() {
 				continue
 			}
-			err := checkRecorded(value)
+			err := checkRecorded(value, most)
 			if key := keyOf(field); key != "" {
 				err = in(key, err)
 			}
@@ -112,12 +113,12 @@ func checkRecorded(v reflect.Value) error {
 			}
 		}
 	case reflect.Int, reflect.Int64:
-		if n := v.Int(); n < 0 || n > MaxRecorded {
-			return Errorf(Invalid, "is %d; give a number from 0 to %d", n, MaxRecorded)
+		if n := v.Int(); n < 0 || n > most {
+			return Errorf(Invalid, "is %d; give a number from 0 to %d", n, most)
 		}
 	case reflect.Float64:
-		if n := v.Float(); n < 0 || n > MaxRecorded {
-			return Errorf(Invalid, "is %g; give a number from 0 to %d", n, MaxRecorded)
+		if n := v.Float(); n < 0 || n > float64(most) {
+			return Errorf(Invalid, "is %g; give a number from 0 to %d", n, most)
 		}
 	default:
 	}
@@ -157,14 +158,17 @@ func inItem(field string, i int, err error) error { return in(field, in(item(i),
 
 func item(i int) string { return fmt.Sprintf("[%d]", i) }
 
-// blame finds out where decoding failed, by decoding the parts one by one; err is what the whole gave.
-func blame(data []byte, typ reflect.Type, err error) error {
+// maxBlamed is how deep blame looks: at each level it decodes what is below.
+const maxBlamed = 16
+
+// blame finds out where decoding failed, by decoding the parts one by one, so many levels deep; err is what the whole gave.
+func blame(data []byte, typ reflect.Type, err error, levels int) error {
 	var values map[string]json.RawMessage
 	var items []json.RawMessage
 	switch {
-	case decodesItself(typ):
+	case levels == 0, decodesItself(typ):
 	case typ.Kind() == reflect.Pointer:
-		return blame(data, typ.Elem(), err)
+		return blame(data, typ.Elem(), err, levels)
 	case typ.Kind() == reflect.Struct && json.Unmarshal(data, &values) == nil:
 		for _, field := range reflect.VisibleFields(typ) {
 			name := keyOf(field)
@@ -172,15 +176,15 @@ func blame(data []byte, typ reflect.Type, err error) error {
 				if name == "" || name == "-" || !strings.EqualFold(key, name) {
 					continue
 				}
-				if wrong := DecodeInto(values[key], reflect.New(field.Type).Interface()); wrong != nil {
-					return in(key, wrong)
+				if wrong := json.Unmarshal(values[key], reflect.New(field.Type).Interface()); wrong != nil {
+					return in(key, blame(values[key], field.Type, wrong, levels-1))
 				}
 			}
 		}
 	case typ.Kind() == reflect.Slice && json.Unmarshal(data, &items) == nil:
 		for i, raw := range items {
-			if wrong := DecodeInto(raw, reflect.New(typ.Elem()).Interface()); wrong != nil {
-				return in(item(i), wrong)
+			if wrong := json.Unmarshal(raw, reflect.New(typ.Elem()).Interface()); wrong != nil {
+				return in(item(i), blame(raw, typ.Elem(), wrong, levels-1))
 			}
 		}
 	}

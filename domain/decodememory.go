@@ -2,9 +2,11 @@ package domain
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"reflect"
 	"strings"
+	"unicode/utf8"
 )
 
 const (
@@ -25,6 +27,15 @@ func checkMemory(text []byte, typ reflect.Type) error {
 	return m.value(typ)
 }
 
+// NotUTF8 is the error of a field's JSON that has bytes which are not UTF-8, and names the field below it that has them: decoding
+// the JSON into the type would put other characters in their place.
+func NotUTF8(field string, text []byte, typ reflect.Type) error {
+	m := memory{text: text, left: maxMemoryPerByte * len(text), fields: map[reflect.Type][]reflect.StructField{}, utf8: true}
+	return in(field, cmp.Or(m.value(typ), errNotUTF8))
+}
+
+var errNotUTF8 error = &Error{Kind: Invalid, Message: "is not UTF-8; give it as it was written"}
+
 // A memory adds up what valid JSON takes once it is decoded, in one pass and without decoding it.
 type memory struct {
 	text []byte
@@ -32,6 +43,8 @@ type memory struct {
 	// left is how much memory may still be taken.
 	left   int
 	fields map[reflect.Type][]reflect.StructField
+	// utf8 says that a text which is not UTF-8 is refused.
+	utf8 bool
 }
 
 // value passes over a value that is decoded into a type. Of what decodes itself it counts nothing: that is checked where it does.
@@ -49,15 +62,22 @@ func (m *memory) value(typ reflect.Type) error {
 					return in(keyOf(field), m.value(field.Type))
 				}
 			}
-			m.skip()
-			return nil
+			return in(Shorten(key, 60), m.leaf())
 		})
 	case opens == '{' && kind == reflect.Map:
 		return m.members('}', func(key string, _ int) error { return in(Shorten(key, 60), m.item(typ.Elem(), typ.Key().Size())) })
 	case opens == '[' && kind == reflect.Slice:
 		return m.members(']', func(_ string, i int) error { return in(item(i), m.item(typ.Elem(), 0)) })
 	}
-	m.skip()
+	return m.leaf()
+}
+
+// leaf passes over a value in which no list is decoded.
+func (m *memory) leaf() error {
+	from := m.at
+	if m.skip(); m.utf8 && !utf8.Valid(m.text[from:m.at]) {
+		return errNotUTF8
+	}
 	return nil
 }
 
@@ -92,7 +112,9 @@ func (m *memory) members(closes byte, pass func(key string, i int) error) error 
 		if closes == '}' {
 			from := m.at
 			m.skip()
-			_ = json.Unmarshal(m.text[from:m.at], &key) // it is valid
+			if key = string(m.text[from+1 : m.at-1]); strings.Contains(key, `\`) {
+				_ = json.Unmarshal(m.text[from:m.at], &key) // it is valid
+			}
 			m.space()
 			m.at++ // the colon
 		}

@@ -17,16 +17,6 @@ func (r Record) MarshalJSON() ([]byte, error) {
 	return domain.Encode(a)
 }
 
-// UnmarshalJSON reads it. Its errors name the field of the account.
-func (r *Record) UnmarshalJSON(data []byte) error {
-	var a account.Account
-	err := domain.DecodeInto(data, &a)
-	if err == nil {
-		*r, err = recordOf(a)
-	}
-	return err
-}
-
 // Account is the account of the execution.
 func (r Record) Account() (account.Account, error) { return accountOf(r) }
 

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"reflect"
 	"unicode/utf8"
 
 	"github.com/klauspost/compress/zstd"
@@ -109,18 +110,6 @@ func compressed(w io.Writer, lines ...json.Marshaler) error {
 		return err
 	}
 	return errors.Join(write(z, lines...), z.Close())
-}
-
-// Read reads what Write or Compressed has written, whole or not at all. Its errors name the line and the field.
-func Read(r io.Reader) (records []Record, _ error) {
-	err := readRecords(r, func(one Record) error {
-		records = append(records, one)
-		return nil
-	})
-	if err != nil {
-		return nil, err
-	}
-	return records, nil
 }
 
 // All reads a file from its beginning, each time that it is ranged over, one record at a time. The file is right only where
@@ -279,45 +268,13 @@ func readKept(line []byte) (one any, digest domain.Digest, err error) {
 	if domain.DigestOf(k.Record) != k.Digest {
 		return nil, digest, domain.Errorf(domain.Invalid, "digest: is not that of the record; the file was damaged or changed"+anew)
 	}
-	if !utf8.Valid(k.Record) { // decoding would put other characters in the place of such bytes
-		return nil, digest, invalid("record"+notUTF8(k.Record), "is not UTF-8; the file was not written by export, or was changed")
+	if !utf8.Valid(k.Record) {
+		return nil, digest, domain.NotUTF8("record", k.Record, reflect.TypeFor[account.Account]())
 	}
 	if one, err = decoded(k.Record); err != nil {
 		err = fmt.Errorf("record.%w", err)
 	}
 	return one, k.Digest, err
-}
-
-// notUTF8 is the path of the first value whose JSON has bytes that are not UTF-8, not below the 16th level.
-func notUTF8(text []byte) (path string) {
-	for range 16 {
-		name, value := memberNotUTF8(text)
-		if name == "" {
-			break
-		}
-		path, text = path+name, value
-	}
-	return path
-}
-
-// memberNotUTF8 is the first member of an object or a list that has such bytes; an empty name: none has.
-func memberNotUTF8(text []byte) (name string, value json.RawMessage) {
-	members := json.NewDecoder(bytes.NewReader(text))
-	opens, _ := members.Token() // it is valid
-	for i := 0; members.More(); i++ {
-		name = fmt.Sprintf("[%d]", i)
-		if opens == json.Delim('{') {
-			key, _ := members.Token()
-			name = "." + domain.Shorten(fmt.Sprint(key), 60)
-		}
-		if members.Decode(&value) != nil {
-			break
-		}
-		if !utf8.Valid(value) {
-			return name, value
-		}
-	}
-	return "", nil
 }
 
 // decoded reads a Record or a Position out of its account.

@@ -38,11 +38,30 @@ func TestListsOfEmptyItemsTakeNoMemory(t *testing.T) { //nolint:paralleltest // 
 	} {
 		require.Contains(t, text, place[0])
 		file := stores.Forged(strings.Replace(text, place[0], strings.Replace(place[1], "LIST", list, 1), 1))
-		var before, after runtime.MemStats
-		runtime.ReadMemStats(&before)
-		_, err := record.Read(strings.NewReader(file))
-		runtime.ReadMemStats(&after)
+		allocated, err := readCounted(file)
 		require.ErrorContains(t, err, "line 2: record."+field)
-		require.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(60*len(file)), field)
+		require.Less(t, allocated, 60*len(file), field)
 	}
+}
+
+// TestAFieldThatIsWrongFarBelowOthers is looked for so far that a large file is read some times over, and not once for each level.
+func TestAFieldThatIsWrongFarBelowOthers(t *testing.T) { //nolint:paralleltest // it counts all that is allocated
+	origin := `{"step":"x","pad":"` + strings.Repeat("a", 100_000) + `"}`
+	for range 1000 {
+		origin = `{"origin":` + origin + `}`
+	}
+	text := stores.Text(t, stores.Sample(t, "ann", 1)[0])
+	file := stores.Forged(strings.Replace(text, `"stop_signals":[`, `"origin":`+origin+`,"stop_signals":[`, 1))
+	allocated, err := readCounted(file)
+	require.ErrorContains(t, err, "line 2: record.executions[0].origin.origin.")
+	require.Less(t, allocated, 60*len(file))
+}
+
+// readCounted reads a file, and counts the bytes that were allocated for it.
+func readCounted(file string) (allocated int, err error) {
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	_, err = record.Read(strings.NewReader(file))
+	runtime.ReadMemStats(&after)
+	return int(after.TotalAlloc - before.TotalAlloc), err //nolint:gosec // it is far less
 }

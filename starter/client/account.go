@@ -324,21 +324,20 @@ func (c *Client) checkNewest(a account.Account) error {
 	}
 	called := cmp.Or(a.Head.Name, a.Head.AgentID.String())
 	return errorf(Unreachable, c.unreached, "%s; the records know of execution %d of %s, and not whether there is a later one", c.unreached.Message, newest.Number, called).
-		next("`explain %s --execution %d` tells of that one, and `history %s` of all that are recorded", called, newest.Number, called)
+		next("`explain %s --execution %d` tells of that one, and `executions %s` of all that are recorded", called, newest.Number, called)
 }
 
 // fromParts is what runs have recorded of the steps and events of executions before they continued as new, where nothing else
 // holds them.
 func (c *Client) fromParts(ctx context.Context, agent domain.AgentID, wanted account.Request, held account.Held) (all account.Account, err error) {
-	store, ok := c.cfg.Records.(PartRecords)
-	if !ok || !wanted.Wants(account.Steps) && !wanted.Wants(account.Events) {
+	if !wanted.Wants(account.Steps) && !wanted.Wants(account.Events) {
 		return all, nil
 	}
 	for _, e := range held.Executions {
 		if e.Step <= 1 && e.Event <= 1 || wanted.Execution > 0 && e.Number != wanted.Execution {
 			continue
 		}
-		parts, err := store.Parts(ctx, record.Ref{AgentID: agent, ExecutionID: e.ID, Number: e.Number})
+		parts, err := c.cfg.Records.Parts(ctx, record.Ref{AgentID: agent, ExecutionID: e.ID, Number: e.Number})
 		if err != nil {
 			return all, fail(ctx, agent.String(), "reading the records of "+agent.String(), err)
 		}

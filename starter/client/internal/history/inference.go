@@ -36,12 +36,7 @@ func Inferences(c converter.DataConverter, events []*historypb.HistoryEvent) (al
 	began := map[*Inference]time.Time{}
 	taken := lastTask(events)
 	unreadable := func(what string, why any) { unread = append(unread, fmt.Sprintf("%s cannot be read: %s", what, why)) }
-	last := int64(0)
 	for i, e := range events {
-		if id := e.GetEventId(); id > last+1 {
-			unreadable(fmt.Sprintf("what stood between events %d and %d", last, id), "the history has a gap there")
-		}
-		last = e.GetEventId()
 		if a := e.GetActivityTaskScheduledEventAttributes(); a.GetActivityType().GetName() == string(contract.CallModel) {
 			request, err := decode[contract.ModelRequest](c, a.GetInput())
 			if err != nil {
