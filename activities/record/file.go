@@ -136,7 +136,7 @@ var errEnough = errors.New("nobody wants more")
 // readRecords has each record of a file taken, with the position that stands behind it.
 func readRecords(r io.Reader, take func(Record) error) error {
 	var last *Record
-	err := read(r, func(line any) (err error) {
+	err := read(r, decoded, func(line any) (err error) {
 		if err := keeps(line); err != nil {
 			return err
 		}
@@ -162,8 +162,8 @@ func readRecords(r io.Reader, take func(Record) error) error {
 	return err
 }
 
-// read has each line of a file taken, which is a Record or a Position.
-func read(r io.Reader, take func(any) error) error {
+// read has what each line of a file holds decoded and taken.
+func read(r io.Reader, decode func([]byte) (any, error), take func(any) error) error {
 	file := bufio.NewReader(r)
 	if _, err := file.Peek(1); errors.Is(err, io.EOF) {
 		return domain.Errorf(domain.Invalid, "line 1: is missing: the file is empty; give one that export has written")
@@ -186,7 +186,7 @@ func read(r io.Reader, take func(any) error) error {
 		if err != nil {
 			return lines.wrong(err)
 		}
-		one, digest, err := readKept(line)
+		one, digest, err := readKept(line, decode)
 		if r, ok := one.(Record); ok && err == nil {
 			if seen[r.ExecutionID] {
 				err = domain.Errorf(domain.Invalid, "record.execution_id: %s comes twice", r.ExecutionID)
@@ -257,7 +257,7 @@ func readHead(line []byte) (h head, err error) {
 	return h, nil
 }
 
-func readKept(line []byte) (one any, digest domain.Digest, err error) {
+func readKept(line []byte, decode func([]byte) (any, error)) (one any, digest domain.Digest, err error) {
 	var k kept
 	if err := domain.DecodeInto(line, &k); err != nil {
 		return nil, digest, err
@@ -271,7 +271,7 @@ func readKept(line []byte) (one any, digest domain.Digest, err error) {
 	if !utf8.Valid(k.Record) {
 		return nil, digest, domain.NotUTF8("record", k.Record, reflect.TypeFor[account.Account]())
 	}
-	if one, err = decoded(k.Record); err != nil {
+	if one, err = decode(k.Record); err != nil {
 		err = fmt.Errorf("record.%w", err)
 	}
 	return one, k.Digest, err

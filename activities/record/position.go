@@ -211,7 +211,7 @@ func (s *Store) Position(ctx context.Context, after Ref) (Position, error) {
 }
 
 func (s *Store) position(ctx context.Context, after Ref, move int) (Position, error) {
-	return get(ctx, s, positionKey(after, move), func(p Position) bool { return p.After() == after && p.Head.Position.Moved.Number == move })
+	return get(ctx, s, positionKey(after, move), decoded, func(p Position) bool { return p.After() == after && p.Head.Position.Moved.Number == move })
 }
 
 // forgetPosition deletes one position.

@@ -87,7 +87,7 @@ func (s *Store) create(ctx context.Context, key string, line json.Marshaler) (bo
 	return err == nil, err
 }
 
-// write keeps a record or a position as a file of its own.
+// write keeps a record, a position or a part as a file of its own.
 func (s *Store) write(ctx context.Context, key string, line json.Marshaler, over overwrite) error {
 	var object bytes.Buffer
 	err := compressed(&object, line)
@@ -151,11 +151,11 @@ func refsIn(agent domain.AgentID, names []string) (refs []Ref) {
 // Get reads a record. The error is ErrNone where the store has no such, also where it had; one that cannot be read is Internal, and
 // of a build whose form this one does not read a domain.OtherSchema besides.
 func (s *Store) Get(ctx context.Context, ref Ref) (Record, error) {
-	return get(ctx, s, ref.key(), func(r Record) bool { return r.Ref() == ref })
+	return get(ctx, s, ref.key(), decoded, func(r Record) bool { return r.Ref() == ref })
 }
 
-// get reads the one record or position that an object holds, which has to be ours.
-func get[T Record | Position](ctx context.Context, s *Store, key string, ours func(T) bool) (none T, _ error) {
+// get reads the one record, position or part that an object holds, which has to be ours.
+func get[T Record | Position | Part](ctx context.Context, s *Store, key string, decode func([]byte) (any, error), ours func(T) bool) (none T, _ error) {
 	object, err := s.objects.read(ctx, key)
 	if errors.Is(err, fs.ErrNotExist) {
 		return none, fmt.Errorf("records: %s has no %s: %w", s.name, key, ErrNone)
@@ -170,7 +170,7 @@ func get[T Record | Position](ctx context.Context, s *Store, key string, ours fu
 		return none, s.failed(ctx, "read", key, err)
 	}
 	var lines []any
-	err = read(bytes.NewReader(object), func(line any) error {
+	err = read(bytes.NewReader(object), decode, func(line any) error {
 		if lines = append(lines, line); len(lines) > 1 {
 			return errEnough
 		}
