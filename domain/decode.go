@@ -112,13 +112,9 @@ func checkRecorded(v reflect.Value, most int64) error {
 				return err
 			}
 		}
-	case reflect.Int, reflect.Int64:
-		if n := v.Int(); n < 0 || n > most {
-			return Errorf(Invalid, "is %d; give a number from 0 to %d", n, most)
-		}
-	case reflect.Float64:
-		if n := v.Float(); n < 0 || n > float64(most) {
-			return Errorf(Invalid, "is %g; give a number from 0 to %d", n, most)
+	case reflect.Int, reflect.Int64, reflect.Float64:
+		if n := v.Convert(reflect.TypeFor[float64]()).Float(); n < 0 || n > float64(most) {
+			return Errorf(Invalid, "is %v; give a number from 0 to %d", v, most)
 		}
 	default:
 	}

@@ -23,14 +23,14 @@ func checkMemory(text []byte, typ reflect.Type) error {
 	if len(text) <= harmless || !json.Valid(text) {
 		return nil
 	}
-	m := memory{text: text, left: maxMemoryPerByte * len(text), fields: map[reflect.Type][]reflect.StructField{}}
-	return m.value(typ)
+	return newMemory(text).value(typ)
 }
 
 // NotUTF8 is the error of a field's JSON that has bytes which are not UTF-8, and names the field below it that has them: decoding
 // the JSON into the type would put other characters in their place.
 func NotUTF8(field string, text []byte, typ reflect.Type) error {
-	m := memory{text: text, left: maxMemoryPerByte * len(text), fields: map[reflect.Type][]reflect.StructField{}, utf8: true}
+	m := newMemory(text)
+	m.utf8 = true
 	return in(field, cmp.Or(m.value(typ), errNotUTF8))
 }
 
@@ -45,6 +45,10 @@ type memory struct {
 	fields map[reflect.Type][]reflect.StructField
 	// utf8 says that a text which is not UTF-8 is refused.
 	utf8 bool
+}
+
+func newMemory(text []byte) *memory {
+	return &memory{text: text, left: maxMemoryPerByte * len(text), fields: map[reflect.Type][]reflect.StructField{}}
 }
 
 // value passes over a value that is decoded into a type. Of what decodes itself it counts nothing: that is checked where it does.

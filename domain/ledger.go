@@ -26,14 +26,6 @@ func (h Holder) UseOf(limit Limit, now time.Time) (use LimitUse, ok bool) {
 // anything can begin.
 func (h Holder) UsedUp() []LimitUse { return Ledger{Session: h}.UsedUp(time.Time{}) }
 
-// Check refuses a session's holder with a budget that makes no sense; nil is none.
-func (h *Holder) Check() error {
-	if h == nil {
-		return nil
-	}
-	return in("budget", h.Budget.CheckSession())
-}
-
 // CheckSession is Check for a budget over a session, which has no limits of time: it may be idle for days.
 func (b ExecutionBudget) CheckSession() error {
 	for rule := range b.limits {

@@ -1,7 +1,6 @@
 package domain
 
 import (
-	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -113,8 +112,11 @@ func (s *AgentState) UnmarshalJSON(data []byte) (err error) {
 		}
 		read.StandingApprovals[i] = a.kept()
 	}
-	if err := cmp.Or(in("origin", read.Origin.Check()), in("session_account", read.SessionAccount.Check())); err != nil {
+	if err := in("origin", read.Origin.Check()); err != nil {
 		return err
+	}
+	if session := read.SessionAccount; session != nil && session.Budget.CheckSession() != nil {
+		return in("session_account", in("budget", session.Budget.CheckSession()))
 	}
 	if read.Metadata, err = read.Metadata.kept(); err != nil {
 		return in("context", in("metadata", err))

@@ -68,15 +68,13 @@ func recordOf(a account.Account) (Record, error) {
 	if err := cmp.Or(domain.DecodeInto(e.State, &state), domain.CheckRecorded(&state)); err != nil {
 		return Record{}, fmt.Errorf("executions[0].final_state.%w", err)
 	}
+	steps := a.StepExecutions()
 	for i, step := range a.Steps {
 		if step.Execution != e.Number {
 			return Record{}, invalid(fmt.Sprintf("steps[%d].execution_number", i), "is %d, and that of the execution %d", step.Execution, e.Number)
 		}
-	}
-	steps := a.StepExecutions()
-	for i := range steps {
 		var err error
-		if steps[i], err = steps[i].Kept(); err != nil {
+		if steps[i], err = step.Kept(); err != nil {
 			return Record{}, fmt.Errorf("steps[%d].%w", i, err)
 		}
 	}

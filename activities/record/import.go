@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"io/fs"
 	"iter"
 	"time"
 
@@ -32,11 +33,7 @@ type Brought struct {
 // program was killed, finds that earlier ones are missing, and takes none of them for the last. It replaces nothing, and deletes
 // only what it has created itself. It ranges over them three times and holds one at a time.
 func Import(ctx context.Context, store *Store, records iter.Seq2[Record, error], now time.Time) (done Imported, err error) {
-	type session struct {
-		agent domain.AgentID
-		first string
-	}
-	newest := map[session]Ref{}
+	newest := map[string]Ref{}
 	for r, err := range records {
 		if err != nil {
 			return Imported{}, err
@@ -44,8 +41,8 @@ func Import(ctx context.Context, store *Store, records iter.Seq2[Record, error],
 		if _, _, err := lacking(ctx, store, r); err != nil {
 			return Imported{}, err
 		}
-		if of := (session{r.AgentID, r.FirstRunID}); r.Number > newest[of].Number {
-			newest[of] = r.Ref()
+		if r.Number > newest[r.session()].Number {
+			newest[r.session()] = r.Ref()
 		}
 	}
 	// A write that is left may still be done afterwards: each is waited for, and undone with the others.
@@ -72,22 +69,21 @@ func Import(ctx context.Context, store *Store, records iter.Seq2[Record, error],
 			if err = cmp.Or(context.Cause(ctx), err); err != nil {
 				return done, err
 			}
-			if isNewest := r.Ref() == newest[session{r.AgentID, r.FirstRunID}]; isNewest != first {
+			if isNewest := r.Ref() == newest[r.session()]; isNewest != first {
 				continue
 			}
 			r.Imported = now.UTC() // whatever the file says
 			movedNow := false
 			if r.Moved != nil {
 				r.Moved.Imported = now.UTC()
-				movedNow, err = bring(whole, store, r, positionKey(r.Moved.After(), r.Moved.Head.Position.Moved.Number), *r.Moved, func(_, position bool) bool { return position })
-				if err != nil {
+				if movedNow, err = bring(whole, store, r, true); err != nil {
 					return done, err
 				}
 				if movedNow {
 					moved = append(moved, *r.Moved)
 				}
 			}
-			created, err := bring(whole, store, r, r.Ref().key(), r, func(record, _ bool) bool { return record })
+			created, err := bring(whole, store, r, false)
 			switch {
 			case err != nil:
 				return done, err
@@ -104,19 +100,28 @@ func Import(ctx context.Context, store *Store, records iter.Seq2[Record, error],
 	return done, context.Cause(ctx)
 }
 
-// bring creates the object of a record or of its position where the store lacks it, and reports whether it has. What another import
+// session names the session of which a record is.
+func (r Record) session() string { return r.AgentID.String() + r.FirstRunID }
+
+// bring creates the object of a record, or of its position, where the store lacks it, and reports whether it has. What another import
 // has created meanwhile is never replaced, and is compared as what was there before.
-func bring(ctx context.Context, store *Store, r Record, key string, line json.Marshaler, lacks func(record, position bool) bool) (bool, error) {
-	record, position, err := lacking(ctx, store, r)
-	if err != nil || !lacks(record, position) {
+func bring(ctx context.Context, store *Store, r Record, position bool) (bool, error) {
+	key, line := r.Ref().key(), json.Marshaler(r)
+	if position {
+		key, line = positionKey(r.Moved.After(), r.Moved.Head.Position.Moved.Number), *r.Moved
+	}
+	lacks := func() (bool, error) {
+		record, moved, err := lacking(ctx, store, r)
+		return position && moved || !position && record, err
+	}
+	if lacked, err := lacks(); err != nil || !lacked {
 		return false, err
 	}
-	created, err := store.create(ctx, key, line)
-	if created || err != nil {
-		return created, err
+	if err := store.write(ctx, key, line, creates); !errors.Is(err, fs.ErrExist) {
+		return err == nil, err
 	}
-	record, position, err = lacking(ctx, store, r)
-	if err == nil && lacks(record, position) {
+	deleted, err := lacks()
+	if err == nil && deleted {
 		err = domain.Errorf(domain.Unavailable, "execution %d of agent %s was imported into %s by somebody else meanwhile, and deleted again; nothing was imported, try again", r.Number, r.AgentID, store.Name())
 	}
 	return false, err

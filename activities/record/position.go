@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -218,11 +217,4 @@ func (s *Store) position(ctx context.Context, after Ref, move int) (Position, er
 func (s *Store) forgetPosition(ctx context.Context, p Position) error {
 	key := positionKey(p.After(), p.Head.Position.Moved.Number)
 	return s.failed(ctx, "delete", key, s.objects.removeOne(ctx, key))
-}
-
-// positions counts the names of positions among those of a folder.
-func positions(names []string) int {
-	return len(slices.DeleteFunc(slices.Clone(names), func(name string) bool {
-		return !strings.Contains(name, positionExtension+"-") || !strings.HasSuffix(name, extension) || strings.Contains(name, "/")
-	}))
 }

@@ -74,17 +74,7 @@ func (s *Store) Record(ctx context.Context, r Record) error {
 	if err := r.check(); err != nil {
 		return err
 	}
-	r.Moved = nil // it is an object of its own
 	return s.write(ctx, r.Ref().key(), r, replaces)
-}
-
-// create keeps a record or a position where there is none of its key, and reports whether it has.
-func (s *Store) create(ctx context.Context, key string, line json.Marshaler) (bool, error) {
-	err := s.write(ctx, key, line, creates)
-	if errors.Is(err, fs.ErrExist) {
-		return false, nil
-	}
-	return err == nil, err
 }
 
 // write keeps a record, a position or a part as a file of its own.
@@ -126,22 +116,17 @@ func (s *Store) List(ctx context.Context, agent domain.AgentID) ([]Ref, error) {
 	if err != nil {
 		return nil, s.failed(ctx, "list", folder(agent), err)
 	}
-	refs := refsIn(agent, names)
-	for _, name := range names {
-		if after, ok := afterOf(agent, name); ok {
-			refs = append(refs, after)
-		}
-	}
+	refs := append(namedIn(agent, names, refOf), namedIn(agent, names, afterOf)...)
 	slices.SortFunc(refs, func(a, b Ref) int {
 		return cmp.Or(cmp.Compare(a.Number, b.Number), strings.Compare(a.ExecutionID.String(), b.ExecutionID.String()))
 	})
 	return slices.Compact(refs), nil
 }
 
-// refsIn are the records among the names of an agent's folder.
-func refsIn(agent domain.AgentID, names []string) (refs []Ref) {
+// namedIn are the records among the names of an agent's folder, or those that the positions among them follow.
+func namedIn(agent domain.AgentID, names []string, ref func(domain.AgentID, string) (Ref, bool)) (refs []Ref) {
 	for _, name := range names {
-		if r, ok := refOf(agent, name); ok {
+		if r, ok := ref(agent, name); ok {
 			refs = append(refs, r)
 		}
 	}
@@ -196,7 +181,7 @@ func (s *Store) Delete(ctx context.Context, agent domain.AgentID) (int, error) {
 	if err != nil {
 		return 0, s.failed(ctx, "list", folder(agent), err)
 	}
-	return len(refsIn(agent, names)) + positions(names), s.failed(ctx, "delete", folder(agent), s.objects.remove(ctx, folder(agent)))
+	return len(namedIn(agent, names, refOf)) + len(namedIn(agent, names, afterOf)), s.failed(ctx, "delete", folder(agent), s.objects.remove(ctx, folder(agent)))
 }
 
 // Forget deletes one record.

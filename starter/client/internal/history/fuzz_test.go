@@ -17,6 +17,7 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"everstep/domain"
+	"everstep/domain/account"
 	"everstep/domain/contract"
 	"everstep/starter/client/internal/history"
 	"everstep/worker/host/codec"
@@ -322,7 +323,7 @@ func FuzzHistory(f *testing.F) {
 		history.Stops(c, events)
 		history.Replies(c, events, contract.ListTools)
 		history.LastAnswer(c, events, first)
-		history.FailedTask(c, events)
+		history.FailedTask(c, events, new(account.FailingTask))
 		history.NewestReset(events)
 		history.NewestBuild(events)
 		history.ContinueSuggested(events)
