@@ -68,16 +68,6 @@ type Spent struct {
 // IsZero reports whether nothing was spent.
 func (s Spent) IsZero() bool { return s == Spent{} }
 
-// Check refuses what is negative.
-func (s Spent) Check() error {
-	for _, rule := range limitRules[:] {
-		if rule.Used(s, time.Time{}).below(Amount{}) {
-			return Errorf(Invalid, "may not be negative")
-		}
-	}
-	return nil
-}
-
 // counts are the amounts that are whole numbers: all but time.
 func (s *Spent) counts() [4]*int64 {
 	return [...]*int64{&s.Steps, &s.Tokens, &s.CostNanoUSD, &s.ToolCalls}

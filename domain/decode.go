@@ -23,10 +23,14 @@ func Decode[T any](data []byte) (T, error) {
 	return value, nil
 }
 
-// DecodeInto decodes into a pointer and names the field that was wrong.
+// DecodeInto decodes into a pointer and names the field that was wrong. It refuses a text of which little would take much memory.
 func DecodeInto(data []byte, target any) error {
+	typ := reflect.TypeOf(target).Elem()
+	if err := checkMemory(data, typ); err != nil {
+		return err
+	}
 	if err := json.Unmarshal(data, target); err != nil {
-		return blame(data, reflect.TypeOf(target).Elem(), err)
+		return blame(data, typ, err, maxBlamed)
 	}
 	inUTC(reflect.ValueOf(target))
 	return nil
@@ -55,6 +59,66 @@ func inUTC(v reflect.Value) {
 		}
 	default:
 	}
+}
+
+// MaxRecorded bounds the numbers of what was recorded: several of them add up to an int64.
+const MaxRecorded = 1 << 60
+
+// CheckRecorded refuses a value with a number or a time that nobody has recorded: one below zero or above MaxRecorded, one before
+// 1970 or after 9998. A budget and a model's settings are what somebody has asked for, and may be anything. Errors name the field.
+func CheckRecorded(value any) error { return checkRecorded(reflect.ValueOf(value), MaxRecorded) }
+
+func checkRecorded(v reflect.Value, most int64) error {
+	switch v.Kind() {
+	case reflect.Pointer, reflect.Interface:
+		if !v.IsNil() {
+			return checkRecorded(v.Elem(), most)
+		}
+	case reflect.Slice:
+		if v.Type().Elem().Kind() == reflect.Uint8 { // a text, or data
+			return nil
+		}
+		for i := range v.Len() {
+			if err := checkRecorded(v.Index(i), most); err != nil {
+				return in(item(i), err)
+			}
+		}
+	case reflect.Map:
+		for key, value := range v.Seq2() {
+			if err := checkRecorded(value, most); err != nil {
+				return in(Shorten(key.String(), 60), err)
+			}
+		}
+	case reflect.Struct:
+		switch v.Type() {
+		case reflect.TypeFor[ExecutionBudget](), reflect.TypeFor[LLMConfig]():
+			return nil
+		case reflect.TypeFor[time.Time]():
+			t, _ := v.Interface().(time.Time)
+			if year := t.UTC().Year(); !t.IsZero() && (year < 1970 || year > 9998) {
+				return Errorf(Invalid, "is in the year %d; give a time from 1970 to 9998", year)
+			}
+			return nil
+		}
+		for field, value := range v.Fields() {
+			if !field.IsExported() {
+				continue
+			}
+			err := checkRecorded(value, most)
+			if key := keyOf(field); key != "" {
+				err = in(key, err)
+			}
+			if err != nil {
+				return err
+			}
+		}
+	case reflect.Int, reflect.Int64, reflect.Float64:
+		if n := v.Convert(reflect.TypeFor[float64]()).Float(); n < 0 || n > float64(most) {
+			return Errorf(Invalid, "is %v; give a number from 0 to %d", v, most)
+		}
+	default:
+	}
+	return nil
 }
 
 // A fieldError is an error with the path of the field in which it arose.
@@ -90,14 +154,17 @@ func inItem(field string, i int, err error) error { return in(field, in(item(i),
 
 func item(i int) string { return fmt.Sprintf("[%d]", i) }
 
-// blame finds out where decoding failed, by decoding the parts one by one; err is what the whole gave.
-func blame(data []byte, typ reflect.Type, err error) error {
+// maxBlamed is how deep blame looks: at each level it decodes what is below.
+const maxBlamed = 16
+
+// blame finds out where decoding failed, by decoding the parts one by one, so many levels deep; err is what the whole gave.
+func blame(data []byte, typ reflect.Type, err error, levels int) error {
 	var values map[string]json.RawMessage
 	var items []json.RawMessage
 	switch {
-	case decodesItself(typ):
+	case levels == 0, decodesItself(typ):
 	case typ.Kind() == reflect.Pointer:
-		return blame(data, typ.Elem(), err)
+		return blame(data, typ.Elem(), err, levels)
 	case typ.Kind() == reflect.Struct && json.Unmarshal(data, &values) == nil:
 		for _, field := range reflect.VisibleFields(typ) {
 			name := keyOf(field)
@@ -105,15 +172,15 @@ func blame(data []byte, typ reflect.Type, err error) error {
 				if name == "" || name == "-" || !strings.EqualFold(key, name) {
 					continue
 				}
-				if wrong := DecodeInto(values[key], reflect.New(field.Type).Interface()); wrong != nil {
-					return in(key, wrong)
+				if wrong := json.Unmarshal(values[key], reflect.New(field.Type).Interface()); wrong != nil {
+					return in(key, blame(values[key], field.Type, wrong, levels-1))
 				}
 			}
 		}
 	case typ.Kind() == reflect.Slice && json.Unmarshal(data, &items) == nil:
 		for i, raw := range items {
-			if wrong := DecodeInto(raw, reflect.New(typ.Elem()).Interface()); wrong != nil {
-				return in(item(i), wrong)
+			if wrong := json.Unmarshal(raw, reflect.New(typ.Elem()).Interface()); wrong != nil {
+				return in(item(i), blame(raw, typ.Elem(), wrong, levels-1))
 			}
 		}
 	}

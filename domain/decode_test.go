@@ -1,6 +1,7 @@
 package domain_test
 
 import (
+	"encoding/json"
 	"strings"
 	"testing"
 
@@ -116,5 +117,43 @@ func TestSingleValuesAreInUTC(t *testing.T) {
 		want, err := again([]byte(strings.ReplaceAll(name, "TIME", instant)))
 		require.NoError(t, err)
 		require.Equal(t, want, got, name)
+	}
+}
+
+// TestListsOfNothingAreRefused, however their keys and the space between are written, and with the item that is one too many. Texts
+// whose items say something are read.
+func TestListsOfNothingAreRefused(t *testing.T) {
+	t.Parallel()
+	type text struct {
+		Label string          `json:"label"`
+		List  []domain.Wait   `json:"list"`
+		Deep  *text           `json:"deep"`
+		Named map[string]text `json:"named"`
+		Raw   json.RawMessage `json:"raw"`
+	}
+	many := func(item string) string { return strings.Repeat(item+",", 9_999) + item }
+	for given, want := range map[string]string{
+		`{"list":[` + many("{}") + `]}`:                                           "list[",
+		`{"LIST":[` + many("{}") + `]}`:                                           "list[",
+		`{"\u006cist" : [` + many("{ }") + `] }`:                                  "list[",
+		"\n{ \"label\" :\t\"a\\\"]}\" , \"list\"\r\n: [ " + many("null") + " ]}":  "list[",
+		`{"deep":{"raw":[{"list":[{}]},"]",-1.5e3],"list":[` + many("{}") + `]}}`: "deep.list[",
+		`{"named":{"a":{},"b":{"list":[` + many("{}") + `]}}}`:                    "named.b.list[",
+		`{"raw":[` + many("{}") + `],"other":[` + many("[]") + `]}`:               "",
+		`{"list":[` + many(`{"why":"`+strings.Repeat("x", 100)+`"}`) + `]}`:       "",
+		`{"deep":` + strings.Repeat("[", 5000) + strings.Repeat("]", 5000) + `}`:  "cannot unmarshal array",
+		`{"deep":` + strings.Repeat("[", 20_000):                                  "max depth",
+		`{"list":[` + many("{}"):                                                  "unexpected end",
+		`"` + strings.Repeat("x", 9_999) + `"`:                                    "cannot unmarshal string",
+	} {
+		_, err := domain.Decode[text]([]byte(given))
+		if want == "" {
+			require.NoError(t, err)
+			continue
+		}
+		require.ErrorContains(t, err, want, domain.Shorten(given, 40))
+		if strings.HasSuffix(want, "[") {
+			require.ErrorContains(t, err, "]: is one item too many: ", domain.Shorten(given, 40))
+		}
 	}
 }

@@ -224,35 +224,6 @@ func (e *Event) UnmarshalJSON(object []byte) error {
 	return Errorf(Invalid, "event: has no type")
 }
 
-// CheckCounts refuses an event of an execution, by its number, with what no execution can have spent.
-func (e Event) CheckCounts(execution int) error {
-	var used, usedInStep Usage
-	steps := 0
-	switch data := e.Data.(type) {
-	case AgentExecutionStarted:
-		if data.Number != execution {
-			return Errorf(Invalid, "execution_number: is %d, and that of the execution %d", data.Number, execution)
-		}
-	case InferenceResponseReceived:
-		used = data.Usage
-	case AgentStepCompleted:
-		used = data.Usage
-	case TokenUsageReported:
-		used, usedInStep = data.Usage, data.StepUsage
-	case SubagentCompleted:
-		used, steps = data.Usage, data.Steps
-	case ExecutionEnded:
-		used, steps = data.Usage, data.Steps
-	}
-	if steps < 0 || steps > MaxCount {
-		return Errorf(Invalid, "step_count: is %d; give one from 0 to %d", steps, MaxCount)
-	}
-	if err := usedInStep.Check(); err != nil {
-		return Errorf(Invalid, "step_%s", err)
-	}
-	return used.Check()
-}
-
 // An AgentExecutionStarted is how an execution began.
 type AgentExecutionStarted struct {
 	Number int `json:"execution_number"`

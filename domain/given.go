@@ -140,7 +140,7 @@ func (o *MessageOrder) Add(e Entry) error {
 	if len(e.Section) > maxSection || !utf8.ValidString(e.Section) || strings.ContainsFunc(e.Section, unicode.IsControl) {
 		return in("section", fmt.Errorf("is no name of at most %d bytes without control characters", maxSection))
 	}
-	if err := cmp.Or(m.checkKind(), m.checkParts(), m.checkTexts()); err != nil {
+	if err := cmp.Or(CheckRecorded(m), m.checkKind(), m.checkParts(), m.checkTexts()); err != nil {
 		return err
 	}
 	if m.Role == RoleTool {

@@ -26,17 +26,6 @@ func (h Holder) UseOf(limit Limit, now time.Time) (use LimitUse, ok bool) {
 // anything can begin.
 func (h Holder) UsedUp() []LimitUse { return Ledger{Session: h}.UsedUp(time.Time{}) }
 
-// Check refuses a session's holder with which more could be spent than its budget says; nil is none.
-func (h *Holder) Check() error {
-	if h == nil {
-		return nil
-	}
-	if err := h.Budget.CheckSession(); err != nil {
-		return in("budget", err)
-	}
-	return in("spent", h.Spent.Check())
-}
-
 // CheckSession is Check for a budget over a session, which has no limits of time: it may be idle for days.
 func (b ExecutionBudget) CheckSession() error {
 	for rule := range b.limits {

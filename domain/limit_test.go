@@ -46,7 +46,7 @@ func TestLimitTable(t *testing.T) {
 			require.Zero(t, one.Less(one), "Spent.Less leaves a field out")
 		}
 		reflect.ValueOf(&one).Elem().Field(i).Set(reflect.ValueOf(spentOfAll(-1)).Field(i))
-		require.Error(t, one.Check(), "%+v is negative", one)
+		require.Error(t, domain.CheckRecorded(one), "%+v is negative", one)
 	}
 }
 

@@ -217,14 +217,6 @@ type Usage struct {
 	Estimated bool `json:"estimated,omitzero"`
 }
 
-// Check refuses counts that are negative.
-func (u Usage) Check() error {
-	if min(u.InputTokens, u.OutputTokens, u.CacheReadTokens, u.CacheWriteTokens, u.ReasoningTokens) < 0 {
-		return Errorf(Invalid, "usage: may not be negative")
-	}
-	return nil
-}
-
 // TotalTokens is input plus output.
 func (u Usage) TotalTokens() int64 { return AddCost(u.InputTokens, u.OutputTokens) }
 

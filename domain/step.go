@@ -42,28 +42,6 @@ type AgentStep struct {
 	Response *Response `json:"response,omitempty"`
 }
 
-// CheckCounts refuses what no step can have spent.
-func (s AgentStep) CheckCounts() error {
-	if err := s.Usage.Check(); err != nil {
-		return err
-	}
-	if err := s.Lost.Check(); err != nil {
-		return Errorf(Invalid, "lost_%s", err)
-	}
-	if err := s.Children.Check(); err != nil {
-		return Errorf(Invalid, "children: %s", err)
-	}
-	if s.Response != nil {
-		if err := s.Response.Usage.Check(); err != nil {
-			return Errorf(Invalid, "response.%s", err)
-		}
-	}
-	if cost := min(s.CostNanoUSD, s.LostNanoUSD); cost < 0 {
-		return Errorf(Invalid, "cost_nano_usd: is %d; it may not be negative", cost)
-	}
-	return nil
-}
-
 // A StepInput names what the model was sent in the step's newest inference, summaries aside. It is zero where the
 // model was not asked.
 type StepInput struct {

@@ -218,17 +218,6 @@ type ToolCount struct {
 	Failed int `json:"failed,omitzero"`
 }
 
-// Check refuses totals that no steps can come to.
-func (f Folded) Check() error {
-	if f.Spent.Check() != nil || f.Usage.Check() != nil || f.ChildSteps < 0 || f.ErrorCount < 0 {
-		return Errorf(Invalid, "counts may not be negative")
-	}
-	if f.Steps > MaxCount {
-		return in("steps", Errorf(Invalid, "is %d; an execution has at most %d", f.Steps, MaxCount))
-	}
-	return nil
-}
-
 func (f Folded) with(step AgentStep) Folded {
 	f = f.plus(&step)
 	if all := step.AllErrors(); len(all) > 0 {

@@ -1,10 +1,11 @@
 package domain
 
 import (
-	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
+	"reflect"
 	"strconv"
 	"strings"
 	"unicode"
@@ -93,11 +94,11 @@ func (s *AgentState) UnmarshalJSON(data []byte) (err error) {
 	if err := DecodeInto(data, &read); err != nil {
 		return err
 	}
-	switch {
-	case read.AgentID.IsZero():
+	if read.AgentID.IsZero() {
 		return in("agent_id", errors.New("is missing; this is no saved state"))
-	case read.ExecutionCount < 0:
-		return in("execution_count", Errorf(Invalid, "is %d; it may not be negative", read.ExecutionCount))
+	}
+	if err := checkRecorded(reflect.ValueOf(read), math.MaxInt64); err != nil {
+		return err
 	}
 	for i, c := range read.UnknownOutcomes {
 		if c.ToolExecutionID.IsZero() {
@@ -111,8 +112,11 @@ func (s *AgentState) UnmarshalJSON(data []byte) (err error) {
 		}
 		read.StandingApprovals[i] = a.kept()
 	}
-	if err := cmp.Or(in("origin", read.Origin.Check()), in("session_account", read.SessionAccount.Check())); err != nil {
+	if err := in("origin", read.Origin.Check()); err != nil {
 		return err
+	}
+	if session := read.SessionAccount; session != nil && session.Budget.CheckSession() != nil {
+		return in("session_account", in("budget", session.Budget.CheckSession()))
 	}
 	if read.Metadata, err = read.Metadata.kept(); err != nil {
 		return in("context", in("metadata", err))
@@ -200,10 +204,8 @@ func (e ExecutionState) check() error {
 		return in("execution_id", errors.New("is missing"))
 	case e.Status == "" || e.Status == StatusPending:
 		return in("status", errors.New("an execution that exists is in progress or has ended, never pending"))
-	case e.ToolCalls < 0 || e.Waited < 0:
-		return in("tool_calls, waited", errors.New("may not be negative"))
-	case e.Folded.Check() != nil:
-		return in("folded", e.Folded.Check())
+	case e.Folded.Steps > MaxCount:
+		return in("folded", in("steps", Errorf(Invalid, "is %d; an execution has at most %d", e.Folded.Steps, MaxCount)))
 	case e.CurrentStep == nil && !e.CurrentStepStartedAt.IsZero():
 		return in("current_step_started_at", errors.New("is given, and there is no current_step"))
 	case e.CurrentStep != nil && e.Status.Terminal():

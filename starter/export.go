@@ -12,6 +12,7 @@ import (
 	"iter"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -287,6 +288,7 @@ func importedOf(done record.Imported) any {
 			agents = append(agents, importedAgent{ID: id, AgentID: r.AgentID})
 		}
 		agents[i].Executions = append(agents[i].Executions, r.Number)
+		slices.Sort(agents[i].Executions) // the newest comes first
 	}
 	return struct {
 		Agents []importedAgent `json:"agents"`

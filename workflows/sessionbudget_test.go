@@ -248,7 +248,7 @@ func TestAForgedAccount(t *testing.T) {
 	first := w.environment(t)
 	first.ExecuteWorkflow(string(contract.Execute), input(t, ""))
 	for account, says := range map[string]string{
-		`{"budget":{"max_steps":1},"spent":{"steps":-9}}`: "session_account.spent: may not be negative",
+		`{"budget":{"max_steps":1},"spent":{"steps":-9}}`: "session_account.spent.steps: is -9",
 		`{"budget":{"max_steps":1}}`:                      "the state is none of a new agent",
 	} {
 		in := forkOf(t, first, 1)

@@ -17,16 +17,6 @@ func (r Record) MarshalJSON() ([]byte, error) {
 	return domain.Encode(a)
 }
 
-// UnmarshalJSON reads it. Its errors name the field of the account.
-func (r *Record) UnmarshalJSON(data []byte) error {
-	var a account.Account
-	err := domain.DecodeInto(data, &a)
-	if err == nil {
-		*r, err = recordOf(a)
-	}
-	return err
-}
-
 // Account is the account of the execution.
 func (r Record) Account() (account.Account, error) { return accountOf(r) }
 
@@ -54,6 +44,9 @@ func accountOf(r Record) (account.Account, error) {
 
 // recordOf reads the record out of the account of one execution that has ended, and refuses an account of anything else.
 func recordOf(a account.Account) (Record, error) {
+	if err := domain.CheckRecorded(a); err != nil {
+		return Record{}, err
+	}
 	if a.Head == nil {
 		return Record{}, invalid("head", "is missing")
 	}
@@ -72,18 +65,16 @@ func recordOf(a account.Account) (Record, error) {
 		return Record{}, invalid("executions[0].final_state", "is missing")
 	}
 	var state domain.AgentState
-	if err := domain.DecodeInto(e.State, &state); err != nil {
+	if err := cmp.Or(domain.DecodeInto(e.State, &state), domain.CheckRecorded(&state)); err != nil {
 		return Record{}, fmt.Errorf("executions[0].final_state.%w", err)
 	}
+	steps := a.StepExecutions()
 	for i, step := range a.Steps {
 		if step.Execution != e.Number {
 			return Record{}, invalid(fmt.Sprintf("steps[%d].execution_number", i), "is %d, and that of the execution %d", step.Execution, e.Number)
 		}
-	}
-	steps := a.StepExecutions()
-	for i := range steps {
 		var err error
-		if steps[i], err = steps[i].Kept(); err != nil {
+		if steps[i], err = step.Kept(); err != nil {
 			return Record{}, fmt.Errorf("steps[%d].%w", i, err)
 		}
 	}

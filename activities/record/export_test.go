@@ -2,9 +2,22 @@ package record
 
 import (
 	"context"
+	"io"
 	"sync"
 	"syscall"
 )
+
+// Read reads a file whole or not at all.
+func Read(r io.Reader) (records []Record, _ error) {
+	err := readRecords(r, func(one Record) error {
+		records = append(records, one)
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return records, nil
+}
 
 // A Breaker stands between a store and what it keeps its objects in.
 type Breaker struct {

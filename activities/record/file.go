@@ -8,8 +8,7 @@ import (
 	"fmt"
 	"io"
 	"iter"
-	"maps"
-	"slices"
+	"reflect"
 	"unicode/utf8"
 
 	"github.com/klauspost/compress/zstd"
@@ -113,18 +112,6 @@ func compressed(w io.Writer, lines ...json.Marshaler) error {
 	return errors.Join(write(z, lines...), z.Close())
 }
 
-// Read reads what Write or Compressed has written, whole or not at all. Its errors name the line and the field.
-func Read(r io.Reader) (records []Record, _ error) {
-	err := readRecords(r, func(one Record) error {
-		records = append(records, one)
-		return nil
-	})
-	if err != nil {
-		return nil, err
-	}
-	return records, nil
-}
-
 // All reads a file from its beginning, each time that it is ranged over, one record at a time. The file is right only where
 // no error comes: its last line may yet say that it was changed. No error is followed by anything.
 func All(file io.ReadSeeker) iter.Seq2[Record, error] {
@@ -149,7 +136,7 @@ var errEnough = errors.New("nobody wants more")
 // readRecords has each record of a file taken, with the position that stands behind it.
 func readRecords(r io.Reader, take func(Record) error) error {
 	var last *Record
-	err := read(r, func(line any) (err error) {
+	err := read(r, decoded, func(line any) (err error) {
 		if err := keeps(line); err != nil {
 			return err
 		}
@@ -175,8 +162,8 @@ func readRecords(r io.Reader, take func(Record) error) error {
 	return err
 }
 
-// read has each line of a file taken, which is a Record or a Position.
-func read(r io.Reader, take func(any) error) error {
+// read has what each line of a file holds decoded and taken.
+func read(r io.Reader, decode func([]byte) (any, error), take func(any) error) error {
 	file := bufio.NewReader(r)
 	if _, err := file.Peek(1); errors.Is(err, io.EOF) {
 		return domain.Errorf(domain.Invalid, "line 1: is missing: the file is empty; give one that export has written")
@@ -199,7 +186,7 @@ func read(r io.Reader, take func(any) error) error {
 		if err != nil {
 			return lines.wrong(err)
 		}
-		one, digest, err := readKept(line)
+		one, digest, err := readKept(line, decode)
 		if r, ok := one.(Record); ok && err == nil {
 			if seen[r.ExecutionID] {
 				err = domain.Errorf(domain.Invalid, "record.execution_id: %s comes twice", r.ExecutionID)
@@ -270,7 +257,7 @@ func readHead(line []byte) (h head, err error) {
 	return h, nil
 }
 
-func readKept(line []byte) (one any, digest domain.Digest, err error) {
+func readKept(line []byte, decode func([]byte) (any, error)) (one any, digest domain.Digest, err error) {
 	var k kept
 	if err := domain.DecodeInto(line, &k); err != nil {
 		return nil, digest, err
@@ -281,33 +268,13 @@ func readKept(line []byte) (one any, digest domain.Digest, err error) {
 	if domain.DigestOf(k.Record) != k.Digest {
 		return nil, digest, domain.Errorf(domain.Invalid, "digest: is not that of the record; the file was damaged or changed"+anew)
 	}
-	if !utf8.Valid(k.Record) { // decoding would put other characters in the place of such bytes
-		return nil, digest, invalid("record"+notUTF8(k.Record), "is not UTF-8; the file was not written by export, or was changed")
+	if !utf8.Valid(k.Record) {
+		return nil, digest, domain.NotUTF8("record", k.Record, reflect.TypeFor[account.Account]())
 	}
-	if one, err = decoded(k.Record); err != nil {
+	if one, err = decode(k.Record); err != nil {
 		err = fmt.Errorf("record.%w", err)
 	}
 	return one, k.Digest, err
-}
-
-// notUTF8 is the path of the first field, by name, whose JSON has bytes that are not UTF-8.
-func notUTF8(text []byte) string {
-	var fields map[string]json.RawMessage
-	var items []json.RawMessage
-	if json.Unmarshal(text, &fields) == nil {
-		for _, key := range slices.Sorted(maps.Keys(fields)) {
-			if !utf8.Valid(fields[key]) {
-				return "." + key + notUTF8(fields[key])
-			}
-		}
-	} else if json.Unmarshal(text, &items) == nil {
-		for i, one := range items {
-			if !utf8.Valid(one) {
-				return fmt.Sprintf("[%d]", i) + notUTF8(one)
-			}
-		}
-	}
-	return ""
 }
 
 // decoded reads a Record or a Position out of its account.

@@ -173,7 +173,7 @@ func TestBadFilesSayWhere(t *testing.T) {
 		"steps below zero":        {signed(t, replaced(`"step_count":1`, `"step_count":-5`), all[0]), "line 2: record.executions[0].step_count: is -5"},
 		"another number's end":    {signed(t, func(s string) string { return strings.ReplaceAll(s, `"execution_number":1`, `"execution_number":-7`) }, all[0]), "line 2: record.executions[0].execution_number: is -7"},
 		"an outcome of nobody":    {signed(t, replaced(`"executions":[{"agent_id":"`+all[0].AgentID.String()+`",`, `"executions":[{`), all[0]), "line 2: record.executions[0].agent_id: is "},
-		"tokens below zero":       {signed(t, replaced(`"step_count":1,"usage":{"input_tokens":0`, `"step_count":1,"usage":{"input_tokens":-3`), all[0]), "line 2: record.executions[0].usage: may not be negative"},
+		"tokens below zero":       {signed(t, replaced(`"step_count":1,"usage":{"input_tokens":0`, `"step_count":1,"usage":{"input_tokens":-3`), all[0]), "line 2: record.executions[0].usage.input_tokens: is -3"},
 		"endless folded steps":    {signed(t, replaced(`"folded":{"steps":1`, `"folded":{"steps":9223372036854775807`), all[0]), "folded.steps: is 9223372036854775807"},
 		"an endless origin":       {signed(t, replaced(`"final_state":{"schema_version":1,`, `"final_state":{"schema_version":1,"origin":{"execution_id":"`+all[0].ExecutionID.String()+`","step":9000000000000000000},`), all[0]), "line 2: record.executions[0].final_state.origin.step: is 9000000000000000000"},
 		"no head":                 {signed(t, without("head"), all[0]), "line 2: record.head: is missing"},

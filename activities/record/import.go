@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"io/fs"
 	"iter"
 	"time"
 
@@ -28,14 +29,20 @@ type Brought struct {
 
 // Import puts records, such as All those of a file, into a store, marked as imported at a time: all that are new or, where
 // one of them is there already and says something else, or they cannot be read, or the store fails, or the context ends,
-// none. It replaces nothing, and deletes only what it has created itself. It ranges over them twice and holds one at a time.
+// none. The newest of each session comes first, behind where the session was moved to since: whoever reads meanwhile, or after the
+// program was killed, finds that earlier ones are missing, and takes none of them for the last. It replaces nothing, and deletes
+// only what it has created itself. It ranges over them three times and holds one at a time.
 func Import(ctx context.Context, store *Store, records iter.Seq2[Record, error], now time.Time) (done Imported, err error) {
+	newest := map[string]Ref{}
 	for r, err := range records {
 		if err != nil {
 			return Imported{}, err
 		}
 		if _, _, err := lacking(ctx, store, r); err != nil {
 			return Imported{}, err
+		}
+		if r.Number > newest[r.session()].Number {
+			newest[r.session()] = r.Ref()
 		}
 	}
 	// A write that is left may still be done afterwards: each is waited for, and undone with the others.
@@ -57,51 +64,64 @@ func Import(ctx context.Context, store *Store, records iter.Seq2[Record, error],
 		}
 		done = Imported{}
 	}()
-	for r, err := range records {
-		if err = cmp.Or(context.Cause(ctx), err); err != nil {
-			return done, err
-		}
-		r.Imported = now.UTC() // whatever the file says
-		created, err := bring(whole, store, r, r.Ref().key(), r, func(record, _ bool) bool { return record })
-		if err != nil {
-			return done, err
-		}
-		if created {
-			done.New = append(done.New, Brought{r.Ref(), r.Name})
-		} else {
-			done.Known++
-		}
-		if r.Moved == nil {
-			continue
-		}
-		r.Moved.Imported = now.UTC()
-		movedNow, err := bring(whole, store, r, positionKey(r.Moved.After(), r.Moved.Head.Position.Moved.Number), *r.Moved, func(_, position bool) bool { return position })
-		if err != nil {
-			return done, err
-		}
-		if movedNow {
-			moved = append(moved, *r.Moved)
-		}
-		if movedNow && !created {
-			done.Moved++
+	for _, first := range []bool{true, false} {
+		for r, err := range records {
+			if err = cmp.Or(context.Cause(ctx), err); err != nil {
+				return done, err
+			}
+			if isNewest := r.Ref() == newest[r.session()]; isNewest != first {
+				continue
+			}
+			r.Imported = now.UTC() // whatever the file says
+			movedNow := false
+			if r.Moved != nil {
+				r.Moved.Imported = now.UTC()
+				if movedNow, err = bring(whole, store, r, true); err != nil {
+					return done, err
+				}
+				if movedNow {
+					moved = append(moved, *r.Moved)
+				}
+			}
+			created, err := bring(whole, store, r, false)
+			switch {
+			case err != nil:
+				return done, err
+			case created:
+				done.New = append(done.New, Brought{r.Ref(), r.Name})
+			default:
+				done.Known++
+			}
+			if movedNow && !created {
+				done.Moved++
+			}
 		}
 	}
 	return done, context.Cause(ctx)
 }
 
-// bring creates the object of a record or of its position where the store lacks it, and reports whether it has. What another import
+// session names the session of which a record is.
+func (r Record) session() string { return r.AgentID.String() + r.FirstRunID }
+
+// bring creates the object of a record, or of its position, where the store lacks it, and reports whether it has. What another import
 // has created meanwhile is never replaced, and is compared as what was there before.
-func bring(ctx context.Context, store *Store, r Record, key string, line json.Marshaler, lacks func(record, position bool) bool) (bool, error) {
-	record, position, err := lacking(ctx, store, r)
-	if err != nil || !lacks(record, position) {
+func bring(ctx context.Context, store *Store, r Record, position bool) (bool, error) {
+	key, line := r.Ref().key(), json.Marshaler(r)
+	if position {
+		key, line = positionKey(r.Moved.After(), r.Moved.Head.Position.Moved.Number), *r.Moved
+	}
+	lacks := func() (bool, error) {
+		record, moved, err := lacking(ctx, store, r)
+		return position && moved || !position && record, err
+	}
+	if lacked, err := lacks(); err != nil || !lacked {
 		return false, err
 	}
-	created, err := store.create(ctx, key, line)
-	if created || err != nil {
-		return created, err
+	if err := store.write(ctx, key, line, creates); !errors.Is(err, fs.ErrExist) {
+		return err == nil, err
 	}
-	record, position, err = lacking(ctx, store, r)
-	if err == nil && lacks(record, position) {
+	deleted, err := lacks()
+	if err == nil && deleted {
 		err = domain.Errorf(domain.Unavailable, "execution %d of agent %s was imported into %s by somebody else meanwhile, and deleted again; nothing was imported, try again", r.Number, r.AgentID, store.Name())
 	}
 	return false, err

@@ -1,10 +1,10 @@
 package record
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -45,7 +45,7 @@ func (p Position) After() Ref {
 func (p Position) check() error {
 	at := func(field, format string, args ...any) error { return invalid("head.position."+field, format, args...) }
 	h, moved := p.Head, p.Head.Position.Moved
-	if err := checkHead(h); err != nil {
+	if err := cmp.Or(domain.CheckRecorded(account.Account{Head: &h}), checkHead(h)); err != nil {
 		return err
 	}
 	switch from := h.Position.From; {
@@ -210,18 +210,11 @@ func (s *Store) Position(ctx context.Context, after Ref) (Position, error) {
 }
 
 func (s *Store) position(ctx context.Context, after Ref, move int) (Position, error) {
-	return get(ctx, s, positionKey(after, move), func(p Position) bool { return p.After() == after && p.Head.Position.Moved.Number == move })
+	return get(ctx, s, positionKey(after, move), decoded, func(p Position) bool { return p.After() == after && p.Head.Position.Moved.Number == move })
 }
 
 // forgetPosition deletes one position.
 func (s *Store) forgetPosition(ctx context.Context, p Position) error {
 	key := positionKey(p.After(), p.Head.Position.Moved.Number)
 	return s.failed(ctx, "delete", key, s.objects.removeOne(ctx, key))
-}
-
-// positions counts the names of positions among those of a folder.
-func positions(names []string) int {
-	return len(slices.DeleteFunc(slices.Clone(names), func(name string) bool {
-		return !strings.Contains(name, positionExtension+"-") || !strings.HasSuffix(name, extension) || strings.Contains(name, "/")
-	}))
 }

@@ -116,7 +116,10 @@ func (r Record) check() error {
 		return err
 	}
 	if gaps := r.gaps(); !slices.Equal(r.Missing, gaps) {
-		return invalid("missing", "says %q, and by its counts the record lacks %q; export it again", domain.Shorten(account.Ranges(r.Missing), 200), domain.Shorten(account.Ranges(gaps), 200))
+		shown := func(missing []account.Missing) string {
+			return domain.Shorten(account.Ranges(missing[:min(len(missing), 10)]), 200)
+		}
+		return invalid("missing", "says %q, and by its counts the record lacks %q; export it again", shown(r.Missing), shown(gaps))
 	}
 	return nil
 }
@@ -146,16 +149,14 @@ func (r Record) checkEnd() error {
 		return ended("final_state.execution_count", "is %d, and the number of the execution %d", r.FinalState.ExecutionCount, r.Number)
 	case r.Outcome.Steps != r.FinalState.StepCount():
 		return ended("step_count", "is %d, and that of final_state %d", r.Outcome.Steps, r.FinalState.StepCount())
-	case r.From < 0:
-		return ended("messages_from", "is %d; it may not be negative", r.From)
 	case r.To < r.From || r.To > domain.MaxCount:
 		return ended("messages_to", "is %d; it is the place after the last message, and messages_from is %d", r.To, r.From)
 	}
-	if err := r.Outcome.Check(); err != nil {
-		return fmt.Errorf("executions[0].%w", err)
-	}
 	if err := r.Origin.Check(); err != nil {
 		return fmt.Errorf("executions[0].origin.%w", err)
+	}
+	if err := r.EditsBefore.Check(r.From); err != nil {
+		return ended("edits_before", "%s", err)
 	}
 	if err := r.Constraints.Check(); err != nil {
 		return ended("constraints", "%s", err)
@@ -176,8 +177,8 @@ func (r Record) checkSteps() error {
 		if step.Step.ID != id {
 			return invalid(fmt.Sprintf("steps[%d].step_id", i), "is %s, which is not that of step %d of the execution", step.Step.ID, step.Step.Number)
 		}
-		if err := step.Step.CheckCounts(); err != nil {
-			return fmt.Errorf("steps[%d].%w", i, err)
+		if err := step.Step.Input.Edits.Check(r.To); err != nil {
+			return invalid(fmt.Sprintf("steps[%d].input", i), "%s", err)
 		}
 		for n, x := range step.Step.ToolExecutions {
 			if x.ID != id.Tool(n) {
@@ -211,8 +212,8 @@ func (r Record) checkEvents() error {
 		case e.ExecutionID != r.ExecutionID:
 			return invalid(fmt.Sprintf("events[%d].execution_id", i), "is %s, and that of the record %s", e.ExecutionID, r.ExecutionID)
 		}
-		if err := e.CheckCounts(r.Number); err != nil {
-			return fmt.Errorf("events[%d].%w", i, err)
+		if begun, ok := e.Data.(domain.AgentExecutionStarted); ok && begun.Number != r.Number {
+			return invalid(fmt.Sprintf("events[%d].execution_number", i), "is %d, and that of the execution %d", begun.Number, r.Number)
 		}
 		last = e.Sequence
 	}

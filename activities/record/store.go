@@ -74,20 +74,10 @@ func (s *Store) Record(ctx context.Context, r Record) error {
 	if err := r.check(); err != nil {
 		return err
 	}
-	r.Moved = nil // it is an object of its own
 	return s.write(ctx, r.Ref().key(), r, replaces)
 }
 
-// create keeps a record or a position where there is none of its key, and reports whether it has.
-func (s *Store) create(ctx context.Context, key string, line json.Marshaler) (bool, error) {
-	err := s.write(ctx, key, line, creates)
-	if errors.Is(err, fs.ErrExist) {
-		return false, nil
-	}
-	return err == nil, err
-}
-
-// write keeps a record or a position as a file of its own.
+// write keeps a record, a position or a part as a file of its own.
 func (s *Store) write(ctx context.Context, key string, line json.Marshaler, over overwrite) error {
 	var object bytes.Buffer
 	err := compressed(&object, line)
@@ -126,22 +116,17 @@ func (s *Store) List(ctx context.Context, agent domain.AgentID) ([]Ref, error) {
 	if err != nil {
 		return nil, s.failed(ctx, "list", folder(agent), err)
 	}
-	refs := refsIn(agent, names)
-	for _, name := range names {
-		if after, ok := afterOf(agent, name); ok {
-			refs = append(refs, after)
-		}
-	}
+	refs := append(namedIn(agent, names, refOf), namedIn(agent, names, afterOf)...)
 	slices.SortFunc(refs, func(a, b Ref) int {
 		return cmp.Or(cmp.Compare(a.Number, b.Number), strings.Compare(a.ExecutionID.String(), b.ExecutionID.String()))
 	})
 	return slices.Compact(refs), nil
 }
 
-// refsIn are the records among the names of an agent's folder.
-func refsIn(agent domain.AgentID, names []string) (refs []Ref) {
+// namedIn are the records among the names of an agent's folder, or those that the positions among them follow.
+func namedIn(agent domain.AgentID, names []string, ref func(domain.AgentID, string) (Ref, bool)) (refs []Ref) {
 	for _, name := range names {
-		if r, ok := refOf(agent, name); ok {
+		if r, ok := ref(agent, name); ok {
 			refs = append(refs, r)
 		}
 	}
@@ -151,11 +136,11 @@ func refsIn(agent domain.AgentID, names []string) (refs []Ref) {
 // Get reads a record. The error is ErrNone where the store has no such, also where it had; one that cannot be read is Internal, and
 // of a build whose form this one does not read a domain.OtherSchema besides.
 func (s *Store) Get(ctx context.Context, ref Ref) (Record, error) {
-	return get(ctx, s, ref.key(), func(r Record) bool { return r.Ref() == ref })
+	return get(ctx, s, ref.key(), decoded, func(r Record) bool { return r.Ref() == ref })
 }
 
-// get reads the one record or position that an object holds, which has to be ours.
-func get[T Record | Position](ctx context.Context, s *Store, key string, ours func(T) bool) (none T, _ error) {
+// get reads the one record, position or part that an object holds, which has to be ours.
+func get[T Record | Position | Part](ctx context.Context, s *Store, key string, decode func([]byte) (any, error), ours func(T) bool) (none T, _ error) {
 	object, err := s.objects.read(ctx, key)
 	if errors.Is(err, fs.ErrNotExist) {
 		return none, fmt.Errorf("records: %s has no %s: %w", s.name, key, ErrNone)
@@ -170,7 +155,7 @@ func get[T Record | Position](ctx context.Context, s *Store, key string, ours fu
 		return none, s.failed(ctx, "read", key, err)
 	}
 	var lines []any
-	err = read(bytes.NewReader(object), func(line any) error {
+	err = read(bytes.NewReader(object), decode, func(line any) error {
 		if lines = append(lines, line); len(lines) > 1 {
 			return errEnough
 		}
@@ -196,7 +181,7 @@ func (s *Store) Delete(ctx context.Context, agent domain.AgentID) (int, error) {
 	if err != nil {
 		return 0, s.failed(ctx, "list", folder(agent), err)
 	}
-	return len(refsIn(agent, names)) + positions(names), s.failed(ctx, "delete", folder(agent), s.objects.remove(ctx, folder(agent)))
+	return len(namedIn(agent, names, refOf)) + len(namedIn(agent, names, afterOf)), s.failed(ctx, "delete", folder(agent), s.objects.remove(ctx, folder(agent)))
 }
 
 // Forget deletes one record.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -307,6 +308,37 @@ func TestAnImportTakesNothingOfAnother(t *testing.T) {
 		done, err := imports(t.Context(), 3)
 		require.NoError(t, err, name)
 		require.Equal(t, 2, done.Known, name)
+	}
+}
+
+// TestWhoReadsDuringAnImportFindsTheNewest execution of each session, and where the session was moved to: what is missing comes
+// before them, and readers say that it does.
+func TestWhoReadsDuringAnImportFindsTheNewest(t *testing.T) {
+	t.Parallel()
+	all := append(stores.Sample(t, "ann", 3), stores.Sample(t, "bob", 2)...)
+	all[2].Moved = new(positionAfter(t, all[2], 1))
+	file := written(t, all...)
+	inDir, _ := inDirectory(t)
+	for name, store := range map[string]*record.Store{"directory": inDir, "bucket": inBucket(t, memblob.OpenBucket(nil))} {
+		writes, found := 0, []string{}
+		breaker := record.Breaking(store, false)
+		breaker.During = func() { // the writes before it were made
+			writes++
+			for _, newest := range []record.Record{all[2], all[4]} {
+				refs, err := store.List(t.Context(), newest.AgentID)
+				if err == nil && len(refs) > 0 && newest.Moved != nil {
+					_, err = store.Position(t.Context(), newest.Ref())
+				}
+				if err != nil || len(refs) > 0 && refs[len(refs)-1] != newest.Ref() {
+					found = append(found, fmt.Sprintf("before write %d: %v, %v", writes, refs, err))
+				}
+			}
+		}
+		done, err := record.Import(t.Context(), store, record.All(strings.NewReader(file)), time.Unix(1, 0))
+		require.NoError(t, err)
+		require.Len(t, done.New, len(all))
+		require.Equal(t, len(all)+1, writes)
+		require.Empty(t, found, name)
 	}
 }
 

@@ -217,39 +217,6 @@ func (o Outcome) Cost() *int64 {
 	return domain.KnownCost(o.CostNanoUSD, o.Usage.TotalTokens(), o.Priced)
 }
 
-// Check refuses counts that no execution can come to.
-func (o Outcome) Check() error {
-	wrong := func(field string, n int64) error {
-		return domain.Errorf(domain.Invalid, "%s: is %d, which no execution can come to", field, n)
-	}
-	if o.Number < 1 || o.Number > domain.MaxCount {
-		return wrong("execution_number", int64(o.Number))
-	}
-	if o.Steps < 0 || o.Steps > domain.MaxCount {
-		return wrong("step_count", int64(o.Steps))
-	}
-	if o.CostNanoUSD < 0 {
-		return wrong("cost_nano_usd", o.CostNanoUSD)
-	}
-	if o.UnknownOutcomes < 0 {
-		return wrong("outcome_unknown", int64(o.UnknownOutcomes))
-	}
-	if o.Unread < 0 {
-		return wrong("unread_messages", int64(o.Unread))
-	}
-	for _, calls := range o.Calls {
-		if n := min(calls.Done, calls.Unknown); n < 0 {
-			return wrong("effects", int64(n))
-		}
-	}
-	if o.SessionSpent != nil {
-		if err := o.SessionSpent.Check(); err != nil {
-			return domain.Errorf(domain.Invalid, "session_spent: %s", err)
-		}
-	}
-	return o.Usage.Check()
-}
-
 // An End is what an execution came to, in words.
 type End struct {
 	// Answer may be partial where the execution did not complete.

@@ -106,38 +106,24 @@ func (c *Client) accountBy(ctx context.Context, s snapshot, r accountReader) (ac
 }
 
 // adding adds to an account what the server alone knows of its newest run.
-func (c *Client) adding(ctx context.Context, s snapshot, server *account.Server) (err error) {
+func (c *Client) adding(ctx context.Context, s snapshot, server *account.Server) error {
 	if ended, ok := history.ServerEnd(s.info().GetStatus()); ok {
 		server.Ended = ended.Code
 	}
 	server.Pending = c.pending(s)
-	if s.GetPendingWorkflowTask().GetAttempt() > 1 {
-		server.FailingTask, err = c.failingTask(ctx, s)
+	task, fails, wasReset := s.GetPendingWorkflowTask(), s.GetPendingWorkflowTask().GetAttempt() > 1, s.GetWorkflowExtendedInfo().GetLastResetTime() != nil
+	if !fails && !wasReset {
+		return nil
 	}
-	if err == nil && s.GetWorkflowExtendedInfo().GetLastResetTime() != nil {
-		server.Reset, err = c.resetOf(ctx, s)
+	events, err := c.reader(s.agent).Events(ctx, s.runID())
+	if fails { // no worker has completed it yet
+		server.FailingTask = &account.FailingTask{Attempt: int(task.GetAttempt()), Since: task.GetOriginalScheduledTime().AsTime()}
+		history.FailedTask(c.cfg.Converter, events, server.FailingTask)
+	}
+	if reset, ok := history.NewestReset(events); wasReset && ok {
+		server.Reset = &reset
 	}
 	return err
-}
-
-// failingTask reads the failure of the newest workflow task, which no worker has completed yet.
-func (c *Client) failingTask(ctx context.Context, s snapshot) (*account.FailingTask, error) {
-	task := s.GetPendingWorkflowTask()
-	failing := &account.FailingTask{Attempt: int(task.GetAttempt()), Since: task.GetOriginalScheduledTime().AsTime()}
-	events, err := c.reader(s.agent).Events(ctx, s.runID())
-	if failed := history.FailedTask(c.cfg.Converter, events); failed != nil {
-		failing.Failure, failing.Worker, failing.Build = failed.Why, failed.Worker, failed.Build
-	}
-	return failing, err
-}
-
-// resetOf reads from where a run was reset last; nil: its history does not say so.
-func (c *Client) resetOf(ctx context.Context, s snapshot) (*account.Reset, error) {
-	events, err := c.reader(s.agent).Events(ctx, s.runID())
-	if reset, ok := history.NewestReset(events); ok {
-		return &reset, err
-	}
-	return nil, err
 }
 
 // An accountReader reads the account of one agent over the runs of its workflow, from one on backwards.
@@ -324,21 +310,20 @@ func (c *Client) checkNewest(a account.Account) error {
 	}
 	called := cmp.Or(a.Head.Name, a.Head.AgentID.String())
 	return errorf(Unreachable, c.unreached, "%s; the records know of execution %d of %s, and not whether there is a later one", c.unreached.Message, newest.Number, called).
-		next("`explain %s --execution %d` tells of that one, and `history %s` of all that are recorded", called, newest.Number, called)
+		next("`explain %s --execution %d` tells of that one, and `executions %s` of all that are recorded", called, newest.Number, called)
 }
 
 // fromParts is what runs have recorded of the steps and events of executions before they continued as new, where nothing else
 // holds them.
 func (c *Client) fromParts(ctx context.Context, agent domain.AgentID, wanted account.Request, held account.Held) (all account.Account, err error) {
-	store, ok := c.cfg.Records.(PartRecords)
-	if !ok || !wanted.Wants(account.Steps) && !wanted.Wants(account.Events) {
+	if !wanted.Wants(account.Steps) && !wanted.Wants(account.Events) {
 		return all, nil
 	}
 	for _, e := range held.Executions {
 		if e.Step <= 1 && e.Event <= 1 || wanted.Execution > 0 && e.Number != wanted.Execution {
 			continue
 		}
-		parts, err := store.Parts(ctx, record.Ref{AgentID: agent, ExecutionID: e.ID, Number: e.Number})
+		parts, err := c.cfg.Records.Parts(ctx, record.Ref{AgentID: agent, ExecutionID: e.ID, Number: e.Number})
 		if err != nil {
 			return all, fail(ctx, agent.String(), "reading the records of "+agent.String(), err)
 		}

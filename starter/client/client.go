@@ -46,8 +46,8 @@ type Config struct {
 	// IndexTrusted names the trusted values that List may find agents by. Those that a new agent is given stand in the
 	// search attribute AgentTrusted, of type KeywordList, then, where whoever may list workflows reads them. Nil: none.
 	IndexTrusted []string
-	// Records tell of executions that the server has no more and, where they are PartRecords too, of the steps that one in
-	// progress had in runs that are gone. Nil: nobody does.
+	// Records tell of executions that the server has no more, and of the steps that one in progress had in runs that are gone. Nil:
+	// nobody does.
 	Records Records
 	// Progress is told, in words, why something takes long. It may be called
 	// from any goroutine. Nil: nobody is told.

@@ -291,11 +291,12 @@ func resultText(results []domain.ToolExecution, i int) string {
 	return results[i].Value
 }
 
-func errorText(all []domain.Error) (text string) {
+func errorText(all []domain.Error) string {
+	var text strings.Builder
 	for _, err := range all {
-		text += strings.TrimSpace(string(err.Kind)+" "+string(err.Code)) + ": " + err.Message + "\n"
+		fmt.Fprintf(&text, "%s: %s\n", strings.TrimSpace(string(err.Kind)+" "+string(err.Code)), err.Message)
 	}
-	return text
+	return text.String()
 }
 
 func usageOf(u domain.Usage) string {

@@ -33,15 +33,6 @@ func (c *Client) Export(ctx context.Context, id string, number int) (x Export, _
 	for _, r := range kept {
 		byID[r.ExecutionID] = r
 	}
-	taken := map[domain.ExecutionID]bool{}
-	take := func(r record.Record) {
-		if !taken[r.ExecutionID] && (number == 0 || number == r.Number) {
-			taken[r.ExecutionID], x.Records = true, append(x.Records, r)
-			if len(r.Missing) > 0 {
-				x.Gone = append(x.Gone, gone("of execution %d of %s can no longer be read: %s", r.Number, id, r.Lacks()).Error())
-			}
-		}
-	}
 	for past, err := range c.Executions(ctx, id) {
 		switch {
 		case errors.Is(err, &Error{Class: Gone}):
@@ -57,22 +48,23 @@ func (c *Client) Export(ctx context.Context, id string, number int) (x Export, _
 			x.InProgress = past.Number
 			continue
 		}
-		if r, ok := byID[past.ExecutionID]; ok && len(r.Missing) == 0 {
-			take(r)
-			continue
+		r, recorded := byID[past.ExecutionID]
+		if !recorded || len(r.Missing) > 0 {
+			told, err := c.recordOf(ctx, id, past)
+			switch {
+			case err == nil:
+				r = told
+			case recorded:
+			case errors.Is(err, record.ErrNone):
+				x.Gone = append(x.Gone, gone("execution %d of %s has ended, and nobody can tell its steps any more", past.Number, id).Error())
+				continue
+			default:
+				return x, err
+			}
 		}
-		r, err := c.recordOf(ctx, id, past)
-		if before, ok := byID[past.ExecutionID]; err != nil && ok {
-			r, err = before, nil
+		if x.Records = append(x.Records, r); len(r.Missing) > 0 {
+			x.Gone = append(x.Gone, gone("of execution %d of %s can no longer be read: %s", r.Number, id, r.Lacks()).Error())
 		}
-		if errors.Is(err, record.ErrNone) {
-			x.Gone = append(x.Gone, gone("execution %d of %s has ended, and nobody can tell its steps any more", past.Number, id).Error())
-			continue
-		}
-		if err != nil {
-			return x, err
-		}
-		take(r)
 	}
 	if len(x.Records) > 0 {
 		if number == 0 && x.InProgress == 0 && unread == nil {

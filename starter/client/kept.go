@@ -22,12 +22,7 @@ type Records interface {
 	// Position is where the session stands since the newest rewind or clear that came after an execution. Where there was none
 	// the error is record.ErrNone.
 	Position(ctx context.Context, after record.Ref) (record.Position, error)
-}
-
-// PartRecords are Records that also hold steps of executions in progress, of runs that have continued as new. record.Store is
-// such.
-type PartRecords interface {
-	// Parts are those of an execution, in no order; none is no error.
+	// Parts are what runs have recorded of an execution in progress before they continued as new, in no order; none is no error.
 	Parts(ctx context.Context, ref record.Ref) ([]record.Part, error)
 }
 

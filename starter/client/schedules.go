@@ -230,8 +230,8 @@ func (c *Client) scheduleRun(ctx context.Context, r ScheduleRun) ScheduleRun {
 	if r.Status == domain.StatusFailed && r.Number == 0 {
 		reader := c.reader(agent{})
 		reader.Workflow = r.WorkflowID
-		why, err := reader.Failure(ctx, r.FirstRunID)
-		if r.Why = why; err != nil {
+		ended, err := reader.End(ctx, r.FirstRunID)
+		if r.Why = ended.Why; err != nil {
 			r.Why = "the server does not say why"
 		}
 	}

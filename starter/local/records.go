@@ -51,6 +51,15 @@ func (m *Machine) records() client.Records {
 
 type lazyRecords struct{ open func() (*record.Store, error) }
 
+// reading has the store read what an argument names.
+func reading[A, T any](ctx context.Context, l lazyRecords, argument A, read func(*record.Store, context.Context, A) (T, error)) (none T, _ error) {
+	store, err := l.open()
+	if err != nil {
+		return none, err
+	}
+	return read(store, ctx, argument)
+}
+
 // Agents is record.Store's.
 func (l lazyRecords) Agents(ctx context.Context) ([]domain.AgentID, error) {
 	store, err := l.open()
@@ -62,36 +71,20 @@ func (l lazyRecords) Agents(ctx context.Context) ([]domain.AgentID, error) {
 
 // List is record.Store's.
 func (l lazyRecords) List(ctx context.Context, agent domain.AgentID) ([]record.Ref, error) {
-	store, err := l.open()
-	if err != nil {
-		return nil, err
-	}
-	return store.List(ctx, agent)
+	return reading(ctx, l, agent, (*record.Store).List)
 }
 
 // Parts is record.Store's.
 func (l lazyRecords) Parts(ctx context.Context, ref record.Ref) ([]record.Part, error) {
-	store, err := l.open()
-	if err != nil {
-		return nil, err
-	}
-	return store.Parts(ctx, ref)
+	return reading(ctx, l, ref, (*record.Store).Parts)
 }
 
 // Get is record.Store's.
 func (l lazyRecords) Get(ctx context.Context, ref record.Ref) (record.Record, error) {
-	store, err := l.open()
-	if err != nil {
-		return record.Record{}, err
-	}
-	return store.Get(ctx, ref)
+	return reading(ctx, l, ref, (*record.Store).Get)
 }
 
 // Position is record.Store's.
 func (l lazyRecords) Position(ctx context.Context, after record.Ref) (record.Position, error) {
-	store, err := l.open()
-	if err != nil {
-		return record.Position{}, err
-	}
-	return store.Position(ctx, after)
+	return reading(ctx, l, after, (*record.Store).Position)
 }

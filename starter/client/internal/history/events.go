@@ -15,30 +15,27 @@ import (
 	"everstep/domain/contract"
 )
 
-// FailedTask is why a worker could not complete the newest workflow task that no worker has completed since, unless the reason is
-// usual, and by which build; nil: there is none.
-func FailedTask(c converter.DataConverter, events []*historypb.HistoryEvent) (failed *TaskFailed) {
+// FailedTask adds to a workflow task that fails why a worker could not complete the newest one that no worker has completed since,
+// unless the reason is usual, and which worker of which build that was.
+func FailedTask(c converter.DataConverter, events []*historypb.HistoryEvent, task *account.FailingTask) {
+	failed := false
 	for _, e := range slices.Backward(events) {
 		switch e.GetEventType() {
 		case enumspb.EVENT_TYPE_WORKFLOW_TASK_COMPLETED:
-			return failed
+			return
 		case enumspb.EVENT_TYPE_WORKFLOW_TASK_STARTED:
-			if build := buildOf(e); failed != nil && build != "" {
-				failed.Build = build
-				return failed
+			if build := buildOf(e); failed && build != "" {
+				task.Build = build
+				return
 			}
 		case enumspb.EVENT_TYPE_WORKFLOW_TASK_FAILED:
-			if a := e.GetWorkflowTaskFailedEventAttributes(); failed == nil && !slices.Contains(usual, a.GetCause()) {
-				failed = &TaskFailed{Why: message(c, a.GetFailure()), Worker: a.GetIdentity()}
+			if a := e.GetWorkflowTaskFailedEventAttributes(); !failed && !slices.Contains(usual, a.GetCause()) {
+				failed, task.Failure, task.Worker = true, message(c, a.GetFailure()), a.GetIdentity()
 			}
 		default:
 		}
 	}
-	return failed
 }
-
-// A TaskFailed says which worker, of which build, could not complete a workflow task, and why.
-type TaskFailed struct{ Why, Worker, Build string }
 
 // usual are the causes for which workflow tasks fail without a fault of a worker.
 var usual = []enumspb.WorkflowTaskFailedCause{
@@ -236,6 +233,8 @@ func Began(c converter.DataConverter, first *historypb.HistoryEvent) RunBegan {
 // A RunEnded says that a run of the workflow has ended.
 type RunEnded struct {
 	How contract.RunEnd
+	// Why is what a run that has failed said in the end.
+	Why string
 	// Next is the run that goes on, where the workflow continues as new.
 	Next string
 	// Outcome is the workflow's result, where it has one that can be read, with what of it tells the end and the calls of unknown
@@ -248,6 +247,7 @@ func ended(c converter.DataConverter, e *historypb.HistoryEvent) (end RunEnded, 
 	if end.How, ok = ends[e.GetEventType()]; !ok {
 		return end, false
 	}
+	end.Why = message(c, e.GetWorkflowExecutionFailedEventAttributes().GetFailure())
 	end.Next = e.GetWorkflowExecutionContinuedAsNewEventAttributes().GetNewExecutionRunId()
 	if outcome, err := decode[contract.Outcome](c, e.GetWorkflowExecutionCompletedEventAttributes().GetResult()); err == nil && outcome.Number > 0 {
 		end.Outcome = outcome

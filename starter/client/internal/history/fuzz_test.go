@@ -17,6 +17,7 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"everstep/domain"
+	"everstep/domain/account"
 	"everstep/domain/contract"
 	"everstep/starter/client/internal/history"
 	"everstep/worker/host/codec"
@@ -183,10 +184,10 @@ func TestBadHistories(t *testing.T) {
 			func(h *historypb.History) { h.Events[1].EventType = 9999 }, "", 2,
 		},
 		"a gap": {
-			func(h *historypb.History) { h.Events = slices.Delete(h.Events, 1, 3) }, "what stood between events 1 and 4 cannot be read: the history has a gap there", 2,
+			func(h *historypb.History) { h.Events = slices.Delete(h.Events, 1, 3) }, "", 2,
 		},
 		"no beginning": {
-			func(h *historypb.History) { h.Events = h.Events[1:] }, "what stood between events 0 and 2 cannot be read: the history has a gap there", 2,
+			func(h *historypb.History) { h.Events = h.Events[1:] }, "", 2,
 		},
 		"no event at all": {func(h *historypb.History) { h.Events = nil }, "", 0},
 		"an event without a body": {
@@ -322,7 +323,7 @@ func FuzzHistory(f *testing.F) {
 		history.Stops(c, events)
 		history.Replies(c, events, contract.ListTools)
 		history.LastAnswer(c, events, first)
-		history.FailedTask(c, events)
+		history.FailedTask(c, events, new(account.FailingTask))
 		history.NewestReset(events)
 		history.NewestBuild(events)
 		history.ContinueSuggested(events)

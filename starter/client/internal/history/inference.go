@@ -17,6 +17,7 @@ import (
 // An Inference is what the history of a run has of one request to a model, with all attempts of it that Temporal has made.
 type Inference struct {
 	Request contract.ModelRequest
+	asked   time.Time
 	// Queue is where it was put.
 	Queue string
 	// Queued is how long it waited there for a worker, where the first attempt was the last: of others nobody knows.
@@ -33,29 +34,23 @@ type Inference struct {
 // Inferences reads those of a run in the order in which they were asked for, and says of what cannot be read of them what, and why.
 func Inferences(c converter.DataConverter, events []*historypb.HistoryEvent) (all []*Inference, unread []string) {
 	asked := map[int64]*Inference{}
-	began := map[*Inference]time.Time{}
 	taken := lastTask(events)
 	unreadable := func(what string, why any) { unread = append(unread, fmt.Sprintf("%s cannot be read: %s", what, why)) }
-	last := int64(0)
 	for i, e := range events {
-		if id := e.GetEventId(); id > last+1 {
-			unreadable(fmt.Sprintf("what stood between events %d and %d", last, id), "the history has a gap there")
-		}
-		last = e.GetEventId()
 		if a := e.GetActivityTaskScheduledEventAttributes(); a.GetActivityType().GetName() == string(contract.CallModel) {
 			request, err := decode[contract.ModelRequest](c, a.GetInput())
 			if err != nil {
 				unreadable("a request to the model", err)
 				continue
 			}
-			one := &Inference{Request: *request, Queue: a.GetTaskQueue().GetName()}
-			all, asked[e.GetEventId()], began[one] = append(all, one), one, e.GetEventTime().AsTime()
+			one := &Inference{Request: *request, Queue: a.GetTaskQueue().GetName(), asked: e.GetEventTime().AsTime()}
+			all, asked[e.GetEventId()] = append(all, one), one
 			continue
 		}
 		if a := e.GetActivityTaskStartedEventAttributes(); a != nil && asked[a.GetScheduledEventId()] != nil {
 			one := asked[a.GetScheduledEventId()]
 			if one.Attempt = int(a.GetAttempt()); one.Attempt == 1 {
-				one.Queued = e.GetEventTime().AsTime().Sub(began[one])
+				one.Queued = e.GetEventTime().AsTime().Sub(one.asked)
 			}
 			if f := a.GetLastFailure(); f != nil {
 				one.Before = lossOf(c, f, contract.Broke).Err()

@@ -45,40 +45,21 @@ func (r Reader) First(ctx context.Context, run string) (RunBegan, error) {
 		return RunBegan{}, err
 	}
 	events := response.GetHistory().GetEvents()
-	if len(events) == 0 || events[0].GetEventType() != enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_STARTED {
-		return RunBegan{}, fmt.Errorf("history: run %s does not begin with its beginning", run)
+	if len(events) == 0 {
+		return RunBegan{}, fmt.Errorf("history: run %s has no events", run)
 	}
 	return Began(r.Converter, events[0]), nil
 }
 
-// End reads how a run has ended.
-func (r Reader) End(ctx context.Context, run string) (RunEnded, error) {
-	last, err := r.last(ctx, run)
-	if err != nil {
-		return RunEnded{}, err
-	}
-	end, ok := ended(r.Converter, last)
-	if !ok {
-		return end, fmt.Errorf("history: run %s has not ended", run)
-	}
-	return end, nil
-}
-
-// Failure is what a run that has failed said in the end; empty where it did not fail.
-func (r Reader) Failure(ctx context.Context, run string) (string, error) {
-	last, err := r.last(ctx, run)
-	return message(r.Converter, last.GetWorkflowExecutionFailedEventAttributes().GetFailure()), err
-}
-
-// last is the event with which a run has ended; nil: it has not.
-func (r Reader) last(ctx context.Context, run string) (*historypb.HistoryEvent, error) {
+// End reads how a run has ended; zero: it has not.
+func (r Reader) End(ctx context.Context, run string) (end RunEnded, _ error) {
 	request := r.request(run)
 	request.HistoryEventFilterType = enumspb.HISTORY_EVENT_FILTER_TYPE_CLOSE_EVENT
 	response, err := r.page(ctx, request)
-	if events := response.GetHistory().GetEvents(); err == nil && len(events) > 0 {
-		return events[len(events)-1], nil
+	for _, event := range response.GetHistory().GetEvents() {
+		end, _ = ended(r.Converter, event)
 	}
-	return nil, err
+	return end, err
 }
 
 func (r Reader) request(run string) *workflowservice.GetWorkflowExecutionHistoryRequest {
