@@ -59,6 +59,9 @@ func TestCountsThatNoExecutionComesTo(t *testing.T) {
 		"a beginning in 9999":         {func(r *record.Record) { r.StartedAt = year(9999) }, "executions[0].started_at: is in the year 9999"},
 		"a state of 1969":             {func(r *record.Record) { r.FinalState.UpdatedAt = year(1969) }, "executions[0].final_state.updated_at: is in the year 1969"},
 		"an import in 9999":           {func(r *record.Record) { r.Imported = year(9999) }, "imported_at: is in the year 9999"},
+		"a negative edit":             {func(r *record.Record) { r.Steps[0].Step.Input.Edits.Hidden = -1 }, "steps[0].input.edits.hidden: is -1"},
+		"edits of no messages":        {func(r *record.Record) { r.Steps[0].Step.Input.Edits.Summary = 1 << 40 }, "steps[0].input: edits.summary: is 1099511627776"},
+		"edits before the first":      {func(r *record.Record) { r.EditsBefore.Hidden = 1 }, "executions[0].edits_before: edits.hidden: is 1"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
