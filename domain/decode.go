@@ -84,8 +84,10 @@ func checkRecorded(v reflect.Value, most int64) error {
 			}
 		}
 	case reflect.Map:
-		for key, value := range v.Seq2() {
-			if err := checkRecorded(value, most); err != nil {
+		keys := v.MapKeys() // in their order: of two errors the same one is told each time
+		slices.SortFunc(keys, func(a, b reflect.Value) int { return strings.Compare(a.String(), b.String()) })
+		for _, key := range keys {
+			if err := checkRecorded(v.MapIndex(key), most); err != nil {
 				return in(Shorten(key.String(), 60), err)
 			}
 		}

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
-	"strings"
 	"sync"
 	"testing"
 )
@@ -57,16 +56,5 @@ func streamed(finish string, deltas ...string) http.HandlerFunc {
 		}
 		_, _ = fmt.Fprintf(w, "data: {\"id\":\"c1\",\"model\":\"m-1\",\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":%q}]}\n\n", finish)
 		_, _ = fmt.Fprint(w, "data: {\"id\":\"c1\",\"choices\":[],\"usage\":{\"prompt_tokens\":30,\"completion_tokens\":7,\"total_tokens\":37}}\n\ndata: [DONE]\n\n")
-	}
-}
-
-func refused(status int, header, body string) http.HandlerFunc {
-	return func(w http.ResponseWriter, _ *http.Request) {
-		if name, value, ok := strings.Cut(header, ": "); ok {
-			w.Header().Set(name, value)
-		}
-		w.Header().Set("Content-Type", "application/json")
-		w.WriteHeader(status)
-		_, _ = fmt.Fprint(w, body)
 	}
 }
