@@ -44,7 +44,7 @@ func (s *Source) ended(ctx context.Context, want contract.EndedExecution, before
 	if err != nil {
 		return account.Raw{}, false, err
 	}
-	began := held.Run.ID == run.RunID && slices.ContainsFunc(held.Executions, func(e account.HeldExecution) bool { return e.Number == want.Number && e.Step <= 1 })
+	began := held.Run.ID == run.RunID && slices.ContainsFunc(held.Executions, func(e account.HeldExecution) bool { return e.Number == want.Number && e.Step <= 1 && e.Event <= 1 })
 	told.Messages, err = s.messagesOf(ctx, run, told.Executions[0])
 	return told, began, err
 }
