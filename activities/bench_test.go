@@ -175,7 +175,7 @@ func failing(err error) func(context.Context) (string, error) {
 	return func(context.Context) (string, error) { return "", err }
 }
 
-// replyOf is what is told of a call of a tool that runs so.
+// replyOf returns the reply to a call of the tool.
 func replyOf(t *testing.T, effect domain.Effect, run func(context.Context) (string, error)) contract.ToolReply {
 	t.Helper()
 	return benchOf(fake(effect, run)).reply(t, request("fake", effect))

@@ -161,7 +161,7 @@ func (b *modelBench) failure(t *testing.T) (*temporal.ApplicationError, domain.E
 	return app, own
 }
 
-// failureOf is what Temporal is told by an error, and the error in it.
+// failureOf returns the failure that an error becomes in history, and the error in it.
 func failureOf(t testing.TB, err error) (app *temporal.ApplicationError, own domain.Error) {
 	t.Helper()
 	require.ErrorAs(t, err, &app)

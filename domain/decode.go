@@ -25,12 +25,16 @@ func Decode[T any](data []byte) (T, error) {
 
 // DecodeInto decodes into a pointer and names the field that was wrong. It refuses a text of which little would take much memory.
 func DecodeInto(data []byte, target any) error {
-	typ := reflect.TypeOf(target).Elem()
-	if err := checkMemory(data, typ); err != nil {
+	if err := checkMemory(data, reflect.TypeOf(target).Elem()); err != nil {
 		return err
 	}
+	return DecodeTyped(data, target)
+}
+
+// DecodeTyped is DecodeInto for a type of a user's own, such as that of an answer: its items may take as much memory as they do.
+func DecodeTyped(data []byte, target any) error {
 	if err := json.Unmarshal(data, target); err != nil {
-		return blame(data, typ, err, maxBlamed)
+		return blame(data, reflect.TypeOf(target).Elem(), err, maxBlamed)
 	}
 	inUTC(reflect.ValueOf(target))
 	return nil

@@ -157,3 +157,17 @@ func TestListsOfNothingAreRefused(t *testing.T) {
 		}
 	}
 }
+
+// TestAnAnswerOfManySmallItemsIsRead: a user's type may be as wide as it likes.
+func TestAnAnswerOfManySmallItemsIsRead(t *testing.T) {
+	t.Parallel()
+	type row struct {
+		Name, Street, City, Country, Note, Phone, Mail string
+	}
+	text := []byte(`[` + strings.Repeat(`{},`, 9_999) + `{"Name":"ann"}]`)
+	var rows []row
+	require.NoError(t, domain.DecodeTyped(text, &rows))
+	require.Len(t, rows, 10_000)
+	require.Equal(t, "ann", rows[9_999].Name)
+	require.ErrorContains(t, domain.DecodeInto(text, &rows), "is one item too many")
+}

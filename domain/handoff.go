@@ -56,7 +56,7 @@ func (d Definition) HandsTo(name string) (to Definition, ok bool) {
 	if !ok {
 		return Definition{}, false
 	}
-	return d.other(sub)
+	return d.inheriting(sub)
 }
 
 // checkHandoffs says to whom one of the agents cannot hand its conversation over.

@@ -42,16 +42,19 @@ func DifferentField[T any](a, b T) string {
 	return differentField(reflect.ValueOf(a), reflect.ValueOf(b))
 }
 
+// differentField is DifferentField for two structs. The fields of an embedded one count as its own.
 func differentField(a, b reflect.Value) string {
 	for i := range a.NumField() {
 		field := a.Type().Field(i)
 		if !field.IsExported() || reflect.DeepEqual(a.Field(i).Interface(), b.Field(i).Interface()) {
 			continue
 		}
-		if field.Anonymous {
-			return differentField(a.Field(i), b.Field(i))
+		if !field.Anonymous {
+			return keyOf(field)
 		}
-		return keyOf(field)
+		if inner := differentField(a.Field(i), b.Field(i)); inner != "" {
+			return inner
+		}
 	}
 	return ""
 }

@@ -157,9 +157,8 @@ func (l Log) Size() int {
 	return n
 }
 
-// held is a message as a log has it, where it does: two who keep the same one hold it once. It is looked for
-// among the newest entries.
-func (l Log) held(m Message, newest int) Message {
+// sharing returns a message that shares the memory of an equal one among the log's newest entries, where there is one.
+func (l Log) sharing(m Message, newest int) Message {
 	for _, e := range l.entries[max(len(l.entries)-newest, 0):] {
 		if e.Message.ID == m.ID && m.Equal(e.Message) {
 			m.Parts, m.ToolCalls, m.ToolResult, m.Metadata = e.Message.Parts, e.Message.ToolCalls, e.Message.ToolResult, e.Message.Metadata

@@ -179,11 +179,12 @@ func (s AgentStep) clone() AgentStep {
 	return s
 }
 
-// kept returns the step as a state keeps and saves it, sharing nothing.
+// kept returns the step in the one form in which a state holds and encodes it: checked, and sharing nothing with the caller.
 func (s AgentStep) kept() (AgentStep, error) { return s.keptAfter(AgentStep{}, Log{}) }
 
-// keptAfter is kept for a step that was kept before: messages that were there stay what they are, and those of
-// a log are its own.
+// keptAfter is kept for a step of which an earlier version is kept already, as it grows. Messages that are equal at the same
+// place of that one are taken from there, and not checked and copied again. New ones that stand in the log share its memory;
+// the log is only read. They are among its newest entries, beside messages of hooks.
 func (s AgentStep) keptAfter(before AgentStep, log Log) (AgentStep, error) {
 	s.Output = slices.Clone(nilIfEmpty(s.Output))
 	for i, m := range s.Output {
@@ -195,7 +196,7 @@ func (s AgentStep) keptAfter(before AgentStep, log Log) (AgentStep, error) {
 		if err != nil {
 			return s, in("output", inItem("messages", i, err))
 		}
-		s.Output[i] = log.held(kept, 2*len(s.Output))
+		s.Output[i] = log.sharing(kept, 2*len(s.Output))
 	}
 	s.ToolExecutions = slices.Clone(orEmpty(s.ToolExecutions))
 	for i, t := range s.ToolExecutions {

@@ -98,21 +98,22 @@ func (d Definition) namesOf(asTool bool) []string {
 // UsesTools reports whether a model has anything to call.
 func (d Definition) UsesTools() bool { return len(d.Tools)+len(d.Subagents)+len(d.Handoffs) > 0 }
 
-// Subagent is the definition with which one starts that the agent has: by the model and the approvals of the agent where
-// its own says none. It has the definitions of all below it, each once. ok is false where there is none of the name.
+// Subagent returns the definition with which the sub-agent of a name is started. What its own leaves open it has of this agent:
+// the model, the approvals, and the tools where it InheritsTools. Its Agents are those that it may start or hand over to, and
+// theirs in turn, each once. ok is false where there is no such name, or no definition of it.
 func (d Definition) Subagent(name string) (child Definition, ok bool) {
 	sub, ok := d.Subagents[name]
 	if !ok {
 		return Definition{}, false
 	}
-	if child, ok = d.other(sub); ok && child.Approvals == nil {
+	if child, ok = d.inheriting(sub); ok && child.Approvals == nil {
 		child.Approvals = d.Approvals
 	}
 	return child, ok
 }
 
-// other is the definition of another agent that this one has: with its own model and tools where that names none.
-func (d Definition) other(sub Subagent) (Definition, bool) {
+// inheriting is the definition of another agent that this one has: with its own model and tools where that names none.
+func (d Definition) inheriting(sub Subagent) (Definition, bool) {
 	other, ok := d.Agents[sub.Agent]
 	if !ok {
 		return Definition{}, false

@@ -109,7 +109,7 @@ func (i *inference) unanswered(reply contract.ModelReply) course {
 	}
 	delay := i.session.policy.apart(inferenceDelay(reply, i.session.policy.backoff(i.tries)), i.tries, 0)
 	i.agent.note(contract.AttemptWaits(i.step.content.Number, i.tries+1, i.agent.now().Add(delay), reply.WhyUnanswered()))
-	if !i.mail.BackOffInference(delay) {
+	if !i.mail.BackOffUnlessStopped(delay) {
 		return i.interrupted(contract.ModelReply{})
 	}
 	return again
@@ -121,7 +121,7 @@ func (i *inference) waitAfter(loss contract.Loss, request contract.ModelRequest)
 	i.tries, i.lost, i.kept = loss.Tried(request), i.lost+1, loss.Kept()
 	delay := i.session.policy.apart(i.session.policy.backoff(max(i.tries, i.lost)), i.tries+i.lost, 0)
 	i.agent.note(contract.AttemptWaits(i.step.content.Number, i.tries+1, i.agent.now().Add(delay), loss.Err()))
-	if i.resumes = i.mail.BackOffInference(delay); i.resumes {
+	if i.resumes = i.mail.BackOffUnlessStopped(delay); i.resumes {
 		return again
 	}
 	i.emitUnanswered(loss.Err(), domain.Usage{})
@@ -168,7 +168,7 @@ func (i *inference) queueChanged(err *domain.Error) (c course, changed bool) {
 	if i.step.attempts.queueChanges > 0 {
 		delay := i.session.policy.apart(i.session.policy.backoff(i.step.attempts.queueChanges), i.step.attempts.queueChanges, 0)
 		i.step.note("the workers differ in their rate limits, looking again in %s", delay)
-		if !i.mail.BackOffInference(delay) {
+		if !i.mail.BackOffUnlessStopped(delay) {
 			return i.interrupted(contract.ModelReply{}), true
 		}
 	}

@@ -50,6 +50,6 @@ func (c *commands) outcomeOf(number int) *contract.Outcome {
 	if !held || execution.outcome == nil {
 		return nil
 	}
-	outcome := withEnd(*execution.outcome, execution.state)
+	outcome := withAnswer(*execution.outcome, execution.state)
 	return &outcome
 }

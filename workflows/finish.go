@@ -74,19 +74,21 @@ func endOf(state domain.AgentState) contract.End {
 	return end
 }
 
-// withEnd adds to an outcome what its execution came to in words, where that is short.
-func withEnd(outcome contract.Outcome, state domain.AgentState) contract.Outcome {
+// withAnswer adds to an outcome what its execution came to in words, where that is short.
+func withAnswer(outcome contract.Outcome, state domain.AgentState) contract.Outcome {
 	if end := endOf(state); domain.CheckFits("end", end, domain.MaxEnd) == nil {
 		outcome.End = &end
 	}
 	return outcome
 }
 
-// result is the outcome of the newest execution, where the session is over.
+// result is what the workflow returns as the session ends for good: the outcome of the newest execution, with its answer or
+// error in words where these are short. A sub-agent's has the report for the agent that started it. That of a workflow which
+// was started only to resolve calls of an agent that had ended has those that are resolved.
 func (s *session) result() *contract.Outcome {
 	out := contract.Outcome{AgentID: s.in.AgentID, Status: domain.StatusPending}
 	if s.archive.outcome != nil {
-		out = withEnd(*s.archive.outcome, s.agent.state)
+		out = withAnswer(*s.archive.outcome, s.agent.state)
 	}
 	if s.in.Parent != nil {
 		out.Report = s.report()

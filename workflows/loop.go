@@ -48,7 +48,7 @@ func (s *session) enterLoop() bool {
 // unless the failure ends the execution.
 func (s *session) runSteps() {
 	for {
-		if s.handover().outgrown() && (s.run.triesStorage() || s.run.nearBounds() || s.mail.Updates.Pressed()) && s.handover().handsOver() {
+		if s.handover().outgrown() && (s.run.triesStorage() || s.run.nearBounds() || s.mail.Updates.Pressed()) && s.handover().prepare() {
 			return
 		}
 		if !s.prepareStep() {

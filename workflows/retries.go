@@ -29,8 +29,10 @@ type search struct {
 
 // whileReplaced takes some ten minutes. asFirst takes half of one: where an agent
 // begins, its definition may be wrong.
-func (p *policy) whileReplaced() search { return search{30, longestBackoff, p.mail.BackOffInference} }
-func (p *policy) asFirst() search       { return search{16, 2 * time.Second, p.mail.BackOffInference} }
+func (p *policy) whileReplaced() search {
+	return search{30, longestBackoff, p.mail.BackOffUnlessStopped}
+}
+func (p *policy) asFirst() search { return search{16, 2 * time.Second, p.mail.BackOffUnlessStopped} }
 
 // asHook is whileReplaced for hooks, which a gentle stop lets have their say.
 func (p *policy) asHook() search {

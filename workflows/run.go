@@ -102,9 +102,11 @@ func (h *handover) wantsNewRun() bool {
 	return !h.run.stays && h.outgrown()
 }
 
-// handsOver makes the run ready to continue as new. Near the server's bounds no step may begin before
-// it has: there it waits for the storage.
-func (h *handover) handsOver() bool {
+// prepare makes the run ready to continue as new: its messages are stored, and the input of the next run is made. False: it is
+// not, and the check before the next step decides whether there is one. A stop has come, the conversation cannot be carried
+// (which has ended the execution), or the storage failed while the run has room. Near the server's bounds, where no step fits
+// any more, it tries the storage again until that works or a stop comes.
+func (h *handover) prepare() bool {
 	for {
 		permit, ok := h.mail.Permit(mailbox.BetweenSteps)
 		switch {
@@ -116,8 +118,8 @@ func (h *handover) handsOver() bool {
 			return false
 		}
 		h.agent.note("waiting for the storage: " + h.run.outage.why)
-		if !h.mail.BackOffInference(h.run.pause(10 * time.Minute)) {
-			return false
+		if !h.mail.BackOffUnlessStopped(h.run.pause(10 * time.Minute)) {
+			return false // a stop has come: no step follows
 		}
 	}
 }
@@ -218,9 +220,11 @@ func (h *handover) copyMessages() {
 	}
 }
 
+// continueAsNew ends the run. Its error, which the workflow has to return, has the server begin the next run with the input that
+// prepare has made. Before that the time limits stop counting here, and the updates under way get their answers.
 func (h *handover) continueAsNew(ctx workflow.Context) error {
 	h.agent.note("continuing as new")
-	h.mail.Disarm()
+	h.mail.CancelAlarms()
 	h.session.awaitHandlers()
 	return workflow.NewContinueAsNewError(ctx, string(contract.Execute), *h.run.successor)
 }

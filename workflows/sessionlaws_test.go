@@ -16,8 +16,12 @@ import (
 // messagesAreReadOnce: each that was taken is one message of the conversation, waits still, or was taken back.
 func (s *simulation) messagesAreReadOnce() error {
 	unsent, said := map[domain.MessageID]bool{}, map[string]int{}
+	over := map[domain.MessageID]int{}
 	for _, w := range s.requests {
 		if r, ok := w.value.(contract.UnsendReply); ok && w.taken() {
+			if !unsent[r.MessageID] && w.executionID.IsZero() {
+				over[r.MessageID]++ // events are of executions, and none was in progress
+			}
 			unsent[r.MessageID] = true
 		}
 	}
@@ -30,7 +34,7 @@ func (s *simulation) messagesAreReadOnce() error {
 	for _, m := range s.last.Unread {
 		waiting[m.ID] = true
 	}
-	came, over := map[domain.MessageID]int{}, map[domain.MessageID]int{}
+	came := map[domain.MessageID]int{}
 	for _, e := range s.events {
 		switch data := e.Data.(type) {
 		case domain.MessageWaiting:
@@ -127,13 +131,25 @@ func (s *simulation) nothingBeginsInBetween() error {
 			begun = append(begun, beginning{one.at, one.seq, one.request.Step, one.request.Name + " is called", one.request.ExecutionID, first})
 		}
 	}
+	type place struct {
+		execution domain.ExecutionID
+		step      int
+	}
+	began := map[place]time.Duration{} // when each step did
+	for _, b := range begun {
+		in := place{b.execution, b.step}
+		if at, ok := began[in]; !ok || b.at < at {
+			began[in] = b.at
+		}
+	}
 	for _, b := range begun {
 		for _, w := range s.requests {
 			if w.at >= b.at || w.executionID != b.execution {
 				continue // what comes at the same time may come later
 			}
 			stop, ok := w.request.(contract.StopRequest)
-			if ok && (stop.Mode == contract.StopNow || b.step > w.step || stop.Mode == contract.AfterInference && b.newCall) {
+			next := b.step > w.step && began[place{b.execution, b.step}] > w.at // a step that has begun at the same time goes on
+			if ok && (stop.Mode == contract.StopNow || next || stop.Mode == contract.AfterInference && b.newCall) {
 				return fmt.Errorf("step %d: %s after a stop %s in step %d", b.step, b.what, stop.Mode, w.step)
 			}
 			if _, ok := w.request.(contract.PauseRequest); ok && w.what == "pause" && w.taken() && w.again == nil && !s.resumed(w, b.seq) && !s.signalled(b.execution, b.at) {
@@ -157,7 +173,8 @@ func (s *simulation) resumed(pause *personRequest, before int) bool {
 		if w.seq > before || w.executionID != pause.executionID {
 			return false
 		}
-		return w.what == "stop" || w.seq > pause.seq && (w.what == "resume" || w.what == "extend") && w.taken()
+		what := strings.TrimSuffix(w.what, " once more") // what was refused may be taken then
+		return w.what == "stop" || w.seq > pause.seq && (what == "resume" || what == "extend") && w.taken()
 	})
 }
 

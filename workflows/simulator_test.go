@@ -25,23 +25,35 @@ import (
 	"everstep/workflows"
 )
 
-// TestTheLawsHoldInEveryWorld that can be drawn, in ten parts of -rapid.checks each. A failure prints what happened, in order; rapid
-// says how to play it again.
+// TestTheLawsHoldInEveryWorld that can be drawn, in ten parts of -rapid.checks each; with -short in a thousand worlds, which are the
+// same each time. A failure prints what happened, in order; rapid says how to play it again.
 func TestTheLawsHoldInEveryWorld(t *testing.T) {
 	t.Parallel()
 	for part := range 10 {
 		t.Run(fmt.Sprint(part), func(t *testing.T) {
 			t.Parallel()
-			rapid.Check(t, func(draw *rapid.T) {
-				s := newSimulation(t, drawPlan(draw))
-				s.play()
-				for _, law := range laws() {
-					if err := law.holds(s); err != nil {
-						draw.Fatalf("the law is broken that %s: %s\n\n%s", law.name, err, strings.Join(s.story, "\n"))
-					}
+			if testing.Short() {
+				worlds := rapid.Custom(drawPlan)
+				for n := range 100 {
+					requireLaws(t, t, worlds.Example(100*part+n))
 				}
-			})
+				return
+			}
+			rapid.Check(t, func(draw *rapid.T) { requireLaws(t, draw, drawPlan(draw)) })
 		})
+	}
+}
+
+func requireLaws(t *testing.T, fails interface {
+	Fatalf(format string, args ...any)
+}, drawn plan) {
+	t.Helper()
+	s := newSimulation(t, drawn)
+	s.play()
+	for _, law := range laws() {
+		if err := law.holds(s); err != nil {
+			fails.Fatalf("the law is broken that %s: %s\n\n%s", law.name, err, strings.Join(s.story, "\n"))
+		}
 	}
 }
 

@@ -30,7 +30,7 @@ const codeUnfinished = -32097
 
 func tooDeep() *jsonrpc.Error { return unread("it is nested more than %d deep", maxNesting) }
 
-// encodedAnswer is an answer as the SDK can decode it.
+// encodedAnswer is an answer as JSON that the SDK can decode: in place of one that is nested too deep, an error with its id.
 func encodedAnswer(answer *jsonrpc.Response) ([]byte, error) {
 	data, err := jsonrpc.EncodeMessage(answer)
 	if err != nil {

@@ -43,7 +43,7 @@ func verbatims() {
 	})
 }
 
-// textAndToken are what a call says, and by what its progress is told.
+// textAndToken are the argument of a call and the token of its progress.
 func textAndToken(params json.RawMessage) (text, token string) {
 	var call struct {
 		Arguments args `json:"arguments"`

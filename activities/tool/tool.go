@@ -316,7 +316,7 @@ func decode(object []byte, args any) error {
 	if json.Unmarshal(object, args) == nil {
 		return nil
 	}
-	return malformed(domain.Shorten(domain.DecodeInto(object, args).Error(), maxDecodeError)) // which names the field
+	return malformed(domain.Shorten(domain.DecodeTyped(object, args).Error(), maxDecodeError)) // which names the field
 }
 
 func malformed(text string) error {

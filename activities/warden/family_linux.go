@@ -13,9 +13,9 @@ import (
 // A Family is a program and all that it has started, below the process that keeps it:
 // whoever is orphaned there becomes that process's child, whatever session it is in.
 type Family struct {
-	program int
-	ended   chan struct{} // closed when the program has ended
-	none    chan struct{} // closed when there is nobody left
+	program      int
+	programEnded chan struct{} // closed when the program has ended
+	nobodyLeft   chan struct{} // closed when there is nobody left
 
 	mu     sync.Mutex
 	status syscall.WaitStatus
@@ -38,7 +38,7 @@ func Withhold(from uint) {
 // Raise takes in the program that this process has started. From then on it buries all
 // of its children, and nobody else may.
 func Raise(program int) *Family {
-	f := &Family{program: program, ended: make(chan struct{}), none: make(chan struct{})}
+	f := &Family{program: program, programEnded: make(chan struct{}), nobodyLeft: make(chan struct{})}
 	go f.bury()
 	return f
 }
@@ -46,7 +46,7 @@ func Raise(program int) *Family {
 // bury waits for children, those that became it too, until there are none. It waits for nothing else: who waits to be
 // buried is looked at again and again by whoever runs after the others, and one who flees leaves thousands behind.
 func (f *Family) bury() {
-	defer close(f.none)
+	defer close(f.nobodyLeft)
 	for {
 		var status syscall.WaitStatus
 		pid, err := syscall.Wait4(-1, &status, 0, nil)
@@ -68,15 +68,16 @@ func (f *Family) buried(pid int, status syscall.WaitStatus) {
 	}
 	if pid == f.program {
 		f.status, f.program = status, 0 // its number may be another's from now on
-		close(f.ended)
+		close(f.programEnded)
 	}
 }
 
-// Wait returns when the program has ended, or all is to end.
+// Wait returns when the program has ended, when nobody of the family is left, or when over is closed, since whoever had the
+// program started is gone. It ends nothing: others of the family may still run. End is next.
 func (f *Family) Wait(over <-chan struct{}) {
 	select {
-	case <-f.ended:
-	case <-f.none:
+	case <-f.programEnded:
+	case <-f.nobodyLeft:
 	case <-over:
 	}
 }
@@ -90,7 +91,7 @@ func (f *Family) End() (ended int) {
 	next := time.NewTimer(0)
 	for {
 		select {
-		case <-f.none:
+		case <-f.nobodyLeft:
 			return f.kills() - before
 		case <-next.C:
 			if os.Getpid() == 1 {

@@ -214,8 +214,8 @@ func Output[T any](ctx context.Context, c *Client, id string, number int) (T, er
 		}
 		return none, errorf(Failed, nil, "execution %d of %s has no answer to read: it is %s (%s)", r.Number, id, r.Outcome.Status, why)
 	}
-	value, err := domain.Decode[T]([]byte(r.Answer))
-	if err != nil {
+	var value T
+	if err := domain.DecodeTyped([]byte(r.Answer), &value); err != nil {
 		return none, errorf(Failed, err, "the answer of execution %d of %s is no %s: %s", r.Number, id, reflect.TypeFor[T](), err)
 	}
 	return value, nil

@@ -175,7 +175,7 @@ func TestDetail(t *testing.T) {
 	}
 }
 
-// TestNoModelSaysWhere: the base URL is told, without what may be a key in it.
+// TestNoModelSaysWhere: the error names the base URL, without what may be a key in it.
 func TestNoModelSaysWhere(t *testing.T) {
 	t.Parallel()
 	server := serve(t, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNotFound) })

@@ -35,8 +35,8 @@ func (t stopping) silence(limits ...domain.Limit) {
 	}
 }
 
-// Disarm ends all timers, so that none outlives its execution.
-func (m *Mailbox) Disarm() {
+// CancelAlarms ends the timers of time limits and of stops, so that none outlives its execution or its run.
+func (m *Mailbox) CancelAlarms() {
 	m.stop.silence("", domain.LimitSeconds, domain.LimitDeadline)
 	m.stop.alarms = nil
 }

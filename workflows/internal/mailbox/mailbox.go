@@ -150,7 +150,7 @@ func (m *Mailbox) Begin() {
 // cut off, and no timer outlives the execution.
 func (m *Mailbox) Finish() {
 	m.ending = true
-	m.Disarm()
+	m.CancelAlarms()
 	m.cancel()
 }
 

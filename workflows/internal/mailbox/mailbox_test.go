@@ -76,7 +76,7 @@ func (p *play) perform(t *testing.T, budget domain.ExecutionBudget, do func(ctx 
 		p.Listen(ctx, func() {})
 		p.WatchTime()
 		do(root)
-		p.Disarm()
+		p.CancelAlarms()
 		return nil
 	}, workflow.RegisterOptions{Name: "play"})
 	p.env.OnSignalExternalWorkflow(mock.Anything, mock.Anything, mock.Anything, mock.Anything, mock.Anything).Return(nil) // nobody answers
@@ -280,8 +280,8 @@ func TestAnyStopEndsTheWaitOfAnInference(t *testing.T) {
 		p := newPlay()
 		p.sends(time.Second, contract.StopRequest{Mode: mode})
 		p.perform(t, domain.ExecutionBudget{}, func(workflow.Context) {
-			require.False(t, p.BackOffInference(time.Hour))
-			require.False(t, p.BackOffInference(time.Hour), "nor does another one begin")
+			require.False(t, p.BackOffUnlessStopped(time.Hour))
+			require.False(t, p.BackOffUnlessStopped(time.Hour), "nor does another one begin")
 			require.InDelta(t, 1, p.agent.Spent().Seconds, 0.5, mode)
 		})
 	}

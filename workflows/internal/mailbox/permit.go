@@ -108,9 +108,9 @@ func (m *Mailbox) Idle(longest time.Duration, over func() bool) {
 	m.WaitUntil(func() bool { return m.Woken() || timer.IsReady() || over() })
 }
 
-// BackOffInference waits before the model is asked again, and reports whether it may
+// BackOffUnlessStopped waits before the model is asked again, and reports whether it may
 // be. Nothing is under way meanwhile, so any stop ends the wait and refuses it.
-func (m *Mailbox) BackOffInference(delay time.Duration) bool {
+func (m *Mailbox) BackOffUnlessStopped(delay time.Duration) bool {
 	if m.CutOff() || m.stops() {
 		return false
 	}
