@@ -16,13 +16,11 @@ import (
 // messagesAreReadOnce: each that was taken is one message of the conversation, waits still, or was taken back.
 func (s *simulation) messagesAreReadOnce() error {
 	unsent, said := map[domain.MessageID]bool{}, map[string]int{}
-	over := map[domain.MessageID]int{}
+	silent := map[domain.MessageID]bool{} // taken back while no execution was in progress: events are of executions
 	for _, w := range s.requests {
 		if r, ok := w.value.(contract.UnsendReply); ok && w.taken() {
-			if !unsent[r.MessageID] && w.executionID.IsZero() {
-				over[r.MessageID]++ // events are of executions, and none was in progress
-			}
 			unsent[r.MessageID] = true
+			silent[r.MessageID] = silent[r.MessageID] || s.endedBy(w.executionID, w.at)
 		}
 	}
 	for _, e := range s.entries {
@@ -34,7 +32,7 @@ func (s *simulation) messagesAreReadOnce() error {
 	for _, m := range s.last.Unread {
 		waiting[m.ID] = true
 	}
-	came := map[domain.MessageID]int{}
+	came, over := map[domain.MessageID]int{}, map[domain.MessageID]int{}
 	for _, e := range s.events {
 		switch data := e.Data.(type) {
 		case domain.MessageWaiting:
@@ -46,6 +44,9 @@ func (s *simulation) messagesAreReadOnce() error {
 		}
 	}
 	for id, n := range came {
+		if over[id] == 0 && silent[id] {
+			over[id] = 1
+		}
 		if n != 1 || over[id] > 1 || (over[id] == 1) == waiting[id] {
 			return fmt.Errorf("message %s waited %d times and was read or taken back %d times; it waits still: %t", id, n, over[id], waiting[id])
 		}
@@ -158,6 +159,13 @@ func (s *simulation) nothingBeginsInBetween() error {
 		}
 	}
 	return nil
+}
+
+// endedBy reports whether an execution had ended by a time; the zero one is none.
+func (s *simulation) endedBy(id domain.ExecutionID, at time.Duration) bool {
+	return id.IsZero() || slices.ContainsFunc(s.events, func(e domain.Event) bool {
+		return e.ExecutionID == id && e.Type == domain.EventExecutionCompleted && e.Time.Sub(s.began) <= at
+	})
 }
 
 // signalled reports whether something had asked an execution to stop, which a step is still to finish for.
