@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+	historypb "go.temporal.io/api/history/v1"
 	"go.temporal.io/api/workflowservice/v1"
 
 	"everstep/activities/scripted"
@@ -240,39 +241,51 @@ func (p *proof) readTree(ctx context.Context, agents *client.Client, id string, 
 	return nil
 }
 
-// lostCalls reads from histories which calls that may not be repeated were lost with a worker, and which process that was.
+// lostCalls reads from histories which calls that may not be repeated were lost with a worker, and which process that was: of the
+// runs given and all that continue them.
 func (p *proof) lostCalls(ctx context.Context, workflowID string, runs []string) (map[domain.ToolExecutionID]int, error) {
 	found := make(map[domain.ToolExecutionID]int)
 	for _, runID := range runs {
-		events, err := p.events(ctx, workflowID, runID)
-		if err != nil {
-			return nil, err
-		}
-		workers := make(map[int64]string)
-		for _, event := range events {
-			if started := event.GetActivityTaskStartedEventAttributes(); started != nil {
-				workers[started.GetScheduledEventId()] = started.GetIdentity()
+		for runID != "" {
+			events, err := p.events(ctx, workflowID, runID)
+			if err != nil {
+				return nil, err
 			}
-			lost := event.GetActivityTaskTimedOutEventAttributes()
-			if lost == nil {
-				continue
-			}
-			scheduled := events[lost.GetScheduledEventId()-1].GetActivityTaskScheduledEventAttributes()
-			if scheduled.GetActivityType().GetName() != string(contract.CallTool) {
-				continue
-			}
-			var call contract.ToolRequest
-			if err := codec.New().DataConverter().FromPayloads(scheduled.GetInput(), &call); err != nil {
+			if err := addLost(found, events); err != nil {
 				return nil, fmt.Errorf("read a call of %s: %w", workflowID, err)
 			}
-			if !call.Effect.Repeatable() {
-				// An identity is the process's id, its host and its queue.
-				pid, _, _ := strings.Cut(workers[lost.GetScheduledEventId()], "@")
-				found[call.ID()], _ = strconv.Atoi(pid) // zero is no process
-			}
+			runID = events[len(events)-1].GetWorkflowExecutionContinuedAsNewEventAttributes().GetNewExecutionRunId()
 		}
 	}
 	return found, nil
+}
+
+// addLost adds those of one run.
+func addLost(found map[domain.ToolExecutionID]int, events []*historypb.HistoryEvent) error {
+	workers := make(map[int64]string)
+	for _, event := range events {
+		if started := event.GetActivityTaskStartedEventAttributes(); started != nil {
+			workers[started.GetScheduledEventId()] = started.GetIdentity()
+		}
+		lost := event.GetActivityTaskTimedOutEventAttributes()
+		if lost == nil {
+			continue
+		}
+		scheduled := events[lost.GetScheduledEventId()-1].GetActivityTaskScheduledEventAttributes()
+		if scheduled.GetActivityType().GetName() != string(contract.CallTool) {
+			continue
+		}
+		var call contract.ToolRequest
+		if err := codec.New().DataConverter().FromPayloads(scheduled.GetInput(), &call); err != nil {
+			return err
+		}
+		if !call.Effect.Repeatable() {
+			// An identity is the process's id, its host and its queue.
+			pid, _, _ := strings.Cut(workers[lost.GetScheduledEventId()], "@")
+			found[call.ID()], _ = strconv.Atoi(pid) // zero is no process
+		}
+	}
+	return nil
 }
 
 // eventually asks again while an answer is not right, since the server's lists may be late.
