@@ -27,7 +27,7 @@ func (s *session) acceptCommands() error {
 	return errors.Join(
 		accept(s, contract.UpdateSend, deferrable, c.checkSend, c.send),
 		accept(s, contract.UpdateUnsend, urgent, c.checkUnsend, c.unsend),
-		accept(s, contract.UpdateExtend, deferrable, c.checkExtend, c.extend),
+		acceptSlow(s, contract.UpdateExtend, deferrable, c.checkExtendBegun, c.extendBegun),
 		accept(s, contract.UpdateExtendSession, deferrable, c.checkExtendSession, c.extendSession),
 		accept(s, contract.UpdatePause, deferrable, c.checkPause, c.pause(true)),
 		accept(s, contract.UpdateResume, deferrable, c.checkPause, c.pause(false)),
@@ -215,6 +215,25 @@ func (c *commands) checkClose(contract.CloseRequest) error {
 func (c *commands) closeSession(contract.CloseRequest) contract.CloseReply {
 	c.mail.Close()
 	return contract.CloseReply{Executions: c.agent.state.ExecutionCount}
+}
+
+// checkExtendBegun leaves what is asked while an execution is about to begin to extendBegun: that is the newest then.
+func (c *commands) checkExtendBegun(request contract.ExtendRequest) error {
+	if c.mail.Posted() {
+		return nil
+	}
+	return c.checkExtend(request)
+}
+
+// extendBegun extends once an execution that is about to begin has begun.
+func (c *commands) extendBegun(ctx workflow.Context, request contract.ExtendRequest) (reply contract.ExtendReply, _ error) {
+	if err := workflow.Await(ctx, func() bool { return !c.mail.Posted() }); err != nil {
+		return reply, err
+	}
+	if err := c.checkExtend(request); err != nil {
+		return reply, err
+	}
+	return c.extend(request), nil
 }
 
 func (c *commands) checkExtend(request contract.ExtendRequest) error {
