@@ -36,7 +36,7 @@ func (f *givenFlags) registerNotes(set *pflag.FlagSet) {
 	set.Var(flagValue{"NAME=VALUE", "", func(text string) error { return readTrusted(&f.trusted, text) }}, "with", "a trusted value, which tools get and no model changes; NAME:=JSON for what is no text; once for each")
 }
 
-// note reads one note. Its value is a text, whatever it looks like.
+// note reads one note. Its value is a text, whatever it looks like; its key is checked with the rest of what is given.
 func (f *givenFlags) note(text string) error {
 	key, value, ok := strings.Cut(text, "=")
 	switch {
@@ -46,7 +46,8 @@ func (f *givenFlags) note(text string) error {
 		return errors.New("is not valid UTF-8; convert it")
 	case f.metadata[key] != nil:
 		return fmt.Errorf("names %s twice; give it once", domain.Shorten(key, 60))
-	case f.metadata == nil:
+	}
+	if f.metadata == nil {
 		f.metadata = domain.Metadata{}
 	}
 	encoded, err := json.Marshal(value)

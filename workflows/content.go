@@ -247,7 +247,8 @@ func (c interruption) err() *domain.Error {
 	return domain.CodedErrorf(kind, domain.CodeInterrupted, "%s", string(c))
 }
 
-// sound returns a model's message as the transcript may take it, if there is one.
+// sound returns a model's message, if there is one, as the transcript may take it: a hook that changed it may have left
+// parts without a type, or opaque that is no JSON.
 func sound(m *domain.Message) (domain.Message, bool) {
 	if m == nil {
 		return domain.Message{Role: domain.RoleAssistant}, false

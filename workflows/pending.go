@@ -16,10 +16,10 @@ const (
 	mostAsked = 1000
 	// longestPending bounds how long its other side may go on with it.
 	longestPending = 30 * 24 * time.Hour
-	// takeBackTimeout bounds the word to the other side that a call is given up, and takeBackQueued the
-	// wait for a worker that says it: a stop waits for both.
+	// takeBackTimeout bounds the word to the other side that a call is given up, and takeBackInAll
+	// that with the wait for a worker that says it: a stop waits no longer.
 	takeBackTimeout = 10 * time.Second
-	takeBackQueued  = 15 * time.Second
+	takeBackInAll   = 15 * time.Second
 )
 
 // follow asks what came of a call until that is known, in the coroutine of the call. Between two times nothing
@@ -80,11 +80,11 @@ func (b *toolBatch) untilAsked(pending contract.Pending, asked int) time.Duratio
 	return slow
 }
 
-// takeBack gives a call up that its other side goes on with: that is told, and asked for what came of it.
+// takeBack gives a call up that its other side goes on with: that is told, and asked for what came of it, which the answer says.
 func (a *callAttempts) takeBack(ctx workflow.Context) contract.ToolReply {
 	mail := a.batch.mail
 	a.request.TakeBack, a.request.Stopped = true, mail.CutOff()
-	a.options.StartToCloseTimeout, a.options.ScheduleToCloseTimeout = takeBackTimeout, takeBackQueued
+	a.options.StartToCloseTimeout, a.options.ScheduleToCloseTimeout = takeBackTimeout, takeBackInAll
 	a.call.markCutOff(a.request.Stopped)
 	reply, _, err := mailbox.Call(ctx, mail.LastWord(), a.options, contract.CallTool, a.request)
 	if err != nil {

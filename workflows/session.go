@@ -203,7 +203,7 @@ func (s *session) startedBy() domain.Starter {
 
 // checkOwnID refuses what was started under an id that is not the agent's, which no
 // command would find. A run that goes on from another, as only the server can say,
-// is of an agent that was let begin.
+// is of an agent that was let begin, maybe under another id before this was refused.
 func checkOwnID(ctx workflow.Context, in *contract.SessionInput) error {
 	info := workflow.GetInfo(ctx)
 	if info.ContinuedExecutionRunID != "" {

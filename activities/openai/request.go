@@ -88,7 +88,8 @@ func promptInInput(call inference.Call) bool {
 // maxCallID is the longest id of a call that the API takes back.
 const maxCallID = 64
 
-// input writes the conversation as items. There is no place for the name of a user.
+// input writes the conversation as items, whose ids are unique and short, each result with its call's. There is no place for
+// the name of a user.
 func input(call inference.Call) ([][]byte, error) {
 	w := &writer{reasons: reasons(call.Config.Model)}
 	if call.System != "" && promptInInput(call) {

@@ -94,7 +94,7 @@ func (s *Store) write(ctx context.Context, key string, line json.Marshaler, over
 	return s.failed(ctx, "write", key, err)
 }
 
-// Agents are those of which there may be records, in no order: of one whose records are just being deleted there may be none.
+// Agents are those of which there may be records, for lists and for ids that are not given whole, in no order: of one whose records are just being deleted there may be none.
 func (s *Store) Agents(ctx context.Context) (all []domain.AgentID, _ error) {
 	names, err := s.objects.folders(ctx)
 	if err != nil {
@@ -102,7 +102,7 @@ func (s *Store) Agents(ctx context.Context) (all []domain.AgentID, _ error) {
 	}
 	for _, name := range names {
 		id, err := uuid.Parse(name)
-		if agent := (domain.AgentID{UUID: id}); err == nil && folder(agent) == name { // another folder is none of ours
+		if agent := (domain.AgentID{UUID: id}); err == nil && folder(agent) == name { // uuid.Parse takes other spellings, too
 			all = append(all, agent)
 		}
 	}

@@ -30,7 +30,7 @@ func (c Conversation) recounted() Conversation {
 	c.visible, c.traces, c.results, c.resultTokens = 0, 0, 0, 0
 	for m, tokens := range c.shown(c.edits.Hidden) {
 		// The summary outlives its execution.
-		if m.is(flagTrace) && !c.standsFirst(m) {
+		if m.is(flagTrace) && !c.isSummaryInForce(m) {
 			c.traces += tokens
 		} else {
 			c.visible += tokens

@@ -103,7 +103,7 @@ func (c *Conversation) unread() (index int, tokens int64) {
 		if c.edits.TookBack(i) {
 			continue
 		}
-		if m.is(flagAssistant) && !m.is(flagCalls) || c.standsFirst(m) {
+		if m.is(flagAssistant) && !m.is(flagCalls) || c.isSummaryInForce(m) {
 			break
 		}
 		index, tokens = i, tokens+c.shownTokens(m)
@@ -172,7 +172,7 @@ func (c *Conversation) boundary(r *contract.Resolved) int {
 	to, kept := c.log.Len(), int64(0)
 	for i := c.log.Len() - 1; i >= c.from(c.edits.Hidden); i-- {
 		m := c.summary(i)
-		if c.standsFirst(m) || !m.is(flagShown) {
+		if c.isSummaryInForce(m) || !m.is(flagShown) {
 			continue
 		}
 		if kept += c.shownTokens(m); kept > keep && i < unseen {
@@ -189,7 +189,7 @@ func (c *Conversation) boundary(r *contract.Resolved) int {
 func (c *Conversation) tokensBefore(to int) int64 {
 	sum, held := int64(0), int64(0)
 	for m, tokens := range c.shown(c.edits.Hidden) {
-		if held += tokens; m.index < to && !c.standsFirst(m) {
+		if held += tokens; m.index < to && !c.isSummaryInForce(m) {
 			sum += tokens
 		}
 	}

@@ -77,22 +77,22 @@ func (c *Conversation) summary(index int) messageSummary {
 }
 
 // shown yields the summaries of messages from an index on that the model is
-// shown, and what they take. The summary of the conversation stands first, where
-// there is one.
+// shown, in the log's order, and what they take. The conversation's own summary is
+// shown even where the execution that made it is over.
 func (c *Conversation) shown(index int) iter.Seq2[messageSummary, int64] {
 	return func(yield func(messageSummary, int64) bool) {
 		for i := c.from(index); i < c.log.Len(); i++ {
 			m := c.summary(i)
-			if (c.standsFirst(m) || m.is(flagShown)) && !yield(m, c.shownTokens(m)) {
+			if (c.isSummaryInForce(m) || m.is(flagShown)) && !yield(m, c.shownTokens(m)) {
 				return
 			}
 		}
 	}
 }
 
-// standsFirst reports whether a message is the summary of the conversation that
+// isSummaryInForce reports whether a message is the summary of the conversation that
 // is in force.
-func (c *Conversation) standsFirst(m messageSummary) bool { return m.index == c.edits.Summary-1 }
+func (c *Conversation) isSummaryInForce(m messageSummary) bool { return m.index == c.edits.Summary-1 }
 
 // shownTokens estimates what a message takes as it is shown.
 func (c *Conversation) shownTokens(m messageSummary) int64 {

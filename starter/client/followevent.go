@@ -287,7 +287,7 @@ func (f *follower) tell(ctx context.Context, recorded domain.Event, all account.
 		}
 	case domain.HookEvent:
 		if e.Hook, e.Trigger = r.Hook, r.Trigger; e.Type == domain.EventHookFailed {
-			e.Error = f.hookError(e.Step, r, all)
+			e.Error = f.hookError(r, all)
 		}
 	case domain.ExecutionEnded:
 		if outcome, ended := f.outcome(ctx, all); ended {
@@ -411,13 +411,8 @@ func (f *follower) reasonOf(r domain.StopEvent, all account.Account) string {
 	return ""
 }
 
-// hookError is why a hook failed, which ends the execution.
-func (f *follower) hookError(step int, r domain.HookEvent, all account.Account) *domain.Error {
-	for _, err := range f.content.steps[step].Step.Errors {
-		if err.Code == r.Code && err.Source == r.Hook {
-			return &err
-		}
-	}
+// hookError is why a hook failed: the execution ends with that error.
+func (f *follower) hookError(r domain.HookEvent, all account.Account) *domain.Error {
 	if newest := all.Head.Newest; newest != nil && newest.Number == f.number && newest.Ended != nil && newest.Ended.Error != nil {
 		return errorIn(newest.Ended.Error, r.Kind, r.Code)
 	}

@@ -108,7 +108,8 @@ func sessionOf(all []record.Record, run string) string {
 	return slices.MaxFunc(ended, lastRecorded).FirstRunID
 }
 
-// eachOnce are the records of which each number comes once: the one that was recorded last.
+// eachOnce are the records, by number, of which each number comes once: the one that was recorded last. An agent without a
+// name that was begun anew, or imported, may have two of one number.
 func eachOnce(all []record.Record) (once []record.Record) {
 	for _, r := range all {
 		switch last := len(once) - 1; {

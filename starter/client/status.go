@@ -173,34 +173,35 @@ func describeWork(work []account.Pending, step int) string {
 	for _, w := range work {
 		switch w.Activity {
 		case string(contract.CallModel):
-			return fmt.Sprintf("step %d: inference%s", step, how(w))
+			return fmt.Sprintf("step %d: inference%s", step, standing(w))
 		case string(contract.CallTool):
 			tools++
 		}
 	}
 	switch first := work[0]; {
 	case tools == 1 && len(work) == 1:
-		return fmt.Sprintf("step %d: tool call%s", step, how(first))
+		return fmt.Sprintf("step %d: tool call%s", step, standing(first))
 	case tools > 0:
 		return fmt.Sprintf("step %d: %d tool calls", step, tools)
 	case first.Activity == string(contract.VerifyCall):
-		return fmt.Sprintf("step %d: asking a tool what became of its call%s", step, how(first))
+		return fmt.Sprintf("step %d: asking a tool what became of its call%s", step, standing(first))
 	case first.Activity == string(contract.ListTools):
-		return "asking a worker for its tools" + how(first)
+		return "asking a worker for its tools" + standing(first)
 	case first.Activity == string(contract.Bind):
-		return "opening a session with an MCP server" + how(first)
+		return "opening a session with an MCP server" + standing(first)
 	case first.Activity == string(contract.Unbind):
-		return "ending a session with an MCP server" + how(first)
+		return "ending a session with an MCP server" + standing(first)
 	case first.Activity == string(contract.CallHook):
-		return "calling a hook" + how(first)
+		return "calling a hook" + standing(first)
 	case first.Activity == string(contract.Record):
-		return "recording the transcript" + how(first)
+		return "recording the transcript" + standing(first)
 	default:
 		return first.Activity
 	}
 }
 
-func how(w account.Pending) string {
+// standing is how an activity stands whose result is waited for.
+func standing(w account.Pending) string {
 	switch {
 	case !w.Next.IsZero():
 		return fmt.Sprintf(", attempt %d waits for its time", w.Attempt)
@@ -208,12 +209,15 @@ func how(w account.Pending) string {
 		return ", waits for its turn: task queue " + w.Limited + " has a rate limit"
 	case w.Waiting:
 		return ", waits for a worker"
-	case w.Heartbeat != nil && w.Attempt > 1:
-		return fmt.Sprintf(", %s, attempt %d", w.Heartbeat.Phase, w.Attempt)
-	case w.Heartbeat != nil:
-		return ", " + string(w.Heartbeat.Phase)
 	}
-	return ""
+	text := ""
+	if w.Fresh {
+		text = ", " + string(w.Heartbeat.Phase)
+	}
+	if w.Attempt > 1 {
+		text += fmt.Sprintf(", attempt %d", w.Attempt)
+	}
+	return text
 }
 
 // limited are the pieces of work that wait for their turn under a limit, on the queue of the first of them.

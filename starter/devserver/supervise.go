@@ -53,7 +53,7 @@ type supervisor struct {
 	network  *network
 	inside   string // the server's address there; set with reply
 	reply    statefile.Reply
-	answered chan struct{} // closed when reply is set
+	answered chan struct{} // closed when reply is set, also by a failure: those who wait for it wait for nothing else
 	over     chan struct{} // closed when users are to be let go
 }
 

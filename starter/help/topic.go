@@ -108,6 +108,7 @@ func prepared(page string) string {
 	return strings.Join(parts, fence)
 }
 
+// style is how a page looks on a terminal. Two of a list's four columns are taken by the mark of its items.
 func style() ansi.StyleConfig {
 	yes, cyan := true, "6"
 	two, four := uint(2), uint(4)
@@ -124,6 +125,5 @@ func style() ansi.StyleConfig {
 		CodeBlock: ansi.StyleCodeBlock{StyleBlock: ansi.StyleBlock{
 			StylePrimitive: ansi.StylePrimitive{Color: &cyan}, Margin: &two,
 		}},
-		Table: ansi.StyleTable{StyleBlock: ansi.StyleBlock{Margin: new(uint)}},
 	}
 }

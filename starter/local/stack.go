@@ -68,12 +68,13 @@ func (m *Machine) bringUp(ctx context.Context, f Flags, id string) (*Stack, erro
 		}
 		return s, nil
 	}
-	lacks := func(ctx context.Context) error { return m.lacks(ctx, s, f, id) }
+	lacks := func(ctx context.Context) error { return m.lackedTool(ctx, s, f, id) }
 	return s, s.keepWorker(ctx, m, f, dir, s.taskQueue, nil, lacks)
 }
 
-// lacks says which tool of an open agent a worker of this command would not have; nil: none, or nobody can tell.
-func (m *Machine) lacks(ctx context.Context, s *Stack, f Flags, id string) error {
+// lackedTool says which tool of an agent that is watched the worker brought up for it would not have; nil: none, or nobody
+// can tell. An agent that has ended needs none.
+func (m *Machine) lackedTool(ctx context.Context, s *Stack, f Flags, id string) error {
 	if id == "" {
 		return nil
 	}

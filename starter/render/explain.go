@@ -60,7 +60,7 @@ func givenText(given *client.ExplainGiven) string {
 	if given != nil && given.Messages > 0 {
 		parts = append(parts, Counted(given.Messages, "message")+" before the prompt")
 	}
-	if given != nil && len(given.Metadata) > 0 {
+	if given != nil && len(given.Metadata) > 0 { // keys, no values
 		parts = append(parts, "metadata "+OneLine(strings.Join(given.Metadata, ", ")))
 	}
 	return strings.Join(parts, "; ")

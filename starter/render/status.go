@@ -163,15 +163,16 @@ func statusRows(t Theme, id string, v account.Status, now time.Time) []row {
 	}
 }
 
+// doingText is such as "waiting for the model, for 3 s", or of a record "ended, for 1 min; only its records are left".
 func doingText(v account.Status, now time.Time) string {
 	if v.Doing == "" {
 		return ""
 	}
-	what, why, _ := strings.Cut(v.Doing, "; ")
+	what, left, _ := strings.Cut(v.Doing, "; ")
 	if v.Server.Source != contract.FromRecords { // of a record the time is that of the end
-		what, why = v.Doing, ""
+		what, left = v.Doing, ""
 	}
-	return OneLine(what) + lasting(v.Since, now) + within("; ", OneLine(why), "")
+	return OneLine(what) + lasting(v.Since, now) + within("; ", OneLine(left), "")
 }
 
 func suspendedText(s *contract.Suspension) string {

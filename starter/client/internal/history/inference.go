@@ -73,7 +73,7 @@ func Inferences(c converter.DataConverter, events []*historypb.HistoryEvent) (al
 	return all, unread
 }
 
-// workEnd is how an activity has ended: with a result or lost, by the event of the request. Zero: the event ends none.
+// workEnd is how an inference has ended: with a result or lost, by the event of the request. Zero: the event ends none.
 func workEnd(c converter.DataConverter, e *historypb.HistoryEvent) (id int64, result *commonpb.Payloads, loss *contract.Loss) {
 	switch e.GetEventType() {
 	case enumspb.EVENT_TYPE_ACTIVITY_TASK_COMPLETED:
@@ -85,6 +85,7 @@ func workEnd(c converter.DataConverter, e *historypb.HistoryEvent) (id int64, re
 	case enumspb.EVENT_TYPE_ACTIVITY_TASK_TIMED_OUT:
 		a := e.GetActivityTaskTimedOutEventAttributes()
 		lost := lossOf(c, a.GetFailure(), contract.TimedOut)
+		// Of time-outs this tells which ones the workflow asks again after.
 		lost.Exhausted = a.GetRetryState() == enumspb.RETRY_STATE_MAXIMUM_ATTEMPTS_REACHED
 		return a.GetScheduledEventId(), nil, &lost
 	case enumspb.EVENT_TYPE_ACTIVITY_TASK_CANCELED:
