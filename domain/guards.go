@@ -12,11 +12,6 @@ type Guards struct {
 	FinalAnswer bool `json:"final_answer,omitzero"`
 }
 
-// IsZero reports whether nothing is set.
-func (g Guards) IsZero() bool {
-	return len(g.FinishReasons) == 0 && g.Repetition == nil && g.OutputRetries == nil && !g.FinalAnswer
-}
-
 // A Repetition bounds how often in a row a step, or a cycle of up to MaxCycle steps, makes the same tool calls and gets
 // the same results: see Cycles.
 type Repetition struct {

@@ -301,13 +301,16 @@ func TestAnExecutionIsKnownBeforeItBegins(t *testing.T) {
 			return nil
 		}
 		env.UpdateWorkflow(string(contract.UpdateSend), "u1", sent, contract.SendRequest{Prompt: "more"})
-		for deadline := time.Now().Add(time.Minute); !known && time.Now().Before(deadline); {
+		asked := make(chan struct{})
+		env.RegisterDelayedCallback(func() { // as soon as the workflow has taken the message and stands still
+			defer close(asked)
 			value, err := env.QueryWorkflow(string(account.Query), account.Request{Want: []account.Part{account.HeadOf}})
 			require.NoError(t, err)
 			var page account.Page
 			require.NoError(t, value.Get(&page))
 			known = page.Head.Newest.Number == 1 && page.Head.BeginsNext()
-		}
+		}, 0)
+		<-asked
 		return nil
 	})
 	env = w.environment(t)

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -93,7 +94,7 @@ func (a Agent) has() string {
 		}
 	}
 	add("hooks", len(a.Definition.Hooks) > 0)
-	add("guards", !a.Definition.Guards.IsZero())
+	add("guards", !reflect.ValueOf(a.Definition.Guards).IsZero())
 	add("compaction", a.Definition.Model.ContextWindow > 0 && !a.Definition.Compaction.Off)
 	add("structured output", a.formatted())
 	add("money", a.Definition.Budget.MaxCostNanoUSD != nil)
