@@ -2,12 +2,13 @@ package domain
 
 import (
 	"encoding/json"
-	"everstep/domain/enum"
 	"fmt"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
+
+	"everstep/domain/enum"
 )
 
 // A Limit names one limit of a budget, as definitions do.
