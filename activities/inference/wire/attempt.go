@@ -30,6 +30,8 @@ type Attempt struct {
 	Bound int64
 	// FinishOptional is Config's.
 	FinishOptional bool
+	// Lessons are what the server was found to refuse, in the words of API.Learn. They are not to be changed.
+	Lessons []string
 
 	client *Client
 	call   inference.Call
@@ -111,11 +113,13 @@ func (c *Client) begin(ctx context.Context, call inference.Call, emit func(infer
 		}
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
-	return &Attempt{
+	a := &Attempt{
 		Draft: Draft{Emit: emit}, Base: base, Official: c.api.official(base), Key: key, Bound: bound, FinishOptional: c.config.FinishOptional,
 		client: c, call: call, ctx: ctx, cancel: cancel, timeouts: timeouts(call.Config.Timeouts, c.config.Timeouts),
 		quiet: time.AfterFunc(math.MaxInt64, func() { cancel(errQuiet) }),
-	}, nil
+	}
+	a.Lessons = c.lessons.about(a.place())
+	return a, nil
 }
 
 // end closes the connection if an answer is still coming.
@@ -166,7 +170,7 @@ func (a *Attempt) send(r Request) (*http.Response, error) {
 	response.Body = &guarded{ReadCloser: response.Body, most: a.client.config.MaxBody, left: a.client.config.MaxBody}
 	if response.StatusCode != http.StatusOK {
 		defer response.Body.Close()
-		return nil, a.rejected(response)
+		return nil, a.rejected(response, r.Body)
 	}
 	a.begun = true
 	return response, nil
