@@ -121,10 +121,8 @@ func (t *turn) addResult(block anthropic.ContentBlockParamUnion) {
 
 // resultBlock is a tool's result. One that failed may hold no image.
 func resultBlock(m domain.Message, id string) (anthropic.ContentBlockParamUnion, error) {
-	r, out := m.ToolResult, &anthropic.ToolResultBlockParam{ToolUseID: id}
-	if !blank(r.Content) {
-		out.Content = []anthropic.ToolResultBlockParamContentUnion{{OfText: &anthropic.TextBlockParam{Text: r.Content}}}
-	}
+	r := m.ToolResult
+	out := &anthropic.ToolResultBlockParam{ToolUseID: id, Content: []anthropic.ToolResultBlockParamContentUnion{{OfText: &anthropic.TextBlockParam{Text: r.Content}}}}
 	if r.IsError {
 		out.IsError = anthropic.Bool(true)
 		return anthropic.ContentBlockParamUnion{OfToolResult: out}, nil

@@ -26,8 +26,8 @@ const (
 	maxCompletionTokens = "max_completion_tokens"
 )
 
-func encode(call inference.Call, d Dialect, host string, bound int64) ([]byte, error) {
-	messages, err := messages(call, d, host)
+func encode(call inference.Call, d Dialect, server string, bound int64) ([]byte, error) {
+	messages, err := messages(call, d, server)
 	if err != nil {
 		return nil, err
 	}
@@ -123,13 +123,13 @@ func checkFormat(config domain.LLMConfig, _ domain.ResponseFormat, _ bool) error
 }
 
 // messages writes the conversation, each message without the union around it.
-func messages(call inference.Call, d Dialect, host string) (out [][]byte, err error) {
+func messages(call inference.Call, d Dialect, server string) (out [][]byte, err error) {
 	add := func(m json.Marshaler) {
 		text, failed := m.MarshalJSON()
 		out, err = append(out, text), errors.Join(err, failed)
 	}
 	pairs := d.pairing()
-	for i, m := range d.turns(call.System, call.Messages) {
+	for i, m := range d.turns(call.System, call.Messages, server) {
 		switch m.Role {
 		case domain.RoleDeveloper:
 			add(openai.DeveloperMessage(m.Text()))
@@ -142,7 +142,7 @@ func messages(call inference.Call, d Dialect, host string) (out [][]byte, err er
 			}
 			add(user.OfUser)
 		case domain.RoleAssistant:
-			add(d.assistantMessage(m, pairs.Begin(i, m.ToolCalls), host))
+			add(d.assistantMessage(m, pairs.Begin(i, m.ToolCalls), server))
 		case domain.RoleTool:
 			// Such a message holds text alone, and in one of the user's a tool's image would speak for the user.
 			m = inference.WithoutImages(m)
@@ -212,7 +212,7 @@ func audioFormat(mediaType string) string {
 
 const maxName = 64
 
-func (d Dialect) assistantMessage(m domain.Message, ids []string, host string) openai.ChatCompletionAssistantMessageParam {
+func (d Dialect) assistantMessage(m domain.Message, ids []string, server string) openai.ChatCompletionAssistantMessageParam {
 	var out openai.ChatCompletionAssistantMessageParam
 	text := m.Text()
 	if text == "" && d.without(emptyContent) {
@@ -221,7 +221,7 @@ func (d Dialect) assistantMessage(m domain.Message, ids []string, host string) o
 	if text != "" || len(m.ToolCalls) == 0 || d.without(noContent) {
 		out.Content.OfString = openai.String(text)
 	}
-	beside, besideCalls := d.back(m, host)
+	beside, besideCalls := d.back(m, server)
 	if len(beside) > 0 {
 		out.SetExtraFields(beside)
 	}

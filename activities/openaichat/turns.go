@@ -14,7 +14,7 @@ const heard = "Understood."
 // turns are the messages as the dialect has them, the system prompt first. What one side says in several messages is one,
 // where nothing is lost by it. Where roles have to take turns, a later instruction is said in a turn of the user, and what
 // lacks is put in between.
-func (d Dialect) turns(prompt string, messages []domain.Message) []domain.Message {
+func (d Dialect) turns(prompt string, messages []domain.Message, server string) []domain.Message {
 	var out []domain.Message
 	say := func(m domain.Message) {
 		if last := len(out) - 1; last >= 0 && d.joins(out[last], m) {
@@ -35,7 +35,7 @@ func (d Dialect) turns(prompt string, messages []domain.Message) []domain.Messag
 			m = domain.UserMessage(wire.Instruction(m.Text()))
 		case instructs && (strict || !d.Developer || d.without(developer)):
 			m.Role = domain.RoleSystem
-		case m.Role == domain.RoleAssistant && d.silent(m):
+		case m.Role == domain.RoleAssistant && d.silent(m, server):
 			continue
 		}
 		switch {
@@ -84,7 +84,13 @@ func joined(m, next domain.Message) domain.Message {
 }
 
 // silent reports whether nothing would be left of a message of the model's that servers take: it has neither a text nor
-// calls, nor what is to go back beside them.
-func (d Dialect) silent(m domain.Message) bool {
-	return m.Text() == "" && len(m.ToolCalls) == 0 && !slices.ContainsFunc(m.Parts, func(p domain.Part) bool { return len(p.Opaque) > 0 && !d.NothingBack })
+// calls, nor what is to go back beside them and is no plain reasoning.
+func (d Dialect) silent(m domain.Message, server string) bool {
+	if m.Text() != "" || len(m.ToolCalls) > 0 {
+		return false
+	}
+	beside, _ := d.back(m, server)
+	delete(beside, reasoning)
+	delete(beside, reasoningContent)
+	return len(beside) == 0
 }

@@ -70,6 +70,7 @@ func (c *Client) Infer(ctx context.Context, call inference.Call, emit func(infer
 		return inference.Answer{}, c.own(err)
 	}
 	defer a.end()
+	call.Messages = worded(call.Messages)
 	request, decoder, err := c.api.Prepare(a, call)
 	if err != nil {
 		return inference.Answer{}, c.own(err)
@@ -83,6 +84,24 @@ func (c *Client) Infer(ctx context.Context, call inference.Call, emit func(infer
 		return a.Partial(), err
 	}
 	return decoder.Answer(), nil
+}
+
+// worded are the messages, each result of a tool with a text: models, and some servers, stumble on none.
+func worded(messages []domain.Message) []domain.Message {
+	blank := func(m domain.Message) bool {
+		return m.ToolResult != nil && strings.TrimSpace(m.ToolResult.Content) == ""
+	}
+	if !slices.ContainsFunc(messages, blank) {
+		return messages
+	}
+	messages = slices.Clone(messages)
+	for i, m := range messages {
+		if blank(m) {
+			messages[i].ToolResult = new(*m.ToolResult)
+			messages[i].ToolResult.Content = "(no output)"
+		}
+	}
+	return messages
 }
 
 // begin finds the base URL and asks for the key, and sends nothing.
