@@ -2,6 +2,7 @@ package openaichat
 
 import (
 	"encoding/json"
+	"fmt"
 	"maps"
 	"regexp"
 	"slices"
@@ -24,6 +25,9 @@ const (
 )
 
 const (
+	strict = "strict"
+	stream = "stream"
+
 	reasoningContent = "reasoning_content"
 	reasoning        = "reasoning"
 	reasoningDetails = "reasoning_details"
@@ -42,11 +46,21 @@ type complaint struct {
 // complaints reads an error's body in any form, JSON within texts too. What the server repeats of the request is left out.
 func complaints(body []byte) []complaint {
 	var value any
-	if json.Unmarshal(body, &value) != nil {
-		return []complaint{{text: string(body)}}
+	text := strings.TrimSpace(string(body))
+	switch err := json.Unmarshal(body, &value); {
+	case err == nil:
+		return complain(value)
+	case strings.HasPrefix(text, "{"), strings.HasPrefix(text, "["), strings.HasPrefix(text, "<"):
+		return nil // it was cut, or is a page
 	}
-	return complain(value)
+	return []complaint{{text: unquoted.Replace(text)}}
 }
+
+// unquoted makes all quotes one.
+var unquoted = strings.NewReplacer("`", "'", `"`, "'")
+
+// ofPlaces are the keys by which servers name a place in the request.
+var ofPlaces = []string{"loc", "path", "param", "parameter", "field", "pointer", "instancePath", "property", "additionalProperty"}
 
 func complain(value any) (all []complaint) {
 	switch v := value.(type) {
@@ -55,30 +69,31 @@ func complain(value any) (all []complaint) {
 			all = append(all, complain(one)...)
 		}
 	case string:
-		return complaints([]byte(v))
+		all = complaints([]byte(v))
 	case map[string]any:
-		var c complaint
+		var own complaint
 		for _, key := range slices.Sorted(maps.Keys(v)) {
-			text, isText := v[key].(string)
 			switch {
-			case key == "input", key == "url", key == "ctx":
-			case key == "loc":
-				steps, _ := v[key].([]any)
-				for _, step := range steps {
-					name, _ := step.(string)
-					c.path = append(c.path, name)
-				}
-			case key == "param" && isText:
-				c.path = strings.FieldsFunc(text, func(r rune) bool { return r == '.' || r == '[' || r == ']' })
-			case isText && !strings.HasPrefix(strings.TrimSpace(text), "{") && !strings.HasPrefix(strings.TrimSpace(text), "["):
-				c.text += text + "\n"
+			case key == "input", key == "url", key == "ctx", key == "value":
+			case slices.Contains(ofPlaces, key):
+				own.path = append(own.path, strings.FieldsFunc(fmt.Sprint(v[key]), func(r rune) bool { return strings.ContainsRune(" .[]/#'", r) })...)
 			default:
-				all = append(all, complain(v[key])...)
+				for _, one := range complain(v[key]) {
+					_, isText := v[key].(string)
+					switch {
+					case one.text == "":
+						own.path = append(own.path, one.path...)
+					case isText && one.path == nil:
+						own.text += one.text + "\n"
+					case one.path == nil:
+						all = append(all, complaint{[]string{key}, one.text})
+					default:
+						all = append(all, one)
+					}
+				}
 			}
 		}
-		if c.text != "" || c.path != nil {
-			all = append(all, c)
-		}
+		all = append(all, own)
 	}
 	return all
 }
@@ -89,6 +104,11 @@ type sent struct {
 	Tools    []struct {
 		Function map[string]json.RawMessage `json:"function"`
 	} `json:"tools"`
+	Format struct {
+		Schema struct {
+			Strict json.RawMessage `json:"strict"`
+		} `json:"json_schema"`
+	} `json:"response_format"`
 }
 
 // fields are those of a request that may be left out, sorted.
@@ -106,9 +126,12 @@ func (s sent) fields(body []byte) []string {
 		}
 	}
 	for _, tool := range s.Tools {
-		if _, ok := tool.Function["strict"]; ok {
-			names["strict"] = nil
+		if _, ok := tool.Function[strict]; ok {
+			names[strict] = nil
 		}
+	}
+	if s.Format.Schema.Strict != nil {
+		names[strict] = nil
 	}
 	for _, name := range needed {
 		delete(names, name)
@@ -152,22 +175,29 @@ func (c complaint) lesson(s sent, fields []string) (lesson, told string) {
 	switch {
 	case c.says([]string{reasoningContent}) && lacks && !refuses:
 		return noReasoning, "with " + reasoningContent + " in each message of the model"
-	case refuses && hasRole(developer) && c.says([]string{"'developer'", `"developer"`, "developer role", "role developer"}):
+	case refuses && hasRole(developer) && c.says(roleNames(developer)):
 		return developer, "with the role system in place of developer"
-	case refuses && hasRole(system) && c.says([]string{"'system'", `"system"`, "system role", "role system"}):
+	case refuses && hasRole(system) && c.says(roleNames(system)):
 		return system, "with its instructions in a message of the user"
 	case named && lacks && content(""):
 		return noContent, "with a content in each message of the model"
 	case named && lacks && content(`""`):
 		return emptyContent, "with a text in each message of the model"
+	case !refuses || c.says(excess):
+	case c.field(fields) != "":
+		return c.field(fields), toldOf(c.field(fields))
+	case c.says([]string{"streaming"}) && slices.Contains(fields, stream):
+		return stream, toldOf(stream)
 	}
-	if field := c.field(fields); field != "" && refuses && !c.says(excess) {
-		return field, toldOf(field)
-	}
-	if c.says([]string{"role"}) && c.says(disorder) {
+	if c.says(speakers) && c.says(disorder) && !c.says([]string{"tool_call_id"}) {
 		return freeRoles, "with roles that take turns"
 	}
 	return "", ""
+}
+
+// roleNames are the ways in which servers name a role that they do not know.
+func roleNames(role string) []string {
+	return []string{"support '" + role, "variant '" + role, "role '" + role, "role: " + role, "role " + role, role + " role", role + "' role"}
 }
 
 // toldOf says how a request is without a field.
@@ -184,11 +214,12 @@ var (
 	refusing = []string{
 		"unsupported", "not supported", "n't supported", "not support", "n't support", "unrecognized", "not recognized", "unknown", "not permitted",
 		"unexpected keyword", "unexpected field", "unexpected property", "unexpected parameter", "unexpected argument", "not allowed", "forbidden", "cannot find field",
-		"additional propert", "no longer", "incompatible", "please remove", "not accept", "not implemented", "must be verified", "not available", "no such",
+		"additional propert", "no longer", "incompatible", "please remove", "not accept", "not implemented", "must be verified", "not available", "no such", "is allowed",
 	}
 	excess   = []string{"too large", "too high", "too long", "too many", "at most", "more than", "greater than", "less than", "exceed", "maximum", "minimum", "out of range"}
 	lacking  = []string{"required", "missing", "must be", "must not be", "cannot be", "can't be", "should be", "should not be", "may not be", "not be null", "not be empty", "expected", "nonetype"}
-	disorder = []string{"alternat", "after role", "unexpected role", "last role", "must be followed", "must start", "must begin", "must end", "should start", "must be from", "first message", "last message", "consecutive", "order", "at the beginning"}
+	disorder = []string{"alternat", "after role", "unexpected role", "last role", "must be followed", "must start", "must begin", "must end", "should start", "must be from", "consecutive", "in a row", "order", "at the beginning", "no user"}
+	speakers = []string{"role", "system message", "user message", "assistant message", "last message", "first message", "user query"}
 )
 
 // says reports whether one of the words is in the text, whatever its case.
@@ -225,9 +256,9 @@ func camel(field string) string {
 // spelling finds where a text names a field and no word of the language: a name without an underline has to be in quotes,
 // in a path or behind a word that says what it is.
 func spelling(field string) *regexp.Regexp {
-	name := `(` + regexp.QuoteMeta(field) + `|` + regexp.QuoteMeta(camel(field)) + `)\b`
+	name := `(?:` + regexp.QuoteMeta(field) + `|` + regexp.QuoteMeta(camel(field)) + `)\b`
 	if strings.Contains(field, "_") {
 		return regexp.MustCompile(`\b` + name)
 	}
-	return regexp.MustCompile("(?:['\"`.\\]]|\\b(?i:arguments?|parameters?|property|fields?|supplied|key|inputs?|model|option):? +)" + name)
+	return regexp.MustCompile(`(?m:^` + name + `(?:[:=]|$))|(?:['.\]]|\b(?i:arguments?|parameters?|property|fields?|supplied|keys?|inputs?|options?|invalid):? +)` + name + `|\b` + name + `=`)
 }

@@ -32,12 +32,12 @@ func encode(call inference.Call, d Dialect, server string, bound int64) ([]byte,
 		return nil, err
 	}
 	p := openai.ChatCompletionNewParams{Model: call.Config.Model}
-	if !d.without("stream") {
+	if !d.without(stream) {
 		p.StreamOptions.IncludeUsage = openai.Bool(true)
 	}
 	for _, tool := range call.Tools {
 		function := definition(tool)
-		if tool.Name == call.OutputTool && !d.without("strict") {
+		if tool.Name == call.OutputTool && !d.without(strict) {
 			function.Strict = openai.Bool(output.Strict(tool.Schema) == nil)
 		}
 		p.Tools = append(p.Tools, openai.ChatCompletionToolUnionParam{OfFunction: &openai.ChatCompletionFunctionToolParam{Function: function}})
@@ -45,6 +45,9 @@ func encode(call inference.Call, d Dialect, server string, bound int64) ([]byte,
 	format := wire.Format(call)
 	if format["schema"] != nil {
 		delete(format, "type")
+		if d.without(strict) {
+			delete(format, strict)
+		}
 		format = map[string]any{"type": "json_schema", "json_schema": format}
 	}
 	extra := map[string]any{}

@@ -135,6 +135,18 @@ var strictVendors = map[string]strictVendor{
 	"Go":                                  {refuses: has("seed"), status: 400, says: `{"error":"json: unknown field \"seed\""}`, asked: 1, told: "without seed"},
 	"text":                                {refuses: has("user"), status: 400, says: `Unknown parameter: user`, asked: 1, told: "without user"},
 	"a router":                            {refuses: has("seed"), status: 400, says: `{"error":{"message":"Provider returned error","code":400,"metadata":{"raw":"{\"detail\":[{\"loc\":[\"body\",\"seed\"],\"msg\":\"Extra inputs are not permitted\"}]}","provider_name":"x"}}}`, asked: 1, told: "without seed"},
+	"Fireworks":                           {refuses: has("stream_options"), status: 400, says: openAIError("Extra inputs are not permitted, field: 'stream_options', value: {'include_usage': True}", "", ""), asked: 1, told: "without stream_options"},
+	"a proxy":                             {refuses: has("parallel_tool_calls"), status: 400, says: openAIError("UnsupportedParamsError: this vendor does not support parameters: {'parallel_tool_calls': True}, for model=m", "", ""), asked: 1, told: "without parallel_tool_calls"},
+	"JSON Schema":                         {refuses: has("seed"), status: 400, says: `{"errors":[{"instancePath":"","keyword":"additionalProperties","params":{"additionalProperty":"seed"},"message":"must NOT have additional properties"}]}`, asked: 1, told: "without seed"},
+	"a pointer":                           {refuses: has("seed"), status: 422, says: `{"title":"Unprocessable","errors":[{"pointer":"#/seed","detail":"is not allowed"}]}`, asked: 1, told: "without seed"},
+	"errors by fields":                    {refuses: has("user"), status: 422, says: `{"message":"The given data was invalid.","errors":{"user":["This field is not supported."]}}`, asked: 1, told: "without user"},
+	"keys":                                {refuses: has("user"), status: 400, says: `{"success":false,"error":{"name":"Error","issues":[{"code":"unrecognized_keys","keys":["user"],"path":[],"message":"Unrecognized key(s) in object: 'user'"}]}}`, asked: 1, told: "without user"},
+	"one value":                           {refuses: has("temperature"), status: 400, says: openAIError("invalid temperature: only 1 is allowed for this model", "", ""), asked: 1, told: "without temperature"},
+	"no streaming":                        {refuses: has("stream"), status: 501, says: openAIError("Streaming is not implemented", "", ""), asked: 1, told: "without stream"},
+	"the last word, of a template": {
+		refuses: func(r chatRequest) bool { return r.messages()[1]["role"] != "user" || follows("user", "tool")(r) }, status: 400, asked: 1, told: "with roles that take turns",
+		says: openAIError("System message must be at the beginning.", "", ""),
+	},
 	"FastAPI, several": {
 		refuses: either(has("seed"), has("user")), status: 422, asked: 1, told: "without seed and without user",
 		says: `{"detail":[{"loc":["body","seed"],"msg":"Extra inputs are not permitted"},{"loc":["body","user"],"msg":"Extra inputs are not permitted"}]}`,
