@@ -85,7 +85,9 @@ type modelCall struct {
 	// answer is the model's, or what had come of it.
 	answer  inference.Answer
 	summary *summary
-	limit   time.Duration
+	// refusals are what a server has said of requests that were made again at once in another form.
+	refusals []string
+	limit    time.Duration
 	// price is the model's; nil where nobody knows it.
 	price *domain.Price
 	// spent is what attempts before this one, lost in this activity, may have cost.
@@ -177,7 +179,7 @@ func (c *modelCall) inTime(ctx context.Context, provider inference.Provider) err
 	ctx, cancel := context.WithTimeoutCause(ctx, c.limit, errLate)
 	defer cancel()
 	err := c.infer(ctx, provider)
-	if c.withoutImages(ctx, err) {
+	for c.adapted(ctx, err) || c.withoutImages(ctx, err) {
 		err = c.infer(ctx, provider)
 	}
 	hideInAnswer(c.activities.config.Secrets, &c.answer)
@@ -185,6 +187,17 @@ func (c *modelCall) inTime(ctx context.Context, provider inference.Provider) err
 		return err
 	}
 	return c.late()
+}
+
+// adapted reports whether the provider has learned from a refusal, so that the call is made again. It notes the refusal.
+func (c *modelCall) adapted(ctx context.Context, err error) bool {
+	adapted, ok := errors.AsType[*inference.Adapted](err)
+	if !ok || ctx.Err() != nil || len(c.refusals) == inference.MostAdapted {
+		return false
+	}
+	c.refusals = append(c.refusals, adapted.Refusal.Message)
+	activity.GetLogger(ctx).Warn("a request is refused and made again in another form", "model", c.call.Config.Model, "error", err)
+	return true
 }
 
 // late is the error of an attempt whose time is over.

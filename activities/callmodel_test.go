@@ -397,3 +397,38 @@ func TestCallModelWordsOfOthers(t *testing.T) {
 	require.Equal(t, domain.FinishOther, reply.Response.Finish)
 	require.Equal(t, "eos", reply.Response.FinishWord)
 }
+
+// TestCallModelAdapts: what a server refuses is asked again at once in another form, told with the answer, and no more
+// often than is meant.
+func TestCallModelAdapts(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct{ refused, requests int }{
+		"at once": {0, 1}, "once": {1, 2}, "twice": {2, 3}, "without an end": {1 << 20, 1 + inference.MostAdapted},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			requests := 0
+			b := modelBenchOf(func(_ context.Context, call inference.Call, _ func(inference.Delta)) (inference.Answer, error) {
+				requests++
+				call.Sent()
+				if requests <= test.refused {
+					return inference.Answer{Partial: true}, &inference.Adapted{Refusal: domain.Errorf(domain.Invalid, "no seed")}
+				}
+				return says("hi", few), nil
+			})
+			if test.requests > test.refused {
+				reply := b.reply(t)
+				require.Equal(t, 1+test.refused, reply.Tries)
+				require.Zero(t, reply.Spent)
+				require.Equal(t, test.refused > 0, reply.Error != nil)
+				if reply.Error != nil {
+					require.Equal(t, strings.TrimSuffix(strings.Repeat("no seed\n", test.refused), "\n"), reply.Error.Message)
+				}
+			} else {
+				_, own := b.failure(t)
+				require.Equal(t, "no seed", own.Message)
+			}
+			require.Equal(t, test.requests, requests)
+		})
+	}
+}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"time"
 
 	"go.temporal.io/sdk/activity"
@@ -23,6 +24,10 @@ func (c *modelCall) answered(ctx context.Context, answer inference.Answer) (cont
 	encoded, err := json.Marshal(message)
 	if err == nil && len(encoded) <= domain.MaxMessage {
 		reply.Message, reply.Digest, reply.Invalid = &message, domain.DigestOf(encoded), invalid
+		if len(c.refusals) > 0 {
+			reply.Tries += len(c.refusals)
+			reply.Error, _ = c.judge(domain.Errorf(domain.Invalid, "%s", strings.Join(c.refusals, "\n")).From(c.call.Config.Provider))
+		}
 		return reply, nil
 	}
 	failed := domain.Errorf(domain.TooLarge, "the model's answer has %d bytes; at most %d are allowed", len(encoded), domain.MaxMessage)

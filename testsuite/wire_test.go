@@ -103,7 +103,7 @@ func bodies(t *testing.T, api wire.API, calls []inference.Call) (all []map[strin
 	return all
 }
 
-// itemsOf are the messages of a request, each part of one by itself, without the marks for a provider's cache.
+// itemsOf are the messages of a request, each part of one and each paragraph of a user's by itself, without the marks for a provider's cache.
 func itemsOf(t *testing.T, list json.RawMessage) []string {
 	t.Helper()
 	messages, items := []map[string]json.RawMessage{}, []string{}
@@ -114,6 +114,11 @@ func itemsOf(t *testing.T, list json.RawMessage) []string {
 			key = "parts"
 		}
 		var parts []map[string]json.RawMessage
+		var said string
+		if string(m["role"]) == `"user"` && json.Unmarshal(m[key], &said) == nil && said != "" {
+			items = append(items, strings.Split(said, "\n\n")...)
+			continue
+		}
 		if json.Unmarshal(m[key], &parts) != nil || parts == nil {
 			whole, err := json.Marshal(m)
 			require.NoError(t, err)

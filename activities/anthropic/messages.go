@@ -20,9 +20,6 @@ import (
 	"everstep/domain"
 )
 
-// goOn is what the user says where the API wants a turn of the user and there is none.
-const goOn = "Continue."
-
 const maxToolName = 128
 
 // A conversation is what is said, in the API's form.
@@ -53,7 +50,7 @@ func converse(call inference.Call) (*conversation, error) {
 			if text := m.Text(); len(c.turns) == 0 {
 				c.instruct(text)
 			} else if !blank(text) {
-				c.user().add(anthropic.NewTextBlock("<system>\n" + text + "\n</system>"))
+				c.user().add(anthropic.NewTextBlock(wire.Instruction(text)))
 			}
 		case domain.RoleUser:
 			blocks, err := userBlocks(i, m)
@@ -87,11 +84,11 @@ func (c *conversation) close() error {
 		return domain.Errorf(domain.Invalid, "messages: none has any content; give one")
 	}
 	if c.turns[0].role != anthropic.MessageParamRoleUser {
-		first := &turn{role: anthropic.MessageParamRoleUser, blocks: []anthropic.ContentBlockParamUnion{anthropic.NewTextBlock(goOn)}}
+		first := &turn{role: anthropic.MessageParamRoleUser, blocks: []anthropic.ContentBlockParamUnion{anthropic.NewTextBlock(wire.GoOn)}}
 		c.turns = slices.Insert(c.turns, 0, first)
 	}
 	if last := c.turns[len(c.turns)-1]; last.role != anthropic.MessageParamRoleUser && !last.paused {
-		c.user().add(anthropic.NewTextBlock(goOn))
+		c.user().add(anthropic.NewTextBlock(wire.GoOn))
 	}
 	return nil
 }
@@ -124,10 +121,8 @@ func (t *turn) addResult(block anthropic.ContentBlockParamUnion) {
 
 // resultBlock is a tool's result. One that failed may hold no image.
 func resultBlock(m domain.Message, id string) (anthropic.ContentBlockParamUnion, error) {
-	r, out := m.ToolResult, &anthropic.ToolResultBlockParam{ToolUseID: id}
-	if !blank(r.Content) {
-		out.Content = []anthropic.ToolResultBlockParamContentUnion{{OfText: &anthropic.TextBlockParam{Text: r.Content}}}
-	}
+	r := m.ToolResult
+	out := &anthropic.ToolResultBlockParam{ToolUseID: id, Content: []anthropic.ToolResultBlockParamContentUnion{{OfText: &anthropic.TextBlockParam{Text: r.Content}}}}
 	if r.IsError {
 		out.IsError = anthropic.Bool(true)
 		return anthropic.ContentBlockParamUnion{OfToolResult: out}, nil

@@ -21,6 +21,18 @@ func TestMessagesAreUTF8(t *testing.T) {
 	require.Empty(t, inference.AssistantMessage(nil, "", nil).Parts)
 }
 
+// TestArgumentsHoldWholeCharacters: a half is replaced in what is JSON; all else is the model's text.
+func TestArgumentsHoldWholeCharacters(t *testing.T) {
+	t.Parallel()
+	for arguments, want := range map[string]string{
+		`{"a":"\ud99c half"}`: `{"a":"\uFFFD half"}`, `{"a":"\uDC00\ud800"}`: `{"a":"\uFFFD\uFFFD"}`, `{"\ud800\ud83d\ude00":1}`: `{"\uFFFD\ud83d\ude00":1}`,
+		`{"a":"\\ud800 \ud83d\ude00 \u00e9 \n"}`: `{"a":"\\ud800 \ud83d\ude00 \u00e9 \n"}`, `{"a":"\ud800`: `{"a":"\ud800`, `\ud800`: `\ud800`, "": "",
+	} {
+		m := inference.AssistantMessage(nil, "", []domain.ToolCall{{Arguments: arguments}})
+		require.Equal(t, want, m.ToolCalls[0].Arguments)
+	}
+}
+
 // TestPartsStayTheCallers: the parts that are given are not changed.
 func TestPartsStayTheCallers(t *testing.T) {
 	t.Parallel()

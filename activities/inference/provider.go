@@ -2,6 +2,8 @@ package inference
 
 import (
 	"context"
+	"encoding/json"
+	"regexp"
 	"strings"
 
 	"everstep/domain"
@@ -77,7 +79,8 @@ type Delta struct {
 // IsEmpty reports whether nothing has arrived.
 func (d Delta) IsEmpty() bool { return d == Delta{} }
 
-// AssistantMessage returns a model's message of the parts that are not empty, in valid UTF-8.
+// AssistantMessage returns a model's message of the parts that are not empty, in valid UTF-8, its calls without halves of
+// characters.
 func AssistantMessage(reasoning []domain.Part, text string, calls []domain.ToolCall) domain.Message {
 	m := domain.Message{Role: domain.RoleAssistant}
 	for _, p := range reasoning {
@@ -88,7 +91,7 @@ func AssistantMessage(reasoning []domain.Part, text string, calls []domain.ToolC
 		m.Parts = append(m.Parts, domain.Part{Type: domain.PartText, Text: clean(text)})
 	}
 	for _, c := range calls {
-		m.ToolCalls = append(m.ToolCalls, domain.ToolCall{ID: clean(c.ID), Name: clean(c.Name), Arguments: clean(c.Arguments)})
+		m.ToolCalls = append(m.ToolCalls, domain.ToolCall{ID: clean(c.ID), Name: clean(c.Name), Arguments: whole(clean(c.Arguments))})
 	}
 	return m
 }
@@ -113,6 +116,23 @@ func WithoutImages(m domain.Message) domain.Message {
 	result.Content += "\n[images that are named here are not shown to you]"
 	m.ToolResult, m.Parts = &result, nil
 	return m
+}
+
+// surrogates finds the escapes of JSON: both halves of a character, one alone, any other.
+var surrogates = regexp.MustCompile(`\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|\\u[dD][89a-fA-F][0-9a-fA-F]{2}|\\.`)
+
+// whole is JSON in which no half of a character stands alone: each program reads that in its own way, and many refuse it.
+// What is not JSON stays as it is.
+func whole(arguments string) string {
+	if !strings.Contains(arguments, `\u`) || !json.Valid([]byte(arguments)) {
+		return arguments
+	}
+	return surrogates.ReplaceAllStringFunc(arguments, func(escape string) string {
+		if len(escape) == len(`\uFFFD`) {
+			return `\uFFFD`
+		}
+		return escape
+	})
 }
 
 func clean(text string) string { return strings.ToValidUTF8(text, "\uFFFD") }

@@ -301,7 +301,7 @@ func read(opaque json.RawMessage) item {
 }
 
 func (w *writer) call(c domain.ToolCall, id string) {
-	w.add(responses.ResponseFunctionToolCallParam{CallID: id, Name: wire.ToolName(c.Name, maxName, ""), Arguments: c.Arguments})
+	w.add(responses.ResponseFunctionToolCallParam{CallID: id, Name: wire.ToolName(c.Name, maxName, ""), Arguments: string(wire.Arguments(c.Arguments, "invalid_arguments"))})
 }
 
 const maxName = 64

@@ -20,6 +20,7 @@ const (
 	atReasoning = iota
 	atText
 	atRefusal
+	atKept
 )
 
 // sliceHeader is what a list takes beside its content.
@@ -37,6 +38,8 @@ type assembly struct {
 	thought string
 	// details are JSON values, as they came.
 	details [][]byte
+	// beside are the fields of the message that only the server knows.
+	beside wire.Extra
 	// finish is the last finish reason, open says that more was said since.
 	finish string
 	open   bool
@@ -161,6 +164,11 @@ func (s *assembly) take(piece reply, whole bool, data []byte) error {
 		if !s.counts(c.Index) {
 			s.elsewhere = s.elsewhere || c.Delta.calls() || c.Message.calls()
 			continue
+		}
+		for _, said := range []*content{c.Delta, c.Message} {
+			if said != nil {
+				s.beside.Add(said.beside)
+			}
 		}
 		before := s.Held()
 		if whole {
@@ -325,7 +333,7 @@ func piece(call toolCall) wire.Piece {
 	if call.Index != nil {
 		index = *call.Index
 	}
-	return wire.Piece{Index: index, ID: string(call.ID), Name: string(call.Function.Name), Arguments: string(call.Function.Arguments)}
+	return wire.Piece{Index: index, ID: string(call.ID), Name: string(call.Function.Name), Arguments: string(call.Function.Arguments), Beside: call.beside}
 }
 
 // Answer returns the whole answer. Its content decides what it is, before the server's word does.
@@ -341,6 +349,9 @@ func (s *assembly) Answer() inference.Answer {
 	}
 	if s.thought+string(details) != "" {
 		s.Keep(atReasoning, s.thought, details)
+	}
+	if kept := opaqueOf(s.Base.Host, s.beside, s.BesideCalls()); kept != nil {
+		s.Keep(atKept, "", kept)
 	}
 	finish := finishOf(s.finish, s.Called(), refused)
 	if finish == domain.FinishToolCalls && s.Cut(s.Bound) {
@@ -404,6 +415,8 @@ type content struct {
 	ReasoningDetails json.RawMessage `json:"reasoning_details"`
 	ToolCalls        []toolCall      `json:"tool_calls"`
 	FunctionCall     function        `json:"function_call"`
+
+	beside wire.Extra
 }
 
 // unknown is the type of a part of the content that is not understood, empty where there is none.
@@ -435,6 +448,8 @@ type toolCall struct {
 		Name  wire.Text `json:"name"`
 		Input wire.Text `json:"input"`
 	} `json:"custom"`
+
+	beside wire.Extra
 }
 
 type function struct {

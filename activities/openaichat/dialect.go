@@ -2,6 +2,7 @@ package openaichat
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"everstep/activities/inference"
@@ -17,7 +18,7 @@ const Name = "openai-chat"
 // completions. The zero value of all but the first three fields is what most of
 // them take.
 type Dialect struct {
-	// Name is the provider's name in a model's full name.
+	// Name is the provider's name in a model's full name. Empty: the vendor has none of its own.
 	Name string
 	// Server is the vendor's own, up to but not including /chat/completions.
 	Server string
@@ -30,31 +31,53 @@ type Dialect struct {
 	// OfficialOnly means that the rest holds for the vendor's own servers alone.
 	OfficialOnly bool
 
-	// MaxTokens is the field that bounds an answer. Empty: max_tokens.
-	MaxTokens string
 	// Developer means that there are instructions of a developer beside those of the system.
 	Developer bool
 	// ObjectsOnly means that formats must be of type object.
 	ObjectsOnly bool
-	// NoReasoning means that a model's reasoning is not taken back.
-	NoReasoning bool
-	// NoStreamOptions means that the usage is told unasked, and asking refused.
-	NoStreamOptions bool
+	// NothingBack means that nothing is taken back of what came with an answer beside its text and calls.
+	NothingBack bool
 	// CallIDs is how many letters and digits the id of a call has. Zero: any.
 	CallIDs int
-	// EmptyContent means that calls without a text want an empty one beside them.
-	EmptyContent bool
+	// Without are the fields that are left out, and what else is not taken, as what an attempt learns. Of the two names of
+	// the bound the other one is sent.
+	Without []string
 }
 
-// Dialects are those of the vendors that have a provider. A new one is added here;
+// servers are all vendors of which something is known.
+func servers() []Dialect {
+	return []Dialect{
+		{
+			Name: Name, Server: "https://api.openai.com/v1", Variables: "OPENAI", Official: wire.OfOpenAI, OfficialOnly: true,
+			Developer: true, ObjectsOnly: true, NothingBack: true, Without: []string{maxTokens},
+		},
+		{Server: "https://api.mistral.ai/v1", CallIDs: 9, Without: []string{"stream_options", maxCompletionTokens, freeRoles}},
+		{Server: "https://api.groq.com/openai/v1", Without: []string{"name", reasoningContent}},
+		{Server: "https://api.cerebras.ai/v1", Without: []string{maxTokens, reasoningContent}},
+	}
+}
+
+// Dialects are those of the vendors that have a provider. A new one is added to the servers;
 // tests say what else has to name it.
 func Dialects() []Dialect {
-	return []Dialect{{
-		Name: Name, Server: "https://api.openai.com/v1", Variables: "OPENAI",
-		Official: wire.OfOpenAI, OfficialOnly: true,
-		MaxTokens: maxCompletionTokens, Developer: true, ObjectsOnly: true, NoReasoning: true,
-	}}
+	return slices.DeleteFunc(servers(), func(d Dialect) bool { return d.Name == "" })
 }
+
+// spokenAt is what the servers at a host are known to take.
+func (d Dialect) spokenAt(host string) Dialect {
+	host = strings.ToLower(host)
+	for _, known := range servers() {
+		if (wire.API{Server: known.Server, Official: known.Official}).OwnServer("https://" + host) {
+			return known
+		}
+	}
+	if d.OfficialOnly {
+		return Dialect{}
+	}
+	return d
+}
+
+func (d Dialect) without(what string) bool { return slices.Contains(d.Without, what) }
 
 // API is what the dialect makes of chat completions.
 func (d Dialect) API() wire.API {
@@ -65,13 +88,11 @@ func (d Dialect) API() wire.API {
 			_, bound, err := tokenBound(options)
 			return bound, err
 		},
-		CheckFormat: checkFormat,
+		CheckFormat: checkFormat, Learn: learn,
 		Prepare: func(a *wire.Attempt, call inference.Call) (wire.Request, wire.Decoder, error) {
-			spoken := d
-			if d.OfficialOnly && !a.Official {
-				spoken = Dialect{}
-			}
-			body, err := encode(call, spoken, a.Bound)
+			spoken := d.spokenAt(a.Base.Hostname())
+			spoken.Without = slices.Concat(spoken.Without, a.Lessons)
+			body, err := encode(call, spoken, a.Base.Host, a.Bound)
 			return wire.Request{Path: "chat/completions", Header: a.KeyIn("Authorization", "Bearer "), Body: body}, &assembly{Attempt: a}, err
 		},
 	}

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"strconv"
 	"strings"
 
@@ -25,18 +26,18 @@ const (
 	maxCompletionTokens = "max_completion_tokens"
 )
 
-func encode(call inference.Call, d Dialect, bound int64) ([]byte, error) {
-	messages, err := messages(call, d)
+func encode(call inference.Call, d Dialect, server string, bound int64) ([]byte, error) {
+	messages, err := messages(call, d, server)
 	if err != nil {
 		return nil, err
 	}
 	p := openai.ChatCompletionNewParams{Model: call.Config.Model}
-	if !d.NoStreamOptions {
+	if !d.without(stream) {
 		p.StreamOptions.IncludeUsage = openai.Bool(true)
 	}
 	for _, tool := range call.Tools {
 		function := definition(tool)
-		if tool.Name == call.OutputTool {
+		if tool.Name == call.OutputTool && !d.without(strict) {
 			function.Strict = openai.Bool(output.Strict(tool.Schema) == nil)
 		}
 		p.Tools = append(p.Tools, openai.ChatCompletionToolUnionParam{OfFunction: &openai.ChatCompletionFunctionToolParam{Function: function}})
@@ -44,6 +45,9 @@ func encode(call inference.Call, d Dialect, bound int64) ([]byte, error) {
 	format := wire.Format(call)
 	if format["schema"] != nil {
 		delete(format, "type")
+		if d.without(strict) {
+			delete(format, strict)
+		}
 		format = map[string]any{"type": "json_schema", "json_schema": format}
 	}
 	extra := map[string]any{}
@@ -59,9 +63,13 @@ func encode(call inference.Call, d Dialect, bound int64) ([]byte, error) {
 		return nil, err
 	}
 	if bound > 0 {
-		key, _, _ := tokenBound(call.Config.Options)
-		rest[cmp.Or(key, d.MaxTokens, maxTokens)] = strconv.AppendInt(nil, bound, 10)
+		key, err := d.boundBy(call.Config.Options)
+		if err != nil {
+			return nil, err
+		}
+		rest[key] = strconv.AppendInt(nil, bound, 10)
 	}
+	maps.DeleteFunc(rest, func(field string, _ json.RawMessage) bool { return d.without(field) })
 	return wire.Body("messages", messages, rest), nil
 }
 
@@ -74,10 +82,24 @@ func definition(tool domain.ToolSpec) shared.FunctionDefinitionParam {
 	return f
 }
 
+// otherBound are the names of the bound, each by the other.
+var otherBound = map[string]string{maxTokens: maxCompletionTokens, maxCompletionTokens: maxTokens}
+
+// boundBy is the field that bounds the answer: as the options have it, unless the server refuses that name.
+func (d Dialect) boundBy(options domain.Metadata) (string, error) {
+	key, _, _ := tokenBound(options)
+	for _, name := range []string{cmp.Or(key, maxTokens), otherBound[cmp.Or(key, maxTokens)]} {
+		if !d.without(name) {
+			return name, nil
+		}
+	}
+	return "", domain.Errorf(domain.Invalid, "max_output_tokens: the server takes neither %s nor %s, so nothing would bound an answer; leave max_tokens and max_cost out, or use another server",
+		maxTokens, maxCompletionTokens)
+}
+
 // tokenBound reads the bound of the answer and its field out of the options. A field given as
 // null only says that the other one is to be used.
 func tokenBound(options domain.Metadata) (key string, bound int64, err error) {
-	other := map[string]string{maxTokens: maxCompletionTokens, maxCompletionTokens: maxTokens}
 	for _, k := range []string{maxTokens, maxCompletionTokens} {
 		given, err := wire.Bound(options, k, "")
 		_, named := options[k]
@@ -89,7 +111,7 @@ func tokenBound(options domain.Metadata) (key string, bound int64, err error) {
 		case given > 0:
 			key, bound = k, given
 		case named && bound == 0:
-			key = other[k]
+			key = otherBound[k]
 		}
 	}
 	return key, bound, nil
@@ -104,34 +126,27 @@ func checkFormat(config domain.LLMConfig, _ domain.ResponseFormat, _ bool) error
 }
 
 // messages writes the conversation, each message without the union around it.
-func messages(call inference.Call, d Dialect) (out [][]byte, err error) {
+func messages(call inference.Call, d Dialect, server string) (out [][]byte, err error) {
 	add := func(m json.Marshaler) {
 		text, failed := m.MarshalJSON()
 		out, err = append(out, text), errors.Join(err, failed)
 	}
-	if call.System != "" {
-		add(openai.SystemMessage(call.System))
-	}
 	pairs := d.pairing()
-	for i, m := range call.Messages {
-		switch {
-		case m.Role == domain.RoleDeveloper && d.Developer:
+	for i, m := range d.turns(call.System, call.Messages, server) {
+		switch m.Role {
+		case domain.RoleDeveloper:
 			add(openai.DeveloperMessage(m.Text()))
-		case m.Role == domain.RoleSystem, m.Role == domain.RoleDeveloper:
+		case domain.RoleSystem:
 			add(openai.SystemMessage(m.Text()))
-		case m.Role == domain.RoleUser:
-			user, err := userMessage(m)
+		case domain.RoleUser:
+			user, err := userMessage(m, d)
 			if err != nil {
 				return nil, domain.Errorf(domain.Invalid, "message %d: %s", i, err)
 			}
 			add(user.OfUser)
-		case m.Role == domain.RoleAssistant:
-			said := assistantMessage(m, pairs.Begin(i, m.ToolCalls), d)
-			// An answer that was cut before its text has nothing to send, and servers refuse a message of nothing.
-			if said.Content.OfString.Value != "" || len(said.ToolCalls) > 0 || len(said.ExtraFields()) > 0 {
-				add(said)
-			}
-		case m.Role == domain.RoleTool:
+		case domain.RoleAssistant:
+			add(d.assistantMessage(m, pairs.Begin(i, m.ToolCalls), server))
+		case domain.RoleTool:
 			// Such a message holds text alone, and in one of the user's a tool's image would speak for the user.
 			m = inference.WithoutImages(m)
 			add(openai.ToolMessage(m.ToolResult.Content, pairs.Answer(m.ToolResult.CallID)).OfTool)
@@ -140,7 +155,7 @@ func messages(call inference.Call, d Dialect) (out [][]byte, err error) {
 	return out, err
 }
 
-func userMessage(m domain.Message) (openai.ChatCompletionMessageParamUnion, error) {
+func userMessage(m domain.Message, d Dialect) (openai.ChatCompletionMessageParamUnion, error) {
 	out := openai.UserMessage(m.Text())
 	if !wire.IsPlain(m) {
 		parts := make([]openai.ChatCompletionContentPartUnionParam, len(m.Parts))
@@ -152,7 +167,7 @@ func userMessage(m domain.Message) (openai.ChatCompletionMessageParamUnion, erro
 		}
 		out = openai.UserMessage(parts)
 	}
-	if m.Name != "" {
+	if m.Name != "" && !d.without("name") {
 		out.OfUser.Name = openai.String(m.Name)
 	}
 	return out, nil
@@ -200,42 +215,31 @@ func audioFormat(mediaType string) string {
 
 const maxName = 64
 
-func assistantMessage(m domain.Message, ids []string, d Dialect) openai.ChatCompletionAssistantMessageParam {
+func (d Dialect) assistantMessage(m domain.Message, ids []string, server string) openai.ChatCompletionAssistantMessageParam {
 	var out openai.ChatCompletionAssistantMessageParam
-	if text := m.Text(); text != "" || len(m.ToolCalls) == 0 || d.EmptyContent {
+	text := m.Text()
+	if text == "" && d.without(emptyContent) {
+		text = wordless
+	}
+	if text != "" || len(m.ToolCalls) == 0 || d.without(noContent) {
 		out.Content.OfString = openai.String(text)
 	}
-	for k, c := range m.ToolCalls {
-		out.ToolCalls = append(out.ToolCalls, openai.ChatCompletionMessageToolCallUnionParam{
-			OfFunction: &openai.ChatCompletionMessageFunctionToolCallParam{
-				ID:       ids[k],
-				Function: openai.ChatCompletionMessageFunctionToolCallFunctionParam{Name: wire.ToolName(c.Name, maxName, ""), Arguments: c.Arguments},
-			},
-		})
+	beside, besideCalls := d.back(m, server)
+	if len(beside) > 0 {
+		out.SetExtraFields(beside)
 	}
-	if fields := reasoningFields(m); len(fields) > 0 && !d.NoReasoning {
-		out.SetExtraFields(fields)
+	for k, c := range m.ToolCalls {
+		call := &openai.ChatCompletionMessageFunctionToolCallParam{
+			ID:       ids[k],
+			Function: openai.ChatCompletionMessageFunctionToolCallFunctionParam{Name: wire.ToolName(c.Name, maxName, ""), Arguments: string(wire.Arguments(c.Arguments, "invalid_arguments"))},
+		}
+		if k < len(besideCalls) && len(besideCalls[k]) > 0 {
+			call.SetExtraFields(besideCalls[k])
+		}
+		out.ToolCalls = append(out.ToolCalls, openai.ChatCompletionMessageToolCallUnionParam{OfFunction: call})
 	}
 	return out
 }
 
-// reasoningFields gives the model's reasoning back: details as they came, plain text where
-// calls follow.
-func reasoningFields(m domain.Message) map[string]any {
-	fields := map[string]any{}
-	for _, p := range m.Parts {
-		switch {
-		case p.Type != domain.PartReasoning:
-		case len(p.Opaque) > 0:
-			// A list is this API's own; what other providers want back is not.
-			if p.Opaque[0] == '[' {
-				fields["reasoning_details"] = p.Opaque
-			}
-		case p.Signature == "reasoning_content" || p.Signature == "reasoning":
-			if len(m.ToolCalls) > 0 {
-				fields[p.Signature] = p.Text
-			}
-		}
-	}
-	return fields
-}
+// wordless stands for the text of a message of calls alone, where a server insists on one.
+const wordless = "(no text)"

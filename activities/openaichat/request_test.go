@@ -54,13 +54,13 @@ func TestDialects(t *testing.T) {
 		old, new string
 	}{
 		"as most":           {old: " ", new: " "},
-		"another bound":     {openaichat.Dialect{MaxTokens: "max_out"}, `"max_tokens"`, `"max_out"`},
+		"another bound":     {openaichat.Dialect{Without: []string{"max_tokens"}}, `"max_tokens"`, `"max_completion_tokens"`},
 		"developers":        {openaichat.Dialect{Developer: true}, `"system"`, `"developer"`},
-		"no reasoning":      {openaichat.Dialect{NoReasoning: true}, `"reasoning":"hm",`, ``},
-		"no stream options": {openaichat.Dialect{NoStreamOptions: true}, `"stream_options":{"include_usage":true},`, ``},
+		"no reasoning":      {openaichat.Dialect{NothingBack: true}, `"reasoning":"hm",`, ``},
+		"no stream options": {openaichat.Dialect{Without: []string{"stream_options"}}, `"stream_options":{"include_usage":true},`, ``},
 		"ids of nine":       {openaichat.Dialect{CallIDs: 9}, `"call_1"`, `"000000001"`},
-		"an empty content":  {openaichat.Dialect{EmptyContent: true}, `"reasoning":"hm"`, `"content":"","reasoning":"hm"`},
-		"only its own":      {openaichat.Dialect{MaxTokens: "max_out", OfficialOnly: true}, " ", " "},
+		"an empty content":  {openaichat.Dialect{Without: []string{"no content"}}, `"reasoning":"hm"`, `"content":"","reasoning":"hm"`},
+		"only its own":      {openaichat.Dialect{Without: []string{"max_tokens"}, OfficialOnly: true}, " ", " "},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

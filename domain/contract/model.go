@@ -74,7 +74,8 @@ type ModelReply struct {
 	Spent domain.Usage `json:"spent,omitzero"`
 	// Tries counts the attempts that this activity made.
 	Tries int `json:"tries,omitzero"`
-	// Error says what failed, for BilledFailure.
+	// Error says what failed, for BilledFailure. Of an answer it is what the server refused before, a line each, where the
+	// request was made again in another form; Tries counts those too.
 	Error *domain.Error `json:"error,omitempty"`
 	// Invalid says why the answer does not fit the response format, where it does not.
 	Invalid string `json:"invalid,omitzero"`

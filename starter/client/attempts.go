@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"slices"
+	"strings"
 	"time"
 
 	"google.golang.org/protobuf/proto"
@@ -119,7 +120,15 @@ func (s stepAttempts) with(one history.Inference, turns bool, price *domain.Pric
 		return s
 	}
 	failed := max(one.Reply.Tries, one.Attempt, 1)
-	if one.Reply.Outcome == contract.Answered || one.Reply.Outcome == contract.Interrupted {
+	switch why := one.Reply.Error; {
+	case one.Reply.Outcome == contract.Answered && why != nil:
+		refused := strings.Split(why.Message, "\n")
+		s = s.add(failed-1-len(refused), nil, one.Before, one.Reply.Spent, price)
+		for _, reason := range refused {
+			s = s.add(1, nil, &domain.Error{Message: reason}, domain.Usage{}, price)
+		}
+		return s
+	case one.Reply.Outcome == contract.Answered, one.Reply.Outcome == contract.Interrupted:
 		return s.add(failed-1, nil, one.Before, one.Reply.Spent, price)
 	}
 	return s.add(failed, one.Before, one.Reply.WhyUnanswered(), one.Reply.Spent, price)

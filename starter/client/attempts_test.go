@@ -57,6 +57,9 @@ func TestAttemptsThatFailed(t *testing.T) {
 	}
 	both := replied(work(3, down), contract.ModelReply{Outcome: contract.BilledFailure, Error: domain.Errorf(domain.Unavailable, "still down")})
 	require.Equal(t, []string{"down", "still down"}, []string{both.retries[0].Reason, both.retries[1].Reason})
+	refused := replied(work(2, down), contract.ModelReply{Outcome: contract.Answered, Tries: 4, Error: domain.Errorf(domain.Invalid, "no seed\nno stop")})
+	require.Equal(t, []string{"down", "no seed", "no stop"}, []string{refused.retries[0].Reason, refused.retries[1].Reason, refused.retries[2].Reason})
+	require.Equal(t, 3, refused.failed())
 	unpriced := work(1, nil)
 	unpriced.Lost = &timedOut
 	require.Nil(t, stepAttempts{}.with(unpriced, false, nil).retries[0].CostNanoUSD, "without a price nobody knows")

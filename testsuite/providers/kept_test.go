@@ -116,7 +116,7 @@ func (c Case) readKept(t *testing.T, given string) string {
 	var b strings.Builder
 	say := func(word string, value any) {
 		if text := compact(t, value); text != "null" && text != "{}" && text != "[]" {
-			fmt.Fprintf(&b, "%s %s\n", word, text)
+			fmt.Fprintf(&b, "%s %s\n", word, strings.ReplaceAll(text, strings.TrimPrefix(s.URL, "http://"), "{server}"))
 		}
 	}
 	m := answer.Message

@@ -30,6 +30,8 @@ type Attempt struct {
 	Bound int64
 	// FinishOptional is Config's.
 	FinishOptional bool
+	// Lessons are what the server was found to refuse, in the words of API.Learn. They are not to be changed.
+	Lessons []string
 
 	client *Client
 	call   inference.Call
@@ -68,6 +70,7 @@ func (c *Client) Infer(ctx context.Context, call inference.Call, emit func(infer
 		return inference.Answer{}, c.own(err)
 	}
 	defer a.end()
+	call.Messages = worded(call.Messages)
 	request, decoder, err := c.api.Prepare(a, call)
 	if err != nil {
 		return inference.Answer{}, c.own(err)
@@ -81,6 +84,24 @@ func (c *Client) Infer(ctx context.Context, call inference.Call, emit func(infer
 		return a.Partial(), err
 	}
 	return decoder.Answer(), nil
+}
+
+// worded are the messages, each result of a tool with a text: models, and some servers, stumble on none.
+func worded(messages []domain.Message) []domain.Message {
+	blank := func(m domain.Message) bool {
+		return m.ToolResult != nil && strings.TrimSpace(m.ToolResult.Content) == ""
+	}
+	if !slices.ContainsFunc(messages, blank) {
+		return messages
+	}
+	messages = slices.Clone(messages)
+	for i, m := range messages {
+		if blank(m) {
+			messages[i].ToolResult = new(*m.ToolResult)
+			messages[i].ToolResult.Content = "(no output)"
+		}
+	}
+	return messages
 }
 
 // begin finds the base URL and asks for the key, and sends nothing.
@@ -111,11 +132,13 @@ func (c *Client) begin(ctx context.Context, call inference.Call, emit func(infer
 		}
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
-	return &Attempt{
+	a := &Attempt{
 		Draft: Draft{Emit: emit}, Base: base, Official: c.api.official(base), Key: key, Bound: bound, FinishOptional: c.config.FinishOptional,
 		client: c, call: call, ctx: ctx, cancel: cancel, timeouts: timeouts(call.Config.Timeouts, c.config.Timeouts),
 		quiet: time.AfterFunc(math.MaxInt64, func() { cancel(errQuiet) }),
-	}, nil
+	}
+	a.Lessons = c.lessons.about(a.place())
+	return a, nil
 }
 
 // end closes the connection if an answer is still coming.
@@ -166,7 +189,7 @@ func (a *Attempt) send(r Request) (*http.Response, error) {
 	response.Body = &guarded{ReadCloser: response.Body, most: a.client.config.MaxBody, left: a.client.config.MaxBody}
 	if response.StatusCode != http.StatusOK {
 		defer response.Body.Close()
-		return nil, a.rejected(response)
+		return nil, a.rejected(response, r.Body)
 	}
 	a.begun = true
 	return response, nil

@@ -44,6 +44,10 @@ type API struct {
 	Options func(options domain.Metadata) (bound int64, err error)
 	// CheckFormat is inference.Formatter's. The options were checked.
 	CheckFormat func(config domain.LLMConfig, format domain.ResponseFormat, tools bool) error
+	// Learn reads, out of a request and the body of its refusal, what the server does not take: words that attempts at
+	// the same server and model find in Attempt.Lessons from then on, and how they differ by them, as in "without seed".
+	// None: another request would be none the better. Nil: nothing is learned.
+	Learn func(sent, refusal []byte) (lessons []string, told string)
 	// Prepare makes the request of an attempt, and what reads its answer. The options were checked.
 	Prepare func(a *Attempt, call inference.Call) (Request, Decoder, error)
 }
@@ -113,6 +117,7 @@ type Client struct {
 	base      *url.URL
 	transport *http.Transport
 	secrets   secrets
+	lessons   lessons
 }
 
 var (

@@ -125,6 +125,12 @@ func Arguments(text, key string) json.RawMessage {
 	return json.RawMessage(`{"` + key + `":"` + quoted(text, false) + `"}`)
 }
 
+// GoOn is what the user says where an API wants a turn of the user and there is none.
+const GoOn = "Continue."
+
+// Instruction is an instruction of the operator's, set apart in a turn of the user's.
+func Instruction(text string) string { return "<system>\n" + text + "\n</system>" }
+
 // Body writes a request's body: a list under its name, and then the other fields. The
 // entries are encoded one by one, apart from what is around them: the SDKs go over a list
 // once for each level of nesting, and write what is to go back byte for byte in their own

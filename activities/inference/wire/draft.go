@@ -182,6 +182,8 @@ type Piece struct {
 	Index     int
 	ID, Name  string
 	Arguments string
+	// Beside are the fields that only the server knows.
+	Beside Extra
 }
 
 // Call adds pieces of tool calls that came in one list. A piece belongs to the call of its
@@ -191,7 +193,7 @@ type Piece struct {
 func (d *Draft) Call(list ...Piece) {
 	d.lists++
 	for _, piece := range list {
-		if piece.ID+piece.Name+piece.Arguments != "" { // servers fill in what is not there
+		if piece.ID+piece.Name+piece.Arguments != "" || len(piece.Beside) > 0 && len(d.calls) > 0 { // servers fill in what is not there
 			d.addPiece(piece)
 		}
 	}
@@ -213,6 +215,7 @@ func (d *Draft) addPiece(piece Piece) {
 		d.calls = append(d.calls, call)
 		d.held += perPart
 	}
+	call.beside.Add(piece.Beside)
 	if call.id == "" {
 		call.id = piece.ID
 		d.held += len(piece.ID)
@@ -276,6 +279,7 @@ type draftCall struct {
 	id        string
 	name      strings.Builder
 	arguments strings.Builder
+	beside    Extra
 	// list is the number of the list by which it was named last.
 	list int
 	// depth, quoted and escaped follow the arguments as JSON, closed says that their first
@@ -371,6 +375,15 @@ func (d *Draft) begun(at int) bool {
 
 // Calls are the tool calls: by index where each has its own, else as they came.
 func (d *Draft) Calls() []domain.ToolCall {
+	list := d.ordered()
+	out := make([]domain.ToolCall, 0, len(list))
+	for _, call := range list {
+		out = append(out, domain.ToolCall{ID: call.id, Name: call.name.String(), Arguments: call.arguments.String()})
+	}
+	return out
+}
+
+func (d *Draft) ordered() []*draftCall {
 	var came []*draftCall
 	for at, call := range d.calls {
 		if d.begun(at) {
@@ -380,15 +393,10 @@ func (d *Draft) Calls() []domain.ToolCall {
 	list := slices.SortedStableFunc(slices.Values(came), func(a, b *draftCall) int { return cmp.Compare(a.index, b.index) })
 	for i, call := range list {
 		if call.index < 0 || i > 0 && call.index == list[i-1].index {
-			list = came
-			break
+			return came
 		}
 	}
-	out := make([]domain.ToolCall, 0, len(list))
-	for _, call := range list {
-		out = append(out, domain.ToolCall{ID: call.id, Name: call.name.String(), Arguments: call.arguments.String()})
-	}
-	return out
+	return list
 }
 
 // Cut reports whether the token limit cut the last call, whatever the server says: the

@@ -24,8 +24,8 @@ func (a *Attempt) explain(err error) error {
 	if cause := context.Cause(a.ctx); errors.Is(cause, errQuiet) {
 		err = cause
 	}
-	if typed, ok := errors.AsType[*domain.Error](err); ok {
-		return typed
+	if _, ok := errors.AsType[*domain.Error](err); ok {
+		return err
 	}
 	long, isLong := errors.AsType[*tooLong](err)
 	host, cause := a.Base.Host, a.Redact(err.Error())
@@ -79,8 +79,8 @@ func (a *Attempt) detail(body []byte) string {
 
 const maxErrorBody = 64 << 10
 
-// rejected is the error of a response that has another status than 200.
-func (a *Attempt) rejected(response *http.Response) *domain.Error {
+// rejected is the error of a response that has another status than 200, to a request with a body.
+func (a *Attempt) rejected(response *http.Response, sent []byte) error {
 	if response.StatusCode >= 300 && response.StatusCode < 400 {
 		err := a.Fail(domain.Invalid, "", nil, "%s answers with a redirect (HTTP %d), which is not followed; give the server's final base URL",
 			a.Base.Host, response.StatusCode)
@@ -97,7 +97,7 @@ func (a *Attempt) rejected(response *http.Response) *domain.Error {
 	if delay, asked := inference.RetryAfter(response.Header, time.Now()); asked {
 		r.RetryAfter, r.Asked = delay, true
 	}
-	return a.refused(r, body)
+	return a.learned(a.refused(r, body), sent, body)
 }
 
 // Inner is the error that came inside a response of status 200, in its body or an event.

@@ -1,0 +1,106 @@
+package openaichat
+
+import (
+	"encoding/json"
+	"maps"
+	"slices"
+
+	"everstep/activities/inference/wire"
+	"everstep/domain"
+)
+
+// An opaque is the opaque value of a reasoning part, told from others' by its name. It is
+// recorded.
+type opaque struct {
+	Kept *kept `json:"chat_fields"`
+}
+
+// A kept holds the fields of an answer that are known to its server alone, and go back to that as they came. It is
+// recorded.
+type kept struct {
+	// Server is the host and port that the answer came from.
+	Server  string       `json:"server"`
+	Message wire.Extra   `json:"message,omitempty"`
+	Calls   []wire.Extra `json:"calls,omitempty"`
+}
+
+// UnmarshalJSON keeps beside what is read here what only the server knows.
+func (c *content) UnmarshalJSON(data []byte) error {
+	type read content
+	c.beside = wire.Unread(data, ofMessage)
+	return json.Unmarshal(data, (*read)(c))
+}
+
+// Of a message and of a call, the fields that are read, and those by which servers tell of themselves and want nothing back.
+var (
+	ofMessage = map[string]bool{
+		"role": true, "content": true, "refusal": true, reasoningContent: true, reasoning: true, reasoningDetails: true, "tool_calls": true, "function_call": true,
+		"provider_metadata": true, "token_id": true, "token_ids": true, "prompt_token_ids": true, "logprobs": true, "channel": true,
+	}
+	ofCall = map[string]bool{"index": true, "id": true, "type": true, "function": true, "custom": true}
+)
+
+// UnmarshalJSON keeps beside what is read here what only the server knows.
+func (c *toolCall) UnmarshalJSON(data []byte) error {
+	type read toolCall
+	c.beside = wire.Unread(data, ofCall)
+	return json.Unmarshal(data, (*read)(c))
+}
+
+// opaqueOf is what is kept of an answer; nil where there is nothing, or more than may be.
+func opaqueOf(server string, message wire.Extra, calls []wire.Extra) json.RawMessage {
+	if !slices.ContainsFunc(calls, func(call wire.Extra) bool { return len(call) > 0 }) {
+		calls = nil
+	}
+	encoded, err := json.Marshal(opaque{&kept{server, message, calls}})
+	if len(message)+len(calls) == 0 || err != nil || len(encoded) > 2*wire.MaxExtra {
+		return nil
+	}
+	return encoded
+}
+
+// back are the fields that go back with a message of the model's, and with each of its calls: its reasoning by the name
+// by which it came, and what is kept for the server.
+func (d Dialect) back(m domain.Message, server string) (beside map[string]any, calls []map[string]any) {
+	beside = map[string]any{}
+	if d.without(noReasoning) {
+		beside[reasoningContent] = " " // an empty one counts as none
+	}
+	if d.NothingBack {
+		return beside, nil
+	}
+	for _, p := range m.Parts {
+		var own opaque
+		switch {
+		case p.Type != domain.PartReasoning:
+		case len(p.Opaque) > 0 && p.Opaque[0] == '[':
+			// A list is this API's own; what other providers want back is not.
+			beside[reasoningDetails] = p.Opaque
+		case len(p.Opaque) > 0:
+			if json.Unmarshal(p.Opaque, &own) != nil || own.Kept == nil || own.Kept.Server != server {
+				continue
+			}
+			maps.Copy(beside, d.taken(own.Kept.Message))
+			if len(own.Kept.Calls) == len(m.ToolCalls) {
+				for _, call := range own.Kept.Calls {
+					calls = append(calls, d.taken(call))
+				}
+			}
+		case p.Signature == reasoningContent || p.Signature == reasoning:
+			beside[p.Signature] = p.Text
+		}
+	}
+	maps.DeleteFunc(beside, func(field string, _ any) bool { return d.without(field) })
+	return beside, calls
+}
+
+// taken are the fields that the server does not refuse.
+func (d Dialect) taken(some wire.Extra) map[string]any {
+	taken := map[string]any{}
+	for field, value := range some {
+		if !d.without(field) {
+			taken[field] = value
+		}
+	}
+	return taken
+}

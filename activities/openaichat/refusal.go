@@ -1,0 +1,264 @@
+package openaichat
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// What servers refuse beside fields, which are called by their names.
+const (
+	// freeRoles: the roles have to take turns, behind the instructions, and the model may not have the last word.
+	freeRoles = "free roles"
+	// noContent: a message of calls alone has to have a content, be it empty.
+	noContent = "no content"
+	// emptyContent: that content has to be a text.
+	emptyContent = "empty content"
+	// noReasoning: each message of the model has to have the field of its reasoning, be there none.
+	noReasoning = "no " + reasoningContent
+	// developer and system are roles.
+	developer = "developer"
+	system    = "system"
+)
+
+const (
+	strict = "strict"
+	stream = "stream"
+
+	reasoningContent = "reasoning_content"
+	reasoning        = "reasoning"
+	reasoningDetails = "reasoning_details"
+)
+
+// needed are fields without which a request would be another, or none.
+var needed = []string{"arguments", "content", "function", "messages", "model", "response_format", "role", "tool_call_id", "tool_calls", "tools"}
+
+// A complaint is one thing that a server says about a request.
+type complaint struct {
+	// path is the place that it names, if it does, and text is all that it says.
+	path []string
+	text string
+}
+
+// complaints reads an error's body in any form, JSON within texts too. What the server repeats of the request is left out.
+func complaints(body []byte) []complaint {
+	var value any
+	text := strings.TrimSpace(string(body))
+	switch err := json.Unmarshal(body, &value); {
+	case err == nil:
+		return complain(value)
+	case strings.HasPrefix(text, "{"), strings.HasPrefix(text, "["), strings.HasPrefix(text, "<"):
+		return nil // it was cut, or is a page
+	}
+	return []complaint{{text: unquoted.Replace(text)}}
+}
+
+// unquoted makes all quotes one.
+var unquoted = strings.NewReplacer("`", "'", `"`, "'")
+
+// ofPlaces are the keys by which servers name a place in the request.
+var ofPlaces = []string{"loc", "path", "param", "parameter", "field", "pointer", "instancePath", "property", "additionalProperty"}
+
+func complain(value any) (all []complaint) {
+	switch v := value.(type) {
+	case []any:
+		for _, one := range v {
+			all = append(all, complain(one)...)
+		}
+	case string:
+		all = complaints([]byte(v))
+	case map[string]any:
+		var own complaint
+		for _, key := range slices.Sorted(maps.Keys(v)) {
+			switch {
+			case key == "input", key == "url", key == "ctx", key == "value":
+			case slices.Contains(ofPlaces, key):
+				own.path = append(own.path, strings.FieldsFunc(fmt.Sprint(v[key]), func(r rune) bool { return strings.ContainsRune(" .[]/#'", r) })...)
+			default:
+				for _, one := range complain(v[key]) {
+					_, isText := v[key].(string)
+					switch {
+					case one.text == "":
+						own.path = append(own.path, one.path...)
+					case isText && one.path == nil:
+						own.text += one.text + "\n"
+					case one.path == nil:
+						all = append(all, complaint{[]string{key}, one.text})
+					default:
+						all = append(all, one)
+					}
+				}
+			}
+		}
+		all = append(all, own)
+	}
+	return all
+}
+
+// A sent is a request as it is looked at once it was refused.
+type sent struct {
+	Messages []map[string]json.RawMessage `json:"messages"`
+	Tools    []struct {
+		Function map[string]json.RawMessage `json:"function"`
+	} `json:"tools"`
+	Format struct {
+		Schema struct {
+			Strict json.RawMessage `json:"strict"`
+		} `json:"json_schema"`
+	} `json:"response_format"`
+}
+
+// fields are those of a request that may be left out, sorted.
+func (s sent) fields(body []byte) []string {
+	names := map[string]json.RawMessage{}
+	_ = json.Unmarshal(body, &names) // it is ours
+	for _, m := range s.Messages {
+		maps.Copy(names, m)
+		var calls []map[string]json.RawMessage
+		_ = json.Unmarshal(m["tool_calls"], &calls)
+		for _, call := range calls {
+			delete(call, "id")
+			delete(call, "type")
+			maps.Copy(names, call)
+		}
+	}
+	for _, tool := range s.Tools {
+		if _, ok := tool.Function[strict]; ok {
+			names[strict] = nil
+		}
+	}
+	if s.Format.Schema.Strict != nil {
+		names[strict] = nil
+	}
+	for _, name := range needed {
+		delete(names, name)
+	}
+	return slices.Sorted(maps.Keys(names))
+}
+
+// any reports whether a message fits.
+func (s sent) any(fits func(role string, m map[string]json.RawMessage) bool) bool {
+	return slices.ContainsFunc(s.Messages, func(m map[string]json.RawMessage) bool {
+		return fits(strings.Trim(string(m["role"]), `"`), m)
+	})
+}
+
+// learn is wire.API's Learn.
+func learn(body, refusal []byte) (lessons []string, told string) {
+	var s sent
+	if json.Unmarshal(body, &s) != nil {
+		return nil, ""
+	}
+	fields := s.fields(body)
+	var differs []string
+	for _, c := range complaints(refusal) {
+		if lesson, told := c.lesson(s, fields); lesson != "" && !slices.Contains(lessons, lesson) {
+			lessons, differs = append(lessons, lesson), append(differs, told)
+		}
+	}
+	return lessons, strings.Join(differs, " and ")
+}
+
+func (c complaint) lesson(s sent, fields []string) (lesson, told string) {
+	hasRole := func(role string) bool {
+		return s.any(func(r string, _ map[string]json.RawMessage) bool { return r == role })
+	}
+	content := func(is string) bool {
+		return s.any(func(r string, m map[string]json.RawMessage) bool {
+			return r == "assistant" && string(m["content"]) == is
+		})
+	}
+	named, refuses, lacks := slices.Contains(c.path, "content") || c.says([]string{"content"}), c.says(refusing), c.says(lacking)
+	switch {
+	case c.says([]string{reasoningContent}) && lacks && !refuses:
+		return noReasoning, "with " + reasoningContent + " in each message of the model"
+	case refuses && hasRole(developer) && c.says(roleNames(developer)):
+		return developer, "with the role system in place of developer"
+	case refuses && hasRole(system) && c.says(roleNames(system)):
+		return system, "with its instructions in a message of the user"
+	case named && lacks && content(""):
+		return noContent, "with a content in each message of the model"
+	case named && lacks && content(`""`):
+		return emptyContent, "with a text in each message of the model"
+	case !refuses || c.says(excess):
+	case c.field(fields) != "":
+		return c.field(fields), toldOf(c.field(fields))
+	case c.says([]string{"streaming"}) && slices.Contains(fields, stream):
+		return stream, toldOf(stream)
+	}
+	if c.says(speakers) && c.says(disorder) && !c.says([]string{"tool_call_id"}) {
+		return freeRoles, "with roles that take turns"
+	}
+	return "", ""
+}
+
+// roleNames are the ways in which servers name a role that they do not know.
+func roleNames(role string) []string {
+	return []string{"support '" + role, "variant '" + role, "role '" + role, "role: " + role, "role " + role, role + " role", role + "' role"}
+}
+
+// toldOf says how a request is without a field.
+func toldOf(field string) string {
+	if other := otherBound[field]; other != "" {
+		return "with " + other + " in place of " + field
+	}
+	return "without " + field
+}
+
+// The words by which servers say that they do not take something, that it is only too much or too little of it, that
+// something is missing or nothing, and that roles come in a wrong order. All are in lower case.
+var (
+	refusing = []string{
+		"unsupported", "not supported", "n't supported", "not support", "n't support", "unrecognized", "not recognized", "unknown", "not permitted",
+		"unexpected keyword", "unexpected field", "unexpected property", "unexpected parameter", "unexpected argument", "not allowed", "forbidden", "cannot find field",
+		"additional propert", "no longer", "incompatible", "please remove", "not accept", "not implemented", "must be verified", "not available", "no such", "is allowed",
+	}
+	excess   = []string{"too large", "too high", "too long", "too many", "at most", "more than", "greater than", "less than", "exceed", "maximum", "minimum", "out of range"}
+	lacking  = []string{"required", "missing", "must be", "must not be", "cannot be", "can't be", "should be", "should not be", "may not be", "not be null", "not be empty", "expected", "nonetype"}
+	disorder = []string{"alternat", "after role", "unexpected role", "last role", "must be followed", "must start", "must begin", "must end", "should start", "must be from", "consecutive", "in a row", "order", "at the beginning", "no user"}
+	speakers = []string{"role", "system message", "user message", "assistant message", "last message", "first message", "user query"}
+)
+
+// says reports whether one of the words is in the text, whatever its case.
+func (c complaint) says(words []string) bool {
+	text := strings.ToLower(c.text)
+	return slices.ContainsFunc(words, func(word string) bool { return strings.Contains(text, word) })
+}
+
+// field is the one of some that the complaint is about: the innermost on its path, else the first that the text names.
+func (c complaint) field(fields []string) string {
+	for _, step := range slices.Backward(c.path) {
+		if slices.Contains(fields, step) {
+			return step
+		}
+	}
+	first, found := len(c.text), ""
+	for _, field := range fields {
+		if at := spelling(field).FindStringIndex(c.text); at != nil && at[0] < first {
+			first, found = at[0], field
+		}
+	}
+	return found
+}
+
+// camel spells a field as servers do that have it in their own form.
+func camel(field string) string {
+	words := strings.Split(field, "_")
+	for i, word := range words[1:] {
+		words[i+1] = strings.ToUpper(word[:min(1, len(word))]) + word[min(1, len(word)):]
+	}
+	return strings.Join(words, "")
+}
+
+// spelling finds where a text names a field and no word of the language: a name without an underline has to be in quotes,
+// in a path or behind a word that says what it is.
+func spelling(field string) *regexp.Regexp {
+	name := `(?:` + regexp.QuoteMeta(field) + `|` + regexp.QuoteMeta(camel(field)) + `)\b`
+	if strings.Contains(field, "_") {
+		return regexp.MustCompile(`\b` + name)
+	}
+	return regexp.MustCompile(`(?m:^` + name + `(?:[:=]|$))|(?:['.\]]|\b(?i:arguments?|parameters?|property|fields?|supplied|keys?|inputs?|options?|invalid):? +)` + name + `|\b` + name + `=`)
+}

@@ -1,0 +1,112 @@
+package openaichat_test
+
+import (
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"everstep/activities/inference"
+	"everstep/activities/inference/wire"
+	"everstep/activities/openaichat"
+	"everstep/domain"
+	"everstep/testsuite/providers"
+)
+
+// TestRefusalsThatTeachNothing: what is not about a field that may be left out, or about its value, is no reason to ask
+// again, and what is, only once.
+func TestRefusalsThatTeachNothing(t *testing.T) {
+	t.Parallel()
+	for says, status := range map[string]int{
+		`{"error":{"message":"max_tokens is too large: 1000. This model supports at most 100 completion tokens","param":"max_tokens"}}`: 400,
+		`{"error":{"message":"This model does not support more than 100 max_tokens","param":"max_tokens"}}`:                             400,
+		`{"error":{"message":"'temperature' must be between 0 and 2","param":"temperature"}}`:                                           400,
+		`{"error":{"message":"tools is not supported","param":"tools"}}`:                                                                400,
+		`{"detail":[{"loc":["body","tools",0,"function","parameters","x"],"msg":"Extra inputs are not permitted"}]}`:                    422,
+		`{"error":{"message":"response_format is not supported by this model","param":"response_format"}}`:                              400,
+		`{"error":{"message":"Invalid schema for function 'f'","param":"tools[0].function.parameters"}}`:                                400,
+		`{"error":{"message":"stop it, this user is not allowed to use the model"}}`:                                                    400,
+		`{"error":{"message":"Unrecognized request argument supplied: top_k"}}`:                                                         400,
+		`{"error":{"message":"seed is not supported","code":"insufficient_quota"}}`:                                                     400,
+		`{"error":{"message":"Unsupported parameter: 'seed'","param":"seed"}}`:                                                          502,
+		`{"detail":[{"loc":7,"msg":["x"]}],"param":7,"input":"seed is not supported"}`:                                                  422,
+		`null`: 400, ``: 400, `[]`: 422, `"`: 400,
+	} {
+		requests := 0
+		server := providers.ServeFunc(t, func(w http.ResponseWriter, _ *http.Request) {
+			requests++
+			w.WriteHeader(status)
+			_, _ = w.Write([]byte(says))
+		})
+		call := question()
+		half := 0.5
+		call.Config.Temperature, call.MaxOutputTokens = &half, 1000
+		call.Config.Options = domain.Metadata{"seed": []byte("7"), "user": []byte(`"ann"`), "stop": []byte(`"x"`)}
+		call.Tools = []domain.ToolSpec{{Name: "f"}}
+		_, err := provider(t, server.URL).Infer(t.Context(), call, func(inference.Delta) {})
+		require.Error(t, err)
+		require.NotErrorAs(t, err, new(*inference.Adapted), says)
+		require.Equal(t, 1, requests)
+	}
+}
+
+// TestABoundOfNoName: a server that takes neither name of the bound is refused in a sentence, and asked no third time; one
+// without a bound is none the worse.
+func TestABoundOfNoName(t *testing.T) {
+	t.Parallel()
+	requests := 0
+	server := providers.ServeFunc(t, func(w http.ResponseWriter, r *http.Request) {
+		requests++
+		body, _ := io.ReadAll(r.Body)
+		for _, name := range []string{"max_tokens", "max_completion_tokens"} {
+			if strings.Contains(string(body), name) {
+				w.WriteHeader(http.StatusBadRequest)
+				_, _ = w.Write([]byte(`{"error":{"message":"Unknown field: ` + name + `"}}`))
+				return
+			}
+		}
+		_, _ = w.Write([]byte(`{"choices":[{"message":{"content":"x"},"finish_reason":"stop"}]}`))
+	})
+	p := provider(t, server.URL)
+	call := question()
+	call.MaxOutputTokens = 9
+	for range 2 {
+		_, err := p.Infer(t.Context(), call, func(inference.Delta) {})
+		require.ErrorAs(t, err, new(*inference.Adapted))
+	}
+	for range 2 {
+		_, failed := providers.Infer(t, p, call)
+		require.Equal(t, "max_output_tokens: the server takes neither max_tokens nor max_completion_tokens, so nothing would bound an answer; leave max_tokens and max_cost out, or use another server", failed.Message)
+		require.Equal(t, domain.Invalid, failed.Kind)
+		require.False(t, failed.Billed)
+	}
+	require.Equal(t, 2, requests)
+	_, failed := providers.Infer(t, p, question())
+	require.Nil(t, failed)
+}
+
+// TestLessonsAreOfAServerAndAModel: another model of the same server, and another server, are asked in full.
+func TestLessonsAreOfAServerAndAModel(t *testing.T) {
+	t.Parallel()
+	var bodies []string
+	server := providers.ServeFunc(t, func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		bodies = append(bodies, string(body))
+		w.WriteHeader(http.StatusBadRequest)
+		_, _ = w.Write([]byte(`{"error":{"message":"Unknown field: stream_options"}}`))
+	})
+	p, err := wire.New(openaichat.Dialects()[0].API(), wire.Config{BaseURL: server.URL + "/v1", AllowBaseURLs: []string{"*"}})
+	require.NoError(t, err)
+	for _, test := range []struct {
+		path, model string
+		full        bool
+	}{{"/v1", "m", true}, {"/v1", "m", false}, {"/v1", "n", true}, {"/v2", "m", true}, {"/v1", "n", false}} {
+		call := question()
+		call.Config.Model, call.Config.BaseURL = test.model, server.URL+test.path
+		_, err := p.Infer(t.Context(), call, func(inference.Delta) {})
+		require.Error(t, err)
+		require.Equal(t, test.full, strings.Contains(bodies[len(bodies)-1], "stream_options"), "%+v", test)
+	}
+}
