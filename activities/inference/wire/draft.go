@@ -129,6 +129,9 @@ func (d *Draft) DropText(at int) {
 	d.parts = slices.DeleteFunc(d.parts, func(p *draftPart) bool { return p.at == at && p.kind == domain.PartText })
 }
 
+// Restart leaves all that was said out of the answer.
+func (d *Draft) Restart() { d.parts, d.calls, d.news = nil, nil, inference.Delta{} }
+
 // Called reports whether there are tool calls.
 func (d *Draft) Called() bool { return len(d.Calls()) > 0 }
 

@@ -37,7 +37,7 @@ func (a *Attempt) explain(err error) error {
 	case isLong:
 		return a.Fail(domain.TooLarge, "", nil, "%s", long)
 	case a.begun:
-		return a.Fail(domain.Unavailable, domain.CodeMalformed, nil, "the answer was cut off: %s", cause)
+		return a.Fail(domain.Unavailable, "", nil, "the answer was cut off: %s", cause)
 	case a.sent.Load():
 		return a.Fail(domain.Unavailable, "", nil, "the connection to %s broke before an answer came: %s", host, cause)
 	}
