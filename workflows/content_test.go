@@ -315,6 +315,7 @@ func TestReadingAnAnswer(t *testing.T) {
 	require.Equal(t, wholeAnswer, kindOfAnswer(calls(1), paused))
 	require.Equal(t, wholeAnswer, kindOfAnswer(text, domain.Response{Finish: domain.FinishOther}))
 	require.Equal(t, emptyAnswer, kindOfAnswer(domain.Message{Parts: []domain.Part{{Type: domain.PartText, Text: " \n"}}}, domain.Response{}))
+	require.Equal(t, filteredAnswer, kindOfAnswer(text, domain.Response{Finish: domain.FinishContentFilter}))
 	require.Equal(t, wholeAnswer, kindOfAnswer(domain.Message{}, refusal))
 
 	require.Nil(t, misfit(text, domain.Response{}, ""))

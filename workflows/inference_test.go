@@ -84,7 +84,7 @@ func TestWhatAnInferenceComesTo(t *testing.T) {
 		"empty twice":            {replies: []contract.ModelReply{nothing, nothing}, status: "failed", reason: "error", code: "empty_response", tokens: 20, asked: 2},
 		"blank, then an answer":  {replies: []contract.ModelReply{says(" \n"), says("hi")}, status: "completed", reason: "completed", answer: "hi", tokens: 30, asked: 2},
 		"filtered":               {replies: []contract.ModelReply{finished(nothing, "content_filter")}, status: "failed", reason: "error", code: "filtered", tokens: 10, asked: 1},
-		"filtered after a while": {replies: []contract.ModelReply{finished(says("half"), "content_filter")}, status: "completed", reason: "completed", answer: "half", tokens: 15, asked: 1},
+		"filtered after a while": {replies: []contract.ModelReply{finished(says("half"), "content_filter")}, status: "failed", reason: "error", code: "filtered", answer: "half", tokens: 15, asked: 1},
 		"refusal":                {replies: []contract.ModelReply{finished(says("no"), "refusal")}, status: "completed", reason: "completed", answer: "no", tokens: 15, asked: 1},
 		"refusal without a word": {replies: []contract.ModelReply{finished(nothing, "refusal")}, status: "completed", reason: "completed", tokens: 10, asked: 1},
 		"cut by the model's own limit": {replies: []contract.ModelReply{finished(says("half"), "length")},

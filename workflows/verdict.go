@@ -62,6 +62,8 @@ const (
 	partialAnswer
 	// emptyAnswer: it has neither text nor tool calls.
 	emptyAnswer
+	// filteredAnswer: the provider's filter withheld it, or the rest of it.
+	filteredAnswer
 )
 
 // kindOfAnswer says what kind of answer a message is.
@@ -70,6 +72,8 @@ func kindOfAnswer(m domain.Message, response domain.Response) answerKind {
 	switch {
 	case response.Finish == domain.FinishOther && response.FinishWord == domain.WordPaused && calls == 0:
 		return partialAnswer
+	case response.Finish == domain.FinishContentFilter && calls == 0:
+		return filteredAnswer
 	case blank(m) && calls == 0 && response.Finish != domain.FinishRefusal:
 		return emptyAnswer
 	}

@@ -204,11 +204,11 @@ func (s *assembly) takePart(p part, raw json.RawMessage, data []byte) error {
 	case p.Thought:
 		next.Thought = len(text)
 		again.Text, again.Thought = &text, next.Thought > 0
-		s.Reasoning(s.place(next), text)
+		next.Thought = s.Reasoning(s.place(next), text)
 	default:
 		next.Text = len(text)
 		again.Text = &text
-		s.Text(s.place(next), text)
+		next.Text = s.Text(s.place(next), text)
 	}
 	if !same(raw, again) {
 		next.Raw = string(raw)

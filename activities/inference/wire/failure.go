@@ -96,6 +96,8 @@ func (a *Attempt) rejected(response *http.Response) *domain.Error {
 	r.Status, r.ShouldRetry = response.StatusCode, response.Header.Get("X-Should-Retry")
 	if delay, asked := inference.RetryAfter(response.Header, time.Now()); asked {
 		r.RetryAfter, r.Asked = delay, true
+	} else if !r.Asked && r.Status == http.StatusTooManyRequests {
+		r.RetryAfter = inference.LimitReset(response.Header, time.Now())
 	}
 	return a.refused(r, body)
 }
@@ -178,6 +180,9 @@ func ParseRejection(body []byte) inference.Rejection {
 		r.Hint += " " + string(e.Inner.Code)
 	}
 	googleDetails(e.Details, &r)
+	if !r.Asked {
+		r.RetryAfter, r.Asked = inference.WaitIn(r.Message + " " + r.Hint)
+	}
 	return r
 }
 

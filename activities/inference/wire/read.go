@@ -260,8 +260,8 @@ func (t *Text) UnmarshalJSON(data []byte) error {
 	case len(data) == 0 || IsNull(data):
 		*t = ""
 	case data[0] == '"':
-		var s string
-		if err := json.Unmarshal(data, &s); err != nil {
+		s, err := decodeText(data)
+		if err != nil {
 			return err
 		}
 		*t = Text(s)
