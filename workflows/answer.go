@@ -38,6 +38,11 @@ func (i *inference) answered(permit mailbox.Permit, room contract.Reservation, r
 		return i.answeredInPart(m, digest)
 	case emptyAnswer:
 		return i.answeredNothing(response.Finish, room, reply)
+	case filteredAnswer:
+		if !blank(m) {
+			i.step.say("", m, digest, domain.Tag{Trace: true, CutOff: true})
+		}
+		return i.failed(filtered())
 	case wholeAnswer:
 	}
 	if calls > domain.MaxRequestedCalls {
@@ -50,7 +55,7 @@ func (i *inference) answered(permit mailbox.Permit, room contract.Reservation, r
 	at := i.talk.Len()
 	if len(m.Parts)+calls > 0 {
 		// Calls that were cut off have results that say so.
-		cutOff := calls == 0 && (response.Finish == domain.FinishLength || response.Finish == domain.FinishContentFilter)
+		cutOff := calls == 0 && response.Finish == domain.FinishLength
 		i.step.say("", m, digest, domain.Tag{Trace: calls > 0 || i.step.repeat == inTheFormat, CutOff: cutOff})
 	}
 	i.step.takeCalls(m.ToolCalls, at)
@@ -79,8 +84,6 @@ func (i *inference) answeredInPart(m domain.Message, digest domain.Digest) cours
 func (i *inference) answeredNothing(finish domain.FinishReason, room contract.Reservation, reply contract.ModelReply) course {
 	nothings := i.step.attempts.giveNothing()
 	switch {
-	case finish == domain.FinishContentFilter:
-		return i.failed(domain.CodedErrorf(domain.Denied, domain.CodeFiltered, "the provider's filter withheld the answer"))
 	case finish == domain.FinishLength && room.Bound(reply):
 		// What the budget left went into reasoning; asking again would too.
 		i.session.budget.signalShort(room.Limit())
@@ -93,6 +96,10 @@ func (i *inference) answeredNothing(finish domain.FinishReason, room contract.Re
 	}
 	i.tries = 0
 	return again
+}
+
+func filtered() *domain.Error {
+	return domain.CodedErrorf(domain.Denied, domain.CodeFiltered, "the provider's filter withheld the answer")
 }
 
 // distinct gives the calls that a hook has made ids of their own, where they
@@ -148,6 +155,9 @@ func (i *inference) summarised(reply contract.ModelReply) course {
 	i.agent.emit(domain.EventInferenceReceived, domain.InferenceResponseReceived{
 		FinishReason: reply.Response.Finish, Usage: reply.Response.Usage.Add(reply.Spent),
 	})
+	if reply.Response.Finish == domain.FinishContentFilter {
+		return i.failed(filtered())
+	}
 	if len(m.Parts) == 0 || blank(domain.Message{Parts: m.Parts[len(m.Parts)-1:]}) {
 		return i.failed(domain.CodedErrorf(domain.Unavailable, domain.CodeContextOverflow,
 			"the conversation nears the model's window of %d tokens, and the model gave no summary of it", i.talk.Window(i.config.Resolved)))

@@ -98,7 +98,8 @@ func (i *inference) emitUnanswered(err *domain.Error, usage domain.Usage) {
 }
 
 func (i *inference) unanswered(reply contract.ModelReply) course {
-	verdict, err := judge(reply, i.tries, i.session.policy.tryLimit(), i.mail.CutOff())
+	verdict, err := judge(reply, i.failure, i.tries, i.session.policy.tryLimit(), i.mail.CutOff())
+	i.failure = reply.Error
 	switch {
 	case verdict == verdictStop:
 		return i.interrupted(reply)

@@ -116,28 +116,35 @@ func TestWhatFollowsFromAReply(t *testing.T) {
 	t.Parallel()
 	down := domain.Errorf(domain.Unavailable, "down")
 	wrong := domain.Errorf(domain.Invalid, "wrong")
+	unread := func(why string) *domain.Error {
+		return domain.CodedErrorf(domain.Unavailable, domain.CodeMalformed, "%s", why)
+	}
 	for name, c := range map[string]struct {
 		reply   contract.ModelReply
+		before  *domain.Error
 		tries   int
 		stopped bool
 		verdict verdict
 		err     string
 	}{
-		"interrupted by a stop":    {reply: contract.ModelReply{Outcome: contract.Interrupted}, tries: 1, stopped: true, verdict: verdictStop},
-		"interrupted by nobody":    {reply: contract.ModelReply{Outcome: contract.Interrupted}, tries: 1, verdict: verdictAgain},
-		"shut down at a stop":      {reply: contract.ModelReply{Outcome: contract.ShutDown}, tries: 3, stopped: true, verdict: verdictStop},
-		"shut down":                {reply: contract.ModelReply{Outcome: contract.ShutDown}, tries: 2, verdict: verdictAgain},
-		"shut down too often":      {reply: contract.ModelReply{Outcome: contract.ShutDown}, tries: 3, verdict: verdictFail, err: "the inference was cut off 3 times by workers that stopped"},
-		"failed":                   {reply: contract.ModelReply{Outcome: contract.BilledFailure, Error: down}, tries: 2, verdict: verdictAgain},
-		"failed at a stop":         {reply: contract.ModelReply{Outcome: contract.BilledFailure, Error: down}, tries: 3, stopped: true, verdict: verdictStop},
-		"failed too often":         {reply: contract.ModelReply{Outcome: contract.BilledFailure, Error: down}, tries: 3, verdict: verdictFail, err: "down"},
-		"failed for good":          {reply: contract.ModelReply{Outcome: contract.BilledFailure, Error: wrong}, tries: 1, verdict: verdictFail, err: "wrong"},
-		"failed without a reason":  {reply: contract.ModelReply{Outcome: contract.BilledFailure}, tries: 1, verdict: verdictFail, err: "the worker reported a failure without its error"},
-		"nobody knows what it was": {stopped: true, verdict: verdictFail, err: "the worker's reply does not say what came of the inference"},
+		"interrupted by a stop":       {reply: contract.ModelReply{Outcome: contract.Interrupted}, tries: 1, stopped: true, verdict: verdictStop},
+		"interrupted by nobody":       {reply: contract.ModelReply{Outcome: contract.Interrupted}, tries: 1, verdict: verdictAgain},
+		"shut down at a stop":         {reply: contract.ModelReply{Outcome: contract.ShutDown}, tries: 3, stopped: true, verdict: verdictStop},
+		"shut down":                   {reply: contract.ModelReply{Outcome: contract.ShutDown}, tries: 2, verdict: verdictAgain},
+		"shut down too often":         {reply: contract.ModelReply{Outcome: contract.ShutDown}, tries: 3, verdict: verdictFail, err: "the inference was cut off 3 times by workers that stopped"},
+		"failed":                      {reply: contract.ModelReply{Outcome: contract.BilledFailure, Error: down}, tries: 2, verdict: verdictAgain},
+		"failed at a stop":            {reply: contract.ModelReply{Outcome: contract.BilledFailure, Error: down}, tries: 3, stopped: true, verdict: verdictStop},
+		"failed too often":            {reply: contract.ModelReply{Outcome: contract.BilledFailure, Error: down}, tries: 3, verdict: verdictFail, err: "down"},
+		"failed for good":             {reply: contract.ModelReply{Outcome: contract.BilledFailure, Error: wrong}, tries: 1, verdict: verdictFail, err: "wrong"},
+		"failed without a reason":     {reply: contract.ModelReply{Outcome: contract.BilledFailure}, tries: 1, verdict: verdictFail, err: "the worker reported a failure without its error"},
+		"not read for another reason": {reply: contract.ModelReply{Outcome: contract.BilledFailure, Error: unread("page")}, before: unread("cut"), tries: 2, verdict: verdictAgain},
+		"not read, and so before":     {reply: contract.ModelReply{Outcome: contract.BilledFailure, Error: unread("page")}, before: unread("page"), tries: 2, verdict: verdictFail, err: "page"},
+		"down, and so before":         {reply: contract.ModelReply{Outcome: contract.BilledFailure, Error: down}, before: down, tries: 2, verdict: verdictAgain},
+		"nobody knows what it was":    {stopped: true, verdict: verdictFail, err: "the worker's reply does not say what came of the inference"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			got, err := judge(c.reply, c.tries, 3, c.stopped)
+			got, err := judge(c.reply, c.before, c.tries, 3, c.stopped)
 			require.Equal(t, c.verdict, got)
 			if c.err == "" {
 				require.Nil(t, err)
@@ -308,6 +315,7 @@ func TestReadingAnAnswer(t *testing.T) {
 	require.Equal(t, wholeAnswer, kindOfAnswer(calls(1), paused))
 	require.Equal(t, wholeAnswer, kindOfAnswer(text, domain.Response{Finish: domain.FinishOther}))
 	require.Equal(t, emptyAnswer, kindOfAnswer(domain.Message{Parts: []domain.Part{{Type: domain.PartText, Text: " \n"}}}, domain.Response{}))
+	require.Equal(t, filteredAnswer, kindOfAnswer(text, domain.Response{Finish: domain.FinishContentFilter}))
 	require.Equal(t, wholeAnswer, kindOfAnswer(domain.Message{}, refusal))
 
 	require.Nil(t, misfit(text, domain.Response{}, ""))

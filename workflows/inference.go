@@ -27,6 +27,8 @@ type inference struct {
 	resumes     bool
 	// kept is what is known of the answer of that one.
 	kept contract.ModelReply
+	// failure is why the try before this one failed.
+	failure *domain.Error
 }
 
 // A course says how an inference goes on.

@@ -68,6 +68,7 @@ func TestWhatAnInferenceComesTo(t *testing.T) {
 	}}
 	shutDown := contract.ModelReply{Outcome: contract.ShutDown, Tries: 1, Spent: domain.Usage{InputTokens: 30}}
 	many := make([]domain.ToolCall, domain.MaxRequestedCalls+1)
+	unread := with(billed(domain.Unavailable), func(r *contract.ModelReply) { r.Error.Code = domain.CodeMalformed })
 	for name, test := range map[string]struct {
 		replies []contract.ModelReply
 		budget  domain.ExecutionBudget
@@ -83,7 +84,7 @@ func TestWhatAnInferenceComesTo(t *testing.T) {
 		"empty twice":            {replies: []contract.ModelReply{nothing, nothing}, status: "failed", reason: "error", code: "empty_response", tokens: 20, asked: 2},
 		"blank, then an answer":  {replies: []contract.ModelReply{says(" \n"), says("hi")}, status: "completed", reason: "completed", answer: "hi", tokens: 30, asked: 2},
 		"filtered":               {replies: []contract.ModelReply{finished(nothing, "content_filter")}, status: "failed", reason: "error", code: "filtered", tokens: 10, asked: 1},
-		"filtered after a while": {replies: []contract.ModelReply{finished(says("half"), "content_filter")}, status: "completed", reason: "completed", answer: "half", tokens: 15, asked: 1},
+		"filtered after a while": {replies: []contract.ModelReply{finished(says("half"), "content_filter")}, status: "failed", reason: "error", code: "filtered", answer: "half", tokens: 15, asked: 1},
 		"refusal":                {replies: []contract.ModelReply{finished(says("no"), "refusal")}, status: "completed", reason: "completed", answer: "no", tokens: 15, asked: 1},
 		"refusal without a word": {replies: []contract.ModelReply{finished(nothing, "refusal")}, status: "completed", reason: "completed", tokens: 10, asked: 1},
 		"cut by the model's own limit": {replies: []contract.ModelReply{finished(says("half"), "length")},
@@ -100,6 +101,10 @@ func TestWhatAnInferenceComesTo(t *testing.T) {
 		"a billed failure that is final": {replies: []contract.ModelReply{billed(domain.Invalid)}, status: "failed", reason: "error", tokens: 100, asked: 1},
 		"billed failures to the end": {replies: []contract.ModelReply{billed(domain.Throttled), billed(domain.Throttled), billed(domain.Throttled), says("late")},
 			status: "failed", reason: "error", tokens: 300, asked: 3},
+		"an answer that cannot be read, twice": {replies: []contract.ModelReply{unread, unread, says("late")},
+			status: "failed", reason: "error", code: "malformed", tokens: 200, asked: 2},
+		"an answer that cannot be read, once": {replies: []contract.ModelReply{unread, billed(domain.Unavailable), says("hi")},
+			status: "completed", reason: "completed", answer: "hi", tokens: 215, asked: 3},
 		"a billed failure that leaves no room": {replies: []contract.ModelReply{billed(domain.Unavailable), says("hi")}, budget: domain.ExecutionBudget{MaxTokens: number(105)},
 			status: "stopped", reason: "token_limit", tokens: 100, asked: 1},
 		"a worker that stops": {replies: []contract.ModelReply{shutDown, says("hi")}, status: "completed", reason: "completed", answer: "hi", tokens: 45, asked: 2},

@@ -21,8 +21,9 @@ const (
 )
 
 // judge says what follows from the reply of an inference without an answer, after so many tries of at most attempts, and with
-// which error where it fails. Only a stop of ours, by stopped, is one, whatever the worker says.
-func judge(reply contract.ModelReply, tries, attempts int, stopped bool) (verdict, *domain.Error) {
+// which error where it fails. Only a stop of ours, by stopped, is one, whatever the worker says. An answer that cannot be
+// read for the same reason as the one before will not be the next time.
+func judge(reply contract.ModelReply, before *domain.Error, tries, attempts int, stopped bool) (verdict, *domain.Error) {
 	why := reply.WhyUnanswered()
 	switch reply.Outcome {
 	case contract.Interrupted, contract.ShutDown:
@@ -37,7 +38,7 @@ func judge(reply contract.ModelReply, tries, attempts int, stopped bool) (verdic
 	switch {
 	case stopped:
 		return verdictStop, nil
-	case tries >= attempts || !why.Kind.Retryable():
+	case tries >= attempts, !why.Kind.Retryable(), why.Code == domain.CodeMalformed && before != nil && *before == *why:
 		return verdictFail, why
 	}
 	return verdictAgain, nil
@@ -61,6 +62,8 @@ const (
 	partialAnswer
 	// emptyAnswer: it has neither text nor tool calls.
 	emptyAnswer
+	// filteredAnswer: the provider's filter withheld it, or the rest of it.
+	filteredAnswer
 )
 
 // kindOfAnswer says what kind of answer a message is.
@@ -69,6 +72,8 @@ func kindOfAnswer(m domain.Message, response domain.Response) answerKind {
 	switch {
 	case response.Finish == domain.FinishOther && response.FinishWord == domain.WordPaused && calls == 0:
 		return partialAnswer
+	case response.Finish == domain.FinishContentFilter && calls == 0:
+		return filteredAnswer
 	case blank(m) && calls == 0 && response.Finish != domain.FinishRefusal:
 		return emptyAnswer
 	}

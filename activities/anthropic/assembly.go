@@ -83,9 +83,6 @@ func (s *assembly) Event(e wire.Event) (done bool, err error) {
 	if piece.Type == "" {
 		piece.Type = wire.Text(e.Name)
 	}
-	if s.over && (strings.HasPrefix(string(piece.Type), "content_") || piece.Type == "message_start" || piece.Type == "message_delta") {
-		return false, s.Mixed("it goes on after the end", e.Data)
-	}
 	if err := s.take(piece, e.Data); err != nil {
 		return false, err
 	}

@@ -31,11 +31,11 @@ type assembly struct {
 	pieces []piece
 	// at is the place of the last text or thought, calls the number of calls.
 	at, calls int
-	// events counts the pieces of the stream, called has the calls by their ids, and again says
-	// that the piece that is read repeats one.
-	events int
-	called map[string]identified
-	again  bool
+	// events counts the pieces of the stream and said those that said something, called has the calls by their ids, and
+	// again says that the piece that is read repeats one.
+	events, said int
+	called       map[string]identified
+	again        bool
 	// choice is the index of the one candidate that counts: the first seen. elsewhere says that
 	// another has calls: where the first has none, they belong to the answer.
 	choice    *int
@@ -120,9 +120,11 @@ func (s *assembly) read(e wire.Event) error {
 		}
 	}
 	if s.Held() != before || s.again {
-		if err := s.SaidUnder(string(in.ID), ended, e.Data); err != nil {
+		// No role tells where an answer begins: one whose pieces share an id goes on under no other.
+		if err := s.SaidUnder(string(in.ID), ended || s.said > 1, e.Data); err != nil {
 			return err
 		}
+		s.said++
 	}
 	if why := string(in.Feedback.BlockReason); s.finish == "" && why != "" && genai.BlockedReason(why) != genai.BlockedReasonUnspecified {
 		s.finish, s.blocked = why, true
@@ -202,11 +204,11 @@ func (s *assembly) takePart(p part, raw json.RawMessage, data []byte) error {
 	case p.Thought:
 		next.Thought = len(text)
 		again.Text, again.Thought = &text, next.Thought > 0
-		s.Reasoning(s.place(next), text)
+		next.Thought = s.Reasoning(s.place(next), text)
 	default:
 		next.Text = len(text)
 		again.Text = &text
-		s.Text(s.place(next), text)
+		next.Text = s.Text(s.place(next), text)
 	}
 	if !same(raw, again) {
 		next.Raw = string(raw)

@@ -1,6 +1,7 @@
 package inference_test
 
 import (
+	"fmt"
 	"net/http"
 	"testing"
 	"time"
@@ -26,6 +27,18 @@ func TestRetryAfter(t *testing.T) {
 		"junk, then seconds":     {http.Header{"Retry-After": {"2"}, "Retry-After-Ms": {"x"}}, 2 * time.Second, true},
 		"a date":                 {http.Header{"Retry-After": {now.Add(time.Minute).Format(http.TimeFormat)}}, time.Minute, true},
 		"a date that has passed": {http.Header{"Retry-After": {now.Add(-time.Minute).Format(http.TimeFormat)}}, 0, true},
+		"a zone":                 {http.Header{"Retry-After": {now.Add(time.Minute).In(time.FixedZone("", 3600)).Format(time.RFC1123Z)}}, time.Minute, true},
+		"a date in UTC":          {http.Header{"Retry-After": {now.Add(time.Minute).Format(time.RFC1123)}}, time.Minute, true},
+		"an older date":          {http.Header{"Retry-After": {now.Add(time.Minute).Format("Monday, 02-Jan-06 15:04:05 GMT")}}, time.Minute, true},
+		"its zone":               {http.Header{"Retry-After": {now.Add(time.Minute).Format("Monday, 02-Jan-06 15:04:05 -0700")}}, time.Minute, true},
+		"RFC 3339":               {http.Header{"Retry-After": {"2026-01-02T04:05:05.5+01:00"}}, time.Minute + time.Second/2, true},
+		"ISO 8601":               {http.Header{"Retry-After": {"2026-01-02T04:05:05+0100"}}, time.Minute, true},
+		"no zone":                {http.Header{"Retry-After": {"2026-01-02 03:05:05"}}, time.Minute, true},
+		"since 1970":             {http.Header{"Retry-After": {fmt.Sprint(now.Unix() + 7)}}, 7 * time.Second, true},
+		"a list":                 {http.Header{"Retry-After": {"5, 10"}}, 10 * time.Second, true},
+		"a list with junk":       {http.Header{"Retry-After": {"soon, 10, 3"}}, 10 * time.Second, true},
+		"lines":                  {http.Header{"Retry-After": {"5", now.Add(time.Minute).Format(http.TimeFormat)}}, time.Minute, true},
+		"units":                  {http.Header{"Retry-After": {"1m30s"}}, 90 * time.Second, true},
 		"junk":                   {http.Header{"Retry-After": {"soon"}}, 0, false},
 		"negative":               {http.Header{"Retry-After": {"-5"}}, 0, false},
 		"no number":              {http.Header{"Retry-After": {"NaN"}}, 0, false},
@@ -40,6 +53,56 @@ func TestRetryAfter(t *testing.T) {
 			delay, asked := inference.RetryAfter(test.header, now)
 			require.Equal(t, test.want, delay)
 			require.Equal(t, test.asked, asked)
+		})
+	}
+}
+
+func TestWaitIn(t *testing.T) {
+	t.Parallel()
+	for message, want := range map[string]time.Duration{
+		"Rate limit reached. Please try again in 2.3s. Visit https://example.com/5s": 2300 * time.Millisecond,
+		"Please retry in 1m30s.":                             90 * time.Second,
+		"try again in 350ms":                                 350 * time.Millisecond,
+		"Try again in 6m0s":                                  6 * time.Minute,
+		"Please retry after 26 seconds.":                     26 * time.Second,
+		"please wait 2 minutes and 5 seconds":                125 * time.Second,
+		"Please wait for 1 hour, 2 min before you try again": 62 * time.Minute,
+		"Retry-After: none":                                  0,
+		"try again later":                                    0,
+		"try again in 3":                                     0,
+		"limit of 30 s for 5m models":                        0,
+		"try again in 99999999999999999999 days":             30 * 24 * time.Hour,
+	} {
+		delay, asked := inference.WaitIn(message)
+		require.Equal(t, want, delay, message)
+		require.Equal(t, want > 0, asked, message)
+	}
+}
+
+func TestLimitReset(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	for name, test := range map[string]struct {
+		header map[string]string
+		want   time.Duration
+	}{
+		"none": {},
+		"of what is used up": {map[string]string{
+			"X-Ratelimit-Remaining-Requests": "0", "X-Ratelimit-Reset-Requests": "8.64s",
+			"X-Ratelimit-Remaining-Tokens": "100", "X-Ratelimit-Reset-Tokens": "6m0s",
+		}, 8640 * time.Millisecond},
+		"the latest":           {map[string]string{"X-Ratelimit-Reset-Requests": "1s", "X-Ratelimit-Reset-Tokens": "6m0s"}, 6 * time.Minute},
+		"a moment":             {map[string]string{"Anthropic-Ratelimit-Tokens-Reset": "2026-01-02T03:04:08Z", "Anthropic-Ratelimit-Tokens-Remaining": "0"}, 3 * time.Second},
+		"milliseconds of 1970": {map[string]string{"X-Ratelimit-Reset": fmt.Sprint(now.UnixMilli() + 1500)}, 1500 * time.Millisecond},
+		"junk":                 {map[string]string{"X-Ratelimit-Reset": "soon"}, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			header := http.Header{}
+			for k, v := range test.header {
+				header.Set(k, v)
+			}
+			require.Equal(t, test.want, inference.LimitReset(header, now))
 		})
 	}
 }

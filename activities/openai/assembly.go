@@ -82,9 +82,6 @@ func (s *assembly) Event(e wire.Event) (done bool, err error) {
 		return false, s.Malformed("the stream holds something that is not an event", e.Data)
 	}
 	kind := cmp.Or(string(piece.Type), e.Name)
-	if s.status != "" && strings.HasPrefix(kind, "response.") {
-		return false, s.Mixed("it goes on after the end", e.Data)
-	}
 	switch kind {
 	case "response.completed", "response.incomplete", "response.failed":
 		_, status, _ := strings.Cut(kind, ".")

@@ -30,8 +30,8 @@ const sliceHeader = 24
 type assembly struct {
 	*wire.Attempt
 
-	// choice is the index of the one choice that counts: the first seen. elsewhere says that
-	// another has calls: where the first has none, they belong to the answer.
+	// choice is the index of the one choice that counts: 0, or while that is not there the first seen. elsewhere says that
+	// another has calls: where that one has none, they belong to the answer.
 	choice    *int
 	elsewhere bool
 	// thought is the field in which the thinking came.
@@ -111,10 +111,11 @@ func (s *assembly) Event(e wire.Event) (done bool, err error) {
 	if err := s.take(piece, false, e.Data); err != nil {
 		return false, err
 	}
-	if s.Held() != before {
-		if s.again {
-			return false, s.Mixed("another one begins in it", e.Data)
-		}
+	said := s.Held() != before
+	if said && s.again {
+		return false, s.Mixed("another one begins in it", e.Data)
+	}
+	if said || !ended && s.finish != "" {
 		if err := s.SaidUnder(string(piece.ID), ended, e.Data); err != nil {
 			return false, err
 		}
@@ -124,6 +125,9 @@ func (s *assembly) Event(e wire.Event) (done bool, err error) {
 	}
 	return false, nil
 }
+
+// Trailer reads what follows the end marker: the usage, and nothing more.
+func (s *assembly) Trailer(data []byte) { s.Report(wire.UsageIn(data)) }
 
 // End closes the answer at its end marker. Without a finish reason it is whole only where it
 // says something, and all arguments in it can be read: else it was cut.
@@ -152,8 +156,7 @@ func (s *assembly) End() error {
 // take adds a piece: all that is said counts, and the last finish reason.
 func (s *assembly) take(piece reply, whole bool, data []byte) error {
 	s.Identify(piece.ID, piece.Model)
-	s.Report(piece.Groq.Usage.Domain())
-	s.Report(piece.Usage.Domain())
+	s.Report(wire.UsageIn(data))
 	if piece.Choices == nil {
 		return nil
 	}
@@ -194,20 +197,23 @@ const maxKind = 40
 
 // counts reports whether a choice is the one that is read.
 func (s *assembly) counts(index *int) bool {
-	if index == nil {
+	switch {
+	case index == nil:
 		return s.choice == nil || *s.choice == 0
-	}
-	if s.choice == nil {
+	case s.choice == nil:
 		s.choice = index
+	case *index == 0 && *s.choice != 0:
+		*s = assembly{Attempt: s.Attempt, choice: index, elsewhere: s.Called() || s.elsewhere}
+		s.Restart()
 	}
 	return *s.choice == *index
 }
 
 // takePiece takes a choice of a stream. A role begins an answer, unless the server sends it
-// with each piece, or with the last.
+// with each piece, with the last, or with a call.
 func (s *assembly) takePiece(c choice) {
 	hasRole := c.Delta != nil && c.Delta.Role != ""
-	s.again = s.again || hasRole && s.bare && c.FinishReason == ""
+	s.again = s.again || hasRole && s.bare && c.FinishReason == "" && !c.Delta.calls()
 	if s.takeContent(c.Delta, false) && !hasRole {
 		s.bare = true
 	}
@@ -390,11 +396,7 @@ type reply struct {
 	ID      wire.Text       `json:"id"`
 	Model   wire.Text       `json:"model"`
 	Choices *[]choice       `json:"choices"`
-	Usage   wire.Usage      `json:"usage"`
 	Error   json.RawMessage `json:"error"`
-	Groq    struct {
-		Usage wire.Usage `json:"usage"`
-	} `json:"x_groq"`
 }
 
 func (r reply) Failed() bool { return wire.Present(r.Error) }

@@ -47,11 +47,12 @@ type Attempt struct {
 	begun bool
 	// pause is how long may pass after an event until more of the answer comes. Zero: it brought nothing.
 	pause time.Duration
-	// ids are those of the events that said something, and said counts these.
-	ids  map[string]bool
-	said int
-	// mixed says that the stream holds two answers.
-	mixed bool
+	// ids are those of the events that said something, id is the last of them, and returns counts how often an earlier one
+	// came back.
+	ids     map[string]bool
+	id      string
+	returns int
+	body    *guarded
 }
 
 // A Request is what an attempt asks: JSON, sent by POST.
@@ -186,7 +187,8 @@ func (a *Attempt) send(r Request) (*http.Response, error) {
 	a.RequestID = a.client.requestID(response.Header)
 	// Bytes are no progress: what comes of the answer resets it.
 	a.quiet.Reset(a.timeouts.Idle)
-	response.Body = &guarded{ReadCloser: response.Body, most: a.client.config.MaxBody, left: a.client.config.MaxBody}
+	a.body = &guarded{ReadCloser: response.Body, most: a.client.config.MaxBody, left: a.client.config.MaxBody}
+	response.Body = a.body
 	if response.StatusCode != http.StatusOK {
 		defer response.Body.Close()
 		return nil, a.rejected(response, r.Body)

@@ -36,6 +36,7 @@ type draftPart struct {
 	at   int
 	kind domain.PartType
 	text strings.Builder
+	joiner
 	// signature and opaque are what the provider wants back.
 	signature string
 	opaque    json.RawMessage
@@ -74,21 +75,30 @@ func (d *Draft) Report(usage domain.Usage) {
 	}
 }
 
-// Text adds to the text at a place.
-func (d *Draft) Text(at int, piece string) { d.add(at, domain.PartText, piece, &d.news.Text) }
-
-// Reasoning adds to the reasoning at a place.
-func (d *Draft) Reasoning(at int, piece string) {
-	d.add(at, domain.PartReasoning, piece, &d.news.Reasoning)
+// Text adds to the text at a place, and returns by how many bytes it grew.
+func (d *Draft) Text(at int, piece string) int {
+	return d.add(at, domain.PartText, piece, &d.news.Text)
 }
 
-func (d *Draft) add(at int, kind domain.PartType, piece string, news *string) {
-	if piece != "" {
-		d.begin(at, kind).text.WriteString(piece)
-		d.held += len(piece)
-		*news += piece
+// Reasoning adds to the reasoning at a place, and returns by how many bytes it grew.
+func (d *Draft) Reasoning(at int, piece string) int {
+	return d.add(at, domain.PartReasoning, piece, &d.news.Reasoning)
+}
+
+func (d *Draft) add(at int, kind domain.PartType, piece string, news *string) int {
+	if piece == "" {
+		return 0
 	}
+	d.held += len(piece)
+	p := d.begin(at, kind)
+	whole := p.join(piece)
+	p.text.WriteString(whole)
+	*news += whole
+	return len(whole)
 }
+
+// said is all of the part's text.
+func (p *draftPart) said() string { return p.text.String() + p.last() }
 
 // Keep sets what the provider wants back with the reasoning at a place, byte
 // for byte: a signature, a JSON value, or both. There need not be a text.
@@ -119,7 +129,7 @@ func (d *Draft) Told() bool { return d.told }
 // TextAt is the text at a place, so far.
 func (d *Draft) TextAt(at int) string {
 	if p := d.part(at, domain.PartText); p != nil {
-		return p.text.String()
+		return p.said()
 	}
 	return ""
 }
@@ -129,6 +139,9 @@ func (d *Draft) DropText(at int) {
 	d.parts = slices.DeleteFunc(d.parts, func(p *draftPart) bool { return p.at == at && p.kind == domain.PartText })
 }
 
+// Restart leaves all that was said out of the answer.
+func (d *Draft) Restart() { d.parts, d.calls, d.news = nil, nil, inference.Delta{} }
+
 // Called reports whether there are tool calls.
 func (d *Draft) Called() bool { return len(d.Calls()) > 0 }
 
@@ -137,7 +150,7 @@ func (d *Draft) Called() bool { return len(d.Calls()) > 0 }
 func (d *Draft) Finished(finish domain.FinishReason, word string) inference.Answer {
 	parts := make([]domain.Part, 0, len(d.parts))
 	for _, p := range d.inOrder() {
-		parts = append(parts, domain.Part{Type: p.kind, Text: p.text.String(), Signature: p.signature, Opaque: p.opaque})
+		parts = append(parts, domain.Part{Type: p.kind, Text: p.said(), Signature: p.signature, Opaque: p.opaque})
 	}
 	out := inference.Answer{Message: inference.AssistantMessage(parts, "", d.Calls()), Response: d.response()}
 	out.Response.Finish = finish
@@ -152,7 +165,7 @@ func (d *Draft) Finished(finish domain.FinishReason, word string) inference.Answ
 func (d *Draft) Partial() inference.Answer {
 	said := map[domain.PartType]string{}
 	for _, p := range d.inOrder() {
-		said[p.kind] += p.text.String()
+		said[p.kind] += p.said()
 	}
 	out := inference.Answer{
 		Message: inference.PartialMessage(said[domain.PartReasoning], said[domain.PartText]), Response: d.response(), Partial: true,
@@ -280,6 +293,7 @@ type draftCall struct {
 	name      strings.Builder
 	arguments strings.Builder
 	beside    Extra
+	joiner
 	// list is the number of the list by which it was named last.
 	list int
 	// depth, quoted and escaped follow the arguments as JSON, closed says that their first
@@ -299,6 +313,7 @@ func (c *draftCall) writeName(piece string) int {
 
 // writeArguments adds to the arguments. It looks at each byte once: pieces can be many.
 func (c *draftCall) writeArguments(piece string) {
+	piece = c.join(piece)
 	c.arguments.WriteString(piece)
 	if c.closed {
 		c.whole = c.whole && strings.TrimSpace(piece) == ""
@@ -378,7 +393,7 @@ func (d *Draft) Calls() []domain.ToolCall {
 	list := d.ordered()
 	out := make([]domain.ToolCall, 0, len(list))
 	for _, call := range list {
-		out = append(out, domain.ToolCall{ID: call.id, Name: call.name.String(), Arguments: call.arguments.String()})
+		out = append(out, domain.ToolCall{ID: call.id, Name: call.name.String(), Arguments: call.arguments.String() + call.last()})
 	}
 	return out
 }

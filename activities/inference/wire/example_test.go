@@ -70,5 +70,5 @@ func Example() {
 	fmt.Println(err, domain.AsError(err).Billed)
 	// Output:
 	// true hello
-	// echo: the stream ended before the answer was whole true
+	// echo: the stream ended after 41 bytes, before the answer was whole true
 }

@@ -37,7 +37,7 @@ func (a *Attempt) explain(err error) error {
 	case isLong:
 		return a.Fail(domain.TooLarge, "", nil, "%s", long)
 	case a.begun:
-		return a.Fail(domain.Unavailable, domain.CodeMalformed, nil, "the answer was cut off: %s", cause)
+		return a.Fail(domain.Unavailable, "", nil, "the answer was cut off: %s", cause)
 	case a.sent.Load():
 		return a.Fail(domain.Unavailable, "", nil, "the connection to %s broke before an answer came: %s", host, cause)
 	}
@@ -96,6 +96,8 @@ func (a *Attempt) rejected(response *http.Response, sent []byte) error {
 	r.Status, r.ShouldRetry = response.StatusCode, response.Header.Get("X-Should-Retry")
 	if delay, asked := inference.RetryAfter(response.Header, time.Now()); asked {
 		r.RetryAfter, r.Asked = delay, true
+	} else if !r.Asked && r.Status == http.StatusTooManyRequests {
+		r.RetryAfter = inference.LimitReset(response.Header, time.Now())
 	}
 	return a.learned(a.refused(r, body), sent, body)
 }
@@ -178,6 +180,9 @@ func ParseRejection(body []byte) inference.Rejection {
 		r.Hint += " " + string(e.Inner.Code)
 	}
 	googleDetails(e.Details, &r)
+	if !r.Asked {
+		r.RetryAfter, r.Asked = inference.WaitIn(r.Message + " " + r.Hint)
+	}
 	return r
 }
 

@@ -29,7 +29,7 @@ type Decoder interface {
 	// Finish is the API's own word for why the model stopped, empty until its mark of the
 	// end was seen: then the answer is whole, unless more of it follows. Events with usage may.
 	// A decoder with a method End, as of chat completions, can take the end of the stream for
-	// that mark.
+	// that mark; one with a method Trailer reads what may follow it, and no more of the answer.
 	Finish() string
 	// Answer is the answer, once it is whole.
 	Answer() inference.Answer
@@ -61,6 +61,9 @@ func (a *Attempt) read(response *http.Response, d Decoder) error {
 	default:
 		err = a.readStream(stream, d)
 	}
+	if err == nil && a.interleaved() {
+		return a.Mixed("it goes on under another id", nil)
+	}
 	if err == nil && strings.EqualFold(d.Finish(), "model_context_window_exceeded") {
 		// What came of it is no answer, and the same conversation would end the same.
 		return a.Fail(domain.TooLarge, domain.CodeContextOverflow, nil, "the answer was cut off where the conversation exceeds the context of model %s", a.call.Config.Model)
@@ -88,8 +91,8 @@ func (a *Attempt) readWhole(stream *Stream, d Decoder) error {
 	return nil
 }
 
-// readStream reads up to the end of the stream. What still comes then tells whether the
-// answer was one: bounded in time, since some servers keep the connection open.
+// readStream reads up to the end of the stream. What comes after the API's mark of the end is passed over but for its
+// usage: bounded in time, since some servers keep the connection open.
 func (a *Attempt) readStream(stream *Stream, d Decoder) error {
 	// again says that more came after the answer was whole once: then only the end of the
 	// stream, or its mark, is the end.
@@ -99,6 +102,11 @@ func (a *Attempt) readStream(stream *Stream, d Decoder) error {
 		switch {
 		case err != nil && (over || complete && !again), errors.Is(err, io.EOF) && complete:
 			return nil
+		case err == nil && over:
+			if trailed, ok := d.(interface{ Trailer(data []byte) }); ok {
+				trailed.Trailer(e.Data)
+			}
+			continue
 		case errors.Is(err, io.EOF) && !heard:
 			return a.Malformed("the answer has no events", stream.line)
 		case errors.Is(err, io.EOF):
@@ -111,12 +119,8 @@ func (a *Attempt) readStream(stream *Stream, d Decoder) error {
 		done, err := d.Event(e)
 		grown := a.Held() != before
 		switch {
-		case a.mixed || err != nil && !over:
+		case err != nil:
 			return err
-		case grown && over:
-			return a.Mixed("it goes on after the end", e.Data)
-		case over:
-			continue
 		case a.Held() > maxHeld:
 			return &tooLong{"the answer", maxHeld}
 		case grown && a.pause == 0:
@@ -145,7 +149,7 @@ func (a *Attempt) endOfStream(d Decoder) error {
 	if ender, ok := d.(interface{ End() error }); ok && a.FinishOptional {
 		return ender.End()
 	}
-	return a.Malformed("the stream ended before the answer was whole", nil)
+	return a.Malformed(fmt.Sprintf("the stream ended after %d bytes, before the answer was whole", a.body.most-a.body.left), nil)
 }
 
 // Heard says that the event brought something of the answer, where the draft does not grow by it.
@@ -155,31 +159,34 @@ func (a *Attempt) Heard() { a.pause = a.timeouts.Idle }
 // the first byte.
 func (a *Attempt) Thinks() { a.pause = max(a.timeouts.Idle, a.timeouts.FirstByte) }
 
-// SaidUnder notes that an event said something under an id, empty where it has none; ended
-// says that the finish reason came before. Servers give all events of an answer one id, or
-// each its own: any other mixture is of two answers, and so is another id behind the end.
+// SaidUnder notes that an event said something of the answer, or ended it, under an id, empty where it has none. Behind
+// a finish reason an answer that had one id so far goes on under no other.
 func (a *Attempt) SaidUnder(id string, ended bool, body []byte) error {
-	if id == "" {
+	if id == "" || id == a.id {
 		return nil
+	}
+	if ended && len(a.ids) == 1 && !a.ids[id] {
+		return a.Mixed("it goes on under another id", body)
 	}
 	if a.ids == nil {
 		a.ids = map[string]bool{}
 	}
-	another := !a.ids[id] && a.said > 0
-	if !a.ids[id] {
+	if a.ids[id] {
+		a.returns++
+	} else {
 		a.ids[id] = true
 		a.Hold(len(id))
 	}
-	a.said++
-	if another && ended || len(a.ids) > 1 && len(a.ids) < a.said {
-		return a.Mixed("it goes on under another id", body)
-	}
+	a.id = id
 	return nil
 }
 
+// interleaved reports whether two answers came by turns: their ids come back as often as others begin. An id at each
+// piece, for some of them, or anew from time to time, is how servers number pieces.
+func (a *Attempt) interleaved() bool { return a.returns > 0 && a.returns >= len(a.ids)-1 }
+
 // Mixed is the error of a stream that holds two answers, as something in between mixes them.
 func (a *Attempt) Mixed(sign string, body []byte) *domain.Error {
-	a.mixed = true
 	return a.Malformed("the stream holds two answers: "+sign, body)
 }
 
@@ -253,8 +260,8 @@ func (t *Text) UnmarshalJSON(data []byte) error {
 	case len(data) == 0 || IsNull(data):
 		*t = ""
 	case data[0] == '"':
-		var s string
-		if err := json.Unmarshal(data, &s); err != nil {
+		s, err := decodeText(data)
+		if err != nil {
 			return err
 		}
 		*t = Text(s)

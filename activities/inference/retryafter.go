@@ -1,0 +1,124 @@
+package inference
+
+import (
+	"math"
+	"net/http"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// maxAsked bounds a delay that was asked for, before anything is reckoned with it.
+const maxAsked = 30 * 24 * time.Hour
+
+// RetryAfter reads the delay that a response asks for, in all the forms that are found: milliseconds before seconds, a
+// duration or a date, of several the longest. What cannot be read or is negative counts as not asked for.
+func RetryAfter(header http.Header, now time.Time) (delay time.Duration, asked bool) {
+	if delay, ok := Delay(header.Get("Retry-After-Ms"), time.Millisecond); ok {
+		return delay, true
+	}
+	for _, value := range header.Values("Retry-After") {
+		parts := []string{value}
+		if _, date := until(value, now); !date {
+			parts = strings.Split(value, ",")
+		}
+		for _, part := range parts {
+			if one, ok := wait(part, now); ok {
+				delay, asked = max(delay, one), true
+			}
+		}
+	}
+	return delay, asked
+}
+
+// LimitReset is when the rate limits allow more of which nothing is left, as far as the headers of a response tell. Zero:
+// they do not. Responses have such headers whatever became of the request.
+func LimitReset(header http.Header, now time.Time) (reset time.Duration) {
+	for name, values := range header {
+		name = strings.ToLower(name)
+		if !strings.Contains(name, "ratelimit") || !strings.Contains(name, "reset") {
+			continue
+		}
+		left := strings.TrimSpace(header.Get(strings.ReplaceAll(name, "reset", "remaining")))
+		if delay, _ := wait(values[0], now); left == "" || left == "0" {
+			reset = max(reset, delay)
+		}
+	}
+	return reset
+}
+
+// wait reads a delay: seconds, a duration with its units, or the moment at which it ends.
+func wait(text string, now time.Time) (time.Duration, bool) {
+	if delay, ok := until(text, now); ok {
+		return delay, true
+	}
+	if delay, ok := Delay(text, time.Second); ok {
+		return delay, true
+	}
+	delay, err := time.ParseDuration(strings.TrimSpace(text))
+	return min(delay, maxAsked), err == nil && delay >= 0
+}
+
+// moments are the forms of a moment beside those of HTTP. One without a zone is UTC.
+var moments = [...]string{time.RFC1123Z, "Monday, 02-Jan-06 15:04:05 -0700", time.RFC3339, "2006-01-02T15:04:05Z0700", "2006-01-02T15:04:05", "2006-01-02 15:04:05Z07:00", time.DateTime}
+
+// nearNow bounds how far from now a number is taken for a moment: no delay is as long as all time since 1970.
+const nearNow = 365 * 24 * time.Hour
+
+// until reads a moment in any form: a date, or the seconds or milliseconds since 1970.
+func until(text string, now time.Time) (time.Duration, bool) {
+	text = strings.TrimSpace(text)
+	if zone, utc := strings.CutSuffix(text, " UTC"); utc {
+		text = zone + " GMT"
+	}
+	at, err := http.ParseTime(text)
+	for k := 0; err != nil && k < len(moments); k++ {
+		at, err = time.Parse(moments[k], text)
+	}
+	if number, bad := strconv.ParseInt(text, 10, 64); bad == nil {
+		at, err = time.Unix(number, 0), nil
+		if number > math.MaxInt32*int64(100) {
+			at = time.UnixMilli(number)
+		}
+		if now.Sub(at).Abs() > nearNow {
+			return 0, false
+		}
+	}
+	if err != nil {
+		return 0, false
+	}
+	return min(max(at.Sub(now), 0), maxAsked), true
+}
+
+// asking finds what a message asks to wait, spans the parts of that.
+var (
+	asking = regexp.MustCompile(`(?i)\b(?:again|retry|retrying|wait|reset|resets)(?: again)?(?: in| after| for| at least| about)* ((?:[0-9]+(?:\.[0-9]+)? ?(?:milliseconds?|ms|seconds?|secs?|s|minutes?|mins?|m|hours?|hrs?|h|days?|d)\b?[ ,]*(?:and )?)+)`)
+	spans  = regexp.MustCompile(`(?i)([0-9]+(?:\.[0-9]+)?) ?(milli|ms|s|m|h|d)`)
+)
+
+// WaitIn finds the delay that a provider's words ask for, as in "try again in 1m30s".
+func WaitIn(message string) (delay time.Duration, asked bool) {
+	found := asking.FindStringSubmatch(message)
+	if found == nil {
+		return 0, false
+	}
+	units := map[string]time.Duration{"milli": time.Millisecond, "ms": time.Millisecond, "s": time.Second, "m": time.Minute, "h": time.Hour, "d": 24 * time.Hour}
+	for _, span := range spans.FindAllStringSubmatch(found[1], -1) {
+		one, _ := Delay(span[1], units[strings.ToLower(span[2])])
+		delay = min(delay+one, maxAsked)
+	}
+	return delay, true
+}
+
+// Delay reads a number of units, fractions allowed.
+func Delay(text string, unit time.Duration) (time.Duration, bool) {
+	number, err := strconv.ParseFloat(strings.TrimSpace(text), 64)
+	if math.IsNaN(number) || number < 0 || err != nil && !math.IsInf(number, 1) {
+		return 0, false
+	}
+	if number >= float64(maxAsked)/float64(unit) {
+		return maxAsked, true
+	}
+	return time.Duration(number * float64(unit)), true
+}
