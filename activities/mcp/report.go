@@ -53,6 +53,8 @@ type Report struct {
 	Prompts   []Offer `json:"prompts,omitempty"`
 	// Problems are why it does not list what it says that it has.
 	Problems []string `json:"problems,omitempty"`
+	// Notes are what of its file does not hold here.
+	Notes []string `json:"notes,omitempty"`
 	// Missing are tools that the configuration names and the server has not.
 	Missing []string `json:"missing,omitempty"`
 }
@@ -68,11 +70,15 @@ func (s *Servers) Examine(ctx context.Context, name string) (Report, error) {
 }
 
 func (s *server) examined(ctx context.Context) (Report, error) {
+	report := Report{Server: s.config.Name, Tools: []Listed{}, Notes: s.config.Notes}
+	if s.config.Disabled {
+		report.Notes = append(slices.Clip(report.Notes), "its file says disabled: it is not started")
+		return report, nil
+	}
 	l, listed, err := s.listed(ctx)
 	if err != nil {
-		return Report{}, err
+		return report, err
 	}
-	report := Report{Server: s.config.Name, Tools: []Listed{}}
 	if said := l.session.InitializeResult(); said != nil {
 		report.Protocol = said.ProtocolVersion
 		report.Offers = offers(said.Capabilities)

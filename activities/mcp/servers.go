@@ -52,11 +52,10 @@ type Servers struct {
 	sessions sessions
 }
 
-// Open checks that every secret is there, and starts nothing. Its error is of kind
-// Invalid and names what is missing.
-func Open(configs []Server, options Options) (*Servers, error) {
+// Open starts nothing. A server with a Problem is not started later either, and the log says so.
+func Open(configs []Server, options Options) *Servers {
 	if options.Secret == nil {
-		options.Secret = func(name string) (string, error) { return "", fmt.Errorf("${%s}: is not set", name) }
+		options.Secret = func(name string) (string, error) { return "", Unset(fmt.Sprintf("${%s}: is not set", name)) }
 	}
 	if options.fresh == 0 {
 		options.fresh = listFresh
@@ -65,15 +64,15 @@ func Open(configs []Server, options Options) (*Servers, error) {
 		open: map[string]*session{}, most: cmp.Or(options.most, MostSessions), idle: cmp.Or(options.idle, longestIdle),
 	}}
 	for _, config := range configs {
-		for _, v := range config.variables() {
-			if _, err := v.with(options.Secret, nil); err != nil {
-				return nil, domain.Errorf(domain.Invalid, "server %s: %s: %s", config.Name, v.Name, err)
-			}
+		one := newServer(config, options)
+		if s.all[config.Name], s.names = one, append(s.names, config.Name); config.Problem != "" {
+			one.warn("MCP server is not started", "problem", config.Problem)
 		}
-		s.all[config.Name] = newServer(config, options)
-		s.names = append(s.names, config.Name)
+		for _, note := range config.Notes {
+			one.warn("MCP server is used otherwise than its file says", "note", note)
+		}
 	}
-	return s, nil
+	return s
 }
 
 // Names are those of the servers, in the order of their file.
@@ -192,6 +191,10 @@ func (s *server) link(ctx context.Context) (*link, error) {
 	for {
 		s.mu.Lock()
 		switch {
+		case s.config.Problem != "" || s.config.Disabled:
+			s.mu.Unlock()
+			return nil, domain.CodedErrorf(domain.Invalid, domain.CodeUnknownTool, "MCP server %s is not started: %s",
+				s.config.Name, cmp.Or(s.config.Problem, "its file says disabled; take that out"))
 		case s.closed:
 			s.mu.Unlock()
 			return nil, s.unavailable("is not started: the worker stops")
