@@ -108,8 +108,12 @@ which agents do not read. Exits 1 where a server or a tool is of no use.`,
 					t.Rows = append(t.Rows, []string{s.Server, "-", render.OneLine(s.Error)})
 				}
 				for _, one := range s.Tools {
-					if one.Allowed {
-						t.Rows = append(t.Rows, []string{one.Name, string(one.Effect), render.OneLine(cmp.Or(one.Problem, firstLine(one.Description)))})
+					if !one.Allowed {
+						continue
+					}
+					t.Rows = append(t.Rows, []string{one.Name, string(one.Effect), render.OneLine(cmp.Or(one.Problem, firstLine(one.Description)))})
+					for _, lost := range one.Unchecked {
+						t.Rows = append(t.Rows, []string{one.Name, "-", render.OneLine("not checked: " + lost)})
 					}
 				}
 				for _, note := range s.Notes {
@@ -205,6 +209,9 @@ func checkedServer(s examinedServer) string {
 			said += "; of no use: " + t.Problem
 		}
 		line("  %s: %s", t.Name, said)
+		for _, lost := range t.Unchecked {
+			line("    not checked: %s", lost)
+		}
 	}
 	for what, offer := range s.offered() {
 		line("  %s %s", what, strings.Join(slices.DeleteFunc([]string{offer.Name, offer.URI, offer.MediaType}, func(text string) bool { return text == "" }), ", "))

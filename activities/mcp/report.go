@@ -27,6 +27,8 @@ type Listed struct {
 	Pin domain.Digest `json:"pin"`
 	// Problem is why no agent can have it.
 	Problem string `json:"problem,omitzero"`
+	// Unchecked is what of its schema cannot be checked: a call is made whatever it says there.
+	Unchecked []string `json:"unchecked,omitempty"`
 }
 
 // An Offer is what a server has beside tools, as people are shown it.
@@ -90,9 +92,9 @@ func (s *server) examined(ctx context.Context) (Report, error) {
 	var seen []string
 	for _, t := range listed {
 		config, allowed := s.config.allowed(t.Name)
-		made, problem := s.tool(t, config)
+		made, lost, problem := s.tool(t, config)
 		spec := made.Spec()
-		shown := Listed{Name: spec.Name, Original: t.Name, Effect: spec.Effect, Description: t.Description, Allowed: allowed, Pin: spec.Pin}
+		shown := Listed{Name: spec.Name, Original: t.Name, Effect: spec.Effect, Description: t.Description, Allowed: allowed, Pin: spec.Pin, Unchecked: lost}
 		if spec.Effect != config.Effect {
 			shown.Configured = config.Effect
 		}
@@ -104,7 +106,7 @@ func (s *server) examined(ctx context.Context) (Report, error) {
 	for _, t := range l.unreadTools() {
 		config, allowed := s.config.allowed(t.Name)
 		report.Tools = append(report.Tools, Listed{
-			Name: ToolName(s.config.Name, t.Name), Original: t.Name, Effect: config.Effect, Allowed: allowed, Problem: "cannot be read: " + t.Problem,
+			Name: ToolName(s.config.Name, t.Name), Original: t.Name, Effect: config.Effect, Allowed: allowed, Problem: t.Problem,
 		})
 		seen = append(seen, t.Name)
 	}

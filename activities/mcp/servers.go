@@ -3,6 +3,7 @@ package mcp
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"iter"
 	"slices"
@@ -10,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"everstep/activities/tool"
@@ -125,8 +127,7 @@ func (s *Servers) Find(ctx context.Context, name string) (tool.Tool, error) {
 }
 
 // All asks a server for all tools that agents may have of it, as they are now. One that
-// is of no use is an error: nobody would miss it otherwise. One that cannot be read is left
-// out, and named in the log and by Examine.
+// is of no use is left out, and named in the log and by Examine.
 func (s *Servers) All(ctx context.Context, name string) ([]tool.Tool, error) {
 	server := s.all[name]
 	if server == nil {
@@ -153,6 +154,8 @@ type server struct {
 	// progress is heard of calls over all connections, and so is what it asked for.
 	progress listeners
 	asked    asked
+	// told are the tools that the log has named.
+	told sync.Map
 
 	mu sync.Mutex
 	// live is the connection; nil: there is none.
@@ -310,11 +313,8 @@ func (s *server) listed(ctx context.Context) (*link, []*sdk.Tool, error) {
 	}
 	tools, err := l.list(ctx)
 	if err == nil {
-		err = s.distinct(tools)
-	}
-	if err == nil {
 		for _, t := range l.unreadAnew() {
-			s.warn("MCP server lists a tool that cannot be read, which no agent has", "tool", t.Name, "error", t.Problem)
+			s.warn("MCP server lists a tool that no agent has", "tool", t.Name, "error", t.Problem)
 		}
 		return l, tools, nil
 	}
@@ -327,21 +327,10 @@ func (s *server) listed(ctx context.Context) (*link, []*sdk.Tool, error) {
 	if over := s.lostFor(); over != nil {
 		return nil, nil, over
 	}
-	return nil, nil, s.unavailable("does not list its tools: %s", err)
-}
-
-// distinct refuses a list in which not every name stands for one tool: which one of them was looked at and which is
-// called would be the server's to choose.
-func (s *server) distinct(tools []*sdk.Tool) error {
-	names := make(map[string]bool, len(tools))
-	for _, t := range tools {
-		name := ToolName(s.config.Name, t.Name)
-		if names[name] {
-			return fmt.Errorf("it lists two tools that would both be %s", name)
-		}
-		names[name] = true
+	if own, ok := errors.AsType[*jsonrpc.Error](err); ok && own.Code == codeUnread { // another try would be answered so, too
+		return nil, nil, domain.CodedErrorf(domain.Invalid, domain.CodeUnknownTool, "MCP server %s does not list its tools: %s", s.config.Name, own.Message)
 	}
-	return nil
+	return nil, nil, s.unavailable("does not list its tools: %s", err)
 }
 
 // find makes a tool of what the server lists under a name.
@@ -360,7 +349,7 @@ func (s *server) find(ctx context.Context, name string) (tool.Tool, error) {
 	}
 	for _, t := range l.unreadTools() {
 		if ToolName(s.config.Name, t.Name) == name {
-			return tool.Tool{}, domain.CodedErrorf(domain.Invalid, domain.CodeUnknownTool, "MCP server %s lists tool %q as what cannot be read: %s", s.config.Name, t.Name, t.Problem)
+			return tool.Tool{}, domain.CodedErrorf(domain.Invalid, domain.CodeUnknownTool, "MCP server %s lists tool %q, which no agent has: %s", s.config.Name, t.Name, t.Problem)
 		}
 	}
 	return tool.Tool{}, domain.CodedErrorf(domain.Invalid, domain.CodeUnknownTool, "MCP server %s has no %q for agents; it has: %s",
@@ -375,10 +364,11 @@ func (s *server) everything(ctx context.Context) (all []tool.Tool, err error) {
 	}
 	for t, config := range s.forAgents(listed) {
 		made, err := s.usable(t, config)
-		if err != nil {
-			return nil, err
+		if err == nil {
+			all = append(all, made)
+		} else if _, told := s.told.LoadOrStore(err.Error(), true); !told {
+			s.warn("MCP server lists a tool that no agent has", "tool", t.Name, "error", err.Error())
 		}
-		all = append(all, made)
 	}
 	if len(all) == 0 {
 		return nil, domain.CodedErrorf(domain.Invalid, domain.CodeUnknownTool, "MCP server %s has no tools for agents", s.config.Name)
@@ -398,9 +388,9 @@ func (s *server) forAgents(listed []*sdk.Tool) iter.Seq2[*sdk.Tool, ToolConfig] 
 }
 
 func (s *server) usable(listed *sdk.Tool, config ToolConfig) (tool.Tool, error) {
-	made, err := s.tool(listed, config)
+	made, _, err := s.tool(listed, config)
 	if err != nil {
-		return made, domain.Errorf(domain.Invalid, "MCP server %s: %s; list in its tools those that agents are to have", s.config.Name, err)
+		return made, domain.Errorf(domain.Invalid, "MCP server %s: %s", s.config.Name, err)
 	}
 	return made, nil
 }
