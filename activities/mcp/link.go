@@ -18,7 +18,7 @@ const (
 	connectPatience = 2 * time.Minute
 	// listPatience bounds the listing of its tools, pingPatience the answer of one that
 	// let a call hang.
-	listPatience = 30 * time.Second
+	listPatience = 20 * time.Second
 	pingPatience = 5 * time.Second
 	// maxTools and maxPages bound what a server may list.
 	maxTools = 1000
@@ -48,7 +48,11 @@ type link struct {
 
 // connect starts or reaches a server. The link stays when ctx ends.
 func (s *server) connect(ctx context.Context) (*link, error) {
-	ctx, cancel := context.WithTimeout(ctx, connectPatience)
+	within := connectPatience
+	if s.config.URL != "" {
+		within = listPatience // nothing has to be fetched
+	}
+	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
 	l := &link{server: s.config.Name, listing: make(chan struct{}, 1), fresh: s.options.fresh}
 	var transport sdk.Transport
@@ -74,7 +78,7 @@ func (s *server) connect(ctx context.Context) (*link, error) {
 	var err error
 	if l.session, err = s.client(l).Connect(ctx, transport, nil); err != nil {
 		if ctx.Err() != nil {
-			err = fmt.Errorf("it did not say within %s that it is ready", connectPatience)
+			err = fmt.Errorf("it did not say within %s that it is ready", within)
 		}
 		err = l.explain(err)
 		l.close()
