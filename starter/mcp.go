@@ -108,9 +108,16 @@ which agents do not read. Exits 1 where a server or a tool is of no use.`,
 					t.Rows = append(t.Rows, []string{s.Server, "-", render.OneLine(s.Error)})
 				}
 				for _, one := range s.Tools {
-					if one.Allowed {
-						t.Rows = append(t.Rows, []string{one.Name, string(one.Effect), render.OneLine(cmp.Or(one.Problem, firstLine(one.Description)))})
+					if !one.Allowed {
+						continue
 					}
+					t.Rows = append(t.Rows, []string{one.Name, string(one.Effect), render.OneLine(cmp.Or(one.Problem, firstLine(one.Description)))})
+					for _, lost := range one.Unchecked {
+						t.Rows = append(t.Rows, []string{one.Name, "-", render.OneLine("not checked: " + lost)})
+					}
+				}
+				for _, note := range s.Notes {
+					t.Rows = append(t.Rows, []string{s.Server, "-", render.OneLine(note)})
 				}
 				for what, offer := range s.offered() {
 					t.Rows = append(t.Rows, []string{render.OneLine(s.Server + " " + what + " " + cmp.Or(offer.URI, offer.Name)), "-", render.OneLine(firstLine(cmp.Or(offer.Description, offer.Name)))})
@@ -180,8 +187,13 @@ func checkedServer(s examinedServer) string {
 		inner := strings.TrimLeft(text, " ")
 		b.WriteString(text[:len(text)-len(inner)] + render.OneLine(inner) + "\n")
 	}
+	for _, note := range s.Notes {
+		line("%s: %s", s.Server, note)
+	}
 	if s.Error != "" {
 		line("%s: %s", s.Server, s.Error)
+	}
+	if s.Protocol == "" {
 		return b.String()
 	}
 	line("%s: %s %s, protocol %s, offers %s", s.Server, cmp.Or(s.Title, "it does not say what it is"), s.Version, s.Protocol, cmp.Or(strings.Join(s.Offers, ", "), "nothing"))
@@ -197,6 +209,9 @@ func checkedServer(s examinedServer) string {
 			said += "; of no use: " + t.Problem
 		}
 		line("  %s: %s", t.Name, said)
+		for _, lost := range t.Unchecked {
+			line("    not checked: %s", lost)
+		}
 	}
 	for what, offer := range s.offered() {
 		line("  %s %s", what, strings.Join(slices.DeleteFunc([]string{offer.Name, offer.URI, offer.MediaType}, func(text string) bool { return text == "" }), ", "))

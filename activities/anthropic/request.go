@@ -11,6 +11,7 @@ import (
 
 	"everstep/activities/inference"
 	"everstep/activities/inference/wire"
+	"everstep/activities/output"
 	"everstep/domain"
 )
 
@@ -138,7 +139,7 @@ func definition(spec domain.ToolSpec) anthropic.ToolParam {
 	if spec.Description != "" {
 		tool.Description = anthropic.String(spec.Description)
 	}
-	schema, fields := spec.Schema, map[string]json.RawMessage{}
+	schema, fields := output.Flat(spec.Schema), map[string]json.RawMessage{}
 	if json.Unmarshal(schema, &fields) != nil || fields == nil {
 		schema = json.RawMessage(`{"type":"object"}`)
 	} else if fields["type"] == nil {

@@ -17,7 +17,9 @@ import (
 var escape = regexp.MustCompile(`\\(?:u([dD][89abAB][0-9a-fA-F]{2})\\u([dD][c-fC-F][0-9a-fA-F]{2})|(u[dD][89a-fA-F][0-9a-fA-F]{2})|(/)|(?s:.))`)
 
 // json says whether a file is JSON by its name; others may hold it, too, where YAML is the same.
-func (r *Reader) json() bool { return strings.EqualFold(filepath.Ext(r.File), ".json") }
+func (r *Reader) json() bool {
+	return strings.HasPrefix(strings.ToLower(filepath.Ext(r.File)), ".json")
+}
 
 // escapes writes the escapes of JSON as YAML knows them. Half a character is a problem.
 func (r *Reader) escapes(text string) (string, bool) {

@@ -93,6 +93,15 @@ func (r *Reader) Text(data []byte) (string, bool) {
 
 // Read reads the only document of a YAML text, and returns its keys; nil: there is none.
 func (r *Reader) Read(text string, keys Keys) Given {
+	root := r.Root(text)
+	if root == nil {
+		return nil
+	}
+	return r.Mapping("", root, keys)
+}
+
+// Root is the only value of a YAML text; nil: there is none, and all about it is told.
+func (r *Reader) Root(text string) *yaml.Node {
 	var document yaml.Node
 	given := text
 	if r.json() {
@@ -123,10 +132,7 @@ func (r *Reader) Read(text string, keys Keys) Given {
 	if !r.Loose && !r.plain(root, 0) {
 		return nil
 	}
-	if root = r.value("", root); root == nil {
-		return nil
-	}
-	return r.Mapping("", root, keys)
+	return r.value("", root)
 }
 
 func empty(document yaml.Node) bool {

@@ -221,7 +221,7 @@ func declarations(tools []domain.ToolSpec) []*genai.FunctionDeclaration {
 	for _, t := range tools {
 		f := &genai.FunctionDeclaration{Name: t.Name, Description: t.Description}
 		if len(t.Schema) > 0 {
-			f.ParametersJsonSchema = t.Schema
+			f.ParametersJsonSchema = output.Plain(t.Schema)
 		}
 		out = append(out, f)
 	}

@@ -10,6 +10,7 @@ import (
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"everstep/activities/output"
 	"everstep/activities/tool"
 	"everstep/domain"
 )
@@ -17,15 +18,19 @@ import (
 // maxDescription bounds what a server may say of one tool: each inference is sent it.
 const maxDescription = 32 << 10
 
-// tool makes a tool of one that the server lists. Its error says why no agent can have it.
-func (s *server) tool(listed *sdk.Tool, config ToolConfig) (tool.Tool, error) {
+// tool makes a tool of one that the server lists, and says what of its schema is not checked. Its error says why no agent
+// can have it.
+func (s *server) tool(listed *sdk.Tool, config ToolConfig) (_ tool.Tool, lost []string, _ error) {
 	// Its keys are in order, whatever the server's was.
-	schema, err := json.Marshal(listed.InputSchema)
-	if err != nil || listed.InputSchema == nil {
-		schema = json.RawMessage("null") // which Check refuses
-	}
+	schema, unfit := json.Marshal(listed.InputSchema)
 	pin := pinOf(listed, schema)
-	shown, unfit := withheld(schema, config.Arguments)
+	if unfit == nil {
+		schema, lost, unfit = output.Mend(schema)
+	}
+	shown := schema
+	if unfit == nil {
+		shown, unfit = withheld(schema, config.Arguments)
+	}
 	made := tool.FromSpec(domain.ToolSpec{
 		Name: ToolName(s.config.Name, listed.Name), Description: listed.Description, Schema: shown, Timeout: config.Timeout,
 		Effect: Stricter(config.Effect, listed.Annotations),
@@ -41,12 +46,12 @@ func (s *server) tool(listed *sdk.Tool, config ToolConfig) (tool.Tool, error) {
 		return s.withRefusals(func() (tool.Result, error) { return s.call(ctx, listed, arguments) })
 	})
 	if unfit != nil {
-		return made, fmt.Errorf("tool %q: %w", listed.Name, unfit)
+		return made, nil, fmt.Errorf("tool %q: schema: %w", listed.Name, unfit)
 	}
 	if size := len(listed.Description); size > maxDescription {
-		return made, fmt.Errorf("tool %q: description: has %d bytes, more than %d", listed.Name, size, maxDescription)
+		return made, nil, fmt.Errorf("tool %q: description: has %d bytes, more than %d", listed.Name, size, maxDescription)
 	}
-	return made, made.Check()
+	return made, lost, made.Check()
 }
 
 // Stricter is the effect that holds for a tool with these hints: a server cannot make

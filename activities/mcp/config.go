@@ -1,15 +1,15 @@
 package mcp
 
 import (
-	"bytes"
 	"cmp"
 	"fmt"
 	"net/http"
 	"net/url"
 	"os"
+	"os/exec"
 	"path/filepath"
-	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -41,8 +41,25 @@ type Server struct {
 	Tools map[string]ToolConfig
 	// Timeout bounds one attempt of a call. Zero: the agent's own bound.
 	Timeout time.Duration
+	// Without are tools that agents may not have, by the server's own names.
+	Without []string
 	// Stateful says that calls depend on earlier ones: each agent has a session of its own, on one worker.
 	Stateful bool
+	// Inputs are what ${input:ID} stands for, of those that the server names.
+	Inputs []Input
+	// Disabled says that the file has the server and wants it not started.
+	Disabled bool
+	// Problem is why the server cannot be started; the others of its file can. Notes say what of its keys
+	// does not hold here.
+	Problem string
+	Notes   []string
+}
+
+// An Input is what a file wants a person to be asked for.
+type Input struct {
+	ID, Description string
+	// Password says that it is a secret.
+	Password bool
 }
 
 // A ToolConfig is what holds for one tool. What is zero is the server's.
@@ -82,46 +99,13 @@ func (s Server) Secrets() (names []string) {
 	return names
 }
 
-// A Variable is a name with a text in which ${NAME} stands for a secret of the worker's, and in headers
-// ${trusted.NAME} for a trusted value of the agent that makes the call.
-type Variable struct{ Name, Text string }
-
-var reference = regexp.MustCompile(`\$\{([^{}]*)\}`)
-
-// Names are the secrets that the text names.
-func (v Variable) Names() (names []string) {
-	for _, found := range reference.FindAllStringSubmatch(v.Text, -1) {
-		if !strings.HasPrefix(found[1], trustedMark) {
-			names = append(names, found[1])
-		}
-	}
-	return names
-}
-
-// with is the text with its secrets and trusted values in their places. A trusted value that is not given stays as it
-// is written.
-func (v Variable) with(secret func(name string) (string, error), trusted domain.Trusted) (string, error) {
-	var failed error
-	text := reference.ReplaceAllStringFunc(v.Text, func(found string) string {
-		if name, ok := strings.CutPrefix(found[2:len(found)-1], trustedMark); ok {
-			if value, given := trusted[name]; given {
-				return asText(value)
-			}
-			return found
-		}
-		value, err := secret(found[2 : len(found)-1])
-		failed = cmp.Or(failed, err)
-		return value
-	})
-	return text, failed
-}
-
 // allowed says what holds for a tool; ok is false for one that agents may not have.
 func (s Server) allowed(tool string) (config ToolConfig, ok bool) {
 	config, ok = s.Tools[tool]
+	ok = (ok || s.Tools == nil) && !slices.Contains(s.Without, tool)
 	config.Effect = cmp.Or(config.Effect, s.Effect, domain.AtMostOnce)
 	config.Timeout = cmp.Or(config.Timeout, s.Timeout)
-	return config, ok || s.Tools == nil
+	return config, ok
 }
 
 const (
@@ -129,10 +113,9 @@ const (
 	maxServers = 64
 )
 
-// Load reads a file of servers, in JSON or YAML: the key mcpServers as other programs
-// have it, and keys of our own. It asks no server and looks up no secret. Relative
-// paths are from the file's folder on. Its error is of kind Invalid, and says all that
-// is wrong with its line.
+// Load reads a file of servers, in JSON or YAML: as other programs have it, and with keys of our own. It
+// asks no server and looks up no secret. Relative paths are from the file's folder on. What is wrong with one
+// server is its Problem; the error is of kind Invalid, and of the file as a whole.
 func Load(path string) ([]Server, error) {
 	path, err := filepath.Abs(path)
 	if err != nil {
@@ -151,21 +134,15 @@ func Load(path string) ([]Server, error) {
 	if err != nil {
 		return nil, domain.Errorf(domain.Invalid, "%s cannot be read: %s; name a file that can", path, errorOf(err))
 	}
-	if strings.EqualFold(filepath.Ext(path), ".json") {
-		// A tab is no string's in JSON, and YAML takes none as space.
-		data = bytes.ReplaceAll(data, []byte{'\t'}, []byte{' '})
-	}
-	r := &document.Reader{File: path, Form: document.Form{
-		MaxSize: maxFile, Loose: true, Needs: "it needs mcpServers: and under it a name for each server", Second: "put all servers into the first",
-	}}
-	var servers []Server
+	r := &document.Reader{File: path, Form: document.Form{MaxSize: maxFile, Loose: true, Needs: needed, Second: "put all servers into the first"}}
+	f := &form{Reader: r, folder: filepath.Dir(path), names: map[string]bool{}}
 	if text, ok := r.Text(data); ok {
-		r.Read(text, document.Keys{{Name: "mcpServers", Value: serversOf(filepath.Dir(path), &servers), Needed: "put every server under it, by a name"}})
+		f.read(text)
 	}
 	if err := r.Err(); err != nil {
 		return nil, domain.Errorf(domain.Invalid, "%s", err)
 	}
-	return servers, nil
+	return f.servers, nil
 }
 
 func errorOf(err error) error {
@@ -175,87 +152,136 @@ func errorOf(err error) error {
 	return err
 }
 
-func serversOf(folder string, into *[]Server) document.Value {
-	one := document.Mapping(new(reading).keys(folder))
-	return document.Value{
-		Schema: &jsonschema.Schema{Type: "object", AdditionalProperties: one.Schema},
-		Read: func(r *document.Reader, field string, node *yaml.Node) {
-			r.Entries(field, node, nil, func(field string, key, value *yaml.Node) {
-				if wrong := CheckServer(key.Value); wrong != "" {
-					r.Problem(key, field, "%s", wrong)
-					return
-				}
-				s := reading{Server: Server{Name: key.Value}}
-				given := r.Mapping(field, value, s.keys(folder))
-				if given == nil {
-					return
-				}
-				s.check(r, field, key, given)
-				*into = append(*into, s.Server)
-			})
-			if len(*into) > maxServers {
-				r.Problem(node, field, "has %d servers; at most %d are allowed", len(*into), maxServers)
-			}
-		},
-	}
-}
-
 // reading is a server as its mapping is read.
 type reading struct {
 	Server
-	oauth OAuth
-	kind  string
-	asks  string
+	// folder is the file's, words are the command's where it is a list.
+	folder string
+	words  []string
+	oauth  OAuth
+	kind   string
+	asks   string
 }
 
 func (s *reading) keys(folder string) document.Keys {
 	timeout := func(into *time.Duration) document.Value {
-		return document.Duration(func(d time.Duration) { *into = d })
+		value := document.Duration(func(d time.Duration) { *into = d })
+		return document.Value{Schema: value.Schema, Read: func(r *document.Reader, field string, node *yaml.Node) {
+			if n, err := strconv.Atoi(node.Value); err == nil && n >= leastMilliseconds {
+				ms := *node
+				ms.Value += "ms"
+				node = &ms
+			}
+			value.Read(r, field, node)
+		}}
 	}
 	effect := func(into *domain.Effect) document.Value {
 		return document.Word(into, []domain.Effect{domain.ReadOnly, domain.Idempotent, domain.AtMostOnce})
 	}
-	from := func(path string) string {
-		if filepath.IsAbs(path) {
-			return path
-		}
-		return filepath.Join(folder, path)
+	plain := func(into *string) document.Value {
+		return document.TextThen(func(text string) string {
+			*into = written(text)
+			return open(*into)
+		})
 	}
-	plain := func(into *string) document.Value { return document.Text(into, noReference) }
-	s.Dir = folder
+	s.Dir, s.folder = folder, folder
 	return document.Keys{
-		{Name: "type", Doc: "stdio or http; what the other keys say unless given.", Value: document.Word(&s.kind, []string{"stdio", "http", "streamable-http"})},
-		{Name: "command", Doc: "The program to start, by name or path.", Value: plain(&s.Command).Then(func(*document.Reader, string, *yaml.Node) {
-			if strings.ContainsRune(s.Command, filepath.Separator) {
-				s.Command = from(s.Command)
+		{Name: "type", Doc: "stdio or http; what the other keys say unless given.", Value: document.TextThen(s.typed)},
+		{Name: "command", Doc: "The program to start, by name or path; a list has its arguments, too.", Value: document.Value{Schema: &jsonschema.Schema{}, Read: func(r *document.Reader, field string, node *yaml.Node) {
+			if node.Kind == yaml.SequenceNode {
+				document.ListOf(&s.words, plain).Read(r, field, node)
+				return
 			}
-		})},
-		{Name: "args", Doc: "Its arguments.", Value: document.ListOf(&s.Args, func(arg *string) document.Value { return plain(arg) })},
+			plain(&s.Command).Read(r, field, node)
+		}}},
+		{Name: "args", Doc: "Its arguments.", Value: document.ListOf(&s.Args, plain)},
 		{Name: "env", Doc: "All of its environment but PATH; ${NAME} is a secret of the worker's.", Value: variables(&s.Env, checkVariable)},
-		{Name: "cwd", Doc: "Where it runs; the file's folder unless given.", Value: plain(&s.Dir).Then(func(*document.Reader, string, *yaml.Node) { s.Dir = from(s.Dir) })},
-		{Name: "url", Doc: "The endpoint of a server over streamable HTTP.", Value: document.Text(&s.URL, checkURL, noReference)},
+		{Name: "cwd", Doc: "Where it runs; the file's folder unless given.", Value: plain(&s.Dir).Then(func(*document.Reader, string, *yaml.Node) { s.Dir = from(folder, s.Dir) })},
+		{Name: "url", Doc: "The endpoint of a server over streamable HTTP.", Value: plain(&s.URL)},
 		{Name: "headers", Doc: "Headers of each request; ${NAME} is a secret of the worker's, and ${trusted.NAME}, in calls alone, what whoever started the agent says.", Value: variables(&s.Headers, checkHeader)},
 		{Name: "oauth", Doc: "How a token is got that goes with each request, by the grant client_credentials.", Value: document.Mapping(document.Keys{
 			{Name: "client_id", Doc: "How the authorization server knows this worker.", Value: plain(&s.oauth.ClientID), Needed: "the authorization server knows the worker by it"},
 			{Name: "client_secret", Doc: "What proves it, as ${NAME}.", Value: document.TextThen(func(text string) string {
-				s.oauth.Secret = Variable{Name: "client_secret", Text: text}
+				s.oauth.Secret = Variable{Name: "client_secret", Text: worded.ReplaceAllString(written(text), "$1$${$2}")}
 				if len(s.oauth.Secret.trusted()) > 0 {
 					return "names a trusted value, which is no secret; name a variable as ${NAME}"
 				}
 				return checkSecrets(s.oauth.Secret)
 			}), Needed: "name it as ${NAME}"},
-			{Name: "issuer", Doc: "The URL of the authorization server: no other is sent the secret.", Value: document.Text(&s.oauth.Issuer, checkURL, noReference), Needed: "the MCP server could else name any, which would be sent the secret"},
+			{Name: "issuer", Doc: "The URL of the authorization server: no other is sent the secret.", Value: document.Text(&s.oauth.Issuer, checkURL, open), Needed: "the MCP server could else name any, which would be sent the secret"},
 		}).Then(func(*document.Reader, string, *yaml.Node) { s.OAuth = &s.oauth })},
 		{Name: "effect", Doc: "What a second run of a call does, for tools that say nothing else.", Value: effect(&s.Effect).Default(domain.AtMostOnce)},
 		{Name: "timeout", Doc: "What one attempt of a call may take; the agent's bound unless given.", Value: timeout(&s.Timeout)},
 		{Name: "tools", Doc: "The only tools that agents may have: a list, or a mapping that says what holds for each.", Value: toolsOf(&s.Tools, effect, timeout)},
 		{Name: "elicitation", Doc: "What becomes of a server's question to a person: refuse, in this version.", Value: document.Word(&s.asks, []string{refuse}).Default(refuse)},
 		{Name: "sampling", Doc: "What becomes of its question to a model: refuse, in this version.", Value: document.Word(&s.asks, []string{refuse}).Default(refuse)},
+		{Name: "excludeTools", Doc: "Tools that agents may not have.", Value: document.ListOf(&s.Without, func(name *string) document.Value { return document.Text(name) })},
+		{Name: "disabled", Doc: "Whether the server is not started.", Value: document.Truth(func(yes bool) { s.Disabled = s.Disabled || yes })},
+		{Name: "enabled", Doc: "The same the other way round.", Value: document.Truth(func(yes bool) { s.Disabled = s.Disabled || !yes })},
 		{Name: "stateful", Doc: "Whether calls depend on earlier ones: each agent then has a session of its own, on one worker.", Value: document.Truth(func(yes bool) { s.Stateful = yes })},
 	}
 }
 
+// leastMilliseconds is from where on a time-out without a unit is one in milliseconds, as some programs have it, and not in seconds.
+const leastMilliseconds = 1000
+
+func (s *reading) typed(text string) string {
+	switch notInKey.ReplaceAllString(strings.ToLower(text), "") {
+	case "stdio", "local":
+		s.kind = "stdio"
+	case "sse":
+		s.Notes = append(s.Notes, "type sse is gone from the protocol: streamable HTTP is tried at its url")
+		s.kind = "http"
+	case "http", "streamablehttp", "remote":
+		s.kind = "http"
+	default:
+		return fmt.Sprintf("%q is not known; there are stdio and http", document.Shorten(text))
+	}
+	return ""
+}
+
+// commanded puts the words of a command apart, and says what is wrong with it.
+func (s *reading) commanded() (wrong string) {
+	path := s.Command
+	if strings.ContainsRune(path, filepath.Separator) {
+		path = from(s.folder, path)
+	}
+	if _, err := exec.LookPath(path); err != nil && strings.Contains(path, " ") && !strings.Contains(path, "${") {
+		if strings.ContainsAny(path, `"'\`) {
+			return "is no program, and seems to be one with its arguments; give these in args, each by itself"
+		}
+		s.words = strings.Fields(s.Command)
+	}
+	if len(s.words) > 0 {
+		path, s.Args = s.words[0], slices.Concat(s.words[1:], s.Args)
+	}
+	if s.Command = path; strings.ContainsRune(path, filepath.Separator) {
+		s.Command = from(s.folder, path)
+	}
+	return ""
+}
+
+// from is a path that a file names, from its folder on.
+func from(folder, path string) string {
+	if filepath.IsAbs(path) || strings.HasPrefix(path, "${") {
+		return path
+	}
+	return filepath.Join(folder, path)
+}
+
 func (s *reading) check(r *document.Reader, field string, key *yaml.Node, given document.Given) {
+	if wrong := s.commanded(); wrong != "" {
+		r.Problem(given["command"], document.Join(field, "command"), "%s", wrong)
+	}
+	s.Inputs = slices.DeleteFunc(slices.Clone(s.Inputs), func(input Input) bool {
+		return !slices.Contains(slices.Concat(s.seen(), s.Secrets()), InputMark+input.ID)
+	})
+	if wrong := s.exposed(); wrong != "" {
+		r.Problem(key, field, "%s", wrong)
+	}
+	if wrong := checkURL(s.URL); wrong != "" && s.URL != "" && !reference.MatchString(s.URL) {
+		r.Problem(given["url"], document.Join(field, "url"), "%s", wrong)
+	}
 	program := s.kind == "stdio" || s.kind == "" && s.Command != ""
 	switch {
 	case s.Command == "" && s.URL == "":
@@ -281,16 +307,6 @@ func (s *reading) check(r *document.Reader, field string, key *yaml.Node, given 
 	}
 }
 
-func noReference(text string) string {
-	if strings.ContainsRune(text, 0) {
-		return "holds a zero byte"
-	}
-	if reference.MatchString(text) {
-		return "${NAME} is put in its place in env, headers and client_secret alone: others on the machine see what stands here"
-	}
-	return ""
-}
-
 func checkURL(text string) string {
 	u, err := url.Parse(text)
 	switch {
@@ -302,57 +318,13 @@ func checkURL(text string) string {
 	return ""
 }
 
-var (
-	validVariable = regexp.MustCompile(`^[a-zA-Z_][a-zA-Z0-9_]*$`)
-	secretName    = regexp.MustCompile(`(?i)(^|[_-])(token|secret|password|passwd|api[_-]?key|access[_-]?key|authorization|cookie)$`)
-)
-
-func checkVariable(v Variable) string {
-	if !validVariable.MatchString(v.Name) {
-		return "is no name of a variable; use letters, digits and underscores"
-	}
-	if len(v.trusted()) > 0 {
-		return "names a trusted value: a program serves all agents of its worker; put it into the arguments of a tool"
-	}
-	return checkSecrets(v)
-}
-
-func checkHeader(v Variable) string {
-	if !headerName.MatchString(v.Name) {
-		return "is no name of a header"
-	}
-	own := []string{"Accept", "Content-Type", "Content-Length", "Host", "Mcp-Session-Id", "Mcp-Protocol-Version", "Last-Event-Id", "Connection", "Transfer-Encoding"}
-	if slices.Contains(own, http.CanonicalHeaderKey(v.Name)) {
-		return "is set by the protocol; leave it out"
-	}
-	return cmp.Or(checkTrusted(v), checkSecrets(v))
-}
-
-var headerName = regexp.MustCompile("^[a-zA-Z0-9!#$%&'*+.^_`|~-]+$")
-
-// checkSecrets wants what looks like a secret to be named, not written down.
-func checkSecrets(v Variable) string {
-	for _, name := range v.Names() {
-		if !validVariable.MatchString(name) {
-			return fmt.Sprintf("${%s} names no variable; write ${NAME}", document.Shorten(name))
-		}
-	}
-	if strings.ContainsAny(v.Text, "\x00\r\n") {
-		return "holds a line end or a zero byte"
-	}
-	if secretName.MatchString(v.Name) && v.Text != "" && len(v.Names()) == 0 {
-		return "holds a secret; name it instead, as ${NAME}, and set that variable, or NAME_FILE, where the worker runs"
-	}
-	return ""
-}
-
 func variables(into *[]Variable, check func(Variable) string) document.Value {
 	return document.Value{
 		Schema: &jsonschema.Schema{Type: "object", AdditionalProperties: &jsonschema.Schema{Type: "string"}},
 		Read: func(r *document.Reader, field string, node *yaml.Node) {
 			r.Entries(field, node, nil, func(field string, key, value *yaml.Node) {
 				v := Variable{Name: key.Value}
-				document.TextThen(func(text string) string { v.Text = text; return check(v) }).Read(r, field, value)
+				document.TextThen(func(text string) string { v.Text = worded.ReplaceAllString(written(text), "$1$${$2}"); return check(v) }).Read(r, field, value)
 				*into = append(*into, v)
 			})
 		},
@@ -370,6 +342,9 @@ func toolsOf(into *map[string]ToolConfig, effect func(*domain.Effect) document.V
 	var names []string
 	list := document.ListOf(&names, func(name *string) document.Value { return document.Text(name) }).
 		Then(func(*document.Reader, string, *yaml.Node) {
+			if slices.Contains(names, "*") {
+				return
+			}
 			*into = map[string]ToolConfig{}
 			for _, name := range names {
 				(*into)[name] = ToolConfig{}

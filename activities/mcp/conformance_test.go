@@ -70,10 +70,7 @@ func conforms(url string) error {
 	if given.ClientID != "" {
 		server.OAuth = &OAuth{ClientID: given.ClientID, Secret: Variable{Name: "client_secret", Text: "${SECRET}"}}
 	}
-	s, err := Open([]Server{server}, Options{Secret: func(string) (string, error) { return given.ClientSecret, nil }})
-	if err != nil {
-		return err
-	}
+	s := Open([]Server{server}, Options{Secret: func(string) (string, error) { return given.ClientSecret, nil }})
 	defer s.Close()
 	report, err := s.Examine(ctx, "s")
 	for _, listed := range report.Tools {

@@ -16,7 +16,9 @@ func lists(kind string) {
 	}
 	echo := tool(`"echo"`, `{"type":"object"}`)
 	made := map[string]func() string{
-		"twice":   func() string { return echo + "," + tool(`"echo"`, `{"type":"object","properties":{"all":{}}}`) },
+		"twice": func() string {
+			return tool(`"other"`, `{"type":"object"}`) + "," + echo + "," + tool(`"echo"`, `{"type":"object","properties":{"all":{}}}`)
+		},
 		"nothing": func() string { return echo + ",null" },
 		"crowd":   func() string { return strings.Repeat(echo+",", 99_999) + echo },
 		"controls": func() string {
@@ -56,19 +58,19 @@ func lists(kind string) {
 }
 
 // TestHostileLists: whatever a server lists, it takes neither the worker's memory nor its time; what cannot be used is
-// refused with its reason, and what can is called.
+// refused with its reason, and what can is called, checked as far as its schema can be.
 func TestHostileLists(t *testing.T) {
 	t.Parallel()
 	for kind, want := range map[string]string{
-		"twice":    "MCP server s does not list its tools: it lists two tools that would both be s__echo",
+		"twice":    `MCP server s lists tool "echo", which no agent has: the server lists 2 tools that would be s__echo`,
 		"nothing":  "", // it lists one tool beside it
 		"crowd":    "it lists more than 1000 tools",
-		"cycle":    "MCP server s: tool \"s__echo\": schema: ",
-		"itself":   "MCP server s: tool \"s__echo\": schema: ",
-		"far":      "MCP server s: tool \"s__echo\": schema: ",
+		"cycle":    "",
+		"itself":   "",
+		"far":      "",
 		"large":    "schema: has 10485",
-		"deep":     "MCP server s: tool \"s__echo\": schema: ",
-		"doubling": "one value would have to be checked against more than 20000 schemas",
+		"deep":     "",
+		"doubling": "",
 		"novel":    `MCP server s: tool "echo": description: has 10485760 bytes, more than 32768`,
 	} {
 		t.Run(kind, func(t *testing.T) {
@@ -80,7 +82,11 @@ func TestHostileLists(t *testing.T) {
 				require.Equal(t, "hello", text)
 				return
 			}
-			requireNotStarted(t, err)
+			if kind == "twice" {
+				require.Equal(t, "hello", said(t, s, "s__other", args{}), "it costs no other tool")
+			} else {
+				requireNotStarted(t, err)
+			}
 			require.ErrorContains(t, err, want)
 			require.Less(t, len(err.Error()), 4000)
 		})

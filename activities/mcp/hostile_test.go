@@ -197,6 +197,7 @@ func TestAListWithoutEndIsRefused(t *testing.T) {
 	_, err := call(t, started(t, "pages"), "s__echo", args{})
 	requireNotStarted(t, err)
 	require.ErrorContains(t, err, "it lists its tools on more than 100 pages")
+	require.Equal(t, domain.Invalid, domain.AsError(err).Kind, "another try would come to the same")
 }
 
 func TestAServerThatCannotBeStarted(t *testing.T) {

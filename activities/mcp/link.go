@@ -18,7 +18,7 @@ const (
 	connectPatience = 2 * time.Minute
 	// listPatience bounds the listing of its tools, pingPatience the answer of one that
 	// let a call hang.
-	listPatience = 30 * time.Second
+	listPatience = 20 * time.Second
 	pingPatience = 5 * time.Second
 	// maxTools and maxPages bound what a server may list.
 	maxTools = 1000
@@ -27,6 +27,7 @@ const (
 
 // A link is one connection to a server. It is used until it breaks.
 type link struct {
+	server  string
 	session *sdk.ClientSession
 	// program is the one that was started; nil for one over HTTP.
 	program *program
@@ -36,7 +37,7 @@ type link struct {
 	listing chan struct{}
 	mu      sync.Mutex
 	tools   []*sdk.Tool
-	// unread are the tools that cannot be read, with why not, and told those that were told of.
+	// unread are the tools that no agent has, with why not, and told those that were told of.
 	unread, told []unreadTool
 	listed       time.Time
 	dead         bool
@@ -47,9 +48,13 @@ type link struct {
 
 // connect starts or reaches a server. The link stays when ctx ends.
 func (s *server) connect(ctx context.Context) (*link, error) {
-	ctx, cancel := context.WithTimeout(ctx, connectPatience)
+	within := connectPatience
+	if s.config.URL != "" {
+		within = listPatience // nothing has to be fetched
+	}
+	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
-	l := &link{listing: make(chan struct{}, 1), fresh: s.options.fresh}
+	l := &link{server: s.config.Name, listing: make(chan struct{}, 1), fresh: s.options.fresh}
 	var transport sdk.Transport
 	speaks := new(version)
 	if s.config.URL != "" {
@@ -73,7 +78,7 @@ func (s *server) connect(ctx context.Context) (*link, error) {
 	var err error
 	if l.session, err = s.client(l).Connect(ctx, transport, nil); err != nil {
 		if ctx.Err() != nil {
-			err = fmt.Errorf("it did not say within %s that it is ready", connectPatience)
+			err = fmt.Errorf("it did not say within %s that it is ready", within)
 		}
 		err = l.explain(err)
 		l.close()
@@ -157,12 +162,12 @@ func (l *link) list(ctx context.Context) ([]*sdk.Tool, error) {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.tools, l.unread = apart(all)
+	l.tools, l.unread = apart(l.server, all)
 	l.listed, l.tasks, l.inHeaders = asked, tasks, inHeaders(l.tools)
 	return l.tools, nil
 }
 
-// unreadTools are those that the server lists and that cannot be read.
+// unreadTools are those that the server lists and no agent has.
 func (l *link) unreadTools() []unreadTool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -182,7 +187,7 @@ func (l *link) unreadAnew() (anew []unreadTool) {
 	return anew
 }
 
-// paged is all that a server lists of something, page by page.
+// paged is all that a server lists of something, page by page. What is wrong with the list itself is as an answer that cannot be read.
 func paged[T any](what string, most int, ask func(cursor string) (page []T, next string, err error)) (all []T, err error) {
 	cursor := ""
 	for range maxPages {
@@ -191,14 +196,14 @@ func paged[T any](what string, most int, ask func(cursor string) (page []T, next
 			return nil, err
 		}
 		if all = append(all, page...); len(all) > most {
-			return nil, fmt.Errorf("it lists more than %d %s", most, what)
+			return nil, unread("it lists more than %d %s", most, what)
 		}
 		if next == "" {
 			return all, nil
 		}
 		cursor = next
 	}
-	return nil, fmt.Errorf("it lists its %s on more than %d pages", what, maxPages)
+	return nil, unread("it lists its %s on more than %d pages", what, maxPages)
 }
 
 // explain adds how a connection came to its end, where it did.

@@ -14,7 +14,7 @@ import (
 // unreadKey marks what stands in a list in the place of a tool that cannot be read.
 const unreadKey = "everstep/unread"
 
-// An unreadTool is one that a server lists and that cannot be read.
+// An unreadTool is one that a server lists and that no agent has.
 type unreadTool struct{ Name, Problem string }
 
 // listIn is a list of tools of which each can be decoded: in the place of one that cannot stands its name.
@@ -96,14 +96,24 @@ func inPlace(text json.RawMessage, place string, problem error) json.RawMessage 
 	return made
 }
 
-// apart are the tools of a list, and those that cannot be read.
-func apart(all []*sdk.Tool) (tools []*sdk.Tool, unread []unreadTool) {
+// apart are the tools of a list, and those that no agent has: which cannot be read, or have a name in common. Which one of
+// these was looked at and which is called would be the server's to choose.
+func apart(server string, all []*sdk.Tool) (tools []*sdk.Tool, unread []unreadTool) {
+	times := make(map[string]int, len(all))
+	for _, t := range all {
+		times[ToolName(server, t.Name)]++
+	}
 	tools = slices.DeleteFunc(slices.Clone(all), func(t *sdk.Tool) bool {
-		problem, ok := t.Meta[unreadKey].(string)
-		if ok {
-			unread = append(unread, unreadTool{t.Name, problem})
+		problem, bad := t.Meta[unreadKey].(string)
+		if name := ToolName(server, t.Name); bad {
+			problem = "it cannot be read: " + problem
+		} else if bad = times[name] > 1; bad {
+			problem = fmt.Sprintf("the server lists %d tools that would be %s", times[name], name)
 		}
-		return ok
+		if one := (unreadTool{t.Name, problem}); bad && !slices.Contains(unread, one) {
+			unread = append(unread, one)
+		}
+		return bad
 	})
 	return tools, unread
 }

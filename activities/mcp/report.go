@@ -27,6 +27,8 @@ type Listed struct {
 	Pin domain.Digest `json:"pin"`
 	// Problem is why no agent can have it.
 	Problem string `json:"problem,omitzero"`
+	// Unchecked is what of its schema cannot be checked: a call is made whatever it says there.
+	Unchecked []string `json:"unchecked,omitempty"`
 }
 
 // An Offer is what a server has beside tools, as people are shown it.
@@ -53,6 +55,8 @@ type Report struct {
 	Prompts   []Offer `json:"prompts,omitempty"`
 	// Problems are why it does not list what it says that it has.
 	Problems []string `json:"problems,omitempty"`
+	// Notes are what of its file does not hold here.
+	Notes []string `json:"notes,omitempty"`
 	// Missing are tools that the configuration names and the server has not.
 	Missing []string `json:"missing,omitempty"`
 }
@@ -68,11 +72,15 @@ func (s *Servers) Examine(ctx context.Context, name string) (Report, error) {
 }
 
 func (s *server) examined(ctx context.Context) (Report, error) {
+	report := Report{Server: s.config.Name, Tools: []Listed{}, Notes: s.config.Notes}
+	if s.config.Disabled {
+		report.Notes = append(slices.Clip(report.Notes), "its file says disabled: it is not started")
+		return report, nil
+	}
 	l, listed, err := s.listed(ctx)
 	if err != nil {
-		return Report{}, err
+		return report, err
 	}
-	report := Report{Server: s.config.Name, Tools: []Listed{}}
 	if said := l.session.InitializeResult(); said != nil {
 		report.Protocol = said.ProtocolVersion
 		report.Offers = offers(said.Capabilities)
@@ -84,9 +92,9 @@ func (s *server) examined(ctx context.Context) (Report, error) {
 	var seen []string
 	for _, t := range listed {
 		config, allowed := s.config.allowed(t.Name)
-		made, problem := s.tool(t, config)
+		made, lost, problem := s.tool(t, config)
 		spec := made.Spec()
-		shown := Listed{Name: spec.Name, Original: t.Name, Effect: spec.Effect, Description: t.Description, Allowed: allowed, Pin: spec.Pin}
+		shown := Listed{Name: spec.Name, Original: t.Name, Effect: spec.Effect, Description: t.Description, Allowed: allowed, Pin: spec.Pin, Unchecked: lost}
 		if spec.Effect != config.Effect {
 			shown.Configured = config.Effect
 		}
@@ -98,7 +106,7 @@ func (s *server) examined(ctx context.Context) (Report, error) {
 	for _, t := range l.unreadTools() {
 		config, allowed := s.config.allowed(t.Name)
 		report.Tools = append(report.Tools, Listed{
-			Name: ToolName(s.config.Name, t.Name), Original: t.Name, Effect: config.Effect, Allowed: allowed, Problem: "cannot be read: " + t.Problem,
+			Name: ToolName(s.config.Name, t.Name), Original: t.Name, Effect: config.Effect, Allowed: allowed, Problem: t.Problem,
 		})
 		seen = append(seen, t.Name)
 	}

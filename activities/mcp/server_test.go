@@ -341,8 +341,7 @@ func programOf(t *testing.T, kind string, change ...func(*Server)) Server {
 
 func openServers(t *testing.T, options Options, servers ...Server) *Servers {
 	t.Helper()
-	s, err := Open(servers, options)
-	require.NoError(t, err)
+	s := Open(servers, options)
 	t.Cleanup(s.Close)
 	return s
 }

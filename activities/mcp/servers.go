@@ -3,6 +3,7 @@ package mcp
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"iter"
 	"slices"
@@ -10,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"everstep/activities/tool"
@@ -52,11 +54,10 @@ type Servers struct {
 	sessions sessions
 }
 
-// Open checks that every secret is there, and starts nothing. Its error is of kind
-// Invalid and names what is missing.
-func Open(configs []Server, options Options) (*Servers, error) {
+// Open starts nothing. A server with a Problem is not started later either, and the log says so.
+func Open(configs []Server, options Options) *Servers {
 	if options.Secret == nil {
-		options.Secret = func(name string) (string, error) { return "", fmt.Errorf("${%s}: is not set", name) }
+		options.Secret = func(name string) (string, error) { return "", Unset(fmt.Sprintf("${%s}: is not set", name)) }
 	}
 	if options.fresh == 0 {
 		options.fresh = listFresh
@@ -65,15 +66,15 @@ func Open(configs []Server, options Options) (*Servers, error) {
 		open: map[string]*session{}, most: cmp.Or(options.most, MostSessions), idle: cmp.Or(options.idle, longestIdle),
 	}}
 	for _, config := range configs {
-		for _, v := range config.variables() {
-			if _, err := v.with(options.Secret, nil); err != nil {
-				return nil, domain.Errorf(domain.Invalid, "server %s: %s: %s", config.Name, v.Name, err)
-			}
+		one := newServer(config, options)
+		if s.all[config.Name], s.names = one, append(s.names, config.Name); config.Problem != "" {
+			one.warn("MCP server is not started", "problem", config.Problem)
 		}
-		s.all[config.Name] = newServer(config, options)
-		s.names = append(s.names, config.Name)
+		for _, note := range config.Notes {
+			one.warn("MCP server is used otherwise than its file says", "note", note)
+		}
 	}
-	return s, nil
+	return s
 }
 
 // Names are those of the servers, in the order of their file.
@@ -126,8 +127,7 @@ func (s *Servers) Find(ctx context.Context, name string) (tool.Tool, error) {
 }
 
 // All asks a server for all tools that agents may have of it, as they are now. One that
-// is of no use is an error: nobody would miss it otherwise. One that cannot be read is left
-// out, and named in the log and by Examine.
+// is of no use is left out, and named in the log and by Examine.
 func (s *Servers) All(ctx context.Context, name string) ([]tool.Tool, error) {
 	server := s.all[name]
 	if server == nil {
@@ -154,6 +154,8 @@ type server struct {
 	// progress is heard of calls over all connections, and so is what it asked for.
 	progress listeners
 	asked    asked
+	// told are the tools that the log has named.
+	told sync.Map
 
 	mu sync.Mutex
 	// live is the connection; nil: there is none.
@@ -192,6 +194,10 @@ func (s *server) link(ctx context.Context) (*link, error) {
 	for {
 		s.mu.Lock()
 		switch {
+		case s.config.Problem != "" || s.config.Disabled:
+			s.mu.Unlock()
+			return nil, domain.CodedErrorf(domain.Invalid, domain.CodeUnknownTool, "MCP server %s is not started: %s",
+				s.config.Name, cmp.Or(s.config.Problem, "its file says disabled; take that out"))
 		case s.closed:
 			s.mu.Unlock()
 			return nil, s.unavailable("is not started: the worker stops")
@@ -307,11 +313,8 @@ func (s *server) listed(ctx context.Context) (*link, []*sdk.Tool, error) {
 	}
 	tools, err := l.list(ctx)
 	if err == nil {
-		err = s.distinct(tools)
-	}
-	if err == nil {
 		for _, t := range l.unreadAnew() {
-			s.warn("MCP server lists a tool that cannot be read, which no agent has", "tool", t.Name, "error", t.Problem)
+			s.warn("MCP server lists a tool that no agent has", "tool", t.Name, "error", t.Problem)
 		}
 		return l, tools, nil
 	}
@@ -324,21 +327,10 @@ func (s *server) listed(ctx context.Context) (*link, []*sdk.Tool, error) {
 	if over := s.lostFor(); over != nil {
 		return nil, nil, over
 	}
-	return nil, nil, s.unavailable("does not list its tools: %s", err)
-}
-
-// distinct refuses a list in which not every name stands for one tool: which one of them was looked at and which is
-// called would be the server's to choose.
-func (s *server) distinct(tools []*sdk.Tool) error {
-	names := make(map[string]bool, len(tools))
-	for _, t := range tools {
-		name := ToolName(s.config.Name, t.Name)
-		if names[name] {
-			return fmt.Errorf("it lists two tools that would both be %s", name)
-		}
-		names[name] = true
+	if own, ok := errors.AsType[*jsonrpc.Error](err); ok && own.Code == codeUnread { // another try would be answered so, too
+		return nil, nil, domain.CodedErrorf(domain.Invalid, domain.CodeUnknownTool, "MCP server %s does not list its tools: %s", s.config.Name, own.Message)
 	}
-	return nil
+	return nil, nil, s.unavailable("does not list its tools: %s", err)
 }
 
 // find makes a tool of what the server lists under a name.
@@ -357,7 +349,7 @@ func (s *server) find(ctx context.Context, name string) (tool.Tool, error) {
 	}
 	for _, t := range l.unreadTools() {
 		if ToolName(s.config.Name, t.Name) == name {
-			return tool.Tool{}, domain.CodedErrorf(domain.Invalid, domain.CodeUnknownTool, "MCP server %s lists tool %q as what cannot be read: %s", s.config.Name, t.Name, t.Problem)
+			return tool.Tool{}, domain.CodedErrorf(domain.Invalid, domain.CodeUnknownTool, "MCP server %s lists tool %q, which no agent has: %s", s.config.Name, t.Name, t.Problem)
 		}
 	}
 	return tool.Tool{}, domain.CodedErrorf(domain.Invalid, domain.CodeUnknownTool, "MCP server %s has no %q for agents; it has: %s",
@@ -372,10 +364,11 @@ func (s *server) everything(ctx context.Context) (all []tool.Tool, err error) {
 	}
 	for t, config := range s.forAgents(listed) {
 		made, err := s.usable(t, config)
-		if err != nil {
-			return nil, err
+		if err == nil {
+			all = append(all, made)
+		} else if _, told := s.told.LoadOrStore(err.Error(), true); !told {
+			s.warn("MCP server lists a tool that no agent has", "tool", t.Name, "error", err.Error())
 		}
-		all = append(all, made)
 	}
 	if len(all) == 0 {
 		return nil, domain.CodedErrorf(domain.Invalid, domain.CodeUnknownTool, "MCP server %s has no tools for agents", s.config.Name)
@@ -395,9 +388,9 @@ func (s *server) forAgents(listed []*sdk.Tool) iter.Seq2[*sdk.Tool, ToolConfig] 
 }
 
 func (s *server) usable(listed *sdk.Tool, config ToolConfig) (tool.Tool, error) {
-	made, err := s.tool(listed, config)
+	made, _, err := s.tool(listed, config)
 	if err != nil {
-		return made, domain.Errorf(domain.Invalid, "MCP server %s: %s; list in its tools those that agents are to have", s.config.Name, err)
+		return made, domain.Errorf(domain.Invalid, "MCP server %s: %s", s.config.Name, err)
 	}
 	return made, nil
 }

@@ -119,8 +119,13 @@ func TestAServerHasTheEnvironmentThatIsConfigured(t *testing.T) {
 	require.ElementsMatch(t, []string{"PLAIN=a b", "TOKEN=Bearer the value of KEY, the value of OTHER", "PATH=" + filepath.Dir(os.Args[0]) + ":" + usualPath},
 		strings.Split(said(t, s, "s__env", args{}), "\n"))
 
-	_, err := Open([]Server{{Name: "s", Command: "x", Env: []Variable{{"TOKEN", "${KEY}"}}}}, Options{})
-	require.ErrorContains(t, err, "server s: TOKEN: ${KEY}: is not set")
+	log, unset := &warnings{}, func(name string) (string, error) { return "", Unset("${" + name + "}: is not set") }
+	s = openServers(t, Options{Log: log}, Server{Name: "s", Command: "x", Env: []Variable{{"TOKEN", "${KEY}"}}}.With(unset, unset), programOf(t, "1", func(s *Server) { s.Name = "other" }))
+	_, err := s.Find(t.Context(), "s__echo")
+	require.ErrorContains(t, err, "MCP server s is not started: TOKEN: ${KEY}: is not set")
+	require.Equal(t, domain.Invalid, domain.AsError(err).Kind)
+	require.Len(t, log.lines, 1)
+	require.Equal(t, "a b", said(t, s, "other__echo", args{Text: "a b"}), "the others are")
 }
 
 func TestAServersFolderAndRoots(t *testing.T) {
@@ -352,8 +357,15 @@ func TestAllToolsOfAServer(t *testing.T) {
 	require.EqualError(t, err, "MCP server s has no tools for agents")
 	_, err = names(started(t, "gone"), "s")
 	requireNotStarted(t, err)
-	_, err = names(started(t, "useless"), "s")
-	require.EqualError(t, err, `MCP server s: tool "s__odd": schema: its type is not "object": arguments are always one JSON object; list in its tools those that agents are to have`)
+	log := &warnings{}
+	useless := openServers(t, Options{Log: log}, programOf(t, "useless"))
+	for range 2 {
+		all, err = names(useless, "s")
+		require.NoError(t, err)
+		require.Equal(t, []string{"s__echo"}, all)
+	}
+	require.Len(t, log.lines, 1, "it is told once")
+	require.Contains(t, log.lines[0], `tool "odd": schema: its type is "string" and not object: arguments are always one JSON object`)
 }
 
 func TestProgressOfACall(t *testing.T) {

@@ -133,9 +133,10 @@ mcpServers:
 		`{command: a, tools: {b: {arguments: {c: d}}}}`:                                               "names no trusted value; write ${trusted.NAME}",
 		`{command: a, tools: {b: {arguments: {c: "${trusted.a} ${KEY}"}}}}`:                           "names a secret, which a server may repeat to the model",
 		`{command: a, tools: {b: {arguments: {c: "${trusted.a}", C: "${trusted.a}"}}}}`:               `"C" is there twice`,
-		`{command: a, args: ["${trusted.a}"]}`:                                                        "others on the machine see what stands here",
+		`{command: a, args: ["${trusted.a}"]}`:                                                        "names a trusted value, which goes in headers and the arguments of a tool alone",
 	} {
-		_, _, err := load(t, "mcp.yaml", "mcpServers: {s: "+text+"}\n")
-		require.ErrorContains(t, err, want, text)
+		servers, _, err := load(t, "mcp.yaml", "mcpServers: {s: "+text+"}\n")
+		require.NoError(t, err)
+		require.Contains(t, servers[0].Problem, want, text)
 	}
 }

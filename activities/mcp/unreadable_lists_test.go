@@ -91,7 +91,7 @@ func TestAToolThatCannotBeRead(t *testing.T) {
 				}
 				require.Equal(t, "hello", said(t, s, "s__echo", args{}), version)
 				_, err := s.Find(t.Context(), ToolName("s", c.named))
-				require.ErrorContains(t, err, fmt.Sprintf("MCP server s lists tool %q as what cannot be read: ", c.named))
+				require.ErrorContains(t, err, fmt.Sprintf("MCP server s lists tool %q, which no agent has: it cannot be read: ", c.named))
 				require.ErrorContains(t, err, c.problem)
 				require.Equal(t, domain.Invalid, domain.AsError(err).Kind)
 				require.Len(t, log.lines, 1, "it is told once")
@@ -118,7 +118,8 @@ func TestAListThatIsNone(t *testing.T) {
 				continue
 			}
 			requireNotStarted(t, err)
-			require.ErrorContains(t, err, "it lists what is no list of tools")
+			require.EqualError(t, err, "MCP server s does not list its tools: it lists what is no list of tools")
+			require.Equal(t, domain.Invalid, domain.AsError(err).Kind, "another try would come to the same")
 			require.NotNil(t, s.all["s"].live, "the connection stays")
 		}
 	}

@@ -200,6 +200,9 @@ func describeWork(work []account.Pending, step int) string {
 	}
 }
 
+// maxAsksReason bounds why a worker has no tools yet, where that is said in passing.
+const maxAsksReason = 300
+
 // standing is how an activity stands whose result is waited for.
 func standing(w account.Pending) string {
 	switch {
@@ -230,7 +233,7 @@ func limited(work []account.Pending) []account.Pending {
 	return slices.DeleteFunc(slices.Clone(work), func(w account.Pending) bool { return w.Limited != queue })
 }
 
-// waiting says in a status for what an inference waits that does not go on.
+// waiting says in a status for what an inference, or a worker's tools, wait that do not go on.
 func (c *Client) waiting(ctx context.Context, work []account.Pending, v account.Status) account.Status {
 	if v.Status.Terminal() {
 		return v
@@ -246,6 +249,10 @@ func (c *Client) waiting(ctx context.Context, work []account.Pending, v account.
 	for _, w := range work {
 		if w.Activity == string(contract.CallModel) && !w.Next.IsZero() && w.Failure != nil {
 			v.Doing = contract.AttemptWaits(v.Steps+1, w.Attempt, w.Next, w.Failure)
+			return v
+		}
+		if w.Activity == string(contract.ListTools) && w.Failure != nil {
+			v.Doing = describeWork(work, v.Steps+1) + ": " + domain.Shorten(w.Failure.Message, maxAsksReason)
 			return v
 		}
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 	enumspb "go.temporal.io/api/enums/v1"
+	failurepb "go.temporal.io/api/failure/v1"
 	workflowpb "go.temporal.io/api/workflow/v1"
 
 	"everstep/activities/build"
@@ -23,6 +24,9 @@ func TestStatusTellsWhatTheServerKnows(t *testing.T) {
 	scheduled := &workflowpb.PendingWorkflowTaskInfo{State: enumspb.PENDING_WORKFLOW_TASK_STATE_SCHEDULED}
 	untaken := beating("2", 1, contract.Heartbeat{})
 	untaken.HeartbeatDetails, untaken.State = nil, enumspb.PENDING_ACTIVITY_STATE_SCHEDULED
+	listing := beating("2", 3, contract.Heartbeat{})
+	listing.ActivityType.Name, listing.HeartbeatDetails, listing.State = string(contract.ListTools), nil, enumspb.PENDING_ACTIVITY_STATE_SCHEDULED
+	listing.NextAttemptScheduleTime, listing.LastFailure = at(9), &failurepb.Failure{Message: "gone"}
 	for name, c := range map[string]struct {
 		make   func(r *fakeRun)
 		source contract.StatusSource
@@ -36,6 +40,7 @@ func TestStatusTellsWhatTheServerKnows(t *testing.T) {
 		"a task that waits":                     {func(r *fakeRun) { r.task = scheduled }, contract.FromHistory, domain.StatusInProgress, contract.FromHistory, "it waits for a worker of task queue of nora to go on"},
 		"an inference that reported":            {func(r *fakeRun) { r.pending = append(r.pending, beating("2", 1, beat)) }, contract.FromHistory, domain.StatusInProgress, contract.FromHistory, "step 3: inference, streaming"},
 		"an inference that did not":             {func(r *fakeRun) { r.pending = append(r.pending, untaken) }, contract.FromHistory, domain.StatusInProgress, contract.FromHistory, "step 3: inference, waits for a worker"},
+		"tools that are not listed":             {func(r *fakeRun) { r.pending = append(r.pending, listing) }, contract.FromHistory, domain.StatusInProgress, contract.FromHistory, "asking a worker for its tools, attempt 3 waits for its time: the worker failed; its log says more"},
 		"terminated":                            {func(r *fakeRun) { r.closes(enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_TERMINATED) }, contract.FromWorkflow, domain.StatusFailed, contract.FromServer, "ended"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -61,22 +61,26 @@ func (m *Machine) checkMCP(f Flags) []Check {
 	if err != nil || config.MCP == "" {
 		return []Check{ok(name, "no servers; %s names a file of them", host.MCPVariable)}
 	}
-	if _, err := config.Servers(nil); err != nil {
-		return []Check{ok(name, "%s", err).fail("")}
-	}
-	servers, err := mcp.Load(config.MCP)
+	servers, err := config.MCPServers()
 	if err != nil {
 		return []Check{ok(name, "%s", err).fail("")}
 	}
 	var checks []Check
 	for _, s := range servers {
 		c := ok(name+" "+s.Name, "%s; %s asks it", s.URL, m.Again("mcp", "check", s.Name))
-		if s.Command != "" {
-			path, err := exec.LookPath(s.Command)
+		path, err := exec.LookPath(s.Command)
+		switch {
+		case s.Disabled:
+			c = ok(name+" "+s.Name, "its file says disabled: it is not started")
+		case s.Problem != "":
+			c = ok(name+" "+s.Name, "%s", s.Problem).fail("")
+		case s.Command != "" && err != nil:
+			c = ok(name+" "+s.Name, "%s", err).fail("install the program, or name it by its path in " + config.MCP)
+		case s.Command != "":
 			c = ok(name+" "+s.Name, "%s; %s starts it", domain.Shorten(strings.Join(append([]string{path}, s.Args...), " "), 200), m.Again("mcp", "check", s.Name))
-			if err != nil {
-				c = ok(name+" "+s.Name, "%s", err).fail("install the program, or name it by its path in " + config.MCP)
-			}
+		}
+		if len(s.Notes) > 0 {
+			c.Detail += "; " + strings.Join(s.Notes, "; ")
 		}
 		checks = append(checks, c)
 	}

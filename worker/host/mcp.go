@@ -1,11 +1,13 @@
 package host
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
 	"os"
 	"os/exec"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -22,14 +24,12 @@ import (
 // MCPVariable names the file of MCP servers.
 const MCPVariable = "EVERSTEP_MCP"
 
-// Servers are the MCP servers that the configuration names. They are neither started
-// nor asked; Close ends those that were. What servers say goes to the log, which may
-// be nil. Nil: it names no file.
-func (c Config) Servers(logger log.Logger) (*mcp.Servers, error) {
+// MCPServers are what the file of MCP servers says, with its variables; none: the configuration names no file. A server
+// that cannot be started, or should not be, has a Problem.
+func (c Config) MCPServers() ([]mcp.Server, error) {
 	if c.MCP == "" {
 		return nil, nil
 	}
-	c = c.withDefaults()
 	wrong := func(err error) error {
 		return domain.Errorf(domain.Invalid, "--mcp (%s): %s", MCPVariable, err)
 	}
@@ -40,24 +40,34 @@ func (c Config) Servers(logger log.Logger) (*mcp.Servers, error) {
 	if err != nil {
 		return nil, wrong(err)
 	}
-	for _, s := range configs {
+	for i := range configs {
+		s := configs[i].With(c.plain, c.named)
 		if program, err := exec.LookPath(s.Command); s.Command != "" && err == nil && inside(program, c.Dir) {
-			return nil, wrong(fmt.Errorf("the program of server %s is in %s, where file tools could change what the worker starts; move it, or name another directory with --dir (EVERSTEP_DIR)", s.Name, c.Dir))
+			s.Problem = cmp.Or(s.Problem, fmt.Sprintf("its program is in %s, where file tools could change what the worker starts; move it, or name another directory with --dir (EVERSTEP_DIR)", c.Dir))
 		}
+		configs[i] = s
+	}
+	return configs, nil
+}
+
+// Servers are the MCP servers that the configuration names. They are neither started
+// nor asked; Close ends those that were. What servers say goes to the log, which may
+// be nil. Nil: it names no file.
+func (c Config) Servers(logger log.Logger) (*mcp.Servers, error) {
+	c = c.withDefaults()
+	configs, err := c.MCPServers()
+	if err != nil || c.MCP == "" {
+		return nil, err
 	}
 	options := mcp.Options{Secret: c.named, Hide: c.secrets.add, Root: c.Dir}
 	if logger != nil {
 		options.Log = logger
 	}
-	servers, err := mcp.Open(configs, options)
-	if err != nil {
-		return nil, wrong(err)
-	}
 	programs := slices.ContainsFunc(configs, func(s mcp.Server) bool { return s.Command != "" })
 	if programs && logger != nil && !warden.Whole() {
 		logger.Warn("what an MCP server starts may outlive this worker where that is killed: main does not begin with host.Begin, or this is not Linux")
 	}
-	return servers, nil
+	return mcp.Open(configs, options), nil
 }
 
 // checkBound refuses a limit that could not hold: the calls of a stateful server go to the worker that has the agent's
@@ -85,10 +95,10 @@ func (c Config) mcpKeyFiles() (files []string) {
 	if c.MCP == "" || c.Variables == nil {
 		return nil
 	}
-	servers, _ := mcp.Load(c.MCP) // what is wrong with it is said where it is used
+	servers, _ := c.MCPServers() // what is wrong with it is said where it is used
 	for _, s := range servers {
 		for _, name := range s.Secrets() {
-			if path, ok := c.Variables(name + fileEnd); ok {
+			if path, ok := c.Variables(variableOf(name) + fileEnd); ok {
 				files = append(files, path)
 			}
 		}
@@ -110,32 +120,62 @@ func Begin() {
 // plainVariables hold no secrets, and stay in what is said.
 var plainVariables = []string{"HOME", "LANG", "LOGNAME", "PATH", "SHELL", "TERM", "TMPDIR", "TZ", "USER"}
 
+// plain is what ${NAME} stands for where others on the machine see it: no secret, so it is not hidden.
+func (c Config) plain(name string) (string, error) {
+	lookup := c.lookup()
+	if _, filed := lookup(variableOf(name) + fileEnd); filed {
+		return "", fmt.Errorf("${%s}: %s%s makes it a secret, and others on the machine see what stands here; name it in env or headers alone", name, name, fileEnd)
+	}
+	c.secrets = nil
+	return c.named(name)
+}
+
+func (c Config) lookup() func(string) (string, bool) {
+	if c.Variables == nil {
+		return func(string) (string, bool) { return "", false }
+	}
+	return c.Variables
+}
+
+var notInVariable = regexp.MustCompile(`[^A-Z0-9]+`)
+
+// variableOf is the variable that a name in a file of servers means: of what the file asks for, ${input:api-key}, it is API_KEY.
+func variableOf(name string) string {
+	if id, ok := strings.CutPrefix(name, mcp.InputMark); ok {
+		return notInVariable.ReplaceAllString(strings.ToUpper(id), "_")
+	}
+	return name
+}
+
 // named is what ${NAME} stands for in a file of servers: a variable, or what the file
 // holds that NAME_FILE names. It is a secret of the worker's, like a vendor's key.
 func (c Config) named(name string) (string, error) {
-	const file = fileEnd
-	lookup := c.Variables
-	if lookup == nil {
-		lookup = func(string) (string, bool) { return "", false }
+	if name == mcp.Workspace {
+		if c.Dir == "" {
+			return "", fmt.Errorf("${%s}: the worker has no folder; name one with --dir (EVERSTEP_DIR)", name)
+		}
+		return c.Dir, nil
 	}
-	text, given := lookup(name)
-	path, filed := lookup(name + file)
+	const file = fileEnd
+	variable := variableOf(name)
+	text, given := c.lookup()(variable)
+	path, filed := c.lookup()(variable + file)
 	switch {
 	case given && filed:
-		return "", fmt.Errorf("${%s}: both %s and %s%s are set; unset one of them", name, name, name, file)
+		return "", fmt.Errorf("${%s}: both %s and %s%s are set; unset one of them", name, variable, variable, file)
 	case filed && inside(path, c.Dir):
-		return "", fmt.Errorf("${%s}: the file of %s%s is in %s, where file tools would read it; move it", name, name, file, c.Dir)
+		return "", fmt.Errorf("${%s}: the file of %s%s is in %s, where file tools would read it; move it", name, variable, file, c.Dir)
 	case filed:
 		if _, err := os.Stat(path); err != nil {
-			return "", fmt.Errorf("${%s}: %s%s names no file that can be read: %w", name, name, file, errors.Unwrap(err))
+			return "", fmt.Errorf("${%s}: %s%s names no file that can be read: %w", name, variable, file, errors.Unwrap(err))
 		}
 		key, err := wire.FileKey(path)()
 		c.secrets.add(key)
 		return key, err
 	case !given || text == "":
-		return "", fmt.Errorf("${%s}: neither %s nor %s%s is set; set one where the worker runs", name, name, name, file)
+		return "", mcp.Unset(fmt.Sprintf("${%s}: neither %s nor %s%s is set; set one where the worker runs", name, variable, variable, file))
 	case strings.ContainsAny(text, "\r\n\x00"):
-		return "", fmt.Errorf("${%s}: %s holds a line end or a zero byte", name, name)
+		return "", fmt.Errorf("${%s}: %s holds a line end or a zero byte", name, variable)
 	}
 	if !slices.Contains(plainVariables, name) && !strings.HasPrefix(name, "XDG_") && !strings.HasPrefix(name, "LC_") {
 		c.secrets.fix(text)

@@ -35,19 +35,12 @@ func TestAFileOfMCPServersThatCannotBe(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	inside := written(t, filepath.Join(dir, "mcp.yaml"), `mcpServers: {a: {command: b}}`)
-	secret := written(t, filepath.Join(t.TempDir(), "mcp.yaml"), `mcpServers: {a: {command: b, env: {T: "${TOKEN}"}}}`)
-	program := written(t, filepath.Join(dir, "server"), "#!/bin/sh")
-	require.NoError(t, os.Chmod(program, 0o700))
 	for name, c := range map[string]struct {
 		config Config
 		want   string
 	}{
 		"not there":         {Config{MCP: "/no/such/file"}, "--mcp (EVERSTEP_MCP): /no/such/file cannot be read"},
-		"wrong":             {Config{MCP: written(t, filepath.Join(t.TempDir(), "x.yaml"), `mcpServers: {a: {}}`)}, "x.yaml:1:14: mcpServers.a: has neither command nor url"},
 		"where tools write": {Config{MCP: inside, Dir: dir}, "where file tools could add programs for the worker to start; move it"},
-		"a program where tools write": {Config{MCP: written(t, filepath.Join(t.TempDir(), "mcp.yaml"), `mcpServers: {a: {command: "`+program+`"}}`), Dir: dir},
-			"the program of server a is in " + dir},
-		"without a secret": {Config{MCP: secret}, "server a: T: ${TOKEN}: neither TOKEN nor TOKEN_FILE is set; set one where the worker runs"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -56,6 +49,49 @@ func TestAFileOfMCPServersThatCannotBe(t *testing.T) {
 			require.Equal(t, domain.Invalid, domain.AsError(err).Kind)
 		})
 	}
+}
+
+// TestAServerThatCannotBeStarted is not, and the others of its file are.
+func TestAServerThatCannotBeStarted(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	program := written(t, filepath.Join(dir, "server"), "#!/bin/sh")
+	require.NoError(t, os.Chmod(program, 0o700))
+	file := written(t, filepath.Join(t.TempDir(), "mcp.yaml"), `
+inputs: [{id: shop-key, password: true}]
+mcpServers:
+  neither: {}
+  secret: {command: b, env: {T: "${TOKEN}"}}
+  asked: {command: b, env: {T: "${input:shop-key}"}}
+  within: {command: "${workspaceFolder}/server"}
+  filed: {command: b, args: ["${FILED}"]}
+  unset: {command: b, args: ["${NONE}"]}
+  password: {command: b, args: ["${PLACE}"]}
+  good: {command: b, args: ["${REGION}", "${NONE:-none}", "${workspaceFolder}"], env: {H: "${HOME}"}}
+`)
+	c := Config{MCP: file, Dir: dir, Variables: variableMap{"REGION": "north-of-here-and-there", "FILED_FILE": "/x", "HOME": "/h", "PLACE": "postgres://u:p@h/d"}.LookupEnv}.withDefaults()
+	servers, err := c.MCPServers()
+	require.NoError(t, err)
+	var problems []string
+	for _, s := range servers {
+		problems = append(problems, s.Problem)
+	}
+	require.Equal(t, []string{
+		"mcp.yaml:4: mcpServers.neither: has neither command nor url; give the program to start, or the endpoint of one that runs",
+		"T: ${TOKEN}: neither TOKEN nor TOKEN_FILE is set; set one where the worker runs",
+		"T: ${input:shop-key}: neither SHOP_KEY nor SHOP_KEY_FILE is set; set one where the worker runs",
+		"its program is in " + dir + ", where file tools could change what the worker starts; move it, or name another directory with --dir (EVERSTEP_DIR)",
+		"${FILED}: FILED_FILE makes it a secret, and others on the machine see what stands here; name it in env or headers alone",
+		"${NONE}: neither NONE nor NONE_FILE is set; set one where the worker runs",
+		"a URL with a password would stand in its args or url, where others on the machine see it; put it into env or headers",
+		"",
+	}, problems)
+	require.Equal(t, []string{"north-of-here-and-there", "none", dir}, servers[7].Args)
+	require.Equal(t, "north-of-here-and-there", c.secrets.Hide("north-of-here-and-there"), "it is no secret")
+	m, err := gather(t.Context(), c)
+	require.NoError(t, err)
+	require.Len(t, m.servers.Names(), 8)
+	require.NoError(t, m.close())
 }
 
 func TestWhatANameOfASecretStandsFor(t *testing.T) {

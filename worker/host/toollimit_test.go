@@ -65,8 +65,7 @@ func TestToolLimits(t *testing.T) {
 	require.True(t, options.DisableWorkflowWorker)
 	require.Equal(t, 9, limitedTool(got["look"], worker.Options{MaxConcurrentActivityExecutionSize: 9}).MaxConcurrentActivityExecutionSize)
 
-	servers, err := mcp.Open([]mcp.Server{{Name: "shop", Command: "shop", Stateful: true}, {Name: "files", Command: "files"}}, mcp.Options{})
-	require.NoError(t, err)
+	servers := mcp.Open([]mcp.Server{{Name: "shop", Command: "shop", Stateful: true}, {Name: "files", Command: "files"}}, mcp.Options{})
 	t.Cleanup(servers.Close)
 	require.NoError(t, checkBound(servers, map[string]contract.ToolLimit{"look": {}, "files__read": {}}))
 	require.EqualError(t, checkBound(servers, map[string]contract.ToolLimit{"shop__pay": {}}),

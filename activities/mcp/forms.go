@@ -1,0 +1,273 @@
+package mcp
+
+import (
+	"fmt"
+	"iter"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+
+	"everstep/activities/document"
+	"everstep/domain"
+	"everstep/domain/spelling"
+)
+
+// A form finds the servers of a file in the place where the program for which it was written has them, and gives
+// their keys the names that they have here.
+type form struct {
+	*document.Reader
+	folder  string
+	inputs  []Input
+	servers []Server
+	names   map[string]bool
+}
+
+const needed = "it needs mcpServers: and under it a name for each server"
+
+var (
+	// inComment finds what is no JSON in JSON of editors, and the texts in which it is something else.
+	inComment = regexp.MustCompile(`"(?:\\.|[^"\\])*"|//[^\n]*|/\*(?s:.*?)\*/`)
+	lastComma = regexp.MustCompile(`"(?:\\.|[^"\\])*"|,\s*[}\]]`)
+	notSpace  = regexp.MustCompile(`[^\n]`)
+	// holdsServers is what a key looks like, without its signs and in lower case, under which servers stand.
+	holdsServers = regexp.MustCompile(`^(\w*mcpservers|contextservers|servers|mcp)$`)
+	notInKey     = regexp.MustCompile(`[^a-z0-9]`)
+)
+
+// plainJSON is JSON without comments, commas at the ends of lists, and tabs, which are no string's in JSON and no space in YAML.
+func plainJSON(text string) string {
+	text = inComment.ReplaceAllStringFunc(text, func(found string) string {
+		if found[0] == '"' {
+			return found
+		}
+		return notSpace.ReplaceAllString(found, " ")
+	})
+	text = lastComma.ReplaceAllStringFunc(text, func(found string) string {
+		if found[0] == '"' {
+			return found
+		}
+		return " " + found[1:]
+	})
+	return strings.ReplaceAll(text, "\t", " ")
+}
+
+func (f *form) read(text string) {
+	if strings.HasPrefix(strings.ToLower(filepath.Ext(f.File)), ".json") {
+		text = plainJSON(text)
+	}
+	root := f.Root(text)
+	if root == nil || f.find("", root) {
+		return
+	}
+	// Some have the servers at the top, by their names.
+	servers := *root
+	servers.Content = nil
+	for name, value := range pairs(root) {
+		if isServer(value) {
+			servers.Content = append(servers.Content, name, value)
+		}
+	}
+	if len(servers.Content) == 0 {
+		f.Problem(root, "", "has no servers; put each under mcpServers, by a name")
+		return
+	}
+	f.group("", &servers)
+}
+
+// find reads the servers that stand below keys for them, and reports whether there are such keys.
+func (f *form) find(field string, node *yaml.Node) (found bool) {
+	for name, value := range pairs(node) {
+		if name.Value == "inputs" && value.Kind == yaml.SequenceNode {
+			f.ask(value)
+		}
+	}
+	for name, value := range pairs(node) {
+		if !holdsServers.MatchString(notInKey.ReplaceAllString(strings.ToLower(name.Value), "")) || isServer(value) {
+			continue
+		}
+		found = true
+		if inner := document.Join(field, name.Value); !f.find(inner, value) {
+			f.group(inner, value)
+		}
+	}
+	return found
+}
+
+// pairs are the keys of a mapping with their values, but for those without one.
+func pairs(node *yaml.Node) iter.Seq2[*yaml.Node, *yaml.Node] {
+	return func(yield func(name, value *yaml.Node) bool) {
+		for i := 0; node.Kind == yaml.MappingNode && i+1 < len(node.Content); i += 2 {
+			value := node.Content[i+1]
+			if value.Kind == yaml.AliasNode {
+				value = value.Alias
+			}
+			if value.ShortTag() != "!!null" && !yield(node.Content[i], value) {
+				return
+			}
+		}
+	}
+}
+
+// isServer reports whether a value says how a server is started or reached.
+func isServer(node *yaml.Node) bool {
+	for name, value := range pairs(node) {
+		key := ours(name.Value)
+		if (key == "command" || key == "url") && (value.Kind == yaml.ScalarNode || key == "command" && !isServer(value)) {
+			return true
+		}
+	}
+	return false
+}
+
+// ask notes what the file wants people to be asked for.
+func (f *form) ask(list *yaml.Node) {
+	for _, node := range list.Content {
+		var input struct {
+			ID, Description string
+			Password        bool
+		}
+		if node.Decode(&input) == nil && input.ID != "" {
+			f.inputs = append(f.inputs, Input(input))
+		}
+	}
+}
+
+func (f *form) group(field string, node *yaml.Node) {
+	if node.Kind == yaml.SequenceNode {
+		f.Items(field, node, func(field string, item *yaml.Node) {
+			name := &yaml.Node{Kind: yaml.ScalarNode, Value: fmt.Sprintf("server-%d", len(f.servers)+1), Line: item.Line, Column: item.Column}
+			for key, value := range pairs(item) {
+				if key.Value == "name" && value.Kind == yaml.ScalarNode {
+					name = value
+				}
+			}
+			f.server(field, name, item)
+		})
+	} else {
+		f.Entries(field, given(node), nil, f.server)
+	}
+	if len(f.servers) > maxServers {
+		f.Problem(node, field, "has %d servers; at most %d are allowed", len(f.servers), maxServers)
+	}
+}
+
+// given is a mapping without the keys that have no value.
+func given(node *yaml.Node) *yaml.Node {
+	if node.Kind != yaml.MappingNode {
+		return node
+	}
+	made := *node
+	made.Content = nil
+	for name, value := range pairs(node) {
+		made.Content = append(made.Content, name, value)
+	}
+	return &made
+}
+
+func (f *form) server(field string, name, node *yaml.Node) {
+	before := len(f.Problems)
+	s := reading{Server: Server{Name: f.name(name.Value), Inputs: f.inputs}}
+	if s.Name != name.Value {
+		s.Notes = append(s.Notes, fmt.Sprintf("%q is %s for agents", document.Shorten(name.Value), s.Name))
+	}
+	keys := s.keys(f.folder)
+	if has := f.Mapping(field, s.renamed(f.Reader, field, node, keys), keys); has != nil {
+		s.check(f.Reader, field, name, has)
+	}
+	var problems []string
+	for _, p := range f.Problems[before:] {
+		problems = append(problems, fmt.Sprintf("%s:%d: %s: %s", filepath.Base(f.File), p.Line, p.Field, p.Message))
+	}
+	s.Problem, f.Problems = strings.Join(problems, "; "), f.Problems[:before]
+	f.servers = append(f.servers, s.Server)
+}
+
+// name is what a server is called here: the names of its tools for models begin with it.
+func (f *form) name(key string) string {
+	name, digest := strings.Trim(notInServer.ReplaceAllString(key, "-"), "-_"), domain.DigestOf([]byte(key))
+	switch end := fmt.Sprintf("-%x", digest[:2]); {
+	case name == "":
+		name = "server" + end
+	case len(name) > maxServerName, f.names[name]:
+		name = domain.Shorten(name, maxServerName-len(end)) + end
+	}
+	f.names[name] = true
+	return name
+}
+
+// notInServer is what no name of a server has.
+var notInServer = regexp.MustCompile(`[^a-zA-Z0-9_-]+|__+`)
+
+func has(node *yaml.Node, key string) bool {
+	for name := range pairs(node) {
+		if name.Value == key {
+			return true
+		}
+	}
+	return false
+}
+
+// ours is the key of here for one of other programs' files.
+func ours(key string) string {
+	switch key {
+	case "cmd", "path":
+		return "command"
+	case "environment", "envs":
+		return "env"
+	case "httpUrl", "serverUrl", "uri":
+		return "url"
+	case "httpHeaders", "http_headers":
+		return "headers"
+	case "transport", "transportType":
+		return "type"
+	case "includeTools", "enabledTools", "enabled_tools":
+		return "tools"
+	case "disabledTools", "disabled_tools":
+		return "excludeTools"
+	}
+	return key
+}
+
+// unheeded is what becomes of a key of other programs that is not heeded here, where that may surprise.
+func unheeded(key string) string {
+	switch key {
+	case "alwaysAllow", "autoApprove", "autoApproveTools", "trust":
+		return "is not heeded: which calls wait for a person the agent and the worker say (approvals)"
+	case "envFile", "env_file":
+		return "is not read: set its variables where the worker runs, and name them in env as ${NAME}"
+	case "oauth":
+		return "is not heeded: a worker opens no browser; oauth needs a client_id here"
+	}
+	return ""
+}
+
+// renamed is a server's mapping with the names that its keys have here. Keys that nobody here knows are passed over, but
+// for one that is nearly one that limits what agents get.
+func (s *reading) renamed(r *document.Reader, field string, node *yaml.Node, keys document.Keys) *yaml.Node {
+	if node.Kind != yaml.MappingNode {
+		return node
+	}
+	made := *node
+	made.Content = nil
+	for name, value := range pairs(node) {
+		key := ours(name.Value)
+		near, misspelt := spelling.Nearest(key, []string{"tools", "effect", "stateful", "disabled", "excludetools"})
+		switch {
+		case key == "command" && value.Kind == yaml.MappingNode: // it has the program as path, and args and env
+			made.Content = append(made.Content, s.renamed(r, field, value, keys).Content...)
+		case key == "type" && value.Kind != yaml.ScalarNode:
+		case unheeded(key) != "" && (key != "oauth" || !has(value, "client_id")):
+			s.Notes = append(s.Notes, name.Value+" "+unheeded(key))
+		case slices.ContainsFunc(keys, func(k document.Key) bool { return k.Name == key }):
+			as := *name
+			as.Value = key
+			made.Content = append(made.Content, &as, given(value))
+		case misspelt:
+			r.Problem(name, document.Join(field, name.Value), "there is no such key; did you mean %s?", near)
+		}
+	}
+	return &made
+}

@@ -1,0 +1,216 @@
+package mcp
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"net/http"
+	"regexp"
+	"slices"
+	"strings"
+
+	"everstep/activities/document"
+	"everstep/domain"
+)
+
+// A Variable is a name with a text in which ${NAME} stands for a secret of the worker's, and in headers
+// ${trusted.NAME} for a trusted value of the agent that makes the call. ${NAME:-TEXT} is TEXT where NAME is not set.
+type Variable struct{ Name, Text string }
+
+// An Unset is the error of a name that stands for nothing.
+type Unset string
+
+// Error says which name, and where to set it.
+func (u Unset) Error() string { return string(u) }
+
+const (
+	// InputMark begins the names of what a file asks for under inputs: ${input:key}.
+	InputMark = "input:"
+	// Workspace is the name of the folder that servers work in, Home that of the worker's own.
+	Workspace, home = "workspaceFolder", "userHome"
+)
+
+var (
+	reference = regexp.MustCompile(`\$\{([^{}]*)\}`)
+	// theirs are references as some other programs write them; worded is one in env and headers, as all of a text or its last word.
+	theirs        = regexp.MustCompile(`\$?\{env:([^{}]*)\}`)
+	worded        = regexp.MustCompile(`(^|\s)\$([a-zA-Z_][a-zA-Z0-9_]*)$`)
+	validVariable = regexp.MustCompile(`^[a-zA-Z_][a-zA-Z0-9_]*$`)
+	validName     = regexp.MustCompile(`^(` + InputMark + `[^\x00-\x1f]{1,64}|[a-zA-Z_][a-zA-Z0-9_]*)$`)
+	secretName    = regexp.MustCompile(`(?i)(^|[_-])(token|secret|password|passwd|api[_-]?key|access[_-]?key|authorization|cookie)$`)
+	// secretive are the names whose values are shown to nobody, however they are put together.
+	secretive = regexp.MustCompile(`(?i)token|secret|passw|passphrase|pwd|credential|auth|cookie|private|signature|key|(^|[_-])(pat|pin|dsn|conn|connection|database)([_-]|$)`)
+	// holdsPassword finds the URL of a user with a password.
+	holdsPassword = regexp.MustCompile(`://[^/@\s]*:[^/@\s]+@`)
+)
+
+// written is a text with references in the one form that is read.
+func written(text string) string {
+	text = theirs.ReplaceAllString(text, "$${$1}")
+	return strings.ReplaceAll(text, "${"+home+"}", "${HOME}")
+}
+
+// Names are the secrets that the text names.
+func (v Variable) Names() (names []string) {
+	for _, found := range reference.FindAllStringSubmatch(v.Text, -1) {
+		if name, _, _ := strings.Cut(found[1], ":-"); !strings.HasPrefix(name, trustedMark) {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// with is the text with its secrets and trusted values in their places. A trusted value that is not given stays as it
+// is written.
+func (v Variable) with(secret func(name string) (string, error), trusted domain.Trusted) (string, error) {
+	var failed error
+	text := reference.ReplaceAllStringFunc(v.Text, func(found string) string {
+		inner := found[2 : len(found)-1]
+		if name, ok := strings.CutPrefix(inner, trustedMark); ok {
+			if value, given := trusted[name]; given {
+				return asText(value)
+			}
+			return found
+		}
+		name, fallback, has := strings.Cut(inner, ":-")
+		value, err := secret(name)
+		if _, unset := errors.AsType[Unset](err); unset && has {
+			return fallback
+		}
+		failed = cmp.Or(failed, err)
+		return value
+	})
+	return text, failed
+}
+
+// With is the server with what ${NAME} stands for in its command, arguments, folder and URL, which others on the
+// machine see: plain looks up what is no secret. Of secrets it but looks whether they are there; what is not is its Problem.
+func (s Server) With(plain, secret func(name string) (string, error)) Server {
+	if s.Disabled {
+		return s
+	}
+	s.Args = slices.Clone(s.Args)
+	texts := []*string{&s.Command, &s.Dir, &s.URL}
+	for i := range s.Args {
+		texts = append(texts, &s.Args[i])
+	}
+	for _, text := range texts {
+		made, err := Variable{Text: *text}.with(plain, nil)
+		switch {
+		case err != nil:
+			s.Problem = cmp.Or(s.Problem, err.Error())
+		case made != *text && holdsPassword.MatchString(made):
+			s.Problem = cmp.Or(s.Problem, "a URL with a password would stand in its args or url, where others on the machine see it; put it into env or headers")
+		default:
+			*text = made
+		}
+	}
+	if wrong := checkURL(s.URL); wrong != "" && s.URL != "" {
+		s.Problem = cmp.Or(s.Problem, "url: "+wrong)
+	}
+	for _, v := range s.variables() {
+		if _, err := v.with(secret, nil); err != nil {
+			s.Problem = cmp.Or(s.Problem, fmt.Sprintf("%s: %s", v.Name, err))
+		}
+	}
+	return s
+}
+
+// open checks a text that others on the machine see.
+func open(text string) string {
+	if strings.ContainsRune(text, 0) {
+		return "holds a zero byte"
+	}
+	v := Variable{Text: text}
+	if len(v.trusted()) > 0 {
+		return "names a trusted value, which goes in headers and the arguments of a tool alone"
+	}
+	if wrong := checkNames(v); wrong != "" {
+		return wrong
+	}
+	for _, name := range v.Names() {
+		if secretive.MatchString(name) {
+			return fmt.Sprintf("${%s} looks like a secret, and others on the machine see what stands here; put it into env, or into headers", name)
+		}
+	}
+	return ""
+}
+
+// exposed says which of a server's secrets stands where others see it, too.
+func (s Server) exposed() string {
+	var secrets []string
+	for _, v := range s.variables() {
+		if secretive.MatchString(v.Name) || slices.ContainsFunc(s.Headers, func(h Variable) bool { return h == v }) {
+			secrets = append(secrets, v.Names()...)
+		}
+	}
+	for _, input := range s.Inputs {
+		if input.Password {
+			secrets = append(secrets, InputMark+input.ID)
+		}
+	}
+	for _, name := range s.seen() {
+		if slices.Contains(secrets, name) {
+			return fmt.Sprintf("${%s} is a secret, and others on the machine see what stands in args and url; name it in env or headers alone", name)
+		}
+	}
+	return ""
+}
+
+// seen are the names in what others on the machine see.
+func (s Server) seen() (names []string) {
+	for _, text := range append([]string{s.Command, s.Dir, s.URL}, s.Args...) {
+		names = append(names, Variable{Text: text}.Names()...)
+	}
+	return names
+}
+
+func checkVariable(v Variable) string {
+	if !validVariable.MatchString(v.Name) {
+		return "is no name of a variable; use letters, digits and underscores"
+	}
+	if len(v.trusted()) > 0 {
+		return "names a trusted value: a program serves all agents of its worker; put it into the arguments of a tool"
+	}
+	return checkSecrets(v)
+}
+
+func checkHeader(v Variable) string {
+	if !headerName.MatchString(v.Name) {
+		return "is no name of a header"
+	}
+	own := []string{"Accept", "Content-Type", "Content-Length", "Host", "Mcp-Session-Id", "Mcp-Protocol-Version", "Last-Event-Id", "Connection", "Transfer-Encoding"}
+	if slices.Contains(own, http.CanonicalHeaderKey(v.Name)) {
+		return "is set by the protocol; leave it out"
+	}
+	return cmp.Or(checkTrusted(v), checkSecrets(v))
+}
+
+var headerName = regexp.MustCompile("^[a-zA-Z0-9!#$%&'*+.^_`|~-]+$")
+
+func checkNames(v Variable) string {
+	for _, name := range v.Names() {
+		if !validName.MatchString(name) {
+			return fmt.Sprintf("${%s} names no variable; write ${NAME}", document.Shorten(name))
+		}
+	}
+	if rest := reference.ReplaceAllString(v.Text, ""); strings.Contains(rest, "${") || strings.Contains(rest, "{file:") {
+		return "has a reference that names no variable; write ${NAME}"
+	}
+	return ""
+}
+
+// checkSecrets wants what looks like a secret to be named, not written down.
+func checkSecrets(v Variable) string {
+	if wrong := checkNames(v); wrong != "" {
+		return wrong
+	}
+	if strings.ContainsAny(v.Text, "\x00\r\n") {
+		return "holds a line end or a zero byte"
+	}
+	_, fallback, _ := strings.Cut(v.Text, ":-")
+	if secretName.MatchString(v.Name) && v.Text != "" && (len(v.Names()) == 0 || strings.Trim(fallback, "}") != "") {
+		return "holds a secret; name it instead, as ${NAME}, and set that variable, or NAME_FILE, where the worker runs"
+	}
+	return ""
+}

@@ -1,0 +1,380 @@
+package output
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Mend makes a schema of somebody else's one of a tool's arguments that can be checked, in the words of draft 2020-12. What
+// cannot be used is left out, so that it accepts no less, and lost says what, on some lines. Its error is
+// of a schema that is too large, or lets no object through.
+func Mend(schema json.RawMessage) (mended json.RawMessage, lost []string, err error) {
+	if len(schema) > maxMended {
+		return nil, nil, fmt.Errorf("has %d bytes, more than %d", len(schema), maxMended)
+	}
+	var raw any
+	decoder := json.NewDecoder(bytes.NewReader(schema))
+	decoder.UseNumber() // as they are written
+	if err := decoder.Decode(&raw); err != nil {
+		return nil, nil, errors.New("is no JSON")
+	}
+	root, ok := raw.(map[string]any)
+	if !ok {
+		if raw != nil && raw != true {
+			lost = []string{"it is no schema of an object"}
+		}
+		return json.RawMessage(`{"properties":{},"type":"object"}`), lost, nil
+	}
+	m := &mending{}
+	for range 3 { // for the schemas that there are, for those that are left, and for what is lost with the others
+		m = &mending{known: keywords(), places: map[string]bool{}, left: m.places, lost: m.lost, loose: len(m.lost) > 0, base: cmp.Or(text(root["$id"]), text(root["id"]))}
+		m.old = root["$schema"] != nil && !strings.Contains(text(root["$schema"]), "/20")
+		made, _ := m.schema(root, nil, 0).(map[string]any)
+		if made == nil {
+			made = map[string]any{}
+		}
+		if err := asObject(made); err != nil {
+			return nil, nil, err
+		}
+		mended, _ = json.Marshal(made) // it was read from JSON
+	}
+	if _, err := CompileSchema(mended); err != nil {
+		bare := map[string]any{}
+		properties, _ := root["properties"].(map[string]any)
+		for name := range properties {
+			if len(name) <= maxKey && len(bare) < MaxProperties {
+				bare[name] = true
+			}
+		}
+		mended, _ = json.Marshal(map[string]any{"type": "object", "properties": bare})
+		if len(mended) > MaxSchema {
+			mended = json.RawMessage(`{"properties":{},"type":"object"}`)
+		}
+		return mended, []string{"the types of its arguments: the schema " + err.Error()}, nil
+	}
+	return mended, m.lost, nil
+}
+
+// asObject has a schema let objects alone through.
+func asObject(schema map[string]any) error {
+	switch kind := schema["type"].(type) {
+	case string:
+		if kind == "object" {
+			break
+		}
+		return fmt.Errorf("its type is %s and not object: arguments are always one JSON object", brief(kind))
+	case []any:
+		if !slices.Contains(kind, any("object")) {
+			return errors.New("none of its types is object: arguments are always one JSON object")
+		}
+	}
+	schema["type"] = "object"
+	return nil
+}
+
+func text(v any) string {
+	text, _ := v.(string)
+	return text
+}
+
+// A mending goes through a schema once.
+type mending struct {
+	known map[string]keyword
+	// places are those of all schemas that are kept, left those of the time before: references to others lead nowhere.
+	places, left map[string]bool
+	// old says that nothing holds beside a reference, as before draft 2019-09, base is the name that the schema gives itself.
+	old  bool
+	base string
+	// loose says that something is lost. Then all goes that refuses more where a part of it refuses less.
+	loose   bool
+	lost    []string
+	schemas int
+}
+
+const (
+	maxLost = 5
+	// maxMended bounds a schema in bytes of which a part can be used.
+	maxMended = 1 << 20
+)
+
+func (m *mending) lose(at place, format string, args ...any) {
+	if line := mistake(at, format, args...).Error(); len(m.lost) < maxLost && !slices.Contains(m.lost, line) {
+		m.lost = append(m.lost, line)
+	}
+}
+
+func (m *mending) schema(v any, at place, level int) any {
+	given, ok := v.(map[string]any)
+	_, truth := v.(bool)
+	m.schemas++
+	switch {
+	case truth:
+		m.places[at.pointer()] = true
+		return v
+	case !ok:
+		if v != nil {
+			m.lose(at, "is no schema")
+		}
+		return true
+	case level >= MaxNesting, m.schemas > maxSchemas/2:
+		m.lose(at, "lies too deep, or there are too many schemas")
+		return true
+	}
+	schema := maps.Clone(given)
+	maps.DeleteFunc(schema, func(word string, v any) bool { return v == nil && word != "const" && word != "default" })
+	m.modern(schema)
+	made := map[string]any{}
+	m.places[at.pointer()] = true
+	for _, word := range slices.Sorted(maps.Keys(schema)) {
+		k, v, here := m.known[word], schema[word], at.step(word)
+		switch fits := m.fits(word, k, v); {
+		case k.holds == elsewhere && strings.HasSuffix(word, "Ref"), word == "$ref" && !m.leads(v):
+			m.lose(here, "refers to what is not in the schema")
+			return true
+		case word == "pattern" && fits != "":
+			made["description"] = strings.TrimSpace(text(schema["description"]) + " Pattern: " + text(v))
+			m.lose(here, "%s", fits)
+		case fits != "":
+			m.lose(here, "%s", fits)
+			if word == "properties" || word == "patternProperties" {
+				m.open(schema, made)
+			}
+		case m.loose && slices.Contains([]string{"not", "if", "then", "else", "unevaluatedProperties", "unevaluatedItems", "maxContains"}, word):
+		case k.holds == schemas:
+			m.inside(made, word, v, here, level)
+		case k.holds == named:
+			made[word] = m.members(schema, made, word, v, here, level)
+		default:
+			made[word] = v
+		}
+	}
+	return made
+}
+
+// open lets other properties through where one is lost by its name.
+func (m *mending) open(schema, made map[string]any) {
+	for _, word := range []string{"additionalProperties", "unevaluatedProperties"} {
+		delete(schema, word)
+		delete(made, word)
+	}
+}
+
+func (m *mending) inside(made map[string]any, word string, v any, at place, level int) {
+	list, ok := v.([]any)
+	if !ok {
+		made[word] = m.schema(v, at, level+1)
+		return
+	}
+	all := make([]any, len(list))
+	for i, one := range list {
+		all[i] = m.schema(one, at.step(strconv.Itoa(i)), level+1)
+	}
+	if word == "oneOf" && m.loose {
+		others, _ := made["anyOf"].([]any)
+		if others != nil {
+			return // one list is enough that accepts no less
+		}
+		word = "anyOf"
+	}
+	made[word] = all
+}
+
+func (m *mending) members(schema, made map[string]any, word string, v any, at place, level int) any {
+	given, _ := v.(map[string]any)
+	all := map[string]any{}
+	for _, name := range slices.Sorted(maps.Keys(given)) {
+		_, err := compilePattern(name)
+		_, names := given[name].([]any)
+		switch {
+		case len(name) > maxKey, word == "patternProperties" && err != nil:
+			m.lose(at.step(name), "its name is too long, or is no regular expression of RE2")
+			m.open(schema, made)
+		case word == "dependentRequired" && names:
+			all[name] = given[name]
+		case word != "dependentRequired":
+			all[name] = m.schema(given[name], at.step(name), level+1)
+		}
+	}
+	return all
+}
+
+// leads reports whether a reference leads to a schema that is kept.
+func (m *mending) leads(target any) bool {
+	fragment, local := strings.CutPrefix(text(target), "#")
+	pointer, err := url.PathUnescape(fragment)
+	return local && err == nil && (m.left == nil || m.left[pointer])
+}
+
+// modern puts the words of draft 2020-12 in the place of older ones and of OpenAPI's.
+func (m *mending) modern(schema map[string]any) {
+	for _, word := range []string{"Minimum", "Maximum"} {
+		limit := strings.ToLower(word)
+		if only, old := schema["exclusive"+word].(bool); old {
+			delete(schema, "exclusive"+word)
+			if only && schema[limit] != nil {
+				schema["exclusive"+word] = schema[limit]
+				delete(schema, limit)
+			}
+		}
+	}
+	if list, old := schema["items"].([]any); old {
+		delete(schema, "items")
+		if len(list) > 0 {
+			schema["prefixItems"] = list
+		}
+		if rest, ok := schema["additionalItems"]; ok {
+			schema["items"] = rest
+		}
+	}
+	if members, old := schema["dependencies"].(map[string]any); old {
+		required, schemas := map[string]any{}, map[string]any{}
+		for name, v := range members {
+			if _, names := v.([]any); names {
+				required[name] = v
+			} else {
+				schemas[name] = v
+			}
+		}
+		schema["dependentRequired"], schema["dependentSchemas"] = required, schemas
+	}
+	if kinds, list := schema["type"].([]any); schema["nullable"] == true && schema["type"] != nil {
+		if !list {
+			kinds = []any{schema["type"]}
+		}
+		schema["type"] = append(slices.Clip(kinds), "null")
+		if values, ok := schema["enum"].([]any); ok {
+			schema["enum"] = append(slices.Clip(values), nil)
+		}
+	}
+	for word, v := range schema {
+		switch word {
+		case "$ref":
+			if fragment, own := strings.CutPrefix(text(v), strings.TrimSuffix(m.base, "#")+"#"); own {
+				schema[word] = "#" + fragment
+			}
+		case "properties", "patternProperties", "$defs", "definitions":
+			if list, ok := v.([]any); ok && len(list) == 0 {
+				schema[word] = map[string]any{} // as PHP has it
+			}
+		case "required":
+			list, _ := v.([]any)
+			if _, old := v.(bool); old {
+				delete(schema, word)
+			} else if list != nil {
+				schema[word] = once(list)
+			}
+		case "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "minLength", "maxLength", "minItems", "maxItems", "minProperties", "maxProperties":
+			if number, ok := v.(string); ok && json.Valid([]byte(number)) {
+				schema[word] = json.Number(number)
+			}
+		case "type":
+			schema[word] = kindsOf(v)
+		}
+	}
+	for _, word := range []string{"$schema", "$id", "$vocabulary", "$dynamicAnchor", "$recursiveAnchor", "nullable", "additionalItems", "dependencies"} {
+		delete(schema, word)
+	}
+	if _, named := schema["id"].(string); named {
+		delete(schema, "id")
+	}
+	if m.old && schema["$ref"] != nil {
+		maps.DeleteFunc(schema, func(word string, _ any) bool {
+			return !slices.Contains([]string{"$ref", "$defs", "definitions", "title", "description", "default", "examples"}, word)
+		})
+	}
+}
+
+// kindsOf are types as they are written in JSON Schema, each once.
+func kindsOf(v any) any {
+	switch v := v.(type) {
+	case string:
+		return strings.ToLower(v)
+	case []any:
+		all := make([]any, len(v))
+		for i, kind := range v {
+			if all[i] = kindsOf(kind); kind == nil {
+				all[i] = "null"
+			}
+		}
+		return once(all)
+	}
+	return v
+}
+
+// once is a list of texts, each once; one that holds something else stays as it is.
+func once(list []any) (all []any) {
+	for _, v := range list {
+		if _, ok := v.(string); !ok {
+			return list
+		}
+		if !slices.Contains(all, v) {
+			all = append(all, v)
+		}
+	}
+	return all
+}
+
+// fits says what is wrong with a keyword's value; empty: nothing.
+func (m *mending) fits(word string, k keyword, v any) string {
+	list, isList := v.([]any)
+	members, isMap := v.(map[string]any)
+	_, isText := v.(string)
+	_, truth := v.(bool)
+	number, err := strconv.ParseFloat(fmt.Sprint(v), 64)
+	_, isNumber := v.(json.Number)
+	isNumber = isNumber && err == nil
+	ok := true
+	switch word {
+	case "type":
+		ok = len(list) > 0
+		if !isList {
+			list, ok = []any{v}, true
+		}
+		for _, kind := range list {
+			ok = ok && slices.Contains([]string{"array", "boolean", "integer", "null", "number", "object", "string"}, text(kind))
+		}
+	case "required":
+		ok = isList && !slices.ContainsFunc(list, func(v any) bool { return text(v) == "" })
+	case "enum", "allOf", "anyOf", "oneOf", "prefixItems":
+		ok = len(list) > 0
+	case "pattern":
+		_, err := compilePattern(text(v))
+		if isText && err != nil {
+			return "is no regular expression of RE2: " + shown(err.Error())
+		}
+		ok = isText
+	case "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum":
+		ok = isNumber
+	case "multipleOf":
+		ok = isNumber && number > 0
+	case "uniqueItems", "deprecated", "readOnly", "writeOnly":
+		ok = truth
+	case "title", "description", "$comment", "format", "contentEncoding", "contentMediaType", "$anchor", "$ref":
+		ok = isText
+	case "examples":
+		ok = isList
+	default:
+		switch k.holds {
+		case count:
+			ok = isNumber && number == math.Trunc(number) && number >= 0 && number <= math.MaxInt32
+		case schemas:
+			ok = isMap || truth
+		case named:
+			ok = members != nil
+		case other, elsewhere:
+		}
+	}
+	if ok {
+		return ""
+	}
+	return "is " + brief(v) + ", which means nothing there"
+}
