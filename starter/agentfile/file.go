@@ -99,7 +99,11 @@ const fence = "---"
 // begins at a line of the file.
 func (a *agent) frontMatter(text string) (front, body string, bodyLine int, ok bool) {
 	lines := strings.Split(text, "\n")
-	if dialectOf(a.Path) != "" && strings.TrimRight(lines[0], " \t") != fence {
+	above := 0
+	for strings.TrimSpace(lines[above]) == "" {
+		above++
+	}
+	if lines = lines[above:]; dialectOf(a.Path) != "" && strings.TrimRight(lines[0], " \t") != fence {
 		return "", strings.TrimSpace(text), 1, true
 	}
 	if strings.TrimRight(lines[0], " \t") != fence {
@@ -110,8 +114,8 @@ func (a *agent) frontMatter(text string) (front, body string, bodyLine int, ok b
 		if strings.TrimRight(line, " \t") != fence {
 			continue
 		}
-		a.Offset = 1
-		rest, first := lines[i+2:], i+3
+		a.Offset = above + 1
+		rest, first := lines[i+2:], above+i+3
 		for len(rest) > 0 && strings.TrimSpace(rest[0]) == "" {
 			rest, first = rest[1:], first+1
 		}

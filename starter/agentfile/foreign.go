@@ -3,7 +3,6 @@ package agentfile
 import (
 	"encoding/json"
 	"fmt"
-	"reflect"
 	"regexp"
 	"slices"
 	"strings"
@@ -46,8 +45,9 @@ type foreigner struct {
 	// listed are MCP servers of the worker, by name.
 	listed  []string
 	ignored []string
-	// rules tighten the worker's approvals.
-	rules []domain.ApprovalRule
+	// permissions are what is said of tools one after the other, of which the last counts; rules tighten the worker's approvals.
+	permissions []permitted
+	rules       []domain.ApprovalRule
 }
 
 // readForeign reads front matter and prompt of another tool's file.
@@ -68,8 +68,11 @@ func (a *agent) readForeign(v vocabulary, f front, body string, line int) {
 			keys = append(keys, document.Key{Name: name, Value: t.pass(name)})
 		}
 	}
-	if len(keys) > 0 && a.Read(f.text, keys) == nil {
+	if (len(keys) > 0 || f.garbled) && a.Read(f.text, keys) == nil {
 		return
+	}
+	if f.inside != "" && f.values[f.inside] == nil {
+		a.ProblemAt(1, 1, f.inside, "stands in the text of another key; begin it at the start of a line of its own")
 	}
 	a.prompt(nil, body, line)
 	t.settle()
@@ -93,7 +96,7 @@ func (t *foreigner) keys() map[string]document.Value {
 			t.Description = strings.TrimSpace(strings.ReplaceAll(text, `\n`, "\n"))
 			return ""
 		}),
-		"model": {Read: t.model}, "tools": {Read: t.allowed}, "disallowedtools": {Read: denied}, "excludedtools": {Read: denied},
+		"model": {Read: t.model}, "tools": {Read: t.allowed}, "allowedtools": {Read: t.allowed}, "disallowedtools": {Read: denied}, "excludedtools": {Read: denied},
 		"maxturns": steps, "steps": steps, "maxsteps": steps,
 		"temperature": document.Number(maxTemperature, func(n float64) { d.Model.Temperature = &n }),
 		"topp":        document.Number(1, func(n float64) { d.Model.TopP = &n }),
@@ -161,7 +164,7 @@ func (t *foreigner) allowed(r *document.Reader, field string, node *yaml.Node) {
 			return "give true or false"
 		}
 		if value.Value == "ask" {
-			t.rule(name, domain.AskFirst)
+			t.permit(name, domain.AskFirst)
 		}
 		return ""
 	})
@@ -197,76 +200,6 @@ func (t *foreigner) model(r *document.Reader, field string, node *yaml.Node) {
 		what = "is left to whoever runs it"
 	}
 	t.note("model: %q %s; the one of --model or EVERSTEP_MODEL answers, or what EVERSTEP_MODELS says of the word", word, what)
-}
-
-// permissionMode makes approvals stricter, and is named where it would loosen them.
-func (t *foreigner) permissionMode(mode string) {
-	switch mode {
-	case "plan":
-		t.tighten(domain.ApprovalRule{Effects: []domain.Effect{domain.Idempotent, domain.Keyed, domain.AtMostOnce}, Then: domain.Deny})
-	case "default", "manual", "ask":
-	default:
-		t.ignored = append(t.ignored, "permissionMode "+document.Shorten(mode)+" (the worker's approvals hold)")
-	}
-}
-
-// permission is opencode's: allow, ask or deny, for all tools or by tool, or by patterns of its arguments, which count as one.
-func (t *foreigner) permission(r *document.Reader, field string, node *yaml.Node) {
-	const fix = "give allow, ask or deny"
-	if node.Kind == yaml.ScalarNode {
-		node = &yaml.Node{Kind: yaml.MappingNode, Content: []*yaml.Node{{Value: "*"}, node}}
-	}
-	if node.Kind != yaml.MappingNode {
-		r.Problem(node, field, "is %s; "+fix, document.Describe(node))
-		return
-	}
-	t.pairs(r, field, node, func(tool string, value *yaml.Node) string {
-		said, inner := map[string]bool{}, value
-		if value.Kind == yaml.ScalarNode {
-			inner = &yaml.Node{Content: []*yaml.Node{nil, value}}
-		}
-		for i := 1; i < len(inner.Content); i += 2 {
-			said[inner.Content[i].Value] = true
-		}
-		known := 0
-		for _, word := range []string{"allow", "ask", "deny"} {
-			if said[word] {
-				known++
-			}
-		}
-		switch {
-		case known != len(said) || known == 0:
-			return fix
-		case said["allow"] && known == 1:
-			t.ignored = append(t.ignored, "permission "+document.Shorten(tool)+": allow (the worker's approvals hold)")
-		case said["deny"] && known == 1:
-			t.rule(tool, domain.Deny)
-		default:
-			t.rule(tool, domain.AskFirst)
-			if value.Kind == yaml.MappingNode {
-				t.tools.bounded = append(t.tools.bounded, tool)
-			}
-		}
-		return ""
-	})
-}
-
-// rule tightens what the worker says of tools.
-func (t *foreigner) rule(word string, then domain.Permission) {
-	covered := t.tools.covered(word)
-	if word == "*" {
-		covered = []string{""}
-	}
-	for _, tool := range covered {
-		t.tighten(domain.ApprovalRule{Tool: tool, Then: then})
-	}
-}
-
-func (t *foreigner) tighten(rule domain.ApprovalRule) {
-	rule.Tightens = true
-	if !slices.ContainsFunc(t.rules, func(r domain.ApprovalRule) bool { return reflect.DeepEqual(r, rule) }) {
-		t.rules = append(t.rules, rule)
-	}
 }
 
 // mcpServers are servers of the worker, by name. What the file would start or reach itself is shown, and left alone.
@@ -325,6 +258,7 @@ func (t *foreigner) settle() {
 			tools.names = append(tools.names, domain.AllToolsOf(server))
 		}
 	}
+	t.settlePermissions()
 	d.Tools = tools.names
 	d.Model.Timeouts = t.timeouts
 	t.family.inherits[t.Path] = tools.all

@@ -3,6 +3,7 @@ package agentfile
 import (
 	"encoding/json"
 	"regexp"
+	"slices"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -15,6 +16,10 @@ type front struct {
 	// values are those of its keys, names the keys in the order of the file. A key without a value is among names alone.
 	values map[string]*yaml.Node
 	names  []string
+	// garbled means that something stands before the first key; inside is a key that limits the agent, and stands in the
+	// text of another one.
+	garbled bool
+	inside  string
 }
 
 // mended reads front matter key by key. What is no YAML, or has an anchor, an alias or a tag, is the text up to the next
@@ -29,7 +34,13 @@ func mended(text string, known func(string) bool) front {
 		}
 		block, broken = nil, false
 	}
-	for _, line := range strings.Split(strings.TrimSuffix(text, "\n"), "\n") {
+	lines := strings.Split(strings.TrimSuffix(text, "\n"), "\n")
+	indent := ""
+	if first := slices.IndexFunc(lines, func(line string) bool { return strings.TrimSpace(line) != "" }); first >= 0 {
+		indent = lines[first][:len(lines[first])-len(strings.TrimLeft(lines[first], " "))]
+	}
+	for _, line := range lines {
+		line = strings.TrimPrefix(line, indent)
 		if name, _, ok := keyed(line); ok {
 			broken = broken || len(block) > 0 && mapping(block) == nil
 			if !broken || known(name) {
@@ -82,17 +93,18 @@ func untagged(node *yaml.Node) bool {
 func (f *front) add(lines []string) []string {
 	blank := func(first string) []string { return append([]string{first}, make([]string, len(lines)-1)...) }
 	name, rest, ok := keyed(lines[0])
-	if !ok { // comments, or nothing that anybody reads
-		return blank("")
-	}
 	root := mapping(lines)
+	if !ok && root == nil { // comments, or what the reader of YAML says is none
+		f.garbled = f.garbled || strings.TrimSpace(regexp.MustCompile(`(?m)^\s*#.*$`).ReplaceAllString(strings.Join(lines, "\n"), "")) != ""
+		return lines
+	}
 	if root == nil { // editors indent lists with tabs
 		spaced := strings.Split(strings.ReplaceAll(strings.Join(lines, "\n"), "\t", "  "), "\n")
 		if root = mapping(spaced); root != nil {
 			lines = spaced
 		}
 	}
-	if root != nil && len(root.Content) == 2 {
+	if root != nil && ok && len(root.Content) == 2 {
 		value := root.Content[1]
 		if value.ShortTag() == "!!null" {
 			f.names = append(f.names, name)
@@ -103,6 +115,11 @@ func (f *front) add(lines []string) []string {
 		}
 	}
 	if root == nil {
+		for _, line := range lines[1:] {
+			if key, _, ok := keyed(strings.TrimSpace(line)); ok && slices.Contains([]string{"tools", "disallowedtools", "permission", "permissionmode"}, canonical(key)) {
+				f.inside = key
+			}
+		}
 		text, _ := json.Marshal(plain(rest, lines[1:])) // a text cannot fail
 		lines = blank(name + ": " + string(text))
 		root = mapping(lines)

@@ -32,7 +32,7 @@ func foreignProviders() map[string]string {
 // empty: none is known by it.
 func (s Settings) model(word string) string {
 	word = strings.TrimSpace(word)
-	short := strings.ToLower(strings.TrimSpace(regexp.MustCompile(`\s*(\([^()]*\)|\[[^\[\]]*\])$`).ReplaceAllString(word, "")))
+	short := strings.ToLower(strings.TrimSpace(regexp.MustCompile(`(\s*(\([^()]*\)|\[[^\[\]]*\]))+$`).ReplaceAllString(word, "")))
 	if named := cmp.Or(s.Models[strings.ToLower(word)], s.Models[short], foreignModels()[short]); named != "" {
 		return named
 	}
@@ -48,7 +48,7 @@ func (s Settings) model(word string) string {
 	}
 	name := strings.ReplaceAll(short, " ", "-")
 	for _, provider := range []string{anthropic.Name, openai.Name, gemini.Name} {
-		for _, name := range []string{name, strings.ReplaceAll(name, ".", "-")} {
+		for _, name := range []string{name, strings.ReplaceAll(name, ".", "-"), "claude-" + strings.ReplaceAll(name, ".", "-")} {
 			if _, known := table.Find(provider, name, true); known {
 				return provider + "/" + name
 			}

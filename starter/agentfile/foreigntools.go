@@ -15,26 +15,15 @@ func foreignTools() map[string][]string {
 	read, write, edit, list, search := "read_file", "write_file", "edit_file", "list_files", "search_files"
 	all := map[string][]string{}
 	for names, ours := range map[string][]string{
-		"read readfile notebookread view cat open":                {read},
-		"write writefile createfile create":                       {write},
-		"edit multiedit strreplace editfile edit/editfiles":       {edit},
-		"editfiles patch applypatch":                              {edit, write},
-		"glob ls list listfiles listdir listdirectory filesearch": {list},
-		"grep codebase textsearch searchfiles grepsearch":         {search},
-		"search": {search, list},
-		"bash shell execute terminal powershell runcommand":           {"shell"},
-		"runcommands runinterminal runterminalcommand":                {"shell"},
-		"webfetch fetch web fetchwebpage httpget":                     {"http_get"},
-		"todo todos todowrite todoread managetodolist":                {"todo"},
-		"askuserquestion question askuser askquestions":               {"ask_user"},
-		"task agent runsubagent skill websearch lsp think":            nil,
-		"notebookedit notebookeditcell exitplanmode killshell":        nil,
-		"bashoutput problems changes usages githubrepo extensions":    nil,
-		"vscode vscodeapi testfailure findtestfiles runtests":         nil,
-		"runtasks opensimplebrowser searchresults terminalselection":  nil,
-		"terminallastcommand new newworkspace runnotebooks slash":     nil,
-		"createdirectory createjupyternotebook editnotebook listmcps": nil,
-		"plan batch codesearch lspdiagnostics invalid custom agents":  nil,
+		"read readfile readmanyfiles notebookread view": {read}, "write writefile createfile create": {write},
+		"edit multiedit strreplace replace editfile edit/editfiles": {edit}, "editfiles patch applypatch": {edit, write},
+		"glob ls list listfiles listdir listdirectory filesearch": {list}, "search": {search, list},
+		"grep codebase textsearch searchfiles grepsearch searchfilecontent":                                              {search},
+		"bash shell execute terminal powershell runcommand runcommands runinterminal runterminalcommand runshellcommand": {"shell"},
+		"webfetch fetch web fetchwebpage httpget":                                                                        {"http_get"}, "todo todos todowrite todoread managetodolist": {"todo"},
+		"askuserquestion question askuser askquestions": {"ask_user"},
+		"task agent runsubagent skill websearch notebookedit exitplanmode killshell bashoutput problems changes usages githubrepo " +
+			"extensions vscodeapi testfailure findtestfiles runtests runtasks opensimplebrowser think": nil,
 	} {
 		for name := range strings.FieldsSeq(names) {
 			all[name] = ours
