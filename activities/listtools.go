@@ -74,7 +74,7 @@ func (a *Activities) catalog(ctx context.Context, definition domain.Definition) 
 		ContextWindow:   cmp.Or(model.ContextWindow, known.ContextWindow),
 		MaxOutputTokens: cmp.Or(model.MaxOutputTokens, known.MaxOutputTokens),
 	}
-	if definition.Approvals == nil {
+	if definition.Approvals.LeaveTheRest() {
 		catalog.Approvals = a.config.Approvals
 	}
 	if catalog.Digest, err = digestOf(definition, catalog); err != nil {

@@ -146,6 +146,7 @@ func TestRulesThatMakeNoSense(t *testing.T) {
 		"approvals[0].arguments: \"a..b\" is no path":       {Arguments: patterns(`{"a..b":1}`), Then: domain.Allow},
 		"approvals[0].arguments.a: is an object":            {Arguments: patterns(`{"a":{"max":1}}`), Then: domain.Allow},
 		"approvals[0].arguments.a: has 302 bytes":           {Arguments: patterns(`{"a":"` + strings.Repeat("x", 300) + `"}`), Then: domain.Allow},
+		"approvals[0].tightens: a rule that allows":         {Tightens: true, Then: domain.Allow},
 		"approvals[0].tool: is no name":                     {Tool: strings.Repeat("x", 300), Then: domain.Allow},
 	} {
 		d := domain.Definition{Model: domain.LLMConfig{Provider: "scripted", Model: "x"}, Approvals: &domain.Approvals{Rules: []domain.ApprovalRule{rule}}}
@@ -175,6 +176,27 @@ func TestWhatADecisionTellsTheModel(t *testing.T) {
 
 // TestHintsOnlyTighten: whatever a server says of its tool, a call is never freer than it would be without the rules
 // that look at that, wherever they stand.
+func TestRulesThatTightenLeaveTheRestToTheWorker(t *testing.T) {
+	t.Parallel()
+	tightening := &domain.Approvals{Rules: []domain.ApprovalRule{
+		{Tool: "shell", Then: domain.AskFirst, Tightens: true}, {Tool: "write_*", Then: domain.Deny, Tightens: true},
+	}}
+	shell, write, read, mail := domain.ToolSpec{Name: "shell"}, domain.ToolSpec{Name: "write_file"}, domain.ToolSpec{Name: "read", Effect: domain.ReadOnly}, domain.ToolSpec{Name: "mail"}
+	for word, thens := range map[string][4]domain.Permission{
+		"allow": {domain.AskFirst, domain.Deny, domain.Allow, domain.Allow}, "writes": {domain.AskFirst, domain.Deny, domain.Allow, domain.AskFirst},
+		"ask": {domain.AskFirst, domain.Deny, domain.AskFirst, domain.AskFirst}, "deny": {domain.Deny, domain.Deny, domain.Deny, domain.Deny},
+	} {
+		both := tightening.Over(domain.ApprovalsOf(word))
+		require.NoError(t, both.Check())
+		for i, tool := range []domain.ToolSpec{shell, write, read, mail} {
+			require.Equal(t, thens[i], both.RuleOn(tool, "{}", nil).Then, "%s: %s", word, tool.Name)
+		}
+	}
+	own := &domain.Approvals{Rules: append(tightening.Rules, domain.ApprovalRule{Then: domain.Allow})}
+	require.Same(t, own, own.Over(domain.ApprovalsOf("deny")), "the last rule says all of the rest")
+	require.Equal(t, domain.DefaultApprovals(), domain.DefaultApprovals().Over(domain.ApprovalsOf("deny")), "no rule is the word writes")
+}
+
 func TestHintsOnlyTighten(t *testing.T) {
 	t.Parallel()
 	pin := domain.DigestOf([]byte("listed"))

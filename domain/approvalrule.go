@@ -43,6 +43,9 @@ type ApprovalRule struct {
 	// ExpiresAfter is for how long people are asked; zero: for good. AtExpiry says what comes then.
 	ExpiresAfter time.Duration `json:"expires_after,omitzero"`
 	AtExpiry     Expiry        `json:"at_expiry,omitzero"`
+	// Tightens means that what comes behind the rule counts, too, where it is stricter: later rules, and those of the
+	// worker where all of a definition's rules tighten.
+	Tightens bool `json:"tightens,omitzero"`
 }
 
 // A Permission says whether a tool call may run.
@@ -104,6 +107,22 @@ func (a *Approvals) Word() string {
 	return ""
 }
 
+// Over are the rules with the worker's behind them, where they leave the rest to those: there are none, or all tighten.
+func (a *Approvals) Over(worker *Approvals) *Approvals {
+	switch {
+	case a == nil:
+		return worker
+	case a.LeaveTheRest():
+		return &Approvals{Rules: slices.Concat(a.Rules, worker.Rules)}
+	}
+	return a
+}
+
+// LeaveTheRest reports whether the worker's approvals count, too.
+func (a *Approvals) LeaveTheRest() bool {
+	return a == nil || len(a.Rules) > 0 && !slices.ContainsFunc(a.Rules, func(r ApprovalRule) bool { return !r.Tightens })
+}
+
 // A Ruling is what approvals say about one call, and which rule said so in words.
 type Ruling struct {
 	Then         Permission
@@ -128,7 +147,7 @@ func (a *Approvals) RuleOn(tool ToolSpec, arguments string, trusted Trusted) Rul
 			continue
 		}
 		ruling := Ruling{rule.Then, fmt.Sprintf("rule %d (%s)", i+1, rule), rule.ExpiresAfter, rule.AtExpiry}
-		if len(rule.Hints) == 0 {
+		if len(rule.Hints) == 0 && !rule.Tightens {
 			return hinted.OrStricter(ruling)
 		}
 		hinted = hinted.OrStricter(ruling)
@@ -202,8 +221,12 @@ func (a *Approvals) Check() error {
 	if a == nil {
 		return nil
 	}
-	if len(a.Rules) > maxRules {
-		return Errorf(TooLarge, "approvals: has %d rules; at most %d are allowed", len(a.Rules), maxRules)
+	most := maxRules
+	if slices.ContainsFunc(a.Rules, func(r ApprovalRule) bool { return r.Tightens }) {
+		most = 2 * maxRules // the worker's stand behind them
+	}
+	if len(a.Rules) > most {
+		return Errorf(TooLarge, "approvals: has %d rules; at most %d are allowed", len(a.Rules), most)
 	}
 	for i, rule := range a.Rules {
 		if err := rule.check(); err != nil {
@@ -231,6 +254,8 @@ func (r ApprovalRule) check() error {
 		}
 	}
 	switch {
+	case r.Tightens && r.Then == Allow:
+		return in("tightens", Errorf(Invalid, "a rule that allows makes nothing stricter; take tightens away, or write then: ask or deny"))
 	case len(r.Hints) > 0 && r.Then == Allow:
 		return in("hints", Errorf(Invalid, "no server's word lets a call run; take hints away, or write then: ask or deny"))
 	case len(r.Tool) > maxPattern || !utf8.ValidString(r.Tool):

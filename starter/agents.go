@@ -25,8 +25,10 @@ func agentsCommand(p *program) *cobra.Command {
 		Short: "List, show and check agents in files",
 		Long: `An agent can be defined in a file: YAML, or Markdown whose front matter has the
 keys and whose text is the system prompt. run and start take it with --agent, by
-its path, or by its name where it lies in ./agents or ./.everstep/agents. What
-runs is what the file said at the start: editing it changes no running agent.`,
+its path, or by its name where it lies in ./agents or ./.everstep/agents, or in
+./.claude/agents, ./.opencode or ./.github: agents of Claude Code, opencode,
+GitHub Copilot and VS Code are read as they are. What runs is what the file said
+at the start: editing it changes no running agent.`,
 		Example: `  starter agents list
   starter agents check agents/reviewer.md
   starter run --agent reviewer "Review the newest file"`,
@@ -48,7 +50,7 @@ func agentsListCommand(p *program) *cobra.Command {
 		Use:   "list",
 		Short: "List the agents in the usual folders",
 		Long: `Lists the agents in the folders agents and .everstep/agents of the current
-folder. A file with problems is listed with their number; check names them, and
+folder, and those of other tools in .claude, .opencode and .github. A file with problems is listed with their number; check names them, and
 one that is broken does not run.`,
 		Example: `  starter agents list
   starter agents list --dir ~/work --json | jq -r '.[].name'`,
@@ -68,7 +70,7 @@ one that is broken does not run.`,
 				}
 				t.Rows = append(t.Rows, []string{render.OneLine(a.Name), check, cmp.Or(render.ModelName(a.Model), "-"), render.OneLine(a.File), render.OneLine(a.Description)})
 			}
-			return p.table(listed, t, "there is no agent's file in ./agents or ./.everstep/agents")
+			return p.table(listed, t, "there is no agent's file "+agentfile.Where)
 		},
 	}
 	registerFolder(command, &dir)
@@ -76,7 +78,11 @@ one that is broken does not run.`,
 }
 
 func (p *program) listAgents(dir string) ([]listedAgent, error) {
-	found, err := agentfile.List(cmp.Or(dir, p.here))
+	settings, err := p.settings()
+	if err != nil {
+		return nil, err
+	}
+	found, err := settings.List(cmp.Or(dir, p.here))
 	if err != nil {
 		return nil, err
 	}
@@ -130,13 +136,16 @@ known to them alone.`,
 					return err
 				}
 				if len(listed) == 0 {
-					return usage("agent: there is none in ./agents or ./.everstep/agents; give a file, as in: %s", p.again("agents", "check", "reviewer.md"))
+					return usage("agent: there is none %s; give a file, as in: %s", agentfile.Where, p.again("agents", "check", "reviewer.md"))
 				}
 				for _, a := range listed {
 					args = append(args, a.File)
 				}
 			}
-			problems := p.checkAgents(dir, args)
+			problems, err := p.checkAgents(dir, args)
+			if err != nil {
+				return err
+			}
 			var text strings.Builder
 			for _, problem := range problems {
 				text.WriteString(render.OneLine(problem.String()) + "\n")
@@ -151,7 +160,11 @@ known to them alone.`,
 	return command
 }
 
-func (p *program) checkAgents(dir string, named []string) document.Problems {
+func (p *program) checkAgents(dir string, named []string) (document.Problems, error) {
+	settings, err := p.settings()
+	if err != nil {
+		return nil, err
+	}
 	all := document.Problems{}
 	for _, text := range named {
 		path, err := agentfile.Find(cmp.Or(dir, p.here), text)
@@ -159,19 +172,32 @@ func (p *program) checkAgents(dir string, named []string) document.Problems {
 			all = append(all, document.Problem{File: text, Message: err.Error()})
 			continue
 		}
-		file, err := agentfile.Load(path)
+		file, err := settings.Load(path)
 		problems, _ := errors.AsType[document.Problems](err)
 		problems = problemsOf(file, problems)
 		if len(problems) == 0 {
 			p.say("%s: nothing is wrong", path)
 		}
+		p.sayNotes(file)
 		p.noteProviders(file)
 		for _, doubt := range p.machine.DoubtedTools(file.Definition.Tools) { // a worker of the user's own may have them
 			p.say("%s: note: %s", path, doubt)
 		}
 		all = append(all, problems...)
 	}
-	return all
+	return all, nil
+}
+
+// settings are what this machine says to files of other tools.
+func (p *program) settings() (agentfile.Settings, error) {
+	models, err := p.machine.ModelNames()
+	return agentfile.Settings{Tools: p.machine.WorkerTools(), Models: models}, err
+}
+
+func (p *program) sayNotes(file agentfile.File) {
+	for _, note := range file.Notes {
+		p.say("%s", note)
+	}
 }
 
 // problemsOf are all that is wrong with a file, or most likely is: among them providers that are
@@ -219,11 +245,17 @@ there, such as the price of a model that the file gives none.`,
 				return err
 			}
 			from := ""
+			if file.Dialect != "" {
+				from = "# read as an agent of " + file.Dialect + "\n"
+			}
+			for _, note := range file.Notes {
+				from += "# " + render.OneLine(note) + "\n"
+			}
 			if file.Definition.Model.Provider == "" && p.machine.Env.Value(local.VariableModel) != "" {
 				if file.Definition.Model, err = instead(file.Definition.Model, local.VariableModel, p.machine.Env.Value(local.VariableModel)); err != nil {
 					return err
 				}
-				from = "# model: from " + local.VariableModel + "\n"
+				from += "# model: from " + local.VariableModel + "\n"
 			}
 			if steps := file.Definition.Budget; steps.MaxSteps == nil && steps.MaxStepsFrom != domain.StepsNone {
 				from += "# budget.max_steps: the default, which a number or none in the file or --max-steps replaces\n"
@@ -257,7 +289,11 @@ func (p *program) loadAgent(dir, named string) (agentfile.File, error) {
 	if err != nil {
 		return agentfile.File{}, usage("agent: %s", err)
 	}
-	file, err := agentfile.Load(path)
+	settings, err := p.settings()
+	if err != nil {
+		return agentfile.File{}, err
+	}
+	file, err := settings.Load(path)
 	if err != nil {
 		if wrong, ok := errors.AsType[document.Problems](err); ok {
 			err = problemsOf(file, wrong)

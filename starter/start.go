@@ -221,7 +221,7 @@ func (f *startFlags) register(p *program, command *cobra.Command) {
 
 // registerDefinition adds the flags that say what an agent is.
 func (f *startFlags) registerDefinition(p *program, command *cobra.Command) {
-	p.agentFlag(command, &f.agent, "the agent, or its name where it lies in ./agents or ./.everstep/agents; flags override it, limits cap it")
+	p.agentFlag(command, &f.agent, "the agent, or its name where it lies in ./agents, ./.everstep/agents or a folder of another tool; flags override it, limits cap it")
 	f.registerModel(p, command, "who answers ("+local.VariableModel+")")
 	set := command.Flags()
 	set.StringVar(&f.system, "system", "", "system prompt")
@@ -318,6 +318,7 @@ func (f *startFlags) definition(p *program) (domain.Definition, error) {
 		if err != nil {
 			return domain.Definition{}, err
 		}
+		p.sayNotes(file)
 		d = file.Definition
 	}
 	if f.system != "" {

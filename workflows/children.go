@@ -1,7 +1,6 @@
 package workflows
 
 import (
-	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -151,7 +150,7 @@ func (c *call) childInput(spawn domain.Spawn) *contract.SessionInput {
 		AgentID: above.AgentID, ExecutionID: b.step.execution, Step: b.step.content.Number, Position: c.position,
 		Subagent: spawn.Subagent, Depth: depth, MaxDepth: most, StoreDown: b.session.children.storeDown,
 	}
-	parent.Constraints = b.config.Constraints.Below(own.SubagentPolicy, cmp.Or(own.Approvals, b.config.Resolved.Approvals))
+	parent.Constraints = b.config.Constraints.Below(own.SubagentPolicy, b.config.Resolved.ApprovalsOf(own))
 	given, _ := domain.NewGiven(nil, nil, b.agent.state.Trusted()) // as they were given to this one
 	return &contract.SessionInput{
 		AgentID: c.id.Subagent(), Definition: definition, Prompt: spawn.Prompt, Given: given,

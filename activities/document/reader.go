@@ -43,6 +43,8 @@ type Form struct {
 	// Needs says what to do about a file without any key, Second about one with
 	// a second document.
 	Needs, Second string
+	// Keys says where all keys of a file stand, for one that is like none of them. Empty: they are named.
+	Keys string
 	// Loose files may have anchors and aliases, and quotes do not matter: a
 	// number is a text where a text is wanted, and the other way round.
 	Loose bool
@@ -220,7 +222,11 @@ func (r *Reader) key(field string, name *yaml.Node, known []string, given Given)
 	case name.Value == "<<" && name.Style&(yaml.DoubleQuotedStyle|yaml.SingleQuotedStyle) == 0:
 		r.Problem(name, inner, "merge keys are not supported; write the keys out")
 	case known != nil && !slices.Contains(known, name.Value):
-		r.Problem(name, inner, "there is no such key; %s", Suggest(name.Value, known))
+		hint := Suggest(name.Value, known)
+		if field == "" && r.Keys != "" && strings.HasPrefix(hint, thereAre) {
+			hint = r.Keys
+		}
+		r.Problem(name, inner, "there is no such key; %s", hint)
 	case twice:
 		r.Problem(name, inner, "is given twice, first in line %d; keep one", first.Line+r.Offset)
 	default:
@@ -312,8 +318,10 @@ func Suggest(word string, names []string) string {
 			return fmt.Sprintf("did you mean %s?", name)
 		}
 	}
-	return "there are " + strings.Join(names, ", ")
+	return thereAre + strings.Join(names, ", ")
 }
+
+const thereAre = "there are "
 
 // Join is the field of a key in another field.
 func Join(field, name string) string {

@@ -127,7 +127,7 @@ type Resolved struct {
 	// Guards and Compaction have all defaults set.
 	Guards     *domain.Guards     `json:"guards,omitempty"`
 	Compaction *domain.Compaction `json:"compaction,omitempty"`
-	// Approvals hold where the definition has none.
+	// Approvals are the worker's, which hold where the definition leaves the rest to them.
 	Approvals *domain.Approvals `json:"approvals,omitempty"`
 	// Price is what the model costs; absent where nobody knows.
 	Price *domain.Price `json:"price,omitempty"`
@@ -213,9 +213,9 @@ func (r Resolved) Tool(name string) (domain.ToolSpec, bool) {
 	return domain.ToolSpec{}, false
 }
 
-// ApprovalsOf are those in force: a definition's own, else the worker's. Where neither says any the default ones hold.
+// ApprovalsOf are those in force: a definition's own, the worker's where it has none, or both where its own tighten. Where neither says any the default ones hold.
 func (r Resolved) ApprovalsOf(d domain.Definition) *domain.Approvals {
-	return cmp.Or(d.Approvals, r.Approvals, domain.DefaultApprovals())
+	return d.Approvals.Over(cmp.Or(r.Approvals, domain.DefaultApprovals()))
 }
 
 // Compacts reports whether the conversation may be made shorter. An agent that selects its sections without

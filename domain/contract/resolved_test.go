@@ -26,6 +26,8 @@ func TestApprovalsInForce(t *testing.T) {
 	own, worker := domain.ApprovalsOf("deny"), domain.ApprovalsOf("allow")
 	require.Equal(t, own, contract.Resolved{Approvals: worker}.ApprovalsOf(domain.Definition{Approvals: own}))
 	require.Equal(t, worker, contract.Resolved{Approvals: worker}.ApprovalsOf(domain.Definition{}))
+	tightening := &domain.Approvals{Rules: []domain.ApprovalRule{{Tool: "pay", Then: domain.Deny, Tightens: true}}}
+	require.Equal(t, tightening.Over(worker), contract.Resolved{Approvals: worker}.ApprovalsOf(domain.Definition{Approvals: tightening}))
 	require.Equal(t, domain.DefaultApprovals(), contract.Resolved{}.ApprovalsOf(domain.Definition{}))
 }
 

@@ -11,7 +11,7 @@ func TestNearest(t *testing.T) {
 	t.Parallel()
 	known := []string{"run", "start", "status", "stop", "steps", "send"}
 	for word, want := range map[string]string{
-		"staus": "status", "STATUS": "status", "stoo": "stop", "sen": "send", "runn": "run", "statusses": "", "x": "", "": "",
+		"staus": "status", "STATUS": "status", "stoo": "stop", "sen": "send", "runn": "run", "statusses": "", "x": "", "": "", "stip": "stop", "sned": "send", "skip": "",
 		strings.Repeat("stop", 1000): "",
 	} {
 		got, ok := Nearest(word, known)

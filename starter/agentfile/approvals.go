@@ -48,6 +48,8 @@ func approvalRule(rule *domain.ApprovalRule) document.Value {
 			Value: document.Duration(func(d time.Duration) { rule.ExpiresAfter = d })},
 		{Name: "at_expiry", Doc: "What comes then: the call is denied, and with stop the execution stops, too.",
 			Value: document.Word(&rule.AtExpiry, enum.Known[domain.Expiry]()).Default(domain.ExpiryDenies)},
+		{Name: "tightens", Doc: "The rule, which asks or denies, makes nothing freer: later rules count where they are stricter, and where all rules tighten the worker's, too.",
+			Value: document.Truth(func(yes bool) { rule.Tightens = yes }).Default(false)},
 	}
 	return document.Mapping(keys)
 }
@@ -74,6 +76,9 @@ func resolveApprovals(a *domain.Approvals) any {
 		}
 		if len(r.Effects) > 0 {
 			rule = append(rule, entry{"effects", r.Effects})
+		}
+		if r.Tightens {
+			rule = append(rule, entry{"tightens", true})
 		}
 		rules = append(rules, rule)
 	}

@@ -5,6 +5,10 @@
 // not at all, nothing in it is ignored, and whatever is wrong with it is said at
 // once, each problem with its line and field.
 //
+// Files of other tools (Claude Code, opencode, GitHub Copilot, VS Code) are read as they are, into the same File: dialect.go
+// tells them from ours, foreignfront.go makes YAML of their front matter, and foreign.go has the table of their keys. There
+// what has no meaning is ignored, and named in one of File.Notes. Such a file never widens what the worker allows.
+//
 // What an execution runs is the domain.Definition that was read when it began,
 // so that editing the file never changes a running agent. Keys of providers are
 // never in a file.

@@ -28,6 +28,10 @@ type File struct {
 	// none. What is absent in the file is zero: the worker that resolves the
 	// definition sets the defaults.
 	Definition domain.Definition
+	// Dialect is the tool in whose form the file was read; empty: our own.
+	Dialect string
+	// Notes are what is to be known of a file of another tool, each with the file's name: what is ignored, and why.
+	Notes []string
 	// Doubts are what counts as it stands, and is most likely a mistake.
 	Doubts document.Problems
 	// Providers are the providers that it names, each at its place.
@@ -44,18 +48,24 @@ type Provider struct {
 // Load reads an agent's file. Its error is of type document.Problems and holds
 // all that is wrong; the File is then what could be read of it, good for showing
 // only.
-func Load(path string) (File, error) {
+func Load(path string) (File, error) { return Settings{}.Load(path) }
+
+// Load is Load for who has the settings.
+func (s Settings) Load(path string) (File, error) {
 	data, err := read(path)
 	if err != nil {
 		return File{Path: path, Name: stem(path)}, document.Problems{{File: path, Message: err.Error()}}
 	}
-	return Parse(path, data)
+	return s.Parse(path, data)
 }
 
 // Parse is Load for what the file holds. The path says which form it has, and
 // from where on the files that it names are found.
-func Parse(path string, data []byte) (File, error) {
-	a := newAgent(path, newFamily())
+func Parse(path string, data []byte) (File, error) { return Settings{}.Parse(path, data) }
+
+// Parse is Parse for who has the settings.
+func (s Settings) Parse(path string, data []byte) (File, error) {
+	a := newAgent(path, newFamily(s))
 	if text, ok := a.Text(data); ok {
 		if a.read(text); len(a.Problems) == 0 {
 			a.family.settle(&a.Definition)
@@ -67,7 +77,7 @@ func Parse(path string, data []byte) (File, error) {
 
 func newAgent(path string, family *family) *agent {
 	a := &agent{folder: filepath.Dir(path), family: family, Reader: document.Reader{File: path, Form: document.Form{
-		MaxSize: MaxSize, Needs: "give it at least `model: PROVIDER/NAME`",
+		MaxSize: MaxSize, Needs: "give it at least `model: PROVIDER/NAME`", Keys: "`starter help agent-files` has all keys",
 		Second: "keep one agent in a file, and put a system prompt below front matter into a file that ends in .md",
 	}}}
 	a.Path, a.Name, a.Definition.Source = path, stem(path), path
@@ -89,6 +99,13 @@ const fence = "---"
 // begins at a line of the file.
 func (a *agent) frontMatter(text string) (front, body string, bodyLine int, ok bool) {
 	lines := strings.Split(text, "\n")
+	above := 0
+	for strings.TrimSpace(lines[above]) == "" {
+		above++
+	}
+	if lines = lines[above:]; dialectOf(a.Path) != "" && strings.TrimRight(lines[0], " \t") != fence {
+		return "", strings.TrimSpace(text), 1, true
+	}
 	if strings.TrimRight(lines[0], " \t") != fence {
 		a.ProblemAt(1, 1, "", "has no front matter; let the first line be %s, then keys such as `model: PROVIDER/NAME`, then %s, then the system prompt", fence, fence)
 		return "", "", 0, false
@@ -97,8 +114,8 @@ func (a *agent) frontMatter(text string) (front, body string, bodyLine int, ok b
 		if strings.TrimRight(line, " \t") != fence {
 			continue
 		}
-		a.Offset = 1
-		rest, first := lines[i+2:], i+3
+		a.Offset = above + 1
+		rest, first := lines[i+2:], above+i+3
 		for len(rest) > 0 && strings.TrimSpace(rest[0]) == "" {
 			rest, first = rest[1:], first+1
 		}
@@ -110,7 +127,11 @@ func (a *agent) frontMatter(text string) (front, body string, bodyLine int, ok b
 
 func stem(path string) string {
 	base := filepath.Base(path)
-	return strings.TrimSuffix(base, filepath.Ext(base))
+	base = strings.TrimSuffix(base, filepath.Ext(base))
+	if dialectOf(path) == "" {
+		return base
+	}
+	return strings.TrimSuffix(strings.TrimSuffix(base, ".agent"), ".chatmode")
 }
 
 // An agent is a file that is being read.
@@ -214,10 +235,16 @@ func duration(into *time.Duration) document.Value {
 }
 
 func (a *agent) read(text string) {
-	body, bodyLine := "", 0
-	if ends(a.Path, ".md, .markdown") {
+	body, bodyLine, markdown := "", 0, ends(a.Path, ".md, .markdown")
+	if markdown {
 		var ok bool
 		if text, body, bodyLine, ok = a.frontMatter(text); !ok {
+			return
+		}
+		words := newVocabulary()
+		front := mended(text, words.known)
+		if a.Dialect = words.dialect(a.Path, front); a.Dialect != "" {
+			a.readForeign(words, front, body, bodyLine)
 			return
 		}
 	}
@@ -231,7 +258,8 @@ func (a *agent) read(text string) {
 	for i := range d.Fallbacks {
 		d.Fallbacks[i].Model.Timeouts = a.timeouts
 	}
-	if ends(a.Path, ".md, .markdown") {
+	if markdown {
+		a.doubtDialect(given)
 		a.prompt(given["system_prompt"], body, bodyLine)
 	}
 	a.selected(given)

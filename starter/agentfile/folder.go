@@ -45,7 +45,7 @@ func read(path string) ([]byte, error) {
 		if err != nil {
 			return nil, errors.New("there is no such file, and no folder " + filepath.Dir(path))
 		}
-		const list = "; `agents list` shows those in ./agents and ./.everstep/agents"
+		const list = "; `agents list` shows those " + Where
 		return nil, errors.New("there is no such file" + cmp.Or(near(path, entries, endings), list))
 	case err != nil:
 		return nil, fmt.Errorf("cannot be read: %w", bare(err))
@@ -88,8 +88,13 @@ func near(path string, entries []fs.DirEntry, endings string) string {
 // bare is an error less the path, which is told already.
 func bare(err error) error { return cmp.Or(errors.Unwrap(err), err) }
 
-// Folders are where agents are looked for by name, in this order.
-func Folders() []string { return []string{"agents", filepath.Join(".everstep", "agents")} }
+// Folders are where agents are looked for by name, in this order: ours, then those of other tools.
+func Folders() []string {
+	return append(ownFolders(), filepath.Join(".claude", "agents"), filepath.Join(".opencode", "agent"), filepath.Join(".opencode", "agents"),
+		filepath.Join(".github", "agents"), filepath.Join(".github", "chatmodes"))
+}
+
+func ownFolders() []string { return []string{"agents", filepath.Join(".everstep", "agents")} }
 
 // A Listed is a file that List found, with what is wrong with it.
 type Listed struct {
@@ -99,28 +104,42 @@ type Listed struct {
 
 // List loads the agents in the Folders of a folder, sorted by file. A file
 // README.md is taken for none.
-func List(folder string) ([]Listed, error) {
+func List(folder string) ([]Listed, error) { return Settings{}.List(folder) }
+
+// List is List for who has the settings. Folders of other tools are read with those below them.
+func (s Settings) List(folder string) ([]Listed, error) {
 	var listed []Listed
 	for _, inner := range Folders() {
-		entries, err := os.ReadDir(filepath.Join(folder, inner))
-		if errors.Is(err, fs.ErrNotExist) {
-			continue
-		}
-		if err != nil {
-			return nil, fmt.Errorf("%s: cannot be read: %w", filepath.Join(folder, inner), bare(err))
-		}
-		for _, entry := range entries {
-			name := entry.Name()
-			if entry.IsDir() || !ends(name, endings) || strings.EqualFold(name, "readme.md") {
-				continue
+		root := filepath.Join(folder, inner)
+		own := slices.Contains(ownFolders(), inner)
+		err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
+			name := filepath.Base(path)
+			switch {
+			case path == root && errors.Is(err, fs.ErrNotExist):
+				return fs.SkipAll
+			case err != nil:
+				return fmt.Errorf("%s: cannot be read: %w", path, bare(err))
+			case path == root && !entry.IsDir():
+				return fmt.Errorf("%s: cannot be read: not a directory", path)
+			case entry.IsDir() && path != root && own:
+				return fs.SkipDir
+			case entry.IsDir(), !ends(name, endings), !own && !ends(name, ".md"), strings.EqualFold(name, "readme.md"):
+				return nil
 			}
-			f, err := Load(filepath.Join(folder, inner, name))
+			f, err := s.Load(path)
 			problems, _ := errors.AsType[document.Problems](err)
 			listed = append(listed, Listed{f, problems})
+			return nil
+		})
+		if err != nil {
+			return nil, err
 		}
 	}
 	return listed, nil
 }
+
+// Where says in which folders List looks, for people.
+const Where = "in ./agents, ./.everstep/agents, ./.claude/agents, ./.opencode and ./.github"
 
 // Find returns the path of an agent's file, which is named by its path or by
 // the agent's name; names are looked up in the Folders of a folder.
@@ -135,11 +154,11 @@ func Find(folder, text string) (string, error) {
 	var names, paths []string
 	for _, l := range listed {
 		names = append(names, l.File.Name)
-		if l.File.Name == text {
+		if l.File.Name == text || l.File.Dialect != "" && l.File.Name == identity(text) {
 			paths = append(paths, l.File.Path)
 		}
 	}
-	short, where := document.Shorten(text), "in ./agents and ./.everstep/agents"
+	short := document.Shorten(text)
 	near, ok := spelling.Nearest(text, names)
 	switch {
 	case len(paths) == 1:
@@ -147,12 +166,12 @@ func Find(folder, text string) (string, error) {
 	case len(paths) > 1:
 		return "", fmt.Errorf("%s is the name of several: %s; give the file", short, strings.Join(paths, ", "))
 	case ok:
-		return "", fmt.Errorf("there is no agent %q %s; did you mean %s?", short, where, near)
+		return "", fmt.Errorf("there is no agent %q %s; did you mean %s?", short, Where, near)
 	case len(names) == 0:
-		return "", fmt.Errorf("there is no agent %q, and none at all %s; give the path of a file", short, where)
+		return "", fmt.Errorf("there is no agent %q, and none at all %s; give the path of a file", short, Where)
 	}
 	slices.Sort(names)
-	return "", fmt.Errorf("there is no agent %q %s; there are %s", short, where, strings.Join(slices.Compact(names), ", "))
+	return "", fmt.Errorf("there is no agent %q %s; there are %s", short, Where, strings.Join(slices.Compact(names), ", "))
 }
 
 // maxSchemaFile bounds a schema's file in bytes, white space included. What is

@@ -146,6 +146,9 @@ func readerKeys(t *testing.T, at, before, after string, into map[string]bool) {
 	problems, _ := errors.AsType[document.Problems](err)
 	for _, p := range problems {
 		list, ok := strings.CutPrefix(p.Message, "there is no such key; there are ")
+		if at == "" && strings.HasPrefix(p.Message, "there is no such key; `starter help") {
+			list, ok = strings.Join(agentfile.Schema().PropertyOrder, ", "), true
+		}
 		if !ok {
 			continue
 		}

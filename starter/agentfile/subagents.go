@@ -24,10 +24,11 @@ type family struct {
 	agents   map[string]domain.Definition
 	about    map[string]string
 	inherits map[string]bool
+	settings Settings
 }
 
-func newFamily() *family {
-	return &family{map[string]domain.Definition{}, map[string]string{}, map[string]bool{}}
+func newFamily(s Settings) *family {
+	return &family{map[string]domain.Definition{}, map[string]string{}, map[string]bool{}, s}
 }
 
 // settle makes all of them the definition's, once every file is read.
@@ -234,6 +235,7 @@ func (a *agent) load(path string) string {
 		below.read(text)
 	}
 	a.family.agents[path], a.family.about[path] = below.Definition, below.Description
+	a.Notes = append(a.Notes, below.Notes...)
 	a.Problems, a.Doubts, a.Providers = append(a.Problems, below.Problems...), append(a.Doubts, below.Doubts...), append(a.Providers, below.Providers...)
 	return ""
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"golang.org/x/tools/txtar"
 
 	"everstep/activities/document"
 	"everstep/domain"
@@ -133,20 +134,34 @@ func TestDeadlineIsInUTC(t *testing.T) {
 
 func FuzzParse(f *testing.F) {
 	for _, b := range brokenAgents(f) {
-		f.Add(b.file == "a.md", []byte(b.text))
+		f.Add(strings.HasSuffix(b.file, ".md"), false, []byte(b.text))
 	}
 	files, _ := filepath.Glob(filepath.Join("testdata", "valid", "*.[ym]*"))
 	for _, path := range files {
 		text, err := os.ReadFile(path)
 		require.NoError(f, err)
-		f.Add(strings.HasSuffix(path, ".md"), text)
+		f.Add(strings.HasSuffix(path, ".md"), false, text)
 	}
-	f.Fuzz(func(t *testing.T, markdown bool, text []byte) {
+	archive, err := txtar.ParseFile(filepath.Join("testdata", "foreign.txt"))
+	require.NoError(f, err)
+	for i := 0; i < len(archive.Files); i += 2 {
+		f.Add(true, true, archive.Files[i].Data)
+	}
+	f.Fuzz(func(t *testing.T, markdown, foreign bool, text []byte) {
 		path := "a.yaml"
 		if markdown {
 			path = "a.md"
 		}
-		file, err := agentfile.Parse(path, text)
+		if foreign {
+			path = ".opencode/agent/a.md"
+		}
+		file, err := worker().Parse(path, text)
+		if err == nil && file.Dialect != "" {
+			require.True(t, file.Definition.Approvals.LeaveTheRest())
+			for _, name := range file.Definition.Tools {
+				require.True(t, domain.NamesTool(worker().Tools, name), name)
+			}
+		}
 		if err == nil {
 			requireSameAgain(t, file)
 			return

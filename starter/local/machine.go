@@ -141,6 +141,7 @@ func (m *Machine) ownStack(f Flags) (server, worker bool, err error) {
 // worker is read by worker/host.
 const (
 	VariableModel     = "EVERSTEP_MODEL"      // the model of commands that get no --model
+	VariableModels    = "EVERSTEP_MODELS"     // what other tools' words for models stand for
 	VariableState     = "EVERSTEP_STATE"      // the state file of the dev server
 	VariableTemporal  = "EVERSTEP_TEMPORAL"   // the temporal CLI to use as dev server
 	VariableTaskQueue = "EVERSTEP_TASK_QUEUE" // where new agents look for workers

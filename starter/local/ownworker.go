@@ -10,6 +10,7 @@ import (
 	"unicode"
 
 	"everstep/activities/files"
+	"everstep/activities/mcp"
 	"everstep/activities/modelfacts"
 	"everstep/activities/openai"
 	"everstep/activities/scripted"
@@ -40,6 +41,39 @@ func (m *Machine) DoubtedTools(tools []string) (doubts []string) {
 		}
 	}
 	return doubts
+}
+
+// WorkerTools are the tools that an agent may have which asks for all of its worker's, as far as this machine knows them: those
+// that a worker of this program has turned on, and the MCP servers that it would be told of.
+func (m *Machine) WorkerTools() []string {
+	tools := slices.DeleteFunc(BuiltinNames(), func(name string) bool { return m.checkTools(Flags{}, []string{name}) != nil })
+	if file := m.Env.Value(host.MCPVariable); file != "" {
+		servers, _ := mcp.Load(file) // whoever starts the worker is told what is wrong with it
+		for _, s := range servers {
+			tools = append(tools, domain.AllToolsOf(s.Name))
+		}
+	}
+	allow, err := host.Allowed(m.Env)
+	return slices.DeleteFunc(tools, func(name string) bool {
+		_, all := domain.ServerOfAll(name)
+		return err == nil && !all && !m.served(Flags{}) && !allow.Tool(name)
+	})
+}
+
+// ModelNames are what words for models in other tools' files stand for, in lower case: WORD=PROVIDER/MODEL, with commas.
+func (m *Machine) ModelNames() (map[string]string, error) {
+	names := map[string]string{}
+	for pair := range strings.SplitSeq(m.Env.Value(VariableModels), ",") {
+		word, model, ok := strings.Cut(strings.TrimSpace(pair), "=")
+		if !ok && word == "" {
+			continue
+		}
+		if _, err := ReadModel(VariableModels, model); err != nil || word == "" {
+			return nil, invalid("%s: %q is no WORD=PROVIDER/MODEL; write it like sonnet=openai/gpt-5-mini, with commas between several", VariableModels, domain.Shorten(pair, 100))
+		}
+		names[strings.ToLower(strings.TrimSpace(word))] = model
+	}
+	return names, nil
 }
 
 // checkCost refuses to limit the cost of what has no price, here or on our worker. One that is

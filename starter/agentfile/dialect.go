@@ -1,0 +1,145 @@
+package agentfile
+
+import (
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+
+	"everstep/activities/document"
+)
+
+// The tools whose files are read as they are.
+const (
+	claudeCode = "Claude Code"
+	openCode   = "opencode"
+	copilot    = "GitHub Copilot"
+	vsCode     = "VS Code"
+)
+
+// dialectOf is the tool whose file it is by its folder or its endings; empty: these do not tell.
+func dialectOf(path string) string {
+	if absolute, err := filepath.Abs(path); err == nil {
+		path = absolute
+	}
+	path = strings.ToLower(filepath.ToSlash(path))
+	for _, dialect := range [][2]string{
+		{vsCode, `\.chatmode\.md$|/\.github/chatmodes/`}, {copilot, `\.agent\.md$|/\.github/agents/`},
+		{claudeCode, `/\.claude/agents/`}, {openCode, `/(\.opencode|\.config/opencode)/(agents?|modes?)/`},
+	} {
+		if regexp.MustCompile(dialect[1]).MatchString(path) {
+			return dialect[0]
+		}
+	}
+	return ""
+}
+
+// A vocabulary is what tells one form from another.
+type vocabulary struct {
+	// own are our keys, means those of other tools that mean something here, passed those that do not, with what is said of them.
+	own    map[string]bool
+	means  map[string]document.Value
+	passed map[string]string
+	// tells are keys of one tool alone.
+	tells map[string]string
+	tools map[string][]string
+}
+
+func newVocabulary() vocabulary {
+	v := vocabulary{own: map[string]bool{}, passed: map[string]string{}, tells: map[string]string{}, tools: foreignTools()}
+	for _, key := range new(agent).keys() {
+		v.own[key.Name] = true
+	}
+	v.means = (&foreigner{agent: new(agent)}).keys()
+	for reason, keys := range map[string]string{
+		"": "color skills memory argumenthint handoffs target userinvocable infer mode disablemodelinvocation agents background isolation " +
+			"effort initialprompt version author license metadata tags category icon hidden disable options variant reasoningeffort " +
+			"thinking prompt priority tier vibe emoji",
+		"theirs are commands": "hooks",
+	} {
+		for key := range strings.FieldsSeq(keys) {
+			v.passed[key] = reason
+		}
+	}
+	for dialect, keys := range map[string]string{
+		openCode: "mode permission steps disable hidden", copilot: "target infer argumenthint userinvocable disablemodelinvocation",
+		claudeCode: "color memory disallowedtools maxturns permissionmode mcpservers isolation background initialprompt",
+	} {
+		for key := range strings.FieldsSeq(keys) {
+			v.tells[key] = dialect
+		}
+	}
+	return v
+}
+
+// known reports whether a key means something in some form.
+func (v vocabulary) known(name string) bool {
+	_, means := v.means[canonical(name)]
+	_, passed := v.passed[canonical(name)]
+	return means || passed || v.own[name]
+}
+
+// ours reports whether a key is one of ours alone.
+func (v vocabulary) ours(name string) bool {
+	_, means := v.means[canonical(name)]
+	_, passed := v.passed[canonical(name)]
+	return v.own[name] && !means && !passed
+}
+
+// dialect is the tool in whose form front matter is to be read: by the file's folder or endings, else by its keys, and by its
+// words for models and tools. Empty: in ours.
+func (v vocabulary) dialect(path string, f front) string {
+	dialect := dialectOf(path)
+	if dialect != "" || slices.ContainsFunc(f.names, v.ours) {
+		return dialect
+	}
+	for _, name := range f.names {
+		if tells := v.tells[canonical(name)]; tells != "" {
+			return tells
+		}
+	}
+	if v.foreignModel(f.values["model"]) || v.foreignTools(f.values["tools"]) {
+		return claudeCode
+	}
+	return ""
+}
+
+func (v vocabulary) foreignModel(model *yaml.Node) bool {
+	switch {
+	case model == nil:
+		return false
+	case model.Kind == yaml.ScalarNode:
+		return model.Value == inherit || foreignModels()[strings.ToLower(model.Value)] != "" || strings.HasSuffix(model.Value, ")")
+	}
+	return model.Kind == yaml.SequenceNode
+}
+
+func (v vocabulary) foreignTools(tools *yaml.Node) bool {
+	switch {
+	case tools == nil:
+		return false
+	case tools.Kind == yaml.ScalarNode:
+		return slices.ContainsFunc(words(tools.Value, listSeparators), v.foreignTool)
+	case tools.Kind == yaml.MappingNode:
+		return len(tools.Content) > 1 && tools.Content[1].ShortTag() == "!!bool"
+	}
+	return slices.ContainsFunc(tools.Content, func(item *yaml.Node) bool { return v.foreignTool(item.Value) })
+}
+
+// foreignTool reports whether a word is the name of a tool of another program, and of none of ours.
+func (v vocabulary) foreignTool(word string) bool {
+	base, _, bounded := strings.Cut(word, "(")
+	_, known := v.tools[canonical(base)]
+	ours := base == strings.ToLower(base) && (strings.Contains(base, "_") || base == "shell" || base == "todo")
+	return bounded || strings.HasPrefix(base, "mcp__") || strings.Contains(base, "/") || base == "*" || known && !ours
+}
+
+// doubtDialect says of a file of ours that another tool would read it otherwise.
+func (a *agent) doubtDialect(given document.Given) {
+	if given["description"] == nil || len(given) > 2 || len(given) == 2 && given["name"] == nil {
+		return
+	}
+	a.Notes = append(a.Notes, a.Path+": could be another tool's, too; read as ours it has no tools, and in .claude/agents it would have all of the worker's")
+}

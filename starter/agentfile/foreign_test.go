@@ -1,0 +1,164 @@
+package agentfile_test
+
+import (
+	"errors"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/tools/txtar"
+
+	"everstep/activities/document"
+	"everstep/domain"
+	"everstep/starter/agentfile"
+	"everstep/testsuite/golden"
+)
+
+// worker has what the files of testdata/foreign.txt are read for.
+func worker() agentfile.Settings {
+	return agentfile.Settings{
+		Tools:  []string{"list_files", "read_file", "search_files", "write_file", "edit_file", "http_get", "shell", "files__*"},
+		Models: map[string]string{"fast": "openai/gpt-5-mini", "haiku": "gemini/gemini-2.5-flash"},
+	}
+}
+
+// TestForeignFiles reads each file of other tools in testdata/foreign.txt: behind each stands what it comes to, as our own
+// file and as what is said of it.
+func TestForeignFiles(t *testing.T) {
+	t.Parallel()
+	const table = "testdata/foreign.txt"
+	archive, err := txtar.ParseFile(filepath.FromSlash(table))
+	require.NoError(t, err)
+	kinds := map[string]bool{}
+	for i := 0; i+1 < len(archive.Files); i += 2 {
+		given, read := archive.Files[i], &archive.Files[i+1]
+		kind, _, _ := strings.Cut(given.Name, "/")
+		require.False(t, kinds[kind], kind)
+		kinds[kind] = true
+		require.Equal(t, kind+"/read", read.Name)
+		text := string(given.Data)
+		if strings.Contains(kind, "Windows") {
+			text = "\ufeff" + strings.ReplaceAll(text, "\n", "\r\n")
+		}
+		f, err := worker().Parse(given.Name, []byte(text))
+		read.Data = []byte(told(t, f, err))
+	}
+	require.GreaterOrEqual(t, len(kinds), 16)
+	golden.Compare(t, table, string(txtar.Format(archive)), *update)
+}
+
+// told is a file as our own, less what is the default, and what is said of it.
+func told(t *testing.T, f agentfile.File, err error) string {
+	t.Helper()
+	var b strings.Builder
+	b.WriteString("form: " + f.Dialect + "\n")
+	if problems, ok := errors.AsType[document.Problems](err); ok {
+		return b.String() + problems.Error() + "\n"
+	}
+	requireSameAgain(t, f)
+	shown, err := f.Resolve().YAML()
+	require.NoError(t, err)
+	plain, err := agentfile.File{Name: f.Name}.Resolve().YAML()
+	require.NoError(t, err)
+	usual := strings.Split(string(plain), "\n")
+	for line := range strings.SplitSeq(strings.TrimSpace(string(shown)), "\n") {
+		if line == "" && b.Len() > 0 || strings.HasPrefix(line, "name:") || strings.HasPrefix(line, "tools:") || !slices.Contains(usual, line) {
+			b.WriteString(line + "\n")
+		}
+	}
+	for _, note := range f.Notes {
+		b.WriteString("note: " + note + "\n")
+	}
+	return b.String()
+}
+
+// TestForeignFilesWidenNothing: whatever words a file has, under no word of the worker's does a call run that would not run
+// for an agent that says nothing of approvals.
+func TestForeignFilesWidenNothing(t *testing.T) {
+	t.Parallel()
+	tools := []domain.ToolSpec{
+		{Name: "shell"}, {Name: "read_file", Effect: domain.ReadOnly}, {Name: "write_file", Effect: domain.Idempotent}, {Name: "files__delete"},
+	}
+	order := []domain.Permission{domain.Allow, domain.AskFirst, domain.Deny}
+	for _, keys := range []string{
+		"permissionMode: bypassPermissions", "permissionMode: acceptEdits", "permissionMode: dontAsk", "permissionMode: plan", "permissionMode: default",
+		"permission: allow", "permission: {'*': allow, bash: ask}", "permission: {bash: {'*': deny, 'git *': allow}}", "permission: {edit: deny, write: allow}",
+		"tools: Bash(git:*), Read", "tools: {bash: allow}", "disallowedTools: Bash(rm:*), Write", "permission: ask", "permission: deny",
+	} {
+		f, err := worker().Parse(".claude/agents/a.md", []byte("---\n"+keys+"\n---\nHello.\n"))
+		require.NoError(t, err, keys)
+		require.True(t, f.Definition.Approvals.LeaveTheRest(), keys)
+		for _, word := range domain.ApprovalWords() {
+			own := domain.ApprovalsOf(word)
+			for _, tool := range tools {
+				was, is := own.RuleOn(tool, `{}`, nil).Then, f.Definition.Approvals.Over(own).RuleOn(tool, `{}`, nil).Then
+				require.GreaterOrEqual(t, slices.Index(order, is), slices.Index(order, was), "%s, %s, %s", keys, word, tool.Name)
+			}
+		}
+		for _, name := range f.Definition.Tools {
+			require.True(t, domain.NamesTool(worker().Tools, name), "%s: %s", keys, name)
+		}
+	}
+}
+
+func TestForeignFilesAreFoundByName(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	write := func(name, text string) {
+		writeFile(t, filepath.Join(folder, filepath.FromSlash(name)), text)
+	}
+	for _, name := range []string{
+		"agents/ours.yaml", ".claude/agents/a.md", ".claude/agents/deep/er/b.md", ".opencode/agent/c.md", ".opencode/agents/d.md",
+		".github/agents/e.agent.md", ".github/agents/f.md", ".github/chatmodes/g.chatmode.md",
+	} {
+		text := "You help.\n"
+		if path.Ext(name) == ".yaml" {
+			text = "model: p/n\n"
+		}
+		write(name, text)
+	}
+	write(".claude/agents/titled.md", "---\nname: \"Code Reviewer (v2)\"\n---\nYou review.\n")
+	write(".claude/agents/notes.txt", "none\n")
+	write(".github/agents/README.md", "none\n")
+	for name, file := range map[string]string{
+		"ours": "agents/ours.yaml", "a": ".claude/agents/a.md", "b": ".claude/agents/deep/er/b.md", "c": ".opencode/agent/c.md", "d": ".opencode/agents/d.md",
+		"e": ".github/agents/e.agent.md", "f": ".github/agents/f.md", "g": ".github/chatmodes/g.chatmode.md",
+		"code-reviewer-v2": ".claude/agents/titled.md", "Code Reviewer (v2)": ".claude/agents/titled.md",
+	} {
+		found, err := agentfile.Find(folder, name)
+		require.NoError(t, err)
+		require.Equal(t, filepath.Join(folder, filepath.FromSlash(file)), found)
+	}
+	listed, err := agentfile.List(folder)
+	require.NoError(t, err)
+	require.Len(t, listed, 9)
+	write(".opencode/agent/a.md", "You help, too.\n")
+	_, err = agentfile.Find(folder, "a")
+	require.EqualError(t, err, "a is the name of several: "+filepath.Join(folder, ".claude", "agents", "a.md")+", "+filepath.Join(folder, ".opencode", "agent", "a.md")+"; give the file")
+}
+
+// TestForeignSubagentsHaveTheToolsOfTheirParent where their files name none, less what they deny.
+func TestForeignSubagentsHaveTheToolsOfTheirParent(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	writeFile(t, filepath.Join(folder, ".claude", "agents", "helper.md"), "---\ndescription: Helps.\ndisallowedTools: Write\ncolor: red\n---\nYou help.\n")
+	writeFile(t, filepath.Join(folder, "a.yaml"), "model: p/n\ntools: [read_file, write_file]\nagents: [.claude/agents/helper.md]\n")
+	f, err := worker().Load(filepath.Join(folder, "a.yaml"))
+	require.NoError(t, err)
+	child, ok := f.Definition.Subagent("helper")
+	require.True(t, ok)
+	require.Equal(t, []string{"read_file", "write_file"}, child.Tools)
+	require.Equal(t, []domain.ApprovalRule{{Tool: "write_file", Then: domain.Deny, Tightens: true}}, child.Approvals.Rules)
+	require.Len(t, f.Notes, 1)
+	require.Contains(t, f.Notes[0], "helper.md: ignored: color")
+}
+
+func writeFile(t *testing.T, path, text string) {
+	t.Helper()
+	require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o700))
+	require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
+}

@@ -1,0 +1,147 @@
+package agentfile
+
+import (
+	"encoding/json"
+	"regexp"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// A front is the front matter of another tool's file, as YAML: those tools read it line by line, so that much of it is none.
+type front struct {
+	// text has the lines of the file, each where it was.
+	text string
+	// values are those of its keys, names the keys in the order of the file. A key without a value is among names alone.
+	values map[string]*yaml.Node
+	names  []string
+	// garbled means that something stands before the first key; inside is a key that limits the agent, and stands in the
+	// text of another one.
+	garbled bool
+	inside  string
+}
+
+// mended reads front matter key by key. What is no YAML, or has an anchor, an alias or a tag, is the text up to the next
+// line that begins with a known key.
+func mended(text string, known func(string) bool) front {
+	f := front{values: map[string]*yaml.Node{}}
+	var block, out []string
+	broken := false
+	end := func() {
+		if len(block) > 0 {
+			out = append(out, f.add(block)...)
+		}
+		block, broken = nil, false
+	}
+	lines := strings.Split(strings.TrimSuffix(text, "\n"), "\n")
+	indent := ""
+	if first := slices.IndexFunc(lines, func(line string) bool { return strings.TrimSpace(line) != "" }); first >= 0 {
+		indent = lines[first][:len(lines[first])-len(strings.TrimLeft(lines[first], " "))]
+	}
+	for _, line := range lines {
+		line = strings.TrimPrefix(line, indent)
+		if name, _, ok := keyed(line); ok {
+			broken = broken || len(block) > 0 && mapping(block) == nil
+			if !broken || known(name) {
+				end()
+			}
+		}
+		block = append(block, line)
+	}
+	end()
+	f.text = strings.Join(out, "\n") + "\n"
+	return f
+}
+
+var keyLine = regexp.MustCompile(`^(["']?)([A-Za-z][\w.-]*)["']?[ \t]*:(?:[ \t]+(.*))?$`)
+
+// keyed parts a line that begins with a key.
+func keyed(line string) (name, rest string, ok bool) {
+	found := keyLine.FindStringSubmatch(line)
+	if found == nil {
+		return "", "", false
+	}
+	return found[2], found[3], true
+}
+
+// mapping is what lines of plain YAML say; nil: they are none.
+func mapping(lines []string) *yaml.Node {
+	var document yaml.Node
+	if yaml.Unmarshal([]byte(strings.Join(lines, "\n")), &document) != nil || len(document.Content) == 0 {
+		return nil
+	}
+	if root := document.Content[0]; root.Kind == yaml.MappingNode && untagged(root) {
+		return root
+	}
+	return nil
+}
+
+func untagged(node *yaml.Node) bool {
+	if node.Kind == yaml.AliasNode || node.Anchor != "" || node.Style&yaml.TaggedStyle != 0 || node.Tag == "!!merge" {
+		return false
+	}
+	for _, child := range node.Content {
+		if !untagged(child) {
+			return false
+		}
+	}
+	return true
+}
+
+// add takes a key with its lines, and returns as many that are YAML.
+func (f *front) add(lines []string) []string {
+	blank := func(first string) []string { return append([]string{first}, make([]string, len(lines)-1)...) }
+	name, rest, ok := keyed(lines[0])
+	root := mapping(lines)
+	if !ok && root == nil { // comments, or what the reader of YAML says is none
+		f.garbled = f.garbled || strings.TrimSpace(regexp.MustCompile(`(?m)^\s*#.*$`).ReplaceAllString(strings.Join(lines, "\n"), "")) != ""
+		return lines
+	}
+	if root == nil { // editors indent lists with tabs
+		spaced := strings.Split(strings.ReplaceAll(strings.Join(lines, "\n"), "\t", "  "), "\n")
+		if root = mapping(spaced); root != nil {
+			lines = spaced
+		}
+	}
+	if root != nil && ok && len(root.Content) == 2 {
+		value := root.Content[1]
+		if value.ShortTag() == "!!null" {
+			f.names = append(f.names, name)
+			return blank("")
+		}
+		if value.Kind != yaml.ScalarNode && (name == "name" || name == "description") {
+			root = nil // [WIP] is a word of the text
+		}
+	}
+	if root == nil {
+		for _, line := range lines[1:] {
+			if key, _, ok := keyed(strings.TrimSpace(line)); ok && slices.Contains([]string{"tools", "disallowedtools", "permission", "permissionmode"}, canonical(key)) {
+				f.inside = key
+			}
+		}
+		text, _ := json.Marshal(plain(rest, lines[1:])) // a text cannot fail
+		lines = blank(name + ": " + string(text))
+		root = mapping(lines)
+	}
+	for i := 0; i+1 < len(root.Content); i += 2 {
+		f.names = append(f.names, root.Content[i].Value)
+		f.values[root.Content[i].Value] = root.Content[i+1]
+	}
+	return lines
+}
+
+// plain is the text that begins behind a key, without the quotes around it or the sign of a block.
+func plain(first string, more []string) string {
+	if regexp.MustCompile(`^[|>][+-]?\d?$`).MatchString(strings.TrimSpace(first)) {
+		first = ""
+	}
+	for _, line := range more {
+		first += "\n" + strings.TrimSpace(line)
+	}
+	text := strings.TrimSpace(first)
+	if n := len(text); n > 1 && text[0] == text[n-1] && (text[0] == '"' || text[0] == '\'') {
+		text = text[1 : n-1]
+	}
+	return strings.ToValidUTF8(text, "")
+}

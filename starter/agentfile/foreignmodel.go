@@ -1,0 +1,58 @@
+package agentfile
+
+import (
+	"cmp"
+	"regexp"
+	"strings"
+
+	"everstep/activities/anthropic"
+	"everstep/activities/gemini"
+	"everstep/activities/modelfacts"
+	"everstep/activities/openai"
+	"everstep/activities/openaichat"
+	"everstep/activities/scripted"
+)
+
+// foreignModels are words that other tools have for models, by what a user has not said to stand for another.
+func foreignModels() map[string]string {
+	return map[string]string{
+		"opus": anthropic.Name + "/claude-opus-5-5", "sonnet": anthropic.Name + "/claude-sonnet-5-5", "haiku": anthropic.Name + "/claude-haiku-5-5",
+	}
+}
+
+// foreignProviders are the words for providers that have one here.
+func foreignProviders() map[string]string {
+	return map[string]string{
+		anthropic.Name: anthropic.Name, openai.Name: openai.Name, openaichat.Name: openaichat.Name, gemini.Name: gemini.Name, "google": gemini.Name,
+		scripted.Name: scripted.Name,
+	}
+}
+
+// model is PROVIDER/NAME for a word of another tool's file, such as sonnet, Claude Sonnet 4.5 (copilot) or google/gemini-2.5-pro;
+// empty: none is known by it.
+func (s Settings) model(word string) string {
+	word = strings.TrimSpace(word)
+	short := strings.ToLower(strings.TrimSpace(regexp.MustCompile(`(\s*(\([^()]*\)|\[[^\[\]]*\]))+$`).ReplaceAllString(word, "")))
+	if named := cmp.Or(s.Models[strings.ToLower(word)], s.Models[short], foreignModels()[short]); named != "" {
+		return named
+	}
+	if provider, name, ok := strings.Cut(word, "/"); ok {
+		if ours := foreignProviders()[strings.ToLower(provider)]; ours != "" && name != "" {
+			return ours + "/" + name
+		}
+		return ""
+	}
+	table, err := modelfacts.Builtin()
+	if err != nil {
+		return ""
+	}
+	name := strings.ReplaceAll(short, " ", "-")
+	for _, provider := range []string{anthropic.Name, openai.Name, gemini.Name} {
+		for _, name := range []string{name, strings.ReplaceAll(name, ".", "-"), "claude-" + strings.ReplaceAll(name, ".", "-")} {
+			if _, known := table.Find(provider, name, true); known {
+				return provider + "/" + name
+			}
+		}
+	}
+	return ""
+}

@@ -1,0 +1,127 @@
+package agentfile
+
+import (
+	"reflect"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+
+	"everstep/activities/document"
+	"everstep/domain"
+)
+
+// A permitted is what a file says of the tools that a word means.
+type permitted struct {
+	tools []string
+	then  domain.Permission
+}
+
+func (p permitted) covers(name string) bool {
+	return slices.ContainsFunc(p.tools, func(tool string) bool { return like(tool, name) })
+}
+
+// permissionMode makes approvals stricter, and is named where it would loosen them.
+func (t *foreigner) permissionMode(mode string) {
+	switch mode {
+	case "plan":
+		t.tighten(domain.ApprovalRule{Effects: []domain.Effect{domain.Idempotent, domain.Keyed, domain.AtMostOnce}, Then: domain.Deny})
+	case "default", "manual", "ask":
+	default:
+		t.ignored = append(t.ignored, "permissionMode "+document.Shorten(mode)+" (the worker's approvals hold)")
+	}
+}
+
+// permission is opencode's: allow, ask or deny, for all tools or by tool, or by patterns of its arguments, which count as one.
+func (t *foreigner) permission(r *document.Reader, field string, node *yaml.Node) {
+	const fix = "give allow, ask or deny"
+	if node.Kind == yaml.ScalarNode {
+		node = &yaml.Node{Kind: yaml.MappingNode, Content: []*yaml.Node{{Value: "*"}, node}}
+	}
+	if node.Kind != yaml.MappingNode {
+		r.Problem(node, field, "is %s; "+fix, document.Describe(node))
+		return
+	}
+	t.pairs(r, field, node, func(tool string, value *yaml.Node) string {
+		said, inner := map[string]bool{}, value
+		if value.Kind == yaml.ScalarNode {
+			inner = &yaml.Node{Content: []*yaml.Node{nil, value}}
+		}
+		for i := 1; i < len(inner.Content); i += 2 {
+			said[inner.Content[i].Value] = true
+		}
+		known := 0
+		for _, word := range []string{"allow", "ask", "deny"} {
+			if said[word] {
+				known++
+			}
+		}
+		switch {
+		case known != len(said) || known == 0:
+			return fix
+		case said["allow"] && known == 1:
+			t.permit(tool, domain.Allow)
+		case said["deny"] && known == 1:
+			t.permit(tool, domain.Deny)
+		default:
+			t.permit(tool, domain.AskFirst)
+			if value.Kind == yaml.MappingNode {
+				t.tools.bounded = append(t.tools.bounded, tool)
+			}
+		}
+		return ""
+	})
+}
+
+// permit notes what the file says of tools. It loosens nothing but what the file itself has said before.
+func (t *foreigner) permit(word string, then domain.Permission) {
+	one := permitted{[]string{"*"}, then}
+	if word != "*" {
+		one.tools = t.tools.covered(word)
+	}
+	if then == domain.Allow && !slices.ContainsFunc(t.permissions, func(p permitted) bool { return slices.ContainsFunc(one.tools, p.covers) }) {
+		t.ignored = append(t.ignored, "permission "+document.Shorten(word)+": allow (the worker's approvals hold)")
+	}
+	t.permissions = append(t.permissions, one)
+}
+
+// settlePermissions takes tools away, and has rules for others, also for those that an agent above gives.
+func (t *foreigner) settlePermissions() {
+	order := []domain.Permission{domain.Allow, domain.AskFirst, domain.Deny}
+	said := func(name string) domain.Permission {
+		for _, p := range slices.Backward(t.permissions) {
+			if p.covers(name) {
+				return p.then
+			}
+		}
+		return domain.Allow
+	}
+	rest := slices.Index(order, said("*"))
+	each := slices.ContainsFunc(t.permissions, func(p permitted) bool { return slices.Index(order, p.then) < rest })
+	var patterns []string
+	for _, p := range t.permissions {
+		patterns = append(patterns, p.tools...)
+	}
+	if each { // some are freer than the rest, so that the rest has to be named
+		t.tools.all = false
+		patterns = slices.DeleteFunc(patterns, func(pattern string) bool { return pattern == "*" })
+		for _, name := range t.tools.names {
+			if said(name) == domain.AskFirst {
+				patterns = append(patterns, name)
+			}
+		}
+	}
+	t.tools.names = slices.DeleteFunc(t.tools.names, func(name string) bool { return said(name) == domain.Deny })
+	for _, pattern := range patterns {
+		if then := said(pattern); then != domain.Allow {
+			t.tighten(domain.ApprovalRule{Tool: strings.TrimPrefix(pattern, "*"), Then: then})
+		}
+	}
+}
+
+func (t *foreigner) tighten(rule domain.ApprovalRule) {
+	rule.Tightens = true
+	if !slices.ContainsFunc(t.rules, func(r domain.ApprovalRule) bool { return reflect.DeepEqual(r, rule) }) {
+		t.rules = append(t.rules, rule)
+	}
+}

@@ -1,0 +1,215 @@
+package agentfile
+
+import (
+	"path"
+	"slices"
+	"strings"
+
+	"everstep/activities/mcp"
+	"everstep/domain"
+)
+
+// foreignTools are the tools of others by what they do, and those of ours that do no more. Names are in lower case and
+// without dashes and underscores.
+func foreignTools() map[string][]string {
+	read, write, edit, list, search := "read_file", "write_file", "edit_file", "list_files", "search_files"
+	all := map[string][]string{}
+	for names, ours := range map[string][]string{
+		"read readfile readmanyfiles notebookread view": {read}, "write writefile createfile create": {write},
+		"edit multiedit strreplace replace editfile edit/editfiles": {edit}, "editfiles patch applypatch": {edit, write},
+		"glob ls list listfiles listdir listdirectory filesearch": {list}, "search": {search, list},
+		"grep codebase textsearch searchfiles grepsearch searchfilecontent":                                              {search},
+		"bash shell execute terminal powershell runcommand runcommands runinterminal runterminalcommand runshellcommand": {"shell"},
+		"webfetch fetch web fetchwebpage httpget":                                                                        {"http_get"}, "todo todos todowrite todoread managetodolist": {"todo"},
+		"askuserquestion question askuser askquestions": {"ask_user"},
+		"task agent runsubagent skill websearch notebookedit exitplanmode killshell bashoutput problems changes usages githubrepo " +
+			"extensions vscodeapi testfailure findtestfiles runtests runtasks opensimplebrowser think": nil,
+	} {
+		for name := range strings.FieldsSeq(names) {
+			all[name] = ours
+		}
+	}
+	return all
+}
+
+// toolSets are the words before the slash in names of tools that are of no MCP server.
+func toolSets() []string {
+	return []string{"read", "edit", "search", "execute", "web", "agent", "vscode", "todo", "new", "runcommands", "runtasks", "runnotebooks"}
+}
+
+func canonical(name string) string {
+	return strings.NewReplacer("_", "", "-", "", " ", "").Replace(strings.ToLower(name))
+}
+
+// A toolset is what a file's words come to.
+type toolset struct {
+	settings Settings
+	dialect  string
+	table    map[string][]string
+	names    []string
+	// all means that nothing but what is denied is left out of the worker's tools.
+	all bool
+	// denied are patterns of names, asked are tools of which each call waits for a person.
+	denied, asked []string
+	// unknown are words for what there is not here, off those for tools that the worker has not turned on.
+	unknown, off, bounded []string
+}
+
+func newToolset(s Settings, dialect string, table map[string][]string) *toolset {
+	return &toolset{settings: s, dialect: dialect, table: table, names: s.all(), all: true}
+}
+
+// none takes all tools away, before those that are listed.
+func (t *toolset) none() { t.names, t.all, t.denied = []string{}, false, nil }
+
+// allow adds what a word of the file stands for.
+func (t *toolset) allow(word string) {
+	base, pattern, bounded := strings.Cut(word, "(")
+	if base = strings.TrimSpace(base); base == "*" {
+		t.names, t.all, t.denied = t.settings.all(), true, nil
+		return
+	}
+	bounded = bounded && strings.Trim(pattern, "*) ") != ""
+	ours := t.ours(base)
+	if len(ours) == 0 {
+		t.unknown = append(t.unknown, base)
+	}
+	for _, name := range ours {
+		t.denied = slices.DeleteFunc(t.denied, func(denied string) bool { return denied == name })
+		switch {
+		case !t.settings.has(name) && strings.Contains(name, domain.ServerSeparator):
+			t.unknown = append(t.unknown, base)
+			continue
+		case !t.settings.has(name):
+			t.off = append(t.off, name)
+			continue
+		case !slices.Contains(t.names, name):
+			t.names = append(t.names, name)
+		}
+		if bounded {
+			t.bound(word, name)
+		}
+	}
+}
+
+// deny takes away what a word of the file stands for.
+func (t *toolset) deny(word string) {
+	base, pattern, bounded := strings.Cut(word, "(")
+	if base = strings.TrimSpace(base); base == "*" {
+		t.none()
+		return
+	}
+	for _, denied := range t.covered(base) {
+		if bounded && strings.Trim(pattern, "*) ") != "" {
+			t.bound(word, denied)
+			continue
+		}
+		t.denied = append(t.denied, denied)
+		t.names = slices.DeleteFunc(t.names, func(name string) bool { return like(denied, name) })
+	}
+}
+
+// bound has each call of a tool wait for a person, since arguments cannot be held to another tool's pattern.
+func (t *toolset) bound(word, name string) {
+	if !slices.Contains(t.asked, name) {
+		t.asked = append(t.asked, name)
+	}
+	if word = strings.TrimSpace(word); !slices.Contains(t.bounded, word) {
+		t.bounded = append(t.bounded, word)
+	}
+}
+
+// ours are the tools that a word of the file allows; none: there is nothing like it here.
+func (t *toolset) ours(word string) []string {
+	name := canonical(word)
+	if name == "edit" && t.dialect != claudeCode {
+		return []string{"edit_file", "write_file"} // one word for both, but with Claude Code
+	}
+	if ours, known := t.table[name]; known {
+		return slices.Clone(ours)
+	}
+	if set, inner, ok := strings.Cut(name, "/"); ok && slices.Contains(toolSets(), set) {
+		return slices.Clone(t.table[inner])
+	}
+	switch server, tool := t.remote(word); {
+	case server == "" || tool == "":
+	case tool == "*":
+		return []string{domain.AllToolsOf(server)}
+	case !strings.Contains(tool, "*"):
+		return []string{mcp.ToolName(server, tool)}
+	}
+	if slices.Contains(t.settings.Tools, word) {
+		return []string{word}
+	}
+	return nil
+}
+
+// remote parts the name of a tool of an MCP server, or of all of its tools: mcp__server__tool, server/tool, server_*.
+func (t *toolset) remote(word string) (server, tool string) {
+	parted := false
+	if rest, prefixed := strings.CutPrefix(word, "mcp__"); prefixed {
+		if server, tool, parted = strings.Cut(rest, domain.ServerSeparator); !parted {
+			tool = "*"
+		}
+	} else if i := strings.LastIndex(word, "/"); i > 0 {
+		server, tool = word[:i], word[i+1:]
+	} else if server, parted = strings.CutSuffix(word, "_*"); parted {
+		server, tool = strings.TrimSuffix(server, "_"), "*"
+	} else {
+		for _, name := range t.settings.Tools {
+			known, all := domain.ServerOfAll(name)
+			if rest, begins := strings.CutPrefix(word, known+"_"); all && begins && len(known) > len(server) {
+				server, tool = known, strings.TrimPrefix(rest, "_")
+			}
+		}
+	}
+	if mcp.CheckServer(server) != "" {
+		return "", ""
+	}
+	return server, tool
+}
+
+// covered are patterns of all names that a word may mean where it denies: too many rather than too few.
+func (t *toolset) covered(word string) []string {
+	covered := t.ours(word)
+	if name := canonical(word); name == "write" && t.dialect == openCode || name == "patch" {
+		covered = []string{"edit_file", "write_file"} // they are one there
+	}
+	if !strings.Contains(word, "*") {
+		return covered
+	}
+	if server, tool := t.remote(word); server != "" {
+		return []string{server + domain.ServerSeparator + tool}
+	}
+	for theirs, ours := range t.table {
+		if like(strings.ToLower(word), theirs) {
+			covered = append(covered, ours...)
+		}
+	}
+	slices.Sort(covered)
+	return append(slices.Compact(covered), word)
+}
+
+// like reports whether a tool's name is one that a pattern means.
+func like(pattern, name string) bool {
+	ok, err := path.Match(pattern, name)
+	return ok && err == nil || pattern == name
+}
+
+// words parts a text at commas, and at spaces where it is no item of a list, outside of parentheses.
+func words(text, separators string) []string {
+	depth := 0
+	all := strings.FieldsFunc(strings.Trim(strings.TrimSpace(text), "[]"), func(r rune) bool {
+		switch r {
+		case '(':
+			depth++
+		case ')':
+			depth--
+		}
+		return depth <= 0 && strings.ContainsRune(separators, r)
+	})
+	for i, word := range all {
+		all[i] = strings.TrimSpace(word)
+	}
+	return slices.DeleteFunc(all, func(word string) bool { return word == "" || word == "-" })
+}
