@@ -35,7 +35,7 @@ func (c *content) UnmarshalJSON(data []byte) error {
 var (
 	ofMessage = map[string]bool{
 		"role": true, "content": true, "refusal": true, reasoningContent: true, reasoning: true, reasoningDetails: true, "tool_calls": true, "function_call": true,
-		"provider_metadata": true, "token_id": true, "token_ids": true, "prompt_token_ids": true, "logprobs": true, "channel": true,
+		"usage": true, "timings": true, "provider_metadata": true, "token_id": true, "token_ids": true, "prompt_token_ids": true, "logprobs": true, "channel": true,
 	}
 	ofCall = map[string]bool{"index": true, "id": true, "type": true, "function": true, "custom": true}
 )
