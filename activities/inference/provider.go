@@ -16,7 +16,8 @@ type Provider interface {
 	// MinOutputTokens is the smallest bound of an answer that it accepts.
 	MinOutputTokens() int64
 	// Infer makes one attempt and returns when the answer is whole. Its error
-	// is a *domain.Error, Billed where the attempt may have cost money. The
+	// is a *domain.Error, Billed where the attempt may have cost money; an
+	// Adapted holds one where the same call may be made again at once. The
 	// answer beside an error holds what had come: nothing, where nothing was
 	// sent, else it is Partial. When ctx ends it returns soon, whatever the
 	// other side does. It calls emit from one goroutine at a time and never

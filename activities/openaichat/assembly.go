@@ -52,6 +52,8 @@ type assembly struct {
 	message content
 	// older is the call that came in the field of older models.
 	older wire.Draft
+	// tags read what the model writes into its text.
+	tags tags
 }
 
 // olderCall is the index of a call that came in the field of older models.
@@ -230,7 +232,7 @@ func (s *assembly) takeContent(c *content, whole bool) bool {
 	}
 	before := s.Held()
 	text := c.Content.text + string(c.Refusal) + c.Content.refusal
-	s.Text(atText, c.Content.text)
+	s.takeText(c.Content.text, false)
 	s.Text(atRefusal, string(c.Refusal)+c.Content.refusal)
 	thinking := s.takeThinking(c)
 	pieces := make([]wire.Piece, 0, len(c.ToolCalls))
@@ -300,6 +302,7 @@ func (s *assembly) settle() {
 		m.ToolCalls, m.FunctionCall = nil, function{}
 	}
 	s.takeContent(&m, true)
+	s.takeText("", true)
 	for k, call := range s.older.Calls() {
 		if !slices.ContainsFunc(s.Calls(), func(c domain.ToolCall) bool { return c.Name == call.Name }) {
 			s.Call(wire.Piece{Index: olderCall + k, Name: call.Name, Arguments: call.Arguments})

@@ -85,6 +85,9 @@ func (d Dialect) API() wire.API {
 		Name: d.Name, Server: d.Server, Variables: d.Variables, Official: d.Official, ObjectsOnly: d.ObjectsOnly,
 		Reserved: []string{"messages", "model", "n", "stream", "tools"},
 		Options: func(options domain.Metadata) (int64, error) {
+			if _, err := writingOf(options); err != nil {
+				return 0, err
+			}
 			_, bound, err := tokenBound(options)
 			return bound, err
 		},
@@ -92,8 +95,9 @@ func (d Dialect) API() wire.API {
 		Prepare: func(a *wire.Attempt, call inference.Call) (wire.Request, wire.Decoder, error) {
 			spoken := d.spokenAt(a.Base.Hostname())
 			spoken.Without = slices.Concat(spoken.Without, a.Lessons)
+			written, _ := writingOf(call.Config.Options) // they were checked
 			body, err := encode(call, spoken, a.Base.Host, a.Bound)
-			return wire.Request{Path: "chat/completions", Header: a.KeyIn("Authorization", "Bearer "), Body: body}, &assembly{Attempt: a}, err
+			return wire.Request{Path: "chat/completions", Header: a.KeyIn("Authorization", "Bearer "), Body: body}, &assembly{Attempt: a, tags: tags{writing: written}}, err
 		},
 	}
 }

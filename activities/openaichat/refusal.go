@@ -171,7 +171,11 @@ func (c complaint) lesson(s sent, fields []string) (lesson, told string) {
 			return r == "assistant" && string(m["content"]) == is
 		})
 	}
-	named, refuses, lacks := slices.Contains(c.path, "content") || c.says([]string{"content"}), c.says(refusing), c.says(lacking)
+	refuses, lacks := c.says(refusing), c.says(lacking)
+	field, saysContent := "", (lacks || refuses) && (slices.Contains(c.path, "content") || contentWord.MatchString(c.text))
+	if refuses && !c.says(excess) {
+		field = c.field(fields)
+	}
 	switch {
 	case c.says([]string{reasoningContent}) && lacks && !refuses:
 		return noReasoning, "with " + reasoningContent + " in each message of the model"
@@ -179,21 +183,23 @@ func (c complaint) lesson(s sent, fields []string) (lesson, told string) {
 		return developer, "with the role system in place of developer"
 	case refuses && hasRole(system) && c.says(roleNames(system)):
 		return system, "with its instructions in a message of the user"
-	case named && lacks && content(""):
-		return noContent, "with a content in each message of the model"
-	case named && lacks && content(`""`):
-		return emptyContent, "with a text in each message of the model"
-	case !refuses || c.says(excess):
-	case c.field(fields) != "":
-		return c.field(fields), toldOf(c.field(fields))
-	case c.says([]string{"streaming"}) && slices.Contains(fields, stream):
+	case field != "":
+		return field, toldOf(field)
+	case refuses && c.says([]string{"streaming"}) && slices.Contains(fields, stream):
 		return stream, toldOf(stream)
+	case saysContent && content(""):
+		return noContent, "with a content in each message of the model"
+	case saysContent && content(`""`):
+		return emptyContent, "with a text in each message of the model"
 	}
 	if c.says(speakers) && c.says(disorder) && !c.says([]string{"tool_call_id"}) {
 		return freeRoles, "with roles that take turns"
 	}
 	return "", ""
 }
+
+// contentWord finds the content of a message where a text names it.
+var contentWord = regexp.MustCompile(`(?i)\bcontent\b(?:[^-]|$)`)
 
 // roleNames are the ways in which servers name a role that they do not know.
 func roleNames(role string) []string {

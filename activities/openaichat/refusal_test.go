@@ -110,3 +110,23 @@ func TestLessonsAreOfAServerAndAModel(t *testing.T) {
 		require.Equal(t, test.full, strings.Contains(bodies[len(bodies)-1], "stream_options"), "%+v", test)
 	}
 }
+
+// TestStrictIsLeftOut of tools and of formats, where a server knows neither.
+func TestStrictIsLeftOut(t *testing.T) {
+	t.Parallel()
+	server := providers.ServeFunc(t, func(w http.ResponseWriter, r *http.Request) {
+		if body, _ := io.ReadAll(r.Body); strings.Contains(string(body), `"strict"`) {
+			w.WriteHeader(http.StatusUnprocessableEntity)
+			_, _ = io.WriteString(w, `{"detail":[{"loc":["body","tools",0,"function","strict"],"msg":"Extra inputs are not permitted"}]}`)
+			return
+		}
+		_, _ = io.WriteString(w, `{"choices":[{"message":{"content":"x"},"finish_reason":"stop"}]}`)
+	})
+	for _, mode := range []domain.OutputMode{domain.OutputTool, domain.OutputNative} {
+		p, call := provider(t, server.URL), told(mode, domain.ResponseFormat{Type: domain.FormatSchema, Name: "out", Schema: []byte(strictSchema)})
+		_, err := p.Infer(t.Context(), call, func(inference.Delta) {})
+		require.ErrorContains(t, err, "; asked again without strict", mode)
+		_, failed := providers.Infer(t, p, call)
+		require.Nil(t, failed, mode)
+	}
+}

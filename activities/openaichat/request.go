@@ -69,7 +69,7 @@ func encode(call inference.Call, d Dialect, server string, bound int64) ([]byte,
 		}
 		rest[key] = strconv.AppendInt(nil, bound, 10)
 	}
-	maps.DeleteFunc(rest, func(field string, _ json.RawMessage) bool { return d.without(field) })
+	maps.DeleteFunc(rest, func(field string, _ json.RawMessage) bool { return field == keyDialect || d.without(field) })
 	return wire.Body("messages", messages, rest), nil
 }
 

@@ -125,6 +125,7 @@ var strictVendors = map[string]strictVendor{
 	"OpenAI, older":                       {refuses: has("parallel_tool_calls"), status: 400, says: openAIError("Unrecognized request argument supplied: parallel_tool_calls", "", ""), asked: 1, told: "without parallel_tool_calls"},
 	"OpenAI, a reasoner's effort":         {refuses: has("reasoning_effort"), status: 400, says: openAIError("Unrecognized request argument supplied: reasoning_effort", "", ""), asked: 1, told: "without reasoning_effort"},
 	"Groq, unknown":                       {refuses: saidWith("user", "name"), status: 400, says: openAIError("'messages.1' : for 'role:user' the following must be satisfied[('messages.1' : property 'name' is unsupported)]", "", ""), asked: 1, told: "without name"},
+	"Groq, unknown, of the model":         {refuses: saidWith("assistant", "reasoning_content"), status: 400, says: openAIError("'messages.1' : for 'role:assistant' the following must be satisfied[('messages.1' : property 'reasoning_content' is unsupported)]", "", ""), asked: 1, told: "without reasoning_content"},
 	"Groq":                                {at: "http://api.groq.com/openai/v1", refuses: either(saidWith("user", "name"), saidWith("assistant", "reasoning_content")), status: 400, says: "{}"},
 	"Cerebras, unknown":                   {refuses: saidWith("assistant", "reasoning_content"), status: 400, says: `{"message":"messages.2.assistant.reasoning_content: property 'messages.2.assistant.reasoning_content' is unsupported","type":"invalid_request_error","param":"validation_error","code":"wrong_api_format"}`, asked: 1, told: "without reasoning_content"},
 	"Cerebras":                            {at: "http://api.cerebras.ai/v1", refuses: either(saidWith("assistant", "reasoning_content"), has("max_tokens")), status: 400, says: "{}"},
@@ -153,6 +154,12 @@ var strictVendors = map[string]strictVendor{
 	},
 	"no content beside calls": {refuses: saidWithout("assistant", "content"), status: 400, says: openAIError("Invalid value for 'content': expected a string, got null.", "messages.[2].content", ""), asked: 1, told: "with a content in each message of the model"},
 	"FastAPI, no content":     {refuses: saidWithout("assistant", "content"), status: 422, says: `{"detail":[{"type":"missing","loc":["body","messages",2,"assistant","content"],"msg":"Field required","input":{"role":"assistant"}}]}`, asked: 1, told: "with a content in each message of the model"},
+	"an empty content": {
+		refuses: func(r chatRequest) bool {
+			return r.said("assistant", func(m map[string]any) bool { return m["content"] == nil || m["content"] == "" })
+		},
+		status: 400, says: openAIError("message at position 2 with role 'assistant': content must not be empty", "", ""), asked: 2, told: "with a ",
+	},
 	"no developers": {
 		refuses: func(r chatRequest) bool {
 			return r.said("developer", func(map[string]any) bool { return true })

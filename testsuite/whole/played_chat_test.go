@@ -40,9 +40,7 @@ func playChat(a playedAnswer) playedStream {
 		s.order = append(s.order, saidOpaque("details", "["+told+","+sealed+"]"))
 	case 1:
 		think(`"reasoning_content":` + quoted(a.thought))
-		if len(a.calls) > 0 {
-			s.order = append(s.order, saidOpaque("reasoning_content", a.thought))
-		}
+		s.order = append(s.order, saidOpaque("reasoning_content", a.thought))
 	}
 	if a.text != "" {
 		one, two := halves(a.text)

@@ -1,6 +1,7 @@
 package whole_test
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -165,7 +166,7 @@ func (p *playedRun) turns(step int) []playedTurn {
 	for n, s := range p.steps[:step] {
 		turns = append(turns, playedTurn{role: "assistant", order: p.api.play(p.said(n)).order})
 		for _, result := range s.results {
-			turns = append(turns, playedTurn{role: "tool", text: result})
+			turns = append(turns, playedTurn{role: "tool", text: cmp.Or(result, "(no output)")})
 		}
 		if s.user != "" {
 			turns = append(turns, playedTurn{role: "user", text: s.user})

@@ -1,0 +1,77 @@
+package openaichat_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"everstep/activities/inference"
+	"everstep/domain"
+	"everstep/testsuite/providers"
+)
+
+// TestTags: an agent that says so has calls and thinking read out of the text, wherever the pieces of a stream are cut, and
+// what is no call stays text. Others have the text as it came.
+func TestTags(t *testing.T) {
+	t.Parallel()
+	const call = `<tool_call>` + "\n" + `{"name":"f","arguments":{"a":"<b>"}}` + "\n" + `</tool_call>`
+	f := domain.ToolCall{Name: "f", Arguments: `{"a":"<b>"}`}
+	for name, test := range map[string]struct {
+		said, dialect, text, thought string
+		calls                        []domain.ToolCall
+		finish                       domain.FinishReason
+	}{
+		"off":                     {said: "a" + call, text: "a" + call},
+		"a text":                  {said: "a < b, <tool", dialect: `{"tool_calls_in_text":true,"think_tags":true}`, text: "a < b, <tool"},
+		"a call":                  {said: call, dialect: `{"tool_calls_in_text":true}`, calls: []domain.ToolCall{f}},
+		"calls behind a text":     {said: "I look.\n\n" + call + "\n" + call + "\n", dialect: `{"tool_calls_in_text":true}`, text: "I look.", calls: []domain.ToolCall{f, f}},
+		"thinking, then a call":   {said: "<think>hm\n</think>\n\nso" + call, dialect: `{"tool_calls_in_text":true,"think_tags":true}`, thought: "hm\n", text: "so", calls: []domain.ToolCall{f}},
+		"a call in the thinking":  {said: "<think>" + call + "</think>no", dialect: `{"tool_calls_in_text":true,"think_tags":true}`, thought: call, text: "no"},
+		"thinking alone":          {said: "<think>hm</think>x" + call, dialect: `{"think_tags":true}`, thought: "hm", text: "x" + call},
+		"thinking without an end": {said: "<think>hm </thin", dialect: `{"think_tags":true}`, thought: "hm </thin"},
+		"no JSON":                 {said: "a<tool_call>f(1)</tool_call>b", dialect: `{"tool_calls_in_text":true}`, text: "a<tool_call>f(1)</tool_call>b"},
+		"no name":                 {said: `<tool_call>{"x":1}</tool_call>`, dialect: `{"tool_calls_in_text":true}`, text: `<tool_call>{"x":1}</tool_call>`},
+		"no end tag":              {said: `<tool_call>{"name":"f","arguments":{"a":"<b>"}}`, dialect: `{"tool_calls_in_text":true}`, calls: []domain.ToolCall{f}},
+		"cut":                     {said: `a<tool_call>{"name":"f","argu`, dialect: `{"tool_calls_in_text":true}`, text: `a<tool_call>{"name":"f","argu`},
+		"arguments in a text":     {said: `<tool_call>{"name":"f","arguments":"{\"a\":\"<b>\"}"}</tool_call>`, dialect: `{"tool_calls_in_text":true}`, calls: []domain.ToolCall{f}},
+		"parameters":              {said: `<tool_call>{"name":"f","parameters":{"a":"<b>"}}</tool_call>`, dialect: `{"tool_calls_in_text":true}`, calls: []domain.ToolCall{f}},
+		"no arguments":            {said: `<tool_call>{"name":"f"}</tool_call>`, dialect: `{"tool_calls_in_text":true}`, calls: []domain.ToolCall{{Name: "f", Arguments: "{}"}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			for _, size := range []int{1, 2, 7, len(test.said)} {
+				body := ""
+				for rest := test.said; rest != ""; rest = rest[min(size, len(rest)):] {
+					piece, _ := json.Marshal(rest[:min(size, len(rest))])
+					body += chunk(`{"index":0,"delta":{"content":` + string(piece) + `}}`)
+				}
+				call := question()
+				if test.dialect != "" {
+					call.Config.Options = domain.Metadata{"dialect": []byte(test.dialect)}
+				}
+				server := providers.Serve(t, 200, nil, body+chunk(finish)+"data: [DONE]\n\n")
+				var told inference.Delta
+				answer, err := provider(t, server.URL).Infer(t.Context(), call, func(d inference.Delta) {
+					told.Text, told.Reasoning, told.Tool = told.Text+d.Text, told.Reasoning+d.Reasoning, told.Tool+d.Tool
+				})
+				require.NoError(t, err)
+				require.Equal(t, test.text, answer.Message.Text(), size)
+				require.Equal(t, test.calls, answer.Message.ToolCalls, size)
+				require.Equal(t, inference.Delta{Text: test.text, Reasoning: test.thought, Tool: strings.Repeat("f", len(test.calls))}, told, "what is told is the answer")
+				var thought string
+				for _, p := range answer.Message.Parts {
+					if p.Type == domain.PartReasoning {
+						thought += p.Text
+					}
+				}
+				require.Equal(t, test.thought, thought, size)
+				require.Equal(t, len(test.calls) > 0, answer.Response.Finish == domain.FinishToolCalls)
+			}
+		})
+	}
+	sentBody := question()
+	sentBody.Config.Options = domain.Metadata{"dialect": []byte(`{"think_tags":true}`)}
+	require.NotContains(t, sent(t, sentBody), "dialect")
+}
