@@ -177,6 +177,10 @@ func TestCallModelBilledFailure(t *testing.T) {
 	require.True(t, reply.Response.Usage.IsZero())
 	require.EqualValues(t, 2000, reply.RetryAfterMillis)
 
+	cut.Kind = domain.Invalid
+	reply = b.reply(t)
+	require.Equal(t, "eight ch", reply.Message.Text(), "the model is shown what the provider could not read")
+
 	b = modelBenchOf(returning(says(strings.Repeat("x", domain.MaxMessage), domain.Usage{InputTokens: 5, OutputTokens: 6}), nil))
 	reply = b.reply(t)
 	require.Equal(t, contract.BilledFailure, reply.Outcome)

@@ -75,6 +75,9 @@ func (c *modelCall) failed(ctx context.Context, answer inference.Answer, err err
 	reply := c.reply(contract.BilledFailure)
 	reply.Spent = c.spent.Add(used)
 	reply.Error, reply.RetryAfterMillis = failed, failed.RetryAfter.Milliseconds()
+	if failed.ModelsFault() {
+		c.keep(&reply, answer)
+	}
 	return reply, nil
 }
 
@@ -83,14 +86,19 @@ func (c *modelCall) interrupted(answer inference.Answer, used domain.Usage) cont
 	reply := c.reply(contract.Interrupted)
 	reply.Response = bounded(answer.Response)
 	reply.Response.Usage = used
+	c.keep(&reply, answer)
+	return reply
+}
+
+// keep puts what was written of an answer into a reply.
+func (c *modelCall) keep(reply *contract.ModelReply, answer inference.Answer) {
 	message := shorten(answer.Message)
 	if len(message.Parts) == 0 || c.summary != nil {
-		return reply
+		return
 	}
 	if encoded, err := json.Marshal(message); err == nil {
 		reply.Message, reply.Digest = &message, domain.DigestOf(encoded)
 	}
-	return reply
 }
 
 func (c *modelCall) reply(outcome contract.ModelOutcome) contract.ModelReply {

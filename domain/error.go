@@ -66,7 +66,7 @@ const (
 	CodeContextLost Code = "context_lost"
 	// CodeHookFailed: a hook returned an error.
 	CodeHookFailed Code = "hook_failed"
-	// CodeMalformed: the provider's answer cannot be read or is not whole.
+	// CodeMalformed: the provider's answer, or a call that the model wrote, cannot be read or is not whole.
 	CodeMalformed Code = "malformed"
 	// CodeModelNotFound: no such provider or model.
 	CodeModelNotFound Code = "model_not_found"
@@ -143,6 +143,9 @@ func AsError(err error) *Error {
 	}
 	return &Error{Kind: Internal, Message: "internal error", Detail: err.Error()}
 }
+
+// ModelsFault reports whether the provider could not read what the model wrote: it is for the model to mend.
+func (e *Error) ModelsFault() bool { return e.Kind == Invalid && e.Code == CodeMalformed }
 
 // kept returns the error without what was for the next attempt or for operators; its kind is never empty.
 func (e Error) kept() Error {

@@ -102,6 +102,20 @@ func filtered() *domain.Error {
 	return domain.CodedErrorf(domain.Denied, domain.CodeFiltered, "the provider's filter withheld the answer")
 }
 
+// miswrote tells the model of a call that the provider could not take, as of one that no tool takes. The guard decides
+// how often.
+func (i *inference) miswrote(err *domain.Error, reply contract.ModelReply) course {
+	i.step.repeatFor(inItsCalls)
+	i.step.learn(i.step.content.failed(stepError(err)))
+	if m, written := remains(reply); written && contract.Rewriter(i.config.Resolved.Hooks) == "" {
+		i.step.say("", m, reply.Digest, domain.Tag{Trace: true})
+	}
+	i.step.interject("", domain.UserMessage(fmt.Sprintf(
+		"Your tool call was not made, since it could not be read:\n%s\n\nThe tools are: %s. Call one with arguments that fit its schema, or answer without.",
+		err.Message, i.config.toolList())))
+	return taken
+}
+
 // distinct gives the calls that a hook has made ids of their own, where they
 // have none or share one: by it a result finds its call.
 func (i *inference) distinct(calls []domain.ToolCall) []domain.ToolCall {

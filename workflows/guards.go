@@ -1,6 +1,7 @@
 package workflows
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -137,11 +138,12 @@ func (g *guards) checkCalls(t *stepRun) {
 		return e.Error == nil || e.Error.Kind != domain.Invalid ||
 			e.Error.Code != domain.CodeUnknownTool && e.Error.Code != domain.CodeMalformed
 	})
-	if len(t.content.ToolExecutions) == 0 || taken {
+	if t.repeat != inItsCalls && (len(t.content.ToolExecutions) == 0 || taken) {
 		g.misguided = 0
 	} else if g.misguided++; g.misguided >= maxMisguided {
 		t.agent.signalWith(domain.StopRequested, guardCalls, fmt.Sprintf(
-			"in %d steps in a row the model asked only for unknown tools or with arguments that no tool takes (%s)", g.misguided, toolNames(t.calls)),
+			"in %d steps in a row the model asked only for unknown tools or with arguments that no tool takes (%s)",
+			g.misguided, cmp.Or(toolNames(t.calls), "which the provider could not read")),
 			map[string]any{"limit": guardCalls, "used": g.misguided, "total": maxMisguided, "calls": t.content.noted()})
 	}
 }

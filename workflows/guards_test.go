@@ -3,6 +3,7 @@ package workflows_test
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -334,9 +335,12 @@ func TestAModelThatAsksInVainIsStopped(t *testing.T) {
 		status domain.ExecutionStatus
 		steps  int
 	}{
-		"three in a row": {[]string{"nope", "nope2", "bad", "look"}, domain.StatusStopped, 3},
-		"one between":    {[]string{"nope", "bad", "look", "nope", "bad"}, domain.StatusCompleted, 6},
-		"two":            {[]string{"nope", "bad"}, domain.StatusCompleted, 3},
+		"three in a row":        {[]string{"nope", "nope2", "bad", "look"}, domain.StatusStopped, 3},
+		"one between":           {[]string{"nope", "bad", "look", "nope", "bad"}, domain.StatusCompleted, 6},
+		"two":                   {[]string{"nope", "bad"}, domain.StatusCompleted, 3},
+		"not read":              {[]string{"?", "?", "?", "look"}, domain.StatusStopped, 3},
+		"not read, and unknown": {[]string{"nope", "?", "bad"}, domain.StatusStopped, 3},
+		"not read twice":        {[]string{"?", "?", "look", "?"}, domain.StatusCompleted, 5},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -346,7 +350,14 @@ func TestAModelThatAsksInVainIsStopped(t *testing.T) {
 				return contract.Resolved{Tools: w.tools, MinOutputTokens: 1, Guards: &guards, Digest: domain.DigestOf([]byte("r"))}, nil
 			}
 			w.model = func(contract.ModelRequest) (contract.ModelReply, error) {
-				if n := len(w.asked); n <= len(test.tools) {
+				n := len(w.asked)
+				if n <= len(test.tools) && test.tools[n-1] == "?" {
+					return with(billed(domain.Invalid), func(r *contract.ModelReply) {
+						wrote := domain.Message{Role: domain.RoleAssistant, Parts: []domain.Part{{Type: domain.PartText, Text: "<look"}}}
+						r.Error.Code, r.Message, r.Digest = domain.CodeMalformed, &wrote, domain.DigestOfTexts("<look")
+					}), nil
+				}
+				if n <= len(test.tools) {
 					return says("", domain.ToolCall{ID: "1", Name: test.tools[n-1], Arguments: fmt.Sprint(n)}), nil
 				}
 				return says("done"), nil
@@ -362,6 +373,11 @@ func TestAModelThatAsksInVainIsStopped(t *testing.T) {
 			out := outcome(t, env)
 			require.Equal(t, test.status, out.Status)
 			require.Equal(t, test.steps, out.Steps)
+			said := ""
+			for _, e := range query(t, env, contract.QueryMessages, contract.MessagesRequest{}).Entries {
+				said += string(e.Message.Role) + ": " + e.Message.Text() + "\n"
+			}
+			require.Equal(t, slices.Contains(test.tools, "?"), strings.Contains(said, "assistant: <look\nuser: Your tool call was not made"), said)
 		})
 	}
 }

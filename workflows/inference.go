@@ -136,6 +136,8 @@ func (i *inference) decide(
 		return i.waitAfter(loss, *request)
 	case err != nil:
 		return i.failed(why)
+	case why != nil && why.ModelsFault() && i.plan == nil && !i.mail.CutOff():
+		return i.miswrote(why, *reply)
 	case reply.Outcome != contract.Answered:
 		return i.unanswered(*reply)
 	case i.plan != nil:

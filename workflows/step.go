@@ -65,6 +65,8 @@ const (
 	byAnotherModel
 	// inTheFormat: the answer does not fit the response format.
 	inTheFormat
+	// inItsCalls: the provider could not read a tool call of the model's.
+	inItsCalls
 )
 
 type hooked struct {

@@ -172,7 +172,7 @@ func (s *assembly) take(c candidate, data []byte) error {
 		if c.FinishMessage != "" {
 			said += ": " + domain.Shorten(s.Redact(string(c.FinishMessage)), maxFinishMessage)
 		}
-		return s.Malformed(said, data)
+		return s.Fail(domain.Invalid, domain.CodeMalformed, data, "%s", said)
 	case missingSignature:
 		return s.Fail(domain.Invalid, "", nil, "the provider misses the signature of a thought in the conversation (%s); use another model or a new conversation", word)
 	default:

@@ -19,6 +19,8 @@ type Rejection struct {
 	Code, Type, Param, Message string
 	// Hint is more of the provider's words, read to understand and not shown.
 	Hint string
+	// Written is what the model wrote that the provider could not read, where the body has it.
+	Written string
 	// RequestID is the provider's id of the request, where the body names it.
 	RequestID string
 	// Server is the base URL that was asked, with nothing secret in it. Empty: it is not told.
@@ -59,8 +61,8 @@ func (r Rejection) classify(config domain.LLMConfig) *domain.Error {
 		return domain.CodedErrorf(domain.Denied, domain.CodeAuth, "%s: the provider refused the key%s%s; check the key that the worker has", config.Provider, r.refusal(), r.at(", at ", ""))
 	case r.notFound():
 		return domain.CodedErrorf(domain.Invalid, domain.CodeModelNotFound, "%s: no model %s %s%s; check the model's name and the base URL", config.Provider, config.Model, r.at("at ", "there"), r.said())
-	case r.has("tool_use_failed"):
-		err := domain.CodedErrorf(domain.Unavailable, domain.CodeMalformed, "%s: the model wrote a tool call that the provider could not read%s", config.Provider, r.said())
+	case r.miswritten():
+		err := domain.CodedErrorf(domain.Invalid, domain.CodeMalformed, "%s: the model wrote a tool call that the provider could not read%s", config.Provider, r.said())
 		err.Billed = true
 		return err
 	}
@@ -241,6 +243,19 @@ func (r Rejection) filtered() bool {
 	}
 	return r.has("content_filter", "content_policy_violation", "responsibleaipolicyviolation", "data_inspection_failed") ||
 		r.says("responsibleaipolicyviolation", "content management policy", "flagged by moderation", "requires moderation")
+}
+
+// miswritten reports whether the provider could not take a tool call that the model wrote.
+func (r Rejection) miswritten() bool {
+	switch r.Status {
+	case 0, http.StatusBadRequest, http.StatusUnprocessableEntity, http.StatusFailedDependency, http.StatusInternalServerError:
+	default:
+		return false
+	}
+	return r.has("tool_use_failed", "malformed_function_call", "unexpected_tool_call") ||
+		r.says("tool call validation failed", "which was not in request.tools", "error parsing tool call", "failed to parse tool call",
+			"failed to call a function", "invalid sequence as part of tooluse", "malformed_function_call", "unexpected_tool_call") ||
+		r.says("parameters for tool") && r.says("did not match schema")
 }
 
 // notFound reports whether there is no such model, or nothing at the URL.

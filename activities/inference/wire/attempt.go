@@ -78,7 +78,11 @@ func (c *Client) Infer(ctx context.Context, call inference.Call, emit func(infer
 	}
 	response, err := a.send(request)
 	if err != nil {
-		return inference.Answer{Partial: true}, a.explain(err)
+		err, answer := a.explain(err), inference.Answer{Partial: true}
+		if written := a.TextAt(0); written != "" {
+			answer.Message = inference.PartialMessage("", written)
+		}
+		return answer, err
 	}
 	defer response.Body.Close()
 	if err := a.read(response, decoder); err != nil {

@@ -2,6 +2,7 @@ package wire
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -77,7 +78,11 @@ func (a *Attempt) detail(body []byte) string {
 	return strings.TrimSuffix("request "+a.RequestID+": "+text, ": ")
 }
 
-const maxErrorBody = 64 << 10
+const (
+	maxErrorBody = 64 << 10
+	// maxWritten bounds what is kept of a call that the provider could not read.
+	maxWritten = 8 << 10
+)
 
 // rejected is the error of a response that has another status than 200, to a request with a body.
 func (a *Attempt) rejected(response *http.Response, sent []byte) error {
@@ -117,6 +122,7 @@ func (a *Attempt) refused(r inference.Rejection, body []byte) *domain.Error {
 	server := *a.Base
 	server.RawQuery = "" // some servers want a key there
 	r.Server = a.Redact(server.String())
+	a.Text(0, domain.Shorten(a.Redact(r.Written), maxWritten))
 	err := r.Error(a.call.Config)
 	err.Detail = a.detail(body)
 	return err
@@ -133,6 +139,7 @@ type errorBody struct {
 	StatusCode Text            `json:"status_code"`
 	Error      json.RawMessage `json:"error"`
 	RequestID  Text            `json:"request_id"`
+	Written    Text            `json:"failed_generation"`
 	Inner      *errorBody      `json:"innererror"`
 	Metadata   *struct {
 		Raw Text `json:"raw"`
@@ -163,6 +170,7 @@ func ParseRejection(body []byte) inference.Rejection {
 	}
 	r := inference.Rejection{
 		Message: string(e.Message), Type: string(e.Type + " " + e.Status), Code: string(e.Code), Param: string(e.Param), RequestID: string(outer.RequestID),
+		Written: string(cmp.Or(e.Written, outer.Written)),
 	}
 	if r.Message == "" {
 		r.Message = detail(e.Detail)
