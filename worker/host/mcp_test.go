@@ -94,6 +94,38 @@ mcpServers:
 	require.NoError(t, m.close())
 }
 
+// TestWhatAPersonIsAskedFor is kept on the worker, for its user alone, and asked for once.
+func TestWhatAPersonIsAskedFor(t *testing.T) {
+	t.Parallel()
+	const answer = "what-was-typed-0123"
+	file := written(t, filepath.Join(t.TempDir(), "mcp.json"), `{"inputs": [{"id": "shop-key", "description": "The key", "password": true}],
+		"servers": {"shop": {"command": "b", "env": {"T": "${input:shop-key}"}}, "off": {"command": "b", "disabled": true, "env": {"T": "${input:other}"}}}}`)
+	var questions []string
+	c := Config{MCP: file, Dir: t.TempDir(), Variables: variableMap{}.LookupEnv, Connection: Connection{State: filepath.Join(t.TempDir(), "s", "dev.db")}}.withDefaults()
+	c.Ask = func(question string) (string, error) {
+		questions = append(questions, question)
+		return answer, nil
+	}
+	for range 2 {
+		_, err := c.Servers(nil)
+		require.NoError(t, err)
+	}
+	require.Equal(t, []string{"shop-key (The key), for MCP server shop: "}, questions)
+	got, err := c.named("input:shop-key")
+	require.NoError(t, err)
+	require.Equal(t, answer, got)
+	require.Equal(t, "[hidden]", c.secrets.Hide(answer))
+	kept := c.kept("input:shop-key")
+	info, err := os.Stat(kept)
+	require.NoError(t, err)
+	require.Equal(t, os.FileMode(0o600), info.Mode())
+	require.Equal(t, []string{kept}, c.mcpKeyFiles(), "which no command of the tool shell may read")
+
+	c.Dir = filepath.Dir(filepath.Dir(kept))
+	_, err = c.named("input:shop-key")
+	require.ErrorContains(t, err, "where file tools would read it")
+}
+
 func TestWhatANameOfASecretStandsFor(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
