@@ -67,6 +67,7 @@ mcpServers:
   filed: {command: b, args: ["${FILED}"]}
   unset: {command: b, args: ["${NONE}"]}
   password: {command: b, args: ["${PLACE}"]}
+  crm: {url: "https://${NONE:-crm}.example.com/mcp", oauth: {client_id: "${CRM}", client_secret: "${CRM}", issuer: "https://a"}}
   good: {command: b, args: ["${REGION}", "${NONE:-none}", "${workspaceFolder}"], env: {H: "${HOME}"}}
 `)
 	c := Config{MCP: file, Dir: dir, Variables: variableMap{"REGION": "north-of-here-and-there", "FILED_FILE": "/x", "HOME": "/h", "PLACE": "postgres://u:p@h/d"}.LookupEnv}.withDefaults()
@@ -84,13 +85,15 @@ mcpServers:
 		"${FILED}: FILED_FILE makes it a secret, and others on the machine see what stands here; name it in env or headers alone",
 		"${NONE}: neither NONE nor NONE_FILE is set; set one where the worker runs",
 		"a URL with a password would stand in its args or url, where others on the machine see it; put it into env or headers",
+		"mcp.yaml:11: mcpServers.crm: ${CRM} is a secret, or looks like one, and others on the machine see what stands in command, args, cwd and url; name it in env or headers alone",
 		"",
 	}, problems)
-	require.Equal(t, []string{"north-of-here-and-there", "none", dir}, servers[7].Args)
+	require.Equal(t, "https://crm.example.com/mcp", servers[7].URL)
+	require.Equal(t, []string{"north-of-here-and-there", "none", dir}, servers[8].Args)
 	require.Equal(t, "north-of-here-and-there", c.secrets.Hide("north-of-here-and-there"), "it is no secret")
 	m, err := gather(t.Context(), c)
 	require.NoError(t, err)
-	require.Len(t, m.servers.Names(), 8)
+	require.Len(t, m.servers.Names(), 9)
 	require.NoError(t, m.close())
 }
 
