@@ -117,6 +117,10 @@ func TestWhatIsWrongWithAFile(t *testing.T) {
 			require.Equal(t, domain.Invalid, domain.AsError(err).Kind)
 		})
 	}
+	for _, text := range []string{"&a {mcp: *a}", "mcpServers: &a {mcp: *a}", "mcpServers: {s: &a {command: *a}}", "mcpServers: {s: {command: &a {command: *a, path: *a}}}", "mcpServers: &a [*a]"} {
+		servers, _, err := load(t, "mcp.yaml", text)
+		require.True(t, err != nil || len(servers) == 0 || servers[0].Problem != "", text)
+	}
 	_, err := Load("/no/such/file")
 	require.ErrorContains(t, err, "/no/such/file cannot be read: no such file or directory")
 	_, err = Load(t.TempDir())

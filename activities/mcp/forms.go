@@ -59,7 +59,7 @@ func (f *form) read(text string) {
 		text = plainJSON(text)
 	}
 	root := f.Root(text)
-	if root == nil || f.find("", root) {
+	if root == nil || f.find("", root, 0) {
 		return
 	}
 	// Some have the servers at the top, by their names.
@@ -77,8 +77,14 @@ func (f *form) read(text string) {
 	f.group("", &servers)
 }
 
+// maxForms bounds how deep the servers of a file lie: an alias may lead to what it is in.
+const maxForms = 4
+
 // find reads the servers that stand below keys for them, and reports whether there are such keys.
-func (f *form) find(field string, node *yaml.Node) (found bool) {
+func (f *form) find(field string, node *yaml.Node, depth int) (found bool) {
+	if depth > maxForms {
+		return false
+	}
 	for name, value := range pairs(node) {
 		if name.Value == "inputs" && value.Kind == yaml.SequenceNode {
 			f.ask(value)
@@ -89,7 +95,7 @@ func (f *form) find(field string, node *yaml.Node) (found bool) {
 			continue
 		}
 		found = true
-		if inner := document.Join(field, name.Value); !f.find(inner, value) {
+		if inner := document.Join(field, name.Value); !f.find(inner, value, depth+1) {
 			f.group(inner, value)
 		}
 	}
@@ -115,7 +121,8 @@ func pairs(node *yaml.Node) iter.Seq2[*yaml.Node, *yaml.Node] {
 func isServer(node *yaml.Node) bool {
 	for name, value := range pairs(node) {
 		key := ours(name.Value)
-		if (key == "command" || key == "url") && (value.Kind == yaml.ScalarNode || key == "command" && !isServer(value)) {
+		words := key == "command" && (value.Kind == yaml.SequenceNode || has(value, "path"))
+		if words || value.Kind == yaml.ScalarNode && (key == "command" || key == "url") {
 			return true
 		}
 	}
@@ -213,7 +220,7 @@ func has(node *yaml.Node, key string) bool {
 // ours is the key of here for one of other programs' files.
 func ours(key string) string {
 	switch key {
-	case "cmd", "path":
+	case "cmd":
 		return "command"
 	case "environment", "envs":
 		return "env"
@@ -257,7 +264,13 @@ func (s *reading) renamed(r *document.Reader, field string, node *yaml.Node, key
 		near, misspelt := spelling.Nearest(key, []string{"tools", "effect", "stateful", "disabled", "excludetools"})
 		switch {
 		case key == "command" && value.Kind == yaml.MappingNode: // it has the program as path, and args and env
-			made.Content = append(made.Content, s.renamed(r, field, value, keys).Content...)
+			for name, value := range pairs(value) {
+				as := *name
+				if as.Value = ours(name.Value); as.Value == "path" {
+					as.Value = "command"
+				}
+				made.Content = append(made.Content, &as, given(value))
+			}
 		case key == "type" && value.Kind != yaml.ScalarNode:
 		case unheeded(key) != "" && (key != "oauth" || !has(value, "client_id")):
 			s.Notes = append(s.Notes, name.Value+" "+unheeded(key))
