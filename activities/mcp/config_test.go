@@ -103,7 +103,11 @@ func TestWhatIsWrongWithAFile(t *testing.T) {
 		`mcpServers: {s: {command: a, elicitation: ask}}`:                                                                                         `"ask" is not known`,
 		`mcpServers: {s: {command: a, sampling: allow}}`:                                                                                          `"allow" is not known`,
 		`mcpServers: {s: {command: a, stateful: maybe}}`:                                                                                          "stateful: is a text; give true or false",
-		`mcpServers: {s: {command: a}, s: {command: b}}`:                                                                                          "is given twice",
+		`mcpServers: {s: {command: a}, s: {command: b}}`:                                                                                          "is given twice; keep one",
+		`mcpServers: {s: {command: a, <<: {tools: [b]}}}`:                                                                                         "merge keys are not supported",
+		`mcpServers: {<<: {s: {command: a}}}`:                                                                                                     "merge keys are not supported",
+		`mcpServers: {s: {command: a, ? [b] : c}}`:                                                                                                "has a key that is a list",
+		`mcpServers: 7`: "is a number, not a mapping",
 	} {
 		t.Run(text, func(t *testing.T) {
 			t.Parallel()

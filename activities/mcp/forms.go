@@ -22,7 +22,9 @@ type form struct {
 	folder  string
 	inputs  []Input
 	servers []Server
-	names   map[string]bool
+	// keys are the servers by their names in the file, names are those that they have here.
+	keys  map[string]int
+	names map[string]bool
 }
 
 const needed = "it needs mcpServers: and under it a name for each server"
@@ -143,7 +145,8 @@ func (f *form) ask(list *yaml.Node) {
 }
 
 func (f *form) group(field string, node *yaml.Node) {
-	if node.Kind == yaml.SequenceNode {
+	switch node.Kind {
+	case yaml.SequenceNode:
 		f.Items(field, node, func(field string, item *yaml.Node) {
 			name := &yaml.Node{Kind: yaml.ScalarNode, Value: fmt.Sprintf("server-%d", len(f.servers)+1), Line: item.Line, Column: item.Column}
 			for key, value := range pairs(item) {
@@ -153,8 +156,16 @@ func (f *form) group(field string, node *yaml.Node) {
 			}
 			f.server(field, name, item)
 		})
-	} else {
-		f.Entries(field, given(node), nil, f.server)
+	case yaml.MappingNode:
+		for name, value := range pairs(node) {
+			if oddKey(name) {
+				f.Problem(name, field, "has a key that is no plain text; merge keys are not supported either: write the keys out")
+				continue
+			}
+			f.server(document.Join(field, document.Shorten(name.Value)), name, value)
+		}
+	case yaml.ScalarNode, yaml.DocumentNode, yaml.AliasNode:
+		f.Problem(node, field, "is %s, not a mapping of keys to values", document.Describe(node))
 	}
 	if len(f.servers) > maxServers {
 		f.Problem(node, field, "has %d servers; at most %d are allowed", len(f.servers), maxServers)
@@ -174,8 +185,16 @@ func given(node *yaml.Node) *yaml.Node {
 	return &made
 }
 
+// oddKey reports whether a key is no text, or one that has other keys merged in.
+func oddKey(name *yaml.Node) bool { return name.Kind != yaml.ScalarNode || name.Value == "<<" }
+
 func (f *form) server(field string, name, node *yaml.Node) {
 	before := len(f.Problems)
+	if i, twice := f.keys[name.Value]; twice {
+		f.servers[i].Problem = fmt.Sprintf("%s:%d: %s: is given twice; keep one", filepath.Base(f.File), name.Line, field)
+		return
+	}
+	f.keys[name.Value] = len(f.servers)
 	s := reading{Server: Server{Name: f.name(name.Value), Inputs: f.inputs}}
 	if s.Name != name.Value {
 		s.Notes = append(s.Notes, fmt.Sprintf("%q is %s for agents", document.Shorten(name.Value), s.Name))
@@ -263,6 +282,8 @@ func (s *reading) renamed(r *document.Reader, field string, node *yaml.Node, key
 		key := ours(name.Value)
 		near, misspelt := spelling.Nearest(key, []string{"tools", "effect", "stateful", "disabled", "excludetools"})
 		switch {
+		case oddKey(name):
+			made.Content = append(made.Content, name, value) // which is refused
 		case key == "command" && value.Kind == yaml.MappingNode: // it has the program as path, and args and env
 			for name, value := range pairs(value) {
 				as := *name
