@@ -135,7 +135,7 @@ func Load(path string) ([]Server, error) {
 		return nil, domain.Errorf(domain.Invalid, "%s cannot be read: %s; name a file that can", path, errorOf(err))
 	}
 	r := &document.Reader{File: path, Form: document.Form{MaxSize: maxFile, Loose: true, Needs: needed, Second: "put all servers into the first"}}
-	f := &form{Reader: r, folder: filepath.Dir(path), names: map[string]bool{}}
+	f := &form{Reader: r, folder: filepath.Dir(path), keys: map[string]int{}, names: map[string]bool{}}
 	if text, ok := r.Text(data); ok {
 		f.read(text)
 	}

@@ -82,8 +82,8 @@ func TestWhatIsWrongWithAFile(t *testing.T) {
 		`mcpServers: {s: {command: a, headers: {a: b}}}`:                                                                                          "is for a server with url",
 		`mcpServers: {s: {url: "ftp://a"}}`:                                                                                                       "is no URL",
 		`mcpServers: {s: {url: "http://u:p@a"}}`:                                                                                                  "put what proves who asks into headers",
-		`mcpServers: {s: {url: "http://a?k=${KEY}"}}`:                                                                                             "looks like a secret, and others on the machine see what stands here",
-		`mcpServers: {s: {command: a, args: ["--key=${KEY}"]}}`:                                                                                   "looks like a secret, and others on the machine see what stands here",
+		`mcpServers: {s: {url: "http://a?k=${KEY}"}}`:                                                                                             "is a secret, or looks like one, and others on the machine see what stands in command, args, cwd and url",
+		`mcpServers: {s: {command: a, args: ["--key=${KEY}"]}}`:                                                                                   "is a secret, or looks like one, and others on the machine see what stands in command, args, cwd and url",
 		`mcpServers: {s: {command: a, env: {API_KEY: abc}}}`:                                                                                      "holds a secret; name it instead",
 		`mcpServers: {s: {url: "http://a", headers: {x-api-key: abc}}}`:                                                                           "holds a secret; name it instead",
 		`mcpServers: {s: {url: "http://a", headers: {Host: abc}}}`:                                                                                "is set by the protocol",
@@ -103,7 +103,11 @@ func TestWhatIsWrongWithAFile(t *testing.T) {
 		`mcpServers: {s: {command: a, elicitation: ask}}`:                                                                                         `"ask" is not known`,
 		`mcpServers: {s: {command: a, sampling: allow}}`:                                                                                          `"allow" is not known`,
 		`mcpServers: {s: {command: a, stateful: maybe}}`:                                                                                          "stateful: is a text; give true or false",
-		`mcpServers: {s: {command: a}, s: {command: b}}`:                                                                                          "is given twice",
+		`mcpServers: {s: {command: a}, s: {command: b}}`:                                                                                          "is given twice; keep one",
+		`mcpServers: {s: {command: a, <<: {tools: [b]}}}`:                                                                                         "merge keys are not supported",
+		`mcpServers: {<<: {s: {command: a}}}`:                                                                                                     "merge keys are not supported",
+		`mcpServers: {s: {command: a, ? [b] : c}}`:                                                                                                "has a key that is a list",
+		`mcpServers: 7`: "is a number, not a mapping",
 	} {
 		t.Run(text, func(t *testing.T) {
 			t.Parallel()
@@ -116,6 +120,10 @@ func TestWhatIsWrongWithAFile(t *testing.T) {
 			require.ErrorContains(t, err, want)
 			require.Equal(t, domain.Invalid, domain.AsError(err).Kind)
 		})
+	}
+	for _, text := range []string{"&a {mcp: *a}", "mcpServers: &a {mcp: *a}", "mcpServers: {s: &a {command: *a}}", "mcpServers: {s: {command: &a {command: *a, path: *a}}}", "mcpServers: &a [*a]"} {
+		servers, _, err := load(t, "mcp.yaml", text)
+		require.True(t, err != nil || len(servers) == 0 || servers[0].Problem != "", text)
 	}
 	_, err := Load("/no/such/file")
 	require.ErrorContains(t, err, "/no/such/file cannot be read: no such file or directory")

@@ -22,7 +22,9 @@ type form struct {
 	folder  string
 	inputs  []Input
 	servers []Server
-	names   map[string]bool
+	// keys are the servers by their names in the file, names are those that they have here.
+	keys  map[string]int
+	names map[string]bool
 }
 
 const needed = "it needs mcpServers: and under it a name for each server"
@@ -59,7 +61,7 @@ func (f *form) read(text string) {
 		text = plainJSON(text)
 	}
 	root := f.Root(text)
-	if root == nil || f.find("", root) {
+	if root == nil || f.find("", root, 0) {
 		return
 	}
 	// Some have the servers at the top, by their names.
@@ -77,8 +79,14 @@ func (f *form) read(text string) {
 	f.group("", &servers)
 }
 
+// maxForms bounds how deep the servers of a file lie: an alias may lead to what it is in.
+const maxForms = 4
+
 // find reads the servers that stand below keys for them, and reports whether there are such keys.
-func (f *form) find(field string, node *yaml.Node) (found bool) {
+func (f *form) find(field string, node *yaml.Node, depth int) (found bool) {
+	if depth > maxForms {
+		return false
+	}
 	for name, value := range pairs(node) {
 		if name.Value == "inputs" && value.Kind == yaml.SequenceNode {
 			f.ask(value)
@@ -89,7 +97,7 @@ func (f *form) find(field string, node *yaml.Node) (found bool) {
 			continue
 		}
 		found = true
-		if inner := document.Join(field, name.Value); !f.find(inner, value) {
+		if inner := document.Join(field, name.Value); !f.find(inner, value, depth+1) {
 			f.group(inner, value)
 		}
 	}
@@ -115,7 +123,8 @@ func pairs(node *yaml.Node) iter.Seq2[*yaml.Node, *yaml.Node] {
 func isServer(node *yaml.Node) bool {
 	for name, value := range pairs(node) {
 		key := ours(name.Value)
-		if (key == "command" || key == "url") && (value.Kind == yaml.ScalarNode || key == "command" && !isServer(value)) {
+		words := key == "command" && (value.Kind == yaml.SequenceNode || has(value, "path"))
+		if words || value.Kind == yaml.ScalarNode && (key == "command" || key == "url") {
 			return true
 		}
 	}
@@ -136,7 +145,8 @@ func (f *form) ask(list *yaml.Node) {
 }
 
 func (f *form) group(field string, node *yaml.Node) {
-	if node.Kind == yaml.SequenceNode {
+	switch node.Kind {
+	case yaml.SequenceNode:
 		f.Items(field, node, func(field string, item *yaml.Node) {
 			name := &yaml.Node{Kind: yaml.ScalarNode, Value: fmt.Sprintf("server-%d", len(f.servers)+1), Line: item.Line, Column: item.Column}
 			for key, value := range pairs(item) {
@@ -146,8 +156,16 @@ func (f *form) group(field string, node *yaml.Node) {
 			}
 			f.server(field, name, item)
 		})
-	} else {
-		f.Entries(field, given(node), nil, f.server)
+	case yaml.MappingNode:
+		for name, value := range pairs(node) {
+			if oddKey(name) {
+				f.Problem(name, field, "has a key that is no plain text; merge keys are not supported either: write the keys out")
+				continue
+			}
+			f.server(document.Join(field, document.Shorten(name.Value)), name, value)
+		}
+	case yaml.ScalarNode, yaml.DocumentNode, yaml.AliasNode:
+		f.Problem(node, field, "is %s, not a mapping of keys to values", document.Describe(node))
 	}
 	if len(f.servers) > maxServers {
 		f.Problem(node, field, "has %d servers; at most %d are allowed", len(f.servers), maxServers)
@@ -167,8 +185,16 @@ func given(node *yaml.Node) *yaml.Node {
 	return &made
 }
 
+// oddKey reports whether a key is no text, or one that has other keys merged in.
+func oddKey(name *yaml.Node) bool { return name.Kind != yaml.ScalarNode || name.Value == "<<" }
+
 func (f *form) server(field string, name, node *yaml.Node) {
 	before := len(f.Problems)
+	if i, twice := f.keys[name.Value]; twice {
+		f.servers[i].Problem = fmt.Sprintf("%s:%d: %s: is given twice; keep one", filepath.Base(f.File), name.Line, field)
+		return
+	}
+	f.keys[name.Value] = len(f.servers)
 	s := reading{Server: Server{Name: f.name(name.Value), Inputs: f.inputs}}
 	if s.Name != name.Value {
 		s.Notes = append(s.Notes, fmt.Sprintf("%q is %s for agents", document.Shorten(name.Value), s.Name))
@@ -213,7 +239,7 @@ func has(node *yaml.Node, key string) bool {
 // ours is the key of here for one of other programs' files.
 func ours(key string) string {
 	switch key {
-	case "cmd", "path":
+	case "cmd":
 		return "command"
 	case "environment", "envs":
 		return "env"
@@ -256,8 +282,16 @@ func (s *reading) renamed(r *document.Reader, field string, node *yaml.Node, key
 		key := ours(name.Value)
 		near, misspelt := spelling.Nearest(key, []string{"tools", "effect", "stateful", "disabled", "excludetools"})
 		switch {
+		case oddKey(name):
+			made.Content = append(made.Content, name, value) // which is refused
 		case key == "command" && value.Kind == yaml.MappingNode: // it has the program as path, and args and env
-			made.Content = append(made.Content, s.renamed(r, field, value, keys).Content...)
+			for name, value := range pairs(value) {
+				as := *name
+				if as.Value = ours(name.Value); as.Value == "path" {
+					as.Value = "command"
+				}
+				made.Content = append(made.Content, &as, given(value))
+			}
 		case key == "type" && value.Kind != yaml.ScalarNode:
 		case unheeded(key) != "" && (key != "oauth" || !has(value, "client_id")):
 			s.Notes = append(s.Notes, name.Value+" "+unheeded(key))

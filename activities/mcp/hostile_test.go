@@ -210,7 +210,7 @@ func TestAServerThatCannotBeStarted(t *testing.T) {
 		"not there":  {Server{Name: "s", Command: "/no/such/program"}, "no such file or directory"},
 		"not found":  {Server{Name: "s", Command: "no-such-program-on-any-path"}, "executable file not found"},
 		"no program": {Server{Name: "s", Command: os.DevNull}, "permission denied"},
-		"no folder":  {programOf(t, "1", func(s *Server) { s.Dir = "/no/such/folder" }), "no such file or directory"},
+		"no folder":  {programOf(t, "1", func(s *Server) { s.Dir = "/no/such/folder" }), "MCP server s cannot be reached: cwd: /no/such/folder is no folder"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

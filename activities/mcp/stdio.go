@@ -77,6 +77,9 @@ func startProgram(s Server, env []string, complain func(string)) (*program, erro
 	if path, err = filepath.Abs(path); err != nil {
 		return nil, err
 	}
+	if folder, bad := os.Stat(s.Dir); s.Dir != "" && (bad != nil || !folder.IsDir()) {
+		return nil, fmt.Errorf("cwd: %s is no folder", s.Dir)
+	}
 	var ends []*os.File
 	pipe := func() (r, w *os.File) {
 		if err == nil {

@@ -40,6 +40,8 @@ var (
 	secretName    = regexp.MustCompile(`(?i)(^|[_-])(token|secret|password|passwd|api[_-]?key|access[_-]?key|authorization|cookie)$`)
 	// secretive are the names whose values are shown to nobody, however they are put together.
 	secretive = regexp.MustCompile(`(?i)token|secret|passw|passphrase|pwd|credential|auth|cookie|private|signature|key|(^|[_-])(pat|pin|dsn|conn|connection|database)([_-]|$)`)
+	// secretText is what only secrets look like, whatever they are called.
+	secretText = regexp.MustCompile(`(?i)^(bearer|basic) \S{8,}$|^(sk-|ghp_|github_pat_|glpat-|xox[abp]-|AKIA|AIza)\S{12,}$`)
 	// holdsPassword finds the URL of a user with a password.
 	holdsPassword = regexp.MustCompile(`://[^/@\s]*:[^/@\s]+@`)
 )
@@ -83,7 +85,7 @@ func (v Variable) with(secret func(name string) (string, error), trusted domain.
 	return text, failed
 }
 
-// With is the server with what ${NAME} stands for in its command, arguments, folder and URL, which others on the
+// With is the server with what ${NAME} stands for in its command, arguments, folder and URLs, which others on the
 // machine see: plain looks up what is no secret. Of secrets it but looks whether they are there; what is not is its Problem.
 func (s Server) With(plain, secret func(name string) (string, error)) Server {
 	if s.Disabled {
@@ -91,11 +93,20 @@ func (s Server) With(plain, secret func(name string) (string, error)) Server {
 	}
 	s.Args = slices.Clone(s.Args)
 	texts := []*string{&s.Command, &s.Dir, &s.URL}
+	if s.OAuth != nil {
+		s.OAuth = new(*s.OAuth)
+		texts = append(texts, &s.OAuth.ClientID, &s.OAuth.Issuer)
+	}
 	for i := range s.Args {
 		texts = append(texts, &s.Args[i])
 	}
 	for _, text := range texts {
-		made, err := Variable{Text: *text}.with(plain, nil)
+		made, err := Variable{Text: *text}.with(func(name string) (string, error) {
+			if s.own(name) {
+				return "${" + name + "}", nil
+			}
+			return plain(name)
+		}, nil)
 		switch {
 		case err != nil:
 			s.Problem = cmp.Or(s.Problem, err.Error())
@@ -125,22 +136,14 @@ func open(text string) string {
 	if len(v.trusted()) > 0 {
 		return "names a trusted value, which goes in headers and the arguments of a tool alone"
 	}
-	if wrong := checkNames(v); wrong != "" {
-		return wrong
-	}
-	for _, name := range v.Names() {
-		if secretive.MatchString(name) {
-			return fmt.Sprintf("${%s} looks like a secret, and others on the machine see what stands here; put it into env, or into headers", name)
-		}
-	}
-	return ""
+	return checkNames(v)
 }
 
-// exposed says which of a server's secrets stands where others see it, too.
+// exposed says which name in what others on the machine see is that of a secret.
 func (s Server) exposed() string {
 	var secrets []string
 	for _, v := range s.variables() {
-		if secretive.MatchString(v.Name) || slices.ContainsFunc(s.Headers, func(h Variable) bool { return h == v }) {
+		if secretive.MatchString(v.Name) || slices.Contains(s.Headers, v) {
 			secrets = append(secrets, v.Names()...)
 		}
 	}
@@ -150,19 +153,29 @@ func (s Server) exposed() string {
 		}
 	}
 	for _, name := range s.seen() {
-		if slices.Contains(secrets, name) {
-			return fmt.Sprintf("${%s} is a secret, and others on the machine see what stands in args and url; name it in env or headers alone", name)
+		if secretive.MatchString(name) || slices.Contains(secrets, name) {
+			return fmt.Sprintf("${%s} is a secret, or looks like one, and others on the machine see what stands in command, args, cwd and url; name it in env or headers alone", name)
 		}
 	}
 	return ""
 }
 
+// own reports whether a name is that of a variable which the server itself is given: the program puts that into its
+// arguments, where it does.
+func (s Server) own(name string) bool {
+	return slices.ContainsFunc(s.Env, func(v Variable) bool { return v.Name == name })
+}
+
 // seen are the names in what others on the machine see.
 func (s Server) seen() (names []string) {
-	for _, text := range append([]string{s.Command, s.Dir, s.URL}, s.Args...) {
+	texts := append([]string{s.Command, s.Dir, s.URL}, s.Args...)
+	if s.OAuth != nil {
+		texts = append(texts, s.OAuth.ClientID, s.OAuth.Issuer)
+	}
+	for _, text := range texts {
 		names = append(names, Variable{Text: text}.Names()...)
 	}
-	return names
+	return slices.DeleteFunc(names, s.own)
 }
 
 func checkVariable(v Variable) string {
@@ -209,7 +222,8 @@ func checkSecrets(v Variable) string {
 		return "holds a line end or a zero byte"
 	}
 	_, fallback, _ := strings.Cut(v.Text, ":-")
-	if secretName.MatchString(v.Name) && v.Text != "" && (len(v.Names()) == 0 || strings.Trim(fallback, "}") != "") {
+	named := len(v.Names()) > 0 && strings.Trim(fallback, "}") == ""
+	if v.Text != "" && !named && (secretName.MatchString(v.Name) || secretText.MatchString(v.Text)) {
 		return "holds a secret; name it instead, as ${NAME}, and set that variable, or NAME_FILE, where the worker runs"
 	}
 	return ""

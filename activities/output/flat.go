@@ -12,17 +12,20 @@ import (
 // Flat is the schema of a tool for an API that takes no alternatives and no reference at the root, and of properties no
 // names but usual ones. It lets through no less: what it cannot say it tells in a description, and the call is checked against
 // the tool's own schema. One that is fine comes back as it is.
-func Flat(schema json.RawMessage) json.RawMessage { return flat(schema, false) }
+func Flat(schema json.RawMessage) json.RawMessage { return flattening{}.of(schema) }
 
 // Plain is Flat for an API that knows no const, and nothing beside a reference.
-func Plain(schema json.RawMessage) json.RawMessage { return flat(schema, true) }
+func Plain(schema json.RawMessage) json.RawMessage { return flattening{plain: true}.of(schema) }
 
-func flat(schema json.RawMessage, plain bool) json.RawMessage {
+// Merged is Flat for an API that takes any name.
+func Merged(schema json.RawMessage) json.RawMessage { return flattening{anyName: true}.of(schema) }
+
+func (f flattening) of(schema json.RawMessage) json.RawMessage {
 	var root map[string]any
 	if json.Unmarshal(schema, &root) != nil || root == nil {
 		return schema
 	}
-	f := &flattening{root: root, plain: plain, known: keywords()}
+	f.root, f.known = root, keywords()
 	made := f.named(f.merged(root, 0))
 	if !f.changed {
 		return schema
@@ -34,6 +37,7 @@ func flat(schema json.RawMessage, plain bool) json.RawMessage {
 type flattening struct {
 	root    map[string]any
 	plain   bool
+	anyName bool
 	known   map[string]keyword
 	changed bool
 }
@@ -131,7 +135,7 @@ func (f *flattening) named(schema map[string]any) map[string]any {
 	}
 	others := map[string]any{}
 	for name, v := range asMap(made["properties"]) {
-		if !usualName.MatchString(name) {
+		if !f.anyName && !usualName.MatchString(name) {
 			others[name] = v
 		}
 	}

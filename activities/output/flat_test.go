@@ -26,6 +26,8 @@ func TestFlat(t *testing.T) {
 			require.Equal(t, c.want, string(output.Flat(json.RawMessage(c.given))))
 		})
 	}
+	odd := `{"type":"object","properties":{"$a":{}}}`
+	require.Equal(t, odd, string(output.Merged(json.RawMessage(odd))))
 	require.Equal(t, `{"$defs":{"A":{"type":"string"}},"properties":{"a":{"$ref":"#/$defs/A"},"b":{"enum":[1]},"const":{}},"type":"object"}`, string(output.Plain(json.RawMessage(
 		`{"type":"object","properties":{"a":{"$ref":"#/$defs/A","description":"An A."},"b":{"const":1},"const":{}},"$defs":{"A":{"type":"string"}}}`))))
 }

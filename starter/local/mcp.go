@@ -34,6 +34,7 @@ func (m *Machine) MCPServers(f MCPFlags) (*mcp.Servers, error) {
 	if err != nil {
 		return nil, err
 	}
+	config.Ask = host.Terminal()
 	servers, err := config.Servers(nil)
 	if err != nil {
 		return nil, invalid("%s", err)

@@ -47,6 +47,9 @@ type Config struct {
 	// Variables looks up what ${NAME} stands for in that file. Nil: nothing;
 	// FromEnvironment sets it.
 	Variables func(name string) (value string, ok bool)
+	// Ask asks a person for what that file has under inputs and no variable says; the answer is kept in a file beside the
+	// state file. Nil: nobody is asked. Main sets it where the worker has a terminal.
+	Ask func(question string) (answer string, err error)
 	// Storage is where parts of long conversations go: a directory, or the URL
 	// of a bucket. Empty: nowhere, so that a conversation must fit one run. All
 	// workers of a task queue need the same.

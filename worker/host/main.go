@@ -136,6 +136,7 @@ handed back; at once on a second signal.`,
 		if err != nil {
 			return err
 		}
+		config.Ask = Terminal()
 		return Run(command.Context(), config)
 	}
 	return command

@@ -56,6 +56,11 @@ func (c Config) MCPServers() ([]mcp.Server, error) {
 func (c Config) Servers(logger log.Logger) (*mcp.Servers, error) {
 	c = c.withDefaults()
 	configs, err := c.MCPServers()
+	if err == nil && c.Ask != nil {
+		if err = c.asked(configs); err == nil {
+			configs, err = c.MCPServers()
+		}
+	}
 	if err != nil || c.MCP == "" {
 		return nil, err
 	}
@@ -101,9 +106,17 @@ func (c Config) mcpKeyFiles() (files []string) {
 			if path, ok := c.Variables(variableOf(name) + fileEnd); ok {
 				files = append(files, path)
 			}
+			if kept := c.kept(name); kept != "" {
+				files = append(files, kept)
+			}
 		}
 	}
 	return files
+}
+
+func isUnset(err error) bool {
+	_, unset := errors.AsType[mcp.Unset](err)
+	return unset
 }
 
 // fileEnd is how the name of a variable ends that names the file of a secret.
@@ -160,6 +173,9 @@ func (c Config) named(name string) (string, error) {
 	variable := variableOf(name)
 	text, given := c.lookup()(variable)
 	path, filed := c.lookup()(variable + file)
+	if kept := c.kept(name); !given && !filed && kept != "" {
+		path, filed = kept, true
+	}
 	switch {
 	case given && filed:
 		return "", fmt.Errorf("${%s}: both %s and %s%s are set; unset one of them", name, variable, variable, file)

@@ -67,6 +67,7 @@ mcpServers:
   filed: {command: b, args: ["${FILED}"]}
   unset: {command: b, args: ["${NONE}"]}
   password: {command: b, args: ["${PLACE}"]}
+  crm: {url: "https://${NONE:-crm}.example.com/mcp", oauth: {client_id: "${CRM}", client_secret: "${CRM}", issuer: "https://a"}}
   good: {command: b, args: ["${REGION}", "${NONE:-none}", "${workspaceFolder}"], env: {H: "${HOME}"}}
 `)
 	c := Config{MCP: file, Dir: dir, Variables: variableMap{"REGION": "north-of-here-and-there", "FILED_FILE": "/x", "HOME": "/h", "PLACE": "postgres://u:p@h/d"}.LookupEnv}.withDefaults()
@@ -84,14 +85,48 @@ mcpServers:
 		"${FILED}: FILED_FILE makes it a secret, and others on the machine see what stands here; name it in env or headers alone",
 		"${NONE}: neither NONE nor NONE_FILE is set; set one where the worker runs",
 		"a URL with a password would stand in its args or url, where others on the machine see it; put it into env or headers",
+		"mcp.yaml:11: mcpServers.crm: ${CRM} is a secret, or looks like one, and others on the machine see what stands in command, args, cwd and url; name it in env or headers alone",
 		"",
 	}, problems)
-	require.Equal(t, []string{"north-of-here-and-there", "none", dir}, servers[7].Args)
+	require.Equal(t, "https://crm.example.com/mcp", servers[7].URL)
+	require.Equal(t, []string{"north-of-here-and-there", "none", dir}, servers[8].Args)
 	require.Equal(t, "north-of-here-and-there", c.secrets.Hide("north-of-here-and-there"), "it is no secret")
 	m, err := gather(t.Context(), c)
 	require.NoError(t, err)
-	require.Len(t, m.servers.Names(), 8)
+	require.Len(t, m.servers.Names(), 9)
 	require.NoError(t, m.close())
+}
+
+// TestWhatAPersonIsAskedFor is kept on the worker, for its user alone, and asked for once.
+func TestWhatAPersonIsAskedFor(t *testing.T) {
+	t.Parallel()
+	const answer = "what-was-typed-0123"
+	file := written(t, filepath.Join(t.TempDir(), "mcp.json"), `{"inputs": [{"id": "shop-key", "description": "The key", "password": true}],
+		"servers": {"shop": {"command": "b", "env": {"T": "${input:shop-key}"}}, "off": {"command": "b", "disabled": true, "env": {"T": "${input:other}"}}}}`)
+	var questions []string
+	c := Config{MCP: file, Dir: t.TempDir(), Variables: variableMap{}.LookupEnv, Connection: Connection{State: filepath.Join(t.TempDir(), "s", "dev.db")}}.withDefaults()
+	c.Ask = func(question string) (string, error) {
+		questions = append(questions, question)
+		return answer, nil
+	}
+	for range 2 {
+		_, err := c.Servers(nil)
+		require.NoError(t, err)
+	}
+	require.Equal(t, []string{"shop-key (The key), for MCP server shop: "}, questions)
+	got, err := c.named("input:shop-key")
+	require.NoError(t, err)
+	require.Equal(t, answer, got)
+	require.Equal(t, "[hidden]", c.secrets.Hide(answer))
+	kept := c.kept("input:shop-key")
+	info, err := os.Stat(kept)
+	require.NoError(t, err)
+	require.Equal(t, os.FileMode(0o600), info.Mode())
+	require.Equal(t, []string{kept}, c.mcpKeyFiles(), "which no command of the tool shell may read")
+
+	c.Dir = filepath.Dir(filepath.Dir(kept))
+	_, err = c.named("input:shop-key")
+	require.ErrorContains(t, err, "where file tools would read it")
 }
 
 func TestWhatANameOfASecretStandsFor(t *testing.T) {
