@@ -34,6 +34,7 @@ func (s Settings) has(tool string) bool { return s.Tools == nil || domain.NamesT
 
 const (
 	inherit        = "inherit"
+	maxForeignKeys = 200
 	listSeparators = ", \n\t\"'"
 )
 
@@ -52,6 +53,10 @@ type foreigner struct {
 
 // readForeign reads front matter and prompt of another tool's file.
 func (a *agent) readForeign(v vocabulary, f front, body string, line int) {
+	if len(f.names) > maxForeignKeys {
+		a.ProblemAt(1, 1, "", "has %d keys; leave out all but %d", len(f.names), maxForeignKeys)
+		return
+	}
 	a.Loose, a.Name = true, identity(stem(a.Path))
 	t := &foreigner{agent: a, words: v, tools: newToolset(a.family.settings, a.Dialect, v.tools)}
 	keys, means := document.Keys{}, t.keys()
@@ -279,7 +284,7 @@ func (t *foreigner) settle() {
 		t.ignored = append(t.ignored, strings.Join(slices.Compact(off), ", ")+" (off on the worker; EVERSTEP_BUILTIN_TOOLS turns it on)")
 	}
 	if len(t.ignored) > 0 {
-		t.note("ignored: %s", strings.Join(t.ignored, ", "))
+		t.note("ignored: %s", domain.Shorten(strings.Join(t.ignored, ", "), 1000))
 	}
 	if len(tools.bounded) > 0 {
 		t.note("%s: each call of that tool waits for a person, since no pattern of another tool bounds it here", strings.Join(tools.bounded, ", "))

@@ -105,6 +105,12 @@ func TestForeignFilesWidenNothing(t *testing.T) {
 	}
 }
 
+func TestForeignFilesOfVeryManyKeysAreRefused(t *testing.T) {
+	t.Parallel()
+	_, err := agentfile.Parse(".claude/agents/a.md", []byte("---\n"+strings.Repeat("color: red\n", 201)+"---\n"))
+	require.EqualError(t, err, ".claude/agents/a.md:1:1: has 201 keys; leave out all but 200")
+}
+
 func TestForeignFilesAreFoundByName(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()

@@ -136,10 +136,11 @@ func plain(first string, more []string) string {
 	if regexp.MustCompile(`^[|>][+-]?\d?$`).MatchString(strings.TrimSpace(first)) {
 		first = ""
 	}
+	texts := []string{first}
 	for _, line := range more {
-		first += "\n" + strings.TrimSpace(line)
+		texts = append(texts, strings.TrimSpace(line))
 	}
-	text := strings.TrimSpace(first)
+	text := strings.TrimSpace(strings.Join(texts, "\n"))
 	if n := len(text); n > 1 && text[0] == text[n-1] && (text[0] == '"' || text[0] == '\'') {
 		text = text[1 : n-1]
 	}

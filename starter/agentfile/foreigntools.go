@@ -37,8 +37,11 @@ func toolSets() []string {
 	return []string{"read", "edit", "search", "execute", "web", "agent", "vscode", "todo", "new", "runcommands", "runtasks", "runnotebooks"}
 }
 
+var separators = strings.NewReplacer("_", "", "-", "", " ", "")
+
+// canonical is a word as all spellings of it: maxTurns, max_turns, max-turns.
 func canonical(name string) string {
-	return strings.NewReplacer("_", "", "-", "", " ", "").Replace(strings.ToLower(name))
+	return separators.Replace(strings.ToLower(name))
 }
 
 // A toolset is what a file's words come to.
