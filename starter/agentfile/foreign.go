@@ -277,7 +277,7 @@ func (t *foreigner) settle() {
 		d.Approvals = &domain.Approvals{Rules: t.rules}
 	}
 	if unknown := tools.unknown; len(unknown) > 0 {
-		t.ignored = append(t.ignored, "tools "+document.Shorten(strings.Join(unknown, ", "))+" (none like it here)")
+		t.ignored = append(t.ignored, "tools "+domain.Shorten(strings.Join(unknown, ", "), 500)+" (none like it here)")
 	}
 	if off := tools.off; len(off) > 0 {
 		slices.Sort(off)
@@ -286,7 +286,8 @@ func (t *foreigner) settle() {
 	if len(t.ignored) > 0 {
 		t.note("ignored: %s", domain.Shorten(strings.Join(t.ignored, ", "), 1000))
 	}
-	if len(tools.bounded) > 0 {
+	asks := func(r domain.ApprovalRule) bool { return r.Then == domain.AskFirst && slices.Contains(d.Tools, r.Tool) }
+	if len(tools.bounded) > 0 && slices.ContainsFunc(t.rules, asks) {
 		t.note("%s: each call of that tool waits for a person, since no pattern of another tool bounds it here", strings.Join(tools.bounded, ", "))
 	}
 }
