@@ -74,7 +74,7 @@ func (t *toolset) allow(word string) {
 	}
 	bounded = bounded && strings.Trim(pattern, "*) ") != ""
 	ours := t.ours(base)
-	if len(ours) == 0 {
+	if len(ours) == 0 && !slices.Contains(t.unknown, base) {
 		t.unknown = append(t.unknown, base)
 	}
 	for _, name := range ours {
