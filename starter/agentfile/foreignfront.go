@@ -146,3 +146,17 @@ func plain(first string, more []string) string {
 	}
 	return strings.ToValidUTF8(text, "")
 }
+
+var wrapping = regexp.MustCompile("^(?:\\s|<!--(?s:.*?)-->)*(?:(`{3,})[a-z]*[ \\t]*\n\\s*)?")
+
+// unwrapped is a text without the empty lines, comments and code fence around its front matter, and how many lines that are.
+func unwrapped(text string) (inner string, above int) {
+	found := wrapping.FindStringSubmatch(text)
+	if inner = text[len(found[0]):]; !strings.HasPrefix(inner, fence) {
+		return text, 0
+	}
+	if found[1] != "" {
+		inner = strings.TrimSuffix(strings.TrimSpace(inner), found[1])
+	}
+	return inner, strings.Count(found[0], "\n")
+}
