@@ -177,6 +177,10 @@ func (t *foreigner) allowed(r *document.Reader, field string, node *yaml.Node) {
 
 // pairs reads a mapping of words to words, of which each returns what is to be given instead.
 func (t *foreigner) pairs(r *document.Reader, field string, node *yaml.Node, each func(name string, value *yaml.Node) string) {
+	if given := len(node.Content) / 2; given > maxForeignKeys {
+		r.Problem(node, field, "has %d keys; leave out all but %d", given, maxForeignKeys)
+		return
+	}
 	for i := 0; i+1 < len(node.Content); i += 2 {
 		if fix := each(node.Content[i].Value, node.Content[i+1]); fix != "" {
 			r.Problem(node.Content[i+1], document.Join(field, document.Shorten(node.Content[i].Value)), "is %q; %s", document.Shorten(node.Content[i+1].Value), fix)

@@ -44,6 +44,9 @@ func canonical(name string) string {
 	return separators.Replace(strings.ToLower(name))
 }
 
+// maxNamed bounds how many words without a meaning are named.
+const maxNamed = 100
+
 // A toolset is what a file's words come to.
 type toolset struct {
 	settings Settings
@@ -74,7 +77,7 @@ func (t *toolset) allow(word string) {
 	}
 	bounded = bounded && strings.Trim(pattern, "*) ") != ""
 	ours := t.ours(base)
-	if len(ours) == 0 && !slices.Contains(t.unknown, base) {
+	if len(ours) == 0 && len(t.unknown) < maxNamed && !slices.Contains(t.unknown, base) {
 		t.unknown = append(t.unknown, base)
 	}
 	for _, name := range ours {
