@@ -98,12 +98,9 @@ const fence = "---"
 // frontMatter parts a Markdown file into the YAML, and what is below, which
 // begins at a line of the file.
 func (a *agent) frontMatter(text string) (front, body string, bodyLine int, ok bool) {
+	text, above := unwrapped(text)
 	lines := strings.Split(text, "\n")
-	above := 0
-	for strings.TrimSpace(lines[above]) == "" {
-		above++
-	}
-	if lines = lines[above:]; dialectOf(a.Path) != "" && strings.TrimRight(lines[0], " \t") != fence {
+	if dialectOf(a.Path) != "" && strings.TrimRight(lines[0], " \t") != fence {
 		return "", strings.TrimSpace(text), 1, true
 	}
 	if strings.TrimRight(lines[0], " \t") != fence {

@@ -34,6 +34,7 @@ func (s Settings) has(tool string) bool { return s.Tools == nil || domain.NamesT
 
 const (
 	inherit        = "inherit"
+	maxForeignKeys = 200
 	listSeparators = ", \n\t\"'"
 )
 
@@ -52,6 +53,10 @@ type foreigner struct {
 
 // readForeign reads front matter and prompt of another tool's file.
 func (a *agent) readForeign(v vocabulary, f front, body string, line int) {
+	if len(f.names) > maxForeignKeys {
+		a.ProblemAt(1, 1, "", "has %d keys; leave out all but %d", len(f.names), maxForeignKeys)
+		return
+	}
 	a.Loose, a.Name = true, identity(stem(a.Path))
 	t := &foreigner{agent: a, words: v, tools: newToolset(a.family.settings, a.Dialect, v.tools)}
 	keys, means := document.Keys{}, t.keys()
@@ -172,6 +177,10 @@ func (t *foreigner) allowed(r *document.Reader, field string, node *yaml.Node) {
 
 // pairs reads a mapping of words to words, of which each returns what is to be given instead.
 func (t *foreigner) pairs(r *document.Reader, field string, node *yaml.Node, each func(name string, value *yaml.Node) string) {
+	if given := len(node.Content) / 2; given > maxForeignKeys {
+		r.Problem(node, field, "has %d keys; leave out all but %d", given, maxForeignKeys)
+		return
+	}
 	for i := 0; i+1 < len(node.Content); i += 2 {
 		if fix := each(node.Content[i].Value, node.Content[i+1]); fix != "" {
 			r.Problem(node.Content[i+1], document.Join(field, document.Shorten(node.Content[i].Value)), "is %q; %s", document.Shorten(node.Content[i+1].Value), fix)
@@ -272,16 +281,17 @@ func (t *foreigner) settle() {
 		d.Approvals = &domain.Approvals{Rules: t.rules}
 	}
 	if unknown := tools.unknown; len(unknown) > 0 {
-		t.ignored = append(t.ignored, "tools "+document.Shorten(strings.Join(unknown, ", "))+" (none like it here)")
+		t.ignored = append(t.ignored, "tools "+domain.Shorten(strings.Join(unknown, ", "), 500)+" (none like it here)")
 	}
 	if off := tools.off; len(off) > 0 {
 		slices.Sort(off)
 		t.ignored = append(t.ignored, strings.Join(slices.Compact(off), ", ")+" (off on the worker; EVERSTEP_BUILTIN_TOOLS turns it on)")
 	}
 	if len(t.ignored) > 0 {
-		t.note("ignored: %s", strings.Join(t.ignored, ", "))
+		t.note("ignored: %s", domain.Shorten(strings.Join(t.ignored, ", "), 1000))
 	}
-	if len(tools.bounded) > 0 {
+	asks := func(r domain.ApprovalRule) bool { return r.Then == domain.AskFirst && slices.Contains(d.Tools, r.Tool) }
+	if len(tools.bounded) > 0 && slices.ContainsFunc(t.rules, asks) {
 		t.note("%s: each call of that tool waits for a person, since no pattern of another tool bounds it here", strings.Join(tools.bounded, ", "))
 	}
 }

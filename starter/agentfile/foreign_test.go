@@ -105,6 +105,18 @@ func TestForeignFilesWidenNothing(t *testing.T) {
 	}
 }
 
+func TestForeignFilesOfVeryManyKeysAreRefused(t *testing.T) {
+	t.Parallel()
+	for text, says := range map[string]string{
+		strings.Repeat("color: red\n", 201):                                 "1:1: has 201 keys; leave out all but 200",
+		"permission: {" + strings.Repeat("bash: deny, ", 201) + "}\n":       "2:13: permission: has 201 keys; leave out all but 200",
+		"tools: {" + strings.Repeat("bash: false, ", 200) + "read: true}\n": "2:8: tools: has 201 keys; leave out all but 200",
+	} {
+		_, err := agentfile.Parse(".claude/agents/a.md", []byte("---\n"+text+"---\n"))
+		require.EqualError(t, err, ".claude/agents/a.md:"+says)
+	}
+}
+
 func TestForeignFilesAreFoundByName(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()

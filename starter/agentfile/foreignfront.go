@@ -136,12 +136,27 @@ func plain(first string, more []string) string {
 	if regexp.MustCompile(`^[|>][+-]?\d?$`).MatchString(strings.TrimSpace(first)) {
 		first = ""
 	}
+	texts := []string{first}
 	for _, line := range more {
-		first += "\n" + strings.TrimSpace(line)
+		texts = append(texts, strings.TrimSpace(line))
 	}
-	text := strings.TrimSpace(first)
+	text := strings.TrimSpace(strings.Join(texts, "\n"))
 	if n := len(text); n > 1 && text[0] == text[n-1] && (text[0] == '"' || text[0] == '\'') {
 		text = text[1 : n-1]
 	}
 	return strings.ToValidUTF8(text, "")
+}
+
+var wrapping = regexp.MustCompile("^(?:\\s|<!--(?s:.*?)-->)*(?:(`{3,})[a-z]*[ \\t]*\n\\s*)?")
+
+// unwrapped is a text without the empty lines, comments and code fence around its front matter, and how many lines that are.
+func unwrapped(text string) (inner string, above int) {
+	found := wrapping.FindStringSubmatch(text)
+	if inner = text[len(found[0]):]; !strings.HasPrefix(inner, fence) {
+		return text, 0
+	}
+	if found[1] != "" {
+		inner = strings.TrimSuffix(strings.TrimSpace(inner), found[1])
+	}
+	return inner, strings.Count(found[0], "\n")
 }

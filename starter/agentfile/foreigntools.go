@@ -37,9 +37,15 @@ func toolSets() []string {
 	return []string{"read", "edit", "search", "execute", "web", "agent", "vscode", "todo", "new", "runcommands", "runtasks", "runnotebooks"}
 }
 
+var separators = strings.NewReplacer("_", "", "-", "", " ", "")
+
+// canonical is a word as all spellings of it: maxTurns, max_turns, max-turns.
 func canonical(name string) string {
-	return strings.NewReplacer("_", "", "-", "", " ", "").Replace(strings.ToLower(name))
+	return separators.Replace(strings.ToLower(name))
 }
+
+// maxNamed bounds how many words without a meaning are named.
+const maxNamed = 100
 
 // A toolset is what a file's words come to.
 type toolset struct {
@@ -71,7 +77,7 @@ func (t *toolset) allow(word string) {
 	}
 	bounded = bounded && strings.Trim(pattern, "*) ") != ""
 	ours := t.ours(base)
-	if len(ours) == 0 {
+	if len(ours) == 0 && len(t.unknown) < maxNamed && !slices.Contains(t.unknown, base) {
 		t.unknown = append(t.unknown, base)
 	}
 	for _, name := range ours {

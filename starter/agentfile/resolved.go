@@ -5,9 +5,11 @@ import (
 	"cmp"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
+	"unicode"
 
 	"go.yaml.in/yaml/v3"
 
@@ -36,11 +38,24 @@ func (r Resolved) MarshalJSON() ([]byte, error) {
 		if err != nil {
 			return nil, err
 		}
-		if text := string(raw); text != "null" && text != `""` {
+		if text := printable(raw); text != "null" && text != `""` {
 			entries = append(entries, []byte(`"`+e.key+`":`+text))
 		}
 	}
 	return slices.Concat([]byte("{"), bytes.Join(entries, []byte(",")), []byte("}")), nil
+}
+
+// printable is JSON with escapes for what YAML does not take as it is, such as control characters.
+func printable(raw []byte) string {
+	var b strings.Builder
+	for _, r := range string(raw) {
+		if r < unicode.MaxASCII || r > 0xffff || unicode.IsPrint(r) {
+			b.WriteRune(r)
+		} else {
+			fmt.Fprintf(&b, `\u%04x`, r)
+		}
+	}
+	return b.String()
 }
 
 // YAML is the agent as the text of a file.

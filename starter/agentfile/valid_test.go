@@ -84,6 +84,14 @@ func TestWhatWindowsEditorsWrite(t *testing.T) {
 	}
 }
 
+func TestPromptsOfControlCharactersAreShown(t *testing.T) {
+	t.Parallel()
+	f, err := agentfile.Parse("a.md", []byte("---\nmodel: p/n\n---\nStop\x7f\u009b \ufeff\u2028 \U000e0001 here\n"))
+	require.NoError(t, err)
+	require.Equal(t, "Stop\x7f\u009b \ufeff\u2028 \U000e0001 here", f.Definition.SystemPrompt)
+	requireSameAgain(t, f)
+}
+
 func TestNameIsTheFilesUnlessGiven(t *testing.T) {
 	t.Parallel()
 	f, err := agentfile.Parse(filepath.Join("x", "my agent.yaml"), []byte("model: p/n\n"))

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"unicode"
 
@@ -32,13 +33,11 @@ func (m *Machine) CheckLocally(ctx context.Context, f Flags, d domain.Definition
 	return cmp.Or(checkModel(ctx, d.Model), m.checkTools(f, d.Tools), m.checkAllowed(f, d), checkOwnWorker(d), m.checkCost(d))
 }
 
-// DoubtedTools says of each tool that a worker of this program would refuse why it would, without refusing it: workers
-// of other queues may have it. They are the words of [Machine.CheckLocally].
+// DoubtedTools says of tools that a worker of this program would refuse why it would, without refusing them: workers
+// of other queues may have them. They are the words of [Machine.CheckLocally].
 func (m *Machine) DoubtedTools(tools []string) (doubts []string) {
-	for _, name := range tools {
-		if err := m.checkTools(Flags{}, []string{name}); err != nil {
-			doubts = append(doubts, err.Error())
-		}
+	for _, err := range m.toolProblems(Flags{}, tools) {
+		doubts = append(doubts, err.Error())
 	}
 	return doubts
 }
@@ -113,35 +112,42 @@ func BuiltinNames() []string {
 	return names
 }
 
-// checkTools says at once what a worker of this program would say of tools. One that is
-// up may have others turned on than this command's environment.
+// checkTools says at once what a worker of this program would say of tools.
 func (m *Machine) checkTools(f Flags, tools []string) error {
+	return cmp.Or(m.toolProblems(f, tools)...)
+}
+
+// toolProblems are all that such a worker would say, once for those that are like nothing. One that is up may have others
+// turned on than this command's environment.
+func (m *Machine) toolProblems(f Flags, tools []string) (problems []error) {
 	known := BuiltinNames()
 	on, by := m.turnedOn(f)
 	off := func(name string) bool {
 		return on != nil && !slices.Contains(on, name) && slices.ContainsFunc(host.OptionalTools(), func(s domain.ToolSpec) bool { return s.Name == name })
 	}
 	offered := slices.DeleteFunc(slices.Clone(known), off)
+	var unknown []string
 	for _, name := range tools {
-		switch {
+		switch near, ok := spelling.Nearest(name, known); {
 		case off(name):
-			return invalid("tool: %s is off on the worker that %s %s=%s",
-				name, by, variableBuiltinTools, strings.Join(append(slices.Clone(on), name), ","))
+			problems = append(problems, invalid("tool: %s is off on the worker that %s %s=%s",
+				name, by, variableBuiltinTools, strings.Join(append(slices.Clone(on), name), ",")))
 		case slices.Contains(known, name), m.serverTool(name):
-			continue
+		case ok:
+			problems = append(problems, invalid("tool: there is no %q; did you mean %s?", domain.Shorten(name, 100), near))
+		default:
+			unknown = append(unknown, strconv.Quote(domain.Shorten(name, 100)))
 		}
-		short := domain.Shorten(name, 100)
-		if near, ok := spelling.Nearest(name, known); ok {
-			return invalid("tool: there is no %q; did you mean %s?", short, near)
-		}
-		more := ""
-		if len(offered) < len(known) {
-			more = "; " + strings.Join(slices.DeleteFunc(slices.Clone(known), func(name string) bool { return !off(name) }), ", ") + " can be turned on with " + variableBuiltinTools
-		}
-		return invalid("tool: there is no %q; there are %s%s; others are on workers of your own: name their --task-queue",
-			short, strings.Join(offered, ", "), more)
 	}
-	return nil
+	if len(unknown) == 0 {
+		return problems
+	}
+	more := ""
+	if len(offered) < len(known) {
+		more = "; " + strings.Join(slices.DeleteFunc(slices.Clone(known), func(name string) bool { return !off(name) }), ", ") + " can be turned on with " + variableBuiltinTools
+	}
+	return append(problems, invalid("tool: there is no %s; there are %s%s; others are on workers of your own: name their --task-queue",
+		domain.Shorten(strings.Join(unknown, ", "), 500), strings.Join(offered, ", "), more))
 }
 
 // checkAllowed says what the worker of this command would refuse of an agent; what brings it

@@ -280,3 +280,26 @@ func TestWhereRecordsAre(t *testing.T) {
 		require.NoDirExists(t, filepath.Join(dir, "records"), "who reads makes no store")
 	}
 }
+
+// TestWhatAgentsOfOtherToolsHave: the tools that the worker has turned on and is for, its MCP servers, and models by words.
+func TestWhatAgentsOfOtherToolsHave(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	servers := filepath.Join(folder, "mcp.json")
+	require.NoError(t, os.WriteFile(servers, []byte(`{"mcpServers": {"notes": {"command": "true"}}}`), 0o600))
+	m := &Machine{State: filepath.Join(folder, "dev.db"), Env: Environment{memory{
+		variableBuiltinTools: "shell", "EVERSTEP_ALLOW_TOOLS": "read_file,shell,notes__list", host.MCPVariable: servers, VariableModels: "Fast=openai/gpt-5-mini, slow=gemini/x ,",
+	}}}
+	require.Equal(t, []string{"read_file", "shell", "notes__*"}, m.WorkerTools())
+	m.Env = Environment{memory{}}
+	require.Equal(t, []string{"list_files", "read_file", "search_files", "write_file", "edit_file"}, m.WorkerTools())
+	m.Env = Environment{memory{VariableModels: "Fast=openai/gpt-5-mini, slow=gemini/x ,"}}
+	names, err := m.ModelNames()
+	require.NoError(t, err)
+	require.Equal(t, map[string]string{"fast": "openai/gpt-5-mini", "slow": "gemini/x"}, names)
+	for _, wrong := range []string{"fast", "=openai/m", "fast=gpt-5"} {
+		m.Env = Environment{memory{VariableModels: wrong}}
+		_, err := m.ModelNames()
+		require.ErrorContains(t, err, "EVERSTEP_MODELS")
+	}
+}
