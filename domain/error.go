@@ -106,6 +106,8 @@ type Error struct {
 	Source string `json:"source,omitzero"`
 	// Lacking means that the worker lacks what it was asked for, which another may have.
 	Lacking bool `json:"lacking,omitzero"`
+	// Window is the most tokens that the model takes, where a provider that found the conversation too long has named it.
+	Window int64 `json:"window,omitzero"`
 	// RetryAfter is the delay that the other side asked for.
 	RetryAfter time.Duration `json:"-"`
 	// Billed means that the attempt may have cost money all the same.

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode"
 )
 
 // A Role says who speaks in a message.
@@ -178,6 +179,11 @@ func (m Message) Equal(other Message) bool {
 
 // Metadata is what hooks, tools and programs note: JSON values by key.
 type Metadata map[string]json.RawMessage
+
+// Blank reports whether no text of the message can be seen: white space, controls and zero-width characters cannot.
+func (m Message) Blank() bool {
+	return !strings.ContainsFunc(m.Text(), func(r rune) bool { return !unicode.In(r, unicode.White_Space, unicode.Cc, unicode.Cf) })
+}
 
 // Text returns the text parts of the message, joined.
 func (m Message) Text() string {

@@ -78,7 +78,7 @@ func TestATurnSeesAllOfTheOneBefore(t *testing.T) {
 			want:   []string{`assistant: <note {"of":"order-1"}>`, "tool: note = done", "assistant: " + strings.TrimSpace(strings.Repeat("It is. ", 15)) + "\n\n" + domain.CutOffNote},
 		},
 		"its reasoning was cut off": {
-			turns:  []testsuite.Turn{{Reasoning: strings.Repeat("Which? ", 100), Delay: 100 * time.Second}},
+			turns:  []testsuite.Turn{{Reasoning: strings.Repeat("Which? ", 100), Text: "This.", Delay: 100 * time.Second}},
 			events: []testsuite.Event{testsuite.StopAt(time.Second, contract.StopNow)},
 			want:   []string{},
 		},

@@ -39,7 +39,7 @@ func (i *inference) answered(permit mailbox.Permit, room contract.Reservation, r
 	case emptyAnswer:
 		return i.answeredNothing(response.Finish, room, reply)
 	case filteredAnswer:
-		if !blank(m) {
+		if !m.Blank() {
 			i.step.say("", m, digest, domain.Tag{Trace: true, CutOff: true})
 		}
 		return i.failed(filtered())
@@ -94,6 +94,8 @@ func (i *inference) answeredNothing(finish domain.FinishReason, room contract.Re
 	case nothings > 1:
 		return i.failed(domain.CodedErrorf(domain.Unavailable, domain.CodeEmptyResponse, "the model gave neither text nor tool calls, twice"))
 	}
+	nudge := domain.UserMessage("Your answer was empty. Answer in words, or call a tool.")
+	i.step.say("", nudge, fingerprint(nudge, i.talk.Log().Chain()), domain.Tag{Trace: true})
 	i.tries = 0
 	return again
 }
@@ -134,7 +136,7 @@ func (i *inference) distinct(calls []domain.ToolCall) []domain.ToolCall {
 // response format. Nothing fails open: what cannot be checked does not fit.
 func (i *inference) checkOutput(permit mailbox.Permit, m domain.Message) string {
 	format := i.config.Resolved.Definition.Format
-	if format.Type == "" || format.Type == domain.FormatText || len(m.ToolCalls) > 0 || blank(m) {
+	if format.Type == "" || format.Type == domain.FormatText || len(m.ToolCalls) > 0 || m.Blank() {
 		return ""
 	}
 	request := contract.OutputRequest{Format: format, Text: m.Text()}
@@ -172,7 +174,7 @@ func (i *inference) summarised(reply contract.ModelReply) course {
 	if reply.Response.Finish == domain.FinishContentFilter {
 		return i.failed(filtered())
 	}
-	if len(m.Parts) == 0 || blank(domain.Message{Parts: m.Parts[len(m.Parts)-1:]}) {
+	if len(m.Parts) == 0 || (domain.Message{Parts: m.Parts[len(m.Parts)-1:]}).Blank() {
 		return i.failed(domain.CodedErrorf(domain.Unavailable, domain.CodeContextOverflow,
 			"the conversation nears the model's window of %d tokens, and the model gave no summary of it", i.talk.Window(i.config.Resolved)))
 	}

@@ -33,11 +33,16 @@ func TestAConversationThatIsTooLong(t *testing.T) {
 		off       bool
 		overflows int
 		billed    bool
+		named     int64
 		sums      func(contract.ModelRequest) (contract.ModelReply, error)
 		summaries int
 		code      domain.Code
 	}{
-		"once":                 {overflows: 1, sums: sums, summaries: 1},
+		"once": {overflows: 1, sums: sums, summaries: 1},
+		"a window that is named": {overflows: 1, named: 30_000, summaries: 1, sums: func(r contract.ModelRequest) (contract.ModelReply, error) {
+			require.LessOrEqual(t, r.Summary.Window, int64(30_000))
+			return summary, nil
+		}},
 		"once, and billed":     {overflows: 1, billed: true, sums: sums, summaries: 1},
 		"twice":                {overflows: 2, sums: sums, summaries: 1, code: domain.CodeContextOverflow},
 		"without a compaction": {off: true, overflows: 1, sums: sums, code: domain.CodeContextOverflow},
@@ -79,7 +84,9 @@ func TestAConversationThatIsTooLong(t *testing.T) {
 					return with(billed(domain.Invalid), func(r *contract.ModelReply) { r.Error = overflows() }), nil
 				case r.Step == 7 && left > 0:
 					left--
-					return contract.ModelReply{}, refused(overflows())
+					long := overflows()
+					long.Window = test.named
+					return contract.ModelReply{}, refused(long)
 				}
 				reply, err := plain(r)
 				return with(reply, func(r *contract.ModelReply) { r.Message.Parts[0].Text += strings.Repeat(" words", 4000) }), err

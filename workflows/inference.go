@@ -180,7 +180,7 @@ func (i *inference) overflowed(err *domain.Error, billed bool) (course, bool) {
 	}
 	i.step.attempts.shorten()
 	before := i.talk.input()
-	i.talk.refused()
+	i.talk.refused(err.Window)
 	if i.talk.clear() {
 		return again, true
 	}

@@ -78,11 +78,13 @@ func TestWhatAnInferenceComesTo(t *testing.T) {
 		answer  string
 		tokens  int64
 		asked   int
+		nudged  bool
 	}{
 		"an answer":              {replies: []contract.ModelReply{says("hi")}, status: "completed", reason: "completed", answer: "hi", tokens: 15, asked: 1},
-		"empty, then an answer":  {replies: []contract.ModelReply{nothing, says("hi")}, status: "completed", reason: "completed", answer: "hi", tokens: 25, asked: 2},
-		"empty twice":            {replies: []contract.ModelReply{nothing, nothing}, status: "failed", reason: "error", code: "empty_response", tokens: 20, asked: 2},
-		"blank, then an answer":  {replies: []contract.ModelReply{says(" \n"), says("hi")}, status: "completed", reason: "completed", answer: "hi", tokens: 30, asked: 2},
+		"empty, then an answer":  {replies: []contract.ModelReply{nothing, says("hi")}, status: "completed", reason: "completed", answer: "hi", tokens: 25, asked: 2, nudged: true},
+		"empty twice":            {replies: []contract.ModelReply{nothing, nothing}, status: "failed", reason: "error", code: "empty_response", tokens: 20, asked: 2, nudged: true},
+		"blank, then an answer":  {replies: []contract.ModelReply{says(" \n"), says("hi")}, status: "completed", reason: "completed", answer: "hi", tokens: 30, asked: 2, nudged: true},
+		"unseen, then an answer": {replies: []contract.ModelReply{says("\u200b\ufeff\u2060 "), says("hi")}, status: "completed", reason: "completed", answer: "hi", tokens: 30, asked: 2, nudged: true},
 		"filtered":               {replies: []contract.ModelReply{finished(nothing, "content_filter")}, status: "failed", reason: "error", code: "filtered", tokens: 10, asked: 1},
 		"filtered after a while": {replies: []contract.ModelReply{finished(says("half"), "content_filter")}, status: "failed", reason: "error", code: "filtered", answer: "half", tokens: 15, asked: 1},
 		"refusal":                {replies: []contract.ModelReply{finished(says("no"), "refusal")}, status: "completed", reason: "completed", answer: "no", tokens: 15, asked: 1},
@@ -135,9 +137,12 @@ func TestWhatAnInferenceComesTo(t *testing.T) {
 			for i, r := range w.asked {
 				require.Equal(t, i, r.Attempts+r.Inference, "every try is counted")
 			}
+			nudged := false
 			for _, e := range query(t, env, contract.QueryMessages, contract.MessagesRequest{}).Entries {
 				require.NotEmpty(t, e.Message.Parts, "nothing is no message")
+				nudged = nudged || strings.HasPrefix(e.Message.Text(), "Your answer was empty")
 			}
+			require.Equal(t, test.nudged, nudged)
 		})
 	}
 }

@@ -125,7 +125,9 @@ func (t *transcript) clear() bool {
 	return t.Roomy(t.config.Resolved)
 }
 
-func (t *transcript) refused() { t.Conversation = t.WithRefused(t.config.Resolved) }
+func (t *transcript) refused(window int64) {
+	t.Conversation = t.WithRefused(t.config.Resolved, window)
+}
 
 // plan says what to sum up, if anything is worth it.
 func (t *transcript) plan() (conversation.SummaryPlan, bool) {

@@ -1,7 +1,6 @@
 package workflows
 
 import (
-	"strings"
 	"time"
 
 	"everstep/domain"
@@ -74,7 +73,7 @@ func kindOfAnswer(m domain.Message, response domain.Response) answerKind {
 		return partialAnswer
 	case response.Finish == domain.FinishContentFilter && calls == 0:
 		return filteredAnswer
-	case blank(m) && calls == 0 && response.Finish != domain.FinishRefusal:
+	case m.Blank() && calls == 0 && response.Finish != domain.FinishRefusal:
 		return emptyAnswer
 	}
 	return wholeAnswer
@@ -89,9 +88,6 @@ func misfit(m domain.Message, response domain.Response, problems string) *domain
 	return domain.CodedErrorf(domain.Invalid, domain.CodeInvalidOutput,
 		"the answer does not fit the response format: %s", domain.Shorten(problems, domain.MaxReason/2)).From(domain.SourceOutput)
 }
-
-// blank reports whether a message has no text that can be seen.
-func blank(m domain.Message) bool { return strings.TrimSpace(m.Text()) == "" }
 
 // maxPauses bounds how often one step lets a provider go on.
 const maxPauses = 16

@@ -43,6 +43,9 @@ func (r Rejection) Error(config domain.LLMConfig) *domain.Error {
 	err := r.heed(r.classify(config), config)
 	err.Source = config.Provider
 	err.RetryAfter = r.RetryAfter
+	if err.Code == domain.CodeContextOverflow {
+		err.Window = r.window()
+	}
 	err.Billed = err.Billed || r.Begun || gateway(r.Status)
 	return err
 }

@@ -45,9 +45,13 @@ func (c Conversation) Roomy(r *contract.Resolved) bool {
 	return c.Input(r) <= c.share((r.Compaction.TriggerPercent+r.Compaction.TargetPercent)/2, r)
 }
 
-// WithRefused returns the conversation as one that a provider finds too long.
-func (c Conversation) WithRefused(r *contract.Resolved) Conversation {
+// WithRefused returns the conversation as one that a provider finds too long, whose model has the window that was named;
+// zero: none was.
+func (c Conversation) WithRefused(r *contract.Resolved, named int64) Conversation {
 	c.window = max(c.Input(r)*learnedPercent/100, 1)
+	if named > 0 {
+		c.window = min(c.window, named)
+	}
 	return c
 }
 

@@ -85,12 +85,14 @@ func TestInput(t *testing.T) {
 func TestRefused(t *testing.T) {
 	t.Parallel()
 	r := resolved(1000, "")
-	c := begun(500, r).WithRefused(r)
+	c := begun(500, r).WithRefused(r, 0)
 	require.EqualValues(t, 400, c.Window(r), "four fifths of what was refused")
+	require.EqualValues(t, 250, begun(500, r).WithRefused(r, 250).Window(r), "as it was named")
+	require.EqualValues(t, 400, begun(500, r).WithRefused(r, 900).Window(r), "our estimate is too low")
 	require.EqualValues(t, 300, c.Window(resolved(300, "")), "never more than what is known")
 	require.EqualValues(t, 400, c.Window(resolved(0, "")))
 	require.EqualValues(t, 1000, c.WithOtherModel().Window(r))
-	require.EqualValues(t, 1, conversation.New("").WithRefused(r).Window(r), "never unknown again")
+	require.EqualValues(t, 1, conversation.New("").WithRefused(r, 0).Window(r), "never unknown again")
 }
 
 func TestResultsCleared(t *testing.T) {
@@ -235,7 +237,7 @@ func TestForks(t *testing.T) {
 		"WithInference": func(c conversation.Conversation) conversation.Conversation {
 			return c.WithInference(domain.Usage{InputTokens: 999}, r)
 		},
-		"WithRefused":        func(c conversation.Conversation) conversation.Conversation { return c.WithRefused(r) },
+		"WithRefused":        func(c conversation.Conversation) conversation.Conversation { return c.WithRefused(r, 0) },
 		"WithResultsCleared": func(c conversation.Conversation) conversation.Conversation { return c.WithResultsCleared(r) },
 		"WithSummary":        summed,
 	}

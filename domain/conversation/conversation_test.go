@@ -151,7 +151,7 @@ func (k *talk) draw(t *rapid.T) change {
 	case "clear":
 		return func(c conversation.Conversation) conversation.Conversation { return c.WithResultsCleared(k.r) }
 	case "refused":
-		return func(c conversation.Conversation) conversation.Conversation { return c.WithRefused(k.r) }
+		return func(c conversation.Conversation) conversation.Conversation { return c.WithRefused(k.r, 0) }
 	case "summary":
 		m := domain.UserMessage(words(rapid.IntRange(1, 60).Draw(t, "summary")))
 		m = domain.Tag{ExecutionID: executionID(newest)}.Apply(m)

@@ -242,6 +242,9 @@ func (c Case) errorOf(t *testing.T, err error, server string) string {
 	if failed.RetryAfter > 0 {
 		line += ", after " + failed.RetryAfter.String()
 	}
+	if failed.Window > 0 {
+		line += fmt.Sprint(", window ", failed.Window)
+	}
 	require.Equal(t, c.API.Name, failed.Source)
 	require.NotContains(t, failed.Error()+failed.Detail, Key)
 	names := strings.NewReplacer(server, "{server}", strings.TrimPrefix(server, "http://"), "{server}", c.Model, "{model}")

@@ -243,7 +243,7 @@ func budgetCases() []failureCase {
 
 // overflowCases: a conversation that is too long is made shorter, once; else it fails and is not sent again.
 func overflowCases() []failureCase {
-	refused := refuses(400, `{"error":{"message":"This model's maximum context length is 8192 tokens.","code":"context_length_exceeded"}}`)
+	refused := refuses(400, `{"error":{"message":"This model's maximum context length is 12000 tokens.","code":"context_length_exceeded"}}`)
 	full, _ := messagesAPI().says("half an ans")
 	window := toldly(breaks(strings.ReplaceAll(full, "end_turn", "model_context_window_exceeded")))
 	pages := func(api playedAPI, plays ...play) []play {

@@ -140,6 +140,7 @@ type errorBody struct {
 	Error      json.RawMessage `json:"error"`
 	RequestID  Text            `json:"request_id"`
 	Written    Text            `json:"failed_generation"`
+	Window     Count           `json:"n_ctx"`
 	Inner      *errorBody      `json:"innererror"`
 	Metadata   *struct {
 		Raw Text `json:"raw"`
@@ -186,6 +187,9 @@ func ParseRejection(body []byte) inference.Rejection {
 	}
 	if e.Inner != nil {
 		r.Hint += " " + string(e.Inner.Code)
+	}
+	if e.Window > 0 {
+		r.Hint += fmt.Sprintf(" n_ctx %d", e.Window)
 	}
 	googleDetails(e.Details, &r)
 	if !r.Asked {

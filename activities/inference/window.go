@@ -1,0 +1,35 @@
+package inference
+
+import (
+	"regexp"
+	"strconv"
+	"strings"
+)
+
+// windows find the most tokens that a provider takes where it refuses a conversation, in the words of its message.
+var windows = [...]*regexp.Regexp{
+	regexp.MustCompile(`n_ctx\W{0,4}([0-9][0-9,_]*)`),
+	regexp.MustCompile(`> ?([0-9][0-9,_]*) max`),
+	regexp.MustCompile(`(?:max|maximum|available|model's) (?:context|model|prompt|input|sequence|number of tokens)[a-z ]{0,30}\W{0,3}([0-9][0-9,_]*)`),
+	regexp.MustCompile(`([0-9][0-9,_]*)(?: tokens?)? (?:max|maximum) (?:context|prompt|input)`),
+	regexp.MustCompile(`context (?:window|length|size|limit)[a-z ']{0,30}\W{0,3}([0-9][0-9,_]*)`),
+	regexp.MustCompile(`(?:cannot exceed|must be <=|at most|up to|limit:?) ([0-9][0-9,_]*)`),
+}
+
+// leastWindow is the smallest window of a model: numbers below are of something else.
+const leastWindow = 256
+
+// window is the model's as the provider names it, or what one request may have. Zero: it does not.
+func (r Rejection) window() int64 {
+	text := strings.ToLower(r.Message + "\n" + r.Hint)
+	for _, one := range windows {
+		found := one.FindStringSubmatch(text)
+		if found == nil {
+			continue
+		}
+		if tokens, err := strconv.ParseInt(strings.NewReplacer(",", "", "_", "").Replace(found[1]), 10, 64); err == nil && tokens >= leastWindow {
+			return tokens
+		}
+	}
+	return 0
+}
