@@ -28,8 +28,6 @@ const (
 	cutInCall   faultKind = "cut in a call"
 	errorEvent  faultKind = "error in the stream"
 	stalled     faultKind = "stall"
-	// emptyAnswer is whole, and asked for again once.
-	emptyAnswer faultKind = "empty answer"
 )
 
 // billed reports whether an attempt that met the fault counts.
@@ -37,7 +35,7 @@ func (f faultKind) billed() bool {
 	switch f {
 	case rateInMillis, ratePlain, rateByDate, broken, unavailable, overloaded:
 		return false
-	case noFault, gatewayPage, errorIn200, pageIn200, reset, cutInText, tornInText, cutInCall, errorEvent, stalled, emptyAnswer:
+	case noFault, gatewayPage, errorIn200, pageIn200, reset, cutInText, tornInText, cutInCall, errorEvent, stalled:
 	}
 	return true
 }
@@ -75,7 +73,7 @@ func (f faultKind) reply(api playedAPI) (refusal, bool) {
 		return page(http.StatusOK)
 	case reset:
 		return refusal{reset: true}, true
-	case noFault, cutInText, tornInText, cutInCall, errorEvent, stalled, emptyAnswer:
+	case noFault, cutInText, tornInText, cutInCall, errorEvent, stalled:
 	}
 	return refusal{}, false
 }
@@ -87,13 +85,10 @@ type faultPlan struct {
 	ahead []int
 	// stalls are how many may stall: each costs real time.
 	stalls int
-	// emptyIn is the last step that had an empty answer: a second one would
-	// fail the execution, and rightly so.
-	emptyIn int
 }
 
 func newFaultPlan(seed uint64, stalls int) *faultPlan {
-	return &faultPlan{draw: rand.New(rand.NewPCG(20, seed)), stalls: stalls, emptyIn: -1}
+	return &faultPlan{draw: rand.New(rand.NewPCG(20, seed)), stalls: stalls}
 }
 
 // faultKinds are what is drawn from. Cuts in calls are there more than once:
@@ -101,11 +96,11 @@ func newFaultPlan(seed uint64, stalls int) *faultPlan {
 func faultKinds() []faultKind {
 	return []faultKind{
 		rateInMillis, ratePlain, rateByDate, broken, unavailable, overloaded, gatewayPage, errorIn200,
-		pageIn200, reset, cutInText, tornInText, cutInCall, cutInCall, cutInCall, errorEvent, stalled, emptyAnswer,
+		pageIn200, reset, cutInText, tornInText, cutInCall, cutInCall, cutInCall, errorEvent, stalled,
 	}
 }
 
-func (p *faultPlan) next(step int, calls bool) faultKind {
+func (p *faultPlan) next(calls bool) faultKind {
 	if p == nil {
 		return noFault
 	}
@@ -123,11 +118,8 @@ func (p *faultPlan) next(step int, calls bool) faultKind {
 	case fault == stalled:
 		p.stalls--
 		return fault
-	case fault == cutInCall && !calls, fault == emptyAnswer && p.emptyIn == step:
+	case fault == cutInCall && !calls:
 		return cutInText
-	case fault == emptyAnswer:
-		p.emptyIn = step
-		return fault
 	default:
 		return fault
 	}

@@ -50,7 +50,7 @@ func (p *playedRun) reckon(messages []domain.Message) faultReckoning {
 			}
 		}
 		step.used, step.cost = step.used.Add(used), step.cost+costOf(used)
-		if asked.fault != noFault && asked.fault != emptyAnswer {
+		if asked.fault != noFault {
 			step.lost = step.lost.Add(used)
 		}
 	}

@@ -124,7 +124,7 @@ func (p *playedRun) answer(w http.ResponseWriter, r *http.Request, body []byte, 
 		http.Error(w, `{"error":{"message":"the test refuses this request","type":"invalid_request_error","status":"INVALID_ARGUMENT"}}`, http.StatusBadRequest)
 		return
 	}
-	fault := p.faults.next(step, len(p.steps[step].calls) > 0)
+	fault := p.faults.next(len(p.steps[step].calls) > 0)
 	attempt := playedAttempt{step: step, fault: fault}
 	send := p.prepare(&attempt)
 	p.asked = append(p.asked, attempt)
@@ -193,9 +193,6 @@ func (p *playedRun) prepare(attempt *playedAttempt) func(http.ResponseWriter, *h
 		answer.thought, answer.text = fmt.Sprintf("withdrawn thought %d", len(p.asked)), fmt.Sprintf("withdrawn text %d. %s", len(p.asked), answer.text)
 		answer.usage.OutputTokens = int64(2 + len(p.asked)%5)
 		answer.usage.ReasoningTokens = 1
-	}
-	if attempt.fault == emptyAnswer {
-		answer.text, answer.calls = "", nil
 	}
 	stream := p.api.play(answer)
 	if reply, ok := attempt.fault.reply(p.api); ok {
