@@ -50,10 +50,11 @@ func complaints(body []byte) []complaint {
 	switch err := json.Unmarshal(body, &value); {
 	case err == nil:
 		return complain(value)
-	case strings.HasPrefix(text, "{"), strings.HasPrefix(text, "["), strings.HasPrefix(text, "<"):
+	case strings.HasPrefix(text, "{"), strings.HasPrefix(text, "[") && !strings.HasPrefix(text, "[{'"), strings.HasPrefix(text, "<"):
 		return nil // it was cut, or is a page
 	}
-	return []complaint{{text: unquoted.Replace(text)}}
+	text, _, _ = strings.Cut(unquoted.Replace(text), "'input':")
+	return []complaint{{text: text}}
 }
 
 // unquoted makes all quotes one.
@@ -199,11 +200,11 @@ func (c complaint) lesson(s sent, fields []string) (lesson, told string) {
 }
 
 // contentWord finds the content of a message where a text names it.
-var contentWord = regexp.MustCompile(`(?i)\bcontent\b(?:[^-]|$)`)
+var contentWord = regexp.MustCompile(`(?i)\bcontent\b(?:[^-]|$)|\bmessage\b.* must not be empty`)
 
 // roleNames are the ways in which servers name a role that they do not know.
 func roleNames(role string) []string {
-	return []string{"support '" + role, "variant '" + role, "role '" + role, "role: " + role, "role " + role, role + " role", role + "' role"}
+	return []string{"support '" + role, "variant '" + role, "value: '" + role, "role '" + role, "role: " + role, "role " + role, role + " role", role + "' role"}
 }
 
 // toldOf says how a request is without a field.
@@ -221,11 +222,12 @@ var (
 		"unsupported", "not supported", "n't supported", "not support", "n't support", "unrecognized", "not recognized", "unknown", "not permitted",
 		"unexpected keyword", "unexpected field", "unexpected property", "unexpected parameter", "unexpected argument", "not allowed", "forbidden", "cannot find field",
 		"additional propert", "no longer", "incompatible", "please remove", "not accept", "not implemented", "must be verified", "not available", "no such", "is allowed",
+		"deprecated", "cannot both", "may only be", "supported value", "supported string value", "no endpoints found that support",
 	}
 	excess   = []string{"too large", "too high", "too long", "too many", "at most", "more than", "greater than", "less than", "exceed", "maximum", "minimum", "out of range"}
-	lacking  = []string{"required", "missing", "must be", "must not be", "cannot be", "can't be", "should be", "should not be", "may not be", "not be null", "not be empty", "expected", "nonetype"}
-	disorder = []string{"alternat", "after role", "unexpected role", "last role", "must be followed", "must start", "must begin", "must end", "should start", "must be from", "consecutive", "in a row", "order", "at the beginning", "no user"}
-	speakers = []string{"role", "system message", "user message", "assistant message", "last message", "first message", "user query"}
+	lacking  = []string{"required", "missing", "must be", "must not be", "cannot be", "can't be", "should be", "should not be", "may not be", "not be null", "not be empty", "expected", "nonetype", "<nil>"}
+	disorder = []string{"alternat", "after role", "unexpected role", "last role", "must be followed", "must start", "must begin", "must end", "should start", "must be from", "consecutive", "in a row", "order", "at the beginning", "at the end", "no user", "successive", "must be a user", "must have role", "comes immediately after", "prefill"}
+	speakers = []string{"role", "system message", "user message", "assistant message", "last message", "first message", "user query", "user turn", "prefill"}
 )
 
 // says reports whether one of the words is in the text, whatever its case.
