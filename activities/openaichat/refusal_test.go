@@ -17,8 +17,8 @@ import (
 	"everstep/testsuite/providers"
 )
 
-// TestRefusalsThatTeachNothing: what is not about a field that may be left out, or about its value, is no reason to ask
-// again, and what is, only once.
+// TestRefusalsThatTeachNothing: what is not about a field that may be left out, or about its value, and what would not
+// change the request, is no reason to ask again.
 func TestRefusalsThatTeachNothing(t *testing.T) {
 	t.Parallel()
 	for says, status := range map[string]int{
@@ -34,6 +34,7 @@ func TestRefusalsThatTeachNothing(t *testing.T) {
 		`{"error":{"message":"seed is not supported","code":"insufficient_quota"}}`:                                                     400,
 		`{"error":{"message":"Unsupported parameter: 'seed'","param":"seed"}}`:                                                          502,
 		`{"detail":[{"loc":7,"msg":["x"]}],"param":7,"input":"seed is not supported"}`:                                                  422,
+		`{"error":{"message":"Conversation roles must alternate user and assistant"}}`:                                                  400,
 		`null`: 400, ``: 400, `[]`: 422, `"`: 400,
 	} {
 		requests := 0
