@@ -94,16 +94,16 @@ func (s *assembly) Whole(data []byte) error {
 		// The body is whole, so the answer is, whatever the server calls it.
 		s.finish = unnamed
 	}
-	if s.finish == "error" {
-		return s.Inner(data)
-	}
 	return nil
 }
 
 // Event reads the next piece of an answer.
 func (s *assembly) Event(e wire.Event) (done bool, err error) {
-	if strings.TrimSpace(string(e.Data)) == "[DONE]" {
+	switch strings.TrimSpace(string(e.Data)) {
+	case "[DONE]":
 		return true, s.End()
+	case "":
+		return false, nil
 	}
 	var piece reply
 	if err := s.Decode(e, &piece, "the stream holds something that is not a chunk"); err != nil {
@@ -121,9 +121,6 @@ func (s *assembly) Event(e wire.Event) (done bool, err error) {
 		if err := s.SaidUnder(string(piece.ID), ended, e.Data); err != nil {
 			return false, err
 		}
-	}
-	if s.finish == "error" {
-		return false, s.Inner(e.Data)
 	}
 	return false, nil
 }
@@ -166,6 +163,9 @@ func (s *assembly) take(piece reply, whole bool, data []byte) error {
 		if kind := cmp.Or(c.Delta.unknown(), c.Message.unknown()); kind != "" {
 			return s.Malformed("the answer holds content of type "+domain.Shorten(kind, maxKind)+", which is not understood", data)
 		}
+		if wire.Present(c.Error) {
+			return s.Inner(c.Error)
+		}
 		if !s.counts(c.Index) {
 			s.elsewhere = s.elsewhere || c.Delta.calls() || c.Message.calls()
 			continue
@@ -191,6 +191,12 @@ func (s *assembly) take(piece reply, whole bool, data []byte) error {
 		}
 	}
 	s.Flush()
+	switch word := strings.ToLower(s.finish); {
+	case word == "error", word == "network_error":
+		return s.Inner(data)
+	case strings.Contains(word, "malformed_function_call"):
+		return s.Inner([]byte(`{"code":"malformed_function_call"}`))
+	}
 	return nil
 }
 
@@ -371,10 +377,11 @@ func (s *assembly) Answer() inference.Answer {
 
 // finishOf reads the server's word for why the model stopped.
 func finishOf(word string, calls, refused bool) domain.FinishReason {
-	switch strings.ToLower(word) {
+	word, _, _ = strings.Cut(strings.ToLower(word), ":")
+	switch word {
 	case "length", "max_tokens", "model_length":
 		return domain.FinishLength
-	case "content_filter":
+	case "content_filter", "sensitive":
 		return domain.FinishContentFilter
 	case "refusal":
 		return domain.FinishRefusal
@@ -400,15 +407,24 @@ type reply struct {
 	Model   wire.Text       `json:"model"`
 	Choices *[]choice       `json:"choices"`
 	Error   json.RawMessage `json:"error"`
+	// What is said in the place of choices is an error too.
+	Message wire.Text `json:"message"`
+	Detail  wire.Text `json:"detail"`
+	Base    struct {
+		Message wire.Text `json:"status_msg"`
+	} `json:"base_resp"`
 }
 
-func (r reply) Failed() bool { return wire.Present(r.Error) }
+func (r reply) Failed() bool {
+	return wire.Present(r.Error) || r.Choices == nil && r.Message+r.Detail+r.Base.Message != ""
+}
 
 type choice struct {
-	Index        *int      `json:"index"`
-	Delta        *content  `json:"delta"`
-	Message      *content  `json:"message"`
-	FinishReason wire.Text `json:"finish_reason"`
+	Index        *int            `json:"index"`
+	Delta        *content        `json:"delta"`
+	Message      *content        `json:"message"`
+	FinishReason wire.Text       `json:"finish_reason"`
+	Error        json.RawMessage `json:"error"`
 }
 
 type content struct {
