@@ -40,6 +40,7 @@ type assembly struct {
 	details [][]byte
 	// beside are the fields of the message that only the server knows.
 	beside wire.Extra
+	blocks []thinkingBlock
 	// finish is the last finish reason, open says that more was said since.
 	finish string
 	open   bool
@@ -173,6 +174,7 @@ func (s *assembly) take(piece reply, whole bool, data []byte) error {
 		for _, said := range []*content{c.Delta, c.Message} {
 			if said != nil {
 				s.beside.Add(said.beside)
+				s.takeBlocks(said.Blocks)
 			}
 		}
 		before := s.Held()
@@ -342,6 +344,15 @@ func (s *assembly) takeThinking(c *content) bool {
 	return thinking != "" || len(details) > 0
 }
 
+// takeBlocks takes pieces of thinking blocks, whose text comes beside them too.
+func (s *assembly) takeBlocks(raw json.RawMessage) {
+	var more []thinkingBlock
+	if len(raw) > 0 && json.Unmarshal(raw, &more) == nil && len(more) > 0 {
+		s.Hold(len(raw))
+		s.blocks = append(s.blocks, more...)
+	}
+}
+
 // piece is a tool call's in the form in which they are put together.
 func piece(call toolCall) wire.Piece {
 	index := wire.NoIndex
@@ -364,6 +375,10 @@ func (s *assembly) Answer() inference.Answer {
 	}
 	if s.thought+string(details) != "" {
 		s.Keep(atReasoning, s.thought, details)
+	}
+	if len(s.blocks) > 0 {
+		blocks, _ := json.Marshal(whole(s.blocks)) // texts cannot fail
+		s.beside.Add(wire.Extra{thinkingBlocks: blocks})
 	}
 	if kept := opaqueOf(s.Base.Host, s.beside, s.BesideCalls()); kept != nil {
 		s.Keep(atKept, "", kept)
@@ -434,6 +449,7 @@ type content struct {
 	ReasoningContent wire.Text       `json:"reasoning_content"`
 	Reasoning        wire.Text       `json:"reasoning"`
 	ReasoningDetails json.RawMessage `json:"reasoning_details"`
+	Blocks           json.RawMessage `json:"thinking_blocks"`
 	ToolCalls        []toolCall      `json:"tool_calls"`
 	FunctionCall     function        `json:"function_call"`
 
