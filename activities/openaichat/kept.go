@@ -59,6 +59,15 @@ type thinkingBlock struct {
 	Signature string `json:"signature,omitempty"`
 }
 
+// takeBlocks takes pieces of thinking blocks, whose text comes beside them too.
+func (s *assembly) takeBlocks(raw json.RawMessage) {
+	var more []thinkingBlock
+	if len(raw) > 0 && json.Unmarshal(raw, &more) == nil && len(more) > 0 {
+		s.Hold(len(raw))
+		s.blocks = append(s.blocks, more...)
+	}
+}
+
 // whole puts the pieces of thinking blocks together.
 func whole(pieces []thinkingBlock) (blocks []thinkingBlock) {
 	var text strings.Builder
