@@ -185,13 +185,13 @@ func toldOf(field string) string {
 // something is missing or nothing, and that roles come in a wrong order. All are in lower case.
 var (
 	refusing = []string{
-		"unsupported", "not supported", "n't supported", "not support", "n't support", "unrecognized", "not recognized", "unknown", "not permitted",
+		"unsupported", "not support", "n't support", "unrecognized", "not recognized", "unknown", "not permitted",
 		"unexpected keyword", "unexpected field", "unexpected property", "unexpected parameter", "unexpected argument", "not allowed", "forbidden", "cannot find field",
 		"additional propert", "no longer", "incompatible", "please remove", "not accept", "not implemented", "must be verified", "not available", "no such", "is allowed",
 		"deprecated", "cannot both", "may only be", "supported value", "supported string value", "no endpoints found that support",
 	}
 	excess   = []string{"too large", "too high", "too long", "too many", "at most", "more than", "greater than", "less than", "exceed", "maximum", "minimum", "out of range"}
-	lacking  = []string{"required", "missing", "must be", "must not be", "cannot be", "can't be", "should be", "should not be", "may not be", "not be null", "not be empty", "expected", "nonetype", "<nil>"}
+	lacking  = []string{"required", "missing", "must be", "should be", "not be", "can't be", "expected", "nonetype", "<nil>"}
 	disorder = []string{"alternat", "after role", "unexpected role", "last role", "must be followed", "must start", "must begin", "must end", "should start", "must be from", "consecutive", "in a row", "order", "at the beginning", "at the end", "no user", "successive", "must be a user", "must have role", "comes immediately after", "prefill"}
 	speakers = []string{"role", "system message", "user message", "assistant message", "last message", "first message", "user query", "user turn", "prefill"}
 )
