@@ -166,7 +166,7 @@ func (c complaint) lesson(messages []sent, fields []string) (lesson, told string
 }
 
 // contentWord finds the content of a message where a text names it.
-var contentWord = regexp.MustCompile(`(?i)\bcontent\b(?:[^-]|$)|\bmessage\b.* must not be empty`)
+var contentWord = regexp.MustCompile(`(?i)\bcontent\b(?:[^-]|$)|\bmessage\b.* must not be empty|nonetype`)
 
 // roleNames are the ways in which servers name a role that they do not know.
 func roleNames(role string) []string {

@@ -68,6 +68,7 @@ func TestRefusalsThatTeach(t *testing.T) {
 		"Last message must have role `user`.":                                                                                               turns,
 		`Please ensure that function call turn comes immediately after a user turn or after a function response turn.`:                      turns,
 		`Invalid request: the message at position 2 with role 'assistant' must not be empty`:                                                content,
+		`'NoneType' object is not iterable`:                                                                                                 content,
 		`invalid message content type: <nil>`:                                                                                               content,
 		"`seed` is deprecated for this model.":                                                                                              "without seed",
 		"`seed` and `user` cannot both be specified for this model. Please use only one.":                                                   "without seed",
