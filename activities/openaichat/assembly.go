@@ -100,7 +100,7 @@ func (s *assembly) Whole(data []byte) error {
 
 // Event reads the next piece of an answer.
 func (s *assembly) Event(e wire.Event) (done bool, err error) {
-	switch strings.TrimSpace(string(e.Data)) {
+	switch string(bytes.TrimSpace(e.Data)) {
 	case "[DONE]":
 		return true, s.End()
 	case "":
