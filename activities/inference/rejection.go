@@ -234,9 +234,11 @@ func (r Rejection) overflow() bool {
 	}
 	return r.has("context_length_exceeded", "too_many_prompt_tokens", "too_many_tokens", "request_too_large",
 		"context_window_exceeded", "exceed_context_size") ||
-		r.says("maximum context length", "max context length", "maximum model length", "prompt is too long", "prompt too long",
+		r.says("context length", "maximum model length", "prompt is too long", "prompt too long",
 			"input is too long", "reduce the length of the", "context_length_exceeded", "exceeds the context", "exceed context limit", "context window",
-			"input token count", "total length of all messages is too long", "exceeds the model's maximum", "maximum prompt length", "available context size")
+			"input token count", "total length of all messages is too long", "exceeds the model's maximum", "maximum prompt length", "available context size", "`inputs` tokens + `max_new_tokens`",
+			"model token limit", "tokens in the prompt cannot exceed", "range of input length",
+			"prompt exceeds max length", "less than max_seq_len")
 }
 
 // filtered reports whether a content filter refused the request.
@@ -264,7 +266,7 @@ func (r Rejection) miswritten() bool {
 // notFound reports whether there is no such model, or nothing at the URL.
 func (r Rejection) notFound() bool {
 	if r.Status == http.StatusNotFound || r.Status == http.StatusGone {
-		return true
+		return !r.says("no endpoints found that support")
 	}
 	return r.Status < 500 && (r.has("model_not_found", "deploymentnotfound", "model_not_available", "not_found_error") ||
 		r.says("is not a valid model id", "model does not exist"))

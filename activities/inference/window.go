@@ -13,7 +13,7 @@ var windows = [...]*regexp.Regexp{
 	regexp.MustCompile(`(?:max|maximum|available|model's) (?:context|model|prompt|input|sequence|number of tokens)[a-z ]{0,30}\W{0,3}([0-9][0-9,_]*)`),
 	regexp.MustCompile(`([0-9][0-9,_]*)(?: tokens?)? (?:max|maximum) (?:context|prompt|input)`),
 	regexp.MustCompile(`context (?:window|length|size|limit)[a-z ']{0,30}\W{0,3}([0-9][0-9,_]*)`),
-	regexp.MustCompile(`(?:cannot exceed|must be <=|at most|up to|limit:?) ([0-9][0-9,_]*)`),
+	regexp.MustCompile(`(?:max_seq_len \(|length should be \[[0-9]+, |(?:cannot exceed|must be <=|at most|up to|limit(?: of| is)?:?) )([0-9][0-9,_]*)`),
 }
 
 // leastWindow is the smallest window of a model: numbers below are of something else.

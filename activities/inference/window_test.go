@@ -24,12 +24,26 @@ func TestWindowsThatProvidersName(t *testing.T) {
 		"prompt too long: This model's maximum prompt length is 131072 but the request contains 140000 tokens.":                                  131072,
 		"exceeds the context window: too many tokens, cannot exceed 4081 - received 5000":                                                        4081,
 		"the conversation exceeds the model's context window of 32768 tokens":                                                                    32768,
-		"Your input exceeds the context window of this model. Please adjust your input and try again.":                                           0,
+		"Invalid request: Your request exceeded model token limit: 262144 (requested: 270000)":                                                   262144,
+		"The input (33000 tokens) is longer than the model's context length (32769 tokens).":                                                     32769,
+		"When the context overflows. However, the model is loaded with context length of only 4096 tokens, which is not enough.":                 4096,
+		"The number of tokens to keep from the initial prompt is greater than the context length":                                                0,
+		"too many tokens: total number of tokens in the prompt cannot exceed 4081 - received 4292. Try using a shorter prompt":                   4081,
+		"Please reduce the length of the messages or completion. Current length is 8500 while limit is 8192":                                     8192,
+		"Input tokens exceed the configured limit of 272000 tokens. Your messages resulted in 300000 tokens. Please reduce the length of them.":  272000,
+		"The estimated number of input and maximum output tokens (9000) exceeded this model context window limit (8000).":                        8000,
+		"Range of input length should be [1, 30720]":                                                                                             30720,
+		"Prompt exceeds max length": 0,
+		"length of prompt_tokens (40000) must be less than max_seq_len (32768).":                                                            32768,
+		"Input validation error: `inputs` tokens + `max_new_tokens` must be <= 8193. Given: 3000 `inputs` tokens and 8000 `max_new_tokens`": 8193,
+		"Requested token count exceeds the model's maximum context length of 32768 tokens. You requested a total of 40000 tokens":           32768,
+		"This endpoint's maximum context length is 200000 tokens. However, you requested about 210000 tokens (200000 of text input)":        200000,
+		"Your input exceeds the context window of this model. Please adjust your input and try again.":                                      0,
 		"prompt is too long":                                                 0,
 		"maximum context length is 10 tokens":                                0,
 		"This model's maximum context length is 99999999999999999999 tokens": 0,
 	} {
-		err := inference.Rejection{Status: 400, Code: "context_length_exceeded", Message: message}.Error(domain.LLMConfig{Provider: "p", Model: "m"})
+		err := inference.Rejection{Status: 400, Message: message}.Error(domain.LLMConfig{Provider: "p", Model: "m"})
 		require.Equal(t, domain.CodeContextOverflow, err.Code, message)
 		require.Equal(t, want, err.Window, message)
 	}

@@ -40,6 +40,7 @@ type assembly struct {
 	details [][]byte
 	// beside are the fields of the message that only the server knows.
 	beside wire.Extra
+	blocks []thinkingBlock
 	// finish is the last finish reason, open says that more was said since.
 	finish string
 	open   bool
@@ -94,16 +95,16 @@ func (s *assembly) Whole(data []byte) error {
 		// The body is whole, so the answer is, whatever the server calls it.
 		s.finish = unnamed
 	}
-	if s.finish == "error" {
-		return s.Inner(data)
-	}
 	return nil
 }
 
 // Event reads the next piece of an answer.
 func (s *assembly) Event(e wire.Event) (done bool, err error) {
-	if strings.TrimSpace(string(e.Data)) == "[DONE]" {
+	switch string(bytes.TrimSpace(e.Data)) {
+	case "[DONE]":
 		return true, s.End()
+	case "":
+		return false, nil
 	}
 	var piece reply
 	if err := s.Decode(e, &piece, "the stream holds something that is not a chunk"); err != nil {
@@ -121,9 +122,6 @@ func (s *assembly) Event(e wire.Event) (done bool, err error) {
 		if err := s.SaidUnder(string(piece.ID), ended, e.Data); err != nil {
 			return false, err
 		}
-	}
-	if s.finish == "error" {
-		return false, s.Inner(e.Data)
 	}
 	return false, nil
 }
@@ -166,6 +164,9 @@ func (s *assembly) take(piece reply, whole bool, data []byte) error {
 		if kind := cmp.Or(c.Delta.unknown(), c.Message.unknown()); kind != "" {
 			return s.Malformed("the answer holds content of type "+domain.Shorten(kind, maxKind)+", which is not understood", data)
 		}
+		if wire.Present(c.Error) {
+			return s.Inner(c.Error)
+		}
 		if !s.counts(c.Index) {
 			s.elsewhere = s.elsewhere || c.Delta.calls() || c.Message.calls()
 			continue
@@ -173,6 +174,7 @@ func (s *assembly) take(piece reply, whole bool, data []byte) error {
 		for _, said := range []*content{c.Delta, c.Message} {
 			if said != nil {
 				s.beside.Add(said.beside)
+				s.takeBlocks(said.Blocks)
 			}
 		}
 		before := s.Held()
@@ -191,6 +193,12 @@ func (s *assembly) take(piece reply, whole bool, data []byte) error {
 		}
 	}
 	s.Flush()
+	switch word := strings.ToLower(s.finish); {
+	case word == "error", word == "network_error":
+		return s.Inner(data)
+	case strings.Contains(word, "malformed_function_call"):
+		return s.Inner([]byte(`{"code":"malformed_function_call"}`))
+	}
 	return nil
 }
 
@@ -359,6 +367,10 @@ func (s *assembly) Answer() inference.Answer {
 	if s.thought+string(details) != "" {
 		s.Keep(atReasoning, s.thought, details)
 	}
+	if len(s.blocks) > 0 {
+		blocks, _ := json.Marshal(whole(s.blocks)) // texts cannot fail
+		s.beside.Add(wire.Extra{thinkingBlocks: blocks})
+	}
 	if kept := opaqueOf(s.Base.Host, s.beside, s.BesideCalls()); kept != nil {
 		s.Keep(atKept, "", kept)
 	}
@@ -367,141 +379,4 @@ func (s *assembly) Answer() inference.Answer {
 		finish = domain.FinishLength
 	}
 	return s.Finished(finish, s.finish)
-}
-
-// finishOf reads the server's word for why the model stopped.
-func finishOf(word string, calls, refused bool) domain.FinishReason {
-	switch strings.ToLower(word) {
-	case "length", "max_tokens", "model_length":
-		return domain.FinishLength
-	case "content_filter":
-		return domain.FinishContentFilter
-	case "refusal":
-		return domain.FinishRefusal
-	case "stop", "tool_calls", "function_call", "tool_use", "eos", "end_turn", "stop_sequence", unnamed:
-		switch {
-		case calls:
-			return domain.FinishToolCalls
-		case refused:
-			return domain.FinishRefusal
-		}
-		return domain.FinishStop
-	}
-	if calls {
-		return domain.FinishToolCalls
-	}
-	return domain.FinishOther
-}
-
-// reply is a chunk of a stream, or a whole answer. Servers disagree on much, so little is
-// taken for granted.
-type reply struct {
-	ID      wire.Text       `json:"id"`
-	Model   wire.Text       `json:"model"`
-	Choices *[]choice       `json:"choices"`
-	Error   json.RawMessage `json:"error"`
-}
-
-func (r reply) Failed() bool { return wire.Present(r.Error) }
-
-type choice struct {
-	Index        *int      `json:"index"`
-	Delta        *content  `json:"delta"`
-	Message      *content  `json:"message"`
-	FinishReason wire.Text `json:"finish_reason"`
-}
-
-type content struct {
-	Role             wire.Text       `json:"role"`
-	Content          body            `json:"content"`
-	Refusal          wire.Text       `json:"refusal"`
-	ReasoningContent wire.Text       `json:"reasoning_content"`
-	Reasoning        wire.Text       `json:"reasoning"`
-	ReasoningDetails json.RawMessage `json:"reasoning_details"`
-	ToolCalls        []toolCall      `json:"tool_calls"`
-	FunctionCall     function        `json:"function_call"`
-
-	beside wire.Extra
-}
-
-// unknown is the type of a part of the content that is not understood, empty where there is none.
-func (c *content) unknown() string {
-	if c == nil {
-		return ""
-	}
-	return c.Content.unknown
-}
-
-// calls reports whether a message holds a tool call, or a piece of one.
-func (c *content) calls() bool { return c != nil && c.size() > 0 }
-
-// size is how many bytes the tool calls of a message have.
-func (c *content) size() int {
-	all := len(c.FunctionCall.Name) + len(c.FunctionCall.Arguments)
-	for _, call := range c.ToolCalls {
-		all += len(call.ID) + len(call.Function.Name) + len(call.Function.Arguments) + len(call.Custom.Name) + len(call.Custom.Input)
-	}
-	return all
-}
-
-type toolCall struct {
-	Index    *int      `json:"index"`
-	ID       wire.Text `json:"id"`
-	Function function  `json:"function"`
-	// Custom is set for a call with free text instead of JSON.
-	Custom struct {
-		Name  wire.Text `json:"name"`
-		Input wire.Text `json:"input"`
-	} `json:"custom"`
-
-	beside wire.Extra
-}
-
-type function struct {
-	Name      wire.Text `json:"name"`
-	Arguments wire.Text `json:"arguments"`
-}
-
-// body is a message's content: a text, or parts of which some may be thinking, a refusal, or
-// of a type that is not known.
-type body struct{ text, thinking, refusal, unknown string }
-
-// UnmarshalJSON never fails.
-func (b *body) UnmarshalJSON(data []byte) error {
-	var parts []json.RawMessage
-	if data = bytes.TrimSpace(data); len(data) > 0 && data[0] == '[' && json.Unmarshal(data, &parts) == nil {
-		for _, part := range parts {
-			b.add(part)
-		}
-		return nil
-	}
-	var t wire.Text
-	err := t.UnmarshalJSON(data)
-	b.text = string(t)
-	return err
-}
-
-// add adds a part.
-func (b *body) add(raw json.RawMessage) {
-	var p struct {
-		Type     wire.Text `json:"type"`
-		Text     wire.Text `json:"text"`
-		Refusal  wire.Text `json:"refusal"`
-		Thinking body      `json:"thinking"`
-	}
-	if json.Unmarshal(raw, &p) != nil {
-		_ = p.Text.UnmarshalJSON(raw) // it is no object
-	}
-	switch p.Type {
-	case "thinking", "reasoning":
-		b.thinking += p.Thinking.text + string(p.Text)
-		return
-	case "", "text", "output_text", "refusal", "reference", "citation": // where a text is from is not kept
-	default:
-		if p.Text+p.Refusal == "" {
-			b.unknown = string(p.Type)
-		}
-	}
-	b.text += string(p.Text)
-	b.refusal += string(p.Refusal)
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"maps"
 	"slices"
+	"strings"
 
 	"everstep/activities/inference/wire"
 	"everstep/domain"
@@ -34,7 +35,7 @@ func (c *content) UnmarshalJSON(data []byte) error {
 // Of a message and of a call, the fields that are read, and those by which servers tell of themselves and want nothing back.
 var (
 	ofMessage = map[string]bool{
-		"role": true, "content": true, "refusal": true, reasoningContent: true, reasoning: true, reasoningDetails: true, "tool_calls": true, "function_call": true,
+		"role": true, "content": true, "refusal": true, reasoningContent: true, reasoning: true, reasoningDetails: true, thinkingBlocks: true, "tool_calls": true, "function_call": true,
 		"usage": true, "timings": true, "provider_metadata": true, "token_id": true, "token_ids": true, "prompt_token_ids": true, "logprobs": true, "channel": true,
 	}
 	ofCall = map[string]bool{"index": true, "id": true, "type": true, "function": true, "custom": true}
@@ -45,6 +46,41 @@ func (c *toolCall) UnmarshalJSON(data []byte) error {
 	type read toolCall
 	c.beside = wire.Unread(data, ofCall)
 	return json.Unmarshal(data, (*read)(c))
+}
+
+// thinkingBlocks are Anthropic's, as proxies pass them on and want them back.
+const thinkingBlocks = "thinking_blocks"
+
+// A thinkingBlock comes in pieces, of which the last has its signature. It is recorded.
+type thinkingBlock struct {
+	Type      string `json:"type"`
+	Thinking  string `json:"thinking,omitempty"`
+	Data      string `json:"data,omitempty"`
+	Signature string `json:"signature,omitempty"`
+}
+
+// takeBlocks takes pieces of thinking blocks, whose text comes beside them too.
+func (s *assembly) takeBlocks(raw json.RawMessage) {
+	var more []thinkingBlock
+	if len(raw) > 0 && json.Unmarshal(raw, &more) == nil && len(more) > 0 {
+		s.Hold(len(raw))
+		s.blocks = append(s.blocks, more...)
+	}
+}
+
+// whole puts the pieces of thinking blocks together.
+func whole(pieces []thinkingBlock) (blocks []thinkingBlock) {
+	var text strings.Builder
+	for i, piece := range pieces {
+		text.WriteString(piece.Thinking)
+		if piece.Type == "thinking" && piece.Signature == "" && i+1 < len(pieces) && pieces[i+1].Type == piece.Type {
+			continue
+		}
+		piece.Thinking = text.String()
+		text.Reset()
+		blocks = append(blocks, piece)
+	}
+	return blocks
 }
 
 // opaqueOf is what is kept of an answer; nil where there is nothing, or more than may be.

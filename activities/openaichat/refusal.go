@@ -34,7 +34,7 @@ const (
 )
 
 // needed are fields without which a request would be another, or none.
-var needed = []string{"arguments", "content", "function", "messages", "model", "response_format", "role", "tool_call_id", "tool_calls", "tools"}
+var needed = []string{"arguments", "content", "function", "id", "messages", "model", "response_format", "role", "tool_call_id", "tool_calls", "tools", "type"}
 
 // A complaint is one thing that a server says about a request.
 type complaint struct {
@@ -50,10 +50,11 @@ func complaints(body []byte) []complaint {
 	switch err := json.Unmarshal(body, &value); {
 	case err == nil:
 		return complain(value)
-	case strings.HasPrefix(text, "{"), strings.HasPrefix(text, "["), strings.HasPrefix(text, "<"):
+	case strings.HasPrefix(text, "{"), strings.HasPrefix(text, "[") && !strings.HasPrefix(text, "[{'"), strings.HasPrefix(text, "<"):
 		return nil // it was cut, or is a page
 	}
-	return []complaint{{text: unquoted.Replace(text)}}
+	text, _, _ = strings.Cut(unquoted.Replace(text), "'input':")
+	return []complaint{{text: text}}
 }
 
 // unquoted makes all quotes one.
@@ -98,40 +99,20 @@ func complain(value any) (all []complaint) {
 	return all
 }
 
-// A sent is a request as it is looked at once it was refused.
-type sent struct {
-	Messages []map[string]json.RawMessage `json:"messages"`
-	Tools    []struct {
-		Function map[string]json.RawMessage `json:"function"`
-	} `json:"tools"`
-	Format struct {
-		Schema struct {
-			Strict json.RawMessage `json:"strict"`
-		} `json:"json_schema"`
-	} `json:"response_format"`
-}
+// A sent is a message of a request that was refused, or another object in it.
+type sent map[string]json.RawMessage
 
-// fields are those of a request that may be left out, sorted.
-func (s sent) fields(body []byte) []string {
-	names := map[string]json.RawMessage{}
+// fieldsOf are those of a request, its messages and their calls that may be left out, sorted.
+func fieldsOf(body []byte, messages []sent) []string {
+	names := sent{strict: nil}
 	_ = json.Unmarshal(body, &names) // it is ours
-	for _, m := range s.Messages {
+	for _, m := range messages {
 		maps.Copy(names, m)
-		var calls []map[string]json.RawMessage
+		var calls []sent
 		_ = json.Unmarshal(m["tool_calls"], &calls)
 		for _, call := range calls {
-			delete(call, "id")
-			delete(call, "type")
 			maps.Copy(names, call)
 		}
-	}
-	for _, tool := range s.Tools {
-		if _, ok := tool.Function[strict]; ok {
-			names[strict] = nil
-		}
-	}
-	if s.Format.Schema.Strict != nil {
-		names[strict] = nil
 	}
 	for _, name := range needed {
 		delete(names, name)
@@ -139,37 +120,23 @@ func (s sent) fields(body []byte) []string {
 	return slices.Sorted(maps.Keys(names))
 }
 
-// any reports whether a message fits.
-func (s sent) any(fits func(role string, m map[string]json.RawMessage) bool) bool {
-	return slices.ContainsFunc(s.Messages, func(m map[string]json.RawMessage) bool {
-		return fits(strings.Trim(string(m["role"]), `"`), m)
-	})
-}
-
 // learn is wire.API's Learn.
 func learn(body, refusal []byte) (lessons []string, told string) {
-	var s sent
-	if json.Unmarshal(body, &s) != nil {
-		return nil, ""
-	}
-	fields := s.fields(body)
+	var request struct{ Messages []sent }
+	_ = json.Unmarshal(body, &request) // it is ours
+	fields := fieldsOf(body, request.Messages)
 	var differs []string
 	for _, c := range complaints(refusal) {
-		if lesson, told := c.lesson(s, fields); lesson != "" && !slices.Contains(lessons, lesson) {
+		if lesson, told := c.lesson(request.Messages, fields); lesson != "" && !slices.Contains(lessons, lesson) {
 			lessons, differs = append(lessons, lesson), append(differs, told)
 		}
 	}
 	return lessons, strings.Join(differs, " and ")
 }
 
-func (c complaint) lesson(s sent, fields []string) (lesson, told string) {
-	hasRole := func(role string) bool {
-		return s.any(func(r string, _ map[string]json.RawMessage) bool { return r == role })
-	}
-	content := func(is string) bool {
-		return s.any(func(r string, m map[string]json.RawMessage) bool {
-			return r == "assistant" && string(m["content"]) == is
-		})
+func (c complaint) lesson(messages []sent, fields []string) (lesson, told string) {
+	content := func(text string) bool {
+		return slices.ContainsFunc(messages, func(m sent) bool { return string(m["role"]) == `"assistant"` && string(m["content"]) == text })
 	}
 	refuses, lacks := c.says(refusing), c.says(lacking)
 	field, saysContent := "", (lacks || refuses) && (slices.Contains(c.path, "content") || contentWord.MatchString(c.text))
@@ -179,9 +146,9 @@ func (c complaint) lesson(s sent, fields []string) (lesson, told string) {
 	switch {
 	case c.says([]string{reasoningContent}) && lacks && !refuses:
 		return noReasoning, "with " + reasoningContent + " in each message of the model"
-	case refuses && hasRole(developer) && c.says(roleNames(developer)):
+	case refuses && c.says(roleNames(developer)):
 		return developer, "with the role system in place of developer"
-	case refuses && hasRole(system) && c.says(roleNames(system)):
+	case refuses && c.says(roleNames(system)):
 		return system, "with its instructions in a message of the user"
 	case field != "":
 		return field, toldOf(field)
@@ -199,11 +166,11 @@ func (c complaint) lesson(s sent, fields []string) (lesson, told string) {
 }
 
 // contentWord finds the content of a message where a text names it.
-var contentWord = regexp.MustCompile(`(?i)\bcontent\b(?:[^-]|$)`)
+var contentWord = regexp.MustCompile(`(?i)\bcontent\b(?:[^-]|$)|\bmessage\b.* must not be empty|nonetype`)
 
 // roleNames are the ways in which servers name a role that they do not know.
 func roleNames(role string) []string {
-	return []string{"support '" + role, "variant '" + role, "role '" + role, "role: " + role, "role " + role, role + " role", role + "' role"}
+	return []string{"support '" + role, "variant '" + role, "value: '" + role, "role '" + role, "role: " + role, "role " + role, role + " role", role + "' role"}
 }
 
 // toldOf says how a request is without a field.
@@ -218,14 +185,15 @@ func toldOf(field string) string {
 // something is missing or nothing, and that roles come in a wrong order. All are in lower case.
 var (
 	refusing = []string{
-		"unsupported", "not supported", "n't supported", "not support", "n't support", "unrecognized", "not recognized", "unknown", "not permitted",
+		"unsupported", "not support", "n't support", "unrecognized", "not recognized", "unknown", "not permitted",
 		"unexpected keyword", "unexpected field", "unexpected property", "unexpected parameter", "unexpected argument", "not allowed", "forbidden", "cannot find field",
 		"additional propert", "no longer", "incompatible", "please remove", "not accept", "not implemented", "must be verified", "not available", "no such", "is allowed",
+		"deprecated", "cannot both", "may only be", "supported value", "supported string value", "no endpoints found that support",
 	}
 	excess   = []string{"too large", "too high", "too long", "too many", "at most", "more than", "greater than", "less than", "exceed", "maximum", "minimum", "out of range"}
-	lacking  = []string{"required", "missing", "must be", "must not be", "cannot be", "can't be", "should be", "should not be", "may not be", "not be null", "not be empty", "expected", "nonetype"}
-	disorder = []string{"alternat", "after role", "unexpected role", "last role", "must be followed", "must start", "must begin", "must end", "should start", "must be from", "consecutive", "in a row", "order", "at the beginning", "no user"}
-	speakers = []string{"role", "system message", "user message", "assistant message", "last message", "first message", "user query"}
+	lacking  = []string{"required", "missing", "must be", "should be", "not be", "can't be", "expected", "nonetype", "<nil>"}
+	disorder = []string{"alternat", "after role", "unexpected role", "last role", "must be followed", "must start", "must begin", "must end", "should start", "must be from", "consecutive", "in a row", "order", "at the beginning", "at the end", "no user", "successive", "must be a user", "must have role", "comes immediately after", "prefill"}
+	speakers = []string{"role", "system message", "user message", "assistant message", "last message", "first message", "user query", "user turn", "prefill"}
 )
 
 // says reports whether one of the words is in the text, whatever its case.

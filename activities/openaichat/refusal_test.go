@@ -1,6 +1,8 @@
 package openaichat_test
 
 import (
+	"encoding/json"
+	"errors"
 	"io"
 	"net/http"
 	"strings"
@@ -15,8 +17,8 @@ import (
 	"everstep/testsuite/providers"
 )
 
-// TestRefusalsThatTeachNothing: what is not about a field that may be left out, or about its value, is no reason to ask
-// again, and what is, only once.
+// TestRefusalsThatTeachNothing: what is not about a field that may be left out, or about its value, and what would not
+// change the request, is no reason to ask again.
 func TestRefusalsThatTeachNothing(t *testing.T) {
 	t.Parallel()
 	for says, status := range map[string]int{
@@ -32,6 +34,7 @@ func TestRefusalsThatTeachNothing(t *testing.T) {
 		`{"error":{"message":"seed is not supported","code":"insufficient_quota"}}`:                                                     400,
 		`{"error":{"message":"Unsupported parameter: 'seed'","param":"seed"}}`:                                                          502,
 		`{"detail":[{"loc":7,"msg":["x"]}],"param":7,"input":"seed is not supported"}`:                                                  422,
+		`{"error":{"message":"Conversation roles must alternate user and assistant"}}`:                                                  400,
 		`null`: 400, ``: 400, `[]`: 422, `"`: 400,
 	} {
 		requests := 0
@@ -49,6 +52,50 @@ func TestRefusalsThatTeachNothing(t *testing.T) {
 		require.Error(t, err)
 		require.NotErrorAs(t, err, new(*inference.Adapted), says)
 		require.Equal(t, 1, requests)
+	}
+}
+
+// TestRefusalsThatTeach: what a server says of a conversation with all kinds of turns is understood in the words of each.
+func TestRefusalsThatTeach(t *testing.T) {
+	t.Parallel()
+	const turns, content = "with roles that take turns", "with a content in each message of the model"
+	for says, told := range map[string]string{
+		`m does not support successive user or assistant messages (messages[1] and messages[2] in your input). You should interleave them.`: turns,
+		`The first message (except the system message) of m must be a user message, but an assistant message detected.`:                     turns,
+		`The last message of m must be a user message, or an assistant message with prefix mode on.`:                                        turns,
+		`Cannot have 2 or more assistant messages at the end of the list.`:                                                                  turns,
+		`Assistant response prefill is incompatible with enable_thinking.`:                                                                  turns,
+		"Last message must have role `user`.":                                                                                               turns,
+		`Please ensure that function call turn comes immediately after a user turn or after a function response turn.`:                      turns,
+		`Invalid request: the message at position 2 with role 'assistant' must not be empty`:                                                content,
+		`'NoneType' object is not iterable`:                                                                                                 content,
+		`invalid message content type: <nil>`:                                                                                               content,
+		"`seed` is deprecated for this model.":                                                                                              "without seed",
+		"`seed` and `user` cannot both be specified for this model. Please use only one.":                                                   "without seed",
+		"`seed` may only be set to 1 when thinking is enabled.":                                                                             "without seed",
+		`No endpoints found that support the provided 'seed' value.`:                                                                        "without seed",
+		`Invalid seed type: 'number'. Supported string values: none`:                                                                        "without seed",
+		`Invalid value of 'seed': 7. Supported values are: 1`:                                                                               "without seed",
+		`[{'type': 'extra_forbidden', 'loc': ('body', 'seed'), 'msg': 'Extra inputs are not permitted', 'input': 7}]`:                       "without seed",
+		`{'type': 'extra_forbidden', 'loc': ('body', 'x'), 'msg': 'Extra inputs are not permitted', 'input': {'seed': 7}}`:                  "",
+	} {
+		status := http.StatusBadRequest
+		if strings.HasPrefix(says, "No endpoints") {
+			status = http.StatusNotFound
+		}
+		body, err := json.Marshal(map[string]any{"error": map[string]any{"message": says}})
+		require.NoError(t, err)
+		server := providers.ServeFunc(t, func(w http.ResponseWriter, _ *http.Request) {
+			w.WriteHeader(status)
+			_, _ = w.Write(body)
+		})
+		call := question()
+		call.Config.Options = domain.Metadata{"seed": []byte("7"), "user": []byte(`"ann"`)}
+		model := domain.Message{Role: domain.RoleAssistant, ToolCalls: []domain.ToolCall{{ID: "a", Name: "f", Arguments: "{}"}}}
+		call.Messages = append(call.Messages, model, domain.ToolMessage(domain.ToolResult{CallID: "a", Content: "1"}), domain.UserMessage("and?"), model)
+		_, err = provider(t, server.URL).Infer(t.Context(), call, func(inference.Delta) {})
+		require.Equal(t, told != "", errors.As(err, new(*inference.Adapted)), says)
+		require.ErrorContains(t, err, told, says)
 	}
 }
 

@@ -60,62 +60,54 @@ func (s *assembly) takeText(piece string, last bool) {
 	rest := t.held + piece
 	t.held = ""
 	for rest != "" {
-		end := map[string]string{callTag: callEnd, thinkTag: thinkEnd}[t.open]
-		at, tag := strings.Index(rest, end), end
-		if t.open == "" {
-			at, tag = t.opening(rest)
-		}
+		at, tag := t.next(rest)
 		if at < 0 {
-			t.held = rest[s.pass(rest, last):]
+			sure := t.sure(rest, last)
+			s.between(rest[:sure], "")
+			t.held = rest[sure:]
 			s.Hold(len(t.held))
 			return
 		}
-		switch t.open {
-		case "":
-			s.plain(strings.TrimRight(rest[:at], blanks))
-			t.open = tag
-		case thinkTag:
-			s.Reasoning(atReasoning, rest[:at])
-			t.open, t.closed = "", true
-		case callTag:
-			if !s.calledInText(rest[:at]) {
-				s.plain(callTag + rest[:at] + callEnd)
-			}
-			t.open, t.closed = "", true
-		}
+		text := rest[:at]
 		rest = rest[at+len(tag):]
+		if t.open == "" {
+			s.between(strings.TrimRight(text, blanks), "")
+			t.open = tag
+			continue
+		}
+		s.between(text, tag)
+		t.open, t.closed = "", true
 	}
 }
 
 const blanks = " \t\r\n"
 
-// pass tells of a text in which no tag ends or begins as much as is sure, and returns how much that is.
-func (s *assembly) pass(rest string, last bool) int {
-	t := &s.tags
-	sure := len(rest)
+// between takes what stands behind the open tag and before its end, or between no tags.
+func (s *assembly) between(text, end string) {
 	switch {
-	case t.open == callTag && !last:
-		return 0
+	case text+end == "":
+	case s.tags.open == thinkTag:
+		s.Reasoning(atReasoning, text)
+	case s.tags.open == "":
+		s.plain(text)
+	case !s.calledInText(text):
+		s.plain(callTag + text + end)
+	}
+}
+
+// sure is how much of a text in which no tag begins or ends can be told: what may be the beginning of one waits.
+func (t *tags) sure(text string, last bool) int {
+	switch {
+	case last && t.open == "" && t.calls > 0:
+		return len(strings.TrimRight(text, blanks))
+	case last:
+		return len(text)
 	case t.open == callTag:
-		if !s.calledInText(rest) {
-			s.plain(callTag + rest)
-		}
-		return sure
+		return 0
 	case t.open == thinkTag:
-		if !last {
-			sure = len(rest) - begun(rest, thinkEnd)
-		}
-		s.Reasoning(atReasoning, rest[:sure])
-		return sure
+		return len(text) - begun(text, thinkEnd)
 	}
-	if !last {
-		sure = len(rest) - max(begun(rest, callTag), begun(rest, thinkTag))
-		sure = len(strings.TrimRight(rest[:sure], blanks)) // a tag may follow them
-	} else if t.calls > 0 {
-		sure = len(strings.TrimRight(rest, blanks))
-	}
-	s.plain(rest[:sure])
-	return sure
+	return len(strings.TrimRight(text[:len(text)-max(begun(text, callTag), begun(text, thinkTag))], blanks)) // a tag may follow them
 }
 
 // plain is text that stands between no tags.
@@ -129,8 +121,12 @@ func (s *assembly) plain(text string) {
 	}
 }
 
-// opening is where the first tag of those that are read begins.
-func (t *tags) opening(text string) (at int, tag string) {
+// next is where the end of the open tag is, else where the first of those that are read begins.
+func (t *tags) next(text string) (at int, tag string) {
+	if t.open != "" {
+		tag = map[string]string{callTag: callEnd, thinkTag: thinkEnd}[t.open]
+		return strings.Index(text, tag), tag
+	}
 	at = -1
 	for opens, read := range map[string]bool{callTag: t.CallsInText, thinkTag: t.ThinkTags} {
 		if k := strings.Index(text, opens); read && k >= 0 && (at < 0 || k < at) {

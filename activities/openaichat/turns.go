@@ -47,7 +47,7 @@ func (d Dialect) turns(prompt string, messages []domain.Message, server string) 
 		}
 		say(m)
 	}
-	if strict && after(domain.RoleAssistant) {
+	if strict && !after(domain.RoleUser) && !after(domain.RoleTool) {
 		say(domain.UserMessage(wire.GoOn))
 	}
 	return out
@@ -80,6 +80,9 @@ func joined(m, next domain.Message) domain.Message {
 		parts = append(parts, next.Parts...)
 	}
 	next.Parts = parts
+	if next.Name != m.Name {
+		next.Name = "" // of two people
+	}
 	return next
 }
 

@@ -23,6 +23,11 @@ func TestTurns(t *testing.T) {
 	say := func(role domain.Role, text string) domain.Message {
 		return domain.Message{Role: role, Parts: domain.UserMessage(text).Parts}
 	}
+	named := func(name, text string) domain.Message {
+		m := domain.UserMessage(text)
+		m.Name = name
+		return m
+	}
 	calls := domain.Message{Role: domain.RoleAssistant, ToolCalls: []domain.ToolCall{{ID: "a", Name: "f", Arguments: "{}"}}}
 	result := domain.ToolMessage(domain.ToolResult{CallID: "a", Content: "1"})
 	system, user, model := domain.RoleSystem, domain.RoleUser, domain.RoleAssistant
@@ -40,6 +45,8 @@ func TestTurns(t *testing.T) {
 		"the model last":          {"free roles", []domain.Message{say(user, "q"), say(model, "a")}, "system:be brief user:q assistant:a user:Continue."},
 		"the model twice":         {"free roles", []domain.Message{say(user, "q"), say(model, "a"), calls, result}, "system:be brief user:q assistant:a tool:1"},
 		"nothing of the model":    {"free roles", []domain.Message{say(user, "q"), say(model, ""), say(user, "r")}, "system:be brief user:q r"},
+		"instructions alone":      {"free roles", []domain.Message{say(system, "x")}, "system:be brief x user:Continue."},
+		"two people":              {"free roles", []domain.Message{named("ann", "a"), named("ann", "b"), say(model, "x"), named("ann", "c"), named("bob", "d")}, "system:be brief user ann:a b assistant:x user:c d"},
 		"no system":               {"system", []domain.Message{say(user, "q"), say(system, "x")}, "user:<system> be brief </system> q <system> x </system>"},
 		"free, a user and a tool": {"", []domain.Message{say(user, "q"), calls, result, say(user, "a"), say(user, "b"), say(system, "x"), say(model, "z")}, "system:be brief user:q assistant: tool:1 user:a b system:x assistant:z"},
 	} {
@@ -48,12 +55,12 @@ func TestTurns(t *testing.T) {
 			var got []string
 			server := providers.ServeFunc(t, func(w http.ResponseWriter, r *http.Request) {
 				var body struct {
-					Messages []struct{ Role, Content string }
+					Messages []struct{ Role, Name, Content string }
 				}
 				data, _ := io.ReadAll(r.Body)
 				_ = json.Unmarshal(data, &body)
 				for _, m := range body.Messages {
-					got = append(got, m.Role+":"+strings.Join(strings.Fields(m.Content), " "))
+					got = append(got, strings.TrimSpace(m.Role+" "+m.Name)+":"+strings.Join(strings.Fields(m.Content), " "))
 				}
 				_, _ = io.WriteString(w, `{"choices":[{"message":{"content":"x"},"finish_reason":"stop"}]}`)
 			})

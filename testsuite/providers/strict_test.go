@@ -166,6 +166,12 @@ var strictVendors = map[string]strictVendor{
 		}, at: "http://api.openai.com/v1", status: 400, asked: 1, told: "with the role system in place of developer",
 		says: openAIError("Unsupported value: 'messages[0].role' does not support 'developer' with this model.", "messages[0].role", "unsupported_value"),
 	},
+	"no developers, older": {
+		refuses: func(r chatRequest) bool {
+			return r.said("developer", func(map[string]any) bool { return true })
+		}, at: "http://api.openai.com/v1", status: 400, asked: 1, told: "with the role system in place of developer",
+		says: openAIError("Invalid value: 'developer'. Supported values are: 'system', 'assistant', 'user', 'function', and 'tool'.", "messages[0].role", "invalid_value"),
+	},
 	"no system": {
 		refuses: func(r chatRequest) bool { return r.said("system", func(map[string]any) bool { return true }) }, status: 400, asked: 1,
 		says: `{"object":"error","message":"System role not supported","type":"BadRequestError","code":400}`, told: "with its instructions in a message of the user",

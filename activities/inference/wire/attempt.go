@@ -71,8 +71,7 @@ func (c *Client) Infer(ctx context.Context, call inference.Call, emit func(infer
 		return inference.Answer{}, c.own(err)
 	}
 	defer a.end()
-	call.Messages = worded(call.Messages)
-	request, decoder, err := c.api.Prepare(a, call)
+	request, decoder, err := c.api.Prepare(a, a.call)
 	if err != nil {
 		return inference.Answer{}, c.own(err)
 	}
@@ -136,6 +135,7 @@ func (c *Client) begin(ctx context.Context, call inference.Call, emit func(infer
 			bound = b
 		}
 	}
+	call.Messages = worded(call.Messages)
 	ctx, cancel := context.WithCancelCause(ctx)
 	a := &Attempt{
 		Draft: Draft{Emit: emit}, Base: base, Official: c.api.official(base), Key: key, Bound: bound, FinishOptional: c.config.FinishOptional,

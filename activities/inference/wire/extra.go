@@ -1,8 +1,8 @@
 package wire
 
 import (
+	"bytes"
 	"encoding/json"
-	"maps"
 )
 
 // Extra are the fields of an answer that nobody but its server knows, by their names.
@@ -14,12 +14,48 @@ const (
 	maxNames = 32
 )
 
-// Unread are the fields of an object that are not known by name and say something.
+// Unread are the fields of an object that are not known by name and say something. The JSON is valid.
 func Unread(data []byte, known map[string]bool) Extra {
-	var all Extra
-	_ = json.Unmarshal(data, &all) // it is an object, or has none
-	maps.DeleteFunc(all, func(name string, value json.RawMessage) bool { return known[name] || !Present(value) })
-	return all
+	var unread Extra
+	members(data, func(quoted, value []byte) {
+		if len(quoted) < 2 || known[string(quoted[1:len(quoted)-1])] || !Present(value) {
+			return
+		}
+		var name string
+		_ = json.Unmarshal(quoted, &name)
+		unread.Add(Extra{name: bytes.Clone(value)})
+	})
+	return unread
+}
+
+// members gives what is in a valid JSON object, with its quoted names, or in a list, without names. It decodes nothing,
+// as each piece of an answer is looked through.
+func members(data []byte, each func(name, value []byte)) {
+	var name []byte
+	depth, begin, quoted := 0, 0, false
+	for i := 0; i < len(data); i++ {
+		switch b := data[i]; {
+		case quoted && b == '\\':
+			i++
+		case b == '"':
+			quoted = !quoted
+		case quoted:
+		case b == '{', b == '[':
+			if depth++; depth == 1 {
+				begin = i + 1
+			}
+		case depth > 1 && (b == '}' || b == ']'):
+			depth--
+		case depth != 1:
+		case b == ':':
+			name, begin = bytes.TrimSpace(data[begin:i]), i+1
+		case b == ',', b == '}', b == ']':
+			if value := bytes.TrimSpace(data[begin:i]); len(value) > 0 {
+				each(name, value)
+			}
+			name, begin = nil, i+1
+		}
+	}
 }
 
 // Add takes the newest value of each field. What is too much is left out.

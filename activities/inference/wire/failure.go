@@ -146,6 +146,9 @@ type errorBody struct {
 		Raw Text `json:"raw"`
 	} `json:"metadata"`
 	Details json.RawMessage `json:"details"`
+	Base    *struct {
+		Message Text `json:"status_msg"`
+	} `json:"base_resp"`
 }
 
 // ParseRejection reads an error's body in all the shapes that are found. What
@@ -175,6 +178,9 @@ func ParseRejection(body []byte) inference.Rejection {
 	}
 	if r.Message == "" {
 		r.Message = detail(e.Detail)
+	}
+	if r.Message == "" && e.Base != nil {
+		r.Message = string(e.Base.Message)
 	}
 	for _, number := range []Text{e.StatusCode, e.Code} {
 		if status, err := strconv.Atoi(string(number)); err == nil && status >= 400 && status < 600 {

@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"bytes"
 	"slices"
 	"sync"
 
@@ -51,7 +52,10 @@ func (a *Attempt) learned(err *domain.Error, sent, body []byte) error {
 		return err
 	}
 	news, told := a.client.api.Learn(sent, body)
-	if news = slices.DeleteFunc(news, func(lesson string) bool { return slices.Contains(a.Lessons, lesson) }); len(news) == 0 {
+	if a.Lessons = slices.Concat(a.Lessons, news); len(news) == 0 {
+		return err
+	}
+	if next, _, failed := a.client.api.Prepare(a, a.call); failed == nil && bytes.Equal(next.Body, sent) {
 		return err
 	}
 	a.client.lessons.add(a.place(), news)

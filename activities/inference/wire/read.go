@@ -287,6 +287,9 @@ func (c *Count) UnmarshalJSON(data []byte) error {
 // Present reports whether a JSON value says anything: null, zero, empty, and what holds
 // nothing else, are how servers fill in what they do not have.
 func Present(data json.RawMessage) bool {
+	if len(data) == 0 || IsNull(data) {
+		return false // as it mostly is, and each piece of an answer is asked
+	}
 	var value any
 	if json.Unmarshal(data, &value) != nil {
 		return json.Valid(data) // a number beyond what can be read

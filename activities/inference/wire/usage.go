@@ -3,7 +3,6 @@ package wire
 import (
 	"bytes"
 	"encoding/json"
-	"maps"
 	"slices"
 
 	"everstep/domain"
@@ -44,41 +43,45 @@ type usageDetails struct {
 const usageDepth = 5
 
 // UsageIn is the usage that stands in an answer, or a piece of one: the object with counts of tokens that is nearest to the
-// top, whatever its name. Zero: there is none.
+// top, whatever its name. Zero: there is none. The JSON is valid.
 func UsageIn(data []byte) domain.Usage {
-	if !bytes.Contains(data, []byte("oken")) && !bytes.Contains(data, []byte(`"prompt_n"`)) {
+	if !counts(data) {
 		return domain.Usage{}
 	}
-	level := []json.RawMessage{data}
+	level := [][]byte{data}
 	for range usageDepth {
-		var below []json.RawMessage
+		var below [][]byte
 		for _, raw := range level {
+			named := false
+			members(raw, func(name, value []byte) {
+				named = named || counts(name)
+				switch {
+				case value[0] != '{' && value[0] != '[':
+				case string(name) == `"usage"`: // before llama.cpp's timings, which leave out what was cached
+					below = slices.Insert(below, 0, value)
+				default:
+					below = append(below, value)
+				}
+			})
 			var u Usage
-			if json.Unmarshal(raw, &u) == nil {
+			if named && json.Unmarshal(raw, &u) == nil {
 				if found := u.Domain(); found.OutputTokens > 0 || found.InputTokens > found.CacheReadTokens {
 					return found
 				}
 			}
-			below = append(below, inside(raw)...)
 		}
 		level = below
 	}
 	return domain.Usage{}
 }
 
-// inside are the objects and lists in a JSON value: what is named usage first, the others by their names, so that it
-// comes before llama.cpp's timings, which leave out what was cached.
-func inside(raw json.RawMessage) (all []json.RawMessage) {
-	var fields map[string]json.RawMessage
-	if json.Unmarshal(raw, &all) != nil && json.Unmarshal(raw, &fields) == nil {
-		all = append(all, fields["usage"])
-		delete(fields, "usage")
-		for _, name := range slices.Sorted(maps.Keys(fields)) {
-			all = append(all, fields[name])
-		}
-	}
-	return slices.DeleteFunc(all, func(one json.RawMessage) bool { return len(one) == 0 || one[0] != '{' && one[0] != '[' })
+// counts reports whether the name of a count stands in some JSON.
+func counts(data []byte) bool {
+	return slices.ContainsFunc(countNames, func(name []byte) bool { return bytes.Contains(data, name) })
 }
+
+// countNames are what the names of counts have in common.
+var countNames = [][]byte{[]byte(`okens"`), []byte(`okenCount"`), []byte(`"tokens_`), []byte(`tokens_details"`), []byte(`"prompt_n"`), []byte(`"predicted_n"`)}
 
 // Domain is the usage in our own form, made consistent.
 func (u Usage) Domain() domain.Usage {
