@@ -12,8 +12,8 @@ import (
 )
 
 // Flat is the schema of a tool for an API that takes no alternatives and no reference at the root, and of properties no
-// names but usual ones. It lets through no less: what it cannot say it tells in a description, and the call is checked against
-// the tool's own schema. One that is fine comes back as it is. Said has a line for each part that is told or left out.
+// names but usual ones. What it cannot say it tells in a description, and the call is checked against the tool's own schema; what
+// one alternative says of a property holds for all. One that is fine comes back as it is. Said has a line for each part that is told or left out.
 func Flat(schema json.RawMessage) (flat json.RawMessage, said []string) {
 	return (&flattening{}).of(schema)
 }
@@ -98,7 +98,7 @@ func (f *flattening) merged(schema map[string]any, level int) map[string]any {
 		made["allOf"] = append([]any{target}, asList(schema["allOf"])...)
 		delete(made, "$ref")
 	}
-	for _, word := range []string{"allOf", "anyOf", "oneOf", "not", "enum"} {
+	for _, word := range []string{"allOf", "anyOf", "oneOf", "not", "const", "enum"} {
 		held, has := made[word]
 		if !has || level > MaxNesting {
 			continue
@@ -215,7 +215,12 @@ func (f *flattening) simplify(schema map[string]any) {
 	maps.DeleteFunc(schema, func(word string, _ any) bool {
 		return !strings.HasPrefix(word, "$") && word != "description" && word != "default"
 	})
-	f.changed = f.changed || len(schema) < size
+	if line := "what stands beside a reference is left out"; len(schema) < size {
+		f.changed = true
+		if !slices.Contains(f.said, line) {
+			f.said = append(f.said, line)
+		}
+	}
 	target := f.target(reference)
 	if name, below := strings.CutPrefix(reference, "#/$defs/"); target == nil || below && !strings.Contains(name, "/") {
 		return

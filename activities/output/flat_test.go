@@ -2,6 +2,7 @@ package output_test
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 	"testing"
 
@@ -48,6 +49,6 @@ func TestWhatOthersTake(t *testing.T) {
 	} {
 		plain, said := output.Plain(json.RawMessage(given))
 		require.JSONEq(t, want, string(plain))
-		require.Empty(t, said)
+		require.Equal(t, strings.Contains(given, "minLength"), slices.Contains(said, "what stands beside a reference is left out"))
 	}
 }
