@@ -39,6 +39,29 @@ const mcpPatience = 2 * time.Minute
 type examinedServer struct {
 	mcp.Report
 	Error string `json:"error,omitzero"`
+	// Rewritten are the tools whose schemas a model's API is sent otherwise, each with what is told in words or left out.
+	Rewritten map[string][]string `json:"rewritten,omitempty"`
+}
+
+// checksFor says which schemas the API of a model is sent otherwise; the error is of a model that there is not.
+func checksFor(model string) (func(*examinedServer), error) {
+	config, err := local.ReadModel("model", model)
+	if err != nil {
+		return nil, err
+	}
+	if known := host.ProviderNames(); !slices.Contains(known, config.Provider) {
+		return nil, usage("model: there is no provider %q; there are: %s", config.Provider, strings.Join(known, ", "))
+	}
+	return func(s *examinedServer) {
+		s.Rewritten = map[string][]string{}
+		for _, t := range s.Tools {
+			if taken := host.ToolSchema(config.Provider); taken != nil && t.Allowed && t.Problem == "" {
+				if _, said := taken(t.Schema); len(said) > 0 {
+					s.Rewritten[t.Name] = said
+				}
+			}
+		}
+	}, nil
 }
 
 // examined asks some of the servers of a file at one time.
@@ -156,20 +179,32 @@ func firstLine(text string) string {
 
 func mcpCheckCommand(p *program) *cobra.Command {
 	var f local.MCPFlags
+	var model string
 	command := &cobra.Command{
 		Use:   "check SERVER",
 		Short: "Start or reach an MCP server: what it has, and what is wrong",
 		Long: `Says what an MCP server is, what it offers, and of each tool its name, its
 effect, whether agents may have it, and what is wrong with it; its resources and
-prompts, which agents do not read. Exits 1 where
-the server, or a tool that agents may have, is of no use.`,
+prompts, which agents do not read. With --model it says too what that model's API
+does not take of their schemas, and is told in words: calls are checked
+against the whole all the same. Exits 1 where the server, or a tool that agents
+may have, is of no use.`,
 		Example: `  starter mcp check files
+  starter mcp check files --model gemini/gemini-3-pro
   starter mcp check files --json | jq '.tools[] | select(.problem)'`,
 		RunE: func(command *cobra.Command, args []string) error {
+			rewritten := func(*examinedServer) {}
+			if model != "" {
+				var err error
+				if rewritten, err = checksFor(model); err != nil {
+					return err
+				}
+			}
 			all, err := p.examined(command.Context(), f, args[0])
 			if err != nil {
 				return err
 			}
+			rewritten(&all[0])
 			if err := p.show(all[0], checkedServer(all[0])); err != nil {
 				return err
 			}
@@ -177,6 +212,8 @@ the server, or a tool that agents may have, is of no use.`,
 		},
 	}
 	f.Register(command.Flags())
+	command.Flags().StringVar(&model, "model", "", "`PROVIDER/MODEL`: say what its API does not take of the tools' schemas")
+	p.completeWith(command, "model", completeModels)
 	return command
 }
 
@@ -211,6 +248,9 @@ func checkedServer(s examinedServer) string {
 		line("  %s: %s", t.Name, said)
 		for _, lost := range t.Unchecked {
 			line("    not checked: %s", lost)
+		}
+		for _, said := range s.Rewritten[t.Name] {
+			line("    for the model: %s", said)
 		}
 	}
 	for what, offer := range s.offered() {

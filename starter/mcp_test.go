@@ -20,11 +20,12 @@ func shop(t *testing.T) *caller {
 	require.NoError(t, os.WriteFile(file, []byte(`
 mcpServers:
   shop:
-    url: http://127.0.0.1:1
+    url: http://127.0.0.1:1?key=sesame
     headers: {X-Api-Key: "${SHOP_KEY}"}
     effect: read_only
     tools: [search]
   away: {command: no-such-program}
+  told: {command: "true", args: [--key, sesame]}
 `), 0o600))
 	c := newCaller(t)
 	c.variables["SHOP_KEY"], c.variables[host.MCPVariable], c.variables[local.VariableDir] = "sesame", file, t.TempDir()
@@ -37,6 +38,7 @@ func TestDoctorShowsMCPServers(t *testing.T) {
 	_, stdout, _ := c.call(t.Context(), "doctor")
 	require.Regexp(t, `ok +mcp shop +http://127.0.0.1:\d+; starter mcp check shop asks it`, stdout)
 	require.Regexp(t, `fail +mcp away +exec: "no-such-program"`, stdout)
+	require.Regexp(t, `ok +mcp told +\S+/true; starter mcp check told starts it`, stdout)
 	require.NotContains(t, stdout, "sesame")
 	delete(c.variables, "SHOP_KEY")
 	_, stdout, _ = c.call(t.Context(), "doctor")

@@ -12,6 +12,7 @@ import (
 
 	"everstep/activities/inference"
 	"everstep/activities/inference/wire"
+	"everstep/activities/output"
 	"everstep/domain"
 )
 
@@ -38,7 +39,7 @@ func API() wire.API {
 			}
 			return wire.Bound(given, maxTokens, "")
 		},
-		CheckFormat: checkFormat, Prepare: prepare,
+		CheckFormat: checkFormat, Schema: output.Flat, Prepare: prepare,
 	}
 }
 

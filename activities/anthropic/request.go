@@ -139,7 +139,8 @@ func definition(spec domain.ToolSpec) anthropic.ToolParam {
 	if spec.Description != "" {
 		tool.Description = anthropic.String(spec.Description)
 	}
-	schema, fields := output.Flat(spec.Schema), map[string]json.RawMessage{}
+	schema, _ := output.Flat(spec.Schema)
+	var fields map[string]json.RawMessage
 	if json.Unmarshal(schema, &fields) != nil || fields == nil {
 		schema = json.RawMessage(`{"type":"object"}`)
 	} else if fields["type"] == nil {

@@ -35,7 +35,7 @@ func API() wire.API {
 		},
 		KeyParameter: "key",
 		Reserved:     []string{"contents", "model", "systemInstruction", "system_instruction", "tools"},
-		Options:      options, CheckFormat: checkFormat,
+		Options:      options, CheckFormat: checkFormat, Schema: output.Plain,
 		Prepare: func(a *wire.Attempt, call inference.Call) (wire.Request, wire.Decoder, error) {
 			body, err := encode(call, a.Bound)
 			request := wire.Request{Path: path(call.Config.Model), Query: url.Values{"alt": {"sse"}}, Header: a.KeyIn("X-Goog-Api-Key", ""), Body: body}
@@ -221,7 +221,7 @@ func declarations(tools []domain.ToolSpec) []*genai.FunctionDeclaration {
 	for _, t := range tools {
 		f := &genai.FunctionDeclaration{Name: t.Name, Description: t.Description}
 		if len(t.Schema) > 0 {
-			f.ParametersJsonSchema = output.Plain(t.Schema)
+			f.ParametersJsonSchema, _ = output.Plain(t.Schema)
 		}
 		out = append(out, f)
 	}

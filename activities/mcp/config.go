@@ -125,6 +125,8 @@ func Load(path string) ([]Server, error) {
 	switch {
 	case err != nil:
 		return nil, domain.Errorf(domain.Invalid, "%s cannot be read: %s; name a file that can", path, errorOf(err))
+	case strings.EqualFold(filepath.Ext(path), ".toml"):
+		return nil, domain.Errorf(domain.Invalid, "%s is TOML, which is not read; give its servers in JSON or YAML, under mcpServers", path)
 	case !info.Mode().IsRegular():
 		return nil, domain.Errorf(domain.Invalid, "%s is no file; name one", path)
 	case info.Size() > maxFile:
@@ -135,7 +137,7 @@ func Load(path string) ([]Server, error) {
 		return nil, domain.Errorf(domain.Invalid, "%s cannot be read: %s; name a file that can", path, errorOf(err))
 	}
 	r := &document.Reader{File: path, Form: document.Form{MaxSize: maxFile, Loose: true, Needs: needed, Second: "put all servers into the first"}}
-	f := &form{Reader: r, folder: filepath.Dir(path), keys: map[string]int{}, names: map[string]bool{}}
+	f := &form{Reader: r, folder: filepath.Dir(path), keys: map[string]int{}, names: map[string]bool{}, chosen: map[string][]string{}}
 	if text, ok := r.Text(data); ok {
 		f.read(text)
 	}
@@ -181,6 +183,9 @@ func (s *reading) keys(folder string) document.Keys {
 	plain := func(into *string) document.Value {
 		return document.TextThen(func(text string) string {
 			*into = written(text)
+			if below, ok := strings.CutPrefix(text, "~/"); ok {
+				*into = "${HOME}/" + below
+			}
 			return open(*into)
 		})
 	}
@@ -279,6 +284,13 @@ func (s *reading) check(r *document.Reader, field string, key *yaml.Node, given 
 	if wrong := s.exposed(); wrong != "" {
 		r.Problem(key, field, "%s", wrong)
 	}
+	s.Headers = slices.DeleteFunc(s.Headers, func(v Variable) bool {
+		set := slices.Contains([]string{"Accept", "Content-Type"}, http.CanonicalHeaderKey(v.Name))
+		if set {
+			s.Notes = append(s.Notes, v.Name+" is not heeded: the protocol sets it")
+		}
+		return set
+	})
 	if wrong := checkURL(s.URL); wrong != "" && s.URL != "" && !reference.MatchString(s.URL) {
 		r.Problem(given["url"], document.Join(field, "url"), "%s", wrong)
 	}
@@ -291,13 +303,14 @@ func (s *reading) check(r *document.Reader, field string, key *yaml.Node, given 
 	case program != (s.Command != ""):
 		r.Problem(given["type"], field, "is %s and has no %s", s.kind, map[bool]string{true: "command", false: "url"}[program])
 	}
+	empty := map[string]bool{"args": len(s.Args) == 0, "env": len(s.Env) == 0, "headers": len(s.Headers) == 0}
 	for _, name := range []string{"args", "env", "cwd"} {
-		if given[name] != nil && s.Command == "" && s.URL != "" {
+		if given[name] != nil && !empty[name] && s.Command == "" && s.URL != "" {
 			r.Problem(given[name], document.Join(field, name), "is for a server with command; leave it out")
 		}
 	}
 	for _, name := range []string{"headers", "oauth"} {
-		if given[name] != nil && s.URL == "" {
+		if given[name] != nil && !empty[name] && s.URL == "" {
 			r.Problem(given[name], document.Join(field, name), "is for a server with url; leave it out")
 		}
 	}

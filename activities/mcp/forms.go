@@ -25,6 +25,8 @@ type form struct {
 	// keys are the servers by their names in the file, names are those that they have here.
 	keys  map[string]int
 	names map[string]bool
+	// chosen are the lists of servers by which a program allows or excludes some.
+	chosen map[string][]string
 }
 
 const needed = "it needs mcpServers: and under it a name for each server"
@@ -35,8 +37,10 @@ var (
 	lastComma = regexp.MustCompile(`"(?:\\.|[^"\\])*"|,\s*[}\]]`)
 	notSpace  = regexp.MustCompile(`[^\n]`)
 	// holdsServers is what a key looks like, without its signs and in lower case, under which servers stand.
-	holdsServers = regexp.MustCompile(`^(\w*mcpservers|contextservers|servers|mcp)$`)
-	notInKey     = regexp.MustCompile(`[^a-z0-9]`)
+	holdsServers = regexp.MustCompile(`^(\w*mcpservers|contextservers|servers)$`)
+	// mayHold is one that has other things, too.
+	mayHold  = regexp.MustCompile(`^(mcp|extensions)$`)
+	notInKey = regexp.MustCompile(`[^a-z0-9]`)
 )
 
 // plainJSON is JSON without comments, commas at the ends of lists, and tabs, which are no string's in JSON and no space in YAML.
@@ -61,22 +65,24 @@ func (f *form) read(text string) {
 		text = plainJSON(text)
 	}
 	root := f.Root(text)
-	if root == nil || f.find("", root, 0) {
+	if root == nil {
+		return
+	}
+	if f.find("", root, 0) {
+		for name, i := range f.keys {
+			allowed, bounded := f.chosen["allowed"]
+			if bounded && !slices.Contains(allowed, name) || slices.Contains(f.chosen["excluded"], name) {
+				f.servers[i].Disabled = true
+			}
+		}
 		return
 	}
 	// Some have the servers at the top, by their names.
-	servers := *root
-	servers.Content = nil
-	for name, value := range pairs(root) {
-		if isServer(value) {
-			servers.Content = append(servers.Content, name, value)
-		}
-	}
-	if len(servers.Content) == 0 {
-		f.Problem(root, "", "has no servers; put each under mcpServers, by a name")
+	if servers := where(root, isServer); len(servers.Content) > 0 {
+		f.group("", servers)
 		return
 	}
-	f.group("", &servers)
+	f.Problem(root, "", "has no servers; put each under mcpServers, by a name")
 }
 
 // maxForms bounds how deep the servers of a file lie: an alias may lead to what it is in.
@@ -88,20 +94,50 @@ func (f *form) find(field string, node *yaml.Node, depth int) (found bool) {
 		return false
 	}
 	for name, value := range pairs(node) {
-		if name.Value == "inputs" && value.Kind == yaml.SequenceNode {
+		switch {
+		case value.Kind != yaml.SequenceNode:
+		case name.Value == "inputs":
 			f.ask(value)
+		case field == "mcp" && (name.Value == "allowed" || name.Value == "excluded"):
+			list := []string{}
+			for _, one := range value.Content {
+				list = append(list, one.Value)
+			}
+			f.chosen[name.Value] = list
 		}
 	}
 	for name, value := range pairs(node) {
-		if !holdsServers.MatchString(notInKey.ReplaceAllString(strings.ToLower(name.Value), "")) || isServer(value) {
-			continue
-		}
-		found = true
-		if inner := document.Join(field, name.Value); !f.find(inner, value, depth+1) {
+		plain, inner := plainKey(name.Value), document.Join(field, name.Value)
+		switch {
+		case isServer(value) || !holdsServers.MatchString(plain) && !mayHold.MatchString(plain):
+		case f.find(inner, value, depth+1):
+			found = true
+		case mayHold.MatchString(plain):
+			if servers := where(value, isServer); len(servers.Content) > 0 {
+				f.group(inner, servers)
+				found = true
+			}
+		default:
 			f.group(inner, value)
+			found = true
 		}
 	}
 	return found
+}
+
+// plainKey is a key without its signs and in lower case.
+func plainKey(key string) string { return notInKey.ReplaceAllString(strings.ToLower(key), "") }
+
+// where is a mapping with those of its keys alone whose values fit.
+func where(node *yaml.Node, fits func(*yaml.Node) bool) *yaml.Node {
+	made := *node
+	made.Content = nil
+	for name, value := range pairs(node) {
+		if fits(value) {
+			made.Content = append(made.Content, name, value)
+		}
+	}
+	return &made
 }
 
 // pairs are the keys of a mapping with their values, but for those without one.
@@ -177,12 +213,7 @@ func given(node *yaml.Node) *yaml.Node {
 	if node.Kind != yaml.MappingNode {
 		return node
 	}
-	made := *node
-	made.Content = nil
-	for name, value := range pairs(node) {
-		made.Content = append(made.Content, name, value)
-	}
-	return &made
+	return where(node, func(*yaml.Node) bool { return true })
 }
 
 // oddKey reports whether a key is no text, or one that has other keys merged in.
@@ -238,32 +269,36 @@ func has(node *yaml.Node, key string) bool {
 
 // ours is the key of here for one of other programs' files.
 func ours(key string) string {
-	switch key {
+	switch plain := plainKey(key); plain {
 	case "cmd":
 		return "command"
 	case "environment", "envs":
 		return "env"
-	case "httpUrl", "serverUrl", "uri":
+	case "httpurl", "serverurl", "uri":
 		return "url"
-	case "httpHeaders", "http_headers":
+	case "httpheaders":
 		return "headers"
-	case "transport", "transportType":
+	case "transport", "transporttype":
 		return "type"
-	case "includeTools", "enabledTools", "enabled_tools":
+	case "includetools", "enabledtools", "allowedtools", "availabletools":
 		return "tools"
-	case "disabledTools", "disabled_tools":
+	case "disabledtools", "excludetools", "excludedtools", "blockedtools":
 		return "excludeTools"
+	case "type", "command", "args", "env", "cwd", "url", "headers", "oauth", "effect", "timeout", "tools", "disabled", "enabled", "stateful":
+		return plain
 	}
 	return key
 }
 
 // unheeded is what becomes of a key of other programs that is not heeded here, where that may surprise.
 func unheeded(key string) string {
-	switch key {
-	case "alwaysAllow", "autoApprove", "autoApproveTools", "trust":
+	switch plainKey(key) {
+	case "alwaysallow", "autoapprove", "autoapprovetools", "trust":
 		return "is not heeded: which calls wait for a person the agent and the worker say (approvals)"
-	case "envFile", "env_file":
+	case "envfile", "envkeys", "envvars":
 		return "is not read: set its variables where the worker runs, and name them in env as ${NAME}"
+	case "apikey", "requestoptions", "bearertokenenvvar", "envhttpheaders":
+		return "is not heeded: put what proves who asks into headers, as ${NAME}"
 	case "oauth":
 		return "is not heeded: a worker opens no browser; oauth needs a client_id here"
 	}
@@ -293,6 +328,7 @@ func (s *reading) renamed(r *document.Reader, field string, node *yaml.Node, key
 				made.Content = append(made.Content, &as, given(value))
 			}
 		case key == "type" && value.Kind != yaml.ScalarNode:
+		case plainKey(name.Value) == "availabletools" && len(value.Content) == 0: // which are all
 		case unheeded(key) != "" && (key != "oauth" || !has(value, "client_id")):
 			s.Notes = append(s.Notes, name.Value+" "+unheeded(key))
 		case slices.ContainsFunc(keys, func(k document.Key) bool { return k.Name == key }):

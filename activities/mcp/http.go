@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"net/http/httptrace"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -36,11 +37,12 @@ func endpoint(s Server, options Options) admitting {
 		TLSHandshakeTimeout: dialPatience, IdleConnTimeout: idlePatience, ForceAttemptHTTP2: true, MaxResponseHeaderBytes: 64 << 10,
 	}
 	// Another address would get the headers, and the call.
+	address, query, _ := strings.Cut(s.URL, "?")
 	stay := func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	speaks := new(version)
 	made := &sdk.StreamableClientTransport{
-		Endpoint: s.URL, DisableStandaloneSSE: true, MaxEventSize: maxLine,
-		HTTPClient: &http.Client{Transport: &requests{server: s, secret: options.Secret, version: speaks, next: transport}, CheckRedirect: stay},
+		Endpoint: address, DisableStandaloneSSE: true, MaxEventSize: maxLine,
+		HTTPClient: &http.Client{Transport: &requests{server: s, query: query, secret: options.Secret, version: speaks, next: transport}, CheckRedirect: stay},
 	}
 	if s.OAuth != nil {
 		made.OAuthHandler = &authorizer{
@@ -67,9 +69,11 @@ func (b bounded) RoundTrip(request *http.Request) (*http.Response, error) {
 	return response, err
 }
 
-// requests adds a server's headers, bounds what it answers and notes how far a call got.
+// requests adds a server's headers and query, bounds what it answers and notes how far a call got. The query may hold a
+// secret, and errors show the URL to which it is added here.
 type requests struct {
 	server  Server
+	query   string
 	secret  func(string) (string, error)
 	version *version
 	next    http.RoundTripper
@@ -82,6 +86,7 @@ func (r *requests) RoundTrip(request *http.Request) (*http.Response, error) {
 		GotConn: func(httptrace.GotConnInfo) { call.note(func(s *sending) { s.begun = true }) },
 	})
 	request = request.Clone(traced)
+	request.URL.RawQuery = r.query
 	if err := nameOnWire(request); err != nil {
 		return nil, err
 	}

@@ -57,6 +57,26 @@ func TestAServerOverHTTP(t *testing.T) {
 	require.Equal(t, "honest", report.Title)
 }
 
+// TestAQueryIsSentAndNotShown: some servers are given a key in it.
+func TestAQueryIsSentAndNotShown(t *testing.T) {
+	t.Parallel()
+	server, web := intercepted(t, honestly(), func(w http.ResponseWriter, r *http.Request, _ string) bool {
+		bad := r.URL.RawQuery != "key=sesame&b=%20c"
+		if bad {
+			w.WriteHeader(http.StatusUnauthorized)
+		}
+		return bad
+	})
+	server.URL += "/mcp?key=sesame&b=%20c"
+	s := openServers(t, Options{}, server)
+	require.Equal(t, "hello", said(t, s, "s__echo", args{Text: "hello"}))
+	web.Close()
+	s = openServers(t, Options{}, server)
+	_, err := s.Find(t.Context(), "s__echo")
+	require.ErrorContains(t, err, "/mcp\": dial tcp")
+	require.NotContains(t, err.Error(), "sesame")
+}
+
 func TestHeadersNameSecretsThatAreLookedUpForEachRequest(t *testing.T) {
 	t.Parallel()
 	var got atomic.Value

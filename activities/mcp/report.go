@@ -2,6 +2,7 @@ package mcp
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -29,6 +30,8 @@ type Listed struct {
 	Problem string `json:"problem,omitzero"`
 	// Unchecked is what of its schema cannot be checked: a call is made whatever it says there.
 	Unchecked []string `json:"unchecked,omitempty"`
+	// Schema is what agents have of it, before a model's API is sent it.
+	Schema json.RawMessage `json:"-"`
 }
 
 // An Offer is what a server has beside tools, as people are shown it.
@@ -94,7 +97,7 @@ func (s *server) examined(ctx context.Context) (Report, error) {
 		config, allowed := s.config.allowed(t.Name)
 		made, lost, problem := s.tool(t, config)
 		spec := made.Spec()
-		shown := Listed{Name: spec.Name, Original: t.Name, Effect: spec.Effect, Description: t.Description, Allowed: allowed, Pin: spec.Pin, Unchecked: lost}
+		shown := Listed{Name: spec.Name, Original: t.Name, Effect: spec.Effect, Description: t.Description, Allowed: allowed, Pin: spec.Pin, Unchecked: lost, Schema: spec.Schema}
 		if spec.Effect != config.Effect {
 			shown.Configured = config.Effect
 		}

@@ -33,7 +33,7 @@ const (
 var (
 	reference = regexp.MustCompile(`\$\{([^{}]*)\}`)
 	// theirs are references as some other programs write them; worded is one in env and headers, as all of a text or its last word.
-	theirs        = regexp.MustCompile(`\$?\{env:([^{}]*)\}`)
+	theirs        = regexp.MustCompile(`\$?\{env:([^{}]*)\}|\$\{\{ *secrets\.([^{} ]*) *\}\}`)
 	worded        = regexp.MustCompile(`(^|\s)\$([a-zA-Z_][a-zA-Z0-9_]*)$`)
 	validVariable = regexp.MustCompile(`^[a-zA-Z_][a-zA-Z0-9_]*$`)
 	validName     = regexp.MustCompile(`^(` + InputMark + `[^\x00-\x1f]{1,64}|[a-zA-Z_][a-zA-Z0-9_]*)$`)
@@ -42,13 +42,15 @@ var (
 	secretive = regexp.MustCompile(`(?i)token|secret|passw|passphrase|pwd|credential|auth|cookie|private|signature|key|(^|[_-])(pat|pin|dsn|conn|connection|database)([_-]|$)`)
 	// secretText is what only secrets look like, whatever they are called.
 	secretText = regexp.MustCompile(`(?i)^(bearer|basic) \S{8,}$|^(sk-|ghp_|github_pat_|glpat-|xox[abp]-|AKIA|AIza)\S{12,}$`)
+	// doubled is a reference of some other programs to what they alone know.
+	doubled = regexp.MustCompile(`\{\{ *\w+ *\}\}`)
 	// holdsPassword finds the URL of a user with a password.
 	holdsPassword = regexp.MustCompile(`://[^/@\s]*:[^/@\s]+@`)
 )
 
 // written is a text with references in the one form that is read.
 func written(text string) string {
-	text = theirs.ReplaceAllString(text, "$${$1}")
+	text = theirs.ReplaceAllString(text, "$${$1$2}")
 	return strings.ReplaceAll(text, "${"+home+"}", "${HOME}")
 }
 
@@ -192,7 +194,7 @@ func checkHeader(v Variable) string {
 	if !headerName.MatchString(v.Name) {
 		return "is no name of a header"
 	}
-	own := []string{"Accept", "Content-Type", "Content-Length", "Host", "Mcp-Session-Id", "Mcp-Protocol-Version", "Last-Event-Id", "Connection", "Transfer-Encoding"}
+	own := []string{"Content-Length", "Host", "Mcp-Session-Id", "Mcp-Protocol-Version", "Last-Event-Id", "Connection", "Transfer-Encoding"}
 	if slices.Contains(own, http.CanonicalHeaderKey(v.Name)) {
 		return "is set by the protocol; leave it out"
 	}
@@ -217,6 +219,9 @@ func checkNames(v Variable) string {
 func checkSecrets(v Variable) string {
 	if wrong := checkNames(v); wrong != "" {
 		return wrong
+	}
+	if doubled.MatchString(v.Text) {
+		return "has {{ }} for what the worker does not know; name a variable as ${NAME}"
 	}
 	if strings.ContainsAny(v.Text, "\x00\r\n") {
 		return "holds a line end or a zero byte"

@@ -8,6 +8,7 @@ import (
 
 	"everstep/activities/inference"
 	"everstep/activities/inference/wire"
+	"everstep/activities/output"
 	"everstep/domain"
 )
 
@@ -23,7 +24,7 @@ func API() wire.API {
 		Name: Name, Server: "https://api.openai.com/v1", Variables: "OPENAI", Official: wire.OfOpenAI, ObjectsOnly: true, MinOutputTokens: 16,
 		// Some of these would make the server keep the conversation.
 		Reserved: []string{"background", "context_management", "conversation", "input", "instructions", "model", "previous_response_id", "stream", "tools"},
-		Options:  checkOptions, CheckFormat: checkFormat,
+		Options:  checkOptions, CheckFormat: checkFormat, Schema: output.Merged,
 		Prepare: func(a *wire.Attempt, call inference.Call) (wire.Request, wire.Decoder, error) {
 			body, err := encode(call, a.Bound)
 			request := wire.Request{Path: "responses", Header: a.KeyIn("Authorization", "Bearer "), Body: body}

@@ -75,7 +75,7 @@ func definition(tool domain.ToolSpec, answers bool) responses.ToolUnionParam {
 	if tool.Description != "" {
 		f.Description = param.NewOpt(tool.Description)
 	}
-	f.SetExtraFields(map[string]any{"parameters": wire.Parameters(output.Merged(tool.Schema))})
+	f.SetExtraFields(map[string]any{"parameters": wire.Parameters(tool.Schema)})
 	return responses.ToolUnionParam{OfFunction: &f}
 }
 

@@ -7,6 +7,7 @@ import (
 
 	"everstep/activities/inference"
 	"everstep/activities/inference/wire"
+	"everstep/activities/output"
 	"everstep/domain"
 )
 
@@ -91,7 +92,7 @@ func (d Dialect) API() wire.API {
 			_, bound, err := tokenBound(options)
 			return bound, err
 		},
-		CheckFormat: checkFormat, Learn: learn,
+		CheckFormat: checkFormat, Schema: output.Merged, Learn: learn,
 		Prepare: func(a *wire.Attempt, call inference.Call) (wire.Request, wire.Decoder, error) {
 			spoken := d.spokenAt(a.Base.Hostname())
 			spoken.Without = slices.Concat(spoken.Without, a.Lessons)

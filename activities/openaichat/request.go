@@ -78,7 +78,7 @@ func definition(tool domain.ToolSpec) shared.FunctionDefinitionParam {
 	if tool.Description != "" {
 		f.Description = openai.String(tool.Description)
 	}
-	f.SetExtraFields(map[string]any{"parameters": wire.Parameters(output.Merged(tool.Schema))})
+	f.SetExtraFields(map[string]any{"parameters": wire.Parameters(tool.Schema)})
 	return f
 }
 

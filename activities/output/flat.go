@@ -2,7 +2,9 @@ package output
 
 import (
 	"encoding/json"
+	"fmt"
 	"maps"
+	"net/url"
 	"reflect"
 	"regexp"
 	"slices"
@@ -10,28 +12,20 @@ import (
 )
 
 // Flat is the schema of a tool for an API that takes no alternatives and no reference at the root, and of properties no
-// names but usual ones. It lets through no less: what it cannot say it tells in a description, and the call is checked against
-// the tool's own schema. One that is fine comes back as it is.
-func Flat(schema json.RawMessage) json.RawMessage { return flattening{}.of(schema) }
+// names but usual ones. What it cannot say it tells in a description, and the call is checked against the tool's own schema; what
+// one alternative says of a property holds for all. One that is fine comes back as it is. Said has a line for each part that is told or left out.
+func Flat(schema json.RawMessage) (flat json.RawMessage, said []string) {
+	return (&flattening{}).of(schema)
+}
 
-// Plain is Flat for an API that knows no const, and nothing beside a reference.
-func Plain(schema json.RawMessage) json.RawMessage { return flattening{plain: true}.of(schema) }
+// Plain is Flat for an API that knows no const, and references to $defs alone, with nothing beside them but what describes them.
+func Plain(schema json.RawMessage) (plain json.RawMessage, said []string) {
+	return (&flattening{plain: true}).of(schema)
+}
 
 // Merged is Flat for an API that takes any name.
-func Merged(schema json.RawMessage) json.RawMessage { return flattening{anyName: true}.of(schema) }
-
-func (f flattening) of(schema json.RawMessage) json.RawMessage {
-	var root map[string]any
-	if json.Unmarshal(schema, &root) != nil || root == nil {
-		return schema
-	}
-	f.root, f.known = root, keywords()
-	made := f.named(f.merged(root, 0))
-	if !f.changed {
-		return schema
-	}
-	text, _ := json.Marshal(made) // it was read from JSON
-	return text
+func Merged(schema json.RawMessage) (merged json.RawMessage, said []string) {
+	return (&flattening{anyName: true}).of(schema)
 }
 
 type flattening struct {
@@ -40,6 +34,10 @@ type flattening struct {
 	anyName bool
 	known   map[string]keyword
 	changed bool
+	said    []string
+	// moved are the names under $defs of schemas that lie elsewhere, by the references to them.
+	moved   map[string]string
+	defined map[string]any
 }
 
 // usualName is what APIs take as the name of a property.
@@ -48,38 +46,82 @@ var usualName = regexp.MustCompile(`^[a-zA-Z0-9_.-]{1,64}$`)
 // maxTold bounds in bytes what a description tells of a schema.
 const maxTold = 4 << 10
 
-func told(schema map[string]any, lead string, what any) {
-	if part, err := json.Marshal(what); err == nil && len(part) <= maxTold {
-		schema["description"] = strings.TrimSpace(text(schema["description"]) + " " + lead + " " + string(part))
+func (f *flattening) of(schema json.RawMessage) (json.RawMessage, []string) {
+	if json.Unmarshal(schema, &f.root) != nil || f.root == nil {
+		return schema, nil
 	}
+	f.known, f.moved, f.defined = keywords(), map[string]string{}, map[string]any{}
+	made := f.named(f.merged(f.root, 0))
+	if !f.changed {
+		return schema, nil
+	}
+	if len(f.defined) > 0 {
+		maps.Copy(f.defined, asMap(made["$defs"]))
+		made["$defs"] = f.defined
+		delete(made, "definitions") // all references to them lead to $defs now
+	}
+	text, _ := json.Marshal(made) // it was read from JSON
+	return text, f.said
+}
+
+// tell says in a schema's description what is taken out of it.
+func (f *flattening) tell(schema map[string]any, name, lead string, what any) {
+	f.changed = true
+	part, _ := json.Marshal(what) // it was read from JSON
+	if len(part) > maxTold {
+		f.said = append(f.said, name+" is left out: it is too long to be told in words")
+		return
+	}
+	f.said = append(f.said, name+" is told in words")
+	schema["description"] = strings.TrimSpace(text(schema["description"]) + " " + lead + " " + string(part))
+}
+
+// target is the schema to which a reference leads; nil: none that is known by its place.
+func (f *flattening) target(reference string) any {
+	fragment, local := strings.CutPrefix(reference, "#")
+	pointer, err := url.PathUnescape(fragment)
+	if !local || err != nil || pointer != "" && pointer[0] != '/' {
+		return nil
+	}
+	steps := strings.Split(pointer, "/")[1:]
+	for i, step := range steps {
+		steps[i] = strings.NewReplacer("~1", "/", "~0", "~").Replace(step)
+	}
+	return place(steps).in(f.root)
 }
 
 // merged is a schema of an object with the properties of those that it refers to, and of all alternatives.
 func (f *flattening) merged(schema map[string]any, level int) map[string]any {
 	made := maps.Clone(schema)
-	if pointer, refers := strings.CutPrefix(text(schema["$ref"]), "#/"); refers {
-		made["allOf"] = append([]any{place(strings.Split(pointer, "/")).in(f.root)}, asList(schema["allOf"])...)
+	target := f.target(text(schema["$ref"]))
+	if target != nil {
+		made["allOf"] = append([]any{target}, asList(schema["allOf"])...)
 		delete(made, "$ref")
 	}
-	for _, word := range []string{"allOf", "anyOf", "oneOf"} {
-		list := asList(made[word])
-		if list == nil || level > MaxNesting {
+	for _, word := range []string{"allOf", "anyOf", "oneOf", "not", "const", "enum"} {
+		held, has := made[word]
+		if !has || level > MaxNesting {
 			continue
 		}
 		f.changed = true
 		delete(made, word)
-		if level == 0 && schema[word] != nil {
-			told(made, "It fits the JSON Schema", map[string]any{word: schema[word]})
+		if level == 0 && (schema[word] != nil || Part{Fields: asMap(target)}.Has("allOf", "anyOf", "oneOf", "not")) {
+			f.tell(made, word, "It fits the JSON Schema", map[string]any{word: held})
 		}
-		properties, required := map[string]any{}, []any(nil)
-		maps.Copy(properties, asMap(made["properties"]))
-		for i, branch := range list {
+		if !strings.HasSuffix(word, "Of") {
+			continue
+		}
+		delete(made, "unevaluatedProperties") // which takes what an alternative names
+		fitting, required := map[string][]any{}, []any(nil)
+		for name, v := range asMap(made["properties"]) {
+			fitting[name] = []any{v}
+		}
+		for i, branch := range asList(held) {
 			one := f.merged(asMap(branch), level+1)
 			for name, v := range asMap(one["properties"]) {
-				if was, ok := properties[name]; ok && !reflect.DeepEqual(was, v) {
-					v = map[string]any{"anyOf": []any{was, v}}
+				if !slices.ContainsFunc(fitting[name], func(was any) bool { return reflect.DeepEqual(was, v) }) {
+					fitting[name] = append(fitting[name], v)
 				}
-				properties[name] = v
 			}
 			switch needs := asList(one["required"]); {
 			case i == 0:
@@ -88,6 +130,12 @@ func (f *flattening) merged(schema map[string]any, level int) map[string]any {
 				required = slices.Concat(required, needs)
 			default:
 				required = slices.DeleteFunc(slices.Clone(required), func(name any) bool { return !slices.Contains(needs, name) })
+			}
+		}
+		properties := map[string]any{}
+		for name, all := range fitting {
+			if properties[name] = all[0]; len(all) > 1 {
+				properties[name] = map[string]any{"anyOf": all}
 			}
 		}
 		made["properties"] = properties
@@ -108,30 +156,28 @@ func asMap(v any) map[string]any {
 	return members
 }
 
-// named is a schema without the properties of which the API refuses the names.
+// named is a schema, and all in it, as the API takes them: without properties of which it refuses the names.
 func (f *flattening) named(schema map[string]any) map[string]any {
 	made := maps.Clone(schema)
 	for word, v := range schema {
 		switch f.known[word].holds {
 		case schemas:
-			made[word] = f.inside(v)
+			made[word] = f.inside(word, v)
 		case named:
 			members := map[string]any{}
 			for name, one := range asMap(v) {
-				members[name] = f.inside(one)
+				members[name] = f.inside(word, one)
 			}
 			made[word] = members
 		case other, count, elsewhere:
 		}
 	}
-	if only, ok := made["const"]; ok && f.plain {
+	if (Part{Fields: made}).Takes("array") && made["items"] == nil {
 		f.changed = true
-		made["enum"] = []any{only}
-		delete(made, "const")
+		made["items"] = map[string]any{} // some APIs refuse an array without
 	}
-	if size := len(made); f.plain && made["$ref"] != nil {
-		maps.DeleteFunc(made, func(word string, _ any) bool { return !strings.HasPrefix(word, "$") })
-		f.changed = f.changed || len(made) < size
+	if f.plain {
+		f.simplify(made)
 	}
 	others := map[string]any{}
 	for name, v := range asMap(made["properties"]) {
@@ -142,8 +188,7 @@ func (f *flattening) named(schema map[string]any) map[string]any {
 	if len(others) == 0 {
 		return made
 	}
-	f.changed = true
-	told(made, "It also has the properties", others)
+	f.tell(made, "what it has as "+quoted(slices.Min(slices.Collect(maps.Keys(others)))), "It also has the properties", others)
 	properties := maps.Clone(asMap(made["properties"]))
 	maps.DeleteFunc(properties, func(name string, _ any) bool { return others[name] != nil })
 	made["properties"] = properties
@@ -155,16 +200,64 @@ func (f *flattening) named(schema map[string]any) map[string]any {
 	return made
 }
 
-func (f *flattening) inside(v any) any {
+// simplify puts an enum for a const, and a reference to $defs for one that leads elsewhere, alone but for what describes it.
+func (f *flattening) simplify(schema map[string]any) {
+	if only, ok := schema["const"]; ok {
+		f.changed = true
+		schema["enum"] = []any{only}
+		delete(schema, "const")
+	}
+	reference := text(schema["$ref"])
+	if reference == "" {
+		return
+	}
+	size := len(schema)
+	maps.DeleteFunc(schema, func(word string, _ any) bool {
+		return !strings.HasPrefix(word, "$") && word != "description" && word != "default"
+	})
+	if line := "what stands beside a reference is left out"; len(schema) < size {
+		f.changed = true
+		if !slices.Contains(f.said, line) {
+			f.said = append(f.said, line)
+		}
+	}
+	target := f.target(reference)
+	if name, below := strings.CutPrefix(reference, "#/$defs/"); target == nil || below && !strings.Contains(name, "/") {
+		return
+	}
+	f.changed = true
+	name, known := f.moved[reference]
+	if !known {
+		name = fmt.Sprintf("ref%d", len(f.moved)+1)
+		for asMap(f.root["$defs"])[name] != nil {
+			name += "_"
+		}
+		f.moved[reference] = name // also for what lies in it
+		f.defined[name] = f.inside("$defs", target)
+	}
+	schema["$ref"] = "#/$defs/" + name
+}
+
+// inside is what a keyword holds. Some APIs know true and false as bounds of what else there may be, and as no schemas.
+func (f *flattening) inside(word string, v any) any {
 	switch v := v.(type) {
 	case map[string]any:
 		return f.named(v)
 	case []any:
 		all := make([]any, len(v))
 		for i, one := range v {
-			all[i] = f.inside(one)
+			all[i] = f.inside(word, one)
 		}
 		return all
+	case bool:
+		if strings.HasSuffix(word, "Properties") || strings.HasSuffix(word, "tems") && !v {
+			return v
+		}
+		f.changed = true
+		if v {
+			return map[string]any{}
+		}
+		return map[string]any{"not": map[string]any{}}
 	}
 	return v
 }

@@ -311,7 +311,8 @@ func kindsOf(v any) any {
 }
 
 // once is a list of texts, each once; one that holds something else stays as it is.
-func once(list []any) (all []any) {
+func once(list []any) []any {
+	all := []any{}
 	for _, v := range list {
 		if _, ok := v.(string); !ok {
 			return list

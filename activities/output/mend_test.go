@@ -29,6 +29,7 @@ func TestMend(t *testing.T) {
 		"null everywhere":          {`{"type":"object","required":null,"properties":{"a":{"type":"string","enum":null,"default":null,"const":null},"b":null},"description":null}`, `{"properties":{"a":{"const":null,"default":null,"type":"string"},"b":true},"type":"object"}`, ""},
 		"required on a property":   {of(`{"type":"string","required":true}`), of(`{"type":"string"}`), ""},
 		"required as a text":       {`{"type":"object","required":"a"}`, `{"type":"object"}`, `at /required: is "a", which means nothing there`},
+		"required is empty":        {`{"type":"object","properties":{"a":{"type":"string"}},"required":[]}`, `{"properties":{"a":{"type":"string"}},"required":[],"type":"object"}`, ""},
 		"names twice":              {`{"type":"object","required":["a","a"]}`, `{"required":["a"],"type":"object"}`, ""},
 		"a tuple":                  {`{` + d7 + `,"type":"object","properties":{"a":{"items":[{"type":"string"}],"additionalItems":false}}}`, of(`{"items":false,"prefixItems":[{"type":"string"}]}`), ""},
 		"dependencies":             {`{"dependencies":{"a":["b"],"c":{"required":["d"]}}}`, `{"dependentRequired":{"a":["b"]},"dependentSchemas":{"c":{"required":["d"]}},"type":"object"}`, ""},

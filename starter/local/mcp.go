@@ -8,7 +8,6 @@ import (
 	"github.com/spf13/pflag"
 
 	"everstep/activities/mcp"
-	"everstep/domain"
 	"everstep/worker/host"
 )
 
@@ -68,7 +67,8 @@ func (m *Machine) checkMCP(f Flags) []Check {
 	}
 	var checks []Check
 	for _, s := range servers {
-		c := ok(name+" "+s.Name, "%s; %s asks it", s.URL, m.Again("mcp", "check", s.Name))
+		address, _, _ := strings.Cut(s.URL, "?") // what follows may be a secret, and so may be an argument
+		c := ok(name+" "+s.Name, "%s; %s asks it", address, m.Again("mcp", "check", s.Name))
 		path, err := exec.LookPath(s.Command)
 		switch {
 		case s.Disabled:
@@ -78,7 +78,7 @@ func (m *Machine) checkMCP(f Flags) []Check {
 		case s.Command != "" && err != nil:
 			c = ok(name+" "+s.Name, "%s", err).fail("install the program, or name it by its path in " + config.MCP)
 		case s.Command != "":
-			c = ok(name+" "+s.Name, "%s; %s starts it", domain.Shorten(strings.Join(append([]string{path}, s.Args...), " "), 200), m.Again("mcp", "check", s.Name))
+			c = ok(name+" "+s.Name, "%s; %s starts it", path, m.Again("mcp", "check", s.Name))
 		}
 		if len(s.Notes) > 0 {
 			c.Detail += "; " + strings.Join(s.Notes, "; ")

@@ -2,6 +2,7 @@ package host
 
 import (
 	"cmp"
+	"encoding/json"
 	"fmt"
 	"maps"
 	"net/url"
@@ -168,6 +169,19 @@ func ProviderNames() []string {
 		names = append(names, v.names()...)
 	}
 	return names
+}
+
+// ToolSchema is what a provider's API is sent of a tool's schema, with a line for each part that is told in words or left
+// out. Nil: it is sent as it is.
+func ToolSchema(provider string) func(json.RawMessage) (json.RawMessage, []string) {
+	for _, v := range vendors() {
+		for _, api := range v.apis() {
+			if api.Name == provider {
+				return api.Schema
+			}
+		}
+	}
+	return nil
 }
 
 // providers are ours, and those that the program adds.

@@ -44,6 +44,9 @@ type API struct {
 	Options func(options domain.Metadata) (bound int64, err error)
 	// CheckFormat is inference.Formatter's. The options were checked.
 	CheckFormat func(config domain.LLMConfig, format domain.ResponseFormat, tools bool) error
+	// Schema is that of a tool as the API takes it, with a line for each part that is told in words or left out. It is
+	// what Prepare sends.
+	Schema func(schema json.RawMessage) (taken json.RawMessage, said []string)
 	// Learn reads, out of a request and the body of its refusal, what the server does not take: words that attempts at
 	// the same server and model find in Attempt.Lessons from then on, and how they differ by them, as in "without seed".
 	// None: another request would be none the better. Nil: nothing is learned.
