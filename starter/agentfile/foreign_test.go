@@ -148,6 +148,15 @@ func TestForeignFilesAreFoundByName(t *testing.T) {
 	listed, err := agentfile.List(folder)
 	require.NoError(t, err)
 	require.Len(t, listed, 9)
+	linked := t.TempDir()
+	for _, name := range []string{"agents", ".claude"} {
+		require.NoError(t, os.Symlink(filepath.Join(folder, name), filepath.Join(linked, name)))
+	}
+	found, err := agentfile.Find(linked, "ours")
+	require.NoError(t, err)
+	require.Equal(t, filepath.Join(linked, "agents", "ours.yaml"), found)
+	_, err = agentfile.Find(linked, "b")
+	require.NoError(t, err)
 	write(".opencode/agent/a.md", "You help, too.\n")
 	_, err = agentfile.Find(folder, "a")
 	require.EqualError(t, err, "a is the name of several: "+filepath.Join(folder, ".claude", "agents", "a.md")+", "+filepath.Join(folder, ".opencode", "agent", "a.md")+"; give the file")
