@@ -111,7 +111,8 @@ func (v vocabulary) foreignModel(model *yaml.Node) bool {
 	case model == nil:
 		return false
 	case model.Kind == yaml.ScalarNode:
-		return model.Value == inherit || foreignModels()[strings.ToLower(model.Value)] != "" || strings.HasSuffix(model.Value, ")")
+		return model.Value == inherit || foreignModels()[strings.ToLower(model.Value)] != "" ||
+			strings.HasSuffix(model.Value, ")") && !strings.Contains(model.Value, "/")
 	}
 	return model.Kind == yaml.SequenceNode
 }
@@ -128,12 +129,11 @@ func (v vocabulary) foreignTools(tools *yaml.Node) bool {
 	return slices.ContainsFunc(tools.Content, func(item *yaml.Node) bool { return v.foreignTool(item.Value) })
 }
 
-// foreignTool reports whether a word is the name of a tool of another program, and of none of ours.
+// foreignTool reports whether a word is the name of a tool of another program. One in lower case may be a worker's own.
 func (v vocabulary) foreignTool(word string) bool {
 	base, _, bounded := strings.Cut(word, "(")
 	_, known := v.tools[canonical(base)]
-	ours := base == strings.ToLower(base) && (strings.Contains(base, "_") || base == "shell" || base == "todo")
-	return bounded || strings.HasPrefix(base, "mcp__") || strings.Contains(base, "/") || base == "*" || known && !ours
+	return bounded || strings.HasPrefix(base, "mcp__") || strings.Contains(base, "/") || base == "*" || known && base != strings.ToLower(base)
 }
 
 // doubtDialect says of a file of ours that another tool would read it otherwise.

@@ -101,6 +101,10 @@ func (a *agent) frontMatter(text string) (front, body string, bodyLine int, ok b
 	text, above := unwrapped(text)
 	lines := strings.Split(text, "\n")
 	if dialectOf(a.Path) != "" && strings.TrimRight(lines[0], " \t") != fence {
+		if parts := regexp.MustCompile(`(?m)^---\s*$`).Split(text, 3); len(parts) == 3 && limiting.MatchString(parts[1]) {
+			a.ProblemAt(1, 1, "", "stands above the front matter; let the first line be %s", fence)
+			return "", "", 0, false
+		}
 		return "", strings.TrimSpace(text), 1, true
 	}
 	if strings.TrimRight(lines[0], " \t") != fence {

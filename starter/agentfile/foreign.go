@@ -3,8 +3,10 @@ package agentfile
 import (
 	"encoding/json"
 	"fmt"
+	"net/url"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -35,7 +37,9 @@ func (s Settings) has(tool string) bool { return s.Tools == nil || domain.NamesT
 const (
 	inherit        = "inherit"
 	maxForeignKeys = 200
-	listSeparators = ", \n\t\"'"
+	// maxForeignWords bounds a list of tools or servers.
+	maxForeignWords = 1000
+	listSeparators  = ", \n\t\"'"
 )
 
 // A foreigner is a file of another tool that is being read.
@@ -43,8 +47,12 @@ type foreigner struct {
 	*agent
 	words vocabulary
 	tools *toolset
-	// listed are MCP servers of the worker, by name.
-	listed  []string
+	// toolsAt is where they are listed.
+	toolsAt *yaml.Node
+	// disallowed are words for tools that are denied, wherever others are allowed.
+	disallowed []string
+	// listed are MCP servers of the worker.
+	listed  []namedServer
 	ignored []string
 	// permissions are what is said of tools one after the other, of which the last counts; rules tighten the worker's approvals.
 	permissions []permitted
@@ -54,7 +62,7 @@ type foreigner struct {
 // readForeign reads front matter and prompt of another tool's file.
 func (a *agent) readForeign(v vocabulary, f front, body string, line int) {
 	if len(f.names) > maxForeignKeys {
-		a.ProblemAt(1, 1, "", "has %d keys; leave out all but %d", len(f.names), maxForeignKeys)
+		a.ProblemAt(1, 1, "", "has more than %d keys; leave out the others", maxForeignKeys)
 		return
 	}
 	a.Loose, a.Name = true, identity(stem(a.Path))
@@ -76,8 +84,11 @@ func (a *agent) readForeign(v vocabulary, f front, body string, line int) {
 	if (len(keys) > 0 || f.garbled) && a.Read(f.text, keys) == nil {
 		return
 	}
-	if f.inside != "" && f.values[f.inside] == nil {
-		a.ProblemAt(1, 1, f.inside, "stands in the text of another key; begin it at the start of a line of its own")
+	for _, key := range f.inside {
+		if f.values[key] == nil {
+			a.ProblemAt(1, 1, key, "stands in the text of another key; begin a line with it, and have a space behind its colon")
+			break
+		}
 	}
 	a.prompt(nil, body, line)
 	t.settle()
@@ -91,7 +102,7 @@ func (t *foreigner) keys() map[string]document.Value {
 			d.Budget.MaxSteps = &n
 		}
 	})
-	denied := reading(func(word string) { t.tools.deny(word) })
+	denied := reading(func(word string) { t.disallowed = append(t.disallowed, word) })
 	return map[string]document.Value{
 		"name": document.TextThen(func(text string) string {
 			t.Name = identity(text, stem(t.Path))
@@ -117,9 +128,10 @@ func (t *foreigner) keys() map[string]document.Value {
 // pass is a key without a meaning here. One of ours that restricts is not passed over.
 func (t *foreigner) pass(name string) document.Value {
 	return document.Value{Read: func(r *document.Reader, field string, node *yaml.Node) {
-		switch reason := t.words.passed[canonical(name)]; {
-		case slices.Contains([]string{"approvals", "budget", "session_budget", "guards", "subagent_policy"}, name):
-			r.Problem(node, field, "is a key of our own form, and the file is read as one of %s; move it to ./agents, or leave the key out", t.Dialect)
+		word := canonical(name)
+		switch reason := t.words.passed[word]; {
+		case slices.Contains([]string{"approvals", "budget", "sessionbudget", "guards", "subagentpolicy"}, word), word == "hooks" && node.Kind != yaml.MappingNode:
+			r.Problem(node, field, "is a key of our own form, and the file is read as one of %s; leave it out, or make the file ./agents/NAME.md without keys of other tools", t.Dialect)
 		case reason != "":
 			t.ignored = append(t.ignored, name+" ("+reason+")")
 		default:
@@ -128,32 +140,40 @@ func (t *foreigner) pass(name string) document.Value {
 	}}
 }
 
-// reading reads words: a list, a text, or keys of a mapping that are true.
+// reading reads words: a list, or a text with commas.
 func reading(each func(word string)) func(*document.Reader, string, *yaml.Node) {
 	return func(r *document.Reader, field string, node *yaml.Node) {
+		var all []string
 		switch node.Kind {
 		case yaml.ScalarNode:
-			for _, word := range words(node.Value, listSeparators) {
-				each(word)
-			}
+			all = words(node.Value, listSeparators)
 		case yaml.SequenceNode:
 			for i, item := range node.Content {
 				if item.Kind != yaml.ScalarNode {
 					r.Problem(item, fmt.Sprintf("%s[%d]", field, i), "is %s, not a text", document.Describe(item))
-					continue
 				}
-				for _, word := range words(item.Value, ",\"'") {
-					each(word)
-				}
+				all = append(all, words(item.Value, ",\"'")...)
 			}
 		default:
 			r.Problem(node, field, "is %s; give a list, or a text with commas", document.Describe(node))
+		}
+		if len(all) > maxForeignWords {
+			r.Problem(node, field, "has %d words; leave out all but %d", len(all), maxForeignWords)
+			return
+		}
+		for _, word := range all {
+			each(word)
 		}
 	}
 }
 
 // allowed are the tools of the file: those listed, or all but those that a mapping turns off.
 func (t *foreigner) allowed(r *document.Reader, field string, node *yaml.Node) {
+	if t.toolsAt != nil {
+		r.Problem(node, field, "is given beside the one in line %d; keep one", t.toolsAt.Line+r.Offset)
+		return
+	}
+	t.toolsAt = node
 	if node.Kind != yaml.MappingNode {
 		t.tools.none()
 		reading(t.tools.allow)(r, field, node)
@@ -182,8 +202,17 @@ func (t *foreigner) pairs(r *document.Reader, field string, node *yaml.Node, eac
 		return
 	}
 	for i := 0; i+1 < len(node.Content); i += 2 {
-		if fix := each(node.Content[i].Value, node.Content[i+1]); fix != "" {
-			r.Problem(node.Content[i+1], document.Join(field, document.Shorten(node.Content[i].Value)), "is %q; %s", document.Shorten(node.Content[i+1].Value), fix)
+		key, value := node.Content[i], node.Content[i+1]
+		if key.Kind != yaml.ScalarNode {
+			r.Problem(key, field, "has a key that is %s; keys are texts", document.Describe(key))
+			continue
+		}
+		is := document.Describe(value)
+		if value.Kind == yaml.ScalarNode {
+			is = strconv.Quote(document.Shorten(value.Value))
+		}
+		if fix := each(key.Value, value); fix != "" {
+			r.Problem(value, document.Join(field, document.Shorten(key.Value)), "is %s; %s", is, fix)
 		}
 	}
 }
@@ -191,8 +220,15 @@ func (t *foreigner) pairs(r *document.Reader, field string, node *yaml.Node, eac
 // model is the first word that stands for one here.
 func (t *foreigner) model(r *document.Reader, field string, node *yaml.Node) {
 	items := []*yaml.Node{node}
-	if node.Kind == yaml.SequenceNode {
-		items = node.Content
+	switch {
+	case node.Kind == yaml.MappingNode:
+		r.Problem(node, field, "is a mapping; give a text, such as openai/gpt-5-mini")
+		return
+	case node.Kind == yaml.SequenceNode && len(node.Content) > maxForeignKeys:
+		r.Problem(node, field, "has %d words; leave out all but %d", len(node.Content), maxForeignKeys)
+		return
+	case node.Kind == yaml.SequenceNode:
+		items = slices.Concat(node.Content, []*yaml.Node{{}})
 	}
 	for _, item := range items {
 		if named := t.family.settings.model(item.Value); named != "" {
@@ -200,11 +236,7 @@ func (t *foreigner) model(r *document.Reader, field string, node *yaml.Node) {
 			return
 		}
 	}
-	what := "is none that is known here"
-	word := ""
-	if len(items) > 0 {
-		word = document.Shorten(items[0].Value)
-	}
+	what, word := "is none that is known here", document.Shorten(items[0].Value)
 	if word == inherit || word == "" {
 		what = "is left to whoever runs it"
 	}
@@ -215,9 +247,10 @@ func (t *foreigner) model(r *document.Reader, field string, node *yaml.Node) {
 func (t *foreigner) mcpServers(r *document.Reader, field string, node *yaml.Node) {
 	switch node.Kind {
 	case yaml.MappingNode:
-		for i := 0; i+1 < len(node.Content); i += 2 {
-			t.server(node.Content[i].Value, node.Content[i+1])
-		}
+		t.pairs(r, field, node, func(name string, config *yaml.Node) string {
+			t.server(name, config)
+			return ""
+		})
 	case yaml.SequenceNode:
 		for _, item := range node.Content {
 			if item.Kind == yaml.MappingNode {
@@ -231,9 +264,16 @@ func (t *foreigner) mcpServers(r *document.Reader, field string, node *yaml.Node
 	}
 }
 
+// A namedServer is an MCP server of the worker that a file names, with all of its tools or only some.
+type namedServer struct {
+	all  string
+	only []string
+}
+
 func (t *foreigner) server(name string, config *yaml.Node) {
-	if mcp.CheckServer(name) == "" && t.family.settings.has(domain.AllToolsOf(name)) && (config == nil || t.family.settings.Tools != nil) {
-		t.listed = append(t.listed, name)
+	all := domain.AllToolsOf(name)
+	if mcp.CheckServer(name) == "" && t.family.settings.has(all) && (config == nil || t.family.settings.Tools != nil) {
+		t.listed = append(t.listed, namedServer{all, serverTools(name, config)})
 		return
 	}
 	var means map[string]any
@@ -241,17 +281,63 @@ func (t *foreigner) server(name string, config *yaml.Node) {
 		t.ignored = append(t.ignored, "MCP server "+document.Shorten(name)+" (the worker has none of that name)")
 		return
 	}
-	delete(means, "tools")
-	for _, secret := range []string{"env", "headers"} {
-		if values, ok := means[secret].(map[string]any); ok {
-			for key := range values {
-				values[key] = "${" + strings.ToUpper(strings.ReplaceAll(key, "-", "_")) + "}"
-			}
+	if line, err := json.Marshal(map[string]any{"mcpServers": map[string]any{name: withoutSecrets(means)}}); err == nil {
+		t.note("MCP server %s is not started: an agent starts no programs; for the worker's file (--mcp): %s", document.Shorten(name), domain.Shorten(string(line), 1000))
+	}
+}
+
+// serverTools are the tools of a server that a list names, which may be its configuration's.
+func serverTools(server string, list *yaml.Node) (only []string) {
+	for i := 0; list != nil && list.Kind == yaml.MappingNode && i+1 < len(list.Content); i += 2 {
+		if list.Content[i].Value == "tools" {
+			list = list.Content[i+1]
 		}
 	}
-	if line, err := json.Marshal(map[string]any{"mcpServers": map[string]any{name: means}}); err == nil {
-		t.note("MCP server %s is not started: an agent starts no programs; for the worker's file (--mcp): %s", document.Shorten(name), line)
+	if list == nil || list.Kind != yaml.SequenceNode || slices.ContainsFunc(list.Content, func(tool *yaml.Node) bool { return tool.Value == "*" }) {
+		return []string{domain.AllToolsOf(server)}
 	}
+	for _, tool := range list.Content {
+		only = append(only, mcp.ToolName(server, tool.Value))
+	}
+	return only
+}
+
+var secretFlag = regexp.MustCompile(`(?i)^-.*(token|key|secret|password|auth)`)
+
+// withoutSecrets is how a server is started or reached, with variables in place of what may be secret, and nothing else of it.
+func withoutSecrets(config map[string]any) map[string]any {
+	shown := map[string]any{}
+	for _, key := range []string{"type", "command", "args", "url", "cwd", "env", "headers"} {
+		switch value := config[key].(type) {
+		case map[string]any:
+			variables := map[string]string{}
+			for name := range value {
+				variables[name] = "${" + strings.ToUpper(strings.ReplaceAll(name, "-", "_")) + "}"
+			}
+			shown[key] = variables
+		case []any:
+			var args []string
+			for i, arg := range value {
+				text := fmt.Sprint(arg)
+				if flag, _, assigned := strings.Cut(text, "="); assigned && secretFlag.MatchString(flag) {
+					text = flag + "=${SECRET}"
+				} else if i > 0 && secretFlag.MatchString(args[i-1]) && !strings.Contains(args[i-1], "=") {
+					text = "${SECRET}"
+				}
+				args = append(args, text)
+			}
+			if key == "args" {
+				shown[key] = args
+			}
+		case string:
+			if at, err := url.Parse(value); key == "url" && err == nil {
+				at.User, at.RawQuery, at.Fragment = nil, "", ""
+				value = at.String()
+			}
+			shown[key] = value
+		}
+	}
+	return shown
 }
 
 func (t *foreigner) note(format string, args ...any) {
@@ -262,10 +348,17 @@ func (t *foreigner) note(format string, args ...any) {
 func (t *foreigner) settle() {
 	d, tools := &t.Definition, t.tools
 	for _, server := range t.listed {
-		prefix := server + domain.ServerSeparator
-		if !slices.ContainsFunc(tools.names, func(name string) bool { return strings.HasPrefix(name, prefix) }) && !slices.Contains(tools.denied, domain.AllToolsOf(server)) {
-			tools.names = append(tools.names, domain.AllToolsOf(server))
+		some := func(name string) bool { return strings.HasPrefix(name, strings.TrimSuffix(server.all, "*")) }
+		denied := func(pattern string) bool { return like(pattern, server.all) }
+		switch {
+		case slices.Contains(tools.names, server.all) && !slices.Contains(server.only, server.all):
+			tools.names, tools.all = append(slices.DeleteFunc(tools.names, some), server.only...), false
+		case !slices.ContainsFunc(tools.names, some) && !slices.ContainsFunc(tools.denied, denied):
+			tools.names = append(tools.names, server.only...)
 		}
+	}
+	for _, word := range t.disallowed {
+		tools.deny(word)
 	}
 	t.settlePermissions()
 	d.Tools = tools.names

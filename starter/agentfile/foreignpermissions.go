@@ -3,7 +3,6 @@ package agentfile
 import (
 	"reflect"
 	"slices"
-	"strings"
 
 	"go.yaml.in/yaml/v3"
 
@@ -23,7 +22,7 @@ func (p permitted) covers(name string) bool {
 
 // permissionMode makes approvals stricter, and is named where it would loosen them.
 func (t *foreigner) permissionMode(mode string) {
-	switch mode {
+	switch canonical(mode) {
 	case "plan":
 		t.tighten(domain.ApprovalRule{Effects: []domain.Effect{domain.Idempotent, domain.Keyed, domain.AtMostOnce}, Then: domain.Deny})
 	case "default", "manual", "ask":
@@ -32,42 +31,40 @@ func (t *foreigner) permissionMode(mode string) {
 	}
 }
 
-// permission is opencode's: allow, ask or deny, for all tools or by tool, or by patterns of its arguments, which count as one.
+// permission is opencode's: allow, ask or deny, for all tools or by tool, or by patterns of its arguments. Of those the one
+// for all counts, where no other says otherwise; else each call of the tool waits.
 func (t *foreigner) permission(r *document.Reader, field string, node *yaml.Node) {
 	const fix = "give allow, ask or deny"
+	all := &yaml.Node{Kind: yaml.ScalarNode, Value: "*"}
 	if node.Kind == yaml.ScalarNode {
-		node = &yaml.Node{Kind: yaml.MappingNode, Content: []*yaml.Node{{Value: "*"}, node}}
+		node = &yaml.Node{Kind: yaml.MappingNode, Content: []*yaml.Node{all, node}}
 	}
 	if node.Kind != yaml.MappingNode {
 		r.Problem(node, field, "is %s; "+fix, document.Describe(node))
 		return
 	}
 	t.pairs(r, field, node, func(tool string, value *yaml.Node) string {
-		said, inner := map[string]bool{}, value
-		if value.Kind == yaml.ScalarNode {
-			inner = &yaml.Node{Content: []*yaml.Node{nil, value}}
+		patterns := []*yaml.Node{all, value}
+		if value.Kind == yaml.MappingNode {
+			patterns = value.Content
 		}
-		for i := 1; i < len(inner.Content); i += 2 {
-			said[inner.Content[i].Value] = true
-		}
-		known := 0
-		for _, word := range []string{"allow", "ask", "deny"} {
-			if said[word] {
-				known++
+		var then domain.Permission
+		one, whole := true, false
+		for i := 0; i+1 < len(patterns); i += 2 {
+			before := then
+			if then.UnmarshalText([]byte(patterns[i+1].Value)) != nil {
+				return fix
 			}
+			one, whole = one && (before == "" || before == then), whole || patterns[i].Value == all.Value
 		}
 		switch {
-		case known != len(said) || known == 0:
+		case then == "":
 			return fix
-		case said["allow"] && known == 1:
-			t.permit(tool, domain.Allow)
-		case said["deny"] && known == 1:
-			t.permit(tool, domain.Deny)
+		case one && (whole || then == domain.Allow):
+			t.permit(tool, then)
 		default:
 			t.permit(tool, domain.AskFirst)
-			if value.Kind == yaml.MappingNode {
-				t.tools.bounded = append(t.tools.bounded, tool)
-			}
+			t.tools.bounded = append(t.tools.bounded, tool)
 		}
 		return ""
 	})
@@ -77,7 +74,7 @@ func (t *foreigner) permission(r *document.Reader, field string, node *yaml.Node
 func (t *foreigner) permit(word string, then domain.Permission) {
 	one := permitted{[]string{"*"}, then}
 	if word != "*" {
-		one.tools = t.tools.covered(word)
+		one.tools = t.tools.covered(word, openCode)
 	}
 	if then == domain.Allow && !slices.ContainsFunc(t.permissions, func(p permitted) bool { return slices.ContainsFunc(one.tools, p.covers) }) {
 		t.ignored = append(t.ignored, "permission "+document.Shorten(word)+": allow (the worker's approvals hold)")
@@ -114,7 +111,10 @@ func (t *foreigner) settlePermissions() {
 	t.tools.names = slices.DeleteFunc(t.tools.names, func(name string) bool { return said(name) == domain.Deny })
 	for _, pattern := range patterns {
 		if then := said(pattern); then != domain.Allow {
-			t.tighten(domain.ApprovalRule{Tool: strings.TrimPrefix(pattern, "*"), Then: then})
+			if pattern == "*" {
+				pattern = ""
+			}
+			t.tighten(domain.ApprovalRule{Tool: pattern, Then: then})
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package agentfile
 
 import (
+	"cmp"
 	"path"
 	"slices"
 	"strings"
@@ -23,7 +24,7 @@ func foreignTools() map[string][]string {
 		"webfetch fetch web fetchwebpage httpget":                                                                        {"http_get"}, "todo todos todowrite todoread managetodolist": {"todo"},
 		"askuserquestion question askuser askquestions": {"ask_user"},
 		"task agent runsubagent skill websearch notebookedit exitplanmode killshell bashoutput problems changes usages githubrepo " +
-			"extensions vscodeapi testfailure findtestfiles runtests runtasks opensimplebrowser think": nil,
+			"extensions vscodeapi testfailure findtestfiles runtests runtasks opensimplebrowser think externaldirectory doomloop lsp": nil,
 	} {
 		for name := range strings.FieldsSeq(names) {
 			all[name] = ours
@@ -77,14 +78,14 @@ func (t *toolset) allow(word string) {
 	}
 	bounded = bounded && strings.Trim(pattern, "*) ") != ""
 	ours := t.ours(base)
-	if len(ours) == 0 && len(t.unknown) < maxNamed && !slices.Contains(t.unknown, base) {
-		t.unknown = append(t.unknown, base)
+	if len(ours) == 0 {
+		t.lacks(base)
 	}
 	for _, name := range ours {
 		t.denied = slices.DeleteFunc(t.denied, func(denied string) bool { return denied == name })
 		switch {
 		case !t.settings.has(name) && strings.Contains(name, domain.ServerSeparator):
-			t.unknown = append(t.unknown, base)
+			t.lacks(base)
 			continue
 		case !t.settings.has(name):
 			t.off = append(t.off, name)
@@ -98,6 +99,13 @@ func (t *toolset) allow(word string) {
 	}
 }
 
+// lacks notes a word for what there is not here.
+func (t *toolset) lacks(word string) {
+	if len(t.unknown) < maxNamed && !slices.Contains(t.unknown, word) {
+		t.unknown = append(t.unknown, word)
+	}
+}
+
 // deny takes away what a word of the file stands for.
 func (t *toolset) deny(word string) {
 	base, pattern, bounded := strings.Cut(word, "(")
@@ -105,7 +113,7 @@ func (t *toolset) deny(word string) {
 		t.none()
 		return
 	}
-	for _, denied := range t.covered(base) {
+	for _, denied := range t.covered(base, t.dialect) {
 		if bounded && strings.Trim(pattern, "*) ") != "" {
 			t.bound(word, denied)
 			continue
@@ -152,15 +160,13 @@ func (t *toolset) ours(word string) []string {
 
 // remote parts the name of a tool of an MCP server, or of all of its tools: mcp__server__tool, server/tool, server_*.
 func (t *toolset) remote(word string) (server, tool string) {
-	parted := false
 	if rest, prefixed := strings.CutPrefix(word, "mcp__"); prefixed {
-		if server, tool, parted = strings.Cut(rest, domain.ServerSeparator); !parted {
-			tool = "*"
-		}
+		server, tool, _ = strings.Cut(rest, domain.ServerSeparator)
+		tool = cmp.Or(tool, "*")
 	} else if i := strings.LastIndex(word, "/"); i > 0 {
 		server, tool = word[:i], word[i+1:]
-	} else if server, parted = strings.CutSuffix(word, "_*"); parted {
-		server, tool = strings.TrimSuffix(server, "_"), "*"
+	} else if all, parted := strings.CutSuffix(word, "_*"); parted {
+		server, tool = strings.TrimSuffix(all, "_"), "*"
 	} else {
 		for _, name := range t.settings.Tools {
 			known, all := domain.ServerOfAll(name)
@@ -175,25 +181,34 @@ func (t *toolset) remote(word string) (server, tool string) {
 	return server, tool
 }
 
-// covered are patterns of all names that a word may mean where it denies: too many rather than too few.
-func (t *toolset) covered(word string) []string {
-	covered := t.ours(word)
-	if name := canonical(word); name == "write" && t.dialect == openCode || name == "patch" {
-		covered = []string{"edit_file", "write_file"} // they are one there
-	}
-	if !strings.Contains(word, "*") {
-		return covered
-	}
-	if server, tool := t.remote(word); server != "" {
+// covered are patterns of all names that a word of a dialect may mean where it denies: too many rather than too few.
+func (t *toolset) covered(word, dialect string) []string {
+	name := canonical(word)
+	ours := t.ours(word)
+	_, known := t.table[name]
+	switch server, tool := t.remote(word); {
+	case dialect != claudeCode && slices.Contains([]string{"edit", "write", "patch"}, name):
+		return []string{"edit_file", "write_file"} // they are one there
+	case len(ours) > 0 && !strings.ContainsAny(word, "*?"), known:
+		return ours
+	case server != "":
 		return []string{server + domain.ServerSeparator + tool}
 	}
+	if rest, remote := strings.CutPrefix(word, "mcp__"); remote {
+		server, tool, _ := strings.Cut(rest, domain.ServerSeparator)
+		return []string{server + domain.ServerSeparator + cmp.Or(tool, "*")}
+	}
+	var covered []string
 	for theirs, ours := range t.table {
-		if like(strings.ToLower(word), theirs) {
+		if like(name, theirs) {
 			covered = append(covered, ours...)
 		}
 	}
+	if len(covered) == 0 && !strings.ContainsAny(word, "*?") {
+		t.lacks(word)
+	}
 	slices.Sort(covered)
-	return append(slices.Compact(covered), word)
+	return append(slices.Compact(covered), strings.ReplaceAll(word, "_", "_*")) // SERVER_TOOL is SERVER__TOOL here
 }
 
 // like reports whether a tool's name is one that a pattern means.
