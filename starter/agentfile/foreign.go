@@ -35,12 +35,18 @@ func (s Settings) all() []string {
 func (s Settings) has(tool string) bool { return s.Tools == nil || domain.NamesTool(s.Tools, tool) }
 
 const (
-	inherit        = "inherit"
-	maxForeignKeys = 200
-	// maxForeignWords bounds a list of tools or servers.
-	maxForeignWords = 1000
-	listSeparators  = ", \n\t\"'"
+	inherit = "inherit"
+	// maxForeign bounds how many keys, tools, servers or models stand in one place.
+	maxForeign     = 500
+	listSeparators = ", \n\t\"'"
 )
+
+func tooMany(r *document.Reader, field string, node *yaml.Node, given int) bool {
+	if given > maxForeign {
+		r.Problem(node, field, "names %d; leave out all but %d", given, maxForeign)
+	}
+	return given > maxForeign
+}
 
 // A foreigner is a file of another tool that is being read.
 type foreigner struct {
@@ -61,8 +67,8 @@ type foreigner struct {
 
 // readForeign reads front matter and prompt of another tool's file.
 func (a *agent) readForeign(v vocabulary, f front, body string, line int) {
-	if len(f.names) > maxForeignKeys {
-		a.ProblemAt(1, 1, "", "has more than %d keys; leave out the others", maxForeignKeys)
+	if len(f.names) > maxForeign {
+		a.ProblemAt(1, 1, "", "has more than %d keys; leave out the others", maxForeign)
 		return
 	}
 	a.Loose, a.Name = true, identity(stem(a.Path))
@@ -157,8 +163,7 @@ func reading(each func(word string)) func(*document.Reader, string, *yaml.Node) 
 		default:
 			r.Problem(node, field, "is %s; give a list, or a text with commas", document.Describe(node))
 		}
-		if len(all) > maxForeignWords {
-			r.Problem(node, field, "has %d words; leave out all but %d", len(all), maxForeignWords)
+		if tooMany(r, field, node, len(all)) {
 			return
 		}
 		for _, word := range all {
@@ -197,8 +202,7 @@ func (t *foreigner) allowed(r *document.Reader, field string, node *yaml.Node) {
 
 // pairs reads a mapping of words to words, of which each returns what is to be given instead.
 func (t *foreigner) pairs(r *document.Reader, field string, node *yaml.Node, each func(name string, value *yaml.Node) string) {
-	if given := len(node.Content) / 2; given > maxForeignKeys {
-		r.Problem(node, field, "has %d keys; leave out all but %d", given, maxForeignKeys)
+	if tooMany(r, field, node, len(node.Content)/2) {
 		return
 	}
 	for i := 0; i+1 < len(node.Content); i += 2 {
@@ -224,8 +228,7 @@ func (t *foreigner) model(r *document.Reader, field string, node *yaml.Node) {
 	case node.Kind == yaml.MappingNode:
 		r.Problem(node, field, "is a mapping; give a text, such as openai/gpt-5-mini")
 		return
-	case node.Kind == yaml.SequenceNode && len(node.Content) > maxForeignKeys:
-		r.Problem(node, field, "has %d words; leave out all but %d", len(node.Content), maxForeignKeys)
+	case tooMany(r, field, node, len(node.Content)):
 		return
 	case node.Kind == yaml.SequenceNode:
 		items = slices.Concat(node.Content, []*yaml.Node{{}})
@@ -281,7 +284,8 @@ func (t *foreigner) server(name string, config *yaml.Node) {
 		t.ignored = append(t.ignored, "MCP server "+document.Shorten(name)+" (the worker has none of that name)")
 		return
 	}
-	if line, err := json.Marshal(map[string]any{"mcpServers": map[string]any{name: withoutSecrets(means)}}); err == nil {
+	hideSecrets(means)
+	if line, err := json.Marshal(map[string]any{"mcpServers": map[string]any{name: means}}); err == nil {
 		t.note("MCP server %s is not started: an agent starts no programs; for the worker's file (--mcp): %s", document.Shorten(name), domain.Shorten(string(line), 1000))
 	}
 }
@@ -302,42 +306,32 @@ func serverTools(server string, list *yaml.Node) (only []string) {
 	return only
 }
 
-var secretFlag = regexp.MustCompile(`(?i)^-.*(token|key|secret|password|auth)`)
+var secretFlag = regexp.MustCompile(`(?i)-[^ ]*(token|key|secret|password|auth)`)
 
-// withoutSecrets is how a server is started or reached, with variables in place of what may be secret, and nothing else of it.
-func withoutSecrets(config map[string]any) map[string]any {
-	shown := map[string]any{}
-	for _, key := range []string{"type", "command", "args", "url", "cwd", "env", "headers"} {
-		switch value := config[key].(type) {
-		case map[string]any:
-			variables := map[string]string{}
-			for name := range value {
-				variables[name] = "${" + strings.ToUpper(strings.ReplaceAll(name, "-", "_")) + "}"
+// hideSecrets leaves of a configuration how a server is started or reached, with variables in place of what may be secret.
+func hideSecrets(config map[string]any) {
+	for key, value := range config {
+		switch key {
+		case "type", "command", "cwd":
+		case "args":
+			if secretFlag.MatchString(fmt.Sprint(value)) {
+				config[key] = []string{"${ARGS}"}
 			}
-			shown[key] = variables
-		case []any:
-			var args []string
-			for i, arg := range value {
-				text := fmt.Sprint(arg)
-				if flag, _, assigned := strings.Cut(text, "="); assigned && secretFlag.MatchString(flag) {
-					text = flag + "=${SECRET}"
-				} else if i > 0 && secretFlag.MatchString(args[i-1]) && !strings.Contains(args[i-1], "=") {
-					text = "${SECRET}"
-				}
-				args = append(args, text)
-			}
-			if key == "args" {
-				shown[key] = args
-			}
-		case string:
-			if at, err := url.Parse(value); key == "url" && err == nil {
+		case "url":
+			if at, err := url.Parse(fmt.Sprint(value)); err == nil {
 				at.User, at.RawQuery, at.Fragment = nil, "", ""
-				value = at.String()
+				config[key] = at.String()
 			}
-			shown[key] = value
+		case "env", "headers":
+			values, _ := value.(map[string]any)
+			for name := range values {
+				values[name] = "${" + strings.ToUpper(strings.ReplaceAll(name, "-", "_")) + "}"
+			}
+			config[key] = values
+		default:
+			delete(config, key)
 		}
 	}
-	return shown
 }
 
 func (t *foreigner) note(format string, args ...any) {

@@ -87,11 +87,11 @@ func TestForeignFilesWidenNothing(t *testing.T) {
 	}
 	denied := map[string]string{
 		"disallowedTools: Bash(rm:*), Write, mcp__*": "write_file files__delete", "disallowedTools: '*'": "shell read_file write_file files__delete",
-		"permissionMode: plan": "shell write_file files__delete", "permission: {edit: deny, files_delete: deny}": "write_file files__delete",
+		"permission-mode: Plan": "shell write_file files__delete", "permission: {edit: deny, files_delete: deny}": "write_file files__delete",
 		"permission: {'*': ask, bash: {'*': deny}}": "shell", "permission: deny": "shell read_file write_file files__delete",
 	}
 	keys := append(slices.Collect(maps.Keys(denied)), "", "color: red", "permissionMode: bypassPermissions", "permissionMode: acceptEdits",
-		"permissionMode: dontAsk", "permission-mode: default", "permission: allow", "permission: {'*': allow, bash: ask}",
+		"permissionMode: dontAsk", "permissionMode: default", "permission: allow", "permission: {'*': allow, bash: ask}",
 		"permission: {bash: {'*': deny, 'git *': allow}}", "tools: Bash(git:*), Read", "tools: ['*', Task]", "tools: {bash: allow, '*': true}",
 		"allowedTools: mcp__files__delete, Bash", "mcpServers: [files]", "mcp: {files: {command: x, alwaysAllow: ['*']}}")
 	order := []domain.Permission{domain.Allow, domain.AskFirst, domain.Deny}
@@ -132,15 +132,14 @@ func TestForeignFilesWidenNothing(t *testing.T) {
 func TestForeignKeysThatMakeNoSense(t *testing.T) {
 	t.Parallel()
 	for text, says := range map[string]string{
-		strings.Repeat("color: red\n", 201):                                 "1:1: has more than 200 keys; leave out the others",
-		"permission: {" + strings.Repeat("bash: deny, ", 201) + "}\n":       "2:13: permission: has 201 keys; leave out all but 200",
-		"disallowedTools: " + strings.Repeat("Bash,", 1001) + "\n":          "2:18: disallowedTools: has 1001 words; leave out all but 1000",
-		"model: [" + strings.Repeat("none, ", 201) + "]\n":                  "2:8: model: has 201 words; leave out all but 200",
-		"mcpServers: {" + strings.Repeat("a: {}, ", 201) + "}\n":            "2:13: mcpServers: has 201 keys; leave out all but 200",
-		"permission: {[bash]: deny}\n":                                      "2:14: permission: has a key that is a list; keys are texts",
-		"permissions: {deny: [Bash]}\n":                                     "2:21: permissions.deny: is a list; give allow, ask or deny",
-		"tools: Read\nTools: Bash\n":                                        "3:8: Tools: is given beside the one in line 2; keep one",
-		"tools: {" + strings.Repeat("bash: false, ", 200) + "read: true}\n": "2:8: tools: has 201 keys; leave out all but 200",
+		strings.Repeat("color: red\n", 501):                           "1:1: has more than 500 keys; leave out the others",
+		"permission: {" + strings.Repeat("bash: deny, ", 501) + "}\n": "2:13: permission: names 501; leave out all but 500",
+		"disallowedTools: " + strings.Repeat("Bash,", 501) + "\n":     "2:18: disallowedTools: names 501; leave out all but 500",
+		"model: [" + strings.Repeat("none, ", 501) + "]\n":            "2:8: model: names 501; leave out all but 500",
+		"model: {name: a}\n":                                          "2:8: model: is a mapping; give a text, such as openai/gpt-5-mini",
+		"permission: {[bash]: deny}\n":                                "2:14: permission: has a key that is a list; keys are texts",
+		"permissions: {deny: [Bash]}\n":                               "2:21: permissions.deny: is a list; give allow, ask or deny",
+		"tools: Read\nTools: Bash\n":                                  "3:8: Tools: is given beside the one in line 2; keep one",
 	} {
 		_, err := agentfile.Parse(".claude/agents/a.md", []byte("---\n"+text+"---\n"))
 		require.EqualError(t, err, ".claude/agents/a.md:"+says)

@@ -40,7 +40,7 @@ func mended(text string, known func(string) bool) front {
 		indent = lines[first][:len(lines[first])-len(strings.TrimLeft(lines[first], " "))]
 	}
 	for _, line := range lines {
-		if len(f.names) > maxForeignKeys {
+		if len(f.names) > maxForeign {
 			break
 		}
 		line = strings.TrimPrefix(line, indent)

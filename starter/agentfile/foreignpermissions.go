@@ -8,6 +8,7 @@ import (
 
 	"everstep/activities/document"
 	"everstep/domain"
+	"everstep/domain/enum"
 )
 
 // A permitted is what a file says of the tools that a word means.
@@ -84,7 +85,7 @@ func (t *foreigner) permit(word string, then domain.Permission) {
 
 // settlePermissions takes tools away, and has rules for others, also for those that an agent above gives.
 func (t *foreigner) settlePermissions() {
-	order := []domain.Permission{domain.Allow, domain.AskFirst, domain.Deny}
+	order := enum.Known[domain.Permission]()
 	said := func(name string) domain.Permission {
 		for _, p := range slices.Backward(t.permissions) {
 			if p.covers(name) {
@@ -93,29 +94,26 @@ func (t *foreigner) settlePermissions() {
 		}
 		return domain.Allow
 	}
-	rest := slices.Index(order, said("*"))
-	each := slices.ContainsFunc(t.permissions, func(p permitted) bool { return slices.Index(order, p.then) < rest })
+	t.tools.names = slices.DeleteFunc(t.tools.names, func(name string) bool { return said(name) == domain.Deny })
 	var patterns []string
 	for _, p := range t.permissions {
 		patterns = append(patterns, p.tools...)
 	}
+	rest := slices.Index(order, said("*"))
+	each := slices.ContainsFunc(t.permissions, func(p permitted) bool { return slices.Index(order, p.then) < rest })
 	if each { // some are freer than the rest, so that the rest has to be named
 		t.tools.all = false
-		patterns = slices.DeleteFunc(patterns, func(pattern string) bool { return pattern == "*" })
-		for _, name := range t.tools.names {
-			if said(name) == domain.AskFirst {
-				patterns = append(patterns, name)
-			}
-		}
+		patterns = append(patterns, t.tools.names...)
 	}
-	t.tools.names = slices.DeleteFunc(t.tools.names, func(name string) bool { return said(name) == domain.Deny })
 	for _, pattern := range patterns {
-		if then := said(pattern); then != domain.Allow {
-			if pattern == "*" {
-				pattern = ""
-			}
-			t.tighten(domain.ApprovalRule{Tool: pattern, Then: then})
+		rule := domain.ApprovalRule{Tool: pattern, Then: said(pattern)}
+		switch {
+		case rule.Then == domain.Allow, pattern == "*" && each:
+			continue
+		case pattern == "*":
+			rule.Tool = ""
 		}
+		t.tighten(rule)
 	}
 }
 
