@@ -115,7 +115,7 @@ func TestFoldersThatCannotBeRead(t *testing.T) {
 	folder := t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(folder, "agents"), nil, 0o600))
 	says := filepath.Join(folder, "agents") + ": cannot be read: not a directory"
-	_, err := agentfile.List(folder)
+	_, err := agentfile.Settings{}.List(folder)
 	require.EqualError(t, err, says)
 	_, err = agentfile.Find(folder, "reviewer")
 	require.EqualError(t, err, says)

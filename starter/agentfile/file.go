@@ -100,15 +100,16 @@ const fence = "---"
 func (a *agent) frontMatter(text string) (front, body string, bodyLine int, ok bool) {
 	text, above := unwrapped(text)
 	lines := strings.Split(text, "\n")
-	if dialectOf(a.Path) != "" && strings.TrimRight(lines[0], " \t") != fence {
-		if parts := regexp.MustCompile(`(?m)^---\s*$`).Split(text, 3); len(parts) == 3 && limiting.MatchString(parts[1]) {
-			a.ProblemAt(1, 1, "", "stands above the front matter; let the first line be %s", fence)
-			return "", "", 0, false
-		}
-		return "", strings.TrimSpace(text), 1, true
-	}
 	if strings.TrimRight(lines[0], " \t") != fence {
-		a.ProblemAt(1, 1, "", "has no front matter; let the first line be %s, then keys such as `model: PROVIDER/NAME`, then %s, then the system prompt", fence, fence)
+		parts := regexp.MustCompile(`(?m)^---\s*$`).Split(text, 3)
+		switch {
+		case dialectOf(a.Path) == "":
+			a.ProblemAt(1, 1, "", "has no front matter; let the first line be %s, then keys such as `model: PROVIDER/NAME`, then %s, then the system prompt", fence, fence)
+		case len(parts) == 3 && limiting.MatchString(parts[1]):
+			a.ProblemAt(1, 1, "", "stands above the front matter; let the first line be %s", fence)
+		default:
+			return "", strings.TrimSpace(text), 1, true
+		}
 		return "", "", 0, false
 	}
 	for i, line := range lines[1:] {

@@ -108,11 +108,8 @@ type Listed struct {
 	Problems document.Problems
 }
 
-// List loads the agents in the Folders of a folder, sorted by file. A file
-// README.md is taken for none.
-func List(folder string) ([]Listed, error) { return Settings{}.List(folder) }
-
-// List is List for who has the settings. Folders of other tools are read with those below them.
+// List loads the agents in the Folders of a folder, sorted by file; folders of other tools are read with those below them. A
+// file README.md is taken for none.
 func (s Settings) List(folder string) ([]Listed, error) {
 	var listed []Listed
 	for _, inner := range Folders() {
@@ -151,7 +148,7 @@ func Find(folder, text string) (string, error) {
 	if IsPath(text) {
 		return text, nil
 	}
-	listed, err := List(folder)
+	listed, err := Settings{}.List(folder)
 	if err != nil {
 		return "", err
 	}

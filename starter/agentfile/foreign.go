@@ -1,6 +1,7 @@
 package agentfile
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"net/url"
@@ -51,7 +52,6 @@ func tooMany(r *document.Reader, field string, node *yaml.Node, given int) bool 
 // A foreigner is a file of another tool that is being read.
 type foreigner struct {
 	*agent
-	words vocabulary
 	tools *toolset
 	// toolsAt is where they are listed.
 	toolsAt *yaml.Node
@@ -72,7 +72,8 @@ func (a *agent) readForeign(v vocabulary, f front, body string, line int) {
 		return
 	}
 	a.Loose, a.Name = true, identity(stem(a.Path))
-	t := &foreigner{agent: a, words: v, tools: newToolset(a.family.settings, a.Dialect, v.tools)}
+	s := a.family.settings
+	t := &foreigner{agent: a, tools: &toolset{settings: s, dialect: a.Dialect, table: v.tools, names: s.all(), all: true}}
 	keys, means := document.Keys{}, t.keys()
 	for _, name := range f.names {
 		value := f.values[name]
@@ -120,13 +121,10 @@ func (t *foreigner) keys() map[string]document.Value {
 		}),
 		"model": {Read: t.model}, "tools": {Read: t.allowed}, "allowedtools": {Read: t.allowed}, "disallowedtools": {Read: denied}, "excludedtools": {Read: denied},
 		"maxturns": steps, "steps": steps, "maxsteps": steps,
-		"temperature": document.Number(maxTemperature, func(n float64) { d.Model.Temperature = &n }),
-		"topp":        document.Number(1, func(n float64) { d.Model.TopP = &n }),
-		"permissionmode": document.TextThen(func(text string) string {
-			t.permissionMode(text)
-			return ""
-		}),
-		"permission": {Read: t.permission}, "permissions": {Read: t.permission},
+		"temperature":    document.Number(maxTemperature, func(n float64) { d.Model.Temperature = &n }),
+		"topp":           document.Number(1, func(n float64) { d.Model.TopP = &n }),
+		"permissionmode": document.TextThen(t.permissionMode),
+		"permission":     {Read: t.permission}, "permissions": {Read: t.permission},
 		"mcpservers": {Read: t.mcpServers}, "mcp": {Read: t.mcpServers},
 	}
 }
@@ -134,12 +132,12 @@ func (t *foreigner) keys() map[string]document.Value {
 // pass is a key without a meaning here. One of ours that restricts is not passed over.
 func (t *foreigner) pass(name string) document.Value {
 	return document.Value{Read: func(r *document.Reader, field string, node *yaml.Node) {
-		word := canonical(name)
-		switch reason := t.words.passed[word]; {
-		case slices.Contains([]string{"approvals", "budget", "sessionbudget", "guards", "subagentpolicy"}, word), word == "hooks" && node.Kind != yaml.MappingNode:
+		restricts := []string{"approvals", "budget", "sessionbudget", "guards", "subagentpolicy"}
+		switch hooks := canonical(name) == "hooks"; {
+		case slices.Contains(restricts, canonical(name)), hooks && node.Kind != yaml.MappingNode:
 			r.Problem(node, field, "is a key of our own form, and the file is read as one of %s; leave it out, or make the file ./agents/NAME.md without keys of other tools", t.Dialect)
-		case reason != "":
-			t.ignored = append(t.ignored, name+" ("+reason+")")
+		case hooks:
+			t.ignored = append(t.ignored, "hooks (theirs are commands)")
 		default:
 			t.ignored = append(t.ignored, document.Shorten(name))
 		}
@@ -223,27 +221,26 @@ func (t *foreigner) pairs(r *document.Reader, field string, node *yaml.Node, eac
 
 // model is the first word that stands for one here.
 func (t *foreigner) model(r *document.Reader, field string, node *yaml.Node) {
-	items := []*yaml.Node{node}
-	switch {
-	case node.Kind == yaml.MappingNode:
+	if node.Kind == yaml.MappingNode {
 		r.Problem(node, field, "is a mapping; give a text, such as openai/gpt-5-mini")
 		return
-	case tooMany(r, field, node, len(node.Content)):
-		return
-	case node.Kind == yaml.SequenceNode:
-		items = slices.Concat(node.Content, []*yaml.Node{{}})
 	}
-	for _, item := range items {
+	if tooMany(r, field, node, len(node.Content)) {
+		return
+	}
+	first := ""
+	for _, item := range append([]*yaml.Node{node}, node.Content...) {
 		if named := t.family.settings.model(item.Value); named != "" {
 			t.modelText(&t.Definition.Model).Read(r, field, &yaml.Node{Kind: yaml.ScalarNode, Value: named, Line: item.Line, Column: item.Column})
 			return
 		}
+		first = cmp.Or(first, document.Shorten(item.Value))
 	}
-	what, word := "is none that is known here", document.Shorten(items[0].Value)
-	if word == inherit || word == "" {
+	what := "is none that is known here"
+	if first == inherit || first == "" {
 		what = "is left to whoever runs it"
 	}
-	t.note("model: %q %s; the one of --model or EVERSTEP_MODEL answers, or what EVERSTEP_MODELS says of the word", word, what)
+	t.note("model: %q %s; the one of --model or EVERSTEP_MODEL answers, or what EVERSTEP_MODELS says of the word", first, what)
 }
 
 // mcpServers are servers of the worker, by name. What the file would start or reach itself is shown, and left alone.
@@ -356,7 +353,6 @@ func (t *foreigner) settle() {
 	}
 	t.settlePermissions()
 	d.Tools = tools.names
-	d.Model.Timeouts = t.timeouts
 	t.family.inherits[t.Path] = tools.all
 	for _, name := range tools.denied {
 		t.tighten(domain.ApprovalRule{Tool: name, Then: domain.Deny})
@@ -371,8 +367,7 @@ func (t *foreigner) settle() {
 		t.ignored = append(t.ignored, "tools "+domain.Shorten(strings.Join(unknown, ", "), 500)+" (none like it here)")
 	}
 	if off := tools.off; len(off) > 0 {
-		slices.Sort(off)
-		t.ignored = append(t.ignored, strings.Join(slices.Compact(off), ", ")+" (off on the worker; EVERSTEP_BUILTIN_TOOLS turns it on)")
+		t.ignored = append(t.ignored, strings.Join(off, ", ")+" (off on the worker; EVERSTEP_BUILTIN_TOOLS turns it on)")
 	}
 	if len(t.ignored) > 0 {
 		t.note("ignored: %s", domain.Shorten(strings.Join(t.ignored, ", "), 1000))

@@ -22,7 +22,7 @@ func (p permitted) covers(name string) bool {
 }
 
 // permissionMode makes approvals stricter, and is named where it would loosen them.
-func (t *foreigner) permissionMode(mode string) {
+func (t *foreigner) permissionMode(mode string) string {
 	switch canonical(mode) {
 	case "plan":
 		t.tighten(domain.ApprovalRule{Effects: []domain.Effect{domain.Idempotent, domain.Keyed, domain.AtMostOnce}, Then: domain.Deny})
@@ -30,6 +30,7 @@ func (t *foreigner) permissionMode(mode string) {
 	default:
 		t.ignored = append(t.ignored, "permissionMode "+document.Shorten(mode)+" (the worker's approvals hold)")
 	}
+	return ""
 }
 
 // permission is opencode's: allow, ask or deny, for all tools or by tool, or by patterns of its arguments. Of those the one

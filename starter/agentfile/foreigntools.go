@@ -33,11 +33,6 @@ func foreignTools() map[string][]string {
 	return all
 }
 
-// toolSets are the words before the slash in names of tools that are of no MCP server.
-func toolSets() []string {
-	return []string{"read", "edit", "search", "execute", "web", "agent", "vscode", "todo", "new", "runcommands", "runtasks", "runnotebooks"}
-}
-
 var separators = strings.NewReplacer("_", "", "-", "", " ", "")
 
 // canonical is a word as all spellings of it: maxTurns, max_turns, max-turns.
@@ -62,10 +57,6 @@ type toolset struct {
 	unknown, off, bounded []string
 }
 
-func newToolset(s Settings, dialect string, table map[string][]string) *toolset {
-	return &toolset{settings: s, dialect: dialect, table: table, names: s.all(), all: true}
-}
-
 // none takes all tools away, before those that are listed.
 func (t *toolset) none() { t.names, t.all, t.denied = []string{}, false, nil }
 
@@ -79,16 +70,16 @@ func (t *toolset) allow(word string) {
 	bounded = bounded && strings.Trim(pattern, "*) ") != ""
 	ours := t.ours(base)
 	if len(ours) == 0 {
-		t.lacks(base)
+		t.unknown = once(t.unknown, base)
 	}
 	for _, name := range ours {
 		t.denied = slices.DeleteFunc(t.denied, func(denied string) bool { return denied == name })
 		switch {
 		case !t.settings.has(name) && strings.Contains(name, domain.ServerSeparator):
-			t.lacks(base)
+			t.unknown = once(t.unknown, base)
 			continue
 		case !t.settings.has(name):
-			t.off = append(t.off, name)
+			t.off = once(t.off, name)
 			continue
 		case !slices.Contains(t.names, name):
 			t.names = append(t.names, name)
@@ -99,11 +90,12 @@ func (t *toolset) allow(word string) {
 	}
 }
 
-// lacks notes a word for what there is not here.
-func (t *toolset) lacks(word string) {
-	if len(t.unknown) < maxNamed && !slices.Contains(t.unknown, word) {
-		t.unknown = append(t.unknown, word)
+// once is a list of words with another, unless it is there, or the list is long.
+func once(words []string, word string) []string {
+	if len(words) >= maxNamed || slices.Contains(words, word) {
+		return words
 	}
+	return append(words, word)
 }
 
 // deny takes away what a word of the file stands for.
@@ -125,12 +117,7 @@ func (t *toolset) deny(word string) {
 
 // bound has each call of a tool wait for a person, since arguments cannot be held to another tool's pattern.
 func (t *toolset) bound(word, name string) {
-	if !slices.Contains(t.asked, name) {
-		t.asked = append(t.asked, name)
-	}
-	if word = strings.TrimSpace(word); !slices.Contains(t.bounded, word) {
-		t.bounded = append(t.bounded, word)
-	}
+	t.asked, t.bounded = append(t.asked, name), once(t.bounded, strings.TrimSpace(word))
 }
 
 // ours are the tools that a word of the file allows; none: there is nothing like it here.
@@ -142,11 +129,12 @@ func (t *toolset) ours(word string) []string {
 	if ours, known := t.table[name]; known {
 		return slices.Clone(ours)
 	}
-	if set, inner, ok := strings.Cut(name, "/"); ok && slices.Contains(toolSets(), set) {
+	sets := []string{"read", "edit", "search", "execute", "web", "agent", "vscode", "todo", "new", "runcommands", "runtasks", "runnotebooks"} // of no MCP server
+	if set, inner, ok := strings.Cut(name, "/"); ok && slices.Contains(sets, set) {
 		return slices.Clone(t.table[inner])
 	}
 	switch server, tool := t.remote(word); {
-	case server == "" || tool == "":
+	case mcp.CheckServer(server) != "" || tool == "":
 	case tool == "*":
 		return []string{domain.AllToolsOf(server)}
 	case !strings.Contains(tool, "*"):
@@ -175,9 +163,6 @@ func (t *toolset) remote(word string) (server, tool string) {
 			}
 		}
 	}
-	if mcp.CheckServer(server) != "" {
-		return "", ""
-	}
 	return server, tool
 }
 
@@ -194,10 +179,6 @@ func (t *toolset) covered(word, dialect string) []string {
 	case server != "":
 		return []string{server + domain.ServerSeparator + tool}
 	}
-	if rest, remote := strings.CutPrefix(word, "mcp__"); remote {
-		server, tool, _ := strings.Cut(rest, domain.ServerSeparator)
-		return []string{server + domain.ServerSeparator + cmp.Or(tool, "*")}
-	}
 	var covered []string
 	for theirs, ours := range t.table {
 		if like(name, theirs) {
@@ -205,7 +186,7 @@ func (t *toolset) covered(word, dialect string) []string {
 		}
 	}
 	if len(covered) == 0 && !strings.ContainsAny(word, "*?") {
-		t.lacks(word)
+		t.unknown = once(t.unknown, word)
 	}
 	slices.Sort(covered)
 	return append(slices.Compact(covered), strings.ReplaceAll(word, "_", "_*")) // SERVER_TOOL is SERVER__TOOL here
