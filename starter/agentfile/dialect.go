@@ -36,6 +36,16 @@ func dialectOf(path string) string {
 	return ""
 }
 
+// stem is a file's name without its endings.
+func stem(path string) string {
+	base := filepath.Base(path)
+	base = strings.TrimSuffix(base, filepath.Ext(base))
+	if dialectOf(path) != "" {
+		base = strings.TrimSuffix(strings.TrimSuffix(base, ".agent"), ".chatmode")
+	}
+	return base
+}
+
 // A vocabulary is what tells one form from another.
 type vocabulary struct {
 	// own are our keys, means those of other tools that mean something here.

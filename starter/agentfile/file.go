@@ -127,15 +127,6 @@ func (a *agent) frontMatter(text string) (front, body string, bodyLine int, ok b
 	return "", "", 0, false
 }
 
-func stem(path string) string {
-	base := filepath.Base(path)
-	base = strings.TrimSuffix(base, filepath.Ext(base))
-	if dialectOf(path) == "" {
-		return base
-	}
-	return strings.TrimSuffix(strings.TrimSuffix(base, ".agent"), ".chatmode")
-}
-
 // An agent is a file that is being read.
 type agent struct {
 	document.Reader

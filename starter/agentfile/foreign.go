@@ -184,15 +184,12 @@ func (t *foreigner) allowed(r *document.Reader, field string, node *yaml.Node) {
 	}
 	t.pairs(r, field, node, func(name string, value *yaml.Node) string {
 		switch value.Value {
-		case "true", "allow", "ask":
+		case "true":
 			t.tools.allow(name)
-		case "false", "deny":
+		case "false":
 			t.tools.deny(name)
 		default:
 			return "give true or false"
-		}
-		if value.Value == "ask" {
-			t.permit(name, domain.AskFirst)
 		}
 		return ""
 	})

@@ -92,7 +92,7 @@ func TestForeignFilesWidenNothing(t *testing.T) {
 	}
 	keys := append(slices.Collect(maps.Keys(denied)), "", "color: red", "permissionMode: bypassPermissions", "permissionMode: acceptEdits",
 		"permissionMode: dontAsk", "permissionMode: default", "permission: allow", "permission: {'*': allow, bash: ask}",
-		"permission: {bash: {'*': deny, 'git *': allow}}", "tools: Bash(git:*), Read", "tools: ['*', Task]", "tools: {bash: allow, '*': true}",
+		"permission: {bash: {'*': deny, 'git *': allow}}", "tools: Bash(git:*), Read", "tools: ['*', Task]", "tools: {bash: true, '*': true}",
 		"allowedTools: mcp__files__delete, Bash", "mcpServers: [files]", "mcp: {files: {command: x, alwaysAllow: ['*']}}")
 	order := []domain.Permission{domain.Allow, domain.AskFirst, domain.Deny}
 	for _, path := range []string{".claude/agents/a.md", ".opencode/agent/a.md", ".github/agents/a.agent.md"} {

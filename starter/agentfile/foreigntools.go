@@ -213,5 +213,5 @@ func words(text, separators string) []string {
 	for i, word := range all {
 		all[i] = strings.TrimSpace(word)
 	}
-	return slices.DeleteFunc(all, func(word string) bool { return word == "" || word == "-" })
+	return slices.DeleteFunc(all, func(word string) bool { return strings.Trim(word, "-") == "" })
 }
