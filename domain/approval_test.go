@@ -174,8 +174,6 @@ func TestWhatADecisionTellsTheModel(t *testing.T) {
 	require.NotEqual(t, domain.CallDigest("pay", "{}"), domain.CallDigest("pay{", "}"))
 }
 
-// TestHintsOnlyTighten: whatever a server says of its tool, a call is never freer than it would be without the rules
-// that look at that, wherever they stand.
 func TestRulesThatTightenLeaveTheRestToTheWorker(t *testing.T) {
 	t.Parallel()
 	tightening := &domain.Approvals{Rules: []domain.ApprovalRule{
@@ -192,11 +190,15 @@ func TestRulesThatTightenLeaveTheRestToTheWorker(t *testing.T) {
 			require.Equal(t, thens[i], both.RuleOn(tool, "{}", nil).Then, "%s: %s", word, tool.Name)
 		}
 	}
+	expires := &domain.Approvals{Rules: []domain.ApprovalRule{{Then: domain.AskFirst, ExpiresAfter: time.Hour}}}
+	require.Equal(t, time.Hour, tightening.Over(expires).RuleOn(shell, "{}", nil).ExpiresAfter, "of two that ask, the one that expires")
 	own := &domain.Approvals{Rules: append(tightening.Rules, domain.ApprovalRule{Then: domain.Allow})}
 	require.Same(t, own, own.Over(domain.ApprovalsOf("deny")), "the last rule says all of the rest")
 	require.Equal(t, domain.DefaultApprovals(), domain.DefaultApprovals().Over(domain.ApprovalsOf("deny")), "no rule is the word writes")
 }
 
+// TestHintsOnlyTighten: whatever a server says of its tool, a call is never freer than it would be without the rules
+// that look at that, wherever they stand.
 func TestHintsOnlyTighten(t *testing.T) {
 	t.Parallel()
 	pin := domain.DigestOf([]byte("listed"))

@@ -158,10 +158,12 @@ func (a *Approvals) RuleOn(tool ToolSpec, arguments string, trusted Trusted) Rul
 	return hinted.OrStricter(Ruling{Then: AskFirst, Rule: "no rule, and its effect is " + string(tool.Effect)})
 }
 
-// OrStricter is the other ruling where that is stricter. Any is stricter than the zero one.
+// OrStricter is the other ruling where that is stricter: of two that ask, the one that expires first. Any is stricter than
+// the zero one.
 func (r Ruling) OrStricter(other Ruling) Ruling {
 	permissions := enum.Known[Permission]()
-	if slices.Index(permissions, other.Then) > slices.Index(permissions, r.Then) {
+	sooner := other.Then == r.Then && other.ExpiresAfter > 0 && (r.ExpiresAfter == 0 || other.ExpiresAfter < r.ExpiresAfter)
+	if sooner || slices.Index(permissions, other.Then) > slices.Index(permissions, r.Then) {
 		return other
 	}
 	return r

@@ -84,6 +84,8 @@ func TestFilesThatCannotBeRead(t *testing.T) {
 	require.NoError(t, os.Mkdir(at("plain"), 0o700))
 	require.NoError(t, syscall.Mkfifo(at("pipe.yaml"), 0o600))
 	require.NoError(t, os.Symlink("round.yaml", at("round.yaml")))
+	require.NoError(t, os.Symlink("notes.txt", at("secret.md")))
+	require.NoError(t, os.Symlink("gone.md", at("dangling.md")))
 	for name, says := range map[string]string{
 		"reviewr.yaml":       "there is no such file; did you mean " + at("reviewer.yaml") + "?",
 		"reviewer.md":        "there is no such file; did you mean " + at("reviewer.yaml") + "?",
@@ -94,6 +96,8 @@ func TestFilesThatCannotBeRead(t *testing.T) {
 		"folder.yaml":        "is a folder; name a file in it",
 		"plain":              "is a folder; name a file in it",
 		"pipe.yaml":          "is not a regular file; copy what it gives to one",
+		"dangling.md":        "is a link to gone.md, which is not there",
+		"secret.md":          "is a link to " + at("notes.txt") + ", which is no agent's file by its name; let that end in .yaml, .yml, .md, .markdown, too",
 		"round.yaml":         "cannot be read: too many levels of symbolic links",
 		"reviewer.yaml/a.md": "cannot be read: not a directory",
 	} {
@@ -111,7 +115,7 @@ func TestFoldersThatCannotBeRead(t *testing.T) {
 	folder := t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(folder, "agents"), nil, 0o600))
 	says := filepath.Join(folder, "agents") + ": cannot be read: not a directory"
-	_, err := agentfile.List(folder)
+	_, err := agentfile.Settings{}.List(folder)
 	require.EqualError(t, err, says)
 	_, err = agentfile.Find(folder, "reviewer")
 	require.EqualError(t, err, says)

@@ -36,36 +36,36 @@ func dialectOf(path string) string {
 	return ""
 }
 
+// stem is a file's name without its endings.
+func stem(path string) string {
+	base := filepath.Base(path)
+	base = strings.TrimSuffix(base, filepath.Ext(base))
+	if dialectOf(path) != "" {
+		base = strings.TrimSuffix(strings.TrimSuffix(base, ".agent"), ".chatmode")
+	}
+	return base
+}
+
 // A vocabulary is what tells one form from another.
 type vocabulary struct {
-	// own are our keys, means those of other tools that mean something here, passed those that do not, with what is said of them.
-	own    map[string]bool
-	means  map[string]document.Value
-	passed map[string]string
-	// tells are keys of one tool alone.
+	// own are our keys, means those of other tools that mean something here.
+	own   map[string]bool
+	means map[string]document.Value
+	// tells are keys of one tool alone, and of none those that do not tell of which they are.
 	tells map[string]string
 	tools map[string][]string
 }
 
 func newVocabulary() vocabulary {
-	v := vocabulary{own: map[string]bool{}, passed: map[string]string{}, tells: map[string]string{}, tools: foreignTools()}
+	v := vocabulary{own: map[string]bool{}, tells: map[string]string{}, tools: foreignTools()}
 	for _, key := range new(agent).keys() {
 		v.own[key.Name] = true
 	}
 	v.means = (&foreigner{agent: new(agent)}).keys()
-	for reason, keys := range map[string]string{
-		"": "color skills memory argumenthint handoffs target userinvocable infer mode disablemodelinvocation agents background isolation " +
-			"effort initialprompt version author license metadata tags category icon hidden disable options variant reasoningeffort " +
-			"thinking prompt priority tier vibe emoji",
-		"theirs are commands": "hooks",
-	} {
-		for key := range strings.FieldsSeq(keys) {
-			v.passed[key] = reason
-		}
-	}
 	for dialect, keys := range map[string]string{
 		openCode: "mode permission steps disable hidden", copilot: "target infer argumenthint userinvocable disablemodelinvocation",
 		claudeCode: "color memory disallowedtools maxturns permissionmode mcpservers isolation background initialprompt",
+		"":         "skills handoffs agents hooks effort metadata options variant reasoningeffort thinking prompt version author license tags category icon emoji vibe tier priority",
 	} {
 		for key := range strings.FieldsSeq(keys) {
 			v.tells[key] = dialect
@@ -74,19 +74,18 @@ func newVocabulary() vocabulary {
 	return v
 }
 
-// known reports whether a key means something in some form.
-func (v vocabulary) known(name string) bool {
+// theirs reports whether a key is one of other tools.
+func (v vocabulary) theirs(name string) bool {
 	_, means := v.means[canonical(name)]
-	_, passed := v.passed[canonical(name)]
-	return means || passed || v.own[name]
+	_, tells := v.tells[canonical(name)]
+	return means || tells
 }
 
+// known reports whether a key means something in some form.
+func (v vocabulary) known(name string) bool { return v.own[name] || v.theirs(name) }
+
 // ours reports whether a key is one of ours alone.
-func (v vocabulary) ours(name string) bool {
-	_, means := v.means[canonical(name)]
-	_, passed := v.passed[canonical(name)]
-	return v.own[name] && !means && !passed
-}
+func (v vocabulary) ours(name string) bool { return v.own[name] && !v.theirs(name) }
 
 // dialect is the tool in whose form front matter is to be read: by the file's folder or endings, else by its keys, and by its
 // words for models and tools. Empty: in ours.
@@ -100,20 +99,15 @@ func (v vocabulary) dialect(path string, f front) string {
 			return tells
 		}
 	}
-	if v.foreignModel(f.values["model"]) || v.foreignTools(f.values["tools"]) {
+	if foreignModel(f.values["model"]) || v.foreignTools(f.values["tools"]) {
 		return claudeCode
 	}
 	return ""
 }
 
-func (v vocabulary) foreignModel(model *yaml.Node) bool {
-	switch {
-	case model == nil:
-		return false
-	case model.Kind == yaml.ScalarNode:
-		return model.Value == inherit || foreignModels()[strings.ToLower(model.Value)] != "" || strings.HasSuffix(model.Value, ")")
-	}
-	return model.Kind == yaml.SequenceNode
+func foreignModel(model *yaml.Node) bool {
+	return model != nil && (model.Kind == yaml.SequenceNode || model.Value == inherit || foreignModels()[strings.ToLower(model.Value)] != "" ||
+		strings.HasSuffix(model.Value, ")") && !strings.Contains(model.Value, "/"))
 }
 
 func (v vocabulary) foreignTools(tools *yaml.Node) bool {
@@ -128,12 +122,11 @@ func (v vocabulary) foreignTools(tools *yaml.Node) bool {
 	return slices.ContainsFunc(tools.Content, func(item *yaml.Node) bool { return v.foreignTool(item.Value) })
 }
 
-// foreignTool reports whether a word is the name of a tool of another program, and of none of ours.
+// foreignTool reports whether a word is the name of a tool of another program. One in lower case may be a worker's own.
 func (v vocabulary) foreignTool(word string) bool {
 	base, _, bounded := strings.Cut(word, "(")
 	_, known := v.tools[canonical(base)]
-	ours := base == strings.ToLower(base) && (strings.Contains(base, "_") || base == "shell" || base == "todo")
-	return bounded || strings.HasPrefix(base, "mcp__") || strings.Contains(base, "/") || base == "*" || known && !ours
+	return bounded || strings.HasPrefix(base, "mcp__") || strings.Contains(base, "/") || base == "*" || known && base != strings.ToLower(base)
 }
 
 // doubtDialect says of a file of ours that another tool would read it otherwise.

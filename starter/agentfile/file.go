@@ -100,11 +100,16 @@ const fence = "---"
 func (a *agent) frontMatter(text string) (front, body string, bodyLine int, ok bool) {
 	text, above := unwrapped(text)
 	lines := strings.Split(text, "\n")
-	if dialectOf(a.Path) != "" && strings.TrimRight(lines[0], " \t") != fence {
-		return "", strings.TrimSpace(text), 1, true
-	}
 	if strings.TrimRight(lines[0], " \t") != fence {
-		a.ProblemAt(1, 1, "", "has no front matter; let the first line be %s, then keys such as `model: PROVIDER/NAME`, then %s, then the system prompt", fence, fence)
+		parts := regexp.MustCompile(`(?m)^---\s*$`).Split(text, 3)
+		switch {
+		case dialectOf(a.Path) == "":
+			a.ProblemAt(1, 1, "", "has no front matter; let the first line be %s, then keys such as `model: PROVIDER/NAME`, then %s, then the system prompt", fence, fence)
+		case len(parts) == 3 && limiting.MatchString(parts[1]):
+			a.ProblemAt(1, 1, "", "stands above the front matter; let the first line be %s", fence)
+		default:
+			return "", strings.TrimSpace(text), 1, true
+		}
 		return "", "", 0, false
 	}
 	for i, line := range lines[1:] {
@@ -120,15 +125,6 @@ func (a *agent) frontMatter(text string) (front, body string, bodyLine int, ok b
 	}
 	a.ProblemAt(1, 1, "", "the front matter has no end; put a line %s below its last key", fence)
 	return "", "", 0, false
-}
-
-func stem(path string) string {
-	base := filepath.Base(path)
-	base = strings.TrimSuffix(base, filepath.Ext(base))
-	if dialectOf(path) == "" {
-		return base
-	}
-	return strings.TrimSuffix(strings.TrimSuffix(base, ".agent"), ".chatmode")
 }
 
 // An agent is a file that is being read.

@@ -37,9 +37,12 @@ func IsPath(text string) bool {
 // read returns what a file holds. Its errors do not name the file.
 func read(path string) ([]byte, error) {
 	info, err := os.Stat(path)
+	target, _ := os.Readlink(path) // empty: it is no link
 	switch {
 	case !ends(path, endings) && (err != nil || !info.IsDir()):
 		return nil, fmt.Errorf("is no agent's file by its name; let it end in %s", endings)
+	case errors.Is(err, fs.ErrNotExist) && target != "":
+		return nil, fmt.Errorf("is a link to %s, which is not there", target)
 	case errors.Is(err, fs.ErrNotExist):
 		entries, err := os.ReadDir(filepath.Dir(path))
 		if err != nil {
@@ -53,6 +56,9 @@ func read(path string) ([]byte, error) {
 		return nil, errors.New("is a folder; name a file in it")
 	case !info.Mode().IsRegular():
 		return nil, errors.New("is not a regular file; copy what it gives to one")
+	}
+	if target, err := filepath.EvalSymlinks(path); err == nil && !ends(target, endings) {
+		return nil, fmt.Errorf("is a link to %s, which is no agent's file by its name; let that end in %s, too", target, endings)
 	}
 	file, err := os.Open(path)
 	if err != nil {
@@ -102,15 +108,12 @@ type Listed struct {
 	Problems document.Problems
 }
 
-// List loads the agents in the Folders of a folder, sorted by file. A file
-// README.md is taken for none.
-func List(folder string) ([]Listed, error) { return Settings{}.List(folder) }
-
-// List is List for who has the settings. Folders of other tools are read with those below them.
+// List loads the agents in the Folders of a folder, sorted by file; folders of other tools are read with those below them. A
+// file README.md is taken for none.
 func (s Settings) List(folder string) ([]Listed, error) {
 	var listed []Listed
 	for _, inner := range Folders() {
-		root := filepath.Join(folder, inner)
+		root := filepath.Join(folder, inner) + string(filepath.Separator) // so that it may be a link
 		own := slices.Contains(ownFolders(), inner)
 		err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
 			name := filepath.Base(path)
@@ -118,9 +121,7 @@ func (s Settings) List(folder string) ([]Listed, error) {
 			case path == root && errors.Is(err, fs.ErrNotExist):
 				return fs.SkipAll
 			case err != nil:
-				return fmt.Errorf("%s: cannot be read: %w", path, bare(err))
-			case path == root && !entry.IsDir():
-				return fmt.Errorf("%s: cannot be read: not a directory", path)
+				return fmt.Errorf("%s: cannot be read: %w", filepath.Clean(path), bare(err))
 			case entry.IsDir() && path != root && own:
 				return fs.SkipDir
 			case entry.IsDir(), !ends(name, endings), !own && !ends(name, ".md"), strings.EqualFold(name, "readme.md"):
@@ -147,7 +148,7 @@ func Find(folder, text string) (string, error) {
 	if IsPath(text) {
 		return text, nil
 	}
-	listed, err := List(folder)
+	listed, err := Settings{}.List(folder)
 	if err != nil {
 		return "", err
 	}

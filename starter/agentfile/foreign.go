@@ -1,10 +1,13 @@
 package agentfile
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
+	"net/url"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -33,18 +36,29 @@ func (s Settings) all() []string {
 func (s Settings) has(tool string) bool { return s.Tools == nil || domain.NamesTool(s.Tools, tool) }
 
 const (
-	inherit        = "inherit"
-	maxForeignKeys = 200
+	inherit = "inherit"
+	// maxForeign bounds how many keys, tools, servers or models stand in one place.
+	maxForeign     = 500
 	listSeparators = ", \n\t\"'"
 )
+
+func tooMany(r *document.Reader, field string, node *yaml.Node, given int) bool {
+	if given > maxForeign {
+		r.Problem(node, field, "names %d; leave out all but %d", given, maxForeign)
+	}
+	return given > maxForeign
+}
 
 // A foreigner is a file of another tool that is being read.
 type foreigner struct {
 	*agent
-	words vocabulary
 	tools *toolset
-	// listed are MCP servers of the worker, by name.
-	listed  []string
+	// toolsAt is where they are listed.
+	toolsAt *yaml.Node
+	// disallowed are words for tools that are denied, wherever others are allowed.
+	disallowed []string
+	// listed are MCP servers of the worker.
+	listed  []namedServer
 	ignored []string
 	// permissions are what is said of tools one after the other, of which the last counts; rules tighten the worker's approvals.
 	permissions []permitted
@@ -53,12 +67,13 @@ type foreigner struct {
 
 // readForeign reads front matter and prompt of another tool's file.
 func (a *agent) readForeign(v vocabulary, f front, body string, line int) {
-	if len(f.names) > maxForeignKeys {
-		a.ProblemAt(1, 1, "", "has %d keys; leave out all but %d", len(f.names), maxForeignKeys)
+	if len(f.names) > maxForeign {
+		a.ProblemAt(1, 1, "", "has more than %d keys; leave out the others", maxForeign)
 		return
 	}
 	a.Loose, a.Name = true, identity(stem(a.Path))
-	t := &foreigner{agent: a, words: v, tools: newToolset(a.family.settings, a.Dialect, v.tools)}
+	s := a.family.settings
+	t := &foreigner{agent: a, tools: &toolset{settings: s, dialect: a.Dialect, table: v.tools, names: s.all(), all: true}}
 	keys, means := document.Keys{}, t.keys()
 	for _, name := range f.names {
 		value := f.values[name]
@@ -76,8 +91,11 @@ func (a *agent) readForeign(v vocabulary, f front, body string, line int) {
 	if (len(keys) > 0 || f.garbled) && a.Read(f.text, keys) == nil {
 		return
 	}
-	if f.inside != "" && f.values[f.inside] == nil {
-		a.ProblemAt(1, 1, f.inside, "stands in the text of another key; begin it at the start of a line of its own")
+	for _, key := range f.inside {
+		if f.values[key] == nil {
+			a.ProblemAt(1, 1, key, "stands in the text of another key; begin a line with it, and have a space behind its colon")
+			break
+		}
 	}
 	a.prompt(nil, body, line)
 	t.settle()
@@ -91,7 +109,7 @@ func (t *foreigner) keys() map[string]document.Value {
 			d.Budget.MaxSteps = &n
 		}
 	})
-	denied := reading(func(word string) { t.tools.deny(word) })
+	denied := reading(func(word string) { t.disallowed = append(t.disallowed, word) })
 	return map[string]document.Value{
 		"name": document.TextThen(func(text string) string {
 			t.Name = identity(text, stem(t.Path))
@@ -103,13 +121,10 @@ func (t *foreigner) keys() map[string]document.Value {
 		}),
 		"model": {Read: t.model}, "tools": {Read: t.allowed}, "allowedtools": {Read: t.allowed}, "disallowedtools": {Read: denied}, "excludedtools": {Read: denied},
 		"maxturns": steps, "steps": steps, "maxsteps": steps,
-		"temperature": document.Number(maxTemperature, func(n float64) { d.Model.Temperature = &n }),
-		"topp":        document.Number(1, func(n float64) { d.Model.TopP = &n }),
-		"permissionmode": document.TextThen(func(text string) string {
-			t.permissionMode(text)
-			return ""
-		}),
-		"permission": {Read: t.permission}, "permissions": {Read: t.permission},
+		"temperature":    document.Number(maxTemperature, func(n float64) { d.Model.Temperature = &n }),
+		"topp":           document.Number(1, func(n float64) { d.Model.TopP = &n }),
+		"permissionmode": document.TextThen(t.permissionMode),
+		"permission":     {Read: t.permission}, "permissions": {Read: t.permission},
 		"mcpservers": {Read: t.mcpServers}, "mcp": {Read: t.mcpServers},
 	}
 }
@@ -117,43 +132,51 @@ func (t *foreigner) keys() map[string]document.Value {
 // pass is a key without a meaning here. One of ours that restricts is not passed over.
 func (t *foreigner) pass(name string) document.Value {
 	return document.Value{Read: func(r *document.Reader, field string, node *yaml.Node) {
-		switch reason := t.words.passed[canonical(name)]; {
-		case slices.Contains([]string{"approvals", "budget", "session_budget", "guards", "subagent_policy"}, name):
-			r.Problem(node, field, "is a key of our own form, and the file is read as one of %s; move it to ./agents, or leave the key out", t.Dialect)
-		case reason != "":
-			t.ignored = append(t.ignored, name+" ("+reason+")")
+		restricts := []string{"approvals", "budget", "sessionbudget", "guards", "subagentpolicy"}
+		switch hooks := canonical(name) == "hooks"; {
+		case slices.Contains(restricts, canonical(name)), hooks && node.Kind != yaml.MappingNode:
+			r.Problem(node, field, "is a key of our own form, and the file is read as one of %s; leave it out, or make the file ./agents/NAME.md without keys of other tools", t.Dialect)
+		case hooks:
+			t.ignored = append(t.ignored, "hooks (theirs are commands)")
 		default:
 			t.ignored = append(t.ignored, document.Shorten(name))
 		}
 	}}
 }
 
-// reading reads words: a list, a text, or keys of a mapping that are true.
+// reading reads words: a list, or a text with commas.
 func reading(each func(word string)) func(*document.Reader, string, *yaml.Node) {
 	return func(r *document.Reader, field string, node *yaml.Node) {
+		var all []string
 		switch node.Kind {
 		case yaml.ScalarNode:
-			for _, word := range words(node.Value, listSeparators) {
-				each(word)
-			}
+			all = words(node.Value, listSeparators)
 		case yaml.SequenceNode:
 			for i, item := range node.Content {
 				if item.Kind != yaml.ScalarNode {
 					r.Problem(item, fmt.Sprintf("%s[%d]", field, i), "is %s, not a text", document.Describe(item))
-					continue
 				}
-				for _, word := range words(item.Value, ",\"'") {
-					each(word)
-				}
+				all = append(all, words(item.Value, ",\"'")...)
 			}
 		default:
 			r.Problem(node, field, "is %s; give a list, or a text with commas", document.Describe(node))
+		}
+		if tooMany(r, field, node, len(all)) {
+			return
+		}
+		for _, word := range all {
+			each(word)
 		}
 	}
 }
 
 // allowed are the tools of the file: those listed, or all but those that a mapping turns off.
 func (t *foreigner) allowed(r *document.Reader, field string, node *yaml.Node) {
+	if t.toolsAt != nil {
+		r.Problem(node, field, "is given beside the one in line %d; keep one", t.toolsAt.Line+r.Offset)
+		return
+	}
+	t.toolsAt = node
 	if node.Kind != yaml.MappingNode {
 		t.tools.none()
 		reading(t.tools.allow)(r, field, node)
@@ -161,15 +184,12 @@ func (t *foreigner) allowed(r *document.Reader, field string, node *yaml.Node) {
 	}
 	t.pairs(r, field, node, func(name string, value *yaml.Node) string {
 		switch value.Value {
-		case "true", "allow", "ask":
+		case "true":
 			t.tools.allow(name)
-		case "false", "deny":
+		case "false":
 			t.tools.deny(name)
 		default:
 			return "give true or false"
-		}
-		if value.Value == "ask" {
-			t.permit(name, domain.AskFirst)
 		}
 		return ""
 	})
@@ -177,47 +197,57 @@ func (t *foreigner) allowed(r *document.Reader, field string, node *yaml.Node) {
 
 // pairs reads a mapping of words to words, of which each returns what is to be given instead.
 func (t *foreigner) pairs(r *document.Reader, field string, node *yaml.Node, each func(name string, value *yaml.Node) string) {
-	if given := len(node.Content) / 2; given > maxForeignKeys {
-		r.Problem(node, field, "has %d keys; leave out all but %d", given, maxForeignKeys)
+	if tooMany(r, field, node, len(node.Content)/2) {
 		return
 	}
 	for i := 0; i+1 < len(node.Content); i += 2 {
-		if fix := each(node.Content[i].Value, node.Content[i+1]); fix != "" {
-			r.Problem(node.Content[i+1], document.Join(field, document.Shorten(node.Content[i].Value)), "is %q; %s", document.Shorten(node.Content[i+1].Value), fix)
+		key, value := node.Content[i], node.Content[i+1]
+		if key.Kind != yaml.ScalarNode {
+			r.Problem(key, field, "has a key that is %s; keys are texts", document.Describe(key))
+			continue
+		}
+		is := document.Describe(value)
+		if value.Kind == yaml.ScalarNode {
+			is = strconv.Quote(document.Shorten(value.Value))
+		}
+		if fix := each(key.Value, value); fix != "" {
+			r.Problem(value, document.Join(field, document.Shorten(key.Value)), "is %s; %s", is, fix)
 		}
 	}
 }
 
 // model is the first word that stands for one here.
 func (t *foreigner) model(r *document.Reader, field string, node *yaml.Node) {
-	items := []*yaml.Node{node}
-	if node.Kind == yaml.SequenceNode {
-		items = node.Content
+	if node.Kind == yaml.MappingNode {
+		r.Problem(node, field, "is a mapping; give a text, such as openai/gpt-5-mini")
+		return
 	}
-	for _, item := range items {
+	if tooMany(r, field, node, len(node.Content)) {
+		return
+	}
+	first := ""
+	for _, item := range append([]*yaml.Node{node}, node.Content...) {
 		if named := t.family.settings.model(item.Value); named != "" {
 			t.modelText(&t.Definition.Model).Read(r, field, &yaml.Node{Kind: yaml.ScalarNode, Value: named, Line: item.Line, Column: item.Column})
 			return
 		}
+		first = cmp.Or(first, document.Shorten(item.Value))
 	}
 	what := "is none that is known here"
-	word := ""
-	if len(items) > 0 {
-		word = document.Shorten(items[0].Value)
-	}
-	if word == inherit || word == "" {
+	if first == inherit || first == "" {
 		what = "is left to whoever runs it"
 	}
-	t.note("model: %q %s; the one of --model or EVERSTEP_MODEL answers, or what EVERSTEP_MODELS says of the word", word, what)
+	t.note("model: %q %s; the one of --model or EVERSTEP_MODEL answers, or what EVERSTEP_MODELS says of the word", first, what)
 }
 
 // mcpServers are servers of the worker, by name. What the file would start or reach itself is shown, and left alone.
 func (t *foreigner) mcpServers(r *document.Reader, field string, node *yaml.Node) {
 	switch node.Kind {
 	case yaml.MappingNode:
-		for i := 0; i+1 < len(node.Content); i += 2 {
-			t.server(node.Content[i].Value, node.Content[i+1])
-		}
+		t.pairs(r, field, node, func(name string, config *yaml.Node) string {
+			t.server(name, config)
+			return ""
+		})
 	case yaml.SequenceNode:
 		for _, item := range node.Content {
 			if item.Kind == yaml.MappingNode {
@@ -231,9 +261,16 @@ func (t *foreigner) mcpServers(r *document.Reader, field string, node *yaml.Node
 	}
 }
 
+// A namedServer is an MCP server of the worker that a file names, with all of its tools or only some.
+type namedServer struct {
+	all  string
+	only []string
+}
+
 func (t *foreigner) server(name string, config *yaml.Node) {
-	if mcp.CheckServer(name) == "" && t.family.settings.has(domain.AllToolsOf(name)) && (config == nil || t.family.settings.Tools != nil) {
-		t.listed = append(t.listed, name)
+	all := domain.AllToolsOf(name)
+	if mcp.CheckServer(name) == "" && t.family.settings.has(all) && (config == nil || t.family.settings.Tools != nil) {
+		t.listed = append(t.listed, namedServer{all, serverTools(name, config)})
 		return
 	}
 	var means map[string]any
@@ -241,16 +278,53 @@ func (t *foreigner) server(name string, config *yaml.Node) {
 		t.ignored = append(t.ignored, "MCP server "+document.Shorten(name)+" (the worker has none of that name)")
 		return
 	}
-	delete(means, "tools")
-	for _, secret := range []string{"env", "headers"} {
-		if values, ok := means[secret].(map[string]any); ok {
-			for key := range values {
-				values[key] = "${" + strings.ToUpper(strings.ReplaceAll(key, "-", "_")) + "}"
-			}
+	hideSecrets(means)
+	if line, err := json.Marshal(map[string]any{"mcpServers": map[string]any{name: means}}); err == nil {
+		t.note("MCP server %s is not started: an agent starts no programs; for the worker's file (--mcp): %s", document.Shorten(name), domain.Shorten(string(line), 1000))
+	}
+}
+
+// serverTools are the tools of a server that a list names, which may be its configuration's.
+func serverTools(server string, list *yaml.Node) (only []string) {
+	for i := 0; list != nil && list.Kind == yaml.MappingNode && i+1 < len(list.Content); i += 2 {
+		if list.Content[i].Value == "tools" {
+			list = list.Content[i+1]
 		}
 	}
-	if line, err := json.Marshal(map[string]any{"mcpServers": map[string]any{name: means}}); err == nil {
-		t.note("MCP server %s is not started: an agent starts no programs; for the worker's file (--mcp): %s", document.Shorten(name), line)
+	if list == nil || list.Kind != yaml.SequenceNode || slices.ContainsFunc(list.Content, func(tool *yaml.Node) bool { return tool.Value == "*" }) {
+		return []string{domain.AllToolsOf(server)}
+	}
+	for _, tool := range list.Content {
+		only = append(only, mcp.ToolName(server, tool.Value))
+	}
+	return only
+}
+
+var secretFlag = regexp.MustCompile(`(?i)-[^ ]*(token|key|secret|password|auth)`)
+
+// hideSecrets leaves of a configuration how a server is started or reached, with variables in place of what may be secret.
+func hideSecrets(config map[string]any) {
+	for key, value := range config {
+		switch key {
+		case "type", "command", "cwd":
+		case "args":
+			if secretFlag.MatchString(fmt.Sprint(value)) {
+				config[key] = []string{"${ARGS}"}
+			}
+		case "url":
+			if at, err := url.Parse(fmt.Sprint(value)); err == nil {
+				at.User, at.RawQuery, at.Fragment = nil, "", ""
+				config[key] = at.String()
+			}
+		case "env", "headers":
+			values, _ := value.(map[string]any)
+			for name := range values {
+				values[name] = "${" + strings.ToUpper(strings.ReplaceAll(name, "-", "_")) + "}"
+			}
+			config[key] = values
+		default:
+			delete(config, key)
+		}
 	}
 }
 
@@ -262,14 +336,20 @@ func (t *foreigner) note(format string, args ...any) {
 func (t *foreigner) settle() {
 	d, tools := &t.Definition, t.tools
 	for _, server := range t.listed {
-		prefix := server + domain.ServerSeparator
-		if !slices.ContainsFunc(tools.names, func(name string) bool { return strings.HasPrefix(name, prefix) }) && !slices.Contains(tools.denied, domain.AllToolsOf(server)) {
-			tools.names = append(tools.names, domain.AllToolsOf(server))
+		some := func(name string) bool { return strings.HasPrefix(name, strings.TrimSuffix(server.all, "*")) }
+		denied := func(pattern string) bool { return like(pattern, server.all) }
+		switch {
+		case slices.Contains(tools.names, server.all) && !slices.Contains(server.only, server.all):
+			tools.names, tools.all = append(slices.DeleteFunc(tools.names, some), server.only...), false
+		case !slices.ContainsFunc(tools.names, some) && !slices.ContainsFunc(tools.denied, denied):
+			tools.names = append(tools.names, server.only...)
 		}
+	}
+	for _, word := range t.disallowed {
+		tools.deny(word)
 	}
 	t.settlePermissions()
 	d.Tools = tools.names
-	d.Model.Timeouts = t.timeouts
 	t.family.inherits[t.Path] = tools.all
 	for _, name := range tools.denied {
 		t.tighten(domain.ApprovalRule{Tool: name, Then: domain.Deny})
@@ -284,8 +364,7 @@ func (t *foreigner) settle() {
 		t.ignored = append(t.ignored, "tools "+domain.Shorten(strings.Join(unknown, ", "), 500)+" (none like it here)")
 	}
 	if off := tools.off; len(off) > 0 {
-		slices.Sort(off)
-		t.ignored = append(t.ignored, strings.Join(slices.Compact(off), ", ")+" (off on the worker; EVERSTEP_BUILTIN_TOOLS turns it on)")
+		t.ignored = append(t.ignored, strings.Join(off, ", ")+" (off on the worker; EVERSTEP_BUILTIN_TOOLS turns it on)")
 	}
 	if len(t.ignored) > 0 {
 		t.note("ignored: %s", domain.Shorten(strings.Join(t.ignored, ", "), 1000))

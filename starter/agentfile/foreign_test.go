@@ -2,6 +2,7 @@ package agentfile_test
 
 import (
 	"errors"
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
@@ -76,41 +77,63 @@ func told(t *testing.T, f agentfile.File, err error) string {
 	return b.String()
 }
 
-// TestForeignFilesWidenNothing: whatever words a file has, under no word of the worker's does a call run that would not run
-// for an agent that says nothing of approvals.
+// TestForeignFilesWidenNothing: whatever words a file has, in whatever order, under no word of the worker's does a call run
+// that would not run for an agent that says nothing of approvals, and no key takes away what another denies.
 func TestForeignFilesWidenNothing(t *testing.T) {
 	t.Parallel()
-	tools := []domain.ToolSpec{
-		{Name: "shell"}, {Name: "read_file", Effect: domain.ReadOnly}, {Name: "write_file", Effect: domain.Idempotent}, {Name: "files__delete"},
+	specs := []domain.ToolSpec{
+		{Name: "shell", Effect: domain.AtMostOnce}, {Name: "read_file", Effect: domain.ReadOnly}, {Name: "write_file", Effect: domain.Idempotent},
+		{Name: "files__delete", Effect: domain.AtMostOnce},
 	}
+	denied := map[string]string{
+		"disallowedTools: Bash(rm:*), Write, mcp__*": "write_file files__delete", "disallowedTools: '*'": "shell read_file write_file files__delete",
+		"permission-mode: Plan": "shell write_file files__delete", "permission: {edit: deny, files_delete: deny}": "write_file files__delete",
+		"permission: {'*': ask, bash: {'*': deny}}": "shell", "permission: deny": "shell read_file write_file files__delete",
+	}
+	keys := append(slices.Collect(maps.Keys(denied)), "", "color: red", "permissionMode: bypassPermissions", "permissionMode: acceptEdits",
+		"permissionMode: dontAsk", "permissionMode: default", "permission: allow", "permission: {'*': allow, bash: ask}",
+		"permission: {bash: {'*': deny, 'git *': allow}}", "tools: Bash(git:*), Read", "tools: ['*', Task]", "tools: {bash: true, '*': true}",
+		"allowedTools: mcp__files__delete, Bash", "mcpServers: [files]", "mcp: {files: {command: x, alwaysAllow: ['*']}}")
 	order := []domain.Permission{domain.Allow, domain.AskFirst, domain.Deny}
-	for _, keys := range []string{
-		"permissionMode: bypassPermissions", "permissionMode: acceptEdits", "permissionMode: dontAsk", "permissionMode: plan", "permissionMode: default",
-		"permission: allow", "permission: {'*': allow, bash: ask}", "permission: {bash: {'*': deny, 'git *': allow}}", "permission: {edit: deny, write: allow}",
-		"tools: Bash(git:*), Read", "tools: {bash: allow}", "disallowedTools: Bash(rm:*), Write", "permission: ask", "permission: deny",
-	} {
-		f, err := worker().Parse(".claude/agents/a.md", []byte("---\n"+keys+"\n---\nHello.\n"))
-		require.NoError(t, err, keys)
-		require.True(t, f.Definition.Approvals.LeaveTheRest(), keys)
-		for _, word := range domain.ApprovalWords() {
-			own := domain.ApprovalsOf(word)
-			for _, tool := range tools {
-				was, is := own.RuleOn(tool, `{}`, nil).Then, f.Definition.Approvals.Over(own).RuleOn(tool, `{}`, nil).Then
-				require.GreaterOrEqual(t, slices.Index(order, is), slices.Index(order, was), "%s, %s, %s", keys, word, tool.Name)
+	for _, path := range []string{".claude/agents/a.md", ".opencode/agent/a.md", ".github/agents/a.agent.md"} {
+		for _, key := range keys {
+			for _, other := range keys {
+				front := key + "\n" + other + "\n"
+				f, err := worker().Parse(path, []byte("---\n"+front+"\n---\nHello.\n"))
+				if err != nil {
+					require.ErrorContains(t, err, "keep one", front)
+					continue
+				}
+				require.True(t, f.Definition.Approvals.LeaveTheRest(), front)
+				for _, word := range domain.ApprovalWords() {
+					own := domain.ApprovalsOf(word)
+					for _, spec := range specs {
+						was, is := own.RuleOn(spec, `{}`, nil).Then, f.Definition.Approvals.Over(own).RuleOn(spec, `{}`, nil).Then
+						require.GreaterOrEqual(t, slices.Index(order, is), slices.Index(order, was), "%s, %s, %s", front, word, spec.Name)
+						if has := domain.NamesTool(f.Definition.Tools, spec.Name); has {
+							require.False(t, is != domain.Deny && slices.Contains(strings.Fields(denied[key]), spec.Name), "%s, %s", front, spec.Name)
+						}
+					}
+				}
+				for _, name := range f.Definition.Tools {
+					require.True(t, domain.NamesTool(worker().Tools, name), "%s: %s", front, name)
+				}
 			}
-		}
-		for _, name := range f.Definition.Tools {
-			require.True(t, domain.NamesTool(worker().Tools, name), "%s: %s", keys, name)
 		}
 	}
 }
 
-func TestForeignFilesOfVeryManyKeysAreRefused(t *testing.T) {
+func TestForeignKeysThatMakeNoSense(t *testing.T) {
 	t.Parallel()
 	for text, says := range map[string]string{
-		strings.Repeat("color: red\n", 201):                                 "1:1: has 201 keys; leave out all but 200",
-		"permission: {" + strings.Repeat("bash: deny, ", 201) + "}\n":       "2:13: permission: has 201 keys; leave out all but 200",
-		"tools: {" + strings.Repeat("bash: false, ", 200) + "read: true}\n": "2:8: tools: has 201 keys; leave out all but 200",
+		strings.Repeat("color: red\n", 501):                           "1:1: has more than 500 keys; leave out the others",
+		"permission: {" + strings.Repeat("bash: deny, ", 501) + "}\n": "2:13: permission: names 501; leave out all but 500",
+		"disallowedTools: " + strings.Repeat("Bash,", 501) + "\n":     "2:18: disallowedTools: names 501; leave out all but 500",
+		"model: [" + strings.Repeat("none, ", 501) + "]\n":            "2:8: model: names 501; leave out all but 500",
+		"model: {name: a}\n":                                          "2:8: model: is a mapping; give a text, such as openai/gpt-5-mini",
+		"permission: {[bash]: deny}\n":                                "2:14: permission: has a key that is a list; keys are texts",
+		"permissions: {deny: [Bash]}\n":                               "2:21: permissions.deny: is a list; give allow, ask or deny",
+		"tools: Read\nTools: Bash\n":                                  "3:8: Tools: is given beside the one in line 2; keep one",
 	} {
 		_, err := agentfile.Parse(".claude/agents/a.md", []byte("---\n"+text+"---\n"))
 		require.EqualError(t, err, ".claude/agents/a.md:"+says)
@@ -145,9 +168,18 @@ func TestForeignFilesAreFoundByName(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, filepath.Join(folder, filepath.FromSlash(file)), found)
 	}
-	listed, err := agentfile.List(folder)
+	listed, err := agentfile.Settings{}.List(folder)
 	require.NoError(t, err)
 	require.Len(t, listed, 9)
+	linked := t.TempDir()
+	for _, name := range []string{"agents", ".claude"} {
+		require.NoError(t, os.Symlink(filepath.Join(folder, name), filepath.Join(linked, name)))
+	}
+	found, err := agentfile.Find(linked, "ours")
+	require.NoError(t, err)
+	require.Equal(t, filepath.Join(linked, "agents", "ours.yaml"), found)
+	_, err = agentfile.Find(linked, "b")
+	require.NoError(t, err)
 	write(".opencode/agent/a.md", "You help, too.\n")
 	_, err = agentfile.Find(folder, "a")
 	require.EqualError(t, err, "a is the name of several: "+filepath.Join(folder, ".claude", "agents", "a.md")+", "+filepath.Join(folder, ".opencode", "agent", "a.md")+"; give the file")

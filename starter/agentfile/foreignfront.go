@@ -16,10 +16,10 @@ type front struct {
 	// values are those of its keys, names the keys in the order of the file. A key without a value is among names alone.
 	values map[string]*yaml.Node
 	names  []string
-	// garbled means that something stands before the first key; inside is a key that limits the agent, and stands in the
-	// text of another one.
+	// garbled means that something stands before the first key; inside are keys that limit the agent, and stand in the text
+	// of another one.
 	garbled bool
-	inside  string
+	inside  []string
 }
 
 // mended reads front matter key by key. What is no YAML, or has an anchor, an alias or a tag, is the text up to the next
@@ -40,6 +40,9 @@ func mended(text string, known func(string) bool) front {
 		indent = lines[first][:len(lines[first])-len(strings.TrimLeft(lines[first], " "))]
 	}
 	for _, line := range lines {
+		if len(f.names) > maxForeign {
+			break
+		}
 		line = strings.TrimPrefix(line, indent)
 		if name, _, ok := keyed(line); ok {
 			broken = broken || len(block) > 0 && mapping(block) == nil
@@ -55,6 +58,9 @@ func mended(text string, known func(string) bool) front {
 }
 
 var keyLine = regexp.MustCompile(`^(["']?)([A-Za-z][\w.-]*)["']?[ \t]*:(?:[ \t]+(.*))?$`)
+
+// limiting is a line with a key that limits the agent.
+var limiting = regexp.MustCompile(`(?mi)^\s*["']?((?:(?:dis)?allowed|excluded)?[-_]?tools|permissions?(?:[-_]?mode)?|approvals)["']?\s*:`)
 
 // keyed parts a line that begins with a key.
 func keyed(line string) (name, rest string, ok bool) {
@@ -115,10 +121,8 @@ func (f *front) add(lines []string) []string {
 		}
 	}
 	if root == nil {
-		for _, line := range lines[1:] {
-			if key, _, ok := keyed(strings.TrimSpace(line)); ok && slices.Contains([]string{"tools", "disallowedtools", "permission", "permissionmode"}, canonical(key)) {
-				f.inside = key
-			}
+		for _, found := range limiting.FindAllStringSubmatch(strings.Join(lines[1:], "\n"), -1) {
+			f.inside = append(f.inside, found[1])
 		}
 		text, _ := json.Marshal(plain(rest, lines[1:])) // a text cannot fail
 		lines = blank(name + ": " + string(text))

@@ -3,6 +3,7 @@ package agentfile
 import (
 	"cmp"
 	"regexp"
+	"slices"
 	"strings"
 
 	"everstep/activities/anthropic"
@@ -20,14 +21,6 @@ func foreignModels() map[string]string {
 	}
 }
 
-// foreignProviders are the words for providers that have one here.
-func foreignProviders() map[string]string {
-	return map[string]string{
-		anthropic.Name: anthropic.Name, openai.Name: openai.Name, openaichat.Name: openaichat.Name, gemini.Name: gemini.Name, "google": gemini.Name,
-		scripted.Name: scripted.Name,
-	}
-}
-
 // model is PROVIDER/NAME for a word of another tool's file, such as sonnet, Claude Sonnet 4.5 (copilot) or google/gemini-2.5-pro;
 // empty: none is known by it.
 func (s Settings) model(word string) string {
@@ -37,8 +30,11 @@ func (s Settings) model(word string) string {
 		return named
 	}
 	if provider, name, ok := strings.Cut(word, "/"); ok {
-		if ours := foreignProviders()[strings.ToLower(provider)]; ours != "" && name != "" {
-			return ours + "/" + name
+		if provider = strings.ToLower(provider); provider == "google" {
+			provider = gemini.Name
+		}
+		if name != "" && slices.Contains([]string{anthropic.Name, openai.Name, openaichat.Name, gemini.Name, scripted.Name}, provider) {
+			return provider + "/" + name
 		}
 		return ""
 	}

@@ -3,12 +3,12 @@ package agentfile
 import (
 	"reflect"
 	"slices"
-	"strings"
 
 	"go.yaml.in/yaml/v3"
 
 	"everstep/activities/document"
 	"everstep/domain"
+	"everstep/domain/enum"
 )
 
 // A permitted is what a file says of the tools that a word means.
@@ -22,52 +22,51 @@ func (p permitted) covers(name string) bool {
 }
 
 // permissionMode makes approvals stricter, and is named where it would loosen them.
-func (t *foreigner) permissionMode(mode string) {
-	switch mode {
+func (t *foreigner) permissionMode(mode string) string {
+	switch canonical(mode) {
 	case "plan":
 		t.tighten(domain.ApprovalRule{Effects: []domain.Effect{domain.Idempotent, domain.Keyed, domain.AtMostOnce}, Then: domain.Deny})
 	case "default", "manual", "ask":
 	default:
 		t.ignored = append(t.ignored, "permissionMode "+document.Shorten(mode)+" (the worker's approvals hold)")
 	}
+	return ""
 }
 
-// permission is opencode's: allow, ask or deny, for all tools or by tool, or by patterns of its arguments, which count as one.
+// permission is opencode's: allow, ask or deny, for all tools or by tool, or by patterns of its arguments. Of those the one
+// for all counts, where no other says otherwise; else each call of the tool waits.
 func (t *foreigner) permission(r *document.Reader, field string, node *yaml.Node) {
 	const fix = "give allow, ask or deny"
+	all := &yaml.Node{Kind: yaml.ScalarNode, Value: "*"}
 	if node.Kind == yaml.ScalarNode {
-		node = &yaml.Node{Kind: yaml.MappingNode, Content: []*yaml.Node{{Value: "*"}, node}}
+		node = &yaml.Node{Kind: yaml.MappingNode, Content: []*yaml.Node{all, node}}
 	}
 	if node.Kind != yaml.MappingNode {
 		r.Problem(node, field, "is %s; "+fix, document.Describe(node))
 		return
 	}
 	t.pairs(r, field, node, func(tool string, value *yaml.Node) string {
-		said, inner := map[string]bool{}, value
-		if value.Kind == yaml.ScalarNode {
-			inner = &yaml.Node{Content: []*yaml.Node{nil, value}}
+		patterns := []*yaml.Node{all, value}
+		if value.Kind == yaml.MappingNode {
+			patterns = value.Content
 		}
-		for i := 1; i < len(inner.Content); i += 2 {
-			said[inner.Content[i].Value] = true
-		}
-		known := 0
-		for _, word := range []string{"allow", "ask", "deny"} {
-			if said[word] {
-				known++
+		var then domain.Permission
+		one, whole := true, false
+		for i := 0; i+1 < len(patterns); i += 2 {
+			before := then
+			if then.UnmarshalText([]byte(patterns[i+1].Value)) != nil {
+				return fix
 			}
+			one, whole = one && (before == "" || before == then), whole || patterns[i].Value == all.Value
 		}
 		switch {
-		case known != len(said) || known == 0:
+		case then == "":
 			return fix
-		case said["allow"] && known == 1:
-			t.permit(tool, domain.Allow)
-		case said["deny"] && known == 1:
-			t.permit(tool, domain.Deny)
+		case one && (whole || then == domain.Allow):
+			t.permit(tool, then)
 		default:
 			t.permit(tool, domain.AskFirst)
-			if value.Kind == yaml.MappingNode {
-				t.tools.bounded = append(t.tools.bounded, tool)
-			}
+			t.tools.bounded = append(t.tools.bounded, tool)
 		}
 		return ""
 	})
@@ -77,7 +76,7 @@ func (t *foreigner) permission(r *document.Reader, field string, node *yaml.Node
 func (t *foreigner) permit(word string, then domain.Permission) {
 	one := permitted{[]string{"*"}, then}
 	if word != "*" {
-		one.tools = t.tools.covered(word)
+		one.tools = t.tools.covered(word, openCode)
 	}
 	if then == domain.Allow && !slices.ContainsFunc(t.permissions, func(p permitted) bool { return slices.ContainsFunc(one.tools, p.covers) }) {
 		t.ignored = append(t.ignored, "permission "+document.Shorten(word)+": allow (the worker's approvals hold)")
@@ -87,7 +86,7 @@ func (t *foreigner) permit(word string, then domain.Permission) {
 
 // settlePermissions takes tools away, and has rules for others, also for those that an agent above gives.
 func (t *foreigner) settlePermissions() {
-	order := []domain.Permission{domain.Allow, domain.AskFirst, domain.Deny}
+	order := enum.Known[domain.Permission]()
 	said := func(name string) domain.Permission {
 		for _, p := range slices.Backward(t.permissions) {
 			if p.covers(name) {
@@ -96,26 +95,26 @@ func (t *foreigner) settlePermissions() {
 		}
 		return domain.Allow
 	}
-	rest := slices.Index(order, said("*"))
-	each := slices.ContainsFunc(t.permissions, func(p permitted) bool { return slices.Index(order, p.then) < rest })
+	t.tools.names = slices.DeleteFunc(t.tools.names, func(name string) bool { return said(name) == domain.Deny })
 	var patterns []string
 	for _, p := range t.permissions {
 		patterns = append(patterns, p.tools...)
 	}
+	rest := slices.Index(order, said("*"))
+	each := slices.ContainsFunc(t.permissions, func(p permitted) bool { return slices.Index(order, p.then) < rest })
 	if each { // some are freer than the rest, so that the rest has to be named
 		t.tools.all = false
-		patterns = slices.DeleteFunc(patterns, func(pattern string) bool { return pattern == "*" })
-		for _, name := range t.tools.names {
-			if said(name) == domain.AskFirst {
-				patterns = append(patterns, name)
-			}
-		}
+		patterns = append(patterns, t.tools.names...)
 	}
-	t.tools.names = slices.DeleteFunc(t.tools.names, func(name string) bool { return said(name) == domain.Deny })
 	for _, pattern := range patterns {
-		if then := said(pattern); then != domain.Allow {
-			t.tighten(domain.ApprovalRule{Tool: strings.TrimPrefix(pattern, "*"), Then: then})
+		rule := domain.ApprovalRule{Tool: pattern, Then: said(pattern)}
+		switch {
+		case rule.Then == domain.Allow, pattern == "*" && each:
+			continue
+		case pattern == "*":
+			rule.Tool = ""
 		}
+		t.tighten(rule)
 	}
 }
 

@@ -1,6 +1,7 @@
 package agentfile
 
 import (
+	"cmp"
 	"path"
 	"slices"
 	"strings"
@@ -23,18 +24,13 @@ func foreignTools() map[string][]string {
 		"webfetch fetch web fetchwebpage httpget":                                                                        {"http_get"}, "todo todos todowrite todoread managetodolist": {"todo"},
 		"askuserquestion question askuser askquestions": {"ask_user"},
 		"task agent runsubagent skill websearch notebookedit exitplanmode killshell bashoutput problems changes usages githubrepo " +
-			"extensions vscodeapi testfailure findtestfiles runtests runtasks opensimplebrowser think": nil,
+			"extensions vscodeapi testfailure findtestfiles runtests runtasks opensimplebrowser think externaldirectory doomloop lsp": nil,
 	} {
 		for name := range strings.FieldsSeq(names) {
 			all[name] = ours
 		}
 	}
 	return all
-}
-
-// toolSets are the words before the slash in names of tools that are of no MCP server.
-func toolSets() []string {
-	return []string{"read", "edit", "search", "execute", "web", "agent", "vscode", "todo", "new", "runcommands", "runtasks", "runnotebooks"}
 }
 
 var separators = strings.NewReplacer("_", "", "-", "", " ", "")
@@ -61,10 +57,6 @@ type toolset struct {
 	unknown, off, bounded []string
 }
 
-func newToolset(s Settings, dialect string, table map[string][]string) *toolset {
-	return &toolset{settings: s, dialect: dialect, table: table, names: s.all(), all: true}
-}
-
 // none takes all tools away, before those that are listed.
 func (t *toolset) none() { t.names, t.all, t.denied = []string{}, false, nil }
 
@@ -77,17 +69,17 @@ func (t *toolset) allow(word string) {
 	}
 	bounded = bounded && strings.Trim(pattern, "*) ") != ""
 	ours := t.ours(base)
-	if len(ours) == 0 && len(t.unknown) < maxNamed && !slices.Contains(t.unknown, base) {
-		t.unknown = append(t.unknown, base)
+	if len(ours) == 0 {
+		t.unknown = once(t.unknown, base)
 	}
 	for _, name := range ours {
 		t.denied = slices.DeleteFunc(t.denied, func(denied string) bool { return denied == name })
 		switch {
 		case !t.settings.has(name) && strings.Contains(name, domain.ServerSeparator):
-			t.unknown = append(t.unknown, base)
+			t.unknown = once(t.unknown, base)
 			continue
 		case !t.settings.has(name):
-			t.off = append(t.off, name)
+			t.off = once(t.off, name)
 			continue
 		case !slices.Contains(t.names, name):
 			t.names = append(t.names, name)
@@ -98,6 +90,14 @@ func (t *toolset) allow(word string) {
 	}
 }
 
+// once is a list of words with another, unless it is there, or the list is long.
+func once(words []string, word string) []string {
+	if len(words) >= maxNamed || slices.Contains(words, word) {
+		return words
+	}
+	return append(words, word)
+}
+
 // deny takes away what a word of the file stands for.
 func (t *toolset) deny(word string) {
 	base, pattern, bounded := strings.Cut(word, "(")
@@ -105,7 +105,7 @@ func (t *toolset) deny(word string) {
 		t.none()
 		return
 	}
-	for _, denied := range t.covered(base) {
+	for _, denied := range t.covered(base, t.dialect) {
 		if bounded && strings.Trim(pattern, "*) ") != "" {
 			t.bound(word, denied)
 			continue
@@ -117,12 +117,7 @@ func (t *toolset) deny(word string) {
 
 // bound has each call of a tool wait for a person, since arguments cannot be held to another tool's pattern.
 func (t *toolset) bound(word, name string) {
-	if !slices.Contains(t.asked, name) {
-		t.asked = append(t.asked, name)
-	}
-	if word = strings.TrimSpace(word); !slices.Contains(t.bounded, word) {
-		t.bounded = append(t.bounded, word)
-	}
+	t.asked, t.bounded = append(t.asked, name), once(t.bounded, strings.TrimSpace(word))
 }
 
 // ours are the tools that a word of the file allows; none: there is nothing like it here.
@@ -134,11 +129,12 @@ func (t *toolset) ours(word string) []string {
 	if ours, known := t.table[name]; known {
 		return slices.Clone(ours)
 	}
-	if set, inner, ok := strings.Cut(name, "/"); ok && slices.Contains(toolSets(), set) {
+	sets := []string{"read", "edit", "search", "execute", "web", "agent", "vscode", "todo", "new", "runcommands", "runtasks", "runnotebooks"} // of no MCP server
+	if set, inner, ok := strings.Cut(name, "/"); ok && slices.Contains(sets, set) {
 		return slices.Clone(t.table[inner])
 	}
 	switch server, tool := t.remote(word); {
-	case server == "" || tool == "":
+	case mcp.CheckServer(server) != "" || tool == "":
 	case tool == "*":
 		return []string{domain.AllToolsOf(server)}
 	case !strings.Contains(tool, "*"):
@@ -152,15 +148,13 @@ func (t *toolset) ours(word string) []string {
 
 // remote parts the name of a tool of an MCP server, or of all of its tools: mcp__server__tool, server/tool, server_*.
 func (t *toolset) remote(word string) (server, tool string) {
-	parted := false
 	if rest, prefixed := strings.CutPrefix(word, "mcp__"); prefixed {
-		if server, tool, parted = strings.Cut(rest, domain.ServerSeparator); !parted {
-			tool = "*"
-		}
+		server, tool, _ = strings.Cut(rest, domain.ServerSeparator)
+		tool = cmp.Or(tool, "*")
 	} else if i := strings.LastIndex(word, "/"); i > 0 {
 		server, tool = word[:i], word[i+1:]
-	} else if server, parted = strings.CutSuffix(word, "_*"); parted {
-		server, tool = strings.TrimSuffix(server, "_"), "*"
+	} else if all, parted := strings.CutSuffix(word, "_*"); parted {
+		server, tool = strings.TrimSuffix(all, "_"), "*"
 	} else {
 		for _, name := range t.settings.Tools {
 			known, all := domain.ServerOfAll(name)
@@ -169,31 +163,33 @@ func (t *toolset) remote(word string) (server, tool string) {
 			}
 		}
 	}
-	if mcp.CheckServer(server) != "" {
-		return "", ""
-	}
 	return server, tool
 }
 
-// covered are patterns of all names that a word may mean where it denies: too many rather than too few.
-func (t *toolset) covered(word string) []string {
-	covered := t.ours(word)
-	if name := canonical(word); name == "write" && t.dialect == openCode || name == "patch" {
-		covered = []string{"edit_file", "write_file"} // they are one there
-	}
-	if !strings.Contains(word, "*") {
-		return covered
-	}
-	if server, tool := t.remote(word); server != "" {
+// covered are patterns of all names that a word of a dialect may mean where it denies: too many rather than too few.
+func (t *toolset) covered(word, dialect string) []string {
+	name := canonical(word)
+	ours := t.ours(word)
+	_, known := t.table[name]
+	switch server, tool := t.remote(word); {
+	case dialect != claudeCode && slices.Contains([]string{"edit", "write", "patch"}, name):
+		return []string{"edit_file", "write_file"} // they are one there
+	case len(ours) > 0 && !strings.ContainsAny(word, "*?"), known:
+		return ours
+	case server != "":
 		return []string{server + domain.ServerSeparator + tool}
 	}
+	var covered []string
 	for theirs, ours := range t.table {
-		if like(strings.ToLower(word), theirs) {
+		if like(name, theirs) {
 			covered = append(covered, ours...)
 		}
 	}
+	if len(covered) == 0 && !strings.ContainsAny(word, "*?") {
+		t.unknown = once(t.unknown, word)
+	}
 	slices.Sort(covered)
-	return append(slices.Compact(covered), word)
+	return append(slices.Compact(covered), strings.ReplaceAll(word, "_", "_*")) // SERVER_TOOL is SERVER__TOOL here
 }
 
 // like reports whether a tool's name is one that a pattern means.
@@ -217,5 +213,5 @@ func words(text, separators string) []string {
 	for i, word := range all {
 		all[i] = strings.TrimSpace(word)
 	}
-	return slices.DeleteFunc(all, func(word string) bool { return word == "" || word == "-" })
+	return slices.DeleteFunc(all, func(word string) bool { return strings.Trim(word, "-") == "" })
 }
