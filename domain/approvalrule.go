@@ -223,12 +223,12 @@ func (a *Approvals) Check() error {
 	if a == nil {
 		return nil
 	}
-	most := maxRules
-	if slices.ContainsFunc(a.Rules, func(r ApprovalRule) bool { return r.Tightens }) {
-		most = 2 * maxRules // the worker's stand behind them
+	tighten := 0 // the worker's may stand behind these
+	for tighten < len(a.Rules) && a.Rules[tighten].Tightens {
+		tighten++
 	}
-	if len(a.Rules) > most {
-		return Errorf(TooLarge, "approvals: has %d rules; at most %d are allowed", len(a.Rules), most)
+	if len(a.Rules)-tighten > maxRules || tighten > maxRules {
+		return Errorf(TooLarge, "approvals: has %d rules; at most %d are allowed", len(a.Rules), maxRules)
 	}
 	for i, rule := range a.Rules {
 		if err := rule.check(); err != nil {

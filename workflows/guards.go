@@ -148,7 +148,11 @@ func (g *guards) checkCalls(t *stepRun) {
 	}
 }
 
+// checkRepetition leaves out steps whose calls the provider could not read: those before and behind them may be the same.
 func (g *guards) checkRepetition(t *stepRun, limits domain.Repetition) {
+	if t.repeat == inItsCalls && len(t.content.ToolExecutions) == 0 {
+		return
+	}
 	g.cycles = g.cycles.With(t.content.CallsDigest())
 	length, times, whole := g.cycles.Repeated()
 	switch {

@@ -27,7 +27,7 @@ func (s *session) acceptCommands() error {
 	return errors.Join(
 		accept(s, contract.UpdateSend, deferrable, c.checkSend, c.send),
 		accept(s, contract.UpdateUnsend, urgent, c.checkUnsend, c.unsend),
-		acceptSlow(s, contract.UpdateExtend, deferrable, c.checkExtendBegun, c.extendBegun),
+		c.acceptExtend(),
 		accept(s, contract.UpdateExtendSession, deferrable, c.checkExtendSession, c.extendSession),
 		accept(s, contract.UpdatePause, deferrable, c.checkPause, c.pause(true)),
 		accept(s, contract.UpdateResume, deferrable, c.checkPause, c.pause(false)),
@@ -58,13 +58,21 @@ func accept[In, Out any](s *session, name contract.Update[In, Out], when urgency
 	return acceptSlow(s, name, when, check, func(_ workflow.Context, request In) (Out, error) { return do(request), nil })
 }
 
-// acceptSlow registers a command that may wait, in the coroutine of its context, and be refused only then. The validator only
-// rejects. A repeated command is answered as it was, and not done again; one that was refused is not remembered.
+// acceptSlow registers a command that may wait, in the coroutine of its context, and be refused only then.
 func acceptSlow[In, Out any](
 	s *session, name contract.Update[In, Out], when urgency, check func(In) error, do func(workflow.Context, In) (Out, error),
 ) error {
+	validate, answer := halves(s, name, when, check, do)
+	return handle(s, name, validate, answer)
+}
+
+// halves are the two of a command: the validator only rejects. A repeated command is answered as it was, and not done again; one
+// that was refused is not remembered.
+func halves[In, Out any](
+	s *session, name contract.Update[In, Out], when urgency, check func(In) error, do func(workflow.Context, In) (Out, error),
+) (validate func(workflow.Context, In) error, answer func(workflow.Context, In) (Out, error)) {
 	updates := &s.mail.Updates
-	validate := func(ctx workflow.Context, request In) error {
+	validate = func(ctx workflow.Context, request In) error {
 		switch {
 		case when == deferrable && updates.Pressed():
 			return refusal(pressed(name))
@@ -73,7 +81,7 @@ func acceptSlow[In, Out any](
 		}
 		return refusal(check(request))
 	}
-	answer := func(ctx workflow.Context, request In) (reply Out, err error) {
+	answer = func(ctx workflow.Context, request In) (reply Out, err error) {
 		id := workflow.GetCurrentUpdateInfo(ctx).ID
 		if updates.Repeats(string(name), id, &reply) {
 			updates.TakeWait() // the server counts it as well
@@ -88,7 +96,7 @@ func acceptSlow[In, Out any](
 		s.publishHead()
 		return reply, nil
 	}
-	return handle(s, name, validate, answer)
+	return validate, answer
 }
 
 // handle registers the two halves of an update as they are.
@@ -217,23 +225,28 @@ func (c *commands) closeSession(contract.CloseRequest) contract.CloseReply {
 	return contract.CloseReply{Executions: c.agent.state.ExecutionCount}
 }
 
-// checkExtendBegun leaves what is asked while an execution is about to begin to extendBegun: that is the newest then.
-func (c *commands) checkExtendBegun(request contract.ExtendRequest) error {
-	if c.mail.Posted() {
-		return nil
+// acceptExtend registers the command that extends. What is asked while an execution is about to begin is checked once that has
+// begun, which is the newest then. Until then it is no update under way: an execution may begin beside it.
+func (c *commands) acceptExtend() error {
+	checked := func(request contract.ExtendRequest) error {
+		if c.mail.Posted() {
+			return nil
+		}
+		return c.checkExtend(request)
 	}
-	return c.checkExtend(request)
-}
-
-// extendBegun extends once an execution that is about to begin has begun.
-func (c *commands) extendBegun(ctx workflow.Context, request contract.ExtendRequest) (reply contract.ExtendReply, _ error) {
-	if err := workflow.Await(ctx, func() bool { return !c.mail.Posted() }); err != nil {
-		return reply, err
-	}
-	if err := c.checkExtend(request); err != nil {
-		return reply, err
-	}
-	return c.extend(request), nil
+	validate, answer := halves(c.session, contract.UpdateExtend, deferrable, checked, func(_ workflow.Context, request contract.ExtendRequest) (contract.ExtendReply, error) {
+		if err := c.checkExtend(request); err != nil {
+			return contract.ExtendReply{}, err
+		}
+		return c.extend(request), nil
+	})
+	return handle(c.session, contract.UpdateExtend, validate, func(ctx workflow.Context, request contract.ExtendRequest) (contract.ExtendReply, error) {
+		held, _ := workflow.NewDisconnectedContext(ctx) // a cancellation is taken as a stop
+		if err := workflow.Await(held, func() bool { return !c.mail.Posted() }); err != nil {
+			return contract.ExtendReply{}, err
+		}
+		return answer(held, request)
+	})
 }
 
 func (c *commands) checkExtend(request contract.ExtendRequest) error {

@@ -1,6 +1,7 @@
 package inference
 
 import (
+	"net/http"
 	"regexp"
 	"strconv"
 	"strings"
@@ -9,25 +10,29 @@ import (
 // windows find the most tokens that a provider takes where it refuses a conversation, in the words of its message.
 var windows = [...]*regexp.Regexp{
 	regexp.MustCompile(`n_ctx\W{0,4}([0-9][0-9,_]*)`),
-	regexp.MustCompile(`> ?([0-9][0-9,_]*) max`),
-	regexp.MustCompile(`(?:max|maximum|available|model's) (?:context|model|prompt|input|sequence|number of tokens)[a-z ]{0,30}\W{0,3}([0-9][0-9,_]*)`),
+	regexp.MustCompile(`[0-9](?: tokens?)? > ?([0-9][0-9,_]*)`),
+	regexp.MustCompile(`(?:max|maximum|available|model's) (?:context|model|prompt|input|sequence|number of tokens)[a-z ]{0,30}[^\w-]{0,3}([0-9][0-9,_]*)`),
 	regexp.MustCompile(`([0-9][0-9,_]*)(?: tokens?)? (?:max|maximum) (?:context|prompt|input)`),
-	regexp.MustCompile(`context (?:window|length|size|limit)[a-z ']{0,30}\W{0,3}([0-9][0-9,_]*)`),
+	regexp.MustCompile(`context (?:window|length|size|limit)[a-z ']{0,30}[^\w-]{0,3}([0-9][0-9,_]*)`),
 	regexp.MustCompile(`(?:max_seq_len \(|length should be \[[0-9]+, |(?:cannot exceed|must be <=|at most|up to|limit(?: of| is)?:?) )([0-9][0-9,_]*)`),
 }
 
-// leastWindow is the smallest window of a model: numbers below are of something else.
-const leastWindow = 256
+// ofBytes follows a number that is none of tokens.
+var ofBytes = regexp.MustCompile(`^ ?(?:[kmg]i?b|bytes?|char|messages?|images?|pages?)\b`)
+
+// leastWindow is the smallest window of a model: numbers below are of something else, and leave no room for a summary.
+const leastWindow = 1024
 
 // window is the model's as the provider names it, or what one request may have. Zero: it does not.
 func (r Rejection) window() int64 {
 	text := strings.ToLower(r.Message + "\n" + r.Hint)
 	for _, one := range windows {
-		found := one.FindStringSubmatch(text)
-		if found == nil {
+		at := one.FindStringSubmatchIndex(text)
+		if at == nil || ofBytes.MatchString(text[at[3]:]) || r.Status == http.StatusRequestEntityTooLarge && !strings.Contains(text, "token") {
 			continue
 		}
-		if tokens, err := strconv.ParseInt(strings.NewReplacer(",", "", "_", "").Replace(found[1]), 10, 64); err == nil && tokens >= leastWindow {
+		number := strings.NewReplacer(",", "", "_", "").Replace(text[at[2]:at[3]])
+		if tokens, err := strconv.ParseInt(number, 10, 64); err == nil && tokens >= leastWindow {
 			return tokens
 		}
 	}

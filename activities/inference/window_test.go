@@ -39,9 +39,13 @@ func TestWindowsThatProvidersName(t *testing.T) {
 		"Requested token count exceeds the model's maximum context length of 32768 tokens. You requested a total of 40000 tokens":           32768,
 		"This endpoint's maximum context length is 200000 tokens. However, you requested about 210000 tokens (200000 of text input)":        200000,
 		"Your input exceeds the context window of this model. Please adjust your input and try again.":                                      0,
-		"prompt is too long":                                                 0,
-		"maximum context length is 10 tokens":                                0,
-		"This model's maximum context length is 99999999999999999999 tokens": 0,
+		"prompt is too long": 0,
+		"prompt is too long: 600000 bytes; max input 300 KB":                                                0,
+		"Input exceeds the context window for model qwen-2507 of 131072 tokens":                             0,
+		"input length and `max_tokens` exceed context limit: 1200 + 200000 > 200000, decrease input length": 200000,
+		"the prompt exceeds the context length 512":                                                         0,
+		"maximum context length is 10 tokens":                                                               0,
+		"This model's maximum context length is 99999999999999999999 tokens":                                0,
 	} {
 		err := inference.Rejection{Status: 400, Message: message}.Error(domain.LLMConfig{Provider: "p", Model: "m"})
 		require.Equal(t, domain.CodeContextOverflow, err.Code, message)
