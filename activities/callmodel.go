@@ -196,7 +196,8 @@ func (c *modelCall) adapted(ctx context.Context, err error) bool {
 		return false
 	}
 	c.refusals = append(c.refusals, adapted.Refusal.Message)
-	activity.GetLogger(ctx).Warn("a request is refused and made again in another form", "model", c.call.Config.Model, "error", err)
+	activity.GetLogger(ctx).Warn("a request is refused and made again in another form", "model", c.call.Config.Model,
+		"error", c.activities.config.Secrets.Hide(err.Error()))
 	return true
 }
 
