@@ -77,8 +77,7 @@ func (i *inference) answeredInPart(m domain.Message, digest domain.Digest) cours
 	case pauses > maxPauses:
 		return i.failed(domain.CodedErrorf(domain.Unavailable, domain.CodeMalformed, "the model paused %d times in one answer", pauses))
 	}
-	i.tries = 0
-	return again
+	return i.another()
 }
 
 func (i *inference) answeredNothing(finish domain.FinishReason, room contract.Reservation, reply contract.ModelReply) course {
@@ -94,10 +93,27 @@ func (i *inference) answeredNothing(finish domain.FinishReason, room contract.Re
 	case nothings > 1:
 		return i.failed(domain.CodedErrorf(domain.Unavailable, domain.CodeEmptyResponse, "the model gave neither text nor tool calls, twice"))
 	}
-	nudge := domain.UserMessage("Your answer was empty. Answer in words, or call a tool.")
+	nudge := domain.UserMessage("Your answer was empty. " + i.wanted())
 	i.step.say("", nudge, fingerprint(nudge, i.talk.Log().Chain()), domain.Tag{Trace: true})
-	i.tries = 0
+	return i.another()
+}
+
+// another asks for one more answer, which has attempts of its own.
+func (i *inference) another() course {
+	i.tries, i.failure = 0, nil
 	return again
+}
+
+// wanted tells the model what it may answer with in this step.
+func (i *inference) wanted() string {
+	wanted := "Answer in words"
+	if format := i.config.Resolved.Definition.Format.Type; format != "" && format != domain.FormatText {
+		wanted = "Answer in the required format"
+	}
+	if len(i.config.Resolved.Tools) > 0 && !i.step.request.WithoutTools {
+		wanted += ", or call a tool"
+	}
+	return wanted + "."
 }
 
 func filtered() *domain.Error {

@@ -107,6 +107,8 @@ func TestWhatAnInferenceComesTo(t *testing.T) {
 			status: "failed", reason: "error", code: "malformed", tokens: 200, asked: 2},
 		"an answer that cannot be read, once": {replies: []contract.ModelReply{unread, billed(domain.Unavailable), says("hi")},
 			status: "completed", reason: "completed", answer: "hi", tokens: 215, asked: 3},
+		"an answer that cannot be read, on each side of an empty one": {replies: []contract.ModelReply{unread, nothing, unread, says("hi")},
+			status: "completed", reason: "completed", answer: "hi", tokens: 225, asked: 4, nudged: true},
 		"a billed failure that leaves no room": {replies: []contract.ModelReply{billed(domain.Unavailable), says("hi")}, budget: domain.ExecutionBudget{MaxTokens: number(105)},
 			status: "stopped", reason: "token_limit", tokens: 100, asked: 1},
 		"a worker that stops": {replies: []contract.ModelReply{shutDown, says("hi")}, status: "completed", reason: "completed", answer: "hi", tokens: 45, asked: 2},
@@ -134,8 +136,9 @@ func TestWhatAnInferenceComesTo(t *testing.T) {
 			require.Len(t, w.asked, test.asked)
 			require.Equal(t, test.answer, endOf(t, env, 0).Answer)
 			require.Equal(t, 1, out.Steps, "the step is kept, whatever it came to")
-			for i, r := range w.asked {
-				require.Equal(t, i, r.Attempts+r.Inference, "every try is counted")
+			for i, r := range w.asked[1:] {
+				before := w.asked[i]
+				require.Contains(t, [][2]int{{before.Inference, before.Attempts + 1}, {before.Inference + 1, 0}}, [2]int{r.Inference, r.Attempts}, "every try is counted")
 			}
 			nudged := false
 			for _, e := range query(t, env, contract.QueryMessages, contract.MessagesRequest{}).Entries {
@@ -143,6 +146,32 @@ func TestWhatAnInferenceComesTo(t *testing.T) {
 				nudged = nudged || strings.HasPrefix(e.Message.Text(), "Your answer was empty")
 			}
 			require.Equal(t, test.nudged, nudged)
+		})
+	}
+}
+
+// TestAnEmptyAnswersRequestFits what the step may answer.
+func TestAnEmptyAnswersRequestFits(t *testing.T) {
+	t.Parallel()
+	nothing := contract.ModelReply{Outcome: contract.Answered, Tries: 1, Response: domain.Response{Finish: domain.FinishStop}}
+	for name, test := range map[string]struct {
+		tools  []domain.ToolSpec
+		format domain.FormatType
+		want   string
+	}{
+		"words or a tool":  {tools: reads(), want: "Your answer was empty. Answer in words, or call a tool."},
+		"words":            {want: "Your answer was empty. Answer in words."},
+		"a format":         {format: domain.FormatJSON, want: "Your answer was empty. Answer in the required format."},
+		"a format or tool": {tools: reads(), format: domain.FormatJSON, want: "Your answer was empty. Answer in the required format, or call a tool."},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := &world{model: plays(nothing, says("{}")), tools: test.tools}
+			env := w.environment(t)
+			env.ExecuteWorkflow(string(contract.Execute), input(t, "", func(in *contract.SessionInput) { in.Definition.Format.Type = test.format }))
+			require.Equal(t, domain.Completed, outcome(t, env).StopReason)
+			entries := query(t, env, contract.QueryMessages, contract.MessagesRequest{}).Entries
+			require.Equal(t, test.want, entries[len(entries)-2].Message.Text())
 		})
 	}
 }
