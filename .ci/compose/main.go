@@ -116,8 +116,7 @@ func checkService(s types.ServiceConfig, breach func(format string, args ...any)
 	must(slices.Contains(s.SecurityOpt, "no-new-privileges:true"), "may gain privileges")
 	must(s.ReadOnly || len(s.Configs) > 0, "has a writable root and no reason for it")
 	for name := range s.Environment {
-		vendor, _, _ := strings.Cut(name, "_")
-		key := slices.Contains([]string{"OPENAI", "ANTHROPIC", "GEMINI"}, vendor)
+		key := strings.HasSuffix(name, "_API_KEY") || strings.HasSuffix(name, "_API_KEY_FILE") || strings.HasSuffix(name, "_BASE_URL")
 		must(!key || s.Name == "worker", "gets %s; keys are for workers only", name)
 	}
 	// A browser on the host reaches what listens in a container, published or not.

@@ -33,7 +33,11 @@ func (s Settings) model(word string) string {
 		if provider = strings.ToLower(provider); provider == "google" {
 			provider = gemini.Name
 		}
-		if name != "" && slices.Contains([]string{anthropic.Name, openai.Name, openaichat.Name, gemini.Name, scripted.Name}, provider) {
+		ours := []string{anthropic.Name, openai.Name, gemini.Name, scripted.Name}
+		for _, d := range openaichat.Dialects() {
+			ours = append(ours, d.Name)
+		}
+		if name != "" && slices.Contains(ours, provider) {
 			return provider + "/" + name
 		}
 		return ""
