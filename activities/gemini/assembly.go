@@ -15,9 +15,6 @@ import (
 	"everstep/domain"
 )
 
-// unnamed is the finish reason of a whole answer whose server gave none.
-const unnamed = "none"
-
 // maxFinishMessage bounds what is shown of the API's words on a call that it could not read.
 const maxFinishMessage = 600
 
@@ -75,7 +72,7 @@ func (s *assembly) Whole(data []byte) error {
 	}
 	if s.answers && s.finish == "" {
 		// The body is whole, so the answer is, whatever the server calls it.
-		s.finish = unnamed
+		s.finish = wire.Unnamed
 	}
 	return s.whole(data)
 }
@@ -274,7 +271,10 @@ func (p piece) open() bool { return !p.Call && p.Signature == "" && p.Raw == "" 
 
 // Answer returns the whole answer. Its content decides what it is, before the server's word does.
 func (s *assembly) Answer() inference.Answer {
-	finish := s.finishReason()
+	finish := s.FinishReason(s.finish, false)
+	if s.blocked {
+		finish = domain.FinishContentFilter
+	}
 	answer := s.Finished(finish, s.finish)
 	if finish == domain.FinishContentFilter {
 		// What a filter has cut is not acted upon.
@@ -283,29 +283,6 @@ func (s *assembly) Answer() inference.Answer {
 	}
 	answer.Message = keep(answer.Message, s.pieces)
 	return answer
-}
-
-// finishReason reads the server's word for why the model stopped.
-func (s *assembly) finishReason() domain.FinishReason {
-	if s.blocked {
-		return domain.FinishContentFilter
-	}
-	switch genai.FinishReason(s.finish) {
-	case genai.FinishReasonMaxTokens, genai.FinishReasonContinuation:
-		return domain.FinishLength
-	case genai.FinishReasonSafety, genai.FinishReasonRecitation, genai.FinishReasonBlocklist,
-		genai.FinishReasonProhibitedContent, genai.FinishReasonSPII, genai.FinishReasonImageSafety,
-		genai.FinishReasonImageProhibitedContent, genai.FinishReasonImageRecitation:
-		return domain.FinishContentFilter
-	default:
-	}
-	switch {
-	case s.calls > 0:
-		return domain.FinishToolCalls
-	case s.finish == string(genai.FinishReasonStop) || s.finish == unnamed:
-		return domain.FinishStop
-	}
-	return domain.FinishOther
 }
 
 // reply is a piece of an answer, or a whole one: they have the same form.
