@@ -239,9 +239,12 @@ var pictures = []string{"image/jpeg", "image/png", "image/gif", "image/webp"}
 // mediaBlock is a picture or a document, by URL or as data.
 func mediaBlock(p domain.Part) (anthropic.ContentBlockParamUnion, error) {
 	var none anthropic.ContentBlockParamUnion
-	p, err := readMedia(p)
+	p, err := wire.Media(p)
 	if err != nil {
 		return none, err
+	}
+	if p.MediaType == "" && p.URL == "" {
+		p.MediaType, _, _ = mime.ParseMediaType(http.DetectContentType(p.Data)) // as it looks
 	}
 	document := &anthropic.DocumentBlockParam{}
 	if p.Filename != "" {
@@ -267,35 +270,6 @@ func mediaBlock(p domain.Part) (anthropic.ContentBlockParamUnion, error) {
 		return none, fmt.Errorf("is a file of media type %s, which this API does not take; give a PDF, a picture or text in UTF-8", kind)
 	}
 	return anthropic.ContentBlockParamUnion{OfDocument: document}, nil
-}
-
-// readMedia is a part with either a URL or data, and its media type: as it says, else as it looks.
-func readMedia(p domain.Part) (domain.Part, error) {
-	if text, ok := strings.CutPrefix(p.URL, "data:"); ok {
-		kind, encoded, _ := strings.Cut(text, ",")
-		kind, isBase64 := strings.CutSuffix(kind, ";base64")
-		data, err := base64.StdEncoding.DecodeString(encoded)
-		if err != nil || !isBase64 {
-			return p, errors.New("has a data URL that is not base64; give its data")
-		}
-		p.MediaType, p.Data = kind, data
-	}
-	if len(p.Data) > 0 || strings.HasPrefix(p.URL, "data:") {
-		p.URL = ""
-	}
-	if p.URL == "" && len(p.Data) == 0 {
-		return p, errors.New("is empty; give its data or a URL")
-	}
-	if p.MediaType == "" && p.URL == "" {
-		p.MediaType = http.DetectContentType(p.Data)
-	}
-	if kind, _, err := mime.ParseMediaType(p.MediaType); err == nil {
-		p.MediaType = kind
-	}
-	if p.MediaType == "image/jpg" {
-		p.MediaType = "image/jpeg"
-	}
-	return p, nil
 }
 
 func textual(kind string) bool {

@@ -346,7 +346,7 @@ func (c calledFor) arguments() string {
 // same reports whether a part as it came and as it would be written say the same; a field
 // without anything in it says nothing.
 func same(raw json.RawMessage, again modelPart) bool {
-	encoded, err := marshal(again)
+	encoded, err := wire.JSON(again)
 	var came, written map[string]json.RawMessage
 	if err != nil || json.Unmarshal(raw, &came) != nil || json.Unmarshal(encoded, &written) != nil {
 		return false

@@ -1,13 +1,10 @@
 package gemini
 
 import (
-	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net/url"
 	"slices"
-	"strings"
 
 	"google.golang.org/genai"
 
@@ -54,7 +51,7 @@ func converse(call inference.Call) (*conversation, error) {
 		return nil, domain.Errorf(domain.Invalid, "messages: there is nothing in them that %s could be sent", Name)
 	}
 	if c.contents[0].Role == genai.RoleModel {
-		part, err := marshal(genai.Part{Text: beginning})
+		part, err := wire.JSON(genai.Part{Text: beginning})
 		c.contents = slices.Insert(c.contents, 0, &content{Role: genai.RoleUser, Parts: []json.RawMessage{part}})
 		return c, err
 	}
@@ -175,7 +172,7 @@ func (c *conversation) answer(k int, m domain.Message) error {
 	for _, p := range m.Parts {
 		response.Parts = append(response.Parts, genai.NewFunctionResponsePartFromBytes(p.Data, p.MediaType))
 	}
-	part, err := marshal(genai.Part{FunctionResponse: response})
+	part, err := wire.JSON(genai.Part{FunctionResponse: response})
 	c.results.Parts[k] = part
 	return err
 }
@@ -199,7 +196,7 @@ func userParts(m domain.Message) ([]json.RawMessage, error) {
 			err = fmt.Errorf("is of type %s, which a user cannot say; leave it out", p.Type)
 		}
 		if err == nil {
-			encoded, err = marshal(part)
+			encoded, err = wire.JSON(part)
 		}
 		if err != nil {
 			return nil, fmt.Errorf("part %d: %w", i, err)
@@ -210,35 +207,15 @@ func userParts(m domain.Message) ([]json.RawMessage, error) {
 }
 
 // media sends data along, and what has a URL by its name: an uploaded file's, or any.
-func media(p domain.Part) (genai.Part, error) {
-	if mediaType, data, ok := dataURL(p.URL); ok && len(p.Data) == 0 {
-		p.Data = data
-		if p.MediaType == "" {
-			p.MediaType = mediaType
-		}
-	}
-	switch {
+func media(p domain.Part) (part genai.Part, err error) {
+	switch p, err = wire.Media(p); {
+	case err != nil:
 	case p.MediaType == "":
-		return genai.Part{}, fmt.Errorf("is of type %s and has no media_type; give one, like image/png", p.Type)
-	case len(p.Data) > 0:
-		return genai.Part{InlineData: &genai.Blob{MIMEType: p.MediaType, Data: p.Data}}, nil
+		err = fmt.Errorf("is of type %s and has no media_type; give one, like image/png", p.Type)
 	case p.URL != "":
-		return genai.Part{FileData: &genai.FileData{MIMEType: p.MediaType, FileURI: p.URL}}, nil
+		part.FileData = &genai.FileData{MIMEType: p.MediaType, FileURI: p.URL}
+	default:
+		part.InlineData = &genai.Blob{MIMEType: p.MediaType, Data: p.Data}
 	}
-	return genai.Part{}, fmt.Errorf("is of type %s and has neither data nor a URL; give one", p.Type)
-}
-
-// dataURL reads a URL that holds the data itself.
-func dataURL(text string) (mediaType string, data []byte, ok bool) {
-	rest, ok := strings.CutPrefix(text, "data:")
-	head, body, comma := strings.Cut(rest, ",")
-	if !ok || !comma {
-		return "", nil, false
-	}
-	if mediaType, ok = strings.CutSuffix(head, ";base64"); ok {
-		data, err := base64.StdEncoding.DecodeString(body)
-		return mediaType, data, err == nil
-	}
-	plain, err := url.PathUnescape(body)
-	return head, []byte(plain), err == nil
+	return part, err
 }

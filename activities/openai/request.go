@@ -101,65 +101,41 @@ func input(call inference.Call) ([][]byte, error) {
 		case domain.RoleSystem, domain.RoleDeveloper:
 			w.text(responses.EasyInputMessageRoleDeveloper, m.Text(), "")
 		case domain.RoleUser:
-			content, err := userContent(m)
+			if wire.IsPlain(m) {
+				w.text(responses.EasyInputMessageRoleUser, m.Text(), "")
+				continue
+			}
+			list, err := partsOf(m)
 			if err != nil {
 				return nil, domain.Errorf(domain.Invalid, "message %d: %s", i, err)
 			}
-			w.add(responses.EasyInputMessageParam{Role: responses.EasyInputMessageRoleUser, Content: content})
+			w.add(responses.EasyInputMessageParam{Role: responses.EasyInputMessageRoleUser, Content: responses.EasyInputMessageContentUnionParam{OfInputItemContentList: list}})
 		case domain.RoleAssistant:
 			w.turn(m, pairs.Begin(i, m.ToolCalls))
 		case domain.RoleTool:
-			output, err := callOutput(m)
-			if err != nil {
-				return nil, domain.Errorf(domain.Invalid, "message %d: %s", i, err)
+			result := responses.ResponseInputItemFunctionCallOutputParam{CallID: param.NewOpt(pairs.Answer(m.ToolResult.CallID))}
+			result.Output.OfString = param.NewOpt(m.ToolResult.Content)
+			if len(m.Parts) > 0 {
+				list, err := partsOf(m)
+				if err != nil {
+					return nil, domain.Errorf(domain.Invalid, "message %d: %s", i, err)
+				}
+				result.SetExtraFields(map[string]any{"output": slices.Insert(list, 0, responses.ResponseInputContentParamOfInputText(m.ToolResult.Content))})
 			}
-			w.add(responses.ResponseInputItemFunctionCallOutputParam{CallID: param.NewOpt(pairs.Answer(m.ToolResult.CallID)), Output: output})
+			w.add(result)
 		}
 	}
 	return w.items, w.err
 }
 
-// callOutput is a text where that is all, else one with the images of the result.
-func callOutput(m domain.Message) (out responses.ResponseInputItemFunctionCallOutputOutputUnionParam, err error) {
-	if len(m.Parts) == 0 {
-		out.OfString = param.NewOpt(m.ToolResult.Content)
-		return out, nil
-	}
-	list := responses.ResponseFunctionCallOutputItemListParam{{OfInputText: &responses.ResponseInputTextContentParam{Text: m.ToolResult.Content}}}
-	for k, p := range m.Parts {
-		url, err := imageURL(p)
-		if err != nil {
-			return out, fmt.Errorf("part %d: %w", k, err)
-		}
-		list = append(list, responses.ResponseFunctionCallOutputItemUnionParam{OfInputImage: &responses.ResponseInputImageContentParam{ImageURL: param.NewOpt(url)}})
-	}
-	out.OfResponseFunctionCallOutputItemArray = list
-	return out, nil
-}
-
-func imageURL(p domain.Part) (string, error) {
-	switch {
-	case p.URL != "":
-		return p.URL, nil
-	case len(p.Data) > 0:
-		return wire.DataURL(p), nil
-	}
-	return "", errors.New("an image has neither URL nor data; give one")
-}
-
-// userContent is a text where that is all, else a list of parts.
-func userContent(m domain.Message) (responses.EasyInputMessageContentUnionParam, error) {
-	var out responses.EasyInputMessageContentUnionParam
-	if wire.IsPlain(m) {
-		out.OfString = param.NewOpt(m.Text())
-		return out, nil
-	}
+// partsOf are what a message holds beside the result of a tool.
+func partsOf(m domain.Message) (out responses.ResponseInputMessageContentListParam, err error) {
 	for k, p := range m.Parts {
 		part, err := userPart(p)
 		if err != nil {
-			return out, fmt.Errorf("part %d: %w", k, err)
+			return nil, fmt.Errorf("part %d: %w", k, err)
 		}
-		out.OfInputItemContentList = append(out.OfInputItemContentList, part)
+		out = append(out, part)
 	}
 	return out, nil
 }
@@ -170,7 +146,7 @@ func userPart(p domain.Part) (responses.ResponseInputContentUnionParam, error) {
 	case domain.PartText:
 		return responses.ResponseInputContentParamOfInputText(p.Text), nil
 	case domain.PartImage:
-		url, err := imageURL(p)
+		url, err := wire.ImageURL(p)
 		out.OfInputImage = &responses.ResponseInputImageParam{Detail: responses.ResponseInputImageDetailAuto, ImageURL: param.NewOpt(url)}
 		return out, err
 	case domain.PartFile:
@@ -288,11 +264,11 @@ func (w *writer) turn(m domain.Message, ids []string) {
 	}
 }
 
-// read reads what was kept. What is no item of ours has no type.
+// read reads what came, or was kept. What is no item of ours has no type.
 func read(opaque json.RawMessage) item {
-	var kept item
+	kept := item{raw: opaque}
 	if json.Unmarshal(opaque, &kept) != nil {
-		return item{}
+		return item{raw: opaque}
 	}
 	if kept.Type == "custom_tool_call" { // its arguments are free text
 		kept.Type, kept.Arguments = itemCall, kept.Input
@@ -320,7 +296,9 @@ type item struct {
 	Content   contents  `json:"content"`
 	Summary   contents  `json:"summary"`
 
+	// raw is the item as it came, and at its place in a stream.
 	raw json.RawMessage
+	at  wire.Count
 }
 
 // returnable reports whether a reasoning item is good without being stored. Open models

@@ -178,14 +178,8 @@ func userPart(p domain.Part) (openai.ChatCompletionContentPartUnionParam, error)
 	case domain.PartText:
 		return openai.TextContentPart(p.Text), nil
 	case domain.PartImage:
-		url := p.URL
-		switch {
-		case url == "" && len(p.Data) == 0:
-			return openai.ChatCompletionContentPartUnionParam{}, errors.New("an image has neither URL nor data; give one")
-		case url == "":
-			url = wire.DataURL(p)
-		}
-		return openai.ImageContentPart(openai.ChatCompletionContentPartImageImageURLParam{URL: url}), nil
+		url, err := wire.ImageURL(p)
+		return openai.ImageContentPart(openai.ChatCompletionContentPartImageImageURLParam{URL: url}), err
 	case domain.PartAudio:
 		if len(p.Data) > 0 {
 			return openai.InputAudioContentPart(openai.ChatCompletionContentPartInputAudioInputAudioParam{
