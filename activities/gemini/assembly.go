@@ -6,7 +6,6 @@ import (
 	"maps"
 	"reflect"
 	"slices"
-	"strings"
 
 	"google.golang.org/genai"
 
@@ -65,7 +64,7 @@ func (s *assembly) Whole(data []byte) error {
 				return err
 			}
 		}
-		return s.whole(data)
+		return s.End()
 	}
 	if err := s.read(wire.Event{Data: data}); err != nil {
 		return err
@@ -74,26 +73,20 @@ func (s *assembly) Whole(data []byte) error {
 		// The body is whole, so the answer is, whatever the server calls it.
 		s.finish = wire.Unnamed
 	}
-	return s.whole(data)
+	return s.End()
 }
 
-// whole closes a body that came in one piece.
-func (s *assembly) whole(data []byte) error {
+// End closes the answer: nothing more is said.
+func (s *assembly) End() error {
 	if s.elsewhere && s.calls == 0 {
-		return s.Malformed("the answer has its tool calls in a second candidate, and one was asked for", data)
+		return s.Malformed("the answer has its tool calls in a second candidate, and one was asked for", nil)
 	}
 	s.open = false
 	return nil
 }
 
-// Event reads the next piece. The finish reason is the only mark of the end; some servers send
-// OpenAI's too.
-func (s *assembly) Event(e wire.Event) (done bool, err error) {
-	if strings.TrimSpace(string(e.Data)) == "[DONE]" {
-		return true, s.whole(nil)
-	}
-	return false, s.read(e)
-}
+// Event reads the next piece. The finish reason is the API's only mark of the end.
+func (s *assembly) Event(e wire.Event) (done bool, err error) { return false, s.read(e) }
 
 func (s *assembly) read(e wire.Event) error {
 	var in reply

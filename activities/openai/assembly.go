@@ -66,9 +66,6 @@ func (s *assembly) Whole(data []byte) error { return s.end(data, "") }
 
 // Event reads the next piece of an answer.
 func (s *assembly) Event(e wire.Event) (done bool, err error) {
-	if strings.TrimSpace(string(e.Data)) == "[DONE]" {
-		return true, nil
-	}
 	var piece event
 	if err := json.Unmarshal(e.Data, &piece); err != nil {
 		if e.Name == "error" {

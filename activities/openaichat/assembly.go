@@ -97,12 +97,6 @@ func (s *assembly) Whole(data []byte) error {
 
 // Event reads the next piece of an answer.
 func (s *assembly) Event(e wire.Event) (done bool, err error) {
-	switch string(bytes.TrimSpace(e.Data)) {
-	case "[DONE]":
-		return true, s.End()
-	case "":
-		return false, nil
-	}
 	var piece reply
 	if err := s.Decode(e, &piece, "the stream holds something that is not a chunk"); err != nil {
 		return false, err
