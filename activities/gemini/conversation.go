@@ -1,6 +1,7 @@
 package gemini
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -42,10 +43,8 @@ type content struct {
 func converse(call inference.Call) (*conversation, error) {
 	c := &conversation{vouched: generation(call.Config.Model) >= 3}
 	c.instruct(call.System)
-	for i, m := range call.Messages {
-		if err := c.add(i, m); err != nil {
-			return nil, domain.Errorf(domain.Invalid, "message %d: %s", i, err)
-		}
+	if err := wire.Each("message", call.Messages, c.add); err != nil {
+		return nil, err
 	}
 	if len(c.contents) == 0 {
 		return nil, domain.Errorf(domain.Invalid, "messages: there is nothing in them that %s could be sent", Name)
@@ -178,32 +177,19 @@ func (c *conversation) answer(k int, m domain.Message) error {
 }
 
 // userParts writes what a user's message holds, but for empty texts, which the API refuses.
-func userParts(m domain.Message) ([]json.RawMessage, error) {
-	var out []json.RawMessage
-	for i, p := range m.Parts {
-		var part genai.Part
-		var encoded []byte
-		var err error
-		switch p.Type {
-		case domain.PartText:
-			if p.Text == "" {
-				continue
-			}
-			part.Text = p.Text
-		case domain.PartImage, domain.PartFile, domain.PartAudio:
+func userParts(m domain.Message) (out []json.RawMessage, err error) {
+	err = wire.Each("part", m.Parts, func(_ int, p domain.Part) (err error) {
+		part := genai.Part{Text: p.Text}
+		if p.Type != domain.PartText {
 			part, err = media(p)
-		default:
-			err = fmt.Errorf("is of type %s, which a user cannot say; leave it out", p.Type)
+		} else if p.Text == "" {
+			return nil
 		}
-		if err == nil {
-			encoded, err = wire.JSON(part)
-		}
-		if err != nil {
-			return nil, fmt.Errorf("part %d: %w", i, err)
-		}
+		encoded, failed := wire.JSON(part)
 		out = append(out, encoded)
-	}
-	return out, nil
+		return cmp.Or(err, failed)
+	})
+	return out, err
 }
 
 // media sends data along, and what has a URL by its name: an uploaded file's, or any.

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -96,78 +95,57 @@ func input(call inference.Call) ([][]byte, error) {
 		w.text(responses.EasyInputMessageRoleDeveloper, call.System, "")
 	}
 	pairs := wire.Pairing{Accepts: func(id string) bool { return len(id) <= maxCallID }}
-	for i, m := range call.Messages {
+	err := wire.Each("message", call.Messages, func(i int, m domain.Message) error {
+		list, err := partsOf(m)
 		switch m.Role {
 		case domain.RoleSystem, domain.RoleDeveloper:
 			w.text(responses.EasyInputMessageRoleDeveloper, m.Text(), "")
 		case domain.RoleUser:
 			if wire.IsPlain(m) {
 				w.text(responses.EasyInputMessageRoleUser, m.Text(), "")
-				continue
-			}
-			list, err := partsOf(m)
-			if err != nil {
-				return nil, domain.Errorf(domain.Invalid, "message %d: %s", i, err)
+				return nil
 			}
 			w.add(responses.EasyInputMessageParam{Role: responses.EasyInputMessageRoleUser, Content: responses.EasyInputMessageContentUnionParam{OfInputItemContentList: list}})
+			return err
 		case domain.RoleAssistant:
 			w.turn(m, pairs.Begin(i, m.ToolCalls))
 		case domain.RoleTool:
 			result := responses.ResponseInputItemFunctionCallOutputParam{CallID: param.NewOpt(pairs.Answer(m.ToolResult.CallID))}
 			result.Output.OfString = param.NewOpt(m.ToolResult.Content)
-			if len(m.Parts) > 0 {
-				list, err := partsOf(m)
-				if err != nil {
-					return nil, domain.Errorf(domain.Invalid, "message %d: %s", i, err)
-				}
+			if len(list) > 0 {
 				result.SetExtraFields(map[string]any{"output": slices.Insert(list, 0, responses.ResponseInputContentParamOfInputText(m.ToolResult.Content))})
 			}
 			w.add(result)
+			return err
 		}
-	}
-	return w.items, w.err
+		return nil
+	})
+	return w.items, errors.Join(err, w.err)
 }
 
-// partsOf are what a message holds beside the result of a tool.
+// partsOf are what a message of the user's, or a result, has in parts.
 func partsOf(m domain.Message) (out responses.ResponseInputMessageContentListParam, err error) {
-	for k, p := range m.Parts {
-		part, err := userPart(p)
-		if err != nil {
-			return nil, fmt.Errorf("part %d: %w", k, err)
+	err = wire.Each("part", m.Parts, func(_ int, p domain.Part) error {
+		var part responses.ResponseInputContentUnionParam
+		switch p.Type {
+		case domain.PartImage:
+			part.OfInputImage = &responses.ResponseInputImageParam{Detail: responses.ResponseInputImageDetailAuto, ImageURL: param.NewOpt(wire.ImageURL(p))}
+		case domain.PartFile:
+			part.OfInputFile = &responses.ResponseInputFileParam{}
+			if len(p.Data) > 0 {
+				part.OfInputFile.FileData, part.OfInputFile.Filename = param.NewOpt(wire.DataURL(p)), param.NewOpt(filename(p))
+			} else {
+				part.OfInputFile.FileURL = param.NewOpt(p.URL)
+			}
+		case domain.PartAudio:
+			return errors.New("the Responses API takes no audio; send its text, or use a model of chat completions that takes audio")
+		default:
+			part = responses.ResponseInputContentParamOfInputText(p.Text)
 		}
 		out = append(out, part)
-	}
-	return out, nil
-}
-
-func userPart(p domain.Part) (responses.ResponseInputContentUnionParam, error) {
-	var out responses.ResponseInputContentUnionParam
-	switch p.Type {
-	case domain.PartText:
-		return responses.ResponseInputContentParamOfInputText(p.Text), nil
-	case domain.PartImage:
-		url, err := wire.ImageURL(p)
-		out.OfInputImage = &responses.ResponseInputImageParam{Detail: responses.ResponseInputImageDetailAuto, ImageURL: param.NewOpt(url)}
-		return out, err
-	case domain.PartFile:
-		file := &responses.ResponseInputFileParam{}
-		switch {
-		case len(p.Data) > 0:
-			file.FileData, file.Filename = param.NewOpt(wire.DataURL(p)), param.NewOpt(filename(p))
-		case p.URL != "":
-			file.FileURL = param.NewOpt(p.URL)
-		default:
-			return out, fmt.Errorf("a file has neither URL nor data; give one")
-		}
-		out.OfInputFile = file
-	case domain.PartAudio:
-		return out, fmt.Errorf("the Responses API takes no audio; send its text, or use a model of chat completions that takes audio")
-	case domain.PartReasoning:
-		return out, fmt.Errorf("reasoning is not a user's to send; leave it out")
-	default:
-		return out, fmt.Errorf("a part of type %s cannot be sent", p.Type)
-	}
-	return out, nil
+		return nil
+	})
+	return out, err
 }
 
 // filename is a file's own, or one by which the API knows what it is.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -184,6 +185,20 @@ func JSON(value any) ([]byte, error) {
 	encoder.SetEscapeHTML(false)
 	err := encoder.Encode(value)
 	return bytes.TrimSuffix(out.Bytes(), []byte("\n")), err
+}
+
+// Each writes the messages of a conversation, or the parts of one, and says at which of them it fails.
+func Each[T any](what string, list []T, write func(int, T) error) error {
+	for i, one := range list {
+		if err := write(i, one); err != nil {
+			kind := domain.Invalid
+			if typed, ok := errors.AsType[*domain.Error](err); ok {
+				kind = typed.Kind
+			}
+			return domain.Errorf(kind, "%s %d: %s", what, i, err)
+		}
+	}
+	return nil
 }
 
 // IsPlain reports whether a message has nothing but text.

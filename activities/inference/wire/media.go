@@ -16,14 +16,11 @@ func DataURL(p domain.Part) string {
 }
 
 // ImageURL is the URL of an image, which may hold its data.
-func ImageURL(p domain.Part) (string, error) {
-	switch {
-	case p.URL != "":
-		return p.URL, nil
-	case len(p.Data) > 0:
-		return DataURL(p), nil
+func ImageURL(p domain.Part) string {
+	if p.URL != "" {
+		return p.URL
 	}
-	return "", errors.New("an image has neither URL nor data; give one")
+	return DataURL(p)
 }
 
 // Media is a part with either data or a URL, for APIs that take no data in URLs, and with its media type: as it says, else as
@@ -42,16 +39,13 @@ func Media(p domain.Part) (domain.Part, error) {
 			if p.MediaType == "" {
 				p.MediaType = kind
 			}
-			if err != nil {
+			if err != nil || len(p.Data) == 0 {
 				return p, errors.New("has a data URL that cannot be read; give its data")
 			}
 		}
 	}
-	switch {
-	case len(p.Data) > 0:
+	if len(p.Data) > 0 {
 		p.URL = ""
-	case p.URL == "":
-		return p, errors.New("is empty; give its data or a URL")
 	}
 	if kind, _, err := mime.ParseMediaType(p.MediaType); err == nil {
 		p.MediaType = strings.Replace(kind, "image/jpg", "image/jpeg", 1)

@@ -21,8 +21,7 @@ func TestMedia(t *testing.T) {
 		"a URL of data":           {part: domain.Part{URL: "data:image/png;base64,cA=="}, want: domain.Part{MediaType: "image/png", Data: []byte("p")}},
 		"a URL of escaped data":   {part: domain.Part{URL: "data:text/plain,a%2Cb"}, want: domain.Part{MediaType: "text/plain", Data: []byte("a,b")}},
 		"its own media type":      {part: domain.Part{MediaType: "image/webp", URL: "data:image/png;base64,cA=="}, want: domain.Part{MediaType: "image/webp", Data: []byte("p")}},
-		"nothing":                 {wrong: "is empty; give its data or a URL"},
-		"a URL of no data":        {part: domain.Part{URL: "data:image/png;base64,"}, wrong: "is empty"},
+		"a URL of no data":        {part: domain.Part{URL: "data:image/png;base64,"}, wrong: "has a data URL that cannot be read"},
 		"a URL of what is broken": {part: domain.Part{URL: "data:image/png;base64,*"}, wrong: "has a data URL that cannot be read; give its data"},
 	} {
 		t.Run(name, func(t *testing.T) {
