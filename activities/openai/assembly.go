@@ -27,6 +27,8 @@ type event struct {
 	Error    json.RawMessage `json:"error"`
 }
 
+func (e event) Failed() bool { return e.Type == "error" || e.Type == "" && wire.Present(e.Error) }
+
 type response struct {
 	ID         wire.Text         `json:"id"`
 	Model      wire.Text         `json:"model"`
@@ -67,19 +69,14 @@ func (s *assembly) Whole(data []byte) error { return s.end(data, "") }
 // Event reads the next piece of an answer.
 func (s *assembly) Event(e wire.Event) (done bool, err error) {
 	var piece event
-	if err := json.Unmarshal(e.Data, &piece); err != nil {
-		if e.Name == "error" {
-			return false, s.failed(e.Data)
-		}
-		return false, s.Malformed("the stream holds something that is not an event", e.Data)
+	if err := s.Decode(e, &piece, "the stream holds something that is not an event"); err != nil {
+		return false, err
 	}
 	kind := cmp.Or(string(piece.Type), e.Name)
 	switch kind {
 	case "response.completed", "response.incomplete", "response.failed":
 		_, status, _ := strings.Cut(kind, ".")
 		return true, s.end(piece.Response, status)
-	case "error":
-		return false, s.failed(e.Data)
 	case "response.created", "response.in_progress", "response.queued":
 		var r response
 		if json.Unmarshal(piece.Response, &r) != nil {
@@ -116,9 +113,6 @@ func (s *assembly) Event(e wire.Event) (done bool, err error) {
 	default:
 		if piece.Delta != "" {
 			s.Heard()
-		}
-		if piece.Type == "" && wire.Present(piece.Error) {
-			return false, s.failed(e.Data)
 		}
 	}
 	s.Flush()
@@ -170,9 +164,9 @@ func (s *assembly) end(data []byte, status string) error {
 	status = cmp.Or(string(r.Status), status)
 	switch {
 	case wire.Present(r.Error):
-		return s.failed(r.Error)
+		return s.Inner(r.Error)
 	case status == "failed", status == "cancelled":
-		return s.failed(data)
+		return s.Inner(data)
 	case status != "completed" && status != statusIncomplete:
 		return s.Malformed("the response does not say that it is completed", data)
 	}
@@ -344,22 +338,4 @@ func (i item) thoughts() string {
 		return text
 	}
 	return i.Content.join(paragraph)
-}
-
-// failed is the error that came in place of an answer. No status says of what kind, so the
-// API's codes do where asking again would end the same.
-func (s *assembly) failed(data []byte) error {
-	typed, r := s.Inner(data), wire.ParseRejection(data)
-	if typed.Kind != domain.Unavailable || typed.Code != "" || r.Status != 0 {
-		return typed
-	}
-	code := strings.ToLower(r.Code)
-	switch {
-	case code == "invalid_prompt", strings.Contains(code, "_policy"):
-		typed.Kind, typed.Code = domain.Denied, domain.CodeFiltered
-	case strings.HasPrefix(code, "failed_to_"):
-	case strings.HasPrefix(code, "invalid_"), strings.Contains(code, "image"), code == "data_residency_mismatch":
-		typed.Kind = domain.Invalid
-	}
-	return typed
 }
