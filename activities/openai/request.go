@@ -36,22 +36,21 @@ func encode(call inference.Call, bound int64) ([]byte, error) {
 		p.Tools = append(p.Tools, definition(tool, tool.Name == call.OutputTool))
 	}
 	// Of include and text, what is ours stays beside what is given.
-	var include []responses.ResponseIncludable
-	text := map[string]any{}
-	options := maps.Clone(call.Config.Options)
-	delete(options, maxOutputTokens) // it is in the bound
-	if err := errors.Join(take(options, "include", &include), take(options, "text", &text)); err != nil {
+	given, err := readOptions(call.Config.Options)
+	if err != nil {
 		return nil, err
 	}
-	for _, name := range include {
+	delete(given.rest, maxOutputTokens) // it is in the bound
+	for _, name := range given.include {
 		if !slices.Contains(p.Include, name) {
 			p.Include = append(p.Include, name)
 		}
 	}
+	extra, text := map[string]any{}, map[string]any{}
+	maps.Copy(text, given.text)
 	if format := wire.Format(call); format != nil {
 		text["format"] = format
 	}
-	extra := map[string]any{}
 	if len(text) > 0 {
 		extra["text"] = text
 	}
@@ -59,7 +58,7 @@ func encode(call inference.Call, bound int64) ([]byte, error) {
 		extra["tool_choice"] = choice
 	}
 	p.SetExtraFields(extra)
-	rest, err := wire.Fields(p, call.Config, options)
+	rest, err := wire.Fields(p, call.Config, given.rest)
 	if err != nil {
 		return nil, err
 	}

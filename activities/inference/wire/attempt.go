@@ -22,15 +22,12 @@ import (
 type Attempt struct {
 	// Draft is the answer as it comes.
 	Draft
-	// Base is the base URL, not to be changed; Official says that it is one of the vendor's own.
-	Base     *url.URL
-	Official bool
+	// Base is the base URL, not to be changed.
+	Base *url.URL
 	// Key is the key of this attempt, empty for none. All its errors hide it.
 	Key string
 	// Bound is the most tokens that the answer may have. Zero is no bound.
 	Bound int64
-	// FinishOptional is Config's.
-	FinishOptional bool
 	// Lessons are what the server was found to refuse, in the words of API.Learn. They are not to be changed.
 	Lessons []string
 
@@ -159,7 +156,7 @@ func (c *Client) begin(ctx context.Context, call inference.Call, emit func(infer
 	call.Messages = worded(call.Messages)
 	ctx, cancel := context.WithCancelCause(ctx)
 	a := &Attempt{
-		Draft: Draft{Emit: emit}, Base: base, Official: c.api.official(base), Key: key, Bound: bound, FinishOptional: c.config.FinishOptional,
+		Draft: Draft{Emit: emit}, Base: base, Key: key, Bound: bound,
 		client: c, call: call, ctx: ctx, cancel: cancel, timeouts: timeouts(call.Config.Timeouts, c.config.Timeouts),
 		quiet: time.AfterFunc(math.MaxInt64, func() { cancel(errQuiet) }),
 	}

@@ -164,7 +164,7 @@ func (a *Attempt) End() error { return nil }
 // endOfStream is what becomes of an answer whose stream has ended without the API's mark of
 // its end. Where proxies leave that out, the configuration says so.
 func (a *Attempt) endOfStream(d Decoder) error {
-	if a.FinishOptional {
+	if a.client.config.FinishOptional {
 		if err := d.End(); err != nil || d.Finish() != "" {
 			return err
 		}
