@@ -42,35 +42,34 @@ func answering(status int, body io.Reader) roundTrip {
 	}
 }
 
+// rawEvents are the events of an SDK's stream as they came.
+func rawEvents[T interface{ RawJSON() string }](stream interface {
+	Next() bool
+	Current() T
+	Err() error
+}) (events []string, err error) {
+	for stream.Next() {
+		events = append(events, strings.TrimSpace(stream.Current().RawJSON()))
+	}
+	return events, stream.Err()
+}
+
 // streamOf is what an SDK's client and stream give of an answer, event by event.
 func streamOf(ctx context.Context, t *testing.T, api string, transport http.RoundTripper) (events []string, err error) {
 	t.Helper()
 	const base = "http://models.example/v1?version=1"
 	client := &http.Client{Transport: transport}
 	options := []option.RequestOption{option.WithHTTPClient(client), option.WithBaseURL(base), option.WithAPIKey(Key), option.WithMaxRetries(0)}
-	add := func(raw string) { events = append(events, strings.TrimSpace(raw)) }
 	switch api {
 	case anthropic.Name:
 		s := messages.NewMessageService(messagesoption.WithHTTPClient(client), messagesoption.WithBaseURL(base), messagesoption.WithAPIKey(Key), messagesoption.WithMaxRetries(0))
-		stream := s.NewStreaming(ctx, messages.MessageNewParams{})
-		for stream.Next() {
-			add(stream.Current().RawJSON())
-		}
-		return events, stream.Err()
+		return rawEvents(s.NewStreaming(ctx, messages.MessageNewParams{}))
 	case openaichat.Name:
 		s := openai.NewChatCompletionService(options...)
-		stream := s.NewStreaming(ctx, openai.ChatCompletionNewParams{})
-		for stream.Next() {
-			add(stream.Current().RawJSON())
-		}
-		return events, stream.Err()
+		return rawEvents(s.NewStreaming(ctx, openai.ChatCompletionNewParams{}))
 	case openairesponses.Name:
 		s := responses.NewResponseService(options...)
-		stream := s.NewStreaming(ctx, responses.ResponseNewParams{})
-		for stream.Next() {
-			add(stream.Current().RawJSON())
-		}
-		return events, stream.Err()
+		return rawEvents(s.NewStreaming(ctx, responses.ResponseNewParams{}))
 	}
 	c, err := genai.NewClient(ctx, &genai.ClientConfig{APIKey: Key, Backend: genai.BackendGeminiAPI, HTTPClient: client, HTTPOptions: genai.HTTPOptions{BaseURL: base}})
 	require.NoError(t, err)
@@ -81,7 +80,7 @@ func streamOf(ctx context.Context, t *testing.T, api string, transport http.Roun
 		reply.SDKHTTPResponse = nil
 		raw, err := json.Marshal(reply) // it has no text of its own
 		require.NoError(t, err)
-		add(string(raw))
+		events = append(events, string(raw))
 	}
 	return events, nil
 }

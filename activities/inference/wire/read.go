@@ -21,7 +21,7 @@ import (
 
 // A Decoder knows one API's answers. Its errors are Attempt.Malformed's and Inner's.
 type Decoder interface {
-	// Event takes the next event of a stream; done means that none follows on
+	// Event takes the next event of a stream that holds anything but [DONE]; done means that none follows on
 	// which anything depends. The data is good until Event returns.
 	Event(e Event) (done bool, err error)
 	// Whole takes a body in one piece. It is valid JSON.
