@@ -319,10 +319,8 @@ func (b *block) whole() json.RawMessage {
 // Answer returns the whole answer. Its content decides what it is, before the server's word does.
 func (s *assembly) Answer() inference.Answer {
 	word := string(s.stop.Reason)
-	finish := finishOf(word, s.Called())
+	finish := s.FinishReason(word, false)
 	switch {
-	case finish == domain.FinishToolCalls && s.Cut(s.Bound):
-		finish = domain.FinishLength
 	case finish == domain.FinishRefusal:
 		if !slices.ContainsFunc(s.blocks, func(b *block) bool { return !blank(s.TextAt(b.place)) }) {
 			s.Text(len(s.blocks), string(s.stop.Details.Explanation))
@@ -354,21 +352,4 @@ func (s *assembly) place() {
 			s.Keep(b.place, "", kept{Call: position}.opaque())
 		}
 	}
-}
-
-// finishOf reads the server's word for why the model stopped.
-func finishOf(word string, calls bool) domain.FinishReason {
-	switch strings.ToLower(word) {
-	case "max_tokens":
-		return domain.FinishLength
-	case "refusal":
-		return domain.FinishRefusal
-	}
-	switch {
-	case calls:
-		return domain.FinishToolCalls
-	case slices.Contains([]string{"end_turn", "stop_sequence", "tool_use"}, strings.ToLower(word)):
-		return domain.FinishStop
-	}
-	return domain.FinishOther
 }

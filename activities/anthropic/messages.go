@@ -1,7 +1,6 @@
 package anthropic
 
 import (
-	"cmp"
 	"encoding/base64"
 	"encoding/json"
 	"errors"
@@ -44,7 +43,7 @@ func converse(call inference.Call) (*conversation, error) {
 	c := &conversation{}
 	c.instruct(call.System)
 	pairs := wire.Pairing{Accepts: isName}
-	for i, m := range call.Messages {
+	err := wire.Each("message", call.Messages, func(i int, m domain.Message) error {
 		switch m.Role {
 		case domain.RoleSystem, domain.RoleDeveloper:
 			if text := m.Text(); len(c.turns) == 0 {
@@ -53,13 +52,11 @@ func converse(call inference.Call) (*conversation, error) {
 				c.user().add(anthropic.NewTextBlock(wire.Instruction(text)))
 			}
 		case domain.RoleUser:
-			blocks, err := userBlocks(i, m)
-			if err != nil {
-				return nil, err
-			}
+			blocks, err := userBlocks(m)
 			if len(blocks) > 0 {
 				c.user().add(blocks...)
 			}
+			return err
 		case domain.RoleAssistant:
 			blocks, paused := assistantBlocks(m, pairs.Begin(i, m.ToolCalls))
 			if len(blocks) > 0 {
@@ -69,11 +66,13 @@ func converse(call inference.Call) (*conversation, error) {
 			}
 		case domain.RoleTool:
 			block, err := resultBlock(m, pairs.Answer(m.ToolResult.CallID))
-			if err != nil {
-				return nil, domain.Errorf(domain.Invalid, "message %d: %s", i, err)
-			}
 			c.user().addResult(block)
+			return err
 		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
 	}
 	return c, c.close()
 }
@@ -127,14 +126,15 @@ func resultBlock(m domain.Message, id string) (anthropic.ContentBlockParamUnion,
 		out.IsError = anthropic.Bool(true)
 		return anthropic.ContentBlockParamUnion{OfToolResult: out}, nil
 	}
-	for k, p := range m.Parts {
+	err := wire.Each("part", m.Parts, func(_ int, p domain.Part) error {
 		block, err := mediaBlock(p)
-		if err != nil || block.OfImage == nil {
-			return block, fmt.Errorf("part %d: %w", k, cmp.Or(err, errors.New("is no image")))
-		}
 		out.Content = append(out.Content, anthropic.ToolResultBlockParamContentUnion{OfImage: block.OfImage})
-	}
-	return anthropic.ContentBlockParamUnion{OfToolResult: out}, nil
+		if err == nil && block.OfImage == nil {
+			err = errors.New("is no image")
+		}
+		return err
+	})
+	return anthropic.ContentBlockParamUnion{OfToolResult: out}, err
 }
 
 // isName reports whether the API takes an id of that form.
@@ -207,31 +207,24 @@ func assistantBlocks(m domain.Message, ids []string) (blocks []anthropic.Content
 	return blocks, paused && len(m.ToolCalls) == 0
 }
 
-// userBlocks are the parts of the message at an index, but for texts without content.
-func userBlocks(index int, m domain.Message) ([]anthropic.ContentBlockParamUnion, error) {
-	var out []anthropic.ContentBlockParamUnion
-	for k, p := range m.Parts {
-		var block anthropic.ContentBlockParamUnion
-		var err error
+// userBlocks are the parts of a message, but for texts without content.
+func userBlocks(m domain.Message) (out []anthropic.ContentBlockParamUnion, err error) {
+	err = wire.Each("part", m.Parts, func(_ int, p domain.Part) (err error) {
+		block := anthropic.NewTextBlock(p.Text)
 		switch p.Type {
-		case domain.PartText:
-			if blank(p.Text) {
-				continue
-			}
-			block = anthropic.NewTextBlock(p.Text)
 		case domain.PartImage, domain.PartFile:
 			block, err = mediaBlock(p)
 		case domain.PartAudio:
 			err = errors.New("is audio, which this API does not take; give its transcript as text")
 		default:
-			err = fmt.Errorf("is of type %s, which a user cannot send; leave it out", p.Type)
-		}
-		if err != nil {
-			return nil, domain.Errorf(domain.Invalid, "message %d, part %d: %s", index, k, err)
+			if blank(p.Text) {
+				return nil
+			}
 		}
 		out = append(out, block)
-	}
-	return out, nil
+		return err
+	})
+	return out, err
 }
 
 var pictures = []string{"image/jpeg", "image/png", "image/gif", "image/webp"}
@@ -239,9 +232,12 @@ var pictures = []string{"image/jpeg", "image/png", "image/gif", "image/webp"}
 // mediaBlock is a picture or a document, by URL or as data.
 func mediaBlock(p domain.Part) (anthropic.ContentBlockParamUnion, error) {
 	var none anthropic.ContentBlockParamUnion
-	p, err := readMedia(p)
+	p, err := wire.Media(p)
 	if err != nil {
 		return none, err
+	}
+	if p.MediaType == "" && p.URL == "" {
+		p.MediaType, _, _ = mime.ParseMediaType(http.DetectContentType(p.Data)) // as it looks
 	}
 	document := &anthropic.DocumentBlockParam{}
 	if p.Filename != "" {
@@ -267,35 +263,6 @@ func mediaBlock(p domain.Part) (anthropic.ContentBlockParamUnion, error) {
 		return none, fmt.Errorf("is a file of media type %s, which this API does not take; give a PDF, a picture or text in UTF-8", kind)
 	}
 	return anthropic.ContentBlockParamUnion{OfDocument: document}, nil
-}
-
-// readMedia is a part with either a URL or data, and its media type: as it says, else as it looks.
-func readMedia(p domain.Part) (domain.Part, error) {
-	if text, ok := strings.CutPrefix(p.URL, "data:"); ok {
-		kind, encoded, _ := strings.Cut(text, ",")
-		kind, isBase64 := strings.CutSuffix(kind, ";base64")
-		data, err := base64.StdEncoding.DecodeString(encoded)
-		if err != nil || !isBase64 {
-			return p, errors.New("has a data URL that is not base64; give its data")
-		}
-		p.MediaType, p.Data = kind, data
-	}
-	if len(p.Data) > 0 || strings.HasPrefix(p.URL, "data:") {
-		p.URL = ""
-	}
-	if p.URL == "" && len(p.Data) == 0 {
-		return p, errors.New("is empty; give its data or a URL")
-	}
-	if p.MediaType == "" && p.URL == "" {
-		p.MediaType = http.DetectContentType(p.Data)
-	}
-	if kind, _, err := mime.ParseMediaType(p.MediaType); err == nil {
-		p.MediaType = kind
-	}
-	if p.MediaType == "image/jpg" {
-		p.MediaType = "image/jpeg"
-	}
-	return p, nil
 }
 
 func textual(kind string) bool {

@@ -6,7 +6,6 @@ import (
 	"maps"
 	"reflect"
 	"slices"
-	"strings"
 
 	"google.golang.org/genai"
 
@@ -14,9 +13,6 @@ import (
 	"everstep/activities/inference/wire"
 	"everstep/domain"
 )
-
-// unnamed is the finish reason of a whole answer whose server gave none.
-const unnamed = "none"
 
 // maxFinishMessage bounds what is shown of the API's words on a call that it could not read.
 const maxFinishMessage = 600
@@ -68,35 +64,29 @@ func (s *assembly) Whole(data []byte) error {
 				return err
 			}
 		}
-		return s.whole(data)
+		return s.End()
 	}
 	if err := s.read(wire.Event{Data: data}); err != nil {
 		return err
 	}
 	if s.answers && s.finish == "" {
 		// The body is whole, so the answer is, whatever the server calls it.
-		s.finish = unnamed
+		s.finish = wire.Unnamed
 	}
-	return s.whole(data)
+	return s.End()
 }
 
-// whole closes a body that came in one piece.
-func (s *assembly) whole(data []byte) error {
+// End closes the answer: nothing more is said.
+func (s *assembly) End() error {
 	if s.elsewhere && s.calls == 0 {
-		return s.Malformed("the answer has its tool calls in a second candidate, and one was asked for", data)
+		return s.Malformed("the answer has its tool calls in a second candidate, and one was asked for", nil)
 	}
 	s.open = false
 	return nil
 }
 
-// Event reads the next piece. The finish reason is the only mark of the end; some servers send
-// OpenAI's too.
-func (s *assembly) Event(e wire.Event) (done bool, err error) {
-	if strings.TrimSpace(string(e.Data)) == "[DONE]" {
-		return true, s.whole(nil)
-	}
-	return false, s.read(e)
-}
+// Event reads the next piece. The finish reason is the API's only mark of the end.
+func (s *assembly) Event(e wire.Event) (done bool, err error) { return false, s.read(e) }
 
 func (s *assembly) read(e wire.Event) error {
 	var in reply
@@ -274,7 +264,10 @@ func (p piece) open() bool { return !p.Call && p.Signature == "" && p.Raw == "" 
 
 // Answer returns the whole answer. Its content decides what it is, before the server's word does.
 func (s *assembly) Answer() inference.Answer {
-	finish := s.finishReason()
+	finish := s.FinishReason(s.finish, false)
+	if s.blocked {
+		finish = domain.FinishContentFilter
+	}
 	answer := s.Finished(finish, s.finish)
 	if finish == domain.FinishContentFilter {
 		// What a filter has cut is not acted upon.
@@ -283,29 +276,6 @@ func (s *assembly) Answer() inference.Answer {
 	}
 	answer.Message = keep(answer.Message, s.pieces)
 	return answer
-}
-
-// finishReason reads the server's word for why the model stopped.
-func (s *assembly) finishReason() domain.FinishReason {
-	if s.blocked {
-		return domain.FinishContentFilter
-	}
-	switch genai.FinishReason(s.finish) {
-	case genai.FinishReasonMaxTokens, genai.FinishReasonContinuation:
-		return domain.FinishLength
-	case genai.FinishReasonSafety, genai.FinishReasonRecitation, genai.FinishReasonBlocklist,
-		genai.FinishReasonProhibitedContent, genai.FinishReasonSPII, genai.FinishReasonImageSafety,
-		genai.FinishReasonImageProhibitedContent, genai.FinishReasonImageRecitation:
-		return domain.FinishContentFilter
-	default:
-	}
-	switch {
-	case s.calls > 0:
-		return domain.FinishToolCalls
-	case s.finish == string(genai.FinishReasonStop) || s.finish == unnamed:
-		return domain.FinishStop
-	}
-	return domain.FinishOther
 }
 
 // reply is a piece of an answer, or a whole one: they have the same form.
@@ -369,7 +339,7 @@ func (c calledFor) arguments() string {
 // same reports whether a part as it came and as it would be written say the same; a field
 // without anything in it says nothing.
 func same(raw json.RawMessage, again modelPart) bool {
-	encoded, err := marshal(again)
+	encoded, err := wire.JSON(again)
 	var came, written map[string]json.RawMessage
 	if err != nil || json.Unmarshal(raw, &came) != nil || json.Unmarshal(encoded, &written) != nil {
 		return false

@@ -1,13 +1,11 @@
 package gemini
 
 import (
-	"encoding/base64"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net/url"
 	"slices"
-	"strings"
 
 	"google.golang.org/genai"
 
@@ -45,16 +43,14 @@ type content struct {
 func converse(call inference.Call) (*conversation, error) {
 	c := &conversation{vouched: generation(call.Config.Model) >= 3}
 	c.instruct(call.System)
-	for i, m := range call.Messages {
-		if err := c.add(i, m); err != nil {
-			return nil, domain.Errorf(domain.Invalid, "message %d: %s", i, err)
-		}
+	if err := wire.Each("message", call.Messages, c.add); err != nil {
+		return nil, err
 	}
 	if len(c.contents) == 0 {
 		return nil, domain.Errorf(domain.Invalid, "messages: there is nothing in them that %s could be sent", Name)
 	}
 	if c.contents[0].Role == genai.RoleModel {
-		part, err := marshal(genai.Part{Text: beginning})
+		part, err := wire.JSON(genai.Part{Text: beginning})
 		c.contents = slices.Insert(c.contents, 0, &content{Role: genai.RoleUser, Parts: []json.RawMessage{part}})
 		return c, err
 	}
@@ -175,70 +171,37 @@ func (c *conversation) answer(k int, m domain.Message) error {
 	for _, p := range m.Parts {
 		response.Parts = append(response.Parts, genai.NewFunctionResponsePartFromBytes(p.Data, p.MediaType))
 	}
-	part, err := marshal(genai.Part{FunctionResponse: response})
+	part, err := wire.JSON(genai.Part{FunctionResponse: response})
 	c.results.Parts[k] = part
 	return err
 }
 
 // userParts writes what a user's message holds, but for empty texts, which the API refuses.
-func userParts(m domain.Message) ([]json.RawMessage, error) {
-	var out []json.RawMessage
-	for i, p := range m.Parts {
-		var part genai.Part
-		var encoded []byte
-		var err error
-		switch p.Type {
-		case domain.PartText:
-			if p.Text == "" {
-				continue
-			}
-			part.Text = p.Text
-		case domain.PartImage, domain.PartFile, domain.PartAudio:
+func userParts(m domain.Message) (out []json.RawMessage, err error) {
+	err = wire.Each("part", m.Parts, func(_ int, p domain.Part) (err error) {
+		part := genai.Part{Text: p.Text}
+		if p.Type != domain.PartText {
 			part, err = media(p)
-		default:
-			err = fmt.Errorf("is of type %s, which a user cannot say; leave it out", p.Type)
+		} else if p.Text == "" {
+			return nil
 		}
-		if err == nil {
-			encoded, err = marshal(part)
-		}
-		if err != nil {
-			return nil, fmt.Errorf("part %d: %w", i, err)
-		}
+		encoded, failed := wire.JSON(part)
 		out = append(out, encoded)
-	}
-	return out, nil
+		return cmp.Or(err, failed)
+	})
+	return out, err
 }
 
 // media sends data along, and what has a URL by its name: an uploaded file's, or any.
-func media(p domain.Part) (genai.Part, error) {
-	if mediaType, data, ok := dataURL(p.URL); ok && len(p.Data) == 0 {
-		p.Data = data
-		if p.MediaType == "" {
-			p.MediaType = mediaType
-		}
-	}
-	switch {
+func media(p domain.Part) (part genai.Part, err error) {
+	switch p, err = wire.Media(p); {
+	case err != nil:
 	case p.MediaType == "":
-		return genai.Part{}, fmt.Errorf("is of type %s and has no media_type; give one, like image/png", p.Type)
-	case len(p.Data) > 0:
-		return genai.Part{InlineData: &genai.Blob{MIMEType: p.MediaType, Data: p.Data}}, nil
+		err = fmt.Errorf("is of type %s and has no media_type; give one, like image/png", p.Type)
 	case p.URL != "":
-		return genai.Part{FileData: &genai.FileData{MIMEType: p.MediaType, FileURI: p.URL}}, nil
+		part.FileData = &genai.FileData{MIMEType: p.MediaType, FileURI: p.URL}
+	default:
+		part.InlineData = &genai.Blob{MIMEType: p.MediaType, Data: p.Data}
 	}
-	return genai.Part{}, fmt.Errorf("is of type %s and has neither data nor a URL; give one", p.Type)
-}
-
-// dataURL reads a URL that holds the data itself.
-func dataURL(text string) (mediaType string, data []byte, ok bool) {
-	rest, ok := strings.CutPrefix(text, "data:")
-	head, body, comma := strings.Cut(rest, ",")
-	if !ok || !comma {
-		return "", nil, false
-	}
-	if mediaType, ok = strings.CutSuffix(head, ";base64"); ok {
-		data, err := base64.StdEncoding.DecodeString(body)
-		return mediaType, data, err == nil
-	}
-	plain, err := url.PathUnescape(body)
-	return head, []byte(plain), err == nil
+	return part, err
 }

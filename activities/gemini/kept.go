@@ -62,7 +62,7 @@ func keep(m domain.Message, pieces []piece) domain.Message {
 		return m
 	}
 	of, _, _ := words(m)
-	encoded, _ := marshal(opaque{&layout{Of: of, Pieces: pieces}}) // texts and numbers cannot fail
+	encoded, _ := wire.JSON(opaque{&layout{Of: of, Pieces: pieces}}) // texts and numbers cannot fail
 	m.Parts = append(m.Parts, domain.Part{Type: domain.PartReasoning, Opaque: encoded})
 	return m
 }
@@ -166,7 +166,7 @@ func encodeParts(parts []modelPart) ([]json.RawMessage, error) {
 			continue
 		}
 		var err error
-		if out[i], err = marshal(part); err != nil {
+		if out[i], err = wire.JSON(part); err != nil {
 			return nil, err
 		}
 	}

@@ -1,10 +1,8 @@
 package gemini
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
-	"maps"
 	"math"
 	"net/url"
 	"strings"
@@ -127,19 +125,6 @@ func object(data json.RawMessage) (map[string]json.RawMessage, error) {
 	return out, err
 }
 
-// merge puts options over the fields of a value, a null one by leaving the field out.
-func merge(base any, over map[string]json.RawMessage) (map[string]json.RawMessage, error) {
-	fields := map[string]json.RawMessage{}
-	encoded, err := marshal(base)
-	if err != nil {
-		return nil, err
-	}
-	err = json.Unmarshal(encoded, &fields)
-	maps.Copy(fields, over)
-	maps.DeleteFunc(fields, func(_ string, value json.RawMessage) bool { return wire.IsNull(value) })
-	return fields, err
-}
-
 // encode returns the request's body. The options were checked.
 func encode(call inference.Call, bound int64) ([]byte, error) {
 	native := call.OutputMode == domain.OutputNative
@@ -178,16 +163,7 @@ func encode(call inference.Call, bound int64) ([]byte, error) {
 			delete(fields, key)
 		}
 	}
-	return marshal(fields)
-}
-
-// marshal encodes a value without the escapes that only matter inside of HTML.
-func marshal(value any) ([]byte, error) {
-	var out bytes.Buffer
-	encoder := json.NewEncoder(&out)
-	encoder.SetEscapeHTML(false)
-	err := encoder.Encode(value)
-	return bytes.TrimSuffix(out.Bytes(), []byte("\n")), err
+	return wire.JSON(fields)
 }
 
 // generating is how the answer is to be made: as the definition says, with the options over it.
@@ -209,9 +185,9 @@ func generating(call inference.Call, native bool, bound int64) (map[string]json.
 		case domain.FormatText, "":
 		}
 	}
-	fields, err := merge(config, own)
+	fields, err := wire.Over(config, own)
 	if err == nil && bound > 0 {
-		fields[maxOutputTokens], err = marshal(min(bound, math.MaxInt32))
+		fields[maxOutputTokens], err = wire.JSON(min(bound, math.MaxInt32))
 	}
 	return fields, err
 }
@@ -243,5 +219,5 @@ func calling(call inference.Call) (map[string]json.RawMessage, error) {
 		// Names that may be called would be those of no tool.
 		delete(own, "functionCallingConfig")
 	}
-	return merge(config, own)
+	return wire.Over(config, own)
 }

@@ -87,7 +87,7 @@ func (r Rejection) kind() domain.Kind {
 		return domain.Invalid
 	case r.has("rate_limit", "resource_exhausted", "too_many_requests", "throttl"):
 		return domain.Throttled
-	case r.has("invalid_request", "invalid_argument", "unsupported"):
+	case r.has("invalid_", "unsupported", "image", "data_residency_mismatch") && !r.has("failed_to_"):
 		return domain.Invalid
 	}
 	return domain.Unavailable
@@ -246,7 +246,8 @@ func (r Rejection) filtered() bool {
 	if r.Status >= 500 || r.Status == http.StatusUnauthorized || r.Status == http.StatusTooManyRequests {
 		return false
 	}
-	return r.has("content_filter", "content_policy_violation", "responsibleaipolicyviolation", "data_inspection_failed") ||
+	return r.has("content_filter", "_policy", "responsibleaipolicyviolation", "data_inspection_failed") ||
+		r.has("invalid_prompt") && !r.overflow() ||
 		r.says("responsibleaipolicyviolation", "content management policy", "flagged by moderation", "requires moderation")
 }
 

@@ -27,6 +27,8 @@ type event struct {
 	Error    json.RawMessage `json:"error"`
 }
 
+func (e event) Failed() bool { return e.Type == "error" || e.Type == "" && wire.Present(e.Error) }
+
 type response struct {
 	ID         wire.Text         `json:"id"`
 	Model      wire.Text         `json:"model"`
@@ -45,7 +47,7 @@ type assembly struct {
 	// what the end says, and what its items were when they were done.
 	*wire.Attempt
 
-	done    []doneItem
+	done    []item
 	summary map[wire.Count]wire.Count
 	items   []item
 	// open are the ids of the items that have begun and not ended, by their places.
@@ -58,11 +60,6 @@ type assembly struct {
 // perItem is what an item takes beside its words.
 const perItem = 512
 
-type doneItem struct {
-	at   wire.Count
-	item item
-}
-
 // Finish is what has become of the response, as its end says.
 func (s *assembly) Finish() string { return s.status }
 
@@ -71,23 +68,15 @@ func (s *assembly) Whole(data []byte) error { return s.end(data, "") }
 
 // Event reads the next piece of an answer.
 func (s *assembly) Event(e wire.Event) (done bool, err error) {
-	if strings.TrimSpace(string(e.Data)) == "[DONE]" {
-		return true, nil
-	}
 	var piece event
-	if err := json.Unmarshal(e.Data, &piece); err != nil {
-		if e.Name == "error" {
-			return false, s.failed(e.Data)
-		}
-		return false, s.Malformed("the stream holds something that is not an event", e.Data)
+	if err := s.Decode(e, &piece, "the stream holds something that is not an event"); err != nil {
+		return false, err
 	}
 	kind := cmp.Or(string(piece.Type), e.Name)
 	switch kind {
 	case "response.completed", "response.incomplete", "response.failed":
 		_, status, _ := strings.Cut(kind, ".")
 		return true, s.end(piece.Response, status)
-	case "error":
-		return false, s.failed(e.Data)
 	case "response.created", "response.in_progress", "response.queued":
 		var r response
 		if json.Unmarshal(piece.Response, &r) != nil {
@@ -113,8 +102,8 @@ func (s *assembly) Event(e wire.Event) (done bool, err error) {
 	case "response.output_item.done":
 		delete(s.open, piece.Output)
 		i := read(piece.Item)
-		i.raw = piece.Item
-		s.finished(doneItem{piece.Output, i})
+		i.at = piece.Output
+		s.finished(i)
 	case "response.output_text.delta", "response.refusal.delta":
 		s.Text(int(piece.Output), string(piece.Delta))
 	case "response.function_call_arguments.delta", "response.custom_tool_call_input.delta":
@@ -125,24 +114,20 @@ func (s *assembly) Event(e wire.Event) (done bool, err error) {
 		if piece.Delta != "" {
 			s.Heard()
 		}
-		if piece.Type == "" && wire.Present(piece.Error) {
-			return false, s.failed(e.Data)
-		}
 	}
 	s.Flush()
 	return false, nil
 }
 
 // finished keeps an item that is done, once: some servers say so again.
-func (s *assembly) finished(d doneItem) {
-	again := func(before doneItem) bool { return before.at == d.at && before.item.is(d.item) }
-	if k := slices.IndexFunc(s.done, again); k >= 0 {
-		s.done[k] = d
+func (s *assembly) finished(i item) {
+	if k := slices.IndexFunc(s.done, func(before item) bool { return before.at == i.at && before.is(i) }); k >= 0 {
+		s.done[k] = i
 		return
 	}
-	s.done = append(s.done, d)
+	s.done = append(s.done, i)
 	// Once as it came, and once more read.
-	s.Hold(2*len(d.item.raw) + perItem)
+	s.Hold(2*len(i.raw) + perItem)
 }
 
 // is reports whether two items are one, by their ids, or where they have none by all that is in them.
@@ -179,9 +164,9 @@ func (s *assembly) end(data []byte, status string) error {
 	status = cmp.Or(string(r.Status), status)
 	switch {
 	case wire.Present(r.Error):
-		return s.failed(r.Error)
+		return s.Inner(r.Error)
 	case status == "failed", status == "cancelled":
-		return s.failed(data)
+		return s.Inner(data)
 	case status != "completed" && status != statusIncomplete:
 		return s.Malformed("the response does not say that it is completed", data)
 	}
@@ -219,11 +204,11 @@ func (s *assembly) lost(status string) string {
 	}
 	before := []string{s.Partial().Message.Text()}
 	for _, d := range s.done {
-		switch d.item.Type {
+		switch d.Type {
 		case itemCall:
 			done++
 		case itemMessage:
-			before = append(before, d.item.Content.join(""))
+			before = append(before, d.Content.join(""))
 		}
 	}
 	for _, said := range before {
@@ -242,46 +227,27 @@ const maxKind = 40
 
 // final is the items of the answer: those of the end, else those that were done. Reasoning is
 // encrypted anew for each; the API wants that back which came first.
-func (s *assembly) final(output []json.RawMessage) []item {
-	items := make([]item, 0, max(len(output), len(s.done)))
+func (s *assembly) final(output []json.RawMessage) (items []item) {
 	if len(output) == 0 {
-		slices.SortStableFunc(s.done, func(a, b doneItem) int { return cmp.Compare(a.at, b.at) })
-		for _, d := range s.done {
-			items = append(items, d.item)
-		}
-		return items
+		slices.SortStableFunc(s.done, func(a, b item) int { return cmp.Compare(a.at, b.at) })
+		return s.done
 	}
 	for _, raw := range output {
 		i := read(raw)
-		i.raw = raw
-		if i.Type == itemReasoning {
-			for _, d := range s.done {
-				if d.item.Type == itemReasoning && d.item.ID == i.ID && d.item.returnable() {
-					i = d.item
-				}
+		if k := slices.IndexFunc(s.done, i.is); k >= 0 {
+			if i.Type == itemReasoning && s.done[k].returnable() {
+				i = s.done[k]
 			}
+			i.Arguments = cmp.Or(i.Arguments, s.done[k].Arguments)
 		}
-		if i.Type == itemCall && i.Arguments == "" {
-			i.Arguments = s.argumentsOf(i)
+		for _, call := range s.Calls() {
+			if i.Type == itemCall && i.Arguments == "" && call.ID != "" && call.ID == string(i.CallID) {
+				i.Arguments = wire.Text(call.Arguments)
+			}
 		}
 		items = append(items, i)
 	}
 	return items
-}
-
-// argumentsOf are those that came for a call before the end.
-func (s *assembly) argumentsOf(i item) wire.Text {
-	for _, d := range s.done {
-		if d.item.is(i) {
-			return d.item.Arguments
-		}
-	}
-	for _, call := range s.Calls() {
-		if call.ID != "" && call.ID == string(i.CallID) {
-			return wire.Text(call.Arguments)
-		}
-	}
-	return ""
 }
 
 // paragraph stands between the parts of a summary.
@@ -372,22 +338,4 @@ func (i item) thoughts() string {
 		return text
 	}
 	return i.Content.join(paragraph)
-}
-
-// failed is the error that came in place of an answer. No status says of what kind, so the
-// API's codes do where asking again would end the same.
-func (s *assembly) failed(data []byte) error {
-	typed, r := s.Inner(data), wire.ParseRejection(data)
-	if typed.Kind != domain.Unavailable || typed.Code != "" || r.Status != 0 {
-		return typed
-	}
-	code := strings.ToLower(r.Code)
-	switch {
-	case code == "invalid_prompt", strings.Contains(code, "_policy"):
-		typed.Kind, typed.Code = domain.Denied, domain.CodeFiltered
-	case strings.HasPrefix(code, "failed_to_"):
-	case strings.HasPrefix(code, "invalid_"), strings.Contains(code, "image"), code == "data_residency_mismatch":
-		typed.Kind = domain.Invalid
-	}
-	return typed
 }

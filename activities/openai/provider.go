@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/openai/openai-go/v3/responses"
+
 	"everstep/activities/inference"
 	"everstep/activities/inference/wire"
 	"everstep/activities/output"
@@ -33,37 +35,41 @@ func API() wire.API {
 	}
 }
 
-// checkOptions says what is wrong with a model's options, or returns the bound of the answer
-// they give.
-func checkOptions(options domain.Metadata) (bound int64, err error) {
-	var include []string
-	var text map[string]json.RawMessage
-	options = maps.Clone(options)
-	if take(options, "include", &include) != nil {
-		return 0, domain.Errorf(domain.Invalid, "options: include is not a list; give a list of names, or null to ask for nothing")
-	}
-	if take(options, "text", &text) != nil {
-		return 0, domain.Errorf(domain.Invalid, "options: text is not an object; write it like {\"verbosity\": \"low\"}")
-	}
-	return wire.Bound(options, maxOutputTokens, "")
+// options are those of a model that stand beside what is ours, and the rest.
+type options struct {
+	include []responses.ResponseIncludable
+	text    map[string]any
+	rest    domain.Metadata
 }
 
-// take takes an option out, one that is null excepted: that leaves the field out.
-func take(options domain.Metadata, key string, into any) error {
-	value, ok := options[key]
-	if !ok || wire.IsNull(value) {
-		return nil
+// readOptions says what is wrong with the options of a model, or reads them. One that is null leaves its field out.
+func readOptions(given domain.Metadata) (o options, err error) {
+	o.rest = maps.Clone(given)
+	take := func(key string, into any, right string) {
+		if value, ok := given[key]; ok && !wire.IsNull(value) {
+			delete(o.rest, key)
+			if json.Unmarshal(value, into) != nil {
+				err = domain.Errorf(domain.Invalid, "options: %s is not %s", key, right)
+			}
+		}
 	}
-	delete(options, key)
-	return json.Unmarshal(value, into)
+	take("text", &o.text, `an object; write it like {"verbosity": "low"}`)
+	take("include", &o.include, "a list; give a list of names, or null to ask for nothing")
+	return o, err
+}
+
+// checkOptions says what is wrong with a model's options, or returns the bound of the answer
+// they give.
+func checkOptions(given domain.Metadata) (bound int64, err error) {
+	if _, err := readOptions(given); err != nil {
+		return 0, err
+	}
+	return wire.Bound(given, maxOutputTokens, "")
 }
 
 // checkFormat says why a format is not taken. A schema outside of strict mode is sent without it.
 func checkFormat(config domain.LLMConfig, _ domain.ResponseFormat, _ bool) error {
-	var text struct {
-		Format json.RawMessage `json:"format"`
-	}
-	if take(maps.Clone(config.Options), "text", &text) == nil && len(text.Format) > 0 {
+	if given, _ := readOptions(config.Options); given.text["format"] != nil {
 		return domain.Errorf(domain.Invalid, "options: text.format is given beside the definition's response_format; leave one out")
 	}
 	return nil

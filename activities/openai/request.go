@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -37,22 +36,21 @@ func encode(call inference.Call, bound int64) ([]byte, error) {
 		p.Tools = append(p.Tools, definition(tool, tool.Name == call.OutputTool))
 	}
 	// Of include and text, what is ours stays beside what is given.
-	var include []responses.ResponseIncludable
-	text := map[string]any{}
-	options := maps.Clone(call.Config.Options)
-	delete(options, maxOutputTokens) // it is in the bound
-	if err := errors.Join(take(options, "include", &include), take(options, "text", &text)); err != nil {
+	given, err := readOptions(call.Config.Options)
+	if err != nil {
 		return nil, err
 	}
-	for _, name := range include {
+	delete(given.rest, maxOutputTokens) // it is in the bound
+	for _, name := range given.include {
 		if !slices.Contains(p.Include, name) {
 			p.Include = append(p.Include, name)
 		}
 	}
+	extra, text := map[string]any{}, map[string]any{}
+	maps.Copy(text, given.text)
 	if format := wire.Format(call); format != nil {
 		text["format"] = format
 	}
-	extra := map[string]any{}
 	if len(text) > 0 {
 		extra["text"] = text
 	}
@@ -60,7 +58,7 @@ func encode(call inference.Call, bound int64) ([]byte, error) {
 		extra["tool_choice"] = choice
 	}
 	p.SetExtraFields(extra)
-	rest, err := wire.Fields(p, call.Config, options)
+	rest, err := wire.Fields(p, call.Config, given.rest)
 	if err != nil {
 		return nil, err
 	}
@@ -96,102 +94,57 @@ func input(call inference.Call) ([][]byte, error) {
 		w.text(responses.EasyInputMessageRoleDeveloper, call.System, "")
 	}
 	pairs := wire.Pairing{Accepts: func(id string) bool { return len(id) <= maxCallID }}
-	for i, m := range call.Messages {
+	err := wire.Each("message", call.Messages, func(i int, m domain.Message) error {
+		list, err := partsOf(m)
 		switch m.Role {
 		case domain.RoleSystem, domain.RoleDeveloper:
 			w.text(responses.EasyInputMessageRoleDeveloper, m.Text(), "")
 		case domain.RoleUser:
-			content, err := userContent(m)
-			if err != nil {
-				return nil, domain.Errorf(domain.Invalid, "message %d: %s", i, err)
+			if wire.IsPlain(m) {
+				w.text(responses.EasyInputMessageRoleUser, m.Text(), "")
+				return nil
 			}
-			w.add(responses.EasyInputMessageParam{Role: responses.EasyInputMessageRoleUser, Content: content})
+			w.add(responses.EasyInputMessageParam{Role: responses.EasyInputMessageRoleUser, Content: responses.EasyInputMessageContentUnionParam{OfInputItemContentList: list}})
+			return err
 		case domain.RoleAssistant:
 			w.turn(m, pairs.Begin(i, m.ToolCalls))
 		case domain.RoleTool:
-			output, err := callOutput(m)
-			if err != nil {
-				return nil, domain.Errorf(domain.Invalid, "message %d: %s", i, err)
+			result := responses.ResponseInputItemFunctionCallOutputParam{CallID: param.NewOpt(pairs.Answer(m.ToolResult.CallID))}
+			result.Output.OfString = param.NewOpt(m.ToolResult.Content)
+			if len(list) > 0 {
+				result.SetExtraFields(map[string]any{"output": slices.Insert(list, 0, responses.ResponseInputContentParamOfInputText(m.ToolResult.Content))})
 			}
-			w.add(responses.ResponseInputItemFunctionCallOutputParam{CallID: param.NewOpt(pairs.Answer(m.ToolResult.CallID)), Output: output})
+			w.add(result)
+			return err
 		}
-	}
-	return w.items, w.err
+		return nil
+	})
+	return w.items, errors.Join(err, w.err)
 }
 
-// callOutput is a text where that is all, else one with the images of the result.
-func callOutput(m domain.Message) (out responses.ResponseInputItemFunctionCallOutputOutputUnionParam, err error) {
-	if len(m.Parts) == 0 {
-		out.OfString = param.NewOpt(m.ToolResult.Content)
-		return out, nil
-	}
-	list := responses.ResponseFunctionCallOutputItemListParam{{OfInputText: &responses.ResponseInputTextContentParam{Text: m.ToolResult.Content}}}
-	for k, p := range m.Parts {
-		url, err := imageURL(p)
-		if err != nil {
-			return out, fmt.Errorf("part %d: %w", k, err)
-		}
-		list = append(list, responses.ResponseFunctionCallOutputItemUnionParam{OfInputImage: &responses.ResponseInputImageContentParam{ImageURL: param.NewOpt(url)}})
-	}
-	out.OfResponseFunctionCallOutputItemArray = list
-	return out, nil
-}
-
-func imageURL(p domain.Part) (string, error) {
-	switch {
-	case p.URL != "":
-		return p.URL, nil
-	case len(p.Data) > 0:
-		return wire.DataURL(p), nil
-	}
-	return "", errors.New("an image has neither URL nor data; give one")
-}
-
-// userContent is a text where that is all, else a list of parts.
-func userContent(m domain.Message) (responses.EasyInputMessageContentUnionParam, error) {
-	var out responses.EasyInputMessageContentUnionParam
-	if wire.IsPlain(m) {
-		out.OfString = param.NewOpt(m.Text())
-		return out, nil
-	}
-	for k, p := range m.Parts {
-		part, err := userPart(p)
-		if err != nil {
-			return out, fmt.Errorf("part %d: %w", k, err)
-		}
-		out.OfInputItemContentList = append(out.OfInputItemContentList, part)
-	}
-	return out, nil
-}
-
-func userPart(p domain.Part) (responses.ResponseInputContentUnionParam, error) {
-	var out responses.ResponseInputContentUnionParam
-	switch p.Type {
-	case domain.PartText:
-		return responses.ResponseInputContentParamOfInputText(p.Text), nil
-	case domain.PartImage:
-		url, err := imageURL(p)
-		out.OfInputImage = &responses.ResponseInputImageParam{Detail: responses.ResponseInputImageDetailAuto, ImageURL: param.NewOpt(url)}
-		return out, err
-	case domain.PartFile:
-		file := &responses.ResponseInputFileParam{}
-		switch {
-		case len(p.Data) > 0:
-			file.FileData, file.Filename = param.NewOpt(wire.DataURL(p)), param.NewOpt(filename(p))
-		case p.URL != "":
-			file.FileURL = param.NewOpt(p.URL)
+// partsOf are what a message of the user's, or a result, has in parts.
+func partsOf(m domain.Message) (out responses.ResponseInputMessageContentListParam, err error) {
+	err = wire.Each("part", m.Parts, func(_ int, p domain.Part) error {
+		var part responses.ResponseInputContentUnionParam
+		switch p.Type {
+		case domain.PartImage:
+			part.OfInputImage = &responses.ResponseInputImageParam{Detail: responses.ResponseInputImageDetailAuto, ImageURL: param.NewOpt(wire.ImageURL(p))}
+		case domain.PartFile:
+			part.OfInputFile = &responses.ResponseInputFileParam{}
+			if len(p.Data) > 0 {
+				part.OfInputFile.FileData, part.OfInputFile.Filename = param.NewOpt(wire.DataURL(p)), param.NewOpt(filename(p))
+			} else {
+				part.OfInputFile.FileURL = param.NewOpt(p.URL)
+			}
+		case domain.PartAudio:
+			return errors.New("the Responses API takes no audio; send its text, or use a model of chat completions that takes audio")
 		default:
-			return out, fmt.Errorf("a file has neither URL nor data; give one")
+			part = responses.ResponseInputContentParamOfInputText(p.Text)
 		}
-		out.OfInputFile = file
-	case domain.PartAudio:
-		return out, fmt.Errorf("the Responses API takes no audio; send its text, or use a model of chat completions that takes audio")
-	case domain.PartReasoning:
-		return out, fmt.Errorf("reasoning is not a user's to send; leave it out")
-	default:
-		return out, fmt.Errorf("a part of type %s cannot be sent", p.Type)
-	}
-	return out, nil
+		out = append(out, part)
+		return nil
+	})
+	return out, err
 }
 
 // filename is a file's own, or one by which the API knows what it is.
@@ -288,11 +241,11 @@ func (w *writer) turn(m domain.Message, ids []string) {
 	}
 }
 
-// read reads what was kept. What is no item of ours has no type.
+// read reads what came, or was kept. What is no item of ours has no type.
 func read(opaque json.RawMessage) item {
-	var kept item
+	kept := item{raw: opaque}
 	if json.Unmarshal(opaque, &kept) != nil {
-		return item{}
+		return item{raw: opaque}
 	}
 	if kept.Type == "custom_tool_call" { // its arguments are free text
 		kept.Type, kept.Arguments = itemCall, kept.Input
@@ -320,7 +273,9 @@ type item struct {
 	Content   contents  `json:"content"`
 	Summary   contents  `json:"summary"`
 
+	// raw is the item as it came, and at its place in a stream.
 	raw json.RawMessage
+	at  wire.Count
 }
 
 // returnable reports whether a reasoning item is good without being stored. Open models

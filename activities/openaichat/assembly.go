@@ -12,9 +12,6 @@ import (
 	"everstep/domain"
 )
 
-// unnamed is the finish reason of a whole answer whose server gave none.
-const unnamed = "none"
-
 // The places of an answer's parts: servers number none.
 const (
 	atReasoning = iota
@@ -70,7 +67,7 @@ func (s *assembly) Finish() string {
 }
 
 func (s *assembly) callsElsewhere() bool {
-	return s.elsewhere && !s.brought.calls && !s.message.calls()
+	return s.elsewhere && !s.brought.calls && s.message.size() == 0
 }
 
 const callsElsewhere = "the answer has its tool calls in a second choice, and one choice was asked for"
@@ -93,19 +90,13 @@ func (s *assembly) Whole(data []byte) error {
 	s.open = false
 	if s.finish == "" {
 		// The body is whole, so the answer is, whatever the server calls it.
-		s.finish = unnamed
+		s.finish = wire.Unnamed
 	}
 	return nil
 }
 
 // Event reads the next piece of an answer.
 func (s *assembly) Event(e wire.Event) (done bool, err error) {
-	switch string(bytes.TrimSpace(e.Data)) {
-	case "[DONE]":
-		return true, s.End()
-	case "":
-		return false, nil
-	}
 	var piece reply
 	if err := s.Decode(e, &piece, "the stream holds something that is not a chunk"); err != nil {
 		return false, err
@@ -149,7 +140,7 @@ func (s *assembly) End() error {
 			return s.Malformed("the stream says it is done inside of a tool call, without a finish reason", nil)
 		}
 	}
-	s.finish = unnamed
+	s.finish = wire.Unnamed
 	return nil
 }
 
@@ -161,21 +152,19 @@ func (s *assembly) take(piece reply, whole bool, data []byte) error {
 		return nil
 	}
 	for _, c := range *piece.Choices {
-		if kind := cmp.Or(c.Delta.unknown(), c.Message.unknown()); kind != "" {
+		if kind := cmp.Or(c.Delta.unknown, c.Message.unknown); kind != "" {
 			return s.Malformed("the answer holds content of type "+domain.Shorten(kind, maxKind)+", which is not understood", data)
 		}
 		if wire.Present(c.Error) {
 			return s.Inner(c.Error)
 		}
 		if !s.counts(c.Index) {
-			s.elsewhere = s.elsewhere || c.Delta.calls() || c.Message.calls()
+			s.elsewhere = s.elsewhere || c.Delta.size()+c.Message.size() > 0
 			continue
 		}
-		for _, said := range []*content{c.Delta, c.Message} {
-			if said != nil {
-				s.beside.Add(said.beside)
-				s.takeBlocks(said.Blocks)
-			}
+		for _, said := range []content{c.Delta, c.Message} {
+			s.beside.Add(said.beside)
+			s.takeBlocks(said.blocks)
 		}
 		before := s.Held()
 		if whole {
@@ -213,7 +202,7 @@ func (s *assembly) counts(index *int) bool {
 	case s.choice == nil:
 		s.choice = index
 	case *index == 0 && *s.choice != 0:
-		*s = assembly{Attempt: s.Attempt, choice: index, elsewhere: s.Called() || s.elsewhere}
+		*s = assembly{Attempt: s.Attempt, choice: index, elsewhere: s.Called() || s.elsewhere, tags: tags{writing: s.tags.writing}}
 		s.Restart()
 	}
 	return *s.choice == *index
@@ -222,51 +211,49 @@ func (s *assembly) counts(index *int) bool {
 // takePiece takes a choice of a stream. A role begins an answer, unless the server sends it
 // with each piece, with the last, or with a call.
 func (s *assembly) takePiece(c choice) {
-	hasRole := c.Delta != nil && c.Delta.Role != ""
-	s.again = s.again || hasRole && s.bare && c.FinishReason == "" && !c.Delta.calls()
-	if s.takeContent(c.Delta, false) && !hasRole {
+	s.again = s.again || c.Delta.role != "" && s.bare && c.FinishReason == "" && c.Delta.size() == 0
+	if s.takeContent(c.Delta, false) && c.Delta.role == "" {
 		s.bare = true
 	}
-	if c.Message != nil {
-		s.takeSoFar(*c.Message)
-	}
+	s.takeSoFar(c.Message)
 }
 
 // takeContent takes a message or a piece of one, and reports whether it says anything. The
 // calls of a whole message are numbered by their places: models repeat ids.
-func (s *assembly) takeContent(c *content, whole bool) bool {
-	if c == nil {
-		return false
-	}
+func (s *assembly) takeContent(c content, whole bool) bool {
 	before := s.Held()
-	text := c.Content.text + string(c.Refusal) + c.Content.refusal
-	s.takeText(c.Content.text, false)
-	s.Text(atRefusal, string(c.Refusal)+c.Content.refusal)
-	thinking := s.takeThinking(c)
-	pieces := make([]wire.Piece, 0, len(c.ToolCalls))
-	for place, call := range c.ToolCalls {
-		call.Function.Name = cmp.Or(call.Function.Name, call.Custom.Name)
-		call.Function.Arguments = cmp.Or(call.Function.Arguments, call.Custom.Input)
-		if whole {
-			call.Index = &place
-		}
-		pieces = append(pieces, piece(call))
+	s.takeText(c.text, false)
+	s.Text(atRefusal, c.refusal)
+	if c.thinking != "" {
+		s.thought = c.field
+		s.Reasoning(atReasoning, c.thinking)
 	}
-	s.Call(pieces...)
+	var details []json.RawMessage
+	_ = json.Unmarshal(c.details, &details) // what is no list is not kept
+	for _, d := range details {
+		s.details = append(s.details, d)
+		s.Hold(len(d) + sliceHeader)
+	}
+	for place := range c.calls {
+		if whole {
+			c.calls[place].Index = place
+		}
+	}
+	s.Call(c.calls...)
 	held := s.older.Held()
-	s.older.Call(piece(toolCall{Index: new(int), Function: c.FunctionCall}))
+	s.older.Call(c.older)
 	s.Hold(s.older.Held() - held)
-	s.brought.text = s.brought.text || text != ""
-	s.brought.thinking = s.brought.thinking || thinking
-	s.brought.calls = s.brought.calls || c.calls()
+	s.brought.text = s.brought.text || c.text+c.refusal != ""
+	s.brought.thinking = s.brought.thinking || c.thinking != "" || len(details) > 0
+	s.brought.calls = s.brought.calls || c.size() > 0
 	return s.Held() != before
 }
 
 // takeSoFar keeps what a message beside the deltas of a stream says: it is all so far, or
 // where it does not begin with what came before, the next piece.
 func (s *assembly) takeSoFar(m content) {
-	grow := func(kept *wire.Text, now wire.Text) {
-		if !strings.HasPrefix(string(now), string(*kept)) {
+	grow := func(kept *string, now string) {
+		if !strings.HasPrefix(now, *kept) {
 			now = *kept + now
 		}
 		s.Hold(len(now) - len(*kept))
@@ -274,25 +261,20 @@ func (s *assembly) takeSoFar(m content) {
 	}
 	kept := &s.message
 	if !s.brought.text {
-		text, refusal := wire.Text(kept.Content.text), wire.Text(kept.Content.refusal)
-		grow(&text, wire.Text(m.Content.text))
-		grow(&refusal, m.Refusal+wire.Text(m.Content.refusal))
-		kept.Content.text, kept.Content.refusal = string(text), string(refusal)
+		grow(&kept.text, m.text)
+		grow(&kept.refusal, m.refusal)
 	}
 	if !s.brought.thinking {
-		grow(&kept.ReasoningContent, m.ReasoningContent)
-		grow(&kept.Reasoning, m.Reasoning)
-		thinking := wire.Text(kept.Content.thinking)
-		grow(&thinking, wire.Text(m.Content.thinking))
-		kept.Content.thinking = string(thinking)
-		if wire.Present(m.ReasoningDetails) {
-			s.Hold(max(len(m.ReasoningDetails)-len(kept.ReasoningDetails), 0))
-			kept.ReasoningDetails = m.ReasoningDetails
+		grow(&kept.thinking, m.thinking)
+		kept.field = cmp.Or(m.field, kept.field)
+		if m.details != nil {
+			s.Hold(max(len(m.details)-len(kept.details), 0))
+			kept.details = m.details
 		}
 	}
-	if !s.brought.calls && m.calls() {
+	if !s.brought.calls && m.size() > 0 {
 		s.Hold(max(m.size()-kept.size(), 0))
-		kept.ToolCalls, kept.FunctionCall = m.ToolCalls, m.FunctionCall
+		kept.calls, kept.older = m.calls, m.older
 	}
 }
 
@@ -301,15 +283,15 @@ func (s *assembly) settle() {
 	m := s.message
 	s.message = content{}
 	if s.brought.text {
-		m.Content.text, m.Content.refusal = "", ""
+		m.text, m.refusal = "", ""
 	}
 	if s.brought.thinking {
-		m.Content.thinking, m.ReasoningContent, m.Reasoning, m.ReasoningDetails = "", "", "", nil
+		m.thinking, m.details = "", nil
 	}
 	if s.brought.calls {
-		m.ToolCalls, m.FunctionCall = nil, function{}
+		m.calls, m.older = nil, wire.Piece{}
 	}
-	s.takeContent(&m, true)
+	s.takeContent(m, true)
 	s.takeText("", true)
 	for k, call := range s.older.Calls() {
 		if !slices.ContainsFunc(s.Calls(), func(c domain.ToolCall) bool { return c.Name == call.Name }) {
@@ -318,39 +300,6 @@ func (s *assembly) settle() {
 	}
 	s.older = wire.Draft{}
 	s.Flush()
-}
-
-// takeThinking takes the model's thinking with what the server wants back, field or details,
-// and reports whether there is any.
-func (s *assembly) takeThinking(c *content) bool {
-	field, thinking := "reasoning_content", c.ReasoningContent
-	if thinking == "" {
-		field, thinking = "reasoning", c.Reasoning
-	}
-	if thinking == "" {
-		field, thinking = "", wire.Text(c.Content.thinking)
-	}
-	if thinking != "" {
-		s.thought = field
-		s.Reasoning(atReasoning, string(thinking))
-	}
-	var details []json.RawMessage
-	if wire.Present(c.ReasoningDetails) && json.Unmarshal(c.ReasoningDetails, &details) == nil {
-		for _, d := range details {
-			s.details = append(s.details, d)
-			s.Hold(len(d) + sliceHeader)
-		}
-	}
-	return thinking != "" || len(details) > 0
-}
-
-// piece is a tool call's in the form in which they are put together.
-func piece(call toolCall) wire.Piece {
-	index := wire.NoIndex
-	if call.Index != nil {
-		index = *call.Index
-	}
-	return wire.Piece{Index: index, ID: string(call.ID), Name: string(call.Function.Name), Arguments: string(call.Function.Arguments), Beside: call.beside}
 }
 
 // Answer returns the whole answer. Its content decides what it is, before the server's word does.
@@ -374,9 +323,5 @@ func (s *assembly) Answer() inference.Answer {
 	if kept := opaqueOf(s.Base.Host, s.beside, s.BesideCalls()); kept != nil {
 		s.Keep(atKept, "", kept)
 	}
-	finish := finishOf(s.finish, s.Called(), refused)
-	if finish == domain.FinishToolCalls && s.Cut(s.Bound) {
-		finish = domain.FinishLength
-	}
-	return s.Finished(finish, s.finish)
+	return s.Finished(s.FinishReason(s.finish, refused), s.finish)
 }

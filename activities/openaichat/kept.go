@@ -25,13 +25,6 @@ type kept struct {
 	Calls   []wire.Extra `json:"calls,omitempty"`
 }
 
-// UnmarshalJSON keeps beside what is read here what only the server knows.
-func (c *content) UnmarshalJSON(data []byte) error {
-	type read content
-	c.beside = wire.Unread(data, ofMessage)
-	return json.Unmarshal(data, (*read)(c))
-}
-
 // Of a message and of a call, the fields that are read, and those by which servers tell of themselves and want nothing back.
 var (
 	ofMessage = map[string]bool{
@@ -40,13 +33,6 @@ var (
 	}
 	ofCall = map[string]bool{"index": true, "id": true, "type": true, "function": true, "custom": true}
 )
-
-// UnmarshalJSON keeps beside what is read here what only the server knows.
-func (c *toolCall) UnmarshalJSON(data []byte) error {
-	type read toolCall
-	c.beside = wire.Unread(data, ofCall)
-	return json.Unmarshal(data, (*read)(c))
-}
 
 // thinkingBlocks are Anthropic's, as proxies pass them on and want them back.
 const thinkingBlocks = "thinking_blocks"

@@ -2,11 +2,10 @@ package openaichat
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
-	"strings"
 
 	"everstep/activities/inference/wire"
-	"everstep/domain"
 )
 
 // reply is a chunk of a stream, or a whole answer. Servers disagree on much, so little is
@@ -30,57 +29,89 @@ func (r reply) Failed() bool {
 
 type choice struct {
 	Index        *int            `json:"index"`
-	Delta        *content        `json:"delta"`
-	Message      *content        `json:"message"`
+	Delta        content         `json:"delta"`
+	Message      content         `json:"message"`
 	FinishReason wire.Text       `json:"finish_reason"`
 	Error        json.RawMessage `json:"error"`
 }
 
+// content is a message, or a piece of one, as it is understood.
 type content struct {
-	Role             wire.Text       `json:"role"`
-	Content          body            `json:"content"`
-	Refusal          wire.Text       `json:"refusal"`
-	ReasoningContent wire.Text       `json:"reasoning_content"`
-	Reasoning        wire.Text       `json:"reasoning"`
-	ReasoningDetails json.RawMessage `json:"reasoning_details"`
-	Blocks           json.RawMessage `json:"thinking_blocks"`
-	ToolCalls        []toolCall      `json:"tool_calls"`
-	FunctionCall     function        `json:"function_call"`
-
+	role, text, refusal string
+	// thinking is what the model thought, and field where that stood, empty where it is in the content.
+	thinking, field string
+	details, blocks json.RawMessage
+	calls           []wire.Piece
+	// older is the call in the field of older models.
+	older wire.Piece
+	// unknown is the type of a part of the content that is not understood, empty where there is none.
+	unknown string
+	// beside is what only the server knows.
 	beside wire.Extra
 }
 
-// unknown is the type of a part of the content that is not understood, empty where there is none.
-func (c *content) unknown() string {
-	if c == nil {
-		return ""
+// UnmarshalJSON reads a message in all the forms that servers have.
+func (c *content) UnmarshalJSON(data []byte) error {
+	var read struct {
+		Role             wire.Text       `json:"role"`
+		Content          body            `json:"content"`
+		Refusal          wire.Text       `json:"refusal"`
+		ReasoningContent wire.Text       `json:"reasoning_content"`
+		Reasoning        wire.Text       `json:"reasoning"`
+		ReasoningDetails json.RawMessage `json:"reasoning_details"`
+		Blocks           json.RawMessage `json:"thinking_blocks"`
+		ToolCalls        []toolCall      `json:"tool_calls"`
+		FunctionCall     function        `json:"function_call"`
 	}
-	return c.Content.unknown
+	if err := json.Unmarshal(data, &read); err != nil {
+		return err
+	}
+	*c = content{
+		role: string(read.Role), text: read.Content.text, refusal: string(read.Refusal) + read.Content.refusal, thinking: read.Content.thinking, blocks: read.Blocks,
+		older:   wire.Piece{Name: string(read.FunctionCall.Name), Arguments: string(read.FunctionCall.Arguments)},
+		unknown: read.Content.unknown, beside: wire.Unread(data, ofMessage),
+	}
+	if read.Reasoning != "" {
+		c.thinking, c.field = string(read.Reasoning), reasoning
+	}
+	if read.ReasoningContent != "" {
+		c.thinking, c.field = string(read.ReasoningContent), reasoningContent
+	}
+	if wire.Present(read.ReasoningDetails) {
+		c.details = read.ReasoningDetails
+	}
+	for _, call := range read.ToolCalls {
+		c.calls = append(c.calls, wire.Piece(call))
+	}
+	return nil
 }
 
-// calls reports whether a message holds a tool call, or a piece of one.
-func (c *content) calls() bool { return c != nil && c.size() > 0 }
-
-// size is how many bytes the tool calls of a message have.
-func (c *content) size() int {
-	all := len(c.FunctionCall.Name) + len(c.FunctionCall.Arguments)
-	for _, call := range c.ToolCalls {
-		all += len(call.ID) + len(call.Function.Name) + len(call.Function.Arguments) + len(call.Custom.Name) + len(call.Custom.Input)
+// size is how many bytes the tool calls of a message, or the pieces of them, have.
+func (c content) size() int {
+	all := len(c.older.Name) + len(c.older.Arguments)
+	for _, call := range c.calls {
+		all += len(call.ID) + len(call.Name) + len(call.Arguments)
 	}
 	return all
 }
 
-type toolCall struct {
-	Index    *int      `json:"index"`
-	ID       wire.Text `json:"id"`
-	Function function  `json:"function"`
-	// Custom is set for a call with free text instead of JSON.
-	Custom struct {
-		Name  wire.Text `json:"name"`
-		Input wire.Text `json:"input"`
-	} `json:"custom"`
+type toolCall wire.Piece
 
-	beside wire.Extra
+// UnmarshalJSON reads a call, also one with free text instead of JSON.
+func (c *toolCall) UnmarshalJSON(data []byte) error {
+	read := struct {
+		Index    int       `json:"index"`
+		ID       wire.Text `json:"id"`
+		Function function  `json:"function"`
+		Custom   struct {
+			Name  wire.Text `json:"name"`
+			Input wire.Text `json:"input"`
+		} `json:"custom"`
+	}{Index: wire.NoIndex}
+	err := json.Unmarshal(data, &read)
+	name, arguments := cmp.Or(read.Function.Name, read.Custom.Name), cmp.Or(read.Function.Arguments, read.Custom.Input)
+	*c = toolCall{Index: read.Index, ID: string(read.ID), Name: string(name), Arguments: string(arguments), Beside: wire.Unread(data, ofCall)}
+	return err
 }
 
 type function struct {
@@ -130,29 +161,4 @@ func (b *body) add(raw json.RawMessage) {
 	}
 	b.text += string(p.Text)
 	b.refusal += string(p.Refusal)
-}
-
-// finishOf reads the server's word for why the model stopped.
-func finishOf(word string, calls, refused bool) domain.FinishReason {
-	word, _, _ = strings.Cut(strings.ToLower(word), ":")
-	switch word {
-	case "length", "max_tokens", "model_length":
-		return domain.FinishLength
-	case "content_filter", "sensitive":
-		return domain.FinishContentFilter
-	case "refusal":
-		return domain.FinishRefusal
-	case "stop", "tool_calls", "function_call", "tool_use", "eos", "end_turn", "stop_sequence", unnamed:
-		switch {
-		case calls:
-			return domain.FinishToolCalls
-		case refused:
-			return domain.FinishRefusal
-		}
-		return domain.FinishStop
-	}
-	if calls {
-		return domain.FinishToolCalls
-	}
-	return domain.FinishOther
 }

@@ -132,7 +132,7 @@ func messages(call inference.Call, d Dialect, server string) (out [][]byte, err 
 		out, err = append(out, text), errors.Join(err, failed)
 	}
 	pairs := d.pairing()
-	for i, m := range d.turns(call.System, call.Messages, server) {
+	failed := wire.Each("message", d.turns(call.System, call.Messages, server), func(i int, m domain.Message) error {
 		switch m.Role {
 		case domain.RoleDeveloper:
 			add(openai.DeveloperMessage(m.Text()))
@@ -140,10 +140,8 @@ func messages(call inference.Call, d Dialect, server string) (out [][]byte, err 
 			add(openai.SystemMessage(m.Text()))
 		case domain.RoleUser:
 			user, err := userMessage(m, d)
-			if err != nil {
-				return nil, domain.Errorf(domain.Invalid, "message %d: %s", i, err)
-			}
 			add(user.OfUser)
+			return err
 		case domain.RoleAssistant:
 			add(d.assistantMessage(m, pairs.Begin(i, m.ToolCalls), server))
 		case domain.RoleTool:
@@ -151,26 +149,25 @@ func messages(call inference.Call, d Dialect, server string) (out [][]byte, err 
 			m = inference.WithoutImages(m)
 			add(openai.ToolMessage(m.ToolResult.Content, pairs.Answer(m.ToolResult.CallID)).OfTool)
 		}
-	}
-	return out, err
+		return nil
+	})
+	return out, errors.Join(failed, err)
 }
 
-func userMessage(m domain.Message, d Dialect) (openai.ChatCompletionMessageParamUnion, error) {
-	out := openai.UserMessage(m.Text())
+func userMessage(m domain.Message, d Dialect) (out openai.ChatCompletionMessageParamUnion, err error) {
+	out = openai.UserMessage(m.Text())
 	if !wire.IsPlain(m) {
 		parts := make([]openai.ChatCompletionContentPartUnionParam, len(m.Parts))
-		for k, p := range m.Parts {
-			var err error
-			if parts[k], err = userPart(p); err != nil {
-				return out, err
-			}
-		}
+		err = wire.Each("part", m.Parts, func(k int, p domain.Part) (err error) {
+			parts[k], err = userPart(p)
+			return err
+		})
 		out = openai.UserMessage(parts)
 	}
 	if m.Name != "" && !d.without("name") {
 		out.OfUser.Name = openai.String(m.Name)
 	}
-	return out, nil
+	return out, err
 }
 
 func userPart(p domain.Part) (openai.ChatCompletionContentPartUnionParam, error) {
@@ -178,14 +175,7 @@ func userPart(p domain.Part) (openai.ChatCompletionContentPartUnionParam, error)
 	case domain.PartText:
 		return openai.TextContentPart(p.Text), nil
 	case domain.PartImage:
-		url := p.URL
-		switch {
-		case url == "" && len(p.Data) == 0:
-			return openai.ChatCompletionContentPartUnionParam{}, errors.New("an image has neither URL nor data; give one")
-		case url == "":
-			url = wire.DataURL(p)
-		}
-		return openai.ImageContentPart(openai.ChatCompletionContentPartImageImageURLParam{URL: url}), nil
+		return openai.ImageContentPart(openai.ChatCompletionContentPartImageImageURLParam{URL: wire.ImageURL(p)}), nil
 	case domain.PartAudio:
 		if len(p.Data) > 0 {
 			return openai.InputAudioContentPart(openai.ChatCompletionContentPartInputAudioInputAudioParam{
@@ -202,7 +192,7 @@ func userPart(p domain.Part) (openai.ChatCompletionContentPartUnionParam, error)
 		}
 	case domain.PartReasoning:
 	}
-	return openai.ChatCompletionContentPartUnionParam{}, fmt.Errorf("has a part of type %s that this provider cannot send; give its data", p.Type)
+	return openai.ChatCompletionContentPartUnionParam{}, fmt.Errorf("is of type %s, which this provider takes as data only; give its data", p.Type)
 }
 
 func audioFormat(mediaType string) string {

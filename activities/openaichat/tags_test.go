@@ -71,7 +71,11 @@ func TestTags(t *testing.T) {
 			}
 		})
 	}
-	sentBody := question()
-	sentBody.Config.Options = domain.Metadata{"dialect": []byte(`{"think_tags":true}`)}
-	require.NotContains(t, sent(t, sentBody), "dialect")
+	tagged := question()
+	tagged.Config.Options = domain.Metadata{"dialect": []byte(`{"think_tags":true}`)}
+	require.NotContains(t, sent(t, tagged), "dialect")
+	late := chunk(`{"index":1,"delta":{"content":"x"}}`) + chunk(`{"index":0,"delta":{"content":"<think>hm</think>so"}}`) + chunk(finish)
+	answer, err := infer(t, providers.Serve(t, 200, nil, late).URL, tagged)
+	require.Nil(t, err)
+	require.Equal(t, "so", answer.Message.Text(), "they are read in a choice that begins behind another")
 }

@@ -27,6 +27,7 @@ func (c Case) testForms(t *testing.T) {
 		"fields without a use":   {body: strings.ReplaceAll(plain, "data:", "retry: 10\nid: 7\nsparkle\nsparkle: x\ndata:")},
 		"no space":               {body: strings.ReplaceAll(plain, "data: ", "data:")},
 		"data in two lines":      {body: strings.ReplaceAll(plain, "data: {", "data: {\ndata:")},
+		"events of nothing":      {body: "data:\n\n" + strings.ReplaceAll(plain, "\n\n", "\n\ndata: \n\n")},
 		"no last empty line":     {body: strings.TrimRight(plain, "\n")},
 		"lines over 64 KB":       {body: c.Text(long).whole(), text: long},
 		"many pieces":            {body: c.Text(strings.Split(strings.Repeat("x,", 2000), ",")...).whole(), text: strings.Repeat("x", 2000)},

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"math"
 	"net/http"
 	"net/http/httptrace"
@@ -21,15 +22,12 @@ import (
 type Attempt struct {
 	// Draft is the answer as it comes.
 	Draft
-	// Base is the base URL, not to be changed; Official says that it is one of the vendor's own.
-	Base     *url.URL
-	Official bool
+	// Base is the base URL, not to be changed.
+	Base *url.URL
 	// Key is the key of this attempt, empty for none. All its errors hide it.
 	Key string
 	// Bound is the most tokens that the answer may have. Zero is no bound.
 	Bound int64
-	// FinishOptional is Config's.
-	FinishOptional bool
 	// Lessons are what the server was found to refuse, in the words of API.Learn. They are not to be changed.
 	Lessons []string
 
@@ -108,6 +106,28 @@ func worded(messages []domain.Message) []domain.Message {
 	return messages
 }
 
+// sendable says why a message can be sent to no API.
+func sendable(_ int, m domain.Message) error {
+	if m.Role == domain.RoleTool && m.ToolResult == nil {
+		return domain.Errorf(domain.Internal, "is of a tool and has no result")
+	}
+	if m.Role != domain.RoleTool && m.Role != domain.RoleUser {
+		return nil
+	}
+	return Each("part", m.Parts, func(_ int, p domain.Part) error {
+		switch p.Type {
+		case domain.PartText:
+		case domain.PartImage, domain.PartFile, domain.PartAudio:
+			if p.URL == "" && len(p.Data) == 0 {
+				return errors.New("has neither data nor a URL; give one")
+			}
+		default:
+			return fmt.Errorf("is of type %s, which only a model can send; leave it out", p.Type)
+		}
+		return nil
+	})
+}
+
 // begin finds the base URL and asks for the key, and sends nothing.
 func (c *Client) begin(ctx context.Context, call inference.Call, emit func(inference.Delta)) (*Attempt, error) {
 	bound, err := c.checkOptions(call.Config.Options)
@@ -125,10 +145,8 @@ func (c *Client) begin(ctx context.Context, call inference.Call, emit func(infer
 	if call.OutputMode == domain.OutputNative && call.Format.Type == domain.FormatSchema && len(call.Format.Schema) == 0 {
 		return nil, domain.Errorf(domain.Invalid, "response_format: has no schema; give one or use json_object")
 	}
-	for i, m := range call.Messages {
-		if m.Role == domain.RoleTool && m.ToolResult == nil {
-			return nil, domain.Errorf(domain.Internal, "message %d: is of a tool and has no result", i)
-		}
+	if err := Each("message", call.Messages, sendable); err != nil {
+		return nil, err
 	}
 	for _, b := range []int64{call.MaxOutputTokens, call.Config.MaxOutputTokens} {
 		if b > 0 && (bound == 0 || b < bound) {
@@ -138,7 +156,7 @@ func (c *Client) begin(ctx context.Context, call inference.Call, emit func(infer
 	call.Messages = worded(call.Messages)
 	ctx, cancel := context.WithCancelCause(ctx)
 	a := &Attempt{
-		Draft: Draft{Emit: emit}, Base: base, Official: c.api.official(base), Key: key, Bound: bound, FinishOptional: c.config.FinishOptional,
+		Draft: Draft{Emit: emit}, Base: base, Key: key, Bound: bound,
 		client: c, call: call, ctx: ctx, cancel: cancel, timeouts: timeouts(call.Config.Timeouts, c.config.Timeouts),
 		quiet: time.AfterFunc(math.MaxInt64, func() { cancel(errQuiet) }),
 	}

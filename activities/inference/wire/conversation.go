@@ -3,8 +3,8 @@ package wire
 import (
 	"bytes"
 	"cmp"
-	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -154,35 +154,56 @@ func Body(name string, list [][]byte, rest map[string]json.RawMessage) []byte {
 	return body.Bytes()
 }
 
-// Fields are an SDK's parameters as JSON, with what the definition says of sampling, and
-// options over them, a null one by leaving the field out.
-func Fields(parameters json.Marshaler, config domain.LLMConfig, options map[string]json.RawMessage) (map[string]json.RawMessage, error) {
-	encoded, err := parameters.MarshalJSON()
-	if err != nil {
-		return nil, err
-	}
-	fields := map[string]json.RawMessage{"stream": json.RawMessage("true")}
-	if err := json.Unmarshal(encoded, &fields); err != nil {
-		return nil, err
-	}
+// Fields are an SDK's parameters as JSON, with what the definition says of sampling, and options over them.
+func Fields(parameters any, config domain.LLMConfig, options map[string]json.RawMessage) (map[string]json.RawMessage, error) {
+	over := map[string]json.RawMessage{"stream": json.RawMessage("true")}
 	for name, value := range map[string]*float64{"temperature": config.Temperature, "top_p": config.TopP} {
 		if value != nil {
-			fields[name] = strconv.AppendFloat(nil, *value, 'g', -1, 64)
+			over[name] = strconv.AppendFloat(nil, *value, 'g', -1, 64)
 		}
+	}
+	maps.Copy(over, options)
+	return Over(parameters, over)
+}
+
+// Over are the fields of a value as JSON with options over them, a null one by leaving the field out.
+func Over(value any, options map[string]json.RawMessage) (map[string]json.RawMessage, error) {
+	encoded, err := JSON(value)
+	fields := map[string]json.RawMessage{}
+	if err == nil {
+		err = json.Unmarshal(encoded, &fields)
 	}
 	maps.Copy(fields, options)
 	maps.DeleteFunc(fields, func(_ string, value json.RawMessage) bool { return IsNull(value) })
-	return fields, nil
+	return fields, err
+}
+
+// JSON encodes a value without the escapes that only matter inside of HTML.
+func JSON(value any) ([]byte, error) {
+	var out bytes.Buffer
+	encoder := json.NewEncoder(&out)
+	encoder.SetEscapeHTML(false)
+	err := encoder.Encode(value)
+	return bytes.TrimSuffix(out.Bytes(), []byte("\n")), err
+}
+
+// Each writes the messages of a conversation, or the parts of one, and says at which of them it fails.
+func Each[T any](what string, list []T, write func(int, T) error) error {
+	for i, one := range list {
+		if err := write(i, one); err != nil {
+			kind := domain.Invalid
+			if typed, ok := errors.AsType[*domain.Error](err); ok {
+				kind = typed.Kind
+			}
+			return domain.Errorf(kind, "%s %d: %s", what, i, err)
+		}
+	}
+	return nil
 }
 
 // IsPlain reports whether a message has nothing but text.
 func IsPlain(m domain.Message) bool {
 	return !slices.ContainsFunc(m.Parts, func(p domain.Part) bool { return p.Type != domain.PartText })
-}
-
-// DataURL is the data of a part as a URL.
-func DataURL(p domain.Part) string {
-	return "data:" + p.MediaType + ";base64," + base64.StdEncoding.EncodeToString(p.Data)
 }
 
 // What OpenAI's two APIs share.

@@ -19,7 +19,13 @@
 // Attempt.Malformed for what is no answer, and with Attempt.Inner for an error
 // inside of one. The attempt's Draft puts text, reasoning and tool calls together.
 //
-// The official SDKs only write requests: their clients read the environment, try
-// again and follow redirects. Nor may an adapter send a header named
-// Idempotency-Key: Go's transport takes it for leave to send a request again.
+// The official SDKs only write requests. Their clients, with retries turned off,
+// read the body of an error without a bound, lose the query of a base URL and tell
+// the server about this machine; their decoders of events lose a last one without
+// its empty line, and bound none. TestSDKClients and TestSDKDecoders in
+// testsuite/providers show each of these, and the doc of each adapter says what the
+// stream of its SDK does with recorded answers.
+//
+// Nor may an adapter send a header named Idempotency-Key: Go's transport takes it
+// for leave to send a request again.
 package wire

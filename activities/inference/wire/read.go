@@ -21,16 +21,17 @@ import (
 
 // A Decoder knows one API's answers. Its errors are Attempt.Malformed's and Inner's.
 type Decoder interface {
-	// Event takes the next event of a stream; done means that none follows on
+	// Event takes the next event of a stream that holds anything but [DONE]; done means that none follows on
 	// which anything depends. The data is good until Event returns.
 	Event(e Event) (done bool, err error)
 	// Whole takes a body in one piece. It is valid JSON.
 	Whole(data []byte) error
 	// Finish is the API's own word for why the model stopped, empty until its mark of the
 	// end was seen: then the answer is whole, unless more of it follows. Events with usage may.
-	// A decoder with a method End, as of chat completions, can take the end of the stream for
-	// that mark; one with a method Trailer reads what may follow it, and no more of the answer.
+	// A decoder with a method Trailer reads what may follow the end of the stream, and no more of the answer.
 	Finish() string
+	// End closes the answer where the stream says that it is done. Attempt has one that does nothing.
+	End() error
 	// Answer is the answer, once it is whole.
 	Answer() inference.Answer
 }
@@ -116,7 +117,7 @@ func (a *Attempt) readStream(stream *Stream, d Decoder) error {
 		}
 		heard, a.pause = true, 0
 		before := a.Held()
-		done, err := d.Event(e)
+		done, err := a.take(e, d)
 		grown := a.Held() != before
 		switch {
 		case err != nil:
@@ -143,11 +144,30 @@ func (a *Attempt) readStream(stream *Stream, d Decoder) error {
 	}
 }
 
+// endMark is the event by which OpenAI's APIs, and servers of others, say that a stream is done.
+const endMark = "[DONE]"
+
+// take gives an event to the decoder. The mark of the end closes the answer, and what is blank says nothing.
+func (a *Attempt) take(e Event, d Decoder) (done bool, err error) {
+	switch string(bytes.TrimSpace(e.Data)) {
+	case "":
+		return false, nil
+	case endMark:
+		return true, d.End()
+	}
+	return d.Event(e)
+}
+
+// End is that of a Decoder whose API has an event of its own for the end.
+func (a *Attempt) End() error { return nil }
+
 // endOfStream is what becomes of an answer whose stream has ended without the API's mark of
 // its end. Where proxies leave that out, the configuration says so.
 func (a *Attempt) endOfStream(d Decoder) error {
-	if ender, ok := d.(interface{ End() error }); ok && a.FinishOptional {
-		return ender.End()
+	if a.client.config.FinishOptional {
+		if err := d.End(); err != nil || d.Finish() != "" {
+			return err
+		}
 	}
 	return a.Malformed(fmt.Sprintf("the stream ended after %d bytes, before the answer was whole", a.body.most-a.body.left), nil)
 }

@@ -125,10 +125,9 @@ func inBase64(encoding *base64.Encoding, secret string) []string {
 
 // quoted is a text as it stands inside a JSON string.
 func quoted(text string, html bool) string {
-	var b strings.Builder
-	encoder := json.NewEncoder(&b)
-	encoder.SetEscapeHTML(html)
-	_ = encoder.Encode(text) // a text into memory
-	inside := strings.TrimSuffix(b.String(), "\n")
-	return inside[1 : len(inside)-1]
+	encoded, _ := JSON(text) // a text into memory
+	if html {
+		encoded, _ = json.Marshal(text)
+	}
+	return string(encoded[1 : len(encoded)-1])
 }

@@ -50,7 +50,7 @@ func (s *Stream) Next() (Event, error) {
 	for {
 		line, err := s.readLine()
 		switch {
-		case errors.Is(err, io.EOF) && out.Data != nil && (string(out.Data) == "[DONE]" || json.Valid(out.Data)):
+		case errors.Is(err, io.EOF) && out.Data != nil && (string(out.Data) == endMark || json.Valid(out.Data)):
 			return out, nil
 		case err != nil:
 			return Event{}, err
