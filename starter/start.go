@@ -288,23 +288,23 @@ func instead(of domain.LLMConfig, named, text string) (domain.LLMConfig, error) 
 }
 
 // begin starts the execution. Without a model it is the next one of an open session.
-func begin(ctx context.Context, agents *client.Client, request client.Start) (client.Execution, error) {
+func begin(ctx context.Context, agents *client.Client, request client.Start) (none client.Execution, _ error) {
 	if request.Definition.Model.Provider != "" {
 		return agents.Start(ctx, request)
 	}
 	missing := usage("model: is missing, and %s has no open session to take one from; name one with --model or %s", request.ID, local.VariableModel)
 	if !reflect.ValueOf(*request.Given).IsZero() {
-		return client.Execution{}, usage("model: is missing; name one with --model or " + local.VariableModel + " where --agent, --system, --tool, --output or --final-answer is given")
+		return none, usage("model: is missing; name one with --model or " + local.VariableModel + " where --agent, --system, --tool, --output or --final-answer is given")
 	}
 	execution, err := agents.Send(ctx, request.ID, client.SendOptions{
 		Prompt: request.Prompt, Budget: request.Budget, Metadata: request.Metadata, Messages: request.Messages, Trusted: request.Trusted,
 	})
 	if exitCode(err) == exitNotFound {
-		return client.Execution{}, missing
+		return none, missing
 	}
 	if exitCode(err) == exitRefused {
 		if status, statusErr := agents.Status(ctx, request.ID); statusErr == nil && !status.Open {
-			return client.Execution{}, missing
+			return none, missing
 		}
 	}
 	return execution, err

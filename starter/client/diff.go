@@ -161,7 +161,7 @@ func (c *Client) line(ctx context.Context, at Point) ([]lineStep, DiffSide, erro
 func (c *Client) ownLine(ctx context.Context, at Point) (p pastPoint, line []lineStep, _ error) {
 	p, err := c.stepsUntil(ctx, at, account.Messages)
 	if err != nil {
-		return p, nil, fail(ctx, at.ID, "reading the steps of "+at.ID, err)
+		return p, nil, err
 	}
 	from := p.execution.MessagesFrom
 	for i := range p.until {

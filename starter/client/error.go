@@ -84,6 +84,12 @@ func (e *Error) next(format string, args ...any) *Error {
 	return e
 }
 
+func refused(format string, args ...any) *Error { return errorf(Refused, nil, format, args...) }
+
+func notFound(format string, args ...any) *Error { return errorf(NotFound, nil, format, args...) }
+
+func invalidf(format string, args ...any) *Error { return errorf(Invalid, nil, format, args...) }
+
 func gone(format string, args ...any) *Error { return errorf(Gone, nil, format, args...) }
 
 // goneIfDeleted makes Gone of the error that a run is there no more.

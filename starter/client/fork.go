@@ -68,32 +68,32 @@ var forkRequests = uuid.MustParse("0b0f6a43-6c0c-4b67-9d51-5b8f5a3f7c11")
 // A step that there never was is NotFound, one that is no longer kept Gone. Conversations of more than
 // domain.MaxCarriedMessages are copied by the workers' storage, and refused where they have none. A session that was rewound
 // or cleared is forked where it stands, unless an execution or a step is named.
-func (c *Client) Fork(ctx context.Context, from Point, o ForkOptions) (Execution, error) {
+func (c *Client) Fork(ctx context.Context, from Point, o ForkOptions) (none Execution, _ error) {
 	a, err := agentOf(cmp.Or(o.ID, o.requested()))
 	switch {
 	case err != nil:
-		return Execution{}, err
+		return none, err
 	case a.session != "":
-		return Execution{}, invalid(domain.Errorf(domain.Invalid, "id: %s is an earlier session, which can only be read; give the fork a name of its own", a.called()))
+		return none, invalid(domain.Errorf(domain.Invalid, "id: %s is an earlier session, which can only be read; give the fork a name of its own", a.called()))
 	}
 	given, err := domain.NewGiven(o.Metadata, nil, o.Trusted)
 	if err == nil {
 		err = cmp.Or(domain.CheckPrompt(o.Prompt), o.Budget.Check(), o.Budget.CheckDeadline(time.Now()), checkIndexed(o.Trusted, c.cfg.IndexTrusted))
 	}
 	if err != nil {
-		return Execution{}, invalid(err)
+		return none, invalid(err)
 	}
 	if begun, found, err := c.forkedBefore(ctx, a, o); err != nil || found {
 		return begun, err
 	}
 	input, queue, err := c.forkedAt(ctx, from, a, o)
 	if err != nil {
-		return Execution{}, err
+		return none, err
 	}
 	input.Fork.Request = o.request()
 	input.Given = given
 	if err := cmp.Or(checkInput(input, time.Now()), input.Definition.CheckShown(o.Trusted)); err != nil {
-		return Execution{}, invalid(err)
+		return none, invalid(err)
 	}
 	if o.RequestID != "" { // with clients of host.Dial two that are at it at once are one also where the first has ended by then
 		ctx = startid.With(ctx, "fork/"+o.RequestID)
@@ -103,7 +103,7 @@ func (c *Client) Fork(ctx context.Context, from Point, o ForkOptions) (Execution
 		if begun, found, _ := c.forkedBefore(ctx, a, o); found {
 			return begun, nil
 		}
-		return Execution{}, errorf(Refused, err, "%s is in use; a fork is an agent of its own, so give it another name", a.called())
+		return none, errorf(Refused, err, "%s is in use; a fork is an agent of its own, so give it another name", a.called())
 	}
 	return execution, err
 }
@@ -283,10 +283,10 @@ func (c *Client) hand(p pastPoint, in *contract.SessionInput) error {
 		return nil
 	}
 	if p.recorded() {
-		return errorf(Refused, nil, "%s: its conversation until then takes more than the %d bytes that can be handed on out of records; begin another agent with a part of its messages", p.called(), domain.MaxCarriedMessages)
+		return refused("%s: its conversation until then takes more than the %d bytes that can be handed on out of records; begin another agent with a part of its messages", p.called(), domain.MaxCarriedMessages)
 	}
 	if resolved := p.Head.Configuration.Resolved; resolved == nil || !resolved.Storage {
-		return errorf(Refused, nil, "%s: its conversation takes more than the %d bytes that can be handed on without storage; configure storage on the workers of the agents to come", p.called(), domain.MaxCarriedMessages)
+		return refused("%s: its conversation takes more than the %d bytes that can be handed on without storage; configure storage on the workers of the agents to come", p.called(), domain.MaxCarriedMessages)
 	}
 	in.Carry.Conversation.Entries, in.Carry.Conversation.Base, in.Carry.Conversation.Chain = nil, 0, domain.Digest{}
 	in.Fork.Copy = &contract.RecordRequest{From: p.log.Base(), Log: p.log.Ref(), RunID: p.Head.Run.ID, WorkflowID: p.workflowID()}

@@ -57,7 +57,7 @@ func (c *Client) Iterate(ctx context.Context, id string, o IterateOptions) iter.
 
 func (c *Client) iterate(ctx context.Context, id string, o IterateOptions, yield func(domain.AgentState, error) bool) error {
 	if o.After < 0 {
-		return errorf(Invalid, nil, "after: is %d; steps are counted from 1", o.After)
+		return invalidf("after: is %d; steps are counted from 1", o.After)
 	}
 	s := &stepper{assembly: assembly{client: c, id: id}, done: o.After, yield: yield}
 	over, caughtUp := false, false
@@ -65,7 +65,7 @@ func (c *Client) iterate(ctx context.Context, id string, o IterateOptions, yield
 	err := c.followOne(ctx, id, FollowOptions{Number: o.Number}, func(e Event, err error) bool {
 		s.number = e.Number
 		switch {
-		case err != nil && !errors.Is(err, &Error{Class: Gone}): // that events are gone says nothing of the steps
+		case err != nil && !Is(err, Gone): // that events are gone says nothing of the steps
 			failed = err
 			return false
 		case e.Type == EventReconnecting:
@@ -99,7 +99,7 @@ type stepper struct {
 // waited for.
 func (s *stepper) look(ctx context.Context) (bool, error) {
 	state, known, err := s.state(ctx)
-	for errors.Is(err, &Error{Class: Unreachable}) && process.Pause(ctx, 2*askEvery) == nil {
+	for Is(err, Unreachable) && process.Pause(ctx, 2*askEvery) == nil {
 		state, known, err = s.state(ctx)
 	}
 	if err != nil || !known {

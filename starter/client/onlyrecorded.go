@@ -20,9 +20,9 @@ func (c *Client) onlyRecorded(ctx context.Context, id string) error {
 	if err != nil || all.Head == nil || all.Server.Unread != "" {
 		return nil // that there is no such agent is said then
 	}
-	only := errorf(NotFound, nil, "id: the server has nothing left of %s; what its records tell can be read", id)
+	only := notFound("id: the server has nothing left of %s; what its records tell can be read", id)
 	if imported := all.Head.Newest.Imported; !imported.IsZero() {
-		only = errorf(NotFound, nil, "id: no workflow of %s is here: its executions were imported on %s, and can only be read", id, imported.Format(time.DateOnly))
+		only = notFound("id: no workflow of %s is here: its executions were imported on %s, and can only be read", id, imported.Format(time.DateOnly))
 	}
 	return only.next("`fork %s \"…\"` begins an agent that goes on from there", id)
 }

@@ -248,9 +248,9 @@ func checkScheduleName(name string) error {
 
 // CreateSchedule creates a schedule. What is wrong with it is told before anything is created: a time that never comes
 // too. It is refused where there is one of that name. It needs no worker; its runs do.
-func (c *Client) CreateSchedule(ctx context.Context, s Schedule) (ScheduleView, error) {
+func (c *Client) CreateSchedule(ctx context.Context, s Schedule) (none ScheduleView, _ error) {
 	if err := s.Check(time.Now()); err != nil {
-		return ScheduleView{}, err
+		return none, err
 	}
 	s.TaskQueue = cmp.Or(s.TaskQueue, c.cfg.TaskQueue)
 	summary, _ := c.cfg.Converter.ToPayload("schedule " + s.Name) // a text cannot fail
@@ -263,16 +263,16 @@ func (c *Client) CreateSchedule(ctx context.Context, s Schedule) (ScheduleView, 
 		}}},
 	}
 	if err := c.writeSchedule(ctx, s, kept); err != nil {
-		return ScheduleView{}, err
+		return none, err
 	}
 	_, err := onSchedule(ctx, s.Name, "creating", c.temporal.WorkflowService().CreateSchedule, &workflowservice.CreateScheduleRequest{
 		Namespace: c.cfg.Namespace, ScheduleId: s.Name, Schedule: kept, Identity: c.cfg.By.Identity, RequestId: uuid.NewString(),
 	})
 	if isAs[*serviceerror.WorkflowExecutionAlreadyStarted](err) {
-		return ScheduleView{}, errorf(Refused, err, "schedule: there is one named %s already; take another name, or change that one", s.Name).next("`schedule update %s` changes it", s.Name)
+		return none, errorf(Refused, err, "schedule: there is one named %s already; take another name, or change that one", s.Name).next("`schedule update %s` changes it", s.Name)
 	}
 	if err != nil {
-		return ScheduleView{}, err
+		return none, err
 	}
 	return c.Schedule(ctx, s.Name)
 }

@@ -3,7 +3,6 @@ package client
 import (
 	"cmp"
 	"context"
-	"errors"
 	"iter"
 	"math"
 	"slices"
@@ -400,7 +399,7 @@ func (c *Client) treeSteps(ctx context.Context, t *Tree, yield func(TreeStep, er
 	}
 	for step, err := range c.Steps(ctx, t.ID, t.Number) {
 		switch {
-		case errors.Is(err, &Error{Class: Gone}):
+		case Is(err, Gone):
 			if !yield(TreeStep{}, err) {
 				return false
 			}

@@ -177,7 +177,7 @@ func (m *Machine) ConnectToRead(ctx context.Context, id string) (*Stack, error) 
 // orRecords has the records tell where no server can be reached.
 func (m *Machine) orRecords(s *Stack, err error) (*Stack, error) {
 	records := m.records()
-	if records == nil || !errors.Is(err, &client.Error{Class: client.Unreachable}) {
+	if records == nil || !client.Is(err, client.Unreachable) {
 		return s, err
 	}
 	return &Stack{unreached: true, Agents: client.OfRecords(client.Config{Records: records, Progress: m.Progress}, err)}, nil
@@ -191,7 +191,7 @@ func (m *Machine) BringUpToRead(ctx context.Context, f Flags, id string) (*Stack
 	case err == nil:
 		s, err := m.bringUp(ctx, f, id)
 		return m.orRecords(s, err)
-	case errors.Is(err, &client.Error{Class: client.NotFound}) && m.HasRecords():
+	case client.Is(err, client.NotFound) && m.HasRecords():
 		return m.ConnectToRead(ctx, id)
 	}
 	return nil, err
