@@ -16,10 +16,8 @@ import (
 func deleteCommand(p *program) *cobra.Command {
 	var o client.DeleteOptions
 	var yes bool
-	command := p.withAgent(&cobra.Command{
-		Use:   "delete ID",
-		Short: "Delete everything of an agent, for good",
-		Long: `Deletes everything of an agent and of the sub-agents below it: the histories of
+	command := p.withAgent(newCommand("delete ID", "Delete everything of an agent, for good",
+		`Deletes everything of an agent and of the sub-agents below it: the histories of
 all runs, of every session that its name has had, what the workers' storage has
 of its conversation and its tools, and its records. It takes the whole id, asks
 on a terminal, and is refused while an execution is in progress or the session
@@ -36,10 +34,9 @@ whose sub-agent it was keeps its answer. Not looked at are files that export and
 state have written, backups, archives and logs of the server, and what providers
 and tools have kept. The dev server's files may hold some of it until the server
 is next started, or has written some 4 MB more.`,
-		Example: `  starter delete notes
+		`  starter delete notes
   starter delete notes --close --yes
-  EVERSTEP_STORAGE=/mnt/shared/everstep starter delete notes --yes --json`,
-	}, p.machine.ConnectTo, wholeID, func(ctx context.Context, s *local.Stack, id string) error {
+  EVERSTEP_STORAGE=/mnt/shared/everstep starter delete notes --yes --json`), p.machine.ConnectTo, wholeID, func(ctx context.Context, s *local.Stack, id string) error {
 		if !yes && !p.interactive() {
 			return usage("yes: nobody can be asked here whether to delete everything of %s; --yes says so", id)
 		}

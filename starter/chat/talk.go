@@ -79,9 +79,8 @@ type talk struct {
 	dropped bool
 	// unfolded shows what the model thought.
 	unfolded bool
-	// number is the execution whose events come, and began since when it is in progress, as far as is known.
-	number int
-	began  time.Time
+	// began is since when the execution whose events come is in progress, as far as is known.
+	began time.Time
 	// results are calls that were read back whose results follow, in their order.
 	results []*part
 	// brief says that it is of a sub-agent: its steps are told by one line each.
@@ -169,7 +168,7 @@ func textOf(m domain.Message) string {
 
 // begins takes the beginning of an execution. One that is followed once more is told anew.
 func (t *talk) begins(e client.Event) {
-	t.number, t.began = e.Number, e.Time
+	t.began = e.Time
 	t.parts = slices.DeleteFunc(t.parts, func(p *part) bool { return p.number == e.Number })
 }
 

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -111,12 +112,7 @@ func (s subagentsOf) addWorkflow(workflowID string) {
 
 // sorted has them in an order that does not change.
 func (s subagentsOf) sorted() []domain.AgentID {
-	ids := make([]domain.AgentID, 0, len(s))
-	for id := range s {
-		ids = append(ids, id)
-	}
-	slices.SortFunc(ids, func(x, y domain.AgentID) int { return cmp.Compare(x.String(), y.String()) })
-	return ids
+	return slices.SortedFunc(maps.Keys(s), func(x, y domain.AgentID) int { return cmp.Compare(x.String(), y.String()) })
 }
 
 // runsOf finds the runs of an agent, and why a sub-agent is not to be deleted with the one above it; empty: it is.

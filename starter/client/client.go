@@ -135,7 +135,7 @@ func agentOf(id string) (agent, error) {
 	case !chosen:
 		return agent{id: identity}, nil
 	case !named || uuid.Validate(session) != nil || len(session) != 36:
-		return agent{}, invalid(domain.Errorf(domain.Invalid, "id: %q names no earlier session; that is a name, %q and the id of its run", id, SessionMark))
+		return agent{}, invalidf("id: %q names no earlier session; that is a name, %q and the id of its run", id, SessionMark)
 	}
 	return agent{id: identity, name: called, session: session}, nil
 }

@@ -185,7 +185,13 @@ func ClassOf(kind domain.Kind) Class {
 
 func ofDomain(err *domain.Error) *Error { return errorf(ClassOf(err.Kind), err, "%s", err.Message) }
 
-func invalid(err error) *Error { return ofDomain(domain.AsError(err)) }
+// invalid is what a check says, of this package or of the domain.
+func invalid(err error) *Error {
+	if own, ok := errors.AsType[*Error](err); ok {
+		return own
+	}
+	return ofDomain(domain.AsError(err))
+}
 
 func isAs[E error](err error) bool {
 	_, ok := errors.AsType[E](err)

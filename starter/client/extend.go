@@ -82,7 +82,7 @@ func extending[T any](ctx context.Context, c *Client, id string, at func(snapsho
 func (o ExtendOptions) check(now time.Time) error {
 	for _, limit := range o.Lift {
 		if !slices.Contains(domain.Limits(), limit) {
-			return domain.Errorf(domain.Invalid, "lift: %q is none of %v", string(limit), domain.Limits())
+			return invalidf("lift: %q is none of %v", string(limit), domain.Limits())
 		}
 	}
 	return cmp.Or(o.Budget.Check(), o.Budget.CheckDeadline(now))
@@ -206,10 +206,7 @@ func (c *Client) leftBy(ctx context.Context, p snapshot) (in contract.SessionInp
 func (c *Client) follow(ctx context.Context, p snapshot, in contract.SessionInput, number int) (Execution, error) {
 	start := opening{input: in, number: number, queue: cmp.Or(p.queue(), c.cfg.TaskQueue), before: p.ended}
 	execution, err := c.lookAndBegin(ctx, p, start)
-	for range extendTries {
-		if !startid.Late(err) {
-			break
-		}
+	for tries := 0; startid.Late(err) && tries < extendTries; tries++ {
 		execution, err = c.lookAndBegin(ctx, p, start)
 	}
 	if isAs[*serviceerror.WorkflowExecutionAlreadyStarted](err) {

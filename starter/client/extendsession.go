@@ -48,11 +48,11 @@ func (c *Client) ExtendSession(ctx context.Context, id string, o ExtendOptions) 
 func (o ExtendOptions) checkSession() error {
 	for _, limit := range o.Lift {
 		if !slices.Contains(domain.SessionLimits(), limit) {
-			return domain.Errorf(domain.Invalid, "%s: is no limit of a session, which can have %v", domain.Shorten(string(limit), 64), domain.SessionLimits())
+			return invalidf("%s: is no limit of a session, which can have %v", domain.Shorten(string(limit), 64), domain.SessionLimits())
 		}
 	}
 	if o.Budget.IsZero() && len(o.Lift) == 0 {
-		return domain.Errorf(domain.Invalid, "extend: no new total of the session is given; say what to change, such as max_steps")
+		return invalidf("extend: no new total of the session is given; say what to change, such as max_steps")
 	}
 	return o.Budget.CheckSession()
 }

@@ -335,15 +335,15 @@ func (f *follower) over(ctx context.Context, all account.Account) {
 
 // endedAt is when the execution ended, as far as its account tells.
 func (f *follower) endedAt(all account.Account) time.Time {
-	if newest := all.Head.Newest; newest != nil && newest.Number == f.number && !newest.CompletedAt.IsZero() {
-		return newest.CompletedAt
+	if at := f.newest(all).CompletedAt; !at.IsZero() {
+		return at
 	}
 	return time.Now()
 }
 
 // outcome is how the execution ended, as far as that can be read.
 func (f *follower) outcome(ctx context.Context, all account.Account) (*contract.Outcome, bool) {
-	if newest := all.Head.Newest; newest != nil && newest.Number == f.number {
+	if newest := f.newest(all); newest.Number > 0 {
 		return &newest.Outcome, newest.Status.Terminal()
 	}
 	told, err := f.client.execution(ctx, f.id, f.number)

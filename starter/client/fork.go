@@ -47,14 +47,6 @@ func (o ForkOptions) requested() string {
 	return uuid.NewSHA1(forkRequests, []byte(o.RequestID)).String()
 }
 
-// request is what the fork's workflow is told of a request, so that it is known again.
-func (o ForkOptions) request() string {
-	if o.RequestID == "" {
-		return ""
-	}
-	return o.requested()
-}
-
 // forkRequests is the namespace of the agents that requests of forks begin.
 var forkRequests = uuid.MustParse("0b0f6a43-6c0c-4b67-9d51-5b8f5a3f7c11")
 
@@ -74,7 +66,7 @@ func (c *Client) Fork(ctx context.Context, from Point, o ForkOptions) (none Exec
 	case err != nil:
 		return none, err
 	case a.session != "":
-		return none, invalid(domain.Errorf(domain.Invalid, "id: %s is an earlier session, which can only be read; give the fork a name of its own", a.called()))
+		return none, invalidf("id: %s is an earlier session, which can only be read; give the fork a name of its own", a.called())
 	}
 	given, err := domain.NewGiven(o.Metadata, nil, o.Trusted)
 	if err == nil {
@@ -90,13 +82,13 @@ func (c *Client) Fork(ctx context.Context, from Point, o ForkOptions) (none Exec
 	if err != nil {
 		return none, err
 	}
-	input.Fork.Request = o.request()
+	if o.RequestID != "" { // with clients of host.Dial two that are at it at once are one also where the first has ended by then
+		input.Fork.Request = o.requested()
+		ctx = startid.With(ctx, "fork/"+o.RequestID)
+	}
 	input.Given = given
 	if err := cmp.Or(checkInput(input, time.Now()), input.Definition.CheckShown(o.Trusted)); err != nil {
 		return none, invalid(err)
-	}
-	if o.RequestID != "" { // with clients of host.Dial two that are at it at once are one also where the first has ended by then
-		ctx = startid.With(ctx, "fork/"+o.RequestID)
 	}
 	execution, err := c.begin(ctx, a, opening{input: input, number: 1, queue: cmp.Or(queue, c.cfg.TaskQueue)})
 	if isAs[*serviceerror.WorkflowExecutionAlreadyStarted](err) {
@@ -120,7 +112,7 @@ func (c *Client) forkedBefore(ctx context.Context, a agent, o ForkOptions) (begu
 	if err == nil && o.ID != "" { // an id that is the request's own is of nobody else
 		var began history.RunBegan
 		began, err = c.reader(a).First(ctx, t.firstRunID())
-		if fork := began.Input.Fork; err == nil && (fork == nil || fork.Request != o.request()) {
+		if fork := began.Input.Fork; err == nil && (fork == nil || fork.Request != o.requested()) {
 			return begun, false, nil
 		}
 	}

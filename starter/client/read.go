@@ -19,12 +19,10 @@ func (c *Client) Steps(ctx context.Context, id string, number int) iter.Seq2[dom
 		if err != nil {
 			return err
 		}
-		yieldAll(account.Steps, all.StepExecutions(), numberOfStep, all.Missing, yield)
+		yieldAll(account.Steps, all.StepExecutions(), func(s domain.StepExecution) int { return s.Step.Number }, all.Missing, yield)
 		return nil
 	})
 }
-
-func numberOfStep(s domain.StepExecution) int { return s.Step.Number }
 
 // execution reads parts of one execution, of which number zero is the newest.
 func (c *Client) execution(ctx context.Context, id string, number int, want ...account.Part) (account.Account, error) {

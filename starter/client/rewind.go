@@ -102,9 +102,9 @@ func (c *Client) Rewind(ctx context.Context, to Point, o RewindOptions) (none Re
 func checkRewind(to Point, o RewindOptions) error {
 	switch {
 	case to.Execution == "":
-		return domain.Errorf(domain.Invalid, "execution: is not named; give its number, its id, or how that begins")
+		return invalidf("execution: is not named; give its number, its id, or how that begins")
 	case o.Prompt == "" && (o.Model != nil || !o.Budget.IsZero()):
-		return domain.Errorf(domain.Invalid, "model, budget: are the next message's, which is not given; give them with it")
+		return invalidf("model, budget: are the next message's, which is not given; give them with it")
 	case o.Prompt == "":
 		return nil
 	}

@@ -95,7 +95,7 @@ func (c *Client) changeSchedule(ctx context.Context, name string, kept *schedule
 	after.Name, after.Paused = before.Name, before.Paused
 	changed, err := before.differing(after)
 	if err != nil {
-		return nil, invalid(domain.Errorf(domain.Invalid, "schedule %s: %v", name, err))
+		return nil, invalidf("schedule %s: %v", name, err)
 	}
 	if len(changed) == 0 {
 		return changed, nil

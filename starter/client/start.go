@@ -63,7 +63,7 @@ func (c *Client) Start(ctx context.Context, s Start) (none Execution, _ error) {
 	case err != nil:
 		return none, err
 	case a.session != "":
-		return none, invalid(domain.Errorf(domain.Invalid, "id: %s is an earlier session, which can only be read; %q begins a new one", a.called(), a.name))
+		return none, invalidf("id: %s is an earlier session, which can only be read; %q begins a new one", a.called(), a.name)
 	}
 	input, err := c.input(ctx, a, s)
 	if err != nil {

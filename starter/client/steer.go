@@ -327,7 +327,7 @@ func (c *Client) Stop(ctx context.Context, id string, o StopOptions) (none Execu
 
 func (o StopOptions) check() error {
 	if o.Within < contract.AtOnce {
-		return domain.Errorf(domain.Invalid, "within: is %s; it may not be negative", time.Duration(o.Within))
+		return invalidf("within: is %s; it may not be negative", time.Duration(o.Within))
 	}
 	return cmp.Or(checkWord(o.Mode), domain.CheckText("reason", o.Reason, domain.MaxReason))
 }
@@ -338,7 +338,7 @@ func checkWord[E ~string, P interface {
 	encoding.TextUnmarshaler
 }](word E) error {
 	if err := P(new(E)).UnmarshalText([]byte(word)); err != nil {
-		return domain.Errorf(domain.Invalid, "%v", err)
+		return invalidf("%v", err)
 	}
 	return nil
 }

@@ -34,7 +34,7 @@ func entry(name string, value json.RawMessage) string {
 func checkIndexed(values domain.Trusted, names []string) error {
 	for _, name := range names {
 		if err := domain.CheckTrustedName(name); err != nil {
-			return domain.Errorf(domain.Invalid, "index_trusted: %s", err)
+			return invalidf("index_trusted: %s", err)
 		}
 		if long := len(entry(name, values[name])); values[name] != nil && long > maxIndexed {
 			return domain.Errorf(domain.TooLarge, "trusted.%s: takes %d bytes in the search attribute, where at most %d fit; "+

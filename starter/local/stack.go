@@ -175,7 +175,7 @@ func (m *Machine) Lease(ctx context.Context, cfg devserver.Config) (*LeaseKeeper
 	}
 	lease, err := devserver.Acquire(ctx, cfg)
 	if err != nil && ctx.Err() != nil {
-		return nil, &client.Error{Class: client.Cancelled, Message: "interrupted; nothing was started", Err: ctx.Err()}
+		return nil, interrupted(ctx, "interrupted; nothing was started")
 	}
 	if err != nil {
 		return nil, err
