@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -90,11 +89,9 @@ func (p *program) delete(ctx context.Context, s *local.Stack, id string, o clien
 func (p *program) confirmed(ctx context.Context, found client.Belongings) error {
 	what := render.Counted(found.Runs, "run") + " of workflows"
 	if found.Subagents > 0 {
-		what += fmt.Sprintf(", of which some are of %s", render.Counted(found.Subagents, "sub-agent"))
+		what += ", of which some are of " + render.Counted(found.Subagents, "sub-agent")
 	}
-	if found.Recorded > 0 {
-		what += ", " + render.Counted(found.Recorded, "record")
-	}
+	what = render.Joined(", ", what, render.Some(found.Recorded, "record"))
 	p.say("%s: %s; it cannot be undone", found.ID, what)
 	for _, fork := range found.Forks {
 		p.say("%s was forked from it, and keeps the conversation until then", fork)
@@ -109,14 +106,6 @@ func (p *program) confirmed(ctx context.Context, found client.Belongings) error 
 }
 
 func deletedWords(d client.Deleted) string {
-	words := []string{render.Counted(d.Runs, "run") + " of workflows"}
-	for _, of := range []struct {
-		n    int
-		what string
-	}{{d.Subagents, "sub-agent"}, {d.Segments, "segment"}, {d.Artifacts, "artifact"}, {d.Records, "record"}} {
-		if of.n > 0 {
-			words = append(words, render.Counted(of.n, of.what))
-		}
-	}
-	return strings.Join(words, ", ")
+	return render.Joined(", ", render.Counted(d.Runs, "run")+" of workflows", render.Some(d.Subagents, "sub-agent"), render.Some(d.Segments, "segment"),
+		render.Some(d.Artifacts, "artifact"), render.Some(d.Records, "record"))
 }

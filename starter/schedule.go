@@ -255,11 +255,7 @@ leaves this one out is refused (exit 6).`,
 		case run.ID == "":
 			p.say("the run waits for a worker; `%s` tells when it has begun", p.again("schedule", "show", name))
 		}
-		text := ""
-		if run.ID != "" {
-			text = render.OneLine(run.ID) + "\n"
-		}
-		return p.show(run, text)
+		return p.show(run, render.Within("", render.OneLine(run.ID), "\n"))
 	})
 	command.Flags().Var(choiceFlag(&overlap, enum.Known[client.Overlap]()), "overlap", "the `POLICY` for this run, of "+enum.Names(enum.Known[client.Overlap](), ", ")+"; the schedule's own unless given")
 	p.completeWith(command, "overlap", completeWords(enum.Known[client.Overlap]()))

@@ -359,10 +359,7 @@ func (t *talk) heardCall(key callKey, e client.Event) {
 	case domain.EventToolCallCompleted:
 		p.done(e)
 	case domain.EventToolCallBlocked:
-		p.call, p.at = callNotRun, ""
-		if e.Error != nil {
-			p.at = render.Why(e.Error)
-		}
+		p.call, p.at = callNotRun, render.Why(e.Error)
 	default:
 	}
 }
@@ -393,13 +390,7 @@ func (p *part) decided(a domain.Answer) {
 		return
 	}
 	p.call = callNotRun
-	p.at = string(a.Verdict)
-	if a.By != "" {
-		p.at += " by " + a.By
-	}
-	if a.Reason != "" {
-		p.at += ": " + a.Reason
-	}
+	p.at = string(a.Verdict) + render.Within(" by ", a.By, "") + render.Within(": ", a.Reason, "")
 }
 
 func (p *part) done(e client.Event) {
@@ -421,10 +412,7 @@ func (p *part) words(now time.Time) string {
 		}
 		return " · " + render.Duration(d)
 	}
-	at := ""
-	if p.at != "" {
-		at = ": " + p.at
-	}
+	at := render.Within(": ", p.at, "")
 	switch p.call {
 	case callWaits:
 		return " · waits for approval"

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -229,9 +228,9 @@ func copiedFrom(began history.RunBegan) (agent, string) {
 	if in.Fork == nil || in.Fork.Copy == nil {
 		return agent{}, ""
 	}
-	origin, err := agentOf(strings.TrimPrefix(in.Fork.Copy.WorkflowID, domain.WorkflowIDPrefix))
-	if err != nil {
-		return agent{}, ""
+	origin, is := agentOfWorkflow(in.Fork.Copy.WorkflowID)
+	if !is {
+		return origin, ""
 	}
 	return origin, in.Fork.Copy.RunID
 }

@@ -104,8 +104,7 @@ func (s subagentsOf) add(id domain.AgentID, own bool) { s[id] = s[id] || own }
 
 // addWorkflow adds the agent of a workflow, where it is one without a name.
 func (s subagentsOf) addWorkflow(workflowID string) {
-	id, isAgent := strings.CutPrefix(workflowID, domain.WorkflowIDPrefix)
-	if child, err := agentOf(id); err == nil && isAgent && child.name == "" {
+	if child, is := agentOfWorkflow(workflowID); is && child.name == "" {
 		s.add(child.id, true)
 	}
 }
@@ -144,9 +143,8 @@ func (c *Client) runsOf(ctx context.Context, one *belonging) (why string, _ erro
 
 // runsAs reports whether a workflow is the agent's.
 func (one *belonging) runsAs(workflowID string) bool {
-	id, isAgent := strings.CutPrefix(workflowID, domain.WorkflowIDPrefix)
-	a, err := agentOf(id)
-	return isAgent && err == nil && a.id == one.id
+	a, is := agentOfWorkflow(workflowID)
+	return is && a.id == one.id
 }
 
 // reads reads the runs of an agent for what they name.

@@ -140,6 +140,12 @@ func agentOf(id string) (agent, error) {
 	return agent{id: identity, name: called, session: session}, nil
 }
 
+// agentOfWorkflow is the agent whose workflow has an id, where it is one's.
+func agentOfWorkflow(workflowID string) (agent, bool) {
+	a, err := agentOf(strings.TrimPrefix(workflowID, domain.WorkflowIDPrefix))
+	return a, err == nil && a.workflowID() == workflowID
+}
+
 // called is the name, or the UUID where there is none; with the session where that was chosen.
 func (a agent) called() string {
 	if a.session != "" {

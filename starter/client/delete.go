@@ -117,26 +117,26 @@ func (c *Client) Delete(ctx context.Context, id string, o DeleteOptions) (d Dele
 		return d, invalidf("id: %s is an earlier session; all sessions of a name are deleted at once", id).next("`delete %s` deletes them", a.name)
 	}
 	if err := c.free(ctx, a, o.Close); err != nil {
-		return d, fail(ctx, id, "deleting "+id, err)
+		return d, a.fail(ctx, "deleting", err)
 	}
 	b, err := c.belongings(ctx, a, o)
 	if err == nil {
 		err = b.check(o)
 	}
 	if err != nil {
-		return d, fail(ctx, id, "looking for what belongs to "+id, err)
+		return d, a.fail(ctx, "looking for what belongs to", err)
 	}
 	if o.Confirm != nil {
 		if err := o.Confirm(b); err != nil {
 			return d, err
 		}
 		if err := c.free(ctx, a, false); err != nil { // that may have taken long
-			return d, fail(ctx, id, "deleting "+id, err)
+			return d, a.fail(ctx, "deleting", err)
 		}
 	}
 	d = Deletion{ID: a.called(), AgentID: a.id, Remains: append([]Remaining{}, b.remains...)}
 	if err := c.deleteScheduled(ctx, a, &d); err != nil {
-		return d, fail(ctx, id, "deleting the runs of schedules that began "+id, err)
+		return d, a.fail(ctx, "deleting the runs of schedules that began", err)
 	}
 	for i, one := range slices.Backward(b.all) { // those below come after those above them
 		if i > 0 {

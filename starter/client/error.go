@@ -138,6 +138,11 @@ func fail(ctx context.Context, id, doing string, err error) error {
 	return errorf(Failed, err, "%s: %s", doing, said)
 }
 
+// fail is fail of a call about the agent, which stands at the end of what was done.
+func (a agent) fail(ctx context.Context, doing string, err error) error {
+	return fail(ctx, a.called(), doing+" "+a.called(), err)
+}
+
 var errClosed = errors.New("the workflow has ended")
 
 func ended(id string, cause error) *Error {

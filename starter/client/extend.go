@@ -68,11 +68,11 @@ func extending[T any](ctx context.Context, c *Client, id string, at func(snapsho
 			return none, err
 		}
 		if refused != nil && p.standsAs(before) {
-			return none, fail(ctx, id, "extending "+id, refused)
+			return none, p.fail(ctx, "extending", refused)
 		}
 		extended, err := at(p)
 		if !overtaken(err) {
-			return extended, fail(ctx, id, "extending "+id, err)
+			return extended, p.fail(ctx, "extending", err)
 		}
 		before, refused = p, err
 	}
@@ -186,13 +186,13 @@ func (c *Client) leftBy(ctx context.Context, p snapshot) (in contract.SessionInp
 	began, err := c.reader(p.agent).First(ctx, p.teller())
 	switch {
 	case err != nil:
-		return in, left, fail(ctx, id, "reading the history of "+id, err)
+		return in, left, p.fail(ctx, "reading the history of", err)
 	case !began.Readable():
 		return in, left, errorf(Failed, nil, "reading the history of %s: what the workflow started with cannot be read", id)
 	}
 	all, err := c.accountOf(ctx, p, account.Request{Want: []account.Part{account.HeadOf, account.Definition, account.Carry}})
 	if err != nil {
-		return in, left, fail(ctx, id, "reading the account of "+id, err)
+		return in, left, p.fail(ctx, "reading the account of", err)
 	}
 	if left = *all.Head; left.Carry == nil || left.Configuration.Definition == nil {
 		return in, left, errorf(Failed, nil, "the account of %s does not say what it has left; the worker may be of another version", id)
@@ -219,7 +219,7 @@ func (c *Client) follow(ctx context.Context, p snapshot, in contract.SessionInpu
 	began, err := c.reader(p.agent).First(ctx, execution.RunID)
 	switch {
 	case err != nil:
-		return execution, fail(ctx, p.called(), "reading the history of "+p.called(), err)
+		return execution, p.fail(ctx, "reading the history of", err)
 	case began.Readable() && !sameFollower(began.Input, in):
 		return Execution{}, errOvertaken
 	}
@@ -235,7 +235,7 @@ func (c *Client) lookAndBegin(ctx context.Context, p snapshot, o opening) (Execu
 	now, err := c.snapshot(ctx, p.agent, "")
 	switch {
 	case err != nil:
-		return Execution{}, fail(ctx, p.called(), "looking at "+p.called(), err)
+		return Execution{}, p.fail(ctx, "looking at", err)
 	case now.newest().runID() != p.newest().runID():
 		return Execution{}, errOvertaken
 	}
@@ -305,7 +305,7 @@ func (c *Client) successor(
 		return in, session, exhausted(p.called(), use)
 	}
 	if in.Attributes, err = c.registered(ctx); err != nil {
-		return in, session, fail(ctx, p.called(), "starting "+p.called(), err)
+		return in, session, p.fail(ctx, "starting", err)
 	}
 	carry.Mail.Answers = contract.AnswersOf(contract.UpdateExtend, o.RequestID, contract.ExtendReply{Number: p.number + 1, Began: true, Budget: in.GoOn.Budget})
 	in.Carry = &carry
@@ -348,7 +348,7 @@ func (c *Client) loadEntries(ctx context.Context, p snapshot, in *contract.Sessi
 			log, err = log.Join(entry)
 		}
 		if err != nil {
-			return nil, fail(ctx, p.called(), "reading the messages of "+p.called(), err)
+			return nil, p.fail(ctx, "reading the messages of", err)
 		}
 		size += entry.Size()
 		carry.Conversation.Entries = append(carry.Conversation.Entries, entry)

@@ -104,8 +104,9 @@ func (c *Client) beginningWith(ctx context.Context, text string) (found []string
 		if err != nil {
 			return nil, err
 		}
-		id, isAgent := strings.CutPrefix(info.GetExecution().GetWorkflowId(), domain.WorkflowIDPrefix)
-		if a, err := agentOf(id); err != nil || !isAgent || a.session != "" || !strings.HasPrefix(id, text) || known[id] {
+		a, is := agentOfWorkflow(info.GetExecution().GetWorkflowId())
+		id := a.called()
+		if !is || !strings.HasPrefix(id, text) || known[id] {
 			continue
 		}
 		known[id] = true

@@ -188,7 +188,7 @@ func (c *Client) forked(ctx context.Context, p pastPoint, a agent, o ForkOptions
 	}
 	if !p.recorded() && !p.cleared { // else it has what the session has noted by now
 		if state, err = c.withNotesAt(ctx, p, state, a); err != nil {
-			return in, fail(ctx, p.called(), "reading the metadata of "+p.called(), err)
+			return in, p.fail(ctx, "reading the metadata of", err)
 		}
 	}
 	if in, err = c.forkInput(ctx, p, state, definition, a, o); err != nil {
@@ -231,7 +231,7 @@ func (c *Client) forkInput(ctx context.Context, p pastPoint, state domain.AgentS
 		Carry: &carry, Fork: &contract.Fork{Origin: p.origin},
 	}
 	if in.Attributes, err = c.registered(ctx); err != nil {
-		return in, fail(ctx, a.called(), "starting "+a.called(), err)
+		return in, a.fail(ctx, "starting", err)
 	}
 	return in, nil
 }

@@ -28,12 +28,12 @@ func (c *Client) Suspend(ctx context.Context, id string, o SuspendOptions) (Susp
 		return Suspending{}, invalid(err)
 	}
 	request := contract.SuspendRequest{Reason: o.Reason, By: c.speaker(o.By)}
-	return suspending(ctx, c, id, "suspending ", contract.UpdateSuspend, request)
+	return suspending(ctx, c, id, "suspending", contract.UpdateSuspend, request)
 }
 
 // Unsuspend ends that. It needs a worker, as Send does.
 func (c *Client) Unsuspend(ctx context.Context, id string) (Suspending, error) {
-	return suspending(ctx, c, id, "unsuspending ", contract.UpdateUnsuspend, contract.UnsuspendRequest{})
+	return suspending(ctx, c, id, "unsuspending", contract.UpdateUnsuspend, contract.UnsuspendRequest{})
 }
 
 func suspending[In any](ctx context.Context, c *Client, id, doing string, name contract.Update[In, contract.SuspendReply], in In) (Suspending, error) {
@@ -42,7 +42,7 @@ func suspending[In any](ctx context.Context, c *Client, id, doing string, name c
 		return Suspending{}, err
 	}
 	reply, err := update(ctx, c, s.agent, "", name, in)
-	return Suspending{id, reply}, fail(ctx, id, doing+id, err)
+	return Suspending{id, reply}, s.fail(ctx, doing, err)
 }
 
 // A Cleared says how many messages of a session the model sees no more. Those that a rewind has taken back it did not see
@@ -61,5 +61,5 @@ func (c *Client) Clear(ctx context.Context, id string) (Cleared, error) {
 		return Cleared{}, err
 	}
 	reply, err := update(ctx, c, s.agent, "", contract.UpdateClear, contract.ClearRequest{})
-	return Cleared{id, reply}, fail(ctx, id, "clearing "+id, err)
+	return Cleared{id, reply}, s.fail(ctx, "clearing", err)
 }

@@ -97,9 +97,9 @@ func (c *Client) list(ctx context.Context, o ListOptions, yield func(Listed, *wo
 			return err
 		}
 		workflowID := info.GetExecution().GetWorkflowId()
-		a, err := agentOf(strings.TrimPrefix(workflowID, domain.WorkflowIDPrefix))
-		foreign := err != nil || a.workflowID() != workflowID
-		if !foreign && shown[workflowID] {
+		a, is := agentOfWorkflow(workflowID)
+		foreign := !is
+		if is && shown[workflowID] {
 			if !o.All || a.name == "" { // without a name there is one, of which each execution can be named
 				continue
 			}

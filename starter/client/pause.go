@@ -18,13 +18,13 @@ type Pausing struct {
 // not count in max_seconds; a deadline passes all the same. It is refused where no execution is in
 // progress. It needs a worker, as Send does.
 func (c *Client) Pause(ctx context.Context, id string) (Pausing, error) {
-	return c.pausing(ctx, id, contract.UpdatePause, "pause", "pausing ")
+	return c.pausing(ctx, id, contract.UpdatePause, "pause", "pausing")
 }
 
 // Resume ends a pause. It is refused where no execution is in progress. It
 // needs a worker, as Send does.
 func (c *Client) Resume(ctx context.Context, id string) (Pausing, error) {
-	return c.pausing(ctx, id, contract.UpdateResume, "resume", "resuming ")
+	return c.pausing(ctx, id, contract.UpdateResume, "resume", "resuming")
 }
 
 func (c *Client) pausing(ctx context.Context, id string, name contract.Update[contract.PauseRequest, contract.PauseReply], what, doing string) (none Pausing, _ error) {
@@ -41,7 +41,7 @@ func (c *Client) pausing(ctx context.Context, id string, name contract.Update[co
 		return none, errorf(Refused, err, "%s has just ended; there is nothing to %s", id, what)
 	}
 	if err != nil {
-		return none, fail(ctx, id, doing+id, err)
+		return none, p.fail(ctx, doing, err)
 	}
 	return Pausing{Execution: target, Changed: reply.Changed}, nil
 }

@@ -67,7 +67,7 @@ func (c *Client) earlier(ctx context.Context, p snapshot, number int) (target, e
 		err = p.vanished(number)
 	}
 	if err != nil {
-		return t, fail(ctx, p.called(), "reading the executions of "+p.called(), err)
+		return t, p.fail(ctx, "reading the executions of", err)
 	}
 	t.outcome = &all.Executions[0].Outcome
 	return t, nil
@@ -85,7 +85,7 @@ func (c *Client) earlierWorkflow(ctx context.Context, p snapshot, number int) (n
 		case deleted(err), err == nil && before == "":
 			return none, p.vanished(number)
 		case err != nil:
-			return none, fail(ctx, p.called(), "reading the history of "+p.called(), err)
+			return none, p.fail(ctx, "reading the history of", err)
 		}
 		p = s
 	}

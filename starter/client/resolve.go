@@ -46,7 +46,7 @@ func (c *Client) Resolve(ctx context.Context, id string, o ResolveOptions) (none
 		}
 		reply, err := c.resolveAt(ctx, p, o.Call, request)
 		if !errors.Is(err, errClosed) && !errors.Is(err, errOvertaken) {
-			return Resolution{id, reply.Wait, reply.UnknownOutcomes}, fail(ctx, id, "resolving a call of "+id, err)
+			return Resolution{id, reply.Wait, reply.UnknownOutcomes}, p.fail(ctx, "resolving a call of", err)
 		}
 	}
 	return none, refused("%s is begun and ended by others at this very time; try again", id)

@@ -83,7 +83,7 @@ func (c *Client) result(ctx context.Context, t target) (Result, error) {
 		return Result{}, err
 	}
 	if _, err := c.lastAnswer(ctx, t, t.want(), &r); err != nil {
-		return Result{}, fail(ctx, t.called(), "reading the history of "+t.called(), err)
+		return Result{}, t.fail(ctx, "reading the history of", err)
 	}
 	if r.Outcome.Status == domain.StatusFailed {
 		r.Error = failureOf(r.Outcome)
@@ -149,7 +149,7 @@ func (c *Client) unreadable(ctx context.Context, t target) (Result, error) {
 	default:
 		err = errorf(Failed, nil, "nobody can read how %s has ended, and no inference of it either: another build has written its history", t.called())
 	}
-	return r, fail(ctx, t.called(), "reading the history of "+t.called(), err)
+	return r, t.fail(ctx, "reading the history of", err)
 }
 
 // lastAnswer has the last inference of an execution tell the answer, or of any, in the newest run that has one. It says whether runs

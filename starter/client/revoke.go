@@ -51,7 +51,7 @@ func (c *Client) Revoke(ctx context.Context, id string, o RevokeOptions) (none R
 	if errors.Is(err, errClosed) {
 		return none, errorf(Refused, err, "%s has just ended, and its standing approvals with it", id)
 	}
-	return Revoked{id, reply.Standing}, fail(ctx, id, "revoking a standing approval of "+id, err)
+	return Revoked{id, reply.Standing}, p.fail(ctx, "revoking a standing approval of", err)
 }
 
 // standingOf finds a standing approval by its id or the beginning of it. What the workflow knows better it says itself.

@@ -89,7 +89,7 @@ func (c *Client) Rewind(ctx context.Context, to Point, o RewindOptions) (none Re
 	}{to, o}
 	reply, err := update(ctx, c, open.agent, requestID(o.RequestID, contract.UpdateRewind, asks), contract.UpdateRewind, request)
 	if err != nil {
-		return none, fail(ctx, to.ID, "rewinding "+to.ID, err)
+		return none, open.fail(ctx, "rewinding", err)
 	}
 	rewound := Rewound{
 		Execution: open.begun(reply.Number, reply.ExecutionID, reply.RunID), Began: reply.Began, To: *p.origin.Branch(),

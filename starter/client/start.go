@@ -110,7 +110,7 @@ func (c *Client) input(ctx context.Context, a agent, s Start) (none contract.Ses
 		return none, invalid(err)
 	}
 	if input.Attributes, err = c.registered(ctx); err != nil {
-		return none, fail(ctx, a.called(), "starting "+a.called(), err)
+		return none, a.fail(ctx, "starting", err)
 	}
 	return input, nil
 }
@@ -173,7 +173,7 @@ func (c *Client) begin(ctx context.Context, a agent, o opening) (Execution, erro
 		o.input.Attributes, _ = c.registered(ctx)
 		return c.begin(ctx, a, o)
 	case err != nil:
-		return Execution{}, fail(ctx, a.called(), "starting "+a.called(), err)
+		return Execution{}, a.fail(ctx, "starting", err)
 	}
 	return a.begun(o.number, a.id.Execution(run.GetRunID(), o.number), run.GetRunID()), nil
 }
@@ -183,7 +183,7 @@ func (c *Client) resume(ctx context.Context, a agent, request contract.SendReque
 	open, err := c.snapshot(ctx, a, "")
 	switch {
 	case err != nil:
-		return none, fail(ctx, a.called(), "looking at "+a.called(), err)
+		return none, a.fail(ctx, "looking at", err)
 	case !open.open():
 		return none, errClosed
 	}
@@ -199,7 +199,7 @@ func (c *Client) resume(ctx context.Context, a agent, request contract.SendReque
 			return none, errClosed
 		}
 	}
-	return none, fail(ctx, a.called(), "sending to "+a.called(), err)
+	return none, a.fail(ctx, "sending to", err)
 }
 
 func (s Start) message(given *domain.Given, by domain.Program) contract.SendRequest {

@@ -75,7 +75,7 @@ func (c *Client) Send(ctx context.Context, id string, o SendOptions) (none Execu
 	unsigned := request
 	unsigned.By = domain.Program{} // it is the same message from another machine
 	execution, err := c.message(ctx, s.agent, requestID(o.RequestID, contract.UpdateSend, unsigned), request)
-	return execution, c.suspending(ctx, id, fail(ctx, id, "sending to "+id, err))
+	return execution, c.suspending(ctx, id, s.fail(ctx, "sending to", err))
 }
 
 // suspending adds to a refusal what brings a session back that is suspended.
@@ -124,7 +124,7 @@ func (c *Client) Close(ctx context.Context, id string) (int, error) {
 	if err == nil {
 		c.awaitClosed(ctx, s)
 	}
-	return reply.Executions, fail(ctx, id, "closing "+id, err)
+	return reply.Executions, s.fail(ctx, "closing", err)
 }
 
 // closingTime has room for a session that ends its own sessions with MCP servers, of which some worker may be gone.
@@ -320,7 +320,7 @@ func (c *Client) Stop(ctx context.Context, id string, o StopOptions) (none Execu
 		return none, errorf(Refused, err, "%s has just ended; there is nothing to stop", id)
 	}
 	if err != nil {
-		return none, fail(ctx, id, "stopping "+id, err)
+		return none, p.fail(ctx, "stopping", err)
 	}
 	return target, nil
 }

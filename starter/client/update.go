@@ -58,5 +58,5 @@ func (c *Client) Update(ctx context.Context, id string, o UpdateOptions) (none U
 	if errors.Is(err, errClosed) {
 		return none, errorf(Refused, err, "%s has just ended", id)
 	}
-	return Updated{id, reply}, fail(ctx, id, "updating "+id, err)
+	return Updated{id, reply}, p.fail(ctx, "updating", err)
 }

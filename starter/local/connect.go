@@ -181,7 +181,7 @@ func (m *Machine) orRecords(s *Stack, err error) (*Stack, error) {
 	if records == nil || !client.Is(err, client.Unreachable) {
 		return s, err
 	}
-	return &Stack{unreached: true, Agents: client.OfRecords(client.Config{Records: records, Progress: m.Progress}, err)}, nil
+	return &Stack{Unreached: true, Agents: client.OfRecords(client.Config{Records: records, Progress: m.Progress}, err)}, nil
 }
 
 // BringUpToRead is BringUp for one agent, whose tools the worker has to have, and of which the records tell where no server can be reached, or none of ours has

@@ -208,21 +208,14 @@ func Executions(executions []client.Past, now time.Time, named bool) Table {
 		newest[x.ID] = max(newest[x.ID], x.Number)
 	}
 	for _, x := range executions {
-		status := string(x.Status) + within(" (", endedBy(x.Code, x.StopReason, x.SessionLimit), ")")
+		status := string(x.Status) + Within(" (", endedBy(x.Code, x.StopReason, x.SessionLimit), ")")
 		if !x.ImportedAt.IsZero() {
 			status += ", imported"
 		}
 		status += where(x.Cleared, ", cleared") + takenBack(x.TakenBack, newest[x.ID])
-		took, end := "-", x.EndedAt
-		if end.IsZero() && !x.Status.Terminal() {
-			end = now
-		}
-		if !x.StartedAt.IsZero() && !end.IsZero() {
-			took = Duration(end.Sub(x.StartedAt))
-		}
 		t.Rows = append(t.Rows, []string{
 			OneLine(x.ID), grouped(x.Number), status, cmp.Or(OneLine(x.Agent), "-"), countOf(x.Steps), countOf(x.TotalTokens),
-			cell(paid{x.CostNanoUSD, x.TotalTokens}, now), took, cmp.Or(moment(x.StartedAt), "-"), pastOrigin(executions, x.Origin), x.ExecutionID.String(),
+			cell(paid{x.CostNanoUSD, x.TotalTokens}, now), took(x.StartedAt, x.EndedAt, x.Status.Terminal(), now), cmp.Or(moment(x.StartedAt), "-"), pastOrigin(executions, x.Origin), x.ExecutionID.String(),
 		})
 	}
 	if !slices.ContainsFunc(executions, func(x client.Past) bool { return x.Agent != "" }) {
