@@ -78,7 +78,7 @@ func (p *program) looking(command *cobra.Command, do agentWork) *cobra.Command {
 func (p *program) fromRecords(do agentWork) agentWork {
 	return func(ctx context.Context, s *local.Stack, id string) error {
 		err := do(ctx, s, id)
-		if s.Unreached() && !client.Is(err, client.Unreachable) {
+		if s.Unreached && !client.Is(err, client.Unreachable) {
 			p.say("no server is up: this is what the records tell")
 		}
 		return err

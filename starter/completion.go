@@ -19,30 +19,28 @@ import (
 
 func completionCommand(p *program) *cobra.Command {
 	shells := []string{"bash", "zsh", "fish", "powershell"}
-	return &cobra.Command{
-		Use:   "completion SHELL",
-		Short: "Print a script that completes commands in a shell",
-		Long: `Prints a script with which a shell completes commands, flags, and the ids of
+	command := newCommand("completion SHELL", "Print a script that completes commands in a shell",
+		`Prints a script with which a shell completes commands, flags, and the ids of
 agents where a server is up, or records are named. Shells: bash, zsh, fish, powershell.`,
-		Example: `  source <(starter completion bash)
+		`  source <(starter completion bash)
   starter completion zsh > "${fpath[1]}/_starter"
-  starter completion fish | source`,
-		ValidArgs: shells,
-		RunE: func(command *cobra.Command, args []string) error {
-			root := command.Root()
-			switch args[0] {
-			case "bash":
-				return root.GenBashCompletionV2(p.out, true)
-			case "zsh":
-				return root.GenZshCompletion(p.out)
-			case "fish":
-				return root.GenFishCompletion(p.out, true)
-			case "powershell":
-				return root.GenPowerShellCompletionWithDesc(p.out)
-			}
-			return usage("shell: %q is none of %s", domain.Shorten(args[0], 100), strings.Join(shells, ", "))
-		},
+  starter completion fish | source`)
+	command.ValidArgs = shells
+	command.RunE = func(command *cobra.Command, args []string) error {
+		root := command.Root()
+		switch args[0] {
+		case "bash":
+			return root.GenBashCompletionV2(p.out, true)
+		case "zsh":
+			return root.GenZshCompletion(p.out)
+		case "fish":
+			return root.GenFishCompletion(p.out, true)
+		case "powershell":
+			return root.GenPowerShellCompletionWithDesc(p.out)
+		}
+		return usage("shell: %q is none of %s", domain.Shorten(args[0], 100), strings.Join(shells, ", "))
 	}
+	return command
 }
 
 // described has no flag's description show the quotes by which help finds the name of its value: the shell shows it as it is.

@@ -18,19 +18,16 @@ func stopCommand(p *program) *cobra.Command {
 	mode := contract.AfterStep
 	var within contract.Span
 	var reason string
-	command := p.changing(&cobra.Command{
-		Use:   "stop ID",
-		Short: "Stop the execution in progress",
-		Long: `Asks the execution in progress to stop, and returns. It ends as stopped, and
+	command := p.changing(newCommand("stop ID", "Stop the execution in progress",
+		`Asks the execution in progress to stop, and returns. It ends as stopped, and
 its partial answer is kept.
 
   after_step       the step finishes, tools included
   after_inference  the inference finishes, none of its tool calls starts
   now              all that is in flight is cancelled`,
-		Example: `  starter stop notes
+		`  starter stop notes
   starter stop notes --mode now --reason "wrong folder"
-  starter stop notes --within 30s`,
-	}, func(ctx context.Context, s *local.Stack, id string) error {
+  starter stop notes --within 30s`), func(ctx context.Context, s *local.Stack, id string) error {
 		execution, err := s.Agents.Stop(ctx, id, client.StopOptions{Mode: mode, Within: within, Reason: reason})
 		if err != nil {
 			return err
@@ -49,23 +46,17 @@ its partial answer is kept.
 }
 
 func pauseCommand(p *program) *cobra.Command {
-	return p.pausing(&cobra.Command{
-		Use:   "pause ID",
-		Short: "Let nothing new start until resume",
-		Long: `Pauses the execution in progress: what is under way finishes, and no further
+	return p.pausing(newCommand("pause ID", "Let nothing new start until resume",
+		`Pauses the execution in progress: what is under way finishes, and no further
 inference or tool call starts until resume, or stop. The pause does not count in
 --max-seconds; a deadline passes all the same.`,
-		Example: `  starter pause notes`,
-	}, (*client.Client).Pause, "is paused", "was paused already")
+		`  starter pause notes`), (*client.Client).Pause, "is paused", "was paused already")
 }
 
 func resumeCommand(p *program) *cobra.Command {
-	return p.pausing(&cobra.Command{
-		Use:     "resume ID",
-		Short:   "End a pause",
-		Long:    `Lets an execution go on that was paused.`,
-		Example: `  starter resume notes`,
-	}, (*client.Client).Resume, "goes on", "was not paused")
+	return p.pausing(newCommand("resume ID", "End a pause",
+		`Lets an execution go on that was paused.`,
+		`  starter resume notes`), (*client.Client).Resume, "goes on", "was not paused")
 }
 
 // pausing completes a command that changes whether an execution is paused.
@@ -86,15 +77,12 @@ func (p *program) pausing(
 }
 
 func closeCommand(p *program) *cobra.Command {
-	return p.changing(&cobra.Command{
-		Use:   "close ID",
-		Short: "End an idle session",
-		Long: `Ends the session of a named agent, so that it takes no more messages. What it
+	return p.changing(newCommand("close ID", "End an idle session",
+		`Ends the session of a named agent, so that it takes no more messages. What it
 did stays readable. When the name begins a new session, this one is NAME@RUN, as
 list --all says. It is refused while an execution is in progress, and waits until
 the name is free: a session ends its own with MCP servers first.`,
-		Example: `  starter close notes`,
-	}, func(ctx context.Context, s *local.Stack, id string) error {
+		`  starter close notes`), func(ctx context.Context, s *local.Stack, id string) error {
 		executions, err := s.Agents.Close(ctx, id)
 		if err != nil {
 			return err
@@ -110,10 +98,8 @@ the name is free: a session ends its own with MCP servers first.`,
 func extendCommand(p *program) *cobra.Command {
 	var limits budgetFlags
 	var wait, session bool
-	command := p.withAgent(&cobra.Command{
-		Use:   "extend ID",
-		Short: "Raise an execution's limits, or go on from where one ended",
-		Long: `Gives the execution in progress new limits. Where the newest execution was
+	command := p.withAgent(newCommand("extend ID", "Raise an execution's limits, or go on from where one ended",
+		`Gives the execution in progress new limits. Where the newest execution was
 stopped or failed, the next one begins, which goes on from where that one ended,
 with the new limits or, without any, with what the old ones leave.
 
@@ -127,11 +113,10 @@ none of time. In an open session nothing begins by that; an agent without a name
 that was stopped goes on at once.
 
 It needs a server that is up and a worker: dev, watch ID and --wait bring them up.`,
-		Example: `  starter extend notes --max-steps 40
+		`  starter extend notes --max-steps 40
   starter extend notes --max-cost 0.50 --deadline none --wait
   starter extend notes --session --max-tokens 500000
-  starter extend 7d44c2b5-3a9a-4dc0-8f0b-6a3f9e1b2c3d`,
-	}, p.reachTo(&wait), p.actOn, p.warned(func(ctx context.Context, s *local.Stack, id string) error {
+  starter extend 7d44c2b5-3a9a-4dc0-8f0b-6a3f9e1b2c3d`), p.reachTo(&wait), p.actOn, p.warned(func(ctx context.Context, s *local.Stack, id string) error {
 		totals := client.ExtendOptions{Budget: limits.budget, Lift: limits.lift}
 		if session {
 			extended, err := s.Agents.ExtendSession(ctx, id, totals)
@@ -190,15 +175,12 @@ func (p *program) extended(x client.Extended) error {
 
 func suspendCommand(p *program) *cobra.Command {
 	var o client.SuspendOptions
-	command := p.changing(&cobra.Command{
-		Use:   "suspend ID",
-		Short: "Have a session accept nothing until unsuspend",
-		Long: `Has the session of a named agent accept no messages, and not go on, until
+	command := p.changing(newCommand("suspend ID", "Have a session accept nothing until unsuspend",
+		`Has the session of a named agent accept no messages, and not go on, until
 unsuspend. The execution in progress comes to its end; messages that wait stay,
 and begin none. Who is refused is told since when, and why.`,
-		Example: `  starter suspend notes
-  starter suspend notes --reason "the data is being moved"`,
-	}, func(ctx context.Context, s *local.Stack, id string) error {
+		`  starter suspend notes
+  starter suspend notes --reason "the data is being moved"`), func(ctx context.Context, s *local.Stack, id string) error {
 		done, err := s.Agents.Suspend(ctx, id, o)
 		switch {
 		case err != nil:
@@ -215,12 +197,9 @@ and begin none. Who is refused is told since when, and why.`,
 }
 
 func unsuspendCommand(p *program) *cobra.Command {
-	return p.changing(&cobra.Command{
-		Use:     "unsuspend ID",
-		Short:   "Have a suspended session accept messages again",
-		Long:    `Ends a suspension. Messages that wait begin their executions.`,
-		Example: `  starter unsuspend notes`,
-	}, func(ctx context.Context, s *local.Stack, id string) error {
+	return p.changing(newCommand("unsuspend ID", "Have a suspended session accept messages again",
+		`Ends a suspension. Messages that wait begin their executions.`,
+		`  starter unsuspend notes`), func(ctx context.Context, s *local.Stack, id string) error {
 		done, err := s.Agents.Unsuspend(ctx, id)
 		switch {
 		case err != nil:
@@ -233,17 +212,14 @@ func unsuspendCommand(p *program) *cobra.Command {
 }
 
 func clearCommand(p *program) *cobra.Command {
-	return p.changing(&cobra.Command{
-		Use:   "clear ID",
-		Short: "Begin the conversation of a session anew",
-		Long: `Rewinds an idle session to before all messages, those that were given too: the
+	return p.changing(newCommand("clear ID", "Begin the conversation of a session anew",
+		`Rewinds an idle session to before all messages, those that were given too: the
 model sees none of them. All of it stays readable, and the session keeps what it
 is and has done: its model, calls of unknown outcome, standing approvals, trusted
 values, notes of tools, counts. A rewind takes it back. messages marks what was
 cleared, from the records too. Of what was cleared execution_history shows the
 model how it ended, and no text.`,
-		Example: `  starter clear notes`,
-	}, func(ctx context.Context, s *local.Stack, id string) error {
+		`  starter clear notes`), func(ctx context.Context, s *local.Stack, id string) error {
 		cleared, err := s.Agents.Clear(ctx, id)
 		if err != nil {
 			return err

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -16,10 +15,8 @@ import (
 func deleteCommand(p *program) *cobra.Command {
 	var o client.DeleteOptions
 	var yes bool
-	command := p.withAgent(&cobra.Command{
-		Use:   "delete ID",
-		Short: "Delete everything of an agent, for good",
-		Long: `Deletes everything of an agent and of the sub-agents below it: the histories of
+	command := p.withAgent(newCommand("delete ID", "Delete everything of an agent, for good",
+		`Deletes everything of an agent and of the sub-agents below it: the histories of
 all runs, of every session that its name has had, what the workers' storage has
 of its conversation and its tools, and its records. It takes the whole id, asks
 on a terminal, and is refused while an execution is in progress or the session
@@ -36,10 +33,9 @@ whose sub-agent it was keeps its answer. Not looked at are files that export and
 state have written, backups, archives and logs of the server, and what providers
 and tools have kept. The dev server's files may hold some of it until the server
 is next started, or has written some 4 MB more.`,
-		Example: `  starter delete notes
+		`  starter delete notes
   starter delete notes --close --yes
-  EVERSTEP_STORAGE=/mnt/shared/everstep starter delete notes --yes --json`,
-	}, p.machine.ConnectTo, wholeID, func(ctx context.Context, s *local.Stack, id string) error {
+  EVERSTEP_STORAGE=/mnt/shared/everstep starter delete notes --yes --json`), p.machine.ConnectTo, wholeID, func(ctx context.Context, s *local.Stack, id string) error {
 		if !yes && !p.interactive() {
 			return usage("yes: nobody can be asked here whether to delete everything of %s; --yes says so", id)
 		}
@@ -93,11 +89,9 @@ func (p *program) delete(ctx context.Context, s *local.Stack, id string, o clien
 func (p *program) confirmed(ctx context.Context, found client.Belongings) error {
 	what := render.Counted(found.Runs, "run") + " of workflows"
 	if found.Subagents > 0 {
-		what += fmt.Sprintf(", of which some are of %s", render.Counted(found.Subagents, "sub-agent"))
+		what += ", of which some are of " + render.Counted(found.Subagents, "sub-agent")
 	}
-	if found.Recorded > 0 {
-		what += ", " + render.Counted(found.Recorded, "record")
-	}
+	what = render.Joined(", ", what, render.Some(found.Recorded, "record"))
 	p.say("%s: %s; it cannot be undone", found.ID, what)
 	for _, fork := range found.Forks {
 		p.say("%s was forked from it, and keeps the conversation until then", fork)
@@ -112,14 +106,6 @@ func (p *program) confirmed(ctx context.Context, found client.Belongings) error 
 }
 
 func deletedWords(d client.Deleted) string {
-	words := []string{render.Counted(d.Runs, "run") + " of workflows"}
-	for _, of := range []struct {
-		n    int
-		what string
-	}{{d.Subagents, "sub-agent"}, {d.Segments, "segment"}, {d.Artifacts, "artifact"}, {d.Records, "record"}} {
-		if of.n > 0 {
-			words = append(words, render.Counted(of.n, of.what))
-		}
-	}
-	return strings.Join(words, ", ")
+	return render.Joined(", ", render.Counted(d.Runs, "run")+" of workflows", render.Some(d.Subagents, "sub-agent"), render.Some(d.Segments, "segment"),
+		render.Some(d.Artifacts, "artifact"), render.Some(d.Records, "record"))
 }

@@ -29,21 +29,18 @@ var demoScript []byte
 
 func demoCommand(p *program) *cobra.Command {
 	var dir string
-	command := &cobra.Command{
-		Use:   "demo",
-		Short: "See an agent outlive its worker: no key, no server, no network",
-		Long: `An agent looks through a folder with real file tools and reports what it found.
+	command := newCommand("demo", "See an agent outlive its worker: no key, no server, no network",
+		`An agent looks through a folder with real file tools and reports what it found.
 In the middle of a step its worker, a process of its own, is killed with SIGKILL.
 A second worker takes over, and the agent goes on where it was.
 
 It needs no key: the model plays a script, which quotes what the tools really
 found. It needs no server: Temporal's own dev server is found, fetched or built.
 It reads files and changes none. The report goes to standard output.`,
-		Example: `  starter demo
-  starter demo --dir ./project > report.md`,
-		RunE: func(command *cobra.Command, _ []string) error {
-			return p.demo(command.Context(), dir)
-		},
+		`  starter demo
+  starter demo --dir ./project > report.md`)
+	command.RunE = func(command *cobra.Command, _ []string) error {
+		return p.demo(command.Context(), dir)
 	}
 	command.Flags().StringVar(&dir, "dir", "", "`FOLDER` that the agent looks through; the current one unless given")
 	return command

@@ -24,21 +24,18 @@ import (
 func devCommand(p *program) *cobra.Command {
 	var f local.Flags
 	var cfg devserver.Config
-	command := &cobra.Command{
-		Use:   "dev",
-		Short: "Run the dev server, its UI and a worker",
-		Long: `Runs Temporal's own dev server with its UI, and a worker, until it is
+	command := newCommand("dev", "Run the dev server, its UI and a worker",
+		`Runs Temporal's own dev server with its UI, and a worker, until it is
 interrupted. Their state stays in a file: executions go on where they were when
 dev is next started. It is for this machine and this user: it listens on
 loopback only, and takes programs of this user and of root alone, where the
 system can tell (doctor says so). Web pages are let in only from the UI itself.
 It names the open agents that another build has begun.`,
-		Example: `  starter dev
+		`  starter dev
   starter dev --dir ./project --port 7300 --ui-port 8300
-  starter dev --state ./agents.db --json`,
-		RunE: func(command *cobra.Command, _ []string) error {
-			return p.dev(command.Context(), f, cfg)
-		},
+  starter dev --state ./agents.db --json`)
+	command.RunE = func(command *cobra.Command, _ []string) error {
+		return p.dev(command.Context(), f, cfg)
 	}
 	command.Flags().Var(numberFlag(&cfg.Port, 1, 65535), "port", "the server's; 7233 unless given, or what another state file had last; any free one where that is taken")
 	command.Flags().Var(numberFlag(&cfg.UIPort, 1, 65535), "ui-port", "the UI's; 8233 unless given, any free one where that is taken")
@@ -174,26 +171,23 @@ func hiddenCommand(name string, run func(context.Context, []string) error) *cobr
 
 func doctorCommand(p *program) *cobra.Command {
 	var f local.Flags
-	command := &cobra.Command{
-		Use:   "doctor",
-		Short: "Say what is reachable, configured and missing",
-		Long: `Looks at the configuration, the server, its search attributes, the workers, the
+	command := newCommand("doctor", "Say what is reachable, configured and missing",
+		`Looks at the configuration, the server, its search attributes, the workers, the
 storage, the models' prices, and each provider's base URL and key, and says what
 to do about what is missing. It starts, writes and downloads nothing, asks no
 provider, and shows no key. It counts the open agents of the task queue that none
 of its workers, or without a worker not this program, has begun: another build
 need not be able to go on with them. Exits 1 where something is broken, 5 where the
 configured server is not there.`,
-		Example: `  starter doctor
+		`  starter doctor
   starter doctor --address temporal.example.com:7233
-  starter doctor --json | jq '.[] | select(.verdict != "ok")'`,
-		RunE: func(command *cobra.Command, _ []string) error {
-			checks := p.machine.Examine(command.Context(), f, version())
-			if err := p.showChecks(checks); err != nil {
-				return err
-			}
-			return worst(checks)
-		},
+  starter doctor --json | jq '.[] | select(.verdict != "ok")'`)
+	command.RunE = func(command *cobra.Command, _ []string) error {
+		checks := p.machine.Examine(command.Context(), f, version())
+		if err := p.showChecks(checks); err != nil {
+			return err
+		}
+		return worst(checks)
 	}
 	f.Register(command.Flags())
 	return command

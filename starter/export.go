@@ -28,10 +28,8 @@ func exportCommand(p *program) *cobra.Command {
 	var number int
 	var session bool
 	var file string
-	command := p.looking(&cobra.Command{
-		Use:   "export ID",
-		Short: "Write an agent's executions or session to a file",
-		Long: `Writes the executions of an agent that have ended to a file, or to standard
+	command := p.looking(newCommand("export ID", "Write an agent's executions or session to a file",
+		`Writes the executions of an agent that have ended to a file, or to standard
 output: JSON, one execution a line, each with its digest, and where a rewind or a
 clear has left its session since. It takes them from the
 workers' records (starter help operations), else from the server. What neither
@@ -45,12 +43,11 @@ to begin with: its messages but those that a rewind or a clear has taken back, i
 metadata, model, system prompt and response format, and none of its executions.
 run, start and send take it as --messages FILE. Messages that can no longer be read
 are reported as gone (exit 1), and left out.`,
-		Example: `  starter export notes -o notes.jsonl.zst
+		`  starter export notes -o notes.jsonl.zst
   starter export notes --execution 2 -o second.jsonl
   starter export notes | jq -r '.record.executions[0]?.ended.answer // empty'
   starter export notes --session -o notes.json
-  starter run --id copy --messages notes.json "Go on from there"`,
-	}, func(ctx context.Context, s *local.Stack, id string) error {
+  starter run --id copy --messages notes.json "Go on from there"`), func(ctx context.Context, s *local.Stack, id string) error {
 		if session {
 			return p.exportSession(ctx, s, id, file)
 		}
@@ -162,10 +159,8 @@ type importedAgent struct {
 }
 
 func importCommand(p *program) *cobra.Command {
-	return &cobra.Command{
-		Use:   "import FILE",
-		Short: "Put the executions of an exported file among the records",
-		Long: `Reads a file that export has written, and puts its executions among the records,
+	command := newCommand("import FILE", "Put the executions of an exported file among the records",
+		`Reads a file that export has written, and puts its executions among the records,
 in the store that EVERSTEP_RECORDS names, else in the one below the storage: all
 or, where the file is broken, newer or no file of export, or says something else
 than a record that is there, none.
@@ -174,42 +169,42 @@ has none of it or is not up. No workflow of them is here: send does not reach
 them, and fork begins an agent that goes on from there.
 
 - is standard input. It needs no server.`,
-		Example: `  EVERSTEP_RECORDS=~/everstep-records starter import notes.jsonl.zst
-  EVERSTEP_RECORDS=~/everstep-records starter import - < notes.jsonl`,
-		RunE: func(command *cobra.Command, args []string) (err error) {
-			in, name := p.in, "standard input"
-			if args[0] != "-" {
-				file, err := openExported(command.Context(), args[0])
-				if err != nil {
-					return err
-				}
-				defer file.Close()
-				in, name = file, args[0]
-			}
-			file, done, err := twiceReadable(command.Context(), in)
-			if err != nil {
-				return fmt.Errorf("%s: %w", name, err)
-			}
-			defer func() { err = errors.Join(err, done()) }()
-			store, err := p.machine.Records(command.Context())
+		`  EVERSTEP_RECORDS=~/everstep-records starter import notes.jsonl.zst
+  EVERSTEP_RECORDS=~/everstep-records starter import - < notes.jsonl`)
+	command.RunE = func(command *cobra.Command, args []string) (err error) {
+		in, name := p.in, "standard input"
+		if args[0] != "-" {
+			file, err := openExported(command.Context(), args[0])
 			if err != nil {
 				return err
 			}
-			defer func() { err = errors.Join(err, store.Close()) }()
-			brought, err := record.Import(command.Context(), store, named(name, record.All(file)), p.now())
-			if errors.Is(err, context.Canceled) {
-				return errLeft
-			}
-			if err != nil {
-				return err
-			}
-			moved := ""
-			if brought.Moved > 0 {
-				moved = fmt.Sprintf("; %s that were there stand elsewhere now, by a rewind or a clear that the file tells of", render.Counted(brought.Moved, "session"))
-			}
-			return p.done(importedOf(brought), "imported %s into %s; %d were there already%s", render.Counted(len(brought.New), "execution"), store.Name(), brought.Known, moved)
-		},
+			defer file.Close()
+			in, name = file, args[0]
+		}
+		file, done, err := twiceReadable(command.Context(), in)
+		if err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+		defer func() { err = errors.Join(err, done()) }()
+		store, err := p.machine.Records(command.Context())
+		if err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, store.Close()) }()
+		brought, err := record.Import(command.Context(), store, named(name, record.All(file)), p.now())
+		if errors.Is(err, context.Canceled) {
+			return errLeft
+		}
+		if err != nil {
+			return err
+		}
+		moved := ""
+		if brought.Moved > 0 {
+			moved = fmt.Sprintf("; %s that were there stand elsewhere now, by a rewind or a clear that the file tells of", render.Counted(brought.Moved, "session"))
+		}
+		return p.done(importedOf(brought), "imported %s into %s; %d were there already%s", render.Counted(len(brought.New), "execution"), store.Name(), brought.Known, moved)
 	}
+	return command
 }
 
 // openExported opens a file, and says what to do where it cannot be read.

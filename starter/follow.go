@@ -20,10 +20,8 @@ func watchCommand(p *program) *cobra.Command {
 	var f local.Flags
 	var number int
 	var after int64
-	command := &cobra.Command{
-		Use:   "watch ID",
-		Short: "Follow an execution to its end",
-		Long: `Follows an execution from its beginning to its end, as run does. It can be
+	command := newCommand("watch ID", "Follow an execution to its end",
+		`Follows an execution from its beginning to its end, as run does. It can be
 started at any time and any number of times.
 
 What the model writes is shown as it arrives; what it thinks as well, on a
@@ -47,21 +45,20 @@ Where no server is configured, what the execution needs to go on is brought up,
 as run does; a worker only where it has the agent's tools, also in the place of
 one that ends. What the server has deleted, or where none can be reached, is shown
 by the records (starter help operations): the steps that were taken, and the end.`,
-		Example: `  starter watch notes
+		`  starter watch notes
   starter watch notes --execution 2
   starter watch notes --json | jq -r .type
   starter watch notes --json --after 120
-  starter watch notes --json | jq -c 'select(.sequence and (.path | not))'`,
-		RunE: func(command *cobra.Command, args []string) error {
-			reach := func(ctx context.Context, id string) (*local.Stack, error) { return p.machine.BringUpToRead(ctx, f, id) }
-			return p.onAgent(command.Context(), args, reach, p.idOf, p.fromRecords(func(ctx context.Context, s *local.Stack, id string) error {
-				q := followed{stack: s, view: p.newView(id, s.UI(id)), after: after}
-				if p.flags.json {
-					q.view, q.events = render.JSONView(p.out), true
-				}
-				return p.follow(ctx, q, client.Execution{ID: id, Number: number})
-			}))
-		},
+  starter watch notes --json | jq -c 'select(.sequence and (.path | not))'`)
+	command.RunE = func(command *cobra.Command, args []string) error {
+		reach := func(ctx context.Context, id string) (*local.Stack, error) { return p.machine.BringUpToRead(ctx, f, id) }
+		return p.onAgent(command.Context(), args, reach, p.idOf, p.fromRecords(func(ctx context.Context, s *local.Stack, id string) error {
+			q := followed{stack: s, view: p.newView(id, s.UI(id)), after: after}
+			if p.flags.json {
+				q.view, q.events = render.JSONView(p.out), true
+			}
+			return p.follow(ctx, q, client.Execution{ID: id, Number: number})
+		}))
 	}
 	executionFlag(command, &number)
 	rawFlag(command, p)

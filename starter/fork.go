@@ -38,10 +38,8 @@ func forkCommand(p *program) *cobra.Command {
 	var limits budgetFlags
 	var given givenFlags
 	var wait bool
-	command := &cobra.Command{
-		Use:   `fork ID "prompt"`,
-		Short: "Begin another agent from a step of this one",
-		Long: `Begins a new agent with what an agent had come to after a step of any of its
+	command := newCommand(`fork ID "prompt"`, "Begin another agent from a step of this one",
+		`Begins a new agent with what an agent had come to after a step of any of its
 executions, running or ended, and with a prompt of its own: where neither is
 named after the last one, or where a rewind has left the session. Nothing is asked
 of a model again, and the agent that it comes from stays as it was.
@@ -60,30 +58,29 @@ also with --agent.
 
 It needs a server that is up and a worker. --wait follows the execution, and
 brings them up as run does.`,
-		Example: `  starter fork notes "Try it in another way"
+		`  starter fork notes "Try it in another way"
   starter fork notes --execution 2 --step 3 --model openai-chat/gpt-5 "And now?"
   starter fork notes --step 0 --id notes-anew --wait "Another question"
-  starter fork imported --agent agents/notes.md "Go on with it here"`,
-		RunE: func(command *cobra.Command, args []string) error {
-			if agent != "" {
-				definition, err := (&startFlags{agent: agent}).definition(p)
-				if err != nil {
-					return err
-				}
-				o.Definition = &definition
-			}
-			var err error
-			if o.Model, err = model.chosen(); err != nil {
+  starter fork imported --agent agents/notes.md "Go on with it here"`)
+	command.RunE = func(command *cobra.Command, args []string) error {
+		if agent != "" {
+			definition, err := (&startFlags{agent: agent}).definition(p)
+			if err != nil {
 				return err
 			}
-			if o.Prompt, err = p.prompt(command.Context(), args[1]); err != nil {
-				return err
-			}
-			o.Budget, o.Metadata, o.Trusted = limits.budget, given.metadata, given.trusted
-			return p.onAgent(command.Context(), args, p.reachTo(&wait), p.actOn, p.warned(func(ctx context.Context, s *local.Stack, id string) error {
-				return p.forked(ctx, s, point.of(id), o, wait)
-			}))
-		},
+			o.Definition = &definition
+		}
+		var err error
+		if o.Model, err = model.chosen(); err != nil {
+			return err
+		}
+		if o.Prompt, err = p.prompt(command.Context(), args[1]); err != nil {
+			return err
+		}
+		o.Budget, o.Metadata, o.Trusted = limits.budget, given.metadata, given.trusted
+		return p.onAgent(command.Context(), args, p.reachTo(&wait), p.actOn, p.warned(func(ctx context.Context, s *local.Stack, id string) error {
+			return p.forked(ctx, s, point.of(id), o, wait)
+		}))
 	}
 	point.register(command)
 	set := command.Flags()

@@ -12,32 +12,30 @@ import (
 )
 
 func helpCommand(p *program) *cobra.Command {
-	return &cobra.Command{
-		Use:   "help [TOPIC | COMMAND]",
-		Short: "Read about a topic or a command",
-		Long: `Shows a page about a topic, or the help of a command. Without an argument it
+	command := newCommand("help [TOPIC | COMMAND]", "Read about a topic or a command",
+		`Shows a page about a topic, or the help of a command. Without an argument it
 lists both. On a terminal a page is laid out for its width; into a file or a
 pipe it is written as it is, in Markdown.`,
-		Example: `  starter help budgets
+		`  starter help budgets
   starter help stop
-  starter help configuration > configuration.md`,
-		ValidArgsFunction: completeHelp,
-		RunE: func(command *cobra.Command, args []string) error {
-			root := command.Root()
-			if len(args) == 0 {
-				return root.Help()
-			}
-			if topic, ok := help.Named(args[0]); ok && len(args) == 1 {
-				return p.page(topic)
-			}
-			found, rest, err := root.Find(args)
-			if err != nil || found == root || len(rest) > 0 {
-				return unknownTopic(root, args)
-			}
-			found.InitDefaultHelpFlag()
-			return found.Help()
-		},
+  starter help configuration > configuration.md`)
+	command.ValidArgsFunction = completeHelp
+	command.RunE = func(command *cobra.Command, args []string) error {
+		root := command.Root()
+		if len(args) == 0 {
+			return root.Help()
+		}
+		if topic, ok := help.Named(args[0]); ok && len(args) == 1 {
+			return p.page(topic)
+		}
+		found, rest, err := root.Find(args)
+		if err != nil || found == root || len(rest) > 0 {
+			return unknownTopic(root, args)
+		}
+		found.InitDefaultHelpFlag()
+		return found.Help()
 	}
+	return command
 }
 
 func (p *program) page(topic help.Topic) error {

@@ -29,10 +29,8 @@ type listing struct {
 
 func listCommand(p *program) *cobra.Command {
 	var l listing
-	command := &cobra.Command{
-		Use:   "list",
-		Short: "List the agents",
-		Long: `Lists the agents that the server knows, the open ones first, then the newest.
+	command := newCommand("list", "List the agents",
+		`Lists the agents that the server knows, the open ones first, then the newest.
 It needs no worker. What happened a moment ago may be missing. What others
 started on the server as if it were an agent is named by its workflow id, and
 foreign: workers refuse it.
@@ -52,10 +50,10 @@ those of one agent alone; explain ID --tree shows all below it.
 the one that would go on.
 
 Filters leave out what does not fit all of them. A status is one of
-` + enum.Names(enum.Known[client.ListStatus](), ", ") + `.
+`+enum.Names(enum.Known[client.ListStatus](), ", ")+`.
 --unknown lists the agents that have calls of unknown outcome: resolve says
 what each did.`,
-		Example: `  starter list
+		`  starter list
   starter list --status failed,stopped --since 2h
   starter list --reason cost_limit --columns id,cost,tokens --sort -cost
   starter list --agent 'shop-*' --query "StartTime > '2030-01-31T12:00:00Z'"
@@ -66,25 +64,24 @@ what each did.`,
   starter list --roots
   starter list --parent notes
   EVERSTEP_INDEX_TRUSTED=customer starter list --with customer=4711
-  starter list --open --json | jq -r '.[].id'`,
-		RunE: func(command *cobra.Command, _ []string) error {
-			ctx := command.Context()
-			connect := p.machine.ConnectToLook
-			if l.records {
-				if !p.machine.HasRecords() {
-					return local.ErrNoRecords
-				}
-				connect = p.machine.ConnectToRead
+  starter list --open --json | jq -r '.[].id'`)
+	command.RunE = func(command *cobra.Command, _ []string) error {
+		ctx := command.Context()
+		connect := p.machine.ConnectToLook
+		if l.records {
+			if !p.machine.HasRecords() {
+				return local.ErrNoRecords
 			}
-			var parent []string
-			if l.Parent != "" {
-				parent = []string{l.Parent}
-			}
-			return p.onAgent(ctx, parent, connect, p.idOf, p.fromRecords(func(ctx context.Context, s *local.Stack, id string) error {
-				l.Parent = id
-				return p.list(ctx, s, l)
-			}))
-		},
+			connect = p.machine.ConnectToRead
+		}
+		var parent []string
+		if l.Parent != "" {
+			parent = []string{l.Parent}
+		}
+		return p.onAgent(ctx, parent, connect, p.idOf, p.fromRecords(func(ctx context.Context, s *local.Stack, id string) error {
+			l.Parent = id
+			return p.list(ctx, s, l)
+		}))
 	}
 	l.register(p, command)
 	return command

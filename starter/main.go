@@ -276,10 +276,8 @@ const (
 )
 
 func newRoot(p *program) *cobra.Command {
-	root := &cobra.Command{
-		Use:   p.called(),
-		Short: "Start AI agents that cannot lose a step",
-		Long: `Everstep runs AI agents on Temporal: each step is recorded, so that an agent
+	root := newCommand(p.called(), "Start AI agents that cannot lose a step",
+		`Everstep runs AI agents on Temporal: each step is recorded, so that an agent
 goes on where it was when a worker, a machine or this command dies.
 
 Without a configured server, run, chat, watch and --wait bring up what they need
@@ -291,16 +289,15 @@ server is configured by --address or --profile, or as Temporal's own tools are
 Exit codes: 0 done or completed, 1 failed or another error, 2 wrong usage,
 3 stopped, 4 not found, 5 unreachable, 6 refused by the state it is in,
 130 left while it goes on.`,
-		Example: `  starter run --model scripted/hello.yaml "Say hello"
+		`  starter run --model scripted/hello.yaml "Say hello"
   starter run --id notes --model openai/gpt-5-mini --tool list_files "Sum up"
   starter send notes "And which file is the newest?" --wait
   starter status notes
-  starter dev`,
-		Version:           "of a build", // which takes time to tell: run does where that is asked for
-		SilenceErrors:     true,
-		SilenceUsage:      true,
-		CompletionOptions: cobra.CompletionOptions{DisableDefaultCmd: true},
-	}
+  starter dev`)
+	root.Version = "of a build"
+	root.SilenceErrors = true
+	root.SilenceUsage = true
+	root.CompletionOptions = cobra.CompletionOptions{DisableDefaultCmd: true}
 	if p.out != nil {
 		root.SetUsageTemplate(strings.ReplaceAll(root.UsageTemplate(), ".FlagUsages", fmt.Sprintf(".FlagUsagesWrapped %d", p.out.Width())))
 	}

@@ -19,10 +19,8 @@ func rewindCommand(p *program) *cobra.Command {
 	var model modelFlags
 	var limits budgetFlags
 	var wait bool
-	command := &cobra.Command{
-		Use:   `rewind ID ["prompt"] --to EXECUTION`,
-		Short: "Have a session go on from a step of its past",
-		Long: `Has an idle session go on from a step of one of its executions, which executions
+	command := newCommand(`rewind ID ["prompt"] --to EXECUTION`, "Have a session go on from a step of its past",
+		`Has an idle session go on from a step of one of its executions, which executions
 lists: its model sees what it saw then, and nothing of what was said since. With a
 prompt the next execution begins at once; without one the session stands there,
 and the next message begins it. A rewind to the end of a later execution takes
@@ -36,37 +34,36 @@ taken back, from the records too (starter help operations).
 
 It is refused while an execution is in progress, and needs a server that is up and
 a worker. An agent without a name is not rewound: fork it.`,
-		Example: `  starter rewind notes --to 2
+		`  starter rewind notes --to 2
   starter rewind notes --to 2 --step 3 "Try it in another way"
-  starter rewind notes --to 4f1d --step 0 --wait "Another question"`,
-		RunE: func(command *cobra.Command, args []string) error {
-			if err := client.CheckID(args[0]); err != nil {
-				return err
-			}
-			if to.Execution == "" {
-				return usage("--to: is missing; name an execution by its number or id, as `%s` lists them", p.again("executions", args[0]))
-			}
-			if step >= 0 {
-				to.Step = &step
-			}
-			var err error
-			if len(args) > 1 {
-				o.Prompt, err = p.prompt(command.Context(), args[1])
-			}
-			if err == nil {
-				o.Model, err = model.chosen()
-			}
-			if err != nil {
-				return err
-			}
-			if o.Budget = limits.budget; o.Prompt == "" && (wait || o.Model != nil || !o.Budget.IsZero()) {
-				return usage("--wait, --model, limits: are the next execution's, which begins with the next message; give them with a prompt, or to send")
-			}
-			return p.onAgent(command.Context(), args, p.reachTo(&wait), p.actOn, p.warned(func(ctx context.Context, s *local.Stack, id string) error {
-				to.ID = id
-				return p.rewound(ctx, s, to, o, wait)
-			}))
-		},
+  starter rewind notes --to 4f1d --step 0 --wait "Another question"`)
+	command.RunE = func(command *cobra.Command, args []string) error {
+		if err := client.CheckID(args[0]); err != nil {
+			return err
+		}
+		if to.Execution == "" {
+			return usage("--to: is missing; name an execution by its number or id, as `%s` lists them", p.again("executions", args[0]))
+		}
+		if step >= 0 {
+			to.Step = &step
+		}
+		var err error
+		if len(args) > 1 {
+			o.Prompt, err = p.prompt(command.Context(), args[1])
+		}
+		if err == nil {
+			o.Model, err = model.chosen()
+		}
+		if err != nil {
+			return err
+		}
+		if o.Budget = limits.budget; o.Prompt == "" && (wait || o.Model != nil || !o.Budget.IsZero()) {
+			return usage("--wait, --model, limits: are the next execution's, which begins with the next message; give them with a prompt, or to send")
+		}
+		return p.onAgent(command.Context(), args, p.reachTo(&wait), p.actOn, p.warned(func(ctx context.Context, s *local.Stack, id string) error {
+			to.ID = id
+			return p.rewound(ctx, s, to, o, wait)
+		}))
 	}
 	set := command.Flags()
 	set.Var(textFlag(&to.Execution), "to", "of which execution: its `NUMBER`, its id, or how that begins")

@@ -15,28 +15,23 @@ import (
 )
 
 func scheduleCommand(p *program) *cobra.Command {
-	return family(&cobra.Command{
-		Use:   "schedule",
-		Short: "Have agents begin by themselves, at times",
-		Long: `Has agents begin by themselves, on Temporal's own schedules: by lines of cron, or
+	return family(newCommand("schedule", "Have agents begin by themselves, at times",
+		`Has agents begin by themselves, on Temporal's own schedules: by lines of cron, or
 at an interval. Each run is an agent of its own or, with --id, a message to one
 session. The server begins the runs; a worker has to be up for them to go on.
-` + "`starter help schedules`" + ` tells more.`,
-		Example: `  starter schedule create digest --agent digest --cron "0 9 * * 1-5" "Sum up"
+`+"`starter help schedules`"+` tells more.`,
+		`  starter schedule create digest --agent digest --cron "0 9 * * 1-5" "Sum up"
   starter schedule list
   starter schedule show digest
-  starter list --schedule digest`,
-	}, scheduleCreateCommand(p), scheduleListCommand(p), scheduleShowCommand(p), scheduleUpdateCommand(p), schedulePauseCommand(p), scheduleUnpauseCommand(p),
+  starter list --schedule digest`), scheduleCreateCommand(p), scheduleListCommand(p), scheduleShowCommand(p), scheduleUpdateCommand(p), schedulePauseCommand(p), scheduleUnpauseCommand(p),
 		scheduleTriggerCommand(p), scheduleDeleteCommand(p))
 }
 
 func scheduleCreateCommand(p *program) *cobra.Command {
 	var asked startFlags
 	schedule := client.Schedule{}
-	command := &cobra.Command{
-		Use:   `create NAME "prompt"`,
-		Short: "Create a schedule",
-		Long: `Creates a schedule, and shows when it runs next. What is wrong is told before
+	command := newCommand(`create NAME "prompt"`, "Create a schedule",
+		`Creates a schedule, and shows when it runs next. What is wrong is told before
 anything is created: an agent's file that is broken, a line of cron that never
 comes. --cron may be given several times, and beside --every.
 
@@ -48,45 +43,44 @@ with the year after them, 7 with the second before them; or it is @hourly, @dail
 Skip leaves it out, BufferOne and BufferAll have one or all wait, CancelOther
 stops the one under way first, TerminateOther ends it by force, AllowAll runs
 beside it. Limits hold for each run. The prompt - is read from standard input.`,
-		Example: `  starter schedule create digest --agent digest --cron "0 9 * * MON" "Sum up"
+		`  starter schedule create digest --agent digest --cron "0 9 * * MON" "Sum up"
   starter schedule create late --agent late --cron @daily --jitter 10m "Check"
   starter schedule create watch --id watcher --every 15m --max-cost 0.05 "Look"
   starter schedule create am --cron "30 8 * * *" --time-zone Europe/Paris "Go"
-  starter schedule create one --every 1h --with customer=4711 "Check the books"`,
-		Args: arguments(`starter schedule create digest --cron "0 9 * * *" "Sum up"`, "name", "prompt"),
-		RunE: func(command *cobra.Command, args []string) error {
-			ctx := command.Context()
-			var err error
-			if schedule.Start, err = asked.request(ctx, p, args[1]); err != nil {
-				return err
-			}
-			schedule.Name = args[0]
-			here := schedule.Start.Definition
-			here.Budget = schedule.Start.Budget
-			if here.Model.Provider == "" {
-				return usage("model: is missing; name one with --model or " + local.VariableModel + ": a run opens the session where none is open")
-			}
-			if asked.model != "" {
-				schedule.Model = &here.Model
-			}
-			if err := schedule.Check(p.now()); err != nil {
-				return err
-			}
-			if err := p.machine.CheckLocally(ctx, local.Flags{TaskQueue: schedule.TaskQueue}, here); err != nil {
-				return err
-			}
-			s, err := p.machine.Connect(ctx, schedule.TaskQueue)
-			if err != nil {
-				return err
-			}
-			defer s.Close()
-			p.warn(s.Missing(ctx))
-			created, err := s.Agents.CreateSchedule(ctx, schedule)
-			if err != nil {
-				return err
-			}
-			return p.show(created, render.Schedule(p.out, created, p.now()))
-		},
+  starter schedule create one --every 1h --with customer=4711 "Check the books"`)
+	command.Args = arguments(`starter schedule create digest --cron "0 9 * * *" "Sum up"`, "name", "prompt")
+	command.RunE = func(command *cobra.Command, args []string) error {
+		ctx := command.Context()
+		var err error
+		if schedule.Start, err = asked.request(ctx, p, args[1]); err != nil {
+			return err
+		}
+		schedule.Name = args[0]
+		here := schedule.Start.Definition
+		here.Budget = schedule.Start.Budget
+		if here.Model.Provider == "" {
+			return usage("model: is missing; name one with --model or " + local.VariableModel + ": a run opens the session where none is open")
+		}
+		if asked.model != "" {
+			schedule.Model = &here.Model
+		}
+		if err := schedule.Check(p.now()); err != nil {
+			return err
+		}
+		if err := p.machine.CheckLocally(ctx, local.Flags{TaskQueue: schedule.TaskQueue}, here); err != nil {
+			return err
+		}
+		s, err := p.machine.Connect(ctx, schedule.TaskQueue)
+		if err != nil {
+			return err
+		}
+		defer s.Close()
+		p.warn(s.Missing(ctx))
+		created, err := s.Agents.CreateSchedule(ctx, schedule)
+		if err != nil {
+			return err
+		}
+		return p.show(created, render.Schedule(p.out, created, p.now()))
 	}
 	registerSchedule(p, command, &schedule)
 	command.Flags().BoolVar(&schedule.Paused, "paused", false, "begin nothing until unpause")
@@ -140,31 +134,29 @@ func timeFlag(target *time.Time) flagValue {
 }
 
 func scheduleListCommand(p *program) *cobra.Command {
-	return &cobra.Command{
-		Use:   "list",
-		Short: "List the schedules of agents",
-		Long: `Lists the schedules of agents that the server knows, those of other workflows
+	command := newCommand("list", "List the schedules of agents",
+		`Lists the schedules of agents that the server knows, those of other workflows
 aside. It needs no worker. What was created a moment ago may be missing.`,
-		Example: `  starter schedule list
-  starter schedule list --json | jq -r '.[] | select(.paused) | .name'`,
-		Args: noArguments,
-		RunE: func(command *cobra.Command, _ []string) error {
-			ctx := command.Context()
-			s, err := p.machine.ConnectToLook(ctx, "")
+		`  starter schedule list
+  starter schedule list --json | jq -r '.[] | select(.paused) | .name'`)
+	command.Args = noArguments
+	command.RunE = func(command *cobra.Command, _ []string) error {
+		ctx := command.Context()
+		s, err := p.machine.ConnectToLook(ctx, "")
+		if err != nil {
+			return err
+		}
+		defer s.Close()
+		listed := []client.ListedSchedule{}
+		for one, err := range s.Agents.Schedules(ctx) {
 			if err != nil {
 				return err
 			}
-			defer s.Close()
-			listed := []client.ListedSchedule{}
-			for one, err := range s.Agents.Schedules(ctx) {
-				if err != nil {
-					return err
-				}
-				listed = append(listed, one)
-			}
-			return p.table(listed, render.Schedules(listed, p.now()), "there is no schedule; `"+p.again("schedule", "create")+"` creates one")
-		},
+			listed = append(listed, one)
+		}
+		return p.table(listed, render.Schedules(listed, p.now()), "there is no schedule; `"+p.again("schedule", "create")+"` creates one")
 	}
+	return command
 }
 
 // withSchedule completes a command by what it does with the schedule that its argument names.
@@ -200,14 +192,11 @@ func (p *program) completeSchedules(_ *cobra.Command, args []string, prefix stri
 }
 
 func scheduleShowCommand(p *program) *cobra.Command {
-	return p.withSchedule(&cobra.Command{
-		Use:   "show NAME",
-		Short: "Show a schedule: when it runs, what, and what came of it",
-		Long: `Shows when a schedule runs, what each run begins with, and what came of the newest
+	return p.withSchedule(newCommand("show NAME", "Show a schedule: when it runs, what, and what came of it",
+		`Shows when a schedule runs, what each run begins with, and what came of the newest
 runs, ten at most. It needs no worker. A run that waits for a worker is pending.`,
-		Example: `  starter schedule show digest
-  starter schedule show digest --json | jq -r '.runs[-1].id'`,
-	}, func(ctx context.Context, s *local.Stack, name string) error {
+		`  starter schedule show digest
+  starter schedule show digest --json | jq -r '.runs[-1].id'`), func(ctx context.Context, s *local.Stack, name string) error {
 		view, err := s.Agents.Schedule(ctx, name)
 		if err != nil {
 			return err
@@ -217,22 +206,16 @@ runs, ten at most. It needs no worker. A run that waits for a worker is pending.
 }
 
 func schedulePauseCommand(p *program) *cobra.Command {
-	return p.pausingSchedule(&cobra.Command{
-		Use:   "pause NAME",
-		Short: "Have a schedule begin nothing until unpause",
-		Long: `Has a schedule begin nothing until unpause, but for trigger. Runs under way go on;
+	return p.pausingSchedule(newCommand("pause NAME", "Have a schedule begin nothing until unpause",
+		`Has a schedule begin nothing until unpause, but for trigger. Runs under way go on;
 what is due meanwhile is left out.`,
-		Example: `  starter schedule pause digest --reason "holidays"`,
-	}, (*client.Client).PauseSchedule)
+		`  starter schedule pause digest --reason "holidays"`), (*client.Client).PauseSchedule)
 }
 
 func scheduleUnpauseCommand(p *program) *cobra.Command {
-	return p.pausingSchedule(&cobra.Command{
-		Use:     "unpause NAME",
-		Short:   "Have a paused schedule run again",
-		Long:    `Has a paused schedule run again, from its next time on.`,
-		Example: `  starter schedule unpause digest`,
-	}, (*client.Client).UnpauseSchedule)
+	return p.pausingSchedule(newCommand("unpause NAME", "Have a paused schedule run again",
+		`Has a paused schedule run again, from its next time on.`,
+		`  starter schedule unpause digest`), (*client.Client).UnpauseSchedule)
 }
 
 // pausingSchedule completes a command that pauses a schedule, or ends its pause.
@@ -257,15 +240,12 @@ func (p *program) pausingSchedule(command *cobra.Command, change func(agents *cl
 
 func scheduleTriggerCommand(p *program) *cobra.Command {
 	var overlap client.Overlap
-	command := p.withSchedule(&cobra.Command{
-		Use:   "trigger NAME",
-		Short: "Have a schedule run now",
-		Long: `Has a schedule run now, paused or not, and prints the agent's id once a worker
+	command := p.withSchedule(newCommand("trigger NAME", "Have a schedule run now",
+		`Has a schedule run now, paused or not, and prints the agent's id once a worker
 has begun it. Where another run is under way its overlap policy holds: one that
 leaves this one out is refused (exit 6).`,
-		Example: `  id=$(starter schedule trigger digest)
-  starter schedule trigger digest --overlap AllowAll`,
-	}, func(ctx context.Context, s *local.Stack, name string) error {
+		`  id=$(starter schedule trigger digest)
+  starter schedule trigger digest --overlap AllowAll`), func(ctx context.Context, s *local.Stack, name string) error {
 		run, err := s.Agents.TriggerSchedule(ctx, name, overlap)
 		switch {
 		case err != nil:
@@ -275,11 +255,7 @@ leaves this one out is refused (exit 6).`,
 		case run.ID == "":
 			p.say("the run waits for a worker; `%s` tells when it has begun", p.again("schedule", "show", name))
 		}
-		text := ""
-		if run.ID != "" {
-			text = render.OneLine(run.ID) + "\n"
-		}
-		return p.show(run, text)
+		return p.show(run, render.Within("", render.OneLine(run.ID), "\n"))
 	})
 	command.Flags().Var(choiceFlag(&overlap, enum.Known[client.Overlap]()), "overlap", "the `POLICY` for this run, of "+enum.Names(enum.Known[client.Overlap](), ", ")+"; the schedule's own unless given")
 	p.completeWith(command, "overlap", completeWords(enum.Known[client.Overlap]()))
@@ -287,13 +263,10 @@ leaves this one out is refused (exit 6).`,
 }
 
 func scheduleDeleteCommand(p *program) *cobra.Command {
-	return p.withSchedule(&cobra.Command{
-		Use:   "delete NAME",
-		Short: "Delete a schedule",
-		Long: `Deletes a schedule. Its agents stay, and those under way go on: their ids are
+	return p.withSchedule(newCommand("delete NAME", "Delete a schedule",
+		`Deletes a schedule. Its agents stay, and those under way go on: their ids are
 told, for stop.`,
-		Example: `  starter schedule delete digest`,
-	}, func(ctx context.Context, s *local.Stack, name string) error {
+		`  starter schedule delete digest`), func(ctx context.Context, s *local.Stack, name string) error {
 		deleted, err := s.Agents.DeleteSchedule(ctx, name)
 		if err != nil {
 			return err

@@ -14,10 +14,8 @@ import (
 func scheduleUpdateCommand(p *program) *cobra.Command {
 	var flags client.Schedule
 	var asked startFlags
-	command := &cobra.Command{
-		Use:   `update NAME ["prompt"]`,
-		Short: "Change a schedule",
-		Long: `Changes a schedule, and says what is another. What is given takes the place of
+	command := newCommand(`update NAME ["prompt"]`, "Change a schedule",
+		`Changes a schedule, and says what is another. What is given takes the place of
 what there was, and the rest stays; what is wrong is told before anything is
 changed. Runs under way go on as they began. Whether it is paused stays: pause
 and unpause.
@@ -27,39 +25,38 @@ go. --agent takes the place of all that a run's agent is, limits too, with flags
 over it; without it --system, --tool, --model and the others change what they
 name. Limits cap what the agent's file says. --with, --metadata and --messages
 each replace all of theirs. The time none takes --start-at or --end-at away.`,
-		Example: `  starter schedule update digest --cron "0 8 * * MON-FRI"
+		`  starter schedule update digest --cron "0 8 * * MON-FRI"
   starter schedule update digest "Sum up, in five lines" --max-cost 0.10
   starter schedule update digest --agent agents/digest.md
-  starter schedule update watch --every 30m --overlap BufferOne`,
-		Args:              arguments(`starter schedule update digest --cron "0 9 * * *"`, "name", "[prompt]"),
-		ValidArgsFunction: p.completeSchedules,
-		RunE: func(command *cobra.Command, args []string) error {
-			ctx, given := command.Context(), len(args) > 1
-			command.LocalNonPersistentFlags().VisitAll(func(f *pflag.Flag) { given = given || f.Changed })
-			if !given {
-				return usage("nothing is given to change; give a prompt, or flags such as --cron, --every, --agent or --overlap")
-			}
-			change, err := scheduleChange(ctx, p, command.Flags().Changed, flags, &asked, args[1:])
-			if err != nil {
-				return err
-			}
-			s, err := p.machine.Connect(ctx, flags.TaskQueue)
-			if err != nil {
-				return err
-			}
-			defer s.Close()
-			updated, err := s.Agents.UpdateSchedule(ctx, args[0], change)
-			if err != nil {
-				return err
-			}
-			if flags.TaskQueue != "" {
-				p.warn(s.Missing(ctx))
-			}
-			if len(updated.Changed) == 0 {
-				p.say("nothing differs: schedule %s is as it was", args[0])
-			}
-			return p.show(updated, render.UpdatedSchedule(p.out, updated, p.now()))
-		},
+  starter schedule update watch --every 30m --overlap BufferOne`)
+	command.Args = arguments(`starter schedule update digest --cron "0 9 * * *"`, "name", "[prompt]")
+	command.ValidArgsFunction = p.completeSchedules
+	command.RunE = func(command *cobra.Command, args []string) error {
+		ctx, given := command.Context(), len(args) > 1
+		command.LocalNonPersistentFlags().VisitAll(func(f *pflag.Flag) { given = given || f.Changed })
+		if !given {
+			return usage("nothing is given to change; give a prompt, or flags such as --cron, --every, --agent or --overlap")
+		}
+		change, err := scheduleChange(ctx, p, command.Flags().Changed, flags, &asked, args[1:])
+		if err != nil {
+			return err
+		}
+		s, err := p.machine.Connect(ctx, flags.TaskQueue)
+		if err != nil {
+			return err
+		}
+		defer s.Close()
+		updated, err := s.Agents.UpdateSchedule(ctx, args[0], change)
+		if err != nil {
+			return err
+		}
+		if flags.TaskQueue != "" {
+			p.warn(s.Missing(ctx))
+		}
+		if len(updated.Changed) == 0 {
+			p.say("nothing differs: schedule %s is as it was", args[0])
+		}
+		return p.show(updated, render.UpdatedSchedule(p.out, updated, p.now()))
 	}
 	registerSchedule(p, command, &flags)
 	asked.register(p, command)

@@ -17,16 +17,13 @@ import (
 )
 
 func startCommand(p *program) *cobra.Command {
-	command := &cobra.Command{
-		Use:   `start [flags] "prompt"`,
-		Short: "Start an execution and return",
-		Long: `Starts an execution, prints the agent's id, and returns. The server must be up;
+	command := newCommand(`start [flags] "prompt"`, "Start an execution and return",
+		`Starts an execution, prints the agent's id, and returns. The server must be up;
 a worker may come later. The prompt - is read from standard input.`,
-		Example: `  id=$(starter start --model openai-chat/gpt-5-mini "Write a haiku")
+		`  id=$(starter start --model openai-chat/gpt-5-mini "Write a haiku")
   starter start --id notes --json "What is new?"
   starter start --agent reviewer "Review the newest file"
-  starter result "$id"`,
-	}
+  starter result "$id"`)
 	var f local.Flags
 	p.starting(command, &f, func(ctx context.Context, f local.Flags) (*local.Stack, error) {
 		return p.machine.Connect(ctx, f.TaskQueue)
@@ -38,10 +35,8 @@ a worker may come later. The prompt - is read from standard input.`,
 }
 
 func runCommand(p *program) *cobra.Command {
-	command := &cobra.Command{
-		Use:   `run [flags] "prompt"`,
-		Short: "Start an execution and follow it to the end",
-		Long: `Starts an execution and follows it to the end: the answer goes to standard
+	command := newCommand(`run [flags] "prompt"`, "Start an execution and follow it to the end",
+		`Starts an execution and follows it to the end: the answer goes to standard
 output, everything else to standard error.
 
 Where no server is configured, a dev server is joined or started, and a worker
@@ -52,14 +47,13 @@ A tool call that waits for a person is asked about on a terminal; elsewhere this
 says how to answer. Ctrl-C leaves the execution as it is; stop ends it. extend raises a limit at which
 it stopped, and goes on from there; explain says why it ended, and what it cost.
 The prompt - is read from standard input.`,
-		Example: `  starter run --model scripted/hello.yaml "Say hello"
+		`  starter run --model scripted/hello.yaml "Say hello"
   starter run --model openai-chat/gpt-5-mini --tool list_files "What is here?"
   starter run --id notes --max-tokens 20000 --deadline 5m "Sum up the newest"
   starter run --agent agents/reviewer.md --max-cost 0.25 "Review it"
   starter messages notes --json |
     starter run --model openai-chat/gpt-5-mini --messages - "And now?"
-  git diff | starter run --system "You review Go code." - > review.txt`,
-	}
+  git diff | starter run --system "You review Go code." - > review.txt`)
 	var f local.Flags
 	p.starting(command, &f, p.machine.BringUp, func(ctx context.Context, s *local.Stack, x client.Execution) error {
 		p.warn(s.Missing(ctx))
@@ -109,10 +103,8 @@ func sendCommand(p *program) *cobra.Command {
 	var given givenFlags
 	var queue, refuse bool
 	var request string
-	command := &cobra.Command{
-		Use:   `send ID "message"`,
-		Short: "Give an agent a message",
-		Long: `Gives an agent a message. An idle session begins its next execution with it.
+	command := newCommand(`send ID "message"`, "Give an agent a message",
+		`Gives an agent a message. An idle session begins its next execution with it.
 While one is in progress the message joins it before its next step, also where
 the model has just given its last answer; status shows what waits, and unsend
 takes it back. A message that a stop leaves unread begins the next execution of
@@ -122,59 +114,58 @@ It needs a server that is up and a worker; --wait brings them up, as run does.
 Where nobody knows whether a message has arrived, send it again with the
 --request-id that it had: it counts once. The message - is read from standard
 input.`,
-		Example: `  starter send notes "And which file is the newest?" --wait
+		`  starter send notes "And which file is the newest?" --wait
   starter send notes "Leave the tests alone" --request-id 2026-11-23/7
   starter send notes --queue --max-steps 5 "When you are done: sum up"
-  starter send notes --model openai-chat/gpt-5 --max-steps 5 "Think again"`,
-		RunE: func(command *cobra.Command, args []string) error {
-			ctx := command.Context()
-			if err := client.CheckID(args[0]); err != nil {
-				return err
-			}
-			messages, err := given.onlyMessages(ctx, p, args[1])
+  starter send notes --model openai-chat/gpt-5 --max-steps 5 "Think again"`)
+	command.RunE = func(command *cobra.Command, args []string) error {
+		ctx := command.Context()
+		if err := client.CheckID(args[0]); err != nil {
+			return err
+		}
+		messages, err := given.onlyMessages(ctx, p, args[1])
+		if err != nil {
+			return err
+		}
+		var unknown error // to our workers: those of another queue may know it
+		options := client.SendOptions{IfBusy: contract.SteerIfBusy, Budget: l.budget, Metadata: given.metadata, Messages: messages, Trusted: given.trusted, RequestID: request}
+		if queue {
+			options.IfBusy = contract.QueueIfBusy
+		} else if refuse {
+			options.IfBusy = contract.RefuseIfBusy
+		}
+		if options.Model, err = model.chosen(); err != nil {
+			return err
+		}
+		if options.Model != nil {
+			unknown = p.machine.CheckLocally(ctx, local.Flags{}, domain.Definition{Model: *options.Model, Budget: l.budget})
+		}
+		if options.Prompt, err = p.prompt(ctx, args[1]); err != nil {
+			return err
+		}
+		return p.onAgent(ctx, args, func(ctx context.Context, id string) (*local.Stack, error) {
+			s, err := p.reachTo(&wait)(ctx, id)
 			if err != nil {
+				return nil, cmp.Or(unknown, err)
+			}
+			return s, nil
+		}, p.actOn, func(ctx context.Context, s *local.Stack, id string) error {
+			if unknown != nil && s.Own(ctx, id) {
+				return unknown
+			}
+			p.warn(s.MissingFor(ctx, id))
+			execution, err := s.Agents.Send(ctx, id, options)
+			if err == nil && wait && queue { // the one that it is to begin is followed
+				execution, err = s.Agents.Reads(ctx, execution)
+			}
+			switch {
+			case err != nil:
 				return err
+			case wait:
+				return p.followNew(ctx, s, execution)
 			}
-			var unknown error // to our workers: those of another queue may know it
-			options := client.SendOptions{IfBusy: contract.SteerIfBusy, Budget: l.budget, Metadata: given.metadata, Messages: messages, Trusted: given.trusted, RequestID: request}
-			if queue {
-				options.IfBusy = contract.QueueIfBusy
-			} else if refuse {
-				options.IfBusy = contract.RefuseIfBusy
-			}
-			if options.Model, err = model.chosen(); err != nil {
-				return err
-			}
-			if options.Model != nil {
-				unknown = p.machine.CheckLocally(ctx, local.Flags{}, domain.Definition{Model: *options.Model, Budget: l.budget})
-			}
-			if options.Prompt, err = p.prompt(ctx, args[1]); err != nil {
-				return err
-			}
-			return p.onAgent(ctx, args, func(ctx context.Context, id string) (*local.Stack, error) {
-				s, err := p.reachTo(&wait)(ctx, id)
-				if err != nil {
-					return nil, cmp.Or(unknown, err)
-				}
-				return s, nil
-			}, p.actOn, func(ctx context.Context, s *local.Stack, id string) error {
-				if unknown != nil && s.Own(ctx, id) {
-					return unknown
-				}
-				p.warn(s.MissingFor(ctx, id))
-				execution, err := s.Agents.Send(ctx, id, options)
-				if err == nil && wait && queue { // the one that it is to begin is followed
-					execution, err = s.Agents.Reads(ctx, execution)
-				}
-				switch {
-				case err != nil:
-					return err
-				case wait:
-					return p.followNew(ctx, s, execution)
-				}
-				return p.sent(execution, queue)
-			})
-		},
+			return p.sent(execution, queue)
+		})
 	}
 	command.Flags().BoolVar(&queue, "queue", false, "while an execution is in progress: wait, and begin one of its own")
 	command.Flags().BoolVar(&refuse, "refuse", false, "while an execution is in progress: be refused")
@@ -288,23 +279,23 @@ func instead(of domain.LLMConfig, named, text string) (domain.LLMConfig, error) 
 }
 
 // begin starts the execution. Without a model it is the next one of an open session.
-func begin(ctx context.Context, agents *client.Client, request client.Start) (client.Execution, error) {
+func begin(ctx context.Context, agents *client.Client, request client.Start) (none client.Execution, _ error) {
 	if request.Definition.Model.Provider != "" {
 		return agents.Start(ctx, request)
 	}
 	missing := usage("model: is missing, and %s has no open session to take one from; name one with --model or %s", request.ID, local.VariableModel)
 	if !reflect.ValueOf(*request.Given).IsZero() {
-		return client.Execution{}, usage("model: is missing; name one with --model or " + local.VariableModel + " where --agent, --system, --tool, --output or --final-answer is given")
+		return none, usage("model: is missing; name one with --model or " + local.VariableModel + " where --agent, --system, --tool, --output or --final-answer is given")
 	}
 	execution, err := agents.Send(ctx, request.ID, client.SendOptions{
 		Prompt: request.Prompt, Budget: request.Budget, Metadata: request.Metadata, Messages: request.Messages, Trusted: request.Trusted,
 	})
 	if exitCode(err) == exitNotFound {
-		return client.Execution{}, missing
+		return none, missing
 	}
 	if exitCode(err) == exitRefused {
 		if status, statusErr := agents.Status(ctx, request.ID); statusErr == nil && !status.Open {
-			return client.Execution{}, missing
+			return none, missing
 		}
 	}
 	return execution, err

@@ -78,6 +78,11 @@ func notACommand(above *cobra.Command, word string) error {
 	return usage("%q is not a command; `%s --help` lists those that there are", word, above.CommandPath())
 }
 
+// newCommand is a command with its help: how it is used, what it does in a line and at length, and examples.
+func newCommand(use, short, long, example string) *cobra.Command {
+	return &cobra.Command{Use: use, Short: short, Long: long, Example: example}
+}
+
 // family completes a command that is there for those below it alone.
 func family(above *cobra.Command, below ...*cobra.Command) *cobra.Command {
 	above.Args = func(command *cobra.Command, args []string) error {

@@ -83,11 +83,7 @@ func goOn(status domain.ExecutionStatus, reason domain.StopReason, session bool)
 	if len(totals) == 0 {
 		return ""
 	}
-	of := ""
-	if session {
-		of = "session "
-	}
-	return fmt.Sprintf("/extend %s%s goes on from there", of, strings.Join(totals, " or "))
+	return fmt.Sprintf("/extend %s%s goes on from there", map[bool]string{true: "session "}[session], strings.Join(totals, " or "))
 }
 
 // leftBy is how the newest turn ended before this conversation was taken up, where it did not complete.

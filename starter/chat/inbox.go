@@ -96,7 +96,7 @@ func (m *Model) messaged(e client.Event) {
 		m.inbox.add(pending{WaitingView: *e.Message})
 	case domain.EventMessageReceived:
 		if p, waited := m.inbox.drop(e.Message.ID); waited {
-			m.talk.add(&part{kind: said, text: p.Text, cut: false})
+			m.talk.add(&part{kind: said, text: p.Text})
 			m.inbox.shown = append(m.inbox.shown, p)
 		}
 	case domain.EventMessageUnsent:

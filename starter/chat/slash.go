@@ -118,20 +118,12 @@ func (m *Model) showCost() {
 		m.talk.note("nothing was used yet")
 		return
 	}
-	text := fmt.Sprintf("turn %d: %s, %s", v.Number, render.Counted(v.Steps, "step"), render.Counted(v.Usage.TotalTokens(), "token"))
-	if cost := v.Cost(); cost != nil {
-		text += ", $" + domain.USD(*cost)
-	} else {
-		text += ", cost unknown"
+	cost, own := "cost unknown", v.Ledger.Own()
+	if known := v.Cost(); known != nil {
+		cost = "$" + domain.USD(*known)
 	}
-	own := v.Ledger.Own()
-	if limits := render.Budget(own.Limit, own.Left); limits != "" {
-		text += "; limits: " + limits
-	}
-	if session := render.SessionBudget(v.Ledger); session != "" {
-		text += "; the session: " + session
-	}
-	m.talk.note(text)
+	text := fmt.Sprintf("turn %d: %s, %s, %s", v.Number, render.Counted(v.Steps, "step"), render.Counted(v.Usage.TotalTokens(), "token"), cost)
+	m.talk.note(text + render.Within("; limits: ", render.Budget(own.Limit, own.Left), "") + render.Within("; the session: ", render.SessionBudget(v.Ledger), ""))
 }
 
 func (m *Model) slashApprove(string) []want {

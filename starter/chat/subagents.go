@@ -138,14 +138,7 @@ func (s *subagent) stopsWaiting() { s.waits, s.pending = nil, nil }
 
 // stepWords are a step with what its answer says, in one line.
 func stepWords(e client.Event) string {
-	parts := []string{fmt.Sprintf("step %d", e.Step)}
-	if n := e.Usage.TotalTokens(); n > 0 {
-		parts = append(parts, render.Counted(n, "token"))
-	}
-	if said := strings.TrimSpace(e.Text); said != "" {
-		parts = append(parts, said)
-	}
-	return strings.Join(parts, " · ")
+	return render.Joined(" · ", fmt.Sprintf("step %d", e.Step), render.Some(e.Usage.TotalTokens(), "token"), strings.TrimSpace(e.Text))
 }
 
 // heardBelow takes an event of a sub-agent. past: it tells of a turn that is over.
@@ -275,14 +268,11 @@ func (s *subagent) words(now time.Time) string {
 	case len(s.waits) > 0:
 		state = "waits for your word"
 	}
-	parts := []string{state}
-	if used := s.turn.used(); used != "" {
-		parts = append(parts, used)
-	}
+	call := ""
 	if len(s.waits) > 0 {
-		parts = append(parts, render.CallWords(s.waits[0].Tool, s.waits[0].Arguments))
+		call = render.CallWords(s.waits[0].Tool, s.waits[0].Arguments)
 	}
-	return strings.Join(parts, " · ")
+	return render.Joined(" · ", state, s.turn.used(), call)
 }
 
 // mostRetold bounds the turns of the past of which sub-agents are told, the newest ones.

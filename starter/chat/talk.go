@@ -79,9 +79,8 @@ type talk struct {
 	dropped bool
 	// unfolded shows what the model thought.
 	unfolded bool
-	// number is the execution whose events come, and began since when it is in progress, as far as is known.
-	number int
-	began  time.Time
+	// began is since when the execution whose events come is in progress, as far as is known.
+	began time.Time
 	// results are calls that were read back whose results follow, in their order.
 	results []*part
 	// brief says that it is of a sub-agent: its steps are told by one line each.
@@ -169,7 +168,7 @@ func textOf(m domain.Message) string {
 
 // begins takes the beginning of an execution. One that is followed once more is told anew.
 func (t *talk) begins(e client.Event) {
-	t.number, t.began = e.Number, e.Time
+	t.began = e.Time
 	t.parts = slices.DeleteFunc(t.parts, func(p *part) bool { return p.number == e.Number })
 }
 
@@ -360,10 +359,7 @@ func (t *talk) heardCall(key callKey, e client.Event) {
 	case domain.EventToolCallCompleted:
 		p.done(e)
 	case domain.EventToolCallBlocked:
-		p.call, p.at = callNotRun, ""
-		if e.Error != nil {
-			p.at = render.Why(e.Error)
-		}
+		p.call, p.at = callNotRun, render.Why(e.Error)
 	default:
 	}
 }
@@ -394,13 +390,7 @@ func (p *part) decided(a domain.Answer) {
 		return
 	}
 	p.call = callNotRun
-	p.at = string(a.Verdict)
-	if a.By != "" {
-		p.at += " by " + a.By
-	}
-	if a.Reason != "" {
-		p.at += ": " + a.Reason
-	}
+	p.at = string(a.Verdict) + render.Within(" by ", a.By, "") + render.Within(": ", a.Reason, "")
 }
 
 func (p *part) done(e client.Event) {
@@ -422,10 +412,7 @@ func (p *part) words(now time.Time) string {
 		}
 		return " · " + render.Duration(d)
 	}
-	at := ""
-	if p.at != "" {
-		at = ": " + p.at
-	}
+	at := render.Within(": ", p.at, "")
 	switch p.call {
 	case callWaits:
 		return " · waits for approval"

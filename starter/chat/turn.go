@@ -165,26 +165,20 @@ func (t *turn) spent() string {
 	if t.number == 0 {
 		return ""
 	}
-	return strings.TrimSuffix(fmt.Sprintf("turn %d · ", t.number)+t.used(), " · ")
+	return render.Joined(" · ", fmt.Sprintf("turn %d", t.number), t.used())
 }
 
 // used says how far that is, and at what cost.
 func (t *turn) used() string {
-	var parts []string
+	step, tokens, cost := "", t.tokens, ""
 	if t.step > 0 {
-		parts = append(parts, fmt.Sprintf("step %d", t.step))
+		step = fmt.Sprintf("step %d", t.step)
 	}
-	tokens := t.tokens
 	if t.view.Number == t.number {
 		tokens = max(tokens, t.view.Usage.TotalTokens())
-	}
-	if tokens > 0 {
-		parts = append(parts, render.Counted(tokens, "token"))
-	}
-	if t.view.Number == t.number {
-		if cost := t.view.CostNanoUSD; cost != 0 {
-			parts = append(parts, "$"+domain.USD(cost))
+		if t.view.CostNanoUSD != 0 {
+			cost = "$" + domain.USD(t.view.CostNanoUSD)
 		}
 	}
-	return strings.Join(parts, " · ")
+	return render.Joined(" · ", step, render.Some(tokens, "token"), cost)
 }

@@ -10,7 +10,7 @@ import (
 )
 
 // A want is something that the conversation wants done. It is done beside it; what came of it comes back as a message.
-type want interface{ isWant() }
+type want any
 
 type (
 	// wantSend gives the agent a message. Under one key it is taken once, however often it is sent.
@@ -57,19 +57,6 @@ type (
 	// wantSuspend gives the terminal back to the shell for a while.
 	wantSuspend struct{}
 )
-
-func (wantSend) isWant()    {}
-func (wantUnsend) isWant()  {}
-func (wantFork) isWant()    {}
-func (wantRewind) isWant()  {}
-func (wantStop) isWant()    {}
-func (wantExtend) isWant()  {}
-func (wantPause) isWant()   {}
-func (wantAnswer) isWant()  {}
-func (wantLook) isWant()    {}
-func (wantTell) isWant()    {}
-func (wantLeave) isWant()   {}
-func (wantSuspend) isWant() {}
 
 // What comes back, and what happens meanwhile.
 type (

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -165,7 +164,13 @@ func (r accountReader) runs(ctx context.Context, from snapshot) (account.Account
 	ahead := readAhead{accountReader: r, begun: map[string]chan runAccount{}}
 	defer ahead.reading.Wait()
 	defer cancel()
-	runs := account.Runs[account.Account]{Gone: deleted, Before: func(run account.Run) (string, error) { return r.before(ctx, run) }}
+	runs := account.Runs[account.Account]{Gone: deleted}
+	runs.Before = func(run account.Run) (string, error) {
+		if run.Previous != "" {
+			return run.Previous, nil
+		}
+		return r.client.previous(ctx, r.agent, run.ID)
+	}
 	var others []string
 	runs.Read = func(id string, request account.Request) (account.Account, account.Held, error) {
 		ahead.request = request
@@ -223,9 +228,9 @@ func copiedFrom(began history.RunBegan) (agent, string) {
 	if in.Fork == nil || in.Fork.Copy == nil {
 		return agent{}, ""
 	}
-	origin, err := agentOf(strings.TrimPrefix(in.Fork.Copy.WorkflowID, domain.WorkflowIDPrefix))
-	if err != nil {
-		return agent{}, ""
+	origin, is := agentOfWorkflow(in.Fork.Copy.WorkflowID)
+	if !is {
+		return origin, ""
 	}
 	return origin, in.Fork.Copy.RunID
 }
@@ -344,14 +349,6 @@ func (c *Client) fromParts(ctx context.Context, agent domain.AgentID, wanted acc
 	return all, nil
 }
 
-// before is the run that holds what comes before another, if there is one.
-func (r accountReader) before(ctx context.Context, run account.Run) (string, error) {
-	if run.Previous != "" {
-		return run.Previous, nil
-	}
-	return r.client.previous(ctx, r.agent, run.ID)
-}
-
 // A runAccount is what one run tells of itself, or why nobody can tell it.
 type runAccount struct {
 	account.Account
@@ -367,7 +364,8 @@ type readAhead struct {
 }
 
 func (r *readAhead) read(ctx context.Context, runID string) runAccount {
-	if r.request.Execution == 0 && (r.request.Wants(account.Executions) || r.request.Wants(account.Steps) || r.request.Wants(account.Messages) || r.request.Wants(account.Events)) {
+	lists := []account.Part{account.Executions, account.Steps, account.Messages, account.Events}
+	if r.request.Execution == 0 && slices.ContainsFunc(lists, r.request.Wants) {
 		if before, err := r.client.previous(ctx, r.agent, runID); err == nil && before != "" { // an error comes again when it is read
 			r.begin(ctx, before)
 		}
@@ -487,7 +485,7 @@ func (r accountReader) asked(ctx context.Context, runID string) runAccount {
 	ask := func(large bool) runAccount {
 		return pagesOf(r.request, func(page account.Request) (account.Page, error) {
 			page.Large = large
-			return read(ctx, r.client, r.agent, runID, account.Query, page)
+			return r.client.ask(ctx, r.agent, runID, page)
 		})
 	}
 	told := ask(true)

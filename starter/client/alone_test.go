@@ -43,7 +43,7 @@ func TestABusyWorkerIsAskedAgain(t *testing.T) {
 				time.Sleep(readTimeout / 2) // as a server does
 				return account.Page{}, tc.says[asked-1]
 			}
-			_, err := read(t.Context(), f.client(), nora, "run-1", account.Query, account.Request{})
+			_, err := f.client().ask(t.Context(), nora, "run-1", account.Request{})
 			require.Equal(t, tc.asked, asked, name)
 			require.Equal(t, tc.fails, errors.Is(err, errNoWorker), "%s: %v", name, err)
 		})

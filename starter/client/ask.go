@@ -10,7 +10,7 @@ import (
 	"go.temporal.io/api/serviceerror"
 	sdk "go.temporal.io/sdk/client"
 
-	"everstep/domain/contract"
+	"everstep/domain/account"
 	"everstep/starter/process"
 )
 
@@ -24,18 +24,18 @@ const (
 	busyTimeout = time.Minute
 )
 
-// read asks one run what only a worker can tell; a closed run is replayed. A worker that is
+// ask asks one run for a page of its account, which only a worker can tell; a closed run is replayed. A worker that is
 // busy is asked again, since a server gives up at half of a question's deadline.
-func read[In, Out any](ctx context.Context, c *Client, a agent, runID string, query contract.Query[In, Out], in In) (Out, error) {
+func (c *Client) ask(ctx context.Context, a agent, runID string, request account.Request) (account.Page, error) {
 	begun, workers := time.Now(), polling{client: c, agent: a}
 	for {
-		out, err := ask(ctx, c, a, runID, readTimeout, query, in)
+		page, err := c.askOnce(ctx, a, runID, request)
 		busy, bound := errors.Is(err, errBusy), readTimeout
 		if busy && workers.seen(ctx) {
 			bound = busyTimeout
 		}
 		if !busy || time.Since(begun) >= bound || process.Pause(ctx, askAgain) != nil {
-			return out, err
+			return page, err
 		}
 	}
 }
@@ -76,28 +76,27 @@ func (p *polling) seen(ctx context.Context) bool {
 	return p.goesOn
 }
 
-func ask[In, Out any](ctx context.Context, c *Client, a agent, runID string, deadline time.Duration, query contract.Query[In, Out], in In) (Out, error) {
-	var out Out
-	call, cancel := context.WithTimeout(ctx, deadline)
+func (c *Client) askOnce(ctx context.Context, a agent, runID string, request account.Request) (page account.Page, _ error) {
+	call, cancel := context.WithTimeout(ctx, readTimeout)
 	defer cancel()
 	response, err := c.temporal.QueryWorkflowWithOptions(call, &sdk.QueryWorkflowWithOptionsRequest{
-		WorkflowID: a.workflowID(), RunID: cmp.Or(runID, a.session), QueryType: string(query), Args: []any{in},
+		WorkflowID: a.workflowID(), RunID: cmp.Or(runID, a.session), QueryType: string(account.Query), Args: []any{request},
 	})
 	switch {
 	case err == nil:
 	case ctx.Err() != nil:
-		return out, err
+		return page, err
 	case isAs[*serviceerror.FailedPrecondition](err): // the server has not seen one for 20 s
-		return out, errNoWorker
+		return page, errNoWorker
 	case isAs[*serviceerror.WorkflowNotReady](err) || errors.Is(err, context.DeadlineExceeded) || isAs[*serviceerror.DeadlineExceeded](err):
-		return out, errBusy // and no server that is missing
+		return page, errBusy // and no server that is missing
 	default:
-		return out, err
+		return page, err
 	}
-	if err := response.QueryResult.Get(&out); err != nil {
-		return out, errorf(Failed, err, "%s: the answer cannot be read; the worker may be of another version: %s", query, err)
+	if err := response.QueryResult.Get(&page); err != nil {
+		return page, errorf(Failed, err, "%s: the answer cannot be read; the worker may be of another version: %s", account.Query, err)
 	}
-	return out, nil
+	return page, nil
 }
 
 const askAgain = 200 * time.Millisecond

@@ -2,7 +2,6 @@ package client
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	commonpb "go.temporal.io/api/common/v1"
@@ -61,7 +60,8 @@ func (c *Client) awaited(ctx context.Context, id string, number int) (*target, e
 	if a, err := agentOf(id); err == nil && a.name != "" && number > 0 {
 		s, err := c.describe(ctx, id)
 		if err != nil || s.open() && !s.tellsEnd(number) {
-			return &target{position: position{snapshot: s, number: number}, asked: number}, err
+			s.number, s.ended = number, nil
+			return &target{snapshot: s, asked: number}, err
 		}
 	}
 	t, err := c.target(ctx, id, number)
@@ -76,7 +76,7 @@ func (s snapshot) tellsEnd(number int) bool { return s.outcome != nil && s.outco
 func (c *Client) ended(ctx context.Context, id string, number int) (*target, error) {
 	for {
 		t, err := c.target(ctx, id, number)
-		if !errors.Is(err, &Error{Class: Unreachable}) || process.Pause(ctx, time.Second) != nil {
+		if !Is(err, Unreachable) || process.Pause(ctx, time.Second) != nil {
 			return &t, err
 		}
 	}
@@ -94,7 +94,7 @@ func (c *Client) awaitInSession(ctx context.Context, t *target) (*target, error)
 		case ctx.Err() != nil:
 			return t, ctx.Err()
 		}
-		away := serverAway(err)
+		away := isAs[*serviceerror.Unavailable](err)
 		if away {
 			c.connection(err)
 		}
@@ -111,8 +111,6 @@ func (c *Client) awaitInSession(ctx context.Context, t *target) (*target, error)
 		t = now
 	}
 }
-
-func serverAway(err error) bool { return isAs[*serviceerror.Unavailable](err) }
 
 const (
 	// askedFor is how long one request for an end may take; the server ends it sooner by itself, after 20 s.
@@ -190,5 +188,5 @@ func (c *Client) lookForEnd(ctx context.Context, t target, found context.CancelF
 // not answer is no reason to doubt that.
 func (c *Client) goesOn(ctx context.Context, t target) bool {
 	now, err := c.target(ctx, t.called(), t.asked)
-	return err == nil && now.outcome == nil || errors.Is(err, &Error{Class: Unreachable})
+	return err == nil && now.outcome == nil || Is(err, Unreachable)
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -103,20 +104,14 @@ func (s subagentsOf) add(id domain.AgentID, own bool) { s[id] = s[id] || own }
 
 // addWorkflow adds the agent of a workflow, where it is one without a name.
 func (s subagentsOf) addWorkflow(workflowID string) {
-	id, isAgent := strings.CutPrefix(workflowID, domain.WorkflowIDPrefix)
-	if child, err := agentOf(id); err == nil && isAgent && child.name == "" {
+	if child, is := agentOfWorkflow(workflowID); is && child.name == "" {
 		s.add(child.id, true)
 	}
 }
 
 // sorted has them in an order that does not change.
 func (s subagentsOf) sorted() []domain.AgentID {
-	ids := make([]domain.AgentID, 0, len(s))
-	for id := range s {
-		ids = append(ids, id)
-	}
-	slices.SortFunc(ids, func(x, y domain.AgentID) int { return cmp.Compare(x.String(), y.String()) })
-	return ids
+	return slices.SortedFunc(maps.Keys(s), func(x, y domain.AgentID) int { return cmp.Compare(x.String(), y.String()) })
 }
 
 // runsOf finds the runs of an agent, and why a sub-agent is not to be deleted with the one above it; empty: it is.
@@ -148,9 +143,8 @@ func (c *Client) runsOf(ctx context.Context, one *belonging) (why string, _ erro
 
 // runsAs reports whether a workflow is the agent's.
 func (one *belonging) runsAs(workflowID string) bool {
-	id, isAgent := strings.CutPrefix(workflowID, domain.WorkflowIDPrefix)
-	a, err := agentOf(id)
-	return isAgent && err == nil && a.id == one.id
+	a, is := agentOfWorkflow(workflowID)
+	return is && a.id == one.id
 }
 
 // reads reads the runs of an agent for what they name.

@@ -59,14 +59,16 @@ type Config struct {
 type Client struct {
 	temporal sdk.Client
 	cfg      Config
-	known    attributes
+	known    *attributes
+	// impatient has it ask a single time where a run stands, so that it notices at once that the server is away.
+	impatient bool
 	// unreached is why there is no server to be asked; nil: there is one.
 	unreached *Error
 }
 
 // New returns a client that uses a connected Temporal client, that of host.Dial.
 func New(temporal sdk.Client, cfg Config) *Client {
-	return &Client{temporal: temporal, cfg: cfg.withDefaults()}
+	return &Client{temporal: temporal, cfg: cfg.withDefaults(), known: &attributes{}}
 }
 
 func (cfg Config) withDefaults() Config {
@@ -133,9 +135,15 @@ func agentOf(id string) (agent, error) {
 	case !chosen:
 		return agent{id: identity}, nil
 	case !named || uuid.Validate(session) != nil || len(session) != 36:
-		return agent{}, invalid(domain.Errorf(domain.Invalid, "id: %q names no earlier session; that is a name, %q and the id of its run", id, SessionMark))
+		return agent{}, invalidf("id: %q names no earlier session; that is a name, %q and the id of its run", id, SessionMark)
 	}
 	return agent{id: identity, name: called, session: session}, nil
+}
+
+// agentOfWorkflow is the agent whose workflow has an id, where it is one's.
+func agentOfWorkflow(workflowID string) (agent, bool) {
+	a, err := agentOf(strings.TrimPrefix(workflowID, domain.WorkflowIDPrefix))
+	return a, err == nil && a.workflowID() == workflowID
 }
 
 // called is the name, or the UUID where there is none; with the session where that was chosen.
@@ -163,14 +171,16 @@ type snapshot struct {
 	outcome *contract.Outcome
 	// head is where the agent stands.
 	head contract.HeadMemo
+	// number is that of the newest execution, and ended says how that ended; nil: it is in progress. byServer means that the
+	// server ended it, and not the workflow.
+	number   int
+	ended    *contract.Outcome
+	byServer bool
 	// builds have run it.
 	builds contract.Builds
 	// resolving is the newest run, where it only resolves a call after the end of this one.
 	resolving *workflowservice.DescribeWorkflowExecutionResponse
 }
-
-// A describer asks the server about a run of a workflow.
-type describer func(ctx context.Context, workflowID, runID string) (*workflowservice.DescribeWorkflowExecutionResponse, error)
 
 // once asks a single time, and so tells at once that the server is away.
 func (c *Client) once(ctx context.Context, workflowID, runID string) (*workflowservice.DescribeWorkflowExecutionResponse, error) {
@@ -181,15 +191,11 @@ func (c *Client) once(ctx context.Context, workflowID, runID string) (*workflows
 
 // describe asks the server, and no worker, about an agent.
 func (c *Client) describe(ctx context.Context, id string) (snapshot, error) {
-	return c.describeBy(ctx, id, c.temporal.DescribeWorkflowExecution)
-}
-
-func (c *Client) describeBy(ctx context.Context, id string, ask describer) (snapshot, error) {
 	a, err := agentOf(id)
 	if err != nil {
 		return snapshot{}, err
 	}
-	s, err := c.snapshotBy(ctx, a, "", ask)
+	s, err := c.snapshot(ctx, a, "")
 	if deleted(err) {
 		if only := c.onlyRecorded(ctx, id); only != nil {
 			return snapshot{}, only
@@ -201,11 +207,7 @@ func (c *Client) describeBy(ctx context.Context, id string, ask describer) (snap
 // snapshot is what the server says of one run; the empty id is the newest, or that of the session that was chosen. Of one
 // that only resolves a call it is what is said of the run that ended before, as long as that is there.
 func (c *Client) snapshot(ctx context.Context, a agent, runID string) (snapshot, error) {
-	return c.snapshotBy(ctx, a, runID, c.temporal.DescribeWorkflowExecution)
-}
-
-func (c *Client) snapshotBy(ctx context.Context, a agent, runID string, ask describer) (snapshot, error) {
-	s, err := c.describedBy(ctx, a, runID, ask)
+	s, err := c.described(ctx, a, runID)
 	if err != nil {
 		return snapshot{}, err
 	}
@@ -213,7 +215,7 @@ func (c *Client) snapshotBy(ctx context.Context, a agent, runID string, ask desc
 	if !ok {
 		return s, nil
 	}
-	before, err := c.describedBy(ctx, a, ended.RunID, ask)
+	before, err := c.described(ctx, a, ended.RunID)
 	if deleted(err) {
 		return s, nil
 	}
@@ -222,10 +224,10 @@ func (c *Client) snapshotBy(ctx context.Context, a agent, runID string, ask desc
 }
 
 func (c *Client) described(ctx context.Context, a agent, runID string) (snapshot, error) {
-	return c.describedBy(ctx, a, runID, c.temporal.DescribeWorkflowExecution)
-}
-
-func (c *Client) describedBy(ctx context.Context, a agent, runID string, ask describer) (snapshot, error) {
+	ask := c.temporal.DescribeWorkflowExecution
+	if c.impatient {
+		ask = c.once
+	}
 	call, cancel := context.WithTimeout(ctx, history.CallTimeout)
 	defer cancel()
 	response, err := ask(call, a.workflowID(), cmp.Or(runID, a.session))
@@ -241,6 +243,12 @@ func (c *Client) snapshotOf(a agent, response *workflowservice.DescribeWorkflowE
 	s := snapshot{agent: a, DescribeWorkflowExecutionResponse: response, head: history.Head(c.cfg.Converter, info.GetMemo()), builds: c.buildsOf(info)}
 	if outcome, err := history.Outcome(c.cfg.Converter, info.GetMemo()); err == nil {
 		s.outcome = &outcome
+	}
+	if s.number = s.head.Number; s.tellsEnd(s.number) {
+		s.number, s.ended = s.outcome.Number, s.outcome
+	} else if cut, ok := history.ServerEnd(info.GetStatus()); ok { // while it was in progress
+		cut.AgentID, cut.ExecutionID, cut.Number = s.id, s.executionID(s.number), s.number
+		s.ended, s.byServer = &cut, true
 	}
 	return s
 }

@@ -58,13 +58,13 @@ func readCron(line string) (c cron, err error) {
 	shown := domain.Shorten(line, 60)
 	switch n := len(fields); {
 	case len(line) > maxCron:
-		return c, domain.Errorf(domain.Invalid, "cron: %q has %d bytes; at most %d are allowed, so write ranges, such as 0-29", shown, len(line), maxCron)
+		return c, invalidf("cron: %q has %d bytes; at most %d are allowed, so write ranges, such as 0-29", shown, len(line), maxCron)
 	case strings.HasPrefix(line, "@every"):
-		return c, domain.Errorf(domain.Invalid, "cron: %q is an interval; give it as every, such as --every 15m", shown)
+		return c, invalidf("cron: %q is an interval; give it as every, such as --every 15m", shown)
 	case n > 0 && strings.Contains(fields[0], "="):
-		return c, domain.Errorf(domain.Invalid, "cron: %q names a time zone; give it as time_zone (--time-zone)", shown)
+		return c, invalidf("cron: %q names a time zone; give it as time_zone (--time-zone)", shown)
 	case n < 5 || n > 7:
-		return c, domain.Errorf(domain.Invalid, "cron: %q has %d fields; give 5: minute, hour, day of month, month, day of week; "+
+		return c, invalidf("cron: %q has %d fields; give 5: minute, hour, day of month, month, day of week; "+
 			"6 with the year after them, 7 with the second before them, or one of @hourly, @daily, @weekly, @monthly, @yearly", shown, n)
 	case n == 5:
 		fields = slices.Concat([]string{"0"}, fields, []string{"*"})
@@ -73,7 +73,7 @@ func readCron(line string) (c cron, err error) {
 	}
 	for i, field := range fields {
 		if c[i], err = readCronField(i, field); err != nil {
-			return c, domain.Errorf(domain.Invalid, "cron: %q: %s: %s", shown, cronFields[i].name, err)
+			return c, invalidf("cron: %q: %s: %s", shown, cronFields[i].name, err)
 		}
 	}
 	return c, nil

@@ -114,29 +114,29 @@ func (c *Client) Delete(ctx context.Context, id string, o DeleteOptions) (d Dele
 	case err != nil:
 		return d, err
 	case a.session != "":
-		return d, errorf(Invalid, nil, "id: %s is an earlier session; all sessions of a name are deleted at once", id).next("`delete %s` deletes them", a.name)
+		return d, invalidf("id: %s is an earlier session; all sessions of a name are deleted at once", id).next("`delete %s` deletes them", a.name)
 	}
 	if err := c.free(ctx, a, o.Close); err != nil {
-		return d, fail(ctx, id, "deleting "+id, err)
+		return d, a.fail(ctx, "deleting", err)
 	}
 	b, err := c.belongings(ctx, a, o)
 	if err == nil {
 		err = b.check(o)
 	}
 	if err != nil {
-		return d, fail(ctx, id, "looking for what belongs to "+id, err)
+		return d, a.fail(ctx, "looking for what belongs to", err)
 	}
 	if o.Confirm != nil {
 		if err := o.Confirm(b); err != nil {
 			return d, err
 		}
 		if err := c.free(ctx, a, false); err != nil { // that may have taken long
-			return d, fail(ctx, id, "deleting "+id, err)
+			return d, a.fail(ctx, "deleting", err)
 		}
 	}
 	d = Deletion{ID: a.called(), AgentID: a.id, Remains: append([]Remaining{}, b.remains...)}
 	if err := c.deleteScheduled(ctx, a, &d); err != nil {
-		return d, fail(ctx, id, "deleting the runs of schedules that began "+id, err)
+		return d, a.fail(ctx, "deleting the runs of schedules that began", err)
 	}
 	for i, one := range slices.Backward(b.all) { // those below come after those above them
 		if i > 0 {
@@ -150,7 +150,7 @@ func (c *Client) Delete(ctx context.Context, id string, o DeleteOptions) (d Dele
 		}
 	}
 	if d.Deleted == (Deleted{}) {
-		return d, errorf(NotFound, nil, "id: there is no agent %q, and nothing is left of one%s", id, notLookedAt(o))
+		return d, notFound("id: there is no agent %q, and nothing is left of one%s", id, notLookedAt(o))
 	}
 	return d, nil
 }
@@ -183,17 +183,17 @@ func (c *Client) free(ctx context.Context, a agent, closes bool) error {
 		case s.resolving != nil && again():
 			continue
 		case s.resolving != nil:
-			return errorf(Refused, nil, "%s: a call of it is being resolved just now; try again in a moment", a.called())
+			return refused("%s: a call of it is being resolved just now; try again in a moment", a.called())
 		}
-		switch p := s.position(); {
-		case p.ended == nil:
-			return errorf(Refused, nil, "%s: execution %d is in progress; wait for it, or stop it", a.called(), p.number).next("`stop %s` stops it", a.called())
+		switch {
+		case s.ended == nil:
+			return refused("%s: execution %d is in progress; wait for it, or stop it", a.called(), s.number).next("`stop %s` stops it", a.called())
 		case a.name == "" && again():
 			continue
 		case a.name == "":
-			return errorf(Refused, nil, "%s has ended, and is being recorded just now; try again in a moment", a.called())
+			return refused("%s has ended, and is being recorded just now; try again in a moment", a.called())
 		case !closes:
-			return errorf(Refused, nil, "%s is an open session; close it first", a.called()).next("`delete %s --close` does both", a.called())
+			return refused("%s is an open session; close it first", a.called()).next("`delete %s --close` does both", a.called())
 		}
 		if _, err := c.Close(ctx, a.called()); err != nil {
 			return err
@@ -206,12 +206,12 @@ func (c *Client) free(ctx context.Context, a agent, closes bool) error {
 func (b Belongings) check(o DeleteOptions) error {
 	switch {
 	case b.copying != "":
-		return errorf(Refused, nil, "%s copies the messages of %s just now, from which it was forked; try again when its first step has begun", b.copying, b.ID)
+		return refused("%s copies the messages of %s just now, from which it was forked; try again when its first step has begun", b.copying, b.ID)
 	case o.Partly:
 	case b.Storage && o.Storage == nil:
-		return errorf(Refused, nil, "storage: the workers of %s have one that is not reached from here; name it with EVERSTEP_STORAGE", b.ID).next("`delete %s --partly` leaves behind what it has", b.ID)
+		return refused("storage: the workers of %s have one that is not reached from here; name it with EVERSTEP_STORAGE", b.ID).next("`delete %s --partly` leaves behind what it has", b.ID)
 	case b.Records && o.Records == nil:
-		return errorf(Refused, nil, "records: the workers of %s have some that are not reached from here; name them with EVERSTEP_RECORDS", b.ID).next("`delete %s --partly` leaves them behind", b.ID)
+		return refused("records: the workers of %s have some that are not reached from here; name them with EVERSTEP_RECORDS", b.ID).next("`delete %s --partly` leaves them behind", b.ID)
 	}
 	return nil
 }

@@ -119,7 +119,9 @@ func (c *Client) Diff(ctx context.Context, a, b Point) (Difference, error) {
 		}
 	}
 	if sideA.ID == sideB.ID {
-		d.Definitions = c.changedBetween(ctx, sideA.ID, min(sideA.Number, sideB.Number), max(sideA.Number, sideB.Number))
+		if status, err := c.Status(ctx, sideA.ID); err == nil { // what is not told is left out: that the steps differ is told all the same
+			d.Definitions = status.Configuration.ChangesBetween(min(sideA.Number, sideB.Number), max(sideA.Number, sideB.Number))
+		}
 	}
 	return d, nil
 }
@@ -134,16 +136,6 @@ func ownAlone(lineA, lineB []lineStep, a, b *DiffSide) (ownA, ownB []lineStep) {
 	lineA, lineB = lineA[a.Before:], lineB[b.Before:]
 	a.Before, b.Before = 0, 0
 	return lineA, lineB
-}
-
-// changedBetween are the changes of an agent's definition from after one execution on up to another. What is not told of
-// them is left out: that the steps differ is told all the same.
-func (c *Client) changedBetween(ctx context.Context, id string, from, to int) []contract.Change {
-	status, err := c.Status(ctx, id)
-	if err != nil {
-		return nil
-	}
-	return status.Configuration.ChangesBetween(from, to)
 }
 
 // line reads an execution's steps, after those of its origins, of which only the places are known.
@@ -161,7 +153,7 @@ func (c *Client) line(ctx context.Context, at Point) ([]lineStep, DiffSide, erro
 func (c *Client) ownLine(ctx context.Context, at Point) (p pastPoint, line []lineStep, _ error) {
 	p, err := c.stepsUntil(ctx, at, account.Messages)
 	if err != nil {
-		return p, nil, fail(ctx, at.ID, "reading the steps of "+at.ID, err)
+		return p, nil, err
 	}
 	from := p.execution.MessagesFrom
 	for i := range p.until {

@@ -84,6 +84,12 @@ func (e *Error) next(format string, args ...any) *Error {
 	return e
 }
 
+func refused(format string, args ...any) *Error { return errorf(Refused, nil, format, args...) }
+
+func notFound(format string, args ...any) *Error { return errorf(NotFound, nil, format, args...) }
+
+func invalidf(format string, args ...any) *Error { return errorf(Invalid, nil, format, args...) }
+
 func gone(format string, args ...any) *Error { return errorf(Gone, nil, format, args...) }
 
 // goneIfDeleted makes Gone of the error that a run is there no more.
@@ -130,6 +136,11 @@ func fail(ctx context.Context, id, doing string, err error) error {
 		said = application.Message() // without what the SDK writes behind it for programs
 	}
 	return errorf(Failed, err, "%s: %s", doing, said)
+}
+
+// fail is fail of a call about the agent, which stands at the end of what was done.
+func (a agent) fail(ctx context.Context, doing string, err error) error {
+	return fail(ctx, a.called(), doing+" "+a.called(), err)
 }
 
 var errClosed = errors.New("the workflow has ended")
@@ -179,7 +190,13 @@ func ClassOf(kind domain.Kind) Class {
 
 func ofDomain(err *domain.Error) *Error { return errorf(ClassOf(err.Kind), err, "%s", err.Message) }
 
-func invalid(err error) *Error { return ofDomain(domain.AsError(err)) }
+// invalid is what a check says, of this package or of the domain.
+func invalid(err error) *Error {
+	if own, ok := errors.AsType[*Error](err); ok {
+		return own
+	}
+	return ofDomain(domain.AsError(err))
+}
 
 func isAs[E error](err error) bool {
 	_, ok := errors.AsType[E](err)

@@ -53,7 +53,7 @@ func (e *explanation) missOfRecord() {
 func (e *explanation) view() ExplainView {
 	x := e.asked
 	v := ExplainView{
-		Execution: e.begun(x.Number, x.ExecutionID, cmp.Or(e.runID(), x.RunID)), Status: x.Status, Source: e.Server.Source, StartedAt: timeOf(x.StartedAt),
+		Execution: e.begun(x.Number, x.ExecutionID, cmp.Or(e.runID(), x.RunID)), Status: x.Status, Source: e.Server.Source, StartedAt: orNull(x.StartedAt), ImportedAt: orNull(x.Imported),
 		Trusted: e.state.Trusted(), Given: e.given(), Sessions: e.sessions(),
 	}
 	if x.Status == domain.StatusPending {
@@ -68,9 +68,6 @@ func (e *explanation) view() ExplainView {
 	if !e.older {
 		v.Todo = e.now.Metadata.Todo()
 	}
-	if !x.Imported.IsZero() {
-		v.ImportedAt = &x.Imported
-	}
 	v.Changes = e.Head.Configuration.ChangesBetween(x.Number-1, x.Number)
 	for _, event := range e.Events {
 		if received, ok := event.Data.(domain.MessageReceived); ok && !received.Began {
@@ -78,7 +75,7 @@ func (e *explanation) view() ExplainView {
 		}
 	}
 	if e.over() {
-		v.EndedAt, v.Milliseconds = timeOf(x.CompletedAt), between(x.StartedAt, x.CompletedAt)
+		v.EndedAt, v.Milliseconds = orNull(x.CompletedAt), between(x.StartedAt, x.CompletedAt)
 	}
 	v.Steps = e.steps()
 	v.Totals = totalsOf(v.Steps)

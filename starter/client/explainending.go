@@ -14,7 +14,7 @@ import (
 func (e *explanation) doing(v account.Status) *ExplainDoing {
 	c := e.execution().Continuation
 	return &ExplainDoing{
-		Text: v.Doing, Since: timeOf(v.Since), Paused: v.Paused,
+		Text: v.Doing, Since: orNull(v.Since), Paused: v.Paused,
 		Signals:   append(explainSignals(c.StopSignals, SignalPending), explainSignals(c.Overridden, SignalOverridden)...),
 		MoreStops: c.More,
 	}

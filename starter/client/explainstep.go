@@ -15,10 +15,10 @@ func explainStep(s domain.StepExecution, priced bool) ExplainStep {
 	step := s.Step
 	e := ExplainStep{
 		Number: step.Number, StepID: step.ID, Type: new(step.Type()), Interrupted: step.Interrupted,
-		StartedAt: timeOf(s.StartedAt), Milliseconds: between(s.StartedAt, s.CompletedAt),
+		StartedAt: orNull(s.StartedAt), Milliseconds: between(s.StartedAt, s.CompletedAt),
 		Usage: step.Usage, CostNanoUSD: domain.KnownCost(step.CostNanoUSD, step.Usage.TotalTokens(), priced), toolCalls: step.Spent().ToolCalls,
 		Lost: step.Lost, LostNanoUSD: domain.KnownCost(step.LostNanoUSD, step.Lost.TotalTokens(), priced),
-		Agent: textOf(step.Agent), FailedAttempts: step.Tries, Tools: []ExplainTool{}, Retries: []ExplainRetry{},
+		Agent: orNull(step.Agent), FailedAttempts: step.Tries, Tools: []ExplainTool{}, Retries: []ExplainRetry{},
 		Compactions: []ExplainCompaction{}, Errors: append([]domain.Error{}, step.Errors...),
 	}
 	if step.Response != nil { // the attempt that was answered
@@ -101,19 +101,12 @@ func addCost(a, b *int64) *int64 {
 	return new(domain.AddCost(*a, *b))
 }
 
-// textOf is a text that is null in JSON where it is empty.
-func textOf(text string) *string {
-	if text == "" {
+// orNull is a value that is null in JSON where it is empty.
+func orNull[T comparable](value T) *T {
+	if value == *new(T) {
 		return nil
 	}
-	return &text
-}
-
-func timeOf(t time.Time) *time.Time {
-	if t.IsZero() {
-		return nil
-	}
-	return &t
+	return &value
 }
 
 // between is in milliseconds; nil where a moment is unknown.

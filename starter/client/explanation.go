@@ -32,7 +32,7 @@ func newExplanation(s snapshot, a account.Account, number int) (e explanation, e
 	e = explanation{snapshot: s, Account: s.endedByServer(a)}
 	newest := s.newestOf(e.Account)
 	if number > newest.Number {
-		return e, errorf(NotFound, nil, "execution: %s has no execution %d; its newest is %d", s.called(), number, newest.Number)
+		return e, notFound("execution: %s has no execution %d; its newest is %d", s.called(), number, newest.Number)
 	}
 	at := slices.IndexFunc(e.Executions, func(x account.Execution) bool { return x.Number == cmp.Or(number, newest.Number) })
 	switch {
@@ -61,7 +61,7 @@ func newExplanation(s snapshot, a account.Account, number int) (e explanation, e
 // explained reads what tells of an execution.
 func (c *Client) explained(ctx context.Context, id string, number int) (explanation, error) {
 	if number < 0 {
-		return explanation{}, errorf(Invalid, nil, "execution: is %d; executions are counted from 1", number)
+		return explanation{}, invalidf("execution: is %d; executions are counted from 1", number)
 	}
 	s, a, err := c.accountWith(ctx, id, account.Request{
 		Want:      []account.Part{account.Executions, account.Steps, account.Events, account.State, account.Definition},

@@ -35,7 +35,7 @@ func (c *Client) Export(ctx context.Context, id string, number int) (x Export, _
 	}
 	for past, err := range c.Executions(ctx, id) {
 		switch {
-		case errors.Is(err, &Error{Class: Gone}):
+		case Is(err, Gone):
 			if number == 0 {
 				x.Gone = append(x.Gone, err.Error())
 			}
@@ -74,15 +74,15 @@ func (c *Client) Export(ctx context.Context, id string, number int) (x Export, _
 	}
 	switch {
 	case x.InProgress > 0:
-		return x, errorf(Refused, nil, "execution %d of %s is in progress; export it when it has ended", x.InProgress, id)
+		return x, refused("execution %d of %s is in progress; export it when it has ended", x.InProgress, id)
 	case number > 0 && unread != nil:
 		return x, unread
 	case number > 0:
-		return x, errorf(NotFound, nil, "execution: nothing is left of execution %d of %s, or it never was", number, id)
+		return x, notFound("execution: nothing is left of execution %d of %s, or it never was", number, id)
 	case len(x.Gone) > 0:
 		return x, gone("%s", x.Gone[0])
 	}
-	return x, errorf(NotFound, nil, "%s has had no execution that could be exported", id)
+	return x, notFound("%s has had no execution that could be exported", id)
 }
 
 // recordOf is the record of an execution that has ended, by the agent's account. It says what nobody has of it any more. Where the

@@ -51,34 +51,28 @@ const extendTries = 5
 // Totals replace those of the request and of the definition, so that a repeated call does no harm.
 // It needs a worker, as Send does.
 func (c *Client) Extend(ctx context.Context, id string, o ExtendOptions) (Extended, error) {
-	if _, err := agentOf(id); err != nil {
-		return Extended{}, err
-	}
 	if err := o.check(time.Now()); err != nil {
 		return Extended{}, invalid(err)
 	}
 	o.RequestID = cmp.Or(requestID(o.RequestID, contract.UpdateExtend, ExtendOptions{Budget: o.Budget, Lift: o.Lift}), uuid.NewString())
-	return extending(ctx, c, id, func(p position) (Extended, error) { return c.extendAt(ctx, p, o) })
+	return extending(ctx, c, id, func(p snapshot) (Extended, error) { return c.extendAt(ctx, p, o) })
 }
 
 // extending extends an agent where it stands, anew where that has changed meanwhile.
-func extending[T any](ctx context.Context, c *Client, id string, at func(position) (T, error)) (none T, _ error) {
-	if _, err := agentOf(id); err != nil {
-		return none, err
-	}
-	var before position
+func extending[T any](ctx context.Context, c *Client, id string, at func(snapshot) (T, error)) (none T, _ error) {
+	var before snapshot
 	var refused error
 	for range extendTries {
-		p, err := c.locate(ctx, id)
+		p, err := c.describe(ctx, id)
 		if err != nil {
 			return none, err
 		}
 		if refused != nil && p.standsAs(before) {
-			return none, fail(ctx, id, "extending "+id, refused)
+			return none, p.fail(ctx, "extending", refused)
 		}
 		extended, err := at(p)
 		if !overtaken(err) {
-			return extended, fail(ctx, id, "extending "+id, err)
+			return extended, p.fail(ctx, "extending", err)
 		}
 		before, refused = p, err
 	}
@@ -88,7 +82,7 @@ func extending[T any](ctx context.Context, c *Client, id string, at func(positio
 func (o ExtendOptions) check(now time.Time) error {
 	for _, limit := range o.Lift {
 		if !slices.Contains(domain.Limits(), limit) {
-			return domain.Errorf(domain.Invalid, "lift: %q is none of %v", string(limit), domain.Limits())
+			return invalidf("lift: %q is none of %v", string(limit), domain.Limits())
 		}
 	}
 	return cmp.Or(o.Budget.Check(), o.Budget.CheckDeadline(now))
@@ -109,41 +103,41 @@ func overtaken(err error) bool {
 	return ok && refusal.Kind == domain.Denied
 }
 
-func (p position) standsAs(before position) bool {
-	return p.newest().runID() == before.newest().runID() && p.number == before.number && p.open() == before.open() &&
-		(p.ended == nil) == (before.ended == nil)
+func (s snapshot) standsAs(before snapshot) bool {
+	return s.newest().runID() == before.newest().runID() && s.number == before.number && s.open() == before.open() &&
+		(s.ended == nil) == (before.ended == nil)
 }
 
 // extendAt returns what the workflow refuses as it is.
-func (c *Client) extendAt(ctx context.Context, p position, o ExtendOptions) (Extended, error) {
+func (c *Client) extendAt(ctx context.Context, p snapshot, o ExtendOptions) (none Extended, _ error) {
 	switch {
 	case p.ended == nil && o.Budget.IsZero() && len(o.Lift) == 0:
-		return Extended{}, errorf(Invalid, nil, "extend: no new total is given, and execution %d of %s is in progress; say what to change, such as max_steps", p.number, p.called())
+		return none, invalidf("extend: no new total is given, and execution %d of %s is in progress; say what to change, such as max_steps", p.number, p.called())
 	case p.ended != nil && p.ended.Status == domain.StatusCompleted:
-		return Extended{}, p.nothingLeft()
+		return none, p.nothingLeft()
 	case p.ended != nil && p.name == "":
 		return c.goOn(ctx, p, extension{ExtendOptions: o})
 	case p.ended != nil && !p.open():
-		return Extended{}, ended(p.called(), nil)
+		return none, ended(p.called(), nil)
 	}
 	reply, err := update(ctx, c, p.agent, o.RequestID, contract.UpdateExtend, contract.ExtendRequest{
 		Budget: o.Budget, Lift: o.Lift, ExecutionID: p.executionID(p.number), By: c.cfg.By,
 	})
 	if err != nil {
-		return Extended{}, err
+		return none, err
 	}
 	return p.extended(reply), nil
 }
 
-func (p position) nothingLeft() *Error {
-	err := errorf(Refused, nil, "execution %d of %s is completed, so there is nothing to go on with", p.number, p.called())
+func (s snapshot) nothingLeft() *Error {
+	err := refused("execution %d of %s is completed, so there is nothing to go on with", s.number, s.called())
 	switch {
-	case p.name == "":
+	case s.name == "":
 		return err.next("`run` starts another agent")
-	case p.open():
-		return err.next("`send %s` gives it its next message", p.called())
+	case s.open():
+		return err.next("`send %s` gives it its next message", s.called())
 	}
-	return err.next("`run --id %s` begins a new session", p.name)
+	return err.next("`run --id %s` begins a new session", s.name)
 }
 
 func (a agent) extended(reply contract.ExtendReply) Extended {
@@ -151,17 +145,17 @@ func (a agent) extended(reply contract.ExtendReply) Extended {
 }
 
 // goOn starts another workflow for an agent without a name.
-func (c *Client) goOn(ctx context.Context, p position, o extension) (Extended, error) {
+func (c *Client) goOn(ctx context.Context, p snapshot, o extension) (none Extended, _ error) {
 	id := p.called()
 	if p.byServer {
-		return Extended{}, errorf(Refused, nil, "execution %d of %s was ended by the server in the middle, so there is no end to go on from", p.number, id).next("`run` starts another agent")
+		return none, refused("execution %d of %s was ended by the server in the middle, so there is no end to go on from", p.number, id).next("`run` starts another agent")
 	}
 	in, left, err := c.leftBy(ctx, p)
 	if err != nil {
-		return Extended{}, err
+		return none, err
 	}
 	if in.Parent != nil {
-		return Extended{}, errorf(Refused, nil, "%s is a sub-agent, and agent %s, which has started it, has its result", id, in.Parent.AgentID).next("`extend %s` goes on with that one", in.Parent.AgentID)
+		return none, refused("%s is a sub-agent, and agent %s, which has started it, has its result", id, in.Parent.AgentID).next("`extend %s` goes on with that one", in.Parent.AgentID)
 	}
 	if in.Carry != nil {
 		if reply := (contract.ExtendReply{}); in.Carry.Mail.Answers.Read(string(contract.UpdateExtend), o.RequestID, &reply) {
@@ -174,31 +168,31 @@ func (c *Client) goOn(ctx context.Context, p position, o extension) (Extended, e
 	}
 	in, session, err := c.successor(ctx, p, in, left, o)
 	if err != nil {
-		return Extended{}, err
+		return none, err
 	}
 	execution, err := c.follow(ctx, p, in, p.number+1)
 	if err != nil {
-		return Extended{}, err
+		return none, err
 	}
 	return Extended{Execution: execution, Began: true, Budget: in.GoOn.Budget, account: session}, nil
 }
 
 // leftBy is with what the newest workflow of an agent without a name began, by the definition in force now, and what it has left.
-func (c *Client) leftBy(ctx context.Context, p position) (in contract.SessionInput, left account.Head, _ error) {
+func (c *Client) leftBy(ctx context.Context, p snapshot) (in contract.SessionInput, left account.Head, _ error) {
 	id := p.called()
 	if err := c.closedItself(ctx, p.newest()); err != nil {
-		return in, left, fail(ctx, id, "waiting for the end of "+id, err)
+		return in, left, err
 	}
 	began, err := c.reader(p.agent).First(ctx, p.teller())
 	switch {
 	case err != nil:
-		return in, left, fail(ctx, id, "reading the history of "+id, err)
+		return in, left, p.fail(ctx, "reading the history of", err)
 	case !began.Readable():
 		return in, left, errorf(Failed, nil, "reading the history of %s: what the workflow started with cannot be read", id)
 	}
-	all, err := c.accountOf(ctx, p.snapshot, account.Request{Want: []account.Part{account.HeadOf, account.Definition, account.Carry}})
+	all, err := c.accountOf(ctx, p, account.Request{Want: []account.Part{account.HeadOf, account.Definition, account.Carry}})
 	if err != nil {
-		return in, left, fail(ctx, id, "reading the account of "+id, err)
+		return in, left, p.fail(ctx, "reading the account of", err)
 	}
 	if left = *all.Head; left.Carry == nil || left.Configuration.Definition == nil {
 		return in, left, errorf(Failed, nil, "the account of %s does not say what it has left; the worker may be of another version", id)
@@ -209,13 +203,10 @@ func (c *Client) leftBy(ctx context.Context, p position) (in contract.SessionInp
 }
 
 // follow starts a workflow of an agent without a name that has ended. errOvertaken: somebody else did.
-func (c *Client) follow(ctx context.Context, p position, in contract.SessionInput, number int) (Execution, error) {
+func (c *Client) follow(ctx context.Context, p snapshot, in contract.SessionInput, number int) (Execution, error) {
 	start := opening{input: in, number: number, queue: cmp.Or(p.queue(), c.cfg.TaskQueue), before: p.ended}
 	execution, err := c.lookAndBegin(ctx, p, start)
-	for range extendTries {
-		if !startid.Late(err) {
-			break
-		}
+	for tries := 0; startid.Late(err) && tries < extendTries; tries++ {
 		execution, err = c.lookAndBegin(ctx, p, start)
 	}
 	if isAs[*serviceerror.WorkflowExecutionAlreadyStarted](err) {
@@ -228,7 +219,7 @@ func (c *Client) follow(ctx context.Context, p position, in contract.SessionInpu
 	began, err := c.reader(p.agent).First(ctx, execution.RunID)
 	switch {
 	case err != nil:
-		return execution, fail(ctx, p.called(), "reading the history of "+p.called(), err)
+		return execution, p.fail(ctx, "reading the history of", err)
 	case began.Readable() && !sameFollower(began.Input, in):
 		return Execution{}, errOvertaken
 	}
@@ -237,14 +228,14 @@ func (c *Client) follow(ctx context.Context, p position, in contract.SessionInpu
 
 // lookAndBegin begins what follows the newest run, unless another one is that by now. The server takes no start
 // as one that others have made where two have begun since. So it is not sent where the look is long ago.
-func (c *Client) lookAndBegin(ctx context.Context, p position, o opening) (Execution, error) {
+func (c *Client) lookAndBegin(ctx context.Context, p snapshot, o opening) (Execution, error) {
 	// To read all that took its time. What began and ended since is the newest now, and nothing refuses a start
 	// then; what is in progress refuses it.
 	looked := time.Now()
 	now, err := c.snapshot(ctx, p.agent, "")
 	switch {
 	case err != nil:
-		return Execution{}, fail(ctx, p.called(), "looking at "+p.called(), err)
+		return Execution{}, p.fail(ctx, "looking at", err)
 	case now.newest().runID() != p.newest().runID():
 		return Execution{}, errOvertaken
 	}
@@ -277,16 +268,16 @@ func (c *Client) closedItself(ctx context.Context, s snapshot) error {
 }
 
 // repeated answers again. Which run began was not known when the answer was noted.
-func (p position) repeated(reply contract.ExtendReply) Extended {
-	if reply.Number == p.number {
-		reply.ExecutionID, reply.RunID = p.executionID(p.number), p.runID()
+func (s snapshot) repeated(reply contract.ExtendReply) Extended {
+	if reply.Number == s.number {
+		reply.ExecutionID, reply.RunID = s.executionID(s.number), s.runID()
 	}
-	return p.extended(reply)
+	return s.extended(reply)
 }
 
 // successor is the input of the workflow that goes on from a closed run, with its session's account.
 func (c *Client) successor(
-	ctx context.Context, p position, in contract.SessionInput, left account.Head, o extension,
+	ctx context.Context, p snapshot, in contract.SessionInput, left account.Head, o extension,
 ) (_ contract.SessionInput, session domain.Holder, _ error) {
 	carry := *left.Carry
 	state, err := domain.DecodeAgentState(carry.State)
@@ -308,19 +299,19 @@ func (c *Client) successor(
 	ledger := domain.Ledger{Execution: domain.Holder{Budget: in.GoOn.Budget, Spent: carry.Prior}, Session: session}
 	resolved := carry.Config.Resolved
 	if ledger.Totals().MaxCostNanoUSD != nil && resolved != nil && resolved.Price == nil {
-		return in, session, errorf(Invalid, nil, "max_cost: nobody knows what %s costs; extend another limit", state.LLMConfig)
+		return in, session, invalidf("max_cost: nobody knows what %s costs; extend another limit", state.LLMConfig)
 	}
 	if use, reached := ledger.Reached(time.Now()); reached {
 		return in, session, exhausted(p.called(), use)
 	}
 	if in.Attributes, err = c.registered(ctx); err != nil {
-		return in, session, fail(ctx, p.called(), "starting "+p.called(), err)
+		return in, session, p.fail(ctx, "starting", err)
 	}
 	carry.Mail.Answers = contract.AnswersOf(contract.UpdateExtend, o.RequestID, contract.ExtendReply{Number: p.number + 1, Began: true, Budget: in.GoOn.Budget})
 	in.Carry = &carry
 	in.GoOn.Copy, err = c.loadEntries(ctx, p, &in, left.Position.Length)
 	if storage := resolved != nil && resolved.Storage; err == nil && in.GoOn.Copy != nil && !storage {
-		err = errorf(Refused, nil, "%s: its conversation takes more than the %d bytes that can be handed on without storage; configure storage on the workers of the next agent", p.called(), domain.MaxCarriedMessages)
+		err = refused("%s: its conversation takes more than the %d bytes that can be handed on without storage; configure storage on the workers of the next agent", p.called(), domain.MaxCarriedMessages)
 	}
 	return in, session, err
 }
@@ -339,7 +330,7 @@ func exhausted(id string, use domain.LimitUse) *Error {
 	if use.Rule.Unit == domain.UnitTime {
 		higher = "later"
 	}
-	err := errorf(Refused, nil, "extend: there is nothing left to go on with: %s; give a %s %s", use, higher, use.Name())
+	err := refused("extend: there is nothing left to go on with: %s; give a %s %s", use, higher, use.Name())
 	if use.Session {
 		return err.next("`extend %s --session --%s` does", id, use.Rule.Limit.Flag())
 	}
@@ -347,7 +338,7 @@ func exhausted(id string, use domain.LimitUse) *Error {
 }
 
 // loadEntries hands on the messages that no segment holds: in the input, or as what it returns, a task for storage.
-func (c *Client) loadEntries(ctx context.Context, p position, in *contract.SessionInput, end int) (*contract.RecordRequest, error) {
+func (c *Client) loadEntries(ctx context.Context, p snapshot, in *contract.SessionInput, end int) (*contract.RecordRequest, error) {
 	carry, runID := in.Carry, p.teller()
 	before := carry.Copy
 	carry.Copy, carry.Conversation.Entries = nil, nil
@@ -357,7 +348,7 @@ func (c *Client) loadEntries(ctx context.Context, p position, in *contract.Sessi
 			log, err = log.Join(entry)
 		}
 		if err != nil {
-			return nil, fail(ctx, p.called(), "reading the messages of "+p.called(), err)
+			return nil, p.fail(ctx, "reading the messages of", err)
 		}
 		size += entry.Size()
 		carry.Conversation.Entries = append(carry.Conversation.Entries, entry)
@@ -366,7 +357,7 @@ func (c *Client) loadEntries(ctx context.Context, p position, in *contract.Sessi
 		return before, nil
 	}
 	if before != nil {
-		return nil, errorf(Refused, nil, "%s: a part of its conversation was never copied to storage, and the rest is too long to be handed on", p.called())
+		return nil, refused("%s: a part of its conversation was never copied to storage, and the rest is too long to be handed on", p.called())
 	}
 	carry.Conversation.Entries = nil
 	copied := &contract.RecordRequest{From: carry.Conversation.Base, Log: domain.LogRef{Length: end, Digest: log.Chain()}, RunID: runID}

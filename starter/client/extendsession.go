@@ -42,33 +42,33 @@ func (c *Client) ExtendSession(ctx context.Context, id string, o ExtendOptions) 
 	}
 	totals := ExtendOptions{Budget: o.Budget, Lift: o.Lift}
 	totals.RequestID = cmp.Or(requestID(o.RequestID, contract.UpdateExtendSession, totals), uuid.NewString())
-	return extending(ctx, c, id, func(p position) (SessionExtended, error) { return c.extendSessionAt(ctx, p, totals) })
+	return extending(ctx, c, id, func(p snapshot) (SessionExtended, error) { return c.extendSessionAt(ctx, p, totals) })
 }
 
 func (o ExtendOptions) checkSession() error {
 	for _, limit := range o.Lift {
 		if !slices.Contains(domain.SessionLimits(), limit) {
-			return domain.Errorf(domain.Invalid, "%s: is no limit of a session, which can have %v", domain.Shorten(string(limit), 64), domain.SessionLimits())
+			return invalidf("%s: is no limit of a session, which can have %v", domain.Shorten(string(limit), 64), domain.SessionLimits())
 		}
 	}
 	if o.Budget.IsZero() && len(o.Lift) == 0 {
-		return domain.Errorf(domain.Invalid, "extend: no new total of the session is given; say what to change, such as max_steps")
+		return invalidf("extend: no new total of the session is given; say what to change, such as max_steps")
 	}
 	return o.Budget.CheckSession()
 }
 
 // extendSessionAt returns what the workflow refuses as it is.
-func (c *Client) extendSessionAt(ctx context.Context, p position, o ExtendOptions) (SessionExtended, error) {
+func (c *Client) extendSessionAt(ctx context.Context, p snapshot, o ExtendOptions) (none SessionExtended, _ error) {
 	switch {
 	case p.ended == nil || p.open() && p.name != "":
 	case p.ended.Status == domain.StatusCompleted:
-		return SessionExtended{}, p.nothingLeft()
+		return none, p.nothingLeft()
 	case p.name != "":
-		return SessionExtended{}, ended(p.called(), nil)
+		return none, ended(p.called(), nil)
 	default:
 		gone, err := c.goOn(ctx, p, extension{ExtendOptions: ExtendOptions{RequestID: o.RequestID}, session: &o})
 		if err != nil {
-			return SessionExtended{}, err
+			return none, err
 		}
 		return SessionExtended{Execution: gone.Execution, Began: true, InProgress: true, Budget: gone.account.Budget, Left: gone.account.Left(), Spent: gone.account.Spent}, nil
 	}
@@ -76,7 +76,7 @@ func (c *Client) extendSessionAt(ctx context.Context, p position, o ExtendOption
 		Budget: o.Budget, Lift: o.Lift, By: c.cfg.By,
 	})
 	if err != nil {
-		return SessionExtended{}, err
+		return none, err
 	}
 	return SessionExtended{
 		Execution: p.begun(reply.Number, p.executionID(reply.Number), p.runID()), InProgress: reply.InProgress,
@@ -91,13 +91,13 @@ type extension struct {
 }
 
 // rebudgeted is a state with other totals for its session.
-func (x extension) rebudgeted(p position, state domain.AgentState) (domain.AgentState, error) {
+func (x extension) rebudgeted(p snapshot, state domain.AgentState) (domain.AgentState, error) {
 	if x.session == nil {
 		return state, nil
 	}
 	account, has := state.Session()
 	if !has {
-		return state, errorf(Refused, nil, "extend: the session of %s has no budget", p.called()).next("`extend %s` gives its executions other limits", p.called())
+		return state, refused("extend: the session of %s has no budget", p.called()).next("`extend %s` gives its executions other limits", p.called())
 	}
 	with, err := state.WithSessionBudget(account.Budget.Extended(x.session.Budget, x.session.Lift), state.UpdatedAt)
 	if err != nil {

@@ -20,7 +20,30 @@ func checkBeginning(field, text string) error {
 	if text == "" || len(text) >= leastBeginning {
 		return nil
 	}
-	return errorf(Invalid, nil, "%s: %q is short for what is changed by it; give at least %d characters of the id", field, domain.Shorten(text, 64), leastBeginning)
+	return invalidf("%s: %q is short for what is changed by it; give at least %d characters of the id", field, domain.Shorten(text, 64), leastBeginning)
+}
+
+// chosen is the place of the one id that begins as a person has typed. A refusal says what none and others are, and lists the names
+// of those that may be meant.
+func chosen(field, typed, none, others string, ids, names []string) (at int, _ error) {
+	if err := checkBeginning(field, typed); err != nil {
+		return at, err
+	}
+	var meant []string
+	for i, id := range ids {
+		if typed != "" && strings.HasPrefix(id, strings.ToLower(typed)) {
+			at, meant = i, append(meant, names[i])
+		}
+	}
+	switch typed = domain.Shorten(typed, 64); {
+	case len(ids) == 0:
+		return at, refused("%s: %s", field, none)
+	case len(meant) == 0:
+		return at, refused("%s: %q is none of %s: %s", field, typed, others, strings.Join(names, ", "))
+	case len(meant) > 1:
+		return at, refused("%s: %q may be any of %d; give more of its id: %s", field, typed, len(meant), strings.Join(meant, ", "))
+	}
+	return at, nil
 }
 
 // Find returns the id of the agent that a text means: the text, where an agent has it as its name or UUID, else the one
@@ -35,7 +58,7 @@ func (c *Client) Find(ctx context.Context, text string) (string, error) {
 	switch _, err = c.describe(ctx, text); {
 	case err == nil:
 		return text, nil
-	case !errors.Is(err, &Error{Class: NotFound}) && c.unreached == nil:
+	case !Is(err, NotFound) && c.unreached == nil:
 		return "", err
 	case a.session != "" || len(text) < leastPrefix:
 		return text, nil
@@ -64,7 +87,7 @@ func (c *Client) Find(ctx context.Context, text string) (string, error) {
 		if len(found) > shownMatches {
 			found, more = found[:shownMatches], " and others"
 		}
-		return "", errorf(Invalid, nil, "id: no agent is called %q, and several ids begin so: %s%s; write more of the one that is meant", text, strings.Join(found, ", "), more)
+		return "", invalidf("id: no agent is called %q, and several ids begin so: %s%s; write more of the one that is meant", text, strings.Join(found, ", "), more)
 	}
 	return found[0], nil
 }
@@ -81,8 +104,9 @@ func (c *Client) beginningWith(ctx context.Context, text string) (found []string
 		if err != nil {
 			return nil, err
 		}
-		id, isAgent := strings.CutPrefix(info.GetExecution().GetWorkflowId(), domain.WorkflowIDPrefix)
-		if a, err := agentOf(id); err != nil || !isAgent || a.session != "" || !strings.HasPrefix(id, text) || known[id] {
+		a, is := agentOfWorkflow(info.GetExecution().GetWorkflowId())
+		id := a.called()
+		if !is || !strings.HasPrefix(id, text) || known[id] {
 			continue
 		}
 		known[id] = true

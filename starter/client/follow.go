@@ -3,7 +3,6 @@ package client
 import (
 	"cmp"
 	"context"
-	"errors"
 	"iter"
 	"time"
 
@@ -61,12 +60,13 @@ func (c *Client) Events(ctx context.Context, id string, o FollowOptions) iter.Se
 // when they are over: what goes on is known from them.
 func (c *Client) followOne(ctx context.Context, id string, o FollowOptions, yield func(Event, error) bool) error {
 	if o.After < 0 {
-		return errorf(Invalid, nil, "after: is %d; events are counted from 1", o.After)
+		return invalidf("after: is %d; events are counted from 1", o.After)
 	}
 	if o.Number < 0 {
-		return errorf(Invalid, nil, "execution: is %d; executions are counted from 1", o.Number)
+		return invalidf("execution: is %d; executions are counted from 1", o.Number)
 	}
-	f := &follower{client: c, id: id, number: o.Number, after: o.After, below: o.below, yield: yield, content: newContent(), moment: moments{calls: map[domain.ToolExecutionID]callMoment{}}}
+	f := &follower{client: c, impatient: *c, id: id, number: o.Number, after: o.After, below: o.below, yield: yield, content: newContent(), moment: moments{calls: map[domain.ToolExecutionID]callMoment{}}}
+	f.impatient.impatient = true
 	return f.run(ctx)
 }
 
@@ -82,7 +82,9 @@ const (
 // A follower shows one execution. It is used by one goroutine.
 type follower struct {
 	client *Client
-	id     string
+	// impatient is the same one, which notices at once that the server is away.
+	impatient Client
+	id        string
 	// number is the execution's; zero: the newest, whose number is not known before its account is read.
 	number int
 	// after leaves out the events up to its number.
@@ -140,23 +142,15 @@ func (f *follower) run(ctx context.Context) error {
 // passes reports whether an error is one after which it goes on: a server that is away, and whatever keeps an open workflow from
 // being read until a worker is up. Each is told once.
 func (f *follower) passes(err error) bool {
-	class := classOf(err)
-	if f.session == "" || class == Gone || class == NotFound || class == Invalid {
+	if f.session == "" || Is(err, Gone) || Is(err, NotFound) || Is(err, Invalid) {
 		return false
 	}
-	if class == Unreachable {
+	if Is(err, Unreachable) {
 		f.show(f.moment.away(f.number))
 		return !f.finished
 	}
 	f.show(f.moment.troubled(f.number, err.Error()))
 	return !f.finished && f.mark.open
-}
-
-func classOf(err error) Class {
-	if known, ok := errors.AsType[*Error](err); ok {
-		return known.Class
-	}
-	return Failed
 }
 
 // look asks the server how far the workflow is, and where it has got on for its account. It returns how often the server was asked.
@@ -166,7 +160,7 @@ func (f *follower) look(ctx context.Context) (asked int, err error) {
 		patience = history.CallTimeout // nothing was shown yet, and it ends where the server does not answer
 	}
 	call, cancel := context.WithTimeout(ctx, patience)
-	s, err := f.client.describeBy(call, f.id, f.client.once)
+	s, err := f.impatient.describe(call, f.id)
 	if call.Err() != nil && ctx.Err() == nil {
 		err = errorf(Unreachable, err, "the server does not answer")
 	}
@@ -274,7 +268,7 @@ func (f *follower) account(ctx context.Context, s snapshot, reader accountReader
 		case <-time.After(askEvery):
 		}
 		call, cancel := context.WithTimeout(ctx, answersWithin)
-		_, away := f.client.describedBy(call, s.agent, s.runID(), f.client.once)
+		_, away := f.impatient.described(call, s.agent, s.runID())
 		cancel()
 		switch {
 		case away == nil:
@@ -329,7 +323,7 @@ func (f *follower) over(ctx context.Context, all account.Account) {
 	outcome, ended := f.outcome(ctx, all)
 	switch {
 	case f.after > f.seen.Event:
-		f.fail(errorf(NotFound, nil, "after: execution %d of %s has no event %d; its last is %d", f.number, f.id, f.after, f.seen.Event))
+		f.fail(notFound("after: execution %d of %s has no event %d; its last is %d", f.number, f.id, f.after, f.seen.Event))
 	case f.ended:
 	case ended:
 		f.show(Event{Type: EventEnded, Time: f.endedAt(all), Number: f.number, Ended: outcome})
@@ -341,15 +335,15 @@ func (f *follower) over(ctx context.Context, all account.Account) {
 
 // endedAt is when the execution ended, as far as its account tells.
 func (f *follower) endedAt(all account.Account) time.Time {
-	if newest := all.Head.Newest; newest != nil && newest.Number == f.number && !newest.CompletedAt.IsZero() {
-		return newest.CompletedAt
+	if at := f.newest(all).CompletedAt; !at.IsZero() {
+		return at
 	}
 	return time.Now()
 }
 
 // outcome is how the execution ended, as far as that can be read.
 func (f *follower) outcome(ctx context.Context, all account.Account) (*contract.Outcome, bool) {
-	if newest := all.Head.Newest; newest != nil && newest.Number == f.number {
+	if newest := f.newest(all); newest.Number > 0 {
 		return &newest.Outcome, newest.Status.Terminal()
 	}
 	told, err := f.client.execution(ctx, f.id, f.number)

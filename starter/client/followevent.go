@@ -287,7 +287,11 @@ func (f *follower) tell(ctx context.Context, recorded domain.Event, all account.
 		}
 	case domain.HookEvent:
 		if e.Hook, e.Trigger = r.Hook, r.Trigger; e.Type == domain.EventHookFailed {
-			e.Error = f.hookError(r, all)
+			var ended contract.End // the execution ends with that error
+			if newest := f.newest(all); newest.Ended != nil {
+				ended = *newest.Ended
+			}
+			e.Error = errorIn(ended.Error, r.Kind, r.Code)
 		}
 	case domain.ExecutionEnded:
 		if outcome, ended := f.outcome(ctx, all); ended {
@@ -399,24 +403,22 @@ func outcomeOfInference(code domain.Code) contract.ModelOutcome {
 	}
 }
 
+// newest is the execution that is followed, where it is the agent's newest; else it is zero.
+func (f *follower) newest(all account.Account) (x account.Execution) {
+	if newest := all.Head.Newest; newest != nil && newest.Number == f.number {
+		x = *newest
+	}
+	return x
+}
+
 // reasonOf is the sentence of a signal to stop, where that is still known.
 func (f *follower) reasonOf(r domain.StopEvent, all account.Account) string {
-	if newest := all.Head.Newest; newest != nil && newest.Number == f.number {
-		for _, signal := range slices.Backward(newest.Signals) {
-			if signal.Reason == r.Reason && domain.Shorten(signal.Source, len(r.Source)) == r.Source {
-				return signal.Message
-			}
+	for _, signal := range slices.Backward(f.newest(all).Signals) {
+		if signal.Reason == r.Reason && domain.Shorten(signal.Source, len(r.Source)) == r.Source {
+			return signal.Message
 		}
 	}
 	return ""
-}
-
-// hookError is why a hook failed: the execution ends with that error.
-func (f *follower) hookError(r domain.HookEvent, all account.Account) *domain.Error {
-	if newest := all.Head.Newest; newest != nil && newest.Number == f.number && newest.Ended != nil && newest.Ended.Error != nil {
-		return errorIn(newest.Ended.Error, r.Kind, r.Code)
-	}
-	return &domain.Error{Kind: r.Kind, Code: r.Code}
 }
 
 // waitsAs is what the event of a message that waits tells of it.

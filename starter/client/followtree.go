@@ -2,7 +2,6 @@ package client
 
 import (
 	"context"
-	"errors"
 	"slices"
 	"sync"
 	"time"
@@ -168,7 +167,7 @@ func (f *treeFollow) child(ctx context.Context, child followedChild, whose kin) 
 		switch {
 		case err == nil, ctx.Err() != nil:
 			return
-		case over || !errors.Is(err, &Error{Class: NotFound}):
+		case over || !Is(err, NotFound):
 			lost, _ := f.marked(Event{Type: EventGone, Time: time.Now(), Reason: err.Error()}, whose)
 			f.give(ctx, lost, nil)
 			return

@@ -47,14 +47,6 @@ func (o ForkOptions) requested() string {
 	return uuid.NewSHA1(forkRequests, []byte(o.RequestID)).String()
 }
 
-// request is what the fork's workflow is told of a request, so that it is known again.
-func (o ForkOptions) request() string {
-	if o.RequestID == "" {
-		return ""
-	}
-	return o.requested()
-}
-
 // forkRequests is the namespace of the agents that requests of forks begin.
 var forkRequests = uuid.MustParse("0b0f6a43-6c0c-4b67-9d51-5b8f5a3f7c11")
 
@@ -68,42 +60,42 @@ var forkRequests = uuid.MustParse("0b0f6a43-6c0c-4b67-9d51-5b8f5a3f7c11")
 // A step that there never was is NotFound, one that is no longer kept Gone. Conversations of more than
 // domain.MaxCarriedMessages are copied by the workers' storage, and refused where they have none. A session that was rewound
 // or cleared is forked where it stands, unless an execution or a step is named.
-func (c *Client) Fork(ctx context.Context, from Point, o ForkOptions) (Execution, error) {
+func (c *Client) Fork(ctx context.Context, from Point, o ForkOptions) (none Execution, _ error) {
 	a, err := agentOf(cmp.Or(o.ID, o.requested()))
 	switch {
 	case err != nil:
-		return Execution{}, err
+		return none, err
 	case a.session != "":
-		return Execution{}, invalid(domain.Errorf(domain.Invalid, "id: %s is an earlier session, which can only be read; give the fork a name of its own", a.called()))
+		return none, invalidf("id: %s is an earlier session, which can only be read; give the fork a name of its own", a.called())
 	}
 	given, err := domain.NewGiven(o.Metadata, nil, o.Trusted)
 	if err == nil {
 		err = cmp.Or(domain.CheckPrompt(o.Prompt), o.Budget.Check(), o.Budget.CheckDeadline(time.Now()), checkIndexed(o.Trusted, c.cfg.IndexTrusted))
 	}
 	if err != nil {
-		return Execution{}, invalid(err)
+		return none, invalid(err)
 	}
 	if begun, found, err := c.forkedBefore(ctx, a, o); err != nil || found {
 		return begun, err
 	}
 	input, queue, err := c.forkedAt(ctx, from, a, o)
 	if err != nil {
-		return Execution{}, err
-	}
-	input.Fork.Request = o.request()
-	input.Given = given
-	if err := cmp.Or(checkInput(input, time.Now()), input.Definition.CheckShown(o.Trusted)); err != nil {
-		return Execution{}, invalid(err)
+		return none, err
 	}
 	if o.RequestID != "" { // with clients of host.Dial two that are at it at once are one also where the first has ended by then
+		input.Fork.Request = o.requested()
 		ctx = startid.With(ctx, "fork/"+o.RequestID)
+	}
+	input.Given = given
+	if err := cmp.Or(checkInput(input, time.Now()), input.Definition.CheckShown(o.Trusted)); err != nil {
+		return none, invalid(err)
 	}
 	execution, err := c.begin(ctx, a, opening{input: input, number: 1, queue: cmp.Or(queue, c.cfg.TaskQueue)})
 	if isAs[*serviceerror.WorkflowExecutionAlreadyStarted](err) {
 		if begun, found, _ := c.forkedBefore(ctx, a, o); found {
 			return begun, nil
 		}
-		return Execution{}, errorf(Refused, err, "%s is in use; a fork is an agent of its own, so give it another name", a.called())
+		return none, errorf(Refused, err, "%s is in use; a fork is an agent of its own, so give it another name", a.called())
 	}
 	return execution, err
 }
@@ -120,7 +112,7 @@ func (c *Client) forkedBefore(ctx context.Context, a agent, o ForkOptions) (begu
 	if err == nil && o.ID != "" { // an id that is the request's own is of nobody else
 		var began history.RunBegan
 		began, err = c.reader(a).First(ctx, t.firstRunID())
-		if fork := began.Input.Fork; err == nil && (fork == nil || fork.Request != o.request()) {
+		if fork := began.Input.Fork; err == nil && (fork == nil || fork.Request != o.requested()) {
 			return begun, false, nil
 		}
 	}
@@ -196,7 +188,7 @@ func (c *Client) forked(ctx context.Context, p pastPoint, a agent, o ForkOptions
 	}
 	if !p.recorded() && !p.cleared { // else it has what the session has noted by now
 		if state, err = c.withNotesAt(ctx, p, state, a); err != nil {
-			return in, fail(ctx, p.called(), "reading the metadata of "+p.called(), err)
+			return in, p.fail(ctx, "reading the metadata of", err)
 		}
 	}
 	if in, err = c.forkInput(ctx, p, state, definition, a, o); err != nil {
@@ -239,7 +231,7 @@ func (c *Client) forkInput(ctx context.Context, p pastPoint, state domain.AgentS
 		Carry: &carry, Fork: &contract.Fork{Origin: p.origin},
 	}
 	if in.Attributes, err = c.registered(ctx); err != nil {
-		return in, fail(ctx, a.called(), "starting "+a.called(), err)
+		return in, a.fail(ctx, "starting", err)
 	}
 	return in, nil
 }
@@ -283,10 +275,10 @@ func (c *Client) hand(p pastPoint, in *contract.SessionInput) error {
 		return nil
 	}
 	if p.recorded() {
-		return errorf(Refused, nil, "%s: its conversation until then takes more than the %d bytes that can be handed on out of records; begin another agent with a part of its messages", p.called(), domain.MaxCarriedMessages)
+		return refused("%s: its conversation until then takes more than the %d bytes that can be handed on out of records; begin another agent with a part of its messages", p.called(), domain.MaxCarriedMessages)
 	}
 	if resolved := p.Head.Configuration.Resolved; resolved == nil || !resolved.Storage {
-		return errorf(Refused, nil, "%s: its conversation takes more than the %d bytes that can be handed on without storage; configure storage on the workers of the agents to come", p.called(), domain.MaxCarriedMessages)
+		return refused("%s: its conversation takes more than the %d bytes that can be handed on without storage; configure storage on the workers of the agents to come", p.called(), domain.MaxCarriedMessages)
 	}
 	in.Carry.Conversation.Entries, in.Carry.Conversation.Base, in.Carry.Conversation.Chain = nil, 0, domain.Digest{}
 	in.Fork.Copy = &contract.RecordRequest{From: p.log.Base(), Log: p.log.Ref(), RunID: p.Head.Run.ID, WorkflowID: p.workflowID()}

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -115,9 +114,8 @@ func (s *forkSearch) run(ctx context.Context) (looked int, whole bool, err error
 
 // look looks at one workflow.
 func (s *forkSearch) look(ctx context.Context, info *workflowpb.WorkflowExecutionInfo) {
-	id, isAgent := strings.CutPrefix(info.GetExecution().GetWorkflowId(), domain.WorkflowIDPrefix)
-	a, err := agentOf(id)
-	if err != nil || !isAgent || s.from[a.id] {
+	a, is := agentOfWorkflow(info.GetExecution().GetWorkflowId())
+	if !is || s.from[a.id] {
 		return
 	}
 	fork, err := s.forkOf(ctx, a, info)
@@ -127,9 +125,9 @@ func (s *forkSearch) look(ctx context.Context, info *workflowpb.WorkflowExecutio
 		s.err = errors.Join(s.err, err)
 	}
 	if err == nil && !fork.origin.IsZero() {
-		before := s.found[id]
+		before := s.found[a.called()]
 		fork.copied, fork.copying = fork.copied || before.copied, fork.copying || before.copying
-		s.found[id] = fork
+		s.found[a.called()] = fork
 	}
 }
 
@@ -167,8 +165,8 @@ func (s *forkSearch) forkOf(ctx context.Context, a agent, info *workflowpb.Workf
 
 // of reports whether a workflow is that of an agent to be deleted.
 func (s *forkSearch) of(workflowID string) bool {
-	a, err := agentOf(strings.TrimPrefix(workflowID, domain.WorkflowIDPrefix))
-	return err == nil && s.from[a.id]
+	a, is := agentOfWorkflow(workflowID)
+	return is && s.from[a.id]
 }
 
 // copies reports whether what a run is to copy first is not in its storage yet.

@@ -19,7 +19,7 @@ import (
 // and whoever wrote the file may have written them. A state whose execution is in progress is refused.
 func (s Start) WithState(state domain.AgentState) (Start, error) {
 	if state.HasActiveExecution() {
-		return s, errorf(Invalid, nil, "state: execution %d is in progress; save the state when it has ended, or its session alone", state.ExecutionCount)
+		return s, invalidf("state: execution %d is in progress; save the state when it has ended, or its session alone", state.ExecutionCount)
 	}
 	s.Definition = over(s.Definition, state)
 	if s.Given != nil {
@@ -63,7 +63,7 @@ func ReadMessages(text []byte) ([]domain.Entry, error) {
 	var order domain.MessageOrder
 	number := 0
 	if whole := bytes.TrimSpace(text); bytes.HasPrefix(whole, []byte("[")) && json.Valid(whole) {
-		return nil, errorf(Invalid, nil, "is a JSON list; give one message a line, as jq -c '.[]' makes of it")
+		return nil, invalidf("is a JSON list; give one message a line, as jq -c '.[]' makes of it")
 	}
 	for line := range bytes.Lines(text) {
 		number++
@@ -86,7 +86,7 @@ func ReadMessages(text []byte) ([]domain.Entry, error) {
 		return nil, errorf(Invalid, err, "line %d: %s", lines[at], err)
 	}
 	if len(messages) == 0 {
-		return nil, errorf(Invalid, nil, "there are no messages in it; give one a line")
+		return nil, invalidf("there are no messages in it; give one a line")
 	}
 	if _, err := domain.NewGiven(nil, messages, nil); err != nil {
 		return nil, invalid(err)
@@ -104,15 +104,15 @@ func takenBack(line []byte) bool {
 }
 
 // readMessage reads one line.
-func readMessage(line []byte) (domain.Entry, error) {
+func readMessage(line []byte) (none domain.Entry, _ error) {
 	var keys map[string]json.RawMessage
 	switch {
 	case !utf8.Valid(line):
-		return domain.Entry{}, errors.New("is not valid UTF-8; convert it")
+		return none, errors.New("is not valid UTF-8; convert it")
 	case !json.Valid(line):
-		return domain.Entry{}, errors.New("is not JSON; give each message whole in a line, as messages --json and jq -c do")
+		return none, errors.New("is not JSON; give each message whole in a line, as messages --json and jq -c do")
 	case json.Unmarshal(line, &keys) != nil || keys == nil:
-		return domain.Entry{}, errors.New("is no object; give one message a line, as messages --json does")
+		return none, errors.New("is no object; give one message a line, as messages --json does")
 	}
 	var read struct {
 		Section string          `json:"section"`
@@ -124,7 +124,7 @@ func readMessage(line []byte) (domain.Entry, error) {
 			err = errors.New("message: is null; give the message")
 		}
 		if err != nil {
-			return domain.Entry{}, err
+			return none, err
 		}
 		return domain.Entry{Section: read.Section, Message: *read.Message}, nil
 	}

@@ -32,7 +32,7 @@ func (c *Client) untilClosed(ctx context.Context, a agent, first, runID string) 
 		}
 		if err != nil {
 			err = goneIfDeleted(err, "run %s of %s has been deleted", runID, a.called())
-			return ended, fail(ctx, a.called(), "waiting for the end of "+a.called(), err)
+			return ended, a.fail(ctx, "waiting for the end of", err)
 		}
 	}
 }

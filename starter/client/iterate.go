@@ -57,15 +57,15 @@ func (c *Client) Iterate(ctx context.Context, id string, o IterateOptions) iter.
 
 func (c *Client) iterate(ctx context.Context, id string, o IterateOptions, yield func(domain.AgentState, error) bool) error {
 	if o.After < 0 {
-		return errorf(Invalid, nil, "after: is %d; steps are counted from 1", o.After)
+		return invalidf("after: is %d; steps are counted from 1", o.After)
 	}
-	s := &stepper{assembly: assembly{client: c, id: id}, done: o.After, yield: yield}
+	s := &stepper{client: c, id: id, done: o.After, yield: yield}
 	over, caughtUp := false, false
 	var failed error
 	err := c.followOne(ctx, id, FollowOptions{Number: o.Number}, func(e Event, err error) bool {
 		s.number = e.Number
 		switch {
-		case err != nil && !errors.Is(err, &Error{Class: Gone}): // that events are gone says nothing of the steps
+		case err != nil && !Is(err, Gone): // that events are gone says nothing of the steps
 			failed = err
 			return false
 		case e.Type == EventReconnecting:
@@ -85,9 +85,16 @@ func (c *Client) iterate(ctx context.Context, id string, o IterateOptions, yield
 	return errorf(Failed, nil, "execution %d of %s was ended by the server in the middle, so it has no final state", s.number, id)
 }
 
-// A stepper gives out the states of one execution. It is used by one goroutine.
+// A stepper puts together the states of one execution, and gives them out. What it has it does not read again. It is used by one
+// goroutine.
 type stepper struct {
-	assembly
+	client  *Client
+	id      string
+	number  int
+	entries []domain.Entry
+	steps   []domain.StepExecution
+	// lost are the parts that can no longer be read, each once.
+	lost []error
 	// done is the newest step whose state was given out.
 	done int
 	// told counts the lost parts that were reported.
@@ -99,7 +106,7 @@ type stepper struct {
 // waited for.
 func (s *stepper) look(ctx context.Context) (bool, error) {
 	state, known, err := s.state(ctx)
-	for errors.Is(err, &Error{Class: Unreachable}) && process.Pause(ctx, 2*askEvery) == nil {
+	for Is(err, Unreachable) && process.Pause(ctx, 2*askEvery) == nil {
 		state, known, err = s.state(ctx)
 	}
 	if err != nil || !known {
@@ -142,70 +149,59 @@ func (s *stepper) step(state domain.AgentState, certain int) bool {
 	return s.yield(after, nil)
 }
 
-// An assembly puts an agent's state together. What it has it does not read again. It is used by one goroutine.
-type assembly struct {
-	client  *Client
-	id      string
-	number  int
-	entries []domain.Entry
-	steps   []domain.StepExecution
-	// lost are the parts that can no longer be read, each once.
-	lost []error
-}
-
 // state returns the agent's state as it is now. It reports false where the execution has not begun, or has got on while it was
 // read, and is gone where a later one has begun.
-func (a *assembly) state(ctx context.Context) (state domain.AgentState, known bool, err error) {
-	next := account.Cursor{Part: account.Steps, Execution: a.number, Item: 1}
-	if n := len(a.steps); n > 0 {
-		next.Item = a.steps[n-1].Step.Number + 1
+func (s *stepper) state(ctx context.Context) (state domain.AgentState, known bool, err error) {
+	next := account.Cursor{Part: account.Steps, Execution: s.number, Item: 1}
+	if n := len(s.steps); n > 0 {
+		next.Item = s.steps[n-1].Step.Number + 1
 	}
-	all, err := a.client.account(ctx, a.id, account.Request{Want: []account.Part{account.Steps, account.State}, Execution: a.number, From: next})
+	all, err := s.client.account(ctx, s.id, account.Request{Want: []account.Part{account.Steps, account.State}, Execution: s.number, From: next})
 	if err != nil {
 		return state, false, err
 	}
 	newest := all.Head.Newest
 	switch {
-	case newest == nil || newest.Number < a.number:
+	case newest == nil || newest.Number < s.number:
 		return state, false, nil
-	case newest.Number > a.number:
-		return state, false, gone("the state of execution %d of %s: execution %d has begun since, and the workflow keeps the newest alone", a.number, a.id, newest.Number)
+	case newest.Number > s.number:
+		return state, false, gone("the state of execution %d of %s: execution %d has begun since, and the workflow keeps the newest alone", s.number, s.id, newest.Number)
 	}
-	if state, err = stateIn(all, a.id); err != nil {
+	if state, err = stateIn(all, s.id); err != nil {
 		return state, false, err
 	}
-	a.steps = append(a.steps, all.StepExecutions()...)
-	a.lose(account.Steps, all.Missing)
-	if err := a.loadMessages(ctx); err != nil {
+	s.steps = append(s.steps, all.StepExecutions()...)
+	s.lose(account.Steps, all.Missing)
+	if err := s.loadMessages(ctx); err != nil {
 		return state, false, err
 	}
-	if len(a.steps) == state.StepCount() {
-		state = state.WithStepsUnfolded(a.steps)
-	} else if len(a.lost) == 0 {
+	if len(s.steps) == state.StepCount() {
+		state = state.WithStepsUnfolded(s.steps)
+	} else if len(s.lost) == 0 {
 		return state, false, nil
 	}
-	held := slices.DeleteFunc(slices.Clone(a.entries), func(e domain.Entry) bool { return e.Index >= all.Head.Position.Length })
+	held := slices.DeleteFunc(slices.Clone(s.entries), func(e domain.Entry) bool { return e.Index >= all.Head.Position.Length })
 	return state.WithMessageStore(domain.StoreOf(held)), true, nil
 }
 
-func (a *assembly) lose(part account.Part, missing []account.Missing) {
+func (s *stepper) lose(part account.Part, missing []account.Missing) {
 	for _, m := range missing {
 		if m.Part == part {
-			a.lost = append(a.lost, gone("%s can no longer be read", m))
+			s.lost = append(s.lost, gone("%s can no longer be read", m))
 		}
 	}
 }
 
-func (a *assembly) loadMessages(ctx context.Context) error {
+func (s *stepper) loadMessages(ctx context.Context) error {
 	next := account.Cursor{Part: account.Messages}
-	if n := len(a.entries); n > 0 {
-		next.Item = a.entries[n-1].Index + 1
+	if n := len(s.entries); n > 0 {
+		next.Item = s.entries[n-1].Index + 1
 	}
-	all, err := a.client.account(ctx, a.id, account.Request{Want: []account.Part{account.Messages}, From: next})
+	all, err := s.client.account(ctx, s.id, account.Request{Want: []account.Part{account.Messages}, From: next})
 	if err != nil {
 		return err
 	}
-	a.entries = append(a.entries, all.Messages...)
-	a.lose(account.Messages, all.Missing)
+	s.entries = append(s.entries, all.Messages...)
+	s.lose(account.Messages, all.Missing)
 	return nil
 }

@@ -28,7 +28,7 @@ type Records interface {
 
 // lostToServer reports whether the server has not, or no more, what was asked for, or is not there.
 func lostToServer(err error) bool {
-	return errors.Is(err, &Error{Class: Gone}) || errors.Is(err, &Error{Class: NotFound}) || errors.Is(err, ErrUnreached)
+	return Is(err, Gone) || Is(err, NotFound) || errors.Is(err, ErrUnreached)
 }
 
 // keptSession reads the records of an agent: of its session that the server knows, else of the one that ended last. Where a record

@@ -1,10 +1,8 @@
 package client
 
 import (
-	"cmp"
 	"context"
 
-	"everstep/domain"
 	"everstep/domain/contract"
 )
 
@@ -29,25 +27,22 @@ func (c *Client) Suspend(ctx context.Context, id string, o SuspendOptions) (Susp
 	if err := contract.CheckSaid(o.By, o.Reason); err != nil {
 		return Suspending{}, invalid(err)
 	}
-	request := contract.SuspendRequest{Reason: o.Reason, By: cmp.Or(o.By, domain.Shorten(c.cfg.By.Identity, domain.MaxDecider))}
-	return suspending(ctx, c, id, "suspending ", contract.UpdateSuspend, request)
+	request := contract.SuspendRequest{Reason: o.Reason, By: c.speaker(o.By)}
+	return suspending(ctx, c, id, "suspending", contract.UpdateSuspend, request)
 }
 
 // Unsuspend ends that. It needs a worker, as Send does.
 func (c *Client) Unsuspend(ctx context.Context, id string) (Suspending, error) {
-	return suspending(ctx, c, id, "unsuspending ", contract.UpdateUnsuspend, contract.UnsuspendRequest{})
+	return suspending(ctx, c, id, "unsuspending", contract.UpdateUnsuspend, contract.UnsuspendRequest{})
 }
 
 func suspending[In any](ctx context.Context, c *Client, id, doing string, name contract.Update[In, contract.SuspendReply], in In) (Suspending, error) {
-	a, err := agentOf(id)
-	if err == nil {
-		_, err = c.session(ctx, a, "has no session to suspend; pause or stop its execution")
-	}
+	s, err := c.session(ctx, id, "has no session to suspend; pause or stop its execution")
 	if err != nil {
 		return Suspending{}, err
 	}
-	reply, err := update(ctx, c, a, "", name, in)
-	return Suspending{id, reply}, fail(ctx, id, doing+id, err)
+	reply, err := update(ctx, c, s.agent, "", name, in)
+	return Suspending{id, reply}, s.fail(ctx, doing, err)
 }
 
 // A Cleared says how many messages of a session the model sees no more. Those that a rewind has taken back it did not see
@@ -61,20 +56,10 @@ type Cleared struct {
 // alone. A rewind takes it back. All stays readable, and so does what the session is and has done: calls of unknown outcome, standing approvals,
 // trusted values, notes of tools, counts. It is refused while an execution is in progress. It needs a worker, as Send does.
 func (c *Client) Clear(ctx context.Context, id string) (Cleared, error) {
-	a, err := agentOf(id)
+	s, err := c.idleSession(ctx, id, "has no session to clear")
 	if err != nil {
 		return Cleared{}, err
 	}
-	s, err := c.session(ctx, a, "has no session to clear")
-	if err == nil {
-		err = s.idle()
-	}
-	if err != nil {
-		return Cleared{}, err
-	}
-	reply, err := update(ctx, c, a, "", contract.UpdateClear, contract.ClearRequest{})
-	if err != nil {
-		return Cleared{}, fail(ctx, id, "clearing "+id, err)
-	}
-	return Cleared{id, reply}, nil
+	reply, err := update(ctx, c, s.agent, "", contract.UpdateClear, contract.ClearRequest{})
+	return Cleared{id, reply}, s.fail(ctx, "clearing", err)
 }

@@ -97,9 +97,9 @@ func (c *Client) list(ctx context.Context, o ListOptions, yield func(Listed, *wo
 			return err
 		}
 		workflowID := info.GetExecution().GetWorkflowId()
-		a, err := agentOf(strings.TrimPrefix(workflowID, domain.WorkflowIDPrefix))
-		foreign := err != nil || a.workflowID() != workflowID
-		if !foreign && shown[workflowID] {
+		a, is := agentOfWorkflow(workflowID)
+		foreign := !is
+		if is && shown[workflowID] {
 			if !o.All || a.name == "" { // without a name there is one, of which each execution can be named
 				continue
 			}
@@ -183,14 +183,14 @@ func (c *Client) page(ctx context.Context, request *workflowservice.ListWorkflow
 // listed is what the server's list says of an agent, or of a foreign workflow.
 func (c *Client) listed(a agent, foreign bool, info *workflowpb.WorkflowExecutionInfo) Listed {
 	s := c.snapshotOf(a, &workflowservice.DescribeWorkflowExecutionResponse{WorkflowExecutionInfo: info})
-	p, waits := s.position(), c.waitsListed(info)
+	waits := c.waitsListed(info)
 	l := Listed{
-		Execution: a.begun(p.number, domain.ExecutionID{}, s.runID()), Foreign: foreign, Open: s.open(), Unknown: len(waits.Of(domain.WaitOutcome)), Schedule: scheduleOf(info),
+		Execution: a.begun(s.number, domain.ExecutionID{}, s.runID()), Foreign: foreign, Open: s.open(), Unknown: len(waits.Of(domain.WaitOutcome)), Schedule: scheduleOf(info),
 		Build: s.builds.Begun, CarriedBy: s.builds.Last, ServerStatus: strings.ToLower(info.GetStatus().String()), StartedAt: info.GetStartTime().AsTime(),
 	}
 	if foreign {
 		workflowID := info.GetExecution().GetWorkflowId()
-		l.Execution = Execution{ID: workflowID, Number: p.number, WorkflowID: workflowID, RunID: s.runID()}
+		l.Execution = Execution{ID: workflowID, Number: s.number, WorkflowID: workflowID, RunID: s.runID()}
 	}
 	if parent, sub := strings.CutPrefix(info.GetParentExecution().GetWorkflowId(), domain.WorkflowIDPrefix); sub { // else a run of a schedule has begun it
 		l.ParentID = parent
@@ -201,8 +201,8 @@ func (c *Client) listed(a agent, foreign bool, info *workflowpb.WorkflowExecutio
 	if closed := info.GetCloseTime(); closed != nil {
 		l.ClosedAt = closed.AsTime()
 	}
-	if p.ended != nil {
-		l.Ending = endingOf(*p.ended)
+	if s.ended != nil {
+		l.Ending = endingOf(*s.ended)
 		return l
 	}
 	l.Status, l.Paused, l.Stopping = domain.StatusInProgress, s.head.Paused, s.head.Stopping

@@ -80,13 +80,13 @@ func (l Listed) In(status ListStatus) bool {
 
 func (f ListFilter) check() error {
 	if _, err := path.Match(f.Agent, ""); err != nil || strings.ContainsAny(f.Agent, `?[]\`) {
-		return domain.Errorf(domain.Invalid, "agent: %q is no name; give one in which * may stand for any characters", domain.Shorten(f.Agent, 100))
+		return invalidf("agent: %q is no name; give one in which * may stand for any characters", domain.Shorten(f.Agent, 100))
 	}
 	if _, err := agentOf(f.Parent); f.Parent != "" && err != nil {
-		return domain.Errorf(domain.Invalid, "parent: %s", domain.AsError(err).Message)
+		return invalidf("parent: %s", err)
 	}
 	if f.Schedule != "" && domain.CheckAgentName(f.Schedule) != nil {
-		return domain.Errorf(domain.Invalid, "schedule: %q is no name of one", domain.Shorten(f.Schedule, 100))
+		return invalidf("schedule: %q is no name of one", domain.Shorten(f.Schedule, 100))
 	}
 	for _, status := range f.Statuses {
 		if err := checkWord(status); err != nil {

@@ -67,7 +67,7 @@ func (c *Client) accountAt(ctx context.Context, id string, at Moment, want ...ac
 // readerAt finds the run in which an event came, and reads it up to the event's workflow task.
 func (c *Client) readerAt(ctx context.Context, id string, at Moment) (r accountReader, err error) {
 	if at.Event < 1 {
-		return r, errorf(Invalid, nil, "event: is %d; events are counted from 1", at.Event)
+		return r, invalidf("event: is %d; events are counted from 1", at.Event)
 	}
 	newest, err := c.execution(ctx, id, at.Execution)
 	switch {
@@ -76,7 +76,7 @@ func (c *Client) readerAt(ctx context.Context, id string, at Moment) (r accountR
 	case newest.Server.Source == contract.FromRecords:
 		return r, gone("event: only the records are left of %s, and they do not tell how it was at an event", id)
 	case len(newest.Executions) == 0:
-		return r, errorf(NotFound, nil, "event: %s has no event yet", id)
+		return r, notFound("event: %s has no event yet", id)
 	}
 	a, err := agentOf(id)
 	if err != nil {
@@ -101,7 +101,7 @@ func (c *Client) readerAt(ctx context.Context, id string, at Moment) (r accountR
 			last = int(held.Events[n-1].Sequence)
 		}
 		if at.Event > last {
-			return r, errorf(NotFound, nil, "event: execution %d of %s has no event %d; it has those from 1 to %d", e.Number, id, at.Event, last)
+			return r, notFound("event: execution %d of %s has no event %d; it has those from 1 to %d", e.Number, id, at.Event, last)
 		}
 		if n > 0 && int64(at.Event) >= held.Events[0].Sequence {
 			return r.until(ctx, int64(at.Event))

@@ -20,9 +20,9 @@ func (c *Client) onlyRecorded(ctx context.Context, id string) error {
 	if err != nil || all.Head == nil || all.Server.Unread != "" {
 		return nil // that there is no such agent is said then
 	}
-	only := errorf(NotFound, nil, "id: the server has nothing left of %s; what its records tell can be read", id)
+	only := notFound("id: the server has nothing left of %s; what its records tell can be read", id)
 	if imported := all.Head.Newest.Imported; !imported.IsZero() {
-		only = errorf(NotFound, nil, "id: no workflow of %s is here: its executions were imported on %s, and can only be read", id, imported.Format(time.DateOnly))
+		only = notFound("id: no workflow of %s is here: its executions were imported on %s, and can only be read", id, imported.Format(time.DateOnly))
 	}
 	return only.next("`fork %s \"…\"` begins an agent that goes on from there", id)
 }
@@ -32,23 +32,21 @@ func (c *Client) onlyRecorded(ctx context.Context, id string) error {
 // worker, and no server: without one all that is recorded is listed. Where no record of an agent can be read, the others are
 // yielded, and then the error.
 func (c *Client) ListRecorded(ctx context.Context, o ListOptions) iter.Seq2[Listed, error] {
-	return func(yield func(Listed, error) bool) {
+	return sequence(ctx, "", "listing the records", func(yield func(Listed, error) bool) (unread error) {
 		if err := o.check(); err != nil {
-			yield(Listed{}, invalid(err))
-			return
+			return invalid(err)
 		}
 		if o.Open || o.Waiting || len(o.Trusted) > 0 || o.Parent+o.Schedule+o.Query != "" {
-			return
+			return nil
 		}
-		shown, unread := 0, error(nil)
+		shown := 0
 		for l, err := range c.recordedAgents(ctx) {
 			if damagedRecord(err) {
 				unread = cmp.Or(unread, err)
 				continue
 			}
 			if err != nil {
-				yield(Listed{}, fail(ctx, "", "listing the records", err))
-				return
+				return err
 			}
 			if !o.keeps(l) || o.Roots && l.ParentID != "" || !o.named(l.Name) || o.Unknown && l.Unknown == 0 || l.StartedAt.Before(o.Since) {
 				continue
@@ -58,17 +56,14 @@ func (c *Client) ListRecorded(ctx context.Context, o ListOptions) iter.Seq2[List
 				continue
 			}
 			if !lostToServer(err) && !deleted(err) {
-				yield(Listed{}, fail(ctx, l.ID, "asking about "+l.ID, err))
-				return
+				return fail(ctx, l.ID, "asking about "+l.ID, err)
 			}
 			if shown++; !yield(l, nil) || shown == o.Limit {
-				return
+				return nil
 			}
 		}
-		if unread != nil {
-			yield(Listed{}, fail(ctx, "", "listing the records", unread))
-		}
-	}
+		return unread
+	})
 }
 
 // damagedRecord reports whether an error says that a record is damaged or of another build, which no later try mends.

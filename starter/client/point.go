@@ -2,7 +2,6 @@ package client
 
 import (
 	"context"
-	"errors"
 	"slices"
 	"strconv"
 	"strings"
@@ -53,13 +52,13 @@ func (c *Client) numberAt(ctx context.Context, at Point) (int, error) {
 	case err == nil && number > 0 && len(at.Execution) < 8:
 		return number, nil
 	case len(at.Execution) < leastBeginning:
-		return 0, errorf(Invalid, nil, "execution: %q is neither a number nor enough of an id; give at least %d characters of it", at.Execution, leastBeginning)
+		return 0, invalidf("execution: %q is neither a number nor enough of an id; give at least %d characters of it", at.Execution, leastBeginning)
 	}
 	var found []int
 	var lost error
 	for x, err := range c.Executions(ctx, at.ID) {
 		switch {
-		case errors.Is(err, &Error{Class: Gone}):
+		case Is(err, Gone):
 			lost = err
 		case err != nil:
 			return 0, err
@@ -71,11 +70,11 @@ func (c *Client) numberAt(ctx context.Context, at Point) (int, error) {
 	case len(found) == 1:
 		return found[0], nil
 	case len(found) > 1:
-		return 0, errorf(Invalid, nil, "execution: the ids of %d executions of %s begin with %q; write more of it, or give its number", len(found), at.ID, at.Execution)
+		return 0, invalidf("execution: the ids of %d executions of %s begin with %q; write more of it, or give its number", len(found), at.ID, at.Execution)
 	case lost != nil:
 		return 0, errorf(Gone, lost, "execution: nothing tells of execution %s of %s any more; %s", domain.Shorten(at.Execution, 60), at.ID, lost)
 	}
-	return 0, errorf(NotFound, nil, "execution: %s has no execution %q", at.ID, domain.Shorten(at.Execution, 60)).next("`executions %s` lists those that it has", at.ID)
+	return 0, notFound("execution: %s has no execution %q", at.ID, domain.Shorten(at.Execution, 60)).next("`executions %s` lists those that it has", at.ID)
 }
 
 // stepsUntil reads an execution up to a point, and parts of its agent's account beside.
@@ -84,7 +83,7 @@ func (c *Client) stepsUntil(ctx context.Context, at Point, want ...account.Part)
 		return p, err
 	}
 	if at.Step != nil && *at.Step < 0 {
-		return p, errorf(Invalid, nil, "step: is %d; steps are counted from 1, and 0 is before the first", *at.Step)
+		return p, invalidf("step: is %d; steps are counted from 1, and 0 is before the first", *at.Step)
 	}
 	number, err := c.numberAt(ctx, at)
 	if err == nil {
@@ -97,7 +96,7 @@ func (c *Client) stepsUntil(ctx context.Context, at Point, want ...account.Part)
 		return p, err
 	}
 	if len(p.Executions) == 0 {
-		return p, errorf(NotFound, nil, "execution: %s has not begun it yet; name another one, or try again once it has", at.ID)
+		return p, notFound("execution: %s has not begun it yet; name another one, or try again once it has", at.ID)
 	}
 	p.execution = p.Executions[0]
 	steps := p.StepExecutions()
@@ -112,7 +111,7 @@ func (c *Client) stepsUntil(ctx context.Context, at Point, want ...account.Part)
 			if !p.execution.Status.Terminal() {
 				so = "has completed"
 			}
-			return p, errorf(NotFound, nil, "step: execution %d of %s %s %s, and no step %d", p.execution.Number, at.ID, so, stepsIn(last), *at.Step)
+			return p, notFound("step: execution %d of %s %s %s, and no step %d", p.execution.Number, at.ID, so, stepsIn(last), *at.Step)
 		}
 	}
 	p.compiler, p.edits = compilerAtStart(steps, p.Head.Configuration.Definition), p.execution.EditsBefore
@@ -161,8 +160,11 @@ func (c *Client) clearedPoint(ctx context.Context, id string) (pastPoint, error)
 	if err == nil {
 		err = c.checkNewest(told)
 	}
+	if err != nil {
+		return pastPoint{}, err
+	}
 	origin := domain.Origin{ExecutionID: a.id.Execution(told.Head.Run.First, 1), AgentID: a.id}
-	return pastPoint{agent: a, Account: told, origin: origin, cleared: true}, fail(ctx, id, "reading the state of "+id, err)
+	return pastPoint{agent: a, Account: told, origin: origin, cleared: true}, nil
 }
 
 // loadMessages reads the messages for as long as they belong to what the point has. What the model was no longer shown may be

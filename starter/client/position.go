@@ -8,44 +8,12 @@ import (
 	"everstep/domain/account"
 	"everstep/domain/contract"
 
-	"everstep/starter/client/internal/history"
 	"everstep/workflows/replay"
 )
 
-// A position says where an agent stands, by what its workflow has noted in the memo.
-type position struct {
-	snapshot
-	// number is that of the newest execution.
-	number int
-	// ended says how that execution ended; nil: it is in progress.
-	ended *contract.Outcome
-	// byServer means that the server ended it, and not the workflow.
-	byServer bool
-}
-
-// locate finds out, without a worker, which execution is the newest and whether it has ended.
-func (c *Client) locate(ctx context.Context, id string) (position, error) {
-	s, err := c.describe(ctx, id)
-	return s.position(), err
-}
-
-// position is where the agent stood when it was described.
-func (s snapshot) position() position {
-	p := position{snapshot: s, number: s.head.Number}
-	if s.outcome != nil && s.outcome.Number >= p.number {
-		p.number, p.ended = s.outcome.Number, s.outcome
-		return p
-	}
-	if cut, ok := history.ServerEnd(s.info().GetStatus()); ok { // while it was in progress
-		cut.AgentID, cut.ExecutionID, cut.Number = s.id, s.executionID(p.number), p.number
-		p.ended, p.byServer = &cut, true
-	}
-	return p
-}
-
 // A target is the execution of an agent that a caller means.
 type target struct {
-	position
+	snapshot
 	// asked is its number.
 	asked int
 	// outcome says how it ended; nil: it has not, or unread: nobody can read how.
@@ -61,36 +29,36 @@ func (t target) want() domain.ExecutionID {
 }
 
 // target locates the execution that a caller means; zero is the newest.
-func (c *Client) target(ctx context.Context, id string, number int) (target, error) {
+func (c *Client) target(ctx context.Context, id string, number int) (none target, _ error) {
 	if number < 0 {
-		return target{}, errorf(Invalid, nil, "execution: is %d; executions are counted from 1", number)
+		return none, invalidf("execution: is %d; executions are counted from 1", number)
 	}
-	p, err := c.locate(ctx, id)
+	p, err := c.describe(ctx, id)
 	switch {
 	case err != nil:
-		return target{}, err
+		return none, err
 	case number == p.number+1 && p.beginsNext():
 		p.number, p.ended = number, nil
 	case number > p.number:
-		return target{}, errorf(NotFound, nil, "execution: %s has no execution %d; its newest is %d", id, number, p.number)
+		return none, notFound("execution: %s has no execution %d; its newest is %d", id, number, p.number)
 	case number > 0 && number < p.number:
 		return c.earlier(ctx, p, number)
 	}
-	return target{position: p, asked: p.number, outcome: p.ended}, nil
+	return target{snapshot: p, asked: p.number, outcome: p.ended}, nil
 }
 
 // beginsNext reports whether messages that the newest execution has left unread begin the next one, as soon as that is recorded.
-func (p position) beginsNext() bool {
-	return p.name != "" && p.open() && p.ended != nil && p.ended.Unread > 0
+func (s snapshot) beginsNext() bool {
+	return s.name != "" && s.open() && s.ended != nil && s.ended.Unread > 0
 }
 
 // earlier is an execution before the newest.
-func (c *Client) earlier(ctx context.Context, p position, number int) (target, error) {
+func (c *Client) earlier(ctx context.Context, p snapshot, number int) (target, error) {
 	if p.name == "" {
 		return c.earlierWorkflow(ctx, p, number)
 	}
-	t := target{position: p, asked: number}
-	all, err := c.accountOf(ctx, p.snapshot, account.Request{Want: []account.Part{account.HeadOf, account.Executions}, Execution: number})
+	t := target{snapshot: p, asked: number}
+	all, err := c.accountOf(ctx, p, account.Request{Want: []account.Part{account.HeadOf, account.Executions}, Execution: number})
 	if _, differs := errors.AsType[*replay.Error](err); differs {
 		t.unread = true
 		return t, nil
@@ -99,14 +67,14 @@ func (c *Client) earlier(ctx context.Context, p position, number int) (target, e
 		err = p.vanished(number)
 	}
 	if err != nil {
-		return t, fail(ctx, p.called(), "reading the executions of "+p.called(), err)
+		return t, p.fail(ctx, "reading the executions of", err)
 	}
 	t.outcome = &all.Executions[0].Outcome
 	return t, nil
 }
 
 // earlierWorkflow finds an execution of an agent without a name, of which each has a workflow of its own, that knows the one before.
-func (c *Client) earlierWorkflow(ctx context.Context, p position, number int) (target, error) {
+func (c *Client) earlierWorkflow(ctx context.Context, p snapshot, number int) (none target, _ error) {
 	for p.number > number {
 		before, err := c.previous(ctx, p.agent, p.firstRunID())
 		var s snapshot
@@ -115,16 +83,16 @@ func (c *Client) earlierWorkflow(ctx context.Context, p position, number int) (t
 		}
 		switch {
 		case deleted(err), err == nil && before == "":
-			return target{}, p.vanished(number)
+			return none, p.vanished(number)
 		case err != nil:
-			return target{}, fail(ctx, p.called(), "reading the history of "+p.called(), err)
+			return none, p.fail(ctx, "reading the history of", err)
 		}
-		p = s.position()
+		p = s
 	}
 	if p.number != number {
-		return target{}, p.vanished(number)
+		return none, p.vanished(number)
 	}
-	return target{position: p, asked: number, outcome: p.ended}, nil
+	return target{snapshot: p, asked: number, outcome: p.ended}, nil
 }
 
 func (a agent) vanished(number int) *Error {

@@ -41,7 +41,7 @@ func TestTheMemoTellsWhereAnAgentStands(t *testing.T) {
 				run.ends(outcomeOf(c.ended, 1))
 			}
 			f := newFake(run)
-			p, err := f.client().locate(t.Context(), "nora")
+			p, err := f.client().describe(t.Context(), "nora")
 			require.NoError(t, err)
 			require.Equal(t, c.number, p.number)
 			require.Equal(t, c.byServer, p.byServer)
@@ -58,9 +58,9 @@ func TestTheMemoTellsWhereAnAgentStands(t *testing.T) {
 // TestUnreadMessagesBeginTheNextExecution, of an open session alone, and once the newest has ended.
 func TestUnreadMessagesBeginTheNextExecution(t *testing.T) {
 	t.Parallel()
-	of := func(name string, status enumspb.WorkflowExecutionStatus, ended *contract.Outcome) position {
+	of := func(name string, status enumspb.WorkflowExecutionStatus, ended *contract.Outcome) snapshot {
 		described := &workflowservice.DescribeWorkflowExecutionResponse{WorkflowExecutionInfo: &workflowpb.WorkflowExecutionInfo{Status: status}}
-		return position{snapshot: snapshot{agent: agent{name: name}, DescribeWorkflowExecutionResponse: described}, ended: ended}
+		return snapshot{agent: agent{name: name}, DescribeWorkflowExecutionResponse: described, ended: ended}
 	}
 	open, closed := enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING, enumspb.WORKFLOW_EXECUTION_STATUS_COMPLETED
 	require.True(t, of("named", open, &contract.Outcome{Unread: 1}).beginsNext())

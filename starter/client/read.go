@@ -19,17 +19,15 @@ func (c *Client) Steps(ctx context.Context, id string, number int) iter.Seq2[dom
 		if err != nil {
 			return err
 		}
-		yieldAll(account.Steps, all.StepExecutions(), numberOfStep, all.Missing, yield)
+		yieldAll(account.Steps, all.StepExecutions(), func(s domain.StepExecution) int { return s.Step.Number }, all.Missing, yield)
 		return nil
 	})
 }
 
-func numberOfStep(s domain.StepExecution) int { return s.Step.Number }
-
 // execution reads parts of one execution, of which number zero is the newest.
 func (c *Client) execution(ctx context.Context, id string, number int, want ...account.Part) (account.Account, error) {
 	if number < 0 {
-		return account.Account{}, errorf(Invalid, nil, "execution: is %d; executions are counted from 1", number)
+		return account.Account{}, invalidf("execution: is %d; executions are counted from 1", number)
 	}
 	request := account.Request{Want: append(want, account.Executions), Execution: number}
 	if number == 0 {
@@ -61,7 +59,7 @@ func (c *Client) checkHas(all account.Account, id string, number int) error {
 	case c.unreached != nil:
 		return errorf(Unreachable, c.unreached, "%s; the records know of execution %d of %s, and of no later one", c.unreached.Message, newest, id)
 	}
-	return errorf(NotFound, nil, "execution: %s has no execution %d; its newest is %d", id, number, newest)
+	return notFound("execution: %s has no execution %d; its newest is %d", id, number, newest)
 }
 
 // Messages yields the agent's transcript over all its executions in order. It needs no worker. Where a part can no longer be
@@ -115,7 +113,7 @@ func yieldMissing[T any](m account.Missing, yield func(T, error) bool) bool {
 func (c *Client) Edits(ctx context.Context, id string) (domain.Edits, error) {
 	all, err := c.Account(ctx, id)
 	if err != nil {
-		return domain.Edits{}, fail(ctx, id, "reading the messages of "+id, err)
+		return domain.Edits{}, err
 	}
 	return all.Head.Position.Edits, nil
 }
@@ -125,7 +123,7 @@ func (c *Client) Edits(ctx context.Context, id string) (domain.Edits, error) {
 func (c *Client) State(ctx context.Context, id string) (domain.AgentState, error) {
 	all, err := c.Account(ctx, id, account.State, account.Executions, account.Steps, account.Messages)
 	if err != nil {
-		return domain.AgentState{}, fail(ctx, id, "reading the state of "+id, err)
+		return domain.AgentState{}, err
 	}
 	state, err := stateIn(all, id)
 	if err != nil {

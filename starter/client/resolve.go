@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"everstep/domain"
@@ -35,32 +34,32 @@ type Resolution struct {
 // the model is told before it is asked next. An agent without a name may have ended: what became of its execution stays
 // as it is, and if that goes on its model is told. It is refused where there is no such call, where that is resolved, and
 // where a session is over. It needs a worker, as Send does; after the end the resolution waits for one by itself.
-func (c *Client) Resolve(ctx context.Context, id string, o ResolveOptions) (Resolution, error) {
+func (c *Client) Resolve(ctx context.Context, id string, o ResolveOptions) (none Resolution, _ error) {
 	request := contract.AnswerRequest{Verdict: o.Verdict, Text: o.Result, Reason: o.Reason, By: c.speaker("")}
 	if err := cmp.Or(request.Answer().CheckOutcome(), request.Check()); err != nil {
-		return Resolution{}, invalid(err)
+		return none, invalid(err)
 	}
 	for range extendTries {
-		p, err := c.locate(ctx, id)
+		p, err := c.describe(ctx, id)
 		if err != nil {
-			return Resolution{}, err
+			return none, err
 		}
 		reply, err := c.resolveAt(ctx, p, o.Call, request)
 		if !errors.Is(err, errClosed) && !errors.Is(err, errOvertaken) {
-			return Resolution{id, reply.Wait, reply.UnknownOutcomes}, fail(ctx, id, "resolving a call of "+id, err)
+			return Resolution{id, reply.Wait, reply.UnknownOutcomes}, p.fail(ctx, "resolving a call of", err)
 		}
 	}
-	return Resolution{}, errorf(Refused, nil, "%s is begun and ended by others at this very time; try again", id)
+	return none, refused("%s is begun and ended by others at this very time; try again", id)
 }
 
-func (c *Client) resolveAt(ctx context.Context, p position, call string, request contract.AnswerRequest) (reply contract.AnswerReply, err error) {
+func (c *Client) resolveAt(ctx context.Context, p snapshot, call string, request contract.AnswerRequest) (reply contract.AnswerReply, err error) {
 	switch {
 	case p.byServer:
-		return reply, errorf(Refused, nil, "execution %d of %s was ended by the server in the middle, so nothing more can be recorded with it", p.number, p.called())
+		return reply, refused("execution %d of %s was ended by the server in the middle, so nothing more can be recorded with it", p.number, p.called())
 	case p.ended != nil && p.name == "":
 		return c.resolveEnded(ctx, p, call, request)
 	case !p.open():
-		return reply, errorf(Refused, nil, "the session %s has ended: nothing in it makes the call again, and nothing more can be recorded with it", p.called())
+		return reply, refused("the session %s has ended: nothing in it makes the call again, and nothing more can be recorded with it", p.called())
 	}
 	if request.Call, err = callOf(c.waitsListed(p.info()).Of(domain.WaitOutcome), call); err != nil {
 		return reply, err
@@ -70,7 +69,7 @@ func (c *Client) resolveAt(ctx context.Context, p position, call string, request
 
 // resolveEnded resolves a call after the end, by a workflow that goes on from what was left and does nothing else: so the
 // resolution is as durable as all else, and no end of an execution is another than it was.
-func (c *Client) resolveEnded(ctx context.Context, p position, call string, request contract.AnswerRequest) (reply contract.AnswerReply, _ error) {
+func (c *Client) resolveEnded(ctx context.Context, p snapshot, call string, request contract.AnswerRequest) (reply contract.AnswerReply, _ error) {
 	in, left, err := c.leftBy(ctx, p)
 	if err != nil {
 		return reply, err
@@ -110,7 +109,7 @@ func (c *Client) resolveEnded(ctx context.Context, p position, call string, requ
 }
 
 // resolved waits for the end of a run that resolves a call, and returns that as it says.
-func (c *Client) resolved(ctx context.Context, p position, runID string, id domain.ToolExecutionID) (call domain.Wait, _ error) {
+func (c *Client) resolved(ctx context.Context, p snapshot, runID string, id domain.ToolExecutionID) (call domain.Wait, _ error) {
 	defer time.AfterFunc(updateTry, func() {
 		c.cfg.Progress(fmt.Sprintf("no worker has answered for 5 s (%s); the resolution waits here until one is up; the server keeps it no longer than this command waits", c.cfg.place(p.queue())))
 	}).Stop()
@@ -137,24 +136,14 @@ func callOf(unresolved []domain.Wait, call string) (domain.ToolExecutionID, erro
 	if err := id.UnmarshalText([]byte(call)); err == nil {
 		return id, nil
 	}
-	if err := checkBeginning("call", call); err != nil {
+	ids, names := make([]string, len(unresolved)), make([]string, len(unresolved))
+	for i, u := range unresolved {
+		ids[i] = u.ToolExecutionID.String()
+		names[i] = fmt.Sprintf("%s (%s, step %d of execution %d)", ids[i], u.Tool, u.Step, u.Execution)
+	}
+	at, err := chosen("call", call, fmt.Sprintf("%q is none of unknown outcome; the agent has none", domain.Shorten(call, 64)), "unknown outcome; these are", ids, names)
+	if err != nil {
 		return id, err
 	}
-	var found []domain.Wait
-	var all []string
-	for _, u := range unresolved {
-		if call != "" && strings.HasPrefix(u.ToolExecutionID.String(), strings.ToLower(call)) {
-			found = append(found, u)
-		}
-		all = append(all, fmt.Sprintf("%s (%s, step %d of execution %d)", u.ToolExecutionID, u.Tool, u.Step, u.Execution))
-	}
-	switch {
-	case len(found) == 1:
-		return found[0].ToolExecutionID, nil
-	case len(all) == 0:
-		return id, errorf(Refused, nil, "call: %q is none of unknown outcome; the agent has none", domain.Shorten(call, 64))
-	case len(found) == 0:
-		return id, errorf(Refused, nil, "call: %q is none of unknown outcome; these are: %s", domain.Shorten(call, 64), strings.Join(all, ", "))
-	}
-	return id, errorf(Refused, nil, "call: %q may be any of %d; give more of its id: %s", domain.Shorten(call, 64), len(found), strings.Join(all, ", "))
+	return unresolved[at].ToolExecutionID, nil
 }

@@ -35,7 +35,7 @@ func (c *Client) orRecorded(ctx context.Context, id string, number int, live Res
 		err = c.checkNewest(all)
 	}
 	if err != nil {
-		return live, fail(ctx, id, "reading the records of "+id, err)
+		return live, err
 	}
 	a, err := agentOf(id)
 	if err != nil || len(all.Executions) == 0 || all.Executions[0].Ended == nil {
@@ -58,7 +58,7 @@ func (c *Client) liveResult(ctx context.Context, id string, number int) (Result,
 	case t.unread || t.outcome == nil && t.endedUnreadably():
 		return c.unreadable(ctx, t)
 	case t.outcome == nil:
-		return Result{}, errorf(Refused, nil, "execution %d of %s is in progress; wait for it, or ask again later", t.asked, id)
+		return Result{}, refused("execution %d of %s is in progress; wait for it, or ask again later", t.asked, id)
 	}
 	return c.result(ctx, t)
 }
@@ -83,7 +83,7 @@ func (c *Client) result(ctx context.Context, t target) (Result, error) {
 		return Result{}, err
 	}
 	if _, err := c.lastAnswer(ctx, t, t.want(), &r); err != nil {
-		return Result{}, fail(ctx, t.called(), "reading the history of "+t.called(), err)
+		return Result{}, t.fail(ctx, "reading the history of", err)
 	}
 	if r.Outcome.Status == domain.StatusFailed {
 		r.Error = failureOf(r.Outcome)
@@ -149,7 +149,7 @@ func (c *Client) unreadable(ctx context.Context, t target) (Result, error) {
 	default:
 		err = errorf(Failed, nil, "nobody can read how %s has ended, and no inference of it either: another build has written its history", t.called())
 	}
-	return r, fail(ctx, t.called(), "reading the history of "+t.called(), err)
+	return r, t.fail(ctx, "reading the history of", err)
 }
 
 // lastAnswer has the last inference of an execution tell the answer, or of any, in the newest run that has one. It says whether runs
@@ -178,22 +178,22 @@ func (c *Client) lastAnswer(ctx context.Context, t target, of domain.ExecutionID
 // the type's own. The fields of structs are described by their tags json and
 // jsonschema, as package jsonschema of google/jsonschema-go says. A type that
 // has no schema, a recursive one among them, is an error of class Invalid.
-func FormatOf[T any](name string) (domain.ResponseFormat, error) {
+func FormatOf[T any](name string) (none domain.ResponseFormat, _ error) {
 	if name == "" {
 		name, _, _ = strings.Cut(reflect.TypeFor[T]().Name(), "[")
 		name = output.NameOf(name)
 	}
 	schema, err := jsonschema.For[T](nil)
 	if err != nil {
-		return domain.ResponseFormat{}, errorf(Invalid, err, "response_format: %s has no JSON Schema: %s", reflect.TypeFor[T](), err)
+		return none, errorf(Invalid, err, "response_format: %s has no JSON Schema: %s", reflect.TypeFor[T](), err)
 	}
 	text, err := json.Marshal(schema)
 	if err != nil {
-		return domain.ResponseFormat{}, errorf(Invalid, err, "response_format: the schema of %s cannot be written: %s", reflect.TypeFor[T](), err)
+		return none, errorf(Invalid, err, "response_format: the schema of %s cannot be written: %s", reflect.TypeFor[T](), err)
 	}
 	format := domain.ResponseFormat{Type: domain.FormatSchema, Name: name, Schema: text}
 	if _, err := output.Compile(format); err != nil {
-		return domain.ResponseFormat{}, invalid(err)
+		return none, invalid(err)
 	}
 	return format, nil
 }
@@ -246,7 +246,7 @@ func (r Result) withOutput(format domain.ResponseFormat) Result {
 func (c *Client) Priced(ctx context.Context, id string, number int) (bool, error) {
 	all, err := c.execution(ctx, id, number)
 	if err != nil || len(all.Executions) == 0 {
-		return false, fail(ctx, id, "reading the executions of "+id, err)
+		return false, err
 	}
 	x := all.Executions[0]
 	return x.Priced || x.CostNanoUSD > 0, nil

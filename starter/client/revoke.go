@@ -3,7 +3,7 @@ package client
 import (
 	"context"
 	"errors"
-	"strings"
+	"slices"
 
 	"everstep/domain"
 	"everstep/domain/contract"
@@ -28,30 +28,30 @@ type Revoked struct {
 // Revoke takes a standing approval of a session back: from now on people are asked again about the calls that it let run.
 // One that has begun goes on. It is refused where the agent has ended, and where there is none, or it was taken back
 // before. Status tells which there are. It needs a worker, as Send does.
-func (c *Client) Revoke(ctx context.Context, id string, o RevokeOptions) (Revoked, error) {
+func (c *Client) Revoke(ctx context.Context, id string, o RevokeOptions) (none Revoked, _ error) {
 	if err := contract.CheckSaid(o.By, o.Reason); err != nil {
-		return Revoked{}, invalid(err)
+		return none, invalid(err)
 	}
-	p, err := c.locate(ctx, id)
+	p, err := c.describe(ctx, id)
 	if err != nil {
-		return Revoked{}, err
+		return none, err
 	}
 	if p.ended != nil && !p.open() {
-		return Revoked{}, p.nothingTo("revoke")
+		return none, p.nothingTo("revoke")
 	}
 	status, err := c.Status(ctx, id)
 	if err != nil {
-		return Revoked{}, err
+		return none, err
 	}
 	rule, err := standingOf(status.AlwaysAllowed, o.Rule)
 	if err != nil {
-		return Revoked{}, err
+		return none, err
 	}
 	reply, err := update(ctx, c, p.agent, "", contract.UpdateRevoke, contract.RevokeRequest{ID: rule, By: c.speaker(o.By), Reason: o.Reason})
 	if errors.Is(err, errClosed) {
-		return Revoked{}, errorf(Refused, err, "%s has just ended, and its standing approvals with it", id)
+		return none, errorf(Refused, err, "%s has just ended, and its standing approvals with it", id)
 	}
-	return Revoked{id, reply.Standing}, fail(ctx, id, "revoking a standing approval of "+id, err)
+	return Revoked{id, reply.Standing}, p.fail(ctx, "revoking a standing approval of", err)
 }
 
 // standingOf finds a standing approval by its id or the beginning of it. What the workflow knows better it says itself.
@@ -59,26 +59,14 @@ func standingOf(all []domain.StandingApproval, rule string) (id domain.ToolExecu
 	if id.UnmarshalText([]byte(rule)) == nil {
 		return id, nil
 	}
-	if err := checkBeginning("rule", rule); err != nil {
+	var ids []string
+	hold := slices.DeleteFunc(slices.Clone(all), func(a domain.StandingApproval) bool { return a.Revocation != nil })
+	for _, a := range hold {
+		ids = append(ids, a.ID.String())
+	}
+	at, err := chosen("rule", rule, "no standing approval of this session holds", "the standing approvals that hold", ids, ids)
+	if err != nil {
 		return id, err
 	}
-	var found, hold []string
-	for _, a := range all {
-		if a.Revocation != nil {
-			continue
-		}
-		hold = append(hold, a.ID.String())
-		if rule != "" && strings.HasPrefix(a.ID.String(), strings.ToLower(rule)) {
-			found, id = append(found, a.ID.String()), a.ID
-		}
-	}
-	switch {
-	case len(found) == 1:
-		return id, nil
-	case len(hold) == 0:
-		return id, errorf(Refused, nil, "rule: no standing approval of this session holds")
-	case len(found) == 0:
-		return id, errorf(Refused, nil, "rule: %q is none of the standing approvals that hold: %s", domain.Shorten(rule, 64), strings.Join(hold, ", "))
-	}
-	return id, errorf(Refused, nil, "rule: %q may be any of %d; give more of it: %s", domain.Shorten(rule, 64), len(found), strings.Join(found, ", "))
+	return hold[at].ID, nil
 }

@@ -59,27 +59,23 @@ type SinceCall struct {
 //
 // An execution has to be named. A step that there never was is NotFound, one that is no longer kept Gone, and one whose
 // messages have left memory where there is no storage Refused.
-func (c *Client) Rewind(ctx context.Context, to Point, o RewindOptions) (Rewound, error) {
-	a, err := agentOf(to.ID)
-	if err != nil {
-		return Rewound{}, err
-	}
+func (c *Client) Rewind(ctx context.Context, to Point, o RewindOptions) (none Rewound, _ error) {
 	if err := checkRewind(to, o); err != nil {
-		return Rewound{}, invalid(err)
+		return none, invalid(err)
 	}
-	open, err := c.session(ctx, a, "is not rewound: it takes one prompt and no more")
-	if refused, ok := errors.AsType[*Error](err); ok && refused.Class == Refused && a.name == "" {
+	open, err := c.session(ctx, to.ID, "is not rewound: it takes one prompt and no more")
+	if refused, ok := errors.AsType[*Error](err); ok && refused.Class == Refused && open.name == "" {
 		err = refused.next("`fork %s` begins another agent from a step of its past", to.ID)
 	}
 	if err == nil && o.RequestID == "" {
 		err = open.idle()
 	}
 	if err != nil {
-		return Rewound{}, err
+		return none, err
 	}
 	p, err := c.pastPoint(ctx, to)
 	if err != nil {
-		return Rewound{}, err
+		return none, err
 	}
 	carry := p.conversation(p.compiler).Carry(p.log.Base(), nil)
 	request := contract.RewindRequest{
@@ -91,12 +87,12 @@ func (c *Client) Rewind(ctx context.Context, to Point, o RewindOptions) (Rewound
 		To Point
 		RewindOptions
 	}{to, o}
-	reply, err := update(ctx, c, a, requestID(o.RequestID, contract.UpdateRewind, asks), contract.UpdateRewind, request)
+	reply, err := update(ctx, c, open.agent, requestID(o.RequestID, contract.UpdateRewind, asks), contract.UpdateRewind, request)
 	if err != nil {
-		return Rewound{}, fail(ctx, to.ID, "rewinding "+to.ID, err)
+		return none, open.fail(ctx, "rewinding", err)
 	}
 	rewound := Rewound{
-		Execution: a.begun(reply.Number, reply.ExecutionID, reply.RunID), Began: reply.Began, To: *p.origin.Branch(),
+		Execution: open.begun(reply.Number, reply.ExecutionID, reply.RunID), Began: reply.Began, To: *p.origin.Branch(),
 		ToNumber: p.execution.Number, Undo: reply.Number - 1, TakenBack: reply.TakenBack, Since: []SinceCall{},
 	}
 	rewound.Untold = c.since(ctx, p, reply.Number, func(call SinceCall) { rewound.Since = append(rewound.Since, call) }) != nil
@@ -106,9 +102,9 @@ func (c *Client) Rewind(ctx context.Context, to Point, o RewindOptions) (Rewound
 func checkRewind(to Point, o RewindOptions) error {
 	switch {
 	case to.Execution == "":
-		return domain.Errorf(domain.Invalid, "execution: is not named; give its number, its id, or how that begins")
+		return invalidf("execution: is not named; give its number, its id, or how that begins")
 	case o.Prompt == "" && (o.Model != nil || !o.Budget.IsZero()):
-		return domain.Errorf(domain.Invalid, "model, budget: are the next message's, which is not given; give them with it")
+		return invalidf("model, budget: are the next message's, which is not given; give them with it")
 	case o.Prompt == "":
 		return nil
 	}

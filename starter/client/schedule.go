@@ -120,7 +120,7 @@ func (w When) check(now time.Time) error {
 	case err != nil:
 		return err
 	case len(w.Cron) == 0 && every == 0:
-		return domain.Errorf(domain.Invalid, "cron, every: neither is given; say when to run, such as --cron \"0 9 * * MON-FRI\" or --every 1h")
+		return invalidf("cron, every: neither is given; say when to run, such as --cron \"0 9 * * MON-FRI\" or --every 1h")
 	}
 	from := now.In(zone)
 	if w.StartAt.After(now) {
@@ -130,7 +130,7 @@ func (w When) check(now time.Time) error {
 		if w.EndAt.IsZero() || !first.After(w.EndAt) {
 			return nil
 		}
-		return domain.Errorf(domain.Invalid, "%s: never comes before end_at, %s; it comes at %s for the first time", what, w.EndAt.Format(time.RFC3339), first.Format(time.RFC3339))
+		return invalidf("%s: never comes before end_at, %s; it comes at %s for the first time", what, w.EndAt.Format(time.RFC3339), first.Format(time.RFC3339))
 	}
 	for _, line := range w.Cron {
 		c, err := readCron(line)
@@ -139,7 +139,7 @@ func (w When) check(now time.Time) error {
 		}
 		first, ok := c.next(from)
 		if !ok {
-			return domain.Errorf(domain.Invalid, "cron: %q never comes: day of month, month, day of week and year have to match together, and do on no day from %s to %d",
+			return invalidf("cron: %q never comes: day of month, month, day of week and year have to match together, and do on no day from %s to %d",
 				domain.Shorten(line, 60), from.Format(time.DateOnly), lastYear)
 		}
 		if err := checkEnd(fmt.Sprintf("cron: %q", domain.Shorten(line, 60)), first); err != nil {
@@ -158,7 +158,7 @@ func checkSpan(field string, span, least, most time.Duration) error {
 	if span == 0 || span >= least && span <= most && span%time.Second == 0 {
 		return nil
 	}
-	return domain.Errorf(domain.Invalid, "%s: is %s; give whole seconds, from %s to %s", field, span, least, most)
+	return invalidf("%s: is %s; give whole seconds, from %s to %s", field, span, least, most)
 }
 
 // zoneOf finds a time zone by its name. This program has all of them, whatever the machine has.
@@ -166,9 +166,9 @@ func zoneOf(name string) (*time.Location, error) {
 	zone, err := time.LoadLocation(name)
 	switch {
 	case name == "Local":
-		return nil, domain.Errorf(domain.Invalid, "time_zone: Local is another one on each machine; name it, such as Europe/Berlin")
+		return nil, invalidf("time_zone: Local is another one on each machine; name it, such as Europe/Berlin")
 	case err != nil:
-		return nil, domain.Errorf(domain.Invalid, "time_zone: there is no %q; give a name such as Europe/Berlin or America/New_York", domain.Shorten(name, 60))
+		return nil, invalidf("time_zone: there is no %q; give a name such as Europe/Berlin or America/New_York", domain.Shorten(name, 60))
 	}
 	return zone, nil
 }
@@ -229,11 +229,11 @@ func (s Schedule) check() error {
 	case err != nil:
 		return err
 	case session && domain.CheckAgentName(s.Start.ID) != nil:
-		return domain.Errorf(domain.Invalid, "id: %q is no name of a session; give a name, or leave it out for an agent of each run's own", domain.Shorten(s.Start.ID, 60))
+		return invalidf("id: %q is no name of a session; give a name, or leave it out for an agent of each run's own", domain.Shorten(s.Start.ID, 60))
 	case session && (s.Overlap == OverlapTerminateOther || s.Overlap == OverlapAllowAll):
-		return domain.Errorf(domain.Invalid, "overlap: %s is none for a session, which does one thing at a time and outlives its runs; CancelOther stops what it does, BufferAll has all runs wait for their turn", s.Overlap)
+		return invalidf("overlap: %s is none for a session, which does one thing at a time and outlives its runs; CancelOther stops what it does, BufferAll has all runs wait for their turn", s.Overlap)
 	case s.Start.Budget.Deadline != nil || s.Start.Definition.Budget.Deadline != nil:
-		return domain.Errorf(domain.Invalid, "deadline: is one time, which all runs after it would miss; give max_seconds instead")
+		return invalidf("deadline: is one time, which all runs after it would miss; give max_seconds instead")
 	}
 	return nil
 }
@@ -241,16 +241,16 @@ func (s Schedule) check() error {
 // checkScheduleName says what is wrong with a schedule's name.
 func checkScheduleName(name string) error {
 	if err := domain.CheckAgentName(name); err != nil {
-		return domain.Errorf(domain.Invalid, "name: %s", domain.AsError(err).Message[len("id: "):])
+		return invalidf("name: %s", domain.AsError(err).Message[len("id: "):])
 	}
 	return nil
 }
 
 // CreateSchedule creates a schedule. What is wrong with it is told before anything is created: a time that never comes
 // too. It is refused where there is one of that name. It needs no worker; its runs do.
-func (c *Client) CreateSchedule(ctx context.Context, s Schedule) (ScheduleView, error) {
+func (c *Client) CreateSchedule(ctx context.Context, s Schedule) (none ScheduleView, _ error) {
 	if err := s.Check(time.Now()); err != nil {
-		return ScheduleView{}, err
+		return none, err
 	}
 	s.TaskQueue = cmp.Or(s.TaskQueue, c.cfg.TaskQueue)
 	summary, _ := c.cfg.Converter.ToPayload("schedule " + s.Name) // a text cannot fail
@@ -263,16 +263,16 @@ func (c *Client) CreateSchedule(ctx context.Context, s Schedule) (ScheduleView, 
 		}}},
 	}
 	if err := c.writeSchedule(ctx, s, kept); err != nil {
-		return ScheduleView{}, err
+		return none, err
 	}
 	_, err := onSchedule(ctx, s.Name, "creating", c.temporal.WorkflowService().CreateSchedule, &workflowservice.CreateScheduleRequest{
 		Namespace: c.cfg.Namespace, ScheduleId: s.Name, Schedule: kept, Identity: c.cfg.By.Identity, RequestId: uuid.NewString(),
 	})
 	if isAs[*serviceerror.WorkflowExecutionAlreadyStarted](err) {
-		return ScheduleView{}, errorf(Refused, err, "schedule: there is one named %s already; take another name, or change that one", s.Name).next("`schedule update %s` changes it", s.Name)
+		return none, errorf(Refused, err, "schedule: there is one named %s already; take another name, or change that one", s.Name).next("`schedule update %s` changes it", s.Name)
 	}
 	if err != nil {
-		return ScheduleView{}, err
+		return none, err
 	}
 	return c.Schedule(ctx, s.Name)
 }

@@ -3,7 +3,6 @@ package client
 import (
 	"cmp"
 	"context"
-	"errors"
 	"iter"
 	"slices"
 	"sync"
@@ -117,7 +116,7 @@ func (c *Client) listedSchedules(ctx context.Context, page []*schedulepb.Schedul
 		group.Go(func() error {
 			d, err := c.describeSchedule(ctx, entry.GetScheduleId())
 			switch {
-			case errors.Is(err, &Error{Class: NotFound}):
+			case Is(err, NotFound):
 				return nil
 			case err != nil:
 				return err
@@ -145,7 +144,7 @@ func (c *Client) describeSchedule(ctx context.Context, name string) (*workflowse
 	}
 	d, err := onSchedule(ctx, name, "reading", c.temporal.WorkflowService().DescribeSchedule, &workflowservice.DescribeScheduleRequest{Namespace: c.cfg.Namespace, ScheduleId: name})
 	if err == nil && d.GetSchedule().GetAction().GetStartWorkflow().GetWorkflowType().GetName() != string(contract.Scheduled) {
-		return nil, errorf(Refused, nil, "schedule: %s is none of agents; it is for tools of Temporal", name)
+		return nil, refused("schedule: %s is none of agents; it is for tools of Temporal", name)
 	}
 	return d, err
 }
@@ -311,7 +310,7 @@ func (c *Client) TriggerSchedule(ctx context.Context, name string, overlap Overl
 		case i >= 0:
 			run = c.scheduleRuns(ctx, name, now.GetInfo().GetRecentActions()[i:i+1])[0]
 		case now.GetInfo().GetOverlapSkipped() > before.GetInfo().GetOverlapSkipped():
-			return run, errorf(Refused, nil, "schedule %s: a run is under way, and the overlap policy left this one out; stop that, or trigger with another policy", name).next("`schedule trigger %s --overlap BufferOne` runs after it", name)
+			return run, refused("schedule %s: a run is under way, and the overlap policy left this one out; stop that, or trigger with another policy", name).next("`schedule trigger %s --overlap BufferOne` runs after it", name)
 		}
 	}
 	return run, err

@@ -44,27 +44,27 @@ const updatePatience = 10 * time.Second
 // none of it; what change returns as an error ends it. It may be called again, where somebody else has changed the
 // schedule meanwhile. Whether it is paused stays: see PauseSchedule. Runs under way go on as they began. What is wrong
 // is told before anything is changed, as by CreateSchedule. It needs no worker.
-func (c *Client) UpdateSchedule(ctx context.Context, name string, change func(*Schedule) error) (UpdatedSchedule, error) {
+func (c *Client) UpdateSchedule(ctx context.Context, name string, change func(*Schedule) error) (none UpdatedSchedule, _ error) {
 	id := uuid.NewString()
 	var changed []ScheduleDifference
 	var written []byte // the conflict token of the schedule over which the update was written last
 	for until := time.Now().Add(updatePatience); time.Now().Before(until); {
 		d, err := c.describeSchedule(ctx, name)
 		if err != nil {
-			return UpdatedSchedule{}, err
+			return none, err
 		}
 		switch {
 		case slices.Contains(notedUpdates(d.GetSchedule()), id):
 			return UpdatedSchedule{c.scheduleView(ctx, name, d), changed}, nil
 		case written != nil && bytes.Equal(written, d.GetConflictToken()): // the server does not show it yet
 			if err := process.Pause(ctx, askAgain); err != nil {
-				return UpdatedSchedule{}, fail(ctx, name, "waiting for the update of schedule "+name, err)
+				return none, fail(ctx, name, "waiting for the update of schedule "+name, err)
 			}
 			continue
 		}
 		// Nobody has, or the server has dropped it without a word, since another change came before it.
 		if changed, err = c.changeSchedule(ctx, name, d.GetSchedule(), change); err != nil {
-			return UpdatedSchedule{}, err
+			return none, err
 		}
 		if len(changed) == 0 {
 			return UpdatedSchedule{c.scheduleView(ctx, name, d), changed}, nil
@@ -75,10 +75,10 @@ func (c *Client) UpdateSchedule(ctx context.Context, name string, change func(*S
 			Namespace: c.cfg.Namespace, ScheduleId: name, Schedule: d.GetSchedule(), ConflictToken: written, Identity: c.cfg.By.Identity, RequestId: uuid.NewString(),
 		})
 		if err != nil && !isAs[*serviceerror.FailedPrecondition](err) { // which is what a server says that notices another change
-			return UpdatedSchedule{}, err
+			return none, err
 		}
 	}
-	return UpdatedSchedule{}, errorf(Unreachable, nil, "schedule %s: the update does not show after %s; others change the schedule all the time, or the server is slow", name, updatePatience).next("`schedule show %s` tells whether it holds", name)
+	return none, errorf(Unreachable, nil, "schedule %s: the update does not show after %s; others change the schedule all the time, or the server is slow", name, updatePatience).next("`schedule show %s` tells whether it holds", name)
 }
 
 // changeSchedule writes what change makes of a schedule over what the server keeps of it, and says what is another. Where
@@ -95,7 +95,7 @@ func (c *Client) changeSchedule(ctx context.Context, name string, kept *schedule
 	after.Name, after.Paused = before.Name, before.Paused
 	changed, err := before.differing(after)
 	if err != nil {
-		return nil, invalid(domain.Errorf(domain.Invalid, "schedule %s: %v", name, err))
+		return nil, invalidf("schedule %s: %v", name, err)
 	}
 	if len(changed) == 0 {
 		return changed, nil

@@ -57,22 +57,22 @@ const startTries = 5
 // session is open and idle, or of one that ended, anew. It is refused while an
 // execution is in progress. It needs a worker only where a session is open;
 // Config.Progress is told when none is up.
-func (c *Client) Start(ctx context.Context, s Start) (Execution, error) {
+func (c *Client) Start(ctx context.Context, s Start) (none Execution, _ error) {
 	a, err := agentOf(cmp.Or(s.ID, uuid.NewString()))
 	switch {
 	case err != nil:
-		return Execution{}, err
+		return none, err
 	case a.session != "":
-		return Execution{}, invalid(domain.Errorf(domain.Invalid, "id: %s is an earlier session, which can only be read; %q begins a new one", a.called(), a.name))
+		return none, invalidf("id: %s is an earlier session, which can only be read; %q begins a new one", a.called(), a.name)
 	}
 	input, err := c.input(ctx, a, s)
 	if err != nil {
-		return Execution{}, err
+		return none, err
 	}
 	// What a new agent would lack, an open session may have.
 	lacking := s.Definition.CheckShown(s.Trusted)
 	if lacking != nil && a.name == "" {
-		return Execution{}, invalid(lacking)
+		return none, invalid(lacking)
 	}
 	for range startTries {
 		if lacking == nil {
@@ -81,36 +81,36 @@ func (c *Client) Start(ctx context.Context, s Start) (Execution, error) {
 				return execution, err
 			}
 			if a.name == "" {
-				return Execution{}, errorf(Refused, err, "agent %s is running and takes one prompt; start another agent", a.called())
+				return none, errorf(Refused, err, "agent %s is running and takes one prompt; start another agent", a.called())
 			}
 		}
 		execution, err := c.resume(ctx, a, s.message(input.Given, c.cfg.By))
 		gone := errors.Is(err, errClosed)
 		switch {
-		case lacking != nil && (gone || errors.Is(err, &Error{Class: NotFound})):
-			return Execution{}, invalid(lacking)
+		case lacking != nil && (gone || Is(err, NotFound)):
+			return none, invalid(lacking)
 		case !gone:
 			return execution, err
 		}
 	}
-	return Execution{}, errorf(Refused, nil, "%s is begun and ended by others at this very time; try again", a.called())
+	return none, refused("%s is begun and ended by others at this very time; try again", a.called())
 }
 
 // input is what a new agent starts with, but for what begin adds. What is wrong with it is said here.
-func (c *Client) input(ctx context.Context, a agent, s Start) (contract.SessionInput, error) {
+func (c *Client) input(ctx context.Context, a agent, s Start) (none contract.SessionInput, _ error) {
 	given, err := domain.NewGiven(s.Metadata, s.Messages, s.Trusted)
 	if err != nil {
-		return contract.SessionInput{}, invalid(err)
+		return none, invalid(err)
 	}
 	input := contract.SessionInput{
 		AgentID: a.id, Name: a.name, Definition: s.Definition,
 		Prompt: s.Prompt, Given: given, Budget: s.Budget,
 	}
 	if err := cmp.Or(checkInput(input, time.Now()), checkIndexed(s.Trusted, c.cfg.IndexTrusted)); err != nil {
-		return contract.SessionInput{}, invalid(err)
+		return none, invalid(err)
 	}
 	if input.Attributes, err = c.registered(ctx); err != nil {
-		return contract.SessionInput{}, fail(ctx, a.called(), "starting "+a.called(), err)
+		return none, a.fail(ctx, "starting", err)
 	}
 	return input, nil
 }
@@ -173,22 +173,22 @@ func (c *Client) begin(ctx context.Context, a agent, o opening) (Execution, erro
 		o.input.Attributes, _ = c.registered(ctx)
 		return c.begin(ctx, a, o)
 	case err != nil:
-		return Execution{}, fail(ctx, a.called(), "starting "+a.called(), err)
+		return Execution{}, a.fail(ctx, "starting", err)
 	}
 	return a.begun(o.number, a.id.Execution(run.GetRunID(), o.number), run.GetRunID()), nil
 }
 
 // resume begins the next execution of a session. errClosed: it ended meanwhile.
-func (c *Client) resume(ctx context.Context, a agent, request contract.SendRequest) (Execution, error) {
+func (c *Client) resume(ctx context.Context, a agent, request contract.SendRequest) (none Execution, _ error) {
 	open, err := c.snapshot(ctx, a, "")
 	switch {
 	case err != nil:
-		return Execution{}, fail(ctx, a.called(), "looking at "+a.called(), err)
+		return none, a.fail(ctx, "looking at", err)
 	case !open.open():
-		return Execution{}, errClosed
+		return none, errClosed
 	}
 	if err := open.idle(); err != nil {
-		return Execution{}, err
+		return none, err
 	}
 	execution, err := c.message(ctx, a, "", request)
 	if err == nil {
@@ -196,10 +196,10 @@ func (c *Client) resume(ctx context.Context, a agent, request contract.SendReque
 	}
 	if _, refused := refusalOf(err); refused {
 		if now, lookErr := c.snapshot(ctx, a, ""); lookErr == nil && !now.open() {
-			return Execution{}, errClosed
+			return none, errClosed
 		}
 	}
-	return Execution{}, fail(ctx, a.called(), "sending to "+a.called(), err)
+	return none, a.fail(ctx, "sending to", err)
 }
 
 func (s Start) message(given *domain.Given, by domain.Program) contract.SendRequest {

@@ -185,19 +185,20 @@ func describeWork(work []account.Pending, step int) string {
 		return fmt.Sprintf("step %d: %d tool calls", step, tools)
 	case first.Activity == string(contract.VerifyCall):
 		return fmt.Sprintf("step %d: asking a tool what became of its call%s", step, standing(first))
-	case first.Activity == string(contract.ListTools):
-		return "asking a worker for its tools" + standing(first)
-	case first.Activity == string(contract.Bind):
-		return "opening a session with an MCP server" + standing(first)
-	case first.Activity == string(contract.Unbind):
-		return "ending a session with an MCP server" + standing(first)
-	case first.Activity == string(contract.CallHook):
-		return "calling a hook" + standing(first)
-	case first.Activity == string(contract.Record):
-		return "recording the transcript" + standing(first)
+	case works[first.Activity] != "":
+		return works[first.Activity] + standing(first)
 	default:
 		return first.Activity
 	}
+}
+
+// works are the activities, beside those of a step, in words.
+var works = map[string]string{
+	string(contract.ListTools): "asking a worker for its tools",
+	string(contract.Bind):      "opening a session with an MCP server",
+	string(contract.Unbind):    "ending a session with an MCP server",
+	string(contract.CallHook):  "calling a hook",
+	string(contract.Record):    "recording the transcript",
 }
 
 // maxAsksReason bounds why a worker has no tools yet, where that is said in passing.

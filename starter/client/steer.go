@@ -49,37 +49,33 @@ type SendOptions struct {
 // begin one of its own, which Reads waits for. What waits can have no model, budget or data of its own unless it is
 // queued. It is refused after the session was closed, and by agents without a name once their execution has ended. It
 // needs a worker: where none is up Config.Progress is told after 5 s, and Send keeps trying until ctx ends.
-func (c *Client) Send(ctx context.Context, id string, o SendOptions) (Execution, error) {
-	a, err := agentOf(id)
-	if err != nil {
-		return Execution{}, err
-	}
+func (c *Client) Send(ctx context.Context, id string, o SendOptions) (none Execution, _ error) {
 	given, err := domain.NewGiven(o.Metadata, o.Messages, o.Trusted)
 	if err != nil {
-		return Execution{}, invalid(err)
+		return none, invalid(err)
 	}
 	request := contract.SendRequest{
 		Prompt: o.Prompt, Given: given, IfIdle: !o.IfBusy.Waits(), IfBusy: o.IfBusy, ExecutionID: o.ExecutionID, Model: o.Model, Budget: o.Budget, By: c.cfg.By,
 	}
 	if err := checkSend(request, time.Now()); err != nil {
-		return Execution{}, invalid(err)
+		return none, invalid(err)
 	}
+	var s snapshot
 	if o.IfBusy.Waits() {
-		err = c.listening(ctx, a)
+		s, err = c.listening(ctx, id)
 	} else {
-		var open snapshot
-		open, err = c.session(ctx, a, "takes one prompt; start another agent, or one with a name to speak to it again")
+		s, err = c.session(ctx, id, "takes one prompt; start another agent, or one with a name to speak to it again")
 		if err == nil && o.RequestID == "" {
-			err = open.idle()
+			err = s.idle()
 		}
 	}
 	if err != nil {
-		return Execution{}, err
+		return none, err
 	}
 	unsigned := request
 	unsigned.By = domain.Program{} // it is the same message from another machine
-	execution, err := c.message(ctx, a, requestID(o.RequestID, contract.UpdateSend, unsigned), request)
-	return execution, c.suspending(ctx, id, fail(ctx, id, "sending to "+id, err))
+	execution, err := c.message(ctx, s.agent, requestID(o.RequestID, contract.UpdateSend, unsigned), request)
+	return execution, c.suspending(ctx, id, s.fail(ctx, "sending to", err))
 }
 
 // suspending adds to a refusal what brings a session back that is suspended.
@@ -120,22 +116,15 @@ func checkSend(r contract.SendRequest, now time.Time) error {
 // Close ends an idle session, and returns how many executions it had. It is refused while one
 // is in progress. It needs a worker, as Send does. It waits until the name is free for another session, for 20 s at most.
 func (c *Client) Close(ctx context.Context, id string) (int, error) {
-	a, err := agentOf(id)
+	s, err := c.idleSession(ctx, id, "has no session to close: it ends by itself, or when it is stopped")
 	if err != nil {
 		return 0, err
 	}
-	s, err := c.session(ctx, a, "has no session to close: it ends by itself, or when it is stopped")
-	if err == nil {
-		err = s.idle()
-	}
-	if err != nil {
-		return 0, err
-	}
-	reply, err := update(ctx, c, a, "", contract.UpdateClose, contract.CloseRequest{})
+	reply, err := update(ctx, c, s.agent, "", contract.UpdateClose, contract.CloseRequest{})
 	if err == nil {
 		c.awaitClosed(ctx, s)
 	}
-	return reply.Executions, fail(ctx, id, "closing "+id, err)
+	return reply.Executions, s.fail(ctx, "closing", err)
 }
 
 // closingTime has room for a session that ends its own sessions with MCP servers, of which some worker may be gone.
@@ -162,26 +151,34 @@ func (c *Client) OpenOn(ctx context.Context, id string) string {
 }
 
 // session is a named agent's, which is open. why says what one without a name does.
-func (c *Client) session(ctx context.Context, a agent, why string) (snapshot, error) {
-	s, err := c.describe(ctx, a.called())
+func (c *Client) session(ctx context.Context, id, why string) (snapshot, error) {
+	s, err := c.describe(ctx, id)
 	switch {
 	case err != nil:
 		return s, err
-	case a.name == "":
-		return s, errorf(Refused, nil, "agent %s has no name and %s", a.called(), why)
+	case s.name == "":
+		return s, refused("agent %s has no name and %s", s.called(), why)
 	case !s.open():
-		return s, ended(a.called(), nil)
+		return s, ended(s.called(), nil)
 	}
 	return s, nil
 }
 
+// idleSession is one in which no execution is in progress.
+func (c *Client) idleSession(ctx context.Context, id, why string) (snapshot, error) {
+	s, err := c.session(ctx, id, why)
+	if err == nil {
+		err = s.idle()
+	}
+	return s, err
+}
+
 // idle refuses by the memo. The workflow would refuse too, but only once a worker is up.
 func (s snapshot) idle() error {
-	p := s.position()
-	if p.ended != nil {
+	if s.ended != nil {
 		return nil
 	}
-	return errorf(Refused, nil, "%s: execution %d is in progress; wait for it, or stop it", s.called(), p.number).next("`result %s` waits for it", s.called())
+	return refused("%s: execution %d is in progress; wait for it, or stop it", s.called(), s.number).next("`result %s` waits for it", s.called())
 }
 
 const (
@@ -302,16 +299,16 @@ type StopOptions struct {
 // Stop asks the execution in progress to stop, and returns which one that is.
 // It does not wait for the end. It is refused where none is in progress. It
 // needs no worker: the request waits for one.
-func (c *Client) Stop(ctx context.Context, id string, o StopOptions) (Execution, error) {
+func (c *Client) Stop(ctx context.Context, id string, o StopOptions) (none Execution, _ error) {
 	if err := o.check(); err != nil {
-		return Execution{}, invalid(err)
+		return none, invalid(err)
 	}
-	p, err := c.locate(ctx, id)
+	p, err := c.describe(ctx, id)
 	if err != nil {
-		return Execution{}, err
+		return none, err
 	}
 	if p.ended != nil {
-		return Execution{}, p.nothingTo("stop")
+		return none, p.nothingTo("stop")
 	}
 	target := p.execution(p.number)
 	call, cancel := context.WithTimeout(ctx, history.CallTimeout)
@@ -319,18 +316,18 @@ func (c *Client) Stop(ctx context.Context, id string, o StopOptions) (Execution,
 	err = c.temporal.SignalWorkflow(call, p.workflowID(), "", string(contract.SignalStop), contract.StopRequest{
 		Reason: o.Reason, Mode: o.Mode, Within: o.Within, ExecutionID: target.ExecutionID,
 	})
-	if isAs[*serviceerror.NotFound](err) {
-		return Execution{}, errorf(Refused, err, "%s has just ended; there is nothing to stop", id)
+	if deleted(err) {
+		return none, errorf(Refused, err, "%s has just ended; there is nothing to stop", id)
 	}
 	if err != nil {
-		return Execution{}, fail(ctx, id, "stopping "+id, err)
+		return none, p.fail(ctx, "stopping", err)
 	}
 	return target, nil
 }
 
 func (o StopOptions) check() error {
 	if o.Within < contract.AtOnce {
-		return domain.Errorf(domain.Invalid, "within: is %s; it may not be negative", time.Duration(o.Within))
+		return invalidf("within: is %s; it may not be negative", time.Duration(o.Within))
 	}
 	return cmp.Or(checkWord(o.Mode), domain.CheckText("reason", o.Reason, domain.MaxReason))
 }
@@ -341,14 +338,14 @@ func checkWord[E ~string, P interface {
 	encoding.TextUnmarshaler
 }](word E) error {
 	if err := P(new(E)).UnmarshalText([]byte(word)); err != nil {
-		return domain.Errorf(domain.Invalid, "%v", err)
+		return invalidf("%v", err)
 	}
 	return nil
 }
 
-func (p position) nothingTo(what string) *Error {
-	if p.open() && p.name != "" {
-		return errorf(Refused, nil, "%s is idle: execution %d has ended (%s), so there is nothing to %s", p.called(), p.number, p.ended.Status, what).next("`close %s` ends the session", p.called())
+func (s snapshot) nothingTo(what string) *Error {
+	if s.open() && s.name != "" {
+		return refused("%s is idle: execution %d has ended (%s), so there is nothing to %s", s.called(), s.number, s.ended.Status, what).next("`close %s` ends the session", s.called())
 	}
-	return errorf(Refused, nil, "%s has ended (%s); there is nothing to %s", p.called(), p.ended.Status, what)
+	return refused("%s has ended (%s); there is nothing to %s", s.called(), s.ended.Status, what)
 }

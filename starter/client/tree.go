@@ -3,7 +3,6 @@ package client
 import (
 	"cmp"
 	"context"
-	"errors"
 	"iter"
 	"math"
 	"slices"
@@ -205,7 +204,7 @@ func (r treeReader) read(ctx context.Context, id string, number int, t Tree) (Tr
 		group.Go(func() error {
 			child := Tree{
 				Subagent: one.Subagent, ParentAgentID: t.AgentID, Depth: t.Depth + 1, Step: one.begun.Step, Position: one.position,
-				ToolExecutionID: one.ToolExecutionID, Grant: &one.grants[len(one.grants)-1].Grant, Grants: one.grants, StartedAt: timeOf(one.begun.Time),
+				ToolExecutionID: one.ToolExecutionID, Grant: &one.grants[len(one.grants)-1].Grant, Grants: one.grants, StartedAt: orNull(one.begun.Time),
 				Status: domain.StatusFailed, Code: domain.CodeTerminated, startedChild: one,
 			}
 			for _, g := range one.grants[1:] {
@@ -261,7 +260,7 @@ func (t *Tree) told(e explanation) ([]*startedChild, error) {
 	if t.Status == domain.StatusPending {
 		t.Status = domain.StatusInProgress
 	}
-	t.StartedAt, t.EndedAt, t.Steps = cmp.Or(timeOf(x.StartedAt), t.StartedAt), timeOf(x.CompletedAt), &x.Steps
+	t.StartedAt, t.EndedAt, t.Steps = cmp.Or(orNull(x.StartedAt), t.StartedAt), orNull(x.CompletedAt), &x.Steps
 	steps := make([]domain.AgentStep, len(e.Steps))
 	for i, s := range e.Steps {
 		steps[i] = s.Step
@@ -400,7 +399,7 @@ func (c *Client) treeSteps(ctx context.Context, t *Tree, yield func(TreeStep, er
 	}
 	for step, err := range c.Steps(ctx, t.ID, t.Number) {
 		switch {
-		case errors.Is(err, &Error{Class: Gone}):
+		case Is(err, Gone):
 			if !yield(TreeStep{}, err) {
 				return false
 			}

@@ -34,7 +34,7 @@ func entry(name string, value json.RawMessage) string {
 func checkIndexed(values domain.Trusted, names []string) error {
 	for _, name := range names {
 		if err := domain.CheckTrustedName(name); err != nil {
-			return domain.Errorf(domain.Invalid, "index_trusted: %s", err)
+			return invalidf("index_trusted: %s", err)
 		}
 		if long := len(entry(name, values[name])); values[name] != nil && long > maxIndexed {
 			return domain.Errorf(domain.TooLarge, "trusted.%s: takes %d bytes in the search attribute, where at most %d fit; "+
@@ -74,7 +74,7 @@ func (c *Client) having(ctx context.Context, values domain.Trusted) (query strin
 	}
 	for _, name := range values.Names() {
 		if !slices.Contains(c.cfg.IndexTrusted, name) {
-			return "", errorf(Invalid, nil, "trusted.%s: agents are not found by it: trusted values are in no search attribute unless "+
+			return "", invalidf("trusted.%s: agents are not found by it: trusted values are in no search attribute unless "+
 				"EVERSTEP_INDEX_TRUSTED (IndexTrusted of client.Config) names them, here and where agents are started", name)
 		}
 		query += fmt.Sprintf(" AND %s = '%s'", contract.AttributeTrusted, entry(name, values[name]))
@@ -85,7 +85,7 @@ func (c *Client) having(ctx context.Context, values domain.Trusted) (query strin
 	c.known.mu.Lock()
 	defer c.known.mu.Unlock()
 	if !c.known.trusted {
-		return "", errorf(Refused, nil, "list: the namespace has no search attribute %s of type KeywordList; "+
+		return "", refused("list: the namespace has no search attribute %s of type KeywordList; "+
 			"temporal operator search-attribute create --namespace %s --name %s --type KeywordList makes it, for agents that begin from then on",
 			contract.AttributeTrusted, c.cfg.Namespace, contract.AttributeTrusted)
 	}

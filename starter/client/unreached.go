@@ -40,16 +40,6 @@ func (u unreached) ListWorkflow(context.Context, *workflowservice.ListWorkflowEx
 	return nil, u.err
 }
 
-func (u unreached) QueryWorkflowWithOptions(context.Context, *sdk.QueryWorkflowWithOptionsRequest) (*sdk.QueryWorkflowWithOptionsResponse, error) {
-	return nil, u.err
-}
-
-func (u unreached) UpdateWorkflow(context.Context, sdk.UpdateWorkflowOptions) (sdk.WorkflowUpdateHandle, error) {
-	return nil, u.err
-}
-
-func (u unreached) SignalWorkflow(context.Context, string, string, string, any) error { return u.err }
-
 func (u unreached) ExecuteWorkflow(context.Context, sdk.StartWorkflowOptions, any, ...any) (sdk.WorkflowRun, error) {
 	return nil, u.err
 }

@@ -32,31 +32,31 @@ type Updated struct {
 // Update gives an open session another definition, from its next execution on: one in progress goes on as it began. Who
 // has done so, when and why is recorded. It is refused by agents without a name and sessions that have ended; what the
 // workers make of it shows when the execution begins. It needs a worker, as Send does.
-func (c *Client) Update(ctx context.Context, id string, o UpdateOptions) (Updated, error) {
+func (c *Client) Update(ctx context.Context, id string, o UpdateOptions) (none Updated, _ error) {
 	if err := contract.CheckSaid(o.By, o.Reason); err != nil {
-		return Updated{}, invalid(err)
+		return none, invalid(err)
 	}
 	whole := o.Definition
 	if len(o.Fields) > 0 && !slices.Contains(o.Fields, "model") {
 		whole.Model.Provider, whole.Model.Model = "any", "any" // the session has one
 	}
 	if err := cmp.Or(whole.Check(), whole.Budget.CheckDeadline(time.Now()), domain.CheckFits("definition", o.Definition, domain.MaxResolved)); err != nil {
-		return Updated{}, invalid(err)
+		return none, invalid(err)
 	}
-	p, err := c.locate(ctx, id)
+	p, err := c.describe(ctx, id)
 	switch {
 	case err != nil:
-		return Updated{}, err
+		return none, err
 	case p.name == "":
-		return Updated{}, errorf(Refused, nil, "agent %s has no name and takes one prompt, so no execution follows; start another, with a name", id)
+		return none, refused("agent %s has no name and takes one prompt, so no execution follows; start another, with a name", id)
 	case !p.open():
-		return Updated{}, ended(id, nil)
+		return none, ended(id, nil)
 	}
 	reply, err := update(ctx, c, p.agent, "", contract.UpdateDefinition, contract.UpdateRequest{
-		Definition: o.Definition, Fields: o.Fields, By: cmp.Or(o.By, domain.Shorten(c.cfg.By.Identity, domain.MaxDecider)), Reason: o.Reason,
+		Definition: o.Definition, Fields: o.Fields, By: c.speaker(o.By), Reason: o.Reason,
 	})
 	if errors.Is(err, errClosed) {
-		return Updated{}, errorf(Refused, err, "%s has just ended", id)
+		return none, errorf(Refused, err, "%s has just ended", id)
 	}
-	return Updated{id, reply}, fail(ctx, id, "updating "+id, err)
+	return Updated{id, reply}, p.fail(ctx, "updating", err)
 }

@@ -137,7 +137,7 @@ func (c *Client) Answer(ctx context.Context, id string, w Word) (Answered, error
 	if err := request.Check(); err != nil {
 		return Answered{}, invalid(err)
 	}
-	p, err := c.locate(ctx, id)
+	p, err := c.describe(ctx, id)
 	if err != nil {
 		return Answered{}, err
 	}

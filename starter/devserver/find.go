@@ -156,23 +156,23 @@ const fromBuild = "build"
 // fetch gets a server in a directory of its own and moves it to its place in
 // one step, so that nobody ever sees half of one. The caller holds the lock:
 // whatever else lies there is left over from a process that was killed.
-func (f *finder) fetch(ctx context.Context, source string, get fetcher) (Binary, error) {
+func (f *finder) fetch(ctx context.Context, source string, get fetcher) (none Binary, _ error) {
 	leftovers, _ := filepath.Glob(filepath.Join(f.cacheDir, "fetch-*"))
 	for _, dir := range leftovers {
 		_ = os.RemoveAll(dir) // only disk space is lost if this fails
 	}
 	dir, err := os.MkdirTemp(f.cacheDir, "fetch-")
 	if err != nil {
-		return Binary{}, err
+		return none, err
 	}
 	defer os.RemoveAll(dir)
 	path, err := get(ctx, dir, f.progress)
 	if err != nil {
-		return Binary{}, err
+		return none, err
 	}
 	b, err := inspect(ctx, path, source)
 	if err != nil {
-		return Binary{}, err
+		return none, err
 	}
 	version := b.CLI
 	if source == fromBuild {
@@ -180,15 +180,15 @@ func (f *finder) fetch(ctx context.Context, source string, get fetcher) (Binary,
 	}
 	b.Path = filepath.Join(f.cacheDir, version, "temporal")
 	if err := os.MkdirAll(filepath.Dir(b.Path), 0o750); err != nil {
-		return Binary{}, err
+		return none, err
 	}
 	return b, os.Rename(path, b.Path)
 }
 
-func inspect(ctx context.Context, path string, source string) (Binary, error) {
+func inspect(ctx context.Context, path string, source string) (none Binary, _ error) {
 	path, err := filepath.Abs(path)
 	if err != nil {
-		return Binary{}, err
+		return none, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
@@ -196,14 +196,14 @@ func inspect(ctx context.Context, path string, source string) (Binary, error) {
 	cmd.WaitDelay = time.Second
 	output, err := cmd.Output()
 	if err != nil {
-		return Binary{}, fmt.Errorf("run %s --version: %w", path, err)
+		return none, fmt.Errorf("run %s --version: %w", path, err)
 	}
 	cli, server, err := parseVersion(string(output))
 	if err != nil {
-		return Binary{}, fmt.Errorf("%s --version: %w", path, err)
+		return none, fmt.Errorf("%s --version: %w", path, err)
 	}
 	if compareVersions(server, minServer) < 0 {
-		return Binary{}, fmt.Errorf("%s has server %s, too old: %s or newer is needed", path, server, minServer)
+		return none, fmt.Errorf("%s has server %s, too old: %s or newer is needed", path, server, minServer)
 	}
 	return Binary{Path: path, Version: server, CLI: cli, Source: source}, nil
 }

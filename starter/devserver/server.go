@@ -209,19 +209,19 @@ type places struct {
 // choosePlaces finds ports that are free now. Those asked for are taken or
 // refused; those not asked for are the known ones, where these are preferred and
 // free. They stay taken, but for the server's where that is to take it itself.
-func choosePlaces(s spec, ownNetwork bool) (places, error) {
+func choosePlaces(s spec, ownNetwork bool) (none places, _ error) {
 	knownServer, knownUI := keptPorts(s.StateFile)
 	if s.Known {
 		knownServer, knownUI = preferredPort, preferredUIPort
 	}
 	server, err := choosePort("port", s.Port, knownServer, s.UIPort)
 	if err != nil {
-		return places{}, err
+		return none, err
 	}
 	ui, err := choosePort("ui port", s.UIPort, knownUI, s.Port)
 	if err != nil {
 		_ = server.Close()
-		return places{}, err
+		return none, err
 	}
 	at := places{server: server, ui: ui, secret: strings.ToLower(rand.Text()) + ".invalid"}
 	if ownNetwork {
@@ -232,7 +232,7 @@ func choosePlaces(s spec, ownNetwork bool) (places, error) {
 	at.insideServer = server.Addr().(*net.TCPAddr)
 	if at.insideUI, err = hiddenPlace(); err != nil {
 		at.close()
-		return places{}, err
+		return none, err
 	}
 	return at, server.Close()
 }

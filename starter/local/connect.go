@@ -37,8 +37,7 @@ func (m *Machine) running(ctx context.Context) (*devserver.Lease, error) {
 	defer cancel()
 	lease, err := devserver.Join(ctx, m.stateFile())
 	if errors.Is(err, context.DeadlineExceeded) {
-		return nil, &client.Error{Class: client.Unreachable, Message: fmt.Sprintf(
-			"server: the dev server has been starting for %s; try again when it is up", findPatience), Err: err}
+		return nil, unreachable(err, "server: the dev server has been starting for %s; try again when it is up", findPatience)
 	}
 	return lease, err
 }
@@ -58,7 +57,7 @@ func (m *Machine) Connect(ctx context.Context, taskQueue string) (*Stack, error)
 		return nil, err
 	}
 	if lease == nil {
-		return nil, &client.Error{Class: client.Unreachable, Message: "server: none is up; start one with `" + m.Again("dev") + "`, or name one with --address or " + VariableAddress, Err: errNoServer}
+		return nil, unreachable(errNoServer, "server: none is up; start one with `%s`, or name one with --address or %s", m.Again("dev"), VariableAddress)
 	}
 	return m.dialHeld(ctx, lease, taskQueue)
 }
@@ -111,7 +110,7 @@ func (m *Machine) bringBack(ctx context.Context, file, id string) (*Stack, error
 	lease, err := devserver.Acquire(ctx, cfg)
 	switch {
 	case err != nil && ctx.Err() != nil:
-		return nil, &client.Error{Class: client.Cancelled, Message: "interrupted", Err: ctx.Err()}
+		return nil, interrupted(ctx, "interrupted")
 	case err != nil:
 		return nil, m.notBack(file, id, err)
 	}
@@ -120,16 +119,23 @@ func (m *Machine) bringBack(ctx context.Context, file, id string) (*Stack, error
 
 // notBack says that the dev server does not come back by itself.
 func (m *Machine) notBack(file, id string, err error) error {
-	if full := statefile.Room(file); full != nil {
-		return &client.Error{Class: client.Unreachable, Err: full, Message: "server: none is up; " + full.Error()}
-	}
-	bring := "`" + m.Again("dev") + "`"
+	brings := ""
 	if id != "" {
-		bring += ", or `" + m.Again("watch", id) + "`,"
+		brings = "`" + m.Again("watch", id) + "`"
 	}
-	return &client.Error{Class: client.Unreachable, Err: err, Message: fmt.Sprintf(
-		"server: none is up, and it does not come back: %s; all executions are kept in %s: %s brings them back; or name another server with --address or %s",
-		err, file, bring, VariableAddress)}
+	return m.down(file, ", and it does not come back: "+err.Error(), brings, err)
+}
+
+// down says of a dev server that has been there why it is not, and what else than dev brings it back.
+func (m *Machine) down(file, why, brings string, err error) error {
+	if full := statefile.Room(file); full != nil {
+		return unreachable(full, "server: none is up; %s", full)
+	}
+	if brings != "" {
+		brings = ", or " + brings + ","
+	}
+	return unreachable(err, "server: none is up%s; all executions are kept in %s: `%s`%s brings them back; or name another server with --address or %s",
+		why, file, m.Again("dev"), brings, VariableAddress)
 }
 
 // errNoServer says that no server is configured and none of ours is up.
@@ -155,12 +161,7 @@ func (m *Machine) connectOr(ctx context.Context, brings string) (*Stack, error) 
 	if _, missing := os.Stat(file); missing != nil {
 		return nil, err
 	}
-	if full := statefile.Room(file); full != nil {
-		return nil, &client.Error{Class: client.Unreachable, Err: full, Message: "server: none is up; " + full.Error()}
-	}
-	return nil, &client.Error{Class: client.Unreachable, Err: err, Message: fmt.Sprintf(
-		"server: none is up; all executions are kept in %s: `%s`, or %s, brings them back; or name another server with --address or %s",
-		file, m.Again("dev"), brings, VariableAddress)}
+	return nil, m.down(file, "", brings, err)
 }
 
 // ConnectToRead is ConnectTo for what reads an agent, or all where the id is empty. Where no server can be reached, the
@@ -177,10 +178,10 @@ func (m *Machine) ConnectToRead(ctx context.Context, id string) (*Stack, error) 
 // orRecords has the records tell where no server can be reached.
 func (m *Machine) orRecords(s *Stack, err error) (*Stack, error) {
 	records := m.records()
-	if records == nil || !errors.Is(err, &client.Error{Class: client.Unreachable}) {
+	if records == nil || !client.Is(err, client.Unreachable) {
 		return s, err
 	}
-	return &Stack{unreached: true, Agents: client.OfRecords(client.Config{Records: records, Progress: m.Progress}, err)}, nil
+	return &Stack{Unreached: true, Agents: client.OfRecords(client.Config{Records: records, Progress: m.Progress}, err)}, nil
 }
 
 // BringUpToRead is BringUp for one agent, whose tools the worker has to have, and of which the records tell where no server can be reached, or none of ours has
@@ -191,7 +192,7 @@ func (m *Machine) BringUpToRead(ctx context.Context, f Flags, id string) (*Stack
 	case err == nil:
 		s, err := m.bringUp(ctx, f, id)
 		return m.orRecords(s, err)
-	case errors.Is(err, &client.Error{Class: client.NotFound}) && m.HasRecords():
+	case client.Is(err, client.NotFound) && m.HasRecords():
 		return m.ConnectToRead(ctx, id)
 	}
 	return nil, err
@@ -244,10 +245,10 @@ func Client(temporal sdk.Client, address string, config client.Config) *client.C
 // notConnected: a server that refuses to talk is as far away as one that is not there.
 func notConnected(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
-		return &client.Error{Class: client.Cancelled, Message: "interrupted", Err: ctx.Err()}
+		return interrupted(ctx, "interrupted")
 	}
 	if domain.AsError(err).Kind == domain.Invalid {
 		return err
 	}
-	return &client.Error{Class: client.Unreachable, Message: err.Error(), Err: err}
+	return unreachable(err, "%s", err)
 }

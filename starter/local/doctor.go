@@ -41,6 +41,8 @@ func ok(name, format string, args ...any) Check {
 	return Check{Name: name, Verdict: VerdictOK, Detail: fmt.Sprintf(format, args...)}
 }
 
+func broken(name string, why error, fix string) Check { return ok(name, "%s", why).fail(fix) }
+
 func (c Check) warn(fix string) Check { c.Verdict, c.Fix = VerdictWarn, fix; return c }
 func (c Check) fail(fix string) Check { c.Verdict, c.Fix = VerdictFail, fix; return c }
 
@@ -76,7 +78,7 @@ func (m *Machine) checkConfiguration() (Check, host.Connection) {
 	connection, err := m.Configured()
 	switch {
 	case err != nil:
-		return ok(name, "%s", err).fail("mend the flag, variable or profile that it names"), connection
+		return broken(name, err, "mend the flag, variable or profile that it names"), connection
 	case !connection.Configured:
 		return ok(name, "no server is named: a dev server on this machine is used"), connection
 	case connection.Address == "":
@@ -122,7 +124,7 @@ func (m *Machine) checkStorage(ctx context.Context, configured bool, s *Stack) C
 		}
 		bucket, err := host.OpenStorage(ctx, named)
 		if err != nil {
-			return ok(name, "%s", err).fail("")
+			return broken(name, err, "")
 		}
 		_ = bucket.Close() // it was only tried
 		return ok(name, "%s can be written and read", host.Shown(named))
@@ -135,7 +137,7 @@ func (m *Machine) checkStorage(ctx context.Context, configured bool, s *Stack) C
 		stateFile, err = s.local.StateFile, nil
 	}
 	if err != nil {
-		return ok(name, "%s", err).fail("")
+		return broken(name, err, "")
 	}
 	return ok(name, "%s, beside the dev server's state", statefile.StorageDir(stateFile))
 }
@@ -149,7 +151,7 @@ func (m *Machine) checkFolder(f Flags, connection host.Connection) Check {
 		err = host.Apart(dir, host.Kept{Storage: m.storage(stateFile), Records: m.Env.Value(host.RecordsVariable), State: stateFile})
 	}
 	if err != nil {
-		return ok("folder", "%s", err).fail("")
+		return broken("folder", err, "")
 	}
 	return ok("folder", "file tools would work in %s", dir)
 }
@@ -159,7 +161,7 @@ func (m *Machine) checkFolder(f Flags, connection host.Connection) Check {
 func (m *Machine) checkBuiltinTools() Check {
 	limits, err := host.ToolLimits(m.Env)
 	if err != nil {
-		return ok("tools", "%s", err).fail("")
+		return broken("tools", err, "")
 	}
 	c := m.checkTurnedOn()
 	if len(limits) > 0 {
@@ -176,7 +178,7 @@ func (m *Machine) checkTurnedOn() Check {
 	}
 	allow, err := host.Allowed(m.Env)
 	if err != nil {
-		return ok(name, "%s", err).fail("")
+		return broken(name, err, "")
 	}
 	if allow.Tools != nil {
 		return ok(name, "%s, as EVERSTEP_ALLOW_TOOLS says", cmp.Or(strings.Join(*allow.Tools, ", "), "none"))
@@ -216,10 +218,10 @@ func (m *Machine) checkModel(ctx context.Context) Check {
 		err = checkModel(ctx, model)
 	}
 	if err != nil {
-		return ok(name, "%s", err).fail("mend " + VariableModel)
+		return broken(name, err, "mend "+VariableModel)
 	}
 	if allow, err := host.Allowed(m.Env); err == nil && allow.Model(model) != nil {
-		return ok(name, "%s", allow.Model(model)).fail("mend " + VariableModel + ", or EVERSTEP_ALLOW_MODELS")
+		return broken(name, allow.Model(model), "mend "+VariableModel+", or EVERSTEP_ALLOW_MODELS")
 	}
 	return ok(name, "%s unless another is named", model)
 }
@@ -245,7 +247,7 @@ func (m *Machine) checkPrices() []Check {
 func (m *Machine) checkProviders(f Flags) []Check {
 	reaches, err := host.Reaches(m.Env, m.Env.or(f.dir, VariableDir))
 	if err != nil {
-		return []Check{ok("providers", "%s", err).fail("")}
+		return []Check{broken("providers", err, "")}
 	}
 	usable := slices.ContainsFunc(reaches, func(r host.Reach) bool { return r.Err == nil && (r.Key != "" || !r.Own) })
 	chosen, _, _ := strings.Cut(m.Env.Value(VariableModel), "/")
@@ -268,7 +270,7 @@ func checkReach(r host.Reach) Check {
 	wants := strings.Join(r.Wants, " or ")
 	switch {
 	case r.Err != nil:
-		return ok(r.Provider, "%s", r.Err).fail("")
+		return broken(r.Provider, r.Err, "")
 	case r.KeyFile != "":
 		return ok(r.Provider, "%s, with the key in %s (%s)", r.Server, r.KeyFile, r.Key)
 	case r.Key != "":

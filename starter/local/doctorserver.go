@@ -28,7 +28,7 @@ func (m *Machine) checkServer(ctx context.Context, connection host.Connection, f
 		lease, err := m.running(ctx)
 		switch {
 		case err != nil:
-			return ok(name, "%s", err).fail("see the dev server's state file and log"), nil
+			return broken(name, err, "see the dev server's state file and log"), nil
 		case lease == nil:
 			detail, fix := "no dev server is up", "run and watch bring one up while they last; "+m.Again("dev")+" keeps one up"
 			if err := devserver.Shared(); err != nil {
@@ -43,7 +43,7 @@ func (m *Machine) checkServer(ctx context.Context, connection host.Connection, f
 	began := time.Now()
 	s, err := m.dial(ctx, connection, local, f.TaskQueue)
 	if err != nil {
-		c := ok(name, "%s", err).fail("")
+		c := broken(name, err, "")
 		c.Unreachable = true
 		return c, nil
 	}

@@ -2,6 +2,7 @@ package local
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -235,4 +236,12 @@ func (e Environment) forWorker() []string {
 
 func invalid(format string, args ...any) error {
 	return &client.Error{Class: client.Invalid, Message: fmt.Sprintf(format, args...)}
+}
+
+func unreachable(why error, format string, args ...any) error {
+	return &client.Error{Class: client.Unreachable, Message: fmt.Sprintf(format, args...), Err: why}
+}
+
+func interrupted(ctx context.Context, text string) error {
+	return &client.Error{Class: client.Cancelled, Message: text, Err: ctx.Err()}
 }

@@ -32,12 +32,9 @@ type Stack struct {
 	worker *workerKeeper
 	// closing closes the parts above once. They stay set, since what follows an execution may still read them.
 	closing sync.Once
-	// unreached says that there is no server, and the records tell.
-	unreached bool
+	// Unreached says that no server could be reached, so that the agents are those of the records.
+	Unreached bool
 }
-
-// Unreached reports whether no server could be reached, so that the agents are those of the records.
-func (s *Stack) Unreached() bool { return s.unreached }
 
 // BringUp reaches the configured server. Where none is, it joins or starts the
 // dev server, and starts a worker unless a process of ours already has one. Where another task queue than the usual one is named
@@ -134,21 +131,21 @@ func (s *Stack) Spec() (spec WorkerSpec, folder string) { return s.worker.spec, 
 
 // Close lets work in progress finish, then closes what this command has of the server. It may be called twice, and
 // while others use the stack.
-func (s *Stack) Close() { s.closing.Do(s.closeParts) }
-
-func (s *Stack) closeParts() {
-	if s.worker != nil {
-		s.worker.Close()
-	}
-	if s.Temporal != nil {
-		s.Temporal.Close()
-	}
-	if s.Lease != nil {
-		s.Lease.Close()
-	}
-	if s.held != nil {
-		_ = s.held.Close() // nothing is left to do with it
-	}
+func (s *Stack) Close() {
+	s.closing.Do(func() {
+		if s.worker != nil {
+			s.worker.Close()
+		}
+		if s.Temporal != nil {
+			s.Temporal.Close()
+		}
+		if s.Lease != nil {
+			s.Lease.Close()
+		}
+		if s.held != nil {
+			_ = s.held.Close() // nothing is left to do with it
+		}
+	})
 }
 
 // Failed delivers why the stack is of no more use: never where the worker is not ours.
@@ -175,7 +172,7 @@ func (m *Machine) Lease(ctx context.Context, cfg devserver.Config) (*LeaseKeeper
 	}
 	lease, err := devserver.Acquire(ctx, cfg)
 	if err != nil && ctx.Err() != nil {
-		return nil, &client.Error{Class: client.Cancelled, Message: "interrupted; nothing was started", Err: ctx.Err()}
+		return nil, interrupted(ctx, "interrupted; nothing was started")
 	}
 	if err != nil {
 		return nil, err

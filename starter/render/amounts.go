@@ -125,8 +125,8 @@ func shortened(text string, n int) string {
 	return text
 }
 
-// within is a text with what comes before and after it; empty where it is.
-func within(before, text, after string) string {
+// Within is a text with what comes before and after it; empty where it is.
+func Within(before, text, after string) string {
 	return where(text != "", before+text+after)
 }
 
@@ -137,11 +137,32 @@ func where(is bool, text string) string {
 	return ""
 }
 
-func joined(separator string, texts ...string) string {
+// Joined joins the texts that are not empty.
+func Joined(separator string, texts ...string) string {
 	return strings.Join(slices.DeleteFunc(texts, func(text string) bool { return text == "" }), separator)
 }
 
-func some(n int64, noun string) string { return where(n > 0, Counted(n, noun)) }
+// value is what a pointer leads to, or zero where that is nil.
+func value[T any](of *T) (v T) {
+	if of != nil {
+		v = *of
+	}
+	return v
+}
+
+// took is how long something took, or takes until now.
+func took(began, ended time.Time, over bool, now time.Time) string {
+	if ended.IsZero() && !over {
+		ended = now
+	}
+	if began.IsZero() || ended.IsZero() {
+		return "-"
+	}
+	return Duration(ended.Sub(began))
+}
+
+// Some is Counted; empty where there is none.
+func Some[N int | int64](n N, noun string) string { return where(n > 0, Counted(n, noun)) }
 
 func lasting(since, now time.Time) string {
 	return where(!since.IsZero() && now.After(since), ", for "+Duration(now.Sub(since)))

@@ -16,15 +16,14 @@ func Explanation(out *Output, v client.ExplainView, now time.Time) string {
 	x := newSheet(out.Theme, now, v.ID, v.Number, v.Status, string(v.Status))
 	x.why(v)
 	x.when(v)
-	if v.Model != nil {
-		x.fact("model", ModelName(*v.Model))
-	}
+	x.fact("model", ModelName(value(v.Model)))
 	x.fact("branched", branchText(v.BranchedFrom, v.AgentID, v.OriginNumber))
 	if v.Origin != nil && v.BranchedFrom == nil {
 		x.fact("goes on", "from execution "+executionWords(v.OriginNumber, *v.Origin))
 	}
 	x.fact("trusted", trustedText(v.Trusted))
-	x.fact("given", givenText(v.Given))
+	given := value(v.Given) // of the metadata keys, no values
+	x.fact("given", Joined("; ", Within("", Some(given.Messages, "message"), " before the prompt"), Within("metadata ", OneLine(strings.Join(given.Metadata, ", ")), "")))
 	for _, change := range v.Changes {
 		x.fact("changed", Change(change))
 	}
@@ -55,17 +54,6 @@ func Explanation(out *Output, v client.ExplainView, now time.Time) string {
 	return x.String()
 }
 
-func givenText(given *client.ExplainGiven) string {
-	var parts []string
-	if given != nil && given.Messages > 0 {
-		parts = append(parts, Counted(given.Messages, "message")+" before the prompt")
-	}
-	if given != nil && len(given.Metadata) > 0 { // keys, no values
-		parts = append(parts, "metadata "+OneLine(strings.Join(given.Metadata, ", ")))
-	}
-	return strings.Join(parts, "; ")
-}
-
 func (x *sheet) why(v client.ExplainView) {
 	if d := v.Doing; d != nil {
 		text := OneLine(d.Text)
@@ -75,10 +63,7 @@ func (x *sheet) why(v client.ExplainView) {
 		case d.Paused:
 			text = x.theme.Warn("paused") + " · " + text
 		}
-		if d.Since != nil {
-			text += lasting(*d.Since, x.now)
-		}
-		x.fact("doing", text)
+		x.fact("doing", text+lasting(value(d.Since), x.now))
 		x.signals(d.Signals, d.MoreStops)
 		return
 	}
@@ -88,10 +73,10 @@ func (x *sheet) why(v client.ExplainView) {
 	x.fact("why", OneLine(v.Ending.Summary))
 	words := "reason " + string(v.Ending.StopReason)
 	if s := v.Ending.Signal; s != nil {
-		words += within(", signalled by ", OneLine(s.Source), "")
+		words += Within(", signalled by ", OneLine(s.Source), "")
 	}
 	if e := v.Ending.Error; e != nil {
-		words += ", error " + string(e.Kind) + within(" (", string(e.Code), ")") + within(" in ", OneLine(e.Source), "")
+		words += ", error " + string(e.Kind) + Within(" (", string(e.Code), ")") + Within(" in ", OneLine(e.Source), "")
 	}
 	x.fact("", x.theme.Faint(words))
 	x.signals(v.Ending.Others, v.Ending.MoreStops)
@@ -99,7 +84,7 @@ func (x *sheet) why(v client.ExplainView) {
 
 func (x *sheet) signals(signals []client.ExplainSignal, unkept int) {
 	for _, s := range signals[:min(len(signals), shownSignals)] {
-		words := string(s.Reason) + within(" by ", OneLine(s.Source), "") + within(": ", OneLine(s.Message), "")
+		words := string(s.Reason) + Within(" by ", OneLine(s.Source), "") + Within(": ", OneLine(s.Message), "")
 		x.fact("", fmt.Sprintf("also %s · %s", words, fateWords(s.Fate)))
 	}
 	if unkept += max(len(signals)-shownSignals, 0); unkept > 0 {
@@ -234,7 +219,7 @@ func (x *sheet) steps(v client.ExplainView, columns int) {
 		switch {
 		case s.InProgress:
 			paint = x.theme.name
-		case s.Type != nil && *s.Type == domain.StepError:
+		case value(s.Type) == domain.StepError:
 			paint = x.theme.Warn
 		}
 		t.writeRow(&x.Builder, t.Rows[i], widths, paint)
@@ -243,14 +228,11 @@ func (x *sheet) steps(v client.ExplainView, columns int) {
 }
 
 func stepCells(s client.ExplainStep, began *time.Time) []string {
-	kind := "in progress"
-	if s.Type != nil {
-		kind = string(*s.Type)
-	}
+	kind := cmp.Or(string(value(s.Type)), "in progress")
 	if s.Interrupted {
 		kind += ", cut off"
 	}
-	at, took, finish := "", "?", ""
+	at, took := "", "?"
 	if began != nil && s.StartedAt != nil {
 		at = "+" + Duration(s.StartedAt.Sub(*began))
 	}
@@ -259,16 +241,13 @@ func stepCells(s client.ExplainStep, began *time.Time) []string {
 	} else if s.InProgress {
 		took = "…"
 	}
-	if s.FinishReason != nil {
-		finish = string(*s.FinishReason)
-	}
 	in := grouped(s.Usage.InputTokens)
 	if s.Usage.Estimated {
 		in = "~" + in
 	}
 	return []string{
 		"", grouped(s.Number), kind, at, took, in, grouped(s.Usage.CacheReadTokens),
-		grouped(s.Usage.OutputTokens), grouped(s.Usage.ReasoningTokens), costOfUse(s.CostNanoUSD, s.Usage), finish,
+		grouped(s.Usage.OutputTokens), grouped(s.Usage.ReasoningTokens), costOfUse(s.CostNanoUSD, s.Usage), string(value(s.FinishReason)),
 	}
 }
 
@@ -308,10 +287,10 @@ func (x *sheet) toolLine(tool client.ExplainTool) string {
 			resolved = WaitWords(w)
 			continue
 		}
-		asked = joined(" · ", asked, WaitWords(w))
+		asked = Joined(" · ", asked, WaitWords(w))
 	}
 	outcome := strings.ReplaceAll(string(tool.Outcome), "_", " ")
-	text := joined(" · ", CallWords(tool.Tool, tool.Arguments), asked, took, where(tool.Attempts > 1, Counted(tool.Attempts, "attempt")), outcome, resolved)
+	text := Joined(" · ", CallWords(tool.Tool, tool.Arguments), asked, took, where(tool.Attempts > 1, Counted(tool.Attempts, "attempt")), outcome, resolved)
 	if tool.Error != nil {
 		return x.theme.Bad(text + ": " + OneLine(strings.TrimPrefix(tool.Error.Message, outcome+": "))) // which some errors begin with, too
 	}
@@ -319,12 +298,8 @@ func (x *sheet) toolLine(tool client.ExplainTool) string {
 }
 
 func retryWords(r client.ExplainRetry) string {
-	text := Counted(r.Attempts, "failed attempt") + " · " + tokens(r.Usage.TotalTokens(), r.Usage.Estimated) +
-		where(r.CostNanoUSD != nil && r.Usage.TotalTokens() > 0, ", "+costOfUse(r.CostNanoUSD, r.Usage)) + ": " + OneLine(r.Reason)
-	if r.Code != nil {
-		text += " (" + string(*r.Code) + ")"
-	}
-	return text
+	return Counted(r.Attempts, "failed attempt") + " · " + tokens(r.Usage.TotalTokens(), r.Usage.Estimated) +
+		where(r.CostNanoUSD != nil && r.Usage.TotalTokens() > 0, ", "+costOfUse(r.CostNanoUSD, r.Usage)) + ": " + OneLine(r.Reason) + Within(" (", string(value(r.Code)), ")")
 }
 
 func compactionWords(c client.ExplainCompaction) string {
@@ -354,7 +329,7 @@ func totalWords(v client.ExplainView) string {
 	if n := len(v.Steps); n > 0 && v.Steps[n-1].InProgress {
 		steps += ", and one in progress"
 	}
-	return joined(" · ", steps, where(u.TotalTokens() > 0, used), cost, some(t.ToolCalls, "tool call"))
+	return Joined(" · ", steps, where(u.TotalTokens() > 0, used), cost, Some(t.ToolCalls, "tool call"))
 }
 
 // history says how long the history of the newest run is and how full the model's window, or what else tells.

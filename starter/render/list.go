@@ -11,30 +11,32 @@ import (
 	"everstep/starter/client"
 )
 
-// A listColumn is what a list can show of an agent, and sort by: a text, a number, a time or a cost.
+// A listColumn is what a list shows of an agent, and sorts by: a text, a number, a time or a cost.
 type listColumn struct {
 	name  string
-	value func(client.Listed) any
+	value any
 }
 
-// listColumns are all that there are. The usual ones come first, and what matters least of them on the right.
-var listColumns = []listColumn{
-	{"id", func(a client.Listed) any { return a.ID }},
-	{"status", func(a client.Listed) any { return listStatus(a) }},
-	{"exec", func(a client.Listed) any { return a.Number }},
-	{"age", func(a client.Listed) any { return a.StartedAt }},
-	{"steps", func(a client.Listed) any { return a.Steps }},
-	{"tokens", func(a client.Listed) any { return a.TotalTokens }},
-	{"cost", func(a client.Listed) any { return paid{a.CostNanoUSD, a.TotalTokens} }},
-	{"reason", func(a client.Listed) any { return listReason(a) }},
-	{"waiting", func(a client.Listed) any { return a.Waiting }},
-	{"unknown", func(a client.Listed) any { return a.Unknown }},
-	{"parent", func(a client.Listed) any { return shortAgent(a.ParentID) }},
-	{"schedule", func(a client.Listed) any { return a.Schedule }},
-	{"build", func(a client.Listed) any { return a.Build }},
-	{"ended", func(a client.Listed) any { return a.ClosedAt }},
-	{"server", func(a client.Listed) any { return a.ServerStatus }},
-	{"run", func(a client.Listed) any { return a.RunID }},
+// listColumns are all that there are of an agent. The usual ones come first, and what matters least of them on the right.
+func listColumns(a client.Listed) []listColumn {
+	return []listColumn{
+		{"id", a.ID},
+		{"status", listStatus(a)},
+		{"exec", a.Number},
+		{"age", a.StartedAt},
+		{"steps", a.Steps},
+		{"tokens", a.TotalTokens},
+		{"cost", paid{a.CostNanoUSD, a.TotalTokens}},
+		{"reason", listReason(a)},
+		{"waiting", a.Waiting},
+		{"unknown", a.Unknown},
+		{"parent", shortAgent(a.ParentID)},
+		{"schedule", a.Schedule},
+		{"build", a.Build},
+		{"ended", a.ClosedAt},
+		{"server", a.ServerStatus},
+		{"run", a.RunID},
+	}
 }
 
 // paid is a cost and the tokens that it was paid for.
@@ -83,7 +85,7 @@ const usualColumns = 5
 // ListColumns are the names of what a list can show.
 func ListColumns() []string {
 	var names []string
-	for _, column := range listColumns {
+	for _, column := range listColumns(client.Listed{}) {
 		names = append(names, column.name)
 	}
 	return names
@@ -97,17 +99,17 @@ func List(agents []client.Listed, now time.Time, columns ...string) Table {
 			columns = slices.Insert(slices.Clone(columns), 2, "parent")
 		}
 	}
-	t, shown := Table{Columns: "--columns", Gives: "STATUS"}, []listColumn{}
+	t, places := Table{Columns: "--columns", Gives: "STATUS"}, []int{}
 	for _, name := range columns {
-		if i := slices.IndexFunc(listColumns, func(c listColumn) bool { return c.name == name }); i >= 0 {
-			shown = append(shown, listColumns[i])
+		if i := slices.Index(ListColumns(), name); i >= 0 {
+			places = append(places, i)
 			t.Head = append(t.Head, strings.ToUpper(name))
 		}
 	}
 	for _, a := range agents {
-		var row []string
-		for _, column := range shown {
-			row = append(row, cell(column.value(a), now))
+		all, row := listColumns(a), []string(nil)
+		for _, i := range places {
+			row = append(row, cell(all[i].value, now))
 		}
 		t.Rows = append(t.Rows, row)
 	}
@@ -117,7 +119,7 @@ func List(agents []client.Listed, now time.Time, columns ...string) Table {
 // SortList sorts agents by a column: texts from a on, and numbers, times and ages from the smallest; reverse turns
 // that round. Among equals the order stays.
 func SortList(agents []client.Listed, column string, reverse bool) {
-	i := slices.IndexFunc(listColumns, func(c listColumn) bool { return c.name == column })
+	i := slices.Index(ListColumns(), column)
 	if i < 0 {
 		return
 	}
@@ -125,7 +127,7 @@ func SortList(agents []client.Listed, column string, reverse bool) {
 		if reverse {
 			a, b = b, a
 		}
-		return comparedCells(listColumns[i].value(a), listColumns[i].value(b))
+		return comparedCells(listColumns(a)[i].value, listColumns(b)[i].value)
 	})
 }
 
@@ -206,21 +208,14 @@ func Executions(executions []client.Past, now time.Time, named bool) Table {
 		newest[x.ID] = max(newest[x.ID], x.Number)
 	}
 	for _, x := range executions {
-		status := string(x.Status) + within(" (", endedBy(x.Code, x.StopReason, x.SessionLimit), ")")
+		status := string(x.Status) + Within(" (", endedBy(x.Code, x.StopReason, x.SessionLimit), ")")
 		if !x.ImportedAt.IsZero() {
 			status += ", imported"
 		}
 		status += where(x.Cleared, ", cleared") + takenBack(x.TakenBack, newest[x.ID])
-		took, end := "-", x.EndedAt
-		if end.IsZero() && !x.Status.Terminal() {
-			end = now
-		}
-		if !x.StartedAt.IsZero() && !end.IsZero() {
-			took = Duration(end.Sub(x.StartedAt))
-		}
 		t.Rows = append(t.Rows, []string{
 			OneLine(x.ID), grouped(x.Number), status, cmp.Or(OneLine(x.Agent), "-"), countOf(x.Steps), countOf(x.TotalTokens),
-			cell(paid{x.CostNanoUSD, x.TotalTokens}, now), took, cmp.Or(moment(x.StartedAt), "-"), pastOrigin(executions, x.Origin), x.ExecutionID.String(),
+			cell(paid{x.CostNanoUSD, x.TotalTokens}, now), took(x.StartedAt, x.EndedAt, x.Status.Terminal(), now), cmp.Or(moment(x.StartedAt), "-"), pastOrigin(executions, x.Origin), x.ExecutionID.String(),
 		})
 	}
 	if !slices.ContainsFunc(executions, func(x client.Past) bool { return x.Agent != "" }) {

@@ -66,7 +66,7 @@ func Schedule(out *Output, v client.ScheduleView, now time.Time) string {
 	state := "runs"
 	switch {
 	case v.Paused:
-		state = "paused" + within(": ", v.Note, "")
+		state = "paused" + Within(": ", v.Note, "")
 	case len(v.NextRuns) == 0:
 		state = "over"
 	}
@@ -85,14 +85,14 @@ func Schedule(out *Output, v client.ScheduleView, now time.Time) string {
 	x.fact("trusted", trustedText(v.Trusted))
 	x.fact("prompt", shortened(OneLine(v.Prompt), 200))
 	x.fact("queue", OneLine(v.TaskQueue))
-	x.fact("so far", joined(", ", Counted(int64(v.Begun), "run"), where(v.Skipped > 0, grouped(int64(v.Skipped))+" skipped"), where(v.Missed > 0, grouped(int64(v.Missed))+" missed")))
+	x.fact("so far", Joined(", ", Counted(int64(v.Begun), "run"), where(v.Skipped > 0, grouped(int64(v.Skipped))+" skipped"), where(v.Missed > 0, grouped(int64(v.Missed))+" missed")))
 	if len(v.Runs) == 0 {
 		return x.String()
 	}
 	runs := Table{Head: []string{"DUE", "STATUS", "TOOK", "EXEC", "ID"}}
 	for _, r := range v.Runs {
 		runs.Rows = append(runs.Rows, []string{
-			zoned(r.DueAt), runStatus(r), runTook(r, now), where(r.Number > 0, grouped(int64(r.Number))), cmp.Or(OneLine(r.ID), "-"),
+			zoned(r.DueAt), runStatus(r), took(r.BeganAt, r.EndedAt, !r.Open, now), where(r.Number > 0, grouped(int64(r.Number))), cmp.Or(OneLine(r.ID), "-"),
 		})
 	}
 	text := x.String() + "\n" + runs.Render(out)
@@ -118,18 +118,7 @@ func runStatus(r client.ScheduleRun) string {
 	if r.Why != "" {
 		return "did nothing"
 	}
-	return status + within(" (", endedBy(r.Code, r.StopReason, r.SessionLimit), ")")
-}
-
-func runTook(r client.ScheduleRun, now time.Time) string {
-	end := r.EndedAt
-	if end.IsZero() && r.Open {
-		end = now
-	}
-	if end.IsZero() || r.BeganAt.IsZero() {
-		return "-"
-	}
-	return Duration(end.Sub(r.BeganAt))
+	return status + Within(" (", endedBy(r.Code, r.StopReason, r.SessionLimit), ")")
 }
 
 // UpdatedSchedule is what an update has changed, above all of the schedule.

@@ -54,14 +54,7 @@ func statusRows(t Theme, id string, v account.Status, now time.Time) []row {
 	if all := v.Ledger.Session; all != nil {
 		session, sessionLeft = &all.Limit, &all.Left
 	}
-	var origin domain.Origin
-	if v.Origin != nil {
-		origin = *v.Origin
-	}
-	var parent account.Parent
-	if v.Parent != nil {
-		parent = *v.Parent
-	}
+	origin, parent := value(v.Origin), value(v.Parent)
 	var prior *priorJSON
 	if !v.Prior.IsZero() {
 		prior = &priorJSON{v.Prior, domain.KnownCost(v.Prior.CostNanoUSD, v.Prior.Tokens, v.Priced)}
@@ -133,27 +126,27 @@ func statusRows(t Theme, id string, v account.Status, now time.Time) []row {
 				call := ShortCall(w.ToolExecutionID)
 				switch w.Kind {
 				case domain.WaitOutcome:
-					return joined("\n", pendingWords(w), enter("resolve", call))
+					return Joined("\n", pendingWords(w), enter("resolve", call))
 				case domain.WaitQuestion:
-					return joined("\n", pendingWords(w), enter("answer", call+where(len(w.Ask.Schema) > 0, " --value JSON")))
+					return Joined("\n", pendingWords(w), enter("answer", call+where(len(w.Ask.Schema) > 0, " --value JSON")))
 				case domain.WaitApproval:
 				}
-				return joined("\n", pendingWords(w), joined(t.Faint(" · "), enter("approve", call), enter("deny", call)))
+				return Joined("\n", pendingWords(w), Joined(t.Faint(" · "), enter("approve", call), enter("deny", call)))
 			})},
 		{"standing_approvals", "calls that always run, those too that were revoked: `domain.StandingApproval`", listed(v.AlwaysAllowed),
 			"always", facts(v.AlwaysAllowed, func(a domain.StandingApproval) string {
 				if a.Revocation != nil {
 					return ""
 				}
-				return joined("\n", StandingApproval(a), enter("revoke", ShortCall(a.ID)))
+				return Joined("\n", StandingApproval(a), enter("revoke", ShortCall(a.ID)))
 			})},
 		{"waiting_messages", "those that were not read yet: each `message_id`, `place`, `sent_at`, `if_busy`, `bytes`, `text`, `cut`, `sent_by`", listed(v.Unread),
 			"message", facts(v.Unread, func(w contract.WaitingView) string {
-				return joined("\n", messageWords(w, v), where(v.Open || !v.Status.Terminal(), enter("unsend", w.ID.String()[:8])))
+				return Joined("\n", messageWords(w, v), where(v.Open || !v.Status.Terminal(), enter("unsend", w.ID.String()[:8])))
 			})},
 		{"history", "of the newest run: `events`, `bytes`, `runs`, `unstored` (why the storage does not take what a new run would need), `unrecorded` (what is not among the records, and why)", v.History,
 			"history", fact(historyLines(v.History)...)},
-		{"workflow_id", "of its workflow", v.Run.WorkflowID, "workflow", fact(joined(" ", OneLine(v.Run.WorkflowID), t.Faint(OneLine(v.Run.ID))))},
+		{"workflow_id", "of its workflow", v.Run.WorkflowID, "workflow", fact(Joined(" ", OneLine(v.Run.WorkflowID), t.Faint(OneLine(v.Run.ID))))},
 		{"run_id", "of that one's newest run", v.Run.ID, "", nil},
 		{"build", "the build that has begun that run; empty: none has yet", v.Server.Builds.Begun,
 			"build", fact(OneLine(client.OtherBuild(v.Server.Builds, v.ServedBy)))},
@@ -172,14 +165,14 @@ func doingText(v account.Status, now time.Time) string {
 	if v.Server.Source != contract.FromRecords { // of a record the time is that of the end
 		what, left = v.Doing, ""
 	}
-	return OneLine(what) + lasting(v.Since, now) + within("; ", OneLine(left), "")
+	return OneLine(what) + lasting(v.Since, now) + Within("; ", OneLine(left), "")
 }
 
 func suspendedText(s *contract.Suspension) string {
 	if s == nil {
 		return ""
 	}
-	return OneLine("since " + moment(s.Since) + within(" by ", s.By, "") + within(": ", s.Reason, ""))
+	return OneLine("since " + moment(s.Since) + Within(" by ", s.By, "") + Within(": ", s.Reason, ""))
 }
 
 func rewoundText(v account.Status) string {
@@ -218,9 +211,9 @@ func Change(c contract.Change) string {
 	if c.Agent != "" {
 		from = fmt.Sprintf("execution %d, handed over from step %d on: %s", c.Number, c.Step, c.Agent)
 	}
-	said := within(": ", c.String(), "") + where(c.MoreUpdates > 0, "; "+more(c.MoreUpdates, "update"))
+	said := Within(": ", c.String(), "") + where(c.MoreUpdates > 0, "; "+more(c.MoreUpdates, "update"))
 	for _, one := range c.Updates {
-		said += "; updated" + within(" by ", one.By, "") + " at " + moment(one.At) + within(": ", one.Reason, "")
+		said += "; updated" + Within(" by ", one.By, "") + " at " + moment(one.At) + Within(": ", one.Reason, "")
 	}
 	return OneLine(from + said)
 }
@@ -241,14 +234,14 @@ func historyLines(h contract.HistoryView) []string {
 		return nil
 	}
 	return []string{
-		joined(", ", Counted(h.Events, "event"), size(h.Bytes), where(h.Runs > 1, "run "+grouped(h.Runs))),
-		unstoredText(h.Unstored), within("not among the records: ", OneLine(h.Unrecorded), ""),
+		Joined(", ", Counted(h.Events, "event"), size(h.Bytes), where(h.Runs > 1, "run "+grouped(h.Runs))),
+		unstoredText(h.Unstored), Within("not among the records: ", OneLine(h.Unrecorded), ""),
 	}
 }
 
 // unstoredText says why a run that is long goes on; empty where it need not.
 func unstoredText(why string) string {
-	return within("no new run, as the storage fails, which is tried again after some steps: ", OneLine(why), "")
+	return Within("no new run, as the storage fails, which is tried again after some steps: ", OneLine(why), "")
 }
 
 // ModelName is a model for people. That of a script is named with a slash before its path, which may begin with one.
@@ -274,7 +267,7 @@ func spentText(s domain.Spent) string {
 			used = append(used, limitText(rule, amount))
 		}
 	}
-	return within(", which has used ", strings.Join(used, ", "), "")
+	return Within(", which has used ", strings.Join(used, ", "), "")
 }
 
 // trustedText names each value, cut where it is long: JSON has it whole.
@@ -289,7 +282,7 @@ func trustedText(values domain.Trusted) string {
 
 // sessionWords names a session with a stateful MCP server.
 func sessionWords(server, worker string, since time.Time) string {
-	return "with MCP server " + server + " on worker " + worker + within(" since ", moment(since), "")
+	return "with MCP server " + server + " on worker " + worker + Within(" since ", moment(since), "")
 }
 
 // todoLines are what the model means to do.
@@ -422,7 +415,7 @@ type row struct {
 }
 
 // fact is one fact, of lines of which some may be empty.
-func fact(lines ...string) []string { return []string{joined("\n", lines...)} }
+func fact(lines ...string) []string { return []string{Joined("\n", lines...)} }
 
 // facts are one for each item.
 func facts[T any](items []T, of func(T) string) []string {

@@ -196,7 +196,7 @@ func (s *story) ended(e client.Event) line {
 // Ending says in one line how an execution ended and what it took; a time of zero is not known.
 func Ending(o contract.Outcome, took time.Duration) string {
 	why := map[domain.ExecutionStatus]string{domain.StatusFailed: string(o.Code), domain.StatusStopped: string(o.StopReason)}[o.Status]
-	return OneLine(joined(" · ", string(o.Status)+within(" (", why+ofSession(o.SessionLimit), ")"), Counted(o.Steps, "step"), some(o.Usage.TotalTokens(), "token"),
+	return OneLine(Joined(" · ", string(o.Status)+Within(" (", why+ofSession(o.SessionLimit), ")"), Counted(o.Steps, "step"), Some(o.Usage.TotalTokens(), "token"),
 		paidWords(&o.CostNanoUSD), where(took > 0, Duration(took))))
 }
 
@@ -215,12 +215,9 @@ func Notice(e client.Event) (text string, warns bool) {
 
 // notice is an event that is told in one sentence.
 func notice(e client.Event) (mark, string) {
-	reason, failed := within(": ", OneLine(e.Reason), ""), within(": ", Why(e.Error), "")
+	reason, failed := Within(": ", OneLine(e.Reason), ""), Within(": ", Why(e.Error), "")
 	tool, hook := OneLine(e.Tool), fmt.Sprintf("hook %s at %s", OneLine(e.Hook), OneLine(string(e.Trigger)))
-	var message contract.WaitingView
-	if e.Message != nil {
-		message = *e.Message
-	}
+	message := value(e.Message)
 	switch e.Type {
 	case client.EventRetry, domain.EventToolCallRetried, domain.EventInferenceRequested:
 		what := cmp.Or(tool, "the inference") + " failed and is tried again"
@@ -242,11 +239,11 @@ func notice(e client.Event) (mark, string) {
 		if !waiting.Until.IsZero() {
 			return markAt, tool + " waits until " + moment(waiting.Until)
 		}
-		return markAt, tool + " goes on at its server" + within(": ", OneLine(waiting.Status), "")
+		return markAt, tool + " goes on at its server" + Within(": ", OneLine(waiting.Status), "")
 	case domain.EventToolCallBlocked:
 		by := ""
 		if e.Error != nil {
-			by = within(" (", OneLine(e.Error.Source), ")")
+			by = Within(" (", OneLine(e.Error.Source), ")")
 		}
 		return markWarning, CallWords(e.Tool, e.Arguments) + cmp.Or(failed, ": not run") + by
 	case domain.EventHookCalled:
@@ -265,7 +262,7 @@ func notice(e client.Event) (mark, string) {
 		return markWarning, "a worker cannot carry this on, and tries again" + reason
 	case domain.EventStopSignalReceived:
 		if asked, _ := e.Recorded.Data.(domain.StopEvent); asked.Reason == domain.UserRequested || asked.Reason == domain.StopRequested {
-			return markWarning, "asked to stop" + within(" by ", OneLine(asked.Source), "") + reason
+			return markWarning, "asked to stop" + Within(" by ", OneLine(asked.Source), "") + reason
 		}
 		return markWarning, "" // that a limit or the end of the work stops it says the end
 	case domain.EventWaitOpened:
@@ -291,13 +288,13 @@ func notice(e client.Event) (mark, string) {
 	case client.EventGone:
 		return markWarning, "what it does cannot be read" + reason
 	case domain.EventSubagentSpawning:
-		return markNotice, joined(" ", "sub-agent", OneLine(e.ChildName), e.ChildID.String(), "begins")
+		return markNotice, Joined(" ", "sub-agent", OneLine(e.ChildName), e.ChildID.String(), "begins")
 	case domain.EventHandedOver:
 		handed, _ := e.Recorded.Data.(domain.ConversationHandedOver)
 		return markNotice, "the conversation is handed over to " + OneLine(handed.Agent)
 	case domain.EventMCPSessionLost:
 		lost, _ := e.Recorded.Data.(domain.MCPSessionEvent)
-		return markWarning, "the session with MCP server " + OneLine(lost.Server) + " is lost" + within(": ", OneLine(lost.Why), "")
+		return markWarning, "the session with MCP server " + OneLine(lost.Server) + " is lost" + Within(": ", OneLine(lost.Why), "")
 	default: // what else is noted shows in what comes of it
 		return markNotice, ""
 	}
@@ -311,7 +308,7 @@ func Why(err *domain.Error) string {
 	if err == nil {
 		return ""
 	}
-	return OneLine(cmp.Or(err.Message, joined(", ", string(err.Kind), string(err.Code))))
+	return OneLine(cmp.Or(err.Message, Joined(", ", string(err.Kind), string(err.Code))))
 }
 
 // A family tells what the sub-agents of a story do, each in a story of its own. What they say is shown in one line.
@@ -342,7 +339,7 @@ func (f *family) join(e client.Event) {
 		call = above.call
 	}
 	id := e.ChildID.String()
-	f.members[e.ChildID] = &member{story: newStory(id, ""), name: joined(" ", OneLine(e.ChildName), shortAgent(id)), depth: e.Depth() + 1, call: call}
+	f.members[e.ChildID] = &member{story: newStory(id, ""), name: Joined(" ", OneLine(e.ChildName), shortAgent(id)), depth: e.Depth() + 1, call: call}
 }
 
 // tell returns the lines of an event of a sub-agent. Of one that nobody knows there are none.

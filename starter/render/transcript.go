@@ -36,7 +36,7 @@ func (s StepLine) Text(t Theme) string {
 		}
 		parts = append(parts, words)
 	}
-	return joined("  ", append(parts, where(text != "", t.Faint(shortened(text, 80))))...)
+	return Joined("  ", append(parts, where(text != "", t.Faint(shortened(text, 80))))...)
 }
 
 // A SaidMessage is a message with why the model sees it no more, as text and as JSON.
@@ -159,7 +159,7 @@ const shownSaid = 500
 func Effects(e domain.EffectCounts) string {
 	var parts []string
 	for _, call := range e.Calls {
-		counts := joined(" and ", where(call.Done > 0, grouped(call.Done)), where(call.Unknown > 0, grouped(call.Unknown)+" of unknown outcome"))
+		counts := Joined(" and ", where(call.Done > 0, grouped(call.Done)), where(call.Unknown > 0, grouped(call.Unknown)+" of unknown outcome"))
 		parts = append(parts, OneLine(call.Tool)+" "+counts)
 	}
 	if e.Unknown {
@@ -177,13 +177,13 @@ func Stopped(r client.Result, shown bool) string {
 	if r.Signal != nil {
 		message = OneLine(r.Signal.Message)
 		if canGoOn := r.Source == contract.FromWorkflow || r.Source == contract.FromHistory; canGoOn {
-			message = joined("; ", message, r.Signal.GoOn())
+			message = Joined("; ", message, r.Signal.GoOn())
 		}
 	}
 	if shown {
-		return within("  ", message, "")
+		return Within("  ", message, "")
 	}
-	return "stopped" + within(" (", endedBy("", r.Outcome.StopReason, r.Outcome.SessionLimit), ")") + within(": ", message, "")
+	return "stopped" + Within(" (", endedBy("", r.Outcome.StopReason, r.Outcome.SessionLimit), ")") + Within(": ", message, "")
 }
 
 // NotUndone says which effects a rewind has not undone; empty: none.

@@ -26,12 +26,12 @@ func Tree(out *Output, root client.Tree, now time.Time) string {
 		}
 		own := useCells(one.Own)
 		t.Rows = append(t.Rows, []string{
-			strings.Repeat("  ", one.Depth) + treeName(one), treeStatus(one), countOf(one.Steps), own[0], own[1], treeTook(one, now), below[0], below[1],
+			strings.Repeat("  ", one.Depth) + treeName(one), treeStatus(one), countOf(one.Steps), own[0], own[1], took(value(one.StartedAt), value(one.EndedAt), one.Status.Terminal(), now), below[0], below[1],
 			where(one.Step > 0, fmt.Sprint(one.Step)),
 		})
 		why := one.Gone
 		if one.Error != nil {
-			why = joined("; ", one.Error.Message, why)
+			why = Joined("; ", one.Error.Message, why)
 		}
 		if why != "" {
 			missing.WriteString(out.Theme.Warn(OneLine(treeName(one)+": "+why)) + "\n")
@@ -71,9 +71,9 @@ func grantLines(grants []client.TreeGrant) (lines []string) {
 		case i == 0:
 			lines = append(lines, moment(g.At)+" began with "+began)
 		case g.Refused:
-			lines = append(lines, moment(g.At)+" was refused more"+within(", having asked for at least ", askedWords(g.Asked), ""))
+			lines = append(lines, moment(g.At)+" was refused more"+Within(", having asked for at least ", askedWords(g.Asked), ""))
 		default:
-			lines = append(lines, moment(g.At)+" got "+grantedMore(before, g.Grant)+within(", having asked for at least ", askedWords(g.Asked), ""))
+			lines = append(lines, moment(g.At)+" got "+grantedMore(before, g.Grant)+Within(", having asked for at least ", askedWords(g.Asked), ""))
 		}
 		before = g.Grant
 	}
@@ -118,27 +118,15 @@ func estimating(t *client.Tree) client.TreeUse {
 
 // treeName is what an agent is called in its tree, and how its id begins.
 func treeName(t *client.Tree) string {
-	return joined(" ", OneLine(t.Subagent), shortAgent(t.ID))
+	return Joined(" ", OneLine(t.Subagent), shortAgent(t.ID))
 }
 
 func treeStatus(t *client.Tree) string {
-	return string(t.Status) + within(" (", endedBy(t.Code, t.StopReason, t.SessionLimit), ")") + where(t.Gone != "", ", gone")
+	return string(t.Status) + Within(" (", endedBy(t.Code, t.StopReason, t.SessionLimit), ")") + where(t.Gone != "", ", gone")
 }
 
 func useCells(u client.TreeUse) []string {
 	return []string{where(u.Usage.Estimated, "~") + grouped(u.Usage.TotalTokens()), costOfUse(u.CostNanoUSD, u.Usage)}
-}
-
-func treeTook(t *client.Tree, now time.Time) string {
-	switch {
-	case t.StartedAt == nil:
-		return "-"
-	case t.EndedAt != nil:
-		return Duration(t.EndedAt.Sub(*t.StartedAt))
-	case t.Status.Terminal():
-		return "-"
-	}
-	return Duration(now.Sub(*t.StartedAt))
 }
 
 // A TreeLine is a step of an agent of a tree, or the agent itself, as text; as JSON a step with whose it is.
@@ -168,7 +156,7 @@ func (l TreeLine) Text(t Theme) string {
 	if l.at.Step != nil {
 		return indent + l.StepLine.Text(t)
 	}
-	text := indent + t.name(treeName(agent)) + " " + t.Faint(joined(" · ", treeStatus(agent),
+	text := indent + t.name(treeName(agent)) + " " + t.Faint(Joined(" · ", treeStatus(agent),
 		where(agent.Step > 0, fmt.Sprintf("started in step %d, call %d", agent.Step, agent.Position+1))))
 	for _, line := range grantLines(agent.Grants) {
 		text += "\n" + indent + "  " + t.Faint(line)

@@ -24,7 +24,7 @@ func pendingWords(w domain.Wait) string {
 	switch text := ""; {
 	case w.Kind == domain.WaitOutcome:
 		return OneLine(fmt.Sprintf("whether %s took effect%s (execution %d, step %d, call %s)",
-			w.Tool, within(" with ", w.Arguments, ""), w.Execution, w.Step, w.ToolExecutionID))
+			w.Tool, Within(" with ", w.Arguments, ""), w.Execution, w.Step, w.ToolExecutionID))
 	case w.Ask != nil:
 		text = questionWords(*w.Ask)
 		fallthrough
@@ -47,9 +47,9 @@ func WaitWords(w domain.Wait) string {
 	case domain.AnsweredByDefault:
 		return "expired " + moment(a.At) + ", answered by its default"
 	case domain.AnsweredByPerson:
-		return answerWords(w, string(a.Verdict)) + within(": ", shortened(OneLine(a.Content), maxWords), "") + within(" (", OneLine(a.Reason), ")")
+		return answerWords(w, string(a.Verdict)) + Within(": ", shortened(OneLine(a.Content), maxWords), "") + Within(" (", OneLine(a.Reason), ")")
 	case domain.VerdictDone, domain.VerdictNotDone:
-		return answerWords(w, "resolved as "+strings.ReplaceAll(string(a.Verdict), "_", " ")) + within(": ", OneLine(a.Reason), "")
+		return answerWords(w, "resolved as "+strings.ReplaceAll(string(a.Verdict), "_", " ")) + Within(": ", OneLine(a.Reason), "")
 	case domain.Approved, domain.WasDenied:
 	}
 	text := answerWords(w, string(a.Verdict))
@@ -59,12 +59,12 @@ func WaitWords(w domain.Wait) string {
 	if !a.Always.IsZero() {
 		text += ", always (" + ShortCall(a.Always) + ")"
 	}
-	return text + within(": ", OneLine(a.Reason), "")
+	return text + Within(": ", OneLine(a.Reason), "")
 }
 
 // answerWords say who has answered, how and when.
 func answerWords(w domain.Wait, verdict string) string {
-	return joined(" ", verdict, within("by ", OneLine(w.Answer.By), ""), moment(w.Answer.At))
+	return Joined(" ", verdict, Within("by ", OneLine(w.Answer.By), ""), moment(w.Answer.At))
 }
 
 // opened is what an event tells of a call that waits for a person, and closed of one that did.
@@ -96,9 +96,9 @@ func closed(e client.Event) string {
 
 // StandingApproval shows in one line which calls are always allowed, and by whose word.
 func StandingApproval(a domain.StandingApproval) string {
-	text := fmt.Sprintf("%s %s, by %s %s%s", ShortCall(a.ID), CallWords(a.Tool, a.Arguments), OneLine(a.By), moment(a.At), within(": ", OneLine(a.Reason), ""))
+	text := fmt.Sprintf("%s %s, by %s %s%s", ShortCall(a.ID), CallWords(a.Tool, a.Arguments), OneLine(a.By), moment(a.At), Within(": ", OneLine(a.Reason), ""))
 	if r := a.Revocation; r != nil {
-		text += fmt.Sprintf("; revoked by %s %s%s", OneLine(r.By), moment(r.At), within(": ", OneLine(r.Reason), ""))
+		text += fmt.Sprintf("; revoked by %s %s%s", OneLine(r.By), moment(r.At), Within(": ", OneLine(r.Reason), ""))
 	}
 	return text
 }
@@ -125,12 +125,12 @@ func Waiting(calls []client.WaitingCall, now time.Time) string {
 		if c.Kind == domain.WaitOutcome {
 			fmt.Fprintf(&b, "  nobody knows whether it took effect, since %s; resolve says so\n", moment(c.Since))
 		} else {
-			fmt.Fprintf(&b, "  asked %s ago%s", Duration(now.Sub(c.Since)), within(" by ", OneLine(c.AskedBy), ""))
+			fmt.Fprintf(&b, "  asked %s ago%s", Duration(now.Sub(c.Since)), Within(" by ", OneLine(c.AskedBy), ""))
 			if !c.Expires.IsZero() {
 				fmt.Fprintf(&b, ", expires %s", moment(c.Expires))
 			}
 			if c.Ask != nil && !c.Expires.IsZero() {
-				b.WriteString(within(", then holds: ", legible(string(c.Ask.Default)), ""))
+				b.WriteString(Within(", then holds: ", legible(string(c.Ask.Default)), ""))
 			}
 			b.WriteString("\n")
 		}
