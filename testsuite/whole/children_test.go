@@ -254,27 +254,3 @@ func TestASubagentTerminatedFromOutside(t *testing.T) {
 		}
 	}
 }
-
-// TestATreeGoesOnAfterKills of the worker in the middle of its leaves: the same is said.
-func TestATreeGoesOnAfterKills(t *testing.T) {
-	t.Parallel()
-	s := connect(t, "plain", nil)
-	deaths := s.mortals(t)
-	definition := tree(t, quickLeaf)
-	leaf := definition.Agents["leaf"]
-	leaf.Model.Provider = "mortal"
-	definition.Agents["leaf"] = leaf
-	begun, err := s.agents.Start(within(t), client.Start{Prompt: "go", Definition: definition})
-	require.NoError(t, err)
-	result, err := s.agents.Wait(within(t), begun.ID, 0)
-	require.NoError(t, err)
-	require.Equal(t, domain.StatusCompleted, result.Outcome.Status, "%v", result.Error)
-	require.Equal(t, "done", result.Answer)
-	require.Positive(t, deaths.Load())
-	for step, err := range s.agents.Steps(within(t), begun.ID, 0) {
-		require.NoError(t, err)
-		for _, call := range step.Step.ToolExecutions {
-			require.JSONEq(t, `{"status":"completed","stop_reason":"completed","answer":"done","effects":[{"tool":"echo","done":3,"unknown":0}]}`, call.Value)
-		}
-	}
-}

@@ -11,11 +11,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"everstep/activities/openaichat"
 	"everstep/domain"
 	"everstep/domain/contract"
 	"everstep/starter/client"
-	"everstep/worker/host"
 )
 
 // TestFailures plays each class of outcome of a request to a model API against an execution on a real server: what status,
@@ -284,20 +282,6 @@ func stopCase() failureCase {
 			isClosed(t, gone)
 		},
 	}
-}
-
-// TestFinishOptional is the setting for proxies that leave the mark of the end out.
-func TestFinishOptional(t *testing.T) {
-	t.Parallel()
-	server := serveChat(t, streams(chatText("ok")+chatUsage))
-	s := start(t, host.Config{Vendors: map[string]host.Access{"openai": {BaseURL: server.URL + "/v1", Key: failureKey}}, FinishOptional: true})
-	begun, err := s.agents.Start(within(t), client.Start{Prompt: "go", Definition: domain.Definition{Model: domain.LLMConfig{Provider: openaichat.Name, Model: "m-1"}}})
-	require.NoError(t, err)
-	result, err := s.agents.Wait(within(t), begun.ID, 0)
-	require.NoError(t, err)
-	require.Equal(t, domain.StatusCompleted, result.Outcome.Status, "%v", result.Error)
-	require.Equal(t, "ok", result.Answer)
-	require.Equal(t, domain.Usage{InputTokens: tokensIn, OutputTokens: tokensOut}, result.Outcome.Usage)
 }
 
 // callsEcho is an answer with one call of echo with a text, which it is to say so many times.

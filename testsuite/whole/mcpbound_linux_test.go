@@ -39,7 +39,7 @@ type counter struct {
 func (s *stack) count(t *testing.T, name, script string) *counter {
 	t.Helper()
 	c := &counter{stack: s, t: t, id: s.named(name)}
-	_, err := s.agents.Start(within(t), client.Start{ID: c.id, Prompt: "go", Definition: scripted(writeScript(t, script), "shop__count", "shop__ponder", "shop__linger")})
+	_, err := s.agents.Start(within(t), client.Start{ID: c.id, Prompt: "go", Definition: scripted(writeScript(t, script), "shop__count")})
 	require.NoError(t, err)
 	return c
 }

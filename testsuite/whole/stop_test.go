@@ -137,20 +137,6 @@ func TestStopNowInATool(t *testing.T) {
 	}
 }
 
-func TestStopWithNoWorkerUp(t *testing.T) {
-	t.Parallel()
-	s := connect(t, "plain", nil)
-	begun := s.begin(t, toolScript, "work")
-	_, err := s.agents.Stop(within(t), begun.ID, client.StopOptions{})
-	require.NoError(t, err)
-	shop := newWorkshop()
-	worker := s.work(t, host.Config{Tools: []tool.Tool{shop.tool(domain.AtMostOnce)}})
-	defer worker.Stop()
-	result := s.stopped(t, begun.ID)
-	require.Zero(t, result.Outcome.Steps, "nothing was started")
-	require.Empty(t, shop.began)
-}
-
 // TestAWorkerThatShutsDownStopsNothing: the inference is made again by the
 // next worker, and what it cost before is counted.
 func TestAWorkerThatShutsDownStopsNothing(t *testing.T) {
@@ -202,22 +188,6 @@ func TestEveryStopArrives(t *testing.T) {
 			s.stopped(t, begun.ID)
 		})
 	}
-}
-
-func TestCancelFromTheServersOwnTools(t *testing.T) {
-	t.Parallel()
-	s := start(t, host.Config{})
-	begun, err := s.agents.Start(within(t), client.Start{ID: s.named("cancelled"), Prompt: "go", Definition: scripted(writeScript(t, slowScript))})
-	require.NoError(t, err)
-	s.textSeen(t, begun.ID)
-	require.NoError(t, s.temporal.CancelWorkflow(within(t), begun.WorkflowID, ""))
-	result := s.stopped(t, begun.ID)
-	require.Equal(t, 1, result.Outcome.Steps)
-	s.keepsText(t, begun.ID, result)
-	status, err := s.agents.Status(within(t), begun.ID)
-	require.NoError(t, err)
-	require.Equal(t, "server", status.Signals[0].Source)
-	require.False(t, status.Open, "the session is closed")
 }
 
 // TestTimeInterruptsACall: max_seconds ends an inference that is under way.
