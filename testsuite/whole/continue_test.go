@@ -57,33 +57,29 @@ func TestContinueAsNewInTheMiddle(t *testing.T) {
 	const steps = 40
 	s := startOn(t, "continuing", continuing, host.Config{Tools: []tool.Tool{echo()}})
 	ctx, long := within(t), s.named("long")
-	begun, err := s.agents.Start(ctx, client.Start{ID: long, Prompt: "go", Definition: scripted(longScript(t, steps, 1), "echo")})
-	require.NoError(t, err)
+	begun := s.starts(t, client.Start{ID: long, Prompt: "go", Definition: scripted(longScript(t, steps, 1), "echo")})
 	for event, err := range s.agents.Follow(ctx, long, client.FollowOptions{}) {
 		require.NoError(t, err)
 		if event.Type == client.EventContinued {
 			s.worker.Forget()
 		}
 	}
-	result, err := s.agents.Wait(ctx, long, 1)
-	require.NoError(t, err)
-	require.Equal(t, domain.StatusCompleted, result.Outcome.Status, "%v", result.Error)
+	result := s.completed(t, long, 1)
 	require.Equal(t, steps+1, result.Outcome.Steps)
 	require.Equal(t, "All done. echo: call 40", result.Answer)
 
-	status, err := s.agents.Status(ctx, long)
-	require.NoError(t, err)
+	status := s.status(t, long)
 	require.Equal(t, steps+1, status.Steps)
 	require.Equal(t, begun.ExecutionID, status.ExecutionID)
 	require.Greater(t, status.History.Runs, 2, "the execution ran over several runs")
 	require.Equal(t, int64(12*(steps+1)), status.Usage.TotalTokens())
 
-	all := collect(t, s.agents.Steps(ctx, long, 1))
+	all := s.steps(t, long, 1)
 	require.Len(t, all, steps+1)
 	for i, step := range all {
 		require.Equal(t, i+1, step.Step.Number)
 	}
-	messages := collect(t, s.agents.Messages(ctx, long))
+	messages := s.messages(t, long)
 	require.Len(t, messages, 2+2*steps)
 	for i, m := range messages {
 		require.Equal(t, i, m.Index)
@@ -91,14 +87,11 @@ func TestContinueAsNewInTheMiddle(t *testing.T) {
 	require.Equal(t, "echo: call 7", messages[14].Message.ToolResult.Content)
 
 	// The next execution sees the whole conversation, and the session goes on.
-	again, err := s.agents.Send(ctx, long, client.SendOptions{Prompt: "and now?"})
-	require.NoError(t, err)
+	again := s.sent(t, long, client.SendOptions{Prompt: "and now?"})
 	require.Equal(t, 2, again.Number)
-	result, err = s.agents.Wait(ctx, long, 2)
-	require.NoError(t, err)
+	result = s.result(t, long, 2)
 	require.Equal(t, domain.StatusFailed, result.Outcome.Status, "the script has no further turn")
-	first, err := s.agents.Result(ctx, long, 1)
-	require.NoError(t, err)
+	first := s.result(t, long, 1)
 	require.Equal(t, "All done. echo: call 40", first.Answer)
 }
 
@@ -126,10 +119,9 @@ func (s *stack) outage(t *testing.T, meanwhile func(of client.Execution)) client
 	t.Cleanup(worker.Stop)
 	require.NoError(t, os.Rename(storage, storage+".away"))
 	require.NoError(t, os.WriteFile(storage, nil, 0o600))
-	begun, err := s.agents.Start(within(t), client.Start{
+	begun := s.starts(t, client.Start{
 		Prompt: strings.Repeat("x", 999_500), Definition: scripted(longScript(t, 20, 1), "echo"),
 	})
-	require.NoError(t, err)
 	<-reached
 	meanwhile(begun)
 	require.NoError(t, os.Remove(storage))
@@ -149,9 +141,7 @@ func TestAnOutageOfTheStorage(t *testing.T) {
 		require.Contains(t, status.History.Unstored, "storage")
 		require.Equal(t, status.History.Unstored, s.explained(t, of.ID).History.Unstored, "history tells the same")
 	})
-	result, err := s.agents.Wait(within(t), begun.ID, 1)
-	require.NoError(t, err)
-	require.Equal(t, domain.StatusCompleted, result.Outcome.Status, "%v", result.Error)
+	s.completed(t, begun.ID, 1)
 	status := s.asked(t, begun.ID)
 	require.Greater(t, status.History.Runs, 1)
 	require.Empty(t, status.History.Unstored)

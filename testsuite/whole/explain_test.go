@@ -12,8 +12,7 @@ import (
 
 func (s *stack) explained(t *testing.T, id string) client.ExplainView {
 	t.Helper()
-	view, err := s.agents.Explain(within(t), id, 0)
-	require.NoError(t, err)
+	view := s.explains(t, id, 0)
 	requireSums(t, view)
 	return view
 }

@@ -209,8 +209,7 @@ func (s *stage) begin(t *testing.T, c failureCase, model string) *part {
 	if c.define != nil {
 		c.define(&start)
 	}
-	begun, err := s.agents.Start(within(t), start)
-	require.NoError(t, err)
+	begun := s.starts(t, start)
 	p.id = begun.ID
 	return p
 }

@@ -57,7 +57,7 @@ func eachAPIsCases() (all []failureCase) {
 				require.Equal(t, domain.CodeMalformed, p.lostTo())
 				require.Contains(t, p.view.Steps[0].Retries[0].Reason, "before the answer was whole")
 				require.Equal(t, domain.Usage{InputTokens: tokensIn, OutputTokens: tokensOut}, p.view.Waste.Usage)
-				for _, m := range collect(t, p.agents.Messages(within(t), p.id)) {
+				for _, m := range p.messages(t, p.id) {
 					require.NotContains(t, m.Message.Text(), "half")
 				}
 			},
@@ -277,8 +277,7 @@ func stopCase() failureCase {
 		meanwhile: func(t *testing.T, p *part) {
 			t.Helper()
 			require.Eventually(t, func() bool { return len(p.requests()) == 1 }, patience, time.Millisecond)
-			_, err := p.agents.Stop(within(t), p.id, client.StopOptions{Mode: contract.StopNow, Reason: "enough"})
-			require.NoError(t, err)
+			p.stops(t, p.id, client.StopOptions{Mode: contract.StopNow, Reason: "enough"})
 			isClosed(t, gone)
 		},
 	}

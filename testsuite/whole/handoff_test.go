@@ -39,15 +39,12 @@ func TestAHandoffOutlivesKills(t *testing.T) {
 	triage.Handoffs = map[string]domain.Subagent{"billing": {Agent: "billing", Description: "Settles bills."}}
 	billing.Handoffs = map[string]domain.Subagent{"triage": {Agent: "triage", Description: "Sorts."}}
 	triage.Agents = map[string]domain.Definition{"billing": billing, "triage": triage}
-	begun, err := s.agents.Start(within(t), client.Start{Prompt: "go", Definition: triage})
-	require.NoError(t, err)
-	result, err := s.agents.Wait(within(t), begun.ID, 0)
-	require.NoError(t, err)
-	require.Equal(t, domain.StatusCompleted, result.Outcome.Status, "%v", result.Error)
+	begun := s.starts(t, client.Start{Prompt: "go", Definition: triage})
+	result := s.completed(t, begun.ID, 0)
 	require.Equal(t, "paid", result.Answer)
 	require.Positive(t, deaths.Load())
 	var held []string
-	for _, step := range collect(t, s.agents.Steps(within(t), begun.ID, 0)) {
+	for _, step := range s.steps(t, begun.ID, 0) {
 		held = append(held, step.Step.Agent)
 	}
 	require.Equal(t, []string{"", "billing", "billing", "triage", "billing"}, held)

@@ -39,8 +39,7 @@ type counter struct {
 func (s *stack) count(t *testing.T, name, script string) *counter {
 	t.Helper()
 	c := &counter{stack: s, t: t, id: s.named(name)}
-	_, err := s.agents.Start(within(t), client.Start{ID: c.id, Prompt: "go", Definition: scripted(writeScript(t, script), "shop__count")})
-	require.NoError(t, err)
+	s.starts(t, client.Start{ID: c.id, Prompt: "go", Definition: scripted(writeScript(t, script), "shop__count")})
 	return c
 }
 
@@ -167,8 +166,7 @@ func TestASessionWithAStatefulServer(t *testing.T) {
 		2: {"its worker does not answer, and has probably ended", ""},
 		3: {"its program has ended (exit status 137)", ""},
 	} {
-		explained, err := s.agents.Explain(within(t), ann.id, number)
-		require.NoError(t, err)
+		explained := s.explains(t, ann.id, number)
 		require.Len(t, explained.Sessions, len(reasons))
 		for i, reason := range reasons {
 			require.Equal(t, reason, explained.Sessions[i].Reason)
@@ -181,7 +179,6 @@ func TestASessionWithAStatefulServer(t *testing.T) {
 	require.Contains(t, at.ok("status", ann.id), "with MCP server shop on worker "+ann.bound().Worker+" since ")
 	require.Contains(t, at.ok("explain", ann.id), ": its program has ended (exit status 137)")
 
-	_, err := s.agents.Close(within(t), ann.id)
-	require.NoError(t, err)
+	s.closes(t, ann.id)
 	gone(t, server)
 }

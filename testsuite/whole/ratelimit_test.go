@@ -33,18 +33,14 @@ func TestRateLimitWaits(t *testing.T) {
 	model := serveChat(t, streamed("stop", `{"content":"one"}`), streamed("stop", `{"content":"two"}`))
 	s := start(t, chatWorker(t, model, map[string]host.RateLimit{"limited": {RequestsPerMinute: 1}}))
 	c := newCLI(t).at(s)
-	first, err := s.agents.Start(within(t), client.Start{Prompt: "go", Definition: limitedModel})
-	require.NoError(t, err)
-	done, err := s.agents.Wait(within(t), first.ID, 0)
-	require.NoError(t, err)
+	first := s.starts(t, client.Start{Prompt: "go", Definition: limitedModel})
+	done := s.result(t, first.ID, 0)
 	require.Equal(t, "one", done.Answer)
 
-	second, err := s.agents.Start(within(t), client.Start{Prompt: "go", Definition: limitedModel})
-	require.NoError(t, err)
+	second := s.starts(t, client.Start{Prompt: "go", Definition: limitedModel})
 	limit := contract.RateLimit{TaskQueue: s.queue + "/limited", RequestsPerMinute: 1}
 	require.Eventually(t, func() bool {
-		status, err := s.agents.Status(within(t), second.ID)
-		require.NoError(t, err)
+		status := s.status(t, second.ID)
 		if !status.RateLimited {
 			return false
 		}
@@ -54,12 +50,10 @@ func TestRateLimitWaits(t *testing.T) {
 	}, patience, 20*time.Millisecond)
 
 	watch := c.start("watch", second.ID).untilErr("under a rate limit what is next has to wait for its turn: it waits on task queue " + limit.TaskQueue)
-	_, err = s.agents.Stop(within(t), second.ID, client.StopOptions{Mode: contract.StopNow})
-	require.NoError(t, err)
+	s.stops(t, second.ID, client.StopOptions{Mode: contract.StopNow})
 	require.Equal(t, 3, watch.wait().code)
 	require.NotContains(t, watch.err.String(), "no worker")
-	ended, err := s.agents.Wait(within(t), second.ID, 0)
-	require.NoError(t, err)
+	ended := s.result(t, second.ID, 0)
 	require.Equal(t, domain.StatusStopped, ended.Outcome.Status)
 	require.Equal(t, domain.UserRequested, ended.Outcome.StopReason)
 	require.Zero(t, ended.Outcome.Usage)

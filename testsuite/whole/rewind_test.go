@@ -27,27 +27,20 @@ func TestRewindOverRuns(t *testing.T) {
 			s := startOn(t, "continuing", continuing, config)
 			id := s.named("long")
 			definition := scripted(longScript(t, 30, 1), "echo")
-			x, err := s.agents.Start(within(t), client.Start{ID: id, Prompt: "go", Definition: definition})
-			require.NoError(t, err)
+			x := s.starts(t, client.Start{ID: id, Prompt: "go", Definition: definition})
 			s.ended(t, x)
 			require.Greater(t, s.asked(t, id).History.Runs, 1)
 			for _, step := range []int{1, 12, 30} {
-				rewound, err := s.agents.Rewind(within(t), client.Point{ID: id, Execution: "1", Step: &step}, client.RewindOptions{})
-				require.NoError(t, err)
+				rewound := s.rewinds(t, client.Point{ID: id, Execution: "1", Step: &step}, client.RewindOptions{})
 				require.Equal(t, 2, rewound.Number)
 			}
-			rewound, err := s.agents.Rewind(within(t), client.Point{ID: id, Execution: "1", Step: new(12)}, client.RewindOptions{Prompt: "otherwise"})
-			require.NoError(t, err)
-			result, err := s.waits(within(t), id, 2)
-			require.NoError(t, err)
-			require.Equal(t, domain.StatusCompleted, result.Outcome.Status, "%+v", result.Error)
+			rewound := s.rewinds(t, client.Point{ID: id, Execution: "1", Step: new(12)}, client.RewindOptions{Prompt: "otherwise"})
+			result := s.completed(t, id, 2)
 			require.Equal(t, 19, result.Outcome.Steps, "the rest of the script")
-			for step, err := range s.agents.Steps(within(t), id, 2) {
-				require.NoError(t, err)
+			for _, step := range s.steps(t, id, 2) {
 				require.Len(t, step.Step.Input.Edits.TakenBack, 1)
 			}
-			back, err := s.agents.Rewind(within(t), client.Point{ID: id, Execution: "2", Step: new(0)}, client.RewindOptions{})
-			require.NoError(t, err)
+			back := s.rewinds(t, client.Point{ID: id, Execution: "2", Step: new(0)}, client.RewindOptions{})
 			require.Equal(t, rewound.ExecutionID, back.To.ExecutionID)
 		})
 	}
@@ -64,8 +57,7 @@ func (s *stack) crowded(t *testing.T, id string) {
 	script.WriteString("  - {text: done}\n  - {text: and done}\n")
 	definition := scripted(writeScript(t, script.String()), "echo")
 	definition.Model.ContextWindow = 1500
-	x, err := s.agents.Start(within(t), client.Start{ID: id, Prompt: "go", Definition: definition})
-	require.NoError(t, err)
+	x := s.starts(t, client.Start{ID: id, Prompt: "go", Definition: definition})
 	s.ended(t, x)
 }
 
@@ -75,16 +67,13 @@ func TestRewindOverASummary(t *testing.T) {
 	s := start(t, host.Config{Tools: []tool.Tool{echo()}})
 	id := s.named("summed")
 	s.crowded(t, id)
-	rewound, err := s.agents.Rewind(within(t), client.Point{ID: id, Execution: "1", Step: new(1)}, client.RewindOptions{Prompt: "otherwise"})
-	require.NoError(t, err)
+	rewound := s.rewinds(t, client.Point{ID: id, Execution: "1", Step: new(1)}, client.RewindOptions{Prompt: "otherwise"})
 	s.ended(t, rewound.Execution)
-	back, err := s.agents.Rewind(within(t), client.Point{ID: id, Execution: "1"}, client.RewindOptions{Prompt: "on"})
-	require.NoError(t, err)
+	back := s.rewinds(t, client.Point{ID: id, Execution: "1"}, client.RewindOptions{Prompt: "on"})
 	s.ended(t, back.Execution)
 	edits := map[int]domain.Edits{}
 	for number := 1; number <= 3; number++ {
-		for step, err := range s.agents.Steps(within(t), id, number) {
-			require.NoError(t, err)
+		for _, step := range s.steps(t, id, number) {
 			if number == 1 || step.Step.Number == 1 {
 				edits[number] = step.Step.Input.Edits
 			}
@@ -114,9 +103,7 @@ func TestRewindToWhatHasLeftMemory(t *testing.T) {
 	require.Equal(t, before, s.lines(t, id))
 	_, err = s.agents.Rewind(within(t), client.Point{ID: id, Execution: "1", Step: new(0)}, client.RewindOptions{})
 	require.NoError(t, err, "of the beginning nothing is asked for")
-	_, err = s.agents.Rewind(within(t), client.Point{ID: id, Execution: "1"}, client.RewindOptions{Prompt: "on"})
-	require.NoError(t, err)
-	result, err := s.waits(within(t), id, 2)
-	require.NoError(t, err)
+	s.rewinds(t, client.Point{ID: id, Execution: "1"}, client.RewindOptions{Prompt: "on"})
+	result := s.result(t, id, 2)
 	require.NotEqual(t, domain.CodeContextLost, result.Outcome.Code)
 }

@@ -31,14 +31,13 @@ func TestAStepOfManyMegabytes(t *testing.T) {
 	})
 	s := startOn(t, "continuing", continuing, host.Config{Tools: []tool.Tool{noise}})
 	begun := s.begin(t, "turns:\n  - text: 'looking'\n    tool_calls:\n"+strings.Repeat("      - {name: noise}\n", calls)+"  - text: 'done'\n", "noise")
-	result, err := s.agents.Wait(within(t), begun.ID, 0)
-	require.NoError(t, err)
+	result := s.result(t, begun.ID, 0)
 	require.Equal(t, "done", result.Answer, "%v", result.Error)
 
-	steps := collect(t, s.agents.Steps(within(t), begun.ID, 0))
+	steps := s.steps(t, begun.ID, 0)
 	require.Len(t, steps, 2)
 	require.Len(t, steps[0].Step.ToolExecutions, calls)
-	messages := collect(t, s.agents.Messages(within(t), begun.ID))
+	messages := s.messages(t, begun.ID)
 	require.Len(t, messages, calls+3)
 	require.Len(t, messages[calls].Message.ToolResult.Content, size, "the transcript has all of it")
 	for _, run := range []string{begun.RunID, ""} {
@@ -82,14 +81,13 @@ func makesLong(t *testing.T, calls, size int, fault string) {
 	s := start(t, host.Config{Tools: []tool.Tool{weigh}, Hooks: []hook.Hook{long}})
 	script := "turns:\n  - tool_calls:\n" + strings.Repeat("      - {name: weigh, arguments: {text: short}}\n", calls) + "  - text: 'done'\n"
 	begun := s.begin(t, script, "weigh")
-	result, err := s.agents.Wait(within(t), begun.ID, 0)
-	require.NoError(t, err)
+	result := s.result(t, begun.ID, 0)
 	if fault != "" {
 		require.Contains(t, result.Error.Message, fault)
 		return
 	}
 	require.Equal(t, "done", result.Answer, "%v", result.Error)
-	for _, call := range collect(t, s.agents.Steps(within(t), begun.ID, 0))[0].Step.ToolExecutions {
+	for _, call := range s.steps(t, begun.ID, 0)[0].Step.ToolExecutions {
 		require.Equal(t, fmt.Sprint(base64.StdEncoding.EncodedLen(size)), call.Value)
 	}
 }
