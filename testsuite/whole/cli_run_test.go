@@ -16,18 +16,6 @@ import (
 // hello is a script of one turn.
 const hello = "turns:\n  - text: Hello.\n    usage: {input_tokens: 10, output_tokens: 5}\n"
 
-// slow is a script of three steps, of which the last takes long enough for
-// things to happen meanwhile.
-func slow(delay string) string {
-	return `turns:
-  - text: Looking.
-    tool_calls: [{name: list_files, arguments: {path: .}}]
-  - text: Again.
-    tool_calls: [{name: list_files, arguments: {path: .}}]
-  - text: 'One. Two. Three. Four. Five. Done.'
-    delay: ` + delay + "\n"
-}
-
 // requireInOrder requires that texts stand in a text in this order.
 func requireInOrder(t testing.TB, text string, parts ...string) {
 	t.Helper()

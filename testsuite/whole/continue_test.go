@@ -95,58 +95,6 @@ func TestContinueAsNewInTheMiddle(t *testing.T) {
 	require.Equal(t, "All done. echo: call 40", first.Answer)
 }
 
-// outage runs an agent whose storage is gone from its first step until meanwhile returns, in its 7th.
-func (s *stack) outage(t *testing.T, meanwhile func(of client.Execution)) client.Execution {
-	t.Helper()
-	storage := filepath.Join(t.TempDir(), "storage")
-	require.NoError(t, os.Mkdir(storage, 0o750))
-	reached, back := make(chan struct{}, 2), make(chan struct{})
-	slow := tool.New("echo", "Says it again.", domain.Idempotent, func(ctx context.Context, a struct {
-		Text  string `json:"text"`
-		Times int    `json:"times"`
-	},
-	) (string, error) {
-		if a.Text == "call 7" {
-			reached <- struct{}{}
-			select {
-			case <-back:
-			case <-ctx.Done():
-			}
-		}
-		return a.Text, nil
-	})
-	worker := s.work(t, host.Config{Tools: []tool.Tool{slow}, Storage: storage})
-	t.Cleanup(worker.Stop)
-	require.NoError(t, os.Rename(storage, storage+".away"))
-	require.NoError(t, os.WriteFile(storage, nil, 0o600))
-	begun := s.starts(t, client.Start{
-		Prompt: strings.Repeat("x", 999_500), Definition: scripted(longScript(t, 20, 1), "echo"),
-	})
-	<-reached
-	meanwhile(begun)
-	require.NoError(t, os.Remove(storage))
-	require.NoError(t, os.Rename(storage+".away", storage))
-	close(back)
-	return begun
-}
-
-// TestAnOutageOfTheStorage, in which the run should have continued as new several times, ends nothing.
-func TestAnOutageOfTheStorage(t *testing.T) {
-	t.Parallel()
-	s := connect(t, "continuing", continuing)
-	begun := s.outage(t, func(of client.Execution) {
-		status := s.asked(t, of.ID)
-		require.Equal(t, domain.StatusInProgress, status.Status)
-		require.Equal(t, 1, status.History.Runs)
-		require.Contains(t, status.History.Unstored, "storage")
-		require.Equal(t, status.History.Unstored, s.explained(t, of.ID).History.Unstored, "history tells the same")
-	})
-	s.completed(t, begun.ID, 1)
-	status := s.asked(t, begun.ID)
-	require.Greater(t, status.History.Runs, 1)
-	require.Empty(t, status.History.Unstored)
-}
-
 // asked is a status as the workflow tells it; a busy worker may take longer than others are waited for.
 func (s *stack) asked(t *testing.T, id string) (status account.Status) {
 	t.Helper()

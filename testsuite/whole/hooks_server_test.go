@@ -200,19 +200,3 @@ func TestAReplyThatDiffersIsRecordedAgain(t *testing.T) {
 		"hook/before_step/idle": 1, "hook/after_step/alternates": result.Outcome.Steps, "hook/before_tool_use/blocks": 3, "hook/on_stop/panics": 1,
 	}, recorded)
 }
-
-// TestAWorkerWithoutTheHookAnswersQuestions: a replay runs no hook.
-func TestAWorkerWithoutTheHookAnswersQuestions(t *testing.T) {
-	t.Parallel()
-	s := connect(t, "plain", nil)
-	storage := t.TempDir()
-	first := s.work(t, host.Config{Hooks: []hook.Hook{numbered(1)}, Storage: storage})
-	definition := scripted(writeScript(t, "turns: [{text: done}]"))
-	definition.Hooks = []string{"numbered"}
-	begun := s.starts(t, client.Start{Prompt: "go", Definition: definition})
-	s.ended(t, begun)
-	first.Stop()
-	second := s.work(t, host.Config{Storage: storage})
-	t.Cleanup(second.Stop)
-	require.Equal(t, []string{"number 1"}, s.said(t, begun.ID))
-}

@@ -3,6 +3,7 @@ package whole_test
 import (
 	"fmt"
 	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"syscall"
@@ -116,7 +117,8 @@ turns:
 func TestASessionWithAStatefulServer(t *testing.T) {
 	long(t)
 	t.Parallel()
-	file, _ := mcpFile(t, map[string]any{"stateful": true, "effect": "read_only"})
+	file := filepath.Join(t.TempDir(), "mcp.json")
+	require.NoError(t, os.WriteFile(file, fmt.Appendf(nil, `{"mcpServers": {"shop": {"command": %q, "args": [%q], "stateful": true, "effect": "read_only"}}}`, os.Args[0], mcpServer), 0o600))
 	s := connect(t, "plain", nil)
 	s.process(t, boundWorker, file)
 	s.process(t, boundWorker, file)

@@ -2,7 +2,6 @@ package whole_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -227,39 +226,4 @@ turns:
 		require.Equal(t, "done", result.Answer)
 	}
 	require.EqualValues(t, 2, deaths.Load())
-}
-
-// TestAWorkerShortOfMemoryLetsGoOfWorkflows in the middle of what they do, and all of them end as they would.
-func TestAWorkerShortOfMemoryLetsGoOfWorkflows(t *testing.T) {
-	long(t)
-	t.Parallel()
-	s := connect(t, "plain", nil)
-	worker, said := exec.Command(os.Args[0], mortalWorker, s.address, s.queue, t.TempDir()+"/seat"), &transcript{}
-	worker.Env, worker.Stderr = append(os.Environ(), "GOMEMLIMIT=24MiB"), said
-	in, err := worker.StdinPipe()
-	require.NoError(t, err)
-	require.NoError(t, worker.Start())
-	t.Cleanup(func() { require.NoError(t, errors.Join(in.Close(), worker.Wait())) })
-
-	name := s.named("session")
-	s.starts(t, client.Start{ID: name, Prompt: "go", Definition: scripted(writeScript(t, "turns: [{text: one}, {text: two}]"))})
-	var turns strings.Builder
-	for i := range 20 {
-		fmt.Fprintf(&turns, "  - {text: a, delay: 500ms, tool_calls: [{name: echo, arguments: {text: call %d}}]}\n", i)
-	}
-	script := writeScript(t, "turns:\n"+turns.String()+"  - {text: done}\n")
-	var all []client.Execution
-	for range 30 {
-		x := s.starts(t, client.Start{Prompt: "go", Definition: scripted(script, "echo")})
-		all = append(all, x)
-	}
-	require.Eventually(t, func() bool { return strings.Contains(said.String(), "letting go of the workflows") }, patience, 50*time.Millisecond)
-	s.sent(t, name, client.SendOptions{Prompt: "more"})
-	result := s.result(t, name, 2)
-	require.Equal(t, "two", result.Answer)
-	for _, x := range all {
-		result := s.result(t, x.ID, 0)
-		require.Equal(t, "done", result.Answer)
-		require.Equal(t, 21, result.Outcome.Steps)
-	}
 }
