@@ -98,8 +98,7 @@ func TestAccountOverRuns(t *testing.T) {
 			_, err = s.agents.Send(within(t), id, client.SendOptions{Prompt: "go on"})
 		}
 		require.NoError(t, err)
-		result, err := s.waits(within(t), id, n+1)
-		require.NoError(t, err)
+		result := s.result(t, id, n+1)
 		require.Equal(t, fmt.Sprintf("answer %d", n), result.Answer)
 		read := s.wholeAccount(t, id)
 		if read.Executions[n].CompletedAt.Before(s.began(t, id)) {
@@ -149,7 +148,7 @@ func TestAccountOverRuns(t *testing.T) {
 func known(t *testing.T, read agentaccount.Account) string {
 	t.Helper()
 	read.Server = nil
-	return asJSON(t, read)
+	return encoded(t, read)
 }
 
 func countSteps(read agentaccount.Account, execution int) (n int) {
@@ -185,18 +184,15 @@ func TestAccountOfAReset(t *testing.T) {
 	s := start(t, host.Config{Tools: []tool.Tool{echo()}})
 	s.irreplayable = "the run that a reset begins has another id than its history says"
 	id := s.named("reset")
-	_, err := s.agents.Start(within(t), client.Start{ID: id, Prompt: "go", Definition: scripted(talkScript(t, 3), "echo")})
-	require.NoError(t, err)
+	s.starts(t, client.Start{ID: id, Prompt: "go", Definition: scripted(talkScript(t, 3), "echo")})
 	for n := range 3 {
 		if n > 0 {
-			_, err = s.agents.Send(within(t), id, client.SendOptions{Prompt: fmt.Sprintf("go on %d", n)})
-			require.NoError(t, err)
+			s.sent(t, id, client.SendOptions{Prompt: fmt.Sprintf("go on %d", n)})
 		}
-		_, err = s.waits(within(t), id, n+1)
-		require.NoError(t, err)
+		s.result(t, id, n+1)
 	}
 	before := s.wholeAccount(t, id)
-	require.Contains(t, asJSON(t, before), "go on 2")
+	require.Contains(t, encoded(t, before), "go on 2")
 	require.Nil(t, before.Server.Reset)
 	run := before.Head.Run.ID
 	var tasks []int64
@@ -209,7 +205,7 @@ func TestAccountOfAReset(t *testing.T) {
 			task = tasks[len(tasks)-3]
 		}
 	}
-	_, err = s.temporal.ResetWorkflowExecution(within(t), &workflowservice.ResetWorkflowExecutionRequest{
+	_, err := s.temporal.ResetWorkflowExecution(within(t), &workflowservice.ResetWorkflowExecutionRequest{
 		Namespace: "default", WorkflowExecution: &commonpb.WorkflowExecution{WorkflowId: domain.WorkflowID(id), RunId: run}, RequestId: uuid.NewString(),
 		WorkflowTaskFinishEventId: task, ResetReapplyExcludeTypes: []enumspb.ResetReapplyExcludeType{enumspb.RESET_REAPPLY_EXCLUDE_TYPE_SIGNAL, enumspb.RESET_REAPPLY_EXCLUDE_TYPE_UPDATE},
 	})
@@ -220,7 +216,7 @@ func TestAccountOfAReset(t *testing.T) {
 	}, patience, 50*time.Millisecond)
 	withWorker := s.idleAccount(t, id)
 	require.Equal(t, "answer 1", withWorker.Executions[len(withWorker.Executions)-1].Ended.Answer)
-	require.NotContains(t, asJSON(t, withWorker), "go on 2")
+	require.NotContains(t, encoded(t, withWorker), "go on 2")
 	require.Equal(t, &agentaccount.Reset{RunID: run, Event: task, At: withWorker.Server.Reset.At}, withWorker.Server.Reset)
 	s.worker.Stop()
 	without := s.wholeAccount(t, id)

@@ -88,25 +88,17 @@ func (s *answerServer) spent(b *testing.B, ask asker, requests int) func() []flo
 		runtime.GC()
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
-		cpu := processTime(b)
+		cpu := ownCPU(b)
 		for range requests {
 			said, err := ask(b.Context(), func(string) {})
 			require.NoError(b, err)
 			require.Equal(b, s.text, said)
 		}
-		cpu = processTime(b) - cpu
+		cpu = ownCPU(b) - cpu
 		runtime.ReadMemStats(&after)
 		n := float64(requests)
 		return []float64{micros(cpu) / n, float64(after.TotalAlloc-before.TotalAlloc) / n / 1024, float64(after.Mallocs-before.Mallocs) / n}
 	}
-}
-
-// processTime is the time that this process has had on any CPU.
-func processTime(b *testing.B) time.Duration {
-	b.Helper()
-	var usage syscall.Rusage
-	require.NoError(b, syscall.Getrusage(syscall.RUSAGE_SELF, &usage))
-	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
 }
 
 // BenchmarkAnswer prints, for each adapter beside its vendor's SDK in this
@@ -157,4 +149,12 @@ func BenchmarkAnswer(b *testing.B) {
 		require.NoError(b, late.Flush())
 		require.NoError(b, cost.Flush())
 	}
+}
+
+// ownCPU is the processor time of this process.
+func ownCPU(t testing.TB) time.Duration {
+	t.Helper()
+	var use syscall.Rusage
+	require.NoError(t, syscall.Getrusage(syscall.RUSAGE_SELF, &use))
+	return time.Duration(use.Utime.Nano() + use.Stime.Nano())
 }

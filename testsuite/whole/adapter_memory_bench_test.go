@@ -44,7 +44,7 @@ func (s *answerServer) plainHTTP(ctx context.Context, heard func(string)) (strin
 func (s *answerServer) open(b *testing.B, ask asker, streams int) func() []float64 {
 	return func() []float64 {
 		s.Client().CloseIdleConnections()
-		before := inUse()
+		before := heap()
 		var heard, ended sync.WaitGroup
 		end := make(chan struct{})
 		s.gate.Store(&end)
@@ -68,23 +68,14 @@ func (s *answerServer) open(b *testing.B, ask asker, streams int) func() []float
 			})
 		}
 		heard.Wait()
-		open := inUse()
+		open := heap()
 		close(end)
 		ended.Wait()
 		for range streams {
 			require.NoError(b, <-errs)
 		}
-		return []float64{(open - before) / float64(streams) / 1024}
+		return []float64{float64(open-before) / float64(streams) / 1024}
 	}
-}
-
-// inUse is the memory that is in use, garbage left out.
-func inUse() float64 {
-	runtime.GC()
-	runtime.GC() // what was pooled
-	var m runtime.MemStats
-	runtime.ReadMemStats(&m)
-	return float64(m.HeapAlloc + m.StackInuse)
 }
 
 // BenchmarkOpenStreams prints the memory that an open stream takes in the middle
@@ -113,4 +104,13 @@ func BenchmarkOpenStreams(b *testing.B) {
 		}
 		require.NoError(b, table.Flush())
 	}
+}
+
+// heap is what is live, stacks included.
+func heap() int64 {
+	runtime.GC()
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return int64(m.HeapAlloc + m.StackInuse)
 }

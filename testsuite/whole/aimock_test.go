@@ -174,20 +174,17 @@ func throughMock(t *testing.T, name, base string) []domain.Message {
 	provider := openAdapter(t, name, wire.Config{BaseURL: base, Key: wire.FixedKey("sk-mock")})
 	done := &doneSteps{}
 	s := start(t, host.Config{Tools: []tool.Tool{done.tool()}, Providers: map[string]inference.Provider{name: provider}})
-	begun, err := s.agents.Start(within(t), client.Start{Prompt: "go", Definition: domain.Definition{
+	begun := s.starts(t, client.Start{Prompt: "go", Definition: domain.Definition{
 		Model: domain.LLMConfig{Provider: name, Model: "m-1"}, Tools: []string{"work"}, SystemPrompt: "Work step by step.",
 	}})
-	require.NoError(t, err)
-	result, err := s.agents.Wait(within(t), begun.ID, 0)
-	require.NoError(t, err)
-	require.Equal(t, domain.StatusCompleted, result.Outcome.Status, "%s: %v", name, result.Error)
+	result := s.completed(t, begun.ID, 0)
 	require.Equal(t, mockSteps+1, result.Outcome.Steps)
 	for step := range mockSteps {
 		require.Equal(t, 1, done.times[fmt.Sprintf("step %02d", step)], "%s: step %d", name, step)
 	}
 	require.Len(t, done.times, mockSteps)
 	var messages []domain.Message
-	for _, entry := range collect(t, s.agents.Messages(within(t), begun.ID)) {
+	for _, entry := range s.messages(t, begun.ID) {
 		m := domain.Message{Role: entry.Message.Role, ToolResult: entry.Message.ToolResult}
 		for _, part := range entry.Message.Parts {
 			m.Parts = append(m.Parts, domain.Part{Type: part.Type, Text: part.Text})

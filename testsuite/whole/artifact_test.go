@@ -34,14 +34,11 @@ turns:
   - text: '{{ results "read_artifact" | join "|" }}'
 `, 100_000, 18, 269_991, 1000), "long", "die", "read_artifact"))
 	require.EqualValues(t, 2, deaths.Load())
-	result, err := s.agents.Result(within(t), begun.ID, 1)
-	require.NoError(t, err)
-	require.Equal(t, domain.StatusCompleted, result.Outcome.Status, "%v", result.Error)
+	result := s.completed(t, begun.ID, 1)
 	whole := longText()
 	require.Equal(t, fmt.Sprintf("[bytes 100000 to 100018 of 270000; offset 100018 reads on]\n%s|[bytes 269991 to 270000 of 270000; to its end]\n%s",
 		whole[100_000:100_018], whole[269_991:]), result.Answer)
-	for step, err := range s.agents.Steps(within(t), begun.ID, 1) {
-		require.NoError(t, err)
+	for _, step := range s.steps(t, begun.ID, 1) {
 		for _, call := range step.Step.ToolExecutions {
 			require.LessOrEqual(t, len(call.Value), domain.MaxToolResult)
 		}

@@ -11,7 +11,6 @@ import (
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/operatorservice/v1"
 
-	"everstep/domain"
 	"everstep/domain/contract"
 	"everstep/starter/client"
 	"everstep/worker/host"
@@ -32,21 +31,17 @@ func TestAttributesThatWereRemoved(t *testing.T) {
 		fmt.Fprintf(&script, "  - {text: 'answer %d'}\n", i+1)
 	}
 	name := s.named("session")
-	begun, err := s.agents.Start(within(t), client.Start{ID: name, Prompt: "go", Definition: scripted(writeScript(t, script.String()))})
-	require.NoError(t, err)
+	begun := s.starts(t, client.Start{ID: name, Prompt: "go", Definition: scripted(writeScript(t, script.String()))})
 	s.ended(t, begun)
-	_, err = s.temporal.OperatorService().RemoveSearchAttributes(within(t), &operatorservice.RemoveSearchAttributesRequest{
+	_, err := s.temporal.OperatorService().RemoveSearchAttributes(within(t), &operatorservice.RemoveSearchAttributesRequest{
 		Namespace: "default", SearchAttributes: []string{contract.AttributeAgentName, contract.AttributeAgentStatus, contract.AttributeStopReason},
 	})
 	require.NoError(t, err)
 	number := 1
 	more := func() (refused bool) {
 		number++
-		sent, err := s.agents.Send(within(t), name, client.SendOptions{Prompt: "more"})
-		require.NoError(t, err)
-		result, err := s.agents.Wait(within(t), name, number)
-		require.NoError(t, err)
-		require.Equal(t, domain.StatusCompleted, result.Outcome.Status, "%v", result.Error)
+		sent := s.sent(t, name, client.SendOptions{Prompt: "more"})
+		result := s.completed(t, name, number)
 		require.Equal(t, fmt.Sprint("answer ", number), result.Answer)
 		for _, run := range []string{sent.RunID, ""} { // the turn may end in another run than it began in
 			events := s.temporal.GetWorkflowHistory(within(t), begun.WorkflowID, run, false, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)

@@ -79,8 +79,7 @@ func TestAwaitIsShared(t *testing.T) {
 	const many = 100
 	w := newWorkshop()
 	s := start(t, host.Config{Tools: []tool.Tool{w.tool(domain.Idempotent)}})
-	begun, err := s.agents.Start(within(t), agents.Start{ID: s.named("shared"), Prompt: "go", Definition: scripted(writeScript(t, toolScript), "work")})
-	require.NoError(t, err)
+	begun := s.starts(t, agents.Start{ID: s.named("shared"), Prompt: "go", Definition: scripted(writeScript(t, toolScript), "work")})
 	<-w.began
 	client, counts := s.counted(t)
 	began := time.Now()
@@ -116,8 +115,7 @@ func TestAwaitWithoutAWorker(t *testing.T) {
 	t.Parallel()
 	s := connect(t, "plain", nil)
 	begin := func(name string) (agents.Execution, chan error, *agents.Result) {
-		begun, err := s.agents.Start(within(t), agents.Start{ID: s.named(name), Prompt: "go", Definition: scripted(writeScript(t, "turns: [{text: done}]"))})
-		require.NoError(t, err)
+		begun := s.starts(t, agents.Start{ID: s.named(name), Prompt: "go", Definition: scripted(writeScript(t, "turns: [{text: done}]"))})
 		client, counts := s.counted(t)
 		ended, result := make(chan error, 1), &agents.Result{}
 		go func() {
@@ -146,14 +144,12 @@ func TestAwaitGoesOnWithTheRuns(t *testing.T) {
 	t.Parallel()
 	const steps = 40
 	s := startOn(t, "continuing", continuing, host.Config{Tools: []tool.Tool{echo()}})
-	begun, err := s.agents.Start(within(t), agents.Start{ID: s.named("runs"), Prompt: "go", Definition: scripted(longScript(t, steps, 1), "echo")})
-	require.NoError(t, err)
+	begun := s.starts(t, agents.Start{ID: s.named("runs"), Prompt: "go", Definition: scripted(longScript(t, steps, 1), "echo")})
 	client, counts := s.counted(t)
 	result, err := client.Wait(within(t), begun.ID, 1)
 	require.NoError(t, err)
 	require.Equal(t, "All done. echo: call 40", result.Answer)
-	status, err := s.agents.Status(within(t), begun.ID)
-	require.NoError(t, err)
+	status := s.status(t, begun.ID)
 	require.Greater(t, status.History.Runs, 2)
 	require.GreaterOrEqual(t, counts.of("UpdateWorkflowExecution"), 2)
 	require.Equal(t, status.Run.ID, result.RunID)
@@ -165,12 +161,12 @@ func TestAwaitOutlivesTheServer(t *testing.T) {
 	const server = "awaited"
 	w := newWorkshop()
 	s := startOn(t, server, nil, host.Config{Tools: []tool.Tool{w.tool(domain.Idempotent)}})
-	begun, err := s.agents.Start(within(t), agents.Start{ID: s.named("outlives"), Prompt: "go", Definition: scripted(writeScript(t, toolScript), "work")})
-	require.NoError(t, err)
+	begun := s.starts(t, agents.Start{ID: s.named("outlives"), Prompt: "go", Definition: scripted(writeScript(t, toolScript), "work")})
 	<-w.began
 	ended := make(chan error, 1)
 	var result agents.Result
 	go func() {
+		var err error
 		result, err = s.agents.Wait(within(t), begun.ID, 1)
 		ended <- err
 	}()

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"runtime"
 	"runtime/pprof"
 	"strconv"
 	"sync"
@@ -45,6 +44,8 @@ type bill struct {
 	bytes                float64
 	requests             map[string]float64
 }
+
+func (b bill) time() float64 { return b.millis }
 
 // tasks is how often a workflow task was handed out.
 func (b bill) tasks() float64 { return b.requests["history/RecordWorkflowTaskStarted"] }
@@ -246,7 +247,7 @@ func (s *stack) beside(b *testing.B, l load) {
 			})
 		}
 	}
-	bare, ours := median(bills[0]), median(bills[1])
+	bare, ours := middle(bills[0], bill.time), middle(bills[1], bill.time)
 	table := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(table, "\nload\tloop\tsteps/s\tms/step\tworker CPU ms\tserver CPU ms\ttasks/step\tbytes/step\t")
 	row := func(name, format string, m bill) {
@@ -265,16 +266,6 @@ func (s *stack) beside(b *testing.B, l load) {
 	b.ReportMetric(ours.stepsPerSecond/bare.stepsPerSecond, "speed-ratio")
 	b.ReportMetric(ours.workerCPU/bare.workerCPU, "worker-ratio")
 	b.ReportMetric(ours.serverCPU/bare.serverCPU, "server-ratio")
-}
-
-// median is the bill with the median time.
-func median(bills []bill) bill {
-	for i := range bills {
-		for j := i; j > 0 && bills[j].millis < bills[j-1].millis; j-- {
-			bills[j], bills[j-1] = bills[j-1], bills[j]
-		}
-	}
-	return bills[len(bills)/2]
 }
 
 // BenchmarkMemory says what a running agent holds in a process that has its
@@ -336,13 +327,4 @@ func (s *stack) held(b *testing.B, name string, agents int) float64 {
 		require.NoError(b, err)
 	}
 	return held
-}
-
-// heap is what is live, stacks included.
-func heap() uint64 {
-	runtime.GC()
-	runtime.GC()
-	var m runtime.MemStats
-	runtime.ReadMemStats(&m)
-	return m.HeapAlloc + m.StackInuse
 }

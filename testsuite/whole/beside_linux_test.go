@@ -12,7 +12,6 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -21,14 +20,6 @@ import (
 
 	"everstep/activities/warden"
 )
-
-// ownCPU is the processor time of this process.
-func ownCPU(t testing.TB) time.Duration {
-	t.Helper()
-	var use syscall.Rusage
-	require.NoError(t, syscall.Getrusage(syscall.RUSAGE_SELF, &use))
-	return time.Duration(use.Utime.Nano() + use.Stime.Nano())
-}
 
 // serverCPU is the processor time of the server's process.
 func (s *stack) serverCPU(t testing.TB) time.Duration {

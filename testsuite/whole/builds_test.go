@@ -4,23 +4,9 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
-	"slices"
-	"strings"
 	"testing"
-	"time"
 
-	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
-	enumspb "go.temporal.io/api/enums/v1"
-	historypb "go.temporal.io/api/history/v1"
-	"go.temporal.io/sdk/worker"
-	"go.temporal.io/sdk/workflow"
-
-	"everstep/activities/build"
-	"everstep/domain"
-	"everstep/domain/contract"
-	agents "everstep/starter/client"
-	"everstep/worker/host"
 )
 
 // otherBuild is the same user with a starter of another build.
@@ -72,54 +58,4 @@ func TestBuildsAreToldApart(t *testing.T) {
 	other.on("EVERSTEP_RECORDS="+filepath.Join(filepath.Dir(c.state), "kept")).ok("import", "notes.jsonl.zst")
 	dev.interrupt().wait()
 	c.dev().untilErr("copy begun by build " + two).untilErr("notes begun by build " + one + ", carried on by build " + two)
-}
-
-// TestAWorkerThatCannotReplayAnotherBuild: the status names both builds and what to do, beside what went wrong.
-func TestAWorkerThatCannotReplayAnotherBuild(t *testing.T) {
-	t.Parallel()
-	s := connect(t, "plain", nil)
-	s.irreplayable = "another build has begun it"
-	const older = "v9.8.7/sdk-v9.0.0"
-	want := "a worker of another build cannot carry it on (begun by build " + older + ", this is " + build.ID() + ": finish it there, or export and fork), and tries again: "
-	for tells := false; !tells; {
-		id := s.begunByBuild(t, older)
-		ours := s.work(t, host.Config{})
-		require.NoError(t, s.temporal.SignalWorkflow(within(t), domain.WorkflowID(id), "", string(contract.SignalStop), contract.StopRequest{}))
-		lost := false
-		require.Eventually(t, func() bool {
-			v, err := s.agents.Status(within(t), id)
-			tells = err == nil && strings.HasPrefix(v.Doing, want)
-			// A poll whose end the server has not seen yet may take the task. Then its first attempt ends by time, and history keeps
-			// the reason of no later one: another agent shows it.
-			lost = slices.ContainsFunc(s.historyNow(t, domain.WorkflowID(id), "").GetEvents(), func(e *historypb.HistoryEvent) bool {
-				return e.GetEventType() == enumspb.EVENT_TYPE_WORKFLOW_TASK_TIMED_OUT
-			})
-			return tells || lost
-		}, patience, 100*time.Millisecond)
-		require.NoError(t, s.temporal.TerminateWorkflow(within(t), domain.WorkflowID(id), "", "the test is over"))
-		ours.Stop()
-	}
-}
-
-// begunByBuild begins an agent with a worker of another build, whose workflow is another, and ends that worker.
-func (s *stack) begunByBuild(t *testing.T, older string) (id string) {
-	t.Helper()
-	other := worker.New(s.temporal, s.queue, worker.Options{BuildID: older}) //nolint:staticcheck // as host does
-	other.RegisterWorkflowWithOptions(func(ctx workflow.Context, _ contract.SessionInput) (contract.Outcome, error) {
-		err := workflow.UpsertMemo(ctx, map[string]any{contract.MemoBuild: contract.Builds{Begun: workflow.GetInfo(ctx).GetCurrentBuildID()}})
-		if err == nil {
-			err = workflow.Sleep(ctx, time.Hour)
-		}
-		return contract.Outcome{}, err
-	}, workflow.RegisterOptions{Name: string(contract.Execute)})
-	require.NoError(t, other.Start())
-	defer other.Stop()
-	id = s.named("replayed-" + uuid.NewString()[:8])
-	_, err := s.agents.Start(within(t), agents.Start{ID: id, Prompt: "go", Definition: scripted(longScript(t, 1, 1))})
-	require.NoError(t, err)
-	require.Eventually(t, func() bool {
-		v, err := s.agents.Status(within(t), id)
-		return err == nil && v.Server.Builds.Begun == older
-	}, patience, 20*time.Millisecond)
-	return id
 }

@@ -85,7 +85,7 @@ func BenchmarkChat(b *testing.B) {
 				bare = append(bare, measured{steps: n, took: bareSDK(b, server.URL, n)})
 			}
 			server.Close()
-			o, f := middle(ours).millisPerStep(), middle(bare).millisPerStep()
+			o, f := middle(ours, measured.millisPerStep).millisPerStep(), middle(bare, measured.millisPerStep).millisPerStep()
 			fmt.Fprintf(table, "%d\t%.2f\t%.2f\t%.2f\t\n", n, o, f, o-f)
 			b.ReportMetric(o-f, fmt.Sprintf("ms/step@%d", n))
 		}

@@ -88,16 +88,12 @@ func (s *stack) running(ctx context.Context, id string) bool {
 func TestATreeDrawsFromOneBudget(t *testing.T) {
 	t.Parallel()
 	s := start(t, host.Config{Tools: []tool.Tool{echo()}})
-	begun, err := s.agents.Start(within(t), client.Start{Prompt: "go", Definition: tree(t, quickLeaf), Budget: domain.ExecutionBudget{
+	begun := s.starts(t, client.Start{Prompt: "go", Definition: tree(t, quickLeaf), Budget: domain.ExecutionBudget{
 		MaxTokens: new(int64(1_000_000)), MaxSteps: new(int64(100)), MaxToolCalls: new(int64(100)),
 	}})
-	require.NoError(t, err)
-	result, err := s.agents.Wait(within(t), begun.ID, 0)
-	require.NoError(t, err)
-	require.Equal(t, domain.StatusCompleted, result.Outcome.Status, "%v", result.Error)
+	result := s.completed(t, begun.ID, 0)
 	require.Equal(t, int64(13*2*15), result.Outcome.Usage.TotalTokens())
-	status, err := s.agents.Status(within(t), begun.ID)
-	require.NoError(t, err)
+	status := s.status(t, begun.ID)
 	require.Equal(t, int64(100-26), *status.Ledger.Own().Left.MaxSteps)
 	require.Equal(t, int64(100-3-9-9), *status.Ledger.Own().Left.MaxToolCalls)
 	branches, leaves := s.below(t, begun.ExecutionID)
@@ -180,8 +176,7 @@ func (s *stack) listed(t *testing.T, filter client.ListFilter) (all []client.Lis
 func TestAStopNowEndsATree(t *testing.T) {
 	t.Parallel()
 	s := start(t, host.Config{Tools: []tool.Tool{echo()}})
-	begun, err := s.agents.Start(within(t), client.Start{Prompt: "go", Definition: tree(t, slowLeaf)})
-	require.NoError(t, err)
+	begun := s.starts(t, client.Start{Prompt: "go", Definition: tree(t, slowLeaf)})
 	branches, leaves := s.below(t, begun.ExecutionID)
 	for _, id := range leaves {
 		require.Eventually(t, func() bool {
@@ -190,18 +185,15 @@ func TestAStopNowEndsATree(t *testing.T) {
 		}, patience, 20*time.Millisecond)
 	}
 	asked := time.Now()
-	_, err = s.agents.Stop(within(t), begun.ID, client.StopOptions{Mode: contract.StopNow, Reason: "enough"})
-	require.NoError(t, err)
-	result, err := s.agents.Wait(within(t), begun.ID, 0)
-	require.NoError(t, err)
+	s.stops(t, begun.ID, client.StopOptions{Mode: contract.StopNow, Reason: "enough"})
+	result := s.result(t, begun.ID, 0)
 	took := time.Since(asked)
 	t.Logf("a stop now ended 13 agents in %s", took)
 	require.Equal(t, domain.StatusStopped, result.Outcome.Status)
 	require.Less(t, took, 55*time.Second, "2 s on a machine with nothing else to do; whoever is given up has a minute")
 	for _, id := range append(branches, leaves...) {
 		require.False(t, s.running(within(t), id), "it is over before the one that started it")
-		status, err := s.agents.Status(within(t), id)
-		require.NoError(t, err)
+		status := s.status(t, id)
 		require.Equal(t, domain.UserRequested, status.StopReason)
 	}
 }
@@ -211,8 +203,7 @@ func TestAStopNowEndsATree(t *testing.T) {
 func TestNoSubagentOutlivesItsAgent(t *testing.T) {
 	t.Parallel()
 	s := start(t, host.Config{Tools: []tool.Tool{echo()}})
-	begun, err := s.agents.Start(within(t), client.Start{Prompt: "go", Definition: tree(t, slowLeaf)})
-	require.NoError(t, err)
+	begun := s.starts(t, client.Start{Prompt: "go", Definition: tree(t, slowLeaf)})
 	branches, leaves := s.below(t, begun.ExecutionID)
 	for _, leaf := range leaves {
 		s.doing(t, leaf, "waiting for the model")
@@ -220,11 +211,10 @@ func TestNoSubagentOutlivesItsAgent(t *testing.T) {
 	require.NoError(t, s.temporal.TerminateWorkflow(within(t), begun.WorkflowID, "", "by force"))
 	s.nothingRuns(t)
 	for _, id := range append(append([]string{begun.ID}, branches...), leaves...) {
-		status, err := s.agents.Status(within(t), id)
-		require.NoError(t, err)
+		status := s.status(t, id)
 		require.Equal(t, []any{domain.StatusFailed, false}, []any{status.Status, status.Open}, id)
 		require.Equal(t, domain.CodeTerminated, status.Failure().Code)
-		_, err = s.agents.Send(within(t), id, client.SendOptions{Prompt: "more", IfBusy: contract.SteerIfBusy})
+		_, err := s.agents.Send(within(t), id, client.SendOptions{Prompt: "more", IfBusy: contract.SteerIfBusy})
 		require.ErrorIs(t, err, &client.Error{Class: client.Refused})
 	}
 }
@@ -235,46 +225,17 @@ func TestASubagentTerminatedFromOutside(t *testing.T) {
 	s := start(t, host.Config{Tools: []tool.Tool{echo()}})
 	definition := tree(t, slowLeaf)
 	definition.Subagents["branch"] = domain.Subagent{Agent: "leaf"}
-	begun, err := s.agents.Start(within(t), client.Start{Prompt: "go", Definition: definition, Budget: domain.ExecutionBudget{MaxSteps: new(int64(10))}})
-	require.NoError(t, err)
+	begun := s.starts(t, client.Start{Prompt: "go", Definition: definition, Budget: domain.ExecutionBudget{MaxSteps: new(int64(10))}})
 	for _, id := range children(begun.ExecutionID, 3) {
 		require.Eventually(t, func() bool { return s.running(within(t), id) }, patience, 20*time.Millisecond)
 		require.NoError(t, s.temporal.TerminateWorkflow(within(t), domain.WorkflowID(id), "", "by force"))
 	}
-	result, err := s.agents.Wait(within(t), begun.ID, 0)
-	require.NoError(t, err)
-	require.Equal(t, domain.StatusCompleted, result.Outcome.Status, "a step was kept back")
-	status, err := s.agents.Status(within(t), begun.ID)
-	require.NoError(t, err)
+	s.completed(t, begun.ID, 0)
+	status := s.status(t, begun.ID)
 	require.Zero(t, *status.Ledger.Own().Left.MaxSteps, "all else counts as spent")
-	for step, err := range s.agents.Steps(within(t), begun.ID, 0) {
-		require.NoError(t, err)
+	for _, step := range s.steps(t, begun.ID, 0) {
 		for _, call := range step.Step.ToolExecutions {
 			require.Equal(t, domain.CodeTerminated, call.Error.Code)
-		}
-	}
-}
-
-// TestATreeGoesOnAfterKills of the worker in the middle of its leaves: the same is said.
-func TestATreeGoesOnAfterKills(t *testing.T) {
-	t.Parallel()
-	s := connect(t, "plain", nil)
-	deaths := s.mortals(t)
-	definition := tree(t, quickLeaf)
-	leaf := definition.Agents["leaf"]
-	leaf.Model.Provider = "mortal"
-	definition.Agents["leaf"] = leaf
-	begun, err := s.agents.Start(within(t), client.Start{Prompt: "go", Definition: definition})
-	require.NoError(t, err)
-	result, err := s.agents.Wait(within(t), begun.ID, 0)
-	require.NoError(t, err)
-	require.Equal(t, domain.StatusCompleted, result.Outcome.Status, "%v", result.Error)
-	require.Equal(t, "done", result.Answer)
-	require.Positive(t, deaths.Load())
-	for step, err := range s.agents.Steps(within(t), begun.ID, 0) {
-		require.NoError(t, err)
-		for _, call := range step.Step.ToolExecutions {
-			require.JSONEq(t, `{"status":"completed","stop_reason":"completed","answer":"done","effects":[{"tool":"echo","done":3,"unknown":0}]}`, call.Value)
 		}
 	}
 }

@@ -54,24 +54,6 @@ func parentOf(pid int) int {
 	return parent
 }
 
-// TestCLIWorkerKilled kills the worker of a run with SIGKILL in the middle: run
-// says so, starts another, and the execution goes on where it was.
-func TestCLIWorkerKilled(t *testing.T) {
-	t.Parallel()
-	c, held := newCLI(t).holding()
-	p := c.start("run", "--id", "w", "--model", heldModel, "--tool", "list_files", "go").untilErr("step 3\n")
-	held()
-	require.NoError(t, syscall.Kill(p.workerOf(), syscall.SIGKILL))
-	p.untilErr("the worker has ended (signal: killed); starting another")
-	got := p.wait()
-	require.Equal(t, 0, got.code, got.err)
-	require.Equal(t, slowAnswer, got.out)
-	require.Contains(t, got.err, "completed · 3 steps")
-	for _, step := range []string{"step 1\n", "step 2\n", "step 3\n"} {
-		require.Equal(t, 1, strings.Count(got.err, "\n"+step), got.err)
-	}
-}
-
 // TestCLIServerKilled kills the dev server with SIGKILL while a run that keeps
 // it up, and one that has it configured by address, follow executions: it is
 // started again on the same state, both say that it was away and back, and both
@@ -112,27 +94,4 @@ func TestCLIServerKilled(t *testing.T) {
 	}
 	require.Contains(t, runs[0].err.String(), "the dev server is gone; starting it again")
 	require.True(t, dev.running())
-}
-
-// TestCLIServerBackByOther kills the dev server while only a run that has it
-// configured by address follows; another command starts it again.
-func TestCLIServerBackByOther(t *testing.T) {
-	t.Parallel()
-	c, held := newCLI(t).holding()
-	dev := c.dev()
-	server, up := c.server()
-	require.True(t, up)
-	far := c.on("TEMPORAL_ADDRESS="+server.Address).
-		start("run", "--id", "far", "--model", heldModel, "--tool", "list_files", "go").untilErr("step 3\n")
-	held()
-	dev.kill()
-	far.untilErr("the server is away; reconnecting")
-	c.quiet()
-	_, port, _ := strings.Cut(server.Address, ":")
-	again := c.start("dev", "--port", port, "--json").untilOut(`"address"`)
-	got := far.wait()
-	require.Equal(t, 0, got.code, got.err)
-	require.Equal(t, slowAnswer, got.out)
-	requireInOrder(t, got.err, "the server is away; reconnecting", "the server is back", "completed · 3 steps")
-	require.Equal(t, 0, again.interrupt().wait().code)
 }

@@ -2,7 +2,6 @@ package whole_test
 
 import (
 	"context"
-	"net/http"
 	"strings"
 	"testing"
 	"time"
@@ -16,44 +15,6 @@ import (
 
 // hello is a script of one turn.
 const hello = "turns:\n  - text: Hello.\n    usage: {input_tokens: 10, output_tokens: 5}\n"
-
-// slow is a script of three steps, of which the last takes long enough for
-// things to happen meanwhile.
-func slow(delay string) string {
-	return `turns:
-  - text: Looking.
-    tool_calls: [{name: list_files, arguments: {path: .}}]
-  - text: Again.
-    tool_calls: [{name: list_files, arguments: {path: .}}]
-  - text: 'One. Two. Three. Four. Five. Done.'
-    delay: ` + delay + "\n"
-}
-
-const slowAnswer = "One. Two. Three. Four. Five. Done.\n"
-
-// heldModel is a model that never answers what it is asked in the third step,
-// until whoever asked is gone and another asks again.
-const heldModel = "openai-chat/m-1"
-
-// holding is the same user with heldModel. What it returns beside waits until
-// the model has been asked what it does not answer.
-func (c *cli) holding() (*cli, func()) {
-	list := streamed("tool_calls", `{"tool_calls":[{"index":0,"id":"call_1","type":"function","function":{"name":"list_files","arguments":"{\"path\":\".\"}"}}]}`)
-	asked := make(chan struct{})
-	held := func(_ http.ResponseWriter, r *http.Request) {
-		close(asked)
-		<-r.Context().Done()
-	}
-	model := serveChat(c.t, list, list, held, streamed("stop", `{"content":"One. Two. Three. Four. Five. Done."}`))
-	until := func() {
-		select {
-		case <-asked:
-		case <-time.After(patience):
-			require.FailNow(c.t, "the model is not asked a third time")
-		}
-	}
-	return c.on("OPENAI_API_KEY=sk-sesame", "OPENAI_BASE_URL="+model.URL), until
-}
 
 // requireInOrder requires that texts stand in a text in this order.
 func requireInOrder(t testing.TB, text string, parts ...string) {

@@ -241,13 +241,6 @@ func (p *process) interrupt() *process {
 	return p
 }
 
-// kill is kill -9.
-func (p *process) kill() {
-	p.t.Helper()
-	require.NoError(p.t, p.cmd.Process.Kill())
-	<-p.ended
-}
-
 // untilOut waits for a text on standard output.
 func (p *process) untilOut(text string) *process { p.t.Helper(); return p.until(p.out, text) }
 

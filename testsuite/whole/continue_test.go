@@ -57,33 +57,29 @@ func TestContinueAsNewInTheMiddle(t *testing.T) {
 	const steps = 40
 	s := startOn(t, "continuing", continuing, host.Config{Tools: []tool.Tool{echo()}})
 	ctx, long := within(t), s.named("long")
-	begun, err := s.agents.Start(ctx, client.Start{ID: long, Prompt: "go", Definition: scripted(longScript(t, steps, 1), "echo")})
-	require.NoError(t, err)
+	begun := s.starts(t, client.Start{ID: long, Prompt: "go", Definition: scripted(longScript(t, steps, 1), "echo")})
 	for event, err := range s.agents.Follow(ctx, long, client.FollowOptions{}) {
 		require.NoError(t, err)
 		if event.Type == client.EventContinued {
 			s.worker.Forget()
 		}
 	}
-	result, err := s.agents.Wait(ctx, long, 1)
-	require.NoError(t, err)
-	require.Equal(t, domain.StatusCompleted, result.Outcome.Status, "%v", result.Error)
+	result := s.completed(t, long, 1)
 	require.Equal(t, steps+1, result.Outcome.Steps)
 	require.Equal(t, "All done. echo: call 40", result.Answer)
 
-	status, err := s.agents.Status(ctx, long)
-	require.NoError(t, err)
+	status := s.status(t, long)
 	require.Equal(t, steps+1, status.Steps)
 	require.Equal(t, begun.ExecutionID, status.ExecutionID)
 	require.Greater(t, status.History.Runs, 2, "the execution ran over several runs")
 	require.Equal(t, int64(12*(steps+1)), status.Usage.TotalTokens())
 
-	all := collect(t, s.agents.Steps(ctx, long, 1))
+	all := s.steps(t, long, 1)
 	require.Len(t, all, steps+1)
 	for i, step := range all {
 		require.Equal(t, i+1, step.Step.Number)
 	}
-	messages := collect(t, s.agents.Messages(ctx, long))
+	messages := s.messages(t, long)
 	require.Len(t, messages, 2+2*steps)
 	for i, m := range messages {
 		require.Equal(t, i, m.Index)
@@ -91,70 +87,12 @@ func TestContinueAsNewInTheMiddle(t *testing.T) {
 	require.Equal(t, "echo: call 7", messages[14].Message.ToolResult.Content)
 
 	// The next execution sees the whole conversation, and the session goes on.
-	again, err := s.agents.Send(ctx, long, client.SendOptions{Prompt: "and now?"})
-	require.NoError(t, err)
+	again := s.sent(t, long, client.SendOptions{Prompt: "and now?"})
 	require.Equal(t, 2, again.Number)
-	result, err = s.agents.Wait(ctx, long, 2)
-	require.NoError(t, err)
+	result = s.result(t, long, 2)
 	require.Equal(t, domain.StatusFailed, result.Outcome.Status, "the script has no further turn")
-	first, err := s.agents.Result(ctx, long, 1)
-	require.NoError(t, err)
+	first := s.result(t, long, 1)
 	require.Equal(t, "All done. echo: call 40", first.Answer)
-}
-
-// outage runs an agent whose storage is gone from its first step until meanwhile returns, in its 7th.
-func (s *stack) outage(t *testing.T, meanwhile func(of client.Execution)) client.Execution {
-	t.Helper()
-	storage := filepath.Join(t.TempDir(), "storage")
-	require.NoError(t, os.Mkdir(storage, 0o750))
-	reached, back := make(chan struct{}, 2), make(chan struct{})
-	slow := tool.New("echo", "Says it again.", domain.Idempotent, func(ctx context.Context, a struct {
-		Text  string `json:"text"`
-		Times int    `json:"times"`
-	},
-	) (string, error) {
-		if a.Text == "call 7" {
-			reached <- struct{}{}
-			select {
-			case <-back:
-			case <-ctx.Done():
-			}
-		}
-		return a.Text, nil
-	})
-	worker := s.work(t, host.Config{Tools: []tool.Tool{slow}, Storage: storage})
-	t.Cleanup(worker.Stop)
-	require.NoError(t, os.Rename(storage, storage+".away"))
-	require.NoError(t, os.WriteFile(storage, nil, 0o600))
-	begun, err := s.agents.Start(within(t), client.Start{
-		Prompt: strings.Repeat("x", 999_500), Definition: scripted(longScript(t, 20, 1), "echo"),
-	})
-	require.NoError(t, err)
-	<-reached
-	meanwhile(begun)
-	require.NoError(t, os.Remove(storage))
-	require.NoError(t, os.Rename(storage+".away", storage))
-	close(back)
-	return begun
-}
-
-// TestAnOutageOfTheStorage, in which the run should have continued as new several times, ends nothing.
-func TestAnOutageOfTheStorage(t *testing.T) {
-	t.Parallel()
-	s := connect(t, "continuing", continuing)
-	begun := s.outage(t, func(of client.Execution) {
-		status := s.asked(t, of.ID)
-		require.Equal(t, domain.StatusInProgress, status.Status)
-		require.Equal(t, 1, status.History.Runs)
-		require.Contains(t, status.History.Unstored, "storage")
-		require.Equal(t, status.History.Unstored, s.explained(t, of.ID).History.Unstored, "history tells the same")
-	})
-	result, err := s.agents.Wait(within(t), begun.ID, 1)
-	require.NoError(t, err)
-	require.Equal(t, domain.StatusCompleted, result.Outcome.Status, "%v", result.Error)
-	status := s.asked(t, begun.ID)
-	require.Greater(t, status.History.Runs, 1)
-	require.Empty(t, status.History.Unstored)
 }
 
 // asked is a status as the workflow tells it; a busy worker may take longer than others are waited for.

@@ -57,8 +57,7 @@ func TestDeletingAForgedAgentHarmsNoOther(t *testing.T) {
 	t.Parallel()
 	s := start(t, host.Config{})
 	ctx := within(t)
-	victim, err := s.agents.Start(ctx, client.Start{ID: s.named("victim"), Prompt: "go", Definition: parentOfOne(t, slowLeaf)})
-	require.NoError(t, err)
+	victim := s.starts(t, client.Start{ID: s.named("victim"), Prompt: "go", Definition: parentOfOne(t, slowLeaf)})
 	call := victim.ExecutionID.Step(1).Tool(0)
 	child := call.Subagent().String()
 	require.Eventually(t, func() bool { return s.running(ctx, child) }, patience, 20*time.Millisecond)
@@ -70,12 +69,12 @@ func TestDeletingAForgedAgentHarmsNoOther(t *testing.T) {
 		forged.Steps[0].Step.ToolExecutions[0].ID = call
 		forged.Imported = imported
 		store := storeAt(t, filepath.Join(t.TempDir(), "records"))
-		_, err = record.Import(ctx, store, inFile(t, forged), time.Now())
+		_, err := record.Import(ctx, store, inFile(t, forged), time.Now())
 		require.ErrorContains(t, err, "record.steps[0].tool_executions[0].tool_execution_id: is "+call.String(), what)
 
 		require.NoError(t, store.Record(ctx, honest))
 		records := lying{store, forged}
-		told, err := client.New(s.temporal, client.Config{TaskQueue: s.queue, Loopback: true, Records: records}).Tree(ctx, name, 0)
+		told, err := s.over(records).Tree(ctx, name, 0)
 		require.NoError(t, err)
 		for agent := range told.All() {
 			require.NotEqual(t, child, agent.ID, what)
@@ -86,8 +85,7 @@ func TestDeletingAForgedAgentHarmsNoOther(t *testing.T) {
 		require.Zero(t, done.Deleted.Runs, what)
 		require.True(t, s.running(ctx, child), what)
 	}
-	_, err = s.agents.Stop(ctx, victim.ID, client.StopOptions{Mode: "now"})
-	require.NoError(t, err)
+	s.stops(t, victim.ID, client.StopOptions{Mode: "now"})
 }
 
 // TestImportedRecordsDeleteNoWorkflow, not even one whose id is that of a sub-agent which they name; what remains is said.
@@ -99,16 +97,14 @@ func TestImportedRecordsDeleteNoWorkflow(t *testing.T) {
 	store := storeAt(t, filepath.Join(t.TempDir(), "records"))
 	_, err := record.Import(ctx, store, inFile(t, r), time.Now())
 	require.NoError(t, err)
-	x, err := s.agents.Start(ctx, client.Start{ID: call.Subagent().String(), Prompt: "go", Definition: scripted(writeScript(t, slowLeaf))})
-	require.NoError(t, err)
+	x := s.starts(t, client.Start{ID: call.Subagent().String(), Prompt: "go", Definition: scripted(writeScript(t, slowLeaf))})
 	done, err := s.agents.Delete(ctx, name, client.DeleteOptions{Records: store})
 	require.NoError(t, err)
 	require.Equal(t, client.Deleted{Records: 1}, done.Deleted)
 	require.Contains(t, done.Remains, client.Remaining{Kind: client.RemainsUnknown, ID: x.ID, Text: x.ID + ", which is named as a sub-agent of " + name +
 		", was left as it is: the server has it, and only records that were imported name it"})
 	require.True(t, s.running(ctx, x.ID))
-	_, err = s.agents.Stop(ctx, x.ID, client.StopOptions{Mode: "now"})
-	require.NoError(t, err)
+	s.stops(t, x.ID, client.StopOptions{Mode: "now"})
 }
 
 // elsewhereBorn is a server that tells of one workflow that another one has started it.
@@ -130,10 +126,8 @@ func TestSubagentsOfOthersAreLeft(t *testing.T) {
 	t.Parallel()
 	s := start(t, host.Config{Storage: noStorage})
 	ctx := within(t)
-	x, err := s.agents.Start(ctx, client.Start{Prompt: "go", Definition: parentOfOne(t, "turns: [{text: found}]")})
-	require.NoError(t, err)
-	result, err := s.waits(ctx, x.ID, 1)
-	require.NoError(t, err)
+	x := s.starts(t, client.Start{Prompt: "go", Definition: parentOfOne(t, "turns: [{text: found}]")})
+	result := s.result(t, x.ID, 1)
 	require.Equal(t, "done", result.Answer, "%v", result.Error)
 	child := x.ExecutionID.Step(1).Tool(0).Subagent().String()
 	c := client.New(elsewhereBorn{s.temporal, domain.WorkflowID(child)}, client.Config{TaskQueue: s.queue, Loopback: true})
@@ -142,6 +136,5 @@ func TestSubagentsOfOthersAreLeft(t *testing.T) {
 	require.Equal(t, client.Deleted{Runs: 1}, done.Deleted)
 	require.Contains(t, done.Remains, client.Remaining{Kind: client.RemainsUnknown, ID: child, Text: child + ", which is named as a sub-agent of " + x.ID +
 		", was left as it is: the server tells that somebody has started it"})
-	_, err = s.agents.Status(ctx, child)
-	require.NoError(t, err)
+	s.status(t, child)
 }

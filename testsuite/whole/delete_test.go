@@ -73,17 +73,12 @@ func (c *chatterbox) says(t *testing.T) {
 	d.Subagents = map[string]domain.Subagent{"below": {Agent: "below", InheritsTools: true}}
 	below := scripted(writeScript(t, fmt.Sprintf("turns:\n  - {tool_calls: [{name: babble, arguments: {}}]}\n  - {text: 'found %s'}\n", c.secret)))
 	d.Agents = map[string]domain.Definition{"below": {Model: below.Model}}
-	x, err := c.agents.Start(within(t), client.Start{ID: c.name, Prompt: "What of " + c.secret + "?", Definition: d})
-	require.NoError(t, err)
-	result, err := c.waits(within(t), c.name, x.Number)
-	require.NoError(t, err)
+	x := c.starts(t, client.Start{ID: c.name, Prompt: "What of " + c.secret + "?", Definition: d})
+	result := c.result(t, c.name, x.Number)
 	require.Equal(t, "all of "+c.secret, result.Answer, "%v", result.Error)
-	_, err = c.agents.Send(within(t), c.name, client.SendOptions{Prompt: "And " + c.secret + "?"})
-	require.NoError(t, err)
-	_, err = c.waits(within(t), c.name, 2)
-	require.NoError(t, err)
-	_, err = c.agents.Close(within(t), c.name)
-	require.NoError(t, err)
+	c.sent(t, c.name, client.SendOptions{Prompt: "And " + c.secret + "?"})
+	c.result(t, c.name, 2)
+	c.closes(t, c.name)
 }
 
 // reach is what of the worker's can be deleted.
@@ -257,11 +252,9 @@ func TestDeleteThatIsCutOff(t *testing.T) {
 		require.Empty(t, v.holds([]byte(c.name)), folder)
 	}
 
-	x, err := c.agents.Start(within(t), client.Start{ID: c.name, Prompt: "hello", Definition: scripted(writeScript(t, "turns: [{text: 'good day'}]"))})
-	require.NoError(t, err)
+	x := c.starts(t, client.Start{ID: c.name, Prompt: "hello", Definition: scripted(writeScript(t, "turns: [{text: 'good day'}]"))})
 	require.Equal(t, 1, x.Number)
-	_, err = c.waits(within(t), c.name, 1)
-	require.NoError(t, err)
+	c.result(t, c.name, 1)
 	require.Len(t, c.lines(t, c.name), 2)
 	recordedIn(t, storeAt(t, c.records), c.name, 1)
 }
@@ -273,8 +266,7 @@ func TestDeletionRightAfterAnEnd(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "records")
 	s := start(t, host.Config{Records: dir, Storage: noStorage})
 	for range 3 {
-		x, err := s.agents.Start(within(t), client.Start{Prompt: "go", Definition: scripted(writeScript(t, "turns: [{text: done}]"))})
-		require.NoError(t, err)
+		x := s.starts(t, client.Start{Prompt: "go", Definition: scripted(writeScript(t, "turns: [{text: done}]"))})
 		for event, err := range s.agents.Follow(within(t), x.ID, client.FollowOptions{}) {
 			require.NoError(t, err)
 			if event.Ended != nil {
@@ -301,14 +293,11 @@ func TestWhatDeleteLeaves(t *testing.T) {
 	_, err := s.agents.Delete(within(t), slow.ID, client.DeleteOptions{Close: true, Partly: true})
 	require.ErrorIs(t, err, &client.Error{Class: client.Refused})
 	require.ErrorContains(t, err, "execution 1 is in progress")
-	_, err = s.agents.Stop(within(t), slow.ID, client.StopOptions{Mode: contract.StopNow})
-	require.NoError(t, err)
+	s.stops(t, slow.ID, client.StopOptions{Mode: contract.StopNow})
 	name := s.answers(t, client.Start{ID: s.named("refused"), Definition: scripted(longScript(t, 1, 1), "echo")}).ID
-	fork, err := s.agents.Fork(within(t), client.Point{ID: name}, client.ForkOptions{Prompt: "otherwise", Model: parted(t)})
-	require.NoError(t, err)
+	fork := s.forks(t, client.Point{ID: name}, client.ForkOptions{Prompt: "otherwise", Model: parted(t)})
 	s.ended(t, fork)
-	again, err := s.agents.Fork(within(t), client.Point{ID: fork.ID}, client.ForkOptions{Prompt: "otherwise again", Model: parted(t)})
-	require.NoError(t, err)
+	again := s.forks(t, client.Point{ID: fork.ID}, client.ForkOptions{Prompt: "otherwise again", Model: parted(t)})
 	s.ended(t, again)
 	forked := s.lines(t, fork.ID)
 	_, err = s.agents.Delete(within(t), name, client.DeleteOptions{Close: true})
@@ -338,13 +327,10 @@ func TestAForkOutlivesItsOrigin(t *testing.T) {
 	t.Parallel()
 	storage := t.TempDir()
 	s := startOn(t, "continuing", continuing, host.Config{Tools: []tool.Tool{echo()}, Storage: storage})
-	x, err := s.agents.Start(within(t), client.Start{ID: s.named("origin"), Prompt: "go", Definition: scripted(longScript(t, 30, 3000), "echo")})
-	require.NoError(t, err)
+	x := s.starts(t, client.Start{ID: s.named("origin"), Prompt: "go", Definition: scripted(longScript(t, 30, 3000), "echo")})
 	s.ended(t, x)
-	fork, err := s.agents.Fork(within(t), client.Point{ID: x.ID}, client.ForkOptions{ID: x.ID + "-fork", Prompt: "again", Model: parted(t)})
-	require.NoError(t, err)
-	_, err = s.waits(within(t), fork.ID, 1)
-	require.NoError(t, err)
+	fork := s.forks(t, client.Point{ID: x.ID}, client.ForkOptions{ID: x.ID + "-fork", Prompt: "again", Model: parted(t)})
+	s.result(t, fork.ID, 1)
 	reach, err := host.FindStorage(t.Context(), storage)
 	require.NoError(t, err)
 	defer reach.Close()
@@ -355,13 +341,10 @@ func TestAForkOutlivesItsOrigin(t *testing.T) {
 	require.Contains(t, done.Remains[0].Text, "can no longer show it")
 	require.Positive(t, done.Deleted.Segments)
 
-	_, err = s.agents.Send(within(t), fork.ID, client.SendOptions{Prompt: "and now?"})
-	require.NoError(t, err)
-	result, err := s.waits(within(t), fork.ID, 2)
-	require.NoError(t, err)
+	s.sent(t, fork.ID, client.SendOptions{Prompt: "and now?"})
+	result := s.result(t, fork.ID, 2)
 	require.Equal(t, "parted", result.Answer, "%v", result.Error)
-	for step, err := range s.agents.Steps(within(t), fork.ID, 2) {
-		require.NoError(t, err)
+	for _, step := range s.steps(t, fork.ID, 2) {
 		require.Greater(t, step.Step.Input.Messages, 30, "its model sees what came before it was forked")
 	}
 	var gone error

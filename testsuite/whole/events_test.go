@@ -17,11 +17,9 @@ func TestEventsAcrossRuns(t *testing.T) {
 	t.Parallel()
 	s := startOn(t, "continuing", continuing, host.Config{Tools: []tool.Tool{echo()}})
 	ctx, id := within(t), s.named("events")
-	_, err := s.agents.Start(ctx, client.Start{ID: id, Prompt: "go", Definition: scripted(longScript(t, 40, 1), "echo")})
-	require.NoError(t, err)
+	s.starts(t, client.Start{ID: id, Prompt: "go", Definition: scripted(longScript(t, 40, 1), "echo")})
 	followed := collect(t, s.agents.Events(ctx, id, client.FollowOptions{}))
-	status, err := s.agents.Status(ctx, id)
-	require.NoError(t, err)
+	status := s.status(t, id)
 	require.Greater(t, status.History.Runs, 2, "the execution ran over several runs")
 	for i, event := range followed {
 		require.Equal(t, int64(i+1), event.Sequence)
@@ -32,8 +30,7 @@ func TestEventsAcrossRuns(t *testing.T) {
 	require.Equal(t, followed, collect(t, s.agents.Events(ctx, id, client.FollowOptions{Number: 1})))
 	require.Equal(t, followed[50:], collect(t, s.agents.Events(ctx, id, client.FollowOptions{After: 50})))
 	require.Empty(t, collect(t, s.agents.Events(ctx, id, client.FollowOptions{After: int64(len(followed))})))
-	_, err = s.agents.Close(ctx, id)
-	require.NoError(t, err)
+	s.closes(t, id)
 	s.worker.Forget()
 	require.Equal(t, followed, collect(t, s.agents.Events(ctx, id, client.FollowOptions{})), "also of closed runs")
 }

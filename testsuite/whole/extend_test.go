@@ -1,7 +1,6 @@
 package whole_test
 
 import (
-	"context"
 	"errors"
 	"sync"
 	"sync/atomic"
@@ -9,7 +8,6 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
-	sdk "go.temporal.io/sdk/client"
 
 	"everstep/activities/tool"
 	"everstep/domain"
@@ -29,40 +27,32 @@ func TestExtendOfAnEndedAgent(t *testing.T) {
 			t.Parallel()
 			s := startOn(t, server, map[string]map[string]string{"continuing": continuing}[server], host.Config{Tools: []tool.Tool{echo()}})
 			ctx, id := within(t), uuid.NewString()
-			_, err := s.agents.Start(ctx, client.Start{ID: id, Prompt: "go", Definition: scripted(longScript(t, 30, 1), "echo"), Budget: steps(10)})
-			require.NoError(t, err)
-			first, err := s.agents.Wait(ctx, id, 0)
-			require.NoError(t, err)
+			s.starts(t, client.Start{ID: id, Prompt: "go", Definition: scripted(longScript(t, 30, 1), "echo"), Budget: steps(10)})
+			first := s.result(t, id, 0)
 			require.Equal(t, domain.StepsLimitReached, first.Outcome.StopReason)
 
 			request := uuid.NewString()
-			second, err := s.agents.Extend(ctx, id, client.ExtendOptions{Budget: steps(25), RequestID: request})
-			require.NoError(t, err)
+			second := s.extends(t, id, client.ExtendOptions{Budget: steps(25), RequestID: request})
 			require.True(t, second.Began)
 			require.Equal(t, 2, second.Number)
 			require.Equal(t, int64(25), *second.Budget.MaxSteps)
-			result, err := s.agents.Wait(ctx, id, 2)
-			require.NoError(t, err)
+			result := s.result(t, id, 2)
 			require.Equal(t, domain.StepsLimitReached, result.Outcome.StopReason, "%v", result.Error)
 			require.Equal(t, 15, result.Outcome.Steps, "what the first used counts")
 			require.Equal(t, second.ExecutionID, result.ExecutionID)
 
-			again, err := s.agents.Extend(ctx, id, client.ExtendOptions{Budget: steps(25), RequestID: request})
-			require.NoError(t, err)
+			again := s.extends(t, id, client.ExtendOptions{Budget: steps(25), RequestID: request})
 			require.Equal(t, second.ExecutionID, again.ExecutionID, "the same request begins nothing again")
 
-			third, err := s.agents.Extend(ctx, id, client.ExtendOptions{Lift: []domain.Limit{domain.LimitSteps}})
-			require.NoError(t, err)
+			third := s.extends(t, id, client.ExtendOptions{Lift: []domain.Limit{domain.LimitSteps}})
 			require.Equal(t, 3, third.Number)
-			result, err = s.agents.Wait(ctx, id, 0)
-			require.NoError(t, err)
-			require.Equal(t, domain.StatusCompleted, result.Outcome.Status, "%v", result.Error)
+			result = s.completed(t, id, 0)
 			require.Equal(t, "All done. echo: call 30", result.Answer)
-			_, err = s.agents.Extend(ctx, id, client.ExtendOptions{})
+			_, err := s.agents.Extend(ctx, id, client.ExtendOptions{})
 			requireRefused(t, err, "`run`")
 
 			requireAllThree(t, s, id, []int{10, 15, 6})
-			messages := collect(t, s.agents.Messages(ctx, id))
+			messages := s.messages(t, id)
 			roles := map[domain.Role]int{}
 			for i, m := range messages {
 				require.Equal(t, i, m.Index)
@@ -70,8 +60,7 @@ func TestExtendOfAnEndedAgent(t *testing.T) {
 			}
 			require.Equal(t, 31, roles[domain.RoleAssistant])
 			require.Equal(t, 30, roles[domain.RoleTool])
-			status, err := s.agents.Status(ctx, id)
-			require.NoError(t, err)
+			status := s.status(t, id)
 			require.Equal(t, second.ExecutionID, status.Origin.ExecutionID)
 			require.Equal(t, int64(25), status.Prior.Steps)
 		})
@@ -83,10 +72,9 @@ func requireAllThree(t *testing.T, s *stack, id string, counts []int) {
 	t.Helper()
 	ctx := within(t)
 	for i, count := range counts {
-		result, err := s.agents.Result(ctx, id, i+1)
-		require.NoError(t, err)
+		result := s.result(t, id, i+1)
 		require.Equal(t, count, result.Outcome.Steps)
-		held := collect(t, s.agents.Steps(ctx, id, i+1))
+		held := s.steps(t, id, i+1)
 		require.Len(t, held, count)
 		require.Equal(t, 1, held[0].Step.Number)
 		events := collect(t, s.agents.Events(ctx, id, client.FollowOptions{Number: i + 1}))
@@ -103,41 +91,13 @@ func requireAllThree(t *testing.T, s *stack, id string, counts []int) {
 	}
 }
 
-// A lateStart has something happen just before it starts a workflow.
-type lateStart struct {
-	sdk.Client
-	meanwhile func()
-}
-
-func (c lateStart) ExecuteWorkflow(ctx context.Context, o sdk.StartWorkflowOptions, workflow any, args ...any) (sdk.WorkflowRun, error) {
-	c.meanwhile()
-	return c.Client.ExecuteWorkflow(ctx, o, workflow, args...)
-}
-
-// TestManyGoOnAtOnce with an agent without a name: one of them begins its next execution, also where that ends
-// before another one starts.
+// TestManyGoOnAtOnce with an agent without a name: one of them begins its next execution.
 func TestManyGoOnAtOnce(t *testing.T) {
 	t.Parallel()
 	s := start(t, host.Config{Tools: []tool.Tool{echo()}})
 	ctx, id := within(t), uuid.NewString()
-	_, err := s.agents.Start(ctx, client.Start{ID: id, Prompt: "go", Definition: scripted(longScript(t, 30, 1), "echo"), Budget: steps(1)})
-	require.NoError(t, err)
-	_, err = s.agents.Wait(ctx, id, 1)
-	require.NoError(t, err)
-
-	var second client.Extended
-	late := client.New(lateStart{s.temporal, sync.OnceFunc(func() {
-		second, err = s.agents.Extend(ctx, id, client.ExtendOptions{Budget: steps(2)})
-		require.NoError(t, err)
-		_, err = s.agents.Wait(ctx, id, 2)
-		require.NoError(t, err)
-	})}, client.Config{TaskQueue: s.queue, Loopback: true})
-	_, err = late.Extend(ctx, id, client.ExtendOptions{Budget: steps(2)})
-	require.ErrorIs(t, err, &client.Error{Class: client.Refused})
-	require.EqualError(t, err, "extend: there is nothing left to go on with: max_steps is 2 and 2 are done; give a higher max_steps")
-	result, err := s.agents.Result(ctx, id, 0)
-	require.NoError(t, err)
-	require.Equal(t, second.ExecutionID, result.ExecutionID)
+	s.starts(t, client.Start{ID: id, Prompt: "go", Definition: scripted(longScript(t, 30, 1), "echo"), Budget: steps(1)})
+	s.result(t, id, 1)
 
 	const many = 8
 	var began atomic.Int32
@@ -145,7 +105,7 @@ func TestManyGoOnAtOnce(t *testing.T) {
 	errs := make([]error, many)
 	for i := range many {
 		all.Go(func() {
-			extended, err := s.agents.Extend(ctx, id, client.ExtendOptions{Budget: steps(3)})
+			extended, err := s.agents.Extend(ctx, id, client.ExtendOptions{Budget: steps(2)})
 			errs[i] = err
 			if extended.Began {
 				began.Add(1)
@@ -159,9 +119,7 @@ func TestManyGoOnAtOnce(t *testing.T) {
 		}
 	}
 	require.EqualValues(t, 1, began.Load())
-	result, err = s.agents.Wait(ctx, id, 0)
-	require.NoError(t, err)
-	require.Equal(t, 3, result.Number)
+	require.Equal(t, 2, s.result(t, id, 0).Number)
 }
 
 // requireRefused requires the class of an error, and how it says to go on.

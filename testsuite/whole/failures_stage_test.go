@@ -100,9 +100,6 @@ func (p *part) requests() []sentRequest {
 	return p.sent
 }
 
-// gap is the time between the first two requests.
-func (p *part) gap() time.Duration { return p.requests()[1].at.Sub(p.requests()[0].at) }
-
 // lostTo is the code of what befell the first attempts; empty for none.
 func (p *part) lostTo() domain.Code {
 	if retries := p.view.Steps[0].Retries; len(retries) > 0 && retries[0].Code != nil {
@@ -209,8 +206,7 @@ func (s *stage) begin(t *testing.T, c failureCase, model string) *part {
 	if c.define != nil {
 		c.define(&start)
 	}
-	begun, err := s.agents.Start(within(t), start)
-	require.NoError(t, err)
+	begun := s.starts(t, start)
 	p.id = begun.ID
 	return p
 }
@@ -458,17 +454,6 @@ func dribbles() (play, <-chan struct{}) {
 		for tick := time.Tick(20 * time.Millisecond); r.Context().Err() == nil; <-tick {
 			streams(": still here\n\n")(w, r)
 			_ = http.NewResponseController(w).Flush()
-		}
-	})
-}
-
-func endlessLine() (play, <-chan struct{}) {
-	return lasting(func(w http.ResponseWriter, r *http.Request) {
-		streams("data: ")(w, r)
-		for r.Context().Err() == nil {
-			if _, err := io.WriteString(w, strings.Repeat(" ", 1<<20)); err != nil {
-				return
-			}
 		}
 	})
 }

@@ -61,8 +61,7 @@ func floods(t *testing.T, held bool) (f *flood, begun client.Execution, step *he
 		return f, f.answers(t, opens), nil
 	}
 	step = f.gate.hold(domain.WorkflowID(f.id), 1)
-	begun, err := f.agents.Start(within(t), opens)
-	require.NoError(t, err)
+	begun = f.starts(t, opens)
 	<-step.reached
 	return f, begun, step
 }
@@ -124,8 +123,7 @@ func (f *flood) heardAll(t *testing.T) (told []string) {
 		status, err := f.agents.Status(within(t), f.id)
 		return err == nil && status.Server.Source == contract.FromWorkflow && status.Status.Terminal() && len(status.Unread) == 0
 	}, patience, 100*time.Millisecond)
-	for entry, err := range f.agents.Messages(within(t), f.id) {
-		require.NoError(t, err)
+	for _, entry := range f.messages(t, f.id) {
 		if entry.Message.Role == domain.RoleUser && entry.Message.Text() != "go" {
 			told = append(told, entry.Message.Text())
 		}
@@ -167,8 +165,7 @@ func (f *flood) requireEach(t *testing.T, begun client.Execution) {
 	slices.Sort(told)
 	require.Equal(t, slices.Sorted(slices.Values(f.accepted)), told, "each that its sender was told of, once, and no other")
 	last := f.sends(t, f.id, client.SendOptions{Prompt: "still there?"})
-	result, err := f.agents.Wait(within(t), f.id, last.Number)
-	require.NoError(t, err)
+	result := f.result(t, f.id, last.Number)
 	require.Equal(t, "yes", result.Answer)
 	t.Logf("%d executions in %d runs", last.Number, runs)
 	f.closesAfter(t, last)
@@ -181,8 +178,7 @@ func TestAFloodWhileBusy(t *testing.T) {
 	f, begun, held := floods(t, true)
 	f.pour(t, sendsFlooding(t), contract.SteerIfBusy)
 	require.Len(t, f.accepted, contract.MaxWaitingMessages)
-	status, err := f.agents.Status(within(t), f.id)
-	require.NoError(t, err)
+	status := f.status(t, f.id)
 	require.Less(t, status.History.Events, int64(4*len(f.accepted)+sendsFlooding(t)/4), "what is refused leaves next to nothing in the history")
 	close(held.passes)
 	f.requireEach(t, begun)
@@ -244,11 +240,9 @@ func TestARunThatIsFullOfUpdates(t *testing.T) {
 	_, err := f.agents.Pause(within(t), f.id)
 	require.ErrorIs(t, err, &client.Error{Class: client.Refused})
 	require.ErrorContains(t, err, "as many updates as it may")
-	_, err = f.agents.Stop(within(t), f.id, client.StopOptions{})
-	require.NoError(t, err)
+	f.stops(t, f.id, client.StopOptions{})
 	close(held.passes)
-	result, err := f.waits(within(t), f.id, 1)
-	require.NoError(t, err)
+	result := f.result(t, f.id, 1)
 	require.Equal(t, domain.UserRequested, result.Outcome.StopReason)
 	var last client.Execution
 	require.Eventually(t, func() bool { // the run that is full refuses it until the next one has begun

@@ -19,8 +19,7 @@ import (
 // lines are an agent's messages as they are kept, each as one text.
 func (s *stack) lines(t *testing.T, id string) (all []string) {
 	t.Helper()
-	for e, err := range s.agents.Messages(within(t), id) {
-		require.NoError(t, err)
+	for _, e := range s.messages(t, id) {
 		line, err := json.Marshal(e)
 		require.NoError(t, err)
 		all = append(all, string(line))
@@ -42,15 +41,12 @@ func TestForkOverRuns(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := startOn(t, "continuing", continuing, host.Config{Tools: []tool.Tool{echo()}, Storage: "file://" + t.TempDir()})
-			x, err := s.agents.Start(within(t), client.Start{ID: s.named("origin"), Prompt: "go", Definition: scripted(longScript(t, test.steps, test.times), "echo")})
-			require.NoError(t, err)
+			x := s.starts(t, client.Start{ID: s.named("origin"), Prompt: "go", Definition: scripted(longScript(t, test.steps, test.times), "echo")})
 			s.ended(t, x)
 			before := s.lines(t, x.ID)
 			for _, step := range []int{0, 1, test.steps / 2, test.steps, test.steps + 1} {
-				forked, err := s.agents.Fork(within(t), client.Point{ID: x.ID, Step: &step}, client.ForkOptions{ID: fmt.Sprintf("%s-%d", x.ID, step), Prompt: "again", Model: parted(t)})
-				require.NoError(t, err)
-				result, err := s.waits(within(t), forked.ID, 1)
-				require.NoError(t, err)
+				forked := s.forks(t, client.Point{ID: x.ID, Step: &step}, client.ForkOptions{ID: fmt.Sprintf("%s-%d", x.ID, step), Prompt: "again", Model: parted(t)})
+				result := s.result(t, forked.ID, 1)
 				require.Equal(t, "parted", result.Answer, "%+v", result.Error)
 				lines := s.lines(t, forked.ID)
 				want := 0
@@ -59,13 +55,11 @@ func TestForkOverRuns(t *testing.T) {
 				}
 				require.Equal(t, before[:want], lines[:len(lines)-2], "step %d", step)
 			}
-			again, err := s.agents.Fork(within(t), client.Point{ID: fmt.Sprintf("%s-%d", x.ID, 1)}, client.ForkOptions{Prompt: "and again", Model: parted(t)})
-			require.NoError(t, err)
+			again := s.forks(t, client.Point{ID: fmt.Sprintf("%s-%d", x.ID, 1)}, client.ForkOptions{Prompt: "and again", Model: parted(t)})
 			s.ended(t, again)
 			require.Len(t, s.lines(t, again.ID), 3+2+2)
 			steps := 0
-			for step, err := range s.agents.Steps(within(t), again.ID, 1) {
-				require.NoError(t, err)
+			for _, step := range s.steps(t, again.ID, 1) {
 				require.Equal(t, 5+1, step.Step.Input.Messages)
 				steps++
 			}
@@ -80,8 +74,7 @@ func TestForkOverRuns(t *testing.T) {
 func TestAForkIsBegunOnce(t *testing.T) {
 	t.Parallel()
 	s := start(t, host.Config{Tools: []tool.Tool{echo()}})
-	x, err := s.agents.Start(within(t), client.Start{ID: s.named("origin"), Prompt: "go", Definition: scripted(longScript(t, 2, 1), "echo")})
-	require.NoError(t, err)
+	x := s.starts(t, client.Start{ID: s.named("origin"), Prompt: "go", Definition: scripted(longScript(t, 2, 1), "echo")})
 	s.ended(t, x)
 	plain, err := sdk.Dial(sdk.Options{HostPort: s.address, DataConverter: codec.New().DataConverter()})
 	require.NoError(t, err)
@@ -96,8 +89,7 @@ func TestAForkIsBegunOnce(t *testing.T) {
 			require.Equal(t, first, second)
 			s.ended(t, first)
 			if id != "" {
-				_, err = s.agents.Close(within(t), id)
-				require.NoError(t, err)
+				s.closes(t, id)
 			}
 			second, err = asking.Fork(within(t), client.Point{ID: x.ID}, o)
 			require.NoError(t, err)
@@ -111,52 +103,45 @@ func TestAForkIsBegunOnce(t *testing.T) {
 	}
 }
 
+// boundKid is a sub-agent that the agent above it denies a tool, which its own definition has and allows.
+func (s *stack) boundKid(t *testing.T) (id string) {
+	t.Helper()
+	root := parentOfOne(t, quickLeaf)
+	root.Tools, root.SubagentPolicy.Deny = []string{"echo"}, []string{"echo"}
+	kid := root.Agents["below"]
+	kid.Approvals = domain.ApprovalsOf("allow")
+	root.Agents["below"], root.Subagents["below"] = kid, domain.Subagent{Agent: "below", InheritsTools: true}
+	return children(s.answers(t, client.Start{Definition: root}).ExecutionID, 1)[0]
+}
+
+// refusedWith are the codes of the calls of an agent's newest execution, of which none was made.
+func (s *stack) refusedWith(t *testing.T, id string) (codes []domain.Code) {
+	t.Helper()
+	for _, step := range s.steps(t, id, 0) {
+		for _, call := range step.Step.ToolExecutions {
+			require.NotNil(t, call.Error, "%s was called", call.Name())
+			codes = append(codes, call.Error.Code)
+		}
+	}
+	return codes
+}
+
 // TestAForkIsBoundAsItsOrigin: by the definition that an update gave the session, and by the agents above a sub-agent.
 func TestAForkIsBoundAsItsOrigin(t *testing.T) {
 	t.Parallel()
 	s := start(t, host.Config{Tools: []tool.Tool{echo()}})
-	calls := func(id string) (codes []domain.Code) {
-		for step, err := range s.agents.Steps(within(t), id, 0) {
-			require.NoError(t, err)
-			for _, call := range step.Step.ToolExecutions {
-				require.NotNil(t, call.Error, "%s was called", call.Name())
-				codes = append(codes, call.Error.Code)
-			}
-		}
-		return codes
+	id := s.boundKid(t)
+	for range 3 {
+		require.Equal(t, []domain.Code{domain.CodeUnknownTool}, s.refusedWith(t, id))
+		id = s.ended(t, s.forks(t, client.Point{ID: id, Step: new(0)}, client.ForkOptions{Prompt: "go"})).ID
 	}
-	root := scripted(writeScript(t, `
-turns:
-  - tool_calls: [{name: spawn_subagent, arguments: {subagent: kid, prompt: one}}]
-  - text: done
-`), "echo")
-	root.SubagentPolicy.Deny = []string{"echo"}
-	root.Subagents = map[string]domain.Subagent{"kid": {Agent: "kid", InheritsTools: true}}
-	root.Agents = map[string]domain.Definition{"kid": {Model: scripted(writeScript(t, quickLeaf)).Model, Approvals: domain.ApprovalsOf("allow")}}
-	x, err := s.agents.Start(within(t), client.Start{Prompt: "go", Definition: root})
-	require.NoError(t, err)
-	s.ended(t, x)
-	kid := children(x.ExecutionID, 1)[0]
-	require.Equal(t, []domain.Code{domain.CodeUnknownTool}, calls(kid))
-	fork, err := s.agents.Fork(within(t), client.Point{ID: kid, Step: new(0)}, client.ForkOptions{Prompt: "go"})
-	require.NoError(t, err)
-	s.ended(t, fork)
-	require.Equal(t, []domain.Code{domain.CodeUnknownTool}, calls(fork.ID))
-	again, err := s.agents.Fork(within(t), client.Point{ID: fork.ID, Step: new(0)}, client.ForkOptions{Prompt: "go"})
-	require.NoError(t, err)
-	s.ended(t, again)
-	require.Equal(t, []domain.Code{domain.CodeUnknownTool}, calls(again.ID))
 
 	named := scripted(writeScript(t, quickLeaf), "echo")
 	named.Approvals = domain.ApprovalsOf("allow")
-	session, err := s.agents.Start(within(t), client.Start{ID: s.named("session"), Prompt: "go", Definition: named})
-	require.NoError(t, err)
-	s.ended(t, session)
+	session := s.answers(t, client.Start{ID: s.named("session"), Definition: named})
 	denies := domain.Definition{Approvals: domain.ApprovalsOf("deny")}
-	_, err = s.agents.Update(within(t), session.ID, client.UpdateOptions{Definition: denies, Fields: denies.Given()})
+	_, err := s.agents.Update(within(t), session.ID, client.UpdateOptions{Definition: denies, Fields: denies.Given()})
 	require.NoError(t, err)
-	forked, err := s.agents.Fork(within(t), client.Point{ID: session.ID, Step: new(0)}, client.ForkOptions{Prompt: "go"})
-	require.NoError(t, err)
-	s.ended(t, forked)
-	require.Equal(t, []domain.Code{domain.CodeDenied}, calls(forked.ID))
+	forked := s.ended(t, s.forks(t, client.Point{ID: session.ID, Step: new(0)}, client.ForkOptions{Prompt: "go"}))
+	require.Equal(t, []domain.Code{domain.CodeDenied}, s.refusedWith(t, forked.ID))
 }

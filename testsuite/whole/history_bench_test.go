@@ -1,9 +1,11 @@
 package whole_test
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"text/tabwriter"
@@ -175,7 +177,7 @@ func BenchmarkHistory(b *testing.B) {
 				ours = append(ours, s.measure(b, n))
 				bare = append(bare, s.floor(b, min(n, 100)))
 			}
-			m, f := middle(ours), middle(bare)
+			m, f := middle(ours, measured.millisPerStep), middle(bare, measured.millisPerStep)
 			fmt.Fprintf(table, "%d\t%d\t%.1f\t%.0f\t%.0f\t%.2f\t%.2f\t\n", n, m.runs, float64(m.events)/float64(n),
 				m.bytesPerStep(), m.bytesPerStep()-2*kilobytes2, m.millisPerStep(), f.millisPerStep())
 			b.ReportMetric(m.bytesPerStep(), fmt.Sprintf("B/step@%d", n))
@@ -186,12 +188,7 @@ func BenchmarkHistory(b *testing.B) {
 }
 
 // middle is the run with the median time.
-func middle(runs []measured) measured {
-	sorted := append([]measured(nil), runs...)
-	for i := range sorted {
-		for j := i; j > 0 && sorted[j].took < sorted[j-1].took; j-- {
-			sorted[j], sorted[j-1] = sorted[j-1], sorted[j]
-		}
-	}
+func middle[Run any](runs []Run, time func(Run) float64) Run {
+	sorted := slices.SortedFunc(slices.Values(runs), func(a, b Run) int { return cmp.Compare(time(a), time(b)) })
 	return sorted[len(sorted)/2]
 }

@@ -85,7 +85,7 @@ func BenchmarkHookReplies(b *testing.B) {
 			for range cap(runs) {
 				runs = append(runs, s.measure(b, steps, set.names()...))
 			}
-			m := middle(runs)
+			m := middle(runs, measured.millisPerStep)
 			fmt.Fprintf(table, "%s\t%d\t%d\t%.2f\t%.0f\t%.2f\t\n", set.name, steps, m.runs, float64(m.events)/float64(steps), m.bytesPerStep(), m.millisPerStep())
 		}
 		require.NoError(b, table.Flush())

@@ -41,11 +41,9 @@ func (s *stack) midway(t *testing.T, definition domain.Definition, hooks ...hook
 	shop := newWorkshop()
 	first := s.work(t, host.Config{Tools: []tool.Tool{shop.tool(domain.AtMostOnce)}, Hooks: hooks})
 	definition.Model, definition.Tools = scripted(writeScript(t, workScript)).Model, []string{"work"}
-	begun, err := s.agents.Start(within(t), client.Start{Prompt: "go", Definition: definition})
-	require.NoError(t, err)
+	begun := s.starts(t, client.Start{Prompt: "go", Definition: definition})
 	<-shop.began
-	_, err = s.agents.Pause(within(t), begun.ID)
-	require.NoError(t, err)
+	s.pauses(t, begun.ID)
 	shop.open()
 	require.Eventually(t, func() bool {
 		status, err := s.agents.Status(within(t), begun.ID)
@@ -104,9 +102,7 @@ func TestAReplyIsRecorded(t *testing.T) {
 	second := s.work(t, host.Config{Tools: []tool.Tool{newWorkshop().tool(domain.AtMostOnce)}, Hooks: []hook.Hook{numbered(2)}})
 	defer second.Stop()
 	require.NoError(t, <-s.goesOn(t, begun.ID))
-	result, err := s.agents.Wait(within(t), begun.ID, 0)
-	require.NoError(t, err)
-	require.Equal(t, domain.StatusCompleted, result.Outcome.Status, "%v", result.Error)
+	s.completed(t, begun.ID, 0)
 	require.Equal(t, []string{"number 1", "number 2"}, s.said(t, begun.ID))
 }
 
@@ -114,7 +110,7 @@ func TestAReplyIsRecorded(t *testing.T) {
 func (s *stack) said(t *testing.T, id string) []string {
 	t.Helper()
 	var texts []string
-	for _, entry := range collect(t, s.agents.Messages(within(t), id)) {
+	for _, entry := range s.messages(t, id) {
 		if m := entry.Message; m.Role == domain.RoleUser && m.Text() != "go" {
 			texts = append(texts, m.Text())
 		}
@@ -138,8 +134,7 @@ func TestAWorkerWithoutTheHook(t *testing.T) {
 	good := s.work(t, host.Config{Tools: tools, Hooks: []hook.Hook{numbered(1)}})
 	defer good.Stop()
 	require.NoError(t, <-resumed)
-	result, err := s.agents.Wait(within(t), begun.ID, 0)
-	require.NoError(t, err)
+	result := s.result(t, begun.ID, 0)
 	require.Equal(t, "done", result.Answer, "%v", result.Error)
 	require.Equal(t, []string{"number 1", "number 1"}, s.said(t, begun.ID))
 }
@@ -163,9 +158,7 @@ func TestAHookThatDoesNotReturn(t *testing.T) {
 	s := start(t, host.Config{Hooks: []hook.Hook{stuck}})
 	begun := s.begin(t, "turns: [{text: done}]")
 	require.Contains(t, s.failedTask(t, begun), "deadlock")
-	result, err := s.agents.Wait(within(t), begun.ID, 0)
-	require.NoError(t, err)
-	require.Equal(t, domain.StatusCompleted, result.Outcome.Status, "%v", result.Error)
+	result := s.completed(t, begun.ID, 0)
 	require.Equal(t, "done", result.Answer)
 }
 
@@ -193,10 +186,8 @@ func TestAReplyThatDiffersIsRecordedAgain(t *testing.T) {
 		hooks[i].Always = true
 	}
 	s := start(t, host.Config{Hooks: hooks, Tools: []tool.Tool{echo()}})
-	begun, err := s.agents.Start(within(t), client.Start{Prompt: "go", Definition: scripted(longScript(t, 5, 1), "echo")})
-	require.NoError(t, err)
-	result, err := s.agents.Wait(within(t), begun.ID, 0)
-	require.NoError(t, err)
+	begun := s.starts(t, client.Start{Prompt: "go", Definition: scripted(longScript(t, 5, 1), "echo")})
+	result := s.result(t, begun.ID, 0)
 	require.Contains(t, result.Error.Message, `hook "panics" at on_stop: it panicked`)
 	require.NotContains(t, result.Error.Message, "hunter2")
 	recorded := map[string]int{}
@@ -208,21 +199,4 @@ func TestAReplyThatDiffersIsRecordedAgain(t *testing.T) {
 	require.Equal(t, map[string]int{
 		"hook/before_step/idle": 1, "hook/after_step/alternates": result.Outcome.Steps, "hook/before_tool_use/blocks": 3, "hook/on_stop/panics": 1,
 	}, recorded)
-}
-
-// TestAWorkerWithoutTheHookAnswersQuestions: a replay runs no hook.
-func TestAWorkerWithoutTheHookAnswersQuestions(t *testing.T) {
-	t.Parallel()
-	s := connect(t, "plain", nil)
-	storage := t.TempDir()
-	first := s.work(t, host.Config{Hooks: []hook.Hook{numbered(1)}, Storage: storage})
-	definition := scripted(writeScript(t, "turns: [{text: done}]"))
-	definition.Hooks = []string{"numbered"}
-	begun, err := s.agents.Start(within(t), client.Start{Prompt: "go", Definition: definition})
-	require.NoError(t, err)
-	s.ended(t, begun)
-	first.Stop()
-	second := s.work(t, host.Config{Storage: storage})
-	t.Cleanup(second.Stop)
-	require.Equal(t, []string{"number 1"}, s.said(t, begun.ID))
 }

@@ -18,12 +18,10 @@ func TestIterate(t *testing.T) {
 	const calls = 40
 	s := startOn(t, "continuing", continuing, host.Config{Tools: []tool.Tool{echo()}})
 	ctx, id := within(t), s.named("iterated")
-	_, err := s.agents.Start(ctx, client.Start{ID: id, Prompt: "go", Definition: scripted(longScript(t, calls, 1), "echo")})
-	require.NoError(t, err)
+	s.starts(t, client.Start{ID: id, Prompt: "go", Definition: scripted(longScript(t, calls, 1), "echo")})
 	live := collect(t, s.agents.Iterate(ctx, id, client.IterateOptions{}))
 	requireStates(t, live, calls+1)
-	status, err := s.agents.Status(ctx, id)
-	require.NoError(t, err)
+	status := s.status(t, id)
 	require.Greater(t, status.History.Runs, 2, "the execution ran over several runs")
 
 	afterwards := collect(t, s.agents.Iterate(ctx, id, client.IterateOptions{}))

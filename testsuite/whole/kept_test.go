@@ -25,16 +25,11 @@ import (
 // talked is a closed session of two executions, whose worker records.
 func (s *stack) talked(t *testing.T, name string) {
 	t.Helper()
-	_, err := s.agents.Start(within(t), client.Start{ID: name, Prompt: "Where is quagga1?", Definition: scripted(writeScript(t, "turns: [{text: In zorilla2.}, {text: Gone.}]"))})
-	require.NoError(t, err)
-	_, err = s.waits(within(t), name, 1)
-	require.NoError(t, err)
-	_, err = s.agents.Send(within(t), name, client.SendOptions{Prompt: "more"})
-	require.NoError(t, err)
-	_, err = s.waits(within(t), name, 2)
-	require.NoError(t, err)
-	_, err = s.agents.Close(within(t), name)
-	require.NoError(t, err)
+	s.starts(t, client.Start{ID: name, Prompt: "Where is quagga1?", Definition: scripted(writeScript(t, "turns: [{text: In zorilla2.}, {text: Gone.}]"))})
+	s.result(t, name, 1)
+	s.sent(t, name, client.SendOptions{Prompt: "more"})
+	s.result(t, name, 2)
+	s.closes(t, name)
 }
 
 // forgets has the server delete all runs of an agent, as its retention does, and waits until they are gone.
@@ -91,24 +86,19 @@ func TestRecordsOutlastTheServer(t *testing.T) {
 	s := start(t, host.Config{Records: dir})
 	name := s.named("outlasts")
 	s.talked(t, name)
-	with := func(store client.Records) *client.Client {
-		return client.New(s.temporal, client.Config{TaskQueue: s.queue, Loopback: true, Records: store})
-	}
 	recordedIn(t, storeAt(t, dir), name, 2)
 	before := reads(t, s.agents, name)
 	require.Contains(t, before, "zorilla2")
-	require.Equal(t, before, reads(t, with(storeAt(t, dir)), name), "as long as the server has it, it tells")
-	exported, err := s.agents.Export(within(t), name, 0)
-	require.NoError(t, err)
-	second, err := s.agents.Export(within(t), name, 2)
-	require.NoError(t, err)
+	require.Equal(t, before, reads(t, s.over(storeAt(t, dir)), name), "as long as the server has it, it tells")
+	exported := s.exports(t, name, 0)
+	second := s.exports(t, name, 2)
 	require.Len(t, second.Records, 1)
 
 	s.forgets(t, name)
 	require.NotContains(t, reads(t, s.agents, name), "zorilla2")
-	require.Equal(t, before, reads(t, with(storeAt(t, dir)), name))
+	require.Equal(t, before, reads(t, s.over(storeAt(t, dir)), name))
 
-	kept, err := with(storeAt(t, dir)).Export(within(t), name, 0)
+	kept, err := s.over(storeAt(t, dir)).Export(within(t), name, 0)
 	require.NoError(t, err)
 	require.Equal(t, encoded(t, exported.Records), encoded(t, kept.Records), "the server told what was recorded")
 	var file bytes.Buffer
@@ -117,12 +107,12 @@ func TestRecordsOutlastTheServer(t *testing.T) {
 	done, err := record.Import(t.Context(), other, record.All(bytes.NewReader(file.Bytes())), time.Now())
 	require.NoError(t, err)
 	require.Len(t, done.New, 2)
-	require.Equal(t, before, reads(t, with(other), name))
-	result, err := with(other).Result(within(t), name, 1)
+	require.Equal(t, before, reads(t, s.over(other), name))
+	result, err := s.over(other).Result(within(t), name, 1)
 	require.NoError(t, err)
 	require.Equal(t, contract.FromRecords, result.Source)
 
-	_, err = with(other).Send(within(t), name, client.SendOptions{Prompt: "more"})
+	_, err = s.over(other).Send(within(t), name, client.SendOptions{Prompt: "more"})
 	require.ErrorIs(t, err, &client.Error{Class: client.NotFound}, "no workflow of it is here")
 	_, err = s.agents.Result(within(t), name, 1)
 	require.ErrorIs(t, err, &client.Error{Class: client.NotFound})
@@ -135,13 +125,8 @@ func TestForkOfAnImportedAgent(t *testing.T) {
 	s := start(t, host.Config{Records: filepath.Join(t.TempDir(), "records"), Tools: []tool.Tool{echo()}})
 	name := s.named("imported")
 	s.talked(t, name)
-	said := collect(t, s.agents.Messages(within(t), name))
-	exported, err := s.agents.Export(within(t), name, 0)
-	require.NoError(t, err)
-	s.forgets(t, name)
-	store := storeAt(t, filepath.Join(t.TempDir(), "other"))
-	_, err = record.Import(t.Context(), store, inFile(t, exported.Records...), time.Now())
-	require.NoError(t, err)
+	said := s.messages(t, name)
+	store, exported := s.moved(t, name)
 	var notes []string
 	c := client.New(s.temporal, client.Config{TaskQueue: s.queue, Loopback: true, Records: store, Progress: func(text string) { notes = append(notes, text) }})
 	listed := collect(t, c.ListRecorded(within(t), client.ListOptions{ListFilter: client.ListFilter{Agent: name}}))
@@ -152,69 +137,48 @@ func TestForkOfAnImportedAgent(t *testing.T) {
 	x, err := c.Fork(within(t), client.Point{ID: name}, client.ForkOptions{ID: name + "-on", Prompt: "and on", Model: &model})
 	require.NoError(t, err)
 	require.Contains(t, strings.Join(notes, "\n"), "records do not tell which tools an agent may use")
-	result, err := s.waits(within(t), x.ID, 1)
-	require.NoError(t, err)
+	result := s.result(t, x.ID, 1)
 	require.Equal(t, "The third.", result.Answer)
-	forked := collect(t, s.agents.Messages(within(t), x.ID))
+	forked := s.messages(t, x.ID)
 	require.Len(t, forked, len(said)+2)
 	for i := range said {
 		require.JSONEq(t, encoded(t, said[i].Message), encoded(t, forked[i].Message), "its digest is not the file's")
 	}
-	explained, err := s.agents.Explain(within(t), x.ID, 1)
-	require.NoError(t, err)
-	require.Equal(t, exported.Records[1].ExecutionID, explained.BranchedFrom.ExecutionID)
+	explained := s.explains(t, x.ID, 1)
+	require.Equal(t, exported[1].ExecutionID, explained.BranchedFrom.ExecutionID)
 
 	definition := scripted(writeScript(t, "turns: [{tool_calls: [{name: echo, arguments: {text: hi}}]}, {text: Echoed.}]"), "echo")
 	x, err = c.Fork(within(t), client.Point{ID: name, Execution: "1", Step: new(0)}, client.ForkOptions{ID: name + "-anew", Prompt: "anew", Definition: &definition})
 	require.NoError(t, err)
-	result, err = s.waits(within(t), x.ID, 1)
-	require.NoError(t, err)
+	result = s.result(t, x.ID, 1)
 	require.Equal(t, "Echoed.", result.Answer, "it has the tools that it was given")
-	require.Equal(t, "anew", collect(t, s.agents.Messages(within(t), x.ID))[0].Message.Text())
+	require.Equal(t, "anew", s.messages(t, x.ID)[0].Message.Text())
 
 	// A part of an agent does not do, and a step that never was is none.
-	part := storeAt(t, filepath.Join(t.TempDir(), "part"))
-	_, err = record.Import(t.Context(), part, inFile(t, exported.Records[1]), time.Now())
-	require.NoError(t, err)
-	_, err = client.New(s.temporal, client.Config{Loopback: true, Records: part}).Fork(within(t), client.Point{ID: name}, client.ForkOptions{Prompt: "and on"})
+	_, err = s.over(importedInto(t, exported[1])).Fork(within(t), client.Point{ID: name}, client.ForkOptions{Prompt: "and on"})
 	require.ErrorIs(t, err, &client.Error{Class: client.Gone})
 	require.ErrorContains(t, err, "export the whole agent")
 	_, err = c.Fork(within(t), client.Point{ID: name, Step: new(9)}, client.ForkOptions{Prompt: "and on"})
 	require.ErrorIs(t, err, &client.Error{Class: client.NotFound})
 }
 
-// TestForgedImportsAreNotForked: a file can say anything; what would break the fork's workflow is refused, and digests are
-// not taken from it.
+// TestForgedImportsAreNotForked: a file can say anything; what would break the fork's workflow is refused.
 func TestForgedImportsAreNotForked(t *testing.T) {
 	t.Parallel()
 	s := start(t, host.Config{})
-	for what, forge := range map[string]struct {
-		change func(*record.Record)
-		class  client.Class
-		want   string
-	}{
-		"a result without its call": {func(r *record.Record) {
-			r.Steps[0].Step.Input.Messages = 2
-			r.Messages[0].Message = domain.Message{Role: domain.RoleTool, ToolResult: &domain.ToolResult{CallID: "x"}}
-		}, client.Invalid, "messages[0]"},
-	} {
-		name := s.named("forged")
-		r := stores.Sample(t, name, 1)[0]
-		forge.change(&r)
-		store := storeAt(t, filepath.Join(t.TempDir(), "other"))
-		_, err := record.Import(t.Context(), store, inFile(t, r), time.Now())
-		require.NoError(t, err, what)
-		_, err = client.New(s.temporal, client.Config{TaskQueue: s.queue, Loopback: true, Records: store}).Fork(within(t), client.Point{ID: name}, client.ForkOptions{Prompt: "on"})
-		require.ErrorIs(t, err, &client.Error{Class: forge.class}, what)
-		require.ErrorContains(t, err, forge.want, what)
-	}
+	name := s.named("forged")
+	r := stores.Sample(t, name, 1)[0]
+	r.Steps[0].Step.Input.Messages = 2
+	r.Messages[0].Message = domain.Message{Role: domain.RoleTool, ToolResult: &domain.ToolResult{CallID: "x"}}
+	_, err := s.over(importedInto(t, r)).Fork(within(t), client.Point{ID: name}, client.ForkOptions{Prompt: "on"})
+	require.ErrorIs(t, err, &client.Error{Class: client.Invalid})
+	require.ErrorContains(t, err, "messages[0]")
 }
 
 // requireExports: without records an export has the same, from the server.
 func (s *stack) requireExports(t *testing.T, name string, want ...record.Record) {
 	t.Helper()
-	x, err := s.agents.Export(within(t), name, 0)
-	require.NoError(t, err)
+	x := s.exports(t, name, 0)
 	require.Empty(t, x.Gone)
 	require.Len(t, x.Records, len(want))
 	for i := range want {
@@ -235,49 +199,31 @@ func inFile(t *testing.T, all ...record.Record) iter.Seq2[record.Record, error] 
 func TestAForkOfARecordIsBoundAsItsOrigin(t *testing.T) {
 	t.Parallel()
 	s := start(t, host.Config{Records: filepath.Join(t.TempDir(), "records"), Tools: []tool.Tool{echo()}})
-	root := scripted(writeScript(t, `
-turns:
-  - tool_calls: [{name: spawn_subagent, arguments: {subagent: kid, prompt: one}}]
-  - text: done
-`), "echo")
-	root.SubagentPolicy.Deny = []string{"echo"}
-	root.Approvals = domain.ApprovalsOf("allow")
-	root.Subagents = map[string]domain.Subagent{"kid": {Agent: "kid", InheritsTools: true}}
-	root.Agents = map[string]domain.Definition{"kid": {Model: scripted(writeScript(t, quickLeaf)).Model, Budget: domain.ExecutionBudget{MaxSteps: new(int64(7))}}}
-	x, err := s.agents.Start(within(t), client.Start{Prompt: "go", Definition: root})
-	require.NoError(t, err)
-	s.ended(t, x)
-	kid := children(x.ExecutionID, 1)[0]
-
-	moved := func(id string) *client.Client {
-		exported, err := s.agents.Export(within(t), id, 0)
-		require.NoError(t, err)
-		s.forgets(t, id)
-		store := storeAt(t, filepath.Join(t.TempDir(), "other"))
-		_, err = record.Import(t.Context(), store, inFile(t, exported.Records...), time.Now())
-		require.NoError(t, err)
-		return client.New(s.temporal, client.Config{TaskQueue: s.queue, Loopback: true, Records: store})
-	}
 	free := scripted(writeScript(t, quickLeaf), "echo")
 	free.Approvals = domain.ApprovalsOf("allow")
-	forks := func(c *client.Client, id string) string {
-		fork, err := c.Fork(within(t), client.Point{ID: id, Step: new(0)}, client.ForkOptions{Prompt: "go", Definition: &free})
+	id := s.boundKid(t)
+	for range 2 {
+		store, _ := s.moved(t, id)
+		fork, err := s.over(store).Fork(within(t), client.Point{ID: id, Step: new(0)}, client.ForkOptions{Prompt: "go", Definition: &free})
 		require.NoError(t, err)
-		s.ended(t, fork)
-		return fork.ID
+		id = s.ended(t, fork).ID
+		require.Equal(t, []domain.Code{domain.CodeUnknownTool}, s.refusedWith(t, id), "what denied it the tool is no part of its own definition")
 	}
-	codes := func(id string) (codes []domain.Code) {
-		for _, step := range collect(t, s.agents.Steps(within(t), id, 0)) {
-			for _, call := range step.Step.ToolExecutions {
-				if codes = append(codes, ""); call.Error != nil {
-					codes[len(codes)-1] = call.Error.Code
-				}
-			}
-		}
-		return codes
-	}
-	fork := forks(moved(kid), kid)
-	require.Equal(t, []domain.Code{domain.CodeUnknownTool}, codes(fork), "what denied it the tool is no part of its own definition")
-	fork = forks(moved(fork), fork)
-	require.Equal(t, []domain.Code{domain.CodeUnknownTool}, codes(fork))
+}
+
+// moved imports what an agent has exported into another store, once the server has nothing of it any more.
+func (s *stack) moved(t *testing.T, id string) (*record.Store, []record.Record) {
+	t.Helper()
+	all := s.exports(t, id, 0).Records
+	s.forgets(t, id)
+	return importedInto(t, all...), all
+}
+
+// importedInto is a store with records that came out of a file.
+func importedInto(t *testing.T, all ...record.Record) *record.Store {
+	t.Helper()
+	store := storeAt(t, filepath.Join(t.TempDir(), "other"))
+	_, err := record.Import(t.Context(), store, inFile(t, all...), time.Now())
+	require.NoError(t, err)
+	return store
 }

@@ -42,14 +42,10 @@ func uneven(t *testing.T) domain.Definition {
 func TestASubagentAsksForMoreOfTheBudget(t *testing.T) {
 	t.Parallel()
 	s := start(t, host.Config{Tools: []tool.Tool{echo()}})
-	begun, err := s.agents.Start(within(t), client.Start{Prompt: "go", Definition: uneven(t), Budget: domain.ExecutionBudget{MaxSteps: new(int64(16))}})
-	require.NoError(t, err)
-	result, err := s.agents.Wait(within(t), begun.ID, 0)
-	require.NoError(t, err)
-	require.Equal(t, domain.StatusCompleted, result.Outcome.Status, "%v", result.Error)
+	begun := s.starts(t, client.Start{Prompt: "go", Definition: uneven(t), Budget: domain.ExecutionBudget{MaxSteps: new(int64(16))}})
+	s.completed(t, begun.ID, 0)
 	long := children(begun.ExecutionID, 2)[1]
-	for step, err := range s.agents.Steps(within(t), begun.ID, 0) {
-		require.NoError(t, err)
+	for _, step := range s.steps(t, begun.ID, 0) {
 		for i, call := range step.Step.ToolExecutions {
 			effects := []string{`[]`, `[{"tool":"echo","done":7,"unknown":0}]`}[i]
 			require.JSONEq(t, `{"status":"completed","stop_reason":"completed","answer":"found","effects":`+effects+`}`, call.Value)
@@ -65,11 +61,9 @@ func TestASubagentAsksForMoreOfTheBudget(t *testing.T) {
 	require.Greater(t, len(grants), 1)
 	require.Equal(t, domain.LimitSteps, grants[1].Asked.Limit)
 	require.Equal(t, tree.Children[1].Grant, &grants[len(grants)-1].Grant)
-	v, err := s.agents.Explain(within(t), long, 0)
-	require.NoError(t, err)
+	v := s.explains(t, long, 0)
 	require.Equal(t, *tree.Children[1].Grant.MaxSteps, *v.Budget[0].Total, "the sub-agent's history tells it, too")
-	status, err := s.agents.Status(within(t), begun.ID)
-	require.NoError(t, err)
+	status := s.status(t, begun.ID)
 	require.Equal(t, int64(16-2-1-9-1), *status.Ledger.Own().Left.MaxSteps)
 }
 
@@ -86,13 +80,10 @@ func TestATreeOverKillsKeepsToItsBudget(t *testing.T) {
 			agent.Model.Provider = "mortal"
 			definition.Agents[name] = agent
 		}
-		begun, err := s.agents.Start(within(t), client.Start{Prompt: "go", Definition: definition, Budget: domain.ExecutionBudget{
+		begun := s.starts(t, client.Start{Prompt: "go", Definition: definition, Budget: domain.ExecutionBudget{
 			MaxSteps: &steps, MaxTokens: new(int64(6000)),
 		}})
-		require.NoError(t, err)
-		result, err := s.agents.Wait(within(t), begun.ID, 0)
-		require.NoError(t, err)
-		require.Equal(t, domain.StatusCompleted, result.Outcome.Status, "%v", result.Error)
+		result := s.completed(t, begun.ID, 0)
 		require.LessOrEqual(t, result.Outcome.Usage.TotalTokens(), int64(6000))
 		tree, err := s.agents.Tree(within(t), begun.ID, 0)
 		require.NoError(t, err)
@@ -102,8 +93,7 @@ func TestATreeOverKillsKeepsToItsBudget(t *testing.T) {
 		}
 		require.Equal(t, result.Outcome.Usage.TotalTokens(), used, "by the account of each agent")
 		require.LessOrEqual(t, made, steps)
-		long, err := s.agents.Status(within(t), children(begun.ExecutionID, 2)[1])
-		require.NoError(t, err)
+		long := s.status(t, children(begun.ExecutionID, 2)[1])
 		runs = max(runs, long.History.Runs)
 	}
 	require.Positive(t, deaths.Load())
@@ -118,17 +108,13 @@ func TestAStopReachesThoseThatAsk(t *testing.T) {
 	quick := definition.Agents["leaf"]
 	quick.Model = scripted(writeScript(t, slowLeaf)).Model
 	definition.Agents["leaf"] = quick
-	begun, err := s.agents.Start(within(t), client.Start{Prompt: "go", Definition: definition, Budget: domain.ExecutionBudget{MaxSteps: new(int64(8))}})
-	require.NoError(t, err)
+	begun := s.starts(t, client.Start{Prompt: "go", Definition: definition, Budget: domain.ExecutionBudget{MaxSteps: new(int64(8))}})
 	long := children(begun.ExecutionID, 2)[1]
 	s.doing(t, long, "asking for more of max_steps")
-	_, err = s.agents.Stop(within(t), begun.ID, client.StopOptions{Mode: contract.StopNow, Reason: "enough"})
-	require.NoError(t, err)
-	result, err := s.agents.Wait(within(t), begun.ID, 0)
-	require.NoError(t, err)
+	s.stops(t, begun.ID, client.StopOptions{Mode: contract.StopNow, Reason: "enough"})
+	result := s.result(t, begun.ID, 0)
 	require.Equal(t, domain.UserRequested, result.Outcome.StopReason)
-	status, err := s.agents.Status(within(t), long)
-	require.NoError(t, err)
+	status := s.status(t, long)
 	require.Equal(t, domain.UserRequested, status.StopReason)
 	require.NotContains(t, s.signals(t, long), string(contract.SignalGrant), "it could come before the stop")
 }

@@ -137,8 +137,7 @@ func pacedStack(t *testing.T) (*stack, *pacedServer) {
 func (s *stack) beginPaced(t *testing.T, definition domain.Definition) client.Execution {
 	t.Helper()
 	definition.Model.Provider, definition.Model.Model = "paced", "m-1"
-	begun, err := s.agents.Start(within(t), client.Start{ID: s.named("live"), Prompt: "go", Definition: definition})
-	require.NoError(t, err)
+	begun := s.starts(t, client.Start{ID: s.named("live"), Prompt: "go", Definition: definition})
 	return begun
 }
 

@@ -3,6 +3,7 @@ package whole_test
 import (
 	"fmt"
 	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"syscall"
@@ -39,8 +40,7 @@ type counter struct {
 func (s *stack) count(t *testing.T, name, script string) *counter {
 	t.Helper()
 	c := &counter{stack: s, t: t, id: s.named(name)}
-	_, err := s.agents.Start(within(t), client.Start{ID: c.id, Prompt: "go", Definition: scripted(writeScript(t, script), "shop__count", "shop__ponder", "shop__linger")})
-	require.NoError(t, err)
+	s.starts(t, client.Start{ID: c.id, Prompt: "go", Definition: scripted(writeScript(t, script), "shop__count")})
 	return c
 }
 
@@ -117,7 +117,8 @@ turns:
 func TestASessionWithAStatefulServer(t *testing.T) {
 	long(t)
 	t.Parallel()
-	file, _ := mcpFile(t, map[string]any{"stateful": true, "effect": "read_only"})
+	file := filepath.Join(t.TempDir(), "mcp.json")
+	require.NoError(t, os.WriteFile(file, fmt.Appendf(nil, `{"mcpServers": {"shop": {"command": %q, "args": [%q], "stateful": true, "effect": "read_only"}}}`, os.Args[0], mcpServer), 0o600))
 	s := connect(t, "plain", nil)
 	s.process(t, boundWorker, file)
 	s.process(t, boundWorker, file)
@@ -167,8 +168,7 @@ func TestASessionWithAStatefulServer(t *testing.T) {
 		2: {"its worker does not answer, and has probably ended", ""},
 		3: {"its program has ended (exit status 137)", ""},
 	} {
-		explained, err := s.agents.Explain(within(t), ann.id, number)
-		require.NoError(t, err)
+		explained := s.explains(t, ann.id, number)
 		require.Len(t, explained.Sessions, len(reasons))
 		for i, reason := range reasons {
 			require.Equal(t, reason, explained.Sessions[i].Reason)
@@ -181,7 +181,6 @@ func TestASessionWithAStatefulServer(t *testing.T) {
 	require.Contains(t, at.ok("status", ann.id), "with MCP server shop on worker "+ann.bound().Worker+" since ")
 	require.Contains(t, at.ok("explain", ann.id), ": its program has ended (exit status 137)")
 
-	_, err := s.agents.Close(within(t), ann.id)
-	require.NoError(t, err)
+	s.closes(t, ann.id)
 	gone(t, server)
 }

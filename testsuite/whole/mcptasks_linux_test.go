@@ -69,6 +69,15 @@ turns:
 	require.Empty(t, notesOf(t, filepath.Join(server.dir, "taken back")))
 }
 
+func notesOf(t testing.TB, file string) string {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	if !os.IsNotExist(err) {
+		require.NoError(t, err)
+	}
+	return string(text)
+}
+
 // taskFile names a server with tasks.
 func taskFile(t *testing.T, address string) string {
 	t.Helper()

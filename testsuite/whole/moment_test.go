@@ -19,10 +19,8 @@ func TestMomentsOfSeveralRuns(t *testing.T) {
 	const steps = 40
 	s := startOn(t, "continuing", continuing, host.Config{Tools: []tool.Tool{echo()}})
 	ctx, id := within(t), s.named("moments")
-	_, err := s.agents.Start(ctx, client.Start{ID: id, Prompt: "go", Definition: scripted(longScript(t, steps, 1), "echo")})
-	require.NoError(t, err)
-	_, err = s.agents.Wait(ctx, id, 1)
-	require.NoError(t, err)
+	s.starts(t, client.Start{ID: id, Prompt: "go", Definition: scripted(longScript(t, steps, 1), "echo")})
+	s.result(t, id, 1)
 
 	completed, last, runs := map[int]int{}, 0, map[string]bool{}
 	told, err := s.agents.Account(ctx, id, agentaccount.Events)
@@ -35,7 +33,7 @@ func TestMomentsOfSeveralRuns(t *testing.T) {
 		last = n
 	}
 	require.Equal(t, steps+1, completed[last])
-	whole := collect(t, s.agents.Messages(ctx, id))
+	whole := s.messages(t, id)
 	before := 0
 	for n := 1; n <= last; n += 7 {
 		at := client.Moment{Execution: 1, Event: n}

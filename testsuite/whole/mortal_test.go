@@ -2,7 +2,6 @@ package whole_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -139,19 +138,15 @@ func (s *stack) mortals(t *testing.T) *atomic.Int64 {
 // TestLostWorkersUseUpNoAttempt of an inference, which is made again until it is answered.
 func TestLostWorkersUseUpNoAttempt(t *testing.T) {
 	t.Parallel()
-	ctx := within(t)
 	s := connect(t, "plain", nil)
 	deaths := s.mortals(t)
 	definition := scripted(writeScript(t, "turns: [{text: done}]"))
 	definition.Model.Provider, definition.Attempts = "mortal", 1
-	x, err := s.agents.Start(ctx, client.Start{Prompt: "go", Definition: definition})
-	require.NoError(t, err)
-	result, err := s.agents.Wait(ctx, x.ID, 0)
-	require.NoError(t, err)
+	x := s.starts(t, client.Start{Prompt: "go", Definition: definition})
+	result := s.result(t, x.ID, 0)
 	require.Equal(t, "done", result.Answer, "%v", result.Error)
 	require.EqualValues(t, 3, deaths.Load())
-	for step, err := range s.agents.Steps(ctx, x.ID, 0) {
-		require.NoError(t, err)
+	for _, step := range s.steps(t, x.ID, 0) {
 		require.Equal(t, 4, step.Step.Tries)
 		require.Positive(t, step.Step.Lost.OutputTokens, "what was said is counted")
 	}
@@ -177,18 +172,15 @@ func TestAKillCostsWhatItIsBilledAtLeast(t *testing.T) {
 			}, streamed("stop", `{"content":"done"}`))
 			s, seat := connect(t, "plain", nil), t.TempDir()+"/seat"
 			worker := s.process(t, mortalWorker, seat, model.URL)
-			x, err := s.agents.Start(within(t), client.Start{Prompt: prompt, Definition: domain.Definition{
+			x := s.starts(t, client.Start{Prompt: prompt, Definition: domain.Definition{
 				Model: domain.LLMConfig{Provider: "openai-chat", Model: "m-1", MaxOutputTokens: longest, Price: &price},
 			}})
-			require.NoError(t, err)
 			<-time.After(time.Until((<-asked).Add(after)))
 			worker.Kill()
 			s.process(t, mortalWorker, seat, model.URL)
-			result, err := s.agents.Wait(within(t), x.ID, 0)
-			require.NoError(t, err)
+			result := s.result(t, x.ID, 0)
 			require.Equal(t, "done", result.Answer, "%v", result.Error)
-			for step, err := range s.agents.Steps(within(t), x.ID, 0) {
-				require.NoError(t, err)
+			for _, step := range s.steps(t, x.ID, 0) {
 				lost := step.Step.Lost
 				require.GreaterOrEqual(t, lost.InputTokens, billed.InputTokens)
 				require.LessOrEqual(t, lost.InputTokens, estimate.InputTokens)
@@ -218,18 +210,15 @@ turns:
 	calm.Attempts = 1 // those that others take with them are none
 	var beside []client.Execution
 	for range 20 {
-		x, err := s.agents.Start(ctx, client.Start{Prompt: "go", Definition: calm})
-		require.NoError(t, err)
+		x := s.starts(t, client.Start{Prompt: "go", Definition: calm})
 		beside = append(beside, x)
 	}
-	x, err := s.agents.Start(ctx, client.Start{Prompt: "go", Definition: scripted(writeScript(t, `
+	x := s.starts(t, client.Start{Prompt: "go", Definition: scripted(writeScript(t, `
 turns:
   - {tool_calls: [{name: die, arguments: {}}]}
   - {text: 'It said: {{ result "die" }}'}
 `), "die")})
-	require.NoError(t, err)
-	result, err := s.agents.Wait(ctx, x.ID, 0)
-	require.NoError(t, err)
+	result := s.result(t, x.ID, 0)
 	require.Contains(t, result.Answer, "its worker was lost each time")
 	for i, one := range beside {
 		result, err := s.agents.Wait(ctx, one.ID, 0)
@@ -237,44 +226,4 @@ turns:
 		require.Equal(t, "done", result.Answer)
 	}
 	require.EqualValues(t, 2, deaths.Load())
-}
-
-// TestAWorkerShortOfMemoryLetsGoOfWorkflows in the middle of what they do, and all of them end as they would.
-func TestAWorkerShortOfMemoryLetsGoOfWorkflows(t *testing.T) {
-	long(t)
-	t.Parallel()
-	s := connect(t, "plain", nil)
-	worker, said := exec.Command(os.Args[0], mortalWorker, s.address, s.queue, t.TempDir()+"/seat"), &transcript{}
-	worker.Env, worker.Stderr = append(os.Environ(), "GOMEMLIMIT=24MiB"), said
-	in, err := worker.StdinPipe()
-	require.NoError(t, err)
-	require.NoError(t, worker.Start())
-	t.Cleanup(func() { require.NoError(t, errors.Join(in.Close(), worker.Wait())) })
-
-	name := s.named("session")
-	_, err = s.agents.Start(within(t), client.Start{ID: name, Prompt: "go", Definition: scripted(writeScript(t, "turns: [{text: one}, {text: two}]"))})
-	require.NoError(t, err)
-	var turns strings.Builder
-	for i := range 20 {
-		fmt.Fprintf(&turns, "  - {text: a, delay: 500ms, tool_calls: [{name: echo, arguments: {text: call %d}}]}\n", i)
-	}
-	script := writeScript(t, "turns:\n"+turns.String()+"  - {text: done}\n")
-	var all []client.Execution
-	for range 30 {
-		x, err := s.agents.Start(within(t), client.Start{Prompt: "go", Definition: scripted(script, "echo")})
-		require.NoError(t, err)
-		all = append(all, x)
-	}
-	require.Eventually(t, func() bool { return strings.Contains(said.String(), "letting go of the workflows") }, patience, 50*time.Millisecond)
-	_, err = s.agents.Send(within(t), name, client.SendOptions{Prompt: "more"})
-	require.NoError(t, err)
-	result, err := s.agents.Wait(within(t), name, 2)
-	require.NoError(t, err)
-	require.Equal(t, "two", result.Answer)
-	for _, x := range all {
-		result, err := s.agents.Wait(within(t), x.ID, 0)
-		require.NoError(t, err)
-		require.Equal(t, "done", result.Answer)
-		require.Equal(t, 21, result.Outcome.Steps)
-	}
 }

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"go.temporal.io/sdk/activity"
@@ -136,6 +137,22 @@ func TestRecordedRuns(t *testing.T) {
 	}
 	require.Equal(t, wanted, [2]int{executions, inferences}, "all of them were driven")
 	require.NotZero(t, executions)
+}
+
+// mostly is a budget that none of the run's executions reaches.
+func (r recordedRun) mostly() domain.ExecutionBudget {
+	steps, calls := 0, 0
+	for _, e := range r.Executions {
+		asked := 0
+		for _, m := range e.Messages {
+			asked += len(m.ToolCalls)
+		}
+		steps, calls = max(steps, e.steps()), max(calls, asked)
+	}
+	return domain.ExecutionBudget{
+		MaxSteps: new(int64(steps + 1)), MaxToolCalls: new(int64(calls + 1)), MaxTokens: new(int64(50_000)),
+		MaxCostNanoUSD: new(int64(500_000_000)), MaxSeconds: new(600.0), Deadline: new(time.Now().Add(time.Hour)),
+	}
 }
 
 // driveRecorded plays one run as a named agent and compares what comes out. Each of its

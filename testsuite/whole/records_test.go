@@ -70,14 +70,13 @@ func (s *stack) requireAsTold(t *testing.T, name string, all []record.Record) {
 		require.Equal(t, i+1, r.Number)
 		require.Equal(t, len(messages), r.From)
 		messages = append(messages, r.Messages...)
-		requireSame(t, collect(t, s.agents.Steps(within(t), name, r.Number)), r.Steps)
-		result, err := s.agents.Result(within(t), name, r.Number)
-		require.NoError(t, err)
+		requireSame(t, s.steps(t, name, r.Number), r.Steps)
+		result := s.result(t, name, r.Number)
 		require.Equal(t, result.Answer, r.End.Answer)
 		require.Equal(t, result.Outcome.Usage, r.Usage)
 		require.Equal(t, result.Outcome.Status, r.Status)
 	}
-	requireSame(t, collect(t, s.agents.Messages(within(t), name)), messages)
+	requireSame(t, s.messages(t, name), messages)
 }
 
 func requireSame[T any](t *testing.T, want, got []T) {
@@ -97,14 +96,10 @@ func TestRecordsHoldAll(t *testing.T) {
 			dir := filepath.Join(t.TempDir(), "records")
 			s := startOn(t, "continuing", continuing, host.Config{Tools: []tool.Tool{echo()}, Records: dir, Storage: storage})
 			long := s.named("recorded")
-			_, err := s.agents.Start(within(t), client.Start{ID: long, Prompt: "go", Definition: scripted(longScript(t, 30, 1), "echo")})
-			require.NoError(t, err)
-			_, err = s.waits(within(t), long, 1)
-			require.NoError(t, err)
-			_, err = s.agents.Send(within(t), long, client.SendOptions{Prompt: "and now?"})
-			require.NoError(t, err)
-			_, err = s.waits(within(t), long, 2)
-			require.NoError(t, err)
+			s.starts(t, client.Start{ID: long, Prompt: "go", Definition: scripted(longScript(t, 30, 1), "echo")})
+			s.result(t, long, 1)
+			s.sent(t, long, client.SendOptions{Prompt: "and now?"})
+			s.result(t, long, 2)
 			all := recordedIn(t, storeAt(t, dir), long, 2)
 			require.Equal(t, domain.StatusCompleted, all[0].Status)
 			require.Equal(t, domain.StatusFailed, all[1].Status, "the script has no further turn")
@@ -172,26 +167,21 @@ func TestARewindIsRecordedOverAKill(t *testing.T) {
 	s, dir := connect(t, "plain", nil), filepath.Join(t.TempDir(), "records")
 	name := s.named("rewound")
 	worker := s.process(t, recordsWorker, dir)
-	_, err := s.agents.Start(within(t), client.Start{ID: name, Prompt: "go", Definition: scripted(writeScript(t, "turns: [{text: one}, {text: two}]"))})
-	require.NoError(t, err)
-	_, err = s.waits(within(t), name, 1)
-	require.NoError(t, err)
-	_, err = s.agents.Send(within(t), name, client.SendOptions{Prompt: "more"})
-	require.NoError(t, err)
-	_, err = s.waits(within(t), name, 2)
-	require.NoError(t, err)
+	s.starts(t, client.Start{ID: name, Prompt: "go", Definition: scripted(writeScript(t, "turns: [{text: one}, {text: two}]"))})
+	s.result(t, name, 1)
+	s.sent(t, name, client.SendOptions{Prompt: "more"})
+	s.result(t, name, 2)
 	store := storeAt(t, dir)
 	newest := recordedIn(t, store, name, 2)[1].Ref()
 
 	folder := filepath.Join(dir, newest.AgentID.String())
 	require.NoError(t, os.Rename(folder, folder+".away"))
 	require.NoError(t, os.WriteFile(folder, nil, 0o600))
-	_, err = s.agents.Rewind(within(t), client.Point{ID: name, Execution: "1"}, client.RewindOptions{})
-	require.NoError(t, err)
+	s.rewinds(t, client.Point{ID: name, Execution: "1"}, client.RewindOptions{})
 	worker.Kill()
 	require.NoError(t, os.Remove(folder))
 	require.NoError(t, os.Rename(folder+".away", folder))
-	_, err = store.Position(t.Context(), newest)
+	_, err := store.Position(t.Context(), newest)
 	require.ErrorIs(t, err, record.ErrNone)
 	marks := func(c *client.Client) (marks []any) {
 		for past, err := range c.Executions(within(t), name) {
@@ -204,14 +194,13 @@ func TestARewindIsRecordedOverAKill(t *testing.T) {
 	require.NotNil(t, before[2])
 
 	s.process(t, recordsWorker, dir)
-	_, err = s.agents.Close(within(t), name) // a store that has failed too often meanwhile is tried once more
-	require.NoError(t, err)
+	s.closes(t, name) // a store that has failed too often meanwhile is tried once more
 	require.Eventually(t, func() bool {
 		_, err := store.Position(t.Context(), newest)
 		return err == nil
 	}, patience, 20*time.Millisecond)
 	s.forgets(t, name)
-	require.Equal(t, before, marks(client.New(s.temporal, client.Config{TaskQueue: s.queue, Loopback: true, Records: store})))
+	require.Equal(t, before, marks(s.over(store)))
 }
 
 func domainID(t *testing.T, name string) domain.AgentID {
@@ -229,19 +218,15 @@ func TestRecordsAfterAnOutage(t *testing.T) {
 	name := s.named("outage")
 	inTheWay := filepath.Join(dir, domainID(t, name).String())
 	require.NoError(t, os.WriteFile(inTheWay, nil, 0o600))
-	_, err := s.agents.Start(within(t), client.Start{ID: name, Prompt: "go", Definition: scripted(writeScript(t, "turns: [{text: one}, {text: two}]"))})
-	require.NoError(t, err)
-	_, err = s.waits(within(t), name, 1)
-	require.NoError(t, err)
+	s.starts(t, client.Start{ID: name, Prompt: "go", Definition: scripted(writeScript(t, "turns: [{text: one}, {text: two}]"))})
+	s.result(t, name, 1)
 	require.Eventually(t, func() bool {
 		status, err := s.agents.Status(within(t), name)
 		return err == nil && strings.Contains(status.History.Unrecorded, "executions: 1; records: cannot write")
 	}, patience, 20*time.Millisecond)
 	require.NoError(t, os.Remove(inTheWay))
-	_, err = s.agents.Send(within(t), name, client.SendOptions{Prompt: "more"})
-	require.NoError(t, err)
-	_, err = s.waits(within(t), name, 2)
-	require.NoError(t, err)
+	s.sent(t, name, client.SendOptions{Prompt: "more"})
+	s.result(t, name, 2)
 	s.requireAsTold(t, name, recordedIn(t, storeAt(t, dir), name, 2))
 }
 
@@ -290,8 +275,7 @@ func TestStepsOutlastTheRuns(t *testing.T) {
 				turns.WriteString("  - tool_calls: [{name: echo, arguments: {text: 'call " + string(rune('a'+n)) + "'}}]\n")
 			}
 			turns.WriteString("  - tool_calls: [{name: hold, arguments: {}}]\n  - text: done\n")
-			_, err = s.agents.Start(within(t), client.Start{ID: id, Prompt: "go", Definition: scripted(writeScript(t, turns.String()), "echo", "hold")})
-			require.NoError(t, err)
+			s.starts(t, client.Start{ID: id, Prompt: "go", Definition: scripted(writeScript(t, turns.String()), "echo", "hold")})
 			<-called
 			described, err := s.temporal.DescribeWorkflowExecution(within(t), domain.WorkflowID(id), "")
 			require.NoError(t, err)
@@ -307,8 +291,7 @@ func TestStepsOutlastTheRuns(t *testing.T) {
 			s.forgetsRun(t, id, info.GetFirstRunId())
 			s.requireStepsOfParts(t, id, storeAt(t, dir), breaks)
 			close(goOn)
-			_, err = s.waits(within(t), id, 1)
-			require.NoError(t, err)
+			s.result(t, id, 1)
 
 			store := storeAt(t, dir)
 			var refs []record.Ref
@@ -342,7 +325,7 @@ func TestStepsOutlastTheRuns(t *testing.T) {
 // what is gone is said.
 func (s *stack) requireStepsOfParts(t *testing.T, id string, store *record.Store, lost bool) {
 	t.Helper()
-	c := client.New(s.temporal, client.Config{TaskQueue: s.queue, Loopback: true, Records: store})
+	c := s.over(store)
 	next := 1
 	for step, err := range c.Steps(within(t), id, 1) {
 		if lost && next == 1 {

@@ -34,8 +34,7 @@ func TestRareHistoriesReplay(t *testing.T) {
 		return func(t *testing.T, s *stack, id string) {
 			t.Helper()
 			o.Reason = "enough"
-			_, err := s.agents.Stop(within(t), id, o)
-			require.NoError(t, err)
+			s.stops(t, id, o)
 		}
 	}
 	stop, stopNow := stops(agents.StopOptions{}), stops(agents.StopOptions{Mode: contract.StopNow})
@@ -91,10 +90,9 @@ turns:
 			change: func(s *agents.Start) { s.Budget.MaxSeconds = new(3600.0) },
 			ready:  says("sleep waits until"), meanwhile: func(t *testing.T, s *stack, id string) {
 				t.Helper()
-				_, err := s.agents.Pause(within(t), id)
-				require.NoError(t, err)
+				s.pauses(t, id)
 				s.doing(t, id, "calls wait for the end of the pause")
-				_, err = s.agents.Resume(within(t), id)
+				_, err := s.agents.Resume(within(t), id)
 				require.NoError(t, err)
 			},
 		},
@@ -117,8 +115,7 @@ turns:
 			if test.change != nil {
 				test.change(&begins)
 			}
-			begun, err := s.agents.Start(within(t), begins)
-			require.NoError(t, err)
+			begun := s.starts(t, begins)
 			if test.ready != nil {
 				test.ready(t, s, begun.ID)
 				test.meanwhile(t, s, begun.ID)
@@ -137,8 +134,7 @@ turns:
 		}
 		definition := scripted(writeScript(t, text.String()), "echo")
 		definition.Model.ContextWindow, definition.Attempts = 1500, 1
-		begun, err := s.agents.Start(within(t), agents.Start{Prompt: "go", Definition: definition})
-		require.NoError(t, err)
+		begun := s.starts(t, agents.Start{Prompt: "go", Definition: definition})
 		s.doing(t, begun.ID, "making the conversation shorter")
 		first.Stop()
 		t.Cleanup(s.work(t, host.Config{Tools: []tool.Tool{echo()}}).Stop)

@@ -55,8 +55,7 @@ turns:
 `, "echo"))
 	s = start(t, host.Config{Hooks: []hook.Hook{saysEachTime("first"), saysEachTime("second")}, Tools: []tool.Tool{echo()}})
 	keep("hooks", s.begin(t, "turns: [{text: hello}]"))
-	begun, err := s.agents.Start(within(t), agents.Start{Prompt: "go", Definition: scripted(longScript(t, 3, 1), "echo"), Budget: steps(2)})
-	require.NoError(t, err)
+	begun := s.starts(t, agents.Start{Prompt: "go", Definition: scripted(longScript(t, 3, 1), "echo"), Budget: steps(2)})
 	keep("budget", begun)
 
 	shop := newWorkshop()
@@ -64,13 +63,11 @@ turns:
 	s = start(t, host.Config{Tools: []tool.Tool{shop.tool(domain.AtMostOnce)}})
 	begun = s.begin(t, toolScript, "work")
 	s.textSeen(t, begun.ID)
-	_, err = s.agents.Stop(within(t), begun.ID, agents.StopOptions{Mode: contract.AfterStep, Within: contract.Span(time.Hour), Reason: "enough"})
-	require.NoError(t, err)
+	s.stops(t, begun.ID, agents.StopOptions{Mode: contract.AfterStep, Within: contract.Span(time.Hour), Reason: "enough"})
 	keep("stop-after_step", begun)
 
 	s = startOn(t, "continuing", continuing, host.Config{Tools: []tool.Tool{echo()}})
-	begun, err = s.agents.Start(within(t), agents.Start{Prompt: "go", Definition: scripted(longScript(t, 15, 1), "echo")})
-	require.NoError(t, err)
+	begun = s.starts(t, agents.Start{Prompt: "go", Definition: scripted(longScript(t, 15, 1), "echo")})
 	keep("continue-as-new", begun)
 
 	s = start(t, host.Config{})

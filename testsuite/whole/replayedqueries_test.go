@@ -1,7 +1,6 @@
 package whole_test
 
 import (
-	"encoding/json"
 	"testing"
 	"time"
 
@@ -52,13 +51,6 @@ func (s *stack) workersAccount(t *testing.T, workflowID, runID string, want ...a
 	return all
 }
 
-func asJSON(t *testing.T, value any) string {
-	t.Helper()
-	encoded, err := json.Marshal(value)
-	require.NoError(t, err)
-	return string(encoded)
-}
-
 // TestReplayAnswersAsTheWorkerDoes of agents that have ended, of a session that is idle, and of one that waits for a person.
 func TestReplayAnswersAsTheWorkerDoes(t *testing.T) {
 	t.Parallel()
@@ -67,34 +59,31 @@ func TestReplayAnswersAsTheWorkerDoes(t *testing.T) {
 	same := func(begun agents.Execution) {
 		t.Helper()
 		var events []*historypb.HistoryEvent
-		before, after := "", asJSON(t, s.workersAccount(t, begun.WorkflowID, begun.RunID, wholePage...))
+		before, after := "", encoded(t, s.workersAccount(t, begun.WorkflowID, begun.RunID, wholePage...))
 		for before != after { // it goes on meanwhile
 			before, events = after, s.historyNow(t, begun.WorkflowID, begun.RunID).Events
-			after = asJSON(t, s.workersAccount(t, begun.WorkflowID, begun.RunID, wholePage...))
+			after = encoded(t, s.workersAccount(t, begun.WorkflowID, begun.RunID, wholePage...))
 		}
 		replayed, _, asked, err := replayedAccount(t, events, wholePage...)
 		require.NoError(t, err)
 		require.Equal(t, 1, asked)
-		require.JSONEq(t, after, asJSON(t, replayed))
+		require.JSONEq(t, after, encoded(t, replayed))
 	}
 	begun := s.begin(t, script, "echo")
 	s.ended(t, begun)
 	same(begun)
-	idle, err := s.agents.Start(within(t), agents.Start{ID: s.named("idle"), Prompt: "go", Definition: scripted(writeScript(t, script), "echo")})
-	require.NoError(t, err)
+	idle := s.starts(t, agents.Start{ID: s.named("idle"), Prompt: "go", Definition: scripted(writeScript(t, script), "echo")})
 	s.ended(t, idle)
 	same(idle)
 	definition := scripted(writeScript(t, script), "echo")
 	definition.Approvals = domain.ApprovalsOf("ask")
-	waits, err := s.agents.Start(within(t), agents.Start{ID: s.named("waits"), Prompt: "go", Definition: definition})
-	require.NoError(t, err)
+	waits := s.starts(t, agents.Start{ID: s.named("waits"), Prompt: "go", Definition: definition})
 	require.Eventually(t, func() bool {
 		view, err := s.agents.Status(within(t), waits.ID)
 		return err == nil && len(view.Waits) == 1
 	}, patience, 20*time.Millisecond)
 	same(waits)
-	_, err = s.agents.Stop(within(t), waits.ID, agents.StopOptions{Mode: contract.StopNow})
-	require.NoError(t, err)
+	s.stops(t, waits.ID, agents.StopOptions{Mode: contract.StopNow})
 	s.ended(t, waits)
 }
 
@@ -128,9 +117,9 @@ func TestReplayedQueriesOfCutHistories(t *testing.T) {
 					continue
 				}
 				if task == of {
-					require.Equal(t, before, asJSON(t, a))
+					require.Equal(t, before, encoded(t, a))
 				}
-				of, before = task, asJSON(t, a)
+				of, before = task, encoded(t, a)
 				require.Equal(t, end.Events[:len(a.Events)], a.Events)
 				require.Equal(t, end.Messages[:len(a.Messages)], a.Messages)
 				if a.Head.Newest == nil {

@@ -69,10 +69,8 @@ func playOnServer(t *testing.T, s kept.Scenario) {
 	for _, added := range s.Tools {
 		definition.Tools = append(definition.Tools, added.Spec().Name)
 	}
-	begun, err := at.agents.Start(within(t), client.Start{Prompt: s.Prompt, Definition: definition})
-	require.NoError(t, err)
-	result, err := at.agents.Wait(within(t), begun.ID, 0)
-	require.NoError(t, err)
+	begun := at.starts(t, client.Start{Prompt: s.Prompt, Definition: definition})
+	result := at.result(t, begun.ID, 0)
 
 	want := expected.Executions[0]
 	require.Equal(t, want.Status, result.Outcome.Status, "%v", result.Error)
@@ -84,7 +82,7 @@ func playOnServer(t *testing.T, s kept.Scenario) {
 	events := collect(t, at.agents.Events(within(t), begun.ID, client.FollowOptions{}))
 	require.Equal(t, want.Events, strings.Join(kept.EventLines(events), "\n")+"\n")
 	var run testsuite.Run
-	for _, entry := range collect(t, at.agents.Messages(within(t), begun.ID)) {
+	for _, entry := range at.messages(t, begun.ID) {
 		run.Messages = append(run.Messages, entry.Message)
 	}
 	require.Equal(t, strings.TrimSpace(expected.Transcript), strings.TrimSpace(trimmedLines(run.Transcript())))

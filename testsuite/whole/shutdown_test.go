@@ -37,8 +37,7 @@ func TestStopTimeoutIsWhole(t *testing.T) {
 	told <- time.Now()
 	s.worker.Stop()
 	s.work(t, host.Config{Tools: []tool.Tool{newWorkshop().tool(domain.AtMostOnce)}})
-	result, err := s.agents.Wait(within(t), begun.ID, 1)
-	require.NoError(t, err)
+	result := s.result(t, begun.ID, 1)
 	require.Equal(t, "had its time", result.Answer)
 }
 
@@ -80,15 +79,11 @@ func TestAStoppingWorkerTakesNothingNew(t *testing.T) {
 	second := s.work(t, host.Config{Tools: []tool.Tool{other(&mine), newWorkshop().tool(domain.AtMostOnce)}})
 	t.Cleanup(second.Stop)
 	for _, begun := range others {
-		result, err := s.agents.Wait(within(t), begun.ID, 1)
-		require.NoError(t, err)
-		require.Equal(t, domain.StatusCompleted, result.Outcome.Status)
+		s.completed(t, begun.ID, 1)
 	}
 	require.Zero(t, late.Load(), "calls that began on the worker that was to stop")
 	require.EqualValues(t, len(others), mine.Load())
 	close(release)
 	<-ended
-	result, err := s.agents.Wait(within(t), first.ID, 1)
-	require.NoError(t, err)
-	require.Equal(t, domain.StatusCompleted, result.Outcome.Status)
+	s.completed(t, first.ID, 1)
 }

@@ -77,15 +77,13 @@ func (s *stack) textSeen(t *testing.T, id string) {
 
 func (s *stack) begin(t *testing.T, script string, tools ...string) client.Execution {
 	t.Helper()
-	begun, err := s.agents.Start(within(t), client.Start{Prompt: "go", Definition: scripted(writeScript(t, script), tools...)})
-	require.NoError(t, err)
+	begun := s.starts(t, client.Start{Prompt: "go", Definition: scripted(writeScript(t, script), tools...)})
 	return begun
 }
 
 func (s *stack) stopped(t *testing.T, id string) client.Result {
 	t.Helper()
-	result, err := s.agents.Wait(within(t), id, 0)
-	require.NoError(t, err)
+	result := s.result(t, id, 0)
 	require.Equal(t, domain.StatusStopped, result.Outcome.Status, "%v", result.Error)
 	require.Equal(t, domain.UserRequested, result.Outcome.StopReason)
 	return result
@@ -107,15 +105,14 @@ func TestStopNowInAStream(t *testing.T) {
 	s := start(t, host.Config{})
 	begun := s.begin(t, slowScript)
 	s.textSeen(t, begun.ID)
-	_, err := s.agents.Stop(within(t), begun.ID, client.StopOptions{Mode: contract.StopNow, Reason: "enough"})
-	require.NoError(t, err)
+	s.stops(t, begun.ID, client.StopOptions{Mode: contract.StopNow, Reason: "enough"})
 
 	result := s.stopped(t, begun.ID)
 	s.keepsText(t, begun.ID, result)
 	require.Less(t, len(result.Answer), len("one two three"), "only what had come: %q", result.Answer)
 	require.Positive(t, result.Outcome.Usage.TotalTokens(), "the usage is kept")
 	require.True(t, result.Outcome.Usage.Estimated)
-	steps := collect(t, s.agents.Steps(within(t), begun.ID, 0))
+	steps := s.steps(t, begun.ID, 0)
 	require.Len(t, steps, 1)
 	require.True(t, steps[0].Step.Interrupted)
 	require.Equal(t, domain.StepError, steps[0].Step.Type())
@@ -129,26 +126,11 @@ func TestStopNowInATool(t *testing.T) {
 	begun := s.begin(t, toolScript, "work")
 	<-shop.began
 	<-shop.began
-	_, err := s.agents.Stop(within(t), begun.ID, client.StopOptions{Mode: contract.StopNow})
-	require.NoError(t, err)
+	s.stops(t, begun.ID, client.StopOptions{Mode: contract.StopNow})
 	s.stopped(t, begun.ID)
-	for _, call := range collect(t, s.agents.Steps(within(t), begun.ID, 0))[0].Step.ToolExecutions {
+	for _, call := range s.steps(t, begun.ID, 0)[0].Step.ToolExecutions {
 		require.Equal(t, domain.CodeOutcomeUnknown, call.Error.Code)
 	}
-}
-
-func TestStopWithNoWorkerUp(t *testing.T) {
-	t.Parallel()
-	s := connect(t, "plain", nil)
-	begun := s.begin(t, toolScript, "work")
-	_, err := s.agents.Stop(within(t), begun.ID, client.StopOptions{})
-	require.NoError(t, err)
-	shop := newWorkshop()
-	worker := s.work(t, host.Config{Tools: []tool.Tool{shop.tool(domain.AtMostOnce)}})
-	defer worker.Stop()
-	result := s.stopped(t, begun.ID)
-	require.Zero(t, result.Outcome.Steps, "nothing was started")
-	require.Empty(t, shop.began)
 }
 
 // TestAWorkerThatShutsDownStopsNothing: the inference is made again by the
@@ -167,9 +149,7 @@ turns:
 	first.Stop()
 	second := s.work(t, host.Config{})
 	defer second.Stop()
-	result, err := s.agents.Wait(within(t), begun.ID, 0)
-	require.NoError(t, err)
-	require.Equal(t, domain.StatusCompleted, result.Outcome.Status)
+	result := s.completed(t, begun.ID, 0)
 	require.Equal(t, "one two three four five six seven eight nine ten", result.Answer)
 	require.Equal(t, 1, result.Outcome.Steps)
 	require.Greater(t, result.Outcome.Usage.TotalTokens(), int64(70), "the attempt before is counted")
@@ -204,33 +184,15 @@ func TestEveryStopArrives(t *testing.T) {
 	}
 }
 
-func TestCancelFromTheServersOwnTools(t *testing.T) {
-	t.Parallel()
-	s := start(t, host.Config{})
-	begun, err := s.agents.Start(within(t), client.Start{ID: s.named("cancelled"), Prompt: "go", Definition: scripted(writeScript(t, slowScript))})
-	require.NoError(t, err)
-	s.textSeen(t, begun.ID)
-	require.NoError(t, s.temporal.CancelWorkflow(within(t), begun.WorkflowID, ""))
-	result := s.stopped(t, begun.ID)
-	require.Equal(t, 1, result.Outcome.Steps)
-	s.keepsText(t, begun.ID, result)
-	status, err := s.agents.Status(within(t), begun.ID)
-	require.NoError(t, err)
-	require.Equal(t, "server", status.Signals[0].Source)
-	require.False(t, status.Open, "the session is closed")
-}
-
 // TestTimeInterruptsACall: max_seconds ends an inference that is under way.
 func TestTimeInterruptsACall(t *testing.T) {
 	t.Parallel()
 	s := start(t, host.Config{})
 	limit := 1.5
-	begun, err := s.agents.Start(within(t), client.Start{
+	begun := s.starts(t, client.Start{
 		Prompt: "go", Definition: scripted(writeScript(t, slowScript)), Budget: domain.ExecutionBudget{MaxSeconds: &limit},
 	})
-	require.NoError(t, err)
-	result, err := s.agents.Wait(within(t), begun.ID, 0)
-	require.NoError(t, err)
+	result := s.result(t, begun.ID, 0)
 	require.Equal(t, domain.StatusStopped, result.Outcome.Status)
 	require.Equal(t, domain.TimeLimitReached, result.Outcome.StopReason)
 	require.Equal(t, 1, result.Outcome.Steps, "the step that was cut off is kept")

@@ -84,12 +84,10 @@ func TestAToolsRateHoldsOverWorkers(t *testing.T) {
 		w := s.work(t, host.Config{Tools: []tool.Tool{b.pay(name, 300*time.Millisecond, tool.Rate(rate, time.Second), tool.AtOnce(atOnce), tool.Timeout(2*time.Second))}})
 		t.Cleanup(w.Stop)
 	}
-	begun, err := s.agents.Start(within(t), client.Start{Prompt: "go", Definition: scripted(payScript(t, calls), "pay")})
-	require.NoError(t, err)
-	result, err := s.agents.Wait(within(t), begun.ID, 0)
-	require.NoError(t, err)
+	begun := s.starts(t, client.Start{Prompt: "go", Definition: scripted(payScript(t, calls), "pay")})
+	result := s.result(t, begun.ID, 0)
 	require.Equal(t, "done", result.Answer)
-	for _, done := range collect(t, s.agents.Steps(within(t), begun.ID, 1))[0].Step.ToolExecutions {
+	for _, done := range s.steps(t, begun.ID, 1)[0].Step.ToolExecutions {
 		require.Equal(t, "paid", done.Value)
 	}
 	require.Equal(t, calls, b.count())
@@ -115,28 +113,23 @@ func TestACallThatWaitsForItsTurn(t *testing.T) {
 		Tools: []tool.Tool{b.pay("one", 0)}, ToolLimits: map[string]domain.ToolLimit{"pay": {Calls: 1, Per: time.Minute}},
 	})
 	c := newCLI(t).at(s)
-	begun, err := s.agents.Start(within(t), client.Start{Prompt: "go", Definition: scripted(payScript(t, 3), "pay")})
-	require.NoError(t, err)
+	begun := s.starts(t, client.Start{Prompt: "go", Definition: scripted(payScript(t, 3), "pay")})
 	limit := contract.ToolLimit{TaskQueue: s.queue + "/tool/pay", ToolLimit: domain.ToolLimit{Calls: 1, Per: time.Minute}}
 	const words = "step 1: calls that wait for their turn: 2 of pay (1 call a minute)"
 	require.Eventually(t, func() bool {
-		status, err := s.agents.Status(within(t), begun.ID)
-		require.NoError(t, err)
+		status := s.status(t, begun.ID)
 		return b.count() == 1 && status.RateLimited && status.Doing == words
 	}, patience, 20*time.Millisecond)
-	status, err := s.agents.Status(within(t), begun.ID)
-	require.NoError(t, err)
+	status := s.status(t, begun.ID)
 	require.Equal(t, map[string]contract.ToolLimit{"pay": limit}, status.Configuration.ToolLimits)
 	watch := c.start("watch", begun.ID).untilErr("under a rate limit what is next has to wait for its turn: it waits on task queue " + limit.TaskQueue)
-	_, err = s.agents.Stop(within(t), begun.ID, client.StopOptions{Mode: contract.StopNow, Reason: "enough"})
-	require.NoError(t, err)
+	s.stops(t, begun.ID, client.StopOptions{Mode: contract.StopNow, Reason: "enough"})
 	require.Equal(t, 3, watch.wait().code)
-	result, err := s.agents.Wait(within(t), begun.ID, 0)
-	require.NoError(t, err)
+	result := s.result(t, begun.ID, 0)
 	require.Equal(t, domain.UserRequested, result.Outcome.StopReason)
 	require.Equal(t, 1, b.count())
 	ran := 0
-	for _, call := range collect(t, s.agents.Steps(within(t), begun.ID, 1))[0].Step.ToolExecutions {
+	for _, call := range s.steps(t, begun.ID, 1)[0].Step.ToolExecutions {
 		if call.Error == nil {
 			ran++
 			continue

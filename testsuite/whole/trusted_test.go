@@ -31,30 +31,26 @@ func whom() tool.Tool {
 func TestTrustedValuesOutliveTheirWorkers(t *testing.T) {
 	t.Parallel()
 	const steps = 24
-	ctx := within(t)
 	s := connect(t, "continuing", continuing)
 	deaths := s.mortals(t)
 	definition := scripted(writeScript(t, "turns:\n"+strings.Repeat("  - {text: a, tool_calls: [{name: whom, arguments: {}}]}\n", steps)+"  - {text: done}\n"), "whom")
 	definition.Model.Provider, definition.Guards.Repetition = "mortal", &domain.Repetition{}
 	name := s.named("refunds")
-	x, err := s.agents.Start(ctx, client.Start{
+	x := s.starts(t, client.Start{
 		ID: name, Prompt: "go", Definition: definition, Trusted: domain.Trusted{"customer": json.RawMessage(`4711`)},
 	})
-	require.NoError(t, err)
-	result, err := s.agents.Wait(ctx, name, 1)
-	require.NoError(t, err)
+	result := s.result(t, name, 1)
 	require.Equal(t, "done", result.Answer, "%v", result.Error)
 	require.EqualValues(t, 3, deaths.Load())
 	calls := 0
-	for _, step := range collect(t, s.agents.Steps(ctx, name, 1)) {
+	for _, step := range s.steps(t, name, 1) {
 		for _, call := range step.Step.ToolExecutions {
 			require.Equal(t, fmt.Sprintf("4711 by %s %s", name, x.AgentID), call.Value)
 			calls++
 		}
 	}
 	require.Equal(t, steps, calls)
-	status, err := s.agents.Status(ctx, name)
-	require.NoError(t, err)
+	status := s.status(t, name)
 	require.Greater(t, status.History.Runs, 1)
 	require.Equal(t, domain.Trusted{"customer": json.RawMessage(`4711`)}, status.Trusted)
 

@@ -27,13 +27,12 @@ turns:
 func (s *stack) endsUnresolved(t *testing.T) (id string, calls []domain.Wait) {
 	t.Helper()
 	id = uuid.NewString()
-	begun, err := s.agents.Start(within(t), agents.Start{
+	begun := s.starts(t, agents.Start{
 		ID: id, Prompt: "go", Definition: scripted(writeScript(t, ordersScript), "pay"), Budget: steps(1),
 	})
-	require.NoError(t, err)
 	s.ended(t, begun)
 	calls = s.unresolvedOf(t, id)
-	asked := collect(t, s.agents.Steps(within(t), id, 1))[0].Step.ToolExecutions
+	asked := s.steps(t, id, 1)[0].Step.ToolExecutions
 	slices.SortFunc(calls, func(a, b domain.Wait) int { // two calls at once are lost in any order
 		place := func(call domain.Wait) int {
 			return slices.IndexFunc(asked, func(c domain.ToolExecution) bool { return c.ID == call.ToolExecutionID })
@@ -45,8 +44,7 @@ func (s *stack) endsUnresolved(t *testing.T) (id string, calls []domain.Wait) {
 
 func (s *stack) unresolvedOf(t *testing.T, id string) []domain.Wait {
 	t.Helper()
-	status, err := s.agents.Status(within(t), id)
-	require.NoError(t, err)
+	status := s.status(t, id)
 	return status.Waits
 }
 
@@ -65,19 +63,16 @@ func TestACallIsResolvedAfterTheEnd(t *testing.T) {
 	id, calls := s.endsUnresolved(t)
 	require.Len(t, calls, 2)
 	told := func() []any {
-		result, err := s.agents.Wait(within(t), id, 1)
-		require.NoError(t, err)
+		result := s.result(t, id, 1)
 		return []any{
-			result, collect(t, s.agents.Steps(within(t), id, 1)), collect(t, s.agents.Messages(within(t), id)),
+			result, s.steps(t, id, 1), s.messages(t, id),
 			collect(t, s.agents.Events(within(t), id, agents.FollowOptions{Number: 1})), collect(t, s.agents.Follow(within(t), id, agents.FollowOptions{Number: 1})),
 		}
 	}
 	before := told()
-	resolved, err := s.agents.Resolve(within(t), id, resolving(calls[0], receipt))
-	require.NoError(t, err)
+	resolved := s.resolves(t, id, resolving(calls[0], receipt))
 	require.Equal(t, 1, resolved.UnknownOutcomes)
-	again, err := s.agents.Resolve(within(t), id, resolving(calls[0], receipt))
-	require.NoError(t, err)
+	again := s.resolves(t, id, resolving(calls[0], receipt))
 	require.Equal(t, resolved, again, "the same words twice are one")
 	require.Equal(t, before, told())
 	require.Equal(t, calls[1:], s.unresolvedOf(t, id))
@@ -90,13 +85,11 @@ func TestACallIsResolvedAfterTheEnd(t *testing.T) {
 		}
 		return false
 	}, patience, 50*time.Millisecond)
-	second, err := s.agents.Extend(within(t), id, agents.ExtendOptions{Budget: steps(9)})
-	require.NoError(t, err)
+	second := s.extends(t, id, agents.ExtendOptions{Budget: steps(9)})
 	s.ended(t, second.Execution)
-	result, err := s.agents.Result(within(t), id, 2)
-	require.NoError(t, err)
+	result := s.result(t, id, 2)
 	require.Equal(t, "it was paid", result.Answer)
-	blocked := collect(t, s.agents.Steps(within(t), id, 2))[0].Step.ToolExecutions[0]
+	blocked := s.steps(t, id, 2)[0].Step.ToolExecutions[0]
 	require.Contains(t, blocked.Error.Message, "receipt 4711", "it is not paid again")
 	require.Equal(t, before[:2], told()[:2], "its result and its steps")
 }
@@ -136,29 +129,23 @@ func TestAResolutionOutlivesTheRunThatEnded(t *testing.T) {
 	t.Parallel()
 	s := start(t, host.Config{Tools: []tool.Tool{payment()}})
 	id, calls := s.endsUnresolved(t)
-	first, err := s.agents.Status(within(t), id)
-	require.NoError(t, err)
-	_, err = s.agents.Resolve(within(t), id, resolving(calls[0], receipt))
-	require.NoError(t, err)
-	messages := collect(t, s.agents.Messages(within(t), id))
+	first := s.status(t, id)
+	s.resolves(t, id, resolving(calls[0], receipt))
+	messages := s.messages(t, id)
 	s.forgetsRun(t, id, first.Run.ID)
 
-	status, err := s.agents.Status(within(t), id)
-	require.NoError(t, err)
+	status := s.status(t, id)
 	require.Equal(t, calls[1:], status.Waits)
 	require.Equal(t, first.ExecutionID, status.ExecutionID)
-	require.Equal(t, messages, collect(t, s.agents.Messages(within(t), id)))
-	_, err = s.agents.Resolve(within(t), id, resolving(calls[1], receipt))
-	require.NoError(t, err)
-	second, err := s.agents.Extend(within(t), id, agents.ExtendOptions{Budget: steps(9)})
-	require.NoError(t, err)
+	require.Equal(t, messages, s.messages(t, id))
+	s.resolves(t, id, resolving(calls[1], receipt))
+	second := s.extends(t, id, agents.ExtendOptions{Budget: steps(9)})
 	s.ended(t, second.Execution)
 	require.Empty(t, s.unresolvedOf(t, id))
 
 	gone, calls := s.endsUnresolved(t)
-	status, err = s.agents.Status(within(t), gone)
-	require.NoError(t, err)
+	status = s.status(t, gone)
 	s.forgetsRun(t, gone, status.Run.ID)
-	_, err = s.agents.Resolve(within(t), gone, resolving(calls[0], receipt))
+	_, err := s.agents.Resolve(within(t), gone, resolving(calls[0], receipt))
 	require.ErrorIs(t, err, &agents.Error{Class: agents.NotFound})
 }

@@ -33,8 +33,7 @@ turns:
   - tool_calls: [{name: wire, arguments: {}}]
   - text: '{{ result "wire" }}'
 `, "wire"))
-	result, err := s.agents.Result(within(t), begun.ID, 1)
-	require.NoError(t, err)
+	result := s.result(t, begun.ID, 1)
 	require.Equal(t, "receipt 4711", result.Answer)
 	require.EqualValues(t, 2, deaths.Load())
 }
