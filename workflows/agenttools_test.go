@@ -33,20 +33,12 @@ func firstOf(step int, first contract.ModelReply) contract.ModelReply {
 
 func TestAnAgentIsAToolOfItsOwn(t *testing.T) {
 	t.Parallel()
-	var left []int64
 	w := family(func(step int) contract.ModelReply {
 		return firstOf(step, callsLeaf(`{"prompt":"find a"}`, `{"prompt":"find b"}`))
-	}, func(r contract.ModelRequest) (contract.ModelReply, error) {
-		left = append(left, r.TokensLeft)
-		return says("found"), nil
-	})
-	env := w.environment(t)
-	env.ExecuteWorkflow(string(contract.Execute), input(t, "", withLeaf, asTool, func(in *contract.SessionInput) { in.Budget.MaxTokens = new(int64(20_000)) }))
+	}, answersFound)
+	env := w.executed(t, input(t, "", withLeaf, asTool))
 
-	require.Equal(t, domain.StatusCompleted, outcome(t, env).Status)
-	require.Len(t, left, 2)
-	require.Equal(t, left[0], left[1], "equal shares of what was left")
-	require.InDelta(t, 20_000/3, left[0], 100, "and one of them stays for the answer")
+	completes(t, env)
 	require.Empty(t, w.ran, "no worker is asked for it")
 	step := stepsIn(t, env, 0)[0].Step
 	require.Equal(t, domain.Spent{Steps: 2, Tokens: 30}, step.Children)
@@ -54,46 +46,8 @@ func TestAnAgentIsAToolOfItsOwn(t *testing.T) {
 		require.Equal(t, "leaf", call.Name())
 		require.JSONEq(t, `{"status":"completed","stop_reason":"completed","answer":"found","effects":[]}`, call.Value)
 	}
-	var events []string
-	for _, e := range eventsOf(t, env, 0) {
-		if spawning, ok := e.Data.(domain.SubagentSpawning); ok {
-			events = append(events, spawning.Subagent)
-		}
-	}
-	require.Equal(t, []string{"leaf", "leaf"}, events)
-}
-
-func TestCallsOfAnAgentThatStartNone(t *testing.T) {
-	t.Parallel()
-	for name, test := range map[string]struct {
-		call   contract.ModelReply
-		change func(*contract.SessionInput)
-		says   string
-	}{
-		"no prompt": {callsLeaf(`{}`), nil, "prompt: is empty"},
-		"no object": {callsLeaf(`[1]`), nil, "arguments: are no object with the text prompt"},
-		"too deep":  {callsLeaf(`{"prompt":"x"}`), atDepth(0), "not run: sub-agents may be 0 deep"},
-		"spawned":   {spawning("leaf", "x"), nil, "unknown tool"},
-		"denied by rule": {callsLeaf(`{"prompt":"x"}`), func(in *contract.SessionInput) {
-			in.Definition.Approvals = &domain.Approvals{Rules: []domain.ApprovalRule{{Tool: "leaf", Then: domain.Deny}}}
-		}, "denied: the rules of this agent do not allow this call"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			w := family(func(step int) contract.ModelReply { return firstOf(step, test.call) }, answersFound)
-			env := w.environment(t)
-			in := input(t, "", withLeaf, asTool)
-			if test.change != nil {
-				test.change(&in)
-			}
-			env.ExecuteWorkflow(string(contract.Execute), in)
-
-			require.Equal(t, domain.StatusCompleted, outcome(t, env).Status)
-			call := stepsIn(t, env, 0)[0].Step.ToolExecutions[0]
-			require.NotNil(t, call.Error)
-			require.Contains(t, call.Error.Message, test.says)
-			require.Len(t, w.listed, 1, "nobody was started")
-		})
+	for _, spawning := range eventsIn(t, env, 1, domain.EventSubagentSpawning) {
+		require.Equal(t, "leaf", spawning.Data.(domain.SubagentSpawning).Subagent)
 	}
 }
 
@@ -102,9 +56,8 @@ func TestAnAgentTakesTheNameOfATool(t *testing.T) {
 	t.Parallel()
 	w := family(func(step int) contract.ModelReply { return firstOf(step, callsLeaf(`{"prompt":"x"}`)) }, answersFound)
 	w.tools = append(w.tools, domain.ToolSpec{Name: "leaf", Effect: domain.AtMostOnce})
-	env := w.environment(t)
-	env.ExecuteWorkflow(string(contract.Execute), input(t, "", withLeaf, asTool))
-	require.Equal(t, domain.StatusCompleted, outcome(t, env).Status)
+	env := w.executed(t, input(t, "", withLeaf, asTool))
+	completes(t, env)
 	require.Empty(t, w.ran)
 	require.Len(t, w.listed, 2)
 }
@@ -137,8 +90,7 @@ func TestAnAgentIsNoToolWhereItIsDeniedAbove(t *testing.T) {
 				}
 				return says("done"), nil
 			}
-			env := w.environment(t)
-			env.ExecuteWorkflow(string(contract.Execute), input(t, "", func(in *contract.SessionInput) {
+			env := w.executed(t, input(t, "", func(in *contract.SessionInput) {
 				d := &in.Definition
 				d.Subagents = map[string]domain.Subagent{"mid": {Agent: "mid"}}
 				d.Agents = map[string]domain.Definition{
@@ -147,7 +99,7 @@ func TestAnAgentIsNoToolWhereItIsDeniedAbove(t *testing.T) {
 				}
 				test.change(d)
 			}))
-			require.Equal(t, domain.StatusCompleted, outcome(t, env).Status)
+			completes(t, env)
 			require.Len(t, w.listed, test.agents)
 		})
 	}

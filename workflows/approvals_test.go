@@ -90,8 +90,8 @@ func TestAnApprovedCall(t *testing.T) {
 		require.Len(t, waiting, 1)
 		yes, again = approves(env, "yes", waiting[0]), approves(env, "twice", waiting[0])
 	})
-	env.ExecuteWorkflow(string(contract.Execute), in)
-	require.Equal(t, domain.StatusCompleted, outcome(t, env).Status)
+	execute(env, in)
+	completes(t, env)
 	require.NoError(t, yes.rejected)
 	require.ErrorContains(t, again.rejected, "was approved already, at ")
 	require.Len(t, w.ran, 2)
@@ -114,7 +114,7 @@ func TestHowAWaitEnds(t *testing.T) {
 	t.Parallel()
 	stops := func(stop contract.StopRequest) func(*testing.T, *testsuite.TestWorkflowEnvironment) {
 		return func(_ *testing.T, env *testsuite.TestWorkflowEnvironment) {
-			env.RegisterDelayedCallback(func() { env.SignalWorkflow(string(contract.SignalStop), stop) }, time.Hour)
+			env.RegisterDelayedCallback(func() { signalStop(env, stop) }, time.Hour)
 		}
 	}
 	for name, test := range map[string]struct {
@@ -163,14 +163,14 @@ func TestHowAWaitEnds(t *testing.T) {
 				in.Definition.Approvals.Rules[0].Tool = "pay"
 			}
 			in.Budget = test.budget
-			env.ExecuteWorkflow(string(contract.Execute), in)
+			execute(env, in)
 			require.Equal(t, test.reason, outcome(t, env).StopReason)
 			require.Len(t, w.ran, 1, "the other one alone")
 			call := executions(t, env)[0]
 			require.Equal(t, test.code, call.Error.Code)
 			require.Contains(t, call.Error.Message, test.says)
 			require.False(t, call.Outcome().Ran())
-			messages := query(t, env, contract.QueryMessages, contract.MessagesRequest{}).Entries
+			messages := entriesIn(t, env)
 			require.Contains(t, messages[2].Message.ToolResult.Content, test.says)
 			require.Empty(t, pending(t, env))
 		})
@@ -216,8 +216,8 @@ func TestWordsThatAreRefused(t *testing.T) {
 	env.RegisterDelayedCallback(func() {
 		ask(approve, contract.AnswerRequest{Verdict: domain.Approved, Digest: domain.CallDigest("pay", "{}")}, "approve: no call of this agent waits for approval")
 	}, time.Hour)
-	closes(env, 2*time.Hour, "close")
-	env.ExecuteWorkflow(string(contract.Execute), in)
+	closes(env, 2*time.Hour)
+	execute(env, in)
 	require.Len(t, words, 11)
 	for _, w := range words {
 		if strings.TrimSpace(w.says) == "" {

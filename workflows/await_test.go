@@ -14,7 +14,7 @@ import (
 // awaits asks at a time for the end of an execution, as clients do, but under an id of the test's own: the environment
 // answers what it has answered before, as the server does.
 func awaits(env *testsuite.TestWorkflowEnvironment, at time.Duration, id string, number int) *verdict {
-	return puts(env, at, id, contract.UpdateAwait, contract.AwaitRequest{Number: number})
+	return updates(env, at, contract.UpdateAwait, id, contract.AwaitRequest{Number: number})
 }
 
 // awaited is the outcome with which an update was answered.
@@ -39,8 +39,8 @@ func TestAwait(t *testing.T) {
 	var early []any
 	env.RegisterDelayedCallback(func() { early = []any{first.value, same.value, other.value, next.value} }, 59*time.Minute)
 	late, last := awaits(env, 2*time.Hour, "u3", 1), awaits(env, 2*time.Hour, "u4", 2)
-	closes(env, 3*time.Hour, "u5")
-	env.ExecuteWorkflow(string(contract.Execute), input(t, "ann"))
+	closes(env, 3*time.Hour)
+	execute(env, input(t, "ann"))
 	out := outcome(t, env)
 	require.Equal(t, []any{nil, nil, nil, nil}, early)
 	for _, v := range []*verdict{first, same, other, late} {
@@ -66,8 +66,8 @@ func TestAwaitHoldsNothingUp(t *testing.T) {
 			env.RegisterDelayedCallback(env.CancelWorkflow, 2*time.Minute)
 		}, domain.UserRequested},
 		"a pause": {func(env *testsuite.TestWorkflowEnvironment) {
-			puts(env, 2*time.Minute, "u1", contract.UpdatePause, contract.PauseRequest{})
-			puts(env, 3*time.Minute, "u2", contract.UpdateResume, contract.PauseRequest{})
+			updates(env, 2*time.Minute, contract.UpdatePause, "u1", contract.PauseRequest{})
+			updates(env, 3*time.Minute, contract.UpdateResume, "u2", contract.PauseRequest{})
 		}, domain.Completed},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -76,8 +76,8 @@ func TestAwaitHoldsNothingUp(t *testing.T) {
 			env := w.environment(t)
 			v := awaits(env, time.Minute, contract.AwaitID(1), 1)
 			test.act(env)
-			closes(env, 3*time.Hour, "u3")
-			env.ExecuteWorkflow(string(contract.Execute), input(t, "ann"))
+			closes(env, 3*time.Hour)
+			execute(env, input(t, "ann"))
 			require.Equal(t, 1, outcome(t, env).Number)
 			require.Equal(t, test.reason, awaited(t, v).StopReason)
 		})
@@ -96,7 +96,7 @@ func TestAwaitOverRuns(t *testing.T) {
 			env := w.environment(t)
 			outgrows(env, 4)
 			v := awaits(env, 0, contract.AwaitID(1), 1)
-			env.ExecuteWorkflow(string(contract.Execute), input(t, "ann"))
+			execute(env, input(t, "ann"))
 			next, ok := handedOn(t, env)
 			require.True(t, ok)
 			require.NoError(t, v.err)
@@ -105,17 +105,17 @@ func TestAwaitOverRuns(t *testing.T) {
 			env = w.environment(t)
 			v = awaits(env, 0, contract.AwaitID(1), 1)
 			env.RegisterDelayedCallback(func() { env.SetContinueAsNewSuggested(true) }, time.Hour)
-			puts(env, 2*time.Hour, "u1", contract.UpdateSuspend, contract.SuspendRequest{}) // has it look
-			env.ExecuteWorkflow(string(contract.Execute), next)
+			updates(env, 2*time.Hour, contract.UpdateSuspend, "u1", contract.SuspendRequest{}) // has it look
+			execute(env, next)
 			require.Equal(t, "all done", awaited(t, v).End.Answer)
 			next, ok = handedOn(t, env)
 			require.True(t, ok)
 
 			env = w.environment(t)
 			v = awaits(env, time.Hour, contract.AwaitID(1), 1)
-			puts(env, 2*time.Hour, "u2", contract.UpdateUnsuspend, contract.UnsuspendRequest{})
-			closes(env, 3*time.Hour, "u3")
-			env.ExecuteWorkflow(string(contract.Execute), next)
+			updates(env, 2*time.Hour, contract.UpdateUnsuspend, "u2", contract.UnsuspendRequest{})
+			closes(env, 3*time.Hour)
+			execute(env, next)
 			outcome(t, env)
 			require.Equal(t, "all done", awaited(t, v).End.Answer)
 		})
@@ -130,7 +130,7 @@ func TestAwaitOfWhatDoesNotCome(t *testing.T) {
 	env := w.environment(t)
 	none, zero := awaits(env, time.Minute, "u1", 2), awaits(env, time.Minute, "u2", 0)
 	held := sends(env, 2*time.Minute, "u3", queued("later"))
-	puts(env, 3*time.Minute, "u4", contract.UpdateSuspend, contract.SuspendRequest{})
+	updates(env, 3*time.Minute, contract.UpdateSuspend, "u4", contract.SuspendRequest{})
 	second, third := awaits(env, 4*time.Minute, contract.AwaitID(2), 2), awaits(env, 4*time.Minute, "u5", 3)
 	env.RegisterDelayedCallback(func() {
 		id := held.value.(contract.SendReply).Waits
@@ -138,8 +138,8 @@ func TestAwaitOfWhatDoesNotCome(t *testing.T) {
 	}, 2*time.Hour)
 	var waits any
 	env.RegisterDelayedCallback(func() { waits = second.value }, 3*time.Hour)
-	closes(env, 4*time.Hour, "u7")
-	env.ExecuteWorkflow(string(contract.Execute), input(t, "ann"))
+	closes(env, 4*time.Hour)
+	execute(env, input(t, "ann"))
 	require.Equal(t, 1, outcome(t, env).Number)
 	require.ErrorContains(t, none.rejected, "there is no execution 2; the newest is 1")
 	require.ErrorContains(t, zero.rejected, "counted from 1")
@@ -155,7 +155,7 @@ func TestAwaitKeepsNoSessionOpen(t *testing.T) {
 	env := w.environment(t)
 	began := env.Now()
 	v := awaits(env, 40*time.Minute, contract.AwaitID(1), 1)
-	env.ExecuteWorkflow(string(contract.Execute), input(t, "ann", func(in *contract.SessionInput) { in.Definition.IdleTimeout = time.Hour }))
+	execute(env, input(t, "ann", idlesAnHour))
 	require.True(t, outcome(t, env).Closed)
 	require.Equal(t, "one", awaited(t, v).End.Answer)
 	require.InDelta(t, 60, env.Now().Sub(began).Minutes(), 1)
@@ -170,19 +170,8 @@ func TestAwaitOfAMessageThatJoins(t *testing.T) {
 	waits := awaits(env, 2*time.Minute, contract.AwaitID(2), 2)
 	var told any
 	env.RegisterDelayedCallback(func() { told = waits.value }, 49*time.Hour)
-	closes(env, 50*time.Hour, "c")
-	env.ExecuteWorkflow(string(contract.Execute), input(t, "ann"))
+	closes(env, 50*time.Hour)
+	execute(env, input(t, "ann"))
 	require.NoError(t, waits.rejected)
 	require.Equal(t, contract.AwaitReply{}, told)
-}
-
-// TestAwaitOfAnAgentWithoutAName is refused: the close of its workflow tells.
-func TestAwaitOfAnAgentWithoutAName(t *testing.T) {
-	t.Parallel()
-	w := &world{model: plays(busy(), says("one"))}
-	env := w.environment(t)
-	v := awaits(env, time.Minute, contract.AwaitID(1), 1)
-	env.ExecuteWorkflow(string(contract.Execute), input(t, ""))
-	outcome(t, env)
-	require.ErrorContains(t, v.rejected, "no name")
 }

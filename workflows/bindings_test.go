@@ -82,10 +82,10 @@ func TestCallsOfAStatefulServerAreMadeInOneSession(t *testing.T) {
 		require.Equal(t, []contract.Bound{{Server: "shop", ID: "1", TaskQueue: "q/mcp/1"}}, open)
 		require.Empty(t, b.unbound)
 	}, 90*time.Minute)
-	sends(env, time.Hour, "a", contract.SendRequest{Prompt: "more"})
-	closes(env, 2*time.Hour, "z")
-	env.ExecuteWorkflow(string(contract.Execute), input(t, "ann"))
-	require.Equal(t, domain.StatusCompleted, outcome(t, env).Status)
+	prompts(env, time.Hour, "more")
+	closes(env, 2*time.Hour)
+	execute(env, input(t, "ann"))
+	completes(t, env)
 	require.Equal(t, []contract.BindRequest{{Server: "shop"}}, b.asked, "the calls of one step wait for one session")
 	require.Equal(t, []string{"1 ", "1 ", "1 ", "1 ", "1 ", "1 "}, b.in)
 	require.Equal(t, []string{"q/mcp/1", "q/mcp/1", "q/mcp/1", "q/mcp/1", "q/mcp/1", "q/mcp/1"}, queues)
@@ -145,9 +145,8 @@ func TestASessionThatIsLost(t *testing.T) {
 			t.Parallel()
 			b := &binder{}
 			w := b.on(&world{tools: shop(test.effect), model: calling(shopping(1)...)}, test.tool)
-			env := w.environment(t)
-			env.ExecuteWorkflow(string(contract.Execute), input(t, ""))
-			require.Equal(t, domain.StatusCompleted, outcome(t, env).Status)
+			env := w.executed(t, input(t, ""))
+			completes(t, env)
 			require.Equal(t, test.in, b.in)
 			steps := stepsIn(t, env, 0)
 			call := steps[0].Step.ToolExecutions[0]
@@ -183,9 +182,8 @@ func TestNothingIsDoneInASessionThatTheModelTakesForAnother(t *testing.T) {
 		}
 		return saw(r)
 	})
-	env := w.environment(t)
-	env.ExecuteWorkflow(string(contract.Execute), input(t, ""))
-	require.Equal(t, domain.StatusCompleted, outcome(t, env).Status)
+	env := w.executed(t, input(t, ""))
+	completes(t, env)
 	require.Equal(t, []string{"1 ", "1 ", "1 ", "2 ", "2 ", "2 "}, b.in)
 	for i, step := range stepsIn(t, env, 0)[:3] {
 		for _, call := range step.Step.ToolExecutions {
@@ -210,11 +208,11 @@ func TestASessionIsFreshInOneStepOfOneExecution(t *testing.T) {
 		return saw(r)
 	})
 	env := w.environment(t)
-	sends(env, time.Hour, "a", contract.SendRequest{Prompt: "more"})
-	sends(env, 2*time.Hour, "b", contract.SendRequest{Prompt: "and more"})
-	closes(env, 3*time.Hour, "z")
-	env.ExecuteWorkflow(string(contract.Execute), input(t, "ann"))
-	require.Equal(t, domain.StatusCompleted, outcome(t, env).Status)
+	prompts(env, time.Hour, "more")
+	prompts(env, 2*time.Hour, "and more")
+	closes(env, 3*time.Hour)
+	execute(env, input(t, "ann"))
+	completes(t, env)
 	for number, lost := range map[int]bool{1: true, 2: false, 3: false} {
 		call := stepsIn(t, env, number)[0].Step.ToolExecutions[0]
 		require.Equal(t, lost, call.Error != nil, "execution %d: %v", number, call.Error)
@@ -238,10 +236,9 @@ func TestACallThatOnlyReadsTellsForTheNextStep(t *testing.T) {
 			}
 			return saw(r)
 		})
-	env := w.environment(t)
-	env.ExecuteWorkflow(string(contract.Execute), input(t, ""))
-	require.Equal(t, domain.StatusCompleted, outcome(t, env).Status)
-	calls := stepsIn(t, env, 0)[0].Step.ToolExecutions
+	env := w.executed(t, input(t, ""))
+	completes(t, env)
+	calls := executions(t, env)
 	require.Nil(t, calls[0].Error)
 	require.Contains(t, calls[1].Error.Message, "is lost: its program has ended")
 }
@@ -258,7 +255,7 @@ func TestNothingBeginsAfterAWaitForASession(t *testing.T) {
 			open := w.bind
 			w.bind = func(r contract.BindRequest) (contract.Bound, error) {
 				if stops {
-					env.SignalWorkflow(string(contract.SignalStop), contract.StopRequest{Mode: contract.AfterInference})
+					signalStop(env, contract.StopRequest{Mode: contract.AfterInference})
 				} else {
 					env.UpdateWorkflow(string(contract.UpdatePause), "p", &verdict{}, contract.PauseRequest{})
 				}
@@ -267,13 +264,13 @@ func TestNothingBeginsAfterAWaitForASession(t *testing.T) {
 			resumed := false
 			env.RegisterDelayedCallback(func() { resumed = len(b.in) == 0 }, 59*time.Minute)
 			resumes(env, time.Hour)
-			env.ExecuteWorkflow(string(contract.Execute), input(t, ""))
+			execute(env, input(t, ""))
 			if stops {
 				require.Equal(t, domain.UserRequested, outcome(t, env).StopReason)
 				require.Empty(t, b.in)
 				return
 			}
-			require.Equal(t, domain.StatusCompleted, outcome(t, env).Status)
+			completes(t, env)
 			require.True(t, resumed)
 			require.Equal(t, []string{"1 "}, b.in)
 		})
@@ -289,9 +286,9 @@ func TestASessionActsForNobodyElse(t *testing.T) {
 	for i, customer := range []string{"1", "1", "2"} {
 		sends(env, time.Duration(i+1)*time.Hour, customer+fmt.Sprint(i), contract.SendRequest{Prompt: "more", Given: trusts("customer", customer)})
 	}
-	closes(env, 5*time.Hour, "z")
-	env.ExecuteWorkflow(string(contract.Execute), input(t, "ann"))
-	require.Equal(t, domain.StatusCompleted, outcome(t, env).Status)
+	closes(env, 5*time.Hour)
+	execute(env, input(t, "ann"))
+	completes(t, env)
 	const others = "it was of an execution that acted for others: with other trusted values"
 	require.Equal(t, []string{"1 ", "2 " + others, "2 ", "3 " + others}, b.in)
 }
@@ -308,9 +305,8 @@ func TestNoSessionCanBeOpened(t *testing.T) {
 			Details: []any{domain.Errorf(domain.Throttled, "this worker has as many sessions as it may")},
 		})
 	}
-	env := w.environment(t)
-	env.ExecuteWorkflow(string(contract.Execute), input(t, ""))
-	require.Equal(t, domain.StatusCompleted, outcome(t, env).Status)
+	env := w.executed(t, input(t, ""))
+	completes(t, env)
 	require.Equal(t, 3, tries)
 	require.Empty(t, b.in)
 	steps := stepsIn(t, env, 0)
@@ -332,22 +328,20 @@ func TestASessionIsCarriedToTheNextRun(t *testing.T) {
 	}}, func(_ int, r contract.ToolRequest) (contract.ToolReply, error) { return saw(r) })
 	env := w.environment(t)
 	outgrows(env, 1)
-	env.ExecuteWorkflow(string(contract.Execute), input(t, ""))
+	execute(env, input(t, ""))
 	next, ok := handedOn(t, env)
 	require.True(t, ok)
 	require.Equal(t, []contract.Bound{{Server: "shop", ID: "1", TaskQueue: "q/mcp/1"}}, next.Carry.Bound)
 	require.Empty(t, b.unbound)
 
-	env = w.environment(t)
-	env.ExecuteWorkflow(string(contract.Execute), next)
-	require.Equal(t, domain.StatusCompleted, outcome(t, env).Status)
+	env = w.executed(t, next)
+	completes(t, env)
 	require.Len(t, b.asked, 1)
 	require.Equal(t, []string{"1 ", "1 "}, b.in)
 	require.Len(t, b.unbound, 1)
 
 	next.Carry.Bound = nil
-	env = w.environment(t)
-	env.ExecuteWorkflow(string(contract.Execute), next)
+	env = w.executed(t, next)
 	call := stepIn(t, env, 2).Step.ToolExecutions[0]
 	require.Contains(t, call.Error.Message, "is lost: it was of another execution, or of another agent. What earlier")
 }
@@ -369,14 +363,13 @@ func TestAModelIsToldOnceThatASessionIsGone(t *testing.T) {
 	})
 	env := w.environment(t)
 	outgrows(env, 2)
-	env.ExecuteWorkflow(string(contract.Execute), input(t, ""))
+	execute(env, input(t, ""))
 	next, ok := handedOn(t, env)
 	require.True(t, ok)
 	require.Equal(t, []string{"1 ", "1 "}, b.in)
 
-	env = w.environment(t)
-	env.ExecuteWorkflow(string(contract.Execute), next)
-	require.Equal(t, domain.StatusCompleted, outcome(t, env).Status)
+	env = w.executed(t, next)
+	completes(t, env)
 	call := stepIn(t, env, 3).Step.ToolExecutions[0]
 	require.Nil(t, call.Error)
 	require.Equal(t, []string{"1 ", "1 ", "2 "}, b.in)
@@ -387,9 +380,8 @@ func TestAModelIsToldOnceThatASessionIsGone(t *testing.T) {
 		}
 		return says("looking", shopping(1)...), nil
 	}
-	env = w.environment(t)
-	env.ExecuteWorkflow(string(contract.Execute), input(t, ""))
-	require.Equal(t, domain.StatusCompleted, outcome(t, env).Status)
+	env = w.executed(t, input(t, ""))
+	completes(t, env)
 	require.Equal(t, []contract.Bound{{Server: "shop"}}, readAccount(t, env, account.HeadOf, account.Carry).Head.Carry.Bound,
 		"nor does an execution that goes on from this one")
 }

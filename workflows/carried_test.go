@@ -40,8 +40,7 @@ func TestWhatNoRunCouldHandOnDoesNotBegin(t *testing.T) {
 			t.Parallel()
 			w := steady(2, false)
 			w.storage, w.record = test.storage, stores
-			env := w.environment(t)
-			env.ExecuteWorkflow(string(contract.Execute), sized(t, test.system, test.agents, test.prompt))
+			env := w.executed(t, sized(t, test.system, test.agents, test.prompt))
 			out := outcome(t, env)
 			if test.says == "" {
 				require.Equal(t, domain.StatusCompleted, out.Status)
@@ -68,7 +67,7 @@ func TestWhatBeginsCanBeHandedOn(t *testing.T) {
 		}
 		env := w.environment(t)
 		outgrows(env, 1)
-		env.ExecuteWorkflow(string(contract.Execute), in)
+		execute(env, in)
 		if next, ok := handedOn(t, env); ok {
 			require.LessOrEqual(t, carriedBytes(t, next), domain.MaxPayload)
 			return

@@ -99,7 +99,7 @@ func TestCarryIsTakenOver(t *testing.T) {
 	in.Carry = &carry
 	env := steady(1, false).environment(t)
 	env.SetContinueAsNewSuggested(true)
-	env.ExecuteWorkflow(string(contract.Execute), in)
+	execute(env, in)
 	next, ok := handedOn(t, env)
 	require.True(t, ok)
 	want, is := reflect.ValueOf(carry), reflect.ValueOf(*next.Carry)

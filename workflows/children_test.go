@@ -53,12 +53,7 @@ func withLeaf(in *contract.SessionInput) {
 
 // spawnsOnce starts leaves in the first step, and answers in the second.
 func spawnsOnce(subagent string, prompts ...string) func(int) contract.ModelReply {
-	return func(step int) contract.ModelReply {
-		if step == 1 {
-			return spawning(subagent, prompts...)
-		}
-		return says("done")
-	}
+	return func(step int) contract.ModelReply { return firstOf(step, spawning(subagent, prompts...)) }
 }
 
 func answersFound(contract.ModelRequest) (contract.ModelReply, error) { return says("found"), nil }
@@ -70,8 +65,7 @@ func TestSubagentsAnswerSideBySide(t *testing.T) {
 		left = append(left, r.TokensLeft)
 		return says("found"), nil
 	})
-	env := w.environment(t)
-	env.ExecuteWorkflow(string(contract.Execute), input(t, "", withLeaf, func(in *contract.SessionInput) { in.Budget.MaxTokens = new(int64(20_000)) }))
+	env := w.executed(t, input(t, "", withLeaf, func(in *contract.SessionInput) { in.Budget.MaxTokens = new(int64(20_000)) }))
 
 	out := outcome(t, env)
 	require.Equal(t, domain.StatusCompleted, out.Status)
@@ -100,36 +94,45 @@ func TestSubagentsAnswerSideBySide(t *testing.T) {
 	require.Equal(t, []string{"look"}, w.listed[1].Definition.Tools, "they have those of the agent that starts them")
 }
 
+// TestCallsThatStartNoSubagent, by the tool that starts all of them and by one's own.
 func TestCallsThatStartNoSubagent(t *testing.T) {
 	t.Parallel()
+	spawns := func(arguments string) contract.ModelReply {
+		return says("", domain.ToolCall{Name: domain.SpawnSubagent, Arguments: arguments})
+	}
 	for name, test := range map[string]struct {
-		call   domain.ToolCall
+		call   contract.ModelReply
 		change func(*contract.SessionInput)
 		says   string
 	}{
-		"unknown":      {domain.ToolCall{Name: domain.SpawnSubagent, Arguments: `{"subagent":"nobody","prompt":"x"}`}, nil, `subagent: there is no "nobody"; there are: leaf`},
-		"no object":    {domain.ToolCall{Name: domain.SpawnSubagent, Arguments: `[1]`}, nil, "arguments: are no object"},
-		"no prompt":    {domain.ToolCall{Name: domain.SpawnSubagent, Arguments: `{"subagent":"leaf"}`}, nil, "prompt: is empty"},
-		"too deep":     {domain.ToolCall{Name: domain.SpawnSubagent, Arguments: `{"subagent":"leaf","prompt":"x"}`}, atDepth(0), "not run: sub-agents may be 0 deep"},
-		"none defined": {domain.ToolCall{Name: domain.SpawnSubagent, Arguments: `{}`}, func(in *contract.SessionInput) { in.Definition.Subagents = nil }, "unknown tool"},
+		"unknown":      {spawns(`{"subagent":"nobody","prompt":"x"}`), nil, `subagent: there is no "nobody"; there are: leaf`},
+		"no object":    {spawns(`[1]`), nil, "arguments: are no object"},
+		"no prompt":    {spawns(`{"subagent":"leaf"}`), nil, "prompt: is empty"},
+		"too deep":     {spawns(`{"subagent":"leaf","prompt":"x"}`), atDepth(0), "not run: sub-agents may be 0 deep"},
+		"none defined": {spawns(`{}`), func(in *contract.SessionInput) { in.Definition.Subagents = nil }, "unknown tool"},
+
+		"its own tool without a prompt": {callsLeaf(`{}`), asTool, "prompt: is empty"},
+		"its own tool without object":   {callsLeaf(`[1]`), asTool, "arguments: are no object with the text prompt"},
+		"its own tool, too deep": {callsLeaf(`{"prompt":"x"}`), func(in *contract.SessionInput) {
+			asTool(in)
+			atDepth(0)(in)
+		}, "not run: sub-agents may be 0 deep"},
+		"spawned, though it has its own tool": {spawning("leaf", "x"), asTool, "unknown tool"},
+		"its own tool, denied by a rule": {callsLeaf(`{"prompt":"x"}`), func(in *contract.SessionInput) {
+			asTool(in)
+			in.Definition.Approvals = &domain.Approvals{Rules: []domain.ApprovalRule{{Tool: "leaf", Then: domain.Deny}}}
+		}, "denied: the rules of this agent do not allow this call"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := family(func(step int) contract.ModelReply {
-				if step == 1 {
-					return says("", test.call)
-				}
-				return says("done")
-			}, answersFound)
-			env := w.environment(t)
+			w := family(func(step int) contract.ModelReply { return firstOf(step, test.call) }, answersFound)
 			in := input(t, "", withLeaf)
 			if test.change != nil {
 				test.change(&in)
 			}
-			env.ExecuteWorkflow(string(contract.Execute), in)
-
-			require.Equal(t, domain.StatusCompleted, outcome(t, env).Status)
-			call := stepsIn(t, env, 0)[0].Step.ToolExecutions[0]
+			env := w.executed(t, in)
+			completes(t, env)
+			call := executions(t, env)[0]
 			require.NotNil(t, call.Error)
 			require.Contains(t, call.Error.Message, test.says)
 			require.Len(t, w.listed, 1, "nobody was started")
@@ -153,8 +156,7 @@ func TestARingOfSubagentsEnds(t *testing.T) {
 		}
 		return says("done"), nil
 	}
-	env := w.environment(t)
-	env.ExecuteWorkflow(string(contract.Execute), input(t, "", atDepth(2), func(in *contract.SessionInput) {
+	env := w.executed(t, input(t, "", atDepth(2), func(in *contract.SessionInput) {
 		in.Definition.Subagents = map[string]domain.Subagent{"self": {Agent: "self.yaml"}}
 		in.Definition.Agents = map[string]domain.Definition{"self.yaml": {
 			Subagents: in.Definition.Subagents, SubagentPolicy: domain.SubagentPolicy{MaxDepth: new(10)},
@@ -173,8 +175,7 @@ func TestASubagentThatFailsIsAnErrorOfItsCall(t *testing.T) {
 		return contract.ModelReply{Outcome: contract.Answered, Tries: 1, Message: &domain.Message{Role: domain.RoleAssistant},
 			Response: domain.Response{Finish: domain.FinishContentFilter, Usage: domain.Usage{InputTokens: 7}}}, nil
 	})
-	env := w.environment(t)
-	env.ExecuteWorkflow(string(contract.Execute), input(t, "", withLeaf))
+	env := w.executed(t, input(t, "", withLeaf))
 
 	out := outcome(t, env)
 	require.Equal(t, domain.StatusCompleted, out.Status, "it is data for the model")
@@ -200,9 +201,9 @@ func TestAStopReachesSubagents(t *testing.T) {
 			env.RegisterDelayedCallback(func() {
 				status := status(t, env)
 				require.Len(t, status.Children, 2)
-				env.SignalWorkflow(string(contract.SignalStop), contract.StopRequest{Mode: mode, Reason: "enough"})
+				signalStop(env, contract.StopRequest{Mode: mode, Reason: "enough"})
 			}, time.Hour)
-			env.ExecuteWorkflow(string(contract.Execute), input(t, "", withLeaf, func(in *contract.SessionInput) {
+			execute(env, input(t, "", withLeaf, func(in *contract.SessionInput) {
 				in.Definition.Approvals = domain.ApprovalsOf("writes")
 			}))
 
@@ -210,7 +211,7 @@ func TestAStopReachesSubagents(t *testing.T) {
 			require.Equal(t, domain.StatusStopped, out.Status)
 			require.Equal(t, domain.UserRequested, out.StopReason)
 			require.Empty(t, w.ran)
-			calls := stepsIn(t, env, 0)[0].Step.ToolExecutions
+			calls := executions(t, env)
 			for _, call := range calls {
 				require.JSONEq(t, `{"status":"stopped","stop_reason":"user_requested","answer":"I pay","effects":[]}`, call.Value)
 			}
@@ -233,8 +234,7 @@ func TestAHundredSubagentsAtOnce(t *testing.T) {
 		defer under.Add(-1)
 		return says("found"), nil
 	})
-	env := w.environment(t)
-	env.ExecuteWorkflow(string(contract.Execute), input(t, "", withLeaf, func(in *contract.SessionInput) {
+	env := w.executed(t, input(t, "", withLeaf, func(in *contract.SessionInput) {
 		in.Budget.MaxTokens, in.Budget.MaxSteps = new(int64(1_000_000)), new(int64(102))
 	}))
 
@@ -244,52 +244,34 @@ func TestAHundredSubagentsAtOnce(t *testing.T) {
 	require.LessOrEqual(t, most.Load(), int64(domain.MaxAtOnce))
 }
 
-// TestASubagentIsHeldToWhatIsAbove: the tools denied to it, and the approvals of the agents that started it.
+// TestASubagentIsHeldToWhatIsAbove: the tools denied to it, and the approvals of the agents that started it or, where they have
+// none, of their workers.
 func TestASubagentIsHeldToWhatIsAbove(t *testing.T) {
 	t.Parallel()
-	w := family(spawnsOnce("leaf", "find"), func(r contract.ModelRequest) (contract.ModelReply, error) { return says("found"), nil })
-	w.model = func(r contract.ModelRequest) (contract.ModelReply, error) {
-		if r.Inference == 0 && r.Log.Length == 1 && len(w.asked) == 1 {
-			return spawning("leaf", "find"), nil
-		}
-		if r.Step == 1 {
-			return says("", domain.ToolCall{ID: "1", Name: "pay", Arguments: "{}"}, domain.ToolCall{ID: "2", Name: "look", Arguments: "{}"}), nil
-		}
-		return says("done"), nil
+	denied := domain.ApprovalsOf("deny")
+	denied.Rules = append([]domain.ApprovalRule{{Tool: domain.SpawnSubagent, Then: domain.Allow}}, denied.Rules...)
+	for name, test := range map[string]struct {
+		deny         []string
+		own, workers *domain.Approvals
+		ran          int
+	}{
+		"nothing":              {nil, domain.ApprovalsOf("allow"), nil, 1},
+		"a tool":               {[]string{"pay"}, domain.ApprovalsOf("allow"), nil, 0},
+		"approvals":            {nil, denied, nil, 0},
+		"a worker's approvals": {nil, nil, denied, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := family(spawnsOnce("leaf", "find"), func(r contract.ModelRequest) (contract.ModelReply, error) {
+				return firstOf(r.Step, says("", domain.ToolCall{ID: "1", Name: "pay", Arguments: "{}"})), nil
+			})
+			w.tool, w.approvals = saw, test.workers
+			env := w.executed(t, input(t, "", withLeaf, func(in *contract.SessionInput) {
+				in.Definition.SubagentPolicy.Deny, in.Definition.Approvals = test.deny, test.own
+				in.Definition.Agents = map[string]domain.Definition{"leaf.yaml": {SystemPrompt: "leaf", Approvals: domain.ApprovalsOf("allow")}}
+			}))
+			completes(t, env)
+			require.Len(t, w.ran, test.ran)
+		})
 	}
-	env := w.environment(t)
-	env.ExecuteWorkflow(string(contract.Execute), input(t, "", withLeaf, func(in *contract.SessionInput) {
-		in.Definition.SubagentPolicy.Deny = []string{"pay"}
-		in.Definition.Approvals = domain.ApprovalsOf("deny")
-		in.Definition.Approvals.Rules = append([]domain.ApprovalRule{{Tool: domain.SpawnSubagent, Then: domain.Allow}}, in.Definition.Approvals.Rules...)
-		in.Definition.Agents = map[string]domain.Definition{"leaf.yaml": {SystemPrompt: "leaf", Approvals: domain.ApprovalsOf("allow")}}
-	}))
-
-	require.Equal(t, domain.StatusCompleted, outcome(t, env).Status)
-	require.Empty(t, w.ran)
-}
-
-// TestASubagentIsHeldToTheWorkersApprovals of the agent that started it, too, where that has none of its own.
-func TestASubagentIsHeldToTheWorkersApprovals(t *testing.T) {
-	t.Parallel()
-	w := family(spawnsOnce("leaf", "find"), func(r contract.ModelRequest) (contract.ModelReply, error) { return says("found"), nil })
-	w.model = func(r contract.ModelRequest) (contract.ModelReply, error) {
-		if len(w.asked) == 1 {
-			return spawning("leaf", "find"), nil
-		}
-		if r.Step == 1 {
-			return says("", domain.ToolCall{ID: "1", Name: "pay", Arguments: "{}"}), nil
-		}
-		return says("done"), nil
-	}
-	w.approvals = domain.ApprovalsOf("deny")
-	w.approvals.Rules = append([]domain.ApprovalRule{{Tool: domain.SpawnSubagent, Then: domain.Allow}}, w.approvals.Rules...)
-	env := w.environment(t)
-	env.ExecuteWorkflow(string(contract.Execute), input(t, "", withLeaf, func(in *contract.SessionInput) {
-		in.Definition.Approvals = nil
-		in.Definition.Agents = map[string]domain.Definition{"leaf.yaml": {SystemPrompt: "leaf", Approvals: domain.ApprovalsOf("allow")}}
-	}))
-
-	require.Equal(t, domain.StatusCompleted, outcome(t, env).Status)
-	require.Empty(t, w.ran)
 }

@@ -27,7 +27,7 @@ func refused(err *domain.Error) error {
 func TestAConversationThatIsTooLong(t *testing.T) {
 	t.Parallel()
 	summary := with(says("what was said"), func(r *contract.ModelReply) { r.Message.Role = domain.RoleUser })
-	sums := func(contract.ModelRequest) (contract.ModelReply, error) { return summary, nil }
+	sums := repeats(summary)
 	window := int64(0) // of the summary that was refused
 	for name, test := range map[string]struct {
 		off       bool
@@ -96,8 +96,7 @@ func TestAConversationThatIsTooLong(t *testing.T) {
 				c.ContextWindow, c.Compaction = 200_000, new(domain.Compaction{Off: test.off}.WithDefaults())
 				return c, nil
 			}
-			env := w.environment(t)
-			env.ExecuteWorkflow(string(contract.Execute), input(t, "", func(in *contract.SessionInput) { in.Definition.Attempts = 3 }))
+			env := w.executed(t, input(t, "", func(in *contract.SessionInput) { in.Definition.Attempts = 3 }))
 			out := outcome(t, env)
 			require.Equal(t, test.code, out.Code)
 			require.Equal(t, test.summaries, summaries)
@@ -123,8 +122,7 @@ func TestWhatCannotBeMadeShorter(t *testing.T) {
 		c.ContextWindow, c.Compaction = 200_000, new(domain.Compaction{}.WithDefaults())
 		return c, nil
 	}
-	env := w.environment(t)
-	env.ExecuteWorkflow(string(contract.Execute), input(t, ""))
+	env := w.executed(t, input(t, ""))
 	require.Equal(t, domain.CodeContextOverflow, outcome(t, env).Code)
 	require.Len(t, w.asked, 1)
 }
@@ -150,7 +148,7 @@ func TestAConversationThatIsTooLongToBeCarried(t *testing.T) {
 	}
 	env := w.environment(t)
 	outgrows(env, 18)
-	env.ExecuteWorkflow(string(contract.Execute), input(t, ""))
+	execute(env, input(t, ""))
 	in, continued := handedOn(t, env)
 	require.True(t, continued)
 	require.Equal(t, 1, summaries)

@@ -27,7 +27,7 @@ func redefines(env *testsuite.TestWorkflowEnvironment, at time.Duration, id stri
 func TestAnUpdateHoldsFromTheNextExecutionOn(t *testing.T) {
 	t.Parallel()
 	w := deployed(offers("seek"), offers("find"))
-	w.model = func(r contract.ModelRequest) (contract.ModelReply, error) { return says("done"), nil }
+	w.model = repeats(says("done"))
 	env := w.environment(t)
 	took := redefines(env, time.Minute, "update", contract.UpdateRequest{
 		Definition: domain.Definition{SystemPrompt: "be brief", Tools: []string{"find"}, Budget: domain.ExecutionBudget{MaxSteps: number(3)}},
@@ -37,11 +37,11 @@ func TestAnUpdateHoldsFromTheNextExecutionOn(t *testing.T) {
 		next := status(t, env).Configuration.Next
 		require.Equal(t, []string{"system_prompt", "tools", "budget"}, next.Fields)
 	}, 2*time.Minute)
-	sends(env, time.Hour, "send", contract.SendRequest{Prompt: "more"})
-	closes(env, 2*time.Hour, "close")
-	env.ExecuteWorkflow(string(contract.Execute), input(t, "ann"))
+	prompts(env, time.Hour, "more")
+	closes(env, 2*time.Hour)
+	execute(env, input(t, "ann"))
 
-	require.Equal(t, domain.StatusCompleted, outcome(t, env).Status)
+	completes(t, env)
 	require.NoError(t, took.rejected)
 	require.Len(t, w.listed, 2)
 	asked := w.listed[1].Definition
@@ -65,54 +65,20 @@ func TestAnUpdateOfAPart(t *testing.T) {
 	env := w.environment(t)
 	given := domain.Definition{Budget: domain.ExecutionBudget{MaxSteps: number(3)}, Guards: domain.Guards{FinalAnswer: true}, Model: domain.LLMConfig{MaxOutputTokens: 77}}
 	redefines(env, time.Minute, "update", contract.UpdateRequest{Definition: given, Fields: given.Given()})
-	sends(env, time.Hour, "send", contract.SendRequest{Prompt: "more"})
-	closes(env, 2*time.Hour, "close")
+	prompts(env, time.Hour, "more")
+	closes(env, 2*time.Hour)
 	in := input(t, "ann", func(in *contract.SessionInput) {
 		in.Definition.Budget = domain.ExecutionBudget{MaxSteps: number(9), MaxTokens: number(100_000)}
 		in.Definition.Guards = domain.Guards{OutputRetries: new(5)}
 	})
-	env.ExecuteWorkflow(string(contract.Execute), in)
-	require.Equal(t, domain.StatusCompleted, outcome(t, env).Status)
+	execute(env, in)
+	completes(t, env)
 	now := readAccount(t, env, account.HeadOf, account.Definition).Head.Configuration.Definition
 	require.Equal(t, domain.ExecutionBudget{MaxSteps: number(3), MaxTokens: number(100_000)}, now.Budget)
 	require.Equal(t, domain.Guards{OutputRetries: new(5), FinalAnswer: true}, now.Guards)
 	model := in.Definition.Model
 	model.MaxOutputTokens = 77
 	require.Equal(t, model, now.Model)
-}
-
-// TestAnUpdateWithAnotherModel resolves it, with its window and price.
-func TestAnUpdateWithAnotherModel(t *testing.T) {
-	t.Parallel()
-	w := deployed(offers("look"))
-	env := w.environment(t)
-	other := domain.LLMConfig{Provider: "scripted", Model: "/other"}
-	redefines(env, time.Minute, "update", contract.UpdateRequest{Definition: domain.Definition{Model: other}, Fields: []string{"model"}})
-	sends(env, time.Hour, "send", contract.SendRequest{Prompt: "more"})
-	closes(env, 2*time.Hour, "close")
-	env.ExecuteWorkflow(string(contract.Execute), input(t, "ann"))
-	require.Equal(t, other, w.listed[1].Definition.Model)
-	require.Equal(t, "scripted//other", status(t, env).Configuration.Model)
-}
-
-// TestAnUpdateLeavesTheModelOfTheOneBefore, where both come before the execution begins, also after a message has given the
-// session another model.
-func TestAnUpdateLeavesTheModelOfTheOneBefore(t *testing.T) {
-	t.Parallel()
-	w := deployed(offers("look"))
-	env := w.environment(t)
-	in := input(t, "ann")
-	other := domain.LLMConfig{Provider: "scripted", Model: "/other"}
-	sends(env, time.Hour, "send", contract.SendRequest{Prompt: "more", Model: &other})
-	redefines(env, 2*time.Hour, "first", contract.UpdateRequest{Definition: domain.Definition{Model: in.Definition.Model}, Fields: []string{"model"}})
-	redefines(env, 3*time.Hour, "second", contract.UpdateRequest{Definition: domain.Definition{SystemPrompt: "be brief"}, Fields: []string{"system_prompt"}})
-	sends(env, 4*time.Hour, "last", contract.SendRequest{Prompt: "and more"})
-	closes(env, 5*time.Hour, "close")
-	env.ExecuteWorkflow(string(contract.Execute), in)
-	require.Equal(t, 3, outcome(t, env).Number)
-	last := w.listed[len(w.listed)-1].Definition
-	require.Equal(t, "be brief", last.SystemPrompt)
-	require.Equal(t, in.Definition.Model, last.Model)
 }
 
 // TestUpdatesBeforeAnExecution are one, which is told with who gave each. The model of the first holds too.
@@ -129,11 +95,12 @@ func TestUpdatesBeforeAnExecution(t *testing.T) {
 		require.ElementsMatch(t, []string{"system_prompt", "model"}, next.Fields)
 		require.Equal(t, []string{"ann", "cheaper"}, []string{next.Updates[0].By, next.Updates[0].Reason})
 	}, 4*time.Minute)
-	sends(env, time.Hour, "third", contract.SendRequest{Prompt: "more"})
-	closes(env, 2*time.Hour, "close")
-	env.ExecuteWorkflow(string(contract.Execute), in)
+	prompts(env, time.Hour, "more")
+	closes(env, 2*time.Hour)
+	execute(env, in)
 	require.Equal(t, 3, outcome(t, env).Number)
-	require.Equal(t, in.Definition.Model.Model, w.listed[2].Definition.Model.Model)
+	require.Equal(t, in.Definition.Model, w.listed[2].Definition.Model)
+	require.Equal(t, "scripted//x", status(t, env).Configuration.Model)
 	require.Equal(t, "be brief", w.listed[2].Definition.SystemPrompt)
 	changes := status(t, env).Configuration.Changes
 	updates := changes[len(changes)-1].Updates
@@ -153,9 +120,9 @@ func TestManyUpdatesBeforeAnExecution(t *testing.T) {
 			Definition: domain.Definition{SystemPrompt: fmt.Sprint(i)}, Fields: []string{"system_prompt"}, By: fmt.Sprint(i), Reason: strings.Repeat("r", 1000),
 		})
 	}
-	sends(env, time.Hour, "send", contract.SendRequest{Prompt: "more"})
-	closes(env, 2*time.Hour, "close")
-	env.ExecuteWorkflow(string(contract.Execute), input(t, "ann"))
+	prompts(env, time.Hour, "more")
+	closes(env, 2*time.Hour)
+	execute(env, input(t, "ann"))
 	change := status(t, env).Configuration.Changes[0]
 	var by []string
 	for _, update := range change.Updates {
@@ -171,7 +138,7 @@ func TestManyUpdatesBeforeAnExecution(t *testing.T) {
 // nobody could say what was in force before it.
 func TestAWordIsToldOfItsOwnChange(t *testing.T) {
 	t.Parallel()
-	prompts := func(by, prompt string) contract.UpdateRequest {
+	updatedBy := func(by, prompt string) contract.UpdateRequest {
 		return contract.UpdateRequest{Definition: domain.Definition{SystemPrompt: prompt}, Fields: []string{"system_prompt"}, By: by}
 	}
 	for name, test := range map[string]struct {
@@ -179,9 +146,9 @@ func TestAWordIsToldOfItsOwnChange(t *testing.T) {
 		updates []contract.UpdateRequest
 		told    [][]string
 	}{
-		"taken back":   {0, []contract.UpdateRequest{prompts("ann", "be brief"), prompts("bob", "")}, [][]string{nil}},
-		"of the first": {1, []contract.UpdateRequest{prompts("ann", "be brief")}, [][]string{{"ann"}, nil}},
-		"of both":      {2, []contract.UpdateRequest{prompts("ann", "be brief"), prompts("bob", "be long")}, [][]string{{"ann", "bob"}, nil}},
+		"taken back":   {0, []contract.UpdateRequest{updatedBy("ann", "be brief"), updatedBy("bob", "")}, [][]string{nil}},
+		"of the first": {1, []contract.UpdateRequest{updatedBy("ann", "be brief")}, [][]string{{"ann"}, nil}},
+		"of both":      {2, []contract.UpdateRequest{updatedBy("ann", "be brief"), updatedBy("bob", "be long")}, [][]string{{"ann", "bob"}, nil}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -216,10 +183,10 @@ func TestAWordIsToldOfItsOwnChange(t *testing.T) {
 				redefines(env, at, fmt.Sprint("u", i), update)
 				sends(env, time.Duration(i+1)*time.Hour+time.Minute, fmt.Sprint("s", i), contract.SendRequest{Prompt: "more"})
 			}
-			sends(env, 10*time.Hour, "last", contract.SendRequest{Prompt: "more"})
-			closes(env, 11*time.Hour, "close")
-			env.ExecuteWorkflow(string(contract.Execute), input(t, "ann"))
-			require.Equal(t, domain.StatusCompleted, outcome(t, env).Status)
+			prompts(env, 10*time.Hour, "more")
+			closes(env, 11*time.Hour)
+			execute(env, input(t, "ann"))
+			completes(t, env)
 			var told [][]string
 			for _, change := range status(t, env).Configuration.Changes {
 				var by []string
@@ -241,7 +208,7 @@ func TestAnUpdateThatTakesRulesAway(t *testing.T) {
 	in := input(t, "ann")
 	in.Definition.Approvals = domain.ApprovalsOf("allow")
 	redefines(env, time.Minute, "update", contract.UpdateRequest{Fields: []string{"approvals"}})
-	sends(env, time.Hour, "send", contract.SendRequest{Prompt: "more"})
+	prompts(env, time.Hour, "more")
 	asked := 0
 	sees(t, env, 2*time.Hour, func(waiting []domain.Wait) {
 		for _, call := range waiting {
@@ -249,8 +216,8 @@ func TestAnUpdateThatTakesRulesAway(t *testing.T) {
 			approves(env, "yes", call)
 		}
 	})
-	closes(env, 3*time.Hour, "close")
-	env.ExecuteWorkflow(string(contract.Execute), in)
+	closes(env, 3*time.Hour)
+	execute(env, in)
 	require.Equal(t, 2, outcome(t, env).Number)
 	require.Equal(t, 1, asked)
 }
@@ -267,8 +234,8 @@ func TestRulesThatWereTakenAwayAreNotLost(t *testing.T) {
 			in := input(t, "ann")
 			in.Definition.Approvals = domain.ApprovalsOf("allow")
 			redefines(env, time.Minute, "update", contract.UpdateRequest{Fields: fields})
-			sends(env, time.Hour, "send", contract.SendRequest{Prompt: "more"})
-			env.ExecuteWorkflow(string(contract.Execute), in)
+			prompts(env, time.Hour, "more")
+			execute(env, in)
 			next, ok := handedOn(t, env)
 			require.True(t, ok)
 			require.Equal(t, name == "kept", next.Definition.Approvals != nil)
@@ -279,27 +246,22 @@ func TestRulesThatWereTakenAwayAreNotLost(t *testing.T) {
 func TestWhatAnUpdateRefuses(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
-		name    string
 		request contract.UpdateRequest
 		says    string
 	}{
-		"without a name":     {"", contract.UpdateRequest{Fields: []string{"tools"}}, "the agent has no name"},
-		"no such field":      {"ann", contract.UpdateRequest{Fields: []string{"colour"}}, `a definition has no "colour"`},
-		"no model":           {"ann", contract.UpdateRequest{}, "model: has no provider"},
-		"another compiler":   {"ann", contract.UpdateRequest{Definition: domain.Definition{Compiler: domain.WholeConversation}, Fields: []string{"compiler"}}, "compiler: stays as it is"},
-		"a tool that is not": {"ann", contract.UpdateRequest{Definition: domain.Definition{Tools: []string{" "}}, Fields: []string{"tools"}}, "tool: is empty"},
+		"no such field":      {contract.UpdateRequest{Fields: []string{"colour"}}, `a definition has no "colour"`},
+		"no model":           {contract.UpdateRequest{}, "model: has no provider"},
+		"another compiler":   {contract.UpdateRequest{Definition: domain.Definition{Compiler: domain.WholeConversation}, Fields: []string{"compiler"}}, "compiler: stays as it is"},
+		"a tool that is not": {contract.UpdateRequest{Definition: domain.Definition{Tools: []string{" "}}, Fields: []string{"tools"}}, "tool: is empty"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := deployed(offers("look"))
 			env := w.environment(t)
-			w.model = func(contract.ModelRequest) (contract.ModelReply, error) { return says("done"), nil }
+			w.model = repeats(says("done"))
 			refused := redefines(env, 0, "update", test.request)
-			if test.name != "" {
-				closes(env, time.Hour, "close")
-			}
-			env.ExecuteWorkflow(string(contract.Execute), input(t, test.name))
-			outcome(t, env)
+			closes(env, time.Hour)
+			execute(env, input(t, "ann"))
 			require.ErrorContains(t, refused.rejected, test.says)
 		})
 	}

@@ -80,8 +80,7 @@ func TestOneRunOrMany(t *testing.T) {
 		in.Budget.MaxTokens, in.Budget.MaxToolCalls = number(100_000), number(100)
 	}
 	whole := steady(steps, false)
-	one := whole.environment(t)
-	one.ExecuteWorkflow(string(contract.Execute), input(t, "", limited))
+	one := whole.executed(t, input(t, "", limited))
 	expected := outcome(t, one)
 	require.Equal(t, domain.StatusCompleted, expected.Status)
 	for _, storage := range []bool{true, false} {
@@ -93,7 +92,7 @@ func TestOneRunOrMany(t *testing.T) {
 			for {
 				env := w.environment(t)
 				outgrows(env, 4)
-				env.ExecuteWorkflow(string(contract.Execute), in)
+				execute(env, in)
 				runs++
 				now := status(t, env)
 				require.Equal(t, runs, now.History.Runs)
@@ -135,13 +134,13 @@ func TestTheAnswerSoFarOutlivesARun(t *testing.T) {
 	w := steady(30, true)
 	env := w.environment(t)
 	outgrows(env, 3)
-	env.ExecuteWorkflow(string(contract.Execute), input(t, "", func(in *contract.SessionInput) { in.Budget.MaxSeconds = &seconds }))
+	execute(env, input(t, "", func(in *contract.SessionInput) { in.Budget.MaxSeconds = &seconds }))
 	in, ok := handedOn(t, env)
 	require.True(t, ok)
 	late := env.Now().Add(time.Hour)
 	env = w.environment(t)
 	env.SetStartTime(late)
-	env.ExecuteWorkflow(string(contract.Execute), in)
+	execute(env, in)
 	out := outcome(t, env)
 	require.Equal(t, domain.TimeLimitReached, out.StopReason)
 	require.Equal(t, 3, out.Steps)
@@ -160,12 +159,12 @@ func TestWhatCutsOffTheRecording(t *testing.T) {
 			env := w.environment(t)
 			var stop sync.Once
 			w.record = func(contract.RecordRequest) (contract.Segment, error) {
-				stop.Do(func() { env.SignalWorkflow(string(contract.SignalStop), contract.StopRequest{Mode: mode}) })
+				stop.Do(func() { signalStop(env, contract.StopRequest{Mode: mode}) })
 				return contract.Segment{}, busy
 			}
 			outgrows(env, 3)
 			begun := env.Now()
-			env.ExecuteWorkflow(string(contract.Execute), input(t, ""))
+			execute(env, input(t, ""))
 			require.Equal(t, domain.UserRequested, outcome(t, env).StopReason)
 			require.Len(t, w.asked, 3)
 			require.Less(t, env.Now().Sub(begun), 10*time.Second)
@@ -191,7 +190,7 @@ func TestWhatCutsOffTheRecording(t *testing.T) {
 			}
 			env.RegisterDelayedCallback(env.CancelWorkflow, time.Hour)
 			outgrows(env, 1)
-			env.ExecuteWorkflow(string(contract.Execute), input(t, "ann"))
+			execute(env, input(t, "ann"))
 			if name == "a message" {
 				in, continued := handedOn(t, env)
 				require.True(t, continued, "before its first step, since storage fails and the conversation is short")
@@ -201,7 +200,7 @@ func TestWhatCutsOffTheRecording(t *testing.T) {
 				require.Equal(t, "more", in.Carry.Conversation.Entries[2].Message.Text())
 				return
 			}
-			require.Equal(t, domain.StatusCompleted, outcome(t, env).Status)
+			completes(t, env)
 			require.Len(t, w.asked, 1)
 		})
 	}
@@ -227,7 +226,7 @@ func TestAStorageThatFails(t *testing.T) {
 	t.Run("what fits is carried", func(t *testing.T) {
 		t.Parallel()
 		_, env := failing(t, "seen")
-		env.ExecuteWorkflow(string(contract.Execute), input(t, ""))
+		execute(env, input(t, ""))
 		in, continued := handedOn(t, env)
 		require.True(t, continued)
 		require.Len(t, in.Carry.Conversation.Entries, 41)
@@ -242,8 +241,8 @@ func TestAStorageThatFails(t *testing.T) {
 			}
 			return contract.Segment{}, gone
 		}
-		env.ExecuteWorkflow(string(contract.Execute), input(t, ""))
-		require.Equal(t, domain.StatusCompleted, outcome(t, env).Status)
+		execute(env, input(t, ""))
+		completes(t, env)
 		require.Equal(t, []int{20, 21, 23, 27, 35, 51}, tried, "less and less often")
 		require.Contains(t, status(t, env).History.Unstored, "the bucket is gone")
 	})
@@ -256,7 +255,7 @@ func TestAStorageThatFails(t *testing.T) {
 			}
 			return stores(r)
 		}
-		env.ExecuteWorkflow(string(contract.Execute), input(t, ""))
+		execute(env, input(t, ""))
 		in, continued := handedOn(t, env)
 		require.True(t, continued)
 		require.Equal(t, 55, in.Carry.Segments[0].To)
@@ -275,7 +274,7 @@ func TestAStorageThatFails(t *testing.T) {
 				}
 				return says(fmt.Sprint("step ", r.Step), look()), nil
 			}
-			env.ExecuteWorkflow(string(contract.Execute), input(t, ""))
+			execute(env, input(t, ""))
 			out := outcome(t, env)
 			require.Equal(t, domain.StatusFailed, out.Status)
 			require.Equal(t, domain.CodeContextLost, out.Code)
@@ -296,7 +295,7 @@ func TestTheAccountOfAnEndedExecutionOverRuns(t *testing.T) {
 		env.UpdateWorkflow(string(contract.UpdateSend), "u1", callback(t, new(contract.SendReply)), contract.SendRequest{Prompt: "more"})
 	}, time.Minute)
 	outgrows(env, 2)
-	env.ExecuteWorkflow(string(contract.Execute), input(t, "ann"))
+	execute(env, input(t, "ann"))
 	in, ok := handedOn(t, env)
 	require.True(t, ok)
 	request := account.Request{Want: []account.Part{account.Executions, account.Steps, account.Events, account.State}, Execution: 2}
@@ -311,7 +310,7 @@ func TestTheAccountOfAnEndedExecutionOverRuns(t *testing.T) {
 		require.Equal(t, told.Account, remembered.After(told.Account, remembered.Held))
 		env.CancelWorkflow()
 	}, time.Minute)
-	env.ExecuteWorkflow(string(contract.Execute), in)
+	execute(env, in)
 	require.NoError(t, env.GetWorkflowError())
 }
 
@@ -325,7 +324,7 @@ func TestWhatIsHandedOnIsBounded(t *testing.T) {
 	}
 	env := w.environment(t)
 	outgrows(env, 1)
-	env.ExecuteWorkflow(string(contract.Execute), input(t, "", func(in *contract.SessionInput) {
+	execute(env, input(t, "", func(in *contract.SessionInput) {
 		in.Definition.SystemPrompt = strings.Repeat("s", domain.MaxSystemPrompt)
 	}))
 	in, ok := handedOn(t, env)

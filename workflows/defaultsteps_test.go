@@ -38,8 +38,7 @@ func TestStepsAreLimitedByDefault(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := marches(203)
-			env := w.environment(t)
-			env.ExecuteWorkflow(string(contract.Execute), input(t, "", func(in *contract.SessionInput) {
+			env := w.executed(t, input(t, "", func(in *contract.SessionInput) {
 				in.Definition.Budget, in.Budget = test.definition, test.request
 			}))
 			out := outcome(t, env)
@@ -70,11 +69,11 @@ func TestEachExecutionHasTheDefault(t *testing.T) {
 	budget(30*time.Minute, byDefault)
 	sends(env, time.Hour, "a", contract.SendRequest{Prompt: "more", Budget: domain.Unlimited()})
 	budget(90*time.Minute, domain.Unlimited())
-	sends(env, 2*time.Hour, "b", contract.SendRequest{Prompt: "and more"})
+	prompts(env, 2*time.Hour, "and more")
 	budget(150*time.Minute, byDefault)
-	closes(env, 3*time.Hour, "z")
-	env.ExecuteWorkflow(string(contract.Execute), input(t, "ann"))
-	require.Equal(t, domain.StatusCompleted, outcome(t, env).Status)
+	closes(env, 3*time.Hour)
+	execute(env, input(t, "ann"))
+	completes(t, env)
 }
 
 // TestTheDefaultIsExtended by a number and by none.
@@ -97,9 +96,9 @@ func TestTheDefaultIsExtended(t *testing.T) {
 				require.Equal(t, test.want, status.Ledger.Own().Limit)
 				require.Equal(t, domain.Completed, status.StopReason)
 			}, 2*time.Hour)
-			closes(env, 3*time.Hour, "z")
-			env.ExecuteWorkflow(string(contract.Execute), input(t, "ann"))
-			require.Equal(t, domain.StatusCompleted, outcome(t, env).Status)
+			closes(env, 3*time.Hour)
+			execute(env, input(t, "ann"))
+			completes(t, env)
 		})
 	}
 }
@@ -119,13 +118,12 @@ func TestASubagentHasNoDefaultOfItsOwn(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := family(spawnsOnce("leaf", "find"), answersFound)
-			env := w.environment(t)
-			env.ExecuteWorkflow(string(contract.Execute), input(t, "", withLeaf, func(in *contract.SessionInput) {
+			env := w.executed(t, input(t, "", withLeaf, func(in *contract.SessionInput) {
 				leaf := in.Definition.Agents["leaf.yaml"]
 				leaf.Budget, in.Budget = test.leaf, test.root
 				in.Definition.Agents["leaf.yaml"] = leaf
 			}))
-			require.Equal(t, domain.StatusCompleted, outcome(t, env).Status)
+			completes(t, env)
 			child := executions(t, env)[0].ID.Subagent()
 			status := statusOf(t, env, child)
 			require.Equal(t, test.want, status.Ledger.Own().Limit.MaxSteps)

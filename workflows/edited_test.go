@@ -46,8 +46,8 @@ func TestAnEditedCall(t *testing.T) {
 	checking(env, "never")
 	var word *verdict
 	sees(t, env, time.Minute, func(waiting []domain.Wait) { word = edits(env, "edit", edited, waiting[0]) })
-	env.ExecuteWorkflow(string(contract.Execute), askedFor(t))
-	require.Equal(t, domain.StatusCompleted, outcome(t, env).Status)
+	execute(env, askedFor(t))
+	completes(t, env)
 	require.NoError(t, word.err)
 	require.Len(t, w.ran, 2)
 	require.Equal(t, edited, w.ran[1].Arguments)
@@ -57,7 +57,7 @@ func TestAnEditedCall(t *testing.T) {
 	require.Equal(t, domain.CallDigest("pay", edited), call.Wait(domain.WaitApproval).Answer.Edited, "what ran")
 	require.Equal(t, `approved ann less {"amount": 7}`, strings.Join([]string{string(call.Wait(domain.WaitApproval).Verdict()), call.Wait(domain.WaitApproval).Answer.By, call.Wait(domain.WaitApproval).Answer.Reason, call.Wait(domain.WaitApproval).Arguments}, " "))
 	require.Equal(t, call.Wait(domain.WaitApproval).Answer, word.value.(contract.AnswerReply).Wait.Answer)
-	entries := query(t, env, contract.QueryMessages, contract.MessagesRequest{}).Entries
+	entries := entriesIn(t, env)
 	require.Equal(t, domain.EditedNote(edited)+"seen", entries[2].Message.ToolResult.Content)
 	require.Equal(t, pay("7").Arguments, entries[1].Message.ToolCalls[0].Arguments, "what the model said stays")
 	require.Equal(t, call.Wait(domain.WaitApproval).Answer.Edited, eventsIn(t, env, 1, domain.EventWaitClosed)[0].Data.(domain.WaitClosed).Edited)
@@ -85,7 +85,7 @@ func TestEditsThatAreRefused(t *testing.T) {
 			var refused, approved *verdict
 			sees(t, env, time.Minute, func(waiting []domain.Wait) { refused = edits(env, "edit", test.arguments, waiting[0]) })
 			sees(t, env, time.Hour, func(waiting []domain.Wait) { approved = approves(env, "approve", waiting[0]) })
-			env.ExecuteWorkflow(string(contract.Execute), askedFor(t, deny))
+			execute(env, askedFor(t, deny))
 			if refused.rejected != nil {
 				require.ErrorContains(t, refused.rejected, test.says)
 			} else {
@@ -114,11 +114,11 @@ func TestTwoWordsAtOnce(t *testing.T) {
 			return denies(env, "second", "no", call)
 		}, "was denied already", nil},
 		"stopped": {func(env *testsuite.TestWorkflowEnvironment, _ domain.Wait) *verdict {
-			env.SignalWorkflow(string(contract.SignalStop), contract.StopRequest{})
+			signalStop(env, contract.StopRequest{})
 			return &verdict{}
 		}, "edit: the execution was stopped before a worker had checked the arguments", nil},
 		"stopped now": {func(env *testsuite.TestWorkflowEnvironment, _ domain.Wait) *verdict {
-			env.SignalWorkflow(string(contract.SignalStop), contract.StopRequest{Mode: contract.StopNow})
+			signalStop(env, contract.StopRequest{Mode: contract.StopNow})
 			return &verdict{}
 		}, "edit: the execution was stopped before a worker had checked the arguments", nil},
 	} {
@@ -132,7 +132,7 @@ func TestTwoWordsAtOnce(t *testing.T) {
 				first = edits(env, "first", `{"amount": 5}`, waiting[0])
 				second = test.second(env, waiting[0])
 			})
-			env.ExecuteWorkflow(string(contract.Execute), askedFor(t))
+			execute(env, askedFor(t))
 			require.True(t, outcome(t, env).Status.Terminal())
 			require.True(t, first.accepted)
 			require.ErrorContains(t, first.err, test.says)
@@ -173,8 +173,8 @@ func TestHooksSeeWhatWasEdited(t *testing.T) {
 			w.list = func(contract.ResolveRequest) (contract.Resolved, error) { return resolved, nil }
 			checking(env, "never")
 			sees(t, env, time.Minute, func(waiting []domain.Wait) { edits(env, "edit", edited, waiting[0]) })
-			env.ExecuteWorkflow(string(contract.Execute), askedFor(t))
-			require.Equal(t, domain.StatusCompleted, outcome(t, env).Status)
+			execute(env, askedFor(t))
+			completes(t, env)
 			require.Equal(t, []string{`{"amount": 7}`, edited}, seen)
 			call := executions(t, env)[0]
 			if says == "" {
@@ -209,7 +209,7 @@ func TestHooksTakeTheirTime(t *testing.T) {
 	sees(t, env, time.Hour, func(waiting []domain.Wait) { edits(env, "edit", `{"amount": 5}`, waiting[0]) })
 	in := askedFor(t)
 	in.Budget.MaxSeconds = new(15 * 60.0)
-	env.ExecuteWorkflow(string(contract.Execute), in)
+	execute(env, in)
 	require.Equal(t, domain.TimeLimitReached, outcome(t, env).StopReason)
 }
 
@@ -225,8 +225,8 @@ func TestAnEditIsTheEffectThatItIs(t *testing.T) {
 	sees(t, env, time.Hour, func(waiting []domain.Wait) {
 		edits(env, "second", payFor(7, "edited").Arguments, waiting[0])
 	})
-	env.ExecuteWorkflow(string(contract.Execute), askedFor(t))
-	require.Equal(t, domain.StatusCompleted, outcome(t, env).Status)
+	execute(env, askedFor(t))
+	completes(t, env)
 	require.Len(t, w.ran, 1)
 	require.Equal(t, domain.CodeOutcomeUnresolved, eventsIn(t, env, 1, domain.EventToolCallBlocked)[0].Data.(domain.ToolCallBlocked).Code)
 	texts := told(t, env)
@@ -281,7 +281,7 @@ func TestEditsAreBounded(t *testing.T) {
 				tried = many(env, waiting[0], 60)
 			})
 			sees(t, env, time.Hour, func(waiting []domain.Wait) { approved = approves(env, "approve", waiting[0]) })
-			env.ExecuteWorkflow(string(contract.Execute), askedFor(t))
+			execute(env, askedFor(t))
 			for i, one := range tried {
 				if i < test.taken {
 					require.ErrorContains(t, one.err, "do not fit")
@@ -329,7 +329,7 @@ func TestAHookThatFailsIsTheLast(t *testing.T) {
 		edits(env, "first", `{"amount": 5}`, waiting[0])
 		second = edits(env, "second", `{"amount": 6}`, waiting[1])
 	})
-	env.ExecuteWorkflow(string(contract.Execute), askedFor(t))
+	execute(env, askedFor(t))
 	require.Equal(t, domain.CodeHookFailed, outcome(t, env).Code)
 	require.NoError(t, second.err)
 	require.Equal(t, map[string]int{`{"amount": 7}`: 1, `{"amount": 8}`: 1, `{"amount": 5}`: 2}, seen)

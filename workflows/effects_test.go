@@ -49,8 +49,7 @@ func TestWhatASubagentHasDoneReachesItsParent(t *testing.T) {
 			t.Parallel()
 			w := family(spawnsOnce("leaf", "find"), test.leaf)
 			w.tool = saw
-			env := w.environment(t)
-			env.ExecuteWorkflow(string(contract.Execute), input(t, "", withLeaf, func(in *contract.SessionInput) {
+			env := w.executed(t, input(t, "", withLeaf, func(in *contract.SessionInput) {
 				leaf := in.Definition.Agents["leaf.yaml"]
 				leaf.Budget.MaxSteps, in.Definition.Approvals = test.steps, domain.ApprovalsOf("allow")
 				in.Definition.Agents["leaf.yaml"] = leaf
@@ -71,22 +70,6 @@ func TestWhatASubagentHasDoneReachesItsParent(t *testing.T) {
 			}
 		})
 	}
-}
-
-// TestHistoryTellsEffects as the workflow does.
-func TestHistoryTellsEffects(t *testing.T) {
-	t.Parallel()
-	w := &world{tools: []domain.ToolSpec{{Name: "pay", Effect: domain.Idempotent}}, model: plays(paying("", 1), paying("", 2), says("", look()), says("done"))}
-	w.tool = func(r contract.ToolRequest) (contract.ToolReply, error) {
-		if r.Step == 2 {
-			return contract.ToolReply{Content: "no", Error: domain.CodedErrorf(domain.Unavailable, domain.CodeTimeout, "it took too long")}, nil
-		}
-		return saw(r)
-	}
-	env := w.environment(t)
-	env.ExecuteWorkflow(string(contract.Execute), input(t, "", func(in *contract.SessionInput) { in.Definition.Approvals = domain.ApprovalsOf("allow") }))
-	want := []domain.EffectCount{{Tool: "pay", Done: 1, Unknown: 1}}
-	require.Equal(t, want, outcome(t, env).Calls)
 }
 
 // TestEffectsOfAllLevelsAddUp in the result that the root reads.
@@ -115,8 +98,7 @@ func TestEffectsOfAllLevelsAddUp(t *testing.T) {
 		}
 		return says("done"), nil
 	}
-	env := w.environment(t)
-	env.ExecuteWorkflow(string(contract.Execute), input(t, "", func(in *contract.SessionInput) {
+	env := w.executed(t, input(t, "", func(in *contract.SessionInput) {
 		in.Definition.SystemPrompt, in.Definition.Approvals = "root", domain.ApprovalsOf("allow")
 		in.Definition.Subagents = map[string]domain.Subagent{"mid": {Agent: "mid.yaml", InheritsTools: true}}
 		in.Definition.Agents = map[string]domain.Definition{
@@ -127,7 +109,7 @@ func TestEffectsOfAllLevelsAddUp(t *testing.T) {
 	out := outcome(t, env)
 	require.Equal(t, domain.StatusCompleted, out.Status)
 	require.Equal(t, []domain.EffectCount{{Tool: "pay", Done: 6}}, out.Calls, "two of each leaf, one of each that starts one")
-	for _, call := range stepsIn(t, env, 0)[0].Step.ToolExecutions {
+	for _, call := range executions(t, env) {
 		require.Contains(t, call.Value, `"effects":[{"tool":"pay","done":3,"unknown":0}]`)
 	}
 }
@@ -149,7 +131,7 @@ func TestWhatWasSaidAndDoneGoesOnInLaterRuns(t *testing.T) {
 	for runs := 1; ; runs++ {
 		env := w.environment(t)
 		outgrows(env, 3)
-		env.ExecuteWorkflow(string(contract.Execute), in)
+		execute(env, in)
 		next, ok := handedOn(t, env)
 		if ok {
 			in = next

@@ -297,6 +297,27 @@ func input(t *testing.T, name string, change ...func(*contract.SessionInput)) co
 	return in
 }
 
+func budgeted(budget domain.ExecutionBudget) func(*contract.SessionInput) {
+	return func(in *contract.SessionInput) { in.Budget = budget }
+}
+
+// execute runs an agent's workflow to the end of its run.
+func execute(env *testsuite.TestWorkflowEnvironment, in contract.SessionInput) {
+	env.ExecuteWorkflow(string(contract.Execute), in)
+}
+
+// executed is an environment in which a run has come to its end.
+func (w *world) executed(t *testing.T, in contract.SessionInput) *testsuite.TestWorkflowEnvironment {
+	t.Helper()
+	env := w.environment(t)
+	execute(env, in)
+	return env
+}
+
+func signalStop(env *testsuite.TestWorkflowEnvironment, request contract.StopRequest) {
+	env.SignalWorkflow(string(contract.SignalStop), request)
+}
+
 func query[In, Out any](t *testing.T, env *testsuite.TestWorkflowEnvironment, q contract.Query[In, Out], in In) Out {
 	t.Helper()
 	value, err := env.QueryWorkflow(string(q), in)
@@ -304,6 +325,12 @@ func query[In, Out any](t *testing.T, env *testsuite.TestWorkflowEnvironment, q 
 	var out Out
 	require.NoError(t, value.Get(&out))
 	return out
+}
+
+// entriesIn are the messages that a run tells.
+func entriesIn(t *testing.T, env *testsuite.TestWorkflowEnvironment) []domain.Entry {
+	t.Helper()
+	return query(t, env, contract.QueryMessages, contract.MessagesRequest{}).Entries
 }
 
 // readAccount are parts of the account that a workflow tells.
@@ -413,6 +440,12 @@ func outcome(t *testing.T, env *testsuite.TestWorkflowEnvironment) contract.Outc
 	var out contract.Outcome
 	require.NoError(t, env.GetWorkflowResult(&out))
 	return out
+}
+
+// completes requires that the agent's workflow has ended, with its last execution completed.
+func completes(t *testing.T, env *testsuite.TestWorkflowEnvironment) {
+	t.Helper()
+	require.Equal(t, domain.StatusCompleted, outcome(t, env).Status)
 }
 
 // updated collects an update's answer.

@@ -80,7 +80,7 @@ func TestExtendARunningExecution(t *testing.T) {
 				test.redated(env, &test.request.Budget)
 			}
 			v := extends(env, 90*time.Second, "e1", test.request)
-			env.ExecuteWorkflow(string(contract.Execute), input(t, "", func(in *contract.SessionInput) { in.Budget = test.budget }))
+			execute(env, input(t, "", budgeted(test.budget)))
 			require.NoError(t, v.rejected)
 			require.NoError(t, v.err)
 			out := outcome(t, env)
@@ -120,30 +120,17 @@ func TestWhatExtendRefuses(t *testing.T) {
 				w.model, w.tool = calling(look()), func(contract.ToolRequest) (contract.ToolReply, error) {
 					return contract.ToolReply{}, temporal.NewApplicationErrorWithOptions("busy", "x", temporal.ApplicationErrorOptions{NextRetryDelay: time.Minute})
 				}
-				env.RegisterDelayedCallback(func() { env.SignalWorkflow(string(contract.SignalStop), contract.StopRequest{}) }, 40*time.Second)
+				env.RegisterDelayedCallback(func() { signalStop(env, contract.StopRequest{}) }, 40*time.Second)
 			}
 			v := extends(env, test.at, "e1", test.request)
-			closes(env, 3*time.Hour, "close")
-			env.ExecuteWorkflow(string(contract.Execute), input(t, "ann", func(in *contract.SessionInput) { in.Budget = stepsOf(7) }))
+			closes(env, 3*time.Hour)
+			execute(env, input(t, "ann", budgeted(stepsOf(7))))
 			require.ErrorContains(t, v.rejected, test.says)
 			require.False(t, v.accepted)
 			require.Equal(t, 1, outcome(t, env).Number)
 			require.Equal(t, int64(7), *status(t, env).Ledger.Own().Limit.MaxSteps)
 		})
 	}
-}
-
-// TestNothingLeftToGoOnWith: where the limit that stopped an execution is not
-// raised, none begins that would stop at once.
-func TestNothingLeftToGoOnWith(t *testing.T) {
-	t.Parallel()
-	w := strolls(4)
-	env := w.environment(t)
-	v := extends(env, time.Hour, "e1", contract.ExtendRequest{Budget: domain.ExecutionBudget{MaxTokens: number(1_000_000)}})
-	closes(env, 2*time.Hour, "close")
-	env.ExecuteWorkflow(string(contract.Execute), input(t, "ann", func(in *contract.SessionInput) { in.Budget = stepsOf(2) }))
-	require.ErrorContains(t, v.rejected, "nothing left to go on with: max_steps is 2 and 2 are done")
-	require.Equal(t, 1, outcome(t, env).Number)
 }
 
 // TestASessionGoesOn from an execution that stopped or failed, with or without
@@ -187,8 +174,8 @@ func TestASessionGoesOn(t *testing.T) {
 			var first account.Execution
 			var steps []domain.StepExecution
 			env.RegisterDelayedCallback(func() { first, steps = executionIn(t, env, 0), stepsIn(t, env, 0) }, time.Minute)
-			closes(env, 2*time.Hour, "close")
-			env.ExecuteWorkflow(string(contract.Execute), input(t, "ann", func(in *contract.SessionInput) { in.Budget = test.budget }))
+			closes(env, 2*time.Hour)
+			execute(env, input(t, "ann", budgeted(test.budget)))
 			require.NoError(t, v.rejected)
 			out := outcome(t, env)
 			require.Equal(t, 2, out.Number)
@@ -230,9 +217,9 @@ func TestGoingOnWithNothingLeft(t *testing.T) {
 			w := steady(20, false)
 			env := w.environment(t)
 			v := extends(env, time.Hour, "e1", request)
-			closes(env, 2*time.Hour, "close")
-			env.ExecuteWorkflow(string(contract.Execute), input(t, "ann", func(in *contract.SessionInput) { in.Budget = stepsOf(2) }))
-			require.ErrorContains(t, v.rejected, "max_steps is 2 and 2 are done")
+			closes(env, 2*time.Hour)
+			execute(env, input(t, "ann", budgeted(stepsOf(2))))
+			require.ErrorContains(t, v.rejected, "nothing left to go on with: max_steps is 2 and 2 are done")
 			require.Equal(t, 1, outcome(t, env).Number)
 		})
 	}

@@ -66,7 +66,7 @@ func TestAnExtendHoldsNoHandOverUp(t *testing.T) {
 	}
 	env.RegisterDelayedCallback(func() { env.SetContinueAsNewSuggested(true) }, 2*time.Hour)
 	env.RegisterDelayedCallback(env.CancelWorkflow, 100*time.Hour)
-	env.ExecuteWorkflow(string(contract.Execute), input(t, "ann", func(in *contract.SessionInput) { in.Budget = stepsOf(1) }))
+	execute(env, input(t, "ann", budgeted(stepsOf(1))))
 	require.NoError(t, sent.rejected)
 	require.NoError(t, extended.rejected)
 	require.NoError(t, extended.err)

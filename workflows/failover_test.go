@@ -51,8 +51,7 @@ func TestAnotherModelTakesOver(t *testing.T) {
 				}
 				return says("done"), nil
 			}
-			env := w.environment(t)
-			env.ExecuteWorkflow(string(contract.Execute), input(t, "", func(in *contract.SessionInput) {
+			env := w.executed(t, input(t, "", func(in *contract.SessionInput) {
 				in.Definition.Fallbacks, in.Definition.Attempts = test.fallbacks, 1
 			}))
 			out := outcome(t, env)
@@ -92,9 +91,9 @@ func TestTheNextExecutionBeginsWithTheFirstModel(t *testing.T) {
 		return says("done"), nil
 	}
 	env := w.environment(t)
-	sends(env, time.Minute, "s1", contract.SendRequest{Prompt: "again"})
-	closes(env, 2*time.Minute, "close")
-	env.ExecuteWorkflow(string(contract.Execute), input(t, "ann", func(in *contract.SessionInput) {
+	prompts(env, time.Minute, "again")
+	closes(env, 2*time.Minute)
+	execute(env, input(t, "ann", func(in *contract.SessionInput) {
 		in.Definition.Attempts = 1
 		in.Definition.Fallbacks = []domain.Fallback{{Model: domain.LLMConfig{Provider: "scripted", Model: "/b"}}}
 	}))

@@ -18,7 +18,7 @@ func forkOf(t *testing.T, env *testsuite.TestWorkflowEnvironment, step int) cont
 	t.Helper()
 	state, last := stateIn(t, env), stepsIn(t, env, 0)[step-1].Step
 	log, err := domain.Log{}, error(nil)
-	for _, e := range query(t, env, contract.QueryMessages, contract.MessagesRequest{}).Entries {
+	for _, e := range entriesIn(t, env) {
 		if e.Index < last.Input.Messages || domain.TagOf(e.Message).StepID == last.ID {
 			log, err = log.Join(e)
 			require.NoError(t, err)
@@ -40,15 +40,13 @@ func forkOf(t *testing.T, env *testsuite.TestWorkflowEnvironment, step int) cont
 func TestAForkGoesOn(t *testing.T) {
 	t.Parallel()
 	w := steady(3, false)
-	origin := w.environment(t)
-	origin.ExecuteWorkflow(string(contract.Execute), input(t, ""))
+	origin := w.executed(t, input(t, ""))
 	ended := outcome(t, origin)
-	messages := query(t, origin, contract.QueryMessages, contract.MessagesRequest{}).Entries
+	messages := entriesIn(t, origin)
 	in := forkOf(t, origin, 2)
 	in.Given = &domain.Given{Trusted: domain.Trusted{"customer": json.RawMessage(`1`)}}
 	w.asked, w.model = nil, plays(says("otherwise"))
-	env := w.environment(t)
-	env.ExecuteWorkflow(string(contract.Execute), in)
+	env := w.executed(t, in)
 	out := outcome(t, env)
 	require.Equal(t, []any{1, 1, domain.StatusCompleted}, []any{out.Number, out.Steps, out.Status})
 	require.NotEqual(t, ended.ExecutionID, out.ExecutionID)
@@ -56,7 +54,7 @@ func TestAForkGoesOn(t *testing.T) {
 	require.Equal(t, 2, w.asked[0].Inference)
 	require.Equal(t, []domain.ExecutionID{ended.ExecutionID}, w.asked[0].Origins, "the traces of the origin are shown")
 	require.Equal(t, 6, w.asked[0].Log.Length)
-	forked := query(t, env, contract.QueryMessages, contract.MessagesRequest{}).Entries
+	forked := entriesIn(t, env)
 	for i, e := range messages[:5] {
 		require.Equal(t, encode(t, e), encode(t, forked[i]), "message %d", i)
 	}
@@ -81,14 +79,12 @@ func TestAForkKnowsOfUnresolvedCalls(t *testing.T) {
 	t.Parallel()
 	w := &world{}
 	w.tools, w.model, w.tool = paysOnce(), plays(says("", payFor(7, "first"))), losesFirst(w)
-	origin := w.environment(t)
-	origin.ExecuteWorkflow(string(contract.Execute), input(t, "", func(in *contract.SessionInput) { in.Budget = stepsOf(1) }))
+	origin := w.executed(t, input(t, "", budgeted(stepsOf(1))))
 	require.Len(t, waitsOf(t, origin, domain.WaitOutcome), 1)
 	in := forkOf(t, origin, 1)
 	w.ran, w.tool, w.model = nil, saw, plays(says("", payFor(7, "again")), says("", payFor(8, "another")), says("done"))
-	env := w.environment(t)
-	env.ExecuteWorkflow(string(contract.Execute), in)
-	require.Equal(t, domain.StatusCompleted, outcome(t, env).Status)
+	env := w.executed(t, in)
+	completes(t, env)
 	require.Len(t, w.ran, 1, "the one for another effect alone")
 	steps := stepsIn(t, env, 0)
 	err1, failed := steps[0].Step.ToolExecutions[0].Err()
@@ -113,13 +109,11 @@ func TestWhatNoForkBeginsWith(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := steady(2, false)
-			origin := w.environment(t)
-			origin.ExecuteWorkflow(string(contract.Execute), input(t, ""))
+			origin := w.executed(t, input(t, ""))
 			in := forkOf(t, origin, 1)
 			w.asked = nil
 			test.change(&in)
-			env := w.environment(t)
-			env.ExecuteWorkflow(string(contract.Execute), in)
+			env := w.executed(t, in)
 			require.ErrorContains(t, env.GetWorkflowError(), test.says)
 			require.Empty(t, w.asked)
 		})
@@ -130,8 +124,7 @@ func TestWhatNoForkBeginsWith(t *testing.T) {
 func TestALongForkIsCopied(t *testing.T) {
 	t.Parallel()
 	w := steady(2, true)
-	origin := w.environment(t)
-	origin.ExecuteWorkflow(string(contract.Execute), input(t, ""))
+	origin := w.executed(t, input(t, ""))
 	in := forkOf(t, origin, 2)
 	last := in.Carry.Conversation.Entries[len(in.Carry.Conversation.Entries)-1]
 	in.Fork.Copy = &contract.RecordRequest{Log: domain.LogRef{Length: last.Index + 1, Digest: last.Chain}, RunID: "earlier", WorkflowID: "agent/other"}
@@ -142,9 +135,8 @@ func TestALongForkIsCopied(t *testing.T) {
 		return stores(r)
 	}
 	w.asked, w.model = nil, plays(says("done"))
-	env := w.environment(t)
-	env.ExecuteWorkflow(string(contract.Execute), in)
-	require.Equal(t, domain.StatusCompleted, outcome(t, env).Status)
+	env := w.executed(t, in)
+	completes(t, env)
 	require.Equal(t, []contract.RecordRequest{*in.Fork.Copy}, copied)
 	require.Equal(t, last.Index+2, w.asked[0].Log.Length)
 }

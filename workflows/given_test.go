@@ -29,7 +29,7 @@ func TestWhatIsGivenIsHandedOnOnce(t *testing.T) {
 	w := steady(3, false)
 	env := w.environment(t)
 	outgrows(env, 1)
-	env.ExecuteWorkflow(string(contract.Execute), input(t, "", func(in *contract.SessionInput) { in.Given = conversed(t) }))
+	execute(env, input(t, "", func(in *contract.SessionInput) { in.Given = conversed(t) }))
 	in, ok := handedOn(t, env)
 	require.True(t, ok)
 	require.Nil(t, in.Given)
@@ -39,8 +39,7 @@ func TestWhatIsGivenIsHandedOnOnce(t *testing.T) {
 	require.Equal(t, conversed(t).Metadata, state.Metadata)
 	require.Equal(t, 3, w.asked[0].Log.Length)
 
-	env = w.environment(t)
-	env.ExecuteWorkflow(string(contract.Execute), in)
+	env = w.executed(t, in)
 	require.Equal(t, domain.Completed, outcome(t, env).StopReason)
 	page := query(t, env, contract.QueryMessages, contract.MessagesRequest{})
 	require.Equal(t, []string{"before", "answered", "hello"}, []string{
@@ -55,8 +54,7 @@ func TestWhatIsGivenIsChecked(t *testing.T) {
 	dangling := conversed(t)
 	dangling.Messages[1].Message.ToolCalls = []domain.ToolCall{look()}
 	w := &world{model: plays(says("one"), says("two"))}
-	env := w.environment(t)
-	env.ExecuteWorkflow(string(contract.Execute), input(t, "", func(in *contract.SessionInput) { in.Given = dangling }))
+	env := w.executed(t, input(t, "", func(in *contract.SessionInput) { in.Given = dangling }))
 	require.ErrorContains(t, env.GetWorkflowError(), "messages[1].tool_calls: call")
 	require.Empty(t, w.asked)
 
@@ -66,8 +64,8 @@ func TestWhatIsGivenIsChecked(t *testing.T) {
 	refused := sends(env, time.Minute, "u1", contract.SendRequest{Prompt: "more", Given: dangling})
 	toomuch := sends(env, 2*time.Minute, "u2", contract.SendRequest{Prompt: "more", Given: given("b")})
 	instead := sends(env, 3*time.Minute, "u3", contract.SendRequest{Prompt: "more", Given: &domain.Given{Metadata: given("a").Metadata, Messages: conversed(t).Messages}})
-	closes(env, time.Hour, "u4")
-	env.ExecuteWorkflow(string(contract.Execute), input(t, "ann", func(in *contract.SessionInput) { in.Given = given("a") }))
+	closes(env, time.Hour)
+	execute(env, input(t, "ann", func(in *contract.SessionInput) { in.Given = given("a") }))
 	require.Equal(t, 2, outcome(t, env).Number)
 	require.ErrorContains(t, refused.rejected, "messages[1].tool_calls: call")
 	require.ErrorContains(t, toomuch.rejected, "metadata: takes")

@@ -16,7 +16,7 @@ import (
 func wentOn(t *testing.T, env *testsuite.TestWorkflowEnvironment, budget domain.ExecutionBudget) contract.SessionInput {
 	t.Helper()
 	carry := *readAccount(t, env, account.HeadOf, account.Carry).Head.Carry
-	carry.Conversation.Entries = query(t, env, contract.QueryMessages, contract.MessagesRequest{}).Entries
+	carry.Conversation.Entries = entriesIn(t, env)
 	return input(t, "", func(in *contract.SessionInput) {
 		in.Prompt, in.Carry, in.GoOn = "", &carry, &contract.GoOn{Budget: budget, RunID: "earlier"}
 	})
@@ -25,8 +25,7 @@ func wentOn(t *testing.T, env *testsuite.TestWorkflowEnvironment, budget domain.
 // endsEarly is an agent's workflow that has stopped after a step of three.
 func endsEarly(t *testing.T, w *world) *testsuite.TestWorkflowEnvironment {
 	t.Helper()
-	env := w.environment(t)
-	env.ExecuteWorkflow(string(contract.Execute), input(t, "", func(in *contract.SessionInput) { in.Budget = stepsOf(1) }))
+	env := w.executed(t, input(t, "", budgeted(stepsOf(1))))
 	require.Equal(t, domain.StepsLimitReached, outcome(t, env).StopReason)
 	return env
 }
@@ -46,8 +45,7 @@ func TestAnotherWorkflowGoesOn(t *testing.T) {
 			in := wentOn(t, endsEarly(t, w), stepsOf(test.most))
 			w.asked = nil
 			w.model = plays(says("two", look()), says("all done"))
-			env := w.environment(t)
-			env.ExecuteWorkflow(string(contract.Execute), in)
+			env := w.executed(t, in)
 			out := outcome(t, env)
 			require.Equal(t, test.reason, out.StopReason)
 			require.Equal(t, []int{2, test.steps}, []int{out.Number, out.Steps})
@@ -85,18 +83,15 @@ func TestWhatNothingGoesOnFrom(t *testing.T) {
 			in := wentOn(t, endsEarly(t, w), stepsOf(3))
 			w.asked = nil
 			test.change(&in)
-			env := w.environment(t)
-			env.ExecuteWorkflow(string(contract.Execute), in)
+			env := w.executed(t, in)
 			require.ErrorContains(t, env.GetWorkflowError(), test.says)
 			require.Empty(t, w.asked)
 		})
 	}
 	w := &world{model: plays(says("hi"))}
-	env := w.environment(t)
-	env.ExecuteWorkflow(string(contract.Execute), input(t, ""))
+	env := w.executed(t, input(t, ""))
 	in := wentOn(t, env, stepsOf(3))
-	env = w.environment(t)
-	env.ExecuteWorkflow(string(contract.Execute), in)
+	env = w.executed(t, in)
 	require.ErrorContains(t, env.GetWorkflowError(), "the execution is completed, so there is nothing to go on with")
 }
 
@@ -128,8 +123,7 @@ func TestMessagesOfAnEarlierWorkflow(t *testing.T) {
 				return test.record(r)
 			}
 			w.model = plays(says("all done"))
-			env := w.environment(t)
-			env.ExecuteWorkflow(string(contract.Execute), in)
+			env := w.executed(t, in)
 			require.Equal(t, test.code, outcome(t, env).Code)
 			page := query(t, env, contract.QueryMessages, contract.MessagesRequest{})
 			require.Equal(t, log.Length, page.Base)

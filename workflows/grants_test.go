@@ -34,13 +34,13 @@ func TestAnAgentKeepsAnAnswer(t *testing.T) {
 			}
 			env := w.environment(t)
 			reachesRoot(env)
-			env.ExecuteWorkflow(string(contract.Execute), input(t, "", withLeaf, func(in *contract.SessionInput) {
+			execute(env, input(t, "", withLeaf, func(in *contract.SessionInput) {
 				in.Budget, in.Definition.Model.Price = budget, price
 				in.Definition.Agents = map[string]domain.Definition{"leaf.yaml": {SystemPrompt: "leaf", Model: in.Definition.Model}}
 			}))
 			out := outcome(t, env)
 			require.Equal(t, domain.StatusCompleted, out.Status, out.StopReason)
-			calls := stepsIn(t, env, 0)[0].Step.ToolExecutions
+			calls := executions(t, env)
 			stopped, told := 0, 0
 			for _, call := range calls {
 				if strings.Contains(call.Value, `"status":"stopped"`) {
@@ -63,11 +63,10 @@ func TestAnAgentKeepsAnAnswer(t *testing.T) {
 func TestNothingIsSharedWhereItIsTooLittle(t *testing.T) {
 	t.Parallel()
 	w := family(spawnsOnce("leaf", "a", "b"), answersFound)
-	env := w.environment(t)
-	env.ExecuteWorkflow(string(contract.Execute), input(t, "", withLeaf, func(in *contract.SessionInput) { in.Budget.MaxSteps = new(int64(2)) }))
-	require.Equal(t, domain.StatusCompleted, outcome(t, env).Status)
+	env := w.executed(t, input(t, "", withLeaf, func(in *contract.SessionInput) { in.Budget.MaxSteps = new(int64(2)) }))
+	completes(t, env)
 	require.Len(t, w.listed, 1, "nobody was started")
-	for _, call := range stepsIn(t, env, 0)[0].Step.ToolExecutions {
+	for _, call := range executions(t, env) {
 		require.Equal(t, domain.CodeNotRun, call.Error.Code)
 		require.Contains(t, call.Error.Message, "too little is left of max_steps")
 	}
@@ -88,9 +87,9 @@ func TestSeatsAreTakenAtOnce(t *testing.T) {
 	var under int
 	env.RegisterDelayedCallback(func() {
 		under = len(status(t, env).Children)
-		env.SignalWorkflow(string(contract.SignalStop), contract.StopRequest{})
+		signalStop(env, contract.StopRequest{})
 	}, time.Hour)
-	env.ExecuteWorkflow(string(contract.Execute), input(t, "", withLeaf, func(in *contract.SessionInput) {
+	execute(env, input(t, "", withLeaf, func(in *contract.SessionInput) {
 		in.Definition.Approvals = domain.ApprovalsOf("writes")
 	}))
 	require.Equal(t, domain.StatusStopped, outcome(t, env).Status)
@@ -140,9 +139,9 @@ func TestAStoreThatHangsLosesNoSubagent(t *testing.T) {
 			var stopped time.Time
 			env.RegisterDelayedCallback(func() {
 				stopped = env.Now()
-				env.SignalWorkflow(string(contract.SignalStop), contract.StopRequest{Mode: contract.StopNow})
+				signalStop(env, contract.StopRequest{Mode: contract.StopNow})
 			}, time.Hour)
-			env.ExecuteWorkflow(string(contract.Execute), input(t, "", atDepth(10), func(in *contract.SessionInput) {
+			execute(env, input(t, "", atDepth(10), func(in *contract.SessionInput) {
 				in.Definition.Subagents = map[string]domain.Subagent{"self": {Agent: "self.yaml", InheritsTools: true}}
 				in.Definition.Agents = map[string]domain.Definition{"self.yaml": {Subagents: in.Definition.Subagents}}
 				in.Definition.Approvals = domain.ApprovalsOf("writes")
@@ -153,7 +152,7 @@ func TestAStoreThatHangsLosesNoSubagent(t *testing.T) {
 			require.False(t, out.Usage.Estimated, "no grant is counted in place of what was used")
 			require.Equal(t, int64(test.levels+1)*15, out.Usage.TotalTokens())
 			require.Less(t, env.Now().Sub(stopped), test.within)
-			call := stepsIn(t, env, 0)[0].Step.ToolExecutions[0]
+			call := executions(t, env)[0]
 			require.Contains(t, call.Value, `"status":"stopped"`)
 		})
 	}
@@ -174,7 +173,7 @@ func TestAnOutageIsPaidForOnce(t *testing.T) {
 	}
 	env := w.environment(t)
 	began := env.Now()
-	env.ExecuteWorkflow(string(contract.Execute), input(t, "", withLeaf))
-	require.Equal(t, domain.StatusCompleted, outcome(t, env).Status)
+	execute(env, input(t, "", withLeaf))
+	completes(t, env)
 	require.Less(t, env.Now().Sub(began), 40*time.Second, "10 s for the first, 2 for each other, 10 of its own")
 }

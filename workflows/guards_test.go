@@ -37,7 +37,7 @@ func signalled(t *testing.T, env *testsuite.TestWorkflowEnvironment) domain.Stop
 func texts(t *testing.T, env *testsuite.TestWorkflowEnvironment, containing string) int {
 	t.Helper()
 	n := 0
-	for _, e := range query(t, env, contract.QueryMessages, contract.MessagesRequest{}).Entries {
+	for _, e := range entriesIn(t, env) {
 		if strings.Contains(e.Message.Text(), containing) {
 			n++
 			require.True(t, domain.TagOf(e.Message).Trace)
@@ -64,8 +64,7 @@ func TestFinishReasonGuard(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := guarded(&world{model: plays(test.reply, says("done")), tool: saw}, domain.Guards{FinishReasons: test.stops})
-			env := w.environment(t)
-			env.ExecuteWorkflow(string(contract.Execute), input(t, ""))
+			env := w.executed(t, input(t, ""))
 			out := outcome(t, env)
 			require.Equal(t, test.reason, out.StopReason)
 			require.Equal(t, domain.StatusCompleted, out.Status, "it is no forced stop")
@@ -132,7 +131,7 @@ func TestRepeatedCallsGuard(t *testing.T) {
 					if runs == "many runs" {
 						outgrows(env, 3)
 					}
-					env.ExecuteWorkflow(string(contract.Execute), in)
+					execute(env, in)
 					page := query(t, env, contract.QueryMessages, contract.MessagesRequest{})
 					for _, e := range page.Entries {
 						if strings.Contains(e.Message.Text(), nudge) {
@@ -195,8 +194,7 @@ func TestStructuredOutputGuard(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := guarded(&world{model: plays(test.replies...), tool: saw}, domain.Guards{OutputRetries: test.retries})
-			env := w.environment(t)
-			env.ExecuteWorkflow(string(contract.Execute), input(t, ""))
+			env := w.executed(t, input(t, ""))
 			out := outcome(t, env)
 			require.Equal(t, test.reason, out.StopReason)
 			require.Equal(t, test.steps, out.Steps)
@@ -234,10 +232,10 @@ func TestAnInvalidAnswerAndAStop(t *testing.T) {
 	w := guarded(&world{tool: saw}, domain.Guards{})
 	env := w.environment(t)
 	w.model = func(contract.ModelRequest) (contract.ModelReply, error) {
-		env.SignalWorkflow(string(contract.SignalStop), contract.StopRequest{})
+		signalStop(env, contract.StopRequest{})
 		return invalid("bad"), nil
 	}
-	env.ExecuteWorkflow(string(contract.Execute), input(t, ""))
+	execute(env, input(t, ""))
 	require.Equal(t, domain.UserRequested, outcome(t, env).StopReason)
 	require.Len(t, w.asked, 1)
 }
@@ -269,8 +267,7 @@ func TestFinalAnswerGuard(t *testing.T) {
 				}
 				return says("", look()), nil
 			}
-			env := w.environment(t)
-			env.ExecuteWorkflow(string(contract.Execute), input(t, "", func(in *contract.SessionInput) { in.Budget.MaxSteps = &test.max }))
+			env := w.executed(t, input(t, "", func(in *contract.SessionInput) { in.Budget.MaxSteps = &test.max }))
 			require.Equal(t, test.reason, outcome(t, env).StopReason)
 			var withheld []bool
 			for _, r := range w.asked {
@@ -308,15 +305,14 @@ func TestWhatALimitSays(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := &world{tool: saw, model: func(contract.ModelRequest) (contract.ModelReply, error) { return says("", look()), nil }}
+			w := &world{tool: saw, model: repeats(says("", look()))}
 			w.list = func(contract.ResolveRequest) (contract.Resolved, error) {
 				c := catalog()
 				// 10 input and 5 output tokens cost 2 cents.
 				c.Price = &domain.Price{Input: 1_000_000_000_000, Output: 2_000_000_000_000}
 				return c, nil
 			}
-			env := w.environment(t)
-			env.ExecuteWorkflow(string(contract.Execute), input(t, "", func(in *contract.SessionInput) { in.Budget = test.budget }))
+			env := w.executed(t, input(t, "", budgeted(test.budget)))
 			require.Equal(t, domain.StatusStopped, outcome(t, env).Status)
 			signal := signalled(t, env)
 			require.Equal(t, "budget", signal.Source)
@@ -368,13 +364,12 @@ func TestAModelThatAsksInVainIsStopped(t *testing.T) {
 				}
 				return saw(r)
 			}
-			env := w.environment(t)
-			env.ExecuteWorkflow(string(contract.Execute), input(t, ""))
+			env := w.executed(t, input(t, ""))
 			out := outcome(t, env)
 			require.Equal(t, test.status, out.Status)
 			require.Equal(t, test.steps, out.Steps)
 			said := ""
-			for _, e := range query(t, env, contract.QueryMessages, contract.MessagesRequest{}).Entries {
+			for _, e := range entriesIn(t, env) {
 				said += string(e.Message.Role) + ": " + e.Message.Text() + "\n"
 			}
 			require.Equal(t, slices.Contains(test.tools, "?"), strings.Contains(said, "assistant: <look\nuser: Your tool call was not made"), said)
@@ -389,19 +384,9 @@ func TestWhatASignalNamesOfManyCalls(t *testing.T) {
 		t.Run(names, func(t *testing.T) {
 			t.Parallel()
 			w := guarded(&world{tool: saw}, domain.Guards{Repetition: &domain.Repetition{Stop: 2}})
-			w.model = func(contract.ModelRequest) (contract.ModelReply, error) { return says("", calls("look", n)...), nil }
-			env := w.environment(t)
-			env.ExecuteWorkflow(string(contract.Execute), input(t, ""))
+			w.model = repeats(says("", calls("look", n)...))
+			env := w.executed(t, input(t, ""))
 			require.Contains(t, signalled(t, env).Message, names)
 		})
 	}
-}
-
-// TestWhatTheLimitOfCallsSays: what earlier steps used is not what this one asked for.
-func TestWhatTheLimitOfCallsSays(t *testing.T) {
-	t.Parallel()
-	w := &world{tools: reads(), tool: saw, model: func(contract.ModelRequest) (contract.ModelReply, error) { return says("", calls("look", 2)...), nil }}
-	env := w.environment(t)
-	env.ExecuteWorkflow(string(contract.Execute), input(t, "", func(in *contract.SessionInput) { in.Budget.MaxToolCalls = number(3) }))
-	require.Contains(t, signalled(t, env).Message, "max_tool_calls is 3, 2 were used before this step, and the model asked for 2 more")
 }

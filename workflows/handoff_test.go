@@ -71,11 +71,11 @@ func TestAConversationIsHandedOver(t *testing.T) {
 		return says("paid")
 	})
 	env := w.environment(t)
-	sends(env, time.Hour, "send", contract.SendRequest{Prompt: "more"})
-	closes(env, 2*time.Hour, "close")
-	env.ExecuteWorkflow(string(contract.Execute), input(t, "ann", withDesk))
+	prompts(env, time.Hour, "more")
+	closes(env, 2*time.Hour)
+	execute(env, input(t, "ann", withDesk))
 
-	require.Equal(t, domain.StatusCompleted, outcome(t, env).Status)
+	completes(t, env)
 	var ran []string
 	for _, call := range w.ran {
 		ran = append(ran, call.Name)
@@ -131,11 +131,11 @@ func TestTheFirstHandoffCounts(t *testing.T) {
 		denies(env, "no", "not now", waiting[0])
 		approves(env, "yes", waiting[1])
 	})
-	env.ExecuteWorkflow(string(contract.Execute), input(t, "", withDesk, func(in *contract.SessionInput) {
+	execute(env, input(t, "", withDesk, func(in *contract.SessionInput) {
 		in.Definition.Approvals = &domain.Approvals{Rules: []domain.ApprovalRule{{Tool: "transfer_to_refunds", Then: domain.AskFirst}, {Then: domain.Allow}}}
 	}))
 
-	require.Equal(t, domain.StatusCompleted, outcome(t, env).Status)
+	completes(t, env)
 	calls := executions(t, env)
 	require.Equal(t, domain.CodeDenied, calls[0].Error.Code)
 	require.Nil(t, calls[1].Error)
@@ -189,8 +189,8 @@ func TestAHandoffThatIsNone(t *testing.T) {
 			if test.change != nil {
 				test.change(&in)
 			}
-			env.ExecuteWorkflow(string(contract.Execute), in)
-			require.Equal(t, domain.StatusCompleted, outcome(t, env).Status)
+			execute(env, in)
+			completes(t, env)
 			require.Contains(t, executions(t, env)[0].Error.Message, test.says)
 			require.Empty(t, status(t, env).Configuration.Agent)
 			require.Equal(t, w.asked[0].Resolved, w.asked[1].Resolved)
@@ -219,8 +219,7 @@ func TestHandingToAndFroEnds(t *testing.T) {
 				reply.Message.ToolCalls[0].Arguments = test.reason(step)
 				return reply
 			})
-			env := w.environment(t)
-			env.ExecuteWorkflow(string(contract.Execute), input(t, "", withDesk))
+			env := w.executed(t, input(t, "", withDesk))
 			out := outcome(t, env)
 			require.Equal(t, domain.StatusStopped, out.Status)
 			require.Equal(t, domain.StopRequested, out.StopReason)
@@ -264,13 +263,13 @@ func TestRulesAddUp(t *testing.T) {
 					approves(env, "yes", call)
 				}
 			})
-			env.ExecuteWorkflow(string(contract.Execute), input(t, "", withDesk, func(in *contract.SessionInput) {
+			execute(env, input(t, "", withDesk, func(in *contract.SessionInput) {
 				in.Definition.Approvals = test.triage
 				billing := in.Definition.Agents["billing"]
 				billing.Approvals = test.billing
 				in.Definition.Agents["billing"] = billing
 			}))
-			require.Equal(t, domain.StatusCompleted, outcome(t, env).Status)
+			completes(t, env)
 			require.Equal(t, test.asked, asked)
 			require.Len(t, w.ran, 1)
 		})
@@ -311,9 +310,8 @@ func TestAToolStaysAsItWasGiven(t *testing.T) {
 				}
 				return catalog, err
 			}
-			env := w.environment(t)
-			env.ExecuteWorkflow(string(contract.Execute), input(t, "", withDesk))
-			require.Equal(t, domain.StatusCompleted, outcome(t, env).Status)
+			env := w.executed(t, input(t, "", withDesk))
+			completes(t, env)
 			require.Len(t, w.ran, 1)
 			require.Equal(t, pin("a").Pin, w.ran[0].Pin)
 		})
@@ -346,13 +344,12 @@ func TestASubagentHandsItsOwnConversationOver(t *testing.T) {
 				}
 				return says("done")
 			})
-			env := w.environment(t)
-			env.ExecuteWorkflow(string(contract.Execute), input(t, "", withDesk, func(in *contract.SessionInput) {
+			env := w.executed(t, input(t, "", withDesk, func(in *contract.SessionInput) {
 				in.Definition.Handoffs = nil
 				in.Definition.Subagents = map[string]domain.Subagent{"triage": {Agent: "triage", Description: "Helps."}}
 				in.Definition.SubagentPolicy.Deny = test.deny
 			}))
-			require.Equal(t, domain.StatusCompleted, outcome(t, env).Status)
+			completes(t, env)
 			require.Len(t, w.ran, test.ran)
 			require.Len(t, w.listed, test.listed)
 			require.Empty(t, status(t, env).Configuration.Agent, "only its own")
@@ -377,11 +374,11 @@ func TestAHandoffWaitsForTheOtherCalls(t *testing.T) {
 		require.Len(t, w.listed, 1, "nobody is asked about the other agent yet")
 		approves(env, "yes", waiting[0])
 	})
-	env.ExecuteWorkflow(string(contract.Execute), input(t, "", withDesk, func(in *contract.SessionInput) {
+	execute(env, input(t, "", withDesk, func(in *contract.SessionInput) {
 		in.Definition.Approvals = domain.ApprovalsOf("writes")
 		in.Budget.MaxSeconds = new(float64(60))
 	}))
-	require.Equal(t, domain.StatusCompleted, outcome(t, env).Status)
+	completes(t, env)
 	require.Len(t, w.ran, 1)
 	require.Equal(t, "billing", endOf(t, env, 0).Answer)
 }
@@ -403,7 +400,7 @@ func TestAPauseThatAHandoffMeets(t *testing.T) {
 		replies(env, "answer", contract.AnswerRequest{Call: waiting[0].ToolExecutionID, Verdict: domain.AnsweredByPerson, Text: "the last"})
 	})
 	resumes(env, time.Hour)
-	env.ExecuteWorkflow(string(contract.Execute), input(t, "", func(in *contract.SessionInput) {
+	execute(env, input(t, "", func(in *contract.SessionInput) {
 		withDesk(in)
 		in.Definition.Tools, in.Budget.MaxSeconds = []string{"ask_user"}, new(30.0)
 	}))

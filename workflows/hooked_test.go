@@ -16,129 +16,40 @@ import (
 	"everstep/domain/hook"
 )
 
-// TestWhatAHookAsksFor is done: to stop, to go on, to say something; what cannot be
-// kept fails it.
-func TestWhatAHookAsksFor(t *testing.T) {
+// TestATimeLimitThatAHookSets is heeded while the execution waits.
+func TestATimeLimitThatAHookSets(t *testing.T) {
 	t.Parallel()
-	first := func(c hook.Point, do func() (hook.Point, error)) (hook.Point, error) {
-		if c.State.StepCount() > 0 {
-			return c, nil
-		}
-		return do()
-	}
-	budget := func(c hook.Point, b domain.ExecutionBudget) (hook.Point, error) {
-		var err error
-		c.State, err = c.State.WithBudget(b, c.Now)
-		return c, err
-	}
-	for name, test := range map[string]struct {
-		hook   hook.Hook
-		reason domain.StopReason
-		source string
-		code   domain.Code
-		steps  int
-	}{
-		"to stop before all": {hook.BeforeExecution("h", func(c hook.Point) (hook.Point, error) { return c.Stop("no").Stop("never"), nil }), domain.StopRequested, "h", "", 0},
-		"to stop a step":     {hook.AfterStep("h", func(c hook.Point) (hook.Point, error) { return c.Stop("no"), nil }), domain.StopRequested, "h", "", 1},
-		"to go on": {hook.AfterStep("h", func(c hook.Point) (hook.Point, error) {
-			return first(c, func() (hook.Point, error) { return c.Continue(), nil })
-		}), domain.Completed, "", "", 2},
-		"a word more": {hook.AfterStep("h", func(c hook.Point) (hook.Point, error) {
-			return first(c, func() (hook.Point, error) { return c.Say(domain.RoleUser, "sure?").Continue(), nil })
-		}), domain.Completed, "", "", 2},
-		"a word before all": {hook.BeforeExecution("h", func(c hook.Point) (hook.Point, error) {
-			return c.Say(domain.RoleUser, "sure?"), nil
-		}), domain.Completed, "", "", 1},
-		"another prompt": {hook.BeforeStep("h", func(c hook.Point) (hook.Point, error) {
-			c.State = c.State.WithSystemPrompt("You are terse.", c.Now)
-			return c, nil
-		}), domain.Completed, "", "", 1},
-		"less time": {hook.BeforeStep("h", func(c hook.Point) (hook.Point, error) {
-			return budget(c, domain.ExecutionBudget{MaxSeconds: new(60.0)})
-		}), domain.TimeLimitReached, "budget", "", 1},
-		"a deadline": {hook.BeforeStep("h", func(c hook.Point) (hook.Point, error) {
-			at := c.Now.Add(time.Minute)
-			return budget(c, domain.ExecutionBudget{Deadline: &at})
-		}), domain.TimeLimitReached, "budget", "", 1},
-		"an error of its own": {hook.AfterStep("h", func(c hook.Point) (hook.Point, error) {
-			return c, domain.CodedErrorf(domain.Denied, domain.CodeAuth, "no")
-		}), domain.ErrorForbade, "h", domain.CodeHookFailed, 1},
-		"any error": {hook.AfterStep("h", func(c hook.Point) (hook.Point, error) { return c, errors.New("no") }), domain.ErrorForbade, "h", domain.CodeHookFailed, 1},
-		"a tool's message": {hook.AfterStep("h", func(c hook.Point) (hook.Point, error) {
-			return c.Say(domain.RoleTool, "seen"), nil
-		}), domain.ErrorForbade, "h", domain.CodeHookFailed, 1},
-		"the state of another agent": {hook.AfterStep("h", func(c hook.Point) (hook.Point, error) {
-			c.State = domain.AgentState{}
-			return c, nil
-		}), domain.ErrorForbade, "h", domain.CodeHookFailed, 1},
-		"an answer without end": {hook.AfterInference("h", func(c hook.Reply) (hook.Reply, error) {
-			c.At.Message.Parts = []domain.Part{{Type: domain.PartText, Text: strings.Repeat("x", domain.MaxMessage)}}
-			return c, nil
-		}), domain.ErrorForbade, "h", domain.CodeHookFailed, 1},
+	for name, limit := range map[string]func(now time.Time) domain.ExecutionBudget{
+		"less time": func(time.Time) domain.ExecutionBudget { return domain.ExecutionBudget{MaxSeconds: new(60.0)} },
+		"a deadline": func(now time.Time) domain.ExecutionBudget {
+			return domain.ExecutionBudget{Deadline: new(now.Add(time.Minute))}
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := &world{model: plays(with(billed(domain.Throttled), func(r *contract.ModelReply) { r.RetryAfterMillis = time.Hour.Milliseconds() }), says("one"), says("two"))}
-			env := hooked(t, w, nil, test.hook)
-			env.ExecuteWorkflow(string(contract.Execute), input(t, ""))
-			out := outcome(t, env)
-			require.Equal(t, test.reason, out.StopReason)
-			require.Equal(t, test.code, out.Code)
-			require.Equal(t, test.steps, out.Steps)
-			for _, r := range w.asked {
-				require.Equal(t, name == "another prompt", r.Resolved != catalog().Digest, "the model reads the prompt in force")
-			}
-			for _, e := range query(t, env, contract.QueryMessages, contract.MessagesRequest{}).Entries {
-				if e.Message.Text() == "sure?" {
-					require.Equal(t, name == "a word before all", domain.TagOf(e.Message).StepID.IsZero())
-				}
-			}
-			status := status(t, env)
-			if test.reason == domain.Completed {
-				require.Equal(t, []domain.StopSignal{domain.Done()}, status.Signals, "a natural end says so, too")
-			} else {
-				require.Equal(t, test.source, status.Signals[0].Source)
-			}
-			require.Equal(t, test.reason == domain.ErrorForbade, status.Failure() != nil)
+			env := hooked(t, &world{model: plays(busy(), says("one"))}, nil, hook.BeforeStep("h", func(c hook.Point) (hook.Point, error) {
+				var err error
+				c.State, err = c.State.WithBudget(limit(c.Now), c.Now)
+				return c, err
+			}))
+			execute(env, input(t, ""))
+			require.Equal(t, domain.TimeLimitReached, outcome(t, env).StopReason)
 		})
 	}
-}
-
-// TestWhatIsOverriddenIsCounted once, however often there is something.
-func TestWhatIsOverriddenIsCounted(t *testing.T) {
-	t.Parallel()
-	w := &world{model: plays(says("one"), says("two"), says("three"))}
-	env := hooked(t, w, nil,
-		hook.AfterStep("stops", func(c hook.Point) (hook.Point, error) { return c.StopFor(domain.Completed, "done", nil), nil }),
-		hook.AfterStep("goes on", func(c hook.Point) (hook.Point, error) {
-			if c.State.StepCount() < 2 {
-				return c.Continue(), nil
-			}
-			return c, nil
-		}))
-	env.ExecuteWorkflow(string(contract.Execute), input(t, ""))
-	require.Equal(t, 3, outcome(t, env).Steps)
-	var overridden []int
-	for _, e := range eventsOf(t, env, 0) {
-		if evaluated, ok := e.Data.(domain.ContinuationEvaluated); ok {
-			overridden = append(overridden, evaluated.Overridden)
-		}
-	}
-	require.Equal(t, []int{1, 1, 0}, overridden)
 }
 
 // TestOverriddenIsToldEachTime, also of more than are kept.
 func TestOverriddenIsToldEachTime(t *testing.T) {
 	t.Parallel()
 	times := domain.MaxOverridden + 5
-	w := &world{model: func(contract.ModelRequest) (contract.ModelReply, error) { return says("more"), nil }}
+	w := &world{model: repeats(says("more"))}
 	env := hooked(t, w, nil, hook.AfterStep("stops", func(c hook.Point) (hook.Point, error) {
 		if c.State.StepCount() < times {
 			return c.Stop("enough").Continue(), nil
 		}
 		return c, nil
 	}))
-	env.ExecuteWorkflow(string(contract.Execute), input(t, ""))
+	execute(env, input(t, ""))
 	require.Equal(t, times+1, outcome(t, env).Steps)
 	told := 0
 	for _, e := range eventsOf(t, env, 0) {
@@ -181,28 +92,9 @@ func TestCallsThatHaveBegunAreSeenWhileALaterOneWaits(t *testing.T) {
 			seen = append(seen, call.Outcome())
 		}
 	}, 500*time.Millisecond)
-	env.ExecuteWorkflow(string(contract.Execute), input(t, ""))
-	require.Equal(t, domain.StatusCompleted, outcome(t, env).Status)
+	execute(env, input(t, ""))
+	completes(t, env)
 	require.Equal(t, []domain.ToolOutcome{domain.ToolOK, domain.ToolRunning, domain.ToolNotRun}, seen)
-}
-
-// TestUsageIsToldOfTheStepAndOfAll after each step.
-func TestUsageIsToldOfTheStepAndOfAll(t *testing.T) {
-	t.Parallel()
-	w := steady(3, false)
-	env := w.environment(t)
-	env.ExecuteWorkflow(string(contract.Execute), input(t, ""))
-	var sum domain.Usage
-	told := 0
-	for _, e := range eventsOf(t, env, 0) {
-		if reported, ok := e.Data.(domain.TokenUsageReported); ok {
-			require.Positive(t, reported.StepUsage.TotalTokens())
-			sum = sum.Add(reported.StepUsage)
-			require.Equal(t, sum, reported.Usage)
-			told++
-		}
-	}
-	require.Equal(t, 4, told)
 }
 
 // TestTheStateHasMessagesBySection: what hooks put into one of their own is in no other.
@@ -214,37 +106,12 @@ func TestTheStateHasMessagesBySection(t *testing.T) {
 		c.State, err = c.State.WithMessages("notes", []domain.Message{domain.UserMessage("aside")}, c.Now)
 		return c, err
 	}))
-	env.ExecuteWorkflow(string(contract.Execute), input(t, ""))
+	execute(env, input(t, ""))
 	store := domain.StoreOf(readAccount(t, env, account.Messages).Messages)
 	require.Len(t, store.Section(domain.SectionMessages), 2)
 	notes := store.Section("notes")
 	require.Len(t, notes, 1)
 	require.Equal(t, "aside", notes[0].Text())
-}
-
-// TestEachOfManyStopsIsTold: a hundred are kept, the others are counted.
-func TestEachOfManyStopsIsTold(t *testing.T) {
-	t.Parallel()
-	w := &world{}
-	env := w.environment(t)
-	w.model = func(contract.ModelRequest) (contract.ModelReply, error) {
-		for range domain.MaxStops + 30 {
-			env.SignalWorkflow(string(contract.SignalStop), contract.StopRequest{})
-		}
-		return says("done"), nil
-	}
-	env.ExecuteWorkflow(string(contract.Execute), input(t, ""))
-	require.Equal(t, domain.StatusStopped, outcome(t, env).Status)
-	status := status(t, env)
-	require.Len(t, status.Signals, domain.MaxStops)
-	require.Equal(t, 30, status.MoreSignals)
-	told := 0
-	for _, e := range eventsOf(t, env, 0) {
-		if e.Type == domain.EventStopSignalReceived {
-			told++
-		}
-	}
-	require.Equal(t, domain.MaxStops+30, told)
 }
 
 // TestHooksThatAreActivitiesShareTheirStep: what they get and answer is bounded, all
@@ -275,7 +142,7 @@ func TestHooksThatAreActivitiesShareTheirStep(t *testing.T) {
 			env := hooked(t, w, nil, hooks...)
 			env.RegisterActivityWithOptions(func(context.Context, contract.HookRequest) (contract.HookReply, error) { return test.reply() },
 				activity.RegisterOptions{Name: string(contract.CallHook)})
-			env.ExecuteWorkflow(string(contract.Execute), input(t, ""))
+			execute(env, input(t, ""))
 			status := status(t, env)
 			if test.says == "" {
 				require.Nil(t, status.Failure())
@@ -308,12 +175,12 @@ func TestAResultThatAHookChanges(t *testing.T) {
 				test.change(&c.At.Execution)
 				return c, nil
 			}))
-			env.ExecuteWorkflow(string(contract.Execute), input(t, ""))
-			require.Equal(t, domain.StatusCompleted, outcome(t, env).Status)
-			result := query(t, env, contract.QueryMessages, contract.MessagesRequest{}).Entries[2].Message.ToolResult
+			execute(env, input(t, ""))
+			completes(t, env)
+			result := entriesIn(t, env)[2].Message.ToolResult
 			require.Equal(t, test.content, result.Content)
 			require.Equal(t, test.failed, result.IsError)
-			kept := stepsIn(t, env, 0)[0].Step.ToolExecutions[0]
+			kept := executions(t, env)[0]
 			require.Equal(t, test.failed, kept.HasError())
 		})
 	}
@@ -347,8 +214,8 @@ func TestCallsThatHooksMadeLong(t *testing.T) {
 				return c, nil
 			}))
 			begun := env.Now()
-			env.ExecuteWorkflow(string(contract.Execute), input(t, ""))
-			require.Equal(t, domain.StatusCompleted, outcome(t, env).Status)
+			execute(env, input(t, ""))
+			completes(t, env)
 			rounds := 1
 			if fails != nil {
 				rounds = 2

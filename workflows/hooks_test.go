@@ -172,7 +172,7 @@ func TestTheOrderOfEverything(t *testing.T) {
 			note := func(line string) { order = append(order, line) }
 			w := &world{model: plays(test.replies...), tool: saw}
 			env := hooked(t, w, func(e domain.Event) { note(string(e.Type)) }, pointing(note)...)
-			env.ExecuteWorkflow(string(contract.Execute), input(t, "", func(in *contract.SessionInput) { in.Budget.MaxSteps = test.steps }))
+			execute(env, input(t, "", func(in *contract.SessionInput) { in.Budget.MaxSteps = test.steps }))
 			require.True(t, env.IsWorkflowCompleted())
 			require.Equal(t, strings.Fields(strings.ReplaceAll(test.order, "_use ", "_use=")), strings.Fields(strings.ReplaceAll(strings.Join(order, "\n"), "_use ", "_use=")))
 		})
@@ -203,7 +203,7 @@ func TestHooksOverManyRuns(t *testing.T) {
 	for {
 		env := hooked(t, w, nil, hooks...)
 		outgrows(env, 4)
-		env.ExecuteWorkflow(string(contract.Execute), in)
+		execute(env, in)
 		runs++
 		next, ok := handedOn(t, env)
 		if ok {
@@ -233,7 +233,7 @@ func TestHooksDecideTheSameOverManyRuns(t *testing.T) {
 		for in := input(t, ""); ; {
 			env := hooked(t, steady(steps, true), nil, look)
 			outgrows(env, inferences)
-			env.ExecuteWorkflow(string(contract.Execute), in)
+			execute(env, in)
 			next, ok := handedOn(t, env)
 			if !ok {
 				return seen
@@ -259,7 +259,7 @@ func TestEventsOverManyRuns(t *testing.T) {
 	for asked := int64(0); ; {
 		env := hooked(t, w, func(e domain.Event) { heard = append(heard, e.Sequence) })
 		outgrows(env, 4)
-		env.ExecuteWorkflow(string(contract.Execute), in)
+		execute(env, in)
 		last = eventsOf(t, env, 0)
 		require.Equal(t, asked+1, last[0].Sequence)
 		asked += int64(len(last))
@@ -375,9 +375,9 @@ func TestALateAlarmOfAHook(t *testing.T) {
 		c.State, err = c.State.WithBudget(domain.ExecutionBudget{MaxSeconds: new(60.0)}, c.Now)
 		return c, err
 	}))
-	sends(env, time.Hour, "u1", contract.SendRequest{Prompt: "more"})
-	closes(env, 2*time.Hour, "u2")
-	env.ExecuteWorkflow(string(contract.Execute), input(t, "ann"))
+	prompts(env, time.Hour, "more")
+	closes(env, 2*time.Hour)
+	execute(env, input(t, "ann"))
 	out := outcome(t, env)
 	require.Equal(t, 2, out.Number)
 	require.Equal(t, domain.Completed, out.StopReason)
@@ -403,7 +403,7 @@ func TestAnotherModelKeepsTheHooks(t *testing.T) {
 		}
 		return newer, nil
 	}
-	env.ExecuteWorkflow(string(contract.Execute), input(t, ""))
+	execute(env, input(t, ""))
 	require.Equal(t, domain.Completed, outcome(t, env).StopReason)
 	require.Len(t, w.listed, 2)
 	require.Equal(t, []string{"first", "first"}, ran)

@@ -3,6 +3,7 @@ package workflows_test
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"go.temporal.io/sdk/client"
@@ -19,15 +20,15 @@ func TestARunThatContinuesKeepsItsID(t *testing.T) {
 	w := steady(8, false)
 	first := w.environment(t)
 	outgrows(first, 3)
-	first.ExecuteWorkflow(string(contract.Execute), input(t, "", func(*contract.SessionInput) {}))
+	execute(first, input(t, "", func(*contract.SessionInput) {}))
 	in, continued := handedOn(t, first)
 	require.True(t, continued)
 
 	second := w.environment(t)
 	second.SetStartWorkflowOptions(client.StartWorkflowOptions{ID: "nightly-2026-01-02"})
 	second.SetContinuedExecutionRunID("11111111-2222-3333-4444-555555555555")
-	second.ExecuteWorkflow(string(contract.Execute), in)
-	require.Equal(t, domain.StatusCompleted, outcome(t, second).Status)
+	execute(second, in)
+	completes(t, second)
 }
 
 // TestRefusesOtherIDs: who starts the workflow without a client of ours does so
@@ -52,10 +53,10 @@ func TestRefusesOtherIDs(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := &world{model: func(contract.ModelRequest) (contract.ModelReply, error) { return says("hi"), nil }}
+			w := &world{model: repeats(says("hi"))}
 			env := w.environment(t)
 			env.SetStartWorkflowOptions(client.StartWorkflowOptions{ID: test.id})
-			env.ExecuteWorkflow(string(contract.Execute), input(t, test.agent, func(in *contract.SessionInput) {
+			execute(env, input(t, test.agent, func(in *contract.SessionInput) {
 				if test.change != nil {
 					test.change(in)
 				}
@@ -74,6 +75,27 @@ func TestRefusesOtherIDs(t *testing.T) {
 			require.Empty(t, w.asked)
 		})
 	}
+}
+
+// TestWhatAnAgentWithoutANameIsNotAsked, as its workflow ends with its execution.
+func TestWhatAnAgentWithoutANameIsNotAsked(t *testing.T) {
+	t.Parallel()
+	w := &world{model: plays(busy(), says("one"))}
+	env := w.environment(t)
+	refused := map[string]*verdict{
+		"suspend":   updates(env, time.Minute, contract.UpdateSuspend, "u1", contract.SuspendRequest{}),
+		"unsuspend": updates(env, time.Minute, contract.UpdateUnsuspend, "u2", contract.UnsuspendRequest{}),
+		"clear":     updates(env, time.Minute, contract.UpdateClear, "u3", contract.ClearRequest{}),
+		"await":     awaits(env, time.Minute, contract.AwaitID(1), 1),
+		"update":    redefines(env, time.Minute, "u4", contract.UpdateRequest{Fields: []string{"tools"}}),
+		"queue":     sends(env, time.Minute, "u5", queued("more")),
+		"rewind":    updates(env, time.Minute, contract.UpdateRewind, "u6", contract.RewindRequest{}),
+	}
+	execute(env, input(t, ""))
+	for name, v := range refused {
+		require.ErrorContains(t, v.rejected, "no name", name)
+	}
+	require.ErrorContains(t, refused["rewind"].rejected, "fork it instead")
 }
 
 // TestAnExecutionsID follows from the agent, the first run and the execution's number.

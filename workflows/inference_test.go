@@ -28,6 +28,11 @@ func plays(replies ...contract.ModelReply) func(contract.ModelRequest) (contract
 	}
 }
 
+// repeats is a model that gives the same reply each time.
+func repeats(reply contract.ModelReply) func(contract.ModelRequest) (contract.ModelReply, error) {
+	return func(contract.ModelRequest) (contract.ModelReply, error) { return reply, nil }
+}
+
 // with changes a reply.
 func with(r contract.ModelReply, change func(*contract.ModelReply)) contract.ModelReply {
 	change(&r)
@@ -124,8 +129,7 @@ func TestWhatAnInferenceComesTo(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := &world{model: plays(test.replies...), tools: reads()}
-			env := w.environment(t)
-			env.ExecuteWorkflow(string(contract.Execute), input(t, "", func(in *contract.SessionInput) {
+			env := w.executed(t, input(t, "", func(in *contract.SessionInput) {
 				in.Budget, in.Definition.Attempts = test.budget, 3
 			}))
 			out := outcome(t, env)
@@ -141,7 +145,7 @@ func TestWhatAnInferenceComesTo(t *testing.T) {
 				require.Contains(t, [][2]int{{before.Inference, before.Attempts + 1}, {before.Inference + 1, 0}}, [2]int{r.Inference, r.Attempts}, "every try is counted")
 			}
 			nudged := false
-			for _, e := range query(t, env, contract.QueryMessages, contract.MessagesRequest{}).Entries {
+			for _, e := range entriesIn(t, env) {
 				require.NotEmpty(t, e.Message.Parts, "nothing is no message")
 				nudged = nudged || strings.HasPrefix(e.Message.Text(), "Your answer was empty")
 			}
@@ -196,8 +200,7 @@ func TestAnswersThatLostAttemptsCutShort(t *testing.T) {
 				c.Price, c.MaxOutputTokens = &domain.Price{Input: 1, Output: 1}, 50
 				return c, nil
 			}}
-			env := w.environment(t)
-			env.ExecuteWorkflow(string(contract.Execute), input(t, "", func(in *contract.SessionInput) { in.Budget = test.budget }))
+			env := w.executed(t, input(t, "", budgeted(test.budget)))
 			require.Equal(t, test.reason, outcome(t, env).StopReason)
 		})
 	}
@@ -230,11 +233,10 @@ func TestOddMessagesDoNoHarm(t *testing.T) {
 				reply.Message = &m
 				return reply, nil
 			}
-			env := w.environment(t)
-			env.ExecuteWorkflow(string(contract.Execute), input(t, ""))
-			require.Equal(t, domain.StatusCompleted, outcome(t, env).Status)
+			env := w.executed(t, input(t, ""))
+			completes(t, env)
 			require.Empty(t, w.ran)
-			first := query(t, env, contract.QueryMessages, contract.MessagesRequest{}).Entries[1].Message
+			first := entriesIn(t, env)[1].Message
 			require.Equal(t, domain.RoleAssistant, first.Role)
 			require.Nil(t, first.ToolResult)
 			require.Equal(t, len(m.ToolCalls) > 0, domain.TagOf(first).Trace)
@@ -255,8 +257,7 @@ func TestFailuresThatCostNothing(t *testing.T) {
 		return contract.ModelReply{}, temporal.NewApplicationErrorWithOptions("busy", string(domain.Throttled),
 			temporal.ApplicationErrorOptions{Details: []any{domain.Errorf(domain.Throttled, "busy")}})
 	}
-	env := w.environment(t)
-	env.ExecuteWorkflow(string(contract.Execute), input(t, "", func(in *contract.SessionInput) { in.Definition.Attempts = 5 }))
+	env := w.executed(t, input(t, "", func(in *contract.SessionInput) { in.Definition.Attempts = 5 }))
 	out := outcome(t, env)
 	require.Equal(t, domain.StatusFailed, out.Status)
 	require.Equal(t, 1+3, tries, "two tries were counted, three are left of five")
@@ -269,8 +270,7 @@ func TestAnActivityThatBreaks(t *testing.T) {
 	w := &world{model: func(contract.ModelRequest) (contract.ModelReply, error) {
 		return contract.ModelReply{}, temporal.NewNonRetryableApplicationError("boom", "panic", errors.New("secret"))
 	}}
-	env := w.environment(t)
-	env.ExecuteWorkflow(string(contract.Execute), input(t, ""))
+	env := w.executed(t, input(t, ""))
 	require.Equal(t, domain.StatusFailed, outcome(t, env).Status)
 	require.Equal(t, "the worker failed: boom", lastStep(t, env).Errors[0].Message)
 }
@@ -279,9 +279,8 @@ func TestAnActivityThatBreaks(t *testing.T) {
 func TestABudgetIsReservedAnewForEachTry(t *testing.T) {
 	t.Parallel()
 	w := &world{model: plays(billed(domain.Unavailable), says(""), says("hi"))}
-	env := w.environment(t)
-	env.ExecuteWorkflow(string(contract.Execute), input(t, "", func(in *contract.SessionInput) { in.Budget.MaxTokens = number(1000) }))
-	require.Equal(t, domain.StatusCompleted, outcome(t, env).Status)
+	env := w.executed(t, input(t, "", func(in *contract.SessionInput) { in.Budget.MaxTokens = number(1000) }))
+	completes(t, env)
 	var left []int64
 	for _, r := range w.asked {
 		left = append(left, r.TokensLeft)
@@ -299,8 +298,8 @@ func TestADelayThatAProviderAsksFor(t *testing.T) {
 			w := &world{model: plays(with(billed(domain.Throttled), func(r *contract.ModelReply) { r.RetryAfterMillis = asked }), says("hi"))}
 			env := w.environment(t)
 			begun := env.Now()
-			env.ExecuteWorkflow(string(contract.Execute), input(t, ""))
-			require.Equal(t, domain.StatusCompleted, outcome(t, env).Status)
+			execute(env, input(t, ""))
+			completes(t, env)
 			require.LessOrEqual(t, env.Now().Sub(begun), time.Hour+time.Minute)
 			require.GreaterOrEqual(t, env.Now().Sub(begun), min(time.Duration(max(asked, 1000))*time.Millisecond, time.Hour)/2)
 		})
@@ -323,8 +322,7 @@ func TestWhatAProviderCountedIsReckonedWith(t *testing.T) {
 				reply.Response.Usage = domain.Usage{InputTokens: 600, OutputTokens: 10, Estimated: test.estimated}
 				return reply, err
 			}
-			env := w.environment(t)
-			env.ExecuteWorkflow(string(contract.Execute), input(t, "", func(in *contract.SessionInput) { in.Budget.MaxTokens = number(1000) }))
+			env := w.executed(t, input(t, "", func(in *contract.SessionInput) { in.Budget.MaxTokens = number(1000) }))
 			require.Len(t, w.asked, test.asked)
 			require.Equal(t, test.asked, outcome(t, env).Steps)
 		})
@@ -339,8 +337,7 @@ func TestLongErrorsAreCut(t *testing.T) {
 	w.tool = func(contract.ToolRequest) (contract.ToolReply, error) {
 		return contract.ToolReply{Error: domain.Errorf(domain.Invalid, "%s", long)}, nil
 	}
-	env := w.environment(t)
-	env.ExecuteWorkflow(string(contract.Execute), input(t, ""))
+	env := w.executed(t, input(t, ""))
 	require.Equal(t, domain.StatusFailed, outcome(t, env).Status)
 	for _, step := range stepsIn(t, env, 0) {
 		for _, err := range step.Step.AllErrors() {
@@ -372,8 +369,7 @@ func TestAPausedAnswerGoesOn(t *testing.T) {
 				}
 				return says("the whole"), nil
 			}
-			env := w.environment(t)
-			env.ExecuteWorkflow(string(contract.Execute), input(t, ""))
+			env := w.executed(t, input(t, ""))
 			out := outcome(t, env)
 			require.Equal(t, test.status, out.Status)
 			require.Equal(t, 1, out.Steps)
@@ -435,13 +431,13 @@ func TestALostInference(t *testing.T) {
 			env := w.environment(t)
 			if test.stop != "" {
 				env.RegisterDelayedCallback(func() {
-					env.SignalWorkflow(string(contract.SignalStop), contract.StopRequest{Mode: test.stop})
+					signalStop(env, contract.StopRequest{Mode: test.stop})
 				}, 2*time.Second+test.paused)
 			}
 			if test.paused > 0 {
 				pauses(env, 2*time.Second)
 			}
-			env.ExecuteWorkflow(string(contract.Execute), input(t, "", func(in *contract.SessionInput) {
+			execute(env, input(t, "", func(in *contract.SessionInput) {
 				in.Definition.Model.MaxOutputTokens = test.answers
 				if in.Definition.Attempts, in.Budget.MaxTokens = attempts, test.max; test.seconds > 0 {
 					in.Budget.MaxSeconds = &test.seconds
@@ -451,7 +447,7 @@ func TestALostInference(t *testing.T) {
 			require.Equal(t, test.status, out.Status)
 			require.Equal(t, test.tokens, out.Usage.TotalTokens())
 			require.Len(t, w.asked, test.asked)
-			last := query(t, env, contract.QueryMessages, contract.MessagesRequest{}).Entries
+			last := entriesIn(t, env)
 			if test.text != "" {
 				require.Equal(t, test.text, last[len(last)-1].Message.Text())
 			} else {

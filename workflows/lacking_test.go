@@ -87,10 +87,10 @@ func TestAWorkerThatLacksWhatIsNeeded(t *testing.T) {
 			env.RegisterDelayedCallback(func() {
 				meanwhile = status(t, env)
 				if test.stop != "" {
-					env.SignalWorkflow(string(contract.SignalStop), contract.StopRequest{Mode: test.stop})
+					signalStop(env, contract.StopRequest{Mode: test.stop})
 				}
 			}, 20*time.Second)
-			env.ExecuteWorkflow(string(contract.Execute), input(t, "", func(in *contract.SessionInput) { in.Definition.Attempts = 1 }))
+			execute(env, input(t, "", func(in *contract.SessionInput) { in.Definition.Attempts = 1 }))
 			require.Equal(t, test.status, outcome(t, env).Status)
 			require.Equal(t, test.asked, asked)
 			if soon {
@@ -124,7 +124,7 @@ func TestAWorkerThatLackedOnceWasAFailure(t *testing.T) {
 			var env *testsuite.TestWorkflowEnvironment
 			w := &world{}
 			w.model = func(contract.ModelRequest) (contract.ModelReply, error) {
-				env.SignalWorkflow(string(contract.SignalStop), contract.StopRequest{Mode: test.stop})
+				signalStop(env, contract.StopRequest{Mode: test.stop})
 				return contract.ModelReply{}, refused(lacks)
 			}
 			var hooks []hook.Hook
@@ -137,7 +137,7 @@ func TestAWorkerThatLackedOnceWasAFailure(t *testing.T) {
 			env.RegisterActivityWithOptions(func(context.Context, contract.HookRequest) (contract.HookReply, error) {
 				return contract.HookReply{}, refused(lacks)
 			}, activity.RegisterOptions{Name: string(contract.CallHook)})
-			env.ExecuteWorkflow(string(contract.Execute), input(t, "", func(in *contract.SessionInput) { in.Definition.Attempts = 1 }))
+			execute(env, input(t, "", func(in *contract.SessionInput) { in.Definition.Attempts = 1 }))
 			require.Equal(t, test.status, outcome(t, env).Status)
 		})
 	}
@@ -174,12 +174,12 @@ func TestAHookWhoseWorkerWasLost(t *testing.T) {
 				}
 				if test.stop {
 					env.RegisterDelayedCallback(func() {
-						env.SignalWorkflow(string(contract.SignalStop), contract.StopRequest{Mode: contract.StopNow})
+						signalStop(env, contract.StopRequest{Mode: contract.StopNow})
 					}, 100*time.Millisecond)
 				}
 				return contract.HookReply{}, test.err
 			}, activity.RegisterOptions{Name: string(contract.CallHook)})
-			env.ExecuteWorkflow(string(contract.Execute), input(t, ""))
+			execute(env, input(t, ""))
 			require.Equal(t, test.status, outcome(t, env).Status)
 			require.Equal(t, []int{0, 1, 2}[:test.asked], lost)
 		})
@@ -197,7 +197,7 @@ func TestTheLastHooksOfAStopNow(t *testing.T) {
 	w := &world{}
 	var env *testsuite.TestWorkflowEnvironment
 	w.model = func(contract.ModelRequest) (contract.ModelReply, error) {
-		env.SignalWorkflow(string(contract.SignalStop), contract.StopRequest{Mode: contract.StopNow})
+		signalStop(env, contract.StopRequest{Mode: contract.StopNow})
 		return says("cut off"), nil
 	}
 	env = hooked(t, w, nil, hook.IO(domain.TriggerOnStop, "h", silent), hook.IO(domain.TriggerAfterExecution, "h", silent))
@@ -205,7 +205,7 @@ func TestTheLastHooksOfAStopNow(t *testing.T) {
 		return contract.HookReply{}, refused(lacks)
 	}, activity.RegisterOptions{Name: string(contract.CallHook)})
 	begun := env.Now()
-	env.ExecuteWorkflow(string(contract.Execute), input(t, ""))
+	execute(env, input(t, ""))
 	require.Equal(t, domain.StatusStopped, outcome(t, env).Status)
 	took := env.Now().Sub(begun)
 	require.True(t, took > 30*time.Second && took < 2*time.Minute, took)

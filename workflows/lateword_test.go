@@ -78,8 +78,8 @@ func TestAWordAtTheEndOfItsTime(t *testing.T) {
 					said = word.say(t, env)
 					env.SetStartTime(until.Add(-early)) // the clock goes there, before anybody looks at the word
 				}, time.Minute)
-				env.ExecuteWorkflow(string(contract.Execute), askedFor(t, domain.ApprovalRule{Tool: "pay", Then: domain.AskFirst, ExpiresAfter: time.Hour}))
-				require.Equal(t, domain.StatusCompleted, outcome(t, env).Status)
+				execute(env, askedFor(t, domain.ApprovalRule{Tool: "pay", Then: domain.AskFirst, ExpiresAfter: time.Hour}))
+				completes(t, env)
 				if early > 0 {
 					require.NoError(t, said.rejected)
 				} else {
@@ -103,7 +103,7 @@ func TestALongWaitHasAnEnd(t *testing.T) {
 			require.Equal(t, waited, waiting[0].Expires.Sub(waiting[0].Since))
 			approves(env, "yes", waiting[0])
 		})
-		env.ExecuteWorkflow(string(contract.Execute), askedFor(t, domain.ApprovalRule{Tool: "pay", Then: domain.AskFirst, ExpiresAfter: given}))
+		execute(env, askedFor(t, domain.ApprovalRule{Tool: "pay", Then: domain.AskFirst, ExpiresAfter: given}))
 		require.Equal(t, domain.Approved, executions(t, env)[0].Wait(domain.WaitApproval).Verdict())
 	}
 }

@@ -72,7 +72,7 @@ func TestASubagentAsksForMore(t *testing.T) {
 			}
 			env := w.environment(t)
 			reachesRoot(env)
-			env.ExecuteWorkflow(string(contract.Execute), input(t, "", withLeaf, func(in *contract.SessionInput) {
+			execute(env, input(t, "", withLeaf, func(in *contract.SessionInput) {
 				in.Budget, in.Definition.Model.Price = budget, price
 				in.Definition.Agents = map[string]domain.Definition{"leaf.yaml": {SystemPrompt: "leaf", Model: in.Definition.Model}}
 			}))
@@ -100,11 +100,11 @@ func TestAllThatAskAreRefusedInTurn(t *testing.T) {
 	env := w.environment(t)
 	reachesRoot(env)
 	began := env.Now()
-	env.ExecuteWorkflow(string(contract.Execute), input(t, "", withLeaf, func(in *contract.SessionInput) { in.Budget.MaxSteps = new(int64(11)) }))
+	execute(env, input(t, "", withLeaf, func(in *contract.SessionInput) { in.Budget.MaxSteps = new(int64(11)) }))
 	out := outcome(t, env)
 	require.Equal(t, domain.StatusCompleted, out.Status, out.StopReason)
 	require.Less(t, env.Now().Sub(began), time.Minute, "nobody waits in vain")
-	for _, call := range stepsIn(t, env, 0)[0].Step.ToolExecutions {
+	for _, call := range executions(t, env) {
 		require.JSONEq(t, `{"status":"stopped","stop_reason":"steps_limit","answer":"I look","effects":[]}`, call.Value)
 	}
 }
@@ -199,10 +199,10 @@ func TestATreeKeepsToItsBudget(t *testing.T) {
 		if stopped {
 			mode := rapid.SampledFrom(enum.Known[contract.StopMode]()).Draw(draw, "mode")
 			cutOff = mode == contract.StopNow
-			env.RegisterDelayedCallback(func() { env.SignalWorkflow(string(contract.SignalStop), contract.StopRequest{Mode: mode}) },
+			env.RegisterDelayedCallback(func() { signalStop(env, contract.StopRequest{Mode: mode}) },
 				time.Duration(rapid.IntRange(0, 3000).Draw(draw, "at"))*time.Millisecond)
 		}
-		env.ExecuteWorkflow(string(contract.Execute), input(t, "", func(in *contract.SessionInput) {
+		execute(env, input(t, "", func(in *contract.SessionInput) {
 			in.Budget, in.Definition.SystemPrompt = budget, "root"
 			in.Definition.Model.Price = &domain.Price{Input: 1_000_000_000, Output: 1_000_000_000}
 			in.Definition.Subagents = map[string]domain.Subagent{"branch": {Agent: "branch", InheritsTools: true}}
@@ -256,9 +256,9 @@ func TestAPauseHoldsASubagentThatAskedInVain(t *testing.T) {
 	during := 0
 	env.RegisterDelayedCallback(func() {
 		during = asked
-		env.SignalWorkflow(string(contract.SignalStop), contract.StopRequest{Mode: contract.StopNow})
+		signalStop(env, contract.StopRequest{Mode: contract.StopNow})
 	}, time.Hour)
-	env.ExecuteWorkflow(string(contract.Execute), input(t, "", withLeaf, func(in *contract.SessionInput) { in.Budget.MaxTokens = new(int64(3000)) }))
+	execute(env, input(t, "", withLeaf, func(in *contract.SessionInput) { in.Budget.MaxTokens = new(int64(3000)) }))
 	require.True(t, env.IsWorkflowCompleted())
 	require.NoError(t, paused.rejected)
 	require.Positive(t, before)
@@ -296,7 +296,7 @@ func TestNobodyAsksForOneThatIsOver(t *testing.T) {
 	env.RegisterDelayedCallback(func() {
 		require.NoError(t, env.SignalWorkflowByID(leaf, string(contract.SignalStop), contract.StopRequest{Mode: contract.StopNow}))
 	}, time.Minute)
-	env.ExecuteWorkflow(string(contract.Execute), input(t, "", func(in *contract.SessionInput) {
+	execute(env, input(t, "", func(in *contract.SessionInput) {
 		in.Budget, in.Definition.SystemPrompt = stepsOf(9), "root"
 		in.Definition.Subagents = map[string]domain.Subagent{"branch": {Agent: "branch", InheritsTools: true}}
 		in.Definition.Agents = map[string]domain.Definition{
@@ -304,7 +304,7 @@ func TestNobodyAsksForOneThatIsOver(t *testing.T) {
 			"leaf":   {SystemPrompt: "leaf", Model: in.Definition.Model},
 		}
 	}))
-	require.Equal(t, domain.StatusCompleted, outcome(t, env).Status)
+	completes(t, env)
 	require.Equal(t, 1, asked)
 	require.Less(t, env.Now().Sub(began), 2*time.Minute)
 }
@@ -330,7 +330,7 @@ func TestAGrantThatNobodyGaveIsNone(t *testing.T) {
 			}
 		}, 0)
 	})
-	env.ExecuteWorkflow(string(contract.Execute), input(t, "", withLeaf, func(in *contract.SessionInput) {
+	execute(env, input(t, "", withLeaf, func(in *contract.SessionInput) {
 		in.Budget.MaxSteps, in.Budget.MaxTokens = new(int64(6)), new(int64(50_000))
 	}))
 	out := outcome(t, env)
@@ -348,8 +348,7 @@ func TestWhatWasSpentBeyondAGrantIsTold(t *testing.T) {
 		reply.Response.Usage = domain.Usage{InputTokens: 1_000_000}
 		return reply, nil
 	})
-	env := w.environment(t)
-	env.ExecuteWorkflow(string(contract.Execute), input(t, "", withLeaf, func(in *contract.SessionInput) {
+	env := w.executed(t, input(t, "", withLeaf, func(in *contract.SessionInput) {
 		in.Budget.MaxSteps, in.Budget.MaxTokens = new(int64(6)), new(int64(50_000))
 	}))
 	out := outcome(t, env)

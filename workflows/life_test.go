@@ -12,12 +12,8 @@ import (
 	"everstep/domain/contract"
 )
 
-// puts asks a session for an update to a session at a time.
-func puts[In, Out any](env *testsuite.TestWorkflowEnvironment, at time.Duration, id string, update contract.Update[In, Out], request In) *verdict {
-	v := &verdict{}
-	env.RegisterDelayedCallback(func() { env.UpdateWorkflow(string(update), id, v, request) }, at)
-	return v
-}
+// idlesAnHour has a session close itself when nobody has spoken to it for an hour.
+func idlesAnHour(in *contract.SessionInput) { in.Definition.IdleTimeout = time.Hour }
 
 // TestASuspendedSession accepts nothing; the execution in progress comes to its end, and what waits begins none until the
 // session is unsuspended.
@@ -26,16 +22,16 @@ func TestASuspendedSession(t *testing.T) {
 	w := &world{model: plays(busy(), says("one"), says("two"))}
 	env := w.environment(t)
 	sends(env, time.Minute, "u1", queued("later"))
-	first := puts(env, 2*time.Minute, "u2", contract.UpdateSuspend, contract.SuspendRequest{Reason: "an audit", By: "ann"})
-	again := puts(env, 3*time.Minute, "u3", contract.UpdateSuspend, contract.SuspendRequest{})
+	first := updates(env, 2*time.Minute, contract.UpdateSuspend, "u2", contract.SuspendRequest{Reason: "an audit", By: "ann"})
+	again := updates(env, 3*time.Minute, contract.UpdateSuspend, "u3", contract.SuspendRequest{})
 	steered := sends(env, 4*time.Minute, "u4", steer("more"))
-	idle := sends(env, 2*time.Hour, "u5", contract.SendRequest{Prompt: "more"})
-	shut := closes(env, 2*time.Hour, "u6")
+	idle := prompts(env, 2*time.Hour, "more")
+	shut := closes(env, 2*time.Hour)
 	var held account.Status
 	env.RegisterDelayedCallback(func() { held = status(t, env) }, 3*time.Hour)
-	lifted := puts(env, 4*time.Hour, "u7", contract.UpdateUnsuspend, contract.UnsuspendRequest{})
-	closes(env, 5*time.Hour, "u8")
-	env.ExecuteWorkflow(string(contract.Execute), input(t, "ann"))
+	lifted := updates(env, 4*time.Hour, contract.UpdateUnsuspend, "u7", contract.UnsuspendRequest{})
+	closes(env, 5*time.Hour)
+	execute(env, input(t, "ann"))
 	require.Equal(t, 2, outcome(t, env).Number)
 	require.Equal(t, contract.SuspendReply{Changed: true, Busy: true}, first.value)
 	require.Equal(t, contract.SuspendReply{Busy: true}, again.value)
@@ -51,31 +47,18 @@ func TestASuspendedSession(t *testing.T) {
 	require.Equal(t, []string{"user: hello", "assistant: one", "user: later", "assistant: two"}, spoken(t, env))
 }
 
-func TestOnlySessionsAreSuspendedAndCleared(t *testing.T) {
-	t.Parallel()
-	w := &world{model: plays(busy(), says("one"))}
-	env := w.environment(t)
-	suspended := puts(env, time.Minute, "u1", contract.UpdateSuspend, contract.SuspendRequest{})
-	lifted := puts(env, time.Minute, "u2", contract.UpdateUnsuspend, contract.UnsuspendRequest{})
-	cleared := puts(env, time.Minute, "u3", contract.UpdateClear, contract.ClearRequest{})
-	env.ExecuteWorkflow(string(contract.Execute), input(t, ""))
-	for _, v := range []*verdict{suspended, lifted, cleared} {
-		require.ErrorContains(t, v.rejected, "no name")
-	}
-}
-
 // TestAClearedConversation is seen by no model any more, and stays readable. What the session is, and what it has used, stays.
 func TestAClearedConversation(t *testing.T) {
 	t.Parallel()
 	w := &world{tools: reads(), tool: saw, model: plays(busy(), says("looking", look()), says("one"), says("two"), says("three"))}
 	env := w.environment(t)
-	early := puts(env, time.Minute, "u1", contract.UpdateClear, contract.ClearRequest{})
-	cleared := puts(env, 2*time.Hour, "u2", contract.UpdateClear, contract.ClearRequest{})
-	gone := puts(env, 2*time.Hour, "u3", contract.UpdateExtend, contract.ExtendRequest{})
-	sends(env, 3*time.Hour, "u4", contract.SendRequest{Prompt: "anew"})
-	sends(env, 4*time.Hour, "u5", contract.SendRequest{Prompt: "on"})
-	closes(env, 5*time.Hour, "u6")
-	env.ExecuteWorkflow(string(contract.Execute), input(t, "ann"))
+	early := updates(env, time.Minute, contract.UpdateClear, "u1", contract.ClearRequest{})
+	cleared := updates(env, 2*time.Hour, contract.UpdateClear, "u2", contract.ClearRequest{})
+	gone := updates(env, 2*time.Hour, contract.UpdateExtend, "u3", contract.ExtendRequest{})
+	prompts(env, 3*time.Hour, "anew")
+	prompts(env, 4*time.Hour, "on")
+	closes(env, 5*time.Hour)
+	execute(env, input(t, "ann"))
 	out := outcome(t, env)
 	require.Equal(t, 3, out.Number)
 	require.ErrorContains(t, early.rejected, "in progress")
@@ -85,7 +68,7 @@ func TestAClearedConversation(t *testing.T) {
 	require.Equal(t, domain.Edits{Cleared: 4, Hidden: 4, TakenBack: []domain.Span{{To: 4, By: 2, Cleared: true}}}, w.asked[3].Edits)
 	require.Equal(t, domain.Edits{Cleared: 4, Hidden: 4, TakenBack: []domain.Span{{To: 4, By: 2, Cleared: true}}}, w.asked[4].Edits)
 	require.Equal(t, 3, w.asked[4].Inference, "the conversation is the same one")
-	entries := query(t, env, contract.QueryMessages, contract.MessagesRequest{}).Entries
+	entries := entriesIn(t, env)
 	shown := domain.CompileEdited(domain.CurrentTrace, nil, entries[:7], []domain.ExecutionID{out.ExecutionID}, w.asked[4].Edits)
 	require.Equal(t, []string{"anew", "two", "on"}, []string{shown[0].Text(), shown[1].Text(), shown[2].Text()})
 }
@@ -99,10 +82,10 @@ func TestAnAgentMayReadItsOwnPast(t *testing.T) {
 	w := &world{tools: []domain.ToolSpec{{Name: domain.HistoryTool, Effect: domain.ReadOnly}, {Name: "look", Effect: domain.ReadOnly}}, tool: saw,
 		model: plays(says("", ask(), look()), says("one"), says("", ask()), says("two"))}
 	env := w.environment(t)
-	puts(env, time.Hour, "u1", contract.UpdateClear, contract.ClearRequest{})
-	sends(env, 2*time.Hour, "u2", contract.SendRequest{Prompt: "anew"})
-	closes(env, 3*time.Hour, "u3")
-	env.ExecuteWorkflow(string(contract.Execute), input(t, "ann", func(in *contract.SessionInput) { in.Definition.Tools = []string{domain.HistoryTool, "look"} }))
+	updates(env, time.Hour, contract.UpdateClear, "u1", contract.ClearRequest{})
+	prompts(env, 2*time.Hour, "anew")
+	closes(env, 3*time.Hour)
+	execute(env, input(t, "ann", func(in *contract.SessionInput) { in.Definition.Tools = []string{domain.HistoryTool, "look"} }))
 	require.Equal(t, 2, outcome(t, env).Number)
 	require.Len(t, w.ran, 3)
 	asked := map[int]*domain.Past{}
@@ -122,21 +105,7 @@ func TestAnAgentMayReadItsOwnPast(t *testing.T) {
 	}
 }
 
-// TestAnIdleSessionClosesItself some time after its newest execution, and each message begins that time anew.
-func TestAnIdleSessionClosesItself(t *testing.T) {
-	t.Parallel()
-	w := &world{model: plays(says("one"), says("two"))}
-	env := w.environment(t)
-	began := env.Now()
-	sends(env, 40*time.Minute, "u1", contract.SendRequest{Prompt: "more"})
-	env.ExecuteWorkflow(string(contract.Execute), input(t, "ann", func(in *contract.SessionInput) { in.Definition.IdleTimeout = time.Hour }))
-	out := outcome(t, env)
-	require.Equal(t, 2, out.Number)
-	require.True(t, out.Closed)
-	require.InDelta(t, 100, env.Now().Sub(began).Minutes(), 1)
-}
-
-// TestPeopleKeepAnIdleSessionOpen: whatever they say of it, and is taken, begins its time anew, also over a change of runs.
+// TestPeopleKeepAnIdleSessionOpen, which else closes itself: whatever they say to it or of it, and is taken, begins its time anew, also over a change of runs.
 // What is refused does not.
 func TestPeopleKeepAnIdleSessionOpen(t *testing.T) {
 	t.Parallel()
@@ -146,47 +115,35 @@ func TestPeopleKeepAnIdleSessionOpen(t *testing.T) {
 	}{
 		"nothing": {func(*testsuite.TestWorkflowEnvironment, time.Duration) {}, 60},
 		"unsuspended": {func(env *testsuite.TestWorkflowEnvironment, at time.Duration) {
-			puts(env, at-time.Minute, "u1", contract.UpdateSuspend, contract.SuspendRequest{})
-			puts(env, at, "u2", contract.UpdateUnsuspend, contract.UnsuspendRequest{})
+			updates(env, at-time.Minute, contract.UpdateSuspend, "u1", contract.SuspendRequest{})
+			updates(env, at, contract.UpdateUnsuspend, "u2", contract.UnsuspendRequest{})
 		}, 100},
 		"updated": {func(env *testsuite.TestWorkflowEnvironment, at time.Duration) {
 			redefines(env, at, "u1", contract.UpdateRequest{Definition: domain.Definition{SystemPrompt: "be brief"}, Fields: []string{"system_prompt"}})
 		}, 100},
 		"cleared": {func(env *testsuite.TestWorkflowEnvironment, at time.Duration) {
-			puts(env, at, "u1", contract.UpdateClear, contract.ClearRequest{})
+			updates(env, at, contract.UpdateClear, "u1", contract.ClearRequest{})
 		}, 100},
+		"prompted": {func(env *testsuite.TestWorkflowEnvironment, at time.Duration) { prompts(env, at, "more") }, 100},
 		"refused": {func(env *testsuite.TestWorkflowEnvironment, at time.Duration) {
-			puts(env, at, "u1", contract.UpdateExtend, contract.ExtendRequest{})
+			updates(env, at, contract.UpdateExtend, "u1", contract.ExtendRequest{})
 		}, 60},
 		"long ago": {func(env *testsuite.TestWorkflowEnvironment, at time.Duration) {
-			puts(env, 0, "u1", contract.UpdateSuspend, contract.SuspendRequest{})
-			puts(env, 0, "u2", contract.UpdateUnsuspend, contract.UnsuspendRequest{})
+			updates(env, 0, contract.UpdateSuspend, "u1", contract.SuspendRequest{})
+			updates(env, 0, contract.UpdateUnsuspend, "u2", contract.UnsuspendRequest{})
 		}, 60},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := &world{model: plays(says("one"))}
+			w := &world{model: repeats(says("done"))}
 			env := w.environment(t)
 			began := env.Now()
 			test.says(env, 40*time.Minute)
-			env.ExecuteWorkflow(string(contract.Execute), input(t, "ann", func(in *contract.SessionInput) { in.Definition.IdleTimeout = time.Hour }))
+			execute(env, input(t, "ann", idlesAnHour))
 			require.True(t, outcome(t, env).Closed)
 			require.InDelta(t, test.open, env.Now().Sub(began).Minutes(), 1)
 		})
 	}
-}
-
-// TestAnUnsuspendedSessionIsIdleFromThenOn, also where its time was over long ago.
-func TestAnUnsuspendedSessionIsIdleFromThenOn(t *testing.T) {
-	t.Parallel()
-	w := &world{model: plays(says("one"))}
-	env := w.environment(t)
-	began := env.Now()
-	puts(env, time.Minute, "u1", contract.UpdateSuspend, contract.SuspendRequest{})
-	puts(env, 4*time.Hour, "u2", contract.UpdateUnsuspend, contract.UnsuspendRequest{})
-	env.ExecuteWorkflow(string(contract.Execute), input(t, "ann", func(in *contract.SessionInput) { in.Definition.IdleTimeout = time.Hour }))
-	require.True(t, outcome(t, env).Closed)
-	require.InDelta(t, 300, env.Now().Sub(began).Minutes(), 1)
 }
 
 // TestAnUpdatedIdleTimeout holds from the next execution on, as all of an update does, and not from the next run on.
@@ -204,15 +161,15 @@ func TestAnUpdatedIdleTimeout(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := deployed(offers("look"))
-			w.model = func(contract.ModelRequest) (contract.ModelReply, error) { return says("done"), nil }
+			w.model = repeats(says("done"))
 			env := w.environment(t)
 			began := env.Now()
 			took := redefines(env, 20*time.Minute, "u1", contract.UpdateRequest{Definition: domain.Definition{IdleTimeout: test.after}, Fields: []string{"idle_timeout"}})
-			sends(env, 30*time.Minute, "u2", contract.SendRequest{Prompt: "more"})
+			prompts(env, 30*time.Minute, "more")
 			if test.after == 0 {
-				closes(env, 24*time.Hour, "u3")
+				closes(env, 24*time.Hour)
 			}
-			env.ExecuteWorkflow(string(contract.Execute), input(t, "ann", func(in *contract.SessionInput) { in.Definition.IdleTimeout = test.before }))
+			execute(env, input(t, "ann", func(in *contract.SessionInput) { in.Definition.IdleTimeout = test.before }))
 			require.NoError(t, took.rejected)
 			out := outcome(t, env)
 			require.Equal(t, 2, out.Number)
@@ -234,7 +191,7 @@ func TestTheNextRunKnowsSinceWhenASessionIsIdle(t *testing.T) {
 	began := env.Now()
 	carry.Mail.SpokenSince = began.Add(-10 * time.Minute).UTC()
 	in.Carry = &carry
-	env.ExecuteWorkflow(string(contract.Execute), in)
+	execute(env, in)
 	require.True(t, outcome(t, env).Closed)
 	require.InDelta(t, 50, env.Now().Sub(began).Minutes(), 1)
 }
@@ -245,11 +202,11 @@ func TestASuspendedSessionStaysOpen(t *testing.T) {
 	w := &world{model: plays(says("one"))}
 	env := w.environment(t)
 	began := env.Now()
-	puts(env, time.Minute, "u1", contract.UpdateSuspend, contract.SuspendRequest{})
+	updates(env, time.Minute, contract.UpdateSuspend, "u1", contract.SuspendRequest{})
 	var held account.Status
 	env.RegisterDelayedCallback(func() { held = status(t, env) }, 3*time.Hour)
-	puts(env, 4*time.Hour, "u2", contract.UpdateUnsuspend, contract.UnsuspendRequest{})
-	env.ExecuteWorkflow(string(contract.Execute), input(t, "ann", func(in *contract.SessionInput) { in.Definition.IdleTimeout = time.Hour }))
+	updates(env, 4*time.Hour, contract.UpdateUnsuspend, "u2", contract.UnsuspendRequest{})
+	execute(env, input(t, "ann", idlesAnHour))
 	require.True(t, outcome(t, env).Closed)
 	require.Contains(t, held.Doing, "open all the same")
 	require.InDelta(t, 300, env.Now().Sub(began).Minutes(), 1)

@@ -18,7 +18,7 @@ import (
 
 // busy is a first try of an inference that keeps its execution busy for an hour.
 func busy() contract.ModelReply {
-	return with(billed(domain.Throttled), func(r *contract.ModelReply) { r.RetryAfterMillis = time.Hour.Milliseconds() })
+	return waits(time.Hour)
 }
 
 func steer(text string) contract.SendRequest {
@@ -30,13 +30,13 @@ func queued(text string) contract.SendRequest {
 }
 
 func stopsAt(env *testsuite.TestWorkflowEnvironment, at time.Duration) {
-	env.RegisterDelayedCallback(func() { env.SignalWorkflow(string(contract.SignalStop), contract.StopRequest{Reason: "enough"}) }, at)
+	env.RegisterDelayedCallback(func() { signalStop(env, contract.StopRequest{Reason: "enough"}) }, at)
 }
 
 // spoken is what was said, each message with its role.
 func spoken(t *testing.T, env *testsuite.TestWorkflowEnvironment) (said []string) {
 	t.Helper()
-	for _, e := range query(t, env, contract.QueryMessages, contract.MessagesRequest{}).Entries {
+	for _, e := range entriesIn(t, env) {
 		text := e.Message.Text()
 		if e.Message.ToolResult != nil {
 			text = e.Message.ToolResult.Name
@@ -68,8 +68,8 @@ func TestMessagesJoinTheNextStep(t *testing.T) {
 			first, second := sends(env, time.Minute, "u1", steer("and that")), sends(env, 2*time.Minute, "u2", steer("and this"))
 			var waiting account.Status
 			env.RegisterDelayedCallback(func() { waiting = status(t, env) }, 3*time.Minute)
-			closes(env, 3*time.Hour, "u3")
-			env.ExecuteWorkflow(string(contract.Execute), input(t, name))
+			closes(env, 3*time.Hour)
+			execute(env, input(t, name))
 			out := outcome(t, env)
 			require.Equal(t, domain.StatusCompleted, out.Status)
 			require.Equal(t, []int{1, 2, 0}, []int{out.Number, out.Steps, out.Unread})
@@ -82,7 +82,7 @@ func TestMessagesJoinTheNextStep(t *testing.T) {
 			require.Equal(t, "and that", waiting.Unread[0].Text)
 			require.Empty(t, status(t, env).Unread)
 
-			joined := query(t, env, contract.QueryMessages, contract.MessagesRequest{}).Entries[3:5]
+			joined := entriesIn(t, env)[3:5]
 			for i, id := range []domain.MessageID{one.Waits, two.Waits} {
 				require.Equal(t, id, joined[i].Message.ID)
 				require.Equal(t, domain.Tag{ExecutionID: out.ExecutionID}, domain.TagOf(joined[i].Message))
@@ -103,12 +103,10 @@ func TestWhatNobodyReads(t *testing.T) {
 	w := &world{model: plays(busy(), says("one"))}
 	env := w.environment(t)
 	sends(env, time.Minute, "u1", steer("more"))
-	none := sends(env, time.Minute, "u2", queued("more"))
 	stopsAt(env, 2*time.Minute)
-	env.ExecuteWorkflow(string(contract.Execute), input(t, ""))
+	execute(env, input(t, ""))
 	out := outcome(t, env)
 	require.Equal(t, []any{domain.StatusStopped, 1}, []any{out.Status, out.Unread})
-	require.ErrorContains(t, none.rejected, "no name")
 	require.Len(t, status(t, env).Unread, 1)
 	require.Equal(t, []string{"user: hello"}, spoken(t, env))
 }
@@ -119,8 +117,8 @@ func TestNoStepIsLeftForAMessage(t *testing.T) {
 	w := &world{model: plays(busy(), says("one"), says("two"))}
 	env := w.environment(t)
 	sends(env, time.Minute, "u1", steer("more"))
-	closes(env, 3*time.Hour, "u2")
-	env.ExecuteWorkflow(string(contract.Execute), input(t, "ann", func(in *contract.SessionInput) { in.Definition.Budget.MaxSteps = number(1) }))
+	closes(env, 3*time.Hour)
+	execute(env, input(t, "ann", func(in *contract.SessionInput) { in.Definition.Budget.MaxSteps = number(1) }))
 	require.Equal(t, 2, outcome(t, env).Number)
 	first := executionIn(t, env, 1)
 	require.Equal(t, []any{domain.StatusCompleted, "one"}, []any{first.Status, first.Ended.Answer})
@@ -136,8 +134,8 @@ func TestAFloodOfMessages(t *testing.T) {
 	for n := range 150 {
 		all = append(all, sends(env, time.Minute, fmt.Sprint("u", n), steer(fmt.Sprint("message ", n))))
 	}
-	env.ExecuteWorkflow(string(contract.Execute), input(t, ""))
-	require.Equal(t, domain.StatusCompleted, outcome(t, env).Status)
+	execute(env, input(t, ""))
+	completes(t, env)
 	said := strings.Join(spoken(t, env), "\n") + "\n"
 	for n, v := range all {
 		require.Equal(t, n < 100, v.accepted)
@@ -169,7 +167,7 @@ func TestTakingMessagesBack(t *testing.T) {
 		return contract.UnsendRequest{MessageID: first.value.(contract.SendReply).Waits}
 	})
 	last := unsend(5*time.Minute, "u7", nameless)
-	env.ExecuteWorkflow(string(contract.Execute), input(t, ""))
+	execute(env, input(t, ""))
 	require.Equal(t, 1, outcome(t, env).Steps)
 	require.ErrorContains(t, none.rejected, "no message waits")
 	require.ErrorContains(t, which.rejected, "2 messages wait; name one")
@@ -197,8 +195,8 @@ func TestWhatCannotWait(t *testing.T) {
 			w := &world{model: plays(busy(), answer("one"))}
 			env := w.environment(t)
 			v := sends(env, time.Minute, "u1", request)
-			closes(env, 3*time.Hour, "u2")
-			env.ExecuteWorkflow(string(contract.Execute), input(t, "ann"))
+			closes(env, 3*time.Hour)
+			execute(env, input(t, "ann"))
 			require.Equal(t, 1, outcome(t, env).Number)
 			require.False(t, v.accepted)
 			if says == "half a model" {
@@ -226,8 +224,8 @@ func TestQueuedMetadataHasOneBound(t *testing.T) {
 	first := sends(env, time.Minute, "u1", large("a"))
 	second := sends(env, 2*time.Minute, "u2", large("b"))
 	same := sends(env, 3*time.Minute, "u3", large("a"))
-	closes(env, 5*time.Hour, "u4")
-	env.ExecuteWorkflow(string(contract.Execute), input(t, "ann"))
+	closes(env, 5*time.Hour)
+	execute(env, input(t, "ann"))
 	require.Equal(t, 3, outcome(t, env).Number)
 	require.NoError(t, first.rejected)
 	require.ErrorContains(t, second.rejected, "metadata")

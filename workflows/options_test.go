@@ -46,7 +46,7 @@ func TestHowLongWorkMayTake(t *testing.T) {
 			w.tools[0].Effect = test.effect
 			env := w.environment(t)
 			outgrows(env, 1)
-			env.ExecuteWorkflow(string(contract.Execute), input(t, "", test.change))
+			execute(env, input(t, "", test.change))
 			_, ok := handedOn(t, env)
 			require.True(t, ok)
 			for activity, want := range map[string]struct {
@@ -84,9 +84,8 @@ func TestTimingIsTheWorkers(t *testing.T) {
 		c.Timing = contract.TimingOf(false)
 		return c, nil
 	}
-	env := w.environment(t)
-	env.ExecuteWorkflow(string(contract.Execute), input(t, "", func(in *contract.SessionInput) { in.Timing = contract.TimingOf(true) }))
-	require.Equal(t, domain.StatusCompleted, outcome(t, env).Status)
+	env := w.executed(t, input(t, "", func(in *contract.SessionInput) { in.Timing = contract.TimingOf(true) }))
+	completes(t, env)
 	require.Equal(t, 3*time.Second, w.options[string(contract.ListTools)].HeartbeatTimeout, "nobody else has said by then")
 	for _, activity := range []string{string(contract.CallModel), string(contract.CallTool)} {
 		require.Equal(t, 30*time.Second, w.options[activity].HeartbeatTimeout)
@@ -107,8 +106,8 @@ func TestWhatIsPublished(t *testing.T) {
 			w := &world{model: plays(says("hi"), says("again"))}
 			env := w.environment(t)
 			sends(env, time.Second, "more", contract.SendRequest{Prompt: "more"})
-			closes(env, time.Minute, "close")
-			env.ExecuteWorkflow(string(contract.Execute), input(t, "ann", func(in *contract.SessionInput) { in.Attributes = attributes }))
+			closes(env, time.Minute)
+			execute(env, input(t, "ann", func(in *contract.SessionInput) { in.Attributes = attributes }))
 			require.Equal(t, 2, outcome(t, env).Number)
 			var published []string
 			for _, updates := range w.published {
@@ -141,11 +140,10 @@ func TestWhatGoesWellIsNoError(t *testing.T) {
 	var logged bytes.Buffer
 	w := steady(2, false)
 	w.logger = log.NewStructuredLogger(slog.New(slog.NewTextHandler(&logged, &slog.HandlerOptions{Level: slog.LevelError})))
-	env := w.environment(t)
-	env.ExecuteWorkflow(string(contract.Execute), input(t, "", func(in *contract.SessionInput) {
+	env := w.executed(t, input(t, "", func(in *contract.SessionInput) {
 		in.Attributes = []string{contract.AttributeAgentStatus}
 	}))
-	require.Equal(t, domain.StatusCompleted, outcome(t, env).Status)
+	completes(t, env)
 	require.Empty(t, logged.String())
 }
 
@@ -153,8 +151,7 @@ func TestWhatGoesWellIsNoError(t *testing.T) {
 func TestWhatActivitiesReferTo(t *testing.T) {
 	t.Parallel()
 	w := steady(1, false)
-	env := w.environment(t)
-	env.ExecuteWorkflow(string(contract.Execute), input(t, ""))
+	w.executed(t, input(t, ""))
 	require.Equal(t, map[string]bool{
 		string(contract.ListTools): false, string(contract.CallModel): true, string(contract.CallTool): true,
 	}, w.referred)

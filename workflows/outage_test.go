@@ -33,7 +33,7 @@ func promptsHourly(t *testing.T, env *testsuite.TestWorkflowEnvironment, prompts
 func longTalk(t *testing.T, back time.Duration) (env *testsuite.TestWorkflowEnvironment, tried *[]time.Duration) {
 	t.Helper()
 	w := steady(0, true)
-	w.model = func(contract.ModelRequest) (contract.ModelReply, error) { return says(strings.Repeat("x", 9000)), nil }
+	w.model = repeats(says(strings.Repeat("x", 9000)))
 	env = w.environment(t)
 	begun := env.Now()
 	tried = new([]time.Duration)
@@ -55,7 +55,7 @@ func TestAnIdleSessionInAnOutage(t *testing.T) {
 	outgrows(env, 120)
 	promptsHourly(t, env, 130)
 	env.RegisterDelayedCallback(env.CancelWorkflow, 300*time.Hour)
-	env.ExecuteWorkflow(string(contract.Execute), input(t, "ann"))
+	execute(env, input(t, "ann"))
 	_, continued := handedOn(t, env)
 	require.True(t, continued, "long before the cancellation")
 	require.Greater(t, len(*tried), 60, "about each hour, a few tries each")
@@ -72,7 +72,7 @@ func TestAnExhaustedSessionInAnOutage(t *testing.T) {
 	var before int
 	env.RegisterDelayedCallback(func() { before = len(*tried) }, 142*time.Hour)
 	env.RegisterDelayedCallback(env.CancelWorkflow, 441*time.Hour)
-	env.ExecuteWorkflow(string(contract.Execute), input(t, "ann"))
+	execute(env, input(t, "ann"))
 	require.NotZero(t, before)
 	require.Len(t, *tried, before)
 }
@@ -110,7 +110,7 @@ func TestNearTheBoundsOfARun(t *testing.T) {
 			require.Contains(t, status.Doing, "waiting for the storage")
 			require.Contains(t, status.History.Unstored, "the bucket is gone")
 		}, 4*time.Hour)
-		env.ExecuteWorkflow(string(contract.Execute), input(t, ""))
+		execute(env, input(t, ""))
 		_, continued := handedOn(t, env)
 		require.True(t, continued)
 		require.Len(t, w.asked, 30, "no step begins meanwhile")
@@ -119,10 +119,10 @@ func TestNearTheBoundsOfARun(t *testing.T) {
 		t.Parallel()
 		w, env := near(t, 1000*time.Hour)
 		env.RegisterDelayedCallback(func() {
-			env.SignalWorkflow(string(contract.SignalStop), contract.StopRequest{Mode: contract.AfterStep})
+			signalStop(env, contract.StopRequest{Mode: contract.AfterStep})
 		}, 4*time.Hour)
 		begun := env.Now()
-		env.ExecuteWorkflow(string(contract.Execute), input(t, ""))
+		execute(env, input(t, ""))
 		require.Equal(t, domain.UserRequested, outcome(t, env).StopReason)
 		require.Len(t, w.asked, 30)
 		require.Less(t, env.Now().Sub(begun), 5*time.Hour)
@@ -131,7 +131,7 @@ func TestNearTheBoundsOfARun(t *testing.T) {
 		t.Parallel()
 		_, env := near(t, 1000*time.Hour)
 		env.RegisterDelayedCallback(func() { env.SetCurrentHistoryLength(50_000) }, 10*time.Hour)
-		env.ExecuteWorkflow(string(contract.Execute), input(t, ""))
+		execute(env, input(t, ""))
 		require.Equal(t, domain.CodeContextLost, outcome(t, env).Code)
 	})
 }
@@ -157,6 +157,6 @@ func TestARunWhoseReplayMustBeShort(t *testing.T) {
 		return says(fmt.Sprint("step ", r.Step), look()), nil
 	}
 	outgrows(env, 20)
-	env.ExecuteWorkflow(string(contract.Execute), input(t, ""))
+	execute(env, input(t, ""))
 	require.Len(t, w.asked, 30, "the execution waits there")
 }

@@ -89,10 +89,10 @@ func TestTimeInAPause(t *testing.T) {
 				resumes(env, at)
 			}
 			if test.stop > 0 {
-				env.RegisterDelayedCallback(func() { env.SignalWorkflow(string(contract.SignalStop), contract.StopRequest{Mode: contract.StopNow}) }, test.stop)
+				env.RegisterDelayedCallback(func() { signalStop(env, contract.StopRequest{Mode: contract.StopNow}) }, test.stop)
 			}
 			begun := env.Now()
-			env.ExecuteWorkflow(string(contract.Execute), input(t, "", func(in *contract.SessionInput) {
+			execute(env, input(t, "", func(in *contract.SessionInput) {
 				if test.seconds > 0 {
 					in.Budget.MaxSeconds = &test.seconds
 				}
@@ -153,7 +153,7 @@ func TestTimeInWhichAPauseHoldsCallsBack(t *testing.T) {
 			_, ran := timed(w, env)
 			pauses(env, 500*time.Millisecond)
 			resumes(env, time.Hour)
-			env.ExecuteWorkflow(string(contract.Execute), input(t, "", func(in *contract.SessionInput) { in.Budget.MaxSeconds = new(30.0) }))
+			execute(env, input(t, "", func(in *contract.SessionInput) { in.Budget.MaxSeconds = new(30.0) }))
 			require.Equal(t, test.reason, outcome(t, env).StopReason)
 			require.Equal(t, test.ran, *ran)
 		})
@@ -177,8 +177,8 @@ func TestWhatAPauseSays(t *testing.T) {
 	}, 2*time.Minute)
 	over := resumes(env, 3*time.Minute)
 	idle, idleToo := pauses(env, time.Hour), resumes(env, time.Hour)
-	closes(env, 2*time.Hour, "close")
-	env.ExecuteWorkflow(string(contract.Execute), input(t, "ann"))
+	closes(env, 2*time.Hour)
+	execute(env, input(t, "ann"))
 	require.Equal(t, domain.Completed, outcome(t, env).StopReason)
 	require.Equal(t, true, first.value.(contract.PauseReply).Changed)
 	require.Equal(t, false, again.value.(contract.PauseReply).Changed)
@@ -209,7 +209,7 @@ func TestAPauseOutlivesARun(t *testing.T) {
 		resumes(env, time.Hour)
 		env.RegisterDelayedCallback(func() { env.SetContinueAsNewSuggested(true) }, 30*time.Minute)
 		again := updates(env, time.Hour-time.Millisecond, contract.UpdatePause, "again", contract.PauseRequest{})
-		env.ExecuteWorkflow(string(contract.Execute), input(t, "", func(in *contract.SessionInput) { in.Budget.MaxSeconds = &seconds }))
+		execute(env, input(t, "", func(in *contract.SessionInput) { in.Budget.MaxSeconds = &seconds }))
 		in, ok := handedOn(t, env)
 		require.True(t, ok)
 		require.Equal(t, false, again.value.(contract.PauseReply).Changed)
@@ -229,7 +229,7 @@ func TestAPauseOutlivesARun(t *testing.T) {
 			require.True(t, status(t, env).Paused)
 		}, time.Hour)
 		resumes(env, 2*time.Hour)
-		env.ExecuteWorkflow(string(contract.Execute), in)
+		execute(env, in)
 		require.Equal(t, domain.Completed, outcome(t, env).StopReason, "what was waited for does not count in max_seconds")
 		require.Equal(t, 7200, (*asked)[0])
 	}

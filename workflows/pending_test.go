@@ -48,8 +48,8 @@ func TestACallGoesOnElsewhere(t *testing.T) {
 	env.RegisterDelayedCallback(func() {
 		env.UpdateWorkflow(string(contract.UpdateResume), "r", &verdict{}, contract.PauseRequest{})
 	}, 2*time.Hour)
-	env.ExecuteWorkflow(string(contract.Execute), input(t, ""))
-	require.Equal(t, domain.StatusCompleted, outcome(t, env).Status)
+	execute(env, input(t, ""))
+	completes(t, env)
 	first := 0
 	for _, r := range w.ran {
 		require.False(t, r.TakeBack)
@@ -105,10 +105,10 @@ func TestACallThatGoesOnIsGivenUp(t *testing.T) {
 			}
 			if test.mode != "" {
 				env.RegisterDelayedCallback(func() {
-					env.SignalWorkflow(string(contract.SignalStop), contract.StopRequest{Mode: test.mode, Reason: "enough"})
+					signalStop(env, contract.StopRequest{Mode: test.mode, Reason: "enough"})
 				}, time.Hour+time.Minute)
 			}
-			env.ExecuteWorkflow(string(contract.Execute), input(t, "", func(in *contract.SessionInput) {
+			execute(env, input(t, "", func(in *contract.SessionInput) {
 				if test.mode == "" {
 					in.Budget.MaxSeconds = new(3660.0)
 				}
@@ -149,8 +149,8 @@ func TestACallGoesOnForAMonthAtTheMost(t *testing.T) {
 			}
 			return goesOn(r, begun, env.Now().Add(every), ""), nil
 		}
-		env.ExecuteWorkflow(string(contract.Execute), input(t, ""))
-		require.Equal(t, domain.StatusCompleted, outcome(t, env).Status)
+		execute(env, input(t, ""))
+		completes(t, env)
 		require.True(t, w.ran[len(w.ran)-1].TakeBack, name)
 		require.LessOrEqual(t, len(w.ran), 1002, name)
 		require.Less(t, env.Now().Sub(begun), 32*24*time.Hour, name)
@@ -191,11 +191,11 @@ func TestAsksLeaveRoomInTheRun(t *testing.T) {
 				}
 				return saw(r)
 			}
-			env.ExecuteWorkflow(string(contract.Execute), input(t, ""))
-			require.Equal(t, domain.StatusCompleted, outcome(t, env).Status)
+			execute(env, input(t, ""))
+			completes(t, env)
 			require.LessOrEqual(t, len(w.ran), test.calls*test.most)
 			require.Equal(t, test.near > 0, w.ran[len(w.ran)-1].TakeBack)
-			call := stepsIn(t, env, 0)[0].Step.ToolExecutions[0]
+			call := executions(t, env)[0]
 			if test.near > 0 {
 				require.Equal(t, domain.CodeOutcomeUnknown, call.Error.Code)
 			} else {
@@ -223,7 +223,7 @@ func TestWhatIsAskedLaterIsNotedSo(t *testing.T) {
 		return goesOn(r, begun, env.Now().Add(10*time.Minute), ""), nil
 	}
 	env.RegisterDelayedCallback(func() { noted = status(t, env).Doing }, 40*time.Hour)
-	env.ExecuteWorkflow(string(contract.Execute), input(t, ""))
-	require.Equal(t, domain.StatusCompleted, outcome(t, env).Status)
+	execute(env, input(t, ""))
+	completes(t, env)
 	require.Contains(t, noted, "asked again at "+next.UTC().Format(time.RFC3339))
 }

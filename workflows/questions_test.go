@@ -77,8 +77,8 @@ func TestAnAnsweredQuestion(t *testing.T) {
 		blue = replies(env, "blue", contract.AnswerRequest{Verdict: domain.AnsweredByPerson, Call: waiting[0].ToolExecutionID, Digest: waiting[0].Digest, Text: "blue", Reason: "it is hers"})
 		red = replies(env, "red", contract.AnswerRequest{Verdict: domain.AnsweredByPerson, Call: waiting[0].ToolExecutionID, Text: "red", By: "bob"})
 	})
-	env.ExecuteWorkflow(string(contract.Execute), in)
-	require.Equal(t, domain.StatusCompleted, outcome(t, env).Status)
+	execute(env, in)
+	completes(t, env)
 	require.NoError(t, cmp.Or(blue.rejected, blue.err))
 	require.ErrorContains(t, red.rejected, "was answered already, at ")
 	require.ErrorContains(t, red.rejected, " by ann")
@@ -88,7 +88,7 @@ func TestAnAnsweredQuestion(t *testing.T) {
 	require.Equal(t, "answered ann it is hers", strings.Join([]string{string(call.Wait(domain.WaitQuestion).Verdict()), call.Wait(domain.WaitQuestion).Answer.By, call.Wait(domain.WaitQuestion).Answer.Reason}, " "))
 	require.Equal(t, week, call.Wait(domain.WaitQuestion).Answer.At.Sub(call.Wait(domain.WaitQuestion).Since).Round(time.Minute))
 	require.Equal(t, call.Wait(domain.WaitQuestion).Answer, blue.value.(contract.AnswerReply).Wait.Answer)
-	told := query(t, env, contract.QueryMessages, contract.MessagesRequest{}).Entries[2].Message
+	told := entriesIn(t, env)[2].Message
 	require.Equal(t, "blue", told.ToolResult.Content)
 	require.Equal(t, []string{`"person"`, `"ann"`}, []string{string(told.Metadata["provenance"]), string(told.Metadata["said_by"])})
 	events := eventsIn(t, env, 1, domain.EventWaitOpened, domain.EventWaitClosed)
@@ -102,7 +102,7 @@ func TestHowAQuestionEnds(t *testing.T) {
 	t.Parallel()
 	stops := func(stop contract.StopRequest) func(*testsuite.TestWorkflowEnvironment) {
 		return func(env *testsuite.TestWorkflowEnvironment) {
-			env.RegisterDelayedCallback(func() { env.SignalWorkflow(string(contract.SignalStop), stop) }, time.Hour)
+			env.RegisterDelayedCallback(func() { signalStop(env, stop) }, time.Hour)
 		}
 	}
 	const stopped = "not answered: the execution was stopped before anybody had answered the question"
@@ -138,12 +138,12 @@ func TestHowAQuestionEnds(t *testing.T) {
 			in := input(t, "")
 			in.Budget = test.budget
 			in.Budget.MaxSeconds = new(600.0)
-			env.ExecuteWorkflow(string(contract.Execute), in)
+			execute(env, in)
 			require.Equal(t, test.reason, outcome(t, env).StopReason)
 			call := executions(t, env)[0]
 			require.Equal(t, test.outcome, call.Wait(domain.WaitQuestion).Verdict())
 			require.Equal(t, test.says != stopped, call.Outcome().Ran(), "one that a stop ended uses up no budget")
-			told := query(t, env, contract.QueryMessages, contract.MessagesRequest{}).Entries[2].Message
+			told := entriesIn(t, env)[2].Message
 			require.Contains(t, told.ToolResult.Content, test.says)
 			require.NotContains(t, told.Metadata, "provenance", "no person has said it")
 			require.Empty(t, questions(t, env))
@@ -189,8 +189,8 @@ func TestAnswersThatAreRefused(t *testing.T) {
 		replies(env, "text", contract.AnswerRequest{Verdict: domain.AnsweredByPerson, Call: waiting[0].ToolExecutionID, Text: "words"})
 		replies(env, "value", contract.AnswerRequest{Verdict: domain.AnsweredByPerson, Call: waiting[1].ToolExecutionID, Value: json.RawMessage(` 5 `)})
 	})
-	env.ExecuteWorkflow(string(contract.Execute), input(t, ""))
-	require.Equal(t, domain.StatusCompleted, outcome(t, env).Status)
+	execute(env, input(t, ""))
+	completes(t, env)
 	for _, word := range words {
 		if word.says == "" {
 			require.NoError(t, cmp.Or(word.rejected, word.err))
@@ -216,8 +216,8 @@ func TestTwoAnswersAtOnce(t *testing.T) {
 		first = replies(env, "first", contract.AnswerRequest{Verdict: domain.AnsweredByPerson, Value: json.RawMessage(`1`)})
 		second = replies(env, "second", contract.AnswerRequest{Verdict: domain.AnsweredByPerson, Value: json.RawMessage(`2`), By: "bob"})
 	})
-	env.ExecuteWorkflow(string(contract.Execute), input(t, ""))
-	require.Equal(t, domain.StatusCompleted, outcome(t, env).Status)
+	execute(env, input(t, ""))
+	completes(t, env)
 	winner, loser, name := first, second, "ann"
 	if executions(t, env)[0].Value == "2" {
 		winner, loser, name = second, first, "bob"

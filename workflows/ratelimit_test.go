@@ -52,8 +52,7 @@ func TestARateLimitThatComes(t *testing.T) {
 				}
 				return says("done"), nil
 			}
-			env := w.environment(t)
-			env.ExecuteWorkflow(string(contract.Execute), input(t, ""))
+			env := w.executed(t, input(t, ""))
 			out := outcome(t, env)
 			require.Equal(t, test.status, out.Status)
 			require.Equal(t, test.listed, listed)
@@ -79,9 +78,9 @@ func TestAStopWhileWorkersDoNotAgree(t *testing.T) {
 		begun := env.Now()
 		const stopped = 50 * time.Second // in a wait of half a minute
 		env.RegisterDelayedCallback(func() {
-			env.SignalWorkflow(string(contract.SignalStop), contract.StopRequest{Mode: mode})
+			signalStop(env, contract.StopRequest{Mode: mode})
 		}, stopped)
-		env.ExecuteWorkflow(string(contract.Execute), input(t, ""))
+		execute(env, input(t, ""))
 		out := outcome(t, env)
 		require.Equal(t, domain.StatusStopped, out.Status, mode)
 		require.Equal(t, domain.UserRequested, out.StopReason, mode)

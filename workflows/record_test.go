@@ -66,7 +66,7 @@ func TestEachExecutionIsRecordedOnce(t *testing.T) {
 	env = w.environment(t)
 	promptsHourly(t, env, 2)
 	env.RegisterDelayedCallback(env.CancelWorkflow, 3*time.Hour)
-	env.ExecuteWorkflow(string(contract.Execute), input(t, "ann"))
+	execute(env, input(t, "ann"))
 	require.NoError(t, env.GetWorkflowError())
 	require.Equal(t, []int{1, 2, 3}, numbers)
 	require.Empty(t, unrecorded(t, env))
@@ -93,7 +93,7 @@ func TestAStoreThatIsDownHoldsNothingUp(t *testing.T) {
 		require.Len(t, w.asked, 2, "executions go on")
 	}, 90*time.Minute)
 	env.RegisterDelayedCallback(env.CancelWorkflow, 4*time.Hour)
-	env.ExecuteWorkflow(string(contract.Execute), input(t, "ann"))
+	execute(env, input(t, "ann"))
 	require.NoError(t, env.GetWorkflowError())
 	require.Equal(t, []int{1, 2, 3, 4}, taken)
 	require.Empty(t, unrecorded(t, env))
@@ -105,7 +105,7 @@ func TestAnUnnamedAgentEndsWithoutItsRecord(t *testing.T) {
 	w := recorder(func(contract.EndedExecution) error { return bucketGone() })
 	env := w.environment(t)
 	begun := env.Now()
-	env.ExecuteWorkflow(string(contract.Execute), input(t, ""))
+	execute(env, input(t, ""))
 	require.NoError(t, env.GetWorkflowError())
 	require.Less(t, env.Now().Sub(begun), 2*time.Minute)
 	require.Equal(t, "executions: 1; the worker failed: the bucket is gone", unrecorded(t, env))
@@ -126,7 +126,7 @@ func TestWhatNobodyCanTellIsGivenUp(t *testing.T) {
 	promptsHourly(t, env, 1)
 	env.RegisterDelayedCallback(func() { require.Equal(t, "executions that could no longer be told: 1", unrecorded(t, env)) }, 30*time.Minute)
 	env.RegisterDelayedCallback(env.CancelWorkflow, 2*time.Hour)
-	env.ExecuteWorkflow(string(contract.Execute), input(t, "ann"))
+	execute(env, input(t, "ann"))
 	require.Equal(t, []int{2}, taken)
 }
 
@@ -152,7 +152,7 @@ func TestACancellationBetweenExecutions(t *testing.T) {
 				return nil
 			})
 			env = w.environment(t)
-			env.ExecuteWorkflow(string(contract.Execute), input(t, "ann"))
+			execute(env, input(t, "ann"))
 			out := outcome(t, env)
 			require.True(t, out.Closed)
 			require.Len(t, w.asked, 1, "nothing is asked after the cancellation")
@@ -191,7 +191,7 @@ func TestEachMoveOfAnIdleSessionIsRecorded(t *testing.T) {
 	promptsHourly(t, env, 1)
 	begun := env.Now()
 	rewinds(t, env, 2*time.Hour, "r1", 1, 1)
-	puts(env, 3*time.Hour, "c1", contract.UpdateClear, contract.ClearRequest{})
+	updates(env, 3*time.Hour, contract.UpdateClear, "c1", contract.ClearRequest{})
 	rewinds(t, env, 4*time.Hour, "r2", 2, 1)
 	rewinds(t, env, 5*time.Hour, "r3", 1, 1, thenSaying("otherwise"))
 	env.RegisterDelayedCallback(func() {
@@ -199,9 +199,9 @@ func TestEachMoveOfAnIdleSessionIsRecorded(t *testing.T) {
 		moved := query(t, env, account.Query, account.Request{Want: []account.Part{account.HeadOf}}).Head.Position.Moved
 		require.Equal(t, contract.Move{Number: 4, After: 2, At: begun.Add(5 * time.Hour).UTC()}, *moved)
 	}, 6*time.Hour)
-	puts(env, 7*time.Hour, "c2", contract.UpdateClear, contract.ClearRequest{})
-	closes(env, 8*time.Hour, "close")
-	env.ExecuteWorkflow(string(contract.Execute), input(t, "ann"))
+	updates(env, 7*time.Hour, contract.UpdateClear, "c2", contract.ClearRequest{})
+	closes(env, 8*time.Hour)
+	execute(env, input(t, "ann"))
 	require.NoError(t, env.GetWorkflowError())
 	require.Equal(t, [][]int{{1, 2, 4, 1, 0}, {2, 2, 4, 1, 4}, {3, 2, 4, 0, 0}, {5, 3, 6, 1, 6}}, moves)
 }
@@ -223,21 +223,21 @@ func TestAStoreThatDoesNotTakeAPosition(t *testing.T) {
 	})
 	env = w.environment(t)
 	begun = env.Now()
-	puts(env, time.Hour, "c1", contract.UpdateClear, contract.ClearRequest{})
+	updates(env, time.Hour, contract.UpdateClear, "c1", contract.ClearRequest{})
 	tried := 0
 	env.RegisterDelayedCallback(func() {
 		require.Equal(t, down, unrecorded(t, env))
 		tried = tries
 	}, 2*time.Hour)
-	sends(env, 3*time.Hour, "u1", contract.SendRequest{Prompt: "more"})
+	prompts(env, 3*time.Hour, "more")
 	env.RegisterDelayedCallback(func() {
 		require.Empty(t, unrecorded(t, env))
 		require.Equal(t, tried, tries, "it is not tried while nothing happens, nor needed any more")
 	}, 4*time.Hour)
-	puts(env, 5*time.Hour, "c2", contract.UpdateClear, contract.ClearRequest{})
+	updates(env, 5*time.Hour, contract.UpdateClear, "c2", contract.ClearRequest{})
 	env.RegisterDelayedCallback(func() { require.Equal(t, down, unrecorded(t, env)) }, 6*time.Hour)
-	closes(env, 8*time.Hour, "close")
-	env.ExecuteWorkflow(string(contract.Execute), input(t, "ann"))
+	closes(env, 8*time.Hour)
+	execute(env, input(t, "ann"))
 	require.NoError(t, env.GetWorkflowError())
 	require.Equal(t, []int{2}, taken)
 	require.Empty(t, unrecorded(t, env))
@@ -261,9 +261,9 @@ func TestAMessageDoesNotWaitForThePosition(t *testing.T) {
 		began = env.Now().Sub(begun)
 		return says("one"), nil
 	}
-	puts(env, time.Hour, "c1", contract.UpdateClear, contract.ClearRequest{})
-	closes(env, 2*time.Hour, "close")
-	env.ExecuteWorkflow(string(contract.Execute), input(t, "ann"))
+	updates(env, time.Hour, contract.UpdateClear, "c1", contract.ClearRequest{})
+	closes(env, 2*time.Hour)
+	execute(env, input(t, "ann"))
 	require.NoError(t, env.GetWorkflowError())
 	require.Equal(t, 2, outcome(t, env).Number)
 	require.Equal(t, time.Hour, began)
@@ -285,7 +285,7 @@ func TestAPositionIsRecordedByTheNextRun(t *testing.T) {
 	env := w.environment(t)
 	env.RegisterDelayedCallback(func() { require.Empty(t, unrecorded(t, env)) }, time.Minute)
 	env.RegisterDelayedCallback(env.CancelWorkflow, time.Hour)
-	env.ExecuteWorkflow(string(contract.Execute), in)
+	execute(env, in)
 	require.Equal(t, []int{3}, taken)
 }
 
@@ -314,8 +314,8 @@ func TestAnExecutionIsKnownBeforeItBegins(t *testing.T) {
 		return nil
 	})
 	env = w.environment(t)
-	closes(env, 2*time.Hour, "close")
-	env.ExecuteWorkflow(string(contract.Execute), input(t, "ann"))
+	closes(env, 2*time.Hour)
+	execute(env, input(t, "ann"))
 	require.Equal(t, 2, outcome(t, env).Number)
 	require.True(t, known)
 }

@@ -15,8 +15,7 @@ import (
 func endsUnresolved(t *testing.T, w *world) (contract.SessionInput, contract.Outcome) {
 	t.Helper()
 	w.tools, w.model, w.tool = paysOnce(), plays(says("", payFor(7, "first"))), losesFirst(w)
-	env := w.environment(t)
-	env.ExecuteWorkflow(string(contract.Execute), input(t, "", func(in *contract.SessionInput) { in.Budget = stepsOf(1) }))
+	env := w.executed(t, input(t, "", budgeted(stepsOf(1))))
 	in := wentOn(t, env, stepsOf(9))
 	in.GoOn, in.ResolveOutcome = nil, &contract.OutcomeResolution{
 		EndedRun: contract.EndedRun{RunID: "earlier", FirstRunID: "earlier"},
@@ -34,8 +33,7 @@ func TestAWorkflowThatResolves(t *testing.T) {
 	t.Parallel()
 	w := &world{}
 	in, ended := endsUnresolved(t, w)
-	env := w.environment(t)
-	env.ExecuteWorkflow(string(contract.Execute), in)
+	env := w.executed(t, in)
 	out := outcome(t, env)
 	require.Len(t, out.ResolvedOutcomes, 1)
 	require.Equal(t, "test", out.ResolvedOutcomes[0].Answer.By)
@@ -79,8 +77,7 @@ func TestWhatNoWorkflowResolves(t *testing.T) {
 			w := &world{}
 			in, _ := endsUnresolved(t, w)
 			test.change(&in)
-			env := w.environment(t)
-			env.ExecuteWorkflow(string(contract.Execute), in)
+			env := w.executed(t, in)
 			require.ErrorContains(t, env.GetWorkflowError(), test.says)
 		})
 	}

@@ -24,15 +24,15 @@ func TestWhatFailedTogetherComesBackApart(t *testing.T) {
 		}
 		env := w.environment(t)
 		begun := env.Now()
-		closes(env, time.Hour, "close")
+		closes(env, time.Hour)
 		var ended time.Time
 		model := w.model
 		w.model = func(r contract.ModelRequest) (contract.ModelReply, error) {
 			ended = env.Now()
 			return model(r)
 		}
-		env.ExecuteWorkflow(string(contract.Execute), input(t, name))
-		require.Equal(t, domain.StatusCompleted, outcome(t, env).Status)
+		execute(env, input(t, name))
+		completes(t, env)
 		return ended.Sub(begun)
 	}
 	calls := func(w *world) {

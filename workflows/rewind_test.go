@@ -28,7 +28,7 @@ func rewindTo(t *testing.T, env *testsuite.TestWorkflowEnvironment, number, step
 		}
 	}
 	log, inferences, err := domain.Log{}, 0, error(nil)
-	for _, e := range query(t, env, contract.QueryMessages, contract.MessagesRequest{}).Entries {
+	for _, e := range entriesIn(t, env) {
 		if !belongs(e) {
 			break
 		}
@@ -68,7 +68,7 @@ func thenSaying(prompt string) func(*contract.RewindRequest) {
 // seen are the texts that the model was shown with a request.
 func seen(t *testing.T, env *testsuite.TestWorkflowEnvironment, r contract.ModelRequest) (texts []string) {
 	t.Helper()
-	entries := query(t, env, contract.QueryMessages, contract.MessagesRequest{}).Entries[:r.Log.Length]
+	entries := entriesIn(t, env)[:r.Log.Length]
 	for _, m := range domain.CompileEdited(domain.CurrentTrace, nil, entries, append([]domain.ExecutionID{r.ExecutionID}, r.Origins...), r.Edits) {
 		if m.ToolResult != nil {
 			texts = append(texts, "result")
@@ -85,16 +85,16 @@ func TestARewoundSession(t *testing.T) {
 	t.Parallel()
 	w := &world{tools: reads(), tool: saw, model: plays(says("looking", look()), says("one"), says("two"), says("otherwise"), says("on"))}
 	env := w.environment(t)
-	sends(env, time.Hour, "u1", contract.SendRequest{Prompt: "more"})
+	prompts(env, time.Hour, "more")
 	rewound := rewinds(t, env, 2*time.Hour, "u2", 1, 1)
-	again := puts(env, 2*time.Hour+time.Minute, "u2", contract.UpdateRewind, contract.RewindRequest{})
+	again := updates(env, 2*time.Hour+time.Minute, contract.UpdateRewind, "u2", contract.RewindRequest{})
 	var stands account.Status
 	env.RegisterDelayedCallback(func() { stands = status(t, env) }, 2*time.Hour+2*time.Minute)
-	gone := puts(env, 2*time.Hour+3*time.Minute, "u3", contract.UpdateExtend, contract.ExtendRequest{})
-	sends(env, 3*time.Hour, "u4", contract.SendRequest{Prompt: "go on otherwise"})
-	sends(env, 4*time.Hour, "u5", contract.SendRequest{Prompt: "and then"})
-	closes(env, 5*time.Hour, "u6")
-	env.ExecuteWorkflow(string(contract.Execute), input(t, "ann"))
+	gone := updates(env, 2*time.Hour+3*time.Minute, contract.UpdateExtend, "u3", contract.ExtendRequest{})
+	prompts(env, 3*time.Hour, "go on otherwise")
+	prompts(env, 4*time.Hour, "and then")
+	closes(env, 5*time.Hour)
+	execute(env, input(t, "ann"))
 	out := outcome(t, env)
 	require.Equal(t, 4, out.Number)
 	reply, ok := rewound.value.(contract.RewindReply)
@@ -126,7 +126,7 @@ func TestWhatNoSessionIsRewoundTo(t *testing.T) {
 	t.Parallel()
 	w := &world{tools: reads(), tool: saw, model: plays(busy(), says("looking", look()), says("one"), says("two"))}
 	env := w.environment(t)
-	early := puts(env, time.Minute, "u0", contract.UpdateRewind, contract.RewindRequest{})
+	early := updates(env, time.Minute, contract.UpdateRewind, "u0", contract.RewindRequest{})
 	refused := map[string]*verdict{}
 	for i, c := range []struct {
 		says   string
@@ -151,12 +151,12 @@ func TestWhatNoSessionIsRewoundTo(t *testing.T) {
 	} {
 		refused[c.says] = rewinds(t, env, 2*time.Hour+time.Duration(i)*time.Minute, c.says, 1, 1, c.change)
 	}
-	puts(env, 3*time.Hour, "u1", contract.UpdateSuspend, contract.SuspendRequest{})
+	updates(env, 3*time.Hour, contract.UpdateSuspend, "u1", contract.SuspendRequest{})
 	refused["suspended"] = rewinds(t, env, 4*time.Hour, "u2", 1, 1)
-	puts(env, 5*time.Hour, "u3", contract.UpdateUnsuspend, contract.UnsuspendRequest{})
-	sends(env, 6*time.Hour, "u4", contract.SendRequest{Prompt: "on"})
-	closes(env, 7*time.Hour, "u5")
-	env.ExecuteWorkflow(string(contract.Execute), input(t, "ann"))
+	updates(env, 5*time.Hour, contract.UpdateUnsuspend, "u3", contract.UnsuspendRequest{})
+	prompts(env, 6*time.Hour, "on")
+	closes(env, 7*time.Hour)
+	execute(env, input(t, "ann"))
 	require.Equal(t, 2, outcome(t, env).Number)
 	require.ErrorContains(t, early.rejected, "in progress")
 	for says, v := range refused {
@@ -164,16 +164,6 @@ func TestWhatNoSessionIsRewoundTo(t *testing.T) {
 	}
 	require.Equal(t, domain.Edits{}, w.asked[2].Edits)
 	require.Empty(t, w.asked[2].Origins)
-}
-
-// TestAnAgentWithoutANameIsNotRewound: it is told of fork.
-func TestAnAgentWithoutANameIsNotRewound(t *testing.T) {
-	t.Parallel()
-	w := &world{model: plays(busy(), says("one"))}
-	env := w.environment(t)
-	v := puts(env, time.Minute, "u1", contract.UpdateRewind, contract.RewindRequest{})
-	env.ExecuteWorkflow(string(contract.Execute), input(t, ""))
-	require.ErrorContains(t, v.rejected, "fork it instead")
 }
 
 // TestExtendGoesOnFromWhereTheSessionStands: where that is the end of the newest execution, as if there had been no rewind, and
@@ -197,14 +187,14 @@ func TestExtendGoesOnFromWhereTheSessionStands(t *testing.T) {
 			for i, to := range test.to {
 				at, id := time.Duration(i+2)*time.Hour, fmt.Sprintf("m%d", i)
 				if to == 0 {
-					puts(env, at, id, contract.UpdateClear, contract.ClearRequest{})
+					updates(env, at, contract.UpdateClear, id, contract.ClearRequest{})
 				} else {
 					rewinds(t, env, at, id, to, 1)
 				}
 			}
 			extended := extends(env, 5*time.Hour, "u2", contract.ExtendRequest{Budget: stepsOf(2)})
-			closes(env, 6*time.Hour, "u3")
-			env.ExecuteWorkflow(string(contract.Execute), input(t, "ann"))
+			closes(env, 6*time.Hour)
+			execute(env, input(t, "ann"))
 			outcome(t, env)
 			if test.refused != "" {
 				require.ErrorContains(t, extended.rejected, test.refused)

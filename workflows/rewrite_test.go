@@ -46,7 +46,7 @@ func TestARewrittenAnswerIsChecked(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := &world{model: func(contract.ModelRequest) (contract.ModelReply, error) { return says("{}"), nil }}
+			w := &world{model: repeats(says("{}"))}
 			env := hooked(t, w, nil, rewrites("[]"))
 			checked := 0
 			env.RegisterActivityWithOptions(func(_ context.Context, r contract.OutputRequest) (contract.OutputReply, error) {
@@ -54,7 +54,7 @@ func TestARewrittenAnswerIsChecked(t *testing.T) {
 				require.Equal(t, "[]", r.Text)
 				return test.check(r.Text)
 			}, activity.RegisterOptions{Name: string(contract.CheckOutput)})
-			env.ExecuteWorkflow(string(contract.Execute), input(t, "", func(in *contract.SessionInput) {
+			execute(env, input(t, "", func(in *contract.SessionInput) {
 				in.Definition.Format.Type, in.Definition.Attempts = test.format, 1
 			}))
 			out := outcome(t, env)
@@ -79,12 +79,12 @@ func TestCallsThatAHookMakes(t *testing.T) {
 		}
 		return c, nil
 	}))
-	env.ExecuteWorkflow(string(contract.Execute), input(t, "", func(in *contract.SessionInput) {
+	execute(env, input(t, "", func(in *contract.SessionInput) {
 		in.Definition.Format.Type = domain.FormatJSON
 	}))
 	out := outcome(t, env)
 	require.Equal(t, domain.StatusCompleted, out.Status)
-	calls := stepsIn(t, env, 0)[0].Step.ToolExecutions
+	calls := executions(t, env)
 	require.Equal(t, "a", calls[1].Call.ID)
 	seen := map[string]bool{"": true}
 	for _, e := range calls {
@@ -117,7 +117,7 @@ func TestALimitOfMoneyThatAHookSets(t *testing.T) {
 				}
 				return catalog, err
 			}
-			env.ExecuteWorkflow(string(contract.Execute), input(t, ""))
+			execute(env, input(t, ""))
 			view := status(t, env)
 			if test.says == "" {
 				require.Nil(t, view.Failure())

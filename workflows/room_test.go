@@ -52,7 +52,7 @@ func TestMessagesLeaveRoomForTheRest(t *testing.T) {
 	for i := range 10 {
 		took = append(took, sends(env, time.Minute, fmt.Sprint("u", i), queued(strings.Repeat("m", 90_000))))
 	}
-	env.ExecuteWorkflow(string(contract.Execute), in)
+	execute(env, in)
 	next, ok := handedOn(t, env)
 	require.True(t, ok, "the run came to its end: %v", env.GetWorkflowError())
 	require.LessOrEqual(t, carriedBytes(t, next), domain.MaxPayload)
@@ -79,7 +79,7 @@ func TestAnUpdateLeavesRoomForWhatWaits(t *testing.T) {
 	refused := redefines(env, 2*time.Minute, "long", update)
 	update.Definition.SystemPrompt = "short"
 	taken := redefines(env, 3*time.Minute, "short", update)
-	env.ExecuteWorkflow(string(contract.Execute), in)
+	execute(env, in)
 	next, ok := handedOn(t, env)
 	require.True(t, ok)
 	require.Equal(t, "short", next.Carry.Config.Next.Definition.SystemPrompt)
@@ -115,11 +115,11 @@ func TestWhatIsAcceptedIsHandedOn(t *testing.T) {
 					Fields:     []string{"system_prompt", "tools"}, By: "ann", Reason: long("why", 10, domain.MaxReason),
 				})
 			case 6:
-				puts(env, at, id, contract.UpdatePause, contract.PauseRequest{})
-				puts(env, at+time.Millisecond, id+"r", contract.UpdateResume, contract.PauseRequest{})
+				updates(env, at, contract.UpdatePause, id, contract.PauseRequest{})
+				updates(env, at+time.Millisecond, contract.UpdateResume, id+"r", contract.PauseRequest{})
 			}
 		}
-		env.ExecuteWorkflow(string(contract.Execute), in)
+		execute(env, in)
 		next, ok := handedOn(t, env)
 		if !ok {
 			out := outcome(t, env)
@@ -135,7 +135,7 @@ func TestWhatIsAcceptedIsHandedOn(t *testing.T) {
 		w := &world{tools: append(reads(), domain.ToolSpec{Name: "once"}), tool: saw, storage: true, record: stores, model: plays(says("looking", look()), says("done"))}
 		env = w.environment(t)
 		outgrows(env, 3)
-		env.ExecuteWorkflow(string(contract.Execute), next)
+		execute(env, next)
 		if _, ok := handedOn(t, env); !ok {
 			r.Fatalf("the next one ended as %s, %s", outcome(t, env).Status, outcome(t, env).Code)
 		}

@@ -46,7 +46,7 @@ func memosOf(env *testsuite.TestWorkflowEnvironment) *[]contract.ScheduledRun {
 
 func TestARunHasAnAgentOfItsOwn(t *testing.T) {
 	t.Parallel()
-	w := &world{model: func(contract.ModelRequest) (contract.ModelReply, error) { return says("done"), nil }}
+	w := &world{model: repeats(says("done"))}
 	env := w.environment(t)
 	memos := memosOf(env)
 	env.ExecuteWorkflow(string(contract.Scheduled), scheduledInput(t, ""))
@@ -64,7 +64,7 @@ func TestARunHasAnAgentOfItsOwn(t *testing.T) {
 
 func TestARunFailsWithItsExecution(t *testing.T) {
 	t.Parallel()
-	w := &world{model: func(contract.ModelRequest) (contract.ModelReply, error) { return says(""), nil }}
+	w := &world{model: repeats(says(""))}
 	env := w.environment(t)
 	memos := memosOf(env)
 	env.ExecuteWorkflow(string(contract.Scheduled), scheduledInput(t, ""))
@@ -95,7 +95,7 @@ func TestACancelledRunStopsItsAgent(t *testing.T) {
 // sessions is a world in which a schedule's messages meet these states, one after another, the last from then on.
 func sessions(states ...contract.SessionState) (w *world, sent *[]contract.SessionMessage) {
 	sent = new([]contract.SessionMessage)
-	w = &world{model: func(contract.ModelRequest) (contract.ModelReply, error) { return says("done"), nil }}
+	w = &world{model: repeats(says("done"))}
 	w.send = func(m contract.SessionMessage) (contract.SessionReply, error) {
 		*sent = append(*sent, m)
 		state := states[min(len(*sent), len(states))-1]

@@ -29,15 +29,16 @@ func (v *verdict) Complete(value any, err error) { v.value, v.err = value, err }
 
 // sends gives a session a message at a time.
 func sends(env *testsuite.TestWorkflowEnvironment, at time.Duration, id string, request contract.SendRequest) *verdict {
-	v := &verdict{}
-	env.RegisterDelayedCallback(func() { env.UpdateWorkflow(string(contract.UpdateSend), id, v, request) }, at)
-	return v
+	return updates(env, at, contract.UpdateSend, id, request)
 }
 
-func closes(env *testsuite.TestWorkflowEnvironment, at time.Duration, id string) *verdict {
-	v := &verdict{}
-	env.RegisterDelayedCallback(func() { env.UpdateWorkflow(string(contract.UpdateClose), id, v, contract.CloseRequest{}) }, at)
-	return v
+// prompts sends a session a message, and no more than its text.
+func prompts(env *testsuite.TestWorkflowEnvironment, at time.Duration, text string) *verdict {
+	return sends(env, at, "send "+at.String()+text, contract.SendRequest{Prompt: text})
+}
+
+func closes(env *testsuite.TestWorkflowEnvironment, at time.Duration) *verdict {
+	return updates(env, at, contract.UpdateClose, "close "+at.String(), contract.CloseRequest{})
 }
 
 func TestWhatASessionRefuses(t *testing.T) {
@@ -67,11 +68,11 @@ func TestWhatASessionRefuses(t *testing.T) {
 			at := time.Minute
 			if test.name == "" {
 				// It is there to be asked only while it works.
-				w.model = plays(with(billed(domain.Throttled), func(r *contract.ModelReply) { r.RetryAfterMillis = time.Hour.Milliseconds() }), says("one"))
+				w.model = plays(busy(), says("one"))
 			}
 			v := sends(env, at, "u1", test.request)
-			closes(env, 2*time.Minute, "u2")
-			env.ExecuteWorkflow(string(contract.Execute), input(t, test.name))
+			closes(env, 2*time.Minute)
+			execute(env, input(t, test.name))
 			require.Equal(t, 1, outcome(t, env).Number)
 			require.False(t, v.accepted)
 			require.ErrorContains(t, v.rejected, test.says)
@@ -106,8 +107,7 @@ func TestWhereResolvingFails(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := &world{list: test.list, model: plays(says("hi"))}
-			env := w.environment(t)
-			env.ExecuteWorkflow(string(contract.Execute), input(t, "", func(in *contract.SessionInput) {
+			env := w.executed(t, input(t, "", func(in *contract.SessionInput) {
 				if test.change != nil {
 					test.change(in)
 				}
@@ -132,8 +132,8 @@ func TestAnotherModel(t *testing.T) {
 	env := w.environment(t)
 	sends(env, time.Minute, "u1", contract.SendRequest{Prompt: "more", Model: &other})
 	sends(env, time.Hour, "u2", contract.SendRequest{Prompt: "more", Model: &other})
-	closes(env, 2*time.Hour, "u3")
-	env.ExecuteWorkflow(string(contract.Execute), input(t, "ann"))
+	closes(env, 2*time.Hour)
+	execute(env, input(t, "ann"))
 	require.Equal(t, 3, outcome(t, env).Number)
 	require.Len(t, w.listed, 3)
 	require.Equal(t, other, w.listed[1].Definition.Model)
@@ -160,8 +160,8 @@ func TestTracesThatStayVisibleAreReckonedWith(t *testing.T) {
 			}
 			env := w.environment(t)
 			sends(env, time.Minute, "u1", contract.SendRequest{Prompt: "more", Budget: domain.ExecutionBudget{MaxTokens: number(1000)}})
-			closes(env, time.Hour, "u2")
-			env.ExecuteWorkflow(string(contract.Execute), input(t, "ann", func(in *contract.SessionInput) { in.Definition.Compiler = compiler }))
+			closes(env, time.Hour)
+			execute(env, input(t, "ann", func(in *contract.SessionInput) { in.Definition.Compiler = compiler }))
 			require.Equal(t, 2, outcome(t, env).Number)
 			require.Len(t, w.asked, asked)
 		})
@@ -172,12 +172,12 @@ func TestTracesThatStayVisibleAreReckonedWith(t *testing.T) {
 // until the step ends.
 func TestUsageShowsWhileAStepIsInProgress(t *testing.T) {
 	t.Parallel()
-	w := &world{model: plays(with(billed(domain.Throttled), func(r *contract.ModelReply) { r.RetryAfterMillis = time.Hour.Milliseconds() }), says("one"))}
+	w := &world{model: plays(busy(), says("one"))}
 	env := w.environment(t)
 	var meanwhile account.Status
 	env.RegisterDelayedCallback(func() { meanwhile = status(t, env) }, time.Minute)
-	env.ExecuteWorkflow(string(contract.Execute), input(t, ""))
-	require.Equal(t, domain.StatusCompleted, outcome(t, env).Status)
+	execute(env, input(t, ""))
+	completes(t, env)
 	require.Equal(t, domain.StatusInProgress, meanwhile.Status)
 	require.Zero(t, meanwhile.Steps)
 	require.Equal(t, int64(100), meanwhile.Usage.TotalTokens())
@@ -193,9 +193,9 @@ func TestEachExecutionSaysWhoBeganIt(t *testing.T) {
 	scheduled := temporal.NewSearchAttributeKeyKeyword("TemporalScheduledById").ValueSet("nightly")
 	require.NoError(t, env.SetTypedSearchAttributesOnStart(temporal.NewSearchAttributes(scheduled)))
 	sends(env, time.Minute, "u1", contract.SendRequest{Prompt: "more", By: domain.Program{Client: "stream", Identity: "7@there\xff"}})
-	sends(env, time.Hour, "u2", contract.SendRequest{Prompt: "more"})
-	closes(env, 2*time.Hour, "u3")
-	env.ExecuteWorkflow(string(contract.Execute), input(t, "ann", func(in *contract.SessionInput) {
+	prompts(env, time.Hour, "more")
+	closes(env, 2*time.Hour)
+	execute(env, input(t, "ann", func(in *contract.SessionInput) {
 		in.By = domain.Program{Client: "starter", Identity: "1@here"}
 	}))
 	require.Equal(t, 3, outcome(t, env).Number)

@@ -235,7 +235,7 @@ func (s *simulation) stop(a act, head account.Head) {
 	w.executionID, w.step = s.inProgress()
 	s.requests = append(s.requests, w)
 	s.tell("person", "stops: %s", request.Mode)
-	s.env.SignalWorkflow(string(contract.SignalStop), request)
+	signalStop(s.env, request)
 }
 
 // rewind has somebody lead the session back to a step of its past, as far as the run holds it.

@@ -198,7 +198,7 @@ func (s *simulation) play() {
 	for run := 0; run < 50; run++ {
 		s.environment(started, run)
 		s.tell("server", "run %d begins", run+1)
-		s.env.ExecuteWorkflow(string(contract.Execute), in)
+		execute(s.env, in)
 		s.gather()
 		continued, ok := errors.AsType[*workflow.ContinueAsNewError](s.env.GetWorkflowError())
 		if !ok {

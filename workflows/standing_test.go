@@ -45,7 +45,7 @@ func TestAStandingApproval(t *testing.T) {
 	}
 	var first *verdict
 	answers(time.Minute, 1, func(call domain.Wait) { first = always(env, "always", call) })
-	sends(env, time.Hour, "second", contract.SendRequest{Prompt: "more"})
+	prompts(env, time.Hour, "more")
 	answers(61*time.Minute, 2, func(domain.Wait) {})
 	rule := func() domain.ToolExecutionID {
 		return status(t, env).AlwaysAllowed[0].ID
@@ -53,10 +53,10 @@ func TestAStandingApproval(t *testing.T) {
 	long := revokes(env, 90*time.Minute, rule, strings.Repeat("x", domain.MaxStandingReason+1))
 	revoked := revokes(env, 91*time.Minute, rule, "enough")
 	twice := revokes(env, 92*time.Minute, rule, "once more")
-	sends(env, 2*time.Hour, "third", contract.SendRequest{Prompt: "more"})
+	prompts(env, 2*time.Hour, "more")
 	answers(121*time.Minute, 3, func(call domain.Wait) { denies(env, "no", "too much", call) })
-	closes(env, 3*time.Hour, "close")
-	env.ExecuteWorkflow(string(contract.Execute), input(t, "ann"))
+	closes(env, 3*time.Hour)
+	execute(env, input(t, "ann"))
 	require.Equal(t, 3, outcome(t, env).Number)
 	require.Equal(t, map[int]int{1: 1, 2: 0, 3: 1}, asked)
 	require.Len(t, w.ran, 2)
@@ -109,7 +109,7 @@ func TestAStandingApprovalInTheNextRun(t *testing.T) {
 			env := w.environment(t)
 			outgrows(env, 1)
 			sees(t, env, time.Minute, func(waiting []domain.Wait) { always(env, "always", waiting[0]) })
-			env.ExecuteWorkflow(string(contract.Execute), input(t, "ann"))
+			execute(env, input(t, "ann"))
 			in, ok := handedOn(t, env)
 			require.True(t, ok)
 			if test.change != nil {
@@ -126,8 +126,8 @@ func TestAStandingApprovalInTheNextRun(t *testing.T) {
 					denies(env, "no", "", waiting[0])
 				}
 			})
-			closes(env, 2*time.Hour, "close")
-			env.ExecuteWorkflow(string(contract.Execute), in)
+			closes(env, 2*time.Hour)
+			execute(env, in)
 			require.Equal(t, 2, outcome(t, env).Number)
 			require.Equal(t, test.asks, asked)
 			require.Len(t, w.ran, test.ran)
@@ -153,8 +153,8 @@ func TestAlwaysIsOneApproval(t *testing.T) {
 		env.UpdateWorkflow(string(contract.UpdateRevoke), "c", v, contract.RevokeRequest{ID: domain.StepID{}.Tool(1)})
 		words = append(words, v)
 	})
-	env.ExecuteWorkflow(string(contract.Execute), askedFor(t))
-	require.Equal(t, domain.StatusCompleted, outcome(t, env).Status)
+	execute(env, askedFor(t))
+	completes(t, env)
 	require.Len(t, w.ran, 2)
 	one, two := words[0].value.(contract.AnswerReply), words[1].value.(contract.AnswerReply)
 	require.Equal(t, one.Standing, two.Standing)
@@ -180,7 +180,7 @@ func TestARevocationIsHeededByCallsThatHaveNotBegun(t *testing.T) {
 				return saw(r)
 			}
 			sees(t, env, time.Minute, func(waiting []domain.Wait) { always(env, "always", waiting[0]) })
-			sends(env, time.Hour, "second", contract.SendRequest{Prompt: "more"})
+			prompts(env, time.Hour, "more")
 			pauses(env, 2*time.Hour)
 			if revoked {
 				revokes(env, 150*time.Minute, func() domain.ToolExecutionID {
@@ -188,11 +188,11 @@ func TestARevocationIsHeededByCallsThatHaveNotBegun(t *testing.T) {
 				}, "enough")
 			}
 			resumes(env, 4*time.Hour)
-			closes(env, 5*time.Hour, "close")
+			closes(env, 5*time.Hour)
 			in := input(t, "ann")
 			in.Definition.Approvals = &domain.Approvals{}
-			env.ExecuteWorkflow(string(contract.Execute), in)
-			require.Equal(t, domain.StatusCompleted, outcome(t, env).Status)
+			execute(env, in)
+			completes(t, env)
 			steps := stepsIn(t, env, 2)
 			calls := steps[0].Step.ToolExecutions
 			require.Equal(t, domain.ToolOK, calls[0].Outcome())

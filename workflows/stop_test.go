@@ -23,10 +23,10 @@ func TestEscalation(t *testing.T) {
 	begun := env.Now()
 	for _, within := range []time.Duration{10 * time.Minute, time.Minute, 30 * time.Minute} {
 		env.RegisterDelayedCallback(func() {
-			env.SignalWorkflow(string(contract.SignalStop), contract.StopRequest{Within: contract.Span(within)})
+			signalStop(env, contract.StopRequest{Within: contract.Span(within)})
 		}, time.Second)
 	}
-	env.ExecuteWorkflow(string(contract.Execute), input(t, ""))
+	execute(env, input(t, ""))
 	require.Equal(t, domain.StatusStopped, outcome(t, env).Status)
 	require.Less(t, env.Now().Sub(begun), 2*time.Minute)
 	require.True(t, lastStep(t, env).Interrupted)
@@ -40,15 +40,18 @@ func TestManyStops(t *testing.T) {
 	env := w.environment(t)
 	w.model = func(r contract.ModelRequest) (contract.ModelReply, error) {
 		for range 500 {
-			env.SignalWorkflow(string(contract.SignalStop), contract.StopRequest{})
+			signalStop(env, contract.StopRequest{})
 		}
-		env.SignalWorkflow(string(contract.SignalStop), contract.StopRequest{Mode: contract.AfterInference})
+		signalStop(env, contract.StopRequest{Mode: contract.AfterInference})
 		return calling(look())(r)
 	}
-	env.ExecuteWorkflow(string(contract.Execute), input(t, ""))
+	execute(env, input(t, ""))
 	require.Equal(t, domain.StatusStopped, outcome(t, env).Status)
 	require.Empty(t, w.ran, "the last one counts too")
-	require.Len(t, status(t, env).Signals, 100)
+	status := status(t, env)
+	require.Len(t, status.Signals, domain.MaxStops)
+	require.Equal(t, 501-domain.MaxStops, status.MoreSignals)
+	require.Len(t, eventsIn(t, env, 0, domain.EventStopSignalReceived), 501, "each is told")
 }
 
 // TestCancellation ends the execution and the session, in progress and idle.
@@ -62,7 +65,7 @@ func TestCancellation(t *testing.T) {
 			env.CancelWorkflow()
 			return calling(look())(r)
 		}
-		env.ExecuteWorkflow(string(contract.Execute), input(t, "ann"))
+		execute(env, input(t, "ann"))
 		out := outcome(t, env)
 		require.Equal(t, domain.StatusStopped, out.Status)
 		require.True(t, out.Closed)
@@ -74,7 +77,7 @@ func TestCancellation(t *testing.T) {
 		w := &world{model: plays(says("hi"))}
 		env := w.environment(t)
 		env.RegisterDelayedCallback(env.CancelWorkflow, time.Hour)
-		env.ExecuteWorkflow(string(contract.Execute), input(t, "ann"))
+		execute(env, input(t, "ann"))
 		out := outcome(t, env)
 		require.Equal(t, domain.StatusCompleted, out.Status, "what had ended stays as it was")
 		require.True(t, out.Closed)
@@ -88,9 +91,9 @@ func TestAStopThatNamesAnotherExecution(t *testing.T) {
 	env := w.environment(t)
 	w.model = func(r contract.ModelRequest) (contract.ModelReply, error) {
 		other := input(t, "").AgentID.Execution("another", 7)
-		env.SignalWorkflow(string(contract.SignalStop), contract.StopRequest{Mode: contract.StopNow, ExecutionID: other})
+		signalStop(env, contract.StopRequest{Mode: contract.StopNow, ExecutionID: other})
 		return says("hi"), nil
 	}
-	env.ExecuteWorkflow(string(contract.Execute), input(t, ""))
-	require.Equal(t, domain.StatusCompleted, outcome(t, env).Status)
+	execute(env, input(t, ""))
+	completes(t, env)
 }

@@ -45,8 +45,8 @@ func TestCallsGoWhereTheirLimitHolds(t *testing.T) {
 	for i := range 2 {
 		sends(env, time.Duration(i+1)*time.Hour, string(rune('a'+i)), contract.SendRequest{Prompt: "more"})
 	}
-	closes(env, 4*time.Hour, "z")
-	env.ExecuteWorkflow(string(contract.Execute), input(t, "ann"))
+	closes(env, 4*time.Hour)
+	execute(env, input(t, "ann"))
 	require.Equal(t, []string{"q/tool/look", ownQueue, ownQueue}, queues)
 	require.Equal(t, 3, lists, "each execution looks for it anew")
 }
@@ -81,12 +81,12 @@ func TestACallIsSentWhereItsLimitHolds(t *testing.T) {
 			}
 			env := w.environment(t)
 			begun := env.Now()
-			env.ExecuteWorkflow(string(contract.Execute), input(t, ""))
-			require.Equal(t, domain.StatusCompleted, outcome(t, env).Status)
+			execute(env, input(t, ""))
+			completes(t, env)
 			require.Equal(t, ownQueue, queues[0])
 			require.Equal(t, "q/tool/look", queues[1])
 			require.Len(t, queues, test.ran)
-			require.Contains(t, query(t, env, contract.QueryMessages, contract.MessagesRequest{}).Entries[2].Message.ToolResult.Content, test.content)
+			require.Contains(t, entriesIn(t, env)[2].Message.ToolResult.Content, test.content)
 			if test.sent == 1 {
 				require.Less(t, env.Now().Sub(begun), time.Second)
 			}
@@ -134,9 +134,8 @@ func TestACallThatNobodyTakes(t *testing.T) {
 				}
 				return saw(r)
 			}
-			env := w.environment(t)
-			env.ExecuteWorkflow(string(contract.Execute), input(t, ""))
-			require.Equal(t, domain.StatusCompleted, outcome(t, env).Status)
+			env := w.executed(t, input(t, ""))
+			completes(t, env)
 			require.Equal(t, test.queues, queues)
 			require.Equal(t, test.waits, waits)
 			require.Nil(t, executions(t, env)[0].Error)

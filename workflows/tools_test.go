@@ -72,15 +72,14 @@ func TestWhatBecomesOfACall(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := &world{tools: test.tools, model: calling(test.call), tool: test.tool}
-			env := w.environment(t)
-			env.ExecuteWorkflow(string(contract.Execute), input(t, ""))
+			env := w.executed(t, input(t, ""))
 			require.Equal(t, domain.StatusCompleted, outcome(t, env).Status, "what a tool does is data for the model")
 			require.Len(t, w.ran, test.ran)
 			require.Equal(t, test.ran > 1, w.options[string(contract.CallTool)].DisableEagerExecution, "another worker is asked")
 			step := stepsIn(t, env, 0)[0].Step
 			require.Len(t, step.ToolExecutions, 1)
 			execution := step.ToolExecutions[0]
-			messages := query(t, env, contract.QueryMessages, contract.MessagesRequest{}).Entries
+			messages := entriesIn(t, env)
 			require.Len(t, messages, 4)
 			result := messages[2].Message.ToolResult
 			require.Contains(t, result.Content, test.content)
@@ -122,9 +121,9 @@ func TestImagesOfResultsJoin(t *testing.T) {
 			if len(test.hooks) > 0 {
 				env = hooked(t, w, nil, test.hooks...)
 			}
-			env.ExecuteWorkflow(string(contract.Execute), input(t, ""))
-			require.Equal(t, domain.StatusCompleted, outcome(t, env).Status)
-			shown := query(t, env, contract.QueryMessages, contract.MessagesRequest{}).Entries[2].Message
+			execute(env, input(t, ""))
+			completes(t, env)
+			shown := entriesIn(t, env)[2].Message
 			require.Equal(t, test.want, shown.Parts)
 		})
 	}
@@ -143,9 +142,8 @@ func TestCallsShareTheRoomForImages(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := &world{tools: reads(), model: calling(calls("look", test.calls)...), tool: saw}
-			env := w.environment(t)
-			env.ExecuteWorkflow(string(contract.Execute), input(t, ""))
-			require.Equal(t, domain.StatusCompleted, outcome(t, env).Status)
+			env := w.executed(t, input(t, ""))
+			completes(t, env)
 			require.Len(t, w.ran, min(test.calls, domain.MaxStepCalls))
 			for _, r := range w.ran {
 				require.Equal(t, test.want, r.ImageRoom)
@@ -161,9 +159,8 @@ func TestAThousandCallsOfOneAnswer(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := &world{tools: reads(), model: calling(calls(name, domain.MaxRequestedCalls)...), tool: saw}
-			env := w.environment(t)
-			env.ExecuteWorkflow(string(contract.Execute), input(t, ""))
-			require.Equal(t, domain.StatusCompleted, outcome(t, env).Status)
+			env := w.executed(t, input(t, ""))
+			completes(t, env)
 			step := stepsIn(t, env, 0)[0].Step
 			require.Len(t, step.ToolExecutions, domain.MaxRequestedCalls)
 			executed := 0
@@ -186,8 +183,7 @@ func TestCallsCutByTheLengthLimitAreNotRun(t *testing.T) {
 		}
 		return reply, err
 	}
-	env := w.environment(t)
-	env.ExecuteWorkflow(string(contract.Execute), input(t, "", func(in *contract.SessionInput) { in.Budget.MaxToolCalls = number(0) }))
+	env := w.executed(t, input(t, "", func(in *contract.SessionInput) { in.Budget.MaxToolCalls = number(0) }))
 	require.Equal(t, domain.StatusCompleted, outcome(t, env).Status, "and use up no budget")
 	require.Empty(t, w.ran)
 }
@@ -229,9 +225,9 @@ func TestACallMadeAgainUntilAStop(t *testing.T) {
 			env := w.environment(t)
 			begun := env.Now()
 			env.RegisterDelayedCallback(func() {
-				env.SignalWorkflow(string(contract.SignalStop), contract.StopRequest{Mode: test.stop})
+				signalStop(env, contract.StopRequest{Mode: test.stop})
 			}, 15*time.Second)
-			env.ExecuteWorkflow(string(contract.Execute), input(t, "", func(in *contract.SessionInput) {
+			execute(env, input(t, "", func(in *contract.SessionInput) {
 				in.Budget.MaxToolCalls = number(5)
 				if in.Definition.Attempts = 12; test.attempts == len(test.tries) && test.code == "" {
 					in.Definition.Attempts = test.attempts
@@ -244,12 +240,12 @@ func TestACallMadeAgainUntilAStop(t *testing.T) {
 			for i, r := range w.ran {
 				require.Equal(t, i, r.Attempts)
 			}
-			call := stepsIn(t, env, 0)[0].Step.ToolExecutions[0]
+			call := executions(t, env)[0]
 			require.Equal(t, test.attempts, call.Attempts)
 			if call.HasError() {
 				require.Equal(t, test.code, call.Error.Code)
 			}
-			require.Contains(t, query(t, env, contract.QueryMessages, contract.MessagesRequest{}).Entries[2].Message.ToolResult.Content, test.content)
+			require.Contains(t, entriesIn(t, env)[2].Message.ToolResult.Content, test.content)
 			used := int64(0)
 			if call.Outcome().Ran() {
 				used = 1
@@ -293,15 +289,15 @@ func TestACallThatEndsItsWorkerIsGivenUp(t *testing.T) {
 				}
 				return saw(r)
 			}
-			env.ExecuteWorkflow(string(contract.Execute), input(t, ""))
-			require.Equal(t, domain.StatusCompleted, outcome(t, env).Status)
+			execute(env, input(t, ""))
+			completes(t, env)
 			require.Len(t, w.ran, len(test.tries))
-			call := stepsIn(t, env, 0)[0].Step.ToolExecutions[0]
+			call := executions(t, env)[0]
 			if test.code != "" {
 				require.Equal(t, test.code, call.Error.Code)
 			}
 			require.True(t, call.Outcome().Ran())
-			require.Contains(t, query(t, env, contract.QueryMessages, contract.MessagesRequest{}).Entries[2].Message.ToolResult.Content, test.says)
+			require.Contains(t, entriesIn(t, env)[2].Message.ToolResult.Content, test.says)
 			losses := 0
 			for i := range test.tries[1:] {
 				if !errors.Is(test.tries[i], lost) {
@@ -325,9 +321,8 @@ func TestAToolsOwnAttempts(t *testing.T) {
 		require.Equal(t, 2, r.Tries)
 		return contract.ToolReply{}, temporal.NewApplicationError("busy", "unavailable")
 	}
-	env := w.environment(t)
-	env.ExecuteWorkflow(string(contract.Execute), input(t, ""))
-	require.Equal(t, domain.StatusCompleted, outcome(t, env).Status)
+	env := w.executed(t, input(t, ""))
+	completes(t, env)
 	require.Len(t, w.ran, 2)
 
 	w = &world{tools: reads(), model: calling(look())}
@@ -339,8 +334,8 @@ func TestAToolsOwnAttempts(t *testing.T) {
 	}
 	env = w.environment(t)
 	begun := env.Now()
-	env.ExecuteWorkflow(string(contract.Execute), input(t, ""))
-	require.Equal(t, domain.StatusCompleted, outcome(t, env).Status)
+	execute(env, input(t, ""))
+	completes(t, env)
 	require.GreaterOrEqual(t, env.Now().Sub(begun), 10*time.Minute)
 }
 
@@ -357,11 +352,11 @@ func TestACallThatDidNotBeginWaits(t *testing.T) {
 	}
 	env := w.environment(t)
 	begun := env.Now()
-	env.ExecuteWorkflow(string(contract.Execute), input(t, ""))
-	require.Equal(t, domain.StatusCompleted, outcome(t, env).Status)
+	execute(env, input(t, ""))
+	completes(t, env)
 	require.GreaterOrEqual(t, env.Now().Sub(begun), 3*time.Second)
 	require.Less(t, env.Now().Sub(begun), 6*time.Second, "a second, then two")
-	require.Equal(t, "seen", stepsIn(t, env, 0)[0].Step.ToolExecutions[0].Value)
+	require.Equal(t, "seen", executions(t, env)[0].Value)
 }
 
 // TestLongArgumentsTravelByReference, and the message that holds them is named.
@@ -369,9 +364,8 @@ func TestLongArgumentsTravelByReference(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("x", domain.MaxInlineArguments+1)
 	w := &world{tools: reads(), tool: saw, model: calling(look(), domain.ToolCall{Name: "look", Arguments: long})}
-	env := w.environment(t)
-	env.ExecuteWorkflow(string(contract.Execute), input(t, ""))
-	require.Equal(t, domain.StatusCompleted, outcome(t, env).Status)
+	env := w.executed(t, input(t, ""))
+	completes(t, env)
 	for _, r := range w.ran {
 		if r.Position == 0 {
 			require.Equal(t, "{}", r.Arguments)
@@ -388,12 +382,11 @@ func TestOddSettingsWedgeNothing(t *testing.T) {
 	const forever = time.Duration(1<<63 - 1)
 	name := strings.Repeat("n", 500)
 	w := &world{tools: []domain.ToolSpec{{Name: name, Effect: domain.ReadOnly, Timeout: forever}}, tool: saw, model: calling(domain.ToolCall{Name: name})}
-	env := w.environment(t)
-	env.ExecuteWorkflow(string(contract.Execute), input(t, "", func(in *contract.SessionInput) {
+	env := w.executed(t, input(t, "", func(in *contract.SessionInput) {
 		in.Definition.InferenceTimeout, in.Definition.Attempts = forever, 1<<40
 		in.Timing = contract.Timing{Heartbeat: forever, FirstRetry: forever}
 	}))
-	require.Equal(t, domain.StatusCompleted, outcome(t, env).Status)
+	completes(t, env)
 	require.Len(t, w.ran, 1)
 }
 
@@ -404,9 +397,8 @@ func TestAnUnknownToolAmongMany(t *testing.T) {
 	for i := range 200 {
 		w.tools = append(w.tools, domain.ToolSpec{Name: fmt.Sprint("a tool with a name ", i), Effect: domain.ReadOnly})
 	}
-	env := w.environment(t)
-	env.ExecuteWorkflow(string(contract.Execute), input(t, ""))
-	content := query(t, env, contract.QueryMessages, contract.MessagesRequest{}).Entries[2].Message.ToolResult.Content
+	env := w.executed(t, input(t, ""))
+	content := entriesIn(t, env)[2].Message.ToolResult.Content
 	require.Contains(t, content, "a tool with a name 1, ")
 	require.True(t, strings.HasSuffix(content, "…"))
 	require.Less(t, len(content), 1200)
@@ -419,8 +411,7 @@ func TestManyToolsThatAskToStop(t *testing.T) {
 	w.tool = func(contract.ToolRequest) (contract.ToolReply, error) {
 		return contract.ToolReply{Stop: &domain.StopSignal{Reason: domain.StopRequested, Message: "enough"}}, nil
 	}
-	env := w.environment(t)
-	env.ExecuteWorkflow(string(contract.Execute), input(t, ""))
+	env := w.executed(t, input(t, ""))
 	require.Equal(t, domain.StopRequested, outcome(t, env).StopReason)
 	require.Len(t, status(t, env).Signals, 20)
 }
@@ -438,8 +429,7 @@ func TestAToolThatAsksToStop(t *testing.T) {
 		}
 		return contract.ToolReply{NotStarted: true, Error: domain.Errorf(domain.Unavailable, "busy")}, nil
 	}
-	env := w.environment(t)
-	env.ExecuteWorkflow(string(contract.Execute), input(t, ""))
+	env := w.executed(t, input(t, ""))
 	out := outcome(t, env)
 	require.Equal(t, domain.StatusStopped, out.Status)
 	require.Equal(t, domain.StopRequested, out.StopReason, "always, whatever the tool says")
@@ -466,8 +456,7 @@ func TestACallCountsWhateverItsToolSays(t *testing.T) {
 		w.tool = func(contract.ToolRequest) (contract.ToolReply, error) {
 			return contract.ToolReply{Error: domain.CodedErrorf(domain.Denied, code, "no")}, nil
 		}
-		env := w.environment(t)
-		env.ExecuteWorkflow(string(contract.Execute), input(t, "", func(in *contract.SessionInput) {
+		env := w.executed(t, input(t, "", func(in *contract.SessionInput) {
 			in.Budget = domain.ExecutionBudget{MaxToolCalls: number(1)}
 		}))
 		outcome(t, env)

@@ -79,7 +79,7 @@ func TestTheTimeOfATreeStandsStill(t *testing.T) {
 				approvesBelow(t, env, at, most)
 			}
 			w.tool = saw
-			env.ExecuteWorkflow(string(contract.Execute), input(t, "", withLeaf, func(in *contract.SessionInput) {
+			execute(env, input(t, "", withLeaf, func(in *contract.SessionInput) {
 				in.Definition.Approvals = domain.ApprovalsOf("writes")
 				in.Budget.MaxSeconds = new(600.0)
 			}))
@@ -118,11 +118,11 @@ func TestTheTimeOfASubagentStandsStill(t *testing.T) {
 	env := w.environment(t)
 	reachesRoot(env)
 	approvesBelow(t, env, 8*time.Minute, 1)
-	env.ExecuteWorkflow(string(contract.Execute), input(t, "", withLeaf, func(in *contract.SessionInput) {
+	execute(env, input(t, "", withLeaf, func(in *contract.SessionInput) {
 		in.Definition.Approvals, in.Budget.MaxSteps = domain.ApprovalsOf("writes"), new(int64(13))
 		in.Definition.Agents = map[string]domain.Definition{"leaf.yaml": {SystemPrompt: "leaf", Budget: domain.ExecutionBudget{MaxSeconds: new(300.0)}}}
 	}))
-	calls := stepsIn(t, env, 0)[0].Step.ToolExecutions
+	calls := executions(t, env)
 	var said []string
 	for _, call := range calls {
 		said = append(said, call.Value)

@@ -27,7 +27,7 @@ func TestTrustedValuesGoAlong(t *testing.T) {
 	}
 	env := w.environment(t)
 	outgrows(env, 2)
-	env.ExecuteWorkflow(string(contract.Execute), input(t, "", func(in *contract.SessionInput) {
+	execute(env, input(t, "", func(in *contract.SessionInput) {
 		in.Given, in.Definition.ShowTrusted = trusts("customer", "4711"), []string{"customer"}
 	}))
 	in, ok := handedOn(t, env)
@@ -36,8 +36,7 @@ func TestTrustedValuesGoAlong(t *testing.T) {
 	prompt := in.Carry.Config.Resolved.Definition.SystemPrompt
 	require.Contains(t, prompt, "customer: 4711")
 
-	env = w.environment(t)
-	env.ExecuteWorkflow(string(contract.Execute), in)
+	env = w.executed(t, in)
 	require.Equal(t, domain.Completed, outcome(t, env).StopReason)
 	values := trusts("customer", "4711").Trusted
 	require.Equal(t, []domain.Trusted{values, values, values}, called)
@@ -57,9 +56,9 @@ func TestASessionsTrustedValuesAreFixed(t *testing.T) {
 	other := sends(env, time.Minute, "u1", contract.SendRequest{Prompt: "more", Given: trusts("customer", "4712")})
 	odd := sends(env, 2*time.Minute, "u2", contract.SendRequest{Prompt: "more", Given: trusts("Customer", "4711")})
 	sends(env, 3*time.Minute, "u3", contract.SendRequest{Prompt: "more", Given: trusts("order", `"A-1"`)})
-	sends(env, 4*time.Minute, "u4", contract.SendRequest{Prompt: "more"})
-	closes(env, time.Hour, "u5")
-	env.ExecuteWorkflow(string(contract.Execute), input(t, "ann", func(in *contract.SessionInput) { in.Given = trusts("customer", "4711") }))
+	prompts(env, 4*time.Minute, "more")
+	closes(env, time.Hour)
+	execute(env, input(t, "ann", func(in *contract.SessionInput) { in.Given = trusts("customer", "4711") }))
 	require.Equal(t, 3, outcome(t, env).Number)
 	require.ErrorContains(t, other.rejected, "trusted.customer: has another value already, which stays as it is")
 	require.ErrorContains(t, odd.rejected, `trusted: "Customer" is no name`)
@@ -72,15 +71,14 @@ func TestAnExecutionThatLacksWhatItShowsDoesNotBegin(t *testing.T) {
 	t.Parallel()
 	w := &world{model: plays(says("one"), says("two"))}
 	shows := func(in *contract.SessionInput) { in.Definition.ShowTrusted = []string{"order"} }
-	env := w.environment(t)
-	env.ExecuteWorkflow(string(contract.Execute), input(t, "", shows))
+	env := w.executed(t, input(t, "", shows))
 	require.ErrorContains(t, env.GetWorkflowError(), `show_trusted: "order" is not given`)
 
 	env = w.environment(t)
-	lacks := sends(env, time.Minute, "u1", contract.SendRequest{Prompt: "more"})
+	lacks := prompts(env, time.Minute, "more")
 	taken := sends(env, 2*time.Minute, "u2", contract.SendRequest{Prompt: "more", Given: trusts("order", "2")})
-	closes(env, time.Hour, "u3")
-	env.ExecuteWorkflow(string(contract.Execute), input(t, "ann", shows, func(in *contract.SessionInput) { in.Given = trusts("order", "1") }))
+	closes(env, time.Hour)
+	execute(env, input(t, "ann", shows, func(in *contract.SessionInput) { in.Given = trusts("order", "1") }))
 	require.NoError(t, env.GetWorkflowError())
 	require.Nil(t, lacks.rejected, "the session has it")
 	require.ErrorContains(t, taken.rejected, "trusted.order: has another value")

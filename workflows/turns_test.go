@@ -60,12 +60,11 @@ func TestCallsOfOneEffectTakeTurns(t *testing.T) {
 				}
 				return done()
 			}
-			env := w.environment(t)
-			env.ExecuteWorkflow(string(contract.Execute), input(t, ""))
-			require.Equal(t, domain.StatusCompleted, outcome(t, env).Status)
+			env := w.executed(t, input(t, ""))
+			completes(t, env)
 			require.Equal(t, test.atOnce, most)
 			require.Len(t, w.ran, test.ran)
-			calls := stepsIn(t, env, 0)[0].Step.ToolExecutions
+			calls := executions(t, env)
 			if last := calls[len(calls)-1]; test.code != "" {
 				require.Equal(t, test.code, last.Error.Code)
 				require.True(t, last.StartedAt.IsZero())
@@ -99,10 +98,10 @@ func TestAStopEndsTheWaitForATurn(t *testing.T) {
 				return saw(r)
 			}
 			env := w.environment(t)
-			env.RegisterDelayedCallback(func() { env.SignalWorkflow(string(contract.SignalStop), contract.StopRequest{Mode: mode}) }, time.Minute)
-			env.ExecuteWorkflow(string(contract.Execute), input(t, ""))
+			env.RegisterDelayedCallback(func() { signalStop(env, contract.StopRequest{Mode: mode}) }, time.Minute)
+			execute(env, input(t, ""))
 			require.Equal(t, domain.StatusStopped, outcome(t, env).Status)
-			calls := stepsIn(t, env, 0)[0].Step.ToolExecutions
+			calls := executions(t, env)
 			require.Len(t, calls, 2)
 			if ran == 1 {
 				require.Equal(t, domain.CodeNotRun, calls[1].Error.Code)

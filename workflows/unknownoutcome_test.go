@@ -54,7 +54,7 @@ func resolves(t *testing.T, env *testsuite.TestWorkflowEnvironment, at time.Dura
 func told(t *testing.T, env *testsuite.TestWorkflowEnvironment) []string {
 	t.Helper()
 	var texts []string
-	for _, e := range query(t, env, contract.QueryMessages, contract.MessagesRequest{}).Entries {
+	for _, e := range entriesIn(t, env) {
 		switch {
 		case e.Message.ToolResult != nil:
 			texts = append(texts, e.Message.ToolResult.Content)
@@ -83,8 +83,7 @@ func TestUnresolvedCallsAreNotMadeAgain(t *testing.T) {
 	w := &world{tools: paysOnce()}
 	w.model = plays(says("", payFor(7, "first")), says("", payFor(7, "again"), payFor(8, "another"), look()), says("gave up"))
 	w.tool = losesFirst(w)
-	env := w.environment(t)
-	env.ExecuteWorkflow(string(contract.Execute), input(t, ""))
+	env := w.executed(t, input(t, ""))
 	out := outcome(t, env)
 	require.Equal(t, domain.StatusCompleted, out.Status)
 	require.Equal(t, 1, out.UnknownOutcomes)
@@ -127,8 +126,7 @@ func TestWhichCallsAreUnresolved(t *testing.T) {
 			test.tool.Name = "pay"
 			w := &world{tools: []domain.ToolSpec{test.tool}, model: calling(payFor(7, "x"))}
 			w.tool = losesFirst(w)
-			env := w.environment(t)
-			env.ExecuteWorkflow(string(contract.Execute), input(t, ""))
+			env := w.executed(t, input(t, ""))
 			require.Equal(t, test.unresolved, outcome(t, env).UnknownOutcomes)
 			require.Contains(t, told(t, env)[1], "outcome unknown")
 			require.Equal(t, len(test.tool.EffectKey) > 0, !w.ran[0].EffectKey.IsZero())
@@ -139,7 +137,7 @@ func TestWhichCallsAreUnresolved(t *testing.T) {
 // TestAResolvedCallIsTold to the model before it is asked next; what was done is not done again in that execution.
 func TestAResolvedCallIsTold(t *testing.T) {
 	t.Parallel()
-	wait := with(billed(domain.Throttled), func(r *contract.ModelReply) { r.RetryAfterMillis = time.Hour.Milliseconds() })
+	wait := busy()
 	for name, test := range map[string]struct {
 		verdict domain.Verdict
 		result  string
@@ -157,7 +155,7 @@ func TestAResolvedCallIsTold(t *testing.T) {
 			w.tool = losesFirst(w)
 			env := w.environment(t)
 			resolved := resolves(t, env, time.Minute, "u1", test.verdict, test.result)
-			env.ExecuteWorkflow(string(contract.Execute), input(t, ""))
+			execute(env, input(t, ""))
 			require.Zero(t, outcome(t, env).UnknownOutcomes)
 			require.NoError(t, resolved.err)
 			reply := resolved.value.(contract.AnswerReply)
@@ -180,10 +178,10 @@ func TestASessionIsNotClosedWhileCallsAreUnresolved(t *testing.T) {
 	w.model = plays(says("", payFor(7, "first")), says("one"))
 	w.tool = losesFirst(w)
 	env := w.environment(t)
-	early := closes(env, time.Hour, "u1")
+	early := closes(env, time.Hour)
 	resolved := resolves(t, env, 2*time.Hour, "u2", domain.VerdictDone, "")
-	late := closes(env, 3*time.Hour, "u3")
-	env.ExecuteWorkflow(string(contract.Execute), input(t, "ann"))
+	late := closes(env, 3*time.Hour)
+	execute(env, input(t, "ann"))
 	require.Equal(t, 1, outcome(t, env).Number)
 	require.ErrorContains(t, early.rejected, "close: of 1 calls nobody knows whether they took effect, the first is "+resolved.value.(contract.AnswerReply).Wait.ToolExecutionID.String()+" of pay; resolve them first")
 	require.True(t, late.accepted)
@@ -204,10 +202,10 @@ func TestAnIdleSessionResolves(t *testing.T) {
 			Call: resolved.value.(contract.AnswerReply).Wait.ToolExecutionID, Verdict: domain.VerdictNotDone, Reason: "I think",
 		})
 	}, 90*time.Minute)
-	sends(env, 2*time.Hour, "u3", contract.SendRequest{Prompt: "and now?"})
-	sends(env, 3*time.Hour, "u4", contract.SendRequest{Prompt: "do it once more"})
-	closes(env, 4*time.Hour, "u5")
-	env.ExecuteWorkflow(string(contract.Execute), input(t, "ann"))
+	prompts(env, 2*time.Hour, "and now?")
+	prompts(env, 3*time.Hour, "do it once more")
+	closes(env, 4*time.Hour)
+	execute(env, input(t, "ann"))
 	require.Equal(t, 3, outcome(t, env).Number)
 	require.ErrorContains(t, twice.rejected, "was resolved as done")
 	require.Empty(t, eventsIn(t, env, 1, domain.EventWaitClosed), "it had ended")
@@ -221,14 +219,12 @@ func TestUnresolvedCallsGoAlong(t *testing.T) {
 	t.Parallel()
 	w := &world{tools: paysOnce(), model: plays(says("", payFor(7, "first")))}
 	w.tool = losesFirst(w)
-	env := w.environment(t)
-	env.ExecuteWorkflow(string(contract.Execute), input(t, "", func(in *contract.SessionInput) { in.Budget = stepsOf(1) }))
+	env := w.executed(t, input(t, "", budgeted(stepsOf(1))))
 	require.Equal(t, 1, outcome(t, env).UnknownOutcomes)
 
 	w.model = plays(says("", payFor(7, "again")), says("well"))
 	in := wentOn(t, env, stepsOf(9))
-	later := w.environment(t)
-	later.ExecuteWorkflow(string(contract.Execute), in)
+	later := w.executed(t, in)
 	require.Equal(t, 1, outcome(t, later).UnknownOutcomes)
 	require.Len(t, w.ran, 1)
 }
@@ -236,14 +232,14 @@ func TestUnresolvedCallsGoAlong(t *testing.T) {
 // TestWhatIsNotResolved is refused.
 func TestWhatIsNotResolved(t *testing.T) {
 	t.Parallel()
-	w := &world{model: plays(with(billed(domain.Throttled), func(r *contract.ModelReply) { r.RetryAfterMillis = time.Hour.Milliseconds() }), says("one"))}
+	w := &world{model: plays(busy(), says("one"))}
 	env := w.environment(t)
 	none, wrong := &verdict{}, &verdict{}
 	env.RegisterDelayedCallback(func() {
 		env.UpdateWorkflow(string(contract.UpdateAnswer), "u1", none, contract.AnswerRequest{Verdict: domain.VerdictDone, Reason: "so"})
 		env.UpdateWorkflow(string(contract.UpdateAnswer), "u2", wrong, contract.AnswerRequest{Verdict: domain.VerdictDone})
 	}, time.Minute)
-	env.ExecuteWorkflow(string(contract.Execute), input(t, ""))
+	execute(env, input(t, ""))
 	outcome(t, env)
 	require.ErrorContains(t, none.rejected, "no call of unknown outcome")
 	require.ErrorContains(t, wrong.rejected, "reason: is missing")

@@ -49,8 +49,7 @@ func TestAToolSaysWhatBecameOfItsCall(t *testing.T) {
 				asked = append(asked, r)
 				return test.found, test.fails
 			}
-			env := w.environment(t)
-			env.ExecuteWorkflow(string(contract.Execute), input(t, ""))
+			env := w.executed(t, input(t, ""))
 			require.Equal(t, test.unresolved, outcome(t, env).UnknownOutcomes)
 			require.Contains(t, told(t, env)[1], test.reads)
 			require.Len(t, w.ran, test.ran, "what is not unknown may be called again")
@@ -59,7 +58,7 @@ func TestAToolSaysWhatBecameOfItsCall(t *testing.T) {
 			require.Equal(t, w.ran[0].ID(), asked[0].ID())
 			require.Equal(t, w.ran[0].Arguments, asked[0].Arguments)
 
-			call := stepsIn(t, env, 0)[0].Step.ToolExecutions[0]
+			call := executions(t, env)[0]
 			require.Equal(t, test.outcome, call.Outcome())
 			require.Len(t, eventsIn(t, env, 1, domain.EventWaitOpened), test.unresolved)
 			events := eventsIn(t, env, 1, domain.EventWaitClosed)
@@ -103,8 +102,7 @@ func TestVerifyIsAsked(t *testing.T) {
 				asked = true
 				return contract.VerifyReply{Verdict: domain.VerdictDone, Reason: "journal"}, nil
 			}
-			env := w.environment(t)
-			env.ExecuteWorkflow(string(contract.Execute), input(t, ""))
+			env := w.executed(t, input(t, ""))
 			require.Zero(t, outcome(t, env).UnknownOutcomes)
 			require.Equal(t, test.asked, asked)
 		})
@@ -130,8 +128,8 @@ func TestAStopDoesNotWaitForVerify(t *testing.T) {
 				return contract.VerifyReply{Verdict: domain.VerdictDone, Reason: "journal"}, nil
 			}
 			env := w.environment(t)
-			env.RegisterDelayedCallback(func() { env.SignalWorkflow(string(contract.SignalStop), contract.StopRequest{Mode: test.mode}) }, 30*time.Minute)
-			env.ExecuteWorkflow(string(contract.Execute), input(t, ""))
+			env.RegisterDelayedCallback(func() { signalStop(env, contract.StopRequest{Mode: test.mode}) }, 30*time.Minute)
+			execute(env, input(t, ""))
 			out := outcome(t, env)
 			require.Equal(t, domain.StatusStopped, out.Status)
 			require.Equal(t, test.unresolved, out.UnknownOutcomes)

@@ -33,8 +33,7 @@ func TestStepsComeByPage(t *testing.T) {
 	}{"an answer": {10, domain.StatusCompleted, []int{1, 2, 3, 4, 5}}, "a limit": {3, domain.StatusStopped, []int{1, 2, 3}}} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			env := w.environment(t)
-			env.ExecuteWorkflow(string(contract.Execute), input(t, "", func(in *contract.SessionInput) { in.Budget.MaxSteps = &test.max }))
+			env := w.executed(t, input(t, "", func(in *contract.SessionInput) { in.Budget.MaxSteps = &test.max }))
 			require.Equal(t, test.status, outcome(t, env).Status)
 			var seen []int
 			read := func(large bool) (pages int) {
@@ -82,8 +81,7 @@ func TestTheResultTellsTheEnd(t *testing.T) {
 				}
 				return says("", look()), nil
 			}
-			env := w.environment(t)
-			env.ExecuteWorkflow(string(contract.Execute), input(t, "", func(in *contract.SessionInput) {
+			env := w.executed(t, input(t, "", func(in *contract.SessionInput) {
 				in.Budget.MaxSteps = &test.steps
 			}))
 			end := outcome(t, env).End
@@ -108,9 +106,8 @@ func TestEventsComeByPage(t *testing.T) {
 		}
 		return says("", calls("nothing", domain.MaxRequestedCalls)...), nil
 	}
-	env := w.environment(t)
-	env.ExecuteWorkflow(string(contract.Execute), input(t, ""))
-	require.Equal(t, domain.StatusCompleted, outcome(t, env).Status)
+	env := w.executed(t, input(t, ""))
+	completes(t, env)
 	pages := 0
 	all, _, err := account.ReadRun(account.Request{Want: []account.Part{account.Events}}, func(request account.Request) (account.Page, error) {
 		pages++
@@ -131,12 +128,11 @@ func TestWhatComesWithMessages(t *testing.T) {
 	w := steady(8, true)
 	first := w.environment(t)
 	outgrows(first, 3)
-	first.ExecuteWorkflow(string(contract.Execute), input(t, ""))
+	execute(first, input(t, ""))
 	in, continued := handedOn(t, first)
 	require.True(t, continued)
-	env := w.environment(t)
-	env.ExecuteWorkflow(string(contract.Execute), in)
-	require.Equal(t, domain.StatusCompleted, outcome(t, env).Status)
+	env := w.executed(t, in)
+	completes(t, env)
 
 	all := query(t, env, contract.QueryMessages, contract.MessagesRequest{})
 	require.Equal(t, in.Carry.Segments, all.Segments)
@@ -160,11 +156,11 @@ func TestAPriceIsSaid(t *testing.T) {
 				return c, nil
 			}
 			env := w.environment(t)
-			sends(env, time.Minute, "u1", contract.SendRequest{Prompt: "more"})
+			prompts(env, time.Minute, "more")
 			var idle account.Status
 			env.RegisterDelayedCallback(func() { idle = status(t, env) }, time.Hour)
-			closes(env, 2*time.Hour, "u2")
-			env.ExecuteWorkflow(string(contract.Execute), input(t, "ann"))
+			closes(env, 2*time.Hour)
+			execute(env, input(t, "ann"))
 			out := outcome(t, env)
 			require.Equal(t, price != nil, out.Priced)
 			require.Equal(t, price != nil, idle.Priced)
@@ -188,8 +184,7 @@ func TestTheErrorThatCounts(t *testing.T) {
 	w.tool = func(contract.ToolRequest) (contract.ToolReply, error) {
 		return contract.ToolReply{Error: domain.Errorf(domain.Unavailable, "no money").From("look")}, nil
 	}
-	env := w.environment(t)
-	env.ExecuteWorkflow(string(contract.Execute), input(t, ""))
+	env := w.executed(t, input(t, ""))
 	require.Equal(t, domain.CodeQuota, outcome(t, env).Code)
 	require.Equal(t, domain.Denied, status(t, env).Failure().Kind)
 }

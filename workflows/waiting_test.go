@@ -37,8 +37,8 @@ func TestACallWaits(t *testing.T) {
 	env.RegisterDelayedCallback(func() {
 		require.Equal(t, "step 1: look waits until "+begun.Add(time.Hour).UTC().Format(time.RFC3339), status(t, env).Doing)
 	}, time.Minute)
-	env.ExecuteWorkflow(string(contract.Execute), input(t, "", func(in *contract.SessionInput) { in.Budget.MaxToolCalls = number(1) }))
-	require.Equal(t, domain.StatusCompleted, outcome(t, env).Status)
+	execute(env, input(t, "", func(in *contract.SessionInput) { in.Budget.MaxToolCalls = number(1) }))
+	completes(t, env)
 	require.Len(t, waited, 6)
 	require.Zero(t, waited[0])
 	for i, at := range waited[1:] {
@@ -63,10 +63,10 @@ func TestAWaitEnds(t *testing.T) {
 			begun := env.Now()
 			if mode != "" {
 				env.RegisterDelayedCallback(func() {
-					env.SignalWorkflow(string(contract.SignalStop), contract.StopRequest{Mode: mode, Reason: "enough"})
+					signalStop(env, contract.StopRequest{Mode: mode, Reason: "enough"})
 				}, time.Hour)
 			}
-			env.ExecuteWorkflow(string(contract.Execute), input(t, "", func(in *contract.SessionInput) {
+			execute(env, input(t, "", func(in *contract.SessionInput) {
 				if mode == "" {
 					in.Budget.MaxSeconds = new(3600.0)
 				}
@@ -74,7 +74,7 @@ func TestAWaitEnds(t *testing.T) {
 			require.Equal(t, domain.StatusStopped, outcome(t, env).Status)
 			require.WithinDuration(t, begun.Add(time.Hour), env.Now(), time.Minute)
 			require.Len(t, w.ran, 1)
-			call := stepsIn(t, env, 0)[0].Step.ToolExecutions[0]
+			call := executions(t, env)[0]
 			require.Equal(t, domain.ToolNotRun, call.Outcome())
 		})
 	}
@@ -94,10 +94,10 @@ func TestWaitsLeaveRoomInTheRun(t *testing.T) {
 		}
 		return asksToWait(env.Now().Add(time.Hour)), nil
 	}
-	env.ExecuteWorkflow(string(contract.Execute), input(t, ""))
-	require.Equal(t, domain.StatusCompleted, outcome(t, env).Status)
+	execute(env, input(t, ""))
+	completes(t, env)
 	require.Len(t, w.ran, 4)
-	call := stepsIn(t, env, 0)[0].Step.ToolExecutions[0]
+	call := executions(t, env)[0]
 	require.Equal(t, domain.ToolNotRun, call.Outcome())
 	require.Contains(t, call.Error.Message, "have waited so often that its run has no room for more")
 }
@@ -117,11 +117,10 @@ func TestASessionKeepsWhatAToolNotes(t *testing.T) {
 		reply.Note = json.RawMessage([]string{`["first"]`, `["second"]`, `["never"]`}[r.Position])
 		return reply, err
 	}
-	env := w.environment(t)
-	env.ExecuteWorkflow(string(contract.Execute), input(t, "", func(in *contract.SessionInput) {
+	env := w.executed(t, input(t, "", func(in *contract.SessionInput) {
 		in.Given = &domain.Given{Metadata: domain.Metadata{"list": json.RawMessage(`["given"]`)}}
 	}))
-	require.Equal(t, domain.StatusCompleted, outcome(t, env).Status)
+	completes(t, env)
 	require.Equal(t, map[int]string{0: `["given"]`, 1: `["given"]`, 2: ""}, notes)
 	state := stateIn(t, env)
 	require.JSONEq(t, `["second"]`, string(state.Metadata["list"]))
@@ -139,10 +138,10 @@ func TestACallThatIsOneTooManyEndsNoWait(t *testing.T) {
 		}
 		return saw(r)
 	}
-	env.ExecuteWorkflow(string(contract.Execute), input(t, "", func(in *contract.SessionInput) { in.Budget.MaxToolCalls = number(1) }))
+	execute(env, input(t, "", func(in *contract.SessionInput) { in.Budget.MaxToolCalls = number(1) }))
 	require.Equal(t, domain.ToolCallLimitReached, outcome(t, env).StopReason)
 	require.WithinDuration(t, begun.Add(time.Hour), env.Now(), time.Minute)
-	calls := stepsIn(t, env, 0)[0].Step.ToolExecutions
+	calls := executions(t, env)
 	require.Equal(t, []string{"seen", ""}, []string{calls[0].Value, calls[1].Value})
 	require.Equal(t, domain.CodeNotRun, calls[1].Error.Code)
 }
@@ -163,7 +162,7 @@ func TestTheStatusNamesTheCallsThatStillRun(t *testing.T) {
 		}
 		return saw(r)
 	}
-	env.ExecuteWorkflow(string(contract.Execute), input(t, ""))
-	require.Equal(t, domain.StatusCompleted, outcome(t, env).Status)
+	execute(env, input(t, ""))
+	completes(t, env)
 	require.Equal(t, "step 1: running look", doing)
 }
