@@ -253,7 +253,7 @@ const maxStatusMessage = 500
 
 // about makes a request about a task, with the headers of its call. A JSON-RPC error is the answer to this very request.
 func (l *link) about(ctx context.Context, method string, params *taskParams) (json.RawMessage, error) {
-	ctx, sent := withSending(asIs(ctx))
+	ctx, sent := withSending(asIs(ctx), true)
 	came, err := sdk.CallCustomMethod[*taskParams, *verbatim](ctx, l.session, method, params)
 	switch {
 	case err == nil:

@@ -39,7 +39,7 @@ func TestAFileOfMCPServersThatCannotBe(t *testing.T) {
 		config Config
 		want   string
 	}{
-		"not there":         {Config{MCP: "/no/such/file"}, "--mcp (EVERSTEP_MCP): /no/such/file cannot be read"},
+		"not there":         {Config{MCP: "/no/such/file"}, "file of MCP servers (EVERSTEP_MCP, --mcp of worker and mcp): /no/such/file cannot be read"},
 		"where tools write": {Config{MCP: inside, Dir: dir}, "where file tools could add programs for the worker to start; move it"},
 	} {
 		t.Run(name, func(t *testing.T) {
