@@ -179,6 +179,7 @@ type server struct {
 }
 
 func newServer(config Server, options Options) *server {
+	options.Secret = config.orDefault(options.Secret)
 	return &server{config: config, options: options, used: time.Now()}
 }
 
