@@ -48,9 +48,6 @@ type link struct {
 	unread, told []unreadTool
 	listed       time.Time
 	dead         bool
-	// tasks are the tools whose calls can be tasks, of the form in which they are asked for. inHeaders are
-	// those of which arguments go in headers, which the SDK sees to.
-	tasks, inHeaders map[string]bool
 }
 
 // connect starts or reaches a server. A program that ends at its start is started once more: one that does so again will each time.
@@ -199,13 +196,13 @@ func (l *link) list(ctx context.Context) ([]*sdk.Tool, error) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, listPatience)
 	defer cancel()
-	asked, tasks := time.Now(), map[string]bool{}
+	asked := time.Now()
 	all, err := paged("tools", maxTools, func(cursor string) ([]*sdk.Tool, string, error) {
-		page, next, err := l.page(ctx, cursor, tasks)
+		page, err := l.session.ListTools(ctx, &sdk.ListToolsParams{Cursor: cursor})
 		if err != nil {
 			return nil, "", l.explain(err)
 		}
-		return page, next, nil
+		return page.Tools, page.NextCursor, nil
 	})
 	if err != nil {
 		return nil, err
@@ -213,7 +210,7 @@ func (l *link) list(ctx context.Context) ([]*sdk.Tool, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.tools, l.unread = apart(l.server, all)
-	l.listed, l.tasks, l.inHeaders = asked, tasks, inHeaders(l.tools)
+	l.listed = asked
 	return l.tools, nil
 }
 
