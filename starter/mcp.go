@@ -3,14 +3,15 @@ package main
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"iter"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"everstep/activities/mcp"
 	"everstep/domain"
@@ -32,8 +33,22 @@ how the file looks.`,
 	}, mcpListCommand(p), mcpCheckCommand(p))
 }
 
-// mcpPatience bounds what one server has to start and to answer.
-const mcpPatience = 2 * time.Minute
+// listPatience and checkPatience bound what one server has to start and to answer: a package manager may have to fetch it first.
+const (
+	listPatience  = 20 * time.Second
+	checkPatience = 2 * time.Minute
+)
+
+// mcpFlags are those of both commands.
+type mcpFlags struct {
+	local.MCPFlags
+	timeout time.Duration
+}
+
+func (f *mcpFlags) register(set *pflag.FlagSet, patience time.Duration) {
+	f.Register(set)
+	set.DurationVar(&f.timeout, "timeout", patience, "what each server has to start and to answer")
+}
 
 // examinedServer is a server as people are shown it.
 type examinedServer struct {
@@ -64,9 +79,12 @@ func checksFor(model string) (func(*examinedServer), error) {
 	}, nil
 }
 
-// examined asks some of the servers of a file at one time.
-func (p *program) examined(ctx context.Context, f local.MCPFlags, only ...string) ([]examinedServer, error) {
-	servers, err := p.machine.MCPServers(f)
+// examined asks some of the servers of a file at one time, and says meanwhile which of them are waited for.
+func (p *program) examined(ctx context.Context, f mcpFlags, only ...string) ([]examinedServer, error) {
+	if f.timeout <= 0 {
+		return nil, usage("--timeout: is not more than nothing; say how long each server may take, such as 20s")
+	}
+	servers, err := p.machine.MCPServers(f.MCPFlags)
 	if err != nil {
 		return nil, err
 	}
@@ -81,20 +99,34 @@ func (p *program) examined(ctx context.Context, f local.MCPFlags, only ...string
 		}
 		names = only
 	}
-	all := make([]examinedServer, len(names))
-	var asking sync.WaitGroup
+	all, answered := make([]examinedServer, len(names)), make(chan string)
+	bounded, cancel := context.WithTimeout(ctx, f.timeout)
+	defer cancel()
 	for i, name := range names {
-		asking.Go(func() {
-			ctx, cancel := context.WithTimeout(ctx, mcpPatience)
-			defer cancel()
-			report, err := servers.Examine(ctx, name)
+		go func() {
+			report, err := servers.Examine(bounded, name)
 			all[i] = examinedServer{Report: report}
-			if all[i].Server = name; err != nil {
+			if all[i].Server = name; errors.Is(err, context.DeadlineExceeded) {
+				all[i].Error = fmt.Sprintf("MCP server %s has not answered within %s; --timeout gives it longer", name, f.timeout)
+			} else if err != nil {
 				all[i].Error = err.Error()
 			}
-		})
+			answered <- name
+		}()
 	}
-	asking.Wait()
+	looks := time.NewTicker(max(f.timeout/10, 1))
+	defer looks.Stop()
+	for waited, told := slices.Clone(names), 0; len(waited) > 0; {
+		select {
+		case name := <-answered:
+			waited = slices.DeleteFunc(waited, func(other string) bool { return other == name })
+		case <-looks.C:
+			if told != len(waited) {
+				told = len(waited)
+				p.say("waiting for %s", strings.Join(waited, ", "))
+			}
+		}
+	}
 	return all, ctx.Err()
 }
 
@@ -110,14 +142,15 @@ func failedServers(all []examinedServer) error {
 }
 
 func mcpListCommand(p *program) *cobra.Command {
-	var f local.MCPFlags
+	var f mcpFlags
 	command := &cobra.Command{
 		Use:   "list",
 		Short: "List the tools of all MCP servers, by the names that agents use",
 		Long: `Starts or reaches each server, and lists the tools that agents may have, with the
 effect that holds for each: what the file says, or at_most_once, and stricter
 where the server itself calls a tool destructive; then its resources and prompts,
-which agents do not read. Exits 1 where a server or a tool is of no use.`,
+which agents do not read. Below it says what is wrong, and of which server or
+tool. Exits 1 where a server or a tool is of no use.`,
 		Example: `  starter mcp list
   starter mcp list --json | jq -r '.[].tools[] | select(.allowed).name'`,
 		RunE: func(command *cobra.Command, _ []string) error {
@@ -126,33 +159,47 @@ which agents do not read. Exits 1 where a server or a tool is of no use.`,
 				return err
 			}
 			t := render.Table{Head: []string{"NAME", "EFFECT", "DESCRIPTION"}}
+			var below strings.Builder
 			for _, s := range all {
-				if s.Error != "" {
-					t.Rows = append(t.Rows, []string{s.Server, "-", render.OneLine(s.Error)})
+				tell := func(name string, said ...string) {
+					for _, one := range said {
+						below.WriteString(name + ": " + render.OneLine(one) + "\n")
+					}
 				}
+				if s.Error != "" {
+					tell(s.Server, s.Error)
+				}
+				tell(s.Server, s.Notes...)
 				for _, one := range s.Tools {
 					if !one.Allowed {
 						continue
 					}
-					t.Rows = append(t.Rows, []string{one.Name, string(one.Effect), render.OneLine(cmp.Or(one.Problem, firstLine(one.Description)))})
-					for _, lost := range one.Unchecked {
-						t.Rows = append(t.Rows, []string{one.Name, "-", render.OneLine("not checked: " + lost)})
+					if one.Problem != "" {
+						tell(one.Name, "of no use: "+one.Problem)
+						continue
 					}
-				}
-				for _, note := range s.Notes {
-					t.Rows = append(t.Rows, []string{s.Server, "-", render.OneLine(note)})
+					t.Rows = append(t.Rows, []string{one.Name, string(one.Effect), render.OneLine(firstLine(one.Description))})
+					for _, lost := range one.Unchecked {
+						tell(one.Name, "not checked: "+lost)
+					}
 				}
 				for what, offer := range s.offered() {
 					t.Rows = append(t.Rows, []string{render.OneLine(s.Server + " " + what + " " + cmp.Or(offer.URI, offer.Name)), "-", render.OneLine(firstLine(cmp.Or(offer.Description, offer.Name)))})
 				}
 			}
-			if err := p.table(all, t, "the servers have no tools"); err != nil {
+			shown := below.String()
+			if len(t.Rows) > 0 {
+				shown = t.Render(p.out) + shown
+			} else if !p.flags.json {
+				p.say("the servers have no tools")
+			}
+			if err := p.show(all, shown); err != nil {
 				return err
 			}
 			return failedServers(all)
 		},
 	}
-	f.Register(command.Flags())
+	f.register(command.Flags(), listPatience)
 	return command
 }
 
@@ -178,7 +225,7 @@ func firstLine(text string) string {
 }
 
 func mcpCheckCommand(p *program) *cobra.Command {
-	var f local.MCPFlags
+	var f mcpFlags
 	var model string
 	command := &cobra.Command{
 		Use:   "check SERVER",
@@ -211,7 +258,7 @@ may have, is of no use.`,
 			return failedServers(all)
 		},
 	}
-	f.Register(command.Flags())
+	f.register(command.Flags(), checkPatience)
 	command.Flags().StringVar(&model, "model", "", "`PROVIDER/MODEL`: say what its API does not take of the tools' schemas")
 	p.completeWith(command, "model", completeModels)
 	return command

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"testing"
@@ -45,6 +47,27 @@ func TestDoctorShowsMCPServers(t *testing.T) {
 	require.Contains(t, stdout, "neither SHOP_KEY nor SHOP_KEY_FILE is set")
 	_, stdout, _ = newCaller(t).call(t.Context(), "doctor")
 	require.Regexp(t, `ok +mcp +no servers; `+host.MCPVariable+` names a file of them`, stdout)
+}
+
+// TestMCPListHoldsNobodyUp: what waits, and why a server is of no use, is told in whole.
+func TestMCPListHoldsNobodyUp(t *testing.T) {
+	t.Parallel()
+	over := make(chan struct{})
+	mute := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { <-over }))
+	t.Cleanup(mute.Close)
+	t.Cleanup(func() { close(over) })
+	file := filepath.Join(t.TempDir(), "mcp.yaml")
+	require.NoError(t, os.WriteFile(file, []byte(`mcpServers: {mute: {url: "`+mute.URL+`"}, away: {command: no-such-program}}`), 0o600))
+	c := newCaller(t)
+	c.variables[local.VariableDir] = t.TempDir()
+	code, stdout, stderr := c.call(t.Context(), "mcp", "list", "--mcp", file, "--timeout", "300ms")
+	require.Equal(t, exitOther, code)
+	require.Contains(t, stdout, "mute: MCP server mute has not answered within 300ms; --timeout gives it longer\n")
+	require.Regexp(t, `(?m)^away: MCP server away cannot be reached: .*not found.*; mend .*, then try: starter mcp check away$`, stdout)
+	require.Regexp(t, `(?m)^waiting for mute$`, stderr)
+	code, _, stderr = c.call(t.Context(), "mcp", "list", "--mcp", file, "--timeout", "0s")
+	require.Equal(t, exitUsage, code)
+	require.Contains(t, stderr, "--timeout: ")
 }
 
 // TestAToolOfAnMCPServerIsKnown to the command that brings up the worker which has it.

@@ -184,19 +184,17 @@ func decodable(method string, answer *jsonrpc.Response) *jsonrpc.Response {
 	if answer.Error != nil {
 		return answer
 	}
-	switch method {
-	case "ping":
-		answer.Result = json.RawMessage("{}")
-	case methodCall:
-		answer.Result = wrapped(answer.Result)
-	case methodList, ownPrefix + methodList:
-		var err error
-		if answer.Result, err = listIn(answer.Result); err != nil {
-			answer.Error = err
-		}
+	if method == methodList {
+		answer.Result, answer.Error = listIn(answer.Result)
 	}
-	if nesting(answer.Result) > maxNesting {
+	switch {
+	case answer.Error != nil:
+	case nesting(answer.Result) > maxNesting:
 		answer.Error = tooDeep()
+	case method == "ping":
+		answer.Result = json.RawMessage("{}")
+	case method == methodCall:
+		answer.Result = wrapped(answer.Result)
 	}
 	return answer
 }

@@ -149,9 +149,10 @@ func pinOf(listed *sdk.Tool, schema []byte) domain.Digest {
 func (s *server) stands(ctx context.Context, l *link, looked *sdk.Tool) error {
 	tools, _ := l.known()
 	if tools == nil {
+		asking, sent := withSending(ctx, false)
 		var err error
-		if tools, err = l.list(ctx); err != nil {
-			return s.unavailable("does not list its tools: %s", err)
+		if tools, err = l.list(asking); err != nil {
+			return s.refused("does not list its tools", sent, err)
 		}
 	}
 	for _, now := range tools {
@@ -182,7 +183,8 @@ func (s *server) sent(ctx context.Context, looked *sdk.Tool, params *sdk.CallToo
 		if err != nil {
 			return nil, tool.NotStarted(err)
 		}
-		calling, sent := withSending(ctx)
+		calling, sent := withSending(ctx, true)
+		sent.asTask = looked.Meta[taskKey] == true && l.speaks(tasksVersion) && !l.speaks(versionOfExtensions)
 		result, t, err := l.call(calling, params)
 		ended := errors.Is(err, sdk.ErrSessionMissing) || errors.Is(err, sdk.ErrConnectionClosed)
 		switch {
@@ -217,11 +219,8 @@ func (s *server) failure(ctx context.Context, l *link, sent *sending, err error)
 		return tool.NotStarted(throttled)
 	case sent.forgotten(err):
 		return tool.NotStarted(s.unavailable("has forgotten the connection"))
-	case (status == http.StatusUnauthorized || status == http.StatusForbidden) && s.config.OAuth != nil && !answered(err):
-		return domain.CodedErrorf(domain.Denied, domain.CodeAuth, "MCP server %s refuses who asks (%d %s), and no token was got: %s; its oauth is the worker's to mend",
-			s.config.Name, status, http.StatusText(status), domain.Shorten(err.Error(), maxOAuthError))
 	case status == http.StatusUnauthorized || status == http.StatusForbidden:
-		return domain.CodedErrorf(domain.Denied, domain.CodeAuth, "MCP server %s refuses who asks (%d %s); its headers are the worker's to mend", s.config.Name, status, http.StatusText(status))
+		return s.denied(status, err)
 	case refusal != nil && refusal.Code == codeUnread:
 		return s.unreadable(refusal)
 	case refusal != nil && refusal.Code == codeUnfinished:
@@ -240,9 +239,6 @@ func (s *server) failure(ctx context.Context, l *link, sent *sending, err error)
 func (s *server) unreadable(err error) error {
 	return domain.Errorf(domain.Invalid, "MCP server %s has answered the call, and its answer cannot be read: %s", s.config.Name, err)
 }
-
-// maxOAuthError bounds what is told of an authorization server's refusal.
-const maxOAuthError = 500
 
 // examine replaces a program that let a call hang and answers nothing else either.
 func (s *server) examine(ctx context.Context, l *link) {

@@ -60,6 +60,8 @@ type Input struct {
 	ID, Description string
 	// Password says that it is a secret.
 	Password bool
+	// Default is what it stands for where nobody says; empty: nobody is asked in vain. A secret has none.
+	Default string
 }
 
 // A ToolConfig is what holds for one tool. What is zero is the server's.

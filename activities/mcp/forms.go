@@ -173,8 +173,12 @@ func (f *form) ask(list *yaml.Node) {
 		var input struct {
 			ID, Description string
 			Password        bool
+			Default         string
 		}
 		if node.Decode(&input) == nil && input.ID != "" {
+			if input.Password || strings.ContainsAny(input.Default, "\r\n\x00") {
+				input.Default = ""
+			}
 			f.inputs = append(f.inputs, Input(input))
 		}
 	}

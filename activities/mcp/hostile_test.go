@@ -206,7 +206,8 @@ func TestAServerThatCannotBeStarted(t *testing.T) {
 		server Server
 		want   string
 	}{
-		"ends":       {programOf(t, "gone"), "MCP server s cannot be reached: its program has ended (exit status 3)"},
+		"ends":       {programOf(t, "gone"), "MCP server s cannot be reached: its program has ended (exit status 3), each time that it was started; mend its command, args, env or cwd in the worker's file of MCP servers (EVERSTEP_MCP), then try: starter mcp check s"},
+		"says why":   {programOf(t, "complains"), "then try: starter mcp check s; it last wrote: Error: no key [hidden] in Bearer [hidden] | 3 | 4 | 5 | 6 | 7 | 8 | Bye"},
 		"not there":  {Server{Name: "s", Command: "/no/such/program"}, "no such file or directory"},
 		"not found":  {Server{Name: "s", Command: "no-such-program-on-any-path"}, "executable file not found"},
 		"no program": {Server{Name: "s", Command: os.DevNull}, "permission denied"},
@@ -214,15 +215,45 @@ func TestAServerThatCannotBeStarted(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := openServers(t, Options{}, c.server)
+			redact := func(text string) string { return strings.ReplaceAll(text, "sesame", "[hidden]") }
+			s := openServers(t, Options{Redact: redact}, c.server)
 			_, err := call(t, s, "s__echo", args{})
 			requireNotStarted(t, err)
 			require.ErrorContains(t, err, c.want)
-			require.Equal(t, domain.Unavailable, domain.AsError(err).Kind)
+			require.ErrorContains(t, err, "starter mcp check s")
+			require.Equal(t, domain.Invalid, domain.AsError(err).Kind, "another try would come to the same")
 			_, again := call(t, s, "s__echo", args{})
 			require.Equal(t, err.Error(), again.Error(), "it is not started again at once")
 			require.Equal(t, 1, s.all["s"].failures)
 		})
+	}
+}
+
+// complains says why it ends, with a key and the frames of a stack.
+func complains() {
+	fmt.Fprintf(os.Stderr, "first\n\x1b[31mError: no key sesame in Bearer sesame\x1b[0m\n%s\n", strings.Repeat("    at a frame\n", 20))
+	for n := range 6 {
+		fmt.Fprintln(os.Stderr, n+3)
+	}
+	fmt.Fprint(os.Stderr, "Bye")
+	os.Exit(2)
+}
+
+// greets answers the first request so.
+func greets(answer string) { answering("", func(string, json.RawMessage) string { return answer }) }
+
+// TestAProgramThatIsLeftIsNotTakenForOneThatEnds: it does so when its input does.
+func TestAProgramThatIsLeftIsNotTakenForOneThatEnds(t *testing.T) {
+	t.Parallel()
+	for answer, want := range map[string]string{
+		`"error":{"code":-32603,"message":"no database"}`:                                                       "no database",
+		`"result":{"protocolVersion":"1999-01-01","capabilities":{},"serverInfo":{"name":"old","version":"1"}}`: "unsupported protocol version",
+	} {
+		s := started(t, "greets", func(s *Server) { s.Args = append(s.Args, answer) })
+		_, err := s.Find(t.Context(), "s__echo")
+		require.ErrorContains(t, err, want)
+		require.NotContains(t, err.Error(), "has ended")
+		require.Equal(t, domain.Unavailable, domain.AsError(err).Kind)
 	}
 }
 

@@ -47,7 +47,7 @@ func endpoint(s Server, options Options) admitting {
 	if s.OAuth != nil {
 		made.OAuthHandler = &authorizer{
 			config: *s.OAuth, options: options,
-			client: &http.Client{Transport: bounded{transport}, CheckRedirect: stay, Timeout: tokenPatience},
+			client: &http.Client{Transport: authorizing{bounded{transport}}, CheckRedirect: stay, Timeout: tokenPatience},
 		}
 	}
 	return admitting{made, speaks}
@@ -87,12 +87,12 @@ func (r *requests) RoundTrip(request *http.Request) (*http.Response, error) {
 	})
 	request = request.Clone(traced)
 	request.URL.RawQuery = r.query
-	if err := nameOnWire(request); err != nil {
-		return nil, err
+	if call != nil && call.task != "" && request.Header.Get("Mcp-Method") != "" {
+		request.Header.Set("Mcp-Name", call.task)
 	}
 	r.version.add(request)
 	for _, h := range r.server.Headers {
-		if call == nil && len(h.trusted()) > 0 {
+		if (call == nil || !call.ofCall) && len(h.trusted()) > 0 {
 			continue // it is of no agent
 		}
 		text, err := h.with(r.secret, trustedOf(request.Context()))

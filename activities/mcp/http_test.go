@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -148,6 +149,64 @@ func TestWhatAStatusSaysOfACall(t *testing.T) {
 			require.EqualValues(t, 1, times.Load(), "nobody called twice")
 			require.Equal(t, "on", said(t, s, "s__echo", args{Text: "on"}), "and the next call is served")
 		})
+	}
+}
+
+// TestAServerThatRefusesItsStartOrItsList: what somebody has to mend is not tried again, and says what that is.
+func TestAServerThatRefusesItsStartOrItsList(t *testing.T) {
+	t.Parallel()
+	const mend = " the worker's file of MCP servers (EVERSTEP_MCP), then try: starter mcp check s"
+	for name, c := range map[string]struct {
+		status int
+		answer string
+		kind   domain.Kind
+		want   string
+	}{
+		"no key":          {401, "", domain.Denied, "MCP server s refuses who asks (401 Unauthorized); mend what ${SHOP_KEY} stands for where the worker runs, or its entry in" + mend},
+		"wrong key":       {403, "no", domain.Denied, "MCP server s refuses who asks (403 Forbidden); mend what ${SHOP_KEY}"},
+		"no such page":    {404, "<html>", domain.Invalid, "it answers 404 Not Found; mend its url in" + mend},
+		"elsewhere":       {308, "", domain.Invalid, "it answers 308 Permanent Redirect; mend its url"},
+		"throttled":       {429, "", domain.Throttled, "Too Many Requests"},
+		"broken":          {500, "", domain.Unavailable, "Internal Server Error"},
+		"a gateway":       {502, "", domain.Unavailable, "Bad Gateway"},
+		"no such method":  {200, `"error":{"code":-32601,"message":"no such method"}`, domain.Invalid, "no such method; mend the server, or take it out of" + mend},
+		"other arguments": {200, `"error":{"code":-32602,"message":"what version?"}`, domain.Invalid, "what version?; mend the server"},
+		"its own error":   {200, `"error":{"code":-32603,"message":"no database sesame"}`, domain.Unavailable, "no database [hidden]"},
+	} {
+		for what, methods := range map[string][]string{"cannot be reached": {"server/discover", "initialize"}, "does not list its tools": {"tools/list"}} {
+			t.Run(name+", "+what, func(t *testing.T) {
+				t.Parallel()
+				server, _ := intercepted(t, honestly(), func(w http.ResponseWriter, r *http.Request, body string) bool {
+					asks := requestOf([]byte(body))
+					if !slices.Contains(methods, asks.Method) {
+						return false
+					}
+					w.Header().Set("Retry-After", "7")
+					w.Header().Set("Content-Type", "application/json")
+					w.WriteHeader(c.status)
+					if c.status != http.StatusOK {
+						_, _ = io.WriteString(w, c.answer)
+					} else {
+						_, _ = fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,%s}`, asks.ID, c.answer)
+					}
+					return true
+				})
+				server.Headers = []Variable{{"X-Key", "${SHOP_KEY}"}, {"X-Customer", "${trusted.customer}"}}
+				s := openServers(t, Options{
+					Secret: func(string) (string, error) { return "sesame", nil },
+					Redact: func(text string) string { return strings.ReplaceAll(text, "sesame", "[hidden]") },
+				}, server)
+				_, err := s.Find(t.Context(), "s__echo")
+				requireNotStarted(t, err)
+				require.ErrorContains(t, err, c.want)
+				own := domain.AsError(err)
+				require.Equal(t, c.kind, own.Kind)
+				require.Equal(t, c.kind == domain.Throttled, own.RetryAfter == 7*time.Second)
+				if c.kind != domain.Denied {
+					require.ErrorContains(t, err, "MCP server s "+what)
+				}
+			})
+		}
 	}
 }
 

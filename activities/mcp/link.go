@@ -6,11 +6,14 @@ import (
 	"fmt"
 	"net/url"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"everstep/domain"
 )
 
 const (
@@ -20,6 +23,8 @@ const (
 	// let a call hang.
 	listPatience = 20 * time.Second
 	pingPatience = 5 * time.Second
+	// atStart is how soon a program ends that could not begin.
+	atStart = 10 * time.Second
 	// maxTools and maxPages bound what a server may list.
 	maxTools = 1000
 	maxPages = 100
@@ -31,7 +36,9 @@ type link struct {
 	session *sdk.ClientSession
 	// program is the one that was started; nil for one over HTTP.
 	program *program
-	fresh   time.Duration
+	// exited says that the program has ended by itself, before it was connected.
+	exited bool
+	fresh  time.Duration
 
 	// listing is held by whoever lists.
 	listing chan struct{}
@@ -41,13 +48,32 @@ type link struct {
 	unread, told []unreadTool
 	listed       time.Time
 	dead         bool
-	// tasks are the tools whose calls can be tasks, of the form in which they are asked for. inHeaders are
-	// those of which arguments go in headers, which the SDK sees to.
-	tasks, inHeaders map[string]bool
 }
 
-// connect starts or reaches a server. The link stays when ctx ends.
+// connect starts or reaches a server. A program that ends at its start is started once more: one that does so again will each time.
 func (s *server) connect(ctx context.Context) (*link, error) {
+	for first := true; ; first = false {
+		ctx, sent := withSending(ctx, false)
+		began := time.Now()
+		l, err := s.connectOnce(ctx)
+		if err == nil {
+			return l, nil
+		}
+		if l.exited && time.Since(began) < atStart {
+			if first {
+				time.Sleep(firstPause)
+				continue
+			}
+			err = mistake{fmt.Errorf("%w, each time that it was started", err)}
+		}
+		refused := s.refused("cannot be reached", sent, err)
+		refused.Message += s.lastWords(l.program)
+		return nil, refused
+	}
+}
+
+// connectOnce is one try of that. The link stays when ctx ends; one with an error is closed.
+func (s *server) connectOnce(ctx context.Context) (*link, error) {
 	within := connectPatience
 	if s.config.URL != "" {
 		within = listPatience // nothing has to be fetched
@@ -65,13 +91,13 @@ func (s *server) connect(ctx context.Context) (*link, error) {
 		for _, v := range s.config.Env {
 			text, err := v.with(s.options.Secret, nil)
 			if err != nil {
-				return nil, err
+				return l, err
 			}
 			env = append(env, v.Name+"="+text)
 		}
 		var err error
 		if l.program, err = startProgram(s.config, env, s.complain); err != nil {
-			return nil, err
+			return l, err
 		}
 		transport = l.program
 	}
@@ -80,14 +106,35 @@ func (s *server) connect(ctx context.Context) (*link, error) {
 		if ctx.Err() != nil {
 			err = fmt.Errorf("it did not say within %s that it is ready", within)
 		}
-		err = l.explain(err)
+		if l.program == nil || !l.program.left() {
+			err = l.explain(err)
+			l.exited = l.program != nil && !answered(err) && l.program.exited()
+		}
 		l.close()
-		return nil, err
+		return l, err
 	}
 	if said := l.session.InitializeResult(); said != nil {
 		speaks.is(said.ProtocolVersion)
 	}
 	return l, nil
+}
+
+// maxLastWords bounds each line of what a program has written last.
+const maxLastWords = 150
+
+// lastWords says what a program that has ended, if there was one, has written last.
+func (s *server) lastWords(p *program) string {
+	if p == nil {
+		return ""
+	}
+	lines := p.lastWords()
+	for i, line := range lines {
+		lines[i] = domain.Shorten(s.redacted(line), maxLastWords)
+	}
+	if len(lines) == 0 {
+		return ""
+	}
+	return "; it last wrote: " + strings.Join(lines, " | ")
 }
 
 // client is this program, as a server sees it. It offers no sampling and no
@@ -149,13 +196,13 @@ func (l *link) list(ctx context.Context) ([]*sdk.Tool, error) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, listPatience)
 	defer cancel()
-	asked, tasks := time.Now(), map[string]bool{}
+	asked := time.Now()
 	all, err := paged("tools", maxTools, func(cursor string) ([]*sdk.Tool, string, error) {
-		page, next, err := l.page(ctx, cursor, tasks)
+		page, err := l.session.ListTools(ctx, &sdk.ListToolsParams{Cursor: cursor})
 		if err != nil {
 			return nil, "", l.explain(err)
 		}
-		return page, next, nil
+		return page.Tools, page.NextCursor, nil
 	})
 	if err != nil {
 		return nil, err
@@ -163,7 +210,7 @@ func (l *link) list(ctx context.Context) ([]*sdk.Tool, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.tools, l.unread = apart(l.server, all)
-	l.listed, l.tasks, l.inHeaders = asked, tasks, inHeaders(l.tools)
+	l.listed = asked
 	return l.tools, nil
 }
 

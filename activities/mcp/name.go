@@ -7,6 +7,9 @@ import (
 	"everstep/domain"
 )
 
+// FileVariable names the file of MCP servers that a worker has.
+const FileVariable = "EVERSTEP_MCP"
+
 const (
 	separator = domain.ServerSeparator
 	// maxServerName leaves room for the tool's.

@@ -60,6 +60,17 @@ func (a *authorizer) Authorize(ctx context.Context, request *http.Request, refus
 	return a.made.Authorize(context.WithoutCancel(ctx), request, refused)
 }
 
+// authorizing notes of an authorization server that it fails just now.
+type authorizing struct{ next http.RoundTripper }
+
+// RoundTrip implements http.RoundTripper.
+func (a authorizing) RoundTrip(request *http.Request) (*http.Response, error) {
+	response, err := a.next.RoundTrip(request)
+	later := err != nil || response.StatusCode >= http.StatusInternalServerError
+	sendingOf(request.Context()).note(func(s *sending) { s.tokenLater = later })
+	return response, err
+}
+
 // hidden tells of each token before it is used.
 type hidden struct {
 	oauth2.TokenSource

@@ -139,9 +139,37 @@ func TestNoTokenNoCall(t *testing.T) {
 			_, err := s.Examine(t.Context(), "s")
 			require.ErrorContains(t, err, c.want)
 			require.NotContains(t, err.Error(), c.secret)
-			require.Equal(t, domain.Unavailable, domain.AsError(err).Kind)
+			require.Equal(t, domain.Denied, domain.AsError(err).Kind)
 			require.Subset(t, append(c.sent, ""), append(i.sent()[before:], ""), "nothing else was sent")
 			require.Empty(t, other.sent())
+		})
+	}
+}
+
+// TestATokenThatDoesNotComeJustNow is asked for again: nobody has to mend anything.
+func TestATokenThatDoesNotComeJustNow(t *testing.T) {
+	t.Parallel()
+	for name, change := range map[string]func(*issuer){
+		"unreachable": func(i *issuer) { i.web.Close() },
+		"broken": func(i *issuer) {
+			inside := i.web.Config.Handler
+			i.web.Config.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if r.URL.Path == "/token" {
+					w.WriteHeader(http.StatusBadGateway)
+					return
+				}
+				inside.ServeHTTP(w, r)
+			})
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			i := newIssuer(t)
+			server := guarded(t, i)
+			change(i)
+			s := openServers(t, Options{Secret: func(string) (string, error) { return "sesame", nil }}, server)
+			_, err := s.Find(t.Context(), "s__echo")
+			require.Equal(t, domain.Unavailable, domain.AsError(err).Kind, "%v", err)
 		})
 	}
 }

@@ -11,16 +11,24 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// A sending is how far a call's request got. The transports note it: the SDK's
+// A sending is how far a request got. The transports note it: the SDK's
 // errors do not say whether a request may have reached its server, nor whether they are of this request, of one that
 // resumes the stream of its answer, or of another call on the same connection.
 type sending struct {
+	// ofCall says that it is of an agent's call, and has what headers say of that agent.
+	ofCall bool
+	// asTask asks for a task as the answer, and task is the one that it is about.
+	asTask bool
+	task   string
+
 	mu sync.Mutex
 	// begun says that a byte of it may have left.
 	begun bool
 	// status is of the HTTP response to the request itself; zero: there was none. wait is what it asks to wait.
 	status int
 	wait   time.Duration
+	// tokenLater says that an authorization server failed in a way that passes, of which the SDK's error does not tell.
+	tokenLater bool
 
 	// id is the request's, by which a stream that is resumed is known to answer it.
 	id jsonrpc.ID
@@ -30,12 +38,12 @@ type sending struct {
 
 type sendingKey struct{}
 
-func withSending(ctx context.Context) (context.Context, *sending) {
-	s := new(sending)
+func withSending(ctx context.Context, ofCall bool) (context.Context, *sending) {
+	s := &sending{ofCall: ofCall}
 	return context.WithValue(ctx, sendingKey{}, s), s
 }
 
-// sendingOf is the call that a context is of, nil where it is of none.
+// sendingOf is the request that a context is of, nil where nobody looks at it.
 func sendingOf(ctx context.Context) *sending {
 	s, _ := ctx.Value(sendingKey{}).(*sending)
 	return s
@@ -59,6 +67,12 @@ func (s *sending) answered() (status int, wait time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.status, s.wait
+}
+
+func (s *sending) mayGetToken() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.tokenLater
 }
 
 // forgotten reports whether the request itself was answered with the word that its session is gone.

@@ -3,7 +3,6 @@ package mcp
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"iter"
 	"slices"
@@ -11,7 +10,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"everstep/activities/tool"
@@ -23,6 +21,8 @@ type Options struct {
 	// Secret looks up what ${NAME} stands for. It is asked each time that a server is
 	// started, and for each request over HTTP. Nil: no name stands for anything.
 	Secret func(name string) (string, error)
+	// Redact takes secrets out of what is told of a server that fails. Nil: it is told as it is.
+	Redact func(text string) string
 	// Hide is told each token that a server is given, as a secret. Nil: nobody is.
 	Hide func(token string)
 	// Root is the folder that servers are told to work in. Empty: they are told none.
@@ -179,6 +179,7 @@ type server struct {
 }
 
 func newServer(config Server, options Options) *server {
+	options.Secret = config.orDefault(options.Secret)
 	return &server{config: config, options: options, used: time.Now()}
 }
 
@@ -242,7 +243,7 @@ func (s *server) dial(ctx context.Context, over chan struct{}) {
 	case err != nil:
 		s.failures++
 		s.again = time.Now().Add(min(firstPause<<min(s.failures-1, 10), longestPause))
-		s.failed = s.unavailable("cannot be reached: %s", err)
+		s.failed = err
 		s.warn("MCP server cannot be reached", "error", err.Error())
 	case s.closed:
 		s.live = made
@@ -311,7 +312,8 @@ func (s *server) listed(ctx context.Context) (*link, []*sdk.Tool, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	tools, err := l.list(ctx)
+	asking, sent := withSending(ctx, false)
+	tools, err := l.list(asking)
 	if err == nil {
 		for _, t := range l.unreadAnew() {
 			s.warn("MCP server lists a tool that no agent has", "tool", t.Name, "error", t.Problem)
@@ -327,10 +329,7 @@ func (s *server) listed(ctx context.Context) (*link, []*sdk.Tool, error) {
 	if over := s.lostFor(); over != nil {
 		return nil, nil, over
 	}
-	if own, ok := errors.AsType[*jsonrpc.Error](err); ok && own.Code == codeUnread { // another try would be answered so, too
-		return nil, nil, domain.CodedErrorf(domain.Invalid, domain.CodeUnknownTool, "MCP server %s does not list its tools: %s", s.config.Name, own.Message)
-	}
-	return nil, nil, s.unavailable("does not list its tools: %s", err)
+	return nil, nil, s.refused("does not list its tools", sent, err)
 }
 
 // find makes a tool of what the server lists under a name.

@@ -112,11 +112,17 @@ func TestToolNames(t *testing.T) {
 // No variable of the worker reaches a server unless its configuration names it.
 func TestAServerHasTheEnvironmentThatIsConfigured(t *testing.T) {
 	t.Setenv("EVERSTEP_TEST_CANARY", "canary")
-	secrets := func(name string) (string, error) { return "the value of " + name, nil }
+	secrets := func(name string) (string, error) {
+		if name == "input:region" {
+			return "", Unset(name)
+		}
+		return "the value of " + name, nil
+	}
 	s := openServers(t, Options{Secret: secrets}, programOf(t, "1", func(s *Server) {
-		s.Env = []Variable{{"PLAIN", "a b"}, {"TOKEN", "Bearer ${KEY}, ${OTHER}"}}
+		s.Env = []Variable{{"PLAIN", "a b"}, {"TOKEN", "Bearer ${KEY}, ${OTHER}"}, {"REGION", "${input:region}"}}
+		s.Inputs = []Input{{ID: "region", Default: "eu"}}
 	}))
-	require.ElementsMatch(t, []string{"PLAIN=a b", "TOKEN=Bearer the value of KEY, the value of OTHER", "PATH=" + filepath.Dir(os.Args[0]) + ":" + usualPath},
+	require.ElementsMatch(t, []string{"PLAIN=a b", "TOKEN=Bearer the value of KEY, the value of OTHER", "REGION=eu", "PATH=" + filepath.Dir(os.Args[0]) + ":" + usualPath},
 		strings.Split(said(t, s, "s__env", args{}), "\n"))
 
 	log, unset := &warnings{}, func(name string) (string, error) { return "", Unset("${" + name + "}: is not set") }

@@ -10,6 +10,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -48,8 +50,11 @@ type program struct {
 	stdin   *os.File
 	stdout  *os.File
 	lines   *bufio.Reader
-	// complain gets the lines of its standard error, and what it writes that is no message.
+	// complain gets the lines of its standard error, and what it writes that is no message. last are the newest of
+	// them, and heard is closed when its standard error has ended.
 	complain func(string)
+	last     []string
+	heard    chan struct{}
 	admission
 	pending
 	// read are messages that came in one line with the one before.
@@ -72,13 +77,13 @@ type program struct {
 func startProgram(s Server, env []string, complain func(string)) (*program, error) {
 	path, err := exec.LookPath(s.Command)
 	if err != nil {
-		return nil, fmt.Errorf("command %q: %w", s.Command, errorOf(err))
+		return nil, mistake{fmt.Errorf("command %q: %w", s.Command, errorOf(err))}
 	}
 	if path, err = filepath.Abs(path); err != nil {
 		return nil, err
 	}
 	if folder, bad := os.Stat(s.Dir); s.Dir != "" && (bad != nil || !folder.IsDir()) {
-		return nil, fmt.Errorf("cwd: %s is no folder", s.Dir)
+		return nil, mistake{fmt.Errorf("cwd: %s is no folder", s.Dir)}
 	}
 	var ends []*os.File
 	pipe := func() (r, w *os.File) {
@@ -91,7 +96,11 @@ func startProgram(s Server, env []string, complain func(string)) (*program, erro
 	theirIn, in := pipe()
 	out, theirOut := pipe()
 	stderr, theirErr := pipe()
-	p := &program{stdin: in, stdout: out, complain: complain, stopped: make(chan struct{})}
+	p := &program{stdin: in, stdout: out, heard: make(chan struct{}), stopped: make(chan struct{})}
+	p.complain = func(line string) {
+		p.keep(line)
+		complain(line)
+	}
 	if err == nil {
 		p.process, err = warden.Start(warden.Command{
 			Path: path, Args: s.Args, Dir: s.Dir, Env: withPath(env, path), Stdin: theirIn, Stdout: theirOut, Stderr: theirErr,
@@ -247,7 +256,7 @@ func (p *program) failed(err error) error {
 // it could be read.
 func (p *program) Write(ctx context.Context, message jsonrpc.Message) error {
 	p.sent(message)
-	message = onWire(message)
+	message = onWire(ctx, message)
 	data, err := jsonrpc.EncodeMessage(message)
 	if err != nil {
 		return err
@@ -318,6 +327,13 @@ func (p *program) lost() bool {
 	return p.broken != nil
 }
 
+// left reports whether the connection ended from this side first.
+func (p *program) left() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return errors.Is(p.broken, os.ErrClosed)
+}
+
 // why says how the connection came to its end, as far as it is known soon.
 func (p *program) why() string {
 	p.mu.Lock()
@@ -343,6 +359,7 @@ func (p *program) why() string {
 
 // listen hands on what the program writes to its standard error, a line at a time.
 func (p *program) listen(stderr *os.File) {
+	defer close(p.heard)
 	defer stderr.Close()
 	for lines := bufio.NewReaderSize(stderr, maxComplaint); ; {
 		line, err := lines.ReadSlice('\n')
@@ -352,5 +369,43 @@ func (p *program) listen(stderr *os.File) {
 		if err != nil && !errors.Is(err, bufio.ErrBufferFull) {
 			return
 		}
+	}
+}
+
+// keptLines is how many of the newest lines are kept of what a program writes.
+const keptLines = 8
+
+// colour is what terminals take for one.
+var colour = regexp.MustCompile(`\x1b\[[0-9;]*[a-zA-Z]`)
+
+// keep keeps a line of what the program writes. Lines that are indented are the frames of a stack, which would push out the error.
+func (p *program) keep(line string) {
+	line = colour.ReplaceAllString(line, "")
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if len(p.last) == 0 || strings.TrimLeft(line, " \t") == line {
+		p.last = append(p.last, strings.TrimSpace(line))
+		p.last = p.last[max(len(p.last)-keptLines, 0):]
+	}
+}
+
+// lastWords are what a program has written last that is gone.
+func (p *program) lastWords() []string {
+	select {
+	case <-p.heard:
+	case <-time.After(leave): // somebody else has its standard error
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return slices.Clone(p.last)
+}
+
+// exited reports whether the program has ended by itself, and by no signal.
+func (p *program) exited() bool {
+	select {
+	case <-p.process.Done():
+		return !p.told() && strings.HasPrefix(p.process.State(), "exit status")
+	default:
+		return false
 	}
 }

@@ -118,7 +118,7 @@ func TestAListThatIsNone(t *testing.T) {
 				continue
 			}
 			requireNotStarted(t, err)
-			require.EqualError(t, err, "MCP server s does not list its tools: it lists what is no list of tools")
+			require.ErrorContains(t, err, "MCP server s does not list its tools: it lists what is no list of tools; mend the server, or take it out of the worker's file")
 			require.Equal(t, domain.Invalid, domain.AsError(err).Kind, "another try would come to the same")
 			require.NotNil(t, s.all["s"].live, "the connection stays")
 		}

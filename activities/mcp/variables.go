@@ -33,7 +33,7 @@ const (
 var (
 	reference = regexp.MustCompile(`\$\{([^{}]*)\}`)
 	// theirs are references as some other programs write them; worded is one in env and headers, as all of a text or its last word.
-	theirs        = regexp.MustCompile(`\$?\{env:([^{}]*)\}|\$\{\{ *secrets\.([^{} ]*) *\}\}`)
+	theirs        = regexp.MustCompile(`\$?\{env:([^{}]*)\}|\$\{\{ *(?:secrets|vars|env)\.([^{} ]*) *\}\}`)
 	worded        = regexp.MustCompile(`(^|\s)\$([a-zA-Z_][a-zA-Z0-9_]*)$`)
 	validVariable = regexp.MustCompile(`^[a-zA-Z_][a-zA-Z0-9_]*$`)
 	validName     = regexp.MustCompile(`^(` + InputMark + `[^\x00-\x1f]{1,64}|[a-zA-Z_][a-zA-Z0-9_]*)$`)
@@ -87,12 +87,27 @@ func (v Variable) with(secret func(name string) (string, error), trusted domain.
 	return text, failed
 }
 
+// orDefault looks up what an input with a default stands for, also where nobody has said.
+func (s Server) orDefault(look func(name string) (string, error)) func(name string) (string, error) {
+	return func(name string) (string, error) {
+		text, err := look(name)
+		if _, unset := errors.AsType[Unset](err); unset {
+			i := slices.IndexFunc(s.Inputs, func(input Input) bool { return input.Default != "" && InputMark+input.ID == name })
+			if i >= 0 {
+				return s.Inputs[i].Default, nil
+			}
+		}
+		return text, err
+	}
+}
+
 // With is the server with what ${NAME} stands for in its command, arguments, folder and URLs, which others on the
 // machine see: plain looks up what is no secret. Of secrets it but looks whether they are there; what is not is its Problem.
 func (s Server) With(plain, secret func(name string) (string, error)) Server {
 	if s.Disabled {
 		return s
 	}
+	plain, secret = s.orDefault(plain), s.orDefault(secret)
 	s.Args = slices.Clone(s.Args)
 	texts := []*string{&s.Command, &s.Dir, &s.URL}
 	if s.OAuth != nil {

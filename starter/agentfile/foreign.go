@@ -280,7 +280,7 @@ func (t *foreigner) server(name string, config *yaml.Node) {
 	}
 	hideSecrets(means)
 	if line, err := json.Marshal(map[string]any{"mcpServers": map[string]any{name: means}}); err == nil {
-		t.note("MCP server %s is not started: an agent starts no programs; for the worker's file (--mcp): %s", document.Shorten(name), domain.Shorten(string(line), 1000))
+		t.note("MCP server %s is not started: an agent starts no programs; for the worker's file (EVERSTEP_MCP): %s", document.Shorten(name), domain.Shorten(string(line), 1000))
 	}
 }
 

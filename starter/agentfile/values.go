@@ -201,7 +201,7 @@ func servers(into *[]string) document.Value {
 					return
 				}
 				if value.Kind == yaml.MappingNode {
-					r.Problem(value, field, "is no list of tools; how a server is started or reached is in the worker's file (--mcp): an agent starts no programs")
+					r.Problem(value, field, "is no list of tools; how a server is started or reached is in the worker's file (EVERSTEP_MCP): an agent starts no programs")
 					return
 				}
 				var tools []string

@@ -109,8 +109,8 @@ func (f *follower) live(ctx context.Context, s snapshot) (told []Event) {
 			told = append(told, f.inferring(p)...)
 		case p.Activity == string(contract.CallTool) && p.Fresh && p.Heartbeat.Progress != nil:
 			told = append(told, f.progress(p)...)
-		case p.Activity == string(contract.ListTools) && p.Failure != nil:
-			told = append(told, f.moment.troubled(f.number, p.Failure.Message))
+		case p.Activity == string(contract.ListTools) && p.Failure != nil && !p.Next.IsZero():
+			told = append(told, f.moment.troubled(f.number, p.Failure.Message+standing(p)))
 		}
 	}
 	for i := range told {

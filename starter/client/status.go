@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"everstep/domain"
 	"everstep/domain/account"
@@ -202,13 +203,13 @@ var works = map[string]string{
 }
 
 // maxAsksReason bounds why a worker has no tools yet, where that is said in passing.
-const maxAsksReason = 300
+const maxAsksReason = 600
 
 // standing is how an activity stands whose result is waited for.
 func standing(w account.Pending) string {
 	switch {
 	case !w.Next.IsZero():
-		return fmt.Sprintf(", attempt %d waits for its time", w.Attempt)
+		return fmt.Sprintf(", attempt %d waits until %s", w.Attempt, w.Next.UTC().Format(time.RFC3339))
 	case w.Limited != "":
 		return ", waits for its turn: task queue " + w.Limited + " has a rate limit"
 	case w.Waiting:

@@ -40,7 +40,7 @@ func TestStatusTellsWhatTheServerKnows(t *testing.T) {
 		"a task that waits":                     {func(r *fakeRun) { r.task = scheduled }, contract.FromHistory, domain.StatusInProgress, contract.FromHistory, "it waits for a worker of task queue of nora to go on"},
 		"an inference that reported":            {func(r *fakeRun) { r.pending = append(r.pending, beating("2", 1, beat)) }, contract.FromHistory, domain.StatusInProgress, contract.FromHistory, "step 3: inference, streaming"},
 		"an inference that did not":             {func(r *fakeRun) { r.pending = append(r.pending, untaken) }, contract.FromHistory, domain.StatusInProgress, contract.FromHistory, "step 3: inference, waits for a worker"},
-		"tools that are not listed":             {func(r *fakeRun) { r.pending = append(r.pending, listing) }, contract.FromHistory, domain.StatusInProgress, contract.FromHistory, "asking a worker for its tools, attempt 3 waits for its time: the worker failed; its log says more"},
+		"tools that are not listed":             {func(r *fakeRun) { r.pending = append(r.pending, listing) }, contract.FromHistory, domain.StatusInProgress, contract.FromHistory, "asking a worker for its tools, attempt 3 waits until " + at(9).AsTime().Format(time.RFC3339) + ": the worker failed; its log says more"},
 		"terminated":                            {func(r *fakeRun) { r.closes(enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_TERMINATED) }, contract.FromWorkflow, domain.StatusFailed, contract.FromServer, "ended"},
 	} {
 		t.Run(name, func(t *testing.T) {

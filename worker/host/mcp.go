@@ -22,7 +22,7 @@ import (
 )
 
 // MCPVariable names the file of MCP servers.
-const MCPVariable = "EVERSTEP_MCP"
+const MCPVariable = mcp.FileVariable
 
 // MCPServers are what the file of MCP servers says, with its variables; none: the configuration names no file. A server
 // that cannot be started, or should not be, has a Problem.
@@ -31,7 +31,7 @@ func (c Config) MCPServers() ([]mcp.Server, error) {
 		return nil, nil
 	}
 	wrong := func(err error) error {
-		return domain.Errorf(domain.Invalid, "--mcp (%s): %s", MCPVariable, err)
+		return domain.Errorf(domain.Invalid, "file of MCP servers (%s, --mcp of worker and mcp): %s", MCPVariable, err)
 	}
 	if inside(c.MCP, c.Dir) {
 		return nil, wrong(fmt.Errorf("the file is in %s, where file tools could add programs for the worker to start; move it, or name another directory with --dir (EVERSTEP_DIR)", c.Dir))
@@ -64,7 +64,7 @@ func (c Config) Servers(logger log.Logger) (*mcp.Servers, error) {
 	if err != nil || c.MCP == "" {
 		return nil, err
 	}
-	options := mcp.Options{Secret: c.named, Hide: c.secrets.add, Root: c.Dir}
+	options := mcp.Options{Secret: c.named, Hide: c.secrets.add, Redact: c.secrets.hide, Root: c.Dir}
 	if logger != nil {
 		options.Log = logger
 	}

@@ -39,7 +39,7 @@ func TestAFileOfMCPServersThatCannotBe(t *testing.T) {
 		config Config
 		want   string
 	}{
-		"not there":         {Config{MCP: "/no/such/file"}, "--mcp (EVERSTEP_MCP): /no/such/file cannot be read"},
+		"not there":         {Config{MCP: "/no/such/file"}, "file of MCP servers (EVERSTEP_MCP, --mcp of worker and mcp): /no/such/file cannot be read"},
 		"where tools write": {Config{MCP: inside, Dir: dir}, "where file tools could add programs for the worker to start; move it"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -58,7 +58,7 @@ func TestAServerThatCannotBeStarted(t *testing.T) {
 	program := written(t, filepath.Join(dir, "server"), "#!/bin/sh")
 	require.NoError(t, os.Chmod(program, 0o700))
 	file := written(t, filepath.Join(t.TempDir(), "mcp.yaml"), `
-inputs: [{id: shop-key, password: true}]
+inputs: [{id: shop-key, password: true, default: abc}, {id: zone, type: pickString, options: [eu, us], default: eu}]
 mcpServers:
   neither: {}
   secret: {command: b, env: {T: "${TOKEN}"}}
@@ -69,6 +69,7 @@ mcpServers:
   password: {command: b, args: ["${PLACE}"]}
   crm: {url: "https://${NONE:-crm}.example.com/mcp", oauth: {client_id: "${CRM}", client_secret: "${CRM}", issuer: "https://a"}}
   good: {command: b, args: ["${REGION}", "${NONE:-none}", "${workspaceFolder}"], env: {H: "${HOME}"}}
+  picked: {command: b, args: ["${input:zone}"], env: {R: "${input:zone}"}}
 `)
 	c := Config{MCP: file, Dir: dir, Variables: variableMap{"REGION": "north-of-here-and-there", "FILED_FILE": "/x", "HOME": "/h", "PLACE": "postgres://u:p@h/d"}.LookupEnv}.withDefaults()
 	servers, err := c.MCPServers()
@@ -86,14 +87,15 @@ mcpServers:
 		"${NONE}: neither NONE nor NONE_FILE is set; set one where the worker runs",
 		"a URL with a password would stand in its args or url, where others on the machine see it; put it into env or headers",
 		"mcp.yaml:11: mcpServers.crm: ${CRM} is a secret, or looks like one, and others on the machine see what stands in command, args, cwd and url; name it in env or headers alone",
-		"",
+		"", "",
 	}, problems)
+	require.Equal(t, []string{"eu"}, servers[9].Args)
 	require.Equal(t, "https://crm.example.com/mcp", servers[7].URL)
 	require.Equal(t, []string{"north-of-here-and-there", "none", dir}, servers[8].Args)
 	require.Equal(t, "north-of-here-and-there", c.secrets.Hide("north-of-here-and-there"), "it is no secret")
 	m, err := gather(t.Context(), c)
 	require.NoError(t, err)
-	require.Len(t, m.servers.Names(), 9)
+	require.Len(t, m.servers.Names(), 10)
 	require.NoError(t, m.close())
 }
 
@@ -101,8 +103,8 @@ mcpServers:
 func TestWhatAPersonIsAskedFor(t *testing.T) {
 	t.Parallel()
 	const answer = "what-was-typed-0123"
-	file := written(t, filepath.Join(t.TempDir(), "mcp.json"), `{"inputs": [{"id": "shop-key", "description": "The key", "password": true}],
-		"servers": {"shop": {"command": "b", "env": {"T": "${input:shop-key}"}}, "off": {"command": "b", "disabled": true, "env": {"T": "${input:other}"}}}}`)
+	file := written(t, filepath.Join(t.TempDir(), "mcp.json"), `{"inputs": [{"id": "shop-key", "description": "The key", "password": true}, {"id": "region", "default": "eu"}],
+		"servers": {"shop": {"command": "b", "env": {"T": "${input:shop-key}", "R": "${input:region}"}}, "off": {"command": "b", "disabled": true, "env": {"T": "${input:other}"}}}}`)
 	var questions []string
 	c := Config{MCP: file, Dir: t.TempDir(), Variables: variableMap{}.LookupEnv, Connection: Connection{State: filepath.Join(t.TempDir(), "s", "dev.db")}}.withDefaults()
 	c.Ask = func(question string) (string, error) {

@@ -45,7 +45,7 @@ func (c Config) inputFile(id string) (string, error) {
 func (c Config) asked(servers []mcp.Server) error {
 	for _, s := range servers {
 		for _, input := range s.Inputs {
-			if _, err := c.named(mcp.InputMark + input.ID); c.Ask == nil || !isUnset(err) || s.Disabled {
+			if _, err := c.named(mcp.InputMark + input.ID); c.Ask == nil || !isUnset(err) || s.Disabled || input.Default != "" {
 				continue
 			}
 			text, err := c.Ask(fmt.Sprintf("%s (%s), for MCP server %s: ", visible(input.ID), visible(input.Description), s.Name))
