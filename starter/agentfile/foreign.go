@@ -22,6 +22,8 @@ type Settings struct {
 	// Tools are those of the worker: a file that names none has all of them, and none has another. Nil: they are not
 	// known; those for files are then all.
 	Tools []string
+	// Lacks says, in words, what whoever runs them may miss among these. Empty: nothing.
+	Lacks string
 	// Models are what words for models, in lower case, stand for: each PROVIDER/NAME.
 	Models map[string]string
 }
@@ -365,6 +367,9 @@ func (t *foreigner) settle() {
 	}
 	if off := tools.off; len(off) > 0 {
 		t.ignored = append(t.ignored, strings.Join(off, ", ")+" (off on the worker; EVERSTEP_BUILTIN_TOOLS turns it on)")
+	}
+	if lacks := t.family.settings.Lacks; lacks != "" && (tools.all || len(tools.unknown)+len(tools.off) > 0) {
+		t.note("tools: %s", lacks)
 	}
 	if len(t.ignored) > 0 {
 		t.note("ignored: %s", domain.Shorten(strings.Join(t.ignored, ", "), 1000))
