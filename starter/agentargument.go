@@ -52,20 +52,12 @@ func (p *program) onAgent(ctx context.Context, args []string, reach reach, find 
 
 // changing is withAgent of a command that changes it.
 func (p *program) changing(command *cobra.Command, do agentWork) *cobra.Command {
-	return p.withAgent(command, p.machine.ConnectTo, p.actOn, p.warned(do))
+	return p.withAgent(command, p.machine.ConnectTo, p.actOn, do)
 }
 
 // change is onAgent for what changes it.
 func (p *program) change(ctx context.Context, args []string, do agentWork) error {
-	return p.onAgent(ctx, args, p.machine.ConnectTo, p.actOn, p.warned(do))
-}
-
-// warned says first what an open agent lacks, which keeps what is sent to it until it has that.
-func (p *program) warned(do agentWork) agentWork {
-	return func(ctx context.Context, s *local.Stack, id string) error {
-		p.warn(s.MissingFor(ctx, id))
-		return do(ctx, s, id)
-	}
+	return p.onAgent(ctx, args, p.machine.ConnectTo, p.actOn, do)
 }
 
 // looking is withAgent of a command that needs no worker. The dev server that has been there is brought back for it; where no

@@ -191,7 +191,8 @@ func (p *program) checkAgents(dir string, named []string) (document.Problems, er
 // settings are what this machine says to files of other tools.
 func (p *program) settings() (agentfile.Settings, error) {
 	models, err := p.machine.ModelNames()
-	return agentfile.Settings{Tools: p.machine.WorkerTools(), Models: models}, err
+	tools, lacks := p.machine.WorkerTools()
+	return agentfile.Settings{Tools: tools, Lacks: lacks, Models: models}, err
 }
 
 func (p *program) sayNotes(file agentfile.File) {
@@ -250,6 +251,9 @@ there, such as the price of a model that the file gives none.`,
 			}
 			for _, note := range file.Notes {
 				from += "# " + render.OneLine(note) + "\n"
+			}
+			for _, doubt := range p.machine.DoubtedTools(file.Definition.Tools) {
+				from += "# note: " + render.OneLine(doubt) + "\n"
 			}
 			if file.Definition.Model.Provider == "" && p.machine.Env.Value(local.VariableModel) != "" {
 				if file.Definition.Model, err = instead(file.Definition.Model, local.VariableModel, p.machine.Env.Value(local.VariableModel)); err != nil {

@@ -32,6 +32,7 @@ its partial answer is kept.
 		if err != nil {
 			return err
 		}
+		p.warn(s.MissingFor(ctx, id))
 		return p.done(execution, "asked execution %d of %s to stop (%s); `%s` waits for the end", execution.Number, execution.ID, mode, p.again("result", execution.ID))
 	})
 	command.Flags().Var(choiceFlag(&mode, enum.Known[contract.StopMode]()), "mode", "how much may still finish")
@@ -116,7 +117,7 @@ It needs a server that is up and a worker: dev, watch ID and --wait bring them u
 		`  starter extend notes --max-steps 40
   starter extend notes --max-cost 0.50 --deadline none --wait
   starter extend notes --session --max-tokens 500000
-  starter extend 7d44c2b5-3a9a-4dc0-8f0b-6a3f9e1b2c3d`), p.reachTo(&wait), p.actOn, p.warned(func(ctx context.Context, s *local.Stack, id string) error {
+  starter extend 7d44c2b5-3a9a-4dc0-8f0b-6a3f9e1b2c3d`), p.reachTo(&wait), p.actOn, func(ctx context.Context, s *local.Stack, id string) error {
 		totals := client.ExtendOptions{Budget: limits.budget, Lift: limits.lift}
 		if session {
 			extended, err := s.Agents.ExtendSession(ctx, id, totals)
@@ -135,8 +136,9 @@ It needs a server that is up and a worker: dev, watch ID and --wait bring them u
 		case wait:
 			return p.followNew(ctx, s, extended.Execution)
 		}
+		p.warn(s.MissingFor(ctx, id))
 		return p.extended(extended)
-	}))
+	})
 	limits.registerTotals(command.Flags(), p.now)
 	command.Flags().BoolVar(&session, "session", false, "new totals of the session's budget, over all its executions")
 	command.Flags().BoolVar(&wait, "wait", false, "follow the execution to its end, as run does")

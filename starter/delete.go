@@ -62,9 +62,6 @@ func (p *program) delete(ctx context.Context, s *local.Stack, id string, o clien
 	}
 	defer func() { err = errors.Join(err, reach.Close()) }()
 	o.Storage, o.Records = reach.Storage, reach.Records
-	if o.Close {
-		p.warn(s.MissingFor(ctx, id))
-	}
 	if !yes {
 		o.Confirm = func(found client.Belongings) error { return p.confirmed(ctx, found) }
 	}

@@ -73,13 +73,17 @@ type followed struct {
 	view  render.View
 	// events: JSON has gone to standard output, so that the answer is not written again.
 	events bool
+	// missing: it was said that no worker is there, and is not said again until one was.
+	missing bool
 	// after leaves out the execution's own events up to a sequence number.
 	after int64
 }
 
 // followNew follows an execution that this command has begun.
 func (p *program) followNew(ctx context.Context, stack *local.Stack, x client.Execution) error {
-	return p.follow(ctx, followed{stack: stack, view: p.newView(x.ID, stack.UI(x.ID))}, x)
+	missing := stack.MissingFor(ctx, x.ID)
+	p.warn(missing)
+	return p.follow(ctx, followed{stack: stack, view: p.newView(x.ID, stack.UI(x.ID)), missing: missing != ""}, x)
 }
 
 // follow shows an execution until it ends, prints its answer, and returns the
@@ -135,6 +139,9 @@ func (p *program) showEvents(ctx context.Context, q followed, x *client.Executio
 	return each(p, followed, func(event client.Event) error {
 		if x.Number == 0 {
 			x.Number = event.Number
+		}
+		if q.missing = q.missing && event.Step == 0; q.missing && event.Type == client.EventNoWorker {
+			return nil
 		}
 		if event.Type == client.EventNoWorker || event.Type == client.EventReconnecting {
 			event.Reason = cmp.Or(q.stack.Full(), event.Reason)

@@ -78,9 +78,9 @@ brings them up as run does.`,
 			return err
 		}
 		o.Budget, o.Metadata, o.Trusted = limits.budget, given.metadata, given.trusted
-		return p.onAgent(command.Context(), args, p.reachTo(&wait), p.actOn, p.warned(func(ctx context.Context, s *local.Stack, id string) error {
+		return p.onAgent(command.Context(), args, p.reachTo(&wait), p.actOn, func(ctx context.Context, s *local.Stack, id string) error {
 			return p.forked(ctx, s, point.of(id), o, wait)
-		}))
+		})
 	}
 	point.register(command)
 	set := command.Flags()
@@ -103,7 +103,9 @@ func (p *program) forked(ctx context.Context, s *local.Stack, from client.Point,
 	case wait:
 		p.say("%s has begun, a fork of %s", x.ID, from.ID)
 		return p.followNew(ctx, s, x)
-	case p.flags.json:
+	}
+	p.warn(s.MissingFor(ctx, x.ID))
+	if p.flags.json {
 		return p.out.JSON(x)
 	}
 	p.out.Printf("%s\n", x.ID)

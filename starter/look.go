@@ -211,8 +211,9 @@ done: --json has said_last and outcome.effects.`,
   starter result notes --json | jq .output`), func(ctx context.Context, s *local.Stack, id string) error {
 		result, err := s.Agents.Result(ctx, id, number)
 		if client.Is(err, client.Refused) { // in progress
-			p.warn(s.MissingFor(ctx, id))
-			if !noWait {
+			if noWait {
+				p.warn(s.MissingFor(ctx, id))
+			} else {
 				result, err = s.Agents.Wait(ctx, id, number)
 			}
 		}

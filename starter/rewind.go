@@ -60,10 +60,10 @@ a worker. An agent without a name is not rewound: fork it.`,
 		if o.Budget = limits.budget; o.Prompt == "" && (wait || o.Model != nil || !o.Budget.IsZero()) {
 			return usage("--wait, --model, limits: are the next execution's, which begins with the next message; give them with a prompt, or to send")
 		}
-		return p.onAgent(command.Context(), args, p.reachTo(&wait), p.actOn, p.warned(func(ctx context.Context, s *local.Stack, id string) error {
+		return p.onAgent(command.Context(), args, p.reachTo(&wait), p.actOn, func(ctx context.Context, s *local.Stack, id string) error {
 			to.ID = id
 			return p.rewound(ctx, s, to, o, wait)
-		}))
+		})
 	}
 	set := command.Flags()
 	set.Var(textFlag(&to.Execution), "to", "of which execution: its `NUMBER`, its id, or how that begins")

@@ -56,7 +56,6 @@ The prompt - is read from standard input.`,
   git diff | starter run --system "You review Go code." - > review.txt`)
 	var f local.Flags
 	p.starting(command, &f, p.machine.BringUp, func(ctx context.Context, s *local.Stack, x client.Execution) error {
-		p.warn(s.Missing(ctx))
 		return p.followNew(ctx, s, x)
 	})
 	rawFlag(command, p)
@@ -153,7 +152,6 @@ input.`,
 			if unknown != nil && s.Own(ctx, id) {
 				return unknown
 			}
-			p.warn(s.MissingFor(ctx, id))
 			execution, err := s.Agents.Send(ctx, id, options)
 			if err == nil && wait && queue { // the one that it is to begin is followed
 				execution, err = s.Agents.Reads(ctx, execution)

@@ -28,6 +28,7 @@ func TestProblems(t *testing.T) {
 		aliases = "anchors and aliases (& and *) are not supported; write the value out, or put a text that begins so into quotes"
 		keys    = "there are title, course, serves, stars, vegan, rests, until, price, extra, tags, steps, sauce, covered, seeds, note"
 		quote   = "put a text that has a colon or begins with a special character into quotes"
+		closes  = "close what it opens, indent its lines alike, or put a text into quotes"
 	)
 	for name, test := range map[string]struct {
 		loose bool
@@ -42,7 +43,7 @@ func TestProblems(t *testing.T) {
 		"a document of nothing":        {strict, "---\n", []string{"1:1: has no keys; give it a title"}},
 		"an alias for nothing":         {strict, "&a\n", []string{"1:1: " + aliases, "1:1: is empty, not a mapping of keys to values"}},
 		"two documents":                {strict, "title: x\n---\ntitle: y\n", []string{"2:1: begins a second document; keep one"}},
-		"a broken second document":     {strict, "title: x\n---\n[\n", []string{"4:1: is no YAML from here on: did not find expected node content; " + quote}},
+		"a broken second document":     {strict, "title: x\n---\n[\n", []string{"4:1: is no YAML from here on: did not find expected node content; " + closes}},
 		"an anchor":                    {strict, "title: &a x\ncourse: *a\n", []string{"1:8: " + aliases, "2:9: " + aliases}},
 		"an unknown anchor":            {strict, "title: x\ncourse: *a\n", []string{"2:9: " + aliases}},
 		"an alias as a key":            {strict, "title: &a x\n*a : y\n", []string{"1:8: " + aliases, "2:1: " + aliases}},
@@ -121,7 +122,7 @@ func TestProblems(t *testing.T) {
 		"a sign that begins nothing":   {strict, "title: x\nnote: @y\n", []string{"2:1: is no YAML: found character that cannot start any token; " + quote}},
 		"a quote that does not end":    {strict, "title: \"x\n", []string{"2:1: is no YAML: found unexpected end of stream; " + quote}},
 		"a colon in a value":           {strict, "title: a: b\n", []string{"1:1: is no YAML: mapping values are not allowed in this context; " + quote}},
-		"a bracket that does not end":  {strict, "title: x\nsteps: [a\nserves: 3\n", []string{"2:1: is no YAML from here on: did not find expected ',' or ']'; " + quote}},
+		"a bracket that does not end":  {strict, "title: x\nsteps: [a\nserves: 3\n", []string{"2:1: is no YAML from here on: did not find expected ',' or ']'; " + closes}},
 		"a long text":                  {strict, "title: x\ncourse: " + strings.Repeat("x", 100) + "\n", []string{`2:9: course: "` + strings.Repeat("x", 60) + `…" is not known; there are starter, main`}},
 		"line ends of all kinds":       {strict, "title: x\rserves: 3\r\nserves: 4\n", []string{"3:1: serves: is given twice, first in line 2; keep one"}},
 		"in order of their place":      {strict, "{title: x, stars: 9, serves: 99}\n", []string{"1:19: stars: is 9; give a number from 0 to 5", "1:30: serves: is 99; give a whole number from 1 to 12, in digits alone"}},

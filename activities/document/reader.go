@@ -371,12 +371,12 @@ func (r *Reader) syntax(text string, err error) {
 		r.ProblemAt(at+r.Offset, column, "", "is indented with a tab; indent with spaces")
 		return
 	}
-	what := "is no YAML"
+	what, mend := "is no YAML", "put a text that has a colon or begins with a special character into quotes"
 	if strings.HasPrefix(message, "did not find expected") {
 		line++ // the parser counts these from 0, and means where the part begins
-		what += " from here on"
+		what, mend = what+" from here on", "close what it opens, indent its lines alike, or put a text into quotes"
 	}
-	r.ProblemAt(min(line, len(lines))+r.Offset, 1, "", "%s: %s; put a text that has a colon or begins with a special character into quotes", what, message)
+	r.ProblemAt(min(line, len(lines))+r.Offset, 1, "", "%s: %s; %s", what, message, mend)
 }
 
 // tabbed finds the tab that the parser's error is about, which names the line or where its part begins.

@@ -35,6 +35,7 @@ var (
 	// theirs are references as some other programs write them; worded is one in env and headers, as all of a text or its last word.
 	theirs        = regexp.MustCompile(`\$?\{env:([^{}]*)\}|\$\{\{ *(?:secrets|vars|env)\.([^{} ]*) *\}\}`)
 	worded        = regexp.MustCompile(`(^|\s)\$([a-zA-Z_][a-zA-Z0-9_]*)$`)
+	named         = regexp.MustCompile(`(?i)^((bearer|basic|token) )?\$\{(input:[^{}\x00-\x1f]{1,64}|[a-z_][a-z0-9_]*)\}$`)
 	validVariable = regexp.MustCompile(`^[a-zA-Z_][a-zA-Z0-9_]*$`)
 	validName     = regexp.MustCompile(`^(` + InputMark + `[^\x00-\x1f]{1,64}|[a-zA-Z_][a-zA-Z0-9_]*)$`)
 	secretName    = regexp.MustCompile(`(?i)(^|[_-])(token|secret|password|passwd|api[_-]?key|access[_-]?key|authorization|cookie)$`)
@@ -52,6 +53,12 @@ var (
 func written(text string) string {
 	text = theirs.ReplaceAllString(text, "$${$1$2}")
 	return strings.ReplaceAll(text, "${"+home+"}", "${HOME}")
+}
+
+// Named is a text in the form that is read, where it is a reference alone, or one behind a word such as Bearer. Empty: it
+// may be, or hold, a secret itself.
+func Named(text string) string {
+	return named.FindString(written(worded.ReplaceAllString(text, "$1$${$2}")))
 }
 
 // Names are the secrets that the text names.

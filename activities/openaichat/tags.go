@@ -33,6 +33,20 @@ func writingOf(options domain.Metadata) (w writing, err error) {
 	return w, nil
 }
 
+// Unread says which keys of the option dialect would read the calls and the thinking that an answer has in its text; empty:
+// there are none, or they are given.
+func Unread(options domain.Metadata, text string) string {
+	var keys []string
+	w, err := writingOf(options)
+	if before, inner, has := strings.Cut(text, callTag); err == nil && !w.CallsInText && has && strings.HasPrefix(strings.TrimLeft(inner, blanks), "{") && !strings.Contains(before, "`") {
+		keys = append(keys, "tool_calls_in_text")
+	}
+	if err == nil && !w.ThinkTags && strings.HasPrefix(strings.TrimLeft(text, blanks), thinkTag) {
+		keys = append(keys, "think_tags")
+	}
+	return strings.Join(keys, ", ")
+}
+
 // The tags between which models write, each with its end.
 const (
 	callTag, callEnd   = "<tool_call>", "</tool_call>"

@@ -8,9 +8,23 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"everstep/activities/inference"
+	"everstep/activities/openaichat"
 	"everstep/domain"
 	"everstep/testsuite/providers"
 )
+
+// TestUnreadTags: what an answer has in its text names the keys that read it, unless they are given.
+func TestUnreadTags(t *testing.T) {
+	t.Parallel()
+	for text, keys := range map[string]string{
+		"Hello.": "", "Write `<tool_call>{}` so.": "", "a <think> b": "", "<tool_call>f(1)</tool_call>": "",
+		"I look.\n<tool_call>\n{\"name\":\"f\"}": "tool_calls_in_text", "\n<think>hm": "think_tags",
+		"<think>hm</think><tool_call>{": "tool_calls_in_text, think_tags",
+	} {
+		require.Equal(t, keys, openaichat.Unread(nil, text), text)
+		require.Empty(t, openaichat.Unread(domain.Metadata{"dialect": []byte(`{"tool_calls_in_text":true,"think_tags":true}`)}, text))
+	}
+}
 
 // TestTags: an agent that says so has calls and thinking read out of the text, wherever the pieces of a stream are cut, and
 // what is no call stays text. Others have the text as it came.

@@ -81,6 +81,11 @@ func (v vocabulary) theirs(name string) bool {
 	return means || tells
 }
 
+// structured reports whether a key has a meaning that is no free text.
+func (v vocabulary) structured(name string) bool {
+	return v.means[canonical(name)].Read != nil && name != "name" && name != "description"
+}
+
 // known reports whether a key means something in some form.
 func (v vocabulary) known(name string) bool { return v.own[name] || v.theirs(name) }
 

@@ -235,7 +235,7 @@ func (a *agent) read(text string) {
 			return
 		}
 		words := newVocabulary()
-		front := mended(text, words.known)
+		front := words.mended(text)
 		if a.Dialect = words.dialect(a.Path, front); a.Dialect != "" {
 			a.readForeign(words, front, body, bodyLine)
 			return

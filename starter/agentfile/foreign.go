@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
-	"net/url"
 	"regexp"
 	"slices"
 	"strconv"
@@ -22,6 +21,8 @@ type Settings struct {
 	// Tools are those of the worker: a file that names none has all of them, and none has another. Nil: they are not
 	// known; those for files are then all.
 	Tools []string
+	// Lacks says, in words, what whoever runs them may miss among these. Empty: nothing.
+	Lacks string
 	// Models are what words for models, in lower case, stand for: each PROVIDER/NAME.
 	Models map[string]string
 }
@@ -226,8 +227,11 @@ func (t *foreigner) model(r *document.Reader, field string, node *yaml.Node) {
 		return
 	}
 	first := ""
-	for _, item := range append([]*yaml.Node{node}, node.Content...) {
+	for i, item := range append([]*yaml.Node{node}, node.Content...) {
 		if named := t.family.settings.model(item.Value); named != "" {
+			if i > 0 && len(node.Content) > 1 {
+				t.note("model: of the list %s alone answers; others that take over are fallbacks of a file of ours", named)
+			}
 			t.modelText(&t.Definition.Model).Read(r, field, &yaml.Node{Kind: yaml.ScalarNode, Value: named, Line: item.Line, Column: item.Column})
 			return
 		}
@@ -300,7 +304,10 @@ func serverTools(server string, list *yaml.Node) (only []string) {
 	return only
 }
 
-var secretFlag = regexp.MustCompile(`(?i)-[^ ]*(token|key|secret|password|auth)`)
+var (
+	secretFlag  = regexp.MustCompile(`(?i)-[^ ]*(token|key|secret|password|auth)`)
+	secretOfURL = regexp.MustCompile(`^([^:/?#]*://)[^/]*@|[?#].*$`)
+)
 
 // hideSecrets leaves of a configuration how a server is started or reached, with variables in place of what may be secret.
 func hideSecrets(config map[string]any) {
@@ -312,14 +319,11 @@ func hideSecrets(config map[string]any) {
 				config[key] = []string{"${ARGS}"}
 			}
 		case "url":
-			if at, err := url.Parse(fmt.Sprint(value)); err == nil {
-				at.User, at.RawQuery, at.Fragment = nil, "", ""
-				config[key] = at.String()
-			}
+			config[key] = secretOfURL.ReplaceAllString(fmt.Sprint(value), "$1")
 		case "env", "headers":
 			values, _ := value.(map[string]any)
 			for name := range values {
-				values[name] = "${" + strings.ToUpper(strings.ReplaceAll(name, "-", "_")) + "}"
+				values[name] = cmp.Or(mcp.Named(fmt.Sprint(values[name])), "${"+strings.ToUpper(strings.ReplaceAll(name, "-", "_"))+"}")
 			}
 			config[key] = values
 		default:
@@ -366,12 +370,25 @@ func (t *foreigner) settle() {
 	if off := tools.off; len(off) > 0 {
 		t.ignored = append(t.ignored, strings.Join(off, ", ")+" (off on the worker; EVERSTEP_BUILTIN_TOOLS turns it on)")
 	}
+	var bounded []string
+	for _, word := range tools.bounded {
+		base, _, _ := strings.Cut(word, "(")
+		if means := tools.covered(base, openCode); slices.ContainsFunc(d.Tools, func(name string) bool {
+			return slices.ContainsFunc(means, func(pattern string) bool { return like(pattern, name) })
+		}) {
+			bounded = append(bounded, word)
+		} else {
+			t.ignored = append(t.ignored, "patterns of "+word+" (the agent has it not)")
+		}
+	}
+	if lacks := t.family.settings.Lacks; lacks != "" && (tools.all || len(tools.unknown)+len(tools.off) > 0) {
+		t.note("tools: %s", lacks)
+	}
 	if len(t.ignored) > 0 {
 		t.note("ignored: %s", domain.Shorten(strings.Join(t.ignored, ", "), 1000))
 	}
-	asks := func(r domain.ApprovalRule) bool { return r.Then == domain.AskFirst && slices.Contains(d.Tools, r.Tool) }
-	if len(tools.bounded) > 0 && slices.ContainsFunc(t.rules, asks) {
-		t.note("%s: each call of that tool waits for a person, since no pattern of another tool bounds it here", strings.Join(tools.bounded, ", "))
+	if len(bounded) > 0 {
+		t.note("%s: each call of that tool waits for a person, since no pattern of another tool bounds it here", strings.Join(bounded, ", "))
 	}
 }
 

@@ -23,14 +23,14 @@ type front struct {
 }
 
 // mended reads front matter key by key. What is no YAML, or has an anchor, an alias or a tag, is the text up to the next
-// line that begins with a known key.
-func mended(text string, known func(string) bool) front {
+// line that begins with a known key: but where a list or mapping of meaning is broken, since that may limit the agent.
+func (v vocabulary) mended(text string) front {
 	f := front{values: map[string]*yaml.Node{}}
 	var block, out []string
 	broken := false
 	end := func() {
 		if len(block) > 0 {
-			out = append(out, f.add(block)...)
+			out = append(out, f.add(block, v.structured)...)
 		}
 		block, broken = nil, false
 	}
@@ -46,7 +46,7 @@ func mended(text string, known func(string) bool) front {
 		line = strings.TrimPrefix(line, indent)
 		if name, _, ok := keyed(line); ok {
 			broken = broken || len(block) > 0 && mapping(block) == nil
-			if !broken || known(name) {
+			if !broken || v.known(name) {
 				end()
 			}
 		}
@@ -96,7 +96,7 @@ func untagged(node *yaml.Node) bool {
 }
 
 // add takes a key with its lines, and returns as many that are YAML.
-func (f *front) add(lines []string) []string {
+func (f *front) add(lines []string, structured func(name string) bool) []string {
 	blank := func(first string) []string { return append([]string{first}, make([]string, len(lines)-1)...) }
 	name, rest, ok := keyed(lines[0])
 	root := mapping(lines)
@@ -119,6 +119,10 @@ func (f *front) add(lines []string) []string {
 		if value.Kind != yaml.ScalarNode && (name == "name" || name == "description") {
 			root = nil // [WIP] is a word of the text
 		}
+	}
+	if root == nil && structured(name) && (strings.ContainsAny(rest[:min(len(rest), 1)], `[{"'`) || strings.TrimSpace(strings.Join(lines[1:], "")) != "") {
+		f.garbled, f.names = true, append(f.names, name)
+		return lines
 	}
 	if root == nil {
 		for _, found := range limiting.FindAllStringSubmatch(strings.Join(lines[1:], "\n"), -1) {

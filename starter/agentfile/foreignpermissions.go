@@ -27,6 +27,8 @@ func (t *foreigner) permissionMode(mode string) string {
 	case "plan":
 		t.tighten(domain.ApprovalRule{Effects: []domain.Effect{domain.Idempotent, domain.Keyed, domain.AtMostOnce}, Then: domain.Deny})
 	case "default", "manual", "ask":
+	case "dontask":
+		t.ignored = append(t.ignored, "permissionMode "+mode+" (what would be refused unasked waits for a person; approvals of a file of ours deny it)")
 	default:
 		t.ignored = append(t.ignored, "permissionMode "+document.Shorten(mode)+" (the worker's approvals hold)")
 	}

@@ -3,6 +3,7 @@ package client
 import (
 	"cmp"
 	"context"
+	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -104,7 +105,13 @@ func (s stepAttempts) add(n int, before, why *domain.Error, used domain.Usage, p
 	if price != nil {
 		retry.CostNanoUSD = new(price.Cost(used))
 	}
-	s.retries = append(slices.Clip(s.retries), retry)
+	s.retries = slices.Clip(s.retries)
+	if last := len(s.retries) - 1; last >= 0 && s.retries[last].Reason == retry.Reason && reflect.DeepEqual(s.retries[last].Code, retry.Code) {
+		same := s.retries[last]
+		s.retries = s.retries[:last:last]
+		retry.Attempts, retry.Usage, retry.CostNanoUSD = same.Attempts+n, same.Usage.Add(used), addCost(same.CostNanoUSD, retry.CostNanoUSD)
+	}
+	s.retries = append(s.retries, retry)
 	return s
 }
 

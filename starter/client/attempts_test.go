@@ -57,6 +57,12 @@ func TestAttemptsThatFailed(t *testing.T) {
 	}
 	both := replied(work(3, down), contract.ModelReply{Outcome: contract.BilledFailure, Error: domain.Errorf(domain.Unavailable, "still down")})
 	require.Equal(t, []string{"down", "still down"}, []string{both.retries[0].Reason, both.retries[1].Reason})
+	repeated := work(2, nil)
+	repeated.Lost = &contract.Loss{Told: domain.Errorf(domain.Unavailable, "still down")}
+	again := both.with(repeated, false, price)
+	require.Len(t, again.retries, 2, "the same again is told once")
+	require.Equal(t, []int{2, 3}, []int{again.retries[0].Attempts, again.retries[1].Attempts})
+	require.Equal(t, both.failed()+2, again.failed())
 	refused := replied(work(2, down), contract.ModelReply{Outcome: contract.Answered, Tries: 4, Error: domain.Errorf(domain.Invalid, "no seed\nno stop")})
 	require.Equal(t, []string{"down", "no seed", "no stop"}, []string{refused.retries[0].Reason, refused.retries[1].Reason, refused.retries[2].Reason})
 	require.Equal(t, 3, refused.failed())

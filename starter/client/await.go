@@ -48,6 +48,11 @@ func (c *Client) await(ctx context.Context, id string, number int) (*target, err
 	if t.name != "" {
 		return c.awaitInSession(ctx, t)
 	}
+	defer time.AfterFunc(updateTry, func() {
+		if !c.hasWorker(ctx, t.queue()) {
+			c.cfg.Progress(c.NoWorker(t.queue()) + "; waiting until one is up")
+		}
+	}).Stop()
 	if _, err := c.untilClosed(ctx, t.agent, t.firstRunID(), t.runID()); err != nil {
 		return t, err
 	}
@@ -177,8 +182,8 @@ func (c *Client) lookForEnd(ctx context.Context, t target, found context.CancelF
 		case s.info().GetHistoryLength() > events:
 			pause, events, quiet = min(2*pause, seldom), s.info().GetHistoryLength(), 0
 		default:
-			if pause, quiet = lookAgain, quiet+1; quiet == 5 {
-				c.cfg.Progress("no worker answers (" + c.cfg.place(s.queue()) + "); waiting until one is up")
+			if pause, quiet = lookAgain, quiet+1; quiet == 2 {
+				c.cfg.Progress(c.NoWorker(s.queue()) + "; waiting until one is up")
 			}
 		}
 	}

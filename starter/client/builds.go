@@ -81,6 +81,11 @@ func (p Poller) Ended() bool {
 	return err != nil || errors.Is(process.Signal(syscall.Signal(0)), os.ErrProcessDone)
 }
 
+// NoWorker says, in words, that none answers on a task queue, and what mends that.
+func (c *Client) NoWorker(queue string) string {
+	return fmt.Sprintf("no worker answers on %s; %s", c.cfg.place(queue), c.cfg.Serve(queue))
+}
+
 // hasWorker reports whether a worker may be there that serves a task queue.
 func (c *Client) hasWorker(ctx context.Context, queue string) bool {
 	pollers, err := c.Pollers(ctx, queue)

@@ -52,6 +52,8 @@ type Config struct {
 	// Progress is told, in words, why something takes long. It may be called
 	// from any goroutine. Nil: nobody is told.
 	Progress func(string)
+	// Serve says, in words, what has a worker serve a task queue. Nil: to start one.
+	Serve func(queue string) string
 }
 
 // A Client speaks to agents. It is safe for concurrent use and holds no
@@ -83,6 +85,9 @@ func (cfg Config) withDefaults() Config {
 	}
 	if cfg.Progress == nil {
 		cfg.Progress = func(string) {}
+	}
+	if cfg.Serve == nil {
+		cfg.Serve = func(string) string { return "start one there" }
 	}
 	return cfg
 }

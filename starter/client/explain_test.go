@@ -338,6 +338,22 @@ func TestExplainAStepThatWasCutOff(t *testing.T) {
 	require.True(t, r.Outcome.Unknown, "nobody knows what the sub-agent has done")
 }
 
+// TestTagsInATextAreExplained: of a model of chat completions, whose option reads them.
+func TestTagsInATextAreExplained(t *testing.T) {
+	t.Parallel()
+	now := at(1).AsTime()
+	for provider, says := range map[string]string{"openai-chat": "the text of step 1 has tags of calls or thinking; the model's option dialect reads them: think_tags", "scripted": ""} {
+		s := domain.NewAgentState(nora.id, domain.AgentID{}, now, domain.LLMConfig{Provider: provider, Model: "x"})
+		s = must(s.BeginExecution(nth(1), domain.ExecutionBudget{}, now))
+		step := domain.AgentStep{Output: []domain.Message{{Role: domain.RoleAssistant, Parts: []domain.Part{{Type: domain.PartText, Text: "<think>hm</think>Yes."}}}}}
+		told := ""
+		for _, advice := range explained(t, accountOf(s, []domain.StepExecution{stepOf(1, step)})).Advice {
+			told += advice.Text
+		}
+		require.Equal(t, says, told)
+	}
+}
+
 // TestEachLimitIsExplained: what was used of each limit, before this execution too, and what is left.
 func TestEachLimitIsExplained(t *testing.T) {
 	t.Parallel()

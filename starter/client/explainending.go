@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"everstep/activities/openaichat"
 	"everstep/domain"
 	"everstep/domain/account"
 	"everstep/domain/contract"
@@ -106,7 +107,7 @@ func orSomebody(source, somebody string) string {
 }
 
 func (e *explanation) advice(v ExplainView) []ExplainAdvice {
-	advice := e.adviceOnUnknown(v)
+	advice := append(e.adviceOnUnknown(v), e.adviceOnTags()...)
 	if !e.over() && e.Head.Paused {
 		return append(advice, ExplainAdvice{Text: "it is paused: nothing new starts until it is resumed", Command: "resume " + v.ID})
 	}
@@ -162,6 +163,16 @@ func (e *explanation) adviceOnUnknown(v ExplainView) []ExplainAdvice {
 		advice = append(advice, a)
 	}
 	return advice
+}
+
+// adviceOnTags names the option that reads calls and thinking, where an answer has them in its text.
+func (e *explanation) adviceOnTags() []ExplainAdvice {
+	for _, s := range e.StepExecutions() {
+		if keys := openaichat.Unread(e.state.LLMConfig.Options, s.Step.Text()); keys != "" && e.state.LLMConfig.Provider == openaichat.Name {
+			return []ExplainAdvice{{Text: fmt.Sprintf("the text of step %d has tags of calls or thinking; the model's option dialect reads them: %s", s.Step.Number, keys)}}
+		}
+	}
+	return nil
 }
 
 func nextStep(reason domain.StopReason) string {

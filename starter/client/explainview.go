@@ -173,8 +173,8 @@ type ExplainTool struct {
 	print domain.Digest
 }
 
-// An ExplainRetry are attempts at an inference that failed one after another
-// within one activity. Of several only the last one's reason is recorded.
+// An ExplainRetry are attempts at a step's inferences that failed one after another, for the same reason as far as history
+// knows: of several within one activity only the last one's is recorded.
 type ExplainRetry struct {
 	Attempts int          `json:"attempts"`
 	Reason   string       `json:"reason"`

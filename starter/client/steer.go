@@ -184,7 +184,7 @@ func (s snapshot) idle() error {
 const (
 	// updateTry is how long one attempt of an update waits. The server promises nothing of an update that no worker has
 	// accepted: it may keep it for a while, or lose it.
-	updateTry = 5 * time.Second
+	updateTry = 2 * time.Second
 	// updateAway is for how long the server may be away before an update gives up.
 	updateAway = 10 * time.Second
 )
@@ -242,7 +242,7 @@ func update[In, Out any](ctx context.Context, c *Client, a agent, id string, nam
 			if err != nil { // a server that is away, and no worker
 				return out, err
 			}
-			tell(fmt.Sprintf("no worker has answered for 5 s (%s); the %s waits here until one is up; the server keeps it no longer than this command waits", c.cfg.place(s.queue()), what))
+			tell(fmt.Sprintf("%s; the %s waits here until one is up; the server keeps it no longer than this command waits", c.NoWorker(s.queue()), what))
 		case isAs[*serviceerror.WorkflowNotReady](err): // as on a machine that is too busy for the task's time-out
 			gone = time.Time{}
 			tell("the agent's workflow tasks fail; the " + what + " waits until one succeeds, the agent's status may say why")

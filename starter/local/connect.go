@@ -231,7 +231,13 @@ func (m *Machine) dial(ctx context.Context, connection host.Connection, local *d
 	if s.Temporal, err = host.Dial(ctx, connection); err != nil {
 		return nil, notConnected(ctx, err)
 	}
-	s.Agents = Client(s.Temporal, s.address, client.Config{Namespace: s.namespace, TaskQueue: s.taskQueue, IndexTrusted: indexed, Records: m.records(), Progress: m.Progress})
+	config := client.Config{Namespace: s.namespace, TaskQueue: s.taskQueue, IndexTrusted: indexed, Records: m.records(), Progress: m.Progress}
+	if local != nil {
+		config.Serve = func(queue string) string {
+			return "start your own, or `" + m.Again("dev", "--task-queue", queue) + "`"
+		}
+	}
+	s.Agents = Client(s.Temporal, s.address, config)
 	return s, nil
 }
 

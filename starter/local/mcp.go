@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"everstep/activities/mcp"
+	"everstep/domain"
 	"everstep/worker/host"
 )
 
@@ -41,16 +42,12 @@ func (m *Machine) MCPServers(f MCPFlags) (*mcp.Servers, error) {
 	return servers, nil
 }
 
-// serverTool reports whether a name is that of a tool of a server that a worker of
-// this machine would have. Whether the server has it is known to itself.
+// serverTool reports whether a name is that of a tool of a server that the worker has. Whether the server has it is known
+// to itself.
 func (m *Machine) serverTool(name string) bool {
-	server, _, ok := strings.Cut(name, "__")
-	file := m.Env.Value(host.MCPVariable)
-	if !ok || file == "" {
-		return false
-	}
-	servers, err := mcp.Load(file)
-	return err == nil && slices.ContainsFunc(servers, func(s mcp.Server) bool { return s.Name == server })
+	server, _, ok := strings.Cut(name, domain.ServerSeparator)
+	tools, _ := m.WorkerTools()
+	return ok && slices.Contains(tools, domain.AllToolsOf(server))
 }
 
 // checkMCP says of each MCP server whether a worker could start or reach it, and

@@ -42,10 +42,26 @@ func (m *Machine) DoubtedTools(tools []string) (doubts []string) {
 	return doubts
 }
 
-// WorkerTools are the tools that an agent may have which asks for all of its worker's, as far as this machine knows them: those
-// that a worker of this program has turned on, and the MCP servers that it would be told of.
-func (m *Machine) WorkerTools() []string {
-	tools := slices.DeleteFunc(BuiltinNames(), func(name string) bool { return m.checkTools(Flags{}, []string{name}) != nil })
+// WorkerTools are the tools that an agent may have which asks for all of its worker's: those of the worker that is up, which
+// are noted where they lack some of those that a worker of this command would have, else those of such a worker.
+func (m *Machine) WorkerTools() (tools []string, note string) {
+	own := m.ownTools()
+	holder, served := m.holder(Flags{})
+	if !served || holder.All == nil {
+		return own, ""
+	}
+	lacks := slices.DeleteFunc(own, func(name string) bool { return slices.Contains(holder.All, name) })
+	if len(lacks) > 0 {
+		note = fmt.Sprintf("the worker that process %d runs has no %s; start that anew where this command's environment names them", holder.PID, strings.Join(lacks, ", "))
+	}
+	return holder.All, note
+}
+
+// ownTools are those of a worker that this command would start: those that it has turned on, and of the MCP servers that it
+// would be told of.
+func (m *Machine) ownTools() []string {
+	on := m.optionalTools()
+	tools := slices.DeleteFunc(BuiltinNames(), func(name string) bool { return optional(name) && !slices.Contains(on, name) })
 	if file := m.Env.Value(host.MCPVariable); file != "" {
 		servers, _ := mcp.Load(file) // whoever starts the worker is told what is wrong with it
 		for _, s := range servers {
@@ -55,8 +71,13 @@ func (m *Machine) WorkerTools() []string {
 	allow, err := host.Allowed(m.Env)
 	return slices.DeleteFunc(tools, func(name string) bool {
 		_, all := domain.ServerOfAll(name)
-		return err == nil && !all && !m.served(Flags{}) && !allow.Tool(name)
+		return err == nil && !all && !allow.Tool(name)
 	})
+}
+
+// optional reports whether a tool is one that has to be turned on.
+func optional(name string) bool {
+	return slices.ContainsFunc(host.OptionalTools(), func(s domain.ToolSpec) bool { return s.Name == name })
 }
 
 // ModelNames are what words for models in other tools' files stand for, in lower case: WORD=PROVIDER/MODEL, with commas.
@@ -123,7 +144,7 @@ func (m *Machine) toolProblems(f Flags, tools []string) (problems []error) {
 	known := BuiltinNames()
 	on, by := m.turnedOn(f)
 	off := func(name string) bool {
-		return on != nil && !slices.Contains(on, name) && slices.ContainsFunc(host.OptionalTools(), func(s domain.ToolSpec) bool { return s.Name == name })
+		return on != nil && !slices.Contains(on, name) && optional(name)
 	}
 	offered := slices.DeleteFunc(slices.Clone(known), off)
 	var unknown []string
@@ -154,7 +175,7 @@ func (m *Machine) toolProblems(f Flags, tools []string) (problems []error) {
 // up says itself what is wrong with what it is to allow. One that is up may allow more.
 func (m *Machine) checkAllowed(f Flags, d domain.Definition) error {
 	allow, err := host.Allowed(m.Env)
-	if err != nil || m.served(f) {
+	if _, served := m.holder(f); err != nil || served {
 		return nil
 	}
 	const mend = "; EVERSTEP_ALLOW_%s says so to the worker that this command starts"
@@ -183,24 +204,20 @@ func (m *Machine) optionalTools() []string {
 
 // turnedOn are the tools that the worker has turned on which serves a command, and who runs it. Nil: it does not say.
 func (m *Machine) turnedOn(f Flags) (on []string, by string) {
-	queue, err := m.Env.taskQueue(f.TaskQueue)
-	file, noFile := m.knownStateFile()
-	if err == nil && noFile == nil {
-		if holder, served := queueHolder(file, queue); served {
-			return holder.Tools, fmt.Sprintf("process %d runs; to turn it on start that anew with", holder.PID)
-		}
+	if holder, served := m.holder(f); served {
+		return holder.Tools, fmt.Sprintf("process %d runs; to turn it on start that anew with", holder.PID)
 	}
 	return m.optionalTools(), "this command starts; to turn it on set"
 }
 
-// served reports whether a worker of ours is up where this command would have one.
-func (m *Machine) served(f Flags) bool {
+// holder is the process of ours whose worker is up where this command would have one, if one is.
+func (m *Machine) holder(f Flags) (by holder, served bool) {
 	queue, err := m.Env.taskQueue(f.TaskQueue)
-	if err != nil {
-		return false
+	file, noFile := m.knownStateFile()
+	if err != nil || noFile != nil {
+		return by, false
 	}
-	file, err := m.knownStateFile()
-	return err == nil && queueServed(file, queue)
+	return queueHolder(file, queue)
 }
 
 // checkOwnWorker says what our worker has not, whatever a definition asks for.

@@ -2,7 +2,7 @@ package local
 
 import (
 	"context"
-	"fmt"
+	"slices"
 
 	"everstep/domain"
 	"everstep/domain/contract"
@@ -19,7 +19,7 @@ func (s *Stack) Pauses() bool {
 	case s.worker != nil && !s.worker.serving.Load() || s.worker == nil && queueServed(s.Lease.Server().StateFile, s.taskQueue):
 		return false
 	}
-	return s.Lease.Server().Started || s.served(context.Background(), s.taskQueue) != nil
+	return s.Lease.Server().Started || !s.served(context.Background(), s.taskQueue)
 }
 
 // Waits is the task queue that an agent's execution waits on for a worker when this process ends; empty:
@@ -34,19 +34,10 @@ func (s *Stack) Waits(id string) string {
 	return queue
 }
 
-// served is an error that says what is missing where nobody but this process is known to
-// run a worker for a queue.
-func (s *Stack) served(ctx context.Context, queue string) error {
+// served reports whether another than this process may run a worker for a queue: of a server that cannot be asked, one may.
+func (s *Stack) served(ctx context.Context, queue string) bool {
 	seen, err := s.Agents.Pollers(ctx, queue)
-	for _, poller := range seen {
-		if !gone(poller, s.worker) {
-			return nil
-		}
-	}
-	if err != nil {
-		return nil // who cannot be asked may have one
-	}
-	return fmt.Errorf("no worker serves task queue %s, namespace %s, of the server at %s; what is started or sent there waits for one", queue, s.namespace, s.address)
+	return err != nil || slices.ContainsFunc(seen, func(p client.Poller) bool { return !gone(p, s.worker) })
 }
 
 // Missing is what an execution lacks that is followed from here, if that is known; empty: nothing.
@@ -60,13 +51,10 @@ func (s *Stack) MissingFor(ctx context.Context, id string) string {
 }
 
 func (s *Stack) missing(ctx context.Context, queue string) string {
-	if queue == "" || s.Temporal == nil || s.worker != nil && queue == s.taskQueue {
+	if queue == "" || s.Temporal == nil || s.worker != nil && queue == s.taskQueue || s.served(ctx, queue) {
 		return ""
 	}
-	if err := s.served(ctx, queue); err != nil {
-		return err.Error()
-	}
-	return ""
+	return s.Agents.NoWorker(queue) + "; what is begun or sent there waits for one"
 }
 
 // Own reports whether an agent's tasks go where a worker of this program takes them, as far as is known.

@@ -38,7 +38,7 @@ type Stack struct {
 
 // BringUp reaches the configured server. Where none is, it joins or starts the
 // dev server, and starts a worker unless a process of ours already has one. Where another task queue than the usual one is named
-// it starts none, and says so.
+// it starts none.
 func (m *Machine) BringUp(ctx context.Context, f Flags) (*Stack, error) { return m.bringUp(ctx, f, "") }
 
 // bringUp is BringUp, for one agent where an id is given: a worker that would lack its tools is not started.
@@ -60,9 +60,6 @@ func (m *Machine) bringUp(ctx context.Context, f Flags, id string) (*Stack, erro
 		return nil, err
 	}
 	if s.Lease = lease; !ownWorker {
-		if !queueServed(lease.Server().StateFile, s.taskQueue) {
-			m.Say("no worker is brought up for task queue %s, which may have some of your own: start one, or `%s`", s.taskQueue, m.Again("dev", "--task-queue", s.taskQueue))
-		}
 		return s, nil
 	}
 	lacks := func(ctx context.Context) error { return m.lackedTool(ctx, s, f, id) }

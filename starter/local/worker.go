@@ -175,6 +175,7 @@ type WorkerSpec struct {
 	state       string
 	environment []string
 	tools       []string // that it has turned on
+	all         []string // its tools
 	// log gets what the worker logs; nil keeps its end for when it fails.
 	log io.Writer
 	// lacks says what a worker would lack that it is brought up for; nil: nothing.
@@ -189,7 +190,7 @@ func (m *Machine) WorkerSpec(server devserver.Server, queue, dir string) (Worker
 	executable, err := m.Executable()
 	return WorkerSpec{
 		executable: executable, address: server.Address, namespace: server.Namespace, TaskQueue: queue, Dir: dir,
-		Storage: m.storage(server.StateFile), state: server.StateFile, environment: m.Env.forWorker(), tools: m.optionalTools(),
+		Storage: m.storage(server.StateFile), state: server.StateFile, environment: m.Env.forWorker(), tools: m.optionalTools(), all: m.ownTools(),
 	}, err
 }
 
@@ -266,6 +267,8 @@ type holder struct {
 	Dir string `json:"dir"`
 	// Tools are those that its worker has turned on beside the ones for files; nil: it does not say.
 	Tools []string `json:"builtin_tools"`
+	// All are its tools, and those of its MCP servers; nil: it does not say.
+	All []string `json:"tools"`
 }
 
 // takeQueue takes the lock of a task queue, which ends with this process
@@ -284,7 +287,7 @@ func takeQueue(spec WorkerSpec) (io.Closer, holder, error) {
 		return nil, other, err
 	}
 	if err == nil {
-		err = errors.Join(file.Truncate(0), json.NewEncoder(file).Encode(holder{PID: os.Getpid(), Dir: spec.Dir, Tools: spec.tools}))
+		err = errors.Join(file.Truncate(0), json.NewEncoder(file).Encode(holder{PID: os.Getpid(), Dir: spec.Dir, Tools: spec.tools, All: spec.all}))
 	}
 	if err != nil {
 		_ = file.Close() // it only holds the lock

@@ -290,9 +290,22 @@ func TestWhatAgentsOfOtherToolsHave(t *testing.T) {
 	m := &Machine{State: filepath.Join(folder, "dev.db"), Env: Environment{memory{
 		variableBuiltinTools: "shell", "EVERSTEP_ALLOW_TOOLS": "read_file,shell,notes__list", host.MCPVariable: servers, VariableModels: "Fast=openai/gpt-5-mini, slow=gemini/x ,",
 	}}}
-	require.Equal(t, []string{"read_file", "shell", "notes__*"}, m.WorkerTools())
+	has := func(says string, tools ...string) {
+		all, note := m.WorkerTools()
+		require.Equal(t, tools, all)
+		require.Equal(t, says, note)
+	}
+	has("", "read_file", "shell", "notes__*")
+	asked, files := m.Env, []string{"list_files", "read_file", "search_files", "write_file", "edit_file"}
 	m.Env = Environment{memory{}}
-	require.Equal(t, []string{"list_files", "read_file", "search_files", "write_file", "edit_file"}, m.WorkerTools())
+	has("", files...)
+	up, _, err := takeQueue(WorkerSpec{state: m.State, TaskQueue: "everstep", all: append(files, "docs__*")})
+	require.NoError(t, err)
+	has("", append(files, "docs__*")...)
+	require.Empty(t, m.DoubtedTools([]string{"docs__list"}))
+	m.Env = asked
+	has(fmt.Sprintf("the worker that process %d runs has no shell, notes__*; start that anew where this command's environment names them", os.Getpid()), append(files, "docs__*")...)
+	require.NoError(t, up.Close())
 	m.Env = Environment{memory{VariableModels: "Fast=openai/gpt-5-mini, slow=gemini/x ,"}}
 	names, err := m.ModelNames()
 	require.NoError(t, err)
