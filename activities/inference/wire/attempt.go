@@ -74,16 +74,12 @@ func (c *Client) Infer(ctx context.Context, call inference.Call, emit func(infer
 		return inference.Answer{}, c.own(err)
 	}
 	response, err := a.send(request)
-	if err != nil {
-		err, answer := a.explain(err), inference.Answer{Partial: true}
-		if written := a.TextAt(0); written != "" {
-			answer.Message = inference.PartialMessage("", written)
-		}
-		return answer, err
+	if err == nil {
+		defer response.Body.Close()
+		err = a.read(response, decoder)
 	}
-	defer response.Body.Close()
-	if err := a.read(response, decoder); err != nil {
-		return a.Partial(), err
+	if err != nil {
+		return a.Partial(), a.explain(err)
 	}
 	return decoder.Answer(), nil
 }

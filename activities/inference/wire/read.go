@@ -50,7 +50,7 @@ func (a *Attempt) Decode(e Event, into interface{ Failed() bool }, what string) 
 }
 
 // read gives a response of status 200 to the decoder. It returns nil only for an answer that
-// is complete, else a *domain.Error.
+// is complete.
 func (a *Attempt) read(response *http.Response, d Decoder) error {
 	stream := NewStream(response.Body)
 	var err error
@@ -69,7 +69,7 @@ func (a *Attempt) read(response *http.Response, d Decoder) error {
 		// What came of it is no answer, and the same conversation would end the same.
 		return a.Fail(domain.TooLarge, domain.CodeContextOverflow, nil, "the answer was cut off where the conversation exceeds the context of model %s", a.call.Config.Model)
 	}
-	return a.explain(err)
+	return err
 }
 
 func (a *Attempt) readWhole(stream *Stream, d Decoder) error {
