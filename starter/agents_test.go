@@ -109,18 +109,6 @@ func TestAgentsAreExplainedAndCompleted(t *testing.T) {
 	t.Parallel()
 	c := newCaller(t)
 	c.here = agentFolder(t)
-	root := newRoot(&program{machine: &local.Machine{}})
-	agents, _, err := root.Find([]string{"agents"})
-	require.NoError(t, err)
-	require.Len(t, agents.Commands(), 4)
-	for _, command := range agents.Commands() {
-		require.NotEmpty(t, command.Short, command.Name())
-		require.NotEmpty(t, command.Long, command.Name())
-		require.Contains(t, command.Example, "starter agents "+command.Name())
-		code, stdout, _ := c.call(t.Context(), "agents", command.Name(), "--help")
-		require.Equal(t, exitDone, code)
-		require.Contains(t, stdout, command.Long)
-	}
 	code, stdout, _ := c.call(t.Context(), "agents")
 	require.Equal(t, exitDone, code)
 	require.Contains(t, stdout, "schema")

@@ -281,26 +281,6 @@ func TestHelpHasTheNameByWhichItWasCalled(t *testing.T) {
 	}
 }
 
-// TestHelpFitsATerminal: what flags do is laid out for its width, and no word is torn.
-func TestHelpFitsATerminal(t *testing.T) {
-	t.Parallel()
-	var text locked
-	p := &program{out: render.Plain(&text)}
-	p.out.Width = func() int { return 80 }
-	p.machine = &local.Machine{}
-	root := newRoot(p)
-	root.SetOut(&text)
-	root.SetArgs([]string{"run", "--help"})
-	require.NoError(t, root.Execute())
-	_, flags, found := strings.Cut(text.String(), "Flags:")
-	require.True(t, found)
-	for line := range strings.Lines(flags) {
-		if strings.Contains(line, "  ") {
-			require.LessOrEqual(t, len([]rune(strings.TrimRight(line, "\n"))), 80, line)
-		}
-	}
-}
-
 // TestAllOfHelpFitsATerminal: there is nothing that one would break inside a word.
 func TestAllOfHelpFitsATerminal(t *testing.T) {
 	t.Parallel()

@@ -373,16 +373,21 @@ func TestReconnects(t *testing.T) {
 // TestFollowedAgain: an execution that is followed once more is told anew, and once.
 func TestFollowedAgain(t *testing.T) {
 	t.Parallel()
-	s := sit(t, 80, 24).idle()
-	events := []client.Event{
-		{Type: domain.EventExecutionStarted}, {Type: domain.EventStepStarted, Step: 1}, {Type: client.EventText, Step: 1, Text: "so it"},
-		{Type: domain.EventInferenceReceived, Step: 1, Text: "so it is", Usage: domain.Usage{InputTokens: 3, OutputTokens: 4}},
+	for name, events := range map[string][]client.Event{
+		"a turn": {
+			{Type: domain.EventExecutionStarted}, {Type: domain.EventStepStarted, Step: 1}, {Type: client.EventText, Step: 1, Text: "so it"},
+			{Type: domain.EventInferenceReceived, Step: 1, Text: "so it is", Usage: domain.Usage{InputTokens: 3, OutputTokens: 4}},
+		},
+		"sub-agents": belowEvents(),
+	} {
+		s := sit(t, 80, 40).idle()
+		s.hears(events...)
+		s.keys(ctrlT)
+		once, spent := s.talk.draw(s.cfg.Theme, 80, s.now), s.turn.spent()
+		s.hears(events...)
+		require.Equal(t, once, s.talk.draw(s.cfg.Theme, 80, s.now), name)
+		require.Equal(t, spent, s.turn.spent(), name)
 	}
-	s.hears(events...)
-	once := s.talk.draw(s.cfg.Theme, 80, s.now)
-	s.hears(events...)
-	require.Equal(t, once, s.talk.draw(s.cfg.Theme, 80, s.now))
-	require.Contains(t, s.turn.spent(), "7 tokens")
 }
 
 // TestPastes: what is too long to be typed is refused, and said.

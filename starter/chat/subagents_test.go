@@ -96,35 +96,6 @@ func TestSubagents(t *testing.T) {
 	require.Zero(t, s.prompt.open(), "what comes late is of one that is over")
 }
 
-// TestASubagentAsks: its question is answered in place, for it.
-func TestASubagentAsks(t *testing.T) {
-	t.Parallel()
-	s := sit(t, 80, 40).idle()
-	s.hears(belowEvents()[:7]...)
-	s.hears(by(critic, "critic", 1, turnBegan)...)
-	id := domain.ToolExecutionID{UUID: uuid.New()}
-	s.take(looked{of: critic, view: account.Status{
-		Head:      account.Head{Waits: []domain.Wait{{Kind: domain.WaitQuestion, ToolExecutionID: id, Step: 1, Tool: "ask_user", Ask: &domain.Question{Text: "Which city?"}, Since: noon}}},
-		Execution: account.Execution{Outcome: contract.Outcome{Number: 1, Status: domain.StatusInProgress}},
-	}})
-	require.Contains(t, s.View().Content, "sub-agent critic")
-	require.Equal(t, []want{wantAnswer{word: client.Word{Verdict: domain.AnsweredByPerson, Call: id, By: "ann", Text: "Oslo"}, typed: "Oslo", of: critic.String()}}, s.after(time.Minute).says("Oslo"))
-	s.take(replied{want: wantAnswer{word: client.Word{Verdict: domain.AnsweredByPerson, Call: id}}})
-	require.Zero(t, s.prompt.open())
-}
-
-// TestFollowedAgainWithSubagents: they are told anew, and once.
-func TestFollowedAgainWithSubagents(t *testing.T) {
-	t.Parallel()
-	s := sit(t, 80, 40).idle()
-	s.hears(belowEvents()...)
-	s.keys(ctrlT)
-	once := s.talk.draw(s.cfg.Theme, 80, s.now)
-	s.hears(belowEvents()...)
-	require.Equal(t, once, s.talk.draw(s.cfg.Theme, 80, s.now))
-	require.Len(t, s.subagents.order, 3)
-}
-
 // TestSubagentsOfThePast: those of turns that are read back are asked for, and stand under the calls that started them.
 func TestSubagentsOfThePast(t *testing.T) {
 	t.Parallel()

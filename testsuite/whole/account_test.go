@@ -6,11 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
-	commonpb "go.temporal.io/api/common/v1"
-	enumspb "go.temporal.io/api/enums/v1"
-	"go.temporal.io/api/workflowservice/v1"
 
 	"everstep/activities/tool"
 	"everstep/domain"
@@ -175,51 +171,4 @@ func (s *stack) began(t *testing.T, id string) time.Time {
 	described, err := s.temporal.DescribeWorkflowExecution(within(t), domain.WorkflowID(id), "")
 	require.NoError(t, err)
 	return described.GetWorkflowExecutionInfo().GetStartTime().AsTime()
-}
-
-// TestAccountOfAReset to a task of the second of three executions: it has nothing of what was taken back, and is the same with
-// and without a worker.
-func TestAccountOfAReset(t *testing.T) {
-	t.Parallel()
-	s := start(t, host.Config{Tools: []tool.Tool{echo()}})
-	s.irreplayable = "the run that a reset begins has another id than its history says"
-	id := s.named("reset")
-	s.starts(t, client.Start{ID: id, Prompt: "go", Definition: scripted(talkScript(t, 3), "echo")})
-	for n := range 3 {
-		if n > 0 {
-			s.sent(t, id, client.SendOptions{Prompt: fmt.Sprintf("go on %d", n)})
-		}
-		s.result(t, id, n+1)
-	}
-	before := s.wholeAccount(t, id)
-	require.Contains(t, encoded(t, before), "go on 2")
-	require.Nil(t, before.Server.Reset)
-	run := before.Head.Run.ID
-	var tasks []int64
-	task := int64(0) // the third last before the third execution was asked for
-	for _, event := range s.historyNow(t, domain.WorkflowID(id), run).Events {
-		if event.GetEventType() == enumspb.EVENT_TYPE_WORKFLOW_TASK_COMPLETED {
-			tasks = append(tasks, event.GetEventId())
-		}
-		if event.GetWorkflowExecutionUpdateAcceptedEventAttributes().GetAcceptedRequest().GetInput().GetName() == string(contract.UpdateSend) {
-			task = tasks[len(tasks)-3]
-		}
-	}
-	_, err := s.temporal.ResetWorkflowExecution(within(t), &workflowservice.ResetWorkflowExecutionRequest{
-		Namespace: "default", WorkflowExecution: &commonpb.WorkflowExecution{WorkflowId: domain.WorkflowID(id), RunId: run}, RequestId: uuid.NewString(),
-		WorkflowTaskFinishEventId: task, ResetReapplyExcludeTypes: []enumspb.ResetReapplyExcludeType{enumspb.RESET_REAPPLY_EXCLUDE_TYPE_SIGNAL, enumspb.RESET_REAPPLY_EXCLUDE_TYPE_UPDATE},
-	})
-	require.NoError(t, err)
-	require.Eventually(t, func() bool {
-		read, err := s.agents.Account(within(t), id)
-		return err == nil && read.Head.Run.ID != run && read.Head.Newest.Ended != nil
-	}, patience, 50*time.Millisecond)
-	withWorker := s.idleAccount(t, id)
-	require.Equal(t, "answer 1", withWorker.Executions[len(withWorker.Executions)-1].Ended.Answer)
-	require.NotContains(t, encoded(t, withWorker), "go on 2")
-	require.Equal(t, &agentaccount.Reset{RunID: run, Event: task, At: withWorker.Server.Reset.At}, withWorker.Server.Reset)
-	s.worker.Stop()
-	without := s.wholeAccount(t, id)
-	require.JSONEq(t, known(t, withWorker), known(t, without))
-	require.Equal(t, withWorker.Server.Reset, without.Server.Reset)
 }

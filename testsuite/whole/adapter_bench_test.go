@@ -16,6 +16,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"everstep/activities/gemini"
 	"everstep/activities/inference/wire"
 )
 
@@ -23,7 +24,7 @@ import (
 func (s *answerServer) askers(t testing.TB) (sdk, ours asker) {
 	t.Helper()
 	provider := openAdapter(t, s.name, wire.Config{BaseURL: s.URL, Key: wire.FixedKey(sdkKey)})
-	return answerTables()[s.name].sdk(t, s.Server), through(s.name, provider)
+	return sdks()[s.name](t, s.Server), through(s.name, provider)
 }
 
 // A pair is a figure of the SDK and one of ours, taken one after the other.
@@ -116,9 +117,9 @@ func BenchmarkAnswer(b *testing.B) {
 		fmt.Fprintln(late, "API\tpieces\tlast byte to answer, µs: SDK\tours\tratio\t")
 		cost := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', tabwriter.AlignRight)
 		fmt.Fprintln(cost, "API\tan answer of\tCPU, µs: SDK\tours\tratio\tallocated, KB: SDK\tours\tratio\tobjects: SDK\tours\tratio\t")
-		for _, name := range slices.Sorted(maps.Keys(answerTables())) {
+		for _, name := range slices.Sorted(maps.Keys(sdks())) {
 			for _, pieces := range sizes {
-				held := newAnswerServer(name, pieces).held()
+				held := newAnswerServer(name, pieces, false).held()
 				sdk, ours := held.askers(b)
 				_ = alternate(4, held.late(b, sdk), held.late(b, ours)) // warm
 				fmt.Fprintf(late, "%s\t%d\t", name, pieces)
@@ -127,9 +128,9 @@ func BenchmarkAnswer(b *testing.B) {
 				b.ReportMetric(ratio, fmt.Sprintf("late/SDK@%s/%d", name, pieces))
 				held.Close()
 
-				plain := map[string]*answerServer{"text": newAnswerServer(name, pieces)}
-				if answerTables()[name].call.piece != nil {
-					plain["call"] = newCallServer(name, pieces)
+				plain := map[string]*answerServer{"text": newAnswerServer(name, pieces, false)}
+				if name != gemini.Name { // its calls come in one piece
+					plain["call"] = newAnswerServer(name, pieces, true)
 				}
 				for _, what := range slices.Sorted(maps.Keys(plain)) {
 					server := plain[what]

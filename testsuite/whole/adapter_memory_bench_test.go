@@ -91,9 +91,9 @@ func BenchmarkOpenStreams(b *testing.B) {
 	for b.Loop() {
 		table := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', tabwriter.AlignRight)
 		fmt.Fprintln(table, "API\tpieces\ta stream, KB: HTTP alone\tSDK\tours\tratio\t")
-		for _, name := range slices.Sorted(maps.Keys(answerTables())) {
-			pieces := bytes / len(answerTables()[name].text.piece(7, " model"))
-			s := newAnswerServer(name, pieces).gated()
+		for _, name := range slices.Sorted(maps.Keys(sdks())) {
+			pieces := 100 * bytes / len(newAnswerServer(name, 100, false).first)
+			s := newAnswerServer(name, pieces, false).gated()
 			sdk, ours := s.askers(b)
 			_ = alternate(1, s.open(b, sdk, 4), s.open(b, ours, 4)) // warm
 			alone := alternate(1, s.open(b, s.plainHTTP, streams), s.open(b, s.plainHTTP, streams))[0]

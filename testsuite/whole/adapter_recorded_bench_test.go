@@ -57,7 +57,7 @@ func BenchmarkRecorded(b *testing.B) {
 	completed := make(chan time.Time, 1)
 	providers, servers, bare := map[string]inference.Provider{}, map[string]*answerServer{}, map[string]asker{}
 	for name := range adapters() {
-		s := newAnswerServer(name, pieces).held()
+		s := newAnswerServer(name, pieces, false).held()
 		defer s.Close()
 		adapter := openAdapter(b, name, wire.Config{BaseURL: s.URL, Key: wire.FixedKey(sdkKey)})
 		providers[name], servers[name] = listened{adapter, s}, s

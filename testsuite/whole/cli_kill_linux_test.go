@@ -1,58 +1,13 @@
 package whole_test
 
 import (
-	"fmt"
 	"net/http"
-	"os"
-	"path/filepath"
 	"slices"
-	"strconv"
-	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 )
-
-// workerOf is the process id of the worker that a command of the starter runs.
-func (p *process) workerOf() int {
-	p.t.Helper()
-	var worker int
-	require.Eventually(p.t, func() bool {
-		all, err := filepath.Glob("/proc/[0-9]*/cmdline")
-		require.NoError(p.t, err)
-		for _, file := range all {
-			line, err := os.ReadFile(file)
-			if err != nil || !strings.Contains(string(line), "starter\x00worker\x00") {
-				continue
-			}
-			pid, err := strconv.Atoi(filepath.Base(filepath.Dir(file)))
-			require.NoError(p.t, err)
-			if parentOf(pid) == p.cmd.Process.Pid {
-				worker = pid
-				return true
-			}
-		}
-		return false
-	}, patience, 10*time.Millisecond, "%v has no worker", p.cmd.Args)
-	return worker
-}
-
-// parentOf is zero where the process has ended.
-func parentOf(pid int) int {
-	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-	if err != nil {
-		return 0
-	}
-	_, after, _ := strings.Cut(string(stat), ") ")
-	fields := strings.Fields(after)
-	parent, err := strconv.Atoi(fields[1])
-	if err != nil {
-		return 0
-	}
-	return parent
-}
 
 // TestCLIServerKilled kills the dev server with SIGKILL while a run that keeps
 // it up, and one that has it configured by address, follow executions: it is

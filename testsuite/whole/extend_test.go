@@ -2,8 +2,6 @@ package whole_test
 
 import (
 	"errors"
-	"sync"
-	"sync/atomic"
 	"testing"
 
 	"github.com/google/uuid"
@@ -89,37 +87,6 @@ func requireAllThree(t *testing.T, s *stack, id string, counts []int) {
 		require.Equal(t, domain.EventExecutionStarted, types[0])
 		require.Contains(t, []domain.EventType{domain.EventExecutionCompleted, domain.EventExecutionFailed}, types[len(types)-1])
 	}
-}
-
-// TestManyGoOnAtOnce with an agent without a name: one of them begins its next execution.
-func TestManyGoOnAtOnce(t *testing.T) {
-	t.Parallel()
-	s := start(t, host.Config{Tools: []tool.Tool{echo()}})
-	ctx, id := within(t), uuid.NewString()
-	s.starts(t, client.Start{ID: id, Prompt: "go", Definition: scripted(longScript(t, 30, 1), "echo"), Budget: steps(1)})
-	s.result(t, id, 1)
-
-	const many = 8
-	var began atomic.Int32
-	var all sync.WaitGroup
-	errs := make([]error, many)
-	for i := range many {
-		all.Go(func() {
-			extended, err := s.agents.Extend(ctx, id, client.ExtendOptions{Budget: steps(2)})
-			errs[i] = err
-			if extended.Began {
-				began.Add(1)
-			}
-		})
-	}
-	all.Wait()
-	for _, err := range errs {
-		if err != nil { // the execution had ended at its limit
-			requireRefused(t, err, "--max-steps")
-		}
-	}
-	require.EqualValues(t, 1, began.Load())
-	require.Equal(t, 2, s.result(t, id, 0).Number)
 }
 
 // requireRefused requires the class of an error, and how it says to go on.

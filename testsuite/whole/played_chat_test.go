@@ -15,7 +15,7 @@ func playChat(a playedAnswer) playedStream {
 	u := a.usage
 	counts := fmt.Sprintf(`"usage":{"prompt_tokens":%d,"completion_tokens":%d,"total_tokens":%d,"prompt_tokens_details":{"cached_tokens":%d},"completion_tokens_details":{"reasoning_tokens":%d}}`,
 		u.InputTokens, u.OutputTokens, u.TotalTokens(), u.CacheReadTokens, u.ReasoningTokens)
-	head := fmt.Sprintf(`data: {"id":"chatcmpl-%d","object":"chat.completion.chunk","model":"m-1",`, a.step)
+	head := fmt.Sprintf(`data: {"id":"chatcmpl-%d","object":"chat.completion.chunk","created":1755006482,"model":"m-1","service_tier":"default","system_fingerprint":null,"obfuscation":"CeXK",`, a.step)
 	chunk := func(delta, finish string) playedEvent {
 		e := playedEvent{data: head + `"choices":[{"index":0,"delta":` + delta + `,"finish_reason":` + finish + `}]`}
 		if a.early {
@@ -43,8 +43,7 @@ func playChat(a playedAnswer) playedStream {
 		s.order = append(s.order, saidOpaque("reasoning_content", a.thought))
 	}
 	if a.text != "" {
-		one, two := halves(a.text)
-		for _, piece := range []string{one, two} {
+		for _, piece := range a.pieces(a.text) {
 			e := chunk(`{"content":`+quoted(piece)+`}`, "null")
 			e.text = piece
 			s.add(e)
@@ -53,16 +52,18 @@ func playChat(a playedAnswer) playedStream {
 	}
 	finish := `"stop"`
 	for k, c := range a.calls {
-		one, two := halves(c.Function.Arguments)
+		pieces := a.pieces(c.Function.Arguments)
 		if k == 0 {
 			s.inCall = len(s.events)
 		}
-		begins := chunk(fmt.Sprintf(`{"tool_calls":[{"index":%d,"id":%q,"type":"function","function":{"name":%q,"arguments":%s}}]}`, k, c.ID, c.Function.Name, quoted(one)), "null")
-		begins.tool, begins.arguments = c.Function.Name, one
+		begins := chunk(fmt.Sprintf(`{"tool_calls":[{"index":%d,"id":%q,"type":"function","function":{"name":%q,"arguments":%s}}]}`, k, c.ID, c.Function.Name, quoted(pieces[0])), "null")
+		begins.tool, begins.arguments = c.Function.Name, pieces[0]
 		s.add(begins)
-		goesOn := chunk(fmt.Sprintf(`{"tool_calls":[{"index":%d,"function":{"arguments":%s}}]}`, k, quoted(two)), "null")
-		goesOn.arguments = two
-		s.add(goesOn)
+		for _, piece := range pieces[1:] {
+			goesOn := chunk(fmt.Sprintf(`{"tool_calls":[{"index":%d,"function":{"arguments":%s}}]}`, k, quoted(piece)), "null")
+			goesOn.arguments = piece
+			s.add(goesOn)
+		}
 		s.order = append(s.order, saidCall(c.Function.Name, c.Function.Arguments))
 		finish = `"tool_calls"`
 	}

@@ -37,8 +37,7 @@ func playGemini(a playedAnswer) playedStream {
 		s.order = append(s.order, saidOpaque("thought", a.thought))
 	}
 	if a.text != "" {
-		one, two := halves(a.text)
-		for _, text := range []string{one, two} {
+		for _, text := range a.pieces(a.text) {
 			e := piece(`{"text":`+quoted(text)+`}`, "")
 			e.text = text
 			s.add(e)

@@ -55,8 +55,11 @@ func playMessages(a playedAnswer) playedStream {
 		s.order = append(s.order, saidOpaque("redacted", redacted))
 	}
 	if a.text != "" {
-		one, two := halves(a.text)
-		block(`{"type":"text","text":""}`, playedEvent{text: one, data: `"type":"text_delta","text":` + quoted(one)}, playedEvent{text: two, data: `"type":"text_delta","text":` + quoted(two)})
+		var deltas []playedEvent
+		for _, piece := range a.pieces(a.text) {
+			deltas = append(deltas, playedEvent{text: piece, data: `"type":"text_delta","text":` + quoted(piece)})
+		}
+		block(`{"type":"text","text":""}`, deltas...)
 		s.order = append(s.order, saidText(a.text))
 	}
 	stop := "end_turn"
@@ -66,10 +69,12 @@ func playMessages(a playedAnswer) playedStream {
 		} else {
 			s.inCall = len(s.events) + 1
 		}
-		one, two := halves(c.Function.Arguments)
+		var deltas []playedEvent
+		for _, piece := range a.pieces(c.Function.Arguments) {
+			deltas = append(deltas, playedEvent{arguments: piece, data: `"type":"input_json_delta","partial_json":` + quoted(piece)})
+		}
 		begin(c.Function.Name, fmt.Sprintf(`{"type":"tool_use","id":%q,"name":%q,"input":{}}`, c.ID, c.Function.Name))
-		goOn(playedEvent{arguments: one, data: `"type":"input_json_delta","partial_json":` + quoted(one)},
-			playedEvent{arguments: two, data: `"type":"input_json_delta","partial_json":` + quoted(two)})
+		goOn(deltas...)
 		s.order = append(s.order, saidCall(c.Function.Name, compact([]byte(c.Function.Arguments))))
 		stop = "tool_use"
 	}

@@ -41,9 +41,8 @@ func playResponses(a playedAnswer) playedStream {
 		if a.step%2 == 0 {
 			think(0, a.thought)
 		}
-		one, two := halves(a.text)
-		for _, piece := range []string{one, two} {
-			s.add(playedEvent{text: piece, data: named("response.output_text.delta", fmt.Sprintf(`"output_index":%d,"content_index":0,"delta":%s`, len(items), quoted(piece)))})
+		for _, piece := range a.pieces(a.text) {
+			s.add(playedEvent{text: piece, data: named("response.output_text.delta", fmt.Sprintf(`"item_id":"msg_689f74ef2b1c8196a5e7e7c1a9b7d50105e045a92c8fd6eb","logprobs":[],"obfuscation":"Xo3Yf8","output_index":%d,"content_index":0,"delta":%s`, len(items), quoted(piece)))})
 		}
 		item(fmt.Sprintf(`{"type":"message","id":"msg_%d","role":"assistant","status":"completed","content":[{"type":"output_text","annotations":[],"text":%s}]}`, a.step, quoted(a.text)))
 		s.order = append(s.order, saidText(a.text))
@@ -55,9 +54,8 @@ func playResponses(a playedAnswer) playedStream {
 		if k == 0 {
 			s.inCall = len(s.events)
 		}
-		one, two := halves(c.Function.Arguments)
-		for _, piece := range []string{one, two} {
-			s.add(playedEvent{arguments: piece, data: named("response.function_call_arguments.delta", fmt.Sprintf(`"output_index":%d,"delta":%s`, len(items), quoted(piece)))})
+		for _, piece := range a.pieces(c.Function.Arguments) {
+			s.add(playedEvent{arguments: piece, data: named("response.function_call_arguments.delta", fmt.Sprintf(`"item_id":"fc_689f74ef2b1c8196a5e7e7c1a9b7d50105e045a92c8fd6eb","obfuscation":"Xo3Yf8","output_index":%d,"delta":%s`, len(items), quoted(piece)))})
 		}
 		item("{" + began + `,"status":"completed","arguments":` + quoted(c.Function.Arguments) + "}")
 		s.order = append(s.order, saidCall(c.Function.Name, c.Function.Arguments))

@@ -90,12 +90,22 @@ type playedAnswer struct {
 	// early says that the usage is told before all else, where the API has a
 	// place for that.
 	early bool
+	// byWord says that each word is a piece of its own, else a text has two.
+	byWord bool
+}
+
+// pieces are those in which a text comes.
+func (a playedAnswer) pieces(text string) []string {
+	if a.byWord {
+		return strings.SplitAfter(text, " ")
+	}
+	one, two := halves(text)
+	return []string{one, two}
 }
 
 // says is an answer in an API's form, and the part of it that is not yet a whole answer. It tells first that it cost tokensIn
 // and tokensOut.
 func (api playedAPI) says(text string, calls ...recordedCall) (whole, open string) {
-	const plain = 8 // a step of which the forms have the least reasoning
 	stream := api.play(playedAnswer{step: plain, text: text, calls: api.calls(plain, calls), usage: domain.Usage{InputTokens: tokensIn, OutputTokens: tokensOut}, early: true})
 	for i, e := range stream.events {
 		if whole += e.data; i < stream.end {
@@ -106,6 +116,7 @@ func (api playedAPI) says(text string, calls ...recordedCall) (whole, open strin
 }
 
 const (
+	plain     = 8 // a step of which the forms have the least reasoning
 	tokensIn  = 30
 	tokensOut = 7
 )

@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-	enumspb "go.temporal.io/api/enums/v1"
 	historypb "go.temporal.io/api/history/v1"
 	"go.temporal.io/sdk/workflow"
 
@@ -85,67 +84,4 @@ func TestReplayAnswersAsTheWorkerDoes(t *testing.T) {
 	same(waits)
 	s.stops(t, waits.ID, agents.StopOptions{Mode: contract.StopNow})
 	s.ended(t, waits)
-}
-
-// TestReplayedQueriesOfCutHistories cuts a history of each kind after each of its events. What is answered is as the last
-// completed task has left it: the same until the next is completed, and what is told later begins with it.
-func TestReplayedQueriesOfCutHistories(t *testing.T) {
-	t.Parallel()
-	for name, history := range freshHistories(t) {
-		events := history.Events
-		if events[0].GetWorkflowExecutionStartedEventAttributes().GetWorkflowType().GetName() != string(contract.Execute) {
-			continue
-		}
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			end, _, _, err := replayedAccount(t, events, wholePage...)
-			require.NoError(t, err)
-			task, of := 0, 0 // of which task the answer before was
-			var before string
-			for i, event := range events {
-				if event.EventType == enumspb.EVENT_TYPE_WORKFLOW_TASK_COMPLETED {
-					task = i + 1
-				}
-				a, held, asked, err := replayedAccount(t, events[:i+1], wholePage...)
-				if task > 0 && i+1 < len(events) && byTask(events[i+1]) { // the server writes a task and what it does at once
-					require.ErrorIs(t, err, replay.ErrDiffers)
-					continue
-				}
-				require.NoError(t, err, "cut after event %d", i+1)
-				require.Equal(t, 1, asked)
-				if task == 0 { // what it would begin with, at the time of its start
-					continue
-				}
-				if task == of {
-					require.Equal(t, before, encoded(t, a))
-				}
-				of, before = task, encoded(t, a)
-				require.Equal(t, end.Events[:len(a.Events)], a.Events)
-				require.Equal(t, end.Messages[:len(a.Messages)], a.Messages)
-				if a.Head.Newest == nil {
-					require.Empty(t, a.Executions)
-					continue
-				}
-				completed := held.Executions[len(held.Executions)-1].Step - 1
-				for _, e := range a.Events {
-					if e.ExecutionID == a.Head.Newest.ExecutionID && e.Type == domain.EventStepCompleted {
-						completed++
-					}
-				}
-				require.Equal(t, completed, a.Head.Newest.Steps)
-			}
-		})
-	}
-}
-
-// byTask reports whether an event is what a workflow task has done, in these histories.
-func byTask(event *historypb.HistoryEvent) bool {
-	switch event.EventType {
-	case enumspb.EVENT_TYPE_MARKER_RECORDED, enumspb.EVENT_TYPE_ACTIVITY_TASK_SCHEDULED, enumspb.EVENT_TYPE_TIMER_STARTED, enumspb.EVENT_TYPE_TIMER_CANCELED,
-		enumspb.EVENT_TYPE_WORKFLOW_PROPERTIES_MODIFIED, enumspb.EVENT_TYPE_UPSERT_WORKFLOW_SEARCH_ATTRIBUTES,
-		enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_COMPLETED, enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_CONTINUED_AS_NEW:
-		return true
-	default:
-		return false
-	}
 }

@@ -3,7 +3,6 @@ package whole_test
 import (
 	"cmp"
 	"slices"
-	"sync"
 	"testing"
 	"time"
 
@@ -92,35 +91,6 @@ func TestACallIsResolvedAfterTheEnd(t *testing.T) {
 	blocked := s.steps(t, id, 2)[0].Step.ToolExecutions[0]
 	require.Contains(t, blocked.Error.Message, "receipt 4711", "it is not paid again")
 	require.Equal(t, before[:2], told()[:2], "its result and its steps")
-}
-
-// TestResolvingAtOnce: what several people say at the same time is all kept, each of it once, also where the agent goes on
-// just then.
-func TestResolvingAtOnce(t *testing.T) {
-	t.Parallel()
-	s := start(t, host.Config{Tools: []tool.Tool{payment()}})
-	id, calls := s.endsUnresolved(t)
-	errs := make([]error, 3)
-	var all sync.WaitGroup
-	for i, o := range []agents.ResolveOptions{
-		resolving(calls[0], receipt), resolving(calls[0], agents.ResolveOptions{Verdict: domain.VerdictNotDone, Reason: "no"}), resolving(calls[1], receipt),
-	} {
-		all.Go(func() { _, errs[i] = s.agents.Resolve(within(t), id, o) })
-	}
-	var second agents.Extended
-	var err error
-	all.Go(func() { second, err = s.agents.Extend(within(t), id, agents.ExtendOptions{Budget: steps(9)}) })
-	all.Wait()
-	require.NoError(t, err)
-	require.Equal(t, 2, second.Number)
-	require.NoError(t, errs[2])
-	require.True(t, (errs[0] == nil) != (errs[1] == nil), "%v, %v", errs[0], errs[1])
-	require.ErrorIs(t, cmp.Or(errs[0], errs[1]), &agents.Error{Class: agents.Refused})
-	require.ErrorContains(t, cmp.Or(errs[0], errs[1]), "was resolved as")
-	s.ended(t, second.Execution)
-	for _, call := range s.unresolvedOf(t, id) {
-		require.Equal(t, 2, call.Execution, "what was not done is paid again")
-	}
 }
 
 // TestAResolutionOutlivesTheRunThatEnded: what the resolving run has taken along is there when the retention of the

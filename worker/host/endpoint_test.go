@@ -10,37 +10,46 @@ import (
 	"testing"
 	"time"
 
+	"github.com/spf13/cobra"
 	"github.com/stretchr/testify/require"
 )
 
-func TestCodecCommandServesUntilItIsTold(t *testing.T) {
-	t.Parallel()
+// listening begins a command at an address, and says how it ends.
+func listening(t *testing.T, command *cobra.Command, args ...string) (address string, ends func()) {
+	t.Helper()
 	free, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
-	address := free.Addr().String()
+	address = free.Addr().String()
 	require.NoError(t, free.Close())
 	ctx, cancel := context.WithCancel(t.Context())
-	command := codecCommand()
-	command.SetArgs([]string{"--listen", address, "--origin", "http://localhost:8233"})
+	command.SetArgs(append([]string{"--listen", address}, args...))
 	ended := make(chan error, 1)
 	go func() { ended <- command.ExecuteContext(ctx) }()
+	return address, func() {
+		cancel()
+		require.NoError(t, <-ended)
+	}
+}
+
+func TestCodecCommandServesUntilItIsTold(t *testing.T) {
+	t.Parallel()
+	address, ends := listening(t, codecCommand(), "--origin", "http://localhost:8233")
 
 	var response *http.Response
 	require.Eventually(t, func() bool {
-		request, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+address+"/decode", strings.NewReader(`{"payloads":[]}`))
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://"+address+"/decode", strings.NewReader(`{"payloads":[]}`))
 		require.NoError(t, err)
 		request.Header.Set("Origin", "http://localhost:8233")
 		request.Header.Set("Content-Type", "application/json")
 		response, err = http.DefaultClient.Do(request)
 		return err == nil
 	}, time.Minute, 10*time.Millisecond)
-	_, err = io.Copy(io.Discard, response.Body)
+	_, err := io.Copy(io.Discard, response.Body)
 	require.NoError(t, err)
 	require.NoError(t, response.Body.Close())
 	require.Equal(t, http.StatusOK, response.StatusCode)
 	require.Equal(t, "http://localhost:8233", response.Header.Get("Access-Control-Allow-Origin"))
-	cancel()
-	require.NoError(t, <-ended)
+	ends()
 }
 
 func TestCodecCommandNamesAPortThatIsTaken(t *testing.T) {
@@ -60,17 +69,9 @@ func TestUICommandStandsBeforeTheUI(t *testing.T) {
 	t.Parallel()
 	inner := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "the UI") }))
 	t.Cleanup(inner.Close)
-	free, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	address := free.Addr().String()
-	require.NoError(t, free.Close())
-	ctx, cancel := context.WithCancel(t.Context())
-	command := uiCommand()
-	command.SetArgs([]string{"--listen", address, "--target", inner.URL, "--host", "temporal.example"})
-	ended := make(chan error, 1)
-	go func() { ended <- command.ExecuteContext(ctx) }()
+	address, ends := listening(t, uiCommand(), "--target", inner.URL, "--host", "temporal.example")
 	ask := func(host string) (*http.Response, error) {
-		request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+address, nil)
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+address, nil)
 		require.NoError(t, err)
 		request.Host = host
 		response, err := http.DefaultClient.Do(request)
@@ -88,8 +89,7 @@ func TestUICommandStandsBeforeTheUI(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, status, response.StatusCode, host)
 	}
-	cancel()
-	require.NoError(t, <-ended)
+	ends()
 
 	wrong := uiCommand()
 	wrong.SetArgs([]string{"--target", "8080"})
