@@ -195,7 +195,7 @@ func (s *server) sent(ctx context.Context, looked *sdk.Tool, params *sdk.CallToo
 		case ended || l.lost():
 			s.lost(l)
 		}
-		if first && ended && ctx.Err() == nil && (!sent.hasBegun() || sent.forgotten(err)) {
+		if first && ended && ctx.Err() == nil && (!sent.now().begun || sent.forgotten(err)) {
 			continue
 		}
 		return nil, s.failure(ctx, l, sent, err)
@@ -205,17 +205,17 @@ func (s *server) sent(ctx context.Context, looked *sdk.Tool, params *sdk.CallToo
 // failure is the error of a call without a result: whether it surely did nothing, was
 // answered with an error, or may have been carried out.
 func (s *server) failure(ctx context.Context, l *link, sent *sending, err error) error {
-	status, wait := sent.answered()
-	refusal := sent.refusal(err)
+	known := sent.now()
+	status, refusal := known.status, sent.refusal(err)
 	switch {
 	case ctx.Err() != nil:
 		s.examine(context.WithoutCancel(ctx), l)
 		return context.Cause(ctx)
-	case !sent.hasBegun():
+	case !known.begun:
 		return tool.NotStarted(s.unavailable("cannot be reached: %s", l.explain(err)))
 	case status == http.StatusTooManyRequests:
 		throttled := domain.Errorf(domain.Throttled, "MCP server %s takes no more calls just now", s.config.Name)
-		throttled.RetryAfter = wait
+		throttled.RetryAfter = known.wait
 		return tool.NotStarted(throttled)
 	case sent.forgotten(err):
 		return tool.NotStarted(s.unavailable("has forgotten the connection"))
@@ -226,13 +226,18 @@ func (s *server) failure(ctx context.Context, l *link, sent *sending, err error)
 	case refusal != nil && refusal.Code == codeUnfinished:
 		return tool.OutcomeUnknown(s.unavailable("was lost while the call ran: %s", refusal.Message))
 	case refusal != nil && status < 500:
-		return domain.Errorf(domain.Invalid, "MCP server %s refuses the call: %s (%d)", s.config.Name, refusal.Message, refusal.Code)
+		return s.refusesCall(refusal.Message, refusal.Code)
 	case status >= 300 && status < 500:
 		return domain.Errorf(domain.Invalid, "MCP server %s refuses the call: it answers %d %s", s.config.Name, status, http.StatusText(status))
 	case status >= 500:
 		return tool.OutcomeUnknown(s.unavailable("answers %d %s", status, http.StatusText(status)))
 	}
 	return tool.OutcomeUnknown(s.unavailable("was lost while the call ran: %s", l.explain(err)))
+}
+
+// refusesCall is the error of a call that the server has answered with one.
+func (s *server) refusesCall(why string, code int64) error {
+	return domain.Errorf(domain.Invalid, "MCP server %s refuses the call: %s (%d)", s.config.Name, why, code)
 }
 
 // unreadable is the error of a call that was answered: whatever it does is done.

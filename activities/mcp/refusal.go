@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 
@@ -18,15 +19,19 @@ type mistake struct{ error }
 // refused is the error of a server that is not reached, or does not list its tools. Where another try would come to the same it
 // is of a kind that is not tried again, and says what to mend.
 func (s *server) refused(what string, sent *sending, err error) *domain.Error {
-	status, wait := sent.answered()
+	known := sent.now()
+	status := known.status
 	said, _ := errors.AsType[*jsonrpc.Error](err)
 	_, mistaken := errors.AsType[mistake](err)
+	if lost, ok := errors.AsType[*url.Error](err); ok {
+		err = lost // which says all, without the SDK's way to it
+	}
 	made, unmended := s.unavailable("%s: %s", what, err), ""
 	switch {
 	case status == http.StatusTooManyRequests:
-		made.Kind, made.RetryAfter = domain.Throttled, wait
+		made.Kind, made.RetryAfter = domain.Throttled, known.wait
 	case (status == http.StatusUnauthorized || status == http.StatusForbidden):
-		if !sent.mayGetToken() {
+		if !known.tokenLater {
 			made = s.denied(status, err)
 		}
 	case status >= 300 && status < 500 && status != http.StatusRequestTimeout:

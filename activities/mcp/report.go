@@ -1,10 +1,12 @@
 package mcp
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"iter"
 	"slices"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -64,17 +66,13 @@ type Report struct {
 	Missing []string `json:"missing,omitempty"`
 }
 
-// Examine starts or reaches a server and says what it has. Its error is of kind
-// Unavailable, with what the server wrote to its standard error as Detail.
-func (s *Servers) Examine(ctx context.Context, name string) (Report, error) {
-	own := s.all[name]
-	if own == nil {
-		return Report{}, domain.Errorf(domain.Invalid, "there is no MCP server %q", name)
+// Examine starts or reaches a server and says what it has. Its error says whether another try may help, and what to mend
+// where none does.
+func (all *Servers) Examine(ctx context.Context, name string) (Report, error) {
+	s, err := all.named(name)
+	if err != nil {
+		return Report{}, err
 	}
-	return own.examined(ctx)
-}
-
-func (s *server) examined(ctx context.Context) (Report, error) {
 	report := Report{Server: s.config.Name, Tools: []Listed{}, Notes: s.config.Notes}
 	if s.config.Disabled {
 		report.Notes = append(slices.Clip(report.Notes), "its file says disabled: it is not started")
@@ -86,8 +84,9 @@ func (s *server) examined(ctx context.Context) (Report, error) {
 	}
 	if said := l.session.InitializeResult(); said != nil {
 		report.Protocol = said.ProtocolVersion
-		report.Offers = offers(said.Capabilities)
-		l.offered(ctx, said.Capabilities, &report)
+		has := cmp.Or(said.Capabilities, &sdk.ServerCapabilities{})
+		report.Offers = offers(has)
+		l.offered(ctx, has, &report)
 		if info := said.ServerInfo; info != nil {
 			report.Title, report.Version = info.Name, info.Version
 		}
@@ -124,18 +123,14 @@ func (s *server) examined(ctx context.Context) (Report, error) {
 
 func offers(c *sdk.ServerCapabilities) []string {
 	all := []string{}
-	if c == nil {
-		return all
-	}
-	for name, has := range map[string]bool{
-		"tools": c.Tools != nil, "resources": c.Resources != nil, "prompts": c.Prompts != nil,
-		"completions": c.Completions != nil,
-	} {
-		if has {
-			all = append(all, name)
+	for _, part := range []struct {
+		name string
+		has  bool
+	}{{"completions", c.Completions != nil}, {"prompts", c.Prompts != nil}, {"resources", c.Resources != nil}, {"tools", c.Tools != nil}} {
+		if part.has {
+			all = append(all, part.name)
 		}
 	}
-	slices.Sort(all)
 	return all
 }
 
@@ -143,48 +138,38 @@ func offers(c *sdk.ServerCapabilities) []string {
 func (l *link) offered(ctx context.Context, has *sdk.ServerCapabilities, report *Report) {
 	ctx, cancel := context.WithTimeout(ctx, listPatience)
 	defer cancel()
-	list := func(what string, into *[]Offer, ask func(cursor string) ([]Offer, string, error)) {
-		all, err := paged(what, maxTools, ask)
-		if *into = all; err != nil {
+	note := func(what string, err error) {
+		own, ok := errors.AsType[*jsonrpc.Error](err)
+		without := ok && own.Code == jsonrpc.CodeMethodNotFound && what == "resource templates" // many have resources and none of these
+		if err != nil && !without {
 			report.Problems = append(report.Problems, fmt.Sprintf("it does not list its %s: %s", what, l.explain(err)))
 		}
 	}
-	if has != nil && has.Resources != nil {
-		list("resources", &report.Resources, func(cursor string) ([]Offer, string, error) {
-			page, err := l.session.ListResources(ctx, &sdk.ListResourcesParams{Cursor: cursor})
-			if err != nil {
-				return nil, "", err
-			}
-			return offersOf(page.Resources, func(r *sdk.Resource) Offer { return Offer{r.Name, r.URI, r.MIMEType, r.Description} }), page.NextCursor, nil
+	var err error
+	if has.Resources != nil {
+		report.Resources, err = offersOf("resources", l.session.Resources(ctx, nil), func(r *sdk.Resource) Offer { return Offer{r.Name, r.URI, r.MIMEType, r.Description} })
+		note("resources", err)
+		report.Templates, err = offersOf("resource templates", l.session.ResourceTemplates(ctx, nil), func(t *sdk.ResourceTemplate) Offer {
+			return Offer{t.Name, t.URITemplate, t.MIMEType, t.Description}
 		})
-		list("resource templates", &report.Templates, func(cursor string) ([]Offer, string, error) {
-			page, err := l.session.ListResourceTemplates(ctx, &sdk.ListResourceTemplatesParams{Cursor: cursor})
-			if own, ok := errors.AsType[*jsonrpc.Error](err); ok && own.Code == jsonrpc.CodeMethodNotFound {
-				return nil, "", nil // many have resources and no templates
-			} else if err != nil {
-				return nil, "", err
-			}
-			return offersOf(page.ResourceTemplates, func(t *sdk.ResourceTemplate) Offer {
-				return Offer{t.Name, t.URITemplate, t.MIMEType, t.Description}
-			}), page.NextCursor, nil
-		})
+		note("resource templates", err)
 	}
-	if has != nil && has.Prompts != nil {
-		list("prompts", &report.Prompts, func(cursor string) ([]Offer, string, error) {
-			page, err := l.session.ListPrompts(ctx, &sdk.ListPromptsParams{Cursor: cursor})
-			if err != nil {
-				return nil, "", err
-			}
-			return offersOf(page.Prompts, func(p *sdk.Prompt) Offer { return Offer{Name: p.Name, Description: p.Description} }), page.NextCursor, nil
-		})
+	if has.Prompts != nil {
+		report.Prompts, err = offersOf("prompts", l.session.Prompts(ctx, nil), func(p *sdk.Prompt) Offer { return Offer{Name: p.Name, Description: p.Description} })
+		note("prompts", err)
 	}
 }
 
-func offersOf[T any](listed []*T, offer func(*T) Offer) (all []Offer) {
-	for _, one := range listed {
-		if one != nil {
+func offersOf[T any](what string, listed iter.Seq2[*T, error], offer func(*T) Offer) (all []Offer, err error) {
+	for one, err := range listed {
+		switch {
+		case err != nil:
+			return nil, err
+		case len(all) == maxTools:
+			return nil, unread("it lists more than %d %s", maxTools, what)
+		case one != nil:
 			all = append(all, offer(one))
 		}
 	}
-	return all
+	return all, nil
 }

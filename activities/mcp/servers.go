@@ -118,20 +118,27 @@ func (s *Servers) Effect(name string) domain.Effect {
 // may help, and is marked by tool.NotStarted.
 func (s *Servers) Find(ctx context.Context, name string) (tool.Tool, error) {
 	prefix, _ := domain.ServerOf(name)
-	server := s.all[prefix]
-	if server == nil {
-		return tool.Tool{}, tool.NotStarted(domain.CodedErrorf(domain.Invalid, domain.CodeUnknownTool, "this worker has no MCP server for %q", domain.Shorten(name, maxToolName)))
+	server, err := s.named(prefix)
+	if err != nil {
+		return tool.Tool{}, err
 	}
 	found, err := server.find(ctx, name)
 	return found, tool.NotStarted(err)
 }
 
+func (s *Servers) named(name string) (*server, error) {
+	if own := s.all[name]; own != nil {
+		return own, nil
+	}
+	return nil, tool.NotStarted(domain.CodedErrorf(domain.Invalid, domain.CodeUnknownTool, "this worker has no MCP server %q", domain.Shorten(name, maxToolName)))
+}
+
 // All asks a server for all tools that agents may have of it, as they are now. One that
 // is of no use is left out, and named in the log and by Examine.
 func (s *Servers) All(ctx context.Context, name string) ([]tool.Tool, error) {
-	server := s.all[name]
-	if server == nil {
-		return nil, tool.NotStarted(domain.CodedErrorf(domain.Invalid, domain.CodeUnknownTool, "this worker has no MCP server %q", domain.Shorten(name, maxToolName)))
+	server, err := s.named(name)
+	if err != nil {
+		return nil, err
 	}
 	found, err := server.everything(ctx)
 	return found, tool.NotStarted(err)
@@ -315,8 +322,8 @@ func (s *server) listed(ctx context.Context) (*link, []*sdk.Tool, error) {
 	asking, sent := withSending(ctx, false)
 	tools, err := l.list(asking)
 	if err == nil {
-		for _, t := range l.unreadAnew() {
-			s.warn("MCP server lists a tool that no agent has", "tool", t.Name, "error", t.Problem)
+		for _, t := range l.unreadTools() {
+			s.tellOnce(t)
 		}
 		return l, tools, nil
 	}
@@ -365,14 +372,20 @@ func (s *server) everything(ctx context.Context) (all []tool.Tool, err error) {
 		made, err := s.usable(t, config)
 		if err == nil {
 			all = append(all, made)
-		} else if _, told := s.told.LoadOrStore(err.Error(), true); !told {
-			s.warn("MCP server lists a tool that no agent has", "tool", t.Name, "error", err.Error())
+		} else {
+			s.tellOnce(unreadTool{t.Name, err.Error()})
 		}
 	}
 	if len(all) == 0 {
 		return nil, domain.CodedErrorf(domain.Invalid, domain.CodeUnknownTool, "MCP server %s has no tools for agents", s.config.Name)
 	}
 	return all, nil
+}
+
+func (s *server) tellOnce(t unreadTool) {
+	if _, told := s.told.LoadOrStore(t, true); !told {
+		s.warn("MCP server lists a tool that no agent has", "tool", t.Name, "error", t.Problem)
+	}
 }
 
 // forAgents are those of the tools that agents may have, with what holds for each.
