@@ -54,6 +54,8 @@ func tooMany(r *document.Reader, field string, node *yaml.Node, given int) bool 
 type foreigner struct {
 	*agent
 	tools *toolset
+	// said is the prompt where it is no text below the keys.
+	said string
 	// toolsAt is where they are listed.
 	toolsAt *yaml.Node
 	// disallowed are words for tools that are denied, wherever others are allowed.
@@ -89,7 +91,16 @@ func (a *agent) readForeign(v vocabulary, f front, body string, line int) {
 			keys = append(keys, document.Key{Name: name, Value: t.pass(name)})
 		}
 	}
-	if (len(keys) > 0 || f.garbled) && a.Read(f.text, keys) == nil {
+	switch {
+	case f.node != nil:
+		for _, key := range []string{"model", "tools", "permission"} {
+			if value := valueOf(f.above, key); value != nil && (key != "model" || f.values[key] == nil) {
+				means[key].Read(&a.Reader, key, value)
+			}
+		}
+		t.toolsAt = nil
+		a.Mapping("agent."+a.Name, f.node, keys)
+	case (len(keys) > 0 || f.garbled) && a.Read(f.text, keys) == nil:
 		return
 	}
 	for _, key := range f.inside {
@@ -98,7 +109,10 @@ func (a *agent) readForeign(v vocabulary, f front, body string, line int) {
 			break
 		}
 	}
-	a.prompt(nil, body, line)
+	if t.said != "" && body != "" {
+		t.ignored = append(t.ignored, "prompt (the text below counts)")
+	}
+	a.prompt(nil, cmp.Or(body, t.said), line)
 	t.settle()
 }
 
@@ -119,6 +133,11 @@ func (t *foreigner) keys() map[string]document.Value {
 		"description": document.TextThen(func(text string) string {
 			t.Description = strings.TrimSpace(strings.ReplaceAll(text, `\n`, "\n"))
 			return ""
+		}),
+		"prompt": document.TextThen(func(text string) string {
+			var err error
+			t.said, err = t.promptOf(text)
+			return failure(err)
 		}),
 		"model": {Read: t.model}, "tools": {Read: t.allowed}, "allowedtools": {Read: t.allowed}, "disallowedtools": {Read: denied}, "excludedtools": {Read: denied},
 		"maxturns": steps, "steps": steps, "maxsteps": steps,
@@ -290,11 +309,7 @@ func (t *foreigner) server(name string, config *yaml.Node) {
 
 // serverTools are the tools of a server that a list names, which may be its configuration's.
 func serverTools(server string, list *yaml.Node) (only []string) {
-	for i := 0; list != nil && list.Kind == yaml.MappingNode && i+1 < len(list.Content); i += 2 {
-		if list.Content[i].Value == "tools" {
-			list = list.Content[i+1]
-		}
-	}
+	list = cmp.Or(valueOf(list, "tools"), list)
 	if list == nil || list.Kind != yaml.SequenceNode || slices.ContainsFunc(list.Content, func(tool *yaml.Node) bool { return tool.Value == "*" }) {
 		return []string{domain.AllToolsOf(server)}
 	}

@@ -19,7 +19,9 @@ type front struct {
 	// garbled means that something stands before the first key; inside are keys that limit the agent, and stand in the text
 	// of another one.
 	garbled bool
-	inside  []string
+	// node is the mapping that has the keys, where they are no front matter, and above what holds for it, too.
+	node, above *yaml.Node
+	inside      []string
 }
 
 // mended reads front matter key by key. What is no YAML, or has an anchor, an alias or a tag, is the text up to the next

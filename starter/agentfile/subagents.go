@@ -225,7 +225,7 @@ func (a *agent) load(path string) string {
 	if len(a.family.agents) >= maxFiles {
 		return fmt.Sprintf("is one more than the %d sub-agents that an agent may have, theirs included; leave some out", maxFiles)
 	}
-	data, err := read(path)
+	data, err := readAgent(path)
 	if err != nil {
 		return err.Error()
 	}
