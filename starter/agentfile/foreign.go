@@ -74,6 +74,12 @@ func (a *agent) readForeign(v vocabulary, f front, body string, line int) {
 		a.ProblemAt(1, 1, "", "has more than %d keys; leave out the others", maxForeign)
 		return
 	}
+	if f.broken != "" {
+		if root := a.Root(f.broken); len(a.Problems) == 0 {
+			a.Mapping("", root, nil)
+		}
+		return
+	}
 	a.Loose, a.Name = true, identity(stem(a.Path))
 	s := a.family.settings
 	t := &foreigner{agent: a, tools: &toolset{settings: s, dialect: a.Dialect, table: v.tools, names: s.all(), all: true}}
@@ -91,18 +97,13 @@ func (a *agent) readForeign(v vocabulary, f front, body string, line int) {
 			keys = append(keys, document.Key{Name: name, Value: t.pass(name)})
 		}
 	}
-	switch {
-	case f.node != nil:
-		for _, key := range []string{"model", "tools", "permission"} {
-			if value := valueOf(f.above, key); value != nil && (key != "model" || f.values[key] == nil) {
-				means[key].Read(&a.Reader, key, value)
-			}
+	for _, key := range []string{"model", "tools", "permission"} {
+		if value := valueOf(f.above, key); value != nil && (key != "model" || f.values[key] == nil) {
+			means[key].Read(&a.Reader, key, value)
 		}
-		t.toolsAt = nil
-		a.Mapping("agent."+a.Name, f.node, keys)
-	case (len(keys) > 0 || f.garbled) && a.Read(f.text, keys) == nil:
-		return
 	}
+	t.toolsAt = nil
+	a.Parsed(f.field, f.node, keys)
 	for _, key := range f.inside {
 		if f.values[key] == nil {
 			a.ProblemAt(1, 1, key, "stands in the text of another key; begin a line with it, and have a space behind its colon")

@@ -9,6 +9,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"everstep/activities/document"
 	"everstep/domain"
 )
 
@@ -48,17 +49,11 @@ func (a *agent) readSettings(text, name string) {
 	agents := valueOf(root, "agent")
 	given := valueOf(agents, name)
 	if given == nil || given.Kind != yaml.MappingNode {
-		a.Problem(cmp.Or(given, agents, root), "agent", "has no mapping %q; name one that it has behind the #", domain.Shorten(name, 100))
+		a.Problem(cmp.Or(given, agents, root), "agent", "has no mapping %q; name one that it has behind the #", document.Shorten(name))
 		return
 	}
-	f := front{above: root, node: new(*given), values: map[string]*yaml.Node{}}
-	f.node.Content = nil
-	for i := 0; i+1 < len(given.Content); i += 2 {
-		if key, value := given.Content[i], given.Content[i+1]; value.ShortTag() != "!!null" {
-			f.node.Content = append(f.node.Content, key, value)
-			f.names, f.values[key.Value] = append(f.names, key.Value), value
-		}
-	}
+	f := front{field: "agent." + document.Shorten(name), above: root, node: &yaml.Node{Kind: yaml.MappingNode}, values: map[string]*yaml.Node{}}
+	f.take(given)
 	a.readForeign(newVocabulary(), f, "", 1)
 }
 
