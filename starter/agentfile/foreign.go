@@ -85,16 +85,13 @@ func (a *agent) readForeign(v vocabulary, f front, body string, line int) {
 	t := &foreigner{agent: a, tools: &toolset{settings: s, dialect: a.Dialect, table: v.tools, names: s.all(), all: true}}
 	keys, means := document.Keys{}, t.keys()
 	for _, name := range f.names {
-		value := f.values[name]
-		switch known, ok := means[canonical(name)]; {
-		case ok && value == nil && canonical(name) == "tools":
+		value, known := means[canonical(name)]
+		if !known {
+			value = t.pass(name)
+		}
+		if keys = append(keys, document.Key{Name: name, Value: value}); f.values[name] == nil && canonical(name) == "tools" {
 			t.tools.none()
 			t.ignored = append(t.ignored, "tools (empty: none)")
-		case value == nil:
-		case ok:
-			keys = append(keys, document.Key{Name: name, Value: known})
-		default:
-			keys = append(keys, document.Key{Name: name, Value: t.pass(name)})
 		}
 	}
 	for _, key := range []string{"model", "tools", "permission"} {
@@ -389,9 +386,7 @@ func (t *foreigner) settle() {
 	var bounded []string
 	for _, word := range tools.bounded {
 		base, _, _ := strings.Cut(word, "(")
-		if means := tools.covered(base, openCode); slices.ContainsFunc(d.Tools, func(name string) bool {
-			return slices.ContainsFunc(means, func(pattern string) bool { return like(pattern, name) })
-		}) {
+		if slices.ContainsFunc(d.Tools, permitted{tools: tools.covered(base, openCode)}.covers) {
 			bounded = append(bounded, word)
 		} else {
 			t.ignored = append(t.ignored, "patterns of "+word+" (the agent has it not)")

@@ -55,10 +55,8 @@ func (a *agent) model(m *domain.LLMConfig) document.Value {
 			Value: document.Mapping(modelfacts.PriceKeys(&price, 0)).Then(func(*document.Reader, string, *yaml.Node) { m.Price = &price })},
 	}).Then(func(r *document.Reader, field string, node *yaml.Node) {
 		m.Model = a.script(m.Provider, m.Model)
-		for i, key := range node.Content {
-			if i%2 == 0 && key.Value == "provider" {
-				a.names(r, m.Provider, document.Join(field, key.Value), node.Content[i+1])
-			}
+		if at := valueOf(node, "provider"); at != nil {
+			a.names(r, m.Provider, document.Join(field, "provider"), at)
 		}
 	}))
 }
