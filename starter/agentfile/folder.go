@@ -70,11 +70,11 @@ func read(path, endings string) ([]byte, error) {
 		return nil, fmt.Errorf("is a link to %s, which is no agent's file by its name; let that end in %s, too", target, endings)
 	}
 	file, err := os.Open(path)
-	if err != nil {
-		return nil, fmt.Errorf("cannot be read: %w", bare(err))
+	var data []byte
+	if err == nil {
+		defer file.Close()
+		data, err = io.ReadAll(io.LimitReader(file, MaxSize+1))
 	}
-	defer file.Close()
-	data, err := io.ReadAll(io.LimitReader(file, MaxSize+1))
 	if err != nil {
 		return nil, fmt.Errorf("cannot be read: %w", bare(err))
 	}
