@@ -76,7 +76,14 @@ func (p Problems) Sort() {
 
 // Problem notes what is wrong with a node.
 func (r *Reader) Problem(node *yaml.Node, field, format string, args ...any) {
-	r.ProblemAt(max(node.Line, 1)+r.Offset, max(node.Column, 1), field, format, args...)
+	problem := r.Place(node, field)
+	problem.Message = fmt.Sprintf(format, args...)
+	r.Problems = append(r.Problems, problem)
+}
+
+// Place is a problem with a node that says nothing yet.
+func (r *Reader) Place(node *yaml.Node, field string) Problem {
+	return Problem{File: r.File, Line: max(node.Line, 1) + r.Offset, Column: max(node.Column, 1), Field: field}
 }
 
 // ProblemAt notes what is wrong at a line and a column of the file.

@@ -102,6 +102,12 @@ func (r *Reader) Read(text string, keys Keys) Given {
 	return r.Mapping("", root, keys)
 }
 
+// Parsed is Read for a mapping that another has parsed.
+func (r *Reader) Parsed(field string, mapping *yaml.Node, keys Keys) Given {
+	r.nodes = maxNodes
+	return r.Mapping(field, mapping, keys)
+}
+
 // Root is the only value of a YAML text; nil: there is none, and all about it is told.
 func (r *Reader) Root(text string) *yaml.Node {
 	var document yaml.Node

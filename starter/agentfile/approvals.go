@@ -64,23 +64,10 @@ func resolveApprovals(a *domain.Approvals) any {
 	}
 	rules := []Resolved{}
 	for _, r := range a.Rules {
-		rule := Resolved{{"tool", r.Tool}, {"then", r.Then}, {"expires_after", span(r.ExpiresAfter)}, {"at_expiry", r.AtExpiry}}
-		if len(r.Arguments) > 0 {
-			rule = append(rule, entry{"arguments", r.Arguments})
-		}
-		if len(r.Trusted) > 0 {
-			rule = append(rule, entry{"trusted", r.Trusted})
-		}
-		if len(r.Hints) > 0 {
-			rule = append(rule, entry{"hints", r.Hints})
-		}
-		if len(r.Effects) > 0 {
-			rule = append(rule, entry{"effects", r.Effects})
-		}
-		if r.Tightens {
-			rule = append(rule, entry{"tightens", true})
-		}
-		rules = append(rules, rule)
+		rules = append(rules, Resolved{
+			{"tool", r.Tool}, {"then", r.Then}, {"expires_after", span(r.ExpiresAfter)}, {"at_expiry", r.AtExpiry},
+			{"arguments", r.Arguments}, {"trusted", r.Trusted}, {"hints", r.Hints}, {"effects", r.Effects}, {"tightens", given(r.Tightens)},
+		})
 	}
 	return rules
 }

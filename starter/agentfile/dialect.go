@@ -38,6 +38,9 @@ func dialectOf(path string) string {
 
 // stem is a file's name without its endings.
 func stem(path string) string {
+	if _, name, ok := within(path); ok {
+		return name
+	}
 	base := filepath.Base(path)
 	base = strings.TrimSuffix(base, filepath.Ext(base))
 	if dialectOf(path) != "" {
@@ -83,7 +86,7 @@ func (v vocabulary) theirs(name string) bool {
 
 // structured reports whether a key has a meaning that is no free text.
 func (v vocabulary) structured(name string) bool {
-	return v.means[canonical(name)].Read != nil && name != "name" && name != "description"
+	return v.means[canonical(name)].Read != nil && !slices.Contains([]string{"name", "description", "prompt"}, name)
 }
 
 // known reports whether a key means something in some form.

@@ -52,7 +52,7 @@ func Load(path string) (File, error) { return Settings{}.Load(path) }
 
 // Load is Load for who has the settings.
 func (s Settings) Load(path string) (File, error) {
-	data, err := read(path)
+	data, err := readAgent(path)
 	if err != nil {
 		return File{Path: path, Name: stem(path)}, document.Problems{{File: path, Message: err.Error()}}
 	}
@@ -228,6 +228,10 @@ func duration(into *time.Duration) document.Value {
 }
 
 func (a *agent) read(text string) {
+	if _, name, ok := within(a.Path); ok {
+		a.readSettings(text, name)
+		return
+	}
 	body, bodyLine, markdown := "", 0, ends(a.Path, ".md, .markdown")
 	if markdown {
 		var ok bool

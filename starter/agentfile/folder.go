@@ -31,11 +31,20 @@ func ends(path, endings string) bool {
 // IsPath reports whether a text that names an agent is a file's path, by its
 // ending or its folder, and not an agent's name.
 func IsPath(text string) bool {
-	return strings.ContainsAny(text, `/\`) || ends(text, endings)
+	_, _, settings := within(text)
+	return settings || strings.ContainsAny(text, `/\`) || ends(text, endings)
 }
 
-// read returns what a file holds. Its errors do not name the file.
-func read(path string) ([]byte, error) {
+// readAgent returns what the file of an agent holds.
+func readAgent(path string) ([]byte, error) {
+	if file, _, ok := within(path); ok {
+		return read(file, ".json")
+	}
+	return read(path, endings)
+}
+
+// read returns what a file holds whose name ends so. Its errors do not name the file.
+func read(path, endings string) ([]byte, error) {
 	info, err := os.Stat(path)
 	target, _ := os.Readlink(path) // empty: it is no link
 	switch {
@@ -61,11 +70,11 @@ func read(path string) ([]byte, error) {
 		return nil, fmt.Errorf("is a link to %s, which is no agent's file by its name; let that end in %s, too", target, endings)
 	}
 	file, err := os.Open(path)
-	if err != nil {
-		return nil, fmt.Errorf("cannot be read: %w", bare(err))
+	var data []byte
+	if err == nil {
+		defer file.Close()
+		data, err = io.ReadAll(io.LimitReader(file, MaxSize+1))
 	}
-	defer file.Close()
-	data, err := io.ReadAll(io.LimitReader(file, MaxSize+1))
 	if err != nil {
 		return nil, fmt.Errorf("cannot be read: %w", bare(err))
 	}
@@ -108,10 +117,15 @@ type Listed struct {
 	Problems document.Problems
 }
 
-// List loads the agents in the Folders of a folder, sorted by file; folders of other tools are read with those below them. A
-// file README.md is taken for none.
+// List loads the agents in the Folders of a folder, sorted by file, then those of an opencode.json; folders of other tools are
+// read with those below them. A file README.md is taken for none.
 func (s Settings) List(folder string) ([]Listed, error) {
 	var listed []Listed
+	take := func(path string) {
+		f, err := s.Load(path)
+		problems, _ := errors.AsType[document.Problems](err)
+		listed = append(listed, Listed{f, problems})
+	}
 	for _, inner := range Folders() {
 		root := filepath.Join(folder, inner) + string(filepath.Separator) // so that it may be a link
 		own := slices.Contains(ownFolders(), inner)
@@ -127,20 +141,21 @@ func (s Settings) List(folder string) ([]Listed, error) {
 			case entry.IsDir(), !ends(name, endings), !own && !ends(name, ".md"), strings.EqualFold(name, "readme.md"):
 				return nil
 			}
-			f, err := s.Load(path)
-			problems, _ := errors.AsType[document.Problems](err)
-			listed = append(listed, Listed{f, problems})
+			take(path)
 			return nil
 		})
 		if err != nil {
 			return nil, err
 		}
 	}
+	for _, path := range agentsIn(filepath.Join(folder, settingsFile)) {
+		take(path)
+	}
 	return listed, nil
 }
 
 // Where says in which folders List looks, for people.
-const Where = "in ./agents, ./.everstep/agents, ./.claude/agents, ./.opencode and ./.github"
+const Where = "in ./agents, ./.everstep/agents, ./.claude/agents, ./.opencode, ./opencode.json and ./.github"
 
 // Find returns the path of an agent's file, which is named by its path or by
 // the agent's name; names are looked up in the Folders of a folder.
@@ -179,9 +194,8 @@ func Find(folder, text string) (string, error) {
 // left of it may have output.MaxSchema.
 const maxSchemaFile = 4 * output.MaxSchema
 
-// schemaFile reads a schema's file, which lies in the agent's folder or below:
-// nothing else of the machine gets into a definition, links or not.
-func (a *agent) schemaFile(path string) (json.RawMessage, error) {
+// below reads a file in the agent's folder or below: nothing else of the machine gets into a definition, links or not.
+func (a *agent) below(path string, most int64, endings string) ([]byte, error) {
 	short := document.Shorten(path)
 	if !filepath.IsLocal(path) {
 		return nil, fmt.Errorf("%s is outside of the agent file's folder; copy it there and give its path from there", short)
@@ -195,21 +209,30 @@ func (a *agent) schemaFile(path string) (json.RawMessage, error) {
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		entries, _ := fs.ReadDir(folder.FS(), filepath.ToSlash(filepath.Dir(path))) // none, where that is no folder
-		return nil, fmt.Errorf("there is no file %s in the agent file's folder%s", short, near(path, entries, ".json"))
+		return nil, fmt.Errorf("there is no file %s in the agent file's folder%s", short, near(path, entries, endings))
 	case err != nil:
 		return nil, fmt.Errorf("%s cannot be read: %w; a link may not lead out of the agent file's folder", short, bare(err))
 	case !info.Mode().IsRegular():
-		return nil, fmt.Errorf("%s is not a regular file; name one that holds a JSON Schema", short)
-	case info.Size() > maxSchemaFile:
-		return nil, fmt.Errorf("%s has more than %d bytes; make it smaller", short, maxSchemaFile)
+		return nil, fmt.Errorf("%s is not a regular file; name one that is", short)
+	case info.Size() > most:
+		return nil, fmt.Errorf("%s has more than %d bytes; make it smaller", short, most)
 	}
 	data, err := folder.ReadFile(path)
 	if err != nil {
 		return nil, fmt.Errorf("%s cannot be read: %w", short, bare(err))
 	}
+	return data, nil
+}
+
+// schemaFile reads a schema's file.
+func (a *agent) schemaFile(path string) (json.RawMessage, error) {
+	data, err := a.below(path, maxSchemaFile, ".json")
+	if err != nil {
+		return nil, err
+	}
 	data = bytes.TrimPrefix(data, []byte("\ufeff"))
 	if err := json.Unmarshal(data, new(json.RawMessage)); err != nil {
-		return nil, fmt.Errorf("%s is no JSON: %w", placed(short, data, err), err)
+		return nil, fmt.Errorf("%s is no JSON: %w", placed(document.Shorten(path), data, err), err)
 	}
 	var compact bytes.Buffer
 	err = json.Compact(&compact, data)

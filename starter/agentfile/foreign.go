@@ -54,6 +54,8 @@ func tooMany(r *document.Reader, field string, node *yaml.Node, given int) bool 
 type foreigner struct {
 	*agent
 	tools *toolset
+	// said is the prompt where it is no text below the keys.
+	said string
 	// toolsAt is where they are listed.
 	toolsAt *yaml.Node
 	// disallowed are words for tools that are denied, wherever others are allowed.
@@ -72,33 +74,43 @@ func (a *agent) readForeign(v vocabulary, f front, body string, line int) {
 		a.ProblemAt(1, 1, "", "has more than %d keys; leave out the others", maxForeign)
 		return
 	}
+	if f.broken != "" {
+		if root := a.Root(f.broken); len(a.Problems) == 0 {
+			a.Mapping("", root, nil)
+		}
+		return
+	}
 	a.Loose, a.Name = true, identity(stem(a.Path))
 	s := a.family.settings
 	t := &foreigner{agent: a, tools: &toolset{settings: s, dialect: a.Dialect, table: v.tools, names: s.all(), all: true}}
 	keys, means := document.Keys{}, t.keys()
 	for _, name := range f.names {
-		value := f.values[name]
-		switch known, ok := means[canonical(name)]; {
-		case ok && value == nil && canonical(name) == "tools":
+		value, known := means[canonical(name)]
+		if !known {
+			value = t.pass(name)
+		}
+		if keys = append(keys, document.Key{Name: name, Value: value}); f.values[name] == nil && canonical(name) == "tools" {
 			t.tools.none()
 			t.ignored = append(t.ignored, "tools (empty: none)")
-		case value == nil:
-		case ok:
-			keys = append(keys, document.Key{Name: name, Value: known})
-		default:
-			keys = append(keys, document.Key{Name: name, Value: t.pass(name)})
 		}
 	}
-	if (len(keys) > 0 || f.garbled) && a.Read(f.text, keys) == nil {
-		return
+	for _, key := range []string{"model", "tools", "permission"} {
+		if value := valueOf(f.above, key); value != nil && (key != "model" || f.values[key] == nil) {
+			means[key].Read(&a.Reader, key, value)
+		}
 	}
+	t.toolsAt = nil
+	a.Parsed(f.field, f.node, keys)
 	for _, key := range f.inside {
 		if f.values[key] == nil {
 			a.ProblemAt(1, 1, key, "stands in the text of another key; begin a line with it, and have a space behind its colon")
 			break
 		}
 	}
-	a.prompt(nil, body, line)
+	if t.said != "" && body != "" {
+		t.ignored = append(t.ignored, "prompt (the text below counts)")
+	}
+	a.prompt(nil, cmp.Or(body, t.said), line)
 	t.settle()
 }
 
@@ -119,6 +131,11 @@ func (t *foreigner) keys() map[string]document.Value {
 		"description": document.TextThen(func(text string) string {
 			t.Description = strings.TrimSpace(strings.ReplaceAll(text, `\n`, "\n"))
 			return ""
+		}),
+		"prompt": document.TextThen(func(text string) string {
+			var err error
+			t.said, err = t.promptOf(text)
+			return failure(err)
 		}),
 		"model": {Read: t.model}, "tools": {Read: t.allowed}, "allowedtools": {Read: t.allowed}, "disallowedtools": {Read: denied}, "excludedtools": {Read: denied},
 		"maxturns": steps, "steps": steps, "maxsteps": steps,
@@ -290,11 +307,7 @@ func (t *foreigner) server(name string, config *yaml.Node) {
 
 // serverTools are the tools of a server that a list names, which may be its configuration's.
 func serverTools(server string, list *yaml.Node) (only []string) {
-	for i := 0; list != nil && list.Kind == yaml.MappingNode && i+1 < len(list.Content); i += 2 {
-		if list.Content[i].Value == "tools" {
-			list = list.Content[i+1]
-		}
-	}
+	list = cmp.Or(valueOf(list, "tools"), list)
 	if list == nil || list.Kind != yaml.SequenceNode || slices.ContainsFunc(list.Content, func(tool *yaml.Node) bool { return tool.Value == "*" }) {
 		return []string{domain.AllToolsOf(server)}
 	}
@@ -373,9 +386,7 @@ func (t *foreigner) settle() {
 	var bounded []string
 	for _, word := range tools.bounded {
 		base, _, _ := strings.Cut(word, "(")
-		if means := tools.covered(base, openCode); slices.ContainsFunc(d.Tools, func(name string) bool {
-			return slices.ContainsFunc(means, func(pattern string) bool { return like(pattern, name) })
-		}) {
+		if slices.ContainsFunc(d.Tools, permitted{tools: tools.covered(base, openCode)}.covers) {
 			bounded = append(bounded, word)
 		} else {
 			t.ignored = append(t.ignored, "patterns of "+word+" (the agent has it not)")

@@ -168,14 +168,21 @@ func TestForeignFilesAreFoundByName(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, filepath.Join(folder, filepath.FromSlash(file)), found)
 	}
+	write("opencode.json", `{"agent": {"h": {"prompt": "{file:prompts/h.md}"}, "i": {}}}`)
+	write("prompts/h.md", "You hold.\n")
+	found, err := agentfile.Find(folder, "h")
+	require.NoError(t, err)
+	h, err := agentfile.Load(found)
+	require.NoError(t, err)
+	require.Equal(t, "You hold.", h.Definition.SystemPrompt)
 	listed, err := agentfile.Settings{}.List(folder)
 	require.NoError(t, err)
-	require.Len(t, listed, 9)
+	require.Len(t, listed, 11)
 	linked := t.TempDir()
 	for _, name := range []string{"agents", ".claude"} {
 		require.NoError(t, os.Symlink(filepath.Join(folder, name), filepath.Join(linked, name)))
 	}
-	found, err := agentfile.Find(linked, "ours")
+	found, err = agentfile.Find(linked, "ours")
 	require.NoError(t, err)
 	require.Equal(t, filepath.Join(linked, "agents", "ours.yaml"), found)
 	_, err = agentfile.Find(linked, "b")

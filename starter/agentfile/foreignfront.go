@@ -1,7 +1,7 @@
 package agentfile
 
 import (
-	"encoding/json"
+	"cmp"
 	"regexp"
 	"slices"
 	"strings"
@@ -11,49 +11,49 @@ import (
 
 // A front is the front matter of another tool's file, as YAML: those tools read it line by line, so that much of it is none.
 type front struct {
-	// text has the lines of the file, each where it was.
-	text string
-	// values are those of its keys, names the keys in the order of the file. A key without a value is among names alone.
+	// node has the keys with their values, each at its place, values by key, and names all keys in the order of the file: one
+	// without a value is among names alone.
+	node   *yaml.Node
 	values map[string]*yaml.Node
 	names  []string
-	// garbled means that something stands before the first key; inside are keys that limit the agent, and stand in the text
-	// of another one.
-	garbled bool
-	inside  []string
+	// broken is what makes no keys, below empty lines for those above it; inside are keys that limit the agent, and stand in
+	// the text of another one.
+	broken string
+	inside []string
+	// field is where the keys stand, and above the mapping around them of which some hold too; nil: they are all.
+	field string
+	above *yaml.Node
 }
 
 // mended reads front matter key by key. What is no YAML, or has an anchor, an alias or a tag, is the text up to the next
 // line that begins with a known key: but where a list or mapping of meaning is broken, since that may limit the agent.
 func (v vocabulary) mended(text string) front {
-	f := front{values: map[string]*yaml.Node{}}
-	var block, out []string
-	broken := false
-	end := func() {
-		if len(block) > 0 {
-			out = append(out, f.add(block, v.structured)...)
-		}
-		block, broken = nil, false
-	}
+	f := front{node: &yaml.Node{Kind: yaml.MappingNode, Line: 1, Column: 1}, values: map[string]*yaml.Node{}}
+	from, broken := 0, false
 	lines := strings.Split(strings.TrimSuffix(text, "\n"), "\n")
 	indent := ""
 	if first := slices.IndexFunc(lines, func(line string) bool { return strings.TrimSpace(line) != "" }); first >= 0 {
 		indent = lines[first][:len(lines[first])-len(strings.TrimLeft(lines[first], " "))]
 	}
-	for _, line := range lines {
+	end := func(to int) {
+		if to > from {
+			f.add(lines[from:to], from, v.structured)
+		}
+		from, broken = to, false
+	}
+	for i := range lines {
 		if len(f.names) > maxForeign {
 			break
 		}
-		line = strings.TrimPrefix(line, indent)
-		if name, _, ok := keyed(line); ok {
-			broken = broken || len(block) > 0 && mapping(block) == nil
+		lines[i] = strings.TrimPrefix(lines[i], indent)
+		if name, _, ok := keyed(lines[i]); ok {
+			broken = broken || i > from && mapping(lines[from:i], from) == nil
 			if !broken || v.known(name) {
-				end()
+				end(i)
 			}
 		}
-		block = append(block, line)
 	}
-	end()
-	f.text = strings.Join(out, "\n") + "\n"
+	end(len(lines))
 	return f
 }
 
@@ -71,16 +71,24 @@ func keyed(line string) (name, rest string, ok bool) {
 	return found[2], found[3], true
 }
 
-// mapping is what lines of plain YAML say; nil: they are none.
-func mapping(lines []string) *yaml.Node {
+// mapping is what lines of plain YAML say, of which the first is below so many others; nil: they are none.
+func mapping(lines []string, above int) *yaml.Node {
 	var document yaml.Node
 	if yaml.Unmarshal([]byte(strings.Join(lines, "\n")), &document) != nil || len(document.Content) == 0 {
 		return nil
 	}
 	if root := document.Content[0]; root.Kind == yaml.MappingNode && untagged(root) {
+		lower(root, above)
 		return root
 	}
 	return nil
+}
+
+func lower(node *yaml.Node, lines int) {
+	node.Line += lines
+	for _, child := range node.Content {
+		lower(child, lines)
+	}
 }
 
 func untagged(node *yaml.Node) bool {
@@ -95,48 +103,40 @@ func untagged(node *yaml.Node) bool {
 	return true
 }
 
-// add takes a key with its lines, and returns as many that are YAML.
-func (f *front) add(lines []string, structured func(name string) bool) []string {
-	blank := func(first string) []string { return append([]string{first}, make([]string, len(lines)-1)...) }
+// add takes a key with its lines, or several.
+func (f *front) add(lines []string, above int, structured func(name string) bool) {
+	text, more := strings.Join(lines, "\n"), strings.Join(lines[1:], "\n")
 	name, rest, ok := keyed(lines[0])
-	root := mapping(lines)
-	if !ok && root == nil { // comments, or what the reader of YAML says is none
-		f.garbled = f.garbled || strings.TrimSpace(regexp.MustCompile(`(?m)^\s*#.*$`).ReplaceAllString(strings.Join(lines, "\n"), "")) != ""
-		return lines
+	root := mapping(lines, above)
+	if root == nil && ok { // editors indent lists with tabs
+		root = mapping(strings.Split(strings.ReplaceAll(text, "\t", "  "), "\n"), above)
 	}
-	if root == nil { // editors indent lists with tabs
-		spaced := strings.Split(strings.ReplaceAll(strings.Join(lines, "\n"), "\t", "  "), "\n")
-		if root = mapping(spaced); root != nil {
-			lines = spaced
-		}
-	}
-	if root != nil && ok && len(root.Content) == 2 {
-		value := root.Content[1]
-		if value.ShortTag() == "!!null" {
-			f.names = append(f.names, name)
-			return blank("")
-		}
-		if value.Kind != yaml.ScalarNode && (name == "name" || name == "description") {
-			root = nil // [WIP] is a word of the text
-		}
-	}
-	if root == nil && structured(name) && (strings.ContainsAny(rest[:min(len(rest), 1)], `[{"'`) || strings.TrimSpace(strings.Join(lines[1:], "")) != "") {
-		f.garbled, f.names = true, append(f.names, name)
-		return lines
-	}
-	if root == nil {
-		for _, found := range limiting.FindAllStringSubmatch(strings.Join(lines[1:], "\n"), -1) {
+	words := root != nil && ok && len(root.Content) == 2 && root.Content[1].Kind != yaml.ScalarNode && (name == "name" || name == "description")
+	switch {
+	case root != nil && !words: // [WIP] is a word of the text
+		f.take(root)
+	case !ok && strings.TrimSpace(regexp.MustCompile(`(?m)^\s*#.*$`).ReplaceAllString(text, "")) == "":
+	case !ok, root == nil && structured(name) && (strings.TrimSpace(more) != "" || strings.ContainsAny(rest[:min(len(rest), 1)], `[{"'`)):
+		f.names, f.broken = append(f.names, name), cmp.Or(f.broken, strings.Repeat("\n", above)+text)
+	default:
+		for _, found := range limiting.FindAllStringSubmatch(more, -1) {
 			f.inside = append(f.inside, found[1])
 		}
-		text, _ := json.Marshal(plain(rest, lines[1:])) // a text cannot fail
-		lines = blank(name + ": " + string(text))
-		root = mapping(lines)
+		scalar := func(column int, text string) *yaml.Node {
+			return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: text, Line: above + 1, Column: column}
+		}
+		f.take(&yaml.Node{Content: []*yaml.Node{scalar(1, name), scalar(len(name)+3, plain(rest, lines[1:]))}})
 	}
-	for i := 0; i+1 < len(root.Content); i += 2 {
-		f.names = append(f.names, root.Content[i].Value)
-		f.values[root.Content[i].Value] = root.Content[i+1]
+}
+
+// take takes the keys of a mapping.
+func (f *front) take(mapping *yaml.Node) {
+	for i := 0; i+1 < len(mapping.Content); i += 2 {
+		key, value := mapping.Content[i], mapping.Content[i+1]
+		if f.names = append(f.names, key.Value); value.ShortTag() != "!!null" {
+			f.node.Content, f.values[key.Value] = append(f.node.Content, key, value), value
+		}
 	}
-	return lines
 }
 
 // plain is the text that begins behind a key, without the quotes around it or the sign of a block.

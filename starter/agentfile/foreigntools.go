@@ -40,9 +40,6 @@ func canonical(name string) string {
 	return separators.Replace(strings.ToLower(name))
 }
 
-// maxNamed bounds how many words without a meaning are named.
-const maxNamed = 100
-
 // A toolset is what a file's words come to.
 type toolset struct {
 	settings Settings
@@ -90,9 +87,9 @@ func (t *toolset) allow(word string) {
 	}
 }
 
-// once is a list of words with another, unless it is there, or the list is long.
+// once is a list of words with another, unless it is there.
 func once(words []string, word string) []string {
-	if len(words) >= maxNamed || slices.Contains(words, word) {
+	if slices.Contains(words, word) {
 		return words
 	}
 	return append(words, word)

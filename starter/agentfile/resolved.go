@@ -151,11 +151,12 @@ func resolveModel(m domain.LLMConfig) any {
 	}
 }
 
-func given(n int64) any {
-	if n == 0 {
+// given is a value that is left out where it is zero.
+func given[T comparable](value T) any {
+	if value == *new(T) {
 		return nil
 	}
-	return n
+	return value
 }
 
 // resolveFallbacks names all failures that each takes over from.
@@ -192,30 +193,25 @@ func usd(nano *int64) string {
 }
 
 func resolveBudget(b domain.ExecutionBudget) map[domain.Limit]any {
-	var budget map[domain.Limit]any
+	budget := map[domain.Limit]any{}
 	for _, rule := range domain.LimitRules() {
 		total, limited := rule.Total(b)
-		none := rule.Limit == domain.LimitSteps && b.MaxStepsFrom == domain.StepsNone
-		if !limited && !none {
-			continue
-		}
-		if budget == nil {
-			budget = map[domain.Limit]any{}
-		}
-		if none {
-			budget[rule.Limit] = string(domain.StepsNone)
-			continue
-		}
-		switch rule.Unit {
-		case domain.UnitNanoUSD:
+		switch {
+		case rule.Limit == domain.LimitSteps && b.MaxStepsFrom == domain.StepsNone:
+			budget[rule.Limit] = domain.StepsNone
+		case !limited:
+		case rule.Unit == domain.UnitNanoUSD:
 			budget[rule.Limit] = domain.USD(total.Int())
-		case domain.UnitMilliseconds:
+		case rule.Unit == domain.UnitMilliseconds:
 			budget[rule.Limit] = total.Seconds()
-		case domain.UnitTime:
+		case rule.Unit == domain.UnitTime:
 			budget[rule.Limit] = total.Time()
 		default:
 			budget[rule.Limit] = total.Int()
 		}
+	}
+	if len(budget) == 0 {
+		return nil
 	}
 	return budget
 }

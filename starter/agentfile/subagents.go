@@ -179,21 +179,18 @@ func (a *agent) other(as naming) func(name string) document.Value {
 				{Name: "tools", Doc: "The tools that it may use, each by name; those of the agent unless given. An empty list is none.", Value: tools(&own.Tools, &a.Doubts)},
 				{Name: "budget", Doc: "The limits of one execution of it, beside its share of what is left of the agent's.", Value: budget(&own.Budget)},
 			}).Then(func(r *document.Reader, field string, node *yaml.Node) {
-				given := map[string]bool{}
-				for i := 0; i < len(node.Content); i += 2 {
-					given[node.Content[i].Value] = true
-				}
-				switch {
-				case given["file"] && len(given) > 1 && (len(given) > 2 || !given["description"]):
+				others := len(node.Content)/2 - 1
+				switch has := func(key string) bool { return valueOf(node, key) != nil }; {
+				case has("file") && others > 0 && (others > 1 || !has("description")):
 					r.Problem(node, field, "has a file, which says all but the description; leave the other keys out, or file")
-				case given["file"]:
+				case has("file"):
 					fromFile(r, field, node)
 				default:
 					if sub.Agent = a.Path + "#" + name; as == handedTo {
 						sub.Agent = a.Path + "#" + domain.HandoffTool(name)
 					}
 					own.Source = a.Path
-					a.family.agents[sub.Agent], a.family.inherits[sub.Agent] = own, !given["tools"]
+					a.family.agents[sub.Agent], a.family.inherits[sub.Agent] = own, valueOf(node, "tools") == nil
 					a.name(as, name, sub)
 				}
 			}))
@@ -225,7 +222,7 @@ func (a *agent) load(path string) string {
 	if len(a.family.agents) >= maxFiles {
 		return fmt.Sprintf("is one more than the %d sub-agents that an agent may have, theirs included; leave some out", maxFiles)
 	}
-	data, err := read(path)
+	data, err := readAgent(path)
 	if err != nil {
 		return err.Error()
 	}

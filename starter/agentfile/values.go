@@ -55,10 +55,8 @@ func (a *agent) model(m *domain.LLMConfig) document.Value {
 			Value: document.Mapping(modelfacts.PriceKeys(&price, 0)).Then(func(*document.Reader, string, *yaml.Node) { m.Price = &price })},
 	}).Then(func(r *document.Reader, field string, node *yaml.Node) {
 		m.Model = a.script(m.Provider, m.Model)
-		for i, key := range node.Content {
-			if i%2 == 0 && key.Value == "provider" {
-				a.names(r, m.Provider, document.Join(field, key.Value), node.Content[i+1])
-			}
+		if at := valueOf(node, "provider"); at != nil {
+			a.names(r, m.Provider, document.Join(field, "provider"), at)
 		}
 	}))
 }
@@ -77,9 +75,7 @@ func (a *agent) modelText(m *domain.LLMConfig) document.Value {
 }
 
 func (a *agent) names(r *document.Reader, provider, field string, node *yaml.Node) {
-	a.Providers = append(a.Providers, Provider{provider, document.Problem{
-		File: r.File, Line: max(node.Line, 1) + r.Offset, Column: max(node.Column, 1), Field: field,
-	}})
+	a.Providers = append(a.Providers, Provider{provider, r.Place(node, field)})
 }
 
 func failure(err error) string {
@@ -160,10 +156,9 @@ func tools(into *[]string, doubts *document.Problems) document.Value {
 				at = denied.Content[i]
 			}
 			if slices.Contains(allow, name) {
-				*doubts = append(*doubts, document.Problem{
-					File: r.File, Line: max(at.Line, 1) + r.Offset, Column: max(at.Column, 1), Field: document.Join(field, "deny"),
-					Message: fmt.Sprintf("%s is in %s, too, so the agent has it not; name it in one of them", name, document.Join(field, "allow")),
-				})
+				doubt := r.Place(at, document.Join(field, "deny"))
+				doubt.Message = fmt.Sprintf("%s is in %s, too, so the agent has it not; name it in one of them", name, document.Join(field, "allow"))
+				*doubts = append(*doubts, doubt)
 			} else if _, near := spelling.Nearest(name, allow); near {
 				r.Problem(at, document.Join(field, "deny"), "%s is not allowed in the first place%s", name, mean(name, allow))
 			}

@@ -1,0 +1,78 @@
+package agentfile
+
+import (
+	"cmp"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+
+	"everstep/activities/document"
+	"everstep/domain"
+)
+
+// settingsFile holds agents of opencode beside its other settings.
+const settingsFile = "opencode.json"
+
+// within parts the path of an agent in such a file: opencode.json#NAME.
+func within(path string) (file, name string, ok bool) {
+	at := strings.LastIndex(path, ".json#")
+	if at < 0 {
+		return path, "", false
+	}
+	return path[:at+len(".json")], path[at+len(".json#"):], true
+}
+
+// agentsIn are the paths of all agents in a file of opencode's settings; none, where it is no such file.
+func agentsIn(file string) (paths []string) {
+	var settings struct {
+		Agent map[string]yaml.Node `yaml:"agent"`
+	}
+	if data, err := read(file, ".json"); err != nil || yaml.Unmarshal(data, &settings) != nil {
+		return nil
+	}
+	for _, name := range slices.Sorted(maps.Keys(settings.Agent)) {
+		paths = append(paths, file+"#"+name)
+	}
+	return paths
+}
+
+// readSettings reads an agent under what the settings say of all agents.
+func (a *agent) readSettings(text, name string) {
+	root := a.Root(text)
+	if root == nil {
+		return
+	}
+	a.Dialect = openCode
+	agents := valueOf(root, "agent")
+	given := valueOf(agents, name)
+	if given == nil || given.Kind != yaml.MappingNode {
+		a.Problem(cmp.Or(given, agents, root), "agent", "has no mapping %q; name one that it has behind the #", document.Shorten(name))
+		return
+	}
+	f := front{field: "agent." + document.Shorten(name), above: root, node: &yaml.Node{Kind: yaml.MappingNode}, values: map[string]*yaml.Node{}}
+	f.take(given)
+	a.readForeign(newVocabulary(), f, "", 1)
+}
+
+// valueOf is the value of a key; nil: there is none.
+func valueOf(mapping *yaml.Node, key string) *yaml.Node {
+	for i := 0; mapping != nil && mapping.Kind == yaml.MappingNode && i+1 < len(mapping.Content); i += 2 {
+		if mapping.Content[i].Value == key {
+			return mapping.Content[i+1]
+		}
+	}
+	return nil
+}
+
+// promptOf is a prompt, or the text of the file that it names, as in {file:./prompts/review.md}.
+func (a *agent) promptOf(text string) (string, error) {
+	named := regexp.MustCompile(`^\s*\{file:([^{}]+)\}\s*$`).FindStringSubmatch(text)
+	if named == nil {
+		return text, nil
+	}
+	data, err := a.below(named[1], domain.MaxSystemPrompt, endings+", .txt")
+	return strings.ToValidUTF8(strings.TrimSpace(string(data)), ""), err
+}
