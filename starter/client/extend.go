@@ -55,11 +55,11 @@ func (c *Client) Extend(ctx context.Context, id string, o ExtendOptions) (Extend
 		return Extended{}, invalid(err)
 	}
 	o.RequestID = cmp.Or(requestID(o.RequestID, contract.UpdateExtend, ExtendOptions{Budget: o.Budget, Lift: o.Lift}), uuid.NewString())
-	return extending(ctx, c, id, func(p snapshot) (Extended, error) { return c.extendAt(ctx, p, o) })
+	return whereItStands(ctx, c, id, "extending", func(p snapshot) (Extended, error) { return c.extendAt(ctx, p, o) })
 }
 
-// extending extends an agent where it stands, anew where that has changed meanwhile.
-func extending[T any](ctx context.Context, c *Client, id string, at func(snapshot) (T, error)) (none T, _ error) {
+// whereItStands does something with an agent as that stands, anew where that has changed meanwhile.
+func whereItStands[T any](ctx context.Context, c *Client, id, doing string, at func(snapshot) (T, error)) (none T, _ error) {
 	var before snapshot
 	var refused error
 	for range extendTries {
@@ -68,11 +68,11 @@ func extending[T any](ctx context.Context, c *Client, id string, at func(snapsho
 			return none, err
 		}
 		if refused != nil && p.standsAs(before) {
-			return none, p.fail(ctx, "extending", refused)
+			return none, p.fail(ctx, doing, refused)
 		}
-		extended, err := at(p)
+		done, err := at(p)
 		if !overtaken(err) {
-			return extended, p.fail(ctx, "extending", err)
+			return done, p.fail(ctx, doing, err)
 		}
 		before, refused = p, err
 	}
