@@ -180,7 +180,7 @@ func (c *Client) goOn(ctx context.Context, p snapshot, o extension) (none Extend
 // leftBy is with what the newest workflow of an agent without a name began, by the definition in force now, and what it has left.
 func (c *Client) leftBy(ctx context.Context, p snapshot) (in contract.SessionInput, left account.Head, _ error) {
 	id := p.called()
-	if err := c.closedItself(ctx, p.newest()); err != nil {
+	if err := c.closedWithin(ctx, p.newest(), history.CallTimeout); err != nil { // its execution has ended, so this comes at once
 		return in, left, err
 	}
 	began, err := c.reader(p.agent).First(ctx, p.teller())
@@ -256,12 +256,12 @@ func sameFollower(a, b contract.SessionInput) bool {
 	return a.ResolveOutcome == nil && b.ResolveOutcome == nil && extension(a) == extension(b)
 }
 
-// closedItself waits for the end of a workflow whose execution has ended, which comes at once.
-func (c *Client) closedItself(ctx context.Context, s snapshot) error {
+// closedWithin waits so long for the end of a workflow.
+func (c *Client) closedWithin(ctx context.Context, s snapshot, most time.Duration) error {
 	if !s.open() {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, history.CallTimeout)
+	ctx, cancel := context.WithTimeout(ctx, most)
 	defer cancel()
 	_, err := c.untilClosed(ctx, s.agent, s.firstRunID(), s.runID())
 	return err
