@@ -35,9 +35,10 @@ its partial answer is kept.
 		p.warn(s.MissingFor(ctx, id))
 		return p.done(execution, "asked execution %d of %s to stop (%s); `%s` waits for the end", execution.Number, execution.ID, mode, p.again("result", execution.ID))
 	})
-	command.Flags().Var(choiceFlag(&mode, enum.Known[contract.StopMode]()), "mode", "how much may still finish")
-	command.Flags().Var(spanFlag(&within), "within", "go over to mode now after so long; 0s is at once, never is the default")
-	command.Flags().StringVar(&reason, "reason", "", "a `TEXT` for whoever reads the outcome")
+	set := command.Flags()
+	set.Var(choiceFlag(&mode, enum.Known[contract.StopMode]()), "mode", "how much may still finish")
+	set.Var(spanFlag(&within), "within", "go over to mode now after so long; 0s is at once, never is the default")
+	set.StringVar(&reason, "reason", "", "a `TEXT` for whoever reads the outcome")
 	p.completeWith(command, "mode", cobra.FixedCompletions([]cobra.Completion{
 		cobra.CompletionWithDesc(string(contract.AfterStep), "the step finishes, tools included"),
 		cobra.CompletionWithDesc(string(contract.AfterInference), "the inference finishes, no tool call starts"),
@@ -139,9 +140,10 @@ It needs a server that is up and a worker: dev, watch ID and --wait bring them u
 		p.warn(s.MissingFor(ctx, id))
 		return p.extended(extended)
 	})
-	limits.registerTotals(command.Flags(), p.now)
-	command.Flags().BoolVar(&session, "session", false, "new totals of the session's budget, over all its executions")
-	command.Flags().BoolVar(&wait, "wait", false, "follow the execution to its end, as run does")
+	set := command.Flags()
+	limits.registerTotals(set, p.now)
+	set.BoolVar(&session, "session", false, "new totals of the session's budget, over all its executions")
+	set.BoolVar(&wait, "wait", false, "follow the execution to its end, as run does")
 	rawFlag(command, p)
 	return command
 }

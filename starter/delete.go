@@ -41,9 +41,10 @@ is next started, or has written some 4 MB more.`,
 		}
 		return p.delete(ctx, s, id, o, yes)
 	})
-	command.Flags().BoolVarP(&yes, "yes", "y", false, "delete without asking")
-	command.Flags().BoolVar(&o.Close, "close", false, "close the session first, if it is idle (this needs a worker)")
-	command.Flags().BoolVar(&o.Partly, "partly", false, "leave behind what the workers have in a storage or records that are not reached from here")
+	set := command.Flags()
+	set.BoolVarP(&yes, "yes", "y", false, "delete without asking")
+	set.BoolVar(&o.Close, "close", false, "close the session first, if it is idle (this needs a worker)")
+	set.BoolVar(&o.Partly, "partly", false, "leave behind what the workers have in a storage or records that are not reached from here")
 	return command
 }
 

@@ -276,11 +276,7 @@ func importedOf(done record.Imported) any {
 		if !known {
 			i = len(agents)
 			at[r.AgentID] = i
-			id := r.Name
-			if id == "" {
-				id = r.AgentID.String()
-			}
-			agents = append(agents, importedAgent{ID: id, AgentID: r.AgentID})
+			agents = append(agents, importedAgent{ID: cmp.Or(r.Name, r.AgentID.String()), AgentID: r.AgentID})
 		}
 		agents[i].Executions = append(agents[i].Executions, r.Number)
 		slices.Sort(agents[i].Executions) // the newest comes first

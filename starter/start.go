@@ -165,15 +165,16 @@ input.`,
 			return p.sent(execution, queue)
 		})
 	}
-	command.Flags().BoolVar(&queue, "queue", false, "while an execution is in progress: wait, and begin one of its own")
-	command.Flags().BoolVar(&refuse, "refuse", false, "while an execution is in progress: be refused")
+	set := command.Flags()
+	set.BoolVar(&queue, "queue", false, "while an execution is in progress: wait, and begin one of its own")
+	set.BoolVar(&refuse, "refuse", false, "while an execution is in progress: be refused")
 	command.MarkFlagsMutuallyExclusive("queue", "refuse")
-	command.Flags().BoolVar(&wait, "wait", false, "follow the execution to its end, as run does; with --queue the one that it begins")
-	command.Flags().Var(textFlag(&request), "request-id", "an `ID` of yours: what is sent again under it counts once")
+	set.BoolVar(&wait, "wait", false, "follow the execution to its end, as run does; with --queue the one that it begins")
+	set.Var(textFlag(&request), "request-id", "an `ID` of yours: what is sent again under it counts once")
 	rawFlag(command, p)
 	model.registerModel(p, command, "who answers from now on")
-	l.register(command.Flags(), p.now)
-	given.register(command.Flags())
+	l.register(set, p.now)
+	given.register(set)
 	return command
 }
 

@@ -60,7 +60,7 @@ func (c *Client) belongings(ctx context.Context, a agent, o DeleteOptions) (Belo
 		one := b.all[next]
 		why, err := c.runsOf(ctx, one)
 		if err == nil && why != "" {
-			b.remains = append(b.remains, Remaining{RemainsUnknown, one.called(), fmt.Sprintf("%s, which is named as a sub-agent of %s, was left as it is: %s", one.called(), one.above.called(), why)})
+			remain(&b.remains, RemainsUnknown, one.called(), "%s, which is named as a sub-agent of %s, was left as it is: %s", one.called(), one.above.called(), why)
 			one.left = true
 			delete(known, one.id)
 			continue
@@ -86,10 +86,10 @@ func (c *Client) belongings(ctx context.Context, a agent, o DeleteOptions) (Belo
 	b.all = slices.DeleteFunc(b.all, func(one *belonging) bool { return one.left })
 	b.Subagents = len(b.all) - 1
 	if o.Storage == nil && (b.Storage || b.Runs == 0) {
-		b.remains = append(b.remains, Remaining{RemainsInStorage, b.ID, "the storage of its workers, if they have one, was not reached: parts of its conversation and results of its tools may be there"})
+		remain(&b.remains, RemainsInStorage, b.ID, "the storage of its workers, if they have one, was not reached: parts of its conversation and results of its tools may be there")
 	}
 	if o.Records == nil && (b.Records || b.Runs == 0) {
-		b.remains = append(b.remains, Remaining{RemainsInRecords, b.ID, "the records of its workers, if they have some, were not reached: its executions may be there"})
+		remain(&b.remains, RemainsInRecords, b.ID, "the records of its workers, if they have some, were not reached: its executions may be there")
 	}
 	if b.Runs+b.Recorded == 0 { // it may never have been
 		return b, nil
@@ -209,8 +209,7 @@ func (c *Client) chained(ctx context.Context, one *belonging) (*workflowpb.Workf
 // takeBegan takes what the input of a run names of what belongs to the agent.
 func (one *belonging) takeBegan(in contract.SessionInput, b *Belongings) {
 	if parent := in.Parent; parent != nil && one == b.all[0] && !slices.ContainsFunc(b.remains, func(r Remaining) bool { return r.Kind == RemainsInParent }) {
-		b.remains = append(b.remains, Remaining{RemainsInParent, parent.AgentID.String(), fmt.Sprintf(
-			"the agent whose sub-agent it was, %s, has what it was asked and what it answered", parent.AgentID)})
+		remain(&b.remains, RemainsInParent, parent.AgentID.String(), "the agent whose sub-agent it was, %s, has what it was asked and what it answered", parent.AgentID)
 	}
 	if in.Carry == nil {
 		return
@@ -244,7 +243,7 @@ func (b *Belongings) recordedBelow(ctx context.Context, one *belonging, records 
 			if domain.AsError(err).Kind == domain.Unavailable {
 				return err
 			}
-			b.remains = append(b.remains, Remaining{RemainsUnknown, one.called(), fmt.Sprintf("the record of execution %d of %s is damaged: which sub-agents it had is not known by it", ref.Number, one.called())})
+			remain(&b.remains, RemainsUnknown, one.called(), "the record of execution %d of %s is damaged: which sub-agents it had is not known by it", ref.Number, one.called())
 			continue
 		}
 		for _, step := range r.Steps {

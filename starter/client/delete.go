@@ -76,6 +76,11 @@ type Remaining struct {
 	Text string `json:"text"`
 }
 
+// remain adds what remains to a list.
+func remain(all *[]Remaining, kind RemainingKind, id, format string, args ...any) {
+	*all = append(*all, Remaining{kind, id, fmt.Sprintf(format, args...)})
+}
+
 // A RemainingKind says where something remains.
 type RemainingKind string
 
@@ -230,8 +235,7 @@ func (c *Client) deleteOne(ctx context.Context, one *belonging, o DeleteOptions,
 		}
 		d.Deleted.Artifacts += artifacts
 		if missing := one.missing(names); missing > 0 {
-			d.Remains = append(d.Remains, Remaining{RemainsInStorage, one.called(), fmt.Sprintf(
-				"segments of %s that its history names and %s does not have: %d; they were deleted before, or the storage of its workers is another one", one.called(), o.Storage.Name(), missing)})
+			remain(&d.Remains, RemainsInStorage, one.called(), "segments of %s that its history names and %s does not have: %d; they were deleted before, or the storage of its workers is another one", one.called(), o.Storage.Name(), missing)
 		}
 	}
 	if o.Records != nil {
@@ -252,7 +256,7 @@ func (c *Client) deleteOne(ctx context.Context, one *belonging, o DeleteOptions,
 	}
 	unlisted, err := c.awaitUnlisted(ctx, one.agent)
 	if err == nil && !unlisted {
-		d.Remains = append(d.Remains, Remaining{RemainsOnServer, one.called(), fmt.Sprintf("the server's list still has %s, of which it has deleted the histories", one.called())})
+		remain(&d.Remains, RemainsOnServer, one.called(), "the server's list still has %s, of which it has deleted the histories", one.called())
 	}
 	return err
 }

@@ -24,8 +24,7 @@ func (c *Client) deleteScheduled(ctx context.Context, a agent, d *Deletion) erro
 		}
 		by[told.Schedule] = true
 		if info.GetStatus() == enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING {
-			d.Remains = append(d.Remains, Remaining{RemainsInSchedule, told.Schedule, fmt.Sprintf(
-				"a run of schedule %s is under way, and has the message with which it begins: workflow %s", told.Schedule, info.GetExecution().GetWorkflowId())})
+			remain(&d.Remains, RemainsInSchedule, told.Schedule, "a run of schedule %s is under way, and has the message with which it begins: workflow %s", told.Schedule, info.GetExecution().GetWorkflowId())
 			continue
 		}
 		there, err := c.deleteRun(ctx, info.GetExecution().GetWorkflowId(), a.called(), info.GetExecution().GetRunId())
@@ -41,7 +40,7 @@ func (c *Client) deleteScheduled(ctx context.Context, a agent, d *Deletion) erro
 			return err
 		}
 		if by[s.Name] || a.name != "" && s.Session == a.name {
-			d.Remains = append(d.Remains, Remaining{RemainsInSchedule, s.Name, fmt.Sprintf("schedule %s has the message with which its runs begin; delete it too", s.Name)})
+			remain(&d.Remains, RemainsInSchedule, s.Name, "schedule %s has the message with which its runs begin; delete it too", s.Name)
 		}
 	}
 	return nil

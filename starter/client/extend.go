@@ -55,11 +55,11 @@ func (c *Client) Extend(ctx context.Context, id string, o ExtendOptions) (Extend
 		return Extended{}, invalid(err)
 	}
 	o.RequestID = cmp.Or(requestID(o.RequestID, contract.UpdateExtend, ExtendOptions{Budget: o.Budget, Lift: o.Lift}), uuid.NewString())
-	return extending(ctx, c, id, func(p snapshot) (Extended, error) { return c.extendAt(ctx, p, o) })
+	return whereItStands(ctx, c, id, "extending", func(p snapshot) (Extended, error) { return c.extendAt(ctx, p, o) })
 }
 
-// extending extends an agent where it stands, anew where that has changed meanwhile.
-func extending[T any](ctx context.Context, c *Client, id string, at func(snapshot) (T, error)) (none T, _ error) {
+// whereItStands does something with an agent as that stands, anew where that has changed meanwhile.
+func whereItStands[T any](ctx context.Context, c *Client, id, doing string, at func(snapshot) (T, error)) (none T, _ error) {
 	var before snapshot
 	var refused error
 	for range extendTries {
@@ -68,11 +68,11 @@ func extending[T any](ctx context.Context, c *Client, id string, at func(snapsho
 			return none, err
 		}
 		if refused != nil && p.standsAs(before) {
-			return none, p.fail(ctx, "extending", refused)
+			return none, p.fail(ctx, doing, refused)
 		}
-		extended, err := at(p)
+		done, err := at(p)
 		if !overtaken(err) {
-			return extended, p.fail(ctx, "extending", err)
+			return done, p.fail(ctx, doing, err)
 		}
 		before, refused = p, err
 	}
@@ -180,7 +180,7 @@ func (c *Client) goOn(ctx context.Context, p snapshot, o extension) (none Extend
 // leftBy is with what the newest workflow of an agent without a name began, by the definition in force now, and what it has left.
 func (c *Client) leftBy(ctx context.Context, p snapshot) (in contract.SessionInput, left account.Head, _ error) {
 	id := p.called()
-	if err := c.closedItself(ctx, p.newest()); err != nil {
+	if err := c.closedWithin(ctx, p.newest(), history.CallTimeout); err != nil { // its execution has ended, so this comes at once
 		return in, left, err
 	}
 	began, err := c.reader(p.agent).First(ctx, p.teller())
@@ -256,12 +256,12 @@ func sameFollower(a, b contract.SessionInput) bool {
 	return a.ResolveOutcome == nil && b.ResolveOutcome == nil && extension(a) == extension(b)
 }
 
-// closedItself waits for the end of a workflow whose execution has ended, which comes at once.
-func (c *Client) closedItself(ctx context.Context, s snapshot) error {
+// closedWithin waits so long for the end of a workflow.
+func (c *Client) closedWithin(ctx context.Context, s snapshot, most time.Duration) error {
 	if !s.open() {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, history.CallTimeout)
+	ctx, cancel := context.WithTimeout(ctx, most)
 	defer cancel()
 	_, err := c.untilClosed(ctx, s.agent, s.firstRunID(), s.runID())
 	return err

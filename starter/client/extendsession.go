@@ -42,7 +42,7 @@ func (c *Client) ExtendSession(ctx context.Context, id string, o ExtendOptions) 
 	}
 	totals := ExtendOptions{Budget: o.Budget, Lift: o.Lift}
 	totals.RequestID = cmp.Or(requestID(o.RequestID, contract.UpdateExtendSession, totals), uuid.NewString())
-	return extending(ctx, c, id, func(p snapshot) (SessionExtended, error) { return c.extendSessionAt(ctx, p, totals) })
+	return whereItStands(ctx, c, id, "extending", func(p snapshot) (SessionExtended, error) { return c.extendSessionAt(ctx, p, totals) })
 }
 
 func (o ExtendOptions) checkSession() error {

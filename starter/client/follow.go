@@ -65,7 +65,7 @@ func (c *Client) followOne(ctx context.Context, id string, o FollowOptions, yiel
 	if o.Number < 0 {
 		return invalidf("execution: is %d; executions are counted from 1", o.Number)
 	}
-	f := &follower{client: c, impatient: *c, id: id, number: o.Number, after: o.After, below: o.below, yield: yield, content: newContent(), moment: moments{calls: map[domain.ToolExecutionID]callMoment{}}}
+	f := &follower{client: c, impatient: *c, id: id, FollowOptions: o, yield: yield, content: newContent(), moment: moments{calls: map[domain.ToolExecutionID]callMoment{}}}
 	f.impatient.impatient = true
 	return f.run(ctx)
 }
@@ -85,12 +85,8 @@ type follower struct {
 	// impatient is the same one, which notices at once that the server is away.
 	impatient Client
 	id        string
-	// number is the execution's; zero: the newest, whose number is not known before its account is read.
-	number int
-	// after leaves out the events up to its number.
-	after int64
-	// below says that it is of a sub-agent, beside which many may be followed.
-	below bool
+	// Of them zero is the number of the newest execution, before its account is read.
+	FollowOptions
 	yield func(Event, error) bool
 	// finished says that the caller has seen all, or wants no more; ended that the end was among it.
 	finished, ended bool
@@ -146,10 +142,10 @@ func (f *follower) passes(err error) bool {
 		return false
 	}
 	if Is(err, Unreachable) {
-		f.show(f.moment.away(f.number))
+		f.show(f.moment.away())
 		return !f.finished
 	}
-	f.show(f.moment.troubled(f.number, err.Error()))
+	f.show(f.moment.troubled(err.Error()))
 	return !f.finished && f.mark.open
 }
 
@@ -179,7 +175,7 @@ func (f *follower) look(ctx context.Context) (asked int, err error) {
 	if err != nil {
 		return 1, err
 	}
-	f.show(f.moment.back(f.number))
+	f.show(f.moment.back())
 	if f.session != "" && f.session != s.firstRunID() { // another session has begun under the name
 		return 3, f.leave(ctx, s.agent)
 	}
@@ -204,7 +200,7 @@ func (f *follower) request() account.Request {
 	if f.session == "" {
 		want = append(want, account.Executions)
 	}
-	return account.Request{Want: want, Execution: cmp.Or(f.number, account.Newest), After: f.seen}
+	return account.Request{Want: want, Execution: cmp.Or(f.Number, account.Newest), After: f.seen}
 }
 
 // find finds the execution that is followed in the account that was read first.
@@ -212,11 +208,11 @@ func (f *follower) find(all account.Account) error {
 	if f.session != "" {
 		return nil
 	}
-	err := f.client.checkHas(all, f.id, f.number)
-	if f.number == 0 && all.Head.Newest != nil {
-		f.number = all.Head.Newest.Number
+	err := f.client.checkHas(all, f.id, f.Number)
+	if f.Number == 0 && all.Head.Newest != nil {
+		f.Number = all.Head.Newest.Number
 	}
-	f.number = max(f.number, 1) // the first is about to begin
+	f.Number = max(f.Number, 1) // the first is about to begin
 	return err
 }
 
@@ -236,16 +232,16 @@ func (f *follower) read(ctx context.Context, s snapshot) error {
 	f.answers = all.Server.Source == contract.FromWorkflow
 	was := f.current
 	if f.current = s.runID(); was != "" && was != f.current {
-		f.show(Event{Type: EventContinued, Time: time.Now(), Number: f.number, RunID: f.current})
+		f.show(Event{Type: EventContinued, RunID: f.current})
 	}
 	if task := all.Server.FailingTask; task != nil && task.Failure != "" {
-		f.show(f.moment.troubled(f.number, "a workflow task failed: "+task.Failure))
+		f.show(f.moment.troubled("a workflow task failed: " + task.Failure))
 	}
 	if f.take(ctx, all); f.finished {
 		return nil
 	}
 	newest := all.Head.Newest
-	ended := newest != nil && (newest.Number > f.number || newest.Number == f.number && newest.Ended != nil)
+	ended := newest != nil && (newest.Number > f.Number || newest.Number == f.Number && newest.Ended != nil)
 	if ended && (f.ended || len(all.Events) == 0) { // else what came while the pages were read is still to be shown
 		f.over(ctx, all)
 	} else if ended {
@@ -272,9 +268,9 @@ func (f *follower) account(ctx context.Context, s snapshot, reader accountReader
 		cancel()
 		switch {
 		case away == nil:
-			f.show(f.moment.back(f.number))
+			f.show(f.moment.back())
 		case history.Away(away) && ctx.Err() == nil:
-			f.show(f.moment.away(f.number))
+			f.show(f.moment.away())
 		}
 	}
 }
@@ -306,13 +302,13 @@ func (f *follower) take(ctx context.Context, all account.Account) {
 	f.seen.Step = max(f.seen.Step, f.content.newest)
 	if !f.caughtUp && !f.finished {
 		f.caughtUp = true
-		f.finished = !f.yield(Event{Number: f.number, earlier: true}, nil)
+		f.finished = !f.yield(Event{Number: f.Number, earlier: true}, nil)
 	}
 }
 
 // fail tells of an error after which it goes on.
 func (f *follower) fail(err error) {
-	f.finished = f.finished || !f.yield(Event{Number: f.number}, err)
+	f.finished = f.finished || !f.yield(Event{Number: f.Number}, err)
 }
 
 // over ends it: the execution is. How it ended is told where no event has.
@@ -322,23 +318,15 @@ func (f *follower) over(ctx context.Context, all account.Account) {
 	}
 	outcome, ended := f.outcome(ctx, all)
 	switch {
-	case f.after > f.seen.Event:
-		f.fail(notFound("after: execution %d of %s has no event %d; its last is %d", f.number, f.id, f.after, f.seen.Event))
+	case f.After > f.seen.Event:
+		f.fail(notFound("after: execution %d of %s has no event %d; its last is %d", f.Number, f.id, f.After, f.seen.Event))
 	case f.ended:
 	case ended:
-		f.show(Event{Type: EventEnded, Time: f.endedAt(all), Number: f.number, Ended: outcome})
+		f.show(Event{Type: EventEnded, Time: f.newest(all).CompletedAt, Ended: outcome})
 	default:
-		f.fail(gone("how execution %d of %s ended can no longer be read", f.number, f.id))
+		f.fail(gone("how execution %d of %s ended can no longer be read", f.Number, f.id))
 	}
 	f.finished = true
-}
-
-// endedAt is when the execution ended, as far as its account tells.
-func (f *follower) endedAt(all account.Account) time.Time {
-	if at := f.newest(all).CompletedAt; !at.IsZero() {
-		return at
-	}
-	return time.Now()
 }
 
 // outcome is how the execution ended, as far as that can be read.
@@ -346,21 +334,24 @@ func (f *follower) outcome(ctx context.Context, all account.Account) (*contract.
 	if newest := f.newest(all); newest.Number > 0 {
 		return &newest.Outcome, newest.Status.Terminal()
 	}
-	told, err := f.client.execution(ctx, f.id, f.number)
+	told, err := f.client.execution(ctx, f.id, f.Number)
 	if err != nil || len(told.Executions) == 0 {
 		return nil, false
 	}
 	return &told.Executions[0].Outcome, told.Executions[0].Status.Terminal()
 }
 
-// show gives events to the caller, as long as that wants any.
+// show gives events to the caller, as long as that wants any. Those that say nothing else are of this moment.
 func (f *follower) show(events ...Event) {
 	for _, e := range events {
 		if f.finished || e.Type == "" {
 			continue
 		}
+		if e.Number = f.Number; e.Time.IsZero() {
+			e.Time = time.Now()
+		}
 		f.ended = f.ended || e.Ended != nil
-		e.earlier = e.Recorded.Type != "" && e.Recorded.Sequence <= f.after || e.Recorded.Type == "" && f.seen.Event < f.after
+		e.earlier = e.Recorded.Type != "" && e.Recorded.Sequence <= f.After || e.Recorded.Type == "" && f.seen.Event < f.After
 		f.finished = !f.yield(e, nil)
 	}
 }

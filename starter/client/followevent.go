@@ -250,7 +250,7 @@ func (c *content) answer(step int, at time.Time) domain.Message {
 
 // tell returns an event with what it is about, and before it what it withdraws.
 func (f *follower) tell(ctx context.Context, recorded domain.Event, all account.Account) []Event {
-	e := Event{Type: recorded.Type, Recorded: recorded, Time: recorded.Time, Number: f.number, Step: recorded.Step}
+	e := Event{Type: recorded.Type, Recorded: recorded, Time: recorded.Time, Step: recorded.Step}
 	if about := callAbout(recorded); !about.ToolExecutionID.IsZero() {
 		var call domain.ToolExecution
 		call, e.Position = f.content.call(e.Step, about.ToolExecutionID)
@@ -260,7 +260,7 @@ func (f *follower) tell(ctx context.Context, recorded domain.Event, all account.
 	}
 	if hook := all.Head.Withheld; e.Type == domain.EventStepStarted && hook != "" && !f.moment.withheld {
 		f.moment.withheld = true
-		return []Event{e, {Type: EventWithheld, Time: e.Time, Number: f.number, Step: e.Step, Hook: hook}}
+		return []Event{e, {Type: EventWithheld, Time: e.Time, Step: e.Step, Hook: hook}}
 	}
 	switch r := recorded.Data.(type) {
 	case domain.AgentExecutionStarted:
@@ -297,7 +297,7 @@ func (f *follower) tell(ctx context.Context, recorded domain.Event, all account.
 		if outcome, ended := f.outcome(ctx, all); ended {
 			e.Ended = outcome
 		} else {
-			e.Ended = endOf(f.number, recorded, r)
+			e.Ended = endOf(f.Number, recorded, r)
 		}
 	}
 	return []Event{e}
@@ -385,7 +385,7 @@ func (f *follower) tellOfAnswer(e Event, r domain.InferenceResponseReceived, hea
 	case cut && strings.HasSuffix(live.text.last, rest): // its worker was lost, and its beginning with it
 		e.Shown = len(e.Text)
 	default:
-		told = append(told, f.moment.withdraw(f.number, e.Error)...)
+		told = append(told, f.moment.withdraw(e.Error)...)
 	}
 	live.end()
 	return append(told, e)
@@ -405,7 +405,7 @@ func outcomeOfInference(code domain.Code) contract.ModelOutcome {
 
 // newest is the execution that is followed, where it is the agent's newest; else it is zero.
 func (f *follower) newest(all account.Account) (x account.Execution) {
-	if newest := all.Head.Newest; newest != nil && newest.Number == f.number {
+	if newest := all.Head.Newest; newest != nil && newest.Number == f.Number {
 		x = *newest
 	}
 	return x

@@ -57,40 +57,40 @@ type callMoment struct {
 }
 
 // away tells once that the server does not answer, and back that it does.
-func (m *moments) away(number int) Event {
+func (m *moments) away() Event {
 	if m.gone {
 		return Event{}
 	}
 	m.gone = true
-	return Event{Type: EventReconnecting, Time: time.Now(), Number: number, Reason: "the server does not answer"}
+	return Event{Type: EventReconnecting, Reason: "the server does not answer"}
 }
 
-func (m *moments) back(number int) Event {
+func (m *moments) back() Event {
 	if !m.gone {
 		return Event{}
 	}
 	m.gone = false
-	return Event{Type: EventReconnected, Time: time.Now(), Number: number}
+	return Event{Type: EventReconnected}
 }
 
 // troubled tells once of what keeps the workflow from being carried on, or read.
-func (m *moments) troubled(number int, why string) Event {
+func (m *moments) troubled(why string) Event {
 	if m.trouble == why {
 		return Event{}
 	}
 	m.trouble = why
-	return Event{Type: EventTrouble, Time: time.Now(), Number: number, Reason: why}
+	return Event{Type: EventTrouble, Reason: why}
 }
 
 // withdraw takes back what was shown of an attempt, where anything was.
-func (m *moments) withdraw(number int, why *domain.Error) []Event {
+func (m *moments) withdraw(why *domain.Error) []Event {
 	i := &m.inference
 	had := i.text.shown+i.reasoning.shown > 0
 	i.text, i.reasoning = liveText{}, liveText{}
 	if !had {
 		return nil
 	}
-	return []Event{{Type: EventWithdrawn, Time: time.Now(), Number: number, Step: i.step, Attempt: i.attempt, Reason: messageOf(why)}}
+	return []Event{{Type: EventWithdrawn, Step: i.step, Attempt: i.attempt, Reason: messageOf(why)}}
 }
 
 func messageOf(err *domain.Error) string {
@@ -110,11 +110,8 @@ func (f *follower) live(ctx context.Context, s snapshot) (told []Event) {
 		case p.Activity == string(contract.CallTool) && p.Fresh && p.Heartbeat.Progress != nil:
 			told = append(told, f.progress(p)...)
 		case p.Activity == string(contract.ListTools) && p.Failure != nil && !p.Next.IsZero():
-			told = append(told, f.moment.troubled(f.number, p.Failure.Message+standing(p)))
+			told = append(told, f.moment.troubled(p.Failure.Message+standing(p)))
 		}
-	}
-	for i := range told {
-		told[i].Time, told[i].Number = time.Now(), f.number
 	}
 	return append(told, f.stall(ctx, s, work)...)
 }
@@ -124,7 +121,7 @@ func (f *follower) inferring(p account.Pending) (told []Event) {
 	i := &f.moment.inference
 	step := i.step
 	again := func() {
-		told = append(told, f.moment.withdraw(f.number, p.Failure)...)
+		told = append(told, f.moment.withdraw(p.Failure)...)
 	}
 	lost := i.activity != "" && i.activity != p.ID
 	failed := p.Attempt > max(i.tries, 1) && p.Failure != nil
@@ -178,7 +175,7 @@ func (f *follower) stall(ctx context.Context, s snapshot, work []account.Pending
 		}
 	case now.Sub(m.stalled) >= stalledAfter && !m.told:
 		m.told = true
-		e := Event{Type: EventNoWorker, Time: now, Number: f.number, Reason: f.client.cfg.place(s.queue())}
+		e := Event{Type: EventNoWorker, Reason: f.client.cfg.place(s.queue())}
 		if waits := limited(work); len(waits) > 0 {
 			e.Reason = unserved(waits[0])
 			if f.client.served(ctx, waits[0].Limited) {

@@ -26,7 +26,7 @@ type scene struct {
 }
 
 func newScene() *scene {
-	return &scene{f: follower{number: 1, content: newContent(), moment: moments{calls: map[domain.ToolExecutionID]callMoment{}}}}
+	return &scene{f: follower{FollowOptions: FollowOptions{Number: 1}, content: newContent(), moment: moments{calls: map[domain.ToolExecutionID]callMoment{}}}}
 }
 
 func (s *scene) hear(events []Event) {

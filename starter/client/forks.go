@@ -2,8 +2,6 @@ package client
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"maps"
 	"slices"
 	"sync"
@@ -11,6 +9,7 @@ import (
 
 	enumspb "go.temporal.io/api/enums/v1"
 	workflowpb "go.temporal.io/api/workflow/v1"
+	"golang.org/x/sync/errgroup"
 
 	"everstep/domain"
 	"everstep/domain/contract"
@@ -33,7 +32,6 @@ type forkSearch struct {
 
 	mu    sync.Mutex
 	found map[string]foundFork
-	err   error
 }
 
 // A foundFork is an agent that was forked from another one.
@@ -61,10 +59,10 @@ func (c *Client) forks(ctx context.Context, b *Belongings, agents map[domain.Age
 		if forks[id].copied {
 			text += ", in the storage of its workers, where its model reads it; `messages` can no longer show it"
 		}
-		b.remains = append(b.remains, Remaining{RemainsInFork, id, text})
+		remain(&b.remains, RemainsInFork, id, "%s", text)
 	}
 	if !whole {
-		b.remains = append(b.remains, Remaining{RemainsUnknown, "", fmt.Sprintf("agents that were forked from it keep the conversation until then; only %d workflows were looked at for such", looked)})
+		remain(&b.remains, RemainsUnknown, "", "agents that were forked from it keep the conversation until then; only %d workflows were looked at for such", looked)
 	}
 	return nil
 }
@@ -85,50 +83,47 @@ func (s *forkSearch) below() map[string]foundFork {
 
 // run looks at the agents that the server lists, and says how many, and whether those are all.
 func (s *forkSearch) run(ctx context.Context) (looked int, whole bool, err error) {
-	var looking sync.WaitGroup
 	limited, cancel := context.WithTimeout(ctx, lookForForks)
 	defer cancel()
-	slots := make(chan struct{}, lookedAtOnce)
+	var looking errgroup.Group
+	looking.SetLimit(lookedAtOnce)
 	whole = true
 	for info, err := range s.client.visible(limited, ListOptions{}) {
 		if err != nil && limited.Err() == nil {
-			looking.Wait()
+			_ = looking.Wait() // that is told already
 			return looked, false, err
 		}
 		if whole = err == nil && looked < mostLookedAt && limited.Err() == nil; !whole {
 			break
 		}
 		looked++
-		slots <- struct{}{}
-		looking.Go(func() {
-			defer func() { <-slots }()
-			s.look(limited, info)
-		})
+		looking.Go(func() error { return s.look(limited, info) })
 	}
-	looking.Wait()
-	if s.err != nil && limited.Err() != nil && ctx.Err() == nil {
+	if err = looking.Wait(); err != nil && limited.Err() != nil && ctx.Err() == nil {
 		return looked, false, nil
 	}
-	return looked, whole, s.err
+	return looked, whole, err
 }
 
 // look looks at one workflow.
-func (s *forkSearch) look(ctx context.Context, info *workflowpb.WorkflowExecutionInfo) {
+func (s *forkSearch) look(ctx context.Context, info *workflowpb.WorkflowExecutionInfo) error {
 	a, is := agentOfWorkflow(info.GetExecution().GetWorkflowId())
 	if !is || s.from[a.id] {
-		return
+		return nil
 	}
 	fork, err := s.forkOf(ctx, a, info)
+	switch {
+	case deleted(err):
+		return nil
+	case err != nil || fork.origin.IsZero():
+		return err
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if err != nil && !deleted(err) {
-		s.err = errors.Join(s.err, err)
-	}
-	if err == nil && !fork.origin.IsZero() {
-		before := s.found[a.called()]
-		fork.copied, fork.copying = fork.copied || before.copied, fork.copying || before.copying
-		s.found[a.called()] = fork
-	}
+	before := s.found[a.called()]
+	fork.copied, fork.copying = fork.copied || before.copied, fork.copying || before.copying
+	s.found[a.called()] = fork
+	return nil
 }
 
 // forkOf says from which agent a workflow was forked, if from any.

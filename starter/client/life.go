@@ -6,13 +6,9 @@ import (
 	"everstep/domain/contract"
 )
 
-// SuspendOptions say why a session is suspended.
-type SuspendOptions struct {
-	// Reason is shown to whoever is refused.
-	Reason string
-	// By is who suspends it, by their own word. Empty: the process, as Config.By names it.
-	By string
-}
+// SuspendOptions say why a session is suspended, as whoever is refused is told, and by whom, by their own word; empty: the process,
+// as Config.By names it.
+type SuspendOptions = contract.SuspendRequest
 
 // A Suspending says what has become of a request to suspend a session, or to end that.
 type Suspending struct {
@@ -27,8 +23,8 @@ func (c *Client) Suspend(ctx context.Context, id string, o SuspendOptions) (Susp
 	if err := contract.CheckSaid(o.By, o.Reason); err != nil {
 		return Suspending{}, invalid(err)
 	}
-	request := contract.SuspendRequest{Reason: o.Reason, By: c.speaker(o.By)}
-	return suspending(ctx, c, id, "suspending", contract.UpdateSuspend, request)
+	o.By = c.speaker(o.By)
+	return suspending(ctx, c, id, "suspending", contract.UpdateSuspend, o)
 }
 
 // Unsuspend ends that. It needs a worker, as Send does.

@@ -3,7 +3,6 @@ package client
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -34,22 +33,15 @@ type Resolution struct {
 // the model is told before it is asked next. An agent without a name may have ended: what became of its execution stays
 // as it is, and if that goes on its model is told. It is refused where there is no such call, where that is resolved, and
 // where a session is over. It needs a worker, as Send does; after the end the resolution waits for one by itself.
-func (c *Client) Resolve(ctx context.Context, id string, o ResolveOptions) (none Resolution, _ error) {
+func (c *Client) Resolve(ctx context.Context, id string, o ResolveOptions) (Resolution, error) {
 	request := contract.AnswerRequest{Verdict: o.Verdict, Text: o.Result, Reason: o.Reason, By: c.speaker("")}
 	if err := cmp.Or(request.Answer().CheckOutcome(), request.Check()); err != nil {
-		return none, invalid(err)
+		return Resolution{}, invalid(err)
 	}
-	for range extendTries {
-		p, err := c.describe(ctx, id)
-		if err != nil {
-			return none, err
-		}
+	return whereItStands(ctx, c, id, "resolving a call of", func(p snapshot) (Resolution, error) {
 		reply, err := c.resolveAt(ctx, p, o.Call, request)
-		if !errors.Is(err, errClosed) && !errors.Is(err, errOvertaken) {
-			return Resolution{id, reply.Wait, reply.UnknownOutcomes}, p.fail(ctx, "resolving a call of", err)
-		}
-	}
-	return none, refused("%s is begun and ended by others at this very time; try again", id)
+		return Resolution{id, reply.Wait, reply.UnknownOutcomes}, err
+	})
 }
 
 func (c *Client) resolveAt(ctx context.Context, p snapshot, call string, request contract.AnswerRequest) (reply contract.AnswerReply, err error) {

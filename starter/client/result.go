@@ -1,7 +1,6 @@
 package client
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"reflect"
@@ -37,10 +36,10 @@ func (c *Client) orRecorded(ctx context.Context, id string, number int, live Res
 	if err != nil {
 		return live, err
 	}
-	a, err := agentOf(id)
-	if err != nil || len(all.Executions) == 0 || all.Executions[0].Ended == nil {
-		return live, cmp.Or(err, lost)
+	if len(all.Executions) == 0 || all.Executions[0].Ended == nil {
+		return live, lost
 	}
+	a, _ := agentOf(id) // it was read
 	x := all.Executions[0]
 	state, err := domain.DecodeAgentState(x.State)
 	if err != nil {

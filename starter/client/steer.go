@@ -132,12 +132,10 @@ const closingTime = 20 * time.Second
 
 // awaitClosed waits for the end of a session that takes nothing more, so that its name is free for the next one.
 func (c *Client) awaitClosed(ctx context.Context, s snapshot) {
-	ctx, cancel := context.WithTimeout(ctx, closingTime)
-	defer cancel()
 	defer time.AfterFunc(time.Second, func() {
 		c.cfg.Progress(s.called() + " is closed, and ends its sessions with MCP servers")
 	}).Stop()
-	_, _ = c.untilClosed(ctx, s.agent, s.firstRunID(), s.runID()) // it is closed all the same
+	_ = c.closedWithin(ctx, s, closingTime) // it is closed all the same
 }
 
 // OpenOn is the task queue on which an agent's workflow waits for workers; empty where it has ended, or where

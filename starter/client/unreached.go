@@ -19,7 +19,7 @@ func OfRecords(cfg Config, why error) *Client {
 		err.Next = known.Next
 	}
 	c := New(unreached{err: err}, cfg)
-	c.unreached = err
+	c.unreached, c.impatient = err, true
 	return c
 }
 
@@ -30,10 +30,6 @@ var ErrUnreached = errors.New("no server can be reached")
 type unreached struct {
 	sdk.Client
 	err error
-}
-
-func (u unreached) DescribeWorkflowExecution(context.Context, string, string) (*workflowservice.DescribeWorkflowExecutionResponse, error) {
-	return nil, u.err
 }
 
 func (u unreached) ListWorkflow(context.Context, *workflowservice.ListWorkflowExecutionsRequest) (*workflowservice.ListWorkflowExecutionsResponse, error) {

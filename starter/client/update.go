@@ -11,17 +11,9 @@ import (
 	"everstep/domain/contract"
 )
 
-// UpdateOptions are another definition for an open session.
-type UpdateOptions struct {
-	Definition domain.Definition
-	// Fields are the keys of what is taken from the definition, such as system_prompt, tools, model, budget. None: all of
-	// it takes the place of the session's.
-	Fields []string
-	// By is who asks for it, by their own word. Empty: the process, as Config.By names it.
-	By string
-	// Reason is recorded.
-	Reason string
-}
+// UpdateOptions are another definition for an open session: the whole, or the fields of it that are named. By is who asks for it,
+// by their own word; empty: the process, as Config.By names it. The reason is recorded.
+type UpdateOptions = contract.UpdateRequest
 
 // An Updated says what of a session is another, and from which execution on.
 type Updated struct {
@@ -52,9 +44,8 @@ func (c *Client) Update(ctx context.Context, id string, o UpdateOptions) (none U
 	case !p.open():
 		return none, ended(id, nil)
 	}
-	reply, err := update(ctx, c, p.agent, "", contract.UpdateDefinition, contract.UpdateRequest{
-		Definition: o.Definition, Fields: o.Fields, By: c.speaker(o.By), Reason: o.Reason,
-	})
+	o.By = c.speaker(o.By)
+	reply, err := update(ctx, c, p.agent, "", contract.UpdateDefinition, o)
 	if errors.Is(err, errClosed) {
 		return none, errorf(Refused, err, "%s has just ended", id)
 	}
