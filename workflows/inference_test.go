@@ -74,6 +74,9 @@ func TestWhatAnInferenceComesTo(t *testing.T) {
 	shutDown := contract.ModelReply{Outcome: contract.ShutDown, Tries: 1, Spent: domain.Usage{InputTokens: 30}}
 	many := make([]domain.ToolCall, domain.MaxRequestedCalls+1)
 	unread := with(billed(domain.Unavailable), func(r *contract.ModelReply) { r.Error.Code = domain.CodeMalformed })
+	otherwise := with(unread, func(r *contract.ModelReply) {
+		r.Error = domain.CodedErrorf(domain.Unavailable, domain.CodeMalformed, "a page")
+	})
 	for name, test := range map[string]struct {
 		replies []contract.ModelReply
 		budget  domain.ExecutionBudget
@@ -112,6 +115,8 @@ func TestWhatAnInferenceComesTo(t *testing.T) {
 			status: "failed", reason: "error", code: "malformed", tokens: 200, asked: 2},
 		"an answer that cannot be read, once": {replies: []contract.ModelReply{unread, billed(domain.Unavailable), says("hi")},
 			status: "completed", reason: "completed", answer: "hi", tokens: 215, asked: 3},
+		"answers that cannot be read, each for another reason": {replies: []contract.ModelReply{unread, otherwise, says("hi")},
+			status: "completed", reason: "completed", answer: "hi", tokens: 215, asked: 3},
 		"a billed failure that leaves no room": {replies: []contract.ModelReply{billed(domain.Unavailable), says("hi")}, budget: domain.ExecutionBudget{MaxTokens: number(105)},
 			status: "stopped", reason: "token_limit", tokens: 100, asked: 1},
 		"a worker that stops": {replies: []contract.ModelReply{shutDown, says("hi")}, status: "completed", reason: "completed", answer: "hi", tokens: 45, asked: 2},
@@ -134,6 +139,9 @@ func TestWhatAnInferenceComesTo(t *testing.T) {
 			require.Equal(t, test.status, out.Status)
 			require.Equal(t, test.reason, out.StopReason)
 			require.Equal(t, test.code, out.Code)
+			if test.code == domain.CodeWorkerShutdown {
+				require.Equal(t, "the inference was cut off 3 times by workers that stopped", status(t, env).Failure().Message)
+			}
 			require.Equal(t, test.tokens, out.Usage.TotalTokens())
 			require.Len(t, w.asked, test.asked)
 			require.Equal(t, test.answer, endOf(t, env, 0).Answer)
