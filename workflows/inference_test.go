@@ -54,7 +54,12 @@ func billed(kind domain.Kind) contract.ModelReply {
 func number(n int64) *int64 { return &n }
 
 // reads is a tool that can be looked at as often as one likes.
-func reads() []domain.ToolSpec { return []domain.ToolSpec{{Name: "look", Effect: domain.ReadOnly}} }
+func reads() []domain.ToolSpec { return offered("look", domain.ReadOnly) }
+
+// offered is a tool that is all that a worker has.
+func offered(tool string, effect domain.Effect) []domain.ToolSpec {
+	return []domain.ToolSpec{{Name: tool, Effect: effect}}
+}
 
 func lastStep(t *testing.T, env *testsuite.TestWorkflowEnvironment) domain.AgentStep {
 	t.Helper()
