@@ -13,13 +13,7 @@ import (
 // paysEachTime is a world of which each execution pays once. Workers say after each other which approvals
 // hold where the definition has none.
 func paysEachTime(said ...*domain.Approvals) *world {
-	w := &world{tool: saw}
-	w.model = func(r contract.ModelRequest) (contract.ModelReply, error) {
-		if r.Step > 1 {
-			return says("done"), nil
-		}
-		return says("", pay("1")), nil
-	}
+	w := &world{tool: saw, model: calling(pay("1"))}
 	w.list = func(contract.ResolveRequest) (contract.Resolved, error) {
 		return contract.Resolved{Tools: pays(), MinOutputTokens: 1, Approvals: said[min(len(w.listed), len(said))-1]}, nil
 	}
@@ -81,8 +75,7 @@ func TestTheWorkersApprovalsGoAlong(t *testing.T) {
 		}
 	})
 	execute(env, input(t, "ann"))
-	in, ok := handedOn(t, env)
-	require.True(t, ok)
+	in := nextRun(t, env)
 	require.Equal(t, domain.DefaultApprovals(), in.Carry.Config.Resolved.Approvals)
 	again := w.environment(t)
 	sends(again, time.Minute, "send", contract.SendRequest{Prompt: "more", Model: &domain.LLMConfig{Provider: "scripted", Model: "/other"}})
@@ -117,8 +110,7 @@ func TestTheWorkersApprovalsOutliveAModelThatNobodyHas(t *testing.T) {
 		env.SignalWorkflow("nothing", nil)
 	}, 2*time.Minute)
 	execute(env, input(t, "ann"))
-	in, ok := handedOn(t, env)
-	require.True(t, ok)
+	in := nextRun(t, env)
 	require.Equal(t, domain.ApprovalsOf("ask"), in.Carry.Config.Resolved.Approvals)
 	env = w.environment(t)
 	sends(env, time.Minute, "pay", contract.SendRequest{Prompt: "pay", Model: &domain.LLMConfig{Provider: "scripted", Model: "/other"}})
@@ -154,8 +146,7 @@ func TestTheWorkersApprovalsAfterAnUpdateThatNobodyCouldResolve(t *testing.T) {
 		env.SignalWorkflow("nothing", nil)
 	}, 3*time.Minute)
 	execute(env, in)
-	next, ok := handedOn(t, env)
-	require.True(t, ok)
+	next := nextRun(t, env)
 	env = w.environment(t)
 	sends(env, time.Minute, "pay", contract.SendRequest{Prompt: "pay"})
 	asked := 0

@@ -97,8 +97,7 @@ func TestAwaitOverRuns(t *testing.T) {
 			outgrows(env, 4)
 			v := awaits(env, 0, contract.AwaitID(1), 1)
 			execute(env, input(t, "ann"))
-			next, ok := handedOn(t, env)
-			require.True(t, ok)
+			next := nextRun(t, env)
 			require.NoError(t, v.err)
 			require.Equal(t, contract.AwaitReply{}, v.value)
 
@@ -108,8 +107,7 @@ func TestAwaitOverRuns(t *testing.T) {
 			updates(env, 2*time.Hour, contract.UpdateSuspend, "u1", contract.SuspendRequest{}) // has it look
 			execute(env, next)
 			require.Equal(t, "all done", awaited(t, v).End.Answer)
-			next, ok = handedOn(t, env)
-			require.True(t, ok)
+			next = nextRun(t, env)
 
 			env = w.environment(t)
 			v = awaits(env, time.Hour, contract.AwaitID(1), 1)

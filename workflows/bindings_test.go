@@ -225,7 +225,7 @@ func TestACallThatOnlyReadsTellsForTheNextStep(t *testing.T) {
 	t.Parallel()
 	b := &binder{}
 	tools := append(shop(domain.ReadOnly), domain.ToolSpec{Name: "shop__pay", Effect: domain.AtMostOnce, Stateful: true})
-	w := b.on(&world{tools: tools, model: calling(domain.ToolCall{ID: "1", Name: "shop__look", Arguments: `{}`}, domain.ToolCall{ID: "2", Name: "shop__pay", Arguments: `{}`})},
+	w := b.on(&world{tools: tools, model: calling(callOf("shop__look"), domain.ToolCall{ID: "2", Name: "shop__pay", Arguments: `{}`})},
 		func(_ int, r contract.ToolRequest) (contract.ToolReply, error) {
 			switch {
 			case r.Name == "shop__pay":
@@ -329,8 +329,7 @@ func TestASessionIsCarriedToTheNextRun(t *testing.T) {
 	env := w.environment(t)
 	outgrows(env, 1)
 	execute(env, input(t, ""))
-	next, ok := handedOn(t, env)
-	require.True(t, ok)
+	next := nextRun(t, env)
 	require.Equal(t, []contract.Bound{{Server: "shop", ID: "1", TaskQueue: "q/mcp/1"}}, next.Carry.Bound)
 	require.Empty(t, b.unbound)
 
@@ -364,8 +363,7 @@ func TestAModelIsToldOnceThatASessionIsGone(t *testing.T) {
 	env := w.environment(t)
 	outgrows(env, 2)
 	execute(env, input(t, ""))
-	next, ok := handedOn(t, env)
-	require.True(t, ok)
+	next := nextRun(t, env)
 	require.Equal(t, []string{"1 ", "1 "}, b.in)
 
 	env = w.executed(t, next)

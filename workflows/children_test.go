@@ -194,7 +194,7 @@ func TestAStopReachesSubagents(t *testing.T) {
 		t.Run(string(mode), func(t *testing.T) {
 			t.Parallel()
 			w := family(spawnsOnce("leaf", "a", "b"), func(contract.ModelRequest) (contract.ModelReply, error) {
-				return says("I pay", domain.ToolCall{ID: "1", Name: "pay", Arguments: "{}"}), nil
+				return says("I pay", callOf("pay")), nil
 			})
 			env := w.environment(t)
 			reachesRoot(env)
@@ -263,7 +263,7 @@ func TestASubagentIsHeldToWhatIsAbove(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := family(spawnsOnce("leaf", "find"), func(r contract.ModelRequest) (contract.ModelReply, error) {
-				return firstOf(r.Step, says("", domain.ToolCall{ID: "1", Name: "pay", Arguments: "{}"})), nil
+				return firstOf(r.Step, says("", callOf("pay"))), nil
 			})
 			w.tool, w.approvals = saw, test.workers
 			env := w.executed(t, input(t, "", withLeaf, func(in *contract.SessionInput) {

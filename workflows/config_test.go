@@ -236,8 +236,7 @@ func TestRulesThatWereTakenAwayAreNotLost(t *testing.T) {
 			redefines(env, time.Minute, "update", contract.UpdateRequest{Fields: fields})
 			prompts(env, time.Hour, "more")
 			execute(env, in)
-			next, ok := handedOn(t, env)
-			require.True(t, ok)
+			next := nextRun(t, env)
 			require.Equal(t, name == "kept", next.Definition.Approvals != nil)
 		})
 	}

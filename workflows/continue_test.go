@@ -47,6 +47,14 @@ func handedOn(t *testing.T, env *testsuite.TestWorkflowEnvironment) (contract.Se
 	return in, true
 }
 
+// nextRun is the input of the next run, where there has to be one.
+func nextRun(t *testing.T, env *testsuite.TestWorkflowEnvironment) contract.SessionInput {
+	t.Helper()
+	in, ok := handedOn(t, env)
+	require.True(t, ok, "the run came to its end: %v", env.GetWorkflowError())
+	return in
+}
+
 // stores is an agent.Record that keeps everything.
 func stores(r contract.RecordRequest) (contract.Segment, error) {
 	return contract.Segment{RunID: "run", From: r.From, To: r.Log.Length, Digest: r.Log.Digest}, nil
@@ -135,8 +143,7 @@ func TestTheAnswerSoFarOutlivesARun(t *testing.T) {
 	env := w.environment(t)
 	outgrows(env, 3)
 	execute(env, input(t, "", func(in *contract.SessionInput) { in.Budget.MaxSeconds = &seconds }))
-	in, ok := handedOn(t, env)
-	require.True(t, ok)
+	in := nextRun(t, env)
 	late := env.Now().Add(time.Hour)
 	env = w.environment(t)
 	env.SetStartTime(late)
@@ -192,8 +199,7 @@ func TestWhatCutsOffTheRecording(t *testing.T) {
 			outgrows(env, 1)
 			execute(env, input(t, "ann"))
 			if name == "a message" {
-				in, continued := handedOn(t, env)
-				require.True(t, continued, "before its first step, since storage fails and the conversation is short")
+				in := nextRun(t, env)
 				state, err := domain.DecodeAgentState(in.Carry.State)
 				require.NoError(t, err)
 				require.Equal(t, 2, state.ExecutionCount)
@@ -227,8 +233,7 @@ func TestAStorageThatFails(t *testing.T) {
 		t.Parallel()
 		_, env := failing(t, "seen")
 		execute(env, input(t, ""))
-		in, continued := handedOn(t, env)
-		require.True(t, continued)
+		in := nextRun(t, env)
 		require.Len(t, in.Carry.Conversation.Entries, 41)
 	})
 	t.Run("what does not stays", func(t *testing.T) {
@@ -256,8 +261,7 @@ func TestAStorageThatFails(t *testing.T) {
 			return stores(r)
 		}
 		execute(env, input(t, ""))
-		in, continued := handedOn(t, env)
-		require.True(t, continued)
+		in := nextRun(t, env)
 		require.Equal(t, 55, in.Carry.Segments[0].To)
 		require.Empty(t, status(t, env).History.Unstored)
 	})
@@ -296,8 +300,7 @@ func TestTheAccountOfAnEndedExecutionOverRuns(t *testing.T) {
 	}, time.Minute)
 	outgrows(env, 2)
 	execute(env, input(t, "ann"))
-	in, ok := handedOn(t, env)
-	require.True(t, ok)
+	in := nextRun(t, env)
 	request := account.Request{Want: []account.Part{account.Executions, account.Steps, account.Events, account.State}, Execution: 2}
 	told := query(t, env, account.Query, request)
 	require.NotEmpty(t, told.Events)
@@ -327,8 +330,7 @@ func TestWhatIsHandedOnIsBounded(t *testing.T) {
 	execute(env, input(t, "", func(in *contract.SessionInput) {
 		in.Definition.SystemPrompt = strings.Repeat("s", domain.MaxSystemPrompt)
 	}))
-	in, ok := handedOn(t, env)
-	require.True(t, ok, "%v", env.GetWorkflowError())
+	in := nextRun(t, env)
 	encoded, err := converter.GetDefaultDataConverter().ToPayload(in)
 	require.NoError(t, err)
 	require.LessOrEqual(t, len(encoded.Data), domain.MaxPayload)

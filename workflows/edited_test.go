@@ -315,7 +315,7 @@ func TestAHookThatFailsIsTheLast(t *testing.T) {
 		}
 		return contract.OutputReply{}, nil
 	}, activity.RegisterOptions{Name: string(contract.CheckOutput)})
-	env.RegisterActivityWithOptions(func(_ context.Context, r contract.HookRequest) (contract.HookReply, error) {
+	answersHooks(env, func(_ context.Context, r contract.HookRequest) (contract.HookReply, error) {
 		if seen[r.Call.Arguments]++; r.Call.Arguments == `{"amount": 5}` {
 			if seen[r.Call.Arguments] == 1 {
 				close(asked)
@@ -323,7 +323,7 @@ func TestAHookThatFailsIsTheLast(t *testing.T) {
 			return contract.HookReply{}, errors.New("broken")
 		}
 		return contract.HookReply{}, nil
-	}, activity.RegisterOptions{Name: string(contract.CallHook)})
+	})
 	var second *verdict
 	sees(t, env, time.Minute, func(waiting []domain.Wait) {
 		edits(env, "first", `{"amount": 5}`, waiting[0])

@@ -75,7 +75,7 @@ func TestWhatASubagentHasDoneReachesItsParent(t *testing.T) {
 // TestEffectsOfAllLevelsAddUp in the result that the root reads.
 func TestEffectsOfAllLevelsAddUp(t *testing.T) {
 	t.Parallel()
-	w := &world{tools: []domain.ToolSpec{{Name: "pay", Effect: domain.AtMostOnce}}, tool: saw}
+	w := &world{tools: offered("pay", domain.AtMostOnce), tool: saw}
 	w.list = func(r contract.ResolveRequest) (contract.Resolved, error) {
 		return contract.Resolved{Tools: w.tools, MinOutputTokens: 1, Digest: domain.DigestOf([]byte(r.Definition.SystemPrompt))}, nil
 	}
@@ -117,7 +117,7 @@ func TestEffectsOfAllLevelsAddUp(t *testing.T) {
 // TestWhatWasSaidAndDoneGoesOnInLaterRuns.
 func TestWhatWasSaidAndDoneGoesOnInLaterRuns(t *testing.T) {
 	t.Parallel()
-	w := &world{tools: []domain.ToolSpec{{Name: "pay", Effect: domain.AtMostOnce}}, tool: saw, storage: true, record: stores}
+	w := &world{tools: offered("pay", domain.AtMostOnce), tool: saw, storage: true, record: stores}
 	w.model = func(r contract.ModelRequest) (contract.ModelReply, error) {
 		text := ""
 		if r.Step == 2 {

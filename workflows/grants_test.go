@@ -14,7 +14,7 @@ import (
 
 // looksOn is a leaf that never comes to an end of its own.
 func looksOn(contract.ModelRequest) (contract.ModelReply, error) {
-	return says("I look", domain.ToolCall{ID: "1", Name: "look", Arguments: "{}"}), nil
+	return says("I look", look()), nil
 }
 
 // TestAnAgentKeepsAnAnswer back from sub-agents that use up all that they get.
@@ -80,7 +80,7 @@ func TestSeatsAreTakenAtOnce(t *testing.T) {
 		prompts[i] = strings.Repeat("x", 300_000)
 	}
 	w := family(spawnsOnce("leaf", prompts...), func(contract.ModelRequest) (contract.ModelReply, error) {
-		return says("I pay", domain.ToolCall{ID: "1", Name: "pay", Arguments: "{}"}), nil
+		return says("I pay", callOf("pay")), nil
 	})
 	env := w.environment(t)
 	reachesRoot(env)
@@ -112,7 +112,7 @@ func lineage(levels int) *world {
 		if begun++; begun <= levels {
 			return spawning("self", "on"), nil
 		}
-		return says("I pay", domain.ToolCall{ID: "1", Name: "pay", Arguments: "{}"}), nil
+		return says("I pay", callOf("pay")), nil
 	}
 	return w
 }

@@ -63,9 +63,7 @@ func TestOverriddenIsToldEachTime(t *testing.T) {
 // TestCallsThatHaveBegunAreSeenWhileALaterOneWaits: for a hook that is an activity.
 func TestCallsThatHaveBegunAreSeenWhileALaterOneWaits(t *testing.T) {
 	t.Parallel()
-	io := hook.IO(domain.TriggerBeforeToolUse, "h", func(context.Context, contract.HookRequest) (contract.HookReply, error) {
-		return contract.HookReply{}, nil
-	})
+	io := nothing(domain.TriggerBeforeToolUse)
 	io.Attempts = 2
 	again := errors.New("try again")
 	w := &world{model: plays(says("", calls("look", 3)...), says("done"))}
@@ -78,12 +76,12 @@ func TestCallsThatHaveBegunAreSeenWhileALaterOneWaits(t *testing.T) {
 		return contract.ToolReply{Content: "seen"}, nil
 	}
 	env := hooked(t, w, nil, io)
-	env.RegisterActivityWithOptions(func(ctx context.Context, r contract.HookRequest) (contract.HookReply, error) {
+	answersHooks(env, func(ctx context.Context, r contract.HookRequest) (contract.HookReply, error) {
 		if strings.HasSuffix(r.Call.Arguments, "2") && activity.GetInfo(ctx).Attempt == 1 {
 			return contract.HookReply{}, again
 		}
 		return contract.HookReply{}, nil
-	}, activity.RegisterOptions{Name: string(contract.CallHook)})
+	})
 	var seen []domain.ToolOutcome
 	env.RegisterDelayedCallback(func() {
 		state := stateIn(t, env)
@@ -140,8 +138,7 @@ func TestHooksThatAreActivitiesShareTheirStep(t *testing.T) {
 			}
 			w := &world{model: plays(says("one"))}
 			env := hooked(t, w, nil, hooks...)
-			env.RegisterActivityWithOptions(func(context.Context, contract.HookRequest) (contract.HookReply, error) { return test.reply() },
-				activity.RegisterOptions{Name: string(contract.CallHook)})
+			answersHooks(env, func(context.Context, contract.HookRequest) (contract.HookReply, error) { return test.reply() })
 			execute(env, input(t, ""))
 			status := status(t, env)
 			if test.says == "" {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/testsuite"
 	"go.temporal.io/sdk/worker"
 	"go.temporal.io/sdk/workflow"
@@ -284,6 +285,11 @@ func (c *chronicle) along(hooks ...hook.Hook) error {
 	require.NoError(c.t, err)
 	workflows.Register(r, workflows.Options{Hooks: set})
 	return c.replayedBy(r)
+}
+
+// answersHooks has a worker answer hooks that are activities.
+func answersHooks(env *testsuite.TestWorkflowEnvironment, answer func(context.Context, contract.HookRequest) (contract.HookReply, error)) {
+	env.RegisterActivityWithOptions(answer, activity.RegisterOptions{Name: string(contract.CallHook)})
 }
 
 // nothing is a hook that is an activity, whose reply stands in the history.

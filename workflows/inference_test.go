@@ -54,7 +54,12 @@ func billed(kind domain.Kind) contract.ModelReply {
 func number(n int64) *int64 { return &n }
 
 // reads is a tool that can be looked at as often as one likes.
-func reads() []domain.ToolSpec { return []domain.ToolSpec{{Name: "look", Effect: domain.ReadOnly}} }
+func reads() []domain.ToolSpec { return offered("look", domain.ReadOnly) }
+
+// offered is a tool that is all that a worker has.
+func offered(tool string, effect domain.Effect) []domain.ToolSpec {
+	return []domain.ToolSpec{{Name: tool, Effect: effect}}
+}
 
 func lastStep(t *testing.T, env *testsuite.TestWorkflowEnvironment) domain.AgentStep {
 	t.Helper()
@@ -74,6 +79,9 @@ func TestWhatAnInferenceComesTo(t *testing.T) {
 	shutDown := contract.ModelReply{Outcome: contract.ShutDown, Tries: 1, Spent: domain.Usage{InputTokens: 30}}
 	many := make([]domain.ToolCall, domain.MaxRequestedCalls+1)
 	unread := with(billed(domain.Unavailable), func(r *contract.ModelReply) { r.Error.Code = domain.CodeMalformed })
+	otherwise := with(unread, func(r *contract.ModelReply) {
+		r.Error = domain.CodedErrorf(domain.Unavailable, domain.CodeMalformed, "a page")
+	})
 	for name, test := range map[string]struct {
 		replies []contract.ModelReply
 		budget  domain.ExecutionBudget
@@ -114,6 +122,8 @@ func TestWhatAnInferenceComesTo(t *testing.T) {
 			status: "completed", reason: "completed", answer: "hi", tokens: 215, asked: 3},
 		"an answer that cannot be read, on each side of an empty one": {replies: []contract.ModelReply{unread, nothing, unread, says("hi")},
 			status: "completed", reason: "completed", answer: "hi", tokens: 225, asked: 4, nudged: true},
+		"answers that cannot be read, each for another reason": {replies: []contract.ModelReply{unread, otherwise, says("hi")},
+			status: "completed", reason: "completed", answer: "hi", tokens: 215, asked: 3},
 		"a billed failure that leaves no room": {replies: []contract.ModelReply{billed(domain.Unavailable), says("hi")}, budget: domain.ExecutionBudget{MaxTokens: number(105)},
 			status: "stopped", reason: "token_limit", tokens: 100, asked: 1},
 		"a worker that stops": {replies: []contract.ModelReply{shutDown, says("hi")}, status: "completed", reason: "completed", answer: "hi", tokens: 45, asked: 2},
@@ -136,6 +146,9 @@ func TestWhatAnInferenceComesTo(t *testing.T) {
 			require.Equal(t, test.status, out.Status)
 			require.Equal(t, test.reason, out.StopReason)
 			require.Equal(t, test.code, out.Code)
+			if test.code == domain.CodeWorkerShutdown {
+				require.Equal(t, "the inference was cut off 3 times by workers that stopped", status(t, env).Failure().Message)
+			}
 			require.Equal(t, test.tokens, out.Usage.TotalTokens())
 			require.Len(t, w.asked, test.asked)
 			require.Equal(t, test.answer, endOf(t, env, 0).Answer)

@@ -7,7 +7,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 	enumspb "go.temporal.io/api/enums/v1"
-	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/testsuite"
 
@@ -62,9 +61,7 @@ func TestAWorkerThatLacksWhatIsNeeded(t *testing.T) {
 				}
 				return plain(r)
 			}
-			io := hook.IO(domain.TriggerBeforeStep, "h", func(context.Context, contract.HookRequest) (contract.HookReply, error) {
-				return contract.HookReply{}, nil
-			})
+			io := nothing(domain.TriggerBeforeStep)
 			after := hook.IO(domain.TriggerAfterExecution, "h", io.Activity())
 			env := hooked(t, w, nil, io, after)
 			listed := w.list
@@ -76,13 +73,13 @@ func TestAWorkerThatLacksWhatIsNeeded(t *testing.T) {
 				}
 				return listed(r)
 			}
-			env.RegisterActivityWithOptions(func(_ context.Context, r contract.HookRequest) (contract.HookReply, error) {
+			answersHooks(env, func(_ context.Context, r contract.HookRequest) (contract.HookReply, error) {
 				if test.hook == 0 || r.Hook.Trigger == domain.TriggerAfterExecution && test.hook > always/2 {
 					asked += min(test.hook, 1)
 					return contract.HookReply{}, nil
 				}
 				return contract.HookReply{}, lacks(&test.hook)
-			}, activity.RegisterOptions{Name: string(contract.CallHook)})
+			})
 			var meanwhile account.Status
 			env.RegisterDelayedCallback(func() {
 				meanwhile = status(t, env)
@@ -129,14 +126,12 @@ func TestAWorkerThatLackedOnceWasAFailure(t *testing.T) {
 			}
 			var hooks []hook.Hook
 			if test.hook {
-				hooks = append(hooks, hook.IO(domain.TriggerAfterExecution, "h", func(context.Context, contract.HookRequest) (contract.HookReply, error) {
-					return contract.HookReply{}, nil
-				}))
+				hooks = append(hooks, nothing(domain.TriggerAfterExecution))
 			}
 			env = hooked(t, w, nil, hooks...)
-			env.RegisterActivityWithOptions(func(context.Context, contract.HookRequest) (contract.HookReply, error) {
+			answersHooks(env, func(context.Context, contract.HookRequest) (contract.HookReply, error) {
 				return contract.HookReply{}, refused(lacks)
-			}, activity.RegisterOptions{Name: string(contract.CallHook)})
+			})
 			execute(env, input(t, "", func(in *contract.SessionInput) { in.Definition.Attempts = 1 }))
 			require.Equal(t, test.status, outcome(t, env).Status)
 		})
@@ -162,13 +157,11 @@ func TestAHookWhoseWorkerWasLost(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			h := hook.IO(domain.TriggerBeforeStep, "h", func(context.Context, contract.HookRequest) (contract.HookReply, error) {
-				return contract.HookReply{}, nil
-			})
+			h := nothing(domain.TriggerBeforeStep)
 			h.Attempts = test.attempts
 			env := hooked(t, &world{model: plays(says("done"))}, nil, h)
 			var lost []int
-			env.RegisterActivityWithOptions(func(_ context.Context, request contract.HookRequest) (contract.HookReply, error) {
+			answersHooks(env, func(_ context.Context, request contract.HookRequest) (contract.HookReply, error) {
 				if lost = append(lost, request.Lost); len(lost) > test.lost {
 					return contract.HookReply{}, nil
 				}
@@ -178,7 +171,7 @@ func TestAHookWhoseWorkerWasLost(t *testing.T) {
 					}, 100*time.Millisecond)
 				}
 				return contract.HookReply{}, test.err
-			}, activity.RegisterOptions{Name: string(contract.CallHook)})
+			})
 			execute(env, input(t, ""))
 			require.Equal(t, test.status, outcome(t, env).Status)
 			require.Equal(t, []int{0, 1, 2}[:test.asked], lost)
@@ -201,9 +194,9 @@ func TestTheLastHooksOfAStopNow(t *testing.T) {
 		return says("cut off"), nil
 	}
 	env = hooked(t, w, nil, hook.IO(domain.TriggerOnStop, "h", silent), hook.IO(domain.TriggerAfterExecution, "h", silent))
-	env.RegisterActivityWithOptions(func(context.Context, contract.HookRequest) (contract.HookReply, error) {
+	answersHooks(env, func(context.Context, contract.HookRequest) (contract.HookReply, error) {
 		return contract.HookReply{}, refused(lacks)
-	}, activity.RegisterOptions{Name: string(contract.CallHook)})
+	})
 	begun := env.Now()
 	execute(env, input(t, ""))
 	require.Equal(t, domain.StatusStopped, outcome(t, env).Status)

@@ -126,7 +126,7 @@ type grove struct {
 
 func newGrove(seed int64, budget domain.ExecutionBudget) *grove {
 	g := &grove{chance: rand.New(rand.NewSource(seed)), budget: budget, looks: map[domain.ExecutionID]int{}, below: map[domain.Digest]string{}}
-	g.tools = []domain.ToolSpec{{Name: "look", Effect: domain.ReadOnly}}
+	g.tools = reads()
 	g.tool, g.storage, g.record = unlike(), true, stores
 	g.list = func(r contract.ResolveRequest) (contract.Resolved, error) {
 		return contract.Resolved{
@@ -175,7 +175,7 @@ func (g *grove) answers(r contract.ModelRequest) (contract.ModelReply, error) {
 }
 
 func looks(contract.ModelRequest) contract.ModelReply {
-	return says("I look", domain.ToolCall{ID: "1", Name: "look", Arguments: "{}"})
+	return says("I look", look())
 }
 
 // TestATreeKeepsToItsBudget of tokens, money and steps, in whatever order its thirteen agents ask, spend, fail, ask for more,
@@ -269,7 +269,7 @@ func TestAPauseHoldsASubagentThatAskedInVain(t *testing.T) {
 // that has made it is stopped.
 func TestNobodyAsksForOneThatIsOver(t *testing.T) {
 	t.Parallel()
-	w := &world{tools: []domain.ToolSpec{{Name: "look", Effect: domain.ReadOnly}}, tool: unlike()}
+	w := &world{tools: reads(), tool: unlike()}
 	w.list = func(r contract.ResolveRequest) (contract.Resolved, error) {
 		return contract.Resolved{Tools: w.tools, MinOutputTokens: 1, Digest: domain.DigestOf([]byte(r.Definition.SystemPrompt))}, nil
 	}

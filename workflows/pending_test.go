@@ -26,7 +26,7 @@ func goesOn(r contract.ToolRequest, now, ask time.Time, status string) contract.
 // what is asked is shown.
 func TestACallGoesOnElsewhere(t *testing.T) {
 	t.Parallel()
-	w := &world{tools: []domain.ToolSpec{{Name: "look", Effect: domain.AtMostOnce}}, model: calling(look())}
+	w := &world{tools: offered("look", domain.AtMostOnce), model: calling(look())}
 	env := w.environment(t)
 	begun := env.Now()
 	w.tool = func(r contract.ToolRequest) (contract.ToolReply, error) {
@@ -89,7 +89,7 @@ func TestACallThatGoesOnIsGivenUp(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := &world{tools: []domain.ToolSpec{{Name: "look", Effect: test.effect}}, model: calling(look())}
+			w := &world{tools: offered("look", test.effect), model: calling(look())}
 			env := w.environment(t)
 			begun := env.Now()
 			w.tool = func(r contract.ToolRequest) (contract.ToolReply, error) {
@@ -140,7 +140,7 @@ func lostWord(contract.ToolRequest) (contract.ToolReply, error) {
 func TestACallGoesOnForAMonthAtTheMost(t *testing.T) {
 	t.Parallel()
 	for name, every := range map[string]time.Duration{"days": 24 * time.Hour, "seconds": time.Second} {
-		w := &world{tools: []domain.ToolSpec{{Name: "look", Effect: domain.AtMostOnce}}, model: calling(look())}
+		w := &world{tools: offered("look", domain.AtMostOnce), model: calling(look())}
 		env := w.environment(t)
 		begun := env.Now()
 		w.tool = func(r contract.ToolRequest) (contract.ToolReply, error) {
@@ -173,7 +173,7 @@ func TestAsksLeaveRoomInTheRun(t *testing.T) {
 			if testing.Short() && test.calls > 10 {
 				t.Skip("-short: so many calls take minutes with the race detector")
 			}
-			w := &world{tools: []domain.ToolSpec{{Name: "look", Effect: domain.AtMostOnce}}, model: calling(calls("look", test.calls)...)}
+			w := &world{tools: offered("look", domain.AtMostOnce), model: calling(calls("look", test.calls)...)}
 			env := w.environment(t)
 			begun, ran := env.Now(), 0
 			w.tool = func(r contract.ToolRequest) (contract.ToolReply, error) {
@@ -208,7 +208,7 @@ func TestAsksLeaveRoomInTheRun(t *testing.T) {
 // TestWhatIsAskedLaterIsNotedSo: a call that goes on for long is asked about less often than its tool says, and the note tells when.
 func TestWhatIsAskedLaterIsNotedSo(t *testing.T) {
 	t.Parallel()
-	w := &world{tools: []domain.ToolSpec{{Name: "look", Effect: domain.AtMostOnce}}, model: calling(look())}
+	w := &world{tools: offered("look", domain.AtMostOnce), model: calling(look())}
 	env := w.environment(t)
 	begun := env.Now()
 	var noted string

@@ -53,8 +53,7 @@ func TestMessagesLeaveRoomForTheRest(t *testing.T) {
 		took = append(took, sends(env, time.Minute, fmt.Sprint("u", i), queued(strings.Repeat("m", 90_000))))
 	}
 	execute(env, in)
-	next, ok := handedOn(t, env)
-	require.True(t, ok, "the run came to its end: %v", env.GetWorkflowError())
+	next := nextRun(t, env)
 	require.LessOrEqual(t, carriedBytes(t, next), domain.MaxPayload)
 	require.Less(t, len(next.Carry.Mail.Waiting), 10)
 	require.NotEmpty(t, next.Carry.Mail.Waiting)
@@ -80,8 +79,7 @@ func TestAnUpdateLeavesRoomForWhatWaits(t *testing.T) {
 	update.Definition.SystemPrompt = "short"
 	taken := redefines(env, 3*time.Minute, "short", update)
 	execute(env, in)
-	next, ok := handedOn(t, env)
-	require.True(t, ok)
+	next := nextRun(t, env)
 	require.Equal(t, "short", next.Carry.Config.Next.Definition.SystemPrompt)
 	require.NoError(t, taken.rejected)
 	require.ErrorContains(t, refused.rejected, "more than the session can hand on to its next run")

@@ -14,7 +14,7 @@ import (
 
 func catalog() contract.Resolved {
 	return contract.Resolved{
-		Tools:           []domain.ToolSpec{{Name: "look", Effect: domain.ReadOnly}},
+		Tools:           reads(),
 		MinOutputTokens: 1, Digest: domain.DigestOf([]byte("resolved")),
 	}
 }
@@ -28,7 +28,12 @@ func asking(t *testing.T, change ...func(*contract.SessionInput)) (*chronicle, i
 	return c, c.calls(string(contract.CallModel))
 }
 
-func look() domain.ToolCall { return domain.ToolCall{ID: "1", Name: "look", Arguments: "{}"} }
+func look() domain.ToolCall { return callOf("look") }
+
+// callOf is a call without arguments.
+func callOf(tool string) domain.ToolCall {
+	return domain.ToolCall{ID: "1", Name: tool, Arguments: "{}"}
+}
 
 // TestNothingStartsAfterAStopOfTheSameTask: the stop and the end of what was
 // under way come to the workflow at once.

@@ -117,7 +117,7 @@ func TestACallThatNobodyTakes(t *testing.T) {
 			asked := 0
 			w.list = func(contract.ResolveRequest) (contract.Resolved, error) {
 				resolved := catalog()
-				resolved.Tools = []domain.ToolSpec{{Name: "pay", Effect: effect}}
+				resolved.Tools = offered("pay", effect)
 				if limit := test.limits[asked]; limit != (domain.ToolLimit{}) {
 					resolved.ToolLimits = map[string]contract.ToolLimit{"pay": {TaskQueue: "q/tool/pay", ToolLimit: limit}}
 				}

@@ -41,7 +41,7 @@ func saw(contract.ToolRequest) (contract.ToolReply, error) {
 // TestWhatBecomesOfACall: each gets one execution and one message.
 func TestWhatBecomesOfACall(t *testing.T) {
 	t.Parallel()
-	atMostOnce := []domain.ToolSpec{{Name: "look", Effect: domain.AtMostOnce}}
+	atMostOnce := offered("look", domain.AtMostOnce)
 	lost := func(contract.ToolRequest) (contract.ToolReply, error) {
 		return contract.ToolReply{}, temporal.NewNonRetryableApplicationError("lost", "internal", nil)
 	}
@@ -78,6 +78,7 @@ func TestWhatBecomesOfACall(t *testing.T) {
 			require.Equal(t, test.ran > 1, w.options[string(contract.CallTool)].DisableEagerExecution, "another worker is asked")
 			step := stepsIn(t, env, 0)[0].Step
 			require.Len(t, step.ToolExecutions, 1)
+			require.False(t, step.Interrupted, "no stop has cut it off")
 			execution := step.ToolExecutions[0]
 			messages := entriesIn(t, env)
 			require.Len(t, messages, 4)
@@ -215,7 +216,7 @@ func TestACallMadeAgainUntilAStop(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := &world{tools: []domain.ToolSpec{{Name: "look", Effect: test.effect}}, model: calling(look())}
+			w := &world{tools: offered("look", test.effect), model: calling(look())}
 			w.tool = func(r contract.ToolRequest) (contract.ToolReply, error) {
 				if err := test.tries[len(w.ran)-1]; err != nil {
 					return contract.ToolReply{}, err
@@ -240,7 +241,9 @@ func TestACallMadeAgainUntilAStop(t *testing.T) {
 			for i, r := range w.ran {
 				require.Equal(t, i, r.Attempts)
 			}
-			call := executions(t, env)[0]
+			step := stepsIn(t, env, 0)[0].Step
+			require.Equal(t, test.code == domain.CodeInterrupted, step.Interrupted)
+			call := step.ToolExecutions[0]
 			require.Equal(t, test.attempts, call.Attempts)
 			if call.HasError() {
 				require.Equal(t, test.code, call.Error.Code)
@@ -446,12 +449,12 @@ func TestAToolThatAsksToStop(t *testing.T) {
 func TestACallCountsWhateverItsToolSays(t *testing.T) {
 	t.Parallel()
 	for _, code := range []domain.Code{domain.CodeBlocked, domain.CodeUnknownTool, domain.CodeOutcomeUnknown} {
-		w := &world{tools: []domain.ToolSpec{{Name: "look", Effect: domain.ReadOnly}}}
+		w := &world{tools: reads()}
 		w.model = func(contract.ModelRequest) (contract.ModelReply, error) {
 			if len(w.asked) > 3 {
 				return says("the end"), nil
 			}
-			return says("", domain.ToolCall{ID: "1", Name: "look", Arguments: "{}"}), nil
+			return says("", look()), nil
 		}
 		w.tool = func(contract.ToolRequest) (contract.ToolReply, error) {
 			return contract.ToolReply{Error: domain.CodedErrorf(domain.Denied, code, "no")}, nil

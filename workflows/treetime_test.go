@@ -69,7 +69,7 @@ func TestTheTimeOfATreeStandsStill(t *testing.T) {
 				case prompt == "works on" && n == 1:
 					return waits(time.Hour), nil
 				case r.Step == 1 && prompt != "works" && prompt != "works on":
-					return says("I pay", domain.ToolCall{ID: "1", Name: "pay", Arguments: "{}"}), nil
+					return says("I pay", callOf("pay")), nil
 				}
 				return says("found"), nil
 			}
@@ -109,7 +109,7 @@ func TestTheTimeOfASubagentStandsStill(t *testing.T) {
 		}
 		switch {
 		case r.ExecutionID == first && r.Step == 1:
-			return says("I pay", domain.ToolCall{ID: "1", Name: "pay", Arguments: "{}"}), nil
+			return says("I pay", callOf("pay")), nil
 		case r.ExecutionID == first || r.Step == 8:
 			return says("found"), nil
 		}

@@ -30,8 +30,7 @@ func TestTrustedValuesGoAlong(t *testing.T) {
 	execute(env, input(t, "", func(in *contract.SessionInput) {
 		in.Given, in.Definition.ShowTrusted = trusts("customer", "4711"), []string{"customer"}
 	}))
-	in, ok := handedOn(t, env)
-	require.True(t, ok)
+	in := nextRun(t, env)
 	require.Nil(t, in.Given)
 	prompt := in.Carry.Config.Resolved.Definition.SystemPrompt
 	require.Contains(t, prompt, "customer: 4711")

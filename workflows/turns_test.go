@@ -89,7 +89,7 @@ func TestAStopEndsTheWaitForATurn(t *testing.T) {
 	for mode, ran := range map[contract.StopMode]int{contract.AfterStep: 2, contract.AfterInference: 1, contract.StopNow: 1} {
 		t.Run(string(mode), func(t *testing.T) {
 			t.Parallel()
-			w := &world{tools: []domain.ToolSpec{{Name: "pay", Effect: domain.AtMostOnce}}, model: calling(payFor(7, "x"), payFor(7, "x"))}
+			w := &world{tools: offered("pay", domain.AtMostOnce), model: calling(payFor(7, "x"), payFor(7, "x"))}
 			// It waits in the workflow, as long as a stop needs to come.
 			w.tool = func(r contract.ToolRequest) (contract.ToolReply, error) {
 				if len(w.ran) == 1 {

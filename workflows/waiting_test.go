@@ -23,7 +23,7 @@ func asksToWait(until time.Time) contract.ToolReply {
 // not begin, without jitter, and as one call.
 func TestACallWaits(t *testing.T) {
 	t.Parallel()
-	w := &world{tools: []domain.ToolSpec{{Name: "look", Effect: domain.AtMostOnce}}, model: calling(look())}
+	w := &world{tools: offered("look", domain.AtMostOnce), model: calling(look())}
 	env := w.environment(t)
 	begun := env.Now()
 	var waited []time.Time
@@ -83,7 +83,7 @@ func TestAWaitEnds(t *testing.T) {
 // TestWaitsLeaveRoomInTheRun: near the server's bounds a call that would wait once more ends, as one that was not run.
 func TestWaitsLeaveRoomInTheRun(t *testing.T) {
 	t.Parallel()
-	w := &world{tools: []domain.ToolSpec{{Name: "look", Effect: domain.AtMostOnce}}, model: calling(look())}
+	w := &world{tools: offered("look", domain.AtMostOnce), model: calling(look())}
 	env := w.environment(t)
 	w.tool = func(r contract.ToolRequest) (contract.ToolReply, error) {
 		switch len(w.ran) {

@@ -107,22 +107,6 @@ func TestWhatIsShownIsBounded(t *testing.T) {
 	require.Equal(t, "k", all[10], "what is given stays as it is")
 }
 
-// TestPlaces: a place leads into a value as far as there is one.
-func TestPlaces(t *testing.T) {
-	t.Parallel()
-	v := map[string]any{"a": []any{"b", map[string]any{"c/d~": 1.0}}}
-	require.Equal(t, v, place{}.in(v))
-	require.Equal(t, "b", place{"a", "0"}.in(v))
-	require.InDelta(t, 1.0, place{"a", "1", "c/d~"}.in(v), 0)
-	require.Equal(t, v["a"], place{"a", "2"}.in(v), "there is no third item")
-	require.Equal(t, "/a/1/c~1d~0", place{"a", "1", "c/d~"}.pointer())
-	require.Equal(t, "the root", place{}.String())
-	at := append(make(place, 0, 8), "a")
-	first, second := at.step("b"), at.step("c")
-	require.Equal(t, place{"a", "b"}, first, "a step changes no other")
-	require.Equal(t, place{"a", "c"}, second)
-}
-
 func nested(begin string, times int, end string) string {
 	return strings.Repeat(begin, times) + "{}" + strings.Repeat(end, times)
 }
@@ -207,11 +191,4 @@ func TestNearest(t *testing.T) {
 			require.Equal(t, test.want, schemaOf(t, test.schema).Problems("it", test.text))
 		})
 	}
-}
-
-// TestParseNothing: no text is no JSON, and has no line to tell of.
-func TestParseNothing(t *testing.T) {
-	t.Parallel()
-	_, err := parse(nil, maxDepth)
-	require.EqualError(t, err, "is not JSON: unexpected end of JSON input")
 }

@@ -210,19 +210,6 @@ func TestSegmentRoundTrip(t *testing.T) {
 	})
 }
 
-// TestSegmentRemembersWhatCameBefore: one that does not begin with the log is
-// read back behind the chain that it continued.
-func TestSegmentRemembersWhatCameBefore(t *testing.T) {
-	t.Parallel()
-	log := conversation(2, 2, "")
-	before, _ := log.ChainAt(1)
-	object, err := encode(before, partOf(t, log, 1, 2).Entries(), maxSegment)
-	require.NoError(t, err)
-	found, err := decode(object, len(log.Entries()), maxSegment)
-	require.NoError(t, err)
-	require.Equal(t, before, found.before)
-}
-
 // A segment that was cut anywhere is not read as a shorter one, unless its
 // digest can tell.
 func TestSegmentCut(t *testing.T) {

@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -69,39 +70,25 @@ func TestSupervisorSeesNoKeys(t *testing.T) {
 	require.Contains(t, environment, "PATH="+os.Getenv("PATH"))
 }
 
+// TestArguments keep the server to this machine, and have what a user sets win.
 func TestArguments(t *testing.T) {
 	t.Parallel()
 	s := spec{Config: Config{StateFile: "/a/dev.db", CodecEndpoint: "http://127.0.0.1:8081", Dynamic: map[string]string{
-		"history.MaxBufferedQueryCount": "1", "limit.historyCount.suggestContinueAsNew": "50",
+		"history.MaxBufferedQueryCount": "1", "limit.historyCount.suggestContinueAsNew": "50", "system.enableNexus": "true",
 	}}}
-	require.Equal(t, []string{
-		"server", "start-dev", "--ip", "127.0.0.1", "--port", "7233", "--ui-ip", "127.1.2.3", "--ui-port", "8000", "--db-filename", "/a/dev.db",
-		"--sqlite-pragma", "journal_mode=wal", "--sqlite-pragma", "synchronous=1",
-		"--sqlite-pragma", "secure_delete=on", "--sqlite-pragma", "journal_size_limit=0", "--sqlite-pragma", "wal_checkpoint=truncate", "--log-level", "error",
-		"--search-attribute", "AgentName=Keyword", "--search-attribute", "AgentStatus=Keyword", "--search-attribute", "StopReason=Keyword",
-		"--search-attribute", "AgentTrusted=KeywordList",
-		"--ui-codec-endpoint", "http://127.0.0.1:8081",
-		"--dynamic-config-value", "frontend.enableServerVersionCheck=false",
-		"--dynamic-config-value", `frontend.httpAllowedHosts=["secret.invalid"]`,
-		"--dynamic-config-value", "history.MaxBufferedQueryCount=1",
-		"--dynamic-config-value", "history.maxInFlightUpdates=100",
-		"--dynamic-config-value", "history.sendRawHistoryBetweenInternalServices=true",
-		"--dynamic-config-value", "history.timerProcessorMaxPollRPS=2000",
-		"--dynamic-config-value", `history.timerProcessorMaxTimeShift="100ms"`,
-		"--dynamic-config-value", "history.transferProcessorMaxPollRPS=2000",
-		"--dynamic-config-value", `history.transferProcessorUpdateAckInterval="1s"`,
-		"--dynamic-config-value", "history.visibilityProcessorMaxPollRPS=2000",
-		"--dynamic-config-value", `history.visibilityProcessorUpdateAckInterval="1s"`,
-		"--dynamic-config-value", `history.workflowIdReuseMinimalInterval="10ms"`,
-		"--dynamic-config-value", "limit.historyCount.suggestContinueAsNew=50",
-		"--dynamic-config-value", `matching.backlogNegligibleAge="500ms"`,
-		"--dynamic-config-value", "matching.numTaskqueueReadPartitions=1",
-		"--dynamic-config-value", "matching.numTaskqueueWritePartitions=1",
-		"--dynamic-config-value", "system.enableActivityEagerExecution=true",
-		"--dynamic-config-value", "system.enableNexus=false",
-	}, s.arguments(places{
+	arguments := strings.Join(s.arguments(places{
 		insideServer: &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 7233}, insideUI: &net.TCPAddr{IP: net.IPv4(127, 1, 2, 3), Port: 8000}, secret: "secret.invalid",
-	}))
+	}), " ")
+	for _, argument := range []string{
+		"server start-dev --ip 127.0.0.1 --port 7233 --ui-ip 127.1.2.3 --ui-port 8000 --db-filename /a/dev.db ", "--sqlite-pragma secure_delete=on ",
+		"--search-attribute AgentName=Keyword ", "--search-attribute AgentStatus=Keyword ", "--search-attribute StopReason=Keyword ", "--search-attribute AgentTrusted=KeywordList ",
+		"--ui-codec-endpoint http://127.0.0.1:8081 ", `frontend.httpAllowedHosts=["secret.invalid"] `,
+		"--dynamic-config-value history.MaxBufferedQueryCount=1 ", "--dynamic-config-value limit.historyCount.suggestContinueAsNew=50 ",
+	} {
+		require.Contains(t, arguments+" ", argument)
+	}
+	require.Equal(t, 1, strings.Count(arguments, "system.enableNexus="))
+	require.Contains(t, arguments, "system.enableNexus=true")
 }
 
 func TestSuperviseIsNotForHands(t *testing.T) {

