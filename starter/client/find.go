@@ -15,12 +15,28 @@ const leastPrefix = 2
 // leastBeginning is the shortest beginning of an id by which something of an agent is changed.
 const leastBeginning = 4
 
-// checkBeginning refuses a beginning of an id that is too easily another's.
-func checkBeginning(field, text string) error {
-	if text == "" || len(text) >= leastBeginning {
-		return nil
+// beginning is which of the ids begins as somebody has typed about one of them; kind says in words what they are. What stands
+// behind an id is for people.
+func beginning(field, kind, typed string, ids []string) (at int, _ error) {
+	found := 0
+	for i, id := range ids {
+		if strings.HasPrefix(id, strings.ToLower(typed)) {
+			found++
+			at = i
+		}
 	}
-	return errorf(Invalid, nil, "%s: %q is short for what is changed by it; give at least %d characters of the id", field, domain.Shorten(text, 64), leastBeginning)
+	shown := domain.Shorten(typed, 64)
+	switch {
+	case len(typed) < leastBeginning:
+		return 0, errorf(Invalid, nil, "%s: %q is short for what is changed by it; give at least %d characters of the id", field, shown, leastBeginning)
+	case len(ids) == 0:
+		return 0, errorf(Refused, nil, "%s: %q is none of %s; there are none", field, shown, kind)
+	case found == 0:
+		return 0, errorf(Refused, nil, "%s: %q is none of %s: %s", field, shown, kind, strings.Join(ids, ", "))
+	case found > 1:
+		return 0, errorf(Refused, nil, "%s: %q may be any of %d; give more of it: %s", field, shown, found, strings.Join(ids, ", "))
+	}
+	return at, nil
 }
 
 // Find returns the id of the agent that a text means: the text, where an agent has it as its name or UUID, else the one

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
 	"everstep/domain"
 	"everstep/domain/contract"
@@ -44,37 +43,18 @@ func (c *Client) Unsend(ctx context.Context, id, message string) (Unsent, error)
 		if err != nil {
 			return Unsent{}, err
 		}
-		if request.MessageID, err = waitingOf(status.Unread, message); err != nil {
+		var ids []string
+		for _, w := range status.Unread {
+			ids = append(ids, w.ID.String())
+		}
+		at, err := beginning("message", "those that wait", message, ids)
+		if err != nil {
 			return Unsent{}, err
 		}
+		request.MessageID = status.Unread[at].ID
 	}
 	reply, err := update(ctx, c, a, "", contract.UpdateUnsend, request)
 	return Unsent{id, reply}, fail(ctx, id, "taking a message of "+id+" back", err)
-}
-
-// waitingOf finds a message by the beginning of its id.
-func waitingOf(waiting []contract.WaitingView, message string) (id domain.MessageID, _ error) {
-	if err := checkBeginning("message", message); err != nil {
-		return id, err
-	}
-	var ids []string
-	found := 0
-	for _, w := range waiting {
-		ids = append(ids, w.ID.String())
-		if strings.HasPrefix(w.ID.String(), strings.ToLower(message)) {
-			found++
-			id = w.ID
-		}
-	}
-	switch {
-	case found == 1:
-		return id, nil
-	case len(ids) == 0:
-		return id, errorf(Refused, nil, "message: none waits; what was read cannot be taken back")
-	case found == 0:
-		return id, errorf(Refused, nil, "message: %q is none of those that wait: %s", domain.Shorten(message, 64), strings.Join(ids, ", "))
-	}
-	return id, errorf(Refused, nil, "message: %q may be any of %d; give more of it: %s", domain.Shorten(message, 64), found, strings.Join(ids, ", "))
 }
 
 // Reads waits until a message that Send has left waiting is read, and returns the execution that reads it: the one in

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"everstep/domain"
@@ -62,7 +61,7 @@ func (c *Client) resolveAt(ctx context.Context, p position, call string, request
 	case !p.open():
 		return reply, errorf(Refused, nil, "the session %s has ended: nothing in it makes the call again, and nothing more can be recorded with it", p.called())
 	}
-	if request.Call, err = callOf(c.waitsListed(p.info()).Of(domain.WaitOutcome), call); err != nil {
+	if request.Call, err = callOf(c.waitsListed(p.info()).Of(true), call); err != nil {
 		return reply, err
 	}
 	return update(ctx, c, p.agent, "", contract.UpdateAnswer, request)
@@ -137,24 +136,13 @@ func callOf(unresolved []domain.Wait, call string) (domain.ToolExecutionID, erro
 	if err := id.UnmarshalText([]byte(call)); err == nil {
 		return id, nil
 	}
-	if err := checkBeginning("call", call); err != nil {
+	var ids []string
+	for _, u := range unresolved {
+		ids = append(ids, fmt.Sprintf("%s (%s, step %d of execution %d)", u.ToolExecutionID, u.Tool, u.Step, u.Execution))
+	}
+	at, err := beginning("call", "those of unknown outcome", call, ids)
+	if err != nil {
 		return id, err
 	}
-	var found []domain.Wait
-	var all []string
-	for _, u := range unresolved {
-		if call != "" && strings.HasPrefix(u.ToolExecutionID.String(), strings.ToLower(call)) {
-			found = append(found, u)
-		}
-		all = append(all, fmt.Sprintf("%s (%s, step %d of execution %d)", u.ToolExecutionID, u.Tool, u.Step, u.Execution))
-	}
-	switch {
-	case len(found) == 1:
-		return found[0].ToolExecutionID, nil
-	case len(all) == 0:
-		return id, errorf(Refused, nil, "call: %q is none of unknown outcome; the agent has none", domain.Shorten(call, 64))
-	case len(found) == 0:
-		return id, errorf(Refused, nil, "call: %q is none of unknown outcome; these are: %s", domain.Shorten(call, 64), strings.Join(all, ", "))
-	}
-	return id, errorf(Refused, nil, "call: %q may be any of %d; give more of its id: %s", domain.Shorten(call, 64), len(found), strings.Join(all, ", "))
+	return unresolved[at].ToolExecutionID, nil
 }

@@ -3,7 +3,7 @@ package client
 import (
 	"context"
 	"errors"
-	"strings"
+	"slices"
 
 	"everstep/domain"
 	"everstep/domain/contract"
@@ -59,26 +59,14 @@ func standingOf(all []domain.StandingApproval, rule string) (id domain.ToolExecu
 	if id.UnmarshalText([]byte(rule)) == nil {
 		return id, nil
 	}
-	if err := checkBeginning("rule", rule); err != nil {
+	holding := slices.DeleteFunc(slices.Clone(all), func(a domain.StandingApproval) bool { return a.Revocation != nil })
+	var ids []string
+	for _, a := range holding {
+		ids = append(ids, a.ID.String())
+	}
+	at, err := beginning("rule", "the standing approvals that hold", rule, ids)
+	if err != nil {
 		return id, err
 	}
-	var found, hold []string
-	for _, a := range all {
-		if a.Revocation != nil {
-			continue
-		}
-		hold = append(hold, a.ID.String())
-		if rule != "" && strings.HasPrefix(a.ID.String(), strings.ToLower(rule)) {
-			found, id = append(found, a.ID.String()), a.ID
-		}
-	}
-	switch {
-	case len(found) == 1:
-		return id, nil
-	case len(hold) == 0:
-		return id, errorf(Refused, nil, "rule: no standing approval of this session holds")
-	case len(found) == 0:
-		return id, errorf(Refused, nil, "rule: %q is none of the standing approvals that hold: %s", domain.Shorten(rule, 64), strings.Join(hold, ", "))
-	}
-	return id, errorf(Refused, nil, "rule: %q may be any of %d; give more of it: %s", domain.Shorten(rule, 64), len(found), strings.Join(found, ", "))
+	return holding[at].ID, nil
 }
