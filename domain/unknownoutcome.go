@@ -29,7 +29,7 @@ const (
 // CheckOutcome says what is wrong with what somebody says became of a call.
 func (a Answer) CheckOutcome() error {
 	switch {
-	case a.Verdict.Kind() != WaitOutcome:
+	case a.Verdict != VerdictDone && a.Verdict != VerdictNotDone:
 		return Errorf(Invalid, "verdict: is %q; it is done or not_done", string(a.Verdict))
 	case a.Reason == "":
 		return Errorf(Invalid, "reason: is missing; say how you know")

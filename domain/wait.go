@@ -10,24 +10,6 @@ import (
 	"everstep/domain/enum"
 )
 
-// A WaitKind says what a tool call waits for.
-type WaitKind string
-
-const (
-	// WaitApproval: a person is to allow the call or not, as it is or with other arguments.
-	WaitApproval WaitKind = "approval"
-	// WaitQuestion: a person is to answer what the call asks.
-	WaitQuestion WaitKind = "question"
-	// WaitOutcome: a person is to say what became of the call, which may have taken effect. The call itself is over, and the
-	// execution goes on; what waits is any further call of the same effect.
-	WaitOutcome WaitKind = "outcome"
-)
-
-// UnmarshalText accepts the known kinds only.
-func (k *WaitKind) UnmarshalText(text []byte) error {
-	return enum.Decode(k, text, "kind of wait", WaitApproval, WaitQuestion, WaitOutcome)
-}
-
 // A Wait is a tool call that waits for a person, or did. What runs is exactly what its digest names. The zero value is that of
 // a call that has not waited.
 type Wait struct {
@@ -103,20 +85,6 @@ const (
 // UnmarshalText accepts the known verdicts only.
 func (v *Verdict) UnmarshalText(text []byte) error {
 	return enum.Decode(v, text, "verdict", Approved, WasDenied, AnsweredByPerson, AnsweredByDefault, Expired, VerdictDone, VerdictNotDone)
-}
-
-// Kind is of the waits that a person answers with the verdict; empty: only time gives it, or it is unknown.
-func (v Verdict) Kind() WaitKind {
-	switch v {
-	case Approved, WasDenied:
-		return WaitApproval
-	case AnsweredByPerson:
-		return WaitQuestion
-	case VerdictDone, VerdictNotDone:
-		return WaitOutcome
-	case AnsweredByDefault, Expired:
-	}
-	return ""
 }
 
 // CallDigest names a call by its tool and the exact text of its arguments.

@@ -91,7 +91,7 @@ func (p *program) replyTo(ctx context.Context, s *local.Stack, id, call, text st
 			return nil, usage("value: is no JSON")
 		}
 	}
-	questions, err := waitsOf(ctx, s.Agents, id, domain.WaitQuestion, call)
+	questions, err := waitsOf(ctx, s.Agents, id, reply.Verdict, call)
 	if err == nil && call != "" {
 		reply.Call, err = checkNamed(call, "question", len(questions))
 	}

@@ -20,15 +20,16 @@ import (
 )
 
 func approvalsCommand(p *program) *cobra.Command {
+	long := `Shows what waits for people, of all agents, or of one and the sub-agents below it,
+with the exact arguments that would run, and which commands answer it:
+`
+	for _, rule := range domain.WaitRules() {
+		long += fmt.Sprintf("\n  %-9s %s: %s", rule.Kind, rule.Cause, strings.Join(rule.Commands(), ", "))
+	}
 	return &cobra.Command{
 		Use:   "approvals [ID]",
 		Short: "Show what waits for a person: tool calls and questions",
-		Long: `Shows what waits for people, of all agents, or of one and the sub-agents below it:
-tool calls that wait for somebody's word, with the exact arguments that would run,
-questions that wait for an answer, and calls of which nobody knows whether they
-took effect. approve and deny decide about the calls, answer answers the questions,
-resolve says what became of a call. Of one agent its standing approvals are shown,
-too (approve --always, revoke).`,
+		Long:  long + "\n\nOf one agent its standing approvals are shown, too (approve --always, revoke).",
 		Example: `  starter approvals
   starter approvals notes
   starter approvals --json | jq -r '.[].id'`,
@@ -73,36 +74,34 @@ func gathered(waiting iter.Seq2[client.WaitingCall, error]) ([]client.WaitingCal
 	return all, nil
 }
 
-// waitsOf are the calls of an agent, not of its sub-agents, that wait for an answer of a kind and whose ids begin as a person has
-// typed; nothing typed: all of them. Where only calls of the other kind wait, the error names the command that answers them.
-func waitsOf(ctx context.Context, agents *client.Client, id string, kind domain.WaitKind, argument string) (calls []client.WaitingCall, _ error) {
+// waitsOf are the calls of an agent, not of its sub-agents, that a verdict answers and whose ids begin as a person has typed;
+// nothing typed: all of them. Where only others wait, the error names the commands that answer them.
+func waitsOf(ctx context.Context, agents *client.Client, id string, verdict domain.Verdict, argument string) (calls []client.WaitingCall, _ error) {
 	all, err := gathered(agents.AllWaiting(ctx, id))
 	if err != nil {
 		return nil, err
 	}
 	var others []client.WaitingCall
 	for _, one := range all {
+		rule := one.Kind.Rule()
+		_, taken := rule.Takes(verdict)
 		switch {
-		case !strings.HasPrefix(one.ToolExecutionID.String(), strings.ToLower(argument)) || one.Kind == domain.WaitOutcome:
-		case one.Kind == kind:
+		case !strings.HasPrefix(one.ToolExecutionID.String(), strings.ToLower(argument)) || rule.Outlasts:
+		case taken:
 			calls = append(calls, one)
 		default:
 			others = append(others, one)
 		}
 	}
 	if len(calls) == 0 && len(others) > 0 {
-		return nil, waitsOtherwise(render.OneLine(id), others[0])
+		other := others[0]
+		rule, ways := other.Kind.Rule(), []string{}
+		for _, command := range rule.Commands() {
+			ways = append(ways, "`"+command+" "+render.OneLine(id)+" "+render.ShortCall(other.ToolExecutionID)+"`")
+		}
+		return nil, &client.Error{Class: client.Refused, Message: "call: " + render.OneLine(other.Tool) + " waits for " + rule.For, Next: strings.Join(ways, " or ") + " says so"}
 	}
 	return calls, nil
-}
-
-// waitsOtherwise refuses an answer of one kind to a call that waits for another.
-func waitsOtherwise(id string, other client.WaitingCall) error {
-	if other.Kind == domain.WaitQuestion {
-		return &client.Error{Class: client.Refused, Message: "call: what waits is a question, and no call for somebody's word", Next: "`answer " + id + "` answers it"}
-	}
-	id += " " + render.ShortCall(other.ToolExecutionID)
-	return &client.Error{Class: client.Refused, Message: "call: what waits is a tool call for somebody's word, and no question", Next: "`approve " + id + "` or `deny " + id + "` decides about it"}
 }
 
 // leastOfCall is the shortest beginning of a call's id by which something is decided.
@@ -208,7 +207,7 @@ func (p *program) deciding(command *cobra.Command, verdict domain.Verdict) *cobr
 		}
 		return p.change(command.Context(), args, func(ctx context.Context, s *local.Stack, id string) error {
 			named, argument := len(args) > 1, strings.Join(args[1:], "")
-			calls, err := waitsOf(ctx, s.Agents, id, domain.WaitApproval, argument)
+			calls, err := waitsOf(ctx, s.Agents, id, verdict, argument)
 			if err == nil && named {
 				if len(calls) > 1 && len(argument) >= leastOfCall {
 					return usage("call: several that wait begin with %q; give more of the id", argument)
@@ -269,7 +268,7 @@ func (p *program) seen(ctx context.Context, id string, call client.WaitingCall, 
 
 // seeable reports whether a person can see what a call that waits for their word would run. It may be shown cut.
 func seeable(call client.WaitingCall) bool {
-	return call.Kind != domain.WaitApproval || call.Bytes > 0 || call.Whole()
+	return call.Kind.Rule().Replies || call.Bytes > 0 || call.Whole()
 }
 
 // notWhole says why a call that is shown cut is not approved by a mere yes, and how it is; empty: it is whole.

@@ -70,3 +70,20 @@ func TestACallThatIsCutIsNotApprovedByYes(t *testing.T) {
 		require.Contains(t, strings.Join(strings.Fields(said.String()), " "), "approve notes 3f000000")
 	}
 }
+
+// TestHowToAnswer names for each kind of wait that people are asked about in passing the commands that answer it.
+func TestHowToAnswer(t *testing.T) {
+	t.Parallel()
+	p, _ := asking(t)
+	said := map[domain.WaitKind]string{}
+	for _, rule := range domain.WaitRules() {
+		if !rule.Outlasts {
+			said[rule.Kind] = p.howToAnswer("notes", client.Event{Tool: "pay", ToolExecutionID: waitingPay("{}", false).ToolExecutionID, Wait: &domain.Wait{Kind: rule.Kind}})
+		}
+	}
+	called := p.called()
+	require.Equal(t, map[domain.WaitKind]string{
+		domain.WaitApproval: "pay waits for approval: `" + called + " approve notes 3f000000`, `" + called + " deny notes 3f000000`, --approvals allow lets all calls run",
+		domain.WaitQuestion: "pay waits for an answer: `" + called + " answer notes 3f000000`",
+	}, said)
+}

@@ -140,7 +140,7 @@ func (a *asker) about(ctx context.Context, asked waitingCall) (said bool) {
 	if about.IsZero() {
 		return false // somebody was faster
 	}
-	hear, prompt := a.decide, "y runs it, a always, e JSON edits it, n [REASON] does not, d decides later: "
+	hear, prompt := a.decide, client.DecisionKeys(about.Wait, "e JSON")+": "
 	if about.Ask != nil {
 		hear, prompt = a.reply, promptFor(*about.Ask)
 	}
@@ -194,7 +194,7 @@ func (a *asker) decide(ctx context.Context, asked client.Event, call client.Wait
 		return a.later(asked)
 	case key == 0, key == 'e' && word.Edit == "":
 		return false, false
-	case key == 'y' || key == 'a':
+	case key != 'e' && call.Kind.Rule().Grants(word.Verdict):
 		if cut := a.program.notWhole(a.of(asked), call); cut != "" {
 			a.program.err.Printf("%s\n", a.program.err.Fold(cut))
 			return false, false
@@ -256,12 +256,15 @@ func linesOf(in io.Reader) <-chan string {
 	return lines
 }
 
-// howToAnswer says what waits, and how a person decides about it, or answers it, from anywhere.
+// howToAnswer says what waits, and how a person answers it from anywhere.
 func (p *program) howToAnswer(id string, e client.Event) string {
 	id, call := render.OneLine(id), render.ShortCall(e.ToolExecutionID)
-	if e.Wait.Kind == domain.WaitQuestion {
-		return fmt.Sprintf("%s waits until somebody answers: `%s \"…\"`", render.OneLine(e.Tool), p.again("answer", id, call))
+	rule, ways := e.Wait.Kind.Rule(), []string{}
+	for _, answer := range rule.Answers {
+		ways = append(ways, "`"+p.again(answer.Command, id, call)+"`")
 	}
-	return fmt.Sprintf("%s waits until somebody decides: `%s` lets it run, `%s` does not (--approvals allow lets all calls run)",
-		render.OneLine(e.Tool), p.again("approve", id, call), p.again("deny", id, call))
+	if !rule.Replies {
+		ways = append(ways, "--approvals allow lets all calls run")
+	}
+	return fmt.Sprintf("%s waits for %s: %s", render.OneLine(e.Tool), rule.For, strings.Join(ways, ", "))
 }

@@ -147,7 +147,7 @@ func (p *program) showEvents(ctx context.Context, q followed, x *client.Executio
 			event.Reason = cmp.Or(q.stack.Full(), event.Reason)
 		}
 		q.view.Show(event)
-		asked := event.Type == domain.EventWaitOpened && event.Wait.Kind != domain.WaitOutcome
+		asked := event.Type == domain.EventWaitOpened && !event.Wait.Kind.Rule().Outlasts
 		switch over := event.Type == domain.EventWaitClosed; {
 		case !asked && !over:
 		case asked && !event.Waits(): // it was decided since

@@ -24,18 +24,18 @@ func DenyAt(after time.Duration, tool, reason string) Event {
 }
 
 func decideAt(after time.Duration, tool string, request contract.AnswerRequest) Event {
-	ofTool := func(w domain.Wait) bool { return w.Kind == domain.WaitApproval && w.Tool == tool }
-	return wordAt(after, request, ofTool, fmt.Errorf("no call of %s waits for approval", tool))
+	return wordAt(after, tool, request, fmt.Errorf("no call of %s waits for approval", tool))
 }
 
-// wordAt says something about the first call that waits so; none is why that fails where there is none.
-func wordAt(after time.Duration, request contract.AnswerRequest, so func(domain.Wait) bool, none error) Event {
+// wordAt says something about the first call of the tool, or of any where that is empty, which waits for it; none is why that
+// fails where there is none.
+func wordAt(after time.Duration, tool string, request contract.AnswerRequest, none error) Event {
 	return Event{after: after, word: func(s *stage) (string, any, error) {
 		all, err := s.account(account.HeadOf)
 		if err != nil {
 			return "", nil, err
 		}
-		at := slices.IndexFunc(all.Head.Waits, so)
+		at := slices.IndexFunc(all.Head.Waits, func(w domain.Wait) bool { return request.Fits(w.Kind) && (tool == "" || w.Tool == tool) })
 		if at < 0 {
 			return "", nil, none
 		}
@@ -57,5 +57,5 @@ func AnswerValueAt(after time.Duration, value string) Event {
 }
 
 func answerAt(after time.Duration, request contract.AnswerRequest) Event {
-	return wordAt(after, request, func(w domain.Wait) bool { return w.Kind == domain.WaitQuestion }, errors.New("no question waits for an answer"))
+	return wordAt(after, "", request, errors.New("no question waits for an answer"))
 }

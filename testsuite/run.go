@@ -311,8 +311,7 @@ func ResumeAt(after time.Duration) Event {
 // ResolveAt says what the oldest call of unknown outcome really did, some time after the agent began, and what
 // it answered, where it was done. That there is none at that time ends the test.
 func ResolveAt(after time.Duration, verdict domain.Verdict, result string) Event {
-	return wordAt(after, contract.AnswerRequest{Verdict: verdict, Text: result, Reason: "the test says so"},
-		func(w domain.Wait) bool { return w.Kind == domain.WaitOutcome }, errors.New("ResolveAt: there is no call of unknown outcome at that time"))
+	return wordAt(after, "", contract.AnswerRequest{Verdict: verdict, Text: result, Reason: "the test says so"}, errors.New("ResolveAt: there is no call of unknown outcome at that time"))
 }
 
 // updateAt does not compile where the request is not the update's.

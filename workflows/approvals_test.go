@@ -241,8 +241,8 @@ func TestTheMemoHasNoTextsOfWhatWaits(t *testing.T) {
 	question.Kind, question.Arguments, question.Ask = domain.WaitQuestion, "", &domain.Question{Text: "what amount?"}
 	unknown.Kind, unknown.Effect, unknown.Why = domain.WaitOutcome, domain.DigestOfTexts("effect"), "the amount was lost"
 	memo := contract.WaitingFor([]domain.Wait{call, question, unknown})
-	require.Len(t, memo.Of(domain.WaitQuestion), 1)
-	require.Equal(t, 2, memo.InStep())
+	require.Len(t, memo.Of(false), 2)
+	require.Len(t, memo.Of(true), 1)
 	encoded, err := json.Marshal(memo)
 	require.NoError(t, err)
 	require.NotContains(t, string(encoded), "amount")

@@ -262,3 +262,12 @@ func TestWhatALostSubagentHasDoneIsUnknown(t *testing.T) {
 		})
 	}
 }
+
+// TestEachKindOfWaitHasItsFunctions: no answer is taken by another kind's.
+func TestEachKindOfWaitHasItsFunctions(t *testing.T) {
+	t.Parallel()
+	for _, kind := range domain.WaitKinds() {
+		of := waitKindOf(kind)
+		require.False(t, of.check == nil || of.schema == nil || of.apply == nil, "%s has no row in waitkinds.go", kind)
+	}
+}

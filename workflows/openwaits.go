@@ -83,13 +83,17 @@ func (a *agent) emitWaitClosed(w domain.Wait) {
 	})
 }
 
-// forPeople are all calls of the agent that wait for a person: those of the step in progress, then those of unknown outcome.
-func (o *openWaits) forPeople() []domain.Wait {
-	waits := []domain.Wait{}
+// inStep are the calls of the step in progress about which nobody has said anything yet.
+func (o *openWaits) inStep() (waits []domain.Wait) {
 	for _, w := range o.open() {
 		waits = append(waits, w.Wait)
 	}
-	return append(waits, o.agent.state.UnresolvedOutcomes()...)
+	return waits
+}
+
+// forPeople are all calls of the agent that wait for a person: those of the step in progress, then those of unknown outcome.
+func (o *openWaits) forPeople() []domain.Wait {
+	return append(o.inStep(), o.agent.state.UnresolvedOutcomes()...)
 }
 
 // publish tells those who list agents what waits, where that has changed, and reports whether it has.
@@ -113,25 +117,14 @@ func (o *openWaits) shown() []domain.Wait {
 
 // note says in a few words which calls wait for people; empty: none does.
 func (o *openWaits) note() string {
-	open, questions := o.open(), 0
-	for _, w := range open {
-		if w.Kind == domain.WaitQuestion {
-			questions++
-		}
-	}
-	switch {
-	case len(open) == 0:
+	switch waits := o.inStep(); len(waits) {
+	case 0:
 		return ""
-	case len(open) == 1 && questions == 1:
-		return domain.Shorten(open[0].Tool, 64) + " waits for an answer"
-	case len(open) == 1:
-		return domain.Shorten(open[0].Tool, 64) + " waits for approval"
-	case questions == 0:
-		return fmt.Sprintf("%d calls wait for approval", len(open))
-	case questions == len(open):
-		return fmt.Sprintf("%d calls wait for answers", len(open))
+	case 1:
+		return domain.Shorten(waits[0].Tool, 64) + " waits for " + domain.WaitsFor(waits)
+	default:
+		return fmt.Sprintf("%d calls wait for %s", len(waits), domain.WaitsFor(waits))
 	}
-	return fmt.Sprintf("%d calls wait for people", len(open))
 }
 
 // pressed is why a command that can wait is not taken late in a run.

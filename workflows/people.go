@@ -31,13 +31,13 @@ func (a *answers) checkAnswer(request contract.AnswerRequest) error {
 	if err != nil {
 		return err
 	}
-	kind := a.kindOf(w.Kind)
-	if schema, _ := kind.schema(w, request); schema != nil {
+	kind := waitKindOf(w.Kind)
+	if schema, _ := kind.schema(a, w, request); schema != nil {
 		if err := a.checkTries(w, request); err != nil {
 			return err
 		}
 	}
-	if err := kind.check(w, request); err != nil {
+	if err := kind.check(a, w, request); err != nil {
 		return err
 	}
 	// Where no worker was up as the time went by, an answer is looked at before the end of the wait.
@@ -53,7 +53,7 @@ const mostAnswerChecks = 50
 // checkTries refuses an answer that a worker would have to check, where there is no room for that.
 func (a *answers) checkTries(w *openWait, request contract.AnswerRequest) error {
 	does, instead := request.Does(), "stop the execution, and extend it, or wait until the question expires"
-	if w.Kind == domain.WaitApproval {
+	if request.Arguments != "" {
 		instead = "approve or deny it as it is"
 	}
 	switch {
@@ -72,9 +72,9 @@ func (a *answers) answer(ctx workflow.Context, request contract.AnswerRequest) (
 	if err != nil {
 		return reply, err
 	}
-	kind := a.kindOf(w.Kind)
+	kind := waitKindOf(w.Kind)
 	request.Call = w.ToolExecutionID
-	if schema, text := kind.schema(w, request); schema != nil {
+	if schema, text := kind.schema(a, w, request); schema != nil {
 		w.tried()
 		if err = a.checkFits(ctx, w.Tool, request, schema, text); err == nil {
 			_, err = a.waitFor(request)
@@ -86,9 +86,9 @@ func (a *answers) answer(ctx workflow.Context, request contract.AnswerRequest) (
 	if err != nil {
 		return reply, err
 	}
-	reply.Standing = kind.apply(w, request)
+	reply.Standing = kind.apply(a, w, request)
 	reply.Number, reply.Wait, reply.UnknownOutcomes = a.agent.state.ExecutionCount, w.Wait, len(a.agent.state.UnresolvedOutcomes())
-	if w.Kind != domain.WaitOutcome {
+	if !w.Kind.Rule().Outlasts {
 		reply.Wait = w.Recorded()
 		reply.Wait.ToolExecutionID, reply.Wait.ExecutionID, reply.Wait.Step, reply.Wait.Tool = w.ToolExecutionID, w.ExecutionID, w.Step, w.Tool
 	}
@@ -98,11 +98,9 @@ func (a *answers) answer(ctx workflow.Context, request contract.AnswerRequest) (
 // waitFor is the wait that somebody answers, or why there is none. Without an id it is the only one of its kind. A digest has to
 // be that of what the person was shown.
 func (a *answers) waitFor(request contract.AnswerRequest) (*openWait, error) {
-	kind, id := request.Verdict.Kind(), request.Call
-	open := slices.DeleteFunc(a.session.openWaits.open(), func(w *openWait) bool { return w.Kind != kind })
-	if unknown := a.agent.state.UnknownOutcome(id); kind == domain.WaitOutcome && !unknown.IsZero() {
-		open = append(open, &openWait{Wait: unknown})
-	}
+	id := request.Call
+	open := append(a.session.openWaits.open(), &openWait{Wait: a.agent.state.UnknownOutcome(id)})
+	open = slices.DeleteFunc(open, func(w *openWait) bool { return !request.Fits(w.Kind) })
 	at := slices.IndexFunc(open, func(w *openWait) bool { return w.ToolExecutionID == id })
 	switch {
 	case id.IsZero() && len(open) > 1:
@@ -133,12 +131,12 @@ func named(waits []*openWait) string {
 // notWaiting says why a call does not wait for what somebody says about it.
 func (a *answers) notWaiting(request contract.AnswerRequest) error {
 	does, kind, id := request.Does(), request.Verdict.Kind(), request.Call
-	waitsFor := map[domain.WaitKind]string{domain.WaitApproval: "approval", domain.WaitQuestion: "an answer"}[kind]
+	rule := kind.Rule()
 	switch {
-	case kind == domain.WaitOutcome:
+	case rule.Outlasts:
 		return domain.Errorf(domain.Invalid, "call: %s is no call of unknown outcome of this agent", id)
 	case id.IsZero():
-		return domain.Errorf(domain.Denied, "%s: no call of this agent waits for %s", does, waitsFor)
+		return domain.Errorf(domain.Denied, "%s: no call of this agent waits for %s", does, rule.For)
 	}
 	was := a.session.openWaits.answered(kind, id)
 	if call, ok := a.agent.toolExecution(id); was.IsZero() && ok {
@@ -146,9 +144,9 @@ func (a *answers) notWaiting(request contract.AnswerRequest) error {
 	}
 	switch {
 	case was.IsZero():
-		return domain.Errorf(domain.Denied, "%s: call %s does not wait for %s", does, id, waitsFor)
+		return domain.Errorf(domain.Denied, "%s: call %s does not wait for %s", does, id, rule.For)
 	case was.Answer == nil:
-		return domain.Errorf(domain.Denied, "%s: the execution was stopped while call %s waited for %s", does, id, waitsFor)
+		return domain.Errorf(domain.Denied, "%s: the execution was stopped while call %s waited for %s", does, id, rule.For)
 	case was.Verdict().Kind() == "": // nobody has said it
 		return timeOver(does, id, was.Answer.At)
 	}

@@ -185,7 +185,7 @@ func TestAnswersThatAreRefused(t *testing.T) {
 	hears(t, env, time.Hour, func(waiting []domain.Wait) {
 		require.Len(t, waiting, 2)
 		status := status(t, env)
-		require.Equal(t, "step 1: 2 calls wait for answers", status.Doing)
+		require.Equal(t, "step 1: 2 calls wait for an answer", status.Doing)
 		replies(env, "text", contract.AnswerRequest{Verdict: domain.AnsweredByPerson, Call: waiting[0].ToolExecutionID, Text: "words"})
 		replies(env, "value", contract.AnswerRequest{Verdict: domain.AnsweredByPerson, Call: waiting[1].ToolExecutionID, Value: json.RawMessage(` 5 `)})
 	})

@@ -11,26 +11,22 @@ import (
 	"everstep/workflows/internal/mailbox"
 )
 
-// A waitKind is what sets the waits of one kind apart: who may answer how, and what becomes of the call. What time does is
-// domain.Wait.Lapsed.
+// A waitKind is what becomes of an answer to a wait of its kind. All else that tells it from the others is its domain.WaitRule.
 type waitKind struct {
 	// check refuses what is no answer to the wait.
-	check func(*openWait, contract.AnswerRequest) error
+	check func(*answers, *openWait, contract.AnswerRequest) error
 	// schema is what a worker is to check of an answer, and against which schema; nil: nothing.
-	schema func(*openWait, contract.AnswerRequest) (schema json.RawMessage, text string)
+	schema func(*answers, *openWait, contract.AnswerRequest) (schema json.RawMessage, text string)
 	// apply writes the answer down, which was checked. The standing approval is the one that was given with it.
-	apply func(*openWait, contract.AnswerRequest) *domain.StandingApproval
+	apply func(*answers, *openWait, contract.AnswerRequest) *domain.StandingApproval
 }
 
-func (a *answers) kindOf(kind domain.WaitKind) waitKind {
-	switch kind {
-	case domain.WaitQuestion:
-		return waitKind{a.checkReply, a.replySchema, a.applyReply}
-	case domain.WaitOutcome:
-		return waitKind{a.checkOutcome, a.noSchema, a.applyOutcome}
-	case domain.WaitApproval:
-	}
-	return waitKind{a.checkDecision, a.editedSchema, a.applyDecision}
+func waitKindOf(kind domain.WaitKind) waitKind {
+	return map[domain.WaitKind]waitKind{
+		domain.WaitApproval: {(*answers).checkDecision, (*answers).editedSchema, (*answers).applyDecision},
+		domain.WaitQuestion: {(*answers).checkReply, (*answers).replySchema, (*answers).applyReply},
+		domain.WaitOutcome:  {(*answers).checkOutcome, (*answers).noSchema, (*answers).applyOutcome},
+	}[kind]
 }
 
 // checkDecision refuses to approve what the person was not shown, and what rules deny as the person would have it.

@@ -3,6 +3,7 @@ package contract
 import (
 	"cmp"
 	"encoding/json"
+	"slices"
 	"unicode/utf8"
 
 	"everstep/domain"
@@ -30,37 +31,37 @@ type AnswerRequest struct {
 
 // Does is what the request does, in the word of the command that people type.
 func (r AnswerRequest) Does() string {
-	switch {
-	case r.Verdict == domain.Approved && r.Arguments != "":
+	if r.Arguments != "" {
 		return "edit"
-	case r.Verdict == domain.Approved:
-		return "approve"
-	case r.Verdict == domain.WasDenied:
-		return "deny"
-	case r.Verdict.Kind() == domain.WaitOutcome:
-		return "resolve"
 	}
-	return "answer"
+	answer, _ := r.Verdict.Kind().Rule().Takes(r.Verdict)
+	return answer.Command
+}
+
+// Fits reports whether a person may say so about a wait of the kind.
+func (r AnswerRequest) Fits(kind domain.WaitKind) bool {
+	answer, ok := kind.Rule().Takes(r.Verdict)
+	return ok && (answer.Edits || !r.Always && r.Arguments == "")
 }
 
 // Check says what is wrong with the request, whatever waits.
 func (r AnswerRequest) Check() error {
 	switch {
 	case r.Verdict.Kind() == "":
-		return domain.Errorf(domain.Invalid, "verdict: is %q; give approved, denied, answered, done or not_done", string(r.Verdict))
+		return domain.Errorf(domain.Invalid, "verdict: is %q, which answers no kind of wait; give one of the kind's row in domain.WaitRules", string(r.Verdict))
 	case !utf8.ValidString(r.Arguments + r.Text):
 		return domain.Errorf(domain.Invalid, "arguments, answer: one is not valid UTF-8; convert it")
 	case max(len(r.Text), len(r.Value)) > domain.MaxAnswer:
 		return domain.Errorf(domain.TooLarge, "answer: has %d bytes; at most %d are allowed", max(len(r.Text), len(r.Value)), domain.MaxAnswer)
 	case len(r.Value) > 0 && !json.Valid(r.Value):
 		return domain.Errorf(domain.Invalid, "answer: is no JSON")
-	case r.Verdict != domain.Approved && (r.Always || r.Arguments != ""):
+	case !r.Fits(r.Verdict.Kind()):
 		return domain.Errorf(domain.Invalid, "always, arguments: are of a call that is approved; leave them out")
 	case r.Always && r.Arguments != "":
 		return domain.Errorf(domain.Invalid, "always: is of the arguments that were asked about; approve the call with others this once")
 	case r.Always:
 		return cmp.Or(CheckStandingReason(r.Reason), CheckSaid(r.By, r.Reason))
-	case r.Verdict.Kind() == domain.WaitOutcome:
+	case r.Verdict.Kind().Rule().Outlasts:
 		return cmp.Or(r.Answer().CheckOutcome(), CheckSaid(r.By, r.Reason))
 	}
 	return CheckSaid(r.By, r.Reason)
@@ -123,27 +124,18 @@ const MaxWaiting = 40
 func WaitingFor(waits []domain.Wait) (w Waiting) {
 	inStep := 0
 	for _, one := range waits {
-		if one.Kind != domain.WaitOutcome {
-			inStep++
-		}
-		if one.Kind != domain.WaitOutcome && inStep > MaxWaiting {
-			w.More++
-			continue
+		if !one.Kind.Rule().Outlasts {
+			if inStep++; inStep > MaxWaiting {
+				w.More++
+				continue
+			}
 		}
 		w.Waits = append(w.Waits, one.Brief())
 	}
 	return w
 }
 
-// Of are the waits of a kind that the memo names.
-func (w Waiting) Of(kind domain.WaitKind) (waits []domain.Wait) {
-	for _, one := range w.Waits {
-		if one.Kind == kind {
-			waits = append(waits, one)
-		}
-	}
-	return waits
+// Of are the waits of calls that are over, or those of calls in progress, which the memo names.
+func (w Waiting) Of(over bool) []domain.Wait {
+	return slices.DeleteFunc(slices.Clone(w.Waits), func(one domain.Wait) bool { return one.Kind.Rule().Outlasts != over })
 }
-
-// InStep counts the calls in progress that wait: for an approval, or for an answer.
-func (w Waiting) InStep() int { return len(w.Waits) + w.More - len(w.Of(domain.WaitOutcome)) }

@@ -96,10 +96,9 @@ func (m *Model) promptPanel() (lines []string, whole bool) {
 // promptKeys are what can be entered.
 func promptKeys(asked client.WaitingCall, whole bool) string {
 	switch {
-	case asked.Kind == domain.WaitApproval && whole:
-		return "Enter after y runs it · a always · e edits it · n [WHY] does not · d later"
-	case asked.Kind == domain.WaitApproval:
-		return "only a part is shown, so y and a do not count · e edits it · n [WHY] does not · d later"
+	case !asked.Kind.Rule().Replies:
+		begin := map[bool]string{true: "Enter after ", false: "only a part is shown, so y and a do not count · "}[whole]
+		return begin + client.DecisionKeys(asked.Wait, "e")
 	case len(asked.Ask.Choices) > 0:
 		return "enter a choice, or its number · /later leaves it for later"
 	case len(asked.Ask.Schema) > 0:
@@ -113,20 +112,21 @@ func promptKeys(asked client.WaitingCall, whole bool) string {
 func (m *Model) answers(text string) ([]want, bool) {
 	asked, ok := m.prompt.first()
 	word, verb := client.TypedDecision(asked.Wait, text)
-	approval := asked.Kind == domain.WaitApproval
-	if !ok || approval && (verb == 0 || verb != 'n' && strings.Contains(text, " ")) {
+	rule := asked.Kind.Rule()
+	unreasoned := word.Verdict == "" || rule.Grants(word.Verdict)
+	if !ok || !rule.Replies && (verb == 0 || unreasoned && strings.Contains(text, " ")) {
 		return nil, false
 	}
 	if now := m.cfg.Now(); now.Sub(m.prompt.shown) < tooSoon || m.composer.since.Before(m.prompt.shown) {
 		m.composer.since = now
-		if approval {
+		if !rule.Replies {
 			m.talk.warn("a call came up as you typed; look at it, and Enter again decides about it")
 		} else {
 			m.talk.warn("a question came up as you typed; Enter again answers it, /later leaves it for later")
 		}
 		return nil, true
 	}
-	if approval {
+	if !rule.Replies {
 		return m.decides(asked, word, verb), true
 	}
 	word, err := client.TypedReply(asked.Wait, text)
@@ -144,7 +144,7 @@ func (m *Model) decides(call client.WaitingCall, word client.Word, verb rune) []
 	m.composer.set("")
 	_, whole := m.promptPanel()
 	switch id := cmp.Or(call.ID, m.cfg.ID); {
-	case (verb == 'y' || verb == 'a') && !whole:
+	case verb != 'e' && call.Kind.Rule().Grants(word.Verdict) && !whole:
 		m.talk.warn("only a part of what would run is shown, so nobody can have seen it: " + m.cfg.shell("approvals", id) + " shows more, or make the terminal larger")
 	case verb == 'e' && (!call.Whole() || call.Arguments != render.Clean(call.Arguments)):
 		m.talk.warn("not all of the arguments are known here: " + m.cfg.shell("approve", id, render.ShortCall(call.ToolExecutionID), "--edit", "JSON") + " takes others")

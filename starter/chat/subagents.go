@@ -117,7 +117,7 @@ func (s *subagent) heard(e client.Event) {
 		}
 		s.talk.closes(e)
 	case domain.EventWaitOpened:
-		if e.Wait.Kind != domain.WaitOutcome {
+		if !e.Wait.Kind.Rule().Outlasts {
 			s.waits = append(s.waits, e)
 		}
 		s.talk.heard(e)
@@ -187,15 +187,11 @@ func (m *Model) lookedAt(msg looked) []want {
 
 // gather has the person asked about all that waits, what the agent itself asks first.
 func (m *Model) gather() {
-	var calls, questions []client.WaitingCall
+	m.prompt.pending = nil
 	of := func(id string, waits []domain.Wait) {
 		for _, w := range waits {
-			switch w.Kind {
-			case domain.WaitApproval:
-				calls = append(calls, client.WaitingCall{ID: id, Wait: w})
-			case domain.WaitQuestion:
-				questions = append(questions, client.WaitingCall{ID: id, Wait: w})
-			case domain.WaitOutcome: // the conversation goes on; status and explain tell of it
+			if !w.Kind.Rule().Outlasts { // else the conversation goes on; status and explain tell of it
+				m.prompt.pending = append(m.prompt.pending, client.WaitingCall{ID: id, Wait: w})
 			}
 		}
 	}
@@ -203,7 +199,8 @@ func (m *Model) gather() {
 	for _, sub := range m.subagents.order {
 		of(sub.id.String(), sub.pending)
 	}
-	m.prompt.pending = slices.Concat(calls, questions)
+	kinds := domain.WaitKinds()
+	slices.SortStableFunc(m.prompt.pending, func(a, b client.WaitingCall) int { return slices.Index(kinds, a.Kind) - slices.Index(kinds, b.Kind) })
 }
 
 // decided forgets what waits no more.

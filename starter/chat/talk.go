@@ -30,14 +30,13 @@ const (
 type callState int
 
 const (
-	callWaits callState = iota // for a person's word
+	callWaits callState = iota // for a person
 	callAllowed
 	callRuns
 	callDone
 	callFailed
 	callUnknown // nobody knows whether it took effect
 	callNotRun
-	callAsks // a person
 )
 
 // A callKey names a call of the execution that is followed.
@@ -306,7 +305,10 @@ func (t *talk) closes(e client.Event) {
 	t.settle(thought, e.Time)
 	t.settle(answered, e.Time)
 	for _, p := range t.parts {
-		if p.kind == called && p.key.number == e.Number && (p.call == callWaits || p.call == callAllowed || p.call == callRuns || p.call == callAsks) {
+		if p.kind == called && p.key.number == e.Number && (p.call == callWaits || p.call == callAllowed || p.call == callRuns) {
+			if p.call == callWaits {
+				p.at = ""
+			}
 			p.call, p.width = callNotRun, 0
 		}
 	}
@@ -367,26 +369,25 @@ func (t *talk) heardCall(key callKey, e client.Event) {
 // heardWait takes what a call waits for, or what came of that. Of an outcome that is unknown the end of the call tells.
 func (t *talk) heardWait(key callKey, e client.Event) {
 	opened := e.Type == domain.EventWaitOpened
-	switch e.Wait.Kind {
-	case domain.WaitApproval:
-		p := t.callAt(key, e)
-		if p.call, p.at = callWaits, ""; !opened {
-			p.decided(*e.Wait.Answer)
-		}
-	case domain.WaitQuestion:
-		if p := t.callAt(key, e); opened {
-			p.call, p.at = callAsks, ""
-			return
-		}
-		t.callAt(key, e).call = callRuns
+	rule := e.Wait.Kind.Rule()
+	if rule.Outlasts {
 		t.told(e)
-	case domain.WaitOutcome:
+		return
+	}
+	switch p := t.callAt(key, e); {
+	case opened:
+		p.call, p.at = callWaits, rule.For
+	case rule.Replies:
+		p.call, p.at = callRuns, ""
 		t.told(e)
+	default:
+		p.decided(*e.Wait)
 	}
 }
 
-func (p *part) decided(a domain.Answer) {
-	if p.call, p.at = callAllowed, ""; a.Verdict == domain.Approved {
+func (p *part) decided(w domain.Wait) {
+	a := w.Answer
+	if p.call, p.at = callAllowed, ""; w.Kind.Rule().Grants(a.Verdict) {
 		return
 	}
 	p.call = callNotRun
@@ -415,9 +416,7 @@ func (p *part) words(now time.Time) string {
 	at := render.Within(": ", p.at, "")
 	switch p.call {
 	case callWaits:
-		return " · waits for approval"
-	case callAsks:
-		return " · waits for an answer"
+		return " · waits for " + p.at
 	case callAllowed:
 		return " · approved"
 	case callRuns:

@@ -64,7 +64,7 @@ func explainTool(call domain.ToolExecution) ExplainTool {
 
 // withContent is the wait of a question with what the model has read as the answer, which the call's value has.
 func withContent(w domain.Wait, value string) domain.Wait {
-	if w.Kind == domain.WaitQuestion && w.Answer != nil {
+	if w.Kind.Rule().Replies && w.Answer != nil {
 		w.Answer = new(*w.Answer)
 		w.Answer.Content = value
 	}

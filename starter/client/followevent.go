@@ -309,8 +309,10 @@ func (f *follower) tellOfCall(e *Event, call domain.ToolExecution) {
 	if e.Type == domain.EventToolCallStarted {
 		f.moment.calls[id] = callMoment{step: e.Step, position: e.Position}
 		e.Arguments = call.Args()
-		if approved := call.Wait(domain.WaitApproval); approved.Answer != nil && !approved.Answer.Always.IsZero() {
-			e.Wait = &approved
+		for _, w := range call.Waits {
+			if w.Answer != nil && !w.Answer.Always.IsZero() {
+				e.Wait = &w
+			}
 		}
 	}
 	switch r := e.Recorded.Data.(type) {
@@ -319,7 +321,7 @@ func (f *follower) tellOfCall(e *Event, call domain.ToolExecution) {
 		e.waits = call.Wait(r.Kind).Open()
 		e.Wait.Answer, e.Wait.Expires = nil, r.ExpiresAt
 	case domain.WaitClosed:
-		if f.tellOfWait(e, call, r.Kind); r.Kind == domain.WaitQuestion {
+		if f.tellOfWait(e, call, r.Kind); r.Kind.Rule().Replies {
 			e.Text = call.Value
 		}
 		if e.Wait.Answer == nil {
@@ -344,14 +346,14 @@ func (f *follower) tellOfCall(e *Event, call domain.ToolExecution) {
 func (f *follower) tellOfWait(e *Event, call domain.ToolExecution, kind domain.WaitKind) {
 	w := call.Wait(kind)
 	w.Kind = kind // where the step is not known any more
-	if question, known := f.content.questions[e.ToolExecutionID]; known && kind == domain.WaitQuestion {
+	if question, known := f.content.questions[e.ToolExecutionID]; known && kind.Rule().Replies {
 		w.Ask = &question
 	}
 	arguments, digest := call.Args(), w.Runs()
 	if e.Type == domain.EventWaitOpened && digest != w.Digest { // what a person made of it came later
 		arguments, digest = w.Arguments, w.Digest
 	}
-	if e.Wait = &w; kind == domain.WaitQuestion || digest == domain.CallDigest(call.Name(), arguments) { // else a hook has changed them, or those asked about were long
+	if e.Wait = &w; kind.Rule().Replies || digest == domain.CallDigest(call.Name(), arguments) { // else a hook has changed them, or those asked about were long
 		e.Arguments = arguments
 	}
 }

@@ -34,6 +34,8 @@ type Listed struct {
 	// Waiting counts the tool calls that wait for a person's word or answer, Questions those of them that ask.
 	Waiting   int `json:"waiting,omitzero"`
 	Questions int `json:"questions,omitzero"`
+	// WaitsFor says what they wait for, in words.
+	WaitsFor string `json:"-"`
 	// Unknown counts its calls of which nobody knows whether they took effect.
 	Unknown int `json:"outcome_unknown,omitzero"`
 	// Build of Everstep has begun its newest run; empty: no worker has yet.
@@ -136,7 +138,7 @@ func (c *Client) visible(ctx context.Context, o ListOptions) iter.Seq2[*workflow
 				yield(nil, o.refused(err))
 				return
 			}
-			left := o.Waiting && c.waitsListed(info).InStep() == 0 || !ours(info)
+			left := o.Waiting && len(c.waitsListed(info).Of(false)) == 0 || !ours(info)
 			if !left && !yield(info, nil) {
 				return
 			}
@@ -185,7 +187,7 @@ func (c *Client) listed(a agent, foreign bool, info *workflowpb.WorkflowExecutio
 	s := c.snapshotOf(a, &workflowservice.DescribeWorkflowExecutionResponse{WorkflowExecutionInfo: info})
 	waits := c.waitsListed(info)
 	l := Listed{
-		Execution: a.begun(s.number, domain.ExecutionID{}, s.runID()), Foreign: foreign, Open: s.open(), Unknown: len(waits.Of(domain.WaitOutcome)), Schedule: scheduleOf(info),
+		Execution: a.begun(s.number, domain.ExecutionID{}, s.runID()), Foreign: foreign, Open: s.open(), Unknown: len(waits.Of(true)), Schedule: scheduleOf(info),
 		Build: s.builds.Begun, CarriedBy: s.builds.Last, ServerStatus: strings.ToLower(info.GetStatus().String()), StartedAt: info.GetStartTime().AsTime(),
 	}
 	if foreign {
@@ -196,7 +198,13 @@ func (c *Client) listed(a agent, foreign bool, info *workflowpb.WorkflowExecutio
 		l.ParentID = parent
 	}
 	if l.Open {
-		l.Waiting, l.Questions, l.Suspended = waits.InStep(), len(waits.Of(domain.WaitQuestion)), s.head.Suspended
+		asked := waits.Of(false)
+		l.Waiting, l.WaitsFor, l.Suspended = len(asked)+waits.More, domain.WaitsFor(asked), s.head.Suspended
+		for _, one := range asked {
+			if one.Kind.Rule().Replies {
+				l.Questions++
+			}
+		}
 	}
 	if closed := info.GetCloseTime(); closed != nil {
 		l.ClosedAt = closed.AsTime()

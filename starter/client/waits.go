@@ -98,7 +98,7 @@ func (c *Client) waitsListed(info *workflowpb.WorkflowExecutionInfo) contract.Wa
 type Word struct {
 	// Call is the call's own id. The zero one is the only call that waits so.
 	Call domain.ToolExecutionID
-	// Verdict says what they decide: domain.Approved or WasDenied, AnsweredByPerson of a question.
+	// Verdict says what they decide: one that domain.WaitRules has for the kind of wait.
 	Verdict domain.Verdict
 	// Digest is that of the call which the person has seen, as AllWaiting tells it. Another call is refused.
 	// To approve it is needed.
@@ -179,17 +179,42 @@ func TypedReply(asked domain.Wait, typed string) (Word, error) {
 	return w, nil
 }
 
-// TypedDecision is what a person has typed about a call that waits for approval, with the key that stands for it: y (yes), a
-// (always), e (edit) with other arguments, n (no) with a reason, or d (later), which decides nothing; 0: it is none of them.
+// DecisionKeys are what TypedDecision reads about a call, each with what it does. edit is how other arguments are typed.
+func DecisionKeys(asked domain.Wait, edit string) (keys string) {
+	for _, a := range asked.Kind.Rule().Answers {
+		if a.Key != "" {
+			keys += a.Key[:1] + " " + a.Does + " · "
+		}
+		if a.Edits {
+			keys += "a always · " + edit + " edits it · "
+		}
+	}
+	return keys + "d later"
+}
+
+// TypedDecision is what a person has typed about a call that waits for a decision, with the letter that stands for it: that of
+// an answer of its kind, as y (yes) and n (no) with a reason; a (always) or e (edit) with other arguments, where the kind has
+// that; or d (later), which decides nothing; 0: it is none of them.
 func TypedDecision(asked domain.Wait, typed string) (w Word, key rune) {
 	verb, rest, _ := strings.Cut(strings.TrimSpace(typed), " ")
-	key = map[string]rune{"y": 'y', "yes": 'y', "a": 'a', "always": 'a', "e": 'e', "edit": 'e', "n": 'n', "no": 'n', "d": 'd', "later": 'd'}[strings.ToLower(verb)]
-	w = Word{Call: asked.ToolExecutionID, Digest: asked.Digest, Verdict: domain.Approved, Always: key == 'a', Reason: strings.TrimSpace(rest)}
-	switch key {
-	case 'e':
+	verb = strings.ToLower(verb)
+	w = Word{Call: asked.ToolExecutionID, Digest: asked.Digest, Reason: strings.TrimSpace(rest)}
+	for _, a := range asked.Kind.Rule().Answers {
+		keys := []string{a.Key}
+		if a.Edits {
+			keys = append(keys, "always", "edit")
+		}
+		for _, k := range keys {
+			if k != "" && (verb == k || verb == k[:1]) {
+				w.Verdict, w.Always, key = a.Verdict, k == "always", rune(k[0])
+			}
+		}
+	}
+	switch {
+	case key == 'e':
 		w.Edit, w.Reason = w.Reason, ""
-	case 'n':
-		w.Verdict = domain.WasDenied
+	case verb == "d" || verb == "later":
+		key = 'd'
 	}
 	return w, key
 }

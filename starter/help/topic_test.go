@@ -3,6 +3,7 @@ package help_test
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -43,6 +44,36 @@ func TestPagesHaveTheNumbersOfGuards(t *testing.T) {
 		require.True(t, ok)
 		require.Contains(t, topic.Text, says)
 	}
+}
+
+// TestPagesHaveTheKindsOfWaits: the table of what waits for a person is that of the rows, a column each.
+func TestPagesHaveTheKindsOfWaits(t *testing.T) {
+	t.Parallel()
+	rows := [][]string{{""}, {"---"}, {"why it waits"}, {"commands"}, {"edits"}, {"what has to fit"}, {"how often"}, {"at its expiry"}, {"a stop"}}
+	for _, rule := range domain.WaitRules() {
+		column := []string{"`" + string(rule.Kind) + "`", "---", rule.Cause, "`" + strings.Join(rule.Commands(), "`, `") + "`"}
+		switch edited := slices.ContainsFunc(rule.Answers, func(a domain.WaitAnswer) bool { return a.Edits }); {
+		case rule.Outlasts:
+			column = append(column, "none", "a reason is given", "once; the same again is taken", "never expires", "it waits on")
+		case rule.Replies:
+			column = append(column, "none", "choices or schema, 50 tries", "once", "its `default`, or no answer", "it is not run")
+		default:
+			edits := map[bool][]string{true: {"`approve --edit`, 50 tries", "an edit: tool and rules"}, false: {"none", "nothing"}}[edited]
+			column = append(append(column, edits...), "once", "denied; with `at_expiry: stop` the execution stops too", "it is not run")
+		}
+		for i := range rows {
+			rows[i] = append(rows[i], column[i])
+		}
+	}
+	var table strings.Builder
+	for _, row := range rows {
+		table.WriteString(strings.NewReplacer("|  |", "| |", " --- ", "---").Replace("| " + strings.Join(row, " | ") + " |\n"))
+	}
+	topic, _ := help.Named("permissions")
+	_, after, _ := strings.Cut(topic.Text, "## What waits for a person\n\n")
+	_, kept, _ := strings.Cut(after, "\n\n")
+	kept, _, _ = strings.Cut(kept, "\n\n")
+	require.Equal(t, table.String(), kept+"\n", "the table under that heading of permissions.md is to be this")
 }
 
 // TestPagesFitTheTerminal: no line is longer than the terminal is wide, and each

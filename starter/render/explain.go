@@ -283,7 +283,7 @@ func (x *sheet) toolLine(tool client.ExplainTool) string {
 	}
 	asked, resolved := "", ""
 	for _, w := range tool.Waits {
-		if w.Kind == domain.WaitOutcome {
+		if w.Kind.Rule().Outlasts {
 			resolved = WaitWords(w)
 			continue
 		}

@@ -181,10 +181,8 @@ func listStatus(a client.Listed) string {
 		status += ", idle"
 	case a.Stopping:
 		status = "stopping"
-	case a.Waiting > 0 && a.Questions == a.Waiting:
-		status = "waits for an answer"
 	case a.Waiting > 0:
-		status = "waits for approval"
+		status = "waits for " + a.WaitsFor
 	case a.Paused:
 		status = "paused"
 	}

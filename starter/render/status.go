@@ -123,15 +123,11 @@ func statusRows(t Theme, id string, v account.Status, now time.Time) []row {
 		{"more_stops", "how many of users came beyond the 100 that are kept", v.MoreSignals, "", fact(where(v.MoreSignals > 0, more(v.MoreSignals, "signal")))},
 		{"waits", "calls that wait for a person, each with its `kind`, `approval`, `question` or `outcome`: `domain.Wait`", listed(v.Waits),
 			"waits", facts(v.Waits, func(w domain.Wait) string {
-				call := ShortCall(w.ToolExecutionID)
-				switch w.Kind {
-				case domain.WaitOutcome:
-					return Joined("\n", pendingWords(w), enter("resolve", call))
-				case domain.WaitQuestion:
-					return Joined("\n", pendingWords(w), enter("answer", call+where(len(w.Ask.Schema) > 0, " --value JSON")))
-				case domain.WaitApproval:
+				var ways []string
+				for _, command := range w.Kind.Rule().Commands() {
+					ways = append(ways, enter(command, ShortCall(w.ToolExecutionID)+where(w.Ask != nil && len(w.Ask.Schema) > 0, " --value JSON")))
 				}
-				return Joined("\n", pendingWords(w), Joined(t.Faint(" · "), enter("approve", call), enter("deny", call)))
+				return Joined("\n", pendingWords(w), Joined(t.Faint(" · "), ways...))
 			})},
 		{"standing_approvals", "calls that always run, those too that were revoked: `domain.StandingApproval`", listed(v.AlwaysAllowed),
 			"always", facts(v.AlwaysAllowed, func(a domain.StandingApproval) string {

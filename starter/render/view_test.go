@@ -237,8 +237,7 @@ func TestLiveViewOfAnything(t *testing.T) {
 			e.AgentID, e.ChildID = rapid.SampledFrom(ids).Draw(t, "agent"), rapid.SampledFrom(ids).Draw(t, "child")
 			e.ChildName, e.Path = text.Draw(t, "name"), rapid.SliceOfN(text, 0, 10).Draw(t, "path")
 			if e.Type == domain.EventWaitOpened || e.Type == domain.EventWaitClosed { // which have always one
-				kinds := []domain.WaitKind{domain.WaitApproval, domain.WaitQuestion, domain.WaitOutcome}
-				e.Wait = &domain.Wait{Kind: rapid.SampledFrom(kinds).Draw(t, "kind"), Answer: &domain.Answer{Verdict: domain.WasDenied, By: text.Draw(t, "by")}}
+				e.Wait = &domain.Wait{Kind: rapid.SampledFrom(domain.WaitKinds()).Draw(t, "kind"), Answer: &domain.Answer{Verdict: domain.WasDenied, By: text.Draw(t, "by")}}
 			}
 			if rapid.Bool().Draw(t, "failed") {
 				e.Error = domain.Errorf(domain.Internal, "%s", text.Draw(t, "message"))

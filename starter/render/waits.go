@@ -22,7 +22,7 @@ func ShortCall(id domain.ToolExecutionID) string {
 // pendingWords are a call that waits, in one line.
 func pendingWords(w domain.Wait) string {
 	switch text := ""; {
-	case w.Kind == domain.WaitOutcome:
+	case w.Kind.Rule().Outlasts:
 		return OneLine(fmt.Sprintf("whether %s took effect%s (execution %d, step %d, call %s)",
 			w.Tool, Within(" with ", w.Arguments, ""), w.Execution, w.Step, w.ToolExecutionID))
 	case w.Ask != nil:
@@ -36,14 +36,12 @@ func pendingWords(w domain.Wait) string {
 // WaitWords say what became of a call that waited, or that it does.
 func WaitWords(w domain.Wait) string {
 	if w.Answer == nil {
-		return map[domain.WaitKind]string{
-			domain.WaitApproval: "waits for approval since ", domain.WaitQuestion: "asks a person since ", domain.WaitOutcome: "of unknown outcome since ",
-		}[w.Kind] + moment(w.Since)
+		return "waits for " + w.Kind.Rule().For + " since " + moment(w.Since)
 	}
 	a := *w.Answer
 	switch a.Verdict {
 	case domain.Expired:
-		return "expired " + moment(a.At) + map[bool]string{true: ", approved by nobody", false: ", answered by nobody"}[w.Kind == domain.WaitApproval]
+		return "expired " + moment(a.At) + ", " + string(w.Kind.Rule().Answers[0].Verdict) + " by nobody"
 	case domain.AnsweredByDefault:
 		return "expired " + moment(a.At) + ", answered by its default"
 	case domain.AnsweredByPerson:
@@ -69,10 +67,10 @@ func answerWords(w domain.Wait, verdict string) string {
 
 // opened is what an event tells of a call that waits for a person, and closed of one that did.
 func opened(e client.Event) string {
-	switch w := e.Wait; {
-	case w.Kind == domain.WaitApproval:
-		return CallWords(e.Tool, e.Arguments) + " waits for approval"
-	case w.Kind == domain.WaitOutcome:
+	switch w, rule := e.Wait, e.Wait.Kind.Rule(); {
+	case !rule.Outlasts && !rule.Replies:
+		return CallWords(e.Tool, e.Arguments) + " waits for " + rule.For
+	case rule.Outlasts:
 		return "nobody knows whether " + OneLine(e.Tool) + " took effect"
 	case w.Ask != nil:
 		return OneLine(e.Tool) + " asks: " + questionWords(*w.Ask)
@@ -82,14 +80,13 @@ func opened(e client.Event) string {
 
 func closed(e client.Event) string {
 	w := *e.Wait
-	switch w.Kind {
-	case domain.WaitOutcome:
+	switch rule := w.Kind.Rule(); {
+	case rule.Outlasts:
 		return "" // the model is told, which shows
-	case domain.WaitQuestion:
+	case rule.Replies:
 		w.Answer = new(*w.Answer)
 		w.Answer.Content = e.Text
 		return OneLine(e.Tool) + " " + WaitWords(w)
-	case domain.WaitApproval:
 	}
 	return CallWords(e.Tool, e.Arguments) + " " + WaitWords(w)
 }
@@ -122,8 +119,8 @@ func Waiting(calls []client.WaitingCall, now time.Time) string {
 	var b strings.Builder
 	for _, c := range calls {
 		fmt.Fprintf(&b, "%s %s  step %d, %s\n", OneLine(c.ID), ShortCall(c.ToolExecutionID), c.Step, OneLine(c.Tool))
-		if c.Kind == domain.WaitOutcome {
-			fmt.Fprintf(&b, "  nobody knows whether it took effect, since %s; resolve says so\n", moment(c.Since))
+		if rule := c.Kind.Rule(); rule.Outlasts {
+			fmt.Fprintf(&b, "  %s, since %s; %s says so\n", rule.Cause, moment(c.Since), strings.Join(rule.Commands(), " or "))
 		} else {
 			fmt.Fprintf(&b, "  asked %s ago%s", Duration(now.Sub(c.Since)), Within(" by ", OneLine(c.AskedBy), ""))
 			if !c.Expires.IsZero() {

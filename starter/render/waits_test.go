@@ -8,6 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"everstep/domain"
+	"everstep/domain/account"
+	"everstep/domain/contract"
 	"everstep/starter/client"
 )
 
@@ -42,4 +44,40 @@ func TestWaitingIsShownWhole(t *testing.T) {
 		Kind: domain.WaitApproval, Tool: "pay", Arguments: arguments, Digest: domain.CallDigest("pay", arguments),
 	}}
 	require.Contains(t, Waiting([]client.WaitingCall{call}, time.Time{}), "\n  {\"a\": 1, \"all\": true}\n")
+}
+
+// TestEachKindOfWaitIsShown as it waits, by what became of it, and with the commands that answer it.
+func TestEachKindOfWaitIsShown(t *testing.T) {
+	t.Parallel()
+	var b strings.Builder
+	for _, rule := range domain.WaitRules() {
+		w := domain.Wait{Kind: rule.Kind, Execution: 2, Step: 3, Tool: "pay", Arguments: `{"amount":1}`, Since: testNow}
+		if rule.Replies {
+			w.Arguments, w.Ask = "", &domain.Question{Text: "How much?", Schema: []byte(`{"type":"integer"}`)}
+		}
+		status := account.Status{Head: account.Head{Open: true, Waits: []domain.Wait{w}}, Server: account.Server{Source: contract.FromWorkflow}}
+		for line := range strings.Lines(StatusText(noTheme(), "notes", status, testNow)) {
+			if strings.HasPrefix(line, "  waits ") || strings.HasPrefix(line, "            ") {
+				b.WriteString(line)
+			}
+		}
+		var answers []domain.Verdict
+		if !rule.Outlasts {
+			answers = append(answers, domain.Expired)
+			b.WriteString("list: " + listStatus(client.Listed{Open: true, Waiting: 1, WaitsFor: domain.WaitsFor([]domain.Wait{w})}) + "\n")
+		}
+		b.WriteString(Waiting([]client.WaitingCall{{ID: "notes", Wait: w}}, testNow) + WaitWords(w) + "\n")
+		event := client.Event{Tool: w.Tool, Arguments: `{"amount":1}`, Wait: &w, Text: "two"}
+		b.WriteString("opened: " + opened(event) + "\n")
+		for _, answer := range rule.Answers {
+			answers = append(answers, answer.Verdict)
+		}
+		for _, verdict := range answers {
+			w := w.Answered(domain.Answer{Verdict: verdict, By: "ann", Content: "one", Reason: "why", At: testNow})
+			event.Wait = &w
+			b.WriteString(WaitWords(w) + "\nclosed: " + closed(event) + "\n")
+		}
+		b.WriteString("\n")
+	}
+	requireGolden(t, "waits", b.String())
 }
