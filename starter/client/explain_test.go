@@ -153,7 +153,9 @@ func TestExplainAStopAtALimit(t *testing.T) {
 		{Reason: domain.StopRequested, Message: "too late", Source: "a hook"},
 	}, 1)
 	a.Executions[0].Prior = domain.Spent{Steps: 1, Tokens: 300, Seconds: 2}
+	a.Head.Configuration.Changes = []contract.Change{{Number: 1}, {Number: 2}}
 	v := explained(t, a)
+	require.Equal(t, []contract.Change{{Number: 1}}, v.Changes)
 
 	require.Equal(t, contract.FromWorkflow, v.Source)
 	require.Empty(t, v.Missing)

@@ -112,32 +112,6 @@ func TestAccountOverRuns(t *testing.T) {
 	require.JSONEq(t, known(t, withWorker), known(t, read), "what no worker has taken changes nothing")
 	require.Equal(t, contract.FromHistory, read.Server.Source)
 	require.Positive(t, read.Server.Untaken)
-
-	s.irreplayable = "a run is deleted"
-	s.forgetsRun(t, id, withWorker.Head.Run.Previous)
-	var err error
-	read, err = s.agents.Account(within(t), id, allParts...)
-	require.NoError(t, err)
-	missing := map[agentaccount.Part]string{}
-	for _, m := range read.Missing {
-		missing[m.Part] += m.String() + "; "
-	}
-	first := read.Executions[0].Number
-	require.Greater(t, first, 1)
-	require.Contains(t, missing[agentaccount.Executions], fmt.Sprintf("executions 1 to %d", first-1))
-	require.Contains(t, missing[agentaccount.Messages], fmt.Sprintf("messages 0 to %d", read.Head.Position.Base-1))
-	for _, e := range read.Executions {
-		require.Equal(t, e.Steps, countSteps(read, e.Number)+countMissing(read, agentaccount.Steps, e.Number), "execution %d", e.Number)
-		seen, last := 0, 0
-		for _, event := range read.Events {
-			if head := event.EventHeader; head.ExecutionID == e.ExecutionID {
-				seen, last = seen+1, int(head.Sequence)
-			}
-		}
-		missing := countMissing(read, agentaccount.Events, e.Number)
-		require.Equal(t, max(last, missing), seen+missing, "execution %d", e.Number)
-	}
-	require.Equal(t, withWorker.Head.Newest, read.Head.Newest)
 }
 
 // known is what an account has of its agent itself, as JSON.
@@ -145,24 +119,6 @@ func known(t *testing.T, read agentaccount.Account) string {
 	t.Helper()
 	read.Server = nil
 	return encoded(t, read)
-}
-
-func countSteps(read agentaccount.Account, execution int) (n int) {
-	for _, step := range read.Steps {
-		if step.Execution == execution {
-			n++
-		}
-	}
-	return n
-}
-
-func countMissing(read agentaccount.Account, part agentaccount.Part, execution int) (n int) {
-	for _, m := range read.Missing {
-		if m.Part == part && m.Execution == execution {
-			n += m.To - m.From + 1
-		}
-	}
-	return n
 }
 
 // began is when the newest run of an agent's workflow began.

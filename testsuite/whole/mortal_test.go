@@ -17,7 +17,6 @@ import (
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/converter"
 
-	"everstep/activities/artifact"
 	"everstep/activities/inference"
 	script "everstep/activities/scripted"
 	"everstep/activities/tool"
@@ -45,7 +44,6 @@ func mortalWork(ctx context.Context, args []string) error {
 		}
 		return tool.Happened("receipt 4711", "it is in the journal"), nil
 	}))
-	long := tool.New("long", "says much", domain.ReadOnly, func(context.Context, struct{}) (string, error) { return longText(), nil })
 	var model host.Access
 	if len(args) > 3 {
 		model = host.Access{BaseURL: args[3], Key: "sk-canary"}
@@ -53,8 +51,7 @@ func mortalWork(ctx context.Context, args []string) error {
 	return serve(ctx, args, host.Config{
 		Vendors:    map[string]host.Access{"openai": model},
 		Approvals:  domain.ApprovalsOf("allow"),
-		Connection: host.Connection{Seat: args[2]}, Tools: []tool.Tool{die, wire, long, echo(), whom()},
-		BuiltinTools: []string{artifact.Name}, Storage: args[2] + ".storage",
+		Connection: host.Connection{Seat: args[2]}, Tools: []tool.Tool{die, wire, echo()},
 		Providers: map[string]inference.Provider{"mortal": mortal{script.New(), args[2] + ".deaths"}},
 		Log:       host.Log{Level: slog.LevelWarn},
 	})

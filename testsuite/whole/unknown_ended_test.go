@@ -92,30 +92,3 @@ func TestACallIsResolvedAfterTheEnd(t *testing.T) {
 	require.Contains(t, blocked.Error.Message, "receipt 4711", "it is not paid again")
 	require.Equal(t, before[:2], told()[:2], "its result and its steps")
 }
-
-// TestAResolutionOutlivesTheRunThatEnded: what the resolving run has taken along is there when the retention of the
-// run before has passed; when its own has, nothing is left to resolve.
-func TestAResolutionOutlivesTheRunThatEnded(t *testing.T) {
-	t.Parallel()
-	s := start(t, host.Config{Tools: []tool.Tool{payment()}})
-	id, calls := s.endsUnresolved(t)
-	first := s.status(t, id)
-	s.resolves(t, id, resolving(calls[0], receipt))
-	messages := s.messages(t, id)
-	s.forgetsRun(t, id, first.Run.ID)
-
-	status := s.status(t, id)
-	require.Equal(t, calls[1:], status.Waits)
-	require.Equal(t, first.ExecutionID, status.ExecutionID)
-	require.Equal(t, messages, s.messages(t, id))
-	s.resolves(t, id, resolving(calls[1], receipt))
-	second := s.extends(t, id, agents.ExtendOptions{Budget: steps(9)})
-	s.ended(t, second.Execution)
-	require.Empty(t, s.unresolvedOf(t, id))
-
-	gone, calls := s.endsUnresolved(t)
-	status = s.status(t, gone)
-	s.forgetsRun(t, gone, status.Run.ID)
-	_, err := s.agents.Resolve(within(t), gone, resolving(calls[0], receipt))
-	require.ErrorIs(t, err, &agents.Error{Class: agents.NotFound})
-}
