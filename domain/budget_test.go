@@ -34,6 +34,9 @@ func TestBudgetCheck(t *testing.T) {
 		"none and some":  {domain.ExecutionBudget{MaxSteps: new(int64(3)), MaxStepsFrom: domain.StepsNone}, "max_steps_from: is none, and max_steps is 3"},
 		"unknown":        {domain.ExecutionBudget{MaxStepsFrom: "nobody"}, "max_steps_from"},
 		"deadline":       {domain.ExecutionBudget{Deadline: new(time.Date(10000, 1, 1, 0, 0, 0, 0, time.UTC))}, "deadline: is in the year 10000; give"},
+		"no year":        {domain.ExecutionBudget{Deadline: new(time.Date(0, 6, 1, 0, 0, 0, 0, time.UTC))}, "deadline: is in the year 0; give"},
+		"first year":     {domain.ExecutionBudget{Deadline: new(time.Date(1, 6, 1, 0, 0, 0, 0, time.UTC))}, ""},
+		"last year":      {domain.ExecutionBudget{Deadline: new(time.Date(9999, 6, 1, 0, 0, 0, 0, time.UTC))}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -180,14 +180,6 @@ func TestFallbacksAreChecked(t *testing.T) {
 	require.ErrorContains(t, with(domain.Fallback{Model: other, On: []domain.Failure{"rain"}}), "fallbacks[0].on: ")
 }
 
-func TestDeadlinesAreInYearsThatAreWritten(t *testing.T) {
-	t.Parallel()
-	for year, fits := range map[int]bool{0: false, 1: true, 9999: true, 10000: false} {
-		deadline := time.Date(year, time.June, 1, 0, 0, 0, 0, time.UTC)
-		require.Equal(t, fits, domain.ExecutionBudget{Deadline: &deadline}.Check() == nil, year)
-	}
-}
-
 // TestRawJSONIsKeptAsItIsWritten: what a state keeps of raw JSON is what is read
 // back of it.
 func TestRawJSONIsKeptAsItIsWritten(t *testing.T) {

@@ -98,13 +98,7 @@ func TestArgumentsThatDoNotFit(t *testing.T) {
 		{"empty", ``, `at the root: lacks "city"`},
 		{"blank", ` `, "the text is empty; give one JSON value"},
 		{"cut", `{"city":"Bo`, "the text is not JSON: unexpected end of JSON input (line 1, column 11)"},
-		{"two values", `{"city":"a"} {}`, "the text is not JSON: invalid character '{' after top-level value (line 1, column 14); give exactly one JSON value"},
-		{"NaN", `{"city":"a","days":NaN}`, "the text is not JSON: invalid character 'N'"},
 		{"array", `[1]`, "must be of type object and is of type array"},
-		{"null", `null`, "must be of type object and is of type null"},
-		{"string", `"{}"`, "must be of type object and is of type string"},
-		{"number", `-1`, "must be of type object and is of type integer"},
-		{"boolean", `true`, "must be of type object and is of type boolean"},
 		{"unknown field", `{"city":"a","when":1}`, "at /when: the schema has no such property; leave it out"},
 		{"other case", `{"City":"a"}`, "at the root: lacks \"city\"\nat /City: the schema has no such property; leave it out"},
 		{"both cases", `{"city":"a","City":"b"}`, "at /City: the schema has no such property; leave it out"},
@@ -112,10 +106,7 @@ func TestArgumentsThatDoNotFit(t *testing.T) {
 		{"key twice, written differently", `{"city":"a","c\u0069ty":"b"}`, "at /city: the key is there twice"},
 		{"key twice, deep", `{"city":"a","extra":{"k":"v","k":"w"}}`, "at /extra/k: the key is there twice"},
 		{"wrong type", `{"city":3}`, "at /city: must be of type string and is of type integer"},
-		{"wrong type, deep", `{"city":"a","spot":{"lat":"x"}}`, "at /spot/lat: must be of type number and is of type string"},
-		{"unknown field, deep", `{"city":"a","spot":{"lat":1,"Lat":2}}`, "at /spot/Lat: the schema has no such property; leave it out"},
 		{"all at once", `{"days":"x","tags":[1]}`, "at the root: lacks \"city\"\nat /days: must be of type integer and is of type string\nat /tags/0: must be of type string and is of type integer"},
-		{"fraction", `{"city":"a","days":1.5}`, "at /days: must be of type integer and is of type number"},
 		{"beyond an integer", `{"city":"a","days":9223372036854775808}`, "days: is 9223372036854775808, which is too large; give a smaller whole number"},
 		{"beyond a number", `{"city":"a","days":1e999}`, "at /days: has a number that is too large"},
 		{"not UTF-8", "{\"city\":\"\xff\"}", "not valid UTF-8"},
@@ -185,15 +176,8 @@ func TestSchemasOfOthers(t *testing.T) {
 			require.ErrorContains(t, err, "arguments: at ")
 		})
 	}
-	for schema, want := range map[string]string{
-		`{"type":"object","properties":{"a":{"$ref":"https://example.com/a"}}}`: "outside of the schema; schemas are never fetched",
-		`{"type":"object","properties":{"a":{"$dynamicRef":"#a"}}}`:             "at /properties/a/$dynamicRef: is not taken",
-		`{"type":"object","properties":{"a":{"pattern":"(?!x)"}}}`:              "at /properties/a/pattern: is no regular expression that can be used",
-		`{"type":"object","properties":{"a":{"type":"text"}}}`:                  `at /properties/a/type: is "text" and must be one of`,
-		`{"type":"object","allOf":[{"$ref":"#"}]}`:                              "refers to itself without end",
-	} {
-		require.ErrorContains(t, tool.FromSpec(domain.ToolSpec{Name: "a", Schema: json.RawMessage(schema)}, echo).Check(), want)
-	}
+	elsewhere := json.RawMessage(`{"type":"object","properties":{"a":{"$ref":"https://example.com/a"}}}`)
+	require.ErrorContains(t, tool.FromSpec(domain.ToolSpec{Name: "a", Schema: elsewhere}, echo).Check(), "outside of the schema; schemas are never fetched")
 }
 
 func TestNewResultMayStopTheLoop(t *testing.T) {
