@@ -94,8 +94,8 @@ type Activities struct {
 	outputs checkers
 	// inferring lets a call wait for those whom it might take with it.
 	inferring inferring
-	// beating spaces out the heartbeats.
-	beating beating
+	// heartbeatLoad spaces out the heartbeats.
+	heartbeatLoad heartbeatLoad
 }
 
 // New checks the configuration and reports all that is wrong with it.
@@ -231,7 +231,7 @@ func servedContext(ctx context.Context) (context.Context, context.CancelFunc) {
 func (a *Activities) Record(ctx context.Context, request contract.RecordRequest) (contract.Segment, error) {
 	ctx, cancel := servedContext(ctx)
 	defer cancel()
-	defer a.pulse(ctx)()
+	defer a.heartbeat(ctx)()
 	segment, err := a.record(ctx, request)
 	switch {
 	case err == nil:

@@ -27,7 +27,7 @@ type Sessions interface {
 //
 // It fails retryably where another worker may have what this one lacks: the server, or room.
 func (a *Activities) Bind(ctx context.Context, request contract.BindRequest) (contract.Bound, error) {
-	defer a.pulse(ctx)()
+	defer a.heartbeat(ctx)()
 	agent := activity.GetInfo(ctx).WorkflowExecution.ID
 	if workerStops(ctx) {
 		return contract.Bound{}, failure(domain.CodedErrorf(domain.Unavailable, domain.CodeWorkerShutdown, "the worker is stopping"))

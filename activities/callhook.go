@@ -23,7 +23,7 @@ import (
 // long, and where the worker was told to stop.
 func (a *Activities) CallHook(ctx context.Context, request contract.HookRequest) (contract.HookReply, error) {
 	info := activity.GetInfo(ctx)
-	defer a.pulse(ctx, contract.Heartbeat{
+	defer a.heartbeat(ctx, contract.Heartbeat{
 		ExecutionID: request.ExecutionID, Step: request.Step, Phase: contract.PhaseRunning, Attempt: int(info.Attempt),
 	})()
 	h, err := a.config.Hooks.Find(request.Hook)

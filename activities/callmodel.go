@@ -29,7 +29,7 @@ import (
 func (a *Activities) CallModel(ctx context.Context, request *contract.ModelRequest) (*contract.ModelReply, error) {
 	defer a.inferring.begin()()
 	ctx, c := a.modelCall(ctx, request)
-	defer c.pulse.stop()
+	defer c.heartbeat.stop()
 	return c.ended(ctx, c.attempt(ctx))
 }
 
@@ -37,7 +37,7 @@ func (a *Activities) CallModel(ctx context.Context, request *contract.ModelReque
 func (a *Activities) modelCall(ctx context.Context, request *contract.ModelRequest) (context.Context, *modelCall) {
 	c := &modelCall{activities: a, request: request, info: activity.GetInfo(ctx), spent: spentBefore(ctx)}
 	ctx = contract.WithPlace(ctx, contract.Place{WorkflowID: c.info.WorkflowExecution.ID, ExecutionID: request.ExecutionID, Step: request.Step, Summary: request.Summary != nil})
-	c.pulse = a.startModelPulse(ctx, c.info, contract.Heartbeat{
+	c.heartbeat = a.startModelHeartbeat(ctx, c.info, contract.Heartbeat{
 		ExecutionID: request.ExecutionID, Step: request.Step, Phase: contract.PhaseWaiting,
 		Attempt: c.tries(), Spent: c.spent,
 	})
@@ -78,7 +78,7 @@ type modelCall struct {
 	activities *Activities
 	request    *contract.ModelRequest
 	info       activity.Info
-	pulse      *modelPulse
+	heartbeat  *modelHeartbeat
 	call       inference.Call
 	// shared says that the call's messages are those of later inferences too, and may not be changed.
 	shared bool
@@ -120,7 +120,7 @@ func (c *modelCall) begin(ctx context.Context) (inference.Provider, error) {
 	if err != nil {
 		return nil, err
 	}
-	c.pulse.requested(c.reserved())
+	c.heartbeat.requested(c.reserved())
 	return provider, context.Cause(ctx)
 }
 
@@ -135,7 +135,7 @@ func (c *modelCall) prepare(ctx context.Context) (inference.Provider, error) {
 	}
 	if c.request.Summary != nil || contract.Rewriter(conversation.Resolved.Hooks) != "" {
 		// A summary is no answer, and what a hook may rewrite nobody reads before it did.
-		c.pulse.withhold()
+		c.heartbeat.withhold()
 	}
 	definition := conversation.Resolved.Definition
 	if err := cmp.Or(c.activities.config.Allow.agent(definition), c.activities.config.Allow.said(conversation.Entries)); err != nil {
@@ -225,7 +225,7 @@ func (c *modelCall) infer(ctx context.Context, provider inference.Provider) (err
 			return
 		}
 		delta.Text, delta.Reasoning, delta.Tool = text.pass(delta.Text), reasoning.pass(delta.Reasoning), secrets.Hide(delta.Tool)
-		c.pulse.heard(delta)
+		c.heartbeat.heard(delta)
 		if !streaming {
 			streaming = true
 			c.activities.config.At(ctx, contract.InStream)

@@ -26,7 +26,7 @@ func (a *Activities) CallTool(ctx context.Context, request contract.ToolRequest)
 	c := toolCall{activities: a, request: request, info: activity.GetInfo(ctx), effect: request.Effect}
 	c.told = &toolProgress{tool: request.Name, hide: a.config.Secrets.Hide, heard: make(chan struct{}, 1)}
 	attempt, told := c.attempt(), c.told // c is not ready yet when a heartbeat may go
-	defer a.pulseOf(ctx, func() []any {
+	defer a.heartbeatWith(ctx, func() []any {
 		return []any{contract.Heartbeat{
 			ExecutionID: request.ExecutionID, Step: request.Step, Phase: contract.PhaseRunning, Attempt: attempt, Progress: told.newest(), Call: request.ID(),
 		}}
@@ -83,7 +83,7 @@ func (a *Activities) CallTool(ctx context.Context, request contract.ToolRequest)
 func (c toolCall) known() tool.Call {
 	call := tool.Call{
 		ID: c.request.ID(), Key: c.request.Key(), ExecutionID: c.request.ExecutionID, Step: c.request.Step, Position: c.request.Position,
-		Attempt: c.attempt(), Trusted: c.request.Trusted, WaitedUntil: c.request.WaitUntil, Note: c.request.Note, Past: c.request.Past,
+		Attempt: c.attempt(), Trusted: c.request.Trusted, WaitedUntil: c.request.WaitUntil, Note: c.request.Note, Earlier: c.request.Earlier,
 	}
 	if p := c.request.Pending; p != nil {
 		call.Handle, call.TakenBack = p.Handle, c.request.TakeBack

@@ -46,7 +46,7 @@ func (c *modelCall) metered(err error) {
 	if !limited {
 		return
 	}
-	used := c.call.Reckon(c.answer.Response.Usage, c.answer.Message).TotalTokens()
+	used := c.call.CompleteUsage(c.answer.Response.Usage, c.answer.Message).TotalTokens()
 	if err != nil {
 		failed, billed := c.judge(err)
 		if !billed {

@@ -25,7 +25,7 @@ import (
 // another worker may have what this one lacks. An error of the provider that may pass, such as a key that a vault does not hand out
 // just now, is tried again.
 func (a *Activities) ListTools(ctx context.Context, request contract.ResolveRequest) (contract.Resolved, error) {
-	defer a.pulse(ctx)() // a vault may be slow
+	defer a.heartbeat(ctx)() // a vault may be slow
 	definition, err := a.defined(ctx, request)
 	if err != nil {
 		return contract.Resolved{}, failure(domain.AsError(err))

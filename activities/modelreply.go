@@ -19,7 +19,7 @@ import (
 func (c *modelCall) answered(ctx context.Context, answer inference.Answer) (contract.ModelReply, error) {
 	reply := c.reply(contract.Answered)
 	reply.Response = bounded(answer.Response)
-	reply.Response.Usage = c.call.Reckon(answer.Response.Usage, answer.Message)
+	reply.Response.Usage = c.call.CompleteUsage(answer.Response.Usage, answer.Message)
 	message, invalid := c.formatted(c.recorded(answer), &reply.Response)
 	encoded, err := json.Marshal(message)
 	if err == nil && len(encoded) <= domain.MaxMessage {
@@ -49,7 +49,7 @@ func (c *modelCall) failed(ctx context.Context, answer inference.Answer, err err
 	failed, billed := c.judge(err)
 	var used domain.Usage
 	if billed {
-		used = c.call.Reckon(answer.Response.Usage, answer.Message)
+		used = c.call.CompleteUsage(answer.Response.Usage, answer.Message)
 	}
 	switch {
 	case stopped(ctx):
@@ -61,7 +61,7 @@ func (c *modelCall) failed(ctx context.Context, answer inference.Answer, err err
 	case ctx.Err() != nil:
 		// The workflow is gone, or the attempt timed out, was paused or reset:
 		// no reply would be read. The heartbeat stays and tells the next one.
-		c.pulse.record()
+		c.heartbeat.record()
 		activity.GetLogger(ctx).Warn("inference cut off by the server", "step", c.request.Step, "attempt", c.tries(), "cause", context.Cause(ctx))
 		return contract.ModelReply{}, failure(domain.Errorf(domain.Unavailable, "the inference was cut off by the server"))
 	}
@@ -69,7 +69,7 @@ func (c *modelCall) failed(ctx context.Context, answer inference.Answer, err err
 		"code", failed.Code, "message", failed.Message, "billed", billed, "detail", failed.Detail)
 	failed.RetryAfter = c.delay(failed)
 	if !billed && c.spent.IsZero() && failed.RetryAfter <= longestUnseen {
-		c.pulse.nothingSpent()
+		c.heartbeat.nothingSpent()
 		return contract.ModelReply{}, failure(failed)
 	}
 	reply := c.reply(contract.BilledFailure)

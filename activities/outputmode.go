@@ -19,7 +19,7 @@ import (
 // checked: an answer that a hook has replaced, arguments that a person has edited, a person's answer to a question. It
 // changes nothing and may run any number of times. It fails for good where the format itself is wrong.
 func (a *Activities) CheckOutput(ctx context.Context, request contract.OutputRequest) (contract.OutputReply, error) {
-	defer a.pulse(ctx)()
+	defer a.heartbeat(ctx)()
 	a.config.At(contract.WithPlace(ctx, contract.Place{WorkflowID: activity.GetInfo(ctx).WorkflowExecution.ID}), contract.Checking)
 	checker, err := a.outputs.of(request.Format)
 	if err != nil {

@@ -26,7 +26,7 @@ import (
 // What the session refuses for good fails for good, such as one that is suspended. A session that does not answer is
 // tried again.
 func (a *Activities) Send(ctx context.Context, m contract.SessionMessage) (contract.SessionReply, error) {
-	defer a.pulse(ctx)()
+	defer a.heartbeat(ctx)()
 	c, id := activity.GetClient(ctx), domain.WorkflowID(m.Name)
 	for again := false; ; again = true {
 		reply, err := sendOnce(ctx, c, id, m)
@@ -105,7 +105,7 @@ const (
 
 // Follow waits for the end of an execution of a named agent, for as long as the request says. It changes nothing.
 func (a *Activities) Follow(ctx context.Context, request contract.FollowRequest) (contract.FollowReply, error) {
-	defer a.pulse(ctx)()
+	defer a.heartbeat(ctx)()
 	until := time.Now().Add(request.For)
 	for pause := firstLook; ; pause = min(pause*3/2, lastLook) {
 		outcome, err := lookAt(ctx, activity.GetClient(ctx), request)

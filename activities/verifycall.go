@@ -20,7 +20,7 @@ import (
 // worker was told to stop, and where it lacks the tool, since another may have it.
 func (a *Activities) VerifyCall(ctx context.Context, request contract.ToolRequest) (contract.VerifyReply, error) {
 	info := activity.GetInfo(ctx)
-	defer a.pulse(ctx, contract.Heartbeat{
+	defer a.heartbeat(ctx, contract.Heartbeat{
 		ExecutionID: request.ExecutionID, Step: request.Step, Phase: contract.PhaseRunning, Attempt: int(info.Attempt),
 	})()
 	c := toolCall{activities: a, request: request, info: info}

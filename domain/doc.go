@@ -15,7 +15,7 @@
 // Start reading with agentstate.go, then execution.go, steps.go and stopping.go,
 // which are the life of an execution in order; error.go has the one error type,
 // and wire.go how a saved state looks. Package contract holds every name that is
-// on the wire, conversation what the loop reckons of a transcript, hook what may
+// on the wire, conversation what the loop derives from a transcript, hook what may
 // be put into the loop, and account what is read of an agent.
 //
 // The laws, each decided in one place and held by a property over random runs. The one of workflows plays whole lives of agents,
@@ -35,7 +35,7 @@
 //	an effect happens at most once                  Effect.Repeatable, Wait.Blocks   TestTheLawsHoldInEveryWorld
 //	messages are read once, in their order          mailbox.Mailbox                  TestTheLawsHoldInEveryWorld
 //	what is asked twice is done once                contract.Answers                 TestTheLawsHoldInEveryWorld
-//	nothing begins in a pause or after a stop       mailbox.Permit                   TestTheLawsHoldInEveryWorld
+//	nothing begins in a pause or after a stop       mailbox.Admit                    TestTheLawsHoldInEveryWorld
 //	marks of messages are what is sent next         Edits.Mark                       TestTheLawsHoldInEveryWorld, TestMarksAreTheNextRequest
 //	a request begins with the one before            conversation.Conversation        TestTheLawsHoldInEveryWorld
 //	what is accepted is handed on                   contract.CheckCarried            TestTheLawsHoldInEveryWorld, TestWhatIsAcceptedIsHandedOn, TestWhatBeginsCanBeHandedOn

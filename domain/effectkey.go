@@ -104,5 +104,5 @@ func sameNumber(text string) string {
 	return sign + significant + "e" + strconv.Itoa(exponent+len(digits)-len(significant))
 }
 
-// maxExponent bounds those that are reckoned with: what is beyond stays as it is written.
+// maxExponent bounds those that are computed with: what is beyond stays as it is written.
 const maxExponent = 1 << 20

@@ -59,7 +59,7 @@ func forks(t *testing.T) map[string]fork {
 			return must(s.WithMetadata("team", raw(n), after(20+n)))
 		}},
 		"WithNotesOf": {busyState(), func(s state, n int) state {
-			return must(s.WithNotesOf(&domain.Given{Metadata: domain.Metadata{"team": raw(n)}}, after(20+n)))
+			return must(s.WithNotesOf(&domain.StartOptions{Metadata: domain.Metadata{"team": raw(n)}}, after(20+n)))
 		}},
 		"WithTrusted": {trustingState(), func(s state, n int) state {
 			values := domain.Trusted{"ticket": raw(n), "customer": json.RawMessage(`4711`)}

@@ -186,7 +186,7 @@ func (b ExecutionBudget) More(ask Ask, parts int64) int64 {
 	return more
 }
 
-// Raised is a grant with so much more of a limit. What it does not limit stays so, and time is never lent.
+// Raised is a grant with so much more of a limit. What it does not limit stays so, and time is never granted.
 func (b ExecutionBudget) Raised(limit Limit, more int64) ExecutionBudget {
 	for rule, total := range b.limits {
 		if rule.Limit == limit && !rule.Unit.OfTime() {

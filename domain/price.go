@@ -148,7 +148,7 @@ const (
 	nanosPerUSD = 1_000_000_000
 	// usdDecimals is how many decimals a sum of dollars may have: those of a nano-dollar.
 	usdDecimals = 9
-	// maxCost is a cost that cannot be reckoned: so much that every limit is reached.
+	// maxCost is a cost that cannot be computed: so much that every limit is reached.
 	maxCost = math.MaxInt64
 )
 
@@ -213,7 +213,7 @@ type Usage struct {
 	CacheReadTokens  int64 `json:"cache_read_tokens,omitzero"`
 	CacheWriteTokens int64 `json:"cache_write_tokens,omitzero"`
 	ReasoningTokens  int64 `json:"reasoning_tokens,omitzero"`
-	// Estimated means that a part of it was reckoned by us.
+	// Estimated means that a part of it was estimated by us.
 	Estimated bool `json:"estimated,omitzero"`
 }
 

@@ -87,7 +87,7 @@ func TestTrustedValuesOverExecutions(t *testing.T) {
 	goesOn := must(must(ended.WithOriginHere(after(4))).BeginExecution(executionID(2), domain.Unlimited(), after(4)))
 	require.Equal(t, both, encoded(t, goesOn.Trusted()))
 
-	given := domain.Given{Trusted: trusted("order", `7`)}
+	given := domain.StartOptions{Trusted: trusted("order", `7`)}
 	require.NoError(t, given.Check(ended), "the ended execution's are no longer in the way")
 	given.Trusted = trusted("customer", `7`)
 	require.ErrorContains(t, given.Check(ended), "trusted.customer: has another value")

@@ -86,7 +86,7 @@ func TestFlagsOverrideTheFile(t *testing.T) {
 		Budget:       domain.ExecutionBudget{MaxSteps: new(int64(9)), MaxCostNanoUSD: new(int64(500_000_000))},
 		Source:       path,
 	}, plain.Definition)
-	require.Equal(t, plain.Definition, *plain.Given, "all of the file is asked for")
+	require.Equal(t, plain.Definition, *plain.Explicit, "all of the file is asked for")
 	require.Equal(t, plain.Definition.Budget, plain.Budget)
 
 	other := requestOf(t, here, nil, "--agent", path, "--model", "openai-chat/other", "--system", "Be brief.", "--tool", "read_file", "--max-steps", "12", "--max-tokens", "500")
@@ -102,7 +102,7 @@ func TestFlagsOverrideTheFile(t *testing.T) {
 	require.Equal(t, "openai-chat/gpt-5-mini", requestOf(t, here, variable, "--agent", "reviewer").Definition.Model.String())
 	writer := requestOf(t, here, variable, "--agent", "writer")
 	require.Equal(t, "openai-chat/variable", writer.Definition.Model.String())
-	require.Empty(t, writer.Given.Model, "nobody asked for it")
+	require.Empty(t, writer.Explicit.Model, "nobody asked for it")
 }
 
 func TestAgentsAreExplainedAndCompleted(t *testing.T) {

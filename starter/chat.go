@@ -165,7 +165,7 @@ func opened(ctx context.Context, cfg chat.Config, start client.Start, named bool
 			Class: client.Refused, Message: "the session of " + cfg.ID + " has ended, and takes no more messages", Next: "`messages " + cfg.ID + "` shows it, and `run --id " + cfg.ID + "` begins a new one of the name",
 		}
 	}
-	rest := *start.Given
+	rest := *start.Explicit
 	if rest.Model.Provider != "" {
 		cfg.Model = &start.Definition.Model
 	}

@@ -83,7 +83,7 @@ const maxGiven = 16 << 20
 
 // read reads what is in the file: messages, or a state.
 func (f *givenFlags) read(ctx context.Context, p *program, prompt string) (messages []domain.Entry, state *domain.AgentState, err error) {
-	if _, err := domain.NewGiven(f.metadata, nil, nil); err != nil {
+	if _, err := domain.NewStartOptions(f.metadata, nil, nil); err != nil {
 		return nil, nil, err
 	}
 	var text []byte
@@ -151,7 +151,7 @@ func (f *givenFlags) over(ctx context.Context, p *program, definition domain.Def
 		p.say("--messages: the trusted values of %s are left behind (%s); --with gives an agent its own", f.file, strings.Join(names, ", "))
 	}
 	if start, err = start.WithState(*state); err == nil {
-		_, err = domain.NewGiven(nil, start.Messages, nil)
+		_, err = domain.NewStartOptions(nil, start.Messages, nil)
 	}
 	if err != nil {
 		err = usage("--messages: %s: %s", f.file, err)

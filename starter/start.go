@@ -265,7 +265,7 @@ func (f *startFlags) unprompted(ctx context.Context, p *program, argument string
 	if err != nil {
 		return client.Start{}, err
 	}
-	start.ID, start.Definition, start.Given = f.id, definition, &given
+	start.ID, start.Definition, start.Explicit = f.id, definition, &given
 	start.Budget = given.Budget.CappedBy(f.budget.budget)
 	return start, nil
 }
@@ -283,7 +283,7 @@ func begin(ctx context.Context, agents *client.Client, request client.Start) (no
 		return agents.Start(ctx, request)
 	}
 	missing := usage("model: is missing, and %s has no open session to take one from; name one with --model or %s", request.ID, local.VariableModel)
-	if !reflect.ValueOf(*request.Given).IsZero() {
+	if !reflect.ValueOf(*request.Explicit).IsZero() {
 		return none, usage("model: is missing; name one with --model or " + local.VariableModel + " where --agent, --system, --tool, --output or --final-answer is given")
 	}
 	execution, err := agents.Send(ctx, request.ID, client.SendOptions{

@@ -130,7 +130,7 @@ func (e *Env) input(prompt string, events []Event) (contract.SessionInput, error
 	}
 	var err, wrong error
 	in.AgentID, err = domain.AgentIDOf(id)
-	in.Given, wrong = domain.NewGiven(e.config.Metadata, e.config.Messages, e.config.Trusted)
+	in.Options, wrong = domain.NewStartOptions(e.config.Metadata, e.config.Messages, e.config.Trusted)
 	return in, cmp.Or(domain.CheckPrompt(prompt), in.Budget.Check(), err, wrong)
 }
 

@@ -12,11 +12,11 @@ import (
 
 // A reader tells what is read of the agent.
 type reader struct {
-	session *session
-	agent   *agent
-	config  *configuration
-	mail    *mailbox.Mailbox
-	talk    *transcript
+	session      *session
+	agent        *agent
+	config       *configuration
+	mail         *mailbox.Mailbox
+	conversation *transcript
 	// executions are those that the run holds, the oldest first.
 	executions []heldExecution
 	page       account.Writer
@@ -27,7 +27,7 @@ func (s *session) accountPage(request account.Request) (account.Page, error) {
 	if err := request.Check(); err != nil {
 		return account.Page{}, refusal(err)
 	}
-	r := &reader{session: s, agent: s.agent, config: s.config, mail: s.mail, talk: s.talk, executions: s.executionsHeld()}
+	r := &reader{session: s, agent: s.agent, config: s.config, mail: s.mail, conversation: s.conversation, executions: s.executionsHeld()}
 	return r.read(request)
 }
 
@@ -65,7 +65,7 @@ func (s *session) execution(n int) (heldExecution, bool) {
 }
 
 func (r *reader) held() account.Held {
-	held := account.Held{Run: r.session.run.ownRun(), Executions: []account.HeldExecution{}, Messages: r.talk.Log().Base()}
+	held := account.Held{Run: r.session.run.ownRun(), Executions: []account.HeldExecution{}, Messages: r.conversation.Log().Base()}
 	for _, e := range r.executions {
 		held.Executions = append(held.Executions, account.HeldExecution{
 			Number: e.state.ExecutionCount, ID: e.state.Execution.ID, Step: int(e.state.Execution.Folded.Steps) + 1, Event: e.firstEvent, Message: e.from,
@@ -170,7 +170,7 @@ func (r *reader) writeEvents() bool {
 // the execution that was in progress when it came; to none, number 0, where the run does not hold that execution.
 func (r *reader) writeMessages() bool {
 	next := 0
-	for _, entry := range r.talk.Log().From(r.talk.Log().Base()) {
+	for _, entry := range r.conversation.Log().From(r.conversation.Log().Base()) {
 		for next < len(r.executions) && r.executions[next].log.Length <= entry.Index {
 			next++
 		}
@@ -215,7 +215,7 @@ func (r *run) ownRun() account.Run {
 // revision is of all that changes what is listed already: what the model is not shown, where the agent stands, and what
 // people have said of calls.
 func (r *reader) revision() domain.Digest {
-	encoded, _ := json.Marshal([]any{r.talk.Edits(), r.agent.rewindTarget(), r.agent.state.ResolvedOutcomes(), r.agent.state.UnresolvedOutcomes()})
+	encoded, _ := json.Marshal([]any{r.conversation.Edits(), r.agent.rewindTarget(), r.agent.state.ResolvedOutcomes(), r.agent.state.UnresolvedOutcomes()})
 	return domain.DigestOfTexts(string(encoded))
 }
 
@@ -225,7 +225,7 @@ func (r *reader) accountHead(request account.Request) (account.Head, error) {
 		AgentID: r.session.in.AgentID, Name: r.session.in.Name, Run: r.session.run.ownRun(),
 		Doing: r.agent.log.doing, Since: r.agent.log.since, Lacking: r.agent.log.lacking, InferenceFailure: r.agent.log.failure, Open: r.session.in.Name != "" && !r.mail.Closed(), Begun: r.mail.Posted(), Suspended: r.mail.Suspended(),
 		Position: account.Position{
-			Length: r.talk.Len(), Edits: r.talk.Edits(), From: r.agent.rewindTarget(), Moved: r.session.records.moved, Base: r.talk.Log().Base(), Segments: r.session.run.inheritedSegments,
+			Length: r.conversation.Len(), Edits: r.conversation.Edits(), From: r.agent.rewindTarget(), Moved: r.session.records.moved, Base: r.conversation.Log().Base(), Segments: r.session.run.inheritedSegments,
 		},
 		Waits: r.session.openWaits.shown(), AlwaysAllowed: append([]domain.StandingApproval{}, r.agent.state.StandingApprovals...),
 		Unread: r.waitingMessages(), Configuration: r.configuration(request.Wants(account.Definition)), Ledger: r.ledgerView(),
@@ -241,7 +241,7 @@ func (r *reader) accountHead(request account.Request) (account.Head, error) {
 	}
 	if r.config.Resolved != nil {
 		head.Withheld = contract.Rewriter(r.config.Resolved.Hooks)
-		head.Window, head.Context = r.talk.Window(r.config.Resolved), r.talk.input()
+		head.Window, head.Context = r.conversation.Window(r.config.Resolved), r.conversation.input()
 	}
 	var err error
 	if newest, ok := r.session.execution(0); ok {

@@ -27,7 +27,7 @@ func newAgent(root workflow.Context, listen func(domain.Event)) *agent {
 	return a
 }
 
-func (a *agent) create(in *contract.SessionInput, given *domain.Given) (err error) {
+func (a *agent) create(in *contract.SessionInput, given *domain.StartOptions) (err error) {
 	var parent domain.AgentID
 	if in.Parent != nil {
 		parent = in.Parent.AgentID
@@ -54,7 +54,7 @@ func (a *agent) resume(carry contract.Carry) error {
 }
 
 // fork takes over the state of an agent that has done nothing yet but has an origin in another one.
-func (a *agent) fork(in *contract.SessionInput, carry contract.Carry, given *domain.Given) error {
+func (a *agent) fork(in *contract.SessionInput, carry contract.Carry, given *domain.StartOptions) error {
 	if err := a.resume(carry); err != nil {
 		return err
 	}
@@ -108,7 +108,9 @@ func (a *agent) enterExecution(id domain.ExecutionID, budget domain.ExecutionBud
 	a.cut = 0
 }
 
-func (a *agent) noteGiven(given *domain.Given) { a.state = must(a.state.WithNotesOf(given, a.now())) }
+func (a *agent) noteOptions(given *domain.StartOptions) {
+	a.state = must(a.state.WithNotesOf(given, a.now()))
+}
 
 // whole is the state without the steps that an earlier run can tell whole.
 func (a *agent) whole() domain.AgentState {

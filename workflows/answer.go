@@ -13,7 +13,7 @@ import (
 
 // answered takes a whole answer, as hooks leave it, or has the model asked once
 // more where there is nothing in it.
-func (i *inference) answered(permit mailbox.Permit, room contract.Reservation, reply contract.ModelReply) course {
+func (i *inference) answered(admission mailbox.Admission, room contract.Reservation, reply contract.ModelReply) attemptResult {
 	m, _ := sound(reply.Message)
 	made := hook.Answer{Message: m, Response: reply.Response}
 	if len(i.config.Resolved.Hooks) > 0 {
@@ -24,7 +24,7 @@ func (i *inference) answered(permit mailbox.Permit, room contract.Reservation, r
 		m, _ = sound(&made.Message)
 		m.ToolCalls = i.distinct(m.ToolCalls)
 		digest = fingerprint(m, reply.Digest)
-		invalid = i.checkOutput(permit, m)
+		invalid = i.checkOutput(admission, m)
 	}
 	content := i.step.content
 	content.Response = &response
@@ -52,7 +52,7 @@ func (i *inference) answered(permit mailbox.Permit, room contract.Reservation, r
 	if err := misfit(m, response, invalid); err != nil {
 		i.answeredInvalid(err, invalid)
 	}
-	at := i.talk.Len()
+	at := i.conversation.Len()
 	if len(m.Parts)+calls > 0 {
 		// Calls that were cut off have results that say so.
 		cutOff := calls == 0 && response.Finish == domain.FinishLength
@@ -62,10 +62,10 @@ func (i *inference) answered(permit mailbox.Permit, room contract.Reservation, r
 	if response.Finish == domain.FinishLength && room.Bound(reply) && calls == 0 {
 		i.session.budget.signalShort(room.Limit())
 	}
-	return taken
+	return answerTaken
 }
 
-func (i *inference) answeredInPart(m domain.Message, digest domain.Digest) course {
+func (i *inference) answeredInPart(m domain.Message, digest domain.Digest) attemptResult {
 	pauses, noMore := i.step.attempts.pauseOnce(), i.step.noMore()
 	if len(m.Parts) > 0 {
 		i.step.say("", m, digest, domain.Tag{Trace: true, CutOff: noMore || pauses > maxPauses})
@@ -73,35 +73,35 @@ func (i *inference) answeredInPart(m domain.Message, digest domain.Digest) cours
 	switch {
 	case noMore:
 		i.step.learn(i.step.content.cutOff(stopAtPause, contract.ModelReply{}))
-		return over
+		return stepOver
 	case pauses > maxPauses:
 		return i.failed(domain.CodedErrorf(domain.Unavailable, domain.CodeMalformed, "the model paused %d times in one answer", pauses))
 	}
 	return i.another()
 }
 
-func (i *inference) answeredNothing(finish domain.FinishReason, room contract.Reservation, reply contract.ModelReply) course {
+func (i *inference) answeredNothing(finish domain.FinishReason, room contract.Reservation, reply contract.ModelReply) attemptResult {
 	nothings := i.step.attempts.giveNothing()
 	switch {
 	case finish == domain.FinishLength && room.Bound(reply):
 		// What the budget left went into reasoning; asking again would too.
 		i.session.budget.signalShort(room.Limit())
-		return over
+		return stepOver
 	case i.step.noMore():
 		i.step.learn(i.step.content.cutOff(stopAtNothing, contract.ModelReply{}))
-		return over
+		return stepOver
 	case nothings > 1:
 		return i.failed(domain.CodedErrorf(domain.Unavailable, domain.CodeEmptyResponse, "the model gave neither text nor tool calls, twice"))
 	}
 	nudge := domain.UserMessage("Your answer was empty. " + i.wanted())
-	i.step.say("", nudge, fingerprint(nudge, i.talk.Log().Chain()), domain.Tag{Trace: true})
+	i.step.say("", nudge, fingerprint(nudge, i.conversation.Log().Chain()), domain.Tag{Trace: true})
 	return i.another()
 }
 
 // another asks for one more answer, which has attempts of its own.
-func (i *inference) another() course {
+func (i *inference) another() attemptResult {
 	i.tries, i.failure = 0, nil
-	return again
+	return askAgain
 }
 
 // wanted tells the model what it may answer with in this step.
@@ -122,16 +122,16 @@ func filtered() *domain.Error {
 
 // miswrote tells the model of a call that the provider could not take, as of one that no tool takes. The guard decides
 // how often.
-func (i *inference) miswrote(err *domain.Error, reply contract.ModelReply) course {
+func (i *inference) miswrote(err *domain.Error, reply contract.ModelReply) attemptResult {
 	i.step.repeatFor(inItsCalls)
 	i.step.learn(i.step.content.failed(stepError(err)))
-	if m, written := remains(reply); written && contract.Rewriter(i.config.Resolved.Hooks) == "" {
+	if m, written := writtenSoFar(reply); written && contract.Rewriter(i.config.Resolved.Hooks) == "" {
 		i.step.say("", m, reply.Digest, domain.Tag{Trace: true})
 	}
 	i.step.interject("", domain.UserMessage(fmt.Sprintf(
 		"Your tool call was not made, since it could not be read:\n%s\n\nThe tools are: %s. Call one with arguments that fit its schema, or answer without.",
 		err.Message, i.config.toolList())))
-	return taken
+	return answerTaken
 }
 
 // distinct gives the calls that a hook has made ids of their own, where they
@@ -150,13 +150,13 @@ func (i *inference) distinct(calls []domain.ToolCall) []domain.ToolCall {
 
 // checkOutput asks a worker whether a message that a hook has made fits the
 // response format. Nothing fails open: what cannot be checked does not fit.
-func (i *inference) checkOutput(permit mailbox.Permit, m domain.Message) string {
+func (i *inference) checkOutput(admission mailbox.Admission, m domain.Message) string {
 	format := i.config.Resolved.Definition.Format
 	if format.Type == "" || format.Type == domain.FormatText || len(m.ToolCalls) > 0 || m.Blank() {
 		return ""
 	}
 	request := contract.OutputRequest{Format: format, Text: m.Text()}
-	reply, err := mailbox.Await(permit, i.session.policy.briefOptions(checkTimeout, ownAttempts, "check the answer"), contract.CheckOutput, request)
+	reply, err := mailbox.Await(admission, i.session.policy.briefOptions(checkTimeout, ownAttempts, "check the answer"), contract.CheckOutput, request)
 	if err != nil {
 		return "the answer could not be checked: " + lossOf(err).Err().Message
 	}
@@ -178,7 +178,7 @@ func (i *inference) answeredInvalid(err *domain.Error, problems string) {
 
 // summarised joins a summary to the transcript. Where there is none the step
 // fails: going on without would forget what was said.
-func (i *inference) summarised(reply contract.ModelReply) course {
+func (i *inference) summarised(reply contract.ModelReply) attemptResult {
 	var m domain.Message
 	if reply.Message != nil {
 		m = *reply.Message
@@ -192,10 +192,10 @@ func (i *inference) summarised(reply contract.ModelReply) course {
 	}
 	if len(m.Parts) == 0 || (domain.Message{Parts: m.Parts[len(m.Parts)-1:]}).Blank() {
 		return i.failed(domain.CodedErrorf(domain.Unavailable, domain.CodeContextOverflow,
-			"the conversation nears the model's window of %d tokens, and the model gave no summary of it", i.talk.Window(i.config.Resolved)))
+			"the conversation nears the model's window of %d tokens, and the model gave no summary of it", i.conversation.Window(i.config.Resolved)))
 	}
 	i.step.say(domain.SectionSummary, m, reply.Digest, domain.Tag{})
-	i.talk.summed(*i.plan)
+	i.conversation.summed(*i.plan)
 	i.step.keep()
-	return taken
+	return answerTaken
 }

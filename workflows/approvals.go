@@ -56,7 +56,7 @@ func (c *call) awaitApproval(ctx workflow.Context) *domain.Error {
 			return objection
 		}
 	}
-	if !c.renew(b.mail.AfterWord(ctx, c.halted)) {
+	if !c.renew(b.mail.AdmitDecided(ctx, c.stepStopped)) {
 		return notBegun()
 	}
 	return nil
@@ -82,7 +82,7 @@ func (c *call) hold(asked domain.Wait, expiresAfter time.Duration, stops bool) *
 // under way meanwhile. It reports false where a stop has ended the wait.
 func (c *call) awaitPerson(ctx workflow.Context, w *openWait) bool {
 	b := c.batch
-	answered := b.mail.AwaitWord(ctx, w.Expires, func() bool { return !w.Open() }, c.halted)
+	answered := b.mail.AwaitDecision(ctx, w.Expires, func() bool { return !w.Open() }, c.stepStopped)
 	if b.session.openWaits.remove(w); !answered {
 		return false
 	}

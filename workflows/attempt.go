@@ -29,12 +29,12 @@ func (a *attempts) shorten()         { a.shortened = true }
 func (i *inference) demand(room contract.Reservation) *contract.ModelRequest {
 	left, limited := i.session.budget.left(domain.LimitToolCalls)
 	request := contract.ModelRequest{
-		ExecutionID: i.step.execution, Step: i.step.content.Number, Log: i.talk.Log().Ref(), Resolved: i.config.Resolved.Digest,
-		Inference: i.talk.Inferences(), Attempts: i.tries, Edits: i.talk.Edits(), Origins: i.talk.Origins(), Heard: i.mail.Heard(),
+		ExecutionID: i.step.execution, Step: i.step.content.Number, Log: i.conversation.Log().Ref(), Resolved: i.config.Resolved.Digest,
+		Inference: i.conversation.Inferences(), Attempts: i.tries, Edits: i.conversation.Edits(), Origins: i.conversation.Origins(), Heard: i.mail.Heard(),
 		Tries: i.session.policy.tryLimit(), Lost: i.lost, MaxOutputTokens: room.Output, TokensLeft: room.TokensLeft, CostLeftNanoUSD: room.CostLeftNanoUSD,
 		WithoutTools: i.step.request.WithoutTools || limited && left == 0,
 	}
-	request.Reserved = domain.Usage{InputTokens: i.talk.input(), OutputTokens: room.Longest(i.config.Resolved), Estimated: true}
+	request.Reserved = domain.Usage{InputTokens: i.conversation.input(), OutputTokens: room.Longest(i.config.Resolved), Estimated: true}
 	if i.plan != nil {
 		summary := i.plan.Request()
 		request.WithoutTools, request.Summary = true, &summary
@@ -51,7 +51,7 @@ func (i *inference) asking() workflow.ActivityOptions {
 	i.step.note("%s", doing)
 	i.step.asks(i.config.Resolved.Definition.Model.String())
 	if i.plan == nil {
-		i.step.reads(i.talk.StepInput())
+		i.step.reads(i.conversation.StepInput())
 	}
 	if !i.resumes { // else it has been told
 		i.agent.emit(domain.EventInferenceRequested, domain.InferenceRequestStarted{
@@ -88,7 +88,7 @@ func (i *inference) asked(request *contract.ModelRequest, reply *contract.ModelR
 	case reply.Outcome != contract.Answered:
 		i.emitUnanswered(reply.WhyUnanswered(), reply.Response.Usage.Add(reply.Spent))
 	case i.plan == nil:
-		i.talk.answered(reply.Response.Usage)
+		i.conversation.answered(reply.Response.Usage)
 	}
 }
 
@@ -97,7 +97,7 @@ func (i *inference) emitUnanswered(err *domain.Error, usage domain.Usage) {
 	i.agent.log.noteFailure(contract.Bounded(err))
 }
 
-func (i *inference) unanswered(reply contract.ModelReply) course {
+func (i *inference) unanswered(reply contract.ModelReply) attemptResult {
 	verdict, err := judge(reply, i.failure, i.tries, i.session.policy.tryLimit(), i.mail.CutOff())
 	i.failure = reply.Error
 	switch {
@@ -106,77 +106,77 @@ func (i *inference) unanswered(reply contract.ModelReply) course {
 	case verdict == verdictFail:
 		return i.failed(err)
 	case reply.Outcome != contract.BilledFailure:
-		return again
+		return askAgain
 	}
-	delay := i.session.policy.apart(inferenceDelay(reply, i.session.policy.backoff(i.tries)), i.tries, 0)
+	delay := i.session.policy.withJitter(inferenceDelay(reply, i.session.policy.backoff(i.tries)), i.tries, 0)
 	i.agent.note(contract.AttemptWaits(i.step.content.Number, i.tries+1, i.agent.now().Add(delay), reply.WhyUnanswered()))
 	if !i.mail.BackOffUnlessStopped(delay) {
 		return i.interrupted(contract.ModelReply{})
 	}
-	return again
+	return askAgain
 }
 
 // waitAfter waits before an inference is made again whose worker was lost. No event tells
 // of that, as of what the server tries again.
-func (i *inference) waitAfter(loss contract.Loss, request contract.ModelRequest) course {
+func (i *inference) waitAfter(loss contract.Loss, request contract.ModelRequest) attemptResult {
 	i.tries, i.lost, i.kept = loss.Tried(request), i.lost+1, loss.Kept()
-	delay := i.session.policy.apart(i.session.policy.backoff(max(i.tries, i.lost)), i.tries+i.lost, 0)
+	delay := i.session.policy.withJitter(i.session.policy.backoff(max(i.tries, i.lost)), i.tries+i.lost, 0)
 	i.agent.note(contract.AttemptWaits(i.step.content.Number, i.tries+1, i.agent.now().Add(delay), loss.Err()))
 	if i.resumes = i.mail.BackOffUnlessStopped(delay); i.resumes {
-		return again
+		return askAgain
 	}
 	i.emitUnanswered(loss.Err(), domain.Usage{})
 	return i.interrupted(i.kept)
 }
 
 // failed ends the step, unless another model takes over.
-func (i *inference) failed(err *domain.Error) course {
+func (i *inference) failed(err *domain.Error) attemptResult {
 	err = stepError(err)
 	i.step.learn(i.step.content.failed(err))
 	if !i.step.failOver(err) {
 		i.agent.signal(domain.ErrorForbade, err.Source, err.Message)
 	}
-	return over
+	return stepOver
 }
 
-func (i *inference) interrupted(reply contract.ModelReply) course {
+func (i *inference) interrupted(reply contract.ModelReply) attemptResult {
 	return i.cut(stopInInference, reply)
 }
 
 // cut keeps what had come of an answer that was cut off. The text of a summary so
 // far is no answer of the agent's.
-func (i *inference) cut(by interruption, reply contract.ModelReply) course {
+func (i *inference) cut(by interruption, reply contract.ModelReply) attemptResult {
 	if i.plan != nil {
 		reply = contract.ModelReply{}
 	}
 	i.step.learn(i.step.content.cutOff(by, reply))
-	m, written := remains(reply)
+	m, written := writtenSoFar(reply)
 	// Nothing stays where a hook might have taken out of it what nobody may read.
 	if written && contract.Rewriter(i.config.Resolved.Hooks) == "" {
 		i.step.say("", m, reply.Digest, domain.Tag{Trace: true, CutOff: true})
 	}
-	return over
+	return stepOver
 }
 
 // queueChanged looks for the model's rate limit anew where a worker says that one
 // has come, which holds on a queue of its own. While workers are replaced another one
 // may be asked, which does not have it yet: then it is looked for again, after a while.
 // It answers false where that leads to nothing.
-func (i *inference) queueChanged(err *domain.Error) (c course, changed bool) {
+func (i *inference) queueChanged(err *domain.Error) (c attemptResult, changed bool) {
 	if err.Code != domain.CodeRerouted || i.step.attempts.queueChanges >= i.session.policy.tryLimit() || i.mail.CutOff() {
-		return again, false
+		return askAgain, false
 	}
 	if i.step.attempts.queueChanges > 0 {
-		delay := i.session.policy.apart(i.session.policy.backoff(i.step.attempts.queueChanges), i.step.attempts.queueChanges, 0)
+		delay := i.session.policy.withJitter(i.session.policy.backoff(i.step.attempts.queueChanges), i.step.attempts.queueChanges, 0)
 		i.step.note("the workers differ in their rate limits, looking again in %s", delay)
 		if !i.mail.BackOffUnlessStopped(delay) {
 			return i.interrupted(contract.ModelReply{}), true
 		}
 	}
-	permit, ok := i.mail.Permit(mailbox.WithinStep)
+	admission, ok := i.mail.Admit(mailbox.WithinStep)
 	if !ok {
-		return again, false
+		return askAgain, false
 	}
 	i.step.attempts.changeQueue()
-	return again, i.session.resolveAgain(permit)
+	return askAgain, i.session.resolveAgain(admission)
 }

@@ -39,8 +39,8 @@ type call struct {
 	wanted, made domain.ToolCall
 	phase        callPhase
 	waits        waitsFor
-	// permit is the permission to make it, which each wait renews.
-	permit mailbox.Permit
+	// admission is the permission to make it, which each wait renews.
+	admission mailbox.Admission
 	// effect is what no other call may do at the same time; zero: nothing.
 	effect domain.Digest
 	// approval is the wait for a person's approval; nil: nobody is asked.
@@ -99,11 +99,11 @@ func (c *call) execution() domain.ToolExecution {
 // wait notes what holds the call back.
 func (c *call) wait(what waitsFor) {
 	c.waits = what
-	c.batch.reckon()
+	c.batch.reportWaiting()
 }
 
-// halted reports whether nothing of the step is to begin any more.
-func (c *call) halted() bool { return c.batch.step.halted }
+// stepStopped reports whether nothing of the step is to begin any more.
+func (c *call) stepStopped() bool { return c.batch.step.stopped }
 
 // markCutOff notes whether a stop has ended the call.
 func (c *call) markCutOff(cutOff bool) { c.cutOff = cutOff }
@@ -117,10 +117,10 @@ func (c *call) makeAs(made domain.ToolCall) {
 	c.batch.step.callAs(c.position, made)
 }
 
-// renew takes the permit that a wait has ended with, if it was given.
-func (c *call) renew(permit mailbox.Permit, ok bool) bool {
+// renew takes the admission that a wait has ended with, if it was given.
+func (c *call) renew(admission mailbox.Admission, ok bool) bool {
 	if ok {
-		c.permit = permit
+		c.admission = admission
 	}
 	return ok
 }
@@ -144,8 +144,8 @@ func (b *toolBatch) underWay(effect domain.Digest) bool {
 	return !effect.IsZero() && b.count(func(c *call) bool { return c.phase == callStarted && c.effect == effect }) > 0
 }
 
-// reckon tells the mailbox whether nothing is under way: calls wait for people, or for such calls.
-func (b *toolBatch) reckon() {
+// reportWaiting tells the mailbox whether nothing is under way: calls wait for people, or for such calls.
+func (b *toolBatch) reportWaiting() {
 	under := b.count(func(c *call) bool { return c.phase == callBegun || c.phase == callStarted })
 	held := b.count(func(c *call) bool { return c.waits == forPeople })
 	waiting := held + b.count(func(c *call) bool { return c.waits == forOthers || c.waits == forEffect && b.underWay(c.effect) })

@@ -27,9 +27,9 @@ const (
 
 // bindings are the agent's sessions with stateful servers, one with each. They outlive its executions.
 type bindings struct {
-	agent *agent
-	talk  *transcript
-	all   []*binding
+	agent        *agent
+	conversation *transcript
+	all          []*binding
 }
 
 // A binding is the session with one server, if there is one now.
@@ -44,12 +44,12 @@ type binding struct {
 	why     string
 }
 
-func newBindings(agent *agent, talk *transcript, handed []contract.Bound) *bindings {
+func newBindings(agent *agent, conversation *transcript, handed []contract.Bound) *bindings {
 	var all []*binding
 	for _, bound := range handed {
 		all = append(all, &binding{Bound: bound})
 	}
-	return &bindings{agent, talk, all}
+	return &bindings{agent, conversation, all}
 }
 
 // handOver is what the next run needs: also of a session that is gone, whether the model knows of that or not.
@@ -96,22 +96,22 @@ func (b *binding) lose(id, why string) {
 	}
 }
 
-// misleads reports whether a call with an effect would rely on what the session before held: when the model asked for it, or a
+// modelUnaware reports whether a call with an effect would rely on what the session before held: when the model asked for it, or a
 // person allowed it, nobody knew that it is gone. The model is told so.
-func (b *binding) misleads(step domain.StepID) bool {
+func (b *binding) modelUnaware(step domain.StepID) bool {
 	if b.Lost != "" {
-		b.tells(step, b.Lost)
+		b.inform(step, b.Lost)
 	}
 	return b.freshIn == step
 }
 
-// tells notes that a call tells the model in a step that the session before is gone.
-func (b *binding) tells(step domain.StepID, why string) { b.freshIn, b.why, b.Lost = step, why, "" }
+// inform notes that a call tells the model in a step that the session before is gone.
+func (b *binding) inform(step domain.StepID, why string) { b.freshIn, b.why, b.Lost = step, why, "" }
 
-// told notes that a call which was made tells the model that the session is new: the other calls of its step were asked for before.
-func (b *binding) told(id string, step domain.StepID) {
+// noteInformed notes that a call which was made tells the model that the session is new: the other calls of its step were asked for before.
+func (b *binding) noteInformed(id string, step domain.StepID) {
 	if b.ID == id && b.Lost != "" {
-		b.tells(step, b.Lost)
+		b.inform(step, b.Lost)
 	}
 }
 
@@ -131,7 +131,7 @@ func (a *callAttempts) ask(ctx workflow.Context) (*contract.ToolReply, error) {
 	case !ok:
 		a.call.markCutOff(b.mail.CutOff())
 		return new(contract.NotMade(a.request, domain.Denied, "not run: the execution was stopped")), nil
-	case a.tool.Effect != domain.ReadOnly && own.misleads(step):
+	case a.tool.Effect != domain.ReadOnly && own.modelUnaware(step):
 		return new(contract.NotMade(a.request, domain.Unavailable, "not run: "+contract.SessionGone(own.why))), nil
 	}
 	bound, request, options := own.Bound, a.request, a.options
@@ -149,18 +149,18 @@ func (a *callAttempts) ask(ctx workflow.Context) (*contract.ToolReply, error) {
 	case reply.SessionLost != "":
 		b.session.bindings.lose(own, bound.ID, reply.SessionLost)
 		if a.tool.Effect != domain.ReadOnly {
-			own.tells(step, reply.SessionLost)
+			own.inform(step, reply.SessionLost)
 			reply.NotStarted = false // it is not made again
 		}
 	case !reply.NotStarted:
-		own.told(bound.ID, step)
+		own.noteInformed(bound.ID, step)
 	}
 	return reply, nil
 }
 
 // send has a worker make the call, and notes whether a stop has cut it off.
 func (a *callAttempts) send(ctx workflow.Context, options workflow.ActivityOptions, request contract.ToolRequest) (*contract.ToolReply, error) {
-	reply, cutOff, err := mailbox.Call(ctx, a.call.permit, options, contract.CallTool, request)
+	reply, cutOff, err := mailbox.Call(ctx, a.call.admission, options, contract.CallTool, request)
 	a.call.markCutOff(cutOff)
 	return reply, err
 }
@@ -177,7 +177,7 @@ func (a *callAttempts) bind(ctx workflow.Context) (own *binding, ok bool) {
 	if failed := byAnother && own.failed != nil; own.ID == "" && !failed {
 		a.openSession(ctx, own)
 	}
-	return own, a.call.renew(a.batch.mail.AfterWord(ctx, a.call.halted))
+	return own, a.call.renew(a.batch.mail.AdmitDecided(ctx, a.call.stepStopped))
 }
 
 func (a *callAttempts) openSession(ctx workflow.Context, own *binding) {
@@ -186,7 +186,7 @@ func (a *callAttempts) openSession(ctx workflow.Context, own *binding) {
 	options := a.policy.briefOptions(bindTimeout, unstarted, b.step.summary("bind "+own.Server))
 	options.DisableEagerExecution = own.Lost != "" // any other worker may have room, and a server that works
 	request := contract.BindRequest{Server: own.Server, For: actsFor(b.agent.state.Trusted())}
-	bound, _, err := mailbox.Call(ctx, a.call.permit, options, contract.Bind, request)
+	bound, _, err := mailbox.Call(ctx, a.call.admission, options, contract.Bind, request)
 	if err != nil {
 		own.fail(lossOf(err).Err())
 	} else {
@@ -230,7 +230,7 @@ func (b *bindings) lose(own *binding, id, why string) {
 
 // hasCalled reports whether the conversation has results of a server: the model takes what they say for granted.
 func (b *bindings) hasCalled(server string) bool {
-	return slices.ContainsFunc(b.talk.Log().Entries(), func(e domain.Entry) bool {
+	return slices.ContainsFunc(b.conversation.Log().Entries(), func(e domain.Entry) bool {
 		result := e.Message.ToolResult
 		return result != nil && !result.IsError && strings.HasPrefix(result.Name, server+domain.ServerSeparator)
 	})
@@ -252,7 +252,7 @@ func (s *session) unbind() {
 			defer all.Done()
 			options := s.policy.briefOptions(unbindTimeout, 1, "unbind "+bound.Server)
 			options.TaskQueue, options.ScheduleToStartTimeout = bound.TaskQueue, unbindQueued
-			if _, _, err := mailbox.Call(ctx, s.mail.LastWord(), options, contract.Unbind, contract.UnbindRequest{Bound: bound}); err != nil {
+			if _, _, err := mailbox.Call(ctx, s.mail.LastAdmission(), options, contract.Unbind, contract.UnbindRequest{Bound: bound}); err != nil {
 				workflow.GetLogger(s.root).Warn("a session with an MCP server is left to its worker", "server", bound.Server, "worker", bound.Worker, "error", err)
 			}
 		})

@@ -284,7 +284,7 @@ func TestASessionActsForNobodyElse(t *testing.T) {
 	w := b.on(&world{tools: shop(domain.ReadOnly), model: calling(shopping(1)...)}, func(_ int, r contract.ToolRequest) (contract.ToolReply, error) { return saw(r) })
 	env := w.environment(t)
 	for i, customer := range []string{"1", "1", "2"} {
-		sends(env, time.Duration(i+1)*time.Hour, customer+fmt.Sprint(i), contract.SendRequest{Prompt: "more", Given: trusts("customer", customer)})
+		sends(env, time.Duration(i+1)*time.Hour, customer+fmt.Sprint(i), contract.SendRequest{Prompt: "more", Options: trusts("customer", customer)})
 	}
 	closes(env, 5*time.Hour)
 	execute(env, input(t, "ann"))

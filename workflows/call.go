@@ -27,24 +27,24 @@ func (c *call) begin() bool {
 	return true
 }
 
-// admit takes a permit for the call, or says why it may not be made.
+// admit takes an admission for the call, or says why it may not be made.
 func (c *call) admit() (why *domain.Error) {
 	step := c.batch.step
-	if c.permit, why = step.callPermit(); why != nil {
+	if c.admission, why = step.admitCall(); why != nil {
 		return why
 	}
 	seen := fire(step, domain.TriggerBeforeToolUse, hook.Call{Position: c.position, Call: c.made})
 	seen.Call.ID = c.wanted.ID
 	c.makeAs(seen.Call)
-	c.permit, why = step.callPermit()
+	c.admission, why = step.admitCall()
 	if message, blocked := seen.Blocked(); blocked {
 		return step.blockedByHook(message)
 	}
-	return cmp.Or(why, c.judge())
+	return cmp.Or(why, c.check())
 }
 
-// judge decides whether a call may run; what it returns is why it may not.
-func (c *call) judge() *domain.Error {
+// check decides whether a call may run; what it returns is why it may not.
+func (c *call) check() *domain.Error {
 	b := c.batch
 	finish := b.step.content.Response.Finish
 	left, limited := b.session.budget.left(domain.LimitToolCalls)
@@ -101,7 +101,7 @@ func (c *call) run(ctx workflow.Context) {
 	if strings.Contains(b.agent.log.doing, ": "+runningNote) { // what another call has noted that waits stays
 		b.noteRunning()
 	}
-	b.reckon()
+	b.reportWaiting()
 	if !b.begun {
 		b.step.keep()
 	}

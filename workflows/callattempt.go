@@ -52,13 +52,13 @@ func (c *call) make(ctx workflow.Context) contract.ToolReply {
 		if !next.again {
 			return a.reply
 		}
-		ended := func() bool { return c.halted() || next.untilStop && b.mail.Asked() }
-		permit, ok := b.mail.BackOffCall(ctx, next.after, ended, c.waitForPause)
+		ended := func() bool { return c.stepStopped() || next.untilStop && b.mail.Asked() }
+		admission, ok := b.mail.BackOffCall(ctx, next.after, ended, c.waitForPause)
 		if !ok {
 			c.markCutOff(b.mail.CutOff())
 			return a.reply
 		}
-		c.permit = permit
+		c.admission = admission
 		b.noteRunning()
 	}
 }
@@ -91,8 +91,8 @@ func (c *call) request() contract.ToolRequest {
 		Arguments: c.made.Arguments, Pin: tool.Pin, Trusted: b.agent.state.Trusted(),
 	}
 	if c.made.Name == domain.HistoryTool {
-		talk := b.session.talk
-		request.Past = &domain.Past{FirstRunID: b.session.info.FirstRunID, Origins: talk.Origins(), TakenBack: talk.Edits().TakenBack}
+		conversation := b.session.conversation
+		request.Earlier = &domain.EarlierExecutions{FirstRunID: b.session.info.FirstRunID, Origins: conversation.Origins(), TakenBack: conversation.Edits().TakenBack}
 	}
 	if len(tool.EffectKey) > 0 {
 		request.EffectKey = tool.EffectKeyOf(b.session.in.AgentID, c.made.Arguments)
@@ -152,7 +152,7 @@ func (a *callAttempts) replied(ctx workflow.Context, reply contract.ToolReply) n
 		return nextAttempt{}
 	}
 	delay := max(a.policy.backoff(a.unbegun), time.Duration(reply.RetryAfterMillis)*time.Millisecond)
-	return nextAttempt{again: true, after: a.policy.apart(delay, a.unbegun, a.call.position)}
+	return nextAttempt{again: true, after: a.policy.withJitter(delay, a.unbegun, a.call.position)}
 }
 
 // later has a call made again at the time that its tool names. It is not made where a stop comes first, which may be for the
@@ -180,7 +180,7 @@ func (a *callAttempts) lost(loss contract.Loss) nextAttempt {
 		return a.over(loss.ToolReply(a.request))
 	}
 	a.request.Attempts++
-	delay := a.policy.apart(max(loss.RetryAfter, a.policy.backoff(a.request.Attempts)), a.request.Attempts, a.call.position)
+	delay := a.policy.withJitter(max(loss.RetryAfter, a.policy.backoff(a.request.Attempts)), a.request.Attempts, a.call.position)
 	if loss.How == contract.TimedOut {
 		if a.request.Lost++; a.request.Lost == 1 {
 			delay = 0

@@ -10,22 +10,22 @@ import (
 
 // A handover makes the next run of a session, which continues as new, and sees to it that this can be done.
 type handover struct {
-	session *session
-	agent   *agent
-	config  *configuration
-	mail    *mailbox.Mailbox
-	talk    *transcript
-	run     *run
+	session      *session
+	agent        *agent
+	config       *configuration
+	mail         *mailbox.Mailbox
+	conversation *transcript
+	run          *run
 }
 
 func (s *session) handover() *handover {
-	return &handover{s, s.agent, s.config, s.mail, s.talk, s.run}
+	return &handover{s, s.agent, s.config, s.mail, s.conversation, s.run}
 }
 
 // handed is the input of the next run, if it can be handed on. Where the rest
 // leaves little room, the state is made to fit.
 func (h *handover) handed() (in contract.SessionInput, _ *domain.Error) {
-	if h.talk.SizeFrom(h.carriedFrom()) > domain.MaxCarriedMessages {
+	if h.conversation.SizeFrom(h.carriedFrom()) > domain.MaxCarriedMessages {
 		return in, domain.Errorf(domain.TooLarge,
 			"without storage at most %d bytes of messages are carried; configure storage on the workers", domain.MaxCarriedMessages)
 	}
@@ -46,7 +46,7 @@ func (h *handover) handed() (in contract.SessionInput, _ *domain.Error) {
 // successor is the input of a run that goes on from this one.
 func (h *handover) successor(own domain.Definition, carry contract.Carry) contract.SessionInput {
 	in := *h.session.in
-	in.Prompt, in.Given, in.Budget, in.Carry, in.GoOn, in.Fork, in.Definition = "", nil, domain.ExecutionBudget{}, &carry, nil, nil, own
+	in.Prompt, in.Options, in.Budget, in.Carry, in.GoOn, in.Fork, in.Definition = "", nil, domain.ExecutionBudget{}, &carry, nil, nil, own
 	in.Parent = h.session.parent()
 	return in
 }
@@ -61,7 +61,7 @@ func (h *handover) carry(of domain.AgentState) (contract.Carry, error) {
 	state, err := json.Marshal(of)
 	return contract.Carry{
 		State: state, Sequence: h.agent.log.last, Prior: h.agent.state.Execution.Prior, Outcome: h.session.archive.outcome,
-		Config: h.config.handOver(), Conversation: h.talk.handOver(h.carriedFrom()), Mail: h.mail.HandOver(),
+		Config: h.config.handOver(), Conversation: h.conversation.handOver(h.carriedFrom()), Mail: h.mail.HandOver(),
 		Records: h.session.records.handOver(), Guarded: h.session.guards.handOver(), Bound: h.session.bindings.handOver(),
 		Segments: h.run.segments, Copy: h.run.copying, Runs: h.run.number,
 	}, err
@@ -74,7 +74,7 @@ func (h *handover) carriedFrom() int {
 	if len(h.run.segments) > 0 || h.config.stores() {
 		return h.run.stored
 	}
-	return h.talk.Needed(h.run.stored)
+	return h.conversation.Needed(h.run.stored)
 }
 
 // room is how many bytes the next run has left beside what it would be handed, with the definition in force or with the one
@@ -85,7 +85,7 @@ func (h *handover) room(next *contract.Config) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	carry.Mail.Answers = nil // reckoned at their most, as any number may be given before the run ends
+	carry.Mail.Answers = nil // counted at their most, as any number may be given before the run ends
 	if carry.Config.Next = next; h.config.stores() {
 		carry.Conversation.Entries = nil // what is not stored yet will be
 	}
@@ -114,7 +114,7 @@ func (h *handover) checkCarried() {
 	prompt := "" // it is handed on where it is not stored
 	if !h.config.Resolved.Storage {
 		prompt = h.session.in.Prompt
-		left = min(left, domain.MaxCarriedMessages-contract.CarryMargin-h.talk.SizeFrom(h.carriedFrom()))
+		left = min(left, domain.MaxCarriedMessages-contract.CarryMargin-h.conversation.SizeFrom(h.carriedFrom()))
 	}
 	if err != nil || left >= 0 {
 		return

@@ -93,7 +93,7 @@ func (b *toolBatch) keepBack(left domain.ExecutionBudget, toStart int64) {
 	if children.kept != nil {
 		return
 	}
-	input := b.session.talk.input()
+	input := b.session.conversation.input()
 	kept := resolved.Takes(input, 0)
 	room, most := resolved.Takes(domain.AddCost(input, toStart*keptResult), keptAnswer), left.Remaining(kept).Share(min(toStart+1, 4))
 	if most.MaxTokens != nil {
@@ -120,13 +120,13 @@ func (c *call) tend(ctx workflow.Context) endedChild {
 	b.agent.emit(domain.EventSubagentSpawning, domain.SubagentSpawning{
 		Subagent: spawn.Subagent, ChildID: in.AgentID, ToolExecutionID: c.id, Grant: in.Parent.Grant,
 	})
-	out, err := b.mail.Tend(ctx, c.permit, b.childOptions(in), in, &lender{c})
+	out, err := b.mail.RunSubagent(ctx, c.admission, b.childOptions(in), in, &granter{c})
 	ended := endedChild{grant: children.of(c.id).Grant}
 	done := domain.SubagentCompleted{Subagent: spawn.Subagent, ChildID: in.AgentID, Status: domain.StatusFailed, StopReason: domain.ErrorForbade}
 	if err == nil {
 		ended.outcome, done.Status, done.StopReason, done.Kind, done.Code = out, out.Status, out.StopReason, out.Kind, out.Code
 		done.Steps = out.Steps
-		children.told(out.Report)
+		children.noteReport(out.Report)
 	} else {
 		ended.why, ended.unstarted = childLoss(err)
 		done.Kind, done.Code, done.Lost, done.Unstarted = ended.why.Kind, ended.why.Code, true, ended.unstarted
@@ -151,9 +151,9 @@ func (c *call) childInput(spawn domain.Spawn) *contract.SessionInput {
 		Subagent: spawn.Subagent, Depth: depth, MaxDepth: most, StoreDown: b.session.children.storeDown,
 	}
 	parent.Constraints = b.config.Constraints.Below(own.SubagentPolicy, b.config.Resolved.ApprovalsOf(own))
-	given, _ := domain.NewGiven(nil, nil, b.agent.state.Trusted()) // as they were given to this one
+	given, _ := domain.NewStartOptions(nil, nil, b.agent.state.Trusted()) // as they were given to this one
 	return &contract.SessionInput{
-		AgentID: c.id.Subagent(), Definition: definition, Prompt: spawn.Prompt, Given: given,
+		AgentID: c.id.Subagent(), Definition: definition, Prompt: spawn.Prompt, Options: given,
 		Timing: b.session.policy.timing(), By: above.By, Attributes: above.Attributes, Parent: parent,
 	}
 }
@@ -194,7 +194,7 @@ func lostWorkflow(whose string, err error) *domain.Error {
 	lost := func(code domain.Code, how string) *domain.Error {
 		return domain.CodedErrorf(domain.Unavailable, code, "the %s's workflow %s", whose, how)
 	}
-	switch told := lossOf(err).Told; {
+	switch told := lossOf(err).Reported; {
 	case temporal.IsTerminatedError(err):
 		return lost(domain.CodeTerminated, "was terminated from outside")
 	case temporal.IsTimeoutError(err):

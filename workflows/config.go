@@ -154,9 +154,9 @@ func (c *configuration) toolList() string {
 // resolve asks a worker what the definition means, as each execution begins and
 // again where its model changes or a rate limit may have. Every execution's budget is
 // looked at, resolved or not.
-func (s *session) resolve(permit mailbox.Permit) {
+func (s *session) resolve(admission mailbox.Admission) {
 	if s.config.stale() {
-		s.refresh(permit)
+		s.refresh(admission)
 	}
 	if s.config.stale() { // no worker could say
 		return
@@ -169,10 +169,10 @@ func (s *session) resolve(permit mailbox.Permit) {
 
 // resolveAgain has a worker say again what the definition means, and reports
 // whether that went well.
-func (s *session) resolveAgain(permit mailbox.Permit) bool {
+func (s *session) resolveAgain(admission mailbox.Admission) bool {
 	s.config.outdateLimits()
 	signals := len(s.agent.state.StopSignals())
-	s.resolve(permit)
+	s.resolve(admission)
 	return s.config.outdated == upToDate && len(s.agent.state.StopSignals()) == signals
 }
 
@@ -191,15 +191,15 @@ func (c *configuration) prompt() string {
 }
 
 // refresh puts in force what a worker makes of the definition by now, and lists what differs from the execution before.
-func (s *session) refresh(permit mailbox.Permit) {
+func (s *session) refresh(admission mailbox.Admission) {
 	definition, begins := s.config.asked(), s.config.outdated == allOutdated
 	request := contract.ResolveRequest{Definition: definition}
 	if r := s.config.Resolved; r != nil && begins && definition.Equal(r.Definition) {
 		// What was in force before enters history once: a worker fetches it from this run, as the conversation.
-		request = contract.ResolveRequest{Known: r.Digest, Log: s.talk.Log().Ref(), Listed: r.Listed}
+		request = contract.ResolveRequest{Known: r.Digest, Log: s.conversation.Log().Ref(), Listed: r.Listed}
 	}
 	s.agent.note("resolving the definition")
-	answer, err := retry(permit, s.policy.briefOptions(listTimeout, ownAttempts, "resolve"), contract.ListTools, &request, func(failed int, err error) bool {
+	answer, err := retry(admission, s.policy.briefOptions(listTimeout, ownAttempts, "resolve"), contract.ListTools, &request, func(failed int, err error) bool {
 		return s.policy.askAnother(lossOf(err).Err(), failed, s.policy.asFirst()) && !s.mail.Stopped()
 	})
 	if err != nil {
@@ -219,7 +219,7 @@ func (s *session) refresh(permit mailbox.Permit) {
 		return
 	}
 	if s.config.Resolved == nil || !s.config.Resolved.Definition.Model.Equal(definition.Model) {
-		s.talk.forget()
+		s.conversation.forget()
 	}
 	change := s.config.take(s.config.Config, resolved)
 	if begins {

@@ -261,9 +261,9 @@ func sound(m *domain.Message) (domain.Message, bool) {
 	return own, true
 }
 
-// remains is what a stop leaves of an answer: what was written. Calls that had arrived are not run and would want results. A
+// writtenSoFar is what a stop leaves of an answer: what was written. Calls that had arrived are not run and would want results. A
 // failure leaves nothing, unless it is the model's.
-func remains(reply contract.ModelReply) (domain.Message, bool) {
+func writtenSoFar(reply contract.ModelReply) (domain.Message, bool) {
 	if reply.Outcome == contract.BilledFailure && !reply.WhyUnanswered().ModelsFault() {
 		reply.Message = nil
 	}

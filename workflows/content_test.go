@@ -73,7 +73,7 @@ func TestWhatAnInferenceCosts(t *testing.T) {
 			used: usage(7, 1), cost: 17,
 		},
 		"a lost worker": {
-			step: lost(contract.Loss{How: contract.TimedOut, Beat: beat}),
+			step: lost(contract.Loss{How: contract.TimedOut, Heartbeat: beat}),
 			used: estimated(30, 3), lost: estimated(30, 3), cost: 60, lostCost: 60,
 		},
 		"a lost worker, nothing heard": {
@@ -81,10 +81,10 @@ func TestWhatAnInferenceCosts(t *testing.T) {
 			used: estimated(40, 4), lost: estimated(40, 4), cost: 80, lostCost: 80,
 		},
 		"a lost worker, heard of before the request alone": {
-			step: lost(contract.Loss{How: contract.TimedOut, Beat: early}),
+			step: lost(contract.Loss{How: contract.TimedOut, Heartbeat: early}),
 			used: estimated(50, 5), lost: estimated(50, 5), cost: 100, lostCost: 100,
 		},
-		"a worker with another queue": {step: lost(contract.Loss{Told: rerouted})},
+		"a worker with another queue": {step: lost(contract.Loss{Reported: rerouted})},
 		"no worker took it":           {step: lost(contract.Loss{How: contract.TimedOut, Untaken: true})},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -105,7 +105,7 @@ func TestTriesAddUp(t *testing.T) {
 	answered := contract.ModelReply{Outcome: contract.Answered, Tries: 1}
 	s := begun().replied(answered, nil)
 	require.Zero(t, s.Tries)
-	s = s.lost(contract.ModelRequest{}, contract.Loss{Told: domain.CodedErrorf(domain.Unavailable, domain.CodeRerouted, "elsewhere")}, true, nil)
+	s = s.lost(contract.ModelRequest{}, contract.Loss{Reported: domain.CodedErrorf(domain.Unavailable, domain.CodeRerouted, "elsewhere")}, true, nil)
 	require.Zero(t, s.Tries)
 	s = s.lost(contract.ModelRequest{}, contract.Loss{How: contract.TimedOut}, true, nil)
 	require.Equal(t, 2, s.Tries)
@@ -154,7 +154,7 @@ func TestWhatAStopKeeps(t *testing.T) {
 		ToolCalls: []domain.ToolCall{{ID: "c"}}, ToolResult: &domain.ToolResult{},
 	}
 	reply := contract.ModelReply{Outcome: contract.Interrupted, Message: said, Response: domain.Response{Model: "m"}}
-	m, ok := remains(reply)
+	m, ok := writtenSoFar(reply)
 	require.True(t, ok)
 	require.Equal(t, domain.Message{Role: domain.RoleAssistant, Parts: said.Parts[:1]}, m)
 	s := begun().cutOff(stopInInference, reply)
@@ -163,24 +163,24 @@ func TestWhatAStopKeeps(t *testing.T) {
 	require.Equal(t, domain.CodeInterrupted, s.Errors[0].Code)
 
 	reply.Outcome = contract.BilledFailure
-	_, ok = remains(reply)
+	_, ok = writtenSoFar(reply)
 	require.False(t, ok)
 	require.Nil(t, begun().cutOff(stopInInference, reply).Response)
-	_, ok = remains(contract.ModelReply{Message: &domain.Message{ToolCalls: said.ToolCalls}})
+	_, ok = writtenSoFar(contract.ModelReply{Message: &domain.Message{ToolCalls: said.ToolCalls}})
 	require.False(t, ok, "calls alone leave nothing")
 }
 
 func TestWhatALostWorkerLeaves(t *testing.T) {
 	t.Parallel()
 	text := func(beat *contract.Heartbeat) string {
-		m, _ := remains(contract.Loss{Beat: beat}.Kept())
+		m, _ := writtenSoFar(contract.Loss{Heartbeat: beat}.Kept())
 		return m.Text()
 	}
 	require.Empty(t, text(nil))
 	require.Empty(t, text(&contract.Heartbeat{Length: 9}))
 	require.Equal(t, "whole", text(&contract.Heartbeat{Tail: "whole", Length: 5}))
 	require.Equal(t, "…the end", text(&contract.Heartbeat{Tail: "the end", Length: 50}))
-	require.NotZero(t, contract.Loss{Beat: &contract.Heartbeat{Tail: "x"}}.Kept().Digest)
+	require.NotZero(t, contract.Loss{Heartbeat: &contract.Heartbeat{Tail: "x"}}.Kept().Digest)
 	require.Equal(t, contract.Interrupted, contract.Loss{}.Kept().Outcome)
 }
 
@@ -194,7 +194,7 @@ func TestALossIsAnError(t *testing.T) {
 		contract.Garbled:   {Kind: domain.Internal, Message: "the worker's answer cannot be read; see that all workers are of the same version"},
 	} {
 		require.Equal(t, want, *contract.Loss{How: how}.Err())
-		require.Equal(t, "the worker failed: oh", contract.Loss{How: how, Told: contract.Told("oh")}.Err().Message, "what was told counts")
+		require.Equal(t, "the worker failed: oh", contract.Loss{How: how, Reported: contract.WorkerFailure("oh")}.Err().Message, "what was told counts")
 	}
 }
 

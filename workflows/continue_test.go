@@ -33,7 +33,7 @@ func outgrows(env *testsuite.TestWorkflowEnvironment, inferences int) {
 	})
 }
 
-// handedOn is the input with which a run continues as new; ok is false where it
+// stopForSubagent is the input with which a run continues as new; ok is false where it
 // came to its end instead.
 func handedOn(t *testing.T, env *testsuite.TestWorkflowEnvironment) (contract.SessionInput, bool) {
 	t.Helper()

@@ -11,7 +11,7 @@
 // it is used: the agent's state, the configuration in force, the mailbox, the transcript, the
 // budget, the policy of attempts, the records. What people ask comes through commands and
 // answers, and a handover makes the next run. Whoever wants to start something asks the
-// mailbox for a permit.
+// mailbox for an admission.
 //
 // Start reading at execute.go; loop.go is one execution, inference.go and tools.go
 // are the two halves of a step. A call of a tool is one value: batch.go says what it holds,

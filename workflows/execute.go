@@ -100,13 +100,13 @@ func (s *session) awaitWork() bool {
 		case s.mail.PostWaiting():
 			return true
 		case s.records.recordsPosition():
-			if permit, ok := s.mail.Permit(mailbox.WhileIdle); ok {
-				s.records.recordPosition(permit)
+			if admission, ok := s.mail.Admit(mailbox.WhileIdle); ok {
+				s.records.recordPosition(admission)
 			}
 			continue
 		case s.handover().wantsNewRun():
 			s.handover().idleInOutage()
-			if permit, ok := s.mail.Permit(mailbox.WhileIdle); ok && s.handover().carriable(permit) {
+			if admission, ok := s.mail.Admit(mailbox.WhileIdle); ok && s.handover().carriable(admission) {
 				return false
 			}
 			if !s.mail.Woken() && !s.run.suffers() {

@@ -15,9 +15,9 @@ func lossOf(err error) contract.Loss {
 	var loss contract.Loss
 	if timeout, ok := errors.AsType[*temporal.TimeoutError](err); ok {
 		loss.Untaken = timeout.TimeoutType() == enumspb.TIMEOUT_TYPE_SCHEDULE_TO_START
-		var beat contract.Heartbeat
-		if timeout.HasLastHeartbeatDetails() && timeout.LastHeartbeatDetails(&beat) == nil {
-			loss.Beat = &beat
+		var heartbeat contract.Heartbeat
+		if timeout.HasLastHeartbeatDetails() && timeout.LastHeartbeatDetails(&heartbeat) == nil {
+			loss.Heartbeat = &heartbeat
 		}
 	}
 	ended, failed := errors.AsType[*temporal.ActivityError](err)
@@ -31,7 +31,7 @@ func lossOf(err error) contract.Loss {
 		loss.How = contract.Garbled
 	}
 	if own, ok := errors.AsType[*domain.Error](err); ok {
-		loss.Told = own
+		loss.Reported = own
 		return loss
 	}
 	if app, ok := errors.AsType[*temporal.ApplicationError](err); ok {
@@ -39,11 +39,11 @@ func lossOf(err error) contract.Loss {
 		var own domain.Error
 		switch {
 		case app.HasDetails() && app.Details(&own) == nil && own.Kind != "":
-			loss.Told = &own
+			loss.Reported = &own
 		case app.Type() == payloadSizeError:
 			loss.How = contract.Oversized
 		default:
-			loss.Told = contract.Told(app.Message())
+			loss.Reported = contract.WorkerFailure(app.Message())
 		}
 	}
 	return loss

@@ -44,7 +44,7 @@ func TestAForkGoesOn(t *testing.T) {
 	ended := outcome(t, origin)
 	messages := entriesIn(t, origin)
 	in := forkOf(t, origin, 2)
-	in.Given = &domain.Given{Trusted: domain.Trusted{"customer": json.RawMessage(`1`)}}
+	in.Options = &domain.StartOptions{Trusted: domain.Trusted{"customer": json.RawMessage(`1`)}}
 	w.asked, w.model = nil, plays(says("otherwise"))
 	env := w.executed(t, in)
 	out := outcome(t, env)
@@ -62,7 +62,7 @@ func TestAForkGoesOn(t *testing.T) {
 	view := status(t, env)
 	require.Equal(t, &in.Fork.Origin, view.Execution.Origin.Branch())
 	require.Equal(t, ended.ExecutionID, view.Origin.ExecutionID)
-	require.Equal(t, in.Given.Trusted, view.Trusted)
+	require.Equal(t, in.Options.Trusted, view.Trusted)
 	require.Zero(t, view.Prior)
 	require.Equal(t, &in.Fork.Origin, executionIn(t, env, 0).Origin)
 }

@@ -13,9 +13,9 @@ import (
 )
 
 // conversed is a question and its answer, with a note.
-func conversed(t *testing.T) *domain.Given {
+func conversed(t *testing.T) *domain.StartOptions {
 	t.Helper()
-	given, err := domain.NewGiven(domain.Metadata{"ticket": json.RawMessage(`"A-7"`)}, []domain.Entry{
+	given, err := domain.NewStartOptions(domain.Metadata{"ticket": json.RawMessage(`"A-7"`)}, []domain.Entry{
 		{Message: domain.UserMessage("before")}, {Message: *says("answered").Message},
 	}, nil)
 	require.NoError(t, err)
@@ -29,9 +29,9 @@ func TestWhatIsGivenIsHandedOnOnce(t *testing.T) {
 	w := steady(3, false)
 	env := w.environment(t)
 	outgrows(env, 1)
-	execute(env, input(t, "", func(in *contract.SessionInput) { in.Given = conversed(t) }))
+	execute(env, input(t, "", func(in *contract.SessionInput) { in.Options = conversed(t) }))
 	in := nextRun(t, env)
-	require.Nil(t, in.Given)
+	require.Nil(t, in.Options)
 	require.Equal(t, "before", in.Carry.Conversation.Entries[0].Message.Text())
 	state, err := domain.DecodeAgentState(in.Carry.State)
 	require.NoError(t, err)
@@ -53,18 +53,20 @@ func TestWhatIsGivenIsChecked(t *testing.T) {
 	dangling := conversed(t)
 	dangling.Messages[1].Message.ToolCalls = []domain.ToolCall{look()}
 	w := &world{model: plays(says("one"), says("two"))}
-	env := w.executed(t, input(t, "", func(in *contract.SessionInput) { in.Given = dangling }))
+	env := w.executed(t, input(t, "", func(in *contract.SessionInput) { in.Options = dangling }))
 	require.ErrorContains(t, env.GetWorkflowError(), "messages[1].tool_calls: call")
 	require.Empty(t, w.asked)
 
 	long := json.RawMessage(`"` + strings.Repeat("x", domain.MaxMetadata*2/3) + `"`)
-	given := func(key string) *domain.Given { return &domain.Given{Metadata: domain.Metadata{key: long}} }
+	given := func(key string) *domain.StartOptions {
+		return &domain.StartOptions{Metadata: domain.Metadata{key: long}}
+	}
 	env = w.environment(t)
-	refused := sends(env, time.Minute, "u1", contract.SendRequest{Prompt: "more", Given: dangling})
-	toomuch := sends(env, 2*time.Minute, "u2", contract.SendRequest{Prompt: "more", Given: given("b")})
-	instead := sends(env, 3*time.Minute, "u3", contract.SendRequest{Prompt: "more", Given: &domain.Given{Metadata: given("a").Metadata, Messages: conversed(t).Messages}})
+	refused := sends(env, time.Minute, "u1", contract.SendRequest{Prompt: "more", Options: dangling})
+	toomuch := sends(env, 2*time.Minute, "u2", contract.SendRequest{Prompt: "more", Options: given("b")})
+	instead := sends(env, 3*time.Minute, "u3", contract.SendRequest{Prompt: "more", Options: &domain.StartOptions{Metadata: given("a").Metadata, Messages: conversed(t).Messages}})
 	closes(env, time.Hour)
-	execute(env, input(t, "ann", func(in *contract.SessionInput) { in.Given = given("a") }))
+	execute(env, input(t, "ann", func(in *contract.SessionInput) { in.Options = given("a") }))
 	require.Equal(t, 2, outcome(t, env).Number)
 	require.ErrorContains(t, refused.rejected, "messages[1].tool_calls: call")
 	require.ErrorContains(t, toomuch.rejected, "metadata: takes")

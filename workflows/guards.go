@@ -74,7 +74,7 @@ func (g *guards) next(fallbacks []domain.Fallback, failure domain.Failure, now d
 
 func (b *budget) reserve() (contract.Reservation, domain.Limit) {
 	ledger := b.ledger()
-	return b.config.Resolved.Reserve(ledger.Budget(), ledger.Execution.Spent, b.talk.input())
+	return b.config.Resolved.Reserve(ledger.Budget(), ledger.Execution.Spent, b.conversation.input())
 }
 
 // signalShort says that the next inference does not fit what is left of a
@@ -89,7 +89,7 @@ func (b *budget) signalShort(limit domain.Limit) {
 		limit = domain.LimitCost
 	}
 	use, _ := ledger.UseOf(limit, b.agent.now())
-	b.limited(use, use.TooShortSignal(b.talk.input()))
+	b.limited(use, use.TooShortSignal(b.conversation.input()))
 }
 
 // limited stops the execution at a limit, of its own or of its session.

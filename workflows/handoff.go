@@ -92,7 +92,7 @@ func (c *call) handOff(ctx workflow.Context) contract.ToolReply {
 	encoded, _ := json.Marshal(request) // what cannot be encoded is refused below
 	b.load.Add(ctx, len(encoded)+1024)
 	options := b.session.policy.briefOptions(listTimeout, ownAttempts, "hand over to "+domain.Shorten(agent, maxSummary))
-	answer, cutOff, err := mailbox.Call(ctx, c.permit, options, contract.ListTools, request)
+	answer, cutOff, err := mailbox.Call(ctx, c.admission, options, contract.ListTools, request)
 	c.markCutOff(cutOff)
 	refused := func(why *domain.Error) contract.ToolReply {
 		why = domain.CodedErrorf(why.Kind, why.Code, "the conversation was not handed over: %s", why.Message)
@@ -130,7 +130,7 @@ func (s *session) takeOver(h *handoff) {
 	s.agent.instruct(h.definition)
 	s.guards.begunAnew()
 	if !before.Definition.Model.Equal(s.config.Resolved.Definition.Model) {
-		s.talk.forget()
+		s.conversation.forget()
 	}
 	s.agent.emit(domain.EventHandedOver, domain.ConversationHandedOver{ToolExecutionID: h.id, Agent: h.agent})
 }

@@ -86,7 +86,7 @@ func runHook[At any](t *stepRun, spec contract.HookSpec, at At) (At, error) {
 // workflow task, with a message that says what is missing, and a worker that has it goes on.
 func recordedReply[At any](t *stepRun, spec contract.HookSpec, at At) (contract.HookReply, error) {
 	id := "hook/" + string(spec.Trigger) + "/" + spec.Name
-	given := hook.Context[At]{Trigger: spec.Trigger, Now: t.agent.now(), State: t.agent.shown().WithMessageStore(t.talk.store()), At: at}
+	given := hook.Context[At]{Trigger: spec.Trigger, Now: t.agent.now(), State: t.agent.shown().WithMessageStore(t.conversation.store()), At: at}
 	value := workflow.MutableSideEffect(t.session.root, id, func(ctx workflow.Context) any {
 		h, err := t.session.options.Hooks.Find(spec)
 		if err != nil {
@@ -238,15 +238,15 @@ func (t *stepRun) askHook(spec contract.HookSpec, at any) (contract.HookReply, e
 		t.keep() // calls that have begun are seen while it waits
 	}
 	t.agent.emit(domain.EventHookCalled, domain.HookEvent{Hook: domain.Shorten(spec.Name, maxEventText), Trigger: spec.Trigger})
-	permit, _ := t.mail.Permit(mailbox.ForHook)
+	admission, _ := t.mail.Admit(mailbox.ForHook)
 	policy := t.session.policy
-	reply, err := retry(permit, policy.hookOptions(spec), contract.CallHook, &request, func(failed int, err error) bool {
+	reply, err := retry(admission, policy.hookOptions(spec), contract.CallHook, &request, func(failed int, err error) bool {
 		t.mail.DrainSignals()
 		if !lostAgain(spec, err, request.Lost) {
 			return policy.askAnother(lossOf(err).Err(), failed-request.Lost, policy.asHook())
 		}
 		request.Lost++
-		return t.mail.BackOff(policy.apart(policy.backoff(request.Lost), request.Lost, 0))
+		return t.mail.BackOff(policy.withJitter(policy.backoff(request.Lost), request.Lost, 0))
 	})
 	switch {
 	case err == nil:

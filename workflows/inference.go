@@ -13,12 +13,12 @@ import (
 // Temporal retries what cannot have been billed; what may have been comes back
 // as a reply, and is decided here with the budget in hand.
 type inference struct {
-	session *session
-	step    *stepRun
-	agent   *agent
-	config  *configuration
-	mail    *mailbox.Mailbox
-	talk    *transcript
+	session      *session
+	step         *stepRun
+	agent        *agent
+	config       *configuration
+	mail         *mailbox.Mailbox
+	conversation *transcript
 	// plan is the summary's, nil where the step's answer is asked for.
 	plan *conversation.SummaryPlan
 	// tries counts those of this request, lost the workers that were lost with it beside;
@@ -31,36 +31,36 @@ type inference struct {
 	failure *domain.Error
 }
 
-// A course says how an inference goes on.
-type course int
+// An attemptResult says how an inference goes on.
+type attemptResult int
 
 const (
-	// again: the model is asked once more.
-	again course = iota
-	// taken: its answer was taken.
-	taken
-	// over: the step is over without.
-	over
+	// askAgain: the model is asked once more.
+	askAgain attemptResult = iota
+	// answerTaken: its answer was taken.
+	answerTaken
+	// stepOver: the step is over without.
+	stepOver
 )
 
 func (t *stepRun) infer() { newInference(t, nil).run() }
 
 func newInference(t *stepRun, plan *conversation.SummaryPlan) *inference {
-	return &inference{session: t.session, step: t, agent: t.agent, config: t.config, mail: t.mail, talk: t.talk, plan: plan}
+	return &inference{session: t.session, step: t, agent: t.agent, config: t.config, mail: t.mail, conversation: t.conversation, plan: plan}
 }
 
-func (i *inference) run() course {
+func (i *inference) run() attemptResult {
 	for {
-		permit, room, ok := i.prepare()
+		admission, room, ok := i.prepare()
 		if !ok {
 			if i.resumes {
 				i.emitUnanswered(contract.Loss{How: contract.TimedOut}.Err(), domain.Usage{})
 			}
-			return over
+			return stepOver
 		}
 		request := i.demand(room)
-		reply, err := mailbox.Await(permit, i.asking(), contract.CallModel, *request)
-		if c := i.decide(permit, room, request, reply, err); c != again {
+		reply, err := mailbox.Await(admission, i.asking(), contract.CallModel, *request)
+		if c := i.decide(admission, room, request, reply, err); c != askAgain {
 			return c
 		}
 	}
@@ -68,41 +68,41 @@ func (i *inference) run() course {
 
 // prepare compacts the conversation where it nears the model's window, and
 // reserves what the next try may use. It answers false where that ends the step.
-func (i *inference) prepare() (mailbox.Permit, contract.Reservation, bool) {
+func (i *inference) prepare() (mailbox.Admission, contract.Reservation, bool) {
 	bound, tooLittle := i.step.request.MaxOutputTokens, noBudget
 	if i.plan != nil {
 		bound, tooLittle = i.plan.Request().MaxTokens, noBudgetToSumUp
-	} else if _, ok := i.mail.Permit(mailbox.ForInference); ok && !i.resumes && i.compact() == over {
-		return mailbox.Permit{}, contract.Reservation{}, false
+	} else if _, ok := i.mail.Admit(mailbox.ForInference); ok && !i.resumes && i.compact() == stepOver {
+		return mailbox.Admission{}, contract.Reservation{}, false
 	}
 	// A pause or a stop may have come meanwhile.
-	permit, ok := i.mail.Permit(mailbox.ForInference)
+	admission, ok := i.mail.Admit(mailbox.ForInference)
 	if !ok {
 		i.interrupted(i.kept)
-		return permit, contract.Reservation{}, false
+		return admission, contract.Reservation{}, false
 	}
 	room, short := i.session.budget.reserve()
 	if short != "" && i.session.budget.asksFor(short) || short == "" && i.plan == nil && i.session.budget.asksForRoom(room) {
 		return i.prepare()
 	}
 	// So may they have while it asked in vain, and so may a lower budget.
-	if permit, ok = i.mail.Permit(mailbox.ForInference); !ok {
+	if admission, ok = i.mail.Admit(mailbox.ForInference); !ok {
 		i.interrupted(i.kept)
-		return permit, contract.Reservation{}, false
+		return admission, contract.Reservation{}, false
 	}
 	room, short = i.session.budget.reserve()
 	if short != "" {
 		i.session.budget.signalShort(short)
 		i.cut(tooLittle, i.kept)
-		return permit, room, false
+		return admission, room, false
 	}
-	return permit, room.Within(bound), true
+	return admission, room.Within(bound), true
 }
 
 // decide says how an inference goes on after an attempt.
 func (i *inference) decide(
-	permit mailbox.Permit, room contract.Reservation, request *contract.ModelRequest, reply *contract.ModelReply, err error,
-) course {
+	admission mailbox.Admission, room contract.Reservation, request *contract.ModelRequest, reply *contract.ModelReply, err error,
+) attemptResult {
 	i.asked(request, reply, err)
 	var loss contract.Loss
 	var why *domain.Error
@@ -123,7 +123,7 @@ func (i *inference) decide(
 			return c
 		}
 		if why.Lacking && i.session.policy.askAnother(why, i.step.attempts.lack(), i.session.policy.whileReplaced()) {
-			return again
+			return askAgain
 		}
 		if why.Lacking && i.mail.Stopped() { // it waited for another worker
 			return i.interrupted(contract.ModelReply{})
@@ -143,21 +143,21 @@ func (i *inference) decide(
 	case i.plan != nil:
 		return i.summarised(*reply)
 	}
-	return i.answered(permit, room, *reply)
+	return i.answered(admission, room, *reply)
 }
 
 // compact makes the conversation shorter for the model where it nears the
 // window: old tool results first, then a summary.
-func (i *inference) compact() course {
-	if !i.talk.crowded() {
-		return again
+func (i *inference) compact() attemptResult {
+	if !i.conversation.crowded() {
+		return askAgain
 	}
-	if i.talk.clear() && i.talk.forcing != forced {
-		return again
+	if i.conversation.clear() && i.conversation.forcing != forced {
+		return askAgain
 	}
 	c := i.summarise()
-	if c != again {
-		i.talk.unforce()
+	if c != askAgain {
+		i.conversation.unforce()
 	}
 	return c
 }
@@ -165,38 +165,38 @@ func (i *inference) compact() course {
 // overflowed takes a provider's word that the conversation is too long: it is
 // made shorter, once a step; a summary is asked for of half as much text. It
 // answers false where that is not possible.
-func (i *inference) overflowed(err *domain.Error, billed bool) (course, bool) {
+func (i *inference) overflowed(err *domain.Error, billed bool) (attemptResult, bool) {
 	switch {
 	case err.Code != domain.CodeContextOverflow:
-		return again, false
+		return askAgain, false
 	case i.plan != nil:
 		smaller, ok := i.plan.Halved()
 		if ok = ok && !billed; ok {
 			i.plan = &smaller
 		}
-		return again, ok
+		return askAgain, ok
 	case i.step.attempts.shortened || !i.config.Resolved.Compacts() || i.mail.CutOff():
-		return again, false
+		return askAgain, false
 	}
 	i.step.attempts.shorten()
-	before := i.talk.input()
-	i.talk.refused(err.Window)
-	if i.talk.clear() {
-		return again, true
+	before := i.conversation.input()
+	i.conversation.refused(err.Window)
+	if i.conversation.clear() {
+		return askAgain, true
 	}
 	c := i.summarise()
-	if c == taken {
-		return again, true
+	if c == answerTaken {
+		return askAgain, true
 	}
-	return c, c == over || i.talk.input() < before
+	return c, c == stepOver || i.conversation.input() < before
 }
 
 // summarise asks for a summary of what comes before the boundary, as a part of the
 // step. It answers again where that is not worth its price.
-func (i *inference) summarise() course {
-	plan, worth := i.talk.plan()
+func (i *inference) summarise() attemptResult {
+	plan, worth := i.conversation.plan()
 	if !worth {
-		return again
+		return askAgain
 	}
 	return newInference(i.step, &plan).run()
 }

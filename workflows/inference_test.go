@@ -320,7 +320,7 @@ func TestADelayThatAProviderAsksFor(t *testing.T) {
 }
 
 // TestWhatAProviderCountedIsReckonedWith: where a language takes more tokens
-// than we reckon, the next inference is not asked for as if it did not.
+// than we estimate, the next inference is not asked for as if it did not.
 func TestWhatAProviderCountedIsReckonedWith(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {

@@ -12,13 +12,13 @@ import (
 
 // A budget is what bounds the session's executions, with what they may ask the agent above for.
 type budget struct {
-	in       *contract.SessionInput
-	root     workflow.Context
-	agent    *agent
-	config   *configuration
-	mail     *mailbox.Mailbox
-	talk     *transcript
-	children *children
+	in           *contract.SessionInput
+	root         workflow.Context
+	agent        *agent
+	config       *configuration
+	mail         *mailbox.Mailbox
+	conversation *transcript
+	children     *children
 }
 
 // ledger is all that bounds the execution, with what was spent and granted to sub-agents until now.
@@ -67,8 +67,8 @@ func (c *children) of(call domain.ToolExecutionID) *contract.SubagentView {
 // sit gives a seat to one that starts, with what it is granted.
 func (c *children) sit(one contract.SubagentView) { c.all = append(c.all, one) }
 
-// lend gives one more of a limit.
-func (c *children) lend(call domain.ToolExecutionID, limit domain.Limit, more int64) contract.SubagentView {
+// grantMore gives one more of a limit.
+func (c *children) grantMore(call domain.ToolExecutionID, limit domain.Limit, more int64) contract.SubagentView {
 	one := c.of(call)
 	one.Grant = one.Grant.Raised(limit, more)
 	return *one
@@ -77,8 +77,8 @@ func (c *children) lend(call domain.ToolExecutionID, limit domain.Limit, more in
 // keepBack sets what is kept back; nil is nothing.
 func (c *children) keepBack(kept *domain.Spent) { c.kept = kept }
 
-// told takes what one has said as it ended.
-func (c *children) told(r *contract.Report) { c.storeDown = r != nil && r.StoreDown }
+// noteReport takes what one has said as it ended.
+func (c *children) noteReport(r *contract.Report) { c.storeDown = r != nil && r.StoreDown }
 
 // over gives back the seat of one and what it had. What it has spent of that was counted before.
 func (c *children) over(call domain.ToolExecutionID) {

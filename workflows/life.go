@@ -57,12 +57,12 @@ func (c *commands) notSuspended(what string) error {
 
 // checkBeginning refuses what no execution can begin with.
 func (c *commands) checkBeginning(request contract.SendRequest) error {
-	err := cmp.Or(c.session.budget.checkSessionLeft("send"), c.agent.checkStart(request.Prompt, request.Given, request.Budget))
+	err := cmp.Or(c.session.budget.checkSessionLeft("send"), c.agent.checkStart(request.Prompt, request.Options, request.Budget))
 	if request.Model != nil {
 		err = cmp.Or(err, domain.Definition{Model: *request.Model}.Check())
 	}
 	if err == nil {
-		err = cmp.Or(c.checkCost(request), c.config.checkShown(request.Given))
+		err = cmp.Or(c.checkCost(request), c.config.checkShown(request.Options))
 	}
 	if err != nil || request.Definition == nil {
 		return err

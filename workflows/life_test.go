@@ -88,14 +88,14 @@ func TestAnAgentMayReadItsOwnPast(t *testing.T) {
 	execute(env, input(t, "ann", func(in *contract.SessionInput) { in.Definition.Tools = []string{domain.HistoryTool, "look"} }))
 	require.Equal(t, 2, outcome(t, env).Number)
 	require.Len(t, w.ran, 3)
-	asked := map[int]*domain.Past{}
+	asked := map[int]*domain.EarlierExecutions{}
 	for i, request := range w.ran {
-		if asked[i] = request.Past; request.Name == "look" {
-			require.Nil(t, request.Past)
+		if asked[i] = request.Earlier; request.Name == "look" {
+			require.Nil(t, request.Earlier)
 			delete(asked, i)
 		}
 	}
-	last := w.ran[2].Past
+	last := w.ran[2].Earlier
 	require.Equal(t, []domain.Span{{To: 5, By: 2, Cleared: true}}, last.TakenBack)
 	require.Equal(t, w.ran[2].ExecutionID, input(t, "ann").AgentID.Execution(last.FirstRunID, 2))
 	delete(asked, 2)

@@ -29,11 +29,11 @@ func (s *session) enterLoop() bool {
 	fresh := !s.agent.state.HasActiveExecution()
 	if fresh {
 		s.beginExecution()
-		s.mail.HeedCancellation()
+		s.mail.ObserveCancellation()
 	}
 	s.mail.WatchTime()
-	if permit, ok := s.mail.Permit(mailbox.BetweenSteps); ok {
-		s.resolve(permit)
+	if admission, ok := s.mail.Admit(mailbox.BetweenSteps); ok {
+		s.resolve(admission)
 		s.handover().checkCarried()
 		s.handover().copyMessages()
 	}
@@ -64,7 +64,7 @@ func (s *session) runSteps() {
 	}
 }
 
-// runStep runs one step: the hooks before the inference, the inference unless a hook halted, the tool calls that it asked for,
+// runStep runs one step: the hooks before the inference, the inference unless a hook stopped the step, the tool calls that it asked for,
 // the hooks and guards after the step. The step is kept in the state as it goes, and completed there though it failed; then
 // another agent takes over where a call handed the conversation over. concludeStep decides whether another step follows.
 func (s *session) runStep() {
@@ -73,7 +73,7 @@ func (s *session) runStep() {
 	step.tellResolvedCalls()
 	step.setRequest(fire(step, domain.TriggerBeforeInference, step.request))
 	step.enter(open)
-	if step.halted {
+	if step.stopped {
 		step.learn(step.content.cutOff(hookBefore, contract.ModelReply{}))
 	} else {
 		step.infer()
@@ -115,9 +115,9 @@ func (s *session) beginExecution() {
 	next.Parts = next.Parts || !next.GoesOn && s.agent.rewound() != nil
 	s.mail.Begin()
 	s.agent.enterExecution(id, budget, next.GoesOn, prior)
-	s.agent.noteGiven(next.Given)
+	s.agent.noteOptions(next.Options)
 	s.config.showTrusted()
-	s.talk.begin(id, s.agent.state.Chain(), next, s.agent.now())
+	s.conversation.begin(id, s.agent.state.Chain(), next, s.agent.now())
 	if s.agent.state.ExecutionCount > 1 {
 		// Whoever started the workflow has published the first.
 		s.publish(contract.Outcome{Status: domain.StatusInProgress})
@@ -128,7 +128,7 @@ func (s *session) beginExecution() {
 	if origin := s.agent.state.Execution.Origin; origin != nil {
 		started.Origin = origin.ExecutionID
 	}
-	if given := next.Given; given != nil {
+	if given := next.Options; given != nil {
 		started.GivenMessages, started.GivenMetadata = len(given.Messages), domain.Shorten(strings.Join(given.Notes(), ","), maxEventText)
 	}
 	s.agent.emit(domain.EventExecutionStarted, started)
@@ -144,11 +144,11 @@ func (s *session) beginExecution() {
 // prepareStep does what comes before a step, and reports whether the step may begin: messages that have waited join, the
 // hooks run, then the budget is checked, then goesOn decides. A stop here leaves no step behind.
 func (s *session) prepareStep() bool {
-	if permit, ok := s.mail.Permit(mailbox.ForStep); ok {
+	if admission, ok := s.mail.Admit(mailbox.ForStep); ok {
 		s.hear()
 		s.fire(domain.TriggerBeforeStep)
 		if (len(s.config.Resolved.Hooks) > 0 || s.guards.failover.used > 0) && s.config.stale() {
-			s.resolve(permit)
+			s.resolve(admission)
 		}
 		s.budget.guard()
 	}

@@ -71,7 +71,7 @@ func (s *session) hear() {
 		return
 	}
 	for _, w := range s.mail.Hear() {
-		s.talk.hear(s.agent.state.Execution.ID, w, s.agent.now())
+		s.conversation.hear(s.agent.state.Execution.ID, w, s.agent.now())
 		s.emitReceived(w, false)
 	}
 }

@@ -182,7 +182,7 @@ func TestWhatCannotWait(t *testing.T) {
 	for says, request := range map[string]contract.SendRequest{
 		"model: execution 1 is in progress":  {Prompt: "more", IfBusy: contract.SteerIfBusy, Model: &domain.LLMConfig{Provider: "scripted", Model: "/y"}},
 		"budget: execution 1 is in progress": {Prompt: "more", IfBusy: contract.SteerIfBusy, Budget: domain.ExecutionBudget{MaxSteps: number(2)}},
-		"metadata, messages, trusted":        {Prompt: "more", IfBusy: contract.SteerIfBusy, Given: conversed(t)},
+		"metadata, messages, trusted":        {Prompt: "more", IfBusy: contract.SteerIfBusy, Options: conversed(t)},
 		"prompt: is empty":                   {Prompt: " ", IfBusy: contract.SteerIfBusy},
 		"half a model":                       {Prompt: "more", IfBusy: contract.QueueIfBusy, Model: &domain.LLMConfig{Provider: "scripted"}},
 		"would take":                         {Prompt: strings.Repeat("x", 250_000), IfBusy: contract.SteerIfBusy},
@@ -216,9 +216,9 @@ func TestQueuedMetadataHasOneBound(t *testing.T) {
 	env := w.environment(t)
 	large := func(key string) contract.SendRequest {
 		request := queued(key)
-		given, err := domain.NewGiven(domain.Metadata{key: json.RawMessage(strconv.Quote(strings.Repeat("x", 60<<10)))}, nil, nil)
+		given, err := domain.NewStartOptions(domain.Metadata{key: json.RawMessage(strconv.Quote(strings.Repeat("x", 60<<10)))}, nil, nil)
 		require.NoError(t, err)
-		request.Given = given
+		request.Options = given
 		return request
 	}
 	first := sends(env, time.Minute, "u1", large("a"))

@@ -76,7 +76,7 @@ func TestAnExhaustedSessionInAnOutage(t *testing.T) {
 	require.Len(t, *tried, before)
 }
 
-// TestNearTheBoundsOfARun an execution waits for the storage, says so, and heeds a stop.
+// TestNearTheBoundsOfARun an execution waits for the storage, says so, and observes a stop.
 func TestNearTheBoundsOfARun(t *testing.T) {
 	t.Parallel()
 	near := func(t *testing.T, back time.Duration) (*world, *testsuite.TestWorkflowEnvironment) {

@@ -18,7 +18,7 @@ import (
 // Calls go down.
 var layers = []string{
 	"execute.go", "scheduled.go", "loop.go", "updates.go", "await.go", "rewind.go", "update.go", "views.go", "account.go", "finish.go", "messages.go", "life.go", "session.go", "sessionbudget.go", "run.go", "outage.go", "people.go", "waitkinds.go", "carry.go", "record.go",
-	"inference.go", "answer.go", "attempt.go", "tools.go", "call.go", "callattempt.go", "handoff.go", "lending.go", "children.go", "pending.go", "bindings.go", "stranded.go", "approvals.go", "guards.go", "hooks.go", "unknownoutcome.go", "turns.go", "batch.go", "openwaits.go", "ledger.go", "step.go", "bounds.go",
+	"inference.go", "answer.go", "attempt.go", "tools.go", "call.go", "callattempt.go", "handoff.go", "grants.go", "children.go", "pending.go", "bindings.go", "stranded.go", "approvals.go", "guards.go", "hooks.go", "unknownoutcome.go", "turns.go", "batch.go", "openwaits.go", "ledger.go", "step.go", "bounds.go",
 	"trusted.go", "config.go", "activity.go", "retries.go", "transcript.go", "agent.go", "events.go", "verdict.go", "content.go", "failure.go", "doc.go",
 }
 
@@ -190,7 +190,7 @@ func TestCallsGoDown(t *testing.T) {
 	}
 	for _, f := range r.files {
 		if r.file(f.Pos()) == "scheduled.go" {
-			continue // it is a workflow of its own, which starts one agent and has no permits
+			continue // it is a workflow of its own, which starts one agent and has no admissions
 		}
 		ast.Inspect(f, func(n ast.Node) bool {
 			if s, ok := n.(*ast.SelectorExpr); ok {

@@ -39,12 +39,12 @@ func (a *callAttempts) follow(ctx workflow.Context, reply *contract.ToolReply) c
 		a.request.Pending = reply.Pending
 		delay := b.untilAsked(*reply.Pending, asked)
 		a.note(fmt.Sprintf("%s; asked again at %s", reply.Pending.Says(), b.agent.now().Add(delay).UTC().Format(time.RFC3339)))
-		permit, ok := b.mail.BackOffAsking(ctx, delay)
+		admission, ok := b.mail.BackOffAsking(ctx, delay)
 		if !ok || asked >= mostAsked || b.session.run.nearBounds() || b.agent.now().Sub(reply.Pending.Since) > longestPending {
 			return a.takeBack(ctx)
 		}
 		b.load.Add(ctx, a.size+len(a.request.Pending.Handle))
-		next, cutOff, err := mailbox.Call(ctx, permit, a.options, contract.CallTool, a.request)
+		next, cutOff, err := mailbox.Call(ctx, admission, a.options, contract.CallTool, a.request)
 		a.call.markCutOff(cutOff)
 		switch {
 		case err != nil && lossOf(err).How == contract.Cancelled: // the wait ends at once
@@ -86,7 +86,7 @@ func (a *callAttempts) takeBack(ctx workflow.Context) contract.ToolReply {
 	a.request.TakeBack, a.request.Stopped = true, mail.CutOff()
 	a.options.StartToCloseTimeout, a.options.ScheduleToCloseTimeout = takeBackTimeout, takeBackInAll
 	a.call.markCutOff(a.request.Stopped)
-	reply, _, err := mailbox.Call(ctx, mail.LastWord(), a.options, contract.CallTool, a.request)
+	reply, _, err := mailbox.Call(ctx, mail.LastAdmission(), a.options, contract.CallTool, a.request)
 	if err != nil {
 		return lossOf(err).ToolReply(a.request)
 	}

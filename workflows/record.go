@@ -141,20 +141,20 @@ func (r *records) canRecordPosition() bool {
 func (r *records) recordLast() {
 	r.recordPending()
 	if r.position != positionRecorded && r.canRecordPosition() {
-		r.recordPosition(r.mail.LastWord())
+		r.recordPosition(r.mail.LastAdmission())
 	}
 }
 
 // recordPosition puts where the session stands among the records. A message that begins an execution cuts it off where the
-// permit lets it, since the record of that execution says from where it went on. The activity may run twice: it writes the
+// admission lets it, since the record of that execution says from where it went on. The activity may run twice: it writes the
 // same record.
-func (r *records) recordPosition(permit mailbox.Permit) {
+func (r *records) recordPosition(admission mailbox.Admission) {
 	r.agent.note("recording the position")
 	moved := *r.moved
 	timeout, attempts := r.patienceWithStore()
 	options := r.policy.briefOptions(timeout, attempts, fmt.Sprintf("record the position after execution %d", moved.After))
 	options.ScheduleToCloseTimeout = timeout
-	_, cutOff, err := mailbox.Call(r.root, permit, options, contract.Record, contract.RecordRequest{Moved: &moved})
+	_, cutOff, err := mailbox.Call(r.root, admission, options, contract.Record, contract.RecordRequest{Moved: &moved})
 	switch {
 	case cutOff, r.moved.Number != moved.Number: // it is still due
 	case err == nil:
@@ -174,7 +174,7 @@ func (r *records) recordPending() {
 		timeout, attempts := r.patienceWithStore()
 		options := r.policy.briefOptions(timeout, attempts, fmt.Sprintf("record execution %d", ended.Number))
 		options.ScheduleToCloseTimeout = timeout
-		_, err := mailbox.Await(r.mail.LastWord(), options, contract.Record, contract.RecordRequest{Ended: &ended})
+		_, err := mailbox.Await(r.mail.LastAdmission(), options, contract.Record, contract.RecordRequest{Ended: &ended})
 		if err == nil {
 			r.took(true)
 			continue
@@ -207,6 +207,6 @@ func (r *records) patienceWithStore() (time.Duration, int) {
 func (s *session) newest() heldExecution {
 	return heldExecution{
 		s.agent.whole(), s.agent.log.events, s.agent.log.last - int64(len(s.agent.log.events)) + 1, s.config.priced(),
-		s.talk.from, s.talk.before, s.talk.Log().Ref(), s.archive.outcomeOf(s.agent.state), s.config.Agent,
+		s.conversation.from, s.conversation.before, s.conversation.Log().Ref(), s.archive.outcomeOf(s.agent.state), s.config.Agent,
 	}
 }

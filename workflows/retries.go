@@ -49,17 +49,17 @@ func (p *policy) askAnother(err *domain.Error, asked int, as search) bool {
 		return false
 	}
 	p.agent.log.noteLacking(err.Message)
-	return as.pause(p.apart(min(p.backoff(asked), as.longest), asked, 0))
+	return as.pause(p.withJitter(min(p.backoff(asked), as.longest), asked, 0))
 }
 
 // retry awaits an activity, again and again while again says so after so many that have failed. From the second attempt on
 // the server chooses the worker, which else is the one that has the workflow.
 func retry[In, Out any](
-	permit mailbox.Permit, options workflow.ActivityOptions, activity contract.Activity[In, Out], in *In, again func(failed int, err error) bool,
+	admission mailbox.Admission, options workflow.ActivityOptions, activity contract.Activity[In, Out], in *In, again func(failed int, err error) bool,
 ) (*Out, error) {
 	for failed := 0; ; {
 		options.DisableEagerExecution = failed > 0
-		out, err := mailbox.Await(permit, options, activity, *in)
+		out, err := mailbox.Await(admission, options, activity, *in)
 		if failed++; err == nil || !again(failed, err) {
 			return out, err
 		}
@@ -76,9 +76,9 @@ func (p *policy) backoff(tries int) time.Duration {
 	return min(p.firstRetry()<<min(tries-1, 20), longestBackoff)
 }
 
-// apart makes a delay up to a quarter longer, by the execution, the step, the call's
+// withJitter makes a delay up to a quarter longer, by the execution, the step, the call's
 // position in it and how often it was tried: the same on replay, another for others.
-func (p *policy) apart(delay time.Duration, tries, position int) time.Duration {
+func (p *policy) withJitter(delay time.Duration, tries, position int) time.Duration {
 	return delay + p.jitter(delay, tries, position)
 }
 

@@ -105,7 +105,7 @@ func TestWhatIsAcceptedIsHandedOn(t *testing.T) {
 			case 3:
 				notes := domain.Metadata{fmt.Sprint(i): json.RawMessage(fmt.Sprintf("%q", strings.Repeat("n", rapid.SampledFrom([]int{1, 20_000}).Draw(r, "note"))))}
 				request := queued("with notes")
-				request.Given = &domain.Given{Metadata: notes}
+				request.Options = &domain.StartOptions{Metadata: notes}
 				sends(env, at, id, request)
 			case 4, 5:
 				redefines(env, at, id, contract.UpdateRequest{

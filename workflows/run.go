@@ -108,11 +108,11 @@ func (h *handover) wantsNewRun() bool {
 // any more, it tries the storage again until that works or a stop comes.
 func (h *handover) prepare() bool {
 	for {
-		permit, ok := h.mail.Permit(mailbox.BetweenSteps)
+		admission, ok := h.mail.Admit(mailbox.BetweenSteps)
 		switch {
 		case !ok:
 			return false
-		case h.carriable(permit):
+		case h.carriable(admission):
 			return true
 		case !h.run.suffers() || !h.run.nearBounds():
 			return false
@@ -129,11 +129,11 @@ func (h *handover) prepare() bool {
 // that this run has to see to, and where the conversation cannot be carried,
 // which ends an execution in progress. Nothing may wait between its answer and
 // the continuation.
-func (h *handover) carriable(permit mailbox.Permit) bool {
+func (h *handover) carriable(admission mailbox.Admission) bool {
 	storage := h.config.stores()
 	var unstored *domain.Error
 	if storage {
-		unstored = h.storeSegment(permit)
+		unstored = h.storeSegment(admission)
 	}
 	h.mail.WaitUntil(func() bool { return !h.mail.Updates.Answering() })
 	active, stopped := h.agent.state.HasActiveExecution(), h.mail.Stopped()
@@ -147,7 +147,7 @@ func (h *handover) carriable(permit mailbox.Permit) bool {
 		h.run.continueWith(in)
 		return true
 	}
-	if h.config.Resolved != nil && active && h.config.Resolved.Compacts() && !storage && h.talk.force() {
+	if h.config.Resolved != nil && active && h.config.Resolved.Compacts() && !storage && h.conversation.force() {
 		return false
 	}
 	if unstored != nil {
@@ -180,15 +180,15 @@ func (h *handover) contextLost(why *domain.Error) {
 // storeSegment writes the messages that no segment holds to storage. They stay
 // in this run's memory, so that it can still be asked for them when it is over.
 // A stop cuts it off, and whatever wakes an idle session: the run goes on.
-func (h *handover) storeSegment(permit mailbox.Permit) *domain.Error {
-	if h.talk.Len() == h.run.stored {
+func (h *handover) storeSegment(admission mailbox.Admission) *domain.Error {
+	if h.conversation.Len() == h.run.stored {
 		return nil
 	}
 	h.agent.note("continuing as new")
-	request := contract.RecordRequest{From: h.run.stored, Log: h.talk.Log().Ref()}
+	request := contract.RecordRequest{From: h.run.stored, Log: h.conversation.Log().Ref()}
 	options := h.session.policy.briefOptions(recordTimeout, storeAttempts, "record the transcript")
 	options.ScheduleToCloseTimeout = recordTimeout + time.Minute // a storage that hangs does so once
-	segment, err := mailbox.Await(permit, options, contract.Record, request)
+	segment, err := mailbox.Await(admission, options, contract.Record, request)
 	if err != nil {
 		return lossOf(err).Err()
 	}
@@ -201,7 +201,7 @@ func (h *handover) copyMessages() {
 	if h.run.copying == nil || h.config.Resolved == nil {
 		return
 	}
-	permit, ok := h.mail.Permit(mailbox.BetweenSteps)
+	admission, ok := h.mail.Admit(mailbox.BetweenSteps)
 	switch {
 	case !ok:
 		return
@@ -211,7 +211,7 @@ func (h *handover) copyMessages() {
 		return
 	}
 	h.agent.note("copying the conversation")
-	segment, err := mailbox.Await(permit, h.session.policy.briefOptions(recordTimeout, ownAttempts, "copy the transcript"), contract.Record, *h.run.copying)
+	segment, err := mailbox.Await(admission, h.session.policy.briefOptions(recordTimeout, ownAttempts, "copy the transcript"), contract.Record, *h.run.copying)
 	switch {
 	case err == nil:
 		h.run.copied(*segment)

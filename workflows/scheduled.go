@@ -18,10 +18,10 @@ import (
 // A scheduledRun is one run of a schedule. It lives as long as the execution that it begins, so that the schedule's
 // overlap policy is about that, and fails where that fails, so that the schedule can pause.
 type scheduledRun struct {
-	// ctx is cancelled where the server asks for it, calm never.
-	ctx, calm workflow.Context
-	in        *contract.ScheduledInput
-	told      contract.ScheduledRun
+	// ctx is cancelled where the server asks for it, uncancelled never.
+	ctx, uncancelled workflow.Context
+	in               *contract.ScheduledInput
+	report           contract.ScheduledRun
 }
 
 // scheduled is the workflow that a schedule starts.
@@ -29,8 +29,8 @@ func scheduled(ctx workflow.Context, in *contract.ScheduledInput) (*contract.Sch
 	if in == nil { // none was given
 		in = new(contract.ScheduledInput)
 	}
-	calm, _ := workflow.NewDisconnectedContext(ctx)
-	r := &scheduledRun{ctx: ctx, calm: calm, in: in, told: contract.ScheduledRun{
+	uncancelled, _ := workflow.NewDisconnectedContext(ctx)
+	r := &scheduledRun{ctx: ctx, uncancelled: uncancelled, in: in, report: contract.ScheduledRun{
 		Schedule: in.Schedule, AgentID: in.Start.AgentID, Name: in.Start.Name, Status: domain.StatusPending,
 	}}
 	begin := r.beginInSession
@@ -38,48 +38,50 @@ func scheduled(ctx workflow.Context, in *contract.ScheduledInput) (*contract.Sch
 		begin = r.beginAgent
 	}
 	err := begin()
-	if err != nil && r.told.Status != domain.StatusFailed {
-		r.told.Status, r.told.StopReason, r.told.Kind, r.told.Code = domain.StatusFailed, domain.ErrorForbade, err.Kind, err.Code
-		r.told.EndedAt = workflow.Now(ctx)
+	if err != nil && r.report.Status != domain.StatusFailed {
+		r.report.Status, r.report.StopReason, r.report.Kind, r.report.Code = domain.StatusFailed, domain.ErrorForbade, err.Kind, err.Code
+		r.report.EndedAt = workflow.Now(ctx)
 	}
 	r.tell()
-	if r.told.Status != domain.StatusFailed {
-		return &r.told, nil
+	if r.report.Status != domain.StatusFailed {
+		return &r.report, nil
 	}
 	return nil, refusal(cmp.Or(err, r.failed()))
 }
 
 // failed is why the run failed whose execution did. It holds no user text: the schedule notes it where it pauses.
 func (r *scheduledRun) failed() *domain.Error {
-	called := cmp.Or(r.told.Name, r.told.AgentID.String())
-	return domain.CodedErrorf(cmp.Or(r.told.Kind, domain.Internal), r.told.Code, "execution %d of agent %s failed (%s)",
-		r.told.Number, called, cmp.Or(string(r.told.Code), string(r.told.Kind), "no code"))
+	called := cmp.Or(r.report.Name, r.report.AgentID.String())
+	return domain.CodedErrorf(cmp.Or(r.report.Kind, domain.Internal), r.report.Code, "execution %d of agent %s failed (%s)",
+		r.report.Number, called, cmp.Or(string(r.report.Code), string(r.report.Kind), "no code"))
 }
 
 // tell writes down what is known of the run, for whoever has no worker to ask.
 func (r *scheduledRun) tell() {
-	builds := contract.Builds{Begun: workflow.GetInfo(r.calm).GetCurrentBuildID()}
-	upsertMemo(r.calm, map[string]any{contract.MemoScheduled: r.told, contract.MemoBuild: builds})
+	builds := contract.Builds{Begun: workflow.GetInfo(r.uncancelled).GetCurrentBuildID()}
+	upsertMemo(r.uncancelled, map[string]any{contract.MemoScheduled: r.report, contract.MemoBuild: builds})
 }
 
 // began tells which execution the run has begun.
 func (r *scheduledRun) began(reply contract.SendReply) {
-	r.told.ExecutionID, r.told.Number, r.told.RunID, r.told.Status = reply.ExecutionID, reply.Number, reply.RunID, domain.StatusInProgress
+	r.report.ExecutionID, r.report.Number, r.report.RunID, r.report.Status = reply.ExecutionID, reply.Number, reply.RunID, domain.StatusInProgress
 	r.tell()
 }
 
-func (r *scheduledRun) ended(o contract.Outcome) { r.told = r.told.With(o, workflow.Now(r.calm)) }
+func (r *scheduledRun) ended(o contract.Outcome) {
+	r.report = r.report.With(o, workflow.Now(r.uncancelled))
+}
 
 // unbegun ends a run that was cancelled before it had begun anything.
 func (r *scheduledRun) unbegun() {
-	r.told.Status, r.told.StopReason, r.told.EndedAt = domain.StatusStopped, domain.UserRequested, workflow.Now(r.calm)
+	r.report.Status, r.report.StopReason, r.report.EndedAt = domain.StatusStopped, domain.UserRequested, workflow.Now(r.uncancelled)
 }
 
 // beginAgent has an agent of the run's own do it, which a cancellation stops, and which never outlives the run.
 func (r *scheduledRun) beginAgent() *domain.Error {
 	in := r.in.Start
 	in.AgentID = domain.ScheduledAgent(workflow.GetInfo(r.ctx).FirstRunID)
-	r.told.AgentID = in.AgentID
+	r.report.AgentID = in.AgentID
 	if r.ctx.Err() != nil {
 		r.unbegun()
 		return nil
@@ -87,12 +89,12 @@ func (r *scheduledRun) beginAgent() *domain.Error {
 	var out contract.Outcome
 	child, err := r.start(r.ctx, in, enumspb.PARENT_CLOSE_POLICY_TERMINATE)
 	if err == nil {
-		err = child.Get(r.calm, &out)
+		err = child.Get(r.uncancelled, &out)
 	}
 	switch {
 	case err == nil:
 		r.ended(out)
-	case temporal.IsCanceledError(err) && r.told.Number == 0:
+	case temporal.IsCanceledError(err) && r.report.Number == 0:
 		r.unbegun()
 	default:
 		return lostWorkflow("agent", err)
@@ -104,7 +106,7 @@ func (r *scheduledRun) beginAgent() *domain.Error {
 func (r *scheduledRun) start(ctx workflow.Context, in contract.SessionInput, closes enumspb.ParentClosePolicy) (workflow.ChildWorkflowFuture, error) {
 	child := workflow.ExecuteChildWorkflow(r.childContext(ctx, in, closes), string(contract.Execute), in)
 	var of workflow.Execution
-	err := child.GetChildWorkflowExecution().Get(r.calm, &of)
+	err := child.GetChildWorkflowExecution().Get(r.uncancelled, &of)
 	if err == nil {
 		r.began(contract.SendReply{ExecutionID: in.AgentID.Execution(of.RunID, 1), Number: 1, RunID: of.RunID})
 	}
@@ -124,8 +126,8 @@ const (
 
 // beginInSession sends the session the prompt, or opens one with it, and waits for the execution's end.
 func (r *scheduledRun) beginInSession() *domain.Error {
-	for since := workflow.Now(r.calm); r.ctx.Err() == nil; r.pause(r.ctx, since) {
-		reply, err := ask(r, r.calm, sendTimeout, contract.Send, r.message())
+	for since := workflow.Now(r.uncancelled); r.ctx.Err() == nil; r.pause(r.ctx, since) {
+		reply, err := ask(r, r.uncancelled, sendTimeout, contract.Send, r.message())
 		switch {
 		case err != nil:
 			return err
@@ -152,13 +154,13 @@ func (r *scheduledRun) message() contract.SessionMessage {
 	in := r.in.Start
 	return contract.SessionMessage{
 		Name: in.Name, UpdateID: "scheduled/" + workflow.GetInfo(r.ctx).FirstRunID,
-		Request: contract.SendRequest{Prompt: in.Prompt, Given: in.Given, Budget: in.Budget, Model: r.in.Model, By: in.By, IfIdle: true},
+		Request: contract.SendRequest{Prompt: in.Prompt, Options: in.Options, Budget: in.Budget, Model: r.in.Model, By: in.By, IfIdle: true},
 	}
 }
 
 // open opens the session, which outlives the run. It answers false where somebody else has opened it just before.
 func (r *scheduledRun) open() (bool, *domain.Error) {
-	_, err := r.start(r.calm, r.in.Start, enumspb.PARENT_CLOSE_POLICY_ABANDON)
+	_, err := r.start(r.uncancelled, r.in.Start, enumspb.PARENT_CLOSE_POLICY_ABANDON)
 	if _, taken := errors.AsType[*temporal.ChildWorkflowExecutionAlreadyStartedError](err); taken {
 		return false, nil
 	}
@@ -171,15 +173,15 @@ func (r *scheduledRun) open() (bool, *domain.Error) {
 // follow waits for the end of the execution. A cancellation of the run stops it, and the run waits for that.
 func (r *scheduledRun) follow() *domain.Error {
 	request := contract.FollowRequest{
-		Name: r.in.Start.Name, ExecutionID: r.told.ExecutionID, Number: r.told.Number, RunID: r.told.RunID, For: followFor,
+		Name: r.in.Start.Name, ExecutionID: r.report.ExecutionID, Number: r.report.Number, RunID: r.report.RunID, For: followFor,
 	}
 	waits := r.ctx
-	for since := workflow.Now(r.calm); ; {
+	for since := workflow.Now(r.uncancelled); ; {
 		reply, err := ask(r, waits, request.For+sendTimeout, contract.Follow, request)
 		switch {
 		case r.ctx.Err() != nil && waits == r.ctx && reply.Outcome == nil:
 			r.stopInSession()
-			waits, since, request.For = r.calm, workflow.Now(r.calm), followFor
+			waits, since, request.For = r.uncancelled, workflow.Now(r.uncancelled), followFor
 			continue
 		case err != nil:
 			return err
@@ -196,16 +198,16 @@ func (r *scheduledRun) follow() *domain.Error {
 // not the run's. The run's own context is cancelled by now, so that r.calm asks. An execution that has just ended does not
 // hear it.
 func (r *scheduledRun) stopInSession() {
-	request := contract.StopRequest{Mode: contract.StopNow, ExecutionID: r.told.ExecutionID, Reason: "the run of its schedule was cancelled", Source: "schedule"}
-	err := workflow.SignalExternalWorkflow(r.calm, r.in.Start.WorkflowID(), "", string(contract.SignalStop), request).Get(r.calm, nil)
+	request := contract.StopRequest{Mode: contract.StopNow, ExecutionID: r.report.ExecutionID, Reason: "the run of its schedule was cancelled", Source: "schedule"}
+	err := workflow.SignalExternalWorkflow(r.uncancelled, r.in.Start.WorkflowID(), "", string(contract.SignalStop), request).Get(r.uncancelled, nil)
 	if err != nil {
-		workflow.GetLogger(r.calm).Info("nothing to stop", "error", err)
+		workflow.GetLogger(r.uncancelled).Info("nothing to stop", "error", err)
 	}
 }
 
 // pause waits for the next look at a session, a tenth of the time since it was waited for. The caller sees what cancels it.
 func (r *scheduledRun) pause(ctx workflow.Context, since time.Time) {
-	_ = workflow.Sleep(ctx, min(max(workflow.Now(r.calm).Sub(since)/10, waitLeast), waitMost))
+	_ = workflow.Sleep(ctx, min(max(workflow.Now(r.uncancelled).Sub(since)/10, waitLeast), waitMost))
 }
 
 // ask has a worker speak to the session, for as long as it takes to come by an answer.
@@ -218,9 +220,9 @@ func ask[In, Out any](r *scheduledRun, ctx workflow.Context, timeout time.Durati
 			NonRetryableErrorTypes: []string{payloadSizeError},
 		},
 	})
-	if err := workflow.ExecuteActivity(ctx, string(activity), in).Get(r.calm, &out); err != nil {
+	if err := workflow.ExecuteActivity(ctx, string(activity), in).Get(r.uncancelled, &out); err != nil {
 		loss := lossOf(err)
-		return out, cmp.Or(loss.Told, loss.Err())
+		return out, cmp.Or(loss.Reported, loss.Err())
 	}
 	return out, nil
 }

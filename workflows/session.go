@@ -20,16 +20,16 @@ type session struct {
 	options Options
 	info    *workflow.Info
 	// root outlives a cancellation of the workflow, which is taken as a stop.
-	root    workflow.Context
-	agent   *agent
-	config  *configuration
-	mail    *mailbox.Mailbox
-	talk    *transcript
-	policy  *policy
-	budget  *budget
-	guards  *guards
-	run     *run
-	archive *archive
+	root         workflow.Context
+	agent        *agent
+	config       *configuration
+	mail         *mailbox.Mailbox
+	conversation *transcript
+	policy       *policy
+	budget       *budget
+	guards       *guards
+	run          *run
+	archive      *archive
 	// openWaits are the calls of the step in progress that wait for people.
 	openWaits *openWaits
 	bindings  *bindings
@@ -51,16 +51,16 @@ func newSession(ctx workflow.Context, in *contract.SessionInput, options Options
 	root, _ := workflow.NewDisconnectedContext(ctx)
 	agent := newAgent(root, options.Emit)
 	config := newConfiguration(in, agent)
-	talk := newTranscript(config)
-	root = workflow.WithValue(root, sourceKey{}, source{talk, config})
+	conversation := newTranscript(config)
+	root = workflow.WithValue(root, sourceKey{}, source{conversation, config})
 	mail, run, children := mailbox.New(root, agent, carry.Mail), newRun(root, carry), &children{}
 	policy := &policy{config, agent, mail, in.Timing}
 	records := records{root: root, in: in, agent: agent, config: config, mail: mail, run: run, policy: policy, children: children}
 	s := &session{
-		in: in, options: options, info: run.info, root: root, agent: agent, config: config, mail: mail, talk: talk,
-		policy: policy, budget: &budget{in, root, agent, config, mail, talk, children}, guards: newGuards(carry.Guarded),
+		in: in, options: options, info: run.info, root: root, agent: agent, config: config, mail: mail, conversation: conversation,
+		policy: policy, budget: &budget{in, root, agent, config, mail, conversation, children}, guards: newGuards(carry.Guarded),
 		run: run, archive: &archive{outcome: carry.Outcome}, openWaits: &openWaits{root: root, agent: agent},
-		bindings: newBindings(agent, talk, carry.Bound), records: records.resumed(carry.Records), children: children,
+		bindings: newBindings(agent, conversation, carry.Bound), records: records.resumed(carry.Records), children: children,
 		replies: &hookReplies{last: map[string]domain.Digest{}},
 	}
 	switch {
@@ -85,11 +85,11 @@ func newSession(ctx workflow.Context, in *contract.SessionInput, options Options
 // what is refused here first, with its exit code; this is for those who start the
 // workflow otherwise.
 func (s *session) create() error {
-	given := s.in.Given
-	if err := cmp.Or(checkAgent(s.in), s.checkParent(), s.agent.checkStart(s.in.Prompt, given, s.in.Budget), s.config.checkShown(s.in.Given)); err != nil {
+	given := s.in.Options
+	if err := cmp.Or(checkAgent(s.in), s.checkParent(), s.agent.checkStart(s.in.Prompt, given, s.in.Budget), s.config.checkShown(s.in.Options)); err != nil {
 		return err
 	}
-	s.mail.Post(mailbox.NextExecution{Prompt: s.in.Prompt, Given: given, Budget: s.in.Budget, By: s.startedBy()})
+	s.mail.Post(mailbox.NextExecution{Prompt: s.in.Prompt, Options: given, Budget: s.in.Budget, By: s.startedBy()})
 	if err := s.agent.create(s.in, given); err != nil {
 		return err
 	}
@@ -105,7 +105,7 @@ func (s *session) resume(carry contract.Carry) error {
 	if origin := s.agent.rewound(); origin != nil {
 		chain = origin.Chain()
 	}
-	return s.talk.resume(carry.Conversation, s.config.Definition.Compiler, chain)
+	return s.conversation.resume(carry.Conversation, s.config.Definition.Compiler, chain)
 }
 
 // goOn begins the execution that goes on from the one with which an earlier workflow
@@ -133,25 +133,25 @@ func (s *session) goOn(carry contract.Carry) error {
 func (s *session) copyLater(messages *contract.RecordRequest, carry contract.Carry) error {
 	s.run.copyFirst(messages)
 	if messages != nil {
-		if err := s.talk.rebase(messages.Log, carry.Conversation.Entries); err != nil {
+		if err := s.conversation.rebase(messages.Log, carry.Conversation.Entries); err != nil {
 			return err
 		}
 	}
-	return s.talk.Check()
+	return s.conversation.Check()
 }
 
 // fork begins the first execution of an agent that goes on from a step of another one's. The input is a client's: what
 // is wrong with it is refused.
 func (s *session) fork(carry contract.Carry) error {
-	given := s.in.Given
+	given := s.in.Options
 	err := cmp.Or(checkAgent(s.in), s.agent.fork(s.in, carry, given))
 	if err == nil {
-		err = cmp.Or(s.agent.checkStart(s.in.Prompt, given, s.in.Budget), s.config.checkShown(s.in.Given))
+		err = cmp.Or(s.agent.checkStart(s.in.Prompt, given, s.in.Budget), s.config.checkShown(s.in.Options))
 	}
 	if err != nil {
 		return err
 	}
-	if err := s.talk.resume(carry.Conversation, s.in.Definition.Compiler, s.agent.state.Origin.Chain()); err != nil {
+	if err := s.conversation.resume(carry.Conversation, s.in.Definition.Compiler, s.agent.state.Origin.Chain()); err != nil {
 		return err
 	}
 	if err := s.copyLater(s.in.Fork.Copy, carry); err != nil {
@@ -161,7 +161,7 @@ func (s *session) fork(carry contract.Carry) error {
 		s.openWaits.changed() // the memo is to have them
 	}
 	s.budget.limitSession(s.in.Definition.SessionBudget)
-	s.mail.Post(mailbox.NextExecution{Prompt: s.in.Prompt, Given: given, Budget: s.in.Budget, Parts: true, By: s.startedBy()})
+	s.mail.Post(mailbox.NextExecution{Prompt: s.in.Prompt, Options: given, Budget: s.in.Budget, Parts: true, By: s.startedBy()})
 	return nil
 }
 
@@ -239,7 +239,7 @@ func checkAgent(in *contract.SessionInput) error {
 	return cmp.Or(err, in.Definition.Check())
 }
 
-func (a *agent) checkStart(prompt string, given *domain.Given, budget domain.ExecutionBudget) error {
+func (a *agent) checkStart(prompt string, given *domain.StartOptions, budget domain.ExecutionBudget) error {
 	return cmp.Or(domain.CheckPrompt(prompt), given.Check(a.state), budget.Check())
 }
 

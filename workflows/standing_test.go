@@ -87,7 +87,7 @@ func TestAStandingApprovalInTheNextRun(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
 		change func(*contract.SessionInput)
-		given  *domain.Given
+		given  *domain.StartOptions
 		asks   bool
 		ran    int
 	}{
@@ -118,7 +118,7 @@ func TestAStandingApprovalInTheNextRun(t *testing.T) {
 				return contract.Resolved{Tools: in.Carry.Config.Resolved.Tools, MinOutputTokens: 1}, nil
 			}
 			env = w.environment(t)
-			sends(env, time.Minute, "send", contract.SendRequest{Prompt: "more", Given: test.given})
+			sends(env, time.Minute, "send", contract.SendRequest{Prompt: "more", Options: test.given})
 			asked := false
 			sees(t, env, time.Hour, func(waiting []domain.Wait) {
 				if asked = len(waiting) > 0; asked {

@@ -13,13 +13,13 @@ import (
 // A stepRun is the step in progress. It alone writes what it holds. For hooks that
 // run between two steps it is of no number.
 type stepRun struct {
-	session   *session
-	agent     *agent
-	config    *configuration
-	mail      *mailbox.Mailbox
-	talk      *transcript
-	execution domain.ExecutionID
-	content   stepContent
+	session      *session
+	agent        *agent
+	config       *configuration
+	mail         *mailbox.Mailbox
+	conversation *transcript
+	execution    domain.ExecutionID
+	content      stepContent
 	// unkept says that the state does not have all of the content yet.
 	unkept bool
 	phase  phase
@@ -30,11 +30,11 @@ type stepRun struct {
 	request hook.Request
 	calls   []domain.ToolCall
 	at      int
-	// halted says that a hook or a tool has asked to stop: nothing of the step
+	// stopped says that a hook or a tool has asked to stop: nothing of the step
 	// begins any more.
-	halted bool
-	repeat repeat
-	hooked hooked
+	stopped bool
+	repeat  repeat
+	hooked  hooked
 	// handoff is what its calls have handed the conversation over to; nil: they have not.
 	handoff *handoff
 	// pending are messages of hooks that wait for the step to be complete.
@@ -91,7 +91,7 @@ func (s *session) between() *stepRun { return s.newStep(domain.AgentStep{}) }
 
 func (s *session) newStep(step domain.AgentStep) *stepRun {
 	return &stepRun{
-		session: s, agent: s.agent, config: s.config, mail: s.mail, talk: s.talk,
+		session: s, agent: s.agent, config: s.config, mail: s.mail, conversation: s.conversation,
 		execution: s.agent.state.Execution.ID, content: stepContent{AgentStep: step}, phase: beforeModel,
 	}
 }
@@ -130,7 +130,7 @@ func (t *stepRun) learn(content stepContent) { t.content, t.unkept = content, tr
 
 func (t *stepRun) keep() {
 	if t.unkept {
-		t.agent.keep(&t.content.AgentStep, t.talk.Log())
+		t.agent.keep(&t.content.AgentStep, t.conversation.Log())
 		t.unkept = false
 	}
 }
@@ -139,7 +139,7 @@ func (t *stepRun) keep() {
 func (t *stepRun) say(section string, m domain.Message, digest domain.Digest, tag domain.Tag) {
 	m.ID = t.content.ID.Message(len(t.content.Output))
 	tag.AgentID, tag.ExecutionID, tag.StepID = t.session.in.AgentID, t.execution, t.content.ID
-	t.content.Output = append(t.content.Output, t.talk.add(section, m, digest, tag, t.agent.now()))
+	t.content.Output = append(t.content.Output, t.conversation.add(section, m, digest, tag, t.agent.now()))
 	t.unkept = true
 }
 
@@ -164,9 +164,9 @@ func (t *stepRun) callChanged(i int, value string, err *domain.Error) {
 
 func (t *stepRun) repeatFor(why repeat) { t.repeat = why }
 
-func (t *stepRun) halt() { t.halted = true }
+func (t *stepRun) halt() { t.stopped = true }
 
-func (t *stepRun) hookFailed() { t.halted, t.hooked.failed = true, true }
+func (t *stepRun) hookFailed() { t.stopped, t.hooked.failed = true, true }
 
 func (t *stepRun) blockedBy(hook string) { t.hooked.blocker = hook }
 
@@ -204,12 +204,12 @@ func (t *stepRun) interject(section string, m domain.Message) {
 	case t.phase == open || t.phase == inTools:
 		t.pending = append(t.pending, domain.Entry{Section: section, Message: m})
 	case t.content.Number == 0:
-		m.ID = t.execution.Message(t.talk.Len())
+		m.ID = t.execution.Message(t.conversation.Len())
 		tag := domain.Tag{AgentID: t.session.in.AgentID, ExecutionID: t.execution, Trace: true}
-		t.talk.add(section, m, fingerprint(m, t.talk.Log().Chain()), tag, t.agent.now())
+		t.conversation.add(section, m, fingerprint(m, t.conversation.Log().Chain()), tag, t.agent.now())
 	default:
 		m.ID = domain.MessageID{}
-		t.say(section, m, fingerprint(m, t.talk.Log().Chain()), domain.Tag{Trace: true})
+		t.say(section, m, fingerprint(m, t.conversation.Log().Chain()), domain.Tag{Trace: true})
 		t.keep()
 	}
 }
@@ -222,22 +222,22 @@ func fingerprint(m domain.Message, beside domain.Digest) domain.Digest {
 	return domain.DigestOf([]byte(beside.String()), encoded)
 }
 
-// callPermit is the permission for a call, or why it may not begin.
-func (t *stepRun) callPermit() (mailbox.Permit, *domain.Error) {
+// admitCall is the permission for a call, or why it may not begin.
+func (t *stepRun) admitCall() (mailbox.Admission, *domain.Error) {
 	if _, paused := t.mail.Paused(); paused {
 		t.keep() // calls that have begun are seen while it waits
 	}
-	permit, ok := t.mail.Permit(mailbox.ForCall)
+	admission, ok := t.mail.Admit(mailbox.ForCall)
 	switch {
 	case !ok:
-		return permit, notRun("the execution was stopped")
-	case t.halted:
-		return permit, notRun("a hook or a tool has stopped the execution")
+		return admission, notRun("the execution was stopped")
+	case t.stopped:
+		return admission, notRun("a hook or a tool has stopped the execution")
 	}
-	return permit, nil
+	return admission, nil
 }
 
-func (t *stepRun) noMore() bool { return t.mail.NoTools() || t.halted }
+func (t *stepRun) noMore() bool { return t.mail.NoTools() || t.stopped }
 
 // toolNames lists up to three names of calls, for a line that people read.
 func toolNames(calls []domain.ToolCall) string {

@@ -44,7 +44,7 @@ func (b *toolBatch) queueNow(ctx workflow.Context, tool string) string {
 }
 
 func (b *toolBatch) askLimits(ctx workflow.Context, tool string) {
-	permit, ok := b.mail.Permit(mailbox.WithinStep)
+	permit, ok := b.mail.Admit(mailbox.WithinStep)
 	if !ok {
 		return
 	}

@@ -63,7 +63,7 @@ func (b *toolBatch) beginAll() (alone *call) {
 		}
 	}
 	b.begun = true
-	b.reckon()
+	b.reportWaiting()
 	return alone
 }
 
@@ -97,7 +97,7 @@ func (b *toolBatch) reviewEdited() {
 	edited := b.edited
 	b.edited = nil
 	for _, c := range edited {
-		if b.step.halted { // a hook that has failed was the last one
+		if b.step.stopped { // a hook that has failed was the last one
 			c.takeReview(notBegun())
 			continue
 		}

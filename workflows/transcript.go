@@ -63,7 +63,7 @@ func (t *transcript) begin(id domain.ExecutionID, chain []domain.ExecutionID, ne
 	t.from, t.before = t.Len(), t.Edits()
 	t.Conversation = t.WithExecution(chain, next.GoesOn || next.Parts, t.config.Resolved)
 	if !next.GoesOn {
-		t.Conversation = t.WithGiven(id, next.Given, now)
+		t.Conversation = t.WithGiven(id, next.Options, now)
 		t.Conversation = t.WithPrompt(id, next.Prompt, now)
 		return
 	}

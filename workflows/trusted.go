@@ -4,7 +4,7 @@ import "everstep/domain"
 
 // checkShown refuses what begins an execution without a value that its model is to
 // be shown.
-func (c *configuration) checkShown(given *domain.Given) error {
+func (c *configuration) checkShown(given *domain.StartOptions) error {
 	values := c.agent.state.SessionTrusted
 	if given != nil {
 		var err error

@@ -11,8 +11,8 @@ import (
 	"everstep/domain/contract"
 )
 
-func trusts(name, value string) *domain.Given {
-	return &domain.Given{Trusted: domain.Trusted{name: json.RawMessage(value)}}
+func trusts(name, value string) *domain.StartOptions {
+	return &domain.StartOptions{Trusted: domain.Trusted{name: json.RawMessage(value)}}
 }
 
 // TestTrustedValuesGoAlong to the run that continues and to the execution that goes on: as they were, once, and with
@@ -28,10 +28,10 @@ func TestTrustedValuesGoAlong(t *testing.T) {
 	env := w.environment(t)
 	outgrows(env, 2)
 	execute(env, input(t, "", func(in *contract.SessionInput) {
-		in.Given, in.Definition.ShowTrusted = trusts("customer", "4711"), []string{"customer"}
+		in.Options, in.Definition.ShowTrusted = trusts("customer", "4711"), []string{"customer"}
 	}))
 	in := nextRun(t, env)
-	require.Nil(t, in.Given)
+	require.Nil(t, in.Options)
 	prompt := in.Carry.Config.Resolved.Definition.SystemPrompt
 	require.Contains(t, prompt, "customer: 4711")
 
@@ -52,12 +52,12 @@ func TestASessionsTrustedValuesAreFixed(t *testing.T) {
 		return saw(r)
 	}
 	env := w.environment(t)
-	other := sends(env, time.Minute, "u1", contract.SendRequest{Prompt: "more", Given: trusts("customer", "4712")})
-	odd := sends(env, 2*time.Minute, "u2", contract.SendRequest{Prompt: "more", Given: trusts("Customer", "4711")})
-	sends(env, 3*time.Minute, "u3", contract.SendRequest{Prompt: "more", Given: trusts("order", `"A-1"`)})
+	other := sends(env, time.Minute, "u1", contract.SendRequest{Prompt: "more", Options: trusts("customer", "4712")})
+	odd := sends(env, 2*time.Minute, "u2", contract.SendRequest{Prompt: "more", Options: trusts("Customer", "4711")})
+	sends(env, 3*time.Minute, "u3", contract.SendRequest{Prompt: "more", Options: trusts("order", `"A-1"`)})
 	prompts(env, 4*time.Minute, "more")
 	closes(env, time.Hour)
-	execute(env, input(t, "ann", func(in *contract.SessionInput) { in.Given = trusts("customer", "4711") }))
+	execute(env, input(t, "ann", func(in *contract.SessionInput) { in.Options = trusts("customer", "4711") }))
 	require.Equal(t, 3, outcome(t, env).Number)
 	require.ErrorContains(t, other.rejected, "trusted.customer: has another value already, which stays as it is")
 	require.ErrorContains(t, odd.rejected, `trusted: "Customer" is no name`)
@@ -75,9 +75,9 @@ func TestAnExecutionThatLacksWhatItShowsDoesNotBegin(t *testing.T) {
 
 	env = w.environment(t)
 	lacks := prompts(env, time.Minute, "more")
-	taken := sends(env, 2*time.Minute, "u2", contract.SendRequest{Prompt: "more", Given: trusts("order", "2")})
+	taken := sends(env, 2*time.Minute, "u2", contract.SendRequest{Prompt: "more", Options: trusts("order", "2")})
 	closes(env, time.Hour)
-	execute(env, input(t, "ann", shows, func(in *contract.SessionInput) { in.Given = trusts("order", "1") }))
+	execute(env, input(t, "ann", shows, func(in *contract.SessionInput) { in.Options = trusts("order", "1") }))
 	require.NoError(t, env.GetWorkflowError())
 	require.Nil(t, lacks.rejected, "the session has it")
 	require.ErrorContains(t, taken.rejected, "trusted.order: has another value")

@@ -24,11 +24,11 @@ func (c *call) awaitEffect(ctx workflow.Context) *domain.Error {
 	return nil
 }
 
-// awaitTurn waits until the call is free to begin, and reports whether it has the permit to; else a stop has ended the wait.
+// awaitTurn waits until the call is free to begin, and reports whether it has the admission to; else a stop has ended the wait.
 func (c *call) awaitTurn(ctx workflow.Context, what waitsFor, free func() bool) bool {
 	c.wait(what)
 	defer c.wait(forNobody)
-	return c.renew(c.batch.mail.AwaitTurn(ctx, free, c.halted, func(on bool) {
+	return c.renew(c.batch.mail.AwaitTurn(ctx, free, c.stepStopped, func(on bool) {
 		if on {
 			c.waitForPause(true)
 		} else {

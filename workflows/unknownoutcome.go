@@ -15,7 +15,7 @@ func (c *call) verify(ctx workflow.Context, request contract.ToolRequest, reply 
 	if reply.Error == nil || reply.Error.Code != domain.CodeOutcomeUnknown || !tool.Verifies {
 		return found, false
 	}
-	permit, ok := b.mail.Permit(mailbox.WithinStep)
+	permit, ok := b.mail.Admit(mailbox.WithinStep)
 	if !ok {
 		return found, false
 	}

@@ -23,7 +23,7 @@ type commands struct {
 // acceptCommands registers the table of all that people ask of an agent: of each command its name, whether it may come late in a
 // run, what its validator checks, and what does it.
 func (s *session) acceptCommands() error {
-	c, answers := &commands{s, s.agent, s.config, s.mail, s.talk}, s.answers()
+	c, answers := &commands{s, s.agent, s.config, s.mail, s.conversation}, s.answers()
 	return errors.Join(
 		accept(s, contract.UpdateSend, deferrable, c.checkSend, c.send),
 		accept(s, contract.UpdateUnsend, urgent, c.checkUnsend, c.unsend),
@@ -129,22 +129,22 @@ func (c *commands) mustWait(request contract.SendRequest) bool {
 }
 
 // checkNotes refuses metadata for which the messages that wait leave no room: each adds its own when its execution begins.
-func (c *commands) checkNotes(given *domain.Given) error {
+func (c *commands) checkNotes(given *domain.StartOptions) error {
 	if given == nil || len(given.Metadata) == 0 {
 		return nil
 	}
 	state := c.agent.state
 	for _, w := range c.mail.Waiting() {
-		if w.Request.Given == nil {
+		if w.Request.Options == nil {
 			continue
 		}
-		with, err := state.WithNotesOf(&domain.Given{Metadata: w.Request.Given.Metadata}, c.agent.now())
+		with, err := state.WithNotesOf(&domain.StartOptions{Metadata: w.Request.Options.Metadata}, c.agent.now())
 		if err != nil {
 			return err
 		}
 		state = with
 	}
-	return (&domain.Given{Metadata: given.Metadata}).Check(state)
+	return (&domain.StartOptions{Metadata: given.Metadata}).Check(state)
 }
 
 // checkWait refuses a message that cannot wait for the execution in progress. What could wait, but for nothing, would
@@ -162,7 +162,7 @@ func (c *commands) checkWait(request contract.SendRequest) error {
 	case c.session.in.Name == "" && (c.mail.Ending() || c.agent.state.Continuation().Stops()):
 		return domain.Errorf(domain.Denied, "send: the execution is stopping, and the agent has no name, so none follows it; nobody would read the message")
 	case request.IfBusy == contract.QueueIfBusy:
-		if err := cmp.Or(c.checkBeginning(request), c.checkNotes(request.Given)); err != nil {
+		if err := cmp.Or(c.checkBeginning(request), c.checkNotes(request.Options)); err != nil {
 			return err
 		}
 	default:
@@ -183,7 +183,7 @@ func changes(r contract.SendRequest) string {
 		return "model"
 	case !r.Budget.IsZero():
 		return "budget"
-	case r.Given != nil:
+	case r.Options != nil:
 		return "metadata, messages, trusted"
 	case r.Definition != nil:
 		return "definition"
@@ -196,7 +196,7 @@ func (c *commands) send(request contract.SendRequest) contract.SendReply {
 	if c.mustWait(request) {
 		return c.holdMessage(request)
 	}
-	c.mail.Post(mailbox.NextExecution{Prompt: request.Prompt, Given: request.Given, Model: request.Model, Budget: request.Budget, By: domain.Starter{Program: request.By}})
+	c.mail.Post(mailbox.NextExecution{Prompt: request.Prompt, Options: request.Options, Model: request.Model, Budget: request.Budget, By: domain.Starter{Program: request.By}})
 	return contract.SendReply{
 		ExecutionID: c.session.nextExecutionID(), Number: c.agent.state.ExecutionCount + 1,
 		RunID: c.session.info.WorkflowExecution.RunID, Began: true,

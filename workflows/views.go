@@ -26,7 +26,7 @@ func (s *session) messages(request contract.MessagesRequest) (contract.MessagesP
 		definition = r
 		encoded, _ = json.Marshal(r)
 	}
-	page := s.talk.Page(request, len(encoded))
+	page := s.conversation.Page(request, len(encoded))
 	page.Resolved = definition
 	if page.From == page.Base {
 		page.Segments = s.run.inheritedSegments

@@ -118,7 +118,7 @@ func TestASessionKeepsWhatAToolNotes(t *testing.T) {
 		return reply, err
 	}
 	env := w.executed(t, input(t, "", func(in *contract.SessionInput) {
-		in.Given = &domain.Given{Metadata: domain.Metadata{"list": json.RawMessage(`["given"]`)}}
+		in.Options = &domain.StartOptions{Metadata: domain.Metadata{"list": json.RawMessage(`["given"]`)}}
 	}))
 	completes(t, env)
 	require.Equal(t, map[int]string{0: `["given"]`, 1: `["given"]`, 2: ""}, notes)

@@ -143,7 +143,7 @@ func (a *answers) checkFits(ctx workflow.Context, tool string, request contract.
 		what, unfit = "arguments", "do not fit "+domain.Shorten(tool, 64)
 	}
 	stopped := domain.Errorf(domain.Denied, "%s: the execution was stopped before a worker had checked the %s, so the wait is over; to tell the agent, let it go on (extend), or send it a message", request.Does(), what)
-	permit, ok := a.mail.Permit(mailbox.WithinStep)
+	permit, ok := a.mail.Admit(mailbox.WithinStep)
 	if !ok {
 		return stopped
 	}

@@ -134,13 +134,13 @@ func encode(call inference.Call, bound int64) ([]byte, error) {
 			call.System = output.Instruct(call.System, call.Format)
 		}
 	}
-	talk, err := converse(call)
+	conversation, err := converse(call)
 	if err != nil {
 		return nil, err
 	}
-	fields := map[string]any{"contents": talk.contents}
-	if len(talk.system) > 0 {
-		fields["systemInstruction"] = genai.Content{Parts: talk.system}
+	fields := map[string]any{"contents": conversation.contents}
+	if len(conversation.system) > 0 {
+		fields["systemInstruction"] = genai.Content{Parts: conversation.system}
 	}
 	if len(call.Tools) > 0 {
 		fields["tools"] = []genai.Tool{{FunctionDeclarations: declarations(call.Tools)}}

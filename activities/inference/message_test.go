@@ -94,6 +94,6 @@ func TestReckon(t *testing.T) {
 		"estimated, at nothing": {domain.Usage{Estimated: true}, said, domain.Usage{Estimated: true}},
 		"estimated in part":     {domain.Usage{OutputTokens: 2, Estimated: true}, said, domain.Usage{InputTokens: input, OutputTokens: 2, Estimated: true}},
 	} {
-		require.Equal(t, test.want, call.Reckon(test.told, test.said), name)
+		require.Equal(t, test.want, call.CompleteUsage(test.told, test.said), name)
 	}
 }

@@ -163,8 +163,8 @@ func OutputTokens(m domain.Message) int64 {
 	return domain.EstimateTokens(m)
 }
 
-// Reckon completes a usage that was reported in part or not at all: estimated, not zero.
-func (c Call) Reckon(reported domain.Usage, m domain.Message) domain.Usage {
+// CompleteUsage completes a usage that was reported in part or not at all: estimated, not zero.
+func (c Call) CompleteUsage(reported domain.Usage, m domain.Message) domain.Usage {
 	usage := reported
 	if usage.Estimated && usage.TotalTokens() == 0 {
 		return usage // somebody has estimated it, at nothing

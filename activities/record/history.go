@@ -41,7 +41,7 @@ func (s *Store) history(ctx context.Context, arguments json.RawMessage) (tool.Re
 		return tool.Result{}, domain.CodedErrorf(domain.Invalid, domain.CodeMalformed, "arguments: %s", err)
 	}
 	call, ok := tool.ExecutionOf(ctx)
-	if !ok || call.Past == nil {
+	if !ok || call.Earlier == nil {
 		return tool.Result{}, domain.Errorf(domain.Unavailable, "execution_history: the call does not say which session it is of; call again")
 	}
 	all, err := s.List(ctx, call.AgentID)
@@ -54,8 +54,8 @@ func (s *Store) history(ctx context.Context, arguments json.RawMessage) (tool.Re
 			if ref.Number != asked.Number {
 				continue
 			}
-			if r, own, err := s.own(ctx, *call.Past, ref); own || err != nil {
-				return tool.Result{Content: r.present(*call.Past).shown(max(asked.FromStep, 1))}, err
+			if r, own, err := s.own(ctx, *call.Earlier, ref); own || err != nil {
+				return tool.Result{Content: r.present(*call.Earlier).shown(max(asked.FromStep, 1))}, err
 			}
 		}
 		return tool.Result{}, domain.Errorf(domain.Invalid, "number: no execution %d of this session is recorded; leave it out to list those that are", asked.Number)
@@ -69,12 +69,12 @@ func (s *Store) history(ctx context.Context, arguments json.RawMessage) (tool.Re
 			lines = append(lines, fmt.Sprintf("there are more: before %d lists those", ref.Number+1))
 			break
 		}
-		r, own, err := s.own(ctx, *call.Past, ref)
+		r, own, err := s.own(ctx, *call.Earlier, ref)
 		if err != nil {
 			return tool.Result{}, err
 		}
 		if own {
-			lines = append(lines, r.present(*call.Past).line())
+			lines = append(lines, r.present(*call.Earlier).line())
 		}
 	}
 	if len(lines) == 0 {
@@ -85,7 +85,7 @@ func (s *Store) history(ctx context.Context, arguments json.RawMessage) (tool.Re
 
 // own reads a record, and reports whether it is of the past that the call may read. What came out of a file is not: whoever
 // wrote that could have the agent believe anything.
-func (s *Store) own(ctx context.Context, past domain.Past, ref Ref) (Record, bool, error) {
+func (s *Store) own(ctx context.Context, past domain.EarlierExecutions, ref Ref) (Record, bool, error) {
 	r, err := s.Get(ctx, ref)
 	if errors.Is(err, ErrNone) {
 		return r, false, nil
@@ -103,7 +103,7 @@ type presentRecord struct {
 }
 
 // present is what of the record is on the present path.
-func (r Record) present(past domain.Past) presentRecord {
+func (r Record) present(past domain.EarlierExecutions) presentRecord {
 	p := presentRecord{Record: r, outcome: fmt.Sprintf("execution %d: %s (%s), %d steps, ended %s", r.Number, r.Status, r.StopReason, len(r.Steps), r.CompletedAt.Format(time.RFC3339))}
 	edits := domain.Edits{TakenBack: past.TakenBack}
 	span, back := edits.Tail(r.From, r.To)

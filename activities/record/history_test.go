@@ -24,13 +24,13 @@ func TestAnAgentReadsItsOwnPast(t *testing.T) {
 	for _, r := range append(ann, bob...) {
 		require.NoError(t, store.Record(t.Context(), r))
 	}
-	asks := func(id domain.AgentID, past domain.Past, arguments string) (string, error) {
-		ctx := tool.WithExecution(context.Background(), tool.Call{AgentID: id, Past: &past})
+	asks := func(id domain.AgentID, past domain.EarlierExecutions, arguments string) (string, error) {
+		ctx := tool.WithExecution(context.Background(), tool.Call{AgentID: id, Earlier: &past})
 		result, err := store.Tool().Call(ctx, arguments)
 		return result.Content, err
 	}
 	id := ann[0].AgentID
-	now := domain.Past{FirstRunID: "first-run"}
+	now := domain.EarlierExecutions{FirstRunID: "first-run"}
 	listed, err := asks(id, now, `{}`)
 	require.NoError(t, err)
 	require.Contains(t, listed, "execution 30: stopped (user_requested), 1 steps")
@@ -45,7 +45,7 @@ func TestAnAgentReadsItsOwnPast(t *testing.T) {
 	_, err = asks(id, now, `{"number": 99}`)
 	require.ErrorContains(t, err, "number: no execution 99")
 
-	later := domain.Past{FirstRunID: "another-run"}
+	later := domain.EarlierExecutions{FirstRunID: "another-run"}
 	listed, err = asks(id, later, `{}`)
 	require.NoError(t, err)
 	require.Equal(t, "no earlier execution of this session is recorded", listed, "another session of the name acts for somebody else")
@@ -59,10 +59,10 @@ func TestAnAgentReadsItsOwnPast(t *testing.T) {
 	_, err = asks(id, now, `{"number": 2.0}`)
 	require.ErrorContains(t, err, "number: is 2.0; give a whole number, without a point")
 	fork := domain.AgentID{UUID: uuid.New()} // another agent, for whom somebody else may ask: it knows what it was given of its origin
-	listed, err = asks(fork, domain.Past{FirstRunID: "fork-run", Origins: []domain.ExecutionID{ann[4].ExecutionID}}, `{}`)
+	listed, err = asks(fork, domain.EarlierExecutions{FirstRunID: "fork-run", Origins: []domain.ExecutionID{ann[4].ExecutionID}}, `{}`)
 	require.NoError(t, err)
 	require.Equal(t, "no earlier execution of this session is recorded", listed)
-	_, err = asks(fork, domain.Past{FirstRunID: "first-run", Origins: []domain.ExecutionID{ann[4].ExecutionID}}, `{"number": 5}`)
+	_, err = asks(fork, domain.EarlierExecutions{FirstRunID: "first-run", Origins: []domain.ExecutionID{ann[4].ExecutionID}}, `{"number": 5}`)
 	require.ErrorContains(t, err, "number: no execution 5")
 	_, err = store.Tool().Call(tool.WithExecution(context.Background(), tool.Call{AgentID: id}), `{}`)
 	require.ErrorContains(t, err, "which session")
@@ -91,8 +91,8 @@ func TestAnAgentReadsTheTextOfItsPresentPathAlone(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			past := domain.Past{FirstRunID: all[0].FirstRunID, TakenBack: []domain.Span{test.span}}
-			ctx := tool.WithExecution(context.Background(), tool.Call{AgentID: all[0].AgentID, Past: &past})
+			past := domain.EarlierExecutions{FirstRunID: all[0].FirstRunID, TakenBack: []domain.Span{test.span}}
+			ctx := tool.WithExecution(context.Background(), tool.Call{AgentID: all[0].AgentID, Earlier: &past})
 			listed, err := store.Tool().Call(ctx, `{}`)
 			require.NoError(t, err)
 			line := strings.Split(listed.Content, "\n")[1]
@@ -117,7 +117,7 @@ func TestAnAgentDoesNotReadWhatCameOutOfAFile(t *testing.T) {
 	require.NoError(t, store.Record(t.Context(), all[0]))
 	_, err := record.Import(t.Context(), store, record.All(strings.NewReader(written(t, all...))), time.Now())
 	require.NoError(t, err)
-	ctx := tool.WithExecution(context.Background(), tool.Call{AgentID: all[0].AgentID, Past: &domain.Past{FirstRunID: all[0].FirstRunID}})
+	ctx := tool.WithExecution(context.Background(), tool.Call{AgentID: all[0].AgentID, Earlier: &domain.EarlierExecutions{FirstRunID: all[0].FirstRunID}})
 	result, err := store.Tool().Call(ctx, `{}`)
 	require.NoError(t, err)
 	require.Contains(t, result.Content, "execution 1: ")

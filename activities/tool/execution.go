@@ -31,8 +31,8 @@ type Call struct {
 	WaitedUntil time.Time
 	// Note is what the session keeps for the tool; nil: nothing, or it keeps none.
 	Note json.RawMessage
-	// Past is what domain.HistoryTool may read; nil for all others.
-	Past *domain.Past
+	// Earlier is what domain.HistoryTool may read; nil for all others.
+	Earlier *domain.EarlierExecutions
 	// Handle is set where the call was made before, and GoesOn gave this for it: the tool asks what
 	// came of it. TakenBack says that it is given up: the tool tells the other side, and asks once more.
 	Handle    json.RawMessage

@@ -7,7 +7,7 @@ import (
 )
 
 // CarryMargin is what a carry may gain between the look at it and its run's end, whatever is accepted meanwhile: changes of
-// the definition, pins, reasons. Answers to updates are reckoned at their most.
+// the definition, pins, reasons. Answers to updates are counted at their most.
 const CarryMargin = 50_000
 
 // CheckCarried refuses a definition that no run could hand to the next one.

@@ -10,10 +10,10 @@ import (
 // A Loss is how work ended that gave no reply.
 type Loss struct {
 	How How
-	// Told is the error as whoever did the work told it, where it did.
-	Told *domain.Error
-	// Beat is the work's last heartbeat, where one was heard.
-	Beat *Heartbeat
+	// Reported is the error as whoever did the work reported it, where it did.
+	Reported *domain.Error
+	// Heartbeat is the work's last heartbeat, where one was heard.
+	Heartbeat *Heartbeat
 	// Final says that whoever did the work expects nothing of another attempt, RetryAfter how
 	// long to wait before one.
 	Final      bool
@@ -40,15 +40,15 @@ const (
 	Garbled
 )
 
-// Told is an error that is none of ours, as a worker told it.
-func Told(message string) *domain.Error {
+// WorkerFailure is an error that is none of ours, as a worker told it.
+func WorkerFailure(message string) *domain.Error {
 	return domain.Errorf(domain.Internal, "the worker failed: %s", message)
 }
 
 // Err is the error that the loss is.
 func (l Loss) Err() *domain.Error {
-	if l.Told != nil {
-		return Bounded(l.Told)
+	if l.Reported != nil {
+		return Bounded(l.Reported)
 	}
 	switch l.How {
 	case TimedOut:
@@ -71,18 +71,18 @@ func (l Loss) Spent(request ModelRequest, again bool) domain.Usage {
 	if l.How != TimedOut || l.Untaken {
 		return domain.Usage{} // the activity fails only where it cost nothing
 	}
-	var beat Heartbeat
-	if l.Beat != nil {
-		beat = *l.Beat
+	var heartbeat Heartbeat
+	if l.Heartbeat != nil {
+		heartbeat = *l.Heartbeat
 	}
-	if again && beat.TellsOfRequest() {
-		return beat.Used()
+	if again && heartbeat.TellsOfRequest() {
+		return heartbeat.Used()
 	}
-	reserved := beat.Reserved
-	if !beat.TellsOfRequest() {
+	reserved := heartbeat.Reserved
+	if !heartbeat.TellsOfRequest() {
 		reserved = request.Reserved
 	}
-	spent := beat.Spent.Add(reserved)
+	spent := heartbeat.Spent.Add(reserved)
 	spent.Estimated = true
 	return spent
 }
@@ -90,8 +90,8 @@ func (l Loss) Spent(request ModelRequest, again bool) domain.Usage {
 // Tried counts the tries of an inference that ended so, over all activities. The one whose worker was lost is none.
 func (l Loss) Tried(request ModelRequest) int {
 	tried := request.Attempts
-	if l.Beat != nil {
-		tried = max(tried, l.Beat.Attempt-1)
+	if l.Heartbeat != nil {
+		tried = max(tried, l.Heartbeat.Attempt-1)
 	}
 	return tried
 }
@@ -104,11 +104,11 @@ func (l Loss) AskedAgain(request ModelRequest) bool {
 // Kept is what the last heartbeat told of an answer whose worker was lost.
 func (l Loss) Kept() ModelReply {
 	reply := ModelReply{Outcome: Interrupted}
-	if l.Beat == nil || l.Beat.Tail == "" {
+	if l.Heartbeat == nil || l.Heartbeat.Tail == "" {
 		return reply
 	}
-	text := l.Beat.Tail
-	if l.Beat.Length > len(text) {
+	text := l.Heartbeat.Tail
+	if l.Heartbeat.Length > len(text) {
 		text = "…" + text // its beginning is lost
 	}
 	reply.Message = &domain.Message{Role: domain.RoleAssistant, Parts: []domain.Part{{Type: domain.PartText, Text: text}}}

@@ -13,8 +13,8 @@ type SessionInput struct {
 	Name       string            `json:"name,omitzero"`
 	Definition domain.Definition `json:"definition"`
 	// Prompt begins the first execution, with what is given beside it.
-	Prompt string        `json:"prompt,omitzero"`
-	Given  *domain.Given `json:"given,omitempty"`
+	Prompt  string               `json:"prompt,omitzero"`
+	Options *domain.StartOptions `json:"given,omitempty"`
 	// Budget is the request's, which caps the definition's.
 	Budget domain.ExecutionBudget `json:"budget,omitzero"`
 	Timing Timing                 `json:"timing,omitzero"`
@@ -121,9 +121,9 @@ type CarriedConversation struct {
 	Window int64 `json:"window,omitzero"`
 	// Excess is how many tokens more the provider counted for the newest inference than estimated.
 	Excess int64 `json:"excess,omitzero"`
-	// Sketch is what compaction has to know of the messages just before Base: for each its estimated
+	// TokenIndex is what compaction has to know of the messages just before Base: for each its estimated
 	// tokens and, in the lowest bits, what it is.
-	Sketch []int64 `json:"sketch,omitempty"`
+	TokenIndex []int64 `json:"sketch,omitempty"`
 	// NewestRole is who said the last message; empty: nobody knows.
 	NewestRole domain.Role `json:"newest_role,omitzero"`
 }
@@ -231,8 +231,8 @@ type End struct {
 // A SendRequest gives an agent a message.
 type SendRequest struct {
 	Prompt string `json:"prompt"`
-	// Given is what the execution begins with beside it.
-	Given *domain.Given `json:"given,omitempty"`
+	// Options are what the execution begins with beside it.
+	Options *domain.StartOptions `json:"given,omitempty"`
 	// IfIdle refuses the message where an execution is in progress, whatever IfBusy says.
 	IfIdle bool `json:"if_idle,omitzero"`
 	// IfBusy says what becomes of it there.

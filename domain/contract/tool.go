@@ -48,8 +48,8 @@ type ToolRequest struct {
 	Pending  *Pending `json:"pending,omitempty"`
 	TakeBack bool     `json:"take_back,omitzero"`
 	Stopped  bool     `json:"stopped,omitzero"`
-	// Past is what domain.HistoryTool may read; nil for all others.
-	Past *domain.Past `json:"past,omitempty"`
+	// Earlier is what domain.HistoryTool may read; nil for all others.
+	Earlier *domain.EarlierExecutions `json:"past,omitempty"`
 	// Bound is the session in which a call of a stateful server is made.
 	Bound *Bound `json:"bound,omitempty"`
 }

@@ -140,14 +140,14 @@ func TestWhatIsHandedOnIsBounded(t *testing.T) {
 	t.Parallel()
 	const long = 300_000
 	r := resolved(1_000_000, "")
-	carry := contract.CarriedConversation{Base: long, Sketch: make([]int64, long), Visible: 900_000}
-	for i := range carry.Sketch {
-		carry.Sketch[i] = 3<<5 | 1<<4 // three tokens, shown
+	carry := contract.CarriedConversation{Base: long, TokenIndex: make([]int64, long), Visible: 900_000}
+	for i := range carry.TokenIndex {
+		carry.TokenIndex[i] = 3<<5 | 1<<4 // three tokens, shown
 	}
 	c, err := conversation.FromCarry(carry, "", chain(1))
 	require.NoError(t, err)
 	next := c.Carry(long, r)
-	require.Len(t, next.Sketch, 32<<10)
+	require.Len(t, next.TokenIndex, 32<<10)
 	encoded, err := json.Marshal(next)
 	require.NoError(t, err)
 	require.Less(t, len(encoded), 300<<10)

@@ -13,7 +13,7 @@ func FromCarry(carry contract.CarriedConversation, compiler domain.Compiler, cha
 		return Conversation{}, err
 	}
 	return Conversation{
-		log: log, edits: carry.Edits, messageSummaries: carry.Sketch, newest: carry.NewestRole, compiler: compiler, chain: chain,
+		log: log, edits: carry.Edits, messageSummaries: carry.TokenIndex, newest: carry.NewestRole, compiler: compiler, chain: chain,
 		inferences: carry.Inferences, visible: carry.Visible, traces: carry.Traces,
 		results: carry.Results, resultTokens: carry.ResultTokens, window: carry.Window, excess: carry.Excess,
 	}, nil
@@ -67,9 +67,9 @@ func (c Conversation) SizeFrom(index int) int {
 	return size
 }
 
-// maxSketch bounds the messages that a run hands on the summaries of, the newest: of what
+// maxTokenIndex bounds the messages that a run hands on the summaries of, the newest: of what
 // is older the sum is known. They take up to some 250 KB.
-const maxSketch = 32 << 10
+const maxTokenIndex = 32 << 10
 
 // Carry is what the next run needs of the conversation. It will hold the
 // messages from an index on. r is the definition in force, if any.
@@ -83,8 +83,8 @@ func (c Conversation) Carry(from int, r *contract.Resolved) contract.CarriedConv
 	if r == nil || !r.Compacts() {
 		return carry
 	}
-	for i := max(c.from(c.edits.Hidden), from-maxSketch); i < from; i++ {
-		carry.Sketch = append(carry.Sketch, c.summary(i).recorded)
+	for i := max(c.from(c.edits.Hidden), from-maxTokenIndex); i < from; i++ {
+		carry.TokenIndex = append(carry.TokenIndex, c.summary(i).recorded)
 	}
 	return carry
 }

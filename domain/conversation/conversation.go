@@ -124,7 +124,7 @@ func (c Conversation) WithMessage(execution domain.ExecutionID, id domain.Messag
 }
 
 // WithGiven returns the conversation with what was given to an execution. What its compiler hides counts for nothing.
-func (c Conversation) WithGiven(id domain.ExecutionID, given *domain.Given, now time.Time) Conversation {
+func (c Conversation) WithGiven(id domain.ExecutionID, given *domain.StartOptions, now time.Time) Conversation {
 	if given == nil {
 		return c
 	}

@@ -1,5 +1,5 @@
 // Package conversation is what an agent and its model have said to each other,
-// as the loop reckons with it: the transcript, what of it is hidden, how many
+// as the loop works with it: the transcript, what of it is hidden, how many
 // tokens the next inference will read, and when and how it is made shorter.
 //
 // Its main type is [Conversation], a value: every change returns another one and

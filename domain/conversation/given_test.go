@@ -11,7 +11,7 @@ import (
 
 // given are a question, a call with its result, of so many tokens, and an answer, of an execution that was
 // elsewhere where one is named: the call and the result are its traces then.
-func given(t *testing.T, execution domain.ExecutionID, result int) *domain.Given {
+func given(t *testing.T, execution domain.ExecutionID, result int) *domain.StartOptions {
 	t.Helper()
 	messages := []domain.Message{user(100), answer(40), domain.ToolMessage(domain.ToolResult{CallID: "a", Content: words(result - 4)}), answer(60)}
 	messages[1].ToolCalls = []domain.ToolCall{{ID: "a"}}
@@ -22,7 +22,7 @@ func given(t *testing.T, execution domain.ExecutionID, result int) *domain.Given
 		}
 		entries[i].Message = m
 	}
-	made, err := domain.NewGiven(nil, entries, nil)
+	made, err := domain.NewStartOptions(nil, entries, nil)
 	require.NoError(t, err)
 	return made
 }

@@ -157,7 +157,7 @@ func (s *modelled) imported(t *rapid.T) *modelled {
 
 // copied is another session that was given the messages that are handed out of this one.
 func (s *modelled) copied(t *rapid.T) *modelled {
-	given, err := domain.NewGiven(nil, s.c.Edits().OnPath(s.c.Log().Entries()), nil)
+	given, err := domain.NewStartOptions(nil, s.c.Edits().OnPath(s.c.Log().Entries()), nil)
 	require.NoError(t, err)
 	other := &modelled{r: s.r, c: conversation.New("").WithExecution(chain(1), false, s.r).WithGiven(executionID(1), given, noon)}
 	summaries := 0

@@ -171,7 +171,7 @@ func TestSends(t *testing.T) {
 }
 
 func countSaid(s *sitting, text string) (n int) {
-	for _, p := range s.talk.parts {
+	for _, p := range s.conversation.parts {
 		if p.kind == said && p.text == text {
 			n++
 		}
@@ -383,9 +383,9 @@ func TestFollowedAgain(t *testing.T) {
 		s := sit(t, 80, 40).idle()
 		s.hears(events...)
 		s.keys(ctrlT)
-		once, spent := s.talk.draw(s.cfg.Theme, 80, s.now), s.turn.spent()
+		once, spent := s.conversation.draw(s.cfg.Theme, 80, s.now), s.turn.spent()
 		s.hears(events...)
-		require.Equal(t, once, s.talk.draw(s.cfg.Theme, 80, s.now), name)
+		require.Equal(t, once, s.conversation.draw(s.cfg.Theme, 80, s.now), name)
 		require.Equal(t, spent, s.turn.spent(), name)
 	}
 }

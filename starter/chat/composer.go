@@ -165,7 +165,7 @@ func (m *Model) pressed(k tea.KeyPressMsg) []want {
 	case "ctrl+z":
 		return []want{wantSuspend{}}
 	case "ctrl+r":
-		m.talk.fold()
+		m.conversation.fold()
 		return nil
 	case "ctrl+t":
 		m.foldBelow()
@@ -190,7 +190,7 @@ func (m *Model) types(msg tea.Msg) {
 		m.composer.since = m.cfg.Now()
 	}
 	if refused := m.composer.takes(msg); refused != "" {
-		m.talk.warn(refused)
+		m.conversation.warn(refused)
 	}
 }
 
@@ -223,13 +223,13 @@ func (m *Model) entered() []want {
 func (m *Model) post(text string, queued bool) []want {
 	switch err := domain.CheckPrompt(text); {
 	case err != nil:
-		m.talk.warn("not sent: " + err.Error())
+		m.conversation.warn("not sent: " + err.Error())
 		return nil
 	case m.turn.phase == over:
-		m.talk.warn("not sent: the session has ended; " + m.cfg.shell("chat") + " begins another")
+		m.conversation.warn("not sent: the session has ended; " + m.cfg.shell("chat") + " begins another")
 		return nil
 	case len(m.outbox.letters) >= maxLetters:
-		m.talk.warn("not sent: too many messages wait; let this turn end")
+		m.conversation.warn("not sent: too many messages wait; let this turn end")
 		return nil
 	}
 	m.composer.set("")

@@ -8,5 +8,5 @@
 // Its one rule: what a model, a tool or a person wrote is cleaned where it is drawn, and no text that was typed is lost
 // without a word: it stays in its place until the session has it, and what it never got is handed back at the end.
 //
-// Start reading with model.go, then talk.go (the conversation) and view.go (the screen).
+// Start reading with model.go, then conversation.go and view.go (the screen).
 package chat

@@ -57,9 +57,9 @@ func TestSaysHowToGoOn(t *testing.T) {
 		Head:      account.Head{Open: true},
 		Execution: account.Execution{Outcome: contract.Outcome{Number: 2, Status: domain.StatusStopped, StopReason: domain.StepsLimitReached, SessionLimit: true}},
 	}})
-	s.take(recalled{entries: conversation()})
+	s.take(recalled{entries: viewOf()})
 	require.Contains(t, s.View().Content, "turn 2 stopped (steps_limit); /extend session max_steps=TOTAL goes on from there")
-	require.Equal(t, noted, s.talk.parts[len(s.talk.parts)-1].kind, "below what was said")
+	require.Equal(t, noted, s.conversation.parts[len(s.conversation.parts)-1].kind, "below what was said")
 }
 
 // TestASuspendedSessionSaysSo, and what ends that.

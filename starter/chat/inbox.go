@@ -96,12 +96,12 @@ func (m *Model) messaged(e client.Event) {
 		m.inbox.add(pending{WaitingView: *e.Message})
 	case domain.EventMessageReceived:
 		if p, waited := m.inbox.drop(e.Message.ID); waited {
-			m.talk.add(&part{kind: said, text: p.Text})
+			m.conversation.add(&part{kind: said, text: p.Text})
 			m.inbox.shown = append(m.inbox.shown, p)
 		}
 	case domain.EventMessageUnsent:
 		if _, waited := m.inbox.drop(e.Message.ID); waited {
-			m.talk.note("a message was taken back: " + render.MessageText(*e.Message))
+			m.conversation.note("a message was taken back: " + render.MessageText(*e.Message))
 		}
 	default:
 	}
@@ -110,7 +110,7 @@ func (m *Model) messaged(e client.Event) {
 // slashQueue has a message begin a turn of its own, when those before have ended.
 func (m *Model) slashQueue(rest string) []want {
 	if rest == "" {
-		m.talk.warn("/queue: is given no message; write it behind, as in: /queue and then sum it up")
+		m.conversation.warn("/queue: is given no message; write it behind, as in: /queue and then sum it up")
 		return nil
 	}
 	return m.post(rest, true)
@@ -130,11 +130,11 @@ func (m *Model) slashUnsend(rest string) []want {
 	}
 	switch {
 	case rest != "":
-		m.talk.warn("/unsend: no message waits whose id begins with " + rest)
+		m.conversation.warn("/unsend: no message waits whose id begins with " + rest)
 	case len(m.inbox.waiting) > 0:
-		m.talk.warn("/unsend: what waits was not typed here; name it by the id that is shown with it")
+		m.conversation.warn("/unsend: what waits was not typed here; name it by the id that is shown with it")
 	default:
-		m.talk.note("no message waits; what was read cannot be taken back")
+		m.conversation.note("no message waits; what was read cannot be taken back")
 	}
 	return nil
 }
@@ -142,7 +142,7 @@ func (m *Model) slashUnsend(rest string) []want {
 // unsent takes what came of that.
 func (m *Model) unsent(msg unsent) []want {
 	if msg.err != nil {
-		m.talk.warn("not taken back: " + m.trouble(msg.err))
+		m.conversation.warn("not taken back: " + m.trouble(msg.err))
 		return m.look()
 	}
 	if p, waited := m.inbox.drop(msg.id); waited {
@@ -157,7 +157,7 @@ func (m *Model) handBack(was, text string) {
 		m.composer.set(text)
 		return
 	}
-	m.talk.note(was + ": " + text)
+	m.conversation.note(was + ": " + text)
 }
 
 // drawWaiting is what waits, each with what it waits for.

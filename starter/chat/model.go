@@ -47,9 +47,9 @@ type Ending struct {
 
 // A Model is the conversation with all that is on the screen. It is used by one goroutine.
 type Model struct {
-	cfg  Config
-	talk talk
-	turn turn
+	cfg          Config
+	conversation conversation
+	turn         turn
 	// prompt asks the person here about what waits.
 	prompt prompt
 	// pending is what of the agent itself waits for the person, and subagents those below it.
@@ -107,7 +107,7 @@ func New(cfg Config) *Model {
 	m := &Model{cfg: cfg, composer: newComposer(cfg.Theme), prompt: prompt{hidden: map[domain.ToolExecutionID]bool{}}, echoes: echoes{shown: map[domain.ExecutionID]string{}}, model: cfg.Model}
 	if cfg.Fresh {
 		m.turn.phase = fresh
-		m.talk.note(cfg.ID + " is a new session, which your first message begins")
+		m.conversation.note(cfg.ID + " is a new session, which your first message begins")
 	}
 	return m
 }
@@ -153,9 +153,9 @@ func (m *Model) take(msg tea.Msg) []want {
 		return m.rewound(msg)
 	case remark:
 		if msg.warns {
-			m.talk.warn(msg.text)
+			m.conversation.warn(msg.text)
 		} else {
-			m.talk.note(msg.text)
+			m.conversation.note(msg.text)
 		}
 	case broken:
 		m.failure = msg.err
@@ -166,10 +166,10 @@ func (m *Model) take(msg tea.Msg) []want {
 
 func (m *Model) recalled(msg recalled) []want {
 	if msg.gone != "" {
-		m.talk.warn(msg.gone)
+		m.conversation.warn(msg.gone)
 	}
 	if msg.takenBack > 0 {
-		m.talk.note(render.Counted(msg.takenBack, "message") + " that a rewind has taken back: " + m.cfg.shell("messages", m.cfg.ID) + " shows them")
+		m.conversation.note(render.Counted(msg.takenBack, "message") + " that a rewind has taken back: " + m.cfg.shell("messages", m.cfg.ID) + " shows them")
 	}
 	for _, entry := range msg.entries {
 		tag := domain.TagOf(entry.Message)
@@ -180,14 +180,14 @@ func (m *Model) recalled(msg recalled) []want {
 		case entry.Message.Role == domain.RoleUser && m.inbox.recalls(entry.Message):
 		case live && entry.Message.Role != domain.RoleUser: // its events show it
 		default:
-			m.talk.recall(entry.Message)
+			m.conversation.recall(entry.Message)
 			if entry.Message.Role == domain.RoleUser {
 				m.echoes.read = tag.ExecutionID
 			}
 		}
 	}
 	if m.left != "" {
-		m.talk.note(m.left)
+		m.conversation.note(m.left)
 		m.left = ""
 	}
 	return retells(msg)
@@ -195,8 +195,8 @@ func (m *Model) recalled(msg recalled) []want {
 
 // heard takes an event of the execution that is followed.
 func (m *Model) heard(e client.Event) []want {
-	m.talk.heard(e)
-	m.subagents.join(&m.talk, e)
+	m.conversation.heard(e)
+	m.subagents.join(&m.conversation, e)
 	m.subagents.over(e)
 	m.turn.heard(e)
 	m.messaged(e)
@@ -215,7 +215,7 @@ func (m *Model) heard(e client.Event) []want {
 		m.gather()
 		if o := e.Ended; o != nil && !o.Closed {
 			if hint := goOn(o.Status, o.StopReason, o.SessionLimit); hint != "" {
-				m.talk.add(&part{kind: noted, text: hint, number: e.Number})
+				m.conversation.add(&part{kind: noted, text: hint, number: e.Number})
 			}
 		}
 		return append(m.look(), m.send()...)
@@ -291,7 +291,7 @@ func (m *Model) sent(msg sent) []want {
 		if ok {
 			m.model = nil
 			if id := msg.execution.ExecutionID; id.IsZero() || id != m.echoes.read { // else it was read back already
-				m.talk.add(&part{kind: said, text: l.text})
+				m.conversation.add(&part{kind: said, text: l.text})
 				m.echoes.shown[id] = l.text
 			}
 		}
@@ -310,7 +310,7 @@ func (m *Model) sent(msg sent) []want {
 		return m.look()
 	}
 	back, _ := m.outbox.take(msg.key)
-	m.talk.warn("not sent: " + m.trouble(msg.err))
+	m.conversation.warn("not sent: " + m.trouble(msg.err))
 	m.handBack("the message was", back.text)
 	return m.look()
 }
@@ -318,9 +318,9 @@ func (m *Model) sent(msg sent) []want {
 func (m *Model) did(msg did) []want {
 	switch {
 	case msg.err != nil:
-		m.talk.warn(m.trouble(msg.err))
+		m.conversation.warn(m.trouble(msg.err))
 	case msg.what != "":
-		m.talk.note(msg.what)
+		m.conversation.note(msg.what)
 	}
 	return m.look()
 }

@@ -136,9 +136,9 @@ func (p *performer) begin(w wantSend) (client.Execution, error) {
 	start.Prompt, start.Budget = w.text, p.cfg.Budget
 	if w.model != nil {
 		start.Definition.Model = *w.model
-		if start.Given != nil {
-			given := *start.Given
-			given.Model, start.Given = *w.model, &given
+		if start.Explicit != nil {
+			given := *start.Explicit
+			given.Model, start.Explicit = *w.model, &given
 		}
 	}
 	return p.cfg.Agents.Start(startid.With(p.ctx, "chat/"+w.key), start)

@@ -35,7 +35,7 @@ func commands() []command {
 		{"cost", "", "what this turn has used, and what its limits leave", (*Model).slashCost},
 		{"later", "", "leave a question for later", (*Model).slashLater},
 		{"approve", "", "ask again about what was left for later", (*Model).slashApprove},
-		{"reasoning", "", "show or fold what the model thought (Ctrl-R)", func(m *Model, _ string) []want { m.talk.fold(); return nil }},
+		{"reasoning", "", "show or fold what the model thought (Ctrl-R)", func(m *Model, _ string) []want { m.conversation.fold(); return nil }},
 		{"agents", "", "show or fold the steps of sub-agents (Ctrl-T)", func(m *Model, _ string) []want { m.foldBelow(); return nil }},
 		{"help", "", "this list, and the keys", (*Model).slashHelp},
 		{"quit", "", "leave; the session stays open, and what goes on goes on", func(m *Model, _ string) []want { return m.leave() }},
@@ -57,7 +57,7 @@ func (m *Model) slash(line string) ([]want, bool) {
 	if near, ok := spelling.Nearest(name, names); ok {
 		hint = "did you mean /" + near + "?"
 	}
-	m.talk.warn(fmt.Sprintf("there is no command /%s: %s; a message that begins with a slash begins with two", name, hint))
+	m.conversation.warn(fmt.Sprintf("there is no command /%s: %s; a message that begins with a slash begins with two", name, hint))
 	return nil, false
 }
 
@@ -67,11 +67,11 @@ func (m *Model) slashStop(rest string) []want {
 		mode = contract.StopMode(rest)
 	}
 	if !slices.Contains(enum.Known[contract.StopMode](), mode) {
-		m.talk.warn(fmt.Sprintf("/stop: %q is none of after_step, after_inference, now", rest))
+		m.conversation.warn(fmt.Sprintf("/stop: %q is none of after_step, after_inference, now", rest))
 		return nil
 	}
 	if !m.turn.busy() {
-		m.talk.note("there is no turn in progress")
+		m.conversation.note("there is no turn in progress")
 		return nil
 	}
 	return []want{wantStop{mode}}
@@ -85,7 +85,7 @@ func (m *Model) slashExtend(rest string) []want {
 	}
 	options, err := m.cfg.Limits(words)
 	if err != nil {
-		m.talk.warn("/extend: " + err.Error())
+		m.conversation.warn("/extend: " + err.Error())
 		return nil
 	}
 	return []want{wantExtend{options, session}}
@@ -93,16 +93,16 @@ func (m *Model) slashExtend(rest string) []want {
 
 func (m *Model) slashModel(rest string) []want {
 	if rest == "" {
-		m.talk.note("answers come from " + m.modelName())
+		m.conversation.note("answers come from " + m.modelName())
 		return nil
 	}
 	model, err := m.cfg.ReadModel(rest)
 	if err != nil {
-		m.talk.warn("/" + err.Error())
+		m.conversation.warn("/" + err.Error())
 		return nil
 	}
 	m.model = &model
-	m.talk.note(model.String() + " answers from the next turn on")
+	m.conversation.note(model.String() + " answers from the next turn on")
 	return nil
 }
 
@@ -115,7 +115,7 @@ func (m *Model) slashCost(string) []want {
 func (m *Model) showCost() {
 	v := m.turn.view
 	if v.Number == 0 {
-		m.talk.note("nothing was used yet")
+		m.conversation.note("nothing was used yet")
 		return
 	}
 	cost, own := "cost unknown", v.Ledger.Own()
@@ -123,12 +123,12 @@ func (m *Model) showCost() {
 		cost = "$" + domain.USD(*known)
 	}
 	text := fmt.Sprintf("turn %d: %s, %s, %s", v.Number, render.Counted(v.Steps, "step"), render.Counted(v.Usage.TotalTokens(), "token"), cost)
-	m.talk.note(text + render.Within("; limits: ", render.Budget(own.Limit, own.Left), "") + render.Within("; the session: ", render.SessionBudget(v.Ledger), ""))
+	m.conversation.note(text + render.Within("; limits: ", render.Budget(own.Limit, own.Left), "") + render.Within("; the session: ", render.SessionBudget(v.Ledger), ""))
 }
 
 func (m *Model) slashApprove(string) []want {
 	if m.prompt.open() == 0 {
-		m.talk.note("nothing waits for your word")
+		m.conversation.note("nothing waits for your word")
 	}
 	m.prompt.again()
 	return []want{wantLook{}}
@@ -136,12 +136,12 @@ func (m *Model) slashApprove(string) []want {
 
 func (m *Model) slashHelp(string) []want {
 	for _, c := range commands() {
-		m.talk.note(strings.TrimSpace("/"+c.name+" "+c.takes) + ": " + c.does)
+		m.conversation.note(strings.TrimSpace("/"+c.name+" "+c.takes) + ": " + c.does)
 	}
-	m.talk.note("Ctrl-R shows or folds thoughts, Ctrl-T the steps of sub-agents")
-	m.talk.note("Enter sends; Alt-Enter, or Ctrl-J, begins a new line; PgUp, PgDn and the mouse wheel scroll")
-	m.talk.note("Ctrl-C stops this turn: what the model is writing is cut off and kept, calls under way finish; twice leaves, as Ctrl-D with nothing typed")
-	m.talk.note("with the mouse held by this program, most terminals select text while Shift is held")
+	m.conversation.note("Ctrl-R shows or folds thoughts, Ctrl-T the steps of sub-agents")
+	m.conversation.note("Enter sends; Alt-Enter, or Ctrl-J, begins a new line; PgUp, PgDn and the mouse wheel scroll")
+	m.conversation.note("Ctrl-C stops this turn: what the model is writing is cut off and kept, calls under way finish; twice leaves, as Ctrl-D with nothing typed")
+	m.conversation.note("with the mouse held by this program, most terminals select text while Shift is held")
 	return nil
 }
 
@@ -154,11 +154,11 @@ func (m *Model) slashFork(rest string) []want {
 	}
 	message = strings.TrimSpace(message)
 	if err := domain.CheckPrompt(message); err != nil || message == "" {
-		m.talk.warn("/fork: takes a message, with which the other agent begins, as in: /fork try it in another way; with a step of this turn before it, as in: /fork 2 try it")
+		m.conversation.warn("/fork: takes a message, with which the other agent begins, as in: /fork try it in another way; with a step of this turn before it, as in: /fork 2 try it")
 		return nil
 	}
 	if m.turn.number == 0 {
-		m.talk.note("nothing was said yet that could be forked")
+		m.conversation.note("nothing was said yet that could be forked")
 		return nil
 	}
 	return []want{wantFork{client.Point{ID: m.cfg.ID, Execution: strconv.Itoa(m.turn.number), Step: stepOf(step)}, message}}
@@ -188,13 +188,13 @@ func (m *Model) slashRewind(rest string) []want {
 	}
 	switch {
 	case !ok:
-		m.talk.warn("/rewind: takes a turn and a step of it, as in: /rewind 2, or /rewind 2 1; without either it takes the newest turn back")
+		m.conversation.warn("/rewind: takes a turn and a step of it, as in: /rewind 2, or /rewind 2 1; without either it takes the newest turn back")
 		return nil
 	case turn == 0:
-		m.talk.note("nothing was said yet that could be taken back")
+		m.conversation.note("nothing was said yet that could be taken back")
 		return nil
 	case m.turn.busy() || len(m.outbox.letters)+len(m.inbox.waiting) > 0:
-		m.talk.warn("/rewind: a turn is in progress, or messages wait; /stop it first, and /unsend them")
+		m.conversation.warn("/rewind: a turn is in progress, or messages wait; /stop it first, and /unsend them")
 		return nil
 	}
 	m.rewinds = true
@@ -204,15 +204,15 @@ func (m *Model) slashRewind(rest string) []want {
 // rewound takes what came of it.
 func (m *Model) rewound(msg rewound) []want {
 	if m.rewinds = false; msg.err != nil {
-		m.talk.warn("not rewound: " + m.trouble(msg.err))
+		m.conversation.warn("not rewound: " + m.trouble(msg.err))
 		return m.look()
 	}
 	x := msg.done
 	m.stands = x.To
-	m.talk.note(fmt.Sprintf("the next turn goes on after step %d of turn %d; messages that are taken back, which the model sees no more: %d; /rewind %d undoes it",
+	m.conversation.note(fmt.Sprintf("the next turn goes on after step %d of turn %d; messages that are taken back, which the model sees no more: %d; /rewind %d undoes it",
 		x.To.Step, x.ToNumber, x.TakenBack, x.Undo))
 	if text := render.NotUndone(x); text != "" {
-		m.talk.warn(text)
+		m.conversation.warn(text)
 	}
 	return m.look()
 }
@@ -225,6 +225,6 @@ func (m *Model) standsAt(to *domain.Origin) {
 	}
 	if m.stands != *to && !m.rewinds {
 		m.stands = *to
-		m.talk.note(fmt.Sprintf("the session was rewound: the next turn goes on after step %d of execution %s", to.Step, to.ExecutionID))
+		m.conversation.note(fmt.Sprintf("the session was rewound: the next turn goes on after step %d of execution %s", to.Step, to.ExecutionID))
 	}
 }

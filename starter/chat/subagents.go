@@ -28,9 +28,9 @@ type subagents struct {
 type subagent struct {
 	id   domain.AgentID
 	name string
-	// turn is what it does, and talk what it has done, in which what it says takes one line.
-	turn turn
-	talk talk
+	// turn is what it does, and conversation what it has done, in which what it says takes one line.
+	turn         turn
+	conversation conversation
 	// waits are the events of its calls that wait for a person.
 	waits []client.Event
 	// pending are those of them about which the person can be asked here.
@@ -47,8 +47,8 @@ func without(waits []domain.Wait, id domain.ToolExecutionID) []domain.Wait {
 	return slices.DeleteFunc(slices.Clone(waits), func(w domain.Wait) bool { return w.ToolExecutionID == id })
 }
 
-// join notes that a call of a talk has started a sub-agent. One that is told of once more begins anew.
-func (s *subagents) join(t *talk, e client.Event) {
+// join notes that a call of a conversation has started a sub-agent. One that is told of once more begins anew.
+func (s *subagents) join(t *conversation, e client.Event) {
 	if e.Type != domain.EventSubagentSpawning {
 		return
 	}
@@ -57,7 +57,7 @@ func (s *subagents) join(t *talk, e client.Event) {
 
 // add has another one be known, in place of what was known of it.
 func (s *subagents) add(e client.Event) *subagent {
-	sub := &subagent{id: e.ChildID, name: e.ChildName, talk: talk{brief: true, below: s.unfolded}}
+	sub := &subagent{id: e.ChildID, name: e.ChildName, conversation: conversation{brief: true, below: s.unfolded}}
 	if s.all == nil {
 		s.all = map[domain.AgentID]*subagent{}
 	}
@@ -84,9 +84,9 @@ func (s *subagents) over(e client.Event) {
 // foldBelow shows what sub-agents do in one line each, or with their steps.
 func (m *Model) foldBelow() {
 	m.subagents.unfolded = !m.subagents.unfolded
-	m.talk.below = m.subagents.unfolded
+	m.conversation.below = m.subagents.unfolded
 	for _, sub := range m.subagents.order {
-		sub.talk.below = m.subagents.unfolded
+		sub.conversation.below = m.subagents.unfolded
 	}
 }
 
@@ -101,13 +101,13 @@ func (s *subagent) heard(e client.Event) {
 	switch e.Type {
 	case domain.EventExecutionStarted:
 		s.ended, s.lost = nil, ""
-		s.talk.heard(e)
+		s.conversation.heard(e)
 	case domain.EventInferenceReceived:
 		if e.Error != nil {
-			s.talk.heard(e)
+			s.conversation.heard(e)
 			break
 		}
-		s.talk.add(&part{kind: stepped, number: e.Number, text: stepWords(e)})
+		s.conversation.add(&part{kind: stepped, number: e.Number, text: stepWords(e)})
 	case client.EventGone:
 		s.lost = e.Reason
 	case domain.EventExecutionCompleted, domain.EventExecutionFailed, client.EventEnded:
@@ -115,17 +115,17 @@ func (s *subagent) heard(e client.Event) {
 		if s.ended = e.Ended; !s.turn.began.IsZero() {
 			s.took = e.Time.Sub(s.turn.began)
 		}
-		s.talk.closes(e)
+		s.conversation.closes(e)
 	case domain.EventWaitOpened:
 		if !e.Wait.Kind.Rule().Outlasts {
 			s.waits = append(s.waits, e)
 		}
-		s.talk.heard(e)
+		s.conversation.heard(e)
 	case domain.EventWaitClosed:
 		s.decided(e.ToolExecutionID)
-		s.talk.heard(e)
+		s.conversation.heard(e)
 	default:
-		s.talk.heard(e)
+		s.conversation.heard(e)
 	}
 }
 
@@ -148,7 +148,7 @@ func (m *Model) heardBelow(e client.Event, past bool) []want {
 		return nil
 	}
 	sub.heard(e)
-	m.subagents.join(&sub.talk, e)
+	m.subagents.join(&sub.conversation, e)
 	m.subagents.over(e)
 	if past {
 		return nil
@@ -236,7 +236,7 @@ func (s *subagent) draw(theme render.Theme, width int, unfolded bool, now time.T
 		paint = theme.Bad
 	}
 	line := sign + " " + strings.TrimSpace(render.OneLine(s.name)+" "+s.short()) + " · " + s.words(now)
-	if hint := " (Ctrl-T shows its steps)"; !unfolded && len(s.talk.parts) > 0 && ansi.StringWidth(line+hint) <= room {
+	if hint := " (Ctrl-T shows its steps)"; !unfolded && len(s.conversation.parts) > 0 && ansi.StringWidth(line+hint) <= room {
 		line += hint
 	}
 	lines := []string{belowIndent + paint(fitted(render.OneLine(line), room))}
@@ -244,7 +244,7 @@ func (s *subagent) draw(theme render.Theme, width int, unfolded bool, now time.T
 		return lines
 	}
 	before := belowIndent + "│ "
-	for _, l := range s.talk.draw(theme, max(width-ansi.StringWidth(before), leastWidth), now) {
+	for _, l := range s.conversation.draw(theme, max(width-ansi.StringWidth(before), leastWidth), now) {
 		lines = append(lines, fitted(belowIndent+theme.Faint("│ ")+l, width))
 	}
 	return lines
@@ -334,7 +334,7 @@ func (m *Model) retold(msg retold) {
 		case !e.AgentID.IsZero():
 			m.heardBelow(e.Event, true)
 		case e.Type == domain.EventSubagentSpawning && sub == nil:
-			m.subagents.joinPast(&m.talk, e)
+			m.subagents.joinPast(&m.conversation, e)
 		default:
 			m.subagents.over(e.Event)
 		}
@@ -342,7 +342,7 @@ func (m *Model) retold(msg retold) {
 }
 
 // joinPast is join for a call that was read back.
-func (s *subagents) joinPast(t *talk, e pastEvent) {
+func (s *subagents) joinPast(t *conversation, e pastEvent) {
 	step := e.execution.Step(e.Step)
 	at := slices.IndexFunc(t.parts, func(p *part) bool { return p.kind == called && p.step == step && p.key.position == e.Position })
 	if at >= 0 {

@@ -83,7 +83,7 @@ func (m *Model) View() tea.View {
 
 // history is the conversation, a line of the screen each.
 func (m *Model) history() []string {
-	return m.drawWaiting(m.talk.draw(m.cfg.Theme, m.screen.width, m.cfg.Now()))
+	return m.drawWaiting(m.conversation.draw(m.cfg.Theme, m.screen.width, m.cfg.Now()))
 }
 
 // below is what stands between the conversation and what is typed: what a person is asked.
@@ -141,7 +141,7 @@ func (m *Model) keyBelow() string {
 }
 
 // draw is the conversation at a width.
-func (t *talk) draw(theme render.Theme, width int, now time.Time) []string {
+func (t *conversation) draw(theme render.Theme, width int, now time.Time) []string {
 	var lines []string
 	if t.dropped {
 		lines = append(lines, theme.Faint("… what came before is not kept here"))

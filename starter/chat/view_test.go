@@ -27,7 +27,7 @@ func TestScreens(t *testing.T) {
 		"fresh": func(s *sitting) { s.turn = turn{phase: fresh} },
 		"idle": func(s *sitting) {
 			s.idle()
-			s.take(recalled{entries: conversation()})
+			s.take(recalled{entries: viewOf()})
 			s.types("And now?")
 		},
 		"writing": func(s *sitting) {
@@ -81,7 +81,7 @@ func TestScreens(t *testing.T) {
 		},
 		"scrolled": func(s *sitting) {
 			s.idle()
-			s.take(recalled{entries: append(conversation(), conversation()...)})
+			s.take(recalled{entries: append(viewOf(), viewOf()...)})
 			s.View()
 			s.keys(pgUp)
 		},
@@ -116,7 +116,7 @@ func TestScreens(t *testing.T) {
 	}
 }
 
-func conversation() []domain.Entry {
+func viewOf() []domain.Entry {
 	entry := func(m domain.Message) domain.Entry { return domain.Entry{Message: m} }
 	return []domain.Entry{
 		entry(domain.UserMessage("What is here?")),
@@ -190,7 +190,7 @@ func TestScreenOfAnySize(t *testing.T) {
 func TestReaderStays(t *testing.T) {
 	t.Parallel()
 	s := sit(t, 80, 12).idle()
-	s.take(recalled{entries: append(conversation(), conversation()...)})
+	s.take(recalled{entries: append(viewOf(), viewOf()...)})
 	s.View()
 	s.keys(pgUp)
 	before := strings.Split(s.View().Content, "\n")[:6]

@@ -39,7 +39,7 @@ func TestAttemptsThatFailed(t *testing.T) {
 		"a worker that stopped":            {replied(work(1, nil), contract.ModelReply{Outcome: contract.ShutDown}), 1, "cut off by a worker that stopped", 0},
 		"what a stop cut off":              {replied(work(1, nil), contract.ModelReply{Outcome: contract.Interrupted}), 0, "", 0},
 		"lost workers":                     {lost(work(4, nil), timedOut, false), 4, "no worker finished it in time", 80},
-		"a worker with another queue":      {lost(work(1, nil), contract.Loss{Told: domain.CodedErrorf(domain.Unavailable, domain.CodeRerouted, "elsewhere")}, false), 0, "", 0},
+		"a worker with another queue":      {lost(work(1, nil), contract.Loss{Reported: domain.CodedErrorf(domain.Unavailable, domain.CodeRerouted, "elsewhere")}, false), 0, "", 0},
 		"cut off while it waited its turn": {lost(work(0, nil), cancelled, true), 0, "", 0},
 		"cut off before a worker had it":   {lost(work(0, nil), cancelled, false), 1, "cut off by a stop", 0},
 	} {
@@ -58,7 +58,7 @@ func TestAttemptsThatFailed(t *testing.T) {
 	both := replied(work(3, down), contract.ModelReply{Outcome: contract.BilledFailure, Error: domain.Errorf(domain.Unavailable, "still down")})
 	require.Equal(t, []string{"down", "still down"}, []string{both.retries[0].Reason, both.retries[1].Reason})
 	repeated := work(2, nil)
-	repeated.Lost = &contract.Loss{Told: domain.Errorf(domain.Unavailable, "still down")}
+	repeated.Lost = &contract.Loss{Reported: domain.Errorf(domain.Unavailable, "still down")}
 	again := both.with(repeated, false, price)
 	require.Len(t, again.retries, 2, "the same again is told once")
 	require.Equal(t, []int{2, 3}, []int{again.retries[0].Attempts, again.retries[1].Attempts})

@@ -319,7 +319,7 @@ func (c *Client) successor(
 // leaving is the input of an agent's next workflow: that of the one before without what was said to that one alone. What the
 // next one is to do its caller sets.
 func leaving(in contract.SessionInput) contract.SessionInput {
-	in.Prompt, in.Given, in.Budget = "", nil, domain.ExecutionBudget{}
+	in.Prompt, in.Options, in.Budget = "", nil, domain.ExecutionBudget{}
 	in.GoOn, in.ResolveOutcome, in.Fork = nil, nil, nil
 	return in
 }

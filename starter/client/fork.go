@@ -68,7 +68,7 @@ func (c *Client) Fork(ctx context.Context, from Point, o ForkOptions) (none Exec
 	case a.session != "":
 		return none, invalidf("id: %s is an earlier session, which can only be read; give the fork a name of its own", a.called())
 	}
-	given, err := domain.NewGiven(o.Metadata, nil, o.Trusted)
+	given, err := domain.NewStartOptions(o.Metadata, nil, o.Trusted)
 	if err == nil {
 		err = cmp.Or(domain.CheckPrompt(o.Prompt), o.Budget.Check(), o.Budget.CheckDeadline(time.Now()), checkIndexed(o.Trusted, c.cfg.IndexTrusted))
 	}
@@ -86,7 +86,7 @@ func (c *Client) Fork(ctx context.Context, from Point, o ForkOptions) (none Exec
 		input.Fork.Request = o.requested()
 		ctx = startid.With(ctx, "fork/"+o.RequestID)
 	}
-	input.Given = given
+	input.Options = given
 	if err := cmp.Or(checkInput(input, time.Now()), input.Definition.CheckShown(o.Trusted)); err != nil {
 		return none, invalid(err)
 	}
@@ -245,7 +245,7 @@ func (c *Client) withNotesAt(ctx context.Context, p pastPoint, state domain.Agen
 			return state, err
 		}
 		if began.Input.Carry == nil {
-			return withNotesAtStart(state, began.Input.Given, time.Now())
+			return withNotesAtStart(state, began.Input.Options, time.Now())
 		}
 	}
 	newest := p.Head.Newest
@@ -256,7 +256,7 @@ func (c *Client) withNotesAt(ctx context.Context, p pastPoint, state domain.Agen
 }
 
 // withNotesAtStart is a state with the metadata that its agent began with, and none that was added since.
-func withNotesAtStart(state domain.AgentState, given *domain.Given, now time.Time) (domain.AgentState, error) {
+func withNotesAtStart(state domain.AgentState, given *domain.StartOptions, now time.Time) (domain.AgentState, error) {
 	for key := range state.Metadata {
 		var err error
 		if state, err = state.WithMetadata(key, nil, now); err != nil {
@@ -266,7 +266,7 @@ func withNotesAtStart(state domain.AgentState, given *domain.Given, now time.Tim
 	if given == nil {
 		return state, nil
 	}
-	return state.WithNotesOf(&domain.Given{Metadata: given.Metadata}, now)
+	return state.WithNotesOf(&domain.StartOptions{Metadata: given.Metadata}, now)
 }
 
 // hand sees to it that the messages are carried in the input, or copied where they are too long for that.

@@ -21,7 +21,7 @@ func TestAForkFromTheBeginningHasTheMetadataOfThen(t *testing.T) {
 		state, err = state.WithMetadata(key, json.RawMessage(value), now)
 		require.NoError(t, err)
 	}
-	given, err := domain.NewGiven(domain.Metadata{"given": json.RawMessage(`"first"`)}, nil, nil)
+	given, err := domain.NewStartOptions(domain.Metadata{"given": json.RawMessage(`"first"`)}, nil, nil)
 	require.NoError(t, err)
 	then, err := withNotesAtStart(state, given, now)
 	require.NoError(t, err)

@@ -22,8 +22,8 @@ func (s Start) WithState(state domain.AgentState) (Start, error) {
 		return s, invalidf("state: execution %d is in progress; save the state when it has ended, or its session alone", state.ExecutionCount)
 	}
 	s.Definition = over(s.Definition, state)
-	if s.Given != nil {
-		s.Given = new(over(*s.Given, state))
+	if s.Explicit != nil {
+		s.Explicit = new(over(*s.Explicit, state))
 	}
 	own := s.Metadata
 	s.Metadata = domain.Metadata{}
@@ -88,7 +88,7 @@ func ReadMessages(text []byte) ([]domain.Entry, error) {
 	if len(messages) == 0 {
 		return nil, invalidf("there are no messages in it; give one a line")
 	}
-	if _, err := domain.NewGiven(nil, messages, nil); err != nil {
+	if _, err := domain.NewStartOptions(nil, messages, nil); err != nil {
 		return nil, invalid(err)
 	}
 	return messages, nil

@@ -84,12 +84,12 @@ func TestAStartTakesASavedState(t *testing.T) {
 	more := domain.Entry{Message: domain.UserMessage("more")}
 	start, err := client.Start{
 		Prompt: "go", Metadata: domain.Metadata{"b": json.RawMessage(`2`)}, Messages: []domain.Entry{more},
-		Definition: domain.Definition{SystemPrompt: "Be long."}, Given: &domain.Definition{},
+		Definition: domain.Definition{SystemPrompt: "Be long."}, Explicit: &domain.Definition{},
 	}.WithState(saved)
 	require.NoError(t, err)
 	require.Equal(t, domain.Metadata{"a": json.RawMessage(`1`), "b": json.RawMessage(`2`)}, start.Metadata)
 	require.Equal(t, "gemini/m", start.Definition.Model.String())
-	require.Equal(t, []string{"Be long.", "Be brief."}, []string{start.Definition.SystemPrompt, start.Given.SystemPrompt})
+	require.Equal(t, []string{"Be long.", "Be brief."}, []string{start.Definition.SystemPrompt, start.Explicit.SystemPrompt})
 	require.Len(t, start.Messages, 3)
 	require.Equal(t, []string{"messages", "hi", "summary", "in short", "", "more"}, []string{
 		start.Messages[0].Section, start.Messages[0].Message.Text(), start.Messages[1].Section, start.Messages[1].Message.Text(),
@@ -132,7 +132,7 @@ func FuzzReadMessages(f *testing.F) {
 			return
 		}
 		require.NotEmpty(t, read)
-		given, err := domain.NewGiven(nil, read, nil)
+		given, err := domain.NewStartOptions(nil, read, nil)
 		require.NoError(t, err)
 		var written bytes.Buffer
 		for _, e := range given.Messages {
@@ -140,7 +140,7 @@ func FuzzReadMessages(f *testing.F) {
 		}
 		again, err := client.ReadMessages(written.Bytes())
 		require.NoError(t, err)
-		same, err := domain.NewGiven(nil, again, nil)
+		same, err := domain.NewStartOptions(nil, again, nil)
 		require.NoError(t, err)
 		require.Equal(t, given, same)
 	})

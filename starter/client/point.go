@@ -241,7 +241,7 @@ func (p *pastPoint) recorded() bool { return p.Server.Source == contract.FromRec
 
 // digested are messages with the digests of what they say.
 func digested(said []domain.Entry) ([]domain.Entry, error) {
-	given, err := domain.NewGiven(nil, said, nil)
+	given, err := domain.NewStartOptions(nil, said, nil)
 	if err != nil {
 		return nil, invalid(err)
 	}

@@ -32,7 +32,7 @@ type Schedule struct {
 	// Name is the schedule's id on the server. The rules are those of agents' names.
 	Name string
 	// Start is what each run begins. Without an ID each has an agent of its own. With the name of one it is a message to
-	// that session, once it is idle, or opens it where none is open. Given is not for schedules: an open session keeps its
+	// that session, once it is idle, or opens it where none is open. Explicit is not for schedules: an open session keeps its
 	// definition.
 	Start Start
 	// Model, where given, replaces that of a session that is open. Nil: it keeps its own.
@@ -312,7 +312,7 @@ func (c *Client) readSchedule(name string, kept *schedulepb.Schedule) (Schedule,
 		When: whenOf(kept.GetSpec()), Overlap: overlapOf(policies.GetOverlapPolicy()), CatchupWindow: policies.GetCatchupWindow().AsDuration(),
 		PauseOnFailure: policies.GetPauseOnFailure(), Paused: kept.GetState().GetPaused(), TaskQueue: start.GetTaskQueue().GetName(),
 	}
-	if given := in.Start.Given; given != nil {
+	if given := in.Start.Options; given != nil {
 		s.Start.Metadata, s.Start.Messages, s.Start.Trusted = given.Metadata, given.Messages, given.Trusted
 	}
 	return s, err

@@ -29,11 +29,11 @@ type Start struct {
 	Prompt string
 	// Definition is what a new agent is.
 	Definition domain.Definition
-	// Given holds those fields of Definition that were asked for explicitly,
+	// Explicit holds those fields of Definition that were asked for explicitly,
 	// the others zero. An open session is compared with it: its model replaces
 	// the session's, any other field that differs is refused. Nil: all of
 	// Definition was asked for.
-	Given *domain.Definition
+	Explicit *domain.Definition
 	// Budget caps the definition's. Where neither says anything of steps the execution has domain.DefaultMaxSteps;
 	// domain.Unlimited takes that away.
 	Budget domain.ExecutionBudget
@@ -84,7 +84,7 @@ func (c *Client) Start(ctx context.Context, s Start) (none Execution, _ error) {
 				return none, errorf(Refused, err, "agent %s is running and takes one prompt; start another agent", a.called())
 			}
 		}
-		execution, err := c.resume(ctx, a, s.message(input.Given, c.cfg.By))
+		execution, err := c.resume(ctx, a, s.message(input.Options, c.cfg.By))
 		gone := errors.Is(err, errClosed)
 		switch {
 		case lacking != nil && (gone || Is(err, NotFound)):
@@ -98,13 +98,13 @@ func (c *Client) Start(ctx context.Context, s Start) (none Execution, _ error) {
 
 // input is what a new agent starts with, but for what begin adds. What is wrong with it is said here.
 func (c *Client) input(ctx context.Context, a agent, s Start) (none contract.SessionInput, _ error) {
-	given, err := domain.NewGiven(s.Metadata, s.Messages, s.Trusted)
+	given, err := domain.NewStartOptions(s.Metadata, s.Messages, s.Trusted)
 	if err != nil {
 		return none, invalid(err)
 	}
 	input := contract.SessionInput{
 		AgentID: a.id, Name: a.name, Definition: s.Definition,
-		Prompt: s.Prompt, Given: given, Budget: s.Budget,
+		Prompt: s.Prompt, Options: given, Budget: s.Budget,
 	}
 	if err := cmp.Or(checkInput(input, time.Now()), checkIndexed(s.Trusted, c.cfg.IndexTrusted)); err != nil {
 		return none, invalid(err)
@@ -202,12 +202,12 @@ func (c *Client) resume(ctx context.Context, a agent, request contract.SendReque
 	return none, a.fail(ctx, "sending to", err)
 }
 
-func (s Start) message(given *domain.Given, by domain.Program) contract.SendRequest {
+func (s Start) message(given *domain.StartOptions, by domain.Program) contract.SendRequest {
 	wanted := s.Definition
-	if s.Given != nil {
-		wanted = *s.Given
+	if s.Explicit != nil {
+		wanted = *s.Explicit
 	}
-	request := contract.SendRequest{Prompt: s.Prompt, Given: given, IfIdle: true, Budget: s.Budget, By: by}
+	request := contract.SendRequest{Prompt: s.Prompt, Options: given, IfIdle: true, Budget: s.Budget, By: by}
 	if wanted.Model.Provider != "" {
 		request.Model = new(wanted.Model)
 	}

@@ -50,12 +50,12 @@ type SendOptions struct {
 // queued. It is refused after the session was closed, and by agents without a name once their execution has ended. It
 // needs a worker: where none is up Config.Progress is told after 5 s, and Send keeps trying until ctx ends.
 func (c *Client) Send(ctx context.Context, id string, o SendOptions) (none Execution, _ error) {
-	given, err := domain.NewGiven(o.Metadata, o.Messages, o.Trusted)
+	given, err := domain.NewStartOptions(o.Metadata, o.Messages, o.Trusted)
 	if err != nil {
 		return none, invalid(err)
 	}
 	request := contract.SendRequest{
-		Prompt: o.Prompt, Given: given, IfIdle: !o.IfBusy.Waits(), IfBusy: o.IfBusy, ExecutionID: o.ExecutionID, Model: o.Model, Budget: o.Budget, By: c.cfg.By,
+		Prompt: o.Prompt, Options: given, IfIdle: !o.IfBusy.Waits(), IfBusy: o.IfBusy, ExecutionID: o.ExecutionID, Model: o.Model, Budget: o.Budget, By: c.cfg.By,
 	}
 	if err := checkSend(request, time.Now()); err != nil {
 		return none, invalid(err)

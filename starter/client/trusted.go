@@ -52,8 +52,8 @@ func (c *Client) indexed(in contract.SessionInput) (entries []string) {
 		return nil
 	}
 	values := carried(in).SessionTrusted
-	if in.Given != nil && (in.Carry == nil || in.Fork != nil) {
-		values = in.Given.Trusted
+	if in.Options != nil && (in.Carry == nil || in.Fork != nil) {
+		values = in.Options.Trusted
 	}
 	for _, name := range values.Names() {
 		if slices.Contains(c.cfg.IndexTrusted, name) {

@@ -15,7 +15,7 @@ import (
 func TestOnlyWhatTheDeploymentNamesIsIndexed(t *testing.T) {
 	t.Parallel()
 	c := newFake().client()
-	in := contract.SessionInput{Given: &domain.Given{Trusted: domain.Trusted{
+	in := contract.SessionInput{Options: &domain.StartOptions{Trusted: domain.Trusted{
 		"customer": json.RawMessage(`"4711"`), "tenant": json.RawMessage(`{"a":"o'neill\\"}`), "secretive": json.RawMessage(`1`),
 	}}}
 	c.known.trusted = true

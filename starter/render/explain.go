@@ -13,7 +13,7 @@ import (
 
 // Explanation is an explanation for people.
 func Explanation(out *Output, v client.ExplainView, now time.Time) string {
-	x := newSheet(out.Theme, now, v.ID, v.Number, v.Status, string(v.Status))
+	x := newDetails(out.Theme, now, v.ID, v.Number, v.Status, string(v.Status))
 	x.why(v)
 	x.when(v)
 	x.fact("model", ModelName(value(v.Model)))
@@ -54,7 +54,7 @@ func Explanation(out *Output, v client.ExplainView, now time.Time) string {
 	return x.String()
 }
 
-func (x *sheet) why(v client.ExplainView) {
+func (x *details) why(v client.ExplainView) {
 	if d := v.Doing; d != nil {
 		text := OneLine(d.Text)
 		switch {
@@ -82,7 +82,7 @@ func (x *sheet) why(v client.ExplainView) {
 	x.signals(v.Ending.Others, v.Ending.MoreStops)
 }
 
-func (x *sheet) signals(signals []client.ExplainSignal, unkept int) {
+func (x *details) signals(signals []client.ExplainSignal, unkept int) {
 	for _, s := range signals[:min(len(signals), shownSignals)] {
 		words := string(s.Reason) + Within(" by ", OneLine(s.Source), "") + Within(": ", OneLine(s.Message), "")
 		x.fact("", fmt.Sprintf("also %s · %s", words, fateWords(s.Fate)))
@@ -103,7 +103,7 @@ func fateWords(fate client.SignalFate) string {
 	return cmp.Or(words[fate], string(fate))
 }
 
-func (x *sheet) when(v client.ExplainView) {
+func (x *details) when(v client.ExplainView) {
 	if v.StartedAt == nil {
 		return
 	}
@@ -171,7 +171,7 @@ const (
 )
 
 // limits writes those of a budget under a name.
-func (x *sheet) limits(name string, limits []client.ExplainLimit) {
+func (x *details) limits(name string, limits []client.ExplainLimit) {
 	var lines []string
 	for _, l := range limits {
 		text := x.limit(l)
@@ -183,7 +183,7 @@ func (x *sheet) limits(name string, limits []client.ExplainLimit) {
 	x.fact(name, lines...)
 }
 
-func (x *sheet) limit(l client.ExplainLimit) string {
+func (x *details) limit(l client.ExplainLimit) string {
 	if l.Deadline != nil {
 		text := "deadline: " + moment(*l.Deadline)
 		if left := l.Deadline.Sub(x.now); left > 0 {
@@ -198,7 +198,7 @@ func (x *sheet) limit(l client.ExplainLimit) string {
 	return text + ", " + limitWords(l.Unit, l.Left) + " left"
 }
 
-func (x *sheet) steps(v client.ExplainView, columns int) {
+func (x *details) steps(v client.ExplainView, columns int) {
 	if len(v.Steps) == 0 {
 		return
 	}
@@ -251,7 +251,7 @@ func stepCells(s client.ExplainStep, began *time.Time) []string {
 	}
 }
 
-func (x *sheet) inside(s client.ExplainStep) {
+func (x *details) inside(s client.ExplainStep) {
 	line := func(text string) { x.printf("        %s\n", text) }
 	if s.QueuedMilliseconds > 0 {
 		line(x.theme.Faint("waited " + millis(s.QueuedMilliseconds) + " for its turn (rate limit)"))
@@ -276,7 +276,7 @@ func (x *sheet) inside(s client.ExplainStep) {
 	}
 }
 
-func (x *sheet) toolLine(tool client.ExplainTool) string {
+func (x *details) toolLine(tool client.ExplainTool) string {
 	took := ""
 	if tool.Milliseconds != nil {
 		took = millis(*tool.Milliseconds)
@@ -333,7 +333,7 @@ func totalWords(v client.ExplainView) string {
 }
 
 // history says how long the history of the newest run is and how full the model's window, or what else tells.
-func (x *sheet) history(v client.ExplainView) {
+func (x *details) history(v client.ExplainView) {
 	if v.Source == contract.FromRecords {
 		text := "none is here: the record of the execution tells"
 		if v.ImportedAt != nil {

@@ -250,26 +250,26 @@ func (t Theme) fact(width int, name, text string) string {
 	return fmt.Sprintf("  %s %s\n", t.Faint(fmt.Sprintf("%-*s", width, name)), text)
 }
 
-type sheet struct {
+type details struct {
 	strings.Builder
 	theme Theme
 	now   time.Time
 }
 
-func (x *sheet) printf(format string, args ...any) {
+func (x *details) printf(format string, args ...any) {
 	_, _ = fmt.Fprintf(&x.Builder, format, args...) // a Builder never fails
 }
 
 const factWidth = 9
 
-func newSheet(t Theme, now time.Time, id string, number int, status domain.ExecutionStatus, words string) *sheet {
-	x := &sheet{theme: t, now: now}
+func newDetails(t Theme, now time.Time, id string, number int, status domain.ExecutionStatus, words string) *details {
+	x := &details{theme: t, now: now}
 	x.printf("%s %s · execution %d · %s\n", t.glyph(status), t.Head(OneLine(id)), number, words)
 	return x
 }
 
 // fact writes lines under a name; those after the first have none.
-func (x *sheet) fact(name string, texts ...string) {
+func (x *details) fact(name string, texts ...string) {
 	for _, text := range texts {
 		if text != "" {
 			x.WriteString(x.theme.fact(factWidth, name, text))

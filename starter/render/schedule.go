@@ -62,7 +62,7 @@ func spanText(s contract.Span) string {
 
 // Schedule is all of a schedule for people: each fact under its name, and its newest runs.
 func Schedule(out *Output, v client.ScheduleView, now time.Time) string {
-	x := &sheet{theme: out.Theme, now: now}
+	x := &details{theme: out.Theme, now: now}
 	state := "runs"
 	switch {
 	case v.Paused:

@@ -27,7 +27,7 @@ func StatusText(t Theme, id string, v account.Status, now time.Time) string {
 	case !v.Status.Terminal() && slices.ContainsFunc(v.Signals, func(s domain.StopSignal) bool { return s.Reason.WasForceStopped() }):
 		status += ", stopping"
 	}
-	x := newSheet(t, now, id, v.Number, v.Status, status)
+	x := newDetails(t, now, id, v.Number, v.Status, status)
 	for _, r := range statusRows(t, id, v, now) {
 		for _, fact := range r.facts {
 			x.fact(r.title, strings.Split(fact, "\n")...)

@@ -116,7 +116,7 @@ func victims(t *testing.T, dir string) []victim {
 }
 
 func agentPlace(ctx context.Context) context.Context {
-	return tool.WithExecution(contract.WithPlace(ctx, contract.Place{WorkflowID: "agent/victim"}), tool.Call{AgentName: "victim", Past: &domain.Past{}})
+	return tool.WithExecution(contract.WithPlace(ctx, contract.Place{WorkflowID: "agent/victim"}), tool.Call{AgentName: "victim", Earlier: &domain.EarlierExecutions{}})
 }
 
 // arguments are the good ones with one replaced by a text that stands for a value, which need not be JSON.

@@ -91,7 +91,7 @@ func Run(ctx context.Context, config Config) (report.Report, error) {
 	}
 	defer p.close()
 	if err = p.run(ctx); err == nil {
-		err = p.judgeList(ctx)
+		err = p.checkList(ctx)
 	}
 	if err != nil && len(p.verdicts) == 0 && len(p.broken) == 0 {
 		return report.Report{}, err
@@ -114,7 +114,7 @@ type proof struct {
 	mu        sync.Mutex
 	turn      int // counts the runs that were begun
 	baselines map[string]func() (left, error)
-	verdicts  []*verdict
+	verdicts  []*checker
 	broken    []report.Broken
 }
 
@@ -265,7 +265,7 @@ func (p *proof) try(ctx context.Context, l *runner, agent Agent) error {
 		return fmt.Errorf("run %s: %w", agent.Name, err)
 	}
 	l.mu.Lock() // of what was seen of the run
-	v := judge(r, got, base)
+	v := check(r, got, base)
 	l.mu.Unlock()
 	p.note(v.broken)
 	p.mu.Lock()

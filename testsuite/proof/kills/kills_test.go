@@ -141,7 +141,7 @@ func TestWhereRunsContinueDoesNotShow(t *testing.T) {
 	}
 	early, never := undisturbed(t, "60"), undisturbed(t, "4096")
 	for i, a := range Whole() {
-		require.Empty(t, judge(newRun(a), early[i], never[i]).broken)
+		require.Empty(t, check(newRun(a), early[i], never[i]).broken)
 	}
 }
 

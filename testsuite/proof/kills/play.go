@@ -317,8 +317,8 @@ func (p *proof) leftRunning(ctx context.Context, l *runner) (running []string, e
 	return running, err
 }
 
-// judgeList compares the list of agents with unknown calls with those that have some.
-func (p *proof) judgeList(ctx context.Context) error {
+// checkList compares the list of agents with unknown calls with those that have some.
+func (p *proof) checkList(ctx context.Context) error {
 	var wrong []report.Broken
 	err := eventually(ctx, func() (bool, error) {
 		listed := map[string]int{}

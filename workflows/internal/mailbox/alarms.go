@@ -126,7 +126,7 @@ func (m *Mailbox) WaitForPeople(on bool) {
 }
 
 // waits reports whether the time counts as time spent waiting for people, or for an answer from above.
-func (m *Mailbox) waits() bool { return m.asking || m.borrowing || !m.waiting.IsZero() }
+func (m *Mailbox) waits() bool { return m.asking || m.waitsForGrant || !m.waiting.IsZero() }
 
 // countWaiting follows what is waited for. A pause within a wait changes nothing.
 func (m *Mailbox) countWaiting() {

@@ -9,13 +9,13 @@ import (
 	"everstep/domain/contract"
 )
 
-// A Lender is the agent as one of its sub-agents has it: who answers what that asks for.
-type Lender interface {
+// A Granter is the agent as one of its sub-agents has it: who answers what that asks for.
+type Granter interface {
 	// Due reports whether what the sub-agent asks for is to be looked at.
 	Due() bool
-	// Lend answers it, in the coroutine of the call. It answers false where the request waits on, and where the sub-agent
+	// Grant answers it, in the coroutine of the call. It answers false where the request waits on, and where the sub-agent
 	// is over meanwhile.
-	Lend(ctx workflow.Context, over func() bool) (contract.Grant, bool)
+	Grant(ctx workflow.Context, over func() bool) (contract.Grant, bool)
 	// Hold says that the sub-agent waits for people or for an answer, or goes on; Holds is what was said last.
 	Hold(on bool)
 	Holds() bool
@@ -25,12 +25,12 @@ type Lender interface {
 // records, have less. Each level of sub-agents below it has as much again, as it waits for those.
 const childGrace = time.Minute
 
-// Tend starts the workflow of a sub-agent and waits, in the coroutine of ctx, for its outcome. Every stop of the execution
+// RunSubagent starts the workflow of a sub-agent and waits, in the coroutine of ctx, for its outcome. Every stop of the execution
 // is handed on to it, in the same mode. No cancellation reaches it otherwise: it tells itself what came of it. Where it does
-// not end in time after a stop of mode now it is cancelled, and given up. What it asks for the lender answers, until a stop is
+// not end in time after a stop of mode now it is cancelled, and given up. What it asks for the granter answers, until a stop is
 // handed on: that ends its wait, and a refusal beside it could come first and be told as why it ended.
-func (m *Mailbox) Tend(
-	ctx workflow.Context, p Permit, options workflow.ChildWorkflowOptions, in *contract.SessionInput, lender Lender,
+func (m *Mailbox) RunSubagent(
+	ctx workflow.Context, p Admission, options workflow.ChildWorkflowOptions, in *contract.SessionInput, granter Granter,
 ) (*contract.Outcome, error) {
 	if p.scope.Err() != nil {
 		return nil, domain.CodedErrorf(domain.Denied, domain.CodeNotRun, "not run: the execution was stopped")
@@ -42,20 +42,20 @@ func (m *Mailbox) Tend(
 	m.reports.expect(m.root, call)
 	defer func() {
 		m.reports.over(call)
-		lender.Hold(false)
+		granter.Hold(false)
 	}()
 	child := workflow.ExecuteChildWorkflow(workflow.WithChildOptions(m.root, options), string(contract.Execute), in)
 	began := child.GetChildWorkflowExecution()
-	told, overdue := contract.StopMode(""), func() bool { return false }
-	stops := func() bool { return began.IsReady() && m.stop.mode != told }
-	asks := func() bool { return began.IsReady() && told == "" && lender.Due() }
+	sent, overdue := contract.StopMode(""), func() bool { return false }
+	stops := func() bool { return began.IsReady() && m.stop.mode != sent }
+	asks := func() bool { return began.IsReady() && sent == "" && granter.Due() }
 	waits := func() bool {
 		own := m.reports.of(call)
 		return own.Waits || own.Ask != nil
 	}
 	for {
 		m.wait(ctx, func() bool {
-			return child.IsReady() || overdue() || stops() || asks() || waits() != lender.Holds()
+			return child.IsReady() || overdue() || stops() || asks() || waits() != granter.Holds()
 		})
 		switch {
 		case child.IsReady():
@@ -65,29 +65,29 @@ func (m *Mailbox) Tend(
 			workflow.RequestCancelExternalWorkflow(m.root, options.WorkflowID, "")
 			return nil, domain.CodedErrorf(domain.Unavailable, domain.CodeInterrupted, "interrupted: the sub-agent was told to stop and did not end in time")
 		case stops():
-			told = m.stop.mode
-			child.SignalChildWorkflow(m.root, string(contract.SignalStop), m.handedOn())
-			if told == contract.StopNow {
+			sent = m.stop.mode
+			child.SignalChildWorkflow(m.root, string(contract.SignalStop), m.stopForSubagent())
+			if sent == contract.StopNow {
 				timing, cancel := workflow.WithCancel(m.root)
 				defer cancel()
 				levels := in.Parent.Levels(in.Definition)
 				overdue = workflow.NewTimer(timing, childGrace*time.Duration(levels+1)).IsReady
 			}
 		case asks():
-			if grant, ok := lender.Lend(ctx, child.IsReady); ok {
+			if grant, ok := granter.Grant(ctx, child.IsReady); ok {
 				if own := m.reports.of(call); own.Seq <= grant.Seq {
 					own.Ask = nil
 				}
 				child.SignalChildWorkflow(m.root, string(contract.SignalGrant), grant)
 			}
 		default:
-			lender.Hold(waits())
+			granter.Hold(waits())
 		}
 	}
 }
 
-// handedOn is the stop of the execution as a sub-agent gets it.
-func (m *Mailbox) handedOn() contract.StopRequest {
+// stopForSubagent is the stop of the execution as a sub-agent gets it.
+func (m *Mailbox) stopForSubagent() contract.StopRequest {
 	why := "the agent that started it was stopped"
 	if signal, _ := m.agent.State().StopSignal(); signal.Message != "" {
 		why += ": " + signal.Message

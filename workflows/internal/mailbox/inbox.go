@@ -66,7 +66,7 @@ func (m *Mailbox) PostWaiting() bool {
 	m.TakeBack(first.ID)
 	r := first.Request
 	m.Post(NextExecution{
-		Prompt: r.Prompt, Given: r.Given, Model: r.Model, Budget: r.Budget, By: domain.Starter{Program: r.By}, Waited: &first,
+		Prompt: r.Prompt, Options: r.Options, Model: r.Model, Budget: r.Budget, By: domain.Starter{Program: r.By}, Waited: &first,
 	})
 	return true
 }

@@ -2,8 +2,8 @@
 // alarms, pauses, messages and the updates that were answered.
 //
 // Its one rule: nothing starts after a stop. Whoever wants to start something asks
-// for a [Permit], which cannot be had once a stop counts that forbids it, and an
-// activity can be scheduled with a permit only. Start reading at permit.go.
+// for a [Admit], which cannot be had once a stop counts that forbids it, and an
+// activity can be scheduled with an admission only. Start reading at admission.go.
 package mailbox
 
 import (
@@ -56,10 +56,10 @@ type Mailbox struct {
 	waiting time.Time
 	// asking says that calls wait for people, and nothing else is under way.
 	asking bool
-	// borrowing says that the agent waits for an answer from above, and nothing else is under way.
-	borrowing bool
-	reports   reports
-	above     above
+	// waitsForGrant says that the agent waits for an answer from above, and nothing else is under way.
+	waitsForGrant bool
+	reports       reports
+	above         above
 	// ending says that the loop is over, and the execution not quite.
 	ending bool
 }
@@ -77,8 +77,8 @@ const (
 // A NextExecution is what the next execution starts from.
 type NextExecution struct {
 	Prompt string
-	// Given is what was given beside it.
-	Given *domain.Given
+	// Options are what was given beside it.
+	Options *domain.StartOptions
 	// Model takes the place of the one in force, where given.
 	Model  *domain.LLMConfig
 	Budget domain.ExecutionBudget

@@ -88,8 +88,8 @@ func (p *play) sends(at time.Duration, stop any) {
 	p.env.RegisterDelayedCallback(func() { p.env.SignalWorkflow(string(contract.SignalStop), stop) }, at)
 }
 
-// lists asks for an activity with a permit.
-func lists(permit mailbox.Permit) error {
+// lists asks for an activity with an admission.
+func lists(permit mailbox.Admission) error {
 	options := workflow.ActivityOptions{StartToCloseTimeout: time.Minute}
 	_, err := mailbox.Await(permit, options, contract.ListTools, contract.ResolveRequest{})
 	return err
@@ -135,10 +135,10 @@ func TestWhatAStopRefuses(t *testing.T) {
 				require.Equal(t, test.cut, p.Interrupted())
 				var refused []string
 				for what, purpose := range all {
-					permit, ok := p.Permit(purpose)
+					permit, ok := p.Admit(purpose)
 					if !ok {
 						refused = append(refused, what)
-						require.Equal(t, mailbox.Permit{}, permit)
+						require.Equal(t, mailbox.Admission{}, permit)
 					}
 				}
 				require.ElementsMatch(t, test.refused, refused)
@@ -147,27 +147,27 @@ func TestWhatAStopRefuses(t *testing.T) {
 	}
 }
 
-// TestAStopCutsOff what was begun with a permit, which it does not take back.
+// TestAStopCutsOff what was begun with an admission, which it does not take back.
 func TestAStopCutsOff(t *testing.T) {
 	t.Parallel()
 	p := newPlay()
 	p.sends(time.Second, contract.StopRequest{Mode: contract.StopNow})
 	p.perform(t, domain.ExecutionBudget{}, func(ctx workflow.Context) {
-		early, ok := p.Permit(mailbox.WithinStep)
+		early, ok := p.Admit(mailbox.WithinStep)
 		require.True(t, ok)
 		require.NoError(t, lists(early))
 		require.False(t, p.BackOff(time.Minute), "it does not wait")
 		require.Less(t, p.agent.Spent().Seconds, 30.0)
 		require.Error(t, lists(early))
-		_, ok = p.Permit(mailbox.ForHook)
+		_, ok = p.Admit(mailbox.ForHook)
 		require.True(t, ok)
 		p.Finish()
-		late, ok := p.Permit(mailbox.ForHook)
+		late, ok := p.Admit(mailbox.ForHook)
 		require.True(t, ok)
 		require.NoError(t, lists(late), "the last hooks are no work that a stop cuts off")
 		p.End()
 		p.Begin()
-		again, ok := p.Permit(mailbox.WithinStep)
+		again, ok := p.Admit(mailbox.WithinStep)
 		require.True(t, ok, "a stop is of one execution")
 		require.NoError(t, lists(again))
 	})
@@ -259,7 +259,7 @@ func TestWhatWakesAnIdleSession(t *testing.T) {
 		p.state, _ = p.state.WithCurrentStepCompleted(now)
 		p.Signal(domain.StopSignal{Reason: domain.Completed})
 		p.state, _ = p.state.WithExecutionCompleted(now)
-		permit, ok := p.Permit(mailbox.WhileIdle)
+		permit, ok := p.Admit(mailbox.WhileIdle)
 		require.True(t, ok)
 		p.Post(mailbox.NextExecution{})
 		require.True(t, p.Interrupted())

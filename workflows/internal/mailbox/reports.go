@@ -17,15 +17,15 @@ import (
 const askingTime = 10 * time.Minute
 
 // receive has take called with each signal of a kind, for the life of the run. What cannot be read is for nobody.
-func receive[Told any](root workflow.Context, signal contract.Signal[Told], take func(Told)) {
+func receive[Body any](root workflow.Context, signal contract.Signal[Body], take func(Body)) {
 	channel := workflow.GetSignalChannel(root, string(signal))
 	workflow.GoNamed(root, string(signal), func(ctx workflow.Context) {
 		for {
 			var raw converter.RawValue
 			channel.Receive(ctx, &raw)
-			var told Told
-			if json.Unmarshal(raw.Payload().GetData(), &told) == nil {
-				take(told)
+			var body Body
+			if json.Unmarshal(raw.Payload().GetData(), &body) == nil {
+				take(body)
 			}
 		}
 	})
@@ -38,10 +38,10 @@ type reports struct {
 	received bool
 }
 
-// A Reported is the newest report of a sub-agent. Handed says that what it asks for was asked above in vain.
+// A Reported is the newest report of a sub-agent. Forwarded says that what it asks for was asked above in vain.
 type Reported struct {
 	contract.ChildReport
-	Handed bool
+	Forwarded bool
 }
 
 // expect has a sub-agent report, from the first one on for the life of the run.
@@ -194,6 +194,6 @@ func (m *Mailbox) Ask(ctx workflow.Context, ask domain.Ask, over func() bool, he
 // WaitForGrant says that the agent waits for an answer from above, and nothing else is under way, or that this is over. The
 // time between counts as waited.
 func (m *Mailbox) WaitForGrant(on bool) {
-	m.borrowing = on
+	m.waitsForGrant = on
 	m.countWaiting()
 }

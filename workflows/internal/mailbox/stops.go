@@ -103,9 +103,9 @@ func (m *Mailbox) take(request contract.StopRequest) {
 	}
 }
 
-// HeedCancellation stops the execution that has just begun where the workflow was cancelled before: somebody was told that
+// ObserveCancellation stops the execution that has just begun where the workflow was cancelled before: somebody was told that
 // it begins, so it tells how it ended.
-func (m *Mailbox) HeedCancellation() {
+func (m *Mailbox) ObserveCancellation() {
 	if m.door == cut {
 		m.take(contract.ServerStop())
 	}

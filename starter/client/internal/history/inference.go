@@ -110,8 +110,8 @@ func lossOf(c converter.DataConverter, f *failurepb.Failure, how contract.How) c
 				loss.How = contract.TimedOut
 			}
 			loss.Untaken = f.GetTimeoutFailureInfo().GetTimeoutType() == enumspb.TIMEOUT_TYPE_SCHEDULE_TO_START
-			if loss.Beat == nil {
-				loss.Beat, _ = decode[contract.Heartbeat](c, f.GetTimeoutFailureInfo().GetLastHeartbeatDetails())
+			if loss.Heartbeat == nil {
+				loss.Heartbeat, _ = decode[contract.Heartbeat](c, f.GetTimeoutFailureInfo().GetLastHeartbeatDetails())
 			}
 		case f.GetApplicationFailureInfo() != nil && !told:
 			told = true
@@ -119,11 +119,11 @@ func lossOf(c converter.DataConverter, f *failurepb.Failure, how contract.How) c
 			own, err := decode[domain.Error](c, f.GetApplicationFailureInfo().GetDetails())
 			switch {
 			case err == nil && own.Kind != "":
-				loss.Told = own
+				loss.Reported = own
 			case f.GetApplicationFailureInfo().GetType() == oversized:
 				loss.How = contract.Oversized
 			default:
-				loss.Told = contract.Told(message(c, f))
+				loss.Reported = contract.WorkerFailure(message(c, f))
 			}
 		}
 	}

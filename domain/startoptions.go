@@ -14,8 +14,8 @@ import (
 	"unicode/utf8"
 )
 
-// A Given is what an execution begins with beside its prompt. Make one with NewGiven; nil is nothing.
-type Given struct {
+// StartOptions are what an execution begins with beside its prompt. Make them with NewStartOptions; nil is nothing.
+type StartOptions struct {
 	// Metadata are notes for the agent's context; one that is there already is replaced.
 	Metadata Metadata `json:"metadata,omitempty"`
 	// Messages join the transcript before the prompt, with the tags that they have: a trace of another execution
@@ -26,7 +26,7 @@ type Given struct {
 }
 
 // Notes are the names of the notes, sorted.
-func (g *Given) Notes() []string { return slices.Sorted(maps.Keys(g.Metadata)) }
+func (g *StartOptions) Notes() []string { return slices.Sorted(maps.Keys(g.Metadata)) }
 
 // MaxMetadata bounds the metadata of an agent when encoded: every request of a hook made with IO carries it.
 const MaxMetadata = 64 << 10
@@ -34,13 +34,13 @@ const MaxMetadata = 64 << 10
 // maxSection is the longest name of a section that messages are given in.
 const maxSection = 64
 
-// NewGiven returns what is given as it is recorded, or says what is wrong with it. Of a message only its section
+// NewStartOptions returns what is given as it is recorded, or says what is wrong with it. Of a message only its section
 // and what was said count. It is nil where nothing is given.
-func NewGiven(metadata Metadata, messages []Entry, trusted Trusted) (*Given, error) {
+func NewStartOptions(metadata Metadata, messages []Entry, trusted Trusted) (*StartOptions, error) {
 	if len(metadata)+len(messages)+len(trusted) == 0 {
 		return nil, nil
 	}
-	g := &Given{}
+	g := &StartOptions{}
 	var err error
 	if g.Trusted, err = Trusted(nil).With(trusted); err != nil {
 		return nil, err
@@ -67,7 +67,7 @@ func NewGiven(metadata Metadata, messages []Entry, trusted Trusted) (*Given, err
 
 // Check says what is wrong with what is given to an agent: the zero one, or one that has metadata and trusted values
 // already.
-func (g *Given) Check(to AgentState) error {
+func (g *StartOptions) Check(to AgentState) error {
 	if g == nil {
 		return nil
 	}
@@ -96,7 +96,7 @@ func (g *Given) Check(to AgentState) error {
 	return nil
 }
 
-func (g *Given) checkMetadata(has Metadata) error {
+func (g *StartOptions) checkMetadata(has Metadata) error {
 	if len(g.Metadata) == 0 {
 		return nil
 	}
@@ -112,7 +112,7 @@ func (g *Given) checkMetadata(has Metadata) error {
 }
 
 // WithNotesOf returns the state with the metadata and the trusted values that were given.
-func (s AgentState) WithNotesOf(g *Given, now time.Time) (_ AgentState, err error) {
+func (s AgentState) WithNotesOf(g *StartOptions, now time.Time) (_ AgentState, err error) {
 	if g == nil {
 		return s, nil
 	}

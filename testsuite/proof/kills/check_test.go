@@ -228,7 +228,7 @@ func TestJudge(t *testing.T) {
 			j := &judged{run: newRun(sample()), one: &one, got: leftOf(map[string]agentLeft{})}
 			test.change(j)
 			j.got.agents[root] = one
-			v := judge(j.run, j.got, leftOf(map[string]agentLeft{root: sampleLeft()}))
+			v := check(j.run, j.got, leftOf(map[string]agentLeft{root: sampleLeft()}))
 			require.Equal(t, test.want, promises(v.broken), "%v", v.broken)
 			require.Equal(t, !slices.Contains(test.want, PromiseTranscript), v.transcript)
 			require.True(t, v.events || slices.Contains(test.want, PromiseEvents))
@@ -282,7 +282,7 @@ func TestTreesAreJudged(t *testing.T) {
 			if _, there := j.got.agents[leaf]; there {
 				j.got.agents[leaf] = child
 			}
-			v := judge(r, j.got, treeOf())
+			v := check(r, j.got, treeOf())
 			require.Equal(t, test.want, promises(v.broken), "%v", v.broken)
 		})
 	}
@@ -313,7 +313,7 @@ func TestATightBudgetIsJudged(t *testing.T) {
 			if o.Status = domain.StatusStopped; test.reason == domain.Completed {
 				o.Status = domain.StatusCompleted
 			}
-			v := judge(r, leftOf(map[string]agentLeft{root: got}), leftOf(map[string]agentLeft{root: base}))
+			v := check(r, leftOf(map[string]agentLeft{root: got}), leftOf(map[string]agentLeft{root: base}))
 			require.Equal(t, test.want, promises(v.broken), "%v", v.broken)
 		})
 	}
@@ -350,7 +350,7 @@ func TestCallsAreJudged(t *testing.T) {
 			j := &judged{run: newRun(agent), one: unknownLeft(agent)}
 			j.killed(nil)
 			test.change(j)
-			v := judge(j.run, leftOf(map[string]agentLeft{root: *j.one}), agent.expected.left)
+			v := check(j.run, leftOf(map[string]agentLeft{root: *j.one}), agent.expected.left)
 			require.Equal(t, test.want, promises(v.broken), "%v", v.broken)
 		})
 	}
@@ -398,7 +398,7 @@ func TestEffectsOfAKey(t *testing.T) {
 			one.ledger = append(one.ledger, effect{Tool: payTool, Key: key})
 		}
 		agent := Agent{Tools: []Tool{{Name: payTool, Effect: kind}}, Executions: []Execution{{}}}
-		return (&verdict{run: newRun(agent), got: leftOf(map[string]agentLeft{root: one})}).effects()
+		return (&checker{run: newRun(agent), got: leftOf(map[string]agentLeft{root: one})}).effects()
 	}
 	require.Equal(t, 1, of(domain.Keyed, "a", "a"))
 	require.Equal(t, 2, of(domain.AtMostOnce, "a", "a"))
@@ -411,9 +411,9 @@ func TestTheListIsJudged(t *testing.T) {
 	r, one := newRun(sample()), sampleLeft()
 	j := &judged{run: r, one: &one}
 	j.unknown(1)
-	unknown := &verdict{run: r, got: leftOf(map[string]agentLeft{root: one})}
-	none := &verdict{run: newRun(sample()), got: leftOf(map[string]agentLeft{root: sampleLeft()})}
-	all := []*verdict{unknown, none}
+	unknown := &checker{run: r, got: leftOf(map[string]agentLeft{root: one})}
+	none := &checker{run: newRun(sample()), got: leftOf(map[string]agentLeft{root: sampleLeft()})}
+	all := []*checker{unknown, none}
 	require.Empty(t, wronglyListed(all, map[string]int{r.id: 1, "another": 1}))
 	for _, listed := range []map[string]int{{}, {r.id: 2}, {r.id: 1, none.run.id: 1}} {
 		require.Equal(t, []report.Promise{PromiseStatus}, promises(wronglyListed(all, listed)))
@@ -457,7 +457,7 @@ func TestStatusIsJudged(t *testing.T) {
 			}
 			r.answers = append(r.answers, statusAnswer{view: test.view, err: test.err, took: test.took, before: test.before, after: test.after})
 			base := leftOf(map[string]agentLeft{root: sampleLeft()})
-			v := judge(r, base, base)
+			v := check(r, base, base)
 			require.Equal(t, test.broken, slices.Contains(promises(v.broken), PromiseStatus), v.broken)
 		})
 	}
@@ -477,7 +477,7 @@ func TestRows(t *testing.T) {
 			r, one := newRun(agent), unknownLeft(agent)
 			j := &judged{run: r, one: one}
 			j.killed(func(k *killed) { k.point, k.WentOn = agent.points[0].Point, 1e9 })
-			p.verdicts = append(p.verdicts, &verdict{run: r, got: leftOf(map[string]agentLeft{root: *one}), unknown: one.lost})
+			p.verdicts = append(p.verdicts, &checker{run: r, got: leftOf(map[string]agentLeft{root: *one}), unknown: one.lost})
 		}
 	}
 	p.plan.unreachable("keyed, in_effect")

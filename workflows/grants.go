@@ -8,27 +8,27 @@ import (
 	"everstep/workflows/internal/mailbox"
 )
 
-// A lender answers what the sub-agent of a call asks for.
-type lender struct{ call *call }
+// A granter answers what the sub-agent of a call asks for.
+type granter struct{ call *call }
 
 // Due reports whether the sub-agent asks for what can be given, or is to be refused: where the execution stops, or where all
 // sub-agents under way ask, so that none of them would give anything back. Of those the first is refused, ends, and leaves
 // what it has not used to the others.
-func (l *lender) Due() bool {
+func (l *granter) Due() bool {
 	b := l.call.batch
 	report := b.mail.Asks(l.call.id)
 	return report != nil && (report.Ask.AtOnce || b.agent.state.Continuation().Stops() || b.canGrant(*report.Ask) > 0 || b.canAskAbove(*report) || l.hopeless())
 }
 
-// Lend answers what the sub-agent asks for. Where this agent has too little, it asks the one above for the rest first. It
+// Grant answers what the sub-agent asks for. Where this agent has too little, it asks the one above for the rest first. It
 // answers false where the sub-agent waits on: another may end and leave something. So it does where the sub-agent is over.
-func (l *lender) Lend(ctx workflow.Context, over func() bool) (contract.Grant, bool) {
+func (l *granter) Grant(ctx workflow.Context, over func() bool) (contract.Grant, bool) {
 	b, id := l.call.batch, l.call.id
 	report := *b.mail.Asks(id)
 	ask := *report.Ask
 	more := b.canGrant(ask)
 	if more == 0 && !ask.AtOnce && b.canAskAbove(report) {
-		b.mail.Asks(id).Handed = true
+		b.mail.Asks(id).Forwarded = true
 		held := l.Holds()
 		if b.session.budget.asksAbove(ctx, b.lacking(ask), over, func(on bool) { l.Hold(on || held) }) {
 			more = b.canGrant(ask)
@@ -40,7 +40,7 @@ func (l *lender) Lend(ctx workflow.Context, over func() bool) (contract.Grant, b
 	if b.agent.state.Continuation().Stops() {
 		more = 0
 	}
-	child := b.session.children.lend(id, ask.Limit, more)
+	child := b.session.children.grantMore(id, ask.Limit, more)
 	b.agent.emit(domain.EventSubagentGranted, domain.SubagentGranted{
 		Subagent: child.Subagent, ChildID: child.AgentID, Limit: ask.Limit, More: more, Need: ask.Need, Grant: child.Grant,
 	})
@@ -48,14 +48,14 @@ func (l *lender) Lend(ctx workflow.Context, over func() bool) (contract.Grant, b
 }
 
 // hopeless reports whether nothing can come to the sub-agents under way, all of which ask, and this is the first of them.
-func (l *lender) hopeless() bool {
+func (l *granter) hopeless() bool {
 	b := l.call.batch
 	first, n := b.mail.Asking()
 	return first == l.call.id && n == len(b.session.children.all) && !b.mail.AsksAbove()
 }
 
 // Hold has the call count as one that waits for people for as long as its sub-agent waits.
-func (l *lender) Hold(on bool) {
+func (l *granter) Hold(on bool) {
 	if on && !l.Holds() {
 		l.call.wait(forPeople)
 	} else if !on && l.Holds() {
@@ -64,7 +64,7 @@ func (l *lender) Hold(on bool) {
 }
 
 // Holds reports whether the call counts as one that waits for people.
-func (l *lender) Holds() bool { return l.call.waits == forPeople }
+func (l *granter) Holds() bool { return l.call.waits == forPeople }
 
 // canGrant is what a sub-agent gets: a share of what is free, which those under way, those yet to start and the agent itself
 // have in equal parts.
@@ -83,7 +83,7 @@ func (b *toolBatch) lacking(ask domain.Ask) domain.Ask {
 
 // canAskAbove reports whether the agent that has started this one may be asked for what is lacking.
 func (b *toolBatch) canAskAbove(r mailbox.Reported) bool {
-	return !r.Handed && !b.mail.AsksAbove() && b.session.budget.couldBorrow(r.Ask.Limit)
+	return !r.Forwarded && !b.mail.AsksAbove() && b.session.budget.mayAskAbove(r.Ask.Limit)
 }
 
 // guard checks the budget before a step, unless the loop stops anyway: what is used up, and whether the next inference fits at
@@ -114,12 +114,12 @@ func (b *budget) guard() {
 // asksFor asks the agent that has started this one for so much of a limit that the next inference fits, where the
 // execution would stop for it, and reports whether it got some.
 func (b *budget) asksFor(limit domain.Limit) bool {
-	if !b.couldBorrow(limit) {
+	if !b.mayAskAbove(limit) {
 		return false
 	}
 	b.agent.note("asking for more of " + string(limit))
 	left, _ := b.left(limit)
-	takes := domain.Holder{Spent: b.config.Resolved.Takes(b.talk.input(), 0)}
+	takes := domain.Holder{Spent: b.config.Resolved.Takes(b.conversation.input(), 0)}
 	need, _ := takes.UseOf(limit, b.agent.now())
 	return b.asksItself(domain.Ask{Limit: limit, Need: need.Used.Int() - left})
 }
@@ -131,21 +131,21 @@ const roomyAnswer = 1000
 // whether it got some. Without, the answer has what there is.
 func (b *budget) asksForRoom(room contract.Reservation) bool {
 	limit := room.Limit()
-	return limit != "" && room.Output < roomyAnswer && !b.mail.Declined() && b.couldBorrow(limit) &&
+	return limit != "" && room.Output < roomyAnswer && !b.mail.Declined() && b.mayAskAbove(limit) &&
 		b.asksItself(domain.Ask{Limit: limit, AtOnce: true})
 }
 
 // asksForCalls asks for as many tool calls as an answer has, where fewer are left.
 func (b *budget) asksForCalls(calls int) {
-	if left, limited := b.left(domain.LimitToolCalls); limited && left < int64(calls) && b.couldBorrow(domain.LimitToolCalls) {
+	if left, limited := b.left(domain.LimitToolCalls); limited && left < int64(calls) && b.mayAskAbove(domain.LimitToolCalls) {
 		b.asksItself(domain.Ask{Limit: domain.LimitToolCalls, Need: int64(calls) - left})
 	}
 }
 
-// couldBorrow reports whether it is of use to ask the parent for more of a limit: it has granted this one, its grant is what
-// bounds the execution, the definition would allow more, and the loop is not over. Time is never lent. Whether a request was
+// mayAskAbove reports whether it is of use to ask the parent for more of a limit: it has granted this one, its grant is what
+// bounds the execution, the definition would allow more, and the loop is not over. Time is never granted. Whether a request was
 // refused before, or is under way, is for the caller to see.
-func (b *budget) couldBorrow(limit domain.Limit) bool {
+func (b *budget) mayAskAbove(limit domain.Limit) bool {
 	if b.in.Parent == nil || b.mail.Ending() {
 		return false
 	}

@@ -10,21 +10,21 @@ import (
 	"everstep/domain/contract"
 )
 
-// A Permit allows its holder to start what it was asked for, and what belongs to
+// An Admission allows its holder to start what it was asked for, and what belongs to
 // that: the check of an answer belongs to its inference. A stop that comes later
 // does not take it back, but cuts off what it has started. Only a mailbox makes
-// permits; with the zero one the workflow task fails.
-type Permit struct {
+// admissions; with the zero one the workflow task fails.
+type Admission struct {
 	mail  *Mailbox
 	scope workflow.Context
 	// under are the activities under way that a stop cuts off; nil: none cuts off what is started.
 	under *underWay
 }
 
-// A Purpose is what a permit is asked for.
+// A Purpose is what an admission is asked for.
 type Purpose int
 
-// Whatever ends the loop refuses a permit for what comes before a step, and a stop
+// Whatever ends the loop refuses an admission for what comes before a step, and a stop
 // of mode now one for what belongs to it.
 const (
 	// ForStep is to begin the next step. A pause holds it back.
@@ -46,9 +46,9 @@ const (
 	WhileIdle
 )
 
-// Permit returns the permission to start something, unless what has arrived
+// Admit returns the permission to start something, unless what has arrived
 // forbids it.
-func (m *Mailbox) Permit(purpose Purpose) (Permit, bool) {
+func (m *Mailbox) Admit(purpose Purpose) (Admission, bool) {
 	if purpose == ForStep || purpose == ForInference || purpose == ForCall {
 		m.waitWhilePaused()
 	}
@@ -62,7 +62,7 @@ func (m *Mailbox) Permit(purpose Purpose) (Permit, bool) {
 		refused = m.NoTools()
 	case ForHook:
 		if m.ending {
-			return m.LastWord(), true
+			return m.LastAdmission(), true
 		}
 	case WhileIdle:
 		if refused = m.Woken(); !refused {
@@ -72,11 +72,11 @@ func (m *Mailbox) Permit(purpose Purpose) (Permit, bool) {
 	return m.unless(refused)
 }
 
-func (m *Mailbox) unless(refused bool) (Permit, bool) {
+func (m *Mailbox) unless(refused bool) (Admission, bool) {
 	if refused {
-		return Permit{}, false
+		return Admission{}, false
 	}
-	return Permit{m, m.scope, m.under}, true
+	return Admission{m, m.scope, m.under}, true
 }
 
 // Interrupted reports whether what was in flight in this execution was cut off,
@@ -126,10 +126,10 @@ func (m *Mailbox) BackOffUnlessStopped(delay time.Duration) bool {
 
 // BackOffCall waits before a tool call that did not begin is made again, in the
 // coroutine of the call. A stop that lets no tool start ends the wait and refuses
-// the permit, as does what halts the step; a pause holds it back, unless a stop is
+// the admission, as does what halts the step; a pause holds it back, unless a stop is
 // to let the step finish: held is told when nothing else does, and when that is over.
-func (m *Mailbox) BackOffCall(ctx workflow.Context, delay time.Duration, halted func() bool, held func(on bool)) (Permit, bool) {
-	refused := func() bool { return m.stop.noTools() || halted() }
+func (m *Mailbox) BackOffCall(ctx workflow.Context, delay time.Duration, stopped func() bool, held func(on bool)) (Admission, bool) {
+	refused := func() bool { return m.stop.noTools() || stopped() }
 	if m.DrainSignals(); !refused() {
 		pause, cancel := workflow.WithCancel(ctx)
 		defer cancel()
@@ -144,11 +144,11 @@ func (m *Mailbox) BackOffCall(ctx workflow.Context, delay time.Duration, halted 
 	return m.unless(refused())
 }
 
-// AwaitTurn waits, in the coroutine of a call, until another one is over, and returns the permit to begin it. A stop that
+// AwaitTurn waits, in the coroutine of a call, until another one is over, and returns the admission to begin it. A stop that
 // lets no tool start ends the wait and refuses it, as does what halts the step; a pause holds it back, unless a stop is
 // to let the step finish: held is told as in BackOffCall.
-func (m *Mailbox) AwaitTurn(ctx workflow.Context, free, halted func() bool, held func(on bool)) (Permit, bool) {
-	refused := func() bool { return m.stop.noTools() || halted() }
+func (m *Mailbox) AwaitTurn(ctx workflow.Context, free, stopped func() bool, held func(on bool)) (Admission, bool) {
+	refused := func() bool { return m.stop.noTools() || stopped() }
 	if m.DrainSignals(); !refused() {
 		for waits := true; waits; { // another one may begin as the pause ends
 			m.wait(ctx, func() bool { return free() || refused() })
@@ -172,41 +172,41 @@ func (m *Mailbox) holdBack(ctx workflow.Context, refused func() bool, held func(
 }
 
 // BackOffAsking waits before it is asked what came of a call that is under way elsewhere, in the coroutine of
-// the call. A stop of mode now ends the wait and refuses the permit. A pause does not: nothing new begins.
-func (m *Mailbox) BackOffAsking(ctx workflow.Context, delay time.Duration) (Permit, bool) {
+// the call. A stop of mode now ends the wait and refuses the admission. A pause does not: nothing new begins.
+func (m *Mailbox) BackOffAsking(ctx workflow.Context, delay time.Duration) (Admission, bool) {
 	if !m.CutOff() && delay > 0 {
 		pause, cancel := workflow.WithCancel(ctx)
 		defer cancel()
 		timer := workflow.NewTimer(pause, delay)
 		m.wait(ctx, func() bool { return timer.IsReady() || m.stop.mode == contract.StopNow })
 	}
-	return m.Permit(WithinStep)
+	return m.Admit(WithinStep)
 }
 
-// LastWord is the permit to say elsewhere that a call is given up. It is never refused, and no stop cuts off
+// LastAdmission is the admission to say elsewhere that a call is given up. It is never refused, and no stop cuts off
 // what it is for, which has short time-outs of its own.
-func (m *Mailbox) LastWord() Permit { return Permit{mail: m, scope: m.root} }
+func (m *Mailbox) LastAdmission() Admission { return Admission{mail: m, scope: m.root} }
 
-// AwaitWord waits, in the coroutine of a call, until somebody has spoken about it or its time is over, and
-// returns the permit to begin it where it was allowed. Whatever stops the execution ends the wait, a gentle stop too: a
+// AwaitDecision waits, in the coroutine of a call, until somebody has spoken about it or its time is over, and
+// returns the admission to begin it where it was allowed. Whatever stops the execution ends the wait, a gentle stop too: a
 // step that waits for people might never end. It answers false where a stop did.
-func (m *Mailbox) AwaitWord(ctx workflow.Context, until time.Time, spoken, halted func() bool) (decided bool) {
-	over := func() bool { return m.Asked() || halted() }
+func (m *Mailbox) AwaitDecision(ctx workflow.Context, until time.Time, answered, stopped func() bool) (decided bool) {
+	over := func() bool { return m.Asked() || stopped() }
 	expired := func() bool { return false }
-	if m.DrainSignals(); !until.IsZero() && !spoken() && !over() {
+	if m.DrainSignals(); !until.IsZero() && !answered() && !over() {
 		pause, cancel := workflow.WithCancel(ctx)
 		defer cancel()
 		timer := workflow.NewTimer(pause, max(until.Sub(m.now()), 0))
 		expired = timer.IsReady
 	}
-	m.wait(ctx, func() bool { return spoken() || over() || expired() })
+	m.wait(ctx, func() bool { return answered() || over() || expired() })
 	m.DrainSignals()
-	return spoken() || expired() && !over()
+	return answered() || expired() && !over()
 }
 
-// AfterWord is the permit to begin a call that somebody has allowed. A pause holds it back.
-func (m *Mailbox) AfterWord(ctx workflow.Context, halted func() bool) (Permit, bool) {
-	refused := func() bool { return m.stop.noTools() || halted() }
+// AdmitDecided is the admission to begin a call that somebody has allowed. A pause holds it back.
+func (m *Mailbox) AdmitDecided(ctx workflow.Context, stopped func() bool) (Admission, bool) {
+	refused := func() bool { return m.stop.noTools() || stopped() }
 	if m.DrainSignals(); m.paused {
 		m.wait(ctx, func() bool { return !m.paused || m.stops() || refused() })
 		m.DrainSignals()
@@ -216,7 +216,7 @@ func (m *Mailbox) AfterWord(ctx workflow.Context, halted func() bool) (Permit, b
 
 // Await schedules an activity from the workflow's main coroutine and waits for
 // its result, which is there also beside an error.
-func Await[In, Out any](p Permit, options workflow.ActivityOptions, activity contract.Activity[In, Out], in In) (*Out, error) {
+func Await[In, Out any](p Admission, options workflow.ActivityOptions, activity contract.Activity[In, Out], in In) (*Out, error) {
 	out, _, err := Call(p.mail.root, p, options, activity, in)
 	return out, err
 }
@@ -224,7 +224,7 @@ func Await[In, Out any](p Permit, options workflow.ActivityOptions, activity con
 // Call is Await in the coroutine of ctx; cutOff reports whether the activity was cancelled before its end came. An
 // input that the server would refuse is an error of ours, before any command is issued.
 func Call[In, Out any](
-	ctx workflow.Context, p Permit, options workflow.ActivityOptions, activity contract.Activity[In, Out], in In,
+	ctx workflow.Context, p Admission, options workflow.ActivityOptions, activity contract.Activity[In, Out], in In,
 ) (out *Out, cutOff bool, err error) {
 	out = new(Out)
 	future, err := schedule(p, options, activity, in)
@@ -272,7 +272,7 @@ func (u *underWay) cutOff() {
 
 // schedule does not wait: what it holds on the stack is gone by then.
 func schedule[In, Out any](
-	p Permit, options workflow.ActivityOptions, activity contract.Activity[In, Out], in In,
+	p Admission, options workflow.ActivityOptions, activity contract.Activity[In, Out], in In,
 ) (workflow.Future, error) {
 	var input any = in // put into an interface once
 	if err := domain.CheckFits(string(activity), input, domain.MaxPayload); err != nil {

@@ -87,7 +87,7 @@ func TestGivenIsCheckedAtTheDoor(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			given, err := domain.NewGiven(test.given.metadata, test.given.messages, test.given.trusted)
+			given, err := domain.NewStartOptions(test.given.metadata, test.given.messages, test.given.trusted)
 			if test.says != "" {
 				require.ErrorContains(t, err, test.says)
 				require.Equal(t, domain.TooLarge == domain.AsError(err).Kind, strings.Contains(test.says, "at most 10") || strings.Contains(test.says, "takes"))
@@ -97,7 +97,7 @@ func TestGivenIsCheckedAtTheDoor(t *testing.T) {
 			require.NoError(t, err)
 			encoded, err := json.Marshal(given)
 			require.NoError(t, err)
-			again, err := domain.Decode[domain.Given](encoded)
+			again, err := domain.Decode[domain.StartOptions](encoded)
 			require.NoError(t, err)
 			require.Equal(t, *given, again, "what is recorded is what was given")
 			require.NoError(t, again.Check(domain.AgentState{}))
@@ -109,7 +109,7 @@ func TestGivenIsCheckedAtTheDoor(t *testing.T) {
 // agent has, of which they replace some; and messages have their digests.
 func TestGivenIsNothingOrBesideWhatIsThere(t *testing.T) {
 	t.Parallel()
-	none, err := domain.NewGiven(nil, nil, nil)
+	none, err := domain.NewStartOptions(nil, nil, nil)
 	require.NoError(t, err)
 	require.Nil(t, none)
 	require.NoError(t, none.Check(domain.AgentState{}))
@@ -118,7 +118,7 @@ func TestGivenIsNothingOrBesideWhatIsThere(t *testing.T) {
 	noted := func(key string) domain.AgentState {
 		return must(domain.NewAgentState(sampleAgent(), domain.AgentID{}, noon, domain.LLMConfig{}).WithMetadata(key, half, noon))
 	}
-	given, err := domain.NewGiven(domain.Metadata{"a": half}, []domain.Entry{said(domain.RoleUser, "hi"), said(domain.RoleUser, "ho")}, nil)
+	given, err := domain.NewStartOptions(domain.Metadata{"a": half}, []domain.Entry{said(domain.RoleUser, "hi"), said(domain.RoleUser, "ho")}, nil)
 	require.NoError(t, err)
 	require.NotEqual(t, given.Messages[0].Digest, given.Messages[1].Digest)
 	require.NoError(t, given.Check(noted("a")), "it is replaced")

@@ -32,8 +32,8 @@ const (
 	PromiseOrphans    report.Promise = "orphans"         // nothing runs when the agent has ended
 )
 
-// A verdict is what a run showed.
-type verdict struct {
+// A checker says what a run showed.
+type checker struct {
 	run     *run
 	got     left
 	broken  []report.Broken
@@ -49,32 +49,32 @@ type verdict struct {
 	place string // of the agent that is being judged
 }
 
-// judge compares what a run left with what the undisturbed one did. What a kind of run has nothing of is empty in both, and so
+// check compares what a run left with what the undisturbed one did. What a kind of run has nothing of is empty in both, and so
 // compares equal: the events of trees, and transcript and events where what must become of each call is said beforehand.
-func judge(r *run, got, base left) *verdict {
-	v := &verdict{run: r, got: got, unknown: make(map[domain.ToolExecutionID]int), broken: r.noted, transcript: true, events: true, place: root}
+func check(r *run, got, base left) *checker {
+	v := &checker{run: r, got: got, unknown: make(map[domain.ToolExecutionID]int), broken: r.noted, transcript: true, events: true, place: root}
 	v.holds(len(r.kills) > 0 || !r.agent.once(), PromiseGoesOn, "the point was never reached, and no worker was killed")
 	places := slices.Sorted(maps.Keys(base.agents))
 	v.holds(slices.Equal(slices.Sorted(maps.Keys(got.agents)), places), PromiseOutcome, "there are %d agents, undisturbed %d", len(got.agents), len(base.agents))
 	v.holds(len(got.running) == 0, PromiseOrphans, "still running: %v", got.running)
 	for _, v.place = range places {
 		if agent, ok := got.agents[v.place]; ok {
-			v.judgeAgent(agent, base.agents[v.place])
+			v.checkAgent(agent, base.agents[v.place])
 		}
 	}
 	v.place = root
 	if r.agent.tight() {
-		v.judgeBudget()
+		v.checkBudget()
 		return v
 	}
-	v.judgeStatus(base.agents[root])
-	v.judgeKills(base.agents[root])
-	v.judgePool()
+	v.checkStatus(base.agents[root])
+	v.checkKills(base.agents[root])
+	v.checkPool()
 	return v
 }
 
 // holds notes that a promise was broken unless it was kept, and reports which.
-func (v *verdict) holds(kept bool, promise report.Promise, format string, args ...any) bool {
+func (v *checker) holds(kept bool, promise report.Promise, format string, args ...any) bool {
 	if !kept {
 		if v.place != root {
 			format, args = "%s: "+format, append([]any{v.place}, args...)
@@ -84,27 +84,27 @@ func (v *verdict) holds(kept bool, promise report.Promise, format string, args .
 	return kept
 }
 
-func (v *verdict) judgeAgent(got, base agentLeft) {
+func (v *checker) checkAgent(got, base agentLeft) {
 	for _, difference := range got.told {
 		v.holds(false, PromiseAccount, "%s", difference)
 	}
-	v.judgeUnknown(got)
+	v.checkUnknown(got)
 	if v.run.agent.tight() {
 		return
 	}
-	v.judgeSteps(got, base)
-	v.judgeEffects(got, base)
+	v.checkSteps(got, base)
+	v.checkEffects(got, base)
 	if x := v.run.agent.expected; x != nil {
-		v.judgeExpected(got, *x)
+		v.checkExpected(got, *x)
 		return
 	}
-	if !v.judgeTranscript(got, base) {
+	if !v.checkTranscript(got, base) {
 		v.transcript = false
 	}
-	v.judgeEvents(got, base)
+	v.checkEvents(got, base)
 }
 
-func (v *verdict) judgeSteps(got, base agentLeft) {
+func (v *checker) checkSteps(got, base agentLeft) {
 	for i, want := range base.results {
 		if !v.holds(i < len(got.results), PromiseOutcome, "there is no execution %d", i+1) {
 			return
@@ -126,9 +126,9 @@ func (v *verdict) judgeSteps(got, base agentLeft) {
 	}
 }
 
-// judgeUnknown compares the calls whose outcome nobody knows with those that were in flight at a kill, by the server's word and
+// checkUnknown compares the calls whose outcome nobody knows with those that were in flight at a kill, by the server's word and
 // by the runner's own, and with what the model, the events and the status tell of them.
-func (v *verdict) judgeUnknown(got agentLeft) {
+func (v *checker) checkUnknown(got agentLeft) {
 	var unknown []domain.ToolExecutionID
 	found := make(map[domain.ToolExecutionID]bool) // calls that may be lost without being unknown: their tools know
 	for _, call := range got.calls() {
@@ -175,8 +175,8 @@ func sameCalls(some, others []domain.ToolExecutionID) bool {
 	return slices.Equal(slices.SortedFunc(slices.Values(some), order), slices.SortedFunc(slices.Values(others), order))
 }
 
-// judgeEffects counts what the ledger says of calls, and of hooks: their effects are made, and again only by a kill that met them.
-func (v *verdict) judgeEffects(got, base agentLeft) {
+// checkEffects counts what the ledger says of calls, and of hooks: their effects are made, and again only by a kill that met them.
+func (v *checker) checkEffects(got, base agentLeft) {
 	made, undisturbed := countEffects(got.ledger), countEffects(base.ledger)
 	for _, call := range got.calls() {
 		tool, n := v.run.agent.tool(call.Name()), made.calls[call.ID]
@@ -203,8 +203,8 @@ func (v *verdict) judgeEffects(got, base agentLeft) {
 	}
 }
 
-// judgeExpected compares each call with what must become of it, and the effects of all by their keys.
-func (v *verdict) judgeExpected(got agentLeft, want expected) {
+// checkExpected compares each call with what must become of it, and the effects of all by their keys.
+func (v *checker) checkExpected(got agentLeft, want expected) {
 	if most := v.effects(); want.bounded {
 		v.holds(most == want.effects, PromiseEffects, "%d effects by one key, and not %d", most, want.effects)
 	}
@@ -224,7 +224,7 @@ func (v *verdict) judgeExpected(got agentLeft, want expected) {
 }
 
 // effects counts what was done by one key at the most: of a keyed tool the other side does one once, however often it is asked.
-func (v *verdict) effects() int {
+func (v *checker) effects() int {
 	var keys []string
 	for _, e := range v.got.agents[root].ledger {
 		if !e.Void && (v.run.agent.tool(e.Tool).Effect != domain.Keyed || !slices.Contains(keys, e.Key)) {
@@ -234,8 +234,8 @@ func (v *verdict) effects() int {
 	return len(keys)
 }
 
-// judgeTranscript compares messages but for ids, times and results that nobody knows.
-func (v *verdict) judgeTranscript(got, base agentLeft) bool {
+// checkTranscript compares messages but for ids, times and results that nobody knows.
+func (v *checker) checkTranscript(got, base agentLeft) bool {
 	if !v.holds(len(got.messages) == len(base.messages), PromiseTranscript, "%d messages, undisturbed %d", len(got.messages), len(base.messages)) {
 		return false
 	}
@@ -296,8 +296,8 @@ func excerpt(m domain.Message) string {
 	return string(m.Role) + " " + domain.Shorten(strings.Join(strings.Fields(text), " "), 120)
 }
 
-// judgeKills looks at what each kill cost, and whether the agent went on after the last one.
-func (v *verdict) judgeKills(base agentLeft) {
+// checkKills looks at what each kill cost, and whether the agent went on after the last one.
+func (v *checker) checkKills(base agentLeft) {
 	for _, k := range v.run.kills {
 		for workflow, n := range k.extra {
 			v.holds(n <= 1, PromiseRequests, "%d model requests of %s more after one kill %s", n, workflow, k.point)
@@ -314,8 +314,8 @@ func (v *verdict) judgeKills(base agentLeft) {
 // statusPatience is how long a status may take to tell.
 const statusPatience = 5 * time.Second
 
-// judgeStatus compares what the agent's status was told to be with what the runner had seen by then, and with how it ends.
-func (v *verdict) judgeStatus(base agentLeft) {
+// checkStatus compares what the agent's status was told to be with what the runner had seen by then, and with how it ends.
+func (v *checker) checkStatus(base agentLeft) {
 	holds := func(kept bool, format string, args ...any) bool { return v.holds(kept, PromiseStatus, format, args...) }
 	var number, steps int // of the answer before
 	for _, a := range v.run.answers {
@@ -346,8 +346,8 @@ func (v *verdict) judgeStatus(base agentLeft) {
 	}
 }
 
-// judgePool: what the agents of a tree used adds up to what the root has counted, and is never above its budget.
-func (v *verdict) judgePool() {
+// checkPool: what the agents of a tree used adds up to what the root has counted, and is never above its budget.
+func (v *checker) checkPool() {
 	total := v.got.total
 	if total == nil {
 		return
@@ -371,8 +371,8 @@ func (v *verdict) judgePool() {
 		"%d tokens, %d nano-dollars, %d steps and %d calls are above the budget", tokens, cost, steps, calls)
 }
 
-// judgeBudget: of a tight budget, all that was billed is counted, and no more than there is. What ends early was at its limit.
-func (v *verdict) judgeBudget() {
+// checkBudget: of a tight budget, all that was billed is counted, and no more than there is. What ends early was at its limit.
+func (v *checker) checkBudget() {
 	o, most := v.got.agents[root].results[0].Outcome, *v.run.agent.Executions[0].Budget.MaxTokens
 	requests := 0
 	for _, step := range v.run.root().steps {
@@ -383,8 +383,8 @@ func (v *verdict) judgeBudget() {
 	v.holds(o.Status == domain.StatusCompleted || o.StopReason == domain.TokenLimitReached, PromiseOutcome, "it ended %s (%s)", o.Status, o.StopReason)
 }
 
-// judgeEvents compares the events by type, step and reason, and their numbers.
-func (v *verdict) judgeEvents(got, base agentLeft) {
+// checkEvents compares the events by type, step and reason, and their numbers.
+func (v *checker) checkEvents(got, base agentLeft) {
 	for i := range base.events {
 		wrong := ""
 		for n, event := range got.events[i] {
@@ -501,7 +501,7 @@ func firstDifference(mine, theirs []string) string {
 }
 
 // wronglyListed compares the list of agents with unknown calls, and how many each has, with the runs that have some.
-func wronglyListed(verdicts []*verdict, listed map[string]int) (wrong []report.Broken) {
+func wronglyListed(verdicts []*checker, listed map[string]int) (wrong []report.Broken) {
 	for _, v := range verdicts {
 		unknown := 0
 		for _, call := range v.got.agents[root].calls() {

@@ -309,7 +309,7 @@ func TestNobodyAsksForOneThatIsOver(t *testing.T) {
 	require.Less(t, env.Now().Sub(began), 2*time.Minute)
 }
 
-// TestAGrantThatNobodyGaveIsNone: whoever may signal a sub-agent lends it nothing of what its parent does not have.
+// TestAGrantThatNobodyGaveIsNone: whoever may signal a sub-agent grants it nothing of what its parent does not have.
 func TestAGrantThatNobodyGaveIsNone(t *testing.T) {
 	t.Parallel()
 	inferences := 0

@@ -71,8 +71,8 @@ const (
 	maxText  = 1 << 20
 )
 
-// A talk is the conversation as far as it is shown.
-type talk struct {
+// A conversation is the conversation as far as it is shown.
+type conversation struct {
 	parts []*part
 	// dropped says that the beginning is not here.
 	dropped bool
@@ -88,7 +88,7 @@ type talk struct {
 	below bool
 }
 
-func (t *talk) add(p *part) *part {
+func (t *conversation) add(p *part) *part {
 	t.parts = append(t.parts, p)
 	if excess := len(t.parts) - maxParts; excess > 0 {
 		t.parts, t.dropped = t.parts[excess:], true
@@ -96,11 +96,11 @@ func (t *talk) add(p *part) *part {
 	return p
 }
 
-func (t *talk) note(text string) { t.add(&part{kind: noted, text: text}) }
-func (t *talk) warn(text string) { t.add(&part{kind: warned, text: text}) }
+func (t *conversation) note(text string) { t.add(&part{kind: noted, text: text}) }
+func (t *conversation) warn(text string) { t.add(&part{kind: warned, text: text}) }
 
 // fold shows what the model thought in one line, or as it is.
-func (t *talk) fold() {
+func (t *conversation) fold() {
 	t.unfolded = !t.unfolded
 	for _, p := range t.parts {
 		if p.kind == thought {
@@ -110,7 +110,7 @@ func (t *talk) fold() {
 }
 
 // recall adds a message that was read back.
-func (t *talk) recall(m domain.Message) {
+func (t *conversation) recall(m domain.Message) {
 	switch {
 	case m.ToolResult != nil:
 		if len(t.results) == 0 {
@@ -129,7 +129,7 @@ func (t *talk) recall(m domain.Message) {
 	}
 }
 
-func (t *talk) recallAnswer(m domain.Message) {
+func (t *conversation) recallAnswer(m domain.Message) {
 	var thoughts []string
 	for _, p := range m.Parts {
 		if p.Type == domain.PartReasoning && p.Text != "" {
@@ -166,13 +166,13 @@ func textOf(m domain.Message) string {
 }
 
 // begins takes the beginning of an execution. One that is followed once more is told anew.
-func (t *talk) begins(e client.Event) {
+func (t *conversation) begins(e client.Event) {
 	t.began = e.Time
 	t.parts = slices.DeleteFunc(t.parts, func(p *part) bool { return p.number == e.Number })
 }
 
 // heard takes an event of the execution that is followed.
-func (t *talk) heard(e client.Event) {
+func (t *conversation) heard(e client.Event) {
 	before := len(t.parts)
 	t.shows(e)
 	for _, p := range t.parts[min(before, len(t.parts)):] {
@@ -180,7 +180,7 @@ func (t *talk) heard(e client.Event) {
 	}
 }
 
-func (t *talk) shows(e client.Event) {
+func (t *conversation) shows(e client.Event) {
 	key := callKey{e.Number, e.Step, e.Position}
 	switch e.Type {
 	case domain.EventExecutionStarted:
@@ -215,7 +215,7 @@ func (t *talk) shows(e client.Event) {
 	}
 }
 
-func (t *talk) told(e client.Event) {
+func (t *conversation) told(e client.Event) {
 	text, warns := render.Notice(e)
 	if text == "" {
 		return
@@ -231,7 +231,7 @@ func (t *talk) told(e client.Event) {
 }
 
 // live is the newest part of a kind of which more arrives; nil: there is none.
-func (t *talk) live(k kind) *part {
+func (t *conversation) live(k kind) *part {
 	for i := len(t.parts) - 1; i >= 0; i-- {
 		if p := t.parts[i]; p.live && p.kind == k {
 			return p
@@ -241,7 +241,7 @@ func (t *talk) live(k kind) *part {
 }
 
 // arrives adds what has arrived of the model's text.
-func (t *talk) arrives(k kind, e client.Event) {
+func (t *conversation) arrives(k kind, e client.Event) {
 	p := t.live(k)
 	if p == nil {
 		p = t.add(&part{kind: k, live: true, began: e.Time})
@@ -256,7 +256,7 @@ func (t *talk) arrives(k kind, e client.Event) {
 }
 
 // settle ends what arrives of a kind.
-func (t *talk) settle(k kind, at time.Time) *part {
+func (t *conversation) settle(k kind, at time.Time) *part {
 	p := t.live(k)
 	if p != nil {
 		p.live, p.took, p.width = false, at.Sub(p.began), 0
@@ -265,7 +265,7 @@ func (t *talk) settle(k kind, at time.Time) *part {
 }
 
 // withdraw takes back what arrived of an attempt that does not count.
-func (t *talk) withdraw() {
+func (t *conversation) withdraw() {
 	for _, k := range []kind{thought, answered} {
 		if p := t.live(k); p != nil {
 			p.live, p.kind, p.text, p.width = false, noted, "an attempt failed; what came of it is withdrawn", 0
@@ -273,7 +273,7 @@ func (t *talk) withdraw() {
 	}
 }
 
-func (t *talk) replied(e client.Event) {
+func (t *conversation) replied(e client.Event) {
 	t.settle(thought, e.Time)
 	p := t.settle(answered, e.Time)
 	text := strings.TrimSpace(e.Text)
@@ -292,7 +292,7 @@ func (t *talk) replied(e client.Event) {
 }
 
 // retried tells that an inference is made again. The same was told with why.
-func (t *talk) retried(e client.Event) {
+func (t *conversation) retried(e client.Event) {
 	if at := len(t.parts) - 1; at >= 0 && t.parts[at].kind == warned && strings.HasPrefix(t.parts[at].text, render.InferenceFailed) {
 		t.parts[at].text, t.parts[at].width = fmt.Sprintf("%s; it is tried again (attempt %d)", t.parts[at].text, e.Attempt), 0
 		return
@@ -301,7 +301,7 @@ func (t *talk) retried(e client.Event) {
 }
 
 // closes has nothing more come of an execution.
-func (t *talk) closes(e client.Event) {
+func (t *conversation) closes(e client.Event) {
 	t.settle(thought, e.Time)
 	t.settle(answered, e.Time)
 	for _, p := range t.parts {
@@ -315,7 +315,7 @@ func (t *talk) closes(e client.Event) {
 }
 
 // over ends an execution.
-func (t *talk) over(e client.Event) {
+func (t *conversation) over(e client.Event) {
 	t.closes(e)
 	p := &part{kind: ended, text: "ended"}
 	if e.Ended != nil {
@@ -329,7 +329,7 @@ func (t *talk) over(e client.Event) {
 }
 
 // callAt is the call of an event, which is begun where it was not known, and drawn anew.
-func (t *talk) callAt(key callKey, e client.Event) *part {
+func (t *conversation) callAt(key callKey, e client.Event) *part {
 	for i := len(t.parts) - 1; i >= 0; i-- {
 		if p := t.parts[i]; p.kind == called && p.key == key {
 			p.width = 0
@@ -348,7 +348,7 @@ func (p *part) follows(key callKey) bool {
 	return p.kind == called && p.key.number == key.number && p.key.step == key.step && p.key.position > key.position
 }
 
-func (t *talk) heardCall(key callKey, e client.Event) {
+func (t *conversation) heardCall(key callKey, e client.Event) {
 	p := t.callAt(key, e)
 	switch e.Type {
 	case domain.EventToolCallStarted:
@@ -367,7 +367,7 @@ func (t *talk) heardCall(key callKey, e client.Event) {
 }
 
 // heardWait takes what a call waits for, or what came of that. Of an outcome that is unknown the end of the call tells.
-func (t *talk) heardWait(key callKey, e client.Event) {
+func (t *conversation) heardWait(key callKey, e client.Event) {
 	opened := e.Type == domain.EventWaitOpened
 	rule := e.Wait.Kind.Rule()
 	if rule.Outlasts {

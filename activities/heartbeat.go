@@ -17,27 +17,27 @@ import (
 	"everstep/domain/contract"
 )
 
-// pulse heartbeats on a timer, with the same details, until the function that it
+// heartbeat heartbeats on a timer, with the same details, until the function that it
 // returns is called. A cancellation reaches an activity only with its next
 // heartbeat; what ends before the first costs the server none.
-func (a *Activities) pulse(ctx context.Context, details ...any) (stop func()) {
-	return a.pulseOf(ctx, func() []any { return details })
+func (a *Activities) heartbeat(ctx context.Context, details ...any) (stop func()) {
+	return a.heartbeatWith(ctx, func() []any { return details })
 }
 
-// pulseOf is pulse with the details as they are at each heartbeat.
-func (a *Activities) pulseOf(ctx context.Context, details func() []any) (stop func()) {
+// heartbeatWith is heartbeat with the details as they are at each heartbeat.
+func (a *Activities) heartbeatWith(ctx context.Context, details func() []any) (stop func()) {
 	timeout := activity.GetInfo(ctx).HeartbeatTimeout
-	alone := max(min(max(timeout/20, beatEvery), time.Second), min(a.config.HeartbeatEvery, timeout/3))
-	every := func() time.Duration { return max(alone, a.beating.apart(timeout)) }
-	return a.beating.repeat(beatEvery, every, func() { activity.RecordHeartbeat(ctx, details()...) })
+	alone := max(min(max(timeout/20, heartbeatEvery), time.Second), min(a.config.HeartbeatEvery, timeout/3))
+	every := func() time.Duration { return max(alone, a.heartbeatLoad.spacing(timeout)) }
+	return a.heartbeatLoad.repeat(heartbeatEvery, every, func() { activity.RecordHeartbeat(ctx, details()...) })
 }
 
-// beating counts the activities under way that heartbeat. Each heartbeat is a write of the
+// heartbeatLoad counts the activities under way that heartbeat. Each heartbeat is a write of the
 // server, so all of a worker's are bounded together: many activities have their stops later.
-type beating struct{ n atomic.Int64 }
+type heartbeatLoad struct{ n atomic.Int64 }
 
 // repeat is the function of that name for one of them.
-func (b *beating) repeat(first time.Duration, every func() time.Duration, do func()) (stop func()) {
+func (b *heartbeatLoad) repeat(first time.Duration, every func() time.Duration, do func()) (stop func()) {
 	b.n.Add(1)
 	end, leave := repeat(first, every, do), sync.OnceFunc(func() { b.n.Add(-1) })
 	return func() {
@@ -46,9 +46,9 @@ func (b *beating) repeat(first time.Duration, every func() time.Duration, do fun
 	}
 }
 
-// apart is how far apart the heartbeats of one are at the least.
-func (b *beating) apart(timeout time.Duration) time.Duration {
-	return min(time.Duration(b.n.Load())*beatShare, timeout/3)
+// spacing is how far apart the heartbeats of one are at the least.
+func (b *heartbeatLoad) spacing(timeout time.Duration) time.Duration {
+	return min(time.Duration(b.n.Load())*heartbeatShare, timeout/3)
 }
 
 // repeat calls a function, first after a while, until the one that it returns is
@@ -76,15 +76,15 @@ func repeat(first time.Duration, every func() time.Duration, do func()) (stop fu
 }
 
 const (
-	// beatEvery is how often a heartbeat is recorded, and until the first of a tool call. The SDK
+	// heartbeatEvery is how often a heartbeat is recorded, and until the first of a tool call. The SDK
 	// holds most back; recording often is what lets a stop through without delay.
-	beatEvery = 100 * time.Millisecond
-	// firstModelBeat is until the first heartbeat of an inference, so that a short one costs the server none. What a
+	heartbeatEvery = 100 * time.Millisecond
+	// firstModelHeartbeat is until the first heartbeat of an inference, so that a short one costs the server none. What a
 	// loss before it may have cost is in the request.
-	firstModelBeat = 200 * time.Millisecond
-	// beatShare is how much of a second each heartbeat takes of a worker's: 100 may come. One
+	firstModelHeartbeat = 200 * time.Millisecond
+	// heartbeatShare is how much of a second each heartbeat takes of a worker's: 100 may come. One
 	// takes the server about a millisecond, and the worker a third of that.
-	beatShare = 10 * time.Millisecond
+	heartbeatShare = 10 * time.Millisecond
 	// defaultEarly is when a heartbeat goes out before the request where the activity has no heartbeat time-out.
 	defaultEarly = 5 * time.Second
 	// maxTail and maxReasoning bound, in bytes, what a heartbeat tells a reader who
@@ -121,13 +121,13 @@ func ending(text string, most int) string {
 	return text[at:]
 }
 
-// A modelPulse reports how far an inference is. No request waits for a heartbeat: where the newest one of a lost attempt
+// A modelHeartbeat reports how far an inference is. No request waits for a heartbeat: where the newest one of a lost attempt
 // tells of no request, the workflow counts what it had reserved.
-type modelPulse struct {
+type modelHeartbeat struct {
 	ctx context.Context
-	// every is how often one is recorded that tells nothing new, and apart how far apart any are.
-	every time.Duration
-	apart func() time.Duration
+	// every is how often one is recorded that tells nothing new, and spacing how far apart any are.
+	every   time.Duration
+	spacing func() time.Duration
 	// early is when a heartbeat goes out though there was no request yet.
 	early time.Time
 	stop  func()
@@ -136,24 +136,24 @@ type modelPulse struct {
 	sending sync.Mutex
 	// recorded is when the last one was, and told how much the model had said by then.
 	recorded time.Time
-	told     int
+	reported int
 
 	mu        sync.Mutex
-	beat      contract.Heartbeat
+	details   contract.Heartbeat
 	text      tail
 	reasoning tail
 	// withheld means that only the lengths of the two may be told.
 	withheld bool
 }
 
-func (a *Activities) startModelPulse(ctx context.Context, info activity.Info, beat contract.Heartbeat) *modelPulse {
-	p := &modelPulse{
-		ctx: ctx, beat: beat, text: tail{most: maxTail}, reasoning: tail{most: maxReasoning},
-		every: min(a.config.HeartbeatEvery, info.HeartbeatTimeout/3),
-		early: time.Now().Add(cmp.Or(info.HeartbeatTimeout/3, defaultEarly)),
-		apart: func() time.Duration { return a.beating.apart(info.HeartbeatTimeout) },
+func (a *Activities) startModelHeartbeat(ctx context.Context, info activity.Info, details contract.Heartbeat) *modelHeartbeat {
+	p := &modelHeartbeat{
+		ctx: ctx, details: details, text: tail{most: maxTail}, reasoning: tail{most: maxReasoning},
+		every:   min(a.config.HeartbeatEvery, info.HeartbeatTimeout/3),
+		early:   time.Now().Add(cmp.Or(info.HeartbeatTimeout/3, defaultEarly)),
+		spacing: func() time.Duration { return a.heartbeatLoad.spacing(info.HeartbeatTimeout) },
 	}
-	p.stop = a.beating.repeat(firstModelBeat, func() time.Duration { return beatEvery }, func() {
+	p.stop = a.heartbeatLoad.repeat(firstModelHeartbeat, func() time.Duration { return heartbeatEvery }, func() {
 		if p.due(time.Now()) {
 			p.record()
 		}
@@ -162,70 +162,70 @@ func (a *Activities) startModelPulse(ctx context.Context, info activity.Info, be
 }
 
 // due reports whether something is to be told, or has not been for long.
-func (p *modelPulse) due(now time.Time) bool {
+func (p *modelHeartbeat) due(now time.Time) bool {
 	p.sending.Lock()
 	defer p.sending.Unlock()
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.beat.Phase == contract.PhaseWaiting && !now.After(p.early) {
+	if p.details.Phase == contract.PhaseWaiting && !now.After(p.early) {
 		return false
 	}
 	since := now.Sub(p.recorded)
-	return since >= p.apart() && (p.text.length+p.reasoning.length > p.told || since >= p.every)
+	return since >= p.spacing() && (p.text.length+p.reasoning.length > p.reported || since >= p.every)
 }
 
-func (p *modelPulse) record() {
+func (p *modelHeartbeat) record() {
 	p.sending.Lock()
 	defer p.sending.Unlock()
 	p.mu.Lock()
-	beat := p.beat
-	beat.Length, beat.ReasoningLength = p.text.length, p.reasoning.length
+	details := p.details
+	details.Length, details.ReasoningLength = p.text.length, p.reasoning.length
 	if !p.withheld {
-		beat.Tail, beat.Reasoning = p.text.String(), p.reasoning.String()
+		details.Tail, details.Reasoning = p.text.String(), p.reasoning.String()
 	}
 	p.mu.Unlock()
-	p.recorded, p.told = time.Now(), beat.Length+beat.ReasoningLength
-	activity.RecordHeartbeat(p.ctx, beat)
+	p.recorded, p.reported = time.Now(), details.Length+details.ReasoningLength
+	activity.RecordHeartbeat(p.ctx, details)
 }
 
 // requested notes the request before it is sent. Where an attempt before this one was cut off, its heartbeat is the newest
 // that the server has: this one's replaces it at once.
-func (p *modelPulse) requested(reserved domain.Usage) {
+func (p *modelHeartbeat) requested(reserved domain.Usage) {
 	p.mu.Lock()
-	p.beat.Phase, p.beat.Reserved = contract.PhaseRequested, reserved
+	p.details.Phase, p.details.Reserved = contract.PhaseRequested, reserved
 	p.mu.Unlock()
-	if !p.beat.Spent.IsZero() {
+	if !p.details.Spent.IsZero() {
 		p.record()
 	}
 }
 
 // withhold keeps what the model says out of the reports. It must be called
 // before anything is heard.
-func (p *modelPulse) withhold() {
+func (p *modelHeartbeat) withhold() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.withheld = true
 }
 
 // heard notes a piece of the answer.
-func (p *modelPulse) heard(delta inference.Delta) {
+func (p *modelHeartbeat) heard(delta inference.Delta) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.beat.Phase = contract.PhaseStreaming
+	p.details.Phase = contract.PhaseStreaming
 	p.text.add(delta.Text)
 	p.reasoning.add(delta.Reasoning)
-	p.beat.Reserved.ReasoningTokens = int64(p.reasoning.length+3) / 4
+	p.details.Reserved.ReasoningTokens = int64(p.reasoning.length+3) / 4
 }
 
 // nothingSpent says that the attempt cost nothing after all, so that the next
 // one does not count it. It must be the last thing said.
-func (p *modelPulse) nothingSpent() {
+func (p *modelHeartbeat) nothingSpent() {
 	p.stop()
 	if p.recorded.IsZero() {
 		return // the server knows of no request
 	}
 	p.mu.Lock()
-	p.beat.Phase, p.beat.Reserved = contract.PhaseWaiting, domain.Usage{}
+	p.details.Phase, p.details.Reserved = contract.PhaseWaiting, domain.Usage{}
 	p.text, p.reasoning = tail{}, tail{}
 	p.mu.Unlock()
 	p.record()
