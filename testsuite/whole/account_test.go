@@ -1,12 +1,17 @@
 package whole_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
+	commonpb "go.temporal.io/api/common/v1"
+	enumspb "go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/workflowservice/v1"
 
 	"everstep/activities/tool"
 	"everstep/domain"
@@ -94,7 +99,8 @@ func TestAccountOverRuns(t *testing.T) {
 			_, err = s.agents.Send(within(t), id, client.SendOptions{Prompt: "go on"})
 		}
 		require.NoError(t, err)
-		result := s.result(t, id, n+1)
+		result, err := s.waits(within(t), id, n+1)
+		require.NoError(t, err)
 		require.Equal(t, fmt.Sprintf("answer %d", n), result.Answer)
 		read := s.wholeAccount(t, id)
 		if read.Executions[n].CompletedAt.Before(s.began(t, id)) {
@@ -112,13 +118,57 @@ func TestAccountOverRuns(t *testing.T) {
 	require.JSONEq(t, known(t, withWorker), known(t, read), "what no worker has taken changes nothing")
 	require.Equal(t, contract.FromHistory, read.Server.Source)
 	require.Positive(t, read.Server.Untaken)
+
+	s.irreplayable = "a run is deleted"
+	s.forgetsRun(t, id, withWorker.Head.Run.Previous)
+	var err error
+	read, err = s.agents.Account(within(t), id, allParts...)
+	require.NoError(t, err)
+	missing := map[agentaccount.Part]string{}
+	for _, m := range read.Missing {
+		missing[m.Part] += m.String() + "; "
+	}
+	first := read.Executions[0].Number
+	require.Greater(t, first, 1)
+	require.Contains(t, missing[agentaccount.Executions], fmt.Sprintf("executions 1 to %d", first-1))
+	require.Contains(t, missing[agentaccount.Messages], fmt.Sprintf("messages 0 to %d", read.Head.Position.Base-1))
+	for _, e := range read.Executions {
+		require.Equal(t, e.Steps, countSteps(read, e.Number)+countMissing(read, agentaccount.Steps, e.Number), "execution %d", e.Number)
+		seen, last := 0, 0
+		for _, event := range read.Events {
+			if head := event.EventHeader; head.ExecutionID == e.ExecutionID {
+				seen, last = seen+1, int(head.Sequence)
+			}
+		}
+		missing := countMissing(read, agentaccount.Events, e.Number)
+		require.Equal(t, max(last, missing), seen+missing, "execution %d", e.Number)
+	}
+	require.Equal(t, withWorker.Head.Newest, read.Head.Newest)
 }
 
 // known is what an account has of its agent itself, as JSON.
 func known(t *testing.T, read agentaccount.Account) string {
 	t.Helper()
 	read.Server = nil
-	return encoded(t, read)
+	return asJSON(t, read)
+}
+
+func countSteps(read agentaccount.Account, execution int) (n int) {
+	for _, step := range read.Steps {
+		if step.Execution == execution {
+			n++
+		}
+	}
+	return n
+}
+
+func countMissing(read agentaccount.Account, part agentaccount.Part, execution int) (n int) {
+	for _, m := range read.Missing {
+		if m.Part == part && m.Execution == execution {
+			n += m.To - m.From + 1
+		}
+	}
+	return n
 }
 
 // began is when the newest run of an agent's workflow began.
@@ -127,4 +177,61 @@ func (s *stack) began(t *testing.T, id string) time.Time {
 	described, err := s.temporal.DescribeWorkflowExecution(within(t), domain.WorkflowID(id), "")
 	require.NoError(t, err)
 	return described.GetWorkflowExecutionInfo().GetStartTime().AsTime()
+}
+
+// TestAccountOfAReset to a task of the second of three executions: it has nothing of what was taken back, and is the same with
+// and without a worker.
+func TestAccountOfAReset(t *testing.T) {
+	t.Parallel()
+	s := start(t, host.Config{Tools: []tool.Tool{echo()}})
+	s.irreplayable = "the run that a reset begins has another id than its history says"
+	id := s.named("reset")
+	_, err := s.agents.Start(within(t), client.Start{ID: id, Prompt: "go", Definition: scripted(talkScript(t, 3), "echo")})
+	require.NoError(t, err)
+	for n := range 3 {
+		if n > 0 {
+			_, err = s.agents.Send(within(t), id, client.SendOptions{Prompt: fmt.Sprintf("go on %d", n)})
+			require.NoError(t, err)
+		}
+		_, err = s.waits(within(t), id, n+1)
+		require.NoError(t, err)
+	}
+	before := s.wholeAccount(t, id)
+	require.Contains(t, asJSON(t, before), "go on 2")
+	require.Nil(t, before.Server.Reset)
+	run := before.Head.Run.ID
+	var tasks []int64
+	task := int64(0) // the third last before the third execution was asked for
+	for _, event := range s.historyNow(t, domain.WorkflowID(id), run).Events {
+		if event.GetEventType() == enumspb.EVENT_TYPE_WORKFLOW_TASK_COMPLETED {
+			tasks = append(tasks, event.GetEventId())
+		}
+		if event.GetWorkflowExecutionUpdateAcceptedEventAttributes().GetAcceptedRequest().GetInput().GetName() == string(contract.UpdateSend) {
+			task = tasks[len(tasks)-3]
+		}
+	}
+	_, err = s.temporal.ResetWorkflowExecution(within(t), &workflowservice.ResetWorkflowExecutionRequest{
+		Namespace: "default", WorkflowExecution: &commonpb.WorkflowExecution{WorkflowId: domain.WorkflowID(id), RunId: run}, RequestId: uuid.NewString(),
+		WorkflowTaskFinishEventId: task, ResetReapplyExcludeTypes: []enumspb.ResetReapplyExcludeType{enumspb.RESET_REAPPLY_EXCLUDE_TYPE_SIGNAL, enumspb.RESET_REAPPLY_EXCLUDE_TYPE_UPDATE},
+	})
+	require.NoError(t, err)
+	require.Eventually(t, func() bool {
+		read, err := s.agents.Account(within(t), id)
+		return err == nil && read.Head.Run.ID != run && read.Head.Newest.Ended != nil
+	}, patience, 50*time.Millisecond)
+	withWorker := s.idleAccount(t, id)
+	require.Equal(t, "answer 1", withWorker.Executions[len(withWorker.Executions)-1].Ended.Answer)
+	require.NotContains(t, asJSON(t, withWorker), "go on 2")
+	require.Equal(t, &agentaccount.Reset{RunID: run, Event: task, At: withWorker.Server.Reset.At}, withWorker.Server.Reset)
+	s.worker.Stop()
+	without := s.wholeAccount(t, id)
+	require.JSONEq(t, known(t, withWorker), known(t, without))
+	require.Equal(t, withWorker.Server.Reset, without.Server.Reset)
+}
+
+func asJSON(t *testing.T, value any) string {
+	t.Helper()
+	encoded, err := json.Marshal(value)
+	require.NoError(t, err)
+	return string(encoded)
 }

@@ -121,13 +121,6 @@ func (s *stack) pauses(t testing.TB, id string) {
 	require.NoError(t, err)
 }
 
-func (s *stack) resolves(t testing.TB, id string, o client.ResolveOptions) client.Resolution {
-	t.Helper()
-	resolved, err := s.agents.Resolve(within(t), id, o)
-	require.NoError(t, err)
-	return resolved
-}
-
 // over is a client that also reads some records.
 func (s *stack) over(records client.RecordStore) *client.Client {
 	return client.New(s.temporal, client.Config{TaskQueue: s.queue, Loopback: true, Records: records})

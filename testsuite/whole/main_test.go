@@ -29,6 +29,8 @@ func TestMain(m *testing.M) {
 		kills.WorkerCommand:         kills.Worker(nil),
 		mortalWorker:                mortalWork,
 		mcpServer:                   mcpServe,
+		mcpTasks:                    mcpTasksServe,
+		boundWorker:                 boundWork,
 		recordsWorker:               recordsWork,
 		recordedWorker:              recordedWork,
 	}

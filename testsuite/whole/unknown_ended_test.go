@@ -3,6 +3,7 @@ package whole_test
 import (
 	"cmp"
 	"slices"
+	"sync"
 	"testing"
 	"time"
 
@@ -26,12 +27,13 @@ turns:
 func (s *stack) endsUnresolved(t *testing.T) (id string, calls []domain.Wait) {
 	t.Helper()
 	id = uuid.NewString()
-	begun := s.starts(t, agents.Start{
+	begun, err := s.agents.Start(within(t), agents.Start{
 		ID: id, Prompt: "go", Definition: scripted(writeScript(t, ordersScript), "pay"), Budget: steps(1),
 	})
+	require.NoError(t, err)
 	s.ended(t, begun)
 	calls = s.unresolvedOf(t, id)
-	asked := s.steps(t, id, 1)[0].Step.ToolExecutions
+	asked := collect(t, s.agents.Steps(within(t), id, 1))[0].Step.ToolExecutions
 	slices.SortFunc(calls, func(a, b domain.Wait) int { // two calls at once are lost in any order
 		place := func(call domain.Wait) int {
 			return slices.IndexFunc(asked, func(c domain.ToolExecution) bool { return c.ID == call.ToolExecutionID })
@@ -43,7 +45,8 @@ func (s *stack) endsUnresolved(t *testing.T) (id string, calls []domain.Wait) {
 
 func (s *stack) unresolvedOf(t *testing.T, id string) []domain.Wait {
 	t.Helper()
-	status := s.status(t, id)
+	status, err := s.agents.Status(within(t), id)
+	require.NoError(t, err)
 	return status.Waits
 }
 
@@ -62,16 +65,19 @@ func TestACallIsResolvedAfterTheEnd(t *testing.T) {
 	id, calls := s.endsUnresolved(t)
 	require.Len(t, calls, 2)
 	told := func() []any {
-		result := s.result(t, id, 1)
+		result, err := s.agents.Wait(within(t), id, 1)
+		require.NoError(t, err)
 		return []any{
-			result, s.steps(t, id, 1), s.messages(t, id),
+			result, collect(t, s.agents.Steps(within(t), id, 1)), collect(t, s.agents.Messages(within(t), id)),
 			collect(t, s.agents.Events(within(t), id, agents.FollowOptions{Number: 1})), collect(t, s.agents.Follow(within(t), id, agents.FollowOptions{Number: 1})),
 		}
 	}
 	before := told()
-	resolved := s.resolves(t, id, resolving(calls[0], receipt))
+	resolved, err := s.agents.Resolve(within(t), id, resolving(calls[0], receipt))
+	require.NoError(t, err)
 	require.Equal(t, 1, resolved.UnknownOutcomes)
-	again := s.resolves(t, id, resolving(calls[0], receipt))
+	again, err := s.agents.Resolve(within(t), id, resolving(calls[0], receipt))
+	require.NoError(t, err)
 	require.Equal(t, resolved, again, "the same words twice are one")
 	require.Equal(t, before, told())
 	require.Equal(t, calls[1:], s.unresolvedOf(t, id))
@@ -84,11 +90,75 @@ func TestACallIsResolvedAfterTheEnd(t *testing.T) {
 		}
 		return false
 	}, patience, 50*time.Millisecond)
-	second := s.extends(t, id, agents.ExtendOptions{Budget: steps(9)})
+	second, err := s.agents.Extend(within(t), id, agents.ExtendOptions{Budget: steps(9)})
+	require.NoError(t, err)
 	s.ended(t, second.Execution)
-	result := s.result(t, id, 2)
+	result, err := s.agents.Result(within(t), id, 2)
+	require.NoError(t, err)
 	require.Equal(t, "it was paid", result.Answer)
-	blocked := s.steps(t, id, 2)[0].Step.ToolExecutions[0]
+	blocked := collect(t, s.agents.Steps(within(t), id, 2))[0].Step.ToolExecutions[0]
 	require.Contains(t, blocked.Error.Message, "receipt 4711", "it is not paid again")
 	require.Equal(t, before[:2], told()[:2], "its result and its steps")
+}
+
+// TestResolvingAtOnce: what several people say at the same time is all kept, each of it once, also where the agent goes on
+// just then.
+func TestResolvingAtOnce(t *testing.T) {
+	t.Parallel()
+	s := start(t, host.Config{Tools: []tool.Tool{payment()}})
+	id, calls := s.endsUnresolved(t)
+	errs := make([]error, 3)
+	var all sync.WaitGroup
+	for i, o := range []agents.ResolveOptions{
+		resolving(calls[0], receipt), resolving(calls[0], agents.ResolveOptions{Verdict: domain.VerdictNotDone, Reason: "no"}), resolving(calls[1], receipt),
+	} {
+		all.Go(func() { _, errs[i] = s.agents.Resolve(within(t), id, o) })
+	}
+	var second agents.Extended
+	var err error
+	all.Go(func() { second, err = s.agents.Extend(within(t), id, agents.ExtendOptions{Budget: steps(9)}) })
+	all.Wait()
+	require.NoError(t, err)
+	require.Equal(t, 2, second.Number)
+	require.NoError(t, errs[2])
+	require.True(t, (errs[0] == nil) != (errs[1] == nil), "%v, %v", errs[0], errs[1])
+	require.ErrorIs(t, cmp.Or(errs[0], errs[1]), &agents.Error{Class: agents.Refused})
+	require.ErrorContains(t, cmp.Or(errs[0], errs[1]), "was resolved as")
+	s.ended(t, second.Execution)
+	for _, call := range s.unresolvedOf(t, id) {
+		require.Equal(t, 2, call.Execution, "what was not done is paid again")
+	}
+}
+
+// TestAResolutionOutlivesTheRunThatEnded: what the resolving run has taken along is there when the retention of the
+// run before has passed; when its own has, nothing is left to resolve.
+func TestAResolutionOutlivesTheRunThatEnded(t *testing.T) {
+	t.Parallel()
+	s := start(t, host.Config{Tools: []tool.Tool{payment()}})
+	id, calls := s.endsUnresolved(t)
+	first, err := s.agents.Status(within(t), id)
+	require.NoError(t, err)
+	_, err = s.agents.Resolve(within(t), id, resolving(calls[0], receipt))
+	require.NoError(t, err)
+	messages := collect(t, s.agents.Messages(within(t), id))
+	s.forgetsRun(t, id, first.Run.ID)
+
+	status, err := s.agents.Status(within(t), id)
+	require.NoError(t, err)
+	require.Equal(t, calls[1:], status.Waits)
+	require.Equal(t, first.ExecutionID, status.ExecutionID)
+	require.Equal(t, messages, collect(t, s.agents.Messages(within(t), id)))
+	_, err = s.agents.Resolve(within(t), id, resolving(calls[1], receipt))
+	require.NoError(t, err)
+	second, err := s.agents.Extend(within(t), id, agents.ExtendOptions{Budget: steps(9)})
+	require.NoError(t, err)
+	s.ended(t, second.Execution)
+	require.Empty(t, s.unresolvedOf(t, id))
+
+	gone, calls := s.endsUnresolved(t)
+	status, err = s.agents.Status(within(t), gone)
+	require.NoError(t, err)
+	s.forgetsRun(t, gone, status.Run.ID)
+	_, err = s.agents.Resolve(within(t), gone, resolving(calls[0], receipt))
+	require.ErrorIs(t, err, &agents.Error{Class: agents.NotFound})
 }

@@ -3,9 +3,12 @@ package host
 import (
 	"encoding/json"
 	"fmt"
+	"io"
 	"maps"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -14,17 +17,50 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"everstep/activities/inference"
+	"everstep/activities/mcp"
 	"everstep/activities/output"
 	"everstep/domain"
 )
 
-// TestSchemasAtEachProvider: an API takes tools with schemas that it refuses as they are.
-func TestSchemasAtEachProvider(t *testing.T) {
+// TestToolsOfPublishedServersAtEachProvider: an API takes all tools of published servers, with schemas that it refuses as they are.
+func TestToolsOfPublishedServersAtEachProvider(t *testing.T) {
 	t.Parallel()
-	specs := []domain.ToolSpec{
-		{Name: "bare", Schema: json.RawMessage(`{"type":"object"}`)},
-		{Name: "odd", Schema: json.RawMessage(`{"type":"object","properties":{"a b":true,"c":{"type":"array"},"d":{"const":1},"e":{"$ref":"#/definitions/E","minLength":1}},"anyOf":[{"required":["c"]},{"$ref":"#/definitions/E"}],"not":{"required":["c","d"]},"definitions":{"E":{"items":{"$ref":"#"}}}}`)},
+	packages, err := filepath.Abs(filepath.Join("..", "..", ".ci", "cache", "npm"))
+	require.NoError(t, err)
+	if _, err := os.Stat(filepath.Join(packages, "installed")); err != nil {
+		t.Skip("SKIPPED: the published MCP servers are not tried: .ci/npm installs them")
 	}
+	notion := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = io.WriteString(w, `{"asked":"`+r.URL.Path+`"}`)
+	}))
+	t.Cleanup(notion.Close)
+	program := func(name, command string, env ...mcp.Variable) mcp.Server {
+		return mcp.Server{Name: name, Command: "npx", Args: []string{"--offline", command}, Dir: packages, Env: env}
+	}
+	servers := mcp.Open([]mcp.Server{
+		program("notion", "notion-mcp-server", mcp.Variable{Name: "BASE_URL", Text: notion.URL}, mcp.Variable{Name: "NOTION_TOKEN", Text: "x"}),
+		program("all", "mcp-server-everything"),
+	}, mcp.Options{})
+	t.Cleanup(servers.Close)
+	var specs []domain.ToolSpec
+	for name, call := range map[string][3]string{
+		"notion": {"notion__API-get-user", `{"user_id":"me"}`, "/v1/users/me"},
+		"all":    {"all__echo", `{"message":"hello"}`, "Echo: hello"},
+	} {
+		found, err := servers.All(t.Context(), name)
+		require.NoError(t, err)
+		for _, one := range found {
+			specs = append(specs, one.Spec())
+		}
+		one, err := servers.Find(t.Context(), call[0])
+		require.NoError(t, err)
+		result, err := one.Call(t.Context(), call[1])
+		require.NoError(t, err)
+		require.Contains(t, result.Content, call[2])
+	}
+	// And one that is odder than those that are published.
+	specs = append(specs, domain.ToolSpec{Name: "odd", Schema: json.RawMessage(`{"type":"object","properties":{"a b":true,"c":{"type":"array"},"d":{"const":1},"e":{"$ref":"#/definitions/E","minLength":1}},"anyOf":[{"required":["c"]},{"$ref":"#/definitions/E"}],"not":{"required":["c","d"]},"definitions":{"E":{"items":{"$ref":"#"}}}}`)})
 	api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		var body any
 		_ = json.NewDecoder(r.Body).Decode(&body)
