@@ -167,8 +167,9 @@ func (d *Draft) Partial() inference.Answer {
 	for _, p := range d.inOrder() {
 		said[p.kind] += p.said()
 	}
-	out := inference.Answer{
-		Message: inference.PartialMessage(said[domain.PartReasoning], said[domain.PartText]), Response: d.response(), Partial: true,
+	out := inference.Answer{Response: d.response(), Partial: true}
+	if len(said) > 0 || d.Called() {
+		out.Message = inference.PartialMessage(said[domain.PartReasoning], said[domain.PartText])
 	}
 	if d.Called() && d.Usage.OutputTokens == 0 {
 		written := out.Message
