@@ -108,6 +108,17 @@ func (r WaitRule) Commands() (commands []string) {
 	return slices.Compact(commands)
 }
 
+// AnswerForm is what stands behind the call in a command that answers the wait: the answer, where the model reads it.
+func (w Wait) AnswerForm() string {
+	switch {
+	case !w.Kind.Rule().Replies:
+		return ""
+	case w.Ask != nil && len(w.Ask.Schema) > 0:
+		return " --value JSON"
+	}
+	return ` "…"`
+}
+
 // WaitsFor says what calls wait for: for people, where it is not the same for all.
 func WaitsFor(waits []Wait) (what string) {
 	for _, w := range waits {

@@ -91,6 +91,12 @@ func (p *program) replyTo(ctx context.Context, s *local.Stack, id, call, text st
 			return nil, usage("value: is no JSON")
 		}
 	}
+	if call == "" && len(text) >= leastOfCall && strings.Trim(strings.ToLower(text), "0123456789abcdef-") == "" {
+		// A lone text that begins the id of a question names it: as an answer it could not be taken back.
+		if named, err := waitsOf(ctx, s.Agents, id, reply.Verdict, text); err == nil && len(named) == 1 {
+			call, text, reply.Text = text, "", ""
+		}
+	}
 	questions, err := waitsOf(ctx, s.Agents, id, reply.Verdict, call)
 	if err == nil && call != "" {
 		reply.Call, err = checkNamed(call, "question", len(questions))

@@ -97,9 +97,9 @@ func waitsOf(ctx context.Context, agents *client.Client, id string, verdict doma
 		other := others[0]
 		rule, ways := other.Kind.Rule(), []string{}
 		for _, command := range rule.Commands() {
-			ways = append(ways, "`"+command+" "+render.OneLine(id)+" "+render.ShortCall(other.ToolExecutionID)+"`")
+			ways = append(ways, "`"+command+" "+render.OneLine(id)+" "+render.ShortCall(other.ToolExecutionID)+other.AnswerForm()+"`")
 		}
-		return nil, &client.Error{Class: client.Refused, Message: "call: " + render.OneLine(other.Tool) + " waits for " + rule.For, Next: strings.Join(ways, " or ") + " says so"}
+		return nil, &client.Error{Class: client.Refused, Message: "call: " + render.OneLine(other.Tool) + " waits for " + rule.For, Next: strings.Join(ways, " or ") + " does that"}
 	}
 	return calls, nil
 }

@@ -84,6 +84,6 @@ func TestHowToAnswer(t *testing.T) {
 	called := p.called()
 	require.Equal(t, map[domain.WaitKind]string{
 		domain.WaitApproval: "pay waits for approval: `" + called + " approve notes 3f000000`, `" + called + " deny notes 3f000000`, --approvals allow lets all calls run",
-		domain.WaitQuestion: "pay waits for an answer: `" + called + " answer notes 3f000000`",
+		domain.WaitQuestion: "pay waits for an answer: `" + called + " answer notes 3f000000 \"…\"`",
 	}, said)
 }

@@ -140,7 +140,7 @@ func (a *asker) about(ctx context.Context, asked waitingCall) (said bool) {
 	if about.IsZero() {
 		return false // somebody was faster
 	}
-	hear, prompt := a.decide, client.DecisionKeys(about.Wait, "e JSON")+": "
+	hear, prompt := a.decide, client.DecisionKeys(about.Wait, "e JSON", true)+": "
 	if about.Ask != nil {
 		hear, prompt = a.reply, promptFor(*about.Ask)
 	}
@@ -261,7 +261,7 @@ func (p *program) howToAnswer(id string, e client.Event) string {
 	id, call := render.OneLine(id), render.ShortCall(e.ToolExecutionID)
 	rule, ways := e.Wait.Kind.Rule(), []string{}
 	for _, answer := range rule.Answers {
-		ways = append(ways, "`"+p.again(answer.Command, id, call)+"`")
+		ways = append(ways, "`"+p.again(answer.Command, id, call)+e.Wait.AnswerForm()+"`")
 	}
 	if !rule.Replies {
 		ways = append(ways, "--approvals allow lets all calls run")

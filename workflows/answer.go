@@ -110,7 +110,7 @@ func (i *inference) wanted() string {
 	if format := i.config.Resolved.Definition.Format.Type; format != "" && format != domain.FormatText {
 		wanted = "Answer in the required format"
 	}
-	if len(i.config.Resolved.Tools) > 0 && !i.step.request.WithoutTools {
+	if len(i.config.Resolved.Tools) > 0 && !i.withoutTools() {
 		wanted += ", or call a tool"
 	}
 	return wanted + "."

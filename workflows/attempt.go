@@ -27,12 +27,11 @@ func (a *attempts) giveNothing() int { a.nothings++; return a.nothings }
 func (a *attempts) shorten()         { a.shortened = true }
 
 func (i *inference) demand(room contract.Reservation) *contract.ModelRequest {
-	left, limited := i.session.budget.left(domain.LimitToolCalls)
 	request := contract.ModelRequest{
 		ExecutionID: i.step.execution, Step: i.step.content.Number, Log: i.conversation.Log().Ref(), Resolved: i.config.Resolved.Digest,
 		Inference: i.conversation.Inferences(), Attempts: i.tries, Edits: i.conversation.Edits(), Origins: i.conversation.Origins(), Heard: i.mail.Heard(),
 		Tries: i.session.policy.tryLimit(), Lost: i.lost, MaxOutputTokens: room.Output, TokensLeft: room.TokensLeft, CostLeftNanoUSD: room.CostLeftNanoUSD,
-		WithoutTools: i.step.request.WithoutTools || limited && left == 0,
+		WithoutTools: i.withoutTools(),
 	}
 	request.Reserved = domain.Usage{InputTokens: i.conversation.input(), OutputTokens: room.Longest(i.config.Resolved), Estimated: true}
 	if i.plan != nil {
@@ -40,6 +39,12 @@ func (i *inference) demand(room contract.Reservation) *contract.ModelRequest {
 		request.WithoutTools, request.Summary = true, &summary
 	}
 	return &request
+}
+
+// withoutTools reports whether the step's answer may ask for none: a hook wants that, or none are left of the budget.
+func (i *inference) withoutTools() bool {
+	left, limited := i.session.budget.left(domain.LimitToolCalls)
+	return i.step.request.WithoutTools || limited && left == 0
 }
 
 // asking tells of an inference activity that is about to be scheduled, and how it is.

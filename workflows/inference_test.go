@@ -174,9 +174,11 @@ func TestAnEmptyAnswersRequestFits(t *testing.T) {
 	for name, test := range map[string]struct {
 		tools  []domain.ToolSpec
 		format domain.FormatType
+		budget domain.ExecutionBudget
 		want   string
 	}{
 		"words or a tool":  {tools: reads(), want: "Your answer was empty. Answer in words, or call a tool."},
+		"no calls left":    {tools: reads(), budget: domain.ExecutionBudget{MaxToolCalls: number(0)}, want: "Your answer was empty. Answer in words."},
 		"words":            {want: "Your answer was empty. Answer in words."},
 		"a format":         {format: domain.FormatJSON, want: "Your answer was empty. Answer in the required format."},
 		"a format or tool": {tools: reads(), format: domain.FormatJSON, want: "Your answer was empty. Answer in the required format, or call a tool."},
@@ -185,7 +187,7 @@ func TestAnEmptyAnswersRequestFits(t *testing.T) {
 			t.Parallel()
 			w := &world{model: plays(nothing, says("{}")), tools: test.tools}
 			env := w.environment(t)
-			env.ExecuteWorkflow(string(contract.Execute), input(t, "", func(in *contract.SessionInput) { in.Definition.Format.Type = test.format }))
+			env.ExecuteWorkflow(string(contract.Execute), input(t, "", func(in *contract.SessionInput) { in.Definition.Format.Type, in.Budget = test.format, test.budget }))
 			require.Equal(t, domain.Completed, outcome(t, env).StopReason)
 			entries := query(t, env, contract.QueryMessages, contract.MessagesRequest{}).Entries
 			require.Equal(t, test.want, entries[len(entries)-2].Message.Text())

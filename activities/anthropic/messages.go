@@ -237,7 +237,10 @@ func mediaBlock(p domain.Part) (anthropic.ContentBlockParamUnion, error) {
 		return none, err
 	}
 	if p.MediaType == "" && p.URL == "" {
-		p.MediaType, _, _ = mime.ParseMediaType(http.DetectContentType(p.Data)) // as it looks
+		p.MediaType = http.DetectContentType(p.Data) // as it looks
+	}
+	if kind, _, err := mime.ParseMediaType(p.MediaType); err == nil { // parameters are not taken
+		p.MediaType = kind
 	}
 	document := &anthropic.DocumentBlockParam{}
 	if p.Filename != "" {

@@ -509,3 +509,12 @@ func TestAnswers(t *testing.T) {
 	s.says("/approve")
 	require.Contains(t, s.View().Content, "what you enter answers it")
 }
+
+// TestACutCallOffersNoYes: what is not shown whole cannot be let run.
+func TestACutCallOffersNoYes(t *testing.T) {
+	call := pays(`{"note":"` + strings.Repeat("x", 100) + `"}`)
+	call = call.Cut(20)
+	require.False(t, call.Whole())
+	s := sit(t, 200, 24).idle().asked(call).after(time.Minute)
+	require.NotContains(t, s.View().Content, "y runs it")
+}

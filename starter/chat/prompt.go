@@ -98,7 +98,7 @@ func promptKeys(asked client.WaitingCall, whole bool) string {
 	switch {
 	case !asked.Kind.Rule().Replies:
 		begin := map[bool]string{true: "Enter after ", false: "only a part is shown, so y and a do not count · "}[whole]
-		return begin + client.DecisionKeys(asked.Wait, "e")
+		return begin + client.DecisionKeys(asked.Wait, "e", whole)
 	case len(asked.Ask.Choices) > 0:
 		return "enter a choice, or its number · /later leaves it for later"
 	case len(asked.Ask.Schema) > 0:

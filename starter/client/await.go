@@ -182,7 +182,7 @@ func (c *Client) lookForEnd(ctx context.Context, t target, found context.CancelF
 		case s.info().GetHistoryLength() > events:
 			pause, events, quiet = min(2*pause, seldom), s.info().GetHistoryLength(), 0
 		default:
-			if pause, quiet = lookAgain, quiet+1; quiet == 2 {
+			if pause, quiet = lookAgain, quiet+1; quiet == 2 && !c.hasWorker(ctx, s.queue()) {
 				c.cfg.Progress(c.NoWorker(s.queue()) + "; waiting until one is up")
 			}
 		}

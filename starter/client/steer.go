@@ -48,7 +48,7 @@ type SendOptions struct {
 // SendOptions.IfBusy decides: the message is refused, or it waits, as Execution.Waits tells, to join that execution or to
 // begin one of its own, which Reads waits for. What waits can have no model, budget or data of its own unless it is
 // queued. It is refused after the session was closed, and by agents without a name once their execution has ended. It
-// needs a worker: where none is up Config.Progress is told after 5 s, and Send keeps trying until ctx ends.
+// needs a worker: where none is up Config.Progress is told after 2 s, and Send keeps trying until ctx ends.
 func (c *Client) Send(ctx context.Context, id string, o SendOptions) (none Execution, _ error) {
 	given, err := domain.NewStartOptions(o.Metadata, o.Messages, o.Trusted)
 	if err != nil {
@@ -222,6 +222,7 @@ func update[In, Out any](ctx context.Context, c *Client, a agent, id string, nam
 		}
 	}
 	var gone time.Time // since when the server has been away
+	late := 0          // attempts in which no worker has answered
 	for {
 		out, err := attempt[Out](ctx, c, o)
 		switch {
@@ -240,7 +241,12 @@ func update[In, Out any](ctx context.Context, c *Client, a agent, id string, nam
 			if err != nil { // a server that is away, and no worker
 				return out, err
 			}
-			tell(fmt.Sprintf("%s; the %s waits here until one is up; the server keeps it no longer than this command waits", c.NoWorker(s.queue()), what))
+			switch late++; {
+			case !c.hasWorker(ctx, s.queue()):
+				tell(fmt.Sprintf("%s; the %s waits here until one is up; the server keeps it no longer than this command waits", c.NoWorker(s.queue()), what))
+			case late > 1: // one that is busy, or whose end the server has not noticed
+				tell(fmt.Sprintf("the worker on %s has not answered yet; the %s waits here, and the server keeps it no longer than this command waits", c.cfg.place(s.queue()), what))
+			}
 		case isAs[*serviceerror.WorkflowNotReady](err): // as on a machine that is too busy for the task's time-out
 			gone = time.Time{}
 			tell("the agent's workflow tasks fail; the " + what + " waits until one succeeds, the agent's status may say why")

@@ -179,14 +179,19 @@ func TypedReply(asked domain.Wait, typed string) (Word, error) {
 	return w, nil
 }
 
-// DecisionKeys are what TypedDecision reads about a call, each with what it does. edit is how other arguments are typed.
-func DecisionKeys(asked domain.Wait, edit string) (keys string) {
-	for _, a := range asked.Kind.Rule().Answers {
-		if a.Key != "" {
+// DecisionKeys are what TypedDecision reads about a call, each with what it does. edit is how other arguments are typed. Of a
+// call that is not shown whole nobody lets the rest run unseen.
+func DecisionKeys(asked domain.Wait, edit string, whole bool) (keys string) {
+	rule := asked.Kind.Rule()
+	for _, a := range rule.Answers {
+		if a.Key != "" && (whole || !rule.Grants(a.Verdict)) {
 			keys += a.Key[:1] + " " + a.Does + " · "
 		}
+		if a.Edits && whole {
+			keys += "a always · "
+		}
 		if a.Edits {
-			keys += "a always · " + edit + " edits it · "
+			keys += edit + " edits it · "
 		}
 	}
 	return keys + "d later"

@@ -47,7 +47,7 @@ func TestTypedDecisions(t *testing.T) {
 		domain.WaitOutcome:  {"d later", map[string]string{"y": "", "": "", "d": "d"}},
 	} {
 		asked := domain.Wait{Kind: kind, Digest: domain.CallDigest("pay", "{}")}
-		require.Equal(t, want.keys, DecisionKeys(asked, "e JSON"))
+		require.Equal(t, want.keys, DecisionKeys(asked, "e JSON", true))
 		for typed, read := range want.typed {
 			w, key := TypedDecision(asked, typed)
 			require.Equal(t, asked.Digest, w.Digest)

@@ -125,7 +125,7 @@ func statusRows(t Theme, id string, v account.Status, now time.Time) []row {
 			"waits", facts(v.Waits, func(w domain.Wait) string {
 				var ways []string
 				for _, command := range w.Kind.Rule().Commands() {
-					ways = append(ways, enter(command, ShortCall(w.ToolExecutionID)+where(w.Ask != nil && len(w.Ask.Schema) > 0, " --value JSON")))
+					ways = append(ways, enter(command, ShortCall(w.ToolExecutionID)+w.AnswerForm()))
 				}
 				return Joined("\n", pendingWords(w), Joined(t.Faint(" · "), ways...))
 			})},

@@ -3,7 +3,6 @@ package wire
 import (
 	"encoding/base64"
 	"errors"
-	"mime"
 	"net/url"
 	"strings"
 
@@ -47,8 +46,6 @@ func Media(p domain.Part) (domain.Part, error) {
 	if len(p.Data) > 0 {
 		p.URL = ""
 	}
-	if kind, _, err := mime.ParseMediaType(p.MediaType); err == nil {
-		p.MediaType = strings.Replace(kind, "image/jpg", "image/jpeg", 1)
-	}
+	p.MediaType = strings.Replace(p.MediaType, "image/jpg", "image/jpeg", 1)
 	return p, nil
 }
