@@ -148,7 +148,6 @@ func readable(response *http.Response, id jsonrpc.ID) (*http.Response, error) {
 	}
 	events := newEventBody(response.Body, id)
 	if !stream {
-		defer response.Body.Close() // what follows of it is nobody's
 		events.failed = io.EOF
 		data, err := io.ReadAll(response.Body)
 		switch {
