@@ -30,6 +30,18 @@ const codeUnfinished = -32097
 
 func tooDeep() *jsonrpc.Error { return unread("it is nested more than %d deep", maxNesting) }
 
+// encodedAnswer is an answer as JSON that the SDK can decode: in place of one that is nested too deep, an error with its id.
+func encodedAnswer(answer *jsonrpc.Response) ([]byte, error) {
+	data, err := jsonrpc.EncodeMessage(answer)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := jsonrpc.DecodeMessage(data); err != nil {
+		return jsonrpc.EncodeMessage(&jsonrpc.Response{ID: answer.ID, Error: tooDeep()})
+	}
+	return data, nil
+}
+
 // maxUnread bounds what is shown of an answer that cannot be read.
 const maxUnread = 200
 

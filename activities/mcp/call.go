@@ -226,18 +226,13 @@ func (s *server) failure(ctx context.Context, l *link, sent *sending, err error)
 	case refusal != nil && refusal.Code == codeUnfinished:
 		return tool.OutcomeUnknown(s.unavailable("was lost while the call ran: %s", refusal.Message))
 	case refusal != nil && status < 500:
-		return s.refusesCall(refusal.Message, refusal.Code)
+		return domain.Errorf(domain.Invalid, "MCP server %s refuses the call: %s (%d)", s.config.Name, refusal.Message, refusal.Code)
 	case status >= 300 && status < 500:
 		return domain.Errorf(domain.Invalid, "MCP server %s refuses the call: it answers %d %s", s.config.Name, status, http.StatusText(status))
 	case status >= 500:
 		return tool.OutcomeUnknown(s.unavailable("answers %d %s", status, http.StatusText(status)))
 	}
 	return tool.OutcomeUnknown(s.unavailable("was lost while the call ran: %s", l.explain(err)))
-}
-
-// refusesCall is the error of a call that the server has answered with one.
-func (s *server) refusesCall(why string, code int64) error {
-	return domain.Errorf(domain.Invalid, "MCP server %s refuses the call: %s (%d)", s.config.Name, why, code)
 }
 
 // unreadable is the error of a call that was answered: whatever it does is done.

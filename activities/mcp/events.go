@@ -105,11 +105,12 @@ func (b *eventBody) message(data []byte) {
 // write adds a message to what is ready, as the data line of an event; the blank line that ends the event is the caller's. An
 // answer that the SDK could not decode again becomes the error of its request, since the SDK would end the connection.
 func (b *eventBody) write(message jsonrpc.Message) {
-	data, err := jsonrpc.EncodeMessage(message)
-	if answer, ok := message.(*jsonrpc.Response); ok && err == nil {
-		if _, undecodable := jsonrpc.DecodeMessage(data); undecodable != nil {
-			data, err = jsonrpc.EncodeMessage(&jsonrpc.Response{ID: answer.ID, Error: tooDeep()})
-		}
+	var data []byte
+	var err error
+	if answer, ok := message.(*jsonrpc.Response); ok {
+		data, err = encodedAnswer(answer)
+	} else {
+		data, err = jsonrpc.EncodeMessage(message)
 	}
 	if err == nil { // what was decoded can be encoded
 		fmt.Fprintf(&b.ready, "data: %s\n", data)

@@ -1,7 +1,6 @@
 package mcp
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -66,13 +65,17 @@ type Report struct {
 	Missing []string `json:"missing,omitempty"`
 }
 
-// Examine starts or reaches a server and says what it has. Its error says whether another try may help, and what to mend
-// where none does.
-func (all *Servers) Examine(ctx context.Context, name string) (Report, error) {
-	s, err := all.named(name)
-	if err != nil {
-		return Report{}, err
+// Examine starts or reaches a server and says what it has. Its error is of kind
+// Unavailable, with what the server wrote to its standard error as Detail.
+func (s *Servers) Examine(ctx context.Context, name string) (Report, error) {
+	own := s.all[name]
+	if own == nil {
+		return Report{}, domain.Errorf(domain.Invalid, "there is no MCP server %q", name)
 	}
+	return own.examined(ctx)
+}
+
+func (s *server) examined(ctx context.Context) (Report, error) {
 	report := Report{Server: s.config.Name, Tools: []Listed{}, Notes: s.config.Notes}
 	if s.config.Disabled {
 		report.Notes = append(slices.Clip(report.Notes), "its file says disabled: it is not started")
@@ -84,9 +87,8 @@ func (all *Servers) Examine(ctx context.Context, name string) (Report, error) {
 	}
 	if said := l.session.InitializeResult(); said != nil {
 		report.Protocol = said.ProtocolVersion
-		has := cmp.Or(said.Capabilities, &sdk.ServerCapabilities{})
-		report.Offers = offers(has)
-		l.offered(ctx, has, &report)
+		report.Offers = offers(said.Capabilities)
+		l.offered(ctx, said.Capabilities, &report)
 		if info := said.ServerInfo; info != nil {
 			report.Title, report.Version = info.Name, info.Version
 		}
@@ -123,14 +125,18 @@ func (all *Servers) Examine(ctx context.Context, name string) (Report, error) {
 
 func offers(c *sdk.ServerCapabilities) []string {
 	all := []string{}
-	for _, part := range []struct {
-		name string
-		has  bool
-	}{{"completions", c.Completions != nil}, {"prompts", c.Prompts != nil}, {"resources", c.Resources != nil}, {"tools", c.Tools != nil}} {
-		if part.has {
-			all = append(all, part.name)
+	if c == nil {
+		return all
+	}
+	for name, has := range map[string]bool{
+		"tools": c.Tools != nil, "resources": c.Resources != nil, "prompts": c.Prompts != nil,
+		"completions": c.Completions != nil,
+	} {
+		if has {
+			all = append(all, name)
 		}
 	}
+	slices.Sort(all)
 	return all
 }
 
@@ -146,7 +152,7 @@ func (l *link) offered(ctx context.Context, has *sdk.ServerCapabilities, report 
 		}
 	}
 	var err error
-	if has.Resources != nil {
+	if has != nil && has.Resources != nil {
 		report.Resources, err = offersOf("resources", l.session.Resources(ctx, nil), func(r *sdk.Resource) Offer { return Offer{r.Name, r.URI, r.MIMEType, r.Description} })
 		note("resources", err)
 		report.Templates, err = offersOf("resource templates", l.session.ResourceTemplates(ctx, nil), func(t *sdk.ResourceTemplate) Offer {
@@ -154,7 +160,7 @@ func (l *link) offered(ctx context.Context, has *sdk.ServerCapabilities, report 
 		})
 		note("resource templates", err)
 	}
-	if has.Prompts != nil {
+	if has != nil && has.Prompts != nil {
 		report.Prompts, err = offersOf("prompts", l.session.Prompts(ctx, nil), func(p *sdk.Prompt) Offer { return Offer{Name: p.Name, Description: p.Description} })
 		note("prompts", err)
 	}

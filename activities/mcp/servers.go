@@ -118,27 +118,20 @@ func (s *Servers) Effect(name string) domain.Effect {
 // may help, and is marked by tool.NotStarted.
 func (s *Servers) Find(ctx context.Context, name string) (tool.Tool, error) {
 	prefix, _ := domain.ServerOf(name)
-	server, err := s.named(prefix)
-	if err != nil {
-		return tool.Tool{}, err
+	server := s.all[prefix]
+	if server == nil {
+		return tool.Tool{}, tool.NotStarted(domain.CodedErrorf(domain.Invalid, domain.CodeUnknownTool, "this worker has no MCP server for %q", domain.Shorten(name, maxToolName)))
 	}
 	found, err := server.find(ctx, name)
 	return found, tool.NotStarted(err)
 }
 
-func (s *Servers) named(name string) (*server, error) {
-	if own := s.all[name]; own != nil {
-		return own, nil
-	}
-	return nil, tool.NotStarted(domain.CodedErrorf(domain.Invalid, domain.CodeUnknownTool, "this worker has no MCP server %q", domain.Shorten(name, maxToolName)))
-}
-
 // All asks a server for all tools that agents may have of it, as they are now. One that
 // is of no use is left out, and named in the log and by Examine.
 func (s *Servers) All(ctx context.Context, name string) ([]tool.Tool, error) {
-	server, err := s.named(name)
-	if err != nil {
-		return nil, err
+	server := s.all[name]
+	if server == nil {
+		return nil, tool.NotStarted(domain.CodedErrorf(domain.Invalid, domain.CodeUnknownTool, "this worker has no MCP server %q", domain.Shorten(name, maxToolName)))
 	}
 	found, err := server.everything(ctx)
 	return found, tool.NotStarted(err)

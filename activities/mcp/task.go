@@ -42,8 +42,13 @@ type task struct {
 	PollMs float64 `json:"pollIntervalMs"`
 	// Result, Error and InputRequests are of the extension.
 	Result        json.RawMessage `json:"result"`
-	Error         *jsonrpc.Error  `json:"error"`
+	Error         *wireError      `json:"error"`
 	InputRequests json.RawMessage `json:"inputRequests"`
+}
+
+type wireError struct {
+	Code    int64  `json:"code"`
+	Message string `json:"message"`
 }
 
 // speaks reports whether a connection is of that version of the protocol, or a later one.
@@ -191,9 +196,13 @@ func (s *server) askOver(ctx context.Context, l *link, id string) (*sdk.CallTool
 	t.ID = id
 	switch {
 	case t.Error != nil:
-		return nil, s.refusesCall(domain.Shorten(t.Error.Message, maxStatusMessage), t.Error.Code)
+		return nil, domain.Errorf(domain.Invalid, "MCP server %s refuses the call: %s (%d)", s.config.Name, domain.Shorten(t.Error.Message, maxStatusMessage), t.Error.Code)
 	case len(t.Result) > 0 && string(t.Result) != "null":
-		return s.resultOf(t.Result)
+		result, err := resultOf(t.Result)
+		if err != nil {
+			return nil, s.unreadable(err)
+		}
+		return result, nil
 	case t.Status == "completed" || t.Status == "failed":
 		return s.taskResult(ctx, l, t)
 	case t.Status == "cancelled":
@@ -204,24 +213,20 @@ func (s *server) askOver(ctx context.Context, l *link, id string) (*sdk.CallTool
 	return nil, elsewhere(t)
 }
 
-func (s *server) resultOf(text json.RawMessage) (*sdk.CallToolResult, error) {
-	result, err := resultOf(text)
-	if err != nil {
-		return nil, s.unreadable(err)
-	}
-	return result, nil
-}
-
 // taskResult fetches the result of a task of the older form that is over.
 func (s *server) taskResult(ctx context.Context, l *link, t *task) (*sdk.CallToolResult, error) {
 	text, err := l.about(ctx, methodTaskResult, &taskParams{TaskID: t.ID})
 	if err == nil {
-		return s.resultOf(text)
+		result, err := resultOf(text)
+		if err != nil {
+			return nil, s.unreadable(err)
+		}
+		return result, nil
 	}
 	if said, ok := errors.AsType[*jsonrpc.Error](err); ok && said.Code == codeUnread {
 		return nil, s.unreadable(said)
 	} else if ok && t.Status == "failed" && answered(err) {
-		return nil, s.refusesCall(domain.Shorten(said.Message, maxStatusMessage), said.Code)
+		return nil, domain.Errorf(domain.Invalid, "MCP server %s refuses the call: %s (%d)", s.config.Name, domain.Shorten(said.Message, maxStatusMessage), said.Code)
 	}
 	return nil, s.unasked(ctx, l, err)
 }
