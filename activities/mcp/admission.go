@@ -21,7 +21,7 @@ const (
 	maxNotices = 200
 	// maxAsk bounds one of them in bytes: of a longer request its contents are left out, and so is a longer notice.
 	maxAsk = 64 << 10
-	// answerPatience bounds the way of an answer to one, askPatience how long the next
+	// answerPatience bounds the request over HTTP by which one is answered, askPatience how long the next
 	// waits for one of so many to end.
 	answerPatience = 30 * time.Second
 	askPatience    = 5 * time.Second
@@ -58,6 +58,13 @@ func (a *admission) flooded() bool {
 	return a.notices >= maxNotices && time.Since(a.second) <= time.Second
 }
 
+// shorten leaves out the contents of a request that is too long: nothing so long is ever given.
+func shorten(request *jsonrpc.Request, size int) {
+	if size > maxAsk {
+		request.Params = json.RawMessage("{}")
+	}
+}
+
 // admitting is the SDK's transport over HTTP, whose connection hears of a server what is admitted.
 type admitting struct {
 	*sdk.StreamableClientTransport
@@ -70,14 +77,10 @@ func (t admitting) Connect(ctx context.Context) (sdk.Connection, error) {
 	if err != nil {
 		return nil, err
 	}
-	return hear(made, t.version), nil
+	return &hearing{Connection: made, version: t.version, asked: make(chan struct{}, maxAsked), closed: make(chan struct{})}, nil
 }
 
-func hear(c sdk.Connection, v *version) *hearing {
-	return &hearing{Connection: c, version: v, asked: make(chan struct{}, maxAsked), closed: make(chan struct{})}
-}
-
-// A hearing is a connection of which is heard what is admitted, and answers to what was asked. Many calls share it, each of which may rightly ask something at the same
+// A hearing is a connection over HTTP. Many calls share it, each of which may rightly ask something at the same
 // time: so one question too many waits, and ends the connection only where no other is answered meanwhile.
 type hearing struct {
 	sdk.Connection
@@ -98,22 +101,18 @@ func (h *hearing) Read(ctx context.Context) (jsonrpc.Message, error) {
 		if err != nil {
 			return nil, err
 		}
-		if answer, ok := message.(*jsonrpc.Response); ok {
+		request, ok := message.(*jsonrpc.Request)
+		switch {
+		case !ok:
+			answer, _ := message.(*jsonrpc.Response) // there is nothing else
 			if answer = h.answered(answer); answer != nil {
 				h.version.learn(answer)
 				return answer, nil
 			}
-			continue
-		}
-		request, _ := message.(*jsonrpc.Request) // there is nothing else
-		size := len(request.Method) + len(request.Params)
-		if request.IsCall() {
-			if size > maxAsk {
-				request.Params = json.RawMessage("{}") // nothing so long is ever given
-			}
+		case request.IsCall():
+			shorten(request, len(request.Params))
 			return request, h.question(ctx)
-		}
-		if h.admit(request, size) {
+		case h.admit(request, len(request.Params)):
 			return request, nil
 		}
 	}
@@ -125,9 +124,6 @@ func (h *hearing) question(ctx context.Context) error {
 	case h.asked <- struct{}{}:
 		return nil
 	case <-time.After(askPatience):
-		if p, ok := h.Connection.(*program); ok {
-			return p.failed(errAsksTooMuch)
-		}
 		return errAsksTooMuch
 	case <-h.closed:
 		return errors.New("the connection is closed")

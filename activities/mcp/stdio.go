@@ -43,9 +43,8 @@ const (
 // usualPath is where programs look for others, unless env says so.
 const usualPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
-// A program is a server that the worker has started. It is the SDK's transport, and the connection below that which it makes:
-// the SDK's own transports for programs end at the first line that is no message, know no bound in time for a write, do not
-// say whether a call has left, and end the program alone, without what it has started.
+// A program is a server that the worker has started. It is the SDK's transport and
+// its connection, used once.
 type program struct {
 	process *warden.Process
 	stdin   *os.File
@@ -56,14 +55,16 @@ type program struct {
 	complain func(string)
 	last     []string
 	heard    chan struct{}
-	// hearing hears of it what is admitted.
-	hearing *hearing
+	admission
+	pending
 	// read are messages that came in one line with the one before.
 	read []jsonrpc.Message
 
 	writing sync.Mutex
-	mu      sync.Mutex
-	broken  error
+	// asked counts the requests of the server that have no answer yet.
+	mu     sync.Mutex
+	asked  int
+	broken error
 
 	closing sync.Once
 	// stopped is closed before the program is told to end.
@@ -96,7 +97,6 @@ func startProgram(s Server, env []string, complain func(string)) (*program, erro
 	out, theirOut := pipe()
 	stderr, theirErr := pipe()
 	p := &program{stdin: in, stdout: out, heard: make(chan struct{}), stopped: make(chan struct{})}
-	p.hearing = hear(p, new(version))
 	p.complain = func(line string) {
 		p.keep(line)
 		complain(line)
@@ -129,20 +129,22 @@ func withPath(env []string, program string) []string {
 }
 
 // Connect implements the SDK's transport.
-func (p *program) Connect(context.Context) (sdk.Connection, error) { return p.hearing, nil }
+func (p *program) Connect(context.Context) (sdk.Connection, error) { return p, nil }
 
 // SessionID implements the SDK's connection: there is none.
 func (p *program) SessionID() string { return "" }
 
-// Read returns the server's next message. It passes over lines that are no message, and fails where the program has ended or
-// writes too much that is no message. A line may hold several messages, which are returned one by one. An answer that is too
-// long comes as an error in its place.
+// Read returns the server's next message. It passes over lines that are no message, answers to nothing that was asked, and
+// notices beyond their limit; it fails where the program has ended or writes too much that is no message. A line may hold
+// several messages, which are returned one by one. An answer that is too long comes as an error in its place.
 func (p *program) Read(context.Context) (jsonrpc.Message, error) {
 	for garbage := 0; ; {
-		if len(p.read) > 0 {
+		for len(p.read) > 0 {
 			message := p.read[0]
 			p.read = p.read[1:]
-			return message, nil
+			if message = p.admitted(message); message != nil {
+				return message, nil
+			}
 		}
 		line, err := p.line()
 		switch {
@@ -151,11 +153,14 @@ func (p *program) Read(context.Context) (jsonrpc.Message, error) {
 			if asking.Match(line) {
 				continue
 			}
-			return &jsonrpc.Response{ID: headed(line), Error: tooLong()}, nil
+			if answer := p.answered(&jsonrpc.Response{ID: headed(line), Error: tooLong()}); answer != nil {
+				return answer, nil
+			}
+			continue
 		case err != nil:
 			return nil, p.failed(err)
 		}
-		if p.hearing.flooded() && !bytes.Contains(line, []byte(`"id"`)) {
+		if p.flooded() && !bytes.Contains(line, []byte(`"id"`)) {
 			continue // a notice too many, which costs more to decode than to read
 		}
 		if p.read, err = understood(line); err == nil {
@@ -207,6 +212,33 @@ func (p *program) line() ([]byte, error) {
 	}
 }
 
+// admitted is a message as it is passed on to the client; nil: it is dropped. A server that asks too much is cut off.
+func (p *program) admitted(message jsonrpc.Message) jsonrpc.Message {
+	if answer, ok := message.(*jsonrpc.Response); ok {
+		if answer = p.answered(answer); answer != nil {
+			return answer
+		}
+		return nil // it answers nothing that was asked
+	}
+	request, _ := message.(*jsonrpc.Request) // there is nothing else
+	size := len(request.Method) + len(request.Params)
+	if !request.IsCall() {
+		if p.admit(request, size) {
+			return request
+		}
+		return nil
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.asked++; p.asked > maxAsked {
+		p.broken = errAsksTooMuch
+		_ = p.stdout.Close() // the next read fails
+		return nil
+	}
+	shorten(request, size)
+	return request
+}
+
 // failed keeps the first reason for which nothing more is read.
 func (p *program) failed(err error) error {
 	p.mu.Lock()
@@ -223,6 +255,8 @@ func (p *program) failed(err error) error {
 // Write sends a message. What was sent in part breaks the connection: nothing after
 // it could be read.
 func (p *program) Write(ctx context.Context, message jsonrpc.Message) error {
+	p.sent(message)
+	message = onWire(ctx, message)
 	data, err := jsonrpc.EncodeMessage(message)
 	if err != nil {
 		return err
@@ -232,7 +266,12 @@ func (p *program) Write(ctx context.Context, message jsonrpc.Message) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	if request, ok := message.(*jsonrpc.Request); ok && request.Method == methodCall {
+	request, isRequest := message.(*jsonrpc.Request)
+	if !isRequest {
+		p.mu.Lock()
+		p.asked--
+		p.mu.Unlock()
+	} else if request.Method == methodCall {
 		sendingOf(ctx).note(func(s *sending) { s.begun = true })
 	}
 	// A server that reads nothing does not hold a call longer than it may last.
