@@ -195,7 +195,7 @@ func (s *server) sent(ctx context.Context, looked *sdk.Tool, params *sdk.CallToo
 		case ended || l.lost():
 			s.lost(l)
 		}
-		if first && ended && ctx.Err() == nil && (!sent.now().begun || sent.forgotten(err)) {
+		if first && ended && ctx.Err() == nil && (!sent.hasBegun() || sent.forgotten(err)) {
 			continue
 		}
 		return nil, s.failure(ctx, l, sent, err)
@@ -205,17 +205,17 @@ func (s *server) sent(ctx context.Context, looked *sdk.Tool, params *sdk.CallToo
 // failure is the error of a call without a result: whether it surely did nothing, was
 // answered with an error, or may have been carried out.
 func (s *server) failure(ctx context.Context, l *link, sent *sending, err error) error {
-	known := sent.now()
-	status, refusal := known.status, sent.refusal(err)
+	status, wait := sent.answered()
+	refusal := sent.refusal(err)
 	switch {
 	case ctx.Err() != nil:
 		s.examine(context.WithoutCancel(ctx), l)
 		return context.Cause(ctx)
-	case !known.begun:
+	case !sent.hasBegun():
 		return tool.NotStarted(s.unavailable("cannot be reached: %s", l.explain(err)))
 	case status == http.StatusTooManyRequests:
 		throttled := domain.Errorf(domain.Throttled, "MCP server %s takes no more calls just now", s.config.Name)
-		throttled.RetryAfter = known.wait
+		throttled.RetryAfter = wait
 		return tool.NotStarted(throttled)
 	case sent.forgotten(err):
 		return tool.NotStarted(s.unavailable("has forgotten the connection"))

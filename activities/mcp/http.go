@@ -1,6 +1,7 @@
 package mcp
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -11,7 +12,7 @@ import (
 	"net/http/httptrace"
 	"strconv"
 	"strings"
-	"sync/atomic"
+	"sync"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -59,11 +60,11 @@ type bounded struct{ next http.RoundTripper }
 func (b bounded) RoundTrip(request *http.Request) (*http.Response, error) {
 	response, err := b.next.RoundTrip(request)
 	if err == nil {
-		read := new(atomic.Int64)
+		left := new(budget)
 		if call := sendingOf(request.Context()); call != nil {
-			read = &call.read // of all streams by which it is resumed
+			left = &call.read // of all streams by which it is resumed
 		}
-		response.Body = &boundedBody{ReadCloser: response.Body, read: read}
+		response.Body = &boundedBody{ReadCloser: response.Body, read: left}
 	}
 	return response, err
 }
@@ -142,33 +143,38 @@ func answeredBy(request *http.Request) (id jsonrpc.ID) {
 // SDK's would end the connection.
 func readable(response *http.Response, id jsonrpc.ID) (*http.Response, error) {
 	kind, _, _ := mime.ParseMediaType(response.Header.Get("Content-Type"))
-	stream := kind == "text/event-stream"
-	if !stream && !id.IsValid() {
+	switch {
+	case kind == "text/event-stream":
+		response.Body, response.ContentLength = newEventBody(response.Body, id), -1
+		return response, nil
+	case !id.IsValid():
 		return response, nil
 	}
-	events := newEventBody(response.Body, id)
-	if !stream {
-		events.failed = io.EOF
-		data, err := io.ReadAll(response.Body)
-		switch {
-		case errors.Is(err, errLongBody):
-			events.giveUp(data)
-		case err != nil:
-			return nil, err
-		default:
-			events.message(data)
-		}
-		switch {
-		case events.ready.Len() == 0 && kind != "application/json":
+	defer response.Body.Close()
+	data, err := io.ReadAll(response.Body)
+	var all []jsonrpc.Message
+	switch {
+	case errors.Is(err, errLongBody) && headed(data) == id:
+		all = []jsonrpc.Message{&jsonrpc.Response{Error: tooLong()}}
+	case err != nil:
+		return nil, err
+	default:
+		if all, err = understood(data); err != nil && kind != "application/json" {
 			return nil, fmt.Errorf("unsupported content type %q", kind)
-		case events.ready.Len() == 0:
-			return nil, errors.New("its answer is no message of the protocol, or answers something else")
 		}
-		events.ready.WriteByte('\n')
-		response.Header.Set("Content-Type", "text/event-stream")
 	}
-	response.Body, response.ContentLength = events, -1
-	return response, nil
+	for _, one := range all {
+		if answer, ok := one.(*jsonrpc.Response); ok && (!answer.ID.IsValid() || numbered(answer.ID) == id) {
+			answer.ID = id
+			if data, err = encodedAnswer(answer); err != nil {
+				return nil, err
+			}
+			response.Header.Set("Content-Type", "application/json")
+			response.Body, response.ContentLength = io.NopCloser(bytes.NewReader(data)), int64(len(data))
+			return response, nil
+		}
+	}
+	return nil, errors.New("its answer is no message of the protocol, or answers something else")
 }
 
 func retryAfter(header http.Header) time.Duration {
@@ -179,21 +185,40 @@ func retryAfter(header http.Header) time.Duration {
 	return min(time.Duration(seconds)*time.Second, maxDelay)
 }
 
+// A budget is how many bytes were read of what may be.
+type budget struct {
+	mu   sync.Mutex
+	read int
+}
+
+// left is what may be read of size bytes more.
+func (b *budget) left(size int) int {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return min(size, maxLine-b.read)
+}
+
+func (b *budget) spend(n int) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.read += n
+}
+
 // A boundedBody fails where more is read of it, and of what shares its budget, than may be.
 type boundedBody struct {
 	io.ReadCloser
-	read *atomic.Int64
+	read *budget
 }
 
 var errLongBody = errors.New("it answers more than " + strconv.Itoa(maxLine) + " bytes")
 
 // Read implements io.Reader.
 func (b *boundedBody) Read(into []byte) (int, error) {
-	left := min(maxLine-b.read.Load(), int64(len(into)))
+	left := b.read.left(len(into))
 	if left <= 0 && len(into) > 0 {
 		return 0, errLongBody
 	}
 	n, err := b.ReadCloser.Read(into[:max(left, 0)])
-	b.read.Add(int64(n))
+	b.read.spend(n)
 	return n, err
 }

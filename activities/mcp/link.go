@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -43,10 +44,10 @@ type link struct {
 	listing chan struct{}
 	mu      sync.Mutex
 	tools   []*sdk.Tool
-	// unread are the tools that no agent has, with why not.
-	unread []unreadTool
-	listed time.Time
-	dead   bool
+	// unread are the tools that no agent has, with why not, and told those that were told of.
+	unread, told []unreadTool
+	listed       time.Time
+	dead         bool
 }
 
 // connect starts or reaches a server. A program that ends at its start is started once more: one that does so again will each time.
@@ -196,19 +197,15 @@ func (l *link) list(ctx context.Context) ([]*sdk.Tool, error) {
 	ctx, cancel := context.WithTimeout(ctx, listPatience)
 	defer cancel()
 	asked := time.Now()
-	var all []*sdk.Tool
-	var params sdk.ListToolsParams
-	for pages := 0; pages == 0 || params.Cursor != ""; pages++ {
-		if pages == maxPages {
-			return nil, unread("it lists its tools on more than %d pages", maxPages)
-		}
-		page, err := l.session.ListTools(ctx, new(params))
+	all, err := paged("tools", maxTools, func(cursor string) ([]*sdk.Tool, string, error) {
+		page, err := l.session.ListTools(ctx, &sdk.ListToolsParams{Cursor: cursor})
 		if err != nil {
-			return nil, l.explain(err)
+			return nil, "", l.explain(err)
 		}
-		if all, params.Cursor = append(all, page.Tools...), page.NextCursor; len(all) > maxTools {
-			return nil, unread("it lists more than %d tools", maxTools)
-		}
+		return page.Tools, page.NextCursor, nil
+	})
+	if err != nil {
+		return nil, err
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -222,6 +219,38 @@ func (l *link) unreadTools() []unreadTool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.unread
+}
+
+// unreadAnew are those of them that it has not returned yet.
+func (l *link) unreadAnew() (anew []unreadTool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, t := range l.unread {
+		if !slices.Contains(l.told, t) {
+			anew = append(anew, t)
+		}
+	}
+	l.told = l.unread
+	return anew
+}
+
+// paged is all that a server lists of something, page by page. What is wrong with the list itself is as an answer that cannot be read.
+func paged[T any](what string, most int, ask func(cursor string) (page []T, next string, err error)) (all []T, err error) {
+	cursor := ""
+	for range maxPages {
+		page, next, err := ask(cursor)
+		if err != nil {
+			return nil, err
+		}
+		if all = append(all, page...); len(all) > most {
+			return nil, unread("it lists more than %d %s", most, what)
+		}
+		if next == "" {
+			return all, nil
+		}
+		cursor = next
+	}
+	return nil, unread("it lists its %s on more than %d pages", what, maxPages)
 }
 
 // explain adds how a connection came to its end, where it did.

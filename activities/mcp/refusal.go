@@ -18,16 +18,15 @@ type mistake struct{ error }
 // refused is the error of a server that is not reached, or does not list its tools. Where another try would come to the same it
 // is of a kind that is not tried again, and says what to mend.
 func (s *server) refused(what string, sent *sending, err error) *domain.Error {
-	known := sent.now()
-	status := known.status
+	status, wait := sent.answered()
 	said, _ := errors.AsType[*jsonrpc.Error](err)
 	_, mistaken := errors.AsType[mistake](err)
 	made, unmended := s.unavailable("%s: %s", what, err), ""
 	switch {
 	case status == http.StatusTooManyRequests:
-		made.Kind, made.RetryAfter = domain.Throttled, known.wait
+		made.Kind, made.RetryAfter = domain.Throttled, wait
 	case (status == http.StatusUnauthorized || status == http.StatusForbidden):
-		if !known.tokenLater {
+		if !sent.mayGetToken() {
 			made = s.denied(status, err)
 		}
 	case status >= 300 && status < 500 && status != http.StatusRequestTimeout:

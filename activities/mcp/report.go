@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"iter"
 	"slices"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -144,38 +143,48 @@ func offers(c *sdk.ServerCapabilities) []string {
 func (l *link) offered(ctx context.Context, has *sdk.ServerCapabilities, report *Report) {
 	ctx, cancel := context.WithTimeout(ctx, listPatience)
 	defer cancel()
-	note := func(what string, err error) {
-		own, ok := errors.AsType[*jsonrpc.Error](err)
-		without := ok && own.Code == jsonrpc.CodeMethodNotFound && what == "resource templates" // many have resources and none of these
-		if err != nil && !without {
+	list := func(what string, into *[]Offer, ask func(cursor string) ([]Offer, string, error)) {
+		all, err := paged(what, maxTools, ask)
+		if *into = all; err != nil {
 			report.Problems = append(report.Problems, fmt.Sprintf("it does not list its %s: %s", what, l.explain(err)))
 		}
 	}
-	var err error
 	if has != nil && has.Resources != nil {
-		report.Resources, err = offersOf("resources", l.session.Resources(ctx, nil), func(r *sdk.Resource) Offer { return Offer{r.Name, r.URI, r.MIMEType, r.Description} })
-		note("resources", err)
-		report.Templates, err = offersOf("resource templates", l.session.ResourceTemplates(ctx, nil), func(t *sdk.ResourceTemplate) Offer {
-			return Offer{t.Name, t.URITemplate, t.MIMEType, t.Description}
+		list("resources", &report.Resources, func(cursor string) ([]Offer, string, error) {
+			page, err := l.session.ListResources(ctx, &sdk.ListResourcesParams{Cursor: cursor})
+			if err != nil {
+				return nil, "", err
+			}
+			return offersOf(page.Resources, func(r *sdk.Resource) Offer { return Offer{r.Name, r.URI, r.MIMEType, r.Description} }), page.NextCursor, nil
 		})
-		note("resource templates", err)
+		list("resource templates", &report.Templates, func(cursor string) ([]Offer, string, error) {
+			page, err := l.session.ListResourceTemplates(ctx, &sdk.ListResourceTemplatesParams{Cursor: cursor})
+			if own, ok := errors.AsType[*jsonrpc.Error](err); ok && own.Code == jsonrpc.CodeMethodNotFound {
+				return nil, "", nil // many have resources and no templates
+			} else if err != nil {
+				return nil, "", err
+			}
+			return offersOf(page.ResourceTemplates, func(t *sdk.ResourceTemplate) Offer {
+				return Offer{t.Name, t.URITemplate, t.MIMEType, t.Description}
+			}), page.NextCursor, nil
+		})
 	}
 	if has != nil && has.Prompts != nil {
-		report.Prompts, err = offersOf("prompts", l.session.Prompts(ctx, nil), func(p *sdk.Prompt) Offer { return Offer{Name: p.Name, Description: p.Description} })
-		note("prompts", err)
+		list("prompts", &report.Prompts, func(cursor string) ([]Offer, string, error) {
+			page, err := l.session.ListPrompts(ctx, &sdk.ListPromptsParams{Cursor: cursor})
+			if err != nil {
+				return nil, "", err
+			}
+			return offersOf(page.Prompts, func(p *sdk.Prompt) Offer { return Offer{Name: p.Name, Description: p.Description} }), page.NextCursor, nil
+		})
 	}
 }
 
-func offersOf[T any](what string, listed iter.Seq2[*T, error], offer func(*T) Offer) (all []Offer, err error) {
-	for one, err := range listed {
-		switch {
-		case err != nil:
-			return nil, err
-		case len(all) == maxTools:
-			return nil, unread("it lists more than %d %s", maxTools, what)
-		case one != nil:
+func offersOf[T any](listed []*T, offer func(*T) Offer) (all []Offer) {
+	for _, one := range listed {
+		if one != nil {
 			all = append(all, offer(one))
 		}
 	}
-	return all, nil
+	return all
 }

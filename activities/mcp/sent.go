@@ -5,7 +5,6 @@ import (
 	"errors"
 	"net/http"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -22,15 +21,7 @@ type sending struct {
 	asTask bool
 	task   string
 
-	// read is what was read of its answer.
-	read atomic.Int64
-
 	mu sync.Mutex
-	state
-}
-
-// A state is what is known of a request so far.
-type state struct {
 	// begun says that a byte of it may have left.
 	begun bool
 	// status is of the HTTP response to the request itself; zero: there was none. wait is what it asks to wait.
@@ -41,6 +32,8 @@ type state struct {
 
 	// id is the request's, by which a stream that is resumed is known to answer it.
 	id jsonrpc.ID
+	// read is what was read of its answer.
+	read budget
 }
 
 type sendingKey struct{}
@@ -64,22 +57,36 @@ func (s *sending) note(change func(*sending)) {
 	}
 }
 
-func (s *sending) now() state {
+func (s *sending) hasBegun() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.state
+	return s.begun
+}
+
+func (s *sending) answered() (status int, wait time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.status, s.wait
+}
+
+func (s *sending) mayGetToken() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.tokenLater
 }
 
 // forgotten reports whether the request itself was answered with the word that its session is gone.
 func (s *sending) forgotten(err error) bool {
-	return s.now().status == http.StatusNotFound && errors.Is(err, sdk.ErrSessionMissing)
+	status, _ := s.answered()
+	return status == http.StatusNotFound && errors.Is(err, sdk.ErrSessionMissing)
 }
 
 // refusal is the server's own error as the answer to the request itself; nil: err is no such answer.
 func (s *sending) refusal(err error) *jsonrpc.Error {
+	status, _ := s.answered()
 	own, _ := errors.AsType[*jsonrpc.Error](err)
 	// What an HTTP status rejects is another request, unless this one got such a status: one that resumes a stream.
-	another := s.now().status < 300 && errors.Is(err, &jsonrpc.Error{Code: rejectedByTransport})
+	another := status < 300 && errors.Is(err, &jsonrpc.Error{Code: rejectedByTransport})
 	if !answered(err) || another {
 		return nil
 	}

@@ -315,8 +315,8 @@ func (s *server) listed(ctx context.Context) (*link, []*sdk.Tool, error) {
 	asking, sent := withSending(ctx, false)
 	tools, err := l.list(asking)
 	if err == nil {
-		for _, t := range l.unreadTools() {
-			s.tellOnce(t)
+		for _, t := range l.unreadAnew() {
+			s.warn("MCP server lists a tool that no agent has", "tool", t.Name, "error", t.Problem)
 		}
 		return l, tools, nil
 	}
@@ -365,20 +365,14 @@ func (s *server) everything(ctx context.Context) (all []tool.Tool, err error) {
 		made, err := s.usable(t, config)
 		if err == nil {
 			all = append(all, made)
-		} else {
-			s.tellOnce(unreadTool{t.Name, err.Error()})
+		} else if _, told := s.told.LoadOrStore(err.Error(), true); !told {
+			s.warn("MCP server lists a tool that no agent has", "tool", t.Name, "error", err.Error())
 		}
 	}
 	if len(all) == 0 {
 		return nil, domain.CodedErrorf(domain.Invalid, domain.CodeUnknownTool, "MCP server %s has no tools for agents", s.config.Name)
 	}
 	return all, nil
-}
-
-func (s *server) tellOnce(t unreadTool) {
-	if _, told := s.told.LoadOrStore(t, true); !told {
-		s.warn("MCP server lists a tool that no agent has", "tool", t.Name, "error", t.Problem)
-	}
 }
 
 // forAgents are those of the tools that agents may have, with what holds for each.

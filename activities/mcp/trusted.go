@@ -1,6 +1,7 @@
 package mcp
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -153,22 +154,31 @@ func filled(sent json.RawMessage, arguments []Variable, values domain.Trusted) (
 	if err := json.Unmarshal(sent, &own); err != nil {
 		return nil, domain.CodedErrorf(domain.Invalid, domain.CodeMalformed, "arguments: %s", err)
 	}
-	if own == nil {
-		own = map[string]json.RawMessage{}
-	}
-	for _, a := range arguments {
+	var made bytes.Buffer
+	for i, a := range arguments {
 		for name := range own {
 			if strings.EqualFold(name, a.Name) {
 				return nil, domain.CodedErrorf(domain.Invalid, domain.CodeMalformed, "arguments: at /%s: is not yours to give; leave it out", domain.Shorten(name, 60))
 			}
 		}
-	}
-	for _, a := range arguments {
 		value, err := a.value(values)
 		if err != nil {
 			return nil, err
 		}
-		own[a.Name] = value
+		name, err := json.Marshal(a.Name)
+		if err != nil {
+			return nil, err
+		}
+		if i > 0 {
+			made.WriteByte(',')
+		}
+		made.Write(name)
+		made.WriteByte(':')
+		made.Write(value)
 	}
-	return json.Marshal(own)
+	rest := bytes.TrimPrefix(bytes.TrimSpace(sent), []byte("{"))
+	if len(own) > 0 {
+		made.WriteByte(',')
+	}
+	return slices.Concat([]byte("{"), made.Bytes(), rest), nil
 }

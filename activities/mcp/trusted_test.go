@@ -90,11 +90,11 @@ func TestFilledArguments(t *testing.T) {
 	arguments := []Variable{{"customer", "${trusted.customer}"}, {"note", "for ${trusted.customer}"}}
 	for sent, want := range map[string]string{
 		`{}`:                          `{"customer":{"n":1},"note":"for {\"n\":1}"}`,
-		` { "a": [1, "}"] } `:         `{"a":[1,"}"],"customer":{"n":1},"note":"for {\"n\":1}"}`,
+		` { "a": [1, "}"] } `:         `{"customer":{"n":1},"note":"for {\"n\":1}", "a": [1, "}"] }`,
 		`{"customer": 1}`:             "",
 		`{"CUSTOMER": 1}`:             "",
 		`{"cu\u0053tomer": 1}`:        "",
-		`{"nested": {"customer": 1}}`: `{"customer":{"n":1},"nested":{"customer":1},"note":"for {\"n\":1}"}`,
+		`{"nested": {"customer": 1}}`: `{"customer":{"n":1},"note":"for {\"n\":1}","nested": {"customer": 1}}`,
 	} {
 		made, err := filled(json.RawMessage(sent), arguments, as("customer", `{"n":1}`))
 		if want == "" {
