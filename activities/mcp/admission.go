@@ -136,7 +136,7 @@ func (h *hearing) question(ctx context.Context) error {
 func (h *hearing) Write(ctx context.Context, message jsonrpc.Message) error {
 	if _, ok := message.(*jsonrpc.Response); !ok {
 		h.sent(message)
-		return h.Connection.Write(ctx, onWire(ctx, message))
+		return h.Connection.Write(ctx, message)
 	}
 	ctx, cancel := context.WithTimeout(ctx, answerPatience)
 	defer cancel()

@@ -184,17 +184,19 @@ func decodable(method string, answer *jsonrpc.Response) *jsonrpc.Response {
 	if answer.Error != nil {
 		return answer
 	}
-	if method == methodList {
-		answer.Result, answer.Error = listIn(answer.Result)
-	}
-	switch {
-	case answer.Error != nil:
-	case nesting(answer.Result) > maxNesting:
-		answer.Error = tooDeep()
-	case method == "ping":
+	switch method {
+	case "ping":
 		answer.Result = json.RawMessage("{}")
-	case method == methodCall:
+	case methodCall:
 		answer.Result = wrapped(answer.Result)
+	case methodList, ownPrefix + methodList:
+		var err error
+		if answer.Result, err = listIn(answer.Result); err != nil {
+			answer.Error = err
+		}
+	}
+	if nesting(answer.Result) > maxNesting {
+		answer.Error = tooDeep()
 	}
 	return answer
 }

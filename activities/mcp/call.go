@@ -184,7 +184,6 @@ func (s *server) sent(ctx context.Context, looked *sdk.Tool, params *sdk.CallToo
 			return nil, tool.NotStarted(err)
 		}
 		calling, sent := withSending(ctx, true)
-		sent.asTask = looked.Meta[taskKey] == true && l.speaks(tasksVersion) && !l.speaks(versionOfExtensions)
 		result, t, err := l.call(calling, params)
 		ended := errors.Is(err, sdk.ErrSessionMissing) || errors.Is(err, sdk.ErrConnectionClosed)
 		switch {

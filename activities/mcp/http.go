@@ -87,8 +87,8 @@ func (r *requests) RoundTrip(request *http.Request) (*http.Response, error) {
 	})
 	request = request.Clone(traced)
 	request.URL.RawQuery = r.query
-	if call != nil && call.task != "" && request.Header.Get("Mcp-Method") != "" {
-		request.Header.Set("Mcp-Name", call.task)
+	if err := nameOnWire(request); err != nil {
+		return nil, err
 	}
 	r.version.add(request)
 	for _, h := range r.server.Headers {

@@ -48,6 +48,9 @@ type link struct {
 	unread, told []unreadTool
 	listed       time.Time
 	dead         bool
+	// tasks are the tools whose calls can be tasks, of the form in which they are asked for. inHeaders are
+	// those of which arguments go in headers, which the SDK sees to.
+	tasks, inHeaders map[string]bool
 }
 
 // connect starts or reaches a server. A program that ends at its start is started once more: one that does so again will each time.
@@ -196,13 +199,13 @@ func (l *link) list(ctx context.Context) ([]*sdk.Tool, error) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, listPatience)
 	defer cancel()
-	asked := time.Now()
+	asked, tasks := time.Now(), map[string]bool{}
 	all, err := paged("tools", maxTools, func(cursor string) ([]*sdk.Tool, string, error) {
-		page, err := l.session.ListTools(ctx, &sdk.ListToolsParams{Cursor: cursor})
+		page, next, err := l.page(ctx, cursor, tasks)
 		if err != nil {
 			return nil, "", l.explain(err)
 		}
-		return page.Tools, page.NextCursor, nil
+		return page, next, nil
 	})
 	if err != nil {
 		return nil, err
@@ -210,7 +213,7 @@ func (l *link) list(ctx context.Context) ([]*sdk.Tool, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.tools, l.unread = apart(l.server, all)
-	l.listed = asked
+	l.listed, l.tasks, l.inHeaders = asked, tasks, inHeaders(l.tools)
 	return l.tools, nil
 }
 

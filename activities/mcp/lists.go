@@ -11,11 +11,8 @@ import (
 	"everstep/domain"
 )
 
-// unreadKey marks what stands in a list in the place of a tool that cannot be read, taskKey a tool whose calls may be tasks.
-const (
-	unreadKey = "everstep/unread"
-	taskKey   = "everstep/task"
-)
+// unreadKey marks what stands in a list in the place of a tool that cannot be read.
+const unreadKey = "everstep/unread"
 
 // An unreadTool is one that a server lists and that no agent has.
 type unreadTool struct{ Name, Problem string }
@@ -42,12 +39,6 @@ func listIn(result json.RawMessage) (json.RawMessage, error) {
 			err = errors.New("it is null")
 		case err == nil && nesting(text) > maxNesting:
 			err = fmt.Errorf("it is nested more than %d deep", maxNesting)
-		}
-		support := made.Execution.TaskSupport
-		if err == nil && (support == "optional" || support == "required") {
-			made.Meta = sdk.Meta{taskKey: true}
-			tools[k], err = json.Marshal(&made.Tool)
-			whole = false
 		}
 		if err != nil {
 			tools[k], whole = inPlace(text, fmt.Sprintf("tool %d", k+1), err), false

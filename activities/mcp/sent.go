@@ -17,9 +17,6 @@ import (
 type sending struct {
 	// ofCall says that it is of an agent's call, and has what headers say of that agent.
 	ofCall bool
-	// asTask asks for a task as the answer, and task is the one that it is about.
-	asTask bool
-	task   string
 
 	mu sync.Mutex
 	// begun says that a byte of it may have left.

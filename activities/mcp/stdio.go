@@ -256,7 +256,7 @@ func (p *program) failed(err error) error {
 // it could be read.
 func (p *program) Write(ctx context.Context, message jsonrpc.Message) error {
 	p.sent(message)
-	message = onWire(ctx, message)
+	message = onWire(message)
 	data, err := jsonrpc.EncodeMessage(message)
 	if err != nil {
 		return err

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"strings"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -60,13 +61,77 @@ func (l *link) speaks(version string) bool {
 // versionOfExtensions is the version of the protocol from which each request says what its caller understands.
 const versionOfExtensions = "2026-07-28"
 
+// page lists tools, and notes whose calls may be tasks. The transport has seen to it that each tool can be decoded.
+func (l *link) page(ctx context.Context, cursor string, tasks map[string]bool) ([]*sdk.Tool, string, error) {
+	if l.speaks(versionOfExtensions) { // the SDK needs to know which arguments of them go in headers
+		page, err := l.session.ListTools(ctx, &sdk.ListToolsParams{Cursor: cursor})
+		if err != nil {
+			return nil, "", err
+		}
+		return page.Tools, page.NextCursor, nil
+	}
+	came, err := sdk.CallCustomMethod[*listParams, *verbatim](asIs(ctx), l.session, ownPrefix+methodList, &listParams{Cursor: cursor})
+	if err != nil {
+		return nil, "", err
+	}
+	var listed struct {
+		Tools []json.RawMessage `json:"tools"`
+		Next  string            `json:"nextCursor"`
+	}
+	if err := json.Unmarshal(came.text, &listed); err != nil {
+		return nil, "", unread("it lists what is no list of tools: %s", err)
+	}
+	var all []*sdk.Tool
+	for _, text := range listed.Tools {
+		var t sdk.Tool
+		var more struct {
+			Execution struct {
+				TaskSupport string `json:"taskSupport"`
+			} `json:"execution"`
+		}
+		if err := errors.Join(json.Unmarshal(text, &t), json.Unmarshal(text, &more)); err != nil {
+			return nil, "", unread("it lists what is no tool: %s", err)
+		}
+		if support := more.Execution.TaskSupport; l.speaks(tasksVersion) && (support == "optional" || support == "required") {
+			tasks[t.Name] = true
+		}
+		all = append(all, &t)
+	}
+	return all, listed.Next, nil
+}
+
+// wanted is a call as it is asked for: as a task, where its tool says that it may be one.
+func (l *link) wanted(params *sdk.CallToolParams) (made *callParams, inHeaders bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	made = &callParams{
+		ParamsBase: sdk.ParamsBase{Meta: params.Meta}, Name: params.Name, Arguments: params.Arguments,
+		InputResponses: params.InputResponses, RequestState: params.RequestState,
+	}
+	if l.tasks[params.Name] {
+		made.Task = &taskWish{TTL: wishedLife.Milliseconds()}
+		return made, false
+	}
+	return made, l.inHeaders[params.Name]
+}
+
+// inHeaders are the tools of which arguments go in headers too.
+func inHeaders(tools []*sdk.Tool) map[string]bool {
+	names := map[string]bool{}
+	for _, t := range tools {
+		if schema, err := json.Marshal(t.InputSchema); err == nil && strings.Contains(string(schema), `"x-mcp-header"`) {
+			names[t.Name] = true
+		}
+	}
+	return names
+}
+
 // call makes a call. It has either a result or a task.
 func (l *link) call(ctx context.Context, params *sdk.CallToolParams) (*sdk.CallToolResult, *task, error) {
-	came, err := l.session.CallTool(ctx, params)
+	text, err := l.answer(ctx, params)
 	if err != nil {
 		return nil, nil, err
 	}
-	text := unwrapped(came)
 	var fields map[string]json.RawMessage
 	_ = json.Unmarshal(text, &fields) // what it is, resultOf says
 	told := fields["task"]
@@ -78,6 +143,24 @@ func (l *link) call(ctx context.Context, params *sdk.CallToolParams) (*sdk.CallT
 	}
 	result, err := resultOf(text)
 	return result, nil, err
+}
+
+// answer is the result of a call as it came. The SDK alone puts arguments in headers, and its transport has wrapped what
+// comes back.
+func (l *link) answer(ctx context.Context, params *sdk.CallToolParams) (json.RawMessage, error) {
+	made, inHeaders := l.wanted(params)
+	if inHeaders {
+		result, err := l.session.CallTool(ctx, params)
+		if err != nil {
+			return nil, err
+		}
+		return unwrapped(result), nil
+	}
+	came, err := sdk.CallCustomMethod[*callParams, *verbatim](asIs(ctx), l.session, ownPrefix+methodCall, made)
+	if err != nil {
+		return nil, err
+	}
+	return came.text, nil
 }
 
 // A handle is what is kept of a task while its server goes on with it.
@@ -170,8 +253,7 @@ const maxStatusMessage = 500
 
 // about makes a request about a task, with the headers of its call. A JSON-RPC error is the answer to this very request.
 func (l *link) about(ctx context.Context, method string, params *taskParams) (json.RawMessage, error) {
-	ctx, sent := withSending(ctx, true)
-	sent.task = params.TaskID
+	ctx, sent := withSending(asIs(ctx), true)
 	came, err := sdk.CallCustomMethod[*taskParams, *verbatim](ctx, l.session, method, params)
 	switch {
 	case err == nil:
