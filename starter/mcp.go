@@ -190,7 +190,7 @@ tool. Exits 1 where a server or a tool is of no use.`,
 			shown := below.String()
 			if len(t.Rows) > 0 {
 				shown = t.Render(p.out) + shown
-			} else if !p.flags.json {
+			} else if shown == "" && !p.flags.json {
 				p.say("the servers have no tools")
 			}
 			if err := p.show(all, shown); err != nil {

@@ -74,7 +74,7 @@ func TestAQueryIsSentAndNotShown(t *testing.T) {
 	web.Close()
 	s = openServers(t, Options{}, server)
 	_, err := s.Find(t.Context(), "s__echo")
-	require.ErrorContains(t, err, "/mcp\": dial tcp")
+	require.ErrorContains(t, err, "MCP server s cannot be reached: Post \""+web.URL+"/mcp\": dial tcp")
 	require.NotContains(t, err.Error(), "sesame")
 }
 

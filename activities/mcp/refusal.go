@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 
@@ -21,6 +22,9 @@ func (s *server) refused(what string, sent *sending, err error) *domain.Error {
 	status, wait := sent.answered()
 	said, _ := errors.AsType[*jsonrpc.Error](err)
 	_, mistaken := errors.AsType[mistake](err)
+	if lost, ok := errors.AsType[*url.Error](err); ok {
+		err = lost // which says all, without the SDK's way to it
+	}
 	made, unmended := s.unavailable("%s: %s", what, err), ""
 	switch {
 	case status == http.StatusTooManyRequests:
