@@ -218,6 +218,8 @@ func (s *server) failure(ctx context.Context, l *link, sent *sending, err error)
 		return tool.NotStarted(throttled)
 	case sent.forgotten(err):
 		return tool.NotStarted(s.unavailable("has forgotten the connection"))
+	case (status == http.StatusUnauthorized || status == http.StatusForbidden) && sent.mayGetToken():
+		return tool.NotStarted(s.unavailable("cannot be reached: %s", err))
 	case status == http.StatusUnauthorized || status == http.StatusForbidden:
 		return s.denied(status, err)
 	case refusal != nil && refusal.Code == codeUnread:

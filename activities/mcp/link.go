@@ -62,7 +62,7 @@ func (s *server) connect(ctx context.Context) (*link, error) {
 		if err == nil {
 			return l, nil
 		}
-		if l.exited && time.Since(began) < atStart {
+		if l.exited && time.Since(began) < atStart && !s.single && !s.reached.Load() {
 			if first {
 				time.Sleep(firstPause)
 				continue

@@ -34,6 +34,11 @@ func listIn(result json.RawMessage) (json.RawMessage, error) {
 			} `json:"execution"`
 		}
 		err := json.Unmarshal(text, &made)
+		if err != nil { // maybe of pictures, which no agent needs
+			text = bare(text)
+			tools[k], whole = text, false
+			err = json.Unmarshal(text, &made)
+		}
 		switch {
 		case err == nil && absent(text):
 			err = errors.New("it is null")
@@ -78,6 +83,17 @@ func nesting(text []byte) (deepest int) {
 		}
 	}
 	return deepest
+}
+
+// bare is a tool without its pictures.
+func bare(text json.RawMessage) json.RawMessage {
+	var fields map[string]json.RawMessage
+	if json.Unmarshal(text, &fields) != nil {
+		return text
+	}
+	delete(fields, "icons")
+	text, _ = json.Marshal(fields) // they were read from JSON
+	return text
 }
 
 // inPlace is what stands for a tool that cannot be read.

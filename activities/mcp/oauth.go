@@ -66,7 +66,7 @@ type authorizing struct{ next http.RoundTripper }
 // RoundTrip implements http.RoundTripper.
 func (a authorizing) RoundTrip(request *http.Request) (*http.Response, error) {
 	response, err := a.next.RoundTrip(request)
-	later := err != nil || response.StatusCode >= http.StatusInternalServerError
+	later := err != nil || response.StatusCode >= http.StatusInternalServerError || response.StatusCode == http.StatusTooManyRequests || response.StatusCode == http.StatusRequestTimeout
 	sendingOf(request.Context()).note(func(s *sending) { s.tokenLater = later })
 	return response, err
 }

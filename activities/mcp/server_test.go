@@ -41,8 +41,8 @@ func TestMain(m *testing.M) {
 			"torrent": torrent, "endless": endless, "flood": flood, "asks": asks, "pages": pages, "gone": func() { os.Exit(3) }, "complains": complains, "greets": func() { greets(os.Args[3]) },
 			"fickle": fickle, "verbatim": verbatims, "odd": odd, "old": func() { chatter("") }, "hangs": hangs, "closes": closes, "useless": useless,
 			"begs": begs, "lists": func() { lists(os.Args[3]) }, "million": million, "shouts": shouts,
-			"changes": func() { changes(os.Args[3]) },
-			"tasks":   func() { tasksServed(false) }, "tasks that die": func() { tasksServed(true) },
+			"changes": func() { changes(os.Args[3]) }, "holds": func() { holds(os.Args[3]) },
+			"tasks": func() { tasksServed(false) }, "tasks that die": func() { tasksServed(true) },
 		}
 		if run := hostile[os.Args[2]]; run != nil {
 			run()

@@ -3,11 +3,13 @@ package mcp
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"iter"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
@@ -167,6 +169,7 @@ type server struct {
 	failures int
 	again    time.Time
 	closed   bool
+	reached  atomic.Bool
 	// ending are connections on their way out.
 	ending sync.WaitGroup
 
@@ -251,6 +254,7 @@ func (s *server) dial(ctx context.Context, over chan struct{}) {
 		s.failed = s.unavailable("is not started: the worker stops")
 	default:
 		s.failures, s.live = 0, made
+		s.reached.Store(true)
 	}
 }
 
@@ -328,6 +332,9 @@ func (s *server) listed(ctx context.Context) (*link, []*sdk.Tool, error) {
 	}
 	if over := s.lostFor(); over != nil {
 		return nil, nil, over
+	}
+	if before, _ := l.known(); before != nil && errors.Is(err, sdk.ErrSessionMissing) { // it has listed them in this session: it was started anew
+		return nil, nil, s.unavailable("has forgotten the connection")
 	}
 	return nil, nil, s.refused("does not list its tools", sent, err)
 }
