@@ -76,7 +76,8 @@ func (s Settings) Parse(path string, data []byte) (File, error) {
 }
 
 func newAgent(path string, family *family) *agent {
-	a := &agent{folder: filepath.Dir(path), family: family, Reader: document.Reader{File: path, Form: document.Form{
+	file, _, _ := within(path) // the name comes from the file itself, and leads nowhere
+	a := &agent{folder: filepath.Dir(file), family: family, Reader: document.Reader{File: path, Form: document.Form{
 		MaxSize: MaxSize, Needs: "give it at least `model: PROVIDER/NAME`", Keys: "`starter help agent-files` has all keys",
 		Second: "keep one agent in a file, and put a system prompt below front matter into a file that ends in .md",
 	}}}

@@ -2,6 +2,7 @@ package agentfile_test
 
 import (
 	"errors"
+	"fmt"
 	"maps"
 	"os"
 	"path"
@@ -190,6 +191,37 @@ func TestForeignFilesAreFoundByName(t *testing.T) {
 	write(".opencode/agent/a.md", "You help, too.\n")
 	_, err = agentfile.Find(folder, "a")
 	require.EqualError(t, err, "a is the name of several: "+filepath.Join(folder, ".claude", "agents", "a.md")+", "+filepath.Join(folder, ".opencode", "agent", "a.md")+"; give the file")
+}
+
+// TestPromptsThatNameFiles: no name of an agent, no link and no other name of a file gets what is no prompt into a definition.
+func TestPromptsThatNameFiles(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	at := func(name string) string { return filepath.Join(folder, "home", "repo", filepath.FromSlash(name)) }
+	for _, name := range []string{"../ssh/id.txt", "deep/prompt.txt", "prompt.MD", ".env", "secrets.json"} {
+		writeFile(t, at(name), "You see it.\n")
+	}
+	require.NoError(t, os.Symlink(".env", at("link.md")))
+	const named = " is no prompt by its name; let it end in .md, .markdown, .txt, and what it links to"
+	for prompt, says := range map[string]string{
+		"prompt.MD": "", "deep/prompt.txt": "", "./deep/../prompt.MD": "",
+		".env": ".env" + named, "secrets.json": "secrets.json" + named, "link.md": "link.md" + named,
+		"id.txt":        "there is no file id.txt in the agent file's folder",
+		"../ssh/id.txt": "../ssh/id.txt is outside of the agent file's folder; copy it there and give its path from there",
+	} {
+		for _, name := range []string{"plain", "a/../../ssh/x", "/../../ssh/x.json#x"} {
+			text := fmt.Sprintf(`{"agent": {%q: {"prompt": "{file:%s}"}}}`, name, prompt)
+			writeFile(t, at("opencode.json"), text)
+			f, err := agentfile.Load(at("opencode.json") + "#" + name)
+			if says == "" {
+				require.NoError(t, err)
+				require.Equal(t, "You see it.", f.Definition.SystemPrompt)
+				continue
+			}
+			require.ErrorContains(t, err, "prompt: "+says)
+			require.Empty(t, f.Definition.SystemPrompt)
+		}
+	}
 }
 
 // TestForeignSubagentsHaveTheToolsOfTheirParent where their files name none, less what they deny.

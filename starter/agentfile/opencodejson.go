@@ -2,7 +2,9 @@ package agentfile
 
 import (
 	"cmp"
+	"fmt"
 	"maps"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -18,11 +20,11 @@ const settingsFile = "opencode.json"
 
 // within parts the path of an agent in such a file: opencode.json#NAME.
 func within(path string) (file, name string, ok bool) {
-	at := strings.LastIndex(path, ".json#")
-	if at < 0 {
-		return path, "", false
+	const ending = ".json"
+	if file, name, ok = strings.Cut(path, ending+"#"); ok {
+		file += ending
 	}
-	return path[:at+len(".json")], path[at+len(".json#"):], true
+	return file, name, ok
 }
 
 // agentsIn are the paths of all agents in a file of opencode's settings; none, where it is no such file.
@@ -73,6 +75,14 @@ func (a *agent) promptOf(text string) (string, error) {
 	if named == nil {
 		return text, nil
 	}
-	data, err := a.below(named[1], domain.MaxSystemPrompt, endings+", .txt")
-	return strings.ToValidUTF8(strings.TrimSpace(string(data)), ""), err
+	const prompts = ".md, .markdown, .txt"
+	file := named[1]
+	data, err := a.below(file, domain.MaxSystemPrompt, prompts)
+	if err != nil {
+		return "", err
+	}
+	if target, err := filepath.EvalSymlinks(filepath.Join(a.folder, file)); err != nil || !ends(file, prompts) || !ends(target, prompts) {
+		return "", fmt.Errorf("%s is no prompt by its name; let it end in %s, and what it links to", document.Shorten(file), prompts)
+	}
+	return strings.ToValidUTF8(strings.TrimSpace(string(data)), ""), nil
 }
