@@ -67,10 +67,16 @@ func Parse(path string, data []byte) (File, error) { return Settings{}.Parse(pat
 func (s Settings) Parse(path string, data []byte) (File, error) {
 	a := newAgent(path, newFamily(s))
 	if text, ok := a.Text(data); ok {
-		if a.read(text); len(a.Problems) == 0 {
-			a.family.settle(&a.Definition)
-			a.whole(a.Definition)
-		}
+		a.read(text)
+	}
+	return a.done()
+}
+
+// done is the file once it was read, and all that is wrong with it.
+func (a *agent) done() (File, error) {
+	if len(a.Problems) == 0 {
+		a.family.settle(&a.Definition)
+		a.whole(a.Definition)
 	}
 	return a.File, a.Err()
 }
@@ -230,7 +236,9 @@ func duration(into *time.Duration) document.Value {
 
 func (a *agent) read(text string) {
 	if _, name, ok := within(a.Path); ok {
-		a.readSettings(text, name)
+		if root := a.settings(text); root != nil {
+			a.readSettings(root, name)
+		}
 		return
 	}
 	body, bodyLine, markdown := "", 0, ends(a.Path, ".md, .markdown")

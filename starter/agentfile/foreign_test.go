@@ -179,6 +179,21 @@ func TestForeignFilesAreFoundByName(t *testing.T) {
 	listed, err := agentfile.Settings{}.List(folder)
 	require.NoError(t, err)
 	require.Len(t, listed, 11)
+	for text, says := range map[string]string{
+		"{\n// mine\n\"agent\": {}}": ":2:1: is no JSON: invalid character '/' looking for beginning of object key string",
+		`{"agent": ["a"]}`:           `:1:11: agent: is a list, not a mapping of keys to values`,
+		`{"agent": {` + strings.Repeat(`"a": {}, `, 500) + `"a": {}}}`: `:1:11: agent: names 501; leave out all but 500`,
+	} {
+		write("opencode.json", text)
+		listed, err = agentfile.Settings{}.List(folder)
+		require.NoError(t, err)
+		require.Len(t, listed, 10)
+		require.EqualError(t, listed[9].Problems, filepath.Join(folder, "opencode.json")+says)
+	}
+	write("opencode.json", `{"mcp": {}}`)
+	listed, err = agentfile.Settings{}.List(folder)
+	require.NoError(t, err)
+	require.Len(t, listed, 9)
 	linked := t.TempDir()
 	for _, name := range []string{"agents", ".claude"} {
 		require.NoError(t, os.Symlink(filepath.Join(folder, name), filepath.Join(linked, name)))

@@ -3,10 +3,9 @@ package agentfile
 import (
 	"cmp"
 	"fmt"
-	"maps"
+	"os"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -27,26 +26,50 @@ func within(path string) (file, name string, ok bool) {
 	return file, name, ok
 }
 
-// agentsIn are the paths of all agents in a file of opencode's settings; none, where it is no such file.
-func agentsIn(file string) (paths []string) {
-	var settings struct {
-		Agent map[string]yaml.Node `yaml:"agent"`
+// takeSettings takes all agents in a file of opencode's settings, or the file itself with what is wrong with it.
+func (s Settings) takeSettings(file string, take func(File, error)) {
+	if _, err := os.Stat(file); err != nil {
+		return
 	}
-	if data, err := read(file, ".json"); err != nil || yaml.Unmarshal(data, &settings) != nil {
+	whole := newAgent(file, newFamily(s))
+	var root *yaml.Node
+	if data, err := read(file, ".json"); err != nil {
+		whole.Problems = document.Problems{{File: file, Message: err.Error()}}
+	} else if text, ok := whole.Text(data); ok {
+		root = whole.settings(text)
+	}
+	if root == nil {
+		take(whole.File, whole.Err())
+		return
+	}
+	if agents := valueOf(root, "agent"); agents != nil {
+		for i := 0; i < len(agents.Content); i += 2 {
+			a := newAgent(file+"#"+agents.Content[i].Value, newFamily(s))
+			a.readSettings(root, agents.Content[i].Value)
+			take(a.done())
+		}
+	}
+}
+
+// settings are opencode's, of which no key stands twice; nil: all about them is told.
+func (a *agent) settings(text string) *yaml.Node {
+	root := a.Root(text)
+	if root == nil {
 		return nil
 	}
-	for _, name := range slices.Sorted(maps.Keys(settings.Agent)) {
-		paths = append(paths, file+"#"+name)
+	a.Entries("", root, nil, func(field string, name, value *yaml.Node) {
+		if name.Value == "agent" && !tooMany(&a.Reader, field, value, len(value.Content)/2) {
+			a.Entries(field, value, nil, func(string, *yaml.Node, *yaml.Node) {})
+		}
+	})
+	if len(a.Problems) > 0 {
+		return nil
 	}
-	return paths
+	return root
 }
 
 // readSettings reads an agent under what the settings say of all agents.
-func (a *agent) readSettings(text, name string) {
-	root := a.Root(text)
-	if root == nil {
-		return
-	}
+func (a *agent) readSettings(root *yaml.Node, name string) {
 	a.Dialect = openCode
 	agents := valueOf(root, "agent")
 	given := valueOf(agents, name)
