@@ -318,21 +318,25 @@ func serverTools(server string, list *yaml.Node) (only []string) {
 }
 
 var (
-	secretFlag  = regexp.MustCompile(`(?i)-[^ ]*(token|key|secret|password|auth)`)
-	secretOfURL = regexp.MustCompile(`^([^:/?#]*://)[^/]*@|[?#].*$`)
+	// plainWords are names of programs, packages and files at the begin of a command, as no secret is.
+	plainWords = regexp.MustCompile(`^((-y|--yes|[@./]*[a-z]+([-./_][a-z]+)*\d?(@latest)?)(\s+|$))*`)
+	plainURL   = regexp.MustCompile(`^[a-z]+://[^?#@=%\s]+$`)
 )
 
 // hideSecrets leaves of a configuration how a server is started or reached, with variables in place of what may be secret.
 func hideSecrets(config map[string]any) {
 	for key, value := range config {
 		switch key {
-		case "type", "command", "cwd":
-		case "args":
-			if secretFlag.MatchString(fmt.Sprint(value)) {
-				config[key] = []string{"${ARGS}"}
+		case "type", "cwd":
+		case "command", "args":
+			text := strings.Trim(fmt.Sprint(value), "[]")
+			if plain := plainWords.FindString(text); plain != text {
+				config[key] = append(strings.Fields(plain), "${ARGS}")
 			}
 		case "url":
-			config[key] = secretOfURL.ReplaceAllString(fmt.Sprint(value), "$1")
+			if !plainURL.MatchString(fmt.Sprint(value)) {
+				config[key] = "${URL}"
+			}
 		case "env", "headers":
 			values, _ := value.(map[string]any)
 			for name := range values {
@@ -386,10 +390,16 @@ func (t *foreigner) settle() {
 	var bounded []string
 	for _, word := range tools.bounded {
 		base, _, _ := strings.Cut(word, "(")
-		if slices.ContainsFunc(d.Tools, permitted{tools: tools.covered(base, openCode)}.covers) {
+		named := permitted{tools: tools.covered(base, openCode)}
+		waits := func(tool string) bool {
+			return named.covers(tool) && slices.ContainsFunc(t.rules, func(r domain.ApprovalRule) bool {
+				return r.Then == domain.AskFirst && like(cmp.Or(r.Tool, "*"), tool)
+			})
+		}
+		if slices.ContainsFunc(d.Tools, waits) {
 			bounded = append(bounded, word)
 		} else {
-			t.ignored = append(t.ignored, "patterns of "+word+" (the agent has it not)")
+			t.ignored = append(t.ignored, "patterns of "+word+" (no call of the agent waits for them)")
 		}
 	}
 	if lacks := t.family.settings.Lacks; lacks != "" && (tools.all || len(tools.unknown)+len(tools.off) > 0) {
