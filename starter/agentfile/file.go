@@ -72,11 +72,18 @@ func (s Settings) Parse(path string, data []byte) (File, error) {
 	return a.done()
 }
 
-// done is the file once it was read, and all that is wrong with it.
+// done is the file once it was read, and all that is wrong with it. What the rules find that every start has to pass has no
+// place of its own.
 func (a *agent) done() (File, error) {
 	if len(a.Problems) == 0 {
 		a.family.settle(&a.Definition)
-		a.whole(a.Definition)
+		d := a.Definition
+		if d.Model.Provider == "" {
+			d.Model.Provider, d.Model.Model = "none", "none" // it may come from a flag
+		}
+		if err := d.Check(); err != nil {
+			a.Problems = document.Problems{{File: a.Path, Message: err.Error()}}
+		}
 	}
 	return a.File, a.Err()
 }
@@ -296,17 +303,6 @@ func (a *agent) selected(given document.Given) {
 		a.Problem(sections, "sections", "is empty; compiler %s needs the names of the sections to show", domain.SelectedSections)
 	case !wanted && sections != nil && (compiler == nil || d.Compiler != ""):
 		a.Problem(sections, "sections", "has a meaning with `compiler: %s` alone; add that or leave sections out", domain.SelectedSections)
-	}
-}
-
-// whole is a last look at the definition with the rules that every start has
-// to pass. What it finds has no place of its own.
-func (a *agent) whole(d domain.Definition) {
-	if d.Model.Provider == "" {
-		d.Model.Provider, d.Model.Model = "none", "none" // it may come from a flag
-	}
-	if err := d.Check(); err != nil {
-		a.Problems = append(a.Problems, document.Problem{File: a.Path, Message: err.Error()})
 	}
 }
 

@@ -220,7 +220,7 @@ func TestPromptsThatNameFiles(t *testing.T) {
 		writeFile(t, at(name), "You see it.\n")
 	}
 	require.NoError(t, os.Symlink(".env", at("link.md")))
-	const named = " is no prompt by its name; let it end in .md, .markdown, .txt, and what it links to"
+	const named = " is no prompt by its name; let it end in .md, .markdown, .txt, or what it links to"
 	for prompt, says := range map[string]string{
 		"prompt.MD": "", "deep/prompt.txt": "", "./deep/../prompt.MD": "",
 		".env": ".env" + named, "secrets.json": "secrets.json" + named, "link.md": "link.md" + named,

@@ -3,7 +3,6 @@ package agentfile
 import (
 	"cmp"
 	"fmt"
-	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -19,33 +18,31 @@ const settingsFile = "opencode.json"
 
 // within parts the path of an agent in such a file: opencode.json#NAME.
 func within(path string) (file, name string, ok bool) {
-	const ending = ".json"
-	if file, name, ok = strings.Cut(path, ending+"#"); ok {
-		file += ending
+	if file, name, ok = strings.Cut(path, ".json#"); ok {
+		file += ".json"
 	}
 	return file, name, ok
 }
 
 // takeSettings takes all agents in a file of opencode's settings, or the file itself with what is wrong with it.
 func (s Settings) takeSettings(file string, take func(File, error)) {
-	if _, err := os.Stat(file); err != nil {
+	data, err := read(file, ".json")
+	if err != nil {
 		return
 	}
 	whole := newAgent(file, newFamily(s))
+	text, ok := whole.Text(data)
 	var root *yaml.Node
-	if data, err := read(file, ".json"); err != nil {
-		whole.Problems = document.Problems{{File: file, Message: err.Error()}}
-	} else if text, ok := whole.Text(data); ok {
+	if ok {
 		root = whole.settings(text)
 	}
 	if root == nil {
 		take(whole.File, whole.Err())
-		return
-	}
-	if agents := valueOf(root, "agent"); agents != nil {
+	} else if agents := valueOf(root, "agent"); agents != nil {
 		for i := 0; i < len(agents.Content); i += 2 {
-			a := newAgent(file+"#"+agents.Content[i].Value, newFamily(s))
-			a.readSettings(root, agents.Content[i].Value)
+			name := agents.Content[i].Value
+			a := newAgent(file+"#"+name, newFamily(s))
+			a.readSettings(root, name)
 			take(a.done())
 		}
 	}
@@ -53,19 +50,17 @@ func (s Settings) takeSettings(file string, take func(File, error)) {
 
 // settings are opencode's, of which no key stands twice; nil: all about them is told.
 func (a *agent) settings(text string) *yaml.Node {
-	root := a.Root(text)
-	if root == nil {
-		return nil
-	}
-	a.Entries("", root, nil, func(field string, name, value *yaml.Node) {
-		if name.Value == "agent" && !tooMany(&a.Reader, field, value, len(value.Content)/2) {
-			a.Entries(field, value, nil, func(string, *yaml.Node, *yaml.Node) {})
+	if root := a.Root(text); root != nil {
+		a.Entries("", root, nil, func(field string, name, value *yaml.Node) {
+			if name.Value == "agent" && !tooMany(&a.Reader, field, value, len(value.Content)/2) {
+				a.Entries(field, value, nil, func(string, *yaml.Node, *yaml.Node) {})
+			}
+		})
+		if len(a.Problems) == 0 {
+			return root
 		}
-	})
-	if len(a.Problems) > 0 {
-		return nil
 	}
-	return root
+	return nil
 }
 
 // readSettings reads an agent under what the settings say of all agents.
@@ -104,8 +99,8 @@ func (a *agent) promptOf(text string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if target, err := filepath.EvalSymlinks(filepath.Join(a.folder, file)); err != nil || !ends(file, prompts) || !ends(target, prompts) {
-		return "", fmt.Errorf("%s is no prompt by its name; let it end in %s, and what it links to", document.Shorten(file), prompts)
+	if target, _ := filepath.EvalSymlinks(filepath.Join(a.folder, file)); !ends(target, prompts) {
+		return "", fmt.Errorf("%s is no prompt by its name; let it end in %s, or what it links to", document.Shorten(file), prompts)
 	}
 	return strings.ToValidUTF8(strings.TrimSpace(string(data)), ""), nil
 }
