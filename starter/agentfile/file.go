@@ -230,13 +230,6 @@ func matches(pattern, text, what string) string {
 	return fmt.Sprintf("%q is no %s", document.Shorten(text), what)
 }
 
-func checkPrompt(text string) string {
-	if len(text) > domain.MaxSystemPrompt {
-		return fmt.Sprintf("has %d bytes; at most %d are allowed", len(text), domain.MaxSystemPrompt)
-	}
-	return ""
-}
-
 func duration(into *time.Duration) document.Value {
 	return document.Duration(func(d time.Duration) { *into = d })
 }

@@ -147,7 +147,7 @@ func (s Settings) List(folder string) ([]Listed, error) {
 			return nil, err
 		}
 	}
-	s.takeSettings(filepath.Join(folder, settingsFile), take)
+	s.takeSettings(filepath.Join(folder, "opencode.json"), take)
 	return listed, nil
 }
 

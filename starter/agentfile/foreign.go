@@ -385,20 +385,3 @@ func (t *foreigner) settle() {
 		t.note("%s: each call of that tool waits for a person, since no pattern of another tool bounds it here", strings.Join(bounded, ", "))
 	}
 }
-
-// identity is a name that our rules take, made of the first text that has something of one.
-func identity(texts ...string) string {
-	for _, text := range texts {
-		if checkName(text) == "" {
-			return text
-		}
-		name := strings.Trim(regexp.MustCompile(`[^a-z0-9._]+`).ReplaceAllString(strings.ToLower(text), "-"), "-._")
-		if len(name) > 64 {
-			name = strings.TrimRight(name[:64], "-._")
-		}
-		if name != "" {
-			return name
-		}
-	}
-	return "agent"
-}

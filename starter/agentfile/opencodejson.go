@@ -13,10 +13,7 @@ import (
 	"everstep/domain"
 )
 
-// settingsFile holds agents of opencode beside its other settings.
-const settingsFile = "opencode.json"
-
-// within parts the path of an agent in such a file: opencode.json#NAME.
+// within parts the path of an agent among opencode's settings: opencode.json#NAME.
 func within(path string) (file, name string, ok bool) {
 	if file, name, ok = strings.Cut(path, ".json#"); ok {
 		file += ".json"
