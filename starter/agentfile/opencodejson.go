@@ -93,11 +93,8 @@ func (a *agent) promptOf(text string) (string, error) {
 	const prompts = ".md, .markdown, .txt"
 	file := named[1]
 	data, err := a.below(file, domain.MaxSystemPrompt, prompts)
-	if err != nil {
-		return "", err
-	}
-	if target, _ := filepath.EvalSymlinks(filepath.Join(a.folder, file)); !ends(target, prompts) {
+	if target, _ := filepath.EvalSymlinks(filepath.Join(a.folder, file)); err == nil && !ends(target, prompts) {
 		return "", fmt.Errorf("%s is no prompt by its name; let it end in %s, or what it links to", document.Shorten(file), prompts)
 	}
-	return strings.ToValidUTF8(strings.TrimSpace(string(data)), ""), nil
+	return strings.ToValidUTF8(strings.TrimSpace(string(data)), ""), err
 }
