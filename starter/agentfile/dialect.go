@@ -49,6 +49,23 @@ func stem(path string) string {
 	return base
 }
 
+// identity is a name that our rules take, made of the first text that has something of one.
+func identity(texts ...string) string {
+	for _, text := range texts {
+		if checkName(text) == "" {
+			return text
+		}
+		name := strings.Trim(regexp.MustCompile(`[^a-z0-9._]+`).ReplaceAllString(strings.ToLower(text), "-"), "-._")
+		if len(name) > 64 {
+			name = strings.TrimRight(name[:64], "-._")
+		}
+		if name != "" {
+			return name
+		}
+	}
+	return "agent"
+}
+
 // A vocabulary is what tells one form from another.
 type vocabulary struct {
 	// own are our keys, means those of other tools that mean something here.

@@ -67,16 +67,30 @@ func Parse(path string, data []byte) (File, error) { return Settings{}.Parse(pat
 func (s Settings) Parse(path string, data []byte) (File, error) {
 	a := newAgent(path, newFamily(s))
 	if text, ok := a.Text(data); ok {
-		if a.read(text); len(a.Problems) == 0 {
-			a.family.settle(&a.Definition)
-			a.whole(a.Definition)
+		a.read(text)
+	}
+	return a.done()
+}
+
+// done is the file once it was read, and all that is wrong with it. What the rules find that every start has to pass has no
+// place of its own.
+func (a *agent) done() (File, error) {
+	if len(a.Problems) == 0 {
+		a.family.settle(&a.Definition)
+		d := a.Definition
+		if d.Model.Provider == "" {
+			d.Model.Provider, d.Model.Model = "none", "none" // it may come from a flag
+		}
+		if err := d.Check(); err != nil {
+			a.Problems = document.Problems{{File: a.Path, Message: err.Error()}}
 		}
 	}
 	return a.File, a.Err()
 }
 
 func newAgent(path string, family *family) *agent {
-	a := &agent{folder: filepath.Dir(path), family: family, Reader: document.Reader{File: path, Form: document.Form{
+	file, _, _ := within(path) // the name comes from the file itself, and leads nowhere
+	a := &agent{folder: filepath.Dir(file), family: family, Reader: document.Reader{File: path, Form: document.Form{
 		MaxSize: MaxSize, Needs: "give it at least `model: PROVIDER/NAME`", Keys: "`starter help agent-files` has all keys",
 		Second: "keep one agent in a file, and put a system prompt below front matter into a file that ends in .md",
 	}}}
@@ -216,20 +230,15 @@ func matches(pattern, text, what string) string {
 	return fmt.Sprintf("%q is no %s", document.Shorten(text), what)
 }
 
-func checkPrompt(text string) string {
-	if len(text) > domain.MaxSystemPrompt {
-		return fmt.Sprintf("has %d bytes; at most %d are allowed", len(text), domain.MaxSystemPrompt)
-	}
-	return ""
-}
-
 func duration(into *time.Duration) document.Value {
 	return document.Duration(func(d time.Duration) { *into = d })
 }
 
 func (a *agent) read(text string) {
 	if _, name, ok := within(a.Path); ok {
-		a.readSettings(text, name)
+		if root := a.settings(text); root != nil {
+			a.readSettings(root, name)
+		}
 		return
 	}
 	body, bodyLine, markdown := "", 0, ends(a.Path, ".md, .markdown")
@@ -287,17 +296,6 @@ func (a *agent) selected(given document.Given) {
 		a.Problem(sections, "sections", "is empty; compiler %s needs the names of the sections to show", domain.SelectedSections)
 	case !wanted && sections != nil && (compiler == nil || d.Compiler != ""):
 		a.Problem(sections, "sections", "has a meaning with `compiler: %s` alone; add that or leave sections out", domain.SelectedSections)
-	}
-}
-
-// whole is a last look at the definition with the rules that every start has
-// to pass. What it finds has no place of its own.
-func (a *agent) whole(d domain.Definition) {
-	if d.Model.Provider == "" {
-		d.Model.Provider, d.Model.Model = "none", "none" // it may come from a flag
-	}
-	if err := d.Check(); err != nil {
-		a.Problems = append(a.Problems, document.Problem{File: a.Path, Message: err.Error()})
 	}
 }
 

@@ -117,12 +117,11 @@ type Listed struct {
 	Problems document.Problems
 }
 
-// List loads the agents in the Folders of a folder, sorted by file, then those of an opencode.json; folders of other tools are
+// List loads the agents in the Folders of a folder, sorted by file, then those of an opencode.json in its order; folders of other tools are
 // read with those below them. A file README.md is taken for none.
 func (s Settings) List(folder string) ([]Listed, error) {
 	var listed []Listed
-	take := func(path string) {
-		f, err := s.Load(path)
+	take := func(f File, err error) {
 		problems, _ := errors.AsType[document.Problems](err)
 		listed = append(listed, Listed{f, problems})
 	}
@@ -141,16 +140,14 @@ func (s Settings) List(folder string) ([]Listed, error) {
 			case entry.IsDir(), !ends(name, endings), !own && !ends(name, ".md"), strings.EqualFold(name, "readme.md"):
 				return nil
 			}
-			take(path)
+			take(s.Load(path))
 			return nil
 		})
 		if err != nil {
 			return nil, err
 		}
 	}
-	for _, path := range agentsIn(filepath.Join(folder, settingsFile)) {
-		take(path)
-	}
+	s.takeSettings(filepath.Join(folder, "opencode.json"), take)
 	return listed, nil
 }
 

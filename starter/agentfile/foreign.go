@@ -234,33 +234,6 @@ func (t *foreigner) pairs(r *document.Reader, field string, node *yaml.Node, eac
 	}
 }
 
-// model is the first word that stands for one here.
-func (t *foreigner) model(r *document.Reader, field string, node *yaml.Node) {
-	if node.Kind == yaml.MappingNode {
-		r.Problem(node, field, "is a mapping; give a text, such as openai/gpt-5-mini")
-		return
-	}
-	if tooMany(r, field, node, len(node.Content)) {
-		return
-	}
-	first := ""
-	for i, item := range append([]*yaml.Node{node}, node.Content...) {
-		if named := t.family.settings.model(item.Value); named != "" {
-			if i > 0 && len(node.Content) > 1 {
-				t.note("model: of the list %s alone answers; others that take over are fallbacks of a file of ours", named)
-			}
-			t.modelText(&t.Definition.Model).Read(r, field, &yaml.Node{Kind: yaml.ScalarNode, Value: named, Line: item.Line, Column: item.Column})
-			return
-		}
-		first = cmp.Or(first, document.Shorten(item.Value))
-	}
-	what := "is none that is known here"
-	if first == inherit || first == "" {
-		what = "is left to whoever runs it"
-	}
-	t.note("model: %q %s; the one of --model or EVERSTEP_MODEL answers, or what EVERSTEP_MODELS says of the word", first, what)
-}
-
 // mcpServers are servers of the worker, by name. What the file would start or reach itself is shown, and left alone.
 func (t *foreigner) mcpServers(r *document.Reader, field string, node *yaml.Node) {
 	switch node.Kind {
@@ -318,21 +291,25 @@ func serverTools(server string, list *yaml.Node) (only []string) {
 }
 
 var (
-	secretFlag  = regexp.MustCompile(`(?i)-[^ ]*(token|key|secret|password|auth)`)
-	secretOfURL = regexp.MustCompile(`^([^:/?#]*://)[^/]*@|[?#].*$`)
+	// plainWords are names of programs, packages and files at the begin of a command, as no secret is.
+	plainWords = regexp.MustCompile(`^((-y|--yes|[@./]*[a-z]+([-./_][a-z]+)*\d?(@latest)?)(\s+|$))*`)
+	plainURL   = regexp.MustCompile(`^[a-z]+://[^?#@=%\s]+$`)
 )
 
 // hideSecrets leaves of a configuration how a server is started or reached, with variables in place of what may be secret.
 func hideSecrets(config map[string]any) {
 	for key, value := range config {
 		switch key {
-		case "type", "command", "cwd":
-		case "args":
-			if secretFlag.MatchString(fmt.Sprint(value)) {
-				config[key] = []string{"${ARGS}"}
+		case "type", "cwd":
+		case "command", "args":
+			text := strings.Trim(fmt.Sprint(value), "[]")
+			if plain := plainWords.FindString(text); plain != text {
+				config[key] = append(strings.Fields(plain), "${ARGS}")
 			}
 		case "url":
-			config[key] = secretOfURL.ReplaceAllString(fmt.Sprint(value), "$1")
+			if !plainURL.MatchString(fmt.Sprint(value)) {
+				config[key] = "${URL}"
+			}
 		case "env", "headers":
 			values, _ := value.(map[string]any)
 			for name := range values {
@@ -386,10 +363,16 @@ func (t *foreigner) settle() {
 	var bounded []string
 	for _, word := range tools.bounded {
 		base, _, _ := strings.Cut(word, "(")
-		if slices.ContainsFunc(d.Tools, permitted{tools: tools.covered(base, openCode)}.covers) {
+		named := permitted{tools: tools.covered(base, openCode)}
+		waits := func(tool string) bool {
+			return named.covers(tool) && slices.ContainsFunc(t.rules, func(r domain.ApprovalRule) bool {
+				return r.Then == domain.AskFirst && like(cmp.Or(r.Tool, "*"), tool)
+			})
+		}
+		if slices.ContainsFunc(d.Tools, waits) {
 			bounded = append(bounded, word)
 		} else {
-			t.ignored = append(t.ignored, "patterns of "+word+" (the agent has it not)")
+			t.ignored = append(t.ignored, "patterns of "+word+" (no call of the agent waits for them)")
 		}
 	}
 	if lacks := t.family.settings.Lacks; lacks != "" && (tools.all || len(tools.unknown)+len(tools.off) > 0) {
@@ -401,21 +384,4 @@ func (t *foreigner) settle() {
 	if len(bounded) > 0 {
 		t.note("%s: each call of that tool waits for a person, since no pattern of another tool bounds it here", strings.Join(bounded, ", "))
 	}
-}
-
-// identity is a name that our rules take, made of the first text that has something of one.
-func identity(texts ...string) string {
-	for _, text := range texts {
-		if checkName(text) == "" {
-			return text
-		}
-		name := strings.Trim(regexp.MustCompile(`[^a-z0-9._]+`).ReplaceAllString(strings.ToLower(text), "-"), "-._")
-		if len(name) > 64 {
-			name = strings.TrimRight(name[:64], "-._")
-		}
-		if name != "" {
-			return name
-		}
-	}
-	return "agent"
 }

@@ -2,6 +2,7 @@ package agentfile_test
 
 import (
 	"errors"
+	"fmt"
 	"maps"
 	"os"
 	"path"
@@ -131,6 +132,9 @@ func TestForeignKeysThatMakeNoSense(t *testing.T) {
 		"disallowedTools: " + strings.Repeat("Bash,", 501) + "\n":     "2:18: disallowedTools: names 501; leave out all but 500",
 		"model: [" + strings.Repeat("none, ", 501) + "]\n":            "2:8: model: names 501; leave out all but 500",
 		"model: {name: a}\n":                                          "2:8: model: is a mapping; give a text, such as openai/gpt-5-mini",
+		"disallowedTools: &a [Bash]\n":                                "2:18: anchors and aliases (& and *) are not supported; write the value out, or put a text that begins so into quotes",
+		"disallowedTools: !!seq [Bash]\n":                             "2:18: the tag !!seq is not supported; write the value alone",
+		"disallowedTools: *a\n":                                       "2:18: anchors and aliases (& and *) are not supported; write the value out, or put a text that begins so into quotes",
 		"permission: {[bash]: deny}\n":                                "2:14: permission: has a key that is a list; keys are texts",
 		"permissions: {deny: [Bash]}\n":                               "2:21: permissions.deny: is a list; give allow, ask or deny",
 		"tools: Read\nTools: Bash\n":                                  "3:8: Tools: is given beside the one in line 2; keep one",
@@ -178,6 +182,21 @@ func TestForeignFilesAreFoundByName(t *testing.T) {
 	listed, err := agentfile.Settings{}.List(folder)
 	require.NoError(t, err)
 	require.Len(t, listed, 11)
+	for text, says := range map[string]string{
+		"{\n// mine\n\"agent\": {}}": ":2:1: is no JSON: invalid character '/' looking for beginning of object key string",
+		`{"agent": ["a"]}`:           `:1:11: agent: is a list, not a mapping of keys to values`,
+		`{"agent": {` + strings.Repeat(`"a": {}, `, 500) + `"a": {}}}`: `:1:11: agent: names 501; leave out all but 500`,
+	} {
+		write("opencode.json", text)
+		listed, err = agentfile.Settings{}.List(folder)
+		require.NoError(t, err)
+		require.Len(t, listed, 10)
+		require.EqualError(t, listed[9].Problems, filepath.Join(folder, "opencode.json")+says)
+	}
+	write("opencode.json", `{"mcp": {}}`)
+	listed, err = agentfile.Settings{}.List(folder)
+	require.NoError(t, err)
+	require.Len(t, listed, 9)
 	linked := t.TempDir()
 	for _, name := range []string{"agents", ".claude"} {
 		require.NoError(t, os.Symlink(filepath.Join(folder, name), filepath.Join(linked, name)))
@@ -190,6 +209,37 @@ func TestForeignFilesAreFoundByName(t *testing.T) {
 	write(".opencode/agent/a.md", "You help, too.\n")
 	_, err = agentfile.Find(folder, "a")
 	require.EqualError(t, err, "a is the name of several: "+filepath.Join(folder, ".claude", "agents", "a.md")+", "+filepath.Join(folder, ".opencode", "agent", "a.md")+"; give the file")
+}
+
+// TestPromptsThatNameFiles: no name of an agent, no link and no other name of a file gets what is no prompt into a definition.
+func TestPromptsThatNameFiles(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	at := func(name string) string { return filepath.Join(folder, "home", "repo", filepath.FromSlash(name)) }
+	for _, name := range []string{"../ssh/id.txt", "deep/prompt.txt", "prompt.MD", ".env", "secrets.json"} {
+		writeFile(t, at(name), "You see it.\n")
+	}
+	require.NoError(t, os.Symlink(".env", at("link.md")))
+	const named = " is no prompt by its name; let it end in .md, .markdown, .txt, or what it links to"
+	for prompt, says := range map[string]string{
+		"prompt.MD": "", "deep/prompt.txt": "", "./deep/../prompt.MD": "",
+		".env": ".env" + named, "secrets.json": "secrets.json" + named, "link.md": "link.md" + named,
+		"id.txt":        "there is no file id.txt in the agent file's folder",
+		"../ssh/id.txt": "../ssh/id.txt is outside of the agent file's folder; copy it there and give its path from there",
+	} {
+		for _, name := range []string{"plain", "a/../../ssh/x", "/../../ssh/x.json#x"} {
+			text := fmt.Sprintf(`{"agent": {%q: {"prompt": "{file:%s}"}}}`, name, prompt)
+			writeFile(t, at("opencode.json"), text)
+			f, err := agentfile.Load(at("opencode.json") + "#" + name)
+			if says == "" {
+				require.NoError(t, err)
+				require.Equal(t, "You see it.", f.Definition.SystemPrompt)
+				continue
+			}
+			require.ErrorContains(t, err, "prompt: "+says)
+			require.Empty(t, f.Definition.SystemPrompt)
+		}
+	}
 }
 
 // TestForeignSubagentsHaveTheToolsOfTheirParent where their files name none, less what they deny.

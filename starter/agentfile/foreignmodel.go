@@ -6,7 +6,10 @@ import (
 	"slices"
 	"strings"
 
+	"go.yaml.in/yaml/v3"
+
 	"everstep/activities/anthropic"
+	"everstep/activities/document"
 	"everstep/activities/gemini"
 	"everstep/activities/modelfacts"
 	"everstep/activities/openai"
@@ -55,4 +58,31 @@ func (s Settings) model(word string) string {
 		}
 	}
 	return ""
+}
+
+// model is the first word that stands for one here.
+func (t *foreigner) model(r *document.Reader, field string, node *yaml.Node) {
+	if node.Kind == yaml.MappingNode {
+		r.Problem(node, field, "is a mapping; give a text, such as openai/gpt-5-mini")
+		return
+	}
+	if tooMany(r, field, node, len(node.Content)) {
+		return
+	}
+	first := ""
+	for i, item := range append([]*yaml.Node{node}, node.Content...) {
+		if named := t.family.settings.model(item.Value); named != "" {
+			if i > 0 && len(node.Content) > 1 {
+				t.note("model: of the list %s alone answers; others that take over are fallbacks of a file of ours", named)
+			}
+			t.modelText(&t.Definition.Model).Read(r, field, &yaml.Node{Kind: yaml.ScalarNode, Value: named, Line: item.Line, Column: item.Column})
+			return
+		}
+		first = cmp.Or(first, document.Shorten(item.Value))
+	}
+	what := "is none that is known here"
+	if first == inherit || first == "" {
+		what = "is left to whoever runs it"
+	}
+	t.note("model: %q %s; the one of --model or EVERSTEP_MODEL answers, or what EVERSTEP_MODELS says of the word", first, what)
 }

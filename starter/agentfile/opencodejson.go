@@ -2,9 +2,9 @@ package agentfile
 
 import (
 	"cmp"
-	"maps"
+	"fmt"
+	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -13,38 +13,55 @@ import (
 	"everstep/domain"
 )
 
-// settingsFile holds agents of opencode beside its other settings.
-const settingsFile = "opencode.json"
-
-// within parts the path of an agent in such a file: opencode.json#NAME.
+// within parts the path of an agent among opencode's settings: opencode.json#NAME.
 func within(path string) (file, name string, ok bool) {
-	at := strings.LastIndex(path, ".json#")
-	if at < 0 {
-		return path, "", false
+	if file, name, ok = strings.Cut(path, ".json#"); ok {
+		file += ".json"
 	}
-	return path[:at+len(".json")], path[at+len(".json#"):], true
+	return file, name, ok
 }
 
-// agentsIn are the paths of all agents in a file of opencode's settings; none, where it is no such file.
-func agentsIn(file string) (paths []string) {
-	var settings struct {
-		Agent map[string]yaml.Node `yaml:"agent"`
+// takeSettings takes all agents in a file of opencode's settings, or the file itself with what is wrong with it.
+func (s Settings) takeSettings(file string, take func(File, error)) {
+	data, err := read(file, ".json")
+	if err != nil {
+		return
 	}
-	if data, err := read(file, ".json"); err != nil || yaml.Unmarshal(data, &settings) != nil {
-		return nil
+	whole := newAgent(file, newFamily(s))
+	text, ok := whole.Text(data)
+	var root *yaml.Node
+	if ok {
+		root = whole.settings(text)
 	}
-	for _, name := range slices.Sorted(maps.Keys(settings.Agent)) {
-		paths = append(paths, file+"#"+name)
+	if root == nil {
+		take(whole.File, whole.Err())
+	} else if agents := valueOf(root, "agent"); agents != nil {
+		for i := 0; i < len(agents.Content); i += 2 {
+			name := agents.Content[i].Value
+			a := newAgent(file+"#"+name, newFamily(s))
+			a.readSettings(root, name)
+			take(a.done())
+		}
 	}
-	return paths
+}
+
+// settings are opencode's, of which no key stands twice; nil: all about them is told.
+func (a *agent) settings(text string) *yaml.Node {
+	if root := a.Root(text); root != nil {
+		a.Entries("", root, nil, func(field string, name, value *yaml.Node) {
+			if name.Value == "agent" && !tooMany(&a.Reader, field, value, len(value.Content)/2) {
+				a.Entries(field, value, nil, func(string, *yaml.Node, *yaml.Node) {})
+			}
+		})
+		if len(a.Problems) == 0 {
+			return root
+		}
+	}
+	return nil
 }
 
 // readSettings reads an agent under what the settings say of all agents.
-func (a *agent) readSettings(text, name string) {
-	root := a.Root(text)
-	if root == nil {
-		return
-	}
+func (a *agent) readSettings(root *yaml.Node, name string) {
 	a.Dialect = openCode
 	agents := valueOf(root, "agent")
 	given := valueOf(agents, name)
@@ -73,6 +90,11 @@ func (a *agent) promptOf(text string) (string, error) {
 	if named == nil {
 		return text, nil
 	}
-	data, err := a.below(named[1], domain.MaxSystemPrompt, endings+", .txt")
+	const prompts = ".md, .markdown, .txt"
+	file := named[1]
+	data, err := a.below(file, domain.MaxSystemPrompt, prompts)
+	if target, _ := filepath.EvalSymlinks(filepath.Join(a.folder, file)); err == nil && !ends(target, prompts) {
+		return "", fmt.Errorf("%s is no prompt by its name; let it end in %s, or what it links to", document.Shorten(file), prompts)
+	}
 	return strings.ToValidUTF8(strings.TrimSpace(string(data)), ""), err
 }

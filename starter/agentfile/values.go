@@ -279,3 +279,10 @@ func compiler(into *domain.Compiler) document.Value {
 		return ""
 	}).Pattern(validCompiler).Example(examples...).Default(domain.WholeConversation)
 }
+
+func checkPrompt(text string) string {
+	if len(text) > domain.MaxSystemPrompt {
+		return fmt.Sprintf("has %d bytes; at most %d are allowed", len(text), domain.MaxSystemPrompt)
+	}
+	return ""
+}
