@@ -5,7 +5,7 @@
 // seen. The official SDK's parameter types write the request; the response is
 // read here. Of 59 recorded answers the SDK's stream takes 3 in one piece for
 // empty ones and passes over events without names in 3, without an error
-// (TestSDKStreams in testsuite/providers), and it needs twice the processor time
+// (TestSDKStreams in testsuite/providers), and it needs more processor time
 // (starter/help/figures.md).
 //
 // All of an answer but text and tool calls is kept in reasoning parts, in its

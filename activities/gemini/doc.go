@@ -9,5 +9,5 @@
 // Answers are read here. Of 61 recorded ones the SDK's stream fails on 4 in one
 // piece and on 2 others, and it panics on candidates that are no list; of the rest
 // it keeps neither the text nor the fields that it does not know (TestSDKStreams in
-// testsuite/providers). It needs twice the processor time (starter/help/figures.md).
+// testsuite/providers). It needs more processor time (starter/help/figures.md).
 package gemini

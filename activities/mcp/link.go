@@ -64,7 +64,7 @@ func (s *server) connect(ctx context.Context) (*link, error) {
 		}
 		if l.exited && time.Since(began) < atStart && !s.single && !s.reached.Load() {
 			if first {
-				time.Sleep(firstPause)
+				time.Sleep(firstPause) // whoever waits for the server may leave meanwhile
 				continue
 			}
 			err = mistake{fmt.Errorf("%w, each time that it was started", err)}

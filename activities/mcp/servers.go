@@ -169,7 +169,8 @@ type server struct {
 	failures int
 	again    time.Time
 	closed   bool
-	reached  atomic.Bool
+	// reached says that it was there once: what keeps its program from starting now may pass.
+	reached atomic.Bool
 	// ending are connections on their way out.
 	ending sync.WaitGroup
 

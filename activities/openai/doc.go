@@ -6,7 +6,7 @@
 // are encoded with the official SDK's types, and answers are read here. Of 97
 // recorded answers the SDK's stream takes 19 in one piece for empty ones, without
 // an error (TestSDKStreams in testsuite/providers). It gives the others as they
-// came, for five times the processor time (starter/help/figures.md).
+// came, for more processor time (starter/help/figures.md).
 //
 // Nothing is asked to be stored, and the conversation is sent whole each time.
 // A model's reasoning comes encrypted and goes back as it came, right before

@@ -5,6 +5,6 @@
 // write the request; the response is read here, since the SDK takes a stream that
 // was cut, an error inside a 200 and two calls that share an index for success. Of
 // 186 recorded answers its stream takes 24 in one piece for empty ones, loses the
-// end of 4 and fails on 2 (TestSDKStreams in testsuite/providers), for three times
-// the processor time (starter/help/figures.md).
+// end of 4 and fails on 2 (TestSDKStreams in testsuite/providers), for more processor
+// time (starter/help/figures.md).
 package openaichat

@@ -46,6 +46,8 @@ func Media(p domain.Part) (domain.Part, error) {
 	if len(p.Data) > 0 {
 		p.URL = ""
 	}
-	p.MediaType = strings.Replace(p.MediaType, "image/jpg", "image/jpeg", 1)
+	if kind, _, _ := strings.Cut(p.MediaType, ";"); strings.EqualFold(strings.TrimSpace(kind), "image/jpg") {
+		p.MediaType = "image/jpeg"
+	}
 	return p, nil
 }

@@ -17,6 +17,7 @@ func TestMedia(t *testing.T) {
 	}{
 		"data":                    {part: domain.Part{MediaType: "image/jpg", Data: []byte("p")}, want: domain.Part{MediaType: "image/jpeg", Data: []byte("p")}},
 		"data beside a URL":       {part: domain.Part{Data: []byte("p"), URL: "https://host/p"}, want: domain.Part{Data: []byte("p")}},
+		"another case":            {part: domain.Part{MediaType: "Image/JPG; q=1", Data: []byte("p")}, want: domain.Part{MediaType: "image/jpeg", Data: []byte("p")}},
 		"a URL":                   {part: domain.Part{MediaType: "Image/PNG; q=1", URL: "https://host/p"}, want: domain.Part{MediaType: "Image/PNG; q=1", URL: "https://host/p"}},
 		"a URL of data":           {part: domain.Part{URL: "data:image/png;base64,cA=="}, want: domain.Part{MediaType: "image/png", Data: []byte("p")}},
 		"a URL of escaped data":   {part: domain.Part{URL: "data:text/plain,a%2Cb"}, want: domain.Part{MediaType: "text/plain", Data: []byte("a,b")}},
