@@ -159,14 +159,14 @@ func asMap(v any) map[string]any {
 // named is a schema, and all in it, as the API takes them: without properties of which it refuses the names.
 func (f *flattening) named(schema map[string]any) map[string]any {
 	made := maps.Clone(schema)
-	for word, v := range schema {
-		switch f.known[word].holds {
+	for _, word := range slices.Sorted(maps.Keys(schema)) { // sorted, since what is moved is numbered as it comes
+		switch held := schema[word]; f.known[word].holds {
 		case schemas:
-			made[word] = f.inside(word, v)
+			made[word] = f.inside(word, held)
 		case named:
-			members := map[string]any{}
-			for name, one := range asMap(v) {
-				members[name] = f.inside(word, one)
+			given, members := asMap(held), map[string]any{}
+			for _, name := range slices.Sorted(maps.Keys(given)) {
+				members[name] = f.inside(word, given[name])
 			}
 			made[word] = members
 		case other, count, elsewhere:
