@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/url"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -41,8 +42,9 @@ func TestRecordsPlace(t *testing.T) {
 func TestRecordsBelowABucket(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	blob.DefaultURLMux().RegisterBucket("shelf", shelf(dir))
-	storage := "shelf://user:sesame@bucket?prefix=team/&token=sesame"
+	scheme := "shelf" + strings.ToLower(filepath.Base(filepath.Dir(dir))) // another one at each run of the test
+	blob.DefaultURLMux().RegisterBucket(scheme, shelf(dir))
+	storage := scheme + "://user:sesame@bucket?prefix=team/&token=sesame"
 	bucket, err := host.OpenStorage(t.Context(), storage)
 	require.NoError(t, err)
 	require.NoError(t, bucket.WriteAll(t.Context(), "segments/x", []byte("x"), nil))
