@@ -61,7 +61,7 @@ func (c *call) seat() *domain.Error {
 	toStart := int64(b.toSpawn())
 	c.granted = true // whatever it gets, it waits for a share no more
 	free := ledger().Free()
-	if free.MaxSteps != nil || free.MaxTokens != nil || free.MaxCostNanoUSD != nil {
+	if !free.IsEmpty() {
 		b.keepBack(free, toStart)
 		free = ledger().Free()
 		if use, none := (domain.Ledger{Execution: domain.Holder{Budget: free}}).Reached(b.agent.now()); none && !use.Rule.Unit.OfTime() {
@@ -96,12 +96,7 @@ func (b *toolBatch) keepBack(left domain.ExecutionBudget, toStart int64) {
 	input := b.session.conversation.input()
 	kept := resolved.Takes(input, 0)
 	room, most := resolved.Takes(domain.AddCost(input, toStart*keptResult), keptAnswer), left.Remaining(kept).Share(min(toStart+1, 4))
-	if most.MaxTokens != nil {
-		kept.Tokens += min(max(room.Tokens-kept.Tokens, 0), *most.MaxTokens)
-	}
-	if most.MaxCostNanoUSD != nil {
-		kept.CostNanoUSD += min(max(room.CostNanoUSD-kept.CostNanoUSD, 0), *most.MaxCostNanoUSD)
-	}
+	kept = kept.Add(room.Less(kept).AtMost(most.Whole()))
 	children.keepBack(&kept)
 }
 
