@@ -14,6 +14,7 @@ import (
 
 	"everstep/domain"
 	"everstep/domain/contract"
+	"everstep/domain/enum"
 	"everstep/starter/chat"
 	"everstep/starter/client"
 	"everstep/starter/local"
@@ -184,11 +185,7 @@ func (p *program) readTotals(words []string) (client.ExtendOptions, error) {
 		name = strings.ReplaceAll(name, "-", "_")
 		at := slices.IndexFunc(rules, func(rule domain.LimitRule) bool { return string(rule.Limit) == name })
 		if at < 0 {
-			var known []string
-			for _, rule := range rules {
-				known = append(known, string(rule.Limit))
-			}
-			return client.ExtendOptions{}, fmt.Errorf("%q is none of %s; write it as max_steps=40", domain.Shorten(name, 60), strings.Join(known, ", "))
+			return client.ExtendOptions{}, fmt.Errorf("%q is none of %s; write it as max_steps=40", domain.Shorten(name, 60), enum.Names(domain.Limits(), ", "))
 		}
 		if err := limits.readTotal(rules[at], text); err != nil {
 			return client.ExtendOptions{}, fmt.Errorf("%s: %q %w", name, domain.Shorten(text, 100), err)

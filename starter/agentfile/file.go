@@ -5,7 +5,6 @@ import (
 	"math"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 	"time"
 
@@ -315,7 +314,7 @@ func budget(b *domain.ExecutionBudget) document.Value {
 func sessionBudget(b *domain.ExecutionBudget) document.Value {
 	var keys document.Keys
 	for _, rule := range domain.LimitRules() {
-		if slices.Contains(domain.SessionLimits(), rule.Limit) {
+		if !rule.Unit.OfTime() {
 			keys = append(keys, document.Key{Name: string(rule.Limit), Doc: "Over all its executions, " + rule.Help + ".", Value: limit(b, rule)})
 		}
 	}
