@@ -255,10 +255,11 @@ func (s GuardedStep) calls() []ToolCall {
 func (s GuardedStep) noted() []ToolCall {
 	const most, longest = 5, 500
 	calls := s.calls()
-	return each(calls[:min(len(calls), most)], func(c ToolCall) ToolCall {
-		c.Name, c.Arguments = Shorten(c.Name, longest), Shorten(c.Arguments, longest)
-		return c
-	})
+	calls = calls[:min(len(calls), most)]
+	for i, c := range calls {
+		calls[i].Name, calls[i].Arguments = Shorten(c.Name, longest), Shorten(c.Arguments, longest)
+	}
+	return calls
 }
 
 // problems are what is wrong with the step's answer, each with its place in the schema.

@@ -78,8 +78,8 @@ func (c *commands) checkBeginning(request contract.SendRequest) error {
 // checkCost refuses a limit of money that would end the execution at once.
 func (c *commands) checkCost(request contract.SendRequest) error {
 	model, r := *cmp.Or(request.Model, c.session.guards.seen.Primary, new(c.agent.state.LLMConfig)), c.config.Resolved
-	budget := c.config.upcoming().Definition.Budget.CappedBy(request.Budget).CappedBy(c.session.budget.upcomingAccount().Budget)
-	if !r.Unpriced(budget) || !r.Definition.Model.Equal(model) {
+	limit := c.config.upcoming().Definition.Budget.CappedBy(request.Budget).CappedBy(c.session.budget.upcomingAccount().Budget).MaxCostNanoUSD
+	if limit == nil || *limit == 0 || r == nil || r.Price != nil || !r.Definition.Model.Equal(model) {
 		return nil
 	}
 	return domain.Errorf(domain.Invalid, "max_cost: nobody knows what %s costs; leave it out, or name a model with its price", model)

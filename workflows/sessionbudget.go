@@ -61,7 +61,7 @@ func (c *commands) checkExtendSession(request contract.ExtendSessionRequest) err
 		return domain.Errorf(domain.Denied, "extend: the session has no budget before its next execution begins; `update %s` changes that one", c.session.budget.called())
 	case request.Budget.IsZero() && len(request.Lift) == 0:
 		return domain.Errorf(domain.Invalid, "extend: give at least one new total of the session, such as max_steps")
-	case c.config.Resolved.Unpriced(totals):
+	case totals.MaxCostNanoUSD != nil && c.config.Resolved != nil && c.config.Resolved.Price == nil:
 		return domain.Errorf(domain.Invalid, "max_cost: nobody knows what %s costs; extend another limit", c.agent.state.LLMConfig)
 	}
 	return request.Budget.CheckSession()

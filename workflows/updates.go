@@ -274,7 +274,7 @@ func (c *commands) checkExtend(request contract.ExtendRequest) error {
 		return domain.Errorf(domain.Invalid, "extend: the execution is in progress; give at least one new total, such as max_steps")
 	case c.session.in.Parent != nil && !budget.Within(c.session.parent().Grant):
 		return domain.Errorf(domain.Denied, "extend: the agent that started this sub-agent has granted it no more; extend agent %s, and what it starts next gets a share", c.session.in.Parent.AgentID)
-	case c.config.Resolved.Unpriced(budget):
+	case budget.MaxCostNanoUSD != nil && c.config.Resolved != nil && c.config.Resolved.Price == nil:
 		return domain.Errorf(domain.Invalid, "max_cost: nobody knows what %s costs; extend another limit", c.agent.state.LLMConfig)
 	}
 	if err := cmp.Or(request.Budget.Check(), request.Budget.CheckDeadline(c.agent.now())); err != nil {

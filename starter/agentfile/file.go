@@ -5,6 +5,7 @@ import (
 	"math"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -314,7 +315,7 @@ func budget(b *domain.ExecutionBudget) document.Value {
 func sessionBudget(b *domain.ExecutionBudget) document.Value {
 	var keys document.Keys
 	for _, rule := range domain.LimitRules() {
-		if !rule.Unit.OfTime() {
+		if slices.Contains(domain.SessionLimits(), rule.Limit) {
 			keys = append(keys, document.Key{Name: string(rule.Limit), Doc: "Over all its executions, " + rule.Help + ".", Value: limit(b, rule)})
 		}
 	}

@@ -298,7 +298,7 @@ func (c *Client) successor(
 	in.GoOn = &contract.GoOn{Budget: budget.Extended(o.Budget, o.Lift), RunID: p.teller()}
 	ledger := domain.Ledger{Execution: domain.Holder{Budget: in.GoOn.Budget, Spent: carry.Prior}, Session: session}
 	resolved := carry.Config.Resolved
-	if resolved.Unpriced(ledger.Totals()) {
+	if ledger.Totals().MaxCostNanoUSD != nil && resolved != nil && resolved.Price == nil {
 		return in, session, invalidf("max_cost: nobody knows what %s costs; extend another limit", state.LLMConfig)
 	}
 	if use, reached := ledger.Reached(time.Now()); reached {
