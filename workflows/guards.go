@@ -7,45 +7,45 @@ import (
 )
 
 // guards is what the table of guards remembers of an execution between its steps, and which fallback has taken over.
-type guards struct{ seen domain.Guarded }
+type guards struct{ domain.Guarded }
 
 // forget begins another execution. It answers with the model that the one before
 // began with, where another has taken over.
 func (g *guards) forget() (restored *domain.LLMConfig) {
-	restored = g.seen.Primary
-	g.seen = domain.Guarded{}
+	restored = g.Primary
+	g.Guarded = domain.Guarded{}
 	return restored
 }
 
 // begunAnew is for another agent that goes on with the execution: its own model is the first. Calls that are repeated
 // stay so.
-func (g *guards) begunAnew() { g.seen.Fallback, g.seen.Primary, g.seen.Invalid = 0, nil, 0 }
+func (g *guards) begunAnew() { g.Fallback, g.Primary, g.Invalid = 0, nil, 0 }
 
 // misfit counts an answer that does not fit the response format.
 func (g *guards) misfit() int {
-	g.seen.Invalid++
-	return g.seen.Invalid
+	g.Invalid++
+	return g.Invalid
 }
 
 func (g *guards) next(fallbacks []domain.Fallback, failure domain.Failure, now domain.LLMConfig) (domain.LLMConfig, bool) {
-	left := fallbacks[min(g.seen.Fallback, len(fallbacks)):]
+	left := fallbacks[min(g.Fallback, len(fallbacks)):]
 	i := slices.IndexFunc(left, func(f domain.Fallback) bool { return f.Takes(failure) })
 	if i < 0 {
 		return domain.LLMConfig{}, false
 	}
-	if g.seen.Primary == nil {
-		g.seen.Primary = &now
+	if g.Primary == nil {
+		g.Primary = &now
 	}
-	g.seen.Fallback += i + 1
+	g.Fallback += i + 1
 	return left[i].Model, true
 }
 
 // check is what the guards say after a step, when the hooks have spoken.
 func (g *guards) check(t *stepRun) {
-	after, findings := t.config.guards().Judge(g.seen, domain.GuardedStep{
+	after, findings := t.config.guards().Judge(g.Guarded, domain.GuardedStep{
 		AgentStep: t.content.AgentStep, Unread: t.repeat == inItsCalls, Misfit: t.repeat == inTheFormat,
 	})
-	g.seen = after
+	g.Guarded = after
 	for _, found := range findings {
 		if found.Nudge != "" {
 			t.interject("", domain.UserMessage(found.Nudge))
