@@ -63,6 +63,11 @@ func (s Spent) each(t Spent, combined func(own, other int64) int64) Spent {
 	return s
 }
 
+// ByDefault reports whether nobody has given a limit's total.
+func (b ExecutionBudget) ByDefault(limit Limit) bool {
+	return limit == LimitSteps && b.MaxStepsFrom == StepsDefault
+}
+
 // Spent is what a step used, with its sub-agents, of each limit that steps tell of: of time the execution does.
 func (s AgentStep) Spent() (spent Spent) {
 	for _, rule := range limitRules[:] {

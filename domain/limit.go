@@ -59,6 +59,16 @@ func Limits() (limits []Limit) {
 // UnmarshalText accepts the known limits only.
 func (l *Limit) UnmarshalText(text []byte) error { return enum.Decode(l, text, "limit", Limits()...) }
 
+// Rule is the limit's row of the table; the zero one where there is no such limit.
+func (l Limit) Rule() LimitRule {
+	for _, rule := range limitRules[:] {
+		if rule.Limit == l {
+			return rule
+		}
+	}
+	return LimitRule{total: func(*ExecutionBudget) any { return nil }, spent: func(*Spent) any { return nil }}
+}
+
 // Flag is the limit's name on a command line, dashes aside.
 func (l Limit) Flag() string { return strings.ReplaceAll(string(l), "_", "-") }
 
@@ -179,14 +189,7 @@ func (b ExecutionBudget) limits(yield func(LimitRule, Amount) bool) {
 }
 
 // Total is what the budget has of a limit; ok is false where that is not set.
-func (b ExecutionBudget) Total(limit Limit) (total Amount, ok bool) {
-	for rule, total := range b.limits {
-		if rule.Limit == limit {
-			return total, true
-		}
-	}
-	return total, false
-}
+func (b ExecutionBudget) Total(limit Limit) (total Amount, ok bool) { return limit.Rule().in(&b) }
 
 // Total is the limit in a budget; ok is false where it is not set.
 func (r LimitRule) Total(b ExecutionBudget) (total Amount, ok bool) { return r.in(&b) }
