@@ -76,16 +76,9 @@ type GuardRule struct {
 	// Source and Reason are those of the guard's signals. They are recorded.
 	Source string
 	Reason StopReason
-	// judge says what follows from a step, and notes what the next ones are judged by; nil: the guard judges no steps.
-	judge func(Guards, *Guarded, GuardedStep) GuardFinding
-}
-
-// A GuardFinding is what a guard says of a step. The zero value is nothing.
-type GuardFinding struct {
-	// Stop asks to stop where it has a message.
-	Stop StopSignal
-	// Nudge is for the model.
-	Nudge string
+	// judge says why to stop after a step, or what to tell the model; empty: nothing. It notes what the next steps are judged
+	// by. Nil: the guard judges no steps.
+	judge func(Guards, *Guarded, GuardedStep) (stop StopSignal, nudge string)
 }
 
 // GuardRules is the table of guards, in the order in which they judge a step.
@@ -97,65 +90,65 @@ var guardRules = [...]GuardRule{
 		Key: "finish_reasons", Help: "Stops after a step whose inference ended with one of these.",
 		Value:  func(g *Guards) any { return &g.FinishReasons },
 		Source: "finish_reasons", Reason: FinishReasonReceived,
-		judge: func(g Guards, _ *Guarded, s GuardedStep) (found GuardFinding) {
+		judge: func(g Guards, _ *Guarded, s GuardedStep) (stop StopSignal, nudge string) {
 			if r := s.Response; r != nil && slices.Contains(g.FinishReasons, r.Finish) {
-				found.stop(map[string]any{"finish_reason": r.Finish}, "the model ended with %q, which guards.finish_reasons lists", r.Finish)
+				stop = stopping(map[string]any{"finish_reason": r.Finish}, "the model ended with %q, which guards.finish_reasons lists", r.Finish)
 			}
-			return found
+			return stop, nudge
 		},
 	},
 	{
 		// A model that asks, time and again, for what it was told is in vain.
 		Source: "misguided_calls", Reason: StopRequested,
-		judge: func(_ Guards, seen *Guarded, s GuardedStep) (found GuardFinding) {
+		judge: func(_ Guards, seen *Guarded, s GuardedStep) (stop StopSignal, nudge string) {
 			taken := slices.ContainsFunc(s.ToolExecutions, func(e ToolExecution) bool {
 				return e.Error == nil || e.Error.Kind != Invalid || e.Error.Code != CodeUnknownTool && e.Error.Code != CodeMalformed
 			})
 			if !s.Unread && (len(s.ToolExecutions) == 0 || taken) {
 				seen.Misguided = 0
 			} else if seen.Misguided++; seen.Misguided >= maxMisguided {
-				found.stop(map[string]any{"limit": "misguided_calls", "used": seen.Misguided, "total": maxMisguided, "calls": s.noted()},
+				stop = stopping(map[string]any{"limit": "misguided_calls", "used": seen.Misguided, "total": maxMisguided, "calls": s.noted()},
 					"in %d steps in a row the model asked only for unknown tools or with arguments that no tool takes (%s)",
 					seen.Misguided, cmp.Or(CallNames(s.calls()), "which the provider could not read"))
 			}
-			return found
+			return stop, nudge
 		},
 	},
 	{
 		Key:   "repeated_calls",
 		Help:  "How many steps in a row may make the same tool calls with the same results, or how often a cycle of up to 8 steps: then the model is told, then the execution stops. off never minds.",
 		Value: func(g *Guards) any { return &g.Repetition }, Source: "repeated_calls", Reason: StopRequested,
-		judge: func(g Guards, seen *Guarded, s GuardedStep) (found GuardFinding) {
+		judge: func(g Guards, seen *Guarded, s GuardedStep) (stop StopSignal, nudge string) {
 			// A step whose calls the provider could not read is left out: those before and behind it may be the same.
 			if g.Repetition == nil || s.Unread && len(s.ToolExecutions) == 0 {
-				return found
+				return stop, nudge
 			}
 			seen.Cycles = seen.Cycles.With(s.CallsDigest())
 			length, times, whole := seen.Cycles.Repeated()
 			switch limits := g.Repetition; {
 			case times < 2 || !whole:
 			case limits.Stop > 0 && times >= limits.Stop:
-				found.stop(map[string]any{"limit": "repeated_calls.stop_after", "used": times, "total": limits.Stop, "cycle_steps": length, "calls": s.noted()},
+				stop = stopping(map[string]any{"limit": "repeated_calls.stop_after", "used": times, "total": limits.Stop, "cycle_steps": length, "calls": s.noted()},
 					"%s made the same tool calls (%s) and got the same results; guards.repeated_calls.stop_after is %d",
 					repeatedSteps(length, times), CallNames(s.calls()), limits.Stop)
 			case times == limits.Nudge:
-				found.Nudge = fmt.Sprintf("The last %s made the same tool calls with the same arguments and got the same results. "+
+				nudge = fmt.Sprintf("The last %s made the same tool calls with the same arguments and got the same results. "+
 					"Repeating them will not help: try something else, or answer with what you have.", repeatedSteps(length, times))
 			}
-			return found
+			return stop, nudge
 		},
 	},
 	{
 		Key: "output_retries", Help: "How often the model is asked again for an answer that does not fit response_format.",
 		Value: func(g *Guards) any { return &g.OutputRetries }, Default: DefaultOutputRetries, Most: MaxOutputRetries,
 		Source: SourceOutput, Reason: RetryLimitReached,
-		judge: func(g Guards, seen *Guarded, s GuardedStep) (found GuardFinding) {
+		judge: func(g Guards, seen *Guarded, s GuardedStep) (stop StopSignal, nudge string) {
 			if retries := g.Retries(); s.Misfit && seen.Invalid > retries {
-				found.stop(map[string]any{"limit": "output_retries", "used": seen.Invalid, "total": retries, "problems": s.problems()},
+				stop = stopping(map[string]any{"limit": "output_retries", "used": seen.Invalid, "total": retries, "problems": s.problems()},
 					"%d answers in this execution did not fit the response format, and output_retries is %d; "+
 						"make the schema or the instruction clearer, or raise guards.output_retries", seen.Invalid, retries)
 			}
-			return found
+			return stop, nudge
 		},
 	},
 	{
@@ -164,26 +157,27 @@ var guardRules = [...]GuardRule{
 	},
 }
 
-// Judge is what the guards say of a step, each for itself, and what they remember then. A finding that says nothing is left
-// out.
-func (g Guards) Judge(seen Guarded, step GuardedStep) (after Guarded, findings []GuardFinding) {
+// Judge is why the guards would stop after a step, each for itself, what they tell the model, and what they remember then.
+func (g Guards) Judge(seen Guarded, step GuardedStep) (after Guarded, stops []StopSignal, nudges []string) {
 	for _, rule := range guardRules[:] {
 		if rule.judge == nil {
 			continue
 		}
-		found := rule.judge(g, &seen, step)
-		if found.Stop.Message != "" {
-			found.Stop.Reason, found.Stop.Source = rule.Reason, rule.Source
+		stop, nudge := rule.judge(g, &seen, step)
+		if stop.Message != "" {
+			stop.Reason, stop.Source = rule.Reason, rule.Source
+			stops = append(stops, stop)
 		}
-		if found.Stop.Message != "" || found.Nudge != "" {
-			findings = append(findings, found)
+		if nudge != "" {
+			nudges = append(nudges, nudge)
 		}
 	}
-	return seen, findings
+	return seen, stops, nudges
 }
 
-func (f *GuardFinding) stop(data map[string]any, format string, args ...any) {
-	f.Stop = StopSignal{Message: fmt.Sprintf(format, args...)}.Noted(data)
+// stopping is a signal to stop, with data beside its sentence.
+func stopping(data map[string]any, format string, args ...any) StopSignal {
+	return StopSignal{Message: fmt.Sprintf(format, args...)}.Noted(data)
 }
 
 // WithDefaults returns the guards with all that is absent set.

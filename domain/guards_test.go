@@ -129,15 +129,14 @@ func TestGuardsJudge(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			after, findings := test.guards.Judge(test.seen, test.step)
+			after, stops, nudges := test.guards.Judge(test.seen, test.step)
 			require.Equal(t, test.after, after)
-			source, nudged := "", false
-			for _, found := range findings {
-				source += found.Stop.Source
-				nudged = nudged || found.Nudge != ""
+			source := ""
+			for _, stop := range stops {
+				source += stop.Source
 			}
 			require.Equal(t, test.source, source)
-			require.Equal(t, test.nudged, nudged)
+			require.Equal(t, test.nudged, len(nudges) > 0)
 		})
 	}
 }

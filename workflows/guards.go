@@ -42,17 +42,15 @@ func (g *guards) next(fallbacks []domain.Fallback, failure domain.Failure, now d
 
 // check is what the guards say after a step, when the hooks have spoken.
 func (g *guards) check(t *stepRun) {
-	after, findings := t.config.guards().Judge(g.Guarded, domain.GuardedStep{
+	after, stops, nudges := t.config.guards().Judge(g.Guarded, domain.GuardedStep{
 		AgentStep: t.content.AgentStep, Unread: t.repeat == inItsCalls, Misfit: t.repeat == inTheFormat,
 	})
 	g.Guarded = after
-	for _, found := range findings {
-		if found.Nudge != "" {
-			t.interject("", domain.UserMessage(found.Nudge))
-		}
-		if found.Stop.Message != "" {
-			t.agent.Signal(found.Stop)
-		}
+	for _, nudge := range nudges {
+		t.interject("", domain.UserMessage(nudge))
+	}
+	for _, stop := range stops {
+		t.agent.Signal(stop)
 	}
 	// Last: it asks to go on only where nothing asks to stop.
 	if _, signalled := t.agent.state.StopSignal(); t.repeat != unrepeated && !signalled {
