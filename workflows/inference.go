@@ -85,7 +85,8 @@ func (i *inference) prepare() (mailbox.Admission, contract.Reservation, bool) {
 		room, short := i.session.budget.reserve()
 		switch {
 		case !asked:
-			asked = !(short != "" && i.session.budget.asksFor(short) || short == "" && i.plan == nil && i.session.budget.asksForRoom(room))
+			got := short != "" && i.session.budget.asksFor(short) || short == "" && i.plan == nil && i.session.budget.asksForRoom(room)
+			asked = !got // in vain
 		case short != "":
 			i.session.budget.signalShort(short)
 			i.cut(tooLittle, i.kept)
