@@ -7,27 +7,6 @@ import (
 	"time"
 )
 
-// An ExecutionBudget bounds one execution. An absent limit is none, but for max_steps where an execution begins; zero lets
-// nothing happen. It is checked before anything is spent: only what a provider counts beyond our estimate of its input can
-// exceed it.
-type ExecutionBudget struct {
-	// MaxSteps is DefaultMaxSteps in an execution for which nobody has said anything: see WithDefaultSteps.
-	MaxSteps *int64 `json:"max_steps,omitempty"`
-	// MaxStepsFrom says where MaxSteps comes from, where that is no number that somebody has given.
-	MaxStepsFrom StepsFrom `json:"max_steps_from,omitzero"`
-	// MaxTokens bounds input plus output, failed attempts included.
-	MaxTokens *int64 `json:"max_tokens,omitempty"`
-	// MaxSeconds bounds the time from the beginning, waiting for people aside.
-	MaxSeconds *float64 `json:"max_seconds,omitempty"`
-	// MaxCostNanoUSD bounds the money, in thousand-millionths of a dollar.
-	MaxCostNanoUSD *int64 `json:"max_cost_nano_usd,omitempty"`
-	// Deadline is when the execution has to be over.
-	Deadline *time.Time `json:"deadline,omitempty"`
-	// MaxToolCalls bounds the tool calls that are run. With none left the model
-	// answers without tools, so it never exhausts a budget by itself.
-	MaxToolCalls *int64 `json:"max_tool_calls,omitempty"`
-}
-
 // DefaultMaxSteps are those of an execution for which neither the definition nor whoever begins it says anything.
 const DefaultMaxSteps int64 = 200
 
@@ -56,50 +35,44 @@ func (b ExecutionBudget) WithDefaultSteps() ExecutionBudget {
 	return b
 }
 
-// Spent is what an execution has used of its budget.
-type Spent struct {
-	Steps       int64   `json:"steps,omitzero"`
-	Tokens      int64   `json:"tokens,omitzero"`
-	Seconds     float64 `json:"seconds,omitzero"`
-	CostNanoUSD int64   `json:"cost_nano_usd,omitzero"`
-	ToolCalls   int64   `json:"tool_calls,omitzero"`
-}
-
 // IsZero reports whether nothing was spent.
 func (s Spent) IsZero() bool { return s == Spent{} }
 
-// counts are the amounts that are whole numbers: all but time.
-func (s *Spent) counts() [4]*int64 {
-	return [...]*int64{&s.Steps, &s.Tokens, &s.CostNanoUSD, &s.ToolCalls}
-}
-
 // Add returns the sum.
 func (s Spent) Add(t Spent) Spent {
-	more := t.counts()
-	for i, own := range s.counts() {
-		*own = AddCost(*own, *more[i])
-	}
 	s.Seconds += t.Seconds
-	return s
+	return s.each(t, AddCost)
 }
 
 // Less returns what is left of it without what another has spent, time aside; nothing where that is more.
 func (s Spent) Less(t Spent) Spent {
-	part := t.counts()
+	return s.each(t, func(own, part int64) int64 { return max(own-part, 0) })
+}
+
+// AtMost returns the smaller of both of each limit, time aside.
+func (s Spent) AtMost(t Spent) Spent {
+	return s.each(t, func(own, most int64) int64 { return min(own, most) })
+}
+
+// each combines the whole numbers of both.
+func (s Spent) each(t Spent, combined func(own, other int64) int64) Spent {
+	others := t.counts()
 	for i, own := range s.counts() {
-		*own = max(*own-*part[i], 0)
+		*own = combined(*own, *others[i])
 	}
 	return s
 }
 
+// ByDefault reports whether nobody has given a limit's total.
+func (b ExecutionBudget) ByDefault(limit Limit) bool {
+	return limit == LimitSteps && b.MaxStepsFrom == StepsDefault
+}
+
 // Spent is what a step used, with its sub-agents, of each limit that steps tell of: of time the execution does.
-func (s AgentStep) Spent() Spent {
-	spent := Spent{
-		Steps: AddCost(1, s.Children.Steps), Tokens: s.Usage.TotalTokens(), CostNanoUSD: s.CostNanoUSD, ToolCalls: s.Children.ToolCalls,
-	}
-	for _, call := range s.ToolExecutions {
-		if call.Outcome().Ran() {
-			spent.ToolCalls++
+func (s AgentStep) Spent() (spent Spent) {
+	for _, rule := range limitRules[:] {
+		if used, counts := rule.spent(&spent).(*int64); counts {
+			*used = rule.count(&s)
 		}
 	}
 	return spent

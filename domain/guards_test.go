@@ -1,6 +1,7 @@
 package domain_test
 
 import (
+	"reflect"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -59,5 +60,83 @@ func TestCompaction(t *testing.T) {
 		"target_percent: is 50": {TriggerPercent: 50, TargetPercent: 50},
 	} {
 		require.ErrorContains(t, c.Check(), fault)
+	}
+}
+
+// TestGuardTable: whatever a definition can set of a guard has a row, and whatever judges says as what it stops.
+func TestGuardTable(t *testing.T) {
+	t.Parallel()
+	var guards domain.Guards
+	fields := map[any]bool{}
+	for i := range reflect.TypeOf(guards).NumField() {
+		fields[reflect.ValueOf(&guards).Elem().Field(i).Addr().Interface()] = true
+	}
+	sources := map[string]bool{}
+	for _, rule := range domain.GuardRules() {
+		require.Equal(t, rule.Key != "", rule.Value != nil && rule.Help != "")
+		require.Equal(t, rule.Source != "", rule.Reason != "", rule.Key)
+		require.True(t, rule.Source == "" || !sources[rule.Source], rule.Source)
+		sources[rule.Source] = true
+		if rule.Value != nil {
+			value := rule.Value(&guards)
+			require.True(t, fields[value], rule.Key)
+			delete(fields, value)
+		}
+	}
+	require.Empty(t, fields, "each field has a row")
+}
+
+// TestGuardsJudge: what each guard says of a step, after what it remembers. What the steps of an execution come to is told by
+// the workflow's own tests.
+func TestGuardsJudge(t *testing.T) {
+	t.Parallel()
+	call := func(code domain.Code) domain.ToolExecution {
+		e := domain.ToolExecution{Call: domain.ToolCall{Name: "look", Arguments: "{}"}}
+		if code != "" {
+			e.Error = domain.CodedErrorf(domain.Invalid, code, "no")
+		}
+		return e
+	}
+	step := func(executions ...domain.ToolExecution) domain.GuardedStep {
+		return domain.GuardedStep{AgentStep: domain.AgentStep{ToolExecutions: executions}}
+	}
+	refused := domain.GuardedStep{AgentStep: domain.AgentStep{Response: &domain.Response{Finish: domain.FinishRefusal}}}
+	misfit := step()
+	misfit.Misfit = true
+	unread := step()
+	unread.Unread = true
+	ran := step(call(""))
+	again := domain.Cycles{}.With(ran.CallsDigest())
+	for name, test := range map[string]struct {
+		guards domain.Guards
+		seen   domain.Guarded
+		step   domain.GuardedStep
+		after  domain.Guarded
+		source string
+		nudged bool
+	}{
+		"nothing":                 {step: step()},
+		"another finish reason":   {guards: domain.Guards{FinishReasons: []domain.FinishReason{domain.FinishLength}}, step: refused},
+		"a finish reason":         {guards: domain.Guards{FinishReasons: []domain.FinishReason{domain.FinishRefusal}}, step: refused, source: "finish_reasons"},
+		"unknown tools, twice":    {seen: domain.Guarded{Misguided: 1}, step: step(call(domain.CodeUnknownTool)), after: domain.Guarded{Misguided: 2}},
+		"unknown tools, thrice":   {seen: domain.Guarded{Misguided: 2}, step: step(call(domain.CodeMalformed)), after: domain.Guarded{Misguided: 3}, source: "misguided_calls"},
+		"one of two is known":     {seen: domain.Guarded{Misguided: 2}, step: step(call(domain.CodeMalformed), call("")), after: domain.Guarded{}},
+		"calls nobody could read": {seen: domain.Guarded{Misguided: 2}, step: unread, after: domain.Guarded{Misguided: 3}, source: "misguided_calls"},
+		"a nudge":                 {guards: domain.Guards{Repetition: &domain.Repetition{Nudge: 2}}, seen: domain.Guarded{Cycles: again}, step: ran, after: domain.Guarded{Cycles: again.With(ran.CallsDigest())}, nudged: true},
+		"a stop":                  {guards: domain.Guards{Repetition: &domain.Repetition{Stop: 2}}, seen: domain.Guarded{Cycles: again}, step: ran, after: domain.Guarded{Cycles: again.With(ran.CallsDigest())}, source: "repeated_calls"},
+		"the last retry":          {seen: domain.Guarded{Invalid: domain.DefaultOutputRetries}, step: misfit, after: domain.Guarded{Invalid: domain.DefaultOutputRetries}},
+		"no retry left":           {guards: domain.Guards{OutputRetries: new(0)}, seen: domain.Guarded{Invalid: 1}, step: misfit, after: domain.Guarded{Invalid: 1}, source: domain.SourceOutput},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			after, stops, nudges := test.guards.Judge(test.seen, test.step)
+			require.Equal(t, test.after, after)
+			source := ""
+			for _, stop := range stops {
+				source += stop.Source
+			}
+			require.Equal(t, test.source, source)
+			require.Equal(t, test.nudged, len(nudges) > 0)
+		})
 	}
 }

@@ -13,13 +13,9 @@ func (h Holder) Left() ExecutionBudget { return h.Budget.Remaining(h.Spent) }
 
 // UseOf is how much the holder has of a limit, and what was used of it; ok is false where it has no such limit.
 func (h Holder) UseOf(limit Limit, now time.Time) (use LimitUse, ok bool) {
-	for _, rule := range limitRules[:] {
-		if rule.Limit == limit {
-			use.Rule, use.Used, use.Default = rule, rule.Used(h.Spent, now), limit == LimitSteps && h.Budget.MaxStepsFrom == StepsDefault
-			use.Total, ok = rule.in(&h.Budget)
-		}
-	}
-	return use, ok
+	rule := limit.Rule()
+	total, ok := rule.in(&h.Budget)
+	return LimitUse{Rule: rule, Used: rule.Used(h.Spent, now), Total: total, Default: h.Budget.ByDefault(limit)}, ok
 }
 
 // UsedUp lists the limits of a session of which nothing is left, in the table's order: each has to be raised before
@@ -188,13 +184,13 @@ func (b ExecutionBudget) More(ask Ask, parts int64) int64 {
 
 // Raised is a grant with so much more of a limit. What it does not limit stays so, and time is never granted.
 func (b ExecutionBudget) Raised(limit Limit, more int64) ExecutionBudget {
-	for rule, total := range b.limits {
-		if rule.Limit == limit && !rule.Unit.OfTime() {
-			total.count = AddCost(total.count, max(more, 0))
-			b = rule.With(b, total)
-		}
+	rule := limit.Rule()
+	total, limited := rule.in(&b)
+	if !limited || rule.Unit.OfTime() {
+		return b
 	}
-	return b
+	total.count = AddCost(total.count, max(more, 0))
+	return rule.With(b, total)
 }
 
 // Answered is a grant once what was asked for is answered with another one: it has more of that limit, at most as much as

@@ -1,10 +1,7 @@
 package domain
 
 import (
-	"encoding/json"
-	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -24,6 +21,33 @@ const (
 	LimitDeadline  Limit = "deadline"
 )
 
+// The reasons of stops by limits.
+const (
+	// StepsLimitReached: max_steps.
+	StepsLimitReached StopReason = "steps_limit"
+	// TokenLimitReached: max_tokens, or too few left for another inference.
+	TokenLimitReached StopReason = "token_limit"
+	// CostLimitReached: max_cost.
+	CostLimitReached StopReason = "cost_limit"
+	// ToolCallLimitReached: the model asked for more calls than max_tool_calls had left.
+	ToolCallLimitReached StopReason = "tool_call_limit"
+	// TimeLimitReached: max_seconds or the deadline.
+	TimeLimitReached StopReason = "time_limit"
+)
+
+// A Unit says what a limit counts: milliseconds, nano-dollars, a point in time, or by default plain things.
+type Unit string
+
+// The units.
+const (
+	UnitSteps        Unit = "steps"
+	UnitTokens       Unit = "tokens"
+	UnitMilliseconds Unit = "milliseconds"
+	UnitNanoUSD      Unit = "nano_usd"
+	UnitCalls        Unit = "tool_calls"
+	UnitTime         Unit = "time"
+)
+
 // Limits lists every limit, in the order of LimitRules.
 func Limits() (limits []Limit) {
 	for _, rule := range limitRules[:] {
@@ -35,8 +59,53 @@ func Limits() (limits []Limit) {
 // UnmarshalText accepts the known limits only.
 func (l *Limit) UnmarshalText(text []byte) error { return enum.Decode(l, text, "limit", Limits()...) }
 
+// Rule is the limit's row of the table; the zero one where there is no such limit.
+func (l Limit) Rule() LimitRule {
+	for _, rule := range limitRules[:] {
+		if rule.Limit == l {
+			return rule
+		}
+	}
+	return LimitRule{total: func(*ExecutionBudget) any { return nil }, spent: func(*Spent) any { return nil }}
+}
+
 // Flag is the limit's name on a command line, dashes aside.
 func (l Limit) Flag() string { return strings.ReplaceAll(string(l), "_", "-") }
+
+// An ExecutionBudget bounds one execution. An absent limit is none, but for max_steps where an execution begins; zero lets
+// nothing happen. It is checked before anything is spent: only what a provider counts beyond our estimate of its input can
+// exceed it.
+type ExecutionBudget struct {
+	// MaxSteps is DefaultMaxSteps in an execution for which nobody has said anything: see WithDefaultSteps.
+	MaxSteps *int64 `json:"max_steps,omitempty"`
+	// MaxStepsFrom says where MaxSteps comes from, where that is no number that somebody has given.
+	MaxStepsFrom StepsFrom `json:"max_steps_from,omitzero"`
+	// MaxTokens bounds input plus output, failed attempts included.
+	MaxTokens *int64 `json:"max_tokens,omitempty"`
+	// MaxSeconds bounds the time from the beginning, waiting for people aside.
+	MaxSeconds *float64 `json:"max_seconds,omitempty"`
+	// MaxCostNanoUSD bounds the money, in thousand-millionths of a dollar.
+	MaxCostNanoUSD *int64 `json:"max_cost_nano_usd,omitempty"`
+	// Deadline is when the execution has to be over.
+	Deadline *time.Time `json:"deadline,omitempty"`
+	// MaxToolCalls bounds the tool calls that are run. With none left the model
+	// answers without tools, so it never exhausts a budget by itself.
+	MaxToolCalls *int64 `json:"max_tool_calls,omitempty"`
+}
+
+// Spent is what an execution has used of its budget.
+type Spent struct {
+	Steps       int64   `json:"steps,omitzero"`
+	Tokens      int64   `json:"tokens,omitzero"`
+	Seconds     float64 `json:"seconds,omitzero"`
+	CostNanoUSD int64   `json:"cost_nano_usd,omitzero"`
+	ToolCalls   int64   `json:"tool_calls,omitzero"`
+}
+
+// counts are the amounts that are whole numbers: all but time. To walk the table would allocate what is counted.
+func (s *Spent) counts() [4]*int64 {
+	return [...]*int64{&s.Steps, &s.Tokens, &s.CostNanoUSD, &s.ToolCalls}
+}
 
 // A LimitRule is all that tells one limit from the others: whatever deals with limits walks LimitRules.
 type LimitRule struct {
@@ -46,6 +115,9 @@ type LimitRule struct {
 	Unit Unit
 	// Reason is that of the stop by which an execution ends at the limit.
 	Reason StopReason
+	// RanksAs is the reason of another limit among whose signals that of this one counts by when it came; empty: the place
+	// in the table counts.
+	RanksAs StopReason
 	// Exhausts says that nothing goes on with none left. Without tool calls a model still answers.
 	Exhausts bool
 	// Noun is one of what is limited, Done what became of what was used, Help what the limit says, in words.
@@ -54,6 +126,8 @@ type LimitRule struct {
 	// keeps what is used of it: a *int64 or *float64. Of a deadline nothing is kept.
 	total func(*ExecutionBudget) any
 	spent func(*Spent) any
+	// count is what a step with its sub-agents used of it; nil where steps do not tell: of time the execution does.
+	count func(*AgentStep) int64
 }
 
 // LimitRules is the table of limits, those whose reasons count more first.
@@ -65,21 +139,33 @@ var limitRules = [...]LimitRule{
 		Limit: LimitSteps, Key: "max_steps", Unit: UnitSteps, Reason: StepsLimitReached, Exhausts: true,
 		Noun: "step", Done: "done", Help: "at most so many steps",
 		total: func(b *ExecutionBudget) any { return &b.MaxSteps }, spent: func(s *Spent) any { return &s.Steps },
+		count: func(s *AgentStep) int64 { return AddCost(1, s.Children.Steps) },
 	},
 	{
 		Limit: LimitTokens, Key: "max_tokens", Unit: UnitTokens, Reason: TokenLimitReached, Exhausts: true,
 		Noun: "token", Done: "used", Help: "at most so many tokens, input and output, failed attempts included",
 		total: func(b *ExecutionBudget) any { return &b.MaxTokens }, spent: func(s *Spent) any { return &s.Tokens },
+		count: func(s *AgentStep) int64 { return s.Usage.TotalTokens() },
 	},
 	{
-		Limit: LimitCost, Key: "max_cost_nano_usd", Unit: UnitNanoUSD, Reason: CostLimitReached, Exhausts: true,
+		Limit: LimitCost, Key: "max_cost_nano_usd", Unit: UnitNanoUSD, Reason: CostLimitReached, RanksAs: TokenLimitReached, Exhausts: true,
 		Noun: "dollar", Done: "spent", Help: "at most so many dollars, failed attempts included; the model needs a price",
 		total: func(b *ExecutionBudget) any { return &b.MaxCostNanoUSD }, spent: func(s *Spent) any { return &s.CostNanoUSD },
+		count: func(s *AgentStep) int64 { return s.CostNanoUSD },
 	},
 	{
-		Limit: LimitToolCalls, Key: "max_tool_calls", Unit: UnitCalls, Reason: ToolCallLimitReached,
+		Limit: LimitToolCalls, Key: "max_tool_calls", Unit: UnitCalls, Reason: ToolCallLimitReached, RanksAs: TokenLimitReached,
 		Noun: "tool call", Done: "used", Help: "at most so many tool calls",
 		total: func(b *ExecutionBudget) any { return &b.MaxToolCalls }, spent: func(s *Spent) any { return &s.ToolCalls },
+		count: func(s *AgentStep) int64 {
+			ran := s.Children.ToolCalls
+			for _, call := range s.ToolExecutions {
+				if call.Outcome().Ran() {
+					ran++
+				}
+			}
+			return ran
+		},
 	},
 	{
 		Limit: LimitSeconds, Key: "max_seconds", Unit: UnitMilliseconds, Reason: TimeLimitReached, Exhausts: true,
@@ -103,14 +189,7 @@ func (b ExecutionBudget) limits(yield func(LimitRule, Amount) bool) {
 }
 
 // Total is what the budget has of a limit; ok is false where that is not set.
-func (b ExecutionBudget) Total(limit Limit) (total Amount, ok bool) {
-	for rule, total := range b.limits {
-		if rule.Limit == limit {
-			return total, true
-		}
-	}
-	return total, false
-}
+func (b ExecutionBudget) Total(limit Limit) (total Amount, ok bool) { return limit.Rule().in(&b) }
 
 // Total is the limit in a budget; ok is false where it is not set.
 func (r LimitRule) Total(b ExecutionBudget) (total Amount, ok bool) { return r.in(&b) }
@@ -172,184 +251,14 @@ func (r LimitRule) Counts() string {
 	return r.Noun + "s"
 }
 
-// A Unit says what a limit counts: milliseconds, nano-dollars, a point in time, or by default plain things.
-type Unit string
-
-// The units.
-const (
-	UnitSteps        Unit = "steps"
-	UnitTokens       Unit = "tokens"
-	UnitMilliseconds Unit = "milliseconds"
-	UnitNanoUSD      Unit = "nano_usd"
-	UnitCalls        Unit = "tool_calls"
-	UnitTime         Unit = "time"
-)
+// UnmarshalText accepts the known units only.
+func (u *Unit) UnmarshalText(text []byte) error {
+	var known []Unit
+	for _, rule := range limitRules[:] {
+		known = append(known, rule.Unit)
+	}
+	return enum.Decode(u, text, "unit", known...)
+}
 
 // OfTime reports whether it is time that is limited.
 func (u Unit) OfTime() bool { return u == UnitMilliseconds || u == UnitTime }
-
-// UnmarshalText accepts the known units only.
-func (u *Unit) UnmarshalText(text []byte) error {
-	return enum.Decode(u, text, "unit", UnitSteps, UnitTokens, UnitMilliseconds, UnitNanoUSD, UnitCalls, UnitTime)
-}
-
-// An Amount is so much of what a limit counts, in the limit's unit.
-type Amount struct {
-	unit    Unit
-	count   int64
-	seconds float64
-	at      time.Time
-}
-
-// Count is an amount of steps, tokens, nano-dollars or tool calls.
-func Count(unit Unit, n int64) Amount { return Amount{unit: unit, count: n} }
-
-// Seconds is an amount of time.
-func Seconds(s float64) Amount { return Amount{unit: UnitMilliseconds, seconds: s} }
-
-// Moment is a point in time.
-func Moment(t time.Time) Amount { return Amount{unit: UnitTime, at: t.UTC()} }
-
-// Unit is what the amount counts.
-func (a Amount) Unit() Unit { return a.unit }
-
-// Int is the amount as a whole number of its unit; zero for a point in time.
-func (a Amount) Int() int64 {
-	if a.unit == UnitMilliseconds {
-		return int64(a.seconds * 1000)
-	}
-	return a.count
-}
-
-// Time is the point in time; zero where the amount is another one.
-func (a Amount) Time() time.Time { return a.at }
-
-// Seconds is the amount of time in seconds; zero where the amount is another one.
-func (a Amount) Seconds() float64 { return a.seconds }
-
-// String is the amount as people read and write it: seconds and dollars, not their thousandths.
-func (a Amount) String() string {
-	switch a.unit {
-	case UnitNanoUSD:
-		return "$" + USD(a.count)
-	case UnitMilliseconds:
-		return fmt.Sprint(a.seconds)
-	case UnitTime:
-		return a.at.Format(time.RFC3339)
-	default:
-		return strconv.FormatInt(a.count, 10)
-	}
-}
-
-// below reports whether an amount is less than another of its unit; what is no number never is.
-func (a Amount) below(other Amount) bool {
-	return a.count < other.count || a.seconds < other.seconds || a.at.Before(other.at)
-}
-
-// MarshalJSON writes a point in time as text in RFC 3339, and all else as a whole number: a duration in milliseconds, money in
-// nano-dollars, the rest as counts. The unit stands beside the amount, as signals of stopping have it.
-func (a Amount) MarshalJSON() ([]byte, error) {
-	if a.unit == UnitTime {
-		return json.Marshal(a.at)
-	}
-	return json.Marshal(a.Int())
-}
-
-// A LimitUse is how much of a limit was used.
-type LimitUse struct {
-	Rule        LimitRule
-	Used, Total Amount
-	// Session says that the limit is one over the session, and not of one execution.
-	Session bool
-	// Default says that nobody has given the total.
-	Default bool
-}
-
-// Reached reports whether nothing goes on for the limit.
-func (u LimitUse) Reached() bool { return u.Rule.Exhausts && !u.Used.below(u.Total) }
-
-// Name is the limit's, and says whose it is where it is the session's.
-func (u LimitUse) Name() string {
-	if u.Session {
-		return "the session's " + string(u.Rule.Limit)
-	}
-	return string(u.Rule.Limit)
-}
-
-// String says how much was used of the limit, such as "max_steps is 3 and 3 are done".
-func (u LimitUse) String() string {
-	if u.Rule.Unit == UnitTime {
-		return "the deadline has passed"
-	}
-	if u.Default {
-		return fmt.Sprintf("%s is %v, the default, and %s are %s", u.Name(), u.Total, u.rounded(), u.Rule.Done)
-	}
-	return fmt.Sprintf("%s is %v and %s are %s", u.Name(), u.Total, u.rounded(), u.Rule.Done)
-}
-
-// rounded is what was used; of seconds only tenths matter to people.
-func (u LimitUse) rounded() string {
-	if u.Used.unit == UnitMilliseconds {
-		return strconv.FormatFloat(u.Used.seconds, 'f', 1, 64)
-	}
-	return u.Used.String()
-}
-
-// GoOn says what to do to go on beyond the limit.
-func (u LimitUse) GoOn() string {
-	if u.Rule.Unit == UnitTime {
-		return "extend it with a later one to go on"
-	}
-	if u.Session {
-		return fmt.Sprintf("extend the session with a higher %s to go on", u.Rule.Limit)
-	}
-	if u.Default {
-		return fmt.Sprintf("extend it with a higher %s, or with none, to go on", u.Rule.Limit)
-	}
-	return fmt.Sprintf("extend it with a higher %s to go on", u.Rule.Limit)
-}
-
-// ReachedSignal is the stop of an execution that has used the limit up.
-func (u LimitUse) ReachedSignal() StopSignal { return u.signal(u.String()) }
-
-// TimeOverSignal is the stop where time ran out while something was under way.
-func (u LimitUse) TimeOverSignal() StopSignal {
-	if u.Rule.Unit == UnitTime {
-		return u.signal(fmt.Sprintf("the deadline %v has passed", u.Total))
-	}
-	return u.signal(fmt.Sprintf("%s is %v and they are over", u.Rule.Limit, u.Total))
-}
-
-// TooShortSignal is the stop where the next inference, estimated to read so much, does not fit what is left.
-func (u LimitUse) TooShortSignal(input int64) StopSignal {
-	return u.signal(fmt.Sprintf("%s is %v, %v are %s, and the next inference is estimated to read %d tokens",
-		u.Name(), u.Total, u.Used, u.Rule.Done, input))
-}
-
-// DeniedSignal is the stop where the model asked for so many more than what is left.
-func (u LimitUse) DeniedSignal(asked int64) StopSignal {
-	return u.signal(fmt.Sprintf("%s is %v, %v were %s before this step, and the model asked for %d more",
-		u.Name(), u.Total, u.Used, u.Rule.Done, asked))
-}
-
-// signal is a stop by the limit, with what was used of it as data.
-func (u LimitUse) signal(said string) StopSignal {
-	data := map[string]any{"limit": u.Rule.Limit, "unit": u.Rule.Unit, "used": u.Used, "total": u.Total}
-	if u.Session {
-		data["session"] = true
-	}
-	if u.Default {
-		data["default"] = true
-	}
-	return StopSignal{Reason: u.Rule.Reason, Message: said}.Noted(data)
-}
-
-// GoOn says what to do to go on beyond the limit that has stopped an execution; empty: it was none that is known.
-func (s StopSignal) GoOn() string {
-	for _, rule := range limitRules[:] {
-		if s.Reason == rule.Reason && string(s.Context["limit"]) == strconv.Quote(string(rule.Limit)) {
-			return LimitUse{Rule: rule, Session: string(s.Context["session"]) == "true", Default: string(s.Context["default"]) == "true"}.GoOn()
-		}
-	}
-	return ""
-}

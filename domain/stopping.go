@@ -124,21 +124,12 @@ func (s AgentState) Continuation() Continuation { return s.Execution.Continuatio
 // A StopReason says why an execution stops. Unknown values fail to decode.
 type StopReason string
 
+// The reasons that are no limit's; those stand beside the limits.
 const (
 	// ErrorForbade: an unrecoverable error.
 	ErrorForbade StopReason = "error"
 	// StopRequested: a hook or a tool asked.
 	StopRequested StopReason = "stop_requested"
-	// StepsLimitReached: max_steps.
-	StepsLimitReached StopReason = "steps_limit"
-	// TokenLimitReached: max_tokens, or too few left for another inference.
-	TokenLimitReached StopReason = "token_limit"
-	// CostLimitReached: max_cost.
-	CostLimitReached StopReason = "cost_limit"
-	// ToolCallLimitReached: the model asked for more calls than max_tool_calls had left.
-	ToolCallLimitReached StopReason = "tool_call_limit"
-	// TimeLimitReached: max_seconds or the deadline.
-	TimeLimitReached StopReason = "time_limit"
 	// RetryLimitReached: the answers did not pass their check too often.
 	RetryLimitReached StopReason = "retry_limit"
 	// FinishReasonReceived: the model ended with a finish reason that a guard is set to stop at.
@@ -154,8 +145,10 @@ const (
 // Priority ranks the reasons, those that are not forced among themselves: the lowest number counts, and the
 // earliest among equals. See CountingSignal.
 func (r StopReason) Priority() int {
-	if r == CostLimitReached || r == ToolCallLimitReached {
-		r = TokenLimitReached
+	for _, rule := range limitRules[:] {
+		if rule.Reason == r && rule.RanksAs != "" {
+			r = rule.RanksAs
+		}
 	}
 	reasons := enum.Known[StopReason]()
 	if rank := slices.Index(reasons, r); rank >= 0 {
@@ -180,11 +173,14 @@ func (r StopReason) OfLimit() bool {
 
 // UnmarshalText accepts the known reasons only, which stand in the order of their priority; of equals, in that of limits.
 func (r *StopReason) UnmarshalText(text []byte) error {
-	return enum.Decode(r, text, "stop reason",
-		ErrorForbade, StopRequested, StepsLimitReached, TokenLimitReached, CostLimitReached,
-		ToolCallLimitReached, TimeLimitReached, RetryLimitReached, FinishReasonReceived, UserRequested,
-		Completed, Unknown,
-	)
+	known := []StopReason{ErrorForbade, StopRequested}
+	for _, rule := range limitRules[:] {
+		if !slices.Contains(known, rule.Reason) {
+			known = append(known, rule.Reason)
+		}
+	}
+	known = append(known, RetryLimitReached, FinishReasonReceived, UserRequested, Completed, Unknown)
+	return enum.Decode(r, text, "stop reason", known...)
 }
 
 // A Continuation is what decides whether the loop goes on: signals to stop, and a request to continue.

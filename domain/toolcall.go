@@ -60,3 +60,16 @@ func (c ToolCall) Direct(exists func(tool string) bool) []ToolCall {
 	}
 	return calls
 }
+
+// CallNames lists up to three names of calls, for a line that people read.
+func CallNames(calls []ToolCall) string {
+	const shown = 3
+	names := make([]string, 0, shown)
+	for _, call := range calls[:min(len(calls), shown)] {
+		names = append(names, Shorten(call.Name, 64))
+	}
+	if more := len(calls) - shown; more > 0 {
+		return fmt.Sprintf("%s and %d more", strings.Join(names, ", "), more)
+	}
+	return strings.Join(names, ", ")
+}

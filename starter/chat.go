@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"reflect"
-	"slices"
 	"strings"
 	"sync/atomic"
 
@@ -14,6 +13,7 @@ import (
 
 	"everstep/domain"
 	"everstep/domain/contract"
+	"everstep/domain/enum"
 	"everstep/starter/chat"
 	"everstep/starter/client"
 	"everstep/starter/local"
@@ -178,19 +178,15 @@ func opened(ctx context.Context, cfg chat.Config, start client.Start, named bool
 
 // readTotals reads totals of limits, such as max_steps=40 and deadline=none.
 func (p *program) readTotals(words []string) (client.ExtendOptions, error) {
-	limits, rules := budgetFlags{now: p.now}, domain.LimitRules()
+	limits := budgetFlags{now: p.now}
 	for _, word := range words {
 		name, text, _ := strings.Cut(word, "=")
 		name = strings.ReplaceAll(name, "-", "_")
-		at := slices.IndexFunc(rules, func(rule domain.LimitRule) bool { return string(rule.Limit) == name })
-		if at < 0 {
-			var known []string
-			for _, rule := range rules {
-				known = append(known, string(rule.Limit))
-			}
-			return client.ExtendOptions{}, fmt.Errorf("%q is none of %s; write it as max_steps=40", domain.Shorten(name, 60), strings.Join(known, ", "))
+		rule := domain.Limit(name).Rule()
+		if rule.Limit == "" {
+			return client.ExtendOptions{}, fmt.Errorf("%q is none of %s; write it as max_steps=40", domain.Shorten(name, 60), enum.Names(domain.Limits(), ", "))
 		}
-		if err := limits.readTotal(rules[at], text); err != nil {
+		if err := limits.readTotal(rule, text); err != nil {
 			return client.ExtendOptions{}, fmt.Errorf("%s: %q %w", name, domain.Shorten(text, 100), err)
 		}
 	}

@@ -194,11 +194,6 @@ func (a *agent) signal(reason domain.StopReason, source, message string) {
 	a.Signal(domain.StopSignal{Reason: reason, Source: source, Message: message})
 }
 
-// signalWith is signal with data beside the sentence.
-func (a *agent) signalWith(reason domain.StopReason, source, message string, data map[string]any) {
-	a.Signal(domain.StopSignal{Reason: reason, Source: source, Message: message}.Noted(data))
-}
-
 func (a *agent) requestContinuation() { a.state = must(a.state.WithContinuationRequested(a.now())) }
 
 // fail ends the execution with an error of its own.

@@ -168,7 +168,7 @@ func (i *inference) checkOutput(admission mailbox.Admission, m domain.Message) s
 func (i *inference) answeredInvalid(err *domain.Error, problems string) {
 	i.step.repeatFor(inTheFormat)
 	i.step.learn(i.step.content.failed(err))
-	if i.session.guards.misfit() > i.config.outputRetries() {
+	if i.session.guards.misfit() > i.config.guards().Retries() {
 		return
 	}
 	i.step.interject("", domain.UserMessage(fmt.Sprintf(

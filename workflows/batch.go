@@ -184,6 +184,6 @@ func (b *toolBatch) noteRunning() {
 		}
 	}
 	if len(running) > 0 {
-		b.step.note("%s%s", runningNote, toolNames(running))
+		b.step.note("%s%s", runningNote, domain.CallNames(running))
 	}
 }

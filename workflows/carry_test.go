@@ -67,7 +67,7 @@ func fullCarry(t *testing.T, in contract.SessionInput) contract.Carry {
 		Records: contract.CarriedRecords{
 			Ended: []contract.EndedExecution{{Number: 1, RunID: "run"}}, Moved: &contract.Move{Number: 3, After: 1, At: noon}, PositionDue: true,
 		},
-		Guarded: contract.Guarded{
+		Guarded: domain.Guarded{
 			Cycles: domain.Cycles{Newest: []domain.Digest{domain.DigestOfTexts("calls")}, Same: []int{14}}, Fallback: 1, Primary: &fallback, Misguided: 15,
 			Invalid: 16,
 		},

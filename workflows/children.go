@@ -3,7 +3,6 @@ package workflows
 import (
 	"encoding/json"
 	"errors"
-	"fmt"
 	"slices"
 
 	enumspb "go.temporal.io/api/enums/v1"
@@ -61,7 +60,7 @@ func (c *call) seat() *domain.Error {
 	toStart := int64(b.toSpawn())
 	c.granted = true // whatever it gets, it waits for a share no more
 	free := ledger().Free()
-	if free.MaxSteps != nil || free.MaxTokens != nil || free.MaxCostNanoUSD != nil {
+	if !free.IsEmpty() {
 		b.keepBack(free, toStart)
 		free = ledger().Free()
 		if use, none := (domain.Ledger{Execution: domain.Holder{Budget: free}}).Reached(b.agent.now()); none && !use.Rule.Unit.OfTime() {
@@ -96,12 +95,7 @@ func (b *toolBatch) keepBack(left domain.ExecutionBudget, toStart int64) {
 	input := b.session.conversation.input()
 	kept := resolved.Takes(input, 0)
 	room, most := resolved.Takes(domain.AddCost(input, toStart*keptResult), keptAnswer), left.Remaining(kept).Share(min(toStart+1, 4))
-	if most.MaxTokens != nil {
-		kept.Tokens += min(max(room.Tokens-kept.Tokens, 0), *most.MaxTokens)
-	}
-	if most.MaxCostNanoUSD != nil {
-		kept.CostNanoUSD += min(max(room.CostNanoUSD-kept.CostNanoUSD, 0), *most.MaxCostNanoUSD)
-	}
+	kept = kept.Add(room.Less(kept).AtMost(most.Whole()))
 	children.keepBack(&kept)
 }
 
@@ -161,18 +155,24 @@ func (c *call) childInput(spawn domain.Spawn) *contract.SessionInput {
 // childOptions are those of the workflow of a sub-agent, which never outlives this one.
 func (b *toolBatch) childOptions(in *contract.SessionInput) workflow.ChildWorkflowOptions {
 	var attributes []temporal.SearchAttributeUpdate
-	if slices.Contains(in.Attributes, contract.AttributeAgentStatus) {
-		attributes = append(attributes, temporal.NewSearchAttributeKeyKeyword(contract.AttributeAgentStatus).ValueSet(string(domain.StatusInProgress)))
-	}
 	trusted := temporal.NewSearchAttributeKeyKeywordList(contract.AttributeTrusted)
 	if values, ok := workflow.GetTypedSearchAttributes(b.session.root).GetKeywordList(trusted); ok {
 		attributes = append(attributes, trusted.ValueSet(values))
 	}
+	return agentOptions(b.session.root, in, enumspb.PARENT_CLOSE_POLICY_TERMINATE, "sub-agent "+in.Parent.Subagent, attributes...)
+}
+
+// agentOptions are those of an agent's workflow that another one starts.
+func agentOptions(
+	ctx workflow.Context, in *contract.SessionInput, closes enumspb.ParentClosePolicy, summary string, attributes ...temporal.SearchAttributeUpdate,
+) workflow.ChildWorkflowOptions {
+	if slices.Contains(in.Attributes, contract.AttributeAgentStatus) {
+		attributes = append(attributes, temporal.NewSearchAttributeKeyKeyword(contract.AttributeAgentStatus).ValueSet(string(domain.StatusInProgress)))
+	}
 	return workflow.ChildWorkflowOptions{
-		WorkflowID: in.WorkflowID(), WorkflowTaskTimeout: b.session.info.WorkflowTaskTimeout, ParentClosePolicy: enumspb.PARENT_CLOSE_POLICY_TERMINATE,
+		WorkflowID: in.WorkflowID(), WorkflowTaskTimeout: workflow.GetInfo(ctx).WorkflowTaskTimeout, ParentClosePolicy: closes,
 		WorkflowIDReusePolicy: enumspb.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE,
-		TypedSearchAttributes: temporal.NewSearchAttributes(attributes...),
-		StaticSummary:         domain.Shorten(fmt.Sprintf("sub-agent %s", in.Parent.Subagent), maxSummary),
+		TypedSearchAttributes: temporal.NewSearchAttributes(attributes...), StaticSummary: domain.Shorten(summary, maxSummary),
 	}
 }
 

@@ -126,13 +126,8 @@ func (c *configuration) usePrompt(prompt string) {
 func (c *configuration) priced() bool { return c.Resolved != nil && c.Resolved.Price != nil }
 func (c *configuration) stores() bool { return c.Resolved != nil && c.Resolved.Storage }
 
-// outputRetries is how many answers of an execution may not fit the response format.
-func (c *configuration) outputRetries() int {
-	if g := c.Resolved.Guards; g != nil && g.OutputRetries != nil {
-		return *g.OutputRetries
-	}
-	return domain.DefaultOutputRetries
-}
+// guards are those in force.
+func (c *configuration) guards() domain.Guards { return *cmp.Or(c.Resolved.Guards, &domain.Guards{}) }
 
 // toolList are the names of all tools, as far as they fit.
 func (c *configuration) toolList() string {

@@ -116,28 +116,6 @@ func (s stepContent) verified(position int, found contract.VerifyReply, reply co
 	return s
 }
 
-// noted are the step's first calls, as a signal's data hold them.
-func (s stepContent) noted() []domain.ToolCall {
-	const most, longest = 5, 500
-	calls := make([]domain.ToolCall, min(len(s.ToolExecutions), most))
-	for i := range calls {
-		calls[i] = s.ToolExecutions[i].Call
-		calls[i].Name, calls[i].Arguments = domain.Shorten(calls[i].Name, longest), domain.Shorten(calls[i].Arguments, longest)
-	}
-	return calls
-}
-
-// problems are what is wrong with the step's answer, each with its place in the schema.
-func (s stepContent) problems() []string {
-	for _, err := range s.Errors {
-		if err.Code == domain.CodeInvalidOutput {
-			_, list, _ := strings.Cut(err.Message, ": ")
-			return strings.Split(strings.TrimSpace(list), "\n")
-		}
-	}
-	return nil
-}
-
 // An endedChild says how a sub-agent ended: with an outcome, or why it has none.
 type endedChild struct {
 	// grant is what it might use in all.

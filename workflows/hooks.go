@@ -192,7 +192,7 @@ func (t *stepRun) takeReply(spec contract.HookSpec, reply contract.HookReply) er
 	if err != nil {
 		return err
 	}
-	if b := reply.Budget; b != nil && b.MaxCostNanoUSD != nil && *b.MaxCostNanoUSD > 0 && t.config.Resolved.Price == nil {
+	if b := reply.Budget; b != nil && t.config.Resolved.Unpriced(*b) {
 		return domain.Errorf(domain.Invalid, "it set max_cost, and nobody knows what %s costs", t.agent.state.LLMConfig)
 	}
 	for _, signal := range reply.Stops {

@@ -75,28 +75,26 @@ func (i *inference) prepare() (mailbox.Admission, contract.Reservation, bool) {
 	} else if _, ok := i.mail.Admit(mailbox.ForInference); ok && !i.resumes && i.compact() == stepOver {
 		return mailbox.Admission{}, contract.Reservation{}, false
 	}
-	// A pause or a stop may have come meanwhile.
-	admission, ok := i.mail.Admit(mailbox.ForInference)
-	if !ok {
-		i.interrupted(i.kept)
-		return admission, contract.Reservation{}, false
+	for asked := false; ; {
+		// A pause or a stop may have come meanwhile, and a lower budget.
+		admission, ok := i.mail.Admit(mailbox.ForInference)
+		if !ok {
+			i.interrupted(i.kept)
+			return admission, contract.Reservation{}, false
+		}
+		room, short := i.session.budget.reserve()
+		switch {
+		case !asked:
+			got := short != "" && i.session.budget.asksFor(short) || short == "" && i.plan == nil && i.session.budget.asksForRoom(room)
+			asked = !got // in vain
+		case short != "":
+			i.session.budget.signalShort(short)
+			i.cut(tooLittle, i.kept)
+			return admission, room, false
+		default:
+			return admission, room.Within(bound), true
+		}
 	}
-	room, short := i.session.budget.reserve()
-	if short != "" && i.session.budget.asksFor(short) || short == "" && i.plan == nil && i.session.budget.asksForRoom(room) {
-		return i.prepare()
-	}
-	// So may they have while it asked in vain, and so may a lower budget.
-	if admission, ok = i.mail.Admit(mailbox.ForInference); !ok {
-		i.interrupted(i.kept)
-		return admission, contract.Reservation{}, false
-	}
-	room, short = i.session.budget.reserve()
-	if short != "" {
-		i.session.budget.signalShort(short)
-		i.cut(tooLittle, i.kept)
-		return admission, room, false
-	}
-	return admission, room.Within(bound), true
 }
 
 // decide says how an inference goes on after an attempt.

@@ -34,6 +34,36 @@ func (b *budget) left(limit domain.Limit) (left int64, ok bool) {
 	return total.Int(), ok
 }
 
+// reserve is what the next inference may use, or the limit of which it has too little.
+func (b *budget) reserve() (contract.Reservation, domain.Limit) {
+	ledger := b.ledger()
+	return b.config.Resolved.Reserve(ledger.Budget(), ledger.Execution.Spent, b.conversation.input())
+}
+
+// signalShort says that the next inference does not fit what is left of a
+// limit; the empty one is that which lost attempts had taken of.
+func (b *budget) signalShort(limit domain.Limit) {
+	ledger := b.ledger()
+	switch {
+	case limit != "":
+	case ledger.Totals().MaxTokens != nil:
+		limit = domain.LimitTokens
+	default:
+		limit = domain.LimitCost
+	}
+	use, _ := ledger.UseOf(limit, b.agent.now())
+	b.limited(use, use.TooShortSignal(b.conversation.input()))
+}
+
+// limited stops the execution at a limit, of its own or of its session.
+func (b *budget) limited(use domain.LimitUse, signal domain.StopSignal) {
+	signal.Source = domain.SourceBudget
+	if use.Session {
+		signal.Source = domain.SourceSessionBudget
+	}
+	b.agent.Signal(signal)
+}
+
 // children are the sub-agents of the step in progress. It alone holds what they are granted.
 type children struct {
 	// all are those that have a seat: they are under way, or about to be.

@@ -3,7 +3,6 @@ package workflows
 import (
 	"cmp"
 	"errors"
-	"fmt"
 	"slices"
 	"time"
 
@@ -231,23 +230,16 @@ func ask[In, Out any](r *scheduledRun, ctx workflow.Context, timeout time.Durati
 // the server finds what a schedule has started.
 func (r *scheduledRun) childContext(ctx workflow.Context, in contract.SessionInput, closes enumspb.ParentClosePolicy) workflow.Context {
 	var attributes []temporal.SearchAttributeUpdate
-	keyword := func(name, value string) {
-		if value != "" && slices.Contains(in.Attributes, name) {
-			attributes = append(attributes, temporal.NewSearchAttributeKeyKeyword(name).ValueSet(value))
-		}
+	if in.Name != "" && slices.Contains(in.Attributes, contract.AttributeAgentName) {
+		attributes = append(attributes, temporal.NewSearchAttributeKeyKeyword(contract.AttributeAgentName).ValueSet(in.Name))
 	}
-	keyword(contract.AttributeAgentName, in.Name)
-	keyword(contract.AttributeAgentStatus, string(domain.StatusInProgress))
 	if len(r.in.Indexed) > 0 {
 		attributes = append(attributes, temporal.NewSearchAttributeKeyKeywordList(contract.AttributeTrusted).ValueSet(r.in.Indexed))
 	}
 	if of, ok := workflow.GetTypedSearchAttributes(r.ctx).GetKeyword(scheduledBy); ok {
 		attributes = append(attributes, scheduledBy.ValueSet(of))
 	}
-	return workflow.WithChildOptions(ctx, workflow.ChildWorkflowOptions{
-		WorkflowID: in.WorkflowID(), WorkflowTaskTimeout: workflow.GetInfo(ctx).WorkflowTaskTimeout, ParentClosePolicy: closes,
-		WorkflowIDReusePolicy: enumspb.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE, WaitForCancellation: true,
-		TypedSearchAttributes: temporal.NewSearchAttributes(attributes...),
-		StaticSummary:         domain.Shorten(cmp.Or(in.Name, fmt.Sprintf("schedule %s", r.in.Schedule)), maxSummary),
-	})
+	options := agentOptions(ctx, &in, closes, cmp.Or(in.Name, "schedule "+r.in.Schedule), attributes...)
+	options.WaitForCancellation = true
+	return workflow.WithChildOptions(ctx, options)
 }

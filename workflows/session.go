@@ -58,7 +58,7 @@ func newSession(ctx workflow.Context, in *contract.SessionInput, options Options
 	records := records{root: root, in: in, agent: agent, config: config, mail: mail, run: run, policy: policy, children: children}
 	s := &session{
 		in: in, options: options, info: run.info, root: root, agent: agent, config: config, mail: mail, conversation: conversation,
-		policy: policy, budget: &budget{in, root, agent, config, mail, conversation, children}, guards: newGuards(carry.Guarded),
+		policy: policy, budget: &budget{in, root, agent, config, mail, conversation, children}, guards: &guards{carry.Guarded},
 		run: run, archive: &archive{outcome: carry.Outcome}, openWaits: &openWaits{root: root, agent: agent},
 		bindings: newBindings(agent, conversation, carry.Bound), records: records.resumed(carry.Records), children: children,
 		replies: &hookReplies{last: map[string]domain.Digest{}},

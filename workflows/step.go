@@ -3,7 +3,6 @@ package workflows
 import (
 	"encoding/json"
 	"fmt"
-	"strings"
 
 	"everstep/domain"
 	"everstep/domain/hook"
@@ -238,16 +237,3 @@ func (t *stepRun) admitCall() (mailbox.Admission, *domain.Error) {
 }
 
 func (t *stepRun) noMore() bool { return t.mail.NoTools() || t.stopped }
-
-// toolNames lists up to three names of calls, for a line that people read.
-func toolNames(calls []domain.ToolCall) string {
-	const shown = 3
-	names := make([]string, 0, shown)
-	for _, call := range calls[:min(len(calls), shown)] {
-		names = append(names, domain.Shorten(call.Name, 64))
-	}
-	if more := len(calls) - shown; more > 0 {
-		return fmt.Sprintf("%s and %d more", strings.Join(names, ", "), more)
-	}
-	return strings.Join(names, ", ")
-}

@@ -30,7 +30,7 @@ const maxTokens = "max_tokens"
 // API is Anthropic's Messages. The base URL is the server's with or without the /v1 at its end.
 func API() wire.API {
 	return wire.API{
-		Name: Name, Server: "https://api.anthropic.com", Variables: "ANTHROPIC",
+		Name: Name, Server: "https://api.anthropic.com", Title: "Anthropic's Messages", Variables: "ANTHROPIC",
 		// Tools that the server runs would cost what no budget knows of.
 		Reserved: []string{"messages", "model", "stream", "system", "tools"},
 		Options: func(given domain.Metadata) (int64, error) {

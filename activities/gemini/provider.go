@@ -27,7 +27,7 @@ const (
 // API is Google's Gemini. The base URL goes up to, but does not include, /models.
 func API() wire.API {
 	return wire.API{
-		Name: Name, Server: "https://generativelanguage.googleapis.com/v1beta", Variables: "GEMINI",
+		Name: Name, Server: "https://generativelanguage.googleapis.com/v1beta", Title: "Gemini", Variables: "GEMINI", OtherKey: "GOOGLE_API_KEY",
 		Official: func(host string) bool {
 			return host == "googleapis.com" || strings.HasSuffix(host, ".googleapis.com")
 		},

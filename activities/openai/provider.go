@@ -23,7 +23,7 @@ const maxOutputTokens = "max_output_tokens"
 // Azure's ends in /openai/v1.
 func API() wire.API {
 	return wire.API{
-		Name: Name, Server: "https://api.openai.com/v1", Variables: "OPENAI", Official: wire.OfOpenAI, ObjectsOnly: true, MinOutputTokens: 16,
+		Name: Name, Server: "https://api.openai.com/v1", Title: "OpenAI's Responses", Variables: "OPENAI", Official: wire.OfOpenAI, ObjectsOnly: true, MinOutputTokens: 16,
 		// Some of these would make the server keep the conversation.
 		Reserved: []string{"background", "context_management", "conversation", "input", "instructions", "model", "previous_response_id", "stream", "tools"},
 		Options:  checkOptions, CheckFormat: checkFormat, Schema: output.Merged,

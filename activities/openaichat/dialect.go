@@ -58,8 +58,7 @@ func servers() []Dialect {
 	}
 }
 
-// Dialects are those of the vendors that have a provider. A new one is added to the servers;
-// tests say what else has to name it.
+// Dialects are those of the vendors that have a provider. A new one is added to the servers.
 func Dialects() []Dialect {
 	return slices.DeleteFunc(servers(), func(d Dialect) bool { return d.Name == "" })
 }
@@ -80,10 +79,18 @@ func (d Dialect) spokenAt(host string) Dialect {
 
 func (d Dialect) without(what string) bool { return slices.Contains(d.Without, what) }
 
+// APIs are what the dialects make of chat completions.
+func APIs() (all []wire.API) {
+	for _, d := range Dialects() {
+		all = append(all, d.API())
+	}
+	return all
+}
+
 // API is what the dialect makes of chat completions.
 func (d Dialect) API() wire.API {
 	return wire.API{
-		Name: d.Name, Server: d.Server, Variables: d.Variables, Official: d.Official, ObjectsOnly: d.ObjectsOnly,
+		Name: d.Name, Server: d.Server, Title: d.title(), Variables: d.Variables, Official: d.Official, ObjectsOnly: d.ObjectsOnly,
 		Reserved: []string{"messages", "model", "n", "stream", "tools"},
 		Options: func(options domain.Metadata) (int64, error) {
 			if _, err := writingOf(options); err != nil {
@@ -101,6 +108,14 @@ func (d Dialect) API() wire.API {
 			return wire.Request{Path: "chat/completions", Header: a.KeyIn("Authorization", "Bearer "), Body: body}, &assembly{Attempt: a, tags: tags{writing: written}}, err
 		},
 	}
+}
+
+// title says that the API is others', too.
+func (d Dialect) title() string {
+	if d.OfficialOnly {
+		return "chat completions, of OpenAI or any compatible server (`" + d.Variables + "_BASE_URL`)"
+	}
+	return "chat completions"
 }
 
 // pairing makes ids of calls that the vendor takes.

@@ -75,7 +75,7 @@ type Carry struct {
 	Conversation CarriedConversation `json:"conversation,omitzero"`
 	Mail         CarriedMail         `json:"mail,omitzero"`
 	Records      CarriedRecords      `json:"records,omitzero"`
-	Guarded      Guarded             `json:"guarded,omitzero"`
+	Guarded      domain.Guarded      `json:"guarded,omitzero"`
 	// Bound are the agent's sessions with stateful servers.
 	Bound []Bound `json:"bound,omitempty"`
 	// Segments are the ranges of the transcript that are in storage.
@@ -151,19 +151,6 @@ type CarriedRecords struct {
 	// Moved is the newest move of the session, and PositionDue says that its position is not among the records.
 	Moved       *Move `json:"moved,omitempty"`
 	PositionDue bool  `json:"position_due,omitzero"`
-}
-
-// Guarded is what the guards remember of an execution between its steps.
-type Guarded struct {
-	// Cycles tell whether the newest steps repeat others.
-	Cycles domain.Cycles `json:"cycles,omitzero"`
-	// Fallback counts the fallbacks that took over from Primary, with which the execution began.
-	Fallback int               `json:"fallback,omitzero"`
-	Primary  *domain.LLMConfig `json:"primary,omitempty"`
-	// Misguided counts the steps in a row whose calls all were of unknown tools or could not be read.
-	Misguided int `json:"misguided,omitzero"`
-	// Invalid counts the answers that did not fit the response format.
-	Invalid int `json:"invalid,omitzero"`
 }
 
 // An Outcome says how an execution ended. It holds no user text: it is the memo and the result.

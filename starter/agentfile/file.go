@@ -338,18 +338,30 @@ func limit(b *domain.ExecutionBudget, rule domain.LimitRule) document.Value {
 }
 
 func guards(g *domain.Guards) document.Value {
-	return document.Mapping(document.Keys{
-		{Name: "finish_reasons", Doc: "Stops after a step whose inference ended with one of these.",
-			Value: document.ListOf(&g.FinishReasons, func(f *domain.FinishReason) document.Value {
-				return document.Word(f, enum.Known[domain.FinishReason]())
-			})},
-		{Name: "repeated_calls", Doc: "How many steps in a row may make the same tool calls with the same results, or how often a cycle of up to 8 steps: then the model is told, then the execution stops. off never minds.",
-			Value: repetition(&g.Repetition)},
-		{Name: "output_retries", Doc: "How often the model is asked again for an answer that does not fit response_format.",
-			Value: document.Count(0, domain.MaxOutputRetries, func(n int64) { g.OutputRetries = new(int(n)) }).Default(domain.DefaultOutputRetries)},
-		{Name: "final_answer", Doc: "At the last step that max_steps allows, tools are withheld and the model is told to answer.",
-			Value: document.Truth(func(yes bool) { g.FinalAnswer = yes }).Default(false)},
-	})
+	var keys document.Keys
+	for _, rule := range domain.GuardRules() {
+		if rule.Key != "" {
+			keys = append(keys, document.Key{Name: rule.Key, Doc: rule.Help, Value: guard(rule, g)})
+		}
+	}
+	return document.Mapping(keys)
+}
+
+// guard is what one of them is set to.
+func guard(rule domain.GuardRule, g *domain.Guards) (v document.Value) {
+	switch into := rule.Value(g).(type) {
+	case *[]domain.FinishReason:
+		v = document.ListOf(into, func(f *domain.FinishReason) document.Value {
+			return document.Word(f, enum.Known[domain.FinishReason]())
+		})
+	case **domain.Repetition:
+		v = repetition(into)
+	case **int:
+		v = document.Count(0, int64(rule.Most), func(n int64) { *into = new(int(n)) }).Default(rule.Default)
+	case *bool:
+		v = document.Truth(func(yes bool) { *into = yes }).Default(false)
+	}
+	return v
 }
 
 // repetition is off, or when a model that repeats itself is told and stopped.

@@ -88,7 +88,7 @@ func unquote(node *yaml.Node) {
 // Resolve sets the defaults.
 func (f File) Resolve() Resolved {
 	d := f.Definition
-	whole, guards, requests := contract.Resolved{Definition: d}, d.Guards.WithDefaults(), d.Model.Timeouts
+	whole, requests := contract.Resolved{Definition: d}, d.Model.Timeouts
 	var tools, servers []string
 	for _, name := range d.Tools {
 		if server, all := domain.ServerOfAll(name); all {
@@ -104,10 +104,7 @@ func (f File) Resolve() Resolved {
 		{"tools", listed(tools)}, {"mcp", servers}, {"hooks", listed(d.Hooks)},
 		{"approvals", resolveApprovals(d.Approvals)},
 		{"budget", resolveBudget(d.Budget.WithDefaultSteps())}, {"session_budget", resolveBudget(d.SessionBudget)},
-		{"guards", Resolved{
-			{"finish_reasons", listed(guards.FinishReasons)}, {"repeated_calls", resolveRepetition(*guards.Repetition)},
-			{"output_retries", guards.OutputRetries}, {"final_answer", guards.FinalAnswer},
-		}},
+		{"guards", resolveGuards(d.Guards.WithDefaults())},
 		{"response_format", resolveFormat(d.Format)},
 		{"compiler", d.Compiler.OrDefault()}, {"sections", d.Sections},
 		{"compaction", resolveCompaction(d.Compaction)},
@@ -214,6 +211,23 @@ func resolveBudget(b domain.ExecutionBudget) map[domain.Limit]any {
 		return nil
 	}
 	return budget
+}
+
+func resolveGuards(g domain.Guards) (resolved Resolved) {
+	for _, rule := range domain.GuardRules() {
+		if rule.Key == "" {
+			continue
+		}
+		value := rule.Value(&g)
+		switch set := value.(type) {
+		case *[]domain.FinishReason:
+			value = listed(*set)
+		case **domain.Repetition:
+			value = resolveRepetition(**set)
+		}
+		resolved = append(resolved, entry{rule.Key, value})
+	}
+	return resolved
 }
 
 func resolveRepetition(r domain.Repetition) any {

@@ -56,8 +56,7 @@ func limitsOf(budget domain.ExecutionBudget, prior domain.Spent, used map[domain
 		if !limited {
 			continue
 		}
-		l := ExplainLimit{Limit: rule.Limit, Unit: rule.Unit, Reached: reached(rule)}
-		l.Default = rule.Limit == domain.LimitSteps && budget.MaxStepsFrom == domain.StepsDefault
+		l := ExplainLimit{Limit: rule.Limit, Unit: rule.Unit, Reached: reached(rule), Default: budget.ByDefault(rule.Limit)}
 		if rule.Unit == domain.UnitTime {
 			l.Deadline = new(total.Time())
 		} else {
@@ -97,8 +96,7 @@ func usedOf(spent domain.Spent) map[domain.Limit]*int64 {
 
 // exhausted reports whether nothing can go on. Without tool calls an agent still answers.
 func (l ExplainLimit) exhausted() bool {
-	exhausts := slices.ContainsFunc(domain.LimitRules(), func(r domain.LimitRule) bool { return r.Limit == l.Limit && r.Exhausts })
-	return exhausts && l.Left != nil && *l.Left == 0
+	return l.Limit.Rule().Exhausts && l.Left != nil && *l.Left == 0
 }
 
 // raise is the command that goes on with more of each limit that was reached, or used up.

@@ -305,7 +305,7 @@ func Budget(b, left domain.ExecutionBudget) string {
 			continue
 		}
 		text := limitText(rule, total)
-		if rule.Limit == domain.LimitSteps && b.MaxStepsFrom == domain.StepsDefault {
+		if b.ByDefault(rule.Limit) {
 			text += " by default"
 		}
 		if rest, known := rule.Total(left); known && rule.Unit != domain.UnitTime {

@@ -98,12 +98,8 @@ func askedWords(asked *domain.Ask) string {
 	if asked == nil {
 		return ""
 	}
-	for _, rule := range domain.LimitRules() {
-		if rule.Limit == asked.Limit {
-			return limitText(rule, domain.Count(rule.Unit, asked.Need))
-		}
-	}
-	return ""
+	rule := asked.Limit.Rule()
+	return limitText(rule, domain.Count(rule.Unit, asked.Need))
 }
 
 // estimating is what an agent took with those below it, an estimate where that of one of them is.

@@ -29,24 +29,20 @@ type vendor struct {
 	wire.API
 	// others are more APIs of the vendor.
 	others []wire.API
-	// otherKey names the variable that counts where none of key and file is set.
-	// Empty: none does.
-	otherKey string
 }
 
-// vendors lists all whose models a worker can use. All else is derived from it,
-// and tests hold the documents against it.
-func vendors() []vendor {
-	all := []vendor{
-		{API: openai.API()},
-		{API: anthropic.API()},
-		{API: gemini.API(), otherKey: "GOOGLE_API_KEY"},
-	}
-	for _, d := range openaichat.Dialects() {
-		if i := slices.IndexFunc(all, func(v vendor) bool { return v.Variables == d.Variables }); i >= 0 {
-			all[i].others = append(all[i].others, d.API())
+// ownAPIs are those of which every worker has a provider. All else is derived from them, the documents too.
+func ownAPIs() []wire.API {
+	return append([]wire.API{openai.API(), anthropic.API(), gemini.API()}, openaichat.APIs()...)
+}
+
+// vendors lists all whose models a worker can use.
+func vendors() (all []vendor) {
+	for _, api := range ownAPIs() {
+		if i := slices.IndexFunc(all, func(v vendor) bool { return v.Variables == api.Variables }); i >= 0 {
+			all[i].others = append(all[i].others, api)
 		} else {
-			all = append(all, vendor{API: d.API()})
+			all = append(all, vendor{API: api})
 		}
 	}
 	return all
@@ -61,7 +57,7 @@ func (v vendor) names() []string {
 
 // keys are the variables that can say what the key is, the best first.
 func (v vendor) keys() []string {
-	keys := []string{v.KeyVariable(), v.KeyFileVariable(), v.otherKey}
+	keys := []string{v.KeyVariable(), v.KeyFileVariable(), v.OtherKey}
 	return slices.DeleteFunc(keys, func(name string) bool { return name == "" })
 }
 
@@ -86,8 +82,8 @@ func (v vendor) fromEnvironment(c *Config, environment Environment) (key string,
 	file, filed := environment.LookupEnv(v.KeyFileVariable())
 	text, given := environment.LookupEnv(v.KeyVariable())
 	key = v.KeyVariable()
-	if !given && !filed && v.otherKey != "" {
-		key = v.otherKey
+	if !given && !filed && v.OtherKey != "" {
+		key = v.OtherKey
 		text, given = environment.LookupEnv(key)
 	}
 	switch {
@@ -147,18 +143,17 @@ func keysHelp() string {
 	var same, other []string
 	for _, v := range all[1:] {
 		same = append(same, v.Variables+"_…")
-		if v.otherKey != "" {
-			other = append(other, v.otherKey+" counts where no "+v.KeyVariable()+" is set.")
+		if v.OtherKey != "" {
+			other = append(other, v.OtherKey+" counts where no "+v.KeyVariable()+" is set.")
 		}
 	}
-	last := len(same) - 1
 	first := all[0]
 	return fmt.Sprintf(`Keys are never flags. %s is the key of the server that
 %s names, the vendor's own unless given; %s names
 a file that holds the key, with permissions 0600 or stricter unless it is below
-/run/secrets, and another key in it counts at once. %s and %s are
-the same for theirs. %s`, first.KeyVariable(), first.BaseURLVariable(), first.KeyFileVariable(),
-		strings.Join(same[:last], ", "), same[last], strings.Join(other, " "))
+/run/secrets, and another key in it counts at once. The same holds for
+%s.
+%s`, first.KeyVariable(), first.BaseURLVariable(), first.KeyFileVariable(), strings.Join(same, ", "), strings.Join(other, "\n"))
 }
 
 // ProviderNames are those of the providers that every worker has, with a key or
@@ -174,11 +169,9 @@ func ProviderNames() []string {
 // ToolSchema is what a provider's API is sent of a tool's schema, with a line for each part that is told in words or left
 // out. Nil: it is sent as it is.
 func ToolSchema(provider string) func(json.RawMessage) (json.RawMessage, []string) {
-	for _, v := range vendors() {
-		for _, api := range v.apis() {
-			if api.Name == provider {
-				return api.Schema
-			}
+	for _, api := range ownAPIs() {
+		if api.Name == provider {
+			return api.Schema
 		}
 	}
 	return nil

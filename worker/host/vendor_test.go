@@ -1,8 +1,8 @@
 package host
 
 import (
+	"flag"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -31,7 +31,9 @@ func KeyVariables() []string {
 // madeUp is a vendor that has no field in a Config.
 func madeUp() vendor {
 	d := openaichat.Dialect{Name: "made-up", Server: "https://api.made-up.example/v1", Variables: "MADE_UP"}
-	return vendor{API: d.API(), otherKey: "MADE_UP_TOKEN"}
+	api := d.API()
+	api.OtherKey = "MADE_UP_TOKEN"
+	return vendor{API: api}
 }
 
 type variableMap map[string]string
@@ -63,7 +65,7 @@ func TestKeysOfTheEnvironment(t *testing.T) {
 			"a key over a file": {base: inFile, values: variableMap{key: "sk-own"}, want: Access{Key: "sk-own"}, from: key},
 			"a file over a key": {base: program, values: variableMap{file: "own"}, want: Access{BaseURL: program.BaseURL, KeyFile: "own"}, from: file},
 		}
-		if other := v.otherKey; other != "" {
+		if other := v.OtherKey; other != "" {
 			tests["another name"] = row{values: variableMap{other: "sk-other"}, want: Access{Key: "sk-other"}, from: other}
 			tests["another name, and the first"] = row{values: variableMap{other: "sk-other", key: "sk-own"}, want: Access{Key: "sk-own"}, from: key}
 			tests["another name, and a file"] = row{values: variableMap{other: "sk-other", file: "own"}, want: Access{KeyFile: "own"}, from: file}
@@ -118,43 +120,45 @@ func TestConfigOfNoVendor(t *testing.T) {
 	}
 }
 
-// TestDocumentsNameEachVendor holds what people read, and the stack of
-// docker-compose.yml, against the vendors that there are.
-func TestDocumentsNameEachVendor(t *testing.T) {
+var update = flag.Bool("update", false, "write the vendors into the documents anew")
+
+// TestDocumentsListEachVendor: what people read, and the stack of docker-compose.yml, have the vendors that there are.
+func TestDocumentsListEachVendor(t *testing.T) {
 	t.Parallel()
-	root := filepath.Join("..", "..")
-	read := func(paths ...string) (text string) {
-		for _, path := range paths {
-			data, err := os.ReadFile(filepath.Join(root, path))
-			require.NoError(t, err)
-			text += string(data)
-		}
-		return text
-	}
-	topics, err := fs.Glob(os.DirFS(root), "starter/help/*.md")
-	require.NoError(t, err)
-	docs, compose, example := read(append(topics, "README.md")...), read("docker-compose.yml"), read(".env.example")
-	var lacking []string
-	holds := func(file, text, words string) {
-		if !strings.Contains(text, words) {
-			lacking = append(lacking, fmt.Sprintf("%s lacks %q", file, strings.TrimSpace(words)))
-		}
-	}
+	var models, compose, example strings.Builder
+	var keys, servers []string
+	others := "none"
 	for _, v := range vendors() {
-		for _, name := range []string{v.KeyVariable(), v.BaseURLVariable()} {
-			holds("docker-compose.yml, for its workers,", compose, "\n      "+name+":\n")
-			holds(".env.example", example, "\n#"+name+"=\n")
-			holds("README.md, or a help topic,", docs, "`"+name+"`")
-		}
-		if v.otherKey != "" {
-			holds("README.md, or a help topic,", docs, "`"+v.otherKey+"`")
-		}
+		key, server := v.KeyVariable(), v.BaseURLVariable()
+		keys, servers = append(keys, "`"+key+"`"), append(servers, "`"+server+"`")
+		fmt.Fprintf(&compose, "      %s:\n      %s:\n", key, server)
+		fmt.Fprintf(&example, "#%s=\n#%s=\n", key, server)
 		for _, api := range v.apis() {
-			holds("README.md, or a help topic,", docs, "`"+api.Name+"/")
-			holds(".env.example", example, api.Name+"/…")
+			fmt.Fprintf(&models, "| `%s/NAME` | %s | `%s` |\n", api.Name, api.Title, key)
+		}
+		if v.OtherKey != "" {
+			others += fmt.Sprintf("; for %s `%s`", v.Title, v.OtherKey)
 		}
 	}
-	require.True(t, len(lacking) == 0, strings.Join(lacking, "\n"))
+	for _, place := range []struct{ path, before, list, after string }{
+		{"docker-compose.yml", "and to no other service.\n", compose.String(), "      EVERSTEP_RATE_LIMITS:\n"},
+		{".env.example", "leave the line out instead.\n", example.String(), "\n# What these keys allow"},
+		{"starter/help/models.md", "| model | API | key |\n|---|---|---|\n", models.String(), "| `scripted/FILE`"},
+		{"starter/help/configuration.md", "## Worker\n\n| flag, variable | default, and what it is |\n|---|---|\n", "| " + strings.Join(keys, ", ") + " | " + others + " |\n", "| the same with `_FILE`"},
+		{"starter/help/configuration.md", "so replace it by renaming |\n", "| " + strings.Join(servers, ", ") + " | the vendor's own server |\n", "| `--builtin-tools`"},
+	} {
+		path := filepath.Join("..", "..", place.path)
+		text, err := os.ReadFile(path)
+		require.NoError(t, err)
+		before, rest, began := strings.Cut(string(text), place.before)
+		kept, after, ended := strings.Cut(rest, place.after)
+		require.True(t, began && ended, "%s: the list of vendors has no place between %q and %q", place.path, place.before, place.after)
+		if *update {
+			require.NoError(t, os.WriteFile(path, []byte(before+place.before+place.list+place.after+after), 0o600))
+			continue
+		}
+		require.Equal(t, place.list, kept, "%s: write it anew with -update", place.path)
+	}
 }
 
 // TestEachAdapterHasACase: no package of an API goes untested by what is asked of
@@ -163,10 +167,12 @@ func TestEachAdapterHasACase(t *testing.T) {
 	t.Parallel()
 	source, err := os.ReadFile("vendor.go")
 	require.NoError(t, err)
-	packages := regexp.MustCompile(`API: (\w{2,})\.API\(\)|range (\w+)\.Dialects\(\)`).FindAllStringSubmatch(string(source), -1)
+	_, listed, _ := strings.Cut(string(source), "return append([]wire.API{")
+	listed, _, _ = strings.Cut(listed, "\n")
+	packages := regexp.MustCompile(`(\w+)\.APIs?\(\)`).FindAllStringSubmatch(listed, -1)
 	require.NotEmpty(t, packages)
 	for _, found := range packages {
-		_, err := os.Stat(filepath.Join("..", "..", "testsuite", "providers", found[1]+found[2]+"_test.go"))
-		require.NoError(t, err, "testsuite/providers has no case for the adapter %s", found[1]+found[2])
+		_, err := os.Stat(filepath.Join("..", "..", "testsuite", "providers", found[1]+"_test.go"))
+		require.NoError(t, err, "testsuite/providers has no case for the adapter %s", found[1])
 	}
 }

@@ -24,8 +24,12 @@ type API struct {
 	Name string
 	// Server is the base URL where none is configured, and shown as the example.
 	Server string
-	// Variables begin the names of the variables that the user sets.
+	// Title is what people call the API, such as Anthropic's Messages.
+	Title string
+	// Variables begin the names of the variables that the user sets. The APIs of a vendor have the same.
 	Variables string
+	// OtherKey names the variable whose key counts where none of the vendor's own is set. Empty: none does.
+	OtherKey string
 	// Official reports whether a server is the vendor's own, which needs a key, by
 	// its host in lower case. Nil: it is where its host is Server's.
 	Official func(host string) bool
