@@ -221,7 +221,7 @@ func (s *server) failure(ctx context.Context, l *link, sent *sending, err error)
 	case (status == http.StatusUnauthorized || status == http.StatusForbidden) && sent.mayGetToken():
 		return tool.NotStarted(s.unavailable("cannot be reached: %s", err))
 	case status == http.StatusUnauthorized || status == http.StatusForbidden:
-		return s.denied(status, err)
+		return s.denied(sent, err)
 	case refusal != nil && refusal.Code == codeUnread:
 		return s.unreadable(refusal)
 	case refusal != nil && refusal.Code == codeUnfinished:
@@ -229,9 +229,9 @@ func (s *server) failure(ctx context.Context, l *link, sent *sending, err error)
 	case refusal != nil && status < 500:
 		return domain.Errorf(domain.Invalid, "MCP server %s refuses the call: %s (%d)", s.config.Name, refusal.Message, refusal.Code)
 	case status >= 300 && status < 500:
-		return domain.Errorf(domain.Invalid, "MCP server %s refuses the call: it answers %d %s", s.config.Name, status, http.StatusText(status))
+		return domain.Errorf(domain.Invalid, "MCP server %s refuses the call: it answers %s", s.config.Name, sent.words())
 	case status >= 500:
-		return tool.OutcomeUnknown(s.unavailable("answers %d %s", status, http.StatusText(status)))
+		return tool.OutcomeUnknown(s.unavailable("answers %s", sent.words()))
 	}
 	return tool.OutcomeUnknown(s.unavailable("was lost while the call ran: %s", l.explain(err)))
 }

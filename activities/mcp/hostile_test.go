@@ -246,8 +246,8 @@ func greets(answer string) { answering("", func(string, json.RawMessage) string 
 func TestAProgramThatIsLeftIsNotTakenForOneThatEnds(t *testing.T) {
 	t.Parallel()
 	for answer, want := range map[string]string{
-		`"error":{"code":-32603,"message":"no database"}`:                                                       "no database",
-		`"result":{"protocolVersion":"1999-01-01","capabilities":{},"serverInfo":{"name":"old","version":"1"}}`: "unsupported protocol version",
+		`"error":{"code":-32603,"message":"no database"}`:  "no database (-32603)",
+		`"error":{"code":-32000,"message":"not just now"}`: "not just now (-32000)",
 	} {
 		s := started(t, "greets", func(s *Server) { s.Args = append(s.Args, answer) })
 		_, err := s.Find(t.Context(), "s__echo")

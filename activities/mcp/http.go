@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptrace"
+	"net/url"
 	"strconv"
 	"strings"
 	"sync"
@@ -109,16 +110,24 @@ func (r *requests) RoundTrip(request *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	call.note(func(s *sending) { s.status, s.wait = response.StatusCode, retryAfter(response.Header) })
-	if response.StatusCode == http.StatusNotFound && request.Header.Get("Mcp-Session-Id") != "" {
-		// Its session is gone, whatever it says of that: the SDK would take an error of the protocol for an answer.
+	id, bare := answeredBy(request), response.StatusCode == http.StatusNotFound && request.Header.Get("Mcp-Session-Id") != ""
+	switch response.StatusCode {
+	case http.StatusBadRequest, http.StatusMethodNotAllowed, http.StatusNotFound, http.StatusNotImplemented:
+		if request.Method == http.MethodPost && !id.IsValid() && !bare { // some refuse all notices
+			response.StatusCode, bare = http.StatusAccepted, true
+		}
+	}
+	call.note(func(s *sending) {
+		s.status, s.wait, s.hint = response.StatusCode, retryAfter(response.Header), hint(response)
+	})
+	if bare { // its session is gone, whatever it says of that: the SDK would take an error of the protocol for an answer
 		_ = response.Body.Close()
 		response.Body = http.NoBody
 	}
 	if response.StatusCode < 200 || response.StatusCode >= 300 {
 		return response, nil
 	}
-	return readable(response, answeredBy(request))
+	return readable(response, id)
 }
 
 // answeredBy is the id of the request that a response is to answer, or whose stream it resumes; none: it is of no call.
@@ -158,6 +167,8 @@ func readable(response *http.Response, id jsonrpc.ID) (*http.Response, error) {
 		all = []jsonrpc.Message{&jsonrpc.Response{Error: tooLong()}}
 	case err != nil:
 		return nil, err
+	case len(data) == 0:
+		return nil, fmt.Errorf("it answers %s without a body", response.Status)
 	default:
 		if all, err = understood(data); err != nil && kind != "application/json" {
 			return nil, fmt.Errorf("unsupported content type %q", kind)
@@ -175,6 +186,17 @@ func readable(response *http.Response, id jsonrpc.ID) (*http.Response, error) {
 		}
 	}
 	return nil, errors.New("its answer is no message of the protocol, or answers something else")
+}
+
+// hint is what a refusal says of what would be right: where else to ask, or who lets in. It may be empty.
+func hint(response *http.Response) string {
+	if to, err := response.Location(); err == nil {
+		return ": it is at " + quoted((&url.URL{Scheme: to.Scheme, Host: to.Host, Path: to.Path}).String())
+	}
+	if strings.Contains(response.Header.Get("WWW-Authenticate"), "resource_metadata") {
+		return ": it wants a token of OAuth"
+	}
+	return ""
 }
 
 func retryAfter(header http.Header) time.Duration {

@@ -169,8 +169,8 @@ func TestAServerThatRefusesItsStartOrItsList(t *testing.T) {
 		"throttled":       {429, "", domain.Throttled, "Too Many Requests"},
 		"broken":          {500, "", domain.Unavailable, "Internal Server Error"},
 		"a gateway":       {502, "", domain.Unavailable, "Bad Gateway"},
-		"no such method":  {200, `"error":{"code":-32601,"message":"no such method"}`, domain.Invalid, "no such method; mend the server, or take it out of" + mend},
-		"other arguments": {200, `"error":{"code":-32602,"message":"what version?"}`, domain.Invalid, "what version?; mend the server"},
+		"no such method":  {200, `"error":{"code":-32601,"message":"no such method"}`, domain.Invalid, "no such method (-32601); mend the server, or take it out of" + mend},
+		"other arguments": {200, `"error":{"code":-32602,"message":"what version?"}`, domain.Invalid, "what version? (-32602); mend the server"},
 		"its own error":   {200, `"error":{"code":-32603,"message":"no database sesame"}`, domain.Unavailable, "no database [hidden]"},
 	} {
 		for what, methods := range map[string][]string{"cannot be reached": {"server/discover", "initialize"}, "does not list its tools": {"tools/list"}} {

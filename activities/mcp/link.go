@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -44,10 +43,10 @@ type link struct {
 	listing chan struct{}
 	mu      sync.Mutex
 	tools   []*sdk.Tool
-	// unread are the tools that no agent has, with why not, and told those that were told of.
-	unread, told []unreadTool
-	listed       time.Time
-	dead         bool
+	// unread are the tools that no agent has, with why not.
+	unread []unreadTool
+	listed time.Time
+	dead   bool
 	// tasks are the tools whose calls can be tasks, of the form in which they are asked for. inHeaders are
 	// those of which arguments go in headers, which the SDK sees to.
 	tasks, inHeaders map[string]bool
@@ -118,6 +117,9 @@ func (s *server) connectOnce(ctx context.Context) (*link, error) {
 	}
 	if said := l.session.InitializeResult(); said != nil {
 		speaks.is(said.ProtocolVersion)
+		if odd := said.Meta[unreadKey]; odd != nil {
+			s.warn("MCP server is not as the protocol has it", "problem", odd)
+		}
 	}
 	return l, nil
 }
@@ -224,34 +226,28 @@ func (l *link) unreadTools() []unreadTool {
 	return l.unread
 }
 
-// unreadAnew are those of them that it has not returned yet.
-func (l *link) unreadAnew() (anew []unreadTool) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for _, t := range l.unread {
-		if !slices.Contains(l.told, t) {
-			anew = append(anew, t)
-		}
-	}
-	l.told = l.unread
-	return anew
-}
-
 // paged is all that a server lists of something, page by page. What is wrong with the list itself is as an answer that cannot be read.
 func paged[T any](what string, most int, ask func(cursor string) (page []T, next string, err error)) (all []T, err error) {
-	cursor := ""
+	cursor, asked, anew := "", map[string]bool{"": true}, false
 	for range maxPages {
 		page, next, err := ask(cursor)
-		if err != nil {
+		said, refused := errors.AsType[*jsonrpc.Error](err)
+		switch expired := refused && said.Code == jsonrpc.CodeInvalidParams && cursor != ""; {
+		case expired && anew:
+			return nil, &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: "it goes on with its " + what + " behind no cursor of its own: " + said.Message}
+		case expired: // some forget where they were
+			anew, cursor, asked, all = true, "", map[string]bool{"": true}, nil
+			continue
+		case err != nil:
 			return nil, err
 		}
 		if all = append(all, page...); len(all) > most {
 			return nil, unread("it lists more than %d %s", most, what)
 		}
-		if next == "" {
+		if asked[next] { // the end, or a page that was there before
 			return all, nil
 		}
-		cursor = next
+		cursor, asked[next] = next, true
 	}
 	return nil, unread("it lists its %s on more than %d pages", what, maxPages)
 }

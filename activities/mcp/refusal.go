@@ -24,6 +24,8 @@ func (s *server) refused(what string, sent *sending, err error) *domain.Error {
 	_, mistaken := errors.AsType[mistake](err)
 	if lost, ok := errors.AsType[*url.Error](err); ok {
 		err = lost // which says all, without the SDK's way to it
+	} else if answered(err) {
+		err = fmt.Errorf("%s (%d)", said.Message, said.Code)
 	}
 	made, unmended := s.unavailable("%s: %s", what, err), ""
 	switch {
@@ -31,11 +33,13 @@ func (s *server) refused(what string, sent *sending, err error) *domain.Error {
 		made.Kind, made.RetryAfter = domain.Throttled, wait
 	case (status == http.StatusUnauthorized || status == http.StatusForbidden):
 		if !sent.mayGetToken() {
-			made = s.denied(status, err)
+			made = s.denied(sent, err)
 		}
-	case status >= 300 && status < 500 && status != http.StatusRequestTimeout:
-		made = s.unavailable("%s: it answers %d %s", what, status, http.StatusText(status))
-		unmended = "mend its url in"
+	case status >= 300:
+		made = s.unavailable("%s: it answers %s", what, sent.words())
+		if status < 500 && status != http.StatusRequestTimeout {
+			unmended = "mend its url in"
+		}
 	case mistaken:
 		unmended = "mend its command, args, env or cwd in"
 	case said != nil && said.Code == codeUnread:
@@ -63,8 +67,8 @@ func (s *server) remedy(do string) string {
 }
 
 // denied is the error of a server over HTTP that does not let the worker in.
-func (s *server) denied(status int, err error) *domain.Error {
-	refuses := fmt.Sprintf("MCP server %s refuses who asks (%d %s)", s.config.Name, status, http.StatusText(status))
+func (s *server) denied(sent *sending, err error) *domain.Error {
+	refuses := fmt.Sprintf("MCP server %s refuses who asks (%s)", s.config.Name, sent.words())
 	names := slices.Compact(slices.Sorted(slices.Values(s.config.Secrets())))
 	do := "name what proves who asks as ${NAME} in its headers in"
 	switch {

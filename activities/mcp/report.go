@@ -87,6 +87,9 @@ func (s *server) examined(ctx context.Context) (Report, error) {
 	if said := l.session.InitializeResult(); said != nil {
 		report.Protocol = said.ProtocolVersion
 		report.Offers = offers(said.Capabilities)
+		if odd, ok := said.Meta[unreadKey].(string); ok {
+			report.Problems = append(report.Problems, odd)
+		}
 		l.offered(ctx, said.Capabilities, &report)
 		if info := said.ServerInfo; info != nil {
 			report.Title, report.Version = info.Name, info.Version

@@ -3,6 +3,7 @@ package mcp
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"sync"
 	"time"
@@ -24,6 +25,8 @@ type sending struct {
 	// status is of the HTTP response to the request itself; zero: there was none. wait is what it asks to wait.
 	status int
 	wait   time.Duration
+	// hint is what a refusal says of what would be right.
+	hint string
 	// tokenLater says that an authorization server failed in a way that passes, of which the SDK's error does not tell.
 	tokenLater bool
 
@@ -64,6 +67,13 @@ func (s *sending) answered() (status int, wait time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.status, s.wait
+}
+
+// words are a status that refuses, with its hint.
+func (s *sending) words() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return fmt.Sprintf("%d %s%s", s.status, http.StatusText(s.status), s.hint)
 }
 
 func (s *sending) mayGetToken() bool {

@@ -285,9 +285,11 @@ func asks() {
 }
 
 func pages() {
+	more := 0
 	answering("", func(method string, _ json.RawMessage) string {
 		if method == "tools/list" {
-			return `"result":{"tools":[],"nextCursor":"more"}`
+			more++
+			return fmt.Sprintf(`"result":{"tools":[],"nextCursor":"more %d"}`, more)
 		}
 		return usual(method, nil)
 	})

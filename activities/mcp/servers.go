@@ -156,10 +156,10 @@ type server struct {
 	// progress is heard of calls over all connections, and so is what it asked for.
 	progress listeners
 	asked    asked
-	// told are the tools that the log has named.
-	told sync.Map
 
 	mu sync.Mutex
+	// unread and unusable are the tools of the latest lists that no agent has, which the log has named.
+	unread, unusable []unreadTool
 	// live is the connection; nil: there is none.
 	live *link
 	// dialing is closed when somebody has tried to connect; nil: nobody tries.
@@ -320,9 +320,7 @@ func (s *server) listed(ctx context.Context) (*link, []*sdk.Tool, error) {
 	asking, sent := withSending(ctx, false)
 	tools, err := l.list(asking)
 	if err == nil {
-		for _, t := range l.unreadAnew() {
-			s.warn("MCP server lists a tool that no agent has", "tool", t.Name, "error", t.Problem)
-		}
+		s.leaveOut(&s.unread, l.unreadTools())
 		return l, tools, nil
 	}
 	if ctx.Err() != nil {
@@ -369,18 +367,32 @@ func (s *server) everything(ctx context.Context) (all []tool.Tool, err error) {
 	if err != nil {
 		return nil, err
 	}
+	var unusable []unreadTool
 	for t, config := range s.forAgents(listed) {
-		made, err := s.usable(t, config)
-		if err == nil {
+		if made, err := s.usable(t, config); err == nil {
 			all = append(all, made)
-		} else if _, told := s.told.LoadOrStore(err.Error(), true); !told {
-			s.warn("MCP server lists a tool that no agent has", "tool", t.Name, "error", err.Error())
+		} else {
+			unusable = append(unusable, unreadTool{t.Name, err.Error()})
 		}
 	}
+	s.leaveOut(&s.unusable, unusable)
 	if len(all) == 0 {
 		return nil, domain.CodedErrorf(domain.Invalid, domain.CodeUnknownTool, "MCP server %s has no tools for agents", s.config.Name)
 	}
 	return all, nil
+}
+
+// leaveOut names in the log the tools that no agent has, each once for as long as it is listed.
+func (s *server) leaveOut(told *[]unreadTool, now []unreadTool) {
+	s.mu.Lock()
+	before := *told
+	*told = now
+	s.mu.Unlock()
+	for _, t := range now {
+		if !slices.Contains(before, t) {
+			s.warn("MCP server lists a tool that no agent has", "tool", t.Name, "error", t.Problem)
+		}
+	}
 }
 
 // forAgents are those of the tools that agents may have, with what holds for each.

@@ -83,19 +83,14 @@ func (l *link) page(ctx context.Context, cursor string, tasks map[string]bool) (
 	}
 	var all []*sdk.Tool
 	for _, text := range listed.Tools {
-		var t sdk.Tool
-		var more struct {
-			Execution struct {
-				TaskSupport string `json:"taskSupport"`
-			} `json:"execution"`
-		}
-		if err := errors.Join(json.Unmarshal(text, &t), json.Unmarshal(text, &more)); err != nil {
+		var t listedTool
+		if err := json.Unmarshal(text, &t); err != nil {
 			return nil, "", unread("it lists what is no tool: %s", err)
 		}
-		if support := more.Execution.TaskSupport; l.speaks(tasksVersion) && (support == "optional" || support == "required") {
+		if support := t.Execution.TaskSupport; l.speaks(tasksVersion) && (support == "optional" || support == "required") {
 			tasks[t.Name] = true
 		}
-		all = append(all, &t)
+		all = append(all, &t.Tool)
 	}
 	return all, listed.Next, nil
 }

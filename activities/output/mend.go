@@ -27,6 +27,9 @@ func Mend(schema json.RawMessage) (mended json.RawMessage, lost []string, err er
 	if err := decoder.Decode(&raw); err != nil {
 		return nil, nil, errors.New("is no JSON")
 	}
+	if within, quoted := raw.(string); quoted && json.Valid([]byte(within)) {
+		return Mend(json.RawMessage(within))
+	}
 	root, ok := raw.(map[string]any)
 	if !ok {
 		if raw != nil && raw != true {
