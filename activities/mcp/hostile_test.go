@@ -278,6 +278,24 @@ func TestWhoWaitsForAServerThatDoesNotStartMayLeave(t *testing.T) {
 	requireNotStarted(t, err)
 }
 
+// TestWhoWaitsForASilentServerIsTold which one that is, and what its program has written, long before it is given up.
+func TestWhoWaitsForASilentServerIsTold(t *testing.T) {
+	t.Parallel()
+	s := openServers(t, Options{silence: 50 * time.Millisecond, Redact: func(text string) string { return strings.ReplaceAll(text, "sesame", "[hidden]") }}, programOf(t, "asking"))
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	require.Eventually(t, func() bool { // it has to be there first
+		once, over := context.WithCancel(ctx)
+		defer over()
+		text := ""
+		_, err := s.All(tool.WithProgress(once, func(said string) { text = said; over() }), "s")
+		require.ErrorIs(t, err, context.Canceled)
+		require.Contains(t, text, "MCP server s has not answered for 50ms; starter mcp check s says more")
+		return strings.HasSuffix(text, "; it last wrote: The key, not [hidden]:")
+	}, patience, time.Millisecond)
+	require.Equal(t, "; it last wrote: The key, not [hidden]:", s.LastWords("s"))
+}
+
 // A call that a server does not read, since its input is full, ends with its context
 // all the same, and breaks the connection: half of it was sent.
 func TestACallThatIsNotReadEnds(t *testing.T) {

@@ -69,7 +69,9 @@ func (s *server) connect(ctx context.Context) (*link, error) {
 			err = mistake{fmt.Errorf("%w, each time that it was started", err)}
 		}
 		refused := s.refused("cannot be reached", sent, err)
-		refused.Message += s.lastWords(l.program)
+		if l.program != nil {
+			refused.Message += s.lastWords(leave)
+		}
 		return nil, refused
 	}
 }
@@ -101,6 +103,7 @@ func (s *server) connectOnce(ctx context.Context) (*link, error) {
 		if l.program, err = startProgram(s.config, env, s.complain); err != nil {
 			return l, err
 		}
+		s.newest.Store(l.program)
 		transport = l.program
 	}
 	var err error
@@ -127,12 +130,13 @@ func (s *server) connectOnce(ctx context.Context) (*link, error) {
 // maxLastWords bounds each line of what a program has written last.
 const maxLastWords = 150
 
-// lastWords says what a program that has ended, if there was one, has written last.
-func (s *server) lastWords(p *program) string {
+// lastWords says what the server's newest program, if there is one, has written last, until its end or for so long.
+func (s *server) lastWords(patience time.Duration) string {
+	p := s.newest.Load()
 	if p == nil {
 		return ""
 	}
-	lines := p.lastWords()
+	lines := p.lastWords(patience)
 	for i, line := range lines {
 		lines[i] = domain.Shorten(s.redacted(line), maxLastWords)
 	}

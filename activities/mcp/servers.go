@@ -32,8 +32,8 @@ type Options struct {
 	// Log gets what servers write to their standard error, and how they end. Nil: nobody.
 	Log Log
 
-	// fresh is how long a list of tools is taken as it is.
-	fresh time.Duration
+	// fresh is how long a list of tools is taken as it is, silence how long a server may say nothing before who waits is told.
+	fresh, silence time.Duration
 	// most and idle bound the sessions with stateful servers.
 	most int
 	idle time.Duration
@@ -45,8 +45,11 @@ type Log interface {
 	Warn(message string, keyvals ...any)
 }
 
-// listFresh is how long a list of tools is taken as it is.
-const listFresh = 15 * time.Second
+// listFresh and longSilence are those times unless given.
+const (
+	listFresh   = 15 * time.Second
+	longSilence = 5 * time.Second
+)
 
 // Servers are the MCP servers of a worker. They are started and reached when they
 // are needed first, and again after they broke. It is safe for concurrent use.
@@ -61,9 +64,7 @@ func Open(configs []Server, options Options) *Servers {
 	if options.Secret == nil {
 		options.Secret = func(name string) (string, error) { return "", Unset(fmt.Sprintf("${%s}: is not set", name)) }
 	}
-	if options.fresh == 0 {
-		options.fresh = listFresh
-	}
+	options.fresh, options.silence = cmp.Or(options.fresh, listFresh), cmp.Or(options.silence, longSilence)
 	s := &Servers{all: map[string]*server{}, sessions: sessions{
 		open: map[string]*session{}, most: cmp.Or(options.most, MostSessions), idle: cmp.Or(options.idle, longestIdle),
 	}}
@@ -139,6 +140,14 @@ func (s *Servers) All(ctx context.Context, name string) ([]tool.Tool, error) {
 	return found, tool.NotStarted(err)
 }
 
+// LastWords are what the program of a server has written last, behind a semicolon; empty: nothing, or it is none.
+func (s *Servers) LastWords(name string) string {
+	if own := s.all[name]; own != nil {
+		return own.lastWords(0)
+	}
+	return ""
+}
+
 // Close ends all servers, and returns when they are gone.
 func (s *Servers) Close() {
 	var all sync.WaitGroup
@@ -171,6 +180,8 @@ type server struct {
 	closed   bool
 	// reached says that it was there once: what keeps its program from starting now may pass.
 	reached atomic.Bool
+	// newest is the program that was started last; nil: none was.
+	newest atomic.Pointer[program]
 	// ending are connections on their way out.
 	ending sync.WaitGroup
 
@@ -313,6 +324,9 @@ func (s *server) unavailable(format string, args ...any) *domain.Error {
 
 // listed is what the server lists, by way of a connection that holds.
 func (s *server) listed(ctx context.Context) (*link, []*sdk.Tool, error) {
+	defer time.AfterFunc(s.options.silence, func() {
+		tool.Progress(ctx, fmt.Sprintf("MCP server %s has not answered for %s; starter mcp check %s says more%s", s.config.Name, s.options.silence, s.config.Name, s.lastWords(0)))
+	}).Stop()
 	l, err := s.link(ctx)
 	if err != nil {
 		return nil, nil, err

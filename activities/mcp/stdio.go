@@ -389,11 +389,11 @@ func (p *program) keep(line string) {
 	}
 }
 
-// lastWords are what a program has written last that is gone.
-func (p *program) lastWords() []string {
+// lastWords are what a program has written last, until its end or for so long: somebody else may have its standard error.
+func (p *program) lastWords(patience time.Duration) []string {
 	select {
 	case <-p.heard:
-	case <-time.After(leave): // somebody else has its standard error
+	case <-time.After(patience):
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
