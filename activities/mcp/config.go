@@ -8,6 +8,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -24,10 +26,11 @@ import (
 // runs elsewhere.
 type Server struct {
 	Name string
-	// Command is a program, Args are its arguments, Env is its environment and Dir where it runs.
+	// Command is a program, Args are its arguments, Env is its environment, with what EnvFile has beside it, and Dir where it runs.
 	Command string
 	Args    []string
 	Env     []Variable
+	EnvFile string
 	Dir     string
 	// URL is the endpoint of a server over streamable HTTP, Headers go with each request.
 	URL     string
@@ -203,8 +206,9 @@ func (s *reading) keys(folder string) document.Keys {
 		}}},
 		{Name: "args", Doc: "Its arguments.", Value: document.ListOf(&s.Args, plain)},
 		{Name: "env", Doc: "All of its environment but PATH; ${NAME} is a secret of the worker's.", Value: variables(&s.Env, checkVariable)},
+		{Name: "envFile", Doc: "A file of lines NAME=VALUE, outside of what agents may change; what env says goes before.", Value: plain(&s.EnvFile).Then(func(*document.Reader, string, *yaml.Node) { s.EnvFile = from(folder, s.EnvFile) })},
 		{Name: "cwd", Doc: "Where it runs; the file's folder unless given.", Value: plain(&s.Dir).Then(func(*document.Reader, string, *yaml.Node) { s.Dir = from(folder, s.Dir) })},
-		{Name: "url", Doc: "The endpoint of a server over streamable HTTP.", Value: plain(&s.URL)},
+		{Name: "url", Doc: "The endpoint of a server over streamable HTTP.", Value: plain(&s.URL).Then(func(*document.Reader, string, *yaml.Node) { s.URL = strings.TrimSpace(s.URL) })},
 		{Name: "headers", Doc: "Headers of each request; ${NAME} is a secret of the worker's, and ${trusted.NAME}, in calls alone, what whoever started the agent says.", Value: variables(&s.Headers, checkHeader)},
 		{Name: "oauth", Doc: "How a token is got that goes with each request, by the grant client_credentials.", Value: document.Mapping(document.Keys{
 			{Name: "client_id", Doc: "How the authorization server knows this worker.", Value: plain(&s.oauth.ClientID), Needed: "the authorization server knows the worker by it"},
@@ -233,13 +237,13 @@ func (s *reading) keys(folder string) document.Keys {
 const leastMilliseconds = 1000
 
 func (s *reading) typed(text string) string {
-	switch notInKey.ReplaceAllString(strings.ToLower(text), "") {
-	case "stdio", "local":
+	switch kind := plainKey(text); {
+	case kind == "stdio", kind == "local":
 		s.kind = "stdio"
-	case "sse":
+	case kind == "sse":
 		s.Notes = append(s.Notes, "type sse is gone from the protocol: streamable HTTP is tried at its url")
 		s.kind = "http"
-	case "http", "streamablehttp", "remote":
+	case kind == "remote", kind == "streamable", strings.Contains(kind, "http"):
 		s.kind = "http"
 	default:
 		return fmt.Sprintf("%q is not known; there are stdio and http", document.Shorten(text))
@@ -249,6 +253,15 @@ func (s *reading) typed(text string) string {
 
 // commanded puts the words of a command apart, and says what is wrong with it.
 func (s *reading) commanded() (wrong string) {
+	if runtime.GOOS != "windows" {
+		if shell := strings.TrimSuffix(strings.ToLower(s.Command), ".exe"); shell == "cmd" && len(s.Args) > 1 && strings.EqualFold(s.Args[0], "/c") {
+			s.Notes = append(s.Notes, "cmd /c is left out: this is not Windows")
+			s.Command, s.Args = s.Args[1], s.Args[2:]
+		}
+		if ofWindows.MatchString(s.Command) {
+			return "is a path of Windows; name the program as it is called on this machine"
+		}
+	}
 	path := s.Command
 	if strings.ContainsRune(path, filepath.Separator) {
 		path = from(s.folder, path)
@@ -267,6 +280,9 @@ func (s *reading) commanded() (wrong string) {
 	}
 	return ""
 }
+
+// ofWindows finds the path of a drive.
+var ofWindows = regexp.MustCompile(`^[a-zA-Z]:[\\/]`)
 
 // from is a path that a file names, from its folder on.
 func from(folder, path string) string {
@@ -306,7 +322,7 @@ func (s *reading) check(r *document.Reader, field string, key *yaml.Node, given 
 		r.Problem(given["type"], field, "is %s and has no %s", s.kind, map[bool]string{true: "command", false: "url"}[program])
 	}
 	empty := map[string]bool{"args": len(s.Args) == 0, "env": len(s.Env) == 0, "headers": len(s.Headers) == 0}
-	for _, name := range []string{"args", "env", "cwd"} {
+	for _, name := range []string{"args", "env", "envFile", "cwd"} {
 		if given[name] != nil && !empty[name] && s.Command == "" && s.URL != "" {
 			r.Problem(given[name], document.Join(field, name), "is for a server with command; leave it out")
 		}
@@ -327,6 +343,8 @@ func checkURL(text string) string {
 	switch {
 	case err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "":
 		return fmt.Sprintf("%q is no URL such as https://example.com/mcp", document.Shorten(text))
+	case doubled.MatchString(text):
+		return "has {{ }} for what the worker does not know; name a variable as ${NAME}"
 	case u.User != nil:
 		return "holds a user's name; put what proves who asks into headers, as ${NAME}"
 	}

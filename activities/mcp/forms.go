@@ -198,8 +198,11 @@ func (f *form) group(field string, node *yaml.Node) {
 		})
 	case yaml.MappingNode:
 		for name, value := range pairs(node) {
-			if oddKey(name) {
+			switch {
+			case oddKey(name):
 				f.Problem(name, field, "has a key that is no plain text; merge keys are not supported either: write the keys out")
+				continue
+			case value.Kind == yaml.ScalarNode && remark.MatchString(name.Value):
 				continue
 			}
 			f.server(document.Join(field, document.Shorten(name.Value)), name, value)
@@ -211,6 +214,9 @@ func (f *form) group(field string, node *yaml.Node) {
 		f.Problem(node, field, "has %d servers; at most %d are allowed", len(f.servers), maxServers)
 	}
 }
+
+// remark finds a key by which files without comments have one.
+var remark = regexp.MustCompile(`^([_$#]|//)`)
 
 // given is a mapping without the keys that have no value.
 func given(node *yaml.Node) *yaml.Node {
@@ -278,8 +284,16 @@ func ours(key string) string {
 		return "command"
 	case "environment", "envs":
 		return "env"
-	case "httpurl", "serverurl", "uri":
+	case "envfile":
+		return "envFile"
+	case "workingdirectory", "workdir":
+		return "cwd"
+	case "httpurl", "serverurl", "baseurl", "endpoint", "uri":
 		return "url"
+	case "isactive", "active":
+		return "enabled"
+	case "tooltimeout", "tooltimeoutsec":
+		return "timeout"
 	case "httpheaders":
 		return "headers"
 	case "transport", "transporttype":
@@ -299,9 +313,9 @@ func unheeded(key string) string {
 	switch plainKey(key) {
 	case "alwaysallow", "autoapprove", "autoapprovetools", "trust":
 		return "is not heeded: which calls wait for a person the agent and the worker say (approvals)"
-	case "envfile", "envkeys", "envvars":
-		return "is not read: set its variables where the worker runs, and name them in env as ${NAME}"
-	case "apikey", "requestoptions", "bearertokenenvvar", "envhttpheaders":
+	case "sandbox", "sandboxenabled":
+		return "is not heeded: nothing confines the program of a server"
+	case "apikey", "requestoptions", "auth", "authprovidertype", "headershelper":
 		return "is not heeded: put what proves who asks into headers, as ${NAME}"
 	case "oauth":
 		return "is not heeded: a worker opens no browser; oauth needs a client_id here"
@@ -332,6 +346,8 @@ func (s *reading) renamed(r *document.Reader, field string, node *yaml.Node, key
 				made.Content = append(made.Content, &as, given(value))
 			}
 		case key == "type" && value.Kind != yaml.ScalarNode:
+		case name.Value == "url" && has(node, "httpUrl"): // which is the one over streamable HTTP
+		case s.lent(r, document.Join(field, name.Value), key, value):
 		case plainKey(name.Value) == "availabletools" && len(value.Content) == 0: // which are all
 		case unheeded(key) != "" && (key != "oauth" || !has(value, "client_id")):
 			s.Notes = append(s.Notes, name.Value+" "+unheeded(key))
@@ -344,4 +360,30 @@ func (s *reading) renamed(r *document.Reader, field string, node *yaml.Node, key
 		}
 	}
 	return &made
+}
+
+// lent puts the variables of a key that but names them into env or headers; false: it is no such key.
+func (s *reading) lent(r *document.Reader, field, key string, value *yaml.Node) bool {
+	lend := func(into *[]Variable, check func(Variable) string, name, lead string, variable *yaml.Node) {
+		v := Variable{name, lead + "${" + variable.Value + "}"}
+		if wrong := check(v); wrong != "" {
+			r.Problem(variable, field, "%s", wrong)
+		}
+		*into = append(*into, v)
+	}
+	switch plainKey(key) {
+	case "envkeys", "envvars":
+		for _, name := range value.Content {
+			lend(&s.Env, checkVariable, name.Value, "", name)
+		}
+	case "bearertokenenvvar":
+		lend(&s.Headers, checkHeader, "Authorization", "Bearer ", value)
+	case "envhttpheaders":
+		for name, variable := range pairs(value) {
+			lend(&s.Headers, checkHeader, name.Value, "", variable)
+		}
+	default:
+		return false
+	}
+	return true
 }

@@ -91,15 +91,10 @@ func (s *server) connectOnce(ctx context.Context) (*link, error) {
 		made := endpoint(s.config, s.options)
 		transport, speaks = made, made.version
 	} else {
-		var env []string
-		for _, v := range s.config.Env {
-			text, err := v.with(s.options.Secret, nil)
-			if err != nil {
-				return l, err
-			}
-			env = append(env, v.Name+"="+text)
+		env, err := s.environment()
+		if err != nil {
+			return l, err
 		}
-		var err error
 		if l.program, err = startProgram(s.config, env, s.complain); err != nil {
 			return l, err
 		}

@@ -12,6 +12,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"everstep/domain"
 )
 
 // Mend makes a schema of somebody else's one of a tool's arguments that can be checked, in the words of draft 2020-12. What
@@ -39,7 +41,7 @@ func Mend(schema json.RawMessage) (mended json.RawMessage, lost []string, err er
 	}
 	m := &mending{}
 	for range 3 { // for the schemas that there are, for those that are left, and for what is lost with the others
-		m = &mending{known: keywords(), places: map[string]bool{}, left: m.places, lost: m.lost, loose: len(m.lost) > 0, base: cmp.Or(text(root["$id"]), text(root["id"]))}
+		m = &mending{terse: len(schema) > MaxSchema, known: keywords(), places: map[string]bool{}, left: m.places, lost: m.lost, loose: len(m.lost) > 0, base: cmp.Or(text(root["$id"]), text(root["id"]))}
 		m.old = root["$schema"] != nil && !strings.Contains(text(root["$schema"]), "/20")
 		made, _ := m.schema(root, nil, 0).(map[string]any)
 		if made == nil {
@@ -63,6 +65,9 @@ func Mend(schema json.RawMessage) (mended json.RawMessage, lost []string, err er
 			mended = json.RawMessage(`{"properties":{},"type":"object"}`)
 		}
 		return mended, []string{"the types of its arguments: the schema " + err.Error()}, nil
+	}
+	if m.terse {
+		m.lost = append(m.lost, fmt.Sprintf("its words are cut: it has %d bytes, more than %d", len(schema), MaxSchema))
 	}
 	return mended, m.lost, nil
 }
@@ -101,7 +106,12 @@ type mending struct {
 	loose   bool
 	lost    []string
 	schemas int
+	// terse says that it is too large with its words, which are cut.
+	terse bool
 }
+
+// maxTerse bounds a description in bytes where they are cut.
+const maxTerse = 100
 
 const (
 	maxLost = 5
@@ -151,6 +161,9 @@ func (m *mending) schema(v any, at place, level int) any {
 			if word == "properties" || word == "patternProperties" {
 				m.open(schema, made)
 			}
+		case m.terse && slices.Contains([]string{"title", "$comment", "examples", "default", "markdownDescription", "enumDescriptions"}, word):
+		case m.terse && word == "description":
+			made[word] = domain.Shorten(text(v), maxTerse)
 		case m.loose && slices.Contains([]string{"not", "if", "then", "else", "unevaluatedProperties", "unevaluatedItems", "maxContains"}, word):
 		case k.holds == schemas:
 			m.inside(made, word, v, here, level)
@@ -280,7 +293,9 @@ func (m *mending) modern(schema map[string]any) {
 				schema[word] = json.Number(number)
 			}
 		case "type":
-			schema[word] = kindsOf(v)
+			if schema[word] = kindsOf(v); schema[word] == "any" || slices.Contains(asList(schema[word]), any("any")) {
+				delete(schema, word) // as draft 3 has it
+			}
 		}
 	}
 	for _, word := range []string{"$schema", "$id", "$vocabulary", "$dynamicAnchor", "$recursiveAnchor", "nullable", "additionalItems", "dependencies"} {
@@ -296,11 +311,30 @@ func (m *mending) modern(schema map[string]any) {
 	}
 }
 
+// kindName is a type as JSON Schema calls it, of one as a programming language does.
+func kindName(word string) string {
+	switch word = strings.ToLower(word); word {
+	case "str", "text":
+		return "string"
+	case "int", "long":
+		return "integer"
+	case "float", "double", "decimal":
+		return "number"
+	case "bool":
+		return "boolean"
+	case "list", "tuple":
+		return "array"
+	case "dict", "map":
+		return "object"
+	}
+	return word
+}
+
 // kindsOf are types as they are written in JSON Schema, each once.
 func kindsOf(v any) any {
 	switch v := v.(type) {
 	case string:
-		return strings.ToLower(v)
+		return kindName(v)
 	case []any:
 		all := make([]any, len(v))
 		for i, kind := range v {

@@ -1,0 +1,91 @@
+package mcp
+
+import (
+	"fmt"
+	"os"
+	"regexp"
+	"runtime"
+	"strings"
+)
+
+const (
+	// maxEnvFile bounds a file of variables in bytes, maxFiled how many there are: each may be a secret that is hidden.
+	maxEnvFile = 64 << 10
+	maxFiled   = 64
+)
+
+// envLine is NAME=VALUE, with the word by which shells hand it on.
+var envLine = regexp.MustCompile(`^(?:export\s+)?([a-zA-Z_][a-zA-Z0-9_]*)\s*=\s*(.*)$`)
+
+// filed are the variables of the file that the configuration names, as they stand there: nothing is put in their places.
+func (s Server) filed() (all []Variable, _ error) {
+	if s.EnvFile == "" {
+		return nil, nil
+	}
+	wrong := func(format string, values ...any) error {
+		return fmt.Errorf("envFile: %s: %s", s.EnvFile, fmt.Sprintf(format, values...))
+	}
+	info, err := os.Stat(s.EnvFile) // opening a pipe may wait for ever
+	switch {
+	case err != nil:
+		return nil, wrong("%s; name a file that can be read", errorOf(err))
+	case !info.Mode().IsRegular() || info.Size() > maxEnvFile:
+		return nil, wrong("is no file of at most %d bytes; name one", maxEnvFile)
+	case info.Mode().Perm()&0o022 != 0 && runtime.GOOS != "windows":
+		return nil, wrong("others than its owner may change it, and so the program; chmod go-w")
+	}
+	text, err := os.ReadFile(s.EnvFile)
+	if err != nil {
+		return nil, wrong("%s; name a file that can be read", errorOf(err))
+	}
+	number := 0
+	for line := range strings.Lines(strings.TrimPrefix(string(text), string(byteOrder))) {
+		number++
+		if line = strings.TrimSpace(line); line == "" || line[0] == '#' {
+			continue
+		}
+		found := envLine.FindStringSubmatch(line)
+		if found == nil || strings.ContainsRune(line, 0) {
+			return nil, wrong("line %d is not NAME=VALUE", number)
+		}
+		value, _, _ := strings.Cut(found[2], " #")
+		if quote := found[2][:min(len(found[2]), 1)]; quote == `"` || quote == "'" {
+			end := strings.LastIndex(found[2], quote)
+			if end == 0 {
+				return nil, wrong("line %d opens a quote that it does not close", number)
+			}
+			value = found[2][1:end]
+		}
+		if all = append(all, Variable{found[1], strings.TrimSpace(value)}); len(all) > maxFiled {
+			return nil, wrong("has more than %d variables; leave out those that %s does not need", maxFiled, s.Name)
+		}
+	}
+	return all, nil
+}
+
+// environment is all of a program's but a PATH. What env says goes before what the file says.
+func (s *server) environment() (all []string, _ error) {
+	filed, err := s.config.filed()
+	if err != nil {
+		return nil, mistake{err}
+	}
+	for _, v := range filed {
+		if s.options.Hide != nil && (secretive.MatchString(v.Name) || len(v.Text) >= leastHidden) {
+			s.options.Hide(v.Text)
+		}
+		if !s.config.own(v.Name) {
+			all = append(all, v.Name+"="+v.Text)
+		}
+	}
+	for _, v := range s.config.Env {
+		text, err := v.with(s.options.Secret, nil)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, v.Name+"="+text)
+	}
+	return all, nil
+}
+
+// leastHidden is the length from which on a value of a file is taken for a secret, whatever it is called.
+const leastHidden = 16
