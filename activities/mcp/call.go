@@ -194,7 +194,7 @@ func (s *server) sent(ctx context.Context, looked *sdk.Tool, params *sdk.CallToo
 		case ended || l.lost():
 			s.lost(l)
 		}
-		if first && ended && ctx.Err() == nil && (!sent.hasBegun() || sent.forgotten(err)) {
+		if first && ended && ctx.Err() == nil && (!sent.sofar().begun || sent.sofar().forgotten(err)) {
 			continue
 		}
 		return nil, s.failure(ctx, l, sent, err)
@@ -204,24 +204,24 @@ func (s *server) sent(ctx context.Context, looked *sdk.Tool, params *sdk.CallToo
 // failure is the error of a call without a result: whether it surely did nothing, was
 // answered with an error, or may have been carried out.
 func (s *server) failure(ctx context.Context, l *link, sent *sending, err error) error {
-	status, wait := sent.answered()
-	refusal := sent.refusal(err)
+	at, refusal := sent.sofar(), sent.refusal(err)
+	status := at.status
 	switch {
 	case ctx.Err() != nil:
 		s.examine(context.WithoutCancel(ctx), l)
 		return context.Cause(ctx)
-	case !sent.hasBegun():
+	case !at.begun:
 		return tool.NotStarted(s.unavailable("cannot be reached: %s", l.explain(err)))
 	case status == http.StatusTooManyRequests:
 		throttled := domain.Errorf(domain.Throttled, "MCP server %s takes no more calls just now", s.config.Name)
-		throttled.RetryAfter = wait
+		throttled.RetryAfter = at.wait
 		return tool.NotStarted(throttled)
-	case sent.forgotten(err):
+	case at.forgotten(err):
 		return tool.NotStarted(s.unavailable("has forgotten the connection"))
-	case (status == http.StatusUnauthorized || status == http.StatusForbidden) && sent.mayGetToken():
+	case at.keepsOut() && at.tokenLater:
 		return tool.NotStarted(s.unavailable("cannot be reached: %s", err))
-	case status == http.StatusUnauthorized || status == http.StatusForbidden:
-		return s.denied(sent, err)
+	case at.keepsOut():
+		return s.denied(at, err)
 	case refusal != nil && refusal.Code == codeUnread:
 		return s.unreadable(refusal)
 	case refusal != nil && refusal.Code == codeUnfinished:
@@ -229,9 +229,9 @@ func (s *server) failure(ctx context.Context, l *link, sent *sending, err error)
 	case refusal != nil && status < 500:
 		return domain.Errorf(domain.Invalid, "MCP server %s refuses the call: %s (%d)", s.config.Name, refusal.Message, refusal.Code)
 	case status >= 300 && status < 500:
-		return domain.Errorf(domain.Invalid, "MCP server %s refuses the call: it answers %s", s.config.Name, sent.words())
+		return domain.Errorf(domain.Invalid, "MCP server %s refuses the call: it answers %s", s.config.Name, at.words())
 	case status >= 500:
-		return tool.OutcomeUnknown(s.unavailable("answers %s", sent.words()))
+		return tool.OutcomeUnknown(s.unavailable("answers %s", at.words()))
 	}
 	return tool.OutcomeUnknown(s.unavailable("was lost while the call ran: %s", l.explain(err)))
 }

@@ -235,3 +235,35 @@ func TestACursorThatHasExpired(t *testing.T) {
 	_, err = s.All(t.Context(), "s")
 	require.NoError(t, err)
 }
+
+// TestWhatIsBesideToolsIsListed in every version of the protocol, for people alone: what is odd of it costs nothing else.
+func TestWhatIsBesideToolsIsListed(t *testing.T) {
+	t.Parallel()
+	for _, version := range []string{"2025-06-18", "2026-07-28"} {
+		capabilities := `"capabilities":{"tools":{},"resources":{},"prompts":{}}`
+		server := byHand(t, func(request incoming) string {
+			switch request.Method {
+			case "initialize":
+				return `"result":{"protocolVersion":"` + version + `",` + capabilities + `}`
+			case "server/discover":
+				if version == "2026-07-28" {
+					return `"result":{"resultType":"complete","supportedVersions":["2026-07-28"],` + capabilities + `}`
+				}
+			case "resources/list":
+				return `"result":{"resultType":"complete","resources":[{"name":"a","uri":"file:///a","mimeType":"text/plain","description":"A","annotations":7,"size":"big"},null]}`
+			case "prompts/list":
+				return `"result":{"resultType":"complete","prompts":[{"name":7}]}`
+			case "tools/list":
+				return strings.Replace(oneTool, "{", `{"resultType":"complete",`, 1)
+			}
+			return usual(request.Method, nil)
+		})
+		report, err := openServers(t, Options{}, server).Examine(t.Context(), "s")
+		require.NoError(t, err, version)
+		require.Equal(t, version, report.Protocol)
+		require.Equal(t, []Offer{{"a", "file:///a", "text/plain", "A"}}, report.Resources, version)
+		require.Empty(t, report.Templates)
+		require.Len(t, report.Problems, 1, version)
+		require.Contains(t, report.Problems[0], "it does not list its prompts: it lists what is no list of prompts")
+	}
+}

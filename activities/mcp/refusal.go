@@ -19,7 +19,7 @@ type mistake struct{ error }
 // refused is the error of a server that is not reached, or does not list its tools. Where another try would come to the same it
 // is of a kind that is not tried again, and says what to mend.
 func (s *server) refused(what string, sent *sending, err error) *domain.Error {
-	status, wait := sent.answered()
+	at := sent.sofar()
 	said, _ := errors.AsType[*jsonrpc.Error](err)
 	_, mistaken := errors.AsType[mistake](err)
 	if lost, ok := errors.AsType[*url.Error](err); ok {
@@ -29,15 +29,15 @@ func (s *server) refused(what string, sent *sending, err error) *domain.Error {
 	}
 	made, unmended := s.unavailable("%s: %s", what, err), ""
 	switch {
-	case status == http.StatusTooManyRequests:
-		made.Kind, made.RetryAfter = domain.Throttled, wait
-	case (status == http.StatusUnauthorized || status == http.StatusForbidden):
-		if !sent.mayGetToken() {
-			made = s.denied(sent, err)
+	case at.status == http.StatusTooManyRequests:
+		made.Kind, made.RetryAfter = domain.Throttled, at.wait
+	case at.keepsOut():
+		if !at.tokenLater {
+			made = s.denied(at, err)
 		}
-	case status >= 300:
-		made = s.unavailable("%s: it answers %s", what, sent.words())
-		if status < 500 && status != http.StatusRequestTimeout {
+	case at.status >= 300:
+		made = s.unavailable("%s: it answers %s", what, at.words())
+		if at.status < 500 && at.status != http.StatusRequestTimeout {
 			unmended = "mend its url in"
 		}
 	case mistaken:
@@ -67,8 +67,8 @@ func (s *server) remedy(do string) string {
 }
 
 // denied is the error of a server over HTTP that does not let the worker in.
-func (s *server) denied(sent *sending, err error) *domain.Error {
-	refuses := fmt.Sprintf("MCP server %s refuses who asks (%s)", s.config.Name, sent.words())
+func (s *server) denied(at progressed, err error) *domain.Error {
+	refuses := fmt.Sprintf("MCP server %s refuses who asks (%s)", s.config.Name, at.words())
 	names := slices.Compact(slices.Sorted(slices.Values(s.config.Secrets())))
 	do := "name what proves who asks as ${NAME} in its headers in"
 	switch {

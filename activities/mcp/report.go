@@ -142,52 +142,36 @@ func offers(c *sdk.ServerCapabilities) []string {
 	return all
 }
 
-// offered lists what a server says that it has beside tools.
+// offered lists what a server says that it has beside tools. Many have resources and no templates of them.
 func (l *link) offered(ctx context.Context, has *sdk.ServerCapabilities, report *Report) {
 	ctx, cancel := context.WithTimeout(ctx, listPatience)
 	defer cancel()
-	list := func(what string, into *[]Offer, ask func(cursor string) ([]Offer, string, error)) {
-		all, err := paged(what, maxTools, ask)
-		if *into = all; err != nil {
-			report.Problems = append(report.Problems, fmt.Sprintf("it does not list its %s: %s", what, l.explain(err)))
+	for _, part := range []struct {
+		what, method, member string
+		has                  bool
+		into                 *[]Offer
+	}{
+		{"resources", methodResources, "resources", has != nil && has.Resources != nil, &report.Resources},
+		{"resource templates", methodTemplates, "resourceTemplates", has != nil && has.Resources != nil, &report.Templates},
+		{"prompts", methodPrompts, "prompts", has != nil && has.Prompts != nil, &report.Prompts},
+	} {
+		if !part.has {
+			continue
 		}
-	}
-	if has != nil && has.Resources != nil {
-		list("resources", &report.Resources, func(cursor string) ([]Offer, string, error) {
-			page, err := l.session.ListResources(ctx, &sdk.ListResourcesParams{Cursor: cursor})
-			if err != nil {
-				return nil, "", err
-			}
-			return offersOf(page.Resources, func(r *sdk.Resource) Offer { return Offer{r.Name, r.URI, r.MIMEType, r.Description} }), page.NextCursor, nil
+		all, err := paged(part.what, maxTools, func(cursor string) ([]*listedOffer, string, error) {
+			return pageOf[*listedOffer](ctx, l, part.method, part.member, cursor)
 		})
-		list("resource templates", &report.Templates, func(cursor string) ([]Offer, string, error) {
-			page, err := l.session.ListResourceTemplates(ctx, &sdk.ListResourceTemplatesParams{Cursor: cursor})
-			if own, ok := errors.AsType[*jsonrpc.Error](err); ok && own.Code == jsonrpc.CodeMethodNotFound {
-				return nil, "", nil // many have resources and no templates
-			} else if err != nil {
-				return nil, "", err
+		for _, one := range all {
+			if one != nil {
+				*part.into = append(*part.into, Offer{one.Name, one.URI + one.URITemplate, one.MIMEType, one.Description})
 			}
-			return offersOf(page.ResourceTemplates, func(t *sdk.ResourceTemplate) Offer {
-				return Offer{t.Name, t.URITemplate, t.MIMEType, t.Description}
-			}), page.NextCursor, nil
-		})
-	}
-	if has != nil && has.Prompts != nil {
-		list("prompts", &report.Prompts, func(cursor string) ([]Offer, string, error) {
-			page, err := l.session.ListPrompts(ctx, &sdk.ListPromptsParams{Cursor: cursor})
-			if err != nil {
-				return nil, "", err
-			}
-			return offersOf(page.Prompts, func(p *sdk.Prompt) Offer { return Offer{Name: p.Name, Description: p.Description} }), page.NextCursor, nil
-		})
+		}
+		own, refused := errors.AsType[*jsonrpc.Error](err)
+		if none := refused && own.Code == jsonrpc.CodeMethodNotFound && part.method == methodTemplates; err != nil && !none {
+			report.Problems = append(report.Problems, fmt.Sprintf("it does not list its %s: %s", part.what, l.explain(err)))
+		}
 	}
 }
 
-func offersOf[T any](listed []*T, offer func(*T) Offer) (all []Offer) {
-	for _, one := range listed {
-		if one != nil {
-			all = append(all, offer(one))
-		}
-	}
-	return all
-}
+// A listedOffer is an Offer as it is decoded from a list.
+type listedOffer struct{ Name, URI, URITemplate, MIMEType, Description string }

@@ -70,29 +70,35 @@ func (l *link) page(ctx context.Context, cursor string, tasks map[string]bool) (
 		}
 		return page.Tools, page.NextCursor, nil
 	}
-	came, err := sdk.CallCustomMethod[*listParams, *verbatim](asIs(ctx), l.session, ownPrefix+methodList, &listParams{Cursor: cursor})
-	if err != nil {
-		return nil, "", err
-	}
-	var listed struct {
-		Tools []json.RawMessage `json:"tools"`
-		Next  string            `json:"nextCursor"`
-	}
-	if err := json.Unmarshal(came.text, &listed); err != nil {
-		return nil, "", unread("it lists what is no list of tools: %s", err)
-	}
+	listed, next, err := pageOf[listedTool](ctx, l, methodList, "tools", cursor)
 	var all []*sdk.Tool
-	for _, text := range listed.Tools {
-		var t listedTool
-		if err := json.Unmarshal(text, &t); err != nil {
-			return nil, "", unread("it lists what is no tool: %s", err)
-		}
+	for i := range listed {
+		t := &listed[i]
 		if support := t.Execution.TaskSupport; l.speaks(tasksVersion) && (support == "optional" || support == "required") {
 			tasks[t.Name] = true
 		}
 		all = append(all, &t.Tool)
 	}
-	return all, listed.Next, nil
+	return all, next, err
+}
+
+// pageOf is a page of what a method lists in a member of its result.
+func pageOf[T any](ctx context.Context, l *link, method, member, cursor string) (all []T, next string, _ error) {
+	came, err := sdk.CallCustomMethod[*listParams, *verbatim](asIs(ctx), l.session, ownPrefix+method, &listParams{Cursor: cursor})
+	if err != nil {
+		return nil, "", err
+	}
+	var fields map[string]json.RawMessage
+	err = json.Unmarshal(came.text, &fields)
+	for name, into := range map[string]any{member: &all, "nextCursor": &next} {
+		if err == nil && !absent(fields[name]) {
+			err = json.Unmarshal(fields[name], into)
+		}
+	}
+	if err != nil {
+		return nil, "", unread("it lists what is no list of %s: %s", member, err)
+	}
+	return all, next, nil
 }
 
 // wanted is a call as it is asked for: as a task, where its tool says that it may be one.
