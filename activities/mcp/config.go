@@ -3,6 +3,7 @@ package mcp
 import (
 	"cmp"
 	"fmt"
+	"io/fs"
 	"net/http"
 	"net/url"
 	"os"
@@ -126,20 +127,12 @@ func Load(path string) ([]Server, error) {
 	if err != nil {
 		return nil, domain.Errorf(domain.Invalid, "%s", err)
 	}
-	info, err := os.Stat(path)
-	switch {
-	case err != nil:
-		return nil, domain.Errorf(domain.Invalid, "%s cannot be read: %s; name a file that can", path, errorOf(err))
-	case strings.EqualFold(filepath.Ext(path), ".toml"):
+	if strings.EqualFold(filepath.Ext(path), ".toml") {
 		return nil, domain.Errorf(domain.Invalid, "%s is TOML, which is not read; give its servers in JSON or YAML, under mcpServers", path)
-	case !info.Mode().IsRegular():
-		return nil, domain.Errorf(domain.Invalid, "%s is no file; name one", path)
-	case info.Size() > maxFile:
-		return nil, domain.Errorf(domain.Invalid, "%s has more than %d bytes; make it smaller", path, maxFile)
 	}
-	data, err := os.ReadFile(path)
+	data, _, err := fileAt(path, maxFile)
 	if err != nil {
-		return nil, domain.Errorf(domain.Invalid, "%s cannot be read: %s; name a file that can", path, errorOf(err))
+		return nil, domain.Errorf(domain.Invalid, "%s", err)
 	}
 	r := &document.Reader{File: path, Form: document.Form{MaxSize: maxFile, Loose: true, Needs: needed, Second: "put all servers into the first"}}
 	f := &form{Reader: r, folder: filepath.Dir(path), keys: map[string]int{}, names: map[string]bool{}, chosen: map[string][]string{}}
@@ -150,6 +143,24 @@ func Load(path string) ([]Server, error) {
 		return nil, domain.Errorf(domain.Invalid, "%s", err)
 	}
 	return f.servers, nil
+}
+
+// fileAt is what a file holds, of at most so many bytes. What is no file is not opened: a pipe may wait for ever.
+func fileAt(path string, most int64) (data []byte, info fs.FileInfo, err error) {
+	info, err = os.Stat(path)
+	switch {
+	case err != nil:
+	case !info.Mode().IsRegular():
+		return nil, nil, fmt.Errorf("%s is no file; name one", path)
+	case info.Size() > most:
+		return nil, nil, fmt.Errorf("%s has more than %d bytes; make it smaller", path, most)
+	default:
+		data, err = os.ReadFile(path)
+	}
+	if err != nil {
+		return nil, nil, fmt.Errorf("%s cannot be read: %s; name a file that can", path, errorOf(err))
+	}
+	return data, info, nil
 }
 
 func errorOf(err error) error {
@@ -226,7 +237,7 @@ func (s *reading) keys(folder string) document.Keys {
 		{Name: "tools", Doc: "The only tools that agents may have: a list, or a mapping that says what holds for each.", Value: toolsOf(&s.Tools, effect, timeout)},
 		{Name: "elicitation", Doc: "What becomes of a server's question to a person: refuse, in this version.", Value: document.Word(&s.asks, []string{refuse}).Default(refuse)},
 		{Name: "sampling", Doc: "What becomes of its question to a model: refuse, in this version.", Value: document.Word(&s.asks, []string{refuse}).Default(refuse)},
-		{Name: "excludeTools", Doc: "Tools that agents may not have.", Value: document.ListOf(&s.Without, func(name *string) document.Value { return document.Text(name) })},
+		{Name: "excludeTools", Doc: "Tools that agents may not have.", Value: listOf(&s.Without)},
 		{Name: "disabled", Doc: "Whether the server is not started.", Value: document.Truth(func(yes bool) { s.Disabled = s.Disabled || yes })},
 		{Name: "enabled", Doc: "The same the other way round.", Value: document.Truth(func(yes bool) { s.Disabled = s.Disabled || !yes })},
 		{Name: "stateful", Doc: "Whether calls depend on earlier ones: each agent then has a session of its own, on one worker.", Value: document.Truth(func(yes bool) { s.Stateful = yes })},
@@ -364,6 +375,10 @@ func variables(into *[]Variable, check func(Variable) string) document.Value {
 	}
 }
 
+func listOf(into *[]string) document.Value {
+	return document.ListOf(into, func(name *string) document.Value { return document.Text(name) })
+}
+
 func toolsOf(into *map[string]ToolConfig, effect func(*domain.Effect) document.Value, timeout func(*time.Duration) document.Value) document.Value {
 	keys := func(c *ToolConfig) document.Keys {
 		return document.Keys{
@@ -373,16 +388,15 @@ func toolsOf(into *map[string]ToolConfig, effect func(*domain.Effect) document.V
 		}
 	}
 	var names []string
-	list := document.ListOf(&names, func(name *string) document.Value { return document.Text(name) }).
-		Then(func(*document.Reader, string, *yaml.Node) {
-			if slices.Contains(names, "*") {
-				return
-			}
-			*into = map[string]ToolConfig{}
-			for _, name := range names {
-				(*into)[name] = ToolConfig{}
-			}
-		})
+	list := listOf(&names).Then(func(*document.Reader, string, *yaml.Node) {
+		if slices.Contains(names, "*") {
+			return
+		}
+		*into = map[string]ToolConfig{}
+		for _, name := range names {
+			(*into)[name] = ToolConfig{}
+		}
+	})
 	return document.Either(list, document.Value{
 		Schema: &jsonschema.Schema{Type: "object", AdditionalProperties: document.Mapping(keys(new(ToolConfig))).Schema},
 		Read: func(r *document.Reader, field string, node *yaml.Node) {

@@ -2,7 +2,6 @@ package mcp
 
 import (
 	"fmt"
-	"os"
 	"regexp"
 	"runtime"
 	"strings"
@@ -22,37 +21,31 @@ func (s Server) filed() (all []Variable, _ error) {
 	if s.EnvFile == "" {
 		return nil, nil
 	}
-	wrong := func(format string, values ...any) error {
-		return fmt.Errorf("envFile: %s: %s", s.EnvFile, fmt.Sprintf(format, values...))
-	}
-	info, err := os.Stat(s.EnvFile) // opening a pipe may wait for ever
-	switch {
-	case err != nil:
-		return nil, wrong("%s; name a file that can be read", errorOf(err))
-	case !info.Mode().IsRegular() || info.Size() > maxEnvFile:
-		return nil, wrong("is no file of at most %d bytes; name one", maxEnvFile)
-	case info.Mode().Perm()&0o022 != 0 && runtime.GOOS != "windows":
-		return nil, wrong("others than its owner may change it, and so the program; chmod go-w")
-	}
-	text, err := os.ReadFile(s.EnvFile)
+	data, info, err := fileAt(s.EnvFile, maxEnvFile)
 	if err != nil {
-		return nil, wrong("%s; name a file that can be read", errorOf(err))
+		return nil, fmt.Errorf("envFile: %w", err)
+	}
+	wrong := func(format string, values ...any) error {
+		return fmt.Errorf("envFile: %s "+format, append([]any{s.EnvFile}, values...)...)
+	}
+	if info.Mode().Perm()&0o022 != 0 && runtime.GOOS != "windows" {
+		return nil, wrong("may be changed by others than its owner, and so the program; chmod go-w")
 	}
 	number := 0
-	for line := range strings.Lines(strings.TrimPrefix(string(text), string(byteOrder))) {
+	for line := range strings.Lines(strings.TrimPrefix(string(data), string(byteOrder))) {
 		number++
 		if line = strings.TrimSpace(line); line == "" || line[0] == '#' {
 			continue
 		}
 		found := envLine.FindStringSubmatch(line)
 		if found == nil || strings.ContainsRune(line, 0) {
-			return nil, wrong("line %d is not NAME=VALUE", number)
+			return nil, wrong("is not NAME=VALUE in line %d", number)
 		}
 		value, _, _ := strings.Cut(found[2], " #")
 		if quote := found[2][:min(len(found[2]), 1)]; quote == `"` || quote == "'" {
 			end := strings.LastIndex(found[2], quote)
 			if end == 0 {
-				return nil, wrong("line %d opens a quote that it does not close", number)
+				return nil, wrong("opens a quote in line %d that it does not close", number)
 			}
 			value = found[2][1:end]
 		}

@@ -37,20 +37,20 @@ func TestAFileOfVariablesThatIsNone(t *testing.T) {
 	}
 	none := func(string) (string, error) { return "", Unset("none") }
 	for path, want := range map[string]string{
-		filepath.Join(dir, "none"): "no such file or directory; name a file that can be read",
-		dir:                        "is no file of at most 65536 bytes; name one",
-		os.DevNull:                 "is no file of at most 65536 bytes",
-		file("big", strings.Repeat("#", 70_000), 0o600):       "is no file of at most 65536 bytes",
-		file("lines", "A=b\nsesame\n", 0o600):                 "line 2 is not NAME=VALUE",
-		file("name", "1A=sesame", 0o600):                      "line 1 is not NAME=VALUE",
-		file("quote", "A=\"sesame", 0o600):                    "line 1 opens a quote that it does not close",
-		file("zero", "A=sesame\x00", 0o600):                   "line 1 is not NAME=VALUE",
+		filepath.Join(dir, "none"): "cannot be read: no such file or directory; name a file that can",
+		dir:                        "is no file; name one",
+		os.DevNull:                 "is no file; name one",
+		file("big", strings.Repeat("#", 70_000), 0o600):       "has more than 65536 bytes; make it smaller",
+		file("lines", "A=b\nsesame\n", 0o600):                 "is not NAME=VALUE in line 2",
+		file("name", "1A=sesame", 0o600):                      "is not NAME=VALUE in line 1",
+		file("quote", "A=\"sesame", 0o600):                    "opens a quote in line 1 that it does not close",
+		file("zero", "A=sesame\x00", 0o600):                   "is not NAME=VALUE in line 1",
 		file("many", strings.Repeat("A=sesame\n", 65), 0o600): "has more than 64 variables",
-		file("open", "A=sesame", 0o622):                       "others than its owner may change it, and so the program; chmod go-w",
+		file("open", "A=sesame", 0o622):                       "may be changed by others than its owner, and so the program; chmod go-w",
 	} {
 		server := programOf(t, "1", func(s *Server) { s.EnvFile = path })
 		problem := server.With(none, none).Problem
-		require.Contains(t, problem, "envFile: "+path+": ")
+		require.Contains(t, problem, "envFile: "+path+" ")
 		require.Contains(t, problem, want)
 		require.NotContains(t, problem, "sesame")
 		_, err := openServers(t, Options{}, server).Find(t.Context(), "s__env")

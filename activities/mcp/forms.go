@@ -159,7 +159,7 @@ func pairs(node *yaml.Node) iter.Seq2[*yaml.Node, *yaml.Node] {
 func isServer(node *yaml.Node) bool {
 	for name, value := range pairs(node) {
 		key := ours(name.Value)
-		words := key == "command" && (value.Kind == yaml.SequenceNode || has(value, "path"))
+		words := key == "command" && (value.Kind == yaml.SequenceNode || member(value, "path") != nil)
 		if words || value.Kind == yaml.ScalarNode && (key == "command" || key == "url") {
 			return true
 		}
@@ -189,10 +189,8 @@ func (f *form) group(field string, node *yaml.Node) {
 	case yaml.SequenceNode:
 		f.Items(field, node, func(field string, item *yaml.Node) {
 			name := &yaml.Node{Kind: yaml.ScalarNode, Value: fmt.Sprintf("server-%d", len(f.servers)+1), Line: item.Line, Column: item.Column}
-			for key, value := range pairs(item) {
-				if key.Value == "name" && value.Kind == yaml.ScalarNode {
-					name = value
-				}
+			if own := member(item, "name"); own != nil && own.Kind == yaml.ScalarNode {
+				name = own
 			}
 			f.server(field, name, item)
 		})
@@ -268,13 +266,14 @@ func (f *form) name(key string) string {
 // notInServer is what no name of a server has.
 var notInServer = regexp.MustCompile(`[^a-zA-Z0-9_-]+|__+`)
 
-func has(node *yaml.Node, key string) bool {
-	for name := range pairs(node) {
+// member is the value of a mapping's key; nil: it has none.
+func member(node *yaml.Node, key string) *yaml.Node {
+	for name, value := range pairs(node) {
 		if name.Value == key {
-			return true
+			return value
 		}
 	}
-	return false
+	return nil
 }
 
 // ours is the key of here for one of other programs' files.
@@ -346,10 +345,10 @@ func (s *reading) renamed(r *document.Reader, field string, node *yaml.Node, key
 				made.Content = append(made.Content, &as, given(value))
 			}
 		case key == "type" && value.Kind != yaml.ScalarNode:
-		case name.Value == "url" && has(node, "httpUrl"): // which is the one over streamable HTTP
+		case name.Value == "url" && member(node, "httpUrl") != nil: // which is the one over streamable HTTP
 		case s.lent(r, document.Join(field, name.Value), key, value):
 		case plainKey(name.Value) == "availabletools" && len(value.Content) == 0: // which are all
-		case unheeded(key) != "" && (key != "oauth" || !has(value, "client_id")):
+		case unheeded(key) != "" && (key != "oauth" || member(value, "client_id") == nil):
 			s.Notes = append(s.Notes, name.Value+" "+unheeded(key))
 		case slices.ContainsFunc(keys, func(k document.Key) bool { return k.Name == key }):
 			as := *name

@@ -95,29 +95,29 @@ func (s *server) examined(ctx context.Context) (Report, error) {
 			report.Title, report.Version = info.Name, info.Version
 		}
 	}
-	var seen []string
+	add := func(name string) (*Listed, ToolConfig) {
+		config, allowed := s.config.allowed(name)
+		report.Tools = append(report.Tools, Listed{Name: ToolName(s.config.Name, name), Original: name, Effect: config.Effect, Allowed: allowed})
+		return &report.Tools[len(report.Tools)-1], config
+	}
 	for _, t := range listed {
-		config, allowed := s.config.allowed(t.Name)
+		shown, config := add(t.Name)
 		made, lost, problem := s.tool(t, config)
 		spec := made.Spec()
-		shown := Listed{Name: spec.Name, Original: t.Name, Effect: spec.Effect, Description: t.Description, Allowed: allowed, Pin: spec.Pin, Unchecked: lost, Schema: spec.Schema}
+		shown.Effect, shown.Description, shown.Pin, shown.Unchecked, shown.Schema = spec.Effect, t.Description, spec.Pin, lost, spec.Schema
 		if spec.Effect != config.Effect {
 			shown.Configured = config.Effect
 		}
 		if problem != nil {
 			shown.Problem = problem.Error()
 		}
-		report.Tools, seen = append(report.Tools, shown), append(seen, t.Name)
 	}
 	for _, t := range l.unreadTools() {
-		config, allowed := s.config.allowed(t.Name)
-		report.Tools = append(report.Tools, Listed{
-			Name: ToolName(s.config.Name, t.Name), Original: t.Name, Effect: config.Effect, Allowed: allowed, Problem: t.Problem,
-		})
-		seen = append(seen, t.Name)
+		shown, _ := add(t.Name)
+		shown.Problem = t.Problem
 	}
 	for name := range s.config.Tools {
-		if !slices.Contains(seen, name) {
+		if !slices.ContainsFunc(report.Tools, func(t Listed) bool { return t.Original == name }) {
 			report.Missing = append(report.Missing, name)
 		}
 	}

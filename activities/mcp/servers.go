@@ -164,7 +164,6 @@ type server struct {
 	options Options
 	// progress is heard of calls over all connections, and so is what it asked for.
 	progress listeners
-	asked    asked
 
 	mu sync.Mutex
 	// unread and unusable are the tools of the latest lists that no agent has, which the log has named.
@@ -212,8 +211,7 @@ func (s *server) link(ctx context.Context) (*link, error) {
 		switch {
 		case s.config.Problem != "" || s.config.Disabled:
 			s.mu.Unlock()
-			return nil, domain.CodedErrorf(domain.Invalid, domain.CodeUnknownTool, "MCP server %s is not started: %s",
-				s.config.Name, cmp.Or(s.config.Problem, "its file says disabled; take that out"))
+			return nil, s.unknown("is not started: %s", cmp.Or(s.config.Problem, "its file says disabled; take that out"))
 		case s.closed:
 			s.mu.Unlock()
 			return nil, s.unavailable("is not started: the worker stops")
@@ -318,8 +316,19 @@ func (s *server) complain(line string) {
 	}
 }
 
+func (s *server) errorf(kind domain.Kind, format string, args ...any) *domain.Error {
+	return domain.Errorf(kind, "MCP server %s "+format, append([]any{s.config.Name}, args...)...)
+}
+
 func (s *server) unavailable(format string, args ...any) *domain.Error {
-	return domain.Errorf(domain.Unavailable, "MCP server %s "+format, append([]any{s.config.Name}, args...)...)
+	return s.errorf(domain.Unavailable, format, args...)
+}
+
+// unknown is the error of what the server does not have for agents.
+func (s *server) unknown(format string, args ...any) *domain.Error {
+	made := s.errorf(domain.Invalid, format, args...)
+	made.Code = domain.CodeUnknownTool
+	return made
 }
 
 // listed is what the server lists, by way of a connection that holds.
@@ -368,11 +377,10 @@ func (s *server) find(ctx context.Context, name string) (tool.Tool, error) {
 	}
 	for _, t := range l.unreadTools() {
 		if ToolName(s.config.Name, t.Name) == name {
-			return tool.Tool{}, domain.CodedErrorf(domain.Invalid, domain.CodeUnknownTool, "MCP server %s lists tool %q, which no agent has: %s", s.config.Name, t.Name, t.Problem)
+			return tool.Tool{}, s.unknown("lists tool %q, which no agent has: %s", t.Name, t.Problem)
 		}
 	}
-	return tool.Tool{}, domain.CodedErrorf(domain.Invalid, domain.CodeUnknownTool, "MCP server %s has no %q for agents; it has: %s",
-		s.config.Name, domain.Shorten(name, maxToolName), domain.Shorten(strings.Join(others, ", "), 1000))
+	return tool.Tool{}, s.unknown("has no %q for agents; it has: %s", domain.Shorten(name, maxToolName), domain.Shorten(strings.Join(others, ", "), 1000))
 }
 
 // everything makes tools of all that the server lists for agents, of which there is one at least.
@@ -391,7 +399,7 @@ func (s *server) everything(ctx context.Context) (all []tool.Tool, err error) {
 	}
 	s.leaveOut(&s.unusable, unusable)
 	if len(all) == 0 {
-		return nil, domain.CodedErrorf(domain.Invalid, domain.CodeUnknownTool, "MCP server %s has no tools for agents", s.config.Name)
+		return nil, s.unknown("has no tools for agents")
 	}
 	return all, nil
 }

@@ -279,7 +279,7 @@ func (s *server) askOver(ctx context.Context, l *link, id string) (*sdk.CallTool
 	t.ID = id
 	switch {
 	case t.Error != nil:
-		return nil, domain.Errorf(domain.Invalid, "MCP server %s refuses the call: %s (%d)", s.config.Name, domain.Shorten(t.Error.Message, maxStatusMessage), t.Error.Code)
+		return nil, s.errorf(domain.Invalid, "refuses the call: %s (%d)", domain.Shorten(t.Error.Message, maxStatusMessage), t.Error.Code)
 	case len(t.Result) > 0 && string(t.Result) != "null":
 		result, err := resultOf(t.Result)
 		if err != nil {
@@ -309,7 +309,7 @@ func (s *server) taskResult(ctx context.Context, l *link, t *task) (*sdk.CallToo
 	if said, ok := errors.AsType[*jsonrpc.Error](err); ok && said.Code == codeUnread {
 		return nil, s.unreadable(said)
 	} else if ok && t.Status == "failed" && answered(err) {
-		return nil, domain.Errorf(domain.Invalid, "MCP server %s refuses the call: %s (%d)", s.config.Name, domain.Shorten(said.Message, maxStatusMessage), said.Code)
+		return nil, s.errorf(domain.Invalid, "refuses the call: %s (%d)", domain.Shorten(said.Message, maxStatusMessage), said.Code)
 	}
 	return nil, s.unasked(ctx, l, err)
 }

@@ -43,7 +43,7 @@ func Mend(schema json.RawMessage) (mended json.RawMessage, lost []string, err er
 	for range 3 { // for the schemas that there are, for those that are left, and for what is lost with the others
 		m = &mending{terse: len(schema) > MaxSchema, known: keywords(), places: map[string]bool{}, left: m.places, lost: m.lost, loose: len(m.lost) > 0, base: cmp.Or(text(root["$id"]), text(root["id"]))}
 		m.old = root["$schema"] != nil && !strings.Contains(text(root["$schema"]), "/20")
-		made, _ := m.schema(root, nil, 0).(map[string]any)
+		made := asMap(m.schema(root, nil, 0))
 		if made == nil {
 			made = map[string]any{}
 		}
@@ -54,7 +54,7 @@ func Mend(schema json.RawMessage) (mended json.RawMessage, lost []string, err er
 	}
 	if _, err := CompileSchema(mended); err != nil {
 		bare := map[string]any{}
-		properties, _ := root["properties"].(map[string]any)
+		properties := asMap(root["properties"])
 		for name := range properties {
 			if len(name) <= maxKey && len(bare) < MaxProperties {
 				bare[name] = true
@@ -147,7 +147,7 @@ func (m *mending) schema(v any, at place, level int) any {
 	m.modern(schema)
 	made := map[string]any{}
 	m.places[at.pointer()] = true
-	for _, word := range slices.Sorted(maps.Keys(schema)) {
+	for _, word := range sortedKeys(schema) {
 		k, v, here := m.known[word], schema[word], at.step(word)
 		switch fits := m.fits(word, k, v); {
 		case k.holds == elsewhere && strings.HasSuffix(word, "Ref"), word == "$ref" && !m.leads(v):
@@ -195,8 +195,7 @@ func (m *mending) inside(made map[string]any, word string, v any, at place, leve
 		all[i] = m.schema(one, at.step(strconv.Itoa(i)), level+1)
 	}
 	if word == "oneOf" && m.loose {
-		others, _ := made["anyOf"].([]any)
-		if others != nil {
+		if made["anyOf"] != nil {
 			return // one list is enough that accepts no less
 		}
 		word = "anyOf"
@@ -205,9 +204,9 @@ func (m *mending) inside(made map[string]any, word string, v any, at place, leve
 }
 
 func (m *mending) members(schema, made map[string]any, word string, v any, at place, level int) any {
-	given, _ := v.(map[string]any)
+	given := asMap(v)
 	all := map[string]any{}
-	for _, name := range slices.Sorted(maps.Keys(given)) {
+	for _, name := range sortedKeys(given) {
 		_, err := compilePattern(name)
 		_, names := given[name].([]any)
 		switch {
@@ -282,7 +281,7 @@ func (m *mending) modern(schema map[string]any) {
 				schema[word] = map[string]any{} // as PHP has it
 			}
 		case "required":
-			list, _ := v.([]any)
+			list := asList(v)
 			if _, old := v.(bool); old {
 				delete(schema, word)
 			} else if list != nil {
