@@ -55,7 +55,9 @@ const maxUnread = 200
 func understood(data []byte) ([]jsonrpc.Message, error) {
 	var all []jsonrpc.Message
 	var one json.RawMessage
-	for in := json.NewDecoder(bytes.NewReader(bytes.TrimPrefix(data, byteOrder))); in.Decode(&one) == nil; one = nil {
+	in, before := json.NewDecoder(bytes.NewReader(bytes.TrimPrefix(data, byteOrder))), -1
+	for len(all) > before && in.Decode(&one) == nil { // what stands behind something else may be anybody's, in a log
+		before = len(all)
 		several := []json.RawMessage{one}
 		_ = json.Unmarshal(one, &several) // it may be no list
 		for _, text := range several {
@@ -63,6 +65,7 @@ func understood(data []byte) ([]jsonrpc.Message, error) {
 				all = append(all, message)
 			}
 		}
+		one = nil
 	}
 	if len(all) == 0 {
 		return nil, errors.New("it is no message of the protocol")

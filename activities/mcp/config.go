@@ -3,10 +3,8 @@ package mcp
 import (
 	"cmp"
 	"fmt"
-	"io/fs"
 	"net/http"
 	"net/url"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
@@ -145,31 +143,6 @@ func Load(path string) ([]Server, error) {
 	return f.servers, nil
 }
 
-// fileAt is what a file holds, of at most so many bytes. What is no file is not opened: a pipe may wait for ever.
-func fileAt(path string, most int64) (data []byte, info fs.FileInfo, err error) {
-	info, err = os.Stat(path)
-	switch {
-	case err != nil:
-	case !info.Mode().IsRegular():
-		return nil, nil, fmt.Errorf("%s is no file; name one", path)
-	case info.Size() > most:
-		return nil, nil, fmt.Errorf("%s has more than %d bytes; make it smaller", path, most)
-	default:
-		data, err = os.ReadFile(path)
-	}
-	if err != nil {
-		return nil, nil, fmt.Errorf("%s cannot be read: %s; name a file that can", path, errorOf(err))
-	}
-	return data, info, nil
-}
-
-func errorOf(err error) error {
-	if inner, ok := err.(interface{ Unwrap() error }); ok {
-		return inner.Unwrap()
-	}
-	return err
-}
-
 // reading is a server as its mapping is read.
 type reading struct {
 	Server
@@ -215,7 +188,9 @@ func (s *reading) keys(folder string) document.Keys {
 			}
 			plain(&s.Command).Read(r, field, node)
 		}}},
-		{Name: "args", Doc: "Its arguments.", Value: document.ListOf(&s.Args, plain)},
+		{Name: "args", Doc: "Its arguments.", Value: document.Value{Schema: &jsonschema.Schema{}, Read: func(r *document.Reader, field string, node *yaml.Node) {
+			document.ListOf(&s.Args, plain).Read(r, field, inWords(node))
+		}}},
 		{Name: "env", Doc: "All of its environment but PATH; ${NAME} is a secret of the worker's.", Value: variables(&s.Env, checkVariable)},
 		{Name: "envFile", Doc: "A file of lines NAME=VALUE, outside of what agents may change; what env says goes before.", Value: plain(&s.EnvFile).Then(func(*document.Reader, string, *yaml.Node) { s.EnvFile = from(folder, s.EnvFile) })},
 		{Name: "cwd", Doc: "Where it runs; the file's folder unless given.", Value: plain(&s.Dir).Then(func(*document.Reader, string, *yaml.Node) { s.Dir = from(folder, s.Dir) })},
@@ -366,7 +341,7 @@ func variables(into *[]Variable, check func(Variable) string) document.Value {
 	return document.Value{
 		Schema: &jsonschema.Schema{Type: "object", AdditionalProperties: &jsonschema.Schema{Type: "string"}},
 		Read: func(r *document.Reader, field string, node *yaml.Node) {
-			r.Entries(field, node, nil, func(field string, key, value *yaml.Node) {
+			r.Entries(field, entries(node), nil, func(field string, key, value *yaml.Node) {
 				v := Variable{Name: key.Value}
 				document.TextThen(func(text string) string { v.Text = worded.ReplaceAllString(written(text), "$1$${$2}"); return check(v) }).Read(r, field, value)
 				*into = append(*into, v)

@@ -2,6 +2,9 @@ package mcp
 
 import (
 	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
 	"regexp"
 	"runtime"
 	"strings"
@@ -82,3 +85,41 @@ func (s *server) environment() (all []string, _ error) {
 
 // leastHidden is the length from which on a value of a file is taken for a secret, whatever it is called.
 const leastHidden = 16
+
+// usualPath is where programs look for others, unless env says so.
+const usualPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+
+// withPath adds a PATH, of no variable of the worker's, to an environment that has none.
+func withPath(env []string, program string) []string {
+	for _, entry := range env {
+		if strings.HasPrefix(entry, "PATH=") {
+			return env
+		}
+	}
+	return append(env, "PATH="+filepath.Dir(program)+string(filepath.ListSeparator)+usualPath)
+}
+
+// fileAt is what a file holds, of at most so many bytes. What is no file is not opened: a pipe may wait for ever.
+func fileAt(path string, most int64) (data []byte, info fs.FileInfo, err error) {
+	info, err = os.Stat(path)
+	switch {
+	case err != nil:
+	case !info.Mode().IsRegular():
+		return nil, nil, fmt.Errorf("%s is no file; name one", path)
+	case info.Size() > most:
+		return nil, nil, fmt.Errorf("%s has more than %d bytes; make it smaller", path, most)
+	default:
+		data, err = os.ReadFile(path)
+	}
+	if err != nil {
+		return nil, nil, fmt.Errorf("%s cannot be read: %w; name a file that can", path, errorOf(err))
+	}
+	return data, info, nil
+}
+
+func errorOf(err error) error {
+	if inner, ok := err.(interface{ Unwrap() error }); ok {
+		return inner.Unwrap()
+	}
+	return err
+}
