@@ -308,14 +308,10 @@ func (s *reading) check(r *document.Reader, field string, key *yaml.Node, given 
 		r.Problem(given["type"], field, "is %s and has no %s", s.kind, map[bool]string{true: "command", false: "url"}[program])
 	}
 	empty := map[string]bool{"args": len(s.Args) == 0, "env": len(s.Env) == 0, "headers": len(s.Headers) == 0}
-	for _, name := range []string{"args", "env", "envFile", "cwd"} {
-		if given[name] != nil && !empty[name] && s.Command == "" && s.URL != "" {
-			r.Problem(given[name], document.Join(field, name), "is for a server with command; leave it out")
-		}
-	}
-	for _, name := range []string{"headers", "oauth"} {
-		if given[name] != nil && !empty[name] && s.URL == "" {
-			r.Problem(given[name], document.Join(field, name), "is for a server with url; leave it out")
+	for _, own := range []struct{ name, of string }{{"args", "command"}, {"env", "command"}, {"envFile", "command"}, {"cwd", "command"}, {"headers", "url"}, {"oauth", "url"}} {
+		lacks := map[string]bool{"command": s.Command == "" && s.URL != "", "url": s.URL == ""}
+		if given[own.name] != nil && !empty[own.name] && lacks[own.of] {
+			r.Problem(given[own.name], document.Join(field, own.name), "is for a server with %s; leave it out", own.of)
 		}
 	}
 	authorizes := func(v Variable) bool { return http.CanonicalHeaderKey(v.Name) == "Authorization" }

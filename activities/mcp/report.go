@@ -1,6 +1,7 @@
 package mcp
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -86,11 +87,12 @@ func (s *server) examined(ctx context.Context) (Report, error) {
 	}
 	if said := l.session.InitializeResult(); said != nil {
 		report.Protocol = said.ProtocolVersion
-		report.Offers = offers(said.Capabilities)
+		has := *cmp.Or(said.Capabilities, &sdk.ServerCapabilities{})
+		report.Offers = offers(has)
 		if odd, ok := said.Meta[unreadKey].(string); ok {
 			report.Problems = append(report.Problems, odd)
 		}
-		l.offered(ctx, said.Capabilities, &report)
+		l.offered(ctx, has, &report)
 		if info := said.ServerInfo; info != nil {
 			report.Title, report.Version = info.Name, info.Version
 		}
@@ -125,25 +127,21 @@ func (s *server) examined(ctx context.Context) (Report, error) {
 	return report, nil
 }
 
-func offers(c *sdk.ServerCapabilities) []string {
+func offers(c sdk.ServerCapabilities) []string {
 	all := []string{}
-	if c == nil {
-		return all
-	}
-	for name, has := range map[string]bool{
-		"tools": c.Tools != nil, "resources": c.Resources != nil, "prompts": c.Prompts != nil,
-		"completions": c.Completions != nil,
-	} {
-		if has {
-			all = append(all, name)
+	for _, part := range []struct {
+		name string
+		has  bool
+	}{{"completions", c.Completions != nil}, {"prompts", c.Prompts != nil}, {"resources", c.Resources != nil}, {"tools", c.Tools != nil}} {
+		if part.has {
+			all = append(all, part.name)
 		}
 	}
-	slices.Sort(all)
 	return all
 }
 
 // offered lists what a server says that it has beside tools. Many have resources and no templates of them.
-func (l *link) offered(ctx context.Context, has *sdk.ServerCapabilities, report *Report) {
+func (l *link) offered(ctx context.Context, has sdk.ServerCapabilities, report *Report) {
 	ctx, cancel := context.WithTimeout(ctx, listPatience)
 	defer cancel()
 	for _, part := range []struct {
@@ -151,9 +149,9 @@ func (l *link) offered(ctx context.Context, has *sdk.ServerCapabilities, report 
 		has                  bool
 		into                 *[]Offer
 	}{
-		{"resources", methodResources, "resources", has != nil && has.Resources != nil, &report.Resources},
-		{"resource templates", methodTemplates, "resourceTemplates", has != nil && has.Resources != nil, &report.Templates},
-		{"prompts", methodPrompts, "prompts", has != nil && has.Prompts != nil, &report.Prompts},
+		{"resources", methodResources, "resources", has.Resources != nil, &report.Resources},
+		{"resource templates", methodTemplates, "resourceTemplates", has.Resources != nil, &report.Templates},
+		{"prompts", methodPrompts, "prompts", has.Prompts != nil, &report.Prompts},
 	} {
 		if !part.has {
 			continue

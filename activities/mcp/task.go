@@ -281,11 +281,7 @@ func (s *server) askOver(ctx context.Context, l *link, id string) (*sdk.CallTool
 	case t.Error != nil:
 		return nil, s.errorf(domain.Invalid, "refuses the call: %s (%d)", domain.Shorten(t.Error.Message, maxStatusMessage), t.Error.Code)
 	case len(t.Result) > 0 && string(t.Result) != "null":
-		result, err := resultOf(t.Result)
-		if err != nil {
-			return nil, s.unreadable(err)
-		}
-		return result, nil
+		return s.result(t.Result)
 	case t.Status == "completed" || t.Status == "failed":
 		return s.taskResult(ctx, l, t)
 	case t.Status == "cancelled":
@@ -300,11 +296,7 @@ func (s *server) askOver(ctx context.Context, l *link, id string) (*sdk.CallTool
 func (s *server) taskResult(ctx context.Context, l *link, t *task) (*sdk.CallToolResult, error) {
 	text, err := l.about(ctx, methodTaskResult, &taskParams{TaskID: t.ID})
 	if err == nil {
-		result, err := resultOf(text)
-		if err != nil {
-			return nil, s.unreadable(err)
-		}
-		return result, nil
+		return s.result(text)
 	}
 	if said, ok := errors.AsType[*jsonrpc.Error](err); ok && said.Code == codeUnread {
 		return nil, s.unreadable(said)
@@ -312,6 +304,15 @@ func (s *server) taskResult(ctx context.Context, l *link, t *task) (*sdk.CallToo
 		return nil, s.errorf(domain.Invalid, "refuses the call: %s (%d)", domain.Shorten(said.Message, maxStatusMessage), said.Code)
 	}
 	return nil, s.unasked(ctx, l, err)
+}
+
+// result is that of a task, as it came.
+func (s *server) result(text json.RawMessage) (*sdk.CallToolResult, error) {
+	result, err := resultOf(text)
+	if err != nil {
+		return nil, s.unreadable(err)
+	}
+	return result, nil
 }
 
 // supplyTask gives a task what it asks for, which can be the root alone.
