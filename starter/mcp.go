@@ -169,7 +169,7 @@ tool. Exits 1 where a server or a tool is of no use.`,
 				if s.Error != "" {
 					tell(s.Server, s.Error)
 				}
-				tell(s.Server, s.Notes...)
+				tell(s.Server, slices.Concat(s.Notes, s.Problems)...)
 				for _, one := range s.Tools {
 					if !one.Allowed {
 						continue

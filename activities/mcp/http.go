@@ -18,6 +18,8 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"everstep/domain"
 )
 
 const (
@@ -188,13 +190,27 @@ func readable(response *http.Response, id jsonrpc.ID) (*http.Response, error) {
 	return nil, errors.New("its answer is no message of the protocol, or answers something else")
 }
 
-// hint is what a refusal says of what would be right: where else to ask, or who lets in. It may be empty.
+// hint is what a refusal says of what would be right: where else to ask, who lets in, or the server's own words. It may be empty.
 func hint(response *http.Response) string {
-	if to, err := response.Location(); err == nil {
-		return ": it is at " + quoted((&url.URL{Scheme: to.Scheme, Host: to.Host, Path: to.Path}).String())
-	}
-	if strings.Contains(response.Header.Get("WWW-Authenticate"), "resource_metadata") {
+	to, err := response.Location()
+	switch status := response.StatusCode; {
+	case status/100 == 3 && err == nil:
+		return ": it is at " + domain.Shorten(quoted((&url.URL{Scheme: to.Scheme, Host: to.Host, Path: to.Path}).String()), maxUnread)
+	case status == http.StatusUnauthorized && strings.Contains(response.Header.Get("WWW-Authenticate"), "resource_metadata"):
 		return ": it wants a token of OAuth"
+	case status < 400:
+		return ""
+	}
+	head, _ := io.ReadAll(io.LimitReader(response.Body, maxAsk)) // whoever reads the rest is told
+	response.Body = struct {
+		io.Reader
+		io.Closer
+	}{io.MultiReader(bytes.NewReader(head), response.Body), response.Body}
+	all, _ := understood(head)
+	for _, one := range all {
+		if answer, ok := one.(*jsonrpc.Response); ok && answer.Error != nil {
+			return ": " + domain.Shorten(quoted(answer.Error.Error()), maxUnread)
+		}
 	}
 	return ""
 }
