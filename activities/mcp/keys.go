@@ -10,33 +10,17 @@ import (
 	"everstep/domain/spelling"
 )
 
-// ours is the key of here for one of other programs' files.
+// ours is the key of here for one of other programs' files: each stands before what they call it.
 func ours(key string) string {
-	switch plain := plainKey(key); plain {
-	case "cmd":
-		return "command"
-	case "environment", "envs":
-		return "env"
-	case "envfile":
-		return "envFile"
-	case "workingdirectory", "workdir":
-		return "cwd"
-	case "httpurl", "serverurl", "baseurl", "endpoint", "uri":
-		return "url"
-	case "isactive", "active":
-		return "enabled"
-	case "tooltimeout", "tooltimeoutsec":
-		return "timeout"
-	case "httpheaders":
-		return "headers"
-	case "transport", "transporttype":
-		return "type"
-	case "includetools", "enabledtools", "allowedtools", "availabletools":
-		return "tools"
-	case "disabledtools", "excludetools", "excludedtools", "blockedtools":
-		return "excludeTools"
-	case "type", "command", "args", "env", "cwd", "url", "headers", "oauth", "effect", "timeout", "tools", "disabled", "enabled", "stateful":
-		return plain
+	for _, names := range []string{
+		"type transport transporttype", "command cmd", "args", "env environment envs", "envFile envfile", "cwd workingdirectory workdir",
+		"url httpurl serverurl baseurl endpoint uri", "headers httpheaders", "oauth", "effect", "timeout tooltimeout tooltimeoutsec",
+		"tools includetools enabledtools allowedtools availabletools", "excludeTools excludetools disabledtools excludedtools blockedtools",
+		"disabled", "enabled isactive active", "stateful",
+	} {
+		if all := strings.Fields(names); slices.Contains(all, plainKey(key)) {
+			return all[0]
+		}
 	}
 	return key
 }
