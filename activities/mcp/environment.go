@@ -66,7 +66,7 @@ func (s *server) environment() (all []string, _ error) {
 		return nil, mistake{err}
 	}
 	for _, v := range filed {
-		if s.options.Hide != nil && (secretive.MatchString(v.Name) || len(v.Text) >= leastHidden) {
+		if secretive.MatchString(v.Name) || len(v.Text) >= leastHidden {
 			s.options.Hide(v.Text)
 		}
 		if !s.config.own(v.Name) {

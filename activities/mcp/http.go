@@ -13,7 +13,7 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
-	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -63,11 +63,11 @@ type bounded struct{ next http.RoundTripper }
 func (b bounded) RoundTrip(request *http.Request) (*http.Response, error) {
 	response, err := b.next.RoundTrip(request)
 	if err == nil {
-		left := new(budget)
+		read := new(atomic.Int64)
 		if call := sendingOf(request.Context()); call != nil {
-			left = &call.read // of all streams by which it is resumed
+			read = &call.read // of all streams by which it is resumed
 		}
-		response.Body = &boundedBody{ReadCloser: response.Body, read: left}
+		response.Body = &boundedBody{ReadCloser: response.Body, read: read}
 	}
 	return response, err
 }
@@ -223,40 +223,22 @@ func retryAfter(header http.Header) time.Duration {
 	return min(time.Duration(seconds)*time.Second, maxDelay)
 }
 
-// A budget is how many bytes were read of what may be.
-type budget struct {
-	mu   sync.Mutex
-	read int
-}
-
-// left is what may be read of size bytes more.
-func (b *budget) left(size int) int {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return min(size, maxLine-b.read)
-}
-
-func (b *budget) spend(n int) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.read += n
-}
-
 // A boundedBody fails where more is read of it, and of what shares its budget, than may be.
 type boundedBody struct {
 	io.ReadCloser
-	read *budget
+	// read is how many bytes were read.
+	read *atomic.Int64
 }
 
 var errLongBody = errors.New("it answers more than " + strconv.Itoa(maxLine) + " bytes")
 
 // Read implements io.Reader.
 func (b *boundedBody) Read(into []byte) (int, error) {
-	left := b.read.left(len(into))
+	left := min(len(into), maxLine-int(b.read.Load()))
 	if left <= 0 && len(into) > 0 {
 		return 0, errLongBody
 	}
 	n, err := b.ReadCloser.Read(into[:max(left, 0)])
-	b.read.spend(n)
+	b.read.Add(int64(n))
 	return n, err
 }

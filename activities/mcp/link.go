@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -46,7 +47,8 @@ type link struct {
 	// unread are the tools that no agent has, with why not.
 	unread []unreadTool
 	listed time.Time
-	dead   bool
+	// dead says that it is not to be used again.
+	dead atomic.Bool
 	// tasks are the tools whose calls can be tasks, of the form in which they are asked for. inHeaders are
 	// those of which arguments go in headers, which the SDK sees to.
 	tasks, inHeaders map[string]bool
@@ -133,7 +135,7 @@ func (s *server) lastWords(patience time.Duration) string {
 	}
 	lines := p.lastWords(patience)
 	for i, line := range lines {
-		lines[i] = domain.Shorten(s.redacted(line), maxLastWords)
+		lines[i] = domain.Shorten(s.options.Redact(line), maxLastWords)
 	}
 	if len(lines) == 0 {
 		return ""
@@ -288,23 +290,12 @@ func (l *link) responds(ctx context.Context) bool {
 	return err == nil || answered(err)
 }
 
-// broken notes that the link is not to be used again.
-func (l *link) broken() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.dead = true
-}
-
-func (l *link) usable() bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return !l.dead
-}
+func (l *link) usable() bool { return !l.dead.Load() }
 
 // close ends the connection and the program, and returns when that is gone. The
 // session's own end may hang, and nothing depends on it.
 func (l *link) close() {
-	l.broken()
+	l.dead.Store(true)
 	over := make(chan struct{})
 	go func() {
 		defer close(over)

@@ -50,15 +50,8 @@ func (s *server) refused(what string, sent *sending, err error) *domain.Error {
 	if unmended != "" {
 		made.Kind, made.Code, made.Message = domain.Invalid, domain.CodeUnknownTool, made.Message+s.remedy(unmended)
 	}
-	made.Message = s.redacted(made.Message)
+	made.Message = s.options.Redact(made.Message)
 	return made
-}
-
-func (s *server) redacted(text string) string {
-	if s.options.Redact == nil {
-		return text
-	}
-	return s.options.Redact(text)
 }
 
 // remedy says what to do with the worker's file, and how to try that.

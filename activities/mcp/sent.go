@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -24,7 +25,7 @@ type sending struct {
 	// id is the request's, by which a stream that is resumed is known to answer it.
 	id jsonrpc.ID
 	// read is what was read of its answer.
-	read budget
+	read atomic.Int64
 }
 
 // progressed is what is known of it by now.

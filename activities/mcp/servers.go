@@ -59,6 +59,12 @@ func Open(configs []Server, options Options) *Servers {
 	if options.Secret == nil {
 		options.Secret = func(name string) (string, error) { return "", Unset(fmt.Sprintf("${%s}: is not set", name)) }
 	}
+	if options.Redact == nil {
+		options.Redact = func(text string) string { return text }
+	}
+	if options.Hide == nil {
+		options.Hide = func(string) {}
+	}
 	options.fresh, options.silence = cmp.Or(options.fresh, listFresh), cmp.Or(options.silence, longSilence)
 	s := &Servers{all: map[string]*server{}, sessions: sessions{
 		open: map[string]*session{}, most: cmp.Or(options.most, MostSessions), idle: cmp.Or(options.idle, longestIdle),
@@ -270,7 +276,7 @@ func (s *server) drop() {
 		if s.single {
 			s.over = tool.SessionLost(domain.Errorf(domain.Unavailable, "%s", old.ended()))
 		}
-		old.broken()
+		old.dead.Store(true)
 		s.ending.Go(old.close)
 	}
 }
