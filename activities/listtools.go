@@ -25,7 +25,9 @@ import (
 // another worker may have what this one lacks. An error of the provider that may pass, such as a key that a vault does not hand out
 // just now, is tried again.
 func (a *Activities) ListTools(ctx context.Context, request contract.ResolveRequest) (contract.Resolved, error) {
-	defer a.heartbeat(ctx)() // a vault may be slow
+	told := &toolProgress{tool: "tools", hide: a.config.Secrets.Hide, heard: make(chan struct{}, 1)}
+	defer a.heartbeatWith(ctx, func() []any { return []any{contract.Heartbeat{Phase: contract.PhaseWaiting, Progress: told.newest()}} })() // a vault, or a server, may be slow
+	ctx = tool.WithProgress(ctx, told.tell)
 	definition, err := a.defined(ctx, request)
 	if err != nil {
 		return contract.Resolved{}, failure(domain.AsError(err))

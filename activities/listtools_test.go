@@ -1,6 +1,7 @@
 package activities_test
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -127,6 +128,28 @@ func TestListToolsSaysThatItIsAtIt(t *testing.T) {
 	env.SetOnActivityHeartbeatListener(func(*activity.Info, converter.EncodedValues) { once.Do(func() { close(heard) }) })
 	_, err = outcomeOf[contract.Resolved](t, env, a.ListTools, contract.ResolveRequest{Definition: domain.Definition{Model: domain.LLMConfig{Provider: "p", Model: "m"}}})
 	require.NoError(t, err)
+}
+
+// TestWhatToolsAreWaitedForIsTold with the heartbeats, without the worker's secrets.
+func TestWhatToolsAreWaitedForIsTold(t *testing.T) {
+	t.Parallel()
+	toolbox := &box{spec: remote("echoes", `{"type":"object"}`, domain.ReadOnly), says: "MCP server s is silent: " + canary, heard: make(chan struct{})}
+	a, err := activities.New(activities.Config{
+		Providers: map[string]inference.Provider{"p": checker{}}, Toolbox: toolbox, Transcripts: &transcript.Source{}, Secrets: oneSecret{},
+	})
+	require.NoError(t, err)
+	env := plainEnvironment()
+	var once sync.Once
+	var beat contract.Heartbeat
+	env.SetOnActivityHeartbeatListener(func(_ *activity.Info, details converter.EncodedValues) {
+		once.Do(func() {
+			err = details.Get(&beat)
+			close(toolbox.heard)
+		})
+	})
+	_, unlisted := outcomeOf[contract.Resolved](t, env, a.ListTools, contract.ResolveRequest{Definition: domain.Definition{Model: domain.LLMConfig{Provider: "p", Model: "m"}, Tools: []string{"s__echo"}}})
+	require.NoError(t, cmp.Or(err, unlisted))
+	require.Equal(t, &contract.Progress{Tool: "tools", Text: "MCP server s is silent: [hidden]"}, beat.Progress)
 }
 
 // hooks is a set with hooks of the names, at one trigger each.

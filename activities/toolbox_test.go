@@ -24,6 +24,9 @@ type box struct {
 	failed error
 	// more is the name of another tool, like the one.
 	more string
+	// says is what it tells of itself until that was heard.
+	says  string
+	heard chan struct{}
 }
 
 func (b *box) Has(name string) bool        { return strings.HasPrefix(name, "s__") }
@@ -37,7 +40,11 @@ func (b *box) All(ctx context.Context, server string) ([]tool.Tool, error) {
 	more, err := b.Find(ctx, b.more)
 	return []tool.Tool{one, more}, err
 }
-func (b *box) Find(_ context.Context, name string) (tool.Tool, error) {
+func (b *box) Find(ctx context.Context, name string) (tool.Tool, error) {
+	if b.says != "" {
+		tool.Progress(ctx, b.says)
+		<-b.heard
+	}
 	if b.failed == nil && (name != b.spec.Name && name != b.more) {
 		return tool.Tool{}, tool.NotStarted(domain.CodedErrorf(domain.Invalid, domain.CodeUnknownTool, "s has no %s", name))
 	}

@@ -107,7 +107,7 @@ func (p *program) examined(ctx context.Context, f mcpFlags, only ...string) ([]e
 			report, err := servers.Examine(bounded, name)
 			all[i] = examinedServer{Report: report}
 			if all[i].Server = name; errors.Is(err, context.DeadlineExceeded) {
-				all[i].Error = fmt.Sprintf("MCP server %s has not answered within %s; --timeout gives it longer", name, f.timeout)
+				all[i].Error = fmt.Sprintf("MCP server %s has not answered within %s; --timeout gives it longer%s", name, f.timeout, servers.LastWords(name))
 			} else if err != nil {
 				all[i].Error = err.Error()
 			}
@@ -169,7 +169,7 @@ tool. Exits 1 where a server or a tool is of no use.`,
 				if s.Error != "" {
 					tell(s.Server, s.Error)
 				}
-				tell(s.Server, s.Notes...)
+				tell(s.Server, slices.Concat(s.Notes, s.Problems)...)
 				for _, one := range s.Tools {
 					if !one.Allowed {
 						continue

@@ -301,8 +301,8 @@ func Number(most float64, then func(float64)) Value {
 // Truth is true or false.
 func Truth(then func(bool)) Value {
 	return Value{&jsonschema.Schema{Type: "boolean"}, func(r *Reader, field string, node *yaml.Node) {
-		var truth bool
-		if node.Kind != yaml.ScalarNode || node.ShortTag() != tagBool || node.Decode(&truth) != nil {
+		truth, err := strconv.ParseBool(strings.ToLower(node.Value))
+		if text := r.Loose && node.ShortTag() == tagText; node.Kind != yaml.ScalarNode || node.ShortTag() != tagBool && !text || err != nil {
 			r.Problem(node, field, "is %s; give true or false", Describe(node))
 			return
 		}

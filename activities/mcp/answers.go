@@ -1,6 +1,7 @@
 package mcp
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -42,28 +43,32 @@ func encodedAnswer(answer *jsonrpc.Response) ([]byte, error) {
 	return data, nil
 }
 
+// byteOrder is the mark with which some programs begin a text.
+var byteOrder = []byte("\ufeff")
+
 // maxUnread bounds what is shown of an answer that cannot be read.
 const maxUnread = 200
 
 // understood reads the messages of a line or a body. Beside those of the protocol it takes answers that lack its
-// version, or whose error has another form, and lists of messages. An answer whose id is none is of no id.
+// version, or whose error has another form, and several messages, in a list or one behind the other. An answer whose id is
+// none is of no id.
 func understood(data []byte) ([]jsonrpc.Message, error) {
-	message, err := understoodOne(data)
-	if err == nil {
-		return []jsonrpc.Message{message}, nil
-	}
-	var batch []json.RawMessage
-	if json.Unmarshal(data, &batch) != nil {
-		return nil, err
-	}
 	var all []jsonrpc.Message
-	for _, one := range batch {
-		if message, failed := understoodOne(one); failed == nil {
-			all = append(all, message)
+	var one json.RawMessage
+	in, before := json.NewDecoder(bytes.NewReader(bytes.TrimPrefix(data, byteOrder))), -1
+	for len(all) > before && in.Decode(&one) == nil { // what stands behind something else may be anybody's, in a log
+		before = len(all)
+		several := []json.RawMessage{one}
+		_ = json.Unmarshal(one, &several) // it may be no list
+		for _, text := range several {
+			if message, err := understoodOne(text); err == nil {
+				all = append(all, message)
+			}
 		}
+		one = nil
 	}
 	if len(all) == 0 {
-		return nil, err
+		return nil, errors.New("it is no message of the protocol")
 	}
 	return all, nil
 }
@@ -189,11 +194,10 @@ func decodable(method string, answer *jsonrpc.Response) *jsonrpc.Response {
 		answer.Result = json.RawMessage("{}")
 	case methodCall:
 		answer.Result = wrapped(answer.Result)
+	case "initialize":
+		answer.Result, answer.Error = greetingIn(answer.Result)
 	case methodList, ownPrefix + methodList:
-		var err error
-		if answer.Result, err = listIn(answer.Result); err != nil {
-			answer.Error = err
-		}
+		answer.Result, answer.Error = listIn(answer.Result)
 	}
 	if nesting(answer.Result) > maxNesting {
 		answer.Error = tooDeep()

@@ -3,7 +3,6 @@ package mcp
 import (
 	"context"
 	"fmt"
-	"sync"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
@@ -21,25 +20,6 @@ const (
 // refuse is the word for that in a file of servers, and what holds without one.
 const refuse = "refuse"
 
-// asked is what a server has asked for in vain. The zero value is nothing.
-type asked struct {
-	mu    sync.Mutex
-	times int
-	last  string
-}
-
-func (a *asked) note(what string) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.times, a.last = a.times+1, what
-}
-
-func (a *asked) sofar() (times int, last string) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	return a.times, a.last
-}
-
 // refusing answers those requests of a server with the protocol's refusal, and tells of it those who wait for calls.
 func (s *server) refusing(next sdk.MethodHandler) sdk.MethodHandler {
 	return func(ctx context.Context, method string, request sdk.Request) (sdk.Result, error) {
@@ -47,8 +27,7 @@ func (s *server) refusing(next sdk.MethodHandler) sdk.MethodHandler {
 		if what == "" {
 			return next(ctx, method, request)
 		}
-		s.asked.note(what)
-		s.progress.toAll("its server asks for " + what + ", which no server is given")
+		s.progress.refused(what)
 		s.warn("MCP server asks for what no server is given", "asks for", what)
 		return nil, &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: "this client gives no server " + what}
 	}
@@ -57,9 +36,9 @@ func (s *server) refusing(next sdk.MethodHandler) sdk.MethodHandler {
 // withRefusals adds to the error of a call what its server was refused meanwhile: the server's own words seldom say
 // that this was why.
 func (s *server) withRefusals(call func() (tool.Result, error)) (tool.Result, error) {
-	before, _ := s.asked.sofar()
+	before, _ := s.progress.sofar()
 	result, err := call()
-	if times, last := s.asked.sofar(); err != nil && times > before {
+	if times, last := s.progress.sofar(); err != nil && times > before {
 		err = fmt.Errorf("%w; meanwhile MCP server %s asked for %s, which no server is given", err, s.config.Name, last)
 	}
 	return result, err

@@ -102,7 +102,7 @@ func (s *server) call(ctx context.Context, listed *sdk.Tool, arguments json.RawM
 			return tool.Result{}, err
 		}
 	}
-	return tool.Result{}, domain.Errorf(domain.Invalid, "MCP server %s asks again and again before it answers", s.config.Name)
+	return tool.Result{}, s.errorf(domain.Invalid, "asks again and again before it answers")
 }
 
 // answer is a server's answer as an agent gets it.
@@ -120,7 +120,7 @@ const maxRounds = 5
 // supplied is a call with what its server has asked for, which can be the root alone.
 func (s *server) supplied(params *sdk.CallToolParams, result *sdk.CallToolResult) (*sdk.CallToolParams, error) {
 	if len(result.InputRequests) == 0 {
-		return nil, tool.NotStarted(domain.Errorf(domain.Throttled, "MCP server %s takes no more calls just now", s.config.Name))
+		return nil, tool.NotStarted(s.errorf(domain.Throttled, "takes no more calls just now"))
 	}
 	next := &sdk.CallToolParams{Meta: params.Meta, Name: params.Name, Arguments: params.Arguments, RequestState: result.RequestState, InputResponses: sdk.InputResponseMap{}}
 	for id, request := range result.InputRequests {
@@ -134,7 +134,7 @@ func (s *server) supplied(params *sdk.CallToolParams, result *sdk.CallToolResult
 		case *sdk.CreateMessageParams, *sdk.CreateMessageWithToolsParams:
 			wanted = sampling
 		}
-		return nil, domain.Errorf(domain.Denied, "MCP server %s asks for %s, which no server is given", s.config.Name, wanted)
+		return nil, s.errorf(domain.Denied, "asks for %s, which no server is given", wanted)
 	}
 	return next, nil
 }
@@ -164,7 +164,7 @@ func (s *server) stands(ctx context.Context, l *link, looked *sdk.Tool) error {
 		}
 		was, bad := json.Marshal(looked.InputSchema)
 		is, worse := json.Marshal(now.InputSchema)
-		if bad == nil && worse == nil && pinOf(looked, was) == pinOf(now, is) {
+		if cmp.Or(bad, worse) == nil && pinOf(looked, was) == pinOf(now, is) {
 			return nil
 		}
 	}
@@ -194,7 +194,7 @@ func (s *server) sent(ctx context.Context, looked *sdk.Tool, params *sdk.CallToo
 		case ended || l.lost():
 			s.lost(l)
 		}
-		if first && ended && ctx.Err() == nil && (!sent.hasBegun() || sent.forgotten(err)) {
+		if first && ended && ctx.Err() == nil && (!sent.sofar().begun || sent.sofar().forgotten(err)) {
 			continue
 		}
 		return nil, s.failure(ctx, l, sent, err)
@@ -204,41 +204,41 @@ func (s *server) sent(ctx context.Context, looked *sdk.Tool, params *sdk.CallToo
 // failure is the error of a call without a result: whether it surely did nothing, was
 // answered with an error, or may have been carried out.
 func (s *server) failure(ctx context.Context, l *link, sent *sending, err error) error {
-	status, wait := sent.answered()
-	refusal := sent.refusal(err)
+	at, refusal := sent.sofar(), sent.refusal(err)
+	status := at.status
 	switch {
 	case ctx.Err() != nil:
 		s.examine(context.WithoutCancel(ctx), l)
 		return context.Cause(ctx)
-	case !sent.hasBegun():
+	case !at.begun:
 		return tool.NotStarted(s.unavailable("cannot be reached: %s", l.explain(err)))
 	case status == http.StatusTooManyRequests:
-		throttled := domain.Errorf(domain.Throttled, "MCP server %s takes no more calls just now", s.config.Name)
-		throttled.RetryAfter = wait
+		throttled := s.errorf(domain.Throttled, "takes no more calls just now")
+		throttled.RetryAfter = at.wait
 		return tool.NotStarted(throttled)
-	case sent.forgotten(err):
+	case at.forgotten(err):
 		return tool.NotStarted(s.unavailable("has forgotten the connection"))
-	case (status == http.StatusUnauthorized || status == http.StatusForbidden) && sent.mayGetToken():
+	case at.keepsOut() && at.tokenLater:
 		return tool.NotStarted(s.unavailable("cannot be reached: %s", err))
-	case status == http.StatusUnauthorized || status == http.StatusForbidden:
-		return s.denied(status, err)
+	case at.keepsOut():
+		return s.denied(at, err)
 	case refusal != nil && refusal.Code == codeUnread:
 		return s.unreadable(refusal)
 	case refusal != nil && refusal.Code == codeUnfinished:
 		return tool.OutcomeUnknown(s.unavailable("was lost while the call ran: %s", refusal.Message))
 	case refusal != nil && status < 500:
-		return domain.Errorf(domain.Invalid, "MCP server %s refuses the call: %s (%d)", s.config.Name, refusal.Message, refusal.Code)
+		return s.errorf(domain.Invalid, "refuses the call: %s (%d)", refusal.Message, refusal.Code)
 	case status >= 300 && status < 500:
-		return domain.Errorf(domain.Invalid, "MCP server %s refuses the call: it answers %d %s", s.config.Name, status, http.StatusText(status))
+		return s.errorf(domain.Invalid, "refuses the call: it answers %s", at.words())
 	case status >= 500:
-		return tool.OutcomeUnknown(s.unavailable("answers %d %s", status, http.StatusText(status)))
+		return tool.OutcomeUnknown(s.unavailable("answers %s", at.words()))
 	}
 	return tool.OutcomeUnknown(s.unavailable("was lost while the call ran: %s", l.explain(err)))
 }
 
 // unreadable is the error of a call that was answered: whatever it does is done.
 func (s *server) unreadable(err error) error {
-	return domain.Errorf(domain.Invalid, "MCP server %s has answered the call, and its answer cannot be read: %s", s.config.Name, err)
+	return s.errorf(domain.Invalid, "has answered the call, and its answer cannot be read: %s", err)
 }
 
 // examine replaces a program that let a call hang and answers nothing else either.

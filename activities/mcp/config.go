@@ -5,9 +5,10 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
-	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -24,10 +25,11 @@ import (
 // runs elsewhere.
 type Server struct {
 	Name string
-	// Command is a program, Args are its arguments, Env is its environment and Dir where it runs.
+	// Command is a program, Args are its arguments, Env is its environment, with what EnvFile has beside it, and Dir where it runs.
 	Command string
 	Args    []string
 	Env     []Variable
+	EnvFile string
 	Dir     string
 	// URL is the endpoint of a server over streamable HTTP, Headers go with each request.
 	URL     string
@@ -123,20 +125,12 @@ func Load(path string) ([]Server, error) {
 	if err != nil {
 		return nil, domain.Errorf(domain.Invalid, "%s", err)
 	}
-	info, err := os.Stat(path)
-	switch {
-	case err != nil:
-		return nil, domain.Errorf(domain.Invalid, "%s cannot be read: %s; name a file that can", path, errorOf(err))
-	case strings.EqualFold(filepath.Ext(path), ".toml"):
+	if strings.EqualFold(filepath.Ext(path), ".toml") {
 		return nil, domain.Errorf(domain.Invalid, "%s is TOML, which is not read; give its servers in JSON or YAML, under mcpServers", path)
-	case !info.Mode().IsRegular():
-		return nil, domain.Errorf(domain.Invalid, "%s is no file; name one", path)
-	case info.Size() > maxFile:
-		return nil, domain.Errorf(domain.Invalid, "%s has more than %d bytes; make it smaller", path, maxFile)
 	}
-	data, err := os.ReadFile(path)
+	data, _, err := fileAt(path, maxFile)
 	if err != nil {
-		return nil, domain.Errorf(domain.Invalid, "%s cannot be read: %s; name a file that can", path, errorOf(err))
+		return nil, domain.Errorf(domain.Invalid, "%s", err)
 	}
 	r := &document.Reader{File: path, Form: document.Form{MaxSize: maxFile, Loose: true, Needs: needed, Second: "put all servers into the first"}}
 	f := &form{Reader: r, folder: filepath.Dir(path), keys: map[string]int{}, names: map[string]bool{}, chosen: map[string][]string{}}
@@ -147,13 +141,6 @@ func Load(path string) ([]Server, error) {
 		return nil, domain.Errorf(domain.Invalid, "%s", err)
 	}
 	return f.servers, nil
-}
-
-func errorOf(err error) error {
-	if inner, ok := err.(interface{ Unwrap() error }); ok {
-		return inner.Unwrap()
-	}
-	return err
 }
 
 // reading is a server as its mapping is read.
@@ -201,10 +188,13 @@ func (s *reading) keys(folder string) document.Keys {
 			}
 			plain(&s.Command).Read(r, field, node)
 		}}},
-		{Name: "args", Doc: "Its arguments.", Value: document.ListOf(&s.Args, plain)},
+		{Name: "args", Doc: "Its arguments.", Value: document.Value{Schema: &jsonschema.Schema{}, Read: func(r *document.Reader, field string, node *yaml.Node) {
+			document.ListOf(&s.Args, plain).Read(r, field, inWords(node))
+		}}},
 		{Name: "env", Doc: "All of its environment but PATH; ${NAME} is a secret of the worker's.", Value: variables(&s.Env, checkVariable)},
+		{Name: "envFile", Doc: "A file of lines NAME=VALUE, outside of what agents may change; what env says goes before.", Value: plain(&s.EnvFile).Then(func(*document.Reader, string, *yaml.Node) { s.EnvFile = from(folder, s.EnvFile) })},
 		{Name: "cwd", Doc: "Where it runs; the file's folder unless given.", Value: plain(&s.Dir).Then(func(*document.Reader, string, *yaml.Node) { s.Dir = from(folder, s.Dir) })},
-		{Name: "url", Doc: "The endpoint of a server over streamable HTTP.", Value: plain(&s.URL)},
+		{Name: "url", Doc: "The endpoint of a server over streamable HTTP.", Value: plain(&s.URL).Then(func(*document.Reader, string, *yaml.Node) { s.URL = strings.TrimSpace(s.URL) })},
 		{Name: "headers", Doc: "Headers of each request; ${NAME} is a secret of the worker's, and ${trusted.NAME}, in calls alone, what whoever started the agent says.", Value: variables(&s.Headers, checkHeader)},
 		{Name: "oauth", Doc: "How a token is got that goes with each request, by the grant client_credentials.", Value: document.Mapping(document.Keys{
 			{Name: "client_id", Doc: "How the authorization server knows this worker.", Value: plain(&s.oauth.ClientID), Needed: "the authorization server knows the worker by it"},
@@ -222,7 +212,7 @@ func (s *reading) keys(folder string) document.Keys {
 		{Name: "tools", Doc: "The only tools that agents may have: a list, or a mapping that says what holds for each.", Value: toolsOf(&s.Tools, effect, timeout)},
 		{Name: "elicitation", Doc: "What becomes of a server's question to a person: refuse, in this version.", Value: document.Word(&s.asks, []string{refuse}).Default(refuse)},
 		{Name: "sampling", Doc: "What becomes of its question to a model: refuse, in this version.", Value: document.Word(&s.asks, []string{refuse}).Default(refuse)},
-		{Name: "excludeTools", Doc: "Tools that agents may not have.", Value: document.ListOf(&s.Without, func(name *string) document.Value { return document.Text(name) })},
+		{Name: "excludeTools", Doc: "Tools that agents may not have.", Value: listOf(&s.Without)},
 		{Name: "disabled", Doc: "Whether the server is not started.", Value: document.Truth(func(yes bool) { s.Disabled = s.Disabled || yes })},
 		{Name: "enabled", Doc: "The same the other way round.", Value: document.Truth(func(yes bool) { s.Disabled = s.Disabled || !yes })},
 		{Name: "stateful", Doc: "Whether calls depend on earlier ones: each agent then has a session of its own, on one worker.", Value: document.Truth(func(yes bool) { s.Stateful = yes })},
@@ -233,13 +223,13 @@ func (s *reading) keys(folder string) document.Keys {
 const leastMilliseconds = 1000
 
 func (s *reading) typed(text string) string {
-	switch notInKey.ReplaceAllString(strings.ToLower(text), "") {
-	case "stdio", "local":
+	switch kind := plainKey(text); {
+	case kind == "stdio", kind == "local":
 		s.kind = "stdio"
-	case "sse":
+	case kind == "sse":
 		s.Notes = append(s.Notes, "type sse is gone from the protocol: streamable HTTP is tried at its url")
 		s.kind = "http"
-	case "http", "streamablehttp", "remote":
+	case kind == "remote", kind == "streamable", strings.Contains(kind, "http"):
 		s.kind = "http"
 	default:
 		return fmt.Sprintf("%q is not known; there are stdio and http", document.Shorten(text))
@@ -249,6 +239,15 @@ func (s *reading) typed(text string) string {
 
 // commanded puts the words of a command apart, and says what is wrong with it.
 func (s *reading) commanded() (wrong string) {
+	if runtime.GOOS != "windows" {
+		if shell := strings.TrimSuffix(strings.ToLower(s.Command), ".exe"); shell == "cmd" && len(s.Args) > 1 && strings.EqualFold(s.Args[0], "/c") {
+			s.Notes = append(s.Notes, "cmd /c is left out: this is not Windows")
+			s.Command, s.Args = s.Args[1], s.Args[2:]
+		}
+		if ofWindows.MatchString(s.Command) {
+			return "is a path of Windows; name the program as it is called on this machine"
+		}
+	}
 	path := s.Command
 	if strings.ContainsRune(path, filepath.Separator) {
 		path = from(s.folder, path)
@@ -267,6 +266,9 @@ func (s *reading) commanded() (wrong string) {
 	}
 	return ""
 }
+
+// ofWindows finds the path of a drive.
+var ofWindows = regexp.MustCompile(`^[a-zA-Z]:[\\/]`)
 
 // from is a path that a file names, from its folder on.
 func from(folder, path string) string {
@@ -306,14 +308,10 @@ func (s *reading) check(r *document.Reader, field string, key *yaml.Node, given 
 		r.Problem(given["type"], field, "is %s and has no %s", s.kind, map[bool]string{true: "command", false: "url"}[program])
 	}
 	empty := map[string]bool{"args": len(s.Args) == 0, "env": len(s.Env) == 0, "headers": len(s.Headers) == 0}
-	for _, name := range []string{"args", "env", "cwd"} {
-		if given[name] != nil && !empty[name] && s.Command == "" && s.URL != "" {
-			r.Problem(given[name], document.Join(field, name), "is for a server with command; leave it out")
-		}
-	}
-	for _, name := range []string{"headers", "oauth"} {
-		if given[name] != nil && !empty[name] && s.URL == "" {
-			r.Problem(given[name], document.Join(field, name), "is for a server with url; leave it out")
+	for _, own := range []struct{ name, of string }{{"args", "command"}, {"env", "command"}, {"envFile", "command"}, {"cwd", "command"}, {"headers", "url"}, {"oauth", "url"}} {
+		lacks := map[string]bool{"command": s.Command == "" && s.URL != "", "url": s.URL == ""}
+		if given[own.name] != nil && !empty[own.name] && lacks[own.of] {
+			r.Problem(given[own.name], document.Join(field, own.name), "is for a server with %s; leave it out", own.of)
 		}
 	}
 	authorizes := func(v Variable) bool { return http.CanonicalHeaderKey(v.Name) == "Authorization" }
@@ -327,6 +325,8 @@ func checkURL(text string) string {
 	switch {
 	case err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "":
 		return fmt.Sprintf("%q is no URL such as https://example.com/mcp", document.Shorten(text))
+	case doubled.MatchString(text):
+		return "has {{ }} for what the worker does not know; name a variable as ${NAME}"
 	case u.User != nil:
 		return "holds a user's name; put what proves who asks into headers, as ${NAME}"
 	}
@@ -337,13 +337,17 @@ func variables(into *[]Variable, check func(Variable) string) document.Value {
 	return document.Value{
 		Schema: &jsonschema.Schema{Type: "object", AdditionalProperties: &jsonschema.Schema{Type: "string"}},
 		Read: func(r *document.Reader, field string, node *yaml.Node) {
-			r.Entries(field, node, nil, func(field string, key, value *yaml.Node) {
+			r.Entries(field, entries(node), nil, func(field string, key, value *yaml.Node) {
 				v := Variable{Name: key.Value}
 				document.TextThen(func(text string) string { v.Text = worded.ReplaceAllString(written(text), "$1$${$2}"); return check(v) }).Read(r, field, value)
 				*into = append(*into, v)
 			})
 		},
 	}
+}
+
+func listOf(into *[]string) document.Value {
+	return document.ListOf(into, func(name *string) document.Value { return document.Text(name) })
 }
 
 func toolsOf(into *map[string]ToolConfig, effect func(*domain.Effect) document.Value, timeout func(*time.Duration) document.Value) document.Value {
@@ -355,16 +359,15 @@ func toolsOf(into *map[string]ToolConfig, effect func(*domain.Effect) document.V
 		}
 	}
 	var names []string
-	list := document.ListOf(&names, func(name *string) document.Value { return document.Text(name) }).
-		Then(func(*document.Reader, string, *yaml.Node) {
-			if slices.Contains(names, "*") {
-				return
-			}
-			*into = map[string]ToolConfig{}
-			for _, name := range names {
-				(*into)[name] = ToolConfig{}
-			}
-		})
+	list := listOf(&names).Then(func(*document.Reader, string, *yaml.Node) {
+		if slices.Contains(names, "*") {
+			return
+		}
+		*into = map[string]ToolConfig{}
+		for _, name := range names {
+			(*into)[name] = ToolConfig{}
+		}
+	})
 	return document.Either(list, document.Value{
 		Schema: &jsonschema.Schema{Type: "object", AdditionalProperties: document.Mapping(keys(new(ToolConfig))).Schema},
 		Read: func(r *document.Reader, field string, node *yaml.Node) {

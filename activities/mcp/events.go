@@ -40,14 +40,11 @@ func (b *eventBody) Read(into []byte) (int, error) {
 
 // next reads an event.
 func (b *eventBody) next() {
-	var name string
 	var data []byte
 	for {
 		line, err := b.lines.ReadBytes('\n')
-		field, value, _ := bytes.Cut(bytes.TrimRight(line, "\r\n"), []byte{':'})
+		field, value, _ := bytes.Cut(bytes.TrimRight(bytes.TrimPrefix(line, byteOrder), "\r\n"), []byte{':'})
 		switch value = bytes.TrimSpace(value); string(field) {
-		case "event":
-			name = string(value)
 		case "data":
 			data = append(append(data, value...), '\n')
 		case "id", "retry":
@@ -62,7 +59,7 @@ func (b *eventBody) next() {
 		if len(bytes.TrimSpace(line)) > 0 && err == nil {
 			continue
 		}
-		if data = bytes.TrimSpace(data); len(data) > 0 && (name == "" || name == "message") {
+		if data = bytes.TrimSpace(data); len(data) > 0 {
 			b.message(data)
 		}
 		b.ready.WriteByte('\n')

@@ -43,6 +43,7 @@ func TestFilesAsTheyAre(t *testing.T) {
 				{"command", s.Command, s.Command != ""},
 				{"args", fmt.Sprintf("%q", s.Args), len(s.Args) > 0},
 				{"env", s.Env, len(s.Env) > 0},
+				{"envFile", s.EnvFile, s.EnvFile != ""},
 				{"url", s.URL, s.URL != ""},
 				{"headers", s.Headers, len(s.Headers) > 0},
 				{"tools", s.Tools, s.Tools != nil},

@@ -12,7 +12,6 @@ import (
 
 	"everstep/activities/document"
 	"everstep/domain"
-	"everstep/domain/spelling"
 )
 
 // A form finds the servers of a file in the place where the program for which it was written has them, and gives
@@ -159,7 +158,7 @@ func pairs(node *yaml.Node) iter.Seq2[*yaml.Node, *yaml.Node] {
 func isServer(node *yaml.Node) bool {
 	for name, value := range pairs(node) {
 		key := ours(name.Value)
-		words := key == "command" && (value.Kind == yaml.SequenceNode || has(value, "path"))
+		words := key == "command" && (value.Kind == yaml.SequenceNode || member(value, "path") != nil)
 		if words || value.Kind == yaml.ScalarNode && (key == "command" || key == "url") {
 			return true
 		}
@@ -189,17 +188,18 @@ func (f *form) group(field string, node *yaml.Node) {
 	case yaml.SequenceNode:
 		f.Items(field, node, func(field string, item *yaml.Node) {
 			name := &yaml.Node{Kind: yaml.ScalarNode, Value: fmt.Sprintf("server-%d", len(f.servers)+1), Line: item.Line, Column: item.Column}
-			for key, value := range pairs(item) {
-				if key.Value == "name" && value.Kind == yaml.ScalarNode {
-					name = value
-				}
+			if own := member(item, "name"); own != nil && own.Kind == yaml.ScalarNode {
+				name = own
 			}
 			f.server(field, name, item)
 		})
 	case yaml.MappingNode:
 		for name, value := range pairs(node) {
-			if oddKey(name) {
+			switch {
+			case oddKey(name):
 				f.Problem(name, field, "has a key that is no plain text; merge keys are not supported either: write the keys out")
+				continue
+			case value.Kind == yaml.ScalarNode && remark.MatchString(name.Value):
 				continue
 			}
 			f.server(document.Join(field, document.Shorten(name.Value)), name, value)
@@ -211,6 +211,9 @@ func (f *form) group(field string, node *yaml.Node) {
 		f.Problem(node, field, "has %d servers; at most %d are allowed", len(f.servers), maxServers)
 	}
 }
+
+// remark finds a key by which files without comments have one.
+var remark = regexp.MustCompile(`^([_$#]|//)`)
 
 // given is a mapping without the keys that have no value.
 func given(node *yaml.Node) *yaml.Node {
@@ -262,86 +265,12 @@ func (f *form) name(key string) string {
 // notInServer is what no name of a server has.
 var notInServer = regexp.MustCompile(`[^a-zA-Z0-9_-]+|__+`)
 
-func has(node *yaml.Node, key string) bool {
-	for name := range pairs(node) {
-		if name.Value == key {
-			return true
-		}
-	}
-	return false
-}
-
-// ours is the key of here for one of other programs' files.
-func ours(key string) string {
-	switch plain := plainKey(key); plain {
-	case "cmd":
-		return "command"
-	case "environment", "envs":
-		return "env"
-	case "httpurl", "serverurl", "uri":
-		return "url"
-	case "httpheaders":
-		return "headers"
-	case "transport", "transporttype":
-		return "type"
-	case "includetools", "enabledtools", "allowedtools", "availabletools":
-		return "tools"
-	case "disabledtools", "excludetools", "excludedtools", "blockedtools":
-		return "excludeTools"
-	case "type", "command", "args", "env", "cwd", "url", "headers", "oauth", "effect", "timeout", "tools", "disabled", "enabled", "stateful":
-		return plain
-	}
-	return key
-}
-
-// unheeded is what becomes of a key of other programs that is not heeded here, where that may surprise.
-func unheeded(key string) string {
-	switch plainKey(key) {
-	case "alwaysallow", "autoapprove", "autoapprovetools", "trust":
-		return "is not heeded: which calls wait for a person the agent and the worker say (approvals)"
-	case "envfile", "envkeys", "envvars":
-		return "is not read: set its variables where the worker runs, and name them in env as ${NAME}"
-	case "apikey", "requestoptions", "bearertokenenvvar", "envhttpheaders":
-		return "is not heeded: put what proves who asks into headers, as ${NAME}"
-	case "oauth":
-		return "is not heeded: a worker opens no browser; oauth needs a client_id here"
-	}
-	return ""
-}
-
-// renamed is a server's mapping with the names that its keys have here. Keys that nobody here knows are passed over, but
-// for one that is nearly one that limits what agents get.
-func (s *reading) renamed(r *document.Reader, field string, node *yaml.Node, keys document.Keys) *yaml.Node {
-	if node.Kind != yaml.MappingNode {
-		return node
-	}
-	made := *node
-	made.Content = nil
+// member is the value of a mapping's key; nil: it has none.
+func member(node *yaml.Node, key string) *yaml.Node {
 	for name, value := range pairs(node) {
-		key := ours(name.Value)
-		near, misspelt := spelling.Nearest(key, []string{"tools", "effect", "stateful", "disabled", "excludetools"})
-		switch {
-		case oddKey(name):
-			made.Content = append(made.Content, name, value) // which is refused
-		case key == "command" && value.Kind == yaml.MappingNode: // it has the program as path, and args and env
-			for name, value := range pairs(value) {
-				as := *name
-				if as.Value = ours(name.Value); as.Value == "path" {
-					as.Value = "command"
-				}
-				made.Content = append(made.Content, &as, given(value))
-			}
-		case key == "type" && value.Kind != yaml.ScalarNode:
-		case plainKey(name.Value) == "availabletools" && len(value.Content) == 0: // which are all
-		case unheeded(key) != "" && (key != "oauth" || !has(value, "client_id")):
-			s.Notes = append(s.Notes, name.Value+" "+unheeded(key))
-		case slices.ContainsFunc(keys, func(k document.Key) bool { return k.Name == key }):
-			as := *name
-			as.Value = key
-			made.Content = append(made.Content, &as, given(value))
-		case misspelt:
-			r.Problem(name, document.Join(field, name.Value), "there is no such key; did you mean %s?", near)
+		if name.Value == key {
+			return value
 		}
 	}
-	return &made
+	return nil
 }

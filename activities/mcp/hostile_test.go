@@ -246,8 +246,8 @@ func greets(answer string) { answering("", func(string, json.RawMessage) string 
 func TestAProgramThatIsLeftIsNotTakenForOneThatEnds(t *testing.T) {
 	t.Parallel()
 	for answer, want := range map[string]string{
-		`"error":{"code":-32603,"message":"no database"}`:                                                       "no database",
-		`"result":{"protocolVersion":"1999-01-01","capabilities":{},"serverInfo":{"name":"old","version":"1"}}`: "unsupported protocol version",
+		`"error":{"code":-32603,"message":"no database"}`:  "no database (-32603)",
+		`"error":{"code":-32000,"message":"not just now"}`: "not just now (-32000)",
 	} {
 		s := started(t, "greets", func(s *Server) { s.Args = append(s.Args, answer) })
 		_, err := s.Find(t.Context(), "s__echo")
@@ -276,6 +276,24 @@ func TestWhoWaitsForAServerThatDoesNotStartMayLeave(t *testing.T) {
 	_, err := callIn(ctx, t, s, "s__echo", args{})
 	require.ErrorIs(t, err, context.DeadlineExceeded)
 	requireNotStarted(t, err)
+}
+
+// TestWhoWaitsForASilentServerIsTold which one that is, and what its program has written, long before it is given up.
+func TestWhoWaitsForASilentServerIsTold(t *testing.T) {
+	t.Parallel()
+	s := openServers(t, Options{silence: 50 * time.Millisecond, Redact: func(text string) string { return strings.ReplaceAll(text, "sesame", "[hidden]") }}, programOf(t, "asking"))
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	require.Eventually(t, func() bool { // it has to be there first
+		once, over := context.WithCancel(ctx)
+		defer over()
+		text := ""
+		_, err := s.All(tool.WithProgress(once, func(said string) { text = said; over() }), "s")
+		require.ErrorIs(t, err, context.Canceled)
+		require.Contains(t, text, "MCP server s has not answered for 50ms; starter mcp check s says more")
+		return strings.HasSuffix(text, "; it last wrote: The key, not [hidden]:")
+	}, patience, time.Millisecond)
+	require.Equal(t, "; it last wrote: The key, not [hidden]:", s.LastWords("s"))
 }
 
 // A call that a server does not read, since its input is full, ends with its context

@@ -10,13 +10,16 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptrace"
+	"net/url"
 	"strconv"
 	"strings"
-	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"everstep/domain"
 )
 
 const (
@@ -60,11 +63,11 @@ type bounded struct{ next http.RoundTripper }
 func (b bounded) RoundTrip(request *http.Request) (*http.Response, error) {
 	response, err := b.next.RoundTrip(request)
 	if err == nil {
-		left := new(budget)
+		read := new(atomic.Int64)
 		if call := sendingOf(request.Context()); call != nil {
-			left = &call.read // of all streams by which it is resumed
+			read = &call.read // of all streams by which it is resumed
 		}
-		response.Body = &boundedBody{ReadCloser: response.Body, read: left}
+		response.Body = &boundedBody{ReadCloser: response.Body, read: read}
 	}
 	return response, err
 }
@@ -109,16 +112,24 @@ func (r *requests) RoundTrip(request *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	call.note(func(s *sending) { s.status, s.wait = response.StatusCode, retryAfter(response.Header) })
-	if response.StatusCode == http.StatusNotFound && request.Header.Get("Mcp-Session-Id") != "" {
-		// Its session is gone, whatever it says of that: the SDK would take an error of the protocol for an answer.
+	id, bare := answeredBy(request), response.StatusCode == http.StatusNotFound && request.Header.Get("Mcp-Session-Id") != ""
+	switch response.StatusCode {
+	case http.StatusBadRequest, http.StatusMethodNotAllowed, http.StatusNotFound, http.StatusNotImplemented:
+		if request.Method == http.MethodPost && !id.IsValid() && !bare { // some refuse all notices
+			response.StatusCode, bare = http.StatusAccepted, true
+		}
+	}
+	call.note(func(s *sending) {
+		s.status, s.wait, s.hint = response.StatusCode, retryAfter(response.Header), hint(response)
+	})
+	if bare { // its session is gone, whatever it says of that: the SDK would take an error of the protocol for an answer
 		_ = response.Body.Close()
 		response.Body = http.NoBody
 	}
 	if response.StatusCode < 200 || response.StatusCode >= 300 {
 		return response, nil
 	}
-	return readable(response, answeredBy(request))
+	return readable(response, id)
 }
 
 // answeredBy is the id of the request that a response is to answer, or whose stream it resumes; none: it is of no call.
@@ -158,6 +169,8 @@ func readable(response *http.Response, id jsonrpc.ID) (*http.Response, error) {
 		all = []jsonrpc.Message{&jsonrpc.Response{Error: tooLong()}}
 	case err != nil:
 		return nil, err
+	case len(data) == 0:
+		return nil, fmt.Errorf("it answers %s without a body", response.Status)
 	default:
 		if all, err = understood(data); err != nil && kind != "application/json" {
 			return nil, fmt.Errorf("unsupported content type %q", kind)
@@ -177,6 +190,31 @@ func readable(response *http.Response, id jsonrpc.ID) (*http.Response, error) {
 	return nil, errors.New("its answer is no message of the protocol, or answers something else")
 }
 
+// hint is what a refusal says of what would be right: where else to ask, who lets in, or the server's own words. It may be empty.
+func hint(response *http.Response) string {
+	to, err := response.Location()
+	switch status := response.StatusCode; {
+	case status/100 == 3 && err == nil:
+		return ": it is at " + domain.Shorten(quoted((&url.URL{Scheme: to.Scheme, Host: to.Host, Path: to.Path}).String()), maxUnread)
+	case status == http.StatusUnauthorized && strings.Contains(response.Header.Get("WWW-Authenticate"), "resource_metadata"):
+		return ": it wants a token of OAuth"
+	case status < 400:
+		return ""
+	}
+	head, _ := io.ReadAll(io.LimitReader(response.Body, maxAsk)) // whoever reads the rest is told
+	response.Body = struct {
+		io.Reader
+		io.Closer
+	}{io.MultiReader(bytes.NewReader(head), response.Body), response.Body}
+	all, _ := understood(head)
+	for _, one := range all {
+		if answer, ok := one.(*jsonrpc.Response); ok && answer.Error != nil {
+			return ": " + domain.Shorten(quoted(answer.Error.Error()), maxUnread)
+		}
+	}
+	return ""
+}
+
 func retryAfter(header http.Header) time.Duration {
 	seconds, err := strconv.Atoi(header.Get("Retry-After"))
 	if err != nil || seconds < 0 {
@@ -185,40 +223,22 @@ func retryAfter(header http.Header) time.Duration {
 	return min(time.Duration(seconds)*time.Second, maxDelay)
 }
 
-// A budget is how many bytes were read of what may be.
-type budget struct {
-	mu   sync.Mutex
-	read int
-}
-
-// left is what may be read of size bytes more.
-func (b *budget) left(size int) int {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return min(size, maxLine-b.read)
-}
-
-func (b *budget) spend(n int) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.read += n
-}
-
 // A boundedBody fails where more is read of it, and of what shares its budget, than may be.
 type boundedBody struct {
 	io.ReadCloser
-	read *budget
+	// read is how many bytes were read.
+	read *atomic.Int64
 }
 
 var errLongBody = errors.New("it answers more than " + strconv.Itoa(maxLine) + " bytes")
 
 // Read implements io.Reader.
 func (b *boundedBody) Read(into []byte) (int, error) {
-	left := b.read.left(len(into))
+	left := min(len(into), maxLine-int(b.read.Load()))
 	if left <= 0 && len(into) > 0 {
 		return 0, errLongBody
 	}
 	n, err := b.ReadCloser.Read(into[:max(left, 0)])
-	b.read.spend(n)
+	b.read.Add(int64(n))
 	return n, err
 }

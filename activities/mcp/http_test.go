@@ -162,15 +162,17 @@ func TestAServerThatRefusesItsStartOrItsList(t *testing.T) {
 		kind   domain.Kind
 		want   string
 	}{
-		"no key":          {401, "", domain.Denied, "MCP server s refuses who asks (401 Unauthorized); mend what ${SHOP_KEY} stands for where the worker runs, or its entry in" + mend},
+		"no key":          {401, "", domain.Denied, "MCP server s refuses who asks (401 Unauthorized: it wants a token of OAuth); mend what ${SHOP_KEY} stands for where the worker runs, or its entry in" + mend},
 		"wrong key":       {403, "no", domain.Denied, "MCP server s refuses who asks (403 Forbidden); mend what ${SHOP_KEY}"},
 		"no such page":    {404, "<html>", domain.Invalid, "it answers 404 Not Found; mend its url in" + mend},
-		"elsewhere":       {308, "", domain.Invalid, "it answers 308 Permanent Redirect; mend its url"},
+		"elsewhere":       {308, "", domain.Invalid, "it answers 308 Permanent Redirect: it is at http://127.0.0.1/mcp/; mend its url"},
 		"throttled":       {429, "", domain.Throttled, "Too Many Requests"},
+		"a bad request":   {400, `{"jsonrpc":"2.0","id":null,"error":{"code":-32000,"message":"no version"}}`, domain.Invalid, "it answers 400 Bad Request: no version; mend its url"},
 		"broken":          {500, "", domain.Unavailable, "Internal Server Error"},
+		"broken in words": {500, `{"jsonrpc":"2.0","id":null,"error":{"code":-32603,"message":"no database"}}`, domain.Unavailable, "it answers 500 Internal Server Error: no database"},
 		"a gateway":       {502, "", domain.Unavailable, "Bad Gateway"},
-		"no such method":  {200, `"error":{"code":-32601,"message":"no such method"}`, domain.Invalid, "no such method; mend the server, or take it out of" + mend},
-		"other arguments": {200, `"error":{"code":-32602,"message":"what version?"}`, domain.Invalid, "what version?; mend the server"},
+		"no such method":  {200, `"error":{"code":-32601,"message":"no such method"}`, domain.Invalid, "no such method (-32601); mend the server, or take it out of" + mend},
+		"other arguments": {200, `"error":{"code":-32602,"message":"what version?"}`, domain.Invalid, "what version? (-32602); mend the server"},
 		"its own error":   {200, `"error":{"code":-32603,"message":"no database sesame"}`, domain.Unavailable, "no database [hidden]"},
 	} {
 		for what, methods := range map[string][]string{"cannot be reached": {"server/discover", "initialize"}, "does not list its tools": {"tools/list"}} {
@@ -182,6 +184,8 @@ func TestAServerThatRefusesItsStartOrItsList(t *testing.T) {
 						return false
 					}
 					w.Header().Set("Retry-After", "7")
+					w.Header().Set("Location", "http://127.0.0.1/mcp/?key=value")
+					w.Header().Set("WWW-Authenticate", `Bearer resource_metadata="http://127.0.0.1/.well-known/x"`)
 					w.Header().Set("Content-Type", "application/json")
 					w.WriteHeader(c.status)
 					if c.status != http.StatusOK {

@@ -5,9 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
-	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -44,10 +44,11 @@ type link struct {
 	listing chan struct{}
 	mu      sync.Mutex
 	tools   []*sdk.Tool
-	// unread are the tools that no agent has, with why not, and told those that were told of.
-	unread, told []unreadTool
-	listed       time.Time
-	dead         bool
+	// unread are the tools that no agent has, with why not.
+	unread []unreadTool
+	listed time.Time
+	// dead says that it is not to be used again.
+	dead atomic.Bool
 	// tasks are the tools whose calls can be tasks, of the form in which they are asked for. inHeaders are
 	// those of which arguments go in headers, which the SDK sees to.
 	tasks, inHeaders map[string]bool
@@ -70,7 +71,9 @@ func (s *server) connect(ctx context.Context) (*link, error) {
 			err = mistake{fmt.Errorf("%w, each time that it was started", err)}
 		}
 		refused := s.refused("cannot be reached", sent, err)
-		refused.Message += s.lastWords(l.program)
+		if l.program != nil {
+			refused.Message += s.lastWords(leave)
+		}
 		return nil, refused
 	}
 }
@@ -90,18 +93,14 @@ func (s *server) connectOnce(ctx context.Context) (*link, error) {
 		made := endpoint(s.config, s.options)
 		transport, speaks = made, made.version
 	} else {
-		var env []string
-		for _, v := range s.config.Env {
-			text, err := v.with(s.options.Secret, nil)
-			if err != nil {
-				return l, err
-			}
-			env = append(env, v.Name+"="+text)
+		env, err := s.environment()
+		if err != nil {
+			return l, err
 		}
-		var err error
 		if l.program, err = startProgram(s.config, env, s.complain); err != nil {
 			return l, err
 		}
+		s.newest.Store(l.program)
 		transport = l.program
 	}
 	var err error
@@ -118,6 +117,9 @@ func (s *server) connectOnce(ctx context.Context) (*link, error) {
 	}
 	if said := l.session.InitializeResult(); said != nil {
 		speaks.is(said.ProtocolVersion)
+		if odd := said.Meta[unreadKey]; odd != nil {
+			s.warn("MCP server is not as the protocol has it", "problem", odd)
+		}
 	}
 	return l, nil
 }
@@ -125,14 +127,15 @@ func (s *server) connectOnce(ctx context.Context) (*link, error) {
 // maxLastWords bounds each line of what a program has written last.
 const maxLastWords = 150
 
-// lastWords says what a program that has ended, if there was one, has written last.
-func (s *server) lastWords(p *program) string {
+// lastWords says what the server's newest program, if there is one, has written last, until its end or for so long.
+func (s *server) lastWords(patience time.Duration) string {
+	p := s.newest.Load()
 	if p == nil {
 		return ""
 	}
-	lines := p.lastWords()
+	lines := p.lastWords(patience)
 	for i, line := range lines {
-		lines[i] = domain.Shorten(s.redacted(line), maxLastWords)
+		lines[i] = domain.Shorten(s.options.Redact(line), maxLastWords)
 	}
 	if len(lines) == 0 {
 		return ""
@@ -224,34 +227,28 @@ func (l *link) unreadTools() []unreadTool {
 	return l.unread
 }
 
-// unreadAnew are those of them that it has not returned yet.
-func (l *link) unreadAnew() (anew []unreadTool) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for _, t := range l.unread {
-		if !slices.Contains(l.told, t) {
-			anew = append(anew, t)
-		}
-	}
-	l.told = l.unread
-	return anew
-}
-
 // paged is all that a server lists of something, page by page. What is wrong with the list itself is as an answer that cannot be read.
 func paged[T any](what string, most int, ask func(cursor string) (page []T, next string, err error)) (all []T, err error) {
-	cursor := ""
+	cursor, asked, anew := "", map[string]bool{"": true}, false
 	for range maxPages {
 		page, next, err := ask(cursor)
-		if err != nil {
+		said, refused := errors.AsType[*jsonrpc.Error](err)
+		switch expired := refused && said.Code == jsonrpc.CodeInvalidParams && cursor != ""; {
+		case expired && anew:
+			return nil, &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: "it goes on with its " + what + " behind no cursor of its own: " + said.Message}
+		case expired: // some forget where they were
+			anew, cursor, asked, all = true, "", map[string]bool{"": true}, nil
+			continue
+		case err != nil:
 			return nil, err
 		}
 		if all = append(all, page...); len(all) > most {
 			return nil, unread("it lists more than %d %s", most, what)
 		}
-		if next == "" {
+		if asked[next] { // the end, or a page that was there before
 			return all, nil
 		}
-		cursor = next
+		cursor, asked[next] = next, true
 	}
 	return nil, unread("it lists its %s on more than %d pages", what, maxPages)
 }
@@ -293,23 +290,12 @@ func (l *link) responds(ctx context.Context) bool {
 	return err == nil || answered(err)
 }
 
-// broken notes that the link is not to be used again.
-func (l *link) broken() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.dead = true
-}
-
-func (l *link) usable() bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return !l.dead
-}
+func (l *link) usable() bool { return !l.dead.Load() }
 
 // close ends the connection and the program, and returns when that is gone. The
 // session's own end may hang, and nothing depends on it.
 func (l *link) close() {
-	l.broken()
+	l.dead.Store(true)
 	over := make(chan struct{})
 	go func() {
 		defer close(over)

@@ -2,9 +2,10 @@ package mcp
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
+	"maps"
 	"slices"
+	"strings"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -24,41 +25,102 @@ func listIn(result json.RawMessage) (json.RawMessage, error) {
 	if json.Unmarshal(result, &fields) != nil || !absent(fields["tools"]) && json.Unmarshal(fields["tools"], &tools) != nil {
 		return nil, unread("it lists what is no list of tools")
 	}
-	var next string
-	whole := true
 	for k, text := range tools {
-		var made struct {
-			sdk.Tool
-			Execution struct {
-				TaskSupport string `json:"taskSupport"`
-			} `json:"execution"`
-		}
-		err := json.Unmarshal(text, &made)
-		if err != nil { // maybe of pictures, which no agent needs
-			text = bare(text)
-			tools[k], whole = text, false
-			err = json.Unmarshal(text, &made)
-		}
-		switch {
-		case err == nil && absent(text):
-			err = errors.New("it is null")
-		case err == nil && nesting(text) > maxNesting:
-			err = fmt.Errorf("it is nested more than %d deep", maxNesting)
-		}
+		made, err := toolIn(text)
 		if err != nil {
-			tools[k], whole = inPlace(text, fmt.Sprintf("tool %d", k+1), err), false
+			made = inPlace(text, fmt.Sprintf("tool %d", k+1), err)
 		}
+		tools[k] = made
 	}
+	var next string
 	if cursor := fields["nextCursor"]; !absent(cursor) && json.Unmarshal(cursor, &next) != nil {
-		tools, whole = append(tools, inPlace(nil, "all that follows", fmt.Errorf("the list goes on behind what is no text: %s", domain.Shorten(string(cursor), maxUnread)))), false
+		tools = append(tools, inPlace(nil, "all that follows", fmt.Errorf("the list goes on behind what is no text: %s", domain.Shorten(string(cursor), maxUnread))))
 		delete(fields, "nextCursor")
 	}
-	if whole {
+	if tools == nil {
 		return result, nil
 	}
 	fields["tools"], _ = json.Marshal(tools) // they were read from JSON
-	list, err := json.Marshal(fields)
-	return list, err
+	return json.Marshal(fields)
+}
+
+// A listedTool is a tool as it is decoded from a list.
+type listedTool struct {
+	sdk.Tool
+	Execution struct {
+		TaskSupport string `json:"taskSupport"`
+	} `json:"execution"`
+}
+
+// toolIn is a tool that can be decoded: without what no agent needs of it, where that cannot be. Hints that cannot be read
+// loosen nothing.
+func toolIn(text json.RawMessage) (json.RawMessage, error) {
+	if nesting(text) > maxNesting {
+		return nil, fmt.Errorf("it is nested more than %d deep", maxNesting)
+	}
+	var whole listedTool
+	if json.Unmarshal(text, &whole) == nil && whole.InputSchema != nil {
+		return text, nil
+	}
+	fields, odd := fitting[listedTool](text)
+	switch {
+	case fields == nil:
+		return nil, fmt.Errorf("it is %s and no object", domain.Shorten(string(text), maxUnread))
+	case odd["name"] != nil:
+		return nil, fmt.Errorf("its name is %s and no text", domain.Shorten(string(odd["name"]), maxUnread))
+	}
+	if odd["annotations"] != nil {
+		fields["annotations"] = json.RawMessage(`{"destructiveHint":true}`)
+	}
+	if said := odd["description"]; said != nil {
+		fields["description"], _ = json.Marshal(string(said)) // a text cannot fail
+	}
+	for _, name := range []string{"input_schema", "parameters"} { // as models' APIs call it
+		if absent(fields["inputSchema"]) {
+			fields["inputSchema"] = fields[name]
+		}
+	}
+	return json.Marshal(fields)
+}
+
+// fitting are the members of an object with which a T can be decoded, and the odd ones. nil: it is no object.
+func fitting[T any](text json.RawMessage) (fields, odd map[string]json.RawMessage) {
+	_ = json.Unmarshal(text, &fields) // it may be anything
+	odd = map[string]json.RawMessage{}
+	for name, value := range fields {
+		alone, _ := json.Marshal(map[string]json.RawMessage{name: value}) // it was read from JSON
+		if json.Unmarshal(alone, new(T)) != nil {
+			odd[name] = value
+		}
+	}
+	maps.DeleteFunc(fields, func(name string, _ json.RawMessage) bool { return odd[name] != nil })
+	return fields, odd
+}
+
+// greetingIn is the answer to the first request as the SDK takes it: of a version that it knows, and without what cannot be
+// decoded. What that was stands beside it.
+func greetingIn(result json.RawMessage) (json.RawMessage, error) {
+	fields, odd := fitting[sdk.InitializeResult](result)
+	if fields == nil {
+		return nil, unread("it is %s and no object", domain.Shorten(string(result), maxUnread))
+	}
+	said := ""
+	_ = json.Unmarshal(fields["protocolVersion"], &said) // it may be missing
+	versions := sdk.SupportedProtocolVersions()          // the newest first
+	if !slices.Contains(versions, said) {
+		taken := slices.IndexFunc(versions, func(known string) bool { return known < versionOfExtensions && known <= said })
+		if taken < 0 {
+			taken = len(versions) - 1
+		}
+		odd[strings.TrimSpace("protocolVersion "+said)] = nil
+		fields["protocolVersion"], _ = json.Marshal(versions[taken]) // a text cannot fail
+	}
+	if len(odd) == 0 {
+		return result, nil
+	}
+	names := strings.Join(slices.Sorted(maps.Keys(odd)), ", ")
+	fields["_meta"], _ = json.Marshal(sdk.Meta{unreadKey: domain.Shorten("what it says of itself is not understood: "+names, maxUnread)})
+	return json.Marshal(fields)
 }
 
 // maxNesting is how deep a tool may be nested: the SDK decodes no list with one that is 1000 deep.
@@ -85,17 +147,6 @@ func nesting(text []byte) (deepest int) {
 	return deepest
 }
 
-// bare is a tool without its pictures.
-func bare(text json.RawMessage) json.RawMessage {
-	var fields map[string]json.RawMessage
-	if json.Unmarshal(text, &fields) != nil {
-		return text
-	}
-	delete(fields, "icons")
-	text, _ = json.Marshal(fields) // they were read from JSON
-	return text
-}
-
 // inPlace is what stands for a tool that cannot be read.
 func inPlace(text json.RawMessage, place string, problem error) json.RawMessage {
 	var named struct {
@@ -113,13 +164,17 @@ func inPlace(text json.RawMessage, place string, problem error) json.RawMessage 
 }
 
 // apart are the tools of a list, and those that no agent has: which cannot be read, or have a name in common. Which one of
-// these was looked at and which is called would be the server's to choose.
+// these was looked at and which is called would be the server's to choose. One that is listed again as it was is one.
 func apart(server string, all []*sdk.Tool) (tools []*sdk.Tool, unread []unreadTool) {
-	times := make(map[string]int, len(all))
+	times, seen := make(map[string]int, len(all)), make(map[string]bool, len(all))
 	for _, t := range all {
-		times[ToolName(server, t.Name)]++
+		if text, err := json.Marshal(t); err != nil || !seen[string(text)] {
+			seen[string(text)] = true
+			times[ToolName(server, t.Name)]++
+			tools = append(tools, t)
+		}
 	}
-	tools = slices.DeleteFunc(slices.Clone(all), func(t *sdk.Tool) bool {
+	tools = slices.DeleteFunc(tools, func(t *sdk.Tool) bool {
 		problem, bad := t.Meta[unreadKey].(string)
 		if name := ToolName(server, t.Name); bad {
 			problem = "it cannot be read: " + problem

@@ -80,7 +80,7 @@ type hidden struct {
 // Token implements oauth2.TokenSource.
 func (h hidden) Token() (*oauth2.Token, error) {
 	token, err := h.TokenSource.Token()
-	if err == nil && h.hide != nil {
+	if err == nil {
 		h.hide(token.AccessToken)
 	}
 	return token, err

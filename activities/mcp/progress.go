@@ -13,6 +13,9 @@ type listeners struct {
 	mu    sync.Mutex
 	last  int
 	calls map[string]func(line string)
+	// times is how often the server has asked for what it is not given, and what it asked for last.
+	times int
+	what  string
 }
 
 // follow asks for the progress of a call, and tells it until the function that it
@@ -45,13 +48,20 @@ func (l *listeners) heard(said *sdk.ProgressNotificationParams) {
 	}
 }
 
-// toAll tells all who follow a call.
-func (l *listeners) toAll(line string) {
+// refused tells all who follow a call what their server has asked for in vain.
+func (l *listeners) refused(what string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	l.times, l.what = l.times+1, what
 	for _, tell := range l.calls {
-		tell(line)
+		tell("its server asks for " + what + ", which no server is given")
 	}
+}
+
+func (l *listeners) sofar() (times int, what string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.times, l.what
 }
 
 // progressLine is how far a call is: 3 of 10: copying.

@@ -19,23 +19,27 @@ type mistake struct{ error }
 // refused is the error of a server that is not reached, or does not list its tools. Where another try would come to the same it
 // is of a kind that is not tried again, and says what to mend.
 func (s *server) refused(what string, sent *sending, err error) *domain.Error {
-	status, wait := sent.answered()
+	at := sent.sofar()
 	said, _ := errors.AsType[*jsonrpc.Error](err)
 	_, mistaken := errors.AsType[mistake](err)
 	if lost, ok := errors.AsType[*url.Error](err); ok {
 		err = lost // which says all, without the SDK's way to it
+	} else if answered(err) {
+		err = fmt.Errorf("%s (%d)", said.Message, said.Code)
 	}
 	made, unmended := s.unavailable("%s: %s", what, err), ""
 	switch {
-	case status == http.StatusTooManyRequests:
-		made.Kind, made.RetryAfter = domain.Throttled, wait
-	case (status == http.StatusUnauthorized || status == http.StatusForbidden):
-		if !sent.mayGetToken() {
-			made = s.denied(status, err)
+	case at.status == http.StatusTooManyRequests:
+		made.Kind, made.RetryAfter = domain.Throttled, at.wait
+	case at.keepsOut():
+		if !at.tokenLater {
+			made = s.denied(at, err)
 		}
-	case status >= 300 && status < 500 && status != http.StatusRequestTimeout:
-		made = s.unavailable("%s: it answers %d %s", what, status, http.StatusText(status))
-		unmended = "mend its url in"
+	case at.status >= 300:
+		made = s.unavailable("%s: it answers %s", what, at.words())
+		if at.status < 500 && at.status != http.StatusRequestTimeout {
+			unmended = "mend its url in"
+		}
 	case mistaken:
 		unmended = "mend its command, args, env or cwd in"
 	case said != nil && said.Code == codeUnread:
@@ -46,15 +50,8 @@ func (s *server) refused(what string, sent *sending, err error) *domain.Error {
 	if unmended != "" {
 		made.Kind, made.Code, made.Message = domain.Invalid, domain.CodeUnknownTool, made.Message+s.remedy(unmended)
 	}
-	made.Message = s.redacted(made.Message)
+	made.Message = s.options.Redact(made.Message)
 	return made
-}
-
-func (s *server) redacted(text string) string {
-	if s.options.Redact == nil {
-		return text
-	}
-	return s.options.Redact(text)
 }
 
 // remedy says what to do with the worker's file, and how to try that.
@@ -63,8 +60,8 @@ func (s *server) remedy(do string) string {
 }
 
 // denied is the error of a server over HTTP that does not let the worker in.
-func (s *server) denied(status int, err error) *domain.Error {
-	refuses := fmt.Sprintf("MCP server %s refuses who asks (%d %s)", s.config.Name, status, http.StatusText(status))
+func (s *server) denied(at progressed, err error) *domain.Error {
+	refuses := fmt.Sprintf("MCP server %s refuses who asks (%s)", s.config.Name, at.words())
 	names := slices.Compact(slices.Sorted(slices.Values(s.config.Secrets())))
 	do := "name what proves who asks as ${NAME} in its headers in"
 	switch {

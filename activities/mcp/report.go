@@ -1,6 +1,7 @@
 package mcp
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -86,35 +87,39 @@ func (s *server) examined(ctx context.Context) (Report, error) {
 	}
 	if said := l.session.InitializeResult(); said != nil {
 		report.Protocol = said.ProtocolVersion
-		report.Offers = offers(said.Capabilities)
-		l.offered(ctx, said.Capabilities, &report)
+		has := *cmp.Or(said.Capabilities, &sdk.ServerCapabilities{})
+		report.Offers = offers(has)
+		if odd, ok := said.Meta[unreadKey].(string); ok {
+			report.Problems = append(report.Problems, odd)
+		}
+		l.offered(ctx, has, &report)
 		if info := said.ServerInfo; info != nil {
 			report.Title, report.Version = info.Name, info.Version
 		}
 	}
-	var seen []string
+	add := func(name string) (*Listed, ToolConfig) {
+		config, allowed := s.config.allowed(name)
+		report.Tools = append(report.Tools, Listed{Name: ToolName(s.config.Name, name), Original: name, Effect: config.Effect, Allowed: allowed})
+		return &report.Tools[len(report.Tools)-1], config
+	}
 	for _, t := range listed {
-		config, allowed := s.config.allowed(t.Name)
+		shown, config := add(t.Name)
 		made, lost, problem := s.tool(t, config)
 		spec := made.Spec()
-		shown := Listed{Name: spec.Name, Original: t.Name, Effect: spec.Effect, Description: t.Description, Allowed: allowed, Pin: spec.Pin, Unchecked: lost, Schema: spec.Schema}
+		shown.Effect, shown.Description, shown.Pin, shown.Unchecked, shown.Schema = spec.Effect, t.Description, spec.Pin, lost, spec.Schema
 		if spec.Effect != config.Effect {
 			shown.Configured = config.Effect
 		}
 		if problem != nil {
 			shown.Problem = problem.Error()
 		}
-		report.Tools, seen = append(report.Tools, shown), append(seen, t.Name)
 	}
 	for _, t := range l.unreadTools() {
-		config, allowed := s.config.allowed(t.Name)
-		report.Tools = append(report.Tools, Listed{
-			Name: ToolName(s.config.Name, t.Name), Original: t.Name, Effect: config.Effect, Allowed: allowed, Problem: t.Problem,
-		})
-		seen = append(seen, t.Name)
+		shown, _ := add(t.Name)
+		shown.Problem = t.Problem
 	}
 	for name := range s.config.Tools {
-		if !slices.Contains(seen, name) {
+		if !slices.ContainsFunc(report.Tools, func(t Listed) bool { return t.Original == name }) {
 			report.Missing = append(report.Missing, name)
 		}
 	}
@@ -122,69 +127,49 @@ func (s *server) examined(ctx context.Context) (Report, error) {
 	return report, nil
 }
 
-func offers(c *sdk.ServerCapabilities) []string {
+func offers(c sdk.ServerCapabilities) []string {
 	all := []string{}
-	if c == nil {
-		return all
-	}
-	for name, has := range map[string]bool{
-		"tools": c.Tools != nil, "resources": c.Resources != nil, "prompts": c.Prompts != nil,
-		"completions": c.Completions != nil,
-	} {
-		if has {
-			all = append(all, name)
+	for _, part := range []struct {
+		name string
+		has  bool
+	}{{"completions", c.Completions != nil}, {"prompts", c.Prompts != nil}, {"resources", c.Resources != nil}, {"tools", c.Tools != nil}} {
+		if part.has {
+			all = append(all, part.name)
 		}
 	}
-	slices.Sort(all)
 	return all
 }
 
-// offered lists what a server says that it has beside tools.
-func (l *link) offered(ctx context.Context, has *sdk.ServerCapabilities, report *Report) {
+// offered lists what a server says that it has beside tools. Many have resources and no templates of them.
+func (l *link) offered(ctx context.Context, has sdk.ServerCapabilities, report *Report) {
 	ctx, cancel := context.WithTimeout(ctx, listPatience)
 	defer cancel()
-	list := func(what string, into *[]Offer, ask func(cursor string) ([]Offer, string, error)) {
-		all, err := paged(what, maxTools, ask)
-		if *into = all; err != nil {
-			report.Problems = append(report.Problems, fmt.Sprintf("it does not list its %s: %s", what, l.explain(err)))
+	for _, part := range []struct {
+		what, method, member string
+		has                  bool
+		into                 *[]Offer
+	}{
+		{"resources", methodResources, "resources", has.Resources != nil, &report.Resources},
+		{"resource templates", methodTemplates, "resourceTemplates", has.Resources != nil, &report.Templates},
+		{"prompts", methodPrompts, "prompts", has.Prompts != nil, &report.Prompts},
+	} {
+		if !part.has {
+			continue
 		}
-	}
-	if has != nil && has.Resources != nil {
-		list("resources", &report.Resources, func(cursor string) ([]Offer, string, error) {
-			page, err := l.session.ListResources(ctx, &sdk.ListResourcesParams{Cursor: cursor})
-			if err != nil {
-				return nil, "", err
-			}
-			return offersOf(page.Resources, func(r *sdk.Resource) Offer { return Offer{r.Name, r.URI, r.MIMEType, r.Description} }), page.NextCursor, nil
+		all, err := paged(part.what, maxTools, func(cursor string) ([]*listedOffer, string, error) {
+			return pageOf[*listedOffer](ctx, l, part.method, part.member, cursor)
 		})
-		list("resource templates", &report.Templates, func(cursor string) ([]Offer, string, error) {
-			page, err := l.session.ListResourceTemplates(ctx, &sdk.ListResourceTemplatesParams{Cursor: cursor})
-			if own, ok := errors.AsType[*jsonrpc.Error](err); ok && own.Code == jsonrpc.CodeMethodNotFound {
-				return nil, "", nil // many have resources and no templates
-			} else if err != nil {
-				return nil, "", err
+		for _, one := range all {
+			if one != nil {
+				*part.into = append(*part.into, Offer{one.Name, one.URI + one.URITemplate, one.MIMEType, one.Description})
 			}
-			return offersOf(page.ResourceTemplates, func(t *sdk.ResourceTemplate) Offer {
-				return Offer{t.Name, t.URITemplate, t.MIMEType, t.Description}
-			}), page.NextCursor, nil
-		})
-	}
-	if has != nil && has.Prompts != nil {
-		list("prompts", &report.Prompts, func(cursor string) ([]Offer, string, error) {
-			page, err := l.session.ListPrompts(ctx, &sdk.ListPromptsParams{Cursor: cursor})
-			if err != nil {
-				return nil, "", err
-			}
-			return offersOf(page.Prompts, func(p *sdk.Prompt) Offer { return Offer{Name: p.Name, Description: p.Description} }), page.NextCursor, nil
-		})
+		}
+		own, refused := errors.AsType[*jsonrpc.Error](err)
+		if none := refused && own.Code == jsonrpc.CodeMethodNotFound && part.method == methodTemplates; err != nil && !none {
+			report.Problems = append(report.Problems, fmt.Sprintf("it does not list its %s: %s", part.what, l.explain(err)))
+		}
 	}
 }
 
-func offersOf[T any](listed []*T, offer func(*T) Offer) (all []Offer) {
-	for _, one := range listed {
-		if one != nil {
-			all = append(all, offer(one))
-		}
-	}
-	return all
-}
+// A listedOffer is an Offer as it is decoded from a list.
+type listedOffer struct{ Name, URI, URITemplate, MIMEType, Description string }

@@ -3,8 +3,10 @@ package mcp
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -19,18 +21,24 @@ type sending struct {
 	ofCall bool
 
 	mu sync.Mutex
-	// begun says that a byte of it may have left.
-	begun bool
-	// status is of the HTTP response to the request itself; zero: there was none. wait is what it asks to wait.
-	status int
-	wait   time.Duration
-	// tokenLater says that an authorization server failed in a way that passes, of which the SDK's error does not tell.
-	tokenLater bool
-
+	progressed
 	// id is the request's, by which a stream that is resumed is known to answer it.
 	id jsonrpc.ID
 	// read is what was read of its answer.
-	read budget
+	read atomic.Int64
+}
+
+// progressed is what is known of it by now.
+type progressed struct {
+	// begun says that a byte of it may have left.
+	begun bool
+	// status is of the HTTP response to the request itself; zero: there was none. wait is what it asks to wait, hint what it
+	// says of what would be right.
+	status int
+	wait   time.Duration
+	hint   string
+	// tokenLater says that an authorization server failed in a way that passes, of which the SDK's error does not tell.
+	tokenLater bool
 }
 
 type sendingKey struct{}
@@ -54,33 +62,30 @@ func (s *sending) note(change func(*sending)) {
 	}
 }
 
-func (s *sending) hasBegun() bool {
+func (s *sending) sofar() progressed {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.begun
+	return s.progressed
 }
 
-func (s *sending) answered() (status int, wait time.Duration) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.status, s.wait
+// words are a status that refuses, with its hint.
+func (p progressed) words() string {
+	return fmt.Sprintf("%d %s%s", p.status, http.StatusText(p.status), p.hint)
 }
 
-func (s *sending) mayGetToken() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.tokenLater
+// keepsOut reports whether the server does not let in who asks.
+func (p progressed) keepsOut() bool {
+	return p.status == http.StatusUnauthorized || p.status == http.StatusForbidden
 }
 
 // forgotten reports whether the request itself was answered with the word that its session is gone.
-func (s *sending) forgotten(err error) bool {
-	status, _ := s.answered()
-	return status == http.StatusNotFound && errors.Is(err, sdk.ErrSessionMissing)
+func (p progressed) forgotten(err error) bool {
+	return p.status == http.StatusNotFound && errors.Is(err, sdk.ErrSessionMissing)
 }
 
 // refusal is the server's own error as the answer to the request itself; nil: err is no such answer.
 func (s *sending) refusal(err error) *jsonrpc.Error {
-	status, _ := s.answered()
+	status := s.sofar().status
 	own, _ := errors.AsType[*jsonrpc.Error](err)
 	// What an HTTP status rejects is another request, unless this one got such a status: one that resumes a stream.
 	another := status < 300 && errors.Is(err, &jsonrpc.Error{Code: rejectedByTransport})

@@ -37,7 +37,7 @@ func TestMain(m *testing.M) {
 	}
 	if len(os.Args) > 2 && os.Args[1] == serve {
 		hostile := map[string]func(){
-			"garbage": func() { chatter("this is no message\n\n{\"jsonrpc\":1}\n[]\n") }, "mute": func() { select {} }, "deaf": deaf,
+			"garbage": func() { chatter("this is no message\n\n{\"jsonrpc\":1}\n[]\n") }, "mute": func() { select {} }, "asking": func() { fmt.Fprintln(os.Stderr, "The key, not sesame:"); select {} }, "deaf": deaf,
 			"torrent": torrent, "endless": endless, "flood": flood, "asks": asks, "pages": pages, "gone": func() { os.Exit(3) }, "complains": complains, "greets": func() { greets(os.Args[3]) },
 			"fickle": fickle, "verbatim": verbatims, "odd": odd, "old": func() { chatter("") }, "hangs": hangs, "closes": closes, "useless": useless,
 			"begs": begs, "lists": func() { lists(os.Args[3]) }, "million": million, "shouts": shouts,
@@ -285,9 +285,11 @@ func asks() {
 }
 
 func pages() {
+	more := 0
 	answering("", func(method string, _ json.RawMessage) string {
 		if method == "tools/list" {
-			return `"result":{"tools":[],"nextCursor":"more"}`
+			more++
+			return fmt.Sprintf(`"result":{"tools":[],"nextCursor":"more %d"}`, more)
 		}
 		return usual(method, nil)
 	})

@@ -3,16 +3,11 @@ package mcp
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
-	"iter"
 	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
-
-	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"everstep/activities/tool"
 	"everstep/domain"
@@ -25,15 +20,15 @@ type Options struct {
 	Secret func(name string) (string, error)
 	// Redact takes secrets out of what is told of a server that fails. Nil: it is told as it is.
 	Redact func(text string) string
-	// Hide is told each token that a server is given, as a secret. Nil: nobody is.
+	// Hide is told each token that a server is given, and what the file of its variables holds, as a secret. Nil: nobody is.
 	Hide func(token string)
 	// Root is the folder that servers are told to work in. Empty: they are told none.
 	Root string
 	// Log gets what servers write to their standard error, and how they end. Nil: nobody.
 	Log Log
 
-	// fresh is how long a list of tools is taken as it is.
-	fresh time.Duration
+	// fresh is how long a list of tools is taken as it is, silence how long a server may say nothing before who waits is told.
+	fresh, silence time.Duration
 	// most and idle bound the sessions with stateful servers.
 	most int
 	idle time.Duration
@@ -45,8 +40,11 @@ type Log interface {
 	Warn(message string, keyvals ...any)
 }
 
-// listFresh is how long a list of tools is taken as it is.
-const listFresh = 15 * time.Second
+// listFresh and longSilence are those times unless given.
+const (
+	listFresh   = 15 * time.Second
+	longSilence = 5 * time.Second
+)
 
 // Servers are the MCP servers of a worker. They are started and reached when they
 // are needed first, and again after they broke. It is safe for concurrent use.
@@ -61,9 +59,13 @@ func Open(configs []Server, options Options) *Servers {
 	if options.Secret == nil {
 		options.Secret = func(name string) (string, error) { return "", Unset(fmt.Sprintf("${%s}: is not set", name)) }
 	}
-	if options.fresh == 0 {
-		options.fresh = listFresh
+	if options.Redact == nil {
+		options.Redact = func(text string) string { return text }
 	}
+	if options.Hide == nil {
+		options.Hide = func(string) {}
+	}
+	options.fresh, options.silence = cmp.Or(options.fresh, listFresh), cmp.Or(options.silence, longSilence)
 	s := &Servers{all: map[string]*server{}, sessions: sessions{
 		open: map[string]*session{}, most: cmp.Or(options.most, MostSessions), idle: cmp.Or(options.idle, longestIdle),
 	}}
@@ -139,6 +141,14 @@ func (s *Servers) All(ctx context.Context, name string) ([]tool.Tool, error) {
 	return found, tool.NotStarted(err)
 }
 
+// LastWords are what the program of a server has written last, behind a semicolon; empty: nothing, or it is none.
+func (s *Servers) LastWords(name string) string {
+	if own := s.all[name]; own != nil {
+		return own.lastWords(0)
+	}
+	return ""
+}
+
 // Close ends all servers, and returns when they are gone.
 func (s *Servers) Close() {
 	var all sync.WaitGroup
@@ -155,11 +165,10 @@ type server struct {
 	options Options
 	// progress is heard of calls over all connections, and so is what it asked for.
 	progress listeners
-	asked    asked
-	// told are the tools that the log has named.
-	told sync.Map
 
 	mu sync.Mutex
+	// unread and unusable are the tools of the latest lists that no agent has, which the log has named.
+	unread, unusable []unreadTool
 	// live is the connection; nil: there is none.
 	live *link
 	// dialing is closed when somebody has tried to connect; nil: nobody tries.
@@ -171,6 +180,8 @@ type server struct {
 	closed   bool
 	// reached says that it was there once: what keeps its program from starting now may pass.
 	reached atomic.Bool
+	// newest is the program that was started last; nil: none was.
+	newest atomic.Pointer[program]
 	// ending are connections on their way out.
 	ending sync.WaitGroup
 
@@ -201,8 +212,7 @@ func (s *server) link(ctx context.Context) (*link, error) {
 		switch {
 		case s.config.Problem != "" || s.config.Disabled:
 			s.mu.Unlock()
-			return nil, domain.CodedErrorf(domain.Invalid, domain.CodeUnknownTool, "MCP server %s is not started: %s",
-				s.config.Name, cmp.Or(s.config.Problem, "its file says disabled; take that out"))
+			return nil, s.unknown("is not started: %s", cmp.Or(s.config.Problem, "its file says disabled; take that out"))
 		case s.closed:
 			s.mu.Unlock()
 			return nil, s.unavailable("is not started: the worker stops")
@@ -266,7 +276,7 @@ func (s *server) drop() {
 		if s.single {
 			s.over = tool.SessionLost(domain.Errorf(domain.Unavailable, "%s", old.ended()))
 		}
-		old.broken()
+		old.dead.Store(true)
 		s.ending.Go(old.close)
 	}
 }
@@ -307,97 +317,17 @@ func (s *server) complain(line string) {
 	}
 }
 
+func (s *server) errorf(kind domain.Kind, format string, args ...any) *domain.Error {
+	return domain.Errorf(kind, "MCP server %s "+format, append([]any{s.config.Name}, args...)...)
+}
+
 func (s *server) unavailable(format string, args ...any) *domain.Error {
-	return domain.Errorf(domain.Unavailable, "MCP server %s "+format, append([]any{s.config.Name}, args...)...)
+	return s.errorf(domain.Unavailable, format, args...)
 }
 
-// listed is what the server lists, by way of a connection that holds.
-func (s *server) listed(ctx context.Context) (*link, []*sdk.Tool, error) {
-	l, err := s.link(ctx)
-	if err != nil {
-		return nil, nil, err
-	}
-	asking, sent := withSending(ctx, false)
-	tools, err := l.list(asking)
-	if err == nil {
-		for _, t := range l.unreadAnew() {
-			s.warn("MCP server lists a tool that no agent has", "tool", t.Name, "error", t.Problem)
-		}
-		return l, tools, nil
-	}
-	if ctx.Err() != nil {
-		return nil, nil, ctx.Err()
-	}
-	if s.breaks(l, err) {
-		s.lost(l)
-	}
-	if over := s.lostFor(); over != nil {
-		return nil, nil, over
-	}
-	if before, _ := l.known(); before != nil && errors.Is(err, sdk.ErrSessionMissing) { // it has listed them in this session: it was started anew
-		return nil, nil, s.unavailable("has forgotten the connection")
-	}
-	return nil, nil, s.refused("does not list its tools", sent, err)
-}
-
-// find makes a tool of what the server lists under a name.
-func (s *server) find(ctx context.Context, name string) (tool.Tool, error) {
-	l, listed, err := s.listed(ctx)
-	if err != nil {
-		return tool.Tool{}, err
-	}
-	var others []string
-	for t, config := range s.forAgents(listed) {
-		if known := ToolName(s.config.Name, t.Name); known != name {
-			others = append(others, known)
-			continue
-		}
-		return s.usable(t, config)
-	}
-	for _, t := range l.unreadTools() {
-		if ToolName(s.config.Name, t.Name) == name {
-			return tool.Tool{}, domain.CodedErrorf(domain.Invalid, domain.CodeUnknownTool, "MCP server %s lists tool %q, which no agent has: %s", s.config.Name, t.Name, t.Problem)
-		}
-	}
-	return tool.Tool{}, domain.CodedErrorf(domain.Invalid, domain.CodeUnknownTool, "MCP server %s has no %q for agents; it has: %s",
-		s.config.Name, domain.Shorten(name, maxToolName), domain.Shorten(strings.Join(others, ", "), 1000))
-}
-
-// everything makes tools of all that the server lists for agents, of which there is one at least.
-func (s *server) everything(ctx context.Context) (all []tool.Tool, err error) {
-	_, listed, err := s.listed(ctx)
-	if err != nil {
-		return nil, err
-	}
-	for t, config := range s.forAgents(listed) {
-		made, err := s.usable(t, config)
-		if err == nil {
-			all = append(all, made)
-		} else if _, told := s.told.LoadOrStore(err.Error(), true); !told {
-			s.warn("MCP server lists a tool that no agent has", "tool", t.Name, "error", err.Error())
-		}
-	}
-	if len(all) == 0 {
-		return nil, domain.CodedErrorf(domain.Invalid, domain.CodeUnknownTool, "MCP server %s has no tools for agents", s.config.Name)
-	}
-	return all, nil
-}
-
-// forAgents are those of the tools that agents may have, with what holds for each.
-func (s *server) forAgents(listed []*sdk.Tool) iter.Seq2[*sdk.Tool, ToolConfig] {
-	return func(yield func(*sdk.Tool, ToolConfig) bool) {
-		for _, t := range listed {
-			if config, ok := s.config.allowed(t.Name); ok && !yield(t, config) {
-				return
-			}
-		}
-	}
-}
-
-func (s *server) usable(listed *sdk.Tool, config ToolConfig) (tool.Tool, error) {
-	made, _, err := s.tool(listed, config)
-	if err != nil {
-		return made, domain.Errorf(domain.Invalid, "MCP server %s: %s", s.config.Name, err)
-	}
-	return made, nil
+// unknown is the error of what the server does not have for agents.
+func (s *server) unknown(format string, args ...any) *domain.Error {
+	made := s.errorf(domain.Invalid, format, args...)
+	made.Code = domain.CodeUnknownTool
+	return made
 }

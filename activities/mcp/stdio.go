@@ -40,9 +40,6 @@ const (
 	parting = 5 * time.Second
 )
 
-// usualPath is where programs look for others, unless env says so.
-const usualPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
-
 // A program is a server that the worker has started. It is the SDK's transport and
 // its connection, used once.
 type program struct {
@@ -116,16 +113,6 @@ func startProgram(s Server, env []string, complain func(string)) (*program, erro
 	p.lines = bufio.NewReaderSize(out, 64<<10)
 	go p.listen(stderr)
 	return p, nil
-}
-
-// withPath adds a PATH, of no variable of the worker's, to an environment that has none.
-func withPath(env []string, program string) []string {
-	for _, entry := range env {
-		if strings.HasPrefix(entry, "PATH=") {
-			return env
-		}
-	}
-	return append(env, "PATH="+filepath.Dir(program)+string(filepath.ListSeparator)+usualPath)
 }
 
 // Connect implements the SDK's transport.
@@ -389,11 +376,11 @@ func (p *program) keep(line string) {
 	}
 }
 
-// lastWords are what a program has written last that is gone.
-func (p *program) lastWords() []string {
+// lastWords are what a program has written last, until its end or for so long: somebody else may have its standard error.
+func (p *program) lastWords(patience time.Duration) []string {
 	select {
 	case <-p.heard:
-	case <-time.After(leave): // somebody else has its standard error
+	case <-time.After(patience):
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()

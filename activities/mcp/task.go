@@ -70,34 +70,35 @@ func (l *link) page(ctx context.Context, cursor string, tasks map[string]bool) (
 		}
 		return page.Tools, page.NextCursor, nil
 	}
-	came, err := sdk.CallCustomMethod[*listParams, *verbatim](asIs(ctx), l.session, ownPrefix+methodList, &listParams{Cursor: cursor})
+	listed, next, err := pageOf[listedTool](ctx, l, methodList, "tools", cursor)
+	var all []*sdk.Tool
+	for i := range listed {
+		t := &listed[i]
+		if support := t.Execution.TaskSupport; l.speaks(tasksVersion) && (support == "optional" || support == "required") {
+			tasks[t.Name] = true
+		}
+		all = append(all, &t.Tool)
+	}
+	return all, next, err
+}
+
+// pageOf is a page of what a method lists in a member of its result.
+func pageOf[T any](ctx context.Context, l *link, method, member, cursor string) (all []T, next string, _ error) {
+	came, err := sdk.CallCustomMethod[*listParams, *verbatim](asIs(ctx), l.session, ownPrefix+method, &listParams{Cursor: cursor})
 	if err != nil {
 		return nil, "", err
 	}
-	var listed struct {
-		Tools []json.RawMessage `json:"tools"`
-		Next  string            `json:"nextCursor"`
-	}
-	if err := json.Unmarshal(came.text, &listed); err != nil {
-		return nil, "", unread("it lists what is no list of tools: %s", err)
-	}
-	var all []*sdk.Tool
-	for _, text := range listed.Tools {
-		var t sdk.Tool
-		var more struct {
-			Execution struct {
-				TaskSupport string `json:"taskSupport"`
-			} `json:"execution"`
+	var fields map[string]json.RawMessage
+	err = json.Unmarshal(came.text, &fields)
+	for name, into := range map[string]any{member: &all, "nextCursor": &next} {
+		if err == nil && !absent(fields[name]) {
+			err = json.Unmarshal(fields[name], into)
 		}
-		if err := errors.Join(json.Unmarshal(text, &t), json.Unmarshal(text, &more)); err != nil {
-			return nil, "", unread("it lists what is no tool: %s", err)
-		}
-		if support := more.Execution.TaskSupport; l.speaks(tasksVersion) && (support == "optional" || support == "required") {
-			tasks[t.Name] = true
-		}
-		all = append(all, &t)
 	}
-	return all, listed.Next, nil
+	if err != nil {
+		return nil, "", unread("it lists what is no list of %s: %s", member, err)
+	}
+	return all, next, nil
 }
 
 // wanted is a call as it is asked for: as a task, where its tool says that it may be one.
@@ -278,13 +279,9 @@ func (s *server) askOver(ctx context.Context, l *link, id string) (*sdk.CallTool
 	t.ID = id
 	switch {
 	case t.Error != nil:
-		return nil, domain.Errorf(domain.Invalid, "MCP server %s refuses the call: %s (%d)", s.config.Name, domain.Shorten(t.Error.Message, maxStatusMessage), t.Error.Code)
+		return nil, s.errorf(domain.Invalid, "refuses the call: %s (%d)", domain.Shorten(t.Error.Message, maxStatusMessage), t.Error.Code)
 	case len(t.Result) > 0 && string(t.Result) != "null":
-		result, err := resultOf(t.Result)
-		if err != nil {
-			return nil, s.unreadable(err)
-		}
-		return result, nil
+		return s.result(t.Result)
 	case t.Status == "completed" || t.Status == "failed":
 		return s.taskResult(ctx, l, t)
 	case t.Status == "cancelled":
@@ -299,18 +296,23 @@ func (s *server) askOver(ctx context.Context, l *link, id string) (*sdk.CallTool
 func (s *server) taskResult(ctx context.Context, l *link, t *task) (*sdk.CallToolResult, error) {
 	text, err := l.about(ctx, methodTaskResult, &taskParams{TaskID: t.ID})
 	if err == nil {
-		result, err := resultOf(text)
-		if err != nil {
-			return nil, s.unreadable(err)
-		}
-		return result, nil
+		return s.result(text)
 	}
 	if said, ok := errors.AsType[*jsonrpc.Error](err); ok && said.Code == codeUnread {
 		return nil, s.unreadable(said)
 	} else if ok && t.Status == "failed" && answered(err) {
-		return nil, domain.Errorf(domain.Invalid, "MCP server %s refuses the call: %s (%d)", s.config.Name, domain.Shorten(said.Message, maxStatusMessage), said.Code)
+		return nil, s.errorf(domain.Invalid, "refuses the call: %s (%d)", domain.Shorten(said.Message, maxStatusMessage), said.Code)
 	}
 	return nil, s.unasked(ctx, l, err)
+}
+
+// result is that of a task, as it came.
+func (s *server) result(text json.RawMessage) (*sdk.CallToolResult, error) {
+	result, err := resultOf(text)
+	if err != nil {
+		return nil, s.unreadable(err)
+	}
+	return result, nil
 }
 
 // supplyTask gives a task what it asks for, which can be the root alone.

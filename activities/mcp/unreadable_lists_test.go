@@ -69,14 +69,11 @@ func TestAToolThatCannotBeRead(t *testing.T) {
 	const good = `{"name":"echo","description":"Does echo.","inputSchema":{"type":"object"}}`
 	deep := `{"name":"deep","inputSchema":` + strings.Repeat(`{"a":`, 950) + "{}" + strings.Repeat("}", 950) + "}"
 	for name, c := range map[string]struct{ page, named, problem string }{
-		"hints that are none":    {`{"tools":[{"name":"bad","inputSchema":{"type":"object"},"annotations":{"readOnlyHint":"yes"}},` + good + `]}`, "bad", "readOnlyHint"},
-		"a description of parts": {`{"tools":[` + good + `,{"name":"bad","description":["a"],"inputSchema":{"type":"object"}}]}`, "bad", "description"},
-		"tasks of another form":  {`{"tools":[` + good + `,{"name":"bad","inputSchema":{"type":"object"},"execution":7}]}`, "bad", "execution"},
-		"a name that is none":    {`{"tools":[` + good + `,{"name":7,"inputSchema":{"type":"object"}}]}`, "tool 2", "name"},
-		"null":                   {`{"tools":[` + good + `,null]}`, "tool 2", "it is null"},
-		"a number":               {`{"tools":[7,` + good + `]}`, "tool 1", "number"},
-		"one that is too deep":   {`{"tools":[` + deep + `,` + good + `]}`, "deep", "nested more than 900 deep"},
-		"no way to go on":        {`{"tools":[` + good + `],"nextCursor":7}`, "all that follows", "no text: 7"},
+		"a name that is none":  {`{"tools":[` + good + `,{"name":7,"inputSchema":{"type":"object"}}]}`, "tool 2", "name"},
+		"null":                 {`{"tools":[` + good + `,null]}`, "tool 2", "it is null"},
+		"a number":             {`{"tools":[7,` + good + `]}`, "tool 1", "no object"},
+		"one that is too deep": {`{"tools":[` + deep + `,` + good + `]}`, "deep", "nested more than 900 deep"},
+		"no way to go on":      {`{"tools":[` + good + `],"nextCursor":7}`, "all that follows", "no text: 7"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -52,7 +52,7 @@ var (
 // written is a text with references in the one form that is read.
 func written(text string) string {
 	text = theirs.ReplaceAllString(text, "$${$1$2}")
-	return strings.ReplaceAll(text, "${"+home+"}", "${HOME}")
+	return strings.NewReplacer("${"+home+"}", "${HOME}", "${workspaceRoot}", "${"+Workspace+"}", "${pathSeparator}", "/", "${/}", "/").Replace(text)
 }
 
 // Named is a text in the form that is read, where it is a reference alone, or one behind a word such as Bearer. Empty: it
@@ -116,7 +116,7 @@ func (s Server) With(plain, secret func(name string) (string, error)) Server {
 	}
 	plain, secret = s.orDefault(plain), s.orDefault(secret)
 	s.Args = slices.Clone(s.Args)
-	texts := []*string{&s.Command, &s.Dir, &s.URL}
+	texts := []*string{&s.Command, &s.Dir, &s.URL, &s.EnvFile}
 	if s.OAuth != nil {
 		s.OAuth = new(*s.OAuth)
 		texts = append(texts, &s.OAuth.ClientID, &s.OAuth.Issuer)
@@ -142,6 +142,9 @@ func (s Server) With(plain, secret func(name string) (string, error)) Server {
 	}
 	if wrong := checkURL(s.URL); wrong != "" && s.URL != "" {
 		s.Problem = cmp.Or(s.Problem, "url: "+wrong)
+	}
+	if _, err := s.filed(); err != nil {
+		s.Problem = cmp.Or(s.Problem, err.Error())
 	}
 	for _, v := range s.variables() {
 		if _, err := v.with(secret, nil); err != nil {
@@ -192,7 +195,7 @@ func (s Server) own(name string) bool {
 
 // seen are the names in what others on the machine see.
 func (s Server) seen() (names []string) {
-	texts := append([]string{s.Command, s.Dir, s.URL}, s.Args...)
+	texts := append([]string{s.Command, s.Dir, s.URL, s.EnvFile}, s.Args...)
 	if s.OAuth != nil {
 		texts = append(texts, s.OAuth.ClientID, s.OAuth.Issuer)
 	}

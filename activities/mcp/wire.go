@@ -18,6 +18,9 @@ const ownPrefix = "everstep/"
 
 const (
 	methodList       = "tools/list"
+	methodResources  = "resources/list"
+	methodTemplates  = "resources/templates/list"
+	methodPrompts    = "prompts/list"
 	methodCall       = "tools/call"
 	methodTask       = "tasks/get"
 	methodTaskResult = "tasks/result"
@@ -69,8 +72,10 @@ func learn(client *sdk.Client) error {
 			return err
 		}
 	}
-	if err := sdk.AddSendingCustomMethod[*listParams, *verbatim](client, ownPrefix+methodList); err != nil {
-		return err
+	for _, method := range []string{methodList, methodResources, methodTemplates, methodPrompts} {
+		if err := sdk.AddSendingCustomMethod[*listParams, *verbatim](client, ownPrefix+method); err != nil {
+			return err
+		}
 	}
 	return sdk.AddSendingCustomMethod[*callParams, *verbatim](client, ownPrefix+methodCall)
 }

@@ -34,7 +34,7 @@ func (s *Schema) measure() error {
 		}
 		seen[next] = true
 		if len(next.Properties) > 0 {
-			s.declared[next.Location] = slices.Sorted(maps.Keys(next.Properties))
+			s.declared[next.Location] = sortedKeys(next.Properties)
 		}
 		if err := m.visit(next); err != nil {
 			return err
@@ -53,7 +53,7 @@ func (s *Schema) measure() error {
 type propertyNames struct{ schema *jsonschema.Schema }
 
 func (p propertyNames) Validate(ctx *jsonschema.ValidatorContext, v any) {
-	object, _ := v.(map[string]any)
+	object := asMap(v)
 	for name := range object {
 		if p.schema.Validate(name) != nil {
 			ctx.AddError(&kind.PropertyNames{Property: name})
@@ -106,10 +106,10 @@ func present(all ...*jsonschema.Schema) []*jsonschema.Schema {
 // beside returns the schemas that a value of s must be checked against too.
 func beside(s *jsonschema.Schema) []*jsonschema.Schema {
 	all := slices.Concat(present(s.Ref, s.Not, s.If, s.Then, s.Else), s.AllOf, s.AnyOf, s.OneOf)
-	for _, name := range slices.Sorted(maps.Keys(s.DependentSchemas)) {
+	for _, name := range sortedKeys(s.DependentSchemas) {
 		all = append(all, s.DependentSchemas[name])
 	}
-	for _, name := range slices.Sorted(maps.Keys(s.Dependencies)) {
+	for _, name := range sortedKeys(s.Dependencies) {
 		all = append(all, one(s.Dependencies[name])...)
 	}
 	return all

@@ -151,6 +151,8 @@ func asList(v any) []any {
 	return list
 }
 
+func sortedKeys[V any](of map[string]V) []string { return slices.Sorted(maps.Keys(of)) }
+
 func asMap(v any) map[string]any {
 	members, _ := v.(map[string]any)
 	return members
@@ -159,13 +161,13 @@ func asMap(v any) map[string]any {
 // named is a schema, and all in it, as the API takes them: without properties of which it refuses the names.
 func (f *flattening) named(schema map[string]any) map[string]any {
 	made := maps.Clone(schema)
-	for _, word := range slices.Sorted(maps.Keys(schema)) { // sorted, since what is moved is numbered as it comes
+	for _, word := range sortedKeys(schema) { // sorted, since what is moved is numbered as it comes
 		switch held := schema[word]; f.known[word].holds {
 		case schemas:
 			made[word] = f.inside(word, held)
 		case named:
 			given, members := asMap(held), map[string]any{}
-			for _, name := range slices.Sorted(maps.Keys(given)) {
+			for _, name := range sortedKeys(given) {
 				members[name] = f.inside(word, given[name])
 			}
 			made[word] = members

@@ -12,6 +12,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"everstep/domain"
 )
 
 // Mend makes a schema of somebody else's one of a tool's arguments that can be checked, in the words of draft 2020-12. What
@@ -27,6 +29,9 @@ func Mend(schema json.RawMessage) (mended json.RawMessage, lost []string, err er
 	if err := decoder.Decode(&raw); err != nil {
 		return nil, nil, errors.New("is no JSON")
 	}
+	if within, quoted := raw.(string); quoted && json.Valid([]byte(within)) {
+		return Mend(json.RawMessage(within))
+	}
 	root, ok := raw.(map[string]any)
 	if !ok {
 		if raw != nil && raw != true {
@@ -36,9 +41,9 @@ func Mend(schema json.RawMessage) (mended json.RawMessage, lost []string, err er
 	}
 	m := &mending{}
 	for range 3 { // for the schemas that there are, for those that are left, and for what is lost with the others
-		m = &mending{known: keywords(), places: map[string]bool{}, left: m.places, lost: m.lost, loose: len(m.lost) > 0, base: cmp.Or(text(root["$id"]), text(root["id"]))}
+		m = &mending{terse: len(schema) > MaxSchema, known: keywords(), places: map[string]bool{}, left: m.places, lost: m.lost, loose: len(m.lost) > 0, base: cmp.Or(text(root["$id"]), text(root["id"]))}
 		m.old = root["$schema"] != nil && !strings.Contains(text(root["$schema"]), "/20")
-		made, _ := m.schema(root, nil, 0).(map[string]any)
+		made := asMap(m.schema(root, nil, 0))
 		if made == nil {
 			made = map[string]any{}
 		}
@@ -49,7 +54,7 @@ func Mend(schema json.RawMessage) (mended json.RawMessage, lost []string, err er
 	}
 	if _, err := CompileSchema(mended); err != nil {
 		bare := map[string]any{}
-		properties, _ := root["properties"].(map[string]any)
+		properties := asMap(root["properties"])
 		for name := range properties {
 			if len(name) <= maxKey && len(bare) < MaxProperties {
 				bare[name] = true
@@ -60,6 +65,9 @@ func Mend(schema json.RawMessage) (mended json.RawMessage, lost []string, err er
 			mended = json.RawMessage(`{"properties":{},"type":"object"}`)
 		}
 		return mended, []string{"the types of its arguments: the schema " + err.Error()}, nil
+	}
+	if m.terse {
+		m.lost = append(m.lost, fmt.Sprintf("its words are cut: it has %d bytes, more than %d", len(schema), MaxSchema))
 	}
 	return mended, m.lost, nil
 }
@@ -98,7 +106,12 @@ type mending struct {
 	loose   bool
 	lost    []string
 	schemas int
+	// terse says that it is too large with its words, which are cut.
+	terse bool
 }
+
+// maxTerse bounds a description in bytes where they are cut.
+const maxTerse = 100
 
 const (
 	maxLost = 5
@@ -134,7 +147,7 @@ func (m *mending) schema(v any, at place, level int) any {
 	m.modern(schema)
 	made := map[string]any{}
 	m.places[at.pointer()] = true
-	for _, word := range slices.Sorted(maps.Keys(schema)) {
+	for _, word := range sortedKeys(schema) {
 		k, v, here := m.known[word], schema[word], at.step(word)
 		switch fits := m.fits(word, k, v); {
 		case k.holds == elsewhere && strings.HasSuffix(word, "Ref"), word == "$ref" && !m.leads(v):
@@ -148,6 +161,9 @@ func (m *mending) schema(v any, at place, level int) any {
 			if word == "properties" || word == "patternProperties" {
 				m.open(schema, made)
 			}
+		case m.terse && slices.Contains([]string{"title", "$comment", "examples", "default", "markdownDescription", "enumDescriptions"}, word):
+		case m.terse && word == "description":
+			made[word] = domain.Shorten(text(v), maxTerse)
 		case m.loose && slices.Contains([]string{"not", "if", "then", "else", "unevaluatedProperties", "unevaluatedItems", "maxContains"}, word):
 		case k.holds == schemas:
 			m.inside(made, word, v, here, level)
@@ -179,8 +195,7 @@ func (m *mending) inside(made map[string]any, word string, v any, at place, leve
 		all[i] = m.schema(one, at.step(strconv.Itoa(i)), level+1)
 	}
 	if word == "oneOf" && m.loose {
-		others, _ := made["anyOf"].([]any)
-		if others != nil {
+		if made["anyOf"] != nil {
 			return // one list is enough that accepts no less
 		}
 		word = "anyOf"
@@ -189,9 +204,9 @@ func (m *mending) inside(made map[string]any, word string, v any, at place, leve
 }
 
 func (m *mending) members(schema, made map[string]any, word string, v any, at place, level int) any {
-	given, _ := v.(map[string]any)
+	given := asMap(v)
 	all := map[string]any{}
-	for _, name := range slices.Sorted(maps.Keys(given)) {
+	for _, name := range sortedKeys(given) {
 		_, err := compilePattern(name)
 		_, names := given[name].([]any)
 		switch {
@@ -266,7 +281,7 @@ func (m *mending) modern(schema map[string]any) {
 				schema[word] = map[string]any{} // as PHP has it
 			}
 		case "required":
-			list, _ := v.([]any)
+			list := asList(v)
 			if _, old := v.(bool); old {
 				delete(schema, word)
 			} else if list != nil {
@@ -277,7 +292,9 @@ func (m *mending) modern(schema map[string]any) {
 				schema[word] = json.Number(number)
 			}
 		case "type":
-			schema[word] = kindsOf(v)
+			if schema[word] = kindsOf(v); schema[word] == "any" || slices.Contains(asList(schema[word]), any("any")) {
+				delete(schema, word) // as draft 3 has it
+			}
 		}
 	}
 	for _, word := range []string{"$schema", "$id", "$vocabulary", "$dynamicAnchor", "$recursiveAnchor", "nullable", "additionalItems", "dependencies"} {
@@ -293,11 +310,30 @@ func (m *mending) modern(schema map[string]any) {
 	}
 }
 
+// kindName is a type as JSON Schema calls it, of one as a programming language does.
+func kindName(word string) string {
+	switch word = strings.ToLower(word); word {
+	case "str", "text":
+		return "string"
+	case "int", "long":
+		return "integer"
+	case "float", "double", "decimal":
+		return "number"
+	case "bool":
+		return "boolean"
+	case "list", "tuple":
+		return "array"
+	case "dict", "map":
+		return "object"
+	}
+	return word
+}
+
 // kindsOf are types as they are written in JSON Schema, each once.
 func kindsOf(v any) any {
 	switch v := v.(type) {
 	case string:
-		return strings.ToLower(v)
+		return kindName(v)
 	case []any:
 		all := make([]any, len(v))
 		for i, kind := range v {

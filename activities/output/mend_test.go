@@ -48,7 +48,12 @@ func TestMend(t *testing.T) {
 		"a large number":           {of(`{"maximum":12345678901234567890}`), of(`{"maximum":12345678901234567890}`), ""},
 		"a length beyond all":      {of(`{"maxLength":9007199254740991}`), of(`{}`), "/maxLength"},
 		"types in capitals":        {of(`{"type":"STRING"}`), of(`{"type":"string"}`), ""},
-		"a type that is none":      {of(`{"type":"any"}`), of(`{}`), `at /properties/a/type: is "any"`},
+		"any type":                 {of(`{"type":"any"}`), of(`{}`), ""},
+		"any among types":          {of(`{"type":["string","any"],"minLength":1}`), of(`{"minLength":1}`), ""},
+		"a type that is none":      {of(`{"type":"date"}`), of(`{}`), `at /properties/a/type: is "date"`},
+		"types of a language":      {of(`{"type":["str","int","float","Bool","list","dict"]}`), of(`{"type":["string","integer","number","boolean","array","object"]}`), ""},
+		"a length in halves":       {of(`{"maxLength":2.5}`), of(`{}`), "at /properties/a/maxLength: is 2.5, which means nothing there"},
+		"a schema as a text":       {`"{\"properties\":{\"a\":{\"type\":\"string\"}}}"`, of(`{"type":"string"}`), ""},
 		"null among types":         {of(`{"type":["string",null]}`), of(`{"type":["string","null"]}`), ""},
 		"nullable":                 {of(`{"type":"string","nullable":true,"enum":["a"]}`), of(`{"enum":["a",null],"type":["string","null"]}`), ""},
 		"nothing":                  {`null`, `{"properties":{},"type":"object"}`, ""},
@@ -58,7 +63,8 @@ func TestMend(t *testing.T) {
 		"object among types":       {`{"type":["object","null"]}`, `{"type":"object"}`, ""},
 		"anyOf at the root":        {`{"anyOf":[{"required":["a"]},{"required":["b"]}]}`, `{"anyOf":[{"required":["a"]},{"required":["b"]}],"type":"object"}`, ""},
 		"deep":                     {`{"type":"object","properties":{"a":` + nested(300) + `}}`, "", "lies too deep"},
-		"large":                    {`{"type":"object","description":"` + strings.Repeat("x", 200_000) + `","properties":{"a":{"type":"string"}}}`, of("true"), "the types of its arguments: the schema has 2000"},
+		"large":                    {`{"type":"object","description":"` + strings.Repeat("x", 200_000) + `","properties":{"a":{"type":"string","title":"A","default":"b"}}}`, `{"description":"` + strings.Repeat("x", 100) + `",` + of(`{"type":"string"}`)[1:], "its words are cut: it has 2000"},
+		"large in all":             {`{"type":"object","properties":{"a":{"enum":["` + strings.Repeat("x", 200_000) + `"]}}}`, of("true"), "the types of its arguments: the schema has 2000"},
 		"a word that nobody knows": {of(`{"x-a":1,"widget":{"b":null}}`), of(`{"widget":{"b":null},"x-a":1}`), ""},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -4,12 +4,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"math"
 	"net/url"
 	"regexp"
 	"regexp/syntax"
-	"slices"
 	"strings"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
@@ -205,7 +203,7 @@ func (n *inspection) schema(v any, at place, level int) {
 	case !ok || n.schemas > maxSchemas:
 		return
 	}
-	for _, word := range slices.Sorted(maps.Keys(schema)) {
+	for _, word := range sortedKeys(schema) {
 		n.keyword(schema, word, at.step(word), level)
 	}
 }
@@ -225,7 +223,7 @@ func (n *inspection) keyword(schema map[string]any, word string, at place, level
 	if limit, ok := v.(float64); ok && k.holds == count && limit > math.MaxInt32 {
 		n.wrong(at, "is %s and may be at most %d", number(limit), math.MaxInt32)
 	}
-	switch text, _ := v.(string); {
+	switch text := text(v); {
 	case k.holds == schemas:
 		n.inside(v, at, level)
 	case k.holds == named:
@@ -251,7 +249,7 @@ func (n *inspection) unknown(word string, at place) {
 	for name := range n.keywords {
 		lower[strings.ToLower(name)] = name
 	}
-	if near, ok := spelling.Nearest(word, slices.Sorted(maps.Keys(lower))); ok {
+	if near, ok := spelling.Nearest(word, sortedKeys(lower)); ok {
 		hint = fmt.Sprintf("did you mean %q?", lower[near])
 	}
 	n.wrong(at, "there is no such keyword; %s", hint)
@@ -273,14 +271,14 @@ func (n *inspection) inside(v any, at place, level int) {
 }
 
 func (n *inspection) members(word string, v any, at place, level int) {
-	members, _ := v.(map[string]any)
+	members := asMap(v)
 	if word == "properties" {
 		if n.properties += len(members); n.properties > MaxProperties {
 			n.wrong(at, "the schema has more than %d properties; make it smaller", MaxProperties)
 			return
 		}
 	}
-	for _, key := range slices.Sorted(maps.Keys(members)) {
+	for _, key := range sortedKeys(members) {
 		if len(key) > maxKey {
 			n.wrong(at.step(key), "the name has %d bytes, more than %d; shorten it", len(key), maxKey)
 		}

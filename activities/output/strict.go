@@ -3,7 +3,6 @@ package output
 import (
 	"encoding/json"
 	"fmt"
-	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -71,7 +70,7 @@ func (t *strictness) look(p Part) {
 	case p.Takes("array") && !p.Has("items"):
 		t.wrong(p.at, "has no items")
 	}
-	for _, word := range slices.Sorted(maps.Keys(p.Fields)) {
+	for _, word := range sortedKeys(p.Fields) {
 		t.keyword(word, p.Fields[word], p.at.step(word))
 	}
 	switch optional := p.Optional(); {
@@ -88,8 +87,8 @@ func (t *strictness) look(p Part) {
 }
 
 func (t *strictness) keyword(word string, v any, at place) {
-	members, _ := v.(map[string]any)
-	list, _ := v.([]any)
+	members := asMap(v)
+	list := asList(v)
 	switch word {
 	case "properties":
 		t.properties += len(members)
@@ -101,7 +100,7 @@ func (t *strictness) keyword(word string, v any, at place) {
 	case "anyOf":
 		// The API has refused alternatives whose first properties have the same name.
 		objects := slices.DeleteFunc(slices.Clone(list), func(choice any) bool {
-			fields, _ := choice.(map[string]any)
+			fields := asMap(choice)
 			return fields["$ref"] == nil && !Part{Fields: fields}.Takes("object")
 		})
 		if len(objects) > 1 {
@@ -159,20 +158,19 @@ func Parts(schema json.RawMessage, show func(Part)) error {
 func (p Part) visit(v any, show func(Part)) {
 	p.Fields, _ = v.(map[string]any)
 	show(p)
-	for _, word := range slices.Sorted(maps.Keys(p.Fields)) {
+	for _, word := range sortedKeys(p.Fields) {
 		value, inner := p.Fields[word], p.step(word)
 		switch word {
 		case "items":
 			inner.Level++
 			inner.visit(value, show)
 		case "anyOf", "allOf":
-			list, _ := value.([]any)
-			for i, choice := range list {
+			for i, choice := range asList(value) {
 				inner.step(strconv.Itoa(i)).visit(choice, show)
 			}
 		case "properties", "$defs", "definitions":
-			members, _ := value.(map[string]any)
-			for _, name := range slices.Sorted(maps.Keys(members)) {
+			members := asMap(value)
+			for _, name := range sortedKeys(members) {
 				member := inner.step(name)
 				if member.Level++; word != "properties" {
 					member.Level, member.Definition = 0, name
@@ -201,13 +199,11 @@ func (p Part) Has(words ...string) bool {
 
 // Takes reports whether it takes values of a type.
 func (p Part) Takes(kind string) bool {
-	list, _ := p.Fields["type"].([]any)
-	return p.Fields["type"] == any(kind) || slices.Contains(list, any(kind))
+	return p.Fields["type"] == any(kind) || slices.Contains(asList(p.Fields["type"]), any(kind))
 }
 
 // Optional names the properties that are not required, sorted.
 func (p Part) Optional() []string {
-	properties, _ := p.Fields["properties"].(map[string]any)
-	required, _ := p.Fields["required"].([]any)
-	return slices.DeleteFunc(slices.Sorted(maps.Keys(properties)), func(name string) bool { return slices.Contains(required, any(name)) })
+	required := asList(p.Fields["required"])
+	return slices.DeleteFunc(sortedKeys(asMap(p.Fields["properties"])), func(name string) bool { return slices.Contains(required, any(name)) })
 }

@@ -208,6 +208,8 @@ func brief(v any) string {
 		return number(v)
 	case string:
 		return quoted(v)
+	case json.Number:
+		return shown(v.String())
 	case []any, map[string]any:
 		return "an " + kindOf(v)
 	default:

@@ -293,7 +293,8 @@ func serverTools(server string, list *yaml.Node) (only []string) {
 var (
 	// plainWords are names of programs, packages and files at the begin of a command, as no secret is.
 	plainWords = regexp.MustCompile(`^((-y|--yes|[@./]*[a-z]+([-./_][a-z]+)*\d?(@latest)?)(\s+|$))*`)
-	plainURL   = regexp.MustCompile(`^[a-z]+://[^?#@=%\s]+$`)
+	// plainURL has words in its path alone, and numbers of versions.
+	plainURL = regexp.MustCompile(`^[a-z]+://(\d{1,3}(\.\d{1,3}){3}|[a-z]{1,20}\d{0,2}([.-][a-z]{1,20}\d{0,2})*)(:\d+)?(/[a-z]{1,20}\d{0,2}([._-][a-z]{1,20}\d{0,2})*)*/?$`)
 )
 
 // hideSecrets leaves of a configuration how a server is started or reached, with variables in place of what may be secret.

@@ -111,6 +111,8 @@ func (f *follower) live(ctx context.Context, s snapshot) (told []Event) {
 			told = append(told, f.progress(p)...)
 		case p.Activity == string(contract.ListTools) && p.Failure != nil && !p.Next.IsZero():
 			told = append(told, f.moment.troubled(p.Failure.Message+standing(p)))
+		case p.Activity == string(contract.ListTools) && p.Fresh && p.Heartbeat.Progress != nil:
+			told = append(told, f.moment.troubled(p.Heartbeat.Progress.Text))
 		}
 	}
 	return append(told, f.stall(ctx, s, work)...)

@@ -241,7 +241,7 @@ func (c *Client) waiting(ctx context.Context, work []account.Pending, v account.
 		return v
 	}
 	for _, w := range work {
-		if w.Fresh && w.Heartbeat.Progress != nil {
+		if w.Fresh && w.Heartbeat.Progress != nil && w.Activity == string(contract.CallTool) {
 			v.Progress = append(v.Progress, *w.Heartbeat.Progress)
 		}
 	}
@@ -253,7 +253,11 @@ func (c *Client) waiting(ctx context.Context, work []account.Pending, v account.
 			v.Doing = contract.AttemptWaits(v.Steps+1, w.Attempt, w.Next, w.Failure)
 			return v
 		}
-		if w.Activity == string(contract.ListTools) && w.Failure != nil {
+		switch own := w.Activity == string(contract.ListTools); {
+		case own && w.Fresh && w.Heartbeat.Progress != nil:
+			v.Doing = describeWork(work, v.Steps+1) + ": " + w.Heartbeat.Progress.Text
+			return v
+		case own && w.Failure != nil:
 			v.Doing = describeWork(work, v.Steps+1) + ": " + domain.Shorten(w.Failure.Message, maxAsksReason)
 			return v
 		}

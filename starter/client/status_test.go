@@ -27,6 +27,8 @@ func TestStatusTellsWhatTheServerKnows(t *testing.T) {
 	listing := beating("2", 3, contract.Heartbeat{})
 	listing.ActivityType.Name, listing.HeartbeatDetails, listing.State = string(contract.ListTools), nil, enumspb.PENDING_ACTIVITY_STATE_SCHEDULED
 	listing.NextAttemptScheduleTime, listing.LastFailure = at(9), &failurepb.Failure{Message: "gone"}
+	silent := beating("2", 1, contract.Heartbeat{Phase: contract.PhaseWaiting, Progress: &contract.Progress{Tool: "tools", Text: "MCP server s has not answered"}})
+	silent.ActivityType.Name = string(contract.ListTools)
 	for name, c := range map[string]struct {
 		make   func(r *fakeRun)
 		source contract.StatusSource
@@ -41,6 +43,7 @@ func TestStatusTellsWhatTheServerKnows(t *testing.T) {
 		"an inference that reported":            {func(r *fakeRun) { r.pending = append(r.pending, beating("2", 1, beat)) }, contract.FromHistory, domain.StatusInProgress, contract.FromHistory, "step 3: inference, streaming"},
 		"an inference that did not":             {func(r *fakeRun) { r.pending = append(r.pending, untaken) }, contract.FromHistory, domain.StatusInProgress, contract.FromHistory, "step 3: inference, waits for a worker"},
 		"tools that are not listed":             {func(r *fakeRun) { r.pending = append(r.pending, listing) }, contract.FromHistory, domain.StatusInProgress, contract.FromHistory, "asking a worker for its tools, attempt 3 waits until " + at(9).AsTime().Format(time.RFC3339) + ": the worker failed; its log says more"},
+		"a server that is silent":               {func(r *fakeRun) { r.pending = append(r.pending, silent) }, contract.FromHistory, domain.StatusInProgress, contract.FromHistory, "asking a worker for its tools, waiting: MCP server s has not answered"},
 		"terminated":                            {func(r *fakeRun) { r.closes(enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_TERMINATED) }, contract.FromWorkflow, domain.StatusFailed, contract.FromServer, "ended"},
 	} {
 		t.Run(name, func(t *testing.T) {

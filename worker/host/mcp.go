@@ -45,6 +45,9 @@ func (c Config) MCPServers() ([]mcp.Server, error) {
 		if program, err := exec.LookPath(s.Command); s.Command != "" && err == nil && inside(program, c.Dir) {
 			s.Problem = cmp.Or(s.Problem, fmt.Sprintf("its program is in %s, where file tools could change what the worker starts; move it, or name another directory with --dir (EVERSTEP_DIR)", c.Dir))
 		}
+		if s.EnvFile != "" && c.Dir != "" && !strings.Contains(s.EnvFile, "${") && below(s.EnvFile, c.Dir) {
+			s.Problem = fmt.Sprintf("envFile: %s is in %s, where file tools would read it and could change what the program is told; move it, or name another directory with --dir (EVERSTEP_DIR)", s.EnvFile, c.Dir)
+		}
 		configs[i] = s
 	}
 	return configs, nil
@@ -102,6 +105,9 @@ func (c Config) mcpKeyFiles() (files []string) {
 	}
 	servers, _ := c.MCPServers() // what is wrong with it is said where it is used
 	for _, s := range servers {
+		if s.EnvFile != "" {
+			files = append(files, s.EnvFile)
+		}
 		for _, name := range s.Secrets() {
 			if path, ok := c.Variables(variableOf(name) + fileEnd); ok {
 				files = append(files, path)

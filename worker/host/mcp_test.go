@@ -70,6 +70,7 @@ mcpServers:
   crm: {url: "https://${NONE:-crm}.example.com/mcp", oauth: {client_id: "${CRM}", client_secret: "${CRM}", issuer: "https://a"}}
   good: {command: b, args: ["${REGION}", "${NONE:-none}", "${workspaceFolder}"], env: {H: "${HOME}"}}
   picked: {command: b, args: ["${input:zone}"], env: {R: "${input:zone}"}}
+  near: {command: b, envFile: "${workspaceFolder}/.env"}
 `)
 	c := Config{MCP: file, Dir: dir, Variables: variableMap{"REGION": "north-of-here-and-there", "FILED_FILE": "/x", "HOME": "/h", "PLACE": "postgres://u:p@h/d"}.LookupEnv}.withDefaults()
 	servers, err := c.MCPServers()
@@ -88,14 +89,16 @@ mcpServers:
 		"a URL with a password would stand in its args or url, where others on the machine see it; put it into env or headers",
 		"mcp.yaml:11: mcpServers.crm: ${CRM} is a secret, or looks like one, and others on the machine see what stands in command, args, cwd and url; name it in env or headers alone",
 		"", "",
+		"envFile: " + dir + "/.env is in " + dir + ", where file tools would read it and could change what the program is told; move it, or name another directory with --dir (EVERSTEP_DIR)",
 	}, problems)
+	require.Contains(t, c.mcpKeyFiles(), filepath.Join(dir, ".env"), "no command of an agent reads it")
 	require.Equal(t, []string{"eu"}, servers[9].Args)
 	require.Equal(t, "https://crm.example.com/mcp", servers[7].URL)
 	require.Equal(t, []string{"north-of-here-and-there", "none", dir}, servers[8].Args)
 	require.Equal(t, "north-of-here-and-there", c.secrets.Hide("north-of-here-and-there"), "it is no secret")
 	m, err := gather(t.Context(), c)
 	require.NoError(t, err)
-	require.Len(t, m.servers.Names(), 10)
+	require.Len(t, m.servers.Names(), 11)
 	require.NoError(t, m.close())
 }
 

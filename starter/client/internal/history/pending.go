@@ -40,7 +40,7 @@ func pending(c converter.DataConverter, info *workflowpb.PendingActivityInfo) ac
 	if started := info.GetLastStartedTime(); started != nil && !p.Waiting {
 		p.Since = started.AsTime()
 	}
-	if beat, err := decode[contract.Heartbeat](c, info.GetHeartbeatDetails()); err == nil && beat.Step > 0 {
+	if beat, err := decode[contract.Heartbeat](c, info.GetHeartbeatDetails()); err == nil && (beat.Step > 0 || beat.Progress != nil) {
 		p.Heartbeat = beat
 		p.Fresh = !p.Waiting && info.GetLastHeartbeatTime().AsTime().After(info.GetLastStartedTime().AsTime())
 	}

@@ -1,0 +1,125 @@
+package mcp
+
+import (
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"strings"
+)
+
+const (
+	// maxEnvFile bounds a file of variables in bytes, maxFiled how many there are: each may be a secret that is hidden.
+	maxEnvFile = 64 << 10
+	maxFiled   = 64
+)
+
+// envLine is NAME=VALUE, with the word by which shells hand it on.
+var envLine = regexp.MustCompile(`^(?:export\s+)?([a-zA-Z_][a-zA-Z0-9_]*)\s*=\s*(.*)$`)
+
+// filed are the variables of the file that the configuration names, as they stand there: nothing is put in their places.
+func (s Server) filed() (all []Variable, _ error) {
+	if s.EnvFile == "" {
+		return nil, nil
+	}
+	data, info, err := fileAt(s.EnvFile, maxEnvFile)
+	if err != nil {
+		return nil, fmt.Errorf("envFile: %w", err)
+	}
+	wrong := func(format string, values ...any) error {
+		return fmt.Errorf("envFile: %s "+format, append([]any{s.EnvFile}, values...)...)
+	}
+	if info.Mode().Perm()&0o022 != 0 && runtime.GOOS != "windows" {
+		return nil, wrong("may be changed by others than its owner, and so the program; chmod go-w")
+	}
+	number := 0
+	for line := range strings.Lines(strings.TrimPrefix(string(data), string(byteOrder))) {
+		number++
+		if line = strings.TrimSpace(line); line == "" || line[0] == '#' {
+			continue
+		}
+		found := envLine.FindStringSubmatch(line)
+		if found == nil || strings.ContainsRune(line, 0) {
+			return nil, wrong("is not NAME=VALUE in line %d", number)
+		}
+		value, _, _ := strings.Cut(found[2], " #")
+		if quote := found[2][:min(len(found[2]), 1)]; quote == `"` || quote == "'" {
+			end := strings.LastIndex(found[2], quote)
+			if end == 0 {
+				return nil, wrong("opens a quote in line %d that it does not close", number)
+			}
+			value = found[2][1:end]
+		}
+		if all = append(all, Variable{found[1], strings.TrimSpace(value)}); len(all) > maxFiled {
+			return nil, wrong("has more than %d variables; leave out those that %s does not need", maxFiled, s.Name)
+		}
+	}
+	return all, nil
+}
+
+// environment is all of a program's but a PATH. What env says goes before what the file says.
+func (s *server) environment() (all []string, _ error) {
+	filed, err := s.config.filed()
+	if err != nil {
+		return nil, mistake{err}
+	}
+	for _, v := range filed {
+		if secretive.MatchString(v.Name) || len(v.Text) >= leastHidden {
+			s.options.Hide(v.Text)
+		}
+		if !s.config.own(v.Name) {
+			all = append(all, v.Name+"="+v.Text)
+		}
+	}
+	for _, v := range s.config.Env {
+		text, err := v.with(s.options.Secret, nil)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, v.Name+"="+text)
+	}
+	return all, nil
+}
+
+// leastHidden is the length from which on a value of a file is taken for a secret, whatever it is called.
+const leastHidden = 16
+
+// usualPath is where programs look for others, unless env says so.
+const usualPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+
+// withPath adds a PATH, of no variable of the worker's, to an environment that has none.
+func withPath(env []string, program string) []string {
+	for _, entry := range env {
+		if strings.HasPrefix(entry, "PATH=") {
+			return env
+		}
+	}
+	return append(env, "PATH="+filepath.Dir(program)+string(filepath.ListSeparator)+usualPath)
+}
+
+// fileAt is what a file holds, of at most so many bytes. What is no file is not opened: a pipe may wait for ever.
+func fileAt(path string, most int64) (data []byte, info fs.FileInfo, err error) {
+	info, err = os.Stat(path)
+	switch {
+	case err != nil:
+	case !info.Mode().IsRegular():
+		return nil, nil, fmt.Errorf("%s is no file; name one", path)
+	case info.Size() > most:
+		return nil, nil, fmt.Errorf("%s has more than %d bytes; make it smaller", path, most)
+	default:
+		data, err = os.ReadFile(path)
+	}
+	if err != nil {
+		return nil, nil, fmt.Errorf("%s cannot be read: %w; name a file that can", path, errorOf(err))
+	}
+	return data, info, nil
+}
+
+func errorOf(err error) error {
+	if inner, ok := err.(interface{ Unwrap() error }); ok {
+		return inner.Unwrap()
+	}
+	return err
+}

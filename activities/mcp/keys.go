@@ -1,0 +1,142 @@
+package mcp
+
+import (
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+
+	"everstep/activities/document"
+	"everstep/domain/spelling"
+)
+
+// ours is the key of here for one of other programs' files: each stands before what they call it.
+func ours(key string) string {
+	for _, names := range []string{
+		"type transport transporttype", "command cmd", "args", "env environment envs", "envFile envfile", "cwd workingdirectory workdir",
+		"url httpurl serverurl baseurl endpoint uri", "headers httpheaders", "oauth", "effect", "timeout tooltimeout tooltimeoutsec",
+		"tools includetools enabledtools allowedtools availabletools", "excludeTools excludetools disabledtools excludedtools blockedtools",
+		"disabled", "enabled isactive active", "stateful",
+	} {
+		if all := strings.Fields(names); slices.Contains(all, plainKey(key)) {
+			return all[0]
+		}
+	}
+	return key
+}
+
+// unheeded is what becomes of a key of other programs that is not heeded here, where that may surprise.
+func unheeded(key string) string {
+	switch plainKey(key) {
+	case "alwaysallow", "autoapprove", "autoapprovetools", "trust":
+		return "is not heeded: which calls wait for a person the agent and the worker say (approvals)"
+	case "sandbox", "sandboxenabled":
+		return "is not heeded: nothing confines the program of a server"
+	case "apikey", "requestoptions", "auth", "authprovidertype", "headershelper":
+		return "is not heeded: put what proves who asks into headers, as ${NAME}"
+	case "oauth":
+		return "is not heeded: a worker opens no browser; oauth needs a client_id here"
+	}
+	return ""
+}
+
+// renamed is a server's mapping with the names that its keys have here. Keys that nobody here knows are passed over, but
+// for one that is nearly one that limits what agents get.
+func (s *reading) renamed(r *document.Reader, field string, node *yaml.Node, keys document.Keys) *yaml.Node {
+	if node.Kind != yaml.MappingNode {
+		return node
+	}
+	made := *node
+	made.Content = nil
+	for name, value := range pairs(node) {
+		key := ours(name.Value)
+		near, misspelt := spelling.Nearest(key, []string{"tools", "effect", "stateful", "disabled", "excludetools"})
+		switch {
+		case oddKey(name):
+			made.Content = append(made.Content, name, value) // which is refused
+		case key == "command" && value.Kind == yaml.MappingNode: // it has the program as path, and args and env
+			for name, value := range pairs(value) {
+				as := *name
+				if as.Value = ours(name.Value); as.Value == "path" {
+					as.Value = "command"
+				}
+				made.Content = append(made.Content, &as, given(value))
+			}
+		case key == "type" && value.Kind != yaml.ScalarNode:
+		case name.Value == "url" && member(node, "httpUrl") != nil: // which is the one over streamable HTTP
+		case s.lent(r, document.Join(field, name.Value), key, value):
+		case plainKey(name.Value) == "availabletools" && len(value.Content) == 0: // which are all
+		case unheeded(key) != "" && (key != "oauth" || member(value, "client_id") == nil):
+			s.Notes = append(s.Notes, name.Value+" "+unheeded(key))
+		case slices.ContainsFunc(keys, func(k document.Key) bool { return k.Name == key }):
+			as := *name
+			as.Value = key
+			made.Content = append(made.Content, &as, given(value))
+		case misspelt:
+			r.Problem(name, document.Join(field, name.Value), "there is no such key; did you mean %s?", near)
+		}
+	}
+	return &made
+}
+
+// lent puts the variables of a key that but names them into env or headers; false: it is no such key.
+func (s *reading) lent(r *document.Reader, field, key string, value *yaml.Node) bool {
+	lend := func(into *[]Variable, check func(Variable) string, name, lead string, variable *yaml.Node) {
+		v := Variable{name, lead + "${" + variable.Value + "}"}
+		if wrong := check(v); wrong != "" {
+			r.Problem(variable, field, "%s", wrong)
+		}
+		*into = append(*into, v)
+	}
+	switch plainKey(key) {
+	case "envkeys", "envvars":
+		for _, name := range value.Content {
+			lend(&s.Env, checkVariable, name.Value, "", name)
+		}
+	case "bearertokenenvvar":
+		lend(&s.Headers, checkHeader, "Authorization", "Bearer ", value)
+	case "envhttpheaders":
+		for name, variable := range pairs(value) {
+			lend(&s.Headers, checkHeader, name.Value, "", variable)
+		}
+	default:
+		return false
+	}
+	return true
+}
+
+// entries is a mapping of what stands in a list: NAME=VALUE, or a name beside a value.
+func entries(node *yaml.Node) *yaml.Node {
+	if node.Kind != yaml.SequenceNode {
+		return node
+	}
+	made := &yaml.Node{Kind: yaml.MappingNode, Line: node.Line, Column: node.Column}
+	for _, item := range node.Content {
+		name, value := member(item, "name"), member(item, "value")
+		if before, after, pair := strings.Cut(item.Value, "="); pair {
+			name, value = like(item, before), like(item, after)
+		}
+		if name == nil || value == nil {
+			return node
+		}
+		made.Content = append(made.Content, name, value)
+	}
+	return made
+}
+
+// inWords is a list of the words of a text, where no sign says that some belong together.
+func inWords(node *yaml.Node) *yaml.Node {
+	if node.Kind != yaml.ScalarNode || strings.ContainsAny(node.Value, "\"'\\") {
+		return node
+	}
+	made := &yaml.Node{Kind: yaml.SequenceNode, Line: node.Line, Column: node.Column}
+	for word := range strings.FieldsSeq(node.Value) {
+		made.Content = append(made.Content, like(node, word))
+	}
+	return made
+}
+
+// like is a text at the place of another value.
+func like(node *yaml.Node, text string) *yaml.Node {
+	return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: text, Line: node.Line, Column: node.Column}
+}
