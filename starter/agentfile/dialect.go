@@ -1,6 +1,7 @@
 package agentfile
 
 import (
+	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -17,6 +18,8 @@ const (
 	openCode   = "opencode"
 	copilot    = "GitHub Copilot"
 	vsCode     = "VS Code"
+	geminiCLI  = "Gemini CLI"
+	cursor     = "Cursor"
 )
 
 // dialectOf is the tool whose file it is by its folder or its endings; empty: these do not tell.
@@ -26,8 +29,8 @@ func dialectOf(path string) string {
 	}
 	path = strings.ToLower(filepath.ToSlash(path))
 	for _, dialect := range [][2]string{
-		{vsCode, `\.chatmode\.md$|/\.github/chatmodes/`}, {copilot, `\.agent\.md$|/\.github/agents/`},
-		{claudeCode, `/\.claude/agents/`}, {openCode, `/(\.opencode|\.config/opencode)/(agents?|modes?)/`},
+		{vsCode, `\.(chatmode|prompt)\.md$|/\.github/chatmodes/`}, {copilot, `\.agent\.md$|/\.github/agents/`},
+		{claudeCode, `/\.claude/agents/`}, {geminiCLI, `/\.gemini/agents/`}, {cursor, `/\.cursor/agents/`}, {openCode, `/(\.opencode|\.config/opencode)/(agents?|modes?)/`},
 	} {
 		if regexp.MustCompile(dialect[1]).MatchString(path) {
 			return dialect[0]
@@ -44,7 +47,7 @@ func stem(path string) string {
 	base := filepath.Base(path)
 	base = strings.TrimSuffix(base, filepath.Ext(base))
 	if dialectOf(path) != "" {
-		base = strings.TrimSuffix(strings.TrimSuffix(base, ".agent"), ".chatmode")
+		base = regexp.MustCompile(`\.(agent|chatmode|prompt)$`).ReplaceAllString(base, "")
 	}
 	return base
 }
@@ -84,11 +87,12 @@ func newVocabulary() vocabulary {
 	v.means = (&foreigner{agent: new(agent)}).keys()
 	for dialect, keys := range map[string]string{
 		openCode: "mode permission steps disable hidden", copilot: "target infer argumenthint userinvocable disablemodelinvocation",
-		claudeCode: "color memory disallowedtools maxturns permissionmode mcpservers isolation background initialprompt",
+		geminiCLI: "kind timeout_mins agent_card_url", cursor: "readonly is_background",
+		claudeCode: "color memory allowedtools disallowedtools maxturns permissionmode mcpservers isolation background initialprompt",
 		"":         "skills handoffs agents hooks effort metadata options variant reasoningeffort thinking prompt version author license tags category icon emoji vibe tier priority",
 	} {
 		for key := range strings.FieldsSeq(keys) {
-			v.tells[key] = dialect
+			v.tells[canonical(key)] = dialect
 		}
 	}
 	return v
@@ -124,10 +128,17 @@ func (v vocabulary) dialect(path string, f front) string {
 			return tells
 		}
 	}
-	if foreignModel(f.values["model"]) || v.foreignTools(f.values["tools"]) {
+	if foreignModel(f.values["model"]) || plugged(path) || v.foreignTools(f.values["tools"]) {
 		return claudeCode
 	}
 	return ""
+}
+
+// plugged reports whether a file is an agent of a plugin of Claude Code: agents lie beside the folder that makes it one.
+func plugged(path string) bool {
+	folder := filepath.Dir(path)
+	_, err := os.Stat(filepath.Join(folder, "..", ".claude-plugin"))
+	return err == nil && filepath.Base(folder) == "agents"
 }
 
 func foreignModel(model *yaml.Node) bool {
@@ -156,7 +167,7 @@ func (v vocabulary) foreignTool(word string) bool {
 
 // doubtDialect says of a file of ours that another tool would read it otherwise.
 func (a *agent) doubtDialect(given document.Given) {
-	if given["description"] == nil || len(given) > 2 || len(given) == 2 && given["name"] == nil {
+	if len(a.Problems) > 0 || given["description"] == nil || len(given) > 2 || len(given) == 2 && given["name"] == nil {
 		return
 	}
 	a.Notes = append(a.Notes, a.Path+": could be another tool's, too; read as ours it has no tools, and in .claude/agents it would have all of the worker's")

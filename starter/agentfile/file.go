@@ -241,7 +241,7 @@ func (a *agent) read(text string) {
 		}
 		return
 	}
-	body, bodyLine, markdown := "", 0, ends(a.Path, ".md, .markdown")
+	body, bodyLine, markdown, either := "", 0, ends(a.Path, ".md, .markdown"), false
 	if markdown {
 		var ok bool
 		if text, body, bodyLine, ok = a.frontMatter(text); !ok {
@@ -253,9 +253,13 @@ func (a *agent) read(text string) {
 			a.readForeign(words, front, body, bodyLine)
 			return
 		}
+		either = front.broken == "" && len(front.names) > 0 && !slices.ContainsFunc(front.names, words.ours)
 	}
 	given := a.Read(text, a.keys())
 	if given == nil {
+		if either {
+			a.Problems[0].Message += "; one of another tool is read as it is where that has its agents, such as .claude/agents"
+		}
 		return
 	}
 	d := &a.Definition

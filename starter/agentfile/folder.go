@@ -22,7 +22,10 @@ import (
 // MaxSize bounds an agent's file, in bytes.
 const MaxSize = 1 << 20
 
-const endings = ".yaml, .yml, .md, .markdown"
+const (
+	endings         = ".yaml, .yml, .md, .markdown"
+	settingsEndings = ".json, .jsonc"
+)
 
 func ends(path, endings string) bool {
 	return slices.Contains(strings.Split(endings, ", "), strings.ToLower(filepath.Ext(path)))
@@ -38,7 +41,7 @@ func IsPath(text string) bool {
 // readAgent returns what the file of an agent holds.
 func readAgent(path string) ([]byte, error) {
 	if file, _, ok := within(path); ok {
-		return read(file, ".json")
+		return read(file, settingsEndings)
 	}
 	return read(path, endings)
 }
@@ -48,6 +51,8 @@ func read(path, endings string) ([]byte, error) {
 	info, err := os.Stat(path)
 	target, _ := os.Readlink(path) // empty: it is no link
 	switch {
+	case ends(path, ".toml"):
+		return nil, errors.New("is TOML, as Codex has its agents; put its instructions into ./agents/NAME.md, below front matter with its model and tools")
 	case !ends(path, endings) && (err != nil || !info.IsDir()):
 		return nil, fmt.Errorf("is no agent's file by its name; let it end in %s", endings)
 	case errors.Is(err, fs.ErrNotExist) && target != "":
@@ -106,7 +111,7 @@ func bare(err error) error { return cmp.Or(errors.Unwrap(err), err) }
 // Folders are where agents are looked for by name, in this order: ours, then those of other tools.
 func Folders() []string {
 	return append(ownFolders(), filepath.Join(".claude", "agents"), filepath.Join(".opencode", "agent"), filepath.Join(".opencode", "agents"),
-		filepath.Join(".github", "agents"), filepath.Join(".github", "chatmodes"))
+		filepath.Join(".github", "agents"), filepath.Join(".github", "chatmodes"), filepath.Join(".gemini", "agents"), filepath.Join(".cursor", "agents"))
 }
 
 func ownFolders() []string { return []string{"agents", filepath.Join(".everstep", "agents")} }
@@ -147,12 +152,14 @@ func (s Settings) List(folder string) ([]Listed, error) {
 			return nil, err
 		}
 	}
-	s.takeSettings(filepath.Join(folder, "opencode.json"), take)
+	for ending := range strings.SplitSeq(settingsEndings, ", ") {
+		s.takeSettings(filepath.Join(folder, "opencode"+ending), take)
+	}
 	return listed, nil
 }
 
 // Where says in which folders List looks, for people.
-const Where = "in ./agents, ./.everstep/agents, ./.claude/agents, ./.opencode, ./opencode.json and ./.github"
+const Where = "in ./agents, ./.everstep/agents, ./.claude/agents, ./.opencode, ./opencode.json, ./.github, ./.gemini and ./.cursor"
 
 // Find returns the path of an agent's file, which is named by its path or by
 // the agent's name; names are looked up in the Folders of a folder.

@@ -152,7 +152,7 @@ func TestForeignFilesAreFoundByName(t *testing.T) {
 	}
 	for _, name := range []string{
 		"agents/ours.yaml", ".claude/agents/a.md", ".claude/agents/deep/er/b.md", ".opencode/agent/c.md", ".opencode/agents/d.md",
-		".github/agents/e.agent.md", ".github/agents/f.md", ".github/chatmodes/g.chatmode.md",
+		".github/agents/e.agent.md", ".github/agents/f.md", ".github/chatmodes/g.chatmode.md", ".gemini/agents/k.md", ".cursor/agents/l.md",
 	} {
 		text := "You help.\n"
 		if path.Ext(name) == ".yaml" {
@@ -165,7 +165,7 @@ func TestForeignFilesAreFoundByName(t *testing.T) {
 	write(".github/agents/README.md", "none\n")
 	for name, file := range map[string]string{
 		"ours": "agents/ours.yaml", "a": ".claude/agents/a.md", "b": ".claude/agents/deep/er/b.md", "c": ".opencode/agent/c.md", "d": ".opencode/agents/d.md",
-		"e": ".github/agents/e.agent.md", "f": ".github/agents/f.md", "g": ".github/chatmodes/g.chatmode.md",
+		"e": ".github/agents/e.agent.md", "f": ".github/agents/f.md", "g": ".github/chatmodes/g.chatmode.md", "k": ".gemini/agents/k.md", "l": ".cursor/agents/l.md",
 		"code-reviewer-v2": ".claude/agents/titled.md", "Code Reviewer (v2)": ".claude/agents/titled.md",
 	} {
 		found, err := agentfile.Find(folder, name)
@@ -181,22 +181,24 @@ func TestForeignFilesAreFoundByName(t *testing.T) {
 	require.Equal(t, "You hold.", h.Definition.SystemPrompt)
 	listed, err := agentfile.Settings{}.List(folder)
 	require.NoError(t, err)
-	require.Len(t, listed, 11)
+	require.Len(t, listed, 13)
 	for text, says := range map[string]string{
-		"{\n// mine\n\"agent\": {}}": ":2:1: is no JSON: invalid character '/' looking for beginning of object key string",
-		`{"agent": ["a"]}`:           `:1:11: agent: is a list, not a mapping of keys to values`,
+		"{\n// mine\n\"agent\": {],}": ":3:11: is no JSON: invalid character ']' looking for beginning of object key string",
+		`{"agent": ["a"]}`:            `:1:11: agent: is a list, not a mapping of keys to values`,
 		`{"agent": {` + strings.Repeat(`"a": {}, `, 500) + `"a": {}}}`: `:1:11: agent: names 501; leave out all but 500`,
 	} {
 		write("opencode.json", text)
 		listed, err = agentfile.Settings{}.List(folder)
 		require.NoError(t, err)
-		require.Len(t, listed, 10)
-		require.EqualError(t, listed[9].Problems, filepath.Join(folder, "opencode.json")+says)
+		require.Len(t, listed, 12)
+		require.EqualError(t, listed[11].Problems, filepath.Join(folder, "opencode.json")+says)
 	}
 	write("opencode.json", `{"mcp": {}}`)
+	write("opencode.jsonc", `{"agent": {"j": {"prompt": "You hold."}, /* of mine */},}`)
 	listed, err = agentfile.Settings{}.List(folder)
 	require.NoError(t, err)
-	require.Len(t, listed, 9)
+	require.Len(t, listed, 12)
+	require.Equal(t, "j", listed[11].File.Name)
 	linked := t.TempDir()
 	for _, name := range []string{"agents", ".claude"} {
 		require.NoError(t, os.Symlink(filepath.Join(folder, name), filepath.Join(linked, name)))
@@ -206,6 +208,13 @@ func TestForeignFilesAreFoundByName(t *testing.T) {
 	require.Equal(t, filepath.Join(linked, "agents", "ours.yaml"), found)
 	_, err = agentfile.Find(linked, "b")
 	require.NoError(t, err)
+	write("plugin/.claude-plugin/plugin.json", "{}\n")
+	for text, form := range map[string]string{"description: Use when: asked": "Claude Code", "budget: {max_steps: 3}": ""} {
+		write("plugin/agents/m.md", "---\n"+text+"\n---\nYou help.\n")
+		m, err := agentfile.Load(filepath.Join(folder, "plugin", "agents", "m.md"))
+		require.NoError(t, err)
+		require.Equal(t, form, m.Dialect)
+	}
 	write(".opencode/agent/a.md", "You help, too.\n")
 	_, err = agentfile.Find(folder, "a")
 	require.EqualError(t, err, "a is the name of several: "+filepath.Join(folder, ".claude", "agents", "a.md")+", "+filepath.Join(folder, ".opencode", "agent", "a.md")+"; give the file")
@@ -219,10 +228,12 @@ func TestPromptsThatNameFiles(t *testing.T) {
 	for _, name := range []string{"../ssh/id.txt", "deep/prompt.txt", "prompt.MD", ".env", "secrets.json"} {
 		writeFile(t, at(name), "You see it.\n")
 	}
+	writeFile(t, at("large.md"), strings.Repeat("x", 100_000))
 	require.NoError(t, os.Symlink(".env", at("link.md")))
 	const named = " is no prompt by its name; let it end in .md, .markdown, .txt, or what it links to"
 	for prompt, says := range map[string]string{
-		"prompt.MD": "", "deep/prompt.txt": "", "./deep/../prompt.MD": "",
+		"prompt.MD": "", "deep/prompt.txt": "", "./deep/../prompt.MD": "", "prompt.MD} Look. {file: ./deep/prompt.txt ": "",
+		"large.md} {file:large.md} {file:large.md": "names files of more than 262144 bytes; leave some out",
 		".env": ".env" + named, "secrets.json": "secrets.json" + named, "link.md": "link.md" + named,
 		"id.txt":        "there is no file id.txt in the agent file's folder",
 		"../ssh/id.txt": "../ssh/id.txt is outside of the agent file's folder; copy it there and give its path from there",
@@ -233,7 +244,7 @@ func TestPromptsThatNameFiles(t *testing.T) {
 			f, err := agentfile.Load(at("opencode.json") + "#" + name)
 			if says == "" {
 				require.NoError(t, err)
-				require.Equal(t, "You see it.", f.Definition.SystemPrompt)
+				require.Contains(t, []string{"You see it.", "You see it. Look. You see it."}, f.Definition.SystemPrompt)
 				continue
 			}
 			require.ErrorContains(t, err, "prompt: "+says)

@@ -60,7 +60,7 @@ func (v vocabulary) mended(text string) front {
 var keyLine = regexp.MustCompile(`^(["']?)([A-Za-z][\w.-]*)["']?[ \t]*:(?:[ \t]+(.*))?$`)
 
 // limiting is a line with a key that limits the agent.
-var limiting = regexp.MustCompile(`(?mi)^\s*["']?((?:(?:dis)?allowed|excluded)?[-_]?tools|permissions?(?:[-_]?mode)?|approvals)["']?\s*:`)
+var limiting = regexp.MustCompile(`(?mi)^\s*["']?((?:(?:dis)?allowed|excluded)?[-_]?tools|permissions?(?:[-_]?mode)?|approvals|read[-_]?only)["']?\s*:`)
 
 // keyed parts a line that begins with a key.
 func keyed(line string) (name, rest string, ok bool) {
