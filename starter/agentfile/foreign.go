@@ -37,7 +37,8 @@ const (
 	inherit = "inherit"
 	// maxForeign bounds how many keys, tools, servers or models stand in one place.
 	maxForeign     = 500
-	listSeparators = ", \n\t\"'"
+	listSeparators = itemSeparators + " \n\t"
+	itemSeparators = ",;|\"'"
 )
 
 func tooMany(r *document.Reader, field string, node *yaml.Node, given int) bool {
@@ -75,9 +76,10 @@ type ignored struct {
 }
 
 const (
-	keyOnly     = "%s"
-	unknownTool = "tools %s (none like it here)"
-	offTool     = "%s (off on the worker; EVERSTEP_BUILTIN_TOOLS turns it on)"
+	keyOnly       = "%s"
+	allowedAnyway = "permission %s: allow (the worker's approvals hold)"
+	unknownTool   = "tools %s (none like it here)"
+	offTool       = "%s (off on the worker; EVERSTEP_BUILTIN_TOOLS turns it on)"
 )
 
 // ignore notes a word that counts for nothing. The reason has a place for all such words.
@@ -151,7 +153,7 @@ func (t *foreigner) keys() map[string]document.Value {
 			d.Budget.MaxSteps = &n
 		}
 	})
-	denied := reading(t.disallow)
+	denied := reading(func(word string) { t.always(word, domain.Deny) })
 	return map[string]document.Value{
 		"name": document.TextThen(func(text string) string {
 			t.Name = identity(text, stem(t.Path))
@@ -193,8 +195,9 @@ func (t *foreigner) keys() map[string]document.Value {
 func (t *foreigner) pass(name string) document.Value {
 	return document.Value{Read: func(r *document.Reader, field string, node *yaml.Node) {
 		restricts := []string{"approvals", "budget", "sessionbudget", "guards", "subagentpolicy"}
+		empty := node.Kind != yaml.ScalarNode && len(node.Content) == 0
 		switch hooks := canonical(name) == "hooks"; {
-		case slices.Contains(restricts, canonical(name)), hooks && node.Kind != yaml.MappingNode:
+		case !empty && (slices.Contains(restricts, canonical(name)) || hooks && node.Kind != yaml.MappingNode):
 			r.Problem(node, field, "is a key of our own form, and the file is read as one of %s; leave it out, or make the file ./agents/NAME.md without keys of other tools", t.Dialect)
 		case hooks:
 			t.ignore("%s (theirs are commands)", name)
@@ -216,7 +219,7 @@ func reading(each func(word string)) func(*document.Reader, string, *yaml.Node) 
 				if item.Kind != yaml.ScalarNode {
 					r.Problem(item, fmt.Sprintf("%s[%d]", field, i), "is %s, not a text", document.Describe(item))
 				}
-				all = append(all, words(item.Value, ",\"'")...)
+				all = append(all, words(item.Value, itemSeparators)...)
 			}
 		default:
 			r.Problem(node, field, "is %s; give a list, or a text with commas", document.Describe(node))
@@ -237,7 +240,12 @@ func (t *foreigner) allowed(r *document.Reader, field string, node *yaml.Node) {
 		return
 	}
 	t.toolsAt = node
-	if node.Kind != yaml.MappingNode {
+	if slices.ContainsFunc(words(node.Value, listSeparators), func(word string) bool {
+		return slices.Contains([]string{"except", "without", "not", "no", "but"}, strings.ToLower(word))
+	}) {
+		r.Problem(node, field, "is a sentence; give names with commas, and what is not allowed as disallowedTools")
+	}
+	if node.Kind != yaml.MappingNode || len(node.Content) == 0 && t.Dialect != openCode {
 		t.names, t.all = []string{}, false
 		reading(t.allow)(r, field, node)
 		return

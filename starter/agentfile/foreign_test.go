@@ -90,17 +90,22 @@ func TestForeignFilesWidenNothing(t *testing.T) {
 		"disallowedTools: Bash(rm:*), Write, mcp__*": "write_file files__delete", "disallowedTools: '*'": "shell read_file write_file files__delete",
 		"permission-mode: Plan": "shell write_file files__delete", "permission: {edit: deny, files_delete: deny}": "write_file files__delete",
 		"permission: {'*': ask, bash: {'*': deny}}": "shell", "permission: deny": "shell read_file write_file files__delete",
+		"readonly: true": "shell write_file files__delete", "tools: ['*', '!Bash', -Write]": "shell write_file", "permissions: {deny: [Bash, mcp__*]}": "shell files__delete",
+		"disallowedTools: mcp_*": "", "disallowed-tools: mcp_files_delete": "",
 	}
 	keys := append(slices.Collect(maps.Keys(denied)), "", "color: red", "permissionMode: bypassPermissions", "permissionMode: acceptEdits",
 		"permissionMode: dontAsk", "permissionMode: default", "permission: allow", "permission: {'*': allow, bash: ask}",
 		"permission: {bash: {'*': deny, 'git *': allow}}", "tools: Bash(git:*), Read", "tools: ['*', Task]", "tools: {bash: true, '*': true}",
 		"allowedTools: mcp__files__delete, Bash", "mcpServers: [files]", "mcp: {files: {command: x, alwaysAllow: ['*']}}")
 	order := []domain.Permission{domain.Allow, domain.AskFirst, domain.Deny}
-	for _, path := range []string{".claude/agents/a.md", ".opencode/agent/a.md", ".github/agents/a.agent.md"} {
+	for _, path := range []string{".claude/agents/a.md", ".opencode/agent/a.md", ".github/agents/a.agent.md", ".gemini/agents/a.md"} {
 		for _, key := range keys {
 			for _, other := range keys {
 				front := key + "\n" + other + "\n"
 				f, err := worker().Parse(path, []byte("---\n"+front+"\n---\nHello.\n"))
+				if path == ".gemini/agents/a.md" {
+					denied["disallowedTools: mcp_*"], denied["disallowed-tools: mcp_files_delete"] = "files__delete", "files__delete"
+				}
 				if err != nil {
 					require.ErrorContains(t, err, "keep one", front)
 					continue
@@ -136,7 +141,7 @@ func TestForeignKeysThatMakeNoSense(t *testing.T) {
 		"disallowedTools: !!seq [Bash]\n":                             "2:18: the tag !!seq is not supported; write the value alone",
 		"disallowedTools: *a\n":                                       "2:18: anchors and aliases (& and *) are not supported; write the value out, or put a text that begins so into quotes",
 		"permission: {[bash]: deny}\n":                                "2:14: permission: has a key that is a list; keys are texts",
-		"permissions: {deny: [Bash]}\n":                               "2:21: permissions.deny: is a list; give allow, ask or deny",
+		"permissions: {rest: [Bash]}\n":                               "2:21: permissions.rest: is a list; give allow, ask or deny",
 		"tools: Read\nTools: Bash\n":                                  "3:8: Tools: is given beside the one in line 2; keep one",
 	} {
 		_, err := agentfile.Parse(".claude/agents/a.md", []byte("---\n"+text+"---\n"))

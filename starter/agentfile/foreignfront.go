@@ -116,7 +116,7 @@ func (f *front) add(lines []string, above int, structured func(name string) bool
 	case root != nil && !words: // [WIP] is a word of the text
 		f.take(root)
 	case !ok && strings.TrimSpace(regexp.MustCompile(`(?m)^\s*#.*$`).ReplaceAllString(text, "")) == "":
-	case !ok, root == nil && structured(name) && (strings.TrimSpace(more) != "" || regexp.MustCompile(`^([\[{"']|[&!].*[\[{]|\*\w)`).MatchString(rest)):
+	case !ok, root == nil && structured(name) && (strings.TrimSpace(more) != "" || regexp.MustCompile(`^([\[{]|"[^"]*$|'[^']*$|[&!].*[\[{]|\*\w)`).MatchString(rest)):
 		f.names, f.broken = append(f.names, name), cmp.Or(f.broken, strings.Repeat("\n", above)+text)
 	default:
 		for _, found := range limiting.FindAllStringSubmatch(more, -1) {

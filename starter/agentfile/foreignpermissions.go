@@ -3,6 +3,7 @@ package agentfile
 import (
 	"reflect"
 	"slices"
+	"strings"
 
 	"go.yaml.in/yaml/v3"
 
@@ -29,7 +30,15 @@ const (
 	lastCounts
 )
 
-func (t *foreigner) always(p permitted) { t.said = append(t.said, []permitted{p}) }
+// always has calls of what a word means wait, or denies them, whatever else the file says. What the word bounds waits.
+func (t *foreigner) always(word string, then domain.Permission) {
+	base, bounded := bounds(word)
+	p := permitted{tools: t.covered(base, t.Dialect), then: then}
+	if bounded {
+		p.then, p.word = domain.AskFirst, strings.TrimSpace(word)
+	}
+	t.said = append(t.said, []permitted{p})
+}
 
 // last is what the last word says of a tool, or of a pattern of names.
 func last(said []permitted, name string) domain.Permission {
@@ -90,6 +99,19 @@ func (t *foreigner) permission(r *document.Reader, field string, node *yaml.Node
 	}
 	t.pairs(r, field, node, func(tool string, value *yaml.Node) string {
 		var then domain.Permission
+		if value.Kind == yaml.SequenceNode && then.UnmarshalText([]byte(tool)) == nil { // as Claude Code's settings have them
+			reading(func(word string) {
+				if then == domain.Allow {
+					t.ignore(allowedAnyway, word)
+				} else {
+					t.always(word, then)
+				}
+			})(r, field, value)
+			return ""
+		}
+		if canonical(tool) == "defaultmode" {
+			return t.permissionMode(value.Value)
+		}
 		if value.Kind != yaml.MappingNode {
 			if then.UnmarshalText([]byte(value.Value)) != nil {
 				return fix
@@ -121,7 +143,7 @@ func (t *foreigner) permission(r *document.Reader, field string, node *yaml.Node
 func (t *foreigner) permit(p permitted, word string) {
 	said := &t.said[byPermission]
 	if p.then == domain.Allow && !slices.ContainsFunc(*said, func(before permitted) bool { return slices.ContainsFunc(p.tools, before.covers) }) {
-		t.ignore("permission %s: allow (the worker's approvals hold)", word)
+		t.ignore(allowedAnyway, word)
 	}
 	*said = append(*said, p)
 }

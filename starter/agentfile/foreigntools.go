@@ -51,7 +51,11 @@ func bounds(word string) (base string, bounded bool) {
 func (t *foreigner) allow(word string) {
 	s := t.family.settings
 	base, bounded := bounds(word)
-	if base == "*" {
+	switch denied := strings.TrimLeft(word, "!-"); {
+	case denied != word:
+		t.always(denied, domain.Deny)
+		return
+	case base == "*":
 		t.names, t.all = s.all(), true
 		return
 	}
@@ -67,21 +71,11 @@ func (t *foreigner) allow(word string) {
 		return !s.has(name)
 	})
 	if len(t.ours(base)) == 0 {
-		t.ignore(unknownTool, base)
+		t.ignore(unknownTool, cmp.Or(base, word))
 	}
 	if bounded && len(ours) > 0 {
-		t.always(permitted{ours, domain.AskFirst, strings.TrimSpace(word)})
+		t.always(word, domain.AskFirst)
 	}
-}
-
-// disallow takes away what a word of the file stands for, whatever else the file says.
-func (t *foreigner) disallow(word string) {
-	base, bounded := bounds(word)
-	p := permitted{tools: t.covered(base, t.Dialect), then: domain.Deny}
-	if bounded {
-		p.then, p.word = domain.AskFirst, strings.TrimSpace(word)
-	}
-	t.always(p)
 }
 
 // once is a list of words with another, unless it is there.
@@ -121,8 +115,10 @@ func (t *foreigner) ours(word string) []string {
 
 // remote parts the name of a tool of an MCP server, or of all of its tools: mcp__server__tool, server/tool, server_*.
 func (t *foreigner) remote(word string) (server, tool string) {
-	if t.Dialect == geminiCLI {
-		word = strings.TrimPrefix(word, "mcp_")
+	if rest, prefixed := strings.CutPrefix(word, "mcp_"); prefixed && t.Dialect == geminiCLI && !strings.HasPrefix(rest, "_") {
+		if word = rest; word == "*" {
+			return word, word
+		}
 	}
 	if rest, prefixed := strings.CutPrefix(word, "mcp__"); prefixed {
 		server, tool, _ = strings.Cut(rest, domain.ServerSeparator)
