@@ -41,7 +41,7 @@ func TestBrokenAgents(t *testing.T) {
 		names[b.name] = true
 		t.Run(b.name, func(t *testing.T) {
 			t.Parallel()
-			f, err := agentfile.Parse(filepath.Join(folder, b.file), []byte(b.text))
+			f, err := agentfile.Settings{}.Parse(filepath.Join(folder, b.file), []byte(b.text))
 			problems, ok := errors.AsType[document.Problems](err)
 			require.True(t, ok, "%v", err)
 			var says []string
@@ -58,13 +58,13 @@ func TestBrokenAgents(t *testing.T) {
 
 func TestTextOfProblems(t *testing.T) {
 	t.Parallel()
-	_, err := agentfile.Parse("a.yaml", []byte("namee: a\nhooks: {}\n"))
+	_, err := agentfile.Settings{}.Parse("a.yaml", []byte("namee: a\nhooks: {}\n"))
 	require.EqualError(t, err, "a.yaml has 2 problems:\n"+
 		"  a.yaml:1:1: namee: there is no such key; did you mean name?\n"+
 		"  a.yaml:2:8: hooks: is a mapping, not a list")
-	_, err = agentfile.Parse("a.yaml", []byte("hooks: {}\n"))
+	_, err = agentfile.Settings{}.Parse("a.yaml", []byte("hooks: {}\n"))
 	require.EqualError(t, err, "a.yaml:1:8: hooks: is a mapping, not a list")
-	_, err = agentfile.Parse("a.yaml", []byte("tools: ["+strings.Repeat("1, ", 60)+"]\n"))
+	_, err = agentfile.Settings{}.Parse("a.yaml", []byte("tools: ["+strings.Repeat("1, ", 60)+"]\n"))
 	problems, _ := errors.AsType[document.Problems](err)
 	require.Len(t, problems, 60)
 	require.ErrorContains(t, err, "tools[49]: ")
@@ -102,11 +102,11 @@ func TestFilesThatCannotBeRead(t *testing.T) {
 		"round.yaml":         "cannot be read: too many levels of symbolic links",
 		"reviewer.yaml/a.md": "cannot be read: not a directory",
 	} {
-		_, err := agentfile.Load(at(name))
+		_, err := agentfile.Settings{}.Load(at(name))
 		require.EqualError(t, err, at(name)+": "+says)
 	}
 	for _, name := range []string{"reviewer.yaml", "most.yaml"} {
-		_, err := agentfile.Load(at(name))
+		_, err := agentfile.Settings{}.Load(at(name))
 		require.NoError(t, err)
 	}
 }

@@ -144,7 +144,7 @@ func TestForeignKeysThatMakeNoSense(t *testing.T) {
 		"permissions: {rest: [Bash]}\n":                               "2:21: permissions.rest: is a list; give allow, ask or deny",
 		"tools: Read\nTools: Bash\n":                                  "3:8: Tools: is given beside the one in line 2; keep one",
 	} {
-		_, err := agentfile.Parse(".claude/agents/a.md", []byte("---\n"+text+"---\n"))
+		_, err := agentfile.Settings{}.Parse(".claude/agents/a.md", []byte("---\n"+text+"---\n"))
 		require.EqualError(t, err, ".claude/agents/a.md:"+says)
 	}
 }
@@ -181,7 +181,7 @@ func TestForeignFilesAreFoundByName(t *testing.T) {
 	write("prompts/h.md", "You hold.\n")
 	found, err := agentfile.Find(folder, "h")
 	require.NoError(t, err)
-	h, err := agentfile.Load(found)
+	h, err := agentfile.Settings{}.Load(found)
 	require.NoError(t, err)
 	require.Equal(t, "You hold.", h.Definition.SystemPrompt)
 	listed, err := agentfile.Settings{}.List(folder)
@@ -216,7 +216,7 @@ func TestForeignFilesAreFoundByName(t *testing.T) {
 	write("plugin/.claude-plugin/plugin.json", "{}\n")
 	for text, form := range map[string]string{"description: Use when: asked": "Claude Code", "budget: {max_steps: 3}": ""} {
 		write("plugin/agents/m.md", "---\n"+text+"\n---\nYou help.\n")
-		m, err := agentfile.Load(filepath.Join(folder, "plugin", "agents", "m.md"))
+		m, err := agentfile.Settings{}.Load(filepath.Join(folder, "plugin", "agents", "m.md"))
 		require.NoError(t, err)
 		require.Equal(t, form, m.Dialect)
 	}
@@ -246,7 +246,7 @@ func TestPromptsThatNameFiles(t *testing.T) {
 		for _, name := range []string{"plain", "a/../../ssh/x", "/../../ssh/x.json#x"} {
 			text := fmt.Sprintf(`{"agent": {%q: {"prompt": "{file:%s}"}}}`, name, prompt)
 			writeFile(t, at("opencode.json"), text)
-			f, err := agentfile.Load(at("opencode.json") + "#" + name)
+			f, err := agentfile.Settings{}.Load(at("opencode.json") + "#" + name)
 			if says == "" {
 				require.NoError(t, err)
 				require.Contains(t, []string{"You see it.", "You see it. Look. You see it."}, f.Definition.SystemPrompt)

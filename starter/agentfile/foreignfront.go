@@ -47,7 +47,7 @@ func (v vocabulary) mended(text string) front {
 		}
 		lines[i] = strings.TrimPrefix(lines[i], indent)
 		if name, _, ok := keyed(lines[i]); ok {
-			broken = broken || i > from && mapping(lines[from:i], from) == nil
+			broken = broken || i > from && mapping(strings.Join(lines[from:i], "\n"), from) == nil
 			if !broken || v.known(name) {
 				end(i)
 			}
@@ -71,10 +71,10 @@ func keyed(line string) (name, rest string, ok bool) {
 	return found[2], found[3], true
 }
 
-// mapping is what lines of plain YAML say, of which the first is below so many others; nil: they are none.
-func mapping(lines []string, above int) *yaml.Node {
+// mapping is what plain YAML says that is below so many lines; nil: it is none.
+func mapping(text string, above int) *yaml.Node {
 	var document yaml.Node
-	if yaml.Unmarshal([]byte(strings.Join(lines, "\n")), &document) != nil || len(document.Content) == 0 {
+	if yaml.Unmarshal([]byte(text), &document) != nil || len(document.Content) == 0 {
 		return nil
 	}
 	if root := document.Content[0]; root.Kind == yaml.MappingNode && untagged(root) {
@@ -107,9 +107,9 @@ func untagged(node *yaml.Node) bool {
 func (f *front) add(lines []string, above int, structured func(name string) bool) {
 	text, more := strings.Join(lines, "\n"), strings.Join(lines[1:], "\n")
 	name, rest, ok := keyed(lines[0])
-	root := mapping(lines, above)
+	root := mapping(text, above)
 	if root == nil && ok { // editors indent lists with tabs
-		root = mapping(strings.Split(strings.ReplaceAll(text, "\t", "  "), "\n"), above)
+		root = mapping(strings.ReplaceAll(text, "\t", "  "), above)
 	}
 	words := root != nil && ok && len(root.Content) == 2 && root.Content[1].Kind != yaml.ScalarNode && (name == "name" || name == "description")
 	switch {
@@ -160,7 +160,7 @@ var wrapping = regexp.MustCompile("^(?:\\s|<!--(?s:.*?)-->)*(?:(`{3,})[a-z]*[ \\
 // unwrapped is a text without the empty lines, comments and code fence around its front matter, and how many lines that are.
 func unwrapped(text string) (inner string, above int) {
 	found := wrapping.FindStringSubmatch(text)
-	if inner = text[len(found[0]):]; !strings.HasPrefix(inner, fence) {
+	if inner = text[len(found[0]):]; !strings.HasPrefix(inner, "---") {
 		return text, 0
 	}
 	if found[1] != "" {

@@ -32,6 +32,10 @@ const (
 
 // always has calls of what a word means wait, or denies them, whatever else the file says. What the word bounds waits.
 func (t *foreigner) always(word string, then domain.Permission) {
+	if then == domain.Allow {
+		t.ignore(allowedAnyway, word)
+		return
+	}
 	base, bounded := bounds(word)
 	p := permitted{tools: t.covered(base, t.Dialect), then: then}
 	if bounded {
@@ -86,7 +90,8 @@ func (t *foreigner) permissionMode(mode string) string {
 }
 
 // permission is opencode's: allow, ask or deny, for all tools or by tool, or by patterns of its arguments. Of those the one
-// for all counts, where no other says otherwise; else each call of the tool waits.
+// for all counts, where no other says otherwise; else each call of the tool waits. It loosens nothing but what the file
+// itself has said before.
 func (t *foreigner) permission(r *document.Reader, field string, node *yaml.Node) {
 	const fix = "give allow, ask or deny"
 	switch node.Kind {
@@ -98,54 +103,46 @@ func (t *foreigner) permission(r *document.Reader, field string, node *yaml.Node
 		return
 	}
 	t.pairs(r, field, node, func(tool string, value *yaml.Node) string {
-		var then domain.Permission
-		if value.Kind == yaml.SequenceNode && then.UnmarshalText([]byte(tool)) == nil { // as Claude Code's settings have them
-			reading(func(word string) {
-				if then == domain.Allow {
-					t.ignore(allowedAnyway, word)
-				} else {
-					t.always(word, then)
-				}
-			})(r, field, value)
+		var thens []domain.Permission
+		whole := value.Kind == yaml.ScalarNode
+		read := func(pattern string, value *yaml.Node) string {
+			var then domain.Permission
+			if then.UnmarshalText([]byte(value.Value)) != nil {
+				return fix
+			}
+			thens, whole = append(thens, then), whole || pattern == "*"
 			return ""
 		}
-		if canonical(tool) == "defaultmode" {
+		switch listed := domain.Permission(tool); {
+		case canonical(tool) == "defaultmode":
 			return t.permissionMode(value.Value)
-		}
-		if value.Kind != yaml.MappingNode {
-			if then.UnmarshalText([]byte(value.Value)) != nil {
-				return fix
-			}
-			t.permit(permitted{t.covered(tool, openCode), then, ""}, tool)
+		case value.Kind == yaml.SequenceNode && slices.Contains(enum.Known[domain.Permission](), listed): // as Claude Code's settings have them
+			reading(func(word string) { t.always(word, listed) })(r, field, value)
 			return ""
-		}
-		one, whole := true, false
-		t.pairs(r, document.Join(field, tool), value, func(pattern string, value *yaml.Node) string {
-			before := then
-			if then.UnmarshalText([]byte(value.Value)) != nil {
-				return fix
-			}
-			one, whole = one && (before == "" || before == then), whole || pattern == "*"
-			return ""
-		})
-		switch {
-		case then == "":
-		case one && (whole || then == domain.Allow):
-			t.permit(permitted{t.covered(tool, openCode), then, ""}, tool)
+		case value.Kind == yaml.MappingNode:
+			t.pairs(r, document.Join(field, tool), value, read)
 		default:
-			t.permit(permitted{t.covered(tool, openCode), domain.AskFirst, tool}, tool)
+			if wrong := read(tool, value); wrong != "" {
+				return wrong
+			}
 		}
+		p := permitted{t.covered(tool, openCode), domain.AskFirst, tool}
+		switch thens = slices.Compact(thens); {
+		case len(thens) == 0:
+			return ""
+		case len(thens) == 1 && (whole || thens[0] == domain.Allow):
+			p.then, p.word = thens[0], ""
+		}
+		said := &t.said[byPermission]
+		loosens := func(tool string) bool {
+			return slices.ContainsFunc(*said, func(p permitted) bool { return p.covers(tool) })
+		}
+		if p.then == domain.Allow && !slices.ContainsFunc(p.tools, loosens) { // of what the file itself has said before
+			t.ignore(allowedAnyway, tool)
+		}
+		*said = append(*said, p)
 		return ""
 	})
-}
-
-// permit notes what the file says of tools. It loosens nothing but what the file itself has said before.
-func (t *foreigner) permit(p permitted, word string) {
-	said := &t.said[byPermission]
-	if p.then == domain.Allow && !slices.ContainsFunc(*said, func(before permitted) bool { return slices.ContainsFunc(p.tools, before.covers) }) {
-		t.ignore(allowedAnyway, word)
-	}
-	*said = append(*said, p)
 }
 
 // settlePermissions takes tools away, and has rules for others, also for those that an agent above gives.
