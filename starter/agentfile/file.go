@@ -1,6 +1,7 @@
 package agentfile
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"path/filepath"
@@ -279,10 +280,8 @@ func (a *agent) prompt(given *yaml.Node, body string, line int) {
 func (a *agent) selected(given document.Given) {
 	d, sections, compiler := a.Definition, given["sections"], given["compiler"]
 	switch wanted := d.Compiler == domain.SelectedSections; {
-	case wanted && sections == nil:
-		a.Problem(compiler, "sections", "is missing; compiler %s needs the names of the sections to show", domain.SelectedSections)
-	case wanted && d.Sections != nil && len(d.Sections) == 0:
-		a.Problem(sections, "sections", "is empty; compiler %s needs the names of the sections to show", domain.SelectedSections)
+	case wanted && (sections == nil || d.Sections != nil && len(d.Sections) == 0):
+		a.Problem(cmp.Or(sections, compiler), "sections", "has to name the sections that compiler %s shows", domain.SelectedSections)
 	case !wanted && sections != nil && (compiler == nil || d.Compiler != ""):
 		a.Problem(sections, "sections", "has a meaning with `compiler: %s` alone; add that or leave sections out", domain.SelectedSections)
 	}

@@ -108,13 +108,8 @@ func near(path string, entries []fs.DirEntry, endings string) string {
 // bare is an error less the path, which is told already.
 func bare(err error) error { return cmp.Or(errors.Unwrap(err), err) }
 
-// Folders are where agents are looked for by name, in this order: ours, then those of other tools.
-func Folders() []string {
-	return append(ownFolders(), filepath.Join(".claude", "agents"), filepath.Join(".opencode", "agent"), filepath.Join(".opencode", "agents"),
-		filepath.Join(".github", "agents"), filepath.Join(".github", "chatmodes"), filepath.Join(".gemini", "agents"), filepath.Join(".cursor", "agents"))
-}
-
-func ownFolders() []string { return []string{"agents", filepath.Join(".everstep", "agents")} }
+// folders are where agents are looked for by name, in this order: ours, then those of other tools.
+const folders = "agents .everstep/agents .claude/agents .opencode/agent .opencode/agents .github/agents .github/chatmodes .gemini/agents .cursor/agents"
 
 // A Listed is a file that List found, with what is wrong with it.
 type Listed struct {
@@ -122,7 +117,7 @@ type Listed struct {
 	Problems document.Problems
 }
 
-// List loads the agents in the Folders of a folder, sorted by file, then those of an opencode.json in its order; folders of other tools are
+// List loads the agents in the usual folders of a folder, sorted by file, then those of an opencode.json in its order; folders of other tools are
 // read with those below them. A file README.md is taken for none.
 func (s Settings) List(folder string) ([]Listed, error) {
 	var listed []Listed
@@ -130,9 +125,9 @@ func (s Settings) List(folder string) ([]Listed, error) {
 		problems, _ := errors.AsType[document.Problems](err)
 		listed = append(listed, Listed{f, problems})
 	}
-	for _, inner := range Folders() {
-		root := filepath.Join(folder, inner) + string(filepath.Separator) // so that it may be a link
-		own := slices.Contains(ownFolders(), inner)
+	for inner := range strings.FieldsSeq(folders) {
+		root := filepath.Join(folder, filepath.FromSlash(inner)) + string(filepath.Separator) // so that it may be a link
+		own := inner == "agents" || inner == ".everstep/agents"
 		err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
 			name := filepath.Base(path)
 			switch {
@@ -162,7 +157,7 @@ func (s Settings) List(folder string) ([]Listed, error) {
 const Where = "in ./agents, ./.everstep/agents, ./.claude/agents, ./.opencode, ./opencode.json, ./.github, ./.gemini and ./.cursor"
 
 // Find returns the path of an agent's file, which is named by its path or by
-// the agent's name; names are looked up in the Folders of a folder.
+// the agent's name; names are looked up in the usual folders of a folder.
 func Find(folder, text string) (string, error) {
 	if IsPath(text) {
 		return text, nil

@@ -210,19 +210,16 @@ func (t *foreigner) pass(name string) document.Value {
 // reading reads words: a list, or a text with commas.
 func reading(each func(word string)) func(*document.Reader, string, *yaml.Node) {
 	return func(r *document.Reader, field string, node *yaml.Node) {
-		var all []string
-		switch node.Kind {
-		case yaml.ScalarNode:
-			all = words(node.Value, listSeparators)
-		case yaml.SequenceNode:
-			for i, item := range node.Content {
-				if item.Kind != yaml.ScalarNode {
-					r.Problem(item, fmt.Sprintf("%s[%d]", field, i), "is %s, not a text", document.Describe(item))
-				}
-				all = append(all, words(item.Value, itemSeparators)...)
-			}
-		default:
-			r.Problem(node, field, "is %s; give a list, or a text with commas", document.Describe(node))
+		all := words(node.Value, listSeparators)
+		item := document.TextThen(func(text string) string {
+			all = append(all, words(text, itemSeparators)...)
+			return ""
+		})
+		if node.Kind == yaml.MappingNode {
+			r.Problem(node, field, "is a mapping; give a list, or a text with commas")
+		}
+		for i, one := range node.Content {
+			item.Read(r, fmt.Sprintf("%s[%d]", field, i), one)
 		}
 		if tooMany(r, field, node, len(all)) {
 			return
@@ -272,20 +269,15 @@ func (t *foreigner) pairs(r *document.Reader, field string, node *yaml.Node, eac
 	if tooMany(r, field, node, len(node.Content)/2) {
 		return
 	}
-	for i := 0; i+1 < len(node.Content); i += 2 {
-		key, value := node.Content[i], node.Content[i+1]
-		if key.Kind != yaml.ScalarNode {
-			r.Problem(key, field, "has a key that is %s; keys are texts", document.Describe(key))
-			continue
-		}
+	r.Entries(field, node, nil, func(field string, name, value *yaml.Node) {
 		is := document.Describe(value)
 		if value.Kind == yaml.ScalarNode {
 			is = strconv.Quote(document.Shorten(value.Value))
 		}
-		if fix := each(key.Value, value); fix != "" {
-			r.Problem(value, document.Join(field, document.Shorten(key.Value)), "is %s; %s", is, fix)
+		if fix := each(name.Value, value); fix != "" {
+			r.Problem(value, field, "is %s; %s", is, fix)
 		}
-	}
+	})
 }
 
 func (t *foreigner) note(format string, args ...any) {

@@ -140,6 +140,7 @@ func TestForeignKeysThatMakeNoSense(t *testing.T) {
 		"disallowedTools: &a [Bash]\n":                                "2:18: anchors and aliases (& and *) are not supported; write the value out, or put a text that begins so into quotes",
 		"disallowedTools: !!seq [Bash]\n":                             "2:18: the tag !!seq is not supported; write the value alone",
 		"disallowedTools: *a\n":                                       "2:18: anchors and aliases (& and *) are not supported; write the value out, or put a text that begins so into quotes",
+		"permission: {bash: deny, bash: allow}\n":                     "2:26: permission.bash: is given twice, first in line 2; keep one",
 		"permission: {[bash]: deny}\n":                                "2:14: permission: has a key that is a list; keys are texts",
 		"permissions: {rest: [Bash]}\n":                               "2:21: permissions.rest: is a list; give allow, ask or deny",
 		"tools: Read\nTools: Bash\n":                                  "3:8: Tools: is given beside the one in line 2; keep one",
