@@ -22,18 +22,30 @@ const (
 	cursor     = "Cursor"
 )
 
+// A dialect is a tool with the paths of its files, in lower case, and keys that it alone has. Keys without a tool are of several.
+type dialect struct{ name, paths, keys string }
+
+func dialects() []dialect {
+	return []dialect{
+		{vsCode, `\.(chatmode|prompt)\.md$|/\.github/chatmodes/`, ""},
+		{copilot, `\.agent\.md$|/\.github/agents/`, "target infer argument-hint user-invocable disable-model-invocation"},
+		{claudeCode, `/\.claude/agents/`, "color memory allowed-tools disallowedTools maxTurns permissionMode mcpServers isolation background initialPrompt"},
+		{geminiCLI, `/\.gemini/agents/`, "kind timeout_mins agent_card_url"},
+		{cursor, `/\.cursor/agents/`, "readonly is_background"},
+		{openCode, `/(\.opencode|\.config/opencode)/(agents?|modes?)/`, "mode permission steps disable hidden"},
+		{"", `^$`, "skills handoffs agents hooks effort metadata options variant reasoningEffort thinking prompt version author license tags category icon emoji vibe tier priority"},
+	}
+}
+
 // dialectOf is the tool whose file it is by its folder or its endings; empty: these do not tell.
 func dialectOf(path string) string {
 	if absolute, err := filepath.Abs(path); err == nil {
 		path = absolute
 	}
 	path = strings.ToLower(filepath.ToSlash(path))
-	for _, dialect := range [][2]string{
-		{vsCode, `\.(chatmode|prompt)\.md$|/\.github/chatmodes/`}, {copilot, `\.agent\.md$|/\.github/agents/`},
-		{claudeCode, `/\.claude/agents/`}, {geminiCLI, `/\.gemini/agents/`}, {cursor, `/\.cursor/agents/`}, {openCode, `/(\.opencode|\.config/opencode)/(agents?|modes?)/`},
-	} {
-		if regexp.MustCompile(dialect[1]).MatchString(path) {
-			return dialect[0]
+	for _, d := range dialects() {
+		if regexp.MustCompile(d.paths).MatchString(path) {
+			return d.name
 		}
 	}
 	return ""
@@ -85,14 +97,9 @@ func newVocabulary() vocabulary {
 		v.own[key.Name] = true
 	}
 	v.means = (&foreigner{agent: new(agent)}).keys()
-	for dialect, keys := range map[string]string{
-		openCode: "mode permission steps disable hidden", copilot: "target infer argumenthint userinvocable disablemodelinvocation",
-		geminiCLI: "kind timeout_mins agent_card_url", cursor: "readonly is_background",
-		claudeCode: "color memory allowedtools disallowedtools maxturns permissionmode mcpservers isolation background initialprompt",
-		"":         "skills handoffs agents hooks effort metadata options variant reasoningeffort thinking prompt version author license tags category icon emoji vibe tier priority",
-	} {
-		for key := range strings.FieldsSeq(keys) {
-			v.tells[canonical(key)] = dialect
+	for _, d := range dialects() {
+		for key := range strings.FieldsSeq(d.keys) {
+			v.tells[canonical(key)] = d.name
 		}
 	}
 	return v

@@ -3,7 +3,6 @@ package agentfile
 import (
 	"cmp"
 	"regexp"
-	"slices"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -31,10 +30,7 @@ func (v vocabulary) mended(text string) front {
 	f := front{node: &yaml.Node{Kind: yaml.MappingNode, Line: 1, Column: 1}, values: map[string]*yaml.Node{}}
 	from, broken := 0, false
 	lines := strings.Split(strings.TrimSuffix(text, "\n"), "\n")
-	indent := ""
-	if first := slices.IndexFunc(lines, func(line string) bool { return strings.TrimSpace(line) != "" }); first >= 0 {
-		indent = lines[first][:len(lines[first])-len(strings.TrimLeft(lines[first], " "))]
-	}
+	indent := indented.FindStringSubmatch(text)[1]
 	end := func(to int) {
 		if to > from {
 			f.add(lines[from:to], from, v.structured)
@@ -56,6 +52,9 @@ func (v vocabulary) mended(text string) front {
 	end(len(lines))
 	return f
 }
+
+// indented is what stands before the first key.
+var indented = regexp.MustCompile(`^(?:[ \t]*\n)*( *)`)
 
 var keyLine = regexp.MustCompile(`^(["']?)([A-Za-z][\w.-]*)["']?[ \t]*:(?:[ \t]+(.*))?$`)
 

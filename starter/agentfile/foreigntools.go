@@ -3,6 +3,7 @@ package agentfile
 import (
 	"cmp"
 	"path"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -113,26 +114,27 @@ func (t *foreigner) ours(word string) []string {
 	return nil
 }
 
-// remote parts the name of a tool of an MCP server, or of all of its tools: mcp__server__tool, server/tool, server_*.
+// remotes are the forms of names of a tool of an MCP server, or of all of its tools: mcp__server__tool, server/tool, server_*.
+var remotes = []*regexp.Regexp{
+	regexp.MustCompile(`^mcp__(.+?)(?:__(.*))?$`), regexp.MustCompile(`([^/]+)/([^/]+)$`), regexp.MustCompile(`^(.+?)_+(\*)$`),
+}
+
+// remote parts a word into an MCP server and its tool; empty: it is the name of none.
 func (t *foreigner) remote(word string) (server, tool string) {
-	if rest, prefixed := strings.CutPrefix(word, "mcp_"); prefixed && t.Dialect == geminiCLI && !strings.HasPrefix(rest, "_") {
-		if word = rest; word == "*" {
-			return word, word
+	if rest, prefixed := strings.CutPrefix(word, "mcp_"); prefixed && t.Dialect == geminiCLI && rest == "*" {
+		word = "*_*"
+	} else if prefixed && t.Dialect == geminiCLI && !strings.HasPrefix(rest, "_") {
+		word = rest
+	}
+	for _, form := range remotes {
+		if found := form.FindStringSubmatch(word); found != nil {
+			return found[1], cmp.Or(found[2], "*")
 		}
 	}
-	if rest, prefixed := strings.CutPrefix(word, "mcp__"); prefixed {
-		server, tool, _ = strings.Cut(rest, domain.ServerSeparator)
-		tool = cmp.Or(tool, "*")
-	} else if i := strings.LastIndex(word, "/"); i > 0 {
-		server, tool = path.Base(word[:i]), word[i+1:] // of github.com/somebody/server, too
-	} else if all, parted := strings.CutSuffix(word, "_*"); parted {
-		server, tool = strings.TrimSuffix(all, "_"), "*"
-	} else {
-		for _, name := range t.family.settings.Tools {
-			known, all := domain.ServerOfAll(name)
-			if rest, begins := strings.CutPrefix(word, known+"_"); all && begins && len(known) > len(server) {
-				server, tool = known, strings.TrimPrefix(rest, "_")
-			}
+	for _, name := range t.family.settings.Tools {
+		known, all := domain.ServerOfAll(name)
+		if rest, begins := strings.CutPrefix(word, known+"_"); all && begins && len(known) > len(server) {
+			server, tool = known, strings.TrimPrefix(rest, "_")
 		}
 	}
 	return server, tool
