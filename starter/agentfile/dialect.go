@@ -135,7 +135,7 @@ func (v vocabulary) dialect(path string, f front) string {
 			return tells
 		}
 	}
-	if foreignModel(f.values["model"]) || plugged(path) || v.foreignTools(f.values["tools"]) {
+	if foreignModel(valueOf(f.node, "model")) || plugged(path) || v.foreignTools(valueOf(f.node, "tools")) {
 		return claudeCode
 	}
 	return ""

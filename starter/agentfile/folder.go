@@ -147,8 +147,8 @@ func (s Settings) List(folder string) ([]Listed, error) {
 			return nil, err
 		}
 	}
-	for ending := range strings.SplitSeq(settingsEndings, ", ") {
-		s.takeSettings(filepath.Join(folder, "opencode"+ending), take)
+	for file := range strings.FieldsSeq("opencode.json opencode.jsonc .opencode/opencode.json .opencode/opencode.jsonc") {
+		s.takeSettings(filepath.Join(folder, filepath.FromSlash(file)), take)
 	}
 	return listed, nil
 }

@@ -120,20 +120,20 @@ func (a *agent) readForeign(v vocabulary, f front, body string, line int) {
 		if !known {
 			value = t.pass(name)
 		}
-		if keys = append(keys, document.Key{Name: name, Value: value}); f.values[name] == nil && canonical(name) == "tools" {
+		if keys = append(keys, document.Key{Name: name, Value: value}); valueOf(f.node, name) == nil && canonical(name) == "tools" {
 			t.names, t.all = []string{}, false
 			t.ignore("tools (%s: none)", "empty")
 		}
 	}
 	for _, key := range []string{"model", "tools", "permission"} {
-		if value := valueOf(f.above, key); value != nil && (key != "model" || f.values[key] == nil) {
+		if value := valueOf(f.above, key); value != nil && (key != "model" || valueOf(f.node, key) == nil) {
 			means[key].Read(&a.Reader, key, value)
 		}
 	}
 	t.toolsAt = nil
 	a.Parsed(f.field, f.node, keys)
 	for _, key := range f.inside {
-		if f.values[key] == nil {
+		if valueOf(f.node, key) == nil {
 			a.ProblemAt(1, 1, key, "stands in the text of another key; begin a line with it, and have a space behind its colon")
 			break
 		}

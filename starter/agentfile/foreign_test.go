@@ -205,6 +205,10 @@ func TestForeignFilesAreFoundByName(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, listed, 12)
 	require.Equal(t, "j", listed[11].File.Name)
+	write(".opencode/opencode.json", `{"agent": {"k2": {"prompt": "{file:agent/c.md}"}}}`)
+	found, err = agentfile.Find(folder, "k2")
+	require.NoError(t, err)
+	require.Equal(t, filepath.Join(folder, ".opencode", "opencode.json")+"#k2", found)
 	linked := t.TempDir()
 	for _, name := range []string{"agents", ".claude"} {
 		require.NoError(t, os.Symlink(filepath.Join(folder, name), filepath.Join(linked, name)))

@@ -10,11 +10,10 @@ import (
 
 // A front is the front matter of another tool's file, as YAML: those tools read it line by line, so that much of it is none.
 type front struct {
-	// node has the keys with their values, each at its place, values by key, and names all keys in the order of the file: one
-	// without a value is among names alone.
-	node   *yaml.Node
-	values map[string]*yaml.Node
-	names  []string
+	// node has the keys with their values, each at its place, and names all keys in the order of the file: one without a
+	// value is among names alone.
+	node  *yaml.Node
+	names []string
 	// broken is what makes no keys, below empty lines for those above it; inside are keys that limit the agent, and stand in
 	// the text of another one.
 	broken string
@@ -27,7 +26,7 @@ type front struct {
 // mended reads front matter key by key. What is no YAML, or has an anchor, an alias or a tag, is the text up to the next
 // line that begins with a known key: but where a list or mapping of meaning is broken, since that may limit the agent.
 func (v vocabulary) mended(text string) front {
-	f := front{node: &yaml.Node{Kind: yaml.MappingNode, Line: 1, Column: 1}, values: map[string]*yaml.Node{}}
+	f := front{node: &yaml.Node{Kind: yaml.MappingNode, Line: 1, Column: 1}}
 	from, broken := 0, false
 	lines := strings.Split(strings.TrimSuffix(text, "\n"), "\n")
 	indent := indented.FindStringSubmatch(text)[1]
@@ -133,7 +132,7 @@ func (f *front) take(mapping *yaml.Node) {
 	for i := 0; i+1 < len(mapping.Content); i += 2 {
 		key, value := mapping.Content[i], mapping.Content[i+1]
 		if f.names = append(f.names, key.Value); value.ShortTag() != "!!null" {
-			f.node.Content, f.values[key.Value] = append(f.node.Content, key, value), value
+			f.node.Content = append(f.node.Content, key, value)
 		}
 	}
 }

@@ -71,7 +71,7 @@ func (a *agent) readSettings(root *yaml.Node, name string) {
 		a.Problem(cmp.Or(given, agents, root), "agent", "has no mapping %q; name one that it has behind the #", document.Shorten(name))
 		return
 	}
-	f := front{field: "agent." + document.Shorten(name), above: root, node: &yaml.Node{Kind: yaml.MappingNode}, values: map[string]*yaml.Node{}}
+	f := front{field: "agent." + document.Shorten(name), above: root, node: &yaml.Node{Kind: yaml.MappingNode}}
 	f.take(given)
 	a.readForeign(newVocabulary(), f, "", 1)
 }

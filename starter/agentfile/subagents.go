@@ -76,18 +76,15 @@ func (a *agent) others(as naming) document.Value {
 
 // named says why another agent may not have a name.
 func (a *agent) named(name string, as naming) string {
+	other := map[naming]naming{spawned: asTools, asTools: spawned}[as]
 	_, taken := a.Definition.Subagents[name]
 	switch {
-	case as == handedTo:
-		return checkTool(name)
-	case as == asTools && taken:
-		return fmt.Sprintf("%s is in subagents, too; name it in one of them", document.Shorten(name))
-	case as == asTools:
-		return checkTool(name)
-	case taken:
-		return fmt.Sprintf("%s is in agents, too; name it in one of them", document.Shorten(name))
+	case other != "" && taken:
+		return fmt.Sprintf("%s is in %s, too; name it in one of them", document.Shorten(name), other)
+	case as == spawned:
+		return checkName(name)
 	}
-	return checkName(name)
+	return checkTool(name)
 }
 
 // listedOthers are those that may stand in a list too: each by its file, or by its name, which the file beside this one has
