@@ -83,33 +83,29 @@ func identity(texts ...string) string {
 
 // A vocabulary is what tells one form from another.
 type vocabulary struct {
-	// own are our keys, means those of other tools that mean something here.
-	own   map[string]bool
-	means map[string]document.Value
-	// tells are keys of one tool alone, and of none those that do not tell of which they are.
+	// own are our keys, theirs those of other tools, of which means are those that mean something here.
+	own, theirs map[string]bool
+	means       map[string]document.Value
+	// tells are keys of one tool alone.
 	tells map[string]string
 	tools map[string][]string
 }
 
 func newVocabulary() vocabulary {
-	v := vocabulary{own: map[string]bool{}, tells: map[string]string{}, tools: foreignTools()}
+	v := vocabulary{own: map[string]bool{}, theirs: map[string]bool{}, tells: map[string]string{}, tools: foreignTools()}
 	for _, key := range new(agent).keys() {
 		v.own[key.Name] = true
 	}
 	v.means = (&foreigner{agent: new(agent)}).keys()
+	for name := range v.means {
+		v.theirs[name] = true
+	}
 	for _, d := range dialects() {
 		for key := range strings.FieldsSeq(d.keys) {
-			v.tells[canonical(key)] = d.name
+			v.tells[canonical(key)], v.theirs[canonical(key)] = d.name, true
 		}
 	}
 	return v
-}
-
-// theirs reports whether a key is one of other tools.
-func (v vocabulary) theirs(name string) bool {
-	_, means := v.means[canonical(name)]
-	_, tells := v.tells[canonical(name)]
-	return means || tells
 }
 
 // structured reports whether a key has a meaning that is no free text.
@@ -118,10 +114,10 @@ func (v vocabulary) structured(name string) bool {
 }
 
 // known reports whether a key means something in some form.
-func (v vocabulary) known(name string) bool { return v.own[name] || v.theirs(name) }
+func (v vocabulary) known(name string) bool { return v.own[name] || v.theirs[canonical(name)] }
 
 // ours reports whether a key is one of ours alone.
-func (v vocabulary) ours(name string) bool { return v.own[name] && !v.theirs(name) }
+func (v vocabulary) ours(name string) bool { return v.own[name] && !v.theirs[canonical(name)] }
 
 // dialect is the tool in whose form front matter is to be read: by the file's folder or endings, else by its keys, and by its
 // words for models and tools. Empty: in ours.
@@ -154,15 +150,10 @@ func foreignModel(model *yaml.Node) bool {
 }
 
 func (v vocabulary) foreignTools(tools *yaml.Node) bool {
-	switch {
-	case tools == nil:
-		return false
-	case tools.Kind == yaml.ScalarNode:
-		return slices.ContainsFunc(words(tools.Value, listSeparators), v.foreignTool)
-	case tools.Kind == yaml.MappingNode:
-		return len(tools.Content) > 1 && tools.Content[1].ShortTag() == "!!bool"
+	if tools == nil || tools.Kind == yaml.MappingNode {
+		return tools != nil && len(tools.Content) > 1 && tools.Content[1].ShortTag() == "!!bool"
 	}
-	return slices.ContainsFunc(tools.Content, func(item *yaml.Node) bool { return v.foreignTool(item.Value) })
+	return slices.ContainsFunc(wordsOf(tools), v.foreignTool)
 }
 
 // foreignTool reports whether a word is the name of a tool of another program. One in lower case may be a worker's own.

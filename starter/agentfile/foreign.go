@@ -36,9 +36,7 @@ func (s Settings) has(tool string) bool { return s.Tools == nil || domain.NamesT
 const (
 	inherit = "inherit"
 	// maxForeign bounds how many keys, tools, servers or models stand in one place.
-	maxForeign     = 500
-	listSeparators = itemSeparators + " \n\t"
-	itemSeparators = ",;|\"'"
+	maxForeign = 500
 )
 
 func tooMany(r *document.Reader, field string, node *yaml.Node, given int) bool {
@@ -210,17 +208,16 @@ func (t *foreigner) pass(name string) document.Value {
 // reading reads words: a list, or a text with commas.
 func reading(each func(word string)) func(*document.Reader, string, *yaml.Node) {
 	return func(r *document.Reader, field string, node *yaml.Node) {
-		all := words(node.Value, listSeparators)
-		item := document.TextThen(func(text string) string {
-			all = append(all, words(text, itemSeparators)...)
-			return ""
-		})
 		if node.Kind == yaml.MappingNode {
 			r.Problem(node, field, "is a mapping; give a list, or a text with commas")
+			return
 		}
-		for i, one := range node.Content {
-			item.Read(r, fmt.Sprintf("%s[%d]", field, i), one)
+		for i, item := range node.Content {
+			if item.Kind != yaml.ScalarNode {
+				r.Problem(item, fmt.Sprintf("%s[%d]", field, i), "is %s, not a text", document.Describe(item))
+			}
 		}
+		all := wordsOf(node)
 		if tooMany(r, field, node, len(all)) {
 			return
 		}
@@ -237,7 +234,7 @@ func (t *foreigner) allowed(r *document.Reader, field string, node *yaml.Node) {
 		return
 	}
 	t.toolsAt = node
-	if slices.ContainsFunc(words(node.Value, listSeparators), func(word string) bool {
+	if slices.ContainsFunc(wordsOf(node), func(word string) bool {
 		return slices.Contains([]string{"except", "without", "not", "no", "but"}, strings.ToLower(word))
 	}) {
 		r.Problem(node, field, "is a sentence; give names with commas, and what is not allowed as disallowedTools")
@@ -289,11 +286,9 @@ func (t *foreigner) settle() {
 	d := &t.Definition
 	for _, server := range t.listed {
 		some := func(name string) bool { return strings.HasPrefix(name, strings.TrimSuffix(server.all, "*")) }
-		switch {
-		case slices.Contains(t.names, server.all) && !slices.Contains(server.only, server.all):
-			t.names, t.all = append(slices.DeleteFunc(t.names, some), server.only...), false
-		case !slices.ContainsFunc(t.names, some):
-			t.names = append(t.names, server.only...)
+		if slices.Contains(t.names, server.all) || !slices.ContainsFunc(t.names, some) {
+			t.names = append(slices.DeleteFunc(t.names, some), server.only...)
+			t.all = t.all && slices.Contains(server.only, server.all)
 		}
 	}
 	t.settlePermissions()

@@ -13,8 +13,7 @@ import (
 	"everstep/activities/gemini"
 	"everstep/activities/modelfacts"
 	"everstep/activities/openai"
-	"everstep/activities/openaichat"
-	"everstep/activities/scripted"
+	"everstep/worker/host"
 )
 
 // foreignModels are words that other tools have for models, by what a user has not said to stand for another.
@@ -36,11 +35,7 @@ func (s Settings) model(word string) string {
 		if provider = strings.ToLower(provider); provider == "google" {
 			provider = gemini.Name
 		}
-		ours := []string{anthropic.Name, openai.Name, gemini.Name, scripted.Name}
-		for _, d := range openaichat.Dialects() {
-			ours = append(ours, d.Name)
-		}
-		if name != "" && slices.Contains(ours, provider) {
+		if name != "" && slices.Contains(host.ProviderNames(), provider) {
 			return provider + "/" + name
 		}
 		return ""

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	"go.yaml.in/yaml/v3"
+
 	"everstep/activities/mcp"
 	"everstep/domain"
 )
@@ -175,20 +177,28 @@ func like(pattern, name string) bool {
 	return ok && err == nil || pattern == name
 }
 
-// words parts a text at commas, and at spaces where it is no item of a list, outside of parentheses.
-func words(text, separators string) []string {
-	depth := 0
-	all := strings.FieldsFunc(strings.Trim(strings.TrimSpace(text), "[]"), func(r rune) bool {
-		switch r {
-		case '(':
-			depth++
-		case ')':
-			depth--
-		}
-		return depth <= 0 && strings.ContainsRune(separators, r)
-	})
-	for i, word := range all {
-		all[i] = strings.TrimSpace(word)
+// wordsOf are the words of a text or a list: parted at commas, and in a text at spaces too, outside of parentheses.
+func wordsOf(node *yaml.Node) (all []string) {
+	separators := ",;|\"'"
+	texts := node.Content
+	if node.Kind == yaml.ScalarNode {
+		texts, separators = []*yaml.Node{node}, separators+" \n\t"
 	}
-	return slices.DeleteFunc(all, func(word string) bool { return strings.Trim(word, "-") == "" })
+	for _, text := range texts {
+		depth := 0
+		for _, word := range strings.FieldsFunc(strings.Trim(strings.TrimSpace(text.Value), "[]"), func(r rune) bool {
+			switch r {
+			case '(':
+				depth++
+			case ')':
+				depth--
+			}
+			return depth <= 0 && strings.ContainsRune(separators, r)
+		}) {
+			if strings.Trim(word, "- ") != "" {
+				all = append(all, strings.TrimSpace(word))
+			}
+		}
+	}
+	return all
 }
