@@ -3,6 +3,7 @@ package agentfile
 import (
 	"cmp"
 	"fmt"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -98,6 +99,9 @@ func some(words []string) string {
 	return strings.Join(words, ", ")
 }
 
+// denies is a key that no tool has, by which somebody denies tools all the same.
+var denies = regexp.MustCompile(`^(dis|den|block|forbid|exclud|prohibit|no)[a-z]*tools?$`)
+
 // readForeign reads front matter and prompt of another tool's file.
 func (a *agent) readForeign(v vocabulary, f front, body string, line int) {
 	if len(f.names) > maxForeign {
@@ -115,7 +119,11 @@ func (a *agent) readForeign(v vocabulary, f front, body string, line int) {
 	keys, means := document.Keys{}, t.keys()
 	for _, name := range f.names {
 		value, known := means[canonical(name)]
-		if !known {
+		switch {
+		case known:
+		case denies.MatchString(canonical(name)):
+			value = means["disallowedtools"]
+		default:
 			value = t.pass(name)
 		}
 		if keys = append(keys, document.Key{Name: name, Value: value}); valueOf(f.node, name) == nil && canonical(name) == "tools" {
@@ -166,7 +174,7 @@ func (t *foreigner) keys() map[string]document.Value {
 			t.prompted, err = t.promptOf(text)
 			return failure(err)
 		}),
-		"model": {Read: t.model}, "tools": {Read: t.allowed}, "allowedtools": {Read: t.allowed}, "disallowedtools": {Read: denied}, "excludedtools": {Read: denied},
+		"model": {Read: t.model}, "tools": {Read: t.allowed}, "tool": {Read: t.allowed}, "allowedtools": {Read: t.allowed}, "disallowedtools": {Read: denied}, "excludedtools": {Read: denied},
 		"maxturns": steps, "steps": steps, "maxsteps": steps,
 		"temperature":    document.Number(maxTemperature, func(n float64) { d.Model.Temperature = &n }),
 		"topp":           document.Number(1, func(n float64) { d.Model.TopP = &n }),
