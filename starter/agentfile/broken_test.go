@@ -120,9 +120,11 @@ func TestFoldersThatCannotBeRead(t *testing.T) {
 	require.EqualError(t, err, says)
 	_, err = agentfile.Find(folder, "reviewer")
 	require.EqualError(t, err, says)
-	path, err := agentfile.Find(folder, "reviewer.md")
-	require.NoError(t, err, "a path needs no folder")
-	require.Equal(t, "reviewer.md", path)
+	for _, name := range []string{"reviewer.md", "reviewer.toml", "opencode.json#reviewer", "agents/reviewer"} {
+		path, err := agentfile.Find(folder, name)
+		require.NoError(t, err, "a path needs no folder")
+		require.Equal(t, name, path)
+	}
 	_, err = agentfile.Find(t.TempDir(), "reviewer")
 	require.EqualError(t, err, `there is no agent "reviewer", and none at all in ./agents, ./.everstep/agents, ./.claude/agents, ./.opencode, ./opencode.json, ./.github, ./.gemini and ./.cursor; give the path of a file`)
 }

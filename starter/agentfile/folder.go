@@ -35,7 +35,7 @@ func ends(path, endings string) bool {
 // ending or its folder, and not an agent's name.
 func IsPath(text string) bool {
 	_, _, settings := within(text)
-	return settings || strings.ContainsAny(text, `/\`) || ends(text, endings)
+	return settings || strings.ContainsAny(text, `/\`) || ends(text, endings+", .toml")
 }
 
 // readAgent returns what the file of an agent holds.

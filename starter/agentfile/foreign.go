@@ -242,7 +242,7 @@ func (t *foreigner) allowed(r *document.Reader, field string, node *yaml.Node) {
 		return
 	}
 	t.toolsAt = node
-	if slices.ContainsFunc(wordsOf(node), func(word string) bool {
+	if all := wordsOf(node); len(all) > 1 && slices.ContainsFunc(all, func(word string) bool {
 		return slices.Contains([]string{"except", "without", "not", "no", "but"}, strings.ToLower(word))
 	}) {
 		r.Problem(node, field, "is a sentence; give names with commas, and what is not allowed as disallowedTools")

@@ -62,7 +62,8 @@ func (t *foreigner) allow(word string) {
 		t.names, t.all = s.all(), true
 		return
 	}
-	ours := slices.DeleteFunc(t.ours(base), func(name string) bool {
+	ours := t.ours(base)
+	for _, name := range ours {
 		switch {
 		case s.has(name):
 			t.names = once(t.names, name)
@@ -71,12 +72,11 @@ func (t *foreigner) allow(word string) {
 		default:
 			t.ignore(offTool, name)
 		}
-		return !s.has(name)
-	})
-	if len(t.ours(base)) == 0 {
-		t.ignore(unknownTool, cmp.Or(base, word))
 	}
-	if bounded && len(ours) > 0 {
+	switch {
+	case len(ours) == 0:
+		t.ignore(unknownTool, cmp.Or(base, word))
+	case bounded && slices.ContainsFunc(ours, s.has):
 		t.always(word, domain.AskFirst)
 	}
 }
