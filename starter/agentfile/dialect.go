@@ -131,7 +131,19 @@ func (v vocabulary) dialect(path string, f front) string {
 			return tells
 		}
 	}
-	if foreignModel(valueOf(f.node, "model")) || plugged(path) || v.foreignTools(valueOf(f.node, "tools")) {
+	model, tools := valueOf(f.node, "model"), valueOf(f.node, "tools")
+	slashed := func(word string) bool {
+		base, _ := bounds(word)
+		return strings.Contains(base, "/")
+	}
+	switch {
+	case tools != nil && tools.Kind == yaml.MappingNode && len(tools.Content) > 1 && tools.Content[1].ShortTag() == "!!bool":
+		return openCode
+	case model != nil && (model.Kind == yaml.SequenceNode || strings.HasSuffix(model.Value, ")") && !slashed(model.Value)),
+		slices.ContainsFunc(wordsOf(tools), slashed):
+		return copilot
+	case model != nil && (model.Value == inherit || foreignModels()[strings.ToLower(model.Value)] != ""), plugged(path),
+		slices.ContainsFunc(wordsOf(tools), v.foreignTool):
 		return claudeCode
 	}
 	return ""
@@ -144,23 +156,11 @@ func plugged(path string) bool {
 	return err == nil && filepath.Base(folder) == "agents"
 }
 
-func foreignModel(model *yaml.Node) bool {
-	return model != nil && (model.Kind == yaml.SequenceNode || model.Value == inherit || foreignModels()[strings.ToLower(model.Value)] != "" ||
-		strings.HasSuffix(model.Value, ")") && !strings.Contains(model.Value, "/"))
-}
-
-func (v vocabulary) foreignTools(tools *yaml.Node) bool {
-	if tools == nil || tools.Kind == yaml.MappingNode {
-		return tools != nil && len(tools.Content) > 1 && tools.Content[1].ShortTag() == "!!bool"
-	}
-	return slices.ContainsFunc(wordsOf(tools), v.foreignTool)
-}
-
 // foreignTool reports whether a word is the name of a tool of another program. One in lower case may be a worker's own.
 func (v vocabulary) foreignTool(word string) bool {
 	base, _, bounded := strings.Cut(word, "(")
 	_, known := v.tools[canonical(base)]
-	return bounded || strings.HasPrefix(base, "mcp__") || strings.Contains(base, "/") || base == "*" || known && base != strings.ToLower(base)
+	return bounded || strings.HasPrefix(base, "mcp__") || base == "*" || known && base != strings.ToLower(base)
 }
 
 // doubtDialect says of a file of ours that another tool would read it otherwise.

@@ -177,8 +177,12 @@ func like(pattern, name string) bool {
 	return ok && err == nil || pattern == name
 }
 
-// wordsOf are the words of a text or a list: parted at commas, and in a text at spaces too, outside of parentheses.
+// wordsOf are the words of a text or a list: parted at commas, and in a text at spaces too, outside of parentheses. Nothing
+// has none, nor has a mapping.
 func wordsOf(node *yaml.Node) (all []string) {
+	if node == nil || node.Kind == yaml.MappingNode {
+		return nil
+	}
 	separators := ",;|\"'"
 	texts := node.Content
 	if node.Kind == yaml.ScalarNode {
