@@ -15,7 +15,6 @@ import (
 
 	"everstep/activities/document"
 	"everstep/domain"
-	"everstep/domain/enum"
 )
 
 // A File is an agent as a file defines it.
@@ -324,9 +323,7 @@ func limit(b *domain.ExecutionBudget, rule domain.LimitRule) document.Value {
 func guards(g *domain.Guards) document.Value {
 	return document.Mapping(document.Keys{
 		{Name: "finish_reasons", Doc: "Stops after a step whose inference ended with one of these.",
-			Value: document.ListOf(&g.FinishReasons, func(f *domain.FinishReason) document.Value {
-				return document.Word(f, enum.Known[domain.FinishReason]())
-			})},
+			Value: document.ListOf(&g.FinishReasons, wordOf)},
 		{Name: "repeated_calls", Doc: "How many steps in a row may make the same tool calls with the same results, or how often a cycle of up to 8 steps: then the model is told, then the execution stops. off never minds.",
 			Value: repetition(&g.Repetition)},
 		{Name: "output_retries", Doc: "How often the model is asked again for an answer that does not fit response_format.",

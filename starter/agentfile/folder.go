@@ -117,7 +117,7 @@ type Listed struct {
 	Problems document.Problems
 }
 
-// List loads the agents in the usual folders of a folder, sorted by file, then those of an opencode.json in its order; folders of other tools are
+// List loads the agents in the usual folders of a folder, sorted by file, then those in settings of opencode, in their order; folders of other tools are
 // read with those below them. A file README.md is taken for none.
 func (s Settings) List(folder string) ([]Listed, error) {
 	var listed []Listed
