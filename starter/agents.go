@@ -25,10 +25,10 @@ func agentsCommand(p *program) *cobra.Command {
 		Short: "List, show and check agents in files",
 		Long: `An agent can be defined in a file: YAML, or Markdown whose front matter has the
 keys and whose text is the system prompt. run and start take it with --agent, by
-its path, or by its name where it lies in ./agents or ./.everstep/agents, or in
-./.claude/agents, ./.opencode or ./.github: agents of Claude Code, opencode,
-GitHub Copilot and VS Code are read as they are. What runs is what the file said
-at the start: editing it changes no running agent.`,
+its path, or by its name where it lies in ./agents or ./.everstep/agents, or
+where Claude Code, opencode, GitHub Copilot, VS Code, Gemini CLI or Cursor have
+theirs, which are read as they are. What runs is what the file said at the
+start: editing it changes no running agent.`,
 		Example: `  starter agents list
   starter agents check agents/reviewer.md
   starter run --agent reviewer "Review the newest file"`,
@@ -50,7 +50,7 @@ func agentsListCommand(p *program) *cobra.Command {
 		Use:   "list",
 		Short: "List the agents in the usual folders",
 		Long: `Lists the agents in the folders agents and .everstep/agents of the current
-folder, and those of other tools in .claude, .opencode and .github. A file with problems is listed with their number; check names them, and
+folder, and those of other tools in theirs. A file with problems is listed with their number; check names them, and
 one that is broken does not run.`,
 		Example: `  starter agents list
   starter agents list --dir ~/work --json | jq -r '.[].name'`,

@@ -44,9 +44,9 @@ func TestAgentsShow(t *testing.T) {
 	c.here = agentFolder(t)
 	code, stdout, stderr := c.call(t.Context(), "agents", "show", "reviewer")
 	require.Equal(t, exitDone, code, stderr)
-	shown, err := agentfile.Parse("shown.yaml", []byte(stdout))
+	shown, err := agentfile.Settings{}.Parse("shown.yaml", []byte(stdout))
 	require.NoError(t, err)
-	loaded, err := agentfile.Load(filepath.Join(c.here, "agents", "reviewer.md"))
+	loaded, err := agentfile.Settings{}.Load(filepath.Join(c.here, "agents", "reviewer.md"))
 	require.NoError(t, err)
 	require.Equal(t, loaded.Resolve(), shown.Resolve())
 }

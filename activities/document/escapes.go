@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
@@ -16,10 +15,33 @@ import (
 // two halves of a character, a half alone, and a slash.
 var escape = regexp.MustCompile(`\\(?:u([dD][89abAB][0-9a-fA-F]{2})\\u([dD][c-fC-F][0-9a-fA-F]{2})|(u[dD][89a-fA-F][0-9a-fA-F]{2})|(/)|(?s:.))`)
 
-// json says whether a file is JSON by its name; others may hold it, too, where YAML is the same.
-func (r *Reader) json() bool {
-	return strings.HasPrefix(strings.ToLower(filepath.Ext(r.File)), ".json")
+var (
+	// noJSON finds what is no JSON in JSON of editors, and the texts in which it is something else; lastComma the commas at
+	// the ends of lists, once there are no comments behind them.
+	noJSON    = regexp.MustCompile(`"(?:\\.|[^"\\])*"|//[^\n]*|/\*(?s:.*?)\*/|\t`)
+	lastComma = regexp.MustCompile(`"(?:\\.|[^"\\])*"|,\s*[}\]]`)
+	notSpace  = regexp.MustCompile(`[^\n]`)
+	jsonFile  = regexp.MustCompile(`(?i)\.jsonc?(#.*)?$`)
+)
+
+// plainJSON is JSON without comments, commas at the ends of lists, and tabs, which are no space in YAML.
+func plainJSON(text string) string {
+	for _, pattern := range []*regexp.Regexp{noJSON, lastComma} {
+		text = pattern.ReplaceAllStringFunc(text, func(found string) string {
+			switch found[0] {
+			case '"':
+				return found
+			case ',':
+				return " " + found[1:]
+			}
+			return notSpace.ReplaceAllString(found, " ")
+		})
+	}
+	return text
 }
+
+// json says whether a file is JSON by its name, behind which # may name a part; others may hold it, too, where YAML is the same.
+func (r *Reader) json() bool { return jsonFile.MatchString(r.File) }
 
 // escapes writes the escapes of JSON as YAML knows them. Half a character is a problem.
 func (r *Reader) escapes(text string) (string, bool) {

@@ -114,6 +114,7 @@ func (r *Reader) Root(text string) *yaml.Node {
 	given := text
 	if r.json() {
 		var whole bool
+		text = plainJSON(text)
 		if given, whole = r.escapes(text); !whole {
 			return nil
 		}

@@ -31,10 +31,6 @@ type form struct {
 const needed = "it needs mcpServers: and under it a name for each server"
 
 var (
-	// inComment finds what is no JSON in JSON of editors, and the texts in which it is something else.
-	inComment = regexp.MustCompile(`"(?:\\.|[^"\\])*"|//[^\n]*|/\*(?s:.*?)\*/`)
-	lastComma = regexp.MustCompile(`"(?:\\.|[^"\\])*"|,\s*[}\]]`)
-	notSpace  = regexp.MustCompile(`[^\n]`)
 	// holdsServers is what a key looks like, without its signs and in lower case, under which servers stand.
 	holdsServers = regexp.MustCompile(`^(\w*mcpservers|contextservers|servers)$`)
 	// mayHold is one that has other things, too.
@@ -42,27 +38,7 @@ var (
 	notInKey = regexp.MustCompile(`[^a-z0-9]`)
 )
 
-// plainJSON is JSON without comments, commas at the ends of lists, and tabs, which are no string's in JSON and no space in YAML.
-func plainJSON(text string) string {
-	text = inComment.ReplaceAllStringFunc(text, func(found string) string {
-		if found[0] == '"' {
-			return found
-		}
-		return notSpace.ReplaceAllString(found, " ")
-	})
-	text = lastComma.ReplaceAllStringFunc(text, func(found string) string {
-		if found[0] == '"' {
-			return found
-		}
-		return " " + found[1:]
-	})
-	return strings.ReplaceAll(text, "\t", " ")
-}
-
 func (f *form) read(text string) {
-	if strings.HasPrefix(strings.ToLower(filepath.Ext(f.File)), ".json") {
-		text = plainJSON(text)
-	}
 	root := f.Root(text)
 	if root == nil {
 		return

@@ -1,14 +1,12 @@
 package agentfile
 
 import (
-	"encoding/json"
 	"time"
 
 	"go.yaml.in/yaml/v3"
 
 	"everstep/activities/document"
 	"everstep/domain"
-	"everstep/domain/enum"
 )
 
 // approvals are a word for all calls, or a list of rules.
@@ -35,19 +33,19 @@ func approvalRule(rule *domain.ApprovalRule) document.Value {
 	keys := document.Keys{
 		{Name: "tool", Doc: "The tool's name, where * is any text and ? one character; every tool unless given.", Value: document.Text(&rule.Tool)},
 		{Name: "arguments", Doc: "Patterns by path, such as order.id or items.*.price: a text with * and ?, a number, true, false, or bounds of a number, {at_least: 1, at_most: 50}. All of them have to match.",
-			Value: document.JSON(func(raw json.RawMessage) string { return failure(json.Unmarshal(raw, &rule.Arguments)) })},
+			Value: decoded(&rule.Arguments)},
 		{Name: "effects", Doc: "The effects that the tool may have; any unless given.",
-			Value: document.ListOf(&rule.Effects, func(e *domain.Effect) document.Value { return document.Word(e, enum.Known[domain.Effect]()) })},
+			Value: document.ListOf(&rule.Effects, wordOf)},
 		{Name: "hints", Doc: "What the tool's MCP server says of it, or leaves open; one has to hold. Such a rule asks or denies, and later rules do not make that freer.",
-			Value: document.ListOf(&rule.Hints, func(h *domain.Hint) document.Value { return document.Word(h, enum.Known[domain.Hint]()) })},
+			Value: document.ListOf(&rule.Hints, wordOf)},
 		{Name: "trusted", Doc: "Patterns as of arguments for trusted values, such as customer.group: their names, and paths into them.",
-			Value: document.JSON(func(raw json.RawMessage) string { return failure(json.Unmarshal(raw, &rule.Trusted)) })},
+			Value: decoded(&rule.Trusted)},
 		{Name: "then", Doc: "allow: the call runs. ask: it waits for a person. deny: it does not run.", Needed: "say allow, ask or deny",
-			Value: document.Word(&rule.Then, enum.Known[domain.Permission]())},
+			Value: wordOf(&rule.Then)},
 		{Name: "expires_after", Doc: "For how long a person is asked; for good unless given.",
 			Value: document.Duration(func(d time.Duration) { rule.ExpiresAfter = d })},
 		{Name: "at_expiry", Doc: "What comes then: the call is denied, and with stop the execution stops, too.",
-			Value: document.Word(&rule.AtExpiry, enum.Known[domain.Expiry]()).Default(domain.ExpiryDenies)},
+			Value: wordOf(&rule.AtExpiry).Default(domain.ExpiryDenies)},
 		{Name: "tightens", Doc: "The rule, which asks or denies, makes nothing freer: later rules count where they are stricter, and where all rules tighten the worker's, too.",
 			Value: document.Truth(func(yes bool) { rule.Tightens = yes }).Default(false)},
 	}

@@ -41,7 +41,7 @@ func TestBrokenAgents(t *testing.T) {
 		names[b.name] = true
 		t.Run(b.name, func(t *testing.T) {
 			t.Parallel()
-			f, err := agentfile.Parse(filepath.Join(folder, b.file), []byte(b.text))
+			f, err := agentfile.Settings{}.Parse(filepath.Join(folder, b.file), []byte(b.text))
 			problems, ok := errors.AsType[document.Problems](err)
 			require.True(t, ok, "%v", err)
 			var says []string
@@ -58,13 +58,13 @@ func TestBrokenAgents(t *testing.T) {
 
 func TestTextOfProblems(t *testing.T) {
 	t.Parallel()
-	_, err := agentfile.Parse("a.yaml", []byte("namee: a\nhooks: {}\n"))
+	_, err := agentfile.Settings{}.Parse("a.yaml", []byte("namee: a\nhooks: {}\n"))
 	require.EqualError(t, err, "a.yaml has 2 problems:\n"+
 		"  a.yaml:1:1: namee: there is no such key; did you mean name?\n"+
 		"  a.yaml:2:8: hooks: is a mapping, not a list")
-	_, err = agentfile.Parse("a.yaml", []byte("hooks: {}\n"))
+	_, err = agentfile.Settings{}.Parse("a.yaml", []byte("hooks: {}\n"))
 	require.EqualError(t, err, "a.yaml:1:8: hooks: is a mapping, not a list")
-	_, err = agentfile.Parse("a.yaml", []byte("tools: ["+strings.Repeat("1, ", 60)+"]\n"))
+	_, err = agentfile.Settings{}.Parse("a.yaml", []byte("tools: ["+strings.Repeat("1, ", 60)+"]\n"))
 	problems, _ := errors.AsType[document.Problems](err)
 	require.Len(t, problems, 60)
 	require.ErrorContains(t, err, "tools[49]: ")
@@ -89,9 +89,10 @@ func TestFilesThatCannotBeRead(t *testing.T) {
 	for name, says := range map[string]string{
 		"reviewr.yaml":       "there is no such file; did you mean " + at("reviewer.yaml") + "?",
 		"reviewer.md":        "there is no such file; did you mean " + at("reviewer.yaml") + "?",
-		"other.yaml":         "there is no such file; `agents list` shows those in ./agents, ./.everstep/agents, ./.claude/agents, ./.opencode, ./opencode.json and ./.github",
+		"other.yaml":         "there is no such file; `agents list` shows those in ./agents, ./.everstep/agents, ./.claude/agents, ./.opencode, ./opencode.json, ./.github, ./.gemini and ./.cursor",
 		"nowhere/a.yaml":     "there is no such file, and no folder " + at("nowhere"),
 		"notes.txt":          "is no agent's file by its name; let it end in .yaml, .yml, .md, .markdown",
+		"codex.toml":         "is TOML, as Codex has its agents; put its instructions into ./agents/NAME.md, below front matter with its model and tools",
 		"huge.yaml":          "has more than 1048576 bytes; make it smaller",
 		"folder.yaml":        "is a folder; name a file in it",
 		"plain":              "is a folder; name a file in it",
@@ -101,11 +102,11 @@ func TestFilesThatCannotBeRead(t *testing.T) {
 		"round.yaml":         "cannot be read: too many levels of symbolic links",
 		"reviewer.yaml/a.md": "cannot be read: not a directory",
 	} {
-		_, err := agentfile.Load(at(name))
+		_, err := agentfile.Settings{}.Load(at(name))
 		require.EqualError(t, err, at(name)+": "+says)
 	}
 	for _, name := range []string{"reviewer.yaml", "most.yaml"} {
-		_, err := agentfile.Load(at(name))
+		_, err := agentfile.Settings{}.Load(at(name))
 		require.NoError(t, err)
 	}
 }
@@ -119,9 +120,11 @@ func TestFoldersThatCannotBeRead(t *testing.T) {
 	require.EqualError(t, err, says)
 	_, err = agentfile.Find(folder, "reviewer")
 	require.EqualError(t, err, says)
-	path, err := agentfile.Find(folder, "reviewer.md")
-	require.NoError(t, err, "a path needs no folder")
-	require.Equal(t, "reviewer.md", path)
+	for _, name := range []string{"reviewer.md", "reviewer.toml", "opencode.json#reviewer", "agents/reviewer"} {
+		path, err := agentfile.Find(folder, name)
+		require.NoError(t, err, "a path needs no folder")
+		require.Equal(t, name, path)
+	}
 	_, err = agentfile.Find(t.TempDir(), "reviewer")
-	require.EqualError(t, err, `there is no agent "reviewer", and none at all in ./agents, ./.everstep/agents, ./.claude/agents, ./.opencode, ./opencode.json and ./.github; give the path of a file`)
+	require.EqualError(t, err, `there is no agent "reviewer", and none at all in ./agents, ./.everstep/agents, ./.claude/agents, ./.opencode, ./opencode.json, ./.github, ./.gemini and ./.cursor; give the path of a file`)
 }

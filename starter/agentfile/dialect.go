@@ -1,6 +1,7 @@
 package agentfile
 
 import (
+	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -17,7 +18,24 @@ const (
 	openCode   = "opencode"
 	copilot    = "GitHub Copilot"
 	vsCode     = "VS Code"
+	geminiCLI  = "Gemini CLI"
+	cursor     = "Cursor"
 )
+
+// A dialect is a tool with the paths of its files, in lower case, and keys that it alone has. Keys without a tool are of several.
+type dialect struct{ name, paths, keys string }
+
+func dialects() []dialect {
+	return []dialect{
+		{vsCode, `\.(chatmode|prompt)\.md$|/\.github/chatmodes/`, ""},
+		{copilot, `\.agent\.md$|/\.github/agents/`, "target infer argument-hint user-invocable disable-model-invocation"},
+		{claudeCode, `/\.claude/agents/`, "color memory allowed-tools disallowedTools maxTurns permissionMode mcpServers isolation background initialPrompt"},
+		{geminiCLI, `/\.gemini/agents/`, "kind timeout_mins agent_card_url"},
+		{cursor, `/\.cursor/agents/`, "readonly is_background"},
+		{openCode, `/(\.opencode|\.config/opencode)/(agents?|modes?)/`, "mode permission steps disable hidden"},
+		{"", `^$`, "skills handoffs agents hooks effort metadata options variant reasoningEffort thinking prompt version author license tags category icon emoji vibe tier priority"},
+	}
+}
 
 // dialectOf is the tool whose file it is by its folder or its endings; empty: these do not tell.
 func dialectOf(path string) string {
@@ -25,12 +43,9 @@ func dialectOf(path string) string {
 		path = absolute
 	}
 	path = strings.ToLower(filepath.ToSlash(path))
-	for _, dialect := range [][2]string{
-		{vsCode, `\.chatmode\.md$|/\.github/chatmodes/`}, {copilot, `\.agent\.md$|/\.github/agents/`},
-		{claudeCode, `/\.claude/agents/`}, {openCode, `/(\.opencode|\.config/opencode)/(agents?|modes?)/`},
-	} {
-		if regexp.MustCompile(dialect[1]).MatchString(path) {
-			return dialect[0]
+	for _, d := range dialects() {
+		if regexp.MustCompile(d.paths).MatchString(path) {
+			return d.name
 		}
 	}
 	return ""
@@ -44,7 +59,7 @@ func stem(path string) string {
 	base := filepath.Base(path)
 	base = strings.TrimSuffix(base, filepath.Ext(base))
 	if dialectOf(path) != "" {
-		base = strings.TrimSuffix(strings.TrimSuffix(base, ".agent"), ".chatmode")
+		base = regexp.MustCompile(`\.(agent|chatmode|prompt)$`).ReplaceAllString(base, "")
 	}
 	return base
 }
@@ -68,37 +83,29 @@ func identity(texts ...string) string {
 
 // A vocabulary is what tells one form from another.
 type vocabulary struct {
-	// own are our keys, means those of other tools that mean something here.
-	own   map[string]bool
-	means map[string]document.Value
-	// tells are keys of one tool alone, and of none those that do not tell of which they are.
+	// own are our keys, theirs those of other tools, of which means are those that mean something here.
+	own, theirs map[string]bool
+	means       map[string]document.Value
+	// tells are keys of one tool alone.
 	tells map[string]string
 	tools map[string][]string
 }
 
 func newVocabulary() vocabulary {
-	v := vocabulary{own: map[string]bool{}, tells: map[string]string{}, tools: foreignTools()}
+	v := vocabulary{own: map[string]bool{}, theirs: map[string]bool{}, tells: map[string]string{}, tools: foreignTools()}
 	for _, key := range new(agent).keys() {
 		v.own[key.Name] = true
 	}
 	v.means = (&foreigner{agent: new(agent)}).keys()
-	for dialect, keys := range map[string]string{
-		openCode: "mode permission steps disable hidden", copilot: "target infer argumenthint userinvocable disablemodelinvocation",
-		claudeCode: "color memory disallowedtools maxturns permissionmode mcpservers isolation background initialprompt",
-		"":         "skills handoffs agents hooks effort metadata options variant reasoningeffort thinking prompt version author license tags category icon emoji vibe tier priority",
-	} {
-		for key := range strings.FieldsSeq(keys) {
-			v.tells[key] = dialect
+	for name := range v.means {
+		v.theirs[name] = true
+	}
+	for _, d := range dialects() {
+		for key := range strings.FieldsSeq(d.keys) {
+			v.tells[canonical(key)], v.theirs[canonical(key)] = d.name, true
 		}
 	}
 	return v
-}
-
-// theirs reports whether a key is one of other tools.
-func (v vocabulary) theirs(name string) bool {
-	_, means := v.means[canonical(name)]
-	_, tells := v.tells[canonical(name)]
-	return means || tells
 }
 
 // structured reports whether a key has a meaning that is no free text.
@@ -107,10 +114,10 @@ func (v vocabulary) structured(name string) bool {
 }
 
 // known reports whether a key means something in some form.
-func (v vocabulary) known(name string) bool { return v.own[name] || v.theirs(name) }
+func (v vocabulary) known(name string) bool { return v.own[name] || v.theirs[canonical(name)] }
 
 // ours reports whether a key is one of ours alone.
-func (v vocabulary) ours(name string) bool { return v.own[name] && !v.theirs(name) }
+func (v vocabulary) ours(name string) bool { return v.own[name] && !v.theirs[canonical(name)] }
 
 // dialect is the tool in whose form front matter is to be read: by the file's folder or endings, else by its keys, and by its
 // words for models and tools. Empty: in ours.
@@ -124,39 +131,41 @@ func (v vocabulary) dialect(path string, f front) string {
 			return tells
 		}
 	}
-	if foreignModel(f.values["model"]) || v.foreignTools(f.values["tools"]) {
+	model, tools := valueOf(f.node, "model"), valueOf(f.node, "tools")
+	slashed := func(word string) bool {
+		base, _ := bounds(word)
+		return strings.Contains(base, "/")
+	}
+	switch {
+	case tools != nil && tools.Kind == yaml.MappingNode && len(tools.Content) > 1 && tools.Content[1].ShortTag() == "!!bool":
+		return openCode
+	case model != nil && (model.Kind == yaml.SequenceNode || strings.HasSuffix(model.Value, ")") && !slashed(model.Value)),
+		slices.ContainsFunc(wordsOf(tools), slashed):
+		return copilot
+	case model != nil && (model.Value == inherit || foreignModels()[strings.ToLower(model.Value)] != ""), plugged(path),
+		slices.ContainsFunc(wordsOf(tools), v.foreignTool):
 		return claudeCode
 	}
 	return ""
 }
 
-func foreignModel(model *yaml.Node) bool {
-	return model != nil && (model.Kind == yaml.SequenceNode || model.Value == inherit || foreignModels()[strings.ToLower(model.Value)] != "" ||
-		strings.HasSuffix(model.Value, ")") && !strings.Contains(model.Value, "/"))
-}
-
-func (v vocabulary) foreignTools(tools *yaml.Node) bool {
-	switch {
-	case tools == nil:
-		return false
-	case tools.Kind == yaml.ScalarNode:
-		return slices.ContainsFunc(words(tools.Value, listSeparators), v.foreignTool)
-	case tools.Kind == yaml.MappingNode:
-		return len(tools.Content) > 1 && tools.Content[1].ShortTag() == "!!bool"
-	}
-	return slices.ContainsFunc(tools.Content, func(item *yaml.Node) bool { return v.foreignTool(item.Value) })
+// plugged reports whether a file is an agent of a plugin of Claude Code: agents lie beside the folder that makes it one.
+func plugged(path string) bool {
+	folder := filepath.Dir(path)
+	_, err := os.Stat(filepath.Join(folder, "..", ".claude-plugin"))
+	return err == nil && filepath.Base(folder) == "agents"
 }
 
 // foreignTool reports whether a word is the name of a tool of another program. One in lower case may be a worker's own.
 func (v vocabulary) foreignTool(word string) bool {
 	base, _, bounded := strings.Cut(word, "(")
 	_, known := v.tools[canonical(base)]
-	return bounded || strings.HasPrefix(base, "mcp__") || strings.Contains(base, "/") || base == "*" || known && base != strings.ToLower(base)
+	return bounded || strings.HasPrefix(base, "mcp__") || base == "*" || known && base != strings.ToLower(base)
 }
 
 // doubtDialect says of a file of ours that another tool would read it otherwise.
 func (a *agent) doubtDialect(given document.Given) {
-	if given["description"] == nil || len(given) > 2 || len(given) == 2 && given["name"] == nil {
+	if len(a.Problems) > 0 || given["description"] == nil || len(given) > 2 || len(given) == 2 && given["name"] == nil {
 		return
 	}
 	a.Notes = append(a.Notes, a.Path+": could be another tool's, too; read as ours it has no tools, and in .claude/agents it would have all of the worker's")

@@ -43,7 +43,7 @@ func TestEachFieldHasAKey(t *testing.T) {
 	t.Parallel()
 	set, all := map[string]bool{}, map[string]bool{}
 	for _, path := range validFiles(t) {
-		f, err := agentfile.Load(path)
+		f, err := agentfile.Settings{}.Load(path)
 		require.NoError(t, err)
 		setFields(reflect.ValueOf(f.Definition), set, all)
 	}

@@ -1,6 +1,7 @@
 package agentfile
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"path/filepath"
@@ -14,7 +15,6 @@ import (
 
 	"everstep/activities/document"
 	"everstep/domain"
-	"everstep/domain/enum"
 )
 
 // A File is an agent as a file defines it.
@@ -48,9 +48,6 @@ type Provider struct {
 // Load reads an agent's file. Its error is of type document.Problems and holds
 // all that is wrong; the File is then what could be read of it, good for showing
 // only.
-func Load(path string) (File, error) { return Settings{}.Load(path) }
-
-// Load is Load for who has the settings.
 func (s Settings) Load(path string) (File, error) {
 	data, err := readAgent(path)
 	if err != nil {
@@ -61,9 +58,6 @@ func (s Settings) Load(path string) (File, error) {
 
 // Parse is Load for what the file holds. The path says which form it has, and
 // from where on the files that it names are found.
-func Parse(path string, data []byte) (File, error) { return Settings{}.Parse(path, data) }
-
-// Parse is Parse for who has the settings.
 func (s Settings) Parse(path string, data []byte) (File, error) {
 	a := newAgent(path, newFamily(s))
 	if text, ok := a.Text(data); ok {
@@ -107,37 +101,28 @@ func Schema() *jsonschema.Schema {
 	return s
 }
 
-const fence = "---"
+// fenced is front matter, and the text below.
+var fenced = regexp.MustCompile(`(?s)^---[ \t]*\n((?:[^\n]*\n)*?)---[ \t]*(?:\n(?:\s*\n)?(.*))?$`)
 
 // frontMatter parts a Markdown file into the YAML, and what is below, which
 // begins at a line of the file.
 func (a *agent) frontMatter(text string) (front, body string, bodyLine int, ok bool) {
 	text, above := unwrapped(text)
-	lines := strings.Split(text, "\n")
-	if strings.TrimRight(lines[0], " \t") != fence {
-		parts := regexp.MustCompile(`(?m)^---\s*$`).Split(text, 3)
-		switch {
-		case dialectOf(a.Path) == "":
-			a.ProblemAt(1, 1, "", "has no front matter; let the first line be %s, then keys such as `model: PROVIDER/NAME`, then %s, then the system prompt", fence, fence)
-		case len(parts) == 3 && limiting.MatchString(parts[1]):
-			a.ProblemAt(1, 1, "", "stands above the front matter; let the first line be %s", fence)
-		default:
-			return "", strings.TrimSpace(text), 1, true
-		}
-		return "", "", 0, false
+	if found := fenced.FindStringSubmatch(text); found != nil {
+		front, body, a.Offset = found[1], found[2], above+1
+		return front, strings.TrimRight(body, " \t\n"), above + strings.Count(strings.TrimSuffix(text, body), "\n") + 1, true
 	}
-	for i, line := range lines[1:] {
-		if strings.TrimRight(line, " \t") != fence {
-			continue
-		}
-		a.Offset = above + 1
-		rest, first := lines[i+2:], above+i+3
-		for len(rest) > 0 && strings.TrimSpace(rest[0]) == "" {
-			rest, first = rest[1:], first+1
-		}
-		return strings.Join(lines[1:i+1], "\n") + "\n", strings.TrimRight(strings.Join(rest, "\n"), " \t\n"), first, true
+	parts := regexp.MustCompile(`(?m)^---\s*$`).Split(text, 3)
+	switch {
+	case parts[0] == "":
+		a.ProblemAt(1, 1, "", "the front matter has no end; put a line --- below its last key")
+	case dialectOf(a.Path) == "":
+		a.ProblemAt(1, 1, "", "has no front matter; let the first line be ---, then keys such as `model: PROVIDER/NAME`, then ---, then the system prompt")
+	case len(parts) == 3 && limiting.MatchString(parts[1]):
+		a.ProblemAt(1, 1, "", "stands above the front matter; let the first line be ---")
+	default:
+		return "", strings.TrimSpace(text), 1, true
 	}
-	a.ProblemAt(1, 1, "", "the front matter has no end; put a line %s below its last key", fence)
 	return "", "", 0, false
 }
 
@@ -178,9 +163,9 @@ func (a *agent) keys() document.Keys {
 		{Name: "approvals", Doc: "Which tool calls run by themselves, wait for a person or never run: a word for all of them, or rules, of which the first that matches decides. What no rule matches runs where the tool only reads, and else waits. Unless given, the worker says.",
 			Value: approvals(&d.Approvals)},
 		{Name: "budget", Doc: "The limits of one execution. One that is left out does not limit, max_steps aside; zero lets nothing happen.",
-			Value: budget(&d.Budget)},
+			Value: budget(&d.Budget, false)},
 		{Name: "session_budget", Doc: "The limits of all executions of a session together, sub-agents included, where each has its own in budget. There is none of time: a session may be idle for days.",
-			Value: sessionBudget(&d.SessionBudget)},
+			Value: budget(&d.SessionBudget, true)},
 		{Name: "guards", Doc: "What stops an agent that has lost its way.", Value: guards(&d.Guards)},
 		{Name: "response_format", Doc: "What the answer has to be: text, json_object, or a mapping with a schema.",
 			Value: a.format(&d.Format)},
@@ -241,7 +226,7 @@ func (a *agent) read(text string) {
 		}
 		return
 	}
-	body, bodyLine, markdown := "", 0, ends(a.Path, ".md, .markdown")
+	body, bodyLine, markdown, either := "", 0, ends(a.Path, ".md, .markdown"), false
 	if markdown {
 		var ok bool
 		if text, body, bodyLine, ok = a.frontMatter(text); !ok {
@@ -253,9 +238,13 @@ func (a *agent) read(text string) {
 			a.readForeign(words, front, body, bodyLine)
 			return
 		}
+		either = front.broken == "" && len(front.names) > 0 && !slices.ContainsFunc(front.names, words.ours)
 	}
 	given := a.Read(text, a.keys())
 	if given == nil {
+		if either {
+			a.Problems[0].Message += "; one of another tool is read as it is where that has its agents, such as .claude/agents"
+		}
 		return
 	}
 	d := &a.Definition
@@ -290,34 +279,28 @@ func (a *agent) prompt(given *yaml.Node, body string, line int) {
 func (a *agent) selected(given document.Given) {
 	d, sections, compiler := a.Definition, given["sections"], given["compiler"]
 	switch wanted := d.Compiler == domain.SelectedSections; {
-	case wanted && sections == nil:
-		a.Problem(compiler, "sections", "is missing; compiler %s needs the names of the sections to show", domain.SelectedSections)
-	case wanted && d.Sections != nil && len(d.Sections) == 0:
-		a.Problem(sections, "sections", "is empty; compiler %s needs the names of the sections to show", domain.SelectedSections)
+	case wanted && (sections == nil || d.Sections != nil && len(d.Sections) == 0):
+		a.Problem(cmp.Or(sections, compiler), "sections", "has to name the sections that compiler %s shows", domain.SelectedSections)
 	case !wanted && sections != nil && (compiler == nil || d.Compiler != ""):
 		a.Problem(sections, "sections", "has a meaning with `compiler: %s` alone; add that or leave sections out", domain.SelectedSections)
 	}
 }
 
-func budget(b *domain.ExecutionBudget) document.Value {
+// budget are limits of an execution, or of all executions of a session.
+func budget(b *domain.ExecutionBudget, session bool) document.Value {
 	var keys document.Keys
 	for _, rule := range domain.LimitRules() {
 		key := document.Key{Name: string(rule.Limit), Doc: strings.ToUpper(rule.Help[:1]) + rule.Help[1:] + ".", Value: limit(b, rule)}
-		if rule.Limit == domain.LimitSteps {
+		switch {
+		case session && !slices.Contains(domain.SessionLimits(), rule.Limit):
+			continue
+		case session:
+			key.Doc = "Over all its executions, " + rule.Help + "."
+		case rule.Limit == domain.LimitSteps:
 			key.Doc += fmt.Sprintf(" Where neither the file nor who starts the agent says it, %d; none takes that away. A sub-agent draws from those of the agent that starts it.", domain.DefaultMaxSteps)
 			key.Value = document.OrNone(key.Value, func() { b.MaxSteps, b.MaxStepsFrom = nil, domain.StepsNone })
 		}
 		keys = append(keys, key)
-	}
-	return document.Mapping(keys)
-}
-
-func sessionBudget(b *domain.ExecutionBudget) document.Value {
-	var keys document.Keys
-	for _, rule := range domain.LimitRules() {
-		if slices.Contains(domain.SessionLimits(), rule.Limit) {
-			keys = append(keys, document.Key{Name: string(rule.Limit), Doc: "Over all its executions, " + rule.Help + ".", Value: limit(b, rule)})
-		}
 	}
 	return document.Mapping(keys)
 }
@@ -351,9 +334,7 @@ func guards(g *domain.Guards) document.Value {
 func guard(rule domain.GuardRule, g *domain.Guards) (v document.Value) {
 	switch into := rule.Value(g).(type) {
 	case *[]domain.FinishReason:
-		v = document.ListOf(into, func(f *domain.FinishReason) document.Value {
-			return document.Word(f, enum.Known[domain.FinishReason]())
-		})
+		v = document.ListOf(into, wordOf)
 	case **domain.Repetition:
 		v = repetition(into)
 	case **int:

@@ -22,7 +22,10 @@ import (
 // MaxSize bounds an agent's file, in bytes.
 const MaxSize = 1 << 20
 
-const endings = ".yaml, .yml, .md, .markdown"
+const (
+	endings         = ".yaml, .yml, .md, .markdown"
+	settingsEndings = ".json, .jsonc"
+)
 
 func ends(path, endings string) bool {
 	return slices.Contains(strings.Split(endings, ", "), strings.ToLower(filepath.Ext(path)))
@@ -32,13 +35,13 @@ func ends(path, endings string) bool {
 // ending or its folder, and not an agent's name.
 func IsPath(text string) bool {
 	_, _, settings := within(text)
-	return settings || strings.ContainsAny(text, `/\`) || ends(text, endings)
+	return settings || strings.ContainsAny(text, `/\`) || ends(text, endings+", .toml")
 }
 
 // readAgent returns what the file of an agent holds.
 func readAgent(path string) ([]byte, error) {
 	if file, _, ok := within(path); ok {
-		return read(file, ".json")
+		return read(file, settingsEndings)
 	}
 	return read(path, endings)
 }
@@ -48,6 +51,8 @@ func read(path, endings string) ([]byte, error) {
 	info, err := os.Stat(path)
 	target, _ := os.Readlink(path) // empty: it is no link
 	switch {
+	case ends(path, ".toml"):
+		return nil, errors.New("is TOML, as Codex has its agents; put its instructions into ./agents/NAME.md, below front matter with its model and tools")
 	case !ends(path, endings) && (err != nil || !info.IsDir()):
 		return nil, fmt.Errorf("is no agent's file by its name; let it end in %s", endings)
 	case errors.Is(err, fs.ErrNotExist) && target != "":
@@ -103,13 +108,8 @@ func near(path string, entries []fs.DirEntry, endings string) string {
 // bare is an error less the path, which is told already.
 func bare(err error) error { return cmp.Or(errors.Unwrap(err), err) }
 
-// Folders are where agents are looked for by name, in this order: ours, then those of other tools.
-func Folders() []string {
-	return append(ownFolders(), filepath.Join(".claude", "agents"), filepath.Join(".opencode", "agent"), filepath.Join(".opencode", "agents"),
-		filepath.Join(".github", "agents"), filepath.Join(".github", "chatmodes"))
-}
-
-func ownFolders() []string { return []string{"agents", filepath.Join(".everstep", "agents")} }
+// folders are where agents are looked for by name, in this order: ours, then those of other tools.
+const folders = "agents .everstep/agents .claude/agents .opencode/agent .opencode/agents .github/agents .github/chatmodes .gemini/agents .cursor/agents"
 
 // A Listed is a file that List found, with what is wrong with it.
 type Listed struct {
@@ -117,7 +117,7 @@ type Listed struct {
 	Problems document.Problems
 }
 
-// List loads the agents in the Folders of a folder, sorted by file, then those of an opencode.json in its order; folders of other tools are
+// List loads the agents in the usual folders of a folder, sorted by file, then those in settings of opencode, in their order; folders of other tools are
 // read with those below them. A file README.md is taken for none.
 func (s Settings) List(folder string) ([]Listed, error) {
 	var listed []Listed
@@ -125,9 +125,9 @@ func (s Settings) List(folder string) ([]Listed, error) {
 		problems, _ := errors.AsType[document.Problems](err)
 		listed = append(listed, Listed{f, problems})
 	}
-	for _, inner := range Folders() {
-		root := filepath.Join(folder, inner) + string(filepath.Separator) // so that it may be a link
-		own := slices.Contains(ownFolders(), inner)
+	for inner := range strings.FieldsSeq(folders) {
+		root := filepath.Join(folder, filepath.FromSlash(inner)) + string(filepath.Separator) // so that it may be a link
+		own := inner == "agents" || inner == ".everstep/agents"
 		err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
 			name := filepath.Base(path)
 			switch {
@@ -147,15 +147,17 @@ func (s Settings) List(folder string) ([]Listed, error) {
 			return nil, err
 		}
 	}
-	s.takeSettings(filepath.Join(folder, "opencode.json"), take)
+	for file := range strings.FieldsSeq("opencode.json opencode.jsonc .opencode/opencode.json .opencode/opencode.jsonc") {
+		s.takeSettings(filepath.Join(folder, filepath.FromSlash(file)), take)
+	}
 	return listed, nil
 }
 
 // Where says in which folders List looks, for people.
-const Where = "in ./agents, ./.everstep/agents, ./.claude/agents, ./.opencode, ./opencode.json and ./.github"
+const Where = "in ./agents, ./.everstep/agents, ./.claude/agents, ./.opencode, ./opencode.json, ./.github, ./.gemini and ./.cursor"
 
 // Find returns the path of an agent's file, which is named by its path or by
-// the agent's name; names are looked up in the Folders of a folder.
+// the agent's name; names are looked up in the usual folders of a folder.
 func Find(folder, text string) (string, error) {
 	if IsPath(text) {
 		return text, nil

@@ -2,7 +2,6 @@ package agentfile
 
 import (
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"regexp"
 	"slices"
@@ -12,7 +11,6 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"everstep/activities/document"
-	"everstep/activities/mcp"
 	"everstep/domain"
 )
 
@@ -39,8 +37,7 @@ func (s Settings) has(tool string) bool { return s.Tools == nil || domain.NamesT
 const (
 	inherit = "inherit"
 	// maxForeign bounds how many keys, tools, servers or models stand in one place.
-	maxForeign     = 500
-	listSeparators = ", \n\t\"'"
+	maxForeign = 500
 )
 
 func tooMany(r *document.Reader, field string, node *yaml.Node, given int) bool {
@@ -53,20 +50,57 @@ func tooMany(r *document.Reader, field string, node *yaml.Node, given int) bool 
 // A foreigner is a file of another tool that is being read.
 type foreigner struct {
 	*agent
-	tools *toolset
-	// said is the prompt where it is no text below the keys.
-	said string
+	table map[string][]string
+	// prompted is the prompt where it is no text below the keys.
+	prompted string
 	// toolsAt is where they are listed.
 	toolsAt *yaml.Node
-	// disallowed are words for tools that are denied, wherever others are allowed.
-	disallowed []string
-	// listed are MCP servers of the worker.
+	// names are the tools that it has, but for what is denied; all means that these are all of the worker's.
+	names []string
+	all   bool
+	// said is what each key says of tools, one word after the other.
+	said [][]permitted
+	// rules tighten the worker's approvals.
+	rules []domain.ApprovalRule
+	// listed are MCP servers of the worker, started those that it would start itself.
 	listed  []namedServer
-	ignored []string
-	// permissions are what is said of tools one after the other, of which the last counts; rules tighten the worker's approvals.
-	permissions []permitted
-	rules       []domain.ApprovalRule
+	started map[string]any
+	ignored []ignored
 }
+
+// An ignored is what counts for nothing for one reason.
+type ignored struct {
+	reason string
+	words  []string
+}
+
+const (
+	keyOnly       = "%s"
+	allowedAnyway = "permission %s: allow (the worker's approvals hold)"
+	unknownTool   = "tools %s (none like it here)"
+	offTool       = "%s (off on the worker; EVERSTEP_BUILTIN_TOOLS turns it on)"
+)
+
+// ignore notes a word that counts for nothing. The reason has a place for all such words.
+func (t *foreigner) ignore(reason, word string) {
+	i := slices.IndexFunc(t.ignored, func(i ignored) bool { return i.reason == reason })
+	if i < 0 {
+		i, t.ignored = len(t.ignored), append(t.ignored, ignored{reason: reason})
+	}
+	t.ignored[i].words = once(t.ignored[i].words, document.Shorten(word))
+}
+
+// some names words, but not very many of them.
+func some(words []string) string {
+	const most = 30
+	if more := len(words) - most; more > 0 {
+		words = append(slices.Clone(words[:most]), fmt.Sprintf("and %d more", more))
+	}
+	return strings.Join(words, ", ")
+}
+
+// denies is a key that no tool has, by which somebody denies tools all the same.
+var denies = regexp.MustCompile(`^(dis|den|block|forbid|exclud|prohibit|no)[a-z]*tools?$`)
 
 // readForeign reads front matter and prompt of another tool's file.
 func (a *agent) readForeign(v vocabulary, f front, body string, line int) {
@@ -81,36 +115,39 @@ func (a *agent) readForeign(v vocabulary, f front, body string, line int) {
 		return
 	}
 	a.Loose, a.Name = true, identity(stem(a.Path))
-	s := a.family.settings
-	t := &foreigner{agent: a, tools: &toolset{settings: s, dialect: a.Dialect, table: v.tools, names: s.all(), all: true}}
+	t := &foreigner{agent: a, table: v.tools, names: a.family.settings.all(), all: true, said: make([][]permitted, lastCounts), started: map[string]any{}, ignored: []ignored{{reason: keyOnly}}}
 	keys, means := document.Keys{}, t.keys()
 	for _, name := range f.names {
 		value, known := means[canonical(name)]
-		if !known {
+		switch {
+		case known:
+		case denies.MatchString(canonical(name)):
+			value = means["disallowedtools"]
+		default:
 			value = t.pass(name)
 		}
-		if keys = append(keys, document.Key{Name: name, Value: value}); f.values[name] == nil && canonical(name) == "tools" {
-			t.tools.none()
-			t.ignored = append(t.ignored, "tools (empty: none)")
+		if keys = append(keys, document.Key{Name: name, Value: value}); valueOf(f.node, name) == nil && canonical(name) == "tools" {
+			t.names, t.all = []string{}, false
+			t.ignore("tools (%s: none)", "empty")
 		}
 	}
 	for _, key := range []string{"model", "tools", "permission"} {
-		if value := valueOf(f.above, key); value != nil && (key != "model" || f.values[key] == nil) {
+		if value := valueOf(f.above, key); value != nil && (key != "model" || valueOf(f.node, key) == nil) {
 			means[key].Read(&a.Reader, key, value)
 		}
 	}
 	t.toolsAt = nil
 	a.Parsed(f.field, f.node, keys)
 	for _, key := range f.inside {
-		if f.values[key] == nil {
+		if valueOf(f.node, key) == nil {
 			a.ProblemAt(1, 1, key, "stands in the text of another key; begin a line with it, and have a space behind its colon")
 			break
 		}
 	}
-	if t.said != "" && body != "" {
-		t.ignored = append(t.ignored, "prompt (the text below counts)")
+	if t.prompted != "" && body != "" {
+		t.ignore("%s (the text below counts)", "prompt")
 	}
-	a.prompt(nil, cmp.Or(body, t.said), line)
+	a.prompt(nil, cmp.Or(body, t.prompted), line)
 	t.settle()
 }
 
@@ -122,7 +159,7 @@ func (t *foreigner) keys() map[string]document.Value {
 			d.Budget.MaxSteps = &n
 		}
 	})
-	denied := reading(func(word string) { t.disallowed = append(t.disallowed, word) })
+	denied := reading(func(word string) { t.always(word, domain.Deny) })
 	return map[string]document.Value{
 		"name": document.TextThen(func(text string) string {
 			t.Name = identity(text, stem(t.Path))
@@ -134,15 +171,28 @@ func (t *foreigner) keys() map[string]document.Value {
 		}),
 		"prompt": document.TextThen(func(text string) string {
 			var err error
-			t.said, err = t.promptOf(text)
+			t.prompted, err = t.promptOf(text)
 			return failure(err)
 		}),
-		"model": {Read: t.model}, "tools": {Read: t.allowed}, "allowedtools": {Read: t.allowed}, "disallowedtools": {Read: denied}, "excludedtools": {Read: denied},
+		"model": {Read: t.model}, "tools": {Read: t.allowed}, "tool": {Read: t.allowed}, "allowedtools": {Read: t.allowed}, "disallowedtools": {Read: denied}, "excludedtools": {Read: denied},
 		"maxturns": steps, "steps": steps, "maxsteps": steps,
 		"temperature":    document.Number(maxTemperature, func(n float64) { d.Model.Temperature = &n }),
 		"topp":           document.Number(1, func(n float64) { d.Model.TopP = &n }),
+		"timeoutmins":    document.Number(domain.MaxBudgetSeconds/60, func(n float64) { d.Budget.MaxSeconds = new(60 * n) }),
 		"permissionmode": document.TextThen(t.permissionMode),
-		"permission":     {Read: t.permission}, "permissions": {Read: t.permission},
+		"readonly": document.Truth(func(yes bool) {
+			if yes {
+				t.readsAlone()
+			}
+		}),
+		"kind": document.TextThen(func(kind string) string {
+			if kind == "remote" {
+				return "is remote, an agent that runs elsewhere; write one with its prompt below the keys"
+			}
+			t.ignore(keyOnly, "kind")
+			return ""
+		}),
+		"permission": {Read: t.permission}, "permissions": {Read: t.permission},
 		"mcpservers": {Read: t.mcpServers}, "mcp": {Read: t.mcpServers},
 	}
 }
@@ -151,13 +201,14 @@ func (t *foreigner) keys() map[string]document.Value {
 func (t *foreigner) pass(name string) document.Value {
 	return document.Value{Read: func(r *document.Reader, field string, node *yaml.Node) {
 		restricts := []string{"approvals", "budget", "sessionbudget", "guards", "subagentpolicy"}
+		empty := node.Kind != yaml.ScalarNode && len(node.Content) == 0
 		switch hooks := canonical(name) == "hooks"; {
-		case slices.Contains(restricts, canonical(name)), hooks && node.Kind != yaml.MappingNode:
+		case !empty && (slices.Contains(restricts, canonical(name)) || hooks && node.Kind != yaml.MappingNode):
 			r.Problem(node, field, "is a key of our own form, and the file is read as one of %s; leave it out, or make the file ./agents/NAME.md without keys of other tools", t.Dialect)
 		case hooks:
-			t.ignored = append(t.ignored, "hooks (theirs are commands)")
+			t.ignore("%s (theirs are commands)", name)
 		default:
-			t.ignored = append(t.ignored, document.Shorten(name))
+			t.ignore(keyOnly, name)
 		}
 	}}
 }
@@ -165,20 +216,16 @@ func (t *foreigner) pass(name string) document.Value {
 // reading reads words: a list, or a text with commas.
 func reading(each func(word string)) func(*document.Reader, string, *yaml.Node) {
 	return func(r *document.Reader, field string, node *yaml.Node) {
-		var all []string
-		switch node.Kind {
-		case yaml.ScalarNode:
-			all = words(node.Value, listSeparators)
-		case yaml.SequenceNode:
-			for i, item := range node.Content {
-				if item.Kind != yaml.ScalarNode {
-					r.Problem(item, fmt.Sprintf("%s[%d]", field, i), "is %s, not a text", document.Describe(item))
-				}
-				all = append(all, words(item.Value, ",\"'")...)
-			}
-		default:
-			r.Problem(node, field, "is %s; give a list, or a text with commas", document.Describe(node))
+		if node.Kind == yaml.MappingNode {
+			r.Problem(node, field, "is a mapping; give a list, or a text with commas")
+			return
 		}
+		for i, item := range node.Content {
+			if item.Kind != yaml.ScalarNode {
+				r.Problem(item, fmt.Sprintf("%s[%d]", field, i), "is %s, not a text", document.Describe(item))
+			}
+		}
+		all := wordsOf(node)
 		if tooMany(r, field, node, len(all)) {
 			return
 		}
@@ -195,20 +242,29 @@ func (t *foreigner) allowed(r *document.Reader, field string, node *yaml.Node) {
 		return
 	}
 	t.toolsAt = node
-	if node.Kind != yaml.MappingNode {
-		t.tools.none()
-		reading(t.tools.allow)(r, field, node)
+	if all := wordsOf(node); len(all) > 1 && slices.ContainsFunc(all, func(word string) bool {
+		return slices.Contains([]string{"except", "without", "not", "no", "but"}, strings.ToLower(word))
+	}) {
+		r.Problem(node, field, "is a sentence; give names with commas, and what is not allowed as disallowedTools")
+	}
+	if node.Kind != yaml.MappingNode || len(node.Content) == 0 && t.Dialect != openCode {
+		t.names, t.all = []string{}, false
+		reading(t.allow)(r, field, node)
 		return
 	}
 	t.pairs(r, field, node, func(name string, value *yaml.Node) string {
+		p := permitted{t.covered(name, t.Dialect), domain.Deny, ""}
 		switch value.Value {
 		case "true":
-			t.tools.allow(name)
+			t.allow(name)
+			if p.then = domain.Allow; name != "*" {
+				p.tools = t.ours(name)
+			}
 		case "false":
-			t.tools.deny(name)
 		default:
 			return "give true or false"
 		}
+		t.said[byTools] = append(t.said[byTools], p)
 		return ""
 	})
 }
@@ -218,109 +274,15 @@ func (t *foreigner) pairs(r *document.Reader, field string, node *yaml.Node, eac
 	if tooMany(r, field, node, len(node.Content)/2) {
 		return
 	}
-	for i := 0; i+1 < len(node.Content); i += 2 {
-		key, value := node.Content[i], node.Content[i+1]
-		if key.Kind != yaml.ScalarNode {
-			r.Problem(key, field, "has a key that is %s; keys are texts", document.Describe(key))
-			continue
-		}
+	r.Entries(field, node, nil, func(field string, name, value *yaml.Node) {
 		is := document.Describe(value)
 		if value.Kind == yaml.ScalarNode {
 			is = strconv.Quote(document.Shorten(value.Value))
 		}
-		if fix := each(key.Value, value); fix != "" {
-			r.Problem(value, document.Join(field, document.Shorten(key.Value)), "is %s; %s", is, fix)
+		if fix := each(name.Value, value); fix != "" {
+			r.Problem(value, field, "is %s; %s", is, fix)
 		}
-	}
-}
-
-// mcpServers are servers of the worker, by name. What the file would start or reach itself is shown, and left alone.
-func (t *foreigner) mcpServers(r *document.Reader, field string, node *yaml.Node) {
-	switch node.Kind {
-	case yaml.MappingNode:
-		t.pairs(r, field, node, func(name string, config *yaml.Node) string {
-			t.server(name, config)
-			return ""
-		})
-	case yaml.SequenceNode:
-		for _, item := range node.Content {
-			if item.Kind == yaml.MappingNode {
-				t.mcpServers(r, field, item)
-			} else {
-				t.server(item.Value, nil)
-			}
-		}
-	default:
-		reading(func(word string) { t.server(word, nil) })(r, field, node)
-	}
-}
-
-// A namedServer is an MCP server of the worker that a file names, with all of its tools or only some.
-type namedServer struct {
-	all  string
-	only []string
-}
-
-func (t *foreigner) server(name string, config *yaml.Node) {
-	all := domain.AllToolsOf(name)
-	if mcp.CheckServer(name) == "" && t.family.settings.has(all) && (config == nil || t.family.settings.Tools != nil) {
-		t.listed = append(t.listed, namedServer{all, serverTools(name, config)})
-		return
-	}
-	var means map[string]any
-	if config == nil || config.Kind != yaml.MappingNode || config.Decode(&means) != nil {
-		t.ignored = append(t.ignored, "MCP server "+document.Shorten(name)+" (the worker has none of that name)")
-		return
-	}
-	hideSecrets(means)
-	if line, err := json.Marshal(map[string]any{"mcpServers": map[string]any{name: means}}); err == nil {
-		t.note("MCP server %s is not started: an agent starts no programs; for the worker's file (EVERSTEP_MCP): %s", document.Shorten(name), domain.Shorten(string(line), 1000))
-	}
-}
-
-// serverTools are the tools of a server that a list names, which may be its configuration's.
-func serverTools(server string, list *yaml.Node) (only []string) {
-	list = cmp.Or(valueOf(list, "tools"), list)
-	if list == nil || list.Kind != yaml.SequenceNode || slices.ContainsFunc(list.Content, func(tool *yaml.Node) bool { return tool.Value == "*" }) {
-		return []string{domain.AllToolsOf(server)}
-	}
-	for _, tool := range list.Content {
-		only = append(only, mcp.ToolName(server, tool.Value))
-	}
-	return only
-}
-
-var (
-	// plainWords are names of programs, packages and files at the begin of a command, as no secret is.
-	plainWords = regexp.MustCompile(`^((-y|--yes|[@./]*[a-z]+([-./_][a-z]+)*\d?(@latest)?)(\s+|$))*`)
-	// plainURL has words in its path alone, and numbers of versions.
-	plainURL = regexp.MustCompile(`^[a-z]+://(\d{1,3}(\.\d{1,3}){3}|[a-z]{1,20}\d{0,2}([.-][a-z]{1,20}\d{0,2})*)(:\d+)?(/[a-z]{1,20}\d{0,2}([._-][a-z]{1,20}\d{0,2})*)*/?$`)
-)
-
-// hideSecrets leaves of a configuration how a server is started or reached, with variables in place of what may be secret.
-func hideSecrets(config map[string]any) {
-	for key, value := range config {
-		switch key {
-		case "type", "cwd":
-		case "command", "args":
-			text := strings.Trim(fmt.Sprint(value), "[]")
-			if plain := plainWords.FindString(text); plain != text {
-				config[key] = append(strings.Fields(plain), "${ARGS}")
-			}
-		case "url":
-			if !plainURL.MatchString(fmt.Sprint(value)) {
-				config[key] = "${URL}"
-			}
-		case "env", "headers":
-			values, _ := value.(map[string]any)
-			for name := range values {
-				values[name] = cmp.Or(mcp.Named(fmt.Sprint(values[name])), "${"+strings.ToUpper(strings.ReplaceAll(name, "-", "_"))+"}")
-			}
-			config[key] = values
-		default:
-			delete(config, key)
-		}
-	}
+	})
 }
 
 func (t *foreigner) note(format string, args ...any) {
@@ -329,60 +291,47 @@ func (t *foreigner) note(format string, args ...any) {
 
 // settle makes tools, rules and what is said of the file of all that its keys have said.
 func (t *foreigner) settle() {
-	d, tools := &t.Definition, t.tools
+	d := &t.Definition
 	for _, server := range t.listed {
 		some := func(name string) bool { return strings.HasPrefix(name, strings.TrimSuffix(server.all, "*")) }
-		denied := func(pattern string) bool { return like(pattern, server.all) }
-		switch {
-		case slices.Contains(tools.names, server.all) && !slices.Contains(server.only, server.all):
-			tools.names, tools.all = append(slices.DeleteFunc(tools.names, some), server.only...), false
-		case !slices.ContainsFunc(tools.names, some) && !slices.ContainsFunc(tools.denied, denied):
-			tools.names = append(tools.names, server.only...)
+		if slices.Contains(t.names, server.all) || !slices.ContainsFunc(t.names, some) {
+			t.names = append(slices.DeleteFunc(t.names, some), server.only...)
+			t.all = t.all && slices.Contains(server.only, server.all)
 		}
 	}
-	for _, word := range t.disallowed {
-		tools.deny(word)
-	}
 	t.settlePermissions()
-	d.Tools = tools.names
-	t.family.inherits[t.Path] = tools.all
-	for _, name := range tools.denied {
-		t.tighten(domain.ApprovalRule{Tool: name, Then: domain.Deny})
-	}
-	for _, name := range tools.asked {
-		t.tighten(domain.ApprovalRule{Tool: name, Then: domain.AskFirst})
-	}
+	d.Tools = t.names
+	t.family.inherits[t.Path] = t.all
 	if len(t.rules) > 0 {
 		d.Approvals = &domain.Approvals{Rules: t.rules}
 	}
-	if unknown := tools.unknown; len(unknown) > 0 {
-		t.ignored = append(t.ignored, "tools "+domain.Shorten(strings.Join(unknown, ", "), 500)+" (none like it here)")
-	}
-	if off := tools.off; len(off) > 0 {
-		t.ignored = append(t.ignored, strings.Join(off, ", ")+" (off on the worker; EVERSTEP_BUILTIN_TOOLS turns it on)")
-	}
 	var bounded []string
-	for _, word := range tools.bounded {
-		base, _, _ := strings.Cut(word, "(")
-		named := permitted{tools: tools.covered(base, openCode)}
-		waits := func(tool string) bool {
-			return named.covers(tool) && slices.ContainsFunc(t.rules, func(r domain.ApprovalRule) bool {
-				return r.Then == domain.AskFirst && like(cmp.Or(r.Tool, "*"), tool)
-			})
-		}
-		if slices.ContainsFunc(d.Tools, waits) {
-			bounded = append(bounded, word)
-		} else {
-			t.ignored = append(t.ignored, "patterns of "+word+" (no call of the agent waits for them)")
+	for _, p := range slices.Concat(t.said...) {
+		waits := func(tool string) bool { return p.covers(tool) && t.then(tool) == domain.AskFirst }
+		switch {
+		case p.word == "":
+		case slices.ContainsFunc(d.Tools, waits):
+			bounded = once(bounded, document.Shorten(p.word))
+		default:
+			t.ignore("patterns of %s (no call of the agent waits for them)", p.word)
 		}
 	}
-	if lacks := t.family.settings.Lacks; lacks != "" && (tools.all || len(tools.unknown)+len(tools.off) > 0) {
+	lacking := t.all
+	var ignored []string
+	for _, i := range t.ignored {
+		lacking = lacking || i.reason == unknownTool || i.reason == offTool
+		if len(i.words) > 0 {
+			ignored = append(ignored, fmt.Sprintf(i.reason, some(i.words)))
+		}
+	}
+	if lacks := t.family.settings.Lacks; lacks != "" && lacking {
 		t.note("tools: %s", lacks)
 	}
-	if len(t.ignored) > 0 {
-		t.note("ignored: %s", domain.Shorten(strings.Join(t.ignored, ", "), 1000))
+	t.showStarted()
+	if len(ignored) > 0 {
+		t.note("ignored: %s", strings.Join(ignored, ", "))
 	}
 	if len(bounded) > 0 {
-		t.note("%s: each call of that tool waits for a person, since no pattern of another tool bounds it here", strings.Join(bounded, ", "))
+		t.note("%s: each call of that tool waits for a person, since no pattern of another tool bounds it here", some(bounded))
 	}
 }

@@ -90,17 +90,22 @@ func TestForeignFilesWidenNothing(t *testing.T) {
 		"disallowedTools: Bash(rm:*), Write, mcp__*": "write_file files__delete", "disallowedTools: '*'": "shell read_file write_file files__delete",
 		"permission-mode: Plan": "shell write_file files__delete", "permission: {edit: deny, files_delete: deny}": "write_file files__delete",
 		"permission: {'*': ask, bash: {'*': deny}}": "shell", "permission: deny": "shell read_file write_file files__delete",
+		"readonly: true": "shell write_file files__delete", "tools: ['*', '!Bash', -Write]": "shell write_file", "permissions: {deny: [Bash, mcp__*]}": "shell files__delete",
+		"disallowedTools: mcp_*": "", "disallowed-tools: mcp_files_delete": "",
 	}
 	keys := append(slices.Collect(maps.Keys(denied)), "", "color: red", "permissionMode: bypassPermissions", "permissionMode: acceptEdits",
 		"permissionMode: dontAsk", "permissionMode: default", "permission: allow", "permission: {'*': allow, bash: ask}",
 		"permission: {bash: {'*': deny, 'git *': allow}}", "tools: Bash(git:*), Read", "tools: ['*', Task]", "tools: {bash: true, '*': true}",
 		"allowedTools: mcp__files__delete, Bash", "mcpServers: [files]", "mcp: {files: {command: x, alwaysAllow: ['*']}}")
 	order := []domain.Permission{domain.Allow, domain.AskFirst, domain.Deny}
-	for _, path := range []string{".claude/agents/a.md", ".opencode/agent/a.md", ".github/agents/a.agent.md"} {
+	for _, path := range []string{".claude/agents/a.md", ".opencode/agent/a.md", ".github/agents/a.agent.md", ".gemini/agents/a.md"} {
 		for _, key := range keys {
 			for _, other := range keys {
 				front := key + "\n" + other + "\n"
 				f, err := worker().Parse(path, []byte("---\n"+front+"\n---\nHello.\n"))
+				if path == ".gemini/agents/a.md" {
+					denied["disallowedTools: mcp_*"], denied["disallowed-tools: mcp_files_delete"] = "files__delete", "files__delete"
+				}
 				if err != nil {
 					require.ErrorContains(t, err, "keep one", front)
 					continue
@@ -135,11 +140,12 @@ func TestForeignKeysThatMakeNoSense(t *testing.T) {
 		"disallowedTools: &a [Bash]\n":                                "2:18: anchors and aliases (& and *) are not supported; write the value out, or put a text that begins so into quotes",
 		"disallowedTools: !!seq [Bash]\n":                             "2:18: the tag !!seq is not supported; write the value alone",
 		"disallowedTools: *a\n":                                       "2:18: anchors and aliases (& and *) are not supported; write the value out, or put a text that begins so into quotes",
+		"permission: {bash: deny, bash: allow}\n":                     "2:26: permission.bash: is given twice, first in line 2; keep one",
 		"permission: {[bash]: deny}\n":                                "2:14: permission: has a key that is a list; keys are texts",
-		"permissions: {deny: [Bash]}\n":                               "2:21: permissions.deny: is a list; give allow, ask or deny",
+		"permissions: {rest: [Bash]}\n":                               "2:21: permissions.rest: is a list; give allow, ask or deny",
 		"tools: Read\nTools: Bash\n":                                  "3:8: Tools: is given beside the one in line 2; keep one",
 	} {
-		_, err := agentfile.Parse(".claude/agents/a.md", []byte("---\n"+text+"---\n"))
+		_, err := agentfile.Settings{}.Parse(".claude/agents/a.md", []byte("---\n"+text+"---\n"))
 		require.EqualError(t, err, ".claude/agents/a.md:"+says)
 	}
 }
@@ -152,7 +158,7 @@ func TestForeignFilesAreFoundByName(t *testing.T) {
 	}
 	for _, name := range []string{
 		"agents/ours.yaml", ".claude/agents/a.md", ".claude/agents/deep/er/b.md", ".opencode/agent/c.md", ".opencode/agents/d.md",
-		".github/agents/e.agent.md", ".github/agents/f.md", ".github/chatmodes/g.chatmode.md",
+		".github/agents/e.agent.md", ".github/agents/f.md", ".github/chatmodes/g.chatmode.md", ".gemini/agents/k.md", ".cursor/agents/l.md",
 	} {
 		text := "You help.\n"
 		if path.Ext(name) == ".yaml" {
@@ -165,7 +171,7 @@ func TestForeignFilesAreFoundByName(t *testing.T) {
 	write(".github/agents/README.md", "none\n")
 	for name, file := range map[string]string{
 		"ours": "agents/ours.yaml", "a": ".claude/agents/a.md", "b": ".claude/agents/deep/er/b.md", "c": ".opencode/agent/c.md", "d": ".opencode/agents/d.md",
-		"e": ".github/agents/e.agent.md", "f": ".github/agents/f.md", "g": ".github/chatmodes/g.chatmode.md",
+		"e": ".github/agents/e.agent.md", "f": ".github/agents/f.md", "g": ".github/chatmodes/g.chatmode.md", "k": ".gemini/agents/k.md", "l": ".cursor/agents/l.md",
 		"code-reviewer-v2": ".claude/agents/titled.md", "Code Reviewer (v2)": ".claude/agents/titled.md",
 	} {
 		found, err := agentfile.Find(folder, name)
@@ -176,27 +182,33 @@ func TestForeignFilesAreFoundByName(t *testing.T) {
 	write("prompts/h.md", "You hold.\n")
 	found, err := agentfile.Find(folder, "h")
 	require.NoError(t, err)
-	h, err := agentfile.Load(found)
+	h, err := agentfile.Settings{}.Load(found)
 	require.NoError(t, err)
 	require.Equal(t, "You hold.", h.Definition.SystemPrompt)
 	listed, err := agentfile.Settings{}.List(folder)
 	require.NoError(t, err)
-	require.Len(t, listed, 11)
+	require.Len(t, listed, 13)
 	for text, says := range map[string]string{
-		"{\n// mine\n\"agent\": {}}": ":2:1: is no JSON: invalid character '/' looking for beginning of object key string",
-		`{"agent": ["a"]}`:           `:1:11: agent: is a list, not a mapping of keys to values`,
+		"{\n// mine\n\"agent\": {],}": ":3:11: is no JSON: invalid character ']' looking for beginning of object key string",
+		`{"agent": ["a"]}`:            `:1:11: agent: is a list, not a mapping of keys to values`,
 		`{"agent": {` + strings.Repeat(`"a": {}, `, 500) + `"a": {}}}`: `:1:11: agent: names 501; leave out all but 500`,
 	} {
 		write("opencode.json", text)
 		listed, err = agentfile.Settings{}.List(folder)
 		require.NoError(t, err)
-		require.Len(t, listed, 10)
-		require.EqualError(t, listed[9].Problems, filepath.Join(folder, "opencode.json")+says)
+		require.Len(t, listed, 12)
+		require.EqualError(t, listed[11].Problems, filepath.Join(folder, "opencode.json")+says)
 	}
 	write("opencode.json", `{"mcp": {}}`)
+	write("opencode.jsonc", `{"agent": {"j": {"prompt": "You hold."}, /* of mine */},}`)
 	listed, err = agentfile.Settings{}.List(folder)
 	require.NoError(t, err)
-	require.Len(t, listed, 9)
+	require.Len(t, listed, 12)
+	require.Equal(t, "j", listed[11].File.Name)
+	write(".opencode/opencode.json", `{"agent": {"k2": {"prompt": "{file:agent/c.md}"}}}`)
+	found, err = agentfile.Find(folder, "k2")
+	require.NoError(t, err)
+	require.Equal(t, filepath.Join(folder, ".opencode", "opencode.json")+"#k2", found)
 	linked := t.TempDir()
 	for _, name := range []string{"agents", ".claude"} {
 		require.NoError(t, os.Symlink(filepath.Join(folder, name), filepath.Join(linked, name)))
@@ -206,6 +218,13 @@ func TestForeignFilesAreFoundByName(t *testing.T) {
 	require.Equal(t, filepath.Join(linked, "agents", "ours.yaml"), found)
 	_, err = agentfile.Find(linked, "b")
 	require.NoError(t, err)
+	write("plugin/.claude-plugin/plugin.json", "{}\n")
+	for text, form := range map[string]string{"description: Use when: asked": "Claude Code", "budget: {max_steps: 3}": ""} {
+		write("plugin/agents/m.md", "---\n"+text+"\n---\nYou help.\n")
+		m, err := agentfile.Settings{}.Load(filepath.Join(folder, "plugin", "agents", "m.md"))
+		require.NoError(t, err)
+		require.Equal(t, form, m.Dialect)
+	}
 	write(".opencode/agent/a.md", "You help, too.\n")
 	_, err = agentfile.Find(folder, "a")
 	require.EqualError(t, err, "a is the name of several: "+filepath.Join(folder, ".claude", "agents", "a.md")+", "+filepath.Join(folder, ".opencode", "agent", "a.md")+"; give the file")
@@ -219,10 +238,12 @@ func TestPromptsThatNameFiles(t *testing.T) {
 	for _, name := range []string{"../ssh/id.txt", "deep/prompt.txt", "prompt.MD", ".env", "secrets.json"} {
 		writeFile(t, at(name), "You see it.\n")
 	}
+	writeFile(t, at("large.md"), strings.Repeat("x", 100_000))
 	require.NoError(t, os.Symlink(".env", at("link.md")))
 	const named = " is no prompt by its name; let it end in .md, .markdown, .txt, or what it links to"
 	for prompt, says := range map[string]string{
-		"prompt.MD": "", "deep/prompt.txt": "", "./deep/../prompt.MD": "",
+		"prompt.MD": "", "deep/prompt.txt": "", "./deep/../prompt.MD": "", "prompt.MD} Look. {file: ./deep/prompt.txt ": "",
+		"large.md} {file:large.md} {file:large.md": "names files of more than 262144 bytes; leave some out",
 		".env": ".env" + named, "secrets.json": "secrets.json" + named, "link.md": "link.md" + named,
 		"id.txt":        "there is no file id.txt in the agent file's folder",
 		"../ssh/id.txt": "../ssh/id.txt is outside of the agent file's folder; copy it there and give its path from there",
@@ -230,10 +251,10 @@ func TestPromptsThatNameFiles(t *testing.T) {
 		for _, name := range []string{"plain", "a/../../ssh/x", "/../../ssh/x.json#x"} {
 			text := fmt.Sprintf(`{"agent": {%q: {"prompt": "{file:%s}"}}}`, name, prompt)
 			writeFile(t, at("opencode.json"), text)
-			f, err := agentfile.Load(at("opencode.json") + "#" + name)
+			f, err := agentfile.Settings{}.Load(at("opencode.json") + "#" + name)
 			if says == "" {
 				require.NoError(t, err)
-				require.Equal(t, "You see it.", f.Definition.SystemPrompt)
+				require.Contains(t, []string{"You see it.", "You see it. Look. You see it."}, f.Definition.SystemPrompt)
 				continue
 			}
 			require.ErrorContains(t, err, "prompt: "+says)

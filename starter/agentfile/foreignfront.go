@@ -3,7 +3,6 @@ package agentfile
 import (
 	"cmp"
 	"regexp"
-	"slices"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -11,11 +10,10 @@ import (
 
 // A front is the front matter of another tool's file, as YAML: those tools read it line by line, so that much of it is none.
 type front struct {
-	// node has the keys with their values, each at its place, values by key, and names all keys in the order of the file: one
-	// without a value is among names alone.
-	node   *yaml.Node
-	values map[string]*yaml.Node
-	names  []string
+	// node has the keys with their values, each at its place, and names all keys in the order of the file: one without a
+	// value is among names alone.
+	node  *yaml.Node
+	names []string
 	// broken is what makes no keys, below empty lines for those above it; inside are keys that limit the agent, and stand in
 	// the text of another one.
 	broken string
@@ -28,13 +26,10 @@ type front struct {
 // mended reads front matter key by key. What is no YAML, or has an anchor, an alias or a tag, is the text up to the next
 // line that begins with a known key: but where a list or mapping of meaning is broken, since that may limit the agent.
 func (v vocabulary) mended(text string) front {
-	f := front{node: &yaml.Node{Kind: yaml.MappingNode, Line: 1, Column: 1}, values: map[string]*yaml.Node{}}
+	f := front{node: &yaml.Node{Kind: yaml.MappingNode, Line: 1, Column: 1}}
 	from, broken := 0, false
 	lines := strings.Split(strings.TrimSuffix(text, "\n"), "\n")
-	indent := ""
-	if first := slices.IndexFunc(lines, func(line string) bool { return strings.TrimSpace(line) != "" }); first >= 0 {
-		indent = lines[first][:len(lines[first])-len(strings.TrimLeft(lines[first], " "))]
-	}
+	indent := indented.FindStringSubmatch(text)[1]
 	end := func(to int) {
 		if to > from {
 			f.add(lines[from:to], from, v.structured)
@@ -47,7 +42,7 @@ func (v vocabulary) mended(text string) front {
 		}
 		lines[i] = strings.TrimPrefix(lines[i], indent)
 		if name, _, ok := keyed(lines[i]); ok {
-			broken = broken || i > from && mapping(lines[from:i], from) == nil
+			broken = broken || i > from && mapping(strings.Join(lines[from:i], "\n"), from) == nil
 			if !broken || v.known(name) {
 				end(i)
 			}
@@ -57,10 +52,13 @@ func (v vocabulary) mended(text string) front {
 	return f
 }
 
+// indented is what stands before the first key.
+var indented = regexp.MustCompile(`^(?:[ \t]*\n)*( *)`)
+
 var keyLine = regexp.MustCompile(`^(["']?)([A-Za-z][\w.-]*)["']?[ \t]*:(?:[ \t]+(.*))?$`)
 
 // limiting is a line with a key that limits the agent.
-var limiting = regexp.MustCompile(`(?mi)^\s*["']?((?:(?:dis)?allowed|excluded)?[-_]?tools|permissions?(?:[-_]?mode)?|approvals)["']?\s*:`)
+var limiting = regexp.MustCompile(`(?mi)^\s*["']?((?:(?:dis)?allowed|excluded)?[-_]?tools|permissions?(?:[-_]?mode)?|approvals|read[-_]?only)["']?\s*:`)
 
 // keyed parts a line that begins with a key.
 func keyed(line string) (name, rest string, ok bool) {
@@ -71,10 +69,10 @@ func keyed(line string) (name, rest string, ok bool) {
 	return found[2], found[3], true
 }
 
-// mapping is what lines of plain YAML say, of which the first is below so many others; nil: they are none.
-func mapping(lines []string, above int) *yaml.Node {
+// mapping is what plain YAML says that is below so many lines; nil: it is none.
+func mapping(text string, above int) *yaml.Node {
 	var document yaml.Node
-	if yaml.Unmarshal([]byte(strings.Join(lines, "\n")), &document) != nil || len(document.Content) == 0 {
+	if yaml.Unmarshal([]byte(text), &document) != nil || len(document.Content) == 0 {
 		return nil
 	}
 	if root := document.Content[0]; root.Kind == yaml.MappingNode && untagged(root) {
@@ -107,16 +105,16 @@ func untagged(node *yaml.Node) bool {
 func (f *front) add(lines []string, above int, structured func(name string) bool) {
 	text, more := strings.Join(lines, "\n"), strings.Join(lines[1:], "\n")
 	name, rest, ok := keyed(lines[0])
-	root := mapping(lines, above)
+	root := mapping(text, above)
 	if root == nil && ok { // editors indent lists with tabs
-		root = mapping(strings.Split(strings.ReplaceAll(text, "\t", "  "), "\n"), above)
+		root = mapping(strings.ReplaceAll(text, "\t", "  "), above)
 	}
 	words := root != nil && ok && len(root.Content) == 2 && root.Content[1].Kind != yaml.ScalarNode && (name == "name" || name == "description")
 	switch {
 	case root != nil && !words: // [WIP] is a word of the text
 		f.take(root)
 	case !ok && strings.TrimSpace(regexp.MustCompile(`(?m)^\s*#.*$`).ReplaceAllString(text, "")) == "":
-	case !ok, root == nil && structured(name) && (strings.TrimSpace(more) != "" || regexp.MustCompile(`^([\[{"']|[&!].*[\[{]|\*\w)`).MatchString(rest)):
+	case !ok, root == nil && structured(name) && (strings.TrimSpace(more) != "" || regexp.MustCompile(`^([\[{]|"[^"]*$|'[^']*$|[&!].*[\[{]|\*\w)`).MatchString(rest)):
 		f.names, f.broken = append(f.names, name), cmp.Or(f.broken, strings.Repeat("\n", above)+text)
 	default:
 		for _, found := range limiting.FindAllStringSubmatch(more, -1) {
@@ -134,7 +132,7 @@ func (f *front) take(mapping *yaml.Node) {
 	for i := 0; i+1 < len(mapping.Content); i += 2 {
 		key, value := mapping.Content[i], mapping.Content[i+1]
 		if f.names = append(f.names, key.Value); value.ShortTag() != "!!null" {
-			f.node.Content, f.values[key.Value] = append(f.node.Content, key, value), value
+			f.node.Content = append(f.node.Content, key, value)
 		}
 	}
 }
@@ -160,7 +158,7 @@ var wrapping = regexp.MustCompile("^(?:\\s|<!--(?s:.*?)-->)*(?:(`{3,})[a-z]*[ \\
 // unwrapped is a text without the empty lines, comments and code fence around its front matter, and how many lines that are.
 func unwrapped(text string) (inner string, above int) {
 	found := wrapping.FindStringSubmatch(text)
-	if inner = text[len(found[0]):]; !strings.HasPrefix(inner, fence) {
+	if inner = text[len(found[0]):]; !strings.HasPrefix(inner, "---") {
 		return text, 0
 	}
 	if found[1] != "" {

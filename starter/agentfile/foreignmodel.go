@@ -13,8 +13,7 @@ import (
 	"everstep/activities/gemini"
 	"everstep/activities/modelfacts"
 	"everstep/activities/openai"
-	"everstep/activities/openaichat"
-	"everstep/activities/scripted"
+	"everstep/worker/host"
 )
 
 // foreignModels are words that other tools have for models, by what a user has not said to stand for another.
@@ -36,11 +35,7 @@ func (s Settings) model(word string) string {
 		if provider = strings.ToLower(provider); provider == "google" {
 			provider = gemini.Name
 		}
-		ours := []string{anthropic.Name, openai.Name, gemini.Name, scripted.Name}
-		for _, d := range openaichat.Dialects() {
-			ours = append(ours, d.Name)
-		}
-		if name != "" && slices.Contains(ours, provider) {
+		if name != "" && slices.Contains(host.ProviderNames(), provider) {
 			return provider + "/" + name
 		}
 		return ""
@@ -62,20 +57,25 @@ func (s Settings) model(word string) string {
 
 // model is the first word that stands for one here.
 func (t *foreigner) model(r *document.Reader, field string, node *yaml.Node) {
-	if node.Kind == yaml.MappingNode {
+	items := node.Content
+	switch {
+	case node.Kind == yaml.MappingNode:
 		r.Problem(node, field, "is a mapping; give a text, such as openai/gpt-5-mini")
 		return
-	}
-	if tooMany(r, field, node, len(node.Content)) {
+	case node.Kind == yaml.ScalarNode:
+		items = []*yaml.Node{node}
+	case tooMany(r, field, node, len(items)):
 		return
 	}
 	first := ""
-	for i, item := range append([]*yaml.Node{node}, node.Content...) {
+	for _, item := range items {
 		if named := t.family.settings.model(item.Value); named != "" {
-			if i > 0 && len(node.Content) > 1 {
+			if len(items) > 1 {
 				t.note("model: of the list %s alone answers; others that take over are fallbacks of a file of ours", named)
 			}
-			t.modelText(&t.Definition.Model).Read(r, field, &yaml.Node{Kind: yaml.ScalarNode, Value: named, Line: item.Line, Column: item.Column})
+			known := *item
+			known.Value = named
+			t.modelText(&t.Definition.Model).Read(r, field, &known)
 			return
 		}
 		first = cmp.Or(first, document.Shorten(item.Value))

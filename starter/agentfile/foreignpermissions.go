@@ -3,6 +3,7 @@ package agentfile
 import (
 	"reflect"
 	"slices"
+	"strings"
 
 	"go.yaml.in/yaml/v3"
 
@@ -11,112 +12,163 @@ import (
 	"everstep/domain/enum"
 )
 
-// A permitted is what a file says of the tools that a word means.
+// A permitted is what a file says of the tools that a word means, of which the patterns are some that a word bounds.
 type permitted struct {
 	tools []string
 	then  domain.Permission
+	word  string
 }
 
 func (p permitted) covers(name string) bool {
 	return slices.ContainsFunc(p.tools, func(tool string) bool { return like(tool, name) })
 }
 
+// Keys of which the last word counts, each by itself; always adds what no later word takes back.
+const (
+	byTools = iota
+	byPermission
+	lastCounts
+)
+
+// always has calls of what a word means wait, or denies them, whatever else the file says. What the word bounds waits.
+func (t *foreigner) always(word string, then domain.Permission) {
+	if then == domain.Allow {
+		t.ignore(allowedAnyway, word)
+		return
+	}
+	base, bounded := bounds(word)
+	p := permitted{tools: t.covered(base, t.Dialect), then: then}
+	if bounded {
+		p.then, p.word = domain.AskFirst, strings.TrimSpace(word)
+	}
+	t.said = append(t.said, []permitted{p})
+}
+
+// last is what the last word says of a tool, or of a pattern of names.
+func last(said []permitted, name string) domain.Permission {
+	for _, p := range slices.Backward(said) {
+		if p.covers(name) {
+			return p.then
+		}
+	}
+	return domain.Allow
+}
+
+// then is the strictest of what the keys say of a tool.
+func (t *foreigner) then(name string) domain.Permission {
+	then := domain.Allow
+	for _, said := range t.said {
+		if one := last(said, name); stricter(one, then) {
+			then = one
+		}
+	}
+	return then
+}
+
+func stricter(one, other domain.Permission) bool {
+	order := enum.Known[domain.Permission]()
+	return slices.Index(order, one) > slices.Index(order, other)
+}
+
+// readsAlone denies what does not only read.
+func (t *foreigner) readsAlone() {
+	t.tighten(domain.ApprovalRule{Effects: []domain.Effect{domain.Idempotent, domain.Keyed, domain.AtMostOnce}, Then: domain.Deny})
+}
+
 // permissionMode makes approvals stricter, and is named where it would loosen them.
 func (t *foreigner) permissionMode(mode string) string {
 	switch canonical(mode) {
 	case "plan":
-		t.tighten(domain.ApprovalRule{Effects: []domain.Effect{domain.Idempotent, domain.Keyed, domain.AtMostOnce}, Then: domain.Deny})
+		t.readsAlone()
 	case "default", "manual", "ask":
 	case "dontask":
-		t.ignored = append(t.ignored, "permissionMode "+mode+" (what would be refused unasked waits for a person; approvals of a file of ours deny it)")
+		t.ignore("permissionMode %s (what would be refused unasked waits for a person; approvals of a file of ours deny it)", mode)
 	default:
-		t.ignored = append(t.ignored, "permissionMode "+document.Shorten(mode)+" (the worker's approvals hold)")
+		t.ignore("permissionMode %s (the worker's approvals hold)", mode)
 	}
 	return ""
 }
 
 // permission is opencode's: allow, ask or deny, for all tools or by tool, or by patterns of its arguments. Of those the one
-// for all counts, where no other says otherwise; else each call of the tool waits.
+// for all counts, where no other says otherwise; else each call of the tool waits. It loosens nothing but what the file
+// itself has said before.
 func (t *foreigner) permission(r *document.Reader, field string, node *yaml.Node) {
 	const fix = "give allow, ask or deny"
-	all := &yaml.Node{Kind: yaml.ScalarNode, Value: "*"}
-	if node.Kind == yaml.ScalarNode {
-		node = &yaml.Node{Kind: yaml.MappingNode, Content: []*yaml.Node{all, node}}
-	}
-	if node.Kind != yaml.MappingNode {
+	switch node.Kind {
+	case yaml.ScalarNode:
+		node = &yaml.Node{Kind: yaml.MappingNode, Content: []*yaml.Node{{Kind: yaml.ScalarNode, Value: "*"}, node}}
+	case yaml.MappingNode:
+	default:
 		r.Problem(node, field, "is %s; "+fix, document.Describe(node))
 		return
 	}
 	t.pairs(r, field, node, func(tool string, value *yaml.Node) string {
-		patterns := []*yaml.Node{all, value}
-		if value.Kind == yaml.MappingNode {
-			patterns = value.Content
-		}
-		var then domain.Permission
-		one, whole := true, false
-		for i := 0; i+1 < len(patterns); i += 2 {
-			before := then
-			if then.UnmarshalText([]byte(patterns[i+1].Value)) != nil {
+		var thens []domain.Permission
+		whole := value.Kind == yaml.ScalarNode
+		read := func(pattern string, value *yaml.Node) string {
+			var then domain.Permission
+			if then.UnmarshalText([]byte(value.Value)) != nil {
 				return fix
 			}
-			one, whole = one && (before == "" || before == then), whole || patterns[i].Value == all.Value
+			thens, whole = append(thens, then), whole || pattern == "*"
+			return ""
 		}
-		switch {
-		case then == "":
-			return fix
-		case one && (whole || then == domain.Allow):
-			t.permit(tool, then)
+		switch listed := domain.Permission(tool); {
+		case canonical(tool) == "defaultmode":
+			return t.permissionMode(value.Value)
+		case value.Kind == yaml.SequenceNode && slices.Contains(enum.Known[domain.Permission](), listed): // as Claude Code's settings have them
+			reading(func(word string) { t.always(word, listed) })(r, field, value)
+			return ""
+		case value.Kind == yaml.MappingNode:
+			t.pairs(r, document.Join(field, tool), value, read)
 		default:
-			t.permit(tool, domain.AskFirst)
-			t.tools.bounded = append(t.tools.bounded, tool)
+			if wrong := read(tool, value); wrong != "" {
+				return wrong
+			}
 		}
+		p := permitted{t.covered(tool, openCode), domain.AskFirst, tool}
+		switch thens = slices.Compact(thens); {
+		case len(thens) == 0:
+			return ""
+		case len(thens) == 1 && (whole || thens[0] == domain.Allow):
+			p.then, p.word = thens[0], ""
+		}
+		said := &t.said[byPermission]
+		loosens := func(tool string) bool {
+			return slices.ContainsFunc(*said, func(p permitted) bool { return p.covers(tool) })
+		}
+		if p.then == domain.Allow && !slices.ContainsFunc(p.tools, loosens) { // of what the file itself has said before
+			t.ignore(allowedAnyway, tool)
+		}
+		*said = append(*said, p)
 		return ""
 	})
 }
 
-// permit notes what the file says of tools. It loosens nothing but what the file itself has said before.
-func (t *foreigner) permit(word string, then domain.Permission) {
-	one := permitted{[]string{"*"}, then}
-	if word != "*" {
-		one.tools = t.tools.covered(word, openCode)
-	}
-	if then == domain.Allow && !slices.ContainsFunc(t.permissions, func(p permitted) bool { return slices.ContainsFunc(one.tools, p.covers) }) {
-		t.ignored = append(t.ignored, "permission "+document.Shorten(word)+": allow (the worker's approvals hold)")
-	}
-	t.permissions = append(t.permissions, one)
-}
-
 // settlePermissions takes tools away, and has rules for others, also for those that an agent above gives.
 func (t *foreigner) settlePermissions() {
-	order := enum.Known[domain.Permission]()
-	said := func(name string) domain.Permission {
-		for _, p := range slices.Backward(t.permissions) {
-			if p.covers(name) {
-				return p.then
+	t.names = slices.DeleteFunc(t.names, func(name string) bool { return t.then(name) == domain.Deny })
+	for _, said := range t.said {
+		var patterns []string
+		for _, p := range said {
+			patterns = append(patterns, p.tools...)
+		}
+		rest := last(said, "*")
+		freer := slices.ContainsFunc(patterns, func(pattern string) bool { return stricter(rest, last(said, pattern)) })
+		if freer { // so that the rest has to be named
+			patterns = append(patterns, t.names...)
+		}
+		t.all = t.all && !freer && rest != domain.Deny
+		for _, pattern := range patterns {
+			rule := domain.ApprovalRule{Tool: pattern, Then: last(said, pattern)}
+			switch {
+			case rule.Then == domain.Allow, pattern == "*" && freer:
+				continue
+			case pattern == "*":
+				rule.Tool = ""
 			}
+			t.tighten(rule)
 		}
-		return domain.Allow
-	}
-	t.tools.names = slices.DeleteFunc(t.tools.names, func(name string) bool { return said(name) == domain.Deny })
-	var patterns []string
-	for _, p := range t.permissions {
-		patterns = append(patterns, p.tools...)
-	}
-	rest := slices.Index(order, said("*"))
-	each := slices.ContainsFunc(t.permissions, func(p permitted) bool { return slices.Index(order, p.then) < rest })
-	if each { // some are freer than the rest, so that the rest has to be named
-		t.tools.all = false
-		patterns = append(patterns, t.tools.names...)
-	}
-	for _, pattern := range patterns {
-		rule := domain.ApprovalRule{Tool: pattern, Then: said(pattern)}
-		switch {
-		case rule.Then == domain.Allow, pattern == "*" && each:
-			continue
-		case pattern == "*":
-			rule.Tool = ""
-		}
-		t.tighten(rule)
 	}
 }
 

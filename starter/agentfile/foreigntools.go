@@ -3,8 +3,11 @@ package agentfile
 import (
 	"cmp"
 	"path"
+	"regexp"
 	"slices"
 	"strings"
+
+	"go.yaml.in/yaml/v3"
 
 	"everstep/activities/mcp"
 	"everstep/domain"
@@ -21,10 +24,11 @@ func foreignTools() map[string][]string {
 		"glob ls list listfiles listdir listdirectory filesearch": {list}, "search": {search, list},
 		"grep codebase textsearch searchfiles grepsearch searchfilecontent":                                              {search},
 		"bash shell execute terminal powershell runcommand runcommands runinterminal runterminalcommand runshellcommand": {"shell"},
-		"webfetch fetch web fetchwebpage httpget":                                                                        {"http_get"}, "todo todos todowrite todoread managetodolist": {"todo"},
-		"askuserquestion question askuser askquestions": {"ask_user"},
-		"task agent runsubagent skill websearch notebookedit exitplanmode killshell bashoutput problems changes usages githubrepo " +
-			"extensions vscodeapi testfailure findtestfiles runtests runtasks opensimplebrowser think externaldirectory doomloop lsp": nil,
+		"webfetch fetch web fetchwebpage httpget":                                                                        {"http_get"},
+		"todo todos todowrite todoread managetodolist writetodos":                                                        {"todo"},
+		"askuserquestion question askuser askquestions":                                                                  {"ask_user"},
+		"task agent runsubagent skill websearch googlewebsearch savememory notebookedit exitplanmode killshell bashoutput problems changes usages " +
+			"githubrepo extensions vscodeapi testfailure findtestfiles runtests runtasks opensimplebrowser think externaldirectory doomloop lsp": nil,
 	} {
 		for name := range strings.FieldsSeq(names) {
 			all[name] = ours
@@ -40,50 +44,40 @@ func canonical(name string) string {
 	return separators.Replace(strings.ToLower(name))
 }
 
-// A toolset is what a file's words come to.
-type toolset struct {
-	settings Settings
-	dialect  string
-	table    map[string][]string
-	names    []string
-	// all means that nothing but what is denied is left out of the worker's tools.
-	all bool
-	// denied are patterns of names, asked are tools of which each call waits for a person.
-	denied, asked []string
-	// unknown are words for what there is not here, off those for tools that the worker has not turned on.
-	unknown, off, bounded []string
+// bounds parts a word into a tool and whether a pattern bounds its arguments, as in Bash(git:*).
+func bounds(word string) (base string, bounded bool) {
+	base, pattern, _ := strings.Cut(word, "(")
+	return strings.TrimSpace(base), strings.Trim(pattern, "*) ") != ""
 }
 
-// none takes all tools away, before those that are listed.
-func (t *toolset) none() { t.names, t.all, t.denied = []string{}, false, nil }
-
-// allow adds what a word of the file stands for.
-func (t *toolset) allow(word string) {
-	base, pattern, bounded := strings.Cut(word, "(")
-	if base = strings.TrimSpace(base); base == "*" {
-		t.names, t.all, t.denied = t.settings.all(), true, nil
+// allow gives the agent what a word of the file stands for.
+func (t *foreigner) allow(word string) {
+	s := t.family.settings
+	base, bounded := bounds(word)
+	switch denied := strings.TrimLeft(word, "!-"); {
+	case denied != word:
+		t.always(denied, domain.Deny)
+		return
+	case base == "*":
+		t.names, t.all = s.all(), true
 		return
 	}
-	bounded = bounded && strings.Trim(pattern, "*) ") != ""
 	ours := t.ours(base)
-	if len(ours) == 0 {
-		t.unknown = once(t.unknown, base)
-	}
 	for _, name := range ours {
-		t.denied = slices.DeleteFunc(t.denied, func(denied string) bool { return denied == name })
 		switch {
-		case !t.settings.has(name) && strings.Contains(name, domain.ServerSeparator):
-			t.unknown = once(t.unknown, base)
-			continue
-		case !t.settings.has(name):
-			t.off = once(t.off, name)
-			continue
-		case !slices.Contains(t.names, name):
-			t.names = append(t.names, name)
+		case s.has(name):
+			t.names = once(t.names, name)
+		case strings.Contains(name, domain.ServerSeparator):
+			t.ignore(unknownTool, base)
+		default:
+			t.ignore(offTool, name)
 		}
-		if bounded {
-			t.bound(word, name)
-		}
+	}
+	switch {
+	case len(ours) == 0:
+		t.ignore(unknownTool, cmp.Or(base, word))
+	case bounded && slices.ContainsFunc(ours, s.has):
+		t.always(word, domain.AskFirst)
 	}
 }
 
@@ -95,83 +89,71 @@ func once(words []string, word string) []string {
 	return append(words, word)
 }
 
-// deny takes away what a word of the file stands for.
-func (t *toolset) deny(word string) {
-	base, pattern, bounded := strings.Cut(word, "(")
-	if base = strings.TrimSpace(base); base == "*" {
-		t.none()
-		return
-	}
-	for _, denied := range t.covered(base, t.dialect) {
-		if bounded && strings.Trim(pattern, "*) ") != "" {
-			t.bound(word, denied)
-			continue
-		}
-		t.denied = append(t.denied, denied)
-		t.names = slices.DeleteFunc(t.names, func(name string) bool { return like(denied, name) })
-	}
-}
-
-// bound has each call of a tool wait for a person, since arguments cannot be held to another tool's pattern.
-func (t *toolset) bound(word, name string) {
-	t.asked, t.bounded = append(t.asked, name), once(t.bounded, strings.TrimSpace(word))
-}
-
 // ours are the tools that a word of the file allows; none: there is nothing like it here.
-func (t *toolset) ours(word string) []string {
-	name := canonical(word)
-	if name == "edit" && t.dialect != claudeCode {
+func (t *foreigner) ours(word string) []string {
+	name, known := canonical(word), t.family.settings.Tools
+	if name == "edit" && t.Dialect != claudeCode {
 		return []string{"edit_file", "write_file"} // one word for both, but with Claude Code
 	}
-	if ours, known := t.table[name]; known {
+	if ours, theirs := t.table[name]; theirs {
 		return slices.Clone(ours)
 	}
 	sets := []string{"read", "edit", "search", "execute", "web", "agent", "vscode", "todo", "new", "runcommands", "runtasks", "runnotebooks"} // of no MCP server
 	if set, inner, ok := strings.Cut(name, "/"); ok && slices.Contains(sets, set) {
 		return slices.Clone(t.table[inner])
 	}
+	all := domain.AllToolsOf(strings.TrimSuffix(word, "*"))
 	switch server, tool := t.remote(word); {
-	case mcp.CheckServer(server) != "" || tool == "":
-	case tool == "*":
+	case mcp.CheckServer(server) == "" && tool == "*":
 		return []string{domain.AllToolsOf(server)}
-	case !strings.Contains(tool, "*"):
+	case mcp.CheckServer(server) == "" && tool != "" && !strings.Contains(tool, "*"):
 		return []string{mcp.ToolName(server, tool)}
-	}
-	if slices.Contains(t.settings.Tools, word) {
+	case slices.Contains(known, word):
 		return []string{word}
+	case t.Dialect != claudeCode && slices.Contains(known, all): // the name alone, or the begin of those of its tools
+		return []string{all}
 	}
 	return nil
 }
 
-// remote parts the name of a tool of an MCP server, or of all of its tools: mcp__server__tool, server/tool, server_*.
-func (t *toolset) remote(word string) (server, tool string) {
-	if rest, prefixed := strings.CutPrefix(word, "mcp__"); prefixed {
-		server, tool, _ = strings.Cut(rest, domain.ServerSeparator)
-		tool = cmp.Or(tool, "*")
-	} else if i := strings.LastIndex(word, "/"); i > 0 {
-		server, tool = word[:i], word[i+1:]
-	} else if all, parted := strings.CutSuffix(word, "_*"); parted {
-		server, tool = strings.TrimSuffix(all, "_"), "*"
-	} else {
-		for _, name := range t.settings.Tools {
-			known, all := domain.ServerOfAll(name)
-			if rest, begins := strings.CutPrefix(word, known+"_"); all && begins && len(known) > len(server) {
-				server, tool = known, strings.TrimPrefix(rest, "_")
-			}
+// remotes are the forms of names of a tool of an MCP server, or of all of its tools: mcp__server__tool, server/tool, server_*.
+var remotes = []*regexp.Regexp{
+	regexp.MustCompile(`^mcp__(.+?)(?:__(.*))?$`), regexp.MustCompile(`([^/]+)/([^/]+)$`), regexp.MustCompile(`^(.+?)_+(\*)$`),
+}
+
+// remote parts a word into an MCP server and its tool; empty: it is the name of none.
+func (t *foreigner) remote(word string) (server, tool string) {
+	if rest, prefixed := strings.CutPrefix(word, "mcp_"); prefixed && t.Dialect == geminiCLI && rest == "*" {
+		word = "*_*"
+	} else if prefixed && t.Dialect == geminiCLI && !strings.HasPrefix(rest, "_") {
+		word = rest
+	}
+	for _, form := range remotes {
+		if found := form.FindStringSubmatch(word); found != nil {
+			return found[1], cmp.Or(found[2], "*")
+		}
+	}
+	for _, name := range t.family.settings.Tools {
+		known, all := domain.ServerOfAll(name)
+		if rest, begins := strings.CutPrefix(word, known+"_"); all && begins && len(known) > len(server) {
+			server, tool = known, strings.TrimPrefix(rest, "_")
 		}
 	}
 	return server, tool
 }
 
 // covered are patterns of all names that a word of a dialect may mean where it denies: too many rather than too few.
-func (t *toolset) covered(word, dialect string) []string {
+func (t *foreigner) covered(word, dialect string) []string {
 	name := canonical(word)
 	ours := t.ours(word)
 	_, known := t.table[name]
+	wild := strings.ContainsAny(word, "*?")
 	switch server, tool := t.remote(word); {
+	case word == "*":
+		return []string{word}
 	case dialect != claudeCode && slices.Contains([]string{"edit", "write", "patch"}, name):
 		return []string{"edit_file", "write_file"} // they are one there
-	case len(ours) > 0 && !strings.ContainsAny(word, "*?"), known:
+	case len(ours) > 0 && !wild, known:
 		return ours
 	case server != "":
 		return []string{server + domain.ServerSeparator + tool}
@@ -182,8 +164,8 @@ func (t *toolset) covered(word, dialect string) []string {
 			covered = append(covered, ours...)
 		}
 	}
-	if len(covered) == 0 && !strings.ContainsAny(word, "*?") {
-		t.unknown = once(t.unknown, word)
+	if len(covered) == 0 && !wild {
+		t.ignore(unknownTool, word)
 	}
 	slices.Sort(covered)
 	return append(slices.Compact(covered), strings.ReplaceAll(word, "_", "_*")) // SERVER_TOOL is SERVER__TOOL here
@@ -195,20 +177,32 @@ func like(pattern, name string) bool {
 	return ok && err == nil || pattern == name
 }
 
-// words parts a text at commas, and at spaces where it is no item of a list, outside of parentheses.
-func words(text, separators string) []string {
-	depth := 0
-	all := strings.FieldsFunc(strings.Trim(strings.TrimSpace(text), "[]"), func(r rune) bool {
-		switch r {
-		case '(':
-			depth++
-		case ')':
-			depth--
-		}
-		return depth <= 0 && strings.ContainsRune(separators, r)
-	})
-	for i, word := range all {
-		all[i] = strings.TrimSpace(word)
+// wordsOf are the words of a text or a list: parted at commas, and in a text at spaces too, outside of parentheses. Nothing
+// has none, nor has a mapping.
+func wordsOf(node *yaml.Node) (all []string) {
+	if node == nil || node.Kind == yaml.MappingNode {
+		return nil
 	}
-	return slices.DeleteFunc(all, func(word string) bool { return strings.Trim(word, "-") == "" })
+	separators := ",;|\"'"
+	texts := node.Content
+	if node.Kind == yaml.ScalarNode {
+		texts, separators = []*yaml.Node{node}, separators+" \n\t"
+	}
+	for _, text := range texts {
+		depth := 0
+		for _, word := range strings.FieldsFunc(strings.Trim(strings.TrimSpace(text.Value), "[]"), func(r rune) bool {
+			switch r {
+			case '(':
+				depth++
+			case ')':
+				depth--
+			}
+			return depth <= 0 && strings.ContainsRune(separators, r)
+		}) {
+			if strings.Trim(word, "- ") != "" {
+				all = append(all, strings.TrimSpace(word))
+			}
+		}
+	}
+	return all
 }

@@ -13,17 +13,19 @@ import (
 	"everstep/domain"
 )
 
+var inSettings = regexp.MustCompile(`(?s)^(.*?\.jsonc?)#(.*)$`)
+
 // within parts the path of an agent among opencode's settings: opencode.json#NAME.
 func within(path string) (file, name string, ok bool) {
-	if file, name, ok = strings.Cut(path, ".json#"); ok {
-		file += ".json"
+	if found := inSettings.FindStringSubmatch(path); found != nil {
+		return found[1], found[2], true
 	}
-	return file, name, ok
+	return path, "", false
 }
 
 // takeSettings takes all agents in a file of opencode's settings, or the file itself with what is wrong with it.
 func (s Settings) takeSettings(file string, take func(File, error)) {
-	data, err := read(file, ".json")
+	data, err := read(file, settingsEndings)
 	if err != nil {
 		return
 	}
@@ -69,7 +71,7 @@ func (a *agent) readSettings(root *yaml.Node, name string) {
 		a.Problem(cmp.Or(given, agents, root), "agent", "has no mapping %q; name one that it has behind the #", document.Shorten(name))
 		return
 	}
-	f := front{field: "agent." + document.Shorten(name), above: root, node: &yaml.Node{Kind: yaml.MappingNode}, values: map[string]*yaml.Node{}}
+	f := front{field: "agent." + document.Shorten(name), above: root, node: &yaml.Node{Kind: yaml.MappingNode}}
 	f.take(given)
 	a.readForeign(newVocabulary(), f, "", 1)
 }
@@ -84,17 +86,37 @@ func valueOf(mapping *yaml.Node, key string) *yaml.Node {
 	return nil
 }
 
-// promptOf is a prompt, or the text of the file that it names, as in {file:./prompts/review.md}.
-func (a *agent) promptOf(text string) (string, error) {
-	named := regexp.MustCompile(`^\s*\{file:([^{}]+)\}\s*$`).FindStringSubmatch(text)
-	if named == nil {
-		return text, nil
-	}
+var (
+	promptFile     = regexp.MustCompile(`\{file:([^{}]+)\}`)
+	promptVariable = regexp.MustCompile(`\{env:[^{}]+\}`)
+)
+
+// promptOf is a prompt with the texts of the files that it names, as in {file:./prompts/review.md}. No file reads variables.
+func (t *foreigner) promptOf(text string) (whole string, wrong error) {
 	const prompts = ".md, .markdown, .txt"
-	file := named[1]
-	data, err := a.below(file, domain.MaxSystemPrompt, prompts)
-	if target, _ := filepath.EvalSymlinks(filepath.Join(a.folder, file)); err == nil && !ends(target, prompts) {
-		return "", fmt.Errorf("%s is no prompt by its name; let it end in %s, or what it links to", document.Shorten(file), prompts)
+	for _, variable := range promptVariable.FindAllString(text, maxForeign) {
+		t.ignore("%s (no variable gets into a prompt)", variable)
 	}
-	return strings.ToValidUTF8(strings.TrimSpace(string(data)), ""), err
+	total := 0
+	whole = promptFile.ReplaceAllStringFunc(text, func(named string) string {
+		if wrong != nil {
+			return ""
+		}
+		file := strings.TrimSpace(promptFile.FindStringSubmatch(named)[1])
+		var data []byte
+		data, wrong = t.below(file, domain.MaxSystemPrompt, prompts)
+		total += len(data)
+		switch target, _ := filepath.EvalSymlinks(filepath.Join(t.folder, file)); {
+		case wrong != nil:
+		case !ends(target, prompts):
+			wrong = fmt.Errorf("%s is no prompt by its name; let it end in %s, or what it links to", document.Shorten(file), prompts)
+		case total > domain.MaxSystemPrompt:
+			wrong = fmt.Errorf("names files of more than %d bytes; leave some out", domain.MaxSystemPrompt)
+		}
+		return strings.ToValidUTF8(strings.TrimSpace(string(data)), "")
+	})
+	if wrong != nil {
+		return "", wrong
+	}
+	return whole, nil
 }

@@ -79,7 +79,9 @@ func (r Resolved) YAML() ([]byte, error) {
 
 // unquote has a node written as people write YAML.
 func unquote(node *yaml.Node) {
-	node.Style = 0
+	if node.Style = 0; strings.HasPrefix(node.Value, "\t") {
+		node.Style = yaml.DoubleQuotedStyle // as the parser takes no block that begins so
+	}
 	for _, child := range node.Content {
 		unquote(child)
 	}

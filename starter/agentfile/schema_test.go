@@ -61,7 +61,7 @@ func TestSchemaTakesWhatLoadTakes(t *testing.T) {
 		value, ok := plainValue(t, path, text)
 		require.True(t, ok)
 		require.NoError(t, schema.Validate(value), path)
-		f, err := agentfile.Load(path)
+		f, err := agentfile.Settings{}.Load(path)
 		require.NoError(t, err)
 		shown, err := f.Resolve().YAML()
 		require.NoError(t, err)
@@ -142,7 +142,7 @@ func shownKeys(value any, at string, into map[string]bool) {
 // readerKeys are those that Load names where it meets one that is unknown.
 func readerKeys(t *testing.T, at, before, after string, into map[string]bool) {
 	t.Helper()
-	_, err := agentfile.Parse("a.yaml", []byte(before+"qqqqqqqq: 1"+after))
+	_, err := agentfile.Settings{}.Parse("a.yaml", []byte(before+"qqqqqqqq: 1"+after))
 	problems, _ := errors.AsType[document.Problems](err)
 	for _, p := range problems {
 		list, ok := strings.CutPrefix(p.Message, "there is no such key; there are ")
@@ -177,7 +177,7 @@ func TestSchemaHasTheReadersKeys(t *testing.T) {
 
 	shown := map[string]bool{}
 	for _, path := range validFiles(t) { // together they give every key
-		f, err := agentfile.Load(path)
+		f, err := agentfile.Settings{}.Load(path)
 		require.NoError(t, err)
 		f.Definition.Fallbacks = append(f.Definition.Fallbacks, domain.Fallback{Model: f.Definition.Model})
 		raw, err := json.Marshal(f.Resolve())
@@ -224,7 +224,7 @@ func wordsOf[E ~string](values []E) (texts []string) {
 func TestSchemaHasTheDefaults(t *testing.T) {
 	t.Parallel()
 	schema, _ := editorSchema(t)
-	f, err := agentfile.Parse("a.yaml", []byte("model: p/n\nfallbacks: [p/m]\n"))
+	f, err := agentfile.Settings{}.Parse("a.yaml", []byte("model: p/n\nfallbacks: [p/m]\n"))
 	require.NoError(t, err)
 	raw, err := json.Marshal(f.Resolve())
 	require.NoError(t, err)

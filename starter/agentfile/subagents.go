@@ -1,6 +1,7 @@
 package agentfile
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"os"
@@ -37,19 +38,10 @@ func (f *family) settle(d *domain.Definition) {
 		return
 	}
 	d.Agents = f.agents
-	all := []*domain.Definition{d}
-	for _, key := range slices.Sorted(maps.Keys(f.agents)) {
-		definition := f.agents[key]
-		all = append(all, &definition)
-		defer func() { f.agents[key] = definition }()
-	}
-	for _, definition := range all {
+	for _, definition := range append(slices.Collect(maps.Values(f.agents)), *d) {
 		for _, named := range []map[string]domain.Subagent{definition.Subagents, definition.Handoffs} {
 			for name, sub := range named {
-				if sub.Description == "" {
-					sub.Description = f.about[sub.Agent]
-				}
-				sub.InheritsTools = f.inherits[sub.Agent]
+				sub.Description, sub.InheritsTools = cmp.Or(sub.Description, f.about[sub.Agent]), f.inherits[sub.Agent]
 				named[name] = sub
 			}
 		}
@@ -84,18 +76,15 @@ func (a *agent) others(as naming) document.Value {
 
 // named says why another agent may not have a name.
 func (a *agent) named(name string, as naming) string {
+	other := map[naming]naming{spawned: asTools, asTools: spawned}[as]
 	_, taken := a.Definition.Subagents[name]
 	switch {
-	case as == handedTo:
-		return checkTool(name)
-	case as == asTools && taken:
-		return fmt.Sprintf("%s is in subagents, too; name it in one of them", document.Shorten(name))
-	case as == asTools:
-		return checkTool(name)
-	case taken:
-		return fmt.Sprintf("%s is in agents, too; name it in one of them", document.Shorten(name))
+	case other != "" && taken:
+		return fmt.Sprintf("%s is in %s, too; name it in one of them", document.Shorten(name), other)
+	case as == spawned:
+		return checkName(name)
 	}
-	return checkName(name)
+	return checkTool(name)
 }
 
 // listedOthers are those that may stand in a list too: each by its file, or by its name, which the file beside this one has
@@ -116,18 +105,17 @@ func (a *agent) listedOthers(as naming) document.Value {
 				r.Problem(at, field, "%s", wrong)
 				continue
 			}
-			sub := domain.Subagent{Agent: a.join(path), AsTool: as == asTools}
-			if own := sub.Agent == filepath.Clean(a.Path); own && as == asTools {
-				r.Problem(at, document.Join(field, name), "is this file itself; an agent may start itself as one of subagents, which max_depth bounds")
-				continue
-			} else if own {
-				r.Problem(at, document.Join(field, name), "is this file itself, which has the conversation already; leave it out")
-				continue
+			field := document.Join(field, name)
+			switch own := a.join(path) == filepath.Clean(a.Path); {
+			case own && as == asTools:
+				r.Problem(at, field, "is this file itself; an agent may start itself as one of subagents, which max_depth bounds")
+			case own:
+				r.Problem(at, field, "is this file itself, which has the conversation already; leave it out")
+			default:
+				if wrong := a.nameFile(as, name, path, domain.Subagent{}); wrong != "" {
+					r.Problem(at, field, "%s", wrong)
+				}
 			}
-			if wrong := a.load(sub.Agent); wrong != "" {
-				r.Problem(at, document.Join(field, name), "%s", wrong)
-			}
-			a.name(as, name, sub)
 		}
 	})
 	return document.Either(list, a.others(as))
@@ -153,21 +141,27 @@ func (a *agent) name(as naming, name string, sub domain.Subagent) {
 	if *into == nil {
 		*into = map[string]domain.Subagent{}
 	}
+	sub.AsTool = as == asTools
 	(*into)[name] = sub
+}
+
+// nameFile has it name one that stands in a file of its own, and says what is wrong with the path.
+func (a *agent) nameFile(as naming, name, path string, sub domain.Subagent) string {
+	sub.Agent = a.join(path)
+	a.name(as, name, sub)
+	return a.load(sub.Agent)
 }
 
 // other is one, of a name.
 func (a *agent) other(as naming) func(name string) document.Value {
 	return func(name string) document.Value {
-		sub := domain.Subagent{AsTool: as == asTools}
+		var sub domain.Subagent
 		var own domain.Definition
 		var file string
 		fromFile := func(r *document.Reader, field string, node *yaml.Node) {
-			sub.Agent = a.join(file)
-			if wrong := a.load(sub.Agent); wrong != "" {
+			if wrong := a.nameFile(as, name, file, sub); wrong != "" {
 				r.Problem(node, field, "%s", wrong)
 			}
-			a.name(as, name, sub)
 		}
 		return document.Either(
 			document.Text(&file).Example("researcher.yaml").Then(fromFile),
@@ -177,7 +171,7 @@ func (a *agent) other(as naming) func(name string) document.Value {
 				{Name: "model", Doc: "Who answers, as the key model of the agent; that agent's model unless given.", Value: a.modelText(&own.Model)},
 				{Name: "system_prompt", Doc: "Its system prompt.", Value: document.Text(&own.SystemPrompt, checkPrompt)},
 				{Name: "tools", Doc: "The tools that it may use, each by name; those of the agent unless given. An empty list is none.", Value: tools(&own.Tools, &a.Doubts)},
-				{Name: "budget", Doc: "The limits of one execution of it, beside its share of what is left of the agent's.", Value: budget(&own.Budget)},
+				{Name: "budget", Doc: "The limits of one execution of it, beside its share of what is left of the agent's.", Value: budget(&own.Budget, false)},
 			}).Then(func(r *document.Reader, field string, node *yaml.Node) {
 				others := len(node.Content)/2 - 1
 				switch has := func(key string) bool { return valueOf(node, key) != nil }; {

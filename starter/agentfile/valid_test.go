@@ -34,7 +34,7 @@ func TestValidAgents(t *testing.T) {
 	for _, path := range validFiles(t) {
 		t.Run(filepath.Base(path), func(t *testing.T) {
 			t.Parallel()
-			f, err := agentfile.Load(path)
+			f, err := agentfile.Settings{}.Load(path)
 			require.NoError(t, err)
 			require.Equal(t, path, f.Definition.Source)
 			type whole struct {
@@ -60,7 +60,7 @@ func requireSameAgain(t *testing.T, f agentfile.File) {
 	asJSON, err := json.Marshal(shown)
 	require.NoError(t, err)
 	for _, text := range [][]byte{asYAML, asJSON} {
-		again, err := agentfile.Parse("again.yaml", text)
+		again, err := agentfile.Settings{}.Parse("again.yaml", text)
 		require.NoError(t, err, "%s", text)
 		second, err := json.Marshal(again.Resolve())
 		require.NoError(t, err)
@@ -71,14 +71,14 @@ func requireSameAgain(t *testing.T, f agentfile.File) {
 func TestWhatWindowsEditorsWrite(t *testing.T) {
 	t.Parallel()
 	const plain = "---\nname: a\nmodel: p/n\n---\n\nReview.\n\nBriefly.\n"
-	want, err := agentfile.Parse("a.md", []byte(plain))
+	want, err := agentfile.Settings{}.Parse("a.md", []byte(plain))
 	require.NoError(t, err)
 	require.Equal(t, "Review.\n\nBriefly.", want.Definition.SystemPrompt)
 	for _, text := range []string{
 		"\ufeff" + plain, strings.ReplaceAll(plain, "\n", "\r\n"), "\ufeff" + strings.ReplaceAll(plain, "\n", "\r\n"),
 		strings.ReplaceAll(plain, "\n", "\r"), strings.ReplaceAll(plain, "---\n", "--- \t\n"),
 	} {
-		got, err := agentfile.Parse("a.md", []byte(text))
+		got, err := agentfile.Settings{}.Parse("a.md", []byte(text))
 		require.NoError(t, err)
 		require.Equal(t, want, got)
 	}
@@ -86,7 +86,7 @@ func TestWhatWindowsEditorsWrite(t *testing.T) {
 
 func TestPromptsOfControlCharactersAreShown(t *testing.T) {
 	t.Parallel()
-	f, err := agentfile.Parse("a.md", []byte("---\nmodel: p/n\n---\nStop\x7f\u009b \ufeff\u2028 \U000e0001 here\n"))
+	f, err := agentfile.Settings{}.Parse("a.md", []byte("---\nmodel: p/n\n---\nStop\x7f\u009b \ufeff\u2028 \U000e0001 here\n"))
 	require.NoError(t, err)
 	require.Equal(t, "Stop\x7f\u009b \ufeff\u2028 \U000e0001 here", f.Definition.SystemPrompt)
 	requireSameAgain(t, f)
@@ -94,7 +94,7 @@ func TestPromptsOfControlCharactersAreShown(t *testing.T) {
 
 func TestNameIsTheFilesUnlessGiven(t *testing.T) {
 	t.Parallel()
-	f, err := agentfile.Parse(filepath.Join("x", "my agent.yaml"), []byte("model: p/n\n"))
+	f, err := agentfile.Settings{}.Parse(filepath.Join("x", "my agent.yaml"), []byte("model: p/n\n"))
 	require.NoError(t, err)
 	require.Equal(t, "my agent", f.Name)
 }
@@ -103,14 +103,14 @@ func TestScriptsLieBesideTheAgent(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
 	for _, text := range []string{"model: scripted/play/hello.yaml\n", "model: {provider: scripted, name: play/hello.yaml}\n"} {
-		f, err := agentfile.Parse(filepath.Join(folder, "a.yaml"), []byte(text))
+		f, err := agentfile.Settings{}.Parse(filepath.Join(folder, "a.yaml"), []byte(text))
 		require.NoError(t, err)
 		require.Equal(t, filepath.Join(folder, "play", "hello.yaml"), f.Definition.Model.Model)
 	}
-	f, err := agentfile.Parse("a.yaml", []byte("model: scripted//abs/hello.yaml\n"))
+	f, err := agentfile.Settings{}.Parse("a.yaml", []byte("model: scripted//abs/hello.yaml\n"))
 	require.NoError(t, err)
 	require.Equal(t, "/abs/hello.yaml", f.Definition.Model.Model)
-	f, err = agentfile.Parse("a.yaml", []byte("model: scripted/hello.yaml\n"))
+	f, err = agentfile.Settings{}.Parse("a.yaml", []byte("model: scripted/hello.yaml\n"))
 	require.NoError(t, err)
 	require.True(t, filepath.IsAbs(f.Definition.Model.Model))
 }
@@ -121,12 +121,12 @@ func TestMoneyIsExact(t *testing.T) {
 		"0": 0, "0.5": 500_000_000, "'0.50'": 500_000_000, "1": 1_000_000_000, "0.000000001": 1, "1.100000000000": 1_100_000_000,
 		"9223372036.854775807": 9_223_372_036_854_775_807, "00.1": 100_000_000, "0.1": 100_000_000, "0.3": 300_000_000,
 	} {
-		f, err := agentfile.Parse("a.yaml", []byte("budget: {max_cost: "+text+"}\n"))
+		f, err := agentfile.Settings{}.Parse("a.yaml", []byte("budget: {max_cost: "+text+"}\n"))
 		require.NoError(t, err, text)
 		require.Equal(t, nano, *f.Definition.Budget.MaxCostNanoUSD, text)
 	}
 	for _, text := range []string{"9223372036.854775808", "0.0000000001", "-0", "+1", ".5", "5.", "1_000", "0x10", "''", "'1,5'", "[]", "!!float 1"} {
-		_, err := agentfile.Parse("a.yaml", []byte("budget: {max_cost: "+text+"}\n"))
+		_, err := agentfile.Settings{}.Parse("a.yaml", []byte("budget: {max_cost: "+text+"}\n"))
 		require.ErrorContains(t, err, "a.yaml:1:20: ", text)
 	}
 }
@@ -134,7 +134,7 @@ func TestMoneyIsExact(t *testing.T) {
 func TestDeadlineIsInUTC(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{"2030-01-31T13:00:00+01:00", "'2030-01-31T12:00:00Z'"} {
-		f, err := agentfile.Parse("a.yaml", []byte("budget: {deadline: "+text+"}\n"))
+		f, err := agentfile.Settings{}.Parse("a.yaml", []byte("budget: {deadline: "+text+"}\n"))
 		require.NoError(t, err)
 		require.Equal(t, time.Date(2030, 1, 31, 12, 0, 0, 0, time.UTC), *f.Definition.Budget.Deadline)
 	}

@@ -1,6 +1,7 @@
 package agentfile
 
 import (
+	"encoding"
 	"encoding/json"
 	"fmt"
 	"path/filepath"
@@ -48,9 +49,7 @@ func (a *agent) model(m *domain.LLMConfig) document.Value {
 		{Name: "context_window", Doc: "The model's context window, in tokens, where the worker does not know it.", Value: tokens(&m.ContextWindow)},
 		{Name: "temperature", Doc: "How freely the model chooses its words; the provider's unless given.", Value: document.Number(maxTemperature, func(t float64) { m.Temperature = &t })},
 		{Name: "top_p", Doc: "The share of likely words that it chooses among; the provider's unless given.", Value: document.Number(1, func(p float64) { m.TopP = &p })},
-		{Name: "options", Doc: "Sent as they are, by the provider's own keys.", Value: document.JSON(func(raw json.RawMessage) string {
-			return failure(json.Unmarshal(raw, &m.Options))
-		})},
+		{Name: "options", Doc: "Sent as they are, by the provider's own keys.", Value: decoded(&m.Options)},
 		{Name: "price", Doc: "What the model costs, in place of the worker's table: dollars for a million tokens.",
 			Value: document.Mapping(modelfacts.PriceKeys(&price, 0)).Then(func(*document.Reader, string, *yaml.Node) { m.Price = &price })},
 	}).Then(func(r *document.Reader, field string, node *yaml.Node) {
@@ -83,6 +82,19 @@ func failure(err error) string {
 		return ""
 	}
 	return err.Error()
+}
+
+// wordOf is one of the words of an enum.
+func wordOf[E ~string, P interface {
+	*E
+	encoding.TextUnmarshaler
+}](into *E) document.Value {
+	return document.Word(into, enum.Known[E, P]())
+}
+
+// decoded is a mapping of any keys.
+func decoded(into any) document.Value {
+	return document.JSON(func(raw json.RawMessage) string { return failure(json.Unmarshal(raw, into)) })
 }
 
 func checkProvider(text string) string {
@@ -121,8 +133,7 @@ func checkTrusted(name string) string {
 // failures are those that a fallback takes over from. To leave the list out means
 // many and not none, so an empty one is a problem.
 func failures(f *domain.Fallback) document.Value {
-	word := func(f *domain.Failure) document.Value { return document.Word(f, enum.Known[domain.Failure]()) }
-	list := document.ListOf(&f.On, word).Default(takes(domain.Fallback{})).Then(func(r *document.Reader, field string, node *yaml.Node) {
+	list := document.ListOf(&f.On, wordOf).Default(takes(domain.Fallback{})).Then(func(r *document.Reader, field string, node *yaml.Node) {
 		if len(f.On) == 0 {
 			r.Problem(node, field, "is empty; name a failure or leave the key out")
 		}
@@ -238,7 +249,7 @@ func (a *agent) format(into *domain.ResponseFormat) document.Value {
 		{Name: "name", Doc: "What the provider is told that the answer is called.", Value: document.Text(&f.Name, checkFormatName).Pattern(validTool).Default(DefaultFormatName)},
 		{Name: "schema", Doc: "A JSON Schema, or the path of a JSON file that holds one, in the agent's folder or below.",
 			Value: a.schema(&f.Schema), Needed: "give a JSON Schema, or the path of a file that holds one"},
-		{Name: "mode", Doc: "How the model is told; what the provider does best unless given.", Value: document.Word(&f.Mode, enum.Known[domain.OutputMode]())},
+		{Name: "mode", Doc: "How the model is told; what the provider does best unless given.", Value: wordOf(&f.Mode)},
 	}).Then(func(*document.Reader, string, *yaml.Node) { *into = f }))
 }
 

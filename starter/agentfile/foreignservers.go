@@ -1,0 +1,122 @@
+package agentfile
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+
+	"everstep/activities/document"
+	"everstep/activities/mcp"
+	"everstep/domain"
+)
+
+// maxShown bounds what is shown of servers, in bytes.
+const maxShown = 4000
+
+// mcpServers are servers of the worker, by name. What the file would start or reach itself is shown, and left alone.
+func (t *foreigner) mcpServers(r *document.Reader, field string, node *yaml.Node) {
+	switch node.Kind {
+	case yaml.MappingNode:
+		t.pairs(r, field, node, func(name string, config *yaml.Node) string {
+			t.server(name, config)
+			return ""
+		})
+	case yaml.SequenceNode:
+		for _, item := range node.Content {
+			if item.Kind == yaml.MappingNode {
+				t.mcpServers(r, field, item)
+			} else {
+				t.server(item.Value, nil)
+			}
+		}
+	default:
+		reading(func(word string) { t.server(word, nil) })(r, field, node)
+	}
+}
+
+// A namedServer is an MCP server of the worker that a file names, with all of its tools or only some.
+type namedServer struct {
+	all  string
+	only []string
+}
+
+func (t *foreigner) server(name string, config *yaml.Node) {
+	all := domain.AllToolsOf(name)
+	if mcp.CheckServer(name) == "" && t.family.settings.has(all) && (config == nil || t.family.settings.Tools != nil) {
+		t.listed = append(t.listed, namedServer{all, serverTools(name, config)})
+		return
+	}
+	var means map[string]any
+	if config == nil || config.Kind != yaml.MappingNode || config.Decode(&means) != nil {
+		t.ignore("MCP server %s (the worker has none of that name)", name)
+		return
+	}
+	hideSecrets(means)
+	t.started[name] = means
+}
+
+// showStarted says of all servers that the file would start how the worker's file has them.
+func (t *foreigner) showStarted() {
+	names := slices.Sorted(maps.Keys(t.started))
+	line, err := json.Marshal(map[string]any{"mcpServers": t.started})
+	if len(names) == 0 || err != nil {
+		return
+	}
+	shown := domain.Shorten(string(line), maxShown)
+	if len(shown) < len(line) {
+		shown += "…"
+	}
+	t.note("not started, as an agent starts no programs: MCP server %s; for the worker's file (EVERSTEP_MCP): %s", some(names), shown)
+}
+
+// serverTools are the tools of a server that a list names, which may be its configuration's.
+func serverTools(server string, list *yaml.Node) (only []string) {
+	list = cmp.Or(valueOf(list, "tools"), list)
+	if list == nil || list.Kind != yaml.SequenceNode || slices.ContainsFunc(list.Content, func(tool *yaml.Node) bool { return tool.Value == "*" }) {
+		return []string{domain.AllToolsOf(server)}
+	}
+	for _, tool := range list.Content {
+		only = append(only, mcp.ToolName(server, tool.Value))
+	}
+	return only
+}
+
+var (
+	// plainWords are names of programs, packages and files at the begin of a command, as no secret is.
+	plainWords = regexp.MustCompile(`^((-y|--yes|[@./]*[a-z]+([-./_][a-z]+)*\d?(@latest)?)(\s+|$))*`)
+	// plainURL has words in its path alone, and numbers of versions.
+	plainURL = regexp.MustCompile(`^[a-z]+://(\d{1,3}(\.\d{1,3}){3}|[a-z]{1,20}\d{0,2}([.-][a-z]{1,20}\d{0,2})*)(:\d+)?(/[a-z]{1,20}\d{0,2}([._-][a-z]{1,20}\d{0,2})*)*/?$`)
+)
+
+// hideSecrets leaves of a configuration how a server is started or reached, with variables in place of what may be secret.
+func hideSecrets(config map[string]any) {
+	for key, value := range config {
+		switch key {
+		case "type", "cwd":
+			config[key] = fmt.Sprint(value)
+		case "command", "args":
+			text := strings.Trim(fmt.Sprint(value), "[]")
+			if plain := plainWords.FindString(text); plain != text {
+				config[key] = append(strings.Fields(plain), "${ARGS}")
+			}
+		case "url":
+			if !plainURL.MatchString(fmt.Sprint(value)) {
+				config[key] = "${URL}"
+			}
+		case "env", "headers":
+			values, _ := value.(map[string]any)
+			for name := range values {
+				values[name] = cmp.Or(mcp.Named(fmt.Sprint(values[name])), "${"+strings.ToUpper(strings.ReplaceAll(name, "-", "_"))+"}")
+			}
+			config[key] = values
+		default:
+			delete(config, key)
+		}
+	}
+}
