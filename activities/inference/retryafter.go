@@ -12,31 +12,52 @@ import (
 // maxAsked bounds a delay that was asked for, before anything is reckoned with it.
 const maxAsked = 30 * 24 * time.Hour
 
-// RetryAfter reads the delay that a response asks for, in all the forms that are found: milliseconds before seconds, a
-// duration or a date, of several the longest. What cannot be read or is negative counts as not asked for.
+// RetryAfter reads the delay that the fields of a response ask for, in all the forms and under all the names that are found:
+// milliseconds before seconds, a duration or a date, of several the longest. What cannot be read or is negative counts as not
+// asked for.
 func RetryAfter(header http.Header, now time.Time) (delay time.Duration, asked bool) {
-	if delay, ok := Delay(header.Get("Retry-After-Ms"), time.Millisecond); ok {
-		return delay, true
-	}
-	for _, value := range header.Values("Retry-After") {
-		parts := []string{value}
-		if _, date := until(value, now); !date {
-			parts = strings.Split(value, ",")
+	exact := time.Duration(-1)
+	for name, values := range header {
+		name = strings.NewReplacer("-", "", "_", "").Replace(strings.ToLower(name))
+		switch {
+		case strings.HasSuffix(name, "retryafterms"):
+			if one, ok := Delay(values[0], time.Millisecond); ok {
+				exact = max(exact, one)
+			}
+			continue
+		case !askingFields.MatchString(name):
+			continue
 		}
-		for _, part := range parts {
-			if one, ok := wait(part, now); ok {
-				delay, asked = max(delay, one), true
+		for _, value := range values {
+			parts := []string{value}
+			if _, date := until(value, now); !date {
+				parts = strings.Split(value, ",")
+			}
+			for _, part := range parts {
+				if one, ok := wait(part, now); ok {
+					delay, asked = max(delay, one), true
+				}
 			}
 		}
 	}
+	if exact >= 0 {
+		return exact, true
+	}
 	return delay, asked
 }
+
+// askingFields find, without their dashes, the fields of headers and of errors that ask for a delay.
+var askingFields = regexp.MustCompile(`(?:retryafter(?:seconds)?|retrydelay|resetsinseconds|estimatedtime)$`)
 
 // LimitReset is when the rate limits allow more of which nothing is left, as far as the headers of a response tell. Zero:
 // they do not. Responses have such headers whatever became of the request.
 func LimitReset(header http.Header, now time.Time) (reset time.Duration) {
 	for name, values := range header {
 		name = strings.ToLower(name)
+		if found := structured.FindStringSubmatch(values[0]); name == "ratelimit" && found != nil {
+			delay, _ := Delay(found[1], time.Second)
+			reset = max(reset, delay)
+		}
 		if !strings.Contains(name, "ratelimit") || !strings.Contains(name, "reset") {
 			continue
 		}
@@ -48,6 +69,9 @@ func LimitReset(header http.Header, now time.Time) (reset time.Duration) {
 	return reset
 }
 
+// structured finds when a rate is renewed of which nothing is left, in the field that is to be the standard.
+var structured = regexp.MustCompile(`\b(?:remaining|r)=0\b.*\b(?:reset|t)=([0-9]+)`)
+
 // wait reads a delay: seconds, a duration with its units, or the moment at which it ends.
 func wait(text string, now time.Time) (time.Duration, bool) {
 	if delay, ok := until(text, now); ok {
@@ -56,8 +80,7 @@ func wait(text string, now time.Time) (time.Duration, bool) {
 	if delay, ok := Delay(text, time.Second); ok {
 		return delay, true
 	}
-	delay, err := time.ParseDuration(strings.TrimSpace(text))
-	return min(delay, maxAsked), err == nil && delay >= 0
+	return WaitIn("retry in "+strings.TrimPrefix(strings.TrimSpace(text), "PT"), now)
 }
 
 // moments are the forms of a moment beside those of HTTP. One without a zone is UTC.
@@ -91,14 +114,18 @@ func until(text string, now time.Time) (time.Duration, bool) {
 	return min(max(at.Sub(now), 0), maxAsked), true
 }
 
-// asking finds what a message asks to wait, spans the parts of that.
+// asking finds what a message asks to wait, spans the parts of that, and moment until when.
 var (
-	asking = regexp.MustCompile(`(?i)\b(?:again|retry|retrying|wait|reset|resets)(?: again)?(?: in| after| for| at least| about)* ((?:[0-9]+(?:\.[0-9]+)? ?(?:milliseconds?|ms|seconds?|secs?|s|minutes?|mins?|m|hours?|hrs?|h|days?|d)\b?[ ,]*(?:and )?)+)`)
+	asking = regexp.MustCompile(`(?i)\b(?:again|retry|retrying|wait|reset|resets|available)(?: again)?(?: in| after| for| at least| about)* ((?:[0-9]+(?:\.[0-9]+)? ?(?:milliseconds?|ms|seconds?|secs?|s|minutes?|mins?|m|hours?|hrs?|h|days?|d)\b?[ ,]*(?:and )?)+)`)
+	moment = regexp.MustCompile(`(?i)\b(?:again|retry|reset|resets) (?:at|on|after) ([0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9:.]+ ?(?:Z|UTC|[+-][0-9:]+)?)`)
 	spans  = regexp.MustCompile(`(?i)([0-9]+(?:\.[0-9]+)?) ?(milli|ms|s|m|h|d)`)
 )
 
-// WaitIn finds the delay that a provider's words ask for, as in "try again in 1m30s".
-func WaitIn(message string) (delay time.Duration, asked bool) {
+// WaitIn finds the delay that a provider's words ask for, as in "try again in 1m30s" or "at 2026-01-02T03:04:05Z".
+func WaitIn(message string, now time.Time) (delay time.Duration, asked bool) {
+	if found := moment.FindStringSubmatch(message); found != nil {
+		return until(found[1], now)
+	}
 	found := asking.FindStringSubmatch(message)
 	if found == nil {
 		return 0, false

@@ -59,6 +59,7 @@ func TestRetryAfter(t *testing.T) {
 
 func TestWaitIn(t *testing.T) {
 	t.Parallel()
+	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	for message, want := range map[string]time.Duration{
 		"Rate limit reached. Please try again in 2.3s. Visit https://example.com/5s": 2300 * time.Millisecond,
 		"Please retry in 1m30s.":                             90 * time.Second,
@@ -73,7 +74,7 @@ func TestWaitIn(t *testing.T) {
 		"limit of 30 s for 5m models":                        0,
 		"try again in 99999999999999999999 days":             30 * 24 * time.Hour,
 	} {
-		delay, asked := inference.WaitIn(message)
+		delay, asked := inference.WaitIn(message, now)
 		require.Equal(t, want, delay, message)
 		require.Equal(t, want > 0, asked, message)
 	}
