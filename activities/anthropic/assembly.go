@@ -52,6 +52,15 @@ func (s *assembly) Finish() string {
 	return string(s.stop.Reason)
 }
 
+// End closes the answer of a server that leaves out its last event and has another mark of the end.
+func (s *assembly) End() error {
+	if s.stop.Reason != "" && !s.over {
+		s.over = true
+		s.finish()
+	}
+	return nil
+}
+
 // Whole reads an answer that came in one piece.
 func (s *assembly) Whole(data []byte) error {
 	var out struct {
@@ -125,7 +134,9 @@ func (s *assembly) take(piece event, data []byte) error {
 			s.stop = piece.Delta.stopping
 		}
 		s.report(piece.Usage)
+		s.otherwise(data)
 	case "message_stop":
+		s.otherwise(data)
 		if len(s.blocks) == 0 {
 			for i, raw := range s.early {
 				if err := s.begin(&i, raw); err != nil {
@@ -148,6 +159,13 @@ func (b *block) is(raw json.RawMessage) bool {
 func (s *assembly) report(u usage) {
 	s.usage.take(u)
 	s.Usage = s.usage.domain()
+}
+
+// otherwise reads a usage by the names of other APIs, where there is none by those of this.
+func (s *assembly) otherwise(data []byte) {
+	if s.Usage.IsZero() {
+		s.Report(wire.UsageIn(data))
+	}
 }
 
 // begin takes the beginning of a block, or all of it.
@@ -292,7 +310,9 @@ func (s *assembly) finish() {
 func (b *block) input() string {
 	pieces := b.pieces.String()
 	if strings.TrimSpace(pieces) == "" || json.Valid([]byte(pieces)) && !wire.Present(json.RawMessage(pieces)) {
-		return string(b.Input)
+		var text wire.Text
+		_ = text.UnmarshalJSON(b.Input) // it is JSON, or nothing
+		return string(text)
 	}
 	return pieces
 }

@@ -2,6 +2,7 @@ package gemini
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"maps"
 	"reflect"
@@ -157,7 +158,7 @@ func (s *assembly) take(c candidate, data []byte) error {
 	word := string(c.FinishReason)
 	switch genai.FinishReason(word) {
 	case "", genai.FinishReasonUnspecified:
-	case genai.FinishReasonMalformedFunctionCall, genai.FinishReasonUnexpectedToolCall, malformedResponse:
+	case genai.FinishReasonMalformedFunctionCall, genai.FinishReasonUnexpectedToolCall, malformedResponse, tooManyCalls:
 		said := "the model wrote a tool call that the provider could not read (" + word + ")"
 		if c.FinishMessage != "" {
 			said += ": " + domain.Shorten(s.Redact(string(c.FinishMessage)), maxFinishMessage)
@@ -168,11 +169,12 @@ func (s *assembly) take(c candidate, data []byte) error {
 	default:
 		s.finish, s.open = word, false
 	}
-	return nil
+	return s.Broken(word, data)
 }
 
 // Finish reasons of the API's documentation that the SDK does not name.
 const (
+	tooManyCalls      = genai.FinishReason("TOO_MANY_TOOL_CALLS")
 	malformedResponse = genai.FinishReason("MALFORMED_RESPONSE")
 	missingSignature  = genai.FinishReason("MISSING_THOUGHT_SIGNATURE")
 )
@@ -288,9 +290,11 @@ type reply struct {
 	Model wire.Text       `json:"modelVersion"`
 	ID    wire.Text       `json:"responseId"`
 	Error json.RawMessage `json:"error"`
+	// Message is said in the place of candidates.
+	Message wire.Text `json:"message"`
 }
 
-func (r reply) Failed() bool { return wire.Present(r.Error) }
+func (r reply) Failed() bool { return wire.Present(r.Error) || r.Candidates == nil && r.Message != "" }
 
 type candidate struct {
 	Index   int `json:"index"`
@@ -328,18 +332,20 @@ type calledFor struct {
 // unfinished reports whether the arguments come in pieces.
 func (c calledFor) unfinished() bool { return wire.Present(c.Partial) || wire.Present(c.WillContinue) }
 
-// arguments are the call's as they came. A call without any has none to give.
+// arguments are the call's as they came, be it in a text. A call without any has none to give.
 func (c calledFor) arguments() string {
-	if len(c.Args) == 0 || wire.IsNull(c.Args) {
-		return "{}"
-	}
-	return string(c.Args)
+	var text wire.Text
+	_ = text.UnmarshalJSON(c.Args) // it is JSON, or nothing
+	return cmp.Or(string(text), "{}")
 }
 
 // same reports whether a part as it came and as it would be written say the same; a field
 // without anything in it says nothing.
 func same(raw json.RawMessage, again modelPart) bool {
 	encoded, err := wire.JSON(again)
+	if bytes.Equal(raw, encoded) {
+		return true // as mostly
+	}
 	var came, written map[string]json.RawMessage
 	if err != nil || json.Unmarshal(raw, &came) != nil || json.Unmarshal(encoded, &written) != nil {
 		return false

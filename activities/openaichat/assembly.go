@@ -29,7 +29,7 @@ type assembly struct {
 
 	// choice is the index of the one choice that counts: 0, or while that is not there the first seen. elsewhere says that
 	// another has calls: where that one has none, they belong to the answer.
-	choice    *int
+	choice    *index
 	elsewhere bool
 	// thought is the field in which the thinking came.
 	thought string
@@ -177,25 +177,19 @@ func (s *assembly) take(piece reply, whole bool, data []byte) error {
 		if said := s.Held() != before; said && s.finish != "" {
 			s.open = true
 		}
-		if c.FinishReason != "" {
+		if c.FinishReason != "" && c.FinishReason != "null" {
 			s.finish, s.open = string(c.FinishReason), false
 		}
 	}
 	s.Flush()
-	switch word := strings.ToLower(s.finish); {
-	case word == "error", word == "network_error":
-		return s.Inner(data)
-	case strings.Contains(word, "malformed_function_call"):
-		return s.Inner([]byte(`{"code":"malformed_function_call"}`))
-	}
-	return nil
+	return s.Broken(s.finish, data)
 }
 
 // maxKind bounds what is shown of a type that is not known.
 const maxKind = 40
 
 // counts reports whether a choice is the one that is read.
-func (s *assembly) counts(index *int) bool {
+func (s *assembly) counts(index *index) bool {
 	switch {
 	case index == nil:
 		return s.choice == nil || *s.choice == 0
@@ -229,7 +223,9 @@ func (s *assembly) takeContent(c content, whole bool) bool {
 		s.Reasoning(atReasoning, c.thinking)
 	}
 	var details []json.RawMessage
-	_ = json.Unmarshal(c.details, &details) // what is no list is not kept
+	if c.details != nil { // as in few pieces
+		_ = json.Unmarshal(c.details, &details) // what is no list is not kept
+	}
 	for _, d := range details {
 		s.details = append(s.details, d)
 		s.Hold(len(d) + sliceHeader)

@@ -1,6 +1,7 @@
 package openaichat
 
 import (
+	"maps"
 	"slices"
 	"strings"
 
@@ -93,7 +94,6 @@ func (d Dialect) silent(m domain.Message, server string) bool {
 		return false
 	}
 	beside, _ := d.back(m, server)
-	delete(beside, reasoning)
-	delete(beside, reasoningContent)
+	maps.DeleteFunc(beside, func(field string, _ any) bool { return slices.Contains(ofReasoning, field) })
 	return len(beside) == 0
 }

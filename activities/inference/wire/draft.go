@@ -315,6 +315,10 @@ func (c *draftCall) writeName(piece string) int {
 // writeArguments adds to the arguments. It looks at each byte once: pieces can be many.
 func (c *draftCall) writeArguments(piece string) {
 	piece = c.join(piece)
+	if c.whole && strings.TrimSpace(c.arguments.String()) == "{}" && strings.HasPrefix(strings.TrimSpace(piece), "{") {
+		c.arguments.Reset() // servers fill in what is to come
+		c.closed, c.whole = false, false
+	}
 	c.arguments.WriteString(piece)
 	if c.closed {
 		c.whole = c.whole && strings.TrimSpace(piece) == ""
