@@ -8,28 +8,28 @@ import (
 	"unicode"
 )
 
-// words are texts any of which tells what happened, one a line.
-func words(lines string) *regexp.Regexp {
+// Words finds any of some texts, one a line, which may have patterns in them.
+func Words(lines string) *regexp.Regexp {
 	return regexp.MustCompile(strings.Join(strings.FieldsFunc(lines, unicode.IsControl), "|"))
 }
 
 // What providers say, found in recorded traffic and their public documentation: of… in a code or a type, some of it in a
 // message too, and in… in a message. All is compared in lower case.
 var (
-	ofPace = words(`
+	ofPace = Words(`
 		rate_?limit
 		too_many_requests
 		throttl
 		resource_exhausted`)
-	ofQuota   = words(`resource_exhausted`)
-	ofRequest = words(`
+	ofQuota   = Words(`resource_exhausted`)
+	ofRequest = Words(`
 		invalid_
 		unsupported
 		image
 		data_residency_mismatch`)
-	ofFetching = words(`failed_to_`)
+	ofFetching = Words(`failed_to_`)
 
-	ofMoney = words(`
+	ofMoney = Words(`
 		insufficient_(?:quota|credit|balance|funds)
 		credit_balance
 		billing
@@ -40,12 +40,12 @@ var (
 		arrearage
 		budget_exceeded
 		freetier`)
-	inCredits = words(`credit`)
+	inCredits = Words(`credit`)
 	// inDays: the quota of a day, or money, does not come back while one waits.
-	inDays = words(`
+	inDays = Words(`
 		per-?day
 		prepayment credits`)
-	inMoney = words(`
+	inMoney = Words(`
 		exceeded your current quota
 		insufficient[ _](?:quota|balance|credits|funds)
 		credit balance
@@ -61,7 +61,7 @@ var (
 		余额不足
 		欠费`)
 
-	ofKey = words(`
+	ofKey = Words(`
 		invalid_api_key
 		authentication_error
 		permission_error
@@ -73,18 +73,18 @@ var (
 		authorization token is invalid
 		login fail`)
 
-	inSize = words(`
+	inSize = Words(`
 		request (?:is )?too large.*(?:per min|\(tpm\)|must be reduced|reduce your message)
 		usage is required for long context`)
 
-	ofWindow = words(`
+	ofWindow = Words(`
 		context_length_exceeded
 		too_many_(?:prompt_)?tokens
 		request_too_large
 		context_window_exceeded
 		exceed_context_size
 		prompt_tokens_exceeded`)
-	inWindow = words(`
+	inWindow = Words(`
 		context[ _]?(?:window|length|limit)
 		exceeds the context
 		available context size
@@ -95,20 +95,20 @@ var (
 		range of input length
 		\x60inputs\x60 tokens \+`)
 	// inTokens compares something that was sent, inPace and inOutput something else.
-	inTokens = words(`
+	inTokens = Words(`
 		\b(?:inputs?|prompt(?:_tokens)?|conversation|messages|sequence|tokens?)\b[\w ,()\x60/-]{0,60}\b(?:too long|too large|too many tokens|exceed(?:s|ed)?|longer than|more than|less than|configured context)\b`)
-	inPace = words(`
+	inPace = Words(`
 		per (?:second|min|hour|day)
 		rate limit
 		too many requests
 		please wait`)
-	inOutput = words(`
+	inOutput = Words(`
 		output tokens?\b
 		completion tokens?\b
 		\bmax_(?:completion_|output_)?tokens (?:is|must)
 		\bimage`)
 
-	ofFilter = words(`
+	ofFilter = Words(`
 		content_filter
 		_policy
 		responsibleaipolicyviolation
@@ -123,9 +123,9 @@ var (
 		violates usage
 		new_sensitive
 		safety system`)
-	ofPrompt = words(`invalid_prompt`)
+	ofPrompt = Words(`invalid_prompt`)
 
-	ofCall = words(`
+	ofCall = Words(`
 		tool_use_failed
 		malformed_function_call
 		unexpected_tool_call
@@ -141,7 +141,7 @@ var (
 		xml syntax error
 		while expecting start token`)
 
-	ofModel = words(`
+	ofModel = Words(`
 		model_not_
 		deploymentnotfound
 		not_found_error
@@ -150,7 +150,7 @@ var (
 		not a valid model id
 		(?:no such|unknown|invalid) model
 		\bmodel\b.{0,80}(?:does not exist|not exist|not found|identifier is invalid)`)
-	inFeatures = words(`no endpoints found that support`)
+	inFeatures = Words(`no endpoints found that support`)
 )
 
 // has reports whether the code or the type has some words.
