@@ -47,11 +47,12 @@ func converse(call inference.Call, unsigned bool) (*conversation, error) {
 	err := wire.Each("message", call.Messages, func(i int, m domain.Message) error {
 		switch m.Role {
 		case domain.RoleSystem, domain.RoleDeveloper:
-			if text := m.Text(); len(c.turns) == 0 {
-				c.instruct(text)
-			} else if !blank(text) {
-				c.user().add(anthropic.NewTextBlock(wire.Instruction(text)))
+			if len(c.turns) == 0 {
+				c.instruct(m.Text())
+				return nil
 			}
+			m = wire.Instruction(m)
+			fallthrough
 		case domain.RoleUser:
 			blocks, err := userBlocks(m)
 			if len(blocks) > 0 {

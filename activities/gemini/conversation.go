@@ -66,12 +66,12 @@ func (c *conversation) instruct(text string) {
 func (c *conversation) add(index int, m domain.Message) error {
 	switch m.Role {
 	case domain.RoleSystem, domain.RoleDeveloper:
-		// There is one place for instructions: a later one is said where it was given.
+		// There is one place for instructions: a later one is said where it was given, set apart.
 		if len(c.contents) == 0 {
 			c.instruct(m.Text())
 			return nil
 		}
-		return c.user(domain.UserMessage(m.Text()))
+		return c.user(wire.Instruction(m))
 	case domain.RoleUser:
 		return c.user(m)
 	case domain.RoleAssistant:
