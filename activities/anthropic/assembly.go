@@ -18,7 +18,7 @@ type assembly struct {
 	blocks []*block
 	// open finds a block by the server's number of it.
 	open  map[int]*block
-	usage usage
+	usage wire.Usage
 	stop  stopping
 	// begun says that the answer has begun, over that its end was seen.
 	begun, over bool
@@ -109,7 +109,7 @@ func (s *assembly) take(piece event, data []byte) error {
 		if piece.Message != nil {
 			s.early = piece.Message.Content
 			s.Identify(piece.Message.ID, piece.Message.Model)
-			piece.Message.Usage.Output = 0 // the first tokens only: what was written in all is told at the end
+			delete(piece.Message.Usage, "output") // the first tokens only: what was written in all is told at the end
 			s.report(piece.Message.Usage)
 		}
 	case "content_block_start":
@@ -134,9 +134,10 @@ func (s *assembly) take(piece event, data []byte) error {
 			s.stop = piece.Delta.stopping
 		}
 		s.report(piece.Usage)
-		s.otherwise(data)
 	case "message_stop":
-		s.otherwise(data)
+		if s.Usage.IsZero() {
+			s.Report(wire.UsageIn(data))
+		}
 		if len(s.blocks) == 0 {
 			for i, raw := range s.early {
 				if err := s.begin(&i, raw); err != nil {
@@ -156,16 +157,9 @@ func (b *block) is(raw json.RawMessage) bool {
 	return b.ID != "" && json.Unmarshal(raw, &other) == nil && other.ID == b.ID
 }
 
-func (s *assembly) report(u usage) {
-	s.usage.take(u)
-	s.Usage = s.usage.domain()
-}
-
-// otherwise reads a usage by the names of other APIs, where there is none by those of this.
-func (s *assembly) otherwise(data []byte) {
-	if s.Usage.IsZero() {
-		s.Report(wire.UsageIn(data))
-	}
+func (s *assembly) report(u wire.Usage) {
+	s.usage = over(s.usage, u)
+	s.Usage = normal(s.usage)
 }
 
 // begin takes the beginning of a block, or all of it.

@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"encoding/json"
 	"maps"
-	"reflect"
 	"slices"
 
 	"google.golang.org/genai"
@@ -95,7 +94,7 @@ func (s *assembly) read(e wire.Event) error {
 		return err
 	}
 	s.Identify(in.ID, in.Model)
-	s.Report(in.Usage.domain()) // each piece has the count so far
+	s.Report(normal(in.Usage)) // each piece has the count so far
 	s.answers = s.answers || in.Candidates != nil
 	defer s.Flush()
 	before, ended := s.Held(), s.finish != ""
@@ -286,7 +285,7 @@ type reply struct {
 	Feedback   struct {
 		BlockReason wire.Text `json:"blockReason"`
 	} `json:"promptFeedback"`
-	Usage usage           `json:"usageMetadata"`
+	Usage wire.Usage      `json:"usageMetadata"`
 	Model wire.Text       `json:"modelVersion"`
 	ID    wire.Text       `json:"responseId"`
 	Error json.RawMessage `json:"error"`
@@ -351,35 +350,20 @@ func same(raw json.RawMessage, again modelPart) bool {
 		return false
 	}
 	maps.DeleteFunc(came, func(name string, value json.RawMessage) bool { return written[name] == nil && !wire.Present(value) })
-	return maps.EqualFunc(came, written, func(a, b json.RawMessage) bool {
-		var one, other any
-		return json.Unmarshal(a, &one) == nil && json.Unmarshal(b, &other) == nil && reflect.DeepEqual(one, other)
-	})
+	return maps.EqualFunc(came, written, func(a, b json.RawMessage) bool { return wire.SameJSON(string(a), string(b)) })
 }
 
-type usage struct {
-	Prompt     wire.Count `json:"promptTokenCount"`
-	ToolUse    wire.Count `json:"toolUsePromptTokenCount"`
-	Cached     wire.Count `json:"cachedContentTokenCount"`
-	Candidates wire.Count `json:"candidatesTokenCount"`
-	Thoughts   wire.Count `json:"thoughtsTokenCount"`
-	Total      wire.Count `json:"totalTokenCount"`
-}
-
-// domain normalises: what tools of the provider's own read is part of input,
+// normal is a usage in our own form: what tools of the provider's own read is part of input,
 // thoughts are part of output. The API counts both beside prompt and
 // candidates; where a server counts them inside, its total tells.
-func (u usage) domain() domain.Usage {
-	input, output := u.Prompt+u.ToolUse, u.Candidates+u.Thoughts
-	switch u.Total {
+func normal(u wire.Usage) domain.Usage {
+	input, output := u["input"]+u["tools"], u["output"]+u["thought"]
+	switch u["total"] {
 	case input + output:
-	case u.Prompt + output:
-		input = u.Prompt
-	case input + u.Candidates:
-		output = max(u.Candidates, u.Thoughts)
+	case u["input"] + output:
+		input = u["input"]
+	case input + u["output"]:
+		output = max(u["output"], u["thought"])
 	}
-	return domain.Usage{
-		InputTokens: int64(input), OutputTokens: int64(output),
-		CacheReadTokens: int64(u.Cached), ReasoningTokens: int64(u.Thoughts),
-	}
+	return domain.Usage{InputTokens: input, OutputTokens: output, CacheReadTokens: u["cached"], ReasoningTokens: u["thought"]}
 }

@@ -3,7 +3,6 @@ package inference
 import (
 	"cmp"
 	"fmt"
-	"net/http"
 	"strings"
 	"time"
 
@@ -45,7 +44,8 @@ func (r Rejection) Error(config domain.LLMConfig) *domain.Error {
 	if err.Code == domain.CodeContextOverflow {
 		err.Window = r.window()
 	}
-	err.Billed = err.Billed || r.Begun || gateway(r.Status)
+	// A gateway is before the model, which may have done its work.
+	err.Billed = err.Billed || r.Begun || r.comes(502, 504) || r.Status >= 520 && r.Status <= 524
 	return err
 }
 
@@ -73,25 +73,19 @@ func (r Rejection) classify(config domain.LLMConfig) *domain.Error {
 
 // kind is what the status says, else the words.
 func (r Rejection) kind() domain.Kind {
-	switch s := r.Status; {
-	case s == http.StatusTooManyRequests, s == http.StatusPaymentRequired, (s == 0 || s == http.StatusBadRequest || s == http.StatusForbidden) && r.has(ofPace):
+	switch {
+	case r.comes(402, 429), r.comes(0, 400, 403) && r.has(ofPace):
 		return domain.Throttled
-	case s == http.StatusRequestTimeout, s == http.StatusConflict, s == http.StatusTooEarly:
+	case r.comes(408, 409, 425, cancelled):
 		return domain.Unavailable
-	case s == http.StatusNotImplemented, s == http.StatusHTTPVersionNotSupported:
-		return domain.Invalid
-	case s >= 500, s == statusCancelled:
-		return domain.Unavailable
-	case s >= 400:
-		return domain.Invalid
-	case r.has(ofRequest) && !r.has(ofFetching):
+	case r.Status >= 400 && r.Status < 500, r.comes(501, 505), r.Status == 0 && r.has(ofRequest) && !r.has(ofFetching):
 		return domain.Invalid
 	}
 	return domain.Unavailable
 }
 
-// statusCancelled is how proxies, and Google, call a request that was given up.
-const statusCancelled = 499
+// cancelled is how proxies, and Google, call a request that was given up.
+const cancelled = 499
 
 func (r Rejection) summary() string {
 	words := map[domain.Kind]string{domain.Throttled: "too many requests", domain.Unavailable: "the provider failed"}
@@ -100,7 +94,7 @@ func (r Rejection) summary() string {
 
 // refusal is what to show of a refused key, a part of which providers repeat where it is wrong.
 func (r Rejection) refusal() string {
-	if r.Status == http.StatusForbidden {
+	if r.comes(403) {
 		return r.status() + r.said()
 	}
 	return r.status()
@@ -134,11 +128,6 @@ func (r Rejection) said() string {
 		return fmt.Sprintf(": %s (parameter %s)", message, r.Param)
 	}
 	return ": " + message
-}
-
-// gateway reports whether a status is of something before the model, which may have done its work.
-func gateway(status int) bool {
-	return status == http.StatusBadGateway || status == http.StatusGatewayTimeout || status >= 520 && status <= 524
 }
 
 // heed follows the provider's advice where nothing is known but a status. Where a code says

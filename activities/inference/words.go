@@ -1,7 +1,6 @@
 package inference
 
 import (
-	"net/http"
 	"regexp"
 	"slices"
 	"strings"
@@ -172,9 +171,9 @@ func (r Rejection) comes(with ...int) bool { return slices.Contains(with, r.Stat
 // quota reports whether it is about money rather than pace: waiting does not help.
 func (r Rejection) quota() bool {
 	switch {
-	case r.comes(http.StatusPaymentRequired):
+	case r.comes(402):
 		return !r.Asked // with a delay it is a budget in flight, which comes back
-	case !r.comes(0, http.StatusBadRequest, http.StatusForbidden, http.StatusTooManyRequests):
+	case !r.comes(0, 400, 403, 429):
 		return false
 	case r.has(ofMoney), r.says(inDays):
 		return true
@@ -186,32 +185,23 @@ func (r Rejection) quota() bool {
 
 // auth reports whether the key is what was refused.
 func (r Rejection) auth() bool {
-	switch r.Status {
-	case http.StatusUnauthorized:
-		return true
-	case http.StatusForbidden:
-		return !r.has(ofPace)
-	}
-	return r.comes(0, http.StatusBadRequest) && r.tells(ofKey)
+	return r.comes(401) || r.comes(403) && !r.has(ofPace) || r.comes(0, 400) && r.tells(ofKey)
 }
 
 // oversized reports whether one request exceeds what the account may use, which no waiting mends, though the status is that
 // of too many.
 func (r Rejection) oversized() bool {
-	return r.comes(0, http.StatusBadRequest, http.StatusForbidden, http.StatusRequestEntityTooLarge, http.StatusTooManyRequests) && r.says(inSize)
+	return r.comes(0, 400, 403, 413, 429) && r.says(inSize)
 }
 
 // overflow reports whether the conversation is longer than the model's window.
 func (r Rejection) overflow() bool {
-	if r.comes(http.StatusRequestEntityTooLarge) {
-		return true
-	}
-	return r.comes(0, http.StatusBadRequest, http.StatusUnprocessableEntity, http.StatusInternalServerError) && (r.says(inWindow) || (r.has(ofWindow) || r.says(inTokens) && !r.says(inOutput)) && !r.says(inPace))
+	return r.comes(413) || r.comes(0, 400, 422, 500) && (r.says(inWindow) || (r.has(ofWindow) || r.says(inTokens) && !r.says(inOutput)) && !r.says(inPace))
 }
 
 // filtered reports whether a content filter refused the request.
 func (r Rejection) filtered() bool {
-	if r.Status >= 500 || r.comes(http.StatusUnauthorized, http.StatusTooManyRequests) {
+	if r.Status >= 500 || r.comes(401, 429) {
 		return false
 	}
 	return r.tells(ofFilter) || r.has(ofPrompt) && !r.overflow()
@@ -219,12 +209,12 @@ func (r Rejection) filtered() bool {
 
 // miswritten reports whether the provider could not take a tool call that the model wrote.
 func (r Rejection) miswritten() bool {
-	return r.comes(0, http.StatusBadRequest, http.StatusUnprocessableEntity, http.StatusFailedDependency, http.StatusInternalServerError) && r.tells(ofCall)
+	return r.comes(0, 400, 422, 424, 500) && r.tells(ofCall)
 }
 
 // notFound reports whether there is no such model, or nothing at the URL.
 func (r Rejection) notFound() bool {
-	if r.comes(http.StatusNotFound, http.StatusGone) {
+	if r.comes(404, 410) {
 		return !r.says(inFeatures)
 	}
 	return r.Status < 500 && r.tells(ofModel)

@@ -70,8 +70,6 @@ func (s *assembly) callsElsewhere() bool {
 	return s.elsewhere && !s.brought.calls && s.message.size() == 0
 }
 
-const callsElsewhere = "the answer has its tool calls in a second choice, and one choice was asked for"
-
 // Whole reads an answer that came in one piece.
 func (s *assembly) Whole(data []byte) error {
 	var out reply
@@ -84,15 +82,9 @@ func (s *assembly) Whole(data []byte) error {
 	if err := s.take(out, true, data); err != nil {
 		return err
 	}
-	if s.callsElsewhere() {
-		return s.Malformed(callsElsewhere, data)
-	}
-	s.open = false
-	if s.finish == "" {
-		// The body is whole, so the answer is, whatever the server calls it.
-		s.finish = wire.Unnamed
-	}
-	return nil
+	// The body is whole, so the answer is, whatever the server calls it.
+	s.finish = cmp.Or(s.finish, wire.Unnamed)
+	return s.End()
 }
 
 // Event reads the next piece of an answer.
@@ -124,7 +116,7 @@ func (s *assembly) Trailer(data []byte) { s.Report(wire.UsageIn(data)) }
 // says something, and all arguments in it can be read: else it was cut.
 func (s *assembly) End() error {
 	if s.callsElsewhere() {
-		return s.Malformed(callsElsewhere, nil)
+		return s.Malformed("the answer has its tool calls in a second choice, and one choice was asked for", nil)
 	}
 	s.settle()
 	s.open = false

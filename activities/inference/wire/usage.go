@@ -12,14 +12,15 @@ import (
 type Usage map[string]int64
 
 // countNames are the servers' names of counts, in small letters and without underlines. Fresh is what some tell of input
-// beside what they had in their cache.
+// beside what they had in their cache, tools what tools of the server have read.
 var countNames = map[string]string{
 	"input":   "inputtokens prompttokens inputtokencount prompttokencount tokensevaluated promptevalcount prefilltokens",
 	"fresh":   "promptn",
 	"output":  "outputtokens completiontokens outputtokencount candidatestokencount tokenspredicted evalcount generatedtokens generatedtokencount predictedn",
 	"cached":  "cachedtokens promptcachehittokens cachereadinputtokens cachedcontenttokencount cachen",
 	"written": "cachewritetokens cachecreationinputtokens",
-	"thought": "reasoningtokens thoughtstokencount",
+	"thought": "reasoningtokens thinkingtokens thoughtstokencount",
+	"tools":   "tooluseprompttokencount",
 	"total":   "totaltokens totaltokencount",
 }
 
@@ -44,7 +45,7 @@ func (u *Usage) UnmarshalJSON(data []byte) error {
 func (u Usage) take(data []byte, whole bool) {
 	members(data, func(name, value []byte) {
 		plain := strings.ToLower(strings.Trim(strings.ReplaceAll(string(name), "_", ""), `"`))
-		if our, ok := ourNames[plain]; ok {
+		if our, ok := ourNames[plain]; ok && !IsNull(value) {
 			var count Count
 			_ = count.UnmarshalJSON(value) // never
 			u[our] = max(u[our], int64(count))
