@@ -50,23 +50,25 @@ func (r Rejection) Error(config domain.LLMConfig) *domain.Error {
 }
 
 func (r Rejection) classify(config domain.LLMConfig) *domain.Error {
-	switch {
-	case r.oversized():
-		return domain.CodedErrorf(domain.TooLarge, domain.CodeContextOverflow, "%s: the request is larger than the account may send%s", config.Provider, r.said())
-	case r.quota():
-		return domain.CodedErrorf(domain.Denied, domain.CodeQuota, "%s: the account has no money or quota left%s", config.Provider, r.said())
-	case r.filtered():
-		return domain.CodedErrorf(domain.Denied, domain.CodeFiltered, "%s: the provider's filter refused the request%s", config.Provider, r.said())
-	case r.overflow():
-		return domain.CodedErrorf(domain.TooLarge, domain.CodeContextOverflow, "%s: the conversation exceeds the context of model %s%s", config.Provider, config.Model, r.said())
-	case r.auth():
-		return domain.CodedErrorf(domain.Denied, domain.CodeAuth, "%s: the provider refused the key%s%s; check the key that the worker has", config.Provider, r.refusal(), r.at(", at ", ""))
-	case r.miswritten():
-		err := domain.CodedErrorf(domain.Invalid, domain.CodeMalformed, "%s: the model wrote a tool call that the provider could not read%s", config.Provider, r.said())
-		err.Billed = true
-		return err
-	case r.notFound():
-		return domain.CodedErrorf(domain.Invalid, domain.CodeModelNotFound, "%s: no model %s %s%s; check the model's name and the base URL", config.Provider, config.Model, r.at("at ", "there"), r.said())
+	for _, known := range []struct {
+		is   bool
+		kind domain.Kind
+		code domain.Code
+		says string
+	}{
+		{r.oversized(), domain.TooLarge, domain.CodeContextOverflow, "the request is larger than the account may send" + r.said()},
+		{r.quota(), domain.Denied, domain.CodeQuota, "the account has no money or quota left" + r.said()},
+		{r.filtered(), domain.Denied, domain.CodeFiltered, "the provider's filter refused the request" + r.said()},
+		{r.overflow(), domain.TooLarge, domain.CodeContextOverflow, "the conversation exceeds the context of model " + config.Model + r.said()},
+		{r.auth(), domain.Denied, domain.CodeAuth, "the provider refused the key" + r.refusal() + r.at(", at ", "") + "; check the key that the worker has"},
+		{r.miswritten(), domain.Invalid, domain.CodeMalformed, "the model wrote a tool call that the provider could not read" + r.said()},
+		{r.notFound(), domain.Invalid, domain.CodeModelNotFound, "no model " + config.Model + " " + r.at("at ", "there") + r.said() + "; check the model's name and the base URL"},
+	} {
+		if known.is {
+			err := domain.CodedErrorf(known.kind, known.code, "%s: %s", config.Provider, known.says)
+			err.Billed = known.code == domain.CodeMalformed // it was written
+			return err
+		}
 	}
 	return domain.Errorf(r.kind(), "%s: %s%s", config.Provider, r.summary(), r.said())
 }

@@ -136,10 +136,14 @@ func ParseRejection(body []byte) inference.Rejection {
 	if body = bytes.TrimSpace(body); !json.Valid(body) {
 		return inference.Rejection{Message: plain(body)}
 	}
-	object := innermost(body, maxNested)
-	said, all := leaves(object, 0), leaves(body, maxNested)
+	said, all := http.Header{}, http.Header{}
+	leaves(innermost(body, maxNested), "", 1, said)
+	leaves(body, "", maxNested, all)
+	if place := said["Loc"]; len(place) > 0 {
+		said.Set("msg", strings.Join(place, ".")+": "+said.Get("msg"))
+	}
 	r := inference.Rejection{
-		Message: cmp.Or(said.Get("message"), said.Get("error"), said.Get("msg"), said.Get("error_msg"), detail(object), all.Get("status_msg")),
+		Message: cmp.Or(said.Get("message"), said.Get("error"), said.Get("msg"), said.Get("error_msg"), said.Get("detail"), all.Get("status_msg")),
 		Type:    said.Get("type") + " " + said.Get("status"), Code: cmp.Or(said.Get("code"), said.Get("error_code")), Param: said.Get("param"),
 		RequestID: all.Get("request_id"), Written: all.Get("failed_generation"),
 		Hint: strings.Join(slices.Concat(all["Raw"], all["Code"], all["Reason"], all["Quotaid"]), " ") + " n_ctx " + all.Get("n_ctx"),
@@ -182,7 +186,7 @@ func innermost(data []byte, depth int) []byte {
 	case Present(inner):
 	case outer.Message == "" && Present(outer.Errors):
 		inner = outer.Errors
-	case bytes.HasPrefix(outer.Detail, []byte("{")):
+	case outer.Message == "":
 		inner = outer.Detail
 	}
 	var text string
@@ -195,46 +199,19 @@ func innermost(data []byte, depth int) []byte {
 	return data
 }
 
-// leaves are the texts and numbers of some JSON by their names, as a header has them: some are of one that is passed on.
-func leaves(data []byte, depth int) http.Header {
-	found := http.Header{}
-	members(data, func(name, value []byte) {
+// leaves takes the texts and numbers of some JSON by their names, as a header has them: some are of one that is passed on.
+func leaves(data []byte, of string, depth int, found http.Header) {
+	members(data, func(quoted, value []byte) {
+		name := cmp.Or(string(bytes.Trim(quoted, `"`)), of)
 		switch {
-		case value[0] == '{', value[0] == '[':
-			if depth > 0 {
-				for name, values := range leaves(value, depth-1) {
-					found[name] = append(found[name], values...)
-				}
-			}
-		case name != nil:
+		case value[0] == '[' && depth > 0, value[0] == '{' && depth > 1:
+			leaves(value, name, depth-1, found)
+		case value[0] != '[' && value[0] != '{':
 			var text Text
 			_ = text.UnmarshalJSON(value) // it is valid
-			found.Add(string(bytes.Trim(name, `"`)), string(text))
+			found.Add(name, string(text))
 		}
 	})
-	return found
-}
-
-// detail reads the field in which some frameworks put a text, or a list of what is wrong.
-func detail(object []byte) string {
-	var out struct {
-		Detail json.RawMessage `json:"detail"`
-	}
-	var list []struct {
-		Message Text   `json:"msg"`
-		Place   []Text `json:"loc"`
-	}
-	_ = json.Unmarshal(object, &out) // it is none, or was read before
-	if json.Unmarshal(out.Detail, &list) == nil && len(list) > 0 {
-		place := ""
-		for _, step := range list[0].Place {
-			place = strings.TrimPrefix(place+"."+string(step), ".")
-		}
-		return place + ": " + string(list[0].Message)
-	}
-	var t Text
-	_ = t.UnmarshalJSON(out.Detail)
-	return string(t)
 }
 
 // plain is a body that is not JSON, where it can be shown; it is bounded when it is.
