@@ -342,7 +342,8 @@ func (c calledFor) arguments() string {
 // without anything in it says nothing.
 func same(raw json.RawMessage, again modelPart) bool {
 	encoded, err := wire.JSON(again)
-	if bytes.Equal(raw, encoded) {
+	var compact bytes.Buffer
+	if json.Compact(&compact, raw) == nil && bytes.Equal(compact.Bytes(), encoded) {
 		return true // as mostly
 	}
 	var came, written map[string]json.RawMessage

@@ -83,8 +83,8 @@ func wait(text string, now time.Time) (time.Duration, bool) {
 	return WaitIn("retry in "+strings.TrimPrefix(strings.TrimSpace(text), "PT"), now)
 }
 
-// moments are the forms of a moment beside those of HTTP. One without a zone is UTC.
-var moments = [...]string{time.RFC1123Z, "Monday, 02-Jan-06 15:04:05 -0700", time.RFC3339, "2006-01-02T15:04:05Z0700", "2006-01-02T15:04:05", "2006-01-02 15:04:05Z07:00", time.DateTime}
+// moments are the forms of a moment. One without a zone is UTC.
+var moments = [...]string{time.RFC1123, time.RFC850, time.ANSIC, time.RFC1123Z, "Monday, 02-Jan-06 15:04:05 -0700", time.RFC3339, "2006-01-02T15:04:05Z0700", "2006-01-02T15:04:05", "2006-01-02 15:04:05Z07:00", time.DateTime}
 
 // nearNow bounds how far from now a number is taken for a moment: no delay is as long as all time since 1970.
 const nearNow = 365 * 24 * time.Hour
@@ -92,11 +92,8 @@ const nearNow = 365 * 24 * time.Hour
 // until reads a moment in any form: a date, or the seconds or milliseconds since 1970.
 func until(text string, now time.Time) (time.Duration, bool) {
 	text = strings.TrimSpace(text)
-	if zone, utc := strings.CutSuffix(text, " UTC"); utc {
-		text = zone + " GMT"
-	}
-	at, err := http.ParseTime(text)
-	for k := 0; err != nil && k < len(moments); k++ {
+	at, err := time.Parse(moments[0], text)
+	for k := 1; err != nil && k < len(moments); k++ {
 		at, err = time.Parse(moments[k], text)
 	}
 	if number, bad := strconv.ParseInt(text, 10, 64); bad == nil {

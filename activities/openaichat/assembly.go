@@ -29,7 +29,7 @@ type assembly struct {
 
 	// choice is the index of the one choice that counts: 0, or while that is not there the first seen. elsewhere says that
 	// another has calls: where that one has none, they belong to the answer.
-	choice    *index
+	choice    wire.Text
 	elsewhere bool
 	// thought is the field in which the thinking came.
 	thought string
@@ -181,17 +181,17 @@ func (s *assembly) take(piece reply, whole bool, data []byte) error {
 const maxKind = 40
 
 // counts reports whether a choice is the one that is read.
-func (s *assembly) counts(index *index) bool {
+func (s *assembly) counts(index wire.Text) bool {
 	switch {
-	case index == nil:
-		return s.choice == nil || *s.choice == 0
-	case s.choice == nil:
+	case index == "":
+		return s.choice == "" || s.choice == "0"
+	case s.choice == "":
 		s.choice = index
-	case *index == 0 && *s.choice != 0:
+	case index == "0" && s.choice != "0":
 		*s = assembly{Attempt: s.Attempt, choice: index, elsewhere: s.Called() || s.elsewhere, tags: tags{writing: s.tags.writing}}
 		s.Restart()
 	}
-	return *s.choice == *index
+	return s.choice == index
 }
 
 // takePiece takes a choice of a stream. A role begins an answer, unless the server sends it

@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"encoding/json"
 	"strconv"
-	"strings"
 
 	"everstep/activities/inference/wire"
 )
@@ -31,20 +30,8 @@ func (r reply) Failed() bool {
 	return wire.Present(r.Error) || r.Choices == nil && (r.Message+r.Detail != "" || r.Code+r.Base.Code > 0 || wire.Present(r.Errors))
 }
 
-// An index is a number, be it in a text.
-type index int
-
-// UnmarshalJSON never fails: what is no number counts as not said.
-func (i *index) UnmarshalJSON(data []byte) error {
-	number, err := strconv.Atoi(strings.Trim(string(data), `"`))
-	if *i = index(number); err != nil {
-		*i = wire.NoIndex
-	}
-	return nil
-}
-
 type choice struct {
-	Index        *index          `json:"index"`
+	Index        wire.Text       `json:"index"`
 	Delta        content         `json:"delta"`
 	Message      content         `json:"message"`
 	FinishReason wire.Text       `json:"finish_reason"`
@@ -130,19 +117,23 @@ func (c *toolCalls) UnmarshalJSON(data []byte) error {
 
 // readCall reads a call, also one with free text instead of JSON, or without an object of its own for the function.
 func readCall(data []byte) (wire.Piece, error) {
-	read := struct {
+	var read struct {
 		function
-		Index    index     `json:"index"`
+		Index    wire.Text `json:"index"`
 		ID       wire.Text `json:"id"`
 		Function function  `json:"function"`
 		Custom   struct {
 			Name  wire.Text `json:"name"`
 			Input wire.Text `json:"input"`
 		} `json:"custom"`
-	}{Index: wire.NoIndex}
+	}
 	err := json.Unmarshal(data, &read)
+	index, none := strconv.Atoi(string(read.Index))
+	if none != nil {
+		index = wire.NoIndex
+	}
 	name, arguments := cmp.Or(read.Function.Name, read.Custom.Name, read.Name), cmp.Or(read.Function.Arguments, read.Custom.Input, read.Arguments)
-	return wire.Piece{Index: int(read.Index), ID: string(read.ID), Name: string(name), Arguments: string(arguments), Beside: wire.Unread(data, ofCall)}, err
+	return wire.Piece{Index: index, ID: string(read.ID), Name: string(name), Arguments: string(arguments), Beside: wire.Unread(data, ofCall)}, err
 }
 
 type function struct {

@@ -26,6 +26,7 @@ const broken = "error network_error abort aborted cancelled timeout insufficient
 func (a *Attempt) Broken(word string, body []byte) error {
 	word = strings.ToLower(word)
 	switch {
+	case word == "": // as each piece but the last has it
 	case slices.Contains(strings.Fields(broken), word):
 		return a.Inner(body)
 	case strings.Contains(word, "malformed_function_call"), strings.Contains(word, "malformed_tool_call"):
