@@ -54,7 +54,7 @@ func (s *assembly) Finish() string {
 
 // End closes the answer of a server that leaves out its last event and has another mark of the end.
 func (s *assembly) End() error {
-	if s.stop.Reason != "" && !s.over {
+	if !s.over {
 		s.over = true
 		s.finish()
 	}
@@ -145,8 +145,7 @@ func (s *assembly) take(piece event, data []byte) error {
 				}
 			}
 		}
-		s.over = true
-		s.finish()
+		return s.End()
 	}
 	return nil
 }

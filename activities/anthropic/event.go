@@ -64,7 +64,7 @@ type contentBlock struct {
 func over(u, later wire.Usage) wire.Usage {
 	all := maps.Clone(u)
 	for name, count := range later {
-		if count > 0 || later["input"]+later["cached"]+later["written"] > 0 && (name == "input" || name == "cached" || name == "written") {
+		if count > 0 || later["input"]+later["cached"]+later["written"] > 0 && name != "output" {
 			all[name] = count
 		}
 	}

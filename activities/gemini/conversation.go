@@ -111,9 +111,12 @@ func (c *conversation) model(index int, m domain.Message) error {
 	if err != nil {
 		return err
 	}
-	names := each(m.ToolCalls, func(c domain.ToolCall) string { return named(c.Name) })
+	spelled := named
 	if parts == nil {
-		names = each(m.ToolCalls, func(c domain.ToolCall) string { return callable(c.Name) })
+		spelled = callable
+	}
+	names := each(m.ToolCalls, func(c domain.ToolCall) string { return spelled(c.Name) })
+	if parts == nil {
 		if slices.ContainsFunc(ids, func(id string) bool { return id != "" }) {
 			ids = c.pairs.Begin(index, m.ToolCalls)
 		}

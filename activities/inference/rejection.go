@@ -70,7 +70,8 @@ func (r Rejection) classify(config domain.LLMConfig) *domain.Error {
 			return err
 		}
 	}
-	return domain.Errorf(r.kind(), "%s: %s%s", config.Provider, r.summary(), r.said())
+	summary := map[domain.Kind]string{domain.Throttled: "too many requests", domain.Unavailable: "the provider failed", domain.Invalid: "the provider refused the request"}
+	return domain.Errorf(r.kind(), "%s: %s%s%s", config.Provider, summary[r.kind()], r.status(), r.said())
 }
 
 // kind is what the status says, else the words.
@@ -88,11 +89,6 @@ func (r Rejection) kind() domain.Kind {
 
 // cancelled is how proxies, and Google, call a request that was given up.
 const cancelled = 499
-
-func (r Rejection) summary() string {
-	words := map[domain.Kind]string{domain.Throttled: "too many requests", domain.Unavailable: "the provider failed"}
-	return cmp.Or(words[r.kind()], "the provider refused the request") + r.status()
-}
 
 // refusal is what to show of a refused key, a part of which providers repeat where it is wrong.
 func (r Rejection) refusal() string {

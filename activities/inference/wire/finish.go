@@ -29,7 +29,7 @@ func (a *Attempt) Broken(word string, body []byte) error {
 	case word == "": // as each piece but the last has it
 	case slices.Contains(strings.Fields(broken), word):
 		return a.Inner(body)
-	case strings.Contains(word, "malformed_function_call"), strings.Contains(word, "malformed_tool_call"):
+	case strings.Contains(word, "malformed_"):
 		return a.Inner([]byte(`{"code":"malformed_function_call"}`))
 	}
 	return nil

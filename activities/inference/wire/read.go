@@ -9,6 +9,7 @@ import (
 	"io"
 	"math"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -143,10 +144,12 @@ func (a *Attempt) readStream(stream *Stream, d Decoder) error {
 	}
 }
 
-// endMark is the event by which OpenAI's APIs, and servers of others, say that a stream is done, and ping one that says nothing.
+// endMark is the event by which OpenAI's APIs, and servers of others, say that a stream is done; ping is one that says
+// nothing, and idle has its words.
 const (
 	endMark = "[DONE]"
 	ping    = "ping"
+	idle    = "ping heartbeat keepalive keep-alive"
 )
 
 // take gives an event to the decoder. The mark of the end, however it is spelled, closes the answer, and what is blank, or
@@ -158,7 +161,7 @@ func (a *Attempt) take(e Event, d Decoder) (done bool, err error) {
 	switch word := strings.ToLower(string(bytes.Trim(e.Data, " \t\n\"[]"))); {
 	case word == "done":
 		return true, d.End()
-	case e.Name == ping, word == "", word == ping, word == "heartbeat", word == "keepalive", word == "keep-alive":
+	case e.Name == ping, word == "", slices.Contains(strings.Fields(idle), word):
 		return false, nil
 	}
 	return d.Event(e)
@@ -305,7 +308,7 @@ type Count int64
 // UnmarshalJSON never fails.
 func (c *Count) UnmarshalJSON(data []byte) error {
 	number, err := strconv.ParseFloat(string(bytes.Trim(data, `"`)), 64)
-	if err != nil || math.IsNaN(number) || number < 0 || number > math.MaxInt32*float64(1<<10) {
+	if known := number >= 0 && number <= math.MaxInt32*float64(1<<10); err != nil || !known {
 		number = 0
 	}
 	*c = Count(number)
