@@ -165,11 +165,11 @@ func (e *explanation) adviceOnUnknown(v ExplainView) []ExplainAdvice {
 	return advice
 }
 
-// adviceOnTags names the option that reads calls and thinking, where an answer has them in its text.
+// adviceOnTags says what an answer has in its text of calls and thinking, and which option reads them.
 func (e *explanation) adviceOnTags() []ExplainAdvice {
 	for _, s := range e.StepExecutions() {
-		if keys := openaichat.Unread(e.state.LLMConfig.Options, s.Step.Text()); keys != "" && e.state.LLMConfig.Provider == openaichat.Name {
-			return []ExplainAdvice{{Text: fmt.Sprintf("the text of step %d has tags of calls or thinking; the model's option dialect reads them: %s", s.Step.Number, keys)}}
+		if said := openaichat.Unread(e.state.LLMConfig.Options, s.Step.Text()); said != "" && e.state.LLMConfig.Provider == openaichat.Name {
+			return []ExplainAdvice{{Text: fmt.Sprintf("the text of step %d %s", s.Step.Number, said)}}
 		}
 	}
 	return nil
