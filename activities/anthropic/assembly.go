@@ -303,9 +303,7 @@ func (s *assembly) finish() {
 func (b *block) input() string {
 	pieces := b.pieces.String()
 	if strings.TrimSpace(pieces) == "" || json.Valid([]byte(pieces)) && !wire.Present(json.RawMessage(pieces)) {
-		var text wire.Text
-		_ = text.UnmarshalJSON(b.Input) // it is JSON, or nothing
-		return string(text)
+		return wire.ObjectIn(b.Input)
 	}
 	return pieces
 }

@@ -329,9 +329,7 @@ func (c calledFor) unfinished() bool { return wire.Present(c.Partial) || wire.Pr
 
 // arguments are the call's as they came, be it in a text. A call without any has none to give.
 func (c calledFor) arguments() string {
-	var text wire.Text
-	_ = text.UnmarshalJSON(c.Args) // it is JSON, or nothing
-	return cmp.Or(string(text), "{}")
+	return cmp.Or(wire.ObjectIn(c.Args), "{}")
 }
 
 // same reports whether a part as it came and as it would be written say the same; a field

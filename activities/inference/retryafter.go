@@ -16,16 +16,10 @@ const maxAsked = 30 * 24 * time.Hour
 // milliseconds before seconds, a duration or a date, of several the longest. What cannot be read or is negative counts as not
 // asked for.
 func RetryAfter(header http.Header, now time.Time) (delay time.Duration, asked bool) {
-	exact := time.Duration(-1)
+	exact := false
 	for name, values := range header {
-		name = strings.NewReplacer("-", "", "_", "").Replace(strings.ToLower(name))
-		switch {
-		case strings.HasSuffix(name, "retryafterms"):
-			if one, ok := Delay(values[0], time.Millisecond); ok {
-				exact = max(exact, one)
-			}
-			continue
-		case !askingFields.MatchString(name):
+		name, inMillis := strings.CutSuffix(strings.NewReplacer("-", "", "_", "").Replace(strings.ToLower(name)), "ms")
+		if !askingFields.MatchString(name) {
 			continue
 		}
 		for _, value := range values {
@@ -34,14 +28,19 @@ func RetryAfter(header http.Header, now time.Time) (delay time.Duration, asked b
 				parts = strings.Split(value, ",")
 			}
 			for _, part := range parts {
-				if one, ok := wait(part, now); ok {
+				one, ok := wait(part, now)
+				if inMillis {
+					one, ok = Delay(part, time.Millisecond)
+				}
+				switch {
+				case !ok:
+				case inMillis && !exact:
+					delay, asked, exact = one, true, true
+				case inMillis == exact:
 					delay, asked = max(delay, one), true
 				}
 			}
 		}
-	}
-	if exact >= 0 {
-		return exact, true
 	}
 	return delay, asked
 }
@@ -80,7 +79,7 @@ func wait(text string, now time.Time) (time.Duration, bool) {
 	if delay, ok := Delay(text, time.Second); ok {
 		return delay, true
 	}
-	return WaitIn("retry in "+strings.TrimPrefix(strings.TrimSpace(text), "PT"), now)
+	return WaitIn("retry in " + strings.TrimPrefix(strings.TrimSpace(text), "PT"))
 }
 
 // moments are the forms of a moment. One without a zone is UTC.
@@ -111,18 +110,14 @@ func until(text string, now time.Time) (time.Duration, bool) {
 	return min(max(at.Sub(now), 0), maxAsked), true
 }
 
-// asking finds what a message asks to wait, spans the parts of that, and moment until when.
+// asking finds what a message asks to wait, spans the parts of that.
 var (
 	asking = regexp.MustCompile(`(?i)\b(?:again|retry|retrying|wait|reset|resets|available)(?: again)?(?: in| after| for| at least| about)* ((?:[0-9]+(?:\.[0-9]+)? ?(?:milliseconds?|ms|seconds?|secs?|s|minutes?|mins?|m|hours?|hrs?|h|days?|d)\b?[ ,]*(?:and )?)+)`)
-	moment = regexp.MustCompile(`(?i)\b(?:again|retry|reset|resets) (?:at|on|after) ([0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9:.]+ ?(?:Z|UTC|[+-][0-9:]+)?)`)
 	spans  = regexp.MustCompile(`(?i)([0-9]+(?:\.[0-9]+)?) ?(milli|ms|s|m|h|d)`)
 )
 
-// WaitIn finds the delay that a provider's words ask for, as in "try again in 1m30s" or "at 2026-01-02T03:04:05Z".
-func WaitIn(message string, now time.Time) (delay time.Duration, asked bool) {
-	if found := moment.FindStringSubmatch(message); found != nil {
-		return until(found[1], now)
-	}
+// WaitIn finds the delay that a provider's words ask for, as in "try again in 1m30s".
+func WaitIn(message string) (delay time.Duration, asked bool) {
 	found := asking.FindStringSubmatch(message)
 	if found == nil {
 		return 0, false

@@ -155,10 +155,9 @@ func ParseRejection(body []byte) inference.Rejection {
 		}
 	}
 	if r.RetryAfter, r.Asked = inference.RetryAfter(all, time.Now()); !r.Asked {
-		r.RetryAfter, r.Asked = inference.WaitIn(r.Message+" "+r.Hint, time.Now())
-	}
-	if !r.Asked {
-		r.RetryAfter = inference.LimitReset(all, time.Now())
+		if r.RetryAfter, r.Asked = inference.WaitIn(r.Message + " " + r.Hint); !r.Asked {
+			r.RetryAfter = inference.LimitReset(all, time.Now())
+		}
 	}
 	return r
 }

@@ -302,6 +302,16 @@ func (t *Text) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
+// ObjectIn is a call's arguments as they came, or the object that a text among them holds. Null is empty.
+func ObjectIn(arguments json.RawMessage) string {
+	var text string
+	_ = json.Unmarshal(arguments, &text) // most are none
+	if IsNull(arguments) || strings.HasPrefix(text, "{") && json.Valid([]byte(text)) {
+		return text
+	}
+	return string(arguments)
+}
+
 // A Count is a number of tokens. What is no such number counts as not reported.
 type Count int64
 
