@@ -95,7 +95,7 @@ var (
 		\x60inputs\x60 tokens \+`)
 	// inTokens compares something that was sent, inPace and inOutput something else.
 	inTokens = Words(`
-		\b(?:inputs?|prompt(?:_tokens)?|conversation|messages|sequence|tokens?)\b[\w ,()\x60/-]{0,60}\b(?:too long|too large|too many tokens|exceed(?:s|ed)?|longer than|more than|less than|configured context)\b`)
+		\b(?:(?:input|prompt)s?(?:_tokens)?|conversation|messages|sequence|tokens?)\b[\w ,()\x60/-]{0,60}\b(?:too long|too large|too many tokens|exceed(?:s|ed)?|longer than|more than|less than|configured context)\b`)
 	inPace = Words(`
 		per (?:second|min|hour|day)
 		rate limit
@@ -105,7 +105,9 @@ var (
 		output tokens?\b
 		completion tokens?\b
 		\bmax_(?:completion_|output_)?tokens (?:is|must)
-		\bimage`)
+		input should be
+		\bimage
+		\btools\b`)
 
 	ofFilter = Words(`
 		content_filter

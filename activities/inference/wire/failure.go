@@ -146,7 +146,7 @@ func ParseRejection(body []byte) inference.Rejection {
 		Message: cmp.Or(said.Get("message"), said.Get("error"), said.Get("msg"), said.Get("error_msg"), said.Get("detail"), all.Get("status_msg")),
 		Type:    said.Get("type") + " " + said.Get("status"), Code: cmp.Or(said.Get("code"), said.Get("error_code")), Param: said.Get("param"),
 		RequestID: all.Get("request_id"), Written: all.Get("failed_generation"),
-		Hint: strings.Join(slices.Concat(all["Raw"], all["Code"], all["Reason"], all["Quotaid"]), " ") + " n_ctx " + all.Get("n_ctx"),
+		Hint: strings.Join(slices.Concat(all["Raw"], all["Code"], all["Reason"], all["Quotaid"], all["Error"], all["Message"]), " ") + " n_ctx " + all.Get("n_ctx"),
 	}
 	for _, number := range []string{said.Get("status_code"), r.Code} {
 		if status, err := strconv.Atoi(number); err == nil && status >= 400 && status < 600 {
