@@ -18,7 +18,7 @@ type assembly struct {
 	blocks []*block
 	// open finds a block by the server's number of it.
 	open  map[int]*block
-	usage usage
+	usage wire.Usage
 	stop  stopping
 	// begun says that the answer has begun, over that its end was seen.
 	begun, over bool
@@ -50,6 +50,15 @@ func (s *assembly) Finish() string {
 		return ""
 	}
 	return string(s.stop.Reason)
+}
+
+// End closes the answer of a server that leaves out its last event and has another mark of the end.
+func (s *assembly) End() error {
+	if !s.over {
+		s.over = true
+		s.finish()
+	}
+	return nil
 }
 
 // Whole reads an answer that came in one piece.
@@ -100,7 +109,7 @@ func (s *assembly) take(piece event, data []byte) error {
 		if piece.Message != nil {
 			s.early = piece.Message.Content
 			s.Identify(piece.Message.ID, piece.Message.Model)
-			piece.Message.Usage.Output = 0 // the first tokens only: what was written in all is told at the end
+			delete(piece.Message.Usage, "output") // the first tokens only: what was written in all is told at the end
 			s.report(piece.Message.Usage)
 		}
 	case "content_block_start":
@@ -126,6 +135,9 @@ func (s *assembly) take(piece event, data []byte) error {
 		}
 		s.report(piece.Usage)
 	case "message_stop":
+		if s.Usage.IsZero() {
+			s.Report(wire.UsageIn(data))
+		}
 		if len(s.blocks) == 0 {
 			for i, raw := range s.early {
 				if err := s.begin(&i, raw); err != nil {
@@ -133,8 +145,7 @@ func (s *assembly) take(piece event, data []byte) error {
 				}
 			}
 		}
-		s.over = true
-		s.finish()
+		return s.End()
 	}
 	return nil
 }
@@ -145,9 +156,9 @@ func (b *block) is(raw json.RawMessage) bool {
 	return b.ID != "" && json.Unmarshal(raw, &other) == nil && other.ID == b.ID
 }
 
-func (s *assembly) report(u usage) {
-	s.usage.take(u)
-	s.Usage = s.usage.domain()
+func (s *assembly) report(u wire.Usage) {
+	s.usage = over(s.usage, u)
+	s.Usage = normal(s.usage)
 }
 
 // begin takes the beginning of a block, or all of it.
@@ -292,7 +303,7 @@ func (s *assembly) finish() {
 func (b *block) input() string {
 	pieces := b.pieces.String()
 	if strings.TrimSpace(pieces) == "" || json.Valid([]byte(pieces)) && !wire.Present(json.RawMessage(pieces)) {
-		return string(b.Input)
+		return wire.ObjectIn(b.Input)
 	}
 	return pieces
 }

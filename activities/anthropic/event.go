@@ -1,8 +1,8 @@
 package anthropic
 
 import (
-	"cmp"
 	"encoding/json"
+	"maps"
 
 	"everstep/activities/inference/wire"
 	"everstep/domain"
@@ -15,7 +15,7 @@ type event struct {
 	Message *message        `json:"message"`
 	Block   json.RawMessage `json:"content_block"`
 	Delta   delta           `json:"delta"`
-	Usage   usage           `json:"usage"`
+	Usage   wire.Usage      `json:"usage"`
 }
 
 // failure is what tells that there is an error and no answer.
@@ -31,7 +31,7 @@ type message struct {
 	ID      wire.Text         `json:"id"`
 	Model   wire.Text         `json:"model"`
 	Content []json.RawMessage `json:"content"`
-	Usage   usage             `json:"usage"`
+	Usage   wire.Usage        `json:"usage"`
 	stopping
 }
 
@@ -60,43 +60,26 @@ type contentBlock struct {
 	Input     json.RawMessage `json:"input"`
 }
 
-type usage struct {
-	Input      *wire.Count `json:"input_tokens"`
-	Output     wire.Count  `json:"output_tokens"`
-	CacheRead  *wire.Count `json:"cache_read_input_tokens"`
-	CacheWrite *wire.Count `json:"cache_creation_input_tokens"`
-	Total      wire.Count  `json:"total_tokens"`
-	Details    struct {
-		Thinking wire.Count `json:"thinking_tokens"`
-	} `json:"output_tokens_details"`
-}
-
-// take takes over a later report, which counts over an earlier one: counts are of the whole
-// message so far, though some servers end with zeros.
-func (u *usage) take(later usage) {
-	if count(later.Input)+count(later.CacheRead)+count(later.CacheWrite) > 0 {
-		u.Input, u.CacheRead, u.CacheWrite = cmp.Or(later.Input, u.Input), cmp.Or(later.CacheRead, u.CacheRead), cmp.Or(later.CacheWrite, u.CacheWrite)
+// over takes a later report over an earlier one: counts are of the whole message so far, though some servers end with zeros.
+func over(u, later wire.Usage) wire.Usage {
+	all := maps.Clone(u)
+	for name, count := range later {
+		if count > 0 || later["input"]+later["cached"]+later["written"] > 0 && name != "output" {
+			all[name] = count
+		}
 	}
-	u.Output, u.Total = cmp.Or(later.Output, u.Output), cmp.Or(later.Total, u.Total)
-	u.Details.Thinking = cmp.Or(later.Details.Thinking, u.Details.Thinking)
+	return all
 }
 
-func count(c *wire.Count) int64 {
-	if c == nil {
-		return 0
-	}
-	return int64(*c)
-}
-
-// domain normalises: the API counts what concerns the cache beside the input, some servers
-// count it inside, which a total tells.
-func (u usage) domain() domain.Usage {
-	read, write := count(u.CacheRead), count(u.CacheWrite)
-	input := count(u.Input) + read + write
-	if inside := count(u.Input); inside >= max(read, write) && int64(u.Total) == inside+int64(u.Output) {
+// normal is a usage in our own form: the API counts what concerns the cache beside the input, some servers count it inside,
+// which a total tells.
+func normal(u wire.Usage) domain.Usage {
+	inside, cached, written := u["input"], u["cached"], u["written"]
+	input := inside + cached + written
+	if inside >= max(cached, written) && u["total"] == inside+u["output"] {
 		input = inside
 	}
 	return wire.Consistent(domain.Usage{
-		InputTokens: input, OutputTokens: int64(u.Output), CacheReadTokens: read, CacheWriteTokens: write, ReasoningTokens: int64(u.Details.Thinking),
-	}, int64(u.Total))
+		InputTokens: input, OutputTokens: u["output"], CacheReadTokens: cached, CacheWriteTokens: written, ReasoningTokens: u["thought"],
+	}, u["total"])
 }

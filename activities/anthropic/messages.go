@@ -38,19 +38,21 @@ type turn struct {
 }
 
 // converse writes the conversation. Later instructions have no place of their own in the API's
-// older models, so they are set apart in a turn of the user.
-func converse(call inference.Call) (*conversation, error) {
+// older models, so they are set apart in a turn of the user. Unsigned means that the server takes back thinking that it has
+// not signed.
+func converse(call inference.Call, unsigned bool) (*conversation, error) {
 	c := &conversation{}
 	c.instruct(call.System)
 	pairs := wire.Pairing{Accepts: isName}
 	err := wire.Each("message", call.Messages, func(i int, m domain.Message) error {
 		switch m.Role {
 		case domain.RoleSystem, domain.RoleDeveloper:
-			if text := m.Text(); len(c.turns) == 0 {
-				c.instruct(text)
-			} else if !blank(text) {
-				c.user().add(anthropic.NewTextBlock(wire.Instruction(text)))
+			if len(c.turns) == 0 {
+				c.instruct(m.Text())
+				return nil
 			}
+			m = wire.Instruction(m)
+			fallthrough
 		case domain.RoleUser:
 			blocks, err := userBlocks(m)
 			if len(blocks) > 0 {
@@ -58,7 +60,7 @@ func converse(call inference.Call) (*conversation, error) {
 			}
 			return err
 		case domain.RoleAssistant:
-			blocks, paused := assistantBlocks(m, pairs.Begin(i, m.ToolCalls))
+			blocks, paused := assistantBlocks(m, pairs.Begin(i, m.ToolCalls), unsigned)
 			if len(blocks) > 0 {
 				t := c.turn(anthropic.MessageParamRoleAssistant)
 				t.add(blocks...)
@@ -178,7 +180,8 @@ func readKept(p domain.Part) kept {
 }
 
 // assistantBlocks write a model's parts and calls as they came. Paused: the server is to go on.
-func assistantBlocks(m domain.Message, ids []string) (blocks []anthropic.ContentBlockParamUnion, paused bool) {
+func assistantBlocks(m domain.Message, ids []string, unsigned bool) (blocks []anthropic.ContentBlockParamUnion, paused bool) {
+	unsigned = unsigned && !slices.ContainsFunc(m.Parts, func(p domain.Part) bool { return p.Signature != "" })
 	written := make([]bool, len(m.ToolCalls))
 	call := func(k int) {
 		if k >= 0 && k < len(written) && !written[k] {
@@ -192,7 +195,7 @@ func assistantBlocks(m domain.Message, ids []string) (blocks []anthropic.Content
 		switch {
 		case p.Type == domain.PartText && !blank(p.Text):
 			blocks = append(blocks, anthropic.NewTextBlock(p.Text))
-		case k.Thinking && p.Signature != "":
+		case k.Thinking && (p.Signature != "" || unsigned):
 			blocks = append(blocks, anthropic.NewThinkingBlock(p.Signature, p.Text))
 		case len(k.Block) > 0:
 			blocks = append(blocks, param.Override[anthropic.ContentBlockParamUnion](k.Block))

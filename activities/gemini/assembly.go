@@ -2,9 +2,10 @@ package gemini
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"maps"
-	"reflect"
+	"regexp"
 	"slices"
 
 	"google.golang.org/genai"
@@ -94,7 +95,7 @@ func (s *assembly) read(e wire.Event) error {
 		return err
 	}
 	s.Identify(in.ID, in.Model)
-	s.Report(in.Usage.domain()) // each piece has the count so far
+	s.Report(normal(in.Usage)) // each piece has the count so far
 	s.answers = s.answers || in.Candidates != nil
 	defer s.Flush()
 	before, ended := s.Held(), s.finish != ""
@@ -154,28 +155,24 @@ func (s *assembly) take(c candidate, data []byte) error {
 		}
 	}
 	s.open = s.open || s.finish != "" && s.Held() != before
-	word := string(c.FinishReason)
-	switch genai.FinishReason(word) {
-	case "", genai.FinishReasonUnspecified:
-	case genai.FinishReasonMalformedFunctionCall, genai.FinishReasonUnexpectedToolCall, malformedResponse:
+	switch word := string(c.FinishReason); {
+	case word == "", word == "FINISH_REASON_UNSPECIFIED":
+	case miswritten.MatchString(word):
 		said := "the model wrote a tool call that the provider could not read (" + word + ")"
 		if c.FinishMessage != "" {
 			said += ": " + domain.Shorten(s.Redact(string(c.FinishMessage)), maxFinishMessage)
 		}
 		return s.Fail(domain.Invalid, domain.CodeMalformed, data, "%s", said)
-	case missingSignature:
+	case word == "MISSING_THOUGHT_SIGNATURE":
 		return s.Fail(domain.Invalid, "", nil, "the provider misses the signature of a thought in the conversation (%s); use another model or a new conversation", word)
 	default:
 		s.finish, s.open = word, false
 	}
-	return nil
+	return s.Broken(string(c.FinishReason), data)
 }
 
-// Finish reasons of the API's documentation that the SDK does not name.
-const (
-	malformedResponse = genai.FinishReason("MALFORMED_RESPONSE")
-	missingSignature  = genai.FinishReason("MISSING_THOUGHT_SIGNATURE")
-)
+// miswritten finds the finish reasons of an answer in which the model called tools as none can be called.
+var miswritten = regexp.MustCompile(`MALFORMED_|UNEXPECTED_TOOL_CALL|TOO_MANY_TOOL_CALLS`)
 
 // takePart adds a part. Texts that follow on each other and are not signed are one.
 func (s *assembly) takePart(p part, raw json.RawMessage, data []byte) error {
@@ -284,13 +281,15 @@ type reply struct {
 	Feedback   struct {
 		BlockReason wire.Text `json:"blockReason"`
 	} `json:"promptFeedback"`
-	Usage usage           `json:"usageMetadata"`
+	Usage wire.Usage      `json:"usageMetadata"`
 	Model wire.Text       `json:"modelVersion"`
 	ID    wire.Text       `json:"responseId"`
 	Error json.RawMessage `json:"error"`
+	// Message is said in the place of candidates.
+	Message wire.Text `json:"message"`
 }
 
-func (r reply) Failed() bool { return wire.Present(r.Error) }
+func (r reply) Failed() bool { return wire.Present(r.Error) || r.Candidates == nil && r.Message != "" }
 
 type candidate struct {
 	Index   int `json:"index"`
@@ -328,52 +327,38 @@ type calledFor struct {
 // unfinished reports whether the arguments come in pieces.
 func (c calledFor) unfinished() bool { return wire.Present(c.Partial) || wire.Present(c.WillContinue) }
 
-// arguments are the call's as they came. A call without any has none to give.
+// arguments are the call's as they came, be it in a text. A call without any has none to give.
 func (c calledFor) arguments() string {
-	if len(c.Args) == 0 || wire.IsNull(c.Args) {
-		return "{}"
-	}
-	return string(c.Args)
+	return cmp.Or(wire.ObjectIn(c.Args), "{}")
 }
 
 // same reports whether a part as it came and as it would be written say the same; a field
 // without anything in it says nothing.
 func same(raw json.RawMessage, again modelPart) bool {
 	encoded, err := wire.JSON(again)
+	var compact bytes.Buffer
+	if json.Compact(&compact, raw) == nil && bytes.Equal(compact.Bytes(), encoded) {
+		return true // as mostly
+	}
 	var came, written map[string]json.RawMessage
 	if err != nil || json.Unmarshal(raw, &came) != nil || json.Unmarshal(encoded, &written) != nil {
 		return false
 	}
 	maps.DeleteFunc(came, func(name string, value json.RawMessage) bool { return written[name] == nil && !wire.Present(value) })
-	return maps.EqualFunc(came, written, func(a, b json.RawMessage) bool {
-		var one, other any
-		return json.Unmarshal(a, &one) == nil && json.Unmarshal(b, &other) == nil && reflect.DeepEqual(one, other)
-	})
+	return maps.EqualFunc(came, written, func(a, b json.RawMessage) bool { return wire.SameJSON(string(a), string(b)) })
 }
 
-type usage struct {
-	Prompt     wire.Count `json:"promptTokenCount"`
-	ToolUse    wire.Count `json:"toolUsePromptTokenCount"`
-	Cached     wire.Count `json:"cachedContentTokenCount"`
-	Candidates wire.Count `json:"candidatesTokenCount"`
-	Thoughts   wire.Count `json:"thoughtsTokenCount"`
-	Total      wire.Count `json:"totalTokenCount"`
-}
-
-// domain normalises: what tools of the provider's own read is part of input,
+// normal is a usage in our own form: what tools of the provider's own read is part of input,
 // thoughts are part of output. The API counts both beside prompt and
 // candidates; where a server counts them inside, its total tells.
-func (u usage) domain() domain.Usage {
-	input, output := u.Prompt+u.ToolUse, u.Candidates+u.Thoughts
-	switch u.Total {
+func normal(u wire.Usage) domain.Usage {
+	input, output := u["input"]+u["tools"], u["output"]+u["thought"]
+	switch u["total"] {
 	case input + output:
-	case u.Prompt + output:
-		input = u.Prompt
-	case input + u.Candidates:
-		output = max(u.Candidates, u.Thoughts)
+	case u["input"] + output:
+		input = u["input"]
+	case input + u["output"]:
+		output = max(u["output"], u["thought"])
 	}
-	return domain.Usage{
-		InputTokens: int64(input), OutputTokens: int64(output),
-		CacheReadTokens: int64(u.Cached), ReasoningTokens: int64(u.Thoughts),
-	}
+	return domain.Usage{InputTokens: input, OutputTokens: output, CacheReadTokens: u["cached"], ReasoningTokens: u["thought"]}
 }

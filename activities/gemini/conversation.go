@@ -66,12 +66,12 @@ func (c *conversation) instruct(text string) {
 func (c *conversation) add(index int, m domain.Message) error {
 	switch m.Role {
 	case domain.RoleSystem, domain.RoleDeveloper:
-		// There is one place for instructions: a later one is said where it was given.
+		// There is one place for instructions: a later one is said where it was given, set apart.
 		if len(c.contents) == 0 {
 			c.instruct(m.Text())
 			return nil
 		}
-		return c.user(domain.UserMessage(m.Text()))
+		return c.user(wire.Instruction(m))
 	case domain.RoleUser:
 		return c.user(m)
 	case domain.RoleAssistant:
@@ -111,9 +111,12 @@ func (c *conversation) model(index int, m domain.Message) error {
 	if err != nil {
 		return err
 	}
-	names := each(m.ToolCalls, func(c domain.ToolCall) string { return named(c.Name) })
+	spelled := named
 	if parts == nil {
-		names = each(m.ToolCalls, func(c domain.ToolCall) string { return callable(c.Name) })
+		spelled = callable
+	}
+	names := each(m.ToolCalls, func(c domain.ToolCall) string { return spelled(c.Name) })
+	if parts == nil {
 		if slices.ContainsFunc(ids, func(id string) bool { return id != "" }) {
 			ids = c.pairs.Begin(index, m.ToolCalls)
 		}

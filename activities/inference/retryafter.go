@@ -12,31 +12,51 @@ import (
 // maxAsked bounds a delay that was asked for, before anything is reckoned with it.
 const maxAsked = 30 * 24 * time.Hour
 
-// RetryAfter reads the delay that a response asks for, in all the forms that are found: milliseconds before seconds, a
-// duration or a date, of several the longest. What cannot be read or is negative counts as not asked for.
+// RetryAfter reads the delay that the fields of a response ask for, in all the forms and under all the names that are found:
+// milliseconds before seconds, a duration or a date, of several the longest. What cannot be read or is negative counts as not
+// asked for.
 func RetryAfter(header http.Header, now time.Time) (delay time.Duration, asked bool) {
-	if delay, ok := Delay(header.Get("Retry-After-Ms"), time.Millisecond); ok {
-		return delay, true
-	}
-	for _, value := range header.Values("Retry-After") {
-		parts := []string{value}
-		if _, date := until(value, now); !date {
-			parts = strings.Split(value, ",")
+	exact := false
+	for name, values := range header {
+		name, inMillis := strings.CutSuffix(strings.NewReplacer("-", "", "_", "").Replace(strings.ToLower(name)), "ms")
+		if !askingFields.MatchString(name) {
+			continue
 		}
-		for _, part := range parts {
-			if one, ok := wait(part, now); ok {
-				delay, asked = max(delay, one), true
+		for _, value := range values {
+			parts := []string{value}
+			if _, date := until(value, now); !date {
+				parts = strings.Split(value, ",")
+			}
+			for _, part := range parts {
+				one, ok := wait(part, now)
+				if inMillis {
+					one, ok = Delay(part, time.Millisecond)
+				}
+				switch {
+				case !ok:
+				case inMillis && !exact:
+					delay, asked, exact = one, true, true
+				case inMillis == exact:
+					delay, asked = max(delay, one), true
+				}
 			}
 		}
 	}
 	return delay, asked
 }
 
+// askingFields find, without their dashes, the fields of headers and of errors that ask for a delay.
+var askingFields = regexp.MustCompile(`(?:retryafter(?:seconds)?|retrydelay|resetsinseconds|estimatedtime)$`)
+
 // LimitReset is when the rate limits allow more of which nothing is left, as far as the headers of a response tell. Zero:
 // they do not. Responses have such headers whatever became of the request.
 func LimitReset(header http.Header, now time.Time) (reset time.Duration) {
 	for name, values := range header {
 		name = strings.ToLower(name)
+		if found := structured.FindStringSubmatch(values[0]); name == "ratelimit" && found != nil {
+			delay, _ := Delay(found[1], time.Second)
+			reset = max(reset, delay)
+		}
 		if !strings.Contains(name, "ratelimit") || !strings.Contains(name, "reset") {
 			continue
 		}
@@ -48,6 +68,9 @@ func LimitReset(header http.Header, now time.Time) (reset time.Duration) {
 	return reset
 }
 
+// structured finds when a rate is renewed of which nothing is left, in the field that is to be the standard.
+var structured = regexp.MustCompile(`\b(?:remaining|r)=0\b.*\b(?:reset|t)=([0-9]+)`)
+
 // wait reads a delay: seconds, a duration with its units, or the moment at which it ends.
 func wait(text string, now time.Time) (time.Duration, bool) {
 	if delay, ok := until(text, now); ok {
@@ -56,12 +79,11 @@ func wait(text string, now time.Time) (time.Duration, bool) {
 	if delay, ok := Delay(text, time.Second); ok {
 		return delay, true
 	}
-	delay, err := time.ParseDuration(strings.TrimSpace(text))
-	return min(delay, maxAsked), err == nil && delay >= 0
+	return WaitIn("retry in " + strings.TrimPrefix(strings.TrimSpace(text), "PT"))
 }
 
-// moments are the forms of a moment beside those of HTTP. One without a zone is UTC.
-var moments = [...]string{time.RFC1123Z, "Monday, 02-Jan-06 15:04:05 -0700", time.RFC3339, "2006-01-02T15:04:05Z0700", "2006-01-02T15:04:05", "2006-01-02 15:04:05Z07:00", time.DateTime}
+// moments are the forms of a moment. One without a zone is UTC.
+var moments = [...]string{time.RFC1123, time.RFC850, time.ANSIC, time.RFC1123Z, "Monday, 02-Jan-06 15:04:05 -0700", time.RFC3339, "2006-01-02T15:04:05Z0700", "2006-01-02T15:04:05", "2006-01-02 15:04:05Z07:00", time.DateTime}
 
 // nearNow bounds how far from now a number is taken for a moment: no delay is as long as all time since 1970.
 const nearNow = 365 * 24 * time.Hour
@@ -69,11 +91,8 @@ const nearNow = 365 * 24 * time.Hour
 // until reads a moment in any form: a date, or the seconds or milliseconds since 1970.
 func until(text string, now time.Time) (time.Duration, bool) {
 	text = strings.TrimSpace(text)
-	if zone, utc := strings.CutSuffix(text, " UTC"); utc {
-		text = zone + " GMT"
-	}
-	at, err := http.ParseTime(text)
-	for k := 0; err != nil && k < len(moments); k++ {
+	at, err := time.Parse(moments[0], text)
+	for k := 1; err != nil && k < len(moments); k++ {
 		at, err = time.Parse(moments[k], text)
 	}
 	if number, bad := strconv.ParseInt(text, 10, 64); bad == nil {
@@ -93,7 +112,7 @@ func until(text string, now time.Time) (time.Duration, bool) {
 
 // asking finds what a message asks to wait, spans the parts of that.
 var (
-	asking = regexp.MustCompile(`(?i)\b(?:again|retry|retrying|wait|reset|resets)(?: again)?(?: in| after| for| at least| about)* ((?:[0-9]+(?:\.[0-9]+)? ?(?:milliseconds?|ms|seconds?|secs?|s|minutes?|mins?|m|hours?|hrs?|h|days?|d)\b?[ ,]*(?:and )?)+)`)
+	asking = regexp.MustCompile(`(?i)\b(?:again|retry|retrying|wait|reset|resets|available)(?: again)?(?: in| after| for| at least| about)* ((?:[0-9]+(?:\.[0-9]+)? ?(?:milliseconds?|ms|seconds?|secs?|s|minutes?|mins?|m|hours?|hrs?|h|days?|d)\b?[ ,]*(?:and )?)+)`)
 	spans  = regexp.MustCompile(`(?i)([0-9]+(?:\.[0-9]+)?) ?(milli|ms|s|m|h|d)`)
 )
 

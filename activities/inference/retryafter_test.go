@@ -38,6 +38,11 @@ func TestRetryAfter(t *testing.T) {
 		"a list":                 {http.Header{"Retry-After": {"5, 10"}}, 10 * time.Second, true},
 		"a list with junk":       {http.Header{"Retry-After": {"soon, 10, 3"}}, 10 * time.Second, true},
 		"lines":                  {http.Header{"Retry-After": {"5", now.Add(time.Minute).Format(http.TimeFormat)}}, time.Minute, true},
+		"words":                  {http.Header{"Retry-After": {"12 seconds"}}, 12 * time.Second, true},
+		"ISO 8601, a duration":   {http.Header{"Retry-After": {"PT1M30S"}}, 90 * time.Second, true},
+		"by another name":        {http.Header{"X-Ratelimit-Retry-After": {"12"}}, 12 * time.Second, true},
+		"of Azure, in any order": {http.Header{"X-Ms-Retry-After-Ms": {"1500"}, "Retry-After": {"9"}}, 1500 * time.Millisecond, true},
+		"of a body":              {http.Header{"retry_after_seconds": {"12"}}, 12 * time.Second, true},
 		"units":                  {http.Header{"Retry-After": {"1m30s"}}, 90 * time.Second, true},
 		"junk":                   {http.Header{"Retry-After": {"soon"}}, 0, false},
 		"negative":               {http.Header{"Retry-After": {"-5"}}, 0, false},
@@ -61,17 +66,18 @@ func TestWaitIn(t *testing.T) {
 	t.Parallel()
 	for message, want := range map[string]time.Duration{
 		"Rate limit reached. Please try again in 2.3s. Visit https://example.com/5s": 2300 * time.Millisecond,
-		"Please retry in 1m30s.":                             90 * time.Second,
-		"try again in 350ms":                                 350 * time.Millisecond,
-		"Try again in 6m0s":                                  6 * time.Minute,
-		"Please retry after 26 seconds.":                     26 * time.Second,
-		"please wait 2 minutes and 5 seconds":                125 * time.Second,
-		"Please wait for 1 hour, 2 min before you try again": 62 * time.Minute,
-		"Retry-After: none":                                  0,
-		"try again later":                                    0,
-		"try again in 3":                                     0,
-		"limit of 30 s for 5m models":                        0,
-		"try again in 99999999999999999999 days":             30 * 24 * time.Hour,
+		"Please retry in 1m30s.":                                   90 * time.Second,
+		"try again in 350ms":                                       350 * time.Millisecond,
+		"Try again in 6m0s":                                        6 * time.Minute,
+		"Please retry after 26 seconds.":                           26 * time.Second,
+		"please wait 2 minutes and 5 seconds":                      125 * time.Second,
+		"Please wait for 1 hour, 2 min before you try again":       62 * time.Minute,
+		"Request was throttled. Expected available in 15 seconds.": 15 * time.Second,
+		"Retry-After: none":                                        0,
+		"try again later":                                          0,
+		"try again in 3":                                           0,
+		"limit of 30 s for 5m models":                              0,
+		"try again in 99999999999999999999 days":                   30 * 24 * time.Hour,
 	} {
 		delay, asked := inference.WaitIn(message)
 		require.Equal(t, want, delay, message)
@@ -94,6 +100,9 @@ func TestLimitReset(t *testing.T) {
 		"the latest":           {map[string]string{"X-Ratelimit-Reset-Requests": "1s", "X-Ratelimit-Reset-Tokens": "6m0s"}, 6 * time.Minute},
 		"a moment":             {map[string]string{"Anthropic-Ratelimit-Tokens-Reset": "2026-01-02T03:04:08Z", "Anthropic-Ratelimit-Tokens-Remaining": "0"}, 3 * time.Second},
 		"milliseconds of 1970": {map[string]string{"X-Ratelimit-Reset": fmt.Sprint(now.UnixMilli() + 1500)}, 1500 * time.Millisecond},
+		"the standard":         {map[string]string{"Ratelimit": `"api";r=0;t=30`}, 30 * time.Second},
+		"its older form":       {map[string]string{"Ratelimit": "limit=10, remaining=0, reset=30"}, 30 * time.Second},
+		"something is left":    {map[string]string{"Ratelimit": `"api";r=7;t=30`}, 0},
 		"junk":                 {map[string]string{"X-Ratelimit-Reset": "soon"}, 0},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -9,19 +9,20 @@ import (
 
 // windows find the most tokens that a provider takes where it refuses a conversation, in the words of its message.
 var windows = [...]*regexp.Regexp{
-	regexp.MustCompile(`n_ctx\W{0,4}([0-9][0-9,_]*)`),
+	regexp.MustCompile(`(?:n_ctx|max_seq_len)\W{0,4}([0-9][0-9,_]*)`),
 	regexp.MustCompile(`[0-9](?: tokens?)? > ?([0-9][0-9,_]*)`),
-	regexp.MustCompile(`(?:max|maximum|available|model's) (?:context|model|prompt|input|sequence|number of tokens)[a-z ]{0,30}[^\w-]{0,3}([0-9][0-9,_]*)`),
+	regexp.MustCompile(`(?:max|maximum|available|model's) (?:allowed )?(?:context|model|prompt|input|sequence|number of tokens)[a-z ]{0,30}[^\w-]{0,3}([0-9][0-9,_]*)`),
 	regexp.MustCompile(`([0-9][0-9,_]*)(?: tokens?)? (?:max|maximum) (?:context|prompt|input)`),
 	regexp.MustCompile(`context (?:window|length|size|limit)[a-z ']{0,30}[^\w-]{0,3}([0-9][0-9,_]*)`),
-	regexp.MustCompile(`(?:max_seq_len \(|length should be \[[0-9]+, |(?:cannot exceed|must be <=|at most|up to|limit(?: of| is)?:?) )([0-9][0-9,_]*)`),
+	regexp.MustCompile(`(?:length should be \[[0-9]+, |(?:cannot exceed|must be <=|less than|at most|up to|limit(?: of| is)?:?|max) )([0-9][0-9,_]*)`),
 }
 
 // ofBytes follows a number that is none of tokens.
 var ofBytes = regexp.MustCompile(`^ ?(?:[kmg]i?b|bytes?|char|messages?|images?|pages?)\b`)
 
-// leastWindow is the smallest window of a model: numbers below are of something else, and leave no room for a summary.
-const leastWindow = 1024
+// leastWindow is the smallest window of a model: numbers below are of something else, as the codes of some errors, and leave
+// no room for a summary.
+const leastWindow = 4000
 
 // window is the model's as the provider names it, or what one request may have. Zero: it does not.
 func (r Rejection) window() int64 {

@@ -177,7 +177,7 @@ func (s *assembly) end(data []byte, status string) error {
 	}
 	s.status = status
 	if !s.Told() {
-		s.write(&s.Draft)
+		s.write()
 		s.Flush()
 	}
 	return nil
@@ -255,14 +255,21 @@ const paragraph = "\n\n"
 
 // Answer returns the whole answer. Its items decide what it is, before the API's word does.
 func (s *assembly) Answer() inference.Answer {
-	out := wire.Draft{ID: s.ID, RequestID: s.RequestID, Model: s.Model, Usage: s.Usage}
-	refused, cut := s.write(&out)
-	cut = cut || s.status == statusIncomplete || out.Cut(s.Bound)
-	return out.Finished(s.finishReason(cut, out.Called(), refused), s.reason)
+	s.Restart()
+	s.Emit = nil // all of it was told
+	refused, cut := s.write()
+	word := "stop"
+	switch {
+	case s.reason == "content_filter":
+		word = s.reason
+	case cut, s.status == statusIncomplete:
+		word = "length"
+	}
+	return s.Finished(s.FinishReason(word, refused), s.reason)
 }
 
-// write puts the items into a draft, and says what they say of themselves.
-func (s *assembly) write(out *wire.Draft) (refused, cut bool) {
+// write puts the items into the draft, and says what they say of themselves.
+func (s *assembly) write() (refused, cut bool) {
 	last := s.lastPart()
 	for k, i := range s.items {
 		// A part and the mark before it.
@@ -274,37 +281,22 @@ func (s *assembly) write(out *wire.Draft) (refused, cut bool) {
 				refused = refused || c.Refusal != ""
 			}
 			if i.Phase != "" && i.stands() {
-				out.Keep(before, "", mark{Type: itemMessage, Phase: string(i.Phase)}.json())
+				s.Keep(before, "", mark{Type: itemMessage, Phase: string(i.Phase)}.json())
 			}
-			out.Text(at, i.Content.join(""))
+			s.Text(at, i.Content.join(""))
 		case itemReasoning:
-			out.Reasoning(at, i.thoughts())
+			s.Reasoning(at, i.thoughts())
 			if s.followed(k) && i.returnable() && utf8.Valid(i.raw) {
-				out.Keep(at, "", i.raw)
+				s.Keep(at, "", i.raw)
 			}
 		case itemCall:
 			if k < last {
-				out.Keep(before, "", mark{Type: itemCall}.json())
+				s.Keep(before, "", mark{Type: itemCall}.json())
 			}
-			out.Call(wire.Piece{Index: k, ID: string(cmp.Or(i.CallID, i.ID)), Name: string(i.Name), Arguments: string(i.Arguments)})
+			s.Call(wire.Piece{Index: k, ID: string(cmp.Or(i.CallID, i.ID)), Name: string(i.Name), Arguments: string(i.Arguments)})
 		}
 	}
 	return refused, cut
-}
-
-// finishReason says why the model stopped. Nothing that was cut counts as whole.
-func (s *assembly) finishReason(cut, calls, refused bool) domain.FinishReason {
-	switch {
-	case s.reason == "content_filter":
-		return domain.FinishContentFilter
-	case cut:
-		return domain.FinishLength
-	case calls:
-		return domain.FinishToolCalls
-	case refused:
-		return domain.FinishRefusal
-	}
-	return domain.FinishStop
 }
 
 // lastPart is the place of the last item that becomes a part: calls behind it need no mark.

@@ -29,7 +29,7 @@ type assembly struct {
 
 	// choice is the index of the one choice that counts: 0, or while that is not there the first seen. elsewhere says that
 	// another has calls: where that one has none, they belong to the answer.
-	choice    *int
+	choice    wire.Text
 	elsewhere bool
 	// thought is the field in which the thinking came.
 	thought string
@@ -70,8 +70,6 @@ func (s *assembly) callsElsewhere() bool {
 	return s.elsewhere && !s.brought.calls && s.message.size() == 0
 }
 
-const callsElsewhere = "the answer has its tool calls in a second choice, and one choice was asked for"
-
 // Whole reads an answer that came in one piece.
 func (s *assembly) Whole(data []byte) error {
 	var out reply
@@ -84,15 +82,9 @@ func (s *assembly) Whole(data []byte) error {
 	if err := s.take(out, true, data); err != nil {
 		return err
 	}
-	if s.callsElsewhere() {
-		return s.Malformed(callsElsewhere, data)
-	}
-	s.open = false
-	if s.finish == "" {
-		// The body is whole, so the answer is, whatever the server calls it.
-		s.finish = wire.Unnamed
-	}
-	return nil
+	// The body is whole, so the answer is, whatever the server calls it.
+	s.finish = cmp.Or(s.finish, wire.Unnamed)
+	return s.End()
 }
 
 // Event reads the next piece of an answer.
@@ -124,7 +116,7 @@ func (s *assembly) Trailer(data []byte) { s.Report(wire.UsageIn(data)) }
 // says something, and all arguments in it can be read: else it was cut.
 func (s *assembly) End() error {
 	if s.callsElsewhere() {
-		return s.Malformed(callsElsewhere, nil)
+		return s.Malformed("the answer has its tool calls in a second choice, and one choice was asked for", nil)
 	}
 	s.settle()
 	s.open = false
@@ -177,35 +169,29 @@ func (s *assembly) take(piece reply, whole bool, data []byte) error {
 		if said := s.Held() != before; said && s.finish != "" {
 			s.open = true
 		}
-		if c.FinishReason != "" {
+		if c.FinishReason != "" && c.FinishReason != "null" {
 			s.finish, s.open = string(c.FinishReason), false
 		}
 	}
 	s.Flush()
-	switch word := strings.ToLower(s.finish); {
-	case word == "error", word == "network_error":
-		return s.Inner(data)
-	case strings.Contains(word, "malformed_function_call"):
-		return s.Inner([]byte(`{"code":"malformed_function_call"}`))
-	}
-	return nil
+	return s.Broken(s.finish, data)
 }
 
 // maxKind bounds what is shown of a type that is not known.
 const maxKind = 40
 
 // counts reports whether a choice is the one that is read.
-func (s *assembly) counts(index *int) bool {
+func (s *assembly) counts(index wire.Text) bool {
 	switch {
-	case index == nil:
-		return s.choice == nil || *s.choice == 0
-	case s.choice == nil:
+	case index == "":
+		return s.choice == "" || s.choice == "0"
+	case s.choice == "":
 		s.choice = index
-	case *index == 0 && *s.choice != 0:
+	case index == "0" && s.choice != "0":
 		*s = assembly{Attempt: s.Attempt, choice: index, elsewhere: s.Called() || s.elsewhere, tags: tags{writing: s.tags.writing}}
 		s.Restart()
 	}
-	return *s.choice == *index
+	return s.choice == index
 }
 
 // takePiece takes a choice of a stream. A role begins an answer, unless the server sends it
@@ -229,7 +215,9 @@ func (s *assembly) takeContent(c content, whole bool) bool {
 		s.Reasoning(atReasoning, c.thinking)
 	}
 	var details []json.RawMessage
-	_ = json.Unmarshal(c.details, &details) // what is no list is not kept
+	if c.details != nil { // as in few pieces
+		_ = json.Unmarshal(c.details, &details) // what is no list is not kept
+	}
 	for _, d := range details {
 		s.details = append(s.details, d)
 		s.Hold(len(d) + sliceHeader)

@@ -2,6 +2,7 @@ package openaichat
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -38,8 +39,6 @@ type Dialect struct {
 	ObjectsOnly bool
 	// NothingBack means that nothing is taken back of what came with an answer beside its text and calls.
 	NothingBack bool
-	// CallIDs is how many letters and digits the id of a call has. Zero: any.
-	CallIDs int
 	// Without are the fields that are left out, and what else is not taken, as what an attempt learns. Of the two names of
 	// the bound the other one is sent.
 	Without []string
@@ -52,7 +51,7 @@ func servers() []Dialect {
 			Name: Name, Server: "https://api.openai.com/v1", Variables: "OPENAI", Official: wire.OfOpenAI, OfficialOnly: true,
 			Developer: true, ObjectsOnly: true, NothingBack: true, Without: []string{maxTokens},
 		},
-		{Server: "https://api.mistral.ai/v1", CallIDs: 9, Without: []string{"stream_options", maxCompletionTokens, freeRoles}},
+		{Server: "https://api.mistral.ai/v1", Without: []string{"stream_options", maxCompletionTokens, freeRoles, freeIDs}},
 		{Server: "https://api.groq.com/openai/v1", Without: []string{"name", reasoningContent}},
 		{Server: "https://api.cerebras.ai/v1", Without: []string{maxTokens, reasoningContent}},
 	}
@@ -120,13 +119,10 @@ func (d Dialect) title() string {
 
 // pairing makes ids of calls that the vendor takes.
 func (d Dialect) pairing() wire.Pairing {
-	if d.CallIDs == 0 {
+	if !d.without(freeIDs) {
 		return wire.Pairing{}
 	}
-	return wire.Pairing{
-		Accepts: func(id string) bool {
-			return len(id) == d.CallIDs && wire.ToolName(id, len(id), "") == id && !strings.ContainsAny(id, "_-")
-		},
-		Make: func(n int) string { return fmt.Sprintf("%0*d", d.CallIDs, n) },
-	}
+	return wire.Pairing{Accepts: nineLetters.MatchString, Make: func(n int) string { return fmt.Sprintf("%09d", n) }}
 }
+
+var nineLetters = regexp.MustCompile(`^[a-zA-Z0-9]{9}$`)

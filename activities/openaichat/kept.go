@@ -25,14 +25,23 @@ type kept struct {
 	Calls   []wire.Extra `json:"calls,omitempty"`
 }
 
+// ofReasoning are the fields in which servers put what the model thought, the last of several being read.
+var ofReasoning = []string{"thinking", "reasoning_text", reasoning, reasoningContent}
+
 // Of a message and of a call, the fields that are read, and those by which servers tell of themselves and want nothing back.
 var (
-	ofMessage = map[string]bool{
-		"role": true, "content": true, "refusal": true, reasoningContent: true, reasoning: true, reasoningDetails: true, thinkingBlocks: true, "tool_calls": true, "function_call": true,
-		"usage": true, "timings": true, "provider_metadata": true, "token_id": true, "token_ids": true, "prompt_token_ids": true, "logprobs": true, "channel": true,
-	}
-	ofCall = map[string]bool{"index": true, "id": true, "type": true, "function": true, "custom": true}
+	ofMessage = names("role content refusal thinking reasoning_text reasoning_content reasoning reasoning_details thinking_blocks tool_calls function_call " +
+		"usage timings provider_metadata token_id token_ids prompt_token_ids logprobs channel")
+	ofCall = names("index id type function custom name arguments")
 )
+
+func names(list string) map[string]bool {
+	set := map[string]bool{}
+	for name := range strings.FieldsSeq(list) {
+		set[name] = true
+	}
+	return set
+}
 
 // thinkingBlocks are Anthropic's, as proxies pass them on and want them back.
 const thinkingBlocks = "thinking_blocks"
@@ -47,8 +56,11 @@ type thinkingBlock struct {
 
 // takeBlocks takes pieces of thinking blocks, whose text comes beside them too.
 func (s *assembly) takeBlocks(raw json.RawMessage) {
+	if len(raw) == 0 {
+		return // as mostly
+	}
 	var more []thinkingBlock
-	if len(raw) > 0 && json.Unmarshal(raw, &more) == nil && len(more) > 0 {
+	if json.Unmarshal(raw, &more) == nil && len(more) > 0 {
 		s.Hold(len(raw))
 		s.blocks = append(s.blocks, more...)
 	}
@@ -108,7 +120,7 @@ func (d Dialect) back(m domain.Message, server string) (beside map[string]any, c
 					calls = append(calls, d.taken(call))
 				}
 			}
-		case p.Signature == reasoningContent || p.Signature == reasoning:
+		case slices.Contains(ofReasoning, p.Signature):
 			beside[p.Signature] = p.Text
 		}
 	}

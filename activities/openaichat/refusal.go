@@ -7,6 +7,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"everstep/activities/inference"
 )
 
 // What servers refuse beside fields, which are called by their names.
@@ -19,6 +21,8 @@ const (
 	emptyContent = "empty content"
 	// noReasoning: each message of the model has to have the field of its reasoning, be there none.
 	noReasoning = "no " + reasoningContent
+	// freeIDs: the ids of calls have to have nine letters and digits.
+	freeIDs = "free ids"
 	// developer and system are roles.
 	developer = "developer"
 	system    = "system"
@@ -27,6 +31,7 @@ const (
 const (
 	strict = "strict"
 	stream = "stream"
+	effort = "reasoning_effort"
 
 	reasoningContent = "reasoning_content"
 	reasoning        = "reasoning"
@@ -34,7 +39,7 @@ const (
 )
 
 // needed are fields without which a request would be another, or none.
-var needed = []string{"arguments", "content", "function", "id", "messages", "model", "response_format", "role", "tool_call_id", "tool_calls", "tools", "type"}
+var needed = names("arguments content function id messages model response_format role tool_call_id tool_calls tools type")
 
 // A complaint is one thing that a server says about a request.
 type complaint struct {
@@ -50,7 +55,7 @@ func complaints(body []byte) []complaint {
 	switch err := json.Unmarshal(body, &value); {
 	case err == nil:
 		return complain(value)
-	case strings.HasPrefix(text, "{"), strings.HasPrefix(text, "[") && !strings.HasPrefix(text, "[{'"), strings.HasPrefix(text, "<"):
+	case strings.HasPrefix(text, "{"), strings.HasPrefix(text, "[") && !strings.HasPrefix(text, "[{'"), strings.HasPrefix(text, "<") && strings.HasSuffix(text, ">"):
 		return nil // it was cut, or is a page
 	}
 	text, _, _ = strings.Cut(unquoted.Replace(text), "'input':")
@@ -61,7 +66,7 @@ func complaints(body []byte) []complaint {
 var unquoted = strings.NewReplacer("`", "'", `"`, "'")
 
 // ofPlaces are the keys by which servers name a place in the request.
-var ofPlaces = []string{"loc", "path", "param", "parameter", "field", "pointer", "instancePath", "property", "additionalProperty"}
+var ofPlaces = names("loc path param parameter field pointer instancePath property additionalProperty")
 
 func complain(value any) (all []complaint) {
 	switch v := value.(type) {
@@ -76,7 +81,7 @@ func complain(value any) (all []complaint) {
 		for _, key := range slices.Sorted(maps.Keys(v)) {
 			switch {
 			case key == "input", key == "url", key == "ctx", key == "value":
-			case slices.Contains(ofPlaces, key):
+			case ofPlaces[key]:
 				own.path = append(own.path, strings.FieldsFunc(fmt.Sprint(v[key]), func(r rune) bool { return strings.ContainsRune(" .[]/#'", r) })...)
 			default:
 				for _, one := range complain(v[key]) {
@@ -114,9 +119,7 @@ func fieldsOf(body []byte, messages []sent) []string {
 			maps.Copy(names, call)
 		}
 	}
-	for _, name := range needed {
-		delete(names, name)
-	}
+	maps.DeleteFunc(names, func(name string, _ json.RawMessage) bool { return needed[name] })
 	return slices.Sorted(maps.Keys(names))
 }
 
@@ -144,22 +147,26 @@ func (c complaint) lesson(messages []sent, fields []string) (lesson, told string
 		field = c.field(fields)
 	}
 	switch {
-	case c.says([]string{reasoningContent}) && lacks && !refuses:
+	case c.says(thoughts) && lacks && !refuses:
 		return noReasoning, "with " + reasoningContent + " in each message of the model"
-	case refuses && c.says(roleNames(developer)):
+	case c.says(ids):
+		return freeIDs, "with ids of calls of nine letters"
+	case refuses && c.says(developers):
 		return developer, "with the role system in place of developer"
-	case refuses && c.says(roleNames(system)):
+	case refuses && c.says(systems):
 		return system, "with its instructions in a message of the user"
 	case field != "":
 		return field, toldOf(field)
-	case refuses && c.says([]string{"streaming"}) && slices.Contains(fields, stream):
+	case refuses && c.says(streams) && slices.Contains(fields, stream):
 		return stream, toldOf(stream)
+	case refuses && c.says(thinks) && slices.Contains(fields, effort):
+		return effort, toldOf(effort)
 	case saysContent && content(""):
 		return noContent, "with a content in each message of the model"
 	case saysContent && content(`""`):
 		return emptyContent, "with a text in each message of the model"
 	}
-	if c.says(speakers) && c.says(disorder) && !c.says([]string{"tool_call_id"}) {
+	if c.says(speakers) && c.says(disorder) && !c.says(pairs) {
 		return freeRoles, "with roles that take turns"
 	}
 	return "", ""
@@ -167,11 +174,6 @@ func (c complaint) lesson(messages []sent, fields []string) (lesson, told string
 
 // contentWord finds the content of a message where a text names it.
 var contentWord = regexp.MustCompile(`(?i)\bcontent\b(?:[^-]|$)|\bmessage\b.* must not be empty|nonetype`)
-
-// roleNames are the ways in which servers name a role that they do not know.
-func roleNames(role string) []string {
-	return []string{"support '" + role, "variant '" + role, "value: '" + role, "role '" + role, "role: " + role, "role " + role, role + " role", role + "' role"}
-}
 
 // toldOf says how a request is without a field.
 func toldOf(field string) string {
@@ -181,26 +183,62 @@ func toldOf(field string) string {
 	return "without " + field
 }
 
-// The words by which servers say that they do not take something, that it is only too much or too little of it, that
-// something is missing or nothing, and that roles come in a wrong order. All are in lower case.
+// What servers say of a request, in lower case and with one kind of quotes: that they do not take something, that it is only
+// too much or too little of it, that something is missing or nothing, and that roles come in a wrong order.
 var (
-	refusing = []string{
-		"unsupported", "not support", "n't support", "unrecognized", "not recognized", "unknown", "not permitted",
-		"unexpected keyword", "unexpected field", "unexpected property", "unexpected parameter", "unexpected argument", "not allowed", "forbidden", "cannot find field",
-		"additional propert", "no longer", "incompatible", "please remove", "not accept", "not implemented", "must be verified", "not available", "no such", "is allowed",
-		"deprecated", "cannot both", "may only be", "supported value", "supported string value", "no endpoints found that support",
-	}
-	excess   = []string{"too large", "too high", "too long", "too many", "at most", "more than", "greater than", "less than", "exceed", "maximum", "minimum", "out of range"}
-	lacking  = []string{"required", "missing", "must be", "should be", "not be", "can't be", "expected", "nonetype", "<nil>"}
-	disorder = []string{"alternat", "after role", "unexpected role", "last role", "must be followed", "must start", "must begin", "must end", "should start", "must be from", "consecutive", "in a row", "order", "at the beginning", "at the end", "no user", "successive", "must be a user", "must have role", "comes immediately after", "prefill"}
-	speakers = []string{"role", "system message", "user message", "assistant message", "last message", "first message", "user query", "user turn", "prefill"}
+	refusing = inference.Words(`
+		unsupported
+		n[o']t (?:support|accept|implemented|available|recognized|permitted|allowed|valid)
+		unrecognized
+		unknown
+		unexpected (?:keyword|field|property|parameter|argument)
+		invalid (?:field|parameter|argument|key|role)
+		forbidden
+		cannot find field
+		additional propert
+		no longer
+		incompatible
+		please remove
+		must be verified
+		no such
+		is allowed
+		deprecated
+		cannot both
+		may only be
+		supported (?:string )?value
+		roles are supported
+		no endpoints found that support`)
+	excess   = inference.Words(`too (?:large|high|long|many)|at most|(?:more|greater|less) than|exceed|maximum|minimum|out of range`)
+	lacking  = inference.Words(`required|missing|(?:must|should|not|can't) be|expected|is empty|type mismatch|nonetype|<nil>`)
+	disorder = inference.Words(`
+		alternat
+		after role
+		unexpected (?:message )?role
+		last role
+		must (?:be followed|start|begin|end|be from|be a user|have role)
+		should start
+		exception of an initial
+		consecutive
+		in a row
+		order
+		at the (?:beginning|end)
+		no user
+		successive
+		comes immediately after
+		prefill`)
+	speakers = inference.Words(`role|(?:system|user|assistant|tool|last|first) message|user query|user turn|multiturn|prefill`)
+	thoughts = inference.Words(reasoningContent)
+	streams  = inference.Words(`streaming`)
+	thinks   = inference.Words(`\bthink(?:ing)?\b`)
+	pairs    = inference.Words(`tool_call_id`)
+	ids      = inference.Words(`tool call ids? .*length(?: of)? 9\b`)
+	// The ways in which servers name a role that they do not know.
+	developers = inference.Words(`(?:support|variant|value:|role:?) '?developer|developer'? role`)
+	systems    = inference.Words(`(?:support|variant|value:|role:?) '?system|system'? role|only user and assistant roles`)
 )
 
 // says reports whether one of the words is in the text, whatever its case.
-func (c complaint) says(words []string) bool {
-	text := strings.ToLower(c.text)
-	return slices.ContainsFunc(words, func(word string) bool { return strings.Contains(text, word) })
-}
+func (c complaint) says(words *regexp.Regexp) bool { return words.MatchString(strings.ToLower(c.text)) }
 
 // field is the one of some that the complaint is about: the innermost on its path, else the first that the text names.
 func (c complaint) field(fields []string) string {
@@ -234,5 +272,5 @@ func spelling(field string) *regexp.Regexp {
 	if strings.Contains(field, "_") {
 		return regexp.MustCompile(`\b` + name)
 	}
-	return regexp.MustCompile(`(?m:^` + name + `(?:[:=]|$))|(?:['.\]]|\b(?i:arguments?|parameters?|property|fields?|supplied|keys?|inputs?|options?|invalid):? +)` + name + `|\b` + name + `=`)
+	return regexp.MustCompile(`(?m:^` + name + `(?:[:=]|$| is an? ))|(?m:: ` + name + `(?:$|,| is))|(?:['.\[\]]|-> |\b(?i:arguments?|parameters?|property|fields?|supplied|keys?|inputs?|options?|invalid):? +)` + name + `|\b` + name + `(?:=| (?:parameter|field|argument|property)\b)`)
 }

@@ -69,15 +69,36 @@ func TestRefusalsThatTeach(t *testing.T) {
 		`Please ensure that function call turn comes immediately after a user turn or after a function response turn.`:                      turns,
 		`Invalid request: the message at position 2 with role 'assistant' must not be empty`:                                                content,
 		`'NoneType' object is not iterable`:                                                                                                 content,
-		`invalid message content type: <nil>`:                                                                                               content,
-		"`seed` is deprecated for this model.":                                                                                              "without seed",
-		"`seed` and `user` cannot both be specified for this model. Please use only one.":                                                   "without seed",
-		"`seed` may only be set to 1 when thinking is enabled.":                                                                             "without seed",
-		`No endpoints found that support the provided 'seed' value.`:                                                                        "without seed",
-		`Invalid seed type: 'number'. Supported string values: none`:                                                                        "without seed",
-		`Invalid value of 'seed': 7. Supported values are: 1`:                                                                               "without seed",
-		`[{'type': 'extra_forbidden', 'loc': ('body', 'seed'), 'msg': 'Extra inputs are not permitted', 'input': 7}]`:                       "without seed",
-		`{'type': 'extra_forbidden', 'loc': ('body', 'x'), 'msg': 'Extra inputs are not permitted', 'input': {'seed': 7}}`:                  "",
+		`Last message must have role 'user' or 'tool'. After these, messages should alternate with assistant ones.`:                         turns,
+		`Please ensure that multiturn requests alternate between user and model`:                                                            turns,
+		`Only user, assistant and tool roles are supported, with the exception of an initial optional system message!`:                      turns,
+		`Unexpected message role.`:                      turns,
+		`messages must end with a user or tool message`: turns,
+		`Error rendering prompt with jinja template: "Only user and assistant roles are supported!"`:                       "with its instructions in a message of the user",
+		`This model doesn't support system messages. Try again without a system message.`:                                  "with its instructions in a message of the user",
+		`invalid params, chat content is empty (2013)`:                                                                     content,
+		`AiError: Bad input: Type mismatch of '/messages/2/content', 'null' not in 'string'`:                               content,
+		`Tool call id was a but must be a-z, A-Z, 0-9, with a length of 9.`:                                                "with ids of calls of nine letters",
+		`This model doesn't support tool use in streaming mode.`:                                                           "without stream",
+		`"m" does not support thinking`:                                                                                    "without reasoning_effort",
+		"body -> seed\n  Extra inputs are not permitted (type=extra_forbidden)":                                            "without seed",
+		`Json document validation error: seed is not allowed`:                                                              "without seed",
+		`Unknown arguments found: seed`:                                                                                    "without seed",
+		`ValidationException: #: extraneous key [seed] is not permitted`:                                                   "without seed",
+		`seed is an invalid parameter`:                                                                                     "without seed",
+		`Invalid field: user`:                                                                                              "without user",
+		"The parameter `seed` specified in the request is not valid.":                                                      "without seed",
+		`<400> InternalError: The seed parameter does not support being set to 7`:                                          "without seed",
+		`The parameter seed is not valid: above the maximum value`:                                                         "",
+		`invalid message content type: <nil>`:                                                                              content,
+		"`seed` is deprecated for this model.":                                                                             "without seed",
+		"`seed` and `user` cannot both be specified for this model. Please use only one.":                                  "without seed",
+		"`seed` may only be set to 1 when thinking is enabled.":                                                            "without seed",
+		`No endpoints found that support the provided 'seed' value.`:                                                       "without seed",
+		`Invalid seed type: 'number'. Supported string values: none`:                                                       "without seed",
+		`Invalid value of 'seed': 7. Supported values are: 1`:                                                              "without seed",
+		`[{'type': 'extra_forbidden', 'loc': ('body', 'seed'), 'msg': 'Extra inputs are not permitted', 'input': 7}]`:      "without seed",
+		`{'type': 'extra_forbidden', 'loc': ('body', 'x'), 'msg': 'Extra inputs are not permitted', 'input': {'seed': 7}}`: "",
 	} {
 		status := http.StatusBadRequest
 		if strings.HasPrefix(says, "No endpoints") {
@@ -90,7 +111,7 @@ func TestRefusalsThatTeach(t *testing.T) {
 			_, _ = w.Write(body)
 		})
 		call := question()
-		call.Config.Options = domain.Metadata{"seed": []byte("7"), "user": []byte(`"ann"`)}
+		call.Config.Options, call.System = domain.Metadata{"seed": []byte("7"), "user": []byte(`"ann"`), "reasoning_effort": []byte(`"low"`)}, "be brief"
 		model := domain.Message{Role: domain.RoleAssistant, ToolCalls: []domain.ToolCall{{ID: "a", Name: "f", Arguments: "{}"}}}
 		call.Messages = append(call.Messages, model, domain.ToolMessage(domain.ToolResult{CallID: "a", Content: "1"}), domain.UserMessage("and?"), model)
 		_, err = provider(t, server.URL).Infer(t.Context(), call, func(inference.Delta) {})

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/json"
+	"strconv"
 
 	"everstep/activities/inference/wire"
 )
@@ -16,19 +17,21 @@ type reply struct {
 	Choices *[]choice       `json:"choices"`
 	Error   json.RawMessage `json:"error"`
 	// What is said in the place of choices is an error too.
-	Message wire.Text `json:"message"`
-	Detail  wire.Text `json:"detail"`
+	Message wire.Text       `json:"message"`
+	Detail  wire.Text       `json:"detail"`
+	Errors  json.RawMessage `json:"errors"`
+	Code    wire.Count      `json:"error_code"`
 	Base    struct {
-		Message wire.Text `json:"status_msg"`
+		Code wire.Count `json:"status_code"`
 	} `json:"base_resp"`
 }
 
 func (r reply) Failed() bool {
-	return wire.Present(r.Error) || r.Choices == nil && r.Message+r.Detail+r.Base.Message != ""
+	return wire.Present(r.Error) || r.Choices == nil && (r.Message+r.Detail != "" || r.Code+r.Base.Code > 0 || wire.Present(r.Errors))
 }
 
 type choice struct {
-	Index        *int            `json:"index"`
+	Index        wire.Text       `json:"index"`
 	Delta        content         `json:"delta"`
 	Message      content         `json:"message"`
 	FinishReason wire.Text       `json:"finish_reason"`
@@ -56,11 +59,13 @@ func (c *content) UnmarshalJSON(data []byte) error {
 		Role             wire.Text       `json:"role"`
 		Content          body            `json:"content"`
 		Refusal          wire.Text       `json:"refusal"`
-		ReasoningContent wire.Text       `json:"reasoning_content"`
-		Reasoning        wire.Text       `json:"reasoning"`
+		Thinking         body            `json:"thinking"`
+		ReasoningText    body            `json:"reasoning_text"`
+		Reasoning        body            `json:"reasoning"`
+		ReasoningContent body            `json:"reasoning_content"`
 		ReasoningDetails json.RawMessage `json:"reasoning_details"`
 		Blocks           json.RawMessage `json:"thinking_blocks"`
-		ToolCalls        []toolCall      `json:"tool_calls"`
+		ToolCalls        toolCalls       `json:"tool_calls"`
 		FunctionCall     function        `json:"function_call"`
 	}
 	if err := json.Unmarshal(data, &read); err != nil {
@@ -71,18 +76,15 @@ func (c *content) UnmarshalJSON(data []byte) error {
 		older:   wire.Piece{Name: string(read.FunctionCall.Name), Arguments: string(read.FunctionCall.Arguments)},
 		unknown: read.Content.unknown, beside: wire.Unread(data, ofMessage),
 	}
-	if read.Reasoning != "" {
-		c.thinking, c.field = string(read.Reasoning), reasoning
-	}
-	if read.ReasoningContent != "" {
-		c.thinking, c.field = string(read.ReasoningContent), reasoningContent
+	for k, thought := range []body{read.Thinking, read.ReasoningText, read.Reasoning, read.ReasoningContent} {
+		if thought.text+thought.thinking != "" {
+			c.thinking, c.field = thought.text+thought.thinking, ofReasoning[k]
+		}
 	}
 	if wire.Present(read.ReasoningDetails) {
 		c.details = read.ReasoningDetails
 	}
-	for _, call := range read.ToolCalls {
-		c.calls = append(c.calls, wire.Piece(call))
-	}
+	c.calls = read.ToolCalls
 	return nil
 }
 
@@ -95,23 +97,43 @@ func (c content) size() int {
 	return all
 }
 
-type toolCall wire.Piece
+type toolCalls []wire.Piece
 
-// UnmarshalJSON reads a call, also one with free text instead of JSON.
-func (c *toolCall) UnmarshalJSON(data []byte) error {
-	read := struct {
-		Index    int       `json:"index"`
+// UnmarshalJSON reads a list of calls, or one that stands alone. What is neither is none.
+func (c *toolCalls) UnmarshalJSON(data []byte) error {
+	list := []json.RawMessage{data}
+	if !bytes.HasPrefix(data, []byte("{")) && json.Unmarshal(data, &list) != nil {
+		return nil
+	}
+	for _, raw := range list {
+		piece, err := readCall(raw)
+		if err != nil {
+			return err
+		}
+		*c = append(*c, piece)
+	}
+	return nil
+}
+
+// readCall reads a call, also one with free text instead of JSON, or without an object of its own for the function.
+func readCall(data []byte) (wire.Piece, error) {
+	var read struct {
+		function
+		Index    wire.Text `json:"index"`
 		ID       wire.Text `json:"id"`
 		Function function  `json:"function"`
 		Custom   struct {
 			Name  wire.Text `json:"name"`
 			Input wire.Text `json:"input"`
 		} `json:"custom"`
-	}{Index: wire.NoIndex}
+	}
 	err := json.Unmarshal(data, &read)
-	name, arguments := cmp.Or(read.Function.Name, read.Custom.Name), cmp.Or(read.Function.Arguments, read.Custom.Input)
-	*c = toolCall{Index: read.Index, ID: string(read.ID), Name: string(name), Arguments: string(arguments), Beside: wire.Unread(data, ofCall)}
-	return err
+	index, none := strconv.Atoi(string(read.Index))
+	if none != nil {
+		index = wire.NoIndex
+	}
+	name, arguments := cmp.Or(read.Function.Name, read.Custom.Name, read.Name), cmp.Or(read.Function.Arguments, read.Custom.Input, read.Arguments)
+	return wire.Piece{Index: index, ID: string(read.ID), Name: string(name), Arguments: string(arguments), Beside: wire.Unread(data, ofCall)}, err
 }
 
 type function struct {
@@ -132,6 +154,11 @@ func (b *body) UnmarshalJSON(data []byte) error {
 		}
 		return nil
 	}
+	if bytes.HasPrefix(data, []byte("{")) {
+		if b.add(data); *b != (body{}) {
+			return nil
+		}
+	}
 	var t wire.Text
 	err := t.UnmarshalJSON(data)
 	b.text = string(t)
@@ -143,12 +170,14 @@ func (b *body) add(raw json.RawMessage) {
 	var p struct {
 		Type     wire.Text `json:"type"`
 		Text     wire.Text `json:"text"`
+		Content  wire.Text `json:"content"`
 		Refusal  wire.Text `json:"refusal"`
 		Thinking body      `json:"thinking"`
 	}
 	if json.Unmarshal(raw, &p) != nil {
 		_ = p.Text.UnmarshalJSON(raw) // it is no object
 	}
+	p.Text = cmp.Or(p.Text, p.Content)
 	switch p.Type {
 	case "thinking", "reasoning":
 		b.thinking += p.Thinking.text + string(p.Text)

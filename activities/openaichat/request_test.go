@@ -58,7 +58,7 @@ func TestDialects(t *testing.T) {
 		"developers":        {openaichat.Dialect{Developer: true}, `"system"`, `"developer"`},
 		"no reasoning":      {openaichat.Dialect{NothingBack: true}, `"reasoning":"hm",`, ``},
 		"no stream options": {openaichat.Dialect{Without: []string{"stream_options"}}, `"stream_options":{"include_usage":true},`, ``},
-		"ids of nine":       {openaichat.Dialect{CallIDs: 9}, `"call_1"`, `"000000001"`},
+		"ids of nine":       {openaichat.Dialect{Without: []string{"free ids"}}, `"call_1"`, `"000000001"`},
 		"an empty content":  {openaichat.Dialect{Without: []string{"no content"}}, `"reasoning":"hm"`, `"content":"","reasoning":"hm"`},
 		"only its own":      {openaichat.Dialect{Without: []string{"max_tokens"}, OfficialOnly: true}, " ", " "},
 	} {

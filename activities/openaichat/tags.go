@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/json"
+	"regexp"
 	"strings"
 
 	"everstep/activities/inference/wire"
@@ -33,19 +34,33 @@ func writingOf(options domain.Metadata) (w writing, err error) {
 	return w, nil
 }
 
-// Unread says which keys of the option dialect would read the calls and the thinking that an answer has in its text; empty:
-// there are none, or they are given.
+// Unread says what an answer has in its text of calls and of thinking that was not read, and which keys of the option dialect
+// read it; empty: there is none, or they are given.
 func Unread(options domain.Metadata, text string) string {
 	var keys []string
 	w, err := writingOf(options)
-	if before, inner, has := strings.Cut(text, callTag); err == nil && !w.CallsInText && has && strings.HasPrefix(strings.TrimLeft(inner, blanks), "{") && !strings.Contains(before, "`") {
+	if err == nil && !w.CallsInText && callTagged.MatchString(text) {
 		keys = append(keys, "tool_calls_in_text")
 	}
-	if err == nil && !w.ThinkTags && strings.HasPrefix(strings.TrimLeft(text, blanks), thinkTag) {
+	if err == nil && !w.ThinkTags && thinkTagged.MatchString(text) {
 		keys = append(keys, "think_tags")
 	}
-	return strings.Join(keys, ", ")
+	switch {
+	case len(keys) > 0:
+		return "has tags of calls or thinking; the model's option dialect reads them: " + strings.Join(keys, ", ")
+	case callLike.MatchString(text):
+		return "looks like a call of a tool: see that the server is set up to read the calls of this model"
+	}
+	return ""
 }
+
+// The first two find what the option reads, unless it is quoted; callLike finds how models write calls that only their servers
+// read.
+var (
+	callTagged  = regexp.MustCompile("^[^`]*<tool_call>\\s*\\{")
+	thinkTagged = regexp.MustCompile("^(?:\\s*<think>|[^`]*</think>)")
+	callLike    = regexp.MustCompile(`(?m)^\s*(?:<function[=_]|<invoke |\[TOOL_CALLS\]|<\|(?:python_tag|tool_call)|<｜(?:tool|DSML))`)
+)
 
 // The tags between which models write, each with its end.
 const (
@@ -61,6 +76,8 @@ type tags struct {
 	// closed says that a tag was the last thing, behind which blanks mean nothing.
 	closed bool
 	calls  int
+	// thought says that a thinking has ended.
+	thought bool
 }
 
 // takeText takes a piece of the answer's text; last says that none follows.
@@ -84,13 +101,16 @@ func (s *assembly) takeText(piece string, last bool) {
 		}
 		text := rest[:at]
 		rest = rest[at+len(tag):]
-		if t.open == "" {
+		if t.open == "" && tag != thinkEnd {
 			s.between(strings.TrimRight(text, blanks), "")
 			t.open = tag
 			continue
 		}
-		s.between(text, tag)
-		t.open, t.closed = "", true
+		if s.between(text, tag); t.open == "" { // the template of the server has begun the thinking
+			s.Reasoning(atReasoning, s.TextAt(atText))
+			s.DropText(atText)
+		}
+		t.open, t.closed, t.thought = "", true, t.thought || tag == thinkEnd
 	}
 }
 
@@ -121,7 +141,7 @@ func (t *tags) sure(text string, last bool) int {
 	case t.open == thinkTag:
 		return len(text) - begun(text, thinkEnd)
 	}
-	return len(strings.TrimRight(text[:len(text)-max(begun(text, callTag), begun(text, thinkTag))], blanks)) // a tag may follow them
+	return len(strings.TrimRight(text[:len(text)-max(begun(text, callTag), begun(text, thinkTag), begun(text, thinkEnd))], blanks)) // a tag may follow them
 }
 
 // plain is text that stands between no tags.
@@ -135,14 +155,14 @@ func (s *assembly) plain(text string) {
 	}
 }
 
-// next is where the end of the open tag is, else where the first of those that are read begins.
+// next is where the end of the open tag is, else where the first of those that are read begins, or a thinking ends.
 func (t *tags) next(text string) (at int, tag string) {
 	if t.open != "" {
 		tag = map[string]string{callTag: callEnd, thinkTag: thinkEnd}[t.open]
 		return strings.Index(text, tag), tag
 	}
 	at = -1
-	for opens, read := range map[string]bool{callTag: t.CallsInText, thinkTag: t.ThinkTags} {
+	for opens, read := range map[string]bool{callTag: t.CallsInText, thinkTag: t.ThinkTags, thinkEnd: t.ThinkTags && !t.thought} {
 		if k := strings.Index(text, opens); read && k >= 0 && (at < 0 || k < at) {
 			at, tag = k, opens
 		}

@@ -19,10 +19,46 @@ func TestUnreadTags(t *testing.T) {
 	for text, keys := range map[string]string{
 		"Hello.": "", "Write `<tool_call>{}` so.": "", "a <think> b": "", "<tool_call>f(1)</tool_call>": "",
 		"I look.\n<tool_call>\n{\"name\":\"f\"}": "tool_calls_in_text", "\n<think>hm": "think_tags",
-		"<think>hm</think><tool_call>{": "tool_calls_in_text, think_tags",
+		"<think>hm</think><tool_call>{": "tool_calls_in_text, think_tags", "hm\n</think>\n\nso": "think_tags", "Write `</think>` so.": "",
+		"So:\n<tool_call>\n<function=f>": "looks like", "<invoke name=\"f\">": "looks like", "[TOOL_CALLS][{": "looks like", "<|python_tag|>f()": "looks like",
+		"<｜tool▁calls▁begin｜>": "looks like", "Say <function=f> here.": "",
 	} {
-		require.Equal(t, keys, openaichat.Unread(nil, text), text)
-		require.Empty(t, openaichat.Unread(domain.Metadata{"dialect": []byte(`{"tool_calls_in_text":true,"think_tags":true}`)}, text))
+		said := openaichat.Unread(nil, text)
+		require.Equal(t, keys != "", said != "", text)
+		require.Contains(t, said, keys)
+		said = openaichat.Unread(domain.Metadata{"dialect": []byte(`{"tool_calls_in_text":true,"think_tags":true}`)}, text)
+		require.Equal(t, keys == "looks like", said != "", text)
+	}
+}
+
+// TestThinkingThatTheTemplateHasBegun: what stands before the end of a thinking without a beginning is thought.
+func TestThinkingThatTheTemplateHasBegun(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string][2]string{
+		"hm\n</think>\n\nso":                   {"hm\n", "so"},
+		"<think>hm</think>the </think> is one": {"hm", "the </think> is one"},
+		"hm</think>so </think>":                {"hm", "so </think>"},
+		"a < b </thin":                         {"", "a < b </thin"},
+	} {
+		for _, size := range []int{1, 3, len(text)} {
+			body := ""
+			for rest := text; rest != ""; rest = rest[min(size, len(rest)):] {
+				piece, _ := json.Marshal(rest[:min(size, len(rest))])
+				body += chunk(`{"index":0,"delta":{"content":` + string(piece) + `}}`)
+			}
+			call := question()
+			call.Config.Options = domain.Metadata{"dialect": []byte(`{"think_tags":true}`)}
+			answer, err := infer(t, providers.Serve(t, 200, nil, body+chunk(finish)).URL, call)
+			require.Nil(t, err)
+			require.Equal(t, want[1], answer.Message.Text(), "%s by %d", text, size)
+			thought := ""
+			for _, p := range answer.Message.Parts {
+				if p.Type == domain.PartReasoning {
+					thought += p.Text
+				}
+			}
+			require.Equal(t, want[0], thought, "%s by %d", text, size)
+		}
 	}
 }
 

@@ -1,6 +1,7 @@
 package openaichat
 
 import (
+	"maps"
 	"slices"
 	"strings"
 
@@ -32,7 +33,7 @@ func (d Dialect) turns(prompt string, messages []domain.Message, server string) 
 		instructs := m.Role == domain.RoleSystem || m.Role == domain.RoleDeveloper
 		switch {
 		case instructs && d.without(system), instructs && strict && len(out) > 0 && !after(domain.RoleSystem):
-			m = domain.UserMessage(wire.Instruction(m.Text()))
+			m = wire.Instruction(m)
 		case instructs && (strict || !d.Developer || d.without(developer)):
 			m.Role = domain.RoleSystem
 		case m.Role == domain.RoleAssistant && d.silent(m, server):
@@ -93,7 +94,6 @@ func (d Dialect) silent(m domain.Message, server string) bool {
 		return false
 	}
 	beside, _ := d.back(m, server)
-	delete(beside, reasoning)
-	delete(beside, reasoningContent)
+	maps.DeleteFunc(beside, func(field string, _ any) bool { return slices.Contains(ofReasoning, field) })
 	return len(beside) == 0
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -353,6 +354,46 @@ func TestTagsInATextAreExplained(t *testing.T) {
 			told += advice.Text
 		}
 		require.Equal(t, says, told)
+	}
+}
+
+// TestLowEstimatesAreExplained: once, and not where the conversation has grown by what was said meanwhile.
+func TestLowEstimatesAreExplained(t *testing.T) {
+	t.Parallel()
+	answered := func(u domain.Usage, text string) domain.AgentStep {
+		return domain.AgentStep{Response: &domain.Response{Usage: u}, Output: []domain.Message{domain.UserMessage(text)}}
+	}
+	guess, reported := domain.Usage{InputTokens: 100, OutputTokens: 9, Estimated: true}, usage(1900, 9)
+	retried := answered(reported, "")
+	retried.Lost = guess
+	for name, test := range map[string]struct {
+		steps    []domain.AgentStep
+		joined   int
+		from, at int
+	}{
+		"a later step":        {steps: []domain.AgentStep{answered(domain.Usage{Estimated: true, InputTokens: 7000}, strings.Repeat("word", 900)), answered(guess, "hm"), {}, answered(reported, ""), answered(guess, ""), answered(reported, "")}, from: 2, at: 4},
+		"a failed attempt":    {steps: []domain.AgentStep{retried}, from: 1, at: 1},
+		"an earlier step":     {steps: []domain.AgentStep{answered(reported, ""), answered(guess, "")}},
+		"not far":             {steps: []domain.AgentStep{answered(guess, ""), answered(usage(200, 9), "")}},
+		"a long answer":       {steps: []domain.AgentStep{answered(guess, strings.Repeat("word", 900)), answered(reported, "")}},
+		"a message that came": {steps: []domain.AgentStep{answered(guess, ""), answered(reported, "")}, joined: 3600},
+	} {
+		var steps []domain.StepExecution
+		for i, step := range test.steps {
+			steps = append(steps, stepOf(i+1, step))
+		}
+		a := told(domain.ExecutionBudget{}, steps, nil, 0)
+		a.Events = []domain.Event{{Type: domain.EventMessageReceived, EventHeader: domain.EventHeader{ExecutionID: nth(1)}, Data: domain.MessageReceived{Bytes: test.joined}}}
+		var texts []string
+		for _, advice := range explained(t, a).Advice {
+			texts = append(texts, advice.Text)
+		}
+		if test.at == 0 {
+			require.Empty(t, texts, name)
+			continue
+		}
+		require.Equal(t, []string{fmt.Sprintf("the model read about 100 tokens in step %d by an estimate, as no usage was reported, and 1900 in step %d by its provider's word: "+
+			"what budgets count where no usage is reported is too little", test.from, test.at)}, texts, name)
 	}
 }
 

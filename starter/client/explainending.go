@@ -107,7 +107,7 @@ func orSomebody(source, somebody string) string {
 }
 
 func (e *explanation) advice(v ExplainView) []ExplainAdvice {
-	advice := append(e.adviceOnUnknown(v), e.adviceOnTags()...)
+	advice := slices.Concat(e.adviceOnUnknown(v), e.adviceOnTags(), e.adviceOnEstimates())
 	if !e.over() && e.Head.Paused {
 		return append(advice, ExplainAdvice{Text: "it is paused: nothing new starts until it is resumed", Command: "resume " + v.ID})
 	}
@@ -165,11 +165,42 @@ func (e *explanation) adviceOnUnknown(v ExplainView) []ExplainAdvice {
 	return advice
 }
 
-// adviceOnTags names the option that reads calls and thinking, where an answer has them in its text.
+// adviceOnTags says what an answer has in its text of calls and thinking, and which option reads them.
 func (e *explanation) adviceOnTags() []ExplainAdvice {
 	for _, s := range e.StepExecutions() {
-		if keys := openaichat.Unread(e.state.LLMConfig.Options, s.Step.Text()); keys != "" && e.state.LLMConfig.Provider == openaichat.Name {
-			return []ExplainAdvice{{Text: fmt.Sprintf("the text of step %d has tags of calls or thinking; the model's option dialect reads them: %s", s.Step.Number, keys)}}
+		if said := openaichat.Unread(e.state.LLMConfig.Options, s.Step.Text()); said != "" && e.state.LLMConfig.Provider == openaichat.Name {
+			return []ExplainAdvice{{Text: fmt.Sprintf("the text of step %d %s", s.Step.Number, said)}}
+		}
+	}
+	return nil
+}
+
+// adviceOnEstimates tells, once, of an estimate that is less than half of what a later usage says, be the conversation longer
+// by what was said between the two.
+func (e *explanation) adviceOnEstimates() []ExplainAdvice {
+	var joined, said, estimate int64
+	step := 0
+	for _, event := range e.Events {
+		if received, ok := event.Data.(domain.MessageReceived); ok && !received.Began {
+			joined += int64(received.Bytes) / 4
+		}
+	}
+	for _, s := range e.StepExecutions() {
+		used := []domain.Usage{s.Step.Lost}
+		if s.Step.Response != nil {
+			used = append(used, s.Step.Response.Usage)
+		}
+		for _, u := range used {
+			switch {
+			case u.Estimated:
+				step, estimate, said = s.Step.Number, u.InputTokens, joined
+			case step > 0 && u.InputTokens > 2*(estimate+said):
+				return []ExplainAdvice{{Text: fmt.Sprintf("the model read about %d tokens in step %d by an estimate, as no usage was reported, and %d in step %d by its provider's word: "+
+					"what budgets count where no usage is reported is too little", estimate, step, u.InputTokens, s.Step.Number)}}
+			}
+		}
+		for _, m := range s.Step.Output {
+			said += domain.EstimateTokens(m)
 		}
 	}
 	return nil

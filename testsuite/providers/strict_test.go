@@ -179,6 +179,12 @@ var strictVendors = map[string]strictVendor{
 	"roles, of a template": {refuses: either(follows("user", "tool"), follows("user", "user")), status: 500, says: `{"error":{"code":500,"message":"\n------------\nWhile executing CallExpression at line 189\nError: Jinja Exception: After the optional system message, conversation roles must alternate user and assistant roles except for tool calls and results.","type":"server_error"}}`, asked: 1, told: "with roles that take turns"},
 	"roles, of vLLM":       {refuses: follows("user", "tool"), status: 400, says: openAIError("Unexpected role 'user' after role 'tool'", "", ""), asked: 1, told: "with roles that take turns"},
 	"Mistral":              {at: "http://api.mistral.ai/v1", refuses: either(follows("user", "tool"), follows("user", "user"), has("stream_options"), has("max_completion_tokens")), status: 422, says: "{}"},
+	"ids of nine letters": {
+		refuses: func(r chatRequest) bool {
+			return r.said("tool", func(m map[string]any) bool { return len(m["tool_call_id"].(string)) != 9 })
+		}, status: 400, asked: 1, told: "with ids of calls of nine letters",
+		says: `{"object":"error","message":"Tool call id was call_1 but must be a-z, A-Z, 0-9, with a length of 9.","type":"invalid_request_error"}`,
+	},
 	"reasoning is wanted": {
 		refuses: saidWithout("assistant", "reasoning_content"), status: 400, says: openAIError("The `reasoning_content` in the thinking mode must be passed back to the API.", "", "invalid_request_error"),
 	},

@@ -128,8 +128,14 @@ func Arguments(text, key string) json.RawMessage {
 // GoOn is what the user says where an API wants a turn of the user and there is none.
 const GoOn = "Continue."
 
-// Instruction is an instruction of the operator's, set apart in a turn of the user's.
-func Instruction(text string) string { return "<system>\n" + text + "\n</system>" }
+// Instruction is an instruction of the operator's, set apart in a message of the user's. One without a text says nothing.
+func Instruction(m domain.Message) domain.Message {
+	text := m.Text()
+	if strings.TrimSpace(text) == "" {
+		return domain.Message{Role: domain.RoleUser}
+	}
+	return domain.UserMessage("<system>\n" + text + "\n</system>")
+}
 
 // Body writes a request's body: a list under its name, and then the other fields. The
 // entries are encoded one by one, apart from what is around them: the SDKs go over a list

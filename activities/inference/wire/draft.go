@@ -247,31 +247,30 @@ func (d *Draft) addPiece(piece Piece) {
 	}
 }
 
-// callOf returns the call that a piece is a part of, nil where it begins one.
+// callOf returns the call that a piece is a part of, nil where it begins one. Of several that fit the newest counts.
 func (d *Draft) callOf(piece Piece) *draftCall {
-	newest := func(fits func(*draftCall) bool) *draftCall {
-		for _, call := range slices.Backward(d.calls) {
-			if fits(call) {
-				return call
-			}
+	var last, sameID, sameIndex, both *draftCall
+	for _, call := range d.calls {
+		last = call
+		id, index := piece.ID != "" && call.id == piece.ID, piece.Index >= 0 && call.index == piece.Index
+		if id {
+			sameID = call
 		}
-		return nil
+		if index {
+			sameIndex = call
+		}
+		if index && (id || piece.ID == "" || call.id == "") {
+			both = call
+		}
 	}
-	last := newest(func(*draftCall) bool { return true })
-	if piece.Index < 0 && piece.ID == "" {
+	switch {
+	case piece.Index < 0 && piece.ID == "":
 		return last
-	}
-	sameID := newest(func(c *draftCall) bool { return piece.ID != "" && c.id == piece.ID })
-	sameIndex := newest(func(c *draftCall) bool { return piece.Index >= 0 && c.index == piece.Index })
-	if piece.Index < 0 && sameID != nil {
+	case piece.Index < 0 && sameID != nil:
 		return sameID
-	}
-	if both := newest(func(c *draftCall) bool {
-		return piece.Index >= 0 && c.index == piece.Index && (piece.ID == "" || c.id == "" || c.id == piece.ID)
-	}); both != nil {
+	case both != nil:
 		return both
-	}
-	if piece.Name != "" {
+	case piece.Name != "":
 		return nil
 	}
 	// A call is named where it begins, so this goes on with one that is not whole, whatever its id and index say.
@@ -315,6 +314,10 @@ func (c *draftCall) writeName(piece string) int {
 // writeArguments adds to the arguments. It looks at each byte once: pieces can be many.
 func (c *draftCall) writeArguments(piece string) {
 	piece = c.join(piece)
+	if c.whole && strings.TrimSpace(c.arguments.String()) == "{}" && strings.HasPrefix(strings.TrimSpace(piece), "{") {
+		c.arguments.Reset() // servers fill in what is to come
+		c.closed, c.whole = false, false
+	}
 	c.arguments.WriteString(piece)
 	if c.closed {
 		c.whole = c.whole && strings.TrimSpace(piece) == ""

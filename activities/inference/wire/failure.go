@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -102,7 +103,7 @@ func (a *Attempt) rejected(response *http.Response, sent []byte) error {
 	if delay, asked := inference.RetryAfter(response.Header, time.Now()); asked {
 		r.RetryAfter, r.Asked = delay, true
 	} else if !r.Asked && r.Status == http.StatusTooManyRequests {
-		r.RetryAfter = inference.LimitReset(response.Header, time.Now())
+		r.RetryAfter = max(r.RetryAfter, inference.LimitReset(response.Header, time.Now()))
 	}
 	return a.learned(a.refused(r, body), sent, body)
 }
@@ -128,121 +129,88 @@ func (a *Attempt) refused(r inference.Rejection, body []byte) *domain.Error {
 	return err
 }
 
-// errorBody holds what servers say went wrong, nested in "error", or flat.
-type errorBody struct {
-	Message    Text            `json:"message"`
-	Detail     json.RawMessage `json:"detail"`
-	Type       Text            `json:"type"`
-	Code       Text            `json:"code"`
-	Param      Text            `json:"param"`
-	Status     Text            `json:"status"`
-	StatusCode Text            `json:"status_code"`
-	Error      json.RawMessage `json:"error"`
-	RequestID  Text            `json:"request_id"`
-	Written    Text            `json:"failed_generation"`
-	Window     Count           `json:"n_ctx"`
-	Inner      *errorBody      `json:"innererror"`
-	Metadata   *struct {
-		Raw Text `json:"raw"`
-	} `json:"metadata"`
-	Details json.RawMessage `json:"details"`
-	Base    *struct {
-		Message Text `json:"status_msg"`
-	} `json:"base_resp"`
-}
-
 // ParseRejection reads an error's body in all the shapes that are found. What
 // is not JSON is taken for the message, unless it is a page. The status is what
 // the body names, if it does. The words are as they came: keys and all.
 func ParseRejection(body []byte) inference.Rejection {
-	body = bytes.TrimSpace(body)
-	var list []json.RawMessage
-	if json.Unmarshal(body, &list) == nil && len(list) > 0 {
-		body = list[0]
-	}
-	var outer errorBody
-	if err := json.Unmarshal(body, &outer); err != nil {
+	if body = bytes.TrimSpace(body); !json.Valid(body) {
 		return inference.Rejection{Message: plain(body)}
 	}
-	e := outer
-	if Present(outer.Error) {
-		e = errorBody{}
-		if json.Unmarshal(outer.Error, &e) != nil {
-			e = outer
-			_ = e.Message.UnmarshalJSON(outer.Error)
-		}
+	said, all := http.Header{}, http.Header{}
+	leaves(innermost(body, maxNested), "", 1, said)
+	leaves(body, "", maxNested, all)
+	if place := said["Loc"]; len(place) > 0 {
+		said.Set("msg", strings.Join(place, ".")+": "+said.Get("msg"))
 	}
 	r := inference.Rejection{
-		Message: string(e.Message), Type: string(e.Type + " " + e.Status), Code: string(e.Code), Param: string(e.Param), RequestID: string(outer.RequestID),
-		Written: string(cmp.Or(e.Written, outer.Written)),
+		Message: cmp.Or(said.Get("message"), said.Get("error"), said.Get("msg"), said.Get("error_msg"), said.Get("detail"), all.Get("status_msg")),
+		Type:    said.Get("type") + " " + said.Get("status"), Code: cmp.Or(said.Get("code"), said.Get("error_code")), Param: said.Get("param"),
+		RequestID: all.Get("request_id"), Written: all.Get("failed_generation"),
+		Hint: strings.Join(slices.Concat(all["Raw"], all["Code"], all["Reason"], all["Quotaid"], all["Error"], all["Message"]), " ") + " n_ctx " + all.Get("n_ctx"),
 	}
-	if r.Message == "" {
-		r.Message = detail(e.Detail)
-	}
-	if r.Message == "" && e.Base != nil {
-		r.Message = string(e.Base.Message)
-	}
-	for _, number := range []Text{e.StatusCode, e.Code} {
-		if status, err := strconv.Atoi(string(number)); err == nil && status >= 400 && status < 600 {
+	for _, number := range []string{said.Get("status_code"), r.Code} {
+		if status, err := strconv.Atoi(number); err == nil && status >= 400 && status < 600 {
 			r.Status = status
 			break
 		}
 	}
-	if e.Metadata != nil {
-		r.Hint = string(e.Metadata.Raw)
-	}
-	if e.Inner != nil {
-		r.Hint += " " + string(e.Inner.Code)
-	}
-	if e.Window > 0 {
-		r.Hint += fmt.Sprintf(" n_ctx %d", e.Window)
-	}
-	googleDetails(e.Details, &r)
-	if !r.Asked {
-		r.RetryAfter, r.Asked = inference.WaitIn(r.Message + " " + r.Hint)
+	if r.RetryAfter, r.Asked = inference.RetryAfter(all, time.Now()); !r.Asked {
+		if r.RetryAfter, r.Asked = inference.WaitIn(r.Message + " " + r.Hint); !r.Asked {
+			r.RetryAfter = inference.LimitReset(all, time.Now())
+		}
 	}
 	return r
 }
 
-// detail reads the field in which some frameworks put a text, or a list of what is wrong.
-func detail(data json.RawMessage) string {
-	var list []struct {
-		Message Text   `json:"msg"`
-		Place   []Text `json:"loc"`
-	}
+// maxNested is how deep an error's body is looked into.
+const maxNested = 6
+
+// innermost is the object that says what went wrong, which may stand in another, in a list or in a text; nil where there is none.
+func innermost(data []byte, depth int) []byte {
+	var list []json.RawMessage
 	if json.Unmarshal(data, &list) == nil && len(list) > 0 {
-		place := make([]string, len(list[0].Place))
-		for i, p := range list[0].Place {
-			place[i] = string(p)
-		}
-		return strings.Join(place, ".") + ": " + string(list[0].Message)
+		data = list[0]
 	}
-	var t Text
-	_ = t.UnmarshalJSON(data)
-	return string(t)
+	var outer struct {
+		Message Text            `json:"message"`
+		Error   json.RawMessage `json:"error"`
+		Errors  json.RawMessage `json:"errors"`
+		Detail  json.RawMessage `json:"detail"`
+	}
+	if depth == 0 || json.Unmarshal(data, &outer) != nil {
+		return nil
+	}
+	inner := outer.Error
+	switch {
+	case Present(inner):
+	case outer.Message == "" && Present(outer.Errors):
+		inner = outer.Errors
+	case outer.Message == "":
+		inner = outer.Detail
+	}
+	var text string
+	if json.Unmarshal(inner, &text) == nil {
+		inner = []byte(text)
+	}
+	if found := innermost(inner, depth-1); found != nil {
+		return found
+	}
+	return data
 }
 
-// googleDetails reads what is wrong from Google's error details, and the delay they ask for.
-func googleDetails(data json.RawMessage, r *inference.Rejection) {
-	var details []struct {
-		Reason     Text `json:"reason"`
-		Delay      Text `json:"retryDelay"`
-		Violations []struct {
-			Quota Text `json:"quotaId"`
-		} `json:"violations"`
-	}
-	if json.Unmarshal(data, &details) != nil {
-		return
-	}
-	for _, d := range details {
-		r.Hint += " " + string(d.Reason)
-		for _, v := range d.Violations {
-			r.Hint += " " + string(v.Quota)
+// leaves takes the texts and numbers of some JSON by their names, as a header has them: some are of one that is passed on.
+func leaves(data []byte, of string, depth int, found http.Header) {
+	members(data, func(quoted, value []byte) {
+		name := cmp.Or(string(bytes.Trim(quoted, `"`)), of)
+		switch {
+		case value[0] == '[' && depth > 0, value[0] == '{' && depth > 1:
+			leaves(value, name, depth-1, found)
+		case value[0] != '[' && value[0] != '{':
+			var text Text
+			_ = text.UnmarshalJSON(value) // it is valid
+			found.Add(name, string(text))
 		}
-		if seconds, ok := strings.CutSuffix(string(d.Delay), "s"); ok && !r.Asked {
-			r.RetryAfter, r.Asked = inference.Delay(seconds, time.Second)
-		}
-	}
+	})
 }
 
 // plain is a body that is not JSON, where it can be shown; it is bounded when it is.

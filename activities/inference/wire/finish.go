@@ -12,11 +12,27 @@ const Unnamed = "none"
 
 // finishWords are those by which APIs say why a model stopped, in lower case.
 var finishWords = map[domain.FinishReason]string{
-	domain.FinishStop:   "stop tool_calls function_call tool_use eos end_turn stop_sequence " + Unnamed,
-	domain.FinishLength: "length max_tokens model_length continuation",
-	domain.FinishContentFilter: "content_filter sensitive safety recitation blocklist prohibited_content spii image_safety image_prohibited_content " +
+	domain.FinishStop:   "stop tool_calls tool_call function_call tool_use eos eos_token stop_token end_turn stop_sequence complete completed end done " + Unnamed,
+	domain.FinishLength: "length max_tokens max_output_tokens max_new_tokens model_length token_limit error_limit continuation",
+	domain.FinishContentFilter: "content_filter content_filtered guardrail_intervened error_toxic model_armor sensitive safety recitation blocklist prohibited_content spii image_safety image_prohibited_content " +
 		"image_recitation",
 	domain.FinishRefusal: "refusal",
+}
+
+// broken are the words by which servers say that they have not made the answer to its end.
+const broken = "error network_error abort aborted cancelled timeout insufficient_system_resource"
+
+// Broken is the error of an answer that ended with a word for its having failed, with what came; nil where the word is another.
+func (a *Attempt) Broken(word string, body []byte) error {
+	word = strings.ToLower(word)
+	switch {
+	case word == "": // as each piece but the last has it
+	case slices.Contains(strings.Fields(broken), word):
+		return a.Inner(body)
+	case strings.Contains(word, "malformed_"):
+		return a.Inner([]byte(`{"code":"malformed_function_call"}`))
+	}
+	return nil
 }
 
 // FinishReason reads the API's word for why the model stopped. Where the word is that it merely ended, or is not known, what

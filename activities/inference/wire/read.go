@@ -7,13 +7,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"math"
 	"net/http"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"everstep/activities/inference"
 	"everstep/domain"
@@ -144,16 +144,25 @@ func (a *Attempt) readStream(stream *Stream, d Decoder) error {
 	}
 }
 
-// endMark is the event by which OpenAI's APIs, and servers of others, say that a stream is done.
-const endMark = "[DONE]"
+// endMark is the event by which OpenAI's APIs, and servers of others, say that a stream is done; ping is one that says
+// nothing, and idle has its words.
+const (
+	endMark = "[DONE]"
+	ping    = "ping"
+	idle    = "ping heartbeat keepalive keep-alive"
+)
 
-// take gives an event to the decoder. The mark of the end closes the answer, and what is blank says nothing.
+// take gives an event to the decoder. The mark of the end, however it is spelled, closes the answer, and what is blank, or
+// only keeps the connection, says nothing.
 func (a *Attempt) take(e Event, d Decoder) (done bool, err error) {
-	switch string(bytes.TrimSpace(e.Data)) {
-	case "":
-		return false, nil
-	case endMark:
+	if bytes.HasPrefix(e.Data, []byte("{")) && e.Name != ping {
+		return d.Event(e)
+	}
+	switch word := strings.ToLower(string(bytes.Trim(e.Data, " \t\n\"[]"))); {
+	case word == "done":
 		return true, d.End()
+	case e.Name == ping, word == "", slices.Contains(strings.Fields(idle), word):
+		return false, nil
 	}
 	return d.Event(e)
 }
@@ -279,6 +288,8 @@ func (t *Text) UnmarshalJSON(data []byte) error {
 	switch {
 	case len(data) == 0 || IsNull(data):
 		*t = ""
+	case data[0] == '"' && bytes.HasSuffix(data[1:], []byte(`"`)) && bytes.IndexByte(data, '\\') < 0 && utf8.Valid(data):
+		*t = Text(data[1 : len(data)-1]) // as it mostly is, and each piece of an answer has several
 	case data[0] == '"':
 		s, err := decodeText(data)
 		if err != nil {
@@ -291,42 +302,49 @@ func (t *Text) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
+// ObjectIn is a call's arguments as they came, or the object that a text among them holds. Null is empty.
+func ObjectIn(arguments json.RawMessage) string {
+	var text string
+	_ = json.Unmarshal(arguments, &text) // most are none
+	if IsNull(arguments) || strings.HasPrefix(text, "{") && json.Valid([]byte(text)) {
+		return text
+	}
+	return string(arguments)
+}
+
 // A Count is a number of tokens. What is no such number counts as not reported.
 type Count int64
 
 // UnmarshalJSON never fails.
 func (c *Count) UnmarshalJSON(data []byte) error {
-	var number float64
-	if err := json.Unmarshal(data, &number); err != nil || number < 0 || number > math.MaxInt32*float64(1<<10) {
+	number, err := strconv.ParseFloat(string(bytes.Trim(data, `"`)), 64)
+	if known := number >= 0 && number <= math.MaxInt32*float64(1<<10); err != nil || !known {
 		number = 0
 	}
 	*c = Count(number)
 	return nil
 }
 
-// Present reports whether a JSON value says anything: null, zero, empty, and what holds
+// Present reports whether a JSON value says anything: null, false, zero, empty, and what holds
 // nothing else, are how servers fill in what they do not have.
-func Present(data json.RawMessage) bool {
-	if len(data) == 0 || IsNull(data) {
-		return false // as it mostly is, and each piece of an answer is asked
-	}
-	var value any
-	if json.Unmarshal(data, &value) != nil {
-		return json.Valid(data) // a number beyond what can be read
-	}
-	return !zero(value)
-}
+func Present(data json.RawMessage) bool { return present(data, maxPresent) }
 
-func zero(value any) bool {
-	switch v := value.(type) {
-	case nil:
-		return true
-	case map[string]any:
-		return !slices.ContainsFunc(slices.Collect(maps.Values(v)), func(v any) bool { return !zero(v) })
-	case []any:
-		return !slices.ContainsFunc(v, func(v any) bool { return !zero(v) })
+// maxPresent is how deep a value is looked into: what is below counts.
+const maxPresent = 20
+
+func present(data []byte, depth int) (says bool) {
+	data = bytes.TrimSpace(data)
+	switch {
+	case len(data) == 0, data[0] == 'n', data[0] == 'f':
+		return false
+	case data[0] == '"':
+		return len(data) > len(`""`)
+	case data[0] == '{', data[0] == '[':
+		members(data, func(_, value []byte) { says = says || depth == 0 || present(value, depth-1) })
+		return says
 	}
-	return value == false || value == 0.0 || value == ""
+	number, err := strconv.ParseFloat(string(data), 64)
+	return data[0] == 't' || number != 0 || errors.Is(err, strconv.ErrRange)
 }
 
 // IsNull reports whether a JSON value is null, by which an option leaves a field out.

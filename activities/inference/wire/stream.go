@@ -19,14 +19,16 @@ type Event struct {
 
 // A Stream reads server-sent events as their standard has them: lines that end
 // in LF, CR or CRLF, of any length; a byte order mark; comments; several lines
-// of data. One leniency: a last event that lacks its empty line counts if its
-// data is whole. One event has at most 16 MiB.
+// of data. One leniency: an event that lacks its empty line, at the end or before
+// another, counts if its data is whole. One event has at most 16 MiB.
 type Stream struct {
 	reader *bufio.Reader
 	line   []byte
 	marked bool
 	// skip says that a CR ended the line before, whose LF may follow.
 	skip bool
+	// again says that the line was not read.
+	again bool
 }
 
 // NewStream returns a stream of the events in r. Its buffer is small, as many are open at once.
@@ -47,7 +49,7 @@ func (s *Stream) pass() {
 func (s *Stream) Next() (Event, error) {
 	s.pass()
 	var out Event
-	for {
+	for lines := 0; ; {
 		line, err := s.readLine()
 		switch {
 		case errors.Is(err, io.EOF) && out.Data != nil && (string(out.Data) == endMark || json.Valid(out.Data)):
@@ -62,6 +64,11 @@ func (s *Stream) Next() (Event, error) {
 		}
 		name, value, _ := bytes.Cut(line, []byte(":"))
 		value = bytes.TrimPrefix(value, []byte(" "))
+		begins := string(name) == "event" || string(name) == "data" && (string(value) == endMark || bytes.HasPrefix(value, []byte("{")))
+		if begins && lines == 1 && json.Valid(out.Data) {
+			s.again = true
+			return out, nil
+		}
 		switch string(name) {
 		case "event":
 			out.Name = string(value)
@@ -73,12 +80,17 @@ func (s *Stream) Next() (Event, error) {
 				out.Data = append(out.Data, '\n')
 			}
 			out.Data = append(slices.Grow(out.Data, 1), value...) // an empty one is not nil
+			lines++
 		}
 	}
 }
 
 // readLine returns the next line without its end. The last may have none.
 func (s *Stream) readLine() ([]byte, error) {
+	if s.again {
+		s.again = false
+		return s.line, nil
+	}
 	s.line = s.line[:0]
 	for {
 		if _, err := s.reader.Peek(1); err != nil {

@@ -2,41 +2,57 @@ package wire
 
 import (
 	"bytes"
-	"encoding/json"
 	"slices"
+	"strings"
 
 	"everstep/domain"
 )
 
-// A Usage is one as servers report it, each in its own names.
-type Usage struct {
-	Input             Count        `json:"input_tokens"`
-	Prompt            Count        `json:"prompt_tokens"`
-	Read              Count        `json:"inputTokens"`
-	Metered           Count        `json:"inputTokenCount"`
-	Evaluated         Count        `json:"tokens_evaluated"`
-	Output            Count        `json:"output_tokens"`
-	Completion        Count        `json:"completion_tokens"`
-	Written           Count        `json:"outputTokens"`
-	MeteredOutput     Count        `json:"outputTokenCount"`
-	Predicted         Count        `json:"tokens_predicted"`
-	Total             Count        `json:"total_tokens"`
-	Cached            Count        `json:"cached_tokens"`
-	CacheHit          Count        `json:"prompt_cache_hit_tokens"`
-	InputDetails      usageDetails `json:"input_tokens_details"`
-	PromptDetails     usageDetails `json:"prompt_tokens_details"`
-	OutputDetails     usageDetails `json:"output_tokens_details"`
-	CompletionDetails usageDetails `json:"completion_tokens_details"`
-	// Of llama.cpp's timings: what it read anew, what it had, and what it wrote.
-	TimedPrompt Count `json:"prompt_n"`
-	TimedCache  Count `json:"cache_n"`
-	TimedOutput Count `json:"predicted_n"`
+// A Usage is one as servers report it, by our names of what they count.
+type Usage map[string]int64
+
+// countNames are the servers' names of counts, in small letters and without underlines. Fresh is what some tell of input
+// beside what they had in their cache, tools what tools of the server have read.
+var countNames = map[string]string{
+	"input":   "inputtokens prompttokens inputtokencount prompttokencount tokensevaluated promptevalcount prefilltokens",
+	"fresh":   "promptn",
+	"output":  "outputtokens completiontokens outputtokencount candidatestokencount tokenspredicted evalcount generatedtokens generatedtokencount predictedn",
+	"cached":  "cachedtokens promptcachehittokens cachereadinputtokens cachedcontenttokencount cachen",
+	"written": "cachewritetokens cachecreationinputtokens",
+	"thought": "reasoningtokens thinkingtokens thoughtstokencount",
+	"tools":   "tooluseprompttokencount",
+	"total":   "totaltokens totaltokencount",
 }
 
-type usageDetails struct {
-	Cached     Count `json:"cached_tokens"`
-	CacheWrite Count `json:"cache_write_tokens"`
-	Reasoning  Count `json:"reasoning_tokens"`
+// ourNames are ours by the servers' names.
+var ourNames = func() map[string]string {
+	all := map[string]string{}
+	for our, names := range countNames {
+		for name := range strings.FieldsSeq(names) {
+			all[name] = our
+		}
+	}
+	return all
+}()
+
+// UnmarshalJSON takes the counts of an object, and those of the details in it. It never fails.
+func (u *Usage) UnmarshalJSON(data []byte) error {
+	*u = Usage{}
+	u.take(data, true)
+	return nil
+}
+
+func (u Usage) take(data []byte, whole bool) {
+	members(data, func(name, value []byte) {
+		plain := strings.ToLower(strings.Trim(strings.ReplaceAll(string(name), "_", ""), `"`))
+		if our, ok := ourNames[plain]; ok && !IsNull(value) {
+			var count Count
+			_ = count.UnmarshalJSON(value) // never
+			u[our] = max(u[our], int64(count))
+		} else if whole && strings.HasSuffix(plain, "details") {
+			u.take(value, false)
+		}
+	})
 }
 
 // usageDepth is how deep in an answer a usage is looked for: down to choices[0].message.usage.
@@ -45,16 +61,19 @@ const usageDepth = 5
 // UsageIn is the usage that stands in an answer, or a piece of one: the object with counts of tokens that is nearest to the
 // top, whatever its name. Zero: there is none. The JSON is valid.
 func UsageIn(data []byte) domain.Usage {
-	if !counts(data) {
+	if !slices.ContainsFunc(signs, func(sign []byte) bool { return bytes.Contains(data, sign) }) {
 		return domain.Usage{}
 	}
 	level := [][]byte{data}
 	for range usageDepth {
 		var below [][]byte
 		for _, raw := range level {
-			named := false
+			var u Usage
+			_ = u.UnmarshalJSON(raw) // never
+			if found := u.Domain(); found.OutputTokens > 0 || found.InputTokens > found.CacheReadTokens {
+				return found
+			}
 			members(raw, func(name, value []byte) {
-				named = named || counts(name)
 				switch {
 				case value[0] != '{' && value[0] != '[':
 				case string(name) == `"usage"`: // before llama.cpp's timings, which leave out what was cached
@@ -63,35 +82,22 @@ func UsageIn(data []byte) domain.Usage {
 					below = append(below, value)
 				}
 			})
-			var u Usage
-			if named && json.Unmarshal(raw, &u) == nil {
-				if found := u.Domain(); found.OutputTokens > 0 || found.InputTokens > found.CacheReadTokens {
-					return found
-				}
-			}
 		}
 		level = below
 	}
 	return domain.Usage{}
 }
 
-// counts reports whether the name of a count stands in some JSON.
-func counts(data []byte) bool {
-	return slices.ContainsFunc(countNames, func(name []byte) bool { return bytes.Contains(data, name) })
-}
-
-// countNames are what the names of counts have in common.
-var countNames = [][]byte{[]byte(`okens"`), []byte(`okenCount"`), []byte(`"tokens_`), []byte(`tokens_details"`), []byte(`"prompt_n"`), []byte(`"predicted_n"`)}
+// signs are what the names of counts have in common.
+var signs = bytes.Fields([]byte(`okens" okenCount" oken_count" "tokens_ eval_count" "prompt_n" "predicted_n"`))
 
 // Domain is the usage in our own form, made consistent.
 func (u Usage) Domain() domain.Usage {
-	return Consistent(domain.Usage{
-		InputTokens:      int64(max(u.Input, u.Prompt, u.Read, u.Metered, u.Evaluated, u.TimedPrompt+u.TimedCache)),
-		OutputTokens:     int64(max(u.Output, u.Completion, u.Written, u.MeteredOutput, u.Predicted, u.TimedOutput)),
-		CacheReadTokens:  int64(max(u.InputDetails.Cached, u.PromptDetails.Cached, u.CacheHit, u.Cached, u.TimedCache)),
-		CacheWriteTokens: int64(max(u.InputDetails.CacheWrite, u.PromptDetails.CacheWrite)),
-		ReasoningTokens:  int64(max(u.OutputDetails.Reasoning, u.CompletionDetails.Reasoning)),
-	}, int64(u.Total))
+	all := domain.Usage{InputTokens: u["input"], OutputTokens: u["output"], CacheReadTokens: u["cached"], CacheWriteTokens: u["written"], ReasoningTokens: u["thought"]}
+	if u["fresh"] > 0 {
+		all.InputTokens = max(all.InputTokens, u["fresh"]+all.CacheReadTokens)
+	}
+	return Consistent(all, u["total"])
 }
 
 // Consistent returns a usage whose parts are parts: cached of input, reasoning of output.
