@@ -40,7 +40,10 @@ func (a *Activities) CallHook(ctx context.Context, request contract.HookRequest)
 	if run.err != nil && temporal.IsCanceledError(context.Cause(ctx)) {
 		return contract.HookReply{}, ctx.Err()
 	}
-	reply := hiddenReply(a.config.Secrets, run.result)
+	reply := hidden(a.config.Secrets, run.result)
+	if run.result.Answer != nil {
+		reply.Answer = new(hiddenMessage(a.config.Secrets, *run.result.Answer))
+	}
 	err = hookError(request.Hook, run)
 	if err == nil {
 		reply, err = hook.Checked(request.Hook.Trigger, reply)

@@ -47,6 +47,5 @@ func (a *Activities) recordable(err domain.Error, otherwise domain.Kind) *domain
 	if !slices.Contains(enum.Known[domain.Code](), err.Code) {
 		err.Code = ""
 	}
-	hide(a.config.Secrets, &err.Message, &err.Detail)
-	return &err
+	return new(hidden(a.config.Secrets, err))
 }

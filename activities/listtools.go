@@ -151,8 +151,7 @@ func (a *Activities) named(ctx context.Context, name string) (specs []domain.Too
 	}
 	for _, t := range found {
 		spec := t.Spec()
-		hide(a.config.Secrets, &spec.Description)
-		spec.Schema = json.RawMessage(a.config.Secrets.Hide(string(spec.Schema)))
+		spec.Description, spec.Schema = a.config.Secrets.Hide(spec.Description), hidden(a.config.Secrets, spec.Schema)
 		specs = append(specs, spec)
 	}
 	return specs, nil

@@ -258,12 +258,9 @@ func (c toolCall) stop(signal *domain.StopSignal) *domain.StopSignal {
 	if signal == nil {
 		return nil
 	}
-	hide := c.activities.config.Secrets.Hide
-	own := domain.StopSignal{
-		Reason: domain.StopRequested, Source: c.request.Name,
-		Message: domain.Shorten(strings.ToValidUTF8(hide(signal.Message), "\uFFFD"), domain.MaxReason),
-		Context: hiddenNotes(c.activities.config.Secrets, signal.Context),
-	}
+	own := hidden(c.activities.config.Secrets, *signal)
+	own.Reason, own.Source = domain.StopRequested, c.request.Name
+	own.Message = domain.Shorten(strings.ToValidUTF8(own.Message, "\uFFFD"), domain.MaxReason)
 	if encoded, err := json.Marshal(own.Context); err != nil || len(encoded) > maxStopContext {
 		own.Context = nil
 		own.Message += fmt.Sprintf(" (its context is left out: it is not JSON, or above %d bytes)", maxStopContext)

@@ -218,21 +218,6 @@ func same[T any](a, b *T, equal func(T, T) bool) bool {
 	return a == b || a != nil && b != nil && equal(*a, *b)
 }
 
-// clone returns a budget that shares no memory with b, its deadline in UTC.
-func (b ExecutionBudget) clone() ExecutionBudget {
-	if b.IsZero() {
-		return b
-	}
-	return b.Extended(ExecutionBudget{}, nil)
-}
-
-func copied[T any](p *T) *T {
-	if p == nil {
-		return nil
-	}
-	return new(*p)
-}
-
 // ExecutionCounts are what an execution has used that its steps do not tell.
 type ExecutionCounts struct {
 	// ToolCalls are the calls that count against max_tool_calls: those that have begun, and those of sub-agents.

@@ -100,8 +100,8 @@ func (d Definition) Check() error {
 			}
 		}
 	}
-	if _, err := d.Format.kept(); err != nil {
-		return invalid(err)
+	if _, err := keep(d.Format); err != nil {
+		return invalid(in("response_format", err))
 	}
 	if err := d.SessionBudget.CheckSession(); err != nil {
 		return Errorf(Invalid, "session_budget.%s", AsError(err).Message)

@@ -36,33 +36,12 @@ func DecodeTyped(data []byte, target any) error {
 	if err := json.Unmarshal(data, target); err != nil {
 		return blame(data, reflect.TypeOf(target).Elem(), err, maxBlamed)
 	}
-	inUTC(reflect.ValueOf(target))
-	return nil
-}
-
-// inUTC makes all times in what was decoded those that are kept. Types that decode themselves have seen to theirs.
-func inUTC(v reflect.Value) {
-	switch v.Kind() {
-	case reflect.Pointer:
-		if t, ok := v.Interface().(*time.Time); ok && t != nil {
+	return walk(reflect.ValueOf(target).Elem(), false, func(v reflect.Value) error {
+		if t, ok := v.Addr().Interface().(*time.Time); ok {
 			*t = utc(*t)
-		} else if !v.IsNil() {
-			inUTC(v.Elem())
 		}
-	case reflect.Slice:
-		if kind := v.Type().Elem().Kind(); kind == reflect.Struct || kind == reflect.Pointer {
-			for i := range v.Len() {
-				inUTC(v.Index(i).Addr())
-			}
-		}
-	case reflect.Struct:
-		for i := range v.NumField() {
-			if v.Type().Field(i).IsExported() {
-				inUTC(v.Field(i).Addr())
-			}
-		}
-	default:
-	}
+		return nil
+	})
 }
 
 // MaxRecorded bounds the numbers of what was recorded: several of them add up to an int64.
@@ -88,9 +67,7 @@ func checkRecorded(v reflect.Value, most int64) error {
 			}
 		}
 	case reflect.Map:
-		keys := v.MapKeys() // in their order: of two errors the same one is told each time
-		slices.SortFunc(keys, func(a, b reflect.Value) int { return strings.Compare(a.String(), b.String()) })
-		for _, key := range keys {
+		for _, key := range sortedKeys(v) {
 			if err := checkRecorded(v.MapIndex(key), most); err != nil {
 				return in(Shorten(key.String(), 60), err)
 			}

@@ -45,11 +45,11 @@ func NewStartOptions(metadata Metadata, messages []Entry, trusted Trusted) (*Sta
 	if g.Trusted, err = Trusted(nil).With(trusted); err != nil {
 		return nil, err
 	}
-	if g.Metadata, err = metadata.kept(); err != nil {
+	if g.Metadata, err = keep(metadata); err != nil {
 		return nil, invalid(in("metadata", err))
 	}
 	for i, e := range messages {
-		m, err := e.Message.kept()
+		m, err := keep(e.Message)
 		if err != nil {
 			return nil, invalid(inItem("messages", i, err))
 		}
