@@ -222,13 +222,8 @@ func CheckWorker(environment Environment) error {
 // Allowed is what an environment has such a worker allow. The error says what is wrong with it.
 func Allowed(environment Environment) (activities.Allow, error) {
 	config := Config{Variables: environment.LookupEnv}
-	for _, s := range workerSettings() {
-		if !slices.Contains([]string{"builtin-tools", "mcp", "allow-tools", "allow-models"}, s.flag) {
-			continue
-		}
-		if err := s.apply(&config, environment, nil); err != nil {
-			return activities.Allow{}, err
-		}
+	if err := config.readAlone(environment, "builtin-tools", "mcp", "allow-tools", "allow-models"); err != nil {
+		return activities.Allow{}, err
 	}
 	return config.Allow, config.checkAllowed()
 }
@@ -276,10 +271,8 @@ type Reach struct {
 // no request. The error is of a setting that all of them share.
 func Reaches(environment Environment, dir string) ([]Reach, error) {
 	config := Config{Dir: dir}
-	for _, s := range modelSettings() {
-		if err := s.apply(&config, environment, nil); err != nil {
-			return nil, err
-		}
+	if err := apply(config.modelSettings(), environment, nil); err != nil {
+		return nil, err
 	}
 	config = config.withDefaults()
 	quotas, err := config.quotas()
