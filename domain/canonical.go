@@ -34,27 +34,27 @@ func isPlain(raw json.RawMessage) bool {
 
 // Clone returns a value that shares no memory with the one given, but for what its types keep to themselves.
 func Clone[T any](value T) T {
-	_ = walk(reflect.ValueOf(&value).Elem(), true, func(reflect.Value) error { return nil })
+	_ = walk(reflect.ValueOf(&value).Elem(), walker{copies: true, visit: func(reflect.Value) error { return nil }})
 	return value
 }
 
 // Texts returns a clone in which each text is another one. raw says that the text is JSON, or data.
 func Texts[T any](value T, change func(text string, raw bool) string) T {
-	_ = walk(reflect.ValueOf(&value).Elem(), true, func(v reflect.Value) error {
+	_ = walk(reflect.ValueOf(&value).Elem(), walker{copies: true, visit: func(v reflect.Value) error {
 		if v.Kind() == reflect.String {
 			v.SetString(change(v.String(), false))
 		} else if v.Kind() == reflect.Slice && v.Type().Elem().Kind() == reflect.Uint8 && v.Len() > 0 {
 			v.SetBytes([]byte(change(string(v.Bytes()), true)))
 		}
 		return nil
-	})
+	}})
 	return value
 }
 
 // keep returns a value in the one form in which a state holds and encodes it, with memory of its own: raw JSON is canonical, what
 // is empty is absent, times are in UTC. It fails where the value cannot be kept, and names the field.
 func keep[T any](value T) (T, error) {
-	err := walk(reflect.ValueOf(&value).Elem(), true, asKept)
+	err := walk(reflect.ValueOf(&value).Elem(), walker{copies: true, visit: asKept})
 	return value, err
 }
 
@@ -97,54 +97,79 @@ func asKept(v reflect.Value) (err error) {
 	return err
 }
 
-// walk has all parts of a value visited that others see, what is in a part before the part itself. A visit may change its part. With
-// copies all that the value refers to is copied first; without, maps are passed over.
-func walk(v reflect.Value, copies bool, visit func(reflect.Value) error) (err error) {
+// A walker looks at a value, and at all parts of it that others see.
+type walker struct {
+	// copies says that whatever a value refers to is copied first.
+	copies bool
+	// passes says which parts are passed over, with all that is in them; nil: none is.
+	passes func(reflect.Value) bool
+	// visit comes to a part after what is in it, and may change it.
+	visit func(reflect.Value) error
+}
+
+// walk takes a walker through a value that can be set. An error names the part.
+func walk(v reflect.Value, w walker) (err error) {
+	if w.passes != nil && w.passes(v) {
+		return nil
+	}
+	inside := func(held reflect.Value) (reflect.Value, error) { // of what cannot be set where it is
+		one := reflect.New(held.Type()).Elem()
+		one.Set(held)
+		return one, walk(one, w)
+	}
 	switch v.Kind() {
 	case reflect.Pointer:
 		if v.IsNil() {
 			return nil
 		}
-		if held := v.Elem(); copies {
+		if held := v.Elem(); w.copies {
 			v.Set(reflect.New(held.Type()))
 			v.Elem().Set(held)
 		}
-		return walk(v.Elem(), copies, visit)
+		return walk(v.Elem(), w)
+	case reflect.Interface:
+		if v.IsNil() {
+			return nil
+		}
+		one, err := inside(v.Elem())
+		if v.Set(one); err != nil {
+			return err
+		}
 	case reflect.Slice:
 		if v.Type().Elem().Kind() == reflect.Uint8 {
-			if copies {
+			if w.copies {
 				v.SetBytes(bytes.Clone(v.Bytes()))
 			}
 			break
 		}
-		if copies && !v.IsNil() {
+		if w.copies && !v.IsNil() {
 			v.Set(reflect.AppendSlice(reflect.MakeSlice(v.Type(), 0, v.Len()), v))
 		}
 		for i := range v.Len() {
-			if err := walk(v.Index(i), copies, visit); err != nil {
+			if err := walk(v.Index(i), w); err != nil {
 				return in(item(i), err)
 			}
 		}
 	case reflect.Map:
-		if !copies || v.IsNil() {
-			return nil
-		}
 		held := reflect.ValueOf(v.Interface())
-		v.Set(reflect.MakeMapWithSize(v.Type(), v.Len()))
-		one := reflect.New(v.Type().Elem()).Elem()
+		if w.copies && !v.IsNil() {
+			v.Set(reflect.MakeMapWithSize(v.Type(), v.Len()))
+		}
 		for _, key := range sortedKeys(held) {
-			one.Set(held.MapIndex(key))
-			if err := walk(one, copies, visit); err != nil {
-				return in(key.String(), err)
+			one, err := inside(held.MapIndex(key))
+			if err != nil {
+				return in(Shorten(key.String(), 60), err)
 			}
-			v.SetMapIndex(key, one)
+			if w.copies {
+				v.SetMapIndex(key, one)
+			}
 		}
 	case reflect.Struct:
 		for i := range v.NumField() {
 			if !v.Field(i).CanSet() { // it is not exported
 				continue
 			}
-			if err := walk(v.Field(i), copies, visit); err != nil {
+			if err := walk(v.Field(i), w); err != nil {
 				if key := keyOf(v.Type().Field(i)); key != "" {
 					err = in(key, err)
 				}
@@ -153,7 +178,7 @@ func walk(v reflect.Value, copies bool, visit func(reflect.Value) error) (err er
 		}
 	default:
 	}
-	return visit(v)
+	return w.visit(v)
 }
 
 // sortedKeys are those of a map, in their order: of two errors the same one is told each time.

@@ -36,12 +36,12 @@ func DecodeTyped(data []byte, target any) error {
 	if err := json.Unmarshal(data, target); err != nil {
 		return blame(data, reflect.TypeOf(target).Elem(), err, maxBlamed)
 	}
-	return walk(reflect.ValueOf(target).Elem(), false, func(v reflect.Value) error {
+	return walk(reflect.ValueOf(target).Elem(), walker{passes: func(v reflect.Value) bool { return v.Kind() == reflect.Map }, visit: func(v reflect.Value) error {
 		if t, ok := v.Addr().Interface().(*time.Time); ok {
 			*t = utc(*t)
 		}
 		return nil
-	})
+	}})
 }
 
 // MaxRecorded bounds the numbers of what was recorded: several of them add up to an int64.
@@ -49,59 +49,25 @@ const MaxRecorded = 1 << 60
 
 // CheckRecorded refuses a value with a number or a time that nobody has recorded: one below zero or above MaxRecorded, one before
 // 1970 or after 9998. A budget and a model's settings are what somebody has asked for, and may be anything. Errors name the field.
-func CheckRecorded(value any) error { return checkRecorded(reflect.ValueOf(value), MaxRecorded) }
+func CheckRecorded(value any) error { return checkRecorded(value, MaxRecorded) }
 
-func checkRecorded(v reflect.Value, most int64) error {
-	switch v.Kind() {
-	case reflect.Pointer, reflect.Interface:
-		if !v.IsNil() {
-			return checkRecorded(v.Elem(), most)
-		}
-	case reflect.Slice:
-		if v.Type().Elem().Kind() == reflect.Uint8 { // a text, or data
-			return nil
-		}
-		for i := range v.Len() {
-			if err := checkRecorded(v.Index(i), most); err != nil {
-				return in(item(i), err)
+func checkRecorded(value any, most int64) error {
+	v := reflect.New(reflect.TypeOf(value)).Elem()
+	v.Set(reflect.ValueOf(value))
+	asked := []reflect.Type{reflect.TypeFor[ExecutionBudget](), reflect.TypeFor[LLMConfig]()}
+	return walk(v, walker{passes: func(v reflect.Value) bool { return slices.Contains(asked, v.Type()) }, visit: func(v reflect.Value) error {
+		switch t, _ := v.Interface().(time.Time); v.Kind() {
+		case reflect.Int, reflect.Int64, reflect.Float64:
+			if n := v.Convert(reflect.TypeFor[float64]()).Float(); n < 0 || n > float64(most) {
+				return Errorf(Invalid, "is %v; give a number from 0 to %d", v, most)
 			}
-		}
-	case reflect.Map:
-		for _, key := range sortedKeys(v) {
-			if err := checkRecorded(v.MapIndex(key), most); err != nil {
-				return in(Shorten(key.String(), 60), err)
-			}
-		}
-	case reflect.Struct:
-		switch v.Type() {
-		case reflect.TypeFor[ExecutionBudget](), reflect.TypeFor[LLMConfig]():
-			return nil
-		case reflect.TypeFor[time.Time]():
-			t, _ := v.Interface().(time.Time)
+		default:
 			if year := t.UTC().Year(); !t.IsZero() && (year < 1970 || year > 9998) {
 				return Errorf(Invalid, "is in the year %d; give a time from 1970 to 9998", year)
 			}
-			return nil
 		}
-		for field, value := range v.Fields() {
-			if !field.IsExported() {
-				continue
-			}
-			err := checkRecorded(value, most)
-			if key := keyOf(field); key != "" {
-				err = in(key, err)
-			}
-			if err != nil {
-				return err
-			}
-		}
-	case reflect.Int, reflect.Int64, reflect.Float64:
-		if n := v.Convert(reflect.TypeFor[float64]()).Float(); n < 0 || n > float64(most) {
-			return Errorf(Invalid, "is %v; give a number from 0 to %d", v, most)
-		}
-	default:
-	}
-	return nil
+		return nil
+	}})
 }
 
 // A fieldError is an error with the path of the field in which it arose.

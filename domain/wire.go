@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"reflect"
 	"strconv"
 	"strings"
 	"unicode"
@@ -97,7 +96,7 @@ func (s *AgentState) UnmarshalJSON(data []byte) (err error) {
 	if read.AgentID.IsZero() {
 		return in("agent_id", errors.New("is missing; this is no saved state"))
 	}
-	if err := checkRecorded(reflect.ValueOf(read), math.MaxInt64); err != nil {
+	if err := checkRecorded(read, math.MaxInt64); err != nil {
 		return err
 	}
 	for i, c := range read.UnknownOutcomes {
