@@ -277,10 +277,5 @@ func readable(text string, most int) string {
 	if !utf8.ValidString(text) {
 		text, note = strings.ToValidUTF8(text, "\uFFFD"), notUTF8
 	}
-	if len(text)+len(note) <= most {
-		return text + note
-	}
-	room := most - 100 // for the line in between
-	head, tail := domain.Shorten(text, room*3/4), ending(text, room-room*3/4-len(note))
-	return fmt.Sprintf("%s\n[… %d of %d bytes left out …]\n%s%s", head, len(text)-len(head)-len(tail), len(text), tail, note)
+	return domain.WithoutMiddle(text, most-len(note)) + note
 }
