@@ -51,7 +51,9 @@ func sameJSON(value any) string {
 func withSameNumbers(value any) any {
 	switch v := value.(type) {
 	case map[string]any:
-		for key, one := range v { //workflowcheck:ignore each is put where it was
+		// Each is put where it was.
+		//workflowcheck:ignore
+		for key, one := range v {
 			v[key] = withSameNumbers(one)
 		}
 	case []any:
