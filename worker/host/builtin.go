@@ -41,11 +41,7 @@ func harmless() []tool.Tool { return append(waiting.Tools(), todo.Tool(), asking
 
 // OptionalNames are the names of OptionalTools.
 func OptionalNames() []string {
-	var names []string
-	for _, spec := range OptionalTools() {
-		names = append(names, spec.Name)
-	}
-	return names
+	return texts(OptionalTools(), func(spec domain.ToolSpec) string { return spec.Name })
 }
 
 // addOptional adds those that the configuration names.
