@@ -81,5 +81,5 @@ func (a *Activities) hookFailure(spec contract.HookSpec, err error) error {
 	own.Code, own.Source = domain.CodeHookFailed, spec.Name
 	failed := a.recordable(own, domain.Invalid)
 	failed.Message = domain.Shorten(failed.Message, domain.MaxReason)
-	return failure(failed)
+	return failed
 }

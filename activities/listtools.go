@@ -27,13 +27,13 @@ import (
 func (a *Activities) ListTools(ctx context.Context, request contract.ResolveRequest) (contract.Resolved, error) {
 	defer a.heartbeat(ctx)() // a vault may be slow
 	definition, err := a.defined(ctx, request)
-	if err != nil {
-		return contract.Resolved{}, failure(domain.AsError(err))
+	var catalog contract.Resolved
+	if err == nil {
+		catalog, err = a.catalog(ctx, definition)
 	}
-	catalog, err := a.catalog(ctx, definition)
 	switch {
 	case err != nil:
-		return contract.Resolved{}, failure(domain.AsError(err))
+		return contract.Resolved{}, domain.AsError(err)
 	case !request.Listed.IsZero() && catalog.Digest == request.Listed:
 		return contract.Resolved{
 			Unchanged: true, Digest: catalog.Digest, RateLimit: catalog.RateLimit, ToolLimits: catalog.ToolLimits, Timing: catalog.Timing,
@@ -138,7 +138,7 @@ func (a *Activities) named(ctx context.Context, name string) (specs []domain.Too
 		return []domain.ToolSpec{t.Spec()}, nil
 	}
 	var found []tool.Tool
-	if server, all := domain.ServerOfAll(name); all && a.config.Toolbox.Has(name) {
+	if server, all := domain.ServerOfAll(name); all && has(a.config.Toolbox, name) {
 		if found, err = a.config.Toolbox.All(ctx, server); err == nil {
 			found = slices.DeleteFunc(found, func(t tool.Tool) bool { return !a.remote(t.Spec().Name) })
 		}

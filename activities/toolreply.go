@@ -65,10 +65,10 @@ func (c toolCall) cutOff(cause error) (contract.ToolReply, error) {
 	case late:
 		return c.failed(domain.CodedErrorf(domain.Unavailable, domain.CodeTimeout, "the tool %s %s", c.request.Name, long)), nil
 	case errors.Is(cause, worker.ErrWorkerShutdown):
-		return contract.ToolReply{}, failure(domain.CodedErrorf(domain.Unavailable, domain.CodeWorkerShutdown, "the worker stopped while %s ran", c.request.Name))
+		return contract.ToolReply{}, domain.CodedErrorf(domain.Unavailable, domain.CodeWorkerShutdown, "the worker stopped while %s ran", c.request.Name)
 	}
 	// The workflow is gone, or another attempt is to follow.
-	return contract.ToolReply{}, failure(domain.Errorf(domain.Unavailable, "the call of %s was cut off by the server", c.request.Name))
+	return contract.ToolReply{}, domain.Errorf(domain.Unavailable, "the call of %s was cut off by the server", c.request.Name)
 }
 
 func (c toolCall) refused(ctx context.Context, err error) (contract.ToolReply, error) {
@@ -79,7 +79,7 @@ func (c toolCall) refused(ctx context.Context, err error) (contract.ToolReply, e
 	}
 	retryable, repeatable := own.Kind.Retryable(), c.effect.Repeatable()
 	if retryable && repeatable && c.triesLeft() {
-		return contract.ToolReply{}, failure(own)
+		return contract.ToolReply{}, own
 	}
 	if words := advice(err, own); words != "" {
 		own.Message += "; " + words
