@@ -126,9 +126,7 @@ func bounded(r domain.Response) domain.Response {
 	if r.Finish != "" && !slices.Contains(enum.Known[domain.FinishReason](), r.Finish) {
 		r.Finish, r.FinishWord = domain.FinishOther, string(r.Finish)
 	}
-	r.ID, r.RequestID = domain.Shorten(r.ID, maxWord), domain.Shorten(r.RequestID, maxWord)
-	r.Model, r.FinishWord = domain.Shorten(r.Model, maxWord), domain.Shorten(r.FinishWord, maxWord)
-	return r
+	return domain.Texts(r, func(text string, _ bool) string { return domain.Shorten(text, maxWord) })
 }
 
 // shorten cuts a partial message, with room for what JSON makes of its characters.

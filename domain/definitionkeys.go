@@ -89,12 +89,21 @@ func (d Definition) Conflicts(given Definition) []string {
 // Differing are the keys of the fields in which two definitions differ, but for where they were read.
 func (d Definition) Differing(other Definition) []string { return Differing(d, other, "source") }
 
-// Differing are the keys of the fields in which two structs differ, some left aside. No list is the same as an empty one.
-func Differing[T any](a, b T, aside ...string) (keys []string) {
-	for field, own := range reflect.ValueOf(a).Fields() {
-		that := reflect.ValueOf(b).FieldByIndex(field.Index)
-		bothEmpty := own.Kind() == reflect.Slice && own.Len()+that.Len() == 0
-		if key := keyOf(field); !slices.Contains(aside, key) && !bothEmpty && !reflect.DeepEqual(own.Interface(), that.Interface()) {
+// Differing are the keys of the exported fields in which two structs differ, some left aside. No list is the same as an empty
+// one, and the fields of an embedded struct without a key count as its own.
+func Differing[T any](a, b T, aside ...string) []string {
+	return differing(reflect.ValueOf(a), reflect.ValueOf(b), aside)
+}
+
+func differing(a, b reflect.Value, aside []string) (keys []string) {
+	for field, own := range a.Fields() {
+		that := b.FieldByIndex(field.Index)
+		switch key := keyOf(field); {
+		case !field.IsExported(), slices.Contains(aside, key), own.Kind() == reflect.Slice && own.Len()+that.Len() == 0:
+		case reflect.DeepEqual(own.Interface(), that.Interface()):
+		case key == "":
+			keys = append(keys, differing(own, that, aside)...)
+		default:
 			keys = append(keys, key)
 		}
 	}

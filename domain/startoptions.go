@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"net/url"
+	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -216,21 +217,10 @@ func (m Message) checkParts() error {
 
 // checkTexts says which text would not be kept as it is.
 func (m Message) checkTexts() error {
-	valid := func(field string, texts ...string) error {
-		if slices.ContainsFunc(texts, func(text string) bool { return !utf8.ValidString(text) }) {
-			return in(field, errors.New("is not valid UTF-8; convert it"))
+	return walk(reflect.ValueOf(&m).Elem(), walker{visit: func(v reflect.Value) error {
+		if v.Kind() == reflect.String && !utf8.ValidString(v.String()) {
+			return errors.New("is not valid UTF-8; convert it")
 		}
 		return nil
-	}
-	err := valid("name", m.Name)
-	for i, p := range m.Parts {
-		err = cmp.Or(err, in("parts", valid(item(i), p.Text, p.URL, p.Filename, p.MediaType, p.Signature)))
-	}
-	for i, c := range m.ToolCalls {
-		err = cmp.Or(err, in("tool_calls", valid(item(i), c.ID, c.Name, c.Arguments)))
-	}
-	if r := m.ToolResult; r != nil {
-		err = cmp.Or(err, valid("tool_result", r.CallID, r.Name, r.Content))
-	}
-	return err
+	}})
 }
