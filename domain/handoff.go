@@ -63,13 +63,13 @@ func (d Definition) HandsTo(name string) (to Definition, ok bool) {
 func (t tooledAgent) checkHandoffs(agents map[string]Definition) error {
 	for _, name := range t.agent.HandoffNames() {
 		sub, field, tool := t.agent.Handoffs[name], t.field("handoffs."+name), HandoffTool(name)
+		if slices.Contains(t.tools, tool) || t.agent.Subagents[tool].AsTool {
+			return Errorf(Invalid, "%s: its tool %s has the name of another one of the agent; give one of them another name", field, tool)
+		}
 		if err := t.checkTool(field, name, tool, sub); err != nil {
 			return err
 		}
-		switch to := agents[sub.Agent]; {
-		case t.agent.Subagents[tool].AsTool:
-			return Errorf(Invalid, "%s: its tool %s has the name of one of the agent's sub-agents; give one of them another name", field, tool)
-		case to.Compiler.OrDefault() != t.agent.Compiler.OrDefault() || !slices.Equal(to.Sections, t.agent.Sections):
+		if to := agents[sub.Agent]; to.Compiler.OrDefault() != t.agent.Compiler.OrDefault() || !slices.Equal(to.Sections, t.agent.Sections) {
 			return Errorf(Invalid, "%s: has another compiler or other sections, but the conversation stays the same; give both agents the same", field)
 		}
 	}
