@@ -122,12 +122,7 @@ func New(config Config) (*Activities, error) {
 		tools[name] = t
 	}
 	config.Approvals = cmp.Or(config.Approvals, domain.DefaultApprovals())
-	if err := config.Approvals.Check(); err != nil {
-		wrong = append(wrong, err)
-	}
-	if err := config.Allow.CheckTools(config.Tools, config.Toolbox); err != nil {
-		wrong = append(wrong, err)
-	}
+	wrong = append(wrong, config.Approvals.Check(), config.Allow.CheckTools(config.Tools, config.Toolbox))
 	config.Tools = slices.DeleteFunc(slices.Clone(config.Tools), func(t tool.Tool) bool { return !config.Allow.Tool(t.Spec().Name) })
 	maps.DeleteFunc(tools, func(name string, _ tool.Tool) bool { return !config.Allow.Tool(name) })
 	for name, compiler := range config.Compilers {

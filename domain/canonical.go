@@ -196,10 +196,7 @@ func (c LLMConfig) kept() LLMConfig {
 
 // check says why the format makes no sense.
 func (f ResponseFormat) check() error {
-	err := in("type", new(FormatType).UnmarshalText([]byte(f.Type)))
-	if err == nil {
-		err = in("mode", new(OutputMode).UnmarshalText([]byte(f.Mode)))
-	}
+	err := checkWords(f)
 	if err == nil && f.Type == FormatSchema && (f.Name == "" || len(f.Schema) == 0) {
 		err = Errorf(Invalid, "json_schema needs a name and a schema")
 	}

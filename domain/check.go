@@ -94,10 +94,8 @@ func (d Definition) Check() error {
 		if err := (Definition{Model: f.Model}).Check(); err != nil {
 			return Errorf(Invalid, "fallbacks[%d]: %s", i, err)
 		}
-		for _, on := range f.On {
-			if err := new(Failure).UnmarshalText([]byte(on)); err != nil {
-				return Errorf(Invalid, "fallbacks[%d].on: %s", i, err)
-			}
+		if err := checkWords(f.On); err != nil {
+			return invalid(inItem("fallbacks", i, in("on", err)))
 		}
 	}
 	if _, err := keep(d.Format); err != nil {

@@ -70,6 +70,17 @@ func checkRecorded(value any, most int64) error {
 	}})
 }
 
+// checkWords refuses a value with a word that its type does not know, and names the field.
+func checkWords[T any](value T) error {
+	return walk(reflect.ValueOf(&value).Elem(), walker{visit: func(v reflect.Value) error {
+		word, ok := reflect.New(v.Type()).Interface().(encoding.TextUnmarshaler)
+		if !ok || v.Kind() != reflect.String {
+			return nil
+		}
+		return word.UnmarshalText([]byte(v.String()))
+	}})
+}
+
 // A fieldError is an error with the path of the field in which it arose.
 type fieldError struct {
 	path string

@@ -141,7 +141,7 @@ func (o *MessageOrder) Add(e Entry) error {
 	if len(e.Section) > maxSection || !utf8.ValidString(e.Section) || strings.ContainsFunc(e.Section, unicode.IsControl) {
 		return in("section", fmt.Errorf("is no name of at most %d bytes without control characters", maxSection))
 	}
-	if err := cmp.Or(CheckRecorded(m), m.checkKind(), m.checkParts(), m.checkTexts()); err != nil {
+	if err := cmp.Or(CheckRecorded(m), checkWords(m), m.checkKind(), m.checkParts(), m.checkTexts()); err != nil {
 		return err
 	}
 	if m.Role == RoleTool {
@@ -173,9 +173,6 @@ func (o *MessageOrder) Dangling() (int, error) {
 
 // checkKind says what a message of its role may not hold, or lacks.
 func (m Message) checkKind() error {
-	if err := m.Role.UnmarshalText([]byte(m.Role)); err != nil {
-		return in("role", err)
-	}
 	switch {
 	case (m.Role == RoleTool) != (m.ToolResult != nil):
 		return in("tool_result", errors.New("belongs to messages of role tool, and to each of them"))
@@ -192,9 +189,8 @@ func (m Message) checkKind() error {
 // checkParts says which part no provider could be sent.
 func (m Message) checkParts() error {
 	for i, p := range m.Parts {
-		err := in("type", p.Type.UnmarshalText([]byte(p.Type)))
+		var err error
 		switch {
-		case err != nil:
 		case m.Role == RoleTool && p.Type != PartImage:
 			err = in("type", fmt.Errorf("is %s; what a tool said stands in tool_result, and only its images beside that", p.Type))
 		case p.Type == PartText || m.Role == RoleAssistant:
