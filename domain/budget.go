@@ -65,9 +65,6 @@ type Spent struct {
 	ToolCalls   int64   `json:"tool_calls,omitzero"`
 }
 
-// IsZero reports whether nothing was spent.
-func (s Spent) IsZero() bool { return s == Spent{} }
-
 // counts are the amounts that are whole numbers: all but time.
 func (s *Spent) counts() [4]*int64 {
 	return [...]*int64{&s.Steps, &s.Tokens, &s.CostNanoUSD, &s.ToolCalls}
