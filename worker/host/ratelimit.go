@@ -125,13 +125,20 @@ func (q quota) options(options worker.Options) (worker.Options, error) {
 	if err != nil {
 		return options, fmt.Errorf("rate limit: %w", err)
 	}
-	options.MaxConcurrentActivityExecutionSize, options.MaxConcurrentEagerActivityExecutionSize = 0, 0
+	options = limitedQueue(options, float64(q.RequestsPerMinute)/60)
+	options.MaxConcurrentActivityExecutionSize = 0
+	options.Tuner = meteredTuner{WorkerTuner: tuner, meter: q.meter}
+	return options, nil
+}
+
+// limitedQueue are the options of a worker that serves activities alone, so many a second over all workers; zero: as many as come.
+func limitedQueue(options worker.Options, perSecond float64) worker.Options {
+	options.MaxConcurrentEagerActivityExecutionSize = 0
 	options.WorkflowTaskPollerBehavior = nil
 	options.MaxConcurrentActivityTaskPollers = limitedPollers
 	options.DisableWorkflowWorker = true
-	options.Tuner = meteredTuner{WorkerTuner: tuner, meter: q.meter}
-	options.TaskQueueActivitiesPerSecond = float64(q.RequestsPerMinute) / 60
-	return options, nil
+	options.TaskQueueActivitiesPerSecond = perSecond
+	return options
 }
 
 const limitedPollers = 2

@@ -64,12 +64,7 @@ func limitedTool(limit contract.ToolLimit, options worker.Options) worker.Option
 	if limit.AtOnce > 0 {
 		options.MaxConcurrentActivityExecutionSize = limit.AtOnce
 	}
-	options.MaxConcurrentEagerActivityExecutionSize = 0
-	options.WorkflowTaskPollerBehavior = nil
-	options.MaxConcurrentActivityTaskPollers = limitedPollers
-	options.DisableWorkflowWorker = true
-	options.TaskQueueActivitiesPerSecond = limit.PerSecond()
-	return options
+	return limitedQueue(options, limit.PerSecond())
 }
 
 // readToolLimits reads limits as in refund=5/m+2,http_get=10/s,shell=+1.
