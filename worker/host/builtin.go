@@ -20,11 +20,7 @@ import (
 // OptionalTools are the tools that Everstep has beside those for files. A worker has
 // those of them that its configuration names.
 func OptionalTools() []domain.ToolSpec {
-	var specs []domain.ToolSpec
-	for _, t := range optionalTools() {
-		specs = append(specs, t.Spec())
-	}
-	return specs
+	return ofEach(optionalTools(), tool.Tool.Spec)
 }
 
 // optionalTools are only for what they say of themselves.
@@ -41,7 +37,7 @@ func harmless() []tool.Tool { return append(waiting.Tools(), todo.Tool(), asking
 
 // OptionalNames are the names of OptionalTools.
 func OptionalNames() []string {
-	return texts(OptionalTools(), func(spec domain.ToolSpec) string { return spec.Name })
+	return ofEach(OptionalTools(), func(spec domain.ToolSpec) string { return spec.Name })
 }
 
 // addOptional adds those that the configuration names.

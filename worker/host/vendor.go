@@ -56,7 +56,7 @@ func vendors() []vendor {
 func (v vendor) apis() []wire.API { return append([]wire.API{v.API}, v.others...) }
 
 func (v vendor) names() []string {
-	return texts(v.apis(), func(api wire.API) string { return api.Name })
+	return ofEach(v.apis(), func(api wire.API) string { return api.Name })
 }
 
 // keys are the variables that can say what the key is, the best first.
@@ -109,17 +109,17 @@ func (v vendor) fromEnvironment(c *Config, environment Environment) (key string,
 }
 
 // KeyFileVariables name the variables that name files with keys.
-func KeyFileVariables() []string { return texts(vendors(), vendor.KeyFileVariable) }
+func KeyFileVariables() []string { return ofEach(vendors(), vendor.KeyFileVariable) }
 
 // vendorNames are those by which rate limits, and Config.Vendors, name them.
-func vendorNames() []string { return texts(vendors(), func(v vendor) string { return v.Name }) }
+func vendorNames() []string { return ofEach(vendors(), func(v vendor) string { return v.Name }) }
 
-func texts[T any](all []T, of func(T) string) []string {
-	said := make([]string, len(all))
+func ofEach[T, U any](all []T, of func(T) U) []U {
+	made := make([]U, len(all))
 	for i, one := range all {
-		said[i] = of(one)
+		made[i] = of(one)
 	}
-	return said
+	return made
 }
 
 func (v vendor) config(c Config) (wire.Config, error) {
