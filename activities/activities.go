@@ -121,14 +121,8 @@ func New(config Config) (*Activities, error) {
 		check(!taken, "tool %q: name: two tools have it; rename one", name)
 		tools[name] = t
 	}
-	config.Toolbox = cmp.Or[Toolbox](config.Toolbox, none{})
 	config.Approvals = cmp.Or(config.Approvals, domain.DefaultApprovals())
-	if err := config.Approvals.Check(); err != nil {
-		wrong = append(wrong, err)
-	}
-	if err := config.Allow.CheckTools(config.Tools, config.Toolbox); err != nil {
-		wrong = append(wrong, err)
-	}
+	wrong = append(wrong, config.Approvals.Check(), config.Allow.CheckTools(config.Tools, config.Toolbox))
 	config.Tools = slices.DeleteFunc(slices.Clone(config.Tools), func(t tool.Tool) bool { return !config.Allow.Tool(t.Spec().Name) })
 	maps.DeleteFunc(tools, func(name string, _ tool.Tool) bool { return !config.Allow.Tool(name) })
 	for name, compiler := range config.Compilers {
@@ -191,7 +185,10 @@ func (a *Activities) RegisterOwn(r worker.ActivityRegistry) {
 
 // register does not compile where an activity's types are not its contract's.
 func register[In, Out any](r worker.ActivityRegistry, name contract.Activity[In, Out], run func(context.Context, In) (Out, error)) {
-	r.RegisterActivityWithOptions(run, activity.RegisterOptions{Name: string(name)})
+	r.RegisterActivityWithOptions(func(ctx context.Context, in In) (Out, error) {
+		out, err := run(ctx, in)
+		return out, failure(err)
+	}, activity.RegisterOptions{Name: string(name)})
 }
 
 // registerLong is register for what takes long, many at once: the SDK calls it by reflection, which
@@ -201,7 +198,8 @@ func registerLong[In, Out any](r worker.ActivityRegistry, name contract.Activity
 		if in == nil { // none was given
 			in = new(In)
 		}
-		return run(ctx, in)
+		out, err := run(ctx, in)
+		return out, failure(err)
 	}, activity.RegisterOptions{Name: string(name)})
 }
 
@@ -239,10 +237,10 @@ func (a *Activities) Record(ctx context.Context, request contract.RecordRequest)
 	case temporal.IsCanceledError(context.Cause(ctx)):
 		return contract.Segment{}, ctx.Err()
 	case ctx.Err() != nil:
-		return contract.Segment{}, failure(domain.CodedErrorf(domain.Unavailable, domain.CodeInterrupted,
-			"record: cut off before it was written"))
+		return contract.Segment{}, domain.CodedErrorf(domain.Unavailable, domain.CodeInterrupted,
+			"record: cut off before it was written")
 	}
 	own := *domain.AsError(err)
 	own.Lacking = false // the server tries again, and may ask another worker
-	return contract.Segment{}, failure(&own)
+	return contract.Segment{}, &own
 }

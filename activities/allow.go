@@ -34,9 +34,8 @@ func (a Allow) Tool(name string) bool {
 
 // CheckTools refuses a name that is that of no tool of the worker's, those of a toolbox among them.
 func (a Allow) CheckTools(own []tool.Tool, more Toolbox) error {
-	more = cmp.Or[Toolbox](more, none{})
 	for _, name := range *cmp.Or(a.Tools, &[]string{}) {
-		if !more.Has(name) && !slices.ContainsFunc(own, func(t tool.Tool) bool { return t.Spec().Name == name }) {
+		if !has(more, name) && !slices.ContainsFunc(own, func(t tool.Tool) bool { return t.Spec().Name == name }) {
 			return domain.Errorf(domain.Invalid, "--allow-tools (EVERSTEP_ALLOW_TOOLS): there is no %q; the tools are: %s", name, toolNames(own, more))
 		}
 	}

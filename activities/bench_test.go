@@ -78,10 +78,10 @@ func (b *bench) environment(t *testing.T) *testsuite.TestActivityEnvironment {
 }
 
 // outcomeOf is what an activity answers where it runs.
-func outcomeOf[T any](t testing.TB, env *testsuite.TestActivityEnvironment, run, request any) (outcome T, err error) {
+func outcomeOf[In, Out any](t testing.TB, env *testsuite.TestActivityEnvironment, a *activities.Activities, name contract.Activity[In, Out], request In) (outcome Out, err error) {
 	t.Helper()
-	env.RegisterActivity(run)
-	value, err := env.ExecuteActivity(run, request)
+	a.Register(env)
+	value, err := env.ExecuteActivity(string(name), request)
 	if err == nil {
 		require.NoError(t, value.Get(&outcome))
 	}
@@ -102,7 +102,7 @@ func (b *bench) call(t *testing.T, request contract.ToolRequest) (contract.ToolR
 		a, err = activities.New(b.config)
 	}
 	require.NoError(t, err)
-	reply, err := outcomeOf[contract.ToolReply](t, b.environment(t), a.CallTool, request)
+	reply, err := outcomeOf(t, b.environment(t), a, contract.CallTool, request)
 	if err != nil {
 		return reply, err
 	}

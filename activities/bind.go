@@ -30,17 +30,17 @@ func (a *Activities) Bind(ctx context.Context, request contract.BindRequest) (co
 	defer a.heartbeat(ctx)()
 	agent := activity.GetInfo(ctx).WorkflowExecution.ID
 	if workerStops(ctx) {
-		return contract.Bound{}, failure(domain.CodedErrorf(domain.Unavailable, domain.CodeWorkerShutdown, "the worker is stopping"))
+		return contract.Bound{}, domain.CodedErrorf(domain.Unavailable, domain.CodeWorkerShutdown, "the worker is stopping")
 	}
 	if a.config.Sessions == nil {
-		return contract.Bound{}, failure(domain.CodedErrorf(domain.Unavailable, domain.CodeUnknownTool, "this worker has no MCP server %q", domain.Shorten(request.Server, 64)))
+		return contract.Bound{}, domain.CodedErrorf(domain.Unavailable, domain.CodeUnknownTool, "this worker has no MCP server %q", domain.Shorten(request.Server, 64))
 	}
 	id, err := a.config.Sessions.Bind(ctx, request.Server, agent)
 	switch {
 	case err != nil && ctx.Err() != nil:
 		return contract.Bound{}, ctx.Err()
 	case err != nil:
-		return contract.Bound{}, failure(a.recordable(*domain.AsError(err), domain.Unavailable))
+		return contract.Bound{}, a.recordable(*domain.AsError(err), domain.Unavailable)
 	case ctx.Err() != nil: // nobody is told of it
 		a.config.Sessions.Unbind(id, agent)
 		return contract.Bound{}, ctx.Err()

@@ -53,8 +53,8 @@ func TestBind(t *testing.T) {
 		a, err := activities.New(b.config)
 		require.NoError(t, err)
 		env := b.environment(t)
-		env.RegisterActivity(a.Bind)
-		value, err := env.ExecuteActivity(a.Bind, contract.BindRequest{Server: "s"})
+		a.Register(env)
+		value, err := env.ExecuteActivity(string(contract.Bind), contract.BindRequest{Server: "s"})
 		if err == nil {
 			err = value.Get(&bound)
 		}

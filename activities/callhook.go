@@ -40,7 +40,10 @@ func (a *Activities) CallHook(ctx context.Context, request contract.HookRequest)
 	if run.err != nil && temporal.IsCanceledError(context.Cause(ctx)) {
 		return contract.HookReply{}, ctx.Err()
 	}
-	reply := hiddenReply(a.config.Secrets, run.result)
+	reply := hidden(a.config.Secrets, run.result)
+	if run.result.Answer != nil {
+		reply.Answer = new(hiddenMessage(a.config.Secrets, *run.result.Answer))
+	}
 	err = hookError(request.Hook, run)
 	if err == nil {
 		reply, err = hook.Checked(request.Hook.Trigger, reply)
@@ -78,5 +81,5 @@ func (a *Activities) hookFailure(spec contract.HookSpec, err error) error {
 	own.Code, own.Source = domain.CodeHookFailed, spec.Name
 	failed := a.recordable(own, domain.Invalid)
 	failed.Message = domain.Shorten(failed.Message, domain.MaxReason)
-	return failure(failed)
+	return failed
 }

@@ -27,11 +27,11 @@ func (b *bench) callHook(t *testing.T, h hook.Hook, request contract.HookRequest
 	a, err := activities.New(b.config)
 	require.NoError(t, err)
 	env := b.environment(t)
-	env.RegisterActivity(a.CallHook)
+	a.Register(env)
 	if request.Hook.Name == "" {
 		request.Hook = h.Spec()
 	}
-	value, err := env.ExecuteActivity(a.CallHook, request)
+	value, err := env.ExecuteActivity(string(contract.CallHook), request)
 	if err != nil {
 		return contract.HookReply{}, err
 	}

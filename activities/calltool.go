@@ -143,7 +143,9 @@ func toolNames(tools []tool.Tool, more Toolbox) string {
 	for _, t := range tools {
 		names = append(names, t.Spec().Name)
 	}
-	names = append(names, more.Prefixes()...)
+	if more != nil {
+		names = append(names, more.Prefixes()...)
+	}
 	return cmp.Or(strings.Join(names, ", "), "none")
 }
 

@@ -1,6 +1,7 @@
 package activities
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"slices"
@@ -17,11 +18,15 @@ const maxRetryDelay = time.Hour
 
 // failure is the one place where an error becomes one that Temporal records. Its
 // only detail is the error itself, so that a workflow reads back what was sent.
-func failure(err *domain.Error) error {
-	return temporal.NewApplicationErrorWithOptions(err.Message, string(err.Kind), temporal.ApplicationErrorOptions{
-		NonRetryable:   !err.Kind.Retryable() || err.Lacking, // the workflow looks for another worker
-		NextRetryDelay: min(max(err.RetryAfter, 0), maxRetryDelay),
-		Details:        []any{err},
+func failure(err error) error {
+	own, ok := errors.AsType[*domain.Error](err)
+	if !ok { // none, or what says that the activity was stopped
+		return err
+	}
+	return temporal.NewApplicationErrorWithOptions(own.Message, string(own.Kind), temporal.ApplicationErrorOptions{
+		NonRetryable:   !own.Kind.Retryable() || own.Lacking, // the workflow looks for another worker
+		NextRetryDelay: min(max(own.RetryAfter, 0), maxRetryDelay),
+		Details:        []any{own},
 	})
 }
 
@@ -47,6 +52,5 @@ func (a *Activities) recordable(err domain.Error, otherwise domain.Kind) *domain
 	if !slices.Contains(enum.Known[domain.Code](), err.Code) {
 		err.Code = ""
 	}
-	hide(a.config.Secrets, &err.Message, &err.Detail)
-	return &err
+	return new(hidden(a.config.Secrets, err))
 }

@@ -8,7 +8,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
-	"unicode/utf8"
 
 	"go.temporal.io/sdk/activity"
 
@@ -110,16 +109,7 @@ func (t *tail) add(piece string) {
 	t.end = slices.Delete(t.end, 0, max(0, len(t.end)-t.most))
 }
 
-func (t *tail) String() string { return ending(string(t.end), t.most) }
-
-// ending is the end of a text of at most so many bytes, in whole characters.
-func ending(text string, most int) string {
-	at := max(len(text)-most, 0)
-	for at < len(text) && !utf8.RuneStart(text[at]) {
-		at++
-	}
-	return text[at:]
-}
+func (t *tail) String() string { return domain.Ending(string(t.end), t.most) }
 
 // A modelHeartbeat reports how far an inference is. No request waits for a heartbeat: where the newest one of a lost attempt
 // tells of no request, the workflow counts what it had reserved.

@@ -29,13 +29,13 @@ func (a *Activities) ListTools(ctx context.Context, request contract.ResolveRequ
 	defer a.heartbeatWith(ctx, func() []any { return []any{contract.Heartbeat{Phase: contract.PhaseWaiting, Progress: told.newest()}} })() // a vault, or a server, may be slow
 	ctx = tool.WithProgress(ctx, told.tell)
 	definition, err := a.defined(ctx, request)
-	if err != nil {
-		return contract.Resolved{}, failure(domain.AsError(err))
+	var catalog contract.Resolved
+	if err == nil {
+		catalog, err = a.catalog(ctx, definition)
 	}
-	catalog, err := a.catalog(ctx, definition)
 	switch {
 	case err != nil:
-		return contract.Resolved{}, failure(domain.AsError(err))
+		return contract.Resolved{}, domain.AsError(err)
 	case !request.Listed.IsZero() && catalog.Digest == request.Listed:
 		return contract.Resolved{
 			Unchanged: true, Digest: catalog.Digest, RateLimit: catalog.RateLimit, ToolLimits: catalog.ToolLimits, Timing: catalog.Timing,
@@ -140,7 +140,7 @@ func (a *Activities) named(ctx context.Context, name string) (specs []domain.Too
 		return []domain.ToolSpec{t.Spec()}, nil
 	}
 	var found []tool.Tool
-	if server, all := domain.ServerOfAll(name); all && a.config.Toolbox.Has(name) {
+	if server, all := domain.ServerOfAll(name); all && has(a.config.Toolbox, name) {
 		if found, err = a.config.Toolbox.All(ctx, server); err == nil {
 			found = slices.DeleteFunc(found, func(t tool.Tool) bool { return !a.remote(t.Spec().Name) })
 		}
@@ -153,8 +153,7 @@ func (a *Activities) named(ctx context.Context, name string) (specs []domain.Too
 	}
 	for _, t := range found {
 		spec := t.Spec()
-		hide(a.config.Secrets, &spec.Description)
-		spec.Schema = json.RawMessage(a.config.Secrets.Hide(string(spec.Schema)))
+		spec.Description, spec.Schema = a.config.Secrets.Hide(spec.Description), hidden(a.config.Secrets, spec.Schema)
 		specs = append(specs, spec)
 	}
 	return specs, nil

@@ -48,7 +48,7 @@ func answerOf(t *testing.T, config activities.Config, request contract.ResolveRe
 	config.Transcripts = &transcript.Source{}
 	a, err := activities.New(config)
 	require.NoError(t, err)
-	return outcomeOf[contract.Resolved](t, plainEnvironment(), a.ListTools, request)
+	return outcomeOf(t, plainEnvironment(), a, contract.ListTools, request)
 }
 
 func TestListTools(t *testing.T) {
@@ -126,7 +126,7 @@ func TestListToolsSaysThatItIsAtIt(t *testing.T) {
 	env := plainEnvironment()
 	var once sync.Once
 	env.SetOnActivityHeartbeatListener(func(*activity.Info, converter.EncodedValues) { once.Do(func() { close(heard) }) })
-	_, err = outcomeOf[contract.Resolved](t, env, a.ListTools, contract.ResolveRequest{Definition: domain.Definition{Model: domain.LLMConfig{Provider: "p", Model: "m"}}})
+	_, err = outcomeOf(t, env, a, contract.ListTools, contract.ResolveRequest{Definition: domain.Definition{Model: domain.LLMConfig{Provider: "p", Model: "m"}}})
 	require.NoError(t, err)
 }
 
@@ -147,7 +147,7 @@ func TestWhatToolsAreWaitedForIsTold(t *testing.T) {
 			close(toolbox.heard)
 		})
 	})
-	_, unlisted := outcomeOf[contract.Resolved](t, env, a.ListTools, contract.ResolveRequest{Definition: domain.Definition{Model: domain.LLMConfig{Provider: "p", Model: "m"}, Tools: []string{"s__echo"}}})
+	_, unlisted := outcomeOf(t, env, a, contract.ListTools, contract.ResolveRequest{Definition: domain.Definition{Model: domain.LLMConfig{Provider: "p", Model: "m"}, Tools: []string{"s__echo"}}})
 	require.NoError(t, cmp.Or(err, unlisted))
 	require.Equal(t, &contract.Progress{Tool: "tools", Text: "MCP server s is silent: [hidden]"}, beat.Progress)
 }

@@ -136,7 +136,7 @@ func (b *modelBench) callOn(t testing.TB, a *activities.Activities, request cont
 	if b.before != nil {
 		env.SetHeartbeatDetails(*b.before)
 	}
-	return outcomeOf[contract.ModelReply](t, env, a.CallModel, &request)
+	return outcomeOf(t, env, a, contract.CallModel, request)
 }
 
 func (b *modelBench) reply(t *testing.T) contract.ModelReply {

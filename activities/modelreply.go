@@ -63,14 +63,14 @@ func (c *modelCall) failed(ctx context.Context, answer inference.Answer, err err
 		// no reply would be read. The heartbeat stays and tells the next one.
 		c.heartbeat.record()
 		activity.GetLogger(ctx).Warn("inference cut off by the server", "step", c.request.Step, "attempt", c.tries(), "cause", context.Cause(ctx))
-		return contract.ModelReply{}, failure(domain.Errorf(domain.Unavailable, "the inference was cut off by the server"))
+		return contract.ModelReply{}, domain.Errorf(domain.Unavailable, "the inference was cut off by the server")
 	}
 	activity.GetLogger(ctx).Warn("inference failed", "step", c.request.Step, "attempt", c.tries(), "kind", failed.Kind,
 		"code", failed.Code, "message", failed.Message, "billed", billed, "detail", failed.Detail)
 	failed.RetryAfter = c.delay(failed)
 	if !billed && c.spent.IsZero() && failed.RetryAfter <= longestUnseen {
 		c.heartbeat.nothingSpent()
-		return contract.ModelReply{}, failure(failed)
+		return contract.ModelReply{}, failed
 	}
 	reply := c.reply(contract.BilledFailure)
 	reply.Spent = c.spent.Add(used)
@@ -126,9 +126,7 @@ func bounded(r domain.Response) domain.Response {
 	if r.Finish != "" && !slices.Contains(enum.Known[domain.FinishReason](), r.Finish) {
 		r.Finish, r.FinishWord = domain.FinishOther, string(r.Finish)
 	}
-	r.ID, r.RequestID = domain.Shorten(r.ID, maxWord), domain.Shorten(r.RequestID, maxWord)
-	r.Model, r.FinishWord = domain.Shorten(r.Model, maxWord), domain.Shorten(r.FinishWord, maxWord)
-	return r
+	return domain.Texts(r, func(text string, _ bool) string { return domain.Shorten(text, maxWord) })
 }
 
 // shorten cuts a partial message, with room for what JSON makes of its characters.

@@ -23,7 +23,7 @@ func (a *Activities) CheckOutput(ctx context.Context, request contract.OutputReq
 	a.config.At(contract.WithPlace(ctx, contract.Place{WorkflowID: activity.GetInfo(ctx).WorkflowExecution.ID}), contract.Checking)
 	checker, err := a.outputs.of(request.Format)
 	if err != nil {
-		return contract.OutputReply{}, failure(domain.AsError(err))
+		return contract.OutputReply{}, domain.AsError(err)
 	}
 	return contract.OutputReply{Invalid: checker.Check(request.Text)}, nil
 }

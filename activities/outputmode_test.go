@@ -192,11 +192,11 @@ func TestCheckOutput(t *testing.T) {
 	require.NoError(t, err)
 	for text, want := range map[string]string{`{"city":"Ulm"}`: "", `{"city":7}`: "at /city: must be of type string and is of type integer"} {
 		for range 2 {
-			reply, err := outcomeOf[contract.OutputReply](t, plainEnvironment(), a.CheckOutput, contract.OutputRequest{Format: cityFormat(""), Text: text})
+			reply, err := outcomeOf(t, plainEnvironment(), a, contract.CheckOutput, contract.OutputRequest{Format: cityFormat(""), Text: text})
 			require.NoError(t, err)
 			require.Equal(t, want, reply.Invalid)
 		}
 	}
-	_, err = outcomeOf[contract.OutputReply](t, plainEnvironment(), a.CheckOutput, contract.OutputRequest{Format: domain.ResponseFormat{Type: domain.FormatSchema}})
+	_, err = outcomeOf(t, plainEnvironment(), a, contract.CheckOutput, contract.OutputRequest{Format: domain.ResponseFormat{Type: domain.FormatSchema}})
 	require.ErrorContains(t, err, "response_format.schema: is missing")
 }

@@ -34,7 +34,7 @@ func recording(t *testing.T, log domain.Log, storage *blob.Bucket, failure error
 	source.Cache.Feed("default-test-workflow-id", log, contract.Resolved{})
 	a, err := activities.New(activities.Config{Transcripts: source, Storage: storage})
 	require.NoError(t, err)
-	return outcomeOf[contract.Segment](t, plainEnvironment(), a.Record, request)
+	return outcomeOf(t, plainEnvironment(), a, contract.Record, request)
 }
 
 func said(texts ...string) domain.Log {
@@ -79,14 +79,14 @@ func TestRecordCopiesFromAnotherRun(t *testing.T) {
 	source := &transcript.Source{Cache: transcript.NewCache(0), Client: ended{"ended-run", log}, Storage: memblob.OpenBucket(nil)}
 	a, err := activities.New(activities.Config{Transcripts: source, Storage: source.Storage})
 	require.NoError(t, err)
-	segment, err := outcomeOf[contract.Segment](t, plainEnvironment(), a.Record, contract.RecordRequest{Log: log.Ref(), RunID: "ended-run"})
+	segment, err := outcomeOf(t, plainEnvironment(), a, contract.Record, contract.RecordRequest{Log: log.Ref(), RunID: "ended-run"})
 	require.NoError(t, err)
 	require.Equal(t, contract.Segment{RunID: "default-test-run-id", To: 3, Digest: log.Chain(), Bytes: segment.Bytes}, segment)
 	exists, err := source.Storage.Exists(t.Context(), segment.Key("default-test-workflow-id"))
 	require.NoError(t, err)
 	require.True(t, exists)
 
-	_, err = outcomeOf[contract.Segment](t, plainEnvironment(), a.Record, contract.RecordRequest{Log: said("one", "more").Ref(), RunID: "another-run"})
+	_, err = outcomeOf(t, plainEnvironment(), a, contract.Record, contract.RecordRequest{Log: said("one", "more").Ref(), RunID: "another-run"})
 	require.ErrorContains(t, err, "run another-run of default-test-workflow-id is gone")
 }
 
@@ -138,7 +138,7 @@ func TestRecordEndsWithItsWorker(t *testing.T) {
 		env.SetWorkerStopChannel(stopping)
 		began := time.Now()
 		time.AfterFunc(100*time.Millisecond, func() { close(stopping) })
-		_, err = outcomeOf[contract.Segment](t, env, a.Record, contract.RecordRequest{Log: said("one").Ref()})
+		_, err = outcomeOf(t, env, a, contract.Record, contract.RecordRequest{Log: said("one").Ref()})
 		app, _ := failureOf(t, err)
 		require.Equal(t, string(domain.Unavailable), app.Type())
 		require.False(t, app.NonRetryable())

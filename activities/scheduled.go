@@ -40,7 +40,7 @@ func (a *Activities) Send(ctx context.Context, m contract.SessionMessage) (contr
 		case !told:
 			return contract.SessionReply{}, unanswered("send", err)
 		case refused.Kind != domain.Denied:
-			return contract.SessionReply{}, failure(refused)
+			return contract.SessionReply{}, refused
 		}
 		now, err := ask(ctx, c, id, "", account.Request{Want: []account.Part{account.HeadOf}})
 		switch {
@@ -49,7 +49,7 @@ func (a *Activities) Send(ctx context.Context, m contract.SessionMessage) (contr
 		case now.Head.Suspended == nil && (now.Head.Newest == nil || !now.Head.Newest.Status.Terminal() || !now.Head.Open):
 			return contract.SessionReply{State: contract.SessionBusy}, nil
 		case now.Head.Suspended != nil || again: // it is no execution that is in the way
-			return contract.SessionReply{}, failure(refused)
+			return contract.SessionReply{}, refused
 		}
 	}
 }
@@ -95,7 +95,7 @@ func refusalOf(err error) (*domain.Error, bool) {
 
 // unanswered has the server try again.
 func unanswered(what string, err error) error {
-	return failure(domain.Errorf(domain.Unavailable, "%s: the session does not answer: %v", what, err))
+	return domain.Errorf(domain.Unavailable, "%s: the session does not answer: %v", what, err)
 }
 
 const (
@@ -186,5 +186,5 @@ func toldBy(ctx context.Context, c client.Client, r contract.FollowRequest, run 
 
 // untold is the error of an execution of which nobody can tell any more how it ended.
 func untold(r contract.FollowRequest, why string) error {
-	return failure(domain.CodedErrorf(domain.Internal, domain.CodeTerminated, "execution %d of %s: nobody can tell how it ended: %s", r.Number, r.Name, why))
+	return domain.CodedErrorf(domain.Internal, domain.CodeTerminated, "execution %d of %s: nobody can tell how it ended: %s", r.Number, r.Name, why)
 }

@@ -1,12 +1,10 @@
 package activities
 
 import (
-	"maps"
-	"slices"
+	"reflect"
 
 	"everstep/activities/inference"
 	"everstep/domain"
-	"everstep/domain/contract"
 )
 
 // Secrets are what a worker knows and nobody else may: its keys, the password
@@ -24,14 +22,9 @@ type noSecrets struct{}
 func (noSecrets) Hide(text string) string { return text }
 func (noSecrets) Begun(string) int        { return 0 }
 
-// hide takes them out of texts, and reports whether there were any.
-func hide(secrets Secrets, texts ...*string) (found bool) {
-	for _, text := range texts {
-		hidden := secrets.Hide(*text)
-		found = found || hidden != *text
-		*text = hidden
-	}
-	return found
+// hidden is a copy of a value whose texts are without the secrets.
+func hidden[T any](secrets Secrets, value T) T {
+	return domain.Texts(value, func(text string, _ bool) string { return secrets.Hide(text) })
 }
 
 // tellingPart is how many bytes of a secret tell something: less is the same in all keys
@@ -39,9 +32,7 @@ func hide(secrets Secrets, texts ...*string) (found bool) {
 const tellingPart = 8
 
 func hideInAnswer(secrets Secrets, answer *inference.Answer) {
-	r := &answer.Response
-	hide(secrets, &r.ID, &r.RequestID, &r.Model, &r.FinishWord, (*string)(&r.Finish))
-	answer.Message = hiddenMessage(secrets, answer.Message)
+	answer.Response, answer.Message = hidden(secrets, answer.Response), hiddenMessage(secrets, answer.Message)
 	if !answer.Partial {
 		return
 	}
@@ -57,81 +48,13 @@ func hideInAnswer(secrets Secrets, answer *inference.Answer) {
 // hiddenMessage is a message without the secrets. A part that held one is no longer
 // what its signature signs, so it loses that and is not sent back as it came.
 func hiddenMessage(secrets Secrets, m domain.Message) domain.Message {
-	m = m.Clone()
-	for i := range m.Parts {
-		p := &m.Parts[i]
-		data, opaque := string(p.Data), string(p.Opaque)
-		found := hide(secrets, &p.Text, &p.MediaType, &p.URL, &p.Filename, &p.Signature)
-		if hide(secrets, &data) {
-			found, p.Data = true, []byte(data)
-		}
-		if found || hide(secrets, &opaque) {
+	clean := hidden(secrets, m)
+	for i := range clean.Parts {
+		if p := &clean.Parts[i]; !reflect.DeepEqual(*p, m.Parts[i]) {
 			p.Signature, p.Opaque = "", nil
 		}
 	}
-	for i := range m.ToolCalls {
-		hideCall(secrets, &m.ToolCalls[i])
-	}
-	if r := m.ToolResult; r != nil {
-		hide(secrets, &r.Content)
-	}
-	hide(secrets, &m.Name)
-	m.Metadata = hiddenNotes(secrets, m.Metadata)
-	return m
-}
-
-// hiddenNotes are notes without the secrets. Nil stays nil.
-func hiddenNotes(secrets Secrets, notes domain.Metadata) domain.Metadata {
-	notes = maps.Clone(notes)
-	for key, value := range notes {
-		notes[key] = []byte(secrets.Hide(string(value)))
-	}
-	return notes
-}
-
-func hiddenMessages(secrets Secrets, messages []domain.Message) []domain.Message {
-	messages = slices.Clone(messages)
-	for i, m := range messages {
-		messages[i] = hiddenMessage(secrets, m)
-	}
-	return messages
-}
-
-func hideCall(secrets Secrets, call *domain.ToolCall) {
-	hide(secrets, &call.ID, &call.Name, &call.Arguments)
-}
-
-func hiddenReply(secrets Secrets, reply contract.HookReply) contract.HookReply {
-	hide(secrets, &reply.Block)
-	if reply.Call != nil {
-		reply.Call = new(*reply.Call)
-		hideCall(secrets, reply.Call)
-	}
-	if reply.Content != nil {
-		reply.Content = new(secrets.Hide(*reply.Content))
-	}
-	if reply.Answer != nil {
-		reply.Answer = new(hiddenMessage(secrets, *reply.Answer))
-	}
-	if reply.Failure != nil {
-		reply.Failure = new(*reply.Failure)
-		hide(secrets, &reply.Failure.Message)
-	}
-	if reply.SystemPrompt != nil {
-		reply.SystemPrompt = new(secrets.Hide(*reply.SystemPrompt))
-	}
-	reply.Stops = slices.Clone(reply.Stops)
-	for i := range reply.Stops {
-		hide(secrets, &reply.Stops[i].Message)
-		reply.Stops[i].Context = hiddenNotes(secrets, reply.Stops[i].Context)
-	}
-	reply.Say = hiddenMessages(secrets, reply.Say)
-	reply.Aside = maps.Clone(reply.Aside)
-	for section, messages := range reply.Aside {
-		reply.Aside[section] = hiddenMessages(secrets, messages)
-	}
-	reply.Note = hiddenNotes(secrets, reply.Note)
-	return reply
+	return clean
 }
 
 // A hiddenStream passes a text on piece by piece. It holds back what may be the

@@ -107,7 +107,7 @@ func asked(entries []domain.Entry, earlier *domain.Message) string {
 		}
 	}
 	room := maxAsked - len(askedOpening) - len(askedClosing)
-	return askedOpening + middleCut(strings.Join(prompts, askedBetween), room) + askedClosing
+	return askedOpening + domain.WithoutMiddle(strings.Join(prompts, askedBetween), room) + askedClosing
 }
 
 // numberOf is how many summaries there were, with this one.

@@ -273,7 +273,7 @@ func TestSummaryCutsResultsFirst(t *testing.T) {
 	require.Contains(t, text, "rrr last\n")
 	require.Contains(t, text, "\nshort\n")
 	require.Contains(t, text, strings.Repeat("s", 3000), "it is not the longest")
-	require.Equal(t, 1, strings.Count(text, "bytes are left out here"))
+	require.Equal(t, 1, strings.Count(text, "bytes left out"))
 	require.Greater(t, b.called.InputTokens()+300, request.Summary.Window-50, "what there is room for is used")
 
 	request.Summary.Window = 1500
@@ -282,7 +282,7 @@ func TestSummaryCutsResultsFirst(t *testing.T) {
 	require.Contains(t, text, "what is in a?")
 	require.Contains(t, text, "\nhead uuu", "when the results are not enough, all that is long is cut")
 	require.Contains(t, text, "uuu tail\n")
-	require.Equal(t, 3, strings.Count(text, "bytes are left out here"))
+	require.Equal(t, 3, strings.Count(text, "bytes left out"))
 
 	request.Summary.Window = 0
 	b.replyTo(t, request)
@@ -307,7 +307,7 @@ func TestSummaryKeepsTheFirstPrompts(t *testing.T) {
 		require.True(t, strings.HasPrefix(asked, opening+"what is in a?\n\n---\n\nand in b?\n\n---\n\nprompt 0.0 "))
 		require.Contains(t, asked, fmt.Sprintf("prompt %d.9", n))
 		require.True(t, strings.HasSuffix(asked, closing))
-		require.LessOrEqual(t, strings.Count(asked, "bytes are left out here"), 1)
+		require.LessOrEqual(t, strings.Count(asked, "bytes left out"), 1)
 		k.summary(*reply.Message)
 		request.Edits = domain.Edits{Hidden: k.Len() - 1, Summary: k.Len(), Buffered: k.Len() - 1}
 	}

@@ -27,23 +27,13 @@ type Toolbox interface {
 	Prefixes() []string
 }
 
-// none is the toolbox of a worker without one.
-type none struct{}
-
-func (none) Has(string) bool             { return false }
-func (none) Effect(string) domain.Effect { return domain.AtMostOnce }
-func (none) Prefixes() []string          { return nil }
-func (none) Find(context.Context, string) (tool.Tool, error) {
-	return tool.Tool{}, domain.Errorf(domain.Internal, "there is no toolbox")
-}
-func (none) All(context.Context, string) ([]tool.Tool, error) {
-	return nil, domain.Errorf(domain.Internal, "there is no toolbox")
-}
+// has reports whether a tool is a toolbox's, which may be nil: there is none.
+func has(box Toolbox, name string) bool { return box != nil && box.Has(name) }
 
 // remote reports whether a tool is the toolbox's, and one that this worker runs.
 func (a *Activities) remote(name string) bool {
 	_, own := a.tools[name]
-	return !own && a.config.Toolbox.Has(name) && a.config.Allow.Tool(name)
+	return !own && has(a.config.Toolbox, name) && a.config.Allow.Tool(name)
 }
 
 // tool is the one that a call names. One of the toolbox's is looked for when it runs.

@@ -14,11 +14,7 @@ func asks(err error) bool {
 // asks has the workflow ask people. The error is what remains of the call where a stop comes first.
 func (c toolCall) asks(err error) contract.ToolReply {
 	question, _ := tool.Asks(err)
-	hide := c.activities.config.Secrets.Hide
-	question.Text = hide(question.Text)
-	for i, choice := range question.Choices {
-		question.Choices[i] = hide(choice)
-	}
+	question = hidden(c.activities.config.Secrets, question)
 	if wrong := question.Check(); wrong != nil {
 		return c.failed(domain.AsError(wrong))
 	}

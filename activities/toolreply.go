@@ -65,10 +65,10 @@ func (c toolCall) cutOff(cause error) (contract.ToolReply, error) {
 	case late:
 		return c.failed(domain.CodedErrorf(domain.Unavailable, domain.CodeTimeout, "the tool %s %s", c.request.Name, long)), nil
 	case errors.Is(cause, worker.ErrWorkerShutdown):
-		return contract.ToolReply{}, failure(domain.CodedErrorf(domain.Unavailable, domain.CodeWorkerShutdown, "the worker stopped while %s ran", c.request.Name))
+		return contract.ToolReply{}, domain.CodedErrorf(domain.Unavailable, domain.CodeWorkerShutdown, "the worker stopped while %s ran", c.request.Name)
 	}
 	// The workflow is gone, or another attempt is to follow.
-	return contract.ToolReply{}, failure(domain.Errorf(domain.Unavailable, "the call of %s was cut off by the server", c.request.Name))
+	return contract.ToolReply{}, domain.Errorf(domain.Unavailable, "the call of %s was cut off by the server", c.request.Name)
 }
 
 func (c toolCall) refused(ctx context.Context, err error) (contract.ToolReply, error) {
@@ -79,7 +79,7 @@ func (c toolCall) refused(ctx context.Context, err error) (contract.ToolReply, e
 	}
 	retryable, repeatable := own.Kind.Retryable(), c.effect.Repeatable()
 	if retryable && repeatable && c.triesLeft() {
-		return contract.ToolReply{}, failure(own)
+		return contract.ToolReply{}, own
 	}
 	if words := advice(err, own); words != "" {
 		own.Message += "; " + words
@@ -258,12 +258,9 @@ func (c toolCall) stop(signal *domain.StopSignal) *domain.StopSignal {
 	if signal == nil {
 		return nil
 	}
-	hide := c.activities.config.Secrets.Hide
-	own := domain.StopSignal{
-		Reason: domain.StopRequested, Source: c.request.Name,
-		Message: domain.Shorten(strings.ToValidUTF8(hide(signal.Message), "\uFFFD"), domain.MaxReason),
-		Context: hiddenNotes(c.activities.config.Secrets, signal.Context),
-	}
+	own := hidden(c.activities.config.Secrets, *signal)
+	own.Reason, own.Source = domain.StopRequested, c.request.Name
+	own.Message = domain.Shorten(strings.ToValidUTF8(own.Message, "\uFFFD"), domain.MaxReason)
 	if encoded, err := json.Marshal(own.Context); err != nil || len(encoded) > maxStopContext {
 		own.Context = nil
 		own.Message += fmt.Sprintf(" (its context is left out: it is not JSON, or above %d bytes)", maxStopContext)
@@ -280,10 +277,5 @@ func readable(text string, most int) string {
 	if !utf8.ValidString(text) {
 		text, note = strings.ToValidUTF8(text, "\uFFFD"), notUTF8
 	}
-	if len(text)+len(note) <= most {
-		return text + note
-	}
-	room := most - 100 // for the line in between
-	head, tail := domain.Shorten(text, room*3/4), ending(text, room-room*3/4-len(note))
-	return fmt.Sprintf("%s\n[… %d of %d bytes left out …]\n%s%s", head, len(text)-len(head)-len(tail), len(text), tail, note)
+	return domain.WithoutMiddle(text, most-len(note)) + note
 }

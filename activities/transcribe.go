@@ -2,7 +2,6 @@ package activities
 
 import (
 	"cmp"
-	"fmt"
 	"math"
 	"slices"
 	"sort"
@@ -46,7 +45,7 @@ func transcribe(messages []domain.Message, room int) string {
 		}
 	}
 	if room > 0 {
-		return middleCut(b.String(), room)
+		return domain.WithoutMiddle(b.String(), room)
 	}
 	return b.String()
 }
@@ -109,7 +108,7 @@ func fitPieces(pieces []piece, room int) {
 		if p.result {
 			most = min(longest, all)
 		}
-		pieces[i].text = middleCut(p.text, most)
+		pieces[i].text = domain.WithoutMiddle(p.text, most)
 	}
 }
 
@@ -128,20 +127,4 @@ func total(lengths []int, most int) (n int) {
 		n += min(length, most)
 	}
 	return n
-}
-
-// cutNote is as long as the longest note of a cut.
-const cutNote = "\n[… 1234567890 bytes are left out here …]\n"
-
-// middleCut cuts a text to n bytes, and leaves twice as much of its head as of its tail.
-func middleCut(text string, n int) string {
-	if len(text) <= n {
-		return text
-	}
-	left := n - len(cutNote)
-	if left < len(cutNote) {
-		return domain.Shorten(text, max(n, 0))
-	}
-	head, tail := domain.Shorten(text, left*2/3), ending(text, left-left*2/3)
-	return head + fmt.Sprintf("\n[… %d bytes are left out here …]\n", len(text)-len(head)-len(tail)) + tail
 }

@@ -26,13 +26,13 @@ func (a *Activities) VerifyCall(ctx context.Context, request contract.ToolReques
 	c := toolCall{activities: a, request: request, info: info}
 	asked, ok := a.tools[request.Name] // a toolbox's have no Verify
 	if !ok {
-		return contract.VerifyReply{}, failure(domain.CodedErrorf(domain.Unavailable, domain.CodeUnknownTool, "this worker has no tool %q", domain.Shorten(request.Name, 64)))
+		return contract.VerifyReply{}, domain.CodedErrorf(domain.Unavailable, domain.CodeUnknownTool, "this worker has no tool %q", domain.Shorten(request.Name, 64))
 	}
 	c.bounds = asked.Bounds()
 	arguments, err := request.Arguments, error(nil)
 	if request.Reference != nil {
 		if arguments, err = a.config.Transcripts.Arguments(ctx, *request.Reference, request.Position); err != nil {
-			return contract.VerifyReply{}, failure(a.recordable(*domain.AsError(err), domain.Unavailable))
+			return contract.VerifyReply{}, a.recordable(*domain.AsError(err), domain.Unavailable)
 		}
 	}
 	call := c.known()
@@ -57,11 +57,11 @@ func (a *Activities) unverified(ctx context.Context, name string, run outcome[to
 	case temporal.IsCanceledError(context.Cause(ctx)):
 		return ctx.Err()
 	case errors.Is(run.err, errPanicked):
-		return failure(domain.Errorf(domain.Internal, "Verify of %s panicked; the worker's log has the stack", name))
+		return domain.Errorf(domain.Internal, "Verify of %s panicked; the worker's log has the stack", name)
 	case errors.Is(run.cause, errLate), errors.Is(run.cause, context.DeadlineExceeded):
-		return failure(domain.CodedErrorf(domain.Unavailable, domain.CodeTimeout, "Verify of %s took longer than it may", name))
+		return domain.CodedErrorf(domain.Unavailable, domain.CodeTimeout, "Verify of %s took longer than it may", name)
 	case errors.Is(run.cause, worker.ErrWorkerShutdown):
-		return failure(domain.CodedErrorf(domain.Unavailable, domain.CodeWorkerShutdown, "the worker stopped while it ran Verify of %s", name))
+		return domain.CodedErrorf(domain.Unavailable, domain.CodeWorkerShutdown, "the worker stopped while it ran Verify of %s", name)
 	}
 	own := toolError(run.err)
 	_, ours := errors.AsType[*domain.Error](run.err)
@@ -69,5 +69,5 @@ func (a *Activities) unverified(ctx context.Context, name string, run outcome[to
 		own.Kind = domain.Unavailable // to ask again does no harm
 	}
 	own.Message = domain.Shorten(own.Message, maxErrorText)
-	return failure(a.recordable(own, domain.Unavailable))
+	return a.recordable(own, domain.Unavailable)
 }

@@ -21,8 +21,8 @@ func (b *bench) verify(t *testing.T, request contract.ToolRequest) (reply contra
 	a, err := activities.New(b.config)
 	require.NoError(t, err)
 	env := b.environment(t)
-	env.RegisterActivity(a.VerifyCall)
-	value, err := env.ExecuteActivity(a.VerifyCall, request)
+	a.Register(env)
+	value, err := env.ExecuteActivity(string(contract.VerifyCall), request)
 	if err == nil {
 		require.NoError(t, value.Get(&reply))
 	}

@@ -1,7 +1,6 @@
 package domain
 
 import (
-	"bytes"
 	"encoding/json"
 	"maps"
 	"slices"
@@ -64,10 +63,10 @@ func NewAgentState(id, parent AgentID, now time.Time, config LLMConfig) AgentSta
 // Clone returns a state in whose values one may write, for whoever is free in what he does with it, as hooks are. Steps and
 // messages are shared all the same.
 func (s AgentState) Clone() AgentState {
-	s.LLMConfig, s.Metadata, s.ResponseFormat.Schema = s.LLMConfig.kept(), s.Metadata.clone(), bytes.Clone(s.ResponseFormat.Schema)
-	s.UnknownOutcomes, s.StandingApprovals = slices.Clone(s.UnknownOutcomes), slices.Clone(s.StandingApprovals)
-	s.SessionTrusted, s.Execution.Trusted = s.SessionTrusted.clone(), s.Execution.Trusted.clone()
-	s.Execution.Budget, s.Execution.Continuation = s.Execution.Budget.clone(), s.Execution.Continuation.clone()
+	steps, current := s.Execution.Steps, s.Execution.CurrentStep
+	s.Execution.Steps, s.Execution.CurrentStep = nil, nil
+	s = Clone(s)
+	s.Execution.Steps, s.Execution.CurrentStep = steps, current
 	return s
 }
 
@@ -115,7 +114,7 @@ func (s AgentState) WithMetadata(key string, value json.RawMessage, now time.Tim
 	if metadata[key] = value; value == nil {
 		delete(metadata, key)
 	}
-	kept, err := metadata.kept()
+	kept, err := keep(metadata)
 	if err != nil {
 		return s, invalid(in("metadata", err))
 	}
@@ -125,9 +124,9 @@ func (s AgentState) WithMetadata(key string, value json.RawMessage, now time.Tim
 
 // WithResponseFormat returns the state with another form of answers. It fails where the form makes no sense.
 func (s AgentState) WithResponseFormat(f ResponseFormat, now time.Time) (AgentState, error) {
-	kept, err := f.kept()
+	kept, err := keep(f)
 	if err != nil {
-		return s, invalid(err)
+		return s, invalid(in("response_format", err))
 	}
 	s.ResponseFormat = kept
 	return s.updated(now), nil

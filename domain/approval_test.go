@@ -138,16 +138,17 @@ func TestApprovalWords(t *testing.T) {
 func TestRulesThatMakeNoSense(t *testing.T) {
 	t.Parallel()
 	for says, rule := range map[string]domain.ApprovalRule{
-		"approvals[0].then":                                 {Tool: "pay"},
-		"approvals[0].effects: \"huge\" is none of":         {Effects: []domain.Effect{"huge"}, Then: domain.Allow},
-		"approvals[0].expires_after: is -1s":                {ExpiresAfter: -time.Second, Then: domain.AskFirst},
-		"approvals[0].expires_after: only a rule that asks": {ExpiresAfter: time.Second, Then: domain.Allow},
-		"approvals[0].at_expiry: needs expires_after":       {AtExpiry: domain.ExpiryStops, Then: domain.AskFirst},
-		"approvals[0].arguments: \"a..b\" is no path":       {Arguments: patterns(`{"a..b":1}`), Then: domain.Allow},
-		"approvals[0].arguments.a: is an object":            {Arguments: patterns(`{"a":{"max":1}}`), Then: domain.Allow},
-		"approvals[0].arguments.a: has 302 bytes":           {Arguments: patterns(`{"a":"` + strings.Repeat("x", 300) + `"}`), Then: domain.Allow},
-		"approvals[0].tightens: a rule that allows":         {Tightens: true, Then: domain.Allow},
-		"approvals[0].tool: is no name":                     {Tool: strings.Repeat("x", 300), Then: domain.Allow},
+		"approvals[0].then": {Tool: "pay"},
+		"approvals[0].effects[0]: effect: \"huge\" is none of": {Effects: []domain.Effect{"huge"}, Then: domain.Allow},
+		"approvals[0].effects: one is empty":                   {Effects: []domain.Effect{""}, Then: domain.Allow},
+		"approvals[0].expires_after: is -1s":                   {ExpiresAfter: -time.Second, Then: domain.AskFirst},
+		"approvals[0].expires_after: only a rule that asks":    {ExpiresAfter: time.Second, Then: domain.Allow},
+		"approvals[0].at_expiry: needs expires_after":          {AtExpiry: domain.ExpiryStops, Then: domain.AskFirst},
+		"approvals[0].arguments: \"a..b\" is no path":          {Arguments: patterns(`{"a..b":1}`), Then: domain.Allow},
+		"approvals[0].arguments.a: is an object":               {Arguments: patterns(`{"a":{"max":1}}`), Then: domain.Allow},
+		"approvals[0].arguments.a: has 302 bytes":              {Arguments: patterns(`{"a":"` + strings.Repeat("x", 300) + `"}`), Then: domain.Allow},
+		"approvals[0].tightens: a rule that allows":            {Tightens: true, Then: domain.Allow},
+		"approvals[0].tool: is no name":                        {Tool: strings.Repeat("x", 300), Then: domain.Allow},
 	} {
 		d := domain.Definition{Model: domain.LLMConfig{Provider: "scripted", Model: "x"}, Approvals: &domain.Approvals{Rules: []domain.ApprovalRule{rule}}}
 		require.ErrorContains(t, d.Check(), says)
@@ -234,5 +235,5 @@ func TestHintsOnlyTighten(t *testing.T) {
 	require.Equal(t, "rule 1 (destructive: ask)", (&domain.Approvals{Rules: only}).RuleOn(listed, "", nil).Rule)
 	warned.Then = domain.Allow
 	require.ErrorContains(t, (&domain.Approvals{Rules: []domain.ApprovalRule{warned}}).Check(), "approvals[0].hints: no server's word lets a call run")
-	require.ErrorContains(t, (&domain.Approvals{Rules: []domain.ApprovalRule{{Hints: []domain.Hint{"nice"}, Then: domain.Deny}}}).Check(), `approvals[0].hints: `)
+	require.ErrorContains(t, (&domain.Approvals{Rules: []domain.ApprovalRule{{Hints: []domain.Hint{"nice"}, Then: domain.Deny}}}).Check(), `approvals[0].hints[0]: `)
 }

@@ -239,23 +239,12 @@ func (a *Approvals) Check() error {
 }
 
 func (r ApprovalRule) check() error {
-	if err := new(Permission).UnmarshalText([]byte(r.Then)); err != nil {
-		return in("then", err)
-	}
-	if err := new(Expiry).UnmarshalText([]byte(r.AtExpiry)); err != nil {
+	if err := checkWords(r); err != nil {
 		return err
 	}
-	for _, effect := range r.Effects {
-		if err := new(Effect).UnmarshalText([]byte(effect)); err != nil || effect == "" {
-			return in("effects", Errorf(Invalid, "%q is none of read_only, idempotent, keyed, at_most_once", string(effect)))
-		}
-	}
-	for _, hint := range r.Hints {
-		if err := new(Hint).UnmarshalText([]byte(hint)); err != nil {
-			return in("hints", err)
-		}
-	}
 	switch {
+	case slices.Contains(r.Effects, ""):
+		return in("effects", Errorf(Invalid, "one is empty; give one of %v", enum.Known[Effect]()))
 	case r.Tightens && r.Then == Allow:
 		return in("tightens", Errorf(Invalid, "a rule that allows makes nothing stricter; take tightens away, or write then: ask or deny"))
 	case len(r.Hints) > 0 && r.Then == Allow:

@@ -35,9 +35,6 @@ func (b ExecutionBudget) WithDefaultSteps() ExecutionBudget {
 	return b
 }
 
-// IsZero reports whether nothing was spent.
-func (s Spent) IsZero() bool { return s == Spent{} }
-
 // Add returns the sum.
 func (s Spent) Add(t Spent) Spent {
 	s.Seconds += t.Seconds
@@ -189,21 +186,6 @@ func (b ExecutionBudget) SameTime(other ExecutionBudget) bool {
 
 func same[T any](a, b *T, equal func(T, T) bool) bool {
 	return a == b || a != nil && b != nil && equal(*a, *b)
-}
-
-// clone returns a budget that shares no memory with b, its deadline in UTC.
-func (b ExecutionBudget) clone() ExecutionBudget {
-	if b.IsZero() {
-		return b
-	}
-	return b.Extended(ExecutionBudget{}, nil)
-}
-
-func copied[T any](p *T) *T {
-	if p == nil {
-		return nil
-	}
-	return new(*p)
 }
 
 // ExecutionCounts are what an execution has used that its steps do not tell.

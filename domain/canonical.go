@@ -3,15 +3,17 @@ package domain
 import (
 	"bytes"
 	"encoding/json"
-	"maps"
+	"reflect"
 	"slices"
+	"strings"
+	"time"
 )
 
 // canonical returns raw JSON as encoding/json writes it, so that a value that
 // is saved and read back is the same bytes. It fails where raw is not JSON.
 func canonical(raw json.RawMessage) (json.RawMessage, error) {
 	if isPlain(raw) {
-		return bytes.Clone(raw), nil
+		return raw, nil
 	}
 	written, err := json.Marshal(raw)
 	if err != nil {
@@ -30,109 +32,175 @@ func isPlain(raw json.RawMessage) bool {
 	return opened && closed && len(bytes.Trim(text, plain)) == 0 || string(raw) == "true"
 }
 
-// kept returns a copy with canonical values, and nil for an empty one.
-func (m Metadata) kept() (Metadata, error) {
-	if len(m) == 0 {
-		return nil, nil
-	}
-	kept := make(Metadata, len(m))
-	for _, key := range slices.Sorted(maps.Keys(m)) {
-		value, err := canonical(m[key])
-		if err != nil {
-			return nil, in(key, err)
+// Clone returns a value that shares no memory with the one given, but for what its types keep to themselves.
+func Clone[T any](value T) T {
+	_ = walk(reflect.ValueOf(&value).Elem(), walker{copies: true, visit: func(reflect.Value) error { return nil }})
+	return value
+}
+
+// Texts returns a clone in which each text is another one. raw says that the text is JSON, or data.
+func Texts[T any](value T, change func(text string, raw bool) string) T {
+	_ = walk(reflect.ValueOf(&value).Elem(), walker{copies: true, visit: func(v reflect.Value) error {
+		if v.Kind() == reflect.String {
+			v.SetString(change(v.String(), false))
+		} else if v.Kind() == reflect.Slice && v.Type().Elem().Kind() == reflect.Uint8 && v.Len() > 0 {
+			v.SetBytes([]byte(change(string(v.Bytes()), true)))
 		}
-		kept[key] = value
-	}
-	return kept, nil
+		return nil
+	}})
+	return value
 }
 
-// kept returns the message as a state keeps it: its time in UTC, its raw JSON canonical.
-func (m Message) kept() (Message, error) {
-	if m.Role == "" {
-		return m, in("role", Errorf(Invalid, "is missing; say who speaks"))
-	}
-	metadata, err := m.Metadata.kept()
-	if err != nil {
-		return m, in("metadata", err)
-	}
-	m.CreatedAt, m.Metadata, m.ToolResult = utc(m.CreatedAt), metadata, copied(m.ToolResult)
-	m.Parts, m.ToolCalls = slices.Clone(nilIfEmpty(m.Parts)), slices.Clone(nilIfEmpty(m.ToolCalls))
-	if slices.ContainsFunc(m.Parts, func(p Part) bool { return p.Type != PartText || p.Opaque != nil || p.Data != nil }) {
-		m.Parts, err = keptAll("parts", m.Parts, Part.kept)
-	}
-	return m, err
+// keep returns a value in the one form in which a state holds and encodes it, with memory of its own: raw JSON is canonical, what
+// is empty is absent, times are in UTC. It fails where the value cannot be kept, and names the field.
+func keep[T any](value T) (T, error) {
+	err := walk(reflect.ValueOf(&value).Elem(), walker{copies: true, visit: asKept})
+	return value, err
 }
 
-func (p Part) kept() (Part, error) {
-	if p.Type == "" {
-		return p, in("type", Errorf(Invalid, "is missing; say what the part holds"))
-	}
-	p.Data, p.Opaque = bytes.Clone(nilIfEmpty(p.Data)), nilIfEmpty(p.Opaque)
-	if p.Opaque == nil {
-		return p, nil
-	}
-	var err error
-	p.Opaque, err = canonical(p.Opaque)
-	return p, in("opaque", err)
-}
-
-// keptAll returns a copy of a list as a state keeps it, nil for an empty one.
-func keptAll[T any](field string, list []T, kept func(T) (T, error)) ([]T, error) {
-	list = slices.Clone(nilIfEmpty(list))
-	for i, one := range list {
-		var err error
-		if list[i], err = kept(one); err != nil {
-			return nil, inItem(field, i, err)
+// asKept puts a value into that form whose parts are in it already.
+func asKept(v reflect.Value) (err error) {
+	switch held := v.Addr().Interface().(type) {
+	case *time.Time:
+		*held = utc(*held)
+	case *json.RawMessage:
+		if *held != nil {
+			*held, err = canonical(*held)
 		}
-	}
-	return list, nil
-}
-
-func (s StopSignal) kept() (StopSignal, error) {
-	err := s.Reason.UnmarshalText([]byte(s.Reason))
-	if err != nil {
-		return s, in("reason", err)
-	}
-	s.Context, err = s.Context.kept()
-	return s, in("context", err)
-}
-
-func (c Continuation) kept() (Continuation, error) {
-	for _, list := range []struct {
-		field   string
-		signals *[]StopSignal
-	}{{"stop_signals", &c.StopSignals}, {"overridden", &c.Overridden}, {"late", &c.Late}} {
-		var err error
-		if *list.signals, err = keptAll(list.field, *list.signals, StopSignal.kept); err != nil {
-			return c, err
+	case *Trusted:
+		if err = held.check(); len(*held) == 0 {
+			*held = nil
+		}
+	case *Message:
+		if held.Role == "" {
+			return in("role", Errorf(Invalid, "is missing; say who speaks"))
+		}
+	case *Part:
+		if held.Type == "" {
+			return in("type", Errorf(Invalid, "is missing; say what the part holds"))
+		}
+	case *Error:
+		*held = held.kept()
+	case *StopSignal:
+		return in("reason", held.Reason.UnmarshalText([]byte(held.Reason)))
+	case *ResponseFormat:
+		return held.check()
+	case *AgentStep:
+		held.ToolExecutions, held.Errors = orEmpty(held.ToolExecutions), orEmpty(held.Errors)
+	case *StepExecution:
+		*held = NewStepExecution(held.Step, held.StartedAt, held.CompletedAt, held.Continuation)
+	default:
+		if kind := v.Kind(); (kind == reflect.Slice || kind == reflect.Map) && v.Len() == 0 {
+			v.SetZero()
 		}
 	}
-	return c, nil
+	return err
+}
+
+// A walker looks at a value, and at all parts of it that others see.
+type walker struct {
+	// copies says that whatever a value refers to is copied first.
+	copies bool
+	// passes says which parts are passed over, with all that is in them; nil: none is.
+	passes func(reflect.Value) bool
+	// visit comes to a part after what is in it, and may change it.
+	visit func(reflect.Value) error
+}
+
+// walk takes a walker through a value that can be set. An error names the part.
+func walk(v reflect.Value, w walker) (err error) {
+	if w.passes != nil && w.passes(v) {
+		return nil
+	}
+	inside := func(held reflect.Value) (reflect.Value, error) { // of what cannot be set where it is
+		one := reflect.New(held.Type()).Elem()
+		one.Set(held)
+		return one, walk(one, w)
+	}
+	switch v.Kind() {
+	case reflect.Pointer:
+		if v.IsNil() {
+			return nil
+		}
+		if held := v.Elem(); w.copies {
+			v.Set(reflect.New(held.Type()))
+			v.Elem().Set(held)
+		}
+		return walk(v.Elem(), w)
+	case reflect.Interface:
+		if v.IsNil() {
+			return nil
+		}
+		one, err := inside(v.Elem())
+		if v.Set(one); err != nil {
+			return err
+		}
+	case reflect.Slice:
+		if v.Type().Elem().Kind() == reflect.Uint8 {
+			if w.copies {
+				v.SetBytes(bytes.Clone(v.Bytes()))
+			}
+			break
+		}
+		if w.copies && !v.IsNil() {
+			v.Set(reflect.AppendSlice(reflect.MakeSlice(v.Type(), 0, v.Len()), v))
+		}
+		for i := range v.Len() {
+			if err := walk(v.Index(i), w); err != nil {
+				return in(item(i), err)
+			}
+		}
+	case reflect.Map:
+		held := reflect.ValueOf(v.Interface())
+		if w.copies && !v.IsNil() {
+			v.Set(reflect.MakeMapWithSize(v.Type(), v.Len()))
+		}
+		for _, key := range sortedKeys(held) {
+			one, err := inside(held.MapIndex(key))
+			if err != nil {
+				return in(Shorten(key.String(), 60), err)
+			}
+			if w.copies {
+				v.SetMapIndex(key, one)
+			}
+		}
+	case reflect.Struct:
+		for i := range v.NumField() {
+			if !v.Field(i).CanSet() { // it is not exported
+				continue
+			}
+			if err := walk(v.Field(i), w); err != nil {
+				if key := keyOf(v.Type().Field(i)); key != "" {
+					err = in(key, err)
+				}
+				return err
+			}
+		}
+	default:
+	}
+	return w.visit(v)
+}
+
+// sortedKeys are those of a map, in their order: of two errors the same one is told each time.
+func sortedKeys(v reflect.Value) []reflect.Value {
+	return slices.SortedFunc(slices.Values(v.MapKeys()), func(a, b reflect.Value) int { return strings.Compare(a.String(), b.String()) })
 }
 
 // kept returns a copy of the configuration. Options that are not JSON stay, and fail where they are encoded.
 func (c LLMConfig) kept() LLMConfig {
-	c.Temperature, c.TopP, c.Price = copied(c.Temperature), copied(c.TopP), c.Price.clone()
-	if options, err := c.Options.kept(); err == nil {
-		c.Options = options
+	if own, err := keep(c); err == nil {
+		return own
 	}
-	return c
+	return Clone(c)
 }
 
-// kept returns the format as a state keeps it. It fails where it makes no sense.
-func (f ResponseFormat) kept() (ResponseFormat, error) {
-	err := in("type", new(FormatType).UnmarshalText([]byte(f.Type)))
-	if err == nil {
-		err = in("mode", new(OutputMode).UnmarshalText([]byte(f.Mode)))
-	}
+// check says why the format makes no sense.
+func (f ResponseFormat) check() error {
+	err := checkWords(f)
 	if err == nil && f.Type == FormatSchema && (f.Name == "" || len(f.Schema) == 0) {
 		err = Errorf(Invalid, "json_schema needs a name and a schema")
 	}
-	if f.Schema = nilIfEmpty(f.Schema); err == nil && f.Schema != nil {
-		f.Schema, err = canonical(f.Schema)
-		err = in("schema", err)
-	}
-	return f, in("response_format", err)
+	return err
 }
 
 // nilIfEmpty makes the two kinds of empty slice one, as JSON does.

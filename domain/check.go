@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"net/url"
+	"reflect"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -44,21 +45,8 @@ func (d Definition) Check() error {
 	case d.Model.Model == "":
 		return Errorf(Invalid, "model: has no name; write it as provider/model")
 	}
-	for _, field := range []struct {
-		name     string
-		negative bool
-		value    any
-	}{
-		{"max_output_tokens", d.Model.MaxOutputTokens < 0, d.Model.MaxOutputTokens},
-		{"context_window", d.Model.ContextWindow < 0, d.Model.ContextWindow},
-		{"attempts", d.Attempts < 0, d.Attempts},
-		{"inference_timeout", d.InferenceTimeout < 0, d.InferenceTimeout},
-		{"tool_timeout", d.ToolTimeout < 0, d.ToolTimeout},
-		{"idle_timeout", d.IdleTimeout < 0, d.IdleTimeout},
-	} {
-		if field.negative {
-			return Errorf(Invalid, "%s: is %v; it may not be negative", field.name, field.value)
-		}
+	if err := d.checkNegative(); err != nil {
+		return err
 	}
 	if d.Compiler == SelectedSections && len(d.Sections) == 0 {
 		return Errorf(Invalid, "sections: is empty; compiler selected_sections needs the names of those to show")
@@ -87,27 +75,42 @@ func (d Definition) Check() error {
 			return Errorf(Invalid, "show_trusted: %q is named twice; name it once", name)
 		}
 	}
-	if t := d.Model.Timeouts; min(t.Connect, t.FirstByte, t.Idle) < 0 {
-		return Errorf(Invalid, "timeouts: one is negative; give a time such as 30s, or leave it out")
-	}
 	for i, f := range d.Fallbacks {
 		if err := (Definition{Model: f.Model}).Check(); err != nil {
 			return Errorf(Invalid, "fallbacks[%d]: %s", i, err)
 		}
-		for _, on := range f.On {
-			if err := new(Failure).UnmarshalText([]byte(on)); err != nil {
-				return Errorf(Invalid, "fallbacks[%d].on: %s", i, err)
-			}
+		if err := checkWords(f.On); err != nil {
+			return invalid(inItem("fallbacks", i, in("on", err)))
 		}
 	}
-	if _, err := d.Format.kept(); err != nil {
-		return invalid(err)
+	if _, err := keep(d.Format); err != nil {
+		return invalid(in("response_format", err))
 	}
 	if err := d.SessionBudget.CheckSession(); err != nil {
 		return Errorf(Invalid, "session_budget.%s", AsError(err).Message)
 	}
 	price := cmp.Or(d.Model.Price, &Price{})
 	return cmp.Or(price.Check(), d.Approvals.Check(), d.Guards.Check(), d.Compaction.Check(), d.Budget.Check(), d.checkSubagents())
+}
+
+// checkNegative refuses numbers and times below zero, but for those of parts that say what they may be.
+func (d Definition) checkNegative() error {
+	apart := []reflect.Kind{reflect.Map, reflect.Pointer, reflect.Slice}
+	err := walk(reflect.ValueOf(&d).Elem(), walker{
+		passes: func(v reflect.Value) bool {
+			return slices.Contains(apart, v.Kind()) || v.Type() == reflect.TypeFor[Compaction]()
+		},
+		visit: func(v reflect.Value) error {
+			if v.CanInt() && v.Int() < 0 {
+				return Errorf(Invalid, "is %v; it may not be negative", v)
+			}
+			return nil
+		},
+	})
+	if err != nil {
+		return invalid(err)
+	}
+	return nil
 }
 
 // CheckText says of a text that is too long, or is not UTF-8, what is wrong with it.

@@ -177,7 +177,7 @@ func TestFallbacksAreChecked(t *testing.T) {
 	other := domain.LLMConfig{Provider: "scripted", Model: "other.yaml"}
 	require.NoError(t, with(domain.Fallback{Model: other, On: enum.Known[domain.Failure]()}))
 	require.ErrorContains(t, with(domain.Fallback{}), "fallbacks[0]: model: has no provider")
-	require.ErrorContains(t, with(domain.Fallback{Model: other, On: []domain.Failure{"rain"}}), "fallbacks[0].on: ")
+	require.ErrorContains(t, with(domain.Fallback{Model: other, On: []domain.Failure{"rain"}}), "fallbacks[0].on[0]: ")
 }
 
 // TestRawJSONIsKeptAsItIsWritten: what a state keeps of raw JSON is what is read

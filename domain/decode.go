@@ -36,33 +36,12 @@ func DecodeTyped(data []byte, target any) error {
 	if err := json.Unmarshal(data, target); err != nil {
 		return blame(data, reflect.TypeOf(target).Elem(), err, maxBlamed)
 	}
-	inUTC(reflect.ValueOf(target))
-	return nil
-}
-
-// inUTC makes all times in what was decoded those that are kept. Types that decode themselves have seen to theirs.
-func inUTC(v reflect.Value) {
-	switch v.Kind() {
-	case reflect.Pointer:
-		if t, ok := v.Interface().(*time.Time); ok && t != nil {
+	return walk(reflect.ValueOf(target).Elem(), walker{passes: func(v reflect.Value) bool { return v.Kind() == reflect.Map }, visit: func(v reflect.Value) error {
+		if t, ok := v.Addr().Interface().(*time.Time); ok {
 			*t = utc(*t)
-		} else if !v.IsNil() {
-			inUTC(v.Elem())
 		}
-	case reflect.Slice:
-		if kind := v.Type().Elem().Kind(); kind == reflect.Struct || kind == reflect.Pointer {
-			for i := range v.Len() {
-				inUTC(v.Index(i).Addr())
-			}
-		}
-	case reflect.Struct:
-		for i := range v.NumField() {
-			if v.Type().Field(i).IsExported() {
-				inUTC(v.Field(i).Addr())
-			}
-		}
-	default:
-	}
+		return nil
+	}})
 }
 
 // MaxRecorded bounds the numbers of what was recorded: several of them add up to an int64.
@@ -70,61 +49,36 @@ const MaxRecorded = 1 << 60
 
 // CheckRecorded refuses a value with a number or a time that nobody has recorded: one below zero or above MaxRecorded, one before
 // 1970 or after 9998. A budget and a model's settings are what somebody has asked for, and may be anything. Errors name the field.
-func CheckRecorded(value any) error { return checkRecorded(reflect.ValueOf(value), MaxRecorded) }
+func CheckRecorded(value any) error { return checkRecorded(value, MaxRecorded) }
 
-func checkRecorded(v reflect.Value, most int64) error {
-	switch v.Kind() {
-	case reflect.Pointer, reflect.Interface:
-		if !v.IsNil() {
-			return checkRecorded(v.Elem(), most)
-		}
-	case reflect.Slice:
-		if v.Type().Elem().Kind() == reflect.Uint8 { // a text, or data
-			return nil
-		}
-		for i := range v.Len() {
-			if err := checkRecorded(v.Index(i), most); err != nil {
-				return in(item(i), err)
+func checkRecorded(value any, most int64) error {
+	v := reflect.New(reflect.TypeOf(value)).Elem()
+	v.Set(reflect.ValueOf(value))
+	asked := []reflect.Type{reflect.TypeFor[ExecutionBudget](), reflect.TypeFor[LLMConfig]()}
+	return walk(v, walker{passes: func(v reflect.Value) bool { return slices.Contains(asked, v.Type()) }, visit: func(v reflect.Value) error {
+		switch t, _ := v.Interface().(time.Time); v.Kind() {
+		case reflect.Int, reflect.Int64, reflect.Float64:
+			if n := v.Convert(reflect.TypeFor[float64]()).Float(); n < 0 || n > float64(most) {
+				return Errorf(Invalid, "is %v; give a number from 0 to %d", v, most)
 			}
-		}
-	case reflect.Map:
-		keys := v.MapKeys() // in their order: of two errors the same one is told each time
-		slices.SortFunc(keys, func(a, b reflect.Value) int { return strings.Compare(a.String(), b.String()) })
-		for _, key := range keys {
-			if err := checkRecorded(v.MapIndex(key), most); err != nil {
-				return in(Shorten(key.String(), 60), err)
-			}
-		}
-	case reflect.Struct:
-		switch v.Type() {
-		case reflect.TypeFor[ExecutionBudget](), reflect.TypeFor[LLMConfig]():
-			return nil
-		case reflect.TypeFor[time.Time]():
-			t, _ := v.Interface().(time.Time)
+		default:
 			if year := t.UTC().Year(); !t.IsZero() && (year < 1970 || year > 9998) {
 				return Errorf(Invalid, "is in the year %d; give a time from 1970 to 9998", year)
 			}
+		}
+		return nil
+	}})
+}
+
+// checkWords refuses a value with a word that its type does not know, and names the field.
+func checkWords[T any](value T) error {
+	return walk(reflect.ValueOf(&value).Elem(), walker{visit: func(v reflect.Value) error {
+		word, ok := reflect.New(v.Type()).Interface().(encoding.TextUnmarshaler)
+		if !ok || v.Kind() != reflect.String {
 			return nil
 		}
-		for field, value := range v.Fields() {
-			if !field.IsExported() {
-				continue
-			}
-			err := checkRecorded(value, most)
-			if key := keyOf(field); key != "" {
-				err = in(key, err)
-			}
-			if err != nil {
-				return err
-			}
-		}
-	case reflect.Int, reflect.Int64, reflect.Float64:
-		if n := v.Convert(reflect.TypeFor[float64]()).Float(); n < 0 || n > float64(most) {
-			return Errorf(Invalid, "is %v; give a number from 0 to %d", v, most)
-		}
-	default:
-	}
-	return nil
+		return word.UnmarshalText([]byte(v.String()))
+	}})
 }
 
 // A fieldError is an error with the path of the field in which it arose.

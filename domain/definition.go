@@ -240,22 +240,6 @@ type Definition struct {
 // Equal reports whether both say the same in the same words: an empty list is another than none.
 func (d Definition) Equal(other Definition) bool { return reflect.DeepEqual(d, other) }
 
-// Conflicts names the fields that are set in given and differ, but for those of one execution: model, budget.
-func (d Definition) Conflicts(given Definition) []string {
-	for _, g := range []*Guards{&d.Guards, &given.Guards} {
-		g.FinishReasons = nilIfEmpty(g.FinishReasons)
-	}
-	var fields []string
-	for field, value := range reflect.ValueOf(given).Fields() {
-		own := reflect.ValueOf(d).FieldByIndex(field.Index)
-		bothEmpty := value.Kind() == reflect.Slice && value.Len()+own.Len() == 0
-		if !value.IsZero() && !bothEmpty && !reflect.DeepEqual(value.Interface(), own.Interface()) {
-			fields = append(fields, keyOf(field))
-		}
-	}
-	return slices.DeleteFunc(fields, func(name string) bool { return slices.Contains([]string{"model", "budget", "source"}, name) })
-}
-
 // Compaction says when a conversation is made shorter for the model; the transcript keeps all of it.
 type Compaction struct {
 	// Off never compacts: a conversation that outgrows the window fails.

@@ -3,6 +3,8 @@ package domain
 import (
 	"encoding/json"
 	"fmt"
+	"iter"
+	"maps"
 	"reflect"
 	"slices"
 	"strings"
@@ -11,22 +13,32 @@ import (
 // Taking returns the definition with some fields of another one, by their keys: system_prompt, or budget.max_steps where
 // the other limits stay.
 func (d Definition) Taking(from Definition, keys []string) Definition {
-	to, source := reflect.ValueOf(&d).Elem(), reflect.ValueOf(from)
-	for field := range source.Fields() {
-		if slices.Contains(keys, keyOf(field)) {
-			to.FieldByIndex(field.Index).Set(source.FieldByIndex(field.Index))
-			continue
-		}
-		if !inParts(field.Type) {
-			continue
-		}
-		for part := range field.Type.Fields() {
-			if slices.Contains(keys, keyOf(field)+"."+keyOf(part)) {
-				to.FieldByIndex(field.Index).FieldByIndex(part.Index).Set(source.FieldByIndex(field.Index).FieldByIndex(part.Index))
-			}
+	to := maps.Collect(byKey(reflect.ValueOf(&d).Elem()))
+	for key, value := range byKey(reflect.ValueOf(from)) {
+		if slices.Contains(keys, key) {
+			to[key].Set(value)
 		}
 	}
 	return d
+}
+
+// byKey yields the fields of a definition by their keys, and behind each its parts that can be given while the others stay.
+func byKey(d reflect.Value) iter.Seq2[string, reflect.Value] {
+	return func(yield func(string, reflect.Value) bool) {
+		for field, value := range d.Fields() {
+			if !yield(keyOf(field), value) {
+				return
+			}
+			if !inParts(field.Type) {
+				continue
+			}
+			for part, value := range value.Fields() {
+				if !yield(keyOf(field)+"."+keyOf(part), value) {
+					return
+				}
+			}
+		}
+	}
 }
 
 // inParts reports whether parts of a field can be given while the others stay.
@@ -59,26 +71,39 @@ func keyOf(field reflect.StructField) string {
 
 // DefinitionKeys are the keys of a definition's fields, and of the parts that can be given for themselves.
 func DefinitionKeys() (keys []string) {
-	for field := range reflect.TypeFor[Definition]().Fields() {
-		keys = append(keys, keyOf(field))
-		if inParts(field.Type) {
-			for part := range field.Type.Fields() {
-				keys = append(keys, keyOf(field)+"."+keyOf(part))
-			}
-		}
+	for key := range byKey(reflect.ValueOf(Definition{})) {
+		keys = append(keys, key)
 	}
 	return keys
+}
+
+// Conflicts names the fields that are set in given and differ, but for those of one execution: model, budget.
+func (d Definition) Conflicts(given Definition) []string {
+	for _, g := range []*Guards{&d.Guards, &given.Guards} {
+		g.FinishReasons = nilIfEmpty(g.FinishReasons)
+	}
+	asked := maps.Collect(byKey(reflect.ValueOf(given)))
+	return slices.DeleteFunc(Differing(d, given, "model", "budget", "source"), func(key string) bool { return asked[key].IsZero() })
 }
 
 // Differing are the keys of the fields in which two definitions differ, but for where they were read.
 func (d Definition) Differing(other Definition) []string { return Differing(d, other, "source") }
 
-// Differing are the keys of the fields in which two structs differ, some left aside. No list is the same as an empty one.
-func Differing[T any](a, b T, aside ...string) (keys []string) {
-	for field, own := range reflect.ValueOf(a).Fields() {
-		that := reflect.ValueOf(b).FieldByIndex(field.Index)
-		bothEmpty := own.Kind() == reflect.Slice && own.Len()+that.Len() == 0
-		if key := keyOf(field); !slices.Contains(aside, key) && !bothEmpty && !reflect.DeepEqual(own.Interface(), that.Interface()) {
+// Differing are the keys of the exported fields in which two structs differ, some left aside. No list is the same as an empty
+// one, and the fields of an embedded struct without a key count as its own.
+func Differing[T any](a, b T, aside ...string) []string {
+	return differing(reflect.ValueOf(a), reflect.ValueOf(b), aside)
+}
+
+func differing(a, b reflect.Value, aside []string) (keys []string) {
+	for field, own := range a.Fields() {
+		that := b.FieldByIndex(field.Index)
+		switch key := keyOf(field); {
+		case !field.IsExported(), slices.Contains(aside, key), own.Kind() == reflect.Slice && own.Len()+that.Len() == 0:
+		case reflect.DeepEqual(own.Interface(), that.Interface()):
+		case key == "":
+			keys = append(keys, differing(own, that, aside)...)
+		default:
 			keys = append(keys, key)
 		}
 	}
@@ -91,11 +116,9 @@ const maxShownField = 60
 // Compared shows fields of two definitions, by their keys, in a line.
 func (d Definition) Compared(other Definition, keys []string) string {
 	var parts []string
-	for field, own := range reflect.ValueOf(d).Fields() {
-		if key := keyOf(field); slices.Contains(keys, key) {
-			that := reflect.ValueOf(other).FieldByIndex(field.Index)
-			parts = append(parts, fmt.Sprintf("%s: the session has %s, given is %s", key, shownField(own), shownField(that)))
-		}
+	own, that := maps.Collect(byKey(reflect.ValueOf(d))), maps.Collect(byKey(reflect.ValueOf(other)))
+	for _, key := range keys {
+		parts = append(parts, fmt.Sprintf("%s: the session has %s, given is %s", key, shownField(own[key]), shownField(that[key])))
 	}
 	return strings.Join(parts, "; ")
 }

@@ -169,12 +169,6 @@ func (e Edits) First() int {
 	return e.Hidden
 }
 
-// kept returns the edits as a state keeps them.
-func (e Edits) kept() Edits {
-	e.TakenBack = nilIfEmpty(slices.Clone(e.TakenBack))
-	return e
-}
-
 // Check says which edit cannot be one of a transcript of so many messages.
 func (e Edits) Check(length int) error {
 	for _, bound := range []struct {

@@ -1,13 +1,10 @@
 package domain
 
 import (
-	"bytes"
 	"cmp"
 	"encoding/json"
 	"errors"
 	"io"
-	"maps"
-	"slices"
 	"strconv"
 	"strings"
 )
@@ -44,39 +41,29 @@ func decoded(text string) (value any, ok bool) {
 	return value, errors.Is(err, io.EOF)
 }
 
-// sameJSON is one text for all JSON texts of a value.
+// sameJSON is one text for all JSON texts of a value that was decoded.
 func sameJSON(value any) string {
-	var b bytes.Buffer
-	writeSame(&b, value)
-	return b.String()
+	text, _ := json.Marshal(withSameNumbers(value)) // what was decoded can be encoded
+	return string(text)
 }
 
-func writeSame(b *bytes.Buffer, value any) {
+// withSameNumbers puts numbers in place of others that are written otherwise.
+func withSameNumbers(value any) any {
 	switch v := value.(type) {
 	case map[string]any:
-		b.WriteByte('{')
-		for _, key := range slices.Sorted(maps.Keys(v)) {
-			b.WriteString(strconv.Quote(key) + ":")
-			writeSame(b, v[key])
-			b.WriteByte(',')
+		// Each is put where it was.
+		//workflowcheck:ignore
+		for key, one := range v {
+			v[key] = withSameNumbers(one)
 		}
-		b.WriteByte('}')
 	case []any:
-		b.WriteByte('[')
-		for _, item := range v {
-			writeSame(b, item)
-			b.WriteByte(',')
+		for i, one := range v {
+			v[i] = withSameNumbers(one)
 		}
-		b.WriteByte(']')
-	case string:
-		b.WriteString(strconv.Quote(v))
 	case json.Number:
-		b.WriteString(sameNumber(string(v)))
-	case bool:
-		b.WriteString(strconv.FormatBool(v))
-	default:
-		b.WriteString("null")
+		return json.Number(sameNumber(string(v)))
 	}
+	return value
 }
 
 // sameNumber is one text for all JSON texts of a number, exactly: its digits, and the power of ten that they count.

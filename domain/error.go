@@ -157,14 +157,6 @@ func (e Error) kept() Error {
 	return Error{Kind: e.Kind, Code: e.Code, Message: e.Message, Source: e.Source}
 }
 
-func keptErrors(errs []Error) []Error {
-	kept := slices.Clone(nilIfEmpty(errs))
-	for i, e := range kept {
-		kept[i] = e.kept()
-	}
-	return kept
-}
-
 // A Fallback is a model that takes over for good, from the next step on, where the one before it failed.
 type Fallback struct {
 	Model LLMConfig `json:"model"`

@@ -255,10 +255,7 @@ type Starter struct {
 
 // Bounded returns the starter with names that may be recorded and shown.
 func (s Starter) Bounded() Starter {
-	for _, name := range []*string{&s.Client, &s.Identity, &s.Schedule, &s.Parent} {
-		*name = Shorten(strings.ToValidUTF8(*name, "\uFFFD"), 128)
-	}
-	return s
+	return Texts(s, func(text string, _ bool) string { return Shorten(strings.ToValidUTF8(text, "\uFFFD"), 128) })
 }
 
 // A MessageWaiting is a message that has to wait.

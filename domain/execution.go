@@ -19,12 +19,13 @@ func (s AgentState) BeginExecution(id ExecutionID, budget ExecutionBudget, now t
 	if err := budget.Check(); err != nil {
 		return s, err
 	}
+	budget, _ = keep(budget) // it holds no JSON
 	var trusted Trusted
 	if before := s.Execution; s.Origin != nil && s.Origin.Branch() == nil && s.Origin.ExecutionID == before.ID {
 		trusted = before.Trusted
 	}
 	s.Execution = ExecutionState{
-		ID: id, Origin: s.Origin, Status: StatusInProgress, StartedAt: now, Budget: budget.clone(), Trusted: trusted,
+		ID: id, Origin: s.Origin, Status: StatusInProgress, StartedAt: now, Budget: budget, Trusted: trusted,
 	}
 	s.Origin, s.UnknownOutcomes = nil, withoutTold(s.UnknownOutcomes)
 	s.ExecutionCount++
@@ -117,7 +118,7 @@ func (s AgentState) WithBudget(b ExecutionBudget, now time.Time) (AgentState, er
 	if err := b.Check(); err != nil {
 		return s, err
 	}
-	s.Execution.Budget = b.clone()
+	s.Execution.Budget, _ = keep(b)
 	return s.updated(now), nil
 }
 

@@ -206,10 +206,8 @@ func (r GuardRule) number(g *Guards) (n **int, ok bool) {
 
 // Check says which guard makes no sense.
 func (g Guards) Check() error {
-	for i, reason := range g.FinishReasons {
-		if err := new(FinishReason).UnmarshalText([]byte(reason)); err != nil {
-			return Errorf(Invalid, "guards.finish_reasons[%d]: %s", i, err)
-		}
+	if err := checkWords(g); err != nil {
+		return invalid(in("guards", err))
 	}
 	if r := g.Repetition; r != nil {
 		switch {

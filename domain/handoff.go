@@ -63,18 +63,13 @@ func (d Definition) HandsTo(name string) (to Definition, ok bool) {
 func (t tooledAgent) checkHandoffs(agents map[string]Definition) error {
 	for _, name := range t.agent.HandoffNames() {
 		sub, field, tool := t.agent.Handoffs[name], t.field("handoffs."+name), HandoffTool(name)
-		server, ofServer := ServerOf(name)
-		to := agents[sub.Agent]
-		switch {
-		case !namesATool(tool):
-			return Errorf(Invalid, "%s: is no name that a tool's can end with; use 1 to %d letters, digits, dashes and underscores", field, maxSubagentName-len(HandoffPrefix))
-		case ofServer:
-			return Errorf(Invalid, "%s: has the name of a tool of an MCP server %s; give it one without %s", field, Shorten(server, 64), ServerSeparator)
-		case slices.Contains(t.tools, tool), t.agent.Subagents[tool].AsTool:
+		if slices.Contains(t.tools, tool) || t.agent.Subagents[tool].AsTool {
 			return Errorf(Invalid, "%s: its tool %s has the name of another one of the agent; give one of them another name", field, tool)
-		case strings.TrimSpace(sub.Description) == "":
-			return Errorf(Invalid, "%s: has no description, by which the model chooses it; give it one, there or in the agent's own file", field)
-		case to.Compiler.OrDefault() != t.agent.Compiler.OrDefault() || !slices.Equal(to.Sections, t.agent.Sections):
+		}
+		if err := t.checkTool(field, name, tool, sub); err != nil {
+			return err
+		}
+		if to := agents[sub.Agent]; to.Compiler.OrDefault() != t.agent.Compiler.OrDefault() || !slices.Equal(to.Sections, t.agent.Sections) {
 			return Errorf(Invalid, "%s: has another compiler or other sections, but the conversation stays the same; give both agents the same", field)
 		}
 	}

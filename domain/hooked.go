@@ -39,22 +39,8 @@ func (e ExecutionState) forbiddenChange(given ExecutionState) string {
 
 // DifferentField names the first exported field, by its key in JSON, in which two structs of a type differ; empty: none does.
 func DifferentField[T any](a, b T) string {
-	return differentField(reflect.ValueOf(a), reflect.ValueOf(b))
-}
-
-// differentField is DifferentField for two structs. The fields of an embedded one count as its own.
-func differentField(a, b reflect.Value) string {
-	for i := range a.NumField() {
-		field := a.Type().Field(i)
-		if !field.IsExported() || reflect.DeepEqual(a.Field(i).Interface(), b.Field(i).Interface()) {
-			continue
-		}
-		if !field.Anonymous {
-			return keyOf(field)
-		}
-		if inner := differentField(a.Field(i), b.Field(i)); inner != "" {
-			return inner
-		}
+	if keys := Differing(a, b); len(keys) > 0 {
+		return keys[0]
 	}
 	return ""
 }

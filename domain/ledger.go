@@ -60,7 +60,8 @@ func (s AgentState) WithSessionBudget(b ExecutionBudget, now time.Time) (AgentSt
 	if err := b.CheckSession(); err != nil {
 		return s, err
 	}
-	session := Holder{Budget: b.clone()}
+	b, _ = keep(b)
+	session := Holder{Budget: b}
 	if s.SessionAccount != nil {
 		session.Spent = s.SessionAccount.Spent
 	}

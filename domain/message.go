@@ -1,13 +1,10 @@
 package domain
 
 import (
-	"bytes"
 	"encoding/json"
 	"everstep/domain/enum"
 	"fmt"
-	"maps"
 	"reflect"
-	"slices"
 	"strings"
 	"time"
 	"unicode"
@@ -131,43 +128,6 @@ type Message struct {
 	ToolResult *ToolResult `json:"tool_result,omitempty"`
 	Name       string      `json:"name,omitzero"`
 	Metadata   Metadata    `json:"metadata,omitempty"`
-}
-
-// Clone returns a message that shares nothing with m.
-func (m Message) Clone() Message {
-	m.Parts, m.ToolCalls = slices.Clone(m.Parts), slices.Clone(m.ToolCalls)
-	for i, p := range m.Parts {
-		m.Parts[i].Data, m.Parts[i].Opaque = bytes.Clone(p.Data), bytes.Clone(p.Opaque)
-	}
-	m.ToolResult = copied(m.ToolResult)
-	m.Metadata = m.Metadata.clone()
-	return m
-}
-
-func cloned(messages []Message) []Message { return each(messages, Message.Clone) }
-
-// each returns a copy of a list, one by one.
-func each[T any](list []T, clone func(T) T) []T {
-	list = slices.Clone(list)
-	for i, one := range list {
-		list[i] = clone(one)
-	}
-	return list
-}
-
-// clone shares nothing with m. The values stand in one piece of memory.
-func (m Metadata) clone() Metadata {
-	copied := maps.Clone(m)
-	all := make([]byte, 0, m.size())
-	//workflowcheck:ignore
-	for key, value := range copied {
-		if value != nil {
-			from := len(all)
-			all = append(all, value...)
-			copied[key] = slices.Clip(all[from:])
-		}
-	}
-	return copied
 }
 
 // Equal reports whether two messages are the same in all that is recorded, where an empty list is another than none.

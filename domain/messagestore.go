@@ -31,7 +31,7 @@ func (s MessageStore) Sections() []string {
 }
 
 // Section returns a copy of the messages of a section; empty is the default one.
-func (s MessageStore) Section(name string) []Message { return cloned(s.held(name)) }
+func (s MessageStore) Section(name string) []Message { return Clone(s.held(name)) }
 
 func (s MessageStore) held(name string) []Message {
 	if i := s.index(sectionName(name)); i >= 0 {
@@ -42,9 +42,9 @@ func (s MessageStore) held(name string) []Message {
 
 // With returns the store with messages at the end of a section, new or not. It fails on what is not JSON.
 func (s MessageStore) With(name string, messages ...Message) (MessageStore, error) {
-	kept, err := keptAll("messages", messages, Message.kept)
+	kept, err := keep(messages)
 	if err != nil {
-		return s, err
+		return s, in("messages", err)
 	}
 	name = sectionName(name)
 	sections := slices.Clone(s.sections)

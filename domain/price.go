@@ -63,18 +63,6 @@ func (p Price) check(where string) error {
 	return nil
 }
 
-func (p *Price) clone() *Price {
-	if p == nil {
-		return nil
-	}
-	q := *p
-	q.CacheRead, q.CacheWrite = copied(p.CacheRead), copied(p.CacheWrite)
-	if l := p.Long; l != nil {
-		q.Long = &LongPrice{l.Above, *l.clone()}
-	}
-	return &q
-}
-
 func (p Price) at(input int64) Price {
 	if l := p.Long; l != nil && input > l.Above {
 		return l.Price

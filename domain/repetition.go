@@ -20,9 +20,6 @@ type Cycles struct {
 	Same []int `json:"same,omitempty"`
 }
 
-// IsZero reports whether no step with calls was seen.
-func (c Cycles) IsZero() bool { return len(c.Newest) == 0 }
-
 // With returns the cycles after one more step, by its CallsDigest. A step without calls begins anew: what it said is
 // something else than what was repeated.
 func (c Cycles) With(calls Digest) Cycles {

@@ -2,7 +2,7 @@ package domain
 
 import (
 	"encoding/json"
-	"strconv"
+	"fmt"
 	"strings"
 	"unicode/utf8"
 )
@@ -89,19 +89,34 @@ func CheckFits(what string, value any, limit int) error {
 
 // HeadAndTail is a text without its middle, where it takes more than a number of bytes when encoded.
 func HeadAndTail(text string, limit int) string {
-	if encodedLen(text) <= limit {
-		return text
-	}
-	for keep := min(len(text), limit) / 2; ; keep = keep * 3 / 4 {
-		head, tail := Shorten(text, keep), text[len(text)-keep:]
-		for tail != "" && !utf8.RuneStart(tail[0]) {
-			tail = tail[1:]
-		}
-		short := head + "\n… [the middle is left out, " + strconv.Itoa(len(text)) + " bytes in all] …\n" + tail
-		if encodedLen(short) <= limit || keep == 0 {
+	for most := limit; ; most = most * 3 / 4 {
+		if short := WithoutMiddle(text, most); encodedLen(short) <= limit || most == 0 {
 			return short
 		}
 	}
+}
+
+// leftOut is as long as the longest line in the place of a middle.
+const leftOut = "\n[… 1234567890 of 1234567890 bytes left out …]\n"
+
+// WithoutMiddle is a text without its middle, where it has more than a number of bytes: of what is left three quarters are its
+// head. Where that is little more than the line which says so, it is the head alone.
+func WithoutMiddle(text string, most int) string {
+	room := most - len(leftOut)
+	if len(text) <= most || room < len(leftOut) {
+		return Shorten(text, max(most, 0))
+	}
+	head, tail := Shorten(text, room*3/4), Ending(text, room-room*3/4)
+	return fmt.Sprintf("%s\n[… %d of %d bytes left out …]\n%s", head, len(text)-len(head)-len(tail), len(text), tail)
+}
+
+// Ending cuts a text to at most its last n bytes, at the edge of a character.
+func Ending(text string, n int) string {
+	at := max(len(text)-n, 0)
+	for at < len(text) && !utf8.RuneStart(text[at]) {
+		at++
+	}
+	return text[at:]
 }
 
 // Shorten cuts a text to at most n bytes, at the edge of a character.

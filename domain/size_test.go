@@ -1,10 +1,14 @@
 package domain_test
 
 import (
+	"fmt"
+	"strconv"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
 
 	"everstep/domain"
 )
@@ -101,4 +105,29 @@ func TestCheckFits(t *testing.T) {
 	require.NoError(t, domain.CheckFits("text", "abc", 5))
 	require.ErrorContains(t, domain.CheckFits("text", "abc", 4), "text: takes 5 bytes; at most 4 fit")
 	require.ErrorContains(t, domain.CheckFits("channel", make(chan int), 5), "channel: encode: ")
+}
+
+// TestWithoutMiddle: of a text that is too long its head and its tail stay, and what
+// is said to be left out is what is left out.
+func TestWithoutMiddle(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		text := strings.Repeat(rapid.SampledFrom([]string{"x", "é", "日本"}).Draw(t, "word"), rapid.IntRange(0, 1000).Draw(t, "times"))
+		n := rapid.IntRange(0, 2000).Draw(t, "n")
+		cut := domain.WithoutMiddle(text, n)
+		require.LessOrEqual(t, len(cut), n)
+		require.True(t, utf8.ValidString(cut))
+		if len(text) <= n {
+			require.Equal(t, text, cut)
+			return
+		}
+		head, note, found := strings.Cut(cut, "\n[… ")
+		require.True(t, strings.HasPrefix(text, head) || !found)
+		require.Equal(t, n >= 2*len("\n[… 1234567890 of 1234567890 bytes left out …]\n"), found, "there has to be room for more than the note")
+		if found {
+			number, tail, _ := strings.Cut(note, fmt.Sprintf(" of %d bytes left out …]\n", len(text)))
+			require.True(t, strings.HasSuffix(text, tail))
+			require.Equal(t, strconv.Itoa(len(text)-len(head)-len(tail)), number)
+		}
+	})
 }

@@ -150,7 +150,7 @@ func TestAMessageOfTheSameIDIsKeptAnew(t *testing.T) {
 	step := toolStep(executionID(1), 1)
 	s := must(begunState().WithStepStarted(step.ID, after(2)))
 	s = must(s.WithCurrentStep(step, after(2)))
-	step.Output = append(step.Output, step.Output[0].Clone())
+	step.Output = append(step.Output, domain.Clone(step.Output[0]))
 	step.Output[0].Metadata["note"] = []byte(`[1]`)
 	step.Output[1].Parts = []domain.Part{{Type: domain.PartText, Text: "other"}}
 	s = must(s.WithCurrentStep(step, after(3)))

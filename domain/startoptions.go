@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"net/url"
+	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -45,11 +46,11 @@ func NewStartOptions(metadata Metadata, messages []Entry, trusted Trusted) (*Sta
 	if g.Trusted, err = Trusted(nil).With(trusted); err != nil {
 		return nil, err
 	}
-	if g.Metadata, err = metadata.kept(); err != nil {
+	if g.Metadata, err = keep(metadata); err != nil {
 		return nil, invalid(in("metadata", err))
 	}
 	for i, e := range messages {
-		m, err := e.Message.kept()
+		m, err := keep(e.Message)
 		if err != nil {
 			return nil, invalid(inItem("messages", i, err))
 		}
@@ -140,7 +141,7 @@ func (o *MessageOrder) Add(e Entry) error {
 	if len(e.Section) > maxSection || !utf8.ValidString(e.Section) || strings.ContainsFunc(e.Section, unicode.IsControl) {
 		return in("section", fmt.Errorf("is no name of at most %d bytes without control characters", maxSection))
 	}
-	if err := cmp.Or(CheckRecorded(m), m.checkKind(), m.checkParts(), m.checkTexts()); err != nil {
+	if err := cmp.Or(CheckRecorded(m), checkWords(m), m.checkKind(), m.checkParts(), m.checkTexts()); err != nil {
 		return err
 	}
 	if m.Role == RoleTool {
@@ -172,9 +173,6 @@ func (o *MessageOrder) Dangling() (int, error) {
 
 // checkKind says what a message of its role may not hold, or lacks.
 func (m Message) checkKind() error {
-	if err := m.Role.UnmarshalText([]byte(m.Role)); err != nil {
-		return in("role", err)
-	}
 	switch {
 	case (m.Role == RoleTool) != (m.ToolResult != nil):
 		return in("tool_result", errors.New("belongs to messages of role tool, and to each of them"))
@@ -191,9 +189,8 @@ func (m Message) checkKind() error {
 // checkParts says which part no provider could be sent.
 func (m Message) checkParts() error {
 	for i, p := range m.Parts {
-		err := in("type", p.Type.UnmarshalText([]byte(p.Type)))
+		var err error
 		switch {
-		case err != nil:
 		case m.Role == RoleTool && p.Type != PartImage:
 			err = in("type", fmt.Errorf("is %s; what a tool said stands in tool_result, and only its images beside that", p.Type))
 		case p.Type == PartText || m.Role == RoleAssistant:
@@ -216,21 +213,10 @@ func (m Message) checkParts() error {
 
 // checkTexts says which text would not be kept as it is.
 func (m Message) checkTexts() error {
-	valid := func(field string, texts ...string) error {
-		if slices.ContainsFunc(texts, func(text string) bool { return !utf8.ValidString(text) }) {
-			return in(field, errors.New("is not valid UTF-8; convert it"))
+	return walk(reflect.ValueOf(&m).Elem(), walker{visit: func(v reflect.Value) error {
+		if v.Kind() == reflect.String && !utf8.ValidString(v.String()) {
+			return errors.New("is not valid UTF-8; convert it")
 		}
 		return nil
-	}
-	err := valid("name", m.Name)
-	for i, p := range m.Parts {
-		err = cmp.Or(err, in("parts", valid(item(i), p.Text, p.URL, p.Filename, p.MediaType, p.Signature)))
-	}
-	for i, c := range m.ToolCalls {
-		err = cmp.Or(err, in("tool_calls", valid(item(i), c.ID, c.Name, c.Arguments)))
-	}
-	if r := m.ToolResult; r != nil {
-		err = cmp.Or(err, valid("tool_result", r.CallID, r.Name, r.Content))
-	}
-	return err
+	}})
 }

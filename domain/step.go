@@ -170,47 +170,31 @@ func AnswerText(messages []Message) string {
 	return strings.Join(texts, "\n")
 }
 
-// clone shares nothing with s.
-func (s AgentStep) clone() AgentStep {
-	s.Output, s.ToolExecutions = cloned(s.Output), each(s.ToolExecutions, ToolExecution.Clone)
-	s.Errors = slices.Clone(s.Errors)
-	s.Response, s.ChildEffects.Calls = copied(s.Response), slices.Clone(s.ChildEffects.Calls)
-	s.Input.Sections, s.Input.Edits = slices.Clone(s.Input.Sections), s.Input.Edits.kept()
-	return s
-}
-
-// kept returns the step in the one form in which a state holds and encodes it: checked, and sharing nothing with the caller.
-func (s AgentStep) kept() (AgentStep, error) { return s.keptAfter(AgentStep{}, Log{}) }
-
-// keptAfter is kept for a step of which an earlier version is kept already, as it grows. Messages that are equal at the same
-// place of that one are taken from there, and not checked and copied again. New ones that stand in the log share its memory;
-// the log is only read. They are among its newest entries, beside messages of hooks.
+// keptAfter is the step as it is kept after an earlier version of it, as it grows. Messages that are equal at the same place of
+// that one are taken from there, and not checked and copied again. New ones that stand in the log share its memory; the log is
+// only read. They are among its newest entries, beside messages of hooks.
 func (s AgentStep) keptAfter(before AgentStep, log Log) (AgentStep, error) {
-	s.Output = slices.Clone(nilIfEmpty(s.Output))
+	var output []Message
 	for i, m := range s.Output {
 		if i < len(before.Output) && m.Equal(before.Output[i]) {
-			s.Output[i] = before.Output[i]
+			output = append(output, before.Output[i])
 			continue
 		}
-		kept, err := m.kept()
+		own, err := keep(m)
 		if err != nil {
 			return s, in("output", inItem("messages", i, err))
 		}
-		s.Output[i] = log.sharing(kept, 2*len(s.Output))
+		output = append(output, log.sharing(own, 2*len(s.Output)))
 	}
-	s.ToolExecutions = slices.Clone(orEmpty(s.ToolExecutions))
-	for i, t := range s.ToolExecutions {
-		s.ToolExecutions[i] = t.kept()
-	}
-	s.Errors = orEmpty(keptErrors(s.Errors))
-	s.Response, s.ChildEffects.Calls = copied(s.Response), slices.Clone(nilIfEmpty(s.ChildEffects.Calls))
-	s.Input.Sections, s.Input.Edits = slices.Clone(nilIfEmpty(s.Input.Sections)), s.Input.Edits.kept()
-	return s, nil
+	s.Output = nil
+	s, err := keep(s)
+	s.Output = output
+	return s, err
 }
 
 // interrupted returns the step as one that was cut off, which counts among its errors.
 func (s AgentStep) interrupted() AgentStep {
-	s = s.clone()
+	s = Clone(s)
 	s.Interrupted = true
 	if !slices.ContainsFunc(s.Errors, func(e Error) bool { return e.Code == CodeInterrupted }) {
 		s.Errors = append(s.Errors, Error{Kind: Unavailable, Code: CodeInterrupted, Message: "the step was cut off"})
@@ -245,20 +229,7 @@ func (s StepExecution) Kept() (StepExecution, error) {
 	if s.Number < 1 {
 		return s, in("number", Errorf(Invalid, "is %d; steps count from 1", s.Number))
 	}
-	step, err := s.Step.kept()
-	if err != nil {
-		return s, err
-	}
-	continuation, err := s.Continuation.kept()
-	if err != nil {
-		return s, in("continuation", err)
-	}
-	return NewStepExecution(step, s.StartedAt, s.CompletedAt, continuation), nil
-}
-
-func (s StepExecution) clone() StepExecution {
-	s.Step, s.Continuation = s.Step.clone(), s.Continuation.clone()
-	return s
+	return keep(s)
 }
 
 // Duration is how long the step took, tool calls included.

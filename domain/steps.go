@@ -94,7 +94,7 @@ func (s AgentState) TransientStepCount() int {
 func (s AgentState) StepExecutions() []StepExecution {
 	var steps []StepExecution
 	for _, step := range s.Execution.Steps {
-		steps = append(steps, step.clone())
+		steps = append(steps, Clone(*step))
 	}
 	return steps
 }
@@ -104,7 +104,7 @@ func (s AgentState) StepExecutions() []StepExecution {
 func (s AgentState) Steps() []AgentStep {
 	var steps []AgentStep
 	for _, step := range s.Execution.Steps {
-		steps = append(steps, step.Step.clone())
+		steps = append(steps, Clone(step.Step))
 	}
 	return steps
 }
@@ -114,7 +114,7 @@ func (s AgentState) CurrentStep() (AgentStep, bool) {
 	if s.Execution.CurrentStep == nil {
 		return AgentStep{}, false
 	}
-	return s.Execution.CurrentStep.clone(), true
+	return Clone(*s.Execution.CurrentStep), true
 }
 
 // CurrentStepStartedAt is when the step in progress began, where there is one.
@@ -128,7 +128,7 @@ func (s AgentState) LastStepExecution() (StepExecution, bool) {
 	if len(steps) == 0 {
 		return StepExecution{}, false
 	}
-	return steps[len(steps)-1].clone(), true
+	return Clone(*steps[len(steps)-1]), true
 }
 
 // LastStep is the last completed step, without its times.
@@ -182,7 +182,7 @@ func (s AgentState) LastStepToolExecutions() []ToolExecution {
 func (s AgentState) LastToolExecution() (last ToolExecution, ok bool) {
 	for step := range s.Execution.steps {
 		if n := len(step.ToolExecutions); n > 0 {
-			last, ok = step.ToolExecutions[n-1].kept(), true
+			last, ok = Clone(step.ToolExecutions[n-1]), true
 		}
 	}
 	return last, ok

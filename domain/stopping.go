@@ -18,7 +18,7 @@ func (s AgentState) WithStopSignal(signal StopSignal, now time.Time) (AgentState
 	if err := s.active("signalling a stop"); err != nil {
 		return s, err
 	}
-	kept, err := signal.kept()
+	kept, err := keep(signal)
 	if err != nil {
 		return s, invalid(err)
 	}
@@ -119,7 +119,7 @@ func (s AgentState) StopReason() (StopReason, bool) {
 func (s AgentState) StopSignals() []StopSignal { return s.Continuation().StopSignals }
 
 // Continuation is a copy of all signals and the request to continue.
-func (s AgentState) Continuation() Continuation { return s.Execution.Continuation.clone() }
+func (s AgentState) Continuation() Continuation { return Clone(s.Execution.Continuation) }
 
 // A StopReason says why an execution stops. Unknown values fail to decode.
 type StopReason string
@@ -198,16 +198,6 @@ type Continuation struct {
 
 // MaxOverridden is how many overridden signals are kept: each step keeps what there were.
 const MaxOverridden = 10
-
-// clone shares nothing with c.
-func (c Continuation) clone() Continuation {
-	own := func(s StopSignal) StopSignal {
-		s.Context = s.Context.clone()
-		return s
-	}
-	c.StopSignals, c.Overridden, c.Late = each(c.StopSignals, own), each(c.Overridden, own), each(c.Late, own)
-	return c
-}
 
 func (c Continuation) size() int {
 	n := 0

@@ -56,21 +56,14 @@ func (d Definition) checkAgentTools() error {
 	open := map[string]bool{}
 	for _, at := range d.tooled() {
 		for _, name := range at.agent.namesOf(true) {
-			field := at.field("agents." + name)
-			server, ofServer := ServerOf(name)
-			switch {
-			case !namesATool(name):
-				return Errorf(Invalid, "%s: is no name of a tool; use 1 to 64 letters, digits, dashes and underscores", field)
-			case name == SpawnSubagent:
+			field, sub := at.field("agents."+name), at.agent.Subagents[name]
+			if name == SpawnSubagent {
 				return Errorf(Invalid, "%s: has the name of the tool that starts sub-agents; give it another", field)
-			case ofServer:
-				return Errorf(Invalid, "%s: has the name of a tool of an MCP server %s; give it one without %s", field, Shorten(server, 64), ServerSeparator)
-			case slices.Contains(at.tools, name):
-				return Errorf(Invalid, "%s: has the name of one of the agent's tools; give it another, or leave that out of tools", field)
-			case strings.TrimSpace(at.agent.Subagents[name].Description) == "":
-				return Errorf(Invalid, "%s: has no description, by which the model chooses it; give it one, there or in the agent's own file", field)
 			}
-			if ring := d.ring(at.agent.Subagents[name].Agent, nil, open); ring != nil {
+			if err := at.checkTool(field, name, name, sub); err != nil {
+				return err
+			}
+			if ring := d.ring(sub.Agent, nil, open); ring != nil {
 				return Errorf(Invalid, "%s: leads back to where it began (%s), as a tool of its own may not; name one of these in subagents, which max_depth bounds",
 					field, Shorten(strings.Join(ring, ", "), 500))
 			}
@@ -94,6 +87,22 @@ func (t tooledAgent) field(name string) string {
 		return name
 	}
 	return fmt.Sprintf("subagents: %s: %s", Shorten(t.key, 200), name)
+}
+
+// checkTool says why another agent cannot be a tool of the agent, of a name that has the agent's own in it.
+func (t tooledAgent) checkTool(field, name, tool string, other Subagent) error {
+	server, ofServer := ServerOf(name)
+	switch {
+	case !namesATool(tool):
+		return Errorf(Invalid, "%s: is no name for a tool; use 1 to %d letters, digits, dashes and underscores", field, maxSubagentName-len(tool)+len(name))
+	case ofServer:
+		return Errorf(Invalid, "%s: has the name of a tool of an MCP server %s; give it one without %s", field, Shorten(server, 64), ServerSeparator)
+	case slices.Contains(t.tools, tool):
+		return Errorf(Invalid, "%s: has the name of one of the agent's tools; give it another, or leave that out of tools", field)
+	case strings.TrimSpace(other.Description) == "":
+		return Errorf(Invalid, "%s: has no description, by which the model chooses it; give it one, there or in the agent's own file", field)
+	}
+	return nil
 }
 
 // named are the agents that the agent names.

@@ -127,21 +127,3 @@ func (t ToolExecution) WithWait(w Wait) ToolExecution {
 	t.Waits = append(t.Waits, w.Recorded())
 	return t
 }
-
-// Clone returns the execution with an error and waits of its own, for whoever is free in what they do with it.
-func (t ToolExecution) Clone() ToolExecution {
-	t.Error = copied(t.Error)
-	t.Waits = slices.Clone(t.Waits)
-	for i, w := range t.Waits {
-		t.Waits[i] = w.clone()
-	}
-	return t
-}
-
-// kept is the execution as the state keeps it: of its error kind, code, message and source alone.
-func (t ToolExecution) kept() ToolExecution {
-	if t = t.Clone(); t.Error != nil {
-		*t.Error = t.Error.kept()
-	}
-	return t
-}

@@ -55,11 +55,11 @@ func NotTrusted(name string) *Error {
 
 // With returns the values with more. A name that is there already must come with the same value.
 func (t Trusted) With(more Trusted) (Trusted, error) {
-	more, err := more.kept()
+	more, err := keep(more)
 	if err != nil {
-		return nil, invalid(err)
+		return nil, invalid(in("trusted", err))
 	}
-	all := t.clone()
+	all := Clone(t)
 	for _, name := range more.Names() {
 		has, ok := all[name]
 		switch {
@@ -79,29 +79,21 @@ func (t Trusted) With(more Trusted) (Trusted, error) {
 // Size is about how many bytes the values take when encoded.
 func (t Trusted) Size() int { return Metadata(t).size() }
 
-func (t Trusted) clone() Trusted { return Trusted(Metadata(t).clone()) }
-
-// kept returns a copy with canonical values, nil for an empty one, and names what cannot be kept.
-func (t Trusted) kept() (Trusted, error) {
+// check names what cannot be kept.
+func (t Trusted) check() error {
 	for _, name := range t.Names() {
 		if err := CheckTrustedName(name); err != nil {
-			return nil, in("trusted", err)
+			return err
 		}
-	}
-	kept, err := Metadata(t).kept()
-	if err != nil {
-		return nil, in("trusted", err)
-	}
-	for _, name := range Trusted(kept).Names() {
-		_, err := newReader(string(kept[name])).read(0)
-		if string(kept[name]) == "null" {
+		_, err := newReader(string(t[name])).read(0)
+		if string(t[name]) == "null" {
 			err = errors.New("is null; give a value, or leave the name out")
 		}
 		if err != nil {
-			return nil, in("trusted", in(name, err))
+			return in(name, err)
 		}
 	}
-	return Trusted(kept), nil
+	return nil
 }
 
 // CheckShown says which value is not given that the model is to be shown.
@@ -134,12 +126,12 @@ func (d Definition) Shown(prompt string, t Trusted) string {
 // Trusted returns a copy of what whoever started the session and the execution says. An execution that has ended
 // keeps its own until the next one begins.
 func (s AgentState) Trusted() Trusted {
-	all := s.SessionTrusted.clone()
+	all := Clone(s.SessionTrusted)
 	if own := s.Execution.Trusted; len(own) > 0 {
 		if all == nil {
 			all = Trusted{}
 		}
-		maps.Copy(all, own.clone())
+		maps.Copy(all, Clone(own))
 	}
 	return all
 }

@@ -95,7 +95,7 @@ func (w Wait) Say() string {
 }
 
 func (w Wait) kept() Wait {
-	w = w.clone()
+	w = Clone(w)
 	w.Arguments, w.Why = Shorten(w.Arguments, maxUnknownText), Shorten(w.Why, maxUnknownText)
 	return w
 }

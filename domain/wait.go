@@ -1,10 +1,8 @@
 package domain
 
 import (
-	"bytes"
 	"encoding/json"
 	"maps"
-	"slices"
 	"time"
 
 	"everstep/domain/enum"
@@ -136,7 +134,7 @@ const maxAsked = 1 << 10
 
 // Recorded is the wait as it is recorded with its call, without what that says itself.
 func (w Wait) Recorded() Wait {
-	recorded := Wait{Kind: w.Kind, Digest: w.Digest, AskedBy: w.AskedBy, Since: w.Since, Expires: w.Expires, Answer: copied(w.Answer)}
+	recorded := Wait{Kind: w.Kind, Digest: w.Digest, AskedBy: w.AskedBy, Since: w.Since, Expires: w.Expires, Answer: Clone(w.Answer)}
 	if w.Answer == nil {
 		return recorded
 	}
@@ -245,13 +243,4 @@ func (w Wait) Mark(m Message) Message {
 	metadata[keyProvenance], metadata[keySaidBy] = json.RawMessage(`"`+ProvenancePerson+`"`), by
 	m.Metadata = metadata
 	return m
-}
-
-func (w Wait) clone() Wait {
-	if w.Answer = copied(w.Answer); w.Ask != nil {
-		ask := *w.Ask
-		ask.Choices, ask.Schema, ask.Default = slices.Clone(ask.Choices), bytes.Clone(ask.Schema), bytes.Clone(ask.Default)
-		w.Ask = &ask
-	}
-	return w
 }

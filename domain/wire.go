@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"reflect"
 	"strconv"
 	"strings"
 	"unicode"
@@ -97,7 +96,7 @@ func (s *AgentState) UnmarshalJSON(data []byte) (err error) {
 	if read.AgentID.IsZero() {
 		return in("agent_id", errors.New("is missing; this is no saved state"))
 	}
-	if err := checkRecorded(reflect.ValueOf(read), math.MaxInt64); err != nil {
+	if err := checkRecorded(read, math.MaxInt64); err != nil {
 		return err
 	}
 	for i, c := range read.UnknownOutcomes {
@@ -118,17 +117,14 @@ func (s *AgentState) UnmarshalJSON(data []byte) (err error) {
 	if session := read.SessionAccount; session != nil && session.Budget.CheckSession() != nil {
 		return in("session_account", in("budget", session.Budget.CheckSession()))
 	}
-	if read.Metadata, err = read.Metadata.kept(); err != nil {
-		return in("context", in("metadata", err))
-	}
-	if read.ResponseFormat, err = read.ResponseFormat.kept(); err != nil {
-		return in("context", err)
-	}
-	read.LLMConfig = read.LLMConfig.kept()
-	if read.SessionTrusted, err = read.SessionTrusted.kept(); err != nil {
+	execution := read.Execution // it has seen to itself
+	read.Execution = ExecutionState{}
+	state, err := keep(AgentState(read))
+	if err != nil {
 		return err
 	}
-	*s = AgentState(read)
+	state.Execution = execution
+	*s = state
 	return nil
 }
 
@@ -174,26 +170,9 @@ func (e *ExecutionState) UnmarshalJSON(data []byte) (err error) {
 	if err := of.check(); err != nil {
 		return err
 	}
-	for i, step := range of.Steps {
-		if *step, err = step.Kept(); err != nil {
-			return inItem("step_executions", i, err)
-		}
-	}
-	if of.CurrentStep != nil {
-		if *of.CurrentStep, err = of.CurrentStep.kept(); err != nil {
-			return in("current_step", err)
-		}
-	}
-	if of.Error != nil {
-		*of.Error = of.Error.kept()
-	}
-	if of.Trusted, err = of.Trusted.kept(); err != nil {
+	if of, err = keep(of); err != nil {
 		return err
 	}
-	if of.Continuation, err = of.Continuation.kept(); err != nil {
-		return in("continuation", err)
-	}
-	of.Folded.Errors = keptErrors(of.Folded.Errors)
 	*e = of.holding(of.Folded, of.Steps)
 	return nil
 }

@@ -57,7 +57,7 @@ func fullCarry(t *testing.T, in contract.SessionInput) contract.Carry {
 			Entries: log.Entries(), Base: 4, Chain: chain,
 			Edits: domain.Edits{Cleared: 3, Hidden: 2, Summary: 4, Buffered: 3, TakenBack: []domain.Span{{From: 5, To: 6, By: 2, AfterStep: 1}}},
 			From:  5, EditsBefore: domain.Edits{Cleared: 1, TakenBack: []domain.Span{{From: 1, To: 2}}},
-			Inferences: 8, Visible: 9, Traces: 10, Results: 17, ResultTokens: 18, Window: 19, Excess: 20,
+			Inferences: 8, ShownTokens: contract.ShownTokens{Visible: 9, Traces: 10, Results: 17, ResultTokens: 18}, Window: 19, Excess: 20,
 			TokenIndex: []int64{11<<5 | 1, 12<<5 | 16}, NewestRole: domain.RoleUser,
 		},
 		Mail: contract.CarriedMail{

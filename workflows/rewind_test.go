@@ -43,8 +43,7 @@ func rewindTo(t *testing.T, env *testsuite.TestWorkflowEnvironment, number, step
 		Newest: view.Number, Log: log.Ref(), Edits: edits, Inferences: inferences,
 	}
 	carry := conversation.At(log, edits, "", request.Origin.Chain(), inferences).Carry(0, nil)
-	request.Visible, request.Traces = carry.Visible, carry.Traces
-	request.Results, request.ResultTokens = carry.Results, carry.ResultTokens
+	request.ShownTokens = carry.ShownTokens
 	for _, change := range changes {
 		change(&request)
 	}

@@ -277,7 +277,7 @@ func (s *simulation) rewind(a act, head account.Head) {
 		Newest: head.Newest.Number, Log: log.Ref(), Edits: edits, Inferences: inferences,
 	}
 	carry := conversation.At(log, edits, "", r.Origin.Chain(), inferences).Carry(0, nil)
-	r.Visible, r.Traces, r.Results, r.ResultTokens = carry.Visible, carry.Traces, carry.Results, carry.ResultTokens
+	r.ShownTokens = carry.ShownTokens
 	if a.n%3 == 1 {
 		r.Prompt = fmt.Sprintf("message %d.", s.next())
 	}

@@ -122,7 +122,7 @@ func TestLayoutsThatAreWrong(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			m := answer.Message.Clone()
+			m := domain.Clone(answer.Message)
 			encoded, err := json.Marshal(map[string]any{"gemini_content": map[string]any{"of": kept["gemini_content"]["of"], "pieces": pieces}})
 			require.NoError(t, err)
 			m.Parts[1].Opaque = encoded

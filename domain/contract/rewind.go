@@ -15,12 +15,8 @@ type RewindRequest struct {
 	Edits domain.Edits  `json:"edits,omitzero"`
 	// Inferences counts those that were completed by then.
 	Inferences int `json:"inferences,omitzero"`
-	// Visible and Traces are estimated tokens of what is shown, and Results counts the tool results that are shown whole,
-	// of ResultTokens: a workflow counts for itself what it has in memory.
-	Visible      int64 `json:"visible,omitzero"`
-	Traces       int64 `json:"traces,omitzero"`
-	Results      int64 `json:"results,omitzero"`
-	ResultTokens int64 `json:"result_tokens,omitzero"`
+	// ShownTokens are those after that step: a workflow counts for itself what it has in memory.
+	ShownTokens
 	// Prompt begins the next execution at once, with a model and within a budget where they are given. Empty: the next
 	// message does.
 	Prompt string                 `json:"prompt,omitzero"`

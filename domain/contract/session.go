@@ -110,13 +110,7 @@ type CarriedConversation struct {
 	From        int          `json:"from,omitzero"`
 	EditsBefore domain.Edits `json:"edits_before,omitzero"`
 	Inferences  int          `json:"inferences,omitzero"`
-	// Visible and Traces are estimated tokens: of what every execution sees of
-	// the transcript, and of this execution's traces.
-	Visible int64 `json:"visible,omitzero"`
-	Traces  int64 `json:"traces,omitzero"`
-	// Results counts the tool results that are shown whole, and ResultTokens estimates them.
-	Results      int64 `json:"results,omitzero"`
-	ResultTokens int64 `json:"result_tokens,omitzero"`
+	ShownTokens
 	// Window is the context window as the provider has taught it by refusals; zero: it has not.
 	Window int64 `json:"window,omitzero"`
 	// Excess is how many tokens more the provider counted for the newest inference than estimated.
@@ -126,6 +120,16 @@ type CarriedConversation struct {
 	TokenIndex []int64 `json:"sketch,omitempty"`
 	// NewestRole is who said the last message; empty: nobody knows.
 	NewestRole domain.Role `json:"newest_role,omitzero"`
+}
+
+// ShownTokens estimate what the model is shown of a transcript.
+type ShownTokens struct {
+	// Visible and Traces are tokens: of what every execution sees of the transcript, and of this execution's traces.
+	Visible int64 `json:"visible,omitzero"`
+	Traces  int64 `json:"traces,omitzero"`
+	// Results counts the tool results that are shown whole, of ResultTokens.
+	Results      int64 `json:"results,omitzero"`
+	ResultTokens int64 `json:"result_tokens,omitzero"`
 }
 
 // CarriedMail is what people have asked of the agent.

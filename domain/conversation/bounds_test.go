@@ -140,7 +140,7 @@ func TestWhatIsHandedOnIsBounded(t *testing.T) {
 	t.Parallel()
 	const long = 300_000
 	r := resolved(1_000_000, "")
-	carry := contract.CarriedConversation{Base: long, TokenIndex: make([]int64, long), Visible: 900_000}
+	carry := contract.CarriedConversation{Base: long, TokenIndex: make([]int64, long), ShownTokens: contract.ShownTokens{Visible: 900_000}}
 	for i := range carry.TokenIndex {
 		carry.TokenIndex[i] = 3<<5 | 1<<4 // three tokens, shown
 	}

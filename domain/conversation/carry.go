@@ -14,8 +14,7 @@ func FromCarry(carry contract.CarriedConversation, compiler domain.Compiler, cha
 	}
 	return Conversation{
 		log: log, edits: carry.Edits, messageSummaries: carry.TokenIndex, newest: carry.NewestRole, compiler: compiler, chain: chain,
-		inferences: carry.Inferences, visible: carry.Visible, traces: carry.Traces,
-		results: carry.Results, resultTokens: carry.ResultTokens, window: carry.Window, excess: carry.Excess,
+		inferences: carry.Inferences, shownTokens: carry.ShownTokens, window: carry.Window, excess: carry.Excess,
 	}, nil
 }
 
@@ -27,17 +26,17 @@ func At(log domain.Log, edits domain.Edits, compiler domain.Compiler, chain []do
 
 // recounted returns the conversation with what its messages in memory come to.
 func (c Conversation) recounted() Conversation {
-	c.visible, c.traces, c.results, c.resultTokens = 0, 0, 0, 0
+	c.shownTokens = shownTokens{}
 	for m, tokens := range c.shown(c.edits.Hidden) {
 		// The summary outlives its execution.
 		if m.is(flagTrace) && !c.isSummaryInForce(m) {
-			c.traces += tokens
+			c.Traces += tokens
 		} else {
-			c.visible += tokens
+			c.Visible += tokens
 		}
 		if m.is(flagResult) && m.index >= c.edits.Cleared {
-			c.results++
-			c.resultTokens += tokens
+			c.Results++
+			c.ResultTokens += tokens
 		}
 	}
 	return c
@@ -76,8 +75,7 @@ const maxTokenIndex = 32 << 10
 func (c Conversation) Carry(from int, r *contract.Resolved) contract.CarriedConversation {
 	carry := contract.CarriedConversation{
 		Entries: c.log.From(from), Base: from, Edits: c.edits, NewestRole: c.newestRole(),
-		Inferences: c.inferences, Visible: c.visible, Traces: c.traces,
-		Results: c.results, ResultTokens: c.resultTokens, Window: c.window, Excess: c.excess,
+		Inferences: c.inferences, ShownTokens: c.shownTokens, Window: c.window, Excess: c.excess,
 	}
 	carry.Chain, _ = c.log.ChainAt(from)
 	if r == nil || !r.Compacts() {

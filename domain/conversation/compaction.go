@@ -83,18 +83,18 @@ func (c Conversation) WithResultsCleared(r *contract.Resolved) Conversation {
 // clearedUpTo clears the results before an index; count results of so many
 // tokens are left.
 func (c Conversation) clearedUpTo(index int, kept, count int64, r *contract.Resolved) Conversation {
-	cleared := c.results - count
+	cleared := c.Results - count
 	if index <= c.edits.Cleared || cleared <= 0 {
 		return c
 	}
 	before := c.rawInput(r)
 	c.edits.Cleared = index
-	c.traces -= max(c.resultTokens-kept-cleared*noteTokens, 0)
-	if c.traces < 0 {
+	c.Traces -= max(c.ResultTokens-kept-cleared*noteTokens, 0)
+	if c.Traces < 0 {
 		// A compiler that shows all has them among what every execution sees.
-		c.visible, c.traces = max(c.visible+c.traces, 0), 0
+		c.Visible, c.Traces = max(c.Visible+c.Traces, 0), 0
 	}
-	c.results, c.resultTokens = count, kept
+	c.Results, c.ResultTokens = count, kept
 	return c.shrunk(before, r)
 }
 
@@ -110,7 +110,7 @@ func (c *Conversation) unread() (index int, tokens int64) {
 		if m.is(flagAssistant) && !m.is(flagCalls) || c.isSummaryInForce(m) {
 			break
 		}
-		index, tokens = i, tokens+c.shownTokens(m)
+		index, tokens = i, tokens+c.tokensShown(m)
 		if m.is(flagAssistant) {
 			break
 		}
@@ -179,7 +179,7 @@ func (c *Conversation) boundary(r *contract.Resolved) int {
 		if c.isSummaryInForce(m) || !m.is(flagShown) {
 			continue
 		}
-		if kept += c.shownTokens(m); kept > keep && i < unseen {
+		if kept += c.tokensShown(m); kept > keep && i < unseen {
 			break
 		}
 		if !m.is(flagResult) {
@@ -199,7 +199,7 @@ func (c *Conversation) tokensBefore(to int) int64 {
 	}
 	if c.edits.Hidden < c.known() {
 		// What nothing is known of is shown all the same, and can be hidden.
-		sum += max(c.visible+c.traces-held, 0)
+		sum += max(c.Visible+c.Traces-held, 0)
 	}
 	return sum
 }

@@ -23,16 +23,15 @@ type Conversation struct {
 	chain    []domain.ExecutionID
 	// inferences counts the completed ones.
 	inferences int
-	// visible and traces are estimated tokens: of what every execution sees, and
-	// of what only this one and its origins do.
-	visible, traces int64
-	// results counts the tool results that are shown whole, and their tokens.
-	results, resultTokens int64
+	// Of the traces it counts those of this execution and its origins.
+	shownTokens
 	// window is the model's as its provider has taught it by refusals, if it has.
 	window int64
 	// excess is what the provider counted for the newest inference beyond estimates.
 	excess int64
 }
+
+type shownTokens = contract.ShownTokens
 
 // New returns the conversation in which nothing was said yet, of an agent whose
 // compiler is given.
@@ -72,17 +71,17 @@ func (c Conversation) WithExecution(chain []domain.ExecutionID, goesOn bool, r *
 	}
 	before := c
 	if c.compiler.ShowsTraces() {
-		c.visible += c.traces
+		c.Visible += c.Traces
 	} else {
-		c.results, c.resultTokens = 0, 0
+		c.Results, c.ResultTokens = 0, 0
 		c.messageSummaries = withoutTraces(c.messageSummaries)
 		for i := c.from(max(c.edits.Cleared, c.edits.Hidden)); i < c.log.Len(); i++ {
 			if m := c.summary(i); m.is(flagResult) && !m.is(flagTrace) { // it was given
-				c.results, c.resultTokens = c.results+1, c.resultTokens+m.tokens()
+				c.Results, c.ResultTokens = c.Results+1, c.ResultTokens+m.tokens()
 			}
 		}
 	}
-	c.traces = 0
+	c.Traces = 0
 	if r == nil {
 		return c
 	}
@@ -96,13 +95,13 @@ func (c Conversation) Append(section string, tagged domain.Message, digest domai
 	added, _ := c.log.At(c.log.Len() - 1)
 	tokens := added.Tokens()
 	if added.Trace() {
-		c.traces += tokens
+		c.Traces += tokens
 	} else {
-		c.visible += tokens
+		c.Visible += tokens
 	}
 	if tagged.Role == domain.RoleTool {
-		c.results++
-		c.resultTokens += tokens
+		c.Results++
+		c.ResultTokens += tokens
 	}
 	return c
 }
@@ -138,7 +137,7 @@ func (c Conversation) WithGiven(id domain.ExecutionID, given *domain.StartOption
 		}
 		c = c.Append(e.Section, m, e.Digest)
 		if added, _ := c.log.At(before.log.Len()); !added.Shown(c.compiler, c.chain) {
-			c.visible, c.traces, c.results, c.resultTokens = before.visible, before.traces, before.results, before.resultTokens
+			c.shownTokens = before.shownTokens
 		}
 	}
 	return c

@@ -83,7 +83,7 @@ func (c *Conversation) shown(index int) iter.Seq2[messageSummary, int64] {
 	return func(yield func(messageSummary, int64) bool) {
 		for i := c.from(index); i < c.log.Len(); i++ {
 			m := c.summary(i)
-			if (c.isSummaryInForce(m) || m.is(flagShown)) && !yield(m, c.shownTokens(m)) {
+			if (c.isSummaryInForce(m) || m.is(flagShown)) && !yield(m, c.tokensShown(m)) {
 				return
 			}
 		}
@@ -94,8 +94,8 @@ func (c *Conversation) shown(index int) iter.Seq2[messageSummary, int64] {
 // is in force.
 func (c *Conversation) isSummaryInForce(m messageSummary) bool { return m.index == c.edits.Summary-1 }
 
-// shownTokens estimates what a message takes as it is shown.
-func (c *Conversation) shownTokens(m messageSummary) int64 {
+// tokensShown estimates what a message takes as it is shown.
+func (c *Conversation) tokensShown(m messageSummary) int64 {
 	if m.is(flagResult) && m.index < c.edits.Cleared {
 		return noteTokens
 	}

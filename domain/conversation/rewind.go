@@ -43,7 +43,7 @@ func (c Conversation) WithRewound(r contract.RewindRequest, number int) Conversa
 	if c.edits.First() >= c.log.Base() {
 		return c.recounted()
 	}
-	c.visible, c.traces, c.results, c.resultTokens = r.Visible, r.Traces, r.Results, r.ResultTokens
+	c.shownTokens = r.ShownTokens
 	return c
 }
 

@@ -17,7 +17,7 @@ func (c Conversation) Input(r *contract.Resolved) int64 {
 
 // rawInput estimates what the next inference will read by its texts alone.
 func (c Conversation) rawInput(r *contract.Resolved) int64 {
-	return c.visible + c.traces + fixedTokens(r)
+	return c.Visible + c.Traces + fixedTokens(r)
 }
 
 // fixedTokens estimates what every request has beside the conversation.

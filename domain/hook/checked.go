@@ -35,6 +35,7 @@ func Checked(trigger domain.Trigger, reply contract.HookReply) (contract.HookRep
 	if reply.Error != nil {
 		return reply, nonsense("error: is set; return the error beside the reply")
 	}
+	reply = domain.Clone(reply)
 	for _, check := range []func(*contract.HookReply) error{checkCall, checkFailure, checkAnswer, checkStops, checkSaid, checkNotes, checkState, checkReadable} {
 		if err := check(&reply); err != nil {
 			return reply, err
@@ -66,24 +67,23 @@ func checkCall(reply *contract.HookReply) error {
 }
 
 func checkFailure(reply *contract.HookReply) error {
-	if reply.Failure == nil {
+	failure := reply.Failure
+	if failure == nil {
 		return nil
 	}
 	if reply.Content != nil {
 		return nonsense("content, failure: both are set; a result is a text or an error")
 	}
-	reply.Failure = new(*reply.Failure)
-	reply.Failure.Message = domain.Shorten(reply.Failure.Message, domain.MaxReason)
+	failure.Message = domain.Shorten(failure.Message, domain.MaxReason)
 	return nil
 }
 
 func checkAnswer(reply *contract.HookReply) error {
-	if reply.Answer == nil {
+	answer := reply.Answer
+	if answer == nil {
 		return nil
 	}
-	answer := *reply.Answer
 	answer.Role, answer.ID, answer.CreatedAt = cmp.Or(answer.Role, domain.RoleAssistant), domain.MessageID{}, time.Time{}
-	reply.Answer = &answer
 	switch {
 	case answer.Role != domain.RoleAssistant:
 		return nonsense("answer.role: is %s; an answer is the assistant's", answer.Role)
@@ -103,7 +103,6 @@ func checkAnswer(reply *contract.HookReply) error {
 }
 
 func checkStops(reply *contract.HookReply) error {
-	reply.Stops = slices.Clone(reply.Stops)
 	for i := range reply.Stops {
 		stop := &reply.Stops[i]
 		stop.Reason, stop.Source = cmp.Or(stop.Reason, domain.StopRequested), ""
@@ -127,34 +126,27 @@ func checkSaid(reply *contract.HookReply) error {
 	if count > maxSaid {
 		return nonsense("say, aside: there are %d messages; at most %d are allowed", count, maxSaid)
 	}
-	var err error
-	if reply.Say, err = checkMessages("say", reply.Say); err != nil {
-		return err
-	}
-	reply.Aside = maps.Clone(reply.Aside)
+	err := checkMessages("say", reply.Say)
 	for _, section := range slices.Sorted(maps.Keys(reply.Aside)) {
-		if reply.Aside[section], err = checkMessages("aside."+domain.Shorten(section, 64), reply.Aside[section]); err != nil {
-			return err
-		}
+		err = cmp.Or(err, checkMessages("aside."+domain.Shorten(section, 64), reply.Aside[section]))
 	}
-	return nil
+	return err
 }
 
-func checkMessages(field string, messages []domain.Message) ([]domain.Message, error) {
-	messages = slices.Clone(messages)
+func checkMessages(field string, messages []domain.Message) error {
 	for i := range messages {
 		m := &messages[i]
 		m.Role, m.ID, m.CreatedAt = cmp.Or(m.Role, domain.RoleUser), domain.MessageID{}, time.Time{}
 		switch {
 		case m.Role == domain.RoleTool || m.ToolResult != nil || len(m.ToolCalls) > 0:
-			return nil, nonsense("%s[%d]: is a tool's call or result; a hook adds texts", field, i)
+			return nonsense("%s[%d]: is a tool's call or result; a hook adds texts", field, i)
 		case len(m.Parts) == 0:
-			return nil, nonsense("%s[%d].parts: is empty; give it a text", field, i)
+			return nonsense("%s[%d].parts: is empty; give it a text", field, i)
 		case m.Size() > domain.MaxMessage:
-			return nil, tooLarge("message", m.Size(), domain.MaxMessage)
+			return tooLarge("message", m.Size(), domain.MaxMessage)
 		}
 	}
-	return messages, nil
+	return nil
 }
 
 func checkNotes(reply *contract.HookReply) error {

@@ -24,7 +24,7 @@ const (
 // and the one that it has made. It fails where the hook does, and where that changed what no hook may change.
 func Ask[At any](h Hook, given Context[At]) (contract.HookReply, error) {
 	own := given
-	own.State, own.At = given.State.Clone(), copied(given.At)
+	own.State, own.At = given.State.Clone(), domain.Clone(given.At)
 	made, err := Run(h, own)
 	if err != nil {
 		return contract.HookReply{}, err
@@ -33,17 +33,6 @@ func Ask[At any](h Hook, given Context[At]) (contract.HookReply, error) {
 		return contract.HookReply{}, domain.Errorf(domain.Invalid, "it changed %s, which no hook may change; return the context that was given, changed by its methods", field)
 	}
 	return Checked(h.trigger, replyOf(given, made))
-}
-
-// copied is what is at hand for a hook to change in place.
-func copied[At any](at At) At {
-	switch at := any(&at).(type) {
-	case *Answer:
-		at.Message = at.Message.Clone()
-	case *Result:
-		at.Execution = at.Execution.Clone()
-	}
-	return at
 }
 
 // forbiddenChange names what a hook has changed of its context that none may change; empty: nothing.

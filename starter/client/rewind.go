@@ -80,8 +80,7 @@ func (c *Client) Rewind(ctx context.Context, to Point, o RewindOptions) (none Re
 	carry := p.conversation(p.compiler).Carry(p.log.Base(), nil)
 	request := contract.RewindRequest{
 		Origin: p.origin, Number: p.execution.Number, Newest: p.Head.Newest.Number, Log: p.log.Ref(), Edits: p.edits, Inferences: p.inferences,
-		Visible: carry.Visible, Traces: carry.Traces, Results: carry.Results, ResultTokens: carry.ResultTokens,
-		Prompt: o.Prompt, Model: o.Model, Budget: o.Budget, By: c.cfg.By,
+		ShownTokens: carry.ShownTokens, Prompt: o.Prompt, Model: o.Model, Budget: o.Budget, By: c.cfg.By,
 	}
 	asks := struct {
 		To Point

@@ -56,7 +56,7 @@ func statusRows(t Theme, id string, v account.Status, now time.Time) []row {
 	}
 	origin, parent := value(v.Origin), value(v.Parent)
 	var prior *priorJSON
-	if !v.Prior.IsZero() {
+	if v.Prior != (domain.Spent{}) {
 		prior = &priorJSON{v.Prior, domain.KnownCost(v.Prior.CostNanoUSD, v.Prior.Tokens, v.Priced)}
 	}
 	return []row{

@@ -20,11 +20,7 @@ import (
 // OptionalTools are the tools that Everstep has beside those for files. A worker has
 // those of them that its configuration names.
 func OptionalTools() []domain.ToolSpec {
-	var specs []domain.ToolSpec
-	for _, t := range optionalTools() {
-		specs = append(specs, t.Spec())
-	}
-	return specs
+	return ofEach(optionalTools(), tool.Tool.Spec)
 }
 
 // optionalTools are only for what they say of themselves.
@@ -41,11 +37,7 @@ func harmless() []tool.Tool { return append(waiting.Tools(), todo.Tool(), asking
 
 // OptionalNames are the names of OptionalTools.
 func OptionalNames() []string {
-	var names []string
-	for _, spec := range OptionalTools() {
-		names = append(names, spec.Name)
-	}
-	return names
+	return ofEach(OptionalTools(), func(spec domain.ToolSpec) string { return spec.Name })
 }
 
 // addOptional adds those that the configuration names.
@@ -103,12 +95,8 @@ func (m *means) addHistory(c Config) error {
 // ShellHold says what would keep the commands of such a worker's tool shell in on this machine.
 func ShellHold(environment Environment) (shell.Hold, error) {
 	var config Config
-	for _, s := range workerSettings() {
-		if strings.HasPrefix(s.flag, "shell-") {
-			if err := s.apply(&config, environment, nil); err != nil {
-				return shell.Hold{}, err
-			}
-		}
+	if err := config.readAlone(environment, "shell-env", "shell-network", "shell-confined"); err != nil {
+		return shell.Hold{}, err
 	}
 	return shell.Examine(shell.Config{Network: config.ShellNetwork, Confined: config.ShellConfined})
 }
@@ -137,29 +125,7 @@ func checkOptional(names []string) error {
 }
 
 // ReadOptionalTools reads names of OptionalTools, parted by commas.
-func ReadOptionalTools(text string) ([]string, error) {
-	names, err := readList(text)
-	if err == nil {
-		err = checkOptional(names)
-	}
-	return names, err
-}
-
-func readHTTPAllow(text string) ([]string, error) {
-	entries, err := readList(text)
-	if err == nil {
-		_, err = web.ParseAllow(entries)
-	}
-	return entries, err
-}
-
-func readShellEnv(text string) ([]string, error) {
-	names, err := readList(text)
-	if err == nil {
-		err = checkShellEnv(names)
-	}
-	return names, err
-}
+func ReadOptionalTools(text string) ([]string, error) { return listed(checkOptional)(text) }
 
 // checkShellEnv refuses what holds a key or may: models decide what commands do with it.
 func checkShellEnv(names []string) error {

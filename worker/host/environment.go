@@ -19,6 +19,7 @@ import (
 	"everstep/activities/inference/wire"
 	"everstep/activities/mcp"
 	"everstep/activities/modelfacts"
+	"everstep/activities/web"
 	"everstep/domain"
 	"everstep/worker/host/statefile"
 )
@@ -31,11 +32,13 @@ type Environment = envconfig.EnvLookup
 type Flags struct{ given map[string]string }
 
 // ConnectionFlags adds the flags that name a server.
-func ConnectionFlags(set *pflag.FlagSet) *Flags { return newFlags(set, connectionSettings()) }
+func ConnectionFlags(set *pflag.FlagSet) *Flags {
+	return newFlags(set, new(Config).connectionSettings())
+}
 
 // WorkerFlags adds the flags of a worker, those that name a server aside.
 func WorkerFlags(set *pflag.FlagSet) *Flags {
-	return newFlags(set, append(workerSettings(), modelSettings()...))
+	return newFlags(set, new(Config).ownSettings())
 }
 
 func newFlags(set *pflag.FlagSet, settings []setting) *Flags {
@@ -79,10 +82,8 @@ func FromEnvironment(config Config, environment Environment, flags ...*Flags) (C
 
 // read is FromEnvironment for all but the connection.
 func (c *Config) read(environment Environment, flags []*Flags) error {
-	for _, s := range append(workerSettings(), modelSettings()...) {
-		if err := s.apply(c, environment, flags); err != nil {
-			return err
-		}
+	if err := apply(c.ownSettings(), environment, flags); err != nil {
+		return err
 	}
 	for _, v := range vendors() {
 		if _, err := v.fromEnvironment(c, environment); err != nil {
@@ -100,54 +101,59 @@ func (c *Config) read(environment Environment, flags []*Flags) error {
 type setting struct {
 	// flag is empty for secrets: they are never arguments.
 	flag, variable, kind, help string
-	read                       func(c *Config, text string) error
+	read                       func(text string) error
 }
 
-func workerSettings() []setting {
+func (c *Config) workerSettings() []setting {
 	return []setting{
-		{"task-queue", "EVERSTEP_TASK_QUEUE", "name", "where the worker listens", into(func(c *Config) *string { return &c.TaskQueue }, checked(CheckName))},
-		{"dir", "EVERSTEP_DIR", "directory", "the root that file tools never leave", into(func(c *Config) *string { return &c.Dir }, checked(checkDirectory))},
-		{"builtin-tools", "EVERSTEP_BUILTIN_TOOLS", "names", "the tools that it has beside those for files, of " + strings.Join(OptionalNames(), ", ") + "; none unless given", into(func(c *Config) *[]string { return &c.BuiltinTools }, ReadOptionalTools)},
-		{"http-allow", "EVERSTEP_HTTP_ALLOW", "hosts", "what http_get and http_post may reach beyond the public network: addresses, prefixes, hosts, as in 10.1.0.0/16,wiki.example.com:8080; nothing unless given", into(func(c *Config) *[]string { return &c.HTTPAllow }, readHTTPAllow)},
+		{"task-queue", "EVERSTEP_TASK_QUEUE", "name", "where the worker listens", into(&c.TaskQueue, checked(CheckName))},
+		{"dir", "EVERSTEP_DIR", "directory", "the root that file tools never leave", into(&c.Dir, checked(checkDirectory))},
+		{"builtin-tools", "EVERSTEP_BUILTIN_TOOLS", "names", "the tools that it has beside those for files, of " + strings.Join(OptionalNames(), ", ") + "; none unless given", into(&c.BuiltinTools, listed(checkOptional))},
+		{"http-allow", "EVERSTEP_HTTP_ALLOW", "hosts", "what http_get and http_post may reach beyond the public network: addresses, prefixes, hosts, as in 10.1.0.0/16,wiki.example.com:8080; nothing unless given", into(&c.HTTPAllow, listed(func(entries []string) error {
+			_, err := web.ParseAllow(entries)
+			return err
+		}))},
 		// No flag: it may hold a password.
-		{"", "EVERSTEP_HTTP_PROXY", "url", "the proxy that requests of http_get and http_post go through", func(c *Config, text string) error {
-			c.HTTPProxy = Secret(strings.TrimSpace(text))
-			_, err := wire.ParseProxy(text)
+		{"", "EVERSTEP_HTTP_PROXY", "url", "the proxy that requests of http_get and http_post go through", into(&c.HTTPProxy, readProxy)},
+		{"shell-env", "EVERSTEP_SHELL_ENV", "names", "the variables that commands of shell get beside PATH, LANG, LC_ALL and TZ; none unless given", into(&c.ShellEnv, listed(checkShellEnv))},
+		{"shell-network", "EVERSTEP_SHELL_NETWORK", kindBool, "give commands of shell the network and the sockets of this machine, by which an agent can approve its own calls", into(&c.ShellNetwork, readBool)},
+		{"shell-confined", "EVERSTEP_SHELL_CONFINED", "word", "required: do not start where commands of shell cannot be confined; preferred unless given", into(&c.ShellConfined, among([]string{"preferred", "required"}, false, true))},
+		{"mcp", MCPVariable, "file", "a file of MCP servers whose tools agents may name, as in SERVER__TOOL; no tools of theirs unless given", into(&c.MCP, checked(func(file string) error {
+			_, err := mcp.Load(file)
 			return err
-		}},
-		{"shell-env", "EVERSTEP_SHELL_ENV", "names", "the variables that commands of shell get beside PATH, LANG, LC_ALL and TZ; none unless given", into(func(c *Config) *[]string { return &c.ShellEnv }, readShellEnv)},
-		{"shell-network", "EVERSTEP_SHELL_NETWORK", kindBool, "give commands of shell the network and the sockets of this machine, by which an agent can approve its own calls", into(func(c *Config) *bool { return &c.ShellNetwork }, readBool)},
-		{"shell-confined", "EVERSTEP_SHELL_CONFINED", "word", "required: do not start where commands of shell cannot be confined; preferred unless given", into(func(c *Config) *bool { return &c.ShellConfined }, among([]string{"preferred", "required"}, false, true))},
-		{"mcp", MCPVariable, "file", "a file of MCP servers whose tools agents may name, as in SERVER__TOOL; no tools of theirs unless given", func(c *Config, text string) error {
-			c.MCP = text
-			_, err := mcp.Load(text)
-			return err
-		}},
-		{"storage", "EVERSTEP_STORAGE", "directory|url", "where parts of long conversations go; the same for all workers of a task queue", into(func(c *Config) *string { return &c.Storage }, checked(checkStorage))},
-		{"records", RecordsVariable, "directory|url|off", "where executions are recorded when they have ended; records/ below the storage unless given; the same for all workers of a task queue", into(func(c *Config) *string { return &c.Records }, checked(checkStorage))},
+		}))},
+		{"storage", "EVERSTEP_STORAGE", "directory|url", "where parts of long conversations go; the same for all workers of a task queue", into(&c.Storage, checked(checkStorage))},
+		{"records", RecordsVariable, "directory|url|off", "where executions are recorded when they have ended; records/ below the storage unless given; the same for all workers of a task queue", into(&c.Records, checked(checkStorage))},
 		// No flag: it names a server only for the commands of starter beside it.
-		{"", "EVERSTEP_STATE", "path", "the state file of a dev server of starter, which is meant where no server is named", into(func(c *Config) *string { return &c.Connection.State }, statefile.Resolve)},
-		{"seat", "EVERSTEP_SEAT", "file", "a file by which a worker that takes the place of one that was killed says so to the server, so that its agents go on at once, or none; beside the state file of starter's dev server unless given", into(func(c *Config) *string { return &c.Connection.Seat }, checked(checkSeat))},
-		{"prices", "EVERSTEP_PRICES", "file", "prices and windows of models, in dollars for a million tokens; they come before those built in", func(c *Config, text string) error {
-			c.Prices = text
-			_, err := modelfacts.Table{}.With(text)
+		{"", "EVERSTEP_STATE", "path", "the state file of a dev server of starter, which is meant where no server is named", into(&c.Connection.State, statefile.Resolve)},
+		{"seat", "EVERSTEP_SEAT", "file", "a file by which a worker that takes the place of one that was killed says so to the server, so that its agents go on at once, or none; beside the state file of starter's dev server unless given", into(&c.Connection.Seat, checked(checkSeat))},
+		{"prices", "EVERSTEP_PRICES", "file", "prices and windows of models, in dollars for a million tokens; they come before those built in", into(&c.Prices, checked(func(file string) error {
+			_, err := modelfacts.Table{}.With(file)
 			return err
-		}},
-		{"allow-tools", "EVERSTEP_ALLOW_TOOLS", "names", "the tools that the worker runs, or none; all that it has unless given", into(func(c *Config) **[]string { return &c.Allow.Tools }, readAllowed)},
-		{"allow-models", "EVERSTEP_ALLOW_MODELS", "models", "the models that it asks, as in openai/*,anthropic/claude-haiku-4-5, or none; all unless given", into(func(c *Config) **[]string { return &c.Allow.Models }, readAllowed)},
-		{"approvals", "EVERSTEP_APPROVALS", "word", "which tool calls run by themselves of agents that say nothing of it: " + strings.Join(domain.ApprovalWords(), ", ") + "; writes, by which those wait for a person that do not only read, unless given", into(func(c *Config) **domain.Approvals { return &c.Approvals }, readApprovals)},
-		{"tool-limits", "EVERSTEP_TOOL_LIMITS", "limits", "how often a tool is called, over all workers, and how many calls of it run at once on each, as in refund=5/m+2,http_get=10/s; the same for all workers of a task queue", into(func(c *Config) *map[string]domain.ToolLimit { return &c.ToolLimits }, readToolLimits)},
-		{"log-level", "EVERSTEP_LOG_LEVEL", "level", "debug, info, warn or error", into(func(c *Config) *slog.Level { return &c.Log.Level }, among([]string{"debug", "info", "warn", "error"}, slog.LevelDebug, slog.LevelInfo, slog.LevelWarn, slog.LevelError))},
-		{"log-format", "EVERSTEP_LOG_FORMAT", "format", "console or json", into(func(c *Config) *bool { return &c.Log.JSON }, among([]string{"console", "json"}, false, true))},
-		{"max-activities", "EVERSTEP_MAX_ACTIVITIES", "count", "inferences and tool calls at one time", into(func(c *Config) *int { return &c.MaxActivities }, count(10_000))},
-		{"cache-size", "EVERSTEP_CACHE_SIZE", "size", "memory for conversations, as in 256MiB", into(func(c *Config) *int64 { return &c.CacheBytes }, readSize)},
-		{"stop-timeout", "EVERSTEP_STOP_TIMEOUT", "duration", "what work in progress has to finish when the worker stops, as in 10s", into(func(c *Config) *time.Duration { return &c.StopTimeout }, upTo(time.Hour))},
+		}))},
+		{"allow-tools", "EVERSTEP_ALLOW_TOOLS", "names", "the tools that the worker runs, or none; all that it has unless given", into(&c.Allow.Tools, readAllowed)},
+		{"allow-models", "EVERSTEP_ALLOW_MODELS", "models", "the models that it asks, as in openai/*,anthropic/claude-haiku-4-5, or none; all unless given", into(&c.Allow.Models, readAllowed)},
+		{"approvals", "EVERSTEP_APPROVALS", "word", "which tool calls run by themselves of agents that say nothing of it: " + strings.Join(domain.ApprovalWords(), ", ") + "; writes, by which those wait for a person that do not only read, unless given", into(&c.Approvals, readApprovals)},
+		{"tool-limits", "EVERSTEP_TOOL_LIMITS", "limits", "how often a tool is called, over all workers, and how many calls of it run at once on each, as in refund=5/m+2,http_get=10/s; the same for all workers of a task queue", into(&c.ToolLimits, readToolLimits)},
+		{"log-level", "EVERSTEP_LOG_LEVEL", "level", "debug, info, warn or error", into(&c.Log.Level, among([]string{"debug", "info", "warn", "error"}, slog.LevelDebug, slog.LevelInfo, slog.LevelWarn, slog.LevelError))},
+		{"log-format", "EVERSTEP_LOG_FORMAT", "format", "console or json", into(&c.Log.JSON, among([]string{"console", "json"}, false, true))},
+		{"max-activities", "EVERSTEP_MAX_ACTIVITIES", "count", "inferences and tool calls at one time", into(&c.MaxActivities, count(10_000))},
+		{"cache-size", "EVERSTEP_CACHE_SIZE", "size", "memory for conversations, as in 256MiB", into(&c.CacheBytes, readSize)},
+		{"stop-timeout", "EVERSTEP_STOP_TIMEOUT", "duration", "what work in progress has to finish when the worker stops, as in 10s", into(&c.StopTimeout, upTo(time.Hour))},
 	}
 }
 
-func into[T any](of func(*Config) *T, read func(string) (T, error)) func(*Config, string) error {
-	return func(c *Config, text string) (err error) {
-		*of(c), err = read(text)
+// ownSettings are all but those of the connection.
+func (c *Config) ownSettings() []setting { return append(c.workerSettings(), c.modelSettings()...) }
+
+// readAlone is read for the settings of a worker with these flags alone.
+func (c *Config) readAlone(environment Environment, flags ...string) error {
+	return apply(slices.DeleteFunc(c.workerSettings(), func(s setting) bool { return !slices.Contains(flags, s.flag) }), environment, nil)
+}
+
+func into[T any](field *T, read func(string) (T, error)) func(string) error {
+	return func(text string) (err error) {
+		*field, err = read(text)
 		return err
 	}
 }
@@ -168,14 +174,22 @@ func among[T any](words []string, values ...T) func(string) (T, error) {
 	}
 }
 
-// apply reads the setting from the flags, else from the environment. An empty
+// apply reads settings from the flags, else from the environment, where there is one. An empty
 // variable counts as none, but in a list of what is allowed: there none may be everything.
-func (s setting) apply(c *Config, environment Environment, flags []*Flags) error {
-	if text, ok := s.given(flags); ok {
-		return s.wrong("--"+s.flag, s.read(c, text))
-	}
-	if text, ok := environment.LookupEnv(s.variable); ok && (text != "" || strings.HasPrefix(s.flag, "allow-")) {
-		return s.wrong(s.variable, s.read(c, text))
+func apply(settings []setting, environment Environment, flags []*Flags) error {
+	for _, s := range settings {
+		name := "--" + s.flag
+		text, ok := s.given(flags)
+		if !ok && environment != nil {
+			name = s.variable
+			text, ok = environment.LookupEnv(s.variable)
+			ok = ok && (text != "" || strings.HasPrefix(s.flag, "allow-"))
+		}
+		if ok {
+			if err := s.read(text); err != nil {
+				return domain.Errorf(domain.Invalid, "%s: %s", name, err)
+			}
+		}
 	}
 	return nil
 }
@@ -187,13 +201,6 @@ func (s setting) given(flags []*Flags) (string, bool) {
 		}
 	}
 	return "", false
-}
-
-func (s setting) wrong(name string, err error) error {
-	if err == nil {
-		return nil
-	}
-	return domain.Errorf(domain.Invalid, "%s: %s", name, err)
 }
 
 // CheckName says what is wrong with the name of a task queue, a namespace or a
@@ -269,6 +276,23 @@ func readList(text string) ([]string, error) {
 	return list, nil
 }
 
+// listed is readList, unless something is wrong with the list.
+func listed(check func([]string) error) func(string) ([]string, error) {
+	return func(text string) ([]string, error) {
+		list, err := readList(text)
+		if err == nil {
+			err = check(list)
+		}
+		return list, err
+	}
+}
+
+// readProxy reads the URL of a proxy, which may hold a password.
+func readProxy(text string) (Secret, error) {
+	_, err := wire.ParseProxy(text)
+	return Secret(strings.TrimSpace(text)), err
+}
+
 // readAllowed is readList, and none for the list of nothing.
 func readAllowed(text string) (*[]string, error) {
 	if text == "none" {
@@ -313,21 +337,17 @@ const kindBool = "bool"
 
 // modelSettings are those that all requests to models share. Base URLs and keys
 // are the vendors'.
-func modelSettings() []setting {
+func (c *Config) modelSettings() []setting {
 	return []setting{
 		// No flag: it may hold a password.
-		{"", "EVERSTEP_PROXY", "url", "the proxy that requests to models go through", func(c *Config, text string) error {
-			c.Proxy = Secret(strings.TrimSpace(text))
-			_, err := wire.ParseProxy(text)
-			return err
-		}},
-		{"allow-base-urls", "EVERSTEP_ALLOW_BASE_URLS", "urls", "what agents may name as base_url, which then gets the key; * is any, none unless given", into(func(c *Config) *[]string { return &c.AllowBaseURLs }, readList)},
-		{"finish-optional", "EVERSTEP_FINISH_OPTIONAL", kindBool, "take the end of a stream of openai-chat/… for the end of its answer: some proxies leave out the finish reason and [DONE]", into(func(c *Config) *bool { return &c.FinishOptional }, readBool)},
-		{"rate-limits", "EVERSTEP_RATE_LIMITS", "limits", "requests and tokens a minute that a vendor's key allows, as in openai=600rpm/200000tpm; the same for all workers of a task queue", into(func(c *Config) *map[string]RateLimit { return &c.RateLimits }, readRateLimits)},
-		{"workers", "EVERSTEP_WORKERS", "count", "how many workers share the tokens of --rate-limits; 1 unless given", into(func(c *Config) *int { return &c.Workers }, count(10_000))},
-		{"connect-timeout", "EVERSTEP_CONNECT_TIMEOUT", "duration", "what a model's server has to accept a connection; 10s unless given", into(func(c *Config) *time.Duration { return &c.Timeouts.Connect }, upTo(time.Hour))},
-		{"first-byte-timeout", "EVERSTEP_FIRST_BYTE_TIMEOUT", "duration", "what a model has to begin its answer; 5m unless given", into(func(c *Config) *time.Duration { return &c.Timeouts.FirstByte }, upTo(24*time.Hour))},
-		{"idle-timeout", "EVERSTEP_IDLE_TIMEOUT", "duration", "how long a model may pause inside an answer; 2m unless given", into(func(c *Config) *time.Duration { return &c.Timeouts.Idle }, upTo(24*time.Hour))},
+		{"", "EVERSTEP_PROXY", "url", "the proxy that requests to models go through", into(&c.Proxy, readProxy)},
+		{"allow-base-urls", "EVERSTEP_ALLOW_BASE_URLS", "urls", "what agents may name as base_url, which then gets the key; * is any, none unless given", into(&c.AllowBaseURLs, readList)},
+		{"finish-optional", "EVERSTEP_FINISH_OPTIONAL", kindBool, "take the end of a stream of openai-chat/… for the end of its answer: some proxies leave out the finish reason and [DONE]", into(&c.FinishOptional, readBool)},
+		{"rate-limits", "EVERSTEP_RATE_LIMITS", "limits", "requests and tokens a minute that a vendor's key allows, as in openai=600rpm/200000tpm; the same for all workers of a task queue", into(&c.RateLimits, readRateLimits)},
+		{"workers", "EVERSTEP_WORKERS", "count", "how many workers share the tokens of --rate-limits; 1 unless given", into(&c.Workers, count(10_000))},
+		{"connect-timeout", "EVERSTEP_CONNECT_TIMEOUT", "duration", "what a model's server has to accept a connection; 10s unless given", into(&c.Timeouts.Connect, upTo(time.Hour))},
+		{"first-byte-timeout", "EVERSTEP_FIRST_BYTE_TIMEOUT", "duration", "what a model has to begin its answer; 5m unless given", into(&c.Timeouts.FirstByte, upTo(24*time.Hour))},
+		{"idle-timeout", "EVERSTEP_IDLE_TIMEOUT", "duration", "how long a model may pause inside an answer; 2m unless given", into(&c.Timeouts.Idle, upTo(24*time.Hour))},
 	}
 }
 

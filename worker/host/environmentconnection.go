@@ -12,23 +12,19 @@ import (
 	"everstep/domain"
 )
 
-func connectionSettings() []setting {
+func (c *Config) connectionSettings() []setting {
 	return []setting{
-		{"address", "TEMPORAL_ADDRESS", "host:port", "the Temporal server", into(func(c *Config) *string { return &c.Connection.Address }, checked(checkAddress))},
-		{"namespace", "TEMPORAL_NAMESPACE", "name", "the Temporal namespace", into(func(c *Config) *string { return &c.Connection.Namespace }, checked(CheckName))},
-		{"profile", "TEMPORAL_PROFILE", "name", "a profile of Temporal's configuration file", into(func(c *Config) *string { return &c.Connection.Profile }, checked(CheckName))},
+		{"address", "TEMPORAL_ADDRESS", "host:port", "the Temporal server", into(&c.Connection.Address, checked(checkAddress))},
+		{"namespace", "TEMPORAL_NAMESPACE", "name", "the Temporal namespace", into(&c.Connection.Namespace, checked(CheckName))},
+		{"profile", "TEMPORAL_PROFILE", "name", "a profile of Temporal's configuration file", into(&c.Connection.Profile, checked(CheckName))},
 	}
 }
 
 // ConnectionFromEnvironment is FromEnvironment for processes that run no worker.
 func ConnectionFromEnvironment(connection Connection, environment Environment, flags ...*Flags) (Connection, error) {
 	var config Config
-	for _, s := range connectionSettings() {
-		if text, ok := s.given(flags); ok {
-			if err := s.read(&config, text); err != nil {
-				return connection, s.wrong("--"+s.flag, err)
-			}
-		}
+	if err := apply(config.connectionSettings(), nil, flags); err != nil {
+		return connection, err
 	}
 	profile, err := envconfig.LoadClientConfigProfile(envconfig.LoadClientConfigProfileOptions{
 		ConfigFileProfile: config.Connection.Profile,

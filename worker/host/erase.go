@@ -1,9 +1,9 @@
 package host
 
 import (
+	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"io/fs"
 	"os"
@@ -28,25 +28,18 @@ type Storage struct {
 
 // FindStorage opens the storage that Config.Storage of workers names. A directory has to be there. The caller closes it.
 func FindStorage(ctx context.Context, name string) (*Storage, error) {
-	if err := checkStorage(name); err != nil {
-		return nil, storageNotFound(name, err)
-	}
 	path, err := storagePath(name)
-	if err == nil && path != "" {
+	if err = cmp.Or(checkStorage(name), err); err == nil && path != "" {
 		_, err = os.Stat(path)
 	}
-	if err != nil {
-		return nil, storageNotFound(name, err)
+	var bucket *blob.Bucket
+	if err == nil {
+		bucket, err = openBucket(ctx, name)
 	}
-	bucket, err := openBucket(ctx, name)
 	if err != nil {
-		return nil, storageNotFound(name, err)
+		return nil, domain.Errorf(domain.Invalid, "storage: %s: %s; name that of the workers with EVERSTEP_STORAGE", Shown(name), withoutSecrets(name, err.Error()))
 	}
 	return &Storage{bucket, Shown(name), path}, nil
-}
-
-func storageNotFound(name string, err error) error {
-	return domain.Errorf(domain.Invalid, "storage: %s: %s; name that of the workers with EVERSTEP_STORAGE", Shown(name), withoutSecrets(name, err.Error()))
 }
 
 // Name is the storage's, for people.
@@ -115,5 +108,5 @@ func (s *Storage) prune(folder string) error {
 }
 
 func (s *Storage) failed(doing, name string, err error) error {
-	return domain.Errorf(domain.Unavailable, "storage: %s", fmt.Sprintf("cannot %s %s of %s: %v", doing, name, s.name, err))
+	return domain.Errorf(domain.Unavailable, "storage: cannot %s %s of %s: %v", doing, name, s.name, err)
 }

@@ -188,7 +188,7 @@ func TestOptionalToolsAreOffUnlessNamed(t *testing.T) {
 		}
 		m, err := gather(t.Context(), config.withDefaults())
 		require.NoError(t, err)
-		require.Equal(t, want, texts(m.tools, func(t tool.Tool) string { return t.Spec().Name }))
+		require.Equal(t, want, ofEach(m.tools, func(t tool.Tool) string { return t.Spec().Name }))
 		require.NoError(t, m.close())
 	}
 }

@@ -90,25 +90,13 @@ func (c Config) limited(name string) []string {
 }
 
 func readRateLimits(text string) (map[string]RateLimit, error) {
-	limits := make(map[string]RateLimit)
-	for item := range strings.SplitSeq(text, ",") {
-		name, rates, ok := strings.Cut(item, "=")
-		name, rates = strings.TrimSpace(name), strings.TrimSpace(rates)
-		switch _, twice := limits[name]; {
-		case !ok:
-			return nil, fmt.Errorf("%q is no limit; write it like openai=600rpm/200000tpm, requests and tokens a minute", item)
-		case !slices.Contains(vendorNames(), name):
-			return nil, fmt.Errorf("%q is no vendor; the vendors are: %s; a limit holds for all models of a vendor's key", name, strings.Join(vendorNames(), ", "))
-		case twice:
-			return nil, fmt.Errorf("%s has two limits; leave one out", name)
+	limits, err := readLimits(text, "openai=600rpm/200000tpm, requests and tokens a minute", readRateLimit)
+	for _, name := range slices.Sorted(maps.Keys(limits)) {
+		if known := vendorNames(); !slices.Contains(known, name) {
+			return nil, fmt.Errorf("%q is no vendor; the vendors are: %s; a limit holds for all models of a vendor's key", name, strings.Join(known, ", "))
 		}
-		limit, err := readRateLimit(rates)
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", name, err)
-		}
-		limits[name] = limit
 	}
-	return limits, nil
+	return limits, err
 }
 
 func readRateLimit(text string) (RateLimit, error) {
@@ -137,13 +125,20 @@ func (q quota) options(options worker.Options) (worker.Options, error) {
 	if err != nil {
 		return options, fmt.Errorf("rate limit: %w", err)
 	}
-	options.MaxConcurrentActivityExecutionSize, options.MaxConcurrentEagerActivityExecutionSize = 0, 0
+	options = limitedQueue(options, float64(q.RequestsPerMinute)/60)
+	options.MaxConcurrentActivityExecutionSize = 0
+	options.Tuner = meteredTuner{WorkerTuner: tuner, meter: q.meter}
+	return options, nil
+}
+
+// limitedQueue are the options of a worker that serves activities alone, so many a second over all workers; zero: as many as come.
+func limitedQueue(options worker.Options, perSecond float64) worker.Options {
+	options.MaxConcurrentEagerActivityExecutionSize = 0
 	options.WorkflowTaskPollerBehavior = nil
 	options.MaxConcurrentActivityTaskPollers = limitedPollers
 	options.DisableWorkflowWorker = true
-	options.Tuner = meteredTuner{WorkerTuner: tuner, meter: q.meter}
-	options.TaskQueueActivitiesPerSecond = float64(q.RequestsPerMinute) / 60
-	return options, nil
+	options.TaskQueueActivitiesPerSecond = perSecond
+	return options
 }
 
 const limitedPollers = 2

@@ -1,9 +1,9 @@
 package host
 
 import (
+	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"path/filepath"
 
 	"gocloud.dev/blob"
@@ -52,17 +52,13 @@ func FindRecords(ctx context.Context, name string) (*record.Store, error) {
 	if name == "" {
 		return nil, nil
 	}
-	if err := checkStorage(name); err != nil {
-		return nil, recordsError(name, err)
-	}
 	path, err := storagePath(name)
-	if err != nil {
-		return nil, recordsError(name, err)
-	}
 	var store *record.Store
-	if path != "" {
+	switch err = cmp.Or(checkStorage(name), err); {
+	case err != nil:
+	case path != "":
 		store, err = record.OpenDirectory(path)
-	} else {
+	default:
 		var bucket *blob.Bucket
 		if bucket, err = blob.OpenBucket(ctx, name); err == nil {
 			store = record.InBucket(bucket, Shown(name))
@@ -75,5 +71,5 @@ func FindRecords(ctx context.Context, name string) (*record.Store, error) {
 }
 
 func recordsError(name string, err error) error {
-	return domain.Errorf(domain.Invalid, "%s", fmt.Sprintf("records: %s: %s; make it writable, or name another with --records (%s), or the storage that they lie in with EVERSTEP_STORAGE", Shown(name), withoutSecrets(name, err.Error()), RecordsVariable))
+	return domain.Errorf(domain.Invalid, "records: %s: %s; make it writable, or name another with --records (%s), or the storage that they lie in with EVERSTEP_STORAGE", Shown(name), withoutSecrets(name, err.Error()), RecordsVariable)
 }

@@ -6,7 +6,6 @@ import (
 	"io"
 	"net/url"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -199,25 +198,8 @@ func (a Access) outside(dir string, v vendor) error {
 	return domain.Errorf(domain.Invalid, "%s: the file is in %s, where file tools would read the key; move it, or name another directory with --dir (EVERSTEP_DIR)", v.KeyFileVariable(), dir)
 }
 
-// inside reports whether a file is below a folder. What is not there is not: whoever
-// opens it says so.
-func inside(file, dir string) bool {
-	if dir == "" {
-		return false
-	}
-	file, noFile := resolved(file)
-	dir, noFolder := resolved(dir)
-	below, err := filepath.Rel(dir, file)
-	return noFile == nil && noFolder == nil && err == nil && filepath.IsLocal(below)
-}
-
-func resolved(path string) (string, error) {
-	path, err := filepath.Abs(path)
-	if err != nil {
-		return "", err
-	}
-	return filepath.EvalSymlinks(path)
-}
+// inside reports whether a file is below a folder, or would be; nothing is where there is no folder.
+func inside(file, dir string) bool { return dir != "" && below(file, dir) }
 
 // invalid is an error about a setting, of whatever kind it was.
 func invalid(err error) error {

@@ -47,12 +47,8 @@ func (c Config) toolLimits(tools []tool.Tool, more activities.Toolbox) (map[stri
 // ToolLimits are what an environment has a worker keep to, in words, in the order of the tools' names.
 func ToolLimits(environment Environment) ([]string, error) {
 	var config Config
-	for _, s := range workerSettings() {
-		if s.flag == "tool-limits" {
-			if err := s.apply(&config, environment, nil); err != nil {
-				return nil, err
-			}
-		}
+	if err := config.readAlone(environment, "tool-limits"); err != nil {
+		return nil, err
 	}
 	var all []string
 	for _, name := range slices.Sorted(maps.Keys(config.ToolLimits)) {
@@ -68,30 +64,31 @@ func limitedTool(limit contract.ToolLimit, options worker.Options) worker.Option
 	if limit.AtOnce > 0 {
 		options.MaxConcurrentActivityExecutionSize = limit.AtOnce
 	}
-	options.MaxConcurrentEagerActivityExecutionSize = 0
-	options.WorkflowTaskPollerBehavior = nil
-	options.MaxConcurrentActivityTaskPollers = limitedPollers
-	options.DisableWorkflowWorker = true
-	options.TaskQueueActivitiesPerSecond = limit.PerSecond()
-	return options
+	return limitedQueue(options, limit.PerSecond())
 }
 
 // readToolLimits reads limits as in refund=5/m+2,http_get=10/s,shell=+1.
 func readToolLimits(text string) (map[string]domain.ToolLimit, error) {
-	limits := make(map[string]domain.ToolLimit)
+	return readLimits(text, "refund=5/m (a rate), refund=+2 (so many at once) or refund=5/m+2", readToolLimit)
+}
+
+// readLimits reads limits by names that commas part. like says how one is written.
+func readLimits[T any](text, like string, read func(string) (T, error)) (map[string]T, error) {
+	limits := make(map[string]T)
 	for item := range strings.SplitSeq(text, ",") {
-		name, limit, ok := strings.Cut(strings.TrimSpace(item), "=")
+		name, limit, ok := strings.Cut(item, "=")
+		name = strings.TrimSpace(name)
 		switch _, twice := limits[name]; {
 		case !ok || name == "":
-			return nil, fmt.Errorf("%q is no limit; write it like refund=5/m (a rate), refund=+2 (so many at once) or refund=5/m+2", item)
+			return nil, fmt.Errorf("%q is no limit; write it like %s", item, like)
 		case twice:
 			return nil, fmt.Errorf("%s has two limits; leave one out", name)
 		}
-		read, err := readToolLimit(limit)
+		one, err := read(strings.TrimSpace(limit))
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", name, err)
 		}
-		limits[name] = read
+		limits[name] = one
 	}
 	return limits, nil
 }

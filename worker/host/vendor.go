@@ -52,7 +52,7 @@ func vendors() (all []vendor) {
 func (v vendor) apis() []wire.API { return append([]wire.API{v.API}, v.others...) }
 
 func (v vendor) names() []string {
-	return texts(v.apis(), func(api wire.API) string { return api.Name })
+	return ofEach(v.apis(), func(api wire.API) string { return api.Name })
 }
 
 // keys are the variables that can say what the key is, the best first.
@@ -105,17 +105,17 @@ func (v vendor) fromEnvironment(c *Config, environment Environment) (key string,
 }
 
 // KeyFileVariables name the variables that name files with keys.
-func KeyFileVariables() []string { return texts(vendors(), vendor.KeyFileVariable) }
+func KeyFileVariables() []string { return ofEach(vendors(), vendor.KeyFileVariable) }
 
 // vendorNames are those by which rate limits, and Config.Vendors, name them.
-func vendorNames() []string { return texts(vendors(), func(v vendor) string { return v.Name }) }
+func vendorNames() []string { return ofEach(vendors(), func(v vendor) string { return v.Name }) }
 
-func texts[T any](all []T, of func(T) string) []string {
-	said := make([]string, len(all))
+func ofEach[T, U any](all []T, of func(T) U) []U {
+	made := make([]U, len(all))
 	for i, one := range all {
-		said[i] = of(one)
+		made[i] = of(one)
 	}
-	return said
+	return made
 }
 
 func (v vendor) config(c Config) (wire.Config, error) {
@@ -215,13 +215,8 @@ func CheckWorker(environment Environment) error {
 // Allowed is what an environment has such a worker allow. The error says what is wrong with it.
 func Allowed(environment Environment) (activities.Allow, error) {
 	config := Config{Variables: environment.LookupEnv}
-	for _, s := range workerSettings() {
-		if !slices.Contains([]string{"builtin-tools", "mcp", "allow-tools", "allow-models"}, s.flag) {
-			continue
-		}
-		if err := s.apply(&config, environment, nil); err != nil {
-			return activities.Allow{}, err
-		}
+	if err := config.readAlone(environment, "builtin-tools", "mcp", "allow-tools", "allow-models"); err != nil {
+		return activities.Allow{}, err
 	}
 	return config.Allow, config.checkAllowed()
 }
@@ -269,10 +264,8 @@ type Reach struct {
 // no request. The error is of a setting that all of them share.
 func Reaches(environment Environment, dir string) ([]Reach, error) {
 	config := Config{Dir: dir}
-	for _, s := range modelSettings() {
-		if err := s.apply(&config, environment, nil); err != nil {
-			return nil, err
-		}
+	if err := apply(config.modelSettings(), environment, nil); err != nil {
+		return nil, err
 	}
 	config = config.withDefaults()
 	quotas, err := config.quotas()
