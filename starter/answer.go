@@ -93,27 +93,21 @@ func (p *program) replyTo(ctx context.Context, s *local.Stack, id, call, text st
 	}
 	if call == "" && len(text) >= leastOfCall && strings.Trim(strings.ToLower(text), "0123456789abcdef-") == "" {
 		// A lone text that begins the id of a question names it: as an answer it could not be taken back.
-		if named, err := waitsOf(ctx, s.Agents, id, reply.Verdict, text); err == nil && len(named) == 1 {
+		if named, _, err := p.waitOf(ctx, s.Agents, id, reply.Verdict, text); err == nil && named != nil {
 			call, text, reply.Text = text, "", ""
 		}
 	}
-	questions, err := waitsOf(ctx, s.Agents, id, reply.Verdict, call)
-	if err == nil && call != "" {
-		reply.Call, err = checkNamed(call, "question", len(questions))
-	}
-	if err != nil {
-		return nil, err
-	}
+	question, named, err := p.waitOf(ctx, s.Agents, id, reply.Verdict, call)
+	reply.Call = named
 	switch {
-	case len(questions) > 1:
-		return nil, usage("call: %d questions wait; name the call of one of them, which `%s` shows", len(questions), p.again("approvals", render.OneLine(id)))
-	case len(questions) == 0 && (text == "" && o.value == "" || o.choice > 0):
+	case err != nil:
+		return nil, err
+	case question == nil && (text == "" && o.value == "" || o.choice > 0):
 		return nil, &client.Error{Class: client.Refused, Message: "no question of " + render.OneLine(id) + " waits", Next: "`approvals` shows what waits for people, of all agents"}
-	case len(questions) == 0: // the workflow says why
+	case question == nil: // the workflow says why
 		return reply, nil
 	}
-	question := questions[0]
-	reply.Call, reply.Digest = question.ToolExecutionID, question.Digest
+	reply.Digest = question.Digest
 	switch {
 	case len(question.Ask.Schema) > 0 && text != "":
 		return nil, usage("text: the question asks for a JSON value; give it as in: %s", p.again("answer", render.OneLine(id), "--value", `'{"…": …}'`))
@@ -124,7 +118,7 @@ func (p *program) replyTo(ctx context.Context, s *local.Stack, id, call, text st
 	case o.choice > 0:
 		reply.Text = question.Ask.Choices[o.choice-1]
 	case text == "" && o.value == "":
-		return p.typedReply(ctx, question, reply)
+		return p.typedReply(ctx, *question, reply)
 	}
 	return reply, nil
 }
@@ -138,27 +132,23 @@ func (p *program) typedReply(ctx context.Context, question client.WaitingCall, r
 		return nil, usage("text: is missing; give the answer, or --choice, or --value")
 	}
 	p.err.Printf("%s", render.Waiting([]client.WaitingCall{question}, p.now()))
-	forgetTyped(p.in)
-	lines := linesOf(p.in)
-	for {
-		p.err.Printf("%s", promptFor(*question.Ask))
-		select {
-		case <-ctx.Done():
-			return nil, ctx.Err()
-		case line := <-lines:
-			if strings.TrimSpace(line) == "" {
-				p.say("it waits still")
-				return nil, nil
-			}
-			typed, err := client.TypedReply(question.Wait, line)
-			if err != nil {
-				p.err.Printf("%s\n", err)
-				continue
-			}
-			typed.By, typed.Reason = reply.By, reply.Reason
-			return &typed, nil
+	by, reason, said := reply.By, reply.Reason, false
+	p.asks(ctx, nil, promptFor(*question.Ask), func(line string) bool {
+		if strings.TrimSpace(line) == "" {
+			return true
 		}
+		typed, err := client.TypedReply(question.Wait, line)
+		if said = err == nil; !said {
+			p.err.Printf("%s\n", err)
+		}
+		*reply = typed
+		return said
+	})
+	if reply.By, reply.Reason = by, reason; said || ctx.Err() != nil {
+		return reply, ctx.Err()
 	}
+	p.say("it waits still")
+	return nil, nil
 }
 
 func promptFor(question domain.Question) string {

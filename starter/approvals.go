@@ -74,61 +74,58 @@ func gathered(waiting iter.Seq2[client.WaitingCall, error]) ([]client.WaitingCal
 	return all, nil
 }
 
-// waitsOf are the calls of an agent, not of its sub-agents, that a verdict answers and whose ids begin as a person has typed;
-// nothing typed: all of them. Where only others wait, the error names the commands that answer them.
-func waitsOf(ctx context.Context, agents *client.Client, id string, verdict domain.Verdict, argument string) (calls []client.WaitingCall, _ error) {
+// leastOfCall is the shortest beginning of a call's id by which something is decided.
+const leastOfCall = 4
+
+// waitOf is the call of an agent, not of its sub-agents, that a verdict answers and whose id begins as a person has typed; nothing
+// typed: the only one. It is nil where none waits: a whole id is taken as it is, since somebody may have been faster. Where only others
+// wait, the error names the commands that answer them.
+func (p *program) waitOf(ctx context.Context, agents *client.Client, id string, verdict domain.Verdict, typed string) (call *client.WaitingCall, named domain.ToolExecutionID, _ error) {
+	if typed != "" && len(typed) < leastOfCall {
+		return nil, named, usage("call: %q is short for what decides about one; give at least %d characters of its id", typed, leastOfCall)
+	}
 	all, err := gathered(agents.AllWaiting(ctx, id))
 	if err != nil {
-		return nil, err
+		return nil, named, err
 	}
-	var others []client.WaitingCall
+	waiting, other := 0, (*client.WaitingCall)(nil)
 	for _, one := range all {
 		rule := one.Kind.Rule()
 		_, taken := rule.Takes(verdict)
 		switch {
-		case !strings.HasPrefix(one.ToolExecutionID.String(), strings.ToLower(argument)) || rule.Outlasts:
+		case !strings.HasPrefix(one.ToolExecutionID.String(), strings.ToLower(typed)) || rule.Outlasts:
 		case taken:
-			calls = append(calls, one)
-		default:
-			others = append(others, one)
+			waiting, call, named = waiting+1, &one, one.ToolExecutionID
+		case other == nil:
+			other = &one
 		}
 	}
-	if len(calls) == 0 && len(others) > 0 {
-		other := others[0]
+	switch {
+	case waiting == 1:
+		return call, named, nil
+	case waiting > 1 && typed != "":
+		return nil, named, usage("call: several that wait begin with %q; give more of the id", typed)
+	case waiting > 1:
+		return nil, named, usage("call: %d wait for %s; name one of them, which `%s` shows", waiting, call.Kind.Rule().For, p.again("approvals", render.OneLine(id)))
+	case other != nil:
 		rule, ways := other.Kind.Rule(), []string{}
 		for _, command := range rule.Commands() {
 			ways = append(ways, "`"+command+" "+render.OneLine(id)+" "+render.ShortCall(other.ToolExecutionID)+other.AnswerForm()+"`")
 		}
-		return nil, &client.Error{Class: client.Refused, Message: "call: " + render.OneLine(other.Tool) + " waits for " + rule.For, Next: strings.Join(ways, " or ") + " does that"}
+		return nil, named, &client.Error{Class: client.Refused, Message: "call: " + render.OneLine(other.Tool) + " waits for " + rule.For, Next: strings.Join(ways, " or ") + " does that"}
+	case typed != "" && named.UnmarshalText([]byte(typed)) != nil:
+		return nil, named, &client.Error{Class: client.Refused, Message: "nothing of a call that begins with " + render.OneLine(typed) + " waits"}
 	}
-	return calls, nil
-}
-
-// leastOfCall is the shortest beginning of a call's id by which something is decided.
-const leastOfCall = 4
-
-// checkNamed refuses the beginning of a call's id by which nobody may be meant. A whole one of which nothing waits is taken
-// as it is, since somebody may have been faster.
-func checkNamed(argument, what string, waiting int) (call domain.ToolExecutionID, _ error) {
-	if len(argument) < leastOfCall {
-		return call, usage("call: %q is short for what decides about one; give at least %d characters of its id", argument, leastOfCall)
-	}
-	if waiting == 0 && call.UnmarshalText([]byte(argument)) != nil {
-		return call, &client.Error{Class: client.Refused, Message: "no " + what + " of a call that begins with " + render.OneLine(argument) + " waits"}
-	}
-	return call, nil
+	return nil, named, nil
 }
 
 // saysYes asks the person at this terminal, and reports whether they have said yes.
-func (p *program) saysYes(ctx context.Context, prompt string) (bool, error) {
-	forgetTyped(p.in)
-	p.err.Printf("%s", prompt)
-	select {
-	case <-ctx.Done():
-		return false, ctx.Err()
-	case line := <-linesOf(p.in):
-		return slices.Contains([]string{"y", "yes"}, strings.ToLower(strings.TrimSpace(line))), nil
-	}
+func (p *program) saysYes(ctx context.Context, prompt string) (yes bool, _ error) {
+	p.asks(ctx, nil, prompt, func(line string) bool {
+		yes = slices.Contains([]string{"y", "yes"}, strings.ToLower(strings.TrimSpace(line)))
+		return true
+	})
+	return yes, ctx.Err()
 }
 
 // textOrFile is a flag's text, or that in the file that it names after an @.
@@ -206,21 +203,14 @@ func (p *program) deciding(command *cobra.Command, verdict domain.Verdict) *cobr
 			}
 		}
 		return p.change(command.Context(), args, func(ctx context.Context, s *local.Stack, id string) error {
-			named, argument := len(args) > 1, strings.Join(args[1:], "")
-			calls, err := waitsOf(ctx, s.Agents, id, verdict, argument)
-			if err == nil && named {
-				if len(calls) > 1 && len(argument) >= leastOfCall {
-					return usage("call: several that wait begin with %q; give more of the id", argument)
-				}
-				word.Call, err = checkNamed(argument, "approval", len(calls))
-			}
+			call, named, err := p.waitOf(ctx, s.Agents, id, verdict, strings.Join(args[1:], ""))
 			if err != nil {
 				return err
 			}
-			if len(calls) == 1 { // else the workflow knows better
-				word.Call, word.Digest = calls[0].ToolExecutionID, calls[0].Digest
+			if word.Call = named; call != nil { // else the workflow knows better
+				word.Digest = call.Digest
 				if verdict == domain.Approved {
-					if yes, err := p.seen(ctx, id, calls[0], named); err != nil || !yes {
+					if yes, err := p.seen(ctx, id, *call, len(args) > 1); err != nil || !yes {
 						return err
 					}
 				}

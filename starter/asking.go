@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"context"
 	"fmt"
-	"io"
 	"os"
 	"slices"
 	"strings"
@@ -26,8 +25,6 @@ type asker struct {
 	id      string
 	cancel  context.CancelFunc
 	ended   sync.WaitGroup
-	// typed is what the person has typed, a line at a time; nil until there is a question.
-	typed <-chan string
 	// news holds one where calls have changed.
 	news  chan struct{}
 	mu    sync.Mutex
@@ -144,28 +141,21 @@ func (a *asker) about(ctx context.Context, asked waitingCall) (said bool) {
 	if about.Ask != nil {
 		hear, prompt = a.reply, promptFor(*about.Ask)
 	}
-	if a.typed == nil {
-		a.typed = linesOf(a.program.in)
-	}
 	screen := a.program.err
 	screen.Hold(render.Waiting([]client.WaitingCall{about}, a.program.now()))
 	defer screen.Resume()
-	forgetTyped(a.program.in)
-	for shown := a.program.now(); ; {
-		screen.Printf("%s", prompt)
-		line, typed := a.read(ctx, asked)
-		if !typed {
-			screen.Printf("\n")
-			return false
-		}
+	shown := a.program.now()
+	if !a.program.asks(ctx, asked.over, prompt, func(line string) (done bool) {
 		if a.program.now().Sub(shown) < tooSoon {
 			screen.Printf("that was typed before anybody could read it; look at it, and answer again\n")
-			continue
+			return false
 		}
-		if done, said := hear(ctx, asked.Event, about, line); done {
-			return said
-		}
+		done, said = hear(ctx, asked.Event, about, line)
+		return done
+	}) {
+		screen.Printf("\n")
 	}
+	return said
 }
 
 // look is the call that waits, as the workflow says; zero: it does not wait any more, or nobody can be asked about it here.
@@ -233,27 +223,32 @@ func (a *asker) later(asked client.Event) (done, said bool) {
 	return true, false
 }
 
-// read waits for a line about a call. None comes where standard input has ended, somebody else has decided, or the
-// execution is left.
-func (a *asker) read(ctx context.Context, asked waitingCall) (line string, typed bool) {
-	select {
-	case <-ctx.Done():
-	case <-asked.over:
-	case line, typed = <-a.typed:
+// asks prompts the person at this terminal until hear says of a line that it will do. It reports false where none comes any more: since
+// standard input has ended, over says that nobody is to be asked, or ctx has ended.
+func (p *program) asks(ctx context.Context, over <-chan struct{}, prompt string, hear func(line string) (done bool)) bool {
+	forgetTyped(p.in)
+	if p.typed == nil {
+		p.typed = make(chan string)
+		go func() { // it ends with the process, since nothing ends the reading of a terminal
+			defer close(p.typed)
+			for scanner := bufio.NewScanner(p.in); scanner.Scan(); {
+				p.typed <- scanner.Text()
+			}
+		}()
 	}
-	return line, typed
-}
-
-// linesOf reads what is typed. It ends with the process, since nothing ends the reading of a terminal.
-func linesOf(in io.Reader) <-chan string {
-	lines := make(chan string)
-	go func() {
-		defer close(lines)
-		for scanner := bufio.NewScanner(in); scanner.Scan(); {
-			lines <- scanner.Text()
+	for {
+		p.err.Printf("%s", prompt)
+		select {
+		case <-ctx.Done():
+		case <-over:
+		case line, typed := <-p.typed:
+			if typed && !hear(line) {
+				continue
+			}
+			return typed
 		}
-	}()
-	return lines
+		return false
+	}
 }
 
 // howToAnswer says what waits, and how a person answers it from anywhere.
