@@ -210,7 +210,7 @@ func (p *program) deciding(command *cobra.Command, verdict domain.Verdict) *cobr
 			if word.Call = named; call != nil { // else the workflow knows better
 				word.Digest = call.Digest
 				if verdict == domain.Approved {
-					if yes, err := p.seen(ctx, id, *call, len(args) > 1); err != nil || !yes {
+					if yes, err := p.seen(ctx, *call, len(args) > 1); err != nil || !yes {
 						return err
 					}
 				}
@@ -234,8 +234,8 @@ func (p *program) deciding(command *cobra.Command, verdict domain.Verdict) *cobr
 }
 
 // seen reports whether the person has seen the call that they let run: they have named it, or are shown it and say yes.
-func (p *program) seen(ctx context.Context, id string, call client.WaitingCall, named bool) (bool, error) {
-	agent, short := render.OneLine(id), render.ShortCall(call.ToolExecutionID)
+func (p *program) seen(ctx context.Context, call client.WaitingCall, named bool) (bool, error) {
+	agent, short := render.OneLine(call.ID), render.ShortCall(call.ToolExecutionID)
 	switch {
 	case !seeable(call):
 		return false, &client.Error{Class: client.Refused, Message: "what is shown of call " + short + " is not what would run; look at it again with `" + p.again("approvals", agent) + "`"}
@@ -246,7 +246,7 @@ func (p *program) seen(ctx context.Context, id string, call client.WaitingCall, 
 			render.OneLine(call.Tool), p.again("approvals", agent), p.again("approve", agent, short))
 	}
 	p.err.Printf("%s", render.Waiting([]client.WaitingCall{call}, p.now()))
-	if cut := p.notWhole(id, call); cut != "" {
+	if cut := p.notWhole(call); cut != "" {
 		return false, &client.Error{Class: client.Refused, Message: cut}
 	}
 	yes, err := p.saysYes(ctx, "y runs it, all else leaves it waiting: ")
@@ -262,11 +262,11 @@ func seeable(call client.WaitingCall) bool {
 }
 
 // notWhole says why a call that is shown cut is not approved by a mere yes, and how it is; empty: it is whole.
-func (p *program) notWhole(id string, call client.WaitingCall) string {
+func (p *program) notWhole(call client.WaitingCall) string {
 	if call.Bytes == 0 {
 		return ""
 	}
-	id = render.OneLine(id)
+	id := render.OneLine(call.ID)
 	return "only a part of the arguments is shown; `" + p.again("messages", id) + "` shows all, and `" +
 		p.again("approve", id, render.ShortCall(call.ToolExecutionID)) + "` lets the call run"
 }

@@ -132,7 +132,7 @@ func (p *program) showToEnd(ctx context.Context, q followed, x *client.Execution
 }
 
 func (p *program) showEvents(ctx context.Context, q followed, x *client.Execution) error {
-	asks := p.newAsker(ctx, q.stack.Agents, x.ID)
+	asks := p.newAsker(ctx, q.stack.Agents)
 	defer asks.close()
 	followed := q.stack.Agents.Follow(ctx, x.ID, client.FollowOptions{Number: x.Number, After: q.after, Tree: true})
 	return each(p, followed, func(event client.Event) error {
@@ -151,9 +151,9 @@ func (p *program) showEvents(ctx context.Context, q followed, x *client.Executio
 		case !asked && !over:
 		case asked && !event.Waits(): // it was decided since
 		case asks != nil:
-			asks.take(event)
+			asks.take(callIn(x.ID, event), asked)
 		case asked && !q.events:
-			p.warn(p.howToAnswer(agentOf(x.ID, event), event))
+			p.warn(p.howToAnswer(callIn(x.ID, event)))
 		}
 		return nil
 	})
