@@ -53,7 +53,7 @@ func (c *Client) resolveAt(ctx context.Context, p snapshot, call string, request
 	case !p.open():
 		return reply, refused("the session %s has ended: nothing in it makes the call again, and nothing more can be recorded with it", p.called())
 	}
-	if request.Call, err = callOf(c.waitsListed(p.info()).Of(true), call); err != nil {
+	if request.Call, err = callOf(c.memo(p.info()).Waiting().Of(true), call); err != nil {
 		return reply, err
 	}
 	return update(ctx, c, p.agent, "", contract.UpdateAnswer, request)
