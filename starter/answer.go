@@ -23,22 +23,19 @@ type answering struct {
 
 func answerCommand(p *program) *cobra.Command {
 	var options answering
-	command := &cobra.Command{
-		Use:   "answer ID [CALL] [TEXT]",
-		Short: "Answer a question that an agent asks",
-		Long: `Answers a question that an agent asks with its tool ask_user, and waits to have
+	command := newCommand("answer ID [CALL] [TEXT]", "Answer a question that an agent asks",
+		`Answers a question that an agent asks with its tool ask_user, and waits to have
 answered. The model reads the answer as it is. CALL, the id of the call that asks
 or how that begins, may be left out where one question alone waits. Of a question
 with choices TEXT is one of them, or --choice its number; of one with a schema
 --value is the answer. Without any you are shown the question on a terminal, and
 asked. The first answer counts; who answered what, and when, is recorded: explain
 shows it.`,
-		Example: `  starter answer notes "Berlin"
+		`  starter answer notes "Berlin"
   starter answer notes 3f9e1b2c "Berlin"
   starter answer notes --choice 2
   starter answer notes --value '{"city": "Berlin", "days": 3}'
-  starter answer notes 3f9e1b2c --value @answer.json`,
-	}
+  starter answer notes 3f9e1b2c --value @answer.json`)
 	command.RunE = func(command *cobra.Command, args []string) error {
 		call, text, err := options.parts(args[1:])
 		if err != nil {
@@ -164,10 +161,8 @@ func promptFor(question domain.Question) string {
 func resolveCommand(p *program) *cobra.Command {
 	var done, notDone bool
 	var options client.ResolveOptions
-	command := &cobra.Command{
-		Use:   "resolve ID CALL",
-		Short: "Say what a call of unknown outcome really did",
-		Long: `Resolves a tool call of which nobody knows whether it took effect: its worker was
+	command := newCommand("resolve ID CALL", "Say what a call of unknown outcome really did",
+		`Resolves a tool call of which nobody knows whether it took effect: its worker was
 lost in it, or its tool could not tell. Look at the other side first. Until it is
 resolved the agent does not make the same call again; then its model is told. Who
 resolves it, when, and the reason are recorded, and explain shows them. An agent
@@ -175,23 +170,22 @@ without a name may have ended: if it goes on, with extend, its model is told.
 
 CALL is the call's id as status and explain show it, or the beginning of it.
 list --unknown names the agents that have such calls.`,
-		Example: `  starter resolve notes 3f2a --done --result "receipt 4711" --reason "journal"
-  starter resolve notes 3f2a --not-done --reason "the bank has made it void"`,
-		RunE: func(command *cobra.Command, args []string) error {
-			if options.Verdict = domain.VerdictNotDone; done {
-				options.Verdict = domain.VerdictDone
+		`  starter resolve notes 3f2a --done --result "receipt 4711" --reason "journal"
+  starter resolve notes 3f2a --not-done --reason "the bank has made it void"`)
+	command.RunE = func(command *cobra.Command, args []string) error {
+		if options.Verdict = domain.VerdictNotDone; done {
+			options.Verdict = domain.VerdictDone
+		}
+		options.Call = args[1]
+		return p.change(command.Context(), args, func(ctx context.Context, s *local.Stack, id string) error {
+			resolved, err := s.Agents.Resolve(ctx, id, options)
+			if err != nil {
+				return err
 			}
-			options.Call = args[1]
-			return p.change(command.Context(), args, func(ctx context.Context, s *local.Stack, id string) error {
-				resolved, err := s.Agents.Resolve(ctx, id, options)
-				if err != nil {
-					return err
-				}
-				return p.done(resolved, "the call of %s in step %d of execution %d is resolved as %s; %s of %s left unresolved",
-					render.OneLine(resolved.Wait.Tool), resolved.Wait.Step, resolved.Wait.Execution, resolved.Wait.Verdict(),
-					render.Counted(resolved.UnknownOutcomes, "call"), resolved.ID)
-			})
-		},
+			return p.done(resolved, "the call of %s in step %d of execution %d is resolved as %s; %s of %s left unresolved",
+				render.OneLine(resolved.Wait.Tool), resolved.Wait.Step, resolved.Wait.Execution, resolved.Wait.Verdict(),
+				render.Counted(resolved.UnknownOutcomes, "call"), resolved.ID)
+		})
 	}
 	set := command.Flags()
 	set.BoolVar(&done, "done", false, "it took effect")
