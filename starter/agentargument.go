@@ -12,36 +12,37 @@ import (
 // An agentWork is what a command does with the agent that its argument names.
 type agentWork func(ctx context.Context, s *local.Stack, id string) error
 
-// A reach is how a command comes to the server that has an agent, a find how it knows the agent that an argument means.
-type (
-	reach func(ctx context.Context, id string) (*local.Stack, error)
-	find  func(ctx context.Context, s *local.Stack, argument string) (id string, _ error)
-)
+// A find is how a command knows the agent that an argument means.
+type find func(ctx context.Context, s *local.Stack, argument string) (id string, _ error)
 
-// withAgent completes a command by what it does with the one agent that its argument names.
-func (p *program) withAgent(command *cobra.Command, reach reach, find find, do agentWork) *cobra.Command {
+// looks is the need of a command that needs no worker. The dev server that has been there is brought back for it; where no server
+// is up, the records are read.
+func looks() local.Need { return local.Need{Back: true, Reads: true} }
+
+// withAgent completes a command by what it does with the one agent that its argument names. Flags may change the need.
+func (p *program) withAgent(command *cobra.Command, need *local.Need, find find, do agentWork) *cobra.Command {
 	command.RunE = func(command *cobra.Command, args []string) error {
-		return p.onAgent(command.Context(), args, reach, find, do)
+		return p.onAgent(command.Context(), args, *need, find, do)
 	}
 	return command
 }
 
 // onAgent does something with the agent that the first argument means, if any.
-func (p *program) onAgent(ctx context.Context, args []string, reach reach, find find, do agentWork) (err error) {
-	id := ""
+func (p *program) onAgent(ctx context.Context, args []string, need local.Need, find find, do agentWork) (err error) {
 	if len(args) > 0 {
-		id = args[0]
-		err = client.CheckID(id)
+		need.ID = args[0]
+		err = client.CheckID(need.ID)
 	}
 	if err != nil {
 		return err
 	}
-	s, err := reach(ctx, id)
+	s, err := p.machine.Connect(ctx, need)
 	if err != nil {
 		return err
 	}
 	defer s.Close()
-	if len(args) > 0 {
+	id := need.ID
+	if id != "" {
 		id, err = find(ctx, s, id)
 	}
 	if err != nil {
@@ -52,18 +53,17 @@ func (p *program) onAgent(ctx context.Context, args []string, reach reach, find 
 
 // changing is withAgent of a command that changes it.
 func (p *program) changing(command *cobra.Command, do agentWork) *cobra.Command {
-	return p.withAgent(command, p.machine.ConnectTo, p.actOn, do)
+	return p.withAgent(command, &local.Need{}, p.actOn, do)
 }
 
 // change is onAgent for what changes it.
 func (p *program) change(ctx context.Context, args []string, do agentWork) error {
-	return p.onAgent(ctx, args, p.machine.ConnectTo, p.actOn, do)
+	return p.onAgent(ctx, args, local.Need{}, p.actOn, do)
 }
 
-// looking is withAgent of a command that needs no worker. The dev server that has been there is brought back for it; where no
-// server is up, the records are read, and that is said.
+// looking is withAgent of a command that only looks. Where the records are read, that is said.
 func (p *program) looking(command *cobra.Command, do agentWork) *cobra.Command {
-	return p.withAgent(command, p.machine.ConnectToLook, p.idOf, p.fromRecords(do))
+	return p.withAgent(command, new(looks()), p.idOf, p.fromRecords(do))
 }
 
 // fromRecords says at the end where no server was up, so that the records have told.

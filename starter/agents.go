@@ -20,19 +20,16 @@ import (
 )
 
 func agentsCommand(p *program) *cobra.Command {
-	return family(&cobra.Command{
-		Use:   "agents",
-		Short: "List, show and check agents in files",
-		Long: `An agent can be defined in a file: YAML, or Markdown whose front matter has the
+	return family(newCommand("agents", "List, show and check agents in files",
+		`An agent can be defined in a file: YAML, or Markdown whose front matter has the
 keys and whose text is the system prompt. run and start take it with --agent, by
 its path, or by its name where it lies in ./agents or ./.everstep/agents, or
 where Claude Code, opencode, GitHub Copilot, VS Code, Gemini CLI or Cursor have
 theirs, which are read as they are. What runs is what the file said at the
 start: editing it changes no running agent.`,
-		Example: `  starter agents list
+		`  starter agents list
   starter agents check agents/reviewer.md
-  starter run --agent reviewer "Review the newest file"`,
-	}, agentsListCommand(p), agentsShowCommand(p), agentsCheckCommand(p), agentsSchemaCommand(p))
+  starter run --agent reviewer "Review the newest file"`), agentsListCommand(p), agentsShowCommand(p), agentsCheckCommand(p), agentsSchemaCommand(p))
 }
 
 type listedAgent struct {
@@ -46,32 +43,29 @@ type listedAgent struct {
 
 func agentsListCommand(p *program) *cobra.Command {
 	var dir string
-	command := &cobra.Command{
-		Use:   "list",
-		Short: "List the agents in the usual folders",
-		Long: `Lists the agents in the folders agents and .everstep/agents of the current
+	command := newCommand("list", "List the agents in the usual folders",
+		`Lists the agents in the folders agents and .everstep/agents of the current
 folder, and those of other tools in theirs. A file with problems is listed with their number; check names them, and
 one that is broken does not run.`,
-		Example: `  starter agents list
-  starter agents list --dir ~/work --json | jq -r '.[].name'`,
-		RunE: func(*cobra.Command, []string) error {
-			listed, err := p.listAgents(dir)
-			if err != nil {
-				return err
+		`  starter agents list
+  starter agents list --dir ~/work --json | jq -r '.[].name'`)
+	command.RunE = func(*cobra.Command, []string) error {
+		listed, err := p.listAgents(dir)
+		if err != nil {
+			return err
+		}
+		t := render.Table{Head: []string{"NAME", "CHECK", "MODEL", "FILE", "DESCRIPTION"}}
+		for _, a := range listed {
+			check := "ok"
+			if a.Problems > 0 {
+				check = render.Counted(a.Problems, "problem")
 			}
-			t := render.Table{Head: []string{"NAME", "CHECK", "MODEL", "FILE", "DESCRIPTION"}}
-			for _, a := range listed {
-				check := "ok"
-				if a.Problems > 0 {
-					check = render.Counted(a.Problems, "problem")
-				}
-				if a.broken {
-					check = "broken: " + check
-				}
-				t.Rows = append(t.Rows, []string{render.OneLine(a.Name), check, cmp.Or(render.ModelName(a.Model), "-"), render.OneLine(a.File), render.OneLine(a.Description)})
+			if a.broken {
+				check = "broken: " + check
 			}
-			return p.table(listed, t, "there is no agent's file "+agentfile.Where)
-		},
+			t.Rows = append(t.Rows, []string{render.OneLine(a.Name), check, cmp.Or(render.ModelName(a.Model), "-"), render.OneLine(a.File), render.OneLine(a.Description)})
+		}
+		return p.table(listed, t, "there is no agent's file "+agentfile.Where)
 	}
 	registerFolder(command, &dir)
 	return command
@@ -98,63 +92,58 @@ func (p *program) listAgents(dir string) ([]listedAgent, error) {
 }
 
 func agentsSchemaCommand(p *program) *cobra.Command {
-	return &cobra.Command{
-		Use:   "schema",
-		Short: "Print the JSON Schema of agents' files, for editors",
-		Long: `Prints the JSON Schema of an agent's file. An editor that knows YAML completes
+	command := newCommand("schema", "Print the JSON Schema of agents' files, for editors",
+		`Prints the JSON Schema of an agent's file. An editor that knows YAML completes
 and checks keys with it, where the file's first line names it:
 
   # yaml-language-server: $schema=agent.schema.json`,
-		Example: `  starter agents schema > agents/agent.schema.json`,
-		RunE: func(*cobra.Command, []string) error {
-			text, err := json.MarshalIndent(agentfile.Schema(), "", "  ")
-			p.out.Printf("%s\n", text)
-			return err
-		},
+		`  starter agents schema > agents/agent.schema.json`)
+	command.RunE = func(*cobra.Command, []string) error {
+		text, err := json.MarshalIndent(agentfile.Schema(), "", "  ")
+		p.out.Printf("%s\n", text)
+		return err
 	}
+	return command
 }
 
 func agentsCheckCommand(p *program) *cobra.Command {
 	var dir string
-	command := &cobra.Command{
-		Use:   "check [FILE|NAME]…",
-		Short: "Check agents' files, and say all that is wrong",
-		Long: `Checks agents' files, by path or name; without one, those that list lists. Each
+	command := newCommand("check [FILE|NAME]…", "Check agents' files, and say all that is wrong",
+		`Checks agents' files, by path or name; without one, those that list lists. Each
 problem is a line on standard output: file:line:column: field: what is wrong, and
 what to do. Exits 1 where there is any. A tool that run would refuse is noted, as
 workers of your own may have it; whether those have hooks, model and tools is
 known to them alone.`,
-		Example: `  starter agents check
+		`  starter agents check
   starter agents check agents/reviewer.md agents/writer.yaml
-  starter agents check --json | jq -r '.[].message'`,
-		Args:              cobra.ArbitraryArgs,
-		ValidArgsFunction: p.completeAgents,
-		RunE: func(_ *cobra.Command, args []string) error {
-			if len(args) == 0 {
-				listed, err := p.listAgents(dir)
-				if err != nil {
-					return err
-				}
-				if len(listed) == 0 {
-					return usage("agent: there is none %s; give a file, as in: %s", agentfile.Where, p.again("agents", "check", "reviewer.md"))
-				}
-				for _, a := range listed {
-					args = append(args, a.File)
-				}
-			}
-			problems, err := p.checkAgents(dir, args)
+  starter agents check --json | jq -r '.[].message'`)
+	command.Args = cobra.ArbitraryArgs
+	command.ValidArgsFunction = p.completeAgents
+	command.RunE = func(_ *cobra.Command, args []string) error {
+		if len(args) == 0 {
+			listed, err := p.listAgents(dir)
 			if err != nil {
 				return err
 			}
-			var text strings.Builder
-			for _, problem := range problems {
-				text.WriteString(render.OneLine(problem.String()) + "\n")
+			if len(listed) == 0 {
+				return usage("agent: there is none %s; give a file, as in: %s", agentfile.Where, p.again("agents", "check", "reviewer.md"))
 			}
-			if err := p.show(problems, text.String()); err != nil || len(problems) == 0 {
-				return err
+			for _, a := range listed {
+				args = append(args, a.File)
 			}
-			return &exitError{code: exitOther, text: render.Counted(len(problems), "problem")}
-		},
+		}
+		problems, err := p.checkAgents(dir, args)
+		if err != nil {
+			return err
+		}
+		var text strings.Builder
+		for _, problem := range problems {
+			text.WriteString(render.OneLine(problem.String()) + "\n")
+		}
+		if err := p.show(problems, text.String()); err != nil || len(problems) == 0 {
+			return err
+		}
+		return &exitError{code: exitOther, text: render.Counted(len(problems), "problem")}
 	}
 	registerFolder(command, &dir)
 	return command
@@ -230,54 +219,51 @@ func (p *program) noteProviders(file agentfile.File) {
 
 func agentsShowCommand(p *program) *cobra.Command {
 	var dir string
-	command := &cobra.Command{
-		Use:   "show FILE|NAME",
-		Short: "Show an agent as it would run",
-		Long: `Shows an agent as it would run, with the defaults of all that its file leaves
+	command := newCommand("show FILE|NAME", "Show an agent as it would run",
+		`Shows an agent as it would run, with the defaults of all that its file leaves
 out, as YAML that is an agent's file itself. What only a worker knows is not
 there, such as the price of a model that the file gives none.`,
-		Example: `  starter agents show reviewer
-  starter agents show agents/reviewer.md --json | jq .budget`,
-		Args:              arguments("starter agents show agents/reviewer.md", "agent"),
-		ValidArgsFunction: p.completeAgents,
-		RunE: func(_ *cobra.Command, args []string) error {
-			file, err := p.loadAgent(dir, args[0])
-			if err != nil {
+		`  starter agents show reviewer
+  starter agents show agents/reviewer.md --json | jq .budget`)
+	command.Args = arguments("starter agents show agents/reviewer.md", "agent")
+	command.ValidArgsFunction = p.completeAgents
+	command.RunE = func(_ *cobra.Command, args []string) error {
+		file, err := p.loadAgent(dir, args[0])
+		if err != nil {
+			return err
+		}
+		from := ""
+		if file.Dialect != "" {
+			from = "# read as an agent of " + file.Dialect + "\n"
+		}
+		for _, note := range file.Notes {
+			from += "# " + render.OneLine(note) + "\n"
+		}
+		for _, doubt := range p.machine.DoubtedTools(file.Definition.Tools) {
+			from += "# note: " + render.OneLine(doubt) + "\n"
+		}
+		if file.Definition.Model.Provider == "" && p.machine.Env.Value(local.VariableModel) != "" {
+			if file.Definition.Model, err = instead(file.Definition.Model, local.VariableModel, p.machine.Env.Value(local.VariableModel)); err != nil {
 				return err
 			}
-			from := ""
-			if file.Dialect != "" {
-				from = "# read as an agent of " + file.Dialect + "\n"
-			}
-			for _, note := range file.Notes {
-				from += "# " + render.OneLine(note) + "\n"
-			}
-			for _, doubt := range p.machine.DoubtedTools(file.Definition.Tools) {
-				from += "# note: " + render.OneLine(doubt) + "\n"
-			}
-			if file.Definition.Model.Provider == "" && p.machine.Env.Value(local.VariableModel) != "" {
-				if file.Definition.Model, err = instead(file.Definition.Model, local.VariableModel, p.machine.Env.Value(local.VariableModel)); err != nil {
-					return err
-				}
-				from += "# model: from " + local.VariableModel + "\n"
-			}
-			if steps := file.Definition.Budget; steps.MaxSteps == nil && steps.MaxStepsFrom != domain.StepsNone {
-				from += "# budget.max_steps: the default, which a number or none in the file or --max-steps replaces\n"
-			}
-			resolved := file.Resolve()
-			if p.flags.json {
-				return p.out.JSON(resolved)
-			}
-			text, err := resolved.YAML()
-			if err != nil {
-				return fmt.Errorf("%s: write YAML: %w", file.Path, err)
-			}
-			if file.Definition.Model.Provider == "" {
-				from += "# model: none; name one with --model or " + local.VariableModel + "\n"
-			}
-			p.out.Printf("# %s, as it would run\n%s%s", render.OneLine(file.Path), from, render.Clean(string(text)))
-			return nil
-		},
+			from += "# model: from " + local.VariableModel + "\n"
+		}
+		if steps := file.Definition.Budget; steps.MaxSteps == nil && steps.MaxStepsFrom != domain.StepsNone {
+			from += "# budget.max_steps: the default, which a number or none in the file or --max-steps replaces\n"
+		}
+		resolved := file.Resolve()
+		if p.flags.json {
+			return p.out.JSON(resolved)
+		}
+		text, err := resolved.YAML()
+		if err != nil {
+			return fmt.Errorf("%s: write YAML: %w", file.Path, err)
+		}
+		if file.Definition.Model.Provider == "" {
+			from += "# model: none; name one with --model or " + local.VariableModel + "\n"
+		}
+		p.out.Printf("# %s, as it would run\n%s%s", render.OneLine(file.Path), from, render.Clean(string(text)))
+		return nil
 	}
 	registerFolder(command, &dir)
 	return command

@@ -23,22 +23,19 @@ type answering struct {
 
 func answerCommand(p *program) *cobra.Command {
 	var options answering
-	command := &cobra.Command{
-		Use:   "answer ID [CALL] [TEXT]",
-		Short: "Answer a question that an agent asks",
-		Long: `Answers a question that an agent asks with its tool ask_user, and waits to have
+	command := newCommand("answer ID [CALL] [TEXT]", "Answer a question that an agent asks",
+		`Answers a question that an agent asks with its tool ask_user, and waits to have
 answered. The model reads the answer as it is. CALL, the id of the call that asks
 or how that begins, may be left out where one question alone waits. Of a question
 with choices TEXT is one of them, or --choice its number; of one with a schema
 --value is the answer. Without any you are shown the question on a terminal, and
 asked. The first answer counts; who answered what, and when, is recorded: explain
 shows it.`,
-		Example: `  starter answer notes "Berlin"
+		`  starter answer notes "Berlin"
   starter answer notes 3f9e1b2c "Berlin"
   starter answer notes --choice 2
   starter answer notes --value '{"city": "Berlin", "days": 3}'
-  starter answer notes 3f9e1b2c --value @answer.json`,
-	}
+  starter answer notes 3f9e1b2c --value @answer.json`)
 	command.RunE = func(command *cobra.Command, args []string) error {
 		call, text, err := options.parts(args[1:])
 		if err != nil {
@@ -93,27 +90,21 @@ func (p *program) replyTo(ctx context.Context, s *local.Stack, id, call, text st
 	}
 	if call == "" && len(text) >= leastOfCall && strings.Trim(strings.ToLower(text), "0123456789abcdef-") == "" {
 		// A lone text that begins the id of a question names it: as an answer it could not be taken back.
-		if named, err := waitsOf(ctx, s.Agents, id, reply.Verdict, text); err == nil && len(named) == 1 {
+		if named, _, err := p.waitOf(ctx, s.Agents, id, reply.Verdict, text); err == nil && named != nil {
 			call, text, reply.Text = text, "", ""
 		}
 	}
-	questions, err := waitsOf(ctx, s.Agents, id, reply.Verdict, call)
-	if err == nil && call != "" {
-		reply.Call, err = checkNamed(call, "question", len(questions))
-	}
-	if err != nil {
-		return nil, err
-	}
+	question, named, err := p.waitOf(ctx, s.Agents, id, reply.Verdict, call)
+	reply.Call = named
 	switch {
-	case len(questions) > 1:
-		return nil, usage("call: %d questions wait; name the call of one of them, which `%s` shows", len(questions), p.again("approvals", render.OneLine(id)))
-	case len(questions) == 0 && (text == "" && o.value == "" || o.choice > 0):
+	case err != nil:
+		return nil, err
+	case question == nil && (text == "" && o.value == "" || o.choice > 0):
 		return nil, &client.Error{Class: client.Refused, Message: "no question of " + render.OneLine(id) + " waits", Next: "`approvals` shows what waits for people, of all agents"}
-	case len(questions) == 0: // the workflow says why
+	case question == nil: // the workflow says why
 		return reply, nil
 	}
-	question := questions[0]
-	reply.Call, reply.Digest = question.ToolExecutionID, question.Digest
+	reply.Digest = question.Digest
 	switch {
 	case len(question.Ask.Schema) > 0 && text != "":
 		return nil, usage("text: the question asks for a JSON value; give it as in: %s", p.again("answer", render.OneLine(id), "--value", `'{"…": …}'`))
@@ -124,7 +115,7 @@ func (p *program) replyTo(ctx context.Context, s *local.Stack, id, call, text st
 	case o.choice > 0:
 		reply.Text = question.Ask.Choices[o.choice-1]
 	case text == "" && o.value == "":
-		return p.typedReply(ctx, question, reply)
+		return p.typedReply(ctx, *question, reply)
 	}
 	return reply, nil
 }
@@ -138,27 +129,23 @@ func (p *program) typedReply(ctx context.Context, question client.WaitingCall, r
 		return nil, usage("text: is missing; give the answer, or --choice, or --value")
 	}
 	p.err.Printf("%s", render.Waiting([]client.WaitingCall{question}, p.now()))
-	forgetTyped(p.in)
-	lines := linesOf(p.in)
-	for {
-		p.err.Printf("%s", promptFor(*question.Ask))
-		select {
-		case <-ctx.Done():
-			return nil, ctx.Err()
-		case line := <-lines:
-			if strings.TrimSpace(line) == "" {
-				p.say("it waits still")
-				return nil, nil
-			}
-			typed, err := client.TypedReply(question.Wait, line)
-			if err != nil {
-				p.err.Printf("%s\n", err)
-				continue
-			}
-			typed.By, typed.Reason = reply.By, reply.Reason
-			return &typed, nil
+	by, reason, said := reply.By, reply.Reason, false
+	p.asks(ctx, nil, promptFor(*question.Ask), func(line string) bool {
+		if strings.TrimSpace(line) == "" {
+			return true
 		}
+		typed, err := client.TypedReply(question.Wait, line)
+		if said = err == nil; !said {
+			p.err.Printf("%s\n", err)
+		}
+		*reply = typed
+		return said
+	})
+	if reply.By, reply.Reason = by, reason; said || ctx.Err() != nil {
+		return reply, ctx.Err()
 	}
+	p.say("it waits still")
+	return nil, nil
 }
 
 func promptFor(question domain.Question) string {
@@ -174,10 +161,8 @@ func promptFor(question domain.Question) string {
 func resolveCommand(p *program) *cobra.Command {
 	var done, notDone bool
 	var options client.ResolveOptions
-	command := &cobra.Command{
-		Use:   "resolve ID CALL",
-		Short: "Say what a call of unknown outcome really did",
-		Long: `Resolves a tool call of which nobody knows whether it took effect: its worker was
+	command := newCommand("resolve ID CALL", "Say what a call of unknown outcome really did",
+		`Resolves a tool call of which nobody knows whether it took effect: its worker was
 lost in it, or its tool could not tell. Look at the other side first. Until it is
 resolved the agent does not make the same call again; then its model is told. Who
 resolves it, when, and the reason are recorded, and explain shows them. An agent
@@ -185,23 +170,22 @@ without a name may have ended: if it goes on, with extend, its model is told.
 
 CALL is the call's id as status and explain show it, or the beginning of it.
 list --unknown names the agents that have such calls.`,
-		Example: `  starter resolve notes 3f2a --done --result "receipt 4711" --reason "journal"
-  starter resolve notes 3f2a --not-done --reason "the bank has made it void"`,
-		RunE: func(command *cobra.Command, args []string) error {
-			if options.Verdict = domain.VerdictNotDone; done {
-				options.Verdict = domain.VerdictDone
+		`  starter resolve notes 3f2a --done --result "receipt 4711" --reason "journal"
+  starter resolve notes 3f2a --not-done --reason "the bank has made it void"`)
+	command.RunE = func(command *cobra.Command, args []string) error {
+		if options.Verdict = domain.VerdictNotDone; done {
+			options.Verdict = domain.VerdictDone
+		}
+		options.Call = args[1]
+		return p.change(command.Context(), args, func(ctx context.Context, s *local.Stack, id string) error {
+			resolved, err := s.Agents.Resolve(ctx, id, options)
+			if err != nil {
+				return err
 			}
-			options.Call = args[1]
-			return p.change(command.Context(), args, func(ctx context.Context, s *local.Stack, id string) error {
-				resolved, err := s.Agents.Resolve(ctx, id, options)
-				if err != nil {
-					return err
-				}
-				return p.done(resolved, "the call of %s in step %d of execution %d is resolved as %s; %s of %s left unresolved",
-					render.OneLine(resolved.Wait.Tool), resolved.Wait.Step, resolved.Wait.Execution, resolved.Wait.Verdict(),
-					render.Counted(resolved.UnknownOutcomes, "call"), resolved.ID)
-			})
-		},
+			return p.done(resolved, "the call of %s in step %d of execution %d is resolved as %s; %s of %s left unresolved",
+				render.OneLine(resolved.Wait.Tool), resolved.Wait.Step, resolved.Wait.Execution, resolved.Wait.Verdict(),
+				render.Counted(resolved.UnknownOutcomes, "call"), resolved.ID)
+		})
 	}
 	set := command.Flags()
 	set.BoolVar(&done, "done", false, "it took effect")

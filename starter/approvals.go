@@ -26,17 +26,15 @@ with the exact arguments that would run, and which commands answer it:
 	for _, rule := range domain.WaitRules() {
 		long += fmt.Sprintf("\n  %-9s %s: %s", rule.Kind, rule.Cause, strings.Join(rule.Commands(), ", "))
 	}
-	return &cobra.Command{
-		Use:   "approvals [ID]",
-		Short: "Show what waits for a person: tool calls and questions",
-		Long:  long + "\n\nOf one agent its standing approvals are shown, too (approve --always, revoke).",
-		Example: `  starter approvals
+	command := newCommand("approvals [ID]", "Show what waits for a person: tool calls and questions",
+		long+"\n\nOf one agent its standing approvals are shown, too (approve --always, revoke).",
+		`  starter approvals
   starter approvals notes
-  starter approvals --json | jq -r '.[].id'`,
-		RunE: func(command *cobra.Command, args []string) error {
-			return p.onAgent(command.Context(), args, p.machine.ConnectToLook, p.idOf, p.fromRecords(p.showWaiting))
-		},
+  starter approvals --json | jq -r '.[].id'`)
+	command.RunE = func(command *cobra.Command, args []string) error {
+		return p.onAgent(command.Context(), args, local.Need{Back: true, Reads: len(args) > 0}, p.idOf, p.fromRecords(p.showWaiting))
 	}
+	return command
 }
 
 // showWaiting shows what waits for people, of all agents, or of one with the rules by which calls run unasked.
@@ -74,61 +72,58 @@ func gathered(waiting iter.Seq2[client.WaitingCall, error]) ([]client.WaitingCal
 	return all, nil
 }
 
-// waitsOf are the calls of an agent, not of its sub-agents, that a verdict answers and whose ids begin as a person has typed;
-// nothing typed: all of them. Where only others wait, the error names the commands that answer them.
-func waitsOf(ctx context.Context, agents *client.Client, id string, verdict domain.Verdict, argument string) (calls []client.WaitingCall, _ error) {
+// leastOfCall is the shortest beginning of a call's id by which something is decided.
+const leastOfCall = 4
+
+// waitOf is the call of an agent, not of its sub-agents, that a verdict answers and whose id begins as a person has typed; nothing
+// typed: the only one. It is nil where none waits: a whole id is taken as it is, since somebody may have been faster. Where only others
+// wait, the error names the commands that answer them.
+func (p *program) waitOf(ctx context.Context, agents *client.Client, id string, verdict domain.Verdict, typed string) (call *client.WaitingCall, named domain.ToolExecutionID, _ error) {
+	if typed != "" && len(typed) < leastOfCall {
+		return nil, named, usage("call: %q is short for what decides about one; give at least %d characters of its id", typed, leastOfCall)
+	}
 	all, err := gathered(agents.AllWaiting(ctx, id))
 	if err != nil {
-		return nil, err
+		return nil, named, err
 	}
-	var others []client.WaitingCall
+	waiting, other := 0, (*client.WaitingCall)(nil)
 	for _, one := range all {
 		rule := one.Kind.Rule()
 		_, taken := rule.Takes(verdict)
 		switch {
-		case !strings.HasPrefix(one.ToolExecutionID.String(), strings.ToLower(argument)) || rule.Outlasts:
+		case !strings.HasPrefix(one.ToolExecutionID.String(), strings.ToLower(typed)) || rule.Outlasts:
 		case taken:
-			calls = append(calls, one)
-		default:
-			others = append(others, one)
+			waiting, call, named = waiting+1, &one, one.ToolExecutionID
+		case other == nil:
+			other = &one
 		}
 	}
-	if len(calls) == 0 && len(others) > 0 {
-		other := others[0]
+	switch {
+	case waiting == 1:
+		return call, named, nil
+	case waiting > 1 && typed != "":
+		return nil, named, usage("call: several that wait begin with %q; give more of the id", typed)
+	case waiting > 1:
+		return nil, named, usage("call: %d wait for %s; name one of them, which `%s` shows", waiting, call.Kind.Rule().For, p.again("approvals", render.OneLine(id)))
+	case other != nil:
 		rule, ways := other.Kind.Rule(), []string{}
 		for _, command := range rule.Commands() {
 			ways = append(ways, "`"+command+" "+render.OneLine(id)+" "+render.ShortCall(other.ToolExecutionID)+other.AnswerForm()+"`")
 		}
-		return nil, &client.Error{Class: client.Refused, Message: "call: " + render.OneLine(other.Tool) + " waits for " + rule.For, Next: strings.Join(ways, " or ") + " does that"}
+		return nil, named, &client.Error{Class: client.Refused, Message: "call: " + render.OneLine(other.Tool) + " waits for " + rule.For, Next: strings.Join(ways, " or ") + " does that"}
+	case typed != "" && named.UnmarshalText([]byte(typed)) != nil:
+		return nil, named, &client.Error{Class: client.Refused, Message: "nothing of a call that begins with " + render.OneLine(typed) + " waits"}
 	}
-	return calls, nil
-}
-
-// leastOfCall is the shortest beginning of a call's id by which something is decided.
-const leastOfCall = 4
-
-// checkNamed refuses the beginning of a call's id by which nobody may be meant. A whole one of which nothing waits is taken
-// as it is, since somebody may have been faster.
-func checkNamed(argument, what string, waiting int) (call domain.ToolExecutionID, _ error) {
-	if len(argument) < leastOfCall {
-		return call, usage("call: %q is short for what decides about one; give at least %d characters of its id", argument, leastOfCall)
-	}
-	if waiting == 0 && call.UnmarshalText([]byte(argument)) != nil {
-		return call, &client.Error{Class: client.Refused, Message: "no " + what + " of a call that begins with " + render.OneLine(argument) + " waits"}
-	}
-	return call, nil
+	return nil, named, nil
 }
 
 // saysYes asks the person at this terminal, and reports whether they have said yes.
-func (p *program) saysYes(ctx context.Context, prompt string) (bool, error) {
-	forgetTyped(p.in)
-	p.err.Printf("%s", prompt)
-	select {
-	case <-ctx.Done():
-		return false, ctx.Err()
-	case line := <-linesOf(p.in):
-		return slices.Contains([]string{"y", "yes"}, strings.ToLower(strings.TrimSpace(line))), nil
-	}
+func (p *program) saysYes(ctx context.Context, prompt string) (yes bool, _ error) {
+	p.asks(ctx, nil, prompt, func(line string) bool {
+		yes = slices.Contains([]string{"y", "yes"}, strings.ToLower(strings.TrimSpace(line)))
+		return true
+	})
+	return yes, ctx.Err()
 }
 
 // textOrFile is a flag's text, or that in the file that it names after an @.
@@ -158,10 +153,8 @@ func person() string {
 }
 
 func approveCommand(p *program) *cobra.Command {
-	return p.deciding(&cobra.Command{
-		Use:   "approve ID [CALL]",
-		Short: "Let a tool call run that waits for a person",
-		Long: `Lets a tool call run that waits for somebody's word: once, and with exactly the
+	return p.deciding(newCommand("approve ID [CALL]", "Let a tool call run that waits for a person",
+		`Lets a tool call run that waits for somebody's word: once, and with exactly the
 arguments that approvals shows. CALL is its id or how that begins. On a terminal
 it may be left out where one call alone waits: it is shown, and you are asked. Who
 approved it, when and why is recorded: explain shows it.
@@ -172,24 +165,20 @@ without asking, in all executions of the session, until revoke takes that back.
 With --edit the call runs with arguments of your own, exactly as you give them.
 They have to fit the tool, and no rule may deny the call with them; else it waits
 as it was. The model is told, and reads them with the result.`,
-		Example: `  starter approve notes
+		`  starter approve notes
   starter approve notes 3f9e1b2c --reason "checked with finance"
   starter approve notes 3f9e1b2c --always
   starter approve notes 3f9e1b2c --edit '{"amount": 5}'
-  starter approve notes 3f9e1b2c --edit @arguments.json`,
-	}, domain.Approved)
+  starter approve notes 3f9e1b2c --edit @arguments.json`), domain.Approved)
 }
 
 func denyCommand(p *program) *cobra.Command {
-	return p.deciding(&cobra.Command{
-		Use:   "deny ID [CALL]",
-		Short: "Do not let a tool call run that waits for a person",
-		Long: `Does not let a tool call run that waits for somebody's word. The model is told,
+	return p.deciding(newCommand("deny ID [CALL]", "Do not let a tool call run that waits for a person",
+		`Does not let a tool call run that waits for somebody's word. The model is told,
 with the reason, and goes on. CALL, its id or how that begins, may be left out
 where one call alone waits.`,
-		Example: `  starter deny notes
-  starter deny notes 3f9e1b2c --reason "not before the invoice is paid"`,
-	}, domain.WasDenied)
+		`  starter deny notes
+  starter deny notes 3f9e1b2c --reason "not before the invoice is paid"`), domain.WasDenied)
 }
 
 // deciding completes a command that says a person's word about a call.
@@ -206,21 +195,14 @@ func (p *program) deciding(command *cobra.Command, verdict domain.Verdict) *cobr
 			}
 		}
 		return p.change(command.Context(), args, func(ctx context.Context, s *local.Stack, id string) error {
-			named, argument := len(args) > 1, strings.Join(args[1:], "")
-			calls, err := waitsOf(ctx, s.Agents, id, verdict, argument)
-			if err == nil && named {
-				if len(calls) > 1 && len(argument) >= leastOfCall {
-					return usage("call: several that wait begin with %q; give more of the id", argument)
-				}
-				word.Call, err = checkNamed(argument, "approval", len(calls))
-			}
+			call, named, err := p.waitOf(ctx, s.Agents, id, verdict, strings.Join(args[1:], ""))
 			if err != nil {
 				return err
 			}
-			if len(calls) == 1 { // else the workflow knows better
-				word.Call, word.Digest = calls[0].ToolExecutionID, calls[0].Digest
+			if word.Call = named; call != nil { // else the workflow knows better
+				word.Digest = call.Digest
 				if verdict == domain.Approved {
-					if yes, err := p.seen(ctx, id, calls[0], named); err != nil || !yes {
+					if yes, err := p.seen(ctx, *call, len(args) > 1); err != nil || !yes {
 						return err
 					}
 				}
@@ -244,8 +226,8 @@ func (p *program) deciding(command *cobra.Command, verdict domain.Verdict) *cobr
 }
 
 // seen reports whether the person has seen the call that they let run: they have named it, or are shown it and say yes.
-func (p *program) seen(ctx context.Context, id string, call client.WaitingCall, named bool) (bool, error) {
-	agent, short := render.OneLine(id), render.ShortCall(call.ToolExecutionID)
+func (p *program) seen(ctx context.Context, call client.WaitingCall, named bool) (bool, error) {
+	agent, short := render.OneLine(call.ID), render.ShortCall(call.ToolExecutionID)
 	switch {
 	case !seeable(call):
 		return false, &client.Error{Class: client.Refused, Message: "what is shown of call " + short + " is not what would run; look at it again with `" + p.again("approvals", agent) + "`"}
@@ -256,7 +238,7 @@ func (p *program) seen(ctx context.Context, id string, call client.WaitingCall, 
 			render.OneLine(call.Tool), p.again("approvals", agent), p.again("approve", agent, short))
 	}
 	p.err.Printf("%s", render.Waiting([]client.WaitingCall{call}, p.now()))
-	if cut := p.notWhole(id, call); cut != "" {
+	if cut := p.notWhole(call); cut != "" {
 		return false, &client.Error{Class: client.Refused, Message: cut}
 	}
 	yes, err := p.saysYes(ctx, "y runs it, all else leaves it waiting: ")
@@ -272,36 +254,33 @@ func seeable(call client.WaitingCall) bool {
 }
 
 // notWhole says why a call that is shown cut is not approved by a mere yes, and how it is; empty: it is whole.
-func (p *program) notWhole(id string, call client.WaitingCall) string {
+func (p *program) notWhole(call client.WaitingCall) string {
 	if call.Bytes == 0 {
 		return ""
 	}
-	id = render.OneLine(id)
+	id := render.OneLine(call.ID)
 	return "only a part of the arguments is shown; `" + p.again("messages", id) + "` shows all, and `" +
 		p.again("approve", id, render.ShortCall(call.ToolExecutionID)) + "` lets the call run"
 }
 
 func revokeCommand(p *program) *cobra.Command {
 	var options client.RevokeOptions
-	command := &cobra.Command{
-		Use:   "revoke ID RULE",
-		Short: "Take back what approve --always has allowed",
-		Long: `Takes a standing approval of a session back: people are asked again about the
+	command := newCommand("revoke ID RULE", "Take back what approve --always has allowed",
+		`Takes a standing approval of a session back: people are asked again about the
 calls that it let run. One that has begun goes on. RULE is its id, or how that
 begins, as status and approvals show it. Who took it back, when and why is
 recorded.`,
-		Example: `  starter revoke notes 3f9e1b2c
-  starter revoke notes 3f9e1b2c --reason "the contract has ended"`,
-		RunE: func(command *cobra.Command, args []string) error {
-			options.Rule = args[1]
-			return p.change(command.Context(), args, func(ctx context.Context, s *local.Stack, id string) error {
-				revoked, err := s.Agents.Revoke(ctx, id, options)
-				if err != nil {
-					return err
-				}
-				return p.done(revoked, "people are asked again about such calls of %s: %s", id, render.StandingApproval(revoked.Standing))
-			})
-		},
+		`  starter revoke notes 3f9e1b2c
+  starter revoke notes 3f9e1b2c --reason "the contract has ended"`)
+	command.RunE = func(command *cobra.Command, args []string) error {
+		options.Rule = args[1]
+		return p.change(command.Context(), args, func(ctx context.Context, s *local.Stack, id string) error {
+			revoked, err := s.Agents.Revoke(ctx, id, options)
+			if err != nil {
+				return err
+			}
+			return p.done(revoked, "people are asked again about such calls of %s: %s", id, render.StandingApproval(revoked.Standing))
+		})
 	}
 	saidFlags(command, &options.By, "takes it back", &options.Reason, "that is recorded")
 	return command

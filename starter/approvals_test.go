@@ -39,7 +39,7 @@ func TestWhatNobodyCanSeeIsNotApproved(t *testing.T) {
 	call := waitingPay(`{"amount":1}`, true)
 	for _, named := range []bool{false, true} {
 		p, said := asking(t)
-		yes, err := p.seen(t.Context(), "notes", call, named)
+		yes, err := p.seen(t.Context(), call, named)
 		require.False(t, yes)
 		require.ErrorIs(t, err, &client.Error{Class: client.Refused})
 		require.ErrorContains(t, err, "what is shown of call 3f000000 is not what would run")
@@ -47,10 +47,10 @@ func TestWhatNobodyCanSeeIsNotApproved(t *testing.T) {
 	}
 	known := waitingPay(`{"amount":1}`, false)
 	p, _ := asking(t)
-	yes, err := p.seen(t.Context(), "notes", known, true)
+	yes, err := p.seen(t.Context(), known, true)
 	require.NoError(t, err)
 	require.True(t, yes, "who names a call has seen it")
-	yes, err = p.seen(t.Context(), "notes", known, false)
+	yes, err = p.seen(t.Context(), known, false)
 	require.False(t, yes)
 	require.ErrorContains(t, err, "nobody can have seen what would run", "nobody is asked")
 }
@@ -63,8 +63,8 @@ func TestACallThatIsCutIsNotApprovedByYes(t *testing.T) {
 	require.True(t, seeable(cut))
 	for _, word := range []string{"y", "yes", " Y "} {
 		p, said := asking(t)
-		a := &asker{program: p, id: "notes"}
-		done, decided := a.decide(context.Background(), client.Event{Tool: "pay", ToolExecutionID: cut.ToolExecutionID}, cut, word)
+		a := &asker{program: p}
+		done, decided := a.hear(context.Background(), cut, word)
 		require.Equal(t, []bool{false, false}, []bool{done, decided}, "it is asked again")
 		require.Contains(t, said.String(), "only a part of the arguments is shown")
 		require.Contains(t, strings.Join(strings.Fields(said.String()), " "), "approve notes 3f000000")
@@ -78,7 +78,7 @@ func TestHowToAnswer(t *testing.T) {
 	said := map[domain.WaitKind]string{}
 	for _, rule := range domain.WaitRules() {
 		if !rule.Outlasts {
-			said[rule.Kind] = p.howToAnswer("notes", client.Event{Tool: "pay", ToolExecutionID: waitingPay("{}", false).ToolExecutionID, Wait: &domain.Wait{Kind: rule.Kind}})
+			said[rule.Kind] = p.howToAnswer(callIn("notes", client.Event{Tool: "pay", ToolExecutionID: waitingPay("{}", false).ToolExecutionID, Wait: &domain.Wait{Kind: rule.Kind}}))
 		}
 	}
 	called := p.called()

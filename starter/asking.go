@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"context"
 	"fmt"
-	"io"
 	"os"
 	"slices"
 	"strings"
@@ -23,20 +22,17 @@ import (
 type asker struct {
 	program *program
 	agents  *client.Client
-	id      string
 	cancel  context.CancelFunc
 	ended   sync.WaitGroup
-	// typed is what the person has typed, a line at a time; nil until there is a question.
-	typed <-chan string
 	// news holds one where calls have changed.
 	news  chan struct{}
 	mu    sync.Mutex
 	calls []waitingCall // those about which nobody has decided, in the order in which they began to wait
 }
 
-// A waitingCall is the event by which a call began to wait. over is closed when it waits no more.
+// A waitingCall is a call that waits, as the event tells by which it began to. over is closed when it waits no more.
 type waitingCall struct {
-	client.Event
+	client.WaitingCall
 	over chan struct{}
 }
 
@@ -50,11 +46,11 @@ func (p *program) interactive() bool {
 }
 
 // newAsker begins to ask; nil: nobody is there to be asked.
-func (p *program) newAsker(ctx context.Context, agents *client.Client, id string) *asker {
+func (p *program) newAsker(ctx context.Context, agents *client.Client) *asker {
 	if !p.interactive() {
 		return nil
 	}
-	a := &asker{program: p, agents: agents, id: id, news: make(chan struct{}, 1)}
+	a := &asker{program: p, agents: agents, news: make(chan struct{}, 1)}
 	ctx, a.cancel = context.WithCancel(ctx)
 	a.ended.Go(func() { a.run(ctx) })
 	return a
@@ -68,24 +64,23 @@ func (a *asker) close() {
 	}
 }
 
-// of is the agent whose call an event is about: the one that is followed, or a sub-agent below it.
-func (a *asker) of(e client.Event) string { return agentOf(a.id, e) }
-
-// agentOf is the agent whose event it is, where one is followed with the sub-agents below it.
-func agentOf(id string, e client.Event) string {
-	if e.AgentID.IsZero() {
-		return id
+// callIn is the call of an event that waits for a person, or did: of the agent that is followed, or of a sub-agent below it.
+func callIn(id string, e client.Event) client.WaitingCall {
+	if !e.AgentID.IsZero() {
+		id = e.AgentID.String()
 	}
-	return e.AgentID.String()
+	call := client.WaitingCall{ID: id, Wait: *e.Wait}
+	call.ToolExecutionID, call.Tool = e.ToolExecutionID, e.Tool
+	return call
 }
 
 // take notes that a call waits, or that somebody has decided.
-func (a *asker) take(e client.Event) {
+func (a *asker) take(call client.WaitingCall, waits bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.drop(e.ToolExecutionID)
-	if e.Type == domain.EventWaitOpened {
-		a.calls = append(a.calls, waitingCall{e, make(chan struct{})})
+	a.drop(call.ToolExecutionID)
+	if waits {
+		a.calls = append(a.calls, waitingCall{call, make(chan struct{})})
 	}
 	select {
 	case a.news <- struct{}{}:
@@ -132,139 +127,120 @@ func (a *asker) run(ctx context.Context) {
 
 // about asks about what waits, and reports whether the person has said something about it. They may leave it for later.
 func (a *asker) about(ctx context.Context, asked waitingCall) (said bool) {
-	about, err := a.look(ctx, asked.Event)
+	p := a.program
+	call, err := a.look(ctx, asked.WaitingCall)
 	if err != nil && ctx.Err() == nil {
-		a.program.warn(err.Error())
-		a.program.warn(a.program.howToAnswer(a.of(asked.Event), asked.Event))
+		p.warn(err.Error())
+		p.warn(p.howToAnswer(asked.WaitingCall))
 	}
-	if about.IsZero() {
+	if call.IsZero() {
 		return false // somebody was faster
 	}
-	hear, prompt := a.decide, client.DecisionKeys(about.Wait, "e JSON", true)+": "
-	if about.Ask != nil {
-		hear, prompt = a.reply, promptFor(*about.Ask)
+	prompt := client.DecisionKeys(call.Wait, "e JSON", true) + ": "
+	if call.Ask != nil {
+		prompt = promptFor(*call.Ask)
 	}
-	if a.typed == nil {
-		a.typed = linesOf(a.program.in)
-	}
-	screen := a.program.err
-	screen.Hold(render.Waiting([]client.WaitingCall{about}, a.program.now()))
-	defer screen.Resume()
-	forgetTyped(a.program.in)
-	for shown := a.program.now(); ; {
-		screen.Printf("%s", prompt)
-		line, typed := a.read(ctx, asked)
-		if !typed {
-			screen.Printf("\n")
+	p.err.Hold(render.Waiting([]client.WaitingCall{call}, p.now()))
+	defer p.err.Resume()
+	shown := p.now()
+	if !p.asks(ctx, asked.over, prompt, func(line string) (done bool) {
+		if p.now().Sub(shown) < tooSoon {
+			p.err.Printf("that was typed before anybody could read it; look at it, and answer again\n")
 			return false
 		}
-		if a.program.now().Sub(shown) < tooSoon {
-			screen.Printf("that was typed before anybody could read it; look at it, and answer again\n")
-			continue
-		}
-		if done, said := hear(ctx, asked.Event, about, line); done {
-			return said
-		}
+		done, said = a.hear(ctx, call, line)
+		return done
+	}) {
+		p.err.Printf("\n")
 	}
+	return said
 }
 
 // look is the call that waits, as the workflow says; zero: it does not wait any more, or nobody can be asked about it here.
-func (a *asker) look(ctx context.Context, asked client.Event) (client.WaitingCall, error) {
-	for call, err := range a.agents.AllWaiting(ctx, a.of(asked)) {
+func (a *asker) look(ctx context.Context, asked client.WaitingCall) (none client.WaitingCall, _ error) {
+	for call, err := range a.agents.AllWaiting(ctx, asked.ID) {
 		switch {
 		case err != nil:
-			return client.WaitingCall{}, err
-		case call.ToolExecutionID != asked.ToolExecutionID || call.Kind != asked.Wait.Kind:
+			return none, err
+		case call.ToolExecutionID != asked.ToolExecutionID || call.Kind != asked.Kind:
 		case !seeable(call): // nobody says yes to what they cannot see
-			a.program.warn(a.program.howToAnswer(a.of(asked), asked))
-			return client.WaitingCall{}, nil
+			a.program.warn(a.program.howToAnswer(asked))
+			return none, nil
 		default:
 			return call, nil
 		}
 	}
-	return client.WaitingCall{}, nil
+	return none, nil
 }
 
-// decide does what a line says about a call.
-func (a *asker) decide(ctx context.Context, asked client.Event, call client.WaitingCall, line string) (done, said bool) {
+// hear does what a line says about a call, or gives it as the answer to a question.
+func (a *asker) hear(ctx context.Context, call client.WaitingCall, line string) (done, said bool) {
+	p := a.program
 	word, key := client.TypedDecision(call.Wait, line)
-	word.By = person()
+	var wrong error
+	if call.Ask != nil {
+		word, wrong = client.TypedReply(call.Wait, line)
+	}
 	switch {
-	case key == 'd':
-		return a.later(asked)
+	case call.Ask == nil && key == 'd', call.Ask != nil && strings.TrimSpace(line) == "":
+		p.err.Printf("%s\n", p.err.Fold(p.howToAnswer(call)))
+		return true, false
+	case wrong != nil:
+		p.err.Printf("%s\n", wrong)
+		return false, false
+	case call.Ask != nil:
 	case key == 0, key == 'e' && word.Edit == "":
 		return false, false
 	case key != 'e' && call.Kind.Rule().Grants(word.Verdict):
-		if cut := a.program.notWhole(a.of(asked), call); cut != "" {
-			a.program.err.Printf("%s\n", a.program.err.Fold(cut))
+		if cut := p.notWhole(call); cut != "" {
+			p.err.Printf("%s\n", p.err.Fold(cut))
 			return false, false
 		}
 	}
-	_, err := a.agents.Answer(ctx, a.of(asked), word)
-	return a.heard(ctx, err)
-}
-
-// reply gives what was typed as the answer to a question.
-func (a *asker) reply(ctx context.Context, asked client.Event, question client.WaitingCall, line string) (done, said bool) {
-	if strings.TrimSpace(line) == "" {
-		return a.later(asked)
-	}
-	word, err := client.TypedReply(question.Wait, line)
-	if err != nil {
-		a.program.err.Printf("%s\n", err)
-		return false, false
-	}
 	word.By = person()
-	_, err = a.agents.Answer(ctx, a.of(asked), word)
-	return a.heard(ctx, err)
-}
-
-// heard reports what came of the person's word.
-func (a *asker) heard(ctx context.Context, err error) (done, said bool) {
+	_, err := a.agents.Answer(ctx, call.ID, word)
 	if err != nil && ctx.Err() == nil {
-		a.program.report(err) // it says who was faster, too
+		p.report(err) // it says who was faster, too
 	}
 	return err == nil || ctx.Err() != nil || client.Is(err, client.Refused), err == nil
 }
 
-// later leaves it for later, and says how it is answered then.
-func (a *asker) later(asked client.Event) (done, said bool) {
-	a.program.err.Printf("%s\n", a.program.err.Fold(a.program.howToAnswer(a.of(asked), asked)))
-	return true, false
-}
-
-// read waits for a line about a call. None comes where standard input has ended, somebody else has decided, or the
-// execution is left.
-func (a *asker) read(ctx context.Context, asked waitingCall) (line string, typed bool) {
-	select {
-	case <-ctx.Done():
-	case <-asked.over:
-	case line, typed = <-a.typed:
+// asks prompts the person at this terminal until hear says of a line that it will do. It reports false where none comes any more: since
+// standard input has ended, over says that nobody is to be asked, or ctx has ended.
+func (p *program) asks(ctx context.Context, over <-chan struct{}, prompt string, hear func(line string) (done bool)) bool {
+	forgetTyped(p.in)
+	if p.typed == nil {
+		p.typed = make(chan string)
+		go func() { // it ends with the process, since nothing ends the reading of a terminal
+			defer close(p.typed)
+			for scanner := bufio.NewScanner(p.in); scanner.Scan(); {
+				p.typed <- scanner.Text()
+			}
+		}()
 	}
-	return line, typed
-}
-
-// linesOf reads what is typed. It ends with the process, since nothing ends the reading of a terminal.
-func linesOf(in io.Reader) <-chan string {
-	lines := make(chan string)
-	go func() {
-		defer close(lines)
-		for scanner := bufio.NewScanner(in); scanner.Scan(); {
-			lines <- scanner.Text()
+	for {
+		p.err.Printf("%s", prompt)
+		select {
+		case <-ctx.Done():
+		case <-over:
+		case line, typed := <-p.typed:
+			if typed && !hear(line) {
+				continue
+			}
+			return typed
 		}
-	}()
-	return lines
+		return false
+	}
 }
 
 // howToAnswer says what waits, and how a person answers it from anywhere.
-func (p *program) howToAnswer(id string, e client.Event) string {
-	id, call := render.OneLine(id), render.ShortCall(e.ToolExecutionID)
-	rule, ways := e.Wait.Kind.Rule(), []string{}
+func (p *program) howToAnswer(call client.WaitingCall) string {
+	rule, ways := call.Kind.Rule(), []string{}
 	for _, answer := range rule.Answers {
-		ways = append(ways, "`"+p.again(answer.Command, id, call)+e.Wait.AnswerForm()+"`")
+		ways = append(ways, "`"+p.again(answer.Command, render.OneLine(call.ID), render.ShortCall(call.ToolExecutionID))+call.AnswerForm()+"`")
 	}
 	if !rule.Replies {
 		ways = append(ways, "--approvals allow lets all calls run")
 	}
-	return fmt.Sprintf("%s waits for %s: %s", render.OneLine(e.Tool), rule.For, strings.Join(ways, ", "))
+	return fmt.Sprintf("%s waits for %s: %s", render.OneLine(call.Tool), rule.For, strings.Join(ways, ", "))
 }

@@ -85,7 +85,7 @@ func (p *program) chat(ctx context.Context, f local.Flags, asked *startFlags, na
 	}
 	var relay relay
 	p.machine.Say = relay.over(p.machine.Say)
-	s, err := p.machine.BringUp(ctx, f)
+	s, err := p.machine.Connect(ctx, local.Need{Flags: f, Up: true})
 	if err != nil {
 		return err
 	}

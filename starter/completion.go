@@ -65,7 +65,7 @@ func (p *program) completing(suggest func(ctx context.Context, agents *client.Cl
 	ctx, cancel := context.WithTimeout(context.Background(), completePatience)
 	defer cancel()
 	p.flags.quiet = true
-	s, err := p.machine.ConnectToRead(ctx, "")
+	s, err := p.machine.Connect(ctx, local.Need{Reads: true})
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}

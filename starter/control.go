@@ -99,7 +99,8 @@ the name is free: a session ends its own with MCP servers first.`,
 
 func extendCommand(p *program) *cobra.Command {
 	var limits budgetFlags
-	var wait, session bool
+	var session bool
+	need := followable()
 	command := p.withAgent(newCommand("extend ID", "Raise an execution's limits, or go on from where one ended",
 		`Gives the execution in progress new limits. Where the newest execution was
 stopped or failed, the next one begins, which goes on from where that one ended,
@@ -118,11 +119,11 @@ It needs a server that is up and a worker: dev, watch ID and --wait bring them u
 		`  starter extend notes --max-steps 40
   starter extend notes --max-cost 0.50 --deadline none --wait
   starter extend notes --session --max-tokens 500000
-  starter extend 7d44c2b5-3a9a-4dc0-8f0b-6a3f9e1b2c3d`), p.reachTo(&wait), p.actOn, func(ctx context.Context, s *local.Stack, id string) error {
+  starter extend 7d44c2b5-3a9a-4dc0-8f0b-6a3f9e1b2c3d`), &need, p.actOn, func(ctx context.Context, s *local.Stack, id string) error {
 		totals := client.ExtendOptions{Budget: limits.budget, Lift: limits.lift}
 		if session {
 			extended, err := s.Agents.ExtendSession(ctx, id, totals)
-			if err == nil && wait && (extended.Began || extended.InProgress) {
+			if err == nil && need.Up && (extended.Began || extended.InProgress) {
 				return p.followNew(ctx, s, extended.Execution)
 			}
 			if err != nil {
@@ -134,7 +135,7 @@ It needs a server that is up and a worker: dev, watch ID and --wait bring them u
 		switch {
 		case err != nil:
 			return err
-		case wait:
+		case need.Up:
 			return p.followNew(ctx, s, extended.Execution)
 		}
 		p.warn(s.MissingFor(ctx, id))
@@ -143,7 +144,7 @@ It needs a server that is up and a worker: dev, watch ID and --wait bring them u
 	set := command.Flags()
 	limits.registerTotals(set, p.now)
 	set.BoolVar(&session, "session", false, "new totals of the session's budget, over all its executions")
-	set.BoolVar(&wait, "wait", false, "follow the execution to its end, as run does")
+	set.BoolVar(&need.Up, "wait", false, "follow the execution to its end, as run does")
 	rawFlag(command, p)
 	return command
 }

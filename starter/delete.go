@@ -35,7 +35,7 @@ and tools have kept. The dev server's files may hold some of it until the server
 is next started, or has written some 4 MB more.`,
 		`  starter delete notes
   starter delete notes --close --yes
-  EVERSTEP_STORAGE=/mnt/shared/everstep starter delete notes --yes --json`), p.machine.ConnectTo, wholeID, func(ctx context.Context, s *local.Stack, id string) error {
+  EVERSTEP_STORAGE=/mnt/shared/everstep starter delete notes --yes --json`), &local.Need{}, wholeID, func(ctx context.Context, s *local.Stack, id string) error {
 		if !yes && !p.interactive() {
 			return usage("yes: nobody can be asked here whether to delete everything of %s; --yes says so", id)
 		}

@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -62,11 +61,7 @@ are reported as gone (exit 1), and left out.`,
 		if strings.HasSuffix(file, ".zst") {
 			write = record.Compressed
 		}
-		if file == "" {
-			err = write(p.out, x.Records...)
-		} else if err = writeWhole(file, func(w io.Writer) error { return write(w, x.Records...) }); err == nil {
-			p.say("wrote %s of %s to %s", render.Counted(len(x.Records), "execution"), id, file)
-		}
+		err = p.output(file, func(w io.Writer) error { return write(w, x.Records...) }, "wrote %s of %s to %s", render.Counted(len(x.Records), "execution"), id, file)
 		if x.InProgress > 0 {
 			p.say("execution %d is in progress and is not among them", x.InProgress)
 		}
@@ -100,18 +95,22 @@ func (p *program) exportSession(ctx context.Context, s *local.Stack, id, file st
 	if gone {
 		p.report(err)
 	}
-	if file == "" {
-		return cmp.Or(p.out.JSON(json.RawMessage(saved)), reported(err))
-	}
-	write := func(w io.Writer) error {
+	return cmp.Or(p.output(file, func(w io.Writer) error {
 		_, err := w.Write(append(saved, '\n'))
 		return err
+	}, "wrote the session of %s to %s", id, file), reported(err))
+}
+
+// output writes to a file, and says so, or to standard output.
+func (p *program) output(file string, write func(io.Writer) error, said string, args ...any) error {
+	if file == "" {
+		return write(p.out)
 	}
-	if err := writeWhole(file, write); err != nil {
-		return err
+	err := writeWhole(file, write)
+	if err == nil {
+		p.say(said, args...)
 	}
-	p.say("wrote the session of %s to %s", id, file)
-	return reported(err)
+	return err
 }
 
 // writeWhole writes a file that is there whole or not at all, for this user alone. A device or a pipe is written to and

@@ -17,7 +17,7 @@ import (
 )
 
 func watchCommand(p *program) *cobra.Command {
-	var f local.Flags
+	need := local.Need{Up: true, Reads: true}
 	var number int
 	var after int64
 	command := newCommand("watch ID", "Follow an execution to its end",
@@ -51,8 +51,7 @@ by the records (starter help operations): the steps that were taken, and the end
   starter watch notes --json --after 120
   starter watch notes --json | jq -c 'select(.sequence and (.path | not))'`)
 	command.RunE = func(command *cobra.Command, args []string) error {
-		reach := func(ctx context.Context, id string) (*local.Stack, error) { return p.machine.BringUpToRead(ctx, f, id) }
-		return p.onAgent(command.Context(), args, reach, p.idOf, p.fromRecords(func(ctx context.Context, s *local.Stack, id string) error {
+		return p.onAgent(command.Context(), args, need, p.idOf, p.fromRecords(func(ctx context.Context, s *local.Stack, id string) error {
 			q := followed{stack: s, view: p.newView(id, s.UI(id)), after: after}
 			if p.flags.json {
 				q.view, q.events = render.JSONView(p.out), true
@@ -63,7 +62,7 @@ by the records (starter help operations): the steps that were taken, and the end
 	executionFlag(command, &number)
 	rawFlag(command, p)
 	command.Flags().Int64Var(&after, "after", 0, "leave out the execution's own events up to this sequence number")
-	f.Register(command.Flags())
+	need.Register(command.Flags())
 	return command
 }
 
@@ -133,7 +132,7 @@ func (p *program) showToEnd(ctx context.Context, q followed, x *client.Execution
 }
 
 func (p *program) showEvents(ctx context.Context, q followed, x *client.Execution) error {
-	asks := p.newAsker(ctx, q.stack.Agents, x.ID)
+	asks := p.newAsker(ctx, q.stack.Agents)
 	defer asks.close()
 	followed := q.stack.Agents.Follow(ctx, x.ID, client.FollowOptions{Number: x.Number, After: q.after, Tree: true})
 	return each(p, followed, func(event client.Event) error {
@@ -152,9 +151,9 @@ func (p *program) showEvents(ctx context.Context, q followed, x *client.Executio
 		case !asked && !over:
 		case asked && !event.Waits(): // it was decided since
 		case asks != nil:
-			asks.take(event)
+			asks.take(callIn(x.ID, event), asked)
 		case asked && !q.events:
-			p.warn(p.howToAnswer(agentOf(x.ID, event), event))
+			p.warn(p.howToAnswer(callIn(x.ID, event)))
 		}
 		return nil
 	})

@@ -37,7 +37,7 @@ func forkCommand(p *program) *cobra.Command {
 	var model modelFlags
 	var limits budgetFlags
 	var given givenFlags
-	var wait bool
+	need := followable()
 	command := newCommand(`fork ID "prompt"`, "Begin another agent from a step of this one",
 		`Begins a new agent with what an agent had come to after a step of any of its
 executions, running or ended, and with a prompt of its own: where neither is
@@ -78,8 +78,8 @@ brings them up as run does.`,
 			return err
 		}
 		o.Budget, o.Metadata, o.Trusted = limits.budget, given.metadata, given.trusted
-		return p.onAgent(command.Context(), args, p.reachTo(&wait), p.actOn, func(ctx context.Context, s *local.Stack, id string) error {
-			return p.forked(ctx, s, point.of(id), o, wait)
+		return p.onAgent(command.Context(), args, need, p.actOn, func(ctx context.Context, s *local.Stack, id string) error {
+			return p.forked(ctx, s, point.of(id), o, need.Up)
 		})
 	}
 	point.register(command)
@@ -90,7 +90,7 @@ brings them up as run does.`,
 	set.StringVar(&o.SystemPrompt, "system", "", "another system `PROMPT`")
 	limits.register(set, p.now)
 	given.registerNotes(set)
-	set.BoolVar(&wait, "wait", false, "follow the execution to its end, as run does")
+	set.BoolVar(&need.Up, "wait", false, "follow the execution to its end, as run does")
 	rawFlag(command, p)
 	return command
 }

@@ -67,18 +67,14 @@ what each did.`,
   starter list --open --json | jq -r '.[].id'`)
 	command.RunE = func(command *cobra.Command, _ []string) error {
 		ctx := command.Context()
-		connect := p.machine.ConnectToLook
-		if l.records {
-			if !p.machine.HasRecords() {
-				return local.ErrNoRecords
-			}
-			connect = p.machine.ConnectToRead
+		if l.records && !p.machine.HasRecords() {
+			return local.ErrNoRecords
 		}
 		var parent []string
 		if l.Parent != "" {
 			parent = []string{l.Parent}
 		}
-		return p.onAgent(ctx, parent, connect, p.idOf, p.fromRecords(func(ctx context.Context, s *local.Stack, id string) error {
+		return p.onAgent(ctx, parent, local.Need{Back: !l.records, Reads: l.records}, p.idOf, p.fromRecords(func(ctx context.Context, s *local.Stack, id string) error {
 			l.Parent = id
 			return p.list(ctx, s, l)
 		}))

@@ -116,6 +116,8 @@ type program struct {
 	now        func() time.Time
 	// here is where agents are looked for by name; empty is the current folder.
 	here string
+	// typed is what the person has typed, a line at a time; nil until they are asked.
+	typed chan string
 
 	flags  sharedFlags
 	shared []string // the arguments that name the server, as they were given

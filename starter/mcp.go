@@ -21,16 +21,13 @@ import (
 )
 
 func mcpCommand(p *program) *cobra.Command {
-	return family(&cobra.Command{
-		Use:   "mcp",
-		Short: "List and check MCP servers, whose tools agents can have",
-		Long: `MCP servers give agents tools. A worker has those of the file that --mcp or
-` + host.MCPVariable + ` names; agents name each tool, as SERVER__TOOL. These commands
+	return family(newCommand("mcp", "List and check MCP servers, whose tools agents can have",
+		`MCP servers give agents tools. A worker has those of the file that --mcp or
+`+host.MCPVariable+` names; agents name each tool, as SERVER__TOOL. These commands
 start and reach the servers as a worker of this machine would. help tools says
 how the file looks.`,
-		Example: `  starter mcp list --mcp ~/.config/everstep/mcp.json
-  starter mcp check files`,
-	}, mcpListCommand(p), mcpCheckCommand(p))
+		`  starter mcp list --mcp ~/.config/everstep/mcp.json
+  starter mcp check files`), mcpListCommand(p), mcpCheckCommand(p))
 }
 
 // listPatience and checkPatience bound what one server has to start and to answer: a package manager may have to fetch it first.
@@ -143,61 +140,58 @@ func failedServers(all []examinedServer) error {
 
 func mcpListCommand(p *program) *cobra.Command {
 	var f mcpFlags
-	command := &cobra.Command{
-		Use:   "list",
-		Short: "List the tools of all MCP servers, by the names that agents use",
-		Long: `Starts or reaches each server, and lists the tools that agents may have, with the
+	command := newCommand("list", "List the tools of all MCP servers, by the names that agents use",
+		`Starts or reaches each server, and lists the tools that agents may have, with the
 effect that holds for each: what the file says, or at_most_once, and stricter
 where the server itself calls a tool destructive; then its resources and prompts,
 which agents do not read. Below it says what is wrong, and of which server or
 tool. Exits 1 where a server or a tool is of no use.`,
-		Example: `  starter mcp list
-  starter mcp list --json | jq -r '.[].tools[] | select(.allowed).name'`,
-		RunE: func(command *cobra.Command, _ []string) error {
-			all, err := p.examined(command.Context(), f)
-			if err != nil {
-				return err
-			}
-			t := render.Table{Head: []string{"NAME", "EFFECT", "DESCRIPTION"}}
-			var below strings.Builder
-			for _, s := range all {
-				tell := func(name string, said ...string) {
-					for _, one := range said {
-						below.WriteString(name + ": " + render.OneLine(one) + "\n")
-					}
-				}
-				if s.Error != "" {
-					tell(s.Server, s.Error)
-				}
-				tell(s.Server, slices.Concat(s.Notes, s.Problems)...)
-				for _, one := range s.Tools {
-					if !one.Allowed {
-						continue
-					}
-					if one.Problem != "" {
-						tell(one.Name, "of no use: "+one.Problem)
-						continue
-					}
-					t.Rows = append(t.Rows, []string{one.Name, string(one.Effect), render.OneLine(firstLine(one.Description))})
-					for _, lost := range one.Unchecked {
-						tell(one.Name, "not checked: "+lost)
-					}
-				}
-				for what, offer := range s.offered() {
-					t.Rows = append(t.Rows, []string{render.OneLine(s.Server + " " + what + " " + cmp.Or(offer.URI, offer.Name)), "-", render.OneLine(firstLine(cmp.Or(offer.Description, offer.Name)))})
+		`  starter mcp list
+  starter mcp list --json | jq -r '.[].tools[] | select(.allowed).name'`)
+	command.RunE = func(command *cobra.Command, _ []string) error {
+		all, err := p.examined(command.Context(), f)
+		if err != nil {
+			return err
+		}
+		t := render.Table{Head: []string{"NAME", "EFFECT", "DESCRIPTION"}}
+		var below strings.Builder
+		for _, s := range all {
+			tell := func(name string, said ...string) {
+				for _, one := range said {
+					below.WriteString(name + ": " + render.OneLine(one) + "\n")
 				}
 			}
-			shown := below.String()
-			if len(t.Rows) > 0 {
-				shown = t.Render(p.out) + shown
-			} else if shown == "" && !p.flags.json {
-				p.say("the servers have no tools")
+			if s.Error != "" {
+				tell(s.Server, s.Error)
 			}
-			if err := p.show(all, shown); err != nil {
-				return err
+			tell(s.Server, slices.Concat(s.Notes, s.Problems)...)
+			for _, one := range s.Tools {
+				if !one.Allowed {
+					continue
+				}
+				if one.Problem != "" {
+					tell(one.Name, "of no use: "+one.Problem)
+					continue
+				}
+				t.Rows = append(t.Rows, []string{one.Name, string(one.Effect), render.OneLine(firstLine(one.Description))})
+				for _, lost := range one.Unchecked {
+					tell(one.Name, "not checked: "+lost)
+				}
 			}
-			return failedServers(all)
-		},
+			for what, offer := range s.offered() {
+				t.Rows = append(t.Rows, []string{render.OneLine(s.Server + " " + what + " " + cmp.Or(offer.URI, offer.Name)), "-", render.OneLine(firstLine(cmp.Or(offer.Description, offer.Name)))})
+			}
+		}
+		shown := below.String()
+		if len(t.Rows) > 0 {
+			shown = t.Render(p.out) + shown
+		} else if shown == "" && !p.flags.json {
+			p.say("the servers have no tools")
+		}
+		if err := p.show(all, shown); err != nil {
+			return err
+		}
+		return failedServers(all)
 	}
 	f.register(command.Flags(), listPatience)
 	return command
@@ -227,36 +221,33 @@ func firstLine(text string) string {
 func mcpCheckCommand(p *program) *cobra.Command {
 	var f mcpFlags
 	var model string
-	command := &cobra.Command{
-		Use:   "check SERVER",
-		Short: "Start or reach an MCP server: what it has, and what is wrong",
-		Long: `Says what an MCP server is, what it offers, and of each tool its name, its
+	command := newCommand("check SERVER", "Start or reach an MCP server: what it has, and what is wrong",
+		`Says what an MCP server is, what it offers, and of each tool its name, its
 effect, whether agents may have it, and what is wrong with it; its resources and
 prompts, which agents do not read. With --model it says too what that model's API
 does not take of their schemas, and is told in words: calls are checked
 against the whole all the same. Exits 1 where the server, or a tool that agents
 may have, is of no use.`,
-		Example: `  starter mcp check files
+		`  starter mcp check files
   starter mcp check files --model gemini/gemini-3-pro
-  starter mcp check files --json | jq '.tools[] | select(.problem)'`,
-		RunE: func(command *cobra.Command, args []string) error {
-			rewritten := func(*examinedServer) {}
-			if model != "" {
-				var err error
-				if rewritten, err = checksFor(model); err != nil {
-					return err
-				}
-			}
-			all, err := p.examined(command.Context(), f, args[0])
-			if err != nil {
+  starter mcp check files --json | jq '.tools[] | select(.problem)'`)
+	command.RunE = func(command *cobra.Command, args []string) error {
+		rewritten := func(*examinedServer) {}
+		if model != "" {
+			var err error
+			if rewritten, err = checksFor(model); err != nil {
 				return err
 			}
-			rewritten(&all[0])
-			if err := p.show(all[0], checkedServer(all[0])); err != nil {
-				return err
-			}
-			return failedServers(all)
-		},
+		}
+		all, err := p.examined(command.Context(), f, args[0])
+		if err != nil {
+			return err
+		}
+		rewritten(&all[0])
+		if err := p.show(all[0], checkedServer(all[0])); err != nil {
+			return err
+		}
+		return failedServers(all)
 	}
 	f.register(command.Flags(), checkPatience)
 	command.Flags().StringVar(&model, "model", "", "`PROVIDER/MODEL`: say what its API does not take of the tools' schemas")

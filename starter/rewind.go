@@ -18,7 +18,7 @@ func rewindCommand(p *program) *cobra.Command {
 	var o client.RewindOptions
 	var model modelFlags
 	var limits budgetFlags
-	var wait bool
+	need := followable()
 	command := newCommand(`rewind ID ["prompt"] --to EXECUTION`, "Have a session go on from a step of its past",
 		`Has an idle session go on from a step of one of its executions, which executions
 lists: its model sees what it saw then, and nothing of what was said since. With a
@@ -57,12 +57,12 @@ a worker. An agent without a name is not rewound: fork it.`,
 		if err != nil {
 			return err
 		}
-		if o.Budget = limits.budget; o.Prompt == "" && (wait || o.Model != nil || !o.Budget.IsZero()) {
+		if o.Budget = limits.budget; o.Prompt == "" && (need.Up || o.Model != nil || !o.Budget.IsZero()) {
 			return usage("--wait, --model, limits: are the next execution's, which begins with the next message; give them with a prompt, or to send")
 		}
-		return p.onAgent(command.Context(), args, p.reachTo(&wait), p.actOn, func(ctx context.Context, s *local.Stack, id string) error {
+		return p.onAgent(command.Context(), args, need, p.actOn, func(ctx context.Context, s *local.Stack, id string) error {
 			to.ID = id
-			return p.rewound(ctx, s, to, o, wait)
+			return p.rewound(ctx, s, to, o, need.Up)
 		})
 	}
 	set := command.Flags()
@@ -70,7 +70,7 @@ a worker. An agent without a name is not rewound: fork it.`,
 	set.Var(numberFlag(&step, 0, 1<<31-1), "step", "after which step; 0 is before the first, without the prompt; the last unless given")
 	model.registerModel(p, command, "who answers from then on")
 	limits.register(set, p.now)
-	set.BoolVar(&wait, "wait", false, "follow the execution to its end, as run does")
+	set.BoolVar(&need.Up, "wait", false, "follow the execution to its end, as run does")
 	rawFlag(command, p)
 	p.completeWith(command, "to", p.completeExecutions)
 	return command

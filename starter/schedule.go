@@ -67,10 +67,11 @@ beside it. Limits hold for each run. The prompt - is read from standard input.`,
 		if err := schedule.Check(p.now()); err != nil {
 			return err
 		}
-		if err := p.machine.CheckLocally(ctx, local.Flags{TaskQueue: schedule.TaskQueue}, here); err != nil {
+		need := local.Need{Flags: local.Flags{TaskQueue: schedule.TaskQueue}}
+		if err := p.machine.CheckLocally(ctx, need.Flags, here); err != nil {
 			return err
 		}
-		s, err := p.machine.Connect(ctx, schedule.TaskQueue)
+		s, err := p.machine.Connect(ctx, need)
 		if err != nil {
 			return err
 		}
@@ -142,7 +143,7 @@ aside. It needs no worker. What was created a moment ago may be missing.`,
 	command.Args = noArguments
 	command.RunE = func(command *cobra.Command, _ []string) error {
 		ctx := command.Context()
-		s, err := p.machine.ConnectToLook(ctx, "")
+		s, err := p.machine.Connect(ctx, local.Need{Back: true})
 		if err != nil {
 			return err
 		}
@@ -164,7 +165,7 @@ func (p *program) withSchedule(command *cobra.Command, run func(ctx context.Cont
 	command.Args = arguments("starter schedule "+command.Name()+" digest", "name")
 	command.ValidArgsFunction = p.completeSchedules
 	command.RunE = func(command *cobra.Command, args []string) error {
-		s, err := p.machine.ConnectToLook(command.Context(), "")
+		s, err := p.machine.Connect(command.Context(), local.Need{Back: true})
 		if err != nil {
 			return err
 		}

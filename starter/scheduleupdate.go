@@ -41,7 +41,7 @@ each replace all of theirs. The time none takes --start-at or --end-at away.`,
 		if err != nil {
 			return err
 		}
-		s, err := p.machine.Connect(ctx, flags.TaskQueue)
+		s, err := p.machine.Connect(ctx, local.Need{Flags: local.Flags{TaskQueue: flags.TaskQueue}})
 		if err != nil {
 			return err
 		}

@@ -24,13 +24,11 @@ a worker may come later. The prompt - is read from standard input.`,
   starter start --id notes --json "What is new?"
   starter start --agent reviewer "Review the newest file"
   starter result "$id"`)
-	var f local.Flags
-	p.starting(command, &f, func(ctx context.Context, f local.Flags) (*local.Stack, error) {
-		return p.machine.Connect(ctx, f.TaskQueue)
-	}, func(_ context.Context, _ *local.Stack, execution client.Execution) error {
+	var need local.Need
+	p.starting(command, &need, func(_ context.Context, _ *local.Stack, execution client.Execution) error {
 		return p.show(execution, render.OneLine(execution.ID)+"\n")
 	})
-	command.Flags().StringVar(&f.TaskQueue, "task-queue", "", "the task queue's `NAME`, where workers listen ("+local.VariableTaskQueue+")")
+	command.Flags().StringVar(&need.TaskQueue, "task-queue", "", "the task queue's `NAME`, where workers listen ("+local.VariableTaskQueue+")")
 	return command
 }
 
@@ -54,20 +52,17 @@ The prompt - is read from standard input.`,
   starter messages notes --json |
     starter run --model openai-chat/gpt-5-mini --messages - "And now?"
   git diff | starter run --system "You review Go code." - > review.txt`)
-	var f local.Flags
-	p.starting(command, &f, p.machine.BringUp, func(ctx context.Context, s *local.Stack, x client.Execution) error {
+	need := local.Need{Up: true}
+	p.starting(command, &need, func(ctx context.Context, s *local.Stack, x client.Execution) error {
 		return p.followNew(ctx, s, x)
 	})
 	rawFlag(command, p)
-	f.Register(command.Flags())
+	need.Register(command.Flags())
 	return command
 }
 
-// starting completes a command that starts an execution on what reach brings up.
-func (p *program) starting(
-	command *cobra.Command, f *local.Flags, reach func(context.Context, local.Flags) (*local.Stack, error),
-	then func(context.Context, *local.Stack, client.Execution) error,
-) {
+// starting completes a command that starts an execution.
+func (p *program) starting(command *cobra.Command, need *local.Need, then func(context.Context, *local.Stack, client.Execution) error) {
 	var asked startFlags
 	command.RunE = func(command *cobra.Command, args []string) error {
 		ctx := command.Context()
@@ -77,10 +72,10 @@ func (p *program) starting(
 		}
 		here := request.Definition
 		here.Budget = request.Budget
-		if err := p.machine.CheckLocally(ctx, *f, here); err != nil {
+		if err := p.machine.CheckLocally(ctx, need.Flags, here); err != nil {
 			return err
 		}
-		s, err := reach(ctx, *f)
+		s, err := p.machine.Connect(ctx, *need)
 		if err != nil {
 			return err
 		}
@@ -97,7 +92,7 @@ func (p *program) starting(
 
 func sendCommand(p *program) *cobra.Command {
 	var model modelFlags
-	var wait bool
+	need := followable()
 	var l budgetFlags
 	var given givenFlags
 	var queue, refuse bool
@@ -142,34 +137,33 @@ input.`,
 		if options.Prompt, err = p.prompt(ctx, args[1]); err != nil {
 			return err
 		}
-		return p.onAgent(ctx, args, func(ctx context.Context, id string) (*local.Stack, error) {
-			s, err := p.reachTo(&wait)(ctx, id)
-			if err != nil {
-				return nil, cmp.Or(unknown, err)
-			}
-			return s, nil
-		}, p.actOn, func(ctx context.Context, s *local.Stack, id string) error {
-			if unknown != nil && s.Own(ctx, id) {
+		reached := false
+		err = p.onAgent(ctx, args, need, p.actOn, func(ctx context.Context, s *local.Stack, id string) error {
+			if reached = true; unknown != nil && s.Own(ctx, id) {
 				return unknown
 			}
 			execution, err := s.Agents.Send(ctx, id, options)
-			if err == nil && wait && queue { // the one that it is to begin is followed
+			if err == nil && need.Up && queue { // the one that it is to begin is followed
 				execution, err = s.Agents.Reads(ctx, execution)
 			}
 			switch {
 			case err != nil:
 				return err
-			case wait:
+			case need.Up:
 				return p.followNew(ctx, s, execution)
 			}
 			return p.sent(execution, queue)
 		})
+		if !reached {
+			return cmp.Or(unknown, err)
+		}
+		return err
 	}
 	set := command.Flags()
 	set.BoolVar(&queue, "queue", false, "while an execution is in progress: wait, and begin one of its own")
 	set.BoolVar(&refuse, "refuse", false, "while an execution is in progress: be refused")
 	command.MarkFlagsMutuallyExclusive("queue", "refuse")
-	set.BoolVar(&wait, "wait", false, "follow the execution to its end, as run does; with --queue the one that it begins")
+	set.BoolVar(&need.Up, "wait", false, "follow the execution to its end, as run does; with --queue the one that it begins")
 	set.Var(textFlag(&request), "request-id", "an `ID` of yours: what is sent again under it counts once")
 	rawFlag(command, p)
 	model.registerModel(p, command, "who answers from now on")
@@ -178,18 +172,8 @@ input.`,
 	return command
 }
 
-// reachTo reaches an agent that goes on by this command. One that is followed has what it needs brought up, as by run.
-func (p *program) reachTo(followed *bool) reach {
-	return func(ctx context.Context, id string) (*local.Stack, error) {
-		if !*followed {
-			return p.machine.ConnectToBegin(ctx, id)
-		}
-		if err := p.machine.CheckKept(id); err != nil && !p.machine.HasRecords() { // which may tell of it
-			return nil, err
-		}
-		return p.machine.BringUp(ctx, local.Flags{})
-	}
-}
+// followable is the need of a command by which an agent goes on. Where that is followed, Up has what is missing brought up, as by run.
+func followable() local.Need { return local.Need{Brings: "this command with --wait"} }
 
 type startFlags struct {
 	modelFlags

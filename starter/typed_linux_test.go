@@ -59,7 +59,7 @@ func TestACallThatIsCutIsNotAsked(t *testing.T) {
 	require.True(t, p.interactive())
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel() // whoever asked all the same would not wait for an answer
-	yes, err := p.seen(ctx, "notes", call, false)
+	yes, err := p.seen(ctx, call, false)
 	require.False(t, yes)
 	require.ErrorIs(t, err, &client.Error{Class: client.Refused})
 	require.ErrorContains(t, err, "only a part of the arguments is shown")

@@ -25,7 +25,7 @@ func OpenDirectory(dir string) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Store{timely{directory{root}}, dir}, nil
+	return &Store{timely{func() (objects, error) { return directory{root}, nil }}, dir}, nil
 }
 
 // begun begins the names of files that are being written.

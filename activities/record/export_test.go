@@ -36,8 +36,8 @@ type Breaker struct {
 func Breaking(s *Store, heedless bool) *Breaker {
 	b := &Breaker{objects: s.objects, heedless: heedless, mended: make(chan struct{})}
 	if disk, ok := s.objects.(timely); ok {
-		b.objects = disk.objects
-		s.objects = timely{b}
+		b.objects, _ = disk.open() // it is open
+		s.objects = timely{func() (objects, error) { return b, nil }}
 		return b
 	}
 	s.objects = b

@@ -192,10 +192,10 @@ func (s *Store) Forget(ctx context.Context, ref Ref) error {
 // Close ends the use of the store.
 func (s *Store) Close() error { return s.objects.close() }
 
-// failed names the store, the object and the cause. A store that fails may be well later.
+// failed names the store, the object and the cause. A store that fails may be well later; one that cannot be opened says why itself.
 func (s *Store) failed(ctx context.Context, doing, key string, err error) error {
-	if err == nil {
-		return nil
+	if _, own := errors.AsType[*domain.Error](err); own || err == nil {
+		return err
 	}
 	if ctx.Err() != nil {
 		return fmt.Errorf("records: %s %s: %w", doing, key, context.Cause(ctx))

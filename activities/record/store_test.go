@@ -404,3 +404,24 @@ func TestPartsOfAnExecution(t *testing.T) {
 		require.Empty(t, parts, "%d of %d bytes", n, len(whole))
 	}
 }
+
+// TestAStoreIsOpenedLater: once, when something is asked of it; why it cannot be is said as whoever opens it says it.
+func TestAStoreIsOpenedLater(t *testing.T) {
+	t.Parallel()
+	opened := 0
+	store := record.Later("later", func() (*record.Store, error) {
+		opened++
+		return record.OpenDirectory(t.TempDir())
+	})
+	require.Zero(t, opened)
+	for range 2 {
+		agents, err := store.Agents(t.Context())
+		require.NoError(t, err)
+		require.Empty(t, agents)
+	}
+	require.NoError(t, store.Close())
+	require.Equal(t, 1, opened)
+	locked := domain.Errorf(domain.Invalid, "records: the place is locked")
+	_, err := record.Later("locked", func() (*record.Store, error) { return nil, locked }).Agents(t.Context())
+	require.Equal(t, locked, err)
+}

@@ -384,30 +384,9 @@ func (r *readAhead) begin(ctx context.Context, runID string) {
 	r.reading.Go(func() {
 		if runID != r.runID() {
 			reader.request.Want = slices.DeleteFunc(slices.Clone(reader.request.Want), func(p account.Part) bool { return p == account.HeadOf })
-			told <- reader.earlier(ctx, runID)
-			return
 		}
 		told <- reader.run(ctx, runID)
 	})
-}
-
-// earlier reads a run that has ended. No worker has it at hand: it would replay it for each page. So it is replayed here, and a
-// worker is asked where that fails.
-func (r accountReader) earlier(ctx context.Context, runID string) runAccount {
-	told := r.replayed(ctx, runID)
-	if told.err == nil || deleted(told.err) {
-		return told
-	}
-	asking, giveUp := context.WithCancelCause(ctx)
-	var waiting sync.WaitGroup
-	defer waiting.Wait()
-	defer giveUp(nil)
-	waiting.Go(func() { r.giveUpWithoutWorker(asking, giveUp) })
-	asked := r.asked(asking, runID)
-	if asked.err != nil && !deleted(asked.err) {
-		asked.err = unread(asked.err, told.err)
-	}
-	return asked
 }
 
 // giveUpWithoutWorker ends the wait for a worker's answer where none may be there, or where those that are there cannot carry
@@ -422,10 +401,12 @@ func (r accountReader) giveUpWithoutWorker(asking context.Context, giveUp contex
 	}
 }
 
-// run reads what the newest run holds: as the workflow answers, or by a replay of its history where that takes too long.
-// Whoever is first tells. Where the replay fails too, the workflow is waited for only if a worker may be there.
+// run reads what a run holds: the newest as the workflow answers, or by a replay of its history where that takes too long. Whoever
+// is first tells. An earlier one no worker has at hand: it would replay it for each page. So that is replayed here at once, and a worker
+// is asked where that fails. Where both fail, the workflow is waited for only if a worker may be there.
 func (r accountReader) run(ctx context.Context, runID string) runAccount {
-	if len(r.upTo) > 0 {
+	newest := runID == r.runID()
+	if newest && len(r.upTo) > 0 {
 		return r.replayed(ctx, runID)
 	}
 	ctx, cancel := context.WithCancel(ctx)
@@ -439,8 +420,13 @@ func (r accountReader) run(ctx context.Context, runID string) runAccount {
 	}
 	asking, giveUp := context.WithCancelCause(ctx)
 	defer giveUp(nil)
-	asked, replayed := begin(asking, r.asked), chan runAccount(nil)
-	patience := time.After(cmp.Or(r.patience, replayAfter))
+	var asked, replayed chan runAccount
+	var patience <-chan time.Time
+	if newest {
+		asked, patience = begin(asking, r.asked), time.After(cmp.Or(r.patience, replayAfter))
+	} else {
+		replayed = begin(ctx, r.replayed)
+	}
 	var unasked, unreplayed error
 	for unasked == nil || unreplayed == nil {
 		select {
@@ -452,6 +438,9 @@ func (r accountReader) run(ctx context.Context, runID string) runAccount {
 		case got := <-replayed:
 			if unreplayed = got.err; unreplayed == nil || deleted(unreplayed) {
 				return got
+			}
+			if asked == nil {
+				asked = begin(asking, r.asked)
 			}
 			if unasked == nil {
 				reading.Go(func() { r.giveUpWithoutWorker(asking, giveUp) })

@@ -166,7 +166,7 @@ func TestAccountOfAnEarlierRunThatIsCutOff(t *testing.T) {
 	t.Parallel()
 	first, second := replayable(""), newRun("run-2", inMidst(1, 2)).continues("run-1")
 	r := accountReader{client: newFake(first, second).client(), snapshot: snapshot{agent: nora}}
-	require.ErrorContains(t, r.earlier(t.Context(), "run-1").err, "the history is not whole at event 9: the run has ended, and its end is not among what the server gave")
+	require.ErrorContains(t, r.run(t.Context(), "run-1").err, "the history is not whole at event 9: the run has ended, and its end is not among what the server gave")
 }
 
 // A keyless is a converter that lacks the key of all payloads.

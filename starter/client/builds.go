@@ -18,7 +18,6 @@ import (
 
 	"everstep/activities/build"
 	"everstep/domain/contract"
-	"everstep/starter/client/internal/history"
 )
 
 // A Poller is a worker that has asked a task queue for the work of agents.
@@ -113,11 +112,6 @@ func (c *Client) Builds(ctx context.Context, queue string) (all []string) {
 	return slices.Compact(all)
 }
 
-// buildsOf are the builds that have run a workflow.
-func (c *Client) buildsOf(info *workflowpb.WorkflowExecutionInfo) contract.Builds {
-	return history.Builds(c.cfg.Converter, info.GetMemo())
-}
-
 // servedBy names the builds that serve a task queue where all of them are others than the one that has to carry on what is
 // open there. Empty: they are not, or nobody knows.
 func (c *Client) servedBy(ctx context.Context, queue string, of contract.Builds) string {
@@ -162,7 +156,7 @@ func (c *Client) OtherBuilds(ctx context.Context, queue string, builds []string)
 	const shown = 5
 	count, first := 0, []string{}
 	failed := c.list(ctx, ListOptions{Open: true}, func(l Listed, info *workflowpb.WorkflowExecutionInfo) bool {
-		of := c.buildsOf(info)
+		of := c.memo(info).Builds()
 		if info.GetTaskQueue() == queue && of.Newest() != "" && len(builds) > 0 && !slices.Contains(builds, of.Newest()) {
 			if count++; count <= shown {
 				first = append(first, l.ID+" "+ranBy(of))

@@ -216,7 +216,7 @@ func (c *Client) snapshot(ctx context.Context, a agent, runID string) (snapshot,
 	if err != nil {
 		return snapshot{}, err
 	}
-	ended, ok := history.EndedRun(c.cfg.Converter, s.info().GetMemo())
+	ended, ok := c.memo(s.info()).EndedRun()
 	if !ok {
 		return s, nil
 	}
@@ -245,10 +245,8 @@ func (c *Client) described(ctx context.Context, a agent, runID string) (snapshot
 // snapshotOf reads what the server says of a run.
 func (c *Client) snapshotOf(a agent, response *workflowservice.DescribeWorkflowExecutionResponse) snapshot {
 	info := response.GetWorkflowExecutionInfo()
-	s := snapshot{agent: a, DescribeWorkflowExecutionResponse: response, head: history.Head(c.cfg.Converter, info.GetMemo()), builds: c.buildsOf(info)}
-	if outcome, err := history.Outcome(c.cfg.Converter, info.GetMemo()); err == nil {
-		s.outcome = &outcome
-	}
+	memo := c.memo(info)
+	s := snapshot{agent: a, DescribeWorkflowExecutionResponse: response, head: memo.Head(), builds: memo.Builds(), outcome: memo.Outcome()}
 	if s.number = s.head.Number; s.tellsEnd(s.number) {
 		s.number, s.ended = s.outcome.Number, s.outcome
 	} else if cut, ok := history.ServerEnd(info.GetStatus()); ok { // while it was in progress
@@ -256,6 +254,11 @@ func (c *Client) snapshotOf(a agent, response *workflowservice.DescribeWorkflowE
 		s.ended, s.byServer = &cut, true
 	}
 	return s
+}
+
+// memo is that of a workflow.
+func (c *Client) memo(info *workflowpb.WorkflowExecutionInfo) history.Memo {
+	return history.Memo{Converter: c.cfg.Converter, Memo: info.GetMemo()}
 }
 
 func (s snapshot) info() *workflowpb.WorkflowExecutionInfo { return s.GetWorkflowExecutionInfo() }

@@ -67,10 +67,11 @@ func (e *explanation) summary(end *ExplainEnding) string {
 	}
 	for _, rule := range domain.LimitRules() {
 		if rule.Reason == end.StopReason {
+			whose := "its"
 			if source == domain.SourceSessionBudget || e.asked.SessionLimit {
-				return "it reached the session's limit of " + rule.Counts() + said
+				whose = "the session's"
 			}
-			return "it reached its limit of " + rule.Counts() + said
+			return "it reached " + whose + " limit of " + rule.Counts() + said
 		}
 	}
 	switch end.StopReason {
@@ -124,10 +125,14 @@ func (e *explanation) advice(v ExplainView) []ExplainAdvice {
 	default:
 		goOn = raise(v.ID, v.Budget)
 		if more := raise(v.ID+" --session", v.SessionBudget); strings.Contains(more, "--max") {
-			advice = append(advice, e.adviceOnSession(v.Ending.StopReason, more))
+			then := ", or nothing begins in it any more"
 			if e.name == "" { // that goes on, too
 				goOn = ""
+				if v.Ending.StopReason.OfLimit() {
+					then = ", and it goes on where it stopped"
+				}
 			}
+			advice = append(advice, ExplainAdvice{Text: "raise the session's limit" + then + "; the number is a new total over all its executions", Command: more})
 		}
 	}
 	if v.Ending.Error != nil {
@@ -140,15 +145,6 @@ func (e *explanation) advice(v ExplainView) []ExplainAdvice {
 		advice = append(advice, ExplainAdvice{Text: text, Command: goOn})
 	}
 	return advice
-}
-
-// adviceOnSession is what to do where the session's budget is used up.
-func (e *explanation) adviceOnSession(reason domain.StopReason, command string) ExplainAdvice {
-	text := "raise the session's limit, or nothing begins in it any more; the number is a new total over all its executions"
-	if e.name == "" && reason.OfLimit() {
-		text = "raise the session's limit, and it goes on where it stopped; the number is a new total over all its executions"
-	}
-	return ExplainAdvice{Text: text, Command: command}
 }
 
 // adviceOnUnknown says what to do about the agent's calls of which nobody knows whether they took effect.

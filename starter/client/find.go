@@ -2,6 +2,7 @@ package client
 
 import (
 	"context"
+	"encoding"
 	"errors"
 	"fmt"
 	"strings"
@@ -23,27 +24,34 @@ func checkBeginning(field, text string) error {
 	return invalidf("%s: %q is short for what is changed by it; give at least %d characters of the id", field, domain.Shorten(text, 64), leastBeginning)
 }
 
-// chosen is the place of the one id that begins as a person has typed. A refusal says what none and others are, and lists the names
-// of those that may be meant.
-func chosen(field, typed, none, others string, ids, names []string) (at int, _ error) {
-	if err := checkBeginning(field, typed); err != nil {
-		return at, err
+// chosen is the id that a person has typed or, of those of some things, the one that begins so. A refusal says what none and others
+// are, and lists the names of those that may be meant. Whether a whole id is one of them the workflow knows better.
+func chosen[T any, ID fmt.Stringer, P interface {
+	*ID
+	encoding.TextUnmarshaler
+}](field, typed, none, others string, all []T, named func(T) (ID, string)) (id ID, _ error) {
+	if P(&id).UnmarshalText([]byte(typed)) == nil {
+		return id, nil
 	}
-	var meant []string
-	for i, id := range ids {
-		if typed != "" && strings.HasPrefix(id, strings.ToLower(typed)) {
-			at, meant = i, append(meant, names[i])
+	if err := checkBeginning(field, typed); err != nil {
+		return id, err
+	}
+	var names, meant []string
+	for _, one := range all {
+		its, name := named(one)
+		if names = append(names, name); typed != "" && strings.HasPrefix(its.String(), strings.ToLower(typed)) {
+			id, meant = its, append(meant, name)
 		}
 	}
 	switch typed = domain.Shorten(typed, 64); {
-	case len(ids) == 0:
-		return at, refused("%s: %s", field, none)
+	case len(names) == 0:
+		return id, refused("%s: %s", field, none)
 	case len(meant) == 0:
-		return at, refused("%s: %q is none of %s: %s", field, typed, others, strings.Join(names, ", "))
+		return id, refused("%s: %q is none of %s: %s", field, typed, others, strings.Join(names, ", "))
 	case len(meant) > 1:
-		return at, refused("%s: %q may be any of %d; give more of its id: %s", field, typed, len(meant), strings.Join(meant, ", "))
+		return id, refused("%s: %q may be any of %d; give more of its id: %s", field, typed, len(meant), strings.Join(meant, ", "))
 	}
-	return at, nil
+	return id, nil
 }
 
 // Find returns the id of the agent that a text means: the text, where an agent has it as its name or UUID, else the one

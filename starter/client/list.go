@@ -138,7 +138,7 @@ func (c *Client) visible(ctx context.Context, o ListOptions) iter.Seq2[*workflow
 				yield(nil, o.refused(err))
 				return
 			}
-			left := o.Waiting && len(c.waitsListed(info).Of(false)) == 0 || !ours(info)
+			left := o.Waiting && len(c.memo(info).Waiting().Of(false)) == 0 || !ours(info)
 			if !left && !yield(info, nil) {
 				return
 			}
@@ -185,7 +185,7 @@ func (c *Client) page(ctx context.Context, request *workflowservice.ListWorkflow
 // listed is what the server's list says of an agent, or of a foreign workflow.
 func (c *Client) listed(a agent, foreign bool, info *workflowpb.WorkflowExecutionInfo) Listed {
 	s := c.snapshotOf(a, &workflowservice.DescribeWorkflowExecutionResponse{WorkflowExecutionInfo: info})
-	waits := c.waitsListed(info)
+	waits := c.memo(info).Waiting()
 	l := Listed{
 		Execution: a.begun(s.number, domain.ExecutionID{}, s.runID()), Foreign: foreign, Open: s.open(), Unknown: len(waits.Of(true)), Schedule: scheduleOf(info),
 		Build: s.builds.Begun, CarriedBy: s.builds.Last, ServerStatus: strings.ToLower(info.GetStatus().String()), StartedAt: info.GetStartTime().AsTime(),

@@ -36,28 +36,17 @@ func (c *Client) Unsend(ctx context.Context, id, message string) (none Unsent, _
 	var request contract.UnsendRequest
 	if message != "" && request.MessageID.UnmarshalText([]byte(message)) != nil {
 		status, err := c.Status(ctx, id)
-		if err != nil {
-			return none, err
+		if err == nil {
+			request.MessageID, err = chosen("message", message, "none waits; what was read cannot be taken back", "those that wait", status.Unread, func(w contract.WaitingView) (domain.MessageID, string) {
+				return w.ID, w.ID.String()
+			})
 		}
-		if request.MessageID, err = waitingOf(status.Unread, message); err != nil {
+		if err != nil {
 			return none, err
 		}
 	}
 	reply, err := update(ctx, c, s.agent, "", contract.UpdateUnsend, request)
 	return Unsent{id, reply}, fail(ctx, id, "taking a message of "+id+" back", err)
-}
-
-// waitingOf finds a message by the beginning of its id.
-func waitingOf(waiting []contract.WaitingView, message string) (id domain.MessageID, _ error) {
-	ids := make([]string, len(waiting))
-	for i, w := range waiting {
-		ids[i] = w.ID.String()
-	}
-	at, err := chosen("message", message, "none waits; what was read cannot be taken back", "those that wait", ids, ids)
-	if err != nil {
-		return id, err
-	}
-	return waiting[at].ID, nil
 }
 
 // Reads waits until a message that Send has left waiting is read, and returns the execution that reads it: the one in

@@ -53,7 +53,7 @@ func (c *Client) resolveAt(ctx context.Context, p snapshot, call string, request
 	case !p.open():
 		return reply, refused("the session %s has ended: nothing in it makes the call again, and nothing more can be recorded with it", p.called())
 	}
-	if request.Call, err = callOf(c.waitsListed(p.info()).Of(true), call); err != nil {
+	if request.Call, err = callOf(c.memo(p.info()).Waiting().Of(true), call); err != nil {
 		return reply, err
 	}
 	return update(ctx, c, p.agent, "", contract.UpdateAnswer, request)
@@ -124,20 +124,10 @@ func (c *Client) resolved(ctx context.Context, p snapshot, runID string, id doma
 	return call, errorf(Failed, nil, "nothing was resolved: the server has ended its workflow; resolve it again")
 }
 
-// callOf finds a call by its id or the beginning of it. A whole id may be of one that is resolved, as the workflow knows.
+// callOf finds a call by its id or the beginning of it.
 func callOf(unresolved []domain.Wait, call string) (domain.ToolExecutionID, error) {
-	var id domain.ToolExecutionID
-	if err := id.UnmarshalText([]byte(call)); err == nil {
-		return id, nil
-	}
-	ids, names := make([]string, len(unresolved)), make([]string, len(unresolved))
-	for i, u := range unresolved {
-		ids[i] = u.ToolExecutionID.String()
-		names[i] = fmt.Sprintf("%s (%s, step %d of execution %d)", ids[i], u.Tool, u.Step, u.Execution)
-	}
-	at, err := chosen("call", call, fmt.Sprintf("%q is none of unknown outcome; the agent has none", domain.Shorten(call, 64)), "unknown outcome; these are", ids, names)
-	if err != nil {
-		return id, err
-	}
-	return unresolved[at].ToolExecutionID, nil
+	none := fmt.Sprintf("%q is none of unknown outcome; the agent has none", domain.Shorten(call, 64))
+	return chosen("call", call, none, "unknown outcome; these are", unresolved, func(w domain.Wait) (domain.ToolExecutionID, string) {
+		return w.ToolExecutionID, fmt.Sprintf("%s (%s, step %d of execution %d)", w.ToolExecutionID, w.Tool, w.Step, w.Execution)
+	})
 }

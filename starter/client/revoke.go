@@ -43,7 +43,10 @@ func (c *Client) Revoke(ctx context.Context, id string, o RevokeOptions) (none R
 	if err != nil {
 		return none, err
 	}
-	rule, err := standingOf(status.AlwaysAllowed, o.Rule)
+	holding := slices.DeleteFunc(slices.Clone(status.AlwaysAllowed), func(a domain.StandingApproval) bool { return a.Revocation != nil })
+	rule, err := chosen("rule", o.Rule, "no standing approval of this session holds", "the standing approvals that hold", holding, func(a domain.StandingApproval) (domain.ToolExecutionID, string) {
+		return a.ID, a.ID.String()
+	})
 	if err != nil {
 		return none, err
 	}
@@ -52,21 +55,4 @@ func (c *Client) Revoke(ctx context.Context, id string, o RevokeOptions) (none R
 		return none, errorf(Refused, err, "%s has just ended, and its standing approvals with it", id)
 	}
 	return Revoked{id, reply.Standing}, p.fail(ctx, "revoking a standing approval of", err)
-}
-
-// standingOf finds a standing approval by its id or the beginning of it. What the workflow knows better it says itself.
-func standingOf(all []domain.StandingApproval, rule string) (id domain.ToolExecutionID, _ error) {
-	if id.UnmarshalText([]byte(rule)) == nil {
-		return id, nil
-	}
-	var ids []string
-	hold := slices.DeleteFunc(slices.Clone(all), func(a domain.StandingApproval) bool { return a.Revocation != nil })
-	for _, a := range hold {
-		ids = append(ids, a.ID.String())
-	}
-	at, err := chosen("rule", rule, "no standing approval of this session holds", "the standing approvals that hold", ids, ids)
-	if err != nil {
-		return id, err
-	}
-	return hold[at].ID, nil
 }

@@ -43,7 +43,7 @@ func (c *Client) Status(ctx context.Context, id string) (account.Status, error) 
 	v.Children = slices.Clone(v.Children)
 	for i, sub := range v.Children {
 		if s, err := c.described(ctx, agent{id: sub.AgentID}, ""); err == nil {
-			v.Children[i].Waiting = len(c.waitsListed(s.info()).Of(false)) > 0
+			v.Children[i].Waiting = len(c.memo(s.info()).Waiting().Of(false)) > 0
 		}
 	}
 	return v, nil

@@ -10,12 +10,9 @@ import (
 	"strconv"
 	"strings"
 
-	workflowpb "go.temporal.io/api/workflow/v1"
-
 	"everstep/domain"
 	"everstep/domain/account"
 	"everstep/domain/contract"
-	"everstep/starter/client/internal/history"
 )
 
 // A WaitingCall is a tool call of an agent that waits for a person: for an approval, for an answer, or for word of what became
@@ -87,11 +84,6 @@ func (c *Client) waitingAgents(ctx context.Context, id string) iter.Seq2[string,
 			}
 		}
 	}
-}
-
-// waitsListed is what waits for people by the server's list.
-func (c *Client) waitsListed(info *workflowpb.WorkflowExecutionInfo) contract.Waiting {
-	return history.Waiting(c.cfg.Converter, info.GetMemo())
 }
 
 // A Word is what a person says about a tool call that waits for it.

@@ -2,10 +2,10 @@ package client
 
 import (
 	"encoding/json"
-	"strconv"
 	"strings"
 	"testing"
 
+	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
 
 	"everstep/domain"
@@ -66,20 +66,28 @@ func TestTypedDecisions(t *testing.T) {
 // TestBeginnings name what they are looked for among, and one thing alone.
 func TestBeginnings(t *testing.T) {
 	t.Parallel()
-	ids := []string{"3f9e1b2c (pay)", "3f9e7777 (pay)", "40000000 (ship)"}
+	var calls []domain.Wait
+	for _, begins := range []string{"3f9e1b2c", "3f9e7777", "40000000"} {
+		calls = append(calls, domain.Wait{ToolExecutionID: domain.ToolExecutionID{UUID: uuid.MustParse(begins + "-0000-4000-8000-000000000000")}})
+	}
+	find := func(typed string, calls []domain.Wait) (domain.ToolExecutionID, error) {
+		return chosen("call", typed, "none waits", "those that wait", calls, func(w domain.Wait) (domain.ToolExecutionID, string) {
+			return w.ToolExecutionID, w.ToolExecutionID.String()[:8] + " (pay)"
+		})
+	}
 	for typed, want := range map[string]string{
-		"4000": "2", "3F9E1": "0", "3f9e7777": "1",
+		"4000": "40000000", "3F9E1": "3f9e1b2c", "3f9e7777": "3f9e7777", "50000000-0000-4000-8000-000000000000": "50000000",
 		"": `call: "" is none of those that wait`, "400": `call: "400" is short`,
-		"5000": `call: "5000" is none of those that wait: 3f9e1b2c (pay), 3f9e7777 (pay), 40000000 (ship)`,
-		"3f9e": `call: "3f9e" may be any of 2; give more of its id: 3f9e1b2c (pay)`,
+		"5000": `call: "5000" is none of those that wait: 3f9e1b2c (pay), 3f9e7777 (pay), 40000000 (pay)`,
+		"3f9e": `call: "3f9e" may be any of 2; give more of its id: 3f9e1b2c (pay), 3f9e7777 (pay)`,
 	} {
-		at, err := chosen("call", typed, "none waits", "those that wait", ids, ids)
+		id, err := find(typed, calls)
 		if err != nil {
 			require.ErrorContains(t, err, want, typed)
 			continue
 		}
-		require.Equal(t, want, strconv.Itoa(at), typed)
+		require.Equal(t, want, id.String()[:8], typed)
 	}
-	_, err := chosen("call", "5000", "none waits", "those that wait", nil, nil)
+	_, err := find("5000", nil)
 	require.ErrorContains(t, err, "call: none waits")
 }

@@ -42,24 +42,70 @@ func (m *Machine) running(ctx context.Context) (*devserver.Lease, error) {
 	return lease, err
 }
 
+// A Need says how a command comes to a server.
+type Need struct {
+	Flags
+	// ID is the agent that the command is about; empty: it is about none that may be there.
+	ID string
+	// Up brings up what is missing, and Back a dev server that has been there before, for as long as the stack is open, so that what
+	// run has left can be looked at. Nothing goes on by that: it takes a worker.
+	Up, Back bool
+	// Reads says that the agent is but read: where no server can be reached, or none of ours has ever run, the records tell, and a worker
+	// that lacks the agent's tools is not brought up.
+	Reads bool
+	// Brings names what else than dev brings back what a dev server has kept. Empty: to watch the agent.
+	Brings string
+}
+
 // Connect reaches the configured server, or a dev server of ours, which then stays up until the stack is closed, also
-// where who brought it up ends meanwhile. It starts nothing.
-func (m *Machine) Connect(ctx context.Context, taskQueue string) (*Stack, error) {
+// where who brought it up ends meanwhile. It starts what the need says, and nothing else.
+func (m *Machine) Connect(ctx context.Context, n Need) (s *Stack, err error) {
+	server, worker, err := m.ownStack(n.Flags)
+	if err != nil {
+		return nil, err
+	}
+	file, _ := m.knownStateFile() // without one what brings the server up says why
+	_, missing := os.Stat(file)
+	unkept := n.Up && n.ID != "" && os.IsNotExist(missing)
+	switch {
+	case !server:
+		s, err = m.dialConfigured(ctx, n.TaskQueue)
+	case unkept && !m.HasRecords():
+		err = &client.Error{Class: client.NotFound, Message: fmt.Sprintf("id: there is no agent %q: %s, where the dev server would keep it, is not there", n.ID, file)}
+	case n.Up && (!unkept || !n.Reads):
+		s, err = m.bringUp(ctx, n, worker)
+	case n.Back && missing == nil:
+		s, err = m.bringBack(ctx, n, file)
+	default:
+		s, err = m.join(ctx, n, file, missing == nil)
+	}
+	if records := m.records(); n.Reads && records != nil && client.Is(err, client.Unreachable) {
+		return &Stack{Unreached: true, Agents: client.OfRecords(client.Config{Records: records, Progress: m.Progress}, err)}, nil
+	}
+	return s, err
+}
+
+// dialConfigured connects to the server that flags, variables or a profile name.
+func (m *Machine) dialConfigured(ctx context.Context, taskQueue string) (*Stack, error) {
 	connection, err := m.Configured()
 	if err != nil {
 		return nil, err
 	}
-	if connection.Configured {
-		return m.dial(ctx, connection, nil, taskQueue)
-	}
+	return m.dial(ctx, connection, nil, taskQueue)
+}
+
+// join connects to a dev server of ours that is up.
+func (m *Machine) join(ctx context.Context, n Need, file string, kept bool) (*Stack, error) {
 	lease, err := m.running(ctx)
-	if err != nil {
+	switch {
+	case err != nil:
 		return nil, err
+	case lease != nil:
+		return m.dialHeld(ctx, lease, n.TaskQueue)
+	case kept && n.ID != "":
+		return nil, m.down(n, file, "", nil)
 	}
-	if lease == nil {
-		return nil, unreachable(errNoServer, "server: none is up; start one with `%s`, or name one with --address or %s", m.Again("dev"), VariableAddress)
-	}
-	return m.dialHeld(ctx, lease, taskQueue)
+	return nil, unreachable(nil, "server: none is up; start one with `%s`, or name one with --address or %s", m.Again("dev"), VariableAddress)
 }
 
 // dialHeld connects to a dev server that is held, and lets go of it where that fails.
@@ -76,30 +122,12 @@ func (m *Machine) dialHeld(ctx context.Context, lease *devserver.Lease, taskQueu
 // silentFor is how long a dev server may take to come back before anything is said of it.
 const silentFor = 2 * time.Second
 
-// ConnectToLook is ConnectTo for what needs no worker, with the id empty where all agents are meant. A dev server of ours
-// that has been there before is brought back for as long as the stack is open, so that what run has left can be looked
-// at. Nothing goes on by that: it takes a worker. Of one agent the records tell where the server does not come back.
-func (m *Machine) ConnectToLook(ctx context.Context, id string) (*Stack, error) {
-	own, _, err := m.ownStack(Flags{})
-	file, _ := m.knownStateFile() // without one there is nothing to bring back
-	if _, missing := os.Stat(file); err == nil && own && missing == nil {
-		s, err := m.bringBack(ctx, file, id)
-		if id == "" {
-			return s, err
-		}
-		return m.orRecords(s, err)
-	}
-	if id == "" {
-		return m.Connect(ctx, "")
-	}
-	return m.ConnectToRead(ctx, id)
-}
-
 // bringBack joins the dev server of a state file, or starts it, and waits for one that is about to stop.
-func (m *Machine) bringBack(ctx context.Context, file, id string) (*Stack, error) {
+func (m *Machine) bringBack(ctx context.Context, n Need, file string) (*Stack, error) {
+	notBack := func(err error) error { return m.down(n, file, ", and it does not come back: "+err.Error(), err) }
 	cfg, err := m.ours(devserver.Config{StateFile: file})
 	if err != nil {
-		return nil, m.notBack(file, id, err)
+		return nil, notBack(err)
 	}
 	began := time.Now()
 	cfg.Progress = func(text string) {
@@ -112,101 +140,22 @@ func (m *Machine) bringBack(ctx context.Context, file, id string) (*Stack, error
 	case err != nil && ctx.Err() != nil:
 		return nil, interrupted(ctx, "interrupted")
 	case err != nil:
-		return nil, m.notBack(file, id, err)
+		return nil, notBack(err)
 	}
 	return m.dialHeld(ctx, lease, "")
 }
 
-// notBack says that the dev server does not come back by itself.
-func (m *Machine) notBack(file, id string, err error) error {
-	brings := ""
-	if id != "" {
-		brings = "`" + m.Again("watch", id) + "`"
-	}
-	return m.down(file, ", and it does not come back: "+err.Error(), brings, err)
-}
-
-// down says of a dev server that has been there why it is not, and what else than dev brings it back.
-func (m *Machine) down(file, why, brings string, err error) error {
+// down says of a dev server that has been there why it is not, and what brings it back.
+func (m *Machine) down(n Need, file, why string, err error) error {
 	if full := statefile.Room(file); full != nil {
 		return unreachable(full, "server: none is up; %s", full)
 	}
-	if brings != "" {
-		brings = ", or " + brings + ","
+	brings := ""
+	if n.ID != "" {
+		brings = ", or " + cmp.Or(n.Brings, "`"+m.Again("watch", n.ID)+"`") + ","
 	}
 	return unreachable(err, "server: none is up%s; all executions are kept in %s: `%s`%s brings them back; or name another server with --address or %s",
 		why, file, m.Again("dev"), brings, VariableAddress)
-}
-
-// errNoServer says that no server is configured and none of ours is up.
-var errNoServer = errors.New("no server is up")
-
-// ConnectTo says where the dev server is down what brings an agent back.
-func (m *Machine) ConnectTo(ctx context.Context, id string) (*Stack, error) {
-	return m.connectOr(ctx, "`"+m.Again("watch", id)+"`")
-}
-
-// ConnectToBegin is ConnectTo for what begins an execution, and brings up by itself what that needs where it is to --wait.
-func (m *Machine) ConnectToBegin(ctx context.Context, _ string) (*Stack, error) {
-	return m.connectOr(ctx, "this command with --wait")
-}
-
-// connectOr says where the dev server is down what else than dev brings it back.
-func (m *Machine) connectOr(ctx context.Context, brings string) (*Stack, error) {
-	s, err := m.Connect(ctx, "")
-	if !errors.Is(err, errNoServer) {
-		return s, err
-	}
-	file, _ := m.knownStateFile() // without one there is nothing to say
-	if _, missing := os.Stat(file); missing != nil {
-		return nil, err
-	}
-	return nil, m.down(file, "", brings, err)
-}
-
-// ConnectToRead is ConnectTo for what reads an agent, or all where the id is empty. Where no server can be reached, the
-// records tell, where there are any. It starts nothing.
-func (m *Machine) ConnectToRead(ctx context.Context, id string) (*Stack, error) {
-	connect := func() (*Stack, error) { return m.ConnectTo(ctx, id) }
-	if id == "" {
-		connect = func() (*Stack, error) { return m.Connect(ctx, "") }
-	}
-	s, err := connect()
-	return m.orRecords(s, err)
-}
-
-// orRecords has the records tell where no server can be reached.
-func (m *Machine) orRecords(s *Stack, err error) (*Stack, error) {
-	records := m.records()
-	if records == nil || !client.Is(err, client.Unreachable) {
-		return s, err
-	}
-	return &Stack{Unreached: true, Agents: client.OfRecords(client.Config{Records: records, Progress: m.Progress}, err)}, nil
-}
-
-// BringUpToRead is BringUp for one agent, whose tools the worker has to have, and of which the records tell where no server can be reached, or none of ours has
-// ever run.
-func (m *Machine) BringUpToRead(ctx context.Context, f Flags, id string) (*Stack, error) {
-	err := m.CheckKept(id)
-	switch {
-	case err == nil:
-		s, err := m.bringUp(ctx, f, id)
-		return m.orRecords(s, err)
-	case client.Is(err, client.NotFound) && m.HasRecords():
-		return m.ConnectToRead(ctx, id)
-	}
-	return nil, err
-}
-
-// CheckKept refuses to bring up a dev server for an agent where none has ever run.
-func (m *Machine) CheckKept(id string) error {
-	own, _, err := m.ownStack(Flags{})
-	err = cmp.Or(err, host.CheckWorker(m.Env))
-	file, _ := m.knownStateFile() // without one what brings it up says why
-	if _, missing := os.Stat(file); err == nil && own && os.IsNotExist(missing) {
-		err = &client.Error{Class: client.NotFound, Message: fmt.Sprintf("id: there is no agent %q: %s, where the dev server would keep it, is not there", id, file)}
-	}
-	return err
 }
 
 // DialDev connects to a dev server of ours.

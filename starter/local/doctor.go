@@ -37,35 +37,50 @@ type Check struct {
 	Unreachable bool `json:"-"` // it failed because nobody answers
 }
 
-func ok(name, format string, args ...any) Check {
-	return Check{Name: name, Verdict: VerdictOK, Detail: fmt.Sprintf(format, args...)}
+func ok(format string, args ...any) Check {
+	return Check{Verdict: VerdictOK, Detail: fmt.Sprintf(format, args...)}
 }
 
-func broken(name string, why error, fix string) Check { return ok(name, "%s", why).fail(fix) }
+func broken(why error, fix string) Check { return ok("%s", why).fail(fix) }
 
 func (c Check) warn(fix string) Check { c.Verdict, c.Fix = VerdictWarn, fix; return c }
 func (c Check) fail(fix string) Check { c.Verdict, c.Fix = VerdictFail, fix; return c }
+func (c Check) of(name string) Check  { c.Name = name; return c }
 
 // Examine makes all checks, in the order in which things are needed.
-func (m *Machine) Examine(ctx context.Context, f Flags, version string) []Check {
-	checks := []Check{ok("everstep", "%s", version)}
-	configuration, connection := m.checkConfiguration()
-	checks = append(checks, configuration)
-	if !connection.Configured {
-		checks = append(checks, m.checkBinary(ctx))
+func (m *Machine) Examine(ctx context.Context, f Flags, version string) (checks []Check) {
+	add := func(name string, all ...Check) {
+		for _, c := range all {
+			c.Name = strings.TrimSpace(name + " " + c.Name)
+			checks = append(checks, c)
+		}
 	}
-	serverCheck, s := m.checkServer(ctx, connection, f)
-	checks = append(checks, serverCheck)
+	add("everstep", ok("%s", version))
+	configuration, connection := m.checkConfiguration()
+	add("configuration", configuration)
+	if !connection.Configured {
+		add("dev server", m.checkBinary(ctx))
+	}
+	server, s := m.checkServer(ctx, connection, f)
+	add("server", server)
 	if s != nil {
 		defer s.Close()
 		workers := s.checkWorkers(ctx, m)
-		if checks = append(append(checks, s.checkAttributes(ctx, m), workers), s.checkBuilds(ctx)...); workers.Verdict == VerdictOK {
-			checks = append(checks, s.checkAgents(ctx)...)
+		add("attributes", s.checkAttributes(ctx, m))
+		add("workers", workers)
+		add("builds", s.checkBuilds(ctx)...)
+		if workers.Verdict == VerdictOK {
+			add("agent", s.checkAgents(ctx)...)
 		}
 	}
-	checks = append(checks, m.checkStorage(ctx, connection.Configured, s), m.checkFolder(f, connection), m.checkBuiltinTools(), m.checkModel(ctx))
-	checks = append(checks, m.checkMCP(f)...)
-	return append(append(checks, m.checkPrices()...), m.checkProviders(f)...)
+	add("storage", m.checkStorage(ctx, connection.Configured, s))
+	add("folder", m.checkFolder(f, connection))
+	add("tools", m.checkBuiltinTools())
+	add("model", m.checkModel(ctx))
+	add("mcp", m.checkMCP(f)...)
+	add("prices", m.checkPrices()...)
+	add("", m.checkProviders(f)...)
+	return checks
 }
 
 const (
@@ -74,22 +89,20 @@ const (
 )
 
 func (m *Machine) checkConfiguration() (Check, host.Connection) {
-	const name = "configuration"
 	connection, err := m.Configured()
 	switch {
 	case err != nil:
-		return broken(name, err, "mend the flag, variable or profile that it names"), connection
+		return broken(err, "mend the flag, variable or profile that it names"), connection
 	case !connection.Configured:
-		return ok(name, "no server is named: a dev server on this machine is used"), connection
+		return ok("no server is named: a dev server on this machine is used"), connection
 	case connection.Address == "":
-		return ok(name, "a profile without an address: the local server"), connection
+		return ok("a profile without an address: the local server"), connection
 	}
-	return ok(name, "the server at %s, namespace %s", connection.Address, cmp.Or(connection.Namespace, "default")), connection
+	return ok("the server at %s, namespace %s", connection.Address, cmp.Or(connection.Namespace, "default")), connection
 }
 
 // checkBinary says which dev server would be started, without getting one.
 func (m *Machine) checkBinary(ctx context.Context) Check {
-	const name = "dev server"
 	configured := m.Env.Value(VariableTemporal)
 	candidates := []string{configured}
 	if configured == "" {
@@ -102,44 +115,43 @@ func (m *Machine) checkBinary(ctx context.Context) Check {
 	for _, path := range candidates {
 		found, err := devserver.Find(ctx, devserver.Config{Binary: path})
 		if err == nil {
-			return ok(name, "Temporal %s in %s", found.Version, found.Path)
+			return ok("Temporal %s in %s", found.Version, found.Path)
 		}
 		wrong = append(wrong, err.Error())
 	}
 	if configured != "" {
-		return ok(name, "%s", strings.Join(wrong, "; ")).fail("set " + VariableTemporal + " to a temporal CLI that works, or unset it to have one found")
+		return ok("%s", strings.Join(wrong, "; ")).fail("set " + VariableTemporal + " to a temporal CLI that works, or unset it to have one found")
 	}
 	const fix = "run and dev fetch or build one, once; or install "
 	if len(wrong) > 0 {
-		return ok(name, "%s", strings.Join(wrong, "; ")).warn(fix + "a newer temporal CLI")
+		return ok("%s", strings.Join(wrong, "; ")).warn(fix + "a newer temporal CLI")
 	}
-	return ok(name, "no temporal CLI on PATH or in the cache").warn(fix + "the temporal CLI")
+	return ok("no temporal CLI on PATH or in the cache").warn(fix + "the temporal CLI")
 }
 
 func (m *Machine) checkStorage(ctx context.Context, configured bool, s *Stack) Check {
-	const name = "storage"
 	if named := m.Env.Value(variableStorage); named != "" {
 		if _, err := os.Stat(named); os.IsNotExist(err) && !strings.Contains(named, "://") {
-			return ok(name, "%s does not exist yet; a worker makes it", named)
+			return ok("%s does not exist yet; a worker makes it", named)
 		}
 		bucket, err := host.OpenStorage(ctx, named)
 		if err != nil {
-			return broken(name, err, "")
+			return broken(err, "")
 		}
 		_ = bucket.Close() // it was only tried
-		return ok(name, "%s can be written and read", host.Shown(named))
+		return ok("%s can be written and read", host.Shown(named))
 	}
 	if configured {
-		return ok(name, "not known: it is configured on the workers").warn("give each worker of a task queue the same " + variableStorage)
+		return ok("not known: it is configured on the workers").warn("give each worker of a task queue the same " + variableStorage)
 	}
 	stateFile, err := m.knownStateFile()
 	if s != nil {
 		stateFile, err = s.local.StateFile, nil
 	}
 	if err != nil {
-		return broken(name, err, "")
+		return broken(err, "")
 	}
-	return ok(name, "%s, beside the dev server's state", statefile.StorageDir(stateFile))
+	return ok("%s, beside the dev server's state", statefile.StorageDir(stateFile))
 }
 
 func (m *Machine) checkFolder(f Flags, connection host.Connection) Check {
@@ -151,9 +163,9 @@ func (m *Machine) checkFolder(f Flags, connection host.Connection) Check {
 		err = host.Apart(dir, host.Kept{Storage: m.storage(stateFile), Records: m.Env.Value(host.RecordsVariable), State: stateFile})
 	}
 	if err != nil {
-		return broken("folder", err, "")
+		return broken(err, "")
 	}
-	return ok("folder", "file tools would work in %s", dir)
+	return ok("file tools would work in %s", dir)
 }
 
 // checkBuiltinTools says what a worker would have beside the tools for files, and how
@@ -161,7 +173,7 @@ func (m *Machine) checkFolder(f Flags, connection host.Connection) Check {
 func (m *Machine) checkBuiltinTools() Check {
 	limits, err := host.ToolLimits(m.Env)
 	if err != nil {
-		return broken("tools", err, "")
+		return broken(err, "")
 	}
 	c := m.checkTurnedOn()
 	if len(limits) > 0 {
@@ -171,28 +183,27 @@ func (m *Machine) checkBuiltinTools() Check {
 }
 
 func (m *Machine) checkTurnedOn() Check {
-	const name = "tools"
 	on := m.optionalTools()
 	if _, err := host.ReadOptionalTools(m.Env.Value(variableBuiltinTools)); err != nil && len(on) > 0 {
-		return ok(name, "%s: %s", variableBuiltinTools, err).fail("")
+		return ok("%s: %s", variableBuiltinTools, err).fail("")
 	}
 	allow, err := host.Allowed(m.Env)
 	if err != nil {
-		return broken(name, err, "")
+		return broken(err, "")
 	}
 	if allow.Tools != nil {
-		return ok(name, "%s, as EVERSTEP_ALLOW_TOOLS says", cmp.Or(strings.Join(*allow.Tools, ", "), "none"))
+		return ok("%s, as EVERSTEP_ALLOW_TOOLS says", cmp.Or(strings.Join(*allow.Tools, ", "), "none"))
 	}
 	if len(on) == 0 {
-		return ok(name, "those for files; %s turns others on: %s", variableBuiltinTools, strings.Join(host.OptionalNames(), ", "))
+		return ok("those for files; %s turns others on: %s", variableBuiltinTools, strings.Join(host.OptionalNames(), ", "))
 	}
-	c := ok(name, "those for files, and %s", strings.Join(on, ", "))
+	c := ok("those for files, and %s", strings.Join(on, ", "))
 	if !slices.Contains(on, shell.Name) {
 		return c
 	}
 	hold, err := host.ShellHold(m.Env)
 	if err != nil {
-		return ok(name, "shell: %s", err).fail("")
+		return ok("shell: %s", err).fail("")
 	}
 	c.Detail += "; shell: " + hold.String()
 	const namespaces = "run the worker as root, or where the system lets its user have namespaces (user.max_user_namespaces, the seccomp and AppArmor of containers)"
@@ -208,52 +219,50 @@ func (m *Machine) checkTurnedOn() Check {
 }
 
 func (m *Machine) checkModel(ctx context.Context) Check {
-	const name = "model"
 	text := m.Env.Value(VariableModel)
 	if text == "" {
-		return ok(name, "no default; each start names one (providers: %s)", strings.Join(host.ProviderNames(), ", "))
+		return ok("no default; each start names one (providers: %s)", strings.Join(host.ProviderNames(), ", "))
 	}
 	model, err := ReadModel(VariableModel, text)
 	if err == nil {
 		err = checkModel(ctx, model)
 	}
 	if err != nil {
-		return broken(name, err, "mend "+VariableModel)
+		return broken(err, "mend "+VariableModel)
 	}
 	if allow, err := host.Allowed(m.Env); err == nil && allow.Model(model) != nil {
-		return broken(name, allow.Model(model), "mend "+VariableModel+", or EVERSTEP_ALLOW_MODELS")
+		return broken(allow.Model(model), "mend "+VariableModel+", or EVERSTEP_ALLOW_MODELS")
 	}
-	return ok(name, "%s unless another is named", model)
+	return ok("%s unless another is named", model)
 }
 
 // checkPrices says which prices a worker would know, or what is wrong with their file.
 func (m *Machine) checkPrices() []Check {
-	const name = "prices"
 	file := m.Env.file(VariablePrices)
 	if file == "" {
-		return []Check{ok(name, "those built in; %s names a file of others", VariablePrices)}
+		return []Check{ok("those built in; %s names a file of others", VariablePrices)}
 	}
 	if _, err := modelfacts.Load(file); err != nil {
 		var checks []Check
 		for line := range strings.SplitSeq(err.Error(), "\n") {
-			checks = append(checks, ok(name, "%s: %s", VariablePrices, line).fail(""))
+			checks = append(checks, ok("%s: %s", VariablePrices, line).fail(""))
 		}
 		return checks
 	}
-	return []Check{ok(name, "those in %s, and those built in for other models", file)}
+	return []Check{ok("those in %s, and those built in for other models", file)}
 }
 
 // checkProviders says with which key a worker would reach whom. It shows no key.
 func (m *Machine) checkProviders(f Flags) []Check {
 	reaches, err := host.Reaches(m.Env, m.Env.or(f.dir, VariableDir))
 	if err != nil {
-		return []Check{broken("providers", err, "")}
+		return []Check{broken(err, "").of("providers")}
 	}
 	usable := slices.ContainsFunc(reaches, func(r host.Reach) bool { return r.Err == nil && (r.Key != "" || !r.Own) })
 	chosen, _, _ := strings.Cut(m.Env.Value(VariableModel), "/")
 	var checks []Check
 	for _, r := range reaches {
-		c := checkReach(r)
+		c := checkReach(r).of(r.Provider)
 		if r.RateLimit != nil && r.Err == nil {
 			c.Detail += "; at most " + r.RateLimit.String()
 		}
@@ -270,13 +279,13 @@ func checkReach(r host.Reach) Check {
 	wants := strings.Join(r.Wants, " or ")
 	switch {
 	case r.Err != nil:
-		return broken(r.Provider, r.Err, "")
+		return broken(r.Err, "")
 	case r.KeyFile != "":
-		return ok(r.Provider, "%s, with the key in %s (%s)", r.Server, r.KeyFile, r.Key)
+		return ok("%s, with the key in %s (%s)", r.Server, r.KeyFile, r.Key)
 	case r.Key != "":
-		return ok(r.Provider, "%s, with the key in %s", r.Server, r.Key)
+		return ok("%s, with the key in %s", r.Server, r.Key)
 	case !r.Own:
-		return ok(r.Provider, "%s, with no key; it may need none", r.Server)
+		return ok("%s, with no key; it may need none", r.Server)
 	}
-	return ok(r.Provider, "%s, with no key", r.Server).warn("set " + wants + " on the worker")
+	return ok("%s, with no key", r.Server).warn("set " + wants + " on the worker")
 }

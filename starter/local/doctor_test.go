@@ -28,14 +28,14 @@ func TestDoctorNamesKeys(t *testing.T) {
 		"OPENAI_BASE_URL": "http://127.0.0.1:8000/v1?api-version=1", "ANTHROPIC_API_KEY_FILE": file, "GOOGLE_API_KEY": "sk-sesame",
 	}}}
 	require.Equal(t, []Check{
-		ok("openai", "http://127.0.0.1:8000/v1, with no key; it may need none"),
-		ok("openai-chat", "http://127.0.0.1:8000/v1, with no key; it may need none"),
-		ok("anthropic", "https://api.anthropic.com, with the key in %s (ANTHROPIC_API_KEY_FILE)", file),
-		ok("gemini", "https://generativelanguage.googleapis.com/v1beta, with the key in GOOGLE_API_KEY"),
+		ok("http://127.0.0.1:8000/v1, with no key; it may need none").of("openai"),
+		ok("http://127.0.0.1:8000/v1, with no key; it may need none").of("openai-chat"),
+		ok("https://api.anthropic.com, with the key in %s (ANTHROPIC_API_KEY_FILE)", file).of("anthropic"),
+		ok("https://generativelanguage.googleapis.com/v1beta, with the key in GOOGLE_API_KEY").of("gemini"),
 	}, m.checkProviders(Flags{})[:4])
 	require.Contains(t, m.checkProviders(Flags{dir: filepath.Dir(file)})[2].Detail, "where file tools would read the key")
 	m.Env = Environment{memory{}}
-	require.Equal(t, ok("gemini", "https://generativelanguage.googleapis.com/v1beta, with no key").
+	require.Equal(t, ok("https://generativelanguage.googleapis.com/v1beta, with no key").of("gemini").
 		warn("set GEMINI_API_KEY or GEMINI_API_KEY_FILE or GOOGLE_API_KEY on the worker"), m.checkProviders(Flags{})[3])
 }
 
@@ -54,7 +54,7 @@ func TestDoctorNamesPrices(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "prices.yaml")
 	require.NoError(t, os.WriteFile(file, []byte("models:\n  mine/m: {input: 1.25, output: 10}\n"), 0o600))
 	m.Env = Environment{memory{VariablePrices: file}}
-	require.Equal(t, []Check{ok("prices", "those in %s, and those built in for other models", file)}, m.checkPrices())
+	require.Equal(t, []Check{ok("those in %s, and those built in for other models", file)}, m.checkPrices())
 
 	require.NoError(t, os.WriteFile(file, []byte("models:\n  mine/m: {input: cheap, output: 10}\n  mine/n: {inputt: 1}\n"), 0o600))
 	wrong := m.checkPrices()
@@ -84,9 +84,9 @@ func TestDoctorNamesCredentialsThatAgentsCouldRead(t *testing.T) {
 func TestDoctorNamesTools(t *testing.T) {
 	t.Parallel()
 	m := &Machine{Env: Environment{memory{}}}
-	require.Equal(t, ok("tools", "those for files; EVERSTEP_BUILTIN_TOOLS turns others on: %s", strings.Join(host.OptionalNames(), ", ")), m.checkBuiltinTools())
+	require.Equal(t, ok("those for files; EVERSTEP_BUILTIN_TOOLS turns others on: %s", strings.Join(host.OptionalNames(), ", ")), m.checkBuiltinTools())
 	m.Env = Environment{memory{variableBuiltinTools: "http_get"}}
-	require.Equal(t, ok("tools", "those for files, and http_get"), m.checkBuiltinTools())
+	require.Equal(t, ok("those for files, and http_get"), m.checkBuiltinTools())
 	m.Env = Environment{memory{variableBuiltinTools: "http_get,shell"}}
 	hold, err := shell.Examine(shell.Config{})
 	require.NoError(t, err)
@@ -104,7 +104,7 @@ func TestDoctorNamesTools(t *testing.T) {
 	m.Env = Environment{memory{"EVERSTEP_ALLOW_TOOLS": "lst_files"}}
 	require.Equal(t, VerdictFail, m.checkBuiltinTools().Verdict)
 	m.Env = Environment{memory{"EVERSTEP_ALLOW_TOOLS": "list_files"}}
-	require.Equal(t, ok("tools", "list_files, as EVERSTEP_ALLOW_TOOLS says"), m.checkBuiltinTools())
+	require.Equal(t, ok("list_files, as EVERSTEP_ALLOW_TOOLS says"), m.checkBuiltinTools())
 	m.Env = Environment{memory{"EVERSTEP_ALLOW_MODELS": "none", VariableModel: "openai/m"}}
 	require.Equal(t, VerdictFail, m.checkModel(t.Context()).Verdict)
 }
@@ -116,9 +116,9 @@ func TestDoctorKnowsAttributes(t *testing.T) {
 	three := map[string]enumspb.IndexedValueType{"AgentName": keyword, "AgentStatus": keyword, "StopReason": keyword}
 	all := maps.Clone(three)
 	all["AgentTrusted"] = list
-	require.Equal(t, ok("attributes", "the search attributes are registered; no trusted value is in AgentTrusted, since EVERSTEP_INDEX_TRUSTED names none"), judgeAttributes(three, "n", ""))
-	require.Equal(t, ok("attributes", "the search attributes are registered; of trusted values AgentTrusted has customer,tenant (EVERSTEP_INDEX_TRUSTED)"), judgeAttributes(all, "n", "customer,tenant"))
-	require.Equal(t, ok("attributes", "not registered: AgentTrusted").warn(
+	require.Equal(t, ok("the search attributes are registered; no trusted value is in AgentTrusted, since EVERSTEP_INDEX_TRUSTED names none"), judgeAttributes(three, "n", ""))
+	require.Equal(t, ok("the search attributes are registered; of trusted values AgentTrusted has customer,tenant (EVERSTEP_INDEX_TRUSTED)"), judgeAttributes(all, "n", "customer,tenant"))
+	require.Equal(t, ok("not registered: AgentTrusted").warn(
 		"agents run without them; to have them: temporal operator search-attribute create --namespace n --name AgentTrusted --type KeywordList"), judgeAttributes(three, "n", "customer"))
 	all["AgentName"] = list
 	require.Equal(t, "not registered: AgentName", judgeAttributes(all, "n", "customer").Detail)

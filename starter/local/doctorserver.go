@@ -22,19 +22,18 @@ import (
 )
 
 func (m *Machine) checkServer(ctx context.Context, connection host.Connection, f Flags) (Check, *Stack) {
-	const name = "server"
 	var local *devserver.Server
 	if !connection.Configured {
 		lease, err := m.running(ctx)
 		switch {
 		case err != nil:
-			return broken(name, err, "see the dev server's state file and log"), nil
+			return broken(err, "see the dev server's state file and log"), nil
 		case lease == nil:
 			detail, fix := "no dev server is up", "run and watch bring one up while they last; "+m.Again("dev")+" keeps one up"
 			if err := devserver.Shared(); err != nil {
 				detail, fix = detail+"; one would be shared: "+sharedWith+": "+err.Error(), fix+"; "+fixShared
 			}
-			return ok(name, "%s", detail).warn(fix), nil
+			return ok("%s", detail).warn(fix), nil
 		}
 		found := lease.Server()
 		connection, local = host.Connection{Address: found.Address, Namespace: found.Namespace, State: found.StateFile}, &found
@@ -43,7 +42,7 @@ func (m *Machine) checkServer(ctx context.Context, connection host.Connection, f
 	began := time.Now()
 	s, err := m.dial(ctx, connection, local, f.TaskQueue)
 	if err != nil {
-		c := broken(name, err, "")
+		c := broken(err, "")
 		c.Unreachable = true
 		return c, nil
 	}
@@ -52,25 +51,25 @@ func (m *Machine) checkServer(ctx context.Context, connection host.Connection, f
 	defer cancel()
 	info, err := s.Temporal.WorkflowService().GetSystemInfo(ctx, &workflowservice.GetSystemInfoRequest{})
 	if err != nil {
-		return ok(name, "%s answers, and says no version: %s", s.address, err).warn(""), s
+		return ok("%s answers, and says no version: %s", s.address, err).warn(""), s
 	}
 	if _, err := s.Temporal.WorkflowService().DescribeNamespace(ctx, &workflowservice.DescribeNamespaceRequest{Namespace: s.namespace}); err != nil {
-		return ok(name, "%s answers; namespace %s: %s", s.address, s.namespace, err).fail("create the namespace, or name another with --namespace or TEMPORAL_NAMESPACE"), s
+		return ok("%s answers; namespace %s: %s", s.address, s.namespace, err).fail("create the namespace, or name another with --namespace or TEMPORAL_NAMESPACE"), s
 	}
 	detail := fmt.Sprintf("Temporal %s at %s, namespace %s, answers in %s", info.GetServerVersion(), s.address, s.namespace, render.Duration(took))
 	if local != nil {
 		detail += "; UI " + local.UIURL + "; state " + local.StateFile
 		if !shut(ctx, local.UIURL) {
-			return ok(name, "%s", detail).warn(
+			return ok("%s", detail).warn(
 				"web pages of others may reach agents through its UI: end what uses it, and start it again"), s
 		}
 		detail += "; its UI and HTTP API take no pages of others"
 		if local.Shared != "" {
-			return ok(name, "%s; %s: %s", detail, sharedWith, local.Shared).warn(fixShared), s
+			return ok("%s; %s: %s", detail, sharedWith, local.Shared).warn(fixShared), s
 		}
 		detail += ", and nothing of it takes programs of other users"
 	}
-	return ok(name, "%s", detail), s
+	return ok("%s", detail), s
 }
 
 const (
@@ -95,19 +94,17 @@ func shut(ctx context.Context, ui string) bool {
 
 // The trusted values that list finds agents by need one more.
 func (s *Stack) checkAttributes(ctx context.Context, m *Machine) Check {
-	const name = "attributes"
 	ctx, cancel := context.WithTimeout(ctx, askPatience)
 	defer cancel()
 	listed, err := s.Temporal.OperatorService().ListSearchAttributes(ctx, &operatorservice.ListSearchAttributesRequest{Namespace: s.namespace})
 	if err != nil {
-		return ok(name, "cannot be read: %s", err).warn("agents run without them; list then knows less")
+		return ok("cannot be read: %s", err).warn("agents run without them; list then knows less")
 	}
 	return judgeAttributes(listed.GetCustomAttributes(), s.namespace, m.Env.Value(VariableIndexTrusted))
 }
 
 // judgeAttributes says what is missing of the attributes that a namespace has, where so many trusted values are indexed.
 func judgeAttributes(registered map[string]enumspb.IndexedValueType, namespace, trusted string) Check {
-	const name = "attributes"
 	var missing, fixes []string
 	want := func(attribute, flag string, kind enumspb.IndexedValueType) {
 		if registered[attribute] != kind {
@@ -124,17 +121,16 @@ func judgeAttributes(registered map[string]enumspb.IndexedValueType, namespace, 
 		indexed = "of trusted values " + contract.AttributeTrusted + " has " + trusted + " (" + VariableIndexTrusted + ")"
 	}
 	if len(missing) > 0 {
-		return ok(name, "not registered: %s", strings.Join(missing, ", ")).warn(
+		return ok("not registered: %s", strings.Join(missing, ", ")).warn(
 			"agents run without them; to have them: temporal operator search-attribute create --namespace " + namespace + " " + strings.Join(fixes, " "))
 	}
-	return ok(name, "the search attributes are registered; %s", indexed)
+	return ok("the search attributes are registered; %s", indexed)
 }
 
 func (s *Stack) checkWorkers(ctx context.Context, m *Machine) Check {
-	const name = "workers"
 	pollers, err := s.Agents.Pollers(ctx, s.taskQueue)
 	if err != nil {
-		return ok(name, "task queue %s cannot be read: %s", s.taskQueue, err).warn("")
+		return ok("task queue %s cannot be read: %s", s.taskQueue, err).warn("")
 	}
 	var seen []string
 	for _, poller := range pollers {
@@ -149,10 +145,10 @@ func (s *Stack) checkWorkers(ctx context.Context, m *Machine) Check {
 		if s.local != nil {
 			fix = "run and watch bring one up while they last; " + m.Again("dev") + " keeps one up"
 		}
-		return ok(name, "none has asked task queue %s for work in the last minute", s.taskQueue).warn(fix)
+		return ok("none has asked task queue %s for work in the last minute", s.taskQueue).warn(fix)
 	}
 	slices.Sort(seen)
-	return ok(name, "%s asked task queue %s for work in the last minute, and may have ended since: %s", render.Counted(int64(len(seen)), "worker"), s.taskQueue, strings.Join(seen, ", "))
+	return ok("%s asked task queue %s for work in the last minute, and may have ended since: %s", render.Counted(int64(len(seen)), "worker"), s.taskQueue, strings.Join(seen, ", "))
 }
 
 // checkBuilds says which open agents none of the workers has begun; nothing, where there is none of them.
@@ -163,7 +159,7 @@ func (s *Stack) checkBuilds(ctx context.Context) []Check {
 	if err != nil || others == "" {
 		return nil // the server's own check says what is wrong with it
 	}
-	return []Check{ok("builds", "%s", others).warn("")}
+	return []Check{ok("%s", others).warn("")}
 }
 
 // OtherBuilds says which open agents of the dev server another build than that of this program has begun; empty: none, as
@@ -195,11 +191,11 @@ func (s *Stack) checkAgents(ctx context.Context) (checks []Check) {
 		}
 		view, err := s.Agents.Status(ctx, a.ID)
 		if err == nil && view.Lacking != "" {
-			checks = append(checks, ok("agent "+a.ID, "%s", view.Lacking).warn("give all workers of a task queue the same; it is asked of others for some minutes"))
+			checks = append(checks, ok("%s", view.Lacking).warn("give all workers of a task queue the same; it is asked of others for some minutes").of(a.ID))
 		}
 		if err == nil && view.History.Unstored != "" {
-			checks = append(checks, ok("agent "+a.ID, "its transcript cannot be stored: %s", view.History.Unstored).warn(
-				"mend the storage (--storage, EVERSTEP_STORAGE); the agent goes on, but not beyond what the server keeps of one run"))
+			checks = append(checks, ok("its transcript cannot be stored: %s", view.History.Unstored).warn(
+				"mend the storage (--storage, EVERSTEP_STORAGE); the agent goes on, but not beyond what the server keeps of one run").of(a.ID))
 		}
 	}
 	return checks

@@ -53,34 +53,33 @@ func (m *Machine) serverTool(name string) bool {
 // checkMCP says of each MCP server whether a worker could start or reach it, and
 // starts none.
 func (m *Machine) checkMCP(f Flags) []Check {
-	const name = "mcp"
 	config, err := m.mcpConfig(MCPFlags{dir: f.dir})
 	if err != nil || config.MCP == "" {
-		return []Check{ok(name, "no servers; %s names a file of them", host.MCPVariable)}
+		return []Check{ok("no servers; %s names a file of them", host.MCPVariable)}
 	}
 	servers, err := config.MCPServers()
 	if err != nil {
-		return []Check{ok(name, "%s", err).fail("")}
+		return []Check{ok("%s", err).fail("")}
 	}
 	var checks []Check
 	for _, s := range servers {
 		address, _, _ := strings.Cut(s.URL, "?") // what follows may be a secret, and so may be an argument
-		c := ok(name+" "+s.Name, "%s; %s asks it", address, m.Again("mcp", "check", s.Name))
+		c := ok("%s; %s asks it", address, m.Again("mcp", "check", s.Name))
 		path, err := exec.LookPath(s.Command)
 		switch {
 		case s.Disabled:
-			c = ok(name+" "+s.Name, "its file says disabled: it is not started")
+			c = ok("its file says disabled: it is not started")
 		case s.Problem != "":
-			c = ok(name+" "+s.Name, "%s", s.Problem).fail("")
+			c = ok("%s", s.Problem).fail("")
 		case s.Command != "" && err != nil:
-			c = ok(name+" "+s.Name, "%s", err).fail("install the program, or name it by its path in " + config.MCP)
+			c = ok("%s", err).fail("install the program, or name it by its path in " + config.MCP)
 		case s.Command != "":
-			c = ok(name+" "+s.Name, "%s; %s starts it", path, m.Again("mcp", "check", s.Name))
+			c = ok("%s; %s starts it", path, m.Again("mcp", "check", s.Name))
 		}
 		if len(s.Notes) > 0 {
 			c.Detail += "; " + strings.Join(s.Notes, "; ")
 		}
-		checks = append(checks, c)
+		checks = append(checks, c.of(s.Name))
 	}
 	return checks
 }

@@ -6,10 +6,8 @@ import (
 	"io/fs"
 	"os"
 	"strings"
-	"sync"
 
 	"everstep/activities/record"
-	"everstep/domain"
 	"everstep/starter/client"
 	"everstep/worker/host"
 )
@@ -46,45 +44,5 @@ func (m *Machine) records() client.Records {
 	if !m.HasRecords() {
 		return nil
 	}
-	return lazyRecords{sync.OnceValues(func() (*record.Store, error) { return m.Records(context.Background()) })}
-}
-
-type lazyRecords struct{ open func() (*record.Store, error) }
-
-// reading has the store read what an argument names.
-func reading[A, T any](ctx context.Context, l lazyRecords, argument A, read func(*record.Store, context.Context, A) (T, error)) (none T, _ error) {
-	store, err := l.open()
-	if err != nil {
-		return none, err
-	}
-	return read(store, ctx, argument)
-}
-
-// Agents is record.Store's.
-func (l lazyRecords) Agents(ctx context.Context) ([]domain.AgentID, error) {
-	store, err := l.open()
-	if err != nil {
-		return nil, err
-	}
-	return store.Agents(ctx)
-}
-
-// List is record.Store's.
-func (l lazyRecords) List(ctx context.Context, agent domain.AgentID) ([]record.Ref, error) {
-	return reading(ctx, l, agent, (*record.Store).List)
-}
-
-// Parts is record.Store's.
-func (l lazyRecords) Parts(ctx context.Context, ref record.Ref) ([]record.Part, error) {
-	return reading(ctx, l, ref, (*record.Store).Parts)
-}
-
-// Get is record.Store's.
-func (l lazyRecords) Get(ctx context.Context, ref record.Ref) (record.Record, error) {
-	return reading(ctx, l, ref, (*record.Store).Get)
-}
-
-// Position is record.Store's.
-func (l lazyRecords) Position(ctx context.Context, after record.Ref) (record.Position, error) {
-	return reading(ctx, l, after, (*record.Store).Position)
+	return record.Later(host.Shown(m.recordsPlace()), func() (*record.Store, error) { return m.Records(context.Background()) })
 }

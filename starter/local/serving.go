@@ -4,7 +4,6 @@ import (
 	"context"
 	"slices"
 
-	"everstep/domain"
 	"everstep/domain/contract"
 	"everstep/starter/client"
 	"everstep/worker/host/statefile"
@@ -61,8 +60,8 @@ func (s *Stack) missing(ctx context.Context, queue string) string {
 func (s *Stack) Own(ctx context.Context, id string) bool {
 	ctx, cancel := context.WithTimeout(ctx, askPatience)
 	defer cancel()
-	described, err := s.Temporal.DescribeWorkflowExecution(ctx, domain.WorkflowID(id), "")
-	return err != nil || described.GetExecutionConfig().GetTaskQueue().GetName() == contract.DefaultTaskQueue
+	queue := s.Agents.OpenOn(ctx, id)
+	return queue == "" || queue == contract.DefaultTaskQueue
 }
 
 // Ours reports whether an agent's tools are those of a worker of this program, on the dev server, as far as is known.

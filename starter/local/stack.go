@@ -36,43 +36,32 @@ type Stack struct {
 	Unreached bool
 }
 
-// BringUp reaches the configured server. Where none is, it joins or starts the
-// dev server, and starts a worker unless a process of ours already has one. Where another task queue than the usual one is named
-// it starts none.
-func (m *Machine) BringUp(ctx context.Context, f Flags) (*Stack, error) { return m.bringUp(ctx, f, "") }
-
-// bringUp is BringUp, for one agent where an id is given: a worker that would lack its tools is not started.
-func (m *Machine) bringUp(ctx context.Context, f Flags, id string) (*Stack, error) {
-	ownServer, ownWorker, err := m.ownStack(f)
+// bringUp joins or starts the dev server, and starts a worker of the task queue of the need, where that is one of ours, unless a
+// process of ours already has one.
+func (m *Machine) bringUp(ctx context.Context, n Need, worker bool) (*Stack, error) {
+	lease, dir, err := m.leased(ctx, n.Flags, devserver.Config{}, worker)
 	if err != nil {
 		return nil, err
 	}
-	if !ownServer {
-		return m.Connect(ctx, f.TaskQueue)
-	}
-	lease, dir, err := m.leased(ctx, f, devserver.Config{}, ownWorker)
-	if err != nil {
-		return nil, err
-	}
-	s, err := m.DialDev(ctx, lease.Server(), f.TaskQueue)
+	s, err := m.DialDev(ctx, lease.Server(), n.TaskQueue)
 	if err != nil {
 		lease.Close()
 		return nil, err
 	}
-	if s.Lease = lease; !ownWorker {
+	if s.Lease = lease; !worker {
 		return s, nil
 	}
-	lacks := func(ctx context.Context) error { return m.lackedTool(ctx, s, f, id) }
-	return s, s.keepWorker(ctx, m, f, dir, s.taskQueue, nil, lacks)
+	lacks := func(ctx context.Context) error { return m.lackedTool(ctx, s, n) }
+	return s, s.keepWorker(ctx, m, n.Flags, dir, s.taskQueue, nil, lacks)
 }
 
 // lackedTool says which tool of an agent that is watched the worker brought up for it would not have; nil: none, or nobody
 // can tell. An agent that has ended needs none.
-func (m *Machine) lackedTool(ctx context.Context, s *Stack, f Flags, id string) error {
-	if id == "" {
+func (m *Machine) lackedTool(ctx context.Context, s *Stack, n Need) error {
+	if !n.Reads {
 		return nil
 	}
-	id, err := s.Agents.Find(ctx, id)
+	id, err := s.Agents.Find(ctx, n.ID)
 	if err != nil || s.Agents.OpenOn(ctx, id) == "" {
 		return nil
 	}
@@ -80,7 +69,7 @@ func (m *Machine) lackedTool(ctx context.Context, s *Stack, f Flags, id string) 
 	if err != nil || told.Head.Configuration.Definition == nil {
 		return nil
 	}
-	return m.checkTools(f, told.Head.Configuration.Definition.Tools)
+	return m.checkTools(n.Flags, told.Head.Configuration.Definition.Tools)
 }
 
 // Serve has the dev server and a worker that says what it logs. It connects to nothing.

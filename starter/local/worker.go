@@ -282,9 +282,7 @@ func takeQueue(spec WorkerSpec) (io.Closer, holder, error) {
 	err = statefile.Lock(file)
 	if errors.Is(err, statefile.ErrLocked) {
 		defer file.Close()
-		var other holder // who cannot be read is nobody: it is only told to users
-		_ = json.NewDecoder(io.LimitReader(file, 64<<10)).Decode(&other)
-		return nil, other, err
+		return nil, readHolder(file), err
 	}
 	if err == nil {
 		err = errors.Join(file.Truncate(0), json.NewEncoder(file).Encode(holder{PID: os.Getpid(), Dir: spec.Dir, Tools: spec.tools, All: spec.all}))
@@ -310,8 +308,13 @@ func queueHolder(stateFile, taskQueue string) (by holder, served bool) {
 	}
 	defer file.Close()
 	served = errors.Is(statefile.Lock(file), statefile.ErrLocked)
-	_ = json.NewDecoder(io.LimitReader(file, 64<<10)).Decode(&by) // who cannot be read says nothing
-	return by, served
+	return readHolder(file), served
+}
+
+// readHolder reads who has a lock. Who cannot be read says nothing: it is only told to users.
+func readHolder(file io.Reader) (by holder) {
+	_ = json.NewDecoder(io.LimitReader(file, 64<<10)).Decode(&by)
+	return by
 }
 
 func lockOf(stateFile, taskQueue string) string { return placeOf(stateFile, taskQueue) + ".lock" }

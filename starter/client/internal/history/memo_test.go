@@ -17,7 +17,7 @@ func TestEndedRunIsARun(t *testing.T) {
 	for id, want := range map[string]bool{"6ba7b810-9dad-11d1-80b4-00c04fd430c8": true, "": false, "no run": false} {
 		payload, err := converter.GetDefaultDataConverter().ToPayload(contract.EndedRun{RunID: id})
 		require.NoError(t, err)
-		_, ok := history.EndedRun(converter.GetDefaultDataConverter(), &commonpb.Memo{Fields: map[string]*commonpb.Payload{contract.MemoResolution: payload}})
+		_, ok := history.Memo{Converter: converter.GetDefaultDataConverter(), Memo: &commonpb.Memo{Fields: map[string]*commonpb.Payload{contract.MemoResolution: payload}}}.EndedRun()
 		require.Equal(t, want, ok, id)
 	}
 }
