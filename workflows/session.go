@@ -89,7 +89,7 @@ func (s *session) create() error {
 	if err := cmp.Or(checkAgent(s.in), s.checkParent(), s.agent.checkStart(s.in.Prompt, given, s.in.Budget), s.config.checkShown(s.in.Options)); err != nil {
 		return err
 	}
-	s.mail.Post(mailbox.NextExecution{Prompt: s.in.Prompt, Options: given, Budget: s.in.Budget, By: s.startedBy()})
+	s.mail.Post(mailbox.NextExecution{SendRequest: s.in.Message(), Starter: s.startedBy()})
 	if err := s.agent.create(s.in, given); err != nil {
 		return err
 	}
@@ -124,7 +124,7 @@ func (s *session) goOn(carry contract.Carry) error {
 	if len(s.agent.state.UnresolvedOutcomes()) > 0 {
 		s.openWaits.changed() // the memo is the earlier workflow's
 	}
-	s.mail.Post(mailbox.NextExecution{Budget: g.Budget, GoesOn: true, By: s.startedBy()})
+	s.mail.Post(mailbox.NextExecution{SendRequest: contract.SendRequest{Budget: g.Budget}, GoesOn: true, Starter: s.startedBy()})
 	return s.copyLater(g.Copy, carry)
 }
 
@@ -161,7 +161,7 @@ func (s *session) fork(carry contract.Carry) error {
 		s.openWaits.changed() // the memo is to have them
 	}
 	s.budget.limitSession(s.in.Definition.SessionBudget)
-	s.mail.Post(mailbox.NextExecution{Prompt: s.in.Prompt, Options: given, Budget: s.in.Budget, Parts: true, By: s.startedBy()})
+	s.mail.Post(mailbox.NextExecution{SendRequest: s.in.Message(), Parts: true, Starter: s.startedBy()})
 	return nil
 }
 

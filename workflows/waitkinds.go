@@ -115,7 +115,7 @@ func (a *answers) checkOutcome(w *openWait, request contract.AnswerRequest) erro
 	answer := request.Answer()
 	switch {
 	case a.mail.Updates.Pressed():
-		return pressed(contract.UpdateAnswer)
+		return pressed(string(contract.UpdateAnswer))
 	case w.ResolvedAs(answer):
 		return nil
 	}

@@ -60,7 +60,7 @@ func (r AnswerRequest) Check() error {
 	case r.Always && r.Arguments != "":
 		return domain.Errorf(domain.Invalid, "always: is of the arguments that were asked about; approve the call with others this once")
 	case r.Always:
-		return cmp.Or(CheckStandingReason(r.Reason), CheckSaid(r.By, r.Reason))
+		return checkStandingSaid(r.By, r.Reason)
 	case r.Verdict.Kind().Rule().Outlasts:
 		return cmp.Or(r.Answer().CheckOutcome(), CheckSaid(r.By, r.Reason))
 	}
@@ -72,12 +72,12 @@ func CheckSaid(by, reason string) error {
 	return cmp.Or(domain.CheckText("reason", reason, domain.MaxReason), domain.CheckText("by", by, domain.MaxDecider))
 }
 
-// CheckStandingReason bounds what a session keeps for as long as it is open.
-func CheckStandingReason(reason string) error {
+// checkStandingSaid is CheckSaid of what a session keeps for as long as it is open.
+func checkStandingSaid(by, reason string) error {
 	if len(reason) > domain.MaxStandingReason {
 		return domain.Errorf(domain.TooLarge, "reason: has %d bytes; of a standing approval at most %d are allowed", len(reason), domain.MaxStandingReason)
 	}
-	return nil
+	return CheckSaid(by, reason)
 }
 
 // Answer is the request as it is recorded, without when it was given.
@@ -103,6 +103,9 @@ type RevokeRequest struct {
 	By     string `json:"by,omitzero"`
 	Reason string `json:"reason,omitzero"`
 }
+
+// Check says what is wrong with the request in itself.
+func (r RevokeRequest) Check() error { return checkStandingSaid(r.By, r.Reason) }
 
 // A RevokeReply confirms it.
 type RevokeReply struct {

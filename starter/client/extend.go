@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"reflect"
-	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -51,7 +50,7 @@ const extendTries = 5
 // Totals replace those of the request and of the definition, so that a repeated call does no harm.
 // It needs a worker, as Send does.
 func (c *Client) Extend(ctx context.Context, id string, o ExtendOptions) (Extended, error) {
-	if err := o.check(time.Now()); err != nil {
+	if err := cmp.Or(contract.ExtendRequest{Budget: o.Budget, Lift: o.Lift}.Check(), o.Budget.CheckDeadline(time.Now())); err != nil {
 		return Extended{}, invalid(err)
 	}
 	o.RequestID = cmp.Or(requestID(o.RequestID, contract.UpdateExtend, ExtendOptions{Budget: o.Budget, Lift: o.Lift}), uuid.NewString())
@@ -77,15 +76,6 @@ func whereItStands[T any](ctx context.Context, c *Client, id, doing string, at f
 		before, refused = p, err
 	}
 	return none, errorf(Refused, refused, "%s is begun and ended by others at this very time; try again", id)
-}
-
-func (o ExtendOptions) check(now time.Time) error {
-	for _, limit := range o.Lift {
-		if !slices.Contains(domain.Limits(), limit) {
-			return invalidf("lift: %q is none of %v", string(limit), domain.Limits())
-		}
-	}
-	return cmp.Or(o.Budget.Check(), o.Budget.CheckDeadline(now))
 }
 
 // errOvertaken is the cause of a refusal that was true a moment ago.

@@ -187,8 +187,8 @@ func (c *Client) resume(ctx context.Context, a agent, request contract.SendReque
 	case !open.open():
 		return none, errClosed
 	}
-	if err := open.idle(); err != nil {
-		return none, err
+	if refused := open.check("send", contract.IdleSession); refused != nil {
+		return none, refused
 	}
 	execution, err := c.message(ctx, a, "", request)
 	if err == nil {

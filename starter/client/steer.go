@@ -57,18 +57,14 @@ func (c *Client) Send(ctx context.Context, id string, o SendOptions) (none Execu
 	request := contract.SendRequest{
 		Prompt: o.Prompt, Options: given, IfIdle: !o.IfBusy.Waits(), IfBusy: o.IfBusy, ExecutionID: o.ExecutionID, Model: o.Model, Budget: o.Budget, By: c.cfg.By,
 	}
-	if err := checkSend(request, time.Now()); err != nil {
+	if err := cmp.Or(request.Check(), request.Budget.CheckDeadline(time.Now())); err != nil {
 		return none, invalid(err)
 	}
-	var s snapshot
-	if o.IfBusy.Waits() {
-		s, err = c.listening(ctx, id)
-	} else {
-		s, err = c.session(ctx, id, "takes one prompt; start another agent, or one with a name to speak to it again")
-		if err == nil && o.RequestID == "" {
-			err = s.idle()
-		}
+	need := contract.OpenAgent
+	if !o.IfBusy.Waits() {
+		need = idleUnlessRepeated(o.RequestID)
 	}
+	s, err := c.needing(ctx, id, "send", need)
 	if err != nil {
 		return none, err
 	}
@@ -101,41 +97,13 @@ func (c *Client) message(ctx context.Context, a agent, id string, request contra
 	return execution, nil
 }
 
-func checkSend(r contract.SendRequest, now time.Time) error {
-	if err := cmp.Or(checkWord(r.IfBusy), domain.CheckPrompt(r.Prompt), r.Budget.Check(), r.Budget.CheckDeadline(now)); err != nil {
-		return err
+// idleUnlessRepeated is what begins an execution needs: of a request that may be one with an earlier one a worker alone says
+// whether the session is idle.
+func idleUnlessRepeated(requestID string) contract.Need {
+	if requestID == "" {
+		return contract.IdleSession
 	}
-	if r.Model != nil {
-		if err := (domain.Definition{Model: *r.Model}).Check(); err != nil {
-			return err
-		}
-	}
-	return domain.CheckFits("message", r, domain.MaxPayload)
-}
-
-// Close ends an idle session, and returns how many executions it had. It is refused while one
-// is in progress. It needs a worker, as Send does. It waits until the name is free for another session, for 20 s at most.
-func (c *Client) Close(ctx context.Context, id string) (int, error) {
-	s, err := c.idleSession(ctx, id, "has no session to close: it ends by itself, or when it is stopped")
-	if err != nil {
-		return 0, err
-	}
-	reply, err := update(ctx, c, s.agent, "", contract.UpdateClose, contract.CloseRequest{})
-	if err == nil {
-		c.awaitClosed(ctx, s)
-	}
-	return reply.Executions, s.fail(ctx, "closing", err)
-}
-
-// closingTime has room for a session that ends its own sessions with MCP servers, of which some worker may be gone.
-const closingTime = 20 * time.Second
-
-// awaitClosed waits for the end of a session that takes nothing more, so that its name is free for the next one.
-func (c *Client) awaitClosed(ctx context.Context, s snapshot) {
-	defer time.AfterFunc(time.Second, func() {
-		c.cfg.Progress(s.called() + " is closed, and ends its sessions with MCP servers")
-	}).Stop()
-	_ = c.closedWithin(ctx, s, closingTime) // it is closed all the same
+	return contract.OpenSession
 }
 
 // OpenOn is the task queue on which an agent's workflow waits for workers; empty where it has ended, or where
@@ -146,37 +114,6 @@ func (c *Client) OpenOn(ctx context.Context, id string) string {
 		return ""
 	}
 	return s.queue()
-}
-
-// session is a named agent's, which is open. why says what one without a name does.
-func (c *Client) session(ctx context.Context, id, why string) (snapshot, error) {
-	s, err := c.describe(ctx, id)
-	switch {
-	case err != nil:
-		return s, err
-	case s.name == "":
-		return s, refused("agent %s has no name and %s", s.called(), why)
-	case !s.open():
-		return s, ended(s.called(), nil)
-	}
-	return s, nil
-}
-
-// idleSession is one in which no execution is in progress.
-func (c *Client) idleSession(ctx context.Context, id, why string) (snapshot, error) {
-	s, err := c.session(ctx, id, why)
-	if err == nil {
-		err = s.idle()
-	}
-	return s, err
-}
-
-// idle refuses by the memo. The workflow would refuse too, but only once a worker is up.
-func (s snapshot) idle() error {
-	if s.ended != nil {
-		return nil
-	}
-	return refused("%s: execution %d is in progress; wait for it, or stop it", s.called(), s.number).next("`result %s` waits for it", s.called())
 }
 
 const (
@@ -307,12 +244,9 @@ func (c *Client) Stop(ctx context.Context, id string, o StopOptions) (none Execu
 	if err := o.check(); err != nil {
 		return none, invalid(err)
 	}
-	p, err := c.describe(ctx, id)
+	p, err := c.needing(ctx, id, "stop", contract.InProgress)
 	if err != nil {
 		return none, err
-	}
-	if p.ended != nil {
-		return none, p.nothingTo("stop")
 	}
 	target := p.execution(p.number)
 	call, cancel := context.WithTimeout(ctx, history.CallTimeout)
@@ -345,11 +279,4 @@ func checkWord[E ~string, P interface {
 		return invalidf("%v", err)
 	}
 	return nil
-}
-
-func (s snapshot) nothingTo(what string) *Error {
-	if s.open() && s.name != "" {
-		return refused("%s is idle: execution %d has ended (%s), so there is nothing to %s", s.called(), s.number, s.ended.Status, what).next("`close %s` ends the session", s.called())
-	}
-	return refused("%s has ended (%s); there is nothing to %s", s.called(), s.ended.Status, what)
 }

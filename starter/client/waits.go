@@ -141,15 +141,12 @@ func (c *Client) Answer(ctx context.Context, id string, w Word) (Answered, error
 	if err != nil {
 		return Answered{}, err
 	}
-	if p.ended != nil {
-		return Answered{}, p.nothingTo(request.Does()).next("`approvals` shows what waits for people, of all agents")
+	if refused := p.check(request.Does(), contract.InProgress); refused != nil {
+		return Answered{}, refused.next("`approvals` shows what waits for people, of all agents")
 	}
-	reply, err := update(ctx, c, p.agent, "", contract.UpdateAnswer, request)
-	if errors.Is(err, errClosed) {
-		return Answered{}, errorf(Refused, err, "%s has just ended; there is nothing to %s", id, request.Does())
-	}
+	reply, err := tell(ctx, c, p, "", contract.UpdateAnswer, request)
 	if err != nil {
-		return Answered{}, fail(ctx, id, "answering a call of "+id, err)
+		return Answered{}, err
 	}
 	return Answered{p.execution(reply.Number), reply.Wait, reply.Standing}, nil
 }

@@ -22,7 +22,7 @@ func TestWhoAnswersWhereNothingWaits(t *testing.T) {
 	} {
 		_, err := newFake(run).client().Answer(t.Context(), "nora", word)
 		require.ErrorIs(t, err, &Error{Class: Refused})
-		require.ErrorContains(t, err, "nora is idle")
+		require.ErrorContains(t, err, " nora: no execution is in progress")
 		var refused *Error
 		require.ErrorAs(t, err, &refused)
 		require.Equal(t, "`approvals` shows what waits for people, of all agents", refused.Next)

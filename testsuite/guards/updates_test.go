@@ -37,7 +37,7 @@ func TestEachUpdateIsKnown(t *testing.T) {
 	}
 	accepted, asked := named("workflows"), named("starter/client")
 	for update := range updates {
-		require.True(t, accepted[update], "no workflow accepts contract.%s: acceptCommands of workflows/updates.go does", update)
+		require.True(t, accepted[update], "no workflow accepts contract.%s: acceptCommands of workflows/commands.go does", update)
 		require.True(t, asked[update], "no method of starter/client asks for contract.%s", update)
 	}
 }

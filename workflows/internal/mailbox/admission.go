@@ -136,8 +136,8 @@ func (m *Mailbox) BackOffCall(ctx workflow.Context, delay time.Duration, stopped
 		timer := workflow.NewTimer(pause, delay)
 		m.wait(ctx, func() bool { return timer.IsReady() || refused() })
 		m.holdBack(ctx, refused, held)
-		if m.paused && !refused() && !m.stops() {
-			m.wait(ctx, func() bool { return !m.paused || refused() })
+		if m.Settings.Paused && !refused() && !m.stops() {
+			m.wait(ctx, func() bool { return !m.Settings.Paused || refused() })
 		}
 	}
 	m.DrainSignals()
@@ -161,7 +161,7 @@ func (m *Mailbox) AwaitTurn(ctx workflow.Context, free, stopped func() bool, hel
 
 // holdBack waits while a pause, and nothing else, holds back a call, and reports whether it did.
 func (m *Mailbox) holdBack(ctx workflow.Context, refused func() bool, held func(on bool)) bool {
-	over := func() bool { return !m.paused || m.stops() || refused() }
+	over := func() bool { return !m.Settings.Paused || m.stops() || refused() }
 	if over() {
 		return false
 	}
@@ -207,8 +207,8 @@ func (m *Mailbox) AwaitDecision(ctx workflow.Context, until time.Time, answered,
 // AdmitDecided is the admission to begin a call that somebody has allowed. A pause holds it back.
 func (m *Mailbox) AdmitDecided(ctx workflow.Context, stopped func() bool) (Admission, bool) {
 	refused := func() bool { return m.stop.noTools() || stopped() }
-	if m.DrainSignals(); m.paused {
-		m.wait(ctx, func() bool { return !m.paused || m.stops() || refused() })
+	if m.DrainSignals(); m.Settings.Paused {
+		m.wait(ctx, func() bool { return !m.Settings.Paused || m.stops() || refused() })
 		m.DrainSignals()
 	}
 	return m.unless(refused())
