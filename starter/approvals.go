@@ -198,10 +198,10 @@ func (p *program) deciding(command *cobra.Command, verdict domain.Verdict) *cobr
 	command.RunE = func(command *cobra.Command, args []string) error {
 		if command.Flags().Changed("edit") {
 			var err error
-			if word.Edit, err = textOrFile(command.Context(), "edit", word.Edit); err != nil {
+			if word.Arguments, err = textOrFile(command.Context(), "edit", word.Arguments); err != nil {
 				return err
 			}
-			if word.Edit == "" { // it would run as it was
+			if word.Arguments == "" { // it would run as it was
 				return usage("edit: is empty; give the arguments that are to run as a JSON object")
 			}
 		}
@@ -236,7 +236,7 @@ func (p *program) deciding(command *cobra.Command, verdict domain.Verdict) *cobr
 		})
 	}
 	if verdict == domain.Approved {
-		command.Flags().StringVar(&word.Edit, "edit", "", "arguments that run instead: a `JSON` object, or @FILE that holds it")
+		command.Flags().StringVar(&word.Arguments, "edit", "", "arguments that run instead: a `JSON` object, or @FILE that holds it")
 		command.Flags().BoolVar(&word.Always, "always", false, "let calls of the tool with exactly these arguments run from now on")
 	}
 	saidFlags(command, &word.By, "decides", &word.Reason, "that is recorded; of a call that is denied the model reads it, too")

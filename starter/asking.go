@@ -192,7 +192,7 @@ func (a *asker) decide(ctx context.Context, asked client.Event, call client.Wait
 	switch {
 	case key == 'd':
 		return a.later(asked)
-	case key == 0, key == 'e' && word.Edit == "":
+	case key == 0, key == 'e' && word.Arguments == "":
 		return false, false
 	case key != 'e' && call.Kind.Rule().Grants(word.Verdict):
 		if cut := a.program.notWhole(a.of(asked), call); cut != "" {

@@ -8,22 +8,12 @@ import (
 
 	"everstep/domain"
 	"everstep/domain/contract"
-	"everstep/workflows/internal/mailbox"
 )
-
-// commands are what people ask of an agent: for each a check, which only refuses, and what does it.
-type commands struct {
-	session *session
-	agent   *agent
-	config  *configuration
-	mail    *mailbox.Mailbox
-	talk    *transcript
-}
 
 // acceptCommands registers the table of all that people ask of an agent: of each command its name, what its validator checks that
 // depends on the state, and what does it. What else the command needs stands in its row of the contract.
 func (s *session) acceptCommands() error {
-	c, answers := &commands{s, s.agent, s.config, s.mail, s.conversation}, s.answers()
+	c := s.commands()
 	return errors.Join(
 		accept(c, contract.UpdateSend, c.checkSend, c.send),
 		accept(c, contract.UpdateUnsend, c.checkUnsend, c.unsend),
@@ -31,7 +21,7 @@ func (s *session) acceptCommands() error {
 		accept(c, contract.UpdateExtendSession, c.checkExtendSession, c.extendSession),
 		accept(c, contract.UpdatePause, c.checkPause, c.pause(true)),
 		accept(c, contract.UpdateResume, c.checkPause, c.pause(false)),
-		acceptSlow(c, contract.UpdateAnswer, answers.checkAnswer, answers.answer),
+		acceptSlow(c, contract.UpdateAnswer, c.checkAnswer, c.answer),
 		accept(c, contract.UpdateRevoke, c.checkRevoke, c.revoke),
 		accept(c, contract.UpdateDefinition, c.checkUpdate, c.update),
 		accept(c, contract.UpdateSuspend, nil, c.suspend),

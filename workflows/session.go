@@ -177,14 +177,17 @@ func (s *session) resolveEnded(carry contract.Carry) error {
 	case !s.agent.state.Status().Terminal():
 		return domain.Errorf(domain.Denied, "resolve_outcome: execution %d is %s, so its own workflow resolves the call; send that the update %s", s.agent.state.ExecutionCount, s.agent.state.Status(), contract.UpdateAnswer)
 	}
-	answers, request := s.answers(), s.in.ResolveOutcome.Request
+	commands, request := s.commands(), s.in.ResolveOutcome.Request
 	if err := s.copyLater(s.in.ResolveOutcome.Copy, carry); err != nil {
 		return err
 	}
-	if err := answers.checkAnswer(request); err != nil {
-		return err
+	err := request.Check()
+	if err == nil {
+		err = commands.checkAnswer(request)
 	}
-	_, err := answers.answer(s.root, request)
+	if err == nil {
+		_, err = commands.answer(s.root, request)
+	}
 	return err
 }
 

@@ -16,9 +16,10 @@ type AnswerRequest struct {
 	// Digest, where given, has to be that of the call that waits: domain.CallDigest. To approve a call it is needed.
 	Digest  domain.Digest  `json:"digest,omitzero"`
 	Verdict domain.Verdict `json:"verdict"`
-	// Arguments are exactly what runs, where the call is approved with others than it waits with; empty: those.
+	// Arguments are exactly what runs, where the call is approved with others than it waits with; empty: those. They are refused,
+	// and the call waits, where they do not fit the tool or where rules deny the call with them. The model is told.
 	Arguments string `json:"arguments,omitzero"`
-	// Always lets calls of the tool with exactly these arguments run from now on, too: a standing approval.
+	// Always lets calls of the tool with exactly these arguments run from now on, too, until that is revoked: a standing approval.
 	Always bool `json:"always,omitzero"`
 	// Text is the answer to a question, or one of its choices, Value the one to a question with a schema. Of a call of unknown
 	// outcome Text is what it would have answered, where it was done and somebody knows.

@@ -58,7 +58,7 @@ func TestTypedDecisions(t *testing.T) {
 				require.Empty(t, read, typed)
 				continue
 			}
-			require.Equal(t, read, strings.TrimRight(strings.Join([]string{string(key), string(w.Verdict), w.Edit + w.Reason}, " "), " "), typed)
+			require.Equal(t, read, strings.TrimRight(strings.Join([]string{string(key), string(w.Verdict), w.Arguments + w.Reason}, " "), " "), typed)
 		}
 	}
 }
