@@ -150,10 +150,7 @@ func (c *commands) closeSession(contract.CloseRequest) contract.CloseReply {
 }
 
 func (c *commands) checkPause(request contract.PauseRequest) error {
-	if inProgress := c.agent.state.Execution.ID; !request.ExecutionID.IsZero() && request.ExecutionID != inProgress {
-		return domain.Errorf(domain.Denied, "execution_id: %s is not in progress; %s is", request.ExecutionID, inProgress)
-	}
-	return nil
+	return c.checkMeant(request.ExecutionID)
 }
 
 func (c *commands) pause(on bool) func(contract.PauseRequest) contract.PauseReply {

@@ -1,6 +1,8 @@
 package workflows
 
 import (
+	"cmp"
+
 	"everstep/domain"
 	"everstep/domain/contract"
 	"everstep/workflows/internal/mailbox"
@@ -31,10 +33,8 @@ func (c *commands) checkExtend(request contract.ExtendRequest) error {
 		return domain.Errorf(domain.Invalid, "extend: the execution is in progress; give at least one new total, such as max_steps")
 	case c.session.in.Parent != nil && !budget.Within(c.session.parent().Grant):
 		return domain.Errorf(domain.Denied, "extend: the agent that started this sub-agent has granted it no more; extend agent %s, and what it starts next gets a share", c.session.in.Parent.AgentID)
-	case budget.MaxCostNanoUSD != nil && c.config.Resolved != nil && c.config.Resolved.Price == nil:
-		return domain.Errorf(domain.Invalid, "max_cost: nobody knows what %s costs; extend another limit", c.agent.state.LLMConfig)
 	}
-	if err := request.Budget.CheckDeadline(c.agent.now()); err != nil {
+	if err := cmp.Or(c.config.Resolved.CheckPriced(budget, c.agent.state.LLMConfig), request.Budget.CheckDeadline(c.agent.now())); err != nil {
 		return err
 	}
 	ledger := c.session.budget.ledger()
@@ -67,7 +67,6 @@ func (c *commands) extend(request contract.ExtendRequest) contract.ExtendReply {
 
 func (c *commands) checkExtendSession(request contract.ExtendSessionRequest) error {
 	account, has := c.agent.state.Session()
-	totals := account.Budget.Extended(request.Budget, request.Lift)
 	switch {
 	case c.mail.Closed():
 		return domain.Errorf(domain.Denied, "extend: the session is closed")
@@ -75,10 +74,8 @@ func (c *commands) checkExtendSession(request contract.ExtendSessionRequest) err
 		return domain.Errorf(domain.Denied, "extend: the session has no budget; `update %s` gives it one, as session_budget in its definition", c.session.budget.called())
 	case !has:
 		return domain.Errorf(domain.Denied, "extend: the session has no budget before its next execution begins; `update %s` changes that one", c.session.budget.called())
-	case totals.MaxCostNanoUSD != nil && c.config.Resolved != nil && c.config.Resolved.Price == nil:
-		return domain.Errorf(domain.Invalid, "max_cost: nobody knows what %s costs; extend another limit", c.agent.state.LLMConfig)
 	}
-	return nil
+	return c.config.Resolved.CheckPriced(account.Budget.Extended(request.Budget, request.Lift), c.agent.state.LLMConfig)
 }
 
 // extendSession takes what was checked. It bounds the execution in progress from now on, and begins none. A definition that

@@ -50,6 +50,14 @@ func (c *commands) notSuspended(what string) error {
 	return domain.Errorf(domain.Denied, "%s: the session is suspended since %s%s; unsuspend it first", what, suspended.Since.Format(time.RFC3339), why)
 }
 
+// checkMeant refuses what is for another execution than the one in progress.
+func (c *commands) checkMeant(id domain.ExecutionID) error {
+	if id.IsZero() || c.agent.state.HasActiveExecution() && id == c.agent.state.Execution.ID {
+		return nil
+	}
+	return domain.Errorf(domain.Denied, "execution_id: %s is not in progress", id)
+}
+
 // checkBeginning refuses what no execution can begin with as the session stands.
 func (c *commands) checkBeginning(request contract.SendRequest) error {
 	err := cmp.Or(c.session.budget.checkSessionLeft("send"), request.Options.Check(c.agent.state))
@@ -70,11 +78,10 @@ func (c *commands) checkBeginning(request contract.SendRequest) error {
 // checkCost refuses a limit of money that would end the execution at once.
 func (c *commands) checkCost(request contract.SendRequest) error {
 	model, r := *cmp.Or(request.Model, c.session.guards.failover.first, new(c.agent.state.LLMConfig)), c.config.Resolved
-	limit := c.config.upcoming().Definition.Budget.CappedBy(request.Budget).CappedBy(c.session.budget.upcomingAccount().Budget).MaxCostNanoUSD
-	if limit == nil || *limit == 0 || r == nil || r.Price != nil || !r.Definition.Model.Equal(model) {
+	if r == nil || !r.Definition.Model.Equal(model) {
 		return nil
 	}
-	return domain.Errorf(domain.Invalid, "max_cost: nobody knows what %s costs; leave it out, or name a model with its price", model)
+	return r.CheckPriced(c.config.upcoming().Definition.Budget.CappedBy(request.Budget).CappedBy(c.session.budget.upcomingAccount().Budget), model)
 }
 
 // idleTime is how long an idle session stays open, and since when it is idle: the end of its newest execution, or when people

@@ -10,7 +10,7 @@ import (
 )
 
 func (c *commands) checkSend(request contract.SendRequest) error {
-	if err := c.notSuspended("send"); err != nil {
+	if err := cmp.Or(c.notSuspended("send"), c.checkMeant(request.ExecutionID)); err != nil {
 		return err
 	}
 	if c.mustWait(request) {
@@ -18,9 +18,6 @@ func (c *commands) checkSend(request contract.SendRequest) error {
 	}
 	if err := contract.IdleSession.Check("send", c.availability()); err != nil {
 		return err
-	}
-	if !request.ExecutionID.IsZero() {
-		return domain.Errorf(domain.Denied, "execution_id: %s is not in progress", request.ExecutionID)
 	}
 	return c.checkBeginning(request)
 }
@@ -56,8 +53,6 @@ func (c *commands) checkWait(request contract.SendRequest) error {
 	switch {
 	case c.mail.Closed():
 		return domain.Errorf(domain.Denied, "send: the session is closed")
-	case !request.ExecutionID.IsZero() && (!c.agent.state.HasActiveExecution() || request.ExecutionID != c.agent.state.Execution.ID):
-		return domain.Errorf(domain.Denied, "execution_id: %s is not in progress", request.ExecutionID)
 	case c.session.in.Name == "" && request.IfBusy == contract.QueueIfBusy:
 		return domain.Errorf(domain.Denied, "if_busy: the agent has no name, so no execution follows this one; steer it, or start another agent")
 	case c.session.budget.checkSessionLeft("send") != nil:

@@ -288,8 +288,8 @@ func (c *Client) successor(
 	in.GoOn = &contract.GoOn{Budget: budget.Extended(o.Budget, o.Lift), RunID: p.teller()}
 	ledger := domain.Ledger{Execution: domain.Holder{Budget: in.GoOn.Budget, Spent: carry.Prior}, Session: session}
 	resolved := carry.Config.Resolved
-	if ledger.Totals().MaxCostNanoUSD != nil && resolved != nil && resolved.Price == nil {
-		return in, session, invalidf("max_cost: nobody knows what %s costs; extend another limit", state.LLMConfig)
+	if err = resolved.CheckPriced(ledger.Totals(), state.LLMConfig); err != nil {
+		return in, session, invalid(err)
 	}
 	if use, reached := ledger.Reached(time.Now()); reached {
 		return in, session, exhausted(p.called(), use)
@@ -316,11 +316,7 @@ func leaving(in contract.SessionInput) contract.SessionInput {
 
 // exhausted is the refusal to go on where a limit would stop it before its first step.
 func exhausted(id string, use domain.LimitUse) *Error {
-	higher := "higher"
-	if use.Rule.Unit == domain.UnitTime {
-		higher = "later"
-	}
-	err := refused("extend: there is nothing left to go on with: %s; give a %s %s", use, higher, use.Name())
+	err := refused("extend: there is nothing left to go on with: %s; %s", use, use.GoOn())
 	if use.Session {
 		return err.next("`extend %s --session --%s` does", id, use.Rule.Limit.Flag())
 	}
