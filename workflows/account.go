@@ -224,7 +224,7 @@ func (r *reader) accountHead(request account.Request) (account.Head, error) {
 		AgentID: r.session.in.AgentID, Name: r.session.in.Name, Run: r.session.run.ownRun(),
 		Doing: r.agent.log.doing, Since: r.agent.log.since, Lacking: r.agent.log.lacking, InferenceFailure: r.agent.log.failure, Open: r.session.in.Name != "" && !r.mail.Closed(), Begun: r.mail.Posted(), Settings: r.mail.Settings,
 		Position: account.Position{
-			Length: r.conversation.Len(), Edits: r.conversation.Edits(), From: r.agent.rewindTarget(), Moved: r.session.records.moved, Base: r.conversation.Log().Base(), Segments: r.session.run.inheritedSegments,
+			Length: r.conversation.Len(), Edits: r.conversation.Edits(), From: r.agent.rewindTarget(), Moved: r.session.records.Moved, Base: r.conversation.Log().Base(), Segments: r.session.run.inheritedSegments,
 		},
 		Waits: r.session.openWaits.shown(), AlwaysAllowed: append([]domain.StandingApproval{}, r.agent.state.StandingApprovals...),
 		Unread: r.waitingMessages(), Configuration: r.configuration(request.Wants(account.Definition)), Ledger: r.ledgerView(),

@@ -18,57 +18,35 @@ const (
 )
 
 // guards is what they remember of an execution between its steps, each of its own.
-type guards struct {
-	cycles   domain.Cycles
-	failover failover
-	// misguided counts the steps in a row whose calls all were of unknown tools
-	// or had arguments that no tool takes.
-	misguided int
-	// misfits counts the answers that did not fit the response format.
-	misfits int
-}
-
-// A failover counts the fallbacks that have taken over from the first model.
-type failover struct {
-	used  int
-	first *domain.LLMConfig
-}
-
-func newGuards(g contract.Guarded) *guards {
-	return &guards{g.Cycles, failover{g.Fallback, g.Primary}, g.Misguided, g.Invalid}
-}
-
-func (g *guards) handOver() contract.Guarded {
-	return contract.Guarded{Cycles: g.cycles, Fallback: g.failover.used, Primary: g.failover.first, Misguided: g.misguided, Invalid: g.misfits}
-}
+type guards struct{ contract.Guarded }
 
 // forget begins another execution. It answers with the model that the one before
 // began with, where another has taken over.
 func (g *guards) forget() (restored *domain.LLMConfig) {
-	restored = g.failover.first
+	restored = g.Primary
 	*g = guards{}
 	return restored
 }
 
 // begunAnew is for another agent that goes on with the execution: its own model is the first. Calls that are repeated
 // stay so.
-func (g *guards) begunAnew() { g.failover, g.misfits = failover{}, 0 }
+func (g *guards) begunAnew() { g.Fallback, g.Primary, g.Invalid = 0, nil, 0 }
 
 func (g *guards) misfit() int {
-	g.misfits++
-	return g.misfits
+	g.Invalid++
+	return g.Invalid
 }
 
 func (g *guards) next(fallbacks []domain.Fallback, failure domain.Failure, now domain.LLMConfig) (domain.LLMConfig, bool) {
-	left := fallbacks[min(g.failover.used, len(fallbacks)):]
+	left := fallbacks[min(g.Fallback, len(fallbacks)):]
 	i := slices.IndexFunc(left, func(f domain.Fallback) bool { return f.Takes(failure) })
 	if i < 0 {
 		return domain.LLMConfig{}, false
 	}
-	if g.failover.first == nil {
-		g.failover.first = &now
+	if g.Primary == nil {
+		g.Primary = &now
 	}
-	g.failover.used += i + 1
+	g.Fallback += i + 1
 	return left[i].Model, true
 }
 
@@ -110,11 +88,11 @@ func (g *guards) check(t *stepRun) {
 			g.checkRepetition(t, *limits.Repetition)
 		}
 	}
-	if retries := t.config.outputRetries(); t.repeat == inTheFormat && g.misfits > retries {
+	if retries := t.config.outputRetries(); t.repeat == inTheFormat && g.Invalid > retries {
 		t.agent.signalWith(domain.RetryLimitReached, guardOutput, fmt.Sprintf(
 			"%d answers in this execution did not fit the response format, and output_retries is %d; "+
-				"make the schema or the instruction clearer, or raise guards.output_retries", g.misfits, retries),
-			map[string]any{"limit": "output_retries", "used": g.misfits, "total": retries, "problems": t.content.problems()})
+				"make the schema or the instruction clearer, or raise guards.output_retries", g.Invalid, retries),
+			map[string]any{"limit": "output_retries", "used": g.Invalid, "total": retries, "problems": t.content.problems()})
 	}
 	// Last: it asks to go on only where nothing asks to stop.
 	if _, signalled := t.agent.state.StopSignal(); t.repeat != unrepeated && !signalled {
@@ -139,12 +117,12 @@ func (g *guards) checkCalls(t *stepRun) {
 			e.Error.Code != domain.CodeUnknownTool && e.Error.Code != domain.CodeMalformed
 	})
 	if t.repeat != inItsCalls && (len(t.content.ToolExecutions) == 0 || taken) {
-		g.misguided = 0
-	} else if g.misguided++; g.misguided >= maxMisguided {
+		g.Misguided = 0
+	} else if g.Misguided++; g.Misguided >= maxMisguided {
 		t.agent.signalWith(domain.StopRequested, guardCalls, fmt.Sprintf(
 			"in %d steps in a row the model asked only for unknown tools or with arguments that no tool takes (%s)",
-			g.misguided, cmp.Or(toolNames(t.calls), "which the provider could not read")),
-			map[string]any{"limit": guardCalls, "used": g.misguided, "total": maxMisguided, "calls": t.content.noted()})
+			g.Misguided, cmp.Or(toolNames(t.calls), "which the provider could not read")),
+			map[string]any{"limit": guardCalls, "used": g.Misguided, "total": maxMisguided, "calls": t.content.noted()})
 	}
 }
 
@@ -153,8 +131,8 @@ func (g *guards) checkRepetition(t *stepRun, limits domain.Repetition) {
 	if t.repeat == inItsCalls && len(t.content.ToolExecutions) == 0 {
 		return
 	}
-	g.cycles = g.cycles.With(t.content.CallsDigest())
-	length, times, whole := g.cycles.Repeated()
+	g.Cycles = g.Cycles.With(t.content.CallsDigest())
+	length, times, whole := g.Cycles.Repeated()
 	switch {
 	case times < 2 || !whole:
 	case limits.Stop > 0 && times >= limits.Stop:

@@ -77,7 +77,7 @@ func (c *commands) checkBeginning(request contract.SendRequest) error {
 
 // checkCost refuses a limit of money that would end the execution at once.
 func (c *commands) checkCost(request contract.SendRequest) error {
-	model, r := *cmp.Or(request.Model, c.session.guards.failover.first, new(c.agent.state.LLMConfig)), c.config.Resolved
+	model, r := *cmp.Or(request.Model, c.session.guards.Primary, new(c.agent.state.LLMConfig)), c.config.Resolved
 	if r == nil || !r.Definition.Model.Equal(model) {
 		return nil
 	}

@@ -148,7 +148,7 @@ func (s *session) prepareStep() bool {
 	if admission, ok := s.mail.Admit(mailbox.ForStep); ok {
 		s.hear()
 		s.fire(domain.TriggerBeforeStep)
-		if (len(s.config.Resolved.Hooks) > 0 || s.guards.failover.used > 0) && s.config.stale() {
+		if (len(s.config.Resolved.Hooks) > 0 || s.guards.Fallback > 0) && s.config.stale() {
 			s.resolve(admission)
 		}
 		s.budget.guard()

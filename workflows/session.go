@@ -55,12 +55,12 @@ func newSession(ctx workflow.Context, in *contract.SessionInput, options Options
 	root = workflow.WithValue(root, sourceKey{}, source{conversation, config})
 	mail, run, children := mailbox.New(root, agent, carry.Mail), newRun(root, carry), &children{}
 	policy := &policy{config, agent, mail, in.Timing}
-	records := records{root: root, in: in, agent: agent, config: config, mail: mail, run: run, policy: policy, children: children}
+	records := &records{root: root, in: in, agent: agent, config: config, mail: mail, run: run, policy: policy, children: children, CarriedRecords: carry.Records}
 	s := &session{
 		in: in, options: options, info: run.info, root: root, agent: agent, config: config, mail: mail, conversation: conversation,
-		policy: policy, budget: &budget{in, root, agent, config, mail, conversation, children}, guards: newGuards(carry.Guarded),
+		policy: policy, budget: &budget{in, root, agent, config, mail, conversation, children}, guards: &guards{carry.Guarded},
 		run: run, archive: &archive{outcome: carry.Outcome}, openWaits: &openWaits{root: root, agent: agent},
-		bindings: newBindings(agent, conversation, carry.Bound), records: records.resumed(carry.Records), children: children,
+		bindings: newBindings(agent, conversation, carry.Bound), records: records, children: children,
 		replies: &hookReplies{last: map[string]domain.Digest{}},
 	}
 	switch {
