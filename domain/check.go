@@ -2,6 +2,7 @@ package domain
 
 import (
 	"cmp"
+	"encoding"
 	"fmt"
 	"net/url"
 	"slices"
@@ -108,6 +109,17 @@ func (d Definition) Check() error {
 	}
 	price := cmp.Or(d.Model.Price, &Price{})
 	return cmp.Or(price.Check(), d.Approvals.Check(), d.Guards.Check(), d.Compaction.Check(), d.Budget.Check(), d.checkSubagents())
+}
+
+// CheckWord says of a word that an enum does not have which ones it has.
+func CheckWord[E ~string, P interface {
+	*E
+	encoding.TextUnmarshaler
+}](word E) error {
+	if err := P(new(E)).UnmarshalText([]byte(word)); err != nil {
+		return Errorf(Invalid, "%v", err)
+	}
+	return nil
 }
 
 // CheckText says of a text that is too long, or is not UTF-8, what is wrong with it.

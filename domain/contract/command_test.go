@@ -59,13 +59,17 @@ func TestFormIsCheckedByTheRequest(t *testing.T) {
 		"by":            contract.RevokeRequest{By: long},
 		"prompt":        contract.SendRequest{},
 		"if_busy":       contract.SendRequest{Prompt: "go", IfBusy: "shout"},
+		"mode":          contract.StopRequest{Mode: "soon"},
+		"within":        contract.StopRequest{Within: contract.AtOnce - 1},
 		"model, budget": contract.RewindRequest{Model: &domain.LLMConfig{Provider: "scripted", Model: "x"}},
 		"lift":          contract.ExtendRequest{Lift: []domain.Limit{"patience"}},
 		"no limit of a": contract.ExtendSessionRequest{Lift: []domain.Limit{domain.LimitDeadline}},
 		"fields":        contract.UpdateRequest{Fields: []string{"mood"}},
 		"verdict":       contract.AnswerRequest{},
 	} {
-		require.ErrorContains(t, contract.CheckForm(request), says)
+		err := contract.CheckForm(request)
+		require.ErrorContains(t, err, says)
+		require.Contains(t, []domain.Kind{domain.Invalid, domain.TooLarge}, domain.AsError(err).Kind, says)
 	}
 	for _, request := range []any{contract.PauseRequest{}, contract.ClearRequest{}, contract.SuspendRequest{}, contract.RewindRequest{}, contract.ExtendRequest{}} {
 		require.NoError(t, contract.CheckForm(request))

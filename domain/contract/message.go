@@ -29,10 +29,6 @@ func (d *Delivery) UnmarshalText(text []byte) error {
 // Waits reports whether a message waits for an execution in progress, and is not refused.
 func (d Delivery) Waits() bool { return d == SteerIfBusy || d == QueueIfBusy }
 
-func (d Delivery) check() error {
-	return new(Delivery).UnmarshalText([]byte(d))
-}
-
 // MaxWaitingMessages bounds the messages that wait for an agent. MaxWaitingBytes bounds what they take together when
 // encoded, and MaxWaitingUnstored the same where no storage takes the conversation off what a run hands on.
 const (

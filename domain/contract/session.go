@@ -262,7 +262,7 @@ func (r SendRequest) Check() error {
 			return err
 		}
 	}
-	return cmp.Or(r.IfBusy.check(), domain.CheckPrompt(r.Prompt), r.Budget.Check(), domain.CheckFits("message", r, domain.MaxPayload))
+	return cmp.Or(domain.CheckWord(r.IfBusy), domain.CheckPrompt(r.Prompt), r.Budget.Check(), domain.CheckFits("message", r, domain.MaxPayload))
 }
 
 // A SendReply says where a message went.

@@ -3,7 +3,6 @@ package client
 import (
 	"cmp"
 	"context"
-	"encoding"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -226,22 +225,15 @@ func fullOfUpdates(err error) bool {
 	return isAs[*serviceerror.FailedPrecondition](err) && strings.Contains(err.Error(), "total number of distinct updates")
 }
 
-// StopOptions say how an execution is to stop.
-type StopOptions struct {
-	// Mode says how much may still finish. Empty: contract.AfterStep.
-	Mode contract.StopMode
-	// Within escalates to contract.StopNow after a time. Zero: never;
-	// contract.AtOnce: at once.
-	Within contract.Span
-	// Reason is for whoever reads the outcome.
-	Reason string
-}
+// StopOptions say how an execution is to stop, by the mode, after what time at once, and the reason for whoever reads the outcome.
+// Which execution, and who asks, Stop says itself.
+type StopOptions = contract.StopRequest
 
 // Stop asks the execution in progress to stop, and returns which one that is.
 // It does not wait for the end. It is refused where none is in progress. It
 // needs no worker: the request waits for one.
 func (c *Client) Stop(ctx context.Context, id string, o StopOptions) (none Execution, _ error) {
-	if err := o.check(); err != nil {
+	if err := o.Check(); err != nil {
 		return none, invalid(err)
 	}
 	p, err := c.needing(ctx, id, "stop", contract.InProgress)
@@ -249,11 +241,10 @@ func (c *Client) Stop(ctx context.Context, id string, o StopOptions) (none Execu
 		return none, err
 	}
 	target := p.execution(p.number)
+	o.ExecutionID, o.Source = target.ExecutionID, ""
 	call, cancel := context.WithTimeout(ctx, history.CallTimeout)
 	defer cancel()
-	err = c.temporal.SignalWorkflow(call, p.workflowID(), "", string(contract.SignalStop), contract.StopRequest{
-		Reason: o.Reason, Mode: o.Mode, Within: o.Within, ExecutionID: target.ExecutionID,
-	})
+	err = c.temporal.SignalWorkflow(call, p.workflowID(), "", string(contract.SignalStop), o)
 	if deleted(err) {
 		return none, errorf(Refused, err, "%s has just ended; there is nothing to stop", id)
 	}
@@ -261,22 +252,4 @@ func (c *Client) Stop(ctx context.Context, id string, o StopOptions) (none Execu
 		return none, p.fail(ctx, "stopping", err)
 	}
 	return target, nil
-}
-
-func (o StopOptions) check() error {
-	if o.Within < contract.AtOnce {
-		return invalidf("within: is %s; it may not be negative", time.Duration(o.Within))
-	}
-	return cmp.Or(checkWord(o.Mode), domain.CheckText("reason", o.Reason, domain.MaxReason))
-}
-
-// checkWord says of a word that an enum does not have which ones it has.
-func checkWord[E ~string, P interface {
-	*E
-	encoding.TextUnmarshaler
-}](word E) error {
-	if err := P(new(E)).UnmarshalText([]byte(word)); err != nil {
-		return invalidf("%v", err)
-	}
-	return nil
 }
