@@ -70,7 +70,9 @@ func (r *records) forgetPosition() { r.PositionDue = false }
 
 func (r *records) tookPosition() { r.PositionDue, r.why = false, "" }
 
-func (r *records) failedPosition(why string) { r.PositionDue, r.positionFailed, r.why = true, true, why }
+func (r *records) failedPosition(why string) {
+	r.PositionDue, r.positionFailed, r.why = true, true, why
+}
 
 // missing says what is not among the records; empty: all is that is to be.
 func (r *records) missing() string {
