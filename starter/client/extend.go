@@ -10,6 +10,7 @@ import (
 	"github.com/google/uuid"
 	"go.temporal.io/api/serviceerror"
 
+	"everstep/activities/command"
 	"everstep/domain"
 	"everstep/domain/account"
 	"everstep/domain/contract"
@@ -89,7 +90,7 @@ func overtaken(err error) bool {
 	if isAs[*Error](err) {
 		return false
 	}
-	refusal, ok := refusalOf(err)
+	refusal, ok := command.Refusal(err)
 	return ok && refusal.Kind == domain.Denied
 }
 

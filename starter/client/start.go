@@ -16,6 +16,7 @@ import (
 	sdk "go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/temporal"
 
+	"everstep/activities/command"
 	"everstep/domain"
 	"everstep/domain/contract"
 
@@ -194,7 +195,7 @@ func (c *Client) resume(ctx context.Context, a agent, request contract.SendReque
 	if err == nil {
 		return execution, nil
 	}
-	if _, refused := refusalOf(err); refused {
+	if _, refused := command.Refusal(err); refused {
 		if now, lookErr := c.snapshot(ctx, a, ""); lookErr == nil && !now.open() {
 			return none, errClosed
 		}

@@ -12,9 +12,8 @@ import (
 	"github.com/google/uuid"
 	"go.temporal.io/api/serviceerror"
 	sdk "go.temporal.io/sdk/client"
-	"go.temporal.io/sdk/temporal"
-	"google.golang.org/grpc/codes"
 
+	"everstep/activities/command"
 	"everstep/domain"
 	"everstep/domain/contract"
 	"everstep/starter/client/internal/history"
@@ -138,10 +137,6 @@ func requestID[In, Out any](id string, name contract.Update[In, Out], asks any) 
 // may be up. Its id stays the same, so it is done once however often it is sent. errClosed says that
 // the workflow has ended, or never was.
 func update[In, Out any](ctx context.Context, c *Client, a agent, id string, name contract.Update[In, Out], in In) (Out, error) {
-	o := sdk.UpdateWorkflowOptions{
-		UpdateID: cmp.Or(id, uuid.NewString()), WorkflowID: a.workflowID(), UpdateName: string(name), Args: []any{in},
-		WaitForStage: sdk.WorkflowUpdateStageCompleted,
-	}
 	what, again := "request", ""
 	if _, sent := any(in).(contract.SendRequest); sent {
 		if what = "message"; id == "" {
@@ -149,6 +144,12 @@ func update[In, Out any](ctx context.Context, c *Client, a agent, id string, nam
 		} else {
 			again = ", and has it once if it is sent again under the same request id"
 		}
+	}
+	id = cmp.Or(id, uuid.NewString())
+	attempt := func() (Out, error) {
+		call, cancel := context.WithTimeout(ctx, updateTry)
+		defer cancel()
+		return command.Send(call, c.temporal, a.workflowID(), id, name, in)
 	}
 	told := ""
 	tell := func(why string) {
@@ -160,13 +161,13 @@ func update[In, Out any](ctx context.Context, c *Client, a agent, id string, nam
 	var gone time.Time // since when the server has been away
 	late := 0          // attempts in which no worker has answered
 	for {
-		out, err := attempt[Out](ctx, c, o)
+		out, err := attempt()
 		switch {
 		case err == nil:
 			return out, nil
 		case ctx.Err() != nil:
 			return out, errorf(Cancelled, ctx.Err(), "%s: gave up waiting; a worker may still take the %s%s", a.called(), what, again).next("`status %s` tells", a.called())
-		case closedUpdate(err):
+		case command.Closed(err):
 			return out, errClosed
 		case fullOfUpdates(err):
 			return out, errorf(Refused, err, "%s: this run of its workflow has taken as many updates as the server lets it; "+
@@ -198,26 +199,6 @@ func update[In, Out any](ctx context.Context, c *Client, a agent, id string, nam
 			return out, err
 		}
 	}
-}
-
-func attempt[Out any](ctx context.Context, c *Client, o sdk.UpdateWorkflowOptions) (out Out, err error) {
-	call, cancel := context.WithTimeout(ctx, updateTry)
-	defer cancel()
-	handle, err := c.temporal.UpdateWorkflow(call, o)
-	if err != nil {
-		return out, err
-	}
-	err = handle.Get(call, &out)
-	return out, err
-}
-
-// closedUpdate reports whether an update met a workflow that has ended, or never was.
-func closedUpdate(err error) bool {
-	if serviceerror.ToStatus(err).Code() == codes.NotFound {
-		return true
-	}
-	refusal, ok := errors.AsType[*temporal.ApplicationError](err)
-	return ok && refusal.Type() == "AcceptedUpdateCompletedWorkflow"
 }
 
 // fullOfUpdates reports whether the server takes no further update of a run. Nothing but its words tells.
