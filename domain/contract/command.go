@@ -1,7 +1,6 @@
 package contract
 
 import (
-	"slices"
 	"time"
 
 	"everstep/domain"
@@ -41,47 +40,38 @@ const (
 )
 
 // commandRules is the table of the commands: what each needs, and whether it is urgent.
-func commandRules() []commandRule {
-	return []commandRule{
-		{string(UpdateSend), OpenAgent, false},
-		{string(UpdateUnsend), OpenAgent, true},
-		{string(UpdateExtend), OpenAgent, false},
-		{string(UpdateExtendSession), OpenAgent, false},
-		{string(UpdatePause), InProgress, false},
-		{string(UpdateResume), InProgress, false},
-		{string(UpdateAnswer), OpenAgent, true},
-		{string(UpdateRevoke), OpenAgent, false},
-		{string(UpdateDefinition), OpenSession, false},
-		{string(UpdateSuspend), OpenSession, false},
-		{string(UpdateUnsuspend), OpenSession, false},
-		{string(UpdateClear), IdleSession, false},
-		{string(UpdateRewind), IdleSession, false},
-		{string(UpdateClose), IdleSession, true},
+func commandRules() map[string]commandRule {
+	return map[string]commandRule{
+		string(UpdateSend):          {OpenAgent, false},
+		string(UpdateUnsend):        {OpenAgent, true},
+		string(UpdateExtend):        {OpenAgent, false},
+		string(UpdateExtendSession): {OpenAgent, false},
+		string(UpdatePause):         {InProgress, false},
+		string(UpdateResume):        {InProgress, false},
+		string(UpdateAnswer):        {OpenAgent, true},
+		string(UpdateRevoke):        {OpenAgent, false},
+		string(UpdateDefinition):    {OpenSession, false},
+		string(UpdateSuspend):       {OpenSession, false},
+		string(UpdateUnsuspend):     {OpenSession, false},
+		string(UpdateClear):         {IdleSession, false},
+		string(UpdateRewind):        {IdleSession, false},
+		string(UpdateClose):         {IdleSession, true},
 	}
 }
 
 // A commandRule is what clients and the workflow know of a command.
 type commandRule struct {
-	name  string
 	needs Need
 	// urgent commands are taken where the run has taken nearly as many updates as the server lets it: what waits for one
 	// may hold the step, and so the run, for days. Any other is refused then, and can be sent again to the next run.
 	urgent bool
 }
 
-func (u Update[In, Out]) rule() commandRule {
-	rules := commandRules()
-	if at := slices.IndexFunc(rules, func(r commandRule) bool { return r.name == string(u) }); at >= 0 {
-		return rules[at]
-	}
-	return commandRule{name: string(u)}
-}
-
 // Needs is in which agent the command can be done. A client looks before it sends, and the workflow decides.
-func (u Update[In, Out]) Needs() Need { return u.rule().needs }
+func (u Update[In, Out]) Needs() Need { return commandRules()[string(u)].needs }
 
 // Urgent reports whether the command is taken where a run has taken nearly as many updates as it may.
-func (u Update[In, Out]) Urgent() bool { return u.rule().urgent }
+func (u Update[In, Out]) Urgent() bool { return commandRules()[string(u)].urgent }
 
 // CheckForm says what is wrong with a request in itself, whatever the agent does: what its method Check says, if it has one.
 func CheckForm(request any) error {
