@@ -293,7 +293,7 @@ recorded.`,
 		Example: `  starter revoke notes 3f9e1b2c
   starter revoke notes 3f9e1b2c --reason "the contract has ended"`,
 		RunE: func(command *cobra.Command, args []string) error {
-			options.Rule = args[1]
+			options.ID = args[1]
 			return p.change(command.Context(), args, func(ctx context.Context, s *local.Stack, id string) error {
 				revoked, err := s.Agents.Revoke(ctx, id, options)
 				if err != nil {

@@ -3,6 +3,7 @@ package workflows
 import (
 	"cmp"
 	"errors"
+	"slices"
 
 	"go.temporal.io/sdk/workflow"
 
@@ -168,16 +169,35 @@ func (c *commands) pause(on bool) func(contract.PauseRequest) contract.PauseRepl
 }
 
 func (c *commands) checkRevoke(request contract.RevokeRequest) error {
-	_, err := c.agent.state.WithRevocation(request.ID, domain.Revocation{}, c.agent.now())
+	_, err := c.meantApproval(request.ID)
 	return err
+}
+
+// meantApproval is the standing approval that somebody means, of those that hold.
+func (c *commands) meantApproval(typed string) (id domain.ToolExecutionID, err error) {
+	if id.UnmarshalText([]byte(typed)) != nil {
+		hold := slices.DeleteFunc(slices.Clone(c.agent.state.StandingApprovals), func(a domain.StandingApproval) bool { return a.Revocation != nil })
+		ids := make([]string, len(hold))
+		for i, a := range hold {
+			ids[i] = a.ID.String()
+		}
+		at, err := domain.Choose("rule", typed, "no standing approval of this session holds", "the standing approvals that hold", ids, ids)
+		if err != nil {
+			return id, err
+		}
+		id = hold[at].ID
+	}
+	_, err = c.agent.state.WithRevocation(id, domain.Revocation{}, c.agent.now())
+	return id, err
 }
 
 // revoke takes a standing approval back. A call that has begun by it goes on, one that waits for its turn is not made.
 func (c *commands) revoke(request contract.RevokeRequest) contract.RevokeReply {
-	c.agent.revokeAlways(request.ID, domain.Revocation{By: request.By, Reason: request.Reason})
+	id, _ := c.meantApproval(request.ID)
+	c.agent.revokeAlways(id, domain.Revocation{By: request.By, Reason: request.Reason})
 	reply := contract.RevokeReply{}
 	for _, standing := range c.agent.state.StandingApprovals {
-		if standing.ID == request.ID {
+		if standing.ID == id {
 			reply.Standing = standing
 		}
 	}

@@ -2,7 +2,6 @@ package workflows
 
 import (
 	"cmp"
-	"strings"
 
 	"everstep/domain"
 	"everstep/domain/contract"
@@ -197,43 +196,29 @@ func (r *reader) waitingMessages() []contract.WaitingView {
 }
 
 func (c *commands) checkUnsend(request contract.UnsendRequest) error {
-	waiting := c.mail.Waiting()
-	if len(waiting) == 0 {
-		return domain.Errorf(domain.Denied, "unsend: no message waits; what was read cannot be taken back")
-	}
-	if _, found := findWaiting(waiting, request.MessageID); found {
-		return nil
-	}
-	ids := make([]string, 0, len(waiting))
-	for _, w := range waiting {
-		ids = append(ids, w.ID.String())
-	}
-	const shown = 5
-	list := strings.Join(ids[:min(len(ids), shown)], ", ")
-	if len(ids) > shown {
-		list += " and so on"
-	}
-	if request.MessageID.IsZero() {
-		return domain.Errorf(domain.Denied, "message_id: %d messages wait; name one: %s", len(waiting), list)
-	}
-	return domain.Errorf(domain.Denied, "message_id: %s does not wait; it was read or taken back; these wait: %s", request.MessageID, list)
+	_, err := c.meantMessage(request.MessageID)
+	return err
 }
 
-// findWaiting finds a message among those that wait; the zero id is that which waits alone.
-func findWaiting(waiting []contract.WaitingMessage, id domain.MessageID) (contract.WaitingMessage, bool) {
-	if id.IsZero() && len(waiting) == 1 {
-		return waiting[0], true
+// meantMessage is the message that somebody means, of those that wait.
+func (c *commands) meantMessage(typed string) (w contract.WaitingMessage, _ error) {
+	waiting := c.mail.Waiting()
+	if typed == "" && len(waiting) == 1 {
+		return waiting[0], nil
 	}
-	for _, w := range waiting {
-		if w.ID == id {
-			return w, true
-		}
+	ids := make([]string, len(waiting))
+	for i, one := range waiting {
+		ids[i] = one.ID.String()
 	}
-	return contract.WaitingMessage{}, false
+	at, err := domain.Choose("message", typed, "none waits; what was read cannot be taken back", "those that wait", ids, ids)
+	if err != nil {
+		return w, err
+	}
+	return waiting[at], nil
 }
 
 func (c *commands) unsend(request contract.UnsendRequest) contract.UnsendReply {
-	w, _ := findWaiting(c.mail.Waiting(), request.MessageID)
+	w, _ := c.meantMessage(request.MessageID)
 	c.mail.TakeBack(w.ID)
 	if c.agent.state.HasActiveExecution() {
 		c.agent.emit(domain.EventMessageUnsent, domain.MessageUnsent{MessageID: w.ID})

@@ -99,7 +99,8 @@ type AnswerReply struct {
 
 // A RevokeRequest takes a standing approval back.
 type RevokeRequest struct {
-	ID domain.ToolExecutionID `json:"id"`
+	// ID is the approval's, or as much of its beginning as no other of the session has that holds.
+	ID string `json:"id"`
 	// By says who takes it back.
 	By     string `json:"by,omitzero"`
 	Reason string `json:"reason,omitzero"`

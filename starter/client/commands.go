@@ -3,7 +3,6 @@ package client
 import (
 	"context"
 	"errors"
-	"slices"
 	"time"
 
 	"everstep/domain"
@@ -156,15 +155,9 @@ func (c *Client) awaitClosed(ctx context.Context, s snapshot) {
 	_ = c.closedWithin(ctx, s, closingTime) // it is closed all the same
 }
 
-// RevokeOptions say which standing approval is taken back.
-type RevokeOptions struct {
-	// Rule is its id, or as much of its beginning as no other of the session has that holds.
-	Rule string
-	// By is who takes it back, by their own word. Empty: the process, as Config.By names it.
-	By string
-	// Reason is recorded.
-	Reason string
-}
+// RevokeOptions say which standing approval is taken back, as Status tells it, by whom and why. By is their own word; empty: the
+// process, as Config.By names it.
+type RevokeOptions = contract.RevokeRequest
 
 // A Revoked says which standing approval was taken back.
 type Revoked struct {
@@ -174,42 +167,11 @@ type Revoked struct {
 
 // Revoke takes a standing approval of a session back: from now on people are asked again about the calls that it let run.
 // One that has begun goes on. It is refused where the agent has ended, and where there is none, or it was taken back
-// before. Status tells which there are. It needs a worker, as Send does.
-func (c *Client) Revoke(ctx context.Context, id string, o RevokeOptions) (none Revoked, err error) {
-	request := contract.RevokeRequest{By: c.speaker(o.By), Reason: o.Reason}
-	if err := request.Check(); err != nil {
-		return none, invalid(err)
-	}
-	s, err := c.needing(ctx, id, "revoke", contract.UpdateRevoke.Needs())
-	if err == nil {
-		request.ID, err = c.standingOf(ctx, id, o.Rule)
-	}
-	if err != nil {
-		return none, err
-	}
-	reply, err := tell(ctx, c, s, "", contract.UpdateRevoke, request)
+// before. It needs a worker, as Send does.
+func (c *Client) Revoke(ctx context.Context, id string, o RevokeOptions) (Revoked, error) {
+	o.By = c.speaker(o.By)
+	_, reply, err := ask(ctx, c, id, contract.UpdateRevoke, o)
 	return Revoked{id, reply.Standing}, err
-}
-
-// standingOf finds a standing approval by its id or the beginning of it. What the workflow knows better it says itself.
-func (c *Client) standingOf(ctx context.Context, agent, rule string) (id domain.ToolExecutionID, _ error) {
-	if id.UnmarshalText([]byte(rule)) == nil {
-		return id, nil
-	}
-	status, err := c.Status(ctx, agent)
-	if err != nil {
-		return id, err
-	}
-	var ids []string
-	hold := slices.DeleteFunc(slices.Clone(status.AlwaysAllowed), func(a domain.StandingApproval) bool { return a.Revocation != nil })
-	for _, a := range hold {
-		ids = append(ids, a.ID.String())
-	}
-	at, err := chosen("rule", rule, "no standing approval of this session holds", "the standing approvals that hold", ids, ids)
-	if err != nil {
-		return id, err
-	}
-	return hold[at].ID, nil
 }
 
 // UpdateOptions are another definition for an open session: the whole, or the fields of it that are named. By is who asks for it,
@@ -240,34 +202,7 @@ type Unsent struct {
 // Unsend takes a message back that waits. message is its id, or as much of its beginning as no other has that waits;
 // empty: the one that waits alone. It is refused where none waits, and where the message was read. Status tells which
 // wait. It needs a worker, as Send does.
-func (c *Client) Unsend(ctx context.Context, id, message string) (none Unsent, _ error) {
-	s, err := c.needing(ctx, id, "unsend", contract.UpdateUnsend.Needs())
-	if err != nil {
-		return none, err
-	}
-	var request contract.UnsendRequest
-	if message != "" && request.MessageID.UnmarshalText([]byte(message)) != nil {
-		status, err := c.Status(ctx, id)
-		if err != nil {
-			return none, err
-		}
-		if request.MessageID, err = waitingOf(status.Unread, message); err != nil {
-			return none, err
-		}
-	}
-	reply, err := tell(ctx, c, s, "", contract.UpdateUnsend, request)
+func (c *Client) Unsend(ctx context.Context, id, message string) (Unsent, error) {
+	_, reply, err := ask(ctx, c, id, contract.UpdateUnsend, contract.UnsendRequest{MessageID: message})
 	return Unsent{id, reply}, err
-}
-
-// waitingOf finds a message by the beginning of its id.
-func waitingOf(waiting []contract.WaitingView, message string) (id domain.MessageID, _ error) {
-	ids := make([]string, len(waiting))
-	for i, w := range waiting {
-		ids[i] = w.ID.String()
-	}
-	at, err := chosen("message", message, "none waits; what was read cannot be taken back", "those that wait", ids, ids)
-	if err != nil {
-		return id, err
-	}
-	return waiting[at].ID, nil
 }

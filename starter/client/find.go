@@ -12,40 +12,6 @@ import (
 // leastPrefix is the shortest beginning of an id by which an agent is looked for.
 const leastPrefix = 2
 
-// leastBeginning is the shortest beginning of an id by which something of an agent is changed.
-const leastBeginning = 4
-
-// checkBeginning refuses a beginning of an id that is too easily another's.
-func checkBeginning(field, text string) error {
-	if text == "" || len(text) >= leastBeginning {
-		return nil
-	}
-	return invalidf("%s: %q is short for what is changed by it; give at least %d characters of the id", field, domain.Shorten(text, 64), leastBeginning)
-}
-
-// chosen is the place of the one id that begins as a person has typed. A refusal says what none and others are, and lists the names
-// of those that may be meant.
-func chosen(field, typed, none, others string, ids, names []string) (at int, _ error) {
-	if err := checkBeginning(field, typed); err != nil {
-		return at, err
-	}
-	var meant []string
-	for i, id := range ids {
-		if typed != "" && strings.HasPrefix(id, strings.ToLower(typed)) {
-			at, meant = i, append(meant, names[i])
-		}
-	}
-	switch typed = domain.Shorten(typed, 64); {
-	case len(ids) == 0:
-		return at, refused("%s: %s", field, none)
-	case len(meant) == 0:
-		return at, refused("%s: %q is none of %s: %s", field, typed, others, strings.Join(names, ", "))
-	case len(meant) > 1:
-		return at, refused("%s: %q may be any of %d; give more of its id: %s", field, typed, len(meant), strings.Join(meant, ", "))
-	}
-	return at, nil
-}
-
 // Find returns the id of the agent that a text means: the text, where an agent has it as its name or UUID, else the one
 // id that begins with it. It is refused as Invalid where several do, and names some. Where none does the text comes
 // back as it is, so that what is done with it says that there is no such agent. It needs no worker; an agent that was

@@ -135,7 +135,7 @@ func callOf(unresolved []domain.Wait, call string) (domain.ToolExecutionID, erro
 		ids[i] = u.ToolExecutionID.String()
 		names[i] = fmt.Sprintf("%s (%s, step %d of execution %d)", ids[i], u.Tool, u.Step, u.Execution)
 	}
-	at, err := chosen("call", call, fmt.Sprintf("%q is none of unknown outcome; the agent has none", domain.Shorten(call, 64)), "unknown outcome; these are", ids, names)
+	at, err := domain.Choose("call", call, fmt.Sprintf("%q is none of unknown outcome; the agent has none", domain.Shorten(call, 64)), "unknown outcome; these are", ids, names)
 	if err != nil {
 		return id, err
 	}

@@ -2,7 +2,6 @@ package client
 
 import (
 	"encoding/json"
-	"strconv"
 	"strings"
 	"testing"
 
@@ -61,25 +60,4 @@ func TestTypedDecisions(t *testing.T) {
 			require.Equal(t, read, strings.TrimRight(strings.Join([]string{string(key), string(w.Verdict), w.Arguments + w.Reason}, " "), " "), typed)
 		}
 	}
-}
-
-// TestBeginnings name what they are looked for among, and one thing alone.
-func TestBeginnings(t *testing.T) {
-	t.Parallel()
-	ids := []string{"3f9e1b2c (pay)", "3f9e7777 (pay)", "40000000 (ship)"}
-	for typed, want := range map[string]string{
-		"4000": "2", "3F9E1": "0", "3f9e7777": "1",
-		"": `call: "" is none of those that wait`, "400": `call: "400" is short`,
-		"5000": `call: "5000" is none of those that wait: 3f9e1b2c (pay), 3f9e7777 (pay), 40000000 (ship)`,
-		"3f9e": `call: "3f9e" may be any of 2; give more of its id: 3f9e1b2c (pay)`,
-	} {
-		at, err := chosen("call", typed, "none waits", "those that wait", ids, ids)
-		if err != nil {
-			require.ErrorContains(t, err, want, typed)
-			continue
-		}
-		require.Equal(t, want, strconv.Itoa(at), typed)
-	}
-	_, err := chosen("call", "5000", "none waits", "those that wait", nil, nil)
-	require.ErrorContains(t, err, "call: none waits")
 }
