@@ -69,19 +69,11 @@ func (c *Client) Send(ctx context.Context, id string, o SendOptions) (none Execu
 	unsigned := request
 	unsigned.By = domain.Program{} // it is the same message from another machine
 	execution, err := c.message(ctx, s.agent, requestID(o.RequestID, contract.UpdateSend, unsigned), request)
-	return execution, c.suspending(ctx, id, s.fail(ctx, "sending to", err))
-}
-
-// suspending adds to a refusal what brings a session back that is suspended.
-func (c *Client) suspending(ctx context.Context, id string, err error) error {
-	refused, ok := errors.AsType[*Error](err)
-	if !ok || refused.Class != Refused || refused.Next != "" {
-		return err
+	err = s.fail(ctx, "sending to", err)
+	if refused, ok := errors.AsType[*Error](err); ok && refused.Class == Refused && refused.Next == "" && s.head.Suspended {
+		return none, refused.next("`unsuspend %s` has it take messages again", id)
 	}
-	if view, err := c.Status(ctx, id); err == nil && view.Suspended != nil {
-		return refused.next("`unsuspend %s` has it take messages again", id)
-	}
-	return err
+	return execution, err
 }
 
 // message sends what begins an execution.
