@@ -12,9 +12,8 @@ import (
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/converter"
-	"go.temporal.io/sdk/temporal"
-	"google.golang.org/grpc/codes"
 
+	"everstep/activities/command"
 	"everstep/domain"
 	"everstep/domain/account"
 	"everstep/domain/contract"
@@ -29,13 +28,13 @@ func (a *Activities) Send(ctx context.Context, m contract.SessionMessage) (contr
 	defer a.heartbeat(ctx)()
 	c, id := activity.GetClient(ctx), domain.WorkflowID(m.Name)
 	for again := false; ; again = true {
-		reply, err := sendOnce(ctx, c, id, m)
+		reply, err := command.Send(ctx, c, id, m.UpdateID, contract.UpdateSend, m.Request)
 		if err == nil {
 			return contract.SessionReply{State: contract.SessionBegan, Reply: reply}, nil
 		}
-		refused, told := refusalOf(err)
+		refused, told := command.Refusal(err)
 		switch {
-		case closedSession(err):
+		case command.Closed(err):
 			return contract.SessionReply{State: contract.SessionClosed}, nil
 		case !told:
 			return contract.SessionReply{}, unanswered("send", err)
@@ -54,17 +53,6 @@ func (a *Activities) Send(ctx context.Context, m contract.SessionMessage) (contr
 	}
 }
 
-func sendOnce(ctx context.Context, c client.Client, id string, m contract.SessionMessage) (reply contract.SendReply, err error) {
-	handle, err := c.UpdateWorkflow(ctx, client.UpdateWorkflowOptions{
-		UpdateID: m.UpdateID, WorkflowID: id, UpdateName: string(contract.UpdateSend), Args: []any{m.Request},
-		WaitForStage: client.WorkflowUpdateStageCompleted,
-	})
-	if err == nil {
-		err = handle.Get(ctx, &reply)
-	}
-	return reply, err
-}
-
 // ask reads a page of the account of what a run of a session holds; empty: its newest run.
 func ask(ctx context.Context, c client.Client, id, run string, request account.Request) (page account.Page, err error) {
 	value, err := c.QueryWorkflow(ctx, id, run, string(account.Query), request)
@@ -75,22 +63,6 @@ func ask(ctx context.Context, c client.Client, id, run string, request account.R
 		err = errors.New("its account has no head; the worker may be of another version")
 	}
 	return page, err
-}
-
-// closedSession reports whether an update met a workflow that has ended, or never was.
-func closedSession(err error) bool {
-	refusal, ok := errors.AsType[*temporal.ApplicationError](err)
-	return serviceerror.ToStatus(err).Code() == codes.NotFound || ok && refusal.Type() == "AcceptedUpdateCompletedWorkflow"
-}
-
-// refusalOf is what the session itself said.
-func refusalOf(err error) (*domain.Error, bool) {
-	var told domain.Error
-	refusal, ok := errors.AsType[*temporal.ApplicationError](err)
-	if !ok || !refusal.HasDetails() || refusal.Details(&told) != nil || told.Message == "" {
-		return nil, false
-	}
-	return &told, true
 }
 
 // unanswered has the server try again.

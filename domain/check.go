@@ -2,6 +2,7 @@ package domain
 
 import (
 	"cmp"
+	"encoding"
 	"fmt"
 	"net/url"
 	"reflect"
@@ -109,6 +110,17 @@ func (d Definition) checkNegative() error {
 	})
 	if err != nil {
 		return invalid(err)
+	}
+	return nil
+}
+
+// CheckWord says of a word that an enum does not have which ones it has.
+func CheckWord[E ~string, P interface {
+	*E
+	encoding.TextUnmarshaler
+}](word E) error {
+	if err := P(new(E)).UnmarshalText([]byte(word)); err != nil {
+		return Errorf(Invalid, "%v", err)
 	}
 	return nil
 }

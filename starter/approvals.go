@@ -187,10 +187,10 @@ func (p *program) deciding(command *cobra.Command, verdict domain.Verdict) *cobr
 	command.RunE = func(command *cobra.Command, args []string) error {
 		if command.Flags().Changed("edit") {
 			var err error
-			if word.Edit, err = textOrFile(command.Context(), "edit", word.Edit); err != nil {
+			if word.Arguments, err = textOrFile(command.Context(), "edit", word.Arguments); err != nil {
 				return err
 			}
-			if word.Edit == "" { // it would run as it was
+			if word.Arguments == "" { // it would run as it was
 				return usage("edit: is empty; give the arguments that are to run as a JSON object")
 			}
 		}
@@ -218,7 +218,7 @@ func (p *program) deciding(command *cobra.Command, verdict domain.Verdict) *cobr
 		})
 	}
 	if verdict == domain.Approved {
-		command.Flags().StringVar(&word.Edit, "edit", "", "arguments that run instead: a `JSON` object, or @FILE that holds it")
+		command.Flags().StringVar(&word.Arguments, "edit", "", "arguments that run instead: a `JSON` object, or @FILE that holds it")
 		command.Flags().BoolVar(&word.Always, "always", false, "let calls of the tool with exactly these arguments run from now on")
 	}
 	saidFlags(command, &word.By, "decides", &word.Reason, "that is recorded; of a call that is denied the model reads it, too")
@@ -273,7 +273,7 @@ recorded.`,
 		`  starter revoke notes 3f9e1b2c
   starter revoke notes 3f9e1b2c --reason "the contract has ended"`)
 	command.RunE = func(command *cobra.Command, args []string) error {
-		options.Rule = args[1]
+		options.ID = args[1]
 		return p.change(command.Context(), args, func(ctx context.Context, s *local.Stack, id string) error {
 			revoked, err := s.Agents.Revoke(ctx, id, options)
 			if err != nil {

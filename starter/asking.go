@@ -189,7 +189,7 @@ func (a *asker) hear(ctx context.Context, call client.WaitingCall, line string) 
 		p.err.Printf("%s\n", wrong)
 		return false, false
 	case call.Ask != nil:
-	case key == 0, key == 'e' && word.Edit == "":
+	case key == 0, key == 'e' && word.Arguments == "":
 		return false, false
 	case key != 'e' && call.Kind.Rule().Grants(word.Verdict):
 		if cut := p.notWhole(call); cut != "" {

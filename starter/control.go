@@ -14,6 +14,13 @@ import (
 	"everstep/starter/render"
 )
 
+// controls are the commands of this file.
+func controls(p *program) []*cobra.Command {
+	return []*cobra.Command{
+		stopCommand(p), extendCommand(p), pauseCommand(p), resumeCommand(p), suspendCommand(p), unsuspendCommand(p), clearCommand(p), closeCommand(p),
+	}
+}
+
 func stopCommand(p *program) *cobra.Command {
 	mode := contract.AfterStep
 	var within contract.Span

@@ -320,12 +320,12 @@ Exit codes: 0 done or completed, 1 failed or another error, 2 wrong usage,
 	set.BoolVar(&p.flags.quiet, "quiet", false, "print answers and errors only")
 	add(root, groupAgents,
 		runCommand(p), chatCommand(p), startCommand(p), sendCommand(p), unsendCommand(p), watchCommand(p), resultCommand(p), statusCommand(p),
-		stepsCommand(p), explainCommand(p), messagesCommand(p), listCommand(p), executionsCommand(p), diffCommand(p), stopCommand(p),
-		extendCommand(p), forkCommand(p), rewindCommand(p), approvalsCommand(p), approveCommand(p), denyCommand(p), answerCommand(p), revokeCommand(p), pauseCommand(p), resumeCommand(p), resolveCommand(p), updateCommand(p),
-		suspendCommand(p), unsuspendCommand(p), clearCommand(p), closeCommand(p), deleteCommand(p),
-		exportCommand(p), importCommand(p),
+		stepsCommand(p), explainCommand(p), messagesCommand(p), listCommand(p), executionsCommand(p), diffCommand(p),
+		forkCommand(p), rewindCommand(p), approvalsCommand(p), approveCommand(p), denyCommand(p), answerCommand(p), revokeCommand(p), resolveCommand(p), updateCommand(p),
+		deleteCommand(p), exportCommand(p), importCommand(p),
 		agentsCommand(p), scheduleCommand(p),
 	)
+	add(root, groupAgents, controls(p)...)
 	add(root, groupLocal,
 		devCommand(p), demoCommand(p), doctorCommand(p), mcpCommand(p), completionCommand(p),
 	)

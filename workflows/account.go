@@ -2,7 +2,6 @@ package workflows
 
 import (
 	"encoding/json"
-	"time"
 
 	"everstep/domain"
 	"everstep/domain/account"
@@ -223,17 +222,16 @@ func (r *reader) revision() domain.Digest {
 func (r *reader) accountHead(request account.Request) (account.Head, error) {
 	head := account.Head{
 		AgentID: r.session.in.AgentID, Name: r.session.in.Name, Run: r.session.run.ownRun(),
-		Doing: r.agent.log.doing, Since: r.agent.log.since, Lacking: r.agent.log.lacking, InferenceFailure: r.agent.log.failure, Open: r.session.in.Name != "" && !r.mail.Closed(), Begun: r.mail.Posted(), Suspended: r.mail.Suspended(),
+		Doing: r.agent.log.doing, Since: r.agent.log.since, Lacking: r.agent.log.lacking, InferenceFailure: r.agent.log.failure, Open: r.session.in.Name != "" && !r.mail.Closed(), Begun: r.mail.Posted(), Settings: r.mail.Settings,
 		Position: account.Position{
-			Length: r.conversation.Len(), Edits: r.conversation.Edits(), From: r.agent.rewindTarget(), Moved: r.session.records.moved, Base: r.conversation.Log().Base(), Segments: r.session.run.inheritedSegments,
+			Length: r.conversation.Len(), Edits: r.conversation.Edits(), From: r.agent.rewindTarget(), Moved: r.session.records.Moved, Base: r.conversation.Log().Base(), Segments: r.session.run.inheritedSegments,
 		},
 		Waits: r.session.openWaits.shown(), AlwaysAllowed: append([]domain.StandingApproval{}, r.agent.state.StandingApprovals...),
 		Unread: r.waitingMessages(), Configuration: r.configuration(request.Wants(account.Definition)), Ledger: r.ledgerView(),
 		Children: append([]contract.SubagentView{}, r.session.children.all...), MCPSessions: append([]contract.Bound{}, r.session.bindings.open()...),
 		Unstored: r.session.run.outage.why, Unrecorded: r.session.records.missing(), Trusted: r.agent.state.Trusted(), Todo: r.agent.state.Metadata.Todo(),
 	}
-	var since time.Time
-	if since, head.Paused = r.mail.Paused(); !since.IsZero() {
+	if since := r.mail.PausedSince(); !since.IsZero() {
 		head.Doing, head.Since = "paused", since
 	}
 	if p := r.session.in.Parent; p != nil {

@@ -132,7 +132,7 @@ func TestAwaitOfWhatDoesNotCome(t *testing.T) {
 	second, third := awaits(env, 4*time.Minute, contract.AwaitID(2), 2), awaits(env, 4*time.Minute, "u5", 3)
 	env.RegisterDelayedCallback(func() {
 		id := held.value.(contract.SendReply).Waits
-		env.UpdateWorkflow(string(contract.UpdateUnsend), "u6", &verdict{}, contract.UnsendRequest{MessageID: id})
+		env.UpdateWorkflow(string(contract.UpdateUnsend), "u6", &verdict{}, contract.UnsendRequest{MessageID: id.String()})
 	}, 2*time.Hour)
 	var waits any
 	env.RegisterDelayedCallback(func() { waits = second.value }, 3*time.Hour)

@@ -62,7 +62,7 @@ func (h *handover) carry(of domain.AgentState) (contract.Carry, error) {
 	return contract.Carry{
 		State: state, Sequence: h.agent.log.last, Prior: h.agent.state.Execution.Prior, Outcome: h.session.archive.outcome,
 		Config: h.config.handOver(), Conversation: h.conversation.handOver(h.carriedFrom()), Mail: h.mail.HandOver(),
-		Records: h.session.records.handOver(), Guarded: h.session.guards.Guarded, Bound: h.session.bindings.handOver(),
+		Records: h.session.records.CarriedRecords, Guarded: h.session.guards.Guarded, Bound: h.session.bindings.handOver(),
 		Segments: h.run.segments, Copy: h.run.copying, Runs: h.run.number,
 	}, err
 }

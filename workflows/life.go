@@ -15,11 +15,11 @@ func (s *session) busy() bool { return s.mail.Posted() || s.agent.state.HasActiv
 // headMemo is where the agent stands now. An execution that is about to begin counts. Of one that is over the rest stays as it is.
 func (s *session) headMemo() contract.HeadMemo {
 	head := s.run.head
-	if head.Number, head.Suspended = s.agent.state.ExecutionCount, s.mail.Suspended() != nil; s.mail.Posted() {
+	if head.Number, head.Suspended = s.agent.state.ExecutionCount, s.mail.Settings.Suspended != nil; s.mail.Posted() {
 		head.Number++
 	}
 	if s.busy() {
-		_, head.Paused = s.mail.Paused()
+		head.Paused = s.mail.Settings.Paused
 		_, within := s.agent.state.CurrentStepStartedAt()
 		head.Stopping = within && s.mail.Stopping()
 	}
@@ -29,22 +29,17 @@ func (s *session) headMemo() contract.HeadMemo {
 // publishHead has the memo say where the agent stands now.
 func (s *session) publishHead() { s.run.publishHead(s.headMemo()) }
 
-// idleFor refuses what only an idle, open session takes.
-func (c *commands) idleFor(what string) error {
-	switch {
-	case c.session.in.Name == "":
-		return domain.Errorf(domain.Denied, "%s: the agent has no name, so it takes one prompt and no more; start another with --id NAME", what)
-	case c.mail.Closed():
-		return domain.Errorf(domain.Denied, "%s: the session is closed", what)
-	case c.session.busy():
-		return domain.Errorf(domain.Denied, "%s: execution %d is in progress; wait for it or stop it", what, c.agent.state.ExecutionCount)
+// availability is what of the agent decides which commands it takes.
+func (c *commands) availability() contract.Availability {
+	return contract.Availability{
+		ID: c.session.budget.called(), Named: c.session.in.Name != "", Open: true, Closed: c.mail.Closed(), Number: max(c.agent.state.ExecutionCount, 1),
+		Busy: c.session.busy(), InProgress: c.agent.state.HasActiveExecution() && !c.mail.Ending(),
 	}
-	return nil
 }
 
 // notSuspended refuses what a suspended session does not take.
 func (c *commands) notSuspended(what string) error {
-	suspended := c.mail.Suspended()
+	suspended := c.mail.Settings.Suspended
 	if suspended == nil {
 		return nil
 	}
@@ -55,12 +50,17 @@ func (c *commands) notSuspended(what string) error {
 	return domain.Errorf(domain.Denied, "%s: the session is suspended since %s%s; unsuspend it first", what, suspended.Since.Format(time.RFC3339), why)
 }
 
-// checkBeginning refuses what no execution can begin with.
-func (c *commands) checkBeginning(request contract.SendRequest) error {
-	err := cmp.Or(c.session.budget.checkSessionLeft("send"), c.agent.checkStart(request.Prompt, request.Options, request.Budget))
-	if request.Model != nil {
-		err = cmp.Or(err, domain.Definition{Model: *request.Model}.Check())
+// checkMeant refuses what is for another execution than the one in progress.
+func (c *commands) checkMeant(id domain.ExecutionID) error {
+	if id.IsZero() || c.agent.state.HasActiveExecution() && id == c.agent.state.Execution.ID {
+		return nil
 	}
+	return domain.Errorf(domain.Denied, "execution_id: %s is not in progress", id)
+}
+
+// checkBeginning refuses what no execution can begin with as the session stands.
+func (c *commands) checkBeginning(request contract.SendRequest) error {
+	err := cmp.Or(c.session.budget.checkSessionLeft("send"), request.Options.Check(c.agent.state))
 	if err == nil {
 		err = cmp.Or(c.checkCost(request), c.config.checkShown(request.Options))
 	}
@@ -78,37 +78,10 @@ func (c *commands) checkBeginning(request contract.SendRequest) error {
 // checkCost refuses a limit of money that would end the execution at once.
 func (c *commands) checkCost(request contract.SendRequest) error {
 	model, r := *cmp.Or(request.Model, c.session.guards.Primary, new(c.agent.state.LLMConfig)), c.config.Resolved
-	limit := c.config.upcoming().Definition.Budget.CappedBy(request.Budget).CappedBy(c.session.budget.upcomingAccount().Budget).MaxCostNanoUSD
-	if limit == nil || *limit == 0 || r == nil || r.Price != nil || !r.Definition.Model.Equal(model) {
+	if r == nil || !r.Definition.Model.Equal(model) {
 		return nil
 	}
-	return domain.Errorf(domain.Invalid, "max_cost: nobody knows what %s costs; leave it out, or name a model with its price", model)
-}
-
-func (c *commands) checkSuspend(request contract.SuspendRequest) error {
-	switch {
-	case c.session.in.Name == "":
-		return domain.Errorf(domain.Denied, "suspend: the agent has no name, so it has no session; pause or stop its execution")
-	case c.mail.Closed():
-		return domain.Errorf(domain.Denied, "suspend: the session is closed")
-	}
-	return contract.CheckSaid(request.By, request.Reason)
-}
-
-// suspend lets the execution in progress go on to its end.
-func (c *commands) suspend(request contract.SuspendRequest) contract.SuspendReply {
-	return contract.SuspendReply{Changed: c.mail.Suspend(request), Busy: c.session.busy()}
-}
-
-func (c *commands) checkUnsuspend(contract.UnsuspendRequest) error {
-	if c.session.in.Name == "" {
-		return domain.Errorf(domain.Denied, "unsuspend: the agent has no name, so it has no session")
-	}
-	return nil
-}
-
-func (c *commands) unsuspend(contract.UnsuspendRequest) contract.SuspendReply {
-	return contract.SuspendReply{Changed: c.mail.Unsuspend(), Busy: c.session.busy()}
+	return r.CheckPriced(c.config.upcoming().Definition.Budget.CappedBy(request.Budget).CappedBy(c.session.budget.upcomingAccount().Budget), model)
 }
 
 // idleTime is how long an idle session stays open, and since when it is idle: the end of its newest execution, or when people
@@ -151,5 +124,5 @@ func (s *session) hasIdleWork() bool {
 }
 
 func (s *session) staysOpen() bool {
-	return len(s.agent.state.UnresolvedOutcomes()) > 0 || s.mail.Suspended() != nil
+	return len(s.agent.state.UnresolvedOutcomes()) > 0 || s.mail.Settings.Suspended != nil
 }

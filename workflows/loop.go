@@ -1,6 +1,7 @@
 package workflows
 
 import (
+	"cmp"
 	"strings"
 
 	"go.temporal.io/sdk/workflow"
@@ -123,7 +124,7 @@ func (s *session) beginExecution() {
 		s.publish(contract.Outcome{Status: domain.StatusInProgress})
 	}
 	s.publishHead()
-	by := next.By.Bounded()
+	by := cmp.Or(next.Starter, domain.Starter{Program: next.By}).Bounded()
 	started := domain.AgentExecutionStarted{Number: s.agent.state.ExecutionCount, By: by}
 	if origin := s.agent.state.Execution.Origin; origin != nil {
 		started.Origin = origin.ExecutionID

@@ -1,11 +1,101 @@
 package workflows
 
 import (
-	"strings"
+	"cmp"
 
 	"everstep/domain"
 	"everstep/domain/contract"
+	"everstep/workflows/internal/mailbox"
 )
+
+func (c *commands) checkSend(request contract.SendRequest) error {
+	if err := cmp.Or(c.notSuspended("send"), c.checkMeant(request.ExecutionID)); err != nil {
+		return err
+	}
+	if c.mustWait(request) {
+		return c.checkWait(request)
+	}
+	if err := contract.IdleSession.Check("send", c.availability()); err != nil {
+		return err
+	}
+	return c.checkBeginning(request)
+}
+
+// mustWait reports whether a message is to wait for the execution in progress, or for those of messages that came before it.
+func (c *commands) mustWait(request contract.SendRequest) bool {
+	others := c.session.in.Name != "" && c.mail.Ready() && !c.mail.Closed()
+	return request.IfBusy.Waits() && !request.IfIdle && (c.session.busy() || others)
+}
+
+// checkNotes refuses metadata for which the messages that wait leave no room: each adds its own when its execution begins.
+func (c *commands) checkNotes(given *domain.StartOptions) error {
+	if given == nil || len(given.Metadata) == 0 {
+		return nil
+	}
+	state := c.agent.state
+	for _, w := range c.mail.Waiting() {
+		if w.Request.Options == nil {
+			continue
+		}
+		with, err := state.WithNotesOf(&domain.StartOptions{Metadata: w.Request.Options.Metadata}, c.agent.now())
+		if err != nil {
+			return err
+		}
+		state = with
+	}
+	return (&domain.StartOptions{Metadata: given.Metadata}).Check(state)
+}
+
+// checkWait refuses a message that cannot wait for the execution in progress. What could wait, but for nothing, would
+// only look as if it were read.
+func (c *commands) checkWait(request contract.SendRequest) error {
+	switch {
+	case c.mail.Closed():
+		return domain.Errorf(domain.Denied, "send: the session is closed")
+	case c.session.in.Name == "" && request.IfBusy == contract.QueueIfBusy:
+		return domain.Errorf(domain.Denied, "if_busy: the agent has no name, so no execution follows this one; steer it, or start another agent")
+	case c.session.budget.checkSessionLeft("send") != nil:
+		return c.session.budget.checkSessionLeft("send")
+	case c.session.in.Name == "" && (c.mail.Ending() || c.agent.state.Continuation().Stops()):
+		return domain.Errorf(domain.Denied, "send: the execution is stopping, and the agent has no name, so none follows it; nobody would read the message")
+	case request.IfBusy == contract.QueueIfBusy:
+		if err := cmp.Or(c.checkBeginning(request), c.checkNotes(request.Options)); err != nil {
+			return err
+		}
+	default:
+		if field := changes(request); field != "" {
+			return domain.Errorf(domain.Denied, "%s: execution %d is in progress, which no message changes; queue the message, or leave it out", field, max(c.agent.state.ExecutionCount, 1))
+		}
+	}
+	return c.checkRoom(request)
+}
+
+// changes names what of a message would change the execution in progress; empty: nothing.
+func changes(r contract.SendRequest) string {
+	switch {
+	case r.Model != nil:
+		return "model"
+	case !r.Budget.IsZero():
+		return "budget"
+	case r.Options != nil:
+		return "metadata, messages, trusted"
+	case r.Definition != nil:
+		return "definition"
+	}
+	return ""
+}
+
+// send has the loop begin the next execution when the handler has returned, or the message wait.
+func (c *commands) send(request contract.SendRequest) contract.SendReply {
+	if c.mustWait(request) {
+		return c.holdMessage(request)
+	}
+	c.mail.Post(mailbox.NextExecution{SendRequest: request})
+	return contract.SendReply{
+		ExecutionID: c.session.nextExecutionID(), Number: c.agent.state.ExecutionCount + 1,
+		RunID: c.session.info.WorkflowExecution.RunID, Began: true,
+	}
+}
 
 // checkRoom refuses a message for which there is no room beside those that wait already, and beside all else that a run
 // hands on.
@@ -106,43 +196,29 @@ func (r *reader) waitingMessages() []contract.WaitingView {
 }
 
 func (c *commands) checkUnsend(request contract.UnsendRequest) error {
-	waiting := c.mail.Waiting()
-	if len(waiting) == 0 {
-		return domain.Errorf(domain.Denied, "unsend: no message waits; what was read cannot be taken back")
-	}
-	if _, found := findWaiting(waiting, request.MessageID); found {
-		return nil
-	}
-	ids := make([]string, 0, len(waiting))
-	for _, w := range waiting {
-		ids = append(ids, w.ID.String())
-	}
-	const shown = 5
-	list := strings.Join(ids[:min(len(ids), shown)], ", ")
-	if len(ids) > shown {
-		list += " and so on"
-	}
-	if request.MessageID.IsZero() {
-		return domain.Errorf(domain.Denied, "message_id: %d messages wait; name one: %s", len(waiting), list)
-	}
-	return domain.Errorf(domain.Denied, "message_id: %s does not wait; it was read or taken back; these wait: %s", request.MessageID, list)
+	_, err := c.meantMessage(request.MessageID)
+	return err
 }
 
-// findWaiting finds a message among those that wait; the zero id is that which waits alone.
-func findWaiting(waiting []contract.WaitingMessage, id domain.MessageID) (contract.WaitingMessage, bool) {
-	if id.IsZero() && len(waiting) == 1 {
-		return waiting[0], true
+// meantMessage is the message that somebody means, of those that wait.
+func (c *commands) meantMessage(typed string) (w contract.WaitingMessage, _ error) {
+	waiting := c.mail.Waiting()
+	if typed == "" && len(waiting) == 1 {
+		return waiting[0], nil
 	}
-	for _, w := range waiting {
-		if w.ID == id {
-			return w, true
-		}
+	ids := make([]string, len(waiting))
+	for i, one := range waiting {
+		ids[i] = one.ID.String()
 	}
-	return contract.WaitingMessage{}, false
+	at, err := domain.Choose("message", typed, "none waits; what was read cannot be taken back", "those that wait", ids, ids)
+	if err != nil {
+		return w, err
+	}
+	return waiting[at], nil
 }
 
 func (c *commands) unsend(request contract.UnsendRequest) contract.UnsendReply {
-	w, _ := findWaiting(c.mail.Waiting(), request.MessageID)
+	w, _ := c.meantMessage(request.MessageID)
 	c.mail.TakeBack(w.ID)
 	if c.agent.state.HasActiveExecution() {
 		c.agent.emit(domain.EventMessageUnsent, domain.MessageUnsent{MessageID: w.ID})

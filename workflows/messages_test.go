@@ -160,19 +160,22 @@ func TestTakingMessagesBack(t *testing.T) {
 	nameless := func() contract.UnsendRequest { return contract.UnsendRequest{} }
 	none := unsend(0, "u3", nameless)
 	which := unsend(2*time.Minute, "u4", nameless)
-	one := unsend(3*time.Minute, "u5", func() contract.UnsendRequest {
-		return contract.UnsendRequest{MessageID: first.value.(contract.SendReply).Waits}
-	})
-	gone := unsend(4*time.Minute, "u6", func() contract.UnsendRequest {
-		return contract.UnsendRequest{MessageID: first.value.(contract.SendReply).Waits}
-	})
+	named := func(length int) func() contract.UnsendRequest {
+		return func() contract.UnsendRequest {
+			return contract.UnsendRequest{MessageID: first.value.(contract.SendReply).Waits.String()[:length]}
+		}
+	}
+	short := unsend(150*time.Second, "u8", named(3))
+	one := unsend(3*time.Minute, "u5", named(8))
+	gone := unsend(4*time.Minute, "u6", named(36))
 	last := unsend(5*time.Minute, "u7", nameless)
 	execute(env, input(t, ""))
 	require.Equal(t, 1, outcome(t, env).Steps)
-	require.ErrorContains(t, none.rejected, "no message waits")
-	require.ErrorContains(t, which.rejected, "2 messages wait; name one")
+	require.ErrorContains(t, none.rejected, "message: none waits")
+	require.ErrorContains(t, which.rejected, "is none of those that wait: "+first.value.(contract.SendReply).Waits.String())
+	require.ErrorContains(t, short.rejected, "is short for what is changed by it")
 	require.Equal(t, 1, one.value.(contract.UnsendReply).Left)
-	require.ErrorContains(t, gone.rejected, "does not wait")
+	require.ErrorContains(t, gone.rejected, "is none of those that wait")
 	require.Equal(t, second.value.(contract.SendReply).Waits, last.value.(contract.UnsendReply).MessageID)
 	require.Equal(t, []string{"user: hello", "assistant: one"}, spoken(t, env))
 }

@@ -128,6 +128,6 @@ func (o *openWaits) note() string {
 }
 
 // pressed is why a command that can wait is not taken late in a run.
-func pressed[In, Out any](name contract.Update[In, Out]) error {
+func pressed(name string) error {
 	return domain.Errorf(domain.Denied, "%s: this run of the workflow has taken as many updates as it may; the next one begins after the step in progress: send it again then", name)
 }

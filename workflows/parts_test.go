@@ -17,7 +17,7 @@ import (
 // layers lists the package's files from the workflow down to what it is made of.
 // Calls go down.
 var layers = []string{
-	"execute.go", "scheduled.go", "loop.go", "updates.go", "await.go", "rewind.go", "update.go", "views.go", "account.go", "finish.go", "messages.go", "life.go", "session.go", "sessionbudget.go", "run.go", "outage.go", "people.go", "waitkinds.go", "carry.go", "record.go",
+	"execute.go", "scheduled.go", "loop.go", "commands.go", "await.go", "rewind.go", "extend.go", "update.go", "views.go", "account.go", "finish.go", "messages.go", "life.go", "session.go", "sessionbudget.go", "run.go", "outage.go", "people.go", "waitkinds.go", "carry.go", "record.go",
 	"inference.go", "answer.go", "attempt.go", "tools.go", "call.go", "callattempt.go", "handoff.go", "grants.go", "children.go", "pending.go", "bindings.go", "stranded.go", "approvals.go", "guards.go", "hooks.go", "unknownoutcome.go", "turns.go", "batch.go", "openwaits.go", "ledger.go", "step.go", "bounds.go",
 	"trusted.go", "config.go", "activity.go", "retries.go", "transcript.go", "agent.go", "events.go", "verdict.go", "content.go", "failure.go", "doc.go",
 }

@@ -12,36 +12,36 @@ import (
 	"everstep/workflows/internal/mailbox"
 )
 
-// answers takes what people say about calls that wait.
-type answers struct {
+// commands are what people ask of an agent: for each a check, which only refuses, and what does it.
+type commands struct {
 	session *session
 	agent   *agent
 	config  *configuration
 	mail    *mailbox.Mailbox
+	talk    *transcript
 }
 
-func (s *session) answers() *answers { return &answers{s, s.agent, s.config, s.mail} }
+func (s *session) commands() *commands {
+	return &commands{s, s.agent, s.config, s.mail, s.conversation}
+}
 
 // checkAnswer refuses what somebody says about a call that does not wait for it, and what does not fit the wait.
-func (a *answers) checkAnswer(request contract.AnswerRequest) error {
-	if err := request.Check(); err != nil {
-		return err
-	}
-	w, err := a.waitFor(request)
+func (c *commands) checkAnswer(request contract.AnswerRequest) error {
+	w, err := c.waitFor(request)
 	if err != nil {
 		return err
 	}
 	kind := waitKindOf(w.Kind)
-	if schema, _ := kind.schema(a, w, request); schema != nil {
-		if err := a.checkTries(w, request); err != nil {
+	if schema, _ := kind.schema(c, w, request); schema != nil {
+		if err := c.checkTries(w, request); err != nil {
 			return err
 		}
 	}
-	if err := kind.check(a, w, request); err != nil {
+	if err := kind.check(c, w, request); err != nil {
 		return err
 	}
 	// Where no worker was up as the time went by, an answer is looked at before the end of the wait.
-	if !w.Expires.IsZero() && !a.agent.now().Before(w.Expires) {
+	if !w.Expires.IsZero() && !c.agent.now().Before(w.Expires) {
 		return timeOver(request.Does(), w.ToolExecutionID, w.Expires)
 	}
 	return nil
@@ -51,7 +51,7 @@ func (a *answers) checkAnswer(request contract.AnswerRequest) error {
 const mostAnswerChecks = 50
 
 // checkTries refuses an answer that a worker would have to check, where there is no room for that.
-func (a *answers) checkTries(w *openWait, request contract.AnswerRequest) error {
+func (c *commands) checkTries(w *openWait, request contract.AnswerRequest) error {
 	does, instead := request.Does(), "stop the execution, and extend it, or wait until the question expires"
 	if request.Arguments != "" {
 		instead = "approve or deny it as it is"
@@ -59,7 +59,7 @@ func (a *answers) checkTries(w *openWait, request contract.AnswerRequest) error 
 	switch {
 	case w.tries >= mostAnswerChecks:
 		return domain.Errorf(domain.Denied, "%s: somebody has tried %d times to %s call %s, which is as often as may be; %s", does, w.tries, does, w.ToolExecutionID, instead)
-	case a.session.run.nearBounds() || a.mail.Updates.Full():
+	case c.session.run.nearBounds() || c.mail.Updates.Full():
 		return domain.Errorf(domain.Denied, "%s: the run has no room for a worker to check it; %s", does, instead)
 	}
 	return nil
@@ -67,27 +67,27 @@ func (a *answers) checkTries(w *openWait, request contract.AnswerRequest) error 
 
 // answer writes down what somebody says about a call that waits, once a worker says that it fits where there is a schema.
 // Meanwhile somebody else may answer. The call takes it from there.
-func (a *answers) answer(ctx workflow.Context, request contract.AnswerRequest) (reply contract.AnswerReply, _ error) {
-	w, err := a.waitFor(request)
+func (c *commands) answer(ctx workflow.Context, request contract.AnswerRequest) (reply contract.AnswerReply, _ error) {
+	w, err := c.waitFor(request)
 	if err != nil {
 		return reply, err
 	}
 	kind := waitKindOf(w.Kind)
 	request.Call = w.ToolExecutionID
-	if schema, text := kind.schema(a, w, request); schema != nil {
+	if schema, text := kind.schema(c, w, request); schema != nil {
 		w.tried()
-		if err = a.checkFits(ctx, w.Tool, request, schema, text); err == nil {
-			_, err = a.waitFor(request)
+		if err = c.checkFits(ctx, w.Tool, request, schema, text); err == nil {
+			_, err = c.waitFor(request)
 		}
 		if err != nil && !w.Open() { // what came of that answer may have cut the check off
-			err = a.notWaiting(request)
+			err = c.notWaiting(request)
 		}
 	}
 	if err != nil {
 		return reply, err
 	}
-	reply.Standing = kind.apply(a, w, request)
-	reply.Number, reply.Wait, reply.UnknownOutcomes = a.agent.state.ExecutionCount, w.Wait, len(a.agent.state.UnresolvedOutcomes())
+	reply.Standing = kind.apply(c, w, request)
+	reply.Number, reply.Wait, reply.UnknownOutcomes = c.agent.state.ExecutionCount, w.Wait, len(c.agent.state.UnresolvedOutcomes())
 	if !w.Kind.Rule().Outlasts {
 		reply.Wait = w.Recorded()
 		reply.Wait.ToolExecutionID, reply.Wait.ExecutionID, reply.Wait.Step, reply.Wait.Tool = w.ToolExecutionID, w.ExecutionID, w.Step, w.Tool
@@ -97,9 +97,9 @@ func (a *answers) answer(ctx workflow.Context, request contract.AnswerRequest) (
 
 // waitFor is the wait that somebody answers, or why there is none. Without an id it is the only one of its kind. A digest has to
 // be that of what the person was shown.
-func (a *answers) waitFor(request contract.AnswerRequest) (*openWait, error) {
+func (c *commands) waitFor(request contract.AnswerRequest) (*openWait, error) {
 	id := request.Call
-	open := append(a.session.openWaits.open(), &openWait{Wait: a.agent.state.UnknownOutcome(id)})
+	open := append(c.session.openWaits.open(), &openWait{Wait: c.agent.state.UnknownOutcome(id)})
 	open = slices.DeleteFunc(open, func(w *openWait) bool { return !request.Fits(w.Kind) })
 	at := slices.IndexFunc(open, func(w *openWait) bool { return w.ToolExecutionID == id })
 	switch {
@@ -108,7 +108,7 @@ func (a *answers) waitFor(request contract.AnswerRequest) (*openWait, error) {
 	case id.IsZero() && len(open) == 1:
 		at = 0
 	case at < 0:
-		return nil, a.notWaiting(request)
+		return nil, c.notWaiting(request)
 	}
 	if found := open[at]; request.Digest.IsZero() || request.Digest == found.Digest {
 		return found, nil
@@ -129,7 +129,7 @@ func named(waits []*openWait) string {
 }
 
 // notWaiting says why a call does not wait for what somebody says about it.
-func (a *answers) notWaiting(request contract.AnswerRequest) error {
+func (c *commands) notWaiting(request contract.AnswerRequest) error {
 	does, kind, id := request.Does(), request.Verdict.Kind(), request.Call
 	rule := kind.Rule()
 	switch {
@@ -138,8 +138,8 @@ func (a *answers) notWaiting(request contract.AnswerRequest) error {
 	case id.IsZero():
 		return domain.Errorf(domain.Denied, "%s: no call of this agent waits for %s", does, rule.For)
 	}
-	was := a.session.openWaits.answered(kind, id)
-	if call, ok := a.agent.toolExecution(id); was.IsZero() && ok {
+	was := c.session.openWaits.answered(kind, id)
+	if call, ok := c.agent.toolExecution(id); was.IsZero() && ok {
 		was = call.Wait(kind)
 	}
 	switch {

@@ -24,49 +24,29 @@ type records struct {
 	policy   *policy
 	children *children
 
-	pending []contract.EndedExecution
+	contract.CarriedRecords
 	// why is how the newest try failed; empty where none has.
 	why string
 	// lost counts those that were given up.
 	lost int
-	// moved is the newest rewind or clear. position says whether where the session stands since then is among the records.
-	moved    *contract.Move
-	position positionRecord
+	// positionFailed says that the store did not take the position that is due in this run. It is tried again when the session
+	// closes, or in the next run.
+	positionFailed bool
 }
-
-// A positionRecord says what has become of the record of the session's position.
-type positionRecord int
-
-const (
-	// positionRecorded: it is among the records, or needs no record, as no move has come since the newest execution began.
-	positionRecorded positionRecord = iota
-	// positionDue: it is to be recorded while the session is idle.
-	positionDue
-	// positionFailed: the store did not take it in this run. It is tried again when the session closes, or in the next run.
-	positionFailed
-)
 
 // mostUnrecorded bounds the executions that wait for the store.
 const mostUnrecorded = 64
 
-// resumed takes over what an earlier run has left.
-func (r records) resumed(carry contract.CarriedRecords) *records {
-	if r.pending, r.moved = carry.Ended, carry.Moved; carry.PositionDue {
-		r.position = positionDue
-	}
-	return &r
-}
-
 func (r *records) add(ended contract.EndedExecution) {
-	r.pending = append(slices.Clip(r.pending), ended)
-	if more := len(r.pending) - mostUnrecorded; more > 0 {
-		r.pending, r.lost = r.pending[more:], r.lost+more
+	r.Ended = append(slices.Clip(r.Ended), ended)
+	if more := len(r.Ended) - mostUnrecorded; more > 0 {
+		r.Ended, r.lost = r.Ended[more:], r.lost+more
 	}
 }
 
 // took is told that the store has the oldest, or that nobody can tell it any more.
 func (r *records) took(told bool) {
-	r.pending, r.why = r.pending[1:], ""
+	r.Ended, r.why = r.Ended[1:], ""
 	if !told {
 		r.lost++
 	}
@@ -77,40 +57,38 @@ func (r *records) failed(why string) { r.why = why }
 // move notes where the session stands from now on, which is due to be recorded where anything is.
 func (r *records) move(after int, at time.Time, recorded bool) {
 	move := contract.Move{Number: 1, After: after, At: at}
-	if r.moved != nil {
-		move.Number = r.moved.Number + 1
+	if r.Moved != nil {
+		move.Number = r.Moved.Number + 1
 	}
-	if r.moved = &move; recorded && after > 0 {
-		r.position = positionDue
+	if r.Moved = &move; recorded && after > 0 {
+		r.PositionDue, r.positionFailed = true, false
 	}
 }
 
 // forgetPosition is for an execution that begins: its own record will say from where it went on.
-func (r *records) forgetPosition() { r.position = positionRecorded }
+func (r *records) forgetPosition() { r.PositionDue = false }
 
-func (r *records) tookPosition() { r.position, r.why = positionRecorded, "" }
+func (r *records) tookPosition() { r.PositionDue, r.why = false, "" }
 
-func (r *records) failedPosition(why string) { r.position, r.why = positionFailed, why }
-
-func (r *records) handOver() contract.CarriedRecords {
-	return contract.CarriedRecords{Ended: r.pending, Moved: r.moved, PositionDue: r.position != positionRecorded}
+func (r *records) failedPosition(why string) {
+	r.PositionDue, r.positionFailed, r.why = true, true, why
 }
 
 // missing says what is not among the records; empty: all is that is to be.
 func (r *records) missing() string {
 	switch {
-	case len(r.pending)+r.lost == 0 && r.position == positionRecorded:
+	case len(r.Ended)+r.lost == 0 && !r.PositionDue:
 		return ""
-	case len(r.pending)+r.lost == 0 && r.why == "":
+	case len(r.Ended)+r.lost == 0 && r.why == "":
 		return "the position of the session, which waits for it"
-	case len(r.pending)+r.lost == 0:
+	case len(r.Ended)+r.lost == 0:
 		return "the position of the session; " + r.why
-	case len(r.pending) == 0:
+	case len(r.Ended) == 0:
 		return fmt.Sprintf("executions that could no longer be told: %d", r.lost)
 	case r.why == "":
-		return fmt.Sprintf("executions that wait for it: %d", len(r.pending)+r.lost)
+		return fmt.Sprintf("executions that wait for it: %d", len(r.Ended)+r.lost)
 	}
-	return fmt.Sprintf("executions: %d; %s", len(r.pending)+r.lost, r.why)
+	return fmt.Sprintf("executions: %d; %s", len(r.Ended)+r.lost, r.why)
 }
 
 // recordEnded puts the execution that has ended among the records, after those that still wait. Its outcome has been
@@ -128,19 +106,19 @@ func (c *configuration) hasRecords() bool { return c.Resolved != nil && c.Resolv
 
 // recordsPosition reports whether the position is to be recorded now.
 func (r *records) recordsPosition() bool {
-	return r.position == positionDue && r.canRecordPosition()
+	return r.PositionDue && !r.positionFailed && r.canRecordPosition()
 }
 
 // canRecordPosition reports whether the position can be recorded: after the executions, so that while they wait for the store
 // it waits too.
 func (r *records) canRecordPosition() bool {
-	return len(r.pending) == 0 && r.config.hasRecords() && !r.run.exhausted()
+	return len(r.Ended) == 0 && r.config.hasRecords() && !r.run.exhausted()
 }
 
 // recordLast tries once more what is missing, as the session is over.
 func (r *records) recordLast() {
 	r.recordPending()
-	if r.position != positionRecorded && r.canRecordPosition() {
+	if r.PositionDue && r.canRecordPosition() {
 		r.recordPosition(r.mail.LastAdmission())
 	}
 }
@@ -150,13 +128,13 @@ func (r *records) recordLast() {
 // same record.
 func (r *records) recordPosition(admission mailbox.Admission) {
 	r.agent.note("recording the position")
-	moved := *r.moved
+	moved := *r.Moved
 	timeout, attempts := r.patienceWithStore()
 	options := r.policy.briefOptions(timeout, attempts, fmt.Sprintf("record the position after execution %d", moved.After))
 	options.ScheduleToCloseTimeout = timeout
 	_, cutOff, err := mailbox.Call(r.root, admission, options, contract.Record, contract.RecordRequest{Moved: &moved})
 	switch {
-	case cutOff, r.moved.Number != moved.Number: // it is still due
+	case cutOff, r.Moved.Number != moved.Number: // it is still due
 	case err == nil:
 		r.tookPosition()
 	default:
@@ -168,9 +146,9 @@ func (r *records) recordPosition(admission mailbox.Admission) {
 
 // recordPending tries those that wait, the oldest first. A session that closes tries once more.
 func (r *records) recordPending() {
-	for len(r.pending) > 0 && !r.run.exhausted() {
+	for len(r.Ended) > 0 && !r.run.exhausted() {
 		r.agent.note("recording the execution")
-		ended := r.pending[0]
+		ended := r.Ended[0]
 		timeout, attempts := r.patienceWithStore()
 		options := r.policy.briefOptions(timeout, attempts, fmt.Sprintf("record execution %d", ended.Number))
 		options.ScheduleToCloseTimeout = timeout

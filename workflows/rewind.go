@@ -1,8 +1,6 @@
 package workflows
 
 import (
-	"cmp"
-
 	"everstep/domain"
 	"everstep/domain/contract"
 	"everstep/domain/conversation"
@@ -11,10 +9,7 @@ import (
 
 // checkRewind refuses what is no step of this session's past, and what an execution could not begin with.
 func (c *commands) checkRewind(r contract.RewindRequest) error {
-	if c.session.in.Name == "" {
-		return domain.Errorf(domain.Denied, "rewind: the agent has no name, so it takes one prompt and no more; fork it instead, and the other agent goes on from there")
-	}
-	if err := cmp.Or(c.idleFor("rewind"), c.notSuspended("rewind")); err != nil {
+	if err := c.notSuspended("rewind"); err != nil {
 		return err
 	}
 	count := c.agent.state.ExecutionCount
@@ -25,13 +20,11 @@ func (c *commands) checkRewind(r contract.RewindRequest) error {
 		return domain.Errorf(domain.Invalid, "origin: is no step of this agent; rewind with a client of Everstep")
 	case r.Newest != count:
 		return domain.Errorf(domain.Denied, "rewind: execution %d has ended since the past was read; look at it, and rewind again", count)
-	case r.Prompt == "" && (r.Model != nil || !r.Budget.IsZero()):
-		return domain.Errorf(domain.Invalid, "model, budget: are the next message's, which is not given; give them with it")
 	}
 	if err := c.talk.CheckRewind(r, c.stored); err != nil || r.Prompt == "" {
 		return err
 	}
-	return c.checkBeginning(contract.SendRequest{Prompt: r.Prompt, Model: r.Model, Budget: r.Budget})
+	return c.checkBeginning(r.Message())
 }
 
 // stored reports whether storage has all messages from an index on that have left memory.
@@ -54,13 +47,10 @@ func (c *commands) rewind(r contract.RewindRequest) contract.RewindReply {
 	}
 	c.moveTo(c.talk.WithRewound(r, reply.Number), &r.Origin)
 	if reply.Began {
-		c.mail.Post(mailbox.NextExecution{Prompt: r.Prompt, Model: r.Model, Budget: r.Budget, By: domain.Starter{Program: r.By}})
+		c.mail.Post(mailbox.NextExecution{SendRequest: r.Message()})
 	}
 	return reply
 }
-
-// checkClear needs no more than an idle session.
-func (c *commands) checkClear(contract.ClearRequest) error { return c.idleFor("clear") }
 
 // clear is a rewind to before all messages. What the agent is, what it has done and what is allowed stays: calls of unknown
 // outcome, standing approvals, trusted values, notes of tools.

@@ -55,12 +55,12 @@ func newSession(ctx workflow.Context, in *contract.SessionInput, options Options
 	root = workflow.WithValue(root, sourceKey{}, source{conversation, config})
 	mail, run, children := mailbox.New(root, agent, carry.Mail), newRun(root, carry), &children{}
 	policy := &policy{config, agent, mail, in.Timing}
-	records := records{root: root, in: in, agent: agent, config: config, mail: mail, run: run, policy: policy, children: children}
+	records := &records{root: root, in: in, agent: agent, config: config, mail: mail, run: run, policy: policy, children: children, CarriedRecords: carry.Records}
 	s := &session{
 		in: in, options: options, info: run.info, root: root, agent: agent, config: config, mail: mail, conversation: conversation,
 		policy: policy, budget: &budget{in, root, agent, config, mail, conversation, children}, guards: &guards{carry.Guarded},
 		run: run, archive: &archive{outcome: carry.Outcome}, openWaits: &openWaits{root: root, agent: agent},
-		bindings: newBindings(agent, conversation, carry.Bound), records: records.resumed(carry.Records), children: children,
+		bindings: newBindings(agent, conversation, carry.Bound), records: records, children: children,
 		replies: &hookReplies{last: map[string]domain.Digest{}},
 	}
 	switch {
@@ -89,7 +89,7 @@ func (s *session) create() error {
 	if err := cmp.Or(checkAgent(s.in), s.checkParent(), s.agent.checkStart(s.in.Prompt, given, s.in.Budget), s.config.checkShown(s.in.Options)); err != nil {
 		return err
 	}
-	s.mail.Post(mailbox.NextExecution{Prompt: s.in.Prompt, Options: given, Budget: s.in.Budget, By: s.startedBy()})
+	s.mail.Post(mailbox.NextExecution{SendRequest: s.in.Message(), Starter: s.startedBy()})
 	if err := s.agent.create(s.in, given); err != nil {
 		return err
 	}
@@ -124,7 +124,7 @@ func (s *session) goOn(carry contract.Carry) error {
 	if len(s.agent.state.UnresolvedOutcomes()) > 0 {
 		s.openWaits.changed() // the memo is the earlier workflow's
 	}
-	s.mail.Post(mailbox.NextExecution{Budget: g.Budget, GoesOn: true, By: s.startedBy()})
+	s.mail.Post(mailbox.NextExecution{SendRequest: contract.SendRequest{Budget: g.Budget}, GoesOn: true, Starter: s.startedBy()})
 	return s.copyLater(g.Copy, carry)
 }
 
@@ -161,7 +161,7 @@ func (s *session) fork(carry contract.Carry) error {
 		s.openWaits.changed() // the memo is to have them
 	}
 	s.budget.limitSession(s.in.Definition.SessionBudget)
-	s.mail.Post(mailbox.NextExecution{Prompt: s.in.Prompt, Options: given, Budget: s.in.Budget, Parts: true, By: s.startedBy()})
+	s.mail.Post(mailbox.NextExecution{SendRequest: s.in.Message(), Parts: true, Starter: s.startedBy()})
 	return nil
 }
 
@@ -177,14 +177,17 @@ func (s *session) resolveEnded(carry contract.Carry) error {
 	case !s.agent.state.Status().Terminal():
 		return domain.Errorf(domain.Denied, "resolve_outcome: execution %d is %s, so its own workflow resolves the call; send that the update %s", s.agent.state.ExecutionCount, s.agent.state.Status(), contract.UpdateAnswer)
 	}
-	answers, request := s.answers(), s.in.ResolveOutcome.Request
+	commands, request := s.commands(), s.in.ResolveOutcome.Request
 	if err := s.copyLater(s.in.ResolveOutcome.Copy, carry); err != nil {
 		return err
 	}
-	if err := answers.checkAnswer(request); err != nil {
-		return err
+	err := request.Check()
+	if err == nil {
+		err = commands.checkAnswer(request)
 	}
-	_, err := answers.answer(s.root, request)
+	if err == nil {
+		_, err = commands.answer(s.root, request)
+	}
 	return err
 }
 

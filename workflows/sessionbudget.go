@@ -48,36 +48,3 @@ func (b *budget) extending(use domain.LimitUse) string {
 
 // called is how people call the agent.
 func (b *budget) called() string { return cmp.Or(b.in.Name, b.in.AgentID.String()) }
-
-func (c *commands) checkExtendSession(request contract.ExtendSessionRequest) error {
-	account, has := c.agent.state.Session()
-	totals := account.Budget.Extended(request.Budget, request.Lift)
-	switch {
-	case c.mail.Closed():
-		return domain.Errorf(domain.Denied, "extend: the session is closed")
-	case !has && c.session.budget.upcomingAccount().Budget.IsEmpty():
-		return domain.Errorf(domain.Denied, "extend: the session has no budget; `update %s` gives it one, as session_budget in its definition", c.session.budget.called())
-	case !has:
-		return domain.Errorf(domain.Denied, "extend: the session has no budget before its next execution begins; `update %s` changes that one", c.session.budget.called())
-	case request.Budget.IsZero() && len(request.Lift) == 0:
-		return domain.Errorf(domain.Invalid, "extend: give at least one new total of the session, such as max_steps")
-	case totals.MaxCostNanoUSD != nil && c.config.Resolved != nil && c.config.Resolved.Price == nil:
-		return domain.Errorf(domain.Invalid, "max_cost: nobody knows what %s costs; extend another limit", c.agent.state.LLMConfig)
-	}
-	return request.Budget.CheckSession()
-}
-
-// extendSession takes what was checked. It bounds the execution in progress from now on, and begins none. A definition that
-// waits and has the same totals leaves them as they are extended.
-func (c *commands) extendSession(request contract.ExtendSessionRequest) contract.ExtendSessionReply {
-	account, _ := c.agent.state.Session()
-	totals := account.Budget.Extended(request.Budget, request.Lift)
-	if next := c.config.Next; next != nil && next.Definition.SessionBudget.Equal(account.Budget) {
-		extended := *next
-		extended.Definition.SessionBudget = totals
-		c.config.wait(extended)
-	}
-	c.agent.account(totals)
-	account, _ = c.agent.state.Session()
-	return contract.ExtendSessionReply{Number: c.agent.state.ExecutionCount, InProgress: c.agent.state.HasActiveExecution(), Account: account}
-}

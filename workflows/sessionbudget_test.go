@@ -117,7 +117,7 @@ func TestASessionIsExtendedWhileItWorks(t *testing.T) {
 		"more":    {contract.ExtendSessionRequest{Budget: stepsOf(10)}, "", 5},
 		"less":    {contract.ExtendSessionRequest{Budget: stepsOf(1)}, "", 2},
 		"lifted":  {contract.ExtendSessionRequest{Lift: []domain.Limit{domain.LimitSteps}}, "", 5},
-		"nothing": {contract.ExtendSessionRequest{}, "give at least one new total of the session", 3},
+		"nothing": {contract.ExtendSessionRequest{}, "no new total of the session is given", 3},
 		"time":    {contract.ExtendSessionRequest{Budget: domain.ExecutionBudget{MaxSeconds: new(9.0)}}, "max_seconds: is no limit of a session", 3},
 		"wrong":   {contract.ExtendSessionRequest{Budget: stepsOf(-1)}, "max_steps: is -1", 3},
 		"money":   {contract.ExtendSessionRequest{Budget: domain.ExecutionBudget{MaxCostNanoUSD: number(1)}}, "max_cost: nobody knows", 3},

@@ -29,13 +29,13 @@ func (s *simulation) act(a act) {
 		})
 	case "unsend":
 		if len(head.Unread) > 0 {
-			s.say(a, root, contract.UnsendRequest{MessageID: head.Unread[a.pick%len(head.Unread)].ID})
+			s.say(a, root, contract.UnsendRequest{MessageID: head.Unread[a.pick%len(head.Unread)].ID.String()})
 		}
 	case "approve", "deny", "edit", "always", "answer", "resolve":
 		s.answer(a)
 	case "revoke":
 		if all := head.AlwaysAllowed; len(all) > 0 {
-			s.say(a, root, contract.RevokeRequest{ID: all[a.pick%len(all)].ID})
+			s.say(a, root, contract.RevokeRequest{ID: all[a.pick%len(all)].ID.String()})
 		}
 	case "pause":
 		s.say(a, root, contract.PauseRequest{})

@@ -24,7 +24,7 @@ func always(env *testsuite.TestWorkflowEnvironment, id string, call domain.Wait)
 func revokes(env *testsuite.TestWorkflowEnvironment, at time.Duration, rule func() domain.ToolExecutionID, reason string) *verdict {
 	v := &verdict{}
 	env.RegisterDelayedCallback(func() {
-		env.UpdateWorkflow(string(contract.UpdateRevoke), at.String(), v, contract.RevokeRequest{ID: rule(), By: "bob", Reason: reason})
+		env.UpdateWorkflow(string(contract.UpdateRevoke), at.String(), v, contract.RevokeRequest{ID: rule().String(), By: "bob", Reason: reason})
 	}, at)
 	return v
 }
@@ -149,7 +149,7 @@ func TestAlwaysIsOneApproval(t *testing.T) {
 		require.Len(t, waiting, 2)
 		words = append(words, always(env, "a", waiting[0]), always(env, "b", waiting[1]))
 		v := &verdict{}
-		env.UpdateWorkflow(string(contract.UpdateRevoke), "c", v, contract.RevokeRequest{ID: domain.StepID{}.Tool(1)})
+		env.UpdateWorkflow(string(contract.UpdateRevoke), "c", v, contract.RevokeRequest{ID: domain.StepID{}.Tool(1).String()})
 		words = append(words, v)
 	})
 	execute(env, askedFor(t))

@@ -223,7 +223,7 @@ func fingerprint(m domain.Message, beside domain.Digest) domain.Digest {
 
 // admitCall is the permission for a call, or why it may not begin.
 func (t *stepRun) admitCall() (mailbox.Admission, *domain.Error) {
-	if _, paused := t.mail.Paused(); paused {
+	if t.mail.Settings.Paused {
 		t.keep() // calls that have begun are seen while it waits
 	}
 	admission, ok := t.mail.Admit(mailbox.ForCall)

@@ -86,13 +86,13 @@ func (c *call) blockedByOutcome() *domain.Error {
 	return nil
 }
 
-func (a *answers) resolveCall(id domain.ToolExecutionID, answer domain.Answer) {
-	a.agent.resolveOutcome(id, answer)
-	if a.agent.state.HasActiveExecution() {
-		a.agent.announceResolved()
+func (c *commands) resolveCall(id domain.ToolExecutionID, answer domain.Answer) {
+	c.agent.resolveOutcome(id, answer)
+	if c.agent.state.HasActiveExecution() {
+		c.agent.announceResolved()
 	}
-	a.session.openWaits.changed()
-	a.session.openWaits.publish()
+	c.session.openWaits.changed()
+	c.session.openWaits.publish()
 }
 
 // announceResolved has the execution's events tell of the calls that were resolved in it, or before it began.

@@ -2,7 +2,6 @@ package workflows
 
 import (
 	"cmp"
-	"slices"
 
 	"everstep/domain"
 	"everstep/domain/contract"
@@ -25,17 +24,6 @@ func (s *session) adoptDefinition() {
 }
 
 func (c *commands) checkUpdate(request contract.UpdateRequest) error {
-	switch {
-	case c.session.in.Name == "":
-		return domain.Errorf(domain.Denied, "update: the agent has no name, so no execution follows; start another with --id NAME")
-	case c.mail.Closed():
-		return domain.Errorf(domain.Denied, "update: the session is closed")
-	}
-	for _, key := range request.Fields {
-		if !slices.Contains(domain.DefinitionKeys(), key) {
-			return domain.Errorf(domain.Invalid, "fields: a definition has no %q", domain.Shorten(key, 64))
-		}
-	}
 	next := c.updated(request)
 	_, malformed := c.agent.state.WithResponseFormat(next.Definition.Format, c.agent.now())
 	listed := contract.Resolved{} // as long as the next one is with the tools that the session has now
@@ -44,7 +32,7 @@ func (c *commands) checkUpdate(request contract.UpdateRequest) error {
 	}
 	listed.Definition = next.Definition
 	return cmp.Or(c.config.upcoming().Definition.CheckUpdated(next.Definition), malformed, next.Definition.Budget.CheckDeadline(c.agent.now()),
-		contract.CheckSaid(request.By, request.Reason), domain.CheckFits("definition, with its tools", listed, domain.MaxResolved),
+		domain.CheckFits("definition, with its tools", listed, domain.MaxResolved),
 		c.session.handover().checkHandedOn("update", "send it when those messages are read, or give a shorter definition", &next))
 }
 

@@ -14,60 +14,60 @@ import (
 // A waitKind is what becomes of an answer to a wait of its kind. All else that tells it from the others is its domain.WaitRule.
 type waitKind struct {
 	// check refuses what is no answer to the wait.
-	check func(*answers, *openWait, contract.AnswerRequest) error
+	check func(*commands, *openWait, contract.AnswerRequest) error
 	// schema is what a worker is to check of an answer, and against which schema; nil: nothing.
-	schema func(*answers, *openWait, contract.AnswerRequest) (schema json.RawMessage, text string)
+	schema func(*commands, *openWait, contract.AnswerRequest) (schema json.RawMessage, text string)
 	// apply writes the answer down, which was checked. The standing approval is the one that was given with it.
-	apply func(*answers, *openWait, contract.AnswerRequest) *domain.StandingApproval
+	apply func(*commands, *openWait, contract.AnswerRequest) *domain.StandingApproval
 }
 
 func waitKindOf(kind domain.WaitKind) waitKind {
 	return map[domain.WaitKind]waitKind{
-		domain.WaitApproval: {(*answers).checkDecision, (*answers).editedSchema, (*answers).applyDecision},
-		domain.WaitQuestion: {(*answers).checkReply, (*answers).replySchema, (*answers).applyReply},
-		domain.WaitOutcome:  {(*answers).checkOutcome, (*answers).noSchema, (*answers).applyOutcome},
+		domain.WaitApproval: {(*commands).checkDecision, (*commands).editedSchema, (*commands).applyDecision},
+		domain.WaitQuestion: {(*commands).checkReply, (*commands).replySchema, (*commands).applyReply},
+		domain.WaitOutcome:  {(*commands).checkOutcome, (*commands).noSchema, (*commands).applyOutcome},
 	}[kind]
 }
 
 // checkDecision refuses to approve what the person was not shown, and what rules deny as the person would have it.
-func (a *answers) checkDecision(w *openWait, request contract.AnswerRequest) error {
+func (c *commands) checkDecision(w *openWait, request contract.AnswerRequest) error {
 	switch {
 	case request.Verdict != domain.Approved:
 		return nil
 	case request.Digest.IsZero():
 		return domain.Errorf(domain.Invalid, "digest: is missing; give that of the call that you have seen, so that nothing else runs")
 	case request.Always:
-		return cmp.Or(a.agent.state.CheckStandingRoom(), a.session.handover().checkHandedOn("always", "approve this one call, or revoke standing approvals", a.config.Next,
-			w.StandingIn(a.config.standingContext(w.Tool), request.Answer()), request))
+		return cmp.Or(c.agent.state.CheckStandingRoom(), c.session.handover().checkHandedOn("always", "approve this one call, or revoke standing approvals", c.config.Next,
+			w.StandingIn(c.config.standingContext(w.Tool), request.Answer()), request))
 	case request.Arguments == "":
 		return nil
 	}
 	if err := domain.CheckEdited(w.Arguments, request.Arguments); err != nil {
 		return err
 	}
-	if ruling := a.config.ruling(domain.ToolCall{Name: w.Tool, Arguments: request.Arguments}); ruling.Then == domain.Deny {
+	if ruling := c.config.ruling(domain.ToolCall{Name: w.Tool, Arguments: request.Arguments}); ruling.Then == domain.Deny {
 		return domain.Errorf(domain.Invalid, "arguments: the rules of this agent do not allow the call with them (%s); it waits as it was", ruling.Rule)
 	}
 	return nil
 }
 
 // editedSchema is that of the tool, whose calls are checked against it before each.
-func (a *answers) editedSchema(w *openWait, request contract.AnswerRequest) (json.RawMessage, string) {
+func (c *commands) editedSchema(w *openWait, request contract.AnswerRequest) (json.RawMessage, string) {
 	if request.Arguments == "" {
 		return nil, ""
 	}
-	spec, _ := a.config.Resolved.Tool(w.Tool)
+	spec, _ := c.config.Resolved.Tool(w.Tool)
 	if len(spec.Schema) == 0 {
 		return json.RawMessage(`{"type":"object"}`), request.Arguments
 	}
 	return spec.Schema, request.Arguments
 }
 
-func (a *answers) applyDecision(w *openWait, request contract.AnswerRequest) (standing *domain.StandingApproval) {
+func (c *commands) applyDecision(w *openWait, request contract.AnswerRequest) (standing *domain.StandingApproval) {
 	answer := request.Answer()
-	answer.Content, answer.At = "", a.agent.now()
+	answer.Content, answer.At = "", c.agent.now()
 	if request.Always {
-		standing = new(a.standBy(w.Wait, answer))
+		standing = new(c.standBy(w.Wait, answer))
 		answer.Always = standing.ID
 	}
 	if request.Arguments != "" {
@@ -79,22 +79,22 @@ func (a *answers) applyDecision(w *openWait, request contract.AnswerRequest) (st
 }
 
 // standBy gives the standing approval that comes with the answer about a call, or finds the one that there is.
-func (a *answers) standBy(w domain.Wait, answer domain.Answer) domain.StandingApproval {
-	context := a.config.standingContext(w.Tool)
-	standing, ok := a.agent.state.StandingFor(w.Digest, context)
+func (c *commands) standBy(w domain.Wait, answer domain.Answer) domain.StandingApproval {
+	context := c.config.standingContext(w.Tool)
+	standing, ok := c.agent.state.StandingFor(w.Digest, context)
 	if !ok {
 		standing = w.StandingIn(context, answer)
-		a.agent.approveAlways(standing)
+		c.agent.approveAlways(standing)
 	}
 	return standing
 }
 
-func (a *answers) checkReply(w *openWait, request contract.AnswerRequest) error {
+func (c *commands) checkReply(w *openWait, request contract.AnswerRequest) error {
 	_, err := w.Ask.Content(request.Text, request.Value)
 	return err
 }
 
-func (a *answers) replySchema(w *openWait, request contract.AnswerRequest) (json.RawMessage, string) {
+func (c *commands) replySchema(w *openWait, request contract.AnswerRequest) (json.RawMessage, string) {
 	if len(w.Ask.Schema) == 0 {
 		return nil, ""
 	}
@@ -102,52 +102,52 @@ func (a *answers) replySchema(w *openWait, request contract.AnswerRequest) (json
 	return w.Ask.Schema, content
 }
 
-func (a *answers) applyReply(w *openWait, request contract.AnswerRequest) *domain.StandingApproval {
+func (c *commands) applyReply(w *openWait, request contract.AnswerRequest) *domain.StandingApproval {
 	answer := request.Answer()
 	answer.Content, _ = w.Ask.Content(request.Text, request.Value) // the check has read it
-	answer.At = a.agent.now()
+	answer.At = c.agent.now()
 	w.take(answer)
 	return nil
 }
 
 // checkOutcome takes the same words about a call twice, as a request that came twice.
-func (a *answers) checkOutcome(w *openWait, request contract.AnswerRequest) error {
+func (c *commands) checkOutcome(w *openWait, request contract.AnswerRequest) error {
 	answer := request.Answer()
 	switch {
-	case a.mail.Updates.Pressed():
-		return pressed(contract.UpdateAnswer)
+	case c.mail.Updates.Pressed():
+		return pressed(string(contract.UpdateAnswer))
 	case w.ResolvedAs(answer):
 		return nil
 	}
-	_, err := a.agent.state.WithOutcomeResolved(w.ToolExecutionID, answer, a.agent.now())
-	return cmp.Or(err, a.session.handover().checkHandedOn("resolve", "say it in fewer words", a.config.Next, answer))
+	_, err := c.agent.state.WithOutcomeResolved(w.ToolExecutionID, answer, c.agent.now())
+	return cmp.Or(err, c.session.handover().checkHandedOn("resolve", "say it in fewer words", c.config.Next, answer))
 }
 
-func (a *answers) noSchema(*openWait, contract.AnswerRequest) (json.RawMessage, string) {
+func (c *commands) noSchema(*openWait, contract.AnswerRequest) (json.RawMessage, string) {
 	return nil, ""
 }
 
 // applyOutcome resolves a call. The model is told before it is asked next.
-func (a *answers) applyOutcome(w *openWait, request contract.AnswerRequest) *domain.StandingApproval {
+func (c *commands) applyOutcome(w *openWait, request contract.AnswerRequest) *domain.StandingApproval {
 	if answer := request.Answer(); !w.ResolvedAs(answer) {
-		a.resolveCall(w.ToolExecutionID, answer)
+		c.resolveCall(w.ToolExecutionID, answer)
 	}
-	w.take(*a.agent.state.UnknownOutcome(w.ToolExecutionID).Answer)
+	w.take(*c.agent.state.UnknownOutcome(w.ToolExecutionID).Answer)
 	return nil
 }
 
 // checkFits has a worker hold a person's arguments or answer against a schema. Nothing fails open.
-func (a *answers) checkFits(ctx workflow.Context, tool string, request contract.AnswerRequest, schema json.RawMessage, text string) error {
+func (c *commands) checkFits(ctx workflow.Context, tool string, request contract.AnswerRequest, schema json.RawMessage, text string) error {
 	what, unfit := "answer", "does not fit the question's schema"
 	if request.Arguments != "" {
 		what, unfit = "arguments", "do not fit "+domain.Shorten(tool, 64)
 	}
 	stopped := domain.Errorf(domain.Denied, "%s: the execution was stopped before a worker had checked the %s, so the wait is over; to tell the agent, let it go on (extend), or send it a message", request.Does(), what)
-	permit, ok := a.mail.Admit(mailbox.WithinStep)
+	permit, ok := c.mail.Admit(mailbox.WithinStep)
 	if !ok {
 		return stopped
 	}
-	options := a.session.policy.briefOptions(checkTimeout, ownAttempts, "check the "+what)
+	options := c.session.policy.briefOptions(checkTimeout, ownAttempts, "check the "+what)
 	options.ScheduleToCloseTimeout = 2 * checkTimeout
 	format := domain.ResponseFormat{Type: domain.FormatSchema, Schema: schema}
 	reply, cutOff, err := mailbox.Call(ctx, permit, options, contract.CheckOutput, contract.OutputRequest{Format: format, Text: text})

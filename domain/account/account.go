@@ -51,13 +51,12 @@ type Head struct {
 	InferenceFailure *domain.Error `json:"inference_failure,omitempty"`
 	// Withheld is a hook that may rewrite what the model says, so that none of that is shown while it arrives.
 	Withheld string `json:"withheld_by_hook,omitzero"`
-	// Open says that the session takes messages, or will. Paused says that nothing new starts until it is resumed.
+	// Open says that the session takes messages, or will.
 	// Begun says that a message was taken that begins the next execution, as soon as what is recorded between two is.
-	Open      bool                 `json:"open,omitzero"`
-	Begun     bool                 `json:"next_begun,omitzero"`
-	Paused    bool                 `json:"paused,omitzero"`
-	Suspended *contract.Suspension `json:"suspended,omitempty"`
-	Position  Position             `json:"position,omitzero"`
+	Open  bool `json:"open,omitzero"`
+	Begun bool `json:"next_begun,omitzero"`
+	contract.Settings
+	Position Position `json:"position,omitzero"`
 	// Waits are the calls that wait for a person: for an approval, an answer, or word of what became of them.
 	Waits []domain.Wait `json:"waits,omitzero"`
 	// AlwaysAllowed are the rules that people have made by an answer to a wait, those too that were revoked.

@@ -1,6 +1,7 @@
 package contract
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 	"time"
@@ -151,6 +152,20 @@ type UpdateRequest struct {
 	// By says who asks for it.
 	By     string `json:"by,omitzero"`
 	Reason string `json:"reason,omitzero"`
+}
+
+// Check says what is wrong with the request in itself: a part of a definition names no model.
+func (r UpdateRequest) Check() error {
+	for _, key := range r.Fields {
+		if !slices.Contains(domain.DefinitionKeys(), key) {
+			return domain.Errorf(domain.Invalid, "fields: a definition has no %q", domain.Shorten(key, 64))
+		}
+	}
+	whole := r.Definition
+	if len(r.Fields) > 0 && !slices.Contains(r.Fields, "model") {
+		whole.Model.Provider, whole.Model.Model = "any", "any"
+	}
+	return cmp.Or(CheckSaid(r.By, r.Reason), whole.Check(), domain.CheckFits("definition", r.Definition, domain.MaxResolved))
 }
 
 // Asks reports whether the request gives a field, or a part of it.

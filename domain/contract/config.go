@@ -242,6 +242,14 @@ func (r *Resolved) Unpriced(budget domain.ExecutionBudget) bool {
 	return r != nil && budget.MaxCostNanoUSD != nil && *budget.MaxCostNanoUSD > 0 && r.Price == nil
 }
 
+// CheckPriced refuses a budget that is Unpriced.
+func (r *Resolved) CheckPriced(budget domain.ExecutionBudget, model domain.LLMConfig) error {
+	if !r.Unpriced(budget) {
+		return nil
+	}
+	return domain.Errorf(domain.Invalid, "max_cost: nobody knows what %s costs; set another limit, or name a model with its price", model)
+}
+
 // A ResolveRequest asks a worker to resolve a definition. Its answer has none: the asker has it.
 type ResolveRequest struct {
 	// Definition is absent where it is that of Known.

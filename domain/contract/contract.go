@@ -59,35 +59,6 @@ const (
 	// SignalGrant answers a report that asks.
 	SignalGrant Signal[Grant] = "grant"
 
-	// UpdateSend gives the agent a message, which begins its next execution or waits for the one in progress.
-	UpdateSend Update[SendRequest, SendReply] = "send"
-	// UpdateUnsend takes a message back that was not read yet.
-	UpdateUnsend Update[UnsendRequest, UnsendReply] = "unsend"
-	// UpdateSuspend has a session accept nothing.
-	UpdateSuspend Update[SuspendRequest, SuspendReply] = "suspend"
-	// UpdateUnsuspend ends that.
-	UpdateUnsuspend Update[UnsuspendRequest, SuspendReply] = "unsuspend"
-	// UpdateClear drops the conversation of an idle session for what its model sees.
-	UpdateClear Update[ClearRequest, ClearReply] = "clear"
-	// UpdateRewind has an idle session go on from a step of its past.
-	UpdateRewind Update[RewindRequest, RewindReply] = "rewind"
-	// UpdateClose ends an idle session.
-	UpdateClose Update[CloseRequest, CloseReply] = "close"
-	// UpdateExtend gives an execution new totals, or goes on from the last one.
-	UpdateExtend Update[ExtendRequest, ExtendReply] = "extend"
-	// UpdateExtendSession gives a session new totals.
-	UpdateExtendSession Update[ExtendSessionRequest, ExtendSessionReply] = "extend_session"
-	// UpdatePause lets nothing new start.
-	UpdatePause Update[PauseRequest, PauseReply] = "pause"
-	// UpdateResume ends a pause.
-	UpdateResume Update[PauseRequest, PauseReply] = "resume"
-	// UpdateAnswer says something about a tool call that waits for a person: approves or denies it, with other arguments too,
-	// answers its question, or says what became of one of unknown outcome.
-	UpdateAnswer Update[AnswerRequest, AnswerReply] = "answer"
-	// UpdateRevoke takes a standing approval back.
-	UpdateRevoke Update[RevokeRequest, RevokeReply] = "revoke"
-	// UpdateDefinition gives an open session another definition, from its next execution on.
-	UpdateDefinition Update[UpdateRequest, Change] = "update"
 	// UpdateAwait waits for the end of an execution. All who wait for the same one share an update, whose id [AwaitID] says.
 	UpdateAwait Update[AwaitRequest, AwaitReply] = "await"
 

@@ -84,8 +84,8 @@ type WaitingView struct {
 
 // An UnsendRequest takes a message back that was not read yet.
 type UnsendRequest struct {
-	// MessageID may be left out where one message alone waits.
-	MessageID domain.MessageID `json:"message_id,omitzero"`
+	// MessageID is the message's id, or as much of its beginning as no other has that waits; empty: the one that waits alone.
+	MessageID string `json:"message_id,omitzero"`
 }
 
 // An UnsendReply says which message will not be read.

@@ -26,6 +26,22 @@ type RewindRequest struct {
 	By domain.Program `json:"started_by,omitzero"`
 }
 
+// Message is the one that begins the next execution at once; that without a prompt is none.
+func (r RewindRequest) Message() SendRequest {
+	return SendRequest{Prompt: r.Prompt, Model: r.Model, Budget: r.Budget, By: r.By}
+}
+
+// Check says what is wrong with the message, if there is one.
+func (r RewindRequest) Check() error {
+	switch {
+	case r.Prompt != "":
+		return r.Message().Check()
+	case r.Model != nil || !r.Budget.IsZero():
+		return domain.Errorf(domain.Invalid, "model, budget: are the next message's, which is not given; give them with it")
+	}
+	return nil
+}
+
 // A RewindReply says what came of it.
 type RewindReply struct {
 	// ExecutionID and Number are of the execution that goes on from there: Began says that it has begun.

@@ -1,9 +1,12 @@
 package contract
 
 import (
+	"cmp"
 	"encoding/json"
-	"everstep/domain"
+	"slices"
 	"time"
+
+	"everstep/domain"
 )
 
 // A SessionInput is what an agent's workflow starts with, or goes on with.
@@ -40,6 +43,11 @@ func (in SessionInput) WorkflowID() string {
 		return domain.WorkflowID(in.Name)
 	}
 	return domain.WorkflowID(in.AgentID.String())
+}
+
+// Message is the one that begins the first execution.
+func (in SessionInput) Message() SendRequest {
+	return SendRequest{Prompt: in.Prompt, Options: in.Options, Budget: in.Budget}
 }
 
 // TimingOf is what fits a server that is on the same machine, or not: what costs nothing there would cost
@@ -135,9 +143,7 @@ type ShownTokens struct {
 // CarriedMail is what people have asked of the agent.
 type CarriedMail struct {
 	Answers Answers `json:"answers,omitempty"`
-	// Paused means that nothing new may start, Suspended is set while the session accepts nothing.
-	Paused    bool        `json:"paused,omitzero"`
-	Suspended *Suspension `json:"suspended,omitempty"`
+	Settings
 	// Waiting are the messages that wait for the agent, in the order in which they came, and Waited counts all
 	// that ever had to.
 	Waiting []WaitingMessage `json:"waiting,omitempty"`
@@ -240,6 +246,16 @@ type SendRequest struct {
 	By domain.Program `json:"started_by,omitzero"`
 }
 
+// Check says what is wrong with the message in itself.
+func (r SendRequest) Check() error {
+	if r.Model != nil {
+		if err := (domain.Definition{Model: *r.Model}).Check(); err != nil {
+			return err
+		}
+	}
+	return cmp.Or(domain.CheckWord(r.IfBusy), domain.CheckPrompt(r.Prompt), r.Budget.Check(), domain.CheckFits("message", r, domain.MaxPayload))
+}
+
 // A SendReply says where a message went.
 type SendReply struct {
 	ExecutionID domain.ExecutionID `json:"execution_id"`
@@ -252,14 +268,6 @@ type SendReply struct {
 	Place int64            `json:"place,omitzero"`
 }
 
-// A CloseRequest ends an idle session.
-type CloseRequest struct{}
-
-// A CloseReply confirms it.
-type CloseReply struct {
-	Executions int `json:"executions"`
-}
-
 // An ExtendRequest gives new totals to the running execution, or to one that goes on from the newest.
 type ExtendRequest struct {
 	// Budget holds the new totals; what is absent stays.
@@ -270,6 +278,16 @@ type ExtendRequest struct {
 	ExecutionID domain.ExecutionID `json:"execution_id,omitzero"`
 	// By says who asks for it.
 	By domain.Program `json:"started_by,omitzero"`
+}
+
+// Check says what is wrong with the totals in themselves.
+func (r ExtendRequest) Check() error {
+	for _, limit := range r.Lift {
+		if !slices.Contains(domain.Limits(), limit) {
+			return domain.Errorf(domain.Invalid, "lift: %q is none of %v", domain.Shorten(string(limit), 64), domain.Limits())
+		}
+	}
+	return r.Budget.Check()
 }
 
 // An ExtendReply says what came of it.
@@ -292,18 +310,4 @@ type GoOn struct {
 	RunID string `json:"run_id"`
 	// Copy, where set, are messages too long to be carried, which agent.Record copies first.
 	Copy *RecordRequest `json:"copy,omitempty"`
-}
-
-// A PauseRequest asks that nothing new starts. What is under way finishes.
-type PauseRequest struct {
-	// ExecutionID, where given, must be the one in progress.
-	ExecutionID domain.ExecutionID `json:"execution_id,omitzero"`
-}
-
-// A PauseReply confirms it.
-type PauseReply struct {
-	ExecutionID domain.ExecutionID `json:"execution_id"`
-	Number      int                `json:"number"`
-	// Changed is false where it was so already.
-	Changed bool `json:"changed"`
 }

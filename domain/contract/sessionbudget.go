@@ -1,6 +1,10 @@
 package contract
 
-import "everstep/domain"
+import (
+	"slices"
+
+	"everstep/domain"
+)
 
 // FieldSessionBudget is the key of the session's budget in a definition.
 const FieldSessionBudget = "session_budget"
@@ -13,6 +17,19 @@ type ExtendSessionRequest struct {
 	Lift []domain.Limit `json:"lift,omitempty"`
 	// By says who asks for it.
 	By domain.Program `json:"started_by,omitzero"`
+}
+
+// Check says what is wrong with the totals in themselves.
+func (r ExtendSessionRequest) Check() error {
+	for _, limit := range r.Lift {
+		if !slices.Contains(domain.SessionLimits(), limit) {
+			return domain.Errorf(domain.Invalid, "%s: is no limit of a session, which can have %v", domain.Shorten(string(limit), 64), domain.SessionLimits())
+		}
+	}
+	if r.Budget.IsZero() && len(r.Lift) == 0 {
+		return domain.Errorf(domain.Invalid, "extend: no new total of the session is given; say what to change, such as max_steps")
+	}
+	return r.Budget.CheckSession()
 }
 
 // An ExtendSessionReply says what holds for the session from now on.

@@ -46,6 +46,14 @@ type StopRequest struct {
 	Source string `json:"source,omitzero"`
 }
 
+// Check says what is wrong with the request in itself. Whoever sends a signal all the same has it read as ReadStop does.
+func (r StopRequest) Check() error {
+	if r.Within < AtOnce {
+		return domain.Errorf(domain.Invalid, "within: is %s; it may not be negative", time.Duration(r.Within))
+	}
+	return cmp.Or(domain.CheckWord(r.Mode), domain.CheckText("reason", r.Reason, domain.MaxReason))
+}
+
 // ReadStop reads a stop's signal. One that cannot be read counts in the default mode, and says so.
 func ReadStop(data []byte) StopRequest {
 	var request StopRequest

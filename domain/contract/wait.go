@@ -16,9 +16,10 @@ type AnswerRequest struct {
 	// Digest, where given, has to be that of the call that waits: domain.CallDigest. To approve a call it is needed.
 	Digest  domain.Digest  `json:"digest,omitzero"`
 	Verdict domain.Verdict `json:"verdict"`
-	// Arguments are exactly what runs, where the call is approved with others than it waits with; empty: those.
+	// Arguments are exactly what runs, where the call is approved with others than it waits with; empty: those. They are refused,
+	// and the call waits, where they do not fit the tool or where rules deny the call with them. The model is told.
 	Arguments string `json:"arguments,omitzero"`
-	// Always lets calls of the tool with exactly these arguments run from now on, too: a standing approval.
+	// Always lets calls of the tool with exactly these arguments run from now on, too, until that is revoked: a standing approval.
 	Always bool `json:"always,omitzero"`
 	// Text is the answer to a question, or one of its choices, Value the one to a question with a schema. Of a call of unknown
 	// outcome Text is what it would have answered, where it was done and somebody knows.
@@ -60,7 +61,7 @@ func (r AnswerRequest) Check() error {
 	case r.Always && r.Arguments != "":
 		return domain.Errorf(domain.Invalid, "always: is of the arguments that were asked about; approve the call with others this once")
 	case r.Always:
-		return cmp.Or(CheckStandingReason(r.Reason), CheckSaid(r.By, r.Reason))
+		return checkStandingSaid(r.By, r.Reason)
 	case r.Verdict.Kind().Rule().Outlasts:
 		return cmp.Or(r.Answer().CheckOutcome(), CheckSaid(r.By, r.Reason))
 	}
@@ -72,12 +73,12 @@ func CheckSaid(by, reason string) error {
 	return cmp.Or(domain.CheckText("reason", reason, domain.MaxReason), domain.CheckText("by", by, domain.MaxDecider))
 }
 
-// CheckStandingReason bounds what a session keeps for as long as it is open.
-func CheckStandingReason(reason string) error {
+// checkStandingSaid is CheckSaid of what a session keeps for as long as it is open.
+func checkStandingSaid(by, reason string) error {
 	if len(reason) > domain.MaxStandingReason {
 		return domain.Errorf(domain.TooLarge, "reason: has %d bytes; of a standing approval at most %d are allowed", len(reason), domain.MaxStandingReason)
 	}
-	return nil
+	return CheckSaid(by, reason)
 }
 
 // Answer is the request as it is recorded, without when it was given.
@@ -98,11 +99,15 @@ type AnswerReply struct {
 
 // A RevokeRequest takes a standing approval back.
 type RevokeRequest struct {
-	ID domain.ToolExecutionID `json:"id"`
+	// ID is the approval's, or as much of its beginning as no other of the session has that holds.
+	ID string `json:"id"`
 	// By says who takes it back.
 	By     string `json:"by,omitzero"`
 	Reason string `json:"reason,omitzero"`
 }
+
+// Check says what is wrong with the request in itself.
+func (r RevokeRequest) Check() error { return checkStandingSaid(r.By, r.Reason) }
 
 // A RevokeReply confirms it.
 type RevokeReply struct {

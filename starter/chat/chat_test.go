@@ -216,8 +216,8 @@ func TestDecides(t *testing.T) {
 	call := pays(`{"amount": 5}`)
 	word := client.Word{Call: call.ToolExecutionID, Digest: call.Digest, Verdict: domain.Approved, By: "ann"}
 	always, edited, denied := word, word, word
-	always.Always, edited.Edit, denied.Reason = true, `{"amount": 5} `, "not now"
-	edited.Edit, denied.Verdict = `{"amount": 5}`, domain.WasDenied
+	always.Always, edited.Arguments, denied.Reason = true, `{"amount": 5} `, "not now"
+	edited.Arguments, denied.Verdict = `{"amount": 5}`, domain.WasDenied
 	for name, test := range map[string]struct {
 		do   func(*sitting) []want
 		want []want

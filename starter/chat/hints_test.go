@@ -66,6 +66,6 @@ func TestSaysHowToGoOn(t *testing.T) {
 func TestASuspendedSessionSaysSo(t *testing.T) {
 	t.Parallel()
 	s := sit(t, 120, 24)
-	s.looks(account.Head{Suspended: &contract.Suspension{Reason: "an audit"}}, 2, domain.StatusCompleted)
+	s.looks(account.Head{Settings: contract.Settings{Suspended: &contract.Suspension{Reason: "an audit"}}}, 2, domain.StatusCompleted)
 	require.Contains(t, s.View().Content, "suspended: an audit")
 }

@@ -170,7 +170,7 @@ func (m *Model) enteredArguments(text string) []want {
 		m.conversation.warn("the call of " + render.OneLine(call.Tool) + " does not wait any more")
 		return nil
 	}
-	return m.answer(call.ID, client.Word{Call: call.ToolExecutionID, Digest: call.Digest, Verdict: domain.Approved, Edit: text}, "")
+	return m.answer(call.ID, client.Word{Call: call.ToolExecutionID, Digest: call.Digest, Verdict: domain.Approved, Arguments: text}, "")
 }
 
 func (m *Model) answer(of string, word client.Word, typed string) []want {

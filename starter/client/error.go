@@ -11,6 +11,7 @@ import (
 	"go.temporal.io/sdk/temporal"
 	"google.golang.org/grpc/codes"
 
+	"everstep/activities/command"
 	"everstep/domain"
 	"everstep/domain/enum"
 	"everstep/starter/client/internal/history"
@@ -114,7 +115,7 @@ func fail(ctx context.Context, id, doing string, err error) error {
 	if ctx.Err() != nil {
 		return errorf(Cancelled, ctx.Err(), "%s: gave up waiting for an answer", doing)
 	}
-	if refusal, ok := refusalOf(err); ok {
+	if refusal, ok := command.Refusal(err); ok {
 		return ofDomain(refusal)
 	}
 	switch code := serviceerror.ToStatus(err).Code(); {
@@ -158,26 +159,6 @@ var (
 	// errBusy is that of a question to which there may be a worker yet.
 	errBusy = fmt.Errorf("%w in time", errNoWorker)
 )
-
-// refusalOf finds what the workflow itself said, where err comes from it.
-func refusalOf(err error) (*domain.Error, bool) {
-	if own, ok := errors.AsType[*domain.Error](err); ok {
-		return own, true
-	}
-	application, ok := errors.AsType[*temporal.ApplicationError](err)
-	if !ok {
-		return nil, false
-	}
-	var told domain.Error
-	if application.HasDetails() && application.Details(&told) == nil && told.Message != "" {
-		return &told, true
-	}
-	var kind domain.Kind
-	if kind.UnmarshalText([]byte(application.Type())) != nil {
-		return nil, false
-	}
-	return domain.Errorf(kind, "%s", application.Message()), true
-}
 
 // ClassOf is the class of what went wrong in such a way anywhere else.
 func ClassOf(kind domain.Kind) Class {

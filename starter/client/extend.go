@@ -5,12 +5,12 @@ import (
 	"context"
 	"errors"
 	"reflect"
-	"slices"
 	"time"
 
 	"github.com/google/uuid"
 	"go.temporal.io/api/serviceerror"
 
+	"everstep/activities/command"
 	"everstep/domain"
 	"everstep/domain/account"
 	"everstep/domain/contract"
@@ -51,7 +51,7 @@ const extendTries = 5
 // Totals replace those of the request and of the definition, so that a repeated call does no harm.
 // It needs a worker, as Send does.
 func (c *Client) Extend(ctx context.Context, id string, o ExtendOptions) (Extended, error) {
-	if err := o.check(time.Now()); err != nil {
+	if err := cmp.Or(contract.ExtendRequest{Budget: o.Budget, Lift: o.Lift}.Check(), o.Budget.CheckDeadline(time.Now())); err != nil {
 		return Extended{}, invalid(err)
 	}
 	o.RequestID = cmp.Or(requestID(o.RequestID, contract.UpdateExtend, ExtendOptions{Budget: o.Budget, Lift: o.Lift}), uuid.NewString())
@@ -79,15 +79,6 @@ func whereItStands[T any](ctx context.Context, c *Client, id, doing string, at f
 	return none, errorf(Refused, refused, "%s is begun and ended by others at this very time; try again", id)
 }
 
-func (o ExtendOptions) check(now time.Time) error {
-	for _, limit := range o.Lift {
-		if !slices.Contains(domain.Limits(), limit) {
-			return invalidf("lift: %q is none of %v", string(limit), domain.Limits())
-		}
-	}
-	return cmp.Or(o.Budget.Check(), o.Budget.CheckDeadline(now))
-}
-
 // errOvertaken is the cause of a refusal that was true a moment ago.
 var errOvertaken = errors.New("somebody else was faster")
 
@@ -99,7 +90,7 @@ func overtaken(err error) bool {
 	if isAs[*Error](err) {
 		return false
 	}
-	refusal, ok := refusalOf(err)
+	refusal, ok := command.Refusal(err)
 	return ok && refusal.Kind == domain.Denied
 }
 
@@ -298,8 +289,8 @@ func (c *Client) successor(
 	in.GoOn = &contract.GoOn{Budget: budget.Extended(o.Budget, o.Lift), RunID: p.teller()}
 	ledger := domain.Ledger{Execution: domain.Holder{Budget: in.GoOn.Budget, Spent: carry.Prior}, Session: session}
 	resolved := carry.Config.Resolved
-	if ledger.Totals().MaxCostNanoUSD != nil && resolved != nil && resolved.Price == nil {
-		return in, session, invalidf("max_cost: nobody knows what %s costs; extend another limit", state.LLMConfig)
+	if err = resolved.CheckPriced(ledger.Totals(), state.LLMConfig); err != nil {
+		return in, session, invalid(err)
 	}
 	if use, reached := ledger.Reached(time.Now()); reached {
 		return in, session, exhausted(p.called(), use)
@@ -326,11 +317,7 @@ func leaving(in contract.SessionInput) contract.SessionInput {
 
 // exhausted is the refusal to go on where a limit would stop it before its first step.
 func exhausted(id string, use domain.LimitUse) *Error {
-	higher := "higher"
-	if use.Rule.Unit == domain.UnitTime {
-		higher = "later"
-	}
-	err := refused("extend: there is nothing left to go on with: %s; give a %s %s", use, higher, use.Name())
+	err := refused("extend: there is nothing left to go on with: %s; %s", use, use.GoOn())
 	if use.Session {
 		return err.next("`extend %s --session --%s` does", id, use.Rule.Limit.Flag())
 	}

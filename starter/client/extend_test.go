@@ -228,7 +228,7 @@ func TestGoingOnNeedsSomethingLeft(t *testing.T) {
 		lift   []domain.Limit
 		says   string
 	}{
-		"too low a total": {domain.Spent{Steps: 5}, steps(4), nil, "max_steps is 4 and 5 are done; give a higher max_steps"},
+		"too low a total": {domain.Spent{Steps: 5}, steps(4), nil, "max_steps is 4 and 5 are done; extend it with a higher max_steps to go on"},
 		"a limit lifted":  {domain.Spent{Steps: 2}, domain.ExecutionBudget{}, []domain.Limit{domain.LimitSteps}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -260,7 +260,7 @@ func TestGoingOnNeedsSomethingLeft(t *testing.T) {
 	require.ErrorContains(t, err, "max_cost: nobody knows what scripted/")
 	use, _ := domain.Ledger{Execution: domain.Holder{Budget: domain.ExecutionBudget{Deadline: &at}}}.Reached(at)
 	late := exhausted("x", use)
-	require.ErrorContains(t, late, "give a later deadline")
+	require.ErrorContains(t, late, "extend it with a later one")
 	require.Equal(t, "--deadline does", late.Next)
 }
 

@@ -3,7 +3,6 @@ package client
 import (
 	"cmp"
 	"context"
-	"slices"
 
 	"github.com/google/uuid"
 
@@ -37,24 +36,12 @@ func (x SessionExtended) Account() domain.Holder {
 // since its workflow has ended. Totals replace those of the definition, so that a repeated call does no harm. There are
 // no limits of time over a session. It needs a worker, as Send does.
 func (c *Client) ExtendSession(ctx context.Context, id string, o ExtendOptions) (SessionExtended, error) {
-	if err := o.checkSession(); err != nil {
+	if err := (contract.ExtendSessionRequest{Budget: o.Budget, Lift: o.Lift}).Check(); err != nil {
 		return SessionExtended{}, invalid(err)
 	}
 	totals := ExtendOptions{Budget: o.Budget, Lift: o.Lift}
 	totals.RequestID = cmp.Or(requestID(o.RequestID, contract.UpdateExtendSession, totals), uuid.NewString())
 	return whereItStands(ctx, c, id, "extending", func(p snapshot) (SessionExtended, error) { return c.extendSessionAt(ctx, p, totals) })
-}
-
-func (o ExtendOptions) checkSession() error {
-	for _, limit := range o.Lift {
-		if !slices.Contains(domain.SessionLimits(), limit) {
-			return invalidf("%s: is no limit of a session, which can have %v", domain.Shorten(string(limit), 64), domain.SessionLimits())
-		}
-	}
-	if o.Budget.IsZero() && len(o.Lift) == 0 {
-		return invalidf("extend: no new total of the session is given; say what to change, such as max_steps")
-	}
-	return o.Budget.CheckSession()
 }
 
 // extendSessionAt returns what the workflow refuses as it is.

@@ -2,7 +2,6 @@ package client
 
 import (
 	"context"
-	"encoding"
 	"errors"
 	"fmt"
 	"strings"
@@ -12,47 +11,6 @@ import (
 
 // leastPrefix is the shortest beginning of an id by which an agent is looked for.
 const leastPrefix = 2
-
-// leastBeginning is the shortest beginning of an id by which something of an agent is changed.
-const leastBeginning = 4
-
-// checkBeginning refuses a beginning of an id that is too easily another's.
-func checkBeginning(field, text string) error {
-	if text == "" || len(text) >= leastBeginning {
-		return nil
-	}
-	return invalidf("%s: %q is short for what is changed by it; give at least %d characters of the id", field, domain.Shorten(text, 64), leastBeginning)
-}
-
-// chosen is the id that a person has typed or, of those of some things, the one that begins so. A refusal says what none and others
-// are, and lists the names of those that may be meant. Whether a whole id is one of them the workflow knows better.
-func chosen[T any, ID fmt.Stringer, P interface {
-	*ID
-	encoding.TextUnmarshaler
-}](field, typed, none, others string, all []T, named func(T) (ID, string)) (id ID, _ error) {
-	if P(&id).UnmarshalText([]byte(typed)) == nil {
-		return id, nil
-	}
-	if err := checkBeginning(field, typed); err != nil {
-		return id, err
-	}
-	var names, meant []string
-	for _, one := range all {
-		its, name := named(one)
-		if names = append(names, name); typed != "" && strings.HasPrefix(its.String(), strings.ToLower(typed)) {
-			id, meant = its, append(meant, name)
-		}
-	}
-	switch typed = domain.Shorten(typed, 64); {
-	case len(names) == 0:
-		return id, refused("%s: %s", field, none)
-	case len(meant) == 0:
-		return id, refused("%s: %q is none of %s: %s", field, typed, others, strings.Join(names, ", "))
-	case len(meant) > 1:
-		return id, refused("%s: %q may be any of %d; give more of its id: %s", field, typed, len(meant), strings.Join(meant, ", "))
-	}
-	return id, nil
-}
 
 // Find returns the id of the agent that a text means: the text, where an agent has it as its name or UUID, else the one
 // id that begins with it. It is refused as Invalid where several do, and names some. Where none does the text comes

@@ -89,7 +89,7 @@ func (f ListFilter) check() error {
 		return invalidf("schedule: %q is no name of one", domain.Shorten(f.Schedule, 100))
 	}
 	for _, status := range f.Statuses {
-		if err := checkWord(status); err != nil {
+		if err := domain.CheckWord(status); err != nil {
 			return err
 		}
 	}

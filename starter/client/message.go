@@ -10,45 +10,6 @@ import (
 	"everstep/starter/process"
 )
 
-// listening sees that an agent may take a message, in whatever it does.
-func (c *Client) listening(ctx context.Context, id string) (snapshot, error) {
-	s, err := c.describe(ctx, id)
-	if err == nil && !s.open() {
-		err = ended(s.called(), nil)
-	}
-	return s, err
-}
-
-// An Unsent says which message was taken back.
-type Unsent struct {
-	ID string `json:"id"`
-	contract.UnsendReply
-}
-
-// Unsend takes a message back that waits. message is its id, or as much of its beginning as no other has that waits;
-// empty: the one that waits alone. It is refused where none waits, and where the message was read. Status tells which
-// wait. It needs a worker, as Send does.
-func (c *Client) Unsend(ctx context.Context, id, message string) (none Unsent, _ error) {
-	s, err := c.listening(ctx, id)
-	if err != nil {
-		return none, err
-	}
-	var request contract.UnsendRequest
-	if message != "" && request.MessageID.UnmarshalText([]byte(message)) != nil {
-		status, err := c.Status(ctx, id)
-		if err == nil {
-			request.MessageID, err = chosen("message", message, "none waits; what was read cannot be taken back", "those that wait", status.Unread, func(w contract.WaitingView) (domain.MessageID, string) {
-				return w.ID, w.ID.String()
-			})
-		}
-		if err != nil {
-			return none, err
-		}
-	}
-	reply, err := update(ctx, c, s.agent, "", contract.UpdateUnsend, request)
-	return Unsent{id, reply}, fail(ctx, id, "taking a message of "+id+" back", err)
-}
-
 // Reads waits until a message that Send has left waiting is read, and returns the execution that reads it: the one in
 // progress or, where it was queued or that one has stopped, a later one. It is refused where the message was taken back,
 // or is never read. It needs a worker.

@@ -51,8 +51,8 @@ func (c *Client) numberAt(ctx context.Context, at Point) (int, error) {
 		return 0, nil
 	case err == nil && number > 0 && len(at.Execution) < 8:
 		return number, nil
-	case len(at.Execution) < leastBeginning:
-		return 0, invalidf("execution: %q is neither a number nor enough of an id; give at least %d characters of it", at.Execution, leastBeginning)
+	case len(at.Execution) < domain.LeastBeginning:
+		return 0, invalidf("execution: %q is neither a number nor enough of an id; give at least %d characters of it", at.Execution, domain.LeastBeginning)
 	}
 	var found []int
 	var lost error

@@ -126,8 +126,18 @@ func (c *Client) resolved(ctx context.Context, p snapshot, runID string, id doma
 
 // callOf finds a call by its id or the beginning of it.
 func callOf(unresolved []domain.Wait, call string) (domain.ToolExecutionID, error) {
-	none := fmt.Sprintf("%q is none of unknown outcome; the agent has none", domain.Shorten(call, 64))
-	return chosen("call", call, none, "unknown outcome; these are", unresolved, func(w domain.Wait) (domain.ToolExecutionID, string) {
-		return w.ToolExecutionID, fmt.Sprintf("%s (%s, step %d of execution %d)", w.ToolExecutionID, w.Tool, w.Step, w.Execution)
-	})
+	var id domain.ToolExecutionID
+	if err := id.UnmarshalText([]byte(call)); err == nil {
+		return id, nil
+	}
+	ids, names := make([]string, len(unresolved)), make([]string, len(unresolved))
+	for i, u := range unresolved {
+		ids[i] = u.ToolExecutionID.String()
+		names[i] = fmt.Sprintf("%s (%s, step %d of execution %d)", ids[i], u.Tool, u.Step, u.Execution)
+	}
+	at, err := domain.Choose("call", call, fmt.Sprintf("%q is none of unknown outcome; the agent has none", domain.Shorten(call, 64)), "unknown outcome; these are", ids, names)
+	if err != nil {
+		return id, err
+	}
+	return unresolved[at].ToolExecutionID, nil
 }

@@ -3,7 +3,6 @@ package client
 import (
 	"cmp"
 	"context"
-	"errors"
 	"slices"
 	"time"
 
@@ -60,16 +59,14 @@ type SinceCall struct {
 // An execution has to be named. A step that there never was is NotFound, one that is no longer kept Gone, and one whose
 // messages have left memory where there is no storage Refused.
 func (c *Client) Rewind(ctx context.Context, to Point, o RewindOptions) (none Rewound, _ error) {
-	if err := checkRewind(to, o); err != nil {
+	request := contract.RewindRequest{Prompt: o.Prompt, Model: o.Model, Budget: o.Budget, By: c.cfg.By}
+	if to.Execution == "" {
+		return none, invalidf("execution: is not named; give its number, its id, or how that begins")
+	}
+	if err := cmp.Or(request.Check(), o.Budget.CheckDeadline(time.Now())); err != nil {
 		return none, invalid(err)
 	}
-	open, err := c.session(ctx, to.ID, "is not rewound: it takes one prompt and no more")
-	if refused, ok := errors.AsType[*Error](err); ok && refused.Class == Refused && open.name == "" {
-		err = refused.next("`fork %s` begins another agent from a step of its past", to.ID)
-	}
-	if err == nil && o.RequestID == "" {
-		err = open.idle()
-	}
+	open, err := c.needing(ctx, to.ID, "rewind", idleUnlessRepeated(o.RequestID))
 	if err != nil {
 		return none, err
 	}
@@ -78,17 +75,15 @@ func (c *Client) Rewind(ctx context.Context, to Point, o RewindOptions) (none Re
 		return none, err
 	}
 	carry := p.conversation(p.compiler).Carry(p.log.Base(), nil)
-	request := contract.RewindRequest{
-		Origin: p.origin, Number: p.execution.Number, Newest: p.Head.Newest.Number, Log: p.log.Ref(), Edits: p.edits, Inferences: p.inferences,
-		ShownTokens: carry.ShownTokens, Prompt: o.Prompt, Model: o.Model, Budget: o.Budget, By: c.cfg.By,
-	}
+	request.Origin, request.Number, request.Newest, request.Log, request.Edits = p.origin, p.execution.Number, p.Head.Newest.Number, p.log.Ref(), p.edits
+	request.ShownTokens, request.Inferences = carry.ShownTokens, p.inferences
 	asks := struct {
 		To Point
 		RewindOptions
 	}{to, o}
-	reply, err := update(ctx, c, open.agent, requestID(o.RequestID, contract.UpdateRewind, asks), contract.UpdateRewind, request)
+	reply, err := tell(ctx, c, open, requestID(o.RequestID, contract.UpdateRewind, asks), contract.UpdateRewind, request)
 	if err != nil {
-		return none, open.fail(ctx, "rewinding", err)
+		return none, err
 	}
 	rewound := Rewound{
 		Execution: open.begun(reply.Number, reply.ExecutionID, reply.RunID), Began: reply.Began, To: *p.origin.Branch(),
@@ -96,18 +91,6 @@ func (c *Client) Rewind(ctx context.Context, to Point, o RewindOptions) (none Re
 	}
 	rewound.Untold = c.since(ctx, p, reply.Number, func(call SinceCall) { rewound.Since = append(rewound.Since, call) }) != nil
 	return rewound, nil
-}
-
-func checkRewind(to Point, o RewindOptions) error {
-	switch {
-	case to.Execution == "":
-		return invalidf("execution: is not named; give its number, its id, or how that begins")
-	case o.Prompt == "" && (o.Model != nil || !o.Budget.IsZero()):
-		return invalidf("model, budget: are the next message's, which is not given; give them with it")
-	case o.Prompt == "":
-		return nil
-	}
-	return checkSend(contract.SendRequest{Prompt: o.Prompt, Model: o.Model, Budget: o.Budget}, time.Now())
 }
 
 // since tells of the calls made after a point, and before an execution, of tools that do more than read, as the workers

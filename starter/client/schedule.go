@@ -224,7 +224,7 @@ func (s Schedule) Check(now time.Time) error {
 // check is Check but for when it runs.
 func (s Schedule) check() error {
 	session := s.Start.ID != ""
-	err := cmp.Or(checkScheduleName(s.Name), checkWord(s.Overlap), checkSpan("catchup_window", s.CatchupWindow, leastCatchup, longestSpan))
+	err := cmp.Or(checkScheduleName(s.Name), domain.CheckWord(s.Overlap), checkSpan("catchup_window", s.CatchupWindow, leastCatchup, longestSpan))
 	switch {
 	case err != nil:
 		return err

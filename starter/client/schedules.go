@@ -286,7 +286,7 @@ const triggerPatience = 5 * time.Second
 // for another one, without an ID where it waits for a worker. It is refused where the policy leaves the run out.
 func (c *Client) TriggerSchedule(ctx context.Context, name string, overlap Overlap) (ScheduleRun, error) {
 	run := ScheduleRun{ScheduledRun: contract.ScheduledRun{Schedule: name, Status: domain.StatusPending}}
-	if err := checkWord(overlap); err != nil {
+	if err := domain.CheckWord(overlap); err != nil {
 		return run, invalid(err)
 	}
 	before, err := c.describeSchedule(ctx, name)

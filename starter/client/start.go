@@ -16,6 +16,7 @@ import (
 	sdk "go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/temporal"
 
+	"everstep/activities/command"
 	"everstep/domain"
 	"everstep/domain/contract"
 
@@ -187,14 +188,14 @@ func (c *Client) resume(ctx context.Context, a agent, request contract.SendReque
 	case !open.open():
 		return none, errClosed
 	}
-	if err := open.idle(); err != nil {
-		return none, err
+	if refused := open.check("send", contract.IdleSession); refused != nil {
+		return none, refused
 	}
 	execution, err := c.message(ctx, a, "", request)
 	if err == nil {
 		return execution, nil
 	}
-	if _, refused := refusalOf(err); refused {
+	if _, refused := command.Refusal(err); refused {
 		if now, lookErr := c.snapshot(ctx, a, ""); lookErr == nil && !now.open() {
 			return none, errClosed
 		}

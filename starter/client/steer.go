@@ -3,7 +3,6 @@ package client
 import (
 	"cmp"
 	"context"
-	"encoding"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -13,9 +12,8 @@ import (
 	"github.com/google/uuid"
 	"go.temporal.io/api/serviceerror"
 	sdk "go.temporal.io/sdk/client"
-	"go.temporal.io/sdk/temporal"
-	"google.golang.org/grpc/codes"
 
+	"everstep/activities/command"
 	"everstep/domain"
 	"everstep/domain/contract"
 	"everstep/starter/client/internal/history"
@@ -57,37 +55,25 @@ func (c *Client) Send(ctx context.Context, id string, o SendOptions) (none Execu
 	request := contract.SendRequest{
 		Prompt: o.Prompt, Options: given, IfIdle: !o.IfBusy.Waits(), IfBusy: o.IfBusy, ExecutionID: o.ExecutionID, Model: o.Model, Budget: o.Budget, By: c.cfg.By,
 	}
-	if err := checkSend(request, time.Now()); err != nil {
+	if err := cmp.Or(request.Check(), request.Budget.CheckDeadline(time.Now())); err != nil {
 		return none, invalid(err)
 	}
-	var s snapshot
-	if o.IfBusy.Waits() {
-		s, err = c.listening(ctx, id)
-	} else {
-		s, err = c.session(ctx, id, "takes one prompt; start another agent, or one with a name to speak to it again")
-		if err == nil && o.RequestID == "" {
-			err = s.idle()
-		}
+	need := contract.OpenAgent
+	if !o.IfBusy.Waits() {
+		need = idleUnlessRepeated(o.RequestID)
 	}
+	s, err := c.needing(ctx, id, "send", need)
 	if err != nil {
 		return none, err
 	}
 	unsigned := request
 	unsigned.By = domain.Program{} // it is the same message from another machine
 	execution, err := c.message(ctx, s.agent, requestID(o.RequestID, contract.UpdateSend, unsigned), request)
-	return execution, c.suspending(ctx, id, s.fail(ctx, "sending to", err))
-}
-
-// suspending adds to a refusal what brings a session back that is suspended.
-func (c *Client) suspending(ctx context.Context, id string, err error) error {
-	refused, ok := errors.AsType[*Error](err)
-	if !ok || refused.Class != Refused || refused.Next != "" {
-		return err
+	err = s.fail(ctx, "sending to", err)
+	if refused, ok := errors.AsType[*Error](err); ok && refused.Class == Refused && refused.Next == "" && s.head.Suspended {
+		return none, refused.next("`unsuspend %s` has it take messages again", id)
 	}
-	if view, err := c.Status(ctx, id); err == nil && view.Suspended != nil {
-		return refused.next("`unsuspend %s` has it take messages again", id)
-	}
-	return err
+	return execution, err
 }
 
 // message sends what begins an execution.
@@ -101,41 +87,13 @@ func (c *Client) message(ctx context.Context, a agent, id string, request contra
 	return execution, nil
 }
 
-func checkSend(r contract.SendRequest, now time.Time) error {
-	if err := cmp.Or(checkWord(r.IfBusy), domain.CheckPrompt(r.Prompt), r.Budget.Check(), r.Budget.CheckDeadline(now)); err != nil {
-		return err
+// idleUnlessRepeated is what begins an execution needs: of a request that may be one with an earlier one a worker alone says
+// whether the session is idle.
+func idleUnlessRepeated(requestID string) contract.Need {
+	if requestID == "" {
+		return contract.IdleSession
 	}
-	if r.Model != nil {
-		if err := (domain.Definition{Model: *r.Model}).Check(); err != nil {
-			return err
-		}
-	}
-	return domain.CheckFits("message", r, domain.MaxPayload)
-}
-
-// Close ends an idle session, and returns how many executions it had. It is refused while one
-// is in progress. It needs a worker, as Send does. It waits until the name is free for another session, for 20 s at most.
-func (c *Client) Close(ctx context.Context, id string) (int, error) {
-	s, err := c.idleSession(ctx, id, "has no session to close: it ends by itself, or when it is stopped")
-	if err != nil {
-		return 0, err
-	}
-	reply, err := update(ctx, c, s.agent, "", contract.UpdateClose, contract.CloseRequest{})
-	if err == nil {
-		c.awaitClosed(ctx, s)
-	}
-	return reply.Executions, s.fail(ctx, "closing", err)
-}
-
-// closingTime has room for a session that ends its own sessions with MCP servers, of which some worker may be gone.
-const closingTime = 20 * time.Second
-
-// awaitClosed waits for the end of a session that takes nothing more, so that its name is free for the next one.
-func (c *Client) awaitClosed(ctx context.Context, s snapshot) {
-	defer time.AfterFunc(time.Second, func() {
-		c.cfg.Progress(s.called() + " is closed, and ends its sessions with MCP servers")
-	}).Stop()
-	_ = c.closedWithin(ctx, s, closingTime) // it is closed all the same
+	return contract.OpenSession
 }
 
 // OpenOn is the task queue on which an agent's workflow waits for workers; empty where it has ended, or where
@@ -146,37 +104,6 @@ func (c *Client) OpenOn(ctx context.Context, id string) string {
 		return ""
 	}
 	return s.queue()
-}
-
-// session is a named agent's, which is open. why says what one without a name does.
-func (c *Client) session(ctx context.Context, id, why string) (snapshot, error) {
-	s, err := c.describe(ctx, id)
-	switch {
-	case err != nil:
-		return s, err
-	case s.name == "":
-		return s, refused("agent %s has no name and %s", s.called(), why)
-	case !s.open():
-		return s, ended(s.called(), nil)
-	}
-	return s, nil
-}
-
-// idleSession is one in which no execution is in progress.
-func (c *Client) idleSession(ctx context.Context, id, why string) (snapshot, error) {
-	s, err := c.session(ctx, id, why)
-	if err == nil {
-		err = s.idle()
-	}
-	return s, err
-}
-
-// idle refuses by the memo. The workflow would refuse too, but only once a worker is up.
-func (s snapshot) idle() error {
-	if s.ended != nil {
-		return nil
-	}
-	return refused("%s: execution %d is in progress; wait for it, or stop it", s.called(), s.number).next("`result %s` waits for it", s.called())
 }
 
 const (
@@ -202,10 +129,6 @@ func requestID[In, Out any](id string, name contract.Update[In, Out], asks any) 
 // may be up. Its id stays the same, so it is done once however often it is sent. errClosed says that
 // the workflow has ended, or never was.
 func update[In, Out any](ctx context.Context, c *Client, a agent, id string, name contract.Update[In, Out], in In) (Out, error) {
-	o := sdk.UpdateWorkflowOptions{
-		UpdateID: cmp.Or(id, uuid.NewString()), WorkflowID: a.workflowID(), UpdateName: string(name), Args: []any{in},
-		WaitForStage: sdk.WorkflowUpdateStageCompleted,
-	}
 	what, again := "request", ""
 	if _, sent := any(in).(contract.SendRequest); sent {
 		if what = "message"; id == "" {
@@ -213,6 +136,12 @@ func update[In, Out any](ctx context.Context, c *Client, a agent, id string, nam
 		} else {
 			again = ", and has it once if it is sent again under the same request id"
 		}
+	}
+	id = cmp.Or(id, uuid.NewString())
+	attempt := func() (Out, error) {
+		call, cancel := context.WithTimeout(ctx, updateTry)
+		defer cancel()
+		return command.Send(call, c.temporal, a.workflowID(), id, name, in)
 	}
 	told := ""
 	tell := func(why string) {
@@ -224,13 +153,13 @@ func update[In, Out any](ctx context.Context, c *Client, a agent, id string, nam
 	var gone time.Time // since when the server has been away
 	late := 0          // attempts in which no worker has answered
 	for {
-		out, err := attempt[Out](ctx, c, o)
+		out, err := attempt()
 		switch {
 		case err == nil:
 			return out, nil
 		case ctx.Err() != nil:
 			return out, errorf(Cancelled, ctx.Err(), "%s: gave up waiting; a worker may still take the %s%s", a.called(), what, again).next("`status %s` tells", a.called())
-		case closedUpdate(err):
+		case command.Closed(err):
 			return out, errClosed
 		case fullOfUpdates(err):
 			return out, errorf(Refused, err, "%s: this run of its workflow has taken as many updates as the server lets it; "+
@@ -264,62 +193,31 @@ func update[In, Out any](ctx context.Context, c *Client, a agent, id string, nam
 	}
 }
 
-func attempt[Out any](ctx context.Context, c *Client, o sdk.UpdateWorkflowOptions) (out Out, err error) {
-	call, cancel := context.WithTimeout(ctx, updateTry)
-	defer cancel()
-	handle, err := c.temporal.UpdateWorkflow(call, o)
-	if err != nil {
-		return out, err
-	}
-	err = handle.Get(call, &out)
-	return out, err
-}
-
-// closedUpdate reports whether an update met a workflow that has ended, or never was.
-func closedUpdate(err error) bool {
-	if serviceerror.ToStatus(err).Code() == codes.NotFound {
-		return true
-	}
-	refusal, ok := errors.AsType[*temporal.ApplicationError](err)
-	return ok && refusal.Type() == "AcceptedUpdateCompletedWorkflow"
-}
-
 // fullOfUpdates reports whether the server takes no further update of a run. Nothing but its words tells.
 func fullOfUpdates(err error) bool {
 	return isAs[*serviceerror.FailedPrecondition](err) && strings.Contains(err.Error(), "total number of distinct updates")
 }
 
-// StopOptions say how an execution is to stop.
-type StopOptions struct {
-	// Mode says how much may still finish. Empty: contract.AfterStep.
-	Mode contract.StopMode
-	// Within escalates to contract.StopNow after a time. Zero: never;
-	// contract.AtOnce: at once.
-	Within contract.Span
-	// Reason is for whoever reads the outcome.
-	Reason string
-}
+// StopOptions say how an execution is to stop, by the mode, after what time at once, and the reason for whoever reads the outcome.
+// Which execution, and who asks, Stop says itself.
+type StopOptions = contract.StopRequest
 
 // Stop asks the execution in progress to stop, and returns which one that is.
 // It does not wait for the end. It is refused where none is in progress. It
 // needs no worker: the request waits for one.
 func (c *Client) Stop(ctx context.Context, id string, o StopOptions) (none Execution, _ error) {
-	if err := o.check(); err != nil {
+	if err := o.Check(); err != nil {
 		return none, invalid(err)
 	}
-	p, err := c.describe(ctx, id)
+	p, err := c.needing(ctx, id, "stop", contract.InProgress)
 	if err != nil {
 		return none, err
 	}
-	if p.ended != nil {
-		return none, p.nothingTo("stop")
-	}
 	target := p.execution(p.number)
+	o.ExecutionID, o.Source = target.ExecutionID, ""
 	call, cancel := context.WithTimeout(ctx, history.CallTimeout)
 	defer cancel()
-	err = c.temporal.SignalWorkflow(call, p.workflowID(), "", string(contract.SignalStop), contract.StopRequest{
-		Reason: o.Reason, Mode: o.Mode, Within: o.Within, ExecutionID: target.ExecutionID,
-	})
+	err = c.temporal.SignalWorkflow(call, p.workflowID(), "", string(contract.SignalStop), o)
 	if deleted(err) {
 		return none, errorf(Refused, err, "%s has just ended; there is nothing to stop", id)
 	}
@@ -327,29 +225,4 @@ func (c *Client) Stop(ctx context.Context, id string, o StopOptions) (none Execu
 		return none, p.fail(ctx, "stopping", err)
 	}
 	return target, nil
-}
-
-func (o StopOptions) check() error {
-	if o.Within < contract.AtOnce {
-		return invalidf("within: is %s; it may not be negative", time.Duration(o.Within))
-	}
-	return cmp.Or(checkWord(o.Mode), domain.CheckText("reason", o.Reason, domain.MaxReason))
-}
-
-// checkWord says of a word that an enum does not have which ones it has.
-func checkWord[E ~string, P interface {
-	*E
-	encoding.TextUnmarshaler
-}](word E) error {
-	if err := P(new(E)).UnmarshalText([]byte(word)); err != nil {
-		return invalidf("%v", err)
-	}
-	return nil
-}
-
-func (s snapshot) nothingTo(what string) *Error {
-	if s.open() && s.name != "" {
-		return refused("%s is idle: execution %d has ended (%s), so there is nothing to %s", s.called(), s.number, s.ended.Status, what).next("`close %s` ends the session", s.called())
-	}
-	return refused("%s has ended (%s); there is nothing to %s", s.called(), s.ended.Status, what)
 }

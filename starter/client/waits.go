@@ -86,29 +86,9 @@ func (c *Client) waitingAgents(ctx context.Context, id string) iter.Seq2[string,
 	}
 }
 
-// A Word is what a person says about a tool call that waits for it.
-type Word struct {
-	// Call is the call's own id. The zero one is the only call that waits so.
-	Call domain.ToolExecutionID
-	// Verdict says what they decide: one that domain.WaitRules has for the kind of wait.
-	Verdict domain.Verdict
-	// Digest is that of the call which the person has seen, as AllWaiting tells it. Another call is refused.
-	// To approve it is needed.
-	Digest domain.Digest
-	// By is who says it, by their own word. Empty: the process, as Config.By names it.
-	By string
-	// Reason is recorded. Of a call that is denied the model gets to read it, too.
-	Reason string
-	// Always lets calls of the tool with exactly these arguments run from now on without asking, until that is revoked:
-	// a standing approval of the session, where the call is approved.
-	Always bool
-	// Edit are arguments that run instead, exactly as they stand, where the call is approved; empty: none. They are refused,
-	// and the call waits, where they do not fit the tool or where rules deny the call with them. The model is told.
-	Edit string
-	// Text is the answer to a question, or one of its choices; Value is the one to a question with a schema.
-	Text  string
-	Value json.RawMessage
-}
+// A Word is what a person says about a tool call that waits for it, whose id and digest AllWaiting tells. The zero call is the only
+// one that waits so. By is who says it, by their own word; empty: the process, as Config.By names it.
+type Word = contract.AnswerRequest
 
 // An Answered says what became of a call that waited.
 type Answered struct {
@@ -122,26 +102,20 @@ type Answered struct {
 // with something else than was shown, was answered before, where its time is over, where nothing waits, and where the answer is
 // none to it, or does not fit its schema. It needs a worker, as Send does.
 func (c *Client) Answer(ctx context.Context, id string, w Word) (Answered, error) {
-	request := contract.AnswerRequest{
-		Call: w.Call, Digest: w.Digest, Verdict: w.Verdict, Arguments: w.Edit, Always: w.Always, Text: w.Text, Value: w.Value,
-		By: c.speaker(w.By), Reason: w.Reason,
-	}
-	if err := request.Check(); err != nil {
+	w.By = c.speaker(w.By)
+	if err := w.Check(); err != nil {
 		return Answered{}, invalid(err)
 	}
 	p, err := c.describe(ctx, id)
 	if err != nil {
 		return Answered{}, err
 	}
-	if p.ended != nil {
-		return Answered{}, p.nothingTo(request.Does()).next("`approvals` shows what waits for people, of all agents")
+	if refused := p.check(w.Does(), contract.InProgress); refused != nil {
+		return Answered{}, refused.next("`approvals` shows what waits for people, of all agents")
 	}
-	reply, err := update(ctx, c, p.agent, "", contract.UpdateAnswer, request)
-	if errors.Is(err, errClosed) {
-		return Answered{}, errorf(Refused, err, "%s has just ended; there is nothing to %s", id, request.Does())
-	}
+	reply, err := tell(ctx, c, p, "", contract.UpdateAnswer, w)
 	if err != nil {
-		return Answered{}, fail(ctx, id, "answering a call of "+id, err)
+		return Answered{}, err
 	}
 	return Answered{p.execution(reply.Number), reply.Wait, reply.Standing}, nil
 }
@@ -209,7 +183,7 @@ func TypedDecision(asked domain.Wait, typed string) (w Word, key rune) {
 	}
 	switch {
 	case key == 'e':
-		w.Edit, w.Reason = w.Reason, ""
+		w.Arguments, w.Reason = w.Reason, ""
 	case verb == "d" || verb == "later":
 		key = 'd'
 	}

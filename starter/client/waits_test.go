@@ -5,7 +5,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
 
 	"everstep/domain"
@@ -22,7 +21,7 @@ func TestWhoAnswersWhereNothingWaits(t *testing.T) {
 	} {
 		_, err := newFake(run).client().Answer(t.Context(), "nora", word)
 		require.ErrorIs(t, err, &Error{Class: Refused})
-		require.ErrorContains(t, err, "nora is idle")
+		require.ErrorContains(t, err, " nora: no execution is in progress")
 		var refused *Error
 		require.ErrorAs(t, err, &refused)
 		require.Equal(t, "`approvals` shows what waits for people, of all agents", refused.Next)
@@ -58,36 +57,7 @@ func TestTypedDecisions(t *testing.T) {
 				require.Empty(t, read, typed)
 				continue
 			}
-			require.Equal(t, read, strings.TrimRight(strings.Join([]string{string(key), string(w.Verdict), w.Edit + w.Reason}, " "), " "), typed)
+			require.Equal(t, read, strings.TrimRight(strings.Join([]string{string(key), string(w.Verdict), w.Arguments + w.Reason}, " "), " "), typed)
 		}
 	}
-}
-
-// TestBeginnings name what they are looked for among, and one thing alone.
-func TestBeginnings(t *testing.T) {
-	t.Parallel()
-	var calls []domain.Wait
-	for _, begins := range []string{"3f9e1b2c", "3f9e7777", "40000000"} {
-		calls = append(calls, domain.Wait{ToolExecutionID: domain.ToolExecutionID{UUID: uuid.MustParse(begins + "-0000-4000-8000-000000000000")}})
-	}
-	find := func(typed string, calls []domain.Wait) (domain.ToolExecutionID, error) {
-		return chosen("call", typed, "none waits", "those that wait", calls, func(w domain.Wait) (domain.ToolExecutionID, string) {
-			return w.ToolExecutionID, w.ToolExecutionID.String()[:8] + " (pay)"
-		})
-	}
-	for typed, want := range map[string]string{
-		"4000": "40000000", "3F9E1": "3f9e1b2c", "3f9e7777": "3f9e7777", "50000000-0000-4000-8000-000000000000": "50000000",
-		"": `call: "" is none of those that wait`, "400": `call: "400" is short`,
-		"5000": `call: "5000" is none of those that wait: 3f9e1b2c (pay), 3f9e7777 (pay), 40000000 (pay)`,
-		"3f9e": `call: "3f9e" may be any of 2; give more of its id: 3f9e1b2c (pay), 3f9e7777 (pay)`,
-	} {
-		id, err := find(typed, calls)
-		if err != nil {
-			require.ErrorContains(t, err, want, typed)
-			continue
-		}
-		require.Equal(t, want, id.String()[:8], typed)
-	}
-	_, err := find("5000", nil)
-	require.ErrorContains(t, err, "call: none waits")
 }

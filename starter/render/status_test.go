@@ -83,7 +83,7 @@ func TestStatusText(t *testing.T) {
 func TestStatusOfWhatGoesOn(t *testing.T) {
 	t.Parallel()
 	got := StatusText(noTheme(), "notes", account.Status{
-		Head:      account.Head{Name: "notes", Doing: "paused", Paused: true, Window: 16000, Context: 4000, Ledger: account.Ledger{Execution: &account.Holder{Limit: domain.ExecutionBudget{MaxCostNanoUSD: new(int64(20_000_000))}, Left: domain.ExecutionBudget{MaxCostNanoUSD: new(int64(10_800_000))}}}},
+		Head:      account.Head{Name: "notes", Doing: "paused", Settings: contract.Settings{Paused: true}, Window: 16000, Context: 4000, Ledger: account.Ledger{Execution: &account.Holder{Limit: domain.ExecutionBudget{MaxCostNanoUSD: new(int64(20_000_000))}, Left: domain.ExecutionBudget{MaxCostNanoUSD: new(int64(10_800_000))}}}},
 		Execution: account.Execution{Outcome: contract.Outcome{Number: 2, Status: domain.StatusInProgress, CostNanoUSD: 4_200_000}, Origin: &domain.Origin{ExecutionID: domain.ExecutionID{UUID: uuid.MustParse("6cd30739-3b72-5c27-89d3-e71bda49aaaf")}}, Prior: domain.Spent{Steps: 10, Tokens: 1200, CostNanoUSD: 5_000_000}},
 		Server:    account.Server{Source: contract.FromWorkflow},
 	}, testNow)

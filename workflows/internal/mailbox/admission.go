@@ -100,68 +100,71 @@ func (m *Mailbox) sleep(ctx workflow.Context, delay time.Duration) bool {
 	return timer.Get(m.root, nil) == nil
 }
 
+// waitFor waits, in the coroutine of ctx, for a time or until something ends that before.
+func (m *Mailbox) waitFor(ctx workflow.Context, delay time.Duration, ends func() bool) {
+	pause, cancel := workflow.WithCancel(ctx)
+	defer cancel()
+	timer := workflow.NewTimer(pause, delay)
+	m.wait(ctx, func() bool { return timer.IsReady() || ends() })
+}
+
 // Idle waits between executions, until something wakes the session or another reason ends the wait.
 func (m *Mailbox) Idle(longest time.Duration, over func() bool) {
-	pause, cancel := workflow.WithCancel(m.root)
-	defer cancel()
-	timer := workflow.NewTimer(pause, longest)
-	m.WaitUntil(func() bool { return m.Woken() || timer.IsReady() || over() })
+	m.waitFor(m.root, longest, func() bool { return m.Woken() || over() })
 }
 
 // BackOffUnlessStopped waits before the model is asked again, and reports whether it may
 // be. Nothing is under way meanwhile, so any stop ends the wait and refuses it.
 func (m *Mailbox) BackOffUnlessStopped(delay time.Duration) bool {
-	if m.CutOff() || m.stops() {
+	stopped := func() bool { return m.CutOff() || m.stops() }
+	if stopped() {
 		return false
 	}
 	pause, cancel := workflow.WithCancel(m.scope)
 	defer cancel()
 	timer := workflow.NewTimer(pause, delay)
 	m.WaitUntil(func() bool { return timer.IsReady() || m.stops() })
-	if m.CutOff() || m.stops() {
-		return false
-	}
-	return timer.Get(m.root, nil) == nil
+	return !stopped() && timer.Get(m.root, nil) == nil
 }
 
-// BackOffCall waits before a tool call that did not begin is made again, in the
-// coroutine of the call. A stop that lets no tool start ends the wait and refuses
-// the admission, as does what halts the step; a pause holds it back, unless a stop is
-// to let the step finish: held is told when nothing else does, and when that is over.
-func (m *Mailbox) BackOffCall(ctx workflow.Context, delay time.Duration, stopped func() bool, held func(on bool)) (Admission, bool) {
+// admitCall waits, in the coroutine of a call, as that has to before it begins, and returns the admission to begin it. A stop
+// that lets no tool start ends the wait and refuses it, as does what halts the step.
+func (m *Mailbox) admitCall(stopped func() bool, wait func(refused func() bool)) (Admission, bool) {
 	refused := func() bool { return m.stop.noTools() || stopped() }
 	if m.DrainSignals(); !refused() {
-		pause, cancel := workflow.WithCancel(ctx)
-		defer cancel()
-		timer := workflow.NewTimer(pause, delay)
-		m.wait(ctx, func() bool { return timer.IsReady() || refused() })
-		m.holdBack(ctx, refused, held)
-		if m.paused && !refused() && !m.stops() {
-			m.wait(ctx, func() bool { return !m.paused || refused() })
-		}
+		wait(refused)
 	}
 	m.DrainSignals()
 	return m.unless(refused())
 }
 
-// AwaitTurn waits, in the coroutine of a call, until another one is over, and returns the admission to begin it. A stop that
-// lets no tool start ends the wait and refuses it, as does what halts the step; a pause holds it back, unless a stop is
-// to let the step finish: held is told as in BackOffCall.
+// BackOffCall waits before a tool call that did not begin is made again. A pause holds it back, unless a stop is
+// to let the step finish: held is told when nothing else does, and when that is over.
+func (m *Mailbox) BackOffCall(ctx workflow.Context, delay time.Duration, stopped func() bool, held func(on bool)) (Admission, bool) {
+	return m.admitCall(stopped, func(refused func() bool) {
+		m.waitFor(ctx, delay, refused)
+		m.holdBack(ctx, refused, held)
+	})
+}
+
+// AwaitTurn waits until another call is over. A pause holds this one back, and held is told, as in BackOffCall.
 func (m *Mailbox) AwaitTurn(ctx workflow.Context, free, stopped func() bool, held func(on bool)) (Admission, bool) {
-	refused := func() bool { return m.stop.noTools() || stopped() }
-	if m.DrainSignals(); !refused() {
+	return m.admitCall(stopped, func(refused func() bool) {
 		for waits := true; waits; { // another one may begin as the pause ends
 			m.wait(ctx, func() bool { return free() || refused() })
 			waits = m.holdBack(ctx, refused, held) && !refused()
 		}
-	}
-	m.DrainSignals()
-	return m.unless(refused())
+	})
+}
+
+// AdmitDecided is the admission to begin a call that somebody has allowed. A pause holds it back.
+func (m *Mailbox) AdmitDecided(ctx workflow.Context, stopped func() bool) (Admission, bool) {
+	return m.admitCall(stopped, func(refused func() bool) { m.holdBack(ctx, refused, func(bool) {}) })
 }
 
 // holdBack waits while a pause, and nothing else, holds back a call, and reports whether it did.
 func (m *Mailbox) holdBack(ctx workflow.Context, refused func() bool, held func(on bool)) bool {
-	over := func() bool { return !m.paused || m.stops() || refused() }
+	over := func() bool { return !m.Settings.Paused || m.stops() || refused() }
 	if over() {
 		return false
 	}
@@ -175,10 +178,7 @@ func (m *Mailbox) holdBack(ctx workflow.Context, refused func() bool, held func(
 // the call. A stop of mode now ends the wait and refuses the admission. A pause does not: nothing new begins.
 func (m *Mailbox) BackOffAsking(ctx workflow.Context, delay time.Duration) (Admission, bool) {
 	if !m.CutOff() && delay > 0 {
-		pause, cancel := workflow.WithCancel(ctx)
-		defer cancel()
-		timer := workflow.NewTimer(pause, delay)
-		m.wait(ctx, func() bool { return timer.IsReady() || m.stop.mode == contract.StopNow })
+		m.waitFor(ctx, delay, func() bool { return m.stop.mode == contract.StopNow })
 	}
 	return m.Admit(WithinStep)
 }
@@ -202,16 +202,6 @@ func (m *Mailbox) AwaitDecision(ctx workflow.Context, until time.Time, answered,
 	m.wait(ctx, func() bool { return answered() || over() || expired() })
 	m.DrainSignals()
 	return answered() || expired() && !over()
-}
-
-// AdmitDecided is the admission to begin a call that somebody has allowed. A pause holds it back.
-func (m *Mailbox) AdmitDecided(ctx workflow.Context, stopped func() bool) (Admission, bool) {
-	refused := func() bool { return m.stop.noTools() || stopped() }
-	if m.DrainSignals(); m.paused {
-		m.wait(ctx, func() bool { return !m.paused || m.stops() || refused() })
-		m.DrainSignals()
-	}
-	return m.unless(refused())
 }
 
 // Await schedules an activity from the workflow's main coroutine and waits for

@@ -93,25 +93,18 @@ func (m *Mailbox) timeOver(signal domain.StopSignal) {
 	m.interrupt()
 }
 
-// Pause lets nothing new start, or ends that, and reports whether that is a change.
-func (m *Mailbox) Pause(on bool) (changed bool) {
-	changed, m.paused = m.paused != on, on
-	return changed
-}
-
-// Paused reports whether nothing new may start; since is when the loop began to
-// wait for it, zero while something is under way.
-func (m *Mailbox) Paused() (since time.Time, on bool) { return m.waiting, m.paused }
+// PausedSince is when the loop began to wait for the end of a pause; zero while something is under way.
+func (m *Mailbox) PausedSince() time.Time { return m.waiting }
 
 // waitWhilePaused waits while the execution is paused, unless something stops
 // it. The time counts as time spent waiting for people.
 func (m *Mailbox) waitWhilePaused() {
-	if m.Stopped() || !m.paused {
+	if m.Stopped() || !m.Settings.Paused {
 		return
 	}
 	m.waiting = m.now()
 	m.countWaiting()
-	m.WaitUntil(func() bool { return !m.paused || m.stops() })
+	m.WaitUntil(func() bool { return !m.Settings.Paused || m.stops() })
 	m.waiting = time.Time{}
 	m.countWaiting()
 }

@@ -55,7 +55,7 @@ func (m *Mailbox) Hear() (heard []contract.WaitingMessage) {
 func (m *Mailbox) Heard() int64 { return m.inbox.heard }
 
 // Ready reports whether a message waits that may begin an execution once none is in progress.
-func (m *Mailbox) Ready() bool { return len(m.inbox.waiting) > 0 && m.suspended == nil }
+func (m *Mailbox) Ready() bool { return len(m.inbox.waiting) > 0 && m.Settings.Suspended == nil }
 
 // PostWaiting has a message that waits begin the next execution, and reports whether there was one.
 func (m *Mailbox) PostWaiting() bool {
@@ -64,10 +64,7 @@ func (m *Mailbox) PostWaiting() bool {
 	}
 	first := contract.NextWaiting(m.inbox.waiting)
 	m.TakeBack(first.ID)
-	r := first.Request
-	m.Post(NextExecution{
-		Prompt: r.Prompt, Options: r.Options, Model: r.Model, Budget: r.Budget, By: domain.Starter{Program: r.By}, Waited: &first,
-	})
+	m.Post(NextExecution{SendRequest: first.Request, Waited: &first})
 	return true
 }
 

@@ -30,6 +30,8 @@ type Agent interface {
 type Mailbox struct {
 	// Updates are those that the run takes.
 	Updates Updates
+	// Settings are what people have set, which the commands change. The next run begins with them.
+	Settings contract.Settings
 
 	agent Agent
 	// root outlives a cancellation of the workflow, which is taken as a stop.
@@ -47,12 +49,8 @@ type Mailbox struct {
 	door  door
 	next  *NextExecution
 	inbox inbox
-	// suspended is set while the session accepts nothing.
-	suspended *contract.Suspension
-	stop      stopping
-	// paused says that nothing new may start, and waiting since when the loop waits
-	// for that to end; zero while something is under way.
-	paused  bool
+	stop  stopping
+	// waiting is since when the loop waits for the end of a pause; zero while something is under way.
 	waiting time.Time
 	// asking says that calls wait for people, and nothing else is under way.
 	asking bool
@@ -74,21 +72,16 @@ const (
 	cut
 )
 
-// A NextExecution is what the next execution starts from.
+// A NextExecution is what the next execution starts from: a message, or the one before where it goes on.
 type NextExecution struct {
-	Prompt string
-	// Options are what was given beside it.
-	Options *domain.StartOptions
-	// Model takes the place of the one in force, where given.
-	Model  *domain.LLMConfig
-	Budget domain.ExecutionBudget
+	contract.SendRequest
 	// GoesOn says that it goes on from the one before, without a prompt and
 	// with this budget and no other.
 	GoesOn bool
 	// Parts says that the state has an origin from which it goes on with a prompt.
 	Parts bool
-	// By says who begins it.
-	By domain.Starter
+	// Starter says who begins it, where that is not who has sent the message.
+	Starter domain.Starter
 	// Waited is the message that begins it, where that had to wait.
 	Waited *contract.WaitingMessage
 }
@@ -97,7 +90,7 @@ type NextExecution struct {
 func New(root workflow.Context, agent Agent, carry contract.CarriedMail) *Mailbox {
 	m := &Mailbox{
 		Updates: Updates{answers: carry.Answers, spoken: carry.SpokenSince},
-		agent:   agent, root: root, paused: carry.Paused, suspended: carry.Suspended,
+		agent:   agent, root: root, Settings: carry.Settings,
 		inbox: inbox{waiting: carry.Waiting, count: carry.Waited}, above: above{seq: carry.Reported},
 	}
 	m.renew()
@@ -155,7 +148,7 @@ func (m *Mailbox) Finish() {
 }
 
 // End closes the execution, and with it its pause.
-func (m *Mailbox) End() { m.ending, m.paused = false, false }
+func (m *Mailbox) End() { m.ending, m.Settings.Paused = false, false }
 
 // Ending reports whether the loop is over, and the execution not quite.
 func (m *Mailbox) Ending() bool { return m.ending }
@@ -169,7 +162,7 @@ func (m *Mailbox) Post(next NextExecution) {
 // HandOver is what the next run needs of the mailbox.
 func (m *Mailbox) HandOver() contract.CarriedMail {
 	return contract.CarriedMail{
-		Answers: m.Updates.answers, Paused: m.paused, Suspended: m.suspended, SpokenSince: m.SpokenSince(),
+		Answers: m.Updates.answers, Settings: m.Settings, SpokenSince: m.SpokenSince(),
 		Waiting: m.inbox.waiting, Waited: m.inbox.count, Reported: m.above.seq,
 	}
 }
@@ -189,25 +182,6 @@ func (m *Mailbox) Close() {
 	m.door = max(m.door, closed)
 	m.wake()
 }
-
-// Suspend has the session accept nothing, and reports whether that is a change.
-func (m *Mailbox) Suspend(request contract.SuspendRequest) bool {
-	if m.suspended != nil {
-		return false
-	}
-	m.suspended = &contract.Suspension{Since: m.now(), Reason: request.Reason, By: request.By}
-	return true
-}
-
-// Unsuspend ends that, and reports whether it is a change.
-func (m *Mailbox) Unsuspend() bool {
-	changed := m.suspended != nil
-	m.suspended = nil
-	return changed
-}
-
-// Suspended is set while the session accepts nothing. The caller must not change it.
-func (m *Mailbox) Suspended() *contract.Suspension { return m.suspended }
 
 // SpokenSince is when people last spoke to the session after its newest execution ended: when the newest update that asks for
 // a change was taken. Zero: nobody has.

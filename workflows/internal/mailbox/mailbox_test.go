@@ -189,9 +189,9 @@ func TestAStopInAPauseLetsCallsFinish(t *testing.T) {
 	}{contract.AfterStep: {true, 60}, contract.AfterInference: {false, 30}, contract.StopNow: {false, 30}} {
 		p := newPlay()
 		p.sends(30*time.Second, contract.StopRequest{Mode: mode})
-		p.env.RegisterDelayedCallback(func() { p.Pause(false) }, time.Hour)
+		p.env.RegisterDelayedCallback(func() { p.Settings.Paused = false }, time.Hour)
 		p.perform(t, domain.ExecutionBudget{}, func(ctx workflow.Context) {
-			p.Pause(true)
+			p.Settings.Paused = true
 			_, ok := p.BackOffCall(ctx, time.Minute, func() bool { return false }, unheld(t))
 			require.Equal(t, want.ok, ok, mode)
 			require.InDelta(t, want.seconds, p.agent.Spent().Seconds, 1, mode)
@@ -210,10 +210,9 @@ func TestUpdatesAreRememberedAndCounted(t *testing.T) {
 		require.True(t, p.Updates.Answering())
 		p.Updates.End()
 		require.False(t, p.Updates.Answering())
-		p.Pause(true)
+		p.Settings.Paused = true
 		next := mailbox.New(ctx, p.agent, p.HandOver())
-		_, on := next.Paused()
-		require.True(t, on)
+		require.True(t, next.Settings.Paused)
 		var reply contract.SendReply
 		require.True(t, next.Updates.Repeats("send", "sent", &reply))
 		require.Equal(t, 7, reply.Number)
@@ -251,7 +250,7 @@ func TestWhatWakesAnIdleSession(t *testing.T) {
 	t.Parallel()
 	p := newPlay()
 	p.perform(t, domain.ExecutionBudget{}, func(ctx workflow.Context) {
-		p.Post(mailbox.NextExecution{Prompt: "more"})
+		p.Post(mailbox.NextExecution{SendRequest: contract.SendRequest{Prompt: "more"}})
 		require.False(t, p.Interrupted(), "what is at work is left alone")
 		require.Equal(t, "more", p.Take().Prompt)
 		require.False(t, p.Posted())

@@ -1,0 +1,94 @@
+package workflows
+
+import (
+	"cmp"
+
+	"everstep/domain"
+	"everstep/domain/contract"
+	"everstep/workflows/internal/mailbox"
+)
+
+func (c *commands) checkExtend(request contract.ExtendRequest) error {
+	execution := c.agent.state.Execution
+	active := c.agent.state.HasActiveExecution()
+	budget := c.agent.budget().Extended(request.Budget, request.Lift)
+	switch {
+	case !request.ExecutionID.IsZero() && request.ExecutionID != execution.ID:
+		return domain.Errorf(domain.Denied, "execution_id: %s is not the newest execution; %s is", request.ExecutionID, execution.ID)
+	case c.mail.Ending() || active && c.agent.state.Continuation().Stops():
+		return domain.Errorf(domain.Denied, "extend: the execution is stopping; extend it when it has ended, and it goes on")
+	case !active && c.mail.Settings.Suspended != nil:
+		return c.notSuspended("extend")
+	case !active && c.talk.Cleared():
+		return domain.Errorf(domain.Denied, "extend: the conversation was cleared, so there is nothing to go on with; send the agent a message instead")
+	case !active && !c.talk.Edits().GoesOnFrom(execution.ID, c.agent.state.StepCount(), c.talk.from, c.talk.Len(), c.agent.rewound()):
+		return domain.Errorf(domain.Denied, "extend: the session was rewound, so its next execution goes on from there; send the agent a message instead")
+	case !active && c.mail.Woken():
+		return domain.Errorf(domain.Denied, "extend: the session is closed or begins its next execution")
+	case !active && c.agent.state.Status() == domain.StatusCompleted:
+		return domain.Errorf(domain.Denied, "extend: execution %d completed; send the agent a message instead", c.agent.state.ExecutionCount)
+	case !active && !c.agent.state.Status().Terminal():
+		return domain.Errorf(domain.Denied, "extend: no execution has begun")
+	case active && request.Budget.IsZero() && len(request.Lift) == 0:
+		return domain.Errorf(domain.Invalid, "extend: the execution is in progress; give at least one new total, such as max_steps")
+	case c.session.in.Parent != nil && !budget.Within(c.session.parent().Grant):
+		return domain.Errorf(domain.Denied, "extend: the agent that started this sub-agent has granted it no more; extend agent %s, and what it starts next gets a share", c.session.in.Parent.AgentID)
+	}
+	if err := cmp.Or(c.config.Resolved.CheckPriced(budget, c.agent.state.LLMConfig), request.Budget.CheckDeadline(c.agent.now())); err != nil {
+		return err
+	}
+	ledger := c.session.budget.ledger()
+	ledger.Execution.Budget = budget
+	if !active {
+		ledger.Session.Budget = c.session.budget.upcomingAccount().Budget // the execution begins with it
+	}
+	if use, reached := ledger.Reached(c.agent.now()); reached && !active {
+		return domain.Errorf(domain.Denied, "extend: there is nothing left to go on with: %s; %s%s", use, use.GoOn(), c.session.budget.extending(use))
+	}
+	return nil
+}
+
+// extend gives the execution in progress new totals, or goes on from the one that ended.
+func (c *commands) extend(request contract.ExtendRequest) contract.ExtendReply {
+	reply := contract.ExtendReply{
+		ExecutionID: c.agent.state.Execution.ID, Number: c.agent.state.ExecutionCount, RunID: c.session.info.WorkflowExecution.RunID,
+		Budget: c.agent.budget().Extended(request.Budget, request.Lift),
+	}
+	if c.agent.state.HasActiveExecution() {
+		c.agent.extend(reply.Budget)
+		c.mail.WatchTime()
+		c.mail.CheckTime()
+	} else {
+		reply.ExecutionID, reply.Number, reply.Began = c.session.nextExecutionID(), reply.Number+1, true
+		c.mail.Post(mailbox.NextExecution{SendRequest: contract.SendRequest{Budget: reply.Budget, By: request.By}, GoesOn: true})
+	}
+	return reply
+}
+
+func (c *commands) checkExtendSession(request contract.ExtendSessionRequest) error {
+	account, has := c.agent.state.Session()
+	switch {
+	case c.mail.Closed():
+		return domain.Errorf(domain.Denied, "extend: the session is closed")
+	case !has && c.session.budget.upcomingAccount().Budget.IsEmpty():
+		return domain.Errorf(domain.Denied, "extend: the session has no budget; `update %s` gives it one, as session_budget in its definition", c.session.budget.called())
+	case !has:
+		return domain.Errorf(domain.Denied, "extend: the session has no budget before its next execution begins; `update %s` changes that one", c.session.budget.called())
+	}
+	return c.config.Resolved.CheckPriced(account.Budget.Extended(request.Budget, request.Lift), c.agent.state.LLMConfig)
+}
+
+// extendSession takes what was checked. It bounds the execution in progress from now on, and begins none. A definition that
+// waits and has the same totals leaves them as they are extended.
+func (c *commands) extendSession(request contract.ExtendSessionRequest) contract.ExtendSessionReply {
+	account, _ := c.agent.state.Session()
+	totals := account.Budget.Extended(request.Budget, request.Lift)
+	if next := c.config.Next; next != nil && next.Definition.SessionBudget.Equal(account.Budget) {
+		extended := *next
+		extended.Definition.SessionBudget = totals
+		c.config.wait(extended)
+	}
+	c.agent.account(totals)
+	account, _ = c.agent.state.Session()
+	return contract.ExtendSessionReply{Number: c.agent.state.ExecutionCount, InProgress: c.agent.state.HasActiveExecution(), Account: account}
+}
