@@ -27,6 +27,8 @@ func Choose(field, typed, none, others string, ids, names []string) (at int, _ e
 	switch typed = Shorten(typed, 64); {
 	case len(ids) == 0:
 		return at, Errorf(Denied, "%s: %s", field, none)
+	case typed == "":
+		return at, Errorf(Denied, "%s: %d may be meant; name one: %s", field, len(ids), someOf(names))
 	case len(meant) == 0:
 		return at, Errorf(Denied, "%s: %q is none of %s: %s", field, typed, others, someOf(names))
 	case len(meant) > 1:

@@ -16,7 +16,7 @@ func TestBeginnings(t *testing.T) {
 	ids := []string{"3f9e1b2c (pay)", "3f9e7777 (pay)", "40000000 (ship)"}
 	for typed, want := range map[string]string{
 		"4000": "2", "3F9E1": "0", "3f9e7777": "1",
-		"": `call: "" is none of those that wait`, "400": `call: "400" is short`,
+		"": `call: 3 may be meant; name one: 3f9e1b2c (pay)`, "400": `call: "400" is short`,
 		"5000": `call: "5000" is none of those that wait: 3f9e1b2c (pay), 3f9e7777 (pay), 40000000 (ship)`,
 		"3f9e": `call: "3f9e" may be any of 2; give more of its id: 3f9e1b2c (pay)`,
 	} {

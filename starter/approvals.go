@@ -104,7 +104,7 @@ func (p *program) waitOf(ctx context.Context, agents *client.Client, id string, 
 	case waiting > 1 && typed != "":
 		return nil, named, usage("call: several that wait begin with %q; give more of the id", typed)
 	case waiting > 1:
-		return nil, named, usage("call: %d wait for %s; name one of them, which `%s` shows", waiting, call.Kind.Rule().For, p.again("approvals", render.OneLine(id)))
+		return nil, named, &client.Error{Class: client.Refused, Message: fmt.Sprintf("call: %d wait for %s", waiting, call.Kind.Rule().For), Next: "name one of them, which `" + p.again("approvals", render.OneLine(id)) + "` shows"}
 	case other != nil:
 		rule, ways := other.Kind.Rule(), []string{}
 		for _, command := range rule.Commands() {

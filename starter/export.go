@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -96,6 +97,9 @@ func (p *program) exportSession(ctx context.Context, s *local.Stack, id, file st
 		p.report(err)
 	}
 	return cmp.Or(p.output(file, func(w io.Writer) error {
+		if file == "" {
+			return p.out.JSON(json.RawMessage(saved)) // a terminal may read it
+		}
 		_, err := w.Write(append(saved, '\n'))
 		return err
 	}, "wrote the session of %s to %s", id, file), reported(err))

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"everstep/activities/record"
+	"everstep/domain"
 	"everstep/testsuite/stores"
 	"everstep/worker/host"
 )
@@ -62,6 +63,7 @@ func TestImportedAgentsWithoutAServer(t *testing.T) {
 			code, stdout, stderr := c.call(t.Context(), strings.Fields(line)...)
 			require.Zero(t, code, stderr)
 			require.Contains(t, stdout, want)
+			require.False(t, strings.ContainsFunc(stdout, domain.Steering), "%.900q", stdout)
 			if strings.HasPrefix(line, "result") {
 				require.Contains(t, stderr, "execution 3 was imported on 2030-01-31: what it answered is told by a file")
 			}

@@ -172,7 +172,7 @@ func TestTakingMessagesBack(t *testing.T) {
 	execute(env, input(t, ""))
 	require.Equal(t, 1, outcome(t, env).Steps)
 	require.ErrorContains(t, none.rejected, "message: none waits")
-	require.ErrorContains(t, which.rejected, "is none of those that wait: "+first.value.(contract.SendReply).Waits.String())
+	require.ErrorContains(t, which.rejected, "message: 2 may be meant; name one: "+first.value.(contract.SendReply).Waits.String())
 	require.ErrorContains(t, short.rejected, "is short for what is changed by it")
 	require.Equal(t, 1, one.value.(contract.UnsendReply).Left)
 	require.ErrorContains(t, gone.rejected, "is none of those that wait")

@@ -3,6 +3,7 @@ package client
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"everstep/domain"
@@ -43,12 +44,16 @@ func (s snapshot) check(command string, need contract.Need) *Error {
 	}
 	refused := ofDomain(domain.AsError(err))
 	switch {
+	case s.open() && s.name == "" && slices.Contains([]string{string(contract.UpdateClose), string(contract.UpdateSuspend)}, command):
+		return refused.next("`stop %s` ends its execution, and `pause %s` holds it", s.called(), s.called())
 	case s.open() && s.name == "":
 		return refused.next("`fork %s` begins another agent from a step of its past", s.called())
 	case s.open() && s.ended == nil:
 		return refused.next("`result %s` waits for it", s.called())
 	case s.open():
 		return refused.next("`close %s` ends the session", s.called())
+	case s.name == "" && s.ended != nil && s.ended.Status == domain.StatusCompleted:
+		return refused.next("`run` starts another agent")
 	case s.name == "":
 		return refused.next("`extend %s` goes on where it was stopped or failed", s.called())
 	}
@@ -188,6 +193,9 @@ type Updated struct {
 // has done so, when and why is recorded. It is refused by agents without a name and sessions that have ended; what the
 // workers make of it shows when the execution begins. It needs a worker, as Send does.
 func (c *Client) Update(ctx context.Context, id string, o UpdateOptions) (Updated, error) {
+	if err := o.Definition.Budget.CheckDeadline(time.Now()); err != nil {
+		return Updated{}, invalid(err)
+	}
 	o.By = c.speaker(o.By)
 	_, reply, err := ask(ctx, c, id, contract.UpdateDefinition, o)
 	return Updated{id, reply}, err

@@ -156,7 +156,7 @@ func Sample(t testing.TB, name string, n int) (all []record.Record) {
 		}
 		state, err = state.BeginExecution(execution, domain.ExecutionBudget{}, now)
 		require.NoError(t, err)
-		say(domain.UserMessage("What of <" + name + ">?\nWith \u2028 and \x00."))
+		say(domain.UserMessage("What of <" + name + ">?\nWith \u2028 and \x00 \u009b2J of \u202e."))
 		state, err = state.WithStepStarted(execution.Step(1), now)
 		require.NoError(t, err)
 		answer := domain.Message{Role: domain.RoleAssistant, Parts: []domain.Part{{Type: domain.PartText, Text: "Nothing."}}}
