@@ -15,6 +15,8 @@ import (
 type assembly struct {
 	*wire.Attempt
 
+	// from is the server and the model.
+	from   string
 	blocks []*block
 	// open finds a block by the server's number of it.
 	open  map[int]*block
@@ -52,12 +54,21 @@ func (s *assembly) Finish() string {
 	return string(s.stop.Reason)
 }
 
-// End closes the answer of a server that leaves out its last event and has another mark of the end.
+// End closes the answer, also of a server that leaves out its last event and has another mark of the end.
 func (s *assembly) End() error {
-	if !s.over {
-		s.over = true
-		s.finish()
+	if s.over {
+		return nil
 	}
+	if len(s.blocks) == 0 {
+		for i, raw := range s.early {
+			if err := s.begin(&i, raw); err != nil {
+				return err
+			}
+		}
+	}
+	s.over = true
+	s.finish()
+	s.Flush()
 	return nil
 }
 
@@ -137,13 +148,6 @@ func (s *assembly) take(piece event, data []byte) error {
 	case "message_stop":
 		if s.Usage.IsZero() {
 			s.Report(wire.UsageIn(data))
-		}
-		if len(s.blocks) == 0 {
-			for i, raw := range s.early {
-				if err := s.begin(&i, raw); err != nil {
-					return err
-				}
-			}
 		}
 		return s.End()
 	}
@@ -282,11 +286,16 @@ func (b *block) take(fields map[string]json.RawMessage) {
 // finish keeps what the API wants back of the blocks. A call may have its input at
 // its beginning.
 func (s *assembly) finish() {
-	for _, b := range s.blocks {
+	signed := slices.ContainsFunc(s.blocks, func(b *block) bool { return b.Signature != "" || b.signed.Len() > 0 })
+	for i, b := range s.blocks {
 		switch b.Type {
 		case "text":
 		case "thinking":
-			s.Keep(b.place, string(b.Signature)+b.signed.String(), kept{Thinking: true}.opaque())
+			k := kept{Thinking: true}
+			if !signed && i < len(s.blocks)-1 { // the last may have been cut before its signature
+				k.Unsigned = s.from
+			}
+			s.Keep(b.place, string(b.Signature)+b.signed.String(), k.opaque())
 		case "tool_use":
 			if wire.Present(b.Input) || b.pieces.Len() == 0 {
 				s.Call(wire.Piece{Index: b.place, Arguments: b.input()})

@@ -1,6 +1,7 @@
 package anthropic
 
 import (
+	"cmp"
 	"encoding/json"
 	"maps"
 
@@ -64,7 +65,7 @@ type contentBlock struct {
 func over(u, later wire.Usage) wire.Usage {
 	all := maps.Clone(u)
 	for name, count := range later {
-		if count > 0 || later["input"]+later["cached"]+later["written"] > 0 && name != "output" {
+		if count > 0 || later["input"]+later["prompt"]+later["cached"]+later["written"] > 0 && name != "output" {
 			all[name] = count
 		}
 	}
@@ -72,11 +73,11 @@ func over(u, later wire.Usage) wire.Usage {
 }
 
 // normal is a usage in our own form: the API counts what concerns the cache beside the input, some servers count it inside,
-// which a total tells.
+// which a total tells, or the name that other APIs have for it.
 func normal(u wire.Usage) domain.Usage {
-	inside, cached, written := u["input"], u["cached"], u["written"]
+	inside, cached, written := cmp.Or(u["input"], u["prompt"]), u["cached"], u["written"]
 	input := inside + cached + written
-	if inside >= max(cached, written) && u["total"] == inside+u["output"] {
+	if inside >= max(cached, written) && (u["input"] == 0 || u["total"] == inside+u["output"]) {
 		input = inside
 	}
 	return wire.Consistent(domain.Usage{

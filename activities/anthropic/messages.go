@@ -38,9 +38,8 @@ type turn struct {
 }
 
 // converse writes the conversation. Later instructions have no place of their own in the API's
-// older models, so they are set apart in a turn of the user. Unsigned means that the server takes back thinking that it has
-// not signed.
-func converse(call inference.Call, unsigned bool) (*conversation, error) {
+// older models, so they are set apart in a turn of the user. From is where it goes.
+func converse(call inference.Call, from string) (*conversation, error) {
 	c := &conversation{}
 	c.instruct(call.System)
 	pairs := wire.Pairing{Accepts: isName}
@@ -60,7 +59,7 @@ func converse(call inference.Call, unsigned bool) (*conversation, error) {
 			}
 			return err
 		case domain.RoleAssistant:
-			blocks, paused := assistantBlocks(m, pairs.Begin(i, m.ToolCalls), unsigned)
+			blocks, paused := assistantBlocks(m, pairs.Begin(i, m.ToolCalls), from)
 			if len(blocks) > 0 {
 				t := c.turn(anthropic.MessageParamRoleAssistant)
 				t.add(blocks...)
@@ -149,12 +148,14 @@ func blank(text string) bool { return strings.TrimSpace(text) == "" }
 
 // A kept is the opaque value of a reasoning part: what the API wants back in
 // its place, and the mark that it comes from here. It is recorded. One of
-// the fields is set.
+// the fields is set, or Unsigned beside Thinking.
 type kept struct {
 	// Block is a content block as it came.
 	Block json.RawMessage `json:"anthropic_block,omitempty"`
 	// Thinking says that the part's text and signature are a thinking block.
 	Thinking bool `json:"anthropic_thinking,omitzero"`
+	// Unsigned is the server and model that gave the thinking without a signature: no other would take it back.
+	Unsigned string `json:"anthropic_unsigned,omitzero"`
 	// Call is the position, from 1 on, of the tool call that stands here, where parts follow it.
 	Call int `json:"anthropic_call,omitzero"`
 	// Paused says that the turn ended here because the server paused.
@@ -166,7 +167,7 @@ func (k kept) opaque() json.RawMessage {
 		// Written by hand: encoding/json would change the bytes of the block.
 		return slices.Concat([]byte(`{"anthropic_block":`), k.Block, []byte("}"))
 	}
-	data, _ := json.Marshal(k) // a number and two booleans cannot fail
+	data, _ := json.Marshal(k) // what it has cannot fail
 	return data
 }
 
@@ -180,8 +181,7 @@ func readKept(p domain.Part) kept {
 }
 
 // assistantBlocks write a model's parts and calls as they came. Paused: the server is to go on.
-func assistantBlocks(m domain.Message, ids []string, unsigned bool) (blocks []anthropic.ContentBlockParamUnion, paused bool) {
-	unsigned = unsigned && !slices.ContainsFunc(m.Parts, func(p domain.Part) bool { return p.Signature != "" })
+func assistantBlocks(m domain.Message, ids []string, from string) (blocks []anthropic.ContentBlockParamUnion, paused bool) {
 	written := make([]bool, len(m.ToolCalls))
 	call := func(k int) {
 		if k >= 0 && k < len(written) && !written[k] {
@@ -195,7 +195,7 @@ func assistantBlocks(m domain.Message, ids []string, unsigned bool) (blocks []an
 		switch {
 		case p.Type == domain.PartText && !blank(p.Text):
 			blocks = append(blocks, anthropic.NewTextBlock(p.Text))
-		case k.Thinking && (p.Signature != "" || unsigned):
+		case k.Thinking && (p.Signature != "" || k.Unsigned != "" && k.Unsigned == from):
 			blocks = append(blocks, anthropic.NewThinkingBlock(p.Signature, p.Text))
 		case len(k.Block) > 0:
 			blocks = append(blocks, param.Override[anthropic.ContentBlockParamUnion](k.Block))

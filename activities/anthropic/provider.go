@@ -58,8 +58,9 @@ func prepare(a *wire.Attempt, call inference.Call) (wire.Request, wire.Decoder, 
 	if len(given.betas) > 0 {
 		header.Set("Anthropic-Beta", strings.Join(given.betas, ","))
 	}
-	body, err := encode(call, given, a.Bound, thinking, !API().OwnServer(a.Base.String()))
-	return wire.Request{Path: path(a.Base), Header: header, Body: body}, &assembly{Attempt: a, open: map[int]*block{}, usage: wire.Usage{}}, err
+	from := a.Base.Host + " " + call.Config.Model
+	body, err := encode(call, given, a.Bound, thinking, from)
+	return wire.Request{Path: path(a.Base), Header: header, Body: body}, &assembly{Attempt: a, from: from, open: map[int]*block{}, usage: wire.Usage{}}, err
 }
 
 func path(base *url.URL) string {

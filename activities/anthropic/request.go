@@ -15,8 +15,8 @@ import (
 	"everstep/domain"
 )
 
-func encode(call inference.Call, given options, bound, thinking int64, unsigned bool) ([]byte, error) {
-	c, err := converse(call, unsigned)
+func encode(call inference.Call, given options, bound, thinking int64, from string) ([]byte, error) {
+	c, err := converse(call, from)
 	if err != nil {
 		return nil, err
 	}

@@ -20,13 +20,15 @@ var windows = [...]*regexp.Regexp{
 // ofBytes follows a number that is none of tokens.
 var ofBytes = regexp.MustCompile(`^ ?(?:[kmg]i?b|bytes?|char|messages?|images?|pages?)\b`)
 
-// leastWindow is the smallest window of a model: numbers below are of something else, as the codes of some errors, and leave
-// no room for a summary.
-const leastWindow = 4000
+// aCode is a number that stands alone in parentheses, as the codes of some errors do.
+var aCode = regexp.MustCompile(`\([0-3]?[0-9]{1,3}\)`)
+
+// leastWindow is the smallest window of a model: numbers below are of something else, and leave no room for a summary.
+const leastWindow = 1 << 10
 
 // window is the model's as the provider names it, or what one request may have. Zero: it does not.
 func (r Rejection) window() int64 {
-	text := strings.ToLower(r.Message + "\n" + r.Hint)
+	text := aCode.ReplaceAllString(strings.ToLower(r.Message+"\n"+r.Hint), "")
 	for _, one := range windows {
 		at := one.FindStringSubmatchIndex(text)
 		if at == nil || ofBytes.MatchString(text[at[3]:]) || r.Status == http.StatusRequestEntityTooLarge && !strings.Contains(text, "token") {

@@ -56,6 +56,7 @@ func TestWindowsThatProvidersName(t *testing.T) {
 		"ContextWindowExceededError: too long":                                                              0,
 		"tokens in request more than max tokens allowed":                                                    0,
 		"The conversation is too long for this model, please shorten it":                                    0,
+		"This model's maximum context length is 2048 tokens. However, you requested 2300 tokens":            2048,
 		"the prompt exceeds the context length 512":                                                         0,
 		"maximum context length is 10 tokens":                                                               0,
 		"This model's maximum context length is 99999999999999999999 tokens":                                0,

@@ -63,14 +63,17 @@ var (
 	ofKey = Words(`
 		invalid_api_key
 		authentication_error
-		permission_error
-		unauthorized
-		unauthenticated
+		^unauthorized
 		(?:incorrect|invalid) api[ _]key
 		api[ _]key (?:is )?(?:not valid|invalid|expired|not found)
 		api_key_invalid
 		authorization token is invalid
 		login fail`)
+
+	ofAccess = Words(`
+		unauthorized
+		unauthenticated
+		permission_error`)
 
 	inSize = Words(`
 		request (?:is )?too large.*(?:per min|\(tpm\)|must be reduced|reduce your message)
@@ -93,6 +96,10 @@ var (
 		model token limit
 		range of input length
 		\x60inputs\x60 tokens \+`)
+	// inFields is about a field of that name.
+	inFields = Words(`
+		(?:unknown|unrecognized|unsupported|unexpected) (?:request )?(?:parameter|argument|field|key)
+		inputs are not permitted`)
 	// inTokens compares something that was sent, inPace and inOutput something else.
 	inTokens = Words(`
 		\b(?:(?:input|prompt)s?(?:_tokens)?|conversation|messages|sequence|tokens?)\b[\w ,()\x60/-]{0,60}\b(?:too long|too large|too many tokens|exceed(?:s|ed)?|longer than|more than|less than|configured context)\b`)
@@ -102,16 +109,21 @@ var (
 		too many requests
 		please wait`)
 	inOutput = Words(`
+		stop[ _]sequence
+		timed? ?out
+		\btime (?:to|exceed)
+		latency
+		\brate\b
 		output tokens?\b
 		completion tokens?\b
-		\bmax_(?:completion_|output_)?tokens (?:is|must)
+		\bmax[ _](?:completion_|output_)?tokens (?:is|must|should|cannot)
 		input should be
 		\bimage
 		\btools\b`)
 
 	ofFilter = Words(`
 		content_filter
-		_policy
+		content_policy_violation
 		responsibleaipolicyviolation
 		data_?inspection_?failed
 		content management policy
@@ -124,6 +136,7 @@ var (
 		violates usage
 		new_sensitive
 		safety system`)
+	ofPolicy = Words(`_policy`)
 	ofPrompt = Words(`invalid_prompt`)
 
 	ofCall = Words(`
@@ -143,13 +156,13 @@ var (
 		while expecting start token`)
 
 	ofModel = Words(`
-		model_not_
+		model_not_(?:found|available|exist|support|allow|permit)
 		deploymentnotfound
 		not_found_error
 		invalid_model
 		model_decommissioned
 		not a valid model id
-		(?:no such|unknown|invalid) model
+		(?:no such|unknown|invalid) model(?: name| id|[:,.]|\W*(?:\n|$|['"\x60]|\w*[0-9/-]))
 		\bmodel\b.{0,80}(?:does not exist|not exist|not found|identifier is invalid)`)
 	inFeatures = Words(`no endpoints found that support`)
 )
@@ -177,7 +190,7 @@ func (r Rejection) quota() bool {
 		return !r.Asked // with a delay it is a budget in flight, which comes back
 	case !r.comes(0, 400, 403, 429):
 		return false
-	case r.has(ofMoney), r.says(inDays):
+	case r.has(ofMoney), r.comes(0, 429) && r.says(inDays):
 		return true
 	case r.has(ofQuota), r.Asked && !r.says(inCredits):
 		return false
@@ -187,7 +200,7 @@ func (r Rejection) quota() bool {
 
 // auth reports whether the key is what was refused.
 func (r Rejection) auth() bool {
-	return r.comes(401) || r.comes(403) && !r.has(ofPace) || r.comes(0, 400) && r.tells(ofKey)
+	return r.comes(401) || r.comes(403) && !r.has(ofPace) || r.comes(0, 400) && (r.has(ofAccess) || r.tells(ofKey))
 }
 
 // oversized reports whether one request exceeds what the account may use, which no waiting mends, though the status is that
@@ -198,7 +211,8 @@ func (r Rejection) oversized() bool {
 
 // overflow reports whether the conversation is longer than the model's window.
 func (r Rejection) overflow() bool {
-	return r.comes(413) || r.comes(0, 400, 422, 500) && (r.says(inWindow) || (r.has(ofWindow) || r.says(inTokens) && !r.says(inOutput)) && !r.says(inPace))
+	long := r.says(inWindow) || (r.has(ofWindow) || r.says(inTokens) && !r.says(inOutput)) && !r.says(inPace)
+	return r.comes(413) || r.comes(0, 400, 422, 500) && long && !r.says(inFields) && !r.has(ofPace)
 }
 
 // filtered reports whether a content filter refused the request.
@@ -206,7 +220,7 @@ func (r Rejection) filtered() bool {
 	if r.Status >= 500 || r.comes(401, 429) {
 		return false
 	}
-	return r.tells(ofFilter) || r.has(ofPrompt) && !r.overflow()
+	return r.has(ofPolicy) || r.tells(ofFilter) || r.has(ofPrompt) && !r.overflow()
 }
 
 // miswritten reports whether the provider could not take a tool call that the model wrote.
@@ -219,5 +233,5 @@ func (r Rejection) notFound() bool {
 	if r.comes(404, 410) {
 		return !r.says(inFeatures)
 	}
-	return r.Status < 500 && r.tells(ofModel)
+	return r.Status < 500 && r.has(ofModel) || r.comes(0, 400, 403, 422) && r.says(ofModel)
 }

@@ -208,6 +208,7 @@ func (s *assembly) takePiece(c choice) {
 // calls of a whole message are numbered by their places: models repeat ids.
 func (s *assembly) takeContent(c content, whole bool) bool {
 	before := s.Held()
+	s.tags.thought = s.tags.thought || c.thinking != ""
 	s.takeText(c.text, false)
 	s.Text(atRefusal, c.refusal)
 	if c.thinking != "" {

@@ -141,10 +141,13 @@ func (c complaint) lesson(messages []sent, fields []string) (lesson, told string
 	content := func(text string) bool {
 		return slices.ContainsFunc(messages, func(m sent) bool { return string(m["role"]) == `"assistant"` && string(m["content"]) == text })
 	}
-	refuses, lacks := c.says(refusing), c.says(lacking)
+	refuses, lacks := c.says(refusing) || c.says(invalid) && !c.says(values), c.says(lacking)
 	field, saysContent := "", (lacks || refuses) && (slices.Contains(c.path, "content") || contentWord.MatchString(c.text))
 	if refuses && !c.says(excess) {
 		field = c.field(fields)
+	}
+	if otherBound[field] != "" && !c.says(refusing) {
+		return "", "" // the other name might not be read, and nothing would bound an answer
 	}
 	switch {
 	case c.says(thoughts) && lacks && !refuses:
@@ -188,11 +191,11 @@ func toldOf(field string) string {
 var (
 	refusing = inference.Words(`
 		unsupported
-		n[o']t (?:support|accept|implemented|available|recognized|permitted|allowed|valid)
+		n[o']t (?:support|accept|implemented|available|recognized|permitted|allowed)
 		unrecognized
 		unknown
 		unexpected (?:keyword|field|property|parameter|argument)
-		invalid (?:field|parameter|argument|key|role)
+		invalid role
 		forbidden
 		cannot find field
 		additional propert
@@ -208,6 +211,9 @@ var (
 		supported (?:string )?value
 		roles are supported
 		no endpoints found that support`)
+	// A field that is invalid is not taken, unless the words are of its value.
+	invalid  = inference.Words(`not valid|invalid (?:field|parameter|argument|key)`)
+	values   = inference.Words(`must|should|between|range|in \[|[<>≤≥]|not among|none of`)
 	excess   = inference.Words(`too (?:large|high|long|many)|at most|(?:more|greater|less) than|exceed|maximum|minimum|out of range`)
 	lacking  = inference.Words(`required|missing|(?:must|should|not|can't) be|expected|is empty|type mismatch|nonetype|<nil>`)
 	disorder = inference.Words(`

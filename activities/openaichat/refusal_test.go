@@ -34,6 +34,10 @@ func TestRefusalsThatTeachNothing(t *testing.T) {
 		`{"error":{"message":"seed is not supported","code":"insufficient_quota"}}`:                                                     400,
 		`{"error":{"message":"Unsupported parameter: 'seed'","param":"seed"}}`:                                                          502,
 		`{"detail":[{"loc":7,"msg":["x"]}],"param":7,"input":"seed is not supported"}`:                                                  422,
+		`{"error":{"message":"Invalid parameter: max_tokens must be in [1, 4096]"}}`:                                                    400,
+		`{"error":{"message":"Invalid parameter: max_tokens"}}`:                                                                         400,
+		`{"error":{"message":"Invalid parameter: seed: 7 is none of the seeds"}}`:                                                       400,
+		`{"error":{"message":"'seed' 7 is not valid, not among 1, 2"}}`:                                                                 400,
 		`{"error":{"message":"Conversation roles must alternate user and assistant"}}`:                                                  400,
 		`null`: 400, ``: 400, `[]`: 422, `"`: 400,
 	} {

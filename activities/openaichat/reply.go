@@ -59,10 +59,10 @@ func (c *content) UnmarshalJSON(data []byte) error {
 		Role             wire.Text       `json:"role"`
 		Content          body            `json:"content"`
 		Refusal          wire.Text       `json:"refusal"`
-		Thinking         body            `json:"thinking"`
-		ReasoningText    body            `json:"reasoning_text"`
-		Reasoning        body            `json:"reasoning"`
-		ReasoningContent body            `json:"reasoning_content"`
+		Thinking         thinking        `json:"thinking"`
+		ReasoningText    thinking        `json:"reasoning_text"`
+		Reasoning        thinking        `json:"reasoning"`
+		ReasoningContent thinking        `json:"reasoning_content"`
 		ReasoningDetails json.RawMessage `json:"reasoning_details"`
 		Blocks           json.RawMessage `json:"thinking_blocks"`
 		ToolCalls        toolCalls       `json:"tool_calls"`
@@ -76,7 +76,7 @@ func (c *content) UnmarshalJSON(data []byte) error {
 		older:   wire.Piece{Name: string(read.FunctionCall.Name), Arguments: string(read.FunctionCall.Arguments)},
 		unknown: read.Content.unknown, beside: wire.Unread(data, ofMessage),
 	}
-	for k, thought := range []body{read.Thinking, read.ReasoningText, read.Reasoning, read.ReasoningContent} {
+	for k, thought := range []thinking{read.Thinking, read.ReasoningText, read.Reasoning, read.ReasoningContent} {
 		if thought.text+thought.thinking != "" {
 			c.thinking, c.field = thought.text+thought.thinking, ofReasoning[k]
 		}
@@ -99,11 +99,18 @@ func (c content) size() int {
 
 type toolCalls []wire.Piece
 
-// UnmarshalJSON reads a list of calls, or one that stands alone. What is neither is none.
+// UnmarshalJSON reads a list of calls, or one that stands alone, also where a text holds them.
 func (c *toolCalls) UnmarshalJSON(data []byte) error {
-	list := []json.RawMessage{data}
-	if !bytes.HasPrefix(data, []byte("{")) && json.Unmarshal(data, &list) != nil {
+	if !wire.Present(data) {
 		return nil
+	}
+	var text string
+	if json.Unmarshal(data, &text) == nil {
+		data = []byte(text)
+	}
+	var list []json.RawMessage
+	if json.Unmarshal(data, &list) != nil {
+		list = append(list, data)
 	}
 	for _, raw := range list {
 		piece, err := readCall(raw)
@@ -141,6 +148,9 @@ type function struct {
 	Arguments wire.Text `json:"arguments"`
 }
 
+// ofPart are the fields of a part.
+var ofPart = names("type text content refusal thinking")
+
 // body is a message's content: a text, or parts of which some may be thinking, a refusal, or
 // of a type that is not known.
 type body struct{ text, thinking, refusal, unknown string }
@@ -154,10 +164,9 @@ func (b *body) UnmarshalJSON(data []byte) error {
 		}
 		return nil
 	}
-	if bytes.HasPrefix(data, []byte("{")) {
-		if b.add(data); *b != (body{}) {
-			return nil
-		}
+	if part := (body{}); bytes.HasPrefix(data, []byte("{")) && len(wire.Unread(data, ofPart)) == 0 && part.add(data) {
+		*b = part
+		return nil
 	}
 	var t wire.Text
 	err := t.UnmarshalJSON(data)
@@ -165,8 +174,21 @@ func (b *body) UnmarshalJSON(data []byte) error {
 	return err
 }
 
-// add adds a part.
-func (b *body) add(raw json.RawMessage) {
+// thinking is a body, or an object that holds one, whatever else is in it.
+type thinking body
+
+// UnmarshalJSON never fails.
+func (t *thinking) UnmarshalJSON(data []byte) error {
+	b := (*body)(t)
+	if bytes.HasPrefix(data, []byte("{")) {
+		b.add(data)
+		return nil
+	}
+	return b.UnmarshalJSON(data)
+}
+
+// add adds a part, and reports whether its type is known.
+func (b *body) add(raw json.RawMessage) (known bool) {
 	var p struct {
 		Type     wire.Text `json:"type"`
 		Text     wire.Text `json:"text"`
@@ -181,8 +203,10 @@ func (b *body) add(raw json.RawMessage) {
 	switch p.Type {
 	case "thinking", "reasoning":
 		b.thinking += p.Thinking.text + string(p.Text)
-		return
-	case "", "text", "output_text", "refusal", "reference", "citation": // where a text is from is not kept
+		return true
+	case "text", "output_text", "refusal", "reference", "citation": // where a text is from is not kept
+		known = true
+	case "":
 	default:
 		if p.Text+p.Refusal == "" {
 			b.unknown = string(p.Type)
@@ -190,4 +214,5 @@ func (b *body) add(raw json.RawMessage) {
 	}
 	b.text += string(p.Text)
 	b.refusal += string(p.Refusal)
+	return known
 }

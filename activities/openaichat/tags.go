@@ -76,7 +76,7 @@ type tags struct {
 	// closed says that a tag was the last thing, behind which blanks mean nothing.
 	closed bool
 	calls  int
-	// thought says that a thinking has ended.
+	// thought says that a thinking has ended, or comes in a field of its own.
 	thought bool
 }
 

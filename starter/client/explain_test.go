@@ -366,11 +366,14 @@ func TestLowEstimatesAreExplained(t *testing.T) {
 	guess, reported := domain.Usage{InputTokens: 100, OutputTokens: 9, Estimated: true}, usage(1900, 9)
 	retried := answered(reported, "")
 	retried.Lost = guess
+	fourth := answered(usage(200, 9), "")
+	fourth.Tries, fourth.Lost = 4, usage(600, 9)
 	for name, test := range map[string]struct {
 		steps    []domain.AgentStep
 		joined   int
 		from, at int
 	}{
+		"four tries of 200":   {steps: []domain.AgentStep{answered(guess, ""), fourth}},
 		"a later step":        {steps: []domain.AgentStep{answered(domain.Usage{Estimated: true, InputTokens: 7000}, strings.Repeat("word", 900)), answered(guess, "hm"), {}, answered(reported, ""), answered(guess, ""), answered(reported, "")}, from: 2, at: 4},
 		"a failed attempt":    {steps: []domain.AgentStep{retried}, from: 1, at: 1},
 		"an earlier step":     {steps: []domain.AgentStep{answered(reported, ""), answered(guess, "")}},

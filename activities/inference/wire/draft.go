@@ -314,7 +314,7 @@ func (c *draftCall) writeName(piece string) int {
 // writeArguments adds to the arguments. It looks at each byte once: pieces can be many.
 func (c *draftCall) writeArguments(piece string) {
 	piece = c.join(piece)
-	if c.whole && strings.TrimSpace(c.arguments.String()) == "{}" && strings.HasPrefix(strings.TrimSpace(piece), "{") {
+	if c.whole && strings.HasPrefix(strings.TrimSpace(piece), "{") && strings.TrimSpace(c.arguments.String()) == "{}" {
 		c.arguments.Reset() // servers fill in what is to come
 		c.closed, c.whole = false, false
 	}

@@ -80,6 +80,12 @@ func TestRepetitionsCostWhatTheyBring(t *testing.T) {
 		d.Call(wire.Piece{Name: "f"})
 	}
 	require.Equal(t, []domain.ToolCall{{Name: "f", Arguments: long}}, d.Calls())
+	d = &wire.Draft{}
+	d.Call(wire.Piece{Name: "f", Arguments: "{}"})
+	for range 1 << 18 {
+		d.Call(wire.Piece{Arguments: "        "})
+	}
+	require.Len(t, d.Calls()[0].Arguments, 2+8<<18)
 }
 
 // TestPairing: each call has an id of its own, each result that of its call.

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -134,7 +135,7 @@ func (a *Attempt) refused(r inference.Rejection, body []byte) *domain.Error {
 // the body names, if it does. The words are as they came: keys and all.
 func ParseRejection(body []byte) inference.Rejection {
 	if body = bytes.TrimSpace(body); !json.Valid(body) {
-		return inference.Rejection{Message: plain(body)}
+		return inference.Rejection{Message: words(plain(body))}
 	}
 	said, all := http.Header{}, http.Header{}
 	leaves(innermost(body, maxNested), "", 1, said)
@@ -143,10 +144,10 @@ func ParseRejection(body []byte) inference.Rejection {
 		said.Set("msg", strings.Join(place, ".")+": "+said.Get("msg"))
 	}
 	r := inference.Rejection{
-		Message: cmp.Or(said.Get("message"), said.Get("error"), said.Get("msg"), said.Get("error_msg"), said.Get("detail"), all.Get("status_msg")),
-		Type:    said.Get("type") + " " + said.Get("status"), Code: cmp.Or(said.Get("code"), said.Get("error_code")), Param: said.Get("param"),
+		Message: words(said.Get("message"), said.Get("error"), said.Get("msg"), said.Get("error_msg"), said.Get("detail"), all.Get("status_msg")),
+		Type:    words(said.Get("type") + " " + said.Get("status")), Code: words(said.Get("code"), said.Get("error_code")), Param: words(said.Get("param")),
 		RequestID: all.Get("request_id"), Written: all.Get("failed_generation"),
-		Hint: strings.Join(slices.Concat(all["Raw"], all["Code"], all["Reason"], all["Quotaid"], all["Error"], all["Message"]), " ") + " n_ctx " + all.Get("n_ctx"),
+		Hint: words(strings.Join(slices.Concat(all["Raw"], all["Code"], all["Reason"], all["Quotaid"], all["Error"], all["Message"]), "\n")) + " n_ctx " + words(all.Get("n_ctx")),
 	}
 	for _, number := range []string{said.Get("status_code"), r.Code} {
 		if status, err := strconv.Atoi(number); err == nil && status >= 400 && status < 600 {
@@ -203,6 +204,7 @@ func leaves(data []byte, of string, depth int, found http.Header) {
 	members(data, func(quoted, value []byte) {
 		name := cmp.Or(string(bytes.Trim(quoted, `"`)), of)
 		switch {
+		case name == "input": // of the request
 		case value[0] == '[' && depth > 0, value[0] == '{' && depth > 1:
 			leaves(value, name, depth-1, found)
 		case value[0] != '[' && value[0] != '{':
@@ -211,6 +213,22 @@ func leaves(data []byte, of string, depth int, found http.Header) {
 			found.Add(name, string(text))
 		}
 	})
+}
+
+// maxWords bounds what is looked at of a provider's words.
+const maxWords = 8 << 10
+
+// echoed finds where a line repeats the request.
+var echoed = regexp.MustCompile(`, ?['"]?input(?:['"]:|_value=).*`)
+
+// words are the first of some texts that says anything, without what it repeats of the request. Where it is cut, no part
+// of a word is left, which might be one of a key.
+func words(texts ...string) string {
+	text := cmp.Or(texts...)
+	if len(text) > maxWords {
+		text = text[:max(strings.LastIndexAny(text[:maxWords], " \n"), 0)]
+	}
+	return echoed.ReplaceAllString(text, "")
 }
 
 // plain is a body that is not JSON, where it can be shown; it is bounded when it is.

@@ -184,3 +184,19 @@ func TestNoModelSaysWhere(t *testing.T) {
 	require.Contains(t, failed.Message, "no model m at "+server+"/v1;")
 	require.NotContains(t, failed.Message+failed.Detail, "canary")
 }
+
+// TestWordsAreBounded: what is looked through of an error's body is some KiB, however long it is, and no part of a word is left.
+func TestWordsAreBounded(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("token ", 1<<17) + "\xff"
+	for _, body := range []string{
+		long, `{"error":{"message":"` + long + `","code":"` + long + `","type":"` + long + `","param":"` + long + `"},"n_ctx":"` + long + `"}`,
+		`{"errors":[` + strings.Repeat(`{"code":"token ","message":"token "},`, 1<<16) + `{}]}`,
+	} {
+		r := wire.ParseRejection([]byte(body))
+		for _, text := range []string{r.Message, r.Code, r.Type, r.Param, r.Hint} {
+			require.Less(t, len(text), 20<<10)
+		}
+		require.True(t, strings.HasSuffix(strings.TrimSpace(r.Message), "token"), "it ends in a whole word")
+	}
+}

@@ -64,7 +64,7 @@ func (s *Stream) Next() (Event, error) {
 		}
 		name, value, _ := bytes.Cut(line, []byte(":"))
 		value = bytes.TrimPrefix(value, []byte(" "))
-		begins := string(name) == "event" || string(name) == "data" && (string(value) == endMark || bytes.HasPrefix(value, []byte("{")))
+		begins := string(name) == "event" && out.Name != "" || string(name) == "data" && (string(value) == endMark || bytes.HasPrefix(value, []byte("{")))
 		if begins && lines == 1 && json.Valid(out.Data) {
 			s.again = true
 			return out, nil

@@ -45,6 +45,8 @@ func TestStream(t *testing.T) {
 		"comments":                  {": a\n\n:\ndata: 1\n: b\n\n", []string{"|1"}},
 		"names":                     {"event: a\ndata: 1\n\ndata: 2\n\n", []string{"a|1", "|2"}},
 		"a name without data":       {"event: a\n\ndata: 2\n\n", []string{"|2"}},
+		"a name behind its data":    {"data: {}\nevent: a\n\ndata: {}\nevent: b\ndata: {}\n\n", []string{"a|{}", "b|{}", "|{}"}},
+		"no empty line, by names":   {"event: a\ndata: {}\nevent: b\ndata: {}\n\n", []string{"a|{}", "b|{}"}},
 		"an id":                     {"id: x\ndata: 1\n\n", []string{"|1"}},
 		"no words of data":          {"data\n\ndata:\n\n", []string{"|", "|"}},
 		"several lines":             {"data: a\ndata\ndata:b\n\n", []string{"|a\n\nb"}},

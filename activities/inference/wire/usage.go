@@ -12,9 +12,10 @@ import (
 type Usage map[string]int64
 
 // countNames are the servers' names of counts, in small letters and without underlines. Fresh is what some tell of input
-// beside what they had in their cache, tools what tools of the server have read.
+// beside what they had in their cache, prompt the input with it, tools what tools of the server have read.
 var countNames = map[string]string{
-	"input":   "inputtokens prompttokens inputtokencount prompttokencount tokensevaluated promptevalcount prefilltokens",
+	"input":   "inputtokens inputtokencount prompttokencount tokensevaluated promptevalcount prefilltokens",
+	"prompt":  "prompttokens",
 	"fresh":   "promptn",
 	"output":  "outputtokens completiontokens outputtokencount candidatestokencount tokenspredicted evalcount generatedtokens generatedtokencount predictedn",
 	"cached":  "cachedtokens promptcachehittokens cachereadinputtokens cachedcontenttokencount cachen",
@@ -93,7 +94,7 @@ var signs = bytes.Fields([]byte(`okens" okenCount" oken_count" "tokens_ eval_cou
 
 // Domain is the usage in our own form, made consistent.
 func (u Usage) Domain() domain.Usage {
-	all := domain.Usage{InputTokens: u["input"], OutputTokens: u["output"], CacheReadTokens: u["cached"], CacheWriteTokens: u["written"], ReasoningTokens: u["thought"]}
+	all := domain.Usage{InputTokens: max(u["input"], u["prompt"]), OutputTokens: u["output"], CacheReadTokens: u["cached"], CacheWriteTokens: u["written"], ReasoningTokens: u["thought"]}
 	if u["fresh"] > 0 {
 		all.InputTokens = max(all.InputTokens, u["fresh"]+all.CacheReadTokens)
 	}
