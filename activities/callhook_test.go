@@ -80,6 +80,22 @@ func TestCallHook(t *testing.T) {
 	require.JSONEq(t, "1", string(reply.Note["k"]))
 }
 
+// TestCallHookHidesInWhatIsSaid: a signature is of the text that held the secret.
+func TestCallHookHidesInWhatIsSaid(t *testing.T) {
+	t.Parallel()
+	b := benchOf()
+	b.config.Secrets = oneSecret{}
+	said := []domain.Message{{Role: domain.RoleAssistant, Parts: []domain.Part{{Type: domain.PartReasoning, Text: canary, Signature: "signed", Opaque: []byte(`{}`)}}}}
+	h := hook.IO(domain.TriggerBeforeToolUse, "gate", func(context.Context, contract.HookRequest) (contract.HookReply, error) {
+		return contract.HookReply{Say: said, Aside: map[string][]domain.Message{"notes": said}}, nil
+	})
+	reply, err := b.callHook(t, h, contract.HookRequest{Step: 3, Call: &domain.ToolCall{ID: "c1", Name: "write"}})
+	require.NoError(t, err)
+	for _, m := range []domain.Message{reply.Say[0], reply.Aside["notes"][0]} {
+		require.Equal(t, []domain.Part{{Type: domain.PartReasoning, Text: "[hidden]"}}, m.Parts)
+	}
+}
+
 func TestCallHookFails(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {

@@ -6,6 +6,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -34,7 +35,7 @@ func isPlain(raw json.RawMessage) bool {
 
 // Clone returns a value that shares no memory with the one given, but for what its types keep to themselves.
 func Clone[T any](value T) T {
-	_ = walk(reflect.ValueOf(&value).Elem(), walker{copies: true, visit: func(reflect.Value) error { return nil }})
+	_ = walk(reflect.ValueOf(&value).Elem(), walker{copies: true})
 	return value
 }
 
@@ -54,7 +55,13 @@ func Texts[T any](value T, change func(text string, raw bool) string) T {
 // keep returns a value in the one form in which a state holds and encodes it, with memory of its own: raw JSON is canonical, what
 // is empty is absent, times are in UTC. It fails where the value cannot be kept, and names the field.
 func keep[T any](value T) (T, error) {
-	err := walk(reflect.ValueOf(&value).Elem(), walker{copies: true, visit: asKept})
+	err := walk(reflect.ValueOf(&value).Elem(), walker{copies: true, visit: asKept, absent: func(field reflect.Value) bool {
+		empty := field.Type() == reflect.TypeFor[json.RawMessage]() && field.Len() == 0
+		if empty {
+			field.SetZero()
+		}
+		return empty
+	}})
 	return value, err
 }
 
@@ -64,9 +71,7 @@ func asKept(v reflect.Value) (err error) {
 	case *time.Time:
 		*held = utc(*held)
 	case *json.RawMessage:
-		if *held != nil {
-			*held, err = canonical(*held)
-		}
+		*held, err = canonical(*held)
 	case *Trusted:
 		if err = held.check(); len(*held) == 0 {
 			*held = nil
@@ -103,13 +108,15 @@ type walker struct {
 	copies bool
 	// passes says which parts are passed over, with all that is in them; nil: none is.
 	passes func(reflect.Value) bool
-	// visit comes to a part after what is in it, and may change it.
+	// absent says which fields hold nothing and are passed over; nil: none does.
+	absent func(field reflect.Value) bool
+	// visit comes to a part after what is in it, and may change it. Nil: only what is copied is gone through.
 	visit func(reflect.Value) error
 }
 
 // walk takes a walker through a value that can be set. An error names the part.
 func walk(v reflect.Value, w walker) (err error) {
-	if w.passes != nil && w.passes(v) {
+	if w.visit == nil && !refers(v.Type()) || w.passes != nil && w.passes(v) {
 		return nil
 	}
 	inside := func(held reflect.Value) (reflect.Value, error) { // of what cannot be set where it is
@@ -166,10 +173,11 @@ func walk(v reflect.Value, w walker) (err error) {
 		}
 	case reflect.Struct:
 		for i := range v.NumField() {
-			if !v.Field(i).CanSet() { // it is not exported
+			field := v.Field(i)
+			if !field.CanSet() || w.absent != nil && w.absent(field) { // what cannot be set is not exported
 				continue
 			}
-			if err := walk(v.Field(i), w); err != nil {
+			if err := walk(field, w); err != nil {
 				if key := keyOf(v.Type().Field(i)); key != "" {
 					err = in(key, err)
 				}
@@ -178,8 +186,31 @@ func walk(v reflect.Value, w walker) (err error) {
 		}
 	default:
 	}
+	if w.visit == nil {
+		return nil
+	}
 	return w.visit(v)
 }
+
+// refers reports whether values of a type hold anything, in what others see, that they could share with a copy.
+func refers(t reflect.Type) bool {
+	switch t.Kind() {
+	case reflect.Pointer, reflect.Interface, reflect.Slice, reflect.Map:
+		return true
+	case reflect.Struct:
+		known, ok := referring.Load(t)
+		if !ok {
+			known = slices.ContainsFunc(reflect.VisibleFields(t), func(f reflect.StructField) bool { return f.IsExported() && refers(f.Type) })
+			referring.Store(t, known)
+		}
+		return known.(bool)
+	default:
+		return false
+	}
+}
+
+// referring holds what refers has said of structs, which never changes.
+var referring sync.Map
 
 // sortedKeys are those of a map, in their order: of two errors the same one is told each time.
 func sortedKeys(v reflect.Value) []reflect.Value {

@@ -1,10 +1,13 @@
 package domain
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/json"
 	"errors"
 	"io"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -41,29 +44,39 @@ func decoded(text string) (value any, ok bool) {
 	return value, errors.Is(err, io.EOF)
 }
 
-// sameJSON is one text for all JSON texts of a value that was decoded.
+// sameJSON is one text for all JSON texts of a value.
 func sameJSON(value any) string {
-	text, _ := json.Marshal(withSameNumbers(value)) // what was decoded can be encoded
-	return string(text)
+	var b bytes.Buffer
+	writeSame(&b, value)
+	return b.String()
 }
 
-// withSameNumbers puts numbers in place of others that are written otherwise.
-func withSameNumbers(value any) any {
+func writeSame(b *bytes.Buffer, value any) {
 	switch v := value.(type) {
 	case map[string]any:
-		// Each is put where it was.
-		//workflowcheck:ignore
-		for key, one := range v {
-			v[key] = withSameNumbers(one)
+		b.WriteByte('{')
+		for _, key := range slices.Sorted(maps.Keys(v)) {
+			b.WriteString(strconv.Quote(key) + ":")
+			writeSame(b, v[key])
+			b.WriteByte(',')
 		}
+		b.WriteByte('}')
 	case []any:
-		for i, one := range v {
-			v[i] = withSameNumbers(one)
+		b.WriteByte('[')
+		for _, item := range v {
+			writeSame(b, item)
+			b.WriteByte(',')
 		}
+		b.WriteByte(']')
+	case string:
+		b.WriteString(strconv.Quote(v))
 	case json.Number:
-		return json.Number(sameNumber(string(v)))
+		b.WriteString(sameNumber(string(v)))
+	case bool:
+		b.WriteString(strconv.FormatBool(v))
+	default:
+		b.WriteString("null")
 	}
-	return value
 }
 
 // sameNumber is one text for all JSON texts of a number, exactly: its digits, and the power of ten that they count.

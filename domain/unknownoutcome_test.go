@@ -138,4 +138,5 @@ func TestEffectKeys(t *testing.T) {
 	require.NotEqual(t, key(all, `{"n":1e999999999}`), key(all, `{"n":1e999999998}`))
 	require.NotEqual(t, key(all, `{}`), domain.ToolSpec{Name: "pay"}.EffectKeyOf(sampleAgent(), `{}`))
 	require.NotEqual(t, key(all, `{}`), all.EffectKeyOf(domain.AgentID{}, `{}`))
+	require.Equal(t, "tGPnzZ2XsEmLunDYPVh9Lg", key(all, "{\"b\":[1,1.0,true,null,\"<\u2028\"],\"a\":{\"c\":\"é\"}}").String(), "saved states hold such keys")
 }

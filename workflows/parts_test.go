@@ -91,7 +91,13 @@ func (r reading) owners(e ast.Expr) (owners []string) {
 			return owners
 		case *ast.SelectorExpr:
 			selection, ok := r.info.Selections[at]
-			if !ok {
+			if !ok { // the field is of another package's struct, which the holder embeds
+				holder := r.info.Types[at.X].Type
+				if own := r.own(holder); own != nil {
+					if _, pointer := holder.(*types.Pointer); pointer {
+						owners = append(owners, own.Obj().Name())
+					}
+				}
 				return owners
 			}
 			holder, shared := selection.Recv(), false

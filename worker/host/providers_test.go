@@ -182,6 +182,12 @@ func TestKeyFileWhereAgentsRead(t *testing.T) {
 			require.Equal(t, exitUsage, exitCode(err))
 		}
 	}
+	for _, nowhere := range []string{filepath.Join(dir, "not-there"), filepath.Join(outside, "below-a-file")} {
+		config := Config{Dir: dir}.withDefaults()
+		vendors()[0].grant(&config, Access{KeyFile: nowhere})
+		_, err := gather(t.Context(), config)
+		require.ErrorContains(t, err, vendors()[0].KeyFileVariable()+": names no file that can be read: ")
+	}
 }
 
 // TestLogHidesWhatIsConfigured: keys and the password of a proxy, wherever in a

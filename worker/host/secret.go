@@ -192,14 +192,18 @@ func (a Access) fileKey(v vendor, seen *secrets) (wire.Key, error) {
 // outside makes sure that the file tools cannot read the key: what they read
 // goes to models and into histories.
 func (a Access) outside(dir string, v vendor) error {
-	if a.KeyFile == "" || !inside(a.KeyFile, dir) {
-		return nil
+	if _, err := os.Stat(a.KeyFile); err != nil || !inside(a.KeyFile, dir) {
+		return nil // a file that is not there is told of where it is read
 	}
 	return domain.Errorf(domain.Invalid, "%s: the file is in %s, where file tools would read the key; move it, or name another directory with --dir (EVERSTEP_DIR)", v.KeyFileVariable(), dir)
 }
 
-// inside reports whether a file is below a folder, or would be; nothing is where there is no folder.
-func inside(file, dir string) bool { return dir != "" && below(file, dir) }
+// inside reports whether a file is below a folder, or would be; nothing is where there is no folder, nor what has no
+// place: whoever opens it says why.
+func inside(file, dir string) bool {
+	_, err := placeOf(file)
+	return dir != "" && err == nil && below(file, dir)
+}
 
 // invalid is an error about a setting, of whatever kind it was.
 func invalid(err error) error {
