@@ -204,9 +204,7 @@ func hint(response *http.Response) string {
 	}
 	var head []byte
 	body := response.Body
-	switch response.StatusCode {
-	case http.StatusRequestTimeout, http.StatusTooManyRequests, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout: // say all
-	default:
+	if status := response.StatusCode; status != http.StatusTooManyRequests && status <= http.StatusNotImplemented { // the others say all
 		late := time.AfterFunc(hintPatience, func() { _ = body.Close() })
 		head, _ = io.ReadAll(io.LimitReader(body, maxAsk)) // what came until then
 		late.Stop()
