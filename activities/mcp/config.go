@@ -310,13 +310,13 @@ func (s *reading) check(r *document.Reader, field string, key *yaml.Node, given 
 	empty := map[string]bool{"args": len(s.Args) == 0, "env": len(s.Env) == 0, "headers": len(s.Headers) == 0}
 	for _, own := range []struct{ name, of string }{{"args", "command"}, {"env", "command"}, {"envFile", "command"}, {"cwd", "command"}, {"headers", "url"}, {"oauth", "url"}} {
 		lacks := map[string]bool{"command": s.Command == "" && s.URL != "", "url": s.URL == ""}
-		if given[own.name] != nil && !empty[own.name] && lacks[own.of] {
-			r.Problem(given[own.name], document.Join(field, own.name), "is for a server with %s; leave it out", own.of)
+		if (given[own.name] != nil || own.name == "headers") && !empty[own.name] && lacks[own.of] { // some keys but name headers
+			r.Problem(cmp.Or(given[own.name], key), document.Join(field, own.name), "is for a server with %s; leave it out", own.of)
 		}
 	}
-	authorizes := func(v Variable) bool { return http.CanonicalHeaderKey(v.Name) == "Authorization" }
-	if s.OAuth != nil && slices.ContainsFunc(s.Headers, authorizes) {
-		r.Problem(given["oauth"], document.Join(field, "oauth"), "gives each request its Authorization; leave that header out, or this")
+	authorize := slices.DeleteFunc(slices.Clone(s.Headers), func(v Variable) bool { return http.CanonicalHeaderKey(v.Name) != "Authorization" })
+	if len(authorize) > 1 || len(authorize) > 0 && s.OAuth != nil {
+		r.Problem(cmp.Or(given["oauth"], key), field, "gives each request its Authorization twice, by headers, oauth or bearer_token_env_var; keep one")
 	}
 }
 

@@ -96,7 +96,7 @@ func TestWhatIsWrongWithAFile(t *testing.T) {
 		`mcpServers: {s: {url: "http://a", oauth: {client_id: a, client_secret: b, issuer: "https://c"}}}`:                                        "holds a secret; name it instead",
 		`mcpServers: {s: {url: "http://a", oauth: {client_id: a, client_secret: "${B}"}}}`:                                                        "the MCP server could else name any, which would be sent the secret",
 		`mcpServers: {s: {url: "http://a", oauth: {client_id: a, client_secret: "${B}", issuer: c}}}`:                                             "is no URL",
-		`mcpServers: {s: {url: "http://a", headers: {authorization: "${A}"}, oauth: {client_id: a, client_secret: "${B}", issuer: "https://c"}}}`: "leave that header out, or this",
+		`mcpServers: {s: {url: "http://a", headers: {authorization: "${A}"}, oauth: {client_id: a, client_secret: "${B}", issuer: "https://c"}}}`: "gives each request its Authorization twice",
 		`mcpServers: {s: {command: a, effect: keyed}}`:                                                                                            `"keyed" is not known`,
 		`mcpServers: {s: {command: a, tools: {x: {effect: harmless}}}}`:                                                                           `"harmless" is not known`,
 		`mcpServers: {s: {command: a, timeout: -1s}}`:                                                                                             "give a duration",

@@ -66,8 +66,8 @@ func (s *server) environment() (all []string, _ error) {
 		return nil, mistake{err}
 	}
 	for _, v := range filed {
-		if secretive.MatchString(v.Name) || len(v.Text) >= leastHidden {
-			s.options.Hide(v.Text)
+		if len(v.Text) >= leastHidden || len(v.Text) >= leastSecretive && secretive.MatchString(v.Name) {
+			s.options.Keep(v.Text)
 		}
 		if !s.config.own(v.Name) {
 			all = append(all, v.Name+"="+v.Text)
@@ -83,8 +83,9 @@ func (s *server) environment() (all []string, _ error) {
 	return all, nil
 }
 
-// leastHidden is the length from which on a value of a file is taken for a secret, whatever it is called.
-const leastHidden = 16
+// leastHidden is the length from which on a value of a file is taken for a secret, whatever it is called, leastSecretive that of
+// one whose name is a secret's: without shorter ones, such as true or a number, nobody could read what the worker says.
+const leastHidden, leastSecretive = 16, 8
 
 // usualPath is where programs look for others, unless env says so.
 const usualPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"

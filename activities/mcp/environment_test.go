@@ -15,14 +15,14 @@ import (
 func TestVariablesOfAFile(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), ".env")
-	require.NoError(t, os.WriteFile(file, []byte("\ufeff# comment\r\n\r\nexport PORT = 3000 # of the server\r\nSHOP_KEY='sesame # ${HOME}'\r\nTEXT=\"a 'b'\" # c\r\nEMPTY=\r\nOWN=file\r\nURL=https://a.example.com/#x\r\n"), 0o600))
+	require.NoError(t, os.WriteFile(file, []byte("\ufeff# comment\r\n\r\nexport PORT = 3000 # of the server\r\nSHOP_KEY='sesame # ${HOME}'\r\nTEXT=\"a 'b'\" # c\r\nEMPTY=\r\nOWN=file\r\nURL=https://a.example.com/#x\r\nAPI_KEY=sesame-8\r\nMAX_TOKENS=e\r\nAUTH_ON=true\r\nKEYS=12\r\n"), 0o600))
 	var hidden []string
-	s := openServers(t, Options{Hide: func(text string) { hidden = append(hidden, text) }},
+	s := openServers(t, Options{Keep: func(text string) { hidden = append(hidden, text) }},
 		programOf(t, "1", func(s *Server) { s.EnvFile, s.Env = file, []Variable{{"OWN", "env"}} }), Server{Name: "other", Command: os.DevNull})
 	got := strings.Split(said(t, s, "s__env", args{}), "\n")
 	require.Subset(t, got, []string{"PORT=3000", "SHOP_KEY=sesame # ${HOME}", "TEXT=a 'b'", "EMPTY=", "OWN=env", "URL=https://a.example.com/#x"})
 	require.NotContains(t, got, "OWN=file")
-	require.Equal(t, []string{"sesame # ${HOME}", "https://a.example.com/#x"}, hidden)
+	require.Equal(t, []string{"sesame # ${HOME}", "https://a.example.com/#x", "sesame-8"}, hidden)
 }
 
 // TestAFileOfVariablesThatIsNone stops its server alone, and none of its lines is shown.

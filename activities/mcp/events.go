@@ -41,12 +41,15 @@ func (b *eventBody) Read(into []byte) (int, error) {
 // next reads an event.
 func (b *eventBody) next() {
 	var data []byte
+	named := false
 	for {
 		line, err := b.lines.ReadBytes('\n')
 		field, value, _ := bytes.Cut(bytes.TrimRight(bytes.TrimPrefix(line, byteOrder), "\r\n"), []byte{':'})
 		switch value = bytes.TrimSpace(value); string(field) {
 		case "data":
 			data = append(append(data, value...), '\n')
+		case "event":
+			named = len(value) > 0 && string(value) != "message"
 		case "id", "retry":
 			fmt.Fprintf(&b.ready, "%s: %s\n", field, value)
 		}
@@ -60,7 +63,7 @@ func (b *eventBody) next() {
 			continue
 		}
 		if data = bytes.TrimSpace(data); len(data) > 0 {
-			b.message(data)
+			b.message(data, named)
 		}
 		b.ready.WriteByte('\n')
 		return
@@ -78,15 +81,16 @@ func (b *eventBody) giveUp(data []byte) {
 	b.ready.WriteByte('\n')
 }
 
-// message writes what an event says, the messages of a list as an event each.
-func (b *eventBody) message(data []byte) {
+// message writes what an event says, the messages of a list as an event each. One with a name of its own may be none of the
+// protocol's: it answers what its id says, and nothing without one.
+func (b *eventBody) message(data []byte, named bool) {
 	all, err := understood(data)
 	if err != nil {
 		return
 	}
 	for k, one := range all {
 		answer, ok := one.(*jsonrpc.Response)
-		if ok && (!answer.ID.IsValid() || numbered(answer.ID) == b.id) {
+		if ok && (numbered(answer.ID) == b.id || !named && !answer.ID.IsValid()) {
 			answer.ID = b.id
 		}
 		if ok && !answer.ID.IsValid() {

@@ -133,7 +133,7 @@ func pairs(node *yaml.Node) iter.Seq2[*yaml.Node, *yaml.Node] {
 // isServer reports whether a value says how a server is started or reached.
 func isServer(node *yaml.Node) bool {
 	for name, value := range pairs(node) {
-		key := ours(name.Value)
+		key := Key(name.Value)
 		words := key == "command" && (value.Kind == yaml.SequenceNode || member(value, "path") != nil)
 		if words || value.Kind == yaml.ScalarNode && (key == "command" || key == "url") {
 			return true

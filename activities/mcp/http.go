@@ -23,8 +23,9 @@ import (
 )
 
 const (
-	// dialPatience bounds the way to a server, headPatience what an idle connection lasts.
+	// dialPatience bounds the way to a server, idlePatience what an idle connection lasts, hintPatience the text of a refusal.
 	dialPatience = 10 * time.Second
+	hintPatience = time.Second
 	idlePatience = 90 * time.Second
 	// maxDelay bounds what a server may ask us to wait.
 	maxDelay = time.Hour
@@ -119,9 +120,9 @@ func (r *requests) RoundTrip(request *http.Request) (*http.Response, error) {
 			response.StatusCode, bare = http.StatusAccepted, true
 		}
 	}
-	call.note(func(s *sending) {
-		s.status, s.wait, s.hint = response.StatusCode, retryAfter(response.Header), hint(response)
-	})
+	call.note(func(s *sending) { s.status, s.wait = response.StatusCode, retryAfter(response.Header) })
+	said := hint(response) // which may take a while
+	call.note(func(s *sending) { s.hint = said })
 	if bare { // its session is gone, whatever it says of that: the SDK would take an error of the protocol for an answer
 		_ = response.Body.Close()
 		response.Body = http.NoBody
@@ -201,11 +202,15 @@ func hint(response *http.Response) string {
 	case status < 400:
 		return ""
 	}
-	head, _ := io.ReadAll(io.LimitReader(response.Body, maxAsk)) // whoever reads the rest is told
-	response.Body = struct {
-		io.Reader
-		io.Closer
-	}{io.MultiReader(bytes.NewReader(head), response.Body), response.Body}
+	var head []byte
+	body := response.Body
+	if status := response.StatusCode; status != http.StatusTooManyRequests && status <= http.StatusNotImplemented { // the others say all
+		late := time.AfterFunc(hintPatience, func() { _ = body.Close() })
+		head, _ = io.ReadAll(io.LimitReader(body, maxAsk)) // what came until then
+		late.Stop()
+	}
+	_ = body.Close()
+	response.Body = io.NopCloser(bytes.NewReader(head)) // it may not end
 	all, _ := understood(head)
 	for _, one := range all {
 		if answer, ok := one.(*jsonrpc.Response); ok && answer.Error != nil {

@@ -108,23 +108,25 @@ func TestWhatAStatusSaysOfACall(t *testing.T) {
 		kind         domain.Kind
 		want         string
 	}{
-		"throttled":     {status: 429, header: "Retry-After: 7", kind: domain.Throttled, want: "takes no more calls just now"},
-		"no key":        {status: 401, kind: domain.Denied, want: "refuses who asks (401 Unauthorized)"},
-		"wrong key":     {status: 403, kind: domain.Denied, want: "refuses who asks (403 Forbidden)"},
-		"bad request":   {status: 400, body: "no", kind: domain.Invalid, want: "it answers 400 Bad Request"},
-		"an RPC error":  {status: 400, body: `{"jsonrpc":"2.0","id":1,"error":{"code":-32602,"message":"what order?"}}`, kind: domain.Invalid, want: "what order?"},
-		"broken":        {status: 500, kind: domain.Unavailable, want: "answers 500 Internal Server Error"},
-		"a gateway":     {status: 502, kind: domain.Unavailable, want: "answers 502 Bad Gateway"},
-		"elsewhere":     {status: 307, header: "Location: http://127.0.0.1:1/", kind: domain.Invalid, want: "it answers 307 Temporary Redirect"},
-		"another type":  {status: 200, header: "Content-Type: text/html", body: "<p>", kind: domain.Unavailable, want: "unsupported content type"},
-		"no JSON":       {status: 200, header: "Content-Type: application/json", body: "{", kind: domain.Unavailable, want: "was lost while the call ran"},
-		"no answer":     {status: 200, header: "Content-Type: text/event-stream", body: ": nothing\n\n", kind: domain.Unavailable, want: "without response"},
-		"not its error": {status: 200, header: "Content-Type: application/json", body: `{"jsonrpc":"2.0","id":ID,"error":{"code":-32603,"message":"out of stock"}}`, kind: domain.Invalid, want: "refuses the call: out of stock (-32603)"},
+		"throttled":              {status: 429, header: "Retry-After: 7", kind: domain.Throttled, want: "takes no more calls just now"},
+		"no key":                 {status: 401, kind: domain.Denied, want: "refuses who asks (401 Unauthorized)"},
+		"wrong key":              {status: 403, kind: domain.Denied, want: "refuses who asks (403 Forbidden)"},
+		"bad request":            {status: 400, body: "no", kind: domain.Invalid, want: "it answers 400 Bad Request"},
+		"an RPC error":           {status: 400, body: `{"jsonrpc":"2.0","id":1,"error":{"code":-32602,"message":"what order?"}}`, kind: domain.Invalid, want: "what order?"},
+		"throttled, without end": {status: 429, header: "Retry-After: 7", kind: domain.Throttled, want: "takes no more calls just now"},
+		"broken, without end":    {status: 500, body: "no", kind: domain.Unavailable, want: "answers 500 Internal Server Error"},
+		"broken":                 {status: 500, kind: domain.Unavailable, want: "answers 500 Internal Server Error"},
+		"a gateway":              {status: 502, kind: domain.Unavailable, want: "answers 502 Bad Gateway"},
+		"elsewhere":              {status: 307, header: "Location: http://127.0.0.1:1/", kind: domain.Invalid, want: "it answers 307 Temporary Redirect"},
+		"another type":           {status: 200, header: "Content-Type: text/html", body: "<p>", kind: domain.Unavailable, want: "unsupported content type"},
+		"no JSON":                {status: 200, header: "Content-Type: application/json", body: "{", kind: domain.Unavailable, want: "was lost while the call ran"},
+		"no answer":              {status: 200, header: "Content-Type: text/event-stream", body: ": nothing\n\n", kind: domain.Unavailable, want: "without response"},
+		"not its error":          {status: 200, header: "Content-Type: application/json", body: `{"jsonrpc":"2.0","id":ID,"error":{"code":-32603,"message":"out of stock"}}`, kind: domain.Invalid, want: "refuses the call: out of stock (-32603)"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			var times atomic.Int32
-			server, _ := over(t, func(w http.ResponseWriter, _ *http.Request, body string) bool {
+			server, _ := over(t, func(w http.ResponseWriter, r *http.Request, body string) bool {
 				if times.Add(1) > 1 {
 					return false
 				}
@@ -135,6 +137,10 @@ func TestWhatAStatusSaysOfACall(t *testing.T) {
 				}
 				w.WriteHeader(c.status)
 				_, _ = io.WriteString(w, strings.ReplaceAll(c.body, "ID", id))
+				if strings.HasSuffix(name, ", without end") {
+					_ = http.NewResponseController(w).Flush()
+					<-r.Context().Done()
+				}
 				return true
 			})
 			s := openServers(t, Options{}, server)

@@ -2,6 +2,7 @@ package mcp
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -10,8 +11,9 @@ import (
 	"everstep/domain/spelling"
 )
 
-// ours is the key of here for one of other programs' files: each stands before what they call it.
-func ours(key string) string {
+// Key is the key of here for one of other programs' files.
+func Key(key string) string {
+	// Each stands before what they call it.
 	for _, names := range []string{
 		"type transport transporttype", "command cmd", "args", "env environment envs", "envFile envfile", "cwd workingdirectory workdir",
 		"url httpurl serverurl baseurl endpoint uri", "headers httpheaders", "oauth", "effect", "timeout tooltimeout tooltimeoutsec",
@@ -49,7 +51,7 @@ func (s *reading) renamed(r *document.Reader, field string, node *yaml.Node, key
 	made := *node
 	made.Content = nil
 	for name, value := range pairs(node) {
-		key := ours(name.Value)
+		key := Key(name.Value)
 		near, misspelt := spelling.Nearest(key, []string{"tools", "effect", "stateful", "disabled", "excludetools"})
 		switch {
 		case oddKey(name):
@@ -57,13 +59,14 @@ func (s *reading) renamed(r *document.Reader, field string, node *yaml.Node, key
 		case key == "command" && value.Kind == yaml.MappingNode: // it has the program as path, and args and env
 			for name, value := range pairs(value) {
 				as := *name
-				if as.Value = ours(name.Value); as.Value == "path" {
+				if as.Value = Key(name.Value); as.Value == "path" {
 					as.Value = "command"
 				}
 				made.Content = append(made.Content, &as, given(value))
 			}
 		case key == "type" && value.Kind != yaml.ScalarNode:
 		case name.Value == "url" && member(node, "httpUrl") != nil: // which is the one over streamable HTTP
+		case key == "url" && name.Value != "url" && name.Value != "httpUrl" && member(node, "url") != nil:
 		case s.lent(r, document.Join(field, name.Value), key, value):
 		case plainKey(name.Value) == "availabletools" && len(value.Content) == 0: // which are all
 		case unheeded(key) != "" && (key != "oauth" || member(value, "client_id") == nil):
@@ -71,6 +74,9 @@ func (s *reading) renamed(r *document.Reader, field string, node *yaml.Node, key
 		case slices.ContainsFunc(keys, func(k document.Key) bool { return k.Name == key }):
 			as := *name
 			as.Value = key
+			if _, err := strconv.Atoi(value.Value); err == nil && plainKey(name.Value) == "tooltimeoutsec" {
+				value = like(value, value.Value+"s")
+			}
 			made.Content = append(made.Content, &as, given(value))
 		case misspelt:
 			r.Problem(name, document.Join(field, name.Value), "there is no such key; did you mean %s?", near)
@@ -90,7 +96,12 @@ func (s *reading) lent(r *document.Reader, field, key string, value *yaml.Node) 
 	}
 	switch plainKey(key) {
 	case "envkeys", "envvars":
-		for _, name := range value.Content {
+		names := inWords(value)
+		if names.Kind != yaml.SequenceNode {
+			r.Problem(value, field, "is no list of names of variables; give one")
+			return true
+		}
+		for _, name := range names.Content {
 			lend(&s.Env, checkVariable, name.Value, "", name)
 		}
 	case "bearertokenenvvar":

@@ -162,19 +162,20 @@ func TestAServerIsTakenAsItIs(t *testing.T) {
 		// problem is what a report says of that.
 		problem string
 	}{
-		"a version of later":     {request: "initialize", answer: first(`"protocolVersion":"2099-01-01","capabilities":{"tools":{}},` + named), problem: "protocolVersion 2099-01-01"},
-		"a version of before":    {request: "initialize", answer: first(`"protocolVersion":"2024-10-07","capabilities":{"tools":{}},` + named), problem: "protocolVersion 2024-10-07"},
-		"a version as a number":  {request: "initialize", answer: first(`"protocolVersion":1,"capabilities":{"tools":{}},` + named), problem: "protocolVersion"},
-		"nothing but a version":  {request: "initialize", answer: first(`"protocolVersion":"2025-06-18"`)},
-		"parts of another form":  {request: "initialize", answer: first(`"protocolVersion":"2025-06-18","capabilities":{"tools":true},"serverInfo":{"name":"x","version":1.0},"instructions":7`), problem: "capabilities, instructions, serverInfo"},
-		"a mark of byte order":   {answer: "\ufeffMESSAGE"},
-		"an event with a mark":   {kind: "text/event-stream", answer: "\ufeffdata: MESSAGE\n\n"},
-		"an event of its own":    {kind: "text/event-stream", answer: "event: response\ndata: MESSAGE\n\n"},
-		"events that say little": {kind: "text/event-stream; charset=utf-8", answer: ": ping\r\n\r\nevent: ping\r\ndata: 7\r\n\r\ndata:MESSAGE\r\n\r\ndata: MESSAGE\r\n\r\ndata: [DONE]"},
-		"lines":                  {kind: "application/x-ndjson", answer: `{"jsonrpc":"2.0","method":"notifications/message","params":{}}` + "\nMESSAGE\n"},
-		"notices unwelcome":      {request: "notifications/initialized", status: http.StatusMethodNotAllowed},
-		"notices unknown":        {request: "notifications/initialized", status: http.StatusBadRequest, answer: `{"jsonrpc":"2.0","id":null,"error":{"code":-32601,"message":"no"}}`},
-		"notices with an answer": {request: "notifications/initialized", status: http.StatusOK, kind: "text/html", answer: "<p>"},
+		"a version of later":       {request: "initialize", answer: first(`"protocolVersion":"2099-01-01","capabilities":{"tools":{}},` + named), problem: "protocolVersion 2099-01-01"},
+		"a version of before":      {request: "initialize", answer: first(`"protocolVersion":"2024-10-07","capabilities":{"tools":{}},` + named), problem: "protocolVersion 2024-10-07"},
+		"a version as a number":    {request: "initialize", answer: first(`"protocolVersion":1,"capabilities":{"tools":{}},` + named), problem: "protocolVersion"},
+		"nothing but a version":    {request: "initialize", answer: first(`"protocolVersion":"2025-06-18"`)},
+		"parts of another form":    {request: "initialize", answer: first(`"protocolVersion":"2025-06-18","capabilities":{"tools":true},"serverInfo":{"name":"x","version":1.0},"instructions":7`), problem: "capabilities, instructions, serverInfo"},
+		"a mark of byte order":     {answer: "\ufeffMESSAGE"},
+		"an event with a mark":     {kind: "text/event-stream", answer: "\ufeffdata: MESSAGE\n\n"},
+		"an event of another name": {kind: "text/event-stream", answer: "event: status\ndata: {\"error\":\"busy\"}\n\nevent: message\ndata: MESSAGE\n\n"},
+		"an event of its own":      {kind: "text/event-stream", answer: "event: response\ndata: MESSAGE\n\n"},
+		"events that say little":   {kind: "text/event-stream; charset=utf-8", answer: ": ping\r\n\r\nevent: ping\r\ndata: 7\r\n\r\ndata:MESSAGE\r\n\r\ndata: MESSAGE\r\n\r\ndata: [DONE]"},
+		"lines":                    {kind: "application/x-ndjson", answer: `{"jsonrpc":"2.0","method":"notifications/message","params":{}}` + "\nMESSAGE\n"},
+		"notices unwelcome":        {request: "notifications/initialized", status: http.StatusMethodNotAllowed},
+		"notices unknown":          {request: "notifications/initialized", status: http.StatusBadRequest, answer: `{"jsonrpc":"2.0","id":null,"error":{"code":-32601,"message":"no"}}`},
+		"notices with an answer":   {request: "notifications/initialized", status: http.StatusOK, kind: "text/html", answer: "<p>"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -20,8 +20,9 @@ type Options struct {
 	Secret func(name string) (string, error)
 	// Redact takes secrets out of what is told of a server that fails. Nil: it is told as it is.
 	Redact func(text string) string
-	// Hide is told each token that a server is given, and what the file of its variables holds, as a secret. Nil: nobody is.
-	Hide func(token string)
+	// Hide is told each token that a server is given as a secret, Keep what the file of its variables holds: these are so many
+	// that they must not take the place of others. Nil: nobody is.
+	Hide, Keep func(secret string)
 	// Root is the folder that servers are told to work in. Empty: they are told none.
 	Root string
 	// Log gets what servers write to their standard error, and how they end. Nil: nobody.
@@ -64,6 +65,9 @@ func Open(configs []Server, options Options) *Servers {
 	}
 	if options.Hide == nil {
 		options.Hide = func(string) {}
+	}
+	if options.Keep == nil {
+		options.Keep = options.Hide
 	}
 	options.fresh, options.silence = cmp.Or(options.fresh, listFresh), cmp.Or(options.silence, longSilence)
 	s := &Servers{all: map[string]*server{}, sessions: sessions{

@@ -126,7 +126,7 @@ func (s Server) With(plain, secret func(name string) (string, error)) Server {
 	}
 	for _, text := range texts {
 		made, err := Variable{Text: *text}.with(func(name string) (string, error) {
-			if s.own(name) {
+			if s.own(name) && text != &s.EnvFile { // the program is not told of that file, and cannot put anything into its path
 				return "${" + name + "}", nil
 			}
 			return plain(name)
@@ -195,14 +195,14 @@ func (s Server) own(name string) bool {
 
 // seen are the names in what others on the machine see.
 func (s Server) seen() (names []string) {
-	texts := append([]string{s.Command, s.Dir, s.URL, s.EnvFile}, s.Args...)
+	texts := append([]string{s.Command, s.Dir, s.URL}, s.Args...)
 	if s.OAuth != nil {
 		texts = append(texts, s.OAuth.ClientID, s.OAuth.Issuer)
 	}
 	for _, text := range texts {
 		names = append(names, Variable{Text: text}.Names()...)
 	}
-	return slices.DeleteFunc(names, s.own)
+	return append(slices.DeleteFunc(names, s.own), Variable{Text: s.EnvFile}.Names()...)
 }
 
 func checkVariable(v Variable) string {

@@ -126,7 +126,7 @@ func (a *agent) readForeign(v vocabulary, f front, body string, line int) {
 		default:
 			value = t.pass(name)
 		}
-		if keys = append(keys, document.Key{Name: name, Value: value}); valueOf(f.node, name) == nil && canonical(name) == "tools" {
+		if keys = append(keys, document.Key{Name: name, Value: value}); valueOf(f.node, name) == nil && slices.Contains([]string{"tools", "tool", "allowedtools"}, canonical(name)) {
 			t.names, t.all = []string{}, false
 			t.ignore("tools (%s: none)", "empty")
 		}
@@ -213,6 +213,11 @@ func (t *foreigner) pass(name string) document.Value {
 	}}
 }
 
+const namesNothing = "has a word that names nothing; give a name, or leave it out"
+
+// nameless reports whether a word has no name behind its marks.
+func nameless(word string) bool { return strings.Trim(word, "!- ") == "" }
+
 // reading reads words: a list, or a text with commas.
 func reading(each func(word string)) func(*document.Reader, string, *yaml.Node) {
 	return func(r *document.Reader, field string, node *yaml.Node) {
@@ -227,6 +232,10 @@ func reading(each func(word string)) func(*document.Reader, string, *yaml.Node) 
 		}
 		all := wordsOf(node)
 		if tooMany(r, field, node, len(all)) {
+			return
+		}
+		if slices.ContainsFunc(all, nameless) {
+			r.Problem(node, field, namesNothing)
 			return
 		}
 		for _, word := range all {
@@ -253,6 +262,10 @@ func (t *foreigner) allowed(r *document.Reader, field string, node *yaml.Node) {
 		return
 	}
 	t.pairs(r, field, node, func(name string, value *yaml.Node) string {
+		if _, bounded := bounds(name); bounded && value.Value == "false" {
+			t.always(name, domain.Deny)
+			return ""
+		}
 		p := permitted{t.covered(name, t.Dialect), domain.Deny, ""}
 		switch value.Value {
 		case "true":
@@ -279,7 +292,9 @@ func (t *foreigner) pairs(r *document.Reader, field string, node *yaml.Node, eac
 		if value.Kind == yaml.ScalarNode {
 			is = strconv.Quote(document.Shorten(value.Value))
 		}
-		if fix := each(name.Value, value); fix != "" {
+		if nameless(name.Value) {
+			r.Problem(name, field, namesNothing)
+		} else if fix := each(name.Value, value); fix != "" {
 			r.Problem(value, field, "is %s; %s", is, fix)
 		}
 	})
@@ -298,6 +313,7 @@ func (t *foreigner) settle() {
 			t.names = append(slices.DeleteFunc(t.names, some), server.only...)
 			t.all = t.all && slices.Contains(server.only, server.all)
 		}
+		t.names = slices.DeleteFunc(t.names, func(name string) bool { return some(name) && !domain.NamesTool(server.only, name) })
 	}
 	t.settlePermissions()
 	d.Tools = t.names

@@ -126,6 +126,12 @@ func (t *foreigner) permission(r *document.Reader, field string, node *yaml.Node
 				return wrong
 			}
 		}
+		if _, bounded := bounds(tool); bounded {
+			for _, then := range thens {
+				t.always(tool, then)
+			}
+			return ""
+		}
 		p := permitted{t.covered(tool, openCode), domain.AskFirst, tool}
 		switch thens = slices.Compact(thens); {
 		case len(thens) == 0:

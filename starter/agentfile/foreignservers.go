@@ -24,7 +24,7 @@ func (t *foreigner) mcpServers(r *document.Reader, field string, node *yaml.Node
 	switch node.Kind {
 	case yaml.MappingNode:
 		t.pairs(r, field, node, func(name string, config *yaml.Node) string {
-			t.server(name, config)
+			t.server(r, document.Join(field, name), name, config)
 			return ""
 		})
 	case yaml.SequenceNode:
@@ -32,11 +32,11 @@ func (t *foreigner) mcpServers(r *document.Reader, field string, node *yaml.Node
 			if item.Kind == yaml.MappingNode {
 				t.mcpServers(r, field, item)
 			} else {
-				t.server(item.Value, nil)
+				t.server(r, field, item.Value, nil)
 			}
 		}
 	default:
-		reading(func(word string) { t.server(word, nil) })(r, field, node)
+		reading(func(word string) { t.server(r, field, word, nil) })(r, field, node)
 	}
 }
 
@@ -46,10 +46,13 @@ type namedServer struct {
 	only []string
 }
 
-func (t *foreigner) server(name string, config *yaml.Node) {
+func (t *foreigner) server(r *document.Reader, field, name string, config *yaml.Node) {
 	all := domain.AllToolsOf(name)
 	if mcp.CheckServer(name) == "" && t.family.settings.has(all) && (config == nil || t.family.settings.Tools != nil) {
-		t.listed = append(t.listed, namedServer{all, serverTools(name, config)})
+		t.listed = append(t.listed, namedServer{all, []string{all}})
+		if config != nil && config.ShortTag() != "!!null" {
+			t.limits(r, field, name, config)
+		}
 		return
 	}
 	var means map[string]any
@@ -75,16 +78,43 @@ func (t *foreigner) showStarted() {
 	t.note("not started, as an agent starts no programs: MCP server %s; for the worker's file (EVERSTEP_MCP): %s", some(names), shown)
 }
 
-// serverTools are the tools of a server that a list names, which may be its configuration's.
-func serverTools(server string, list *yaml.Node) (only []string) {
-	list = cmp.Or(valueOf(list, "tools"), list)
-	if list == nil || list.Kind != yaml.SequenceNode || slices.ContainsFunc(list.Content, func(tool *yaml.Node) bool { return tool.Value == "*" }) {
-		return []string{domain.AllToolsOf(server)}
+// limits holds the agent to what a file says of a server of the worker: by its configuration, by a list of its tools, or by
+// whether there is one.
+func (t *foreigner) limits(r *document.Reader, field, server string, config *yaml.Node) {
+	enabled := func(yes bool) {
+		if !yes {
+			t.always("mcp__"+server, domain.Deny)
+		}
 	}
-	for _, tool := range list.Content {
-		only = append(only, mcp.ToolName(server, tool.Value))
+	tools := func(r *document.Reader, field string, node *yaml.Node) {
+		s := namedServer{domain.AllToolsOf(server), []string{}}
+		reading(func(word string) {
+			s.only = append(s.only, mcp.ToolName(server, word))
+			if word == "*" {
+				s.only = []string{s.all}
+			}
+		})(r, field, node)
+		t.listed = append(t.listed, s)
 	}
-	return only
+	switch config.Kind {
+	case yaml.SequenceNode:
+		tools(r, field, config)
+	case yaml.ScalarNode:
+		document.Truth(enabled).Read(r, field, config)
+	default:
+		r.Entries(field, config, nil, func(field string, name, value *yaml.Node) {
+			switch mcp.Key(name.Value) {
+			case "tools":
+				tools(r, field, value)
+			case "excludeTools":
+				reading(func(word string) { t.always("mcp__"+server+"__"+word, domain.Deny) })(r, field, value)
+			case "enabled":
+				document.Truth(enabled).Read(r, field, value)
+			case "disabled":
+				document.Truth(func(yes bool) { enabled(!yes) }).Read(r, field, value)
+			}
+		})
+	}
 }
 
 var (

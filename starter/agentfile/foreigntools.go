@@ -148,6 +148,7 @@ func (t *foreigner) covered(word, dialect string) []string {
 	ours := t.ours(word)
 	_, known := t.table[name]
 	wild := strings.ContainsAny(word, "*?")
+	var covered []string
 	switch server, tool := t.remote(word); {
 	case word == "*":
 		return []string{word}
@@ -156,9 +157,11 @@ func (t *foreigner) covered(word, dialect string) []string {
 	case len(ours) > 0 && !wild, known:
 		return ours
 	case server != "":
-		return []string{server + domain.ServerSeparator + tool}
+		covered = append(covered, server+domain.ServerSeparator+tool)
+		if !wild || !strings.HasPrefix(word, server+"_") || slices.Contains(t.family.settings.Tools, domain.AllToolsOf(server)) {
+			return covered
+		} // else write_* may be tools of ours, too
 	}
-	var covered []string
 	for theirs, ours := range t.table {
 		if like(name, theirs) {
 			covered = append(covered, ours...)
@@ -177,6 +180,9 @@ func like(pattern, name string) bool {
 	return ok && err == nil || pattern == name
 }
 
+// apart is a mark with spaces between it and its word.
+var apart = regexp.MustCompile(`!\s+`)
+
 // wordsOf are the words of a text or a list: parted at commas, and in a text at spaces too, outside of parentheses. Nothing
 // has none, nor has a mapping.
 func wordsOf(node *yaml.Node) (all []string) {
@@ -190,7 +196,10 @@ func wordsOf(node *yaml.Node) (all []string) {
 	}
 	for _, text := range texts {
 		depth := 0
-		for _, word := range strings.FieldsFunc(strings.Trim(strings.TrimSpace(text.Value), "[]"), func(r rune) bool {
+		if nameless(text.Value) && text.Value != "-" {
+			all = append(all, "")
+		}
+		for _, word := range strings.FieldsFunc(strings.Trim(strings.TrimSpace(apart.ReplaceAllString(text.Value, "!")), "[]"), func(r rune) bool {
 			switch r {
 			case '(':
 				depth++

@@ -45,7 +45,7 @@ func (c Config) MCPServers() ([]mcp.Server, error) {
 		if program, err := exec.LookPath(s.Command); s.Command != "" && err == nil && inside(program, c.Dir) {
 			s.Problem = cmp.Or(s.Problem, fmt.Sprintf("its program is in %s, where file tools could change what the worker starts; move it, or name another directory with --dir (EVERSTEP_DIR)", c.Dir))
 		}
-		if s.EnvFile != "" && c.Dir != "" && !strings.Contains(s.EnvFile, "${") && below(s.EnvFile, c.Dir) {
+		if s.EnvFile != "" && inside(s.EnvFile, c.Dir) {
 			s.Problem = fmt.Sprintf("envFile: %s is in %s, where file tools would read it and could change what the program is told; move it, or name another directory with --dir (EVERSTEP_DIR)", s.EnvFile, c.Dir)
 		}
 		configs[i] = s
@@ -67,7 +67,7 @@ func (c Config) Servers(logger log.Logger) (*mcp.Servers, error) {
 	if err != nil || c.MCP == "" {
 		return nil, err
 	}
-	options := mcp.Options{Secret: c.named, Hide: c.secrets.add, Redact: c.secrets.hide, Root: c.Dir}
+	options := mcp.Options{Secret: c.named, Hide: c.secrets.add, Keep: c.secrets.fix, Redact: c.secrets.hide, Root: c.Dir}
 	if logger != nil {
 		options.Log = logger
 	}

@@ -1,8 +1,10 @@
 package host
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -71,10 +73,12 @@ mcpServers:
   good: {command: b, args: ["${REGION}", "${NONE:-none}", "${workspaceFolder}"], env: {H: "${HOME}"}}
   picked: {command: b, args: ["${input:zone}"], env: {R: "${input:zone}"}}
   near: {command: b, envFile: "${workspaceFolder}/.env"}
+  own: {command: b, env: {NEAR: a}, envFile: "${NEAR}/.env"}
 `)
-	c := Config{MCP: file, Dir: dir, Variables: variableMap{"REGION": "north-of-here-and-there", "FILED_FILE": "/x", "HOME": "/h", "PLACE": "postgres://u:p@h/d"}.LookupEnv}.withDefaults()
+	c := Config{MCP: file, Dir: dir, Variables: variableMap{"REGION": "north-of-here-and-there", "FILED_FILE": "/x", "HOME": "/h", "NEAR": dir, "PLACE": "postgres://u:p@h/d"}.LookupEnv}.withDefaults()
 	servers, err := c.MCPServers()
 	require.NoError(t, err)
+	near := "envFile: " + dir + "/.env is in " + dir + ", where file tools would read it and could change what the program is told; move it, or name another directory with --dir (EVERSTEP_DIR)"
 	var problems []string
 	for _, s := range servers {
 		problems = append(problems, s.Problem)
@@ -89,7 +93,7 @@ mcpServers:
 		"a URL with a password would stand in its args or url, where others on the machine see it; put it into env or headers",
 		"mcp.yaml:11: mcpServers.crm: ${CRM} is a secret, or looks like one, and others on the machine see what stands in command, args, cwd and url; name it in env or headers alone",
 		"", "",
-		"envFile: " + dir + "/.env is in " + dir + ", where file tools would read it and could change what the program is told; move it, or name another directory with --dir (EVERSTEP_DIR)",
+		near, near,
 	}, problems)
 	require.Contains(t, c.mcpKeyFiles(), filepath.Join(dir, ".env"), "no command of an agent reads it")
 	require.Equal(t, []string{"eu"}, servers[9].Args)
@@ -98,8 +102,31 @@ mcpServers:
 	require.Equal(t, "north-of-here-and-there", c.secrets.Hide("north-of-here-and-there"), "it is no secret")
 	m, err := gather(t.Context(), c)
 	require.NoError(t, err)
-	require.Len(t, m.servers.Names(), 11)
+	require.Len(t, m.servers.Names(), 12)
 	require.NoError(t, m.close())
+}
+
+// TestAFileOfVariablesDrivesNoKeyOut of what is hidden.
+func TestAFileOfVariablesDrivesNoKeyOut(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	const key = "sesame-of-the-shop-0123456789"
+	var lines strings.Builder
+	for i := range maxSecrets {
+		fmt.Fprintf(&lines, "NAME_%d=a-value-of-no-importance-%d\n", i, i)
+	}
+	file := written(t, filepath.Join(dir, "mcp.yaml"), `
+mcpServers:
+  shop: {url: "http://127.0.0.1:1", headers: {X-Key: "${SHOP_KEY}"}}
+  other: {command: "`+written(t, filepath.Join(dir, "none"), "")+`", envFile: "`+written(t, filepath.Join(dir, ".env"), lines.String())+`"}
+`)
+	c := Config{MCP: file, Variables: variableMap{"SHOP_KEY_FILE": written(t, filepath.Join(dir, "key"), key)}.LookupEnv}.withDefaults()
+	servers, err := c.Servers(nil)
+	require.NoError(t, err)
+	require.NoError(t, os.Chmod(filepath.Join(dir, "none"), 0o700))
+	_, err = servers.Find(t.Context(), "other__x")
+	require.Error(t, err)
+	require.Equal(t, "[hidden] [hidden]", c.secrets.Hide(key+" a-value-of-no-importance-63"))
 }
 
 // TestWhatAPersonIsAskedFor is kept on the worker, for its user alone, and asked for once.
