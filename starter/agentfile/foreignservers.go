@@ -99,13 +99,15 @@ func (t *foreigner) limits(r *document.Reader, field, server string, config *yam
 	}
 	t.listed = append(t.listed, namedServer{all, []string{all}})
 	switch {
-	case config == nil || config.ShortTag() == "!!null":
+	case config == nil:
 	case config.Kind == yaml.SequenceNode:
 		limit(field, "tools", config)
 	case config.Kind == yaml.ScalarNode:
 		limit(field, "enabled", config)
 	default:
-		r.Entries(field, config, nil, func(field string, name, value *yaml.Node) { limit(field, name.Value, value) })
+		for i := 0; i+1 < len(config.Content); i += 2 {
+			limit(document.Join(field, config.Content[i].Value), config.Content[i].Value, config.Content[i+1])
+		}
 	}
 }
 
