@@ -49,10 +49,7 @@ type namedServer struct {
 func (t *foreigner) server(r *document.Reader, field, name string, config *yaml.Node) {
 	all := domain.AllToolsOf(name)
 	if mcp.CheckServer(name) == "" && t.family.settings.has(all) && (config == nil || t.family.settings.Tools != nil) {
-		t.listed = append(t.listed, namedServer{all, []string{all}})
-		if config != nil && config.ShortTag() != "!!null" {
-			t.limits(r, field, name, config)
-		}
+		t.limits(r, field, name, config)
 		return
 	}
 	var means map[string]any
@@ -81,39 +78,36 @@ func (t *foreigner) showStarted() {
 // limits holds the agent to what a file says of a server of the worker: by its configuration, by a list of its tools, or by
 // whether there is one.
 func (t *foreigner) limits(r *document.Reader, field, server string, config *yaml.Node) {
-	enabled := func(yes bool) {
-		if !yes {
-			t.always("mcp__"+server, domain.Deny)
+	all := domain.AllToolsOf(server)
+	limit := func(field, key string, value *yaml.Node) {
+		switch key = mcp.Key(key); key {
+		case "tools":
+			only := []string{}
+			reading(func(word string) { only = append(only, mcp.ToolName(server, word)) })(r, field, value)
+			if !slices.Contains(only, mcp.ToolName(server, "*")) {
+				t.listed = append(t.listed, namedServer{all, only})
+			}
+		case "excludeTools":
+			reading(func(word string) { t.always("mcp__"+server+"__"+word, domain.Deny) })(r, field, value)
+		case "enabled", "disabled":
+			document.Truth(func(yes bool) {
+				if yes == (key == "disabled") {
+					t.always("mcp__"+server, domain.Deny)
+				}
+			}).Read(r, field, value)
 		}
 	}
-	tools := func(r *document.Reader, field string, node *yaml.Node) {
-		s := namedServer{domain.AllToolsOf(server), []string{}}
-		reading(func(word string) {
-			s.only = append(s.only, mcp.ToolName(server, word))
-			if word == "*" {
-				s.only = []string{s.all}
-			}
-		})(r, field, node)
-		t.listed = append(t.listed, s)
-	}
-	switch config.Kind {
-	case yaml.SequenceNode:
-		tools(r, field, config)
-	case yaml.ScalarNode:
-		document.Truth(enabled).Read(r, field, config)
+	t.listed = append(t.listed, namedServer{all, []string{all}})
+	switch {
+	case config == nil:
+	case config.Kind == yaml.SequenceNode:
+		limit(field, "tools", config)
+	case config.Kind == yaml.ScalarNode:
+		limit(field, "enabled", config)
 	default:
-		r.Entries(field, config, nil, func(field string, name, value *yaml.Node) {
-			switch mcp.Key(name.Value) {
-			case "tools":
-				tools(r, field, value)
-			case "excludeTools":
-				reading(func(word string) { t.always("mcp__"+server+"__"+word, domain.Deny) })(r, field, value)
-			case "enabled":
-				document.Truth(enabled).Read(r, field, value)
-			case "disabled":
-				document.Truth(func(yes bool) { enabled(!yes) }).Read(r, field, value)
-			}
-		})
+		for i := 0; i+1 < len(config.Content); i += 2 {
+			limit(document.Join(field, config.Content[i].Value), config.Content[i].Value, config.Content[i+1])
+		}
 	}
 }
 
