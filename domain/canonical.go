@@ -3,10 +3,10 @@ package domain
 import (
 	"bytes"
 	"encoding/json"
+	"maps"
 	"reflect"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 )
 
@@ -55,18 +55,25 @@ func Texts[T any](value T, change func(text string, raw bool) string) T {
 // keep returns a value in the one form in which a state holds and encodes it, with memory of its own: raw JSON is canonical, what
 // is empty is absent, times are in UTC. It fails where the value cannot be kept, and names the field.
 func keep[T any](value T) (T, error) {
-	err := walk(reflect.ValueOf(&value).Elem(), walker{copies: true, visit: asKept, absent: func(field reflect.Value) bool {
-		empty := field.Type() == reflect.TypeFor[json.RawMessage]() && field.Len() == 0
-		if empty {
-			field.SetZero()
-		}
-		return empty
-	}})
+	err := walk(reflect.ValueOf(&value).Elem(), walker{copies: true, visit: asKept, absent: isEmptyRaw})
 	return value, err
+}
+
+// isEmptyRaw reports whether a field is raw JSON without a byte, and makes it nil.
+func isEmptyRaw(field reflect.Value) bool {
+	raw, ok := field.Addr().Interface().(*json.RawMessage)
+	if !ok || len(*raw) > 0 {
+		return false
+	}
+	*raw = nil
+	return true
 }
 
 // asKept puts a value into that form whose parts are in it already.
 func asKept(v reflect.Value) (err error) {
+	if kind := v.Kind(); kind != reflect.Struct && kind != reflect.Slice && kind != reflect.Map {
+		return nil // most parts have one form
+	}
 	switch held := v.Addr().Interface().(type) {
 	case *time.Time:
 		*held = utc(*held)
@@ -116,7 +123,17 @@ type walker struct {
 
 // walk takes a walker through a value that can be set. An error names the part.
 func walk(v reflect.Value, w walker) (err error) {
-	if w.visit == nil && !refers(v.Type()) || w.passes != nil && w.passes(v) {
+	if w.passes != nil && w.passes(v) {
+		return nil
+	}
+	if notes, ok := v.Addr().Interface().(*Metadata); ok && w.visit == nil { // nearly all that messages refer to
+
+		*notes = maps.Clone(*notes)
+		// Each is put where it was.
+		//workflowcheck:ignore
+		for key, raw := range *notes {
+			(*notes)[key] = bytes.Clone(raw)
+		}
 		return nil
 	}
 	inside := func(held reflect.Value) (reflect.Value, error) { // of what cannot be set where it is
@@ -191,26 +208,6 @@ func walk(v reflect.Value, w walker) (err error) {
 	}
 	return w.visit(v)
 }
-
-// refers reports whether values of a type hold anything, in what others see, that they could share with a copy.
-func refers(t reflect.Type) bool {
-	switch t.Kind() {
-	case reflect.Pointer, reflect.Interface, reflect.Slice, reflect.Map:
-		return true
-	case reflect.Struct:
-		known, ok := referring.Load(t)
-		if !ok {
-			known = slices.ContainsFunc(reflect.VisibleFields(t), func(f reflect.StructField) bool { return f.IsExported() && refers(f.Type) })
-			referring.Store(t, known)
-		}
-		return known.(bool)
-	default:
-		return false
-	}
-}
-
-// referring holds what refers has said of structs, which never changes.
-var referring sync.Map
 
 // sortedKeys are those of a map, in their order: of two errors the same one is told each time.
 func sortedKeys(v reflect.Value) []reflect.Value {
