@@ -64,6 +64,9 @@ type contentBlock struct {
 // over takes a later report over an earlier one: counts are of the whole message so far, though some servers end with zeros.
 func over(u, later wire.Usage) wire.Usage {
 	all := maps.Clone(u)
+	if later["prompt"] > 0 && later["input"] == 0 {
+		delete(all, "input") // what came before under the API's own name was an estimate
+	}
 	for name, count := range later {
 		if count > 0 || later["input"]+later["prompt"]+later["cached"]+later["written"] > 0 && name != "output" {
 			all[name] = count

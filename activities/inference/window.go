@@ -11,14 +11,14 @@ import (
 var windows = [...]*regexp.Regexp{
 	regexp.MustCompile(`(?:n_ctx|max_seq_len)\W{0,4}([0-9][0-9,_]*)`),
 	regexp.MustCompile(`[0-9](?: tokens?)? > ?([0-9][0-9,_]*)`),
-	regexp.MustCompile(`(?:max|maximum|available|model's) (?:allowed )?(?:context|model|prompt|input|sequence|number of tokens)[a-z ]{0,30}[^\w-]{0,3}([0-9][0-9,_]*)`),
+	regexp.MustCompile(`(?:max|maximum|available|model's) (?:allowed )?(?:context|model|prompt|input|sequence|number of tokens)[a-z ]{0,30}[^\w\n-]{0,3}([0-9][0-9,_]*)`),
 	regexp.MustCompile(`([0-9][0-9,_]*)(?: tokens?)? (?:max|maximum) (?:context|prompt|input)`),
-	regexp.MustCompile(`context (?:window|length|size|limit)[a-z ']{0,30}[^\w-]{0,3}([0-9][0-9,_]*)`),
+	regexp.MustCompile(`context (?:window|length|size|limit)[a-z ']{0,30}[^\w\n-]{0,3}([0-9][0-9,_]*)`),
 	regexp.MustCompile(`(?:length should be \[[0-9]+, |(?:cannot exceed|must be <=|less than|at most|up to|limit(?: of| is)?:?|max) )([0-9][0-9,_]*)`),
 }
 
 // ofBytes follows a number that is none of tokens.
-var ofBytes = regexp.MustCompile(`^ ?(?:[kmg]i?b|bytes?|char|messages?|images?|pages?)\b`)
+var ofBytes = regexp.MustCompile(`^ ?(?:[kmg]i?b|bytes?|char(?:s|acters?)?|messages?|images?|pages?)\b`)
 
 // aCode is a number that stands alone in parentheses, as the codes of some errors do.
 var aCode = regexp.MustCompile(`\([0-3]?[0-9]{1,3}\)`)

@@ -13,6 +13,7 @@ import (
 func TestWindowsThatProvidersName(t *testing.T) {
 	t.Parallel()
 	for message, want := range map[string]int64{
+		"The prompt exceeds the context window\n1261 and no more":                                                                                0,
 		"This model's maximum context length is 8192 tokens. However, you requested 9000 tokens (8000 in the messages, 1000 in the completion).": 8192,
 		"This model's maximum context length is 131,072 tokens. However, your messages resulted in 140,000 tokens":                               131072,
 		"prompt is too long: 210000 tokens > 200000 maximum":                                                                                     200000,

@@ -63,7 +63,7 @@ var (
 	ofKey = Words(`
 		invalid_api_key
 		authentication_error
-		^unauthorized
+		^(?:error: |(?:http )?401:? )*unauthorized
 		(?:incorrect|invalid) api[ _]key
 		api[ _]key (?:is )?(?:not valid|invalid|expired|not found)
 		api_key_invalid
@@ -212,7 +212,7 @@ func (r Rejection) oversized() bool {
 // overflow reports whether the conversation is longer than the model's window.
 func (r Rejection) overflow() bool {
 	long := r.says(inWindow) || (r.has(ofWindow) || r.says(inTokens) && !r.says(inOutput)) && !r.says(inPace)
-	return r.comes(413) || r.comes(0, 400, 422, 500) && long && !r.says(inFields) && !r.has(ofPace)
+	return r.comes(413) || r.comes(0, 400, 422, 500) && long && !r.says(inFields) && (!r.has(ofPace) || r.window() > 0)
 }
 
 // filtered reports whether a content filter refused the request.

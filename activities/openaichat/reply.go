@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"strconv"
+	"strings"
 
 	"everstep/activities/inference/wire"
 )
@@ -106,7 +107,10 @@ func (c *toolCalls) UnmarshalJSON(data []byte) error {
 	}
 	var text string
 	if json.Unmarshal(data, &text) == nil {
-		data = []byte(text)
+		switch data = []byte(text); strings.ToLower(strings.TrimSpace(text)) {
+		case "", "none", "null":
+			return nil
+		}
 	}
 	var list []json.RawMessage
 	if json.Unmarshal(data, &list) != nil {

@@ -262,16 +262,17 @@ func (t *foreigner) allowed(r *document.Reader, field string, node *yaml.Node) {
 		return
 	}
 	t.pairs(r, field, node, func(name string, value *yaml.Node) string {
-		if _, bounded := bounds(name); bounded && value.Value == "false" {
+		base, bounded := bounds(name)
+		if bounded && value.Value == "false" {
 			t.always(name, domain.Deny)
 			return ""
 		}
-		p := permitted{t.covered(name, t.Dialect), domain.Deny, ""}
+		p := permitted{t.covered(base, t.Dialect, true), domain.Deny, ""}
 		switch value.Value {
 		case "true":
 			t.allow(name)
-			if p.then = domain.Allow; name != "*" {
-				p.tools = t.ours(name)
+			if p.then = domain.Allow; base != "*" {
+				p.tools = t.ours(base)
 			}
 		case "false":
 		default:
@@ -307,13 +308,15 @@ func (t *foreigner) note(format string, args ...any) {
 // settle makes tools, rules and what is said of the file of all that its keys have said.
 func (t *foreigner) settle() {
 	d := &t.Definition
+	var met []string
 	for _, server := range t.listed {
 		some := func(name string) bool { return strings.HasPrefix(name, strings.TrimSuffix(server.all, "*")) }
-		if slices.Contains(t.names, server.all) || !slices.ContainsFunc(t.names, some) {
+		if slices.Contains(t.names, server.all) || !slices.Contains(met, server.all) && !slices.ContainsFunc(t.names, some) {
 			t.names = append(slices.DeleteFunc(t.names, some), server.only...)
 			t.all = t.all && slices.Contains(server.only, server.all)
 		}
 		t.names = slices.DeleteFunc(t.names, func(name string) bool { return some(name) && !domain.NamesTool(server.only, name) })
+		met = append(met, server.all)
 	}
 	t.settlePermissions()
 	d.Tools = t.names

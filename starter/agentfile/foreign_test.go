@@ -78,6 +78,24 @@ func told(t *testing.T, f agentfile.File, err error) string {
 	return b.String()
 }
 
+// TestForeignPatternsGiveNoMore: a word of a server that the worker lacks takes back no denial of our tools, and each list of
+// one server only bounds the agent.
+func TestForeignPatternsGiveNoMore(t *testing.T) {
+	t.Parallel()
+	for front, not := range map[string]string{
+		"permission: {'*': deny, 'fetch_*': allow}": "http_get",
+		"permission: {'*': deny, 'shell_*': ask}":   "shell",
+		"permission: {'bash(*)': deny}":             "shell",
+		"tools: {'bash(*)': false}":                 "shell",
+		"tools: [read_file, files_delete]\nmcpServers: {files: {includeTools: [read, list], allowedTools: [delete, list]}}": "files__delete",
+		"tools: [read_file, files_delete]\nmcpServers: [{files: {includeTools: [read]}}, files]":                            "files__*",
+	} {
+		f, err := worker().Parse(".opencode/agent/a.md", []byte("---\n"+front+"\n---\nHello.\n"))
+		require.NoError(t, err, front)
+		require.NotContains(t, f.Definition.Tools, not, front)
+	}
+}
+
 // TestForeignFilesWidenNothing: whatever words a file has, in whatever order, under no word of the worker's does a call run
 // that would not run for an agent that says nothing of approvals, and no key takes away what another denies.
 func TestForeignFilesWidenNothing(t *testing.T) {

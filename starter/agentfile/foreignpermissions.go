@@ -37,7 +37,7 @@ func (t *foreigner) always(word string, then domain.Permission) {
 		return
 	}
 	base, bounded := bounds(word)
-	p := permitted{tools: t.covered(base, t.Dialect), then: then}
+	p := permitted{tools: t.covered(base, t.Dialect, true), then: then}
 	if bounded {
 		p.then, p.word = domain.AskFirst, strings.TrimSpace(word)
 	}
@@ -126,14 +126,17 @@ func (t *foreigner) permission(r *document.Reader, field string, node *yaml.Node
 				return wrong
 			}
 		}
-		if _, bounded := bounds(tool); bounded {
+		base, bounded := bounds(tool)
+		if bounded {
 			for _, then := range thens {
 				t.always(tool, then)
 			}
 			return ""
 		}
-		p := permitted{t.covered(tool, openCode), domain.AskFirst, tool}
-		switch thens = slices.Compact(thens); {
+		thens = slices.Compact(thens)
+		denies := whole && len(thens) == 1 && thens[0] == domain.Deny
+		p := permitted{t.covered(base, openCode, denies), domain.AskFirst, tool}
+		switch {
 		case len(thens) == 0:
 			return ""
 		case len(thens) == 1 && (whole || thens[0] == domain.Allow):

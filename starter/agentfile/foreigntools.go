@@ -142,8 +142,8 @@ func (t *foreigner) remote(word string) (server, tool string) {
 	return server, tool
 }
 
-// covered are patterns of all names that a word of a dialect may mean where it denies: too many rather than too few.
-func (t *foreigner) covered(word, dialect string) []string {
+// covered are patterns of all names that a word of a dialect may mean: too many rather than too few where it denies.
+func (t *foreigner) covered(word, dialect string, denies bool) []string {
 	name := canonical(word)
 	ours := t.ours(word)
 	_, known := t.table[name]
@@ -158,7 +158,7 @@ func (t *foreigner) covered(word, dialect string) []string {
 		return ours
 	case server != "":
 		covered = append(covered, server+domain.ServerSeparator+tool)
-		if !wild || !strings.HasPrefix(word, server+"_") || slices.Contains(t.family.settings.Tools, domain.AllToolsOf(server)) {
+		if !denies || !wild || !strings.HasPrefix(word, server+"_") || slices.Contains(t.family.settings.Tools, domain.AllToolsOf(server)) {
 			return covered
 		} // else write_* may be tools of ours, too
 	}

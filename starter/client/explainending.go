@@ -183,7 +183,9 @@ func (e *explanation) adviceOnEstimates() []ExplainAdvice {
 	}
 	for _, s := range e.StepExecutions() {
 		lost := s.Step.Lost
-		lost.InputTokens /= int64(max(1, s.Step.Tries-1)) // each try reads it all
+		if !lost.Estimated {
+			lost.InputTokens /= int64(max(1, s.Step.Tries-1)) // each try reads it all
+		}
 		used := []domain.Usage{lost}
 		if s.Step.Response != nil {
 			used = append(used, s.Step.Response.Usage)

@@ -45,7 +45,8 @@ func (c Config) MCPServers() ([]mcp.Server, error) {
 		if program, err := exec.LookPath(s.Command); s.Command != "" && err == nil && inside(program, c.Dir) {
 			s.Problem = cmp.Or(s.Problem, fmt.Sprintf("its program is in %s, where file tools could change what the worker starts; move it, or name another directory with --dir (EVERSTEP_DIR)", c.Dir))
 		}
-		if s.EnvFile != "" && inside(s.EnvFile, c.Dir) {
+		unset := s.Problem != "" && strings.Contains(s.EnvFile, "${") // which the problem names
+		if s.EnvFile != "" && !unset && inside(s.EnvFile, c.Dir) {
 			s.Problem = fmt.Sprintf("envFile: %s is in %s, where file tools would read it and could change what the program is told; move it, or name another directory with --dir (EVERSTEP_DIR)", s.EnvFile, c.Dir)
 		}
 		configs[i] = s
