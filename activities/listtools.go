@@ -25,9 +25,11 @@ import (
 // another worker may have what this one lacks. An error of the provider that may pass, such as a key that a vault does not hand out
 // just now, is tried again.
 func (a *Activities) ListTools(ctx context.Context, request contract.ResolveRequest) (contract.Resolved, error) {
-	told := &toolProgress{tool: "tools", hide: a.config.Secrets.Hide, heard: make(chan struct{}, 1)}
-	defer a.heartbeatWith(ctx, func() []any { return []any{contract.Heartbeat{Phase: contract.PhaseWaiting, Progress: told.newest()}} })() // a vault, or a server, may be slow
-	ctx = tool.WithProgress(ctx, told.tell)
+	progress := &toolProgress{tool: "tools", hide: a.config.Secrets.Hide, heard: make(chan struct{}, 1)}
+	defer a.heartbeatWith(ctx, func() []any {
+		return []any{contract.Heartbeat{Phase: contract.PhaseWaiting, Progress: progress.newest()}}
+	})() // a vault, or a server, may be slow
+	ctx = tool.WithProgress(ctx, progress.tell)
 	definition, err := a.defined(ctx, request)
 	var catalog contract.Resolved
 	if err == nil {

@@ -44,9 +44,9 @@ func Refusal(err error) (*domain.Error, bool) {
 	if !ok {
 		return nil, false
 	}
-	var told domain.Error
-	if application.HasDetails() && application.Details(&told) == nil && told.Message != "" {
-		return &told, true
+	var refusal domain.Error
+	if application.HasDetails() && application.Details(&refusal) == nil && refusal.Message != "" {
+		return &refusal, true
 	}
 	var kind domain.Kind
 	if kind.UnmarshalText([]byte(application.Type())) != nil {

@@ -89,10 +89,10 @@ func (s *server) everything(ctx context.Context) (all []tool.Tool, err error) {
 }
 
 // leaveOut names in the log the tools that no agent has, each once for as long as it is listed.
-func (s *server) leaveOut(told *[]unreadTool, now []unreadTool) {
+func (s *server) leaveOut(reported *[]unreadTool, now []unreadTool) {
 	s.mu.Lock()
-	before := *told
-	*told = now
+	before := *reported
+	*reported = now
 	s.mu.Unlock()
 	for _, t := range now {
 		if !slices.Contains(before, t) {
