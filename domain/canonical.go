@@ -167,7 +167,9 @@ func walk(v reflect.Value, w walker) (err error) {
 			break
 		}
 		if w.copies && !v.IsNil() {
-			v.Set(reflect.AppendSlice(reflect.MakeSlice(v.Type(), 0, v.Len()), v))
+			own := reflect.MakeSlice(v.Type(), v.Len(), v.Len())
+			reflect.Copy(own, v)
+			v.Set(own)
 		}
 		for i := range v.Len() {
 			if err := walk(v.Index(i), w); err != nil {
@@ -211,7 +213,9 @@ func walk(v reflect.Value, w walker) (err error) {
 
 // sortedKeys are those of a map, in their order: of two errors the same one is told each time.
 func sortedKeys(v reflect.Value) []reflect.Value {
-	return slices.SortedFunc(slices.Values(v.MapKeys()), func(a, b reflect.Value) int { return strings.Compare(a.String(), b.String()) })
+	keys := v.MapKeys()
+	slices.SortFunc(keys, func(a, b reflect.Value) int { return strings.Compare(a.String(), b.String()) })
+	return keys
 }
 
 // kept returns a copy of the configuration. Options that are not JSON stay, and fail where they are encoded.
