@@ -148,6 +148,7 @@ func TestRulesThatMakeNoSense(t *testing.T) {
 		"approvals[0].arguments.a: is an object":               {Arguments: patterns(`{"a":{"max":1}}`), Then: domain.Allow},
 		"approvals[0].arguments.a: has 302 bytes":              {Arguments: patterns(`{"a":"` + strings.Repeat("x", 300) + `"}`), Then: domain.Allow},
 		"approvals[0].tightens: a rule that allows":            {Tightens: true, Then: domain.Allow},
+		"approvals[0].asked: a rule for what would":            {Asked: true, Then: domain.AskFirst},
 		"approvals[0].tool: is no name":                        {Tool: strings.Repeat("x", 300), Then: domain.Allow},
 	} {
 		d := domain.Definition{Model: domain.LLMConfig{Provider: "scripted", Model: "x"}, Approvals: &domain.Approvals{Rules: []domain.ApprovalRule{rule}}}
@@ -196,6 +197,27 @@ func TestRulesThatTightenLeaveTheRestToTheWorker(t *testing.T) {
 	own := &domain.Approvals{Rules: append(tightening.Rules, domain.ApprovalRule{Then: domain.Allow})}
 	require.Same(t, own, own.Over(domain.ApprovalsOf("deny")), "the last rule says all of the rest")
 	require.Equal(t, domain.DefaultApprovals(), domain.DefaultApprovals().Over(domain.ApprovalsOf("deny")), "no rule is the word writes")
+}
+
+func TestWhatWouldBeAskedIsDenied(t *testing.T) {
+	t.Parallel()
+	unasked := &domain.Approvals{Rules: []domain.ApprovalRule{{Tool: "*", Asked: true, Then: domain.Deny, Tightens: true}}}
+	read, mail := domain.ToolSpec{Name: "read", Effect: domain.ReadOnly}, domain.ToolSpec{Name: "mail"}
+	for word, thens := range map[string][2]domain.Permission{
+		"allow": {domain.Allow, domain.Allow}, "writes": {domain.Allow, domain.Deny}, "ask": {domain.Deny, domain.Deny}, "deny": {domain.Deny, domain.Deny},
+	} {
+		worker := domain.ApprovalsOf(word)
+		require.True(t, unasked.LeaveTheRest())
+		for i, tool := range []domain.ToolSpec{read, mail} {
+			require.Equal(t, thens[i], unasked.Over(worker).RuleOn(tool, "{}", nil).Final().Then, "%s: %s", word, tool.Name)
+			above := domain.Everywhere(domain.Allow).RuleOn(tool, "{}", nil).OrStricter(unasked.Over(domain.Everywhere(domain.Allow)).RuleOn(tool, "{}", nil))
+			require.Equal(t, thens[i], worker.RuleOn(tool, "{}", nil).OrStricter(above).Final().Then, "an agent above that never asks: %s, %s", word, tool.Name)
+		}
+	}
+	ruling := unasked.Over(domain.ApprovalsOf("ask")).RuleOn(mail, "{}", nil).Final()
+	require.Equal(t, "rule 1 (*, that would be asked about: deny)", ruling.Rule)
+	other := &domain.Approvals{Rules: []domain.ApprovalRule{{Tool: "pay", Asked: true, Then: domain.Deny, Tightens: true}}}
+	require.Equal(t, domain.AskFirst, other.Over(domain.ApprovalsOf("ask")).RuleOn(mail, "{}", nil).Final().Then, "the rule is for another tool")
 }
 
 // TestHintsOnlyTighten: whatever a server says of its tool, a call is never freer than it would be without the rules

@@ -2,6 +2,7 @@ package domain
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -46,6 +47,8 @@ type ApprovalRule struct {
 	// Tightens means that what comes behind the rule counts, too, where it is stricter: later rules, and those of the
 	// worker where all of a definition's rules tighten.
 	Tightens bool `json:"tightens,omitzero"`
+	// Asked means that the rule is for what all others together would ask about, and denies that: nobody is asked.
+	Asked bool `json:"asked,omitzero"`
 }
 
 // A Permission says whether a tool call may run.
@@ -129,9 +132,19 @@ type Ruling struct {
 	Rule         string
 	ExpiresAfter time.Duration
 	AtExpiry     Expiry
+	// IfAsked is the rule that denies the call if all approvals together ask; empty: none does.
+	IfAsked string
 }
 
-// RuleOn says whether a call may run.
+// Final is the ruling once all approvals that bound an agent have been heard.
+func (r Ruling) Final() Ruling {
+	if r.Then == AskFirst && r.IfAsked != "" {
+		return Ruling{Then: Deny, Rule: r.IfAsked}
+	}
+	return r
+}
+
+// RuleOn says whether a call may run, before other approvals are heard.
 func (a *Approvals) RuleOn(tool ToolSpec, arguments string, trusted Trusted) Ruling {
 	var read argumentTree
 	if slices.ContainsFunc(a.Rules, func(r ApprovalRule) bool { return len(r.Arguments) > 0 }) {
@@ -146,8 +159,11 @@ func (a *Approvals) RuleOn(tool ToolSpec, arguments string, trusted Trusted) Rul
 		if !rule.matches(tool, read, given) {
 			continue
 		}
-		ruling := Ruling{rule.Then, fmt.Sprintf("rule %d (%s)", i+1, rule), rule.ExpiresAfter, rule.AtExpiry}
-		if len(rule.Hints) == 0 && !rule.Tightens {
+		ruling := Ruling{Then: rule.Then, Rule: fmt.Sprintf("rule %d (%s)", i+1, rule), ExpiresAfter: rule.ExpiresAfter, AtExpiry: rule.AtExpiry}
+		if rule.Asked {
+			ruling = Ruling{IfAsked: ruling.Rule}
+		}
+		if len(rule.Hints) == 0 && !rule.Tightens && !rule.Asked {
 			return hinted.OrStricter(ruling)
 		}
 		hinted = hinted.OrStricter(ruling)
@@ -162,6 +178,8 @@ func (a *Approvals) RuleOn(tool ToolSpec, arguments string, trusted Trusted) Rul
 // the zero one.
 func (r Ruling) OrStricter(other Ruling) Ruling {
 	permissions := enum.Known[Permission]()
+	r.IfAsked = cmp.Or(r.IfAsked, other.IfAsked)
+	other.IfAsked = r.IfAsked
 	sooner := other.Then == r.Then && other.ExpiresAfter > 0 && (r.ExpiresAfter == 0 || other.ExpiresAfter < r.ExpiresAfter)
 	if sooner || slices.Index(permissions, other.Then) > slices.Index(permissions, r.Then) {
 		return other
@@ -209,6 +227,9 @@ func (r ApprovalRule) String() string {
 	if len(parts) == 0 {
 		parts = []string{"every call"}
 	}
+	if r.Asked {
+		parts = append(parts, "that would be asked about")
+	}
 	return Shorten(strings.Join(parts, ", "), 160) + ": " + string(r.Then)
 }
 
@@ -245,6 +266,8 @@ func (r ApprovalRule) check() error {
 	switch {
 	case slices.Contains(r.Effects, ""):
 		return in("effects", Errorf(Invalid, "one is empty; give one of %v", enum.Known[Effect]()))
+	case r.Asked && r.Then != Deny:
+		return in("asked", Errorf(Invalid, "a rule for what would be asked about denies it; write then: deny, or take asked away"))
 	case r.Tightens && r.Then == Allow:
 		return in("tightens", Errorf(Invalid, "a rule that allows makes nothing stricter; take tightens away, or write then: ask or deny"))
 	case len(r.Hints) > 0 && r.Then == Allow:

@@ -257,7 +257,7 @@ func (c *configuration) ruling(call domain.ToolCall) domain.Ruling {
 	for _, above := range slices.Concat(c.Constraints.Handed, c.Constraints.Approvals) {
 		ruling = ruling.OrStricter(above.RuleOn(tool, call.Arguments, c.agent.state.Trusted()))
 	}
-	return ruling
+	return ruling.Final()
 }
 
 func (c *configuration) standingContext(tool string) domain.Digest {

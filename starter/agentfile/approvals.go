@@ -48,6 +48,8 @@ func approvalRule(rule *domain.ApprovalRule) document.Value {
 			Value: wordOf(&rule.AtExpiry).Default(domain.ExpiryDenies)},
 		{Name: "tightens", Doc: "The rule, which asks or denies, makes nothing freer: later rules count where they are stricter, and where all rules tighten the worker's, too.",
 			Value: document.Truth(func(yes bool) { rule.Tightens = yes }).Default(false)},
+		{Name: "asked", Doc: "The rule is for the calls that all others together would ask a person about, and denies them.",
+			Value: document.Truth(func(yes bool) { rule.Asked = yes }).Default(false)},
 	}
 	return document.Mapping(keys)
 }
@@ -64,7 +66,7 @@ func resolveApprovals(a *domain.Approvals) any {
 	for _, r := range a.Rules {
 		rules = append(rules, Resolved{
 			{"tool", r.Tool}, {"then", r.Then}, {"expires_after", span(r.ExpiresAfter)}, {"at_expiry", r.AtExpiry},
-			{"arguments", r.Arguments}, {"trusted", r.Trusted}, {"hints", r.Hints}, {"effects", r.Effects}, {"tightens", given(r.Tightens)},
+			{"arguments", r.Arguments}, {"trusted", r.Trusted}, {"hints", r.Hints}, {"effects", r.Effects}, {"tightens", given(r.Tightens)}, {"asked", given(r.Asked)},
 		})
 	}
 	return rules

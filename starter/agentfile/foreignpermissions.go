@@ -82,7 +82,7 @@ func (t *foreigner) permissionMode(mode string) string {
 		t.readsAlone()
 	case "default", "manual", "ask":
 	case "dontask":
-		t.ignore("permissionMode %s (what would be refused unasked waits for a person; approvals of a file of ours deny it)", mode)
+		t.tighten(domain.ApprovalRule{Asked: true, Then: domain.Deny})
 	default:
 		t.ignore("permissionMode %s (the worker's approvals hold)", mode)
 	}
