@@ -115,13 +115,18 @@ func (b *binding) noteInformed(id string, step domain.StepID) {
 	}
 }
 
-// ask has a worker make the call: any, or the one that has the agent's session with the tool's server. Where that one
-// or the session is gone, the reply says so, and the call may be made again: in a new session, if it only reads. Another
-// one is not made before the model knows.
+// ask has a worker make the call: any, or the one that has the agent's session with the tool's server.
 func (a *callAttempts) ask(ctx workflow.Context) (*contract.ToolReply, error) {
-	if !a.tool.Stateful {
-		return a.send(ctx, a.options, a.request)
+	if a.tool.Stateful {
+		return a.askInSession(ctx)
 	}
+	return a.send(ctx, &a.options, &a.request)
+}
+
+// askInSession has the worker make the call that has the agent's session with the tool's server. Where that one or the session
+// is gone, the reply says so, and the call may be made again: in a new session, if it only reads. Another one is not made before
+// the model knows.
+func (a *callAttempts) askInSession(ctx workflow.Context) (*contract.ToolReply, error) {
 	b, step := a.batch, a.batch.step.content.ID
 	own, ok := a.bind(ctx)
 	a.call.markCutOff(false)
@@ -137,7 +142,7 @@ func (a *callAttempts) ask(ctx workflow.Context) (*contract.ToolReply, error) {
 	bound, request, options := own.Bound, a.request, a.options
 	request.Bound, options.TaskQueue = &bound, bound.TaskQueue
 	options.ScheduleToStartTimeout = max(a.policy.heartbeat(), leastTaken)
-	reply, err := a.send(ctx, options, request)
+	reply, err := a.send(ctx, &options, &request)
 	if err != nil {
 		loss := lossOf(err)
 		if !loss.Unbinds(request) {
@@ -159,8 +164,8 @@ func (a *callAttempts) ask(ctx workflow.Context) (*contract.ToolReply, error) {
 }
 
 // send has a worker make the call, and notes whether a stop has cut it off.
-func (a *callAttempts) send(ctx workflow.Context, options workflow.ActivityOptions, request contract.ToolRequest) (*contract.ToolReply, error) {
-	reply, cutOff, err := mailbox.Call(ctx, a.call.admission, options, contract.CallTool, request)
+func (a *callAttempts) send(ctx workflow.Context, options *workflow.ActivityOptions, request *contract.ToolRequest) (*contract.ToolReply, error) {
+	reply, cutOff, err := mailbox.Call(ctx, a.call.admission, *options, contract.CallTool, *request)
 	a.call.markCutOff(cutOff)
 	return reply, err
 }

@@ -140,17 +140,11 @@ func (c *call) start() {
 
 // perform makes a call, has a sub-agent work or hands the conversation over, and writes down what came of it.
 func (c *call) perform(ctx workflow.Context) {
-	b := c.batch
 	switch {
 	case c.handsOff():
-		reply := c.handOff(ctx)
-		c.endAs(reply, b.step.content.called(c.position, reply, c.cutOff, b.agent.now()))
+		c.performHandoff(ctx)
 	case c.spawns():
-		ended := c.tend(ctx)
-		c.endAs(ended.reply(), b.step.content.childEnded(c.position, ended, b.mail.CutOff(), b.agent.now()))
-		_, spent := ended.usage()
-		b.agent.counted(spent.ToolCalls)
-		b.step.keep()
+		c.performSpawn(ctx)
 	default:
 		c.conclude(ctx, c.make(ctx))
 	}
@@ -165,17 +159,17 @@ func (c *call) block(why *domain.Error) {
 
 // conclude ends a call that was made. Where nobody knows how, its tool is asked first; where that knows, it is as if it
 // had been known at once.
-func (c *call) conclude(ctx workflow.Context, reply contract.ToolReply) {
+func (c *call) conclude(ctx workflow.Context, reply *contract.ToolReply) {
 	b := c.batch
 	request := c.request()
 	request.Attempts = reply.Attempts
-	found, asked := c.verify(ctx, request, reply)
+	found, asked := c.verify(ctx, request, *reply)
 	if asked {
 		b.noteRunning()
 	}
 	verified, ok := verifiedReply(request, found)
 	if !ok {
-		c.end(reply)
+		c.end(*reply)
 		return
 	}
 	c.endAs(verified, b.step.content.verified(c.position, found, verified, c.cutOff, b.agent.now()))
@@ -190,6 +184,20 @@ func (c *call) conclude(ctx workflow.Context, reply contract.ToolReply) {
 func (c *call) end(reply contract.ToolReply) {
 	reply = c.takeUnknown(reply)
 	c.endAs(reply, c.batch.step.content.called(c.position, reply, c.cutOff, c.batch.agent.now()))
+}
+
+func (c *call) performHandoff(ctx workflow.Context) {
+	reply := c.handOff(ctx)
+	c.endAs(reply, c.batch.step.content.called(c.position, reply, c.cutOff, c.batch.agent.now()))
+}
+
+// performSpawn has a sub-agent work, and counts the calls that it made.
+func (c *call) performSpawn(ctx workflow.Context) {
+	b, ended := c.batch, c.tend(ctx)
+	c.endAs(ended.reply(), b.step.content.childEnded(c.position, ended, b.mail.CutOff(), b.agent.now()))
+	_, spent := ended.usage()
+	b.agent.counted(spent.ToolCalls)
+	b.step.keep()
 }
 
 // endAs is end where the step's content follows from more than the reply.

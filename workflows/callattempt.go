@@ -45,18 +45,18 @@ type nextAttempt struct {
 }
 
 // make makes a call, in its coroutine, until something has come of it.
-func (c *call) make(ctx workflow.Context) contract.ToolReply {
+func (c *call) make(ctx workflow.Context) *contract.ToolReply {
 	b, a := c.batch, newCallAttempts(c)
 	for {
 		next := a.attempt(ctx)
 		if !next.again {
-			return a.reply
+			return &a.reply
 		}
 		ended := func() bool { return c.stepStopped() || next.untilStop && b.mail.Asked() }
 		admission, ok := b.mail.BackOffCall(ctx, next.after, ended, c.waitForPause)
 		if !ok {
 			c.markCutOff(b.mail.CutOff())
-			return a.reply
+			return &a.reply
 		}
 		c.admission = admission
 		b.noteRunning()
@@ -111,16 +111,22 @@ func (a *callAttempts) attempt(ctx workflow.Context) nextAttempt {
 	a.options.DisableEagerExecution = a.unbegun+a.request.Attempts > 0 // another worker may be able to
 	a.options.ScheduleToStartTimeout = a.turnTime()
 	reply, err := a.ask(ctx)
-	refused, unasked := errors.AsType[*domain.Error](err)
-	switch {
-	case unasked:
-		return a.over(contract.Unanswered(refused))
-	case err == nil:
-		return a.replied(ctx, *reply)
-	case lossOf(err).Strands(a.request):
-		return a.left(ctx, lossOf(err))
+	if err != nil {
+		return a.unanswered(ctx, err)
 	}
-	return a.lost(lossOf(err))
+	return a.replied(ctx, reply)
+}
+
+// unanswered goes on after an attempt to which no worker replied.
+func (a *callAttempts) unanswered(ctx workflow.Context, err error) nextAttempt {
+	if refused, unasked := errors.AsType[*domain.Error](err); unasked {
+		return a.over(contract.Unanswered(refused))
+	}
+	loss := lossOf(err)
+	if loss.Strands(a.request) {
+		return a.left(ctx, loss)
+	}
+	return a.lost(loss)
 }
 
 func (a *callAttempts) over(reply contract.ToolReply) nextAttempt {
@@ -129,16 +135,16 @@ func (a *callAttempts) over(reply contract.ToolReply) nextAttempt {
 }
 
 // replied goes on after a worker's reply: that says what came of the call, or why the call was not begun.
-func (a *callAttempts) replied(ctx workflow.Context, reply contract.ToolReply) nextAttempt {
-	a.reply = reply
+func (a *callAttempts) replied(ctx workflow.Context, reply *contract.ToolReply) nextAttempt {
+	a.reply = *reply
 	waits := !reply.WaitUntil.IsZero() && a.waited < mostWaits
 	switch {
 	case reply.Pending != nil:
-		return a.over(a.follow(ctx, &reply))
+		return a.over(a.follow(ctx, reply))
 	case !reply.NotStarted:
 		return nextAttempt{}
 	case reply.Question != nil:
-		return a.over(a.call.awaitReply(ctx, reply))
+		return a.over(a.call.awaitReply(ctx, *reply))
 	case waits && a.batch.session.run.nearBounds():
 		return a.over(contract.Unanswered(domain.CodedErrorf(domain.Unavailable, domain.CodeNotRun,
 			"not run: the calls of this step have waited so often that its run has no room for more; call again in another step, and wait longer at a time")))

@@ -70,13 +70,7 @@ func (s *session) runSteps() {
 // another agent takes over where a call handed the conversation over. concludeStep decides whether another step follows.
 func (s *session) runStep() {
 	step := s.startStep()
-	step.withholdToolsAtTheEnd()
-	step.tellResolvedCalls()
-	step.setRequest(fire(step, domain.TriggerBeforeInference, step.request))
-	step.enter(open)
-	if step.stopped {
-		step.learn(step.content.cutOff(hookBefore, contract.ModelReply{}))
-	} else {
+	if step.openRequest() {
 		step.infer()
 	}
 	step.keep()
@@ -89,6 +83,18 @@ func (s *session) runStep() {
 	step.keep()
 	s.agent.completeStep(&step.content.AgentStep)
 	s.takeOver(step.handoff)
+}
+
+// openRequest makes what the model is asked in this step, and reports whether it is asked: a hook may have stopped the step.
+func (t *stepRun) openRequest() bool {
+	t.withholdToolsAtTheEnd()
+	t.tellResolvedCalls()
+	t.setRequest(fire(t, domain.TriggerBeforeInference, t.request))
+	t.enter(open)
+	if t.stopped {
+		t.learn(t.content.cutOff(hookBefore, contract.ModelReply{}))
+	}
+	return !t.stopped
 }
 
 func (s *session) beginExecution() {

@@ -11,17 +11,7 @@ import (
 
 // runTools makes the calls of the step, and joins their results to the conversation in the order of the calls.
 func (t *stepRun) runTools() {
-	t.enter(inTools)
-	b := newToolBatch(t)
-	t.learn(t.content.wanted(t.calls))
-	t.session.budget.asksForCalls(len(t.calls))
-	alone := b.beginAll()
-	if b.denied > 0 {
-		b.signalDenied()
-	}
-	b.noteRunning()
-	t.keep()
-	b.publishWaits()
+	b, alone := t.beginCalls()
 	if alone != nil {
 		alone.run(t.session.root)
 	}
@@ -31,6 +21,22 @@ func (t *stepRun) runTools() {
 		c.review()
 	}
 	b.join()
+}
+
+// beginCalls begins what nothing forbids, and returns the step's only call where that is left to run.
+func (t *stepRun) beginCalls() (b *toolBatch, alone *call) {
+	t.enter(inTools)
+	b = newToolBatch(t)
+	t.learn(t.content.wanted(t.calls))
+	t.session.budget.asksForCalls(len(t.calls))
+	alone = b.beginAll()
+	if b.denied > 0 {
+		b.signalDenied()
+	}
+	b.noteRunning()
+	t.keep()
+	b.publishWaits()
+	return b, alone
 }
 
 func newToolBatch(t *stepRun) *toolBatch {
