@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-	enumspb "go.temporal.io/api/enums/v1"
 	historypb "go.temporal.io/api/history/v1"
 	updatepb "go.temporal.io/api/update/v1"
 	"go.temporal.io/sdk/testsuite"
@@ -238,25 +237,19 @@ func TestAPauseOutlivesARun(t *testing.T) {
 // among the task's commands.
 func asks[In, Out any](c *chronicle, update contract.Update[In, Out], request In, reply Out) {
 	id := string(update)
-	accepted := c.add(enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_UPDATE_ACCEPTED, &historypb.HistoryEvent{
-		Attributes: &historypb.HistoryEvent_WorkflowExecutionUpdateAcceptedEventAttributes{
-			WorkflowExecutionUpdateAcceptedEventAttributes: &historypb.WorkflowExecutionUpdateAcceptedEventAttributes{
-				ProtocolInstanceId: id, AcceptedRequestMessageId: id + "/request",
-				AcceptedRequestSequencingEventId: int64(len(c.events) - 2),
-				AcceptedRequest: &updatepb.Request{
-					Meta: &updatepb.Meta{UpdateId: id}, Input: &updatepb.Input{Name: id, Args: c.payloads(request)},
-				},
-			}},
+	accepted := c.add(&historypb.WorkflowExecutionUpdateAcceptedEventAttributes{
+		ProtocolInstanceId: id, AcceptedRequestMessageId: id + "/request",
+		AcceptedRequestSequencingEventId: int64(len(c.events) - 2),
+		AcceptedRequest: &updatepb.Request{
+			Meta: &updatepb.Meta{UpdateId: id}, Input: &updatepb.Input{Name: id, Args: c.payloads(request)},
+		},
 	})
 	if id != string(contract.UpdateExtend) { // the memo says whether it is paused
 		c.notes()
 	}
-	c.add(enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_UPDATE_COMPLETED, &historypb.HistoryEvent{
-		Attributes: &historypb.HistoryEvent_WorkflowExecutionUpdateCompletedEventAttributes{
-			WorkflowExecutionUpdateCompletedEventAttributes: &historypb.WorkflowExecutionUpdateCompletedEventAttributes{
-				Meta: &updatepb.Meta{UpdateId: id}, AcceptedEventId: accepted,
-				Outcome: &updatepb.Outcome{Value: &updatepb.Outcome_Success{Success: c.payloads(reply)}},
-			}},
+	c.add(&historypb.WorkflowExecutionUpdateCompletedEventAttributes{
+		Meta: &updatepb.Meta{UpdateId: id}, AcceptedEventId: accepted,
+		Outcome: &updatepb.Outcome{Value: &updatepb.Outcome_Success{Success: c.payloads(reply)}},
 	})
 }
 
