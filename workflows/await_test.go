@@ -54,36 +54,6 @@ func TestAwait(t *testing.T) {
 	}
 }
 
-// TestAwaitHoldsNothingUp: a stop and a cancellation end the execution, people have their say, and the session closes.
-func TestAwaitHoldsNothingUp(t *testing.T) {
-	t.Parallel()
-	for name, test := range map[string]struct {
-		act    func(env *testsuite.TestWorkflowEnvironment)
-		reason domain.StopReason
-	}{
-		"a stop": {func(env *testsuite.TestWorkflowEnvironment) { stopsAt(env, 2*time.Minute) }, domain.UserRequested},
-		"a cancellation": {func(env *testsuite.TestWorkflowEnvironment) {
-			env.RegisterDelayedCallback(env.CancelWorkflow, 2*time.Minute)
-		}, domain.UserRequested},
-		"a pause": {func(env *testsuite.TestWorkflowEnvironment) {
-			updates(env, 2*time.Minute, contract.UpdatePause, "u1", contract.PauseRequest{})
-			updates(env, 3*time.Minute, contract.UpdateResume, "u2", contract.PauseRequest{})
-		}, domain.Completed},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			w := &world{model: plays(busy(), says("one"))}
-			env := w.environment(t)
-			v := awaits(env, time.Minute, contract.AwaitID(1), 1)
-			test.act(env)
-			closes(env, 3*time.Hour)
-			execute(env, input(t, "ann"))
-			require.Equal(t, 1, outcome(t, env).Number)
-			require.Equal(t, test.reason, awaited(t, v).StopReason)
-		})
-	}
-}
-
 // TestAwaitOverRuns: whoever waits is told to ask the next run, which knows both the execution in progress and the one that
 // has ended before.
 func TestAwaitOverRuns(t *testing.T) {
@@ -138,7 +108,7 @@ func TestAwaitOfWhatDoesNotCome(t *testing.T) {
 	env.RegisterDelayedCallback(func() { waits = second.value }, 3*time.Hour)
 	closes(env, 4*time.Hour)
 	execute(env, input(t, "ann"))
-	require.Equal(t, 1, outcome(t, env).Number)
+	endsWith(t, env, 1)
 	require.ErrorContains(t, none.rejected, "there is no execution 2; the newest is 1")
 	require.ErrorContains(t, zero.rejected, "counted from 1")
 	require.ErrorContains(t, third.rejected, "there is no execution 3")

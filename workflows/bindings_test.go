@@ -266,7 +266,7 @@ func TestNothingBeginsAfterAWaitForASession(t *testing.T) {
 			resumes(env, time.Hour)
 			execute(env, input(t, ""))
 			if stops {
-				require.Equal(t, domain.UserRequested, outcome(t, env).StopReason)
+				endsFor(t, env, domain.UserRequested)
 				require.Empty(t, b.in)
 				return
 			}
@@ -320,12 +320,7 @@ func TestNoSessionCanBeOpened(t *testing.T) {
 func TestASessionIsCarriedToTheNextRun(t *testing.T) {
 	t.Parallel()
 	b := &binder{}
-	w := b.on(&world{tools: shop(domain.AtMostOnce), model: func(r contract.ModelRequest) (contract.ModelReply, error) {
-		if r.Step > 2 {
-			return says("done"), nil
-		}
-		return says("looking", shopping(1)...), nil
-	}}, func(_ int, r contract.ToolRequest) (contract.ToolReply, error) { return saw(r) })
+	w := b.on(&world{tools: shop(domain.AtMostOnce), model: until(2, says("looking", shopping(1)...), "done")}, func(_ int, r contract.ToolRequest) (contract.ToolReply, error) { return saw(r) })
 	env := w.environment(t)
 	outgrows(env, 1)
 	execute(env, input(t, ""))
@@ -349,12 +344,7 @@ func TestASessionIsCarriedToTheNextRun(t *testing.T) {
 func TestAModelIsToldOnceThatASessionIsGone(t *testing.T) {
 	t.Parallel()
 	b := &binder{}
-	w := b.on(&world{tools: shop(domain.AtMostOnce), model: func(r contract.ModelRequest) (contract.ModelReply, error) {
-		if r.Step > 3 {
-			return says("done"), nil
-		}
-		return says("looking", shopping(1)...), nil
-	}}, func(n int, r contract.ToolRequest) (contract.ToolReply, error) {
+	w := b.on(&world{tools: shop(domain.AtMostOnce), model: until(3, says("looking", shopping(1)...), "done")}, func(n int, r contract.ToolRequest) (contract.ToolReply, error) {
 		if n == 2 {
 			return lost(), nil
 		}
@@ -372,12 +362,7 @@ func TestAModelIsToldOnceThatASessionIsGone(t *testing.T) {
 	require.Nil(t, call.Error)
 	require.Equal(t, []string{"1 ", "1 ", "2 "}, b.in)
 
-	b.in, w.model = nil, func(r contract.ModelRequest) (contract.ModelReply, error) {
-		if r.Step > 2 {
-			return says("done"), nil
-		}
-		return says("looking", shopping(1)...), nil
-	}
+	b.in, w.model = nil, until(2, says("looking", shopping(1)...), "done")
 	env = w.executed(t, input(t, ""))
 	completes(t, env)
 	require.Equal(t, []contract.Bound{{Server: "shop"}}, readAccount(t, env, account.HeadOf, account.Carry).Head.Carry.Bound,

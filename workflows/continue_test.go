@@ -172,7 +172,7 @@ func TestWhatCutsOffTheRecording(t *testing.T) {
 			outgrows(env, 3)
 			begun := env.Now()
 			execute(env, input(t, ""))
-			require.Equal(t, domain.UserRequested, outcome(t, env).StopReason)
+			endsFor(t, env, domain.UserRequested)
 			require.Len(t, w.asked, 3)
 			require.Less(t, env.Now().Sub(begun), 10*time.Second)
 		})
@@ -221,9 +221,7 @@ func TestAStorageThatFails(t *testing.T) {
 	failing := func(t *testing.T, result string) (*world, *testsuite.TestWorkflowEnvironment) {
 		w := steady(60, true)
 		w.record = func(contract.RecordRequest) (contract.Segment, error) { return contract.Segment{}, gone }
-		w.tool = func(contract.ToolRequest) (contract.ToolReply, error) {
-			return contract.ToolReply{Content: result}, nil
-		}
+		w.tool = gives(contract.ToolReply{Content: result})
 		env := w.environment(t)
 		outgrows(env, 20)
 		return w, env
@@ -322,9 +320,7 @@ func TestWhatIsHandedOnIsBounded(t *testing.T) {
 	t.Parallel()
 	w := &world{tools: reads(), storage: true, record: stores}
 	w.model = calling(calls("look", 40)...)
-	w.tool = func(contract.ToolRequest) (contract.ToolReply, error) {
-		return contract.ToolReply{Content: strings.Repeat("<", 64<<10)}, nil
-	}
+	w.tool = gives(contract.ToolReply{Content: strings.Repeat("<", 64<<10)})
 	env := w.environment(t)
 	outgrows(env, 1)
 	execute(env, input(t, "", func(in *contract.SessionInput) {

@@ -81,9 +81,7 @@ func TestASubagentHasNoDefaultOfItsOwn(t *testing.T) {
 		want       *int64
 	}{
 		"where the root has the default":     {domain.ExecutionBudget{}, domain.ExecutionBudget{}, number(198)},
-		"where the root has no limit":        {domain.Unlimited(), domain.ExecutionBudget{}, nil},
 		"where its own definition says none": {stepsOf(20), domain.Unlimited(), number(18)},
-		"where its own definition says so":   {domain.Unlimited(), stepsOf(7), number(7)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -52,15 +52,16 @@ func TestAnEditedCall(t *testing.T) {
 	require.Len(t, w.ran, 2)
 	require.Equal(t, edited, w.ran[1].Arguments)
 	call := executions(t, env)[0]
+	wait := call.Wait(domain.WaitApproval)
 	require.Equal(t, edited, call.Call.Arguments)
-	require.Equal(t, domain.CallDigest("pay", pay("7").Arguments), call.Wait(domain.WaitApproval).Digest, "what was asked about")
-	require.Equal(t, domain.CallDigest("pay", edited), call.Wait(domain.WaitApproval).Answer.Edited, "what ran")
-	require.Equal(t, `approved ann less {"amount": 7}`, strings.Join([]string{string(call.Wait(domain.WaitApproval).Verdict()), call.Wait(domain.WaitApproval).Answer.By, call.Wait(domain.WaitApproval).Answer.Reason, call.Wait(domain.WaitApproval).Arguments}, " "))
-	require.Equal(t, call.Wait(domain.WaitApproval).Answer, word.value.(contract.AnswerReply).Wait.Answer)
+	require.Equal(t, domain.CallDigest("pay", pay("7").Arguments), wait.Digest, "what was asked about")
+	require.Equal(t, domain.CallDigest("pay", edited), wait.Answer.Edited, "what ran")
+	require.Equal(t, `approved ann less {"amount": 7}`, strings.Join([]string{string(wait.Verdict()), wait.Answer.By, wait.Answer.Reason, wait.Arguments}, " "))
+	require.Equal(t, wait.Answer, word.value.(contract.AnswerReply).Wait.Answer)
 	entries := entriesIn(t, env)
 	require.Equal(t, domain.EditedNote(edited)+"seen", entries[2].Message.ToolResult.Content)
 	require.Equal(t, pay("7").Arguments, entries[1].Message.ToolCalls[0].Arguments, "what the model said stays")
-	require.Equal(t, call.Wait(domain.WaitApproval).Answer.Edited, eventsIn(t, env, 1, domain.EventWaitClosed)[0].Data.(domain.WaitClosed).Edited)
+	require.Equal(t, wait.Answer.Edited, eventsIn(t, env, 1, domain.EventWaitClosed)[0].Data.(domain.WaitClosed).Edited)
 }
 
 // TestEditsThatAreRefused leave the call waiting as it was.
@@ -68,14 +69,11 @@ func TestEditsThatAreRefused(t *testing.T) {
 	t.Parallel()
 	deny := domain.ApprovalRule{Tool: "pay", Arguments: map[string]json.RawMessage{"amount": json.RawMessage(`{"at_least": 100}`)}, Then: domain.Deny}
 	for name, test := range map[string]struct{ arguments, says string }{
-		"what does not fit":     {`{"amount": "five"}`, "arguments: do not fit pay, so the call waits as it was: /amount: must be a number"},
-		"what a rule denies":    {`{"amount": 500}`, "arguments: the rules of this agent do not allow the call with them (rule 1 (pay, amount {\"at_least\":100}: deny)); it waits as it was"},
-		"a rule by other words": {`{"amount": [500]}`, "do not allow the call with them"},
-		"no JSON":               {`amount=5`, "arguments: are no JSON object"},
-		"two of them":           {`{"amount": 5}{"amount": 500}`, "arguments: are no JSON object"},
-		"a key twice":           {`{"amount": 5, "Amount": 500}`, "with each key once, in one case"},
-		"the same":              {`{"amount": 7}`, "arguments: are those that were asked about"},
-		"too many":              {`{"note": "` + strings.Repeat("x", domain.MaxEdited) + `"}`, "arguments: have 16396 bytes; at most 16384 are allowed"},
+		"what does not fit":  {`{"amount": "five"}`, "arguments: do not fit pay, so the call waits as it was: /amount: must be a number"},
+		"what a rule denies": {`{"amount": 500}`, "arguments: the rules of this agent do not allow the call with them (rule 1 (pay, amount {\"at_least\":100}: deny)); it waits as it was"},
+		"no JSON":            {`amount=5`, "arguments: are no JSON object"},
+		"the same":           {`{"amount": 7}`, "arguments: are those that were asked about"},
+		"too many":           {`{"note": "` + strings.Repeat("x", domain.MaxEdited) + `"}`, "arguments: have 16396 bytes; at most 16384 are allowed"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -210,7 +208,7 @@ func TestHooksTakeTheirTime(t *testing.T) {
 	in := askedFor(t)
 	in.Budget.MaxSeconds = new(15 * 60.0)
 	execute(env, in)
-	require.Equal(t, domain.TimeLimitReached, outcome(t, env).StopReason)
+	endsFor(t, env, domain.TimeLimitReached)
 }
 
 // TestAnEditIsTheEffectThatItIs: one of unknown outcome is not made again by it, and two of one step take turns.

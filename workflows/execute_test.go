@@ -297,6 +297,14 @@ func input(t *testing.T, name string, change ...func(*contract.SessionInput)) co
 	return in
 }
 
+func stepsOf(n int64) domain.ExecutionBudget  { return domain.ExecutionBudget{MaxSteps: &n} }
+func tokensOf(n int64) domain.ExecutionBudget { return domain.ExecutionBudget{MaxTokens: &n} }
+func callsOf(n int64) domain.ExecutionBudget  { return domain.ExecutionBudget{MaxToolCalls: &n} }
+
+// costOf is in nano-dollars.
+func costOf(n int64) domain.ExecutionBudget      { return domain.ExecutionBudget{MaxCostNanoUSD: &n} }
+func secondsOf(n float64) domain.ExecutionBudget { return domain.ExecutionBudget{MaxSeconds: &n} }
+
 func budgeted(budget domain.ExecutionBudget) func(*contract.SessionInput) {
 	return func(in *contract.SessionInput) { in.Budget = budget }
 }
@@ -316,6 +324,11 @@ func (w *world) executed(t *testing.T, in contract.SessionInput) *testsuite.Test
 
 func signalStop(env *testsuite.TestWorkflowEnvironment, request contract.StopRequest) {
 	env.SignalWorkflow(string(contract.SignalStop), request)
+}
+
+// stopsWith has an agent be asked to stop at a time.
+func stopsWith(env *testsuite.TestWorkflowEnvironment, at time.Duration, request contract.StopRequest) {
+	env.RegisterDelayedCallback(func() { signalStop(env, request) }, at)
 }
 
 func query[In, Out any](t *testing.T, env *testsuite.TestWorkflowEnvironment, q contract.Query[In, Out], in In) Out {
@@ -442,10 +455,26 @@ func outcome(t *testing.T, env *testsuite.TestWorkflowEnvironment) contract.Outc
 	return out
 }
 
+// endsFor requires the reason of the last execution's end, endsAs its status, and endsWith its number.
+func endsFor(t *testing.T, env *testsuite.TestWorkflowEnvironment, reason domain.StopReason) {
+	t.Helper()
+	require.Equal(t, reason, outcome(t, env).StopReason)
+}
+
+func endsAs(t *testing.T, env *testsuite.TestWorkflowEnvironment, status domain.ExecutionStatus) {
+	t.Helper()
+	require.Equal(t, status, outcome(t, env).Status)
+}
+
+func endsWith(t *testing.T, env *testsuite.TestWorkflowEnvironment, number int) {
+	t.Helper()
+	require.Equal(t, number, outcome(t, env).Number)
+}
+
 // completes requires that the agent's workflow has ended, with its last execution completed.
 func completes(t *testing.T, env *testsuite.TestWorkflowEnvironment) {
 	t.Helper()
-	require.Equal(t, domain.StatusCompleted, outcome(t, env).Status)
+	endsAs(t, env, domain.StatusCompleted)
 }
 
 // updated collects an update's answer.

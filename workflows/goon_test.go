@@ -26,7 +26,7 @@ func wentOn(t *testing.T, env *testsuite.TestWorkflowEnvironment, budget domain.
 func endsEarly(t *testing.T, w *world) *testsuite.TestWorkflowEnvironment {
 	t.Helper()
 	env := w.executed(t, input(t, "", budgeted(stepsOf(1))))
-	require.Equal(t, domain.StepsLimitReached, outcome(t, env).StopReason)
+	endsFor(t, env, domain.StepsLimitReached)
 	return env
 }
 

@@ -47,8 +47,8 @@ func TestASubagentAsksForMore(t *testing.T) {
 	t.Parallel()
 	price := &domain.Price{Input: 1_000_000_000, Output: 1_000_000_000}
 	for limit, budget := range map[domain.Limit]domain.ExecutionBudget{
-		domain.LimitSteps: {MaxSteps: new(int64(13))}, domain.LimitTokens: {MaxTokens: new(int64(600))},
-		domain.LimitCost: {MaxCostNanoUSD: new(int64(600_000))}, domain.LimitToolCalls: {MaxToolCalls: new(int64(13))},
+		domain.LimitSteps: {MaxSteps: number(13)}, domain.LimitTokens: {MaxTokens: number(600)},
+		domain.LimitCost: {MaxCostNanoUSD: number(600_000)}, domain.LimitToolCalls: {MaxToolCalls: number(13)},
 	} {
 		t.Run(string(limit), func(t *testing.T) {
 			t.Parallel()
@@ -100,7 +100,7 @@ func TestAllThatAskAreRefusedInTurn(t *testing.T) {
 	env := w.environment(t)
 	reachesRoot(env)
 	began := env.Now()
-	execute(env, input(t, "", withLeaf, func(in *contract.SessionInput) { in.Budget.MaxSteps = new(int64(11)) }))
+	execute(env, input(t, "", withLeaf, budgeted(stepsOf(11))))
 	out := outcome(t, env)
 	require.Equal(t, domain.StatusCompleted, out.Status, out.StopReason)
 	require.Less(t, env.Now().Sub(began), time.Minute, "nobody waits in vain")
@@ -258,7 +258,7 @@ func TestAPauseHoldsASubagentThatAskedInVain(t *testing.T) {
 		during = asked
 		signalStop(env, contract.StopRequest{Mode: contract.StopNow})
 	}, time.Hour)
-	execute(env, input(t, "", withLeaf, func(in *contract.SessionInput) { in.Budget.MaxTokens = new(int64(3000)) }))
+	execute(env, input(t, "", withLeaf, budgeted(tokensOf(3000))))
 	require.True(t, env.IsWorkflowCompleted())
 	require.NoError(t, paused.rejected)
 	require.Positive(t, before)
@@ -323,15 +323,15 @@ func TestAGrantThatNobodyGaveIsNone(t *testing.T) {
 	env.SetOnChildWorkflowStartedListener(func(info *workflow.Info, _ workflow.Context, _ converter.EncodedValues) {
 		leaf := info.WorkflowExecution.ID
 		env.RegisterDelayedCallback(func() {
-			for number := range 3 {
+			for seq := range 3 {
 				require.NoError(t, env.SignalWorkflowByID(leaf, string(contract.SignalGrant), contract.Grant{
-					Seq: number, Grant: domain.ExecutionBudget{MaxSteps: new(int64(1000)), MaxTokens: new(int64(1_000_000_000))},
+					Seq: seq, Grant: domain.ExecutionBudget{MaxSteps: number(1000), MaxTokens: number(1_000_000_000)},
 				}))
 			}
 		}, 0)
 	})
 	execute(env, input(t, "", withLeaf, func(in *contract.SessionInput) {
-		in.Budget.MaxSteps, in.Budget.MaxTokens = new(int64(6)), new(int64(50_000))
+		in.Budget.MaxSteps, in.Budget.MaxTokens = number(6), number(50_000)
 	}))
 	out := outcome(t, env)
 	require.Equal(t, domain.StatusCompleted, out.Status, out.StopReason)
@@ -349,7 +349,7 @@ func TestWhatWasSpentBeyondAGrantIsTold(t *testing.T) {
 		return reply, nil
 	})
 	env := w.executed(t, input(t, "", withLeaf, func(in *contract.SessionInput) {
-		in.Budget.MaxSteps, in.Budget.MaxTokens = new(int64(6)), new(int64(50_000))
+		in.Budget.MaxSteps, in.Budget.MaxTokens = number(6), number(50_000)
 	}))
 	out := outcome(t, env)
 	require.Equal(t, domain.TokenLimitReached, out.StopReason)

@@ -75,7 +75,7 @@ func TestRepeatedCallsGuard(t *testing.T) {
 					_, result := test.does(r.Step)
 					return contract.ToolReply{Content: result}, nil
 				}
-				in := input(t, "", func(in *contract.SessionInput) { in.Budget.MaxSteps = number(20) })
+				in := input(t, "", budgeted(stepsOf(20)))
 				nudges := 0
 				for {
 					env := w.environment(t)
@@ -184,7 +184,7 @@ func TestAnInvalidAnswerAndAStop(t *testing.T) {
 		return invalid("bad"), nil
 	}
 	execute(env, input(t, ""))
-	require.Equal(t, domain.UserRequested, outcome(t, env).StopReason)
+	endsFor(t, env, domain.UserRequested)
 	require.Len(t, w.asked, 1)
 }
 
@@ -215,8 +215,8 @@ func TestFinalAnswerGuard(t *testing.T) {
 				}
 				return says("", look()), nil
 			}
-			env := w.executed(t, input(t, "", func(in *contract.SessionInput) { in.Budget.MaxSteps = &test.max }))
-			require.Equal(t, test.reason, outcome(t, env).StopReason)
+			env := w.executed(t, input(t, "", budgeted(stepsOf(test.max))))
+			endsFor(t, env, test.reason)
 			var withheld []bool
 			for _, r := range w.asked {
 				withheld = append(withheld, r.WithoutTools)
@@ -240,10 +240,10 @@ func TestWhatALimitSays(t *testing.T) {
 		budget domain.ExecutionBudget
 		says   string
 	}{
-		"few tokens": {domain.ExecutionBudget{MaxTokens: number(17)}, "max_tokens is 17, 15 are used, and the next inference is estimated to read "},
-		"little cost": {domain.ExecutionBudget{MaxCostNanoUSD: number(21_000_000)},
+		"few tokens": {tokensOf(17), "max_tokens is 17, 15 are used, and the next inference is estimated to read "},
+		"little cost": {costOf(21_000_000),
 			"max_cost is $0.021, $0.02 are spent, and the next inference is estimated to read "},
-		"tool calls": {domain.ExecutionBudget{MaxToolCalls: number(1)}, "max_tool_calls is 1, 1 were used before this step, and the model asked for 1 more"},
+		"tool calls": {callsOf(1), "max_tool_calls is 1, 1 were used before this step, and the model asked for 1 more"},
 		"deadline":   {domain.ExecutionBudget{Deadline: &past}, "the deadline has passed"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -256,7 +256,7 @@ func TestWhatALimitSays(t *testing.T) {
 				return c, nil
 			}
 			env := w.executed(t, input(t, "", budgeted(test.budget)))
-			require.Equal(t, domain.StatusStopped, outcome(t, env).Status)
+			endsAs(t, env, domain.StatusStopped)
 			signal := signalled(t, env)
 			require.Equal(t, "budget", signal.Source)
 			require.Contains(t, signal.Message, test.says)

@@ -27,9 +27,7 @@ func desk(model func(agent string, step int) contract.ModelReply) *world {
 		defer w.mu.Unlock()
 		return model(w.listed[len(w.listed)-1].Definition.SystemPrompt, r.Step), nil
 	}
-	w.tool = func(r contract.ToolRequest) (contract.ToolReply, error) {
-		return contract.ToolReply{Content: "ok", Digest: domain.DigestOf([]byte("ok"))}, nil
-	}
+	w.tool = gives(contract.ToolReply{Content: "ok", Digest: domain.DigestOf([]byte("ok"))})
 	return w
 }
 
@@ -54,7 +52,7 @@ func withDesk(in *contract.SessionInput) {
 	d.SystemPrompt, d.Handoffs = "triage", to("billing", "refunds")
 	d.Agents = map[string]domain.Definition{
 		"triage":  {SystemPrompt: "triage", Tools: []string{"look"}, Handoffs: to("billing", "refunds")},
-		"billing": {SystemPrompt: "billing", Tools: []string{"pay"}, Model: domain.LLMConfig{Provider: "scripted", Model: "/billing"}, Handoffs: to("triage"), Budget: domain.ExecutionBudget{MaxSteps: number(2)}},
+		"billing": {SystemPrompt: "billing", Tools: []string{"pay"}, Model: domain.LLMConfig{Provider: "scripted", Model: "/billing"}, Handoffs: to("triage"), Budget: stepsOf(2)},
 		"refunds": {SystemPrompt: "refunds", Tools: []string{"refund"}},
 	}
 }
@@ -404,5 +402,5 @@ func TestAPauseThatAHandoffMeets(t *testing.T) {
 		withDesk(in)
 		in.Definition.Tools, in.Budget.MaxSeconds = []string{"ask_user"}, new(30.0)
 	}))
-	require.Equal(t, domain.Completed, outcome(t, env).StopReason)
+	endsFor(t, env, domain.Completed)
 }

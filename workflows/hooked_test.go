@@ -20,7 +20,7 @@ import (
 func TestATimeLimitThatAHookSets(t *testing.T) {
 	t.Parallel()
 	for name, limit := range map[string]func(now time.Time) domain.ExecutionBudget{
-		"less time": func(time.Time) domain.ExecutionBudget { return domain.ExecutionBudget{MaxSeconds: new(60.0)} },
+		"less time": func(time.Time) domain.ExecutionBudget { return secondsOf(60.0) },
 		"a deadline": func(now time.Time) domain.ExecutionBudget {
 			return domain.ExecutionBudget{Deadline: new(now.Add(time.Minute))}
 		},
@@ -33,7 +33,7 @@ func TestATimeLimitThatAHookSets(t *testing.T) {
 				return c, err
 			}))
 			execute(env, input(t, ""))
-			require.Equal(t, domain.TimeLimitReached, outcome(t, env).StopReason)
+			endsFor(t, env, domain.TimeLimitReached)
 		})
 	}
 }

@@ -211,7 +211,7 @@ func TestHooksOverManyRuns(t *testing.T) {
 			in = next
 			continue
 		}
-		require.Equal(t, domain.Completed, outcome(t, env).StopReason)
+		endsFor(t, env, domain.Completed)
 		break
 	}
 	require.Greater(t, runs, 2)
@@ -249,32 +249,6 @@ func TestHooksDecideTheSameOverManyRuns(t *testing.T) {
 
 // timeless are the times of messages and steps, which differ from run to run.
 var timeless = regexp.MustCompile(`"(created|started|completed)_at":"[^"]*",?`)
-
-// TestEventsOverManyRuns: their numbers go on, and each is there once.
-func TestEventsOverManyRuns(t *testing.T) {
-	t.Parallel()
-	w := steady(12, true)
-	in := input(t, "")
-	var heard []int64
-	var last []domain.Event
-	for asked := int64(0); ; {
-		env := hooked(t, w, func(e domain.Event) { heard = append(heard, e.Sequence) })
-		outgrows(env, 4)
-		execute(env, in)
-		last = eventsOf(t, env, 0)
-		require.Equal(t, asked+1, last[0].Sequence)
-		asked += int64(len(last))
-		next, ok := handedOn(t, env)
-		if !ok {
-			break
-		}
-		in = next
-	}
-	for i, n := range heard {
-		require.Equal(t, int64(i+1), n)
-	}
-	require.Equal(t, last[len(last)-1].Sequence, int64(len(heard)))
-}
 
 // along runs the workflow along a hand-written history, on a worker with hooks.
 func (c *chronicle) along(hooks ...hook.Hook) error {
@@ -378,7 +352,7 @@ func TestALateAlarmOfAHook(t *testing.T) {
 	w := &world{model: plays(says("one"), says("two"))}
 	env := hooked(t, w, nil, hook.OnStop("h", func(c hook.Point) (hook.Point, error) {
 		var err error
-		c.State, err = c.State.WithBudget(domain.ExecutionBudget{MaxSeconds: new(60.0)}, c.Now)
+		c.State, err = c.State.WithBudget(secondsOf(60.0), c.Now)
 		return c, err
 	}))
 	prompts(env, time.Hour, "more")
@@ -410,7 +384,7 @@ func TestAnotherModelKeepsTheHooks(t *testing.T) {
 		return newer, nil
 	}
 	execute(env, input(t, ""))
-	require.Equal(t, domain.Completed, outcome(t, env).StopReason)
+	endsFor(t, env, domain.Completed)
 	require.Len(t, w.listed, 2)
 	require.Equal(t, []string{"first", "first"}, ran)
 }

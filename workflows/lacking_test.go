@@ -88,7 +88,7 @@ func TestAWorkerThatLacksWhatIsNeeded(t *testing.T) {
 				}
 			}, 20*time.Second)
 			execute(env, input(t, "", func(in *contract.SessionInput) { in.Definition.Attempts = 1 }))
-			require.Equal(t, test.status, outcome(t, env).Status)
+			endsAs(t, env, test.status)
 			require.Equal(t, test.asked, asked)
 			if soon {
 				return
@@ -133,7 +133,7 @@ func TestAWorkerThatLackedOnceWasAFailure(t *testing.T) {
 				return contract.HookReply{}, refused(lacks)
 			})
 			execute(env, input(t, "", func(in *contract.SessionInput) { in.Definition.Attempts = 1 }))
-			require.Equal(t, test.status, outcome(t, env).Status)
+			endsAs(t, env, test.status)
 		})
 	}
 }
@@ -166,14 +166,12 @@ func TestAHookWhoseWorkerWasLost(t *testing.T) {
 					return contract.HookReply{}, nil
 				}
 				if test.stop {
-					env.RegisterDelayedCallback(func() {
-						signalStop(env, contract.StopRequest{Mode: contract.StopNow})
-					}, 100*time.Millisecond)
+					stopsWith(env, 100*time.Millisecond, contract.StopRequest{Mode: contract.StopNow})
 				}
 				return contract.HookReply{}, test.err
 			})
 			execute(env, input(t, ""))
-			require.Equal(t, test.status, outcome(t, env).Status)
+			endsAs(t, env, test.status)
 			require.Equal(t, []int{0, 1, 2}[:test.asked], lost)
 		})
 	}
@@ -199,7 +197,7 @@ func TestTheLastHooksOfAStopNow(t *testing.T) {
 	})
 	begun := env.Now()
 	execute(env, input(t, ""))
-	require.Equal(t, domain.StatusStopped, outcome(t, env).Status)
+	endsAs(t, env, domain.StatusStopped)
 	took := env.Now().Sub(begun)
 	require.True(t, took > 30*time.Second && took < 2*time.Minute, took)
 }

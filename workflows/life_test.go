@@ -32,7 +32,7 @@ func TestASuspendedSession(t *testing.T) {
 	lifted := updates(env, 4*time.Hour, contract.UpdateUnsuspend, "u7", contract.UnsuspendRequest{})
 	closes(env, 5*time.Hour)
 	execute(env, input(t, "ann"))
-	require.Equal(t, 2, outcome(t, env).Number)
+	endsWith(t, env, 2)
 	require.Equal(t, contract.SuspendReply{Changed: true, Busy: true}, first.value)
 	require.Equal(t, contract.SuspendReply{Busy: true}, again.value)
 	for _, v := range []*verdict{steered, idle} {
@@ -86,7 +86,7 @@ func TestAnAgentMayReadItsOwnPast(t *testing.T) {
 	prompts(env, 2*time.Hour, "anew")
 	closes(env, 3*time.Hour)
 	execute(env, input(t, "ann", func(in *contract.SessionInput) { in.Definition.Tools = []string{domain.HistoryTool, "look"} }))
-	require.Equal(t, 2, outcome(t, env).Number)
+	endsWith(t, env, 2)
 	require.Len(t, w.ran, 3)
 	asked := map[int]*domain.EarlierExecutions{}
 	for i, request := range w.ran {
@@ -118,13 +118,6 @@ func TestPeopleKeepAnIdleSessionOpen(t *testing.T) {
 			updates(env, at-time.Minute, contract.UpdateSuspend, "u1", contract.SuspendRequest{})
 			updates(env, at, contract.UpdateUnsuspend, "u2", contract.UnsuspendRequest{})
 		}, 100},
-		"updated": {func(env *testsuite.TestWorkflowEnvironment, at time.Duration) {
-			redefines(env, at, "u1", contract.UpdateRequest{Definition: domain.Definition{SystemPrompt: "be brief"}, Fields: []string{"system_prompt"}})
-		}, 100},
-		"cleared": {func(env *testsuite.TestWorkflowEnvironment, at time.Duration) {
-			updates(env, at, contract.UpdateClear, "u1", contract.ClearRequest{})
-		}, 100},
-		"prompted": {func(env *testsuite.TestWorkflowEnvironment, at time.Duration) { prompts(env, at, "more") }, 100},
 		"refused": {func(env *testsuite.TestWorkflowEnvironment, at time.Duration) {
 			updates(env, at, contract.UpdateExtend, "u1", contract.ExtendRequest{})
 		}, 60},

@@ -107,7 +107,7 @@ func TestWhatIsPublished(t *testing.T) {
 			sends(env, time.Second, "more", contract.SendRequest{Prompt: "more"})
 			closes(env, time.Minute)
 			execute(env, input(t, "ann", func(in *contract.SessionInput) { in.Attributes = attributes }))
-			require.Equal(t, 2, outcome(t, env).Number)
+			endsWith(t, env, 2)
 			var published []string
 			for _, updates := range w.published {
 				for key, value := range updates.GetUntypedValues() {

@@ -81,9 +81,7 @@ func TestNearTheBoundsOfARun(t *testing.T) {
 	t.Parallel()
 	near := func(t *testing.T, back time.Duration) (*world, *testsuite.TestWorkflowEnvironment) {
 		w := steady(60, true)
-		w.tool = func(contract.ToolRequest) (contract.ToolReply, error) {
-			return contract.ToolReply{Content: strings.Repeat("x", 60_000)}, nil
-		}
+		w.tool = gives(contract.ToolReply{Content: strings.Repeat("x", 60_000)})
 		env := w.environment(t)
 		begun := env.Now()
 		w.record = func(r contract.RecordRequest) (contract.Segment, error) {
@@ -116,12 +114,10 @@ func TestNearTheBoundsOfARun(t *testing.T) {
 	t.Run("a stop ends the wait", func(t *testing.T) {
 		t.Parallel()
 		w, env := near(t, 1000*time.Hour)
-		env.RegisterDelayedCallback(func() {
-			signalStop(env, contract.StopRequest{Mode: contract.AfterStep})
-		}, 4*time.Hour)
+		stopsWith(env, 4*time.Hour, contract.StopRequest{Mode: contract.AfterStep})
 		begun := env.Now()
 		execute(env, input(t, ""))
-		require.Equal(t, domain.UserRequested, outcome(t, env).StopReason)
+		endsFor(t, env, domain.UserRequested)
 		require.Len(t, w.asked, 30)
 		require.Less(t, env.Now().Sub(begun), 5*time.Hour)
 	})
@@ -139,9 +135,7 @@ func TestARunWhoseReplayMustBeShort(t *testing.T) {
 	t.Parallel()
 	w, env := steady(60, true), (*testsuite.TestWorkflowEnvironment)(nil)
 	w.record = func(contract.RecordRequest) (contract.Segment, error) { return contract.Segment{}, bucketGone() }
-	w.tool = func(contract.ToolRequest) (contract.ToolReply, error) {
-		return contract.ToolReply{Content: strings.Repeat("x", 60_000)}, nil
-	}
+	w.tool = gives(contract.ToolReply{Content: strings.Repeat("x", 60_000)})
 	env = w.environment(t)
 	env.SetStartWorkflowOptions(client.StartWorkflowOptions{WorkflowTaskTimeout: 2 * time.Second})
 	env.RegisterDelayedCallback(env.CancelWorkflow, time.Hour)

@@ -66,15 +66,10 @@ func TestTimeInAPause(t *testing.T) {
 		asked    []int
 		reason   domain.StopReason
 	}{
-		"without a pause":   {26, none, nil, nil, none, []int{0, 10, 10, 20}, domain.Completed},
-		"enough seconds":    {26, none, []time.Duration{5 * time.Second}, []time.Duration{time.Hour}, none, []int{0, 3600, 3600, 3610}, domain.Completed},
-		"two pauses":        {26, none, []time.Duration{5 * time.Second, 1005 * time.Second}, []time.Duration{1000 * time.Second, time.Hour}, none, []int{0, 1000, 1000, 3600}, domain.Completed},
-		"too few":           {15, none, []time.Duration{5 * time.Second}, []time.Duration{time.Hour}, none, []int{0, 3600, 3600}, domain.TimeLimitReached},
-		"none left":         {8, none, []time.Duration{5 * time.Second}, []time.Duration{time.Hour}, none, []int{0}, domain.TimeLimitReached},
-		"the deadline":      {0, time.Minute, []time.Duration{5 * time.Second}, nil, none, []int{0}, domain.TimeLimitReached},
-		"a stop":            {26, none, []time.Duration{5 * time.Second}, nil, time.Hour, []int{0}, domain.UserRequested},
-		"over before":       {26, none, []time.Duration{5 * time.Second}, []time.Duration{6 * time.Second}, none, []int{0, 10, 10, 20}, domain.Completed},
-		"twice, over twice": {26, none, []time.Duration{5 * time.Second, 6 * time.Second}, []time.Duration{time.Hour, time.Hour + time.Second}, none, []int{0, 3600, 3600, 3610}, domain.Completed},
+		"enough seconds": {26, none, []time.Duration{5 * time.Second}, []time.Duration{time.Hour}, none, []int{0, 3600, 3600, 3610}, domain.Completed},
+		"too few":        {15, none, []time.Duration{5 * time.Second}, []time.Duration{time.Hour}, none, []int{0, 3600, 3600}, domain.TimeLimitReached},
+		"the deadline":   {0, time.Minute, []time.Duration{5 * time.Second}, nil, none, []int{0}, domain.TimeLimitReached},
+		"a stop":         {26, none, []time.Duration{5 * time.Second}, nil, time.Hour, []int{0}, domain.UserRequested},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -88,7 +83,7 @@ func TestTimeInAPause(t *testing.T) {
 				resumes(env, at)
 			}
 			if test.stop > 0 {
-				env.RegisterDelayedCallback(func() { signalStop(env, contract.StopRequest{Mode: contract.StopNow}) }, test.stop)
+				stopsWith(env, test.stop, contract.StopRequest{Mode: contract.StopNow})
 			}
 			begun := env.Now()
 			execute(env, input(t, "", func(in *contract.SessionInput) {
@@ -100,7 +95,7 @@ func TestTimeInAPause(t *testing.T) {
 					in.Budget.Deadline = &deadline
 				}
 			}))
-			require.Equal(t, test.reason, outcome(t, env).StopReason)
+			endsFor(t, env, test.reason)
 			require.Len(t, *asked, len(test.asked))
 			for i, at := range test.asked {
 				require.InDelta(t, at, (*asked)[i], 6, "a delay is up to a quarter longer")
@@ -152,8 +147,8 @@ func TestTimeInWhichAPauseHoldsCallsBack(t *testing.T) {
 			_, ran := timed(w, env)
 			pauses(env, 500*time.Millisecond)
 			resumes(env, time.Hour)
-			execute(env, input(t, "", func(in *contract.SessionInput) { in.Budget.MaxSeconds = new(30.0) }))
-			require.Equal(t, test.reason, outcome(t, env).StopReason)
+			execute(env, input(t, "", budgeted(secondsOf(30.0))))
+			endsFor(t, env, test.reason)
 			require.Equal(t, test.ran, *ran)
 		})
 	}
@@ -178,7 +173,7 @@ func TestWhatAPauseSays(t *testing.T) {
 	idle, idleToo := pauses(env, time.Hour), resumes(env, time.Hour)
 	closes(env, 2*time.Hour)
 	execute(env, input(t, "ann"))
-	require.Equal(t, domain.Completed, outcome(t, env).StopReason)
+	endsFor(t, env, domain.Completed)
 	require.Equal(t, true, first.value.(contract.PauseReply).Changed)
 	require.Equal(t, false, again.value.(contract.PauseReply).Changed)
 	require.Equal(t, true, over.value.(contract.PauseReply).Changed)
@@ -289,7 +284,7 @@ func TestAnExtensionOfTheSameTask(t *testing.T) {
 	}{"more": {1, 2, true}, "fewer": {9, 1, false}} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			c, inference := asking(t, func(in *contract.SessionInput) { in.Budget.MaxSteps = &test.began })
+			c, inference := asking(t, budgeted(stepsOf(test.began)))
 			c.returns(inference, says("looking", look())).task()
 			tool := c.calls(string(contract.CallTool))
 			c.returns(tool, contract.ToolReply{Content: "seen"}).task()

@@ -104,16 +104,14 @@ func TestACallThatGoesOnIsGivenUp(t *testing.T) {
 				return saw(r)
 			}
 			if test.mode != "" {
-				env.RegisterDelayedCallback(func() {
-					signalStop(env, contract.StopRequest{Mode: test.mode, Reason: "enough"})
-				}, time.Hour+time.Minute)
+				stopsWith(env, time.Hour+time.Minute, contract.StopRequest{Mode: test.mode, Reason: "enough"})
 			}
 			execute(env, input(t, "", func(in *contract.SessionInput) {
 				if test.mode == "" {
 					in.Budget.MaxSeconds = new(3660.0)
 				}
 			}))
-			require.Equal(t, domain.StatusStopped, outcome(t, env).Status)
+			endsAs(t, env, domain.StatusStopped)
 			steps := stepsIn(t, env, 0)
 			call := steps[0].Step.ToolExecutions[0]
 			last := w.ran[len(w.ran)-1]

@@ -77,9 +77,7 @@ func TestAStopWhileWorkersDoNotAgree(t *testing.T) {
 		env := w.environment(t)
 		begun := env.Now()
 		const stopped = 50 * time.Second // in a wait of half a minute
-		env.RegisterDelayedCallback(func() {
-			signalStop(env, contract.StopRequest{Mode: mode})
-		}, stopped)
+		stopsWith(env, stopped, contract.StopRequest{Mode: mode})
 		execute(env, input(t, ""))
 		out := outcome(t, env)
 		require.Equal(t, domain.StatusStopped, out.Status, mode)

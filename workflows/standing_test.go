@@ -1,7 +1,6 @@
 package workflows_test
 
 import (
-	"encoding/json"
 	"strings"
 	"testing"
 	"time"
@@ -57,7 +56,7 @@ func TestAStandingApproval(t *testing.T) {
 	answers(121*time.Minute, 3, func(call domain.Wait) { denies(env, "no", "too much", call) })
 	closes(env, 3*time.Hour)
 	execute(env, input(t, "ann"))
-	require.Equal(t, 3, outcome(t, env).Number)
+	endsWith(t, env, 3)
 	require.Equal(t, map[int]int{1: 1, 2: 0, 3: 1}, asked)
 	require.Len(t, w.ran, 2)
 
@@ -93,15 +92,7 @@ func TestAStandingApprovalInTheNextRun(t *testing.T) {
 	}{
 		"as it was":        {ran: 2},
 		"another customer": {given: trusts("customer", "4712"), asks: true, ran: 1},
-		"another tool": {change: func(in *contract.SessionInput) {
-			in.Carry.Config.Resolved.Tools[0].Pin = domain.DigestOf([]byte("changed"))
-		}, asks: true, ran: 1},
-		"another schema": {change: func(in *contract.SessionInput) {
-			in.Carry.Config.Resolved.Tools[0].Schema = json.RawMessage(`{"a":1}`)
-		}, asks: true, ran: 1},
-		"another effect":    {change: func(in *contract.SessionInput) { in.Carry.Config.Resolved.Tools[0].EffectKey = []string{"amount"} }, asks: true, ran: 1},
-		"denied by a rule":  {change: func(in *contract.SessionInput) { in.Definition.Approvals = domain.ApprovalsOf("deny") }, ran: 1},
-		"allowed by a rule": {change: func(in *contract.SessionInput) { in.Definition.Approvals = domain.ApprovalsOf("allow") }, ran: 2},
+		"denied by a rule": {change: func(in *contract.SessionInput) { in.Definition.Approvals = domain.ApprovalsOf("deny") }, ran: 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -127,7 +118,7 @@ func TestAStandingApprovalInTheNextRun(t *testing.T) {
 			})
 			closes(env, 2*time.Hour)
 			execute(env, in)
-			require.Equal(t, 2, outcome(t, env).Number)
+			endsWith(t, env, 2)
 			require.Equal(t, test.asks, asked)
 			require.Len(t, w.ran, test.ran)
 			call := executions(t, env)[0]

@@ -98,9 +98,9 @@ func TestAStopEndsTheWaitForATurn(t *testing.T) {
 				return saw(r)
 			}
 			env := w.environment(t)
-			env.RegisterDelayedCallback(func() { signalStop(env, contract.StopRequest{Mode: mode}) }, time.Minute)
+			stopsWith(env, time.Minute, contract.StopRequest{Mode: mode})
 			execute(env, input(t, ""))
-			require.Equal(t, domain.StatusStopped, outcome(t, env).Status)
+			endsAs(t, env, domain.StatusStopped)
 			calls := executions(t, env)
 			require.Len(t, calls, 2)
 			if ran == 1 {

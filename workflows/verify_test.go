@@ -128,7 +128,7 @@ func TestAStopDoesNotWaitForVerify(t *testing.T) {
 				return contract.VerifyReply{Verdict: domain.VerdictDone, Reason: "journal"}, nil
 			}
 			env := w.environment(t)
-			env.RegisterDelayedCallback(func() { signalStop(env, contract.StopRequest{Mode: test.mode}) }, 30*time.Minute)
+			stopsWith(env, 30*time.Minute, contract.StopRequest{Mode: test.mode})
 			execute(env, input(t, ""))
 			out := outcome(t, env)
 			require.Equal(t, domain.StatusStopped, out.Status)
