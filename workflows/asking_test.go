@@ -39,25 +39,16 @@ func TestTheWorkersApprovals(t *testing.T) {
 			t.Parallel()
 			w := paysEachTime(test.said...)
 			env := w.environment(t)
-			asked := 0
-			answers := func(at time.Duration) {
-				sees(t, env, at, func(waiting []domain.Wait) {
-					for _, call := range waiting {
-						asked++
-						approves(env, at.String(), call)
-					}
-				})
-			}
-			answers(time.Minute)
+			first := approvesAll(t, env, time.Minute)
 			sends(env, time.Hour, "send", contract.SendRequest{Prompt: "more", Model: &domain.LLMConfig{Provider: "scripted", Model: "/other"}})
-			answers(2 * time.Hour)
+			second := approvesAll(t, env, 2*time.Hour)
 			closes(env, 3*time.Hour)
 			in := input(t, "ann")
 			in.Definition.Approvals = test.own
 			execute(env, in)
 			endsWith(t, env, 2)
 			require.Len(t, w.listed, 2)
-			require.Equal(t, map[bool]int{true: 2}[test.asks], asked)
+			require.Equal(t, map[bool]int{true: 2}[test.asks], *first+*second)
 			require.Len(t, w.ran, 2)
 		})
 	}

@@ -105,14 +105,10 @@ func TestCallsThatStartNoSubagent(t *testing.T) {
 		change func(*contract.SessionInput)
 		says   string
 	}{
-		"unknown":      {spawns(`{"subagent":"nobody","prompt":"x"}`), nil, `subagent: there is no "nobody"; there are: leaf`},
-		"no object":    {spawns(`[1]`), nil, "arguments: are no object"},
-		"no prompt":    {spawns(`{"subagent":"leaf"}`), nil, "prompt: is empty"},
-		"too deep":     {spawns(`{"subagent":"leaf","prompt":"x"}`), atDepth(0), "not run: sub-agents may be 0 deep"},
-		"none defined": {spawns(`{}`), func(in *contract.SessionInput) { in.Definition.Subagents = nil }, "unknown tool"},
+		"unknown":  {spawns(`{"subagent":"nobody","prompt":"x"}`), nil, `subagent: there is no "nobody"; there are: leaf`},
+		"too deep": {spawns(`{"subagent":"leaf","prompt":"x"}`), atDepth(0), "not run: sub-agents may be 0 deep"},
 
-		"its own tool without a prompt": {callsLeaf(`{}`), asTool, "prompt: is empty"},
-		"its own tool without object":   {callsLeaf(`[1]`), asTool, "arguments: are no object with the text prompt"},
+		"its own tool without object": {callsLeaf(`[1]`), asTool, "arguments: are no object with the text prompt"},
 		"its own tool, too deep": {callsLeaf(`{"prompt":"x"}`), func(in *contract.SessionInput) {
 			asTool(in)
 			atDepth(0)(in)

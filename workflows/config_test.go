@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
-	"strings"
 	"testing"
 	"time"
 
@@ -17,9 +16,7 @@ import (
 )
 
 func redefines(env *testsuite.TestWorkflowEnvironment, at time.Duration, id string, request contract.UpdateRequest) *verdict {
-	v := &verdict{}
-	env.RegisterDelayedCallback(func() { env.UpdateWorkflow(string(contract.UpdateDefinition), id, v, request) }, at)
-	return v
+	return updates(env, at, contract.UpdateDefinition, id, request)
 }
 
 // TestAnUpdateHoldsFromTheNextExecutionOn, and is told with who gave it. What it does not name stays.
@@ -84,30 +81,6 @@ func TestUpdatesBeforeAnExecution(t *testing.T) {
 	first, second := updates[0], updates[1]
 	require.Equal(t, []any{"bob", []string{"system_prompt"}}, []any{second.By, second.Asked})
 	require.Equal(t, []any{"ann", "cheaper", []string{"model"}, true}, []any{first.By, first.Reason, first.Asked, first.At.Before(second.At)})
-}
-
-// TestManyUpdatesBeforeAnExecution: the newest are told, and how many more there were.
-func TestManyUpdatesBeforeAnExecution(t *testing.T) {
-	t.Parallel()
-	w := deployed(offers("one"), offers("two"), offers("three"))
-	env := w.environment(t)
-	for i := range 7 {
-		redefines(env, time.Duration(i+1)*time.Minute, fmt.Sprint(i), contract.UpdateRequest{
-			Definition: domain.Definition{SystemPrompt: fmt.Sprint(i)}, Fields: []string{"system_prompt"}, By: fmt.Sprint(i), Reason: strings.Repeat("r", 1000),
-		})
-	}
-	prompts(env, time.Hour, "more")
-	closes(env, 2*time.Hour)
-	execute(env, input(t, "ann"))
-	change := status(t, env).Configuration.Changes[0]
-	var by []string
-	for _, update := range change.Updates {
-		by = append(by, update.By)
-	}
-	require.Equal(t, []string{"2", "3", "4", "5", "6"}, by)
-	require.Equal(t, 2, change.MoreUpdates)
-	require.Less(t, len(change.Updates[0].Reason), 220)
-	require.Len(t, change.Updates[4].Reason, 1000)
 }
 
 // TestAWordIsToldOfItsOwnChange alone: not of what the workers change later, where the update has changed nothing or where
@@ -185,17 +158,11 @@ func TestAnUpdateThatTakesRulesAway(t *testing.T) {
 	in.Definition.Approvals = domain.ApprovalsOf("allow")
 	redefines(env, time.Minute, "update", contract.UpdateRequest{Fields: []string{"approvals"}})
 	prompts(env, time.Hour, "more")
-	asked := 0
-	sees(t, env, 2*time.Hour, func(waiting []domain.Wait) {
-		for _, call := range waiting {
-			asked++
-			approves(env, "yes", call)
-		}
-	})
+	asked := approvesAll(t, env, 2*time.Hour)
 	closes(env, 3*time.Hour)
 	execute(env, in)
 	endsWith(t, env, 2)
-	require.Equal(t, 1, asked)
+	require.Equal(t, 1, *asked)
 }
 
 // TestRulesThatWereTakenAwayAreNotLost: the next run is told so, as the memo still says that the session began with some.

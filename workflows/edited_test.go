@@ -21,20 +21,18 @@ import (
 
 // checking has a worker check arguments: they fit unless they hold the word.
 func checking(env *testsuite.TestWorkflowEnvironment, unfit string) {
-	env.RegisterActivityWithOptions(func(_ context.Context, r contract.OutputRequest) (contract.OutputReply, error) {
+	serves(env, contract.CheckOutput, func(r contract.OutputRequest) (contract.OutputReply, error) {
 		if strings.Contains(r.Text, unfit) {
 			return contract.OutputReply{Invalid: "/amount: must be a number"}, nil
 		}
 		return contract.OutputReply{}, nil
-	}, activity.RegisterOptions{Name: string(contract.CheckOutput)})
+	})
 }
 
 func edits(env *testsuite.TestWorkflowEnvironment, id, arguments string, call domain.Wait) *verdict {
-	v := &verdict{}
-	env.UpdateWorkflow(string(contract.UpdateAnswer), id, v, contract.AnswerRequest{Verdict: domain.Approved,
-		Call: call.ToolExecutionID, Digest: call.Digest, Arguments: arguments, By: "ann", Reason: "less",
+	return replies(env, id, contract.AnswerRequest{
+		Verdict: domain.Approved, Call: call.ToolExecutionID, Digest: call.Digest, Arguments: arguments, Reason: "less",
 	})
-	return v
 }
 
 // TestAnEditedCall runs once, with exactly the bytes that a person gave, and the model is told.
@@ -164,11 +162,8 @@ func TestHooksSeeWhatWasEdited(t *testing.T) {
 				}
 				return c, nil
 			})
-			w := &world{model: calling(pay("7")), tool: saw}
+			w := &world{tools: pays(), model: calling(pay("7")), tool: saw}
 			env := hooked(t, w, nil, careful)
-			resolved := hookedCatalog(t, careful)
-			resolved.Tools = pays()
-			w.list = func(contract.ResolveRequest) (contract.Resolved, error) { return resolved, nil }
 			checking(env, "never")
 			sees(t, env, time.Minute, func(waiting []domain.Wait) { edits(env, "edit", edited, waiting[0]) })
 			execute(env, askedFor(t))
@@ -196,11 +191,8 @@ func TestHooksTakeTheirTime(t *testing.T) {
 	}
 	slow := hook.IO(domain.TriggerBeforeToolUse, "slow", looks)
 	slow.Timeout = time.Hour
-	w := &world{model: calling(pay("7")), tool: saw}
+	w := &world{tools: pays(), model: calling(pay("7")), tool: saw}
 	env := hooked(t, w, nil, slow)
-	resolved := hookedCatalog(t, slow)
-	resolved.Tools = pays()
-	w.list = func(contract.ResolveRequest) (contract.Resolved, error) { return resolved, nil }
 	checking(env, "never")
 	env.RegisterActivityWithOptions(looks, activity.RegisterOptions{Name: string(contract.CallHook)})
 	env.OnActivity(string(contract.CallHook), mock.Anything, mock.Anything).After(10*time.Minute).Return(contract.HookReply{}, nil)
@@ -301,18 +293,15 @@ func TestAHookThatFailsIsTheLast(t *testing.T) {
 		return contract.HookReply{}, nil
 	})
 	io.Attempts = 2
-	w := &world{model: calling(pay("7"), pay("8")), tool: saw}
+	w := &world{tools: pays(), model: calling(pay("7"), pay("8")), tool: saw}
 	env := hooked(t, w, nil, io)
-	resolved := hookedCatalog(t, io)
-	resolved.Tools = pays()
-	w.list = func(contract.ResolveRequest) (contract.Resolved, error) { return resolved, nil }
 	seen, asked := map[string]int{}, make(chan struct{})
-	env.RegisterActivityWithOptions(func(_ context.Context, r contract.OutputRequest) (contract.OutputReply, error) {
+	serves(env, contract.CheckOutput, func(r contract.OutputRequest) (contract.OutputReply, error) {
 		if r.Text == `{"amount": 6}` {
 			<-asked // so it is edited while the hook looks at the other call
 		}
 		return contract.OutputReply{}, nil
-	}, activity.RegisterOptions{Name: string(contract.CheckOutput)})
+	})
 	answersHooks(env, func(_ context.Context, r contract.HookRequest) (contract.HookReply, error) {
 		if seen[r.Call.Arguments]++; r.Call.Arguments == `{"amount": 5}` {
 			if seen[r.Call.Arguments] == 1 {

@@ -94,19 +94,19 @@ func (w *world) environment(t *testing.T) *testsuite.TestWorkflowEnvironment {
 	// The race detector on a busy machine is no deadlock, nor is an activity stuck that has no processor.
 	env.SetWorkerOptions(worker.Options{DeadlockDetectionTimeout: 2 * time.Minute, Interceptors: interceptors})
 	env.SetTestTimeout(2 * time.Minute)
-	env.RegisterActivityWithOptions(func(_ context.Context, r contract.ModelRequest) (contract.ModelReply, error) {
+	serves(env, contract.CallModel, func(r contract.ModelRequest) (contract.ModelReply, error) {
 		w.mu.Lock()
 		w.asked = append(w.asked, r)
 		w.mu.Unlock()
 		return w.model(r)
-	}, activity.RegisterOptions{Name: string(contract.CallModel)})
-	env.RegisterActivityWithOptions(func(_ context.Context, r contract.ToolRequest) (contract.ToolReply, error) {
+	})
+	serves(env, contract.CallTool, func(r contract.ToolRequest) (contract.ToolReply, error) {
 		w.mu.Lock()
 		w.ran = append(w.ran, r)
 		w.mu.Unlock()
 		return w.tool(r)
-	}, activity.RegisterOptions{Name: string(contract.CallTool)})
-	env.RegisterActivityWithOptions(func(_ context.Context, r contract.ResolveRequest) (contract.Resolved, error) {
+	})
+	serves(env, contract.ListTools, func(r contract.ResolveRequest) (contract.Resolved, error) {
 		w.mu.Lock()
 		w.listed = append(w.listed, r)
 		w.mu.Unlock()
@@ -119,23 +119,25 @@ func (w *world) environment(t *testing.T) *testsuite.TestWorkflowEnvironment {
 			catalog.Approvals = cmp.Or(catalog.Approvals, w.approvals, domain.ApprovalsOf("allow"))
 		}
 		return catalog, err
-	}, activity.RegisterOptions{Name: string(contract.ListTools)})
-	env.RegisterActivityWithOptions(func(_ context.Context, r contract.RecordRequest) (contract.Segment, error) {
+	})
+	serves(env, contract.Record, func(r contract.RecordRequest) (contract.Segment, error) {
 		return w.record(r)
-	}, activity.RegisterOptions{Name: string(contract.Record)})
-	env.RegisterActivityWithOptions(func(_ context.Context, r contract.ToolRequest) (contract.VerifyReply, error) {
+	})
+	serves(env, contract.VerifyCall, func(r contract.ToolRequest) (contract.VerifyReply, error) {
 		return w.verify(r)
-	}, activity.RegisterOptions{Name: string(contract.VerifyCall)})
-	env.RegisterActivityWithOptions(func(_ context.Context, r contract.BindRequest) (contract.Bound, error) { return w.bind(r) },
-		activity.RegisterOptions{Name: string(contract.Bind)})
-	env.RegisterActivityWithOptions(func(_ context.Context, r contract.UnbindRequest) (contract.UnbindReply, error) {
+	})
+	serves(env, contract.Bind, func(r contract.BindRequest) (contract.Bound, error) { return w.bind(r) })
+	serves(env, contract.Unbind, func(r contract.UnbindRequest) (contract.UnbindReply, error) {
 		return contract.UnbindReply{}, w.unbind(r)
-	}, activity.RegisterOptions{Name: string(contract.Unbind)})
-	env.RegisterActivityWithOptions(func(_ context.Context, r contract.SessionMessage) (contract.SessionReply, error) { return w.send(r) },
-		activity.RegisterOptions{Name: string(contract.Send)})
-	env.RegisterActivityWithOptions(func(_ context.Context, r contract.FollowRequest) (contract.FollowReply, error) { return w.follow(r) },
-		activity.RegisterOptions{Name: string(contract.Follow)})
+	})
+	serves(env, contract.Send, func(r contract.SessionMessage) (contract.SessionReply, error) { return w.send(r) })
+	serves(env, contract.Follow, func(r contract.FollowRequest) (contract.FollowReply, error) { return w.follow(r) })
 	return env
+}
+
+// serves has workers make an activity.
+func serves[In, Out any](env *testsuite.TestWorkflowEnvironment, name contract.Activity[In, Out], do func(In) (Out, error)) {
+	env.RegisterActivityWithOptions(func(_ context.Context, r In) (Out, error) { return do(r) }, activity.RegisterOptions{Name: string(name)})
 }
 
 // ownTime has time pass in an environment where nothing else is to be done, and nowhere else. The SDK has it pass on the
@@ -436,6 +438,17 @@ func eventsOf(t *testing.T, env *testsuite.TestWorkflowEnvironment, number int) 
 		}
 	}
 	return events
+}
+
+// dataOf are what the events of a type of an execution say.
+func dataOf[T any](t *testing.T, env *testsuite.TestWorkflowEnvironment, number int) (all []T) {
+	t.Helper()
+	for _, event := range eventsOf(t, env, number) {
+		if data, ok := event.Data.(T); ok {
+			all = append(all, data)
+		}
+	}
+	return all
 }
 
 // stateIn is the agent's state, without messages and steps that have ended.

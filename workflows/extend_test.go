@@ -83,8 +83,6 @@ func TestWhatExtendRefuses(t *testing.T) {
 		request contract.ExtendRequest
 		says    string
 	}{
-		"no totals":               {30 * time.Second, contract.ExtendRequest{}, "give at least one new total"},
-		"a negative total":        {30 * time.Second, contract.ExtendRequest{Budget: stepsOf(-1)}, "max_steps: is -1"},
 		"a deadline that is over": {30 * time.Second, contract.ExtendRequest{Budget: domain.ExecutionBudget{Deadline: &past}}, "deadline"},
 		"money without a price":   {30 * time.Second, contract.ExtendRequest{Budget: costOf(5)}, "nobody knows what"},
 		"another execution":       {30 * time.Second, contract.ExtendRequest{Budget: stepsOf(9), ExecutionID: input(t, "ann").AgentID.Execution("x", 7)}, "is not the newest"},

@@ -10,7 +10,6 @@ import (
 	"github.com/stretchr/testify/mock"
 	"github.com/stretchr/testify/require"
 	"go.temporal.io/sdk/converter"
-	"go.temporal.io/sdk/testsuite"
 	"go.temporal.io/sdk/workflow"
 	"pgregory.net/rapid"
 
@@ -29,17 +28,6 @@ func unlike() func(contract.ToolRequest) (contract.ToolReply, error) {
 		n++
 		return contract.ToolReply{Content: fmt.Sprint("seen ", n)}, nil
 	}
-}
-
-// granted are the requests that an agent's events say were met.
-func granted(t *testing.T, env *testsuite.TestWorkflowEnvironment) (all []domain.SubagentGranted) {
-	t.Helper()
-	for _, e := range eventsOf(t, env, 0) {
-		if event, ok := e.Data.(domain.SubagentGranted); ok {
-			all = append(all, event)
-		}
-	}
-	return all
 }
 
 // TestASubagentAsksForMore than its share, once another has left some.
@@ -82,8 +70,8 @@ func TestASubagentAsksForMore(t *testing.T) {
 			for _, call := range steps[0].Step.ToolExecutions {
 				require.JSONEq(t, `{"status":"completed","stop_reason":"completed","answer":"found","effects":[]}`, call.Value)
 			}
-			require.NotEmpty(t, granted(t, env))
-			for _, grant := range granted(t, env) {
+			require.NotEmpty(t, dataOf[domain.SubagentGranted](t, env, 0))
+			for _, grant := range dataOf[domain.SubagentGranted](t, env, 0) {
 				require.Equal(t, limit, grant.Limit)
 			}
 			left := status(t, env).Ledger.Own().Left
@@ -222,7 +210,7 @@ func TestATreeKeepsToItsBudget(t *testing.T) {
 		}
 		left := status(t, env).Ledger.Own().Left
 		require.GreaterOrEqual(t, *budget.MaxSteps-*left.MaxSteps, g.steps)
-		more += len(granted(t, env))
+		more += len(dataOf[domain.SubagentGranted](t, env, 0))
 		ended[out.StopReason]++
 	})
 	t.Logf("ended %v; %d requests were met by roots", ended, more)
@@ -247,10 +235,8 @@ func TestAPauseHoldsASubagentThatAskedInVain(t *testing.T) {
 	paused := &verdict{}
 	env.RegisterDelayedCallback(func() {
 		before = asked
-		for _, e := range eventsOf(t, env, 0) {
-			if event, ok := e.Data.(domain.SubagentSpawning); ok {
-				require.NoError(t, env.UpdateWorkflowByID(domain.WorkflowID(event.ChildID.String()), string(contract.UpdatePause), "p", paused, contract.PauseRequest{}))
-			}
+		for _, event := range dataOf[domain.SubagentSpawning](t, env, 0) {
+			require.NoError(t, env.UpdateWorkflowByID(domain.WorkflowID(event.ChildID.String()), string(contract.UpdatePause), "p", paused, contract.PauseRequest{}))
 		}
 	}, 5*time.Minute)
 	during := 0
@@ -354,13 +340,9 @@ func TestWhatWasSpentBeyondAGrantIsTold(t *testing.T) {
 	out := outcome(t, env)
 	require.Equal(t, domain.TokenLimitReached, out.StopReason)
 	require.Equal(t, 1, out.Steps)
-	var beyond []domain.Limit
-	for _, e := range eventsOf(t, env, 0) {
-		if event, ok := e.Data.(domain.SubagentCompleted); ok {
-			beyond = append(beyond, event.Beyond)
-		}
-	}
-	require.Equal(t, []domain.Limit{domain.LimitTokens}, beyond)
+	completed := dataOf[domain.SubagentCompleted](t, env, 0)
+	require.Len(t, completed, 1)
+	require.Equal(t, domain.LimitTokens, completed[0].Beyond)
 }
 
 // exhausted reports whether a limit of a budget is used up.

@@ -18,11 +18,9 @@ import (
 // guarded makes a world one whose agent has guards.
 func guarded(w *world, guards domain.Guards) *world {
 	guards = guards.WithDefaults()
-	w.list = func(contract.ResolveRequest) (contract.Resolved, error) {
-		c := catalog()
+	w.list = lists(func(c *contract.Resolved) {
 		c.Guards = &guards
-		return c, nil
-	}
+	})
 	return w
 }
 
@@ -188,50 +186,6 @@ func TestAnInvalidAnswerAndAStop(t *testing.T) {
 	require.Len(t, w.asked, 1)
 }
 
-// TestFinalAnswerGuard withholds the tools at the last step of the budget, and
-// says so; a call that is asked for all the same is not made.
-func TestFinalAnswerGuard(t *testing.T) {
-	t.Parallel()
-	const told = "This is the last step that the budget allows"
-	for name, test := range map[string]struct {
-		guards   domain.Guards
-		max      int64
-		withheld []bool
-		reason   domain.StopReason
-		ran      int
-	}{
-		"off":                  {domain.Guards{}, 3, []bool{false, false, false}, domain.StepsLimitReached, 3},
-		"on":                   {domain.Guards{FinalAnswer: true}, 3, []bool{false, false, true}, domain.StepsLimitReached, 2},
-		"with one step":        {domain.Guards{FinalAnswer: true}, 1, []bool{true}, domain.StepsLimitReached, 0},
-		"with steps to spare":  {domain.Guards{FinalAnswer: true}, 9, []bool{false, false, false, false, false}, domain.Completed, 4},
-		"just as many as used": {domain.Guards{FinalAnswer: true}, 5, []bool{false, false, false, false, true}, domain.Completed, 4},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			w := guarded(&world{tool: saw}, test.guards)
-			w.model = func(r contract.ModelRequest) (contract.ModelReply, error) {
-				if r.Step == 5 {
-					return says("done"), nil
-				}
-				return says("", look()), nil
-			}
-			env := w.executed(t, input(t, "", budgeted(stepsOf(test.max))))
-			endsFor(t, env, test.reason)
-			var withheld []bool
-			for _, r := range w.asked {
-				withheld = append(withheld, r.WithoutTools)
-			}
-			require.Equal(t, test.withheld, withheld)
-			require.Len(t, w.ran, test.ran)
-			said := texts(t, env, told)
-			require.Equal(t, test.withheld[len(test.withheld)-1], said == 1)
-			if last := lastStep(t, env); test.reason == domain.StepsLimitReached && said == 1 {
-				require.Equal(t, domain.CodeNotRun, last.ToolExecutions[0].Error.Code)
-			}
-		})
-	}
-}
-
 // TestWhatALimitSays: which it was, how much was used, and how to raise it.
 func TestWhatALimitSays(t *testing.T) {
 	t.Parallel()
@@ -249,12 +203,10 @@ func TestWhatALimitSays(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := &world{tool: saw, model: repeats(says("", look()))}
-			w.list = func(contract.ResolveRequest) (contract.Resolved, error) {
-				c := catalog()
+			w.list = lists(func(c *contract.Resolved) {
 				// 10 input and 5 output tokens cost 2 cents.
 				c.Price = &domain.Price{Input: 1_000_000_000_000, Output: 2_000_000_000_000}
-				return c, nil
-			}
+			})
 			env := w.executed(t, input(t, "", budgeted(test.budget)))
 			endsAs(t, env, domain.StatusStopped)
 			signal := signalled(t, env)

@@ -36,7 +36,13 @@ func hooked(t *testing.T, w *world, hear func(domain.Event), hooks ...hook.Hook)
 	t.Helper()
 	set, err := hook.NewSet(hooks...)
 	require.NoError(t, err)
-	w.list = func(contract.ResolveRequest) (contract.Resolved, error) { return hookedCatalog(t, hooks...), nil }
+	w.list = func(contract.ResolveRequest) (contract.Resolved, error) {
+		resolved := hookedCatalog(t, hooks...)
+		if w.tools != nil {
+			resolved.Tools = w.tools
+		}
+		return resolved, nil
+	}
 	env := w.environment(t)
 	workflows.Register(anew{env}, workflows.Options{Hooks: set, Emit: hear})
 	return env
@@ -178,45 +184,6 @@ func TestTheOrderOfEverything(t *testing.T) {
 			require.Equal(t, strings.Fields(strings.ReplaceAll(test.order, "_use ", "_use=")), strings.Fields(strings.ReplaceAll(strings.Join(order, "\n"), "_use ", "_use=")))
 		})
 	}
-}
-
-// TestHooksOverManyRuns: those at the beginning run once, and what hooks have
-// noted, and their own prompt and model, go from run to run.
-func TestHooksOverManyRuns(t *testing.T) {
-	t.Parallel()
-	w := steady(12, true)
-	begun, steps := 0, 0
-	hooks := []hook.Hook{
-		hook.BeforeExecution("h", func(c hook.Point) (hook.Point, error) {
-			begun++
-			c.State = c.State.WithSystemPrompt("You are terse.", c.Now)
-			return c.Note("k", "v")
-		}),
-		hook.BeforeStep("h", func(c hook.Point) (hook.Point, error) {
-			steps++
-			if string(c.State.Metadata["k"]) != `"v"` || c.State.SystemPrompt != "You are terse." {
-				return c, fmt.Errorf("the state is not what it was")
-			}
-			return c, nil
-		}),
-	}
-	in, runs := input(t, ""), 0
-	for {
-		env := hooked(t, w, nil, hooks...)
-		outgrows(env, 4)
-		execute(env, in)
-		runs++
-		next, ok := handedOn(t, env)
-		if ok {
-			in = next
-			continue
-		}
-		endsFor(t, env, domain.Completed)
-		break
-	}
-	require.Greater(t, runs, 2)
-	require.Equal(t, 1, begun)
-	require.Equal(t, 13, steps)
 }
 
 // TestHooksDecideTheSameOverManyRuns: what they see of steps, of tools and of what is

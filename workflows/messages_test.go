@@ -46,17 +46,6 @@ func spoken(t *testing.T, env *testsuite.TestWorkflowEnvironment) (said []string
 	return said
 }
 
-// received are the messages that an execution has read, by its events.
-func received(t *testing.T, env *testsuite.TestWorkflowEnvironment, number int) (events []domain.MessageReceived) {
-	t.Helper()
-	for _, e := range eventsOf(t, env, number) {
-		if r, ok := e.Data.(domain.MessageReceived); ok {
-			events = append(events, r)
-		}
-	}
-	return events
-}
-
 // TestMessagesJoinTheNextStep in the order in which they came, each once; named or not.
 func TestMessagesJoinTheNextStep(t *testing.T) {
 	t.Parallel()
@@ -87,7 +76,7 @@ func TestMessagesJoinTheNextStep(t *testing.T) {
 				require.Equal(t, id, joined[i].Message.ID)
 				require.Equal(t, domain.Tag{ExecutionID: out.ExecutionID}, domain.TagOf(joined[i].Message))
 			}
-			events := received(t, env, 1)
+			events := dataOf[domain.MessageReceived](t, env, 1)
 			require.Len(t, events, 2)
 			require.Equal(t, []any{one.Waits, false, 8}, []any{events[0].MessageID, events[0].Began, events[0].Bytes})
 			require.Greater(t, events[0].Milliseconds, (50 * time.Minute).Milliseconds())

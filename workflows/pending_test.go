@@ -80,12 +80,10 @@ func TestACallThatGoesOnIsGivenUp(t *testing.T) {
 		gaveUp bool
 	}{
 		"now":                  {contract.StopNow, domain.AtMostOnce, nil, domain.CodeOutcomeUnknown, true},
-		"now, read-only":       {contract.StopNow, domain.ReadOnly, nil, domain.CodeInterrupted, true},
 		"now, and it was done": {contract.StopNow, domain.AtMostOnce, saw, "", true},
 		"by time":              {"", domain.AtMostOnce, nil, domain.CodeOutcomeUnknown, true},
 		"now, to no worker":    {contract.StopNow, domain.AtMostOnce, lostWord, domain.CodeOutcomeUnknown, true},
 		"gently":               {contract.AfterStep, domain.AtMostOnce, nil, "", false},
-		"after the inference":  {contract.AfterInference, domain.AtMostOnce, nil, "", false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

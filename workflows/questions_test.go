@@ -47,13 +47,6 @@ func hears(t *testing.T, env *testsuite.TestWorkflowEnvironment, at time.Duratio
 	env.RegisterDelayedCallback(func() { do(questions(t, env)) }, at)
 }
 
-func replies(env *testsuite.TestWorkflowEnvironment, id string, request contract.AnswerRequest) *verdict {
-	v := &verdict{}
-	request.By = cmp.Or(request.By, "ann")
-	env.UpdateWorkflow(string(contract.UpdateAnswer), id, v, request)
-	return v
-}
-
 // TestHowAQuestionEnds that nobody answers: the model gets to read why.
 func TestHowAQuestionEnds(t *testing.T) {
 	t.Parallel()

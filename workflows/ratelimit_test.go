@@ -31,8 +31,6 @@ func TestARateLimitThatComes(t *testing.T) {
 		status   domain.ExecutionStatus
 		listed   int
 	}{
-		"none":                       {0, false, domain.StatusCompleted, 1},
-		"once":                       {1, false, domain.StatusCompleted, 2},
 		"after a lost attempt":       {1, true, domain.StatusCompleted, 2},
 		"while workers are replaced": {4, false, domain.StatusCompleted, 5},
 		"workers that never agree":   {100, false, domain.StatusFailed, 1 + domain.DefaultAttempts},

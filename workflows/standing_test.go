@@ -13,11 +13,9 @@ import (
 )
 
 func always(env *testsuite.TestWorkflowEnvironment, id string, call domain.Wait) *verdict {
-	v := &verdict{}
-	env.UpdateWorkflow(string(contract.UpdateAnswer), id, v, contract.AnswerRequest{Verdict: domain.Approved,
-		Call: call.ToolExecutionID, Digest: call.Digest, By: "ann", Reason: "as agreed", Always: true,
+	return replies(env, id, contract.AnswerRequest{
+		Verdict: domain.Approved, Call: call.ToolExecutionID, Digest: call.Digest, Reason: "as agreed", Always: true,
 	})
-	return v
 }
 
 func revokes(env *testsuite.TestWorkflowEnvironment, at time.Duration, rule func() domain.ToolExecutionID, reason string) *verdict {

@@ -15,33 +15,6 @@ func trusts(name, value string) *domain.StartOptions {
 	return &domain.StartOptions{Trusted: domain.Trusted{name: json.RawMessage(value)}}
 }
 
-// TestTrustedValuesGoAlong to the run that continues and to the execution that goes on: as they were, once, and with
-// each call of a tool.
-func TestTrustedValuesGoAlong(t *testing.T) {
-	t.Parallel()
-	w := steady(3, false)
-	var called []domain.Trusted
-	w.tool = func(r contract.ToolRequest) (contract.ToolReply, error) {
-		called = append(called, r.Trusted)
-		return saw(r)
-	}
-	env := w.environment(t)
-	outgrows(env, 2)
-	execute(env, input(t, "", func(in *contract.SessionInput) {
-		in.Options, in.Definition.ShowTrusted = trusts("customer", "4711"), []string{"customer"}
-	}))
-	in := nextRun(t, env)
-	require.Nil(t, in.Options)
-	prompt := in.Carry.Config.Resolved.Definition.SystemPrompt
-	require.Contains(t, prompt, "customer: 4711")
-
-	env = w.executed(t, in)
-	endsFor(t, env, domain.Completed)
-	values := trusts("customer", "4711").Trusted
-	require.Equal(t, []domain.Trusted{values, values, values}, called)
-	require.Equal(t, values, status(t, env).Trusted)
-}
-
 // TestASessionsTrustedValuesAreFixed: an execution may bring more, for itself alone, and none that is another.
 func TestASessionsTrustedValuesAreFixed(t *testing.T) {
 	t.Parallel()

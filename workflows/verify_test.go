@@ -88,7 +88,6 @@ func TestVerifyIsAsked(t *testing.T) {
 		asked bool
 	}{
 		"done":                 {contract.ToolReply{Content: "paid"}, nil, false},
-		"it failed":            {contract.ToolReply{Content: "no", Error: domain.Errorf(domain.Invalid, "no")}, nil, false},
 		"the tool cannot tell": {contract.ToolReply{Content: unknown.Message, Error: unknown}, nil, true},
 		"its worker broke":     {contract.ToolReply{}, errors.New("broken"), true},
 	} {

@@ -334,30 +334,3 @@ func TestPage(t *testing.T) {
 	require.InDelta(t, 8*400_000, c.SizeFrom(2), 10_000)
 	require.Zero(t, c.SizeFrom(10))
 }
-
-// TestReplacedSummary: a summary that a newer one has replaced is shown no more, and does not count.
-func TestReplacedSummary(t *testing.T) {
-	t.Parallel()
-	r := resolved(8000, "")
-	c, first := begun(200, r), 0
-	var shown int64
-	for _, more := range []int{6, 1} {
-		for range more {
-			c = say(withCalls(c, 1, 500, 100), 1, answer(300), false)
-		}
-		plan, worth := c.PlanSummary(r)
-		require.True(t, worth)
-		if first > 0 {
-			require.LessOrEqual(t, plan.Request().To, first, "the first summary is among what is kept")
-			for _, e := range c.Log().From(plan.Request().To) {
-				if e.Section != domain.SectionSummary {
-					shown += e.Tokens()
-				}
-			}
-		}
-		first = c.Len()
-		c = c.Append(domain.SectionSummary, domain.UserMessage(words(96)), domain.Digest{}).WithSummary(plan, r)
-	}
-	shown += domain.EstimateTokens(domain.UserMessage(words(96)))
-	require.Equal(t, shown, c.Input(r)-conversation.New("").Input(r))
-}
