@@ -111,7 +111,7 @@ func TestAnApprovedCall(t *testing.T) {
 	execute(env, in)
 	completes(t, env)
 	require.NoError(t, yes.rejected)
-	require.ErrorContains(t, again.rejected, "was approved already, at ")
+	again.refused(t, "was approved already, at ")
 	require.Len(t, w.ran, 2)
 	require.Equal(t, `{"amount": 7}`, w.ran[1].Arguments, "exactly what was approved")
 	wait := executions(t, env)[0].Wait(domain.WaitApproval)
@@ -124,9 +124,7 @@ func TestAnApprovedCall(t *testing.T) {
 func TestHowAWaitEnds(t *testing.T) {
 	t.Parallel()
 	stops := func(stop contract.StopRequest) func(*testing.T, *testsuite.TestWorkflowEnvironment) {
-		return func(_ *testing.T, env *testsuite.TestWorkflowEnvironment) {
-			env.RegisterDelayedCallback(func() { signalStop(env, stop) }, time.Hour)
-		}
+		return func(_ *testing.T, env *testsuite.TestWorkflowEnvironment) { stopsWith(env, time.Hour, stop) }
 	}
 	for name, test := range map[string]struct {
 		rule   domain.ApprovalRule
@@ -136,20 +134,20 @@ func TestHowAWaitEnds(t *testing.T) {
 		says   string
 		reason domain.StopReason
 	}{
-		"denied": {domain.ApprovalRule{Then: domain.AskFirst}, domain.ExecutionBudget{}, func(t *testing.T, env *testsuite.TestWorkflowEnvironment) {
+		"denied": {domain.ApprovalRule{Tool: "pay", Then: domain.AskFirst}, domain.ExecutionBudget{}, func(t *testing.T, env *testsuite.TestWorkflowEnvironment) {
 			sees(t, env, time.Hour, func(waiting []domain.Wait) { denies(env, "no", "too much", waiting[0]) })
 		}, domain.CodeDenied, "denied: a person did not allow this call: too much", domain.Completed},
 		"by a rule": {domain.ApprovalRule{Tool: "p*", Then: domain.Deny}, domain.ExecutionBudget{}, nil,
 			domain.CodeDenied, "denied: the rules of this agent do not allow this call (rule 1 (p*: deny))", domain.Completed},
-		"expired": {domain.ApprovalRule{Then: domain.AskFirst, ExpiresAfter: time.Hour}, domain.ExecutionBudget{}, nil,
+		"expired": {domain.ApprovalRule{Tool: "pay", Then: domain.AskFirst, ExpiresAfter: time.Hour}, domain.ExecutionBudget{}, nil,
 			domain.CodeDenied, "denied: the approval expired; nobody had allowed this call by ", domain.Completed},
-		"expired, and stopped": {domain.ApprovalRule{Then: domain.AskFirst, ExpiresAfter: time.Hour, AtExpiry: domain.ExpiryStops}, domain.ExecutionBudget{}, nil,
+		"expired, and stopped": {domain.ApprovalRule{Tool: "pay", Then: domain.AskFirst, ExpiresAfter: time.Hour, AtExpiry: domain.ExpiryStops}, domain.ExecutionBudget{}, nil,
 			domain.CodeDenied, "denied: the approval expired", domain.StopRequested},
-		"after the step": {domain.ApprovalRule{Then: domain.AskFirst}, domain.ExecutionBudget{}, stops(contract.StopRequest{}),
+		"after the step": {domain.ApprovalRule{Tool: "pay", Then: domain.AskFirst}, domain.ExecutionBudget{}, stops(contract.StopRequest{}),
 			domain.CodeNotRun, "not run: the execution was stopped before a person had approved the call", domain.UserRequested},
-		"now": {domain.ApprovalRule{Then: domain.AskFirst}, domain.ExecutionBudget{}, stops(contract.StopRequest{Mode: contract.StopNow}),
+		"now": {domain.ApprovalRule{Tool: "pay", Then: domain.AskFirst}, domain.ExecutionBudget{}, stops(contract.StopRequest{Mode: contract.StopNow}),
 			domain.CodeNotRun, "not run: the execution was stopped", domain.UserRequested},
-		"the deadline": {domain.ApprovalRule{Then: domain.AskFirst}, domain.ExecutionBudget{Deadline: new(time.Date(2000, 1, 1, 1, 0, 0, 0, time.UTC))}, nil,
+		"the deadline": {domain.ApprovalRule{Tool: "pay", Then: domain.AskFirst}, domain.ExecutionBudget{Deadline: new(time.Date(2000, 1, 1, 1, 0, 0, 0, time.UTC))}, nil,
 			domain.CodeNotRun, "not run: the execution was stopped", domain.TimeLimitReached},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -160,11 +158,7 @@ func TestHowAWaitEnds(t *testing.T) {
 			if test.does != nil {
 				test.does(t, env)
 			}
-			in := askedFor(t, domain.ApprovalRule{Tool: "look", Then: domain.Allow}, test.rule)
-			in.Definition.Approvals.Rules[0], in.Definition.Approvals.Rules[1] = in.Definition.Approvals.Rules[1], in.Definition.Approvals.Rules[0]
-			if test.rule.Tool == "" {
-				in.Definition.Approvals.Rules[0].Tool = "pay"
-			}
+			in := askedFor(t, test.rule, domain.ApprovalRule{Tool: "look", Then: domain.Allow})
 			in.Budget = test.budget
 			execute(env, in)
 			endsFor(t, env, test.reason)
@@ -221,7 +215,7 @@ func TestWordsThatAreRefused(t *testing.T) {
 		if strings.TrimSpace(w.says) == "" {
 			require.NoError(t, w.rejected)
 		} else {
-			require.ErrorContains(t, w.rejected, w.says)
+			w.refused(t, w.says)
 		}
 	}
 	require.Len(t, w.ran, 1)

@@ -20,8 +20,7 @@ func awaits(env *testsuite.TestWorkflowEnvironment, at time.Duration, id string,
 // awaited is the outcome with which an update was answered.
 func awaited(t *testing.T, v *verdict) contract.Outcome {
 	t.Helper()
-	require.NoError(t, v.rejected)
-	require.NoError(t, v.err)
+	v.succeeds(t)
 	require.IsType(t, contract.AwaitReply{}, v.value)
 	outcome := v.value.(contract.AwaitReply).Outcome
 	require.NotNil(t, outcome)
@@ -109,9 +108,9 @@ func TestAwaitOfWhatDoesNotCome(t *testing.T) {
 	closes(env, 4*time.Hour)
 	execute(env, input(t, "ann"))
 	endsWith(t, env, 1)
-	require.ErrorContains(t, none.rejected, "there is no execution 2; the newest is 1")
-	require.ErrorContains(t, zero.rejected, "counted from 1")
-	require.ErrorContains(t, third.rejected, "there is no execution 3")
+	none.refused(t, "there is no execution 2; the newest is 1")
+	zero.refused(t, "counted from 1")
+	third.refused(t, "there is no execution 3")
 	require.NoError(t, second.err)
 	require.Equal(t, contract.AwaitReply{}, waits)
 }

@@ -154,8 +154,7 @@ func TestASessionThatIsLost(t *testing.T) {
 			env := w.executed(t, input(t, ""))
 			completes(t, env)
 			require.Equal(t, test.in, b.in)
-			steps := stepsIn(t, env, 0)
-			call := steps[0].Step.ToolExecutions[0]
+			call := executions(t, env)[0]
 			if test.code == "" {
 				require.Nil(t, call.Error)
 			} else {

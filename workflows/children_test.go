@@ -179,9 +179,7 @@ func TestAStopReachesSubagents(t *testing.T) {
 				require.Len(t, status.Children, 2)
 				signalStop(env, contract.StopRequest{Mode: mode, Reason: "enough"})
 			}, time.Hour)
-			execute(env, input(t, "", withLeaf, func(in *contract.SessionInput) {
-				in.Definition.Approvals = domain.ApprovalsOf("writes")
-			}))
+			execute(env, input(t, "", withLeaf, ruled("writes")))
 
 			out := outcome(t, env)
 			require.Equal(t, domain.StatusStopped, out.Status)

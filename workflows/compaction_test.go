@@ -89,7 +89,7 @@ func TestAConversationThatIsTooLong(t *testing.T) {
 			w.list = lists(func(c *contract.Resolved) {
 				c.ContextWindow, c.Compaction = 200_000, new(domain.Compaction{Off: test.off}.WithDefaults())
 			})
-			env := w.executed(t, input(t, "", func(in *contract.SessionInput) { in.Definition.Attempts = 3 }))
+			env := w.executed(t, input(t, "", tried(3)))
 			out := outcome(t, env)
 			require.Equal(t, test.code, out.Code)
 			require.Equal(t, test.summaries, summaries)

@@ -311,6 +311,15 @@ func budgeted(budget domain.ExecutionBudget) func(*contract.SessionInput) {
 	return func(in *contract.SessionInput) { in.Budget = budget }
 }
 
+// ruled gives an agent the rules of a word.
+func ruled(word string) func(*contract.SessionInput) {
+	return func(in *contract.SessionInput) { in.Definition.Approvals = domain.ApprovalsOf(word) }
+}
+
+func tried(attempts int) func(*contract.SessionInput) {
+	return func(in *contract.SessionInput) { in.Definition.Attempts = attempts }
+}
+
 // execute runs an agent's workflow to the end of its run.
 func execute(env *testsuite.TestWorkflowEnvironment, in contract.SessionInput) {
 	env.ExecuteWorkflow(string(contract.Execute), in)

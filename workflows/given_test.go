@@ -68,8 +68,8 @@ func TestWhatIsGivenIsChecked(t *testing.T) {
 	closes(env, time.Hour)
 	execute(env, input(t, "ann", func(in *contract.SessionInput) { in.Options = given("a") }))
 	endsWith(t, env, 2)
-	require.ErrorContains(t, refused.rejected, "messages[1].tool_calls: call")
-	require.ErrorContains(t, toomuch.rejected, "metadata: takes")
+	refused.refused(t, "messages[1].tool_calls: call")
+	toomuch.refused(t, "metadata: takes")
 	require.Equal(t, 2, instead.value.(contract.SendReply).Number)
 	require.Equal(t, []int{1, 5}, []int{w.asked[0].Log.Length, w.asked[1].Log.Length})
 }

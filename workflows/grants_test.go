@@ -74,9 +74,7 @@ func TestSeatsAreTakenAtOnce(t *testing.T) {
 		under = len(status(t, env).Children)
 		signalStop(env, contract.StopRequest{})
 	}, time.Hour)
-	execute(env, input(t, "", withLeaf, func(in *contract.SessionInput) {
-		in.Definition.Approvals = domain.ApprovalsOf("writes")
-	}))
+	execute(env, input(t, "", withLeaf, ruled("writes")))
 	endsAs(t, env, domain.StatusStopped)
 	require.Equal(t, domain.MaxAtOnce, under)
 }

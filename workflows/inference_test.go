@@ -259,7 +259,7 @@ func TestFailuresThatCostNothing(t *testing.T) {
 		return contract.ModelReply{}, temporal.NewApplicationErrorWithOptions("busy", string(domain.Throttled),
 			temporal.ApplicationErrorOptions{Details: []any{domain.Errorf(domain.Throttled, "busy")}})
 	}
-	env := w.executed(t, input(t, "", func(in *contract.SessionInput) { in.Definition.Attempts = 5 }))
+	env := w.executed(t, input(t, "", tried(5)))
 	out := outcome(t, env)
 	require.Equal(t, domain.StatusFailed, out.Status)
 	require.Equal(t, 1+3, tries, "two tries were counted, three are left of five")

@@ -84,7 +84,7 @@ func TestAWorkerThatLacksWhatIsNeeded(t *testing.T) {
 					signalStop(env, contract.StopRequest{Mode: test.stop})
 				}
 			}, 20*time.Second)
-			execute(env, input(t, "", func(in *contract.SessionInput) { in.Definition.Attempts = 1 }))
+			execute(env, input(t, "", tried(1)))
 			endsAs(t, env, test.status)
 			require.Equal(t, test.asked, asked)
 			if soon {
@@ -129,7 +129,7 @@ func TestAWorkerThatLackedOnceWasAFailure(t *testing.T) {
 			answersHooks(env, func(context.Context, contract.HookRequest) (contract.HookReply, error) {
 				return contract.HookReply{}, refused(lacks)
 			})
-			execute(env, input(t, "", func(in *contract.SessionInput) { in.Definition.Attempts = 1 }))
+			execute(env, input(t, "", tried(1)))
 			endsAs(t, env, test.status)
 		})
 	}

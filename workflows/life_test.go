@@ -36,10 +36,10 @@ func TestASuspendedSession(t *testing.T) {
 	require.Equal(t, contract.SuspendReply{Changed: true, Busy: true}, first.value)
 	require.Equal(t, contract.SuspendReply{Busy: true}, again.value)
 	for _, v := range []*verdict{steered, idle} {
-		require.ErrorContains(t, v.rejected, "suspended since")
-		require.ErrorContains(t, v.rejected, "(an audit); unsuspend it first")
+		v.refused(t, "suspended since")
+		v.refused(t, "(an audit); unsuspend it first")
 	}
-	require.ErrorContains(t, shut.rejected, "1 messages wait")
+	shut.refused(t, "1 messages wait")
 	require.Equal(t, []any{"an audit", "ann"}, []any{held.Suspended.Reason, held.Suspended.By})
 	require.Equal(t, 1, held.Number)
 	require.Len(t, held.Unread, 1)
@@ -61,7 +61,7 @@ func TestAClearedConversation(t *testing.T) {
 	execute(env, input(t, "ann"))
 	out := outcome(t, env)
 	require.Equal(t, 3, out.Number)
-	require.ErrorContains(t, early.rejected, "in progress")
+	early.refused(t, "in progress")
 	require.Equal(t, contract.ClearReply{Messages: 4}, cleared.value)
 	require.Error(t, gone.rejected)
 	require.Len(t, spoken(t, env), 8, "all of it can still be read")

@@ -177,9 +177,9 @@ func TestWhatAPauseSays(t *testing.T) {
 	require.Equal(t, true, first.value.(contract.PauseReply).Changed)
 	require.Equal(t, false, again.value.(contract.PauseReply).Changed)
 	require.Equal(t, true, over.value.(contract.PauseReply).Changed)
-	require.ErrorContains(t, other.rejected, "is not in progress")
-	require.ErrorContains(t, idle.rejected, "no execution is in progress")
-	require.ErrorContains(t, idleToo.rejected, "no execution is in progress")
+	other.refused(t, "is not in progress")
+	idle.refused(t, "no execution is in progress")
+	idleToo.refused(t, "no execution is in progress")
 }
 
 // TestAPauseOutlivesARun: what it has taken of the time is carried, and the next

@@ -61,8 +61,7 @@ func TestACallGoesOnElsewhere(t *testing.T) {
 	}
 	require.Equal(t, 1, first)
 	require.Len(t, w.ran, 9)
-	steps := stepsIn(t, env, 0)
-	call := steps[0].Step.ToolExecutions[0]
+	call := executions(t, env)[0]
 	require.Equal(t, "seen", call.Value)
 	require.InDelta(t, time.Hour, call.Duration(), float64(10*time.Minute))
 }
@@ -110,8 +109,7 @@ func TestACallThatGoesOnIsGivenUp(t *testing.T) {
 				}
 			}))
 			endsAs(t, env, domain.StatusStopped)
-			steps := stepsIn(t, env, 0)
-			call := steps[0].Step.ToolExecutions[0]
+			call := executions(t, env)[0]
 			last := w.ran[len(w.ran)-1]
 			require.Equal(t, test.gaveUp, last.TakeBack)
 			if test.gaveUp {

@@ -157,7 +157,7 @@ func TestACancellationBetweenExecutions(t *testing.T) {
 			require.True(t, out.Closed)
 			require.Len(t, w.asked, 1, "nothing is asked after the cancellation")
 			if sent.rejected != nil {
-				require.ErrorContains(t, sent.rejected, "the session has ended")
+				sent.refused(t, "the session has ended")
 				require.Equal(t, []any{1, domain.StatusCompleted}, []any{out.Number, out.Status})
 				return
 			}

@@ -1,6 +1,7 @@
 package workflows_test
 
 import (
+	"cmp"
 	"errors"
 	"strings"
 	"testing"
@@ -26,6 +27,17 @@ type verdict struct {
 func (v *verdict) Accept()                       { v.accepted = true }
 func (v *verdict) Reject(err error)              { v.rejected = err }
 func (v *verdict) Complete(value any, err error) { v.value, v.err = value, err }
+
+// refused requires that the update was not accepted, and why; succeeds that it was, and done.
+func (v *verdict) refused(t *testing.T, says string) {
+	t.Helper()
+	require.ErrorContains(t, v.rejected, says)
+}
+
+func (v *verdict) succeeds(t *testing.T) {
+	t.Helper()
+	require.NoError(t, cmp.Or(v.rejected, v.err))
+}
 
 // sends gives a session a message at a time.
 func sends(env *testsuite.TestWorkflowEnvironment, at time.Duration, id string, request contract.SendRequest) *verdict {
@@ -70,7 +82,7 @@ func TestWhatASessionRefuses(t *testing.T) {
 			execute(env, input(t, test.name))
 			endsWith(t, env, 1)
 			require.False(t, v.accepted)
-			require.ErrorContains(t, v.rejected, test.says)
+			v.refused(t, test.says)
 			app, ok := errors.AsType[*temporal.ApplicationError](v.rejected)
 			require.True(t, ok, "a caller reads the kind")
 			require.True(t, app.NonRetryable())

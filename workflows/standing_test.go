@@ -47,7 +47,6 @@ func TestAStandingApproval(t *testing.T) {
 	rule := func() domain.ToolExecutionID {
 		return status(t, env).AlwaysAllowed[0].ID
 	}
-	long := revokes(env, 90*time.Minute, rule, strings.Repeat("x", domain.MaxStandingReason+1))
 	revoked := revokes(env, 91*time.Minute, rule, "enough")
 	twice := revokes(env, 92*time.Minute, rule, "once more")
 	prompts(env, 2*time.Hour, "more")
@@ -61,9 +60,8 @@ func TestAStandingApproval(t *testing.T) {
 	reply := first.value.(contract.AnswerReply)
 	require.Equal(t, reply.Wait.ToolExecutionID, reply.Standing.ID)
 	require.Equal(t, reply.Standing.ID, reply.Wait.Answer.Always)
-	require.ErrorContains(t, long.rejected, "reason: has 301 bytes; of a standing approval at most 300 are allowed")
 	require.NoError(t, revoked.rejected)
-	require.ErrorContains(t, twice.rejected, "was revoked already, at ")
+	twice.refused(t, "was revoked already, at ")
 	kept := status(t, env).AlwaysAllowed
 	require.Len(t, kept, 1)
 	require.Equal(t, "bob enough", kept[0].Revocation.By+" "+kept[0].Revocation.Reason)
@@ -90,7 +88,7 @@ func TestAStandingApprovalInTheNextRun(t *testing.T) {
 	}{
 		"as it was":        {ran: 2},
 		"another customer": {given: trusts("customer", "4712"), asks: true, ran: 1},
-		"denied by a rule": {change: func(in *contract.SessionInput) { in.Definition.Approvals = domain.ApprovalsOf("deny") }, ran: 1},
+		"denied by a rule": {change: ruled("deny"), ran: 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -146,7 +144,7 @@ func TestAlwaysIsOneApproval(t *testing.T) {
 	require.Len(t, w.ran, 2)
 	one, two := words[0].value.(contract.AnswerReply), words[1].value.(contract.AnswerReply)
 	require.Equal(t, one.Standing, two.Standing)
-	require.ErrorContains(t, words[2].rejected, "is no standing approval of this session")
+	words[2].refused(t, "is no standing approval of this session")
 	require.Len(t, status(t, env).AlwaysAllowed, 1)
 }
 

@@ -157,7 +157,7 @@ func TestASessionIsNotClosedWhileCallsAreUnresolved(t *testing.T) {
 	late := closes(env, 3*time.Hour)
 	execute(env, input(t, "ann"))
 	endsWith(t, env, 1)
-	require.ErrorContains(t, early.rejected, "close: of 1 calls nobody knows whether they took effect, the first is "+resolved.value.(contract.AnswerReply).Wait.ToolExecutionID.String()+" of pay; resolve them first")
+	early.refused(t, "close: of 1 calls nobody knows whether they took effect, the first is "+resolved.value.(contract.AnswerReply).Wait.ToolExecutionID.String()+" of pay; resolve them first")
 	require.True(t, late.accepted)
 	require.NoError(t, late.err)
 }
@@ -181,7 +181,7 @@ func TestAnIdleSessionResolves(t *testing.T) {
 	closes(env, 4*time.Hour)
 	execute(env, input(t, "ann"))
 	endsWith(t, env, 3)
-	require.ErrorContains(t, twice.rejected, "was resolved as done")
+	twice.refused(t, "was resolved as done")
 	require.Empty(t, eventsIn(t, env, 1, domain.EventWaitClosed), "it had ended")
 	require.Len(t, eventsIn(t, env, 2, domain.EventWaitClosed), 1)
 	require.Equal(t, domain.CodeBlocked, eventsIn(t, env, 2, domain.EventToolCallBlocked)[0].Data.(domain.ToolCallBlocked).Code)
