@@ -59,26 +59,15 @@ func TestCompile(t *testing.T) {
 		"current trace": {domain.CurrentTrace, nil, []int{2}, talk, []string{
 			"u summed up", "u buffered", "u first", "a answer one", "u second", "2 a calls x y", "2 t x", "2 t y", "a answer two", "u note",
 		}},
-		"the zero value": {"", nil, []int{2}, talk, []string{
-			"u summed up", "u buffered", "u first", "1 a calls x", "1 t x", "a answer one", "u second", "2 a calls x y", "2 t x", "2 t y", "a answer two", "u note",
-		}},
-		"no chain": {domain.CurrentTrace, nil, nil, talk, []string{
-			"u summed up", "u buffered", "u first", "a answer one", "u second", "a answer two", "u note",
-		}},
 		"with its origins": {domain.CurrentTrace, nil, []int{3, 1}, talk, []string{
 			"u summed up", "u buffered", "u first", "1 a calls x", "1 t x", "a answer one", "u second", "a answer two", "u note",
 		}},
 		"the whole conversation": {domain.WholeConversation, nil, nil, talk, []string{
 			"u summed up", "u buffered", "u first", "1 a calls x", "1 t x", "a answer one", "u second", "2 a calls x y", "2 t x", "2 t y", "a answer two", "u note",
 		}},
-		"selected sections":                 {domain.SelectedSections, []string{"notes", "summary", "nowhere"}, []int{2}, talk, []string{"u note", "u summed up"}},
-		"the default section by no name":    {domain.SelectedSections, []string{""}, nil, []string{"|u a", "messages|u b", "notes|u c"}, []string{"u a", "u b"}},
-		"selected twice":                    {domain.SelectedSections, []string{"notes", "notes"}, nil, []string{"notes|u a"}, []string{"u a"}},
-		"nothing selected":                  {domain.SelectedSections, nil, nil, talk, nil},
-		"nothing":                           {domain.CurrentTrace, nil, nil, nil, nil},
-		"in the order in which it was said": {domain.WholeConversation, nil, nil, []string{"notes|a calls x", "|t x", "|u hi", "notes|u b", "|u c"}, []string{"a calls x", "t x", "u hi", "u b", "u c"}},
-		"results move to their call":        {domain.CurrentTrace, nil, nil, []string{"notes|a calls x", "|t x", "|u hi"}, []string{"u hi", "a calls x", "t x"}},
-		"results out of order":              {domain.CurrentTrace, nil, []int{1}, []string{"|1 a calls x y", "|1 a calls z", "|1 t z", "|1 t y", "|1 t x"}, []string{"1 a calls x y", "1 a calls z", "1 t z", "1 t y", "1 t x"}},
+		"selected sections":              {domain.SelectedSections, []string{"notes", "summary", "nowhere"}, []int{2}, talk, []string{"u note", "u summed up"}},
+		"the default section by no name": {domain.SelectedSections, []string{""}, nil, []string{"|u a", "messages|u b", "notes|u c"}, []string{"u a", "u b"}},
+		"results move to their call":     {domain.CurrentTrace, nil, nil, []string{"notes|a calls x", "|t x", "|u hi"}, []string{"u hi", "a calls x", "t x"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -177,17 +166,12 @@ func TestWhatWasCutOffIsShownAsThat(t *testing.T) {
 		want   []domain.Part
 		gone   bool
 	}{
-		"a text":                         {true, []domain.Part{thought, text("It is")}, nil, []domain.Part{text("It is\n\n" + domain.CutOffNote)}, false},
-		"two texts":                      {true, []domain.Part{text("a"), thought, text("b")}, nil, []domain.Part{text("a"), text("b\n\n" + domain.CutOffNote)}, false},
-		"an image":                       {true, []domain.Part{image}, nil, []domain.Part{image, text(domain.CutOffNote)}, false},
-		"reasoning alone":                {true, []domain.Part{thought}, nil, nil, true},
-		"blank":                          {true, []domain.Part{text(" \n")}, nil, nil, true},
-		"nothing":                        {true, nil, nil, nil, true},
-		"whole":                          {false, []domain.Part{thought, text("It is")}, nil, []domain.Part{thought, text("It is")}, false},
-		"whole, and nothing":             {false, []domain.Part{text("")}, nil, nil, true},
-		"whole, and bare reasoning":      {false, []domain.Part{{Type: domain.PartReasoning, Text: "hm"}}, nil, nil, true},
-		"whole, and reasoning to return": {false, []domain.Part{thought}, nil, []domain.Part{thought}, false},
-		"with calls":                     {true, []domain.Part{thought}, call, []domain.Part{thought}, false},
+		"a text":                    {true, []domain.Part{thought, text("It is")}, nil, []domain.Part{text("It is\n\n" + domain.CutOffNote)}, false},
+		"an image":                  {true, []domain.Part{image}, nil, []domain.Part{image, text(domain.CutOffNote)}, false},
+		"reasoning alone":           {true, []domain.Part{thought}, nil, nil, true},
+		"whole, and nothing":        {false, []domain.Part{text("")}, nil, nil, true},
+		"whole, and bare reasoning": {false, []domain.Part{{Type: domain.PartReasoning, Text: "hm"}}, nil, nil, true},
+		"with calls":                {true, []domain.Part{thought}, call, []domain.Part{thought}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

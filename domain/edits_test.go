@@ -45,10 +45,6 @@ func TestCompileEdited(t *testing.T) {
 		edits    domain.Edits
 		want     []string
 	}{
-		"nothing edited": {
-			compiler: domain.WholeConversation,
-			want:     []string{"1 u old sum", "1 u sum", "u ask", "2 a calls x", "2 t x", "2 a calls y", "2 t y", "u note", "u more", "2 a calls x", "2 t x"},
-		},
 		"the summary stands for what is hidden, and for its trace": {
 			edits: domain.Edits{Hidden: 6, Summary: 8},
 			want:  append([]string{"1 u sum"}, recent...),
@@ -57,16 +53,8 @@ func TestCompileEdited(t *testing.T) {
 			edits: domain.Edits{Hidden: 9, Summary: 8},
 			want:  []string{"1 u sum", "2 a calls x", "2 t x"},
 		},
-		"an earlier summary while its successor is in the transcript already": {
-			compiler: domain.WholeConversation, edits: domain.Edits{Hidden: 6, Summary: 7},
-			want: append([]string{"1 u old sum", "1 u sum"}, recent...),
-		},
 		"a buffer": {
 			edits: domain.Edits{Hidden: 3, Summary: 8, Buffered: 6},
-			want:  append([]string{"1 u sum", "2 a calls y", "2 t y", "u note"}, recent...),
-		},
-		"a call's result goes with it into the buffer": {
-			edits: domain.Edits{Hidden: 3, Summary: 8, Buffered: 4},
 			want:  append([]string{"1 u sum", "2 a calls y", "2 t y", "u note"}, recent...),
 		},
 		"selected: the buffer is a section of its own": {

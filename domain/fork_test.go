@@ -213,24 +213,3 @@ func TestForksMissNone(t *testing.T) {
 	}
 	require.Empty(t, slices.Collect(maps.Keys(rows)), "rows without a method")
 }
-
-func TestMessageStoreForks(t *testing.T) {
-	t.Parallel()
-	var store domain.MessageStore
-	for _, text := range []string{"a", "b", "c"} {
-		var err error
-		store, err = store.With("", domain.UserMessage(text))
-		require.NoError(t, err)
-	}
-	one, err := store.With("", domain.UserMessage("one"))
-	require.NoError(t, err)
-	two, err := store.With("", domain.UserMessage("two"))
-	require.NoError(t, err)
-	other, err := store.With("other", domain.UserMessage("three"))
-	require.NoError(t, err)
-	require.Equal(t, "one", one.Section("")[3].Text())
-	require.Equal(t, "two", two.Section("")[3].Text())
-	require.Len(t, store.Section(""), 3)
-	require.Equal(t, []string{"messages"}, store.Sections())
-	require.Equal(t, []string{"messages", "other"}, other.Sections())
-}

@@ -111,16 +111,9 @@ func TestCost(t *testing.T) {
 		usage domain.Usage
 		want  string
 	}{
-		"a million of each":             {plain, domain.Usage{InputTokens: 1e6, OutputTokens: 1e6}, "18"},
-		"rounded up once for the whole": {domain.Price{Input: 1, Output: 1}, domain.Usage{InputTokens: 1, OutputTokens: 1}, "0.000000001"},
-		"cached tokens once":            {cached, domain.Usage{InputTokens: 1e6, CacheReadTokens: 5e5, CacheWriteTokens: 2e5}, "1.8"},
-		"more cached than there was":    {cached, domain.Usage{InputTokens: 1e6, CacheReadTokens: 9e6, CacheWriteTokens: 9e6}, "0.3"},
-		"less than nothing":             {plain, domain.Usage{InputTokens: -9, OutputTokens: -9, CacheReadTokens: -9}, "0"},
-		"beyond the bound, all of it":   {long, domain.Usage{InputTokens: 200_001, OutputTokens: 1e6}, "23.700006"},
-		"more than can be reckoned": {
-			domain.Price{Input: domain.MaxPrice, Output: domain.MaxPrice},
-			domain.Usage{InputTokens: math.MaxInt64, OutputTokens: math.MaxInt64}, "9223372036.854775807",
-		},
+		"a million of each":           {plain, domain.Usage{InputTokens: 1e6, OutputTokens: 1e6}, "18"},
+		"cached tokens once":          {cached, domain.Usage{InputTokens: 1e6, CacheReadTokens: 5e5, CacheWriteTokens: 2e5}, "1.8"},
+		"beyond the bound, all of it": {long, domain.Usage{InputTokens: 200_001, OutputTokens: 1e6}, "23.700006"},
 	} {
 		require.Equal(t, c.want, domain.USD(c.price.Cost(c.usage)), name)
 	}

@@ -131,32 +131,6 @@ func TestShouldStop(t *testing.T) {
 	}
 }
 
-// TestOverriddenNeverCountsAgain goes on over a signal, then ends normally.
-func TestOverriddenNeverCountsAgain(t *testing.T) {
-	t.Parallel()
-	s := withStep(begunState(), answerStep(executionID(1), 1, "done"))
-	s = must(s.WithStopSignal(domain.StopSignal{Reason: domain.StopRequested, Source: "hook/a"}, after(3)))
-	s = must(s.WithContinuationRequested(after(3)))
-	s, stop := s.Evaluate(after(3))
-	require.False(t, stop)
-	s, stop = s.Evaluate(after(4))
-	require.True(t, stop, "the request is used up and the step asked for nothing")
-	s = must(s.WithExecutionCompleted(after(5)))
-	require.Equal(t, domain.StatusCompleted, s.Status())
-	require.Equal(t, "hook/a", s.Continuation().Overridden[0].Source, "and stays visible")
-}
-
-func TestShouldStopWithoutExecution(t *testing.T) {
-	t.Parallel()
-	require.True(t, idleState().ShouldStop())
-	same, stop := idleState().Evaluate(after(9))
-	require.True(t, stop)
-	require.Equal(t, idleState(), same)
-	require.True(t, endedState().ShouldStop())
-	_, stop = endedState().EvaluateBetween(after(9))
-	require.True(t, stop)
-}
-
 // TestStepKeepsItsSnapshot adds a signal after a step: the step does not see it.
 func TestStepKeepsItsSnapshot(t *testing.T) {
 	t.Parallel()
@@ -184,30 +158,6 @@ func TestWithStopSignalRefuses(t *testing.T) {
 		got, err := c.state.WithStopSignal(c.signal, after(9))
 		require.ErrorContains(t, err, c.fault, name)
 		require.Equal(t, c.state, got, name)
-	}
-}
-
-// TestAUsersStopIsNeverShownAsCompleted: nor is any other that is forced, whatever
-// was content to end beside it, and whichever came first.
-func TestAUsersStopIsNeverShownAsCompleted(t *testing.T) {
-	t.Parallel()
-	for _, forced := range enum.Known[domain.StopReason]() {
-		for _, content := range enum.Known[domain.StopReason]() {
-			if !forced.WasForceStopped() || content.WasForceStopped() {
-				continue
-			}
-			for _, order := range [][]domain.StopReason{{forced, content}, {content, forced}} {
-				s := begunState()
-				for _, reason := range order {
-					s = must(s.WithStopSignal(domain.StopSignal{Reason: reason}, after(2)))
-				}
-				s = must(s.WithExecutionCompleted(after(3)))
-				require.NotEqual(t, domain.StatusCompleted, s.Status(), order)
-				reason, _ := s.StopReason()
-				require.Equal(t, forced, reason, order)
-				require.Len(t, s.StopSignals(), 2, "every one stays visible")
-			}
-		}
 	}
 }
 
@@ -289,20 +239,4 @@ func TestLateSignals(t *testing.T) {
 	_, err = domain.DecodeAgentState([]byte(`{"schema_version":1,"context":{"message_store":{"sections":[]}},"execution":{"execution_id":"` +
 		executionID(1).String() + `","status":"in_progress","continuation":{"late":[{"message":"no reason"}]}}}`))
 	require.ErrorContains(t, err, `execution.continuation.late[0].reason: stop reason: "" is none of error`)
-}
-
-// TestLateSignalsFork: three of them leave room behind for a fourth, which two
-// forks must not share.
-func TestLateSignalsFork(t *testing.T) {
-	t.Parallel()
-	late := func(s domain.AgentState, message string) domain.AgentState {
-		s = must(s.WithStopSignal(domain.StopSignal{Reason: domain.StopRequested, Message: message}, after(2)))
-		return s.WithLateSignals(0, after(2))
-	}
-	s := late(late(late(begunState(), "one"), "two"), "three")
-	four := late(s, "four")
-	five := late(s, "five")
-	require.Len(t, s.Continuation().Late, 3)
-	require.Equal(t, "four", four.Continuation().Late[3].Message)
-	require.Equal(t, "five", five.Continuation().Late[3].Message)
 }

@@ -39,58 +39,19 @@ func TestTheWorkersApprovals(t *testing.T) {
 			t.Parallel()
 			w := paysEachTime(test.said...)
 			env := w.environment(t)
-			asked := 0
-			answers := func(at time.Duration) {
-				sees(t, env, at, func(waiting []domain.Wait) {
-					for _, call := range waiting {
-						asked++
-						approves(env, at.String(), call)
-					}
-				})
-			}
-			answers(time.Minute)
+			first := approvesAll(t, env, time.Minute)
 			sends(env, time.Hour, "send", contract.SendRequest{Prompt: "more", Model: &domain.LLMConfig{Provider: "scripted", Model: "/other"}})
-			answers(2 * time.Hour)
+			second := approvesAll(t, env, 2*time.Hour)
 			closes(env, 3*time.Hour)
 			in := input(t, "ann")
 			in.Definition.Approvals = test.own
 			execute(env, in)
-			require.Equal(t, 2, outcome(t, env).Number)
+			endsWith(t, env, 2)
 			require.Len(t, w.listed, 2)
-			require.Equal(t, map[bool]int{true: 2}[test.asks], asked)
+			require.Equal(t, map[bool]int{true: 2}[test.asks], *first+*second)
 			require.Len(t, w.ran, 2)
 		})
 	}
-}
-
-// TestTheWorkersApprovalsGoAlong with what continues as new.
-func TestTheWorkersApprovalsGoAlong(t *testing.T) {
-	t.Parallel()
-	w := paysEachTime(domain.DefaultApprovals(), domain.ApprovalsOf("deny"))
-	env := w.environment(t)
-	outgrows(env, 1)
-	sees(t, env, time.Minute, func(waiting []domain.Wait) {
-		for _, call := range waiting {
-			approves(env, "yes", call)
-		}
-	})
-	execute(env, input(t, "ann"))
-	in := nextRun(t, env)
-	require.Equal(t, domain.DefaultApprovals(), in.Carry.Config.Resolved.Approvals)
-	again := w.environment(t)
-	sends(again, time.Minute, "send", contract.SendRequest{Prompt: "more", Model: &domain.LLMConfig{Provider: "scripted", Model: "/other"}})
-	asked := 0
-	sees(t, again, time.Hour, func(waiting []domain.Wait) {
-		for _, call := range waiting {
-			asked++
-			approves(again, "again", call)
-		}
-	})
-	closes(again, 2*time.Hour)
-	execute(again, in)
-	require.Len(t, w.listed, 2)
-	require.Equal(t, 1, asked)
-	require.Len(t, w.ran, 2)
 }
 
 // TestTheWorkersApprovalsOutliveAModelThatNobodyHas: what was decided goes along with what was in force before.

@@ -20,8 +20,7 @@ func awaits(env *testsuite.TestWorkflowEnvironment, at time.Duration, id string,
 // awaited is the outcome with which an update was answered.
 func awaited(t *testing.T, v *verdict) contract.Outcome {
 	t.Helper()
-	require.NoError(t, v.rejected)
-	require.NoError(t, v.err)
+	v.succeeds(t)
 	require.IsType(t, contract.AwaitReply{}, v.value)
 	outcome := v.value.(contract.AwaitReply).Outcome
 	require.NotNil(t, outcome)
@@ -51,36 +50,6 @@ func TestAwait(t *testing.T) {
 		two := awaited(t, v)
 		require.Equal(t, out.ExecutionID, two.ExecutionID)
 		require.Equal(t, []any{2, "two"}, []any{two.Number, two.End.Answer})
-	}
-}
-
-// TestAwaitHoldsNothingUp: a stop and a cancellation end the execution, people have their say, and the session closes.
-func TestAwaitHoldsNothingUp(t *testing.T) {
-	t.Parallel()
-	for name, test := range map[string]struct {
-		act    func(env *testsuite.TestWorkflowEnvironment)
-		reason domain.StopReason
-	}{
-		"a stop": {func(env *testsuite.TestWorkflowEnvironment) { stopsAt(env, 2*time.Minute) }, domain.UserRequested},
-		"a cancellation": {func(env *testsuite.TestWorkflowEnvironment) {
-			env.RegisterDelayedCallback(env.CancelWorkflow, 2*time.Minute)
-		}, domain.UserRequested},
-		"a pause": {func(env *testsuite.TestWorkflowEnvironment) {
-			updates(env, 2*time.Minute, contract.UpdatePause, "u1", contract.PauseRequest{})
-			updates(env, 3*time.Minute, contract.UpdateResume, "u2", contract.PauseRequest{})
-		}, domain.Completed},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			w := &world{model: plays(busy(), says("one"))}
-			env := w.environment(t)
-			v := awaits(env, time.Minute, contract.AwaitID(1), 1)
-			test.act(env)
-			closes(env, 3*time.Hour)
-			execute(env, input(t, "ann"))
-			require.Equal(t, 1, outcome(t, env).Number)
-			require.Equal(t, test.reason, awaited(t, v).StopReason)
-		})
 	}
 }
 
@@ -138,10 +107,10 @@ func TestAwaitOfWhatDoesNotCome(t *testing.T) {
 	env.RegisterDelayedCallback(func() { waits = second.value }, 3*time.Hour)
 	closes(env, 4*time.Hour)
 	execute(env, input(t, "ann"))
-	require.Equal(t, 1, outcome(t, env).Number)
-	require.ErrorContains(t, none.rejected, "there is no execution 2; the newest is 1")
-	require.ErrorContains(t, zero.rejected, "counted from 1")
-	require.ErrorContains(t, third.rejected, "there is no execution 3")
+	endsWith(t, env, 1)
+	none.refused(t, "there is no execution 2; the newest is 1")
+	zero.refused(t, "counted from 1")
+	third.refused(t, "there is no execution 3")
 	require.NoError(t, second.err)
 	require.Equal(t, contract.AwaitReply{}, waits)
 }

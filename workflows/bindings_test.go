@@ -2,6 +2,7 @@ package workflows_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -38,7 +39,7 @@ func (b *binder) made(r contract.ToolRequest) int {
 	return len(b.in)
 }
 
-// on gives a world such workers; tool is what calls come to.
+// on gives a world such workers; tool is what calls come to; nil: they go well.
 func (b *binder) on(w *world, tool func(n int, r contract.ToolRequest) (contract.ToolReply, error)) *world {
 	w.bind = func(r contract.BindRequest) (contract.Bound, error) {
 		b.asked = append(b.asked, r)
@@ -47,7 +48,10 @@ func (b *binder) on(w *world, tool func(n int, r contract.ToolRequest) (contract
 	}
 	w.unbind = func(r contract.UnbindRequest) error { b.unbound = append(b.unbound, r.Bound); return nil }
 	w.tool = func(r contract.ToolRequest) (contract.ToolReply, error) {
-		return tool(b.made(r), r)
+		if n := b.made(r); tool != nil {
+			return tool(n, r)
+		}
+		return saw(r)
 	}
 	return w
 }
@@ -61,11 +65,21 @@ func lost() contract.ToolReply {
 	}
 }
 
+// losesAt finds the session gone at some of the calls.
+func losesAt(calls ...int) func(n int, r contract.ToolRequest) (contract.ToolReply, error) {
+	return func(n int, r contract.ToolRequest) (contract.ToolReply, error) {
+		if slices.Contains(calls, n) {
+			return lost(), nil
+		}
+		return saw(r)
+	}
+}
+
 // TestCallsOfAStatefulServerAreMadeInOneSession, over executions, which ends with the agent.
 func TestCallsOfAStatefulServerAreMadeInOneSession(t *testing.T) {
 	t.Parallel()
 	b := &binder{}
-	w := b.on(&world{tools: shop(domain.AtMostOnce), model: calling(shopping(3)...)}, func(_ int, r contract.ToolRequest) (contract.ToolReply, error) { return saw(r) })
+	w := b.on(&world{tools: shop(domain.AtMostOnce), model: calling(shopping(3)...)}, nil)
 	env := w.environment(t)
 	var queues []string
 	inner := w.tool
@@ -105,12 +119,7 @@ func TestASessionThatIsLost(t *testing.T) {
 		in     []string
 		code   domain.Code
 	}{
-		"by its server": {domain.ReadOnly, func(n int, r contract.ToolRequest) (contract.ToolReply, error) {
-			if n == 1 {
-				return lost(), nil
-			}
-			return saw(r)
-		}, []string{"1 ", "2 its program has ended"}, ""},
+		"by its server": {domain.ReadOnly, losesAt(1), []string{"1 ", "2 its program has ended"}, ""},
 		"with its worker": {domain.ReadOnly, func(n int, r contract.ToolRequest) (contract.ToolReply, error) {
 			if n == 1 {
 				return contract.ToolReply{}, untaken
@@ -127,9 +136,6 @@ func TestASessionThatIsLost(t *testing.T) {
 			}
 			return contract.ToolReply{}, untaken
 		}, []string{"1 ", "1 "}, domain.CodeInterrupted},
-		"in the call": {domain.AtMostOnce, func(int, contract.ToolRequest) (contract.ToolReply, error) {
-			return contract.ToolReply{}, temporal.NewHeartbeatTimeoutError()
-		}, []string{"1 "}, domain.CodeOutcomeUnknown},
 		"in a call that is repeatable": {domain.ReadOnly, func(n int, r contract.ToolRequest) (contract.ToolReply, error) {
 			switch n {
 			case 1:
@@ -148,8 +154,7 @@ func TestASessionThatIsLost(t *testing.T) {
 			env := w.executed(t, input(t, ""))
 			completes(t, env)
 			require.Equal(t, test.in, b.in)
-			steps := stepsIn(t, env, 0)
-			call := steps[0].Step.ToolExecutions[0]
+			call := executions(t, env)[0]
 			if test.code == "" {
 				require.Nil(t, call.Error)
 			} else {
@@ -176,12 +181,7 @@ func TestNothingIsDoneInASessionThatTheModelTakesForAnother(t *testing.T) {
 			all = append(all, domain.ToolCall{ID: fmt.Sprint(i), Name: "shop__look", Arguments: fmt.Sprintf(`{"n":%d%d}`, r.Step, i)})
 		}
 		return says("looking", all...), nil
-	}}, func(n int, r contract.ToolRequest) (contract.ToolReply, error) {
-		if n == 2 || n == 3 {
-			return lost(), nil
-		}
-		return saw(r)
-	})
+	}}, losesAt(2, 3))
 	env := w.executed(t, input(t, ""))
 	completes(t, env)
 	require.Equal(t, []string{"1 ", "1 ", "1 ", "2 ", "2 ", "2 "}, b.in)
@@ -201,12 +201,7 @@ func TestNothingIsDoneInASessionThatTheModelTakesForAnother(t *testing.T) {
 func TestASessionIsFreshInOneStepOfOneExecution(t *testing.T) {
 	t.Parallel()
 	b := &binder{}
-	w := b.on(&world{tools: shop(domain.AtMostOnce), model: calling(shopping(1)...)}, func(n int, r contract.ToolRequest) (contract.ToolReply, error) {
-		if n == 1 {
-			return lost(), nil
-		}
-		return saw(r)
-	})
+	w := b.on(&world{tools: shop(domain.AtMostOnce), model: calling(shopping(1)...)}, losesAt(1))
 	env := w.environment(t)
 	prompts(env, time.Hour, "more")
 	prompts(env, 2*time.Hour, "and more")
@@ -250,7 +245,7 @@ func TestNothingBeginsAfterAWaitForASession(t *testing.T) {
 		t.Run(fmt.Sprint(stops), func(t *testing.T) {
 			t.Parallel()
 			b := &binder{}
-			w := b.on(&world{tools: shop(domain.AtMostOnce), model: calling(shopping(1)...)}, func(_ int, r contract.ToolRequest) (contract.ToolReply, error) { return saw(r) })
+			w := b.on(&world{tools: shop(domain.AtMostOnce), model: calling(shopping(1)...)}, nil)
 			env := w.environment(t)
 			open := w.bind
 			w.bind = func(r contract.BindRequest) (contract.Bound, error) {
@@ -266,7 +261,7 @@ func TestNothingBeginsAfterAWaitForASession(t *testing.T) {
 			resumes(env, time.Hour)
 			execute(env, input(t, ""))
 			if stops {
-				require.Equal(t, domain.UserRequested, outcome(t, env).StopReason)
+				endsFor(t, env, domain.UserRequested)
 				require.Empty(t, b.in)
 				return
 			}
@@ -281,7 +276,7 @@ func TestNothingBeginsAfterAWaitForASession(t *testing.T) {
 func TestASessionActsForNobodyElse(t *testing.T) {
 	t.Parallel()
 	b := &binder{}
-	w := b.on(&world{tools: shop(domain.ReadOnly), model: calling(shopping(1)...)}, func(_ int, r contract.ToolRequest) (contract.ToolReply, error) { return saw(r) })
+	w := b.on(&world{tools: shop(domain.ReadOnly), model: calling(shopping(1)...)}, nil)
 	env := w.environment(t)
 	for i, customer := range []string{"1", "1", "2"} {
 		sends(env, time.Duration(i+1)*time.Hour, customer+fmt.Sprint(i), contract.SendRequest{Prompt: "more", Options: trusts("customer", customer)})
@@ -320,12 +315,7 @@ func TestNoSessionCanBeOpened(t *testing.T) {
 func TestASessionIsCarriedToTheNextRun(t *testing.T) {
 	t.Parallel()
 	b := &binder{}
-	w := b.on(&world{tools: shop(domain.AtMostOnce), model: func(r contract.ModelRequest) (contract.ModelReply, error) {
-		if r.Step > 2 {
-			return says("done"), nil
-		}
-		return says("looking", shopping(1)...), nil
-	}}, func(_ int, r contract.ToolRequest) (contract.ToolReply, error) { return saw(r) })
+	w := b.on(&world{tools: shop(domain.AtMostOnce), model: until(2, says("looking", shopping(1)...), "done")}, nil)
 	env := w.environment(t)
 	outgrows(env, 1)
 	execute(env, input(t, ""))
@@ -349,17 +339,7 @@ func TestASessionIsCarriedToTheNextRun(t *testing.T) {
 func TestAModelIsToldOnceThatASessionIsGone(t *testing.T) {
 	t.Parallel()
 	b := &binder{}
-	w := b.on(&world{tools: shop(domain.AtMostOnce), model: func(r contract.ModelRequest) (contract.ModelReply, error) {
-		if r.Step > 3 {
-			return says("done"), nil
-		}
-		return says("looking", shopping(1)...), nil
-	}}, func(n int, r contract.ToolRequest) (contract.ToolReply, error) {
-		if n == 2 {
-			return lost(), nil
-		}
-		return saw(r)
-	})
+	w := b.on(&world{tools: shop(domain.AtMostOnce), model: until(3, says("looking", shopping(1)...), "done")}, losesAt(2))
 	env := w.environment(t)
 	outgrows(env, 2)
 	execute(env, input(t, ""))
@@ -372,12 +352,7 @@ func TestAModelIsToldOnceThatASessionIsGone(t *testing.T) {
 	require.Nil(t, call.Error)
 	require.Equal(t, []string{"1 ", "1 ", "2 "}, b.in)
 
-	b.in, w.model = nil, func(r contract.ModelRequest) (contract.ModelReply, error) {
-		if r.Step > 2 {
-			return says("done"), nil
-		}
-		return says("looking", shopping(1)...), nil
-	}
+	b.in, w.model = nil, until(2, says("looking", shopping(1)...), "done")
 	env = w.executed(t, input(t, ""))
 	completes(t, env)
 	require.Equal(t, []contract.Bound{{Server: "shop"}}, readAccount(t, env, account.HeadOf, account.Carry).Head.Carry.Bound,

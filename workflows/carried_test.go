@@ -34,7 +34,6 @@ func TestWhatNoRunCouldHandOnDoesNotBegin(t *testing.T) {
 		"a long system prompt":        {200_000, 10_000, 900_000, false, "prompt: takes 900002 bytes"},
 		"a long prompt, with storage": {10_000, 120_000, 940_000, true, ""},
 		"a prompt that is all":        {10, 10, 999_000, false, "configure storage on the workers"},
-		"both fit":                    {200_000, 10_000, 300_000, false, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

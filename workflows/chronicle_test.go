@@ -3,6 +3,7 @@ package workflows_test
 import (
 	"slices"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -16,6 +17,8 @@ import (
 	"go.temporal.io/sdk/converter"
 	"go.temporal.io/sdk/worker"
 	"go.temporal.io/sdk/workflow"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/types/known/durationpb"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
@@ -38,19 +41,26 @@ type chronicle struct {
 func began(t *testing.T, in contract.SessionInput) *chronicle {
 	t.Helper()
 	c := &chronicle{t: t, in: in, clock: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}
-	c.add(enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_STARTED, &historypb.HistoryEvent{
-		Attributes: &historypb.HistoryEvent_WorkflowExecutionStartedEventAttributes{
-			WorkflowExecutionStartedEventAttributes: &historypb.WorkflowExecutionStartedEventAttributes{
-				WorkflowType: &commonpb.WorkflowType{Name: string(contract.Execute)}, TaskQueue: &taskqueuepb.TaskQueue{Name: "q"},
-				Input: c.payloads(in), FirstExecutionRunId: "first", OriginalExecutionRunId: "first",
-				WorkflowTaskTimeout: durationpb.New(10 * time.Second),
-			}},
+	c.add(&historypb.WorkflowExecutionStartedEventAttributes{
+		WorkflowType: &commonpb.WorkflowType{Name: string(contract.Execute)}, TaskQueue: &taskqueuepb.TaskQueue{Name: "q"},
+		Input: c.payloads(in), FirstExecutionRunId: "first", OriginalExecutionRunId: "first",
+		WorkflowTaskTimeout: durationpb.New(10 * time.Second),
 	})
 	return c
 }
 
-func (c *chronicle) add(kind enumspb.EventType, event *historypb.HistoryEvent) int64 {
-	event.EventId, event.EventType, event.EventTime = int64(len(c.events)+1), kind, timestamppb.New(c.clock)
+// add adds the event of these attributes, and returns its id.
+func (c *chronicle) add(attributes proto.Message) int64 {
+	event, of := &historypb.HistoryEvent{EventId: int64(len(c.events) + 1), EventTime: timestamppb.New(c.clock)}, attributes.ProtoReflect()
+	for i := range event.ProtoReflect().Descriptor().Fields().Len() {
+		field := event.ProtoReflect().Descriptor().Fields().Get(i)
+		if field.Message() == of.Descriptor() {
+			event.ProtoReflect().Set(field, protoreflect.ValueOfMessage(of))
+		}
+	}
+	var err error
+	event.EventType, err = enumspb.EventTypeFromString(strings.TrimSuffix(string(of.Descriptor().Name()), "EventAttributes"))
+	require.NoError(c.t, err)
 	c.events = append(c.events, event)
 	return event.EventId
 }
@@ -67,24 +77,15 @@ func (c *chronicle) task() *chronicle {
 	first := !slices.ContainsFunc(c.events, func(e *historypb.HistoryEvent) bool {
 		return e.GetEventType() == enumspb.EVENT_TYPE_WORKFLOW_TASK_COMPLETED
 	})
-	scheduled := c.add(enumspb.EVENT_TYPE_WORKFLOW_TASK_SCHEDULED, &historypb.HistoryEvent{
-		Attributes: &historypb.HistoryEvent_WorkflowTaskScheduledEventAttributes{
-			WorkflowTaskScheduledEventAttributes: &historypb.WorkflowTaskScheduledEventAttributes{TaskQueue: &taskqueuepb.TaskQueue{Name: "q"}},
-		}})
-	started := c.add(enumspb.EVENT_TYPE_WORKFLOW_TASK_STARTED, &historypb.HistoryEvent{
-		Attributes: &historypb.HistoryEvent_WorkflowTaskStartedEventAttributes{
-			WorkflowTaskStartedEventAttributes: &historypb.WorkflowTaskStartedEventAttributes{ScheduledEventId: scheduled},
-		}})
+	scheduled := c.add(&historypb.WorkflowTaskScheduledEventAttributes{TaskQueue: &taskqueuepb.TaskQueue{Name: "q"}})
+	started := c.add(&historypb.WorkflowTaskStartedEventAttributes{ScheduledEventId: scheduled})
 	flags := &sdkpb.WorkflowTaskCompletedMetadata{}
 	if scheduled == 2 {
 		flags.LangUsedFlags = []uint32{3, 4}
 	}
-	c.add(enumspb.EVENT_TYPE_WORKFLOW_TASK_COMPLETED, &historypb.HistoryEvent{
-		Attributes: &historypb.HistoryEvent_WorkflowTaskCompletedEventAttributes{
-			WorkflowTaskCompletedEventAttributes: &historypb.WorkflowTaskCompletedEventAttributes{
-				ScheduledEventId: scheduled, StartedEventId: started, SdkMetadata: flags,
-			},
-		}})
+	c.add(&historypb.WorkflowTaskCompletedEventAttributes{
+		ScheduledEventId: scheduled, StartedEventId: started, SdkMetadata: flags,
+	})
 	if first {
 		c.notes()
 	}
@@ -93,36 +94,24 @@ func (c *chronicle) task() *chronicle {
 
 // calls is the command that schedules an activity.
 func (c *chronicle) calls(name string) int64 {
-	return c.add(enumspb.EVENT_TYPE_ACTIVITY_TASK_SCHEDULED, &historypb.HistoryEvent{
-		Attributes: &historypb.HistoryEvent_ActivityTaskScheduledEventAttributes{
-			ActivityTaskScheduledEventAttributes: &historypb.ActivityTaskScheduledEventAttributes{
-				ActivityId: strconv.Itoa(len(c.events) + 1), ActivityType: &commonpb.ActivityType{Name: name},
-				TaskQueue: &taskqueuepb.TaskQueue{Name: "q"},
-			},
-		}})
+	return c.add(&historypb.ActivityTaskScheduledEventAttributes{
+		ActivityId: strconv.Itoa(len(c.events) + 1), ActivityType: &commonpb.ActivityType{Name: name},
+		TaskQueue: &taskqueuepb.TaskQueue{Name: "q"},
+	})
 }
 
 // returns is the end of an activity.
 func (c *chronicle) returns(activity int64, result any) *chronicle {
-	started := c.add(enumspb.EVENT_TYPE_ACTIVITY_TASK_STARTED, &historypb.HistoryEvent{
-		Attributes: &historypb.HistoryEvent_ActivityTaskStartedEventAttributes{
-			ActivityTaskStartedEventAttributes: &historypb.ActivityTaskStartedEventAttributes{ScheduledEventId: activity, Attempt: 1},
-		}})
-	c.add(enumspb.EVENT_TYPE_ACTIVITY_TASK_COMPLETED, &historypb.HistoryEvent{
-		Attributes: &historypb.HistoryEvent_ActivityTaskCompletedEventAttributes{
-			ActivityTaskCompletedEventAttributes: &historypb.ActivityTaskCompletedEventAttributes{
-				ScheduledEventId: activity, StartedEventId: started, Result: c.payloads(result),
-			},
-		}})
+	started := c.add(&historypb.ActivityTaskStartedEventAttributes{ScheduledEventId: activity, Attempt: 1})
+	c.add(&historypb.ActivityTaskCompletedEventAttributes{
+		ScheduledEventId: activity, StartedEventId: started, Result: c.payloads(result),
+	})
 	return c
 }
 
 // asksToCancel is the command that cancels an activity.
 func (c *chronicle) asksToCancel(activity int64) *chronicle {
-	c.add(enumspb.EVENT_TYPE_ACTIVITY_TASK_CANCEL_REQUESTED, &historypb.HistoryEvent{
-		Attributes: &historypb.HistoryEvent_ActivityTaskCancelRequestedEventAttributes{
-			ActivityTaskCancelRequestedEventAttributes: &historypb.ActivityTaskCancelRequestedEventAttributes{ScheduledEventId: activity},
-		}})
+	c.add(&historypb.ActivityTaskCancelRequestedEventAttributes{ScheduledEventId: activity})
 	return c
 }
 
@@ -135,66 +124,45 @@ func (c *chronicle) exhausted() *chronicle {
 // dies is the end of an activity whose worker was lost; beat is what was last
 // heard of it.
 func (c *chronicle) dies(activity int64, beat contract.Heartbeat) *chronicle {
-	started := c.add(enumspb.EVENT_TYPE_ACTIVITY_TASK_STARTED, &historypb.HistoryEvent{
-		Attributes: &historypb.HistoryEvent_ActivityTaskStartedEventAttributes{
-			ActivityTaskStartedEventAttributes: &historypb.ActivityTaskStartedEventAttributes{ScheduledEventId: activity, Attempt: 1},
-		}})
-	c.add(enumspb.EVENT_TYPE_ACTIVITY_TASK_TIMED_OUT, &historypb.HistoryEvent{
-		Attributes: &historypb.HistoryEvent_ActivityTaskTimedOutEventAttributes{
-			ActivityTaskTimedOutEventAttributes: &historypb.ActivityTaskTimedOutEventAttributes{
-				ScheduledEventId: activity, StartedEventId: started,
-				Failure: &failurepb.Failure{FailureInfo: &failurepb.Failure_TimeoutFailureInfo{TimeoutFailureInfo: &failurepb.TimeoutFailureInfo{
-					TimeoutType: enumspb.TIMEOUT_TYPE_HEARTBEAT, LastHeartbeatDetails: c.payloads(beat),
-				}}},
-			},
-		}})
+	started := c.add(&historypb.ActivityTaskStartedEventAttributes{ScheduledEventId: activity, Attempt: 1})
+	c.add(&historypb.ActivityTaskTimedOutEventAttributes{
+		ScheduledEventId: activity, StartedEventId: started,
+		Failure: &failurepb.Failure{FailureInfo: &failurepb.Failure_TimeoutFailureInfo{TimeoutFailureInfo: &failurepb.TimeoutFailureInfo{
+			TimeoutType: enumspb.TIMEOUT_TYPE_HEARTBEAT, LastHeartbeatDetails: c.payloads(beat),
+		}}},
+	})
 	return c
 }
 
 func (c *chronicle) stops(request contract.StopRequest) *chronicle {
-	c.add(enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_SIGNALED, &historypb.HistoryEvent{
-		Attributes: &historypb.HistoryEvent_WorkflowExecutionSignaledEventAttributes{
-			WorkflowExecutionSignaledEventAttributes: &historypb.WorkflowExecutionSignaledEventAttributes{
-				SignalName: string(contract.SignalStop), Input: c.payloads(request),
-			},
-		}})
+	c.add(&historypb.WorkflowExecutionSignaledEventAttributes{
+		SignalName: string(contract.SignalStop), Input: c.payloads(request),
+	})
 	return c
 }
 
 func (c *chronicle) cancels() *chronicle {
-	c.add(enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_CANCEL_REQUESTED, &historypb.HistoryEvent{
-		Attributes: &historypb.HistoryEvent_WorkflowExecutionCancelRequestedEventAttributes{
-			WorkflowExecutionCancelRequestedEventAttributes: &historypb.WorkflowExecutionCancelRequestedEventAttributes{},
-		}})
+	c.add(&historypb.WorkflowExecutionCancelRequestedEventAttributes{})
 	return c
 }
 
 // sets is the command that starts a timer.
 func (c *chronicle) sets(d time.Duration) int64 {
-	return c.add(enumspb.EVENT_TYPE_TIMER_STARTED, &historypb.HistoryEvent{
-		Attributes: &historypb.HistoryEvent_TimerStartedEventAttributes{
-			TimerStartedEventAttributes: &historypb.TimerStartedEventAttributes{
-				TimerId: strconv.Itoa(len(c.events) + 1), StartToFireTimeout: durationpb.New(d),
-			},
-		}})
+	return c.add(&historypb.TimerStartedEventAttributes{
+		TimerId: strconv.Itoa(len(c.events) + 1), StartToFireTimeout: durationpb.New(d),
+	})
 }
 
 // fires is the end of a timer.
 func (c *chronicle) fires(timer int64) *chronicle {
 	c.clock = c.clock.Add(c.events[timer-1].GetTimerStartedEventAttributes().GetStartToFireTimeout().AsDuration())
-	c.add(enumspb.EVENT_TYPE_TIMER_FIRED, &historypb.HistoryEvent{
-		Attributes: &historypb.HistoryEvent_TimerFiredEventAttributes{
-			TimerFiredEventAttributes: &historypb.TimerFiredEventAttributes{TimerId: strconv.FormatInt(timer, 10), StartedEventId: timer},
-		}})
+	c.add(&historypb.TimerFiredEventAttributes{TimerId: strconv.FormatInt(timer, 10), StartedEventId: timer})
 	return c
 }
 
 // notes is the command that writes into the memo.
 func (c *chronicle) notes() *chronicle {
-	c.add(enumspb.EVENT_TYPE_WORKFLOW_PROPERTIES_MODIFIED, &historypb.HistoryEvent{
-		Attributes: &historypb.HistoryEvent_WorkflowPropertiesModifiedEventAttributes{
-			WorkflowPropertiesModifiedEventAttributes: &historypb.WorkflowPropertiesModifiedEventAttributes{UpsertedMemo: &commonpb.Memo{}},
-		}})
+	c.add(&historypb.WorkflowPropertiesModifiedEventAttributes{UpsertedMemo: &commonpb.Memo{}})
 	return c
 }
 
@@ -202,10 +170,7 @@ func (c *chronicle) notes() *chronicle {
 // timer among them. It returns the outcome.
 func (c *chronicle) ends() contract.Outcome {
 	c.t.Helper()
-	c.notes().add(enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_COMPLETED, &historypb.HistoryEvent{
-		Attributes: &historypb.HistoryEvent_WorkflowExecutionCompletedEventAttributes{
-			WorkflowExecutionCompletedEventAttributes: &historypb.WorkflowExecutionCompletedEventAttributes{},
-		}})
+	c.notes().add(&historypb.WorkflowExecutionCompletedEventAttributes{})
 	return c.replays()
 }
 

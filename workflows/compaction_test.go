@@ -38,19 +38,14 @@ func TestAConversationThatIsTooLong(t *testing.T) {
 		summaries int
 		code      domain.Code
 	}{
-		"once": {overflows: 1, sums: sums, summaries: 1},
 		"a window that is named": {overflows: 1, named: 30_000, summaries: 1, sums: func(r contract.ModelRequest) (contract.ModelReply, error) {
 			require.LessOrEqual(t, r.Summary.Window, int64(30_000))
 			return summary, nil
 		}},
 		"once, and billed":     {overflows: 1, billed: true, sums: sums, summaries: 1},
-		"twice":                {overflows: 2, sums: sums, summaries: 1, code: domain.CodeContextOverflow},
 		"without a compaction": {off: true, overflows: 1, sums: sums, code: domain.CodeContextOverflow},
 		"no summary": {overflows: 1, summaries: 1, code: domain.CodeContextOverflow, sums: func(contract.ModelRequest) (contract.ModelReply, error) {
 			return says(" "), nil
-		}},
-		"nothing at all": {overflows: 1, summaries: 1, code: domain.CodeContextOverflow, sums: func(contract.ModelRequest) (contract.ModelReply, error) {
-			return contract.ModelReply{Outcome: contract.Answered, Tries: 1}, nil
 		}},
 		"a summary of half as much": {overflows: 1, summaries: 2, sums: func(r contract.ModelRequest) (contract.ModelReply, error) {
 			if window /= 2; r.Summary.Window > window {
@@ -91,18 +86,16 @@ func TestAConversationThatIsTooLong(t *testing.T) {
 				reply, err := plain(r)
 				return with(reply, func(r *contract.ModelReply) { r.Message.Parts[0].Text += strings.Repeat(" words", 4000) }), err
 			}
-			w.list = func(contract.ResolveRequest) (contract.Resolved, error) {
-				c := catalog()
+			w.list = lists(func(c *contract.Resolved) {
 				c.ContextWindow, c.Compaction = 200_000, new(domain.Compaction{Off: test.off}.WithDefaults())
-				return c, nil
-			}
-			env := w.executed(t, input(t, "", func(in *contract.SessionInput) { in.Definition.Attempts = 3 }))
+			})
+			env := w.executed(t, input(t, "", tried(3)))
 			out := outcome(t, env)
 			require.Equal(t, test.code, out.Code)
 			require.Equal(t, test.summaries, summaries)
 			told := 0
-			for _, e := range eventsOf(t, env, 0) {
-				if started, ok := e.Data.(domain.InferenceRequestStarted); ok && started.Summary {
+			for _, started := range dataOf[domain.InferenceRequestStarted](t, env, 0) {
+				if started.Summary {
 					told++
 				}
 			}
@@ -117,11 +110,9 @@ func TestWhatCannotBeMadeShorter(t *testing.T) {
 	w := &world{model: func(contract.ModelRequest) (contract.ModelReply, error) {
 		return contract.ModelReply{}, refused(overflows())
 	}}
-	w.list = func(contract.ResolveRequest) (contract.Resolved, error) {
-		c := catalog()
+	w.list = lists(func(c *contract.Resolved) {
 		c.ContextWindow, c.Compaction = 200_000, new(domain.Compaction{}.WithDefaults())
-		return c, nil
-	}
+	})
 	env := w.executed(t, input(t, ""))
 	require.Equal(t, domain.CodeContextOverflow, outcome(t, env).Code)
 	require.Len(t, w.asked, 1)
@@ -141,11 +132,9 @@ func TestAConversationThatIsTooLongToBeCarried(t *testing.T) {
 		reply, err := plain(r)
 		return with(reply, func(r *contract.ModelReply) { r.Message.Parts[0].Text += strings.Repeat(" words", 10_000) }), err
 	}
-	w.list = func(contract.ResolveRequest) (contract.Resolved, error) {
-		c := catalog()
+	w.list = lists(func(c *contract.Resolved) {
 		c.ContextWindow, c.Compaction = 500_000, new(domain.Compaction{}.WithDefaults())
-		return c, nil
-	}
+	})
 	env := w.environment(t)
 	outgrows(env, 18)
 	execute(env, input(t, ""))

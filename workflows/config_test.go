@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
-	"strings"
 	"testing"
 	"time"
 
@@ -13,14 +12,11 @@ import (
 	"go.temporal.io/sdk/testsuite"
 
 	"everstep/domain"
-	"everstep/domain/account"
 	"everstep/domain/contract"
 )
 
 func redefines(env *testsuite.TestWorkflowEnvironment, at time.Duration, id string, request contract.UpdateRequest) *verdict {
-	v := &verdict{}
-	env.RegisterDelayedCallback(func() { env.UpdateWorkflow(string(contract.UpdateDefinition), id, v, request) }, at)
-	return v
+	return updates(env, at, contract.UpdateDefinition, id, request)
 }
 
 // TestAnUpdateHoldsFromTheNextExecutionOn, and is told with who gave it. What it does not name stays.
@@ -30,7 +26,7 @@ func TestAnUpdateHoldsFromTheNextExecutionOn(t *testing.T) {
 	w.model = repeats(says("done"))
 	env := w.environment(t)
 	took := redefines(env, time.Minute, "update", contract.UpdateRequest{
-		Definition: domain.Definition{SystemPrompt: "be brief", Tools: []string{"find"}, Budget: domain.ExecutionBudget{MaxSteps: number(3)}},
+		Definition: domain.Definition{SystemPrompt: "be brief", Tools: []string{"find"}, Budget: stepsOf(3)},
 		Fields:     []string{"system_prompt", "tools", "budget"}, By: "ann", Reason: "renamed",
 	})
 	env.RegisterDelayedCallback(func() {
@@ -58,29 +54,6 @@ func TestAnUpdateHoldsFromTheNextExecutionOn(t *testing.T) {
 	require.Equal(t, []string{"ann", "renamed"}, []string{updates[0].By, updates[0].Reason})
 }
 
-// TestAnUpdateOfAPart leaves the other parts as they were, and a fork begins with what the session has by now.
-func TestAnUpdateOfAPart(t *testing.T) {
-	t.Parallel()
-	w := deployed(offers("look"))
-	env := w.environment(t)
-	given := domain.Definition{Budget: domain.ExecutionBudget{MaxSteps: number(3)}, Guards: domain.Guards{FinalAnswer: true}, Model: domain.LLMConfig{MaxOutputTokens: 77}}
-	redefines(env, time.Minute, "update", contract.UpdateRequest{Definition: given, Fields: given.Given()})
-	prompts(env, time.Hour, "more")
-	closes(env, 2*time.Hour)
-	in := input(t, "ann", func(in *contract.SessionInput) {
-		in.Definition.Budget = domain.ExecutionBudget{MaxSteps: number(9), MaxTokens: number(100_000)}
-		in.Definition.Guards = domain.Guards{OutputRetries: new(5)}
-	})
-	execute(env, in)
-	completes(t, env)
-	now := readAccount(t, env, account.HeadOf, account.Definition).Head.Configuration.Definition
-	require.Equal(t, domain.ExecutionBudget{MaxSteps: number(3), MaxTokens: number(100_000)}, now.Budget)
-	require.Equal(t, domain.Guards{OutputRetries: new(5), FinalAnswer: true}, now.Guards)
-	model := in.Definition.Model
-	model.MaxOutputTokens = 77
-	require.Equal(t, model, now.Model)
-}
-
 // TestUpdatesBeforeAnExecution are one, which is told with who gave each. The model of the first holds too.
 func TestUpdatesBeforeAnExecution(t *testing.T) {
 	t.Parallel()
@@ -98,7 +71,7 @@ func TestUpdatesBeforeAnExecution(t *testing.T) {
 	prompts(env, time.Hour, "more")
 	closes(env, 2*time.Hour)
 	execute(env, in)
-	require.Equal(t, 3, outcome(t, env).Number)
+	endsWith(t, env, 3)
 	require.Equal(t, in.Definition.Model, w.listed[2].Definition.Model)
 	require.Equal(t, "scripted//x", status(t, env).Configuration.Model)
 	require.Equal(t, "be brief", w.listed[2].Definition.SystemPrompt)
@@ -108,30 +81,6 @@ func TestUpdatesBeforeAnExecution(t *testing.T) {
 	first, second := updates[0], updates[1]
 	require.Equal(t, []any{"bob", []string{"system_prompt"}}, []any{second.By, second.Asked})
 	require.Equal(t, []any{"ann", "cheaper", []string{"model"}, true}, []any{first.By, first.Reason, first.Asked, first.At.Before(second.At)})
-}
-
-// TestManyUpdatesBeforeAnExecution: the newest are told, and how many more there were.
-func TestManyUpdatesBeforeAnExecution(t *testing.T) {
-	t.Parallel()
-	w := deployed(offers("one"), offers("two"), offers("three"))
-	env := w.environment(t)
-	for i := range 7 {
-		redefines(env, time.Duration(i+1)*time.Minute, fmt.Sprint(i), contract.UpdateRequest{
-			Definition: domain.Definition{SystemPrompt: fmt.Sprint(i)}, Fields: []string{"system_prompt"}, By: fmt.Sprint(i), Reason: strings.Repeat("r", 1000),
-		})
-	}
-	prompts(env, time.Hour, "more")
-	closes(env, 2*time.Hour)
-	execute(env, input(t, "ann"))
-	change := status(t, env).Configuration.Changes[0]
-	var by []string
-	for _, update := range change.Updates {
-		by = append(by, update.By)
-	}
-	require.Equal(t, []string{"2", "3", "4", "5", "6"}, by)
-	require.Equal(t, 2, change.MoreUpdates)
-	require.Less(t, len(change.Updates[0].Reason), 220)
-	require.Len(t, change.Updates[4].Reason, 1000)
 }
 
 // TestAWordIsToldOfItsOwnChange alone: not of what the workers change later, where the update has changed nothing or where
@@ -209,17 +158,11 @@ func TestAnUpdateThatTakesRulesAway(t *testing.T) {
 	in.Definition.Approvals = domain.ApprovalsOf("allow")
 	redefines(env, time.Minute, "update", contract.UpdateRequest{Fields: []string{"approvals"}})
 	prompts(env, time.Hour, "more")
-	asked := 0
-	sees(t, env, 2*time.Hour, func(waiting []domain.Wait) {
-		for _, call := range waiting {
-			asked++
-			approves(env, "yes", call)
-		}
-	})
+	asked := approvesAll(t, env, 2*time.Hour)
 	closes(env, 3*time.Hour)
 	execute(env, in)
-	require.Equal(t, 2, outcome(t, env).Number)
-	require.Equal(t, 1, asked)
+	endsWith(t, env, 2)
+	require.Equal(t, 1, *asked)
 }
 
 // TestRulesThatWereTakenAwayAreNotLost: the next run is told so, as the memo still says that the session began with some.
@@ -261,7 +204,7 @@ func TestWhatAnUpdateRefuses(t *testing.T) {
 			refused := redefines(env, 0, "update", test.request)
 			closes(env, time.Hour)
 			execute(env, input(t, "ann"))
-			require.ErrorContains(t, refused.rejected, test.says)
+			refused.refused(t, test.says)
 		})
 	}
 }

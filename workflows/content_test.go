@@ -40,7 +40,6 @@ func calling(calls int) stepContent {
 func TestWhatAnInferenceCosts(t *testing.T) {
 	t.Parallel()
 	rerouted := domain.CodedErrorf(domain.Unavailable, domain.CodeRerouted, "elsewhere")
-	down := domain.Errorf(domain.Unavailable, "down")
 	beat := &contract.Heartbeat{Phase: contract.PhaseRequested, Spent: usage(10, 1), Reserved: usage(20, 2)}
 	early := &contract.Heartbeat{Phase: contract.PhaseWaiting, Spent: usage(10, 1)}
 	estimated := func(in, out int64) domain.Usage {
@@ -64,10 +63,6 @@ func TestWhatAnInferenceCosts(t *testing.T) {
 			step: replied(contract.ModelReply{Outcome: contract.Answered, Tries: 3, Response: domain.Response{Usage: usage(100, 10)}, Spent: usage(5, 1)}),
 			used: usage(105, 11), lost: usage(5, 1), cost: 215, lostCost: 15, tries: 3,
 		},
-		"a failure that was billed": {
-			step: replied(contract.ModelReply{Outcome: contract.BilledFailure, Error: down, Spent: usage(50, 5)}),
-			used: usage(50, 5), lost: usage(50, 5), cost: 100, lostCost: 100,
-		},
 		"what a stop cut off": {
 			step: replied(contract.ModelReply{Outcome: contract.Interrupted, Response: domain.Response{Usage: usage(7, 1)}}),
 			used: usage(7, 1), cost: 17,
@@ -76,16 +71,11 @@ func TestWhatAnInferenceCosts(t *testing.T) {
 			step: lost(contract.Loss{How: contract.TimedOut, Heartbeat: beat}),
 			used: estimated(30, 3), lost: estimated(30, 3), cost: 60, lostCost: 60,
 		},
-		"a lost worker, nothing heard": {
-			step: lost(contract.Loss{How: contract.TimedOut}),
-			used: estimated(40, 4), lost: estimated(40, 4), cost: 80, lostCost: 80,
-		},
 		"a lost worker, heard of before the request alone": {
 			step: lost(contract.Loss{How: contract.TimedOut, Heartbeat: early}),
 			used: estimated(50, 5), lost: estimated(50, 5), cost: 100, lostCost: 100,
 		},
 		"a worker with another queue": {step: lost(contract.Loss{Reported: rerouted})},
-		"no worker took it":           {step: lost(contract.Loss{How: contract.TimedOut, Untaken: true})},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -121,30 +111,6 @@ func TestAStopInterruptsOnce(t *testing.T) {
 	}
 	require.Len(t, s.Errors, 1)
 	require.Equal(t, theStep.Tool(1), s.ToolExecutions[1].ID)
-}
-
-// A call that surely did nothing was not run, whatever hooks make of its result.
-func TestWhatCountsAsRun(t *testing.T) {
-	t.Parallel()
-	for name, c := range map[string]struct {
-		reply contract.ToolReply
-		want  domain.ToolOutcome
-	}{
-		"a result":                      {contract.ToolReply{Content: "x"}, domain.ToolOK},
-		"a failure":                     {contract.ToolReply{Error: domain.Errorf(domain.Invalid, "x")}, domain.ToolFailed},
-		"stopped before":                {contract.NotRun(domain.Denied, "not run: the execution was stopped"), domain.ToolNotRun},
-		"did nothing":                   {contract.ToolReply{NotStarted: true, Error: domain.Errorf(domain.Unavailable, "busy")}, domain.ToolNotRun},
-		"did, it has come to something": {contract.ToolReply{NotStarted: true, Content: "x"}, domain.ToolOK},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			s := calling(1).called(0, c.reply, false, later)
-			require.Equal(t, c.want, s.ToolExecutions[0].Outcome())
-			made := s.ToolExecutions[0]
-			made.Value, made.Error = "a hook's", nil
-			require.Equal(t, c.want.Ran(), made.Outcome().Ran())
-		})
-	}
 }
 
 func TestWhatAStopKeeps(t *testing.T) {

@@ -172,7 +172,7 @@ func TestWhatCutsOffTheRecording(t *testing.T) {
 			outgrows(env, 3)
 			begun := env.Now()
 			execute(env, input(t, ""))
-			require.Equal(t, domain.UserRequested, outcome(t, env).StopReason)
+			endsFor(t, env, domain.UserRequested)
 			require.Len(t, w.asked, 3)
 			require.Less(t, env.Now().Sub(begun), 10*time.Second)
 		})
@@ -216,35 +216,22 @@ func TestWhatCutsOffTheRecording(t *testing.T) {
 // in its run, which tries again after some steps and says why. Only the server's own bounds end that.
 func TestAStorageThatFails(t *testing.T) {
 	t.Parallel()
-	gone := temporal.NewApplicationErrorWithOptions("the bucket is gone", string(domain.Unavailable),
-		temporal.ApplicationErrorOptions{Details: []any{domain.Errorf(domain.Unavailable, "the bucket is gone")}})
-	failing := func(t *testing.T, result string) (*world, *testsuite.TestWorkflowEnvironment) {
-		w := steady(60, true)
-		w.record = func(contract.RecordRequest) (contract.Segment, error) { return contract.Segment{}, gone }
-		w.tool = func(contract.ToolRequest) (contract.ToolReply, error) {
-			return contract.ToolReply{Content: result}, nil
-		}
-		env := w.environment(t)
-		outgrows(env, 20)
-		return w, env
-	}
-	long := strings.Repeat("x", 60_000)
 	t.Run("what fits is carried", func(t *testing.T) {
 		t.Parallel()
-		_, env := failing(t, "seen")
+		_, env := inOutage(t, "seen", forLong, nothingHappens)
 		execute(env, input(t, ""))
 		in := nextRun(t, env)
 		require.Len(t, in.Carry.Conversation.Entries, 41)
 	})
 	t.Run("what does not stays", func(t *testing.T) {
 		t.Parallel()
-		w, env := failing(t, long)
+		w, env := inOutage(t, longResult, forLong, nothingHappens)
 		var tried []int
 		w.record = func(r contract.RecordRequest) (contract.Segment, error) {
 			if step := r.Log.Length / 2; len(tried) == 0 || tried[len(tried)-1] != step {
 				tried = append(tried, step)
 			}
-			return contract.Segment{}, gone
+			return contract.Segment{}, bucketGone()
 		}
 		execute(env, input(t, ""))
 		completes(t, env)
@@ -253,10 +240,10 @@ func TestAStorageThatFails(t *testing.T) {
 	})
 	t.Run("until it is back", func(t *testing.T) {
 		t.Parallel()
-		w, env := failing(t, long)
+		w, env := inOutage(t, longResult, forLong, nothingHappens)
 		w.record = func(r contract.RecordRequest) (contract.Segment, error) {
 			if r.Log.Length < 50 {
-				return contract.Segment{}, gone
+				return contract.Segment{}, bucketGone()
 			}
 			return stores(r)
 		}
@@ -271,13 +258,7 @@ func TestAStorageThatFails(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w, env := failing(t, long)
-			w.model = func(r contract.ModelRequest) (contract.ModelReply, error) {
-				if r.Step == 30 {
-					near(env)
-				}
-				return says(fmt.Sprint("step ", r.Step), look()), nil
-			}
+			_, env := inOutage(t, longResult, forLong, near)
 			execute(env, input(t, ""))
 			out := outcome(t, env)
 			require.Equal(t, domain.StatusFailed, out.Status)
@@ -322,9 +303,7 @@ func TestWhatIsHandedOnIsBounded(t *testing.T) {
 	t.Parallel()
 	w := &world{tools: reads(), storage: true, record: stores}
 	w.model = calling(calls("look", 40)...)
-	w.tool = func(contract.ToolRequest) (contract.ToolReply, error) {
-		return contract.ToolReply{Content: strings.Repeat("<", 64<<10)}, nil
-	}
+	w.tool = gives(contract.ToolReply{Content: strings.Repeat("<", 64<<10)})
 	env := w.environment(t)
 	outgrows(env, 1)
 	execute(env, input(t, "", func(in *contract.SessionInput) {

@@ -29,11 +29,8 @@ func TestStepsAreLimitedByDefault(t *testing.T) {
 		reason              domain.StopReason
 		steps               int
 	}{
-		"nobody says anything":   {domain.ExecutionBudget{}, domain.ExecutionBudget{}, domain.StepsLimitReached, 200},
-		"other limits":           {domain.ExecutionBudget{MaxSeconds: new(1e6)}, domain.ExecutionBudget{}, domain.StepsLimitReached, 200},
-		"none in the definition": {domain.Unlimited(), domain.ExecutionBudget{}, domain.Completed, 204},
-		"none in the request":    {domain.ExecutionBudget{}, domain.Unlimited(), domain.Completed, 204},
-		"more in the request":    {domain.ExecutionBudget{}, stepsOf(300), domain.Completed, 204},
+		"nobody says anything": {domain.ExecutionBudget{}, domain.ExecutionBudget{}, domain.StepsLimitReached, 200},
+		"none in the request":  {domain.ExecutionBudget{}, domain.Unlimited(), domain.Completed, 204},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -76,33 +73,6 @@ func TestEachExecutionHasTheDefault(t *testing.T) {
 	completes(t, env)
 }
 
-// TestTheDefaultIsExtended by a number and by none.
-func TestTheDefaultIsExtended(t *testing.T) {
-	t.Parallel()
-	for name, test := range map[string]struct {
-		request contract.ExtendRequest
-		want    domain.ExecutionBudget
-	}{
-		"by a number": {contract.ExtendRequest{Budget: stepsOf(500)}, stepsOf(500)},
-		"by none":     {contract.ExtendRequest{Lift: []domain.Limit{domain.LimitSteps}}, domain.Unlimited()},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			w := marches(203)
-			env := w.environment(t)
-			extends(env, time.Hour, "x", test.request)
-			env.RegisterDelayedCallback(func() {
-				status := status(t, env)
-				require.Equal(t, test.want, status.Ledger.Own().Limit)
-				require.Equal(t, domain.Completed, status.StopReason)
-			}, 2*time.Hour)
-			closes(env, 3*time.Hour)
-			execute(env, input(t, "ann"))
-			completes(t, env)
-		})
-	}
-}
-
 // TestASubagentHasNoDefaultOfItsOwn: it draws from the steps of the agent that starts it.
 func TestASubagentHasNoDefaultOfItsOwn(t *testing.T) {
 	t.Parallel()
@@ -111,9 +81,7 @@ func TestASubagentHasNoDefaultOfItsOwn(t *testing.T) {
 		want       *int64
 	}{
 		"where the root has the default":     {domain.ExecutionBudget{}, domain.ExecutionBudget{}, number(198)},
-		"where the root has no limit":        {domain.Unlimited(), domain.ExecutionBudget{}, nil},
 		"where its own definition says none": {stepsOf(20), domain.Unlimited(), number(18)},
-		"where its own definition says so":   {domain.Unlimited(), stepsOf(7), number(7)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

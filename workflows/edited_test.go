@@ -21,20 +21,18 @@ import (
 
 // checking has a worker check arguments: they fit unless they hold the word.
 func checking(env *testsuite.TestWorkflowEnvironment, unfit string) {
-	env.RegisterActivityWithOptions(func(_ context.Context, r contract.OutputRequest) (contract.OutputReply, error) {
+	serves(env, contract.CheckOutput, func(r contract.OutputRequest) (contract.OutputReply, error) {
 		if strings.Contains(r.Text, unfit) {
 			return contract.OutputReply{Invalid: "/amount: must be a number"}, nil
 		}
 		return contract.OutputReply{}, nil
-	}, activity.RegisterOptions{Name: string(contract.CheckOutput)})
+	})
 }
 
 func edits(env *testsuite.TestWorkflowEnvironment, id, arguments string, call domain.Wait) *verdict {
-	v := &verdict{}
-	env.UpdateWorkflow(string(contract.UpdateAnswer), id, v, contract.AnswerRequest{Verdict: domain.Approved,
-		Call: call.ToolExecutionID, Digest: call.Digest, Arguments: arguments, By: "ann", Reason: "less",
+	return replies(env, id, contract.AnswerRequest{
+		Verdict: domain.Approved, Call: call.ToolExecutionID, Digest: call.Digest, Arguments: arguments, Reason: "less",
 	})
-	return v
 }
 
 // TestAnEditedCall runs once, with exactly the bytes that a person gave, and the model is told.
@@ -52,15 +50,16 @@ func TestAnEditedCall(t *testing.T) {
 	require.Len(t, w.ran, 2)
 	require.Equal(t, edited, w.ran[1].Arguments)
 	call := executions(t, env)[0]
+	wait := call.Wait(domain.WaitApproval)
 	require.Equal(t, edited, call.Call.Arguments)
-	require.Equal(t, domain.CallDigest("pay", pay("7").Arguments), call.Wait(domain.WaitApproval).Digest, "what was asked about")
-	require.Equal(t, domain.CallDigest("pay", edited), call.Wait(domain.WaitApproval).Answer.Edited, "what ran")
-	require.Equal(t, `approved ann less {"amount": 7}`, strings.Join([]string{string(call.Wait(domain.WaitApproval).Verdict()), call.Wait(domain.WaitApproval).Answer.By, call.Wait(domain.WaitApproval).Answer.Reason, call.Wait(domain.WaitApproval).Arguments}, " "))
-	require.Equal(t, call.Wait(domain.WaitApproval).Answer, word.value.(contract.AnswerReply).Wait.Answer)
+	require.Equal(t, domain.CallDigest("pay", pay("7").Arguments), wait.Digest, "what was asked about")
+	require.Equal(t, domain.CallDigest("pay", edited), wait.Answer.Edited, "what ran")
+	require.Equal(t, `approved ann less {"amount": 7}`, strings.Join([]string{string(wait.Verdict()), wait.Answer.By, wait.Answer.Reason, wait.Arguments}, " "))
+	require.Equal(t, wait.Answer, word.value.(contract.AnswerReply).Wait.Answer)
 	entries := entriesIn(t, env)
 	require.Equal(t, domain.EditedNote(edited)+"seen", entries[2].Message.ToolResult.Content)
 	require.Equal(t, pay("7").Arguments, entries[1].Message.ToolCalls[0].Arguments, "what the model said stays")
-	require.Equal(t, call.Wait(domain.WaitApproval).Answer.Edited, eventsIn(t, env, 1, domain.EventWaitClosed)[0].Data.(domain.WaitClosed).Edited)
+	require.Equal(t, wait.Answer.Edited, eventsIn(t, env, 1, domain.EventWaitClosed)[0].Data.(domain.WaitClosed).Edited)
 }
 
 // TestEditsThatAreRefused leave the call waiting as it was.
@@ -68,14 +67,11 @@ func TestEditsThatAreRefused(t *testing.T) {
 	t.Parallel()
 	deny := domain.ApprovalRule{Tool: "pay", Arguments: map[string]json.RawMessage{"amount": json.RawMessage(`{"at_least": 100}`)}, Then: domain.Deny}
 	for name, test := range map[string]struct{ arguments, says string }{
-		"what does not fit":     {`{"amount": "five"}`, "arguments: do not fit pay, so the call waits as it was: /amount: must be a number"},
-		"what a rule denies":    {`{"amount": 500}`, "arguments: the rules of this agent do not allow the call with them (rule 1 (pay, amount {\"at_least\":100}: deny)); it waits as it was"},
-		"a rule by other words": {`{"amount": [500]}`, "do not allow the call with them"},
-		"no JSON":               {`amount=5`, "arguments: are no JSON object"},
-		"two of them":           {`{"amount": 5}{"amount": 500}`, "arguments: are no JSON object"},
-		"a key twice":           {`{"amount": 5, "Amount": 500}`, "with each key once, in one case"},
-		"the same":              {`{"amount": 7}`, "arguments: are those that were asked about"},
-		"too many":              {`{"note": "` + strings.Repeat("x", domain.MaxEdited) + `"}`, "arguments: have 16396 bytes; at most 16384 are allowed"},
+		"what does not fit":  {`{"amount": "five"}`, "arguments: do not fit pay, so the call waits as it was: /amount: must be a number"},
+		"what a rule denies": {`{"amount": 500}`, "arguments: the rules of this agent do not allow the call with them (rule 1 (pay, amount {\"at_least\":100}: deny)); it waits as it was"},
+		"no JSON":            {`amount=5`, "arguments: are no JSON object"},
+		"the same":           {`{"amount": 7}`, "arguments: are those that were asked about"},
+		"too many":           {`{"note": "` + strings.Repeat("x", domain.MaxEdited) + `"}`, "arguments: have 16396 bytes; at most 16384 are allowed"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -87,7 +83,7 @@ func TestEditsThatAreRefused(t *testing.T) {
 			sees(t, env, time.Hour, func(waiting []domain.Wait) { approved = approves(env, "approve", waiting[0]) })
 			execute(env, askedFor(t, deny))
 			if refused.rejected != nil {
-				require.ErrorContains(t, refused.rejected, test.says)
+				refused.refused(t, test.says)
 			} else {
 				require.ErrorContains(t, refused.err, test.says)
 			}
@@ -166,11 +162,8 @@ func TestHooksSeeWhatWasEdited(t *testing.T) {
 				}
 				return c, nil
 			})
-			w := &world{model: calling(pay("7")), tool: saw}
+			w := &world{tools: pays(), model: calling(pay("7")), tool: saw}
 			env := hooked(t, w, nil, careful)
-			resolved := hookedCatalog(t, careful)
-			resolved.Tools = pays()
-			w.list = func(contract.ResolveRequest) (contract.Resolved, error) { return resolved, nil }
 			checking(env, "never")
 			sees(t, env, time.Minute, func(waiting []domain.Wait) { edits(env, "edit", edited, waiting[0]) })
 			execute(env, askedFor(t))
@@ -198,11 +191,8 @@ func TestHooksTakeTheirTime(t *testing.T) {
 	}
 	slow := hook.IO(domain.TriggerBeforeToolUse, "slow", looks)
 	slow.Timeout = time.Hour
-	w := &world{model: calling(pay("7")), tool: saw}
+	w := &world{tools: pays(), model: calling(pay("7")), tool: saw}
 	env := hooked(t, w, nil, slow)
-	resolved := hookedCatalog(t, slow)
-	resolved.Tools = pays()
-	w.list = func(contract.ResolveRequest) (contract.Resolved, error) { return resolved, nil }
 	checking(env, "never")
 	env.RegisterActivityWithOptions(looks, activity.RegisterOptions{Name: string(contract.CallHook)})
 	env.OnActivity(string(contract.CallHook), mock.Anything, mock.Anything).After(10*time.Minute).Return(contract.HookReply{}, nil)
@@ -210,7 +200,7 @@ func TestHooksTakeTheirTime(t *testing.T) {
 	in := askedFor(t)
 	in.Budget.MaxSeconds = new(15 * 60.0)
 	execute(env, in)
-	require.Equal(t, domain.TimeLimitReached, outcome(t, env).StopReason)
+	endsFor(t, env, domain.TimeLimitReached)
 }
 
 // TestAnEditIsTheEffectThatItIs: one of unknown outcome is not made again by it, and two of one step take turns.
@@ -287,8 +277,8 @@ func TestEditsAreBounded(t *testing.T) {
 					require.ErrorContains(t, one.err, "do not fit")
 					continue
 				}
-				require.ErrorContains(t, one.rejected, test.says)
-				require.ErrorContains(t, one.rejected, "approve or deny it as it is")
+				one.refused(t, test.says)
+				one.refused(t, "approve or deny it as it is")
 			}
 			require.NoError(t, approved.rejected)
 			require.Len(t, w.ran, 1)
@@ -303,18 +293,15 @@ func TestAHookThatFailsIsTheLast(t *testing.T) {
 		return contract.HookReply{}, nil
 	})
 	io.Attempts = 2
-	w := &world{model: calling(pay("7"), pay("8")), tool: saw}
+	w := &world{tools: pays(), model: calling(pay("7"), pay("8")), tool: saw}
 	env := hooked(t, w, nil, io)
-	resolved := hookedCatalog(t, io)
-	resolved.Tools = pays()
-	w.list = func(contract.ResolveRequest) (contract.Resolved, error) { return resolved, nil }
 	seen, asked := map[string]int{}, make(chan struct{})
-	env.RegisterActivityWithOptions(func(_ context.Context, r contract.OutputRequest) (contract.OutputReply, error) {
+	serves(env, contract.CheckOutput, func(r contract.OutputRequest) (contract.OutputReply, error) {
 		if r.Text == `{"amount": 6}` {
 			<-asked // so it is edited while the hook looks at the other call
 		}
 		return contract.OutputReply{}, nil
-	}, activity.RegisterOptions{Name: string(contract.CheckOutput)})
+	})
 	answersHooks(env, func(_ context.Context, r contract.HookRequest) (contract.HookReply, error) {
 		if seen[r.Call.Arguments]++; r.Call.Arguments == `{"amount": 5}` {
 			if seen[r.Call.Arguments] == 1 {

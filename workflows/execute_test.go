@@ -94,19 +94,19 @@ func (w *world) environment(t *testing.T) *testsuite.TestWorkflowEnvironment {
 	// The race detector on a busy machine is no deadlock, nor is an activity stuck that has no processor.
 	env.SetWorkerOptions(worker.Options{DeadlockDetectionTimeout: 2 * time.Minute, Interceptors: interceptors})
 	env.SetTestTimeout(2 * time.Minute)
-	env.RegisterActivityWithOptions(func(_ context.Context, r contract.ModelRequest) (contract.ModelReply, error) {
+	serves(env, contract.CallModel, func(r contract.ModelRequest) (contract.ModelReply, error) {
 		w.mu.Lock()
 		w.asked = append(w.asked, r)
 		w.mu.Unlock()
 		return w.model(r)
-	}, activity.RegisterOptions{Name: string(contract.CallModel)})
-	env.RegisterActivityWithOptions(func(_ context.Context, r contract.ToolRequest) (contract.ToolReply, error) {
+	})
+	serves(env, contract.CallTool, func(r contract.ToolRequest) (contract.ToolReply, error) {
 		w.mu.Lock()
 		w.ran = append(w.ran, r)
 		w.mu.Unlock()
 		return w.tool(r)
-	}, activity.RegisterOptions{Name: string(contract.CallTool)})
-	env.RegisterActivityWithOptions(func(_ context.Context, r contract.ResolveRequest) (contract.Resolved, error) {
+	})
+	serves(env, contract.ListTools, func(r contract.ResolveRequest) (contract.Resolved, error) {
 		w.mu.Lock()
 		w.listed = append(w.listed, r)
 		w.mu.Unlock()
@@ -119,23 +119,25 @@ func (w *world) environment(t *testing.T) *testsuite.TestWorkflowEnvironment {
 			catalog.Approvals = cmp.Or(catalog.Approvals, w.approvals, domain.ApprovalsOf("allow"))
 		}
 		return catalog, err
-	}, activity.RegisterOptions{Name: string(contract.ListTools)})
-	env.RegisterActivityWithOptions(func(_ context.Context, r contract.RecordRequest) (contract.Segment, error) {
+	})
+	serves(env, contract.Record, func(r contract.RecordRequest) (contract.Segment, error) {
 		return w.record(r)
-	}, activity.RegisterOptions{Name: string(contract.Record)})
-	env.RegisterActivityWithOptions(func(_ context.Context, r contract.ToolRequest) (contract.VerifyReply, error) {
+	})
+	serves(env, contract.VerifyCall, func(r contract.ToolRequest) (contract.VerifyReply, error) {
 		return w.verify(r)
-	}, activity.RegisterOptions{Name: string(contract.VerifyCall)})
-	env.RegisterActivityWithOptions(func(_ context.Context, r contract.BindRequest) (contract.Bound, error) { return w.bind(r) },
-		activity.RegisterOptions{Name: string(contract.Bind)})
-	env.RegisterActivityWithOptions(func(_ context.Context, r contract.UnbindRequest) (contract.UnbindReply, error) {
+	})
+	serves(env, contract.Bind, func(r contract.BindRequest) (contract.Bound, error) { return w.bind(r) })
+	serves(env, contract.Unbind, func(r contract.UnbindRequest) (contract.UnbindReply, error) {
 		return contract.UnbindReply{}, w.unbind(r)
-	}, activity.RegisterOptions{Name: string(contract.Unbind)})
-	env.RegisterActivityWithOptions(func(_ context.Context, r contract.SessionMessage) (contract.SessionReply, error) { return w.send(r) },
-		activity.RegisterOptions{Name: string(contract.Send)})
-	env.RegisterActivityWithOptions(func(_ context.Context, r contract.FollowRequest) (contract.FollowReply, error) { return w.follow(r) },
-		activity.RegisterOptions{Name: string(contract.Follow)})
+	})
+	serves(env, contract.Send, func(r contract.SessionMessage) (contract.SessionReply, error) { return w.send(r) })
+	serves(env, contract.Follow, func(r contract.FollowRequest) (contract.FollowReply, error) { return w.follow(r) })
 	return env
+}
+
+// serves has workers make an activity.
+func serves[In, Out any](env *testsuite.TestWorkflowEnvironment, name contract.Activity[In, Out], do func(In) (Out, error)) {
+	env.RegisterActivityWithOptions(func(_ context.Context, r In) (Out, error) { return do(r) }, activity.RegisterOptions{Name: string(name)})
 }
 
 // ownTime has time pass in an environment where nothing else is to be done, and nowhere else. The SDK has it pass on the
@@ -297,8 +299,25 @@ func input(t *testing.T, name string, change ...func(*contract.SessionInput)) co
 	return in
 }
 
+func stepsOf(n int64) domain.ExecutionBudget  { return domain.ExecutionBudget{MaxSteps: &n} }
+func tokensOf(n int64) domain.ExecutionBudget { return domain.ExecutionBudget{MaxTokens: &n} }
+func callsOf(n int64) domain.ExecutionBudget  { return domain.ExecutionBudget{MaxToolCalls: &n} }
+
+// costOf is in nano-dollars.
+func costOf(n int64) domain.ExecutionBudget      { return domain.ExecutionBudget{MaxCostNanoUSD: &n} }
+func secondsOf(n float64) domain.ExecutionBudget { return domain.ExecutionBudget{MaxSeconds: &n} }
+
 func budgeted(budget domain.ExecutionBudget) func(*contract.SessionInput) {
 	return func(in *contract.SessionInput) { in.Budget = budget }
+}
+
+// ruled gives an agent the rules of a word.
+func ruled(word string) func(*contract.SessionInput) {
+	return func(in *contract.SessionInput) { in.Definition.Approvals = domain.ApprovalsOf(word) }
+}
+
+func tried(attempts int) func(*contract.SessionInput) {
+	return func(in *contract.SessionInput) { in.Definition.Attempts = attempts }
 }
 
 // execute runs an agent's workflow to the end of its run.
@@ -316,6 +335,11 @@ func (w *world) executed(t *testing.T, in contract.SessionInput) *testsuite.Test
 
 func signalStop(env *testsuite.TestWorkflowEnvironment, request contract.StopRequest) {
 	env.SignalWorkflow(string(contract.SignalStop), request)
+}
+
+// stopsWith has an agent be asked to stop at a time.
+func stopsWith(env *testsuite.TestWorkflowEnvironment, at time.Duration, request contract.StopRequest) {
+	env.RegisterDelayedCallback(func() { signalStop(env, request) }, at)
 }
 
 func query[In, Out any](t *testing.T, env *testsuite.TestWorkflowEnvironment, q contract.Query[In, Out], in In) Out {
@@ -425,6 +449,17 @@ func eventsOf(t *testing.T, env *testsuite.TestWorkflowEnvironment, number int) 
 	return events
 }
 
+// dataOf are what the events of a type of an execution say.
+func dataOf[T any](t *testing.T, env *testsuite.TestWorkflowEnvironment, number int) (all []T) {
+	t.Helper()
+	for _, event := range eventsOf(t, env, number) {
+		if data, ok := event.Data.(T); ok {
+			all = append(all, data)
+		}
+	}
+	return all
+}
+
 // stateIn is the agent's state, without messages and steps that have ended.
 func stateIn(t *testing.T, env *testsuite.TestWorkflowEnvironment) domain.AgentState {
 	t.Helper()
@@ -442,10 +477,26 @@ func outcome(t *testing.T, env *testsuite.TestWorkflowEnvironment) contract.Outc
 	return out
 }
 
+// endsFor requires the reason of the last execution's end, endsAs its status, and endsWith its number.
+func endsFor(t *testing.T, env *testsuite.TestWorkflowEnvironment, reason domain.StopReason) {
+	t.Helper()
+	require.Equal(t, reason, outcome(t, env).StopReason)
+}
+
+func endsAs(t *testing.T, env *testsuite.TestWorkflowEnvironment, status domain.ExecutionStatus) {
+	t.Helper()
+	require.Equal(t, status, outcome(t, env).Status)
+}
+
+func endsWith(t *testing.T, env *testsuite.TestWorkflowEnvironment, number int) {
+	t.Helper()
+	require.Equal(t, number, outcome(t, env).Number)
+}
+
 // completes requires that the agent's workflow has ended, with its last execution completed.
 func completes(t *testing.T, env *testsuite.TestWorkflowEnvironment) {
 	t.Helper()
-	require.Equal(t, domain.StatusCompleted, outcome(t, env).Status)
+	endsAs(t, env, domain.StatusCompleted)
 }
 
 // updated collects an update's answer.

@@ -28,13 +28,9 @@ func TestAnotherModelTakesOver(t *testing.T) {
 		steps     int
 		asked     string
 	}{
-		"the next one":            {[]domain.Fallback{to("/b")}, map[string]*domain.Error{"/x": quota}, domain.StatusCompleted, 2, "/x /b"},
-		"one after the other":     {[]domain.Fallback{to("/b"), to("/c")}, map[string]*domain.Error{"/x": quota, "/b": down}, domain.StatusCompleted, 3, "/x /b /c"},
-		"one that does not take":  {[]domain.Fallback{to("/b", domain.FailureThrottled), to("/c")}, map[string]*domain.Error{"/x": quota}, domain.StatusCompleted, 2, "/x /c"},
-		"none takes":              {[]domain.Fallback{to("/b", domain.FailureThrottled)}, map[string]*domain.Error{"/x": quota}, domain.StatusFailed, 1, "/x"},
-		"not for a bad request":   {[]domain.Fallback{to("/b")}, map[string]*domain.Error{"/x": broken}, domain.StatusFailed, 1, "/x"},
-		"the last one fails, too": {[]domain.Fallback{to("/b")}, map[string]*domain.Error{"/x": quota, "/b": quota}, domain.StatusFailed, 2, "/x /b"},
-		"it fails otherwise":      {[]domain.Fallback{to("/b")}, map[string]*domain.Error{"/x": down, "/b": quota}, domain.StatusFailed, 2, "/x /b"},
+		"one after the other":   {[]domain.Fallback{to("/b"), to("/c")}, map[string]*domain.Error{"/x": quota, "/b": down}, domain.StatusCompleted, 3, "/x /b /c"},
+		"not for a bad request": {[]domain.Fallback{to("/b")}, map[string]*domain.Error{"/x": broken}, domain.StatusFailed, 1, "/x"},
+		"it fails otherwise":    {[]domain.Fallback{to("/b")}, map[string]*domain.Error{"/x": down, "/b": quota}, domain.StatusFailed, 2, "/x /b"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -97,6 +93,6 @@ func TestTheNextExecutionBeginsWithTheFirstModel(t *testing.T) {
 		in.Definition.Attempts = 1
 		in.Definition.Fallbacks = []domain.Fallback{{Model: domain.LLMConfig{Provider: "scripted", Model: "/b"}}}
 	}))
-	require.Equal(t, 2, outcome(t, env).Number)
+	endsWith(t, env, 2)
 	require.Equal(t, "/x /b /x ", asked)
 }

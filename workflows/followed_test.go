@@ -203,22 +203,3 @@ func TestAToolThatIsGone(t *testing.T) {
 	completes(t, env)
 	require.Len(t, w.asked, 2)
 }
-
-// TestWhatWasAnotherGoesAlong with what continues as new, and an execution in progress keeps what it began with.
-func TestWhatWasAnotherGoesAlong(t *testing.T) {
-	t.Parallel()
-	w := deployed(offers("seek"), offers("find"), offers("find"))
-	env := w.environment(t)
-	outgrows(env, 2)
-	prompts(env, time.Minute, "more")
-	execute(env, input(t, "ann"))
-	in := nextRun(t, env)
-	require.Len(t, in.Carry.Config.Changes, 1)
-	env = w.environment(t)
-	prompts(env, time.Minute, "and more")
-	closes(env, time.Hour)
-	execute(env, in)
-	require.Equal(t, 3, outcome(t, env).Number)
-	require.Len(t, w.listed, 3)
-	require.Equal(t, in.Carry.Config.Changes, status(t, env).Configuration.Changes)
-}

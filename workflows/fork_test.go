@@ -103,7 +103,6 @@ func TestWhatNoForkBeginsWith(t *testing.T) {
 		"no prompt":                           {func(in *contract.SessionInput) { in.Prompt = "" }, "prompt"},
 		"another origin":                      {func(in *contract.SessionInput) { in.Fork.Origin.ExecutionID = domain.ExecutionID{} }, "fork: the state is none"},
 		"messages missing":                    {func(in *contract.SessionInput) { in.Carry.Conversation.Edits = domain.Edits{Hidden: 99} }, "edits"},
-		"no agent":                            {func(in *contract.SessionInput) { in.Definition.Model.Provider = "" }, "model: has no provider"},
 		"a prompt that shows a trusted value": {func(in *contract.SessionInput) { in.Definition.ShowTrusted = []string{"customer"} }, "show_trusted"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -39,7 +39,7 @@ func TestWhatIsGivenIsHandedOnOnce(t *testing.T) {
 	require.Equal(t, 3, w.asked[0].Log.Length)
 
 	env = w.executed(t, in)
-	require.Equal(t, domain.Completed, outcome(t, env).StopReason)
+	endsFor(t, env, domain.Completed)
 	page := query(t, env, contract.QueryMessages, contract.MessagesRequest{})
 	require.Equal(t, []string{"before", "answered", "hello"}, []string{
 		page.Entries[0].Message.Text(), page.Entries[1].Message.Text(), page.Entries[2].Message.Text(),
@@ -67,9 +67,9 @@ func TestWhatIsGivenIsChecked(t *testing.T) {
 	instead := sends(env, 3*time.Minute, "u3", contract.SendRequest{Prompt: "more", Options: &domain.StartOptions{Metadata: given("a").Metadata, Messages: conversed(t).Messages}})
 	closes(env, time.Hour)
 	execute(env, input(t, "ann", func(in *contract.SessionInput) { in.Options = given("a") }))
-	require.Equal(t, 2, outcome(t, env).Number)
-	require.ErrorContains(t, refused.rejected, "messages[1].tool_calls: call")
-	require.ErrorContains(t, toomuch.rejected, "metadata: takes")
+	endsWith(t, env, 2)
+	refused.refused(t, "messages[1].tool_calls: call")
+	toomuch.refused(t, "metadata: takes")
 	require.Equal(t, 2, instead.value.(contract.SendReply).Number)
 	require.Equal(t, []int{1, 5}, []int{w.asked[0].Log.Length, w.asked[1].Log.Length})
 }

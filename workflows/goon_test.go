@@ -26,7 +26,7 @@ func wentOn(t *testing.T, env *testsuite.TestWorkflowEnvironment, budget domain.
 func endsEarly(t *testing.T, w *world) *testsuite.TestWorkflowEnvironment {
 	t.Helper()
 	env := w.executed(t, input(t, "", budgeted(stepsOf(1))))
-	require.Equal(t, domain.StepsLimitReached, outcome(t, env).StopReason)
+	endsFor(t, env, domain.StepsLimitReached)
 	return env
 }
 
@@ -67,7 +67,6 @@ func TestWhatNothingGoesOnFrom(t *testing.T) {
 		change func(*contract.SessionInput)
 		says   string
 	}{
-		"no agent":         {func(in *contract.SessionInput) { in.Definition.Model.Provider = "" }, "model: has no provider"},
 		"a budget below 0": {func(in *contract.SessionInput) { in.GoOn.Budget = stepsOf(-1) }, "max_steps"},
 		"no state":         {func(in *contract.SessionInput) { in.Carry.State = []byte(`{"schema_version": 1, "agent_id": 7}`) }, "agent_id"},
 		"messages missing": {func(in *contract.SessionInput) {
@@ -105,7 +104,6 @@ func TestMessagesOfAnEarlierWorkflow(t *testing.T) {
 		code    domain.Code
 	}{
 		"with storage": {true, stores, ""},
-		"without":      {false, stores, domain.CodeContextLost},
 		"a storage that fails": {true, func(contract.RecordRequest) (contract.Segment, error) {
 			return contract.Segment{}, refused(domain.Errorf(domain.Denied, "full"))
 		}, domain.CodeContextLost},

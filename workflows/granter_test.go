@@ -10,7 +10,6 @@ import (
 	"github.com/stretchr/testify/mock"
 	"github.com/stretchr/testify/require"
 	"go.temporal.io/sdk/converter"
-	"go.temporal.io/sdk/testsuite"
 	"go.temporal.io/sdk/workflow"
 	"pgregory.net/rapid"
 
@@ -31,24 +30,13 @@ func unlike() func(contract.ToolRequest) (contract.ToolReply, error) {
 	}
 }
 
-// granted are the requests that an agent's events say were met.
-func granted(t *testing.T, env *testsuite.TestWorkflowEnvironment) (all []domain.SubagentGranted) {
-	t.Helper()
-	for _, e := range eventsOf(t, env, 0) {
-		if event, ok := e.Data.(domain.SubagentGranted); ok {
-			all = append(all, event)
-		}
-	}
-	return all
-}
-
 // TestASubagentAsksForMore than its share, once another has left some.
 func TestASubagentAsksForMore(t *testing.T) {
 	t.Parallel()
 	price := &domain.Price{Input: 1_000_000_000, Output: 1_000_000_000}
 	for limit, budget := range map[domain.Limit]domain.ExecutionBudget{
-		domain.LimitSteps: {MaxSteps: new(int64(13))}, domain.LimitTokens: {MaxTokens: new(int64(600))},
-		domain.LimitCost: {MaxCostNanoUSD: new(int64(600_000))}, domain.LimitToolCalls: {MaxToolCalls: new(int64(13))},
+		domain.LimitSteps: {MaxSteps: number(13)}, domain.LimitTokens: {MaxTokens: number(600)},
+		domain.LimitCost: {MaxCostNanoUSD: number(600_000)}, domain.LimitToolCalls: {MaxToolCalls: number(13)},
 	} {
 		t.Run(string(limit), func(t *testing.T) {
 			t.Parallel()
@@ -82,8 +70,8 @@ func TestASubagentAsksForMore(t *testing.T) {
 			for _, call := range steps[0].Step.ToolExecutions {
 				require.JSONEq(t, `{"status":"completed","stop_reason":"completed","answer":"found","effects":[]}`, call.Value)
 			}
-			require.NotEmpty(t, granted(t, env))
-			for _, grant := range granted(t, env) {
+			require.NotEmpty(t, dataOf[domain.SubagentGranted](t, env, 0))
+			for _, grant := range dataOf[domain.SubagentGranted](t, env, 0) {
 				require.Equal(t, limit, grant.Limit)
 			}
 			left := status(t, env).Ledger.Own().Left
@@ -100,7 +88,7 @@ func TestAllThatAskAreRefusedInTurn(t *testing.T) {
 	env := w.environment(t)
 	reachesRoot(env)
 	began := env.Now()
-	execute(env, input(t, "", withLeaf, func(in *contract.SessionInput) { in.Budget.MaxSteps = new(int64(11)) }))
+	execute(env, input(t, "", withLeaf, budgeted(stepsOf(11))))
 	out := outcome(t, env)
 	require.Equal(t, domain.StatusCompleted, out.Status, out.StopReason)
 	require.Less(t, env.Now().Sub(began), time.Minute, "nobody waits in vain")
@@ -222,7 +210,7 @@ func TestATreeKeepsToItsBudget(t *testing.T) {
 		}
 		left := status(t, env).Ledger.Own().Left
 		require.GreaterOrEqual(t, *budget.MaxSteps-*left.MaxSteps, g.steps)
-		more += len(granted(t, env))
+		more += len(dataOf[domain.SubagentGranted](t, env, 0))
 		ended[out.StopReason]++
 	})
 	t.Logf("ended %v; %d requests were met by roots", ended, more)
@@ -247,10 +235,8 @@ func TestAPauseHoldsASubagentThatAskedInVain(t *testing.T) {
 	paused := &verdict{}
 	env.RegisterDelayedCallback(func() {
 		before = asked
-		for _, e := range eventsOf(t, env, 0) {
-			if event, ok := e.Data.(domain.SubagentSpawning); ok {
-				require.NoError(t, env.UpdateWorkflowByID(domain.WorkflowID(event.ChildID.String()), string(contract.UpdatePause), "p", paused, contract.PauseRequest{}))
-			}
+		for _, event := range dataOf[domain.SubagentSpawning](t, env, 0) {
+			require.NoError(t, env.UpdateWorkflowByID(domain.WorkflowID(event.ChildID.String()), string(contract.UpdatePause), "p", paused, contract.PauseRequest{}))
 		}
 	}, 5*time.Minute)
 	during := 0
@@ -258,7 +244,7 @@ func TestAPauseHoldsASubagentThatAskedInVain(t *testing.T) {
 		during = asked
 		signalStop(env, contract.StopRequest{Mode: contract.StopNow})
 	}, time.Hour)
-	execute(env, input(t, "", withLeaf, func(in *contract.SessionInput) { in.Budget.MaxTokens = new(int64(3000)) }))
+	execute(env, input(t, "", withLeaf, budgeted(tokensOf(3000))))
 	require.True(t, env.IsWorkflowCompleted())
 	require.NoError(t, paused.rejected)
 	require.Positive(t, before)
@@ -323,15 +309,15 @@ func TestAGrantThatNobodyGaveIsNone(t *testing.T) {
 	env.SetOnChildWorkflowStartedListener(func(info *workflow.Info, _ workflow.Context, _ converter.EncodedValues) {
 		leaf := info.WorkflowExecution.ID
 		env.RegisterDelayedCallback(func() {
-			for number := range 3 {
+			for seq := range 3 {
 				require.NoError(t, env.SignalWorkflowByID(leaf, string(contract.SignalGrant), contract.Grant{
-					Seq: number, Grant: domain.ExecutionBudget{MaxSteps: new(int64(1000)), MaxTokens: new(int64(1_000_000_000))},
+					Seq: seq, Grant: domain.ExecutionBudget{MaxSteps: number(1000), MaxTokens: number(1_000_000_000)},
 				}))
 			}
 		}, 0)
 	})
 	execute(env, input(t, "", withLeaf, func(in *contract.SessionInput) {
-		in.Budget.MaxSteps, in.Budget.MaxTokens = new(int64(6)), new(int64(50_000))
+		in.Budget.MaxSteps, in.Budget.MaxTokens = number(6), number(50_000)
 	}))
 	out := outcome(t, env)
 	require.Equal(t, domain.StatusCompleted, out.Status, out.StopReason)
@@ -349,18 +335,14 @@ func TestWhatWasSpentBeyondAGrantIsTold(t *testing.T) {
 		return reply, nil
 	})
 	env := w.executed(t, input(t, "", withLeaf, func(in *contract.SessionInput) {
-		in.Budget.MaxSteps, in.Budget.MaxTokens = new(int64(6)), new(int64(50_000))
+		in.Budget.MaxSteps, in.Budget.MaxTokens = number(6), number(50_000)
 	}))
 	out := outcome(t, env)
 	require.Equal(t, domain.TokenLimitReached, out.StopReason)
 	require.Equal(t, 1, out.Steps)
-	var beyond []domain.Limit
-	for _, e := range eventsOf(t, env, 0) {
-		if event, ok := e.Data.(domain.SubagentCompleted); ok {
-			beyond = append(beyond, event.Beyond)
-		}
-	}
-	require.Equal(t, []domain.Limit{domain.LimitTokens}, beyond)
+	completed := dataOf[domain.SubagentCompleted](t, env, 0)
+	require.Len(t, completed, 1)
+	require.Equal(t, domain.LimitTokens, completed[0].Beyond)
 }
 
 // exhausted reports whether a limit of a budget is used up.

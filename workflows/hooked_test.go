@@ -19,23 +19,13 @@ import (
 // TestATimeLimitThatAHookSets is heeded while the execution waits.
 func TestATimeLimitThatAHookSets(t *testing.T) {
 	t.Parallel()
-	for name, limit := range map[string]func(now time.Time) domain.ExecutionBudget{
-		"less time": func(time.Time) domain.ExecutionBudget { return domain.ExecutionBudget{MaxSeconds: new(60.0)} },
-		"a deadline": func(now time.Time) domain.ExecutionBudget {
-			return domain.ExecutionBudget{Deadline: new(now.Add(time.Minute))}
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			env := hooked(t, &world{model: plays(busy(), says("one"))}, nil, hook.BeforeStep("h", func(c hook.Point) (hook.Point, error) {
-				var err error
-				c.State, err = c.State.WithBudget(limit(c.Now), c.Now)
-				return c, err
-			}))
-			execute(env, input(t, ""))
-			require.Equal(t, domain.TimeLimitReached, outcome(t, env).StopReason)
-		})
-	}
+	env := hooked(t, &world{model: plays(busy(), says("one"))}, nil, hook.BeforeStep("h", func(c hook.Point) (hook.Point, error) {
+		var err error
+		c.State, err = c.State.WithBudget(secondsOf(60), c.Now)
+		return c, err
+	}))
+	execute(env, input(t, ""))
+	endsFor(t, env, domain.TimeLimitReached)
 }
 
 // TestOverriddenIsToldEachTime, also of more than are kept.
@@ -52,10 +42,8 @@ func TestOverriddenIsToldEachTime(t *testing.T) {
 	execute(env, input(t, ""))
 	require.Equal(t, times+1, outcome(t, env).Steps)
 	told := 0
-	for _, e := range eventsOf(t, env, 0) {
-		if evaluated, ok := e.Data.(domain.ContinuationEvaluated); ok {
-			told += evaluated.Overridden
-		}
+	for _, evaluated := range dataOf[domain.ContinuationEvaluated](t, env, 0) {
+		told += evaluated.Overridden
 	}
 	require.Equal(t, times, told)
 }
@@ -160,7 +148,6 @@ func TestAResultThatAHookChanges(t *testing.T) {
 		content string
 		failed  bool
 	}{
-		"another value":     {contract.ToolReply{Content: "seen"}, func(e *domain.ToolExecution) { e.Value = "hidden" }, "hidden", false},
 		"an error":          {contract.ToolReply{Content: "seen"}, func(e *domain.ToolExecution) { e.Error = domain.Errorf(domain.Denied, "not for you") }, "not for you", true},
 		"no error any more": {contract.ToolReply{Error: broken}, func(e *domain.ToolExecution) { e.Value, e.Error = "mended", nil }, "mended", false},
 		"nothing":           {contract.ToolReply{Content: "seen", Error: broken}, func(*domain.ToolExecution) {}, "seen", true},

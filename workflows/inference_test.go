@@ -33,6 +33,16 @@ func repeats(reply contract.ModelReply) func(contract.ModelRequest) (contract.Mo
 	return func(contract.ModelRequest) (contract.ModelReply, error) { return reply, nil }
 }
 
+// until is a model that gives the same reply up to a step, and then answers.
+func until(step int, reply contract.ModelReply, answer string) func(contract.ModelRequest) (contract.ModelReply, error) {
+	return func(r contract.ModelRequest) (contract.ModelReply, error) {
+		if r.Step > step {
+			return says(answer), nil
+		}
+		return reply, nil
+	}
+}
+
 // with changes a reply.
 func with(r contract.ModelReply, change func(*contract.ModelReply)) contract.ModelReply {
 	change(&r)
@@ -77,7 +87,6 @@ func TestWhatAnInferenceComesTo(t *testing.T) {
 		Finish: domain.FinishStop, Usage: domain.Usage{InputTokens: 10},
 	}}
 	shutDown := contract.ModelReply{Outcome: contract.ShutDown, Tries: 1, Spent: domain.Usage{InputTokens: 30}}
-	many := make([]domain.ToolCall, domain.MaxRequestedCalls+1)
 	unread := with(billed(domain.Unavailable), func(r *contract.ModelReply) { r.Error.Code = domain.CodeMalformed })
 	otherwise := with(unread, func(r *contract.ModelReply) {
 		r.Error = domain.CodedErrorf(domain.Unavailable, domain.CodeMalformed, "a page")
@@ -93,27 +102,14 @@ func TestWhatAnInferenceComesTo(t *testing.T) {
 		asked   int
 		nudged  bool
 	}{
-		"an answer":              {replies: []contract.ModelReply{says("hi")}, status: "completed", reason: "completed", answer: "hi", tokens: 15, asked: 1},
 		"empty, then an answer":  {replies: []contract.ModelReply{nothing, says("hi")}, status: "completed", reason: "completed", answer: "hi", tokens: 25, asked: 2, nudged: true},
-		"empty twice":            {replies: []contract.ModelReply{nothing, nothing}, status: "failed", reason: "error", code: "empty_response", tokens: 20, asked: 2, nudged: true},
-		"blank, then an answer":  {replies: []contract.ModelReply{says(" \n"), says("hi")}, status: "completed", reason: "completed", answer: "hi", tokens: 30, asked: 2, nudged: true},
-		"unseen, then an answer": {replies: []contract.ModelReply{says("\u200b\ufeff\u2060 "), says("hi")}, status: "completed", reason: "completed", answer: "hi", tokens: 30, asked: 2, nudged: true},
-		"filtered":               {replies: []contract.ModelReply{finished(nothing, "content_filter")}, status: "failed", reason: "error", code: "filtered", tokens: 10, asked: 1},
 		"filtered after a while": {replies: []contract.ModelReply{finished(says("half"), "content_filter")}, status: "failed", reason: "error", code: "filtered", answer: "half", tokens: 15, asked: 1},
-		"refusal":                {replies: []contract.ModelReply{finished(says("no"), "refusal")}, status: "completed", reason: "completed", answer: "no", tokens: 15, asked: 1},
-		"refusal without a word": {replies: []contract.ModelReply{finished(nothing, "refusal")}, status: "completed", reason: "completed", tokens: 10, asked: 1},
 		"cut by the model's own limit": {replies: []contract.ModelReply{finished(says("half"), "length")},
 			status: "completed", reason: "completed", answer: "half", tokens: 15, asked: 1},
-		"cut by the budget": {replies: []contract.ModelReply{finished(says("half"), "length")}, budget: domain.ExecutionBudget{MaxTokens: number(1000)},
+		"cut by the budget": {replies: []contract.ModelReply{finished(says("half"), "length")}, budget: tokensOf(1000),
 			status: "stopped", reason: "token_limit", answer: "half", tokens: 15, asked: 1},
-		"all of the budget went into reasoning": {replies: []contract.ModelReply{reasoning}, budget: domain.ExecutionBudget{MaxTokens: number(1000)},
+		"all of the budget went into reasoning": {replies: []contract.ModelReply{reasoning}, budget: tokensOf(1000),
 			status: "stopped", reason: "token_limit", tokens: 15, asked: 1},
-		"a pause before the first word": {replies: []contract.ModelReply{with(nothing, func(r *contract.ModelReply) {
-			r.Response.Finish, r.Response.FinishWord = domain.FinishOther, domain.WordPaused
-		}), says("hi")}, status: "completed", reason: "completed", answer: "hi", tokens: 25, asked: 2},
-		"a billed failure, then an answer": {replies: []contract.ModelReply{billed(domain.Unavailable), says("hi")},
-			status: "completed", reason: "completed", answer: "hi", tokens: 115, asked: 2},
-		"a billed failure that is final": {replies: []contract.ModelReply{billed(domain.Invalid)}, status: "failed", reason: "error", tokens: 100, asked: 1},
 		"billed failures to the end": {replies: []contract.ModelReply{billed(domain.Throttled), billed(domain.Throttled), billed(domain.Throttled), says("late")},
 			status: "failed", reason: "error", tokens: 300, asked: 3},
 		"an answer that cannot be read, twice": {replies: []contract.ModelReply{unread, unread, says("late")},
@@ -124,17 +120,12 @@ func TestWhatAnInferenceComesTo(t *testing.T) {
 			status: "completed", reason: "completed", answer: "hi", tokens: 225, asked: 4, nudged: true},
 		"answers that cannot be read, each for another reason": {replies: []contract.ModelReply{unread, otherwise, says("hi")},
 			status: "completed", reason: "completed", answer: "hi", tokens: 215, asked: 3},
-		"a billed failure that leaves no room": {replies: []contract.ModelReply{billed(domain.Unavailable), says("hi")}, budget: domain.ExecutionBudget{MaxTokens: number(105)},
+		"a billed failure that leaves no room": {replies: []contract.ModelReply{billed(domain.Unavailable), says("hi")}, budget: tokensOf(105),
 			status: "stopped", reason: "token_limit", tokens: 100, asked: 1},
-		"a worker that stops": {replies: []contract.ModelReply{shutDown, says("hi")}, status: "completed", reason: "completed", answer: "hi", tokens: 45, asked: 2},
-		"workers that stop for ever": {replies: []contract.ModelReply{shutDown, shutDown, shutDown, says("late")},
-			status: "failed", reason: "error", code: "worker_shutdown", tokens: 90, asked: 3},
-		"interrupted by nobody": {replies: []contract.ModelReply{with(shutDown, func(r *contract.ModelReply) { r.Outcome = contract.Interrupted }), says("hi")},
-			status: "completed", reason: "completed", answer: "hi", tokens: 45, asked: 2},
+		"a worker that stops":       {replies: []contract.ModelReply{shutDown, says("hi")}, status: "completed", reason: "completed", answer: "hi", tokens: 45, asked: 2},
 		"a reply that says nothing": {replies: []contract.ModelReply{{}}, status: "failed", reason: "error", asked: 1},
 		"a failure without its error": {replies: []contract.ModelReply{{Outcome: contract.BilledFailure, Tries: 1}},
 			status: "failed", reason: "error", asked: 1},
-		"more calls than make sense": {replies: []contract.ModelReply{says("", many...)}, status: "failed", reason: "error", code: "malformed", tokens: 15, asked: 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -178,7 +169,7 @@ func TestAnEmptyAnswersRequestFits(t *testing.T) {
 		want   string
 	}{
 		"words or a tool":  {tools: reads(), want: "Your answer was empty. Answer in words, or call a tool."},
-		"no calls left":    {tools: reads(), budget: domain.ExecutionBudget{MaxToolCalls: number(0)}, want: "Your answer was empty. Answer in words."},
+		"no calls left":    {tools: reads(), budget: callsOf(0), want: "Your answer was empty. Answer in words."},
 		"words":            {want: "Your answer was empty. Answer in words."},
 		"a format":         {format: domain.FormatJSON, want: "Your answer was empty. Answer in the required format."},
 		"a format or tool": {tools: reads(), format: domain.FormatJSON, want: "Your answer was empty. Answer in the required format, or call a tool."},
@@ -188,8 +179,8 @@ func TestAnEmptyAnswersRequestFits(t *testing.T) {
 			w := &world{model: plays(nothing, says("{}")), tools: test.tools}
 			env := w.environment(t)
 			env.ExecuteWorkflow(string(contract.Execute), input(t, "", func(in *contract.SessionInput) { in.Definition.Format.Type, in.Budget = test.format, test.budget }))
-			require.Equal(t, domain.Completed, outcome(t, env).StopReason)
-			entries := query(t, env, contract.QueryMessages, contract.MessagesRequest{}).Entries
+			endsFor(t, env, domain.Completed)
+			entries := entriesIn(t, env)
 			require.Equal(t, test.want, entries[len(entries)-2].Message.Text())
 		})
 	}
@@ -204,19 +195,17 @@ func TestAnswersThatLostAttemptsCutShort(t *testing.T) {
 		budget domain.ExecutionBudget
 		reason domain.StopReason
 	}{
-		"of tokens": {domain.ExecutionBudget{MaxTokens: number(1000)}, domain.TokenLimitReached},
-		"of money":  {domain.ExecutionBudget{MaxCostNanoUSD: number(1_000_000_000)}, domain.CostLimitReached},
+		"of tokens": {tokensOf(1000), domain.TokenLimitReached},
+		"of money":  {costOf(1_000_000_000), domain.CostLimitReached},
 		"of none":   {domain.ExecutionBudget{}, domain.Completed},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := &world{model: plays(short), list: func(contract.ResolveRequest) (contract.Resolved, error) {
-				c := catalog()
+			w := &world{model: plays(short), list: lists(func(c *contract.Resolved) {
 				c.Price, c.MaxOutputTokens = &domain.Price{Input: 1, Output: 1}, 50
-				return c, nil
-			}}
+			})}
 			env := w.executed(t, input(t, "", budgeted(test.budget)))
-			require.Equal(t, test.reason, outcome(t, env).StopReason)
+			endsFor(t, env, test.reason)
 		})
 	}
 }
@@ -225,11 +214,9 @@ func TestAnswersThatLostAttemptsCutShort(t *testing.T) {
 func TestOddMessagesDoNoHarm(t *testing.T) {
 	t.Parallel()
 	for name, m := range map[string]domain.Message{
-		"another role": {Role: domain.RoleSystem, Parts: []domain.Part{{Type: domain.PartText, Text: "hi"}}},
 		"a tool's result": {Role: domain.RoleTool, Parts: []domain.Part{{Type: domain.PartText, Text: "hi"}},
 			ToolResult: &domain.ToolResult{CallID: "1"}},
-		"NUL":       {Role: domain.RoleAssistant, Parts: []domain.Part{{Type: domain.PartText, Text: "hi\x00"}}},
-		"not UTF-8": {Role: domain.RoleAssistant, Parts: []domain.Part{{Type: domain.PartText, Text: "hi\xff\xfe"}}},
+		"NUL": {Role: domain.RoleAssistant, Parts: []domain.Part{{Type: domain.PartText, Text: "hi\x00"}}},
 		"a tag of its own": {Role: domain.RoleAssistant, Parts: []domain.Part{{Type: domain.PartText, Text: "hi"}},
 			Metadata: domain.Metadata{"is_trace": []byte("true"), "execution_id": []byte(`{"a": [1]}`)}},
 		"calls without names": {Role: domain.RoleAssistant, Parts: []domain.Part{{Type: domain.PartText, Text: "hi"}},
@@ -272,7 +259,7 @@ func TestFailuresThatCostNothing(t *testing.T) {
 		return contract.ModelReply{}, temporal.NewApplicationErrorWithOptions("busy", string(domain.Throttled),
 			temporal.ApplicationErrorOptions{Details: []any{domain.Errorf(domain.Throttled, "busy")}})
 	}
-	env := w.executed(t, input(t, "", func(in *contract.SessionInput) { in.Definition.Attempts = 5 }))
+	env := w.executed(t, input(t, "", tried(5)))
 	out := outcome(t, env)
 	require.Equal(t, domain.StatusFailed, out.Status)
 	require.Equal(t, 1+3, tries, "two tries were counted, three are left of five")
@@ -286,7 +273,7 @@ func TestAnActivityThatBreaks(t *testing.T) {
 		return contract.ModelReply{}, temporal.NewNonRetryableApplicationError("boom", "panic", errors.New("secret"))
 	}}
 	env := w.executed(t, input(t, ""))
-	require.Equal(t, domain.StatusFailed, outcome(t, env).Status)
+	endsAs(t, env, domain.StatusFailed)
 	require.Equal(t, "the worker failed: boom", lastStep(t, env).Errors[0].Message)
 }
 
@@ -294,7 +281,7 @@ func TestAnActivityThatBreaks(t *testing.T) {
 func TestABudgetIsReservedAnewForEachTry(t *testing.T) {
 	t.Parallel()
 	w := &world{model: plays(billed(domain.Unavailable), says(""), says("hi"))}
-	env := w.executed(t, input(t, "", func(in *contract.SessionInput) { in.Budget.MaxTokens = number(1000) }))
+	env := w.executed(t, input(t, "", budgeted(tokensOf(1000))))
 	completes(t, env)
 	var left []int64
 	for _, r := range w.asked {
@@ -337,7 +324,7 @@ func TestWhatAProviderCountedIsReckonedWith(t *testing.T) {
 				reply.Response.Usage = domain.Usage{InputTokens: 600, OutputTokens: 10, Estimated: test.estimated}
 				return reply, err
 			}
-			env := w.executed(t, input(t, "", func(in *contract.SessionInput) { in.Budget.MaxTokens = number(1000) }))
+			env := w.executed(t, input(t, "", budgeted(tokensOf(1000))))
 			require.Len(t, w.asked, test.asked)
 			require.Equal(t, test.asked, outcome(t, env).Steps)
 		})
@@ -349,11 +336,9 @@ func TestLongErrorsAreCut(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("no ", 100_000)
 	w := &world{tools: reads(), model: plays(says("", look()), with(billed(domain.Invalid), func(r *contract.ModelReply) { r.Error.Message = long }))}
-	w.tool = func(contract.ToolRequest) (contract.ToolReply, error) {
-		return contract.ToolReply{Error: domain.Errorf(domain.Invalid, "%s", long)}, nil
-	}
+	w.tool = gives(contract.ToolReply{Error: domain.Errorf(domain.Invalid, "%s", long)})
 	env := w.executed(t, input(t, ""))
-	require.Equal(t, domain.StatusFailed, outcome(t, env).Status)
+	endsAs(t, env, domain.StatusFailed)
 	for _, step := range stepsIn(t, env, 0) {
 		for _, err := range step.Step.AllErrors() {
 			require.LessOrEqual(t, len(err.Message), domain.MaxReason)
@@ -417,17 +402,14 @@ func TestALostInference(t *testing.T) {
 		tokens   int64
 		asked    int
 	}{
-		"made again":               {losses: 1, status: domain.StatusCompleted, text: "done", tokens: 59 + 3, asked: 2},
-		"lost twice":               {losses: 2, status: domain.StatusCompleted, text: "done", tokens: 2*59 + 3, asked: 3},
-		"more often than attempts": {losses: 9, attempts: 1, status: domain.StatusCompleted, text: "done", tokens: 9*59 + 3, asked: 10},
-		"lost each time":           {losses: 99, status: domain.StatusFailed, tokens: 19*59 + 957, asked: 20},
-		"a stop in the wait":       {losses: 9, stop: contract.StopNow, status: domain.StatusStopped, text: "…half", tokens: 2 * 59, asked: 2},
-		"a graceful one":           {losses: 9, stop: contract.AfterStep, status: domain.StatusStopped, text: "…half", tokens: 2 * 59, asked: 2},
-		"a stop in a pause after":  {losses: 9, stop: contract.StopNow, paused: time.Hour, status: domain.StatusStopped, text: "…half", tokens: 2 * 59, asked: 2},
-		"a limit of tokens":        {losses: 9, max: number(60), status: domain.StatusStopped, text: "…half", tokens: 59, asked: 1},
-		"nothing heard":            {losses: 1, silent: true, answers: 30, status: domain.StatusCompleted, text: "done", tokens: 36 + 3, asked: 2},
-		"the clamp is smaller":     {losses: 9, silent: true, answers: 30, max: number(20), status: domain.StatusStopped, tokens: 20, asked: 1},
-		"a limit":                  {losses: 9, seconds: 2, status: domain.StatusStopped, text: "…half", tokens: 2 * 59, asked: 2},
+		"made again":              {losses: 1, status: domain.StatusCompleted, text: "done", tokens: 59 + 3, asked: 2},
+		"lost each time":          {losses: 99, status: domain.StatusFailed, tokens: 19*59 + 957, asked: 20},
+		"a stop in the wait":      {losses: 9, stop: contract.StopNow, status: domain.StatusStopped, text: "…half", tokens: 2 * 59, asked: 2},
+		"a stop in a pause after": {losses: 9, stop: contract.StopNow, paused: time.Hour, status: domain.StatusStopped, text: "…half", tokens: 2 * 59, asked: 2},
+		"a limit of tokens":       {losses: 9, max: number(60), status: domain.StatusStopped, text: "…half", tokens: 59, asked: 1},
+		"nothing heard":           {losses: 1, silent: true, answers: 30, status: domain.StatusCompleted, text: "done", tokens: 36 + 3, asked: 2},
+		"the clamp is smaller":    {losses: 9, silent: true, answers: 30, max: number(20), status: domain.StatusStopped, tokens: 20, asked: 1},
+		"a limit":                 {losses: 9, seconds: 2, status: domain.StatusStopped, text: "…half", tokens: 2 * 59, asked: 2},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -445,9 +427,7 @@ func TestALostInference(t *testing.T) {
 			}
 			env := w.environment(t)
 			if test.stop != "" {
-				env.RegisterDelayedCallback(func() {
-					signalStop(env, contract.StopRequest{Mode: test.stop})
-				}, 2*time.Second+test.paused)
+				stopsWith(env, 2*time.Second+test.paused, contract.StopRequest{Mode: test.stop})
 			}
 			if test.paused > 0 {
 				pauses(env, 2*time.Second)

@@ -27,16 +27,13 @@ func TestAWorkerThatLacksWhatIsNeeded(t *testing.T) {
 		status            domain.ExecutionStatus
 		asked             int // how often in vain, and the hook after the end
 	}{
-		"to begin with":             {list: 3, status: domain.StatusCompleted, asked: 3},
-		"of no worker's knowledge":  {list: always, status: domain.StatusFailed, asked: 16},
-		"a provider":                {model: 20, status: domain.StatusCompleted, asked: 20},
-		"a provider that none has":  {model: always, status: domain.StatusFailed, asked: 30},
-		"a provider, and a stop":    {model: always, stop: contract.StopNow, status: domain.StatusStopped, asked: 5},
-		"a provider, a gentle stop": {model: always, stop: contract.AfterStep, status: domain.StatusStopped, asked: 5},
-		"a hook":                    {hook: 20, status: domain.StatusCompleted, asked: 20},
-		"a hook that none has":      {hook: always, status: domain.StatusFailed, asked: 31},
-		"a hook, and a stop":        {hook: always, stop: contract.StopNow, status: domain.StatusStopped, asked: 6},
-		"to begin with, and a stop": {list: always, stop: contract.StopNow, status: domain.StatusStopped, asked: 10},
+		"to begin with":            {list: 3, status: domain.StatusCompleted, asked: 3},
+		"of no worker's knowledge": {list: always, status: domain.StatusFailed, asked: 16},
+		"a provider":               {model: 20, status: domain.StatusCompleted, asked: 20},
+		"a provider, and a stop":   {model: always, stop: contract.StopNow, status: domain.StatusStopped, asked: 5},
+		"a hook":                   {hook: 20, status: domain.StatusCompleted, asked: 20},
+		"a hook that none has":     {hook: always, status: domain.StatusFailed, asked: 31},
+		"a hook, and a stop":       {hook: always, stop: contract.StopNow, status: domain.StatusStopped, asked: 6},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -87,8 +84,8 @@ func TestAWorkerThatLacksWhatIsNeeded(t *testing.T) {
 					signalStop(env, contract.StopRequest{Mode: test.stop})
 				}
 			}, 20*time.Second)
-			execute(env, input(t, "", func(in *contract.SessionInput) { in.Definition.Attempts = 1 }))
-			require.Equal(t, test.status, outcome(t, env).Status)
+			execute(env, input(t, "", tried(1)))
+			endsAs(t, env, test.status)
 			require.Equal(t, test.asked, asked)
 			if soon {
 				return
@@ -132,8 +129,8 @@ func TestAWorkerThatLackedOnceWasAFailure(t *testing.T) {
 			answersHooks(env, func(context.Context, contract.HookRequest) (contract.HookReply, error) {
 				return contract.HookReply{}, refused(lacks)
 			})
-			execute(env, input(t, "", func(in *contract.SessionInput) { in.Definition.Attempts = 1 }))
-			require.Equal(t, test.status, outcome(t, env).Status)
+			execute(env, input(t, "", tried(1)))
+			endsAs(t, env, test.status)
 		})
 	}
 }
@@ -166,14 +163,12 @@ func TestAHookWhoseWorkerWasLost(t *testing.T) {
 					return contract.HookReply{}, nil
 				}
 				if test.stop {
-					env.RegisterDelayedCallback(func() {
-						signalStop(env, contract.StopRequest{Mode: contract.StopNow})
-					}, 100*time.Millisecond)
+					stopsWith(env, 100*time.Millisecond, contract.StopRequest{Mode: contract.StopNow})
 				}
 				return contract.HookReply{}, test.err
 			})
 			execute(env, input(t, ""))
-			require.Equal(t, test.status, outcome(t, env).Status)
+			endsAs(t, env, test.status)
 			require.Equal(t, []int{0, 1, 2}[:test.asked], lost)
 		})
 	}
@@ -199,7 +194,7 @@ func TestTheLastHooksOfAStopNow(t *testing.T) {
 	})
 	begun := env.Now()
 	execute(env, input(t, ""))
-	require.Equal(t, domain.StatusStopped, outcome(t, env).Status)
+	endsAs(t, env, domain.StatusStopped)
 	took := env.Now().Sub(begun)
 	require.True(t, took > 30*time.Second && took < 2*time.Minute, took)
 }

@@ -32,14 +32,14 @@ func TestASuspendedSession(t *testing.T) {
 	lifted := updates(env, 4*time.Hour, contract.UpdateUnsuspend, "u7", contract.UnsuspendRequest{})
 	closes(env, 5*time.Hour)
 	execute(env, input(t, "ann"))
-	require.Equal(t, 2, outcome(t, env).Number)
+	endsWith(t, env, 2)
 	require.Equal(t, contract.SuspendReply{Changed: true, Busy: true}, first.value)
 	require.Equal(t, contract.SuspendReply{Busy: true}, again.value)
 	for _, v := range []*verdict{steered, idle} {
-		require.ErrorContains(t, v.rejected, "suspended since")
-		require.ErrorContains(t, v.rejected, "(an audit); unsuspend it first")
+		v.refused(t, "suspended since")
+		v.refused(t, "(an audit); unsuspend it first")
 	}
-	require.ErrorContains(t, shut.rejected, "1 messages wait")
+	shut.refused(t, "1 messages wait")
 	require.Equal(t, []any{"an audit", "ann"}, []any{held.Suspended.Reason, held.Suspended.By})
 	require.Equal(t, 1, held.Number)
 	require.Len(t, held.Unread, 1)
@@ -61,7 +61,7 @@ func TestAClearedConversation(t *testing.T) {
 	execute(env, input(t, "ann"))
 	out := outcome(t, env)
 	require.Equal(t, 3, out.Number)
-	require.ErrorContains(t, early.rejected, "in progress")
+	early.refused(t, "in progress")
 	require.Equal(t, contract.ClearReply{Messages: 4}, cleared.value)
 	require.Error(t, gone.rejected)
 	require.Len(t, spoken(t, env), 8, "all of it can still be read")
@@ -86,7 +86,7 @@ func TestAnAgentMayReadItsOwnPast(t *testing.T) {
 	prompts(env, 2*time.Hour, "anew")
 	closes(env, 3*time.Hour)
 	execute(env, input(t, "ann", func(in *contract.SessionInput) { in.Definition.Tools = []string{domain.HistoryTool, "look"} }))
-	require.Equal(t, 2, outcome(t, env).Number)
+	endsWith(t, env, 2)
 	require.Len(t, w.ran, 3)
 	asked := map[int]*domain.EarlierExecutions{}
 	for i, request := range w.ran {
@@ -118,13 +118,6 @@ func TestPeopleKeepAnIdleSessionOpen(t *testing.T) {
 			updates(env, at-time.Minute, contract.UpdateSuspend, "u1", contract.SuspendRequest{})
 			updates(env, at, contract.UpdateUnsuspend, "u2", contract.UnsuspendRequest{})
 		}, 100},
-		"updated": {func(env *testsuite.TestWorkflowEnvironment, at time.Duration) {
-			redefines(env, at, "u1", contract.UpdateRequest{Definition: domain.Definition{SystemPrompt: "be brief"}, Fields: []string{"system_prompt"}})
-		}, 100},
-		"cleared": {func(env *testsuite.TestWorkflowEnvironment, at time.Duration) {
-			updates(env, at, contract.UpdateClear, "u1", contract.ClearRequest{})
-		}, 100},
-		"prompted": {func(env *testsuite.TestWorkflowEnvironment, at time.Duration) { prompts(env, at, "more") }, 100},
 		"refused": {func(env *testsuite.TestWorkflowEnvironment, at time.Duration) {
 			updates(env, at, contract.UpdateExtend, "u1", contract.ExtendRequest{})
 		}, 60},

@@ -76,34 +76,44 @@ func TestAnExhaustedSessionInAnOutage(t *testing.T) {
 	require.Len(t, *tried, before)
 }
 
+// inOutage is an agent with such results, whose run is long enough after twenty steps, where the storage fails until a time.
+// Something happens at its thirtieth step.
+func inOutage(t *testing.T, result string, back time.Duration, at func(*testsuite.TestWorkflowEnvironment)) (*world, *testsuite.TestWorkflowEnvironment) {
+	t.Helper()
+	w := steady(60, true)
+	w.tool = gives(contract.ToolReply{Content: result})
+	env := w.environment(t)
+	begun, model := env.Now(), w.model
+	w.record = func(r contract.RecordRequest) (contract.Segment, error) {
+		if env.Now().Sub(begun) < back {
+			return contract.Segment{}, bucketGone()
+		}
+		return stores(r)
+	}
+	w.model = func(r contract.ModelRequest) (contract.ModelReply, error) {
+		if r.Step == 30 {
+			at(env)
+		}
+		return model(r)
+	}
+	outgrows(env, 20)
+	return w, env
+}
+
+const forLong = 1000 * time.Hour
+
+// longResult is one that no run hands on.
+var longResult = strings.Repeat("x", 60_000)
+
+func nothingHappens(*testsuite.TestWorkflowEnvironment) {}
+
 // TestNearTheBoundsOfARun an execution waits for the storage, says so, and observes a stop.
 func TestNearTheBoundsOfARun(t *testing.T) {
 	t.Parallel()
-	near := func(t *testing.T, back time.Duration) (*world, *testsuite.TestWorkflowEnvironment) {
-		w := steady(60, true)
-		w.tool = func(contract.ToolRequest) (contract.ToolReply, error) {
-			return contract.ToolReply{Content: strings.Repeat("x", 60_000)}, nil
-		}
-		env := w.environment(t)
-		begun := env.Now()
-		w.record = func(r contract.RecordRequest) (contract.Segment, error) {
-			if env.Now().Sub(begun) < back {
-				return contract.Segment{}, bucketGone()
-			}
-			return stores(r)
-		}
-		w.model = func(r contract.ModelRequest) (contract.ModelReply, error) {
-			if r.Step == 30 {
-				env.SetCurrentHistoryLength(46_000)
-			}
-			return says(fmt.Sprint("step ", r.Step), look()), nil
-		}
-		outgrows(env, 20)
-		return w, env
-	}
+	near := func(env *testsuite.TestWorkflowEnvironment) { env.SetCurrentHistoryLength(46_000) }
 	t.Run("until it is back", func(t *testing.T) {
 		t.Parallel()
-		w, env := near(t, 5*time.Hour)
+		w, env := inOutage(t, longResult, 5*time.Hour, near)
 		env.RegisterDelayedCallback(func() {
 			status := status(t, env)
 			require.Contains(t, status.Doing, "waiting for the storage")
@@ -115,19 +125,17 @@ func TestNearTheBoundsOfARun(t *testing.T) {
 	})
 	t.Run("a stop ends the wait", func(t *testing.T) {
 		t.Parallel()
-		w, env := near(t, 1000*time.Hour)
-		env.RegisterDelayedCallback(func() {
-			signalStop(env, contract.StopRequest{Mode: contract.AfterStep})
-		}, 4*time.Hour)
+		w, env := inOutage(t, longResult, forLong, near)
+		stopsWith(env, 4*time.Hour, contract.StopRequest{Mode: contract.AfterStep})
 		begun := env.Now()
 		execute(env, input(t, ""))
-		require.Equal(t, domain.UserRequested, outcome(t, env).StopReason)
+		endsFor(t, env, domain.UserRequested)
 		require.Len(t, w.asked, 30)
 		require.Less(t, env.Now().Sub(begun), 5*time.Hour)
 	})
 	t.Run("what the ending needs is left", func(t *testing.T) {
 		t.Parallel()
-		_, env := near(t, 1000*time.Hour)
+		_, env := inOutage(t, longResult, forLong, near)
 		env.RegisterDelayedCallback(func() { env.SetCurrentHistoryLength(50_000) }, 10*time.Hour)
 		execute(env, input(t, ""))
 		require.Equal(t, domain.CodeContextLost, outcome(t, env).Code)
@@ -137,24 +145,9 @@ func TestNearTheBoundsOfARun(t *testing.T) {
 // TestARunWhoseReplayMustBeShort, as a workflow task may take little, ends earlier in an outage.
 func TestARunWhoseReplayMustBeShort(t *testing.T) {
 	t.Parallel()
-	w, env := steady(60, true), (*testsuite.TestWorkflowEnvironment)(nil)
-	w.record = func(contract.RecordRequest) (contract.Segment, error) { return contract.Segment{}, bucketGone() }
-	w.tool = func(contract.ToolRequest) (contract.ToolReply, error) {
-		return contract.ToolReply{Content: strings.Repeat("x", 60_000)}, nil
-	}
-	env = w.environment(t)
+	w, env := inOutage(t, longResult, forLong, func(env *testsuite.TestWorkflowEnvironment) { env.SetCurrentHistoryLength(21_000) })
 	env.SetStartWorkflowOptions(client.StartWorkflowOptions{WorkflowTaskTimeout: 2 * time.Second})
 	env.RegisterDelayedCallback(env.CancelWorkflow, time.Hour)
-	w.model = func(r contract.ModelRequest) (contract.ModelReply, error) {
-		if r.Step == 30 {
-			env.SetCurrentHistoryLength(21_000)
-		}
-		if r.Step > 40 {
-			return says("done"), nil
-		}
-		return says(fmt.Sprint("step ", r.Step), look()), nil
-	}
-	outgrows(env, 20)
 	execute(env, input(t, ""))
 	require.Len(t, w.asked, 30, "the execution waits there")
 }

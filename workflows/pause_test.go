@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-	enumspb "go.temporal.io/api/enums/v1"
 	historypb "go.temporal.io/api/history/v1"
 	updatepb "go.temporal.io/api/update/v1"
 	"go.temporal.io/sdk/testsuite"
@@ -67,15 +66,10 @@ func TestTimeInAPause(t *testing.T) {
 		asked    []int
 		reason   domain.StopReason
 	}{
-		"without a pause":   {26, none, nil, nil, none, []int{0, 10, 10, 20}, domain.Completed},
-		"enough seconds":    {26, none, []time.Duration{5 * time.Second}, []time.Duration{time.Hour}, none, []int{0, 3600, 3600, 3610}, domain.Completed},
-		"two pauses":        {26, none, []time.Duration{5 * time.Second, 1005 * time.Second}, []time.Duration{1000 * time.Second, time.Hour}, none, []int{0, 1000, 1000, 3600}, domain.Completed},
-		"too few":           {15, none, []time.Duration{5 * time.Second}, []time.Duration{time.Hour}, none, []int{0, 3600, 3600}, domain.TimeLimitReached},
-		"none left":         {8, none, []time.Duration{5 * time.Second}, []time.Duration{time.Hour}, none, []int{0}, domain.TimeLimitReached},
-		"the deadline":      {0, time.Minute, []time.Duration{5 * time.Second}, nil, none, []int{0}, domain.TimeLimitReached},
-		"a stop":            {26, none, []time.Duration{5 * time.Second}, nil, time.Hour, []int{0}, domain.UserRequested},
-		"over before":       {26, none, []time.Duration{5 * time.Second}, []time.Duration{6 * time.Second}, none, []int{0, 10, 10, 20}, domain.Completed},
-		"twice, over twice": {26, none, []time.Duration{5 * time.Second, 6 * time.Second}, []time.Duration{time.Hour, time.Hour + time.Second}, none, []int{0, 3600, 3600, 3610}, domain.Completed},
+		"enough seconds": {26, none, []time.Duration{5 * time.Second}, []time.Duration{time.Hour}, none, []int{0, 3600, 3600, 3610}, domain.Completed},
+		"too few":        {15, none, []time.Duration{5 * time.Second}, []time.Duration{time.Hour}, none, []int{0, 3600, 3600}, domain.TimeLimitReached},
+		"the deadline":   {0, time.Minute, []time.Duration{5 * time.Second}, nil, none, []int{0}, domain.TimeLimitReached},
+		"a stop":         {26, none, []time.Duration{5 * time.Second}, nil, time.Hour, []int{0}, domain.UserRequested},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -89,7 +83,7 @@ func TestTimeInAPause(t *testing.T) {
 				resumes(env, at)
 			}
 			if test.stop > 0 {
-				env.RegisterDelayedCallback(func() { signalStop(env, contract.StopRequest{Mode: contract.StopNow}) }, test.stop)
+				stopsWith(env, test.stop, contract.StopRequest{Mode: contract.StopNow})
 			}
 			begun := env.Now()
 			execute(env, input(t, "", func(in *contract.SessionInput) {
@@ -101,7 +95,7 @@ func TestTimeInAPause(t *testing.T) {
 					in.Budget.Deadline = &deadline
 				}
 			}))
-			require.Equal(t, test.reason, outcome(t, env).StopReason)
+			endsFor(t, env, test.reason)
 			require.Len(t, *asked, len(test.asked))
 			for i, at := range test.asked {
 				require.InDelta(t, at, (*asked)[i], 6, "a delay is up to a quarter longer")
@@ -153,8 +147,8 @@ func TestTimeInWhichAPauseHoldsCallsBack(t *testing.T) {
 			_, ran := timed(w, env)
 			pauses(env, 500*time.Millisecond)
 			resumes(env, time.Hour)
-			execute(env, input(t, "", func(in *contract.SessionInput) { in.Budget.MaxSeconds = new(30.0) }))
-			require.Equal(t, test.reason, outcome(t, env).StopReason)
+			execute(env, input(t, "", budgeted(secondsOf(30.0))))
+			endsFor(t, env, test.reason)
 			require.Equal(t, test.ran, *ran)
 		})
 	}
@@ -179,13 +173,13 @@ func TestWhatAPauseSays(t *testing.T) {
 	idle, idleToo := pauses(env, time.Hour), resumes(env, time.Hour)
 	closes(env, 2*time.Hour)
 	execute(env, input(t, "ann"))
-	require.Equal(t, domain.Completed, outcome(t, env).StopReason)
+	endsFor(t, env, domain.Completed)
 	require.Equal(t, true, first.value.(contract.PauseReply).Changed)
 	require.Equal(t, false, again.value.(contract.PauseReply).Changed)
 	require.Equal(t, true, over.value.(contract.PauseReply).Changed)
-	require.ErrorContains(t, other.rejected, "is not in progress")
-	require.ErrorContains(t, idle.rejected, "no execution is in progress")
-	require.ErrorContains(t, idleToo.rejected, "no execution is in progress")
+	other.refused(t, "is not in progress")
+	idle.refused(t, "no execution is in progress")
+	idleToo.refused(t, "no execution is in progress")
 }
 
 // TestAPauseOutlivesARun: what it has taken of the time is carried, and the next
@@ -238,25 +232,19 @@ func TestAPauseOutlivesARun(t *testing.T) {
 // among the task's commands.
 func asks[In, Out any](c *chronicle, update contract.Update[In, Out], request In, reply Out) {
 	id := string(update)
-	accepted := c.add(enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_UPDATE_ACCEPTED, &historypb.HistoryEvent{
-		Attributes: &historypb.HistoryEvent_WorkflowExecutionUpdateAcceptedEventAttributes{
-			WorkflowExecutionUpdateAcceptedEventAttributes: &historypb.WorkflowExecutionUpdateAcceptedEventAttributes{
-				ProtocolInstanceId: id, AcceptedRequestMessageId: id + "/request",
-				AcceptedRequestSequencingEventId: int64(len(c.events) - 2),
-				AcceptedRequest: &updatepb.Request{
-					Meta: &updatepb.Meta{UpdateId: id}, Input: &updatepb.Input{Name: id, Args: c.payloads(request)},
-				},
-			}},
+	accepted := c.add(&historypb.WorkflowExecutionUpdateAcceptedEventAttributes{
+		ProtocolInstanceId: id, AcceptedRequestMessageId: id + "/request",
+		AcceptedRequestSequencingEventId: int64(len(c.events) - 2),
+		AcceptedRequest: &updatepb.Request{
+			Meta: &updatepb.Meta{UpdateId: id}, Input: &updatepb.Input{Name: id, Args: c.payloads(request)},
+		},
 	})
 	if id != string(contract.UpdateExtend) { // the memo says whether it is paused
 		c.notes()
 	}
-	c.add(enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_UPDATE_COMPLETED, &historypb.HistoryEvent{
-		Attributes: &historypb.HistoryEvent_WorkflowExecutionUpdateCompletedEventAttributes{
-			WorkflowExecutionUpdateCompletedEventAttributes: &historypb.WorkflowExecutionUpdateCompletedEventAttributes{
-				Meta: &updatepb.Meta{UpdateId: id}, AcceptedEventId: accepted,
-				Outcome: &updatepb.Outcome{Value: &updatepb.Outcome_Success{Success: c.payloads(reply)}},
-			}},
+	c.add(&historypb.WorkflowExecutionUpdateCompletedEventAttributes{
+		Meta: &updatepb.Meta{UpdateId: id}, AcceptedEventId: accepted,
+		Outcome: &updatepb.Outcome{Value: &updatepb.Outcome_Success{Success: c.payloads(reply)}},
 	})
 }
 
@@ -296,7 +284,7 @@ func TestAnExtensionOfTheSameTask(t *testing.T) {
 	}{"more": {1, 2, true}, "fewer": {9, 1, false}} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			c, inference := asking(t, func(in *contract.SessionInput) { in.Budget.MaxSteps = &test.began })
+			c, inference := asking(t, budgeted(stepsOf(test.began)))
 			c.returns(inference, says("looking", look())).task()
 			tool := c.calls(string(contract.CallTool))
 			c.returns(tool, contract.ToolReply{Content: "seen"}).task()

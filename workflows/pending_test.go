@@ -61,8 +61,7 @@ func TestACallGoesOnElsewhere(t *testing.T) {
 	}
 	require.Equal(t, 1, first)
 	require.Len(t, w.ran, 9)
-	steps := stepsIn(t, env, 0)
-	call := steps[0].Step.ToolExecutions[0]
+	call := executions(t, env)[0]
 	require.Equal(t, "seen", call.Value)
 	require.InDelta(t, time.Hour, call.Duration(), float64(10*time.Minute))
 }
@@ -80,12 +79,10 @@ func TestACallThatGoesOnIsGivenUp(t *testing.T) {
 		gaveUp bool
 	}{
 		"now":                  {contract.StopNow, domain.AtMostOnce, nil, domain.CodeOutcomeUnknown, true},
-		"now, read-only":       {contract.StopNow, domain.ReadOnly, nil, domain.CodeInterrupted, true},
 		"now, and it was done": {contract.StopNow, domain.AtMostOnce, saw, "", true},
 		"by time":              {"", domain.AtMostOnce, nil, domain.CodeOutcomeUnknown, true},
 		"now, to no worker":    {contract.StopNow, domain.AtMostOnce, lostWord, domain.CodeOutcomeUnknown, true},
 		"gently":               {contract.AfterStep, domain.AtMostOnce, nil, "", false},
-		"after the inference":  {contract.AfterInference, domain.AtMostOnce, nil, "", false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -104,18 +101,15 @@ func TestACallThatGoesOnIsGivenUp(t *testing.T) {
 				return saw(r)
 			}
 			if test.mode != "" {
-				env.RegisterDelayedCallback(func() {
-					signalStop(env, contract.StopRequest{Mode: test.mode, Reason: "enough"})
-				}, time.Hour+time.Minute)
+				stopsWith(env, time.Hour+time.Minute, contract.StopRequest{Mode: test.mode, Reason: "enough"})
 			}
 			execute(env, input(t, "", func(in *contract.SessionInput) {
 				if test.mode == "" {
 					in.Budget.MaxSeconds = new(3660.0)
 				}
 			}))
-			require.Equal(t, domain.StatusStopped, outcome(t, env).Status)
-			steps := stepsIn(t, env, 0)
-			call := steps[0].Step.ToolExecutions[0]
+			endsAs(t, env, domain.StatusStopped)
+			call := executions(t, env)[0]
 			last := w.ran[len(w.ran)-1]
 			require.Equal(t, test.gaveUp, last.TakeBack)
 			if test.gaveUp {

@@ -31,8 +31,6 @@ func TestARateLimitThatComes(t *testing.T) {
 		status   domain.ExecutionStatus
 		listed   int
 	}{
-		"none":                       {0, false, domain.StatusCompleted, 1},
-		"once":                       {1, false, domain.StatusCompleted, 2},
 		"after a lost attempt":       {1, true, domain.StatusCompleted, 2},
 		"while workers are replaced": {4, false, domain.StatusCompleted, 5},
 		"workers that never agree":   {100, false, domain.StatusFailed, 1 + domain.DefaultAttempts},
@@ -77,9 +75,7 @@ func TestAStopWhileWorkersDoNotAgree(t *testing.T) {
 		env := w.environment(t)
 		begun := env.Now()
 		const stopped = 50 * time.Second // in a wait of half a minute
-		env.RegisterDelayedCallback(func() {
-			signalStop(env, contract.StopRequest{Mode: mode})
-		}, stopped)
+		stopsWith(env, stopped, contract.StopRequest{Mode: mode})
 		execute(env, input(t, ""))
 		out := outcome(t, env)
 		require.Equal(t, domain.StatusStopped, out.Status, mode)

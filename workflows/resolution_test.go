@@ -67,7 +67,6 @@ func TestWhatNoWorkflowResolves(t *testing.T) {
 		says   string
 	}{
 		"another call":   {func(in *contract.SessionInput) { in.ResolveOutcome.Request.Call = domain.ToolExecutionID{} }, "no call of unknown outcome"},
-		"no reason":      {func(in *contract.SessionInput) { in.ResolveOutcome.Request.Reason = "" }, "reason: is missing"},
 		"a session":      {func(in *contract.SessionInput) { in.Name, in.AgentID = "ann", input(t, "ann").AgentID }, "resolve_outcome: agent ann has a name, so its open session resolves the call; send it the update answer"},
 		"before the end": {func(in *contract.SessionInput) { in.Carry.State = unfinished(t, in.Carry.State) }, "resolve_outcome: execution 1 is in_progress, so its own workflow resolves the call; send that the update answer"},
 		"no state":       {func(in *contract.SessionInput) { in.Carry.State = []byte(`{"schema_version": 1, "agent_id": 7}`) }, "agent_id"},

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-	"go.temporal.io/sdk/temporal"
 
 	"everstep/domain"
 	"everstep/domain/contract"
@@ -39,7 +38,7 @@ func TestWhatFailedTogetherComesBackApart(t *testing.T) {
 		w.model = calling(look())
 		w.tool = func(r contract.ToolRequest) (contract.ToolReply, error) {
 			if len(w.ran) == 1 {
-				return contract.ToolReply{}, temporal.NewApplicationErrorWithOptions("busy", "x", temporal.ApplicationErrorOptions{NextRetryDelay: 8 * time.Second})
+				return contract.ToolReply{}, comesAgain(8 * time.Second)
 			}
 			return saw(r)
 		}

@@ -1,11 +1,9 @@
 package workflows_test
 
 import (
-	"context"
 	"testing"
 
 	"github.com/stretchr/testify/require"
-	"go.temporal.io/sdk/activity"
 
 	"everstep/domain"
 	"everstep/domain/contract"
@@ -49,11 +47,11 @@ func TestARewrittenAnswerIsChecked(t *testing.T) {
 			w := &world{model: repeats(says("{}"))}
 			env := hooked(t, w, nil, rewrites("[]"))
 			checked := 0
-			env.RegisterActivityWithOptions(func(_ context.Context, r contract.OutputRequest) (contract.OutputReply, error) {
+			serves(env, contract.CheckOutput, func(r contract.OutputRequest) (contract.OutputReply, error) {
 				checked++
 				require.Equal(t, "[]", r.Text)
 				return test.check(r.Text)
-			}, activity.RegisterOptions{Name: string(contract.CheckOutput)})
+			})
 			execute(env, input(t, "", func(in *contract.SessionInput) {
 				in.Definition.Format.Type, in.Definition.Attempts = test.format, 1
 			}))

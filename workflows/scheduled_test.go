@@ -7,7 +7,6 @@ import (
 
 	"github.com/stretchr/testify/mock"
 	"github.com/stretchr/testify/require"
-	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/testsuite"
 
 	"everstep/domain"
@@ -188,9 +187,9 @@ func TestARunCancelledBeforeItBegan(t *testing.T) {
 func TestARunThatASessionRefuses(t *testing.T) {
 	t.Parallel()
 	w, _ := sessions(contract.SessionBegan)
-	refused := domain.Errorf(domain.Denied, "send: the session is suspended")
+	suspended := domain.Errorf(domain.Denied, "send: the session is suspended")
 	w.send = func(contract.SessionMessage) (contract.SessionReply, error) {
-		return contract.SessionReply{}, temporal.NewApplicationErrorWithOptions(refused.Message, string(refused.Kind), temporal.ApplicationErrorOptions{NonRetryable: true, Details: []any{refused}})
+		return contract.SessionReply{}, refused(suspended)
 	}
 	env := w.environment(t)
 	memos := memosOf(env)

@@ -8,7 +8,6 @@ import (
 	"everstep/domain"
 	"everstep/domain/account"
 	"everstep/domain/contract"
-	"everstep/domain/conversation"
 	"everstep/domain/enum"
 )
 
@@ -246,38 +245,19 @@ func (s *simulation) rewind(a act, head account.Head) {
 		return
 	}
 	e := told.Executions[a.pick%len(told.Executions)]
-	steps := slices.DeleteFunc(told.Steps, func(step account.Step) bool { return step.Execution != e.Number })
-	step := min(a.n%4, len(steps))
-	edits := e.EditsBefore
-	belongs := func(m domain.Entry) bool { return domain.TagOf(m.Message).ExecutionID != e.ExecutionID }
-	if step > 0 {
-		last := steps[step-1].Step
-		if last.Number != step {
-			return // an earlier run has it
-		}
-		edits = last.Input.Edits
-		belongs = func(m domain.Entry) bool {
-			return m.Index < last.Input.Messages || domain.TagOf(m.Message).StepID == last.ID
+	var steps []domain.StepExecution
+	for _, step := range told.Steps {
+		if step.Execution == e.Number && len(steps) < a.n%4 {
+			steps = append(steps, step.StepExecution)
 		}
 	}
-	log, inferences := domain.Log{}, 0
-	for _, m := range entries {
-		if !belongs(m) {
-			break
-		}
-		if log, err = log.Join(m); err != nil {
-			return
-		}
-		if m.Message.Role == domain.RoleAssistant && !edits.TookBack(m.Index) {
-			inferences++
-		}
+	if len(steps) > 0 && steps[len(steps)-1].Step.Number != len(steps) {
+		return // an earlier run has it
 	}
-	r := contract.RewindRequest{
-		Origin: domain.Origin{ExecutionID: e.ExecutionID, Step: step, AgentID: head.AgentID, Origin: e.Origin}, Number: e.Number,
-		Newest: head.Newest.Number, Log: log.Ref(), Edits: edits, Inferences: inferences,
+	r, err := rewindOf(head.AgentID, head.Newest.Number, e, steps, entries)
+	if err != nil {
+		return
 	}
-	carry := conversation.At(log, edits, "", r.Origin.Chain(), inferences).Carry(0, nil)
-	r.ShownTokens = carry.ShownTokens
 	if a.n%3 == 1 {
 		r.Prompt = fmt.Sprintf("message %d.", s.next())
 	}

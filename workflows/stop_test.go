@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-	"go.temporal.io/sdk/temporal"
 
 	"everstep/domain"
 	"everstep/domain/contract"
@@ -16,18 +15,14 @@ import (
 func TestEscalation(t *testing.T) {
 	t.Parallel()
 	w := &world{tools: reads(), model: calling(look())}
-	w.tool = func(contract.ToolRequest) (contract.ToolReply, error) {
-		return contract.ToolReply{}, temporal.NewApplicationErrorWithOptions("busy", "x", temporal.ApplicationErrorOptions{NextRetryDelay: time.Hour})
-	}
+	w.tool = breaks(comesAgain(time.Hour))
 	env := w.environment(t)
 	begun := env.Now()
 	for _, within := range []time.Duration{10 * time.Minute, time.Minute, 30 * time.Minute} {
-		env.RegisterDelayedCallback(func() {
-			signalStop(env, contract.StopRequest{Within: contract.Span(within)})
-		}, time.Second)
+		stopsWith(env, time.Second, contract.StopRequest{Within: contract.Span(within)})
 	}
 	execute(env, input(t, ""))
-	require.Equal(t, domain.StatusStopped, outcome(t, env).Status)
+	endsAs(t, env, domain.StatusStopped)
 	require.Less(t, env.Now().Sub(begun), 2*time.Minute)
 	require.True(t, lastStep(t, env).Interrupted)
 	require.Equal(t, domain.CodeInterrupted, lastStep(t, env).ToolExecutions[0].Error.Code)
@@ -46,7 +41,7 @@ func TestManyStops(t *testing.T) {
 		return calling(look())(r)
 	}
 	execute(env, input(t, ""))
-	require.Equal(t, domain.StatusStopped, outcome(t, env).Status)
+	endsAs(t, env, domain.StatusStopped)
 	require.Empty(t, w.ran, "the last one counts too")
 	status := status(t, env)
 	require.Len(t, status.Signals, domain.MaxStops)

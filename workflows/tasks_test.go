@@ -19,6 +19,15 @@ func catalog() contract.Resolved {
 	}
 }
 
+// lists has workers make a catalog of every definition.
+func lists(change func(*contract.Resolved)) func(contract.ResolveRequest) (contract.Resolved, error) {
+	return func(contract.ResolveRequest) (contract.Resolved, error) {
+		c := catalog()
+		change(&c)
+		return c, nil
+	}
+}
+
 // asking brings an agent to where its first inference is under way.
 func asking(t *testing.T, change ...func(*contract.SessionInput)) (*chronicle, int64) {
 	t.Helper()
@@ -149,15 +158,10 @@ func TestAStopBeforeTheFirstTaskStartsNothing(t *testing.T) {
 // report, or by the last that was heard of a worker that was lost.
 func TestWhatAStopNowCutsOff(t *testing.T) {
 	t.Parallel()
-	partial := with(says("half a se", look()), func(r *contract.ModelReply) { r.Outcome = contract.Interrupted })
 	for name, test := range map[string]struct {
 		ends   func(c *chronicle, activity int64)
 		tokens int64
 	}{
-		"reported": {func(c *chronicle, activity int64) { c.returns(activity, partial) }, 15},
-		"nothing had come": {func(c *chronicle, activity int64) {
-			c.returns(activity, contract.ModelReply{Outcome: contract.Interrupted, Tries: 1})
-		}, 0},
 		"the worker shut down": {func(c *chronicle, activity int64) {
 			c.returns(activity, contract.ModelReply{Outcome: contract.ShutDown, Tries: 1, Spent: domain.Usage{InputTokens: 7}})
 		}, 7},

@@ -19,12 +19,7 @@ const ownQueue = "default-test-taskqueue"
 func TestCallsGoWhereTheirLimitHolds(t *testing.T) {
 	t.Parallel()
 	limited := limitedCatalog().ToolLimits
-	w := &world{tools: reads(), model: func(r contract.ModelRequest) (contract.ModelReply, error) {
-		if r.Step > 1 {
-			return says("done"), nil
-		}
-		return says("looking", look()), nil
-	}}
+	w := &world{tools: reads(), model: until(1, says("looking", look()), "done")}
 	lists := 0
 	w.list = func(contract.ResolveRequest) (contract.Resolved, error) {
 		catalog := contract.Resolved{MinOutputTokens: 1, Tools: reads(), Digest: domain.DigestOf([]byte("x"))}

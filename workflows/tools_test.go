@@ -17,12 +17,7 @@ import (
 
 // calling is a model that asks for some calls and then answers.
 func calling(calls ...domain.ToolCall) func(contract.ModelRequest) (contract.ModelReply, error) {
-	return func(r contract.ModelRequest) (contract.ModelReply, error) {
-		if r.Step > 1 {
-			return says("done"), nil
-		}
-		return says("looking", calls...), nil
-	}
+	return until(1, says("looking", calls...), "done")
 }
 
 // calls is n calls of a tool.
@@ -34,6 +29,20 @@ func calls(name string, n int) []domain.ToolCall {
 	return list
 }
 
+// gives is a tool that always comes to the same, and breaks one whose attempts fail.
+func gives(reply contract.ToolReply) func(contract.ToolRequest) (contract.ToolReply, error) {
+	return func(contract.ToolRequest) (contract.ToolReply, error) { return reply, nil }
+}
+
+func breaks(err error) func(contract.ToolRequest) (contract.ToolReply, error) {
+	return func(contract.ToolRequest) (contract.ToolReply, error) { return contract.ToolReply{}, err }
+}
+
+// comesAgain is how an attempt fails whose next one is to come after a time.
+func comesAgain(after time.Duration) error {
+	return temporal.NewApplicationErrorWithOptions("busy", string(domain.Unavailable), temporal.ApplicationErrorOptions{NextRetryDelay: after})
+}
+
 func saw(contract.ToolRequest) (contract.ToolReply, error) {
 	return contract.ToolReply{Content: "seen", Digest: domain.DigestOf([]byte("seen"))}, nil
 }
@@ -42,9 +51,7 @@ func saw(contract.ToolRequest) (contract.ToolReply, error) {
 func TestWhatBecomesOfACall(t *testing.T) {
 	t.Parallel()
 	atMostOnce := offered("look", domain.AtMostOnce)
-	lost := func(contract.ToolRequest) (contract.ToolReply, error) {
-		return contract.ToolReply{}, temporal.NewNonRetryableApplicationError("lost", "internal", nil)
-	}
+	lost := breaks(temporal.NewNonRetryableApplicationError("lost", "internal", nil))
 	notStarted := contract.ToolReply{NotStarted: true, Error: domain.Errorf(domain.Unavailable, "the line is busy")}
 	for name, test := range map[string]struct {
 		tools   []domain.ToolSpec
@@ -65,9 +72,7 @@ func TestWhatBecomesOfACall(t *testing.T) {
 		"the worker is lost, read only":    {reads(), look(), lost, "", "the worker failed: lost", 1},
 		"it never starts": {atMostOnce, look(), func(contract.ToolRequest) (contract.ToolReply, error) { return notStarted, nil },
 			"", "the line is busy", 3},
-		"it fails": {atMostOnce, look(), func(contract.ToolRequest) (contract.ToolReply, error) {
-			return contract.ToolReply{Content: "no such file", Error: domain.Errorf(domain.Invalid, "no such")}, nil
-		}, "", "no such file", 1},
+		"it fails": {atMostOnce, look(), gives(contract.ToolReply{Content: "no such file", Error: domain.Errorf(domain.Invalid, "no such")}), "", "no such file", 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -115,9 +120,7 @@ func TestImagesOfResultsJoin(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := &world{tools: reads(), model: calling(look()), tool: func(contract.ToolRequest) (contract.ToolReply, error) {
-				return contract.ToolReply{Content: "[image image/png 1 KB]", Digest: domain.DigestOf([]byte("seen")), Parts: image}, nil
-			}}
+			w := &world{tools: reads(), model: calling(look()), tool: gives(contract.ToolReply{Content: "[image image/png 1 KB]", Digest: domain.DigestOf([]byte("seen")), Parts: image})}
 			env := w.environment(t)
 			if len(test.hooks) > 0 {
 				env = hooked(t, w, nil, test.hooks...)
@@ -184,7 +187,7 @@ func TestCallsCutByTheLengthLimitAreNotRun(t *testing.T) {
 		}
 		return reply, err
 	}
-	env := w.executed(t, input(t, "", func(in *contract.SessionInput) { in.Budget.MaxToolCalls = number(0) }))
+	env := w.executed(t, input(t, "", budgeted(callsOf(0))))
 	require.Equal(t, domain.StatusCompleted, outcome(t, env).Status, "and use up no budget")
 	require.Empty(t, w.ran)
 }
@@ -193,8 +196,7 @@ func TestCallsCutByTheLengthLimitAreNotRun(t *testing.T) {
 // effect, and is counted.
 func TestACallMadeAgainUntilAStop(t *testing.T) {
 	t.Parallel()
-	busy := temporal.NewApplicationErrorWithOptions("busy", string(domain.Unavailable), temporal.ApplicationErrorOptions{NextRetryDelay: 10 * time.Second})
-	lost := temporal.NewHeartbeatTimeoutError(contract.Heartbeat{Step: 1})
+	busy := comesAgain(10 * time.Second)
 	for name, test := range map[string]struct {
 		stop     contract.StopMode
 		effect   domain.Effect
@@ -205,13 +207,10 @@ func TestACallMadeAgainUntilAStop(t *testing.T) {
 		ran      int
 	}{
 		"now, in the wait":                    {contract.StopNow, domain.ReadOnly, []error{busy, busy}, domain.CodeInterrupted, "may have taken effect", 2, 2},
-		"after the inference":                 {contract.AfterInference, domain.Idempotent, []error{busy, busy}, domain.CodeInterrupted, "may have taken effect", 2, 2},
-		"its worker was lost":                 {contract.StopNow, domain.ReadOnly, []error{lost, busy, busy}, domain.CodeInterrupted, "may have taken effect", 3, 3},
 		"the next try never begins":           {contract.StopNow, domain.ReadOnly, []error{busy, temporal.NewCanceledError()}, domain.CodeInterrupted, "may have taken effect", 0, 2},
 		"none ever began":                     {contract.StopNow, domain.ReadOnly, []error{temporal.NewCanceledError()}, domain.CodeNotRun, "not run", 0, 1},
 		"the step finishes":                   {contract.AfterStep, domain.ReadOnly, []error{busy, busy, nil}, "", "seen", 0, 3},
 		"it fails for good":                   {contract.AfterStep, domain.ReadOnly, []error{busy, busy, busy}, "", "the worker failed: busy", 3, 3},
-		"nothing comes of another":            {contract.StopNow, domain.ReadOnly, []error{temporal.NewNonRetryableApplicationError("no", "x", nil)}, "", "the worker failed: no", 0, 1},
 		"one that may not be repeated: never": {contract.StopNow, domain.AtMostOnce, []error{busy}, domain.CodeOutcomeUnknown, "was not repeated", 0, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -225,9 +224,7 @@ func TestACallMadeAgainUntilAStop(t *testing.T) {
 			}
 			env := w.environment(t)
 			begun := env.Now()
-			env.RegisterDelayedCallback(func() {
-				signalStop(env, contract.StopRequest{Mode: test.stop})
-			}, 15*time.Second)
+			stopsWith(env, 15*time.Second, contract.StopRequest{Mode: test.stop})
 			execute(env, input(t, "", func(in *contract.SessionInput) {
 				in.Budget.MaxToolCalls = number(5)
 				if in.Definition.Attempts = 12; test.attempts == len(test.tries) && test.code == "" {
@@ -263,7 +260,7 @@ func TestACallMadeAgainUntilAStop(t *testing.T) {
 // it is made again at once, as that may have been chance; then it leaves time to those who died with it.
 func TestACallThatEndsItsWorkerIsGivenUp(t *testing.T) {
 	t.Parallel()
-	busy := temporal.NewApplicationErrorWithOptions("busy", string(domain.Unavailable), temporal.ApplicationErrorOptions{NextRetryDelay: time.Second})
+	busy := comesAgain(time.Second)
 	lost := temporal.NewHeartbeatTimeoutError(contract.Heartbeat{Step: 1})
 	for name, test := range map[string]struct {
 		effect domain.Effect
@@ -272,13 +269,10 @@ func TestACallThatEndsItsWorkerIsGivenUp(t *testing.T) {
 		code   domain.Code
 		says   string
 	}{
-		"as nobody says":     {domain.ReadOnly, 0, []error{lost, lost}, domain.CodeOutcomeUnknown, "its worker was lost each time"},
-		"also with a key":    {domain.Keyed, 0, []error{lost, lost}, domain.CodeOutcomeUnknown, "may have taken effect"},
-		"other failures":     {domain.Idempotent, 0, []error{busy, lost, busy, lost}, domain.CodeOutcomeUnknown, "lost"},
-		"as the tool says":   {domain.ReadOnly, 3, []error{lost, lost, lost}, domain.CodeOutcomeUnknown, "(3)"},
-		"at once":            {domain.ReadOnly, 1, []error{lost}, domain.CodeOutcomeUnknown, "(1)"},
-		"chance":             {domain.ReadOnly, 0, []error{lost, nil}, "", "seen"},
-		"not to be repeated": {domain.AtMostOnce, 5, []error{lost}, domain.CodeOutcomeUnknown, "was not repeated"},
+		"as nobody says":   {domain.ReadOnly, 0, []error{lost, lost}, domain.CodeOutcomeUnknown, "its worker was lost each time"},
+		"other failures":   {domain.Idempotent, 0, []error{busy, lost, busy, lost}, domain.CodeOutcomeUnknown, "lost"},
+		"as the tool says": {domain.ReadOnly, 3, []error{lost, lost, lost}, domain.CodeOutcomeUnknown, "(3)"},
+		"chance":           {domain.ReadOnly, 0, []error{lost, nil}, "", "seen"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -342,26 +336,6 @@ func TestAToolsOwnAttempts(t *testing.T) {
 	require.GreaterOrEqual(t, env.Now().Sub(begun), 10*time.Minute)
 }
 
-// TestACallThatDidNotBeginWaits a while before it is made again.
-func TestACallThatDidNotBeginWaits(t *testing.T) {
-	t.Parallel()
-	w := &world{tools: reads(), model: calling(look())}
-	tries := 0
-	w.tool = func(r contract.ToolRequest) (contract.ToolReply, error) {
-		if tries++; tries < 3 {
-			return contract.ToolReply{NotStarted: true, Error: domain.Errorf(domain.Unavailable, "busy")}, nil
-		}
-		return saw(r)
-	}
-	env := w.environment(t)
-	begun := env.Now()
-	execute(env, input(t, ""))
-	completes(t, env)
-	require.GreaterOrEqual(t, env.Now().Sub(begun), 3*time.Second)
-	require.Less(t, env.Now().Sub(begun), 6*time.Second, "a second, then two")
-	require.Equal(t, "seen", executions(t, env)[0].Value)
-}
-
 // TestLongArgumentsTravelByReference, and the message that holds them is named.
 func TestLongArgumentsTravelByReference(t *testing.T) {
 	t.Parallel()
@@ -407,18 +381,6 @@ func TestAnUnknownToolAmongMany(t *testing.T) {
 	require.Less(t, len(content), 1200)
 }
 
-// TestManyToolsThatAskToStop stop as well as a few, and only so many are kept.
-func TestManyToolsThatAskToStop(t *testing.T) {
-	t.Parallel()
-	w := &world{tools: reads(), model: calling(calls("look", 30)...)}
-	w.tool = func(contract.ToolRequest) (contract.ToolReply, error) {
-		return contract.ToolReply{Stop: &domain.StopSignal{Reason: domain.StopRequested, Message: "enough"}}, nil
-	}
-	env := w.executed(t, input(t, ""))
-	require.Equal(t, domain.StopRequested, outcome(t, env).StopReason)
-	require.Len(t, status(t, env).Signals, 20)
-}
-
 // TestAToolThatAsksToStop: its step finishes, and nothing more begins in it.
 func TestAToolThatAsksToStop(t *testing.T) {
 	t.Parallel()
@@ -442,27 +404,4 @@ func TestAToolThatAsksToStop(t *testing.T) {
 	require.Equal(t, []domain.StopSignal{{
 		Reason: domain.StopRequested, Message: "enough", Source: "stop", Context: domain.Metadata{"why": []byte(`"so"`)},
 	}}, signals)
-}
-
-// TestACallCountsWhateverItsToolSays: a code that only hooks and guards give
-// takes nothing off what the budget counts.
-func TestACallCountsWhateverItsToolSays(t *testing.T) {
-	t.Parallel()
-	for _, code := range []domain.Code{domain.CodeBlocked, domain.CodeUnknownTool, domain.CodeOutcomeUnknown} {
-		w := &world{tools: reads()}
-		w.model = func(contract.ModelRequest) (contract.ModelReply, error) {
-			if len(w.asked) > 3 {
-				return says("the end"), nil
-			}
-			return says("", look()), nil
-		}
-		w.tool = func(contract.ToolRequest) (contract.ToolReply, error) {
-			return contract.ToolReply{Error: domain.CodedErrorf(domain.Denied, code, "no")}, nil
-		}
-		env := w.executed(t, input(t, "", func(in *contract.SessionInput) {
-			in.Budget = domain.ExecutionBudget{MaxToolCalls: number(1)}
-		}))
-		outcome(t, env)
-		require.Len(t, w.ran, 1, code)
-	}
 }

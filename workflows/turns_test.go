@@ -24,13 +24,9 @@ func TestCallsOfOneEffectTakeTurns(t *testing.T) {
 		atOnce, ran int
 		code        domain.Code
 	}{
-		"the first is unknown":    {domain.ToolSpec{Effect: domain.AtMostOnce}, []domain.ToolCall{payFor(7, "x"), payFor(7, "x")}, lost, 1, 1, domain.CodeOutcomeUnresolved},
 		"the first is done":       {domain.ToolSpec{Effect: domain.AtMostOnce}, []domain.ToolCall{payFor(7, "x"), payFor(7, "x")}, done, 1, 2, ""},
 		"by the effect's key":     {domain.ToolSpec{Effect: domain.AtMostOnce, EffectKey: []string{"order"}}, []domain.ToolCall{payFor(7, "x"), payFor(7, "y")}, lost, 1, 1, domain.CodeOutcomeUnresolved},
-		"three of them":           {domain.ToolSpec{Effect: domain.AtMostOnce}, []domain.ToolCall{payFor(7, "x"), payFor(7, "x"), payFor(7, "x")}, done, 1, 3, ""},
-		"other arguments":         {domain.ToolSpec{Effect: domain.AtMostOnce}, []domain.ToolCall{payFor(7, "x"), payFor(7, "y")}, done, 2, 2, ""},
 		"keyed by the effect":     {domain.ToolSpec{Effect: domain.Keyed, EffectKey: []string{"order"}}, []domain.ToolCall{payFor(7, "x"), payFor(7, "y")}, done, 1, 2, ""},
-		"keyed by the call":       {domain.ToolSpec{Effect: domain.Keyed, Losses: 1}, []domain.ToolCall{payFor(7, "x"), payFor(7, "x")}, lost, 1, 1, domain.CodeOutcomeUnresolved},
 		"what does the same anew": {domain.ToolSpec{Effect: domain.Idempotent}, []domain.ToolCall{payFor(7, "x"), payFor(7, "x")}, done, 2, 2, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -98,9 +94,9 @@ func TestAStopEndsTheWaitForATurn(t *testing.T) {
 				return saw(r)
 			}
 			env := w.environment(t)
-			env.RegisterDelayedCallback(func() { signalStop(env, contract.StopRequest{Mode: mode}) }, time.Minute)
+			stopsWith(env, time.Minute, contract.StopRequest{Mode: mode})
 			execute(env, input(t, ""))
-			require.Equal(t, domain.StatusStopped, outcome(t, env).Status)
+			endsAs(t, env, domain.StatusStopped)
 			calls := executions(t, env)
 			require.Len(t, calls, 2)
 			if ran == 1 {

@@ -88,7 +88,6 @@ func TestVerifyIsAsked(t *testing.T) {
 		asked bool
 	}{
 		"done":                 {contract.ToolReply{Content: "paid"}, nil, false},
-		"it failed":            {contract.ToolReply{Content: "no", Error: domain.Errorf(domain.Invalid, "no")}, nil, false},
 		"the tool cannot tell": {contract.ToolReply{Content: unknown.Message, Error: unknown}, nil, true},
 		"its worker broke":     {contract.ToolReply{}, errors.New("broken"), true},
 	} {
@@ -128,7 +127,7 @@ func TestAStopDoesNotWaitForVerify(t *testing.T) {
 				return contract.VerifyReply{Verdict: domain.VerdictDone, Reason: "journal"}, nil
 			}
 			env := w.environment(t)
-			env.RegisterDelayedCallback(func() { signalStop(env, contract.StopRequest{Mode: test.mode}) }, 30*time.Minute)
+			stopsWith(env, 30*time.Minute, contract.StopRequest{Mode: test.mode})
 			execute(env, input(t, ""))
 			out := outcome(t, env)
 			require.Equal(t, domain.StatusStopped, out.Status)

@@ -3,7 +3,6 @@ package workflows_test
 import (
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -17,15 +16,8 @@ import (
 func TestStepsComeByPage(t *testing.T) {
 	t.Parallel()
 	w := steady(4, false)
-	w.model = func(r contract.ModelRequest) (contract.ModelReply, error) {
-		if r.Step > 4 {
-			return says("done"), nil
-		}
-		return says("", calls("look", 16)...), nil
-	}
-	w.tool = func(contract.ToolRequest) (contract.ToolReply, error) {
-		return contract.ToolReply{Content: strings.Repeat("x", domain.MaxToolResult)}, nil
-	}
+	w.model = until(4, says("", calls("look", 16)...), "done")
+	w.tool = gives(contract.ToolReply{Content: strings.Repeat("x", domain.MaxToolResult)})
 	for name, test := range map[string]struct {
 		max    int64
 		status domain.ExecutionStatus
@@ -33,8 +25,8 @@ func TestStepsComeByPage(t *testing.T) {
 	}{"an answer": {10, domain.StatusCompleted, []int{1, 2, 3, 4, 5}}, "a limit": {3, domain.StatusStopped, []int{1, 2, 3}}} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			env := w.executed(t, input(t, "", func(in *contract.SessionInput) { in.Budget.MaxSteps = &test.max }))
-			require.Equal(t, test.status, outcome(t, env).Status)
+			env := w.executed(t, input(t, "", budgeted(stepsOf(test.max))))
+			endsAs(t, env, test.status)
 			var seen []int
 			read := func(large bool) (pages int) {
 				seen = nil
@@ -68,7 +60,6 @@ func TestTheResultTellsTheEnd(t *testing.T) {
 		answer string
 		told   bool
 	}{
-		"an answer":  {9, "done", true},
 		"a limit":    {1, "", true},
 		"long words": {9, strings.Repeat("x", domain.MaxEnd), false},
 	} {
@@ -81,9 +72,7 @@ func TestTheResultTellsTheEnd(t *testing.T) {
 				}
 				return says("", look()), nil
 			}
-			env := w.executed(t, input(t, "", func(in *contract.SessionInput) {
-				in.Budget.MaxSteps = &test.steps
-			}))
+			env := w.executed(t, input(t, "", budgeted(stepsOf(test.steps))))
 			end := outcome(t, env).End
 			require.Nil(t, readAccount(t, env, account.HeadOf, account.Carry).Head.Carry.Outcome.End, "it is the memo's")
 			require.Equal(t, test.told, end != nil)
@@ -100,12 +89,7 @@ func TestTheResultTellsTheEnd(t *testing.T) {
 func TestEventsComeByPage(t *testing.T) {
 	t.Parallel()
 	w := steady(3, false)
-	w.model = func(r contract.ModelRequest) (contract.ModelReply, error) {
-		if r.Step > 3 {
-			return says("done"), nil
-		}
-		return says("", calls("nothing", domain.MaxRequestedCalls)...), nil
-	}
+	w.model = until(3, says("", calls("nothing", domain.MaxRequestedCalls)...), "done")
 	env := w.executed(t, input(t, ""))
 	completes(t, env)
 	pages := 0
@@ -142,37 +126,6 @@ func TestWhatComesWithMessages(t *testing.T) {
 	require.Nil(t, query(t, env, contract.QueryMessages, contract.MessagesRequest{Resolved: &rest.Resolved.Digest}).Resolved, "the asker has it")
 }
 
-// TestAPriceIsSaid of every execution that has one, wherever its cost is.
-func TestAPriceIsSaid(t *testing.T) {
-	t.Parallel()
-	for name, price := range map[string]*domain.Price{"none": nil, "one": {Input: 1}} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			w := &world{model: plays(says("one"), says("two"))}
-			w.list = func(contract.ResolveRequest) (contract.Resolved, error) {
-				c := catalog()
-				c.Price = price
-				return c, nil
-			}
-			env := w.environment(t)
-			prompts(env, time.Minute, "more")
-			var idle account.Status
-			env.RegisterDelayedCallback(func() { idle = status(t, env) }, time.Hour)
-			closes(env, 2*time.Hour)
-			execute(env, input(t, "ann"))
-			out := outcome(t, env)
-			require.Equal(t, price != nil, out.Priced)
-			require.Equal(t, price != nil, idle.Priced)
-			require.True(t, idle.Open, "it takes another message")
-			require.Positive(t, idle.Context)
-			for number := range 3 {
-				require.Equal(t, price != nil, executionIn(t, env, number).Priced)
-			}
-			require.Empty(t, stepsIn(t, env, 3), "there was none")
-		})
-	}
-}
-
 // TestTheErrorThatCounts is the one that ended the execution, also where an earlier
 // one had the same words.
 func TestTheErrorThatCounts(t *testing.T) {
@@ -180,9 +133,7 @@ func TestTheErrorThatCounts(t *testing.T) {
 	w := &world{tools: reads(), model: plays(says("", look()), with(billed(domain.Denied), func(r *contract.ModelReply) {
 		r.Error = domain.CodedErrorf(domain.Denied, domain.CodeQuota, "no money").From("scripted")
 	}))}
-	w.tool = func(contract.ToolRequest) (contract.ToolReply, error) {
-		return contract.ToolReply{Error: domain.Errorf(domain.Unavailable, "no money").From("look")}, nil
-	}
+	w.tool = gives(contract.ToolReply{Error: domain.Errorf(domain.Unavailable, "no money").From("look")})
 	env := w.executed(t, input(t, ""))
 	require.Equal(t, domain.CodeQuota, outcome(t, env).Code)
 	require.Equal(t, domain.Denied, status(t, env).Failure().Kind)

@@ -37,7 +37,7 @@ func TestACallWaits(t *testing.T) {
 	env.RegisterDelayedCallback(func() {
 		require.Equal(t, "step 1: look waits until "+begun.Add(time.Hour).UTC().Format(time.RFC3339), status(t, env).Doing)
 	}, time.Minute)
-	execute(env, input(t, "", func(in *contract.SessionInput) { in.Budget.MaxToolCalls = number(1) }))
+	execute(env, input(t, "", budgeted(callsOf(1))))
 	completes(t, env)
 	require.Len(t, waited, 6)
 	require.Zero(t, waited[0])
@@ -62,16 +62,14 @@ func TestAWaitEnds(t *testing.T) {
 			}
 			begun := env.Now()
 			if mode != "" {
-				env.RegisterDelayedCallback(func() {
-					signalStop(env, contract.StopRequest{Mode: mode, Reason: "enough"})
-				}, time.Hour)
+				stopsWith(env, time.Hour, contract.StopRequest{Mode: mode, Reason: "enough"})
 			}
 			execute(env, input(t, "", func(in *contract.SessionInput) {
 				if mode == "" {
 					in.Budget.MaxSeconds = new(3600.0)
 				}
 			}))
-			require.Equal(t, domain.StatusStopped, outcome(t, env).Status)
+			endsAs(t, env, domain.StatusStopped)
 			require.WithinDuration(t, begun.Add(time.Hour), env.Now(), time.Minute)
 			require.Len(t, w.ran, 1)
 			call := executions(t, env)[0]
@@ -138,8 +136,8 @@ func TestACallThatIsOneTooManyEndsNoWait(t *testing.T) {
 		}
 		return saw(r)
 	}
-	execute(env, input(t, "", func(in *contract.SessionInput) { in.Budget.MaxToolCalls = number(1) }))
-	require.Equal(t, domain.ToolCallLimitReached, outcome(t, env).StopReason)
+	execute(env, input(t, "", budgeted(callsOf(1))))
+	endsFor(t, env, domain.ToolCallLimitReached)
 	require.WithinDuration(t, begun.Add(time.Hour), env.Now(), time.Minute)
 	calls := executions(t, env)
 	require.Equal(t, []string{"seen", ""}, []string{calls[0].Value, calls[1].Value})

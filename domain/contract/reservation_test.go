@@ -22,25 +22,14 @@ func TestReserve(t *testing.T) {
 		limit    domain.Limit
 		short    domain.Limit
 	}{
-		"no limit":                   {input: 50},
 		"tokens":                     {budget: domain.ExecutionBudget{MaxTokens: new(int64(100))}, spent: domain.Spent{Tokens: 20}, input: 50, output: 30, limit: domain.LimitTokens},
-		"the last token":             {budget: domain.ExecutionBudget{MaxTokens: new(int64(51))}, input: 50, output: 1, limit: domain.LimitTokens},
-		"not one token":              {budget: domain.ExecutionBudget{MaxTokens: new(int64(50))}, input: 50, short: domain.LimitTokens},
 		"the smallest answer":        {budget: domain.ExecutionBudget{MaxTokens: new(int64(66))}, input: 50, resolved: contract.Resolved{MinOutputTokens: 16}, output: 16, limit: domain.LimitTokens},
-		"less than the smallest":     {budget: domain.ExecutionBudget{MaxTokens: new(int64(65))}, input: 50, resolved: contract.Resolved{MinOutputTokens: 16}, short: domain.LimitTokens},
 		"money":                      {budget: domain.ExecutionBudget{MaxCostNanoUSD: new(int64(100))}, spent: domain.Spent{CostNanoUSD: 20}, input: 50, resolved: contract.Resolved{Price: price}, output: 15, limit: domain.LimitCost},
-		"no money for the answer":    {budget: domain.ExecutionBudget{MaxCostNanoUSD: new(int64(51))}, input: 50, resolved: contract.Resolved{Price: price}, short: domain.LimitCost},
 		"no money for the input":     {budget: domain.ExecutionBudget{MaxCostNanoUSD: new(int64(49))}, input: 50, resolved: contract.Resolved{Price: price}, short: domain.LimitCost},
 		"answers cost nothing":       {budget: domain.ExecutionBudget{MaxCostNanoUSD: new(int64(50))}, input: 50, resolved: contract.Resolved{Price: &domain.Price{Input: 1_000_000}}},
 		"nobody knows the price":     {budget: domain.ExecutionBudget{MaxCostNanoUSD: new(int64(1))}, input: 50},
-		"tokens bound before money":  {budget: domain.ExecutionBudget{MaxTokens: new(int64(60)), MaxCostNanoUSD: new(int64(100))}, input: 50, resolved: contract.Resolved{Price: price}, output: 10, limit: domain.LimitTokens},
 		"money bounds before tokens": {budget: domain.ExecutionBudget{MaxTokens: new(int64(90)), MaxCostNanoUSD: new(int64(100))}, input: 50, resolved: contract.Resolved{Price: price}, output: 25, limit: domain.LimitCost},
 		"the model's longest answer": {budget: domain.ExecutionBudget{MaxTokens: new(int64(100))}, input: 50, resolved: contract.Resolved{MaxOutputTokens: 20}, output: 20},
-		"longer than what is left":   {budget: domain.ExecutionBudget{MaxTokens: new(int64(100))}, input: 50, resolved: contract.Resolved{MaxOutputTokens: 51}, output: 50, limit: domain.LimitTokens},
-		"both bound alike": {budget: domain.ExecutionBudget{MaxTokens: new(int64(65)), MaxCostNanoUSD: new(int64(80))}, input: 50,
-			resolved: contract.Resolved{Price: price}, output: 15, limit: domain.LimitTokens},
-		"the model's longest is what is left": {budget: domain.ExecutionBudget{MaxTokens: new(int64(70))}, input: 50,
-			resolved: contract.Resolved{MaxOutputTokens: 20}, output: 20},
 		"what the agent asks for": {budget: domain.ExecutionBudget{MaxTokens: new(int64(100))}, input: 50,
 			resolved: contract.Resolved{MaxOutputTokens: 20, Definition: domain.Definition{Model: domain.LLMConfig{MaxOutputTokens: 30}}}},
 	} {

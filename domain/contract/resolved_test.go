@@ -94,17 +94,3 @@ func TestWorkflowIDsAreOfTheNameIfThereIsOne(t *testing.T) {
 	require.Equal(t, "agent/alice", contract.SessionInput{AgentID: id, Name: "alice"}.WorkflowID())
 	require.Equal(t, "agent/"+id.String(), contract.SessionInput{AgentID: id}.WorkflowID())
 }
-
-func TestSpansAreTextAndNeverNegative(t *testing.T) {
-	t.Parallel()
-	for _, text := range []string{"0s", "1m30s"} {
-		var span contract.Span
-		require.NoError(t, span.UnmarshalText([]byte(text)))
-		again, err := span.MarshalText()
-		require.NoError(t, err)
-		require.Equal(t, text, string(again))
-	}
-	for _, text := range []string{"-1s", "30", ""} {
-		require.ErrorContains(t, new(contract.Span).UnmarshalText([]byte(text)), "write it like 30s", text)
-	}
-}

@@ -85,46 +85,6 @@ func TestTheSummaryInForceIsNotSummedUp(t *testing.T) {
 	require.False(t, worth)
 }
 
-func TestResultsOutliveASummary(t *testing.T) {
-	t.Parallel()
-	r := resolved(8000, "")
-	c := say(withCalls(say(begun(3000, r), 1, answer(100), false), 1, 1500, 1500), 1, answer(100), false).WithResultsCleared(r)
-	require.Equal(t, 4, c.Edits().Cleared)
-	before := c.Input(r)
-	plan, _ := c.PlanSummary(r)
-	c = c.Append(domain.SectionSummary, user(100), domain.Digest{}).WithSummary(plan, r)
-	require.Equal(t, 1, c.Edits().Hidden)
-	require.Equal(t, before-3000+100, c.Input(r))
-	c = say(withCalls(c, 1, 500), 1, answer(100), false).WithResultsCleared(r)
-	require.Equal(t, 5, c.Edits().Cleared, "the one that was left is counted")
-	c = say(withCalls(say(begun(3000, r), 1, answer(100), false), 1, 1500), 1, answer(100), false)
-	plan, _ = c.PlanSummary(r)
-	c = c.Append(domain.SectionSummary, user(100), domain.Digest{}).WithSummary(plan, r)
-	require.Equal(t, 4, say(withCalls(c, 1, 500), 1, answer(100), false).WithResultsCleared(r).Edits().Cleared, "none was cleared before")
-}
-
-func TestASummaryIsReplacedWhereverItStands(t *testing.T) {
-	t.Parallel()
-	r := resolved(8000, "")
-	input := map[int]int64{}
-	for left := range 3 { // nothing, all before the summary, the summary too
-		c := begun(200, r)
-		for range 6 {
-			c = say(withCalls(c, 1, 500, 100), 1, answer(300), false)
-		}
-		plan, _ := c.PlanSummary(r)
-		c = c.Append(domain.SectionSummary, user(100), domain.Digest{}).WithSummary(plan, r)
-		if left > 0 {
-			c = carried(t, c, c.Len()-2+left, r, chain(1))
-		}
-		c = say(withCalls(c, 1, 500, 100), 1, answer(300), false)
-		plan, _ = c.PlanSummary(r)
-		input[left] = c.Append(domain.SectionSummary, user(100), domain.Digest{}).WithSummary(plan, r).Input(r)
-	}
-	require.Equal(t, input[0], input[1])
-	require.Equal(t, input[0], input[2])
-}
-
 func TestStepInput(t *testing.T) {
 	t.Parallel()
 	r := resolved(1000, "own")

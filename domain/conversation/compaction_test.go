@@ -27,18 +27,11 @@ func TestCrowded(t *testing.T) {
 		"a share of the window":                {window: 100_000, most: 80_000},
 		"room for an answer of unknown length": {window: 12_000, most: 9_000},
 		"room for the longest answer":          {window: 10_000, change: func(r *contract.Resolved) { r.MaxOutputTokens = 2_100 }, most: 7_900},
-		"room for what the agent asks":         {window: 10_000, change: func(r *contract.Resolved) { r.MaxOutputTokens, r.Definition.Model.MaxOutputTokens = 9, 2_200 }, most: 7_800},
-		"an answer takes a quarter at most":    {window: 10_000, change: func(r *contract.Resolved) { r.MaxOutputTokens = 9_000 }, most: 7_500},
-		"the agent's own window":               {window: 10_000, change: func(r *contract.Resolved) { r.Definition.Model.ContextWindow = 100_000 }, most: 80_000},
 		"nobody knows the window":              {window: 0, most: -1},
 		"not to be compacted":                  {window: 10_000, change: func(r *contract.Resolved) { r.Compaction.Off = true }, most: -1},
-		"resolved before there was compaction": {window: 10_000, change: func(r *contract.Resolved) { r.Compaction = nil }, most: -1},
 		"its sections would be lost": {window: 10_000, change: func(r *contract.Resolved) {
 			r.Definition.Compiler, r.Definition.Sections = domain.SelectedSections, []string{"summary", "messages"}
 		}, most: -1},
-		"its sections would be kept": {window: 100_000, change: func(r *contract.Resolved) {
-			r.Definition.Compiler, r.Definition.Sections = domain.SelectedSections, []string{"summary", "buffer", "messages"}
-		}, most: 80_000},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -113,34 +106,6 @@ func TestResultsCleared(t *testing.T) {
 	require.Equal(t, over.Edits(), over.WithResultsCleared(r).Edits())
 }
 
-// TestTracesOfEarlierExecutionsAreCompacted: where they are shown, those of many short turns have results cleared and all
-// summed up, also of turns that the run which decides no longer holds.
-func TestTracesOfEarlierExecutionsAreCompacted(t *testing.T) {
-	t.Parallel()
-	for _, c := range []struct {
-		compiler domain.Compiler
-		crowded  bool
-	}{{"", true}, {domain.WholeConversation, true}, {domain.CurrentTrace, false}} {
-		r := resolved(4000, c.compiler)
-		talk := conversation.New(c.compiler)
-		for turn := 1; turn <= 8; turn++ {
-			talk = talk.WithExecution(chain(turn), false, r).WithPrompt(executionID(turn), words(16), noon)
-			talk = say(withCalls(talk, turn, 400), turn, answer(20), false)
-			talk = carried(t, talk, talk.Len(), r, chain(turn))
-		}
-		require.Equal(t, c.crowded, talk.Crowded(r, false), c.compiler)
-		if !c.crowded {
-			continue
-		}
-		cleared := talk.WithResultsCleared(r)
-		require.Greater(t, cleared.Edits().Cleared, 16)
-		require.True(t, cleared.Roomy(r))
-		plan, worth := talk.PlanSummary(r)
-		require.True(t, worth)
-		require.Greater(t, plan.Request().To, 16)
-	}
-}
-
 func TestExcessShrinksWithTheConversation(t *testing.T) {
 	t.Parallel()
 	r := resolved(1000, "")
@@ -182,18 +147,6 @@ func TestPlanSummary(t *testing.T) {
 		plan, _ := c.PlanSummary(r)
 		require.Equal(t, bound, plan.Request().MaxTokens)
 	}
-}
-
-func TestSummaryKeepsWhatIsUnread(t *testing.T) {
-	t.Parallel()
-	r := resolved(8000, "")
-	c := withCalls(say(begun(2000, r), 1, answer(1000), false), 1, 2500, 500)
-	plan, worth := c.PlanSummary(r)
-	require.True(t, worth)
-	require.Equal(t, 2, plan.Request().To, "the call with all its results, although they are more than what is kept")
-	huge := withCalls(say(begun(2000, r), 1, answer(1000), false), 1, 7500, 500)
-	plan, _ = huge.PlanSummary(r)
-	require.Equal(t, huge.Len(), plan.Request().To, "the window cannot hold them")
 }
 
 func TestWithSummary(t *testing.T) {
@@ -333,31 +286,4 @@ func TestPage(t *testing.T) {
 	}
 	require.InDelta(t, 8*400_000, c.SizeFrom(2), 10_000)
 	require.Zero(t, c.SizeFrom(10))
-}
-
-// TestReplacedSummary: a summary that a newer one has replaced is shown no more, and does not count.
-func TestReplacedSummary(t *testing.T) {
-	t.Parallel()
-	r := resolved(8000, "")
-	c, first := begun(200, r), 0
-	var shown int64
-	for _, more := range []int{6, 1} {
-		for range more {
-			c = say(withCalls(c, 1, 500, 100), 1, answer(300), false)
-		}
-		plan, worth := c.PlanSummary(r)
-		require.True(t, worth)
-		if first > 0 {
-			require.LessOrEqual(t, plan.Request().To, first, "the first summary is among what is kept")
-			for _, e := range c.Log().From(plan.Request().To) {
-				if e.Section != domain.SectionSummary {
-					shown += e.Tokens()
-				}
-			}
-		}
-		first = c.Len()
-		c = c.Append(domain.SectionSummary, domain.UserMessage(words(96)), domain.Digest{}).WithSummary(plan, r)
-	}
-	shown += domain.EstimateTokens(domain.UserMessage(words(96)))
-	require.Equal(t, shown, c.Input(r)-conversation.New("").Input(r))
 }

@@ -57,21 +57,3 @@ func TestWhatIsGivenCountsAsItIsShown(t *testing.T) {
 		})
 	}
 }
-
-// TestAResultThatWasGivenIsCleared where the window is short: at once, and in an execution after it.
-func TestAResultThatWasGivenIsCleared(t *testing.T) {
-	t.Parallel()
-	r := resolved(2000, domain.CurrentTrace)
-	for _, executions := range []int{1, 2} {
-		c := conversation.New(domain.CurrentTrace).WithExecution(chain(1), false, r).
-			WithGiven(executionID(1), given(t, domain.ExecutionID{}, 1500), noon)
-		c = say(c, 1, user(50), false)
-		if executions == 2 {
-			c = say(c.WithExecution(chain(2), false, r), 2, user(50), false)
-		}
-		require.True(t, c.Crowded(r, false))
-		c = c.WithResultsCleared(r)
-		require.Equal(t, 3, c.Edits().Cleared, executions)
-		require.Less(t, c.Input(r), int64(400))
-	}
-}

@@ -109,21 +109,14 @@ func TestWhatAStopRefuses(t *testing.T) {
 	}{
 		"nothing":          {func(*play) {}, nil, false},
 		"after the step":   {func(p *play) { p.sends(time.Second, contract.StopRequest{Mode: contract.AfterStep}) }, []string{"a step", "between"}, false},
-		"no mode":          {func(p *play) { p.sends(time.Second, contract.StopRequest{}) }, []string{"a step", "between"}, false},
 		"what is no stop":  {func(p *play) { p.sends(time.Second, []int{1}) }, []string{"a step", "between"}, false},
 		"after the answer": {func(p *play) { p.sends(time.Second, contract.StopRequest{Mode: contract.AfterInference}) }, []string{"a step", "between", "a call"}, false},
 		"now":              {func(p *play) { p.sends(time.Second, contract.StopRequest{Mode: contract.StopNow}) }, []string{"a step", "between", "an inference", "within", "a call"}, true},
 		"within no time":   {func(p *play) { p.sends(time.Second, contract.StopRequest{Within: contract.Span(time.Second)}) }, []string{"a step", "between", "an inference", "within", "a call"}, true},
 		"within 0s":        {func(p *play) { p.sends(time.Second, map[string]string{"within": "0s"}) }, []string{"a step", "between", "an inference", "within", "a call"}, true},
-		"never":            {func(p *play) { p.sends(time.Second, map[string]string{"within": "never"}) }, []string{"a step", "between"}, false},
 		"a cancellation":   {func(p *play) { p.env.RegisterDelayedCallback(p.env.CancelWorkflow, time.Second) }, []string{"a step", "between", "an inference", "within", "a call", "idle"}, true},
 		"another's":        {func(p *play) { p.sends(time.Second, contract.StopRequest{ExecutionID: other}) }, nil, false},
 		"a message":        {func(p *play) { p.env.RegisterDelayedCallback(func() { p.Post(mailbox.NextExecution{}) }, time.Second) }, []string{"idle"}, false},
-		"a close":          {func(p *play) { p.env.RegisterDelayedCallback(func() { p.Close() }, time.Second) }, []string{"idle"}, false},
-		"a gentle one more": {func(p *play) {
-			p.sends(time.Second, contract.StopRequest{Mode: contract.AfterInference})
-			p.sends(2*time.Second, contract.StopRequest{})
-		}, []string{"a step", "between", "a call"}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
