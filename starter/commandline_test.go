@@ -208,21 +208,10 @@ func requireExamplesFit(t *testing.T, root, command *cobra.Command) {
 	t.Helper()
 	require.Contains(t, command.Example, "starter "+strings.TrimPrefix(command.CommandPath(), root.Name()+" "), command.Name())
 	for example := range strings.Lines(command.Example) {
-		_, words, ok := strings.Cut(example, "starter ")
+		_, line, ok := strings.Cut(example, "starter ")
 		require.True(t, ok, example)
-		words, _, _ = strings.Cut(words, "|")
-		shown, _, err := root.Find(strings.Fields(words))
-		require.NoError(t, err, example)
-		for _, word := range strings.Fields(words) {
-			if name, ok := strings.CutPrefix(word, "--"); ok {
-				name = strings.Trim(name, `)"`)
-				flag := shown.Flags().Lookup(name)
-				if flag == nil {
-					flag = root.PersistentFlags().Lookup(name)
-				}
-				require.NotNil(t, flag, "%s: --%s", example, name)
-			}
-		}
+		line, _, _ = strings.Cut(strings.NewReplacer(`)`, "", `"`, "").Replace(line), "|")
+		requireCommandLine(t, command.Name(), root, strings.Fields("starter "+line))
 	}
 }
 

@@ -45,12 +45,6 @@ func TestCommandsToGoOnWith(t *testing.T) {
 	require.Equal(t, [][2]string{explain}, p.nextCommands(t.Context(), advice.Explain, r))
 }
 
-func TestCommandLines(t *testing.T) {
-	t.Parallel()
-	p := &program{shared: []string{"--address", "x:1"}}
-	require.Equal(t, "starter extend a --address x:1", p.again("extend a"))
-}
-
 // TestAnAnswerOfAnotherBuildIsSaidToBeOne, beside it.
 func TestAnAnswerOfAnotherBuildIsSaidToBeOne(t *testing.T) {
 	t.Parallel()

@@ -20,7 +20,6 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	"everstep/activities/build"
-	"everstep/activities/record"
 	"everstep/domain"
 	"everstep/domain/account"
 	"everstep/domain/contract"
@@ -227,12 +226,7 @@ func TestAccountTellsWhatOnlyTheServerKnows(t *testing.T) {
 func TestAccountKeepsToTheServer(t *testing.T) {
 	t.Parallel()
 	records := stores.Sample(t, nora.name, 3)
-	store, err := record.OpenDirectory(t.TempDir())
-	require.NoError(t, err)
-	t.Cleanup(func() { _ = store.Close() })
-	for _, r := range records {
-		require.NoError(t, store.Record(t.Context(), r))
-	}
+	store, _ := storeOf(t, records...)
 	own, err := records[1].Account()
 	require.NoError(t, err)
 	own.Executions[0].Ended = &contract.End{Answer: "of the server"}

@@ -1,16 +1,12 @@
 package client
 
 import (
-	"strings"
 	"testing"
 	"testing/synctest"
 
 	"github.com/stretchr/testify/require"
-	commonpb "go.temporal.io/api/common/v1"
 	enumspb "go.temporal.io/api/enums/v1"
-	failurepb "go.temporal.io/api/failure/v1"
 	historypb "go.temporal.io/api/history/v1"
-	workflowpb "go.temporal.io/api/workflow/v1"
 )
 
 // decides records a workflow task.
@@ -25,8 +21,8 @@ func TestStatusSaysWhyNothingMoves(t *testing.T) {
 		make  func(r *fakeRun)
 		doing string
 	}{
-		"stuck":            {func(r *fakeRun) { r.infers(1, 1); r.fails("hook audit: version 2 is needed") }, "a worker cannot carry it on, and tries again: hook audit: version 2 is needed"},
-		"stuck while idle": {func(r *fakeRun) { r.ends(stopped(1)); r.fails("hook audit") }, "a worker cannot carry it on, and tries again: hook audit"},
+		"stuck":            {func(r *fakeRun) { r.infers(1, 1); r.failsOn("", "hook audit: version 2 is needed") }, "a worker cannot carry it on, and tries again: hook audit: version 2 is needed"},
+		"stuck while idle": {func(r *fakeRun) { r.ends(stopped(1)); r.failsOn("", "hook audit") }, "a worker cannot carry it on, and tries again: hook audit"},
 		"another build": {func(r *fakeRun) {
 			r.memo = buildMemo("v1.0.0/sdk-v1.50.0", "")
 			r.infers(1, 1)
@@ -37,7 +33,7 @@ func TestStatusSaysWhyNothingMoves(t *testing.T) {
 			r.infers(1, 1)
 			r.failsOn("v1.0.0/sdk-v1.50.0", "hook audit")
 		}, "a worker cannot carry it on, and tries again: hook audit"},
-		"mended since": {func(r *fakeRun) { r.infers(1, 1); r.fails("x"); r.decides() }, "as the workflow says"},
+		"mended since": {func(r *fakeRun) { r.infers(1, 1); r.failsOn("", "x"); r.decides(); r.task = nil }, "as the workflow says"},
 		"at work":      {func(r *fakeRun) { r.infers(1, 1) }, "as the workflow says"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -45,9 +41,6 @@ func TestStatusSaysWhyNothingMoves(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				run := newRun("run-1", nil)
 				c.make(run)
-				if strings.Contains(c.doing, "cannot carry") {
-					run.task = &workflowpb.PendingWorkflowTaskInfo{Attempt: 2}
-				}
 				f := newFake(run)
 				f.query = answersAccount(underWay())
 				v, err := f.client().Status(t.Context(), "nora")
@@ -58,27 +51,9 @@ func TestStatusSaysWhyNothingMoves(t *testing.T) {
 	}
 }
 
-// fails records a workflow task that failed.
-func (r *fakeRun) fails(why string) {
-	r.add(&historypb.HistoryEvent{
-		EventType: enumspb.EVENT_TYPE_WORKFLOW_TASK_FAILED,
-		Attributes: &historypb.HistoryEvent_WorkflowTaskFailedEventAttributes{
-			WorkflowTaskFailedEventAttributes: &historypb.WorkflowTaskFailedEventAttributes{
-				Cause: enumspb.WORKFLOW_TASK_FAILED_CAUSE_WORKFLOW_WORKER_UNHANDLED_FAILURE, Failure: &failurepb.Failure{Message: why},
-			},
-		},
-	})
-}
-
 // failsOn is a workflow task that a worker of a build has failed.
 func (r *fakeRun) failsOn(build, why string) {
-	r.add(&historypb.HistoryEvent{
-		EventType: enumspb.EVENT_TYPE_WORKFLOW_TASK_STARTED,
-		Attributes: &historypb.HistoryEvent_WorkflowTaskStartedEventAttributes{
-			WorkflowTaskStartedEventAttributes: &historypb.WorkflowTaskStartedEventAttributes{
-				WorkerVersion: &commonpb.WorkerVersionStamp{BuildId: build}, //nolint:staticcheck // where servers write it
-			},
-		},
-	})
-	r.fails(why)
+	r.failsTasks(2, &historypb.WorkflowTaskFailedEventAttributes{
+		Cause: enumspb.WORKFLOW_TASK_FAILED_CAUSE_WORKFLOW_WORKER_UNHANDLED_FAILURE, Failure: failure(why),
+	}, build)
 }

@@ -19,12 +19,9 @@ import (
 // movedTo are the records of ann, whose three executions have two messages each, and where its session was moved to after one.
 func movedTo(t *testing.T, after int, position account.Position) (*record.Store, string) {
 	t.Helper()
-	dir := t.TempDir()
-	store, err := record.OpenDirectory(dir)
-	require.NoError(t, err)
-	t.Cleanup(func() { _ = store.Close() })
-	for _, r := range stores.Sample(t, "ann", 3) {
-		require.NoError(t, store.Record(t.Context(), r))
+	all := stores.Sample(t, "ann", 3)
+	store, dir := storeOf(t, all...)
+	for _, r := range all {
 		if r.Number == after {
 			position.Length, position.Moved = r.To, &contract.Move{Number: 1, After: after, At: r.CompletedAt.Add(time.Second)}
 			p, err := record.PositionOf(account.Head{AgentID: r.AgentID, Name: r.Name, Run: account.Run{First: r.FirstRunID}, Position: position})

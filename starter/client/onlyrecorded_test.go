@@ -7,6 +7,7 @@ import (
 	"iter"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -16,24 +17,40 @@ import (
 	"everstep/activities/record"
 	"everstep/domain"
 	"everstep/domain/account"
-	"everstep/domain/contract"
 	"everstep/testsuite/stores"
 )
 
 // imported is a store with the records of agents that came out of files, and one whose records were made here.
 func imported(t *testing.T) *record.Store {
 	t.Helper()
-	store, err := record.OpenDirectory(t.TempDir())
+	ann := stores.Sample(t, "ann", 3)
+	for i := range ann {
+		ann[i].Imported = time.Date(2026, 2, 3, 4, 5, 0, 0, time.UTC)
+	}
+	store, _ := storeOf(t, append(ann, stores.Sample(t, "bob", 2)...)...)
+	return store
+}
+
+// storeOf is a store of some records, and the folder where it lies.
+func storeOf(t *testing.T, all ...record.Record) (*record.Store, string) {
+	t.Helper()
+	dir := t.TempDir()
+	store, err := record.OpenDirectory(dir)
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = store.Close() })
-	for _, r := range stores.Sample(t, "ann", 3) {
-		r.Imported = time.Date(2026, 2, 3, 4, 5, 0, 0, time.UTC)
+	for _, r := range all {
 		require.NoError(t, store.Record(t.Context(), r))
 	}
-	for _, r := range stores.Sample(t, "bob", 2) {
-		require.NoError(t, store.Record(t.Context(), r))
-	}
-	return store
+	return store, dir
+}
+
+// fileOf is the one file in a folder of records whose name begins so.
+func fileOf(t *testing.T, dir, begins string) string {
+	t.Helper()
+	paths, err := filepath.Glob(filepath.Join(dir, "*", begins+"-*"))
+	require.NoError(t, err)
+	require.Len(t, paths, 1)
+	return paths[0]
 }
 
 func collected[T any](t *testing.T, all func(func(T, error) bool)) (list []T) {
@@ -43,45 +60,6 @@ func collected[T any](t *testing.T, all func(func(T, error) bool)) (list []T) {
 		list = append(list, one)
 	}
 	return list
-}
-
-// TestImportedAgentsAreReadWithoutAServer, by every command that reads; what takes the server says that there is none.
-func TestImportedAgentsAreReadWithoutAServer(t *testing.T) {
-	t.Parallel()
-	ctx, none := t.Context(), &Error{Class: Unreachable, Message: "server: none is up", Next: "`dev` begins one"}
-	c := OfRecords(Config{Records: imported(t)}, none)
-	require.Len(t, collected(t, c.Messages(ctx, "ann")), 6)
-	result, err := c.Result(ctx, "ann", 0)
-	require.NoError(t, err)
-	require.Equal(t, []any{3, "Nothing.", contract.FromRecords, time.February}, []any{result.Number, result.Answer, result.Source, result.ImportedAt.Month()})
-	status, err := c.Status(ctx, "ann")
-	require.NoError(t, err)
-	require.Equal(t, []any{3, domain.StatusCompleted, 1, contract.FromRecords, false}, []any{status.Number, status.Status, status.Steps, status.Server.Source, status.Open})
-	x, err := c.Export(ctx, "ann", 0)
-	require.NoError(t, err)
-	require.Len(t, x.Records, 3)
-	require.Empty(t, x.Gone)
-	_, err = c.Diff(ctx, Point{ID: "ann", Step: new(2)}, Point{ID: "ann"})
-	require.ErrorIs(t, err, &Error{Class: NotFound})
-
-	var shown []domain.EventType
-	for _, event := range collected(t, c.Follow(ctx, "ann", FollowOptions{Number: 2, Tree: true})) {
-		require.Equal(t, 2, event.Number)
-		shown = append(shown, event.Type)
-	}
-	require.Equal(t, []domain.EventType{domain.EventExecutionStarted, domain.EventExecutionCompleted}, shown)
-	waited, err := c.Wait(ctx, "ann", 2)
-	require.NoError(t, err)
-	require.Equal(t, domain.StatusStopped, waited.Outcome.Status)
-	state, err := c.State(ctx, "ann")
-	require.NoError(t, err)
-	require.Len(t, state.Context.MessageStore.Section("messages"), 6)
-	_, err = c.Find(ctx, "nobody")
-	require.ErrorContains(t, err, "none is up; the records tell nothing of nobody")
-	_, err = c.Send(ctx, "ann", SendOptions{Prompt: "more"})
-	require.ErrorIs(t, err, &Error{Class: Unreachable})
-	_, err = c.Result(ctx, "nobody", 0)
-	require.ErrorIs(t, err, ErrUnreached)
 }
 
 // TestWhatIsNewestIsNotToldWithoutAServer of an agent whose workflow may have gone on; its executions are read by number.
@@ -144,12 +122,9 @@ func TestListRecorded(t *testing.T) {
 // tell, and where none can be read the list ends in an error.
 func TestListRecordedTellsOfARecordThatCannotBeRead(t *testing.T) {
 	t.Parallel()
-	dir := t.TempDir()
-	store, err := record.OpenDirectory(dir)
-	require.NoError(t, err)
-	t.Cleanup(func() { _ = store.Close() })
-	for _, r := range append(append(stores.Sample(t, "ann", 2), stores.Sample(t, "bob", 1)...), stores.Sample(t, "eve", 1)...) {
-		require.NoError(t, store.Record(t.Context(), r))
+	all := slices.Concat(stores.Sample(t, "ann", 2), stores.Sample(t, "bob", 1), stores.Sample(t, "eve", 1))
+	store, dir := storeOf(t, all...)
+	for _, r := range all {
 		if r.Name == "ann" && r.Number == 2 || r.Name == "bob" {
 			paths, err := filepath.Glob(filepath.Join(dir, r.AgentID.String(), "*"))
 			require.NoError(t, err)
@@ -192,27 +167,20 @@ func TestNoOtherSessionFillsTheGaps(t *testing.T) {
 func TestTheNewestRecordIsOfAnotherBuild(t *testing.T) {
 	t.Parallel()
 	const says = "schema_version: is 2, written by build v9, and this build reads 1; "
-	dir := t.TempDir()
-	store, err := record.OpenDirectory(dir)
-	require.NoError(t, err)
-	t.Cleanup(func() { _ = store.Close() })
 	all := stores.Sample(t, "ann", 3)
 	for i := range all {
 		all[i].Imported = time.Now().UTC()
-		require.NoError(t, store.Record(t.Context(), all[i]))
 	}
-	paths, err := filepath.Glob(filepath.Join(dir, "*", "000003-*"))
-	require.NoError(t, err)
-	require.Len(t, paths, 1)
+	store, dir := storeOf(t, all...)
 	var plain strings.Builder
 	require.NoError(t, record.Write(&plain, all[2]))
 	_, text, _ := strings.Cut(strings.TrimSuffix(strings.SplitAfter(plain.String(), "\n")[1], "}\n"), `"record":`)
 	text = strings.Replace(text, `"final_state":{"schema_version":1`, `"final_state":{"schema_version":2,"build":"v9"`, 1)
-	require.NoError(t, os.WriteFile(paths[0], fmt.Appendf(nil, "{\"format\":\"everstep-records\",\"schema_version\":1,\"records\":1}\n{\"digest\":%q,\"record\":%s}\n", domain.DigestOf([]byte(text)), text), 0o600))
+	require.NoError(t, os.WriteFile(fileOf(t, dir, "000003"), fmt.Appendf(nil, "{\"format\":\"everstep-records\",\"schema_version\":1,\"records\":1}\n{\"digest\":%q,\"record\":%s}\n", domain.DigestOf([]byte(text)), text), 0o600))
 
 	c := OfRecords(Config{Records: store}, errors.New("server: none is up"))
 	require.NotEmpty(t, collected(t, c.Steps(t.Context(), "ann", 2)))
-	_, err = c.Explain(t.Context(), "ann", 2)
+	_, err := c.Explain(t.Context(), "ann", 2)
 	require.NoError(t, err)
 	_, err = c.pastPoint(t.Context(), Point{ID: "ann", Execution: "2"})
 	require.NoError(t, err)
@@ -257,25 +225,15 @@ func TestOneRecordThatIsLostOrDamaged(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			dir := t.TempDir()
-			store, err := record.OpenDirectory(dir)
-			require.NoError(t, err)
-			t.Cleanup(func() { _ = store.Close() })
-			for _, r := range stores.Sample(t, "ann", 3) {
-				if r.Imported = time.Now(); r.Number == 3 {
-					r.Steps, r.Missing = nil, []account.Missing{{Part: account.Steps, Execution: 3, From: 1, To: 1}}
-				}
-				require.NoError(t, store.Record(t.Context(), r))
+			all := stores.Sample(t, "ann", 3)
+			for i := range all {
+				all[i].Imported = time.Now()
 			}
-			of := func(number string) string {
-				paths, err := filepath.Glob(filepath.Join(dir, "*", number+"-*"))
-				require.NoError(t, err)
-				require.Len(t, paths, 1)
-				return paths[0]
-			}
+			all[2].Steps, all[2].Missing = nil, []account.Missing{{Part: account.Steps, Execution: 3, From: 1, To: 1}}
+			store, dir := storeOf(t, all...)
 			var notes []string
 			c := OfRecords(Config{Records: store, Progress: func(text string) { notes = append(notes, text) }}, errors.New("server: none is up"))
-			spoil(t, of("000002"))
+			spoil(t, fileOf(t, dir, "000002"))
 			past, lost := leftOf(t, c.Executions(t.Context(), "ann"))
 			require.Equal(t, []int{1, 3}, []int{past[0].Number, past[1].Number})
 			require.Equal(t, []string{"execution 2 can no longer be read"}, lost)
@@ -289,7 +247,7 @@ func TestOneRecordThatIsLostOrDamaged(t *testing.T) {
 			require.Len(t, x.Records, 2)
 			require.Equal(t, []string{"execution 2 can no longer be read", "of execution 3 of ann can no longer be read: step 1"}, x.Gone, "also what a record lacks")
 
-			require.NoError(t, os.Truncate(of("000003"), 100))
+			require.NoError(t, os.Truncate(fileOf(t, dir, "000003"), 100))
 			_, err = c.Result(t.Context(), "ann", 0)
 			require.ErrorContains(t, err, "cannot be read", "another is not taken for the newest")
 		})

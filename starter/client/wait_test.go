@@ -112,17 +112,26 @@ func TestWaitForATurnThatContinuesAsNew(t *testing.T) {
 	})
 }
 
-func TestWaitOutlivesASlowServer(t *testing.T) {
+// TestWaitOutlivesTheServer that is slow, or away for a time.
+func TestWaitOutlivesTheServer(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		run := newRun("run-1", nil)
-		f := newFake(run)
-		r, err := waiting(t, f, 0, func() {
-			f.change(func() { run.answers(1, 1, "42"); run.ends(outcomeOf(1, 1)); f.slow = 2 })
+	for name, away := range map[string]func(f *fakeServer){
+		"slow": func(f *fakeServer) { f.slow = 2 },
+		"away": func(f *fakeServer) {
+			f.down = true
+			time.AfterFunc(time.Minute, func() { f.change(func() { f.down = false }) })
+		},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			run := newRun("run-1", nil)
+			f := newFake(run)
+			r, err := waiting(t, f, 0, func() {
+				f.change(func() { run.answers(1, 1, "42"); run.ends(outcomeOf(1, 1)); away(f) })
+			})
+			require.NoError(t, err, name)
+			require.Equal(t, "42", r.Answer, name)
 		})
-		require.NoError(t, err)
-		require.Equal(t, "42", r.Answer)
-	})
+	}
 }
 
 func TestWaitWhereTheServerEndsIt(t *testing.T) {

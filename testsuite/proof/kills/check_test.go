@@ -65,15 +65,16 @@ func sampleLeft() agentLeft {
 	head := func(n, step int) domain.EventHeader {
 		return domain.EventHeader{Sequence: int64(n), ExecutionID: id, Step: step}
 	}
+	calls := []domain.EventCall{{ToolExecutionID: paid(0), Tool: payTool}, {ToolExecutionID: paid(1), Tool: payTool}}
 	got.events = [][]domain.Event{{
-		domain.Event{Type: domain.EventExecutionStarted, EventHeader: head(1, 0), Data: domain.AgentExecutionStarted{Number: 1}},
-		domain.Event{Type: domain.EventStepStarted, EventHeader: head(2, 2)},
-		domain.Event{Type: domain.EventToolCallStarted, EventHeader: head(3, 2), Data: domain.EventCall{ToolExecutionID: paid(0), Tool: payTool}},
-		domain.Event{Type: domain.EventToolCallStarted, EventHeader: head(4, 2), Data: domain.EventCall{ToolExecutionID: paid(1), Tool: payTool}},
-		domain.Event{Type: domain.EventToolCallCompleted, EventHeader: head(5, 2), Data: domain.ToolCallCompleted{EventCall: domain.EventCall{ToolExecutionID: paid(0), Tool: payTool}}},
-		domain.Event{Type: domain.EventToolCallCompleted, EventHeader: head(6, 2), Data: domain.ToolCallCompleted{EventCall: domain.EventCall{ToolExecutionID: paid(1), Tool: payTool}}},
-		domain.Event{Type: domain.EventStepCompleted, EventHeader: head(7, 2), Data: domain.AgentStepCompleted{StepType: domain.StepToolExecution, ToolCalls: 2}},
-		domain.Event{Type: domain.EventExecutionStopped, EventHeader: head(8, 0), Data: domain.StopEvent{Reason: domain.Completed}},
+		{Type: domain.EventExecutionStarted, EventHeader: head(1, 0), Data: domain.AgentExecutionStarted{Number: 1}},
+		{Type: domain.EventStepStarted, EventHeader: head(2, 2)},
+		{Type: domain.EventToolCallStarted, EventHeader: head(3, 2), Data: calls[0]},
+		{Type: domain.EventToolCallStarted, EventHeader: head(4, 2), Data: calls[1]},
+		{Type: domain.EventToolCallCompleted, EventHeader: head(5, 2), Data: domain.ToolCallCompleted{EventCall: calls[0]}},
+		{Type: domain.EventToolCallCompleted, EventHeader: head(6, 2), Data: domain.ToolCallCompleted{EventCall: calls[1]}},
+		{Type: domain.EventStepCompleted, EventHeader: head(7, 2), Data: domain.AgentStepCompleted{StepType: domain.StepToolExecution, ToolCalls: 2}},
+		{Type: domain.EventExecutionStopped, EventHeader: head(8, 0), Data: domain.StopEvent{Reason: domain.Completed}},
 	}}
 	got.ledger = append(got.ledger, effect{Hook: "1/0/before_step"}, effect{Hook: "1/1/before_step"})
 	got.results = []client.Result{{Outcome: contract.Outcome{Number: 1, Status: domain.StatusCompleted, StopReason: domain.Completed, Steps: 3}, End: contract.End{Answer: "three"}}}
@@ -82,7 +83,7 @@ func sampleLeft() agentLeft {
 
 func leftOf(agents map[string]agentLeft) left { return left{agents: agents} }
 
-// unknown makes a call's outcome unknown, as the workflow records it, and lets the worker process 7 be lost with it.
+// unknown makes a call's outcome unknown, as the workflow records it, and loses the call.
 func (j *judged) unknown(position int) {
 	j.one.steps[0][1].Step.ToolExecutions[position].Error = domain.CodedErrorf(domain.Unavailable, domain.CodeOutcomeUnknown, "unknown")
 	events := j.one.events[0]
@@ -96,12 +97,21 @@ func (j *judged) unknown(position int) {
 	j.one.events[0] = append(events[:6:6], domain.Event{Type: domain.EventWaitOpened, EventHeader: domain.EventHeader{Sequence: 7, Step: 2}, Data: domain.WaitOpened{EventCall: domain.EventCall{ToolExecutionID: paid(position)}, Kind: domain.WaitOutcome}}, step, stopped)
 	j.one.messages[3+position].Message.ToolResult = &domain.ToolResult{CallID: "c", Name: payTool, Content: "outcome unknown: its worker was lost", IsError: true}
 	j.one.unresolved = []domain.Wait{{ToolExecutionID: paid(position)}}
-	j.lost(position)
+	j.lost(paid(position))
 }
 
-func (j *judged) lost(position int) {
-	j.one.lost = map[domain.ToolExecutionID]int{paid(position): 7}
+// lost lets the worker process 7 be lost with a call.
+func (j *judged) lost(call domain.ToolExecutionID) {
+	j.one.lost = map[domain.ToolExecutionID]int{call: 7}
 }
+
+// inFlight kills the worker while the second call is at work, whose outcome is unknown then.
+func (j *judged) inFlight() {
+	j.unknown(1)
+	j.killed(atWork)
+}
+
+func atWork(k *killed) { k.inFlight = []domain.ToolExecutionID{paid(1)} }
 
 // killed notes a kill of worker process 7, after which the run went on.
 func (j *judged) killed(change func(*killed)) {
@@ -125,118 +135,122 @@ func promises(broken []report.Broken) (all []report.Promise) {
 // should be.
 func TestJudge(t *testing.T) {
 	t.Parallel()
-	atWork := func(k *killed) { k.inFlight = []domain.ToolExecutionID{paid(1)} }
 	met := func(k *killed) { k.hooks = []string{"1/1/before_step"} }
-	for name, test := range map[string]struct {
-		change func(*judged)
-		want   []report.Promise
+	for _, broken := range []struct {
+		promises []report.Promise
+		by       map[string]func(*judged)
 	}{
-		"undisturbed": {func(*judged) {}, nil},
-		"in flight":   {func(j *judged) { j.unknown(1); j.killed(atWork) }, nil},
-		"in flight, and no effect": {func(j *judged) {
-			j.unknown(1)
-			j.killed(atWork)
-			j.one.ledger = slices.Delete(j.one.ledger, 1, 2)
-		}, nil},
-		"two accounts":            {func(j *judged) { j.one.told = []string{"step 1: usage"} }, []report.Promise{PromiseAccount}},
-		"a step is missing":       {func(j *judged) { j.one.steps[0] = j.one.steps[0][:2] }, []report.Promise{PromiseSteps}},
-		"a step is counted twice": {func(j *judged) { j.one.results[0].Outcome.Steps = 4 }, []report.Promise{PromiseSteps}},
-		"no execution":            {func(j *judged) { j.one.results = nil }, []report.Promise{PromiseOutcome}},
-		"another end":             {func(j *judged) { j.one.results[0].Outcome.Status = domain.StatusFailed }, []report.Promise{PromiseOutcome}},
-		"another reason to end":   {func(j *judged) { j.one.results[0].Outcome.StopReason = domain.StopRequested }, []report.Promise{PromiseOutcome}},
-		"another answer":          {func(j *judged) { j.one.results[0].Answer = "four" }, []report.Promise{PromiseOutcome}},
-		"a message is missing":    {func(j *judged) { j.one.messages = j.one.messages[:5] }, []report.Promise{PromiseTranscript}},
-		"a message differs":       {func(j *judged) { j.one.messages[1].Message = domain.UserMessage("one") }, []report.Promise{PromiseTranscript}},
-		"a message out of place":  {func(j *judged) { j.one.messages[1].Index = 7 }, []report.Promise{PromiseTranscript}},
-		"a result differs": {func(j *judged) {
-			j.one.messages[3].Message.ToolResult = &domain.ToolResult{CallID: "c", Name: payTool, Content: "paid twice"}
-		}, []report.Promise{PromiseTranscript}},
-		"unknown without a kill": {func(j *judged) { j.unknown(0) }, []report.Promise{PromiseUnknown}},
-		"unknown by a worker that nobody killed": {func(j *judged) {
-			j.unknown(1)
-			j.killed(atWork)
-			j.one.lost[paid(1)] = 8
-		}, []report.Promise{PromiseUnknown}},
-		"unknown and not lost": {func(j *judged) {
-			j.unknown(1)
-			j.killed(atWork)
-			j.one.lost = nil
-		}, []report.Promise{PromiseUnknown}},
-		"in flight and taken as done": {func(j *judged) { j.killed(atWork) }, []report.Promise{PromiseUnknown}},
-		"lost and taken as done":      {func(j *judged) { j.lost(1); j.killed(nil) }, []report.Promise{PromiseUnknown}},
-		"lost and in no step": {func(j *judged) {
-			j.one.lost = map[domain.ToolExecutionID]int{sampleExecution().Step(3).Tool(0): 7}
-			j.killed(nil)
-		}, []report.Promise{PromiseUnknown}},
-		"the model is told of one too many": {func(j *judged) { j.one.messages[3].Message.ToolResult.Content = "outcome unknown" }, []report.Promise{PromiseUnknown, PromiseTranscript}},
-		"the model is not told": {func(j *judged) {
-			j.unknown(1)
-			j.killed(atWork)
-			j.one.messages[4].Message.ToolResult.Content = "paid"
-		}, []report.Promise{PromiseUnknown}},
-		"its status does not tell": {func(j *judged) { j.unknown(1); j.killed(atWork); j.one.unresolved = nil }, []report.Promise{PromiseStatus}},
-		"its status tells another": {func(j *judged) { j.one.unresolved = []domain.Wait{{ToolExecutionID: paid(0)}} }, []report.Promise{PromiseStatus}},
-		"its events do not tell": {func(j *judged) {
-			j.unknown(1)
-			j.killed(atWork)
-			j.one.events[0][6].Data = domain.EventCall{Tool: payTool}
-		}, []report.Promise{PromiseEvents, PromiseEvents}},
-		"an effect twice":     {func(j *judged) { j.one.ledger = append(j.one.ledger, j.one.ledger[1]) }, []report.Promise{PromiseEffects}},
-		"no effect":           {func(j *judged) { j.one.ledger = j.one.ledger[1:] }, []report.Promise{PromiseEffects}},
-		"a void effect":       {func(j *judged) { j.one.ledger[0].Void = true }, []report.Promise{PromiseEffects}},
-		"a gap in the events": {func(j *judged) { j.one.events[0] = slices.Delete(j.one.events[0], 2, 3) }, []report.Promise{PromiseEvents}},
-		"an event more": {func(j *judged) {
-			j.one.events[0] = append(j.one.events[0], domain.Event{Type: domain.EventStepStarted, EventHeader: domain.EventHeader{Sequence: 9, Step: 3}})
-		}, []report.Promise{PromiseEvents}},
-		"no events": {func(j *judged) { j.one.events[0] = nil }, []report.Promise{PromiseEvents}},
-		"another reason": {func(j *judged) {
-			j.one.events[0][7] = domain.Event{Type: domain.EventExecutionStopped, EventHeader: j.one.events[0][7].EventHeader, Data: domain.StopEvent{Reason: domain.StopRequested}}
-		}, []report.Promise{PromiseEvents}},
-		"another step": {func(j *judged) {
-			j.one.events[0][1] = domain.Event{Type: domain.EventStepStarted, EventHeader: domain.EventHeader{Sequence: 2, Step: 1}}
-		}, []report.Promise{PromiseEvents}},
-		"a call ends as it does not": {func(j *judged) {
-			event := j.one.events[0][5].Data.(domain.ToolCallCompleted)
-			event.Code = domain.CodeTimeout
-			j.one.events[0][5].Data = event
-		}, []report.Promise{PromiseEvents}},
-		"calls end in another order": {func(j *judged) {
-			one, other := j.one.events[0][4], j.one.events[0][5]
-			one.Sequence, other.Sequence = other.Sequence, one.Sequence
-			j.one.events[0][4], j.one.events[0][5] = other, one
-		}, nil},
-		"a hook again, by a kill":  {func(j *judged) { j.hook("1/1/before_step"); j.killed(met) }, nil},
-		"a hook again, by no kill": {func(j *judged) { j.hook("1/0/before_step"); j.killed(met) }, []report.Promise{PromiseEffects}},
-		"a hook without effect":    {func(j *judged) { j.one.ledger = j.one.ledger[:3] }, []report.Promise{PromiseEffects}},
-		"a hook too many":          {func(j *judged) { j.hook("1/2/before_step") }, []report.Promise{PromiseEffects}},
-		"a request more":           {func(j *judged) { j.killed(func(k *killed) { k.extra = map[string]int{"a": 1, "b": 1} }) }, nil},
-		"two requests more":        {func(j *judged) { j.killed(func(k *killed) { k.extra = map[string]int{"a": 2} }) }, []report.Promise{PromiseRequests}},
-		"it never went on":         {func(j *judged) { j.killed(nil); j.down = j.kills[0] }, []report.Promise{PromiseGoesOn}},
-		"nothing left to do": {func(j *judged) {
-			j.killed(nil)
-			j.down = j.kills[0]
-			j.root().released(hit{Boundary: contract.BeforeRequest, ExecutionID: sampleExecution(), Step: j.root().number(sampleExecution()) + 2})
-		}, nil},
-		"noted before":      {func(j *judged) { j.noted = []report.Broken{{Promise: PromiseRequests}} }, []report.Promise{PromiseRequests}},
-		"it still runs":     {func(j *judged) { j.got.running = []string{"agent/x"} }, []report.Promise{PromiseOrphans}},
-		"an agent too many": {func(j *judged) { j.got.agents["root, step 1, call 1"] = agentLeft{} }, []report.Promise{PromiseOutcome}},
-		"never killed":      {func(j *judged) { j.agent.points = treePoints() }, []report.Promise{PromiseGoesOn}},
+		{nil, map[string]func(*judged){
+			"undisturbed": func(*judged) {},
+			"in flight":   func(j *judged) { j.inFlight() },
+			"in flight, and no effect": func(j *judged) {
+				j.inFlight()
+				j.one.ledger = slices.Delete(j.one.ledger, 1, 2)
+			},
+			"calls end in another order": func(j *judged) {
+				one, other := j.one.events[0][4], j.one.events[0][5]
+				one.Sequence, other.Sequence = other.Sequence, one.Sequence
+				j.one.events[0][4], j.one.events[0][5] = other, one
+			},
+			"a hook again, by a kill": func(j *judged) { j.hook("1/1/before_step"); j.killed(met) },
+			"a request more":          func(j *judged) { j.killed(func(k *killed) { k.extra = map[string]int{"a": 1, "b": 1} }) },
+			"nothing left to do": func(j *judged) {
+				j.killed(nil)
+				j.down = j.kills[0]
+				j.root().released(hit{Boundary: contract.BeforeRequest, ExecutionID: sampleExecution(), Step: j.root().number(sampleExecution()) + 2})
+			},
+		}},
+		{[]report.Promise{PromiseAccount}, map[string]func(*judged){
+			"two accounts": func(j *judged) { j.one.told = []string{"step 1: usage"} },
+		}},
+		{[]report.Promise{PromiseSteps}, map[string]func(*judged){
+			"a step is missing":       func(j *judged) { j.one.steps[0] = j.one.steps[0][:2] },
+			"a step is counted twice": func(j *judged) { j.one.results[0].Outcome.Steps = 4 },
+		}},
+		{[]report.Promise{PromiseOutcome}, map[string]func(*judged){
+			"no execution":          func(j *judged) { j.one.results = nil },
+			"another end":           func(j *judged) { j.one.results[0].Outcome.Status = domain.StatusFailed },
+			"another reason to end": func(j *judged) { j.one.results[0].Outcome.StopReason = domain.StopRequested },
+			"another answer":        func(j *judged) { j.one.results[0].Answer = "four" },
+			"an agent too many":     func(j *judged) { j.got.agents["root, step 1, call 1"] = agentLeft{} },
+		}},
+		{[]report.Promise{PromiseTranscript}, map[string]func(*judged){
+			"a message is missing":   func(j *judged) { j.one.messages = j.one.messages[:5] },
+			"a message differs":      func(j *judged) { j.one.messages[1].Message = domain.UserMessage("one") },
+			"a message out of place": func(j *judged) { j.one.messages[1].Index = 7 },
+			"a result differs":       func(j *judged) { j.one.messages[3].Message.ToolResult.Content = "paid twice" },
+		}},
+		{[]report.Promise{PromiseUnknown}, map[string]func(*judged){
+			"unknown without a kill":                 func(j *judged) { j.unknown(0) },
+			"unknown by a worker that nobody killed": func(j *judged) { j.inFlight(); j.one.lost[paid(1)] = 8 },
+			"unknown and not lost":                   func(j *judged) { j.inFlight(); j.one.lost = nil },
+			"in flight and taken as done":            func(j *judged) { j.killed(atWork) },
+			"lost and taken as done":                 func(j *judged) { j.lost(paid(1)); j.killed(nil) },
+			"lost and in no step":                    func(j *judged) { j.lost(sampleExecution().Step(3).Tool(0)); j.killed(nil) },
+			"the model is not told":                  func(j *judged) { j.inFlight(); j.one.messages[4].Message.ToolResult.Content = "paid" },
+		}},
+		{[]report.Promise{PromiseUnknown, PromiseTranscript}, map[string]func(*judged){
+			"the model is told of one too many": func(j *judged) { j.one.messages[3].Message.ToolResult.Content = "outcome unknown" },
+		}},
+		{[]report.Promise{PromiseStatus}, map[string]func(*judged){
+			"its status does not tell": func(j *judged) { j.inFlight(); j.one.unresolved = nil },
+			"its status tells another": func(j *judged) { j.one.unresolved = []domain.Wait{{ToolExecutionID: paid(0)}} },
+		}},
+		{[]report.Promise{PromiseEvents, PromiseEvents}, map[string]func(*judged){
+			"its events do not tell": func(j *judged) { j.inFlight(); j.one.events[0][6].Data = domain.EventCall{Tool: payTool} },
+		}},
+		{[]report.Promise{PromiseEffects}, map[string]func(*judged){
+			"an effect twice":          func(j *judged) { j.one.ledger = append(j.one.ledger, j.one.ledger[1]) },
+			"no effect":                func(j *judged) { j.one.ledger = j.one.ledger[1:] },
+			"a void effect":            func(j *judged) { j.one.ledger[0].Void = true },
+			"a hook again, by no kill": func(j *judged) { j.hook("1/0/before_step"); j.killed(met) },
+			"a hook without effect":    func(j *judged) { j.one.ledger = j.one.ledger[:3] },
+			"a hook too many":          func(j *judged) { j.hook("1/2/before_step") },
+		}},
+		{[]report.Promise{PromiseEvents}, map[string]func(*judged){
+			"a gap in the events": func(j *judged) { j.one.events[0] = slices.Delete(j.one.events[0], 2, 3) },
+			"an event more": func(j *judged) {
+				j.one.events[0] = append(j.one.events[0], domain.Event{Type: domain.EventStepStarted, EventHeader: domain.EventHeader{Sequence: 9, Step: 3}})
+			},
+			"no events":      func(j *judged) { j.one.events[0] = nil },
+			"another reason": func(j *judged) { j.one.events[0][7].Data = domain.StopEvent{Reason: domain.StopRequested} },
+			"another step":   func(j *judged) { j.one.events[0][1].Step = 1 },
+			"a call ends as it does not": func(j *judged) {
+				event := j.one.events[0][5].Data.(domain.ToolCallCompleted)
+				event.Code = domain.CodeTimeout
+				j.one.events[0][5].Data = event
+			},
+		}},
+		{[]report.Promise{PromiseRequests}, map[string]func(*judged){
+			"two requests more": func(j *judged) { j.killed(func(k *killed) { k.extra = map[string]int{"a": 2} }) },
+			"noted before":      func(j *judged) { j.noted = []report.Broken{{Promise: PromiseRequests}} },
+		}},
+		{[]report.Promise{PromiseGoesOn}, map[string]func(*judged){
+			"it never went on": func(j *judged) { j.killed(nil); j.down = j.kills[0] },
+			"never killed":     func(j *judged) { j.agent.points = treePoints() },
+		}},
+		{[]report.Promise{PromiseOrphans}, map[string]func(*judged){
+			"it still runs": func(j *judged) { j.got.running = []string{"agent/x"} },
+		}},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			one := sampleLeft()
-			j := &judged{run: newRun(sample()), one: &one, got: leftOf(map[string]agentLeft{})}
-			test.change(j)
-			j.got.agents[root] = one
-			v := check(j.run, j.got, leftOf(map[string]agentLeft{root: sampleLeft()}))
-			require.Equal(t, test.want, promises(v.broken), "%v", v.broken)
-			require.Equal(t, !slices.Contains(test.want, PromiseTranscript), v.transcript)
-			require.True(t, v.events || slices.Contains(test.want, PromiseEvents))
-		})
+		for name, change := range broken.by {
+			t.Run(name, func(t *testing.T) {
+				t.Parallel()
+				one := sampleLeft()
+				j := &judged{run: newRun(sample()), one: &one, got: leftOf(map[string]agentLeft{})}
+				change(j)
+				j.got.agents[root] = one
+				v := check(j.run, j.got, leftOf(map[string]agentLeft{root: sampleLeft()}))
+				require.Equal(t, broken.promises, promises(v.broken), "%v", v.broken)
+				require.Equal(t, !slices.Contains(broken.promises, PromiseTranscript), v.transcript)
+				require.True(t, v.events || slices.Contains(broken.promises, PromiseEvents))
+			})
+		}
 	}
 }
 
-// TestTreesAreJudged: each agent is compared with the one in its place, and what all used with the budget.
+// TestTreesAreJudged: each agent is compared with the one in its place, by all that TestJudge shows, and what all used with the
+// budget.
 func TestTreesAreJudged(t *testing.T) {
 	t.Parallel()
 	const leaf = "root, step 1, call 1"
@@ -258,18 +272,14 @@ func TestTreesAreJudged(t *testing.T) {
 		change func(j *judged, leaf *agentLeft)
 		want   []report.Promise
 	}{
-		"undisturbed":          {func(*judged, *agentLeft) {}, nil},
-		"a lost step":          {func(_ *judged, a *agentLeft) { a.steps[0] = a.steps[0][:2] }, []report.Promise{PromiseSteps}},
-		"another end":          {func(_ *judged, a *agentLeft) { a.results[0].Outcome.Status = domain.StatusFailed }, []report.Promise{PromiseOutcome}},
-		"history tells others": {func(_ *judged, a *agentLeft) { a.told = []string{"a step"} }, []report.Promise{PromiseAccount}},
-		"a doubled effect":     {func(_ *judged, a *agentLeft) { a.ledger = append(a.ledger, a.ledger[0]) }, []report.Promise{PromiseEffects}},
-		"another transcript":   {func(_ *judged, a *agentLeft) { a.messages[0].Message = domain.UserMessage("stay") }, []report.Promise{PromiseTranscript}},
-		"an agent is missing":  {func(j *judged, _ *agentLeft) { delete(j.got.agents, leaf) }, []report.Promise{PromiseOutcome, PromisePool, PromisePool}},
-		"a leak of the pool":   {func(j *judged, _ *agentLeft) { j.one.results[0].Outcome.Usage.InputTokens = 19 }, []report.Promise{PromisePool}},
-		"the tree tells less":  {func(j *judged, _ *agentLeft) { j.got.total.Usage = usage }, []report.Promise{PromisePool}},
-		"a cost that is lost":  {func(j *judged, _ *agentLeft) { j.one.results[0].Outcome.CostNanoUSD = 9 }, []report.Promise{PromisePool}},
-		"above the budget":     {func(j *judged, _ *agentLeft) { j.agent.Executions[0].Budget.MaxSteps = new(int64(5)) }, []report.Promise{PromisePool}},
-		"never killed":         {func(j *judged, _ *agentLeft) { j.kills = nil }, []report.Promise{PromiseGoesOn}},
+		"undisturbed":         {func(*judged, *agentLeft) {}, nil},
+		"another transcript":  {func(_ *judged, a *agentLeft) { a.messages[0].Message = domain.UserMessage("stay") }, []report.Promise{PromiseTranscript}},
+		"an agent is missing": {func(j *judged, _ *agentLeft) { delete(j.got.agents, leaf) }, []report.Promise{PromiseOutcome, PromisePool, PromisePool}},
+		"a leak of the pool":  {func(j *judged, _ *agentLeft) { j.one.results[0].Outcome.Usage.InputTokens = 19 }, []report.Promise{PromisePool}},
+		"the tree tells less": {func(j *judged, _ *agentLeft) { j.got.total.Usage = usage }, []report.Promise{PromisePool}},
+		"a cost that is lost": {func(j *judged, _ *agentLeft) { j.one.results[0].Outcome.CostNanoUSD = 9 }, []report.Promise{PromisePool}},
+		"above the budget":    {func(j *judged, _ *agentLeft) { j.agent.Executions[0].Budget.MaxSteps = new(int64(5)) }, []report.Promise{PromisePool}},
+		"never killed":        {func(j *judged, _ *agentLeft) { j.kills = nil }, []report.Promise{PromiseGoesOn}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -382,7 +392,7 @@ func unknownLeft(agent Agent) *agentLeft {
 	}
 	first := id.Step(1).Tool(0)
 	a.steps = [][]domain.StepExecution{steps}
-	a.events = [][]domain.Event{{domain.Event{Type: domain.EventExecutionStarted, Data: domain.AgentExecutionStarted{}}, domain.Event{Type: domain.EventWaitOpened, Data: domain.WaitOpened{EventCall: domain.EventCall{ToolExecutionID: first}, Kind: domain.WaitOutcome}}}}
+	a.events = [][]domain.Event{{{Type: domain.EventExecutionStarted, Data: domain.AgentExecutionStarted{}}, {Type: domain.EventWaitOpened, Data: domain.WaitOpened{EventCall: domain.EventCall{ToolExecutionID: first}, Kind: domain.WaitOutcome}}}}
 	a.unresolved = []domain.Wait{{ToolExecutionID: first}}
 	a.lost = map[domain.ToolExecutionID]int{first: 7}
 	a.ledger = []effect{{Tool: agent.Tools[0].Name, Call: first, Key: "k"}}
