@@ -14,7 +14,6 @@ import (
 func TestFetchOfWhatIsNeeded(t *testing.T) {
 	t.Parallel()
 	log := conversation(20, 20, "")
-	want := request{from: 9, ref: log.Ref()}
 	for name, test := range map[string]struct {
 		base   int
 		cached domain.Log
@@ -41,10 +40,7 @@ func TestFetchOfWhatIsNeeded(t *testing.T) {
 				s.Cache.Feed(testRun.ID, test.cached, contract.Resolved{})
 			}
 			for range 2 { // The second time all is cached.
-				got, err := s.fetch(t.Context(), testRun, want)
-				require.NoError(t, err)
-				require.Equal(t, texts(log.From(9)), texts(got.Entries), "what is not needed is not shown, cached or not")
-				require.Equal(t, log.Ref(), got.Log.Ref())
+				requireFetched(t, s, log, 9)
 				require.Len(t, f.asked, test.asked)
 			}
 		})
@@ -53,15 +49,14 @@ func TestFetchOfWhatIsNeeded(t *testing.T) {
 		t.Parallel()
 		f := &fakeWorkflow{log: log}
 		f.drop(t, 10)
-		_, err := sourceOf(f, nil).fetch(t.Context(), testRun, want)
-		requireError(t, err, domain.Invalid, domain.CodeContextLost, "messages 9 to 9 are in no segment")
+		requireLost(t, sourceOf(f, nil), log, 9, "messages 9 to 9 are in no segment")
 	})
 	t.Run("what came before was other", func(t *testing.T) {
 		t.Parallel()
 		f := &fakeWorkflow{log: conversation(20, 9, "")}
 		f.drop(t, 9)
 		f.bend = func(_ int, page *contract.MessagesPage) { page.Before = domain.DigestOf([]byte("other")) }
-		_, err := sourceOf(f, nil).fetch(t.Context(), testRun, want)
+		_, err := sourceOf(f, nil).fetch(t.Context(), testRun, request{from: 9, ref: log.Ref()})
 		requireError(t, err, domain.Unavailable, domain.CodeContextLost, "are not those that the activity was given")
 	})
 }
@@ -77,23 +72,17 @@ func TestFetchReadsNeededSegmentsOnly(t *testing.T) {
 	f.leave(t, storage, 15)
 	require.NoError(t, storage.Delete(t.Context(), hidden.Key(testRun.ID)))
 	for _, needed := range []int{5, 7, 9, 12, 15, 18} {
-		got, err := sourceOf(f, storage).fetch(t.Context(), testRun, request{from: needed, ref: log.Ref()})
-		require.NoError(t, err)
-		require.Equal(t, texts(log.From(needed)), texts(got.Entries))
+		requireFetched(t, sourceOf(f, storage), log, needed)
 	}
-	_, err := sourceOf(f, storage).fetch(t.Context(), testRun, request{from: 4, ref: log.Ref()})
-	requireError(t, err, domain.Invalid, domain.CodeContextLost, "messages 0 to 4 are lost")
+	requireLost(t, sourceOf(f, storage), log, 4, "messages 0 to 4 are lost")
 
 	// What is read for it is found again, and is not taken for all.
 	s := sourceOf(f, storage)
-	_, err = s.fetch(t.Context(), testRun, request{from: 6, ref: log.Ref()})
-	require.NoError(t, err)
+	requireFetched(t, s, log, 6)
 	asked := len(f.asked)
-	_, err = s.fetch(t.Context(), testRun, request{from: 5, ref: log.Ref()})
-	require.NoError(t, err)
+	requireFetched(t, s, log, 5)
 	require.Len(t, f.asked, asked)
-	_, err = s.fetch(t.Context(), testRun, request{from: 0, ref: log.Ref()})
-	requireError(t, err, domain.Invalid, domain.CodeContextLost, "messages 0 to 4 are lost")
+	requireLost(t, s, log, 0, "messages 0 to 4 are lost")
 }
 
 // A session that dropped what was hidden, and got storage later, has segments
@@ -108,14 +97,10 @@ func TestFetchOfSegmentsWithAGap(t *testing.T) {
 	f.drop(t, 10)
 	f.leave(t, storage, 16)
 	for _, needed := range []int{10, 11, 16, 17} {
-		got, err := sourceOf(f, storage).fetch(t.Context(), testRun, request{from: needed, ref: log.Ref()})
-		require.NoError(t, err)
-		require.Equal(t, texts(log.From(needed)), texts(got.Entries))
+		requireFetched(t, sourceOf(f, storage), log, needed)
 	}
-	_, err := sourceOf(f, storage).fetch(t.Context(), testRun, request{from: 9, ref: log.Ref()})
-	requireError(t, err, domain.Invalid, domain.CodeContextLost, "messages 9 to 9 are in no segment")
-	_, err = sourceOf(f, storage).fetch(t.Context(), testRun, request{ref: log.Ref()})
-	requireError(t, err, domain.Invalid, domain.CodeContextLost, "messages 0 to 3 are in no segment")
+	requireLost(t, sourceOf(f, storage), log, 9, "messages 9 to 9 are in no segment")
+	requireLost(t, sourceOf(f, storage), log, 0, "messages 0 to 3 are in no segment")
 }
 
 func TestCacheKeepsWhatAShorterLogLacks(t *testing.T) {

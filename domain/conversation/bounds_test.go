@@ -57,11 +57,13 @@ func TestWhatASummaryStandsFor(t *testing.T) {
 		worth bool
 	}{
 		"what is kept just fits, and what is not is just worth it": {say(begun(500, r), 1, answer(1900), false), 1, true},
-		"not worth it":                      {say(begun(499, r), 1, answer(1900), false), 1, false},
-		"one more is not kept":              {say(begun(499, r), 1, answer(1901), false), 2, true},
-		"what is unread just fits":          {begun(6700, r), 0, false},
-		"what is unread does not fit":       {begun(6701, r), 1, true},
-		"what is unread and more than kept": {begun(3000, r), 0, false},
+		"not worth it":                        {say(begun(499, r), 1, answer(1900), false), 1, false},
+		"one more is not kept":                {say(begun(499, r), 1, answer(1901), false), 2, true},
+		"what is unread just fits":            {begun(6700, r), 0, false},
+		"what is unread does not fit":         {begun(6701, r), 1, true},
+		"what is unread and more than kept":   {begun(3000, r), 0, false},
+		"a call with all its unread results":  {withCalls(say(begun(2000, r), 1, answer(1000), false), 1, 2500, 500), 2, true},
+		"results that the window cannot hold": {withCalls(say(begun(2000, r), 1, answer(1000), false), 1, 7500, 500), 5, true},
 	} {
 		plan, worth := c.c.PlanSummary(r)
 		require.Equal(t, c.to, plan.Request().To, name)
@@ -131,7 +133,8 @@ func TestStepInput(t *testing.T) {
 	require.Equal(t, domain.Compiler("own"), begun(20, r).StepInput().Compiler)
 	require.Equal(t, domain.WholeConversation, begun(20, resolved(1000, "")).StepInput().Compiler)
 	require.Nil(t, begun(20, r).StepInput().Sections, "nothing was summed up")
-	require.Equal(t, chain(1), conversation.New("").WithExecution(chain(2, 1), true, nil).Origins())
+	require.Nil(t, begun(20, r).Origins())
+	require.Equal(t, chain(2, 1), begun(20, r).WithExecution(chain(3, 2, 1), true, r).Origins())
 }
 
 // TestWhatIsHandedOnIsBounded, however long the conversation has become: of the oldest

@@ -184,18 +184,6 @@ func TestPlanSummary(t *testing.T) {
 	}
 }
 
-func TestSummaryKeepsWhatIsUnread(t *testing.T) {
-	t.Parallel()
-	r := resolved(8000, "")
-	c := withCalls(say(begun(2000, r), 1, answer(1000), false), 1, 2500, 500)
-	plan, worth := c.PlanSummary(r)
-	require.True(t, worth)
-	require.Equal(t, 2, plan.Request().To, "the call with all its results, although they are more than what is kept")
-	huge := withCalls(say(begun(2000, r), 1, answer(1000), false), 1, 7500, 500)
-	plan, _ = huge.PlanSummary(r)
-	require.Equal(t, huge.Len(), plan.Request().To, "the window cannot hold them")
-}
-
 func TestWithSummary(t *testing.T) {
 	t.Parallel()
 	r := resolved(8000, "")
@@ -288,14 +276,6 @@ func TestGoOn(t *testing.T) {
 	require.Error(t, err)
 }
 
-func TestOrigins(t *testing.T) {
-	t.Parallel()
-	r := resolved(0, "")
-	require.Nil(t, conversation.New("").Origins())
-	require.Nil(t, begun(20, r).Origins())
-	require.Equal(t, chain(2, 1), begun(20, r).WithExecution(chain(3, 2, 1), true, r).Origins())
-}
-
 func TestPage(t *testing.T) {
 	t.Parallel()
 	r := resolved(0, "")
@@ -333,31 +313,4 @@ func TestPage(t *testing.T) {
 	}
 	require.InDelta(t, 8*400_000, c.SizeFrom(2), 10_000)
 	require.Zero(t, c.SizeFrom(10))
-}
-
-// TestReplacedSummary: a summary that a newer one has replaced is shown no more, and does not count.
-func TestReplacedSummary(t *testing.T) {
-	t.Parallel()
-	r := resolved(8000, "")
-	c, first := begun(200, r), 0
-	var shown int64
-	for _, more := range []int{6, 1} {
-		for range more {
-			c = say(withCalls(c, 1, 500, 100), 1, answer(300), false)
-		}
-		plan, worth := c.PlanSummary(r)
-		require.True(t, worth)
-		if first > 0 {
-			require.LessOrEqual(t, plan.Request().To, first, "the first summary is among what is kept")
-			for _, e := range c.Log().From(plan.Request().To) {
-				if e.Section != domain.SectionSummary {
-					shown += e.Tokens()
-				}
-			}
-		}
-		first = c.Len()
-		c = c.Append(domain.SectionSummary, domain.UserMessage(words(96)), domain.Digest{}).WithSummary(plan, r)
-	}
-	shown += domain.EstimateTokens(domain.UserMessage(words(96)))
-	require.Equal(t, shown, c.Input(r)-conversation.New("").Input(r))
 }

@@ -162,23 +162,6 @@ func TestChangesAreCopies(t *testing.T) {
 	require.Empty(t, message)
 }
 
-func TestWhatAHookAsksFor(t *testing.T) {
-	t.Parallel()
-	c := point(domain.TriggerOnStop)
-	require.Empty(t, c.Stops())
-	require.False(t, c.Continues())
-	c = c.Stop("enough").StopFor(domain.RetryLimitReached, "thrice", domain.Metadata{"n": json.RawMessage(`3`)}).Continue()
-	require.True(t, c.Continues())
-	require.Equal(t, []domain.StopSignal{
-		{Reason: domain.StopRequested, Message: "enough"},
-		{Reason: domain.RetryLimitReached, Message: "thrice", Context: domain.Metadata{"n": json.RawMessage(`3`)}},
-	}, c.Stops())
-	c = c.Say(domain.RoleSystem, "mind the gap")
-	last := c.State.Messages()[len(c.State.Messages())-1]
-	require.Equal(t, domain.RoleSystem, last.Role)
-	require.Equal(t, "mind the gap", last.Text())
-}
-
 func TestNote(t *testing.T) {
 	t.Parallel()
 	c, err := point(domain.TriggerOnStop).Note("seen", map[string]int{"files": 3})
