@@ -11,6 +11,7 @@ import (
 	"go.temporal.io/sdk/converter"
 	"go.temporal.io/sdk/interceptor"
 	"go.temporal.io/sdk/log"
+	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/testsuite"
 	"go.temporal.io/sdk/worker"
 
@@ -95,14 +96,20 @@ func plainEnvironment() *testsuite.TestActivityEnvironment {
 	return suite.NewTestActivityEnvironment()
 }
 
-func (b *bench) call(t *testing.T, request contract.ToolRequest) (contract.ToolReply, error) {
+// on runs one of the activities of a bench.
+func on[In, Out any](t *testing.T, b *bench, name contract.Activity[In, Out], request In) (Out, error) {
 	t.Helper()
 	a, err := b.shared, error(nil)
 	if a == nil {
 		a, err = activities.New(b.config)
 	}
 	require.NoError(t, err)
-	reply, err := outcomeOf(t, b.environment(t), a, contract.CallTool, request)
+	return outcomeOf(t, b.environment(t), a, name, request)
+}
+
+func (b *bench) call(t *testing.T, request contract.ToolRequest) (contract.ToolReply, error) {
+	t.Helper()
+	reply, err := on(t, b, contract.CallTool, request)
 	if err != nil {
 		return reply, err
 	}
@@ -129,6 +136,24 @@ func (b *bench) failure(t *testing.T, request contract.ToolRequest) domain.Error
 	app, own := failureOf(t, err)
 	require.False(t, app.NonRetryable())
 	return own
+}
+
+// endsAt has the activity's context end, for a cause, when it comes to a boundary.
+func (b *bench) endsAt(boundary contract.Boundary, cause error) {
+	parent, cancel := context.WithCancelCause(context.Background())
+	b.parent = parent
+	b.config.At = func(_ context.Context, at contract.Boundary) {
+		if at == boundary {
+			cancel(cause)
+		}
+	}
+}
+
+// stopped is the context of an activity that was stopped before it began.
+func stopped() context.Context {
+	ctx, cancel := context.WithCancelCause(context.Background())
+	cancel(temporal.NewCanceledError())
+	return ctx
 }
 
 // tell has an activity know its attempt and its time.
@@ -167,6 +192,11 @@ func fake(effect domain.Effect, run func(ctx context.Context) (string, error), o
 	return tool.New("fake", "", effect, func(ctx context.Context, _ struct{}) (string, error) { return run(ctx) }, options...)
 }
 
+// resulting makes one that returns a result.
+func resulting(effect domain.Effect, result tool.Result, options ...tool.Option) tool.Tool {
+	return tool.NewResult("fake", "", effect, func(context.Context, struct{}) (tool.Result, error) { return result, nil }, options...)
+}
+
 func answering(text string) func(context.Context) (string, error) {
 	return func(context.Context) (string, error) { return text, nil }
 }
@@ -179,6 +209,14 @@ func failing(err error) func(context.Context) (string, error) {
 func replyOf(t *testing.T, effect domain.Effect, run func(context.Context) (string, error)) contract.ToolReply {
 	t.Helper()
 	return benchOf(fake(effect, run)).reply(t, request("fake", effect))
+}
+
+// stubborn runs until the test ends.
+func stubborn(t *testing.T) func(context.Context) (string, error) {
+	t.Helper()
+	hang := make(chan struct{})
+	t.Cleanup(func() { close(hang) })
+	return func(context.Context) (string, error) { <-hang; return "", nil }
 }
 
 // obedient runs until its context ends.

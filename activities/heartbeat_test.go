@@ -149,6 +149,12 @@ func TestHeartbeatsTellTextAndReasoning(t *testing.T) {
 	require.Len(t, beat.Reasoning, 4<<10)
 	require.Equal(t, 1, beat.Attempt)
 	require.EqualValues(t, (len(long)+7+3)/4, beat.Reserved.ReasoningTokens)
+
+	text := strings.Repeat("é€", 5000)
+	beat, _ = toldOf(t, []inference.Delta{{Text: text}}, nil)
+	require.True(t, strings.HasSuffix(text, beat.Tail), "in whole characters")
+	require.LessOrEqual(t, len(beat.Tail), 8<<10)
+	require.Greater(t, len(beat.Tail), 8<<10-4)
 }
 
 // TestHeartbeatsWithhold: neither what a hook may rewrite nor a summary can be

@@ -56,10 +56,7 @@ func TestImagesOfResults(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			made := tool.NewResult("fake", "does it", domain.ReadOnly, func(context.Context, struct{}) (tool.Result, error) {
-				return tool.Result{Content: test.content, Parts: test.parts}, nil
-			})
-			b := benchOf(made)
+			b := benchOf(resulting(domain.ReadOnly, tool.Result{Content: test.content, Parts: test.parts}))
 			b.config.Secrets = oneSecret{}
 			reply := b.reply(t, request("fake", domain.ReadOnly))
 			require.Nil(t, reply.Error)
@@ -76,10 +73,9 @@ func TestLargeImagesAreKept(t *testing.T) {
 	bucket := memblob.OpenBucket(nil)
 	store := artifact.New(bucket)
 	large := image("image/png", aPNG+strings.Repeat("x", 1_000_000))
-	made := tool.NewResult("fake", "does it", domain.ReadOnly, func(context.Context, struct{}) (tool.Result, error) {
-		return tool.Result{Parts: []domain.Part{large, image("image/png", aPNG), image("image/png", aPNG+strings.Repeat("x", artifact.MaxImage))}}, nil
-	})
-	calling := benchOf(made)
+	calling := benchOf(resulting(domain.ReadOnly, tool.Result{
+		Parts: []domain.Part{large, image("image/png", aPNG), image("image/png", aPNG+strings.Repeat("x", artifact.MaxImage))},
+	}))
 	calling.config.Artifacts = store
 	reply := calling.reply(t, request("fake", domain.ReadOnly))
 	require.Equal(t, "[image image/png 1001 KB]\n[image image/png 1 KB]\n[image image/png 3501 KB: not shown, too large]", reply.Content)
@@ -96,10 +92,7 @@ func TestLargeImagesAreKept(t *testing.T) {
 	seenBy := func(store *artifact.Store, parts ...domain.Part) (domain.Message, []domain.Part) {
 		b := answeringBench("a dot", domain.Usage{})
 		b.artifacts = store
-		asks := domain.Message{Role: domain.RoleAssistant, ToolCalls: []domain.ToolCall{{ID: "a", Name: "f", Arguments: "{}"}}}
-		m := domain.ToolMessage(domain.ToolResult{CallID: "a", Name: "f", Content: "looked"})
-		m.Parts = parts
-		b.log = b.log.Append("", asks, domain.Digest{}).Append("", m, domain.Digest{})
+		shownTo(b, parts...)
 		require.Equal(t, "a dot", b.reply(t).Message.Text())
 		recorded, _ := b.log.At(b.log.Len() - 1)
 		require.Equal(t, parts, recorded.Message.Parts, "what is recorded stays")
@@ -130,9 +123,7 @@ func TestLargeImagesAreKept(t *testing.T) {
 // would alone.
 func TestImagesInASharedRoom(t *testing.T) {
 	t.Parallel()
-	made := tool.NewResult("fake", "does it", domain.ReadOnly, func(context.Context, struct{}) (tool.Result, error) {
-		return tool.Result{Parts: []domain.Part{image("image/png", aPNG+strings.Repeat("x", 300_000)), image("image/png", aPNG)}}, nil
-	})
+	made := resulting(domain.ReadOnly, tool.Result{Parts: []domain.Part{image("image/png", aPNG+strings.Repeat("x", 300_000)), image("image/png", aPNG)}})
 	for name, test := range map[string]struct{ room, shown int }{
 		"all of it": {0, 2}, "enough": {350_000, 2}, "too little": {100_000, 1}, "none": {1, 0}, "below none": {-1, 0},
 	} {
@@ -151,23 +142,19 @@ func TestNotesOfImagesAreBounded(t *testing.T) {
 	for range 10 {
 		parts = append(parts, domain.Part{Type: domain.PartFile, MediaType: strings.Repeat("x", 100), Filename: strings.Repeat("y", 1000)})
 	}
-	made := tool.NewResult("fake", "does it", domain.ReadOnly, func(context.Context, struct{}) (tool.Result, error) {
-		return tool.Result{Content: "begin" + strings.Repeat(".", 2000) + "end", Parts: parts}, nil
-	}, tool.MaxOutput(1024))
+	made := resulting(domain.ReadOnly, tool.Result{Content: "begin" + strings.Repeat(".", 2000) + "end", Parts: parts}, tool.MaxOutput(1024))
 	content := benchOf(made).reply(t, request("fake", domain.ReadOnly)).Content
 	require.LessOrEqual(t, len(content), 1024)
 	require.Contains(t, content, "begin")
 	require.Contains(t, content, "end\n[file x")
 }
 
-// shownTo is a conversation in which a tool has shown images, of so many bytes each.
-func shownTo(b *modelBench, images, size int) {
-	for range images {
-		m := domain.ToolMessage(domain.ToolResult{CallID: "a", Name: "f", Content: "looked"})
-		m.Parts = []domain.Part{image("image/png", strings.Repeat("x", size))}
-		asks := domain.Message{Role: domain.RoleAssistant, ToolCalls: []domain.ToolCall{{ID: "a", Name: "f", Arguments: "{}"}}}
-		b.log = b.log.Append("", asks, domain.Digest{}).Append("", m, domain.Digest{})
-	}
+// shownTo has a tool of the conversation show images.
+func shownTo(b *modelBench, images ...domain.Part) {
+	m := domain.ToolMessage(domain.ToolResult{CallID: "a", Name: "f", Content: "looked"})
+	m.Parts = images
+	asks := domain.Message{Role: domain.RoleAssistant, ToolCalls: []domain.ToolCall{{ID: "a", Name: "f", Arguments: "{}"}}}
+	b.log = b.log.Append("", asks, domain.Digest{}).Append("", m, domain.Digest{})
 }
 
 // seen is how many images of tools a model gets.
@@ -200,7 +187,9 @@ func TestImagesInARequest(t *testing.T) {
 			b := answeringBench("a dot", domain.Usage{})
 			b.facts = abilities
 			b.resolved.Definition.Model.Model = test.model
-			shownTo(b, test.images, test.size)
+			for range test.images {
+				shownTo(b, image("image/png", strings.Repeat("x", test.size)))
+			}
 			require.Equal(t, "a dot", b.reply(t).Message.Text())
 			require.Equal(t, test.want, seen(b.called))
 			oldest := b.called.Messages[2]
@@ -240,7 +229,9 @@ func TestARequestThatIsRefusedWithImages(t *testing.T) {
 				}
 				return says("I see nothing", domain.Usage{}), nil
 			})
-			shownTo(b, test.images, 10)
+			for range test.images {
+				shownTo(b, image("image/png", aPNG))
+			}
 			switch {
 			case test.want != "":
 				_, failed := b.failure(t)
@@ -259,10 +250,7 @@ func TestARequestThatIsRefusedWithImages(t *testing.T) {
 func TestImagesThatOneRequestLeftOutAreInTheNext(t *testing.T) {
 	t.Parallel()
 	b := modelBenchOf(nil)
-	asks := domain.Message{Role: domain.RoleAssistant, ToolCalls: []domain.ToolCall{{ID: "a", Name: "f", Arguments: "{}"}}}
-	shows := domain.ToolMessage(domain.ToolResult{CallID: "a", Name: "f", Content: "looked"})
-	shows.Parts = []domain.Part{image("image/png", aPNG)}
-	b.log = b.log.Append("", asks, domain.Digest{}).Append("", shows, domain.Digest{})
+	shownTo(b, image("image/png", aPNG))
 	b.source = &transcript.Source{Cache: transcript.NewCache(64 << 20)}
 	var images []int
 	b.model = func(_ context.Context, call inference.Call, _ func(inference.Delta)) (inference.Answer, error) {

@@ -34,6 +34,16 @@ type checker struct {
 func (c checker) Check(_ context.Context, config domain.LLMConfig) error { return c.refusal }
 func (c checker) MinOutputTokens() int64                                 { return 16 }
 
+// providing is a worker that has a provider, p.
+func providing(tools ...tool.Tool) activities.Config {
+	return activities.Config{Providers: map[string]inference.Provider{"p": checker{}}, Tools: tools}
+}
+
+// agentWith is one that asks the provider p and has tools.
+func agentWith(tools ...string) domain.Definition {
+	return domain.Definition{Model: domain.LLMConfig{Provider: "p", Model: "m"}, Tools: tools}
+}
+
 func named(name string) tool.Tool {
 	return tool.New(name, "does "+name, domain.ReadOnly, func(context.Context, struct{}) (string, error) { return "", nil })
 }
@@ -53,11 +63,7 @@ func answerOf(t *testing.T, config activities.Config, request contract.ResolveRe
 
 func TestListTools(t *testing.T) {
 	t.Parallel()
-	config := activities.Config{
-		Providers: map[string]inference.Provider{"p": checker{}},
-		Tools:     []tool.Tool{named("a"), named("b"), named("c")},
-	}
-	definition := domain.Definition{Model: domain.LLMConfig{Provider: "p", Model: "m"}, Tools: []string{"c", "a", "c"}}
+	config, definition := providing(named("a"), named("b"), named("c")), agentWith("c", "a", "c")
 	catalog, err := listTools(t, config, definition)
 	require.NoError(t, err)
 	require.Equal(t, []domain.ToolSpec{named("c").Spec(), named("a").Spec()}, catalog.Tools, "in the order of the definition, each once")
@@ -126,7 +132,7 @@ func TestListToolsSaysThatItIsAtIt(t *testing.T) {
 	env := plainEnvironment()
 	var once sync.Once
 	env.SetOnActivityHeartbeatListener(func(*activity.Info, converter.EncodedValues) { once.Do(func() { close(heard) }) })
-	_, err = outcomeOf(t, env, a, contract.ListTools, contract.ResolveRequest{Definition: domain.Definition{Model: domain.LLMConfig{Provider: "p", Model: "m"}}})
+	_, err = outcomeOf(t, env, a, contract.ListTools, contract.ResolveRequest{Definition: agentWith()})
 	require.NoError(t, err)
 }
 
@@ -147,7 +153,7 @@ func TestWhatToolsAreWaitedForIsTold(t *testing.T) {
 			close(toolbox.heard)
 		})
 	})
-	_, unlisted := outcomeOf(t, env, a, contract.ListTools, contract.ResolveRequest{Definition: domain.Definition{Model: domain.LLMConfig{Provider: "p", Model: "m"}, Tools: []string{"s__echo"}}})
+	_, unlisted := outcomeOf(t, env, a, contract.ListTools, contract.ResolveRequest{Definition: agentWith("s__echo")})
 	require.NoError(t, cmp.Or(err, unlisted))
 	require.Equal(t, &contract.Progress{Tool: "tools", Text: "MCP server s is silent: [hidden]"}, beat.Progress)
 }
@@ -176,14 +182,9 @@ func all(entries []domain.Entry) []domain.Message {
 func TestListToolsResolves(t *testing.T) {
 	t.Parallel()
 	known := modelfacts.Facts{Price: &domain.Price{Input: 5, Output: 10}, ContextWindow: 1000, MaxOutputTokens: 100}
-	config := activities.Config{
-		Providers: map[string]inference.Provider{"p": checker{}},
-		Hooks:     hooks(t, "gate", "audit"),
-		Compilers: map[string]activities.Compiler{"mine": all},
-		Facts: func(model domain.LLMConfig) (modelfacts.Facts, bool) {
-			return known, model.Model == "known"
-		},
-	}
+	config := providing()
+	config.Hooks, config.Compilers = hooks(t, "gate", "audit"), map[string]activities.Compiler{"mine": all}
+	config.Facts = func(model domain.LLMConfig) (modelfacts.Facts, bool) { return known, model.Model == "known" }
 	catalog, err := listTools(t, config, domain.Definition{
 		Model: domain.LLMConfig{Provider: "p", Model: "known"}, Hooks: []string{"audit"}, Compiler: "mine",
 		Guards: domain.Guards{OutputRetries: new(0)}, Compaction: domain.Compaction{TriggerPercent: 50},
@@ -250,7 +251,7 @@ func TestListToolsRefuses(t *testing.T) {
 			domain.Invalid, "", "compaction.trigger_percent: is 100"},
 		{"a price without sense", activities.Config{}, domain.Definition{Model: domain.LLMConfig{Price: &domain.Price{Input: -1}}},
 			domain.Invalid, "", "price.input: is -1"},
-		{"tools too large", activities.Config{Providers: map[string]inference.Provider{"p": checker{}}, Tools: huge}, domain.Definition{Model: domain.LLMConfig{Provider: "p"}, Tools: names},
+		{"tools too large", providing(huge...), agentWith(names...),
 			domain.TooLarge, "", "the definition and its 4 tools take 1600"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -271,8 +272,7 @@ func TestListToolsRefuses(t *testing.T) {
 // TestListToolsApprovals says which approvals hold where the definition has none, as the worker was told.
 func TestListToolsApprovals(t *testing.T) {
 	t.Parallel()
-	definition := domain.Definition{Model: domain.LLMConfig{Provider: "p", Model: "m"}}
-	config := activities.Config{Providers: map[string]inference.Provider{"p": checker{}}}
+	config, definition := providing(), agentWith()
 	catalog, err := listTools(t, config, definition)
 	require.NoError(t, err)
 	require.Equal(t, domain.DefaultApprovals(), catalog.Approvals)

@@ -152,6 +152,12 @@ func (b *modelBench) replyTo(t *testing.T, request contract.ModelRequest) contra
 	return reply
 }
 
+// cancellable has the activity's context end when that is asked for.
+func (b *modelBench) cancellable() (cancel context.CancelCauseFunc) {
+	b.parent, cancel = context.WithCancelCause(context.Background())
+	return cancel
+}
+
 // failure is the failure that Temporal is told of, with its error.
 func (b *modelBench) failure(t *testing.T) (*temporal.ApplicationError, domain.Error) {
 	t.Helper()

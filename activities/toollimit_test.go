@@ -6,9 +6,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"everstep/activities"
-	"everstep/activities/inference"
-	"everstep/activities/tool"
 	"everstep/domain"
 	"everstep/domain/contract"
 )
@@ -48,8 +45,7 @@ func TestACallIsMadeWhereItsLimitHolds(t *testing.T) {
 // TestListToolsTellsLimits of the definition's tools alone, and they are not of the definition's digest.
 func TestListToolsTellsLimits(t *testing.T) {
 	t.Parallel()
-	config := activities.Config{Providers: map[string]inference.Provider{"p": checker{}}, Tools: []tool.Tool{named("a"), named("b")}}
-	definition := domain.Definition{Model: domain.LLMConfig{Provider: "p", Model: "m"}, Tools: []string{"a"}}
+	config, definition := providing(named("a"), named("b")), agentWith("a")
 	without, err := listTools(t, config, definition)
 	require.NoError(t, err)
 	require.Nil(t, without.ToolLimits)

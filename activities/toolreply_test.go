@@ -19,20 +19,6 @@ import (
 	"everstep/domain/contract"
 )
 
-// TestCallToolTriesAreBounded by ours and by those that Temporal or the workflow makes;
-// zero of Temporal's is no bound.
-func TestCallToolTriesAreBounded(t *testing.T) {
-	t.Parallel()
-	for tries, last := range map[int]int{2: 2, 9: 3} {
-		b := benchOf(fake(domain.ReadOnly, failing(domain.Errorf(domain.Unavailable, "down"))))
-		in := request("fake", domain.ReadOnly)
-		for in.Tries = tries; in.Attempts < last-1; in.Attempts++ {
-			require.Equal(t, "down", b.failure(t, in).Message)
-		}
-		require.Equal(t, last, b.reply(t, in).Attempts)
-	}
-}
-
 // TestCallToolKeepsItsTime: what the workflow gives is the tool's, less what it
 // takes to say so before the server gives the activity up.
 func TestCallToolKeepsItsTime(t *testing.T) {
@@ -130,9 +116,7 @@ func TestAnotherTryThatIsStoppedBeforeItBegins(t *testing.T) {
 		close(b.stop)
 		require.Equal(t, domain.CodeWorkerShutdown, b.failure(t, in).Code, "it is tried again")
 		b.stop = make(chan struct{})
-		parent, cancel := context.WithCancelCause(context.Background())
-		cancel(temporal.NewCanceledError())
-		b.parent = parent
+		b.parent = stopped()
 		reply := b.reply(t, in)
 		require.Equal(t, domain.CodeInterrupted, reply.Error.Code)
 		require.Contains(t, reply.Content, "may have taken effect")

@@ -102,37 +102,3 @@ func TestFetchOfSegmentsWithAGap(t *testing.T) {
 	requireLost(t, sourceOf(f, storage), log, 9, "messages 9 to 9 are in no segment")
 	requireLost(t, sourceOf(f, storage), log, 0, "messages 0 to 3 are in no segment")
 }
-
-func TestCacheKeepsWhatAShorterLogLacks(t *testing.T) {
-	t.Parallel()
-	log := conversation(20, 20, "")
-	for name, test := range map[string]struct {
-		held, came domain.Log
-		base, len  int
-	}{
-		"its end":                   {log, partOf(t, log, 12, 20), 0, 20},
-		"its middle":                {log, partOf(t, log, 8, 12), 0, 20},
-		"its beginning":             {log, partOf(t, log, 0, 5), 0, 20},
-		"what follows on":           {partOf(t, log, 0, 12), partOf(t, log, 12, 20), 0, 20},
-		"an overlap at the end":     {partOf(t, log, 3, 12), partOf(t, log, 8, 20), 3, 20},
-		"an overlap at the front":   {partOf(t, log, 5, 20), partOf(t, log, 0, 10), 0, 20},
-		"all of it, and more":       {partOf(t, log, 5, 10), log, 0, 20},
-		"with a gap":                {partOf(t, log, 0, 10), partOf(t, log, 12, 20), 12, 20},
-		"something else, longer":    {partOf(t, log, 0, 10), conversation(20, 3, " else"), 0, 20},
-		"the end of something else": {partOf(t, log, 0, 15), partOf(t, conversation(20, 3, " else"), 12, 20), 12, 20},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			cache := NewCache(0)
-			cache.Feed("a", test.held, contract.Resolved{})
-			cache.Feed("a", test.came, contract.Resolved{})
-			got, _, _ := cache.Find("a")
-			require.Equal(t, test.base, got.Base())
-			require.Equal(t, test.len, got.Len())
-			at, ok := got.ChainAt(test.came.Len())
-			require.True(t, ok)
-			require.Equal(t, test.came.Chain(), at)
-			require.Equal(t, sizeOf(got, contract.Resolved{}), cache.size)
-		})
-	}
-}
