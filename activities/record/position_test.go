@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-	"gocloud.dev/blob/memblob"
 
 	"everstep/activities/record"
 	"everstep/domain"
@@ -35,8 +34,8 @@ func positionAfter(t testing.TB, r record.Record, n int) record.Position {
 // TestPositions are kept each beside those before, the newest counts, and none is taken for an execution.
 func TestPositions(t *testing.T) {
 	t.Parallel()
-	inDir, dir := inDirectory(t)
-	for name, store := range map[string]*record.Store{"directory": inDir, "bucket": inBucket(t, memblob.OpenBucket(nil))} {
+	kept, dir := both(t)
+	for name, store := range kept {
 		all := stores.Sample(t, "ann", 2)
 		for _, r := range all {
 			require.NoError(t, store.Record(t.Context(), r), name)
@@ -62,9 +61,9 @@ func TestPositions(t *testing.T) {
 	}
 
 	all := stores.Sample(t, "ann", 3)
-	require.NoError(t, inDir.RecordPosition(t.Context(), positionAfter(t, all[1], 1)))
+	require.NoError(t, kept["directory"].RecordPosition(t.Context(), positionAfter(t, all[1], 1)))
 	for _, r := range all {
-		require.NoError(t, inDir.Record(t.Context(), r))
+		require.NoError(t, kept["directory"].Record(t.Context(), r))
 	}
 	entries, err := os.ReadDir(filepath.Join(dir, all[0].AgentID.String()))
 	require.NoError(t, err)
