@@ -109,37 +109,29 @@ address = "default.example.com:7233"
 address = "other.example.com:7233"
 namespace = "others"
 `), 0o600))
-	base := host.Config{TaskQueue: "of the program", Connection: host.Connection{Address: "program.example.com:7233"}}
+	base := host.Config{TaskQueue: "program", Connection: host.Connection{Address: "program.example.com:7233"}}
 	for name, test := range map[string]struct {
-		values    variables
-		args      []string
-		address   string
-		namespace string
-		queue     string
+		values, flags string // with blanks between them
+		want          string // address, namespace and task queue
 	}{
-		"the program alone": {address: "program.example.com:7233", queue: "of the program"},
-		"a profile before the program": {values: variables{"TEMPORAL_CONFIG_FILE": file},
-			address: "default.example.com:7233", queue: "of the program"},
-		"a named profile": {values: variables{"TEMPORAL_CONFIG_FILE": file, "TEMPORAL_PROFILE": "other"},
-			address: "other.example.com:7233", namespace: "others", queue: "of the program"},
-		"a profile by flag": {values: variables{"TEMPORAL_CONFIG_FILE": file, "TEMPORAL_PROFILE": "default"}, args: []string{"--profile", "other"},
-			address: "other.example.com:7233", namespace: "others", queue: "of the program"},
-		"a variable before a profile": {values: variables{"TEMPORAL_CONFIG_FILE": file, "TEMPORAL_PROFILE": "other",
-			"TEMPORAL_ADDRESS": "variable.example.com:1", "EVERSTEP_TASK_QUEUE": "variable"},
-			address: "variable.example.com:1", namespace: "others", queue: "variable"},
-		"a flag before a variable": {values: variables{"TEMPORAL_ADDRESS": "variable.example.com:1", "EVERSTEP_TASK_QUEUE": "variable"},
-			args:    []string{"--address=flag.example.com:2", "--task-queue=flag", "--namespace=flag"},
-			address: "flag.example.com:2", namespace: "flag", queue: "flag"},
-		"an empty variable is none": {values: variables{"TEMPORAL_ADDRESS": "", "EVERSTEP_TASK_QUEUE": ""},
-			address: "program.example.com:7233", queue: "of the program"},
+		"the program alone":            {"", "", "program.example.com:7233||program"},
+		"a profile before the program": {"TEMPORAL_CONFIG_FILE=" + file, "", "default.example.com:7233||program"},
+		"a named profile":              {"TEMPORAL_PROFILE=other TEMPORAL_CONFIG_FILE=" + file, "", "other.example.com:7233|others|program"},
+		"a profile by flag":            {"TEMPORAL_PROFILE=default TEMPORAL_CONFIG_FILE=" + file, "--profile other", "other.example.com:7233|others|program"},
+		"a variable before a profile":  {"TEMPORAL_ADDRESS=variable:1 EVERSTEP_TASK_QUEUE=variable TEMPORAL_PROFILE=other TEMPORAL_CONFIG_FILE=" + file, "", "variable:1|others|variable"},
+		"a flag before a variable":     {"TEMPORAL_ADDRESS=variable:1 EVERSTEP_TASK_QUEUE=variable", "--address=flag:2 --task-queue=flag --namespace=flag", "flag:2|flag|flag"},
+		"an empty variable is none":    {"TEMPORAL_ADDRESS= EVERSTEP_TASK_QUEUE=", "", "program.example.com:7233||program"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			config, err := read(t, base, test.values, test.args...)
+			values := variables{}
+			for _, pair := range strings.Fields(test.values) {
+				variable, value, _ := strings.Cut(pair, "=")
+				values[variable] = value
+			}
+			config, err := read(t, base, values, strings.Fields(test.flags)...)
 			require.NoError(t, err)
-			require.Equal(t, test.address, config.Connection.Address)
-			require.Equal(t, test.namespace, config.Connection.Namespace)
-			require.Equal(t, test.queue, config.TaskQueue)
+			require.Equal(t, test.want, strings.Join([]string{config.Connection.Address, config.Connection.Namespace, config.TaskQueue}, "|"))
 			require.True(t, config.Connection.Configured)
 		})
 	}

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 	"github.com/stretchr/testify/require"
 
@@ -60,46 +61,40 @@ func TestExitCodes(t *testing.T) {
 	require.Equal(t, exitError, exitCode(errors.New("anything else")))
 }
 
-func TestHelp(t *testing.T) {
-	t.Parallel()
+// printed is what a command writes.
+func printed(t *testing.T, command *cobra.Command, args ...string) string {
+	t.Helper()
 	var out bytes.Buffer
-	command := Command(Config{})
 	command.SetOut(&out)
-	command.SetArgs([]string{"--help"})
+	command.SetArgs(args)
 	require.NoError(t, command.ExecuteContext(t.Context()))
-	require.Contains(t, out.String(), "Examples:")
-	command.Flags().VisitAll(func(f *pflag.Flag) {
-		if f.Name != "help" && f.Name != "version" {
-			require.Regexp(t, `--`+f.Name+`( \S+)? .* \((EVERSTEP|TEMPORAL)_[A-Z_]+\)`, out.String())
-		}
-	})
+	return out.String()
 }
 
-// TestVersion needs no server.
-func TestVersion(t *testing.T) {
+func TestHelp(t *testing.T) {
 	t.Parallel()
-	var out bytes.Buffer
 	command := Command(Config{})
-	command.SetOut(&out)
-	command.SetArgs([]string{"--version"})
-	require.NoError(t, command.ExecuteContext(t.Context()))
-	require.Equal(t, fmt.Sprintf("worker %s (%s)\n", build.ID(), runtime.Version()), out.String())
+	help := printed(t, command, "--help")
+	require.Contains(t, help, "Examples:")
+	command.Flags().VisitAll(func(f *pflag.Flag) {
+		if f.Name != "help" && f.Name != "version" {
+			require.Regexp(t, `--`+f.Name+`( \S+)? .* \((EVERSTEP|TEMPORAL)_[A-Z_]+\)`, help)
+		}
+	})
+	require.Equal(t, fmt.Sprintf("worker %s (%s)\n", build.ID(), runtime.Version()), printed(t, Command(Config{}), "--version"), "without a server")
 }
 
 // TestHelpNamesTheProgram: a worker of one's own is called by its own name, and its flags fit the terminal.
 func TestHelpNamesTheProgram(t *testing.T) {
 	t.Parallel()
 	for _, args := range [][]string{{"--help"}, {"codec", "--help"}} {
-		var out bytes.Buffer
 		command := called(Command(Config{}), "weather")
 		fit(command, 80)
-		command.SetOut(&out)
-		command.SetArgs(args)
-		require.NoError(t, command.ExecuteContext(t.Context()))
-		require.Contains(t, out.String(), "Usage:\n  weather")
-		require.Contains(t, out.String(), "Examples:\n  weather")
-		require.NotRegexp(t, `(?m)^( |.* )worker -`, out.String())
-		for line := range strings.Lines(out.String()) {
+		help := printed(t, command, args...)
+		require.Contains(t, help, "Usage:\n  weather")
+		require.Contains(t, help, "Examples:\n  weather")
+		require.NotRegexp(t, `(?m)^( |.* )worker -`, help)
+		for line := range strings.Lines(help) {
 			require.LessOrEqual(t, utf8.RuneCountInString(line), 81, "%s", line)
 		}
 	}
