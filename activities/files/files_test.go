@@ -131,22 +131,24 @@ func escapesOf(t *testing.T) (root *Root, outside string, paths map[string]strin
 	}
 }
 
+// each has all tools look at a path, by their names.
+func each(path string) map[string]fields {
+	return map[string]fields{
+		"list_files":   {"path": path, "recursive": true},
+		"read_file":    {"path": path},
+		"search_files": {"path": path, "pattern": "."},
+		"write_file":   {"path": path, "content": "overwritten"},
+		"edit_file":    {"path": path, "old": "old", "new": "new"},
+	}
+}
+
 func TestNoToolLeavesTheRoot(t *testing.T) {
 	t.Parallel()
 	root, outside, paths := escapesOf(t)
 	for name, path := range paths {
-		for _, c := range []struct {
-			tool string
-			args fields
-		}{
-			{"list_files", fields{"path": path}},
-			{"read_file", fields{"path": path}},
-			{"search_files", fields{"path": path, "pattern": "secret"}},
-			{"write_file", fields{"path": path, "content": "overwritten"}},
-			{"edit_file", fields{"path": path, "old": "old", "new": "new"}},
-		} {
-			own := refusal(t, root, c.tool, c.args)
-			require.Contains(t, own.Message, "path: ", "%s, %s", c.tool, name)
+		for tool, args := range each(path) {
+			own := refusal(t, root, tool, args)
+			require.Contains(t, own.Message, "path: ", "%s, %s", tool, name)
 			require.NotContains(t, own.Message, "secret old")
 		}
 	}
@@ -210,18 +212,11 @@ func TestCancelledWorkStops(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	for _, name := range []string{"list_files", "search_files"} {
-		args := fields{}
-		if name == "search_files" {
-			args["pattern"] = "x"
-		}
-		_, err := call(ctx, t, root, name, args)
+		_, err := call(ctx, t, root, name, each(".")[name])
 		require.ErrorIs(t, err, context.Canceled, name)
 	}
-	for name, args := range map[string]fields{
-		"write_file": {"path": "a.txt", "content": "new"},
-		"edit_file":  {"path": "a.txt", "old": "old", "new": "new"},
-	} {
-		_, err := call(ctx, t, root, name, args)
+	for _, name := range []string{"write_file", "edit_file"} {
+		_, err := call(ctx, t, root, name, each("a.txt")[name])
 		require.True(t, tool.IsNotStarted(err), "%s: %v", name, err)
 	}
 	require.Equal(t, "old", stored(t, dir, "a.txt"))
