@@ -129,6 +129,13 @@ func (b *bench) reply(t *testing.T, request contract.ToolRequest) contract.ToolR
 	return reply
 }
 
+// run is the reply to a call of the bench's only tool.
+func (b *bench) run(t *testing.T) contract.ToolReply {
+	t.Helper()
+	spec := b.config.Tools[0].Spec()
+	return b.reply(t, request(spec.Name, spec.Effect))
+}
+
 // failure is call for what must fail so that Temporal tries again.
 func (b *bench) failure(t *testing.T, request contract.ToolRequest) domain.Error {
 	t.Helper()
@@ -208,7 +215,7 @@ func failing(err error) func(context.Context) (string, error) {
 // replyOf returns the reply to a call of the tool.
 func replyOf(t *testing.T, effect domain.Effect, run func(context.Context) (string, error)) contract.ToolReply {
 	t.Helper()
-	return benchOf(fake(effect, run)).reply(t, request("fake", effect))
+	return benchOf(fake(effect, run)).run(t)
 }
 
 // stubborn runs until the test ends.

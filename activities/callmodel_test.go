@@ -361,11 +361,9 @@ func TestCallModelWordsOfOthers(t *testing.T) {
 	require.Equal(t, domain.Internal, reply.Error.Kind)
 	require.Empty(t, reply.Error.Code)
 
-	reply = modelBenchOf(func(context.Context, inference.Call, func(inference.Delta)) (inference.Answer, error) {
-		answer := says("hi", few)
-		answer.Response.Finish = "eos"
-		return answer, nil
-	}).reply(t)
+	answer := says("hi", few)
+	answer.Response.Finish = "eos"
+	reply = modelBenchOf(returning(answer, nil)).reply(t)
 	require.Equal(t, domain.FinishOther, reply.Response.Finish)
 	require.Equal(t, "eos", reply.Response.FinishWord)
 }

@@ -136,7 +136,7 @@ func TestCallToolStop(t *testing.T) {
 	t.Parallel()
 	stopping := func(signal domain.StopSignal) *domain.StopSignal {
 		b := benchOf(resulting(domain.ReadOnly, tool.Result{Content: "done", Stop: &signal}))
-		return b.reply(t, request("fake", domain.ReadOnly)).Stop
+		return b.run(t).Stop
 	}
 	got := stopping(domain.StopSignal{Reason: domain.UserRequested, Source: "user", Message: "enough", Context: domain.Metadata{"a": []byte(`1`)}})
 	require.Equal(t, &domain.StopSignal{Reason: domain.StopRequested, Source: "fake", Message: "enough", Context: domain.Metadata{"a": []byte(`1`)}}, got)
@@ -298,7 +298,7 @@ func TestCallToolFirstBeat(t *testing.T) {
 			}))
 			var beats atomic.Int64
 			b.beats = func(contract.Heartbeat) { beats.Add(1) }
-			require.Equal(t, "done", b.reply(t, request("fake", domain.ReadOnly)).Content)
+			require.Equal(t, "done", b.run(t).Content)
 			require.EqualValues(t, want, beats.Load(), takes)
 		})
 	}

@@ -263,7 +263,7 @@ func TestCallToolBeatsOftenEnough(t *testing.T) {
 				b.config.HeartbeatEvery = test.every
 				b.info = func(info *activity.Info) { info.HeartbeatTimeout = test.timeout }
 				b.beaten = func() { beats <- time.Now() }
-				require.Equal(t, test.want.String(), b.reply(t, request("fake", domain.ReadOnly)).Content)
+				require.Equal(t, test.want.String(), b.run(t).Content)
 			})
 		})
 	}

@@ -58,7 +58,7 @@ func TestImagesOfResults(t *testing.T) {
 			t.Parallel()
 			b := benchOf(resulting(domain.ReadOnly, tool.Result{Content: test.content, Parts: test.parts}))
 			b.config.Secrets = oneSecret{}
-			reply := b.reply(t, request("fake", domain.ReadOnly))
+			reply := b.run(t)
 			require.Nil(t, reply.Error)
 			require.Equal(t, test.want, reply.Content)
 			require.Equal(t, test.shown, reply.Parts)
@@ -77,7 +77,7 @@ func TestLargeImagesAreKept(t *testing.T) {
 		Parts: []domain.Part{large, image("image/png", aPNG), image("image/png", aPNG+strings.Repeat("x", artifact.MaxImage))},
 	}))
 	calling.config.Artifacts = store
-	reply := calling.reply(t, request("fake", domain.ReadOnly))
+	reply := calling.run(t)
 	require.Equal(t, "[image image/png 1001 KB]\n[image image/png 1 KB]\n[image image/png 3501 KB: not shown, too large]", reply.Content)
 	require.Len(t, reply.Parts, 2)
 	require.Empty(t, reply.Parts[0].Data)
@@ -116,7 +116,7 @@ func TestLargeImagesAreKept(t *testing.T) {
 	require.ErrorContains(t, err, "read image")
 
 	require.NoError(t, bucket.Close())
-	require.Contains(t, calling.reply(t, request("fake", domain.ReadOnly)).Content, "[image image/png 1001 KB: not shown, it could not be kept]\n")
+	require.Contains(t, calling.run(t).Content, "[image image/png 1001 KB: not shown, it could not be kept]\n")
 }
 
 // TestImagesInASharedRoom: a call that shares a step's room with many records no more than its part, never more than it
@@ -143,7 +143,7 @@ func TestNotesOfImagesAreBounded(t *testing.T) {
 		parts = append(parts, domain.Part{Type: domain.PartFile, MediaType: strings.Repeat("x", 100), Filename: strings.Repeat("y", 1000)})
 	}
 	made := resulting(domain.ReadOnly, tool.Result{Content: "begin" + strings.Repeat(".", 2000) + "end", Parts: parts}, tool.MaxOutput(1024))
-	content := benchOf(made).reply(t, request("fake", domain.ReadOnly)).Content
+	content := benchOf(made).run(t).Content
 	require.LessOrEqual(t, len(content), 1024)
 	require.Contains(t, content, "begin")
 	require.Contains(t, content, "end\n[file x")

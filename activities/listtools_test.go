@@ -223,6 +223,9 @@ func TestListToolsRefuses(t *testing.T) {
 		}))
 		names = append(names, name)
 	}
+	refusing := func(err error) activities.Config {
+		return activities.Config{Providers: map[string]inference.Provider{"p": checker{refusal: err}}}
+	}
 	for _, c := range []struct {
 		name       string
 		config     activities.Config
@@ -237,9 +240,9 @@ func TestListToolsRefuses(t *testing.T) {
 			domain.Invalid, domain.CodeUnknownTool, "tools: this worker has no x; it has: none"},
 		{"unknown provider", activities.Config{Providers: map[string]inference.Provider{"q": checker{}, "p": checker{}}}, domain.Definition{Model: domain.LLMConfig{Provider: "r"}},
 			domain.Unavailable, domain.CodeModelNotFound, `model: no provider "r" on this worker; the providers are: p, q`},
-		{"refused model", activities.Config{Providers: map[string]inference.Provider{"p": checker{refusal: domain.CodedErrorf(domain.Denied, domain.CodeAuth, "no key")}}}, domain.Definition{Model: domain.LLMConfig{Provider: "p"}},
+		{"refused model", refusing(domain.CodedErrorf(domain.Denied, domain.CodeAuth, "no key")), agentWith(),
 			domain.Denied, domain.CodeAuth, "no key"},
-		{"a vault that is down", activities.Config{Providers: map[string]inference.Provider{"p": checker{refusal: domain.Errorf(domain.Unavailable, "vault is down")}}}, domain.Definition{Model: domain.LLMConfig{Provider: "p"}},
+		{"a vault that is down", refusing(domain.Errorf(domain.Unavailable, "vault is down")), agentWith(),
 			domain.Unavailable, "", "vault is down"},
 		{"unknown hooks", activities.Config{Hooks: hooks(t, "audit", "gate")}, domain.Definition{Hooks: []string{"gaet", "audit"}},
 			domain.Unavailable, "", "hooks: this worker has no gaet; it has: audit, gate"},

@@ -130,11 +130,9 @@ func TestCallModelHidesSecretsWhileStreaming(t *testing.T) {
 func TestCallModelCutsWhatMayBeHalfASecret(t *testing.T) {
 	t.Parallel()
 	for n, want := range map[int]string{7: "so " + canary[:7], 8: "so "} {
-		b := modelBenchOf(func(context.Context, inference.Call, func(inference.Delta)) (inference.Answer, error) {
-			answer := says("so "+canary[:n], domain.Usage{InputTokens: 1})
-			answer.Partial = true
-			return answer, nil
-		})
+		answer := says("so "+canary[:n], domain.Usage{InputTokens: 1})
+		answer.Partial = true
+		b := modelBenchOf(returning(answer, nil))
 		b.secrets = oneSecret{}
 		require.Equal(t, want, b.reply(t).Message.Text())
 	}

@@ -164,11 +164,9 @@ func TestCallModelSummaryCutOff(t *testing.T) {
 	require.Positive(t, reply.Response.Usage.OutputTokens)
 
 	b, _, request = summing("")
-	b.model = func(context.Context, inference.Call, func(inference.Delta)) (inference.Answer, error) {
-		cut := domain.CodedErrorf(domain.Unavailable, domain.CodeMalformed, "cut off")
-		cut.Billed = true
-		return inference.Answer{Message: inference.PartialMessage("", "half"), Partial: true}, cut
-	}
+	cut := domain.CodedErrorf(domain.Unavailable, domain.CodeMalformed, "cut off")
+	cut.Billed = true
+	b.model = returning(inference.Answer{Message: inference.PartialMessage("", "half"), Partial: true}, cut)
 	reply = b.replyTo(t, request)
 	require.Equal(t, contract.BilledFailure, reply.Outcome)
 	require.Nil(t, reply.Message)

@@ -61,7 +61,7 @@ func TestCallToolAdvice(t *testing.T) {
 				require.Equal(t, test.after, app.NextRetryDelay().Milliseconds())
 				return
 			}
-			reply := b.reply(t, request("fake", test.effect))
+			reply := b.run(t)
 			require.Equal(t, test.message, reply.Content)
 			require.Equal(t, test.kind, reply.Error.Kind)
 			require.Equal(t, test.unbegun, reply.NotStarted)
@@ -120,7 +120,7 @@ func TestCallToolProgress(t *testing.T) {
 		}))
 		b.config.Secrets = oneSecret{}
 		b.beats = func(beat contract.Heartbeat) { beats <- beat }
-		require.Equal(t, "running, step 3: fake 1 of 2 \uFFFD [hidden] 200", b.reply(t, request("fake", domain.ReadOnly)).Content)
+		require.Equal(t, "running, step 3: fake 1 of 2 \uFFFD [hidden] 200", b.run(t).Content)
 	})
 }
 
@@ -145,7 +145,7 @@ func TestCallToolHeartbeat(t *testing.T) {
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			b := benchOf(fake(test.effect, test.run, tool.Heartbeat(time.Second)))
-			require.Equal(t, test.want, b.reply(t, request("fake", test.effect)).Content, name)
+			require.Equal(t, test.want, b.run(t).Content, name)
 		})
 	}
 }
@@ -153,7 +153,7 @@ func TestCallToolHeartbeat(t *testing.T) {
 func TestCallToolMaxOutput(t *testing.T) {
 	t.Parallel()
 	b := benchOf(fake(domain.ReadOnly, answering("begin"+strings.Repeat("x", 5000)+"end"), tool.MaxOutput(1024)))
-	content := b.reply(t, request("fake", domain.ReadOnly)).Content
+	content := b.run(t).Content
 	require.LessOrEqual(t, len(content), 1024)
 	require.Greater(t, len(content), 900)
 	require.True(t, strings.HasPrefix(content, "begin") && strings.HasSuffix(content, "end"), content)

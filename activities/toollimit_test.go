@@ -31,7 +31,7 @@ func TestACallIsMadeWhereItsLimitHolds(t *testing.T) {
 			b := benchOf(fake(test.effect, answering("done")))
 			b.attempt = test.attempt
 			b.config.ToolLimits = map[string]contract.ToolLimit{"fake": {TaskQueue: test.queue, ToolLimit: domain.ToolLimit{AtOnce: 1}}}
-			reply := b.reply(t, request("fake", test.effect))
+			reply := b.run(t)
 			require.Equal(t, test.content, reply.Content)
 			require.Equal(t, test.sent, reply.NotStarted)
 			if test.sent {

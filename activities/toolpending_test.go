@@ -54,7 +54,7 @@ func TestCallToolGoesOnElsewhere(t *testing.T) {
 	for _, handle := range []string{``, `{`, `"` + strings.Repeat("x", tool.MaxHandle) + `"`} {
 		reply := benchOf(fake(domain.AtMostOnce, func(context.Context) (string, error) {
 			return "", tool.GoesOn(tool.Elsewhere{Handle: json.RawMessage(handle)})
-		})).reply(t, request("fake", domain.AtMostOnce))
+		})).run(t)
 		require.Nil(t, reply.Pending)
 		require.Equal(t, domain.CodeOutcomeUnknown, reply.Error.Code)
 	}

@@ -49,7 +49,7 @@ func TestCallToolKeepsItsTime(t *testing.T) {
 						info.Deadline = time.Now().Add(test.deadline)
 					}
 				}
-				require.Equal(t, domain.CodeTimeout, b.reply(t, request("fake", domain.ReadOnly)).Error.Code)
+				require.Equal(t, domain.CodeTimeout, b.run(t).Error.Code)
 				require.Equal(t, test.want, took)
 			})
 		})
@@ -83,7 +83,7 @@ func TestCallToolDetailsAreForOperators(t *testing.T) {
 			heard := &warned{}
 			b := benchOf(fake(domain.ReadOnly, failing(c.err)))
 			b.logger = heard
-			reply := b.reply(t, request("fake", domain.ReadOnly))
+			reply := b.run(t)
 			require.Equal(t, "no such account", reply.Content)
 			if c.logs == "" {
 				require.Empty(t, heard.said)

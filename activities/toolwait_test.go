@@ -68,7 +68,7 @@ func TestCallToolNotes(t *testing.T) {
 			return tool.Result{Content: "done", Note: json.RawMessage(note)}, nil
 		}, tool.Keeps("list")))
 		b.config.Secrets = oneSecret{}
-		reply := b.reply(t, request("fake", domain.ReadOnly))
+		reply := b.run(t)
 		require.Equal(t, wrong, reply.Error != nil, note)
 		require.NotContains(t, string(reply.Note), canary)
 		if wrong {
