@@ -68,6 +68,8 @@ func TestMistakes(t *testing.T) {
 		"a template":                {"turns:\n  - text: x\n  - text: '{{ nothing }}'", `a.yaml:3:11: turns[1].text: the template cannot be read: 1: function "nothing" not defined`},
 		"a template in an argument": {"turns:\n  - tool_calls:\n      - name: f\n        arguments: {x: '{{ if }}'}", "a.yaml:4:24: turns[0].tool_calls[0].arguments: the template cannot be read"},
 		"a call without a name":     {"turns:\n  - tool_calls: [{id: x}]", "a.yaml:2:18: turns[0].tool_calls[0].name: is missing"},
+		"a call of a summary":       {"turns: []\nsummaries: [{tool_calls: []}]", "a.yaml:2:14: summaries[0].tool_calls: there is no such key"},
+		"a failure of a summary":    {"turns: []\nsummaries: [{failures: [{status: 200}]}]", "a.yaml:2:34: summaries[0].failures[0].status: is 200; give a whole number from 400 to 599"},
 		"negative usage":            {"turns:\n  - usage: {input_tokens: -1}", "a.yaml:2:27: turns[0].usage.input_tokens: is -1; give a whole number from 0"},
 		"a delay of words":          {"turns:\n  - delay: soon", `a.yaml:2:12: turns[0].delay: is "soon"; give a duration`},
 		"a finish reason":           {"turns:\n  - finish_reason: tired", `a.yaml:2:20: turns[0].finish_reason: "tired" is not known; there are stop,`},
