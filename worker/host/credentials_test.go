@@ -32,9 +32,7 @@ func TestTemporalsCredentialsAreHidden(t *testing.T) {
 		said := "api-key-of-the-cloud token-of-a-header everybody-knows-it"
 		require.Equal(t, "[hidden] [hidden] everybody-knows-it", config.secrets.hide(said), name)
 		require.Equal(t, "[hidden] [hidden] everybody-knows-it", config.secrets.Hide(said), name)
-		m, err := gather(t.Context(), config)
-		require.NoError(t, err)
-		require.NoError(t, m.close())
+		gathered(t, config)
 	}
 	config, err := FromEnvironment(Config{}, variableMap{"TEMPORAL_CONFIG_FILE": filepath.Join(dir, "absent"), "TEMPORAL_API_KEY": "api-key-of-a-variable"})
 	require.NoError(t, err)

@@ -100,6 +100,7 @@ func TestCanariesInTheConfiguration(t *testing.T) {
 			require.NotContains(t, text, fmt.Sprintf("%x", canary))
 		}
 	}
+	require.Empty(t, host.Secret("").String(), "there is none")
 }
 
 func TestReaches(t *testing.T) {

@@ -53,9 +53,7 @@ func TestWorkerSaysWhatItIsFor(t *testing.T) {
 	t.Parallel()
 	config := Config{Allow: activities.Allow{Models: &[]string{"openai/*"}, Agents: &[]domain.Definition{
 		{Source: "reviewer.md", Tools: []string{"read_file"}}}}}
-	m, err := gather(t.Context(), Config{Dir: t.TempDir()}.withDefaults())
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, m.close()) })
+	m := gathered(t, Config{Dir: t.TempDir()}.withDefaults())
 	said := fmt.Sprint(m.describe(config)...)
 	require.Contains(t, said, "tools1: read_file")
 	require.Contains(t, said, "modelsopenai/*")

@@ -110,16 +110,23 @@ func named(name, description string) tool.Tool {
 	return tool.New(name, description, domain.ReadOnly, func(context.Context, struct{}) (string, error) { return "", nil })
 }
 
+// gathered is what a worker has of a configuration.
+func gathered(t *testing.T, config Config) *means {
+	t.Helper()
+	m, err := gather(t.Context(), config)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, m.close()) })
+	return m
+}
+
 func TestGather(t *testing.T) {
 	t.Parallel()
 	own := openAI{}
-	m, err := gather(t.Context(), Config{
+	m := gathered(t, Config{
 		Dir: t.TempDir(), Storage: "mem://",
 		Tools:     []tool.Tool{named("greet", "greets"), named("read_file", "reads otherwise")},
 		Providers: map[string]inference.Provider{"mine": own, "openai-chat": own},
 	})
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, m.close()) })
 	described := map[string]string{}
 	for _, t := range m.tools {
 		described[t.Spec().Name] = t.Spec().Description
@@ -143,9 +150,7 @@ func TestAWorkerWithStorageRecords(t *testing.T) {
 		other:                             {Storage: storage, Records: other},
 		"none":                            {Storage: storage, Records: RecordsOff},
 	} {
-		m, err := gather(t.Context(), config)
-		require.NoError(t, err)
-		t.Cleanup(func() { require.NoError(t, m.close()) })
+		m := gathered(t, config)
 		require.Contains(t, m.describe(config), want)
 		require.Equal(t, want != "none", m.executions() != nil)
 		if m.records != nil {
@@ -165,9 +170,7 @@ func TestWrongConfigurationNeedsNoServer(t *testing.T) {
 // A program's own worker reads and writes no file unless it asks for that.
 func TestNoFileToolsUnlessAskedFor(t *testing.T) {
 	t.Parallel()
-	m, err := gather(t.Context(), Config{Tools: []tool.Tool{named("greet", "greets")}}.withDefaults())
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, m.close()) })
+	m := gathered(t, Config{Tools: []tool.Tool{named("greet", "greets")}}.withDefaults())
 	require.Len(t, m.tools, 1)
 	require.Contains(t, m.describe(Config{}), "none")
 	require.Contains(t, m.describe(Config{}), noStorage, "a worker that lacks it is told")
@@ -181,10 +184,8 @@ func TestOptionalToolsAreOffUnlessNamed(t *testing.T) {
 		if names != "" {
 			config.BuiltinTools = strings.Split(names, ",")
 		}
-		m, err := gather(t.Context(), config.withDefaults())
-		require.NoError(t, err)
+		m := gathered(t, config.withDefaults())
 		require.Equal(t, want, ofEach(m.tools, func(t tool.Tool) string { return t.Spec().Name }))
-		require.NoError(t, m.close())
 	}
 }
 

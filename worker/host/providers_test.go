@@ -169,12 +169,11 @@ func TestKeyFileWhereAgentsRead(t *testing.T) {
 		for _, v := range vendors() {
 			config := Config{Dir: test.dir}.withDefaults()
 			v.grant(&config, Access{KeyFile: test.file})
-			m, err := gather(t.Context(), config)
 			if !test.refused {
-				require.NoError(t, err)
-				require.NoError(t, m.close())
+				gathered(t, config)
 				continue
 			}
+			_, err := gather(t.Context(), config)
 			require.ErrorContains(t, err, v.KeyFileVariable()+": the file is in ")
 			require.Equal(t, exitUsage, exitCode(err))
 		}
