@@ -77,22 +77,6 @@ func TestAFileOfAnotherBuildIsRead(t *testing.T) {
 	require.Equal(t, build.ID(), got[0].Build)
 }
 
-// signed makes a file of records whose text was changed, with digests that fit.
-func signed(t *testing.T, change func(text string) string, all ...record.Record) string {
-	t.Helper()
-	lines := strings.Split(strings.TrimSpace(written(t, all...)), "\n")
-	var digests [][]byte
-	for i, line := range lines[1 : len(lines)-1] {
-		_, text, _ := strings.Cut(strings.TrimSuffix(line, "}"), `"record":`)
-		text = change(text)
-		digest := domain.DigestOf([]byte(text))
-		digests = append(digests, digest[:])
-		lines[i+1] = fmt.Sprintf(`{"digest":%q,"record":%s}`, digest, text)
-	}
-	lines[len(lines)-1] = fmt.Sprintf(`{"end":%q}`, domain.DigestOf(digests...))
-	return strings.Join(lines, "\n") + "\n"
-}
-
 // requireBad has a file refused with these words.
 func requireBad(t *testing.T, file, want string) {
 	t.Helper()
@@ -134,8 +118,8 @@ func TestBadFilesSayWhere(t *testing.T) {
 		"a changed word":          {strings.Replace(good, "Nothing.", "Nothing!", 1), "line 2: digest: is not that of the record"},
 		"in another order":        {lines[0] + lines[2] + lines[1] + lines[3], "line 4: end: is not the digest of the records"},
 		"something after the end": {good + lines[1], "line 5: follows the end"},
-		"the same twice":          {signed(t, func(s string) string { return s }, all[0], all[0]), "line 3: record.execution_id"},
-		"no end of the messages":  {signed(t, func(s string) string { return strings.Replace(s, `,"messages_to":4`, "", 1) }, all[1]), "line 2: record.executions[0].messages_to: is 0; "},
+		"the same twice":          {written(t, all[0], all[0]), "line 3: record.execution_id"},
+		"no end of the messages":  {stores.Forged(strings.Replace(stores.Text(t, all[1]), `,"messages_to":4`, "", 1)), "line 2: record.executions[0].messages_to: is 0; "},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -152,6 +136,7 @@ func TestBadFilesSayWhere(t *testing.T) {
 func TestBadRecordsSayWhere(t *testing.T) {
 	t.Parallel()
 	all := stores.Sample(t, "ann", 2)
+	text := stores.Text(t, all[0])
 	agent, execution, other := all[0].AgentID.String(), all[0].ExecutionID.String(), all[1].ExecutionID.String()
 	for name, test := range map[string]struct{ from, to, want string }{
 		"no agent":               {`"agent_id":"` + agent + `"`, `"agent_id":""`, "head.agent_id"},
@@ -188,13 +173,11 @@ func TestBadRecordsSayWhere(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			requireBad(t, signed(t, func(text string) string {
-				require.Contains(t, text, test.from)
-				return strings.Replace(text, test.from, test.to, 1)
-			}, all[0]), "line 2: record."+test.want)
+			require.Contains(t, text, test.from)
+			requireBad(t, stores.Forged(strings.Replace(text, test.from, test.to, 1)), "line 2: record."+test.want)
 		})
 	}
-	requireBad(t, signed(t, func(s string) string { return strings.ReplaceAll(s, `"execution_number":1`, `"execution_number":-7`) }, all[0]),
+	requireBad(t, stores.Forged(strings.ReplaceAll(text, `"execution_number":1`, `"execution_number":-7`)),
 		"line 2: record.executions[0].execution_number: is -7")
 }
 

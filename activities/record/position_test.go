@@ -99,18 +99,19 @@ func TestABadPositionIsTold(t *testing.T) {
 	line := strings.Split(file.String(), "\n")[2]
 	_, text, _ := strings.Cut(strings.TrimSuffix(line, "}"), `"record":`)
 	other := stores.Sample(t, "bob", 1)[0].AgentID.String()
+	forged := func(from, to string) string { return stores.Forged(strings.Replace(text, from, to, 1)) }
 	for name, test := range map[string]struct{ object, says string }{
 		"torn":                       {stores.Forged(text)[:300], "cannot be read"},
 		"of another build":           {`{"format":"everstep-records","schema_version":2,"build":"v9","records":1}` + "\n", "schema_version: is 2, written by build v9"},
 		"of another agent":           {stores.Forged(strings.ReplaceAll(text, `"agent_id":"`+r.AgentID.String(), `"agent_id":"`+other)), "head.name"},
-		"of another session":         {stores.Forged(strings.Replace(text, `"first_run_id":"first-run"`, `"first_run_id":"other"`, 1)), "something else than its name says"},
-		"of another move":            {stores.Forged(strings.Replace(text, `"number":2`, `"number":1`, 1)), "something else than its name says"},
+		"of another session":         {forged(`"first_run_id":"first-run"`, `"first_run_id":"other"`), "something else than its name says"},
+		"of another move":            {forged(`"number":2`, `"number":1`), "something else than its name says"},
 		"of an execution":            {stores.Forged(stores.Text(t, r)), "something else than its name says"},
-		"with messages that are not": {stores.Forged(strings.Replace(text, `"to":2`, `"to":3`, 1)), "head.position.edits.taken_back[0]"},
-		"from another agent's step":  {stores.Forged(strings.Replace(text, `"step":0,"agent_id":"`+r.AgentID.String(), `"step":0,"agent_id":"`+other, 1)), "head.position.from"},
-		"from an endless step":       {stores.Forged(strings.Replace(text, `"step":0,"agent_id"`, `"step":9000000000000000000,"agent_id"`, 1)), "head.position.from"},
-		"beside executions":          {stores.Forged(strings.Replace(text, `{"head"`, `{"executions":[{"execution_number":1}],"head"`, 1)), "head alone"},
-		"of no time":                 {stores.Forged(strings.Replace(text, `"at":"2026-01-02T03:07:05.000006789Z"`, `"at":"0001-01-01T00:00:00Z"`, 1)), "head.position.moved.at"},
+		"with messages that are not": {forged(`"to":2`, `"to":3`), "head.position.edits.taken_back[0]"},
+		"from another agent's step":  {forged(`"step":0,"agent_id":"`+r.AgentID.String(), `"step":0,"agent_id":"`+other), "head.position.from"},
+		"from an endless step":       {forged(`"step":0,"agent_id"`, `"step":9000000000000000000,"agent_id"`), "head.position.from"},
+		"beside executions":          {forged(`{"head"`, `{"executions":[{"execution_number":1}],"head"`), "head alone"},
+		"of no time":                 {forged(`"at":"2026-01-02T03:07:05.000006789Z"`, `"at":"0001-01-01T00:00:00Z"`), "head.position.moved.at"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
