@@ -53,6 +53,14 @@ func listTools(t *testing.T, config activities.Config, definition domain.Definit
 	return answerOf(t, config, contract.ResolveRequest{Definition: definition})
 }
 
+// listed is what a worker resolves a definition to.
+func listed(t *testing.T, config activities.Config, definition domain.Definition) contract.Resolved {
+	t.Helper()
+	resolved, err := listTools(t, config, definition)
+	require.NoError(t, err)
+	return resolved
+}
+
 func answerOf(t *testing.T, config activities.Config, request contract.ResolveRequest) (contract.Resolved, error) {
 	t.Helper()
 	config.Transcripts = &transcript.Source{}
@@ -64,15 +72,13 @@ func answerOf(t *testing.T, config activities.Config, request contract.ResolveRe
 func TestListTools(t *testing.T) {
 	t.Parallel()
 	config, definition := providing(named("a"), named("b"), named("c")), agentWith("c", "a", "c")
-	catalog, err := listTools(t, config, definition)
-	require.NoError(t, err)
+	catalog := listed(t, config, definition)
 	require.Equal(t, []domain.ToolSpec{named("c").Spec(), named("a").Spec()}, catalog.Tools, "in the order of the definition, each once")
 	require.False(t, catalog.Storage)
 	require.EqualValues(t, 16, catalog.MinOutputTokens)
 	require.False(t, catalog.Digest.IsZero())
 
-	again, err := listTools(t, config, definition)
-	require.NoError(t, err)
+	again := listed(t, config, definition)
 	require.Equal(t, catalog, again)
 
 	other := domain.DigestOf([]byte("what the session made of it"))
@@ -85,23 +91,19 @@ func TestListTools(t *testing.T) {
 	}
 
 	config.Timing = contract.TimingOf(false)
-	timed, err := listTools(t, config, definition)
-	require.NoError(t, err)
+	timed := listed(t, config, definition)
 	require.Equal(t, config.Timing, timed.Timing, "the worker says what fits its way to the server")
 	require.Equal(t, catalog.Digest, timed.Digest)
 
 	config.Storage = memblob.OpenBucket(nil)
-	stored, err := listTools(t, config, definition)
-	require.NoError(t, err)
+	stored := listed(t, config, definition)
 	require.True(t, stored.Storage)
 
 	definition.SystemPrompt = "be brief"
-	prompted, err := listTools(t, config, definition)
-	require.NoError(t, err)
+	prompted := listed(t, config, definition)
 
 	config.Tools[0] = tool.New("a", "does something else", domain.ReadOnly, func(context.Context, struct{}) (string, error) { return "", nil })
-	changed, err := listTools(t, config, definition)
-	require.NoError(t, err)
+	changed := listed(t, config, definition)
 	digests := map[domain.Digest]bool{catalog.Digest: true, stored.Digest: true, prompted.Digest: true, changed.Digest: true}
 	require.Len(t, digests, 4, "whatever decides how the agent runs is in the digest")
 }
@@ -185,11 +187,10 @@ func TestListToolsResolves(t *testing.T) {
 	config := providing()
 	config.Hooks, config.Compilers = hooks(t, "gate", "audit"), map[string]activities.Compiler{"mine": all}
 	config.Facts = func(model domain.LLMConfig) (modelfacts.Facts, bool) { return known, model.Model == "known" }
-	catalog, err := listTools(t, config, domain.Definition{
+	catalog := listed(t, config, domain.Definition{
 		Model: domain.LLMConfig{Provider: "p", Model: "known"}, Hooks: []string{"audit"}, Compiler: "mine",
 		Guards: domain.Guards{OutputRetries: new(0)}, Compaction: domain.Compaction{TriggerPercent: 50},
 	})
-	require.NoError(t, err)
 	require.Equal(t, []contract.HookSpec{{Name: "audit", Trigger: domain.TriggerBeforeStep}}, catalog.Hooks)
 	require.Equal(t, domain.Guards{Repetition: &domain.Repetition{Nudge: 5, Stop: 10}, OutputRetries: new(0)}, *catalog.Guards, "defaults are recorded")
 	require.Equal(t, domain.Compaction{TriggerPercent: 50, TargetPercent: 25}, *catalog.Compaction)
@@ -199,14 +200,12 @@ func TestListToolsResolves(t *testing.T) {
 	require.Empty(t, catalog.OutputMode, "there is no response format")
 
 	own := domain.LLMConfig{Provider: "p", Model: "known", Price: &domain.Price{}, ContextWindow: 8, MaxOutputTokens: 4}
-	given, err := listTools(t, config, domain.Definition{Model: own})
-	require.NoError(t, err)
+	given := listed(t, config, domain.Definition{Model: own})
 	require.Equal(t, &domain.Price{}, given.Price, "what the definition says comes first, a price of nothing too")
 	require.EqualValues(t, 8, given.ContextWindow)
 	require.EqualValues(t, 4, given.MaxOutputTokens)
 
-	unknown, err := listTools(t, config, domain.Definition{Model: domain.LLMConfig{Provider: "p", Model: "unknown"}})
-	require.NoError(t, err)
+	unknown := listed(t, config, domain.Definition{Model: domain.LLMConfig{Provider: "p", Model: "unknown"}})
 	require.Nil(t, unknown.Price, "never guessed")
 	require.Zero(t, unknown.ContextWindow)
 	require.Len(t, map[domain.Digest]bool{catalog.Digest: true, given.Digest: true, unknown.Digest: true}, 3)
@@ -276,15 +275,12 @@ func TestListToolsRefuses(t *testing.T) {
 func TestListToolsApprovals(t *testing.T) {
 	t.Parallel()
 	config, definition := providing(), agentWith()
-	catalog, err := listTools(t, config, definition)
-	require.NoError(t, err)
+	catalog := listed(t, config, definition)
 	require.Equal(t, domain.DefaultApprovals(), catalog.Approvals)
 	config.Approvals = domain.ApprovalsOf("allow")
-	catalog, err = listTools(t, config, definition)
-	require.NoError(t, err)
+	catalog = listed(t, config, definition)
 	require.Equal(t, domain.ApprovalsOf("allow"), catalog.Approvals)
 	definition.Approvals = domain.ApprovalsOf("ask")
-	catalog, err = listTools(t, config, definition)
-	require.NoError(t, err)
+	catalog = listed(t, config, definition)
 	require.Nil(t, catalog.Approvals, "the definition's own hold")
 }

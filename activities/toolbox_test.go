@@ -172,8 +172,7 @@ func TestListToolsPinsThoseOfAToolbox(t *testing.T) {
 	config.Secrets = oneSecret{}
 	spec := remote("Says "+canary+".", `{"type":"object","description":"`+canary+`"}`, domain.AtMostOnce)
 	config.Toolbox = &box{spec: spec, more: "s__more"}
-	catalog, err := listTools(t, config, agentWith("s__echo", "own"))
-	require.NoError(t, err)
+	catalog := listed(t, config, agentWith("s__echo", "own"))
 	require.Len(t, catalog.Tools, 2)
 	require.Equal(t, spec.Pin, catalog.Tools[0].Pin)
 	hides(t, catalog)
@@ -186,8 +185,7 @@ func TestListToolsPinsThoseOfAToolbox(t *testing.T) {
 		{&[]string{"s__more"}, []string{"s__more"}}, {&[]string{"s__*"}, []string{"s__more", "s__echo"}},
 	} {
 		config.Allow.Tools = c.allow
-		catalog, err = listTools(t, config, agentWith("s__more", domain.AllToolsOf("s")))
-		require.NoError(t, err)
+		catalog = listed(t, config, agentWith("s__more", domain.AllToolsOf("s")))
 		var names []string
 		for _, spec := range catalog.Tools {
 			names = append(names, spec.Name)
@@ -205,12 +203,12 @@ func TestListToolsPinsThoseOfAToolbox(t *testing.T) {
 		domain.AllToolsOf("t"): {nil, "this worker has no t__*"},
 	} {
 		config.Allow.Tools = c.allow
-		_, err = listTools(t, config, agentWith(name))
+		_, err := listTools(t, config, agentWith(name))
 		require.ErrorContains(t, err, c.says)
 	}
 
 	config.Transcripts, config.Allow.Tools = benchOf().config.Transcripts, &[]string{"s__echo"}
-	_, err = activities.New(config)
+	_, err := activities.New(config)
 	require.NoError(t, err)
 	config.Allow.Tools = &[]string{"t__echo"}
 	_, err = activities.New(config)

@@ -46,13 +46,11 @@ func TestACallIsMadeWhereItsLimitHolds(t *testing.T) {
 func TestListToolsTellsLimits(t *testing.T) {
 	t.Parallel()
 	config, definition := providing(named("a"), named("b")), agentWith("a")
-	without, err := listTools(t, config, definition)
-	require.NoError(t, err)
+	without := listed(t, config, definition)
 	require.Nil(t, without.ToolLimits)
 	limit := contract.ToolLimit{TaskQueue: "q/tool/a", ToolLimit: domain.ToolLimit{Calls: 5, Per: time.Minute}}
 	config.ToolLimits = map[string]contract.ToolLimit{"a": limit, "b": limit}
-	with, err := listTools(t, config, definition)
-	require.NoError(t, err)
+	with := listed(t, config, definition)
 	require.Equal(t, map[string]contract.ToolLimit{"a": limit}, with.ToolLimits)
 	require.Equal(t, without.Digest, with.Digest)
 }
