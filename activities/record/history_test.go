@@ -31,9 +31,7 @@ func TestAnAgentReadsItsOwnPast(t *testing.T) {
 	t.Parallel()
 	store, _ := inDirectory(t)
 	ann, bob := stores.Sample(t, "ann", 30), stores.Sample(t, "bob", 1)
-	for _, r := range append(ann, bob...) {
-		require.NoError(t, store.Record(t.Context(), r))
-	}
+	keep(t, store, append(ann, bob...)...)
 	const none = "no earlier execution of this session is recorded"
 	id, another, fifth := ann[0].AgentID, domain.AgentID{UUID: uuid.New()}, []domain.ExecutionID{ann[4].ExecutionID}
 	now, later := domain.EarlierExecutions{FirstRunID: "first-run"}, domain.EarlierExecutions{FirstRunID: "another-run"}
@@ -72,9 +70,7 @@ func TestAnAgentReadsTheTextOfItsPresentPathAlone(t *testing.T) {
 	t.Parallel()
 	store, _ := inDirectory(t)
 	all := stores.Sample(t, "ann", 3)
-	for _, r := range all {
-		require.NoError(t, store.Record(t.Context(), r))
-	}
+	keep(t, store, all...)
 	asked, answered := fmt.Sprintf("asked: %s", all[1].Messages[0].Message.Text()), "answered: "+all[1].End.Answer
 	for name, test := range map[string]struct {
 		span        domain.Span
@@ -107,7 +103,7 @@ func TestAnAgentDoesNotReadWhatCameOutOfAFile(t *testing.T) {
 	t.Parallel()
 	store, _ := inDirectory(t)
 	all := stores.Sample(t, "ann", 2)
-	require.NoError(t, store.Record(t.Context(), all[0]))
+	keep(t, store, all[0])
 	_, err := record.Import(t.Context(), store, record.All(strings.NewReader(written(t, all...))), time.Now())
 	require.NoError(t, err)
 	past := domain.EarlierExecutions{FirstRunID: all[0].FirstRunID}

@@ -38,6 +38,14 @@ func inBucket(t *testing.T, b *blob.Bucket) *record.Store {
 	return store
 }
 
+// keep puts records into a store.
+func keep(t *testing.T, store *record.Store, all ...record.Record) {
+	t.Helper()
+	for _, r := range all {
+		require.NoError(t, store.Record(t.Context(), r))
+	}
+}
+
 // both are stores in a directory and in a bucket.
 func both(t *testing.T) (stores map[string]*record.Store, dir string) {
 	t.Helper()
@@ -87,7 +95,7 @@ func recorded(t *testing.T) (*record.Store, record.Record, string) {
 	t.Helper()
 	store, dir := inDirectory(t)
 	r := stores.Sample(t, "ann", 1)[0]
-	require.NoError(t, store.Record(t.Context(), r))
+	keep(t, store, r)
 	files, err := filepath.Glob(filepath.Join(dir, r.AgentID.String(), "*"))
 	require.NoError(t, err)
 	require.Len(t, files, 1)
@@ -115,7 +123,7 @@ func TestATornRecordIsNoRecord(t *testing.T) {
 	}
 	bucket := memblob.OpenBucket(nil)
 	torn := inBucket(t, bucket)
-	require.NoError(t, torn.Record(t.Context(), r))
+	keep(t, torn, r)
 	key := "records/" + r.AgentID.String() + "/" + filepath.Base(file)
 	require.NoError(t, bucket.WriteAll(t.Context(), key, whole[:len(whole)-5], nil))
 	_, err = torn.Get(t.Context(), r.Ref())
@@ -130,7 +138,7 @@ func TestWhatIsBeingWrittenIsNoRecord(t *testing.T) {
 	require.NoError(t, os.WriteFile(half, []byte("half"), 0o600))
 	stores.Reads(t, store, r)
 	require.NoError(t, os.Chtimes(half, time.Now(), time.Now().Add(-2*time.Hour)))
-	require.NoError(t, store.Record(t.Context(), r))
+	keep(t, store, r)
 	require.NoFileExists(t, half)
 }
 
@@ -380,7 +388,7 @@ func TestPartsOfAnExecution(t *testing.T) {
 		require.Empty(t, refs, "a part is no record")
 		require.Empty(t, partsOf(store, other), name)
 
-		require.NoError(t, store.Record(t.Context(), sample))
+		keep(t, store, sample)
 		n, err := store.Delete(t.Context(), ref.AgentID)
 		require.NoError(t, err)
 		require.Equal(t, 1, n)

@@ -80,8 +80,7 @@ func TestTheSummaryInForceIsNotSummedUp(t *testing.T) {
 	t.Parallel()
 	r := resolved(8000, "")
 	c := say(begun(3000, r), 1, answer(2200), false)
-	plan, _ := c.PlanSummary(r)
-	c = c.Append(domain.SectionSummary, user(900), domain.Digest{}).WithSummary(plan, r)
+	c = summed(c, 900, r)
 	again, worth := c.PlanSummary(r)
 	require.Equal(t, 1, again.Request().To, "it takes nothing of what is kept")
 	require.False(t, worth)
@@ -93,15 +92,13 @@ func TestResultsOutliveASummary(t *testing.T) {
 	c := say(withCalls(say(begun(3000, r), 1, answer(100), false), 1, 1500, 1500), 1, answer(100), false).WithResultsCleared(r)
 	require.Equal(t, 4, c.Edits().Cleared)
 	before := c.Input(r)
-	plan, _ := c.PlanSummary(r)
-	c = c.Append(domain.SectionSummary, user(100), domain.Digest{}).WithSummary(plan, r)
+	c = summed(c, 100, r)
 	require.Equal(t, 1, c.Edits().Hidden)
 	require.Equal(t, before-3000+100, c.Input(r))
 	c = say(withCalls(c, 1, 500), 1, answer(100), false).WithResultsCleared(r)
 	require.Equal(t, 5, c.Edits().Cleared, "the one that was left is counted")
 	c = say(withCalls(say(begun(3000, r), 1, answer(100), false), 1, 1500), 1, answer(100), false)
-	plan, _ = c.PlanSummary(r)
-	c = c.Append(domain.SectionSummary, user(100), domain.Digest{}).WithSummary(plan, r)
+	c = summed(c, 100, r)
 	require.Equal(t, 4, say(withCalls(c, 1, 500), 1, answer(100), false).WithResultsCleared(r).Edits().Cleared, "none was cleared before")
 }
 
@@ -114,14 +111,12 @@ func TestASummaryIsReplacedWhereverItStands(t *testing.T) {
 		for range 6 {
 			c = say(withCalls(c, 1, 500, 100), 1, answer(300), false)
 		}
-		plan, _ := c.PlanSummary(r)
-		c = c.Append(domain.SectionSummary, user(100), domain.Digest{}).WithSummary(plan, r)
+		c = summed(c, 100, r)
 		if left > 0 {
 			c = carried(t, c, c.Len()-2+left, r, chain(1))
 		}
 		c = say(withCalls(c, 1, 500, 100), 1, answer(300), false)
-		plan, _ = c.PlanSummary(r)
-		input[left] = c.Append(domain.SectionSummary, user(100), domain.Digest{}).WithSummary(plan, r).Input(r)
+		input[left] = summed(c, 100, r).Input(r)
 	}
 	require.Equal(t, input[0], input[1])
 	require.Equal(t, input[0], input[2])
