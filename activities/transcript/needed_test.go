@@ -9,40 +9,54 @@ import (
 	"everstep/domain/contract"
 )
 
-// What is hidden from the model may be nowhere any more: only what is needed is
-// asked for, and the digest of the whole vouches for it all the same.
-func TestFetchOfWhatIsNeeded(t *testing.T) {
+// TestFetchAsksForWhatTheCacheLacks: what is hidden from the model may be nowhere any more, so only what is needed is asked
+// for, and the digest of the whole vouches for it all the same.
+func TestFetchAsksForWhatTheCacheLacks(t *testing.T) {
 	t.Parallel()
 	log := conversation(20, 20, "")
+	other, longer := conversation(30, 4, " that never entered history"), conversation(30, 30, "")
 	for name, test := range map[string]struct {
-		base   int
-		cached domain.Log
-		asked  int
+		// from is the first message that is needed, base the first that the run has, page how many it tells at once.
+		from, base, page int
+		cached           domain.Log
+		// asked are the indexes from which the workflow is asked.
+		asked []int
 	}{
-		"the run begins there":          {base: 9, asked: 1},
-		"the run begins before":         {base: 5, asked: 1},
-		"the run has everything":        {base: 0, asked: 1},
-		"it is cached":                  {base: 9, cached: partOf(t, log, 9, 20), asked: 0},
-		"more is cached":                {base: 9, cached: log, asked: 0},
-		"its beginning is cached":       {base: 9, cached: partOf(t, log, 7, 12), asked: 1},
-		"its end is cached":             {base: 9, cached: partOf(t, log, 15, 20), asked: 3},
-		"what came before is cached":    {base: 9, cached: partOf(t, log, 0, 6), asked: 1},
-		"something else is cached":      {base: 9, cached: conversation(20, 4, " else"), asked: 1},
-		"the end of other is cached":    {base: 9, cached: partOf(t, conversation(30, 4, " else"), 12, 30), asked: 1},
-		"the end is cached, and longer": {base: 9, cached: partOf(t, conversation(30, 20, " more"), 12, 30), asked: 3},
+		"nothing is cached":                   {0, 0, 0, domain.Log{}, []int{0}},
+		"nothing is cached, small pages":      {0, 0, 8, domain.Log{}, []int{0, 8, 16}},
+		"all is cached":                       {0, 0, 0, log, nil},
+		"more is cached":                      {0, 0, 0, longer, nil},
+		"a part is cached":                    {0, 0, 0, mustUpto(t, log, 6), []int{6}},
+		"a part is cached, small pages":       {0, 0, 8, mustUpto(t, log, 6), []int{6, 14}},
+		"something else is cached":            {0, 0, 0, mustUpto(t, other, 8), []int{8}},
+		"the run begins where it is needed":   {9, 9, 0, domain.Log{}, []int{0}},
+		"the run begins before":               {9, 5, 0, domain.Log{}, []int{0}},
+		"the run has everything":              {9, 0, 0, domain.Log{}, []int{0}},
+		"what is needed is cached":            {9, 9, 0, partOf(t, log, 9, 20), nil},
+		"more than is needed is cached":       {9, 9, 0, log, nil},
+		"its beginning is cached":             {9, 9, 0, partOf(t, log, 7, 12), []int{12}},
+		"its end is cached":                   {9, 9, 0, partOf(t, log, 15, 20), []int{20, 0, 0}},
+		"what came before is cached":          {9, 9, 0, partOf(t, log, 0, 6), []int{6}},
+		"something else is cached in place":   {9, 9, 0, mustUpto(t, other, 20), []int{0}},
+		"the end of something else is cached": {9, 9, 0, partOf(t, other, 12, 30), []int{0}},
+		"its end is cached, and more":         {9, 9, 0, partOf(t, longer, 12, 30), []int{20, 0, 0}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			f := &fakeWorkflow{log: log}
+			f := &fakeWorkflow{log: log, page: test.page}
 			f.drop(t, test.base)
 			s := sourceOf(f, nil)
 			if test.cached.Len() > 0 {
 				s.Cache.Feed(testRun.ID, test.cached, contract.Resolved{})
 			}
 			for range 2 { // The second time all is cached.
-				requireFetched(t, s, log, 9)
-				require.Len(t, f.asked, test.asked)
+				requireFetched(t, s, log, test.from)
 			}
+			var asked []int
+			for _, a := range f.asked {
+				asked = append(asked, a.From)
+			}
+			require.Equal(t, test.asked, asked)
 		})
 	}
 	t.Run("more was dropped", func(t *testing.T) {

@@ -15,50 +15,6 @@ import (
 	"everstep/domain/contract"
 )
 
-func TestFetchAsksForWhatTheCacheLacks(t *testing.T) {
-	t.Parallel()
-	log := conversation(10, 10, "")
-	head := mustUpto(t, log, 6)
-	stale := conversation(8, 4, " that never entered history")
-	longer := conversation(14, 14, "")
-	for name, test := range map[string]struct {
-		cached *domain.Log
-		page   int
-		// asked are the indexes from which the workflow is asked.
-		asked []int
-	}{
-		"nothing is cached":              {asked: []int{0}},
-		"nothing is cached, small pages": {page: 4, asked: []int{0, 4, 8}},
-		"all is cached":                  {cached: &log},
-		"more is cached":                 {cached: &longer},
-		"a part is cached":               {cached: &head, asked: []int{6}},
-		"a part is cached, small pages":  {cached: &head, page: 3, asked: []int{6, 9}},
-		"something else is cached":       {cached: &stale, asked: []int{8}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			f := &fakeWorkflow{log: log, page: test.page, resolved: contract.Resolved{Digest: domain.DigestOf([]byte("definition"))}}
-			s := sourceOf(f, nil)
-			if test.cached != nil {
-				s.Cache.Feed(testRun.ID, *test.cached, f.resolved)
-			}
-			want := request{ref: log.Ref(), resolved: f.resolved.Digest}
-			for range 2 { // The second time all is cached.
-				got, err := s.fetch(t.Context(), testRun, want)
-				require.NoError(t, err)
-				require.Equal(t, texts(log.Entries()), texts(got.Entries))
-				require.Equal(t, log.Ref(), got.Log.Ref())
-				require.Equal(t, f.resolved, got.Resolved)
-			}
-			var asked []int
-			for _, a := range f.asked {
-				asked = append(asked, a.From)
-			}
-			require.Equal(t, test.asked, asked)
-		})
-	}
-}
-
 func TestFetchAsksForTheDefinitionAlone(t *testing.T) {
 	t.Parallel()
 	log := conversation(5, 5, "")
