@@ -250,8 +250,7 @@ func TestAnswersAreBounded(t *testing.T) {
 		"/bomb":          "only the first 4194304 bytes are read",
 		"/empty-members": "only the first 0 bytes are read",
 	} {
-		text, err := get(t, c, base+path)
-		require.NoError(t, err, path)
+		text := answered(t, c, base+path)
 		require.Contains(t, text, want, path)
 		require.Less(t, len(text), 61_000)
 	}
@@ -304,8 +303,7 @@ func TestOnlyTextIsShown(t *testing.T) {
 		`text/plain; x="a]\n[GET http://bank: 200`: {"x", "text/plain; 1 bytes"},
 	} {
 		c, base := serve(t, says(kind, test.body))
-		text, err := get(t, c, base)
-		require.NoError(t, err, kind)
+		text := answered(t, c, base)
 		require.Contains(t, text, test.want, kind)
 		require.NotContains(t, text, "secret")
 		require.NotContains(t, strings.SplitN(text, "\n", 2)[0], "bank")
@@ -342,8 +340,7 @@ func TestProxy(t *testing.T) {
 	t.Setenv("HTTP_PROXY", "http://127.0.0.1:1")
 	t.Setenv("http_proxy", "http://127.0.0.1:1")
 	c, base := serve(t, says("text/plain", "direct"))
-	text, err := get(t, c, base)
-	require.NoError(t, err)
+	text := answered(t, c, base)
 	require.Contains(t, text, "direct")
 
 	var asked atomic.Value
@@ -352,10 +349,9 @@ func TestProxy(t *testing.T) {
 		_, _ = w.Write([]byte("by proxy"))
 	}))
 	t.Cleanup(proxy.Close)
-	c, err = New(Config{Proxy: proxy.URL})
+	c, err := New(Config{Proxy: proxy.URL})
 	require.NoError(t, err)
-	text, err = get(t, c, "http://example.com/x")
-	require.NoError(t, err)
+	text = answered(t, c, "http://example.com/x")
 	require.Contains(t, text, "by proxy")
 	require.Equal(t, "http://example.com/x", asked.Load())
 	for _, address := range []string{"http://127.0.0.1:9/", "http://169.254.169.254/", "http://2130706433/", "http://[::1]:8080/"} {

@@ -27,15 +27,13 @@ func TestLinksTakeNoMoreThanInProportionToTheirPage(t *testing.T) {
 		says("text/html", page)(w, r)
 	})
 	for _, path := range []string{"/base", "/bases", "/" + long[:6000] + "/"} {
-		text, err := get(t, c, base+path)
-		require.NoError(t, err)
+		text := answered(t, c, base+path)
 		require.Less(t, len(text), 60_000, path[:5])
 		require.NotContains(t, text, "read on with", path[:5])
 		require.Contains(t, text, "y y y")
 		require.Equal(t, path == "/base", strings.Contains(text, "z (http://b.example/whole)"))
 	}
-	text, err := get(t, c, base+"/?q="+long[:6000])
-	require.NoError(t, err)
+	text := answered(t, c, base+"/?q="+long[:6000])
 	require.Contains(t, text, "y ("+base+"/x)", "what is asked is no part of links")
 }
 

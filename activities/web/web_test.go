@@ -42,6 +42,14 @@ func get(t *testing.T, c *Client, url string) (string, error) {
 	return call(t.Context(), t, c, "http_get", fields{"url": url})
 }
 
+// answered is what is read of a URL that can be read.
+func answered(t *testing.T, c *Client, url string) string {
+	t.Helper()
+	text, err := get(t, c, url)
+	require.NoError(t, err)
+	return text
+}
+
 // post sends a body to a URL.
 func post(t *testing.T, c *Client, url, body string) (string, error) {
 	t.Helper()

@@ -129,7 +129,7 @@ func TestStepInput(t *testing.T) {
 	require.Equal(t, domain.WholeConversation, begun(20, resolved(1000, "")).StepInput().Compiler)
 	require.Nil(t, begun(20, r).StepInput().Sections, "nothing was summed up")
 	require.Nil(t, begun(20, r).Origins())
-	require.Equal(t, chain(2, 1), begun(20, r).WithExecution(chain(3, 2, 1), true, r).Origins())
+	require.Equal(t, chain(1), conversation.New("").WithExecution(chain(2, 1), true, nil).Origins())
 }
 
 // TestWhatIsHandedOnIsBounded, however long the conversation has become: of the oldest
