@@ -110,6 +110,14 @@ func named(name, description string) tool.Tool {
 	return tool.New(name, description, domain.ReadOnly, func(context.Context, struct{}) (string, error) { return "", nil })
 }
 
+// configured is what an environment says of a worker.
+func configured(t *testing.T, base Config, values variableMap) Config {
+	t.Helper()
+	config, err := FromEnvironment(base, values)
+	require.NoError(t, err)
+	return config
+}
+
 // gathered is what a worker has of a configuration.
 func gathered(t *testing.T, config Config) *means {
 	t.Helper()
