@@ -100,23 +100,6 @@ func TestCallModelShowsTheTracesOfOrigins(t *testing.T) {
 	}
 }
 
-func TestCallModelAppliesEdits(t *testing.T) {
-	t.Parallel()
-	k := talk{execution: executionID(1)}
-	k.user("first")
-	k.tool(strings.Repeat("long ", 10))
-	k.user("second")
-	k.tool(strings.Repeat("longer ", 10))
-	k.summary(domain.UserMessage("the summary"))
-	k.user("third")
-	b := answeringBench("x", few)
-	b.log = k.Log
-	request := b.request()
-	request.Edits = domain.Edits{Hidden: 3, Cleared: 6, Summary: 7, Buffered: 6}
-	b.replyTo(t, request)
-	require.Equal(t, []string{"user:the summary", "user:second", "assistant:?c4", "tool:c4=[cleared: 70 bytes]", "user:third"}, words(b.called.Messages))
-}
-
 // TestCallModelNeedsOnlyWhatIsShown: hidden messages may be nowhere any more, and
 // what a worker happens to know of them changes nothing.
 func TestCallModelNeedsOnlyWhatIsShown(t *testing.T) {

@@ -149,13 +149,3 @@ func TestCallToolHeartbeat(t *testing.T) {
 		})
 	}
 }
-
-func TestCallToolMaxOutput(t *testing.T) {
-	t.Parallel()
-	b := benchOf(fake(domain.ReadOnly, answering("begin"+strings.Repeat("x", 5000)+"end"), tool.MaxOutput(1024)))
-	content := b.run(t).Content
-	require.LessOrEqual(t, len(content), 1024)
-	require.Greater(t, len(content), 900)
-	require.True(t, strings.HasPrefix(content, "begin") && strings.HasSuffix(content, "end"), content)
-	require.Contains(t, content, "of 5008 bytes left out")
-}

@@ -16,7 +16,7 @@ turns:
   - text: Looking.
     reasoning: hm
     tool_calls:
-      - {name: list_files, arguments: {path: ., deep: true, depth: 2, ratio: 0.5, none: null, names: [a, "1"]}}
+      - {name: list_files, arguments: {path: ., deep: true, depth: 2, ratio: 0.5, most: 1e3, none: null, names: [a, "1"]}}
       - {id: mine, name: broken, arguments: '{"path":'}
       - name: bare
     usage: {input_tokens: 120, output_tokens: 15, cache_read_tokens: 1, cache_write_tokens: 2, reasoning_tokens: 3}
@@ -36,7 +36,7 @@ func TestParse(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "Looking.", text)
 	require.Equal(t, []domain.ToolCall{
-		{ID: "call_4_0", Name: "list_files", Arguments: `{"path":".","deep":true,"depth":2,"ratio":0.5,"none":null,"names":["a","1"]}`},
+		{ID: "call_4_0", Name: "list_files", Arguments: `{"path":".","deep":true,"depth":2,"ratio":0.5,"most":1e3,"none":null,"names":["a","1"]}`},
 		{ID: "mine", Name: "broken", Arguments: `{"path":`},
 		{ID: "call_4_2", Name: "bare", Arguments: `{}`},
 	}, calls)
@@ -46,15 +46,6 @@ func TestParse(t *testing.T) {
 	require.Equal(t, 2*time.Second, second.delay)
 	require.Zero(t, second.usage, "unknown: it is reckoned when the turn is played")
 	require.Equal(t, []fault{{Rejection: inference.Rejection{Status: 429, RetryAfter: time.Second, Asked: true, Code: "insufficient_quota", Message: "pay"}}, {cut: true, cutAfter: 20}}, second.failures)
-}
-
-func TestParseJSON(t *testing.T) {
-	t.Parallel()
-	s, err := parse("a.json", []byte(`{"turns": [{"text": "hello", "tool_calls": [{"name": "f", "arguments": {"x": 1e3}}]}]}`))
-	require.NoError(t, err)
-	_, calls, err := s.turns[0].render(&scene{}, 0)
-	require.NoError(t, err)
-	require.Equal(t, `{"x":1e3}`, calls[0].Arguments)
 }
 
 // TestMistakes: each names the file and the line, and what to do.
