@@ -62,38 +62,26 @@ func TestListQuotesNamesThatCouldDoHarm(t *testing.T) {
 	}, strings.Split(answer(t, root, "list_files", nil), "\n"))
 }
 
+// TestListIsBounded: as many entries are looked at as are allowed, in one folder and in many, and that there are more is said.
 func TestListIsBounded(t *testing.T) {
 	t.Parallel()
-	files := map[string]string{}
-	for i := range 40 {
-		files[fmt.Sprintf("d%d/f", i)] = ""
+	for pattern, all := range map[string]int{"f%d": 40, "d%d/f": 80} {
+		files := map[string]string{}
+		for i := range 40 {
+			files[fmt.Sprintf(pattern, i)] = ""
+		}
+		root, _ := folder(t, files)
+		for _, visited := range []int{30, all - 1, all} {
+			root.bounds.visited = visited
+			lines := strings.Split(answer(t, root, "list_files", fields{"recursive": true}), "\n")
+			if visited == all {
+				require.Len(t, lines, all)
+				continue
+			}
+			require.Len(t, lines, visited+1)
+			require.Equal(t, fmt.Sprintf("[not all was looked at: there are more than %d entries; give a path further down]", visited), lines[visited])
+		}
 	}
-	root, _ := folder(t, files)
-	root.bounds.visited = 50
-	lines := strings.Split(answer(t, root, "list_files", fields{"recursive": true}), "\n")
-	require.Len(t, lines, 51)
-	require.Equal(t, "[not all was looked at: there are more than 50 entries; give a path further down]", lines[50])
-	root.bounds.visited = 79
-	require.Contains(t, answer(t, root, "list_files", fields{"recursive": true}), "[not all was looked at: there are more than 79 entries")
-	root.bounds.visited = 80
-	require.Len(t, strings.Split(answer(t, root, "list_files", fields{"recursive": true}), "\n"), 80, "exactly as many as there are")
-}
-
-// TestWalksAreBoundedInOneFolder: as many entries are looked at as are allowed,
-// and that there are more is said.
-func TestWalksAreBoundedInOneFolder(t *testing.T) {
-	t.Parallel()
-	files := map[string]string{}
-	for i := range 10 {
-		files[fmt.Sprintf("f%d", i)] = ""
-	}
-	root, _ := folder(t, files)
-	root.bounds.visited = 10
-	require.Len(t, strings.Split(answer(t, root, "list_files", nil), "\n"), 10)
-	root.bounds.visited = 9
-	lines := strings.Split(answer(t, root, "list_files", nil), "\n")
-	require.Len(t, lines, 10)
-	require.Contains(t, lines[9], "[not all was looked at")
 }
 
 // TestWalksGoOnWhereAFolderIsGone: it is counted, and what comes after it seen.
