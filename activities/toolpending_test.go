@@ -66,7 +66,7 @@ func TestCallToolAsks(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
 		err       error
-		effect    domain.Effect
+		readOnly  bool
 		takenBack bool
 		// gone says that the other side may have forgotten it long ago.
 		gone bool
@@ -75,27 +75,31 @@ func TestCallToolAsks(t *testing.T) {
 		code  domain.Code
 		kind  domain.Kind
 	}{
-		"done":                          {nil, domain.AtMostOnce, false, false, false, "", ""},
-		"not reached":                   {tool.NotStarted(errors.New("refused")), domain.AtMostOnce, false, false, true, "", ""},
-		"busy":                          {domain.Errorf(domain.Throttled, "busy"), domain.ReadOnly, false, false, true, "", ""},
-		"not reached for too long":      {domain.Errorf(domain.Unavailable, "away"), domain.AtMostOnce, false, true, false, domain.CodeOutcomeUnknown, domain.Unavailable},
-		"failed":                        {errors.New("no such order"), domain.AtMostOnce, false, false, false, "", domain.Invalid},
-		"forgotten":                     {tool.OutcomeUnknown(errors.New("no such job")), domain.AtMostOnce, false, false, false, domain.CodeOutcomeUnknown, domain.Unavailable},
-		"forgotten, read-only":          {tool.OutcomeUnknown(errors.New("no such job")), domain.ReadOnly, false, false, false, "", domain.Invalid},
-		"taken back":                    {tool.GoesOn(tool.Elsewhere{Handle: json.RawMessage(`7`)}), domain.AtMostOnce, true, false, false, domain.CodeOutcomeUnknown, domain.Unavailable},
-		"taken back, read-only":         {tool.GoesOn(tool.Elsewhere{Handle: json.RawMessage(`7`)}), domain.ReadOnly, true, false, false, domain.CodeInterrupted, domain.Unavailable},
-		"taken back, not reached":       {tool.NotStarted(errors.New("refused")), domain.AtMostOnce, true, false, false, domain.CodeOutcomeUnknown, domain.Unavailable},
-		"taken back when it was done":   {nil, domain.AtMostOnce, true, false, false, "", ""},
-		"taken back when it had failed": {errors.New("no such order"), domain.AtMostOnce, true, false, false, "", domain.Invalid},
+		"done":                          {},
+		"not reached":                   {err: tool.NotStarted(errors.New("refused")), asked: true},
+		"busy":                          {err: domain.Errorf(domain.Throttled, "busy"), readOnly: true, asked: true},
+		"not reached for too long":      {err: domain.Errorf(domain.Unavailable, "away"), gone: true, code: domain.CodeOutcomeUnknown, kind: domain.Unavailable},
+		"failed":                        {err: errors.New("no such order"), kind: domain.Invalid},
+		"forgotten":                     {err: tool.OutcomeUnknown(errors.New("no such job")), code: domain.CodeOutcomeUnknown, kind: domain.Unavailable},
+		"forgotten, read-only":          {err: tool.OutcomeUnknown(errors.New("no such job")), readOnly: true, kind: domain.Invalid},
+		"taken back":                    {err: tool.GoesOn(tool.Elsewhere{Handle: json.RawMessage(`7`)}), takenBack: true, code: domain.CodeOutcomeUnknown, kind: domain.Unavailable},
+		"taken back, read-only":         {err: tool.GoesOn(tool.Elsewhere{Handle: json.RawMessage(`7`)}), readOnly: true, takenBack: true, code: domain.CodeInterrupted, kind: domain.Unavailable},
+		"taken back, not reached":       {err: tool.NotStarted(errors.New("refused")), takenBack: true, code: domain.CodeOutcomeUnknown, kind: domain.Unavailable},
+		"taken back when it was done":   {takenBack: true},
+		"taken back when it had failed": {err: errors.New("no such order"), takenBack: true, kind: domain.Invalid},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			in := request("fake", test.effect)
+			effect := domain.AtMostOnce
+			if test.readOnly {
+				effect = domain.ReadOnly
+			}
+			in := request("fake", effect)
 			in.Pending, in.TakeBack = &contract.Pending{Handle: json.RawMessage(`7`), Since: time.Now().Add(-time.Hour)}, test.takenBack
 			if test.gone {
 				in.Pending.Until = time.Now().Add(-time.Hour)
 			}
 			ran := 0
-			reply := benchOf(fake(test.effect, func(ctx context.Context) (string, error) {
+			reply := benchOf(fake(effect, func(ctx context.Context) (string, error) {
 				ran++
 				call, _ := tool.ExecutionOf(ctx)
 				require.Equal(t, `7`, string(call.Handle))

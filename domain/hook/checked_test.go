@@ -164,7 +164,7 @@ func TestCheckedIsAnotherReply(t *testing.T) {
 // TestChanged is the state as a reply wants it. What could not be kept fails.
 func TestChanged(t *testing.T) {
 	t.Parallel()
-	given := made(inStep().WithMetadata("old", json.RawMessage(`1`), time.Time{}))
+	given := noted()
 	state, err := hook.Changed(given, contract.HookReply{
 		Note: domain.Metadata{"old": json.RawMessage(` null `), "new": json.RawMessage(`2`)}, SystemPrompt: new("other"),
 		Model:  &domain.LLMConfig{Provider: "scripted", Model: "y"},

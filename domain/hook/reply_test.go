@@ -26,6 +26,11 @@ func inStep() domain.AgentState {
 	return made(s.WithStepStarted(execution.Step(1), time.Time{}))
 }
 
+// noted is inStep with a note.
+func noted() domain.AgentState {
+	return made(inStep().WithMetadata("old", json.RawMessage(`1`), time.Time{}))
+}
+
 // made takes what has to succeed.
 func made[T any](value T, err error) T {
 	if err != nil {
@@ -38,8 +43,7 @@ func made[T any](value T, err error) T {
 func asked[At any](t *testing.T, at At, make func(string, func(hook.Context[At]) (hook.Context[At], error)) hook.Hook, run func(hook.Context[At]) (hook.Context[At], error)) (contract.HookReply, error) {
 	t.Helper()
 	h := make("h", run)
-	state := made(inStep().WithMetadata("old", json.RawMessage(`1`), time.Time{}))
-	return hook.Ask(h, hook.Context[At]{Trigger: h.Trigger(), Now: time.Unix(7, 0), State: state, At: at})
+	return hook.Ask(h, hook.Context[At]{Trigger: h.Trigger(), Now: time.Unix(7, 0), State: noted(), At: at})
 }
 
 // wanted is what a hook that makes such a change asks for.
@@ -98,8 +102,7 @@ func TestAskTellsWhatAHookHasMade(t *testing.T) {
 // TestAHookMayWriteIntoItsState: what it writes there is its wish, and the workflow's state stays as it was.
 func TestAHookMayWriteIntoItsState(t *testing.T) {
 	t.Parallel()
-	state := made(inStep().WithMetadata("old", json.RawMessage(`1`), time.Time{}))
-	state = made(state.WithBudget(domain.ExecutionBudget{MaxSteps: new(int64(3))}, time.Time{}))
+	state := made(noted().WithBudget(domain.ExecutionBudget{MaxSteps: new(int64(3))}, time.Time{}))
 	ask := func(write func(domain.AgentState)) contract.HookReply {
 		h := hook.AfterStep("h", changing(func(c *hook.Point) { write(c.State) }))
 		reply, err := hook.Ask(h, hook.Point{Trigger: domain.TriggerAfterStep, Now: time.Unix(7, 0), State: state})
@@ -157,35 +160,26 @@ func errorOf[At any](t *testing.T, at At, make func(string, func(hook.Context[At
 func TestAskRefusesOtherChanges(t *testing.T) {
 	t.Parallel()
 	var at time.Time
+	s := noted()
 	for name, c := range map[string]struct {
-		field  string
-		change func(s domain.AgentState) domain.AgentState
+		field string
+		state domain.AgentState
 	}{
-		"no state":            {"agent_id", func(domain.AgentState) domain.AgentState { return domain.AgentState{} }},
-		"the execution ended": {"execution.status", func(s domain.AgentState) domain.AgentState { return made(s.WithExecutionCompleted(at)) }},
-		"another execution": {"execution.execution_id", func(s domain.AgentState) domain.AgentState {
-			return made(made(s.WithExecutionCompleted(at)).BeginExecution(s.AgentID.Execution("run", 2), domain.Unlimited(), at))
-		}},
-		"messages taken away": {"messages", func(s domain.AgentState) domain.AgentState { return s.WithMessageStore(domain.MessageStore{}) }},
-		"a signal taken away": {"execution.continuation", func(s domain.AgentState) domain.AgentState { return s.WithLateSignals(0, at) }},
-		"a signal changed": {"execution.continuation", func(s domain.AgentState) domain.AgentState {
-			return made(s.WithLateSignals(0, at).WithStopSignal(domain.StopSignal{Reason: domain.Unknown}, at))
-		}},
-		"a step completed": {"execution.step_executions", func(s domain.AgentState) domain.AgentState { return made(s.WithCurrentStepCompleted(at)) }},
-		"an error": {"execution.error", func(s domain.AgentState) domain.AgentState {
-			return made(s.WithExecutionError(domain.Errorf(domain.Invalid, "no"), at))
-		}},
-		"a trusted value given": {"execution.trusted", func(s domain.AgentState) domain.AgentState {
-			return made(s.WithTrusted(domain.Trusted{"customer": json.RawMessage(`1`)}, at))
-		}},
-		"a call allowed always": {"standing_approvals", func(s domain.AgentState) domain.AgentState {
-			return made(s.WithStandingApproval(domain.StandingApproval{Tool: "pay"}, at))
-		}},
-		"a call counted": {"execution.tool_calls", func(s domain.AgentState) domain.AgentState { return s.WithToolCalls(1, at) }},
+		"no state":              {"agent_id", domain.AgentState{}},
+		"the execution ended":   {"execution.status", made(s.WithExecutionCompleted(at))},
+		"another execution":     {"execution.execution_id", made(made(s.WithExecutionCompleted(at)).BeginExecution(s.AgentID.Execution("run", 2), domain.Unlimited(), at))},
+		"messages taken away":   {"messages", s.WithMessageStore(domain.MessageStore{})},
+		"a signal taken away":   {"execution.continuation", s.WithLateSignals(0, at)},
+		"a signal changed":      {"execution.continuation", made(s.WithLateSignals(0, at).WithStopSignal(domain.StopSignal{Reason: domain.Unknown}, at))},
+		"a step completed":      {"execution.step_executions", made(s.WithCurrentStepCompleted(at))},
+		"an error":              {"execution.error", made(s.WithExecutionError(domain.Errorf(domain.Invalid, "no"), at))},
+		"a trusted value given": {"execution.trusted", made(s.WithTrusted(domain.Trusted{"customer": json.RawMessage(`1`)}, at))},
+		"a call allowed always": {"standing_approvals", made(s.WithStandingApproval(domain.StandingApproval{Tool: "pay"}, at))},
+		"a call counted":        {"execution.tool_calls", s.WithToolCalls(1, at)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			err := errorOf(t, hook.Nothing{}, hook.AfterStep, func(p *hook.Point) { p.State = c.change(p.State) })
+			err := errorOf(t, hook.Nothing{}, hook.AfterStep, func(p *hook.Point) { p.State = c.state })
 			require.ErrorContains(t, err, "it changed state."+c.field)
 		})
 	}
