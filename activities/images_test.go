@@ -29,6 +29,7 @@ func image(mediaType, data string) domain.Part {
 // TestImagesOfResults: what a model can be shown goes with the result, all else is named, and both are bounded.
 func TestImagesOfResults(t *testing.T) {
 	t.Parallel()
+	type parts = []domain.Part
 	png, jpeg := image("image/png", aPNG+"x"), image("image/jpeg", aJPEG+"x")
 	large := image("image/png", aPNG+strings.Repeat("x", domain.MaxResultData))
 	many := make([]domain.Part, 30)
@@ -37,22 +38,22 @@ func TestImagesOfResults(t *testing.T) {
 	}
 	for name, test := range map[string]struct {
 		content string
-		parts   []domain.Part
-		shown   []domain.Part
+		parts   parts
+		shown   parts
 		want    string
 	}{
 		"none":                  {content: "text", want: "text"},
-		"alone":                 {parts: []domain.Part{png}, shown: []domain.Part{png}, want: "[image image/png 1 KB]"},
-		"beside a text":         {content: "text", parts: []domain.Part{png, jpeg}, shown: []domain.Part{png, jpeg}, want: "text\n[image image/png 1 KB]\n[image image/jpeg 1 KB]"},
-		"its type is a lie":     {parts: []domain.Part{image("image/jpeg", aPNG)}, shown: []domain.Part{image("image/png", aPNG)}, want: "[image image/png 1 KB]"},
-		"it is no image":        {parts: []domain.Part{image("image/png", "<svg>")}, want: "[image image/png 1 KB: not shown]"},
-		"an image of no vendor": {parts: []domain.Part{image("image/bmp", "BM")}, want: "[image image/bmp 1 KB: not shown]"},
-		"nothing in it":         {parts: []domain.Part{image("image/png", "")}, want: "[image image/png: not shown]"},
-		"a sound":               {parts: []domain.Part{{Type: domain.PartAudio, MediaType: "audio/wav", Data: []byte("x")}}, want: "[audio audio/wav 1 KB: not shown]"},
-		"a file that is one":    {parts: []domain.Part{{Type: domain.PartFile, MediaType: "image/png", Data: []byte(aPNG), Filename: "a]\n[b"}}, want: "[file image/png 1 KB a   b: not shown]"},
-		"too large":             {parts: []domain.Part{large, png}, shown: []domain.Part{png}, want: "[image image/png 394 KB: not shown, too large]\n[image image/png 1 KB]"},
+		"alone":                 {parts: parts{png}, shown: parts{png}, want: "[image image/png 1 KB]"},
+		"beside a text":         {content: "text", parts: parts{png, jpeg}, shown: parts{png, jpeg}, want: "text\n[image image/png 1 KB]\n[image image/jpeg 1 KB]"},
+		"its type is a lie":     {parts: parts{image("image/jpeg", aPNG)}, shown: parts{image("image/png", aPNG)}, want: "[image image/png 1 KB]"},
+		"it is no image":        {parts: parts{image("image/png", "<svg>")}, want: "[image image/png 1 KB: not shown]"},
+		"an image of no vendor": {parts: parts{image("image/bmp", "BM")}, want: "[image image/bmp 1 KB: not shown]"},
+		"nothing in it":         {parts: parts{image("image/png", "")}, want: "[image image/png: not shown]"},
+		"a sound":               {parts: parts{{Type: domain.PartAudio, MediaType: "audio/wav", Data: []byte("x")}}, want: "[audio audio/wav 1 KB: not shown]"},
+		"a file that is one":    {parts: parts{{Type: domain.PartFile, MediaType: "image/png", Data: []byte(aPNG), Filename: "a]\n[b"}}, want: "[file image/png 1 KB a   b: not shown]"},
+		"too large":             {parts: parts{large, png}, shown: parts{png}, want: "[image image/png 394 KB: not shown, too large]\n[image image/png 1 KB]"},
 		"too many":              {parts: many, shown: many[:10], want: strings.Repeat("[image image/png 1 KB]\n", 10) + "[20 more: not shown]"},
-		"a secret in it":        {parts: []domain.Part{image("image/png", aPNG+canary)}, want: "[image image/png 1 KB: not shown, it holds a secret]"},
+		"a secret in it":        {parts: parts{image("image/png", aPNG+canary)}, want: "[image image/png 1 KB: not shown, it holds a secret]"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -90,13 +90,15 @@ func requireChecked(t *testing.T, trigger domain.Trigger, reply contract.HookRep
 func TestCheckedIsBounded(t *testing.T) {
 	t.Parallel()
 	const answer, step = domain.TriggerAfterInference, domain.TriggerBeforeStep
+	x := func(length int) string { return strings.Repeat("x", length) }
+	answered := func(m domain.Message) contract.HookReply { return contract.HookReply{Answer: &m} }
 	// brim is a message of the largest size that there may be.
 	brim := func(role domain.Role) domain.Message {
 		least := domain.Message{Role: role, Parts: text("")}.Size()
-		return domain.Message{Role: role, Parts: text(strings.Repeat("x", domain.MaxMessage-least))}
+		return domain.Message{Role: role, Parts: text(x(domain.MaxMessage - least))}
 	}
 	note := func(text string) domain.Metadata { return domain.Metadata{"k": json.RawMessage(text)} }
-	quoted := func(length int) string { return `"` + strings.Repeat("x", length) + `"` }
+	quoted := func(length int) string { return `"` + x(length) + `"` }
 	bare, err := json.Marshal(contract.HookReply{Note: note(`""`)})
 	require.NoError(t, err)
 	for _, test := range []struct {
@@ -105,22 +107,22 @@ func TestCheckedIsBounded(t *testing.T) {
 		reply   contract.HookReply
 		says    string // empty: it makes sense
 	}{
-		{"answer of an unknown role", answer, contract.HookReply{Answer: &domain.Message{Role: "oracle"}}, "answer.role: is oracle"},
-		{"answer with calls without end", answer, contract.HookReply{Answer: &domain.Message{ToolCalls: make([]domain.ToolCall, domain.MaxRequestedCalls+1)}}, "answer.tool_calls: there are 1001"},
-		{"answer with as many calls as may be", answer, contract.HookReply{Answer: &domain.Message{ToolCalls: slices.Repeat([]domain.ToolCall{{Name: "write"}}, domain.MaxRequestedCalls)}}, ""},
-		{"answer as long as may be", answer, contract.HookReply{Answer: new(brim(domain.RoleAssistant))}, ""},
-		{"long answer", answer, contract.HookReply{Answer: &domain.Message{Parts: text(strings.Repeat("x", domain.MaxMessage))}}, "its answer takes"},
-		{"answer of an unknown part", answer, contract.HookReply{Answer: &domain.Message{Parts: []domain.Part{{Type: "smell"}}}}, "smell"},
+		{"answer of an unknown role", answer, answered(domain.Message{Role: "oracle"}), "answer.role: is oracle"},
+		{"answer with calls without end", answer, answered(domain.Message{ToolCalls: make([]domain.ToolCall, domain.MaxRequestedCalls+1)}), "answer.tool_calls: there are 1001"},
+		{"answer with as many calls as may be", answer, answered(domain.Message{ToolCalls: slices.Repeat([]domain.ToolCall{{Name: "write"}}, domain.MaxRequestedCalls)}), ""},
+		{"answer as long as may be", answer, answered(brim(domain.RoleAssistant)), ""},
+		{"long answer", answer, answered(domain.Message{Parts: text(x(domain.MaxMessage))}), "its answer takes"},
+		{"answer of an unknown part", answer, answered(domain.Message{Parts: []domain.Part{{Type: "smell"}}}), "smell"},
 		{"stop for no known reason", step, contract.HookReply{Stops: []domain.StopSignal{{Reason: "tired"}}}, "stops[0].reason: "},
 		{"stop with notes that are no JSON", step, contract.HookReply{Stops: []domain.StopSignal{{Context: note("{")}}}, "cannot be encoded"},
-		{"say much", step, contract.HookReply{Say: []domain.Message{{Parts: text(strings.Repeat("x", domain.MaxMessage))}}}, "its message takes"},
+		{"say much", step, contract.HookReply{Say: []domain.Message{{Parts: text(x(domain.MaxMessage))}}}, "its message takes"},
 		{"say as much as may be", step, contract.HookReply{Say: []domain.Message{brim(domain.RoleUser)}}, ""},
 		{"say as often as may be", step, contract.HookReply{Say: slices.Repeat([]domain.Message{{Parts: text("x")}}, 100)}, ""},
 		{"say often", step, contract.HookReply{Say: make([]domain.Message, 101)}, "say, aside: there are 101 messages"},
 		{"say and aside often", step, contract.HookReply{Say: make([]domain.Message, 60), Aside: map[string][]domain.Message{"notes": make([]domain.Message, 41)}}, "there are 101 messages"},
 		{"a long stop", step, contract.HookReply{Stops: []domain.StopSignal{{Context: note(quoted(16 << 10))}}}, "its stop signal takes"},
-		{"a prompt", step, contract.HookReply{SystemPrompt: new(strings.Repeat("x", domain.MaxSystemPrompt))}, ""},
-		{"a long prompt", step, contract.HookReply{SystemPrompt: new(strings.Repeat("x", domain.MaxSystemPrompt+1))}, "its system prompt takes"},
+		{"a prompt", step, contract.HookReply{SystemPrompt: new(x(domain.MaxSystemPrompt))}, ""},
+		{"a long prompt", step, contract.HookReply{SystemPrompt: new(x(domain.MaxSystemPrompt + 1))}, "its system prompt takes"},
 		{"a model with many options", step, contract.HookReply{Model: &domain.LLMConfig{Options: note(quoted(64 << 10))}}, "its model takes"},
 		{"a long format", step, contract.HookReply{Format: &domain.ResponseFormat{Schema: json.RawMessage(quoted(domain.MaxSystemPrompt))}}, "its response format takes"},
 		{"note that is no JSON", step, contract.HookReply{Note: note("tru")}, "note.k: is no JSON"},
