@@ -77,11 +77,11 @@ func TestWhatIsNoFileIsNotOpened(t *testing.T) {
 		require.Contains(t, refusal(t, root, "read_file", fields{"path": name}).Message, "is a "+kind+" and not a file")
 		require.Contains(t, refusal(t, root, "write_file", fields{"path": name, "content": "x"}).Message, "is a "+kind)
 		require.Contains(t, refusal(t, root, "edit_file", fields{"path": name, "old": "x", "new": "y"}).Message, "is a "+kind)
-		require.Contains(t, answer(t, root, "list_files", nil), name+"\t"+kind)
+		require.Contains(t, answer(t, root, "list_files", ""), name+"\t"+kind)
 		_, err := root.opened(name)
 		require.Error(t, err, "also where it has come in a file's place")
 	}
-	require.Equal(t, "[no matches]", answer(t, root, "search_files", fields{"pattern": "."}))
+	require.Equal(t, "[no matches]", answer(t, root, "search_files", `{"pattern":"."}`))
 }
 
 // TestASecondNameOfAFile outside of the root keeps what it has: a change makes the name in the root a file of
@@ -94,8 +94,8 @@ func TestASecondNameOfAFile(t *testing.T) {
 	for _, name := range []string{"written", "edited"} {
 		require.NoError(t, os.Link(filepath.Join(outside, "first"), filepath.Join(dir, name)))
 	}
-	answer(t, root, "write_file", fields{"path": "written", "content": "new"})
-	answer(t, root, "edit_file", fields{"path": "edited", "old": "old", "new": "new"})
+	answer(t, root, "write_file", `{"path":"written","content":"new"}`)
+	answer(t, root, "edit_file", `{"path":"edited","old":"old","new":"new"}`)
 	require.Equal(t, "old text", stored(t, outside, "first"))
 	require.Equal(t, "new", stored(t, dir, "written"))
 	require.Equal(t, "new text", stored(t, dir, "edited"))
@@ -125,11 +125,11 @@ func TestALinkThatIsSwapped(t *testing.T) {
 		}
 	}()
 	for range 100 {
-		text, err := call(t.Context(), t, root, "read_file", fields{"path": "swap/file.txt"})
+		text, err := call(t.Context(), t, root, "read_file", `{"path":"swap/file.txt"}`)
 		require.NotContains(t, text, "secret")
 		require.NotContains(t, errorText(err), "secret")
-		_, _ = call(t.Context(), t, root, "write_file", fields{"path": "swap/file.txt", "content": "overwritten"})
-		text, _ = call(t.Context(), t, root, "search_files", fields{"path": ".", "pattern": "secret"})
+		_, _ = call(t.Context(), t, root, "write_file", `{"path":"swap/file.txt","content":"overwritten"}`)
+		text, _ = call(t.Context(), t, root, "search_files", `{"path":".","pattern":"secret"}`)
 		require.NotContains(t, text, "secret old")
 	}
 	close(end)

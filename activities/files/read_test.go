@@ -93,21 +93,21 @@ func TestReadGoesOnWhereItStopped(t *testing.T) {
 func TestReadIsBounded(t *testing.T) {
 	t.Parallel()
 	root, _ := folder(t, map[string]string{"wide": strings.Repeat("é", 50_000) + "\nend\n", "big": strings.Repeat("aé\n", 100)})
-	got := answer(t, root, "read_file", fields{"path": "wide"})
+	got := answer(t, root, "read_file", `{"path":"wide"}`)
 	require.True(t, utf8.ValidString(got))
 	require.True(t, strings.HasPrefix(got, "[wide: lines 1 to 1 of 2 lines; of line 1 only the first 60000 of 100001 bytes]\né"), got[:100])
-	require.Equal(t, "[wide: lines 2 to 2 of 2 lines]\nend\n", answer(t, root, "read_file", fields{"path": "wide", "from_line": 2}))
+	require.Equal(t, "[wide: lines 2 to 2 of 2 lines]\nend\n", answer(t, root, "read_file", `{"path":"wide","from_line":2}`))
 
 	brim, over := strings.Repeat("x", maxShown-6)+"\nline\n", strings.Repeat("x", maxShown-5)+"\nline\n"
 	root, _ = folder(t, map[string]string{"brim": brim, "over": over, "big": strings.Repeat("aé\n", 100),
 		"cut": "1234567𝄞" + "more", "wrong": "123456" + strings.Repeat("\x80", 20), "exact": "1234567é\n"})
-	require.Equal(t, "[brim: 2 lines]\n"+brim, answer(t, root, "read_file", fields{"path": "brim"}))
-	require.True(t, strings.HasPrefix(answer(t, root, "read_file", fields{"path": "over"}), "[over: lines 1 to 1 of 2 lines; read on with from_line 2]\n"))
+	require.Equal(t, "[brim: 2 lines]\n"+brim, answer(t, root, "read_file", `{"path":"brim"}`))
+	require.True(t, strings.HasPrefix(answer(t, root, "read_file", `{"path":"over"}`), "[over: lines 1 to 1 of 2 lines; read on with from_line 2]\n"))
 
 	root.bounds.fileBytes = 10
-	require.Equal(t, "[cut: lines 1 to 1 of the first 7 bytes of 15]\n1234567", answer(t, root, "read_file", fields{"path": "cut"}))
-	require.Equal(t, "[wrong: 26 bytes, not UTF-8 text]", answer(t, root, "read_file", fields{"path": "wrong"}))
-	require.Equal(t, "[exact: 1 line]\n1234567é\n", answer(t, root, "read_file", fields{"path": "exact"}))
+	require.Equal(t, "[cut: lines 1 to 1 of the first 7 bytes of 15]\n1234567", answer(t, root, "read_file", `{"path":"cut"}`))
+	require.Equal(t, "[wrong: 26 bytes, not UTF-8 text]", answer(t, root, "read_file", `{"path":"wrong"}`))
+	require.Equal(t, "[exact: 1 line]\n1234567é\n", answer(t, root, "read_file", `{"path":"exact"}`))
 	// in the middle of the third é
-	require.Equal(t, "[big: lines 1 to 3 of the first 9 bytes of 400]\naé\naé\na", answer(t, root, "read_file", fields{"path": "big"}))
+	require.Equal(t, "[big: lines 1 to 3 of the first 9 bytes of 400]\naé\naé\na", answer(t, root, "read_file", `{"path":"big"}`))
 }
