@@ -239,7 +239,7 @@ func TestWorkerOfAnotherUser(t *testing.T) {
 func TestTimeout(t *testing.T) {
 	t.Parallel()
 	s, _ := open(t, Config{})
-	_, err := call(t.Context(), s, fields{"script": "echo begun; trap '' TERM INT HUP; sleep 1000", "timeout_seconds": 1})
+	_, err := call(t.Context(), s, `{"script":"echo begun; trap '' TERM INT HUP; sleep 1000","timeout_seconds":1}`)
 	require.Equal(t, domain.CodeTimeout, domain.AsError(err).Code, "%v", err)
 	require.Equal(t, "[ended with all that it had started: it took longer than 1s]\nbegun\n", err.Error())
 	ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
@@ -255,7 +255,7 @@ func TestCommandsSideBySide(t *testing.T) {
 	var all sync.WaitGroup
 	for range 12 {
 		all.Go(func() {
-			text, err := call(t.Context(), s, fields{"script": "sleep 0.3 & sleep 0.5; echo done"})
+			text, err := call(t.Context(), s, `{"script":"sleep 0.3 & sleep 0.5; echo done"}`)
 			require.NoError(t, err)
 			require.Contains(t, text, "exit 0")
 			require.Contains(t, text, "done")

@@ -105,12 +105,17 @@ func seenFolder(t *testing.T) string {
 	return dir
 }
 
-func call(ctx context.Context, s *Shell, args fields) (string, error) {
-	text, err := json.Marshal(args)
-	if err != nil {
-		return "", err
+// call makes a call of the tool, with a text as a model writes it, or with fields.
+func call(ctx context.Context, s *Shell, args any) (string, error) {
+	text, written := args.(string)
+	if !written {
+		encoded, err := json.Marshal(args)
+		if err != nil {
+			return "", err
+		}
+		text = string(encoded)
 	}
-	result, err := s.Tool().Call(ctx, string(text))
+	result, err := s.Tool().Call(ctx, text)
 	return result.Content, err
 }
 
@@ -182,21 +187,21 @@ func TestCommandsAndScripts(t *testing.T) {
 	require.Equal(t, domain.AtMostOnce, s.Tool().Spec().Effect)
 	require.NoError(t, os.Mkdir(filepath.Join(dir, "sub"), 0o700))
 	for name, test := range map[string]struct {
-		args fields
+		args string
 		want string
 	}{
-		"a script":        {fields{"script": "echo out; echo err >&2"}, `^\[exit 0 after \S+\]\nout\nerr$`},
-		"a command":       {fields{"command": []string{"printf", "%s|", "a b", "$HOME", "*"}}, `^\[exit 0 after \S+\]\na b\|\$HOME\|\*\|$`},
-		"it failed":       {fields{"script": "echo no; exit 3"}, `^\[exit 3 after \S+\]\nno$`},
-		"a signal":        {fields{"script": "kill -TERM $$"}, `^\[ended by a signal \(SIGTERM\) after \S+\]\n\[no output\]$`},
-		"a folder":        {fields{"script": "pwd -P", "folder": "sub"}, dir + "/sub$"},
-		"no input":        {fields{"script": "cat; read x || echo none"}, `\]\nnone$`},
-		"no terminal":     {fields{"script": "test -t 0 || test -t 1 || echo none; (: < /dev/tty) 2>/dev/null || echo nor tty"}, `none\nnor tty$`},
-		"no output":       {fields{"command": []string{"true"}}, `\n\[no output\]$`},
-		"a session":       {fields{"script": "test $$ = $(ps -o sid= -p $$) && echo own"}, "own$"},
-		"signals default": {fields{"script": "kill -HUP $$; echo went on"}, "SIGHUP"},
-		"files in it":     {fields{"script": "echo x > sub/made && cat sub/made"}, `\]\nx$`},
-		"heard":           {fields{"script": "echo '\u00e9'"}, "é$"},
+		"a script":        {`{"script":"echo out; echo err >&2"}`, `^\[exit 0 after \S+\]\nout\nerr$`},
+		"a command":       {`{"command":["printf","%s|","a b","$HOME","*"]}`, `^\[exit 0 after \S+\]\na b\|\$HOME\|\*\|$`},
+		"it failed":       {`{"script":"echo no; exit 3"}`, `^\[exit 3 after \S+\]\nno$`},
+		"a signal":        {`{"script":"kill -TERM $$"}`, `^\[ended by a signal \(SIGTERM\) after \S+\]\n\[no output\]$`},
+		"a folder":        {`{"script":"pwd -P","folder":"sub"}`, dir + "/sub$"},
+		"no input":        {`{"script":"cat; read x || echo none"}`, `\]\nnone$`},
+		"no terminal":     {`{"script":"test -t 0 || test -t 1 || echo none; (: < /dev/tty) 2>/dev/null || echo nor tty"}`, `none\nnor tty$`},
+		"no output":       {`{"command":["true"]}`, `\n\[no output\]$`},
+		"a session":       {`{"script":"test $$ = $(ps -o sid= -p $$) && echo own"}`, "own$"},
+		"signals default": {`{"script":"kill -HUP $$; echo went on"}`, "SIGHUP"},
+		"files in it":     {`{"script":"echo x > sub/made && cat sub/made"}`, `\]\nx$`},
+		"heard":           {`{"script":"echo 'é'"}`, "é$"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -273,7 +278,7 @@ func TestEnvironmentIsNamed(t *testing.T) {
 	t.Setenv("TZ", "UTC")
 	t.Setenv("LANG", "C")
 	s, _ := open(t, Config{Env: []string{"EVERSTEP_TEST_NAMED", "EVERSTEP_TEST_ABSENT"}})
-	text, err := call(t.Context(), s, fields{"command": []string{"env"}})
+	text, err := call(t.Context(), s, `{"command":["env"]}`)
 	require.NoError(t, err)
 	var names []string
 	for _, line := range strings.Split(text, "\n")[1:] {
@@ -310,7 +315,7 @@ func TestOutputIsBounded(t *testing.T) {
 	require.Equal(t, "[3000000 bytes of output that is no text, not shown]", output)
 
 	s.bounds.flood = 10 << 20
-	_, err := call(t.Context(), s, fields{"command": []string{"yes"}})
+	_, err := call(t.Context(), s, `{"command":["yes"]}`)
 	require.Equal(t, domain.TooLarge, domain.AsError(err).Kind, "%v", err)
 	require.ErrorContains(t, err, "it wrote more than 10485760 bytes]\ny\ny\n")
 	require.Less(t, len(err.Error()), 62_000)
@@ -337,7 +342,7 @@ func TestKeeperThatIsNone(t *testing.T) {
 	t.Parallel()
 	s, dir := open(t, Config{})
 	s.keeper = "no-keeper"
-	_, err := call(t.Context(), s, fields{"script": "touch ran"})
+	_, err := call(t.Context(), s, `{"script":"touch ran"}`)
 	require.True(t, tool.IsNotStarted(err), "%v", err)
 	require.NoFileExists(t, filepath.Join(dir, "ran"))
 	_, err = Open(Config{})
