@@ -167,7 +167,7 @@ func TestHeartbeatsWithhold(t *testing.T) {
 			b.resolved.Hooks = []contract.HookSpec{{Name: "audit", Trigger: domain.TriggerAfterStep}, {Name: "redact", Trigger: domain.TriggerAfterInference}}
 		},
 		"summary": func(b *modelBench, request *contract.ModelRequest) {
-			b.log = b.log.Append("", domain.UserMessage(strings.Repeat("more ", 200)), domain.DigestOf([]byte("more")))
+			b.say(domain.UserMessage(strings.Repeat("more ", 200)))
 			request.Summary = &domain.SummaryRequest{To: 2, MaxTokens: 100}
 		},
 	} {

@@ -155,7 +155,7 @@ func shownTo(b *modelBench, images ...domain.Part) {
 	m := domain.ToolMessage(domain.ToolResult{CallID: "a", Name: "f", Content: "looked"})
 	m.Parts = images
 	asks := domain.Message{Role: domain.RoleAssistant, ToolCalls: []domain.ToolCall{{ID: "a", Name: "f", Arguments: "{}"}}}
-	b.log = b.log.Append("", asks, domain.Digest{}).Append("", m, domain.Digest{})
+	b.say(asks, m)
 }
 
 // seen is how many images of tools a model gets.
@@ -264,7 +264,7 @@ func TestImagesThatOneRequestLeftOutAreInTheNext(t *testing.T) {
 	for range 2 {
 		b.source.Cache.Feed(agent, b.log, b.resolved)
 		require.Equal(t, "a dot", b.reply(t).Message.Text())
-		b.log = b.log.Append("", domain.UserMessage("and now?"), domain.Digest{})
+		b.say(domain.UserMessage("and now?"))
 	}
 	require.Equal(t, []int{1, 0, 1, 0}, images)
 }

@@ -27,7 +27,7 @@ func TestReasoningIsForItsModel(t *testing.T) {
 	next := func(t *testing.T, asked domain.LLMConfig, said domain.Message) []domain.Message {
 		b := answeringBench("well", domain.Usage{})
 		b.resolved.Definition.Model = asked
-		b.log = b.log.Append("", said, domain.DigestOf([]byte("said"))).Append("", domain.UserMessage("and?"), domain.DigestOf([]byte("and?")))
+		b.say(said, domain.UserMessage("and?"))
 		require.Empty(t, b.reply(t).Message.Metadata, "an answer without reasoning is from nobody")
 		return b.called.Messages
 	}
