@@ -40,6 +40,13 @@ func hookFailed(t *testing.T, err error) (own domain.Error, retryable bool) {
 	return own, !app.NonRetryable()
 }
 
+// failedHook is the failure of a hook that has to fail.
+func (b *bench) failedHook(t *testing.T, h hook.Hook) (own domain.Error, retryable bool) {
+	t.Helper()
+	_, err := b.callHook(t, h, contract.HookRequest{})
+	return hookFailed(t, err)
+}
+
 func TestCallHook(t *testing.T) {
 	t.Parallel()
 	b := benchOf()
@@ -111,8 +118,7 @@ func TestCallHookFails(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			h := hook.IO(domain.TriggerBeforeStep, "ledger", func(context.Context, contract.HookRequest) (contract.HookReply, error) { return test.run() })
-			_, err := benchOf().callHook(t, h, contract.HookRequest{})
-			own, retryable := hookFailed(t, err)
+			own, retryable := benchOf().failedHook(t, h)
 			require.Equal(t, test.kind, own.Kind)
 			require.Equal(t, test.retry, retryable)
 			require.Equal(t, "ledger", own.Source)
@@ -147,8 +153,7 @@ func TestCallHookCutOff(t *testing.T) {
 			t.Parallel()
 			h := hook.IO(domain.TriggerBeforeStep, "slow", wait)
 			h.Timeout = 20 * time.Millisecond
-			_, err := benchOf().callHook(t, h, contract.HookRequest{})
-			own, retryable := hookFailed(t, err)
+			own, retryable := benchOf().failedHook(t, h)
 			require.True(t, retryable, "as it is where the server's time-out comes first")
 			require.Contains(t, own.Message, "took longer than it may, 20ms")
 		})
@@ -158,12 +163,10 @@ func TestCallHookCutOff(t *testing.T) {
 			close(b.stop)
 			h := hook.IO(domain.TriggerBeforeStep, "slow", wait)
 			h.Attempts = 2
-			_, err := b.callHook(t, h, contract.HookRequest{})
-			own, retryable := hookFailed(t, err)
+			own, retryable := b.failedHook(t, h)
 			require.False(t, own.Lacking, "the server asks again, as often as it may")
 			h.Attempts = 0
-			_, err = b.callHook(t, h, contract.HookRequest{})
-			once, _ := hookFailed(t, err)
+			once, _ := b.failedHook(t, h)
 			require.True(t, once.Lacking, "the workflow asks another worker")
 			require.True(t, retryable)
 			require.Contains(t, own.Message, "worker stopped")

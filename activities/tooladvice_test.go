@@ -20,6 +20,8 @@ import (
 // the model reads it.
 func TestCallToolAdvice(t *testing.T) {
 	t.Parallel()
+	no := errors.New("no")
+	const wait = 20 * time.Second
 	const later, others, never = "no; it may work in 20s", "no; with these arguments it fails again, with others it may work", "no; it fails again whatever the arguments: do not call it again"
 	for name, test := range map[string]struct {
 		err     error
@@ -33,19 +35,19 @@ func TestCallToolAdvice(t *testing.T) {
 		unbegun bool
 		after   int64
 	}{
-		"later":                       {tool.RetryLater(errors.New("no"), 20*time.Second), domain.ReadOnly, 1, true, "no", domain.Unavailable, false, 20_000},
-		"later, and too often":        {tool.RetryLater(errors.New("no"), 20*time.Second), domain.ReadOnly, 3, false, later, domain.Unavailable, false, 0},
-		"later, at most once":         {tool.RetryLater(errors.New("no"), 20*time.Second), domain.AtMostOnce, 1, false, later, domain.Unavailable, false, 0},
-		"later, not begun":            {tool.NotStarted(tool.RetryLater(errors.New("no"), 20*time.Second)), domain.AtMostOnce, 1, false, later, domain.Unavailable, true, 20_000},
-		"much later, not begun":       {tool.RetryLater(tool.NotStarted(errors.New("no")), 48*time.Hour), domain.AtMostOnce, 1, false, "no; it may work in 48h0m0s", domain.Unavailable, true, 3_600_000},
-		"later, nobody knows when":    {tool.RetryLater(errors.New("no"), 0), domain.AtMostOnce, 1, false, "no; it may work later", domain.Unavailable, false, 0},
+		"later":                       {tool.RetryLater(no, wait), domain.ReadOnly, 1, true, "no", domain.Unavailable, false, 20_000},
+		"later, and too often":        {tool.RetryLater(no, wait), domain.ReadOnly, 3, false, later, domain.Unavailable, false, 0},
+		"later, at most once":         {tool.RetryLater(no, wait), domain.AtMostOnce, 1, false, later, domain.Unavailable, false, 0},
+		"later, not begun":            {tool.NotStarted(tool.RetryLater(no, wait)), domain.AtMostOnce, 1, false, later, domain.Unavailable, true, 20_000},
+		"much later, not begun":       {tool.RetryLater(tool.NotStarted(no), 48*time.Hour), domain.AtMostOnce, 1, false, "no; it may work in 48h0m0s", domain.Unavailable, true, 3_600_000},
+		"later, nobody knows when":    {tool.RetryLater(no, 0), domain.AtMostOnce, 1, false, "no; it may work later", domain.Unavailable, false, 0},
 		"an error of ours that waits": {&domain.Error{Kind: domain.Throttled, Message: "no", RetryAfter: 20 * time.Second}, domain.ReadOnly, 3, false, later, domain.Throttled, false, 0},
 		"other arguments":             {fmt.Errorf("no%w", tool.OtherArguments(errors.New(""))), domain.ReadOnly, 1, false, others, domain.Invalid, false, 0},
 		"other arguments, throttled":  {tool.OtherArguments(domain.Errorf(domain.Throttled, "no")), domain.ReadOnly, 1, false, others, domain.Invalid, false, 0},
 		"never":                       {tool.GiveUp(domain.Errorf(domain.Unavailable, "no")), domain.Keyed, 1, false, never, domain.Denied, false, 0},
-		"nothing":                     {errors.New("no"), domain.ReadOnly, 1, false, "no", domain.Invalid, false, 0},
-		"not begun":                   {tool.NotStarted(errors.New("no")), domain.AtMostOnce, 1, false, "no", domain.Unavailable, true, 0},
-		"not begun, repeatable":       {tool.NotStarted(errors.New("no")), domain.ReadOnly, 1, true, "no", domain.Unavailable, false, 0},
+		"nothing":                     {no, domain.ReadOnly, 1, false, "no", domain.Invalid, false, 0},
+		"not begun":                   {tool.NotStarted(no), domain.AtMostOnce, 1, false, "no", domain.Unavailable, true, 0},
+		"not begun, repeatable":       {tool.NotStarted(no), domain.ReadOnly, 1, true, "no", domain.Unavailable, false, 0},
 		"not begun, and hopeless":     {tool.NotStarted(domain.Errorf(domain.Invalid, "no")), domain.AtMostOnce, 1, false, "no", domain.Invalid, false, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
