@@ -218,14 +218,6 @@ func replyOf(t *testing.T, effect domain.Effect, run func(context.Context) (stri
 	return benchOf(fake(effect, run)).run(t)
 }
 
-// stubborn runs until the test ends.
-func stubborn(t *testing.T) func(context.Context) (string, error) {
-	t.Helper()
-	hang := make(chan struct{})
-	t.Cleanup(func() { close(hang) })
-	return func(context.Context) (string, error) { <-hang; return "", nil }
-}
-
 // obedient runs until its context ends.
 func obedient(ctx context.Context) (string, error) {
 	<-ctx.Done()

@@ -211,18 +211,13 @@ func TestCallModelPairsCallsAndResults(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			chosen := conversation(test.chosen)
-			shown := words(shownBy(t, func([]domain.Entry) []domain.Message { return chosen }))
-			require.Equal(t, test.want, strings.Join(shown, " "))
+			b := answeringBench("x", few)
+			b.resolved.Definition.Compiler = "mine"
+			b.compilers = map[string]activities.Compiler{"mine": func([]domain.Entry) []domain.Message { return chosen }}
+			b.reply(t)
+			require.Equal(t, test.want, strings.Join(words(b.called.Messages), " "))
 			require.Equal(t, conversation(test.chosen), chosen)
 		})
 	}
 }
 
-// shownBy is what the model is shown where a worker's own compiler chooses.
-func shownBy(t *testing.T, choose activities.Compiler) []domain.Message {
-	t.Helper()
-	b := answeringBench("x", few)
-	b.resolved.Definition.Compiler, b.compilers = "mine", map[string]activities.Compiler{"mine": choose}
-	b.reply(t)
-	return b.called.Messages
-}
