@@ -220,4 +220,3 @@ func TestCallModelPairsCallsAndResults(t *testing.T) {
 		})
 	}
 }
-
