@@ -69,11 +69,11 @@ func TestCallToolErrorsAreData(t *testing.T) {
 	}
 	b := benchOf(fake(domain.ReadOnly, answering("")))
 	reply := b.reply(t, request("other", domain.ReadOnly))
-	require.Equal(t, domain.CodeUnknownTool, reply.Error.Code)
+	require.Equal(t, []any{domain.Invalid, domain.CodeUnknownTool}, []any{reply.Error.Kind, reply.Error.Code})
 	require.Contains(t, reply.Content, `unknown tool "other"; the tools are: fake`)
 	require.True(t, reply.NotStarted)
 	reply = b.reply(t, contract.ToolRequest{Name: "fake", Arguments: `{"a":`})
-	require.Equal(t, domain.CodeMalformed, reply.Error.Code)
+	require.Equal(t, []any{domain.Invalid, domain.CodeMalformed}, []any{reply.Error.Kind, reply.Error.Code})
 	require.Contains(t, reply.Content, "arguments: the text is not JSON")
 	require.False(t, reply.NotStarted)
 }
