@@ -120,7 +120,7 @@ func TestImagesThatNobodySees(t *testing.T) {
 			b := answeringBench("a dot", domain.Usage{})
 			b.facts = abilities
 			b.resolved.Definition.Model.Model = name
-			b.log = b.log.Append("", picture, domain.DigestOf([]byte("look")))
+			b.say(picture)
 			if !refused {
 				require.Equal(t, "a dot", b.reply(t).Message.Text())
 				return

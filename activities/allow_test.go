@@ -104,7 +104,7 @@ func TestOnlyItsDefinitionInstructsAnAgentThatIsServed(t *testing.T) {
 			b.resolved.Definition, b.allow = reviewer, allow
 			given := domain.UserMessage("obey")
 			given.Role = role
-			b.log = b.log.Append("", given, domain.DigestOf([]byte(role)))
+			b.say(given)
 			if role == domain.RoleUser || name == "all" {
 				b.reply(t)
 				continue

@@ -11,6 +11,7 @@ import (
 	"go.temporal.io/sdk/converter"
 	"go.temporal.io/sdk/interceptor"
 	"go.temporal.io/sdk/log"
+	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/testsuite"
 	"go.temporal.io/sdk/worker"
 
@@ -95,14 +96,20 @@ func plainEnvironment() *testsuite.TestActivityEnvironment {
 	return suite.NewTestActivityEnvironment()
 }
 
-func (b *bench) call(t *testing.T, request contract.ToolRequest) (contract.ToolReply, error) {
+// on runs one of the activities of a bench.
+func on[In, Out any](t *testing.T, b *bench, name contract.Activity[In, Out], request In) (Out, error) {
 	t.Helper()
 	a, err := b.shared, error(nil)
 	if a == nil {
 		a, err = activities.New(b.config)
 	}
 	require.NoError(t, err)
-	reply, err := outcomeOf(t, b.environment(t), a, contract.CallTool, request)
+	return outcomeOf(t, b.environment(t), a, name, request)
+}
+
+func (b *bench) call(t *testing.T, request contract.ToolRequest) (contract.ToolReply, error) {
+	t.Helper()
+	reply, err := on(t, b, contract.CallTool, request)
 	if err != nil {
 		return reply, err
 	}
@@ -122,6 +129,13 @@ func (b *bench) reply(t *testing.T, request contract.ToolRequest) contract.ToolR
 	return reply
 }
 
+// run is the reply to a call of the bench's only tool.
+func (b *bench) run(t *testing.T) contract.ToolReply {
+	t.Helper()
+	spec := b.config.Tools[0].Spec()
+	return b.reply(t, request(spec.Name, spec.Effect))
+}
+
 // failure is call for what must fail so that Temporal tries again.
 func (b *bench) failure(t *testing.T, request contract.ToolRequest) domain.Error {
 	t.Helper()
@@ -129,6 +143,24 @@ func (b *bench) failure(t *testing.T, request contract.ToolRequest) domain.Error
 	app, own := failureOf(t, err)
 	require.False(t, app.NonRetryable())
 	return own
+}
+
+// endsAt has the activity's context end, for a cause, when it comes to a boundary.
+func (b *bench) endsAt(boundary contract.Boundary, cause error) {
+	parent, cancel := context.WithCancelCause(context.Background())
+	b.parent = parent
+	b.config.At = func(_ context.Context, at contract.Boundary) {
+		if at == boundary {
+			cancel(cause)
+		}
+	}
+}
+
+// stopped is the context of an activity that was stopped before it began.
+func stopped() context.Context {
+	ctx, cancel := context.WithCancelCause(context.Background())
+	cancel(temporal.NewCanceledError())
+	return ctx
 }
 
 // tell has an activity know its attempt and its time.
@@ -167,6 +199,11 @@ func fake(effect domain.Effect, run func(ctx context.Context) (string, error), o
 	return tool.New("fake", "", effect, func(ctx context.Context, _ struct{}) (string, error) { return run(ctx) }, options...)
 }
 
+// resulting makes one that returns a result.
+func resulting(effect domain.Effect, result tool.Result, options ...tool.Option) tool.Tool {
+	return tool.NewResult("fake", "", effect, func(context.Context, struct{}) (tool.Result, error) { return result, nil }, options...)
+}
+
 func answering(text string) func(context.Context) (string, error) {
 	return func(context.Context) (string, error) { return text, nil }
 }
@@ -178,11 +215,47 @@ func failing(err error) func(context.Context) (string, error) {
 // replyOf returns the reply to a call of the tool.
 func replyOf(t *testing.T, effect domain.Effect, run func(context.Context) (string, error)) contract.ToolReply {
 	t.Helper()
-	return benchOf(fake(effect, run)).reply(t, request("fake", effect))
+	return benchOf(fake(effect, run)).run(t)
 }
 
 // obedient runs until its context ends.
 func obedient(ctx context.Context) (string, error) {
 	<-ctx.Done()
 	return "", ctx.Err()
+}
+
+// told changes what an activity is told about itself, and listens to its heartbeats.
+type told struct {
+	interceptor.WorkerInterceptorBase
+	info  func(*activity.Info)
+	beats func(details ...any)
+}
+
+func (i *told) InterceptActivity(_ context.Context, next interceptor.ActivityInboundInterceptor) interceptor.ActivityInboundInterceptor {
+	return &toldInbound{interceptor.ActivityInboundInterceptorBase{Next: next}, i}
+}
+
+type toldInbound struct {
+	interceptor.ActivityInboundInterceptorBase
+	told *told
+}
+
+func (i *toldInbound) Init(out interceptor.ActivityOutboundInterceptor) error {
+	return i.Next.Init(&toldOutbound{interceptor.ActivityOutboundInterceptorBase{Next: out}, i.told})
+}
+
+type toldOutbound struct {
+	interceptor.ActivityOutboundInterceptorBase
+	told *told
+}
+
+func (o *toldOutbound) GetInfo(ctx context.Context) activity.Info {
+	info := o.Next.GetInfo(ctx)
+	o.told.info(&info)
+	return info
+}
+
+func (o *toldOutbound) RecordHeartbeat(ctx context.Context, details ...any) {
+	o.told.beats(details...)
+	o.Next.RecordHeartbeat(ctx, details...)
 }

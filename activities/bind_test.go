@@ -49,17 +49,7 @@ func seated() (*bench, *seats) {
 func TestBind(t *testing.T) {
 	t.Parallel()
 	b, s := seated()
-	bind := func() (bound contract.Bound, err error) {
-		a, err := activities.New(b.config)
-		require.NoError(t, err)
-		env := b.environment(t)
-		a.Register(env)
-		value, err := env.ExecuteActivity(string(contract.Bind), contract.BindRequest{Server: "s"})
-		if err == nil {
-			err = value.Get(&bound)
-		}
-		return bound, err
-	}
+	bind := func() (contract.Bound, error) { return on(t, b, contract.Bind, contract.BindRequest{Server: "s"}) }
 	bound, err := bind()
 	require.NoError(t, err)
 	require.False(t, bound.Since.IsZero())
@@ -100,9 +90,8 @@ func TestACallIsMadeInItsSession(t *testing.T) {
 	t.Parallel()
 	b, s := seated()
 	call := pinned(s.spec)
-	require.Equal(t, contract.ToolReply{
-		Content: "not run: the server of s__echo keeps state for each agent now, which it did not when this agent was given it; an execution that begins now takes it as it is",
-	}.Content, b.reply(t, call).Content)
+	require.Equal(t, "not run: the server of s__echo keeps state for each agent now, which it did not when this agent was given it; an execution that begins now takes it as it is",
+		b.reply(t, call).Content)
 
 	call.Bound = &contract.Bound{Server: "s", ID: "1"}
 	require.Equal(t, "made", b.reply(t, call).Content)

@@ -12,7 +12,6 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.temporal.io/sdk/temporal"
 
-	"everstep/activities"
 	"everstep/domain"
 	"everstep/domain/contract"
 	"everstep/domain/hook"
@@ -24,20 +23,10 @@ func (b *bench) callHook(t *testing.T, h hook.Hook, request contract.HookRequest
 	set, err := hook.NewSet(h)
 	require.NoError(t, err)
 	b.config.Hooks = set
-	a, err := activities.New(b.config)
-	require.NoError(t, err)
-	env := b.environment(t)
-	a.Register(env)
 	if request.Hook.Name == "" {
 		request.Hook = h.Spec()
 	}
-	value, err := env.ExecuteActivity(string(contract.CallHook), request)
-	if err != nil {
-		return contract.HookReply{}, err
-	}
-	var reply contract.HookReply
-	require.NoError(t, value.Get(&reply))
-	return reply, nil
+	return on(t, b, contract.CallHook, request)
 }
 
 // hookFailed reads the failure of a hook.
@@ -49,6 +38,13 @@ func hookFailed(t *testing.T, err error) (own domain.Error, retryable bool) {
 	require.Equal(t, domain.CodeHookFailed, own.Code)
 	require.Equal(t, string(own.Kind), app.Type())
 	return own, !app.NonRetryable()
+}
+
+// failedHook is the failure of a hook that has to fail.
+func (b *bench) failedHook(t *testing.T, h hook.Hook) (own domain.Error, retryable bool) {
+	t.Helper()
+	_, err := b.callHook(t, h, contract.HookRequest{})
+	return hookFailed(t, err)
 }
 
 func TestCallHook(t *testing.T) {
@@ -98,75 +94,48 @@ func TestCallHookHidesInWhatIsSaid(t *testing.T) {
 
 func TestCallHookFails(t *testing.T) {
 	t.Parallel()
+	with := func(err error) func() (contract.HookReply, error) {
+		return func() (contract.HookReply, error) {
+			return contract.HookReply{Block: "nonsense beside an error does not matter"}, err
+		}
+	}
 	for _, test := range []struct {
 		name  string
-		err   error
+		run   func() (contract.HookReply, error)
 		kind  domain.Kind
 		retry bool
 		says  string
 	}{
-		{"a plain error", errors.New("the ledger is closed"), domain.Invalid, false, "the ledger is closed"},
-		{"one that passes", domain.Errorf(domain.Unavailable, "the ledger is away"), domain.Unavailable, true, "the ledger is away"},
-		{"wrapped", fmt.Errorf("book: %w", domain.Errorf(domain.Throttled, "too fast")), domain.Throttled, true, "too fast"},
-		{"for good", domain.CodedErrorf(domain.Denied, domain.CodeAuth, "no right"), domain.Denied, false, "no right"},
-		{"of its own context", context.Canceled, domain.Invalid, false, "context canceled"},
-		{"an essay", errors.New(strings.Repeat("x", 100_000)), domain.Invalid, false, "xxx"},
+		{"a plain error", with(errors.New("the ledger is closed")), domain.Invalid, false, "the ledger is closed"},
+		{"one that passes", with(domain.Errorf(domain.Unavailable, "the ledger is away")), domain.Unavailable, true, "the ledger is away"},
+		{"wrapped", with(fmt.Errorf("book: %w", domain.Errorf(domain.Throttled, "too fast"))), domain.Throttled, true, "too fast"},
+		{"for good", with(domain.CodedErrorf(domain.Denied, domain.CodeAuth, "no right")), domain.Denied, false, "no right"},
+		{"of its own context", with(context.Canceled), domain.Invalid, false, "context canceled"},
+		{"an essay", with(errors.New(strings.Repeat("x", 100_000))), domain.Invalid, false, "xxx"},
+		{"a reply that makes no sense", func() (contract.HookReply, error) { return contract.HookReply{Block: "no"}, nil }, domain.Invalid, false, "block: is set at before_step"},
+		{"a panic", func() (contract.HookReply, error) { panic("a secret of the stack") }, domain.Internal, false, "panicked"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			h := hook.IO(domain.TriggerBeforeStep, "ledger", func(context.Context, contract.HookRequest) (contract.HookReply, error) {
-				return contract.HookReply{Block: "nonsense beside an error does not matter"}, test.err
-			})
-			_, err := benchOf().callHook(t, h, contract.HookRequest{})
-			own, retryable := hookFailed(t, err)
+			h := hook.IO(domain.TriggerBeforeStep, "ledger", func(context.Context, contract.HookRequest) (contract.HookReply, error) { return test.run() })
+			own, retryable := benchOf().failedHook(t, h)
 			require.Equal(t, test.kind, own.Kind)
 			require.Equal(t, test.retry, retryable)
 			require.Equal(t, "ledger", own.Source)
 			require.Contains(t, own.Message, test.says)
+			require.NotContains(t, own.Message, "secret")
 			require.LessOrEqual(t, len(own.Message), domain.MaxReason)
 		})
 	}
-}
-
-// TestCallHookRefusesAReply that makes no sense: the hook has failed, for good.
-func TestCallHookRefusesAReply(t *testing.T) {
-	t.Parallel()
-	h := hook.IO(domain.TriggerBeforeStep, "ledger", func(context.Context, contract.HookRequest) (contract.HookReply, error) {
-		return contract.HookReply{Block: "no"}, nil
-	})
-	_, err := benchOf().callHook(t, h, contract.HookRequest{})
-	own, retryable := hookFailed(t, err)
-	require.False(t, retryable)
-	require.Contains(t, own.Message, "block: is set at before_step")
-}
-
-func TestCallHookThatIsNotThere(t *testing.T) {
-	t.Parallel()
 	h := hook.IO(domain.TriggerBeforeStep, "ledger", func(context.Context, contract.HookRequest) (contract.HookReply, error) {
 		return contract.HookReply{}, nil
 	})
-	for says, change := range map[string]func(*contract.HookSpec){
-		"this worker has none of that name": func(s *contract.HookSpec) { s.Name = "legder" },
-	} {
-		spec := h.Spec()
-		change(&spec)
-		_, err := benchOf().callHook(t, h, contract.HookRequest{Hook: spec})
-		own, retryable := hookFailed(t, err)
-		require.False(t, retryable)
-		require.Contains(t, own.Message, says)
-	}
-}
-
-func TestCallHookPanics(t *testing.T) {
-	t.Parallel()
-	h := hook.IO(domain.TriggerOnStop, "wild", func(context.Context, contract.HookRequest) (contract.HookReply, error) {
-		panic("a secret of the stack")
-	})
-	_, err := benchOf().callHook(t, h, contract.HookRequest{})
+	other := h.Spec()
+	other.Name = "legder"
+	_, err := benchOf().callHook(t, h, contract.HookRequest{Hook: other})
 	own, retryable := hookFailed(t, err)
 	require.False(t, retryable)
-	require.Contains(t, own.Message, "panicked")
-	require.NotContains(t, own.Message, "secret")
+	require.Contains(t, own.Message, "this worker has none of that name")
 }
 
 // TestCallHookCutOff has hooks that heed their context and hooks that don't.
@@ -184,8 +153,7 @@ func TestCallHookCutOff(t *testing.T) {
 			t.Parallel()
 			h := hook.IO(domain.TriggerBeforeStep, "slow", wait)
 			h.Timeout = 20 * time.Millisecond
-			_, err := benchOf().callHook(t, h, contract.HookRequest{})
-			own, retryable := hookFailed(t, err)
+			own, retryable := benchOf().failedHook(t, h)
 			require.True(t, retryable, "as it is where the server's time-out comes first")
 			require.Contains(t, own.Message, "took longer than it may, 20ms")
 		})
@@ -195,20 +163,18 @@ func TestCallHookCutOff(t *testing.T) {
 			close(b.stop)
 			h := hook.IO(domain.TriggerBeforeStep, "slow", wait)
 			h.Attempts = 2
-			_, err := b.callHook(t, h, contract.HookRequest{})
-			own, retryable := hookFailed(t, err)
+			own, retryable := b.failedHook(t, h)
 			require.False(t, own.Lacking, "the server asks again, as often as it may")
 			h.Attempts = 0
-			_, err = b.callHook(t, h, contract.HookRequest{})
-			once, _ := hookFailed(t, err)
+			once, _ := b.failedHook(t, h)
 			require.True(t, once.Lacking, "the workflow asks another worker")
 			require.True(t, retryable)
 			require.Contains(t, own.Message, "worker stopped")
 		})
 		t.Run(fmt.Sprintf("cancelled, heeds %t", heeds), func(t *testing.T) {
 			t.Parallel()
-			b := benchOf()
 			parent, cancel := context.WithCancelCause(context.Background())
+			b := benchOf()
 			b.parent = parent
 			h := hook.IO(domain.TriggerBeforeStep, "slow", func(ctx context.Context, r contract.HookRequest) (contract.HookReply, error) {
 				cancel(temporal.NewCanceledError())

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"strings"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -216,9 +215,9 @@ func TestCallModelStopped(t *testing.T) {
 	for name, text := range map[string]string{"with text": "eight ch", "with nothing": "", "with much": strings.Repeat("\x01", 2_000_000)} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			parent, cancel := context.WithCancelCause(context.Background())
-			b := modelBenchOf(waits(text, func() { cancel(temporal.NewCanceledError()) }))
-			b.parent = parent
+			b := modelBenchOf(nil)
+			cancel := b.cancellable()
+			b.model = waits(text, func() { cancel(temporal.NewCanceledError()) })
 			reply := b.reply(t)
 			require.Equal(t, contract.Interrupted, reply.Outcome)
 			require.Nil(t, reply.Error)
@@ -238,25 +237,21 @@ func TestCallModelStopped(t *testing.T) {
 	}
 	t.Run("before the request", func(t *testing.T) {
 		t.Parallel()
-		parent, cancel := context.WithCancelCause(context.Background())
-		cancel(temporal.NewCanceledError())
-		b := modelBenchOf(func(context.Context, inference.Call, func(inference.Delta)) (inference.Answer, error) {
-			t.Error("a request was made")
-			return inference.Answer{}, nil
-		})
-		b.parent = parent
+		b := answeringBench("whole", few)
+		b.parent = stopped()
 		reply := b.reply(t)
 		require.Equal(t, contract.Interrupted, reply.Outcome)
 		require.True(t, reply.Response.Usage.IsZero())
+		require.Empty(t, b.called.Messages, "nothing is asked")
 	})
 	t.Run("after the answer", func(t *testing.T) {
 		t.Parallel()
-		parent, cancel := context.WithCancelCause(context.Background())
-		b := modelBenchOf(func(context.Context, inference.Call, func(inference.Delta)) (inference.Answer, error) {
+		b := modelBenchOf(nil)
+		cancel := b.cancellable()
+		b.model = func(context.Context, inference.Call, func(inference.Delta)) (inference.Answer, error) {
 			cancel(temporal.NewCanceledError())
 			return says("whole", few), nil
-		})
-		b.parent = parent
+		}
 		require.Equal(t, contract.Answered, b.reply(t).Outcome)
 	})
 }
@@ -277,9 +272,9 @@ func TestCallModelCutOffByTheServer(t *testing.T) {
 	for _, cause := range []error{activity.ErrActivityPaused, activity.ErrActivityReset, worker.ErrWorkerShutdown, errors.New("workflow execution already completed")} {
 		t.Run(cause.Error(), func(t *testing.T) {
 			t.Parallel()
-			parent, cancel := context.WithCancelCause(context.Background())
-			b := modelBenchOf(waits("x", func() { cancel(cause) }))
-			b.parent = parent
+			b := modelBenchOf(nil)
+			cancel := b.cancellable()
+			b.model = waits("x", func() { cancel(cause) })
 			app, own := b.failure(t)
 			require.False(t, app.NonRetryable())
 			require.Equal(t, domain.Unavailable, own.Kind)
@@ -299,18 +294,18 @@ func TestCallModelAfterALostAttempt(t *testing.T) {
 	}
 	spent := domain.Usage{InputTokens: 22, OutputTokens: 6, ReasoningTokens: 3, Estimated: true}
 	for name, test := range map[string]struct {
-		phase     contract.InferencePhase
-		left      int64
-		spent     domain.Usage
-		outcome   contract.ModelOutcome
+		phase contract.InferencePhase
+		left  int64
+		spent domain.Usage
+		// maxOutput is what the answer may have; zero: there is none.
 		maxOutput int64
 	}{
-		"no limit":              {phase: contract.PhaseStreaming, spent: spent, outcome: contract.Answered, maxOutput: 500},
-		"requested":             {phase: contract.PhaseRequested, spent: spent, outcome: contract.Answered, maxOutput: 500},
-		"nothing was sent":      {phase: contract.PhaseWaiting, spent: lost.Spent, outcome: contract.Answered, maxOutput: 500},
-		"a budget that covers":  {phase: contract.PhaseStreaming, left: 100, spent: spent, outcome: contract.Answered, maxOutput: 58},
-		"a budget that just":    {phase: contract.PhaseStreaming, left: 58, spent: spent, outcome: contract.Answered, maxOutput: 16},
-		"a budget that doesn't": {phase: contract.PhaseStreaming, left: 57, spent: spent, outcome: contract.BilledFailure},
+		"no limit":              {contract.PhaseStreaming, 0, spent, 500},
+		"requested":             {contract.PhaseRequested, 0, spent, 500},
+		"nothing was sent":      {contract.PhaseWaiting, 0, lost.Spent, 500},
+		"a budget that covers":  {contract.PhaseStreaming, 100, spent, 58},
+		"a budget that just":    {contract.PhaseStreaming, 58, spent, 16},
+		"a budget that doesn't": {contract.PhaseStreaming, 57, spent, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -321,15 +316,16 @@ func TestCallModelAfterALostAttempt(t *testing.T) {
 			request := b.request()
 			request.TokensLeft, request.MaxOutputTokens = test.left, 500
 			reply := b.replyTo(t, request)
-			require.Equal(t, test.outcome, reply.Outcome)
 			require.Equal(t, test.spent, reply.Spent)
 			require.Equal(t, test.maxOutput, b.called.MaxOutputTokens)
 			require.Equal(t, 2, reply.Tries)
-			if test.outcome == contract.Answered {
+			if test.maxOutput > 0 {
+				require.Equal(t, contract.Answered, reply.Outcome)
 				require.Equal(t, test.spent, b.recorded()[0].Spent, "the ledger goes on")
-			} else {
-				require.Empty(t, b.recorded(), "nothing may say that a request was made")
+				return
 			}
+			require.Equal(t, contract.BilledFailure, reply.Outcome)
+			require.Empty(t, b.recorded(), "nothing may say that a request was made")
 		})
 	}
 	t.Run("a failure keeps the ledger", func(t *testing.T) {
@@ -341,34 +337,6 @@ func TestCallModelAfterALostAttempt(t *testing.T) {
 		require.Equal(t, domain.CodeAuth, reply.Error.Code)
 		require.Equal(t, spent, reply.Spent)
 	})
-}
-
-// TestCallModelTail: heartbeats carry the end of the text, in whole characters.
-func TestCallModelTail(t *testing.T) {
-	t.Parallel()
-	text := strings.Repeat("é€", 5000)
-	whole := make(chan contract.Heartbeat, 1)
-	b := modelBenchOf(func(_ context.Context, _ inference.Call, emit func(inference.Delta)) (inference.Answer, error) {
-		for _, r := range text {
-			emit(inference.Delta{Text: string(r)})
-		}
-		last := <-whole
-		whole <- last
-		return says(text, few), nil
-	})
-	var once sync.Once
-	b.onBeat = func(beat contract.Heartbeat) {
-		if beat.Length == len(text) {
-			once.Do(func() { whole <- beat })
-		}
-	}
-	b.reply(t)
-	last := <-whole
-	require.Equal(t, contract.PhaseStreaming, last.Phase)
-	require.Equal(t, len(text), last.Length)
-	require.True(t, strings.HasSuffix(text, last.Tail))
-	require.LessOrEqual(t, len(last.Tail), 8<<10)
-	require.Greater(t, len(last.Tail), 8<<10-4)
 }
 
 func TestCallModelUnknownProvider(t *testing.T) {
@@ -393,11 +361,9 @@ func TestCallModelWordsOfOthers(t *testing.T) {
 	require.Equal(t, domain.Internal, reply.Error.Kind)
 	require.Empty(t, reply.Error.Code)
 
-	reply = modelBenchOf(func(context.Context, inference.Call, func(inference.Delta)) (inference.Answer, error) {
-		answer := says("hi", few)
-		answer.Response.Finish = "eos"
-		return answer, nil
-	}).reply(t)
+	answer := says("hi", few)
+	answer.Response.Finish = "eos"
+	reply = modelBenchOf(returning(answer, nil)).reply(t)
 	require.Equal(t, domain.FinishOther, reply.Response.Finish)
 	require.Equal(t, "eos", reply.Response.FinishWord)
 }
@@ -433,6 +399,65 @@ func TestCallModelAdapts(t *testing.T) {
 				require.Equal(t, "no seed", own.Message)
 			}
 			require.Equal(t, test.requests, requests)
+		})
+	}
+}
+
+// TestCallModelAfterALostAttemptByMoney: what a lost attempt may have cost comes
+// out of the money too.
+func TestCallModelAfterALostAttemptByMoney(t *testing.T) {
+	t.Parallel()
+	lost := contract.Heartbeat{
+		Phase: contract.PhaseRequested, Reserved: domain.Usage{InputTokens: 100, OutputTokens: 1000, Estimated: true}, Length: 40,
+	}
+	// A token in costs 2 nano-dollars and one out 10; cached input costs more
+	// to write.
+	price := domain.Price{Input: 2_000_000, Output: 10_000_000, CacheWrite: new(int64(3_000_000))}
+	// The lost attempt cost 2·100 + 10·10; the input of the next at most 3·14.
+	const spent, input = 300, 42
+	for name, test := range map[string]struct {
+		price              *domain.Price
+		cost, tokens, lost int64
+		fresh              bool
+		// maxOutput is what the answer may have; zero: there is none.
+		maxOutput int64
+	}{
+		"no limit":                  {price: &price, maxOutput: 500},
+		"enough":                    {price: &price, cost: spent + input + 5000, maxOutput: 500},
+		"enough for a shorter one":  {price: &price, cost: spent + input + 4999, maxOutput: 499},
+		"just enough":               {price: &price, cost: spent + input + 160, maxOutput: 16},
+		"too little":                {price: &price, cost: spent + input + 159},
+		"nothing":                   {price: &price, cost: 1},
+		"output is free":            {price: &domain.Price{Input: 2_000_000}, cost: 200 + 28, maxOutput: 500},
+		"output is free, input not": {price: &domain.Price{Input: 2_000_000}, cost: 200 + 27},
+		"lost beyond reckoning":     {price: &domain.Price{Input: domain.MaxPrice, Output: 1}, lost: 1 << 50, cost: 1 << 62},
+		"no price":                  {cost: 1_000_000},
+		"no price and no limit":     {maxOutput: 500},
+		"tokens are scarcer":        {price: &price, cost: spent + input + 4999, tokens: 110 + 14 + 20, maxOutput: 20},
+		"money is scarcer":          {price: &price, cost: spent + input + 200, tokens: 110 + 14 + 30, maxOutput: 20},
+		"nothing was lost":          {price: &price, cost: 1, fresh: true, maxOutput: 500},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := answeringBench("x", few)
+			b.resolved.Price = test.price
+			before := lost
+			before.Reserved.InputTokens = max(test.lost, 100)
+			if !test.fresh {
+				b.before, b.attempt = &before, 2
+			}
+			request := b.request()
+			request.CostLeftNanoUSD, request.TokensLeft, request.MaxOutputTokens = test.cost, test.tokens, 500
+			reply := b.replyTo(t, request)
+			require.Equal(t, test.maxOutput, b.called.MaxOutputTokens)
+			if test.maxOutput > 0 {
+				require.Equal(t, contract.Answered, reply.Outcome)
+				return
+			}
+			require.Equal(t, contract.BilledFailure, reply.Outcome)
+			require.Contains(t, reply.Error.Message, "the money does not cover another try")
+			require.Equal(t, before.Reserved.InputTokens+10, reply.Spent.TotalTokens())
+			require.Empty(t, b.recorded(), "nothing may say that a request was made")
 		})
 	}
 }

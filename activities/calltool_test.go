@@ -46,36 +46,36 @@ func TestCallTool(t *testing.T) {
 
 func TestCallToolErrorsAreData(t *testing.T) {
 	t.Parallel()
-	bogus := &domain.Error{Kind: "odd", Code: "odder", Message: "x"}
-	for _, c := range []struct {
-		name    string
-		tool    tool.Tool
-		request contract.ToolRequest
-		kind    domain.Kind
-		code    domain.Code
-		text    string
+	for name, c := range map[string]struct {
+		err  error
+		kind domain.Kind
+		code domain.Code
+		text string
 	}{
-		{"unknown", fake(domain.ReadOnly, answering("")), request("other", domain.ReadOnly), domain.Invalid, domain.CodeUnknownTool, `unknown tool "other"; the tools are: fake`},
-		{"malformed arguments", fake(domain.ReadOnly, answering("")), contract.ToolRequest{Name: "fake", Arguments: `{"a":`}, domain.Invalid, domain.CodeMalformed, "arguments: the text is not JSON"},
-		{"plain error", fake(domain.ReadOnly, failing(errors.New("no such city"))), request("fake", domain.ReadOnly), domain.Invalid, "", "no such city"},
-		{"error without text", fake(domain.ReadOnly, failing(errors.New(""))), request("fake", domain.ReadOnly), domain.Invalid, "", "the tool fake failed and did not say why"},
-		{"typed error, wrapped", fake(domain.ReadOnly, failing(fmt.Errorf("lookup: %w", domain.CodedErrorf(domain.Denied, domain.CodeAuth, "no access")))), request("fake", domain.ReadOnly), domain.Denied, domain.CodeAuth, "lookup: no access"},
-		{"kind and code that no reader knows", fake(domain.ReadOnly, failing(bogus)), request("fake", domain.ReadOnly), domain.Invalid, "", "x"},
-		{"unavailable, at-most-once", fake(domain.AtMostOnce, failing(domain.Errorf(domain.Unavailable, "down"))), request("fake", domain.AtMostOnce), domain.Unavailable, "", "down"},
-		{"not UTF-8", fake(domain.ReadOnly, failing(errors.New("a\xffb"))), request("fake", domain.ReadOnly), domain.Invalid, "", "a\uFFFDb"},
+		"plain error":                           {errors.New("no such city"), domain.Invalid, "", "no such city"},
+		"error without text":                    {errors.New(""), domain.Invalid, "", "the tool fake failed and did not say why"},
+		"typed error, wrapped":                  {fmt.Errorf("lookup: %w", domain.CodedErrorf(domain.Denied, domain.CodeAuth, "no access")), domain.Denied, domain.CodeAuth, "lookup: no access"},
+		"kind and code that no reader knows":    {&domain.Error{Kind: "odd", Code: "odder", Message: "x"}, domain.Invalid, "", "x"},
+		"unavailable, which is not tried again": {domain.Errorf(domain.Unavailable, "down"), domain.Unavailable, "", "down"},
+		"not UTF-8":                             {errors.New("a\xffb"), domain.Invalid, "", "a\uFFFDb\n[what was not UTF-8 is replaced]"},
 	} {
-		t.Run(c.name, func(t *testing.T) {
+		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			reply := benchOf(c.tool).reply(t, c.request)
+			reply := replyOf(t, domain.AtMostOnce, failing(c.err))
 			require.Contains(t, reply.Content, c.text)
-			require.NotNil(t, reply.Error)
-			require.Equal(t, c.kind, reply.Error.Kind)
-			require.Equal(t, c.code, reply.Error.Code)
-			require.Contains(t, reply.Error.Message, c.text)
-			require.Equal(t, c.request.Name, reply.Error.Source)
-			require.Equal(t, c.code == domain.CodeUnknownTool, reply.NotStarted)
+			require.Equal(t, domain.Error{Kind: c.kind, Code: c.code, Source: "fake", Message: c.text}, *reply.Error)
+			require.False(t, reply.NotStarted)
 		})
 	}
+	b := benchOf(fake(domain.ReadOnly, answering("")))
+	reply := b.reply(t, request("other", domain.ReadOnly))
+	require.Equal(t, []any{domain.Invalid, domain.CodeUnknownTool}, []any{reply.Error.Kind, reply.Error.Code})
+	require.Contains(t, reply.Content, `unknown tool "other"; the tools are: fake`)
+	require.True(t, reply.NotStarted)
+	reply = b.reply(t, contract.ToolRequest{Name: "fake", Arguments: `{"a":`})
+	require.Equal(t, []any{domain.Invalid, domain.CodeMalformed}, []any{reply.Error.Kind, reply.Error.Code})
+	require.Contains(t, reply.Content, "arguments: the text is not JSON")
+	require.False(t, reply.NotStarted)
 }
 
 func TestCallToolBoundsErrors(t *testing.T) {
@@ -109,71 +109,34 @@ func TestCallToolSurvivesPanics(t *testing.T) {
 
 func TestCallToolBoundsResults(t *testing.T) {
 	t.Parallel()
-	line := strings.Repeat("é", 50) + "\n"
-	for _, c := range []struct {
-		name, content string
-		check         func(t *testing.T, content string)
-	}{
-		{"empty", "", func(t *testing.T, content string) { require.Empty(t, content) }},
-		{"exactly as long as may be", strings.Repeat("x", domain.MaxToolResult), func(t *testing.T, content string) {
-			require.Equal(t, strings.Repeat("x", domain.MaxToolResult), content)
-		}},
-		{"one byte more", strings.Repeat("x", domain.MaxToolResult) + "y", func(t *testing.T, content string) {
-			require.Contains(t, content, "of 65537 bytes left out …]\nx")
-			require.True(t, strings.HasSuffix(content, "xy"))
-		}},
-		{"not UTF-8, and too long with the note of it", strings.Repeat("x", domain.MaxToolResult-10) + "\xff", func(t *testing.T, content string) {
-			require.Contains(t, content, "bytes left out")
-		}},
-		{"long", "begin\n" + strings.Repeat(line, 5000) + "end", func(t *testing.T, content string) {
-			require.Greater(t, len(content), domain.MaxToolResult-200)
-			require.True(t, strings.HasPrefix(content, "begin\n"))
-			require.True(t, strings.HasSuffix(content, "\nend"))
-			var dropped, whole int
-			head, rest, _ := strings.Cut(content, "\n[… ")
-			_, err := fmt.Sscanf(rest, "%d of %d bytes left out …]", &dropped, &whole)
-			require.NoError(t, err)
-			_, tail, _ := strings.Cut(rest, "…]\n")
-			require.Equal(t, 505009, whole)
-			require.Equal(t, whole, len(head)+dropped+len(tail))
-		}},
-		{"not UTF-8", "a\xff\xfeb", func(t *testing.T, content string) {
-			require.Equal(t, "a\uFFFDb\n[what was not UTF-8 is replaced]", content)
-		}},
-		{"long and not UTF-8", strings.Repeat("\xffa", 100_000), func(t *testing.T, content string) {
-			require.Contains(t, content, "bytes left out")
-			require.True(t, strings.HasSuffix(content, "a\n[what was not UTF-8 is replaced]"))
-		}},
+	brim := strings.Repeat("x", domain.MaxToolResult)
+	for name, c := range map[string]struct{ content, holds string }{
+		"exactly as long as may be":                   {brim, brim},
+		"one byte more":                               {brim + "y", "of 65537 bytes left out …]\nx"},
+		"not UTF-8, and too long with the note of it": {brim[10:] + "\xff", "bytes left out"},
+		"not UTF-8":                                   {"a\xff\xfeb", "a\uFFFDb\n[what was not UTF-8 is replaced]"},
+		"long and not UTF-8":                          {strings.Repeat("\xffa", 100_000), "a\n[what was not UTF-8 is replaced]"},
+		"as long as a tool may return":                {strings.Repeat("x", domain.MaxToolOutput), "bytes left out"},
 	} {
-		t.Run(c.name, func(t *testing.T) {
+		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			reply := replyOf(t, domain.ReadOnly, answering(c.content))
 			require.Nil(t, reply.Error)
 			require.LessOrEqual(t, len(reply.Content), domain.MaxToolResult)
 			require.True(t, utf8.ValidString(reply.Content))
-			c.check(t, reply.Content)
+			require.True(t, strings.Contains(reply.Content, c.holds), "%.100q", reply.Content)
 		})
 	}
-	t.Run("as long as a tool may return", func(t *testing.T) {
-		t.Parallel()
-		reply := replyOf(t, domain.ReadOnly, answering(strings.Repeat("x", domain.MaxToolOutput)))
-		require.Nil(t, reply.Error)
-	})
-	t.Run("100 MB", func(t *testing.T) {
-		t.Parallel()
-		reply := replyOf(t, domain.ReadOnly, answering(strings.Repeat("x", 100<<20)))
-		require.Equal(t, domain.TooLarge, reply.Error.Kind)
-		require.Contains(t, reply.Content, "its result of 104857600 bytes is more than the 16777216")
-	})
+	reply := replyOf(t, domain.ReadOnly, answering(strings.Repeat("x", 100<<20)))
+	require.Equal(t, domain.TooLarge, reply.Error.Kind)
+	require.Contains(t, reply.Content, "its result of 104857600 bytes is more than the 16777216")
 }
 
 func TestCallToolStop(t *testing.T) {
 	t.Parallel()
 	stopping := func(signal domain.StopSignal) *domain.StopSignal {
-		b := benchOf(tool.NewResult("fake", "", domain.ReadOnly, func(context.Context, struct{}) (tool.Result, error) {
-			return tool.Result{Content: "done", Stop: &signal}, nil
-		}))
-		return b.reply(t, request("fake", domain.ReadOnly)).Stop
+		b := benchOf(resulting(domain.ReadOnly, tool.Result{Content: "done", Stop: &signal}))
+		return b.run(t).Stop
 	}
 	got := stopping(domain.StopSignal{Reason: domain.UserRequested, Source: "user", Message: "enough", Context: domain.Metadata{"a": []byte(`1`)}})
 	require.Equal(t, &domain.StopSignal{Reason: domain.StopRequested, Source: "fake", Message: "enough", Context: domain.Metadata{"a": []byte(`1`)}}, got)
@@ -186,44 +149,6 @@ func TestCallToolStop(t *testing.T) {
 	notes := domain.Metadata{"a": []byte(`"` + strings.Repeat("x", 16<<10-len(`{"a":""}`)) + `"`)}
 	require.Equal(t, notes, stopping(domain.StopSignal{Context: notes}).Context, "as long as may be")
 	require.Len(t, stopping(domain.StopSignal{Message: strings.Repeat("x", 10_000)}).Message, domain.MaxReason)
-}
-
-func TestCallToolTriesAgain(t *testing.T) {
-	t.Parallel()
-	asked := domain.Errorf(domain.Throttled, "slow down")
-	asked.RetryAfter = 7 * time.Second
-	b := benchOf(fake(domain.Keyed, failing(fmt.Errorf("api: %w", asked))))
-	for b.attempt = 1; b.attempt < 3; b.attempt++ {
-		_, err := b.call(t, request("fake", domain.Keyed))
-		app, _ := failureOf(t, err)
-		require.False(t, app.NonRetryable())
-		require.Equal(t, string(domain.Throttled), app.Type())
-		require.Equal(t, 7*time.Second, app.NextRetryDelay())
-	}
-	reply := b.reply(t, request("fake", domain.Keyed))
-	require.Equal(t, "api: slow down; it may work in 7s", reply.Content)
-	require.Equal(t, domain.Throttled, reply.Error.Kind)
-	require.Equal(t, 3, reply.Attempts)
-}
-
-func TestCallToolNotStarted(t *testing.T) {
-	t.Parallel()
-	refused := tool.NotStarted(errors.New("no connection"))
-	reply := replyOf(t, domain.AtMostOnce, failing(refused))
-	require.True(t, reply.NotStarted)
-	require.Equal(t, domain.Unavailable, reply.Error.Kind)
-	require.Equal(t, domain.Unavailable, benchRequestFailure(t, domain.ReadOnly, refused).Kind, "a repeatable call goes the usual way")
-
-	hopeless := tool.NotStarted(domain.Errorf(domain.Invalid, "no such account"))
-	reply = replyOf(t, domain.AtMostOnce, failing(hopeless))
-	require.False(t, reply.NotStarted, "the same call would fail again")
-	require.Equal(t, "no such account", reply.Content)
-}
-
-func benchRequestFailure(t *testing.T, effect domain.Effect, err error) domain.Error {
-	t.Helper()
-	b := benchOf(fake(effect, failing(err)))
-	return b.failure(t, request("fake", effect))
 }
 
 func TestCallToolNeverRepeatsAtMostOnce(t *testing.T) {
@@ -248,109 +173,69 @@ func TestCallToolNeverRepeatsAtMostOnce(t *testing.T) {
 	}
 }
 
-func TestCallToolCancelled(t *testing.T) {
+// TestCallToolCutShort by a stop or by its time: whether the tool heeds that or not.
+func TestCallToolCutShort(t *testing.T) {
 	t.Parallel()
-	hang := make(chan struct{})
-	t.Cleanup(func() { close(hang) })
-	stubborn := func(context.Context) (string, error) { <-hang; return "", nil }
-	for _, c := range []struct {
-		name   string
-		effect domain.Effect
-		run    func(context.Context) (string, error)
-		code   domain.Code
+	end := make(chan struct{})
+	t.Cleanup(func() { close(end) })
+	hangs := func(context.Context) (string, error) { <-end; return "", nil }
+	for name, c := range map[string]struct {
+		effect        domain.Effect
+		run           func(context.Context) (string, error)
+		stopped, late domain.Code
 	}{
-		{"obeys, repeatable", domain.Keyed, obedient, domain.CodeInterrupted},
-		{"obeys, at-most-once", domain.AtMostOnce, obedient, domain.CodeOutcomeUnknown},
-		{"ignores it, repeatable", domain.ReadOnly, stubborn, domain.CodeInterrupted},
-		{"ignores it, at-most-once", domain.AtMostOnce, stubborn, domain.CodeOutcomeUnknown},
+		"obeys, repeatable":        {domain.Keyed, obedient, domain.CodeInterrupted, domain.CodeTimeout},
+		"obeys, at-most-once":      {domain.AtMostOnce, obedient, domain.CodeOutcomeUnknown, domain.CodeOutcomeUnknown},
+		"ignores it, repeatable":   {domain.ReadOnly, hangs, domain.CodeInterrupted, domain.CodeTimeout},
+		"ignores it, at-most-once": {domain.AtMostOnce, hangs, domain.CodeOutcomeUnknown, domain.CodeOutcomeUnknown},
 	} {
-		t.Run(c.name, func(t *testing.T) {
-			t.Parallel()
-			b := benchOf(fake(c.effect, c.run))
-			parent, cancel := context.WithCancelCause(context.Background())
-			b.parent = parent
-			b.config.At = func(_ context.Context, at contract.Boundary) {
-				if at == contract.BeforeEffect {
-					cancel(temporal.NewCanceledError())
-				}
-			}
-			reply := b.reply(t, request("fake", c.effect))
-			require.Equal(t, c.code, reply.Error.Code)
-			require.False(t, reply.NotStarted)
-		})
+		// What the worker's own tool says of its time counted when it was resolved.
+		b := benchOf(fake(c.effect, c.run, tool.Timeout(time.Hour)))
+		b.endsAt(contract.BeforeEffect, temporal.NewCanceledError())
+		reply := b.reply(t, request("fake", c.effect))
+		require.Equal(t, c.stopped, reply.Error.Code, name)
+		require.False(t, reply.NotStarted, name)
+		b.parent, b.config.At, b.limit = context.Background(), nil, 10*time.Millisecond
+		reply = b.reply(t, request("fake", c.effect))
+		require.Equal(t, c.late, reply.Error.Code, name)
+		if c.late == domain.CodeTimeout {
+			require.Equal(t, "the tool fake took longer than it may", reply.Content)
+		}
 	}
-	t.Run("finishes all the same", func(t *testing.T) {
-		t.Parallel()
-		b := benchOf(fake(domain.AtMostOnce, func(ctx context.Context) (string, error) {
-			<-ctx.Done()
-			return "sent", nil
-		}))
-		parent, cancel := context.WithCancelCause(context.Background())
-		b.parent = parent
-		b.config.CancelGrace = time.Minute
-		b.config.At = func(context.Context, contract.Boundary) { cancel(temporal.NewCanceledError()) }
-		reply := b.reply(t, request("fake", domain.AtMostOnce))
-		require.Equal(t, "sent", reply.Content)
-		require.Nil(t, reply.Error)
-	})
-	t.Run("before it began", func(t *testing.T) {
-		t.Parallel()
-		b := benchOf(fake(domain.AtMostOnce, func(context.Context) (string, error) {
-			t.Error("the tool ran")
-			return "", nil
-		}))
-		parent, cancel := context.WithCancelCause(context.Background())
-		cancel(temporal.NewCanceledError())
-		b.parent = parent
-		reply := b.reply(t, request("fake", domain.AtMostOnce))
-		require.Equal(t, domain.CodeNotRun, reply.Error.Code)
-		require.True(t, reply.NotStarted)
-	})
+	finishes := benchOf(fake(domain.AtMostOnce, func(ctx context.Context) (string, error) {
+		<-ctx.Done()
+		return "sent", nil
+	}))
+	finishes.config.CancelGrace = time.Minute
+	finishes.endsAt(contract.BeforeEffect, temporal.NewCanceledError())
+	reply := finishes.reply(t, request("fake", domain.AtMostOnce))
+	require.Equal(t, "sent", reply.Content)
+	require.Nil(t, reply.Error)
+
+	unbegun := benchOf(fake(domain.AtMostOnce, func(context.Context) (string, error) {
+		t.Error("the tool ran")
+		return "", nil
+	}))
+	unbegun.parent = stopped()
+	reply = unbegun.reply(t, request("fake", domain.AtMostOnce))
+	require.Equal(t, domain.CodeNotRun, reply.Error.Code)
+	require.True(t, reply.NotStarted)
 }
 
 // What ends a context and is no stop must not look like one.
 func TestCallToolCutOffByTheServer(t *testing.T) {
 	t.Parallel()
 	for _, cause := range []error{activity.ErrActivityPaused, activity.ErrActivityReset, errors.New("workflow execution already completed")} {
-		t.Run(cause.Error(), func(t *testing.T) {
-			t.Parallel()
-			cut := func(effect domain.Effect) *bench {
-				b := benchOf(fake(effect, obedient))
-				parent, cancel := context.WithCancelCause(context.Background())
-				b.parent = parent
-				b.config.At = func(context.Context, contract.Boundary) { cancel(cause) }
-				return b
-			}
-			own := cut(domain.ReadOnly).failure(t, request("fake", domain.ReadOnly))
-			require.Equal(t, domain.Unavailable, own.Kind)
-			require.Empty(t, own.Code)
-			require.Equal(t, domain.CodeOutcomeUnknown, cut(domain.AtMostOnce).reply(t, request("fake", domain.AtMostOnce)).Error.Code)
-		})
+		cut := func(effect domain.Effect) *bench {
+			b := benchOf(fake(effect, obedient))
+			b.endsAt(contract.BeforeEffect, cause)
+			return b
+		}
+		own := cut(domain.ReadOnly).failure(t, request("fake", domain.ReadOnly))
+		require.Equal(t, domain.Unavailable, own.Kind, cause)
+		require.Empty(t, own.Code, cause)
+		require.Equal(t, domain.CodeOutcomeUnknown, cut(domain.AtMostOnce).reply(t, request("fake", domain.AtMostOnce)).Error.Code, cause)
 	}
-}
-
-func TestCallToolTimeout(t *testing.T) {
-	t.Parallel()
-	limited := func(effect domain.Effect, run func(context.Context) (string, error)) contract.ToolReply {
-		// What the worker's own tool says counted when it was resolved.
-		b := benchOf(fake(effect, run, tool.Timeout(time.Hour)))
-		b.limit = 10 * time.Millisecond
-		return b.reply(t, request("fake", effect))
-	}
-	reply := limited(domain.ReadOnly, obedient)
-	require.Equal(t, domain.CodeTimeout, reply.Error.Code)
-	require.Equal(t, "the tool fake took longer than it may", reply.Content)
-	require.Equal(t, domain.CodeOutcomeUnknown, limited(domain.AtMostOnce, obedient).Error.Code)
-
-	hang := make(chan struct{})
-	t.Cleanup(func() { close(hang) })
-	stubborn := func(context.Context) (string, error) { <-hang; return "", nil }
-	require.Equal(t, domain.CodeTimeout, limited(domain.ReadOnly, stubborn).Error.Code)
-	require.Equal(t, domain.CodeOutcomeUnknown, limited(domain.AtMostOnce, stubborn).Error.Code)
-
-	b := benchOf(fake(domain.ReadOnly, obedient))
-	b.timeout = 20 * time.Millisecond
-	require.Equal(t, domain.CodeTimeout, b.reply(t, request("fake", domain.ReadOnly)).Error.Code, "before the server gives the activity up")
 }
 
 func TestCallToolShutdown(t *testing.T) {
@@ -403,24 +288,6 @@ func TestCallToolLongArguments(t *testing.T) {
 	require.Zero(t, reply.Attempts, "a first attempt is not counted")
 }
 
-func TestCallToolBeats(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		beats := make(chan contract.Heartbeat, 100)
-		b := benchOf(fake(domain.ReadOnly, func(context.Context) (string, error) {
-			first := <-beats
-			select {
-			case <-beats:
-				return fmt.Sprintf("%s, step %d", first.Phase, first.Step), nil
-			case <-time.After(2 * time.Minute):
-				return "", errors.New("only one heartbeat")
-			}
-		}))
-		b.beats = func(beat contract.Heartbeat) { beats <- beat }
-		require.Equal(t, "running, step 3", b.reply(t, request("fake", domain.ReadOnly)).Content)
-	})
-}
-
 // TestCallToolFirstBeat: a heartbeat is a write of the server's state, so a call
 // makes none before it has taken 100 ms.
 func TestCallToolFirstBeat(t *testing.T) {
@@ -433,7 +300,7 @@ func TestCallToolFirstBeat(t *testing.T) {
 			}))
 			var beats atomic.Int64
 			b.beats = func(contract.Heartbeat) { beats.Add(1) }
-			require.Equal(t, "done", b.reply(t, request("fake", domain.ReadOnly)).Content)
+			require.Equal(t, "done", b.run(t).Content)
 			require.EqualValues(t, want, beats.Load(), takes)
 		})
 	}

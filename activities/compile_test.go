@@ -2,7 +2,6 @@ package activities_test
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 	"testing"
 
@@ -100,23 +99,6 @@ func TestCallModelShowsTheTracesOfOrigins(t *testing.T) {
 	}
 }
 
-func TestCallModelAppliesEdits(t *testing.T) {
-	t.Parallel()
-	k := talk{execution: executionID(1)}
-	k.user("first")
-	k.tool(strings.Repeat("long ", 10))
-	k.user("second")
-	k.tool(strings.Repeat("longer ", 10))
-	k.summary(domain.UserMessage("the summary"))
-	k.user("third")
-	b := answeringBench("x", few)
-	b.log = k.Log
-	request := b.request()
-	request.Edits = domain.Edits{Hidden: 3, Cleared: 6, Summary: 7, Buffered: 6}
-	b.replyTo(t, request)
-	require.Equal(t, []string{"user:the summary", "user:second", "assistant:?c4", "tool:c4=[cleared: 70 bytes]", "user:third"}, words(b.called.Messages))
-}
-
 // TestCallModelNeedsOnlyWhatIsShown: hidden messages may be nowhere any more, and
 // what a worker happens to know of them changes nothing.
 func TestCallModelNeedsOnlyWhatIsShown(t *testing.T) {
@@ -187,46 +169,54 @@ func TestCallModelWithOwnCompiler(t *testing.T) {
 	require.Regexp(t, `^worker \d+@\S*: compiler: this worker has no "mine"`, own.Message)
 }
 
+// conversation is what words says of one, with blanks between the messages.
+func conversation(said string) (messages []domain.Message) {
+	for _, word := range strings.Fields(said) {
+		role, text, _ := strings.Cut(word, ":")
+		m := domain.Message{Role: domain.Role(role)}
+		if id, content, found := strings.Cut(text, "="); found {
+			m = resultOf(id, content)
+		} else if calls := strings.Split(text, "?"); role == "assistant" {
+			m = asking(calls[1:]...)
+			text = calls[0]
+		}
+		if m.ToolResult == nil && text != "" {
+			m.Parts = []domain.Part{{Type: domain.PartText, Text: text}}
+		}
+		messages = append(messages, m)
+	}
+	return messages
+}
+
 // TestCallModelPairsCallsAndResults: whatever a compiler of a worker's own
 // leaves out, no provider gets a call without its result.
 func TestCallModelPairsCallsAndResults(t *testing.T) {
 	t.Parallel()
-	user := domain.UserMessage("u")
-	telling := asking("a", "b")
-	telling.Parts = []domain.Part{{Type: domain.PartText, Text: "I look"}}
-	for name, test := range map[string]struct {
-		chosen []domain.Message
-		want   []string
-	}{
-		"as it was":              {[]domain.Message{user, asking("a", "b"), resultOf("b", "2"), resultOf("a", "1"), user}, []string{"user:u", "assistant:?a?b", "tool:b=2", "tool:a=1", "user:u"}},
-		"no result":              {[]domain.Message{user, asking("a"), user}, []string{"user:u", "user:u"}},
-		"one result of two":      {[]domain.Message{asking("a", "b"), resultOf("b", "2")}, []string{"assistant:?b", "tool:b=2"}},
-		"text stays":             {[]domain.Message{telling}, []string{"assistant:I look"}},
-		"no call":                {[]domain.Message{user, resultOf("a", "1"), user}, []string{"user:u", "user:u"}},
-		"a result twice":         {[]domain.Message{asking("a"), resultOf("a", "1"), resultOf("a", "2")}, []string{"assistant:?a", "tool:a=1"}},
-		"a result before":        {[]domain.Message{resultOf("a", "1"), asking("a")}, nil},
-		"a result later":         {[]domain.Message{asking("a"), user, resultOf("a", "1")}, []string{"assistant:?a", "tool:a=1", "user:u"}},
-		"a result much later":    {[]domain.Message{asking("a"), telling, resultOf("a", "1")}, []string{"assistant:I look?a", "tool:a=1"}},
-		"the same id twice":      {[]domain.Message{asking("a"), resultOf("a", "1"), asking("a"), resultOf("a", "2")}, []string{"assistant:?a", "tool:a=1", "assistant:?a", "tool:a=2"}},
-		"a result of nothing":    {[]domain.Message{asking("a"), {Role: domain.RoleTool}}, nil},
-		"nothing":                {nil, nil},
-		"an empty answer":        {[]domain.Message{user, {Role: domain.RoleAssistant}, user}, []string{"user:u", "user:u"}},
-		"ids that repeat in one": {[]domain.Message{asking("a", "a"), resultOf("a", "1"), resultOf("a", "2")}, []string{"assistant:?a?a", "tool:a=1", "tool:a=2"}},
+	for name, test := range map[string]struct{ chosen, want string }{
+		"as it was":              {"user:u assistant:?a?b tool:b=2 tool:a=1 user:u", "user:u assistant:?a?b tool:b=2 tool:a=1 user:u"},
+		"no result":              {"user:u assistant:?a user:u", "user:u user:u"},
+		"one result of two":      {"assistant:?a?b tool:b=2", "assistant:?b tool:b=2"},
+		"text stays":             {"assistant:look?a?b", "assistant:look"},
+		"no call":                {"user:u tool:a=1 user:u", "user:u user:u"},
+		"a result twice":         {"assistant:?a tool:a=1 tool:a=2", "assistant:?a tool:a=1"},
+		"a result before":        {"tool:a=1 assistant:?a", ""},
+		"a result later":         {"assistant:?a user:u tool:a=1", "assistant:?a tool:a=1 user:u"},
+		"a result much later":    {"assistant:?a assistant:look?a?b tool:a=1", "assistant:look?a tool:a=1"},
+		"the same id twice":      {"assistant:?a tool:a=1 assistant:?a tool:a=2", "assistant:?a tool:a=1 assistant:?a tool:a=2"},
+		"a result of nothing":    {"assistant:?a tool:", ""},
+		"nothing":                {"", ""},
+		"an empty answer":        {"user:u assistant: user:u", "user:u user:u"},
+		"ids that repeat in one": {"assistant:?a?a tool:a=1 tool:a=2", "assistant:?a?a tool:a=1 tool:a=2"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			before := slices.Clone(test.chosen)
-			require.Equal(t, test.want, words(shownBy(t, func([]domain.Entry) []domain.Message { return test.chosen })))
-			require.Equal(t, before, test.chosen)
+			chosen := conversation(test.chosen)
+			b := answeringBench("x", few)
+			b.resolved.Definition.Compiler = "mine"
+			b.compilers = map[string]activities.Compiler{"mine": func([]domain.Entry) []domain.Message { return chosen }}
+			b.reply(t)
+			require.Equal(t, test.want, strings.Join(words(b.called.Messages), " "))
+			require.Equal(t, conversation(test.chosen), chosen)
 		})
 	}
-}
-
-// shownBy is what the model is shown where a worker's own compiler chooses.
-func shownBy(t *testing.T, choose activities.Compiler) []domain.Message {
-	t.Helper()
-	b := answeringBench("x", few)
-	b.resolved.Definition.Compiler, b.compilers = "mine", map[string]activities.Compiler{"mine": choose}
-	b.reply(t)
-	return b.called.Messages
 }

@@ -149,6 +149,12 @@ func TestHeartbeatsTellTextAndReasoning(t *testing.T) {
 	require.Len(t, beat.Reasoning, 4<<10)
 	require.Equal(t, 1, beat.Attempt)
 	require.EqualValues(t, (len(long)+7+3)/4, beat.Reserved.ReasoningTokens)
+
+	text := strings.Repeat("é€", 5000)
+	beat, _ = toldOf(t, []inference.Delta{{Text: text}}, nil)
+	require.True(t, strings.HasSuffix(text, beat.Tail), "in whole characters")
+	require.LessOrEqual(t, len(beat.Tail), 8<<10)
+	require.Greater(t, len(beat.Tail), 8<<10-4)
 }
 
 // TestHeartbeatsWithhold: neither what a hook may rewrite nor a summary can be
@@ -161,7 +167,7 @@ func TestHeartbeatsWithhold(t *testing.T) {
 			b.resolved.Hooks = []contract.HookSpec{{Name: "audit", Trigger: domain.TriggerAfterStep}, {Name: "redact", Trigger: domain.TriggerAfterInference}}
 		},
 		"summary": func(b *modelBench, request *contract.ModelRequest) {
-			b.log = b.log.Append("", domain.UserMessage(strings.Repeat("more ", 200)), domain.DigestOf([]byte("more")))
+			b.say(domain.UserMessage(strings.Repeat("more ", 200)))
 			request.Summary = &domain.SummaryRequest{To: 2, MaxTokens: 100}
 		},
 	} {
@@ -257,7 +263,7 @@ func TestCallToolBeatsOftenEnough(t *testing.T) {
 				b.config.HeartbeatEvery = test.every
 				b.info = func(info *activity.Info) { info.HeartbeatTimeout = test.timeout }
 				b.beaten = func() { beats <- time.Now() }
-				require.Equal(t, test.want.String(), b.reply(t, request("fake", domain.ReadOnly)).Content)
+				require.Equal(t, test.want.String(), b.run(t).Content)
 			})
 		})
 	}

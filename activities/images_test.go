@@ -29,6 +29,7 @@ func image(mediaType, data string) domain.Part {
 // TestImagesOfResults: what a model can be shown goes with the result, all else is named, and both are bounded.
 func TestImagesOfResults(t *testing.T) {
 	t.Parallel()
+	type parts = []domain.Part
 	png, jpeg := image("image/png", aPNG+"x"), image("image/jpeg", aJPEG+"x")
 	large := image("image/png", aPNG+strings.Repeat("x", domain.MaxResultData))
 	many := make([]domain.Part, 30)
@@ -37,31 +38,28 @@ func TestImagesOfResults(t *testing.T) {
 	}
 	for name, test := range map[string]struct {
 		content string
-		parts   []domain.Part
-		shown   []domain.Part
+		parts   parts
+		shown   parts
 		want    string
 	}{
 		"none":                  {content: "text", want: "text"},
-		"alone":                 {parts: []domain.Part{png}, shown: []domain.Part{png}, want: "[image image/png 1 KB]"},
-		"beside a text":         {content: "text", parts: []domain.Part{png, jpeg}, shown: []domain.Part{png, jpeg}, want: "text\n[image image/png 1 KB]\n[image image/jpeg 1 KB]"},
-		"its type is a lie":     {parts: []domain.Part{image("image/jpeg", aPNG)}, shown: []domain.Part{image("image/png", aPNG)}, want: "[image image/png 1 KB]"},
-		"it is no image":        {parts: []domain.Part{image("image/png", "<svg>")}, want: "[image image/png 1 KB: not shown]"},
-		"an image of no vendor": {parts: []domain.Part{image("image/bmp", "BM")}, want: "[image image/bmp 1 KB: not shown]"},
-		"nothing in it":         {parts: []domain.Part{image("image/png", "")}, want: "[image image/png: not shown]"},
-		"a sound":               {parts: []domain.Part{{Type: domain.PartAudio, MediaType: "audio/wav", Data: []byte("x")}}, want: "[audio audio/wav 1 KB: not shown]"},
-		"a file that is one":    {parts: []domain.Part{{Type: domain.PartFile, MediaType: "image/png", Data: []byte(aPNG), Filename: "a]\n[b"}}, want: "[file image/png 1 KB a   b: not shown]"},
-		"too large":             {parts: []domain.Part{large, png}, shown: []domain.Part{png}, want: "[image image/png 394 KB: not shown, too large]\n[image image/png 1 KB]"},
+		"alone":                 {parts: parts{png}, shown: parts{png}, want: "[image image/png 1 KB]"},
+		"beside a text":         {content: "text", parts: parts{png, jpeg}, shown: parts{png, jpeg}, want: "text\n[image image/png 1 KB]\n[image image/jpeg 1 KB]"},
+		"its type is a lie":     {parts: parts{image("image/jpeg", aPNG)}, shown: parts{image("image/png", aPNG)}, want: "[image image/png 1 KB]"},
+		"it is no image":        {parts: parts{image("image/png", "<svg>")}, want: "[image image/png 1 KB: not shown]"},
+		"an image of no vendor": {parts: parts{image("image/bmp", "BM")}, want: "[image image/bmp 1 KB: not shown]"},
+		"nothing in it":         {parts: parts{image("image/png", "")}, want: "[image image/png: not shown]"},
+		"a sound":               {parts: parts{{Type: domain.PartAudio, MediaType: "audio/wav", Data: []byte("x")}}, want: "[audio audio/wav 1 KB: not shown]"},
+		"a file that is one":    {parts: parts{{Type: domain.PartFile, MediaType: "image/png", Data: []byte(aPNG), Filename: "a]\n[b"}}, want: "[file image/png 1 KB a   b: not shown]"},
+		"too large":             {parts: parts{large, png}, shown: parts{png}, want: "[image image/png 394 KB: not shown, too large]\n[image image/png 1 KB]"},
 		"too many":              {parts: many, shown: many[:10], want: strings.Repeat("[image image/png 1 KB]\n", 10) + "[20 more: not shown]"},
-		"a secret in it":        {parts: []domain.Part{image("image/png", aPNG+canary)}, want: "[image image/png 1 KB: not shown, it holds a secret]"},
+		"a secret in it":        {parts: parts{image("image/png", aPNG+canary)}, want: "[image image/png 1 KB: not shown, it holds a secret]"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			made := tool.NewResult("fake", "does it", domain.ReadOnly, func(context.Context, struct{}) (tool.Result, error) {
-				return tool.Result{Content: test.content, Parts: test.parts}, nil
-			})
-			b := benchOf(made)
+			b := benchOf(resulting(domain.ReadOnly, tool.Result{Content: test.content, Parts: test.parts}))
 			b.config.Secrets = oneSecret{}
-			reply := b.reply(t, request("fake", domain.ReadOnly))
+			reply := b.run(t)
 			require.Nil(t, reply.Error)
 			require.Equal(t, test.want, reply.Content)
 			require.Equal(t, test.shown, reply.Parts)
@@ -76,12 +74,11 @@ func TestLargeImagesAreKept(t *testing.T) {
 	bucket := memblob.OpenBucket(nil)
 	store := artifact.New(bucket)
 	large := image("image/png", aPNG+strings.Repeat("x", 1_000_000))
-	made := tool.NewResult("fake", "does it", domain.ReadOnly, func(context.Context, struct{}) (tool.Result, error) {
-		return tool.Result{Parts: []domain.Part{large, image("image/png", aPNG), image("image/png", aPNG+strings.Repeat("x", artifact.MaxImage))}}, nil
-	})
-	calling := benchOf(made)
+	calling := benchOf(resulting(domain.ReadOnly, tool.Result{
+		Parts: []domain.Part{large, image("image/png", aPNG), image("image/png", aPNG+strings.Repeat("x", artifact.MaxImage))},
+	}))
 	calling.config.Artifacts = store
-	reply := calling.reply(t, request("fake", domain.ReadOnly))
+	reply := calling.run(t)
 	require.Equal(t, "[image image/png 1001 KB]\n[image image/png 1 KB]\n[image image/png 3501 KB: not shown, too large]", reply.Content)
 	require.Len(t, reply.Parts, 2)
 	require.Empty(t, reply.Parts[0].Data)
@@ -96,10 +93,7 @@ func TestLargeImagesAreKept(t *testing.T) {
 	seenBy := func(store *artifact.Store, parts ...domain.Part) (domain.Message, []domain.Part) {
 		b := answeringBench("a dot", domain.Usage{})
 		b.artifacts = store
-		asks := domain.Message{Role: domain.RoleAssistant, ToolCalls: []domain.ToolCall{{ID: "a", Name: "f", Arguments: "{}"}}}
-		m := domain.ToolMessage(domain.ToolResult{CallID: "a", Name: "f", Content: "looked"})
-		m.Parts = parts
-		b.log = b.log.Append("", asks, domain.Digest{}).Append("", m, domain.Digest{})
+		shownTo(b, parts...)
 		require.Equal(t, "a dot", b.reply(t).Message.Text())
 		recorded, _ := b.log.At(b.log.Len() - 1)
 		require.Equal(t, parts, recorded.Message.Parts, "what is recorded stays")
@@ -123,16 +117,14 @@ func TestLargeImagesAreKept(t *testing.T) {
 	require.ErrorContains(t, err, "read image")
 
 	require.NoError(t, bucket.Close())
-	require.Contains(t, calling.reply(t, request("fake", domain.ReadOnly)).Content, "[image image/png 1001 KB: not shown, it could not be kept]\n")
+	require.Contains(t, calling.run(t).Content, "[image image/png 1001 KB: not shown, it could not be kept]\n")
 }
 
 // TestImagesInASharedRoom: a call that shares a step's room with many records no more than its part, never more than it
 // would alone.
 func TestImagesInASharedRoom(t *testing.T) {
 	t.Parallel()
-	made := tool.NewResult("fake", "does it", domain.ReadOnly, func(context.Context, struct{}) (tool.Result, error) {
-		return tool.Result{Parts: []domain.Part{image("image/png", aPNG+strings.Repeat("x", 300_000)), image("image/png", aPNG)}}, nil
-	})
+	made := resulting(domain.ReadOnly, tool.Result{Parts: []domain.Part{image("image/png", aPNG+strings.Repeat("x", 300_000)), image("image/png", aPNG)}})
 	for name, test := range map[string]struct{ room, shown int }{
 		"all of it": {0, 2}, "enough": {350_000, 2}, "too little": {100_000, 1}, "none": {1, 0}, "below none": {-1, 0},
 	} {
@@ -151,23 +143,19 @@ func TestNotesOfImagesAreBounded(t *testing.T) {
 	for range 10 {
 		parts = append(parts, domain.Part{Type: domain.PartFile, MediaType: strings.Repeat("x", 100), Filename: strings.Repeat("y", 1000)})
 	}
-	made := tool.NewResult("fake", "does it", domain.ReadOnly, func(context.Context, struct{}) (tool.Result, error) {
-		return tool.Result{Content: "begin" + strings.Repeat(".", 2000) + "end", Parts: parts}, nil
-	}, tool.MaxOutput(1024))
-	content := benchOf(made).reply(t, request("fake", domain.ReadOnly)).Content
+	made := resulting(domain.ReadOnly, tool.Result{Content: "begin" + strings.Repeat(".", 2000) + "end", Parts: parts}, tool.MaxOutput(1024))
+	content := benchOf(made).run(t).Content
 	require.LessOrEqual(t, len(content), 1024)
 	require.Contains(t, content, "begin")
 	require.Contains(t, content, "end\n[file x")
 }
 
-// shownTo is a conversation in which a tool has shown images, of so many bytes each.
-func shownTo(b *modelBench, images, size int) {
-	for range images {
-		m := domain.ToolMessage(domain.ToolResult{CallID: "a", Name: "f", Content: "looked"})
-		m.Parts = []domain.Part{image("image/png", strings.Repeat("x", size))}
-		asks := domain.Message{Role: domain.RoleAssistant, ToolCalls: []domain.ToolCall{{ID: "a", Name: "f", Arguments: "{}"}}}
-		b.log = b.log.Append("", asks, domain.Digest{}).Append("", m, domain.Digest{})
-	}
+// shownTo has a tool of the conversation show images.
+func shownTo(b *modelBench, images ...domain.Part) {
+	m := domain.ToolMessage(domain.ToolResult{CallID: "a", Name: "f", Content: "looked"})
+	m.Parts = images
+	asks := domain.Message{Role: domain.RoleAssistant, ToolCalls: []domain.ToolCall{{ID: "a", Name: "f", Arguments: "{}"}}}
+	b.say(asks, m)
 }
 
 // seen is how many images of tools a model gets.
@@ -200,7 +188,9 @@ func TestImagesInARequest(t *testing.T) {
 			b := answeringBench("a dot", domain.Usage{})
 			b.facts = abilities
 			b.resolved.Definition.Model.Model = test.model
-			shownTo(b, test.images, test.size)
+			for range test.images {
+				shownTo(b, image("image/png", strings.Repeat("x", test.size)))
+			}
 			require.Equal(t, "a dot", b.reply(t).Message.Text())
 			require.Equal(t, test.want, seen(b.called))
 			oldest := b.called.Messages[2]
@@ -240,7 +230,9 @@ func TestARequestThatIsRefusedWithImages(t *testing.T) {
 				}
 				return says("I see nothing", domain.Usage{}), nil
 			})
-			shownTo(b, test.images, 10)
+			for range test.images {
+				shownTo(b, image("image/png", aPNG))
+			}
 			switch {
 			case test.want != "":
 				_, failed := b.failure(t)
@@ -259,10 +251,7 @@ func TestARequestThatIsRefusedWithImages(t *testing.T) {
 func TestImagesThatOneRequestLeftOutAreInTheNext(t *testing.T) {
 	t.Parallel()
 	b := modelBenchOf(nil)
-	asks := domain.Message{Role: domain.RoleAssistant, ToolCalls: []domain.ToolCall{{ID: "a", Name: "f", Arguments: "{}"}}}
-	shows := domain.ToolMessage(domain.ToolResult{CallID: "a", Name: "f", Content: "looked"})
-	shows.Parts = []domain.Part{image("image/png", aPNG)}
-	b.log = b.log.Append("", asks, domain.Digest{}).Append("", shows, domain.Digest{})
+	shownTo(b, image("image/png", aPNG))
 	b.source = &transcript.Source{Cache: transcript.NewCache(64 << 20)}
 	var images []int
 	b.model = func(_ context.Context, call inference.Call, _ func(inference.Delta)) (inference.Answer, error) {
@@ -275,7 +264,7 @@ func TestImagesThatOneRequestLeftOutAreInTheNext(t *testing.T) {
 	for range 2 {
 		b.source.Cache.Feed(agent, b.log, b.resolved)
 		require.Equal(t, "a dot", b.reply(t).Message.Text())
-		b.log = b.log.Append("", domain.UserMessage("and now?"), domain.Digest{})
+		b.say(domain.UserMessage("and now?"))
 	}
 	require.Equal(t, []int{1, 0, 1, 0}, images)
 }

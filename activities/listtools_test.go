@@ -34,6 +34,16 @@ type checker struct {
 func (c checker) Check(_ context.Context, config domain.LLMConfig) error { return c.refusal }
 func (c checker) MinOutputTokens() int64                                 { return 16 }
 
+// providing is a worker that has a provider, p.
+func providing(tools ...tool.Tool) activities.Config {
+	return activities.Config{Providers: map[string]inference.Provider{"p": checker{}}, Tools: tools}
+}
+
+// agentWith is one that asks the provider p and has tools.
+func agentWith(tools ...string) domain.Definition {
+	return domain.Definition{Model: domain.LLMConfig{Provider: "p", Model: "m"}, Tools: tools}
+}
+
 func named(name string) tool.Tool {
 	return tool.New(name, "does "+name, domain.ReadOnly, func(context.Context, struct{}) (string, error) { return "", nil })
 }
@@ -41,6 +51,14 @@ func named(name string) tool.Tool {
 func listTools(t *testing.T, config activities.Config, definition domain.Definition) (contract.Resolved, error) {
 	t.Helper()
 	return answerOf(t, config, contract.ResolveRequest{Definition: definition})
+}
+
+// listed is what a worker resolves a definition to.
+func listed(t *testing.T, config activities.Config, definition domain.Definition) contract.Resolved {
+	t.Helper()
+	resolved, err := listTools(t, config, definition)
+	require.NoError(t, err)
+	return resolved
 }
 
 func answerOf(t *testing.T, config activities.Config, request contract.ResolveRequest) (contract.Resolved, error) {
@@ -53,20 +71,14 @@ func answerOf(t *testing.T, config activities.Config, request contract.ResolveRe
 
 func TestListTools(t *testing.T) {
 	t.Parallel()
-	config := activities.Config{
-		Providers: map[string]inference.Provider{"p": checker{}},
-		Tools:     []tool.Tool{named("a"), named("b"), named("c")},
-	}
-	definition := domain.Definition{Model: domain.LLMConfig{Provider: "p", Model: "m"}, Tools: []string{"c", "a", "c"}}
-	catalog, err := listTools(t, config, definition)
-	require.NoError(t, err)
+	config, definition := providing(named("a"), named("b"), named("c")), agentWith("c", "a", "c")
+	catalog := listed(t, config, definition)
 	require.Equal(t, []domain.ToolSpec{named("c").Spec(), named("a").Spec()}, catalog.Tools, "in the order of the definition, each once")
 	require.False(t, catalog.Storage)
 	require.EqualValues(t, 16, catalog.MinOutputTokens)
 	require.False(t, catalog.Digest.IsZero())
 
-	again, err := listTools(t, config, definition)
-	require.NoError(t, err)
+	again := listed(t, config, definition)
 	require.Equal(t, catalog, again)
 
 	other := domain.DigestOf([]byte("what the session made of it"))
@@ -79,23 +91,19 @@ func TestListTools(t *testing.T) {
 	}
 
 	config.Timing = contract.TimingOf(false)
-	timed, err := listTools(t, config, definition)
-	require.NoError(t, err)
+	timed := listed(t, config, definition)
 	require.Equal(t, config.Timing, timed.Timing, "the worker says what fits its way to the server")
 	require.Equal(t, catalog.Digest, timed.Digest)
 
 	config.Storage = memblob.OpenBucket(nil)
-	stored, err := listTools(t, config, definition)
-	require.NoError(t, err)
+	stored := listed(t, config, definition)
 	require.True(t, stored.Storage)
 
 	definition.SystemPrompt = "be brief"
-	prompted, err := listTools(t, config, definition)
-	require.NoError(t, err)
+	prompted := listed(t, config, definition)
 
 	config.Tools[0] = tool.New("a", "does something else", domain.ReadOnly, func(context.Context, struct{}) (string, error) { return "", nil })
-	changed, err := listTools(t, config, definition)
-	require.NoError(t, err)
+	changed := listed(t, config, definition)
 	digests := map[domain.Digest]bool{catalog.Digest: true, stored.Digest: true, prompted.Digest: true, changed.Digest: true}
 	require.Len(t, digests, 4, "whatever decides how the agent runs is in the digest")
 }
@@ -126,7 +134,7 @@ func TestListToolsSaysThatItIsAtIt(t *testing.T) {
 	env := plainEnvironment()
 	var once sync.Once
 	env.SetOnActivityHeartbeatListener(func(*activity.Info, converter.EncodedValues) { once.Do(func() { close(heard) }) })
-	_, err = outcomeOf(t, env, a, contract.ListTools, contract.ResolveRequest{Definition: domain.Definition{Model: domain.LLMConfig{Provider: "p", Model: "m"}}})
+	_, err = outcomeOf(t, env, a, contract.ListTools, contract.ResolveRequest{Definition: agentWith()})
 	require.NoError(t, err)
 }
 
@@ -147,7 +155,7 @@ func TestWhatToolsAreWaitedForIsTold(t *testing.T) {
 			close(toolbox.heard)
 		})
 	})
-	_, unlisted := outcomeOf(t, env, a, contract.ListTools, contract.ResolveRequest{Definition: domain.Definition{Model: domain.LLMConfig{Provider: "p", Model: "m"}, Tools: []string{"s__echo"}}})
+	_, unlisted := outcomeOf(t, env, a, contract.ListTools, contract.ResolveRequest{Definition: agentWith("s__echo")})
 	require.NoError(t, cmp.Or(err, unlisted))
 	require.Equal(t, &contract.Progress{Tool: "tools", Text: "MCP server s is silent: [hidden]"}, beat.Progress)
 }
@@ -176,19 +184,13 @@ func all(entries []domain.Entry) []domain.Message {
 func TestListToolsResolves(t *testing.T) {
 	t.Parallel()
 	known := modelfacts.Facts{Price: &domain.Price{Input: 5, Output: 10}, ContextWindow: 1000, MaxOutputTokens: 100}
-	config := activities.Config{
-		Providers: map[string]inference.Provider{"p": checker{}},
-		Hooks:     hooks(t, "gate", "audit"),
-		Compilers: map[string]activities.Compiler{"mine": all},
-		Facts: func(model domain.LLMConfig) (modelfacts.Facts, bool) {
-			return known, model.Model == "known"
-		},
-	}
-	catalog, err := listTools(t, config, domain.Definition{
+	config := providing()
+	config.Hooks, config.Compilers = hooks(t, "gate", "audit"), map[string]activities.Compiler{"mine": all}
+	config.Facts = func(model domain.LLMConfig) (modelfacts.Facts, bool) { return known, model.Model == "known" }
+	catalog := listed(t, config, domain.Definition{
 		Model: domain.LLMConfig{Provider: "p", Model: "known"}, Hooks: []string{"audit"}, Compiler: "mine",
 		Guards: domain.Guards{OutputRetries: new(0)}, Compaction: domain.Compaction{TriggerPercent: 50},
 	})
-	require.NoError(t, err)
 	require.Equal(t, []contract.HookSpec{{Name: "audit", Trigger: domain.TriggerBeforeStep}}, catalog.Hooks)
 	require.Equal(t, domain.Guards{Repetition: &domain.Repetition{Nudge: 5, Stop: 10}, OutputRetries: new(0)}, *catalog.Guards, "defaults are recorded")
 	require.Equal(t, domain.Compaction{TriggerPercent: 50, TargetPercent: 25}, *catalog.Compaction)
@@ -198,14 +200,12 @@ func TestListToolsResolves(t *testing.T) {
 	require.Empty(t, catalog.OutputMode, "there is no response format")
 
 	own := domain.LLMConfig{Provider: "p", Model: "known", Price: &domain.Price{}, ContextWindow: 8, MaxOutputTokens: 4}
-	given, err := listTools(t, config, domain.Definition{Model: own})
-	require.NoError(t, err)
+	given := listed(t, config, domain.Definition{Model: own})
 	require.Equal(t, &domain.Price{}, given.Price, "what the definition says comes first, a price of nothing too")
 	require.EqualValues(t, 8, given.ContextWindow)
 	require.EqualValues(t, 4, given.MaxOutputTokens)
 
-	unknown, err := listTools(t, config, domain.Definition{Model: domain.LLMConfig{Provider: "p", Model: "unknown"}})
-	require.NoError(t, err)
+	unknown := listed(t, config, domain.Definition{Model: domain.LLMConfig{Provider: "p", Model: "unknown"}})
 	require.Nil(t, unknown.Price, "never guessed")
 	require.Zero(t, unknown.ContextWindow)
 	require.Len(t, map[domain.Digest]bool{catalog.Digest: true, given.Digest: true, unknown.Digest: true}, 3)
@@ -222,6 +222,9 @@ func TestListToolsRefuses(t *testing.T) {
 		}))
 		names = append(names, name)
 	}
+	refusing := func(err error) activities.Config {
+		return activities.Config{Providers: map[string]inference.Provider{"p": checker{refusal: err}}}
+	}
 	for _, c := range []struct {
 		name       string
 		config     activities.Config
@@ -236,9 +239,9 @@ func TestListToolsRefuses(t *testing.T) {
 			domain.Invalid, domain.CodeUnknownTool, "tools: this worker has no x; it has: none"},
 		{"unknown provider", activities.Config{Providers: map[string]inference.Provider{"q": checker{}, "p": checker{}}}, domain.Definition{Model: domain.LLMConfig{Provider: "r"}},
 			domain.Unavailable, domain.CodeModelNotFound, `model: no provider "r" on this worker; the providers are: p, q`},
-		{"refused model", activities.Config{Providers: map[string]inference.Provider{"p": checker{refusal: domain.CodedErrorf(domain.Denied, domain.CodeAuth, "no key")}}}, domain.Definition{Model: domain.LLMConfig{Provider: "p"}},
+		{"refused model", refusing(domain.CodedErrorf(domain.Denied, domain.CodeAuth, "no key")), agentWith(),
 			domain.Denied, domain.CodeAuth, "no key"},
-		{"a vault that is down", activities.Config{Providers: map[string]inference.Provider{"p": checker{refusal: domain.Errorf(domain.Unavailable, "vault is down")}}}, domain.Definition{Model: domain.LLMConfig{Provider: "p"}},
+		{"a vault that is down", refusing(domain.Errorf(domain.Unavailable, "vault is down")), agentWith(),
 			domain.Unavailable, "", "vault is down"},
 		{"unknown hooks", activities.Config{Hooks: hooks(t, "audit", "gate")}, domain.Definition{Hooks: []string{"gaet", "audit"}},
 			domain.Unavailable, "", "hooks: this worker has no gaet; it has: audit, gate"},
@@ -250,7 +253,7 @@ func TestListToolsRefuses(t *testing.T) {
 			domain.Invalid, "", "compaction.trigger_percent: is 100"},
 		{"a price without sense", activities.Config{}, domain.Definition{Model: domain.LLMConfig{Price: &domain.Price{Input: -1}}},
 			domain.Invalid, "", "price.input: is -1"},
-		{"tools too large", activities.Config{Providers: map[string]inference.Provider{"p": checker{}}, Tools: huge}, domain.Definition{Model: domain.LLMConfig{Provider: "p"}, Tools: names},
+		{"tools too large", providing(huge...), agentWith(names...),
 			domain.TooLarge, "", "the definition and its 4 tools take 1600"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -271,17 +274,13 @@ func TestListToolsRefuses(t *testing.T) {
 // TestListToolsApprovals says which approvals hold where the definition has none, as the worker was told.
 func TestListToolsApprovals(t *testing.T) {
 	t.Parallel()
-	definition := domain.Definition{Model: domain.LLMConfig{Provider: "p", Model: "m"}}
-	config := activities.Config{Providers: map[string]inference.Provider{"p": checker{}}}
-	catalog, err := listTools(t, config, definition)
-	require.NoError(t, err)
+	config, definition := providing(), agentWith()
+	catalog := listed(t, config, definition)
 	require.Equal(t, domain.DefaultApprovals(), catalog.Approvals)
 	config.Approvals = domain.ApprovalsOf("allow")
-	catalog, err = listTools(t, config, definition)
-	require.NoError(t, err)
+	catalog = listed(t, config, definition)
 	require.Equal(t, domain.ApprovalsOf("allow"), catalog.Approvals)
 	definition.Approvals = domain.ApprovalsOf("ask")
-	catalog, err = listTools(t, config, definition)
-	require.NoError(t, err)
+	catalog = listed(t, config, definition)
 	require.Nil(t, catalog.Approvals, "the definition's own hold")
 }

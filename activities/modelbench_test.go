@@ -93,8 +93,15 @@ func modelBenchOf(model fakeModel) *modelBench {
 		Tools:      []domain.ToolSpec{{Name: "f", Schema: []byte(`{"type":"object"}`)}},
 		Digest:     domain.DigestOf([]byte("resolved")),
 	}
-	b.log = domain.Log{}.Append("", domain.UserMessage("hello"), domain.DigestOf([]byte("hello")))
+	b.say(domain.UserMessage("hello"))
 	return b
+}
+
+// say appends messages to the conversation.
+func (b *modelBench) say(messages ...domain.Message) {
+	for _, m := range messages {
+		b.log = b.log.Append("", m, domain.DigestOf([]byte(m.Text())))
+	}
 }
 
 // answeringBench is a bench whose model answers at once.
@@ -150,6 +157,12 @@ func (b *modelBench) replyTo(t *testing.T, request contract.ModelRequest) contra
 	reply, err := b.call(t, request)
 	require.NoError(t, err)
 	return reply
+}
+
+// cancellable has the activity's context end when that is asked for.
+func (b *modelBench) cancellable() (cancel context.CancelCauseFunc) {
+	b.parent, cancel = context.WithCancelCause(context.Background())
+	return cancel
 }
 
 // failure is the failure that Temporal is told of, with its error.

@@ -1,7 +1,6 @@
 package activities_test
 
 import (
-	"context"
 	"encoding/json"
 	"strings"
 	"testing"
@@ -32,12 +31,9 @@ func TestCallModelAnswersThatCannotBeRecorded(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			b := modelBenchOf(func(context.Context, inference.Call, func(inference.Delta)) (inference.Answer, error) {
-				answer := says(test.text, domain.Usage{InputTokens: 7, OutputTokens: 8})
-				answer.Message.Metadata = test.metadata
-				return answer, nil
-			})
-			reply := b.reply(t)
+			answer := says(test.text, domain.Usage{InputTokens: 7, OutputTokens: 8})
+			answer.Message.Metadata = test.metadata
+			reply := modelBenchOf(returning(answer, nil)).reply(t)
 			if test.says == "" {
 				require.Equal(t, contract.Answered, reply.Outcome)
 				require.Nil(t, reply.Error)
@@ -54,17 +50,12 @@ func TestCallModelAnswersThatCannotBeRecorded(t *testing.T) {
 // TestWrappedCalls: calls in a wrapper that the model invented are recorded as those that it means.
 func TestWrappedCalls(t *testing.T) {
 	t.Parallel()
-	b := modelBenchOf(nil)
-	b.model = func(context.Context, inference.Call, func(inference.Delta)) (inference.Answer, error) {
-		answer := says("look", domain.Usage{})
-		answer.Message.ToolCalls = []domain.ToolCall{
-			{ID: "1", Name: "multi_tool_use.parallel", Arguments: `{"tool_uses":[{"recipient_name":"functions.f","parameters":{"x":1}},{"recipient_name":"functions.f","parameters":{}}]}`},
-			{ID: "2", Name: "functions.f", Arguments: "{}"}, {ID: "3", Name: "functions.g", Arguments: "{}"},
-		}
-		return answer, nil
+	answer := says("look", domain.Usage{})
+	answer.Message.ToolCalls = []domain.ToolCall{
+		{ID: "1", Name: "multi_tool_use.parallel", Arguments: `{"tool_uses":[{"recipient_name":"functions.f","parameters":{"x":1}},{"recipient_name":"functions.f","parameters":{}}]}`},
+		{ID: "2", Name: "functions.f", Arguments: "{}"}, {ID: "3", Name: "functions.g", Arguments: "{}"},
 	}
-	reply, err := b.call(t, b.request())
-	require.NoError(t, err)
+	reply := modelBenchOf(returning(answer, nil)).reply(t)
 	require.Equal(t, []domain.ToolCall{
 		{ID: "1", Name: "f", Arguments: `{"x":1}`}, {ID: "1_2", Name: "f", Arguments: "{}"}, {ID: "2", Name: "f", Arguments: "{}"}, {ID: "3", Name: "functions.g", Arguments: "{}"},
 	}, reply.Message.ToolCalls)

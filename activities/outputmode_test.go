@@ -124,43 +124,50 @@ func TestCallModelTellsTheFormat(t *testing.T) {
 func TestCallModelChecksAnswers(t *testing.T) {
 	t.Parallel()
 	thought := []domain.Part{{Type: domain.PartReasoning, Text: "hm"}}
-	call := func(name, arguments string) domain.ToolCall {
-		return domain.ToolCall{ID: name, Name: name, Arguments: arguments}
+	city := func(arguments string) domain.ToolCall {
+		return domain.ToolCall{ID: "city", Name: "city", Arguments: arguments}
 	}
-	good, other := call("city", `{"city":"Ulm"}`), call("f", `{}`)
+	good, other := city(`{"city":"Ulm"}`), domain.ToolCall{ID: "f", Name: "f", Arguments: "{}"}
+	calls := func(calls ...domain.ToolCall) []domain.ToolCall { return calls }
 	for name, test := range map[string]struct {
 		mode    domain.OutputMode
 		text    string
 		calls   []domain.ToolCall
-		finish  domain.FinishReason
+		cut     bool // off at the limit of output tokens
 		want    string
 		left    []domain.ToolCall
-		ends    domain.FinishReason
 		invalid string
 	}{
-		"fits":             {mode: domain.OutputNative, text: `{"city":"Ulm"}`, want: `{"city":"Ulm"}`},
-		"does not":         {mode: domain.OutputNative, text: `{}`, want: `{}`, invalid: `at the root: lacks "city"`},
-		"a fence stays":    {mode: domain.OutputInstruction, text: "```\n{}\n```", want: "```\n{}\n```", invalid: "without the Markdown fence"},
-		"no answer yet":    {mode: domain.OutputNative, text: "Looking.", calls: []domain.ToolCall{other}, finish: domain.FinishToolCalls, want: "Looking.", left: []domain.ToolCall{other}, ends: domain.FinishToolCalls},
-		"nothing":          {mode: domain.OutputNative},
-		"cut off":          {mode: domain.OutputNative, text: `{"city":"U`, finish: domain.FinishLength, want: `{"city":"U`, ends: domain.FinishLength, invalid: "the answer was cut off at the limit of output tokens"},
-		"cut off just so":  {mode: domain.OutputNative, text: `{"city":"U"}`, finish: domain.FinishLength, want: `{"city":"U"}`, ends: domain.FinishLength},
-		"by tool":          {mode: domain.OutputTool, text: "Here it is.", calls: []domain.ToolCall{good}, finish: domain.FinishToolCalls, want: `{"city":"Ulm"}`},
-		"by tool, wrong":   {mode: domain.OutputTool, calls: []domain.ToolCall{call("city", `{"town":1}`)}, finish: domain.FinishToolCalls, want: `{"town":1}`, invalid: `at /town: the schema has no such property`},
-		"by tool, no JSON": {mode: domain.OutputTool, calls: []domain.ToolCall{call("city", `{"town`)}, finish: domain.FinishLength, want: `{"town`, ends: domain.FinishLength, invalid: "cut off"},
-		"by tool, empty":   {mode: domain.OutputTool, text: "x", calls: []domain.ToolCall{call("city", ``)}, finish: domain.FinishToolCalls},
-		"by tool and text": {mode: domain.OutputTool, text: `{"city":"Ulm"}`, want: `{"city":"Ulm"}`},
-		"by tool, plain":   {mode: domain.OutputTool, text: "Ulm", want: "Ulm", invalid: "is not JSON"},
-		"others win":       {mode: domain.OutputTool, text: "x", calls: []domain.ToolCall{good, other}, finish: domain.FinishToolCalls, want: "x", left: []domain.ToolCall{other}, ends: domain.FinishToolCalls},
-		"twice the same":   {mode: domain.OutputTool, calls: []domain.ToolCall{good, good}, finish: domain.FinishToolCalls, want: `{"city":"Ulm"}`},
-		"twice":            {mode: domain.OutputTool, calls: []domain.ToolCall{good, call("city", `{"city":"Bonn"}`)}, finish: domain.FinishToolCalls, want: `{"city":"Ulm"}`, invalid: "the answer was given more than once"},
-		"not offered":      {mode: domain.OutputNative, calls: []domain.ToolCall{good}, finish: domain.FinishToolCalls, left: []domain.ToolCall{good}, ends: domain.FinishToolCalls},
+		"fits":             {domain.OutputNative, `{"city":"Ulm"}`, nil, false, `{"city":"Ulm"}`, nil, ""},
+		"does not":         {domain.OutputNative, `{}`, nil, false, `{}`, nil, `at the root: lacks "city"`},
+		"a fence stays":    {domain.OutputInstruction, "```\n{}\n```", nil, false, "```\n{}\n```", nil, "without the Markdown fence"},
+		"no answer yet":    {domain.OutputNative, "Looking.", calls(other), false, "Looking.", calls(other), ""},
+		"nothing":          {domain.OutputNative, "", nil, false, "", nil, ""},
+		"cut off":          {domain.OutputNative, `{"city":"U`, nil, true, `{"city":"U`, nil, "the answer was cut off at the limit of output tokens"},
+		"cut off just so":  {domain.OutputNative, `{"city":"U"}`, nil, true, `{"city":"U"}`, nil, ""},
+		"by tool":          {domain.OutputTool, "Here it is.", calls(good), false, `{"city":"Ulm"}`, nil, ""},
+		"by tool, wrong":   {domain.OutputTool, "", calls(city(`{"town":1}`)), false, `{"town":1}`, nil, `at /town: the schema has no such property`},
+		"by tool, no JSON": {domain.OutputTool, "", calls(city(`{"town`)), true, `{"town`, nil, "cut off"},
+		"by tool, empty":   {domain.OutputTool, "x", calls(city("")), false, "", nil, ""},
+		"by tool and text": {domain.OutputTool, `{"city":"Ulm"}`, nil, false, `{"city":"Ulm"}`, nil, ""},
+		"by tool, plain":   {domain.OutputTool, "Ulm", nil, false, "Ulm", nil, "is not JSON"},
+		"others win":       {domain.OutputTool, "x", calls(good, other), false, "x", calls(other), ""},
+		"twice the same":   {domain.OutputTool, "", calls(good, good), false, `{"city":"Ulm"}`, nil, ""},
+		"twice":            {domain.OutputTool, "", calls(good, city(`{"city":"Bonn"}`)), false, `{"city":"Ulm"}`, nil, "the answer was given more than once"},
+		"not offered":      {domain.OutputNative, "", calls(good), false, "", calls(good), ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			finish := test.finish
-			if finish == "" {
-				finish = domain.FinishStop
+			// What the provider says of the end, and what is made of it: a call that is the answer ends the step as a text does.
+			finish, ends := domain.FinishStop, domain.FinishStop
+			if len(test.calls) > 0 {
+				finish = domain.FinishToolCalls
+			}
+			if len(test.left) > 0 {
+				ends = domain.FinishToolCalls
+			}
+			if test.cut {
+				finish, ends = domain.FinishLength, domain.FinishLength
 			}
 			b := modelBenchOf(returning(inference.Answer{Message: inference.AssistantMessage(thought, test.text, test.calls), Response: domain.Response{Finish: finish}}, nil))
 			b.resolved.Definition.Format, b.resolved.OutputMode = cityFormat(""), test.mode
@@ -172,11 +179,8 @@ func TestCallModelChecksAnswers(t *testing.T) {
 				require.Empty(t, reply.Invalid)
 			}
 			require.Contains(t, reply.Invalid, test.invalid)
-			if test.ends == "" {
-				test.ends = domain.FinishStop
-			}
-			require.Equal(t, test.ends, reply.Response.Finish)
-			if test.ends != finish {
+			require.Equal(t, ends, reply.Response.Finish)
+			if ends != finish {
 				require.Equal(t, string(finish), reply.Response.FinishWord, "the provider's own word stays")
 			}
 			encoded, err := json.Marshal(reply.Message)

@@ -1,13 +1,11 @@
 package activities_test
 
 import (
-	"context"
 	"encoding/json"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
-	"everstep/activities/inference"
 	"everstep/domain"
 )
 
@@ -18,22 +16,24 @@ func TestReasoningIsForItsModel(t *testing.T) {
 	reasoning := domain.Part{Type: domain.PartReasoning, Text: "hm", Signature: "sig", Opaque: json.RawMessage(`{"a":1}`)}
 	words := domain.Part{Type: domain.PartText, Text: "hello"}
 	model := domain.LLMConfig{Provider: "fake", Model: "m"}
-	b := modelBenchOf(func(context.Context, inference.Call, func(inference.Delta)) (inference.Answer, error) {
-		answer := says("", domain.Usage{})
-		answer.Message.Parts = []domain.Part{reasoning, words}
-		return answer, nil
-	})
+	answer := says("", domain.Usage{})
+	answer.Message.Parts = []domain.Part{reasoning, words}
+	b := modelBenchOf(returning(answer, nil))
 	b.resolved.Definition.Model = model
 	said := *b.reply(t).Message
 	require.Equal(t, domain.Metadata{"reasoner": json.RawMessage(`"fake/m"`)}, said.Metadata)
 
+	// next is what a model is sent after such an answer.
+	next := func(t *testing.T, asked domain.LLMConfig, said domain.Message) []domain.Message {
+		b := answeringBench("well", domain.Usage{})
+		b.resolved.Definition.Model = asked
+		b.say(said, domain.UserMessage("and?"))
+		require.Empty(t, b.reply(t).Message.Metadata, "an answer without reasoning is from nobody")
+		return b.called.Messages
+	}
 	alone := said
 	alone.Parts = []domain.Part{reasoning}
-	other := answeringBench("well", domain.Usage{})
-	other.resolved.Definition.Model = domain.LLMConfig{Provider: "fake", Model: "m-2"}
-	other.log = other.log.Append("", alone, domain.DigestOf([]byte("said"))).Append("", domain.UserMessage("and?"), domain.DigestOf([]byte("and?")))
-	other.reply(t)
-	require.Len(t, other.called.Messages, 2, "nothing of a message that was reasoning alone is sent to another model")
+	require.Len(t, next(t, domain.LLMConfig{Provider: "fake", Model: "m-2"}, alone), 2, "nothing of a message that was reasoning alone is sent to another model")
 
 	for name, test := range map[string]struct {
 		asked domain.LLMConfig
@@ -45,12 +45,9 @@ func TestReasoningIsForItsModel(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			next := answeringBench("well", domain.Usage{})
-			next.resolved.Definition.Model = test.asked
-			next.log = next.log.Append("", said, domain.DigestOf([]byte("said"))).Append("", domain.UserMessage("and?"), domain.DigestOf([]byte("and?")))
-			require.Empty(t, next.reply(t).Message.Metadata, "an answer without reasoning is from nobody")
-			require.Len(t, next.called.Messages, 3)
-			require.Equal(t, test.want, next.called.Messages[1].Parts)
+			sent := next(t, test.asked, said)
+			require.Len(t, sent, 3)
+			require.Equal(t, test.want, sent[1].Parts)
 			require.Equal(t, []domain.Part{reasoning, words}, said.Parts, "what is recorded stays")
 		})
 	}

@@ -130,11 +130,9 @@ func TestCallModelHidesSecretsWhileStreaming(t *testing.T) {
 func TestCallModelCutsWhatMayBeHalfASecret(t *testing.T) {
 	t.Parallel()
 	for n, want := range map[int]string{7: "so " + canary[:7], 8: "so "} {
-		b := modelBenchOf(func(context.Context, inference.Call, func(inference.Delta)) (inference.Answer, error) {
-			answer := says("so "+canary[:n], domain.Usage{InputTokens: 1})
-			answer.Partial = true
-			return answer, nil
-		})
+		answer := says("so "+canary[:n], domain.Usage{InputTokens: 1})
+		answer.Partial = true
+		b := modelBenchOf(returning(answer, nil))
 		b.secrets = oneSecret{}
 		require.Equal(t, want, b.reply(t).Message.Text())
 	}
@@ -144,28 +142,28 @@ func TestCallToolHidesSecrets(t *testing.T) {
 	t.Parallel()
 	head := (domain.MaxToolResult - 100) * 3 / 4 // what is left of a long result
 	long := strings.Repeat("x", head-12) + canary + strings.Repeat("y", domain.MaxToolResult)
-	for name, run := range map[string]func(context.Context) (tool.Result, error){
-		"a result":        func(context.Context) (tool.Result, error) { return tool.Result{Content: "k " + canary}, nil },
-		"where it is cut": func(context.Context) (tool.Result, error) { return tool.Result{Content: long}, nil },
-		"an error":        func(context.Context) (tool.Result, error) { return tool.Result{}, errors.New("no " + canary) },
-		"a long error": func(context.Context) (tool.Result, error) {
-			return tool.Result{}, errors.New(strings.Repeat("x", 990) + canary)
-		},
-		"a stop": func(context.Context) (tool.Result, error) {
-			return tool.Result{Stop: &domain.StopSignal{Message: canary, Context: domain.Metadata{"k": json.RawMessage(`"` + canary + `"`)}}}, nil
-		},
+	for name, result := range map[string]tool.Result{
+		"a result":        {Content: "k " + canary},
+		"where it is cut": {Content: long},
+		"a stop":          {Stop: &domain.StopSignal{Message: canary, Context: domain.Metadata{"k": json.RawMessage(`"` + canary + `"`)}}},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			b := benchOf(tool.NewResult("f", "does it", domain.AtMostOnce, func(ctx context.Context, _ struct{}) (tool.Result, error) { return run(ctx) }))
-			b.config.Secrets = oneSecret{}
-			reply := b.reply(t, request("f", domain.AtMostOnce))
-			hides(t, reply)
-			encoded, err := json.Marshal(reply)
-			require.NoError(t, err)
-			require.True(t, strings.Contains(string(encoded), "[hidden]"), "%.1000q", encoded)
-		})
+		hidesIn(t, name, resulting(domain.AtMostOnce, result))
 	}
+	for name, text := range map[string]string{"an error": "no " + canary, "a long error": strings.Repeat("x", 990) + canary} {
+		hidesIn(t, name, fake(domain.AtMostOnce, failing(errors.New(text))))
+	}
+}
+
+// hidesIn makes sure that what a tool says is told without secrets.
+func hidesIn(t *testing.T, name string, from tool.Tool) {
+	t.Helper()
+	b := benchOf(from)
+	b.config.Secrets = oneSecret{}
+	reply := b.run(t)
+	hides(t, reply)
+	encoded, err := json.Marshal(reply)
+	require.NoError(t, err)
+	require.True(t, strings.Contains(string(encoded), "[hidden]"), "%s: %.1000q", name, encoded)
 }
 
 // TestCallToolHidesSecretsInFailures: those that Temporal tries again.

@@ -40,6 +40,14 @@ func summing(answer string) (*modelBench, *talk, contract.ModelRequest) {
 
 const opening, closing = "The beginning of this conversation is not shown any more. What was asked in it, word for word:\n\n", "\n\nThe summary of it:\n\n"
 
+// sumUp asks for the summary of a whole conversation, for a window.
+func sumUp(t *testing.T, b *modelBench, k *talk, request contract.ModelRequest, window int64) contract.ModelReply {
+	t.Helper()
+	b.log = k.Log
+	request.Log, request.Summary = k.Ref(), &domain.SummaryRequest{To: k.Len(), MaxTokens: 300, Window: window}
+	return b.replyTo(t, request)
+}
+
 func TestCallModelSumsUp(t *testing.T) {
 	t.Parallel()
 	b, k, request := summing("  they asked for b \n")
@@ -148,8 +156,7 @@ func TestCallModelEmptySummary(t *testing.T) {
 func TestCallModelSummaryCutOff(t *testing.T) {
 	t.Parallel()
 	b, _, request := summing("")
-	parent, cancel := context.WithCancelCause(context.Background())
-	b.parent = parent
+	cancel := b.cancellable()
 	b.model = waits("half a sum", func() { cancel(temporal.NewCanceledError()) })
 	reply := b.replyTo(t, request)
 	require.Equal(t, contract.Interrupted, reply.Outcome)
@@ -157,11 +164,9 @@ func TestCallModelSummaryCutOff(t *testing.T) {
 	require.Positive(t, reply.Response.Usage.OutputTokens)
 
 	b, _, request = summing("")
-	b.model = func(context.Context, inference.Call, func(inference.Delta)) (inference.Answer, error) {
-		cut := domain.CodedErrorf(domain.Unavailable, domain.CodeMalformed, "cut off")
-		cut.Billed = true
-		return inference.Answer{Message: inference.PartialMessage("", "half"), Partial: true}, cut
-	}
+	cut := domain.CodedErrorf(domain.Unavailable, domain.CodeMalformed, "cut off")
+	cut.Billed = true
+	b.model = returning(inference.Answer{Message: inference.PartialMessage("", "half"), Partial: true}, cut)
 	reply = b.replyTo(t, request)
 	require.Equal(t, contract.BilledFailure, reply.Outcome)
 	require.Nil(t, reply.Message)
@@ -226,15 +231,13 @@ func TestSummaryFits(t *testing.T) {
 				k.answer(say(3000))
 			}
 		}
-		b.log = k.Log
-		request.Log, request.Summary.To = k.Ref(), k.Len()
-		request.Summary.Window = rapid.Int64Range(1000, 20_000).Draw(rt, "window")
-		b.replyTo(t, request)
+		window := rapid.Int64Range(1000, 20_000).Draw(rt, "window")
+		sumUp(t, b, k, request, window)
 		text := b.called.Messages[0].Text()
-		require.LessOrEqual(rt, b.called.InputTokens()+b.called.MaxOutputTokens, request.Summary.Window)
+		require.LessOrEqual(rt, b.called.InputTokens()+b.called.MaxOutputTokens, window)
 		require.True(rt, utf8.ValidString(text))
 		require.True(rt, strings.HasSuffix(text, "Write the summary now."))
-		b.replyTo(t, request)
+		sumUp(t, b, k, request, window)
 		require.Equal(rt, text, b.called.Messages[0].Text())
 	})
 }
@@ -247,11 +250,8 @@ func TestSummaryFitsManyShortResults(t *testing.T) {
 	for _, text := range append(make([]string, 14), strings.Repeat("é", 16), strings.Repeat("é", 32), "xxxxxxxx", strings.Repeat("x", 15), strings.Repeat("x", 63)) {
 		k.tool(text)
 	}
-	b.log = k.Log
-	request.Log, request.Summary.To = k.Ref(), k.Len()
-	request.Summary.Window = 1000
-	b.replyTo(t, request)
-	require.LessOrEqual(t, b.called.InputTokens()+b.called.MaxOutputTokens, request.Summary.Window)
+	sumUp(t, b, k, request, 1000)
+	require.LessOrEqual(t, b.called.InputTokens()+b.called.MaxOutputTokens, int64(1000))
 }
 
 // TestSummaryCutsResultsFirst: the longest results lose their middles, the rest
@@ -263,10 +263,7 @@ func TestSummaryCutsResultsFirst(t *testing.T) {
 	k.tool("first " + strings.Repeat("r", 50_000) + " last")
 	k.tool("short")
 	k.tool(strings.Repeat("s", 3000))
-	b.log = k.Log
-	request.Log, request.Summary.To = k.Ref(), k.Len()
-	request.Summary.Window = 5000
-	b.replyTo(t, request)
+	sumUp(t, b, k, request, 5000)
 	text := b.called.Messages[0].Text()
 	require.Contains(t, text, "head "+strings.Repeat("u", 10_000)+" tail", "it is longer than what is left of the results")
 	require.Contains(t, text, "\nfirst rrr")
@@ -274,18 +271,16 @@ func TestSummaryCutsResultsFirst(t *testing.T) {
 	require.Contains(t, text, "\nshort\n")
 	require.Contains(t, text, strings.Repeat("s", 3000), "it is not the longest")
 	require.Equal(t, 1, strings.Count(text, "bytes left out"))
-	require.Greater(t, b.called.InputTokens()+300, request.Summary.Window-50, "what there is room for is used")
+	require.Greater(t, b.called.InputTokens()+300, int64(5000-50), "what there is room for is used")
 
-	request.Summary.Window = 1500
-	b.replyTo(t, request)
+	sumUp(t, b, k, request, 1500)
 	text = b.called.Messages[0].Text()
 	require.Contains(t, text, "what is in a?")
 	require.Contains(t, text, "\nhead uuu", "when the results are not enough, all that is long is cut")
 	require.Contains(t, text, "uuu tail\n")
 	require.Equal(t, 3, strings.Count(text, "bytes left out"))
 
-	request.Summary.Window = 0
-	b.replyTo(t, request)
+	sumUp(t, b, k, request, 0)
 	require.Contains(t, b.called.Messages[0].Text(), "first "+strings.Repeat("r", 50_000)+" last", "an unknown window bounds nothing")
 }
 
@@ -298,9 +293,7 @@ func TestSummaryKeepsTheFirstPrompts(t *testing.T) {
 		for i := range 10 {
 			k.user(fmt.Sprintf("prompt %d.%d %s", n, i, strings.Repeat("é", 500)))
 		}
-		b.log = k.Log
-		request.Log, request.Summary.To = k.Ref(), k.Len()
-		reply := b.replyTo(t, request)
+		reply := sumUp(t, b, k, request, 10_000)
 		asked := reply.Message.Parts[0].Text
 		require.LessOrEqual(t, len(asked), 16<<10)
 		require.True(t, utf8.ValidString(asked))
@@ -327,9 +320,7 @@ func TestSummaryNamesWhatIsNoText(t *testing.T) {
 	failed.ToolResult.IsError = true
 	k.add(asking("c20"), true)
 	k.add(failed, true)
-	b.log = k.Log
-	request.Log, request.Summary.To = k.Ref(), k.Len()
-	reply := b.replyTo(t, request)
+	reply := sumUp(t, b, k, request, 10_000)
 	require.Contains(t, b.called.Messages[0].Text(), "[user]\nlook: [image image/png a.png][file https://example.com/b]\n\n[assistant]\nseen\n\n"+
 		"[assistant calls read]\n{\"path\":\"a\"}\n\n[result of read: it failed]\nno such file\n")
 	require.Contains(t, reply.Message.Parts[0].Text, "look: [image image/png a.png]")

@@ -20,12 +20,14 @@ import (
 // the model reads it.
 func TestCallToolAdvice(t *testing.T) {
 	t.Parallel()
+	no := errors.New("no")
+	const wait = 20 * time.Second
 	const later, others, never = "no; it may work in 20s", "no; with these arguments it fails again, with others it may work", "no; it fails again whatever the arguments: do not call it again"
 	for name, test := range map[string]struct {
 		err     error
 		effect  domain.Effect
 		attempt int32
-		// again means that the server is to try once more.
+		// again means that the server is to try once more, after so many milliseconds.
 		again   bool
 		message string
 		kind    domain.Kind
@@ -33,29 +35,35 @@ func TestCallToolAdvice(t *testing.T) {
 		unbegun bool
 		after   int64
 	}{
-		"later":                       {tool.RetryLater(errors.New("no"), 20*time.Second), domain.ReadOnly, 1, true, "no", domain.Unavailable, false, 0},
-		"later, and too often":        {tool.RetryLater(errors.New("no"), 20*time.Second), domain.ReadOnly, 3, false, later, domain.Unavailable, false, 0},
-		"later, at most once":         {tool.RetryLater(errors.New("no"), 20*time.Second), domain.AtMostOnce, 1, false, later, domain.Unavailable, false, 0},
-		"later, not begun":            {tool.NotStarted(tool.RetryLater(errors.New("no"), 20*time.Second)), domain.AtMostOnce, 1, false, later, domain.Unavailable, true, 20_000},
-		"much later, not begun":       {tool.RetryLater(tool.NotStarted(errors.New("no")), 48*time.Hour), domain.AtMostOnce, 1, false, "no; it may work in 48h0m0s", domain.Unavailable, true, 3_600_000},
-		"later, nobody knows when":    {tool.RetryLater(errors.New("no"), 0), domain.AtMostOnce, 1, false, "no; it may work later", domain.Unavailable, false, 0},
+		"later":                       {tool.RetryLater(no, wait), domain.ReadOnly, 1, true, "no", domain.Unavailable, false, 20_000},
+		"later, and too often":        {tool.RetryLater(no, wait), domain.ReadOnly, 3, false, later, domain.Unavailable, false, 0},
+		"later, at most once":         {tool.RetryLater(no, wait), domain.AtMostOnce, 1, false, later, domain.Unavailable, false, 0},
+		"later, not begun":            {tool.NotStarted(tool.RetryLater(no, wait)), domain.AtMostOnce, 1, false, later, domain.Unavailable, true, 20_000},
+		"much later, not begun":       {tool.RetryLater(tool.NotStarted(no), 48*time.Hour), domain.AtMostOnce, 1, false, "no; it may work in 48h0m0s", domain.Unavailable, true, 3_600_000},
+		"later, nobody knows when":    {tool.RetryLater(no, 0), domain.AtMostOnce, 1, false, "no; it may work later", domain.Unavailable, false, 0},
 		"an error of ours that waits": {&domain.Error{Kind: domain.Throttled, Message: "no", RetryAfter: 20 * time.Second}, domain.ReadOnly, 3, false, later, domain.Throttled, false, 0},
 		"other arguments":             {fmt.Errorf("no%w", tool.OtherArguments(errors.New(""))), domain.ReadOnly, 1, false, others, domain.Invalid, false, 0},
 		"other arguments, throttled":  {tool.OtherArguments(domain.Errorf(domain.Throttled, "no")), domain.ReadOnly, 1, false, others, domain.Invalid, false, 0},
 		"never":                       {tool.GiveUp(domain.Errorf(domain.Unavailable, "no")), domain.Keyed, 1, false, never, domain.Denied, false, 0},
-		"nothing":                     {errors.New("no"), domain.ReadOnly, 1, false, "no", domain.Invalid, false, 0},
+		"nothing":                     {no, domain.ReadOnly, 1, false, "no", domain.Invalid, false, 0},
+		"not begun":                   {tool.NotStarted(no), domain.AtMostOnce, 1, false, "no", domain.Unavailable, true, 0},
+		"not begun, repeatable":       {tool.NotStarted(no), domain.ReadOnly, 1, true, "no", domain.Unavailable, false, 0},
+		"not begun, and hopeless":     {tool.NotStarted(domain.Errorf(domain.Invalid, "no")), domain.AtMostOnce, 1, false, "no", domain.Invalid, false, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			b := benchOf(fake(test.effect, failing(test.err)))
 			b.attempt = test.attempt
 			if test.again {
-				own := b.failure(t, request("fake", test.effect))
+				_, err := b.call(t, request("fake", test.effect))
+				app, own := failureOf(t, err)
+				require.False(t, app.NonRetryable())
+				require.Equal(t, string(test.kind), app.Type())
 				require.Equal(t, test.message, own.Message)
-				require.Equal(t, test.kind, own.Kind)
+				require.Equal(t, test.after, app.NextRetryDelay().Milliseconds())
 				return
 			}
-			reply := b.reply(t, request("fake", test.effect))
+			reply := b.run(t)
 			require.Equal(t, test.message, reply.Content)
 			require.Equal(t, test.kind, reply.Error.Kind)
 			require.Equal(t, test.unbegun, reply.NotStarted)
@@ -67,14 +75,18 @@ func TestCallToolAdvice(t *testing.T) {
 	}
 }
 
-// TestCallToolAttempts: the tool's own number takes the place of the usual one, within the agent's.
+// TestCallToolAttempts: the tool's own number takes the place of the usual one, within the agent's; those that Temporal
+// makes count, and those that the workflow makes.
 func TestCallToolAttempts(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
-		attempts, agents int
-		attempt          int32
-		again            bool
-	}{{5, 12, 4, true}, {5, 12, 5, false}, {1, 12, 1, false}, {5, 4, 4, false}, {0, 12, 2, true}, {0, 12, 3, false}} {
+		attempts, agents, before int
+		attempt                  int32
+		again                    bool
+	}{
+		{5, 12, 0, 4, true}, {5, 12, 0, 5, false}, {1, 12, 0, 1, false}, {5, 4, 0, 4, false}, {0, 12, 0, 2, true}, {0, 12, 0, 3, false},
+		{0, 2, 0, 1, true}, {0, 2, 1, 1, false}, {0, 12, 1, 1, true}, {0, 12, 2, 1, false},
+	} {
 		var options []tool.Option
 		if test.attempts > 0 {
 			options = append(options, tool.Attempts(test.attempts))
@@ -82,9 +94,12 @@ func TestCallToolAttempts(t *testing.T) {
 		b := benchOf(fake(domain.ReadOnly, failing(domain.Errorf(domain.Unavailable, "busy")), options...))
 		b.attempt = test.attempt
 		in := request("fake", domain.ReadOnly)
-		in.Tries = test.agents
-		_, err := b.call(t, in)
+		in.Tries, in.Attempts = test.agents, test.before
+		reply, err := b.call(t, in)
 		require.Equal(t, test.again, err != nil, "%+v", test)
+		if err == nil {
+			require.Equal(t, test.before+int(test.attempt), max(reply.Attempts, 1), "%+v", test)
+		}
 	}
 }
 
@@ -101,13 +116,13 @@ func TestCallToolProgress(t *testing.T) {
 			tool.Progress(ctx, strings.Repeat("x", 10_000))
 			for {
 				if second := <-beats; *second.Progress != *first.Progress {
-					return fmt.Sprintf("%s %s %d", first.Progress.Tool, first.Progress.Text, len(second.Progress.Text)), nil
+					return fmt.Sprintf("%s, step %d: %s %s %d", first.Phase, first.Step, first.Progress.Tool, first.Progress.Text, len(second.Progress.Text)), nil
 				}
 			}
 		}))
 		b.config.Secrets = oneSecret{}
 		b.beats = func(beat contract.Heartbeat) { beats <- beat }
-		require.Equal(t, "fake 1 of 2 \uFFFD [hidden] 200", b.reply(t, request("fake", domain.ReadOnly)).Content)
+		require.Equal(t, "running, step 3: fake 1 of 2 \uFFFD [hidden] 200", b.run(t).Content)
 	})
 }
 
@@ -132,17 +147,7 @@ func TestCallToolHeartbeat(t *testing.T) {
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			b := benchOf(fake(test.effect, test.run, tool.Heartbeat(time.Second)))
-			require.Equal(t, test.want, b.reply(t, request("fake", test.effect)).Content, name)
+			require.Equal(t, test.want, b.run(t).Content, name)
 		})
 	}
-}
-
-func TestCallToolMaxOutput(t *testing.T) {
-	t.Parallel()
-	b := benchOf(fake(domain.ReadOnly, answering("begin"+strings.Repeat("x", 5000)+"end"), tool.MaxOutput(1024)))
-	content := b.reply(t, request("fake", domain.ReadOnly)).Content
-	require.LessOrEqual(t, len(content), 1024)
-	require.Greater(t, len(content), 900)
-	require.True(t, strings.HasPrefix(content, "begin") && strings.HasSuffix(content, "end"), content)
-	require.Contains(t, content, "of 5008 bytes left out")
 }

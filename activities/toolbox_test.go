@@ -11,7 +11,6 @@ import (
 	"go.temporal.io/sdk/activity"
 
 	"everstep/activities"
-	"everstep/activities/inference"
 	"everstep/activities/tool"
 	"everstep/domain"
 	"everstep/domain/contract"
@@ -169,25 +168,15 @@ func TestAServerThatIsAwayIsAskedLater(t *testing.T) {
 
 func TestListToolsPinsThoseOfAToolbox(t *testing.T) {
 	t.Parallel()
-	config := activities.Config{Providers: map[string]inference.Provider{"p": checker{}}, Tools: []tool.Tool{named("own")}, Secrets: oneSecret{}}
+	config := providing(named("own"))
+	config.Secrets = oneSecret{}
 	spec := remote("Says "+canary+".", `{"type":"object","description":"`+canary+`"}`, domain.AtMostOnce)
-	config.Toolbox = &box{spec: spec}
-	definition := domain.Definition{Model: domain.LLMConfig{Provider: "p", Model: "m"}, Tools: []string{"s__echo", "own"}}
-	catalog, err := listTools(t, config, definition)
-	require.NoError(t, err)
+	config.Toolbox = &box{spec: spec, more: "s__more"}
+	catalog := listed(t, config, agentWith("s__echo", "own"))
 	require.Len(t, catalog.Tools, 2)
 	require.Equal(t, spec.Pin, catalog.Tools[0].Pin)
 	hides(t, catalog)
 
-	definition.Tools = []string{"s__none"}
-	_, err = listTools(t, config, definition)
-	require.ErrorContains(t, err, "s has no s__none")
-	definition.Tools = []string{"other"}
-	_, err = listTools(t, config, definition)
-	require.ErrorContains(t, err, "this worker has no other; it has: own, s__…")
-
-	definition.Tools = []string{"s__more", domain.AllToolsOf("s")}
-	config.Toolbox.(*box).more = "s__more"
 	for _, c := range []struct {
 		allow *[]string
 		names []string
@@ -196,8 +185,7 @@ func TestListToolsPinsThoseOfAToolbox(t *testing.T) {
 		{&[]string{"s__more"}, []string{"s__more"}}, {&[]string{"s__*"}, []string{"s__more", "s__echo"}},
 	} {
 		config.Allow.Tools = c.allow
-		catalog, err = listTools(t, config, definition)
-		require.NoError(t, err)
+		catalog = listed(t, config, agentWith("s__more", domain.AllToolsOf("s")))
 		var names []string
 		for _, spec := range catalog.Tools {
 			names = append(names, spec.Name)
@@ -205,18 +193,24 @@ func TestListToolsPinsThoseOfAToolbox(t *testing.T) {
 		}
 		require.Equal(t, c.names, names, "each once, and only what is allowed")
 	}
-	config.Allow.Tools = &[]string{"own"}
-	definition.Tools = []string{domain.AllToolsOf("s")}
-	_, err = listTools(t, config, definition)
-	require.ErrorContains(t, err, "this worker has no s__*; it has: own, s__…", "none of them is allowed")
-	definition.Tools = []string{domain.AllToolsOf("t")}
-	_, err = listTools(t, config, definition)
-	require.ErrorContains(t, err, "this worker has no t__*")
+	for name, c := range map[string]struct {
+		allow *[]string
+		says  string
+	}{
+		"s__none":              {nil, "s has no s__none"},
+		"other":                {nil, "this worker has no other; it has: own, s__…"},
+		domain.AllToolsOf("s"): {&[]string{"own"}, "this worker has no s__*; it has: own, s__…"},
+		domain.AllToolsOf("t"): {nil, "this worker has no t__*"},
+	} {
+		config.Allow.Tools = c.allow
+		_, err := listTools(t, config, agentWith(name))
+		require.ErrorContains(t, err, c.says)
+	}
 
-	config.Allow.Tools = &[]string{"s__echo"}
-	_, err = activities.New(activities.Config{Toolbox: config.Toolbox, Transcripts: benchOf().config.Transcripts, Allow: config.Allow})
+	config.Transcripts, config.Allow.Tools = benchOf().config.Transcripts, &[]string{"s__echo"}
+	_, err := activities.New(config)
 	require.NoError(t, err)
 	config.Allow.Tools = &[]string{"t__echo"}
-	_, err = activities.New(activities.Config{Toolbox: config.Toolbox, Transcripts: benchOf().config.Transcripts, Allow: config.Allow})
+	_, err = activities.New(config)
 	require.ErrorContains(t, err, `there is no "t__echo"`)
 }

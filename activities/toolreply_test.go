@@ -19,20 +19,6 @@ import (
 	"everstep/domain/contract"
 )
 
-// TestCallToolTriesAreBounded by ours and by those that Temporal or the workflow makes;
-// zero of Temporal's is no bound.
-func TestCallToolTriesAreBounded(t *testing.T) {
-	t.Parallel()
-	for tries, last := range map[int]int{2: 2, 9: 3} {
-		b := benchOf(fake(domain.ReadOnly, failing(domain.Errorf(domain.Unavailable, "down"))))
-		in := request("fake", domain.ReadOnly)
-		for in.Tries = tries; in.Attempts < last-1; in.Attempts++ {
-			require.Equal(t, "down", b.failure(t, in).Message)
-		}
-		require.Equal(t, last, b.reply(t, in).Attempts)
-	}
-}
-
 // TestCallToolKeepsItsTime: what the workflow gives is the tool's, less what it
 // takes to say so before the server gives the activity up.
 func TestCallToolKeepsItsTime(t *testing.T) {
@@ -63,7 +49,7 @@ func TestCallToolKeepsItsTime(t *testing.T) {
 						info.Deadline = time.Now().Add(test.deadline)
 					}
 				}
-				require.Equal(t, domain.CodeTimeout, b.reply(t, request("fake", domain.ReadOnly)).Error.Code)
+				require.Equal(t, domain.CodeTimeout, b.run(t).Error.Code)
 				require.Equal(t, test.want, took)
 			})
 		})
@@ -97,7 +83,7 @@ func TestCallToolDetailsAreForOperators(t *testing.T) {
 			heard := &warned{}
 			b := benchOf(fake(domain.ReadOnly, failing(c.err)))
 			b.logger = heard
-			reply := b.reply(t, request("fake", domain.ReadOnly))
+			reply := b.run(t)
 			require.Equal(t, "no such account", reply.Content)
 			if c.logs == "" {
 				require.Empty(t, heard.said)
@@ -130,9 +116,7 @@ func TestAnotherTryThatIsStoppedBeforeItBegins(t *testing.T) {
 		close(b.stop)
 		require.Equal(t, domain.CodeWorkerShutdown, b.failure(t, in).Code, "it is tried again")
 		b.stop = make(chan struct{})
-		parent, cancel := context.WithCancelCause(context.Background())
-		cancel(temporal.NewCanceledError())
-		b.parent = parent
+		b.parent = stopped()
 		reply := b.reply(t, in)
 		require.Equal(t, domain.CodeInterrupted, reply.Error.Code)
 		require.Contains(t, reply.Content, "may have taken effect")

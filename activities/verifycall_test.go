@@ -9,25 +9,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"everstep/activities"
 	"everstep/activities/tool"
 	"everstep/domain"
 	"everstep/domain/contract"
 )
-
-// verify asks the bench's tools what became of a call.
-func (b *bench) verify(t *testing.T, request contract.ToolRequest) (reply contract.VerifyReply, err error) {
-	t.Helper()
-	a, err := activities.New(b.config)
-	require.NoError(t, err)
-	env := b.environment(t)
-	a.Register(env)
-	value, err := env.ExecuteActivity(string(contract.VerifyCall), request)
-	if err == nil {
-		require.NoError(t, value.Get(&reply))
-	}
-	return reply, err
-}
 
 type paid struct {
 	Order int `json:"order"`
@@ -48,7 +33,7 @@ func TestVerifyCall(t *testing.T) {
 	b.attempt = 3
 	in := request("pay", domain.AtMostOnce)
 	in.Arguments, in.EffectKey = `{"order":7}`, domain.DigestOf([]byte("order 7"))
-	reply, err := b.verify(t, in)
+	reply, err := on(t, b, contract.VerifyCall, in)
 	require.NoError(t, err)
 	require.Equal(t, domain.VerdictDone, reply.Verdict)
 	require.Contains(t, reply.Result, "of 65537 bytes left out")
@@ -84,14 +69,14 @@ func TestVerifyCallFails(t *testing.T) {
 			b.limit = 50 * time.Millisecond
 			in := request("pay", domain.AtMostOnce)
 			in.Arguments = `{"order":7}`
-			_, err := b.verify(t, in)
+			_, err := on(t, b, contract.VerifyCall, in)
 			app, _ := failureOf(t, err)
 			require.Contains(t, app.Message(), test.says)
 			require.Equal(t, test.final, app.NonRetryable())
 			require.Equal(t, test.after, app.NextRetryDelay())
 		})
 	}
-	_, err := benchOf().verify(t, request("pay", domain.AtMostOnce))
+	_, err := on(t, benchOf(), contract.VerifyCall, request("pay", domain.AtMostOnce))
 	app, _ := failureOf(t, err)
 	require.False(t, app.NonRetryable(), "another worker may have the tool")
 }

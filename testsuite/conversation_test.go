@@ -50,7 +50,8 @@ func asks(text, name, argument string) testsuite.Turn {
 // results, and what was cut off as that.
 func TestATurnSeesAllOfTheOneBefore(t *testing.T) {
 	t.Parallel()
-	const goOn = 10 * time.Hour
+	const goOn, asked, done = 10 * time.Hour, `assistant: <note {"of":"order-1"}>`, "tool: note = done"
+	noted := asks("", "note", "order-1")
 	for name, c := range map[string]struct {
 		turns      []testsuite.Turn
 		note       testsuite.Reply
@@ -63,19 +64,19 @@ func TestATurnSeesAllOfTheOneBefore(t *testing.T) {
 			want:  []string{`assistant: First a note. <note {"of":"order-1"}>`, "tool: note = done", "assistant: Noted."},
 		},
 		"it was stopped in a call": {
-			turns:  []testsuite.Turn{asks("", "note", "order-1"), asks("", "wait", "")},
+			turns:  []testsuite.Turn{noted, asks("", "wait", "")},
 			events: []testsuite.Event{testsuite.StopAt(time.Minute, contract.StopNow)},
-			want:   []string{`assistant: <note {"of":"order-1"}>`, "tool: note = done", "assistant: <wait {}>", "tool: wait = interrupted: the execution was stopped while wait ran; it may have taken effect"},
+			want:   []string{asked, done, "assistant: <wait {}>", "tool: wait = interrupted: the execution was stopped while wait ran; it may have taken effect"},
 		},
 		"it was stopped between two steps": {
-			turns:  []testsuite.Turn{asks("", "note", "order-1"), asks("", "wait", "")},
+			turns:  []testsuite.Turn{noted, asks("", "wait", "")},
 			events: []testsuite.Event{testsuite.StopAt(time.Minute, contract.AfterStep)},
-			want:   []string{`assistant: <note {"of":"order-1"}>`, "tool: note = done", "assistant: <wait {}>", "tool: wait = waited"},
+			want:   []string{asked, done, "assistant: <wait {}>", "tool: wait = waited"},
 		},
 		"its answer was cut off by a stop, as Ctrl-C in a chat does": {
-			turns:  []testsuite.Turn{asks("", "note", "order-1"), {Reasoning: "Which order is it?", Text: strings.Repeat("It is. ", 100), Delay: 100 * time.Second}},
+			turns:  []testsuite.Turn{noted, {Reasoning: "Which order is it?", Text: strings.Repeat("It is. ", 100), Delay: 100 * time.Second}},
 			events: []testsuite.Event{testsuite.StopAt(15*time.Second, contract.StopNow)},
-			want:   []string{`assistant: <note {"of":"order-1"}>`, "tool: note = done", "assistant: " + strings.TrimSpace(strings.Repeat("It is. ", 15)) + "\n\n" + domain.CutOffNote},
+			want:   []string{asked, done, "assistant: " + strings.TrimSpace(strings.Repeat("It is. ", 15)) + "\n\n" + domain.CutOffNote},
 		},
 		"its reasoning was cut off": {
 			turns:  []testsuite.Turn{{Reasoning: strings.Repeat("Which? ", 100), Text: "This.", Delay: 100 * time.Second}},
@@ -83,13 +84,13 @@ func TestATurnSeesAllOfTheOneBefore(t *testing.T) {
 			want:   []string{},
 		},
 		"it failed": {
-			turns: []testsuite.Turn{asks("", "note", "order-1"), {Text: "never", Failures: []testsuite.Failure{{Status: 400, Message: "no"}}}},
-			want:  []string{`assistant: <note {"of":"order-1"}>`, "tool: note = done"},
+			turns: []testsuite.Turn{noted, {Text: "never", Failures: []testsuite.Failure{{Status: 400, Message: "no"}}}},
+			want:  []string{asked, done},
 		},
 		"it came to a limit": {
-			turns:      []testsuite.Turn{asks("", "note", "order-1")},
+			turns:      []testsuite.Turn{noted},
 			definition: domain.Definition{Budget: domain.ExecutionBudget{MaxSteps: new(int64(1))}},
-			want:       []string{`assistant: <note {"of":"order-1"}>`, "tool: note = done"},
+			want:       []string{asked, done},
 		},
 		"its answer was cut by its length": {
 			turns: []testsuite.Turn{{Text: "It is a very", Finish: domain.FinishLength}},
@@ -100,10 +101,10 @@ func TestATurnSeesAllOfTheOneBefore(t *testing.T) {
 			want:  []string{"assistant: It is a very\n\n" + domain.CutOffNote},
 		},
 		"nobody knows what became of its call": {
-			turns:  []testsuite.Turn{asks("", "note", "order-1"), {Text: "Unknown."}},
+			turns:  []testsuite.Turn{noted, {Text: "Unknown."}},
 			note:   testsuite.Unknown("the line went dead"),
 			events: []testsuite.Event{testsuite.ResolveAt(2*goOn, domain.VerdictDone, "")}, // no session ends before
-			want: []string{`assistant: <note {"of":"order-1"}>`, "tool: note = outcome unknown: the line went dead; the call of note may or may not have taken effect, and was not repeated\n\nDo not call note again for the same: until somebody has resolved what happened, it is not run. " +
+			want: []string{asked, "tool: note = outcome unknown: the line went dead; the call of note may or may not have taken effect, and was not repeated\n\nDo not call note again for the same: until somebody has resolved what happened, it is not run. " +
 				"Find out in another way whether it was done, or tell the user that this is unknown, and that it is call CALL.", "assistant: Unknown."},
 		},
 	} {

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 	"time"
 
@@ -13,7 +12,6 @@ import (
 
 	"everstep/activities/tool"
 	"everstep/domain"
-	"everstep/domain/contract"
 	"everstep/domain/hook"
 	"everstep/testsuite"
 )
@@ -25,6 +23,12 @@ func calls(name string, n int) testsuite.Turn {
 		turn.Calls = append(turn.Calls, testsuite.Call{Name: name})
 	}
 	return turn
+}
+
+// running is what comes of a script for an agent that has one tool.
+func running(t *testing.T, fake *testsuite.Fake, turns ...testsuite.Turn) testsuite.Run {
+	t.Helper()
+	return testsuite.New(t, testsuite.Config{Tools: []tool.Tool{fake.Tool()}, Turns: turns}).Run("go")
 }
 
 func TestEnvRetriesWhatCostNothing(t *testing.T) {
@@ -42,15 +46,6 @@ func TestEnvRetriesWhatCostNothing(t *testing.T) {
 	require.Greater(t, run.Outcome.Usage.TotalTokens(), int64(15))
 }
 
-func TestEnvRefusedKeyFails(t *testing.T) {
-	t.Parallel()
-	env := testsuite.New(t, testsuite.Config{Turns: []testsuite.Turn{{Text: "x", Failures: []testsuite.Failure{{Status: 401}}}}})
-	run := env.Run("go")
-	require.Equal(t, domain.StatusFailed, run.Outcome.Status)
-	require.Equal(t, domain.CodeAuth, run.Error.Code)
-	require.Len(t, run.Asked, 1)
-}
-
 // TestEnvTimeIsSkipped: a retry, a slow tool and a slow model, hours in all.
 func TestEnvTimeIsSkipped(t *testing.T) {
 	t.Parallel()
@@ -58,67 +53,10 @@ func TestEnvTimeIsSkipped(t *testing.T) {
 	slow := testsuite.NewFake(spec, testsuite.After(2*time.Hour, testsuite.Returns("done")))
 	first := calls("slow", 2)
 	first.Delay = 10 * time.Minute
-	env := testsuite.New(t, testsuite.Config{
-		Tools: []tool.Tool{slow.Tool()},
-		Turns: []testsuite.Turn{first, {Text: "ok", Failures: []testsuite.Failure{{Status: 500}}}},
-	})
 	begun := time.Now()
-	run := env.Run("go")
+	run := running(t, slow, first, testsuite.Turn{Text: "ok", Failures: []testsuite.Failure{{Status: 500}}})
 	require.Equal(t, "ok", run.Answer, "%v", run.Error)
 	require.Less(t, time.Since(begun), time.Minute)
-}
-
-func TestEnvToolThatNeverEnds(t *testing.T) {
-	t.Parallel()
-	hang := func(ctx context.Context, _ testsuite.FakeCall) (string, error) {
-		<-ctx.Done()
-		return "", ctx.Err()
-	}
-	for effect, code := range map[domain.Effect]domain.Code{
-		domain.ReadOnly: domain.CodeTimeout, domain.AtMostOnce: domain.CodeOutcomeUnknown,
-	} {
-		t.Run(string(effect), func(t *testing.T) {
-			t.Parallel()
-			fake := testsuite.NewFake(domain.ToolSpec{Name: "hang", Effect: effect}, hang)
-			env := testsuite.New(t, testsuite.Config{
-				Tools: []tool.Tool{fake.Tool()}, Turns: []testsuite.Turn{calls("hang", 1), {Text: "over"}},
-			})
-			run := env.Run("go")
-			require.Equal(t, "over", run.Answer)
-			require.Len(t, fake.Calls(), 1)
-			failed, ok := run.ToolExecutions()[0].Err()
-			require.True(t, ok)
-			require.Equal(t, code, failed.Code)
-		})
-	}
-}
-
-func TestEnvStopsATool(t *testing.T) {
-	t.Parallel()
-	for _, test := range []struct {
-		mode   contract.StopMode
-		effect domain.Effect
-		code   domain.Code
-	}{
-		{contract.AfterStep, domain.ReadOnly, ""},
-		{contract.AfterInference, domain.AtMostOnce, ""},
-		{contract.StopNow, domain.ReadOnly, domain.CodeInterrupted},
-		{contract.StopNow, domain.AtMostOnce, domain.CodeOutcomeUnknown},
-	} {
-		t.Run(string(test.mode)+" "+string(test.effect), func(t *testing.T) {
-			t.Parallel()
-			fake := testsuite.NewFake(domain.ToolSpec{Name: "slow", Effect: test.effect},
-				testsuite.After(time.Minute, testsuite.Returns("done")))
-			env := testsuite.New(t, testsuite.Config{
-				Tools: []tool.Tool{fake.Tool()}, Turns: []testsuite.Turn{calls("slow", 1), {Text: "never said"}},
-			})
-			run := env.Run("go", testsuite.StopAt(10*time.Second, test.mode))
-			require.Equal(t, domain.StatusStopped, run.Outcome.Status)
-			require.Len(t, run.Asked, 1, "no inference begins after a stop")
-			failed, _ := run.ToolExecutions()[0].Err()
-			require.Equal(t, test.code, failed.Code)
-		})
-	}
 }
 
 func TestEnvParallelCallsAreInCallOrder(t *testing.T) {
@@ -127,11 +65,8 @@ func TestEnvParallelCallsAreInCallOrder(t *testing.T) {
 		return testsuite.After(time.Duration(10-call.Position)*time.Second, testsuite.Returns(string(rune('a'+call.Position))))(ctx, call)
 	}
 	fake := testsuite.NewFake(domain.ToolSpec{Name: "letter"}, backwards)
-	env := testsuite.New(t, testsuite.Config{
-		Tools: []tool.Tool{fake.Tool()},
-		Turns: []testsuite.Turn{calls("letter", 5), {Text: `{{ join "" (results "letter") }}`}},
-	})
-	require.Equal(t, "abcde", env.Run("go").Answer)
+	run := running(t, fake, calls("letter", 5), testsuite.Turn{Text: `{{ join "" (results "letter") }}`})
+	require.Equal(t, "abcde", run.Answer)
 	for i, call := range fake.Calls() {
 		require.Equal(t, i, call.Position)
 	}
@@ -139,62 +74,15 @@ func TestEnvParallelCallsAreInCallOrder(t *testing.T) {
 
 func TestEnvBudget(t *testing.T) {
 	t.Parallel()
-	two := int64(2)
 	fake := testsuite.NewFake(domain.ToolSpec{Name: "look"}, nil)
 	env := testsuite.New(t, testsuite.Config{
-		Tools: []tool.Tool{fake.Tool()}, Budget: domain.ExecutionBudget{MaxSteps: &two},
+		Tools: []tool.Tool{fake.Tool()}, Budget: domain.ExecutionBudget{MaxSteps: new(int64(2))},
 		Turns: []testsuite.Turn{calls("look", 1), calls("look", 1), {Text: "never said"}},
 	})
 	run := env.Run("go")
 	require.Equal(t, domain.StepsLimitReached, run.Outcome.StopReason)
 	require.Len(t, run.Steps, 2)
 	require.Equal(t, run.Steps[0].Step.ID, env.Run("go").Steps[0].Step.ID, "ids are the same each time")
-}
-
-func TestEnvSeconds(t *testing.T) {
-	t.Parallel()
-	limit := 90.0
-	env := testsuite.New(t, testsuite.Config{
-		Definition: domain.Definition{Budget: domain.ExecutionBudget{MaxSeconds: &limit}},
-		Turns:      []testsuite.Turn{{Text: "one two three four", Delay: 2 * time.Minute}},
-	})
-	run := env.Run("go")
-	require.Equal(t, domain.TimeLimitReached, run.Outcome.StopReason)
-	require.Contains(t, run.Answer, "one two")
-	require.True(t, run.Steps[0].Step.Interrupted)
-}
-
-func TestEnvLongArguments(t *testing.T) {
-	t.Parallel()
-	long := strings.Repeat("long ", domain.MaxInlineArguments)
-	fake := testsuite.NewFake(domain.ToolSpec{Name: "write"}, nil)
-	env := testsuite.New(t, testsuite.Config{
-		Tools: []tool.Tool{fake.Tool()},
-		Turns: []testsuite.Turn{
-			{Calls: []testsuite.Call{{Name: "write", Arguments: map[string]string{"text": long + "<&>\u2028é\""}}}},
-			{Text: "ok"},
-		},
-	})
-	require.Equal(t, "ok", env.Run("go").Answer)
-	require.JSONEq(t, `{"text":"`+long+`<&>\u2028é\""}`, fake.Calls()[0].Arguments)
-}
-
-func TestEnvMalformedArguments(t *testing.T) {
-	t.Parallel()
-	fake := testsuite.NewFake(forecast().Spec(), nil)
-	env := testsuite.New(t, testsuite.Config{
-		Tools: []tool.Tool{fake.Tool()},
-		Turns: []testsuite.Turn{
-			{Calls: []testsuite.Call{{Name: "forecast", Arguments: `{"city": `}, {Name: "forecast", Arguments: map[string]int{"town": 1}}}},
-			{Text: "sorry"},
-		},
-	})
-	run := env.Run("go")
-	require.Equal(t, "sorry", run.Answer)
-	require.Empty(t, fake.Calls(), "what does not fit the schema never runs")
-	for _, call := range run.ToolExecutions() {
-		require.Equal(t, domain.CodeMalformed, call.Error.Code)
-	}
 }
 
 func TestEnvFileTools(t *testing.T) {
@@ -280,10 +168,7 @@ func TestFakeRetries(t *testing.T) {
 		t.Run(string(effect), func(t *testing.T) {
 			t.Parallel()
 			fake := testsuite.NewFake(domain.ToolSpec{Name: "pay", Effect: effect}, testsuite.InTurn(busy, testsuite.Returns("paid")))
-			env := testsuite.New(t, testsuite.Config{
-				Tools: []tool.Tool{fake.Tool()}, Turns: []testsuite.Turn{calls("pay", 1), {Text: "ok"}},
-			})
-			env.Run("go")
+			running(t, fake, calls("pay", 1), testsuite.Turn{Text: "ok"})
 			require.Len(t, fake.Calls(), attempts)
 			for i, call := range fake.Calls() {
 				require.Equal(t, i+1, call.Attempt)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"strings"
 	"testing"
 	"time"
 
@@ -66,42 +65,6 @@ func TestATrustedValueReachesToolsAndHooks(t *testing.T) {
 	asked, err := json.Marshal([]any{run.Asked[0].System, run.Asked[0].Messages, run.Asked[1].Messages[:2], run.Asked[0].Tools})
 	require.NoError(t, err)
 	require.NotContains(t, string(asked), "4711")
-}
-
-// TestNoHookChangesATrustedValue: one that adds, replaces or takes away some ends the execution, and nothing of it stays.
-func TestNoHookChangesATrustedValue(t *testing.T) {
-	t.Parallel()
-	rewritten := func(from, to string) func(hook.Point) (hook.Point, error) {
-		return func(p hook.Point) (hook.Point, error) {
-			text, err := p.State.EncodeFull()
-			if err != nil {
-				return p, err
-			}
-			p.State, err = domain.DecodeAgentState([]byte(strings.Replace(string(text), from, to, 1)))
-			return p, err
-		}
-	}
-	for name, change := range map[string]func(hook.Point) (hook.Point, error){
-		"adds": func(p hook.Point) (_ hook.Point, err error) {
-			p.State, err = p.State.WithTrusted(domain.Trusted{"more": json.RawMessage(`1`)}, p.Now)
-			return p, err
-		},
-		"replaces":   rewritten(`"customer":4711`, `"customer":1`),
-		"takes away": rewritten(`"trusted":{"customer":4711},`, ""),
-		"moves":      rewritten(`"trusted":{"customer":4711},`, ``),
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			run := testsuite.New(t, testsuite.Config{
-				Definition: domain.Definition{Hooks: []string{"bad"}}, Hooks: []hook.Hook{hook.BeforeStep("bad", change)},
-				Tools: []tool.Tool{paying()}, Trusted: customer(), Turns: []testsuite.Turn{{Text: "never"}},
-			}).Run("pay")
-			require.Equal(t, domain.StatusFailed, run.Outcome.Status)
-			require.Equal(t, domain.CodeHookFailed, run.Error.Code)
-			require.Contains(t, run.Error.Message, ".trusted, which no hook may change")
-			require.Empty(t, run.Asked)
-		})
-	}
 }
 
 // TestTheModelIsShownWhatIsNamed, in every inference, and no hook sees it in the prompt that it may change.

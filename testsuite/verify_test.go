@@ -19,8 +19,7 @@ func TestAFakeSaysWhatBecameOfItsCall(t *testing.T) {
 		tool.Verify(func(context.Context, json.RawMessage) (tool.Finding, error) {
 			return tool.Happened("receipt 4711", "it is in the journal"), nil
 		}))
-	env := testsuite.New(t, testsuite.Config{Tools: []tool.Tool{pay.Tool()}, Turns: []testsuite.Turn{calls("pay", 1), {Text: "Paid."}}})
-	run := env.Run("go")
+	run := running(t, pay, calls("pay", 1), testsuite.Turn{Text: "Paid."})
 	require.Equal(t, domain.StatusCompleted, run.Outcome.Status)
 	call := run.ToolExecutions()[0]
 	require.Equal(t, "receipt 4711", call.Value)

@@ -31,17 +31,18 @@ func folder(t *testing.T, files map[string]string) (*Root, string) {
 	return root, dir
 }
 
-// call calls a tool as the worker does.
-func call(ctx context.Context, t *testing.T, root *Root, name string, args fields) (string, error) {
+// call calls a tool as the worker does, with a text as a model writes it, or with fields.
+func call(ctx context.Context, t *testing.T, root *Root, name string, args any) (string, error) {
 	t.Helper()
-	if args == nil {
-		args = fields{}
+	text, written := args.(string)
+	if !written {
+		encoded, err := json.Marshal(args)
+		require.NoError(t, err)
+		text = string(encoded)
 	}
-	text, err := json.Marshal(args)
-	require.NoError(t, err)
 	for _, tl := range root.Tools() {
 		if tl.Spec().Name == name {
-			result, err := tl.Call(ctx, string(text))
+			result, err := tl.Call(ctx, text)
 			return result.Content, err
 		}
 	}
@@ -49,7 +50,7 @@ func call(ctx context.Context, t *testing.T, root *Root, name string, args field
 	return "", nil
 }
 
-func answer(t *testing.T, root *Root, name string, args fields) string {
+func answer(t *testing.T, root *Root, name string, args any) string {
 	t.Helper()
 	text, err := call(t.Context(), t, root, name, args)
 	require.NoError(t, err)
@@ -58,7 +59,7 @@ func answer(t *testing.T, root *Root, name string, args fields) string {
 
 // refusal is the error of a call that must fail, and leaves the path in it to
 // the one who asks.
-func refusal(t *testing.T, root *Root, name string, args fields) *domain.Error {
+func refusal(t *testing.T, root *Root, name string, args any) *domain.Error {
 	t.Helper()
 	text, err := call(t.Context(), t, root, name, args)
 	require.Error(t, err, "answered %q", text)
@@ -131,33 +132,35 @@ func escapesOf(t *testing.T) (root *Root, outside string, paths map[string]strin
 	}
 }
 
+// each has all tools look at a path, by their names.
+func each(path string) map[string]fields {
+	return map[string]fields{
+		"list_files":   {"path": path, "recursive": true},
+		"read_file":    {"path": path},
+		"search_files": {"path": path, "pattern": "."},
+		"write_file":   {"path": path, "content": "overwritten"},
+		"edit_file":    {"path": path, "old": "old", "new": "new"},
+	}
+}
+
 func TestNoToolLeavesTheRoot(t *testing.T) {
 	t.Parallel()
 	root, outside, paths := escapesOf(t)
 	for name, path := range paths {
-		for _, c := range []struct {
-			tool string
-			args fields
-		}{
-			{"list_files", fields{"path": path}},
-			{"read_file", fields{"path": path}},
-			{"search_files", fields{"path": path, "pattern": "secret"}},
-			{"write_file", fields{"path": path, "content": "overwritten"}},
-			{"edit_file", fields{"path": path, "old": "old", "new": "new"}},
-		} {
-			own := refusal(t, root, c.tool, c.args)
-			require.Contains(t, own.Message, "path: ", "%s, %s", c.tool, name)
+		for tool, args := range each(path) {
+			own := refusal(t, root, tool, args)
+			require.Contains(t, own.Message, "path: ", "%s, %s", tool, name)
 			require.NotContains(t, own.Message, "secret old")
 		}
 	}
-	answer(t, root, "write_file", fields{"path": "folder/../beside.txt", "content": "inside"})
+	answer(t, root, "write_file", `{"path":"folder/../beside.txt","content":"inside"}`)
 	require.Equal(t, "inside", stored(t, root.root.Name(), "beside.txt"), "dots are resolved before links")
 	require.Equal(t, "secret old", stored(t, outside, "secret.txt"))
 	left, err := os.ReadDir(outside)
 	require.NoError(t, err)
 	require.Len(t, left, 1, "nothing was written outside")
-	require.Equal(t, "[no matches]", answer(t, root, "search_files", fields{"pattern": "secret"}), "links are not followed")
-	require.NotContains(t, answer(t, root, "list_files", fields{"recursive": true}), "secret.txt\t")
+	require.Equal(t, "[no matches]", answer(t, root, "search_files", `{"pattern":"secret"}`), "links are not followed")
+	require.NotContains(t, answer(t, root, "list_files", `{"recursive":true}`), "secret.txt\t")
 }
 
 func TestRefusalsNameTheFix(t *testing.T) {
@@ -192,14 +195,14 @@ func TestLinksInsideAreReadThrough(t *testing.T) {
 	root, dir := folder(t, map[string]string{"v2/a.txt": "two"})
 	require.NoError(t, os.Symlink("v2", filepath.Join(dir, "current")))
 	require.NoError(t, os.Symlink("v2/a.txt", filepath.Join(dir, "a.txt")))
-	require.Equal(t, "[current/a.txt: 1 line]\ntwo", answer(t, root, "read_file", fields{"path": "current/a.txt"}))
-	require.Equal(t, "[a.txt: 1 line]\ntwo", answer(t, root, "read_file", fields{"path": "a.txt"}))
-	require.Contains(t, answer(t, root, "list_files", nil), "current\tlink to v2")
-	require.Equal(t, "current/a.txt\t3 bytes", answer(t, root, "list_files", fields{"path": "current"}))
+	require.Equal(t, "[current/a.txt: 1 line]\ntwo", answer(t, root, "read_file", `{"path":"current/a.txt"}`))
+	require.Equal(t, "[a.txt: 1 line]\ntwo", answer(t, root, "read_file", `{"path":"a.txt"}`))
+	require.Contains(t, answer(t, root, "list_files", ""), "current\tlink to v2")
+	require.Equal(t, "current/a.txt\t3 bytes", answer(t, root, "list_files", `{"path":"current"}`))
 
-	require.Equal(t, "wrote 5 bytes to current/b.txt", answer(t, root, "write_file", fields{"path": "current/b.txt", "content": "three"}))
+	require.Equal(t, "wrote 5 bytes to current/b.txt", answer(t, root, "write_file", `{"path":"current/b.txt","content":"three"}`))
 	require.Equal(t, "three", stored(t, dir, "v2/b.txt"))
-	own := refusal(t, root, "write_file", fields{"path": "a.txt", "content": "x"})
+	own := refusal(t, root, "write_file", `{"path":"a.txt","content":"x"}`)
 	require.Contains(t, own.Message, `path: "a.txt" is a symbolic link to "v2/a.txt"; give the path that it leads to`)
 	require.Equal(t, "two", stored(t, dir, "v2/a.txt"))
 }
@@ -210,18 +213,11 @@ func TestCancelledWorkStops(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	for _, name := range []string{"list_files", "search_files"} {
-		args := fields{}
-		if name == "search_files" {
-			args["pattern"] = "x"
-		}
-		_, err := call(ctx, t, root, name, args)
+		_, err := call(ctx, t, root, name, each(".")[name])
 		require.ErrorIs(t, err, context.Canceled, name)
 	}
-	for name, args := range map[string]fields{
-		"write_file": {"path": "a.txt", "content": "new"},
-		"edit_file":  {"path": "a.txt", "old": "old", "new": "new"},
-	} {
-		_, err := call(ctx, t, root, name, args)
+	for _, name := range []string{"write_file", "edit_file"} {
+		_, err := call(ctx, t, root, name, each("a.txt")[name])
 		require.True(t, tool.IsNotStarted(err), "%s: %v", name, err)
 	}
 	require.Equal(t, "old", stored(t, dir, "a.txt"))

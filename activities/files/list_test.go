@@ -22,36 +22,36 @@ func TestList(t *testing.T) {
 	require.NoError(t, os.Mkdir(filepath.Join(dir, "empty"), 0o755))
 	for _, c := range []struct {
 		name string
-		args fields
+		args string
 		want []string
 	}{
-		{"root", nil, []string{".git/\tfolder", ".hidden\t0 bytes", "a.txt\t1 byte", "b.go\t5 bytes", "docs/\tfolder", "empty/\tfolder"}},
-		{"folder", fields{"path": "docs"}, []string{"docs/deep/\tfolder", "docs/x.md\t0 bytes"}},
-		{"untidy path", fields{"path": "./docs/../docs/"}, []string{"docs/deep/\tfolder", "docs/x.md\t0 bytes"}},
-		{"recursive", fields{"recursive": true}, []string{
+		{"root", `{}`, []string{".git/\tfolder", ".hidden\t0 bytes", "a.txt\t1 byte", "b.go\t5 bytes", "docs/\tfolder", "empty/\tfolder"}},
+		{"folder", `{"path":"docs"}`, []string{"docs/deep/\tfolder", "docs/x.md\t0 bytes"}},
+		{"untidy path", `{"path":"./docs/../docs/"}`, []string{"docs/deep/\tfolder", "docs/x.md\t0 bytes"}},
+		{"recursive", `{"recursive":true}`, []string{
 			".git/\tfolder, not entered", ".hidden\t0 bytes", "a.txt\t1 byte", "b.go\t5 bytes", "docs/\tfolder", "docs/deep/\tfolder",
 			"docs/deep/y.go\t2 bytes", "docs/deep/z.txt\t3 bytes", "docs/x.md\t0 bytes", "empty/\tfolder",
 		}},
-		{".git itself", fields{"path": ".git", "recursive": true}, []string{".git/config\t6 bytes"}},
-		{"a file that the glob does not choose", fields{"path": "a.txt", "glob": "*.go"}, []string{"[no entries]"}},
-		{"glob on names", fields{"recursive": true, "glob": "*.go"}, []string{"b.go\t5 bytes", "docs/deep/y.go\t2 bytes"}},
-		{"glob on paths", fields{"recursive": true, "glob": "docs/**/*.go"}, []string{"docs/deep/y.go\t2 bytes"}},
-		{"glob on paths below", fields{"path": "docs", "recursive": true, "glob": "deep/*"}, []string{"docs/deep/y.go\t2 bytes", "docs/deep/z.txt\t3 bytes"}},
-		{"glob not recursive", fields{"glob": "*.go"}, []string{"b.go\t5 bytes"}},
-		{"a file", fields{"path": "a.txt"}, []string{"a.txt\t1 byte"}},
-		{"empty", fields{"path": "empty"}, []string{"[no entries]"}},
-		{"limit that is not needed", fields{"limit": 6}, []string{".git/\tfolder", ".hidden\t0 bytes", "a.txt\t1 byte", "b.go\t5 bytes", "docs/\tfolder", "empty/\tfolder"}},
-		{"limit", fields{"limit": 2}, []string{".git/\tfolder", ".hidden\t0 bytes", "[4 more; raise limit, or narrow it with path or glob]"}},
+		{".git itself", `{"path":".git","recursive":true}`, []string{".git/config\t6 bytes"}},
+		{"a file that the glob does not choose", `{"path":"a.txt","glob":"*.go"}`, []string{"[no entries]"}},
+		{"glob on names", `{"recursive":true,"glob":"*.go"}`, []string{"b.go\t5 bytes", "docs/deep/y.go\t2 bytes"}},
+		{"glob on paths", `{"recursive":true,"glob":"docs/**/*.go"}`, []string{"docs/deep/y.go\t2 bytes"}},
+		{"glob on paths below", `{"path":"docs","recursive":true,"glob":"deep/*"}`, []string{"docs/deep/y.go\t2 bytes", "docs/deep/z.txt\t3 bytes"}},
+		{"glob not recursive", `{"glob":"*.go"}`, []string{"b.go\t5 bytes"}},
+		{"a file", `{"path":"a.txt"}`, []string{"a.txt\t1 byte"}},
+		{"empty", `{"path":"empty"}`, []string{"[no entries]"}},
+		{"limit that is not needed", `{"limit":6}`, []string{".git/\tfolder", ".hidden\t0 bytes", "a.txt\t1 byte", "b.go\t5 bytes", "docs/\tfolder", "empty/\tfolder"}},
+		{"limit", `{"limit":2}`, []string{".git/\tfolder", ".hidden\t0 bytes", "[4 more; raise limit, or narrow it with path or glob]"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			require.Equal(t, c.want, strings.Split(answer(t, root, "list_files", c.args), "\n"))
 		})
 	}
-	require.Contains(t, refusal(t, root, "list_files", fields{"limit": -1}).Message, "limit: -1 is negative; give 1 to 5000")
-	require.Contains(t, refusal(t, root, "list_files", fields{"glob": "[a"}).Message, `glob: "[a" is not valid`)
-	require.Contains(t, refusal(t, root, "list_files", fields{"glob": "*.{go,md}"}).Message, "braces are not known here")
-	require.Contains(t, refusal(t, root, "list_files", fields{"path": "none"}).Message, `path: "none" does not exist`)
+	require.Contains(t, refusal(t, root, "list_files", `{"limit":-1}`).Message, "limit: -1 is negative; give 1 to 5000")
+	require.Contains(t, refusal(t, root, "list_files", `{"glob":"[a"}`).Message, `glob: "[a" is not valid`)
+	require.Contains(t, refusal(t, root, "list_files", `{"glob":"*.{go,md}"}`).Message, "braces are not known here")
+	require.Contains(t, refusal(t, root, "list_files", `{"path":"none"}`).Message, `path: "none" does not exist`)
 }
 
 func TestListQuotesNamesThatCouldDoHarm(t *testing.T) {
@@ -59,41 +59,29 @@ func TestListQuotesNamesThatCouldDoHarm(t *testing.T) {
 	root, _ := folder(t, map[string]string{"a\x1b[31m\n.txt": "", "plain name é.txt": "", "\u202egnp.exe": "", "\xff": ""})
 	require.Equal(t, []string{
 		`"a\x1b[31m\n.txt"` + "\t0 bytes", "plain name é.txt\t0 bytes", `"\u202egnp.exe"` + "\t0 bytes", `"\xff"` + "\t0 bytes",
-	}, strings.Split(answer(t, root, "list_files", nil), "\n"))
+	}, strings.Split(answer(t, root, "list_files", ""), "\n"))
 }
 
+// TestListIsBounded: as many entries are looked at as are allowed, in one folder and in many, and that there are more is said.
 func TestListIsBounded(t *testing.T) {
 	t.Parallel()
-	files := map[string]string{}
-	for i := range 40 {
-		files[fmt.Sprintf("d%d/f", i)] = ""
+	for pattern, all := range map[string]int{"f%d": 40, "d%d/f": 80} {
+		files := map[string]string{}
+		for i := range 40 {
+			files[fmt.Sprintf(pattern, i)] = ""
+		}
+		root, _ := folder(t, files)
+		for _, visited := range []int{30, all - 1, all} {
+			root.bounds.visited = visited
+			lines := strings.Split(answer(t, root, "list_files", `{"recursive":true}`), "\n")
+			if visited == all {
+				require.Len(t, lines, all)
+				continue
+			}
+			require.Len(t, lines, visited+1)
+			require.Equal(t, fmt.Sprintf("[not all was looked at: there are more than %d entries; give a path further down]", visited), lines[visited])
+		}
 	}
-	root, _ := folder(t, files)
-	root.bounds.visited = 50
-	lines := strings.Split(answer(t, root, "list_files", fields{"recursive": true}), "\n")
-	require.Len(t, lines, 51)
-	require.Equal(t, "[not all was looked at: there are more than 50 entries; give a path further down]", lines[50])
-	root.bounds.visited = 79
-	require.Contains(t, answer(t, root, "list_files", fields{"recursive": true}), "[not all was looked at: there are more than 79 entries")
-	root.bounds.visited = 80
-	require.Len(t, strings.Split(answer(t, root, "list_files", fields{"recursive": true}), "\n"), 80, "exactly as many as there are")
-}
-
-// TestWalksAreBoundedInOneFolder: as many entries are looked at as are allowed,
-// and that there are more is said.
-func TestWalksAreBoundedInOneFolder(t *testing.T) {
-	t.Parallel()
-	files := map[string]string{}
-	for i := range 10 {
-		files[fmt.Sprintf("f%d", i)] = ""
-	}
-	root, _ := folder(t, files)
-	root.bounds.visited = 10
-	require.Len(t, strings.Split(answer(t, root, "list_files", nil), "\n"), 10)
-	root.bounds.visited = 9
-	lines := strings.Split(answer(t, root, "list_files", nil), "\n")
-	require.Len(t, lines, 10)
-	require.Contains(t, lines[9], "[not all was looked at")
 }
 
 // TestWalksGoOnWhereAFolderIsGone: it is counted, and what comes after it seen.
@@ -124,8 +112,8 @@ func TestListSaysWhatItCouldNotRead(t *testing.T) {
 	root, dir := folder(t, map[string]string{"shut/a": "", "b": ""})
 	require.NoError(t, os.Chmod(filepath.Join(dir, "shut"), 0))
 	t.Cleanup(func() { _ = os.Chmod(filepath.Join(dir, "shut"), 0o755) })
-	require.Equal(t, "b\t0 bytes\nshut/\tfolder\n[1 folder could not be read]", answer(t, root, "list_files", fields{"recursive": true}))
-	require.Equal(t, domain.Denied, refusal(t, root, "list_files", fields{"path": "shut"}).Kind)
+	require.Equal(t, "b\t0 bytes\nshut/\tfolder\n[1 folder could not be read]", answer(t, root, "list_files", `{"recursive":true}`))
+	require.Equal(t, domain.Denied, refusal(t, root, "list_files", `{"path":"shut"}`).Kind)
 }
 
 func TestGlob(t *testing.T) {

@@ -16,19 +16,19 @@ func TestSearch(t *testing.T) {
 	})
 	for _, c := range []struct {
 		name string
-		args fields
+		args string
 		want []string
 	}{
-		{"regular expression", fields{"pattern": `^func [A-Z]\(\) \{\}$`}, []string{"a.go:3: func A() {}", "b/b.go:2: func B() {}", "[1 file not searched: not UTF-8 text]"}},
-		{"glob", fields{"pattern": "func", "glob": "*.md"}, []string{"b/c.md:1: func is a word"}},
-		{"folder", fields{"pattern": "package", "path": "b"}, []string{"b/b.go:1: package b"}},
-		{"file", fields{"pattern": "a.b", "path": "dots.md"}, []string{"dots.md:1: a.b", "dots.md:2: axb"}},
-		{"literal", fields{"pattern": "a.b", "literal": true, "glob": "dots.md"}, []string{"dots.md:1: a.b"}},
-		{"empty lines, not what follows the last", fields{"pattern": "^$", "glob": "*.go"}, []string{"a.go:2: "}},
-		{"ignoring case", fields{"pattern": "(?i)FUNC b", "glob": "*.go"}, []string{"b/b.go:2: func B() {}"}},
-		{"odd name", fields{"pattern": "func", "glob": "odd*"}, []string{`"odd\nname":1: func`}},
-		{"limit", fields{"pattern": "package", "limit": 1, "glob": "*.go"}, []string{"a.go:1: package a", "[more than 1 lines match; raise limit, or narrow it with path or glob]"}},
-		{"nothing", fields{"pattern": "zebra", "glob": "*.go"}, []string{"[no matches]"}},
+		{"regular expression", `{"pattern":"^func [A-Z]\\(\\) \\{\\}$"}`, []string{"a.go:3: func A() {}", "b/b.go:2: func B() {}", "[1 file not searched: not UTF-8 text]"}},
+		{"glob", `{"pattern":"func","glob":"*.md"}`, []string{"b/c.md:1: func is a word"}},
+		{"folder", `{"pattern":"package","path":"b"}`, []string{"b/b.go:1: package b"}},
+		{"file", `{"pattern":"a.b","path":"dots.md"}`, []string{"dots.md:1: a.b", "dots.md:2: axb"}},
+		{"literal", `{"pattern":"a.b","literal":true,"glob":"dots.md"}`, []string{"dots.md:1: a.b"}},
+		{"empty lines, not what follows the last", `{"pattern":"^$","glob":"*.go"}`, []string{"a.go:2: "}},
+		{"ignoring case", `{"pattern":"(?i)FUNC b","glob":"*.go"}`, []string{"b/b.go:2: func B() {}"}},
+		{"odd name", `{"pattern":"func","glob":"odd*"}`, []string{`"odd\nname":1: func`}},
+		{"limit", `{"pattern":"package","limit":1,"glob":"*.go"}`, []string{"a.go:1: package a", "[more than 1 lines match; raise limit, or narrow it with path or glob]"}},
+		{"nothing", `{"pattern":"zebra","glob":"*.go"}`, []string{"[no matches]"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -47,7 +47,7 @@ func TestSearch(t *testing.T) {
 func TestSearchCutsLongLines(t *testing.T) {
 	t.Parallel()
 	root, _ := folder(t, map[string]string{"min.js": strings.Repeat("é", 10_000) + "needle" + strings.Repeat("é", 10_000)})
-	got := answer(t, root, "search_files", fields{"pattern": "needle"})
+	got := answer(t, root, "search_files", `{"pattern":"needle"}`)
 	require.True(t, utf8.ValidString(got))
 	require.Less(t, len(got), 300)
 	require.True(t, strings.HasPrefix(got, "min.js:1: …é"), got)
@@ -86,13 +86,13 @@ func TestSearchIsBounded(t *testing.T) {
 	root, _ := folder(t, map[string]string{"a": strings.Repeat("x\n", 100) + "needle", "b": "needle", "c": "needle"})
 	root.bounds.fileBytes = 100
 	require.Equal(t, "b:1: needle\nc:1: needle\n[1 file longer than 100 bytes: only the beginning was searched]",
-		answer(t, root, "search_files", fields{"pattern": "needle"}))
+		answer(t, root, "search_files", `{"pattern":"needle"}`))
 	root.bounds.allBytes = 106
 	require.Equal(t, []string{
 		"b:1: needle",
 		"[not all was searched: the files hold more than 106 bytes; narrow it with path or glob]",
 		"[1 file longer than 100 bytes: only the beginning was searched]",
-	}, strings.Split(answer(t, root, "search_files", fields{"pattern": "needle"}), "\n"))
+	}, strings.Split(answer(t, root, "search_files", `{"pattern":"needle"}`), "\n"))
 	root.bounds.visited = 2
-	require.Contains(t, answer(t, root, "search_files", fields{"pattern": "needle", "path": "."}), "[not all was looked at: there are more than 2 entries")
+	require.Contains(t, answer(t, root, "search_files", `{"pattern":"needle","path":"."}`), "[not all was looked at: there are more than 2 entries")
 }

@@ -102,10 +102,10 @@ func TestWriteClearsUpAfterAKilledAttempt(t *testing.T) {
 	work := tool.Call{ID: domain.ToolExecutionID{UUID: uuid.MustParse("00000000-0000-4000-8000-000000000007")}, Attempt: 1}
 	require.NoError(t, root.putAside(temporary(work, 1), "half of it", 0))
 	require.Equal(t, []string{".everstep-00000000-0000-4000-8000-000000000007-1.tmp"}, names(t, dir))
-	require.Equal(t, "[no entries]", answer(t, root, "list_files", nil), "it is nobody's business")
+	require.Equal(t, "[no entries]", answer(t, root, "list_files", ""), "it is nobody's business")
 
 	work.Attempt = 2
-	_, err := call(tool.WithExecution(t.Context(), work), t, root, "write_file", fields{"path": "report.md", "content": "all"})
+	_, err := call(tool.WithExecution(t.Context(), work), t, root, "write_file", `{"path":"report.md","content":"all"}`)
 	require.NoError(t, err)
 	require.Equal(t, []string{"report.md"}, names(t, dir))
 	require.Equal(t, "all", stored(t, dir, "report.md"))
@@ -119,12 +119,12 @@ func TestEdit(t *testing.T) {
 	require.NoError(t, os.Chmod(filepath.Join(dir, "a.txt"), 0o600))
 	require.NoError(t, os.Chmod(filepath.Join(dir, "locked"), 0o400))
 	require.Equal(t, "replaced 4 bytes by 3 bytes in a.txt, line 2",
-		answer(t, root, "edit_file", fields{"path": "a.txt", "old": "two\n", "new": "2\r\n"}))
+		answer(t, root, "edit_file", `{"path":"a.txt","old":"two\n","new":"2\r\n"}`))
 	require.Equal(t, "one\n2\r\nthree\n", stored(t, dir, "a.txt"))
 	info, err := os.Stat(filepath.Join(dir, "a.txt"))
 	require.NoError(t, err)
 	require.Equal(t, os.FileMode(0o600), info.Mode().Perm())
-	require.Equal(t, "replaced 6 bytes by 0 bytes in a.txt, line 3", answer(t, root, "edit_file", fields{"path": "a.txt", "old": "three\n", "new": ""}))
+	require.Equal(t, "replaced 6 bytes by 0 bytes in a.txt, line 3", answer(t, root, "edit_file", `{"path":"a.txt","old":"three\n","new":""}`))
 	require.Equal(t, "one\n2\r\n", stored(t, dir, "a.txt"))
 
 	for _, c := range []struct{ path, old, new, want string }{
@@ -143,7 +143,7 @@ func TestEdit(t *testing.T) {
 	}
 	require.Equal(t, "x x", stored(t, dir, "twice"))
 	root.bounds.fileBytes = 2
-	require.Equal(t, domain.TooLarge, refusal(t, root, "edit_file", fields{"path": "twice", "old": "x x", "new": "y"}).Kind)
+	require.Equal(t, domain.TooLarge, refusal(t, root, "edit_file", `{"path":"twice","old":"x x","new":"y"}`).Kind)
 }
 
 func TestEditsAtOnceLoseNothing(t *testing.T) {
@@ -183,10 +183,10 @@ func TestPathsToOneFileAreChangedInTurn(t *testing.T) {
 		})
 		require.NoError(t, err)
 	}
-	answer(t, root, "edit_file", fields{"path": "l/x", "old": "one", "new": "1"})
-	answer(t, root, "edit_file", fields{"path": "d/x", "old": "two", "new": "2"})
+	answer(t, root, "edit_file", `{"path":"l/x","old":"one","new":"1"}`)
+	answer(t, root, "edit_file", `{"path":"d/x","old":"two","new":"2"}`)
 	require.Equal(t, "1 2", stored(t, dir, "d/x"))
-	require.Contains(t, refusal(t, root, "edit_file", fields{"path": "none/x", "old": "a", "new": "b"}).Message, `"none/x" does not exist`)
+	require.Contains(t, refusal(t, root, "edit_file", `{"path":"none/x","old":"a","new":"b"}`).Message, `"none/x" does not exist`)
 }
 
 func TestEditLeavesAFileThatOthersChange(t *testing.T) {
@@ -197,11 +197,11 @@ func TestEditLeavesAFileThatOthersChange(t *testing.T) {
 	require.NoError(t, root.unchanged(read))
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "a.txt"), []byte("older"), 0o644))
 	require.ErrorContains(t, root.unchanged(read), "was changed by someone else meanwhile")
-	answer(t, root, "write_file", fields{"path": "a.txt", "content": "old"})
+	answer(t, root, "write_file", `{"path":"a.txt","content":"old"}`)
 	require.Error(t, root.unchanged(read), "the same text, and another file")
 	require.NoError(t, os.Remove(filepath.Join(dir, "a.txt")))
 	require.ErrorContains(t, root.unchanged(read), "does not exist")
-	answer(t, root, "write_file", fields{"path": "a.txt", "content": "old"})
+	answer(t, root, "write_file", `{"path":"a.txt","content":"old"}`)
 
 	changed := domain.Errorf(domain.Unavailable, "changed")
 	err = root.replace(t.Context(), "a.txt", "new", 0, func() error { return changed })
@@ -224,7 +224,7 @@ func TestAChangeThatHangsHoldsUpItsFileAlone(t *testing.T) {
 		})
 	})
 	<-hangs
-	answer(t, root, "edit_file", fields{"path": "./b.txt", "old": "one", "new": "two"})
+	answer(t, root, "edit_file", `{"path":"./b.txt","old":"one","new":"two"}`)
 	require.Equal(t, "two", stored(t, dir, "b.txt"))
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
@@ -232,7 +232,7 @@ func TestAChangeThatHangsHoldsUpItsFileAlone(t *testing.T) {
 	require.ErrorContains(t, err, "before the file was touched")
 	close(release)
 	held.Wait()
-	answer(t, root, "write_file", fields{"path": "a.txt", "content": "two"})
+	answer(t, root, "write_file", `{"path":"a.txt","content":"two"}`)
 	require.Equal(t, "two", stored(t, dir, "a.txt"))
 	require.Empty(t, root.writing)
 }

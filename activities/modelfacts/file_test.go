@@ -61,21 +61,7 @@ func TestFileMistakes(t *testing.T) {
 		{"no input", `{output: 2}`, "models.p/m.input: is missing; give dollars for a million tokens, 0 for a free model"},
 		{"no output", `{input: 1}`, "models.p/m.output: is missing"},
 		{"neither", `{}`, "models.p/m.input: is missing"},
-		{"negative", `{input: -0.5, output: 2}`, `models.p/m.input: is "-0.5"; a price is 0, or from 0.0001 to 10000 dollars for a million tokens`},
-		{"a word", `{input: cheap, output: 2}`, `models.p/m.input: is "cheap"; give dollars for a million tokens as a number, as in 1.25`},
-		{"a currency", `{input: $1.25, output: 2}`, `models.p/m.input: is "$1.25"; give dollars`},
-		{"a comma", `{input: "1,25", output: 2}`, `models.p/m.input: is "1,25"; give dollars`},
-		{"not a number", `{input: .nan, output: 2}`, `models.p/m.input: is ".nan"; give dollars`},
-		{"without end", `{input: .inf, output: 2}`, `models.p/m.input: is ".inf"; give dollars`},
-		{"a fraction", `{input: 1/3, output: 2}`, `models.p/m.input: is "1/3"; give dollars`},
-		{"two numbers", `{input: 1-2, output: 2}`, `models.p/m.input: is "1-2"; give dollars`},
-		{"hexadecimal", `{input: 0x10, output: 2}`, `models.p/m.input: is "0x10"; give dollars`},
-		{"a truth", `{input: true, output: 2}`, `models.p/m.input: is "true"; give dollars`},
-		{"nano-dollars", `{input: 1250000000, output: 2}`, `models.p/m.input: is "1250000000"; a price is 0, or from 0.0001 to 10000 dollars for a million tokens`},
-		{"too dear", `{input: 10000.5, output: 2}`, `models.p/m.input: is "10000.5"; a price is 0, or from 0.0001 to 10000 dollars for a million tokens`},
 		{"a number without end", `{input: 1.` + strings.Repeat("0", 39) + `, output: 2}`, "give dollars for a million tokens as a number"},
-		{"far too dear", `{input: 1e300, output: 2}`, `models.p/m.input: is "1e300"; a price is 0, or from`},
-		{"dollars a token", `{input: 0.00000125, output: 2}`, `models.p/m.input: is "0.00000125"; a price is 0, or from 0.0001 to 10000 dollars for a million tokens`},
 		{"too exact", `{input: 0.1234567891, output: 2}`, `models.p/m.input: is "0.1234567891", which has more than 9 decimals; round it to a thousand-millionth of a dollar`},
 		{"cache read", `{input: 1, output: 2, cache_read: -1}`, `models.p/m.cache_read: is "-1"`},
 		{"another table's key", `{input_cost_per_token: 1, input: 1, output: 2}`, "models.p/m.input_cost_per_token: there is no such key; did you mean input?"},
@@ -88,13 +74,27 @@ func TestFileMistakes(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			_, err := modelfacts.Table{}.WithData("prices.yaml", []byte("models:\n  ok/m: {input: 1, output: 2}\n  p/m: "+test.entry+"\n"))
-			require.ErrorContains(t, err, "prices.yaml:3:")
-			require.ErrorContains(t, err, test.says)
-			require.Equal(t, domain.Invalid, domain.AsError(err).Kind)
-			require.NotContains(t, err.Error(), "ok/m")
+			requireMistake(t, test.entry, test.says)
 		})
 	}
+	for says, prices := range map[string][]string{
+		"; give dollars for a million tokens as a number, as in 1.25":          {`cheap`, `$1.25`, `"1,25"`, `.nan`, `.inf`, `1/3`, `1-2`, `0x10`, `true`},
+		"; a price is 0, or from 0.0001 to 10000 dollars for a million tokens": {`-0.5`, `1250000000`, `10000.5`, `1e300`, `0.00000125`},
+	} {
+		for _, price := range prices {
+			requireMistake(t, "{input: "+price+", output: 2}", `models.p/m.input: is "`+strings.Trim(price, `"`)+`"`+says)
+		}
+	}
+}
+
+// requireMistake has an entry refused by its line and these words.
+func requireMistake(t *testing.T, entry, says string) {
+	t.Helper()
+	_, err := modelfacts.Table{}.WithData("prices.yaml", []byte("models:\n  ok/m: {input: 1, output: 2}\n  p/m: "+entry+"\n"))
+	require.ErrorContains(t, err, "prices.yaml:3:")
+	require.ErrorContains(t, err, says)
+	require.Equal(t, domain.Invalid, domain.AsError(err).Kind)
+	require.NotContains(t, err.Error(), "ok/m")
 }
 
 func TestFilesThatAreNone(t *testing.T) {

@@ -74,54 +74,46 @@ func TestFindBuiltin(t *testing.T) {
 	}
 }
 
+// TestFilesComeFirst: an entry holds wherever the server is, and what it leaves out is as built in.
 func TestFilesComeFirst(t *testing.T) {
 	t.Parallel()
 	table := with(t, builtin(t), `
 models:
   openai/gpt-5: {input: 0.5, output: 4}
+  openai/gpt-4o: {input: 1, output: 2}
   openai-chat/llama-4-70b: {input: 0, output: 0, context_window: 131072, images: false}
   scripted//tmp/a/script.yaml: {input: 1, output: 2}
 `)
-	own, ok := table.Find("openai", "gpt-5", true)
-	require.True(t, ok)
+	for name, test := range map[string]struct {
+		provider, model string
+		ownServer       bool
+		input, window   int64
+	}{
+		"an entry":                           {"openai", "gpt-5", true, 500_000_000, 400_000},
+		"on another server":                  {"openai", "gpt-5", false, 500_000_000, 0},
+		"a dated model":                      {"openai", "gpt-5-2025-08-07", true, 500_000_000, 400_000},
+		"a free one":                         {"openai-chat", "llama-4-70b", false, 0, 131_072},
+		"a script":                           {"scripted", "/tmp/a/script.yaml", false, 1_000_000_000, 0},
+		"one that the file does not name":    {"openai", "gpt-5-mini", true, 250_000_000, 400_000},
+		"a snapshot":                         {"openai", "gpt-4o-2024-08-06", true, 1_000_000_000, 128_000},
+		"a snapshot with a price of its own": {"openai", "gpt-4o-2024-05-13", true, 5_000_000_000, 128_000},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			facts, ok := table.Find(test.provider, test.model, test.ownServer)
+			require.True(t, ok)
+			require.Equal(t, test.input, facts.Price.Input)
+			require.Equal(t, test.window, facts.ContextWindow)
+		})
+	}
+	own, _ := table.Find("openai", "gpt-5", true)
 	require.Equal(t, &domain.Price{Input: 500_000_000, Output: 4_000_000_000}, own.Price, "nothing of the built-in price")
-	require.EqualValues(t, 400_000, own.ContextWindow, "what the file leaves out is as built in")
 	require.True(t, *own.Tools)
 	require.Equal(t, "prices.yaml", own.Source)
-
-	elsewhere, ok := table.Find("openai", "gpt-5", false)
-	require.True(t, ok, "an entry of a file holds wherever the server is")
-	require.EqualValues(t, 500_000_000, elsewhere.Price.Input)
-	require.Zero(t, elsewhere.ContextWindow)
-
-	dated, ok := table.Find("openai", "gpt-5-2025-08-07", true)
-	require.True(t, ok)
-	require.EqualValues(t, 500_000_000, dated.Price.Input)
-
-	free, ok := table.Find("openai-chat", "llama-4-70b", false)
-	require.True(t, ok)
+	free, _ := table.Find("openai-chat", "llama-4-70b", false)
 	require.Equal(t, &domain.Price{}, free.Price, "free, and known to be")
 	require.False(t, *free.Images)
 	require.Nil(t, free.Tools)
-
-	script, ok := table.Find("scripted", "/tmp/a/script.yaml", false)
-	require.True(t, ok)
-	require.EqualValues(t, 1_000_000_000, script.Price.Input)
-
-	other, ok := table.Find("openai", "gpt-5-mini", true)
-	require.True(t, ok, "the others are as they were")
-	require.EqualValues(t, 250_000_000, other.Price.Input)
-}
-
-func TestAnExactNameComesBeforeABase(t *testing.T) {
-	t.Parallel()
-	table := with(t, builtin(t), `models: {openai/gpt-4o: {input: 1, output: 2}}`)
-	exact, ok := table.Find("openai", "gpt-4o-2024-05-13", true)
-	require.True(t, ok)
-	require.EqualValues(t, 5_000_000_000, exact.Price.Input, "that snapshot has a price of its own")
-	base, ok := table.Find("openai", "gpt-4o-2024-08-06", true)
-	require.True(t, ok)
-	require.EqualValues(t, 1_000_000_000, base.Price.Input)
 }
 
 func TestLaterFilesComeFirst(t *testing.T) {

@@ -26,7 +26,7 @@ func TestADiskOfItsOwn(t *testing.T) {
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, store.Close()) })
 	all := stores.Sample(t, "ann", 3)
-	require.NoError(t, store.Record(t.Context(), all[0]))
+	keep(t, store, all[0])
 
 	fill := filepath.Join(disk, "fill")
 	require.ErrorIs(t, os.WriteFile(fill, make([]byte, 2<<20), 0o600), syscall.ENOSPC)
@@ -38,7 +38,7 @@ func TestADiskOfItsOwn(t *testing.T) {
 	stores.Reads(t, store, all[0])
 	require.ErrorContains(t, store.Probe(t.Context()), "no space left on device")
 	require.NoError(t, os.Remove(fill))
-	require.NoError(t, store.Record(t.Context(), all[1]))
+	keep(t, store, all[1])
 
 	require.NoError(t, syscall.Mount("", disk, "", syscall.MS_REMOUNT|syscall.MS_RDONLY, ""))
 	require.ErrorContains(t, store.Record(t.Context(), all[2]), "read-only file system")

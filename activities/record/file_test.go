@@ -2,7 +2,6 @@ package record_test
 
 import (
 	"bytes"
-	"encoding/json"
 	"fmt"
 	"io"
 	"slices"
@@ -10,7 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/klauspost/compress/zstd"
 	"github.com/stretchr/testify/require"
 	"gocloud.dev/blob/memblob"
 
@@ -79,20 +77,13 @@ func TestAFileOfAnotherBuildIsRead(t *testing.T) {
 	require.Equal(t, build.ID(), got[0].Build)
 }
 
-// signed makes a file of records whose text was changed, with digests that fit.
-func signed(t *testing.T, change func(text string) string, all ...record.Record) string {
+// requireBad has a file refused with these words.
+func requireBad(t *testing.T, file, want string) {
 	t.Helper()
-	lines := strings.Split(strings.TrimSpace(written(t, all...)), "\n")
-	var digests [][]byte
-	for i, line := range lines[1 : len(lines)-1] {
-		_, text, _ := strings.Cut(strings.TrimSuffix(line, "}"), `"record":`)
-		text = change(text)
-		digest := domain.DigestOf([]byte(text))
-		digests = append(digests, digest[:])
-		lines[i+1] = fmt.Sprintf(`{"digest":%q,"record":%s}`, digest, text)
-	}
-	lines[len(lines)-1] = fmt.Sprintf(`{"end":%q}`, domain.DigestOf(digests...))
-	return strings.Join(lines, "\n") + "\n"
+	records, err := record.Read(strings.NewReader(file))
+	require.ErrorContains(t, err, want)
+	require.Equal(t, domain.Invalid, domain.AsError(err).Kind)
+	require.Empty(t, records)
 }
 
 // TestBadFilesSayWhere: the line, and the field where there is one.
@@ -101,27 +92,7 @@ func TestBadFilesSayWhere(t *testing.T) {
 	all := stores.Sample(t, "ann", 2)
 	good := written(t, all...)
 	lines := strings.SplitAfter(good, "\n")
-	replaced := func(from, to string) func(string) string {
-		return func(text string) string {
-			require.Contains(t, text, from)
-			return strings.Replace(text, from, to, 1)
-		}
-	}
-	without := func(field string) func(string) string {
-		return func(text string) string {
-			var fields map[string]json.RawMessage
-			require.NoError(t, json.Unmarshal([]byte(text), &fields))
-			require.Contains(t, fields, field)
-			delete(fields, field)
-			left, err := json.Marshal(fields)
-			require.NoError(t, err)
-			return string(left)
-		}
-	}
 	by := func(number int, writer string) string { return head(number, writer, 2) + strings.Join(lines[1:], "") }
-	numbered := func(number string) string {
-		return strings.Replace(good, `"schema_version":1,`, `"schema_version":`+number+`,`, 1)
-	}
 	for name, test := range map[string]struct{ file, want string }{
 		"nothing":                 {"", "line 1: is missing: the file is empty; give one that export has written"},
 		"no line":                 {"hello", "line 1: is no head of a file of everstep-records"},
@@ -138,15 +109,6 @@ func TestBadFilesSayWhere(t *testing.T) {
 		"of many lines":           {by(2, `"v9\n\u2028\u001b[2J \u202e8"`), "written by build v9 [2J 8, and"},
 		"of a blank":              {by(2, `" \n "`), "written by a build that it does not name, and"},
 		"of a number":             {by(2, `7`), "written by a build that it does not name, and"},
-		"a text for a number":     {numbered(`"2"`), `line 1: schema_version: is "2", which no build writes, and this build reads 1; give it as it was written`},
-		"a power of ten":          {numbered(`1e3`), "line 1: schema_version: is 1e3, which"},
-		"a fraction":              {numbered(`1.0`), "line 1: schema_version: is 1.0, which"},
-		"a number that is huge":   {numbered(`99999999999999999999`), "line 1: schema_version: is 99999999999999999999, which"},
-		"a negative number":       {numbered(`-1`), "line 1: schema_version: is -1, which"},
-		"number zero":             {numbered(`0`), "line 1: schema_version: is 0, which"},
-		"a list for a number":     {numbered(`[1]`), "line 1: schema_version: is [1], which"},
-		"a truth for a number":    {numbered(`true`), "line 1: schema_version: is true, which"},
-		"null for a number":       {numbered(`null`), "line 1: schema_version: is null, which"},
 		"a build that is none":    {by(1, `7`), "line 1: build"},
 		"no version":              {strings.Replace(good, `"schema_version":1,`, ``, 1), "line 1: schema_version: is missing"},
 		"fewer than said":         {lines[0] + lines[1] + lines[3], "line 3: record: is missing"},
@@ -156,51 +118,67 @@ func TestBadFilesSayWhere(t *testing.T) {
 		"a changed word":          {strings.Replace(good, "Nothing.", "Nothing!", 1), "line 2: digest: is not that of the record"},
 		"in another order":        {lines[0] + lines[2] + lines[1] + lines[3], "line 4: end: is not the digest of the records"},
 		"something after the end": {good + lines[1], "line 5: follows the end"},
-		"the same twice":          {signed(t, func(s string) string { return s }, all[0], all[0]), "line 3: record.execution_id"},
-		"no agent":                {signed(t, replaced(`"agent_id":"`+all[0].AgentID.String()+`"`, `"agent_id":""`), all[0]), "line 2: record.head.agent_id"},
-		"an unknown status":       {signed(t, replaced(`"status":"completed"`, `"status":"sleeping"`), all[0]), "line 2: record.executions[0].status"},
-		"another execution's id":  {signed(t, replaced(`"execution_number":1`, `"execution_number":3`), all[0]), "line 2: record.steps[0].execution_number: is 1, and that of the execution 3"},
-		"another session's id":    {signed(t, replaced(`"first_run_id":"first-run"`, `"first_run_id":"other-run"`), all[0]), "line 2: record.executions[0].execution_id: is "},
-		"no session":              {signed(t, replaced(`"first_run_id":"first-run"`, `"first_run_id":""`), all[0]), "line 2: record.head.run.first_run_id: is missing"},
-		"not ended":               {signed(t, replaced(`"status":"completed"`, `"status":"in_progress"`), all[0]), "line 2: record.executions[0].status: is in_progress"},
-		"no time":                 {signed(t, replaced(`"started_at":"2026`, `"started_at":"soon`), all[0]), "line 2: record.executions[0].started_at"},
-		"a hostile name":          {signed(t, replaced(`"name":"ann"`, `"name":"../../etc"`), all[0]), "line 2: record.head.name"},
-		"another's name":          {signed(t, replaced(`"name":"ann"`, `"name":"bob"`), all[0]), `line 2: record.head.name: "bob" is not that of agent`},
-		"a newer state":           {signed(t, replaced(`"final_state":{"schema_version":1`, `"final_state":{"schema_version":9`), all[0]), "line 2: record.executions[0].final_state.schema_version: is 9"},
-		"steps left out":          {signed(t, without("steps"), all[0]), `line 2: record.missing: says "", and by its counts the record lacks "step 1"; export it again`},
-		"messages left out":       {signed(t, without("messages"), all[0]), `line 2: record.missing: says "", and by its counts the record lacks "messages 0 to 1"`},
-		"no end of the messages":  {signed(t, replaced(`,"messages_to":4`, ``), all[1]), "line 2: record.executions[0].messages_to: is 0; "},
-		"steps below zero":        {signed(t, replaced(`"step_count":1`, `"step_count":-5`), all[0]), "line 2: record.executions[0].step_count: is -5"},
-		"another number's end":    {signed(t, func(s string) string { return strings.ReplaceAll(s, `"execution_number":1`, `"execution_number":-7`) }, all[0]), "line 2: record.executions[0].execution_number: is -7"},
-		"an outcome of nobody":    {signed(t, replaced(`"executions":[{"agent_id":"`+all[0].AgentID.String()+`",`, `"executions":[{`), all[0]), "line 2: record.executions[0].agent_id: is "},
-		"tokens below zero":       {signed(t, replaced(`"step_count":1,"usage":{"input_tokens":0`, `"step_count":1,"usage":{"input_tokens":-3`), all[0]), "line 2: record.executions[0].usage.input_tokens: is -3"},
-		"endless folded steps":    {signed(t, replaced(`"folded":{"steps":1`, `"folded":{"steps":9223372036854775807`), all[0]), "folded.steps: is 9223372036854775807"},
-		"an endless origin":       {signed(t, replaced(`"final_state":{"schema_version":1,`, `"final_state":{"schema_version":1,"origin":{"execution_id":"`+all[0].ExecutionID.String()+`","step":9000000000000000000},`), all[0]), "line 2: record.executions[0].final_state.origin.step: is 9000000000000000000"},
-		"no head":                 {signed(t, without("head"), all[0]), "line 2: record.head: is missing"},
-		"no execution":            {signed(t, without("executions"), all[0]), "line 2: record.executions: has 0; a record is of one"},
-		"no end":                  {signed(t, replaced(`"ended":{"answer":"Nothing."},`, ``), all[0]), "line 2: record.executions[0].ended: is missing"},
-		"no bounds":               {signed(t, replaced(`"constraints":{},`, ``), all[0]), "line 2: record.executions[0].constraints: is missing"},
-		"no state":                {signed(t, replaced(`"final_state":`, `"finale":`), all[0]), "line 2: record.executions[0].final_state: is missing"},
-		"another run":             {signed(t, replaced(`"run_id":"run"`, `"run_id":"other"`), all[0]), `line 2: record.executions[0].run_id: is "run", and that of the head "other"`},
-		"a step of another":       {signed(t, replaced(`"steps":[{"execution_number":1`, `"steps":[{"execution_number":2`), all[0]), "line 2: record.steps[0].execution_number: is 2, and that of the execution 1"},
-		"an event left out":       {signed(t, replaced(`"sequence":2`, `"sequence":3`), all[0]), `line 2: record.missing: says "", and by its counts the record lacks "event 2"`},
-		"an event out of order":   {signed(t, replaced(`"sequence":2`, `"sequence":1`), all[0]), "line 2: record.events[1].sequence: is 1"},
-		"an event of another": {signed(t, func(s string) string {
-			before, events, _ := strings.Cut(s, `"events":`)
-			return before + `"events":` + strings.Replace(events, all[0].ExecutionID.String(), all[1].ExecutionID.String(), 1)
-		}, all[0]), "line 2: record.events[0].execution_id: is "},
-		"a text that is no UTF-8": {signed(t, replaced(`"answer":"Nothing."`, "\"answer\":\"\xffNothing.\""), all[0]), "line 2: record.executions[0].ended.answer: is not UTF-8"},
-		"a null event":            {signed(t, replaced(`"events":[`, `"events":[null,`), all[0]), "line 2: record.events[0]"},
-		"a step out of order":     {signed(t, replaced(`"steps":[{"execution_number":1,"number":1`, `"steps":[{"execution_number":1,"number":0`), all[0]), "line 2: record.steps"},
+		"the same twice":          {written(t, all[0], all[0]), "line 3: record.execution_id"},
+		"no end of the messages":  {stores.Forged(strings.Replace(stores.Text(t, all[1]), `,"messages_to":4`, "", 1)), "line 2: record.executions[0].messages_to: is 0; "},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			records, err := record.Read(strings.NewReader(test.file))
-			require.ErrorContains(t, err, test.want)
-			require.Equal(t, domain.Invalid, domain.AsError(err).Kind)
-			require.Empty(t, records)
+			requireBad(t, test.file, test.want)
 		})
 	}
+	for _, number := range []string{`"2"`, `1e3`, `1.0`, `99999999999999999999`, `-1`, `0`, `[1]`, `true`, `null`} {
+		file := strings.Replace(good, `"schema_version":1,`, `"schema_version":`+number+`,`, 1)
+		requireBad(t, file, "line 1: schema_version: is "+number+", which no build writes, and this build reads 1; give it as it was written")
+	}
+}
+
+// TestBadRecordsSayWhere though their digests fit.
+func TestBadRecordsSayWhere(t *testing.T) {
+	t.Parallel()
+	all := stores.Sample(t, "ann", 2)
+	text := stores.Text(t, all[0])
+	agent, execution, other := all[0].AgentID.String(), all[0].ExecutionID.String(), all[1].ExecutionID.String()
+	for name, test := range map[string]struct{ from, to, want string }{
+		"no agent":               {`"agent_id":"` + agent + `"`, `"agent_id":""`, "head.agent_id"},
+		"an unknown status":      {`"status":"completed"`, `"status":"sleeping"`, "executions[0].status"},
+		"another execution's id": {`"execution_number":1`, `"execution_number":3`, "steps[0].execution_number: is 1, and that of the execution 3"},
+		"another session's id":   {`"first_run_id":"first-run"`, `"first_run_id":"other-run"`, "executions[0].execution_id: is "},
+		"no session":             {`"first_run_id":"first-run"`, `"first_run_id":""`, "head.run.first_run_id: is missing"},
+		"not ended":              {`"status":"completed"`, `"status":"in_progress"`, "executions[0].status: is in_progress"},
+		"no time":                {`"started_at":"2026`, `"started_at":"soon`, "executions[0].started_at"},
+		"a hostile name":         {`"name":"ann"`, `"name":"../../etc"`, "head.name"},
+		"another's name":         {`"name":"ann"`, `"name":"bob"`, `head.name: "bob" is not that of agent`},
+		"a newer state":          {`"final_state":{"schema_version":1`, `"final_state":{"schema_version":9`, "executions[0].final_state.schema_version: is 9"},
+		"steps left out":         {`"steps":[{`, `"stairs":[{`, `missing: says "", and by its counts the record lacks "step 1"; export it again`},
+		"messages left out":      {`"messages":[`, `"letters":[`, `missing: says "", and by its counts the record lacks "messages 0 to 1"`},
+		"steps below zero":       {`"step_count":1`, `"step_count":-5`, "executions[0].step_count: is -5"},
+		"an outcome of nobody":   {`"executions":[{"agent_id":"` + agent + `",`, `"executions":[{`, "executions[0].agent_id: is "},
+		"tokens below zero":      {`"step_count":1,"usage":{"input_tokens":0`, `"step_count":1,"usage":{"input_tokens":-3`, "executions[0].usage.input_tokens: is -3"},
+		"endless folded steps":   {`"folded":{"steps":1`, `"folded":{"steps":9223372036854775807`, "executions[0].final_state.execution.folded.steps: is 9223372036854775807"},
+		"an endless origin": {`"final_state":{"schema_version":1,`, `"final_state":{"schema_version":1,"origin":{"execution_id":"` + execution + `","step":9000000000000000000},`,
+			"executions[0].final_state.origin.step: is 9000000000000000000"},
+		"no head":                 {`"head":`, `"tail":`, "head: is missing"},
+		"no execution":            {`"executions":`, `"elections":`, "executions: has 0; a record is of one"},
+		"no end":                  {`"ended":{"answer":"Nothing."},`, ``, "executions[0].ended: is missing"},
+		"no bounds":               {`"constraints":{},`, ``, "executions[0].constraints: is missing"},
+		"no state":                {`"final_state":`, `"finale":`, "executions[0].final_state: is missing"},
+		"another run":             {`"run_id":"run"`, `"run_id":"other"`, `executions[0].run_id: is "run", and that of the head "other"`},
+		"a step of another":       {`"steps":[{"execution_number":1`, `"steps":[{"execution_number":2`, "steps[0].execution_number: is 2, and that of the execution 1"},
+		"an event left out":       {`"sequence":2`, `"sequence":3`, `missing: says "", and by its counts the record lacks "event 2"`},
+		"an event out of order":   {`"sequence":2`, `"sequence":1`, "events[1].sequence: is 1"},
+		"an event of another":     {execution + `","execution_number":1},{"type"`, other + `","execution_number":1},{"type"`, "events[0].execution_id: is "},
+		"a text that is no UTF-8": {`"answer":"Nothing."`, "\"answer\":\"\xffNothing.\"", "executions[0].ended.answer: is not UTF-8"},
+		"a null event":            {`"events":[`, `"events":[null,`, "events[0]"},
+		"a step out of order":     {`"steps":[{"execution_number":1,"number":1`, `"steps":[{"execution_number":1,"number":0`, "steps"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			require.Contains(t, text, test.from)
+			requireBad(t, stores.Forged(strings.Replace(text, test.from, test.to, 1)), "line 2: record."+test.want)
+		})
+	}
+	requireBad(t, stores.Forged(strings.ReplaceAll(text, `"execution_number":1`, `"execution_number":-7`)),
+		"line 2: record.executions[0].execution_number: is -7")
 }
 
 // TestAnErrorOfMissingRangesIsShort, however many the record says it has and whatever part they name.
@@ -318,21 +296,12 @@ func FuzzForged(f *testing.F) {
 // TestABombIsRefused before it takes memory: a few bytes that are the compressed form of a very long record.
 func TestABombIsRefused(t *testing.T) {
 	t.Parallel()
-	var bomb bytes.Buffer
-	z, err := zstd.NewWriter(&bomb, zstd.WithEncoderConcurrency(1))
-	require.NoError(t, err)
-	_, err = z.Write([]byte(`{"format":"everstep-records","schema_version":1,"records":1}` + "\n" + `{"digest":"`))
-	require.NoError(t, err)
-	for range 1000 { // of the GiB that a file may have
-		_, err = z.Write(bytes.Repeat([]byte("0"), 1<<18))
-		require.NoError(t, err)
-	}
-	require.NoError(t, z.Close())
-	require.Less(t, bomb.Len(), 100<<10)
-	file := &counting{r: bytes.NewReader(bomb.Bytes())}
-	_, err = record.Read(file)
+	object := bomb(t)
+	require.Less(t, len(object), 100<<10)
+	file := &counting{r: bytes.NewReader(object)}
+	_, err := record.Read(file)
 	require.ErrorContains(t, err, "line 2: is longer than 64 MiB")
-	require.Less(t, file.n, bomb.Len()/2, "it is not read to the end")
+	require.Less(t, file.n, len(object), "it is not read to the end")
 }
 
 type counting struct {

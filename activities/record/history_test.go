@@ -16,58 +16,53 @@ import (
 	"everstep/testsuite/stores"
 )
 
+// asks is what the tool for its past says to an agent, or its error.
+func asks(t *testing.T, store *record.Store, id domain.AgentID, past *domain.EarlierExecutions, arguments string) string {
+	t.Helper()
+	result, err := store.Tool().Call(tool.WithExecution(context.Background(), tool.Call{AgentID: id, Earlier: past}), arguments)
+	if err != nil {
+		return "error: " + err.Error()
+	}
+	return result.Content
+}
+
 // TestAnAgentReadsItsOwnPast and no other's: neither another agent's, nor that of another session of its name.
 func TestAnAgentReadsItsOwnPast(t *testing.T) {
 	t.Parallel()
 	store, _ := inDirectory(t)
 	ann, bob := stores.Sample(t, "ann", 30), stores.Sample(t, "bob", 1)
-	for _, r := range append(ann, bob...) {
-		require.NoError(t, store.Record(t.Context(), r))
+	keep(t, store, append(ann, bob...)...)
+	const none = "no earlier execution of this session is recorded"
+	id, another, fifth := ann[0].AgentID, domain.AgentID{UUID: uuid.New()}, []domain.ExecutionID{ann[4].ExecutionID}
+	now, later := domain.EarlierExecutions{FirstRunID: "first-run"}, domain.EarlierExecutions{FirstRunID: "another-run"}
+	for name, c := range map[string]struct {
+		id        domain.AgentID
+		past      *domain.EarlierExecutions
+		arguments string
+		says      []string
+	}{
+		"the newest":      {id, &now, `{}`, []string{"execution 30: stopped (user_requested), 1 steps", "there are more: before 11 lists those"}},
+		"those before":    {id, &now, `{"before": 2}`, []string{"execution 1: completed"}},
+		"one":             {id, &now, `{"number": 2}`, []string{"answered: Nothing.\nstep 1: final_response"}},
+		"one that is not": {id, &now, `{"number": 99}`, []string{"error: number: no execution 99"}},
+		"no whole number": {id, &now, `{"number": 2.0}`, []string{"number: is 2.0; give a whole number, without a point"}},
+		"no session":      {id, nil, `{}`, []string{"error: ", "which session"}},
+		"of somebody else, who acts under the same name": {id, &later, `{}`, []string{none}},
+		"one of somebody else":                           {id, &later, `{"number": 2}`, []string{"error: "}},
+		"of what it goes on from":                        {id, &domain.EarlierExecutions{FirstRunID: "another-run", Origins: fifth}, `{}`, []string{"execution 5: "}},
+		// A fork is another agent, for whom somebody else may ask: it knows what it was given of its origin.
+		"a fork's":                         {another, &domain.EarlierExecutions{FirstRunID: "fork-run", Origins: fifth}, `{}`, []string{none}},
+		"one of a fork":                    {another, &domain.EarlierExecutions{FirstRunID: "first-run", Origins: fifth}, `{"number": 5}`, []string{"error: number: no execution 5"}},
+		"of an agent that it names itself": {another, &now, `{"agent_id": "` + id.String() + `"}`, nil},
+	} {
+		told := asks(t, store, c.id, c.past, c.arguments)
+		for _, says := range c.says {
+			require.Contains(t, told, says, name)
+		}
+		require.NotContains(t, told, "bob", name)
+		require.NotContains(t, told, "execution 4: ", name)
+		require.False(t, c.id == another && strings.Contains(told, "execution 1"), name)
 	}
-	asks := func(id domain.AgentID, past domain.EarlierExecutions, arguments string) (string, error) {
-		ctx := tool.WithExecution(context.Background(), tool.Call{AgentID: id, Earlier: &past})
-		result, err := store.Tool().Call(ctx, arguments)
-		return result.Content, err
-	}
-	id := ann[0].AgentID
-	now := domain.EarlierExecutions{FirstRunID: "first-run"}
-	listed, err := asks(id, now, `{}`)
-	require.NoError(t, err)
-	require.Contains(t, listed, "execution 30: stopped (user_requested), 1 steps")
-	require.Contains(t, listed, "there are more: before 11 lists those")
-	require.NotContains(t, listed, "bob")
-	listed, err = asks(id, now, `{"before": 2}`)
-	require.NoError(t, err)
-	require.Contains(t, listed, "execution 1: completed")
-	one, err := asks(id, now, `{"number": 2}`)
-	require.NoError(t, err)
-	require.Contains(t, one, "answered: Nothing.\nstep 1: final_response")
-	_, err = asks(id, now, `{"number": 99}`)
-	require.ErrorContains(t, err, "number: no execution 99")
-
-	later := domain.EarlierExecutions{FirstRunID: "another-run"}
-	listed, err = asks(id, later, `{}`)
-	require.NoError(t, err)
-	require.Equal(t, "no earlier execution of this session is recorded", listed, "another session of the name acts for somebody else")
-	_, err = asks(id, later, `{"number": 2}`)
-	require.Error(t, err)
-	later.Origins = []domain.ExecutionID{ann[4].ExecutionID}
-	listed, err = asks(id, later, `{}`)
-	require.NoError(t, err)
-	require.Contains(t, listed, "execution 5: ", "it goes on from this one")
-	require.NotContains(t, listed, "execution 4: ")
-	_, err = asks(id, now, `{"number": 2.0}`)
-	require.ErrorContains(t, err, "number: is 2.0; give a whole number, without a point")
-	fork := domain.AgentID{UUID: uuid.New()} // another agent, for whom somebody else may ask: it knows what it was given of its origin
-	listed, err = asks(fork, domain.EarlierExecutions{FirstRunID: "fork-run", Origins: []domain.ExecutionID{ann[4].ExecutionID}}, `{}`)
-	require.NoError(t, err)
-	require.Equal(t, "no earlier execution of this session is recorded", listed)
-	_, err = asks(fork, domain.EarlierExecutions{FirstRunID: "first-run", Origins: []domain.ExecutionID{ann[4].ExecutionID}}, `{"number": 5}`)
-	require.ErrorContains(t, err, "number: no execution 5")
-	_, err = store.Tool().Call(tool.WithExecution(context.Background(), tool.Call{AgentID: id}), `{}`)
-	require.ErrorContains(t, err, "which session")
-	listed, _ = asks(domain.AgentID{UUID: uuid.New()}, now, `{"agent_id": "`+id.String()+`"}`)
-	require.NotContains(t, listed, "execution 1")
 }
 
 // TestAnAgentReadsTheTextOfItsPresentPathAlone: of what a clear or a rewind has taken back it reads how that ended.
@@ -75,9 +70,7 @@ func TestAnAgentReadsTheTextOfItsPresentPathAlone(t *testing.T) {
 	t.Parallel()
 	store, _ := inDirectory(t)
 	all := stores.Sample(t, "ann", 3)
-	for _, r := range all {
-		require.NoError(t, store.Record(t.Context(), r))
-	}
+	keep(t, store, all...)
 	asked, answered := fmt.Sprintf("asked: %s", all[1].Messages[0].Message.Text()), "answered: "+all[1].End.Answer
 	for name, test := range map[string]struct {
 		span        domain.Span
@@ -92,19 +85,15 @@ func TestAnAgentReadsTheTextOfItsPresentPathAlone(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			past := domain.EarlierExecutions{FirstRunID: all[0].FirstRunID, TakenBack: []domain.Span{test.span}}
-			ctx := tool.WithExecution(context.Background(), tool.Call{AgentID: all[0].AgentID, Earlier: &past})
-			listed, err := store.Tool().Call(ctx, `{}`)
-			require.NoError(t, err)
-			line := strings.Split(listed.Content, "\n")[1]
+			line := strings.Split(asks(t, store, all[0].AgentID, &past, `{}`), "\n")[1]
 			require.Contains(t, line, "execution 2: "+string(all[1].Status))
 			require.Equal(t, test.asked, strings.Contains(line, "asked: "), line)
-			one, err := store.Tool().Call(ctx, `{"number": 2}`)
-			require.NoError(t, err)
-			require.Contains(t, one.Content, "execution 2: "+string(all[1].Status))
-			require.Contains(t, one.Content, test.says)
-			require.Equal(t, test.asked, strings.Contains(one.Content, asked), one.Content)
-			require.Equal(t, test.step, strings.Contains(one.Content, answered), one.Content)
-			require.Equal(t, test.step, strings.Contains(one.Content, "step 1: "), one.Content)
+			one := asks(t, store, all[0].AgentID, &past, `{"number": 2}`)
+			require.Contains(t, one, "execution 2: "+string(all[1].Status))
+			require.Contains(t, one, test.says)
+			require.Equal(t, test.asked, strings.Contains(one, asked), one)
+			require.Equal(t, test.step, strings.Contains(one, answered), one)
+			require.Equal(t, test.step, strings.Contains(one, "step 1: "), one)
 		})
 	}
 }
@@ -114,14 +103,12 @@ func TestAnAgentDoesNotReadWhatCameOutOfAFile(t *testing.T) {
 	t.Parallel()
 	store, _ := inDirectory(t)
 	all := stores.Sample(t, "ann", 2)
-	require.NoError(t, store.Record(t.Context(), all[0]))
+	keep(t, store, all[0])
 	_, err := record.Import(t.Context(), store, record.All(strings.NewReader(written(t, all...))), time.Now())
 	require.NoError(t, err)
-	ctx := tool.WithExecution(context.Background(), tool.Call{AgentID: all[0].AgentID, Earlier: &domain.EarlierExecutions{FirstRunID: all[0].FirstRunID}})
-	result, err := store.Tool().Call(ctx, `{}`)
-	require.NoError(t, err)
-	require.Contains(t, result.Content, "execution 1: ")
-	require.NotContains(t, result.Content, "execution 2: ")
-	_, err = store.Tool().Call(ctx, `{"number": 2}`)
-	require.Error(t, err)
+	past := domain.EarlierExecutions{FirstRunID: all[0].FirstRunID}
+	listed := asks(t, store, all[0].AgentID, &past, `{}`)
+	require.Contains(t, listed, "execution 1: ")
+	require.NotContains(t, listed, "execution 2: ")
+	require.Contains(t, asks(t, store, all[0].AgentID, &past, `{"number": 2}`), "error: ")
 }

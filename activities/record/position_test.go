@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-	"gocloud.dev/blob/memblob"
 
 	"everstep/activities/record"
 	"everstep/domain"
@@ -35,12 +34,10 @@ func positionAfter(t testing.TB, r record.Record, n int) record.Position {
 // TestPositions are kept each beside those before, the newest counts, and none is taken for an execution.
 func TestPositions(t *testing.T) {
 	t.Parallel()
-	inDir, dir := inDirectory(t)
-	for name, store := range map[string]*record.Store{"directory": inDir, "bucket": inBucket(t, memblob.OpenBucket(nil))} {
+	kept, dir := both(t)
+	for name, store := range kept {
 		all := stores.Sample(t, "ann", 2)
-		for _, r := range all {
-			require.NoError(t, store.Record(t.Context(), r), name)
-		}
+		keep(t, store, all...)
 		_, err := store.Position(t.Context(), all[1].Ref())
 		require.ErrorIs(t, err, record.ErrNone, name)
 		for n := 1; n <= 11; n++ {
@@ -62,10 +59,8 @@ func TestPositions(t *testing.T) {
 	}
 
 	all := stores.Sample(t, "ann", 3)
-	require.NoError(t, inDir.RecordPosition(t.Context(), positionAfter(t, all[1], 1)))
-	for _, r := range all {
-		require.NoError(t, inDir.Record(t.Context(), r))
-	}
+	require.NoError(t, kept["directory"].RecordPosition(t.Context(), positionAfter(t, all[1], 1)))
+	keep(t, kept["directory"], all...)
 	entries, err := os.ReadDir(filepath.Join(dir, all[0].AgentID.String()))
 	require.NoError(t, err)
 	require.Len(t, entries, 4)
@@ -100,24 +95,25 @@ func TestABadPositionIsTold(t *testing.T) {
 	line := strings.Split(file.String(), "\n")[2]
 	_, text, _ := strings.Cut(strings.TrimSuffix(line, "}"), `"record":`)
 	other := stores.Sample(t, "bob", 1)[0].AgentID.String()
+	forged := func(from, to string) string { return stores.Forged(strings.Replace(text, from, to, 1)) }
 	for name, test := range map[string]struct{ object, says string }{
 		"torn":                       {stores.Forged(text)[:300], "cannot be read"},
 		"of another build":           {`{"format":"everstep-records","schema_version":2,"build":"v9","records":1}` + "\n", "schema_version: is 2, written by build v9"},
 		"of another agent":           {stores.Forged(strings.ReplaceAll(text, `"agent_id":"`+r.AgentID.String(), `"agent_id":"`+other)), "head.name"},
-		"of another session":         {stores.Forged(strings.Replace(text, `"first_run_id":"first-run"`, `"first_run_id":"other"`, 1)), "something else than its name says"},
-		"of another move":            {stores.Forged(strings.Replace(text, `"number":2`, `"number":1`, 1)), "something else than its name says"},
+		"of another session":         {forged(`"first_run_id":"first-run"`, `"first_run_id":"other"`), "something else than its name says"},
+		"of another move":            {forged(`"number":2`, `"number":1`), "something else than its name says"},
 		"of an execution":            {stores.Forged(stores.Text(t, r)), "something else than its name says"},
-		"with messages that are not": {stores.Forged(strings.Replace(text, `"to":2`, `"to":3`, 1)), "head.position.edits.taken_back[0]"},
-		"from another agent's step":  {stores.Forged(strings.Replace(text, `"step":0,"agent_id":"`+r.AgentID.String(), `"step":0,"agent_id":"`+other, 1)), "head.position.from"},
-		"from an endless step":       {stores.Forged(strings.Replace(text, `"step":0,"agent_id"`, `"step":9000000000000000000,"agent_id"`, 1)), "head.position.from"},
-		"beside executions":          {stores.Forged(strings.Replace(text, `{"head"`, `{"executions":[{"execution_number":1}],"head"`, 1)), "head alone"},
-		"of no time":                 {stores.Forged(strings.Replace(text, `"at":"2026-01-02T03:07:05.000006789Z"`, `"at":"0001-01-01T00:00:00Z"`, 1)), "head.position.moved.at"},
+		"with messages that are not": {forged(`"to":2`, `"to":3`), "head.position.edits.taken_back[0]"},
+		"from another agent's step":  {forged(`"step":0,"agent_id":"`+r.AgentID.String(), `"step":0,"agent_id":"`+other), "head.position.from"},
+		"from an endless step":       {forged(`"step":0,"agent_id"`, `"step":9000000000000000000,"agent_id"`), "head.position.from"},
+		"beside executions":          {forged(`{"head"`, `{"executions":[{"execution_number":1}],"head"`), "head alone"},
+		"of no time":                 {forged(`"at":"2026-01-02T03:07:05.000006789Z"`, `"at":"0001-01-01T00:00:00Z"`), "head.position.moved.at"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			require.NotEqual(t, stores.Forged(text), test.object)
 			store, dir := inDirectory(t)
-			require.NoError(t, store.Record(t.Context(), r))
+			keep(t, store, r)
 			for n := 1; n <= 2; n++ {
 				require.NoError(t, store.RecordPosition(t.Context(), positionAfter(t, r, n)))
 			}
@@ -175,32 +171,37 @@ func TestAPositionThatContradictsItsRecord(t *testing.T) {
 		return domain.Edits{Hidden: end, TakenBack: []domain.Span{{To: end, Cleared: true}}}
 	}
 	for name, test := range map[string]struct {
-		position account.Position
-		says     string
+		length int
+		edits  domain.Edits
+		from   *domain.Origin
+		says   string
 	}{
-		"fewer messages":                    {account.Position{Length: 1, From: from(3, 1)}, "head.position.length: is 1, and execution 3 ended with 6 messages"},
-		"more messages":                     {account.Position{Length: 1_000_000, Edits: back(0, 1_000_000), From: from(1, 0)}, "head.position.length: is 1000000"},
-		"a rewind that takes nothing back":  {account.Position{Length: 6, From: from(1, 1)}, "head.position.edits.taken_back"},
-		"one that leaves the end":           {account.Position{Length: 6, Edits: back(2, 5), From: from(1, 1)}, "head.position.edits.taken_back"},
-		"one that leaves the newest prompt": {account.Position{Length: 6, Edits: back(5, 6), From: from(3, 0)}, "head.position.edits.taken_back"},
-		"neither a rewind nor a clear":      {account.Position{Length: 6}, "head.position.edits.taken_back: has 0 of 6"},
-		"a clear of a part":                 {account.Position{Length: 6, Edits: cleared(4)}, "head.position.edits.taken_back: has 4 of 6"},
-		"one to no step of the execution":   {account.Position{Length: 6, From: from(3, 99999999)}, "head.position.from.step: is 99999999, and execution 3 has 1"},
-		"a rewind":                          {account.Position{Length: 6, Edits: back(2, 6), From: from(1, 1)}, ""},
-		"a rewind of the newest execution":  {account.Position{Length: 6, Edits: back(4, 6), From: from(3, 0)}, ""},
-		"a rewind to where the session was": {account.Position{Length: 6, From: from(3, 1)}, ""},
-		"a clear":                           {account.Position{Length: 6, Edits: cleared(6)}, ""},
+		"fewer messages":                    {1, domain.Edits{}, from(3, 1), "head.position.length: is 1, and execution 3 ended with 6 messages"},
+		"more messages":                     {1_000_000, back(0, 1_000_000), from(1, 0), "head.position.length: is 1000000"},
+		"a rewind that takes nothing back":  {6, domain.Edits{}, from(1, 1), "head.position.edits.taken_back"},
+		"one that leaves the end":           {6, back(2, 5), from(1, 1), "head.position.edits.taken_back"},
+		"one that leaves the newest prompt": {6, back(5, 6), from(3, 0), "head.position.edits.taken_back"},
+		"neither a rewind nor a clear":      {6, domain.Edits{}, nil, "head.position.edits.taken_back: has 0 of 6"},
+		"a clear of a part":                 {6, cleared(4), nil, "head.position.edits.taken_back: has 4 of 6"},
+		"one to no step of the execution":   {6, domain.Edits{}, from(3, 99999999), "head.position.from.step: is 99999999, and execution 3 has 1"},
+		"a rewind":                          {6, back(2, 6), from(1, 1), ""},
+		"a rewind of the newest execution":  {6, back(4, 6), from(3, 0), ""},
+		"a rewind to where the session was": {6, domain.Edits{}, from(3, 1), ""},
+		"a clear":                           {6, cleared(6), nil, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			test.position.Moved = &contract.Move{Number: 1, After: 3, At: last.CompletedAt.Add(time.Second)}
-			p, err := record.PositionOf(account.Head{AgentID: last.AgentID, Name: last.Name, Run: account.Run{First: last.FirstRunID}, Position: test.position})
+			move := &contract.Move{Number: 1, After: 3, At: last.CompletedAt.Add(time.Second)}
+			p, err := record.PositionOf(account.Head{
+				AgentID: last.AgentID, Name: last.Name, Run: account.Run{First: last.FirstRunID},
+				Position: account.Position{Length: test.length, Edits: test.edits, From: test.from, Moved: move},
+			})
 			require.NoError(t, err)
 			r := last
 			r.Moved = &p
 			_, inFile := record.Read(strings.NewReader(written(t, all[0], all[1], r)))
 			store, _ := inDirectory(t)
-			require.NoError(t, store.Record(t.Context(), last))
+			keep(t, store, last)
 			require.NoError(t, store.RecordPosition(t.Context(), p))
 			_, inStore := store.Position(t.Context(), last.Ref())
 			if test.says == "" {
@@ -221,7 +222,7 @@ func TestAnImportBringsThePosition(t *testing.T) {
 	now := time.Date(2026, 3, 4, 0, 0, 0, 0, time.UTC)
 	r := stores.Sample(t, "ann", 1)[0]
 	own, _ := inDirectory(t)
-	require.NoError(t, own.Record(t.Context(), r))
+	keep(t, own, r)
 	r.Moved = new(positionAfter(t, r, 1))
 	imports := func(store *record.Store, r record.Record) (record.Imported, error) {
 		var file bytes.Buffer

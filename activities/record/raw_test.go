@@ -51,7 +51,7 @@ func TestARawRecordIsTheRecord(t *testing.T) {
 		require.NoError(t, domain.DecodeInto([]byte(page), &values))
 		decoded, err := record.Of(values.Account)
 		require.NoError(t, err)
-		require.NoError(t, store.Record(t.Context(), decoded))
+		keep(t, store, decoded)
 		want, err := store.Get(t.Context(), r.Ref())
 		require.NoError(t, err)
 		require.Equal(t, written(t, want), written(t, kept))

@@ -38,6 +38,21 @@ func inBucket(t *testing.T, b *blob.Bucket) *record.Store {
 	return store
 }
 
+// keep puts records into a store.
+func keep(t *testing.T, store *record.Store, all ...record.Record) {
+	t.Helper()
+	for _, r := range all {
+		require.NoError(t, store.Record(t.Context(), r))
+	}
+}
+
+// both are stores in a directory and in a bucket.
+func both(t *testing.T) (stores map[string]*record.Store, dir string) {
+	t.Helper()
+	inDir, dir := inDirectory(t)
+	return map[string]*record.Store{"directory": inDir, "bucket": inBucket(t, memblob.OpenBucket(nil))}, dir
+}
+
 func TestConformance(t *testing.T) {
 	t.Parallel()
 	t.Run("directory", func(t *testing.T) {
@@ -80,7 +95,7 @@ func recorded(t *testing.T) (*record.Store, record.Record, string) {
 	t.Helper()
 	store, dir := inDirectory(t)
 	r := stores.Sample(t, "ann", 1)[0]
-	require.NoError(t, store.Record(t.Context(), r))
+	keep(t, store, r)
 	files, err := filepath.Glob(filepath.Join(dir, r.AgentID.String(), "*"))
 	require.NoError(t, err)
 	require.Len(t, files, 1)
@@ -108,7 +123,7 @@ func TestATornRecordIsNoRecord(t *testing.T) {
 	}
 	bucket := memblob.OpenBucket(nil)
 	torn := inBucket(t, bucket)
-	require.NoError(t, torn.Record(t.Context(), r))
+	keep(t, torn, r)
 	key := "records/" + r.AgentID.String() + "/" + filepath.Base(file)
 	require.NoError(t, bucket.WriteAll(t.Context(), key, whole[:len(whole)-5], nil))
 	_, err = torn.Get(t.Context(), r.Ref())
@@ -123,7 +138,7 @@ func TestWhatIsBeingWrittenIsNoRecord(t *testing.T) {
 	require.NoError(t, os.WriteFile(half, []byte("half"), 0o600))
 	stores.Reads(t, store, r)
 	require.NoError(t, os.Chtimes(half, time.Now(), time.Now().Add(-2*time.Hour)))
-	require.NoError(t, store.Record(t.Context(), r))
+	keep(t, store, r)
 	require.NoFileExists(t, half)
 }
 
@@ -255,8 +270,8 @@ func TestAStoreThatFailsSaysWhatAndWhere(t *testing.T) {
 func TestAnImportThatIsLeftLeavesNothing(t *testing.T) {
 	t.Parallel()
 	file := written(t, append(stores.Sample(t, "ann", 2), stores.Sample(t, "bob", 1)...)...)
-	inDir, dir := inDirectory(t)
-	for name, store := range map[string]*record.Store{"directory": inDir, "bucket": inBucket(t, memblob.OpenBucket(nil))} {
+	kept, dir := both(t)
+	for name, store := range kept {
 		ctx, leave := context.WithCancel(t.Context())
 		breaker, writes := record.Breaking(store, false), 0
 		breaker.During = func() {
@@ -281,8 +296,8 @@ func TestAnImportTakesNothingOfAnother(t *testing.T) {
 	all := stores.Sample(t, "ann", 2)
 	all[1].Moved = new(positionAfter(t, all[1], 1))
 	file := written(t, all...)
-	inDir, _ := inDirectory(t)
-	for name, store := range map[string]*record.Store{"directory": inDir, "bucket": inBucket(t, memblob.OpenBucket(nil))} {
+	kept, _ := both(t)
+	for name, store := range kept {
 		imports := func(ctx context.Context, at int64) (record.Imported, error) {
 			return record.Import(ctx, store, record.All(strings.NewReader(file)), time.Unix(at, 0))
 		}
@@ -318,8 +333,8 @@ func TestWhoReadsDuringAnImportFindsTheNewest(t *testing.T) {
 	all := append(stores.Sample(t, "ann", 3), stores.Sample(t, "bob", 2)...)
 	all[2].Moved = new(positionAfter(t, all[2], 1))
 	file := written(t, all...)
-	inDir, _ := inDirectory(t)
-	for name, store := range map[string]*record.Store{"directory": inDir, "bucket": inBucket(t, memblob.OpenBucket(nil))} {
+	kept, _ := both(t)
+	for name, store := range kept {
 		writes, found := 0, []string{}
 		breaker := record.Breaking(store, false)
 		breaker.During = func() { // the writes before it were made
@@ -345,53 +360,49 @@ func TestWhoReadsDuringAnImportFindsTheNewest(t *testing.T) {
 // TestPartsOfAnExecution are kept each once, read as they are or not at all, and gone with the agent.
 func TestPartsOfAnExecution(t *testing.T) {
 	t.Parallel()
-	inDir, dir := inDirectory(t)
-	for name, store := range map[string]*record.Store{"directory": inDir, "bucket": inBucket(t, memblob.OpenBucket(nil))} {
-		sample := stores.Sample(t, "ann", 1)[0]
-		ref, run := sample.Ref(), "0199a7e2-0000-7000-8000-000000000001"
-		none, err := store.Parts(t.Context(), ref)
-		require.NoError(t, err, name)
-		require.Empty(t, none)
-		require.NotEmpty(t, sample.Steps)
+	const run = "0199a7e2-0000-7000-8000-000000000001"
+	sample := stores.Sample(t, "ann", 1)[0]
+	require.NotEmpty(t, sample.Steps)
+	ref, other := sample.Ref(), sample.Ref()
+	other.ExecutionID = ref.AgentID.Execution("other", 1)
+	part := record.Part{Ref: ref, RunID: run, Steps: sample.Steps}
+	partsOf := func(store *record.Store, ref record.Ref) []record.Part {
+		parts, err := store.Parts(t.Context(), ref)
+		require.NoError(t, err)
+		return parts
+	}
+	kept, dir := both(t)
+	for name, store := range kept {
+		require.Empty(t, partsOf(store, ref), name)
 		require.Error(t, store.RecordPart(t.Context(), record.Part{Ref: ref, RunID: "../../etc", Steps: sample.Steps}), name)
 		require.Error(t, store.RecordPart(t.Context(), record.Part{Ref: ref, RunID: run}), name)
 		for range 2 {
-			require.NoError(t, store.RecordPart(t.Context(), record.Part{Ref: ref, RunID: run, Steps: sample.Steps}))
+			require.NoError(t, store.RecordPart(t.Context(), part))
 		}
-		parts, err := store.Parts(t.Context(), ref)
-		require.NoError(t, err)
+		parts := partsOf(store, ref)
 		require.Len(t, parts, 1)
 		require.Equal(t, []any{ref, run}, []any{parts[0].Ref, parts[0].RunID})
 		require.Len(t, parts[0].Steps, len(sample.Steps))
 		refs, err := store.List(t.Context(), ref.AgentID)
 		require.NoError(t, err)
 		require.Empty(t, refs, "a part is no record")
-		other := ref
-		other.ExecutionID = ref.AgentID.Execution("other", 1)
-		parts, err = store.Parts(t.Context(), other)
-		require.NoError(t, err)
-		require.Empty(t, parts)
+		require.Empty(t, partsOf(store, other), name)
 
-		require.NoError(t, store.Record(t.Context(), sample))
+		keep(t, store, sample)
 		n, err := store.Delete(t.Context(), ref.AgentID)
 		require.NoError(t, err)
 		require.Equal(t, 1, n)
-		parts, err = store.Parts(t.Context(), ref)
-		require.NoError(t, err)
-		require.Empty(t, parts, "%s: deleted with the agent", name)
+		require.Empty(t, partsOf(store, ref), "%s: deleted with the agent", name)
 
-		require.NoError(t, store.RecordPart(t.Context(), record.Part{Ref: ref, RunID: run, Steps: sample.Steps}))
+		require.NoError(t, store.RecordPart(t.Context(), part))
 		for range 2 {
 			require.NoError(t, store.ForgetParts(t.Context(), ref))
 		}
-		parts, err = store.Parts(t.Context(), ref)
-		require.NoError(t, err)
-		require.Empty(t, parts)
+		require.Empty(t, partsOf(store, ref), name)
 	}
 
 	// Torn at any byte, one is no part.
-	sample := stores.Sample(t, "ann", 1)[0]
-	require.NoError(t, inDir.RecordPart(t.Context(), record.Part{Ref: sample.Ref(), RunID: "0199a7e2-0000-7000-8000-000000000001", Steps: sample.Steps}))
+	require.NoError(t, kept["directory"].RecordPart(t.Context(), part))
 	files, err := filepath.Glob(filepath.Join(dir, sample.AgentID.String(), "parts", "*", "*"))
 	require.NoError(t, err)
 	require.Len(t, files, 1)
@@ -399,9 +410,7 @@ func TestPartsOfAnExecution(t *testing.T) {
 	require.NoError(t, err)
 	for n := range len(whole) {
 		require.NoError(t, os.WriteFile(files[0], whole[:n], 0o600))
-		parts, err := inDir.Parts(t.Context(), sample.Ref())
-		require.NoError(t, err)
-		require.Empty(t, parts, "%d of %d bytes", n, len(whole))
+		require.Empty(t, partsOf(kept["directory"], ref), "%d of %d bytes", n, len(whole))
 	}
 }
 

@@ -37,20 +37,17 @@ turns:
 	require.Equal(t, []inference.Delta{{Tool: "city"}}, deltas)
 
 	call.Inference = 1
-	answer, _, err = play(t.Context(), call)
-	require.NoError(t, err)
+	answer = played(t, call)
 	require.Equal(t, "[]", answer.Message.ToolCalls[0].Arguments)
 	require.Equal(t, domain.FinishLength, answer.Response.Finish)
 
 	call.Inference = 2
-	answer, _, err = play(t.Context(), call)
-	require.NoError(t, err)
+	answer = played(t, call)
 	require.Equal(t, "plain", answer.Message.Text(), "a script may also answer as a model should not")
 	require.Equal(t, "city", answer.Message.ToolCalls[0].Name)
 
 	call.Inference = 3
-	answer, _, err = play(t.Context(), call)
-	require.NoError(t, err)
+	answer = played(t, call)
 	require.Equal(t, []domain.ToolCall{{ID: "call_3_0", Name: "f", Arguments: "{}"}, {ID: "call_3_1", Name: "city", Arguments: `{"a":1}`}}, answer.Message.ToolCalls)
 }
 

@@ -37,6 +37,14 @@ func play(ctx context.Context, call inference.Call) (inference.Answer, []inferen
 	return answer, deltas, err
 }
 
+// played is what comes of a call that succeeds.
+func played(t *testing.T, call inference.Call) inference.Answer {
+	t.Helper()
+	answer, _, err := play(t.Context(), call)
+	require.NoError(t, err)
+	return answer
+}
+
 func TestInfer(t *testing.T) {
 	t.Parallel()
 	path := scriptFile(t, `
@@ -59,12 +67,8 @@ turns:
 	require.Equal(t, domain.Response{ID: "scripted_0", Model: "script.yaml", Finish: domain.FinishToolCalls, Usage: domain.Usage{InputTokens: 5, OutputTokens: 6}}, answer.Response)
 	require.Equal(t, []inference.Delta{{Reasoning: "hm"}, {Text: "one"}, {Tool: "f"}}, deltas)
 
-	answer, _, err = play(t.Context(), at(path, 1, 1))
-	require.NoError(t, err)
-	require.Equal(t, "two", answer.Message.Text())
-	answer, _, err = play(t.Context(), at(path, 2, 1))
-	require.NoError(t, err)
-	require.Empty(t, answer.Message.Parts, "an empty turn is an empty answer")
+	require.Equal(t, "two", played(t, at(path, 1, 1)).Message.Text())
+	require.Empty(t, played(t, at(path, 2, 1)).Message.Parts, "an empty turn is an empty answer")
 
 	_, _, err = play(t.Context(), at(path, 3, 1))
 	require.ErrorContains(t, err, path+": has 3 turns, and the conversation is at number 4")

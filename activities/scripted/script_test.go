@@ -16,7 +16,7 @@ turns:
   - text: Looking.
     reasoning: hm
     tool_calls:
-      - {name: list_files, arguments: {path: ., deep: true, depth: 2, ratio: 0.5, none: null, names: [a, "1"]}}
+      - {name: list_files, arguments: {path: ., deep: true, depth: 2, ratio: 0.5, most: 1e3, none: null, names: [a, "1"]}}
       - {id: mine, name: broken, arguments: '{"path":'}
       - name: bare
     usage: {input_tokens: 120, output_tokens: 15, cache_read_tokens: 1, cache_write_tokens: 2, reasoning_tokens: 3}
@@ -36,7 +36,7 @@ func TestParse(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "Looking.", text)
 	require.Equal(t, []domain.ToolCall{
-		{ID: "call_4_0", Name: "list_files", Arguments: `{"path":".","deep":true,"depth":2,"ratio":0.5,"none":null,"names":["a","1"]}`},
+		{ID: "call_4_0", Name: "list_files", Arguments: `{"path":".","deep":true,"depth":2,"ratio":0.5,"most":1e3,"none":null,"names":["a","1"]}`},
 		{ID: "mine", Name: "broken", Arguments: `{"path":`},
 		{ID: "call_4_2", Name: "bare", Arguments: `{}`},
 	}, calls)
@@ -46,15 +46,6 @@ func TestParse(t *testing.T) {
 	require.Equal(t, 2*time.Second, second.delay)
 	require.Zero(t, second.usage, "unknown: it is reckoned when the turn is played")
 	require.Equal(t, []fault{{Rejection: inference.Rejection{Status: 429, RetryAfter: time.Second, Asked: true, Code: "insufficient_quota", Message: "pay"}}, {cut: true, cutAfter: 20}}, second.failures)
-}
-
-func TestParseJSON(t *testing.T) {
-	t.Parallel()
-	s, err := parse("a.json", []byte(`{"turns": [{"text": "hello", "tool_calls": [{"name": "f", "arguments": {"x": 1e3}}]}]}`))
-	require.NoError(t, err)
-	_, calls, err := s.turns[0].render(&scene{}, 0)
-	require.NoError(t, err)
-	require.Equal(t, `{"x":1e3}`, calls[0].Arguments)
 }
 
 // TestMistakes: each names the file and the line, and what to do.
@@ -68,6 +59,8 @@ func TestMistakes(t *testing.T) {
 		"a template":                {"turns:\n  - text: x\n  - text: '{{ nothing }}'", `a.yaml:3:11: turns[1].text: the template cannot be read: 1: function "nothing" not defined`},
 		"a template in an argument": {"turns:\n  - tool_calls:\n      - name: f\n        arguments: {x: '{{ if }}'}", "a.yaml:4:24: turns[0].tool_calls[0].arguments: the template cannot be read"},
 		"a call without a name":     {"turns:\n  - tool_calls: [{id: x}]", "a.yaml:2:18: turns[0].tool_calls[0].name: is missing"},
+		"a call of a summary":       {"turns: []\nsummaries: [{tool_calls: []}]", "a.yaml:2:14: summaries[0].tool_calls: there is no such key"},
+		"a failure of a summary":    {"turns: []\nsummaries: [{failures: [{status: 200}]}]", "a.yaml:2:34: summaries[0].failures[0].status: is 200; give a whole number from 400 to 599"},
 		"negative usage":            {"turns:\n  - usage: {input_tokens: -1}", "a.yaml:2:27: turns[0].usage.input_tokens: is -1; give a whole number from 0"},
 		"a delay of words":          {"turns:\n  - delay: soon", `a.yaml:2:12: turns[0].delay: is "soon"; give a duration`},
 		"a finish reason":           {"turns:\n  - finish_reason: tired", `a.yaml:2:20: turns[0].finish_reason: "tired" is not known; there are stop,`},

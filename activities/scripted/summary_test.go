@@ -41,41 +41,16 @@ summaries:
 	partial, _, err := play(t.Context(), summing(path, 1, 2))
 	require.True(t, domain.AsError(err).Billed)
 	require.Equal(t, "the", partial.Message.Text())
-	second, _, err := play(t.Context(), summing(path, 1, 3))
-	require.NoError(t, err)
-	require.Equal(t, "the second", second.Message.Text())
-	empty, _, err := play(t.Context(), summing(path, 2, 1))
-	require.NoError(t, err)
-	require.Empty(t, empty.Message.Parts)
-
-	turn, _, err := play(t.Context(), at(path, 0, 1))
-	require.NoError(t, err)
-	require.Equal(t, "one", turn.Message.Text(), "no summary took a turn")
+	require.Equal(t, "the second", played(t, summing(path, 1, 3)).Message.Text())
+	require.Empty(t, played(t, summing(path, 2, 1)).Message.Parts)
+	require.Equal(t, "one", played(t, at(path, 0, 1)).Message.Text(), "no summary took a turn")
 }
 
 func TestSummariesByDefault(t *testing.T) {
 	t.Parallel()
 	path := scriptFile(t, "turns: [{text: one}]\nsummaries: [{text: mine}]")
 	for n, want := range []string{"mine", "This is summary 2, which the script does not give.", "This is summary 3, which the script does not give."} {
-		answer, _, err := play(t.Context(), summing(path, n, 1))
-		require.NoError(t, err)
-		require.Equal(t, want, answer.Message.Text())
+		require.Equal(t, want, played(t, summing(path, n, 1)).Message.Text())
 	}
-	answer, _, err := play(t.Context(), summing(path, 7, 1))
-	require.NoError(t, err)
-	require.True(t, answer.Response.Usage.IsZero(), "unknown: it is reckoned")
-}
-
-func TestSummaryMistakes(t *testing.T) {
-	t.Parallel()
-	for name, test := range map[string]struct{ text, says string }{
-		"a call":    {"turns: []\nsummaries: [{tool_calls: []}]", "x.yaml:2:14: summaries[0].tool_calls: there is no such key"},
-		"a failure": {"turns: []\nsummaries: [{failures: [{status: 200}]}]", "x.yaml:2:34: summaries[0].failures[0].status: is 200; give a whole number from 400 to 599"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			_, err := parse("x.yaml", []byte(test.text))
-			require.ErrorContains(t, err, test.says)
-		})
-	}
+	require.True(t, played(t, summing(path, 7, 1)).Response.Usage.IsZero(), "unknown: it is reckoned")
 }

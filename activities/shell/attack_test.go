@@ -33,11 +33,12 @@ func attack(args []string) int {
 // An attempt is something that no command may do.
 type attempt struct {
 	do func(args []string) error
-	// args are replaced as place says.
-	args []string
-	// contained says that it is held where there are namespaces alone.
-	contained bool
+	// args, with blanks between them, are replaced as place says.
+	args string
 }
+
+// contained are those that are held where there are namespaces alone.
+func contained() []string { return []string{"names of the state", "the keeper's root"} }
 
 // kernel makes a system call by its number.
 func kernel(number uintptr, args ...uintptr) error {
@@ -129,101 +130,101 @@ func attacks() map[string]attempt {
 	}
 	return map[string]attempt{
 		// The control plane.
-		"a server of this machine":        {do: dial("tcp"), args: []string{"SERVER"}},
-		"the same by IPv6":                {do: dial("tcp6"), args: []string{"SERVER6"}},
-		"a socket of the state folder":    {do: dial("unix"), args: []string{"STATE/dev.sock"}},
-		"a socket elsewhere":              {do: dial("unix"), args: []string{"OUT/other.sock"}},
-		"a datagram socket elsewhere":     {do: dial("unixgram"), args: []string{"OUT/datagram.sock"}},
-		"an abstract socket":              {do: dial("unix"), args: []string{"@ABSTRACT"}},
-		"a pair that is connected anew":   {do: pairConnected, args: []string{"OUT/datagram.sock"}},
-		"a socket of virtual machines":    {do: socket(unix.AF_VSOCK, unix.SOCK_STREAM, 0)},
-		"a socket for raw packets":        {do: socket(unix.AF_PACKET, unix.SOCK_RAW, 0)},
-		"a socket of the kernel's cipher": {do: socket(unix.AF_ALG, unix.SOCK_SEQPACKET, 0)},
-		"the state":                       {do: reads, args: []string{"STATE/dev.db", "sesame"}},
-		"the state by another root":       {do: reads, args: []string{"/proc/1/root/STATE/dev.db", "sesame"}},
-		"names of the state":              {do: lists, args: []string{"STATE"}, contained: true},
-		"writing the state":               {do: overwrites, args: []string{"STATE/dev.db"}},
+		"a server of this machine":        {dial("tcp"), "SERVER"},
+		"the same by IPv6":                {dial("tcp6"), "SERVER6"},
+		"a socket of the state folder":    {dial("unix"), "STATE/dev.sock"},
+		"a socket elsewhere":              {dial("unix"), "OUT/other.sock"},
+		"a datagram socket elsewhere":     {dial("unixgram"), "OUT/datagram.sock"},
+		"an abstract socket":              {dial("unix"), "@ABSTRACT"},
+		"a pair that is connected anew":   {pairConnected, "OUT/datagram.sock"},
+		"a socket of virtual machines":    {socket(unix.AF_VSOCK, unix.SOCK_STREAM, 0), ""},
+		"a socket for raw packets":        {socket(unix.AF_PACKET, unix.SOCK_RAW, 0), ""},
+		"a socket of the kernel's cipher": {socket(unix.AF_ALG, unix.SOCK_SEQPACKET, 0), ""},
+		"the state":                       {reads, "STATE/dev.db sesame"},
+		"the state by another root":       {reads, "/proc/1/root/STATE/dev.db sesame"},
+		"names of the state":              {lists, "STATE"},
+		"writing the state":               {overwrites, "STATE/dev.db"},
 		// Files outside.
-		"a new file":        {do: overwrites, args: []string{"OUT/made"}},
-		"over a file":       {do: overwrites, args: []string{"OUT/file"}},
-		"a file cut":        {do: onFile(func(p string) error { return os.Truncate(p, 0) }), args: []string{"OUT/file"}},
-		"a file removed":    {do: onFile(os.Remove), args: []string{"OUT/file"}},
-		"the root renamed":  {do: onFile(func(p string) error { return os.Rename(p, p+".other") }), args: []string{"ROOT"}},
-		"the root replaced": {do: onFile(func(p string) error { return errors.Join(os.Remove(p), os.Symlink("/", p)) }), args: []string{"ROOT"}},
-		"the temporary folder swapped": {do: onFile(func(string) error {
+		"a new file":        {overwrites, "OUT/made"},
+		"over a file":       {overwrites, "OUT/file"},
+		"a file cut":        {onFile(func(p string) error { return os.Truncate(p, 0) }), "OUT/file"},
+		"a file removed":    {onFile(os.Remove), "OUT/file"},
+		"the root renamed":  {onFile(func(p string) error { return os.Rename(p, p+".other") }), "ROOT"},
+		"the root replaced": {onFile(func(p string) error { return errors.Join(os.Remove(p), os.Symlink("/", p)) }), "ROOT"},
+		"the temporary folder swapped": {func([]string) error {
 			temp := os.Getenv("TMPDIR")
 			return errors.Join(os.Rename(temp, temp+".other"), os.Symlink("/", temp))
-		}), args: []string{""}},
-		"a mode":                       {do: onFile(func(p string) error { return unix.Chmod(p, 0o604) }), args: []string{"OUT/file"}},
-		"a mode by an open file":       {do: onFile(byFile(func(fd int) error { return unix.Fchmod(fd, 0o604) })), args: []string{"OUT/file"}},
-		"a mode by the new call":       {do: onFile(func(p string) error { return kernel(unix.SYS_FCHMODAT2, uintptr(0), pointer(p), 0o604, 0) }), args: []string{"OUT/file"}},
-		"a mode of a folder":           {do: onFile(func(p string) error { return unix.Chmod(p, 0o777) }), args: []string{"OUT"}},
-		"an owner":                     {do: onFile(func(p string) error { return unix.Chown(p, -1, os.Getgid()) }), args: []string{"OUT/file"}},
-		"an owner by a folder":         {do: onFile(func(p string) error { return unix.Fchownat(unix.AT_FDCWD, p, os.Getuid(), -1, 0) }), args: []string{"OUT/file"}},
-		"times":                        {do: onFile(func(p string) error { return unix.UtimesNanoAt(unix.AT_FDCWD, p, make([]unix.Timespec, 2), 0) }), args: []string{"OUT/file"}},
-		"times by an open file":        {do: onFile(byFile(func(fd int) error { return unix.Futimes(fd, make([]unix.Timeval, 2)) })), args: []string{"OUT/file"}},
-		"an attribute":                 {do: onFile(func(p string) error { return unix.Setxattr(p, "user.test", []byte("x"), 0) }), args: []string{"OUT/file"}},
-		"an attribute by an open file": {do: onFile(byFile(func(fd int) error { return unix.Fsetxattr(fd, "user.test", []byte("x"), 0) })), args: []string{"OUT/file"}},
-		"flags of a file": {do: onFile(byFile(func(fd int) error {
+		}, ""},
+		"a mode":                       {onFile(func(p string) error { return unix.Chmod(p, 0o604) }), "OUT/file"},
+		"a mode by an open file":       {onFile(byFile(func(fd int) error { return unix.Fchmod(fd, 0o604) })), "OUT/file"},
+		"a mode by the new call":       {onFile(func(p string) error { return kernel(unix.SYS_FCHMODAT2, uintptr(0), pointer(p), 0o604, 0) }), "OUT/file"},
+		"a mode of a folder":           {onFile(func(p string) error { return unix.Chmod(p, 0o777) }), "OUT"},
+		"an owner":                     {onFile(func(p string) error { return unix.Chown(p, -1, os.Getgid()) }), "OUT/file"},
+		"an owner by a folder":         {onFile(func(p string) error { return unix.Fchownat(unix.AT_FDCWD, p, os.Getuid(), -1, 0) }), "OUT/file"},
+		"times":                        {onFile(func(p string) error { return unix.UtimesNanoAt(unix.AT_FDCWD, p, make([]unix.Timespec, 2), 0) }), "OUT/file"},
+		"times by an open file":        {onFile(byFile(func(fd int) error { return unix.Futimes(fd, make([]unix.Timeval, 2)) })), "OUT/file"},
+		"an attribute":                 {onFile(func(p string) error { return unix.Setxattr(p, "user.test", []byte("x"), 0) }), "OUT/file"},
+		"an attribute by an open file": {onFile(byFile(func(fd int) error { return unix.Fsetxattr(fd, "user.test", []byte("x"), 0) })), "OUT/file"},
+		"flags of a file": {onFile(byFile(func(fd int) error {
 			return unix.IoctlSetPointerInt(fd, unix.FS_IOC_SETFLAGS, 0x40)
-		})), args: []string{"OUT/file"}},
-		"a disk":                    {do: onFile(func(string) error { return anyDisk() }), args: []string{""}},
-		"a disk made":               {do: onFile(madeDisk), args: []string{"ROOT/disk"}},
-		"a file by its handle":      {do: onFile(byHandle), args: []string{"OUT/file"}},
-		"the pattern of core files": {do: overwrites, args: []string{"/proc/sys/kernel/core_pattern"}},
-		"a group of processes":      {do: onFile(func(string) error { return anyCgroup() }), args: []string{""}},
+		})), "OUT/file"},
+		"a disk":                    {anyDisk, ""},
+		"a disk made":               {onFile(madeDisk), "ROOT/disk"},
+		"a file by its handle":      {onFile(byHandle), "OUT/file"},
+		"the pattern of core files": {overwrites, "/proc/sys/kernel/core_pattern"},
+		"a group of processes":      {anyCgroup, ""},
 		// Processes.
-		"the worker traced":         {do: traces, args: []string{"WORKER"}},
-		"the keeper traced":         {do: func([]string) error { return traces([]string{strconv.Itoa(os.Getppid())}) }},
-		"memory of the worker":      {do: opens, args: []string{"/proc/WORKER/mem"}},
-		"the worker signalled":      {do: sends, args: []string{"WORKER"}},
-		"another process signalled": {do: sends, args: []string{"VICTIM"}},
-		"limits of another process": {do: limits, args: []string{"VICTIM"}},
-		"environment of the worker": {do: reads, args: []string{"/proc/WORKER/environ", "EVERSTEP_TEST_SECRET"}},
-		"files of the worker":       {do: opens, args: []string{"/proc/WORKER/fd/0"}},
-		"the worker's root":         {do: lists, args: []string{"/proc/WORKER/root/STATE"}},
-		"files of the keeper":       {do: func([]string) error { return opens([]string{fmt.Sprintf("/proc/%d/fd/0", os.Getppid())}) }},
-		"the keeper's root":         {do: lists, args: []string{"/proc/1/root/STATE"}, contained: true},
-		"more than its own files":   {do: inherits},
-		"a core file": {do: func([]string) error {
+		"the worker traced":         {traces, "WORKER"},
+		"the keeper traced":         {func([]string) error { return traces([]string{strconv.Itoa(os.Getppid())}) }, ""},
+		"memory of the worker":      {opens, "/proc/WORKER/mem"},
+		"the worker signalled":      {sends, "WORKER"},
+		"another process signalled": {sends, "VICTIM"},
+		"limits of another process": {limits, "VICTIM"},
+		"environment of the worker": {reads, "/proc/WORKER/environ EVERSTEP_TEST_SECRET"},
+		"files of the worker":       {opens, "/proc/WORKER/fd/0"},
+		"the worker's root":         {lists, "/proc/WORKER/root/STATE"},
+		"files of the keeper":       {func([]string) error { return opens([]string{fmt.Sprintf("/proc/%d/fd/0", os.Getppid())}) }, ""},
+		"the keeper's root":         {lists, "/proc/1/root/STATE"},
+		"more than its own files":   {inherits, ""},
+		"a core file": {func([]string) error {
 			return unix.Setrlimit(unix.RLIMIT_CORE, &unix.Rlimit{Cur: 1 << 20, Max: 1 << 20})
-		}},
+		}, ""},
 		// Namespaces and mounts.
-		"a mount":               {do: func([]string) error { return unix.Mount("none", "/mnt", "tmpfs", 0, "") }},
-		"a mount made writable": {do: func([]string) error { return unix.Mount("", "/", "", unix.MS_REMOUNT|unix.MS_BIND, "") }},
-		"a mount made writable anew": {do: func([]string) error {
+		"a mount":               {func([]string) error { return unix.Mount("none", "/mnt", "tmpfs", 0, "") }, ""},
+		"a mount made writable": {func([]string) error { return unix.Mount("", "/", "", unix.MS_REMOUNT|unix.MS_BIND, "") }, ""},
+		"a mount made writable anew": {func([]string) error {
 			return unix.MountSetattr(unix.AT_FDCWD, "/", 0, &unix.MountAttr{Attr_clr: unix.MOUNT_ATTR_RDONLY})
-		}},
-		"what hides the state taken away": {do: onFile(func(p string) error { return unix.Unmount(p, unix.MNT_DETACH) }), args: []string{"STATE"}},
-		"a tree of mounts":                {do: func([]string) error { _, err := unix.OpenTree(unix.AT_FDCWD, "/", unix.OPEN_TREE_CLONE); return err }},
-		"another root":                    {do: func([]string) error { return unix.Chroot(".") }},
-		"a namespace of users":            {do: apart(unix.CLONE_NEWUSER)},
-		"a namespace of mounts":           {do: apart(unix.CLONE_NEWUSER | unix.CLONE_NEWNS)},
-		"a child in a namespace": {do: func([]string) error {
+		}, ""},
+		"what hides the state taken away": {onFile(func(p string) error { return unix.Unmount(p, unix.MNT_DETACH) }), "STATE"},
+		"a tree of mounts":                {func([]string) error { _, err := unix.OpenTree(unix.AT_FDCWD, "/", unix.OPEN_TREE_CLONE); return err }, ""},
+		"another root":                    {func([]string) error { return unix.Chroot(".") }, ""},
+		"a namespace of users":            {apart(unix.CLONE_NEWUSER), ""},
+		"a namespace of mounts":           {apart(unix.CLONE_NEWUSER | unix.CLONE_NEWNS), ""},
+		"a child in a namespace": {func([]string) error {
 			return (&exec.Cmd{Path: "/bin/true", SysProcAttr: &syscall.SysProcAttr{Cloneflags: unix.CLONE_NEWUSER}}).Run()
-		}},
-		"the namespace of the first": {do: joins("/proc/1/ns/net")},
-		"its own namespace joined":   {do: joins("/proc/self/ns/net")},
+		}, ""},
+		"the namespace of the first": {joins("/proc/1/ns/net"), ""},
+		"its own namespace joined":   {joins("/proc/self/ns/net"), ""},
 		// The kernel.
-		"a ring of calls": {do: func([]string) error {
+		"a ring of calls": {func([]string) error {
 			var p [120]byte
 			return kernel(unix.SYS_IO_URING_SETUP, 4, uintptr(unsafe.Pointer(&p)))
-		}},
-		"clone3": {do: func([]string) error { return notWithout(kernel(unix.SYS_CLONE3, 0, 0), unix.EINVAL) }},
-		"a key": {do: func([]string) error {
+		}, ""},
+		"clone3": {func([]string) error { return notWithout(kernel(unix.SYS_CLONE3, 0, 0), unix.EINVAL) }, ""},
+		"a key": {func([]string) error {
 			return kernel(unix.SYS_ADD_KEY, pointer("user"), pointer("everstep-test"), pointer("x"), 1, ^uintptr(0))
-		}},
-		"keys":                      {do: calls(unix.SYS_KEYCTL, 0, ^uintptr(3), 0)},
-		"a program of the kernel's": {do: func([]string) error { return notWithout(kernel(unix.SYS_BPF, 0, 0, 0), unix.EPERM) }},
-		"faults of its own":         {do: calls(unix.SYS_USERFAULTFD, 1)},
-		"typing for others": {do: func([]string) error {
+		}, ""},
+		"keys":                      {calls(unix.SYS_KEYCTL, 0, ^uintptr(3), 0), ""},
+		"a program of the kernel's": {func([]string) error { return notWithout(kernel(unix.SYS_BPF, 0, 0, 0), unix.EPERM) }, ""},
+		"faults of its own":         {calls(unix.SYS_USERFAULTFD, 1), ""},
+		"typing for others": {func([]string) error {
 			return notWithout(kernel(unix.SYS_IOCTL, 0, unix.TIOCSTI, pointer("x")), unix.ENOTTY)
-		}},
-		"the same, disguised": {do: func([]string) error {
+		}, ""},
+		"the same, disguised": {func([]string) error {
 			return notWithout(kernel(unix.SYS_IOCTL, 0, unix.TIOCSTI|1<<32, pointer("x")), unix.ENOTTY)
-		}},
-		"a terminal":   {do: onFile(func(p string) error { _, err := os.OpenFile(p, os.O_RDWR, 0); return err }), args: []string{"/dev/tty"}},
-		"calls of x32": {do: func([]string) error { return x32() }},
+		}, ""},
+		"a terminal":   {onFile(func(p string) error { _, err := os.OpenFile(p, os.O_RDWR, 0); return err }), "/dev/tty"},
+		"calls of x32": {x32, ""},
 	}
 }
 
@@ -255,7 +256,7 @@ func pairConnected(args []string) error {
 	return unix.Connect(pair[0], &unix.SockaddrUnix{Name: args[0]})
 }
 
-func anyDisk() error {
+func anyDisk([]string) error {
 	found, err := filepath.Glob("/dev/[svn][dv][abm]*")
 	if err != nil || len(found) == 0 {
 		return errors.Join(err, errors.New("there is none"))
@@ -279,7 +280,7 @@ func byHandle(path string) error {
 	return err
 }
 
-func anyCgroup() error {
+func anyCgroup([]string) error {
 	found, err := filepath.Glob("/sys/fs/cgroup/*/cgroup.procs")
 	if err != nil || len(found) == 0 {
 		return errors.Join(err, errors.New("there is none"))
@@ -331,7 +332,7 @@ func joins(path string) func([]string) error {
 	}
 }
 
-func x32() error {
+func x32([]string) error {
 	if runtime.GOARCH != "amd64" {
 		return errors.New("this processor has none")
 	}

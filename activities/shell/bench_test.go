@@ -14,7 +14,7 @@ func BenchmarkCommand(b *testing.B) {
 	require.NoError(b, err)
 	defer s.Close()
 	for b.Loop() {
-		_, err := call(b.Context(), s, fields{"command": []string{"true"}})
+		_, err := call(b.Context(), s, `{"command":["true"]}`)
 		require.NoError(b, err)
 	}
 }

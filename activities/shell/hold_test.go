@@ -46,7 +46,7 @@ func confined(dir string) {
 	s, err := Open(Config{Dir: dir, Confined: true})
 	fmt.Println("required:", err)
 	if err == nil {
-		text, err := call(context.Background(), s, fields{"script": "echo $$; chmod 700 . || echo no modes; echo done"})
+		text, err := call(context.Background(), s, `{"script":"echo $$; chmod 700 . || echo no modes; echo done"}`)
 		fmt.Println(text, err)
 	}
 }
@@ -102,7 +102,7 @@ func TestNetworkIsGiven(t *testing.T) {
 				require.NoError(t, err)
 				require.Equal(t, one.works, !strings.Contains(text, "refused: "), "%s: %s", one.attack, text)
 			}
-			_, err := call(t.Context(), s, fields{"script": "true", "network": true})
+			_, err := call(t.Context(), s, `{"script":"true","network":true}`)
 			require.ErrorContains(t, err, "the schema has no such property", "no agent asks for it")
 		})
 	}

@@ -105,12 +105,17 @@ func seenFolder(t *testing.T) string {
 	return dir
 }
 
-func call(ctx context.Context, s *Shell, args fields) (string, error) {
-	text, err := json.Marshal(args)
-	if err != nil {
-		return "", err
+// call makes a call of the tool, with a text as a model writes it, or with fields.
+func call(ctx context.Context, s *Shell, args any) (string, error) {
+	text, written := args.(string)
+	if !written {
+		encoded, err := json.Marshal(args)
+		if err != nil {
+			return "", err
+		}
+		text = string(encoded)
 	}
-	result, err := s.Tool().Call(ctx, string(text))
+	result, err := s.Tool().Call(ctx, text)
 	return result.Content, err
 }
 
@@ -182,21 +187,21 @@ func TestCommandsAndScripts(t *testing.T) {
 	require.Equal(t, domain.AtMostOnce, s.Tool().Spec().Effect)
 	require.NoError(t, os.Mkdir(filepath.Join(dir, "sub"), 0o700))
 	for name, test := range map[string]struct {
-		args fields
+		args string
 		want string
 	}{
-		"a script":        {fields{"script": "echo out; echo err >&2"}, `^\[exit 0 after \S+\]\nout\nerr$`},
-		"a command":       {fields{"command": []string{"printf", "%s|", "a b", "$HOME", "*"}}, `^\[exit 0 after \S+\]\na b\|\$HOME\|\*\|$`},
-		"it failed":       {fields{"script": "echo no; exit 3"}, `^\[exit 3 after \S+\]\nno$`},
-		"a signal":        {fields{"script": "kill -TERM $$"}, `^\[ended by a signal \(SIGTERM\) after \S+\]\n\[no output\]$`},
-		"a folder":        {fields{"script": "pwd -P", "folder": "sub"}, dir + "/sub$"},
-		"no input":        {fields{"script": "cat; read x || echo none"}, `\]\nnone$`},
-		"no terminal":     {fields{"script": "test -t 0 || test -t 1 || echo none; (: < /dev/tty) 2>/dev/null || echo nor tty"}, `none\nnor tty$`},
-		"no output":       {fields{"command": []string{"true"}}, `\n\[no output\]$`},
-		"a session":       {fields{"script": "test $$ = $(ps -o sid= -p $$) && echo own"}, "own$"},
-		"signals default": {fields{"script": "kill -HUP $$; echo went on"}, "SIGHUP"},
-		"files in it":     {fields{"script": "echo x > sub/made && cat sub/made"}, `\]\nx$`},
-		"heard":           {fields{"script": "echo '\u00e9'"}, "é$"},
+		"a script":        {`{"script":"echo out; echo err >&2"}`, `^\[exit 0 after \S+\]\nout\nerr$`},
+		"a command":       {`{"command":["printf","%s|","a b","$HOME","*"]}`, `^\[exit 0 after \S+\]\na b\|\$HOME\|\*\|$`},
+		"it failed":       {`{"script":"echo no; exit 3"}`, `^\[exit 3 after \S+\]\nno$`},
+		"a signal":        {`{"script":"kill -TERM $$"}`, `^\[ended by a signal \(SIGTERM\) after \S+\]\n\[no output\]$`},
+		"a folder":        {`{"script":"pwd -P","folder":"sub"}`, dir + "/sub$"},
+		"no input":        {`{"script":"cat; read x || echo none"}`, `\]\nnone$`},
+		"no terminal":     {`{"script":"test -t 0 || test -t 1 || echo none; (: < /dev/tty) 2>/dev/null || echo nor tty"}`, `none\nnor tty$`},
+		"no output":       {`{"command":["true"]}`, `\n\[no output\]$`},
+		"a session":       {`{"script":"test $$ = $(ps -o sid= -p $$) && echo own"}`, "own$"},
+		"signals default": {`{"script":"kill -HUP $$; echo went on"}`, "SIGHUP"},
+		"files in it":     {`{"script":"echo x > sub/made && cat sub/made"}`, `\]\nx$`},
+		"heard":           {`{"script":"echo 'é'"}`, "é$"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -216,6 +221,12 @@ func TestArgumentsThatAreRefused(t *testing.T) {
 	require.NoError(t, syscall.Mkfifo(filepath.Join(dir, "pipe"), 0o600))
 	require.NoError(t, os.Mkdir(filepath.Join(dir, "shut"), 0o000))
 	marker := filepath.Join(dir, "ran")
+	refused := func(name string, args fields, says string) {
+		text, err := call(t.Context(), s, args)
+		require.ErrorContains(t, err, says, "%s: %s", name, text)
+		require.NotEqual(t, domain.Internal, domain.AsError(err).Kind, name)
+		require.NoFileExists(t, marker, name)
+	}
 	for name, test := range map[string]struct {
 		args fields
 		says string
@@ -234,29 +245,28 @@ func TestArgumentsThatAreRefused(t *testing.T) {
 		"time below zero":   {fields{"script": "x", "timeout_seconds": -1}, "is none from 1 to 3600"},
 		"much time":         {fields{"script": "x", "timeout_seconds": 3601}, "is none from 1 to 3600"},
 		"time beyond all":   {fields{"script": "x", "timeout_seconds": 1 << 62}, "is none from 1 to 3600"},
-		"up":                {fields{"script": "x", "folder": ".."}, "leads out of the root"},
-		"up and down":       {fields{"script": "x", "folder": "sub/../../x"}, "leads out of the root"},
-		"absolute":          {fields{"script": "x", "folder": "/etc"}, "leads out of the root"},
-		"a link out":        {fields{"script": "x", "folder": "out"}, "cannot be used"},
-		"a link up":         {fields{"script": "x", "folder": "up"}, "cannot be used"},
-		"a zero in it":      {fields{"script": "x", "folder": "a\x00"}, "leads out of the root"},
-		"none":              {fields{"script": "x", "folder": "absent"}, "does not exist"},
-		"a file":            {fields{"script": "x", "folder": "file"}, "is no folder"},
-		"a pipe":            {fields{"script": "x", "folder": "pipe"}, "is no folder"},
-		"below a file":      {fields{"script": "x", "folder": "file/x"}, "cannot be used"},
-		"through proc":      {fields{"script": "x", "folder": "/proc/self/cwd"}, "leads out of the root"},
 		"another field":     {fields{"script": "x", "env": map[string]string{"A": "b"}}, "the schema has no such property"},
 		"input":             {fields{"script": "x", "stdin": "x"}, "the schema has no such property"},
 	} {
-		t.Run(name, func(t *testing.T) {
-			if test.args["script"] == "x" {
-				test.args["script"] = "touch '" + marker + "'"
-			}
-			text, err := call(t.Context(), s, test.args)
-			require.ErrorContains(t, err, test.says, text)
-			require.NotEqual(t, domain.Internal, domain.AsError(err).Kind)
-			require.NoFileExists(t, marker)
-		})
+		if test.args["script"] == "x" {
+			test.args["script"] = "touch '" + marker + "'"
+		}
+		refused(name, test.args, test.says)
+	}
+	for folder, says := range map[string]string{
+		"..":             "leads out of the root",
+		"sub/../../x":    "leads out of the root",
+		"/etc":           "leads out of the root",
+		"out":            "cannot be used",
+		"up":             "cannot be used",
+		"a\x00":          "leads out of the root",
+		"absent":         "does not exist",
+		"file":           "is no folder",
+		"pipe":           "is no folder",
+		"file/x":         "cannot be used",
+		"/proc/self/cwd": "leads out of the root",
+	} {
+		refused(folder, fields{"script": "touch '" + marker + "'", "folder": folder}, says)
 	}
 }
 
@@ -268,7 +278,7 @@ func TestEnvironmentIsNamed(t *testing.T) {
 	t.Setenv("TZ", "UTC")
 	t.Setenv("LANG", "C")
 	s, _ := open(t, Config{Env: []string{"EVERSTEP_TEST_NAMED", "EVERSTEP_TEST_ABSENT"}})
-	text, err := call(t.Context(), s, fields{"command": []string{"env"}})
+	text, err := call(t.Context(), s, `{"command":["env"]}`)
 	require.NoError(t, err)
 	var names []string
 	for _, line := range strings.Split(text, "\n")[1:] {
@@ -305,7 +315,7 @@ func TestOutputIsBounded(t *testing.T) {
 	require.Equal(t, "[3000000 bytes of output that is no text, not shown]", output)
 
 	s.bounds.flood = 10 << 20
-	_, err := call(t.Context(), s, fields{"command": []string{"yes"}})
+	_, err := call(t.Context(), s, `{"command":["yes"]}`)
 	require.Equal(t, domain.TooLarge, domain.AsError(err).Kind, "%v", err)
 	require.ErrorContains(t, err, "it wrote more than 10485760 bytes]\ny\ny\n")
 	require.Less(t, len(err.Error()), 62_000)
@@ -332,7 +342,7 @@ func TestKeeperThatIsNone(t *testing.T) {
 	t.Parallel()
 	s, dir := open(t, Config{})
 	s.keeper = "no-keeper"
-	_, err := call(t.Context(), s, fields{"script": "touch ran"})
+	_, err := call(t.Context(), s, `{"script":"touch ran"}`)
 	require.True(t, tool.IsNotStarted(err), "%v", err)
 	require.NoFileExists(t, filepath.Join(dir, "ran"))
 	_, err = Open(Config{})

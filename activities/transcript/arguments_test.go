@@ -23,66 +23,61 @@ func calling(arguments ...string) domain.Log {
 func TestArguments(t *testing.T) {
 	t.Parallel()
 	log := calling(`{"a":1}`, `not JSON`)
-	ref := contract.ArgumentsRef{Message: 3, Digest: domain.DigestOf([]byte(`not JSON`))}
-	stale := calling(`{"a":2}`, `other`)
-
-	t.Run("cached", func(t *testing.T) {
-		t.Parallel()
-		f := &fakeWorkflow{log: log}
-		s := sourceOf(f, nil)
-		s.Cache.Feed(testRun.ID, log, contract.Resolved{})
-		got, err := s.arguments(t.Context(), testRun, ref, 1)
-		require.NoError(t, err)
-		require.Equal(t, `not JSON`, got)
-		require.Empty(t, f.asked)
-	})
-	t.Run("of the first call", func(t *testing.T) {
-		t.Parallel()
-		first := contract.ArgumentsRef{Message: 3, Digest: domain.DigestOf([]byte(`{"a":1}`))}
-		got, err := sourceOf(&fakeWorkflow{log: log}, nil).arguments(t.Context(), testRun, first, 0)
-		require.NoError(t, err)
-		require.Equal(t, `{"a":1}`, got)
-	})
-	t.Run("asked for", func(t *testing.T) {
-		t.Parallel()
-		f := &fakeWorkflow{log: log}
-		s := sourceOf(f, nil)
-		s.Cache.Feed(testRun.ID, stale, contract.Resolved{})
-		got, err := s.arguments(t.Context(), testRun, ref, 1)
-		require.NoError(t, err)
-		require.Equal(t, `not JSON`, got)
-		require.Equal(t, []contract.MessagesRequest{{From: 3, Limit: 1}}, f.asked)
-	})
+	ref := func(message int, arguments string) contract.ArgumentsRef {
+		return contract.ArgumentsRef{Message: message, Digest: domain.DigestOf([]byte(arguments))}
+	}
+	second := ref(3, `not JSON`)
+	for name, test := range map[string]struct {
+		ref        contract.ArgumentsRef
+		position   int
+		want, says string
+	}{
+		"of the first call":                       {ref(3, `{"a":1}`), 0, `{"a":1}`, ""},
+		"of the second call":                      {second, 1, `not JSON`, ""},
+		"the other call":                          {second, 0, "", "message 3 is not the one"},
+		"no such call":                            {second, 2, "", "message 3 is not the one"},
+		"a negative call":                         {second, -1, "", "message 3 is not the one"},
+		"no call, and the digest of no arguments": {ref(0, ""), 0, "", "message 0 is not the one"},
+		"no such message":                         {ref(9, ""), 0, "", "there is no message 9; the workflow holds 5"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := &fakeWorkflow{log: log}
+			got, err := sourceOf(f, nil).arguments(t.Context(), testRun, test.ref, test.position)
+			require.Equal(t, []contract.MessagesRequest{{From: test.ref.Message, Limit: 1}}, f.asked)
+			if test.says != "" {
+				requireError(t, err, domain.Invalid, domain.CodeContextLost, test.says)
+				return
+			}
+			require.NoError(t, err)
+			require.Equal(t, test.want, got)
+		})
+	}
+	for name, test := range map[string]struct {
+		cached domain.Log
+		asked  int
+	}{"what is cached is not asked for": {log, 0}, "something else is cached": {calling(`{"a":2}`, `other`), 1}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := &fakeWorkflow{log: log}
+			s := sourceOf(f, nil)
+			s.Cache.Feed(testRun.ID, test.cached, contract.Resolved{})
+			got, err := s.arguments(t.Context(), testRun, second, 1)
+			require.NoError(t, err)
+			require.Equal(t, `not JSON`, got)
+			require.Len(t, f.asked, test.asked)
+		})
+	}
 	t.Run("in a segment", func(t *testing.T) {
 		t.Parallel()
 		storage := memory(t)
 		f := &fakeWorkflow{log: log}
 		f.leave(t, storage, 2)
 		f.leave(t, storage, 4)
-		got, err := sourceOf(f, storage).arguments(t.Context(), testRun, ref, 1)
+		s := sourceOf(f, storage)
+		got, err := s.arguments(t.Context(), testRun, second, 1)
 		require.NoError(t, err)
 		require.Equal(t, `not JSON`, got)
-	})
-	for name, position := range map[string]int{"the other call": 0, "no such call": 2, "a negative call": -1} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			_, err := sourceOf(&fakeWorkflow{log: log}, nil).arguments(t.Context(), testRun, ref, position)
-			requireError(t, err, domain.Invalid, domain.CodeContextLost, "message 3 is not the one")
-		})
-	}
-	t.Run("no call, and the digest of no arguments", func(t *testing.T) {
-		t.Parallel()
-		none := contract.ArgumentsRef{Message: 0, Digest: domain.DigestOf(nil)}
-		_, err := sourceOf(&fakeWorkflow{log: log}, nil).arguments(t.Context(), testRun, none, 0)
-		requireError(t, err, domain.Invalid, domain.CodeContextLost, "message 0 is not the one")
-	})
-	t.Run("at the edges of segments", func(t *testing.T) {
-		t.Parallel()
-		storage := memory(t)
-		f := &fakeWorkflow{log: conversation(6, 6, "")}
-		f.leave(t, storage, 2)
-		f.leave(t, storage, 4)
-		s := sourceOf(f, storage)
 		for index := range 4 {
 			found, err := s.readAround(t.Context(), testRun.ID, f.segments, index)
 			require.NoError(t, err)
@@ -92,10 +87,5 @@ func TestArguments(t *testing.T) {
 			_, err := s.readAround(t.Context(), testRun.ID, f.segments, index)
 			requireError(t, err, domain.Invalid, domain.CodeContextLost, "is in no segment")
 		}
-	})
-	t.Run("no such message", func(t *testing.T) {
-		t.Parallel()
-		_, err := sourceOf(&fakeWorkflow{log: log}, nil).arguments(t.Context(), testRun, contract.ArgumentsRef{Message: 9}, 0)
-		requireError(t, err, domain.Invalid, domain.CodeContextLost, "there is no message 9; the workflow holds 5")
 	})
 }

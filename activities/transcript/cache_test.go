@@ -146,15 +146,6 @@ func TestCacheCountsDefinitions(t *testing.T) {
 	require.GreaterOrEqual(t, full, bare+2200)
 }
 
-func TestCacheSharesEntries(t *testing.T) {
-	t.Parallel()
-	log := conversation(3, 3, "")
-	cache := NewCache(0)
-	cache.Feed("a", log, contract.Resolved{})
-	held, _, _ := cache.Find("a")
-	require.Same(t, &log.Entries()[0], &held.Entries()[0])
-}
-
 func BenchmarkFeed(b *testing.B) {
 	for _, n := range []int{100, 2000} {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {

@@ -9,59 +9,68 @@ import (
 	"everstep/domain/contract"
 )
 
-// What is hidden from the model may be nowhere any more: only what is needed is
-// asked for, and the digest of the whole vouches for it all the same.
-func TestFetchOfWhatIsNeeded(t *testing.T) {
+// TestFetchAsksForWhatTheCacheLacks: what is hidden from the model may be nowhere any more, so only what is needed is asked
+// for, and the digest of the whole vouches for it all the same.
+func TestFetchAsksForWhatTheCacheLacks(t *testing.T) {
 	t.Parallel()
 	log := conversation(20, 20, "")
-	want := request{from: 9, ref: log.Ref()}
+	other, longer := conversation(30, 4, " that never entered history"), conversation(30, 30, "")
 	for name, test := range map[string]struct {
-		base   int
-		cached domain.Log
-		asked  int
+		// from is the first message that is needed, base the first that the run has, page how many it tells at once.
+		from, base, page int
+		cached           domain.Log
+		// asked are the indexes from which the workflow is asked.
+		asked []int
 	}{
-		"the run begins there":          {base: 9, asked: 1},
-		"the run begins before":         {base: 5, asked: 1},
-		"the run has everything":        {base: 0, asked: 1},
-		"it is cached":                  {base: 9, cached: partOf(t, log, 9, 20), asked: 0},
-		"more is cached":                {base: 9, cached: log, asked: 0},
-		"its beginning is cached":       {base: 9, cached: partOf(t, log, 7, 12), asked: 1},
-		"its end is cached":             {base: 9, cached: partOf(t, log, 15, 20), asked: 3},
-		"what came before is cached":    {base: 9, cached: partOf(t, log, 0, 6), asked: 1},
-		"something else is cached":      {base: 9, cached: conversation(20, 4, " else"), asked: 1},
-		"the end of other is cached":    {base: 9, cached: partOf(t, conversation(30, 4, " else"), 12, 30), asked: 1},
-		"the end is cached, and longer": {base: 9, cached: partOf(t, conversation(30, 20, " more"), 12, 30), asked: 3},
+		"nothing is cached":                   {0, 0, 0, domain.Log{}, []int{0}},
+		"nothing is cached, small pages":      {0, 0, 8, domain.Log{}, []int{0, 8, 16}},
+		"all is cached":                       {0, 0, 0, log, nil},
+		"more is cached":                      {0, 0, 0, longer, nil},
+		"a part is cached":                    {0, 0, 0, mustUpto(t, log, 6), []int{6}},
+		"a part is cached, small pages":       {0, 0, 8, mustUpto(t, log, 6), []int{6, 14}},
+		"something else is cached":            {0, 0, 0, mustUpto(t, other, 8), []int{8}},
+		"the run begins where it is needed":   {9, 9, 0, domain.Log{}, []int{0}},
+		"the run begins before":               {9, 5, 0, domain.Log{}, []int{0}},
+		"the run has everything":              {9, 0, 0, domain.Log{}, []int{0}},
+		"what is needed is cached":            {9, 9, 0, partOf(t, log, 9, 20), nil},
+		"more than is needed is cached":       {9, 9, 0, log, nil},
+		"its beginning is cached":             {9, 9, 0, partOf(t, log, 7, 12), []int{12}},
+		"its end is cached":                   {9, 9, 0, partOf(t, log, 15, 20), []int{20, 0, 0}},
+		"what came before is cached":          {9, 9, 0, partOf(t, log, 0, 6), []int{6}},
+		"something else is cached in place":   {9, 9, 0, mustUpto(t, other, 20), []int{0}},
+		"the end of something else is cached": {9, 9, 0, partOf(t, other, 12, 30), []int{0}},
+		"its end is cached, and more":         {9, 9, 0, partOf(t, longer, 12, 30), []int{20, 0, 0}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			f := &fakeWorkflow{log: log}
+			f := &fakeWorkflow{log: log, page: test.page}
 			f.drop(t, test.base)
 			s := sourceOf(f, nil)
 			if test.cached.Len() > 0 {
 				s.Cache.Feed(testRun.ID, test.cached, contract.Resolved{})
 			}
 			for range 2 { // The second time all is cached.
-				got, err := s.fetch(t.Context(), testRun, want)
-				require.NoError(t, err)
-				require.Equal(t, texts(log.From(9)), texts(got.Entries), "what is not needed is not shown, cached or not")
-				require.Equal(t, log.Ref(), got.Log.Ref())
-				require.Len(t, f.asked, test.asked)
+				requireFetched(t, s, log, test.from)
 			}
+			var asked []int
+			for _, a := range f.asked {
+				asked = append(asked, a.From)
+			}
+			require.Equal(t, test.asked, asked)
 		})
 	}
 	t.Run("more was dropped", func(t *testing.T) {
 		t.Parallel()
 		f := &fakeWorkflow{log: log}
 		f.drop(t, 10)
-		_, err := sourceOf(f, nil).fetch(t.Context(), testRun, want)
-		requireError(t, err, domain.Invalid, domain.CodeContextLost, "messages 9 to 9 are in no segment")
+		requireLost(t, sourceOf(f, nil), log, 9, "messages 9 to 9 are in no segment")
 	})
 	t.Run("what came before was other", func(t *testing.T) {
 		t.Parallel()
 		f := &fakeWorkflow{log: conversation(20, 9, "")}
 		f.drop(t, 9)
 		f.bend = func(_ int, page *contract.MessagesPage) { page.Before = domain.DigestOf([]byte("other")) }
-		_, err := sourceOf(f, nil).fetch(t.Context(), testRun, want)
+		_, err := sourceOf(f, nil).fetch(t.Context(), testRun, request{from: 9, ref: log.Ref()})
 		requireError(t, err, domain.Unavailable, domain.CodeContextLost, "are not those that the activity was given")
 	})
 }
@@ -77,23 +86,17 @@ func TestFetchReadsNeededSegmentsOnly(t *testing.T) {
 	f.leave(t, storage, 15)
 	require.NoError(t, storage.Delete(t.Context(), hidden.Key(testRun.ID)))
 	for _, needed := range []int{5, 7, 9, 12, 15, 18} {
-		got, err := sourceOf(f, storage).fetch(t.Context(), testRun, request{from: needed, ref: log.Ref()})
-		require.NoError(t, err)
-		require.Equal(t, texts(log.From(needed)), texts(got.Entries))
+		requireFetched(t, sourceOf(f, storage), log, needed)
 	}
-	_, err := sourceOf(f, storage).fetch(t.Context(), testRun, request{from: 4, ref: log.Ref()})
-	requireError(t, err, domain.Invalid, domain.CodeContextLost, "messages 0 to 4 are lost")
+	requireLost(t, sourceOf(f, storage), log, 4, "messages 0 to 4 are lost")
 
 	// What is read for it is found again, and is not taken for all.
 	s := sourceOf(f, storage)
-	_, err = s.fetch(t.Context(), testRun, request{from: 6, ref: log.Ref()})
-	require.NoError(t, err)
+	requireFetched(t, s, log, 6)
 	asked := len(f.asked)
-	_, err = s.fetch(t.Context(), testRun, request{from: 5, ref: log.Ref()})
-	require.NoError(t, err)
+	requireFetched(t, s, log, 5)
 	require.Len(t, f.asked, asked)
-	_, err = s.fetch(t.Context(), testRun, request{from: 0, ref: log.Ref()})
-	requireError(t, err, domain.Invalid, domain.CodeContextLost, "messages 0 to 4 are lost")
+	requireLost(t, s, log, 0, "messages 0 to 4 are lost")
 }
 
 // A session that dropped what was hidden, and got storage later, has segments
@@ -108,46 +111,8 @@ func TestFetchOfSegmentsWithAGap(t *testing.T) {
 	f.drop(t, 10)
 	f.leave(t, storage, 16)
 	for _, needed := range []int{10, 11, 16, 17} {
-		got, err := sourceOf(f, storage).fetch(t.Context(), testRun, request{from: needed, ref: log.Ref()})
-		require.NoError(t, err)
-		require.Equal(t, texts(log.From(needed)), texts(got.Entries))
+		requireFetched(t, sourceOf(f, storage), log, needed)
 	}
-	_, err := sourceOf(f, storage).fetch(t.Context(), testRun, request{from: 9, ref: log.Ref()})
-	requireError(t, err, domain.Invalid, domain.CodeContextLost, "messages 9 to 9 are in no segment")
-	_, err = sourceOf(f, storage).fetch(t.Context(), testRun, request{ref: log.Ref()})
-	requireError(t, err, domain.Invalid, domain.CodeContextLost, "messages 0 to 3 are in no segment")
-}
-
-func TestCacheKeepsWhatAShorterLogLacks(t *testing.T) {
-	t.Parallel()
-	log := conversation(20, 20, "")
-	for name, test := range map[string]struct {
-		held, came domain.Log
-		base, len  int
-	}{
-		"its end":                   {log, partOf(t, log, 12, 20), 0, 20},
-		"its middle":                {log, partOf(t, log, 8, 12), 0, 20},
-		"its beginning":             {log, partOf(t, log, 0, 5), 0, 20},
-		"what follows on":           {partOf(t, log, 0, 12), partOf(t, log, 12, 20), 0, 20},
-		"an overlap at the end":     {partOf(t, log, 3, 12), partOf(t, log, 8, 20), 3, 20},
-		"an overlap at the front":   {partOf(t, log, 5, 20), partOf(t, log, 0, 10), 0, 20},
-		"all of it, and more":       {partOf(t, log, 5, 10), log, 0, 20},
-		"with a gap":                {partOf(t, log, 0, 10), partOf(t, log, 12, 20), 12, 20},
-		"something else, longer":    {partOf(t, log, 0, 10), conversation(20, 3, " else"), 0, 20},
-		"the end of something else": {partOf(t, log, 0, 15), partOf(t, conversation(20, 3, " else"), 12, 20), 12, 20},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			cache := NewCache(0)
-			cache.Feed("a", test.held, contract.Resolved{})
-			cache.Feed("a", test.came, contract.Resolved{})
-			got, _, _ := cache.Find("a")
-			require.Equal(t, test.base, got.Base())
-			require.Equal(t, test.len, got.Len())
-			at, ok := got.ChainAt(test.came.Len())
-			require.True(t, ok)
-			require.Equal(t, test.came.Chain(), at)
-			require.Equal(t, sizeOf(got, contract.Resolved{}), cache.size)
-		})
-	}
+	requireLost(t, sourceOf(f, storage), log, 9, "messages 9 to 9 are in no segment")
+	requireLost(t, sourceOf(f, storage), log, 0, "messages 0 to 3 are in no segment")
 }

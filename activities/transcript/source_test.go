@@ -15,50 +15,6 @@ import (
 	"everstep/domain/contract"
 )
 
-func TestFetchAsksForWhatTheCacheLacks(t *testing.T) {
-	t.Parallel()
-	log := conversation(10, 10, "")
-	head, _ := log.Upto(6)
-	stale := conversation(8, 4, " that never entered history")
-	longer := conversation(14, 14, "")
-	for name, test := range map[string]struct {
-		cached *domain.Log
-		page   int
-		// asked are the indexes from which the workflow is asked.
-		asked []int
-	}{
-		"nothing is cached":              {asked: []int{0}},
-		"nothing is cached, small pages": {page: 4, asked: []int{0, 4, 8}},
-		"all is cached":                  {cached: &log},
-		"more is cached":                 {cached: &longer},
-		"a part is cached":               {cached: &head, asked: []int{6}},
-		"a part is cached, small pages":  {cached: &head, page: 3, asked: []int{6, 9}},
-		"something else is cached":       {cached: &stale, asked: []int{8}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			f := &fakeWorkflow{log: log, page: test.page, resolved: contract.Resolved{Digest: domain.DigestOf([]byte("definition"))}}
-			s := sourceOf(f, nil)
-			if test.cached != nil {
-				s.Cache.Feed(testRun.ID, *test.cached, f.resolved)
-			}
-			want := request{ref: log.Ref(), resolved: f.resolved.Digest}
-			for range 2 { // The second time all is cached.
-				got, err := s.fetch(t.Context(), testRun, want)
-				require.NoError(t, err)
-				require.Equal(t, texts(log.Entries()), texts(got.Entries))
-				require.Equal(t, log.Ref(), got.Log.Ref())
-				require.Equal(t, f.resolved, got.Resolved)
-			}
-			var asked []int
-			for _, a := range f.asked {
-				asked = append(asked, a.From)
-			}
-			require.Equal(t, test.asked, asked)
-		})
-	}
-}
-
 func TestFetchAsksForTheDefinitionAlone(t *testing.T) {
 	t.Parallel()
 	log := conversation(5, 5, "")
@@ -82,40 +38,27 @@ func TestFetchReadsSegments(t *testing.T) {
 	f := &fakeWorkflow{log: log}
 	f.leave(t, storage, 4)
 	f.leave(t, storage, 9)
-	want := request{ref: log.Ref()}
-
-	s := sourceOf(f, storage)
-	got, err := s.fetch(t.Context(), testRun, want)
-	require.NoError(t, err)
-	require.Equal(t, texts(log.Entries()), texts(got.Entries))
+	requireFetched(t, sourceOf(f, storage), log, 0)
 
 	// A worker that took over in the middle was fed with what the run holds.
-	s = sourceOf(f, storage)
+	s := sourceOf(f, storage)
 	s.Cache.Feed(testRun.ID, f.log, f.resolved)
 	f.asked = nil
-	got, err = s.fetch(t.Context(), testRun, want)
-	require.NoError(t, err)
-	require.Equal(t, texts(log.Entries()), texts(got.Entries))
+	requireFetched(t, s, log, 0)
 	require.Equal(t, 12, f.asked[0].From, "what it was fed with is not sent again")
 	require.Equal(t, 1, f.asked[1].Limit, "only the segments are asked for")
 	require.Len(t, f.asked, 2)
 
 	// What is cached is not read from storage.
 	s = sourceOf(f, memory(t))
-	head, _ := log.Upto(9)
-	s.Cache.Feed(testRun.ID, head, f.resolved)
-	got, err = s.fetch(t.Context(), testRun, want)
-	require.NoError(t, err)
-	require.Equal(t, texts(log.Entries()), texts(got.Entries))
+	s.Cache.Feed(testRun.ID, mustUpto(t, log, 9), f.resolved)
+	requireFetched(t, s, log, 0)
 
 	// The first segment is cached, the second is read.
 	s = sourceOf(f, storage)
-	head, _ = log.Upto(4)
-	s.Cache.Feed(testRun.ID, head, f.resolved)
+	s.Cache.Feed(testRun.ID, mustUpto(t, log, 4), f.resolved)
 	require.NoError(t, storage.Delete(t.Context(), f.segments[0].Key(testRun.ID)))
-	got, err = s.fetch(t.Context(), testRun, want)
-	require.NoError(t, err)
-	require.Equal(t, texts(log.Entries()), texts(got.Entries))
+	requireFetched(t, s, log, 0)
 }
 
 func TestFetchReportsWhatStorageLacks(t *testing.T) {
@@ -145,9 +88,6 @@ func TestFetchReportsWhatStorageLacks(t *testing.T) {
 		}, domain.Unavailable, "messages 0 to 3, as stored in segments/", 2},
 		"other messages": {func(t *testing.T, s *Source, f *fakeWorkflow) {
 			store(t, s.Storage, f.segments[0], domain.Digest{}, other.Entries())
-		}, domain.Unavailable, "are not those that were recorded", 2},
-		"messages out of order": {func(t *testing.T, s *Source, f *fakeWorkflow) {
-			store(t, s.Storage, f.segments[0], domain.Digest{}, conversation(8, 8, "").From(4))
 		}, domain.Unavailable, "are not those that were recorded", 2},
 		"a segment of another conversation": {func(t *testing.T, s *Source, f *fakeWorkflow) {
 			whole := conversation(8, 2, " of another conversation")
@@ -220,9 +160,7 @@ func TestFetchDoesNotBelieveWhatDiffers(t *testing.T) {
 					page.Entries = page.Entries[:0]
 				}
 			}
-			got, err := s.fetch(t.Context(), testRun, request{ref: log.Ref()})
-			require.NoError(t, err)
-			require.Equal(t, texts(log.Entries()), texts(got.Entries))
+			requireFetched(t, s, log, 0)
 			require.Len(t, f.asked, 3)
 		})
 	}
@@ -342,9 +280,23 @@ func TestFetchOfALogThatLeftWhole(t *testing.T) {
 	f.leave(t, storage, 1)
 	s := sourceOf(f, storage)
 	s.Cache.Feed(testRun.ID, f.log, f.resolved)
-	got, err := s.fetch(t.Context(), testRun, request{ref: log.Ref()})
+	requireFetched(t, s, log, 0)
+}
+
+// requireFetched makes sure that all of a log from an index on is found.
+func requireFetched(t *testing.T, s *Source, log domain.Log, from int) {
+	t.Helper()
+	got, err := s.fetch(t.Context(), testRun, request{from: from, ref: log.Ref()})
 	require.NoError(t, err)
-	require.Equal(t, texts(log.Entries()), texts(got.Entries))
+	require.Equal(t, texts(log.From(from)), texts(got.Entries), "what is not needed is not shown")
+	require.Equal(t, log.Ref(), got.Log.Ref())
+}
+
+// requireLost makes sure that some of them are found nowhere.
+func requireLost(t *testing.T, s *Source, log domain.Log, from int, says string) {
+	t.Helper()
+	_, err := s.fetch(t.Context(), testRun, request{from: from, ref: log.Ref()})
+	requireError(t, err, domain.Invalid, domain.CodeContextLost, says)
 }
 
 func mustUpto(t *testing.T, log domain.Log, n int) domain.Log {

@@ -83,13 +83,13 @@ func TestPostIsSentOnceAndNotLedOn(t *testing.T) {
 		}
 		_, _ = fmt.Fprintf(w, "%s %s %s", r.Method, r.Header.Get("Content-Type"), got.String())
 	})
-	text, err := call(t.Context(), t, c, "http_post", fields{"url": base, "body": `{"a":1}`})
+	text, err := post(t, c, base, `{"a":1}`)
 	require.NoError(t, err)
 	require.Contains(t, text, `POST application/json {"a":1}`)
 	text, err = call(t.Context(), t, c, "http_post", fields{"url": base, "body": "a=1", "content_type": "application/x-www-form-urlencoded"})
 	require.NoError(t, err)
 	require.Contains(t, text, "POST application/x-www-form-urlencoded a=1")
-	text, err = call(t.Context(), t, c, "http_post", fields{"url": base + "/on", "body": ""})
+	text, err = post(t, c, base+"/on", "")
 	require.NoError(t, err)
 	require.Contains(t, text, "307 Temporary Redirect; leads to http://127.0.0.1:1/inside")
 	require.EqualValues(t, 3, bodies.Load())
@@ -104,14 +104,14 @@ func TestPostThatBroke(t *testing.T) {
 			_ = conn.Close()
 		}
 	})
-	_, err := call(t.Context(), t, c, "http_post", fields{"url": base, "body": "{}"})
+	_, err := post(t, c, base, "{}")
 	require.Equal(t, domain.CodeOutcomeUnknown, domain.AsError(err).Code, "%v", err)
 	require.False(t, tool.IsNotStarted(err))
 
 	closed, err := net.Listen("tcp", first+":0")
 	require.NoError(t, err)
 	require.NoError(t, closed.Close())
-	_, err = call(t.Context(), t, c, "http_post", fields{"url": "http://" + closed.Addr().String(), "body": "{}"})
+	_, err = post(t, c, "http://"+closed.Addr().String(), "{}")
 	require.True(t, tool.IsNotStarted(err), "%v", err)
 	require.Equal(t, domain.Unavailable, domain.AsError(err).Kind)
 
@@ -121,7 +121,7 @@ func TestPostThatBroke(t *testing.T) {
 	untrusted.Config.ErrorLog = log.New(io.Discard, "", 0)
 	untrusted.StartTLS()
 	t.Cleanup(untrusted.Close)
-	_, err = call(t.Context(), t, c, "http_post", fields{"url": untrusted.URL, "body": "{}"})
+	_, err = post(t, c, untrusted.URL, "{}")
 	require.ErrorContains(t, err, "its certificate is not valid")
 	require.True(t, tool.IsNotStarted(err))
 }
@@ -154,7 +154,7 @@ func TestWhatBecameOfAPost(t *testing.T) {
 		"/cut/409": "409 Conflict; its body broke off",
 		"/400":     "400 Bad Request; text/plain; 3 bytes]",
 	} {
-		text, err := call(t.Context(), t, c, "http_post", fields{"url": base + path, "body": "{}"})
+		text, err := post(t, c, base+path, "{}")
 		switch {
 		case strings.HasPrefix(want, "outcome unknown"):
 			require.Equal(t, domain.CodeOutcomeUnknown, domain.AsError(err).Code, path)
@@ -168,9 +168,9 @@ func TestWhatBecameOfAPost(t *testing.T) {
 			require.Contains(t, text, want)
 		}
 	}
-	_, err := call(t.Context(), t, c, "http_get", fields{"url": base + "/502"})
+	_, err := get(t, c, base+"/502")
 	require.Empty(t, domain.AsError(err).Code, "what is only read has no outcome")
-	_, err = call(t.Context(), t, c, "http_get", fields{"url": base + "/cut"})
+	_, err = get(t, c, base+"/cut")
 	require.ErrorContains(t, err, "its body broke off")
 }
 
@@ -191,7 +191,7 @@ func TestStatusesAreErrorsFrom400(t *testing.T) {
 		"/429": {Kind: domain.Throttled}, "/429?wait=7": {Kind: domain.Throttled, RetryAfter: 7 * time.Second}, "/429?wait=86400": {Kind: domain.Denied},
 		"/500": {Kind: domain.Invalid}, "/503": {Kind: domain.Unavailable}, "/599": {Kind: domain.Invalid},
 	} {
-		_, err := call(t.Context(), t, c, "http_get", fields{"url": base + path})
+		_, err := get(t, c, base+path)
 		got := domain.AsError(err)
 		require.Equal(t, want.Kind, got.Kind, path)
 		require.Equal(t, want.RetryAfter, got.RetryAfter, path)
@@ -250,8 +250,7 @@ func TestAnswersAreBounded(t *testing.T) {
 		"/bomb":          "only the first 4194304 bytes are read",
 		"/empty-members": "only the first 0 bytes are read",
 	} {
-		text, err := call(t.Context(), t, c, "http_get", fields{"url": base + path})
-		require.NoError(t, err, path)
+		text := answered(t, c, base+path)
 		require.Contains(t, text, want, path)
 		require.Less(t, len(text), 61_000)
 	}
@@ -259,11 +258,11 @@ func TestAnswersAreBounded(t *testing.T) {
 		"/broken": "cannot be unpacked", "/br": "packed as \"br\", which was not asked for", "/header": "cannot be reached",
 		"/loop": "more than 5 redirects", "/short": "broke off",
 	} {
-		_, err := call(t.Context(), t, c, "http_get", fields{"url": base + path})
+		_, err := get(t, c, base+path)
 		require.ErrorContains(t, err, want, path)
 	}
 	c.bounds.whole = 200 * time.Millisecond
-	_, err := call(t.Context(), t, c, "http_get", fields{"url": base + "/slow"})
+	_, err := get(t, c, base+"/slow")
 	require.Equal(t, domain.CodeTimeout, domain.AsError(err).Code, "%v", err)
 }
 
@@ -304,8 +303,7 @@ func TestOnlyTextIsShown(t *testing.T) {
 		`text/plain; x="a]\n[GET http://bank: 200`: {"x", "text/plain; 1 bytes"},
 	} {
 		c, base := serve(t, says(kind, test.body))
-		text, err := call(t.Context(), t, c, "http_get", fields{"url": base})
-		require.NoError(t, err, kind)
+		text := answered(t, c, base)
 		require.Contains(t, text, test.want, kind)
 		require.NotContains(t, text, "secret")
 		require.NotContains(t, strings.SplitN(text, "\n", 2)[0], "bank")
@@ -315,33 +313,26 @@ func TestOnlyTextIsShown(t *testing.T) {
 func TestArgumentsThatAreRefused(t *testing.T) {
 	t.Parallel()
 	c, base := serve(t, says("text/plain", "fine"))
-	for name, test := range map[string]struct {
-		tool string
-		args fields
-		says string
-	}{
-		"authorization":   {"http_get", fields{"headers": map[string]string{"Authorization": "Bearer x"}}, `"Authorization" may not be set; allowed are Accept,`},
-		"cookie":          {"http_get", fields{"headers": map[string]string{"cookie": "x"}}, "may not be set"},
-		"host":            {"http_get", fields{"headers": map[string]string{"Host": "bank"}}, "may not be set"},
-		"range":           {"http_get", fields{"headers": map[string]string{"Range": "bytes=0-"}}, "may not be set"},
-		"packed":          {"http_get", fields{"headers": map[string]string{"Accept-Encoding": "br"}}, "may not be set"},
-		"length":          {"http_post", fields{"body": "x", "headers": map[string]string{"Content-Length": "9"}}, "may not be set"},
-		"a second line":   {"http_get", fields{"headers": map[string]string{"Accept": "x\r\nHost: bank"}}, "holds what may not stand there"},
-		"a long value":    {"http_get", fields{"headers": map[string]string{"Accept": strings.Repeat("x", 1001)}}, "too long"},
-		"a long URL":      {"http_get", fields{"url": "http://a/" + strings.Repeat("x", 9000)}, "at most 8192"},
-		"a media type":    {"http_post", fields{"body": "x", "content_type": "json\r\nX: y"}, "is no media type"},
-		"a long body":     {"http_post", fields{"body": strings.Repeat("x", 1<<20+1)}, "at most 1048576"},
-		"another field":   {"http_get", fields{"method": "DELETE"}, "the schema has no such property"},
-		"no such host":    {"http_get", fields{"url": "http://nowhere.invalid/"}, ""},
-		"another header?": {"http_get", fields{"headers": map[string]string{"X-Forwarded-For": "127.0.0.1"}}, "may not be set"},
-	} {
-		if test.args["url"] == nil {
-			test.args["url"] = base
+	refused := func(tool string, args fields, says string) {
+		if args["url"] == nil {
+			args["url"] = base
 		}
-		_, err := call(t.Context(), t, c, test.tool, test.args)
-		require.ErrorContains(t, err, test.says, name)
+		_, err := call(t.Context(), t, c, tool, args)
+		require.ErrorContains(t, err, says)
 		require.NotContains(t, err.Error(), "lookup", "resolvers are not named")
 	}
+	for _, header := range []string{"Authorization", "cookie", "Host", "Range", "Accept-Encoding", "X-Forwarded-For"} {
+		refused("http_get", fields{"headers": map[string]string{header: "x"}}, "may not be set; allowed are Accept,")
+	}
+	for value, says := range map[string]string{"x\r\nHost: bank": "holds what may not stand there", strings.Repeat("x", 1001): "too long"} {
+		refused("http_get", fields{"headers": map[string]string{"Accept": value}}, says)
+	}
+	refused("http_get", fields{"url": "http://a/" + strings.Repeat("x", 9000)}, "at most 8192")
+	refused("http_get", fields{"method": "DELETE"}, "the schema has no such property")
+	refused("http_get", fields{"url": "http://nowhere.invalid/"}, "")
+	refused("http_post", fields{"body": "x", "headers": map[string]string{"Content-Length": "9"}}, "may not be set")
+	refused("http_post", fields{"body": "x", "content_type": "json\r\nX: y"}, "is no media type")
+	refused("http_post", fields{"body": strings.Repeat("x", 1<<20+1)}, "at most 1048576")
 }
 
 // TestProxy: requests go through a proxy only where one is configured, and then all do.
@@ -349,8 +340,7 @@ func TestProxy(t *testing.T) {
 	t.Setenv("HTTP_PROXY", "http://127.0.0.1:1")
 	t.Setenv("http_proxy", "http://127.0.0.1:1")
 	c, base := serve(t, says("text/plain", "direct"))
-	text, err := call(t.Context(), t, c, "http_get", fields{"url": base})
-	require.NoError(t, err)
+	text := answered(t, c, base)
 	require.Contains(t, text, "direct")
 
 	var asked atomic.Value
@@ -359,14 +349,13 @@ func TestProxy(t *testing.T) {
 		_, _ = w.Write([]byte("by proxy"))
 	}))
 	t.Cleanup(proxy.Close)
-	c, err = New(Config{Proxy: proxy.URL})
+	c, err := New(Config{Proxy: proxy.URL})
 	require.NoError(t, err)
-	text, err = call(t.Context(), t, c, "http_get", fields{"url": "http://example.com/x"})
-	require.NoError(t, err)
+	text = answered(t, c, "http://example.com/x")
 	require.Contains(t, text, "by proxy")
 	require.Equal(t, "http://example.com/x", asked.Load())
 	for _, address := range []string{"http://127.0.0.1:9/", "http://169.254.169.254/", "http://2130706433/", "http://[::1]:8080/"} {
-		_, err = call(t.Context(), t, c, "http_get", fields{"url": address})
+		_, err = get(t, c, address)
 		require.Equal(t, domain.Denied, domain.AsError(err).Kind, address)
 	}
 	_, err = New(Config{Proxy: "ftp://x"})

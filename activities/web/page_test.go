@@ -27,15 +27,13 @@ func TestLinksTakeNoMoreThanInProportionToTheirPage(t *testing.T) {
 		says("text/html", page)(w, r)
 	})
 	for _, path := range []string{"/base", "/bases", "/" + long[:6000] + "/"} {
-		text, err := call(t.Context(), t, c, "http_get", fields{"url": base + path})
-		require.NoError(t, err)
+		text := answered(t, c, base+path)
 		require.Less(t, len(text), 60_000, path[:5])
 		require.NotContains(t, text, "read on with", path[:5])
 		require.Contains(t, text, "y y y")
 		require.Equal(t, path == "/base", strings.Contains(text, "z (http://b.example/whole)"))
 	}
-	text, err := call(t.Context(), t, c, "http_get", fields{"url": base + "/?q=" + long[:6000]})
-	require.NoError(t, err)
+	text := answered(t, c, base+"/?q="+long[:6000])
 	require.Contains(t, text, "y ("+base+"/x)", "what is asked is no part of links")
 }
 
@@ -61,7 +59,7 @@ func TestRedirectsToLongURLsAreRefused(t *testing.T) {
 			http.Redirect(w, r, "/"+strings.Repeat("b", 20_000), http.StatusFound)
 		}
 	})
-	_, err := call(t.Context(), t, c, "http_get", fields{"url": base})
+	_, err := get(t, c, base)
 	require.Error(t, err)
 	require.Equal(t, domain.TooLarge, domain.AsError(err).Kind)
 	require.Less(t, len(err.Error()), 500)

@@ -36,6 +36,26 @@ func call(ctx context.Context, t *testing.T, c *Client, name string, args fields
 	return "", nil
 }
 
+// get reads a URL.
+func get(t *testing.T, c *Client, url string) (string, error) {
+	t.Helper()
+	return call(t.Context(), t, c, "http_get", fields{"url": url})
+}
+
+// answered is what is read of a URL that can be read.
+func answered(t *testing.T, c *Client, url string) string {
+	t.Helper()
+	text, err := get(t, c, url)
+	require.NoError(t, err)
+	return text
+}
+
+// post sends a body to a URL.
+func post(t *testing.T, c *Client, url, body string) (string, error) {
+	t.Helper()
+	return call(t.Context(), t, c, "http_post", fields{"url": url, "body": body})
+}
+
 func client(t *testing.T, allow ...string) *Client {
 	t.Helper()
 	c, err := New(Config{Allow: allow})

@@ -13,12 +13,18 @@ import (
 	"everstep/domain/contract"
 )
 
+// longAnswer is as long as an answer to an approval can be.
+func longAnswer(n int) contract.AnswerReply {
+	answer := &domain.Answer{Verdict: domain.Approved, Reason: strings.Repeat("<", domain.MaxReason)}
+	return contract.AnswerReply{Number: n, Wait: domain.Wait{Kind: domain.WaitApproval, Answer: answer}}
+}
+
 // TestAFloodOfMessagesIsRemembered: the answers to 400 messages are kept, whatever else was answered before.
 func TestAFloodOfMessagesIsRemembered(t *testing.T) {
 	t.Parallel()
 	var answers contract.Answers
 	for n := range 100 {
-		answers = answers.With("agent.send", fmt.Sprint("d", n), contract.AnswerReply{Number: n, Wait: domain.Wait{Kind: domain.WaitApproval, Answer: &domain.Answer{Verdict: domain.Approved, Reason: strings.Repeat("<", domain.MaxReason)}}})
+		answers = answers.With("agent.send", fmt.Sprint("d", n), longAnswer(n))
 	}
 	agent, err := domain.AgentIDOf("ann")
 	require.NoError(t, err)
@@ -43,7 +49,7 @@ func TestAnswersAreBounded(t *testing.T) {
 	long := strings.Repeat("i", 900)
 	for n := range 100 {
 		before := len(answers)
-		answers = answers.With("agent.send", fmt.Sprint(long, n), contract.AnswerReply{Number: n, Wait: domain.Wait{Kind: domain.WaitApproval, Answer: &domain.Answer{Verdict: domain.Approved, Reason: strings.Repeat("<", domain.MaxReason)}}})
+		answers = answers.With("agent.send", fmt.Sprint(long, n), longAnswer(n))
 		require.LessOrEqual(t, len(answers), before+1)
 	}
 	encoded, err := json.Marshal(answers)

@@ -57,11 +57,13 @@ func TestWhatASummaryStandsFor(t *testing.T) {
 		worth bool
 	}{
 		"what is kept just fits, and what is not is just worth it": {say(begun(500, r), 1, answer(1900), false), 1, true},
-		"not worth it":                      {say(begun(499, r), 1, answer(1900), false), 1, false},
-		"one more is not kept":              {say(begun(499, r), 1, answer(1901), false), 2, true},
-		"what is unread just fits":          {begun(6700, r), 0, false},
-		"what is unread does not fit":       {begun(6701, r), 1, true},
-		"what is unread and more than kept": {begun(3000, r), 0, false},
+		"not worth it":                        {say(begun(499, r), 1, answer(1900), false), 1, false},
+		"one more is not kept":                {say(begun(499, r), 1, answer(1901), false), 2, true},
+		"what is unread just fits":            {begun(6700, r), 0, false},
+		"what is unread does not fit":         {begun(6701, r), 1, true},
+		"what is unread and more than kept":   {begun(3000, r), 0, false},
+		"a call with all its unread results":  {withCalls(say(begun(2000, r), 1, answer(1000), false), 1, 2500, 500), 2, true},
+		"results that the window cannot hold": {withCalls(say(begun(2000, r), 1, answer(1000), false), 1, 7500, 500), 5, true},
 	} {
 		plan, worth := c.c.PlanSummary(r)
 		require.Equal(t, c.to, plan.Request().To, name)
@@ -78,11 +80,46 @@ func TestTheSummaryInForceIsNotSummedUp(t *testing.T) {
 	t.Parallel()
 	r := resolved(8000, "")
 	c := say(begun(3000, r), 1, answer(2200), false)
-	plan, _ := c.PlanSummary(r)
-	c = c.Append(domain.SectionSummary, user(900), domain.Digest{}).WithSummary(plan, r)
+	c = summed(c, 900, r)
 	again, worth := c.PlanSummary(r)
 	require.Equal(t, 1, again.Request().To, "it takes nothing of what is kept")
 	require.False(t, worth)
+}
+
+func TestResultsOutliveASummary(t *testing.T) {
+	t.Parallel()
+	r := resolved(8000, "")
+	c := say(withCalls(say(begun(3000, r), 1, answer(100), false), 1, 1500, 1500), 1, answer(100), false).WithResultsCleared(r)
+	require.Equal(t, 4, c.Edits().Cleared)
+	before := c.Input(r)
+	c = summed(c, 100, r)
+	require.Equal(t, 1, c.Edits().Hidden)
+	require.Equal(t, before-3000+100, c.Input(r))
+	c = say(withCalls(c, 1, 500), 1, answer(100), false).WithResultsCleared(r)
+	require.Equal(t, 5, c.Edits().Cleared, "the one that was left is counted")
+	c = say(withCalls(say(begun(3000, r), 1, answer(100), false), 1, 1500), 1, answer(100), false)
+	c = summed(c, 100, r)
+	require.Equal(t, 4, say(withCalls(c, 1, 500), 1, answer(100), false).WithResultsCleared(r).Edits().Cleared, "none was cleared before")
+}
+
+func TestASummaryIsReplacedWhereverItStands(t *testing.T) {
+	t.Parallel()
+	r := resolved(8000, "")
+	input := map[int]int64{}
+	for left := range 3 { // nothing, all before the summary, the summary too
+		c := begun(200, r)
+		for range 6 {
+			c = say(withCalls(c, 1, 500, 100), 1, answer(300), false)
+		}
+		c = summed(c, 100, r)
+		if left > 0 {
+			c = carried(t, c, c.Len()-2+left, r, chain(1))
+		}
+		c = say(withCalls(c, 1, 500, 100), 1, answer(300), false)
+		input[left] = summed(c, 100, r).Input(r)
+	}
+	require.Equal(t, input[0], input[1])
+	require.Equal(t, input[0], input[2])
 }
 
 func TestStepInput(t *testing.T) {
@@ -91,6 +128,7 @@ func TestStepInput(t *testing.T) {
 	require.Equal(t, domain.Compiler("own"), begun(20, r).StepInput().Compiler)
 	require.Equal(t, domain.WholeConversation, begun(20, resolved(1000, "")).StepInput().Compiler)
 	require.Nil(t, begun(20, r).StepInput().Sections, "nothing was summed up")
+	require.Nil(t, begun(20, r).Origins())
 	require.Equal(t, chain(1), conversation.New("").WithExecution(chain(2, 1), true, nil).Origins())
 }
 

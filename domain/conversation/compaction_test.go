@@ -173,11 +173,6 @@ func TestForks(t *testing.T) {
 	t.Parallel()
 	r := resolved(1000, domain.CurrentTrace)
 	from := carried(t, say(withCalls(withCalls(begun(20, r), 1, 150, 60), 1, 120), 1, answer(20), true), 5, r, chain(1))
-	summed := func(c conversation.Conversation) conversation.Conversation {
-		plan, worth := c.PlanSummary(r)
-		require.True(t, worth)
-		return c.Append(domain.SectionSummary, domain.UserMessage("all"), domain.Digest{}).WithSummary(plan, r)
-	}
 	changes := map[string]change{
 		"Append": func(c conversation.Conversation) conversation.Conversation { return say(c, 1, user(30), true) },
 		"WithExecution": func(c conversation.Conversation) conversation.Conversation {
@@ -192,7 +187,7 @@ func TestForks(t *testing.T) {
 		},
 		"WithRefused":        func(c conversation.Conversation) conversation.Conversation { return c.WithRefused(r, 0) },
 		"WithResultsCleared": func(c conversation.Conversation) conversation.Conversation { return c.WithResultsCleared(r) },
-		"WithSummary":        summed,
+		"WithSummary":        func(c conversation.Conversation) conversation.Conversation { return summed(c, 10, r) },
 	}
 	for one, first := range changes {
 		t.Run(one, func(t *testing.T) {
@@ -239,14 +234,6 @@ func TestGoOn(t *testing.T) {
 	require.Error(t, err)
 	_, err = conversation.FromCarry(contract.CarriedConversation{Base: 7, Entries: []domain.Entry{{Index: 5}}}, "", nil)
 	require.Error(t, err)
-}
-
-func TestOrigins(t *testing.T) {
-	t.Parallel()
-	r := resolved(0, "")
-	require.Nil(t, conversation.New("").Origins())
-	require.Nil(t, begun(20, r).Origins())
-	require.Equal(t, chain(2, 1), begun(20, r).WithExecution(chain(3, 2, 1), true, r).Origins())
 }
 
 func TestPage(t *testing.T) {

@@ -71,6 +71,12 @@ func withCalls(c conversation.Conversation, execution int, results ...int) conve
 	return c
 }
 
+// summed has a summary of so many tokens stand for what is planned.
+func summed(c conversation.Conversation, tokens int, r *contract.Resolved) conversation.Conversation {
+	plan, _ := c.PlanSummary(r)
+	return c.Append(domain.SectionSummary, user(tokens), domain.Digest{}).WithSummary(plan, r)
+}
+
 // carried is the conversation as the next run takes it over, which holds the
 // messages from an index on.
 func carried(t require.TestingT, c conversation.Conversation, from int, r *contract.Resolved, chain []domain.ExecutionID) conversation.Conversation {

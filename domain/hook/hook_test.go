@@ -77,21 +77,25 @@ func TestEachTriggerHasAnExample(t *testing.T) {
 
 func TestCheck(t *testing.T) {
 	t.Parallel()
-	good := func() hook.Hook { return hook.BeforeStep("pace", same[hook.Nothing]) }
-	for fault, spoil := range map[string]func(*hook.Hook){
-		`hook at before_step: name: is empty`:                   func(h *hook.Hook) { h.Name = "" },
-		`hook "pace": has no function`:                          func(h *hook.Hook) { *h = hook.BeforeStep("pace", nil) },
-		`hook "audit": has no function`:                         func(h *hook.Hook) { *h = hook.IO(domain.TriggerOnStop, "audit", nil) },
-		`hook "pace": timeout and attempts may not be nega`:     func(h *hook.Hook) { h.Timeout = -1 },
-		`hook "audit": timeout and attempts may not be neg`:     func(h *hook.Hook) { *h = hook.IO(domain.TriggerOnStop, "audit", nothing); h.Attempts = -1 },
-		`hook "pace": timeout and attempts are for hooks made`:  func(h *hook.Hook) { h.Timeout = time.Second },
-		`timeout and attempts are for hooks made with IO; this`: func(h *hook.Hook) { h.Attempts = 2 },
-		`hook "audit": trigger: "at_noon" is none of before_`:   func(h *hook.Hook) { *h = hook.IO("at_noon", "audit", nothing) },
-		`hook "": trigger: "" is none of`:                       func(h *hook.Hook) { *h = hook.Hook{} },
+	pace := func(timeout time.Duration, attempts int) hook.Hook {
+		h := hook.BeforeStep("pace", same[hook.Nothing])
+		h.Timeout, h.Attempts = timeout, attempts
+		return h
+	}
+	require.NoError(t, pace(0, 0).Check())
+	audit := hook.IO(domain.TriggerOnStop, "audit", nothing)
+	audit.Attempts = -1
+	for fault, h := range map[string]hook.Hook{
+		`hook at before_step: name: is empty`:                   hook.BeforeStep("", same[hook.Nothing]),
+		`hook "pace": has no function`:                          hook.BeforeStep("pace", nil),
+		`hook "audit": has no function`:                         hook.IO(domain.TriggerOnStop, "audit", nil),
+		`hook "pace": timeout and attempts may not be nega`:     pace(-1, 0),
+		`hook "audit": timeout and attempts may not be neg`:     audit,
+		`hook "pace": timeout and attempts are for hooks made`:  pace(time.Second, 0),
+		`timeout and attempts are for hooks made with IO; this`: pace(0, 2),
+		`hook "audit": trigger: "at_noon" is none of before_`:   hook.IO("at_noon", "audit", nothing),
+		`hook "": trigger: "" is none of`:                       {},
 	} {
-		h := good()
-		require.NoError(t, h.Check())
-		spoil(&h)
 		require.ErrorContains(t, h.Check(), fault)
 	}
 }
@@ -160,23 +164,6 @@ func TestChangesAreCopies(t *testing.T) {
 	message, forbidden = call.At.Block("").Blocked()
 	require.True(t, forbidden, "also without a word")
 	require.Empty(t, message)
-}
-
-func TestWhatAHookAsksFor(t *testing.T) {
-	t.Parallel()
-	c := point(domain.TriggerOnStop)
-	require.Empty(t, c.Stops())
-	require.False(t, c.Continues())
-	c = c.Stop("enough").StopFor(domain.RetryLimitReached, "thrice", domain.Metadata{"n": json.RawMessage(`3`)}).Continue()
-	require.True(t, c.Continues())
-	require.Equal(t, []domain.StopSignal{
-		{Reason: domain.StopRequested, Message: "enough"},
-		{Reason: domain.RetryLimitReached, Message: "thrice", Context: domain.Metadata{"n": json.RawMessage(`3`)}},
-	}, c.Stops())
-	c = c.Say(domain.RoleSystem, "mind the gap")
-	last := c.State.Messages()[len(c.State.Messages())-1]
-	require.Equal(t, domain.RoleSystem, last.Role)
-	require.Equal(t, "mind the gap", last.Text())
 }
 
 func TestNote(t *testing.T) {

@@ -46,12 +46,11 @@ func TestAgentsDoNotReachWhatWorkersKeep(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			for field, config := range map[string]Config{"storage: ": {Dir: one.dir, Storage: one.kept}, "records: ": {Dir: one.dir, Records: one.kept}} {
-				m, err := gather(t.Context(), config.withDefaults())
 				if one.ok {
-					require.NoError(t, err)
-					require.NoError(t, m.close())
+					gathered(t, config.withDefaults())
 					continue
 				}
+				_, err := gather(t.Context(), config.withDefaults())
 				require.ErrorContains(t, err, field)
 				require.ErrorContains(t, err, "--dir (EVERSTEP_DIR)")
 				require.Equal(t, domain.Invalid, domain.AsError(err).Kind)
@@ -82,11 +81,9 @@ func TestAgentsDoNotReachTheState(t *testing.T) {
 func TestAgentsDoNotReachTheDefaultState(t *testing.T) {
 	home := t.TempDir()
 	t.Setenv("XDG_STATE_HOME", filepath.Join(home, "state"))
-	m, err := gather(t.Context(), Config{Dir: home}.withDefaults())
-	require.NoError(t, err, "there is none")
-	require.NoError(t, m.close())
+	gathered(t, Config{Dir: home}.withDefaults())
 	require.NoError(t, os.MkdirAll(filepath.Join(home, "state", "everstep"), 0o700))
-	_, err = gather(t.Context(), Config{Dir: home}.withDefaults())
+	_, err := gather(t.Context(), Config{Dir: home}.withDefaults())
 	require.ErrorContains(t, err, "state: ")
 }
 

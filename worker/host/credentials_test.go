@@ -25,19 +25,15 @@ func TestTemporalsCredentialsAreHidden(t *testing.T) {
 	dir, other := t.TempDir(), t.TempDir()
 	file := written(t, filepath.Join(other, "temporal.toml"), profiles)
 	for name, profile := range map[string]string{"the profile's": "cloud", "another's": ""} {
-		config, err := FromEnvironment(Config{Dir: dir}, variableMap{"TEMPORAL_CONFIG_FILE": file, "TEMPORAL_PROFILE": profile})
-		require.NoError(t, err)
+		config := configured(t, Config{Dir: dir}, variableMap{"TEMPORAL_CONFIG_FILE": file, "TEMPORAL_PROFILE": profile})
 		require.Equal(t, []string{file}, config.keyFiles(), name)
 		config = config.withDefaults()
 		said := "api-key-of-the-cloud token-of-a-header everybody-knows-it"
 		require.Equal(t, "[hidden] [hidden] everybody-knows-it", config.secrets.hide(said), name)
 		require.Equal(t, "[hidden] [hidden] everybody-knows-it", config.secrets.Hide(said), name)
-		m, err := gather(t.Context(), config)
-		require.NoError(t, err)
-		require.NoError(t, m.close())
+		gathered(t, config)
 	}
-	config, err := FromEnvironment(Config{}, variableMap{"TEMPORAL_CONFIG_FILE": filepath.Join(dir, "absent"), "TEMPORAL_API_KEY": "api-key-of-a-variable"})
-	require.NoError(t, err)
+	config := configured(t, Config{}, variableMap{"TEMPORAL_CONFIG_FILE": filepath.Join(dir, "absent"), "TEMPORAL_API_KEY": "api-key-of-a-variable"})
 	require.Empty(t, config.keyFiles())
 	require.Equal(t, "[hidden]", config.withDefaults().secrets.hide("api-key-of-a-variable"))
 }
@@ -46,9 +42,8 @@ func TestTemporalsCredentialsAreNotWhereAgentsRead(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	file := written(t, filepath.Join(dir, "temporal.toml"), profiles)
-	config, err := FromEnvironment(Config{Dir: dir}, variableMap{"TEMPORAL_CONFIG_FILE": file})
-	require.NoError(t, err)
-	_, err = gather(t.Context(), config.withDefaults())
+	config := configured(t, Config{Dir: dir}, variableMap{"TEMPORAL_CONFIG_FILE": file})
+	_, err := gather(t.Context(), config.withDefaults())
 	require.ErrorContains(t, err, "TEMPORAL_CONFIG_FILE: the file is in "+dir)
 	require.Equal(t, domain.Invalid, domain.AsError(err).Kind)
 
@@ -60,8 +55,7 @@ func TestTemporalsCredentialsAreNotWhereAgentsRead(t *testing.T) {
 
 	// One that holds no secret says which server is served.
 	written(t, file, strings.Split(profiles, "[profile.cloud]")[0])
-	config, err = FromEnvironment(Config{Dir: dir}, variableMap{"TEMPORAL_CONFIG_FILE": file})
-	require.NoError(t, err)
+	config = configured(t, Config{Dir: dir}, variableMap{"TEMPORAL_CONFIG_FILE": file})
 	_, err = gather(t.Context(), config.withDefaults())
 	require.ErrorContains(t, err, "TEMPORAL_CONFIG_FILE: the file is in "+dir)
 }

@@ -68,24 +68,14 @@ func TestFromEnvironmentReadsEverything(t *testing.T) {
 		"EVERSTEP_CONNECT_TIMEOUT": "3s", "EVERSTEP_FIRST_BYTE_TIMEOUT": "20m", "EVERSTEP_IDLE_TIMEOUT": "90s",
 	})
 	require.NoError(t, err)
-	require.Equal(t, "temporal.example.com:7233", config.Connection.Address)
-	require.Equal(t, "agents", config.Connection.Namespace)
-	require.True(t, config.Connection.Configured)
-	require.Equal(t, "research", config.TaskQueue)
-	require.Equal(t, dir, config.Dir)
-	require.Equal(t, "mem://", config.Storage)
-	require.Equal(t, prices, config.Prices)
-	require.Equal(t, host.Log{Level: slog.LevelDebug, JSON: true}, config.Log)
-	require.Equal(t, 7, config.MaxActivities)
-	require.EqualValues(t, 3<<20, config.CacheBytes)
-	require.Equal(t, 90*time.Second, config.StopTimeout)
-	require.Equal(t, "http://user:sesame@proxy:3128", config.Proxy.Reveal())
-	require.Equal(t, []string{"http://a/v1", "http://b"}, config.AllowBaseURLs)
+	c := config.Connection
+	require.Equal(t, []any{"temporal.example.com:7233", "agents", true, "research"}, []any{c.Address, c.Namespace, c.Configured, config.TaskQueue})
+	require.Equal(t, []any{dir, "mem://", prices, host.Log{Level: slog.LevelDebug, JSON: true}}, []any{config.Dir, config.Storage, config.Prices, config.Log})
+	require.Equal(t, []any{7, int64(3 << 20), 90 * time.Second}, []any{config.MaxActivities, config.CacheBytes, config.StopTimeout})
+	require.Equal(t, []string{"http://user:sesame@proxy:3128", "http://user:sesame@proxy:1"}, []string{config.Proxy.Reveal(), config.HTTPProxy.Reveal()})
 	require.Equal(t, activities.Allow{Tools: &[]string{"read_file"}, Models: &[]string{"openai/*", "scripted/x"}}, config.Allow)
-	require.Equal(t, []string{"http_get", "http_post"}, config.BuiltinTools)
-	require.Equal(t, []string{"GOFLAGS"}, config.ShellEnv)
-	require.Equal(t, []string{"10.0.0.0/8", "host:8080"}, config.HTTPAllow)
-	require.Equal(t, "http://user:sesame@proxy:1", config.HTTPProxy.Reveal())
+	require.Equal(t, [][]string{{"http://a/v1", "http://b"}, {"http_get", "http_post"}, {"GOFLAGS"}, {"10.0.0.0/8", "host:8080"}},
+		[][]string{config.AllowBaseURLs, config.BuiltinTools, config.ShellEnv, config.HTTPAllow})
 	require.True(t, config.FinishOptional)
 	require.Equal(t, wire.Timeouts{Connect: 3 * time.Second, FirstByte: 20 * time.Minute, Idle: 90 * time.Second}, config.Timeouts)
 }
@@ -109,37 +99,29 @@ address = "default.example.com:7233"
 address = "other.example.com:7233"
 namespace = "others"
 `), 0o600))
-	base := host.Config{TaskQueue: "of the program", Connection: host.Connection{Address: "program.example.com:7233"}}
+	base := host.Config{TaskQueue: "program", Connection: host.Connection{Address: "program.example.com:7233"}}
 	for name, test := range map[string]struct {
-		values    variables
-		args      []string
-		address   string
-		namespace string
-		queue     string
+		values, flags string // with blanks between them
+		want          string // address, namespace and task queue
 	}{
-		"the program alone": {address: "program.example.com:7233", queue: "of the program"},
-		"a profile before the program": {values: variables{"TEMPORAL_CONFIG_FILE": file},
-			address: "default.example.com:7233", queue: "of the program"},
-		"a named profile": {values: variables{"TEMPORAL_CONFIG_FILE": file, "TEMPORAL_PROFILE": "other"},
-			address: "other.example.com:7233", namespace: "others", queue: "of the program"},
-		"a profile by flag": {values: variables{"TEMPORAL_CONFIG_FILE": file, "TEMPORAL_PROFILE": "default"}, args: []string{"--profile", "other"},
-			address: "other.example.com:7233", namespace: "others", queue: "of the program"},
-		"a variable before a profile": {values: variables{"TEMPORAL_CONFIG_FILE": file, "TEMPORAL_PROFILE": "other",
-			"TEMPORAL_ADDRESS": "variable.example.com:1", "EVERSTEP_TASK_QUEUE": "variable"},
-			address: "variable.example.com:1", namespace: "others", queue: "variable"},
-		"a flag before a variable": {values: variables{"TEMPORAL_ADDRESS": "variable.example.com:1", "EVERSTEP_TASK_QUEUE": "variable"},
-			args:    []string{"--address=flag.example.com:2", "--task-queue=flag", "--namespace=flag"},
-			address: "flag.example.com:2", namespace: "flag", queue: "flag"},
-		"an empty variable is none": {values: variables{"TEMPORAL_ADDRESS": "", "EVERSTEP_TASK_QUEUE": ""},
-			address: "program.example.com:7233", queue: "of the program"},
+		"the program alone":            {"", "", "program.example.com:7233||program"},
+		"a profile before the program": {"TEMPORAL_CONFIG_FILE=" + file, "", "default.example.com:7233||program"},
+		"a named profile":              {"TEMPORAL_PROFILE=other TEMPORAL_CONFIG_FILE=" + file, "", "other.example.com:7233|others|program"},
+		"a profile by flag":            {"TEMPORAL_PROFILE=default TEMPORAL_CONFIG_FILE=" + file, "--profile other", "other.example.com:7233|others|program"},
+		"a variable before a profile":  {"TEMPORAL_ADDRESS=variable:1 EVERSTEP_TASK_QUEUE=variable TEMPORAL_PROFILE=other TEMPORAL_CONFIG_FILE=" + file, "", "variable:1|others|variable"},
+		"a flag before a variable":     {"TEMPORAL_ADDRESS=variable:1 EVERSTEP_TASK_QUEUE=variable", "--address=flag:2 --task-queue=flag --namespace=flag", "flag:2|flag|flag"},
+		"an empty variable is none":    {"TEMPORAL_ADDRESS= EVERSTEP_TASK_QUEUE=", "", "program.example.com:7233||program"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			config, err := read(t, base, test.values, test.args...)
+			values := variables{}
+			for _, pair := range strings.Fields(test.values) {
+				variable, value, _ := strings.Cut(pair, "=")
+				values[variable] = value
+			}
+			config, err := read(t, base, values, strings.Fields(test.flags)...)
 			require.NoError(t, err)
-			require.Equal(t, test.address, config.Connection.Address)
-			require.Equal(t, test.namespace, config.Connection.Namespace)
-			require.Equal(t, test.queue, config.TaskQueue)
+			require.Equal(t, test.want, strings.Join([]string{config.Connection.Address, config.Connection.Namespace, config.TaskQueue}, "|"))
 			require.True(t, config.Connection.Configured)
 		})
 	}

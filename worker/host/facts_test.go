@@ -1,7 +1,6 @@
 package host
 
 import (
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -12,8 +11,10 @@ import (
 	"everstep/domain"
 )
 
+// TestPricesHoldOnTheVendorsOwnServer, and those of a file on whatever server.
 func TestPricesHoldOnTheVendorsOwnServer(t *testing.T) {
 	t.Parallel()
+	path := written(t, filepath.Join(t.TempDir(), "prices.yaml"), "models:\n  openai-chat/llama-4: {input: 0.2, output: 0.6}\n")
 	for name, test := range map[string]struct {
 		// model is its provider and its name, url is the definition's, server is the worker's, as vendor=url.
 		model, url, server string
@@ -29,7 +30,8 @@ func TestPricesHoldOnTheVendorsOwnServer(t *testing.T) {
 		"the definition's, over it": {model: "openai-chat/gpt-5", url: "https://api.openai.com/v1", server: "openai=http://127.0.0.1:8000/v1", known: true},
 		"no URL at all":             {model: "openai-chat/gpt-5", url: "::"},
 		"a provider of one's own":   {model: "openai-chat/gpt-5", own: map[string]inference.Provider{"openai-chat": openAI{}}},
-		"an unknown model":          {model: "openai-chat/llama-4"},
+		"an unknown model":          {model: "openai-chat/llama-5"},
+		"one of the file":           {model: "openai-chat/llama-4", server: "openai=http://127.0.0.1:8000/v1", known: true},
 		"a script":                  {model: "scripted/gpt-5"},
 		"another vendor's":          {model: "anthropic/claude-haiku-4-5", server: "openai=http://127.0.0.1:8000/v1", known: true},
 		"openai, with its server":   {model: "openai/gpt-5", server: "openai=http://127.0.0.1:8000/v1"},
@@ -40,7 +42,7 @@ func TestPricesHoldOnTheVendorsOwnServer(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			config := Config{Providers: test.own}
+			config := Config{Providers: test.own, Prices: path}
 			if vendor, url, ok := strings.Cut(test.server, "="); ok {
 				config.Vendors = map[string]Access{vendor: {BaseURL: url}}
 			}
@@ -52,16 +54,4 @@ func TestPricesHoldOnTheVendorsOwnServer(t *testing.T) {
 			require.Equal(t, test.known, facts.Price != nil)
 		})
 	}
-}
-
-func TestPricesOfAFile(t *testing.T) {
-	t.Parallel()
-	path := filepath.Join(t.TempDir(), "prices.yaml")
-	require.NoError(t, os.WriteFile(path, []byte("models:\n  openai-chat/llama-4: {input: 0.2, output: 0.6}\n"), 0o600))
-	m, err := gather(t.Context(), Config{Dir: t.TempDir(), Prices: path, Vendors: map[string]Access{"openai": {BaseURL: "http://127.0.0.1:8000/v1"}}})
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, m.close()) })
-	facts, ok := m.facts(domain.LLMConfig{Provider: "openai-chat", Model: "llama-4"})
-	require.True(t, ok, "on whatever server")
-	require.EqualValues(t, 200_000_000, facts.Price.Input)
 }

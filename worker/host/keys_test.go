@@ -10,7 +10,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"everstep/domain"
 	"everstep/worker/host"
 )
 
@@ -96,20 +95,25 @@ func TestCanariesInTheConfiguration(t *testing.T) {
 		for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%q", "%x"} {
 			texts = append(texts, fmt.Sprintf(verb, config), fmt.Sprintf(verb, reaches))
 		}
-		for _, text := range texts {
+		for _, text := range append(texts, host.Secret(canary).String()) {
 			require.NotContains(t, text, canary)
 			require.NotContains(t, text, fmt.Sprintf("%x", canary))
 		}
 	}
+	require.Empty(t, host.Secret("").String(), "there is none")
 }
 
 func TestReaches(t *testing.T) {
 	t.Parallel()
-	file := keyFile(t, "sk")
-	reaches, err := host.Reaches(variables{
+	file, dir := keyFile(t, "sk"), t.TempDir()
+	reachesOf := func(values variables, dir string) []host.Reach {
+		reaches, err := host.Reaches(values, dir)
+		require.NoError(t, err)
+		return reaches
+	}
+	reaches := reachesOf(variables{
 		"OPENAI_BASE_URL": "http://127.0.0.1:8000/v1?key=secret#secret", "OPENAI_API_KEY": "sk", "ANTHROPIC_API_KEY_FILE": file,
-	}, t.TempDir())
-	require.NoError(t, err)
+	}, dir)
 	openAI := host.Reach{Provider: "openai", Server: "http://127.0.0.1:8000/v1", Key: "OPENAI_API_KEY", Wants: []string{"OPENAI_API_KEY", "OPENAI_API_KEY_FILE"}}
 	chat := openAI
 	chat.Provider = "openai-chat"
@@ -123,15 +127,11 @@ func TestReaches(t *testing.T) {
 	}
 
 	// Azure is the vendor's own too, and needs a key.
-	reaches, err = host.Reaches(variables{"OPENAI_BASE_URL": "https://us.openai.azure.com/openai/v1"}, t.TempDir())
-	require.NoError(t, err)
-	require.True(t, reaches[0].Own)
+	require.True(t, reachesOf(variables{"OPENAI_BASE_URL": "https://us.openai.azure.com/openai/v1"}, dir)[0].Own)
 
 	// What is wrong with one says nothing of the others.
-	reaches, err = host.Reaches(variables{"ANTHROPIC_API_KEY": "", "GEMINI_BASE_URL": "ftp://host", "OPENAI_API_KEY": "sk"}, t.TempDir())
-	require.NoError(t, err)
 	wrong := map[string]string{"anthropic": "ANTHROPIC_API_KEY: is empty", "gemini": "GEMINI_BASE_URL: "}
-	for _, r := range reaches {
+	for _, r := range reachesOf(variables{"ANTHROPIC_API_KEY": "", "GEMINI_BASE_URL": "ftp://host", "OPENAI_API_KEY": "sk"}, dir) {
 		if says, ok := wrong[r.Provider]; ok {
 			require.ErrorContains(t, r.Err, says)
 			require.Empty(t, r.Server)
@@ -139,17 +139,13 @@ func TestReaches(t *testing.T) {
 		}
 		require.NoError(t, r.Err)
 	}
-	reaches, err = host.Reaches(variables{"ANTHROPIC_API_KEY_FILE": file}, filepath.Dir(file))
-	require.NoError(t, err)
-	require.ErrorContains(t, reaches[2].Err, "where file tools would read the key")
-	reaches, err = host.Reaches(variables{"EVERSTEP_RATE_LIMITS": "openai=600rpm/80tpm", "EVERSTEP_WORKERS": "4"}, t.TempDir())
-	require.NoError(t, err)
+	require.ErrorContains(t, reachesOf(variables{"ANTHROPIC_API_KEY_FILE": file}, filepath.Dir(file))[2].Err, "where file tools would read the key")
+	reaches = reachesOf(variables{"EVERSTEP_RATE_LIMITS": "openai=600rpm/80tpm", "EVERSTEP_WORKERS": "4"}, dir)
 	require.Equal(t, "600 requests a minute, 20 tokens a minute and worker", reaches[0].RateLimit.String())
 	require.Equal(t, reaches[0].RateLimit, reaches[1].RateLimit, "one key, one limit")
 	require.Nil(t, reaches[2].RateLimit)
-	_, err = host.Reaches(variables{"EVERSTEP_RATE_LIMITS": "openai"}, t.TempDir())
-	require.ErrorContains(t, err, "EVERSTEP_RATE_LIMITS: ")
-	_, err = host.Reaches(variables{"EVERSTEP_IDLE_TIMEOUT": "soon"}, t.TempDir())
-	require.Equal(t, domain.Invalid, domain.AsError(err).Kind)
-	require.ErrorContains(t, err, "EVERSTEP_IDLE_TIMEOUT")
+	for variable, value := range map[string]string{"EVERSTEP_RATE_LIMITS": "openai", "EVERSTEP_IDLE_TIMEOUT": "soon"} {
+		_, err := host.Reaches(variables{variable: value}, dir)
+		requireInvalid(t, err, variable, "")
+	}
 }

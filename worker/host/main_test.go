@@ -14,6 +14,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 	"github.com/stretchr/testify/require"
 
@@ -60,46 +61,40 @@ func TestExitCodes(t *testing.T) {
 	require.Equal(t, exitError, exitCode(errors.New("anything else")))
 }
 
-func TestHelp(t *testing.T) {
-	t.Parallel()
+// printed is what a command writes.
+func printed(t *testing.T, command *cobra.Command, args ...string) string {
+	t.Helper()
 	var out bytes.Buffer
-	command := Command(Config{})
 	command.SetOut(&out)
-	command.SetArgs([]string{"--help"})
+	command.SetArgs(args)
 	require.NoError(t, command.ExecuteContext(t.Context()))
-	require.Contains(t, out.String(), "Examples:")
-	command.Flags().VisitAll(func(f *pflag.Flag) {
-		if f.Name != "help" && f.Name != "version" {
-			require.Regexp(t, `--`+f.Name+`( \S+)? .* \((EVERSTEP|TEMPORAL)_[A-Z_]+\)`, out.String())
-		}
-	})
+	return out.String()
 }
 
-// TestVersion needs no server.
-func TestVersion(t *testing.T) {
+func TestHelp(t *testing.T) {
 	t.Parallel()
-	var out bytes.Buffer
 	command := Command(Config{})
-	command.SetOut(&out)
-	command.SetArgs([]string{"--version"})
-	require.NoError(t, command.ExecuteContext(t.Context()))
-	require.Equal(t, fmt.Sprintf("worker %s (%s)\n", build.ID(), runtime.Version()), out.String())
+	help := printed(t, command, "--help")
+	require.Contains(t, help, "Examples:")
+	command.Flags().VisitAll(func(f *pflag.Flag) {
+		if f.Name != "help" && f.Name != "version" {
+			require.Regexp(t, `--`+f.Name+`( \S+)? .* \((EVERSTEP|TEMPORAL)_[A-Z_]+\)`, help)
+		}
+	})
+	require.Equal(t, fmt.Sprintf("worker %s (%s)\n", build.ID(), runtime.Version()), printed(t, Command(Config{}), "--version"), "without a server")
 }
 
 // TestHelpNamesTheProgram: a worker of one's own is called by its own name, and its flags fit the terminal.
 func TestHelpNamesTheProgram(t *testing.T) {
 	t.Parallel()
 	for _, args := range [][]string{{"--help"}, {"codec", "--help"}} {
-		var out bytes.Buffer
 		command := called(Command(Config{}), "weather")
 		fit(command, 80)
-		command.SetOut(&out)
-		command.SetArgs(args)
-		require.NoError(t, command.ExecuteContext(t.Context()))
-		require.Contains(t, out.String(), "Usage:\n  weather")
-		require.Contains(t, out.String(), "Examples:\n  weather")
-		require.NotRegexp(t, `(?m)^( |.* )worker -`, out.String())
-		for line := range strings.Lines(out.String()) {
+		help := printed(t, command, args...)
+		require.Contains(t, help, "Usage:\n  weather")
+		require.Contains(t, help, "Examples:\n  weather")
+		require.NotRegexp(t, `(?m)^( |.* )worker -`, help)
+		for line := range strings.Lines(help) {
 			require.LessOrEqual(t, utf8.RuneCountInString(line), 81, "%s", line)
 		}
 	}
@@ -115,16 +110,31 @@ func named(name, description string) tool.Tool {
 	return tool.New(name, description, domain.ReadOnly, func(context.Context, struct{}) (string, error) { return "", nil })
 }
 
+// configured is what an environment says of a worker.
+func configured(t *testing.T, base Config, values variableMap) Config {
+	t.Helper()
+	config, err := FromEnvironment(base, values)
+	require.NoError(t, err)
+	return config
+}
+
+// gathered is what a worker has of a configuration.
+func gathered(t *testing.T, config Config) *means {
+	t.Helper()
+	m, err := gather(t.Context(), config)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, m.close()) })
+	return m
+}
+
 func TestGather(t *testing.T) {
 	t.Parallel()
 	own := openAI{}
-	m, err := gather(t.Context(), Config{
+	m := gathered(t, Config{
 		Dir: t.TempDir(), Storage: "mem://",
 		Tools:     []tool.Tool{named("greet", "greets"), named("read_file", "reads otherwise")},
 		Providers: map[string]inference.Provider{"mine": own, "openai-chat": own},
 	})
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, m.close()) })
 	described := map[string]string{}
 	for _, t := range m.tools {
 		described[t.Spec().Name] = t.Spec().Description
@@ -148,9 +158,7 @@ func TestAWorkerWithStorageRecords(t *testing.T) {
 		other:                             {Storage: storage, Records: other},
 		"none":                            {Storage: storage, Records: RecordsOff},
 	} {
-		m, err := gather(t.Context(), config)
-		require.NoError(t, err)
-		t.Cleanup(func() { require.NoError(t, m.close()) })
+		m := gathered(t, config)
 		require.Contains(t, m.describe(config), want)
 		require.Equal(t, want != "none", m.executions() != nil)
 		if m.records != nil {
@@ -170,9 +178,7 @@ func TestWrongConfigurationNeedsNoServer(t *testing.T) {
 // A program's own worker reads and writes no file unless it asks for that.
 func TestNoFileToolsUnlessAskedFor(t *testing.T) {
 	t.Parallel()
-	m, err := gather(t.Context(), Config{Tools: []tool.Tool{named("greet", "greets")}}.withDefaults())
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, m.close()) })
+	m := gathered(t, Config{Tools: []tool.Tool{named("greet", "greets")}}.withDefaults())
 	require.Len(t, m.tools, 1)
 	require.Contains(t, m.describe(Config{}), "none")
 	require.Contains(t, m.describe(Config{}), noStorage, "a worker that lacks it is told")
@@ -186,10 +192,8 @@ func TestOptionalToolsAreOffUnlessNamed(t *testing.T) {
 		if names != "" {
 			config.BuiltinTools = strings.Split(names, ",")
 		}
-		m, err := gather(t.Context(), config.withDefaults())
-		require.NoError(t, err)
+		m := gathered(t, config.withDefaults())
 		require.Equal(t, want, ofEach(m.tools, func(t tool.Tool) string { return t.Spec().Name }))
-		require.NoError(t, m.close())
 	}
 }
 

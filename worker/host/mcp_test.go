@@ -20,17 +20,11 @@ func written(t *testing.T, path, text string) string {
 
 func TestMCPServersAreOffUnlessNamed(t *testing.T) {
 	t.Parallel()
-	m, err := gather(t.Context(), Config{}.withDefaults())
-	require.NoError(t, err)
-	require.Nil(t, m.servers)
-	require.NoError(t, m.close())
-
+	require.Nil(t, gathered(t, Config{}.withDefaults()).servers)
 	file := written(t, filepath.Join(t.TempDir(), "mcp.yaml"), `mcpServers: {files: {command: no-such-program}}`)
-	m, err = gather(t.Context(), Config{MCP: file}.withDefaults())
-	require.NoError(t, err, "nothing is started yet")
-	require.True(t, m.servers.Has("files__read"))
+	m := gathered(t, Config{MCP: file}.withDefaults())
+	require.True(t, m.servers.Has("files__read"), "nothing is started yet")
 	require.Contains(t, m.describe(Config{}), "1: files__…")
-	require.NoError(t, m.close())
 }
 
 func TestAFileOfMCPServersThatCannotBe(t *testing.T) {
@@ -100,10 +94,7 @@ mcpServers:
 	require.Equal(t, "https://crm.example.com/mcp", servers[7].URL)
 	require.Equal(t, []string{"north-of-here-and-there", "none", dir}, servers[8].Args)
 	require.Equal(t, "north-of-here-and-there", c.secrets.Hide("north-of-here-and-there"), "it is no secret")
-	m, err := gather(t.Context(), c)
-	require.NoError(t, err)
-	require.Len(t, m.servers.Names(), 12)
-	require.NoError(t, m.close())
+	require.Len(t, gathered(t, c).servers.Names(), 12)
 }
 
 // TestAFileOfVariablesDrivesNoKeyOut of what is hidden.
@@ -194,8 +185,7 @@ func TestTheEnvironmentNamesAFileOfMCPServers(t *testing.T) {
 	t.Parallel()
 	file := written(t, filepath.Join(t.TempDir(), "mcp.yaml"), `mcpServers: {a: {command: b, env: {T: "${TOKEN}"}}}`)
 	none := filepath.Join(t.TempDir(), "absent.toml")
-	config, err := FromEnvironment(Config{}, variableMap{MCPVariable: file, "TOKEN": "t", "TEMPORAL_CONFIG_FILE": none})
-	require.NoError(t, err)
+	config := configured(t, Config{}, variableMap{MCPVariable: file, "TOKEN": "t", "TEMPORAL_CONFIG_FILE": none})
 	require.Equal(t, file, config.MCP)
 	servers, err := config.Servers(nil)
 	require.NoError(t, err)

@@ -88,24 +88,28 @@ func (encodeOnly) Decode(payloads []*commonpb.Payload) ([]*commonpb.Payload, err
 	return payloads, nil
 }
 
-func TestWorkflowsAnswerPlain(t *testing.T) {
-	t.Parallel()
-	compress := codec.New()
-	encoding := converter.NewCodecDataConverter(converter.GetDefaultDataConverter(), encodeOnly{compress})
+// replying is an environment with a workflow, answering, whose workers compress and whose clients do not.
+func replying(compress *codec.Codec, run func(workflow.Context) error) *testsuite.TestWorkflowEnvironment {
 	var suite testsuite.WorkflowTestSuite
 	suite.SetLogger(log.NewStructuredLogger(slog.New(slog.DiscardHandler)))
 	env := suite.NewTestWorkflowEnvironment()
-	env.SetDataConverter(encoding)
+	env.SetDataConverter(converter.NewCodecDataConverter(converter.GetDefaultDataConverter(), encodeOnly{compress}))
 	env.SetWorkerOptions(worker.Options{DeadlockDetectionTimeout: 2 * time.Minute, Interceptors: []interceptor.WorkerInterceptor{&plain{}}})
 	env.SetTestTimeout(2 * time.Minute)
-	env.RegisterWorkflowWithOptions(func(ctx workflow.Context) (string, error) {
+	env.RegisterWorkflowWithOptions(run, workflow.RegisterOptions{Name: "answering"})
+	return env
+}
+
+func TestWorkflowsAnswerPlain(t *testing.T) {
+	t.Parallel()
+	compress := codec.New()
+	env := replying(compress, func(ctx workflow.Context) error {
 		echo := func(text string) (string, error) { return text, nil }
 		if err := workflow.SetQueryHandler(ctx, "ask", echo); err != nil {
-			return "", err
+			return err
 		}
-		err := workflow.SetUpdateHandler(ctx, "change", func(_ workflow.Context, text string) (string, error) { return text, nil })
-		return "", err
-	}, workflow.RegisterOptions{Name: "answering"})
+		return workflow.SetUpdateHandler(ctx, "change", func(_ workflow.Context, text string) (string, error) { return text, nil })
+	})
 	change, err := codec.Plain(long())
 	require.NoError(t, err)
 	var answer any
@@ -144,18 +148,9 @@ func TestLargePagesAreCompressed(t *testing.T) {
 	for i, b := range noise {
 		noise[i] = ' ' + b%95
 	}
-	compress := codec.New()
-	var suite testsuite.WorkflowTestSuite
-	suite.SetLogger(log.NewStructuredLogger(slog.New(slog.DiscardHandler)))
-	env := suite.NewTestWorkflowEnvironment()
-	env.SetDataConverter(converter.NewCodecDataConverter(converter.GetDefaultDataConverter(), encodeOnly{compress}))
-	env.SetWorkerOptions(worker.Options{DeadlockDetectionTimeout: 2 * time.Minute, Interceptors: []interceptor.WorkerInterceptor{&plain{}}})
-	env.SetTestTimeout(2 * time.Minute)
-	env.RegisterWorkflowWithOptions(func(ctx workflow.Context) error {
-		return workflow.SetQueryHandler(ctx, "ask", func(account.Request) (string, error) {
-			return string(noise), nil
-		})
-	}, workflow.RegisterOptions{Name: "answering"})
+	env := replying(codec.New(), func(ctx workflow.Context) error {
+		return workflow.SetQueryHandler(ctx, "ask", func(account.Request) (string, error) { return string(noise), nil })
+	})
 	env.ExecuteWorkflow("answering")
 	require.NoError(t, env.GetWorkflowError())
 	var answer string

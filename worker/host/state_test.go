@@ -16,9 +16,8 @@ import (
 func TestStateNamesTheServer(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "dev.db")
-	config, err := FromEnvironment(Config{}, variableMap{"EVERSTEP_STATE": file})
-	require.NoError(t, err)
-	_, err = Dial(t.Context(), config.Connection)
+	config := configured(t, Config{}, variableMap{"EVERSTEP_STATE": file})
+	_, err := Dial(t.Context(), config.Connection)
 	require.Equal(t, domain.Unavailable, domain.AsError(err).Kind)
 	require.ErrorContains(t, err, "EVERSTEP_STATE: no dev server is up on "+config.Connection.State)
 
@@ -36,8 +35,7 @@ func TestStateNamesTheServer(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "mem://elsewhere", served.Storage)
 
-	config, err = FromEnvironment(Config{}, variableMap{"EVERSTEP_STATE": file, "TEMPORAL_ADDRESS": "far:7233"})
-	require.NoError(t, err)
+	config = configured(t, Config{}, variableMap{"EVERSTEP_STATE": file, "TEMPORAL_ADDRESS": "far:7233"})
 	found, err = config.Connection.located(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, "far:7233", found.Address)
