@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"io"
-	"io/fs"
 	"strings"
 
 	"gocloud.dev/blob"
@@ -18,20 +17,20 @@ const within = "records/"
 type bucket struct{ *blob.Bucket }
 
 // InBucket is the store in a bucket, which is closed with it. The name is for people.
-func InBucket(b *blob.Bucket, name string) *Store { return &Store{bucket{b}, name} }
+func InBucket(b *blob.Bucket, name string) *Store { return storeIn(bucket{b}, name) }
 
-func (b bucket) write(ctx context.Context, key string, object []byte, over overwrite) error {
+func (b bucket) write(ctx context.Context, key string, object []byte, over overwrite) (bool, error) {
 	err := b.WriteAll(ctx, within+key, object, &blob.WriterOptions{ContentType: "application/zstd", IfNotExist: over == creates})
 	if over == creates && gcerrors.Code(err) == gcerrors.FailedPrecondition {
-		return fs.ErrExist
+		return false, nil
 	}
-	return err
+	return err == nil, err
 }
 
 func (b bucket) read(ctx context.Context, key string) ([]byte, error) {
 	r, err := b.NewReader(ctx, within+key, nil)
 	if gcerrors.Code(err) == gcerrors.NotFound {
-		return nil, fs.ErrNotExist
+		return nil, nil
 	}
 	if err != nil {
 		return nil, err

@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"io/fs"
 	"iter"
 	"time"
 
@@ -57,7 +56,7 @@ func Import(ctx context.Context, store *Store, records iter.Seq2[Record, error],
 			failed = cmp.Or(failed, store.Forget(whole, written.Ref))
 		}
 		for _, written := range moved {
-			failed = cmp.Or(failed, store.forgetPosition(whole, written))
+			failed = cmp.Or(failed, store.removeOne(whole, written.key()))
 		}
 		if failed != nil {
 			err = domain.Errorf(domain.Unavailable, "%s; a part of the file stays imported: %s", err, failed)
@@ -108,7 +107,7 @@ func (r Record) session() string { return r.AgentID.String() + r.FirstRunID }
 func bring(ctx context.Context, store *Store, r Record, position bool) (bool, error) {
 	key, line := r.Ref().key(), json.Marshaler(r)
 	if position {
-		key, line = positionKey(r.Moved.After(), r.Moved.Head.Position.Moved.Number), *r.Moved
+		key, line = r.Moved.key(), *r.Moved
 	}
 	lacks := func() (bool, error) {
 		record, moved, err := lacking(ctx, store, r)
@@ -117,8 +116,8 @@ func bring(ctx context.Context, store *Store, r Record, position bool) (bool, er
 	if lacked, err := lacks(); err != nil || !lacked {
 		return false, err
 	}
-	if err := store.write(ctx, key, line, creates); !errors.Is(err, fs.ErrExist) {
-		return err == nil, err
+	if created, err := store.write(ctx, key, line, creates); created || err != nil {
+		return created, err
 	}
 	deleted, err := lacks()
 	if err == nil && deleted {

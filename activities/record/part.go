@@ -37,14 +37,14 @@ func (s *Store) RecordPart(ctx context.Context, p Part) error {
 	if err := uuid.Validate(p.RunID); err != nil || len(p.Steps) == 0 {
 		return domain.Errorf(domain.Internal, "record: a part of execution %d has %d steps of run %q", p.Number, len(p.Steps), p.RunID)
 	}
-	return s.write(ctx, fmt.Sprintf("%s/%s%s", partsFolder(p.Ref), p.RunID, partExtension), p, replaces)
+	return s.keep(ctx, fmt.Sprintf("%s/%s%s", partsFolder(p.Ref), p.RunID, partExtension), p)
 }
 
 // Parts are those of an execution that are whole, in no order. One that is damaged is as good as missing.
 func (s *Store) Parts(ctx context.Context, r Ref) (all []Part, _ error) {
-	names, err := s.objects.list(ctx, partsFolder(r))
+	names, err := s.list(ctx, partsFolder(r))
 	if err != nil {
-		return nil, s.failed(ctx, "list", partsFolder(r), err)
+		return nil, err
 	}
 	for _, name := range names {
 		if run, ok := strings.CutSuffix(name, partExtension); !ok || uuid.Validate(run) != nil {
@@ -63,6 +63,4 @@ func (s *Store) Parts(ctx context.Context, r Ref) (all []Part, _ error) {
 }
 
 // ForgetParts deletes those of an execution, which the record of the whole takes the place of.
-func (s *Store) ForgetParts(ctx context.Context, r Ref) error {
-	return s.failed(ctx, "delete", partsFolder(r), s.objects.remove(ctx, partsFolder(r)))
-}
+func (s *Store) ForgetParts(ctx context.Context, r Ref) error { return s.remove(ctx, partsFolder(r)) }

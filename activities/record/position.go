@@ -151,6 +151,8 @@ func positionKey(after Ref, move int) string {
 	return fmt.Sprintf("%s%s-%06d%s", strings.TrimSuffix(after.key(), extension), positionExtension, move, extension)
 }
 
+func (p Position) key() string { return positionKey(p.After(), p.Head.Position.Moved.Number) }
+
 // moveOf reads the number of the move in the name of a position after an execution. What has none is no such position.
 func moveOf(after Ref, name string) (int, bool) {
 	_, rest, _ := strings.Cut(strings.TrimSuffix(name, extension), positionExtension+"-")
@@ -173,15 +175,15 @@ func (s *Store) RecordPosition(ctx context.Context, p Position) error {
 	if err := p.check(); err != nil {
 		return err
 	}
-	return s.write(ctx, positionKey(p.After(), p.Head.Position.Moved.Number), p, replaces)
+	return s.keep(ctx, p.key(), p)
 }
 
 // Position is where the session has stood since the newest move after an execution. The error is ErrNone where it was not
 // moved since; a position that cannot be read is Internal, and no earlier one is taken for it.
 func (s *Store) Position(ctx context.Context, after Ref) (Position, error) {
-	names, err := s.objects.list(ctx, folder(after.AgentID))
+	names, err := s.list(ctx, folder(after.AgentID))
 	if err != nil {
-		return Position{}, s.failed(ctx, "list", folder(after.AgentID), err)
+		return Position{}, err
 	}
 	newest := 0
 	for _, name := range names {
@@ -211,10 +213,4 @@ func (s *Store) Position(ctx context.Context, after Ref) (Position, error) {
 
 func (s *Store) position(ctx context.Context, after Ref, move int) (Position, error) {
 	return get(ctx, s, positionKey(after, move), decoded, func(p Position) bool { return p.After() == after && p.Head.Position.Moved.Number == move })
-}
-
-// forgetPosition deletes one position.
-func (s *Store) forgetPosition(ctx context.Context, p Position) error {
-	key := positionKey(p.After(), p.Head.Position.Moved.Number)
-	return s.failed(ctx, "delete", key, s.objects.removeOne(ctx, key))
 }

@@ -90,5 +90,5 @@ func (r Raw) MarshalJSON() ([]byte, error) {
 
 // RecordRaw keeps a record, in place of one of the same execution. It may be done again.
 func (s *Store) RecordRaw(ctx context.Context, r Raw) error {
-	return s.write(ctx, r.Ref().key(), r, replaces)
+	return s.keep(ctx, r.Ref().key(), r)
 }
