@@ -35,8 +35,8 @@ type Config struct {
 	Toolbox Toolbox
 	// Sessions are those that this worker has with stateful servers, one for each agent. Nil: there are none.
 	Sessions Sessions
-	// OwnQueue is the task queue on which this worker alone serves them, Worker how it is called for people.
-	OwnQueue, Worker string
+	// OwnQueue is the task queue on which this worker alone serves them.
+	OwnQueue string
 	// Hooks are those that agents may use. The same set decides in the workflow.
 	Hooks hook.Set
 	// Compilers are those beside Everstep's own, by the name that definitions use.

@@ -134,8 +134,11 @@ func (s *Store) read(ctx context.Context, given args) (tool.Result, error) {
 // what is left of one at the beginning is replaced.
 func (s *Store) part(ctx context.Context, id uuid.UUID, offset, limit int64) (text string, size int64, err error) {
 	about, err := s.bucket.Attributes(ctx, key(ctx, id))
-	if err != nil || offset >= about.Size {
-		return "", sizeOf(about), err
+	if err != nil {
+		return "", 0, err
+	}
+	if offset >= about.Size {
+		return "", about.Size, nil
 	}
 	r, err := s.bucket.NewRangeReader(ctx, key(ctx, id), offset, min(limit, about.Size-offset), nil)
 	if err != nil {
@@ -152,11 +155,4 @@ func (s *Store) part(ctx context.Context, id uuid.UUID, offset, limit int64) (te
 		}
 	}
 	return strings.ToValidUTF8(string(read), "\uFFFD"), about.Size, err
-}
-
-func sizeOf(about *blob.Attributes) int64 {
-	if about == nil {
-		return 0
-	}
-	return about.Size
 }

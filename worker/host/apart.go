@@ -30,12 +30,11 @@ func Apart(dir string, all Kept) error {
 		{"state", "EVERSTEP_STATE", all.State, "all agents, and could approve their own calls"},
 		{"seat", "EVERSTEP_SEAT", all.Seat, "what workers tell the server"},
 	} {
-		path, err := storagePath(kept.name)
-		if kept.name == "" || path == "" || err != nil {
-			continue // whoever opens it says what is wrong with it
-		}
+		path, _ := storagePath(kept.name) // whoever opens it says what is wrong with it
 		how := "lies in"
 		switch {
+		case path == "":
+			continue
 		case below(path, dir):
 		case below(dir, path):
 			how = "holds"
@@ -67,7 +66,7 @@ func (c Config) states() (files []string) {
 func (c Config) unseen(dir string) []string {
 	all := c.keyFiles()
 	for _, name := range []string{c.Storage, RecordsPlace(c.Storage, c.Records)} {
-		if path, err := storagePath(name); name != "" && path != "" && err == nil {
+		if path, _ := storagePath(name); path != "" {
 			all = append(all, path)
 		}
 	}

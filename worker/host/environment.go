@@ -133,7 +133,7 @@ func (c *Config) workerSettings() []setting {
 		}))},
 		{"allow-tools", "EVERSTEP_ALLOW_TOOLS", "names", "the tools that the worker runs, or none; all that it has unless given", into(&c.Allow.Tools, readAllowed)},
 		{"allow-models", "EVERSTEP_ALLOW_MODELS", "models", "the models that it asks, as in openai/*,anthropic/claude-haiku-4-5, or none; all unless given", into(&c.Allow.Models, readAllowed)},
-		{"approvals", "EVERSTEP_APPROVALS", "word", "which tool calls run by themselves of agents that say nothing of it: " + strings.Join(domain.ApprovalWords(), ", ") + "; writes, by which those wait for a person that do not only read, unless given", into(&c.Approvals, readApprovals)},
+		{"approvals", "EVERSTEP_APPROVALS", "word", "which tool calls run by themselves of agents that say nothing of it: " + strings.Join(domain.ApprovalWords(), ", ") + "; writes, by which those wait for a person that do not only read, unless given", into(&c.Approvals, among(domain.ApprovalWords(), ofEach(domain.ApprovalWords(), domain.ApprovalsOf)...))},
 		{"tool-limits", "EVERSTEP_TOOL_LIMITS", "limits", "how often a tool is called, over all workers, and how many calls of it run at once on each, as in refund=5/m+2,http_get=10/s; the same for all workers of a task queue", into(&c.ToolLimits, readToolLimits)},
 		{"log-level", "EVERSTEP_LOG_LEVEL", "level", "debug, info, warn or error", into(&c.Log.Level, among([]string{"debug", "info", "warn", "error"}, slog.LevelDebug, slog.LevelInfo, slog.LevelWarn, slog.LevelError))},
 		{"log-format", "EVERSTEP_LOG_FORMAT", "format", "console or json", into(&c.Log.JSON, among([]string{"console", "json"}, false, true))},
@@ -229,13 +229,6 @@ func checkDirectory(path string) error {
 		return fmt.Errorf("%q is no directory; give one", path)
 	}
 	return nil
-}
-
-func readApprovals(word string) (*domain.Approvals, error) {
-	if !slices.Contains(domain.ApprovalWords(), word) {
-		return nil, fmt.Errorf("%q is none of %s", word, strings.Join(domain.ApprovalWords(), ", "))
-	}
-	return domain.ApprovalsOf(word), nil
 }
 
 // checkSeat wants a file, a place for one, or none.

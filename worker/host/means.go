@@ -124,13 +124,10 @@ func gather(ctx context.Context, config Config) (_ *means, err error) {
 		return m, err
 	}
 	if m.storage, err = OpenStorage(ctx, config.Storage); err == nil {
-		err = m.addArtifacts(config)
-	}
-	if err == nil {
 		m.records, err = OpenRecords(ctx, RecordsPlace(config.Storage, config.Records))
 	}
 	if err == nil {
-		err = m.addHistory(config)
+		err = m.addKept(config)
 	}
 	return m, err
 }
