@@ -33,8 +33,8 @@ func (c *modelCall) ask(ctx context.Context, definition domain.Definition, entri
 		return err
 	}
 	cache, agent := c.activities.config.Transcripts.Cache, c.info.WorkflowExecution.ID
-	compiled := cache.TakeCompiled(agent).Extend(string(reasoner(definition.Model)), entries, c.request.Edits, own)
-	cache.KeepCompiled(agent, compiled)
+	compiled := cache.SwapCompiled(agent, domain.Compiled{}).Extend(string(reasoner(definition.Model)), entries, c.request.Edits, own)
+	cache.SwapCompiled(agent, compiled)
 	c.call.Messages, c.call.MessageTokens, c.shared = compiled.Messages(), compiled.Tokens(), true
 	return nil
 }

@@ -41,33 +41,21 @@ func (b bucket) read(ctx context.Context, key string) ([]byte, error) {
 
 func (b bucket) list(ctx context.Context, folder string) (names []string, err error) {
 	prefix := within + folder + "/"
-	err = b.each(ctx, &blob.ListOptions{Prefix: prefix}, func(object *blob.ListObject) {
+	all, failed := b.List(&blob.ListOptions{Prefix: prefix}).All(ctx)
+	for object := range all {
 		names = append(names, strings.TrimPrefix(object.Key, prefix))
-	})
-	return names, err
+	}
+	return names, failed()
 }
 
 func (b bucket) folders(ctx context.Context) (names []string, err error) {
-	err = b.each(ctx, &blob.ListOptions{Prefix: within, Delimiter: "/"}, func(object *blob.ListObject) {
+	all, failed := b.List(&blob.ListOptions{Prefix: within, Delimiter: "/"}).All(ctx)
+	for object := range all {
 		if object.IsDir {
 			names = append(names, strings.TrimSuffix(strings.TrimPrefix(object.Key, within), "/"))
 		}
-	})
-	return names, err
-}
-
-// each takes what a bucket lists, up to its end or an error.
-func (b bucket) each(ctx context.Context, o *blob.ListOptions, take func(*blob.ListObject)) error {
-	for all := b.List(o); ; {
-		object, err := all.Next(ctx)
-		if errors.Is(err, io.EOF) {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		take(object)
 	}
+	return names, failed()
 }
 
 func (b bucket) remove(ctx context.Context, folder string) error {

@@ -46,17 +46,14 @@ func Import(ctx context.Context, store *Store, records iter.Seq2[Record, error],
 	}
 	// A write that is left may still be done afterwards: each is waited for, and undone with the others.
 	whole := context.WithoutCancel(ctx)
-	var moved []Position
+	var written []string
 	defer func() {
 		if err == nil {
 			return
 		}
 		var failed error
-		for _, written := range done.New {
-			failed = cmp.Or(failed, store.Forget(whole, written.Ref))
-		}
-		for _, written := range moved {
-			failed = cmp.Or(failed, store.removeOne(whole, written.key()))
+		for _, key := range written {
+			failed = cmp.Or(failed, store.removeOne(whole, key))
 		}
 		if failed != nil {
 			err = domain.Errorf(domain.Unavailable, "%s; a part of the file stays imported: %s", err, failed)
@@ -79,7 +76,7 @@ func Import(ctx context.Context, store *Store, records iter.Seq2[Record, error],
 					return done, err
 				}
 				if movedNow {
-					moved = append(moved, *r.Moved)
+					written = append(written, r.Moved.key())
 				}
 			}
 			created, err := bring(whole, store, r, false)
@@ -87,7 +84,7 @@ func Import(ctx context.Context, store *Store, records iter.Seq2[Record, error],
 			case err != nil:
 				return done, err
 			case created:
-				done.New = append(done.New, Brought{r.Ref(), r.Name})
+				done.New, written = append(done.New, Brought{r.Ref(), r.Name}), append(written, r.Ref().key())
 			default:
 				done.Known++
 			}

@@ -111,20 +111,17 @@ func (r Record) firstAfter(step domain.Origin) int {
 
 // checkHead refuses a head that does not name the agent and the session.
 func checkHead(h account.Head) error {
-	if h.AgentID.IsZero() {
-		return invalid("head.agent_id", "is missing")
-	}
-	if h.Run.First == "" {
-		return invalid("head.run.first_run_id", "is missing")
-	}
-	if h.Name == "" {
-		return nil
-	}
 	id, err := domain.AgentIDOf(h.Name)
-	if err != nil {
+	switch {
+	case h.AgentID.IsZero():
+		return invalid("head.agent_id", "is missing")
+	case h.Run.First == "":
+		return invalid("head.run.first_run_id", "is missing")
+	case h.Name == "":
+		return nil
+	case err != nil:
 		return invalid("head.name", "%s", err)
-	}
-	if id != h.AgentID {
+	case id != h.AgentID:
 		return invalid("head.name", "%q is not that of agent %s", h.Name, h.AgentID)
 	}
 	return nil

@@ -212,24 +212,18 @@ func (s *Shell) folder(name string) (*os.File, error) {
 func (s *Shell) hidden() ([]string, error) {
 	var places []string
 	for _, path := range s.config.Hidden {
-		place, err := placeOf(path)
+		place, err := PlaceOf(path)
 		if err != nil {
-			return nil, tool.NotStarted(domain.Errorf(domain.Unavailable, "the command was not run: what is to be hidden from it cannot be found"))
+			return nil, notRun("what is to be hidden from it cannot be found")
 		}
 		places = append(places, place)
 	}
 	return places, nil
 }
 
-// placeOf is where a path leads, of which the end need not exist.
-func placeOf(path string) (string, error) {
-	place, err := filepath.EvalSymlinks(path)
-	parent := filepath.Dir(path)
-	if !errors.Is(err, fs.ErrNotExist) || parent == path {
-		return place, err
-	}
-	parent, err = placeOf(parent)
-	return filepath.Join(parent, filepath.Base(path)), err
+// notRun is the error of a command that was surely not run.
+func notRun(format string, args ...any) error {
+	return tool.NotStarted(domain.Errorf(domain.Unavailable, "the command was not run: "+format, args...))
 }
 
 // within is a limit, or what the call has left less the time to end and to say so.

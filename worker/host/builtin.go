@@ -25,11 +25,7 @@ func OptionalTools() []domain.ToolSpec {
 
 // optionalTools are only for what they say of themselves.
 func optionalTools() []tool.Tool {
-	client, err := web.New(web.Config{})
-	if err != nil {
-		panic(err) // of nothing nothing can be wrong
-	}
-	return slices.Concat(client.Tools(), []tool.Tool{new(shell.Shell).Tool()}, harmless(), []tool.Tool{artifact.New(nil).Tool(), new(record.Store).Tool()})
+	return slices.Concat(new(web.Client).Tools(), []tool.Tool{new(shell.Shell).Tool()}, harmless(), []tool.Tool{artifact.New(nil).Tool(), new(record.Store).Tool()})
 }
 
 // harmless touch nothing but the agent itself.

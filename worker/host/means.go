@@ -34,10 +34,7 @@ func (m *means) describe(config Config) []any {
 		}
 	}
 	if config.Allow.Agents != nil {
-		agents = []string{}
-		for _, d := range *config.Allow.Agents {
-			agents = append(agents, cmp.Or(d.Source, d.Model.String()))
-		}
+		agents = ofEach(*config.Allow.Agents, func(d domain.Definition) string { return cmp.Or(d.Source, d.Model.String()) })
 	}
 	if m.servers != nil {
 		names = append(names, m.servers.Prefixes()...)

@@ -12,6 +12,7 @@ import (
 	"unicode"
 
 	"everstep/activities/inference/wire"
+	"everstep/activities/shell"
 	"everstep/domain"
 )
 
@@ -209,7 +210,7 @@ func outside(variable, file, dir, harm string) error {
 // inside reports whether a file is below a folder, or would be; nothing is where there is no folder, nor what has no
 // place: whoever opens it says why.
 func inside(file, dir string) bool {
-	_, err := placeOf(file)
+	_, err := shell.PlaceOf(file)
 	return dir != "" && err == nil && below(file, dir)
 }
 
