@@ -3,7 +3,6 @@ package record
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"iter"
 	"time"
@@ -84,7 +83,7 @@ func Import(ctx context.Context, store *Store, records iter.Seq2[Record, error],
 			case err != nil:
 				return done, err
 			case created:
-				done.New, written = append(done.New, Brought{r.Ref(), r.Name}), append(written, r.Ref().key())
+				done.New, written = append(done.New, Brought{r.Ref(), r.Name}), append(written, r.key())
 			default:
 				done.Known++
 			}
@@ -102,9 +101,9 @@ func (r Record) session() string { return r.AgentID.String() + r.FirstRunID }
 // bring creates the object of a record, or of its position, where the store lacks it, and reports whether it has. What another import
 // has created meanwhile is never replaced, and is compared as what was there before.
 func bring(ctx context.Context, store *Store, r Record, position bool) (bool, error) {
-	key, line := r.Ref().key(), json.Marshaler(r)
+	one := object(r)
 	if position {
-		key, line = r.Moved.key(), *r.Moved
+		one = *r.Moved
 	}
 	lacks := func() (bool, error) {
 		record, moved, err := lacking(ctx, store, r)
@@ -113,7 +112,7 @@ func bring(ctx context.Context, store *Store, r Record, position bool) (bool, er
 	if lacked, err := lacks(); err != nil || !lacked {
 		return false, err
 	}
-	if created, err := store.write(ctx, key, line, creates); created || err != nil {
+	if created, err := store.write(ctx, one, creates); created || err != nil {
 		return created, err
 	}
 	deleted, err := lacks()
@@ -146,7 +145,7 @@ func lacking(ctx context.Context, store *Store, r Record) (record, position bool
 
 // isNewMove reports whether a store does not have a position yet, and refuses one of the same move that says something else.
 func isNewMove(ctx context.Context, store *Store, p Position) (bool, error) {
-	there, err := store.position(ctx, p.After(), p.Head.Position.Moved.Number)
+	there, err := get[Position](ctx, store, p.key(), decoded)
 	there.Imported, p.Imported = time.Time{}, time.Time{}
 	switch {
 	case errors.Is(err, ErrNone):

@@ -3,7 +3,6 @@ package record
 import (
 	"context"
 	"errors"
-	"fmt"
 	"strings"
 
 	"github.com/google/uuid"
@@ -28,6 +27,8 @@ func (p Part) MarshalJSON() ([]byte, error) {
 
 func decodedPart(text []byte) (any, error) { return domain.Decode[Part](text) }
 
+func (p Part) key() string { return partsFolder(p.Ref) + "/" + p.RunID + partExtension }
+
 func partsFolder(r Ref) string { return folder(r.AgentID) + "/parts/" + r.ExecutionID.String() }
 
 const partExtension = ".part.zst"
@@ -37,7 +38,7 @@ func (s *Store) RecordPart(ctx context.Context, p Part) error {
 	if err := uuid.Validate(p.RunID); err != nil || len(p.Steps) == 0 {
 		return domain.Errorf(domain.Internal, "record: a part of execution %d has %d steps of run %q", p.Number, len(p.Steps), p.RunID)
 	}
-	return s.keep(ctx, fmt.Sprintf("%s/%s%s", partsFolder(p.Ref), p.RunID, partExtension), p)
+	return s.keep(ctx, p)
 }
 
 // Parts are those of an execution that are whole, in no order. One that is damaged is as good as missing.
@@ -50,7 +51,7 @@ func (s *Store) Parts(ctx context.Context, r Ref) (all []Part, _ error) {
 		if run, ok := strings.CutSuffix(name, partExtension); !ok || uuid.Validate(run) != nil {
 			continue
 		}
-		p, err := get(ctx, s, partsFolder(r)+"/"+name, decodedPart, func(p Part) bool { return p.Ref == r })
+		p, err := get[Part](ctx, s, partsFolder(r)+"/"+name, decodedPart)
 		switch {
 		case err == nil:
 			all = append(all, p)

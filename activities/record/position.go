@@ -5,8 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strconv"
-	"strings"
 	"time"
 
 	"everstep/domain"
@@ -141,30 +139,8 @@ func positionIn(a account.Account) (Position, error) {
 	return p, p.check()
 }
 
-// positionExtension ends the names of positions, which stand behind that of the execution that they follow.
-const positionExtension = ".position"
-
-func positionKey(after Ref, move int) string {
-	return fmt.Sprintf("%s%s-%06d%s", strings.TrimSuffix(after.key(), extension), positionExtension, move, extension)
-}
-
-func (p Position) key() string { return positionKey(p.After(), p.Head.Position.Moved.Number) }
-
-// moveOf reads the number of the move in the name of a position after an execution. What has none is no such position.
-func moveOf(after Ref, name string) (int, bool) {
-	_, rest, _ := strings.Cut(strings.TrimSuffix(name, extension), positionExtension+"-")
-	move, err := strconv.Atoi(rest)
-	return move, err == nil && positionKey(after, move) == folder(after.AgentID)+"/"+name
-}
-
-// afterOf reads which execution a position follows in its name. What has none is no position.
-func afterOf(agent domain.AgentID, name string) (Ref, bool) {
-	execution, _, _ := strings.Cut(name, positionExtension)
-	after, ok := refOf(agent, execution+extension)
-	if ok {
-		_, ok = moveOf(after, name)
-	}
-	return after, ok
+func (p Position) key() string {
+	return objectName{p.After(), p.Head.Position.Moved.Number}.key()
 }
 
 // RecordPosition keeps a position, beside those of earlier moves. It may be done again.
@@ -172,26 +148,26 @@ func (s *Store) RecordPosition(ctx context.Context, p Position) error {
 	if err := p.check(); err != nil {
 		return err
 	}
-	return s.keep(ctx, p.key(), p)
+	return s.keep(ctx, p)
 }
 
 // Position is where the session has stood since the newest move after an execution. The error is ErrNone where it was not
 // moved since; a position that cannot be read is Internal, and no earlier one is taken for it.
 func (s *Store) Position(ctx context.Context, after Ref) (Position, error) {
-	names, err := s.list(ctx, folder(after.AgentID))
+	names, err := s.names(ctx, after.AgentID)
 	if err != nil {
 		return Position{}, err
 	}
-	newest := 0
+	newest := objectName{ref: after}
 	for _, name := range names {
-		if move, ok := moveOf(after, name); ok {
-			newest = max(newest, move)
+		if name.ref == after {
+			newest.move = max(newest.move, name.move)
 		}
 	}
-	if newest == 0 {
+	if newest.move == 0 {
 		return Position{}, fmt.Errorf("records: %s has no position after execution %d of agent %s: %w", s.name, after.Number, after.AgentID, ErrNone)
 	}
-	p, err := s.position(ctx, after, newest)
+	p, err := get[Position](ctx, s, newest.key(), decoded)
 	if err != nil {
 		return p, err
 	}
@@ -202,12 +178,8 @@ func (s *Store) Position(ctx context.Context, after Ref) (Position, error) {
 		return Position{}, err
 	default:
 		if wrong := p.checkBehind(r); wrong != nil {
-			return Position{}, domain.Errorf(domain.Internal, "records: %s of %s contradicts the record of the execution: %s", positionKey(after, newest), s.name, wrong)
+			return Position{}, domain.Errorf(domain.Internal, "records: %s of %s contradicts the record of the execution: %s", newest.key(), s.name, wrong)
 		}
 		return p, nil
 	}
-}
-
-func (s *Store) position(ctx context.Context, after Ref, move int) (Position, error) {
-	return get(ctx, s, positionKey(after, move), decoded, func(p Position) bool { return p.After() == after && p.Head.Position.Moved.Number == move })
 }

@@ -72,6 +72,8 @@ func (r Raw) check() error {
 // Ref names the record.
 func (r Raw) Ref() Ref { return r.record.Ref() }
 
+func (r Raw) key() string { return r.record.key() }
+
 // Missing says which steps, messages and events could not be read any more.
 func (r Raw) Missing() []account.Missing { return r.record.Missing }
 
@@ -90,5 +92,5 @@ func (r Raw) MarshalJSON() ([]byte, error) {
 
 // RecordRaw keeps a record, in place of one of the same execution. It may be done again.
 func (s *Store) RecordRaw(ctx context.Context, r Raw) error {
-	return s.keep(ctx, r.Ref().key(), r)
+	return s.keep(ctx, r)
 }

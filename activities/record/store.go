@@ -68,21 +68,55 @@ const (
 
 const extension = ".jsonl.zst"
 
-// folder and key hold nothing that a user or a model wrote: UUIDs and a number.
+// folder and objectName.key hold nothing that a user or a model wrote: UUIDs and numbers.
 func folder(agent domain.AgentID) string { return agent.String() }
 
-func (r Ref) key() string {
-	return fmt.Sprintf("%s/%06d-%s%s", folder(r.AgentID), r.Number, r.ExecutionID, extension)
+// An objectName names the record of an execution, or the position after it since a move.
+type objectName struct {
+	ref  Ref
+	move int // 0: the record
 }
 
-// refOf reads the name of an object. What is no record's is none of ours.
-func refOf(agent domain.AgentID, name string) (Ref, bool) {
-	number, rest, _ := strings.Cut(strings.TrimSuffix(name, extension), "-")
+func (n objectName) key() string {
+	position := ""
+	if n.move > 0 {
+		position = fmt.Sprintf("%s%06d", positionMark, n.move)
+	}
+	return fmt.Sprintf("%s/%06d-%s%s%s", folder(n.ref.AgentID), n.ref.Number, n.ref.ExecutionID, position, extension)
+}
+
+// positionMark stands in the names of positions behind that of the execution that they follow.
+const positionMark = ".position-"
+
+// nameOf reads the name of an object in an agent's folder. What has another is none of ours.
+func nameOf(agent domain.AgentID, name string) (objectName, bool) {
+	execution, position, _ := strings.Cut(strings.TrimSuffix(name, extension), positionMark)
+	number, rest, _ := strings.Cut(execution, "-")
 	n, err := strconv.Atoi(number)
 	id, bad := uuid.Parse(rest)
-	r := Ref{agent, domain.ExecutionID{UUID: id}, n}
-	return r, err == nil && bad == nil && r.key() == folder(agent)+"/"+name
+	move, _ := strconv.Atoi(position) // a record has none
+	own := objectName{Ref{agent, domain.ExecutionID{UUID: id}, n}, move}
+	return own, err == nil && bad == nil && own.key() == folder(agent)+"/"+name
 }
+
+// names are those of the records and positions of an agent, in no order; of one without any there are none.
+func (s *Store) names(ctx context.Context, agent domain.AgentID) (own []objectName, _ error) {
+	all, err := s.list(ctx, folder(agent))
+	for _, name := range all {
+		if n, ok := nameOf(agent, name); ok {
+			own = append(own, n)
+		}
+	}
+	return own, err
+}
+
+// An object is a record, a position or a part, which a store keeps as a file of its own.
+type object interface {
+	json.Marshaler
+	key() string
+}
+
+func (r Record) key() string { return objectName{ref: r.Ref()}.key() }
 
 // Name is the store's, for people.
 func (s *Store) Name() string { return s.name }
@@ -92,26 +126,26 @@ func (s *Store) Record(ctx context.Context, r Record) error {
 	if err := r.check(); err != nil {
 		return err
 	}
-	return s.keep(ctx, r.Ref().key(), r)
+	return s.keep(ctx, r)
 }
 
-// keep writes a record, a position or a part, in place of what is there.
-func (s *Store) keep(ctx context.Context, key string, line json.Marshaler) error {
-	_, err := s.write(ctx, key, line, replaces)
+// keep writes an object, in place of what is there.
+func (s *Store) keep(ctx context.Context, one object) error {
+	_, err := s.write(ctx, one, replaces)
 	return err
 }
 
-// write writes a record, a position or a part as a file of its own, and reports whether it has.
-func (s *Store) write(ctx context.Context, key string, line json.Marshaler, over overwrite) (bool, error) {
-	var object bytes.Buffer
-	err := compressed(&object, line)
+// write writes an object, and reports whether it has.
+func (s *Store) write(ctx context.Context, one object, over overwrite) (bool, error) {
+	var file bytes.Buffer
+	err := compressed(&file, one)
 	if err != nil && domain.AsError(err).Kind == domain.TooLarge {
 		return false, err
 	}
 	if err != nil {
-		return false, domain.Errorf(domain.Internal, "record: %s: %s", key, err)
+		return false, domain.Errorf(domain.Internal, "record: %s: %s", one.key(), err)
 	}
-	return s.put(ctx, key, object.Bytes(), over)
+	return s.put(ctx, one.key(), file.Bytes(), over)
 }
 
 // Agents are those of which there may be records, for lists and for ids that are not given whole, in no order: of one whose records are just being deleted there may be none.
@@ -132,36 +166,26 @@ func (s *Store) Agents(ctx context.Context) (all []domain.AgentID, _ error) {
 // List names the records of an agent, by number, and those that are missing while the position after them is there; of an agent
 // without any there are none.
 func (s *Store) List(ctx context.Context, agent domain.AgentID) ([]Ref, error) {
-	names, err := s.list(ctx, folder(agent))
-	if err != nil {
-		return nil, err
+	names, err := s.names(ctx, agent)
+	var refs []Ref
+	for _, name := range names {
+		refs = append(refs, name.ref)
 	}
-	refs := append(namedIn(agent, names, refOf), namedIn(agent, names, afterOf)...)
 	slices.SortFunc(refs, func(a, b Ref) int {
 		return cmp.Or(cmp.Compare(a.Number, b.Number), strings.Compare(a.ExecutionID.String(), b.ExecutionID.String()))
 	})
-	return slices.Compact(refs), nil
-}
-
-// namedIn are the records among the names of an agent's folder, or those that the positions among them follow.
-func namedIn(agent domain.AgentID, names []string, ref func(domain.AgentID, string) (Ref, bool)) (refs []Ref) {
-	for _, name := range names {
-		if r, ok := ref(agent, name); ok {
-			refs = append(refs, r)
-		}
-	}
-	return refs
+	return slices.Compact(refs), err
 }
 
 // Get reads a record. The error is ErrNone where the store has no such, also where it had; one that cannot be read is Internal, and
 // of a build whose form this one does not read a domain.OtherSchema besides.
 func (s *Store) Get(ctx context.Context, ref Ref) (Record, error) {
-	return get(ctx, s, ref.key(), decoded, func(r Record) bool { return r.Ref() == ref })
+	return get[Record](ctx, s, objectName{ref: ref}.key(), decoded)
 }
 
-// get reads the one record, position or part that an object holds, which has to be ours.
-func get[T Record | Position | Part](ctx context.Context, s *Store, key string, decode func([]byte) (any, error), ours func(T) bool) (none T, _ error) {
-	object, err := s.read(ctx, key)
+// get reads the one object of a file, which has to be that of the key.
+func get[T object](ctx context.Context, s *Store, key string, decode func([]byte) (any, error)) (none T, _ error) {
+	file, err := s.read(ctx, key)
 	unreadable := func(err error) error {
 		return wrong{domain.Errorf(domain.Internal, "records: %s of %s cannot be read: %s", key, s.name, err), err}
 	}
@@ -170,24 +194,21 @@ func get[T Record | Position | Part](ctx context.Context, s *Store, key string, 
 		return none, unreadable(err)
 	case err != nil:
 		return none, err
-	case object == nil:
+	case file == nil:
 		return none, fmt.Errorf("records: %s has no %s: %w", s.name, key, ErrNone)
 	}
 	var lines []any
-	err = read(bytes.NewReader(object), decode, func(line any) error {
+	err = read(bytes.NewReader(file), decode, func(line any) error {
 		if lines = append(lines, line); len(lines) > 1 {
 			return errEnough
 		}
 		return nil
 	})
-	if errors.Is(err, errEnough) {
-		err = nil
-	}
-	if err != nil {
+	if err != nil && !errors.Is(err, errEnough) {
 		return none, unreadable(err)
 	}
 	if len(lines) == 1 {
-		if one, ok := lines[0].(T); ok && ours(one) {
+		if one, ok := lines[0].(T); ok && one.key() == key {
 			return one, nil
 		}
 	}
@@ -196,15 +217,17 @@ func get[T Record | Position | Part](ctx context.Context, s *Store, key string, 
 
 // Delete deletes all records of an agent, those of positions too, and says how many there were. It may be done again.
 func (s *Store) Delete(ctx context.Context, agent domain.AgentID) (int, error) {
-	names, err := s.list(ctx, folder(agent))
+	names, err := s.names(ctx, agent)
 	if err != nil {
 		return 0, err
 	}
-	return len(namedIn(agent, names, refOf)) + len(namedIn(agent, names, afterOf)), s.remove(ctx, folder(agent))
+	return len(names), s.remove(ctx, folder(agent))
 }
 
 // Forget deletes one record.
-func (s *Store) Forget(ctx context.Context, ref Ref) error { return s.removeOne(ctx, ref.key()) }
+func (s *Store) Forget(ctx context.Context, ref Ref) error {
+	return s.removeOne(ctx, objectName{ref: ref}.key())
+}
 
 // Close ends the use of the store.
 func (s *Store) Close() error {
