@@ -17,6 +17,7 @@ import (
 	"everstep/activities/artifact"
 	"everstep/activities/inference"
 	"everstep/activities/modelfacts"
+	"everstep/activities/record"
 	"everstep/activities/tool"
 	"everstep/activities/transcript"
 	"everstep/domain"
@@ -53,7 +54,7 @@ type Config struct {
 	// that outgrow what a run can hand to the next one fail.
 	Storage *blob.Bucket
 	// Records takes the executions that have ended. Nil: nobody does.
-	Records ExecutionStore
+	Records *record.Store
 	// Artifacts keeps whole what of a tool's result is cut. Nil: it is not kept.
 	Artifacts *artifact.Store
 	// Secrets are taken out of what models, tools and hooks say. Nil: there are none.

@@ -101,7 +101,7 @@ func (r Record) session() string { return r.AgentID.String() + r.FirstRunID }
 // bring creates the object of a record, or of its position, where the store lacks it, and reports whether it has. What another import
 // has created meanwhile is never replaced, and is compared as what was there before.
 func bring(ctx context.Context, store *Store, r Record, position bool) (bool, error) {
-	one := object(r)
+	one := Object(r)
 	if position {
 		one = *r.Moved
 	}

@@ -33,12 +33,11 @@ func partsFolder(r Ref) string { return folder(r.AgentID) + "/parts/" + r.Execut
 
 const partExtension = ".part.zst"
 
-// RecordPart keeps a part, in place of one of the same run. It may be done again.
-func (s *Store) RecordPart(ctx context.Context, p Part) error {
+func (p Part) check() error {
 	if err := uuid.Validate(p.RunID); err != nil || len(p.Steps) == 0 {
 		return domain.Errorf(domain.Internal, "record: a part of execution %d has %d steps of run %q", p.Number, len(p.Steps), p.RunID)
 	}
-	return s.keep(ctx, p)
+	return nil
 }
 
 // Parts are those of an execution that are whole, in no order. One that is damaged is as good as missing.

@@ -143,14 +143,6 @@ func (p Position) key() string {
 	return objectName{p.After(), p.Head.Position.Moved.Number}.key()
 }
 
-// RecordPosition keeps a position, beside those of earlier moves. It may be done again.
-func (s *Store) RecordPosition(ctx context.Context, p Position) error {
-	if err := p.check(); err != nil {
-		return err
-	}
-	return s.keep(ctx, p)
-}
-
 // Position is where the session has stood since the newest move after an execution. The error is ErrNone where it was not
 // moved since; a position that cannot be read is Internal, and no earlier one is taken for it.
 func (s *Store) Position(ctx context.Context, after Ref) (Position, error) {

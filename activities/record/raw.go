@@ -1,7 +1,6 @@
 package record
 
 import (
-	"context"
 	"slices"
 
 	"everstep/domain"
@@ -88,9 +87,4 @@ func (r Raw) MarshalJSON() ([]byte, error) {
 		Steps  []account.RawItem `json:"steps,omitempty"`
 		Events []account.RawItem `json:"events,omitempty"`
 	}{a, r.steps, r.events})
-}
-
-// RecordRaw keeps a record, in place of one of the same execution. It may be done again.
-func (s *Store) RecordRaw(ctx context.Context, r Raw) error {
-	return s.keep(ctx, r)
 }

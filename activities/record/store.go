@@ -110,10 +110,12 @@ func (s *Store) names(ctx context.Context, agent domain.AgentID) (own []objectNa
 	return own, err
 }
 
-// An object is a record, a position or a part, which a store keeps as a file of its own.
-type object interface {
+// An Object is what a store keeps as a file of its own: a [Record], the [Raw] form of one, a [Part] or a [Position].
+type Object interface {
 	json.Marshaler
 	key() string
+	// check says what is wrong with it.
+	check() error
 }
 
 func (r Record) key() string { return objectName{ref: r.Ref()}.key() }
@@ -121,22 +123,17 @@ func (r Record) key() string { return objectName{ref: r.Ref()}.key() }
 // Name is the store's, for people.
 func (s *Store) Name() string { return s.name }
 
-// Record keeps a record, in place of one of the same execution. It may be done again.
-func (s *Store) Record(ctx context.Context, r Record) error {
-	if err := r.check(); err != nil {
+// Record keeps an object, in place of one of the same execution, of the same of its runs or of its moves. It may be done again.
+func (s *Store) Record(ctx context.Context, one Object) error {
+	if err := one.check(); err != nil {
 		return err
 	}
-	return s.keep(ctx, r)
-}
-
-// keep writes an object, in place of what is there.
-func (s *Store) keep(ctx context.Context, one object) error {
 	_, err := s.write(ctx, one, replaces)
 	return err
 }
 
 // write writes an object, and reports whether it has.
-func (s *Store) write(ctx context.Context, one object, over overwrite) (bool, error) {
+func (s *Store) write(ctx context.Context, one Object, over overwrite) (bool, error) {
 	var file bytes.Buffer
 	err := compressed(&file, one)
 	if err != nil && domain.AsError(err).Kind == domain.TooLarge {
@@ -184,7 +181,7 @@ func (s *Store) Get(ctx context.Context, ref Ref) (Record, error) {
 }
 
 // get reads the one object of a file, which has to be that of the key.
-func get[T object](ctx context.Context, s *Store, key string, decode func([]byte) (any, error)) (none T, _ error) {
+func get[T Object](ctx context.Context, s *Store, key string, decode func([]byte) (any, error)) (none T, _ error) {
 	file, err := s.read(ctx, key)
 	unreadable := func(err error) error {
 		return wrong{domain.Errorf(domain.Internal, "records: %s of %s cannot be read: %s", key, s.name, err), err}

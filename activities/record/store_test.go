@@ -353,10 +353,10 @@ func TestPartsOfAnExecution(t *testing.T) {
 		require.NoError(t, err, name)
 		require.Empty(t, none)
 		require.NotEmpty(t, sample.Steps)
-		require.Error(t, store.RecordPart(t.Context(), record.Part{Ref: ref, RunID: "../../etc", Steps: sample.Steps}), name)
-		require.Error(t, store.RecordPart(t.Context(), record.Part{Ref: ref, RunID: run}), name)
+		require.Error(t, store.Record(t.Context(), record.Part{Ref: ref, RunID: "../../etc", Steps: sample.Steps}), name)
+		require.Error(t, store.Record(t.Context(), record.Part{Ref: ref, RunID: run}), name)
 		for range 2 {
-			require.NoError(t, store.RecordPart(t.Context(), record.Part{Ref: ref, RunID: run, Steps: sample.Steps}))
+			require.NoError(t, store.Record(t.Context(), record.Part{Ref: ref, RunID: run, Steps: sample.Steps}))
 		}
 		parts, err := store.Parts(t.Context(), ref)
 		require.NoError(t, err)
@@ -380,7 +380,7 @@ func TestPartsOfAnExecution(t *testing.T) {
 		require.NoError(t, err)
 		require.Empty(t, parts, "%s: deleted with the agent", name)
 
-		require.NoError(t, store.RecordPart(t.Context(), record.Part{Ref: ref, RunID: run, Steps: sample.Steps}))
+		require.NoError(t, store.Record(t.Context(), record.Part{Ref: ref, RunID: run, Steps: sample.Steps}))
 		for range 2 {
 			require.NoError(t, store.ForgetParts(t.Context(), ref))
 		}
@@ -391,7 +391,7 @@ func TestPartsOfAnExecution(t *testing.T) {
 
 	// Torn at any byte, one is no part.
 	sample := stores.Sample(t, "ann", 1)[0]
-	require.NoError(t, inDir.RecordPart(t.Context(), record.Part{Ref: sample.Ref(), RunID: "0199a7e2-0000-7000-8000-000000000001", Steps: sample.Steps}))
+	require.NoError(t, inDir.Record(t.Context(), record.Part{Ref: sample.Ref(), RunID: "0199a7e2-0000-7000-8000-000000000001", Steps: sample.Steps}))
 	files, err := filepath.Glob(filepath.Join(dir, sample.AgentID.String(), "parts", "*", "*"))
 	require.NoError(t, err)
 	require.Len(t, files, 1)

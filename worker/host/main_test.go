@@ -152,7 +152,7 @@ func TestAWorkerWithStorageRecords(t *testing.T) {
 		require.NoError(t, err)
 		t.Cleanup(func() { require.NoError(t, m.close()) })
 		require.Contains(t, m.describe(config), want)
-		require.Equal(t, want != "none", m.executions() != nil)
+		require.Equal(t, want != "none", m.records != nil)
 		if m.records != nil {
 			require.Equal(t, want, m.records.Name())
 		}

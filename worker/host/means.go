@@ -12,7 +12,6 @@ import (
 
 	"gocloud.dev/blob"
 
-	"everstep/activities"
 	"everstep/activities/artifact"
 	"everstep/activities/files"
 	"everstep/activities/inference"
@@ -127,14 +126,6 @@ func gather(ctx context.Context, config Config) (_ *means, err error) {
 		err = m.addKept(config)
 	}
 	return m, err
-}
-
-// executions is the store of records, or none.
-func (m *means) executions() activities.ExecutionStore {
-	if m.records == nil {
-		return nil
-	}
-	return m.records
 }
 
 // replace adds tools to others, in the place of one that has the same name.
