@@ -204,21 +204,21 @@ func registerLong[In, Out any](r worker.ActivityRegistry, name contract.Activity
 	}, activity.RegisterOptions{Name: string(name)})
 }
 
-// stopGrace is how long an activity may go on that queries its workflow, once its worker is told to stop.
-const stopGrace = time.Second
+// queryGrace is how long an activity may go on that queries its workflow, once its worker is told to stop: a worker that stops
+// answers no query, so an activity that asks its own workflow would wait in vain where no other worker is up.
+const queryGrace = time.Second
 
-// servedContext ends with the activity's, and soon after its worker is told to stop: a worker that stops answers no query,
-// so an activity that asks its own workflow would wait in vain where no other worker is up.
-func servedContext(ctx context.Context) (context.Context, context.CancelFunc) {
-	served, cancel := context.WithCancel(ctx)
+// whileWorking returns a context that ends some time after the worker is told to stop.
+func whileWorking(ctx context.Context, grace time.Duration) (context.Context, func()) {
+	ctx, cancel := context.WithCancelCause(ctx)
 	go func() {
 		select {
 		case <-activity.GetWorkerStopChannel(ctx):
-			time.AfterFunc(stopGrace, cancel)
-		case <-served.Done():
+			time.AfterFunc(grace, func() { cancel(worker.ErrWorkerShutdown) })
+		case <-ctx.Done():
 		}
 	}()
-	return served, cancel
+	return ctx, func() { cancel(nil) }
 }
 
 // Record writes a range of the transcript to storage, and answers where it is; or it puts an execution
@@ -228,7 +228,7 @@ func servedContext(ctx context.Context) (context.Context, context.CancelFunc) {
 // A transcript that cannot be read back any more fails for good, with the code
 // context_lost. A storage or a workflow that does not answer is tried again.
 func (a *Activities) Record(ctx context.Context, request contract.RecordRequest) (contract.Segment, error) {
-	ctx, cancel := servedContext(ctx)
+	ctx, cancel := whileWorking(ctx, queryGrace)
 	defer cancel()
 	defer a.heartbeat(ctx)()
 	segment, err := a.record(ctx, request)

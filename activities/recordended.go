@@ -50,7 +50,7 @@ func (a *Activities) recordEnded(ctx context.Context, ended contract.EndedExecut
 	if err := a.checkRecords(); err != nil {
 		return err
 	}
-	told, began, err := a.config.Transcripts.EndedInRun(ctx, ended)
+	told, began, err := a.config.Transcripts.Ended(ctx, ended, false)
 	if err != nil {
 		return err
 	}
@@ -81,7 +81,7 @@ func (a *Activities) withEarlier(ctx context.Context, ended contract.EndedExecut
 	if err != nil || len(r.Missing()) == 0 {
 		return r, err
 	}
-	told, err := a.config.Transcripts.Ended(ctx, ended)
+	told, _, err := a.config.Transcripts.Ended(ctx, ended, true)
 	if err != nil {
 		return r, err
 	}

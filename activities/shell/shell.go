@@ -188,12 +188,13 @@ func (s *Shell) command(a args) ([]string, time.Duration, error) {
 // folder opens where a command is to run. The system sees to it that it is in the root.
 func (s *Shell) folder(name string) (*os.File, error) {
 	name = cmp.Or(name, ".")
+	shown := domain.Shorten(name, 100)
 	if !filepath.IsLocal(name) || strings.ContainsRune(name, 0) {
-		return nil, domain.Errorf(domain.Denied, "folder: %q leads out of the root; give a path inside it", domain.Shorten(name, 100))
+		return nil, domain.Errorf(domain.Denied, "folder: %q leads out of the root; give a path inside it", shown)
 	}
 	info, err := s.root.Stat(name)
 	if err == nil && !info.IsDir() {
-		return nil, domain.Errorf(domain.Invalid, "folder: %q is no folder", domain.Shorten(name, 100))
+		return nil, domain.Errorf(domain.Invalid, "folder: %q is no folder", shown)
 	}
 	var folder *os.File
 	if err == nil {
@@ -201,9 +202,9 @@ func (s *Shell) folder(name string) (*os.File, error) {
 	}
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return nil, domain.Errorf(domain.Invalid, "folder: %q does not exist", domain.Shorten(name, 100))
+		return nil, domain.Errorf(domain.Invalid, "folder: %q does not exist", shown)
 	case err != nil:
-		return nil, domain.Errorf(domain.Denied, "folder: %q cannot be used", domain.Shorten(name, 100))
+		return nil, domain.Errorf(domain.Denied, "folder: %q cannot be used", shown)
 	}
 	return folder, nil
 }
