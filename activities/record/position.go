@@ -41,24 +41,23 @@ func (p Position) After() Ref {
 
 // check refuses what is no position of a session. Its errors name the field of the position's account.
 func (p Position) check() error {
-	at := func(field, format string, args ...any) error { return invalid("head.position."+field, format, args...) }
 	h, moved := p.Head, p.Head.Position.Moved
 	if err := cmp.Or(domain.CheckRecorded(account.Account{Head: &h}), checkHead(h)); err != nil {
 		return err
 	}
 	switch from := h.Position.From; {
 	case moved == nil:
-		return at("moved", "is missing; only a rewind or a clear makes a position")
+		return misplaced("moved", "is missing; only a rewind or a clear makes a position")
 	case moved.Number < 1 || moved.Number > domain.MaxCount:
-		return at("moved.number", "is %d; moves are counted from 1", moved.Number)
+		return misplaced("moved.number", "is %d; moves are counted from 1", moved.Number)
 	case moved.After < 1 || moved.After > domain.MaxCount:
-		return at("moved.after_execution", "is %d; executions are counted from 1", moved.After)
+		return misplaced("moved.after_execution", "is %d; executions are counted from 1", moved.After)
 	case moved.At.IsZero():
-		return at("moved.at", "is missing")
+		return misplaced("moved.at", "is missing")
 	case h.Position.Length < 0 || h.Position.Length > domain.MaxCount:
-		return at("length", "is %d; it counts messages", h.Position.Length)
+		return misplaced("length", "is %d; it counts messages", h.Position.Length)
 	case from != nil && (from.AgentID != h.AgentID || from.ExecutionID.IsZero() || from.Check() != nil || from.Origin != nil):
-		return at("from", "is no step of agent %s", h.AgentID)
+		return misplaced("from", "is no step of agent %s", h.AgentID)
 	}
 	if err := h.Position.Edits.Check(h.Position.Length); err != nil {
 		return fmt.Errorf("head.position.%w", err)
@@ -68,23 +67,22 @@ func (p Position) check() error {
 
 // checkBehind refuses a position that the record of the execution that it follows contradicts.
 func (p Position) checkBehind(r Record) error {
-	at := func(field, format string, args ...any) error { return invalid("head.position."+field, format, args...) }
 	stands := p.Head.Position
 	if stands.Length != r.To {
-		return at("length", "is %d, and execution %d ended with %d messages", stands.Length, r.Number, r.To)
+		return misplaced("length", "is %d, and execution %d ended with %d messages", stands.Length, r.Number, r.To)
 	}
 	if stands.From == nil && stands.Edits.CountCleared() != r.To {
-		return at("edits.taken_back", "has %d of %d messages that were cleared; a clear leaves none, and a rewind has from", stands.Edits.CountCleared(), r.To)
+		return misplaced("edits.taken_back", "has %d of %d messages that were cleared; a clear leaves none, and a rewind has from", stands.Edits.CountCleared(), r.To)
 	}
 	if stands.From == nil {
 		return nil
 	}
 	if stands.From.ExecutionID == r.ExecutionID && stands.From.Step > r.Outcome.Steps {
-		return at("from.step", "is %d, and execution %d has %d", stands.From.Step, r.Number, r.Outcome.Steps)
+		return misplaced("from.step", "is %d, and execution %d has %d", stands.From.Step, r.Number, r.Outcome.Steps)
 	}
 	first, spans := r.firstAfter(*stands.From), stands.Edits.TakenBack
 	if n := len(spans); first < r.To && (n == 0 || spans[n-1].From > first || spans[n-1].To != r.To) {
-		return at("edits.taken_back", "leaves messages from %d to %d, which were said after the step that from names", first, r.To-1)
+		return misplaced("edits.taken_back", "leaves messages from %d to %d, which were said after the step that from names", first, r.To-1)
 	}
 	return nil
 }
@@ -105,6 +103,10 @@ func (r Record) firstAfter(step domain.Origin) int {
 		}
 	}
 	return r.To
+}
+
+func misplaced(field, format string, args ...any) error {
+	return invalid("head.position."+field, format, args...)
 }
 
 // checkHead refuses a head that does not name the agent and the session.

@@ -307,22 +307,13 @@ func upTo(most time.Duration) func(string) (time.Duration, error) {
 }
 
 func readSize(text string) (int64, error) {
-	units := []struct {
-		suffix string
-		bytes  int64
-	}{{"KiB", 1 << 10}, {"MiB", 1 << 20}, {"GiB", 1 << 30}, {"KB", 1e3}, {"MB", 1e6}, {"GB", 1e9}, {"B", 1}, {"", 1}}
-	for _, unit := range units {
-		number, ok := strings.CutSuffix(text, unit.suffix)
-		if !ok {
-			continue
-		}
-		n, err := strconv.ParseInt(strings.TrimSpace(number), 10, 64)
-		if err == nil && n > 0 && n <= math.MaxInt64/unit.bytes {
-			return n * unit.bytes, nil
-		}
-		break
+	unit := strings.TrimLeft(text, "0123456789 ")
+	bytes := map[string]int64{"": 1, "B": 1, "KB": 1e3, "MB": 1e6, "GB": 1e9, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}[unit]
+	n, err := strconv.ParseInt(strings.TrimSpace(strings.TrimSuffix(text, unit)), 10, 64)
+	if err != nil || bytes == 0 || n < 1 || n > math.MaxInt64/bytes {
+		return 0, fmt.Errorf("%q is no size above 0, as in 256MiB", text)
 	}
-	return 0, fmt.Errorf("%q is no size above 0, as in 256MiB", text)
+	return n * bytes, nil
 }
 
 // kindBool is the kind of a setting whose flag needs no value.
