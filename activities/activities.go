@@ -17,6 +17,7 @@ import (
 	"everstep/activities/artifact"
 	"everstep/activities/inference"
 	"everstep/activities/modelfacts"
+	"everstep/activities/record"
 	"everstep/activities/tool"
 	"everstep/activities/transcript"
 	"everstep/domain"
@@ -35,8 +36,8 @@ type Config struct {
 	Toolbox Toolbox
 	// Sessions are those that this worker has with stateful servers, one for each agent. Nil: there are none.
 	Sessions Sessions
-	// OwnQueue is the task queue on which this worker alone serves them, Worker how it is called for people.
-	OwnQueue, Worker string
+	// OwnQueue is the task queue on which this worker alone serves them.
+	OwnQueue string
 	// Hooks are those that agents may use. The same set decides in the workflow.
 	Hooks hook.Set
 	// Compilers are those beside Everstep's own, by the name that definitions use.
@@ -53,7 +54,7 @@ type Config struct {
 	// that outgrow what a run can hand to the next one fail.
 	Storage *blob.Bucket
 	// Records takes the executions that have ended. Nil: nobody does.
-	Records ExecutionStore
+	Records *record.Store
 	// Artifacts keeps whole what of a tool's result is cut. Nil: it is not kept.
 	Artifacts *artifact.Store
 	// Secrets are taken out of what models, tools and hooks say. Nil: there are none.
@@ -203,21 +204,21 @@ func registerLong[In, Out any](r worker.ActivityRegistry, name contract.Activity
 	}, activity.RegisterOptions{Name: string(name)})
 }
 
-// stopGrace is how long an activity may go on that queries its workflow, once its worker is told to stop.
-const stopGrace = time.Second
+// queryGrace is how long an activity may go on that queries its workflow, once its worker is told to stop: a worker that stops
+// answers no query, so an activity that asks its own workflow would wait in vain where no other worker is up.
+const queryGrace = time.Second
 
-// servedContext ends with the activity's, and soon after its worker is told to stop: a worker that stops answers no query,
-// so an activity that asks its own workflow would wait in vain where no other worker is up.
-func servedContext(ctx context.Context) (context.Context, context.CancelFunc) {
-	served, cancel := context.WithCancel(ctx)
+// whileWorking returns a context that ends some time after the worker is told to stop.
+func whileWorking(ctx context.Context, grace time.Duration) (context.Context, func()) {
+	ctx, cancel := context.WithCancelCause(ctx)
 	go func() {
 		select {
 		case <-activity.GetWorkerStopChannel(ctx):
-			time.AfterFunc(stopGrace, cancel)
-		case <-served.Done():
+			time.AfterFunc(grace, func() { cancel(worker.ErrWorkerShutdown) })
+		case <-ctx.Done():
 		}
 	}()
-	return served, cancel
+	return ctx, func() { cancel(nil) }
 }
 
 // Record writes a range of the transcript to storage, and answers where it is; or it puts an execution
@@ -227,7 +228,7 @@ func servedContext(ctx context.Context) (context.Context, context.CancelFunc) {
 // A transcript that cannot be read back any more fails for good, with the code
 // context_lost. A storage or a workflow that does not answer is tried again.
 func (a *Activities) Record(ctx context.Context, request contract.RecordRequest) (contract.Segment, error) {
-	ctx, cancel := servedContext(ctx)
+	ctx, cancel := whileWorking(ctx, queryGrace)
 	defer cancel()
 	defer a.heartbeat(ctx)()
 	segment, err := a.record(ctx, request)

@@ -46,7 +46,7 @@ func (a *Activities) Bind(ctx context.Context, request contract.BindRequest) (co
 		return contract.Bound{}, ctx.Err()
 	}
 	return contract.Bound{
-		Server: request.Server, ID: id, TaskQueue: a.config.OwnQueue, Worker: a.config.Worker, Since: time.Now().UTC(), For: request.For,
+		Server: request.Server, ID: id, TaskQueue: a.config.OwnQueue, Worker: workerName(), Since: time.Now().UTC(), For: request.For,
 	}, nil
 }
 

@@ -41,7 +41,7 @@ func seated() (*bench, *seats) {
 	spec.Stateful = true
 	s := &seats{box: box{spec: spec}, called: func() (tool.Result, error) { return tool.Result{Content: "made"}, nil }}
 	b := benchOf()
-	b.config.Toolbox, b.config.Sessions, b.config.OwnQueue, b.config.Worker = s, s, "q/mcp/1", "7@host"
+	b.config.Toolbox, b.config.Sessions, b.config.OwnQueue = s, s, "q/mcp/1"
 	return b, s
 }
 
@@ -53,7 +53,7 @@ func TestBind(t *testing.T) {
 	bound, err := bind()
 	require.NoError(t, err)
 	require.False(t, bound.Since.IsZero())
-	require.Equal(t, contract.Bound{Server: "s", ID: "1", TaskQueue: "q/mcp/1", Worker: "7@host", Since: bound.Since}, bound)
+	require.Equal(t, contract.Bound{Server: "s", ID: "1", TaskQueue: "q/mcp/1", Worker: bound.Worker, Since: bound.Since}, bound)
 	require.Equal(t, "s for default-test-workflow-id", s.asked)
 
 	again := func(want string) {

@@ -10,7 +10,6 @@ import (
 
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/temporal"
-	"go.temporal.io/sdk/worker"
 
 	"everstep/activities/inference"
 	"everstep/domain"
@@ -59,20 +58,6 @@ func (c *modelCall) ended(ctx context.Context, err error) (*contract.ModelReply,
 	return &reply, nil
 }
 
-// whileWorking returns a context that ends as soon as the worker is told to stop.
-func whileWorking(ctx context.Context) (context.Context, func()) {
-	stopping := activity.GetWorkerStopChannel(ctx)
-	ctx, cancel := context.WithCancelCause(ctx)
-	go func() {
-		select {
-		case <-stopping:
-			cancel(worker.ErrWorkerShutdown)
-		case <-ctx.Done():
-		}
-	}()
-	return ctx, func() { cancel(nil) }
-}
-
 // A modelCall is one attempt at one inference.
 type modelCall struct {
 	activities *Activities
@@ -98,7 +83,7 @@ type modelCall struct {
 
 // attempt is the attempt up to the model's answer.
 func (c *modelCall) attempt(ctx context.Context) error {
-	ctx, cancel := whileWorking(ctx)
+	ctx, cancel := whileWorking(ctx, 0)
 	defer cancel()
 	provider, err := c.begin(ctx)
 	if err != nil {

@@ -57,11 +57,7 @@ func (a *Activities) CallTool(ctx context.Context, request contract.ToolRequest)
 	if limit, limited := a.config.ToolLimits[request.Name]; limited && limit.TaskQueue != c.info.TaskQueue && attempt == 1 && request.Pending == nil {
 		return c.elsewhere(limit), nil
 	}
-	var err error
-	arguments := request.Arguments
-	if ref := request.Reference; ref != nil {
-		arguments, err = a.config.Transcripts.Arguments(ctx, *ref, request.Position)
-	}
+	arguments, err := c.arguments(ctx)
 	if err == nil && request.Lost > 0 {
 		a.inferring.wait(ctx)
 	}
@@ -77,6 +73,14 @@ func (a *Activities) CallTool(ctx context.Context, request contract.ToolRequest)
 		return c.asked(ctx, run), nil
 	}
 	return c.judge(ctx, run)
+}
+
+// arguments are those of the call, as the model has sent them.
+func (c toolCall) arguments(ctx context.Context) (string, error) {
+	if ref := c.request.Reference; ref != nil {
+		return c.activities.config.Transcripts.Arguments(ctx, *ref, c.request.Position)
+	}
+	return c.request.Arguments, nil
 }
 
 // known is what the tool may know of its call.

@@ -16,11 +16,10 @@ func (c *modelCall) compiled(ctx context.Context, definition domain.Definition, 
 		chain := append([]domain.ExecutionID{c.request.ExecutionID}, c.request.Origins...)
 		return domain.CompileEdited(definition.Compiler, definition.Sections, entries, chain, c.request.Edits), nil
 	}
-	own, ok := c.activities.config.Compilers[string(definition.Compiler)]
-	if !ok || own == nil {
-		return nil, lacking(domain.Errorf(domain.Invalid, "compiler: this worker has no %q; are all workers of the same version?", definition.Compiler))
+	if err := c.activities.checkCompiler(definition.Compiler); err != nil {
+		return nil, err
 	}
-	messages, err := own.run(ctx, definition.Compiler, summaryFirst(c.request.Edits.Apply(entries)))
+	messages, err := c.activities.config.Compilers[string(definition.Compiler)].run(ctx, definition.Compiler, summaryFirst(c.request.Edits.Apply(entries)))
 	return paired(messages), err
 }
 
@@ -34,8 +33,8 @@ func (c *modelCall) ask(ctx context.Context, definition domain.Definition, entri
 		return err
 	}
 	cache, agent := c.activities.config.Transcripts.Cache, c.info.WorkflowExecution.ID
-	compiled := cache.TakeCompiled(agent).Extend(string(reasoner(definition.Model)), entries, c.request.Edits, own)
-	cache.KeepCompiled(agent, compiled)
+	compiled := cache.SwapCompiled(agent, domain.Compiled{}).Extend(string(reasoner(definition.Model)), entries, c.request.Edits, own)
+	cache.SwapCompiled(agent, compiled)
 	c.call.Messages, c.call.MessageTokens, c.shared = compiled.Messages(), compiled.Tokens(), true
 	return nil
 }

@@ -37,9 +37,14 @@ func lacking(err error) error {
 		return nil
 	}
 	own := *domain.AsError(err)
-	machine, _ := os.Hostname() // without one the process has to do
-	own.Kind, own.Lacking, own.Message = domain.Unavailable, true, fmt.Sprintf("worker %d@%s: %s", os.Getpid(), machine, own.Message)
+	own.Kind, own.Lacking, own.Message = domain.Unavailable, true, fmt.Sprintf("worker %s: %s", workerName(), own.Message)
 	return &own
+}
+
+// workerName is how this worker is called for people, as the SDK does.
+func workerName() string {
+	machine, _ := os.Hostname() // without one the process has to do
+	return fmt.Sprintf("%d@%s", os.Getpid(), machine)
 }
 
 // recordable is an error of somebody else's as it may be recorded: without the

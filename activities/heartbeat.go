@@ -35,24 +35,10 @@ func (a *Activities) heartbeatWith(ctx context.Context, details func() []any) (s
 // server, so all of a worker's are bounded together: many activities have their stops later.
 type heartbeatLoad struct{ n atomic.Int64 }
 
-// repeat is the function of that name for one of them.
+// repeat calls a function for one of them, first after a while, until the one that it returns is
+// called, maybe twice. Then it is not under way either.
 func (b *heartbeatLoad) repeat(first time.Duration, every func() time.Duration, do func()) (stop func()) {
 	b.n.Add(1)
-	end, leave := repeat(first, every, do), sync.OnceFunc(func() { b.n.Add(-1) })
-	return func() {
-		end()
-		leave()
-	}
-}
-
-// spacing is how far apart the heartbeats of one are at the least.
-func (b *heartbeatLoad) spacing(timeout time.Duration) time.Duration {
-	return min(time.Duration(b.n.Load())*heartbeatShare, timeout/3)
-}
-
-// repeat calls a function, first after a while, until the one that it returns is
-// called, maybe twice. Then it is not under way either.
-func repeat(first time.Duration, every func() time.Duration, do func()) (stop func()) {
 	var doing sync.Mutex
 	var ended bool
 	var timer *time.Timer
@@ -69,9 +55,17 @@ func repeat(first time.Duration, every func() time.Duration, do func()) (stop fu
 	return func() {
 		doing.Lock()
 		defer doing.Unlock()
-		ended = true
-		timer.Stop()
+		if !ended {
+			ended = true
+			timer.Stop()
+			b.n.Add(-1)
+		}
 	}
+}
+
+// spacing is how far apart the heartbeats of one are at the least.
+func (b *heartbeatLoad) spacing(timeout time.Duration) time.Duration {
+	return min(time.Duration(b.n.Load())*heartbeatShare, timeout/3)
 }
 
 const (

@@ -11,18 +11,6 @@ import (
 	"everstep/domain/contract"
 )
 
-// An ExecutionStore takes records of executions that have ended, before that parts of them, and after it the positions of their
-// session. To record one twice does no harm. record.Store is one.
-type ExecutionStore interface {
-	RecordRaw(ctx context.Context, r record.Raw) error
-	RecordPart(ctx context.Context, p record.Part) error
-	// Parts are those of an execution, and ForgetParts deletes them.
-	Parts(ctx context.Context, r record.Ref) ([]record.Part, error)
-	ForgetParts(ctx context.Context, r record.Ref) error
-	// RecordPosition takes where a session stands since a rewind or a clear.
-	RecordPosition(ctx context.Context, p record.Position) error
-}
-
 func (a *Activities) record(ctx context.Context, request contract.RecordRequest) (contract.Segment, error) {
 	if request.Ended != nil {
 		return contract.Segment{}, a.recordEnded(ctx, *request.Ended)
@@ -51,7 +39,7 @@ func (a *Activities) recordPart(ctx context.Context) error {
 	if err != nil || !goesOn || len(told.Steps) == 0 {
 		return err
 	}
-	return a.config.Records.RecordPart(ctx, record.Part{
+	return a.config.Records.Record(ctx, record.Part{
 		Ref:   record.Ref{AgentID: told.Head.AgentID, ExecutionID: told.Head.Newest.ExecutionID, Number: told.Head.Newest.Number},
 		RunID: told.Head.Run.ID, Steps: told.StepExecutions(), Events: told.Events,
 	})
@@ -62,7 +50,7 @@ func (a *Activities) recordEnded(ctx context.Context, ended contract.EndedExecut
 	if err := a.checkRecords(); err != nil {
 		return err
 	}
-	told, began, err := a.config.Transcripts.EndedInRun(ctx, ended)
+	told, began, err := a.config.Transcripts.Ended(ctx, ended, false)
 	if err != nil {
 		return err
 	}
@@ -71,7 +59,7 @@ func (a *Activities) recordEnded(ctx context.Context, ended contract.EndedExecut
 		r, err = a.withEarlier(ctx, ended, r)
 	}
 	if err == nil {
-		err = a.config.Records.RecordRaw(ctx, r)
+		err = a.config.Records.Record(ctx, r)
 	}
 	if err != nil || began {
 		return err
@@ -93,7 +81,7 @@ func (a *Activities) withEarlier(ctx context.Context, ended contract.EndedExecut
 	if err != nil || len(r.Missing()) == 0 {
 		return r, err
 	}
-	told, err := a.config.Transcripts.Ended(ctx, ended)
+	told, _, err := a.config.Transcripts.Ended(ctx, ended, true)
 	if err != nil {
 		return r, err
 	}
@@ -128,5 +116,5 @@ func (a *Activities) recordPosition(ctx context.Context, moved contract.Move) er
 	if err != nil {
 		return err
 	}
-	return a.config.Records.RecordPosition(ctx, p)
+	return a.config.Records.Record(ctx, p)
 }

@@ -11,14 +11,8 @@ import (
 	"everstep/domain/contract"
 )
 
-func goesOn(err error) bool {
-	_, ok := tool.IsElsewhere(err)
-	return ok
-}
-
 // pending is the reply of a call that its other side goes on with.
-func (c toolCall) pending(err error) contract.ToolReply {
-	own, _ := tool.IsElsewhere(err)
+func (c toolCall) pending(own tool.Elsewhere) contract.ToolReply {
 	if len(own.Handle) == 0 || len(own.Handle) > tool.MaxHandle || !json.Valid(own.Handle) {
 		return c.unknown("its other side goes on with it, under a handle that cannot be kept")
 	}
@@ -38,19 +32,20 @@ const maxStatus = 200
 // asked is the reply of a tool that was asked what came of a call. What kept it from hearing that is no end
 // of the call: it is asked again, as long as the other side has it.
 func (c toolCall) asked(ctx context.Context, run outcome[tool.Result]) contract.ToolReply {
-	panicked := errors.Is(run.err, errPanicked)
+	own, goesOn := tool.IsElsewhere(run.err)
+	unheard := errors.Is(run.err, errPanicked) || run.cause != nil || unheard(run.err)
 	switch {
 	case run.err == nil:
 		return c.done(ctx, run.result)
-	case c.request.TakeBack && (goesOn(run.err) || panicked || run.cause != nil || c.unheard(run.err)):
+	case c.request.TakeBack && (goesOn || unheard):
 		return c.left()
-	case goesOn(run.err):
-		return c.pending(run.err)
+	case goesOn:
+		return c.pending(own)
 	case tool.IsOutcomeUnknown(run.err) && !c.effect.Repeatable():
 		return c.unknown(toolError(run.err).Message)
 	case tool.IsOutcomeUnknown(run.err):
 		return c.failed(new(toolError(run.err)))
-	case panicked || run.cause != nil || c.unheard(run.err):
+	case unheard:
 		return c.stillPending(nil, 0)
 	}
 	reply, _ := c.refused(ctx, run.err) // of a kind that is not tried again
@@ -58,9 +53,8 @@ func (c toolCall) asked(ctx context.Context, run outcome[tool.Result]) contract.
 }
 
 // unheard reports whether an error says that the other side was not heard.
-func (c toolCall) unheard(err error) bool {
-	own := toolError(err)
-	return tool.IsNotStarted(err) || own.Kind.Retryable()
+func unheard(err error) bool {
+	return err != nil && (tool.IsNotStarted(err) || toolError(err).Kind.Retryable())
 }
 
 // stillPending is the reply of a call that is to be asked about again; p is what is known of it now, nil: what

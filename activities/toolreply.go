@@ -24,6 +24,15 @@ import (
 const toolTries = 3
 
 func (c toolCall) judge(ctx context.Context, run outcome[tool.Result]) (contract.ToolReply, error) {
+	if until, waits := tool.Waits(run.err); waits {
+		return c.waits(until), nil
+	}
+	if question, asks := tool.Asks(run.err); asks {
+		return c.asks(question), nil
+	}
+	if own, goesOn := tool.IsElsewhere(run.err); goesOn {
+		return c.pending(own), nil
+	}
 	switch panicked := errors.Is(run.err, errPanicked); {
 	case panicked && !c.effect.Repeatable():
 		return c.unknown("the tool broke down in the middle"), nil
@@ -31,12 +40,6 @@ func (c toolCall) judge(ctx context.Context, run outcome[tool.Result]) (contract
 		return c.failed(domain.Errorf(domain.Internal, "the tool %s broke down: a fault of its own, not of the arguments", c.request.Name)), nil
 	case run.err == nil:
 		return c.done(ctx, run.result), nil
-	case isWait(run.err):
-		return c.waits(run.err), nil
-	case asks(run.err):
-		return c.asks(run.err), nil
-	case goesOn(run.err):
-		return c.pending(run.err), nil
 	case run.cause == nil && tool.IsSessionLost(run.err):
 		return c.sessionLost(run.err), nil
 	case run.cause == nil && tool.IsOutcomeUnknown(run.err) && !c.effect.Repeatable():
@@ -91,15 +94,9 @@ func (c toolCall) refused(ctx context.Context, err error) (contract.ToolReply, e
 	return reply, nil
 }
 
-func isWait(err error) bool {
-	_, ok := tool.Waits(err)
-	return ok
-}
-
 // waits has the workflow make the call again when its time has come. The error is what
 // remains of it where a stop comes first.
-func (c toolCall) waits(err error) contract.ToolReply {
-	until, _ := tool.Waits(err)
+func (c toolCall) waits(until time.Time) contract.ToolReply {
 	switch left := time.Until(until); {
 	case left > tool.MaxWait:
 		return c.failed(domain.Errorf(domain.Invalid, "%s is more than %d days away; a call may wait so long at the most", until.UTC().Format(time.RFC3339), tool.MaxWait/(24*time.Hour)))
@@ -108,6 +105,17 @@ func (c toolCall) waits(err error) contract.ToolReply {
 	}
 	reply := c.failed(domain.CodedErrorf(domain.Unavailable, domain.CodeNotRun, "not done: %s was to wait until %s, and did not", c.request.Name, until.UTC().Format(time.RFC3339)))
 	reply.NotStarted, reply.WaitUntil = true, until.UTC()
+	return reply
+}
+
+// asks has the workflow ask people. The error is what remains of the call where a stop comes first.
+func (c toolCall) asks(question domain.Question) contract.ToolReply {
+	question = hidden(c.activities.config.Secrets, question)
+	if wrong := question.Check(); wrong != nil {
+		return c.failed(domain.AsError(wrong))
+	}
+	reply := c.failed(domain.CodedErrorf(domain.Denied, domain.CodeNotRun, "not answered: the execution was stopped before anybody had answered the question"))
+	reply.NotStarted, reply.Question = true, &question
 	return reply
 }
 

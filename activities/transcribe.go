@@ -114,11 +114,7 @@ func fitPieces(pieces []piece, room int) {
 
 // level is the length to which the longest have to be cut for all to fit.
 func level(lengths []int, room int) int {
-	longest := 0
-	for _, n := range lengths {
-		longest = max(longest, n)
-	}
-	return sort.Search(longest, func(n int) bool { return total(lengths, n+1) > room })
+	return sort.Search(slices.Max(append(lengths, 0)), func(n int) bool { return total(lengths, n+1) > room })
 }
 
 // total is what texts take of which no more than so many bytes are left.

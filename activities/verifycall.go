@@ -29,11 +29,9 @@ func (a *Activities) VerifyCall(ctx context.Context, request contract.ToolReques
 		return contract.VerifyReply{}, domain.CodedErrorf(domain.Unavailable, domain.CodeUnknownTool, "this worker has no tool %q", domain.Shorten(request.Name, 64))
 	}
 	c.bounds = asked.Bounds()
-	arguments, err := request.Arguments, error(nil)
-	if request.Reference != nil {
-		if arguments, err = a.config.Transcripts.Arguments(ctx, *request.Reference, request.Position); err != nil {
-			return contract.VerifyReply{}, a.recordable(*domain.AsError(err), domain.Unavailable)
-		}
+	arguments, err := c.arguments(ctx)
+	if err != nil {
+		return contract.VerifyReply{}, a.recordable(*domain.AsError(err), domain.Unavailable)
 	}
 	call := c.known()
 	call.Attempt = int(info.Attempt)

@@ -99,23 +99,21 @@ func (s *Store) Tool() tool.Tool {
 	return tool.FromSpec(domain.ToolSpec{
 		Name: Name, Effect: domain.ReadOnly, Schema: json.RawMessage(schema),
 		Description: "Reads a part of a tool result that was too long to be shown whole: of the artifact that its shortened text names.",
-	}, s.read)
+	}, tool.Typed(s.read))
 }
 
-func (s *Store) read(ctx context.Context, arguments json.RawMessage) (tool.Result, error) {
-	given := struct {
-		ID     string `json:"id"`
-		Offset int64  `json:"offset"`
-		Limit  int64  `json:"limit"`
-	}{Limit: most}
-	if err := domain.DecodeInto(arguments, &given); err != nil {
-		return tool.Result{}, domain.CodedErrorf(domain.Invalid, domain.CodeMalformed, "arguments: %s", err)
-	}
+type args struct {
+	ID     string `json:"id"`
+	Offset int64  `json:"offset"`
+	Limit  int64  `json:"limit"`
+}
+
+func (s *Store) read(ctx context.Context, given args) (tool.Result, error) {
 	id, err := uuid.Parse(given.ID)
 	if err != nil || id.String() != given.ID {
 		return tool.Result{}, domain.Errorf(domain.Invalid, "id: %q is no artifact's; a shortened result names its own", domain.Shorten(given.ID, 64))
 	}
-	text, size, err := s.part(ctx, id, given.Offset, given.Limit)
+	text, size, err := s.part(ctx, id, given.Offset, cmp.Or(given.Limit, most))
 	switch {
 	case gcerrors.Code(err) == gcerrors.NotFound:
 		return tool.Result{}, domain.Errorf(domain.Invalid, "id: this agent has no artifact %s, or the storage has it no more", id)
@@ -136,17 +134,18 @@ func (s *Store) read(ctx context.Context, arguments json.RawMessage) (tool.Resul
 // what is left of one at the beginning is replaced.
 func (s *Store) part(ctx context.Context, id uuid.UUID, offset, limit int64) (text string, size int64, err error) {
 	about, err := s.bucket.Attributes(ctx, key(ctx, id))
-	if err != nil || offset >= about.Size {
-		return "", sizeOf(about), err
+	if err != nil {
+		return "", 0, err
+	}
+	if offset >= about.Size {
+		return "", about.Size, nil
 	}
 	r, err := s.bucket.NewRangeReader(ctx, key(ctx, id), offset, min(limit, about.Size-offset), nil)
 	if err != nil {
 		return "", 0, err
 	}
 	read, err := io.ReadAll(io.LimitReader(r, limit))
-	if closed := r.Close(); err == nil {
-		err = closed
-	}
+	err = cmp.Or(err, r.Close())
 	for cut := 1; cut < utf8.UTFMax && offset+int64(len(read)) < about.Size && len(read) > cut; cut++ {
 		if last := read[len(read)-cut:]; utf8.RuneStart(last[0]) {
 			if !utf8.FullRune(last) {
@@ -156,11 +155,4 @@ func (s *Store) part(ctx context.Context, id uuid.UUID, offset, limit int64) (te
 		}
 	}
 	return strings.ToValidUTF8(string(read), "\uFFFD"), about.Size, err
-}
-
-func sizeOf(about *blob.Attributes) int64 {
-	if about == nil {
-		return 0
-	}
-	return about.Size
 }

@@ -24,16 +24,11 @@ func Tool() tool.Tool {
 	return tool.FromSpec(domain.ToolSpec{
 		Name: Name, Effect: domain.ReadOnly, Schema: json.RawMessage(schema),
 		Description: "Asks the person for whom you work, and waits for the answer, which may take days. Ask where you cannot know or may not decide by yourself; ask all that belongs together at once.",
-	}, ask)
+	}, tool.Typed(ask))
 }
 
-func ask(_ context.Context, arguments json.RawMessage) (tool.Result, error) {
-	var question domain.Question
-	err := domain.DecodeInto(arguments, &question)
-	if err == nil {
-		err = check(question)
-	}
-	if err != nil {
+func ask(_ context.Context, question domain.Question) (tool.Result, error) {
+	if err := check(question); err != nil {
 		return tool.Result{}, domain.CodedErrorf(domain.Invalid, domain.CodeMalformed, "arguments: %s", err)
 	}
 	return tool.Result{}, tool.Ask(question)

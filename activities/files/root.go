@@ -116,10 +116,14 @@ func (r *Root) change(ctx context.Context, name string, run func() (string, erro
 	return run()
 }
 
-// opened opens a file to read it. What is no file, such as a pipe that has come in
-// its place, is not waited for.
+// atOnce opens a file or a folder to read it. A pipe that has come in its place is not waited for.
+func (r *Root) atOnce(name string) (*os.File, error) {
+	return r.root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+}
+
+// opened opens what is a file to read it.
 func (r *Root) opened(name string) (*os.File, error) {
-	file, err := r.root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	file, err := r.atOnce(name)
 	if err != nil {
 		return nil, explain(name, err)
 	}
@@ -168,25 +172,28 @@ func explain(name string, err error) error {
 	if _, ok := errors.AsType[*domain.Error](err); ok || err == nil {
 		return err
 	}
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return domain.Errorf(domain.Invalid, "path: %q does not exist; list_files shows what does", name)
-	case errors.Is(err, fs.ErrExist): // where a folder was to be made
-		return domain.Errorf(domain.Invalid, "path: a part of %q is a file and not a folder", name)
-	case errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EROFS):
-		return domain.Errorf(domain.Denied, "path: %q: the worker may not do that there", name)
-	case escapes(err):
+	if escapes(err) {
 		return domain.Errorf(domain.Denied, "path: %q leads out of the root through a symbolic link; give a path inside the root", name)
-	case errors.Is(err, syscall.ENOTDIR):
-		return domain.Errorf(domain.Invalid, "path: %q: a part of it is a file and not a folder", name)
-	case errors.Is(err, syscall.EISDIR):
-		return domain.Errorf(domain.Invalid, "path: %q is a folder", name)
-	case errors.Is(err, syscall.ENAMETOOLONG):
-		return domain.Errorf(domain.Invalid, "path: %q is too long for the file system", domain.Shorten(name, 100))
-	case errors.Is(err, syscall.ELOOP):
-		return domain.Errorf(domain.Invalid, "path: %q is a circle of symbolic links", name)
-	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
-		return domain.Errorf(domain.Denied, "path: %q: no space left to write it", name)
+	}
+	for _, known := range []struct {
+		is   error
+		kind domain.Kind
+		says string
+	}{
+		{fs.ErrNotExist, domain.Invalid, "path: %q does not exist; list_files shows what does"},
+		{fs.ErrExist, domain.Invalid, "path: a part of %q is a file and not a folder"}, // where a folder was to be made
+		{fs.ErrPermission, domain.Denied, "path: %q: the worker may not do that there"},
+		{syscall.EROFS, domain.Denied, "path: %q: the worker may not do that there"},
+		{syscall.ENOTDIR, domain.Invalid, "path: %q: a part of it is a file and not a folder"},
+		{syscall.EISDIR, domain.Invalid, "path: %q is a folder"},
+		{syscall.ENAMETOOLONG, domain.Invalid, "path: %q is too long for the file system"},
+		{syscall.ELOOP, domain.Invalid, "path: %q is a circle of symbolic links"},
+		{syscall.ENOSPC, domain.Denied, "path: %q: no space left to write it"},
+		{syscall.EDQUOT, domain.Denied, "path: %q: no space left to write it"},
+	} {
+		if errors.Is(err, known.is) {
+			return domain.Errorf(known.kind, known.says, domain.Shorten(name, 1000))
+		}
 	}
 	if inner, ok := errors.AsType[*fs.PathError](err); ok {
 		err = inner.Err // without the path, which is the machine's own

@@ -7,11 +7,9 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
 	"path"
 	"slices"
 	"strings"
-	"syscall"
 
 	"everstep/domain"
 )
@@ -101,7 +99,7 @@ func (w *walker) enter(ctx context.Context, dir string) error {
 
 // names reads a folder's names in order, as far as the walk may still go.
 func (w *walker) names(dir string) ([]string, error) {
-	folder, err := w.root.root.OpenFile(dir, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	folder, err := w.root.atOnce(dir)
 	if err != nil || w.left < 0 {
 		return nil, err
 	}

@@ -10,7 +10,6 @@ import (
 	"path"
 	"path/filepath"
 	"strings"
-	"syscall"
 
 	"github.com/google/uuid"
 
@@ -108,7 +107,7 @@ func (r *Root) makeFolders(dir string) error {
 // hasRoom refuses another file in a folder that has more than can be listed.
 func (r *Root) hasRoom(name string) error {
 	dir := path.Dir(name)
-	folder, err := r.root.OpenFile(dir, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	folder, err := r.atOnce(dir)
 	if err != nil {
 		return explain(dir, err)
 	}
@@ -179,7 +178,7 @@ func (r *Root) replace(ctx context.Context, name, text string, perm fs.FileMode,
 	if err != nil {
 		return explain(name, err)
 	}
-	if folder, err := r.root.OpenFile(dir, os.O_RDONLY|syscall.O_NONBLOCK, 0); err == nil {
+	if folder, err := r.atOnce(dir); err == nil {
 		_ = folder.Sync() // not every file system can
 		_ = folder.Close()
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"io"
-	"io/fs"
 	"strings"
 
 	"gocloud.dev/blob"
@@ -18,20 +17,20 @@ const within = "records/"
 type bucket struct{ *blob.Bucket }
 
 // InBucket is the store in a bucket, which is closed with it. The name is for people.
-func InBucket(b *blob.Bucket, name string) *Store { return &Store{bucket{b}, name} }
+func InBucket(b *blob.Bucket, name string) *Store { return storeIn(bucket{b}, name) }
 
-func (b bucket) write(ctx context.Context, key string, object []byte, over overwrite) error {
+func (b bucket) write(ctx context.Context, key string, object []byte, over overwrite) (bool, error) {
 	err := b.WriteAll(ctx, within+key, object, &blob.WriterOptions{ContentType: "application/zstd", IfNotExist: over == creates})
 	if over == creates && gcerrors.Code(err) == gcerrors.FailedPrecondition {
-		return fs.ErrExist
+		return false, nil
 	}
-	return err
+	return err == nil, err
 }
 
 func (b bucket) read(ctx context.Context, key string) ([]byte, error) {
 	r, err := b.NewReader(ctx, within+key, nil)
 	if gcerrors.Code(err) == gcerrors.NotFound {
-		return nil, fs.ErrNotExist
+		return nil, nil
 	}
 	if err != nil {
 		return nil, err
@@ -42,33 +41,21 @@ func (b bucket) read(ctx context.Context, key string) ([]byte, error) {
 
 func (b bucket) list(ctx context.Context, folder string) (names []string, err error) {
 	prefix := within + folder + "/"
-	err = b.each(ctx, &blob.ListOptions{Prefix: prefix}, func(object *blob.ListObject) {
+	all, failed := b.List(&blob.ListOptions{Prefix: prefix}).All(ctx)
+	for object := range all {
 		names = append(names, strings.TrimPrefix(object.Key, prefix))
-	})
-	return names, err
+	}
+	return names, failed()
 }
 
 func (b bucket) folders(ctx context.Context) (names []string, err error) {
-	err = b.each(ctx, &blob.ListOptions{Prefix: within, Delimiter: "/"}, func(object *blob.ListObject) {
+	all, failed := b.List(&blob.ListOptions{Prefix: within, Delimiter: "/"}).All(ctx)
+	for object := range all {
 		if object.IsDir {
 			names = append(names, strings.TrimSuffix(strings.TrimPrefix(object.Key, within), "/"))
 		}
-	})
-	return names, err
-}
-
-// each takes what a bucket lists, up to its end or an error.
-func (b bucket) each(ctx context.Context, o *blob.ListOptions, take func(*blob.ListObject)) error {
-	for all := b.List(o); ; {
-		object, err := all.Next(ctx)
-		if errors.Is(err, io.EOF) {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		take(object)
 	}
+	return names, failed()
 }
 
 func (b bucket) remove(ctx context.Context, folder string) error {

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+
+	"everstep/domain"
 )
 
 // A directory keeps objects as files, and never leaves its root, whatever links stand in it.
@@ -25,7 +27,7 @@ func OpenDirectory(dir string) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Store{timely{func() (objects, error) { return directory{root}, nil }}, dir}, nil
+	return storeIn(directory{root}, dir), nil
 }
 
 // begun begins the names of files that are being written.
@@ -33,7 +35,7 @@ const begun = ".writing-"
 
 // write writes beside, has the disk take it, and renames, or links where nothing is to be replaced: who reads finds the old file or
 // the new one.
-func (d directory) write(ctx context.Context, key string, object []byte, over overwrite) error {
+func (d directory) write(ctx context.Context, key string, object []byte, over overwrite) (bool, error) {
 	folder := path.Dir(key)
 	beside := folder + "/" + begun + uuid.NewString()
 	file, err := d.begin(beside)
@@ -41,7 +43,7 @@ func (d directory) write(ctx context.Context, key string, object []byte, over ov
 		file, err = d.begin(beside)
 	}
 	if err != nil {
-		return cause(err)
+		return false, cause(err)
 	}
 	d.sweep(folder)
 	_, err = file.Write(object)
@@ -59,8 +61,11 @@ func (d directory) write(ctx context.Context, key string, object []byte, over ov
 	if err != nil || over == creates {
 		_ = d.root.Remove(beside) // what remains is swept later
 	}
+	if over == creates && errors.Is(err, fs.ErrExist) {
+		return false, nil
+	}
 	if err != nil {
-		return cause(err)
+		return false, cause(err)
 	}
 	for _, folder := range []string{folder, "."} {
 		if opened, err := d.root.Open(folder); err == nil {
@@ -68,7 +73,7 @@ func (d directory) write(ctx context.Context, key string, object []byte, over ov
 			_ = opened.Close()
 		}
 	}
-	return nil
+	return true, nil
 }
 
 func (d directory) begin(file string) (*os.File, error) {
@@ -89,18 +94,21 @@ func (d directory) sweep(folder string) {
 }
 
 // errNoFile is the error of what stands in a record's place and is a link, a pipe or a folder.
-var errNoFile = errors.New("is no regular file; put the file itself there, or delete it")
+var errNoFile = domain.Errorf(domain.Internal, "is no regular file; put the file itself there, or delete it")
 
 // read takes files only: to open what else may stand there could wait for ever.
 func (d directory) read(_ context.Context, key string) ([]byte, error) {
 	info, err := d.root.Lstat(key)
-	if err != nil {
-		return nil, cause(err)
-	}
-	if !info.Mode().IsRegular() {
+	if err == nil && !info.Mode().IsRegular() {
 		return nil, errNoFile
 	}
-	file, err := d.root.Open(key)
+	var file *os.File
+	if err == nil {
+		file, err = d.root.Open(key)
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
 	if err != nil {
 		return nil, cause(err)
 	}

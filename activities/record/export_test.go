@@ -32,15 +32,11 @@ type Breaker struct {
 	mended chan struct{}
 }
 
-// Breaking puts one there, as near to what holds the objects as can be.
+// Breaking puts one there.
 func Breaking(s *Store, heedless bool) *Breaker {
-	b := &Breaker{objects: s.objects, heedless: heedless, mended: make(chan struct{})}
-	if disk, ok := s.objects.(timely); ok {
-		b.objects, _ = disk.open() // it is open
-		s.objects = timely{func() (objects, error) { return b, nil }}
-		return b
-	}
-	s.objects = b
+	b := &Breaker{heedless: heedless, mended: make(chan struct{})}
+	b.objects, _ = s.open() // it is open
+	s.open = func() (objects, error) { return b, nil }
 	return b
 }
 
@@ -73,19 +69,19 @@ func (b *Breaker) met(ctx context.Context) (string, error) {
 	}
 }
 
-func (b *Breaker) write(ctx context.Context, key string, object []byte, over overwrite) error {
+func (b *Breaker) write(ctx context.Context, key string, object []byte, over overwrite) (bool, error) {
 	fault, err := b.met(ctx)
 	switch {
 	case err != nil:
-		return err
+		return false, err
 	case fault == "torn":
 		object = object[:len(object)/2]
 	case fault == "lost":
-		return nil
+		return true, nil
 	case fault == "full":
-		return syscall.ENOSPC
+		return false, syscall.ENOSPC
 	case fault == "read-only":
-		return syscall.EROFS
+		return false, syscall.EROFS
 	}
 	if b.During != nil {
 		b.During()

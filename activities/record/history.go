@@ -28,18 +28,16 @@ func (s *Store) Tool() tool.Tool {
 	return tool.FromSpec(domain.ToolSpec{
 		Name: domain.HistoryTool, Effect: domain.ReadOnly, Schema: json.RawMessage(historySchema),
 		Description: "Reads your own earlier executions in this session, those that have ended: lists them, or shows one with its prompt, answer and steps. Of what was cleared or taken back only the outcome is shown.",
-	}, s.history)
+	}, tool.Typed(s.history))
 }
 
-func (s *Store) history(ctx context.Context, arguments json.RawMessage) (tool.Result, error) {
-	var asked struct {
-		Number   int `json:"number"`
-		Before   int `json:"before"`
-		FromStep int `json:"from_step"`
-	}
-	if err := domain.DecodeInto(arguments, &asked); err != nil {
-		return tool.Result{}, domain.CodedErrorf(domain.Invalid, domain.CodeMalformed, "arguments: %s", err)
-	}
+type historyArgs struct {
+	Number   int `json:"number"`
+	Before   int `json:"before"`
+	FromStep int `json:"from_step"`
+}
+
+func (s *Store) history(ctx context.Context, asked historyArgs) (tool.Result, error) {
 	call, ok := tool.ExecutionOf(ctx)
 	if !ok || call.Earlier == nil {
 		return tool.Result{}, domain.Errorf(domain.Unavailable, "execution_history: the call does not say which session it is of; call again")
@@ -48,21 +46,9 @@ func (s *Store) history(ctx context.Context, arguments json.RawMessage) (tool.Re
 	if err != nil {
 		return tool.Result{}, err
 	}
-	slices.Reverse(all)
-	if asked.Number > 0 {
-		for _, ref := range all {
-			if ref.Number != asked.Number {
-				continue
-			}
-			if r, own, err := s.own(ctx, *call.Earlier, ref); own || err != nil {
-				return tool.Result{Content: r.present(*call.Earlier).shown(max(asked.FromStep, 1))}, err
-			}
-		}
-		return tool.Result{}, domain.Errorf(domain.Invalid, "number: no execution %d of this session is recorded; leave it out to list those that are", asked.Number)
-	}
 	var lines []string
-	for _, ref := range all {
-		if asked.Before > 0 && ref.Number >= asked.Before {
+	for _, ref := range slices.Backward(all) {
+		if asked.Number > 0 && ref.Number != asked.Number || asked.Number == 0 && asked.Before > 0 && ref.Number >= asked.Before {
 			continue
 		}
 		if len(lines) == listedAtOnce {
@@ -70,14 +56,19 @@ func (s *Store) history(ctx context.Context, arguments json.RawMessage) (tool.Re
 			break
 		}
 		r, own, err := s.own(ctx, *call.Earlier, ref)
-		if err != nil {
+		switch present := r.present(*call.Earlier); {
+		case err != nil:
 			return tool.Result{}, err
-		}
-		if own {
-			lines = append(lines, r.present(*call.Earlier).line())
+		case own && asked.Number > 0:
+			return tool.Result{Content: present.shown(max(asked.FromStep, 1))}, nil
+		case own:
+			lines = append(lines, present.line())
 		}
 	}
-	if len(lines) == 0 {
+	switch {
+	case asked.Number > 0:
+		return tool.Result{}, domain.Errorf(domain.Invalid, "number: no execution %d of this session is recorded; leave it out to list those that are", asked.Number)
+	case len(lines) == 0:
 		return tool.Result{Content: "no earlier execution of this session is recorded"}, nil
 	}
 	return tool.Result{Content: strings.Join(lines, "\n")}, nil

@@ -3,9 +3,7 @@ package record
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
-	"io/fs"
 	"iter"
 	"time"
 
@@ -47,17 +45,14 @@ func Import(ctx context.Context, store *Store, records iter.Seq2[Record, error],
 	}
 	// A write that is left may still be done afterwards: each is waited for, and undone with the others.
 	whole := context.WithoutCancel(ctx)
-	var moved []Position
+	var written []string
 	defer func() {
 		if err == nil {
 			return
 		}
 		var failed error
-		for _, written := range done.New {
-			failed = cmp.Or(failed, store.Forget(whole, written.Ref))
-		}
-		for _, written := range moved {
-			failed = cmp.Or(failed, store.forgetPosition(whole, written))
+		for _, key := range written {
+			failed = cmp.Or(failed, store.removeOne(whole, key))
 		}
 		if failed != nil {
 			err = domain.Errorf(domain.Unavailable, "%s; a part of the file stays imported: %s", err, failed)
@@ -80,7 +75,7 @@ func Import(ctx context.Context, store *Store, records iter.Seq2[Record, error],
 					return done, err
 				}
 				if movedNow {
-					moved = append(moved, *r.Moved)
+					written = append(written, r.Moved.key())
 				}
 			}
 			created, err := bring(whole, store, r, false)
@@ -88,7 +83,7 @@ func Import(ctx context.Context, store *Store, records iter.Seq2[Record, error],
 			case err != nil:
 				return done, err
 			case created:
-				done.New = append(done.New, Brought{r.Ref(), r.Name})
+				done.New, written = append(done.New, Brought{r.Ref(), r.Name}), append(written, r.key())
 			default:
 				done.Known++
 			}
@@ -106,9 +101,9 @@ func (r Record) session() string { return r.AgentID.String() + r.FirstRunID }
 // bring creates the object of a record, or of its position, where the store lacks it, and reports whether it has. What another import
 // has created meanwhile is never replaced, and is compared as what was there before.
 func bring(ctx context.Context, store *Store, r Record, position bool) (bool, error) {
-	key, line := r.Ref().key(), json.Marshaler(r)
+	one := Object(r)
 	if position {
-		key, line = positionKey(r.Moved.After(), r.Moved.Head.Position.Moved.Number), *r.Moved
+		one = *r.Moved
 	}
 	lacks := func() (bool, error) {
 		record, moved, err := lacking(ctx, store, r)
@@ -117,8 +112,8 @@ func bring(ctx context.Context, store *Store, r Record, position bool) (bool, er
 	if lacked, err := lacks(); err != nil || !lacked {
 		return false, err
 	}
-	if err := store.write(ctx, key, line, creates); !errors.Is(err, fs.ErrExist) {
-		return err == nil, err
+	if created, err := store.write(ctx, one, creates); created || err != nil {
+		return created, err
 	}
 	deleted, err := lacks()
 	if err == nil && deleted {
@@ -150,7 +145,7 @@ func lacking(ctx context.Context, store *Store, r Record) (record, position bool
 
 // isNewMove reports whether a store does not have a position yet, and refuses one of the same move that says something else.
 func isNewMove(ctx context.Context, store *Store, p Position) (bool, error) {
-	there, err := store.position(ctx, p.After(), p.Head.Position.Moved.Number)
+	there, err := get[Position](ctx, store, p.key(), decoded)
 	there.Imported, p.Imported = time.Time{}, time.Time{}
 	switch {
 	case errors.Is(err, ErrNone):

@@ -3,7 +3,6 @@ package record
 import (
 	"context"
 	"errors"
-	"fmt"
 	"strings"
 
 	"github.com/google/uuid"
@@ -28,29 +27,30 @@ func (p Part) MarshalJSON() ([]byte, error) {
 
 func decodedPart(text []byte) (any, error) { return domain.Decode[Part](text) }
 
+func (p Part) key() string { return partsFolder(p.Ref) + "/" + p.RunID + partExtension }
+
 func partsFolder(r Ref) string { return folder(r.AgentID) + "/parts/" + r.ExecutionID.String() }
 
 const partExtension = ".part.zst"
 
-// RecordPart keeps a part, in place of one of the same run. It may be done again.
-func (s *Store) RecordPart(ctx context.Context, p Part) error {
+func (p Part) check() error {
 	if err := uuid.Validate(p.RunID); err != nil || len(p.Steps) == 0 {
 		return domain.Errorf(domain.Internal, "record: a part of execution %d has %d steps of run %q", p.Number, len(p.Steps), p.RunID)
 	}
-	return s.write(ctx, fmt.Sprintf("%s/%s%s", partsFolder(p.Ref), p.RunID, partExtension), p, replaces)
+	return nil
 }
 
 // Parts are those of an execution that are whole, in no order. One that is damaged is as good as missing.
 func (s *Store) Parts(ctx context.Context, r Ref) (all []Part, _ error) {
-	names, err := s.objects.list(ctx, partsFolder(r))
+	names, err := s.list(ctx, partsFolder(r))
 	if err != nil {
-		return nil, s.failed(ctx, "list", partsFolder(r), err)
+		return nil, err
 	}
 	for _, name := range names {
 		if run, ok := strings.CutSuffix(name, partExtension); !ok || uuid.Validate(run) != nil {
 			continue
 		}
-		p, err := get(ctx, s, partsFolder(r)+"/"+name, decodedPart, func(p Part) bool { return p.Ref == r })
+		p, err := get[Part](ctx, s, partsFolder(r)+"/"+name, decodedPart)
 		switch {
 		case err == nil:
 			all = append(all, p)
@@ -63,6 +63,4 @@ func (s *Store) Parts(ctx context.Context, r Ref) (all []Part, _ error) {
 }
 
 // ForgetParts deletes those of an execution, which the record of the whole takes the place of.
-func (s *Store) ForgetParts(ctx context.Context, r Ref) error {
-	return s.failed(ctx, "delete", partsFolder(r), s.objects.remove(ctx, partsFolder(r)))
-}
+func (s *Store) ForgetParts(ctx context.Context, r Ref) error { return s.remove(ctx, partsFolder(r)) }

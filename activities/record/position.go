@@ -5,8 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strconv"
-	"strings"
 	"time"
 
 	"everstep/domain"
@@ -43,24 +41,23 @@ func (p Position) After() Ref {
 
 // check refuses what is no position of a session. Its errors name the field of the position's account.
 func (p Position) check() error {
-	at := func(field, format string, args ...any) error { return invalid("head.position."+field, format, args...) }
 	h, moved := p.Head, p.Head.Position.Moved
 	if err := cmp.Or(domain.CheckRecorded(account.Account{Head: &h}), checkHead(h)); err != nil {
 		return err
 	}
 	switch from := h.Position.From; {
 	case moved == nil:
-		return at("moved", "is missing; only a rewind or a clear makes a position")
+		return misplaced("moved", "is missing; only a rewind or a clear makes a position")
 	case moved.Number < 1 || moved.Number > domain.MaxCount:
-		return at("moved.number", "is %d; moves are counted from 1", moved.Number)
+		return misplaced("moved.number", "is %d; moves are counted from 1", moved.Number)
 	case moved.After < 1 || moved.After > domain.MaxCount:
-		return at("moved.after_execution", "is %d; executions are counted from 1", moved.After)
+		return misplaced("moved.after_execution", "is %d; executions are counted from 1", moved.After)
 	case moved.At.IsZero():
-		return at("moved.at", "is missing")
+		return misplaced("moved.at", "is missing")
 	case h.Position.Length < 0 || h.Position.Length > domain.MaxCount:
-		return at("length", "is %d; it counts messages", h.Position.Length)
+		return misplaced("length", "is %d; it counts messages", h.Position.Length)
 	case from != nil && (from.AgentID != h.AgentID || from.ExecutionID.IsZero() || from.Check() != nil || from.Origin != nil):
-		return at("from", "is no step of agent %s", h.AgentID)
+		return misplaced("from", "is no step of agent %s", h.AgentID)
 	}
 	if err := h.Position.Edits.Check(h.Position.Length); err != nil {
 		return fmt.Errorf("head.position.%w", err)
@@ -70,23 +67,22 @@ func (p Position) check() error {
 
 // checkBehind refuses a position that the record of the execution that it follows contradicts.
 func (p Position) checkBehind(r Record) error {
-	at := func(field, format string, args ...any) error { return invalid("head.position."+field, format, args...) }
 	stands := p.Head.Position
 	if stands.Length != r.To {
-		return at("length", "is %d, and execution %d ended with %d messages", stands.Length, r.Number, r.To)
+		return misplaced("length", "is %d, and execution %d ended with %d messages", stands.Length, r.Number, r.To)
 	}
 	if stands.From == nil && stands.Edits.CountCleared() != r.To {
-		return at("edits.taken_back", "has %d of %d messages that were cleared; a clear leaves none, and a rewind has from", stands.Edits.CountCleared(), r.To)
+		return misplaced("edits.taken_back", "has %d of %d messages that were cleared; a clear leaves none, and a rewind has from", stands.Edits.CountCleared(), r.To)
 	}
 	if stands.From == nil {
 		return nil
 	}
 	if stands.From.ExecutionID == r.ExecutionID && stands.From.Step > r.Outcome.Steps {
-		return at("from.step", "is %d, and execution %d has %d", stands.From.Step, r.Number, r.Outcome.Steps)
+		return misplaced("from.step", "is %d, and execution %d has %d", stands.From.Step, r.Number, r.Outcome.Steps)
 	}
 	first, spans := r.firstAfter(*stands.From), stands.Edits.TakenBack
 	if n := len(spans); first < r.To && (n == 0 || spans[n-1].From > first || spans[n-1].To != r.To) {
-		return at("edits.taken_back", "leaves messages from %d to %d, which were said after the step that from names", first, r.To-1)
+		return misplaced("edits.taken_back", "leaves messages from %d to %d, which were said after the step that from names", first, r.To-1)
 	}
 	return nil
 }
@@ -109,22 +105,23 @@ func (r Record) firstAfter(step domain.Origin) int {
 	return r.To
 }
 
+func misplaced(field, format string, args ...any) error {
+	return invalid("head.position."+field, format, args...)
+}
+
 // checkHead refuses a head that does not name the agent and the session.
 func checkHead(h account.Head) error {
-	if h.AgentID.IsZero() {
-		return invalid("head.agent_id", "is missing")
-	}
-	if h.Run.First == "" {
-		return invalid("head.run.first_run_id", "is missing")
-	}
-	if h.Name == "" {
-		return nil
-	}
 	id, err := domain.AgentIDOf(h.Name)
-	if err != nil {
+	switch {
+	case h.AgentID.IsZero():
+		return invalid("head.agent_id", "is missing")
+	case h.Run.First == "":
+		return invalid("head.run.first_run_id", "is missing")
+	case h.Name == "":
+		return nil
+	case err != nil:
 		return invalid("head.name", "%s", err)
-	}
-	if id != h.AgentID {
+	case id != h.AgentID:
 		return invalid("head.name", "%q is not that of agent %s", h.Name, h.AgentID)
 	}
 	return nil
@@ -144,55 +141,27 @@ func positionIn(a account.Account) (Position, error) {
 	return p, p.check()
 }
 
-// positionExtension ends the names of positions, which stand behind that of the execution that they follow.
-const positionExtension = ".position"
-
-func positionKey(after Ref, move int) string {
-	return fmt.Sprintf("%s%s-%06d%s", strings.TrimSuffix(after.key(), extension), positionExtension, move, extension)
-}
-
-// moveOf reads the number of the move in the name of a position after an execution. What has none is no such position.
-func moveOf(after Ref, name string) (int, bool) {
-	_, rest, _ := strings.Cut(strings.TrimSuffix(name, extension), positionExtension+"-")
-	move, err := strconv.Atoi(rest)
-	return move, err == nil && positionKey(after, move) == folder(after.AgentID)+"/"+name
-}
-
-// afterOf reads which execution a position follows in its name. What has none is no position.
-func afterOf(agent domain.AgentID, name string) (Ref, bool) {
-	execution, _, _ := strings.Cut(name, positionExtension)
-	after, ok := refOf(agent, execution+extension)
-	if ok {
-		_, ok = moveOf(after, name)
-	}
-	return after, ok
-}
-
-// RecordPosition keeps a position, beside those of earlier moves. It may be done again.
-func (s *Store) RecordPosition(ctx context.Context, p Position) error {
-	if err := p.check(); err != nil {
-		return err
-	}
-	return s.write(ctx, positionKey(p.After(), p.Head.Position.Moved.Number), p, replaces)
+func (p Position) key() string {
+	return objectName{p.After(), p.Head.Position.Moved.Number}.key()
 }
 
 // Position is where the session has stood since the newest move after an execution. The error is ErrNone where it was not
 // moved since; a position that cannot be read is Internal, and no earlier one is taken for it.
 func (s *Store) Position(ctx context.Context, after Ref) (Position, error) {
-	names, err := s.objects.list(ctx, folder(after.AgentID))
+	names, err := s.names(ctx, after.AgentID)
 	if err != nil {
-		return Position{}, s.failed(ctx, "list", folder(after.AgentID), err)
+		return Position{}, err
 	}
-	newest := 0
+	newest := objectName{ref: after}
 	for _, name := range names {
-		if move, ok := moveOf(after, name); ok {
-			newest = max(newest, move)
+		if name.ref == after {
+			newest.move = max(newest.move, name.move)
 		}
 	}
-	if newest == 0 {
+	if newest.move == 0 {
 		return Position{}, fmt.Errorf("records: %s has no position after execution %d of agent %s: %w", s.name, after.Number, after.AgentID, ErrNone)
 	}
-	p, err := s.position(ctx, after, newest)
+	p, err := get[Position](ctx, s, newest.key(), decoded)
 	if err != nil {
 		return p, err
 	}
@@ -203,18 +172,8 @@ func (s *Store) Position(ctx context.Context, after Ref) (Position, error) {
 		return Position{}, err
 	default:
 		if wrong := p.checkBehind(r); wrong != nil {
-			return Position{}, domain.Errorf(domain.Internal, "records: %s of %s contradicts the record of the execution: %s", positionKey(after, newest), s.name, wrong)
+			return Position{}, domain.Errorf(domain.Internal, "records: %s of %s contradicts the record of the execution: %s", newest.key(), s.name, wrong)
 		}
 		return p, nil
 	}
-}
-
-func (s *Store) position(ctx context.Context, after Ref, move int) (Position, error) {
-	return get(ctx, s, positionKey(after, move), decoded, func(p Position) bool { return p.After() == after && p.Head.Position.Moved.Number == move })
-}
-
-// forgetPosition deletes one position.
-func (s *Store) forgetPosition(ctx context.Context, p Position) error {
-	key := positionKey(p.After(), p.Head.Position.Moved.Number)
-	return s.failed(ctx, "delete", key, s.objects.removeOne(ctx, key))
 }

@@ -42,7 +42,7 @@ func TestPositions(t *testing.T) {
 		require.ErrorIs(t, err, record.ErrNone, name)
 		for n := 1; n <= 11; n++ {
 			for range 2 {
-				require.NoError(t, store.RecordPosition(t.Context(), positionAfter(t, all[1], n)))
+				require.NoError(t, store.Record(t.Context(), positionAfter(t, all[1], n)))
 			}
 			got, err := store.Position(t.Context(), all[1].Ref())
 			require.NoError(t, err)
@@ -59,7 +59,7 @@ func TestPositions(t *testing.T) {
 	}
 
 	all := stores.Sample(t, "ann", 3)
-	require.NoError(t, kept["directory"].RecordPosition(t.Context(), positionAfter(t, all[1], 1)))
+	require.NoError(t, kept["directory"].Record(t.Context(), positionAfter(t, all[1], 1)))
 	keep(t, kept["directory"], all...)
 	entries, err := os.ReadDir(filepath.Join(dir, all[0].AgentID.String()))
 	require.NoError(t, err)
@@ -76,7 +76,7 @@ func TestAPositionIsSmall(t *testing.T) {
 	for n := range 20 {
 		p.Head.Position.Edits.TakenBack = append(p.Head.Position.Edits.TakenBack, domain.Span{From: 90_000*n + 7, To: 90_000*n + 1234*n + 9})
 	}
-	require.NoError(t, store.RecordPosition(t.Context(), p))
+	require.NoError(t, store.Record(t.Context(), p))
 	files, err := filepath.Glob(filepath.Join(dir, "*", "*"))
 	require.NoError(t, err)
 	require.Len(t, files, 1)
@@ -115,7 +115,7 @@ func TestABadPositionIsTold(t *testing.T) {
 			store, dir := inDirectory(t)
 			keep(t, store, r)
 			for n := 1; n <= 2; n++ {
-				require.NoError(t, store.RecordPosition(t.Context(), positionAfter(t, r, n)))
+				require.NoError(t, store.Record(t.Context(), positionAfter(t, r, n)))
 			}
 			files, err := filepath.Glob(filepath.Join(dir, "*", "*.position-000002*"))
 			require.NoError(t, err)
@@ -202,7 +202,7 @@ func TestAPositionThatContradictsItsRecord(t *testing.T) {
 			_, inFile := record.Read(strings.NewReader(written(t, all[0], all[1], r)))
 			store, _ := inDirectory(t)
 			keep(t, store, last)
-			require.NoError(t, store.RecordPosition(t.Context(), p))
+			require.NoError(t, store.Record(t.Context(), p))
 			_, inStore := store.Position(t.Context(), last.Ref())
 			if test.says == "" {
 				require.NoError(t, inFile)

@@ -1,7 +1,6 @@
 package record
 
 import (
-	"context"
 	"slices"
 
 	"everstep/domain"
@@ -72,6 +71,8 @@ func (r Raw) check() error {
 // Ref names the record.
 func (r Raw) Ref() Ref { return r.record.Ref() }
 
+func (r Raw) key() string { return r.record.key() }
+
 // Missing says which steps, messages and events could not be read any more.
 func (r Raw) Missing() []account.Missing { return r.record.Missing }
 
@@ -86,9 +87,4 @@ func (r Raw) MarshalJSON() ([]byte, error) {
 		Steps  []account.RawItem `json:"steps,omitempty"`
 		Events []account.RawItem `json:"events,omitempty"`
 	}{a, r.steps, r.events})
-}
-
-// RecordRaw keeps a record, in place of one of the same execution. It may be done again.
-func (s *Store) RecordRaw(ctx context.Context, r Raw) error {
-	return s.write(ctx, r.Ref().key(), r, replaces)
 }

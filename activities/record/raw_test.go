@@ -43,7 +43,7 @@ func TestARawRecordIsTheRecord(t *testing.T) {
 		require.Equal(t, r.Ref(), made.Ref())
 		require.Empty(t, made.Missing())
 		store, _ := inDirectory(t)
-		require.NoError(t, store.RecordRaw(t.Context(), made))
+		require.NoError(t, store.Record(t.Context(), made))
 		kept, err := store.Get(t.Context(), r.Ref())
 		require.NoError(t, err)
 
@@ -81,7 +81,7 @@ func TestARawRecordSaysWhatIsMissing(t *testing.T) {
 	require.NoError(t, err)
 	require.Empty(t, made.Missing())
 	store, _ := inDirectory(t)
-	require.NoError(t, store.RecordRaw(t.Context(), made))
+	require.NoError(t, store.Record(t.Context(), made))
 	kept, err := store.Get(t.Context(), r.Ref())
 	require.NoError(t, err)
 	require.Equal(t, written(t, r), written(t, kept))

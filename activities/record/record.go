@@ -1,6 +1,7 @@
 package record
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -103,16 +104,7 @@ func invalid(field, format string, args ...any) error {
 
 // check refuses what is no record of an execution that has ended. Its errors name the field of the record's account.
 func (r Record) check() error {
-	if err := r.checkEnd(); err != nil {
-		return err
-	}
-	if err := r.checkSteps(); err != nil {
-		return err
-	}
-	if err := r.checkMessages(); err != nil {
-		return err
-	}
-	if err := r.checkEvents(); err != nil {
+	if err := cmp.Or(r.checkEnd(), r.checkSteps(), r.checkMessages(), r.checkEvents()); err != nil {
 		return err
 	}
 	if gaps := r.gaps(); !slices.Equal(r.Missing, gaps) {

@@ -7,27 +7,45 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/google/uuid"
 
 	"everstep/domain"
 )
 
-// A Store keeps the records of agents. It is safe for concurrent use, by many processes too.
+// A Store keeps the records of agents. It is safe for concurrent use, by many processes too. Nobody waits for a disk that hangs longer
+// than the context lasts: what was begun goes on by itself, and a write that is left is not made visible any more.
 type Store struct {
-	objects objects
-	name    string
+	// open returns what it keeps objects in, and may open that when it is first called.
+	open func() (objects, error)
+	name string
 }
 
-// objects is where a store keeps bytes, under keys of the store's own making. What does not exist is fs.ErrNotExist.
+// Later is the store that open opens once something of it is asked for. The name is for people.
+func Later(name string, open func() (*Store, error)) *Store {
+	return &Store{sync.OnceValues(func() (objects, error) {
+		store, err := open()
+		if err != nil {
+			return nil, err
+		}
+		return store.open()
+	}), name}
+}
+
+func storeIn(o objects, name string) *Store {
+	return &Store{func() (objects, error) { return o, nil }, name}
+}
+
+// objects is where a store keeps bytes, under keys of the store's own making.
 type objects interface {
-	// write makes an object visible whole or not at all, in place of one of the same key, or only where there is none: the error is
-	// fs.ErrExist then, where there is one.
-	write(ctx context.Context, key string, object []byte, over overwrite) error
+	// write makes an object visible whole or not at all, in place of one of the same key, or only where there is none. It reports
+	// whether it has.
+	write(ctx context.Context, key string, object []byte, over overwrite) (written bool, err error)
+	// read returns nil where there is no such object.
 	read(ctx context.Context, key string) ([]byte, error)
 	// list are the names in a folder; one that does not exist has none.
 	list(ctx context.Context, folder string) ([]string, error)
@@ -50,55 +68,88 @@ const (
 
 const extension = ".jsonl.zst"
 
-// folder and key hold nothing that a user or a model wrote: UUIDs and a number.
+// folder and objectName.key hold nothing that a user or a model wrote: UUIDs and numbers.
 func folder(agent domain.AgentID) string { return agent.String() }
 
-func (r Ref) key() string {
-	return fmt.Sprintf("%s/%06d-%s%s", folder(r.AgentID), r.Number, r.ExecutionID, extension)
+// An objectName names the record of an execution, or the position after it since a move.
+type objectName struct {
+	ref  Ref
+	move int // 0: the record
 }
 
-// refOf reads the name of an object. What is no record's is none of ours.
-func refOf(agent domain.AgentID, name string) (Ref, bool) {
-	number, rest, _ := strings.Cut(strings.TrimSuffix(name, extension), "-")
+func (n objectName) key() string {
+	position := ""
+	if n.move > 0 {
+		position = fmt.Sprintf("%s%06d", positionMark, n.move)
+	}
+	return fmt.Sprintf("%s/%06d-%s%s%s", folder(n.ref.AgentID), n.ref.Number, n.ref.ExecutionID, position, extension)
+}
+
+// positionMark stands in the names of positions behind that of the execution that they follow.
+const positionMark = ".position-"
+
+// nameOf reads the name of an object in an agent's folder. What has another is none of ours.
+func nameOf(agent domain.AgentID, name string) (objectName, bool) {
+	execution, position, _ := strings.Cut(strings.TrimSuffix(name, extension), positionMark)
+	number, rest, _ := strings.Cut(execution, "-")
 	n, err := strconv.Atoi(number)
 	id, bad := uuid.Parse(rest)
-	r := Ref{agent, domain.ExecutionID{UUID: id}, n}
-	return r, err == nil && bad == nil && r.key() == folder(agent)+"/"+name
+	move, _ := strconv.Atoi(position) // a record has none
+	own := objectName{Ref{agent, domain.ExecutionID{UUID: id}, n}, move}
+	return own, err == nil && bad == nil && own.key() == folder(agent)+"/"+name
 }
+
+// names are those of the records and positions of an agent, in no order; of one without any there are none.
+func (s *Store) names(ctx context.Context, agent domain.AgentID) (own []objectName, _ error) {
+	all, err := s.list(ctx, folder(agent))
+	for _, name := range all {
+		if n, ok := nameOf(agent, name); ok {
+			own = append(own, n)
+		}
+	}
+	return own, err
+}
+
+// An Object is what a store keeps as a file of its own: a [Record], the [Raw] form of one, a [Part] or a [Position].
+type Object interface {
+	json.Marshaler
+	key() string
+	// check says what is wrong with it.
+	check() error
+}
+
+func (r Record) key() string { return objectName{ref: r.Ref()}.key() }
 
 // Name is the store's, for people.
 func (s *Store) Name() string { return s.name }
 
-// Record keeps a record, in place of one of the same execution. It may be done again.
-func (s *Store) Record(ctx context.Context, r Record) error {
-	if err := r.check(); err != nil {
+// Record keeps an object, in place of one of the same execution, of the same of its runs or of its moves. It may be done again.
+func (s *Store) Record(ctx context.Context, one Object) error {
+	if err := one.check(); err != nil {
 		return err
 	}
-	return s.write(ctx, r.Ref().key(), r, replaces)
+	_, err := s.write(ctx, one, replaces)
+	return err
 }
 
-// write keeps a record, a position or a part as a file of its own.
-func (s *Store) write(ctx context.Context, key string, line json.Marshaler, over overwrite) error {
-	var object bytes.Buffer
-	err := compressed(&object, line)
+// write writes an object, and reports whether it has.
+func (s *Store) write(ctx context.Context, one Object, over overwrite) (bool, error) {
+	var file bytes.Buffer
+	err := compressed(&file, one)
 	if err != nil && domain.AsError(err).Kind == domain.TooLarge {
-		return err
+		return false, err
 	}
 	if err != nil {
-		return domain.Errorf(domain.Internal, "record: %s: %s", key, err)
+		return false, domain.Errorf(domain.Internal, "record: %s: %s", one.key(), err)
 	}
-	err = s.objects.write(ctx, key, object.Bytes(), over)
-	if over == creates && errors.Is(err, fs.ErrExist) {
-		return err
-	}
-	return s.failed(ctx, "write", key, err)
+	return s.put(ctx, one.key(), file.Bytes(), over)
 }
 
 // Agents are those of which there may be records, for lists and for ids that are not given whole, in no order: of one whose records are just being deleted there may be none.
 func (s *Store) Agents(ctx context.Context) (all []domain.AgentID, _ error) {
-	names, err := s.objects.folders(ctx)
+	names, err := on(ctx, s, "list", "the agents", func(o objects) ([]string, error) { return o.folders(ctx) })
 	if err != nil {
-		return nil, s.failed(ctx, "list", "the agents", err)
+		return nil, err
 	}
 	for _, name := range names {
 		id, err := uuid.Parse(name)
@@ -112,63 +163,49 @@ func (s *Store) Agents(ctx context.Context) (all []domain.AgentID, _ error) {
 // List names the records of an agent, by number, and those that are missing while the position after them is there; of an agent
 // without any there are none.
 func (s *Store) List(ctx context.Context, agent domain.AgentID) ([]Ref, error) {
-	names, err := s.objects.list(ctx, folder(agent))
-	if err != nil {
-		return nil, s.failed(ctx, "list", folder(agent), err)
+	names, err := s.names(ctx, agent)
+	var refs []Ref
+	for _, name := range names {
+		refs = append(refs, name.ref)
 	}
-	refs := append(namedIn(agent, names, refOf), namedIn(agent, names, afterOf)...)
 	slices.SortFunc(refs, func(a, b Ref) int {
 		return cmp.Or(cmp.Compare(a.Number, b.Number), strings.Compare(a.ExecutionID.String(), b.ExecutionID.String()))
 	})
-	return slices.Compact(refs), nil
-}
-
-// namedIn are the records among the names of an agent's folder, or those that the positions among them follow.
-func namedIn(agent domain.AgentID, names []string, ref func(domain.AgentID, string) (Ref, bool)) (refs []Ref) {
-	for _, name := range names {
-		if r, ok := ref(agent, name); ok {
-			refs = append(refs, r)
-		}
-	}
-	return refs
+	return slices.Compact(refs), err
 }
 
 // Get reads a record. The error is ErrNone where the store has no such, also where it had; one that cannot be read is Internal, and
 // of a build whose form this one does not read a domain.OtherSchema besides.
 func (s *Store) Get(ctx context.Context, ref Ref) (Record, error) {
-	return get(ctx, s, ref.key(), decoded, func(r Record) bool { return r.Ref() == ref })
+	return get[Record](ctx, s, objectName{ref: ref}.key(), decoded)
 }
 
-// get reads the one record, position or part that an object holds, which has to be ours.
-func get[T Record | Position | Part](ctx context.Context, s *Store, key string, decode func([]byte) (any, error), ours func(T) bool) (none T, _ error) {
-	object, err := s.objects.read(ctx, key)
-	if errors.Is(err, fs.ErrNotExist) {
-		return none, fmt.Errorf("records: %s has no %s: %w", s.name, key, ErrNone)
-	}
+// get reads the one object of a file, which has to be that of the key.
+func get[T Object](ctx context.Context, s *Store, key string, decode func([]byte) (any, error)) (none T, _ error) {
+	file, err := s.read(ctx, key)
 	unreadable := func(err error) error {
 		return wrong{domain.Errorf(domain.Internal, "records: %s of %s cannot be read: %s", key, s.name, err), err}
 	}
-	if errors.Is(err, errNoFile) {
+	switch {
+	case errors.Is(err, errNoFile):
 		return none, unreadable(err)
-	}
-	if err != nil {
-		return none, s.failed(ctx, "read", key, err)
+	case err != nil:
+		return none, err
+	case file == nil:
+		return none, fmt.Errorf("records: %s has no %s: %w", s.name, key, ErrNone)
 	}
 	var lines []any
-	err = read(bytes.NewReader(object), decode, func(line any) error {
+	err = read(bytes.NewReader(file), decode, func(line any) error {
 		if lines = append(lines, line); len(lines) > 1 {
 			return errEnough
 		}
 		return nil
 	})
-	if errors.Is(err, errEnough) {
-		err = nil
-	}
-	if err != nil {
+	if err != nil && !errors.Is(err, errEnough) {
 		return none, unreadable(err)
 	}
 	if len(lines) == 1 {
-		if one, ok := lines[0].(T); ok && ours(one) {
+		if one, ok := lines[0].(T); ok && one.key() == key {
 			return one, nil
 		}
 	}
@@ -177,20 +214,35 @@ func get[T Record | Position | Part](ctx context.Context, s *Store, key string, 
 
 // Delete deletes all records of an agent, those of positions too, and says how many there were. It may be done again.
 func (s *Store) Delete(ctx context.Context, agent domain.AgentID) (int, error) {
-	names, err := s.objects.list(ctx, folder(agent))
+	names, err := s.names(ctx, agent)
 	if err != nil {
-		return 0, s.failed(ctx, "list", folder(agent), err)
+		return 0, err
 	}
-	return len(namedIn(agent, names, refOf)) + len(namedIn(agent, names, afterOf)), s.failed(ctx, "delete", folder(agent), s.objects.remove(ctx, folder(agent)))
+	return len(names), s.remove(ctx, folder(agent))
 }
 
 // Forget deletes one record.
 func (s *Store) Forget(ctx context.Context, ref Ref) error {
-	return s.failed(ctx, "delete", ref.key(), s.objects.removeOne(ctx, ref.key()))
+	return s.removeOne(ctx, objectName{ref: ref}.key())
 }
 
 // Close ends the use of the store.
-func (s *Store) Close() error { return s.objects.close() }
+func (s *Store) Close() error {
+	return s.does(context.Background(), "close", "the objects", objects.close)
+}
+
+// Probe proves that the store can be written, read and deleted from.
+func (s *Store) Probe(ctx context.Context) error {
+	key, want := "probe/"+uuid.NewString(), "everstep"
+	if _, err := s.put(ctx, key, []byte(want), replaces); err != nil {
+		return err
+	}
+	got, err := s.read(ctx, key)
+	if err == nil && string(got) != want {
+		err = s.failed(ctx, "read", key, errors.New("what came back is not what was written"))
+	}
+	return cmp.Or(err, s.removeOne(ctx, key))
+}
 
 // failed names the store, the object and the cause. A store that fails may be well later; one that cannot be opened says why itself.
 func (s *Store) failed(ctx context.Context, doing, key string, err error) error {
@@ -203,18 +255,51 @@ func (s *Store) failed(ctx context.Context, doing, key string, err error) error 
 	return domain.Errorf(domain.Unavailable, "records: cannot %s %s of %s: %s", doing, key, s.name, err)
 }
 
-// Probe proves that the store can be written, read and deleted from.
-func (s *Store) Probe(ctx context.Context) error {
-	key, want := "probe/"+uuid.NewString(), "everstep"
-	if err := s.failed(ctx, "write", key, s.objects.write(ctx, key, []byte(want), replaces)); err != nil {
-		return err
+func (s *Store) put(ctx context.Context, key string, object []byte, over overwrite) (bool, error) {
+	return on(ctx, s, "write", key, func(o objects) (bool, error) { return o.write(ctx, key, object, over) })
+}
+
+func (s *Store) read(ctx context.Context, key string) ([]byte, error) {
+	return on(ctx, s, "read", key, func(o objects) ([]byte, error) { return o.read(ctx, key) })
+}
+
+func (s *Store) list(ctx context.Context, folder string) ([]string, error) {
+	return on(ctx, s, "list", folder, func(o objects) ([]string, error) { return o.list(ctx, folder) })
+}
+
+func (s *Store) remove(ctx context.Context, folder string) error {
+	return s.does(ctx, "delete", folder, func(o objects) error { return o.remove(ctx, folder) })
+}
+
+func (s *Store) removeOne(ctx context.Context, key string) error {
+	return s.does(ctx, "delete", key, func(o objects) error { return o.removeOne(ctx, key) })
+}
+
+func (s *Store) does(ctx context.Context, doing, key string, do func(objects) error) error {
+	_, err := on(ctx, s, doing, key, func(o objects) (struct{}, error) { return struct{}{}, do(o) })
+	return err
+}
+
+// on has something done with the objects of a store, for as long as the context lasts.
+func on[T any](ctx context.Context, s *Store, doing, key string, do func(objects) (T, error)) (T, error) {
+	type answer struct {
+		value T
+		err   error
 	}
-	got, err := s.objects.read(ctx, key)
-	if err == nil && string(got) != want {
-		err = errors.New("what came back is not what was written")
+	told := make(chan answer, 1)
+	go func() {
+		var a answer
+		within, err := s.open()
+		if a.err = err; err == nil {
+			a.value, a.err = do(within)
+		}
+		told <- a
+	}()
+	var a answer
+	select {
+	case a = <-told:
+	case <-ctx.Done():
+		a.err = context.Cause(ctx)
 	}
-	if err != nil {
-		return s.failed(ctx, "read", key, err)
-	}
-	return s.failed(ctx, "delete", key, s.objects.removeOne(ctx, key))
+	return a.value, s.failed(ctx, doing, key, a.err)
 }

@@ -374,10 +374,10 @@ func TestPartsOfAnExecution(t *testing.T) {
 	kept, dir := both(t)
 	for name, store := range kept {
 		require.Empty(t, partsOf(store, ref), name)
-		require.Error(t, store.RecordPart(t.Context(), record.Part{Ref: ref, RunID: "../../etc", Steps: sample.Steps}), name)
-		require.Error(t, store.RecordPart(t.Context(), record.Part{Ref: ref, RunID: run}), name)
+		require.Error(t, store.Record(t.Context(), record.Part{Ref: ref, RunID: "../../etc", Steps: sample.Steps}), name)
+		require.Error(t, store.Record(t.Context(), record.Part{Ref: ref, RunID: run}), name)
 		for range 2 {
-			require.NoError(t, store.RecordPart(t.Context(), part))
+			require.NoError(t, store.Record(t.Context(), part))
 		}
 		parts := partsOf(store, ref)
 		require.Len(t, parts, 1)
@@ -394,7 +394,7 @@ func TestPartsOfAnExecution(t *testing.T) {
 		require.Equal(t, 1, n)
 		require.Empty(t, partsOf(store, ref), "%s: deleted with the agent", name)
 
-		require.NoError(t, store.RecordPart(t.Context(), part))
+		require.NoError(t, store.Record(t.Context(), part))
 		for range 2 {
 			require.NoError(t, store.ForgetParts(t.Context(), ref))
 		}
@@ -402,7 +402,7 @@ func TestPartsOfAnExecution(t *testing.T) {
 	}
 
 	// Torn at any byte, one is no part.
-	require.NoError(t, kept["directory"].RecordPart(t.Context(), part))
+	require.NoError(t, kept["directory"].Record(t.Context(), part))
 	files, err := filepath.Glob(filepath.Join(dir, sample.AgentID.String(), "parts", "*", "*"))
 	require.NoError(t, err)
 	require.Len(t, files, 1)

@@ -55,26 +55,26 @@ type keeper struct {
 func (s *Shell) run(ctx context.Context, o order, folder *os.File, limit time.Duration) (ending, error) {
 	var err error
 	if o.Temp, err = os.MkdirTemp("", "everstep-shell-"); err != nil {
-		return ending{}, tool.NotStarted(domain.Errorf(domain.Unavailable, "the command was not run: it has no temporary folder"))
+		return ending{}, notRun("it has no temporary folder")
 	}
 	defer os.RemoveAll(o.Temp) // the keeper does, unless it is lost
 	if o.Temp, err = filepath.EvalSymlinks(o.Temp); err != nil {
-		return ending{}, tool.NotStarted(domain.Errorf(domain.Unavailable, "the command was not run: its temporary folder is gone"))
+		return ending{}, notRun("its temporary folder is gone")
 	}
 	temps, err := os.Open(filepath.Dir(o.Temp))
 	if err != nil {
-		return ending{}, tool.NotStarted(domain.Errorf(domain.Unavailable, "the command was not run: its temporary folder is gone"))
+		return ending{}, notRun("its temporary folder is gone")
 	}
 	defer temps.Close()
 	o.Namespace, o.Network = s.namespace, s.config.Network
 	k, err := s.start(folder, temps)
 	if err != nil {
-		return ending{}, tool.NotStarted(domain.Errorf(domain.Unavailable, "the command was not run: its keeper cannot be started: %s", err))
+		return ending{}, notRun("its keeper cannot be started: %s", err)
 	}
 	defer k.release()
 	first, ok := k.next(ctx, readyPatience)
 	if !ok || !first.Ready {
-		return ending{}, tool.NotStarted(domain.Errorf(domain.Unavailable, "the command was not run: its keeper did not get ready"))
+		return ending{}, notRun("its keeper did not get ready")
 	}
 	if err := json.NewEncoder(k.control).Encode(o); err != nil {
 		return ending{}, k.lost()

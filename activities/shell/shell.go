@@ -188,12 +188,13 @@ func (s *Shell) command(a args) ([]string, time.Duration, error) {
 // folder opens where a command is to run. The system sees to it that it is in the root.
 func (s *Shell) folder(name string) (*os.File, error) {
 	name = cmp.Or(name, ".")
+	shown := domain.Shorten(name, 100)
 	if !filepath.IsLocal(name) || strings.ContainsRune(name, 0) {
-		return nil, domain.Errorf(domain.Denied, "folder: %q leads out of the root; give a path inside it", domain.Shorten(name, 100))
+		return nil, domain.Errorf(domain.Denied, "folder: %q leads out of the root; give a path inside it", shown)
 	}
 	info, err := s.root.Stat(name)
 	if err == nil && !info.IsDir() {
-		return nil, domain.Errorf(domain.Invalid, "folder: %q is no folder", domain.Shorten(name, 100))
+		return nil, domain.Errorf(domain.Invalid, "folder: %q is no folder", shown)
 	}
 	var folder *os.File
 	if err == nil {
@@ -201,9 +202,9 @@ func (s *Shell) folder(name string) (*os.File, error) {
 	}
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return nil, domain.Errorf(domain.Invalid, "folder: %q does not exist", domain.Shorten(name, 100))
+		return nil, domain.Errorf(domain.Invalid, "folder: %q does not exist", shown)
 	case err != nil:
-		return nil, domain.Errorf(domain.Denied, "folder: %q cannot be used", domain.Shorten(name, 100))
+		return nil, domain.Errorf(domain.Denied, "folder: %q cannot be used", shown)
 	}
 	return folder, nil
 }
@@ -212,24 +213,18 @@ func (s *Shell) folder(name string) (*os.File, error) {
 func (s *Shell) hidden() ([]string, error) {
 	var places []string
 	for _, path := range s.config.Hidden {
-		place, err := placeOf(path)
+		place, err := PlaceOf(path)
 		if err != nil {
-			return nil, tool.NotStarted(domain.Errorf(domain.Unavailable, "the command was not run: what is to be hidden from it cannot be found"))
+			return nil, notRun("what is to be hidden from it cannot be found")
 		}
 		places = append(places, place)
 	}
 	return places, nil
 }
 
-// placeOf is where a path leads, of which the end need not exist.
-func placeOf(path string) (string, error) {
-	place, err := filepath.EvalSymlinks(path)
-	parent := filepath.Dir(path)
-	if !errors.Is(err, fs.ErrNotExist) || parent == path {
-		return place, err
-	}
-	parent, err = placeOf(parent)
-	return filepath.Join(parent, filepath.Base(path)), err
+// notRun is the error of a command that was surely not run.
+func notRun(format string, args ...any) error {
+	return tool.NotStarted(domain.Errorf(domain.Unavailable, "the command was not run: "+format, args...))
 }
 
 // within is a limit, or what the call has left less the time to end and to say so.

@@ -24,16 +24,14 @@ func Tool() tool.Tool {
 	return tool.FromSpec(domain.ToolSpec{
 		Name: Name, Effect: domain.Idempotent, Schema: json.RawMessage(schema),
 		Description: "Keeps your list of things to do, over all of this session. With items it replaces the whole list; without, it shows the list.",
-	}, run, tool.Keeps(Name))
+	}, tool.Typed(run), tool.Keeps(Name))
 }
 
-func run(ctx context.Context, arguments json.RawMessage) (tool.Result, error) {
-	var given struct {
-		Items *[]domain.TodoItem `json:"items"`
-	}
-	if err := json.Unmarshal(arguments, &given); err != nil {
-		return tool.Result{}, err
-	}
+type args struct {
+	Items *[]domain.TodoItem `json:"items"`
+}
+
+func run(ctx context.Context, given args) (tool.Result, error) {
 	if given.Items != nil {
 		note, err := json.Marshal(given.Items)
 		return tool.Result{Content: shown(*given.Items), Note: note}, err

@@ -17,20 +17,20 @@ func RetryLater(err error, after time.Duration) error {
 	if after > 0 {
 		words = fmt.Sprintf("it may work in %s", after)
 	}
-	return advise(err, Advice{Kind: domain.Unavailable, After: max(after, 0), Words: words})
+	return mark(err, advised{Kind: domain.Unavailable, After: max(after, 0), Words: words})
 }
 
 // OtherArguments marks an error that the same arguments will meet again, and others may
 // not. The call is not made again, and the model is told. It returns nil for nil.
 func OtherArguments(err error) error {
-	return advise(err, Advice{Kind: domain.Invalid, Words: "with these arguments it fails again, with others it may work"})
+	return mark(err, advised{Kind: domain.Invalid, Words: "with these arguments it fails again, with others it may work"})
 }
 
 // GiveUp marks an error that the tool will meet again whatever the arguments: a permission
 // that is missing. The call is not made again, and the model is told not to. It returns
 // nil for nil.
 func GiveUp(err error) error {
-	return advise(err, Advice{Kind: domain.Denied, Words: "it fails again whatever the arguments: do not call it again"})
+	return mark(err, advised{Kind: domain.Denied, Words: "it fails again whatever the arguments: do not call it again"})
 }
 
 // Advice is what a tool's error says of a further call.
@@ -47,20 +47,10 @@ type Advice struct {
 // that it wraps.
 func AdviceOf(err error) (Advice, bool) {
 	own, ok := errors.AsType[advised](err)
-	return own.advice, ok
+	return Advice(own), ok
 }
 
-type advised struct {
-	cause  error
-	advice Advice
-}
+// advised is the mark of an error with an advice.
+type advised Advice
 
-func advise(err error, advice Advice) error {
-	if err == nil {
-		return nil
-	}
-	return advised{err, advice}
-}
-
-func (e advised) Error() string { return e.cause.Error() }
-func (e advised) Unwrap() error { return e.cause }
+func (a advised) Error() string { return a.Words }

@@ -3,7 +3,6 @@ package tool
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"time"
 
 	"everstep/domain"
@@ -53,47 +52,3 @@ func ExecutionOf(ctx context.Context) (Call, bool) {
 	call, ok := ctx.Value(callKey{}).(Call)
 	return call, ok
 }
-
-// NotStarted marks an error of a tool that surely did nothing, so that the call
-// may be made again even where the tool is at-most-once: no connection, no
-// credentials, no lock. It returns nil for nil.
-func NotStarted(err error) error {
-	if err == nil {
-		return nil
-	}
-	return notStarted{err}
-}
-
-// IsNotStarted reports whether an error, or one that it wraps, was marked by
-// NotStarted.
-func IsNotStarted(err error) bool {
-	_, ok := errors.AsType[notStarted](err)
-	return ok
-}
-
-type notStarted struct{ cause error }
-
-func (e notStarted) Error() string { return e.cause.Error() }
-func (e notStarted) Unwrap() error { return e.cause }
-
-// OutcomeUnknown marks an error of a tool that may have done what it was asked, with
-// nobody to say so: a connection that broke before the answer. A tool that is not
-// repeatable is then not called again, and the model is told. It returns nil for nil.
-func OutcomeUnknown(err error) error {
-	if err == nil {
-		return nil
-	}
-	return outcomeUnknown{err}
-}
-
-// IsOutcomeUnknown reports whether an error, or one that it wraps, was marked by
-// OutcomeUnknown.
-func IsOutcomeUnknown(err error) bool {
-	_, ok := errors.AsType[outcomeUnknown](err)
-	return ok
-}
-
-type outcomeUnknown struct{ cause error }
-
-func (e outcomeUnknown) Error() string { return e.cause.Error() }
-func (e outcomeUnknown) Unwrap() error { return e.cause }

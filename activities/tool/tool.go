@@ -187,13 +187,18 @@ func NewResult[Args any](name, description string, effect domain.Effect, run fun
 		t.spec.Schema, err = encodeSchema(schema)
 	}
 	t.failIf(err != nil, "schema: %w", err)
-	return t.with(func(ctx context.Context, object json.RawMessage) (Result, error) {
+	return t.with(Typed(run), options)
+}
+
+// Typed has a function get its arguments decoded, such as that of FromSpec.
+func Typed[Args, Out any](run func(ctx context.Context, args Args) (Out, error)) func(context.Context, json.RawMessage) (Out, error) {
+	return func(ctx context.Context, object json.RawMessage) (out Out, err error) {
 		var args Args
-		if err := decode(object, &args); err != nil {
-			return Result{}, err
+		if json.Unmarshal(object, &args) != nil { // it fits the schema; what does not fit the type is named
+			return out, malformed(domain.Shorten(domain.DecodeTyped(object, &args).Error(), maxDecodeError))
 		}
 		return run(ctx, args)
-	}, options)
+	}
 }
 
 // FromSpec makes a tool whose schema is known only when the program runs. The
@@ -310,14 +315,6 @@ func (t Tool) Call(ctx context.Context, arguments string) (Result, error) {
 
 // maxDecodeError bounds what the model is told, however long its value is.
 const maxDecodeError = 1000
-
-// decode reads an object that fits the schema of the arguments' type into them.
-func decode(object []byte, args any) error {
-	if json.Unmarshal(object, args) == nil {
-		return nil
-	}
-	return malformed(domain.Shorten(domain.DecodeTyped(object, args).Error(), maxDecodeError)) // which names the field
-}
 
 func malformed(text string) error {
 	return domain.CodedErrorf(domain.Invalid, domain.CodeMalformed, "arguments: %s", text)

@@ -3,7 +3,6 @@ package tool
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 
 	"everstep/domain"
 )
@@ -23,13 +22,7 @@ import (
 func Verify[Args any](verify func(ctx context.Context, args Args) (Finding, error)) Option {
 	return func(t *Tool) {
 		t.failIf(verify == nil, "verify: there is no function")
-		t.verify = func(ctx context.Context, object json.RawMessage) (Finding, error) {
-			var args Args
-			if err := decode(object, &args); err != nil {
-				return Finding{}, err
-			}
-			return verify(ctx, args)
-		}
+		t.verify = Typed(verify)
 	}
 }
 

@@ -74,36 +74,24 @@ func (c *Cache) Find(agent string) (domain.Log, contract.Resolved, bool) {
 	return it.log, it.resolved, true
 }
 
-// TakeCompiled takes out what was compiled of an agent's transcript for its newest inference. KeepCompiled puts it back.
-func (c *Cache) TakeCompiled(agent string) (compiled domain.Compiled) {
-	c.keepCompiled(agent, func(kept domain.Compiled) domain.Compiled {
-		compiled = kept
-		return domain.Compiled{}
-	})
-	return compiled
-}
-
-// KeepCompiled keeps what was compiled of an agent's transcript, for as long as that is kept.
-func (c *Cache) KeepCompiled(agent string, compiled domain.Compiled) {
-	c.keepCompiled(agent, func(domain.Compiled) domain.Compiled { return compiled })
-}
-
-func (c *Cache) keepCompiled(agent string, change func(domain.Compiled) domain.Compiled) {
+// SwapCompiled keeps what was compiled of an agent's transcript for its newest inference, for as long as the transcript is kept, and
+// returns what was kept before.
+func (c *Cache) SwapCompiled(agent string, compiled domain.Compiled) (before domain.Compiled) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	held := c.items[agent]
 	if held == nil {
-		return
+		return before
 	}
 	it := held.Value.(*item)
-	before := it.compiled.Size()
-	it.compiled = change(it.compiled)
-	grown := int64(it.compiled.Size() - before)
+	before, it.compiled = it.compiled, compiled
+	grown := int64(compiled.Size() - before.Size())
 	it.size += grown
 	c.size += grown
 	for c.size > c.max {
 		c.remove(c.order.Back())
 	}
+	return before
 }
 
 // Drop forgets an agent.

@@ -16,44 +16,37 @@ import (
 // largestPage bounds, in bytes, a page that comes compressed: below the 2 MiB of a server whatever it says.
 const largestPage = 1_800_000
 
-// EndedInRun is the account of an execution that has ended, as the run in which it ended tells it. It reports too whether the
-// execution began in that run, which then tells all of it. Only activities may call it. Where the run is gone the error has
-// the code context_lost.
-func (s *Source) EndedInRun(ctx context.Context, want contract.EndedExecution) (account.Raw, bool, error) {
-	return s.ended(ctx, want, func(account.Run) (string, error) { return "", nil })
-}
-
-// Ended is EndedInRun with what the runs before it hold of the execution. Of its steps, messages and events those are absent
-// that nobody can tell any more. A run that is over is replayed for it, which takes its whole history.
-func (s *Source) Ended(ctx context.Context, want contract.EndedExecution) (account.Raw, error) {
-	told, _, err := s.ended(ctx, want, runBefore)
-	return told, err
-}
-
-func (s *Source) ended(ctx context.Context, want contract.EndedExecution, before func(account.Run) (string, error)) (account.Raw, bool, error) {
+// Ended is the account of an execution that has ended, as the run in which it ended tells it, and where earlier is asked for as
+// the runs before that tell it too. Of its steps, messages and events those are absent that nobody can tell any more. It
+// reports whether the execution began in its last run, which then tells all of it. Only activities may call it. Where the last
+// run is gone the error has the code context_lost. A run that is over is replayed for it, which takes its whole history.
+func (s *Source) Ended(ctx context.Context, want contract.EndedExecution, earlier bool) (told account.Raw, began bool, err error) {
 	run := activity.GetInfo(ctx).WorkflowExecution
 	run.RunID = want.RunID
 	request := account.Request{
 		Want:      []account.Part{account.HeadOf, account.Executions, account.Steps, account.Events, account.State},
 		Execution: want.Number, Bytes: largestPage, LargePage: contract.LargePage{Large: true},
 	}
-	told, held, err := s.account(ctx, run, request, before)
+	told, held, err := s.account(ctx, run, request, earlier)
 	if err == nil && len(told.Executions) != 1 {
 		err = domain.Errorf(domain.Internal, "record: run %s does not tell of execution %d", run.RunID, want.Number)
 	}
 	if err != nil {
 		return account.Raw{}, false, err
 	}
-	began := held.Run.ID == run.RunID && slices.ContainsFunc(held.Executions, func(e account.HeldExecution) bool { return e.Number == want.Number && e.Step <= 1 && e.Event <= 1 })
+	began = held.Run.ID == run.RunID && slices.ContainsFunc(held.Executions, func(e account.HeldExecution) bool { return e.Number == want.Number && e.Step <= 1 && e.Event <= 1 })
 	told.Messages, err = s.messagesOf(ctx, run, told.Executions[0])
 	return told, began, err
 }
 
-func runBefore(run account.Run) (string, error) { return run.Previous, nil }
-
-// account reads what a run and those before it hold of an execution, as far as a request reaches.
-func (s *Source) account(ctx context.Context, run workflow.Execution, request account.Request, before func(account.Run) (string, error)) (account.Raw, account.Held, error) {
-	runs := account.Runs[account.Raw]{Gone: lost, Before: before}
+// account reads what a run holds of an execution, and those before it where they are asked for, as far as a request reaches.
+func (s *Source) account(ctx context.Context, run workflow.Execution, request account.Request, earlier bool) (account.Raw, account.Held, error) {
+	runs := account.Runs[account.Raw]{Gone: lost, Before: func(run account.Run) (string, error) {
+		if !earlier {
+			return "", nil
+		}
+		return run.Previous, nil
+	}}
 	runs.Read = func(id string, request account.Request) (account.Raw, account.Held, error) {
 		run.RunID = id
 		return account.ReadRun(request, func(page account.Request) (account.RawPage, error) { return put(ctx, s, run, account.RawQuery, page) })
@@ -80,7 +73,7 @@ func (s *Source) messagesOf(ctx context.Context, run workflow.Execution, e accou
 	if err == nil || !lost(err) {
 		return found.Entries, err
 	}
-	held, _, err := s.account(ctx, run, account.Request{Want: []account.Part{account.Messages}, Execution: e.Number}, runBefore)
+	held, _, err := s.account(ctx, run, account.Request{Want: []account.Part{account.Messages}, Execution: e.Number}, true)
 	return held.Messages, err
 }
 

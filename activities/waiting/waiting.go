@@ -26,38 +26,36 @@ func Tools() []tool.Tool {
 }
 
 // waits makes a tool of a function that says until when to wait; that may be past.
-func waits(name, description, schema string, until func(arguments json.RawMessage, now time.Time) (time.Time, error)) tool.Tool {
+func waits[Args any](name, description, schema string, until func(given Args, now time.Time) (time.Time, error)) tool.Tool {
 	spec := domain.ToolSpec{Name: name, Description: description, Effect: domain.ReadOnly, Schema: json.RawMessage(schema)}
-	return tool.FromSpec(spec, func(ctx context.Context, arguments json.RawMessage) (tool.Result, error) {
+	return tool.FromSpec(spec, tool.Typed(func(ctx context.Context, given Args) (tool.Result, error) {
 		now := time.Now()
 		if call, _ := tool.ExecutionOf(ctx); !call.WaitedUntil.IsZero() {
 			return tool.Result{Content: "waited; it is now " + stamp(now)}, nil
 		}
-		at, err := until(arguments, now)
+		at, err := until(given, now)
 		if err == nil && at.After(now) {
 			err = tool.WaitUntil(at)
 		}
 		return tool.Result{Content: fmt.Sprintf("%s is past; it is now %s", stamp(at), stamp(now))}, err
-	})
+	}))
 }
 
 func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 
-func sleep(arguments json.RawMessage, now time.Time) (time.Time, error) {
-	var given struct {
-		Seconds float64 `json:"seconds"`
-	}
-	err := domain.DecodeInto(arguments, &given)
-	return now.Add(time.Duration(given.Seconds * float64(time.Second))), err
+type sleepArgs struct {
+	Seconds float64 `json:"seconds"`
 }
 
-func until(arguments json.RawMessage, now time.Time) (time.Time, error) {
-	var given struct {
-		Time string `json:"time"`
-	}
-	if err := domain.DecodeInto(arguments, &given); err != nil {
-		return now, err
-	}
+func sleep(given sleepArgs, now time.Time) (time.Time, error) {
+	return now.Add(time.Duration(given.Seconds * float64(time.Second))), nil
+}
+
+type untilArgs struct {
+	Time string `json:"time"`
+}
+
+func until(given untilArgs, now time.Time) (time.Time, error) {
 	at, err := time.Parse(time.RFC3339, given.Time)
 	if err != nil {
 		return now, domain.CodedErrorf(domain.Invalid, domain.CodeMalformed, "arguments: at /time: %q is no moment with its offset from UTC, as in %s", domain.Shorten(given.Time, 64), stamp(now))

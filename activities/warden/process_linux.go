@@ -19,13 +19,10 @@ const itself = "/proc/self/exe"
 
 // alone keeps Ctrl-C away, and kills when the thread that started it ends.
 func alone() *syscall.SysProcAttr {
-	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+	attributes := ownGroup()
+	attributes.Pdeathsig = syscall.SIGKILL
+	return attributes
 }
-
-// endGroup asks a program's group, or its warden, to end.
-func endGroup(p *os.Process) { _ = syscall.Kill(-p.Pid, syscall.SIGTERM) } // fails only if it is gone
-
-func killGroup(p *os.Process) { _ = syscall.Kill(-p.Pid, syscall.SIGKILL) }
 
 const (
 	lifelineFD = 3

@@ -56,22 +56,18 @@ func parseRule(entry string) (rule, error) {
 	if prefix, err := netip.ParsePrefix(entry); err == nil {
 		return rule{prefix: prefix.Masked()}, nil
 	}
-	if addr, err := netip.ParseAddr(strings.Trim(entry, "[]")); err == nil && addr.Zone() == "" {
-		return rule{prefix: netip.PrefixFrom(addr.Unmap(), addr.Unmap().BitLen())}, nil
-	}
-	r, text := rule{host: entry}, entry
+	r := rule{host: entry}
 	if host, port, err := net.SplitHostPort(entry); err == nil {
 		if n, err := strconv.ParseUint(port, 10, 16); err == nil && n > 0 {
 			r.host, r.port = host, uint16(n)
 		}
-		if addr, err := netip.ParseAddr(host); err == nil && addr.Zone() == "" {
-			r.host, r.prefix = "", netip.PrefixFrom(addr.Unmap(), addr.Unmap().BitLen())
-			return r, nil
-		}
+	}
+	if addr, err := netip.ParseAddr(strings.Trim(r.host, "[]")); err == nil && addr.Zone() == "" {
+		return rule{prefix: netip.PrefixFrom(addr.Unmap(), addr.Unmap().BitLen()), port: r.port}, nil
 	}
 	r.host = plainHost(r.host)
 	if r.host == "" || strings.ContainsAny(r.host, " /@:*%[]\\") || endsInNumber(r.host) {
-		return rule{}, fmt.Errorf("%q is no address, prefix or host with or without a port, as in 10.1.0.0/16, 127.0.0.1:8080 or intranet.example.com", text)
+		return rule{}, fmt.Errorf("%q is no address, prefix or host with or without a port, as in 10.1.0.0/16, 127.0.0.1:8080 or intranet.example.com", entry)
 	}
 	return r, nil
 }
@@ -126,22 +122,19 @@ func prefixes() map[reach][]string {
 
 // A network judges addresses. It is made once and not changed.
 type network struct {
-	allow  Allow
-	never  []netip.Prefix
-	inner  []netip.Prefix
-	global netip.Prefix
+	allow   Allow
+	special map[reach][]netip.Prefix
+	global  netip.Prefix
 	// own are the addresses of this machine, which may be public ones.
 	own func() []netip.Addr
 }
 
 func newNetwork(allow Allow) *network {
-	n := &network{allow: allow, global: netip.MustParsePrefix("2000::/3"), own: ownAddresses}
-	all := prefixes()
-	for _, p := range all[inner] {
-		n.inner = append(n.inner, netip.MustParsePrefix(p))
-	}
-	for _, p := range all[never] {
-		n.never = append(n.never, netip.MustParsePrefix(p))
+	n := &network{allow: allow, special: map[reach][]netip.Prefix{}, global: netip.MustParsePrefix("2000::/3"), own: ownAddresses}
+	for where, all := range prefixes() {
+		for _, p := range all {
+			n.special[where] = append(n.special[where], netip.MustParsePrefix(p))
+		}
 	}
 	return n
 }
@@ -161,9 +154,9 @@ func ownAddresses() []netip.Addr {
 func (n *network) reach(addr netip.Addr) reach {
 	holds := func(p netip.Prefix) bool { return p.Contains(addr) }
 	switch {
-	case addr.Zone() != "", slices.ContainsFunc(n.never, holds):
+	case addr.Zone() != "", slices.ContainsFunc(n.special[never], holds):
 		return never
-	case slices.ContainsFunc(n.inner, holds), slices.Contains(n.own(), addr):
+	case slices.ContainsFunc(n.special[inner], holds), slices.Contains(n.own(), addr):
 		return inner
 	case addr.Is6() && (!n.global.Contains(addr) || isatap(addr)):
 		return never

@@ -100,7 +100,7 @@ func (c *Client) text(response *http.Response, a asked) (text string, notes []st
 		return "", nil, err
 	}
 	start, err := body.Peek(512)
-	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, errTooMuch) {
+	if err != nil && !errors.Is(err, io.EOF) && !isTooMuch(err) {
 		return "", nil, cutOff(response, err)
 	}
 	kind, full := mediaType(response.Header.Get("Content-Type"), start)
@@ -114,7 +114,7 @@ func (c *Client) text(response *http.Response, a asked) (text string, notes []st
 	data, err := io.ReadAll(io.LimitReader(body, c.bounds.bytes+1))
 	cut := int64(len(data)) > c.bounds.bytes
 	switch {
-	case errors.Is(err, errTooMuch):
+	case isTooMuch(err):
 		cut = true
 	case err != nil:
 		return "", nil, cutOff(response, err)
@@ -154,27 +154,15 @@ func (c *Client) part(text string, from int) (string, []string, error) {
 	return text, nil, nil
 }
 
-// errTooMuch ends a body that is longer than it may be before it is unpacked.
-var errTooMuch = errors.New("too much")
-
-// A bounded reader ends with errTooMuch after so many bytes.
-type bounded struct {
-	io.Reader
-	left int64
-}
-
-func (b *bounded) Read(p []byte) (int, error) {
-	if b.left <= 0 {
-		return 0, errTooMuch
-	}
-	n, err := b.Reader.Read(p[:min(int64(len(p)), b.left)])
-	b.left -= int64(n)
-	return n, err
+// isTooMuch reports whether a body is longer than it may be before it is unpacked.
+func isTooMuch(err error) bool {
+	_, ok := errors.AsType[*http.MaxBytesError](err)
+	return ok
 }
 
 // body is the body, unpacked. Packed and unpacked it is bounded alike.
 func (c *Client) body(response *http.Response) (*bufio.Reader, error) {
-	raw := &bounded{response.Body, c.bounds.bytes + 1}
+	raw := http.MaxBytesReader(nil, response.Body, c.bounds.bytes)
 	switch encoding := strings.ToLower(strings.TrimSpace(response.Header.Get("Content-Encoding"))); encoding {
 	case "", "identity":
 		return bufio.NewReader(raw), nil

@@ -41,13 +41,13 @@ func (c *Client) get(ctx context.Context, args getArgs) (tool.Result, error) {
 	if args.From < 0 {
 		return tool.Result{}, domain.Errorf(domain.Invalid, "from: is below 0")
 	}
+	ctx, cancel := context.WithTimeout(ctx, c.bounds.whole)
+	defer cancel()
 	request, err := c.request(ctx, http.MethodGet, args.URL, args.Headers, nil)
 	if err != nil {
 		return tool.Result{}, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, c.bounds.whole)
-	defer cancel()
-	response, redirects, err := c.fetch(request.WithContext(ctx), true)
+	response, redirects, err := c.fetch(request, true)
 	if err != nil {
 		return tool.Result{}, explain(err, request.URL.Hostname())
 	}
@@ -66,17 +66,17 @@ func (c *Client) post(ctx context.Context, args postArgs) (tool.Result, error) {
 	case err != nil || !strings.Contains(kind, "/"):
 		return tool.Result{}, domain.Errorf(domain.Invalid, "content_type: %s is no media type, as in application/json", shorten(args.ContentType))
 	}
+	sent := false
+	ctx, cancel := context.WithTimeout(ctx, c.bounds.whole)
+	defer cancel()
+	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { sent = true }})
 	request, err := c.request(ctx, http.MethodPost, args.URL, args.Headers, strings.NewReader(args.Body))
 	if err != nil {
 		return tool.Result{}, err
 	}
 	request.Header.Set("Content-Type", mime.FormatMediaType(kind, parameters))
 	request.GetBody = nil // it is sent once
-	sent := false
-	ctx, cancel := context.WithTimeout(ctx, c.bounds.whole)
-	defer cancel()
-	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { sent = true }})
-	response, _, err := c.fetch(request.WithContext(ctx), false)
+	response, _, err := c.fetch(request, false)
 	if err != nil {
 		own := explain(err, request.URL.Hostname())
 		if !sent {

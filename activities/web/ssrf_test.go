@@ -310,7 +310,7 @@ func TestAllowed(t *testing.T) {
 			require.Equal(t, test.good, err == nil, "%v", err)
 		})
 	}
-	for _, entry := range []string{"", "*", "10.0.0.0/99", "http://a", "a b", "host:0", "host:99999", "fe80::1%lo", "user@host", "127.1", "0x7f000001", "*.example.com"} {
+	for _, entry := range []string{"", "*", "10.0.0.0/99", "http://a", "a b", "host:0", "host:99999", "127.0.0.1:0", "[::1]:99999", "fe80::1%lo", "user@host", "127.1", "0x7f000001", "*.example.com"} {
 		_, err := ParseAllow([]string{entry})
 		require.Error(t, err, entry)
 	}

@@ -26,7 +26,7 @@ func movedTo(t *testing.T, after int, position account.Position) (*record.Store,
 			position.Length, position.Moved = r.To, &contract.Move{Number: 1, After: after, At: r.CompletedAt.Add(time.Second)}
 			p, err := record.PositionOf(account.Head{AgentID: r.AgentID, Name: r.Name, Run: account.Run{First: r.FirstRunID}, Position: position})
 			require.NoError(t, err)
-			require.NoError(t, store.RecordPosition(t.Context(), p))
+			require.NoError(t, store.Record(t.Context(), p))
 		}
 	}
 	return store, dir

@@ -28,7 +28,7 @@ type Reader interface {
 // A Keeper can be written too.
 type Keeper interface {
 	Reader
-	Record(ctx context.Context, r record.Record) error
+	Record(ctx context.Context, one record.Object) error
 	Forget(ctx context.Context, ref record.Ref) error
 	Delete(ctx context.Context, agent domain.AgentID) (int, error)
 }

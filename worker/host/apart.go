@@ -1,11 +1,10 @@
 package host
 
 import (
-	"errors"
-	"io/fs"
 	"os"
 	"path/filepath"
 
+	"everstep/activities/shell"
 	"everstep/domain"
 	"everstep/worker/host/statefile"
 )
@@ -30,12 +29,11 @@ func Apart(dir string, all Kept) error {
 		{"state", "EVERSTEP_STATE", all.State, "all agents, and could approve their own calls"},
 		{"seat", "EVERSTEP_SEAT", all.Seat, "what workers tell the server"},
 	} {
-		path, err := storagePath(kept.name)
-		if kept.name == "" || path == "" || err != nil {
-			continue // whoever opens it says what is wrong with it
-		}
+		path, _ := storagePath(kept.name) // whoever opens it says what is wrong with it
 		how := "lies in"
 		switch {
+		case path == "":
+			continue
 		case below(path, dir):
 		case below(dir, path):
 			how = "holds"
@@ -67,7 +65,7 @@ func (c Config) states() (files []string) {
 func (c Config) unseen(dir string) []string {
 	all := c.keyFiles()
 	for _, name := range []string{c.Storage, RecordsPlace(c.Storage, c.Records)} {
-		if path, err := storagePath(name); name != "" && path != "" && err == nil {
+		if path, _ := storagePath(name); path != "" {
 			all = append(all, path)
 		}
 	}
@@ -88,32 +86,11 @@ func (c Config) unseen(dir string) []string {
 
 // below reports whether one folder is another or in it. Where it cannot be told, it is.
 func below(path, folder string) bool {
-	path, bad := placeOf(path)
-	folder, worse := placeOf(folder)
+	path, bad := shell.PlaceOf(path)
+	folder, worse := shell.PlaceOf(folder)
 	rest, err := filepath.Rel(folder, path)
 	if bad != nil || worse != nil || err != nil {
 		return true
 	}
 	return filepath.IsLocal(rest)
-}
-
-// placeOf is where a path leads, of which the end need not exist.
-func placeOf(path string) (string, error) {
-	path, err := filepath.Abs(path)
-	if err != nil {
-		return "", err
-	}
-	real, err := filepath.EvalSymlinks(path)
-	parent := filepath.Dir(path)
-	if !errors.Is(err, fs.ErrNotExist) || parent == path {
-		return real, err
-	}
-	if target, err := os.Readlink(path); err == nil { // it leads to where nothing is yet
-		if !filepath.IsAbs(target) {
-			target = filepath.Join(parent, target)
-		}
-		return placeOf(target)
-	}
-	parent, err = placeOf(parent)
-	return filepath.Join(parent, filepath.Base(path)), err
 }

@@ -25,11 +25,7 @@ func OptionalTools() []domain.ToolSpec {
 
 // optionalTools are only for what they say of themselves.
 func optionalTools() []tool.Tool {
-	client, err := web.New(web.Config{})
-	if err != nil {
-		panic(err) // of nothing nothing can be wrong
-	}
-	return slices.Concat(client.Tools(), []tool.Tool{new(shell.Shell).Tool()}, harmless(), []tool.Tool{artifact.New(nil).Tool(), new(record.Store).Tool()})
+	return slices.Concat(new(web.Client).Tools(), []tool.Tool{new(shell.Shell).Tool()}, harmless(), []tool.Tool{artifact.New(nil).Tool(), new(record.Store).Tool()})
 }
 
 // harmless touch nothing but the agent itself.
@@ -67,28 +63,22 @@ func (m *means) addOptional(c Config) error {
 	return nil
 }
 
-// addArtifacts adds read_artifact and what it reads, where the configuration names it.
-func (m *means) addArtifacts(c Config) error {
-	if !slices.Contains(c.BuiltinTools, artifact.Name) {
-		return nil
-	}
-	if m.storage == nil {
+// addKept adds read_artifact and execution_history, where the configuration names them, and what they read.
+func (m *means) addKept(c Config) error {
+	artifacts, history := slices.Contains(c.BuiltinTools, artifact.Name), slices.Contains(c.BuiltinTools, domain.HistoryTool)
+	switch {
+	case artifacts && m.storage == nil:
 		return domain.Errorf(domain.Invalid, "builtin-tools: %s reads what the storage keeps; name one with --storage (EVERSTEP_STORAGE)", artifact.Name)
-	}
-	m.artifacts = artifact.New(m.storage)
-	m.tools = replace([]tool.Tool{m.artifacts.Tool()}, m.tools)
-	return nil
-}
-
-// addHistory adds execution_history, where the configuration names it.
-func (m *means) addHistory(c Config) error {
-	if !slices.Contains(c.BuiltinTools, domain.HistoryTool) {
-		return nil
-	}
-	if m.records == nil {
+	case history && m.records == nil:
 		return domain.Errorf(domain.Invalid, "builtin-tools: %s reads what is recorded; name a storage with --storage (EVERSTEP_STORAGE), or a store with --records (%s)", domain.HistoryTool, RecordsVariable)
 	}
-	m.tools = replace([]tool.Tool{m.records.Tool()}, m.tools)
+	if artifacts {
+		m.artifacts = artifact.New(m.storage)
+		m.tools = replace([]tool.Tool{m.artifacts.Tool()}, m.tools)
+	}
+	if history {
+		m.tools = replace([]tool.Tool{m.records.Tool()}, m.tools)
+	}
 	return nil
 }
 

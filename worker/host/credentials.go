@@ -5,8 +5,6 @@ import (
 	"strings"
 
 	"go.temporal.io/sdk/contrib/envconfig"
-
-	"everstep/domain"
 )
 
 // credentials are what a worker shows to Temporal's server. What agents do never gets at them.
@@ -74,13 +72,10 @@ func (c *credentials) add(profile envconfig.ClientConfigProfile) {
 
 // Outside makes sure that no file that says which server is served, or holds what that is shown, is below a
 // folder, where file tools would read and change it. Its error names the variable.
-func (c Connection) Outside(dir string) error { return c.credentials.outside(dir) }
-
-// outside makes sure that the file tools get at none of the files.
-func (c credentials) outside(dir string) error {
-	for _, file := range c.files {
-		if inside(file.path, dir) {
-			return domain.Errorf(domain.Invalid, "%s: the file is in %s, where file tools would read and change what it holds for Temporal's server; move it, or name another directory with --dir (EVERSTEP_DIR)", file.variable, dir)
+func (c Connection) Outside(dir string) error {
+	for _, file := range c.credentials.files {
+		if err := outside(file.variable, file.path, dir, "read and change what it holds for Temporal's server"); err != nil {
+			return err
 		}
 	}
 	return nil

@@ -133,7 +133,7 @@ func (c *Config) workerSettings() []setting {
 		}))},
 		{"allow-tools", "EVERSTEP_ALLOW_TOOLS", "names", "the tools that the worker runs, or none; all that it has unless given", into(&c.Allow.Tools, readAllowed)},
 		{"allow-models", "EVERSTEP_ALLOW_MODELS", "models", "the models that it asks, as in openai/*,anthropic/claude-haiku-4-5, or none; all unless given", into(&c.Allow.Models, readAllowed)},
-		{"approvals", "EVERSTEP_APPROVALS", "word", "which tool calls run by themselves of agents that say nothing of it: " + strings.Join(domain.ApprovalWords(), ", ") + "; writes, by which those wait for a person that do not only read, unless given", into(&c.Approvals, readApprovals)},
+		{"approvals", "EVERSTEP_APPROVALS", "word", "which tool calls run by themselves of agents that say nothing of it: " + strings.Join(domain.ApprovalWords(), ", ") + "; writes, by which those wait for a person that do not only read, unless given", into(&c.Approvals, among(domain.ApprovalWords(), ofEach(domain.ApprovalWords(), domain.ApprovalsOf)...))},
 		{"tool-limits", "EVERSTEP_TOOL_LIMITS", "limits", "how often a tool is called, over all workers, and how many calls of it run at once on each, as in refund=5/m+2,http_get=10/s; the same for all workers of a task queue", into(&c.ToolLimits, readToolLimits)},
 		{"log-level", "EVERSTEP_LOG_LEVEL", "level", "debug, info, warn or error", into(&c.Log.Level, among([]string{"debug", "info", "warn", "error"}, slog.LevelDebug, slog.LevelInfo, slog.LevelWarn, slog.LevelError))},
 		{"log-format", "EVERSTEP_LOG_FORMAT", "format", "console or json", into(&c.Log.JSON, among([]string{"console", "json"}, false, true))},
@@ -231,13 +231,6 @@ func checkDirectory(path string) error {
 	return nil
 }
 
-func readApprovals(word string) (*domain.Approvals, error) {
-	if !slices.Contains(domain.ApprovalWords(), word) {
-		return nil, fmt.Errorf("%q is none of %s", word, strings.Join(domain.ApprovalWords(), ", "))
-	}
-	return domain.ApprovalsOf(word), nil
-}
-
 // checkSeat wants a file, a place for one, or none.
 func checkSeat(path string) error {
 	if path == NoSeat {
@@ -314,22 +307,13 @@ func upTo(most time.Duration) func(string) (time.Duration, error) {
 }
 
 func readSize(text string) (int64, error) {
-	units := []struct {
-		suffix string
-		bytes  int64
-	}{{"KiB", 1 << 10}, {"MiB", 1 << 20}, {"GiB", 1 << 30}, {"KB", 1e3}, {"MB", 1e6}, {"GB", 1e9}, {"B", 1}, {"", 1}}
-	for _, unit := range units {
-		number, ok := strings.CutSuffix(text, unit.suffix)
-		if !ok {
-			continue
-		}
-		n, err := strconv.ParseInt(strings.TrimSpace(number), 10, 64)
-		if err == nil && n > 0 && n <= math.MaxInt64/unit.bytes {
-			return n * unit.bytes, nil
-		}
-		break
+	unit := strings.TrimLeft(text, "0123456789 ")
+	bytes := map[string]int64{"": 1, "B": 1, "KB": 1e3, "MB": 1e6, "GB": 1e9, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}[unit]
+	n, err := strconv.ParseInt(strings.TrimSpace(strings.TrimSuffix(text, unit)), 10, 64)
+	if err != nil || bytes == 0 || n < 1 || n > math.MaxInt64/bytes {
+		return 0, fmt.Errorf("%q is no size above 0, as in 256MiB", text)
 	}
-	return 0, fmt.Errorf("%q is no size above 0, as in 256MiB", text)
+	return n * bytes, nil
 }
 
 // kindBool is the kind of a setting whose flag needs no value.

@@ -6,7 +6,6 @@ import (
 	"net"
 	"strings"
 
-	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/contrib/envconfig"
 
 	"everstep/domain"
@@ -39,23 +38,17 @@ func ConnectionFromEnvironment(connection Connection, environment Environment, f
 		return connection, domain.Errorf(domain.Invalid, "profile: %s; see the TEMPORAL_TLS variables and the profile's tls table", err)
 	}
 	connection.credentials = credentialsOf(profile, environment)
-	return connection.with(config.Connection, base)
-}
-
-// with joins what flags said, then profile and variables, then the program.
-func (c Connection) with(flags Connection, base client.Options) (Connection, error) {
-	c.Address = cmp.Or(flags.Address, base.HostPort, c.Address)
-	c.Configured = c.Configured || c.Address != "" || flags.Profile != ""
-	c.Profile = cmp.Or(flags.Profile, c.Profile)
-	c.Namespace = cmp.Or(flags.Namespace, base.Namespace, c.Namespace)
-	c.base = base
-	if c.Address == "" {
-		return c, nil
+	// What flags said comes before profile and variables, and these before the program.
+	flag := config.Connection
+	connection.Address = cmp.Or(flag.Address, base.HostPort, connection.Address)
+	connection.Configured = connection.Configured || connection.Address != "" || flag.Profile != ""
+	connection.Profile = cmp.Or(flag.Profile, connection.Profile)
+	connection.Namespace = cmp.Or(flag.Namespace, base.Namespace, connection.Namespace)
+	connection.base = base
+	if err := checkAddress(connection.Address); connection.Address != "" && err != nil {
+		return connection, domain.Errorf(domain.Invalid, "address: %s; see --address and TEMPORAL_ADDRESS", err)
 	}
-	if err := checkAddress(c.Address); err != nil {
-		return c, domain.Errorf(domain.Invalid, "address: %s; see --address and TEMPORAL_ADDRESS", err)
-	}
-	return c, nil
+	return connection, nil
 }
 
 func checkAddress(address string) error {

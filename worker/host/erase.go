@@ -1,10 +1,8 @@
 package host
 
 import (
-	"cmp"
 	"context"
 	"errors"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -29,7 +27,7 @@ type Storage struct {
 // FindStorage opens the storage that Config.Storage of workers names. A directory has to be there. The caller closes it.
 func FindStorage(ctx context.Context, name string) (*Storage, error) {
 	path, err := storagePath(name)
-	if err = cmp.Or(checkStorage(name), err); err == nil && path != "" {
+	if err == nil && path != "" {
 		_, err = os.Stat(path)
 	}
 	var bucket *blob.Bucket
@@ -62,16 +60,12 @@ func (s *Storage) Close() error { return s.bucket.Close() }
 
 // delete deletes what lies in a folder, that too which workers that died have left half-written, and names it.
 func (s *Storage) delete(ctx context.Context, folder string) (names []string, _ error) {
-	all := s.bucket.List(&blob.ListOptions{Prefix: folder})
-	for {
-		object, err := all.Next(ctx)
-		if errors.Is(err, io.EOF) {
-			break
-		}
-		if err != nil {
-			return nil, s.failed("list", folder, err)
-		}
+	all, failed := s.bucket.List(&blob.ListOptions{Prefix: folder}).All(ctx)
+	for object := range all {
 		names = append(names, object.Key)
+	}
+	if err := failed(); err != nil {
+		return nil, s.failed("list", folder, err)
 	}
 	for _, name := range names {
 		if err := s.bucket.Delete(ctx, name); err != nil && gcerrors.Code(err) != gcerrors.NotFound {

@@ -1,6 +1,7 @@
 package host
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"runtime/debug"
@@ -22,24 +23,20 @@ import (
 // come again; their sequence numbers tell. What has to be exact is read from the
 // execution: Follow of starter/client, watch --json.
 type Listener struct {
-	name string
-	// hear takes the events that the listener asked for, and ignores others.
+	// kind is that of the events that it hears; empty: all.
+	kind domain.EventType
 	hear func(domain.Event)
-	// wants reports whether an event is worth a place in the queue.
-	wants func(domain.Event) bool
 }
 
 // On returns a listener to one type of event. Events come one after the other,
 // those of one execution in their order. A listener that panics is told of the
 // next event all the same.
-func On(kind domain.EventType, hear func(domain.Event)) Listener {
-	return Listener{name: string(kind), hear: hear, wants: func(event domain.Event) bool { return event.Type == kind }}
-}
+func On(kind domain.EventType, hear func(domain.Event)) Listener { return Listener{kind, hear} }
 
 // OnAll returns a listener to every event; see On.
-func OnAll(hear func(domain.Event)) Listener {
-	return Listener{name: "all events", hear: hear, wants: func(domain.Event) bool { return true }}
-}
+func OnAll(hear func(domain.Event)) Listener { return Listener{hear: hear} }
+
+func (l Listener) name() string { return cmp.Or(string(l.kind), "all events") }
 
 const (
 	// listenerQueue is how many events wait for a listener before some are lost.
@@ -95,7 +92,7 @@ func (d *dispatcher) Emit(event domain.Event) {
 		return
 	}
 	for _, q := range d.queues {
-		if !q.listener.wants(event) {
+		if kind := q.listener.kind; kind != "" && kind != event.Type {
 			continue
 		}
 		select {
@@ -138,10 +135,10 @@ func (d *dispatcher) Close() {
 		select {
 		case <-q.done:
 		default:
-			d.log.Warn("a listener goes on though the worker has stopped: left to itself", "listener", q.listener.name, "unheard", len(q.events))
+			d.log.Warn("a listener goes on though the worker has stopped: left to itself", "listener", q.listener.name(), "unheard", len(q.events))
 		}
 		if lost := q.lost.Load(); lost > 0 {
-			d.log.Warn("a listener has missed events", "listener", q.listener.name, "lost", lost)
+			d.log.Warn("a listener has missed events", "listener", q.listener.name(), "lost", lost)
 		}
 	}
 }
@@ -169,6 +166,6 @@ func (d *dispatcher) tell(q *queue, event domain.Event) {
 // count logs the first of many and then every thousandth, with how many there were.
 func (d *dispatcher) count(counter *atomic.Int64, message string, q *queue, more ...any) {
 	if n := counter.Add(1); n%lossEvery == 1 {
-		d.log.Warn(message, append([]any{"listener", q.listener.name, "so_far", n}, more...)...)
+		d.log.Warn(message, append([]any{"listener", q.listener.name(), "so_far", n}, more...)...)
 	}
 }

@@ -24,9 +24,7 @@ type Log struct {
 // newLogger returns Temporal's logger over zap. The secrets never reach the
 // writer, wherever in a line they stand.
 func newLogger(config Log, known *secrets) log.Logger {
-	level := map[slog.Level]zapcore.Level{
-		slog.LevelDebug: zapcore.DebugLevel, slog.LevelWarn: zapcore.WarnLevel, slog.LevelError: zapcore.ErrorLevel,
-	}[config.Level] // Info is zap's zero level.
+	level, _ := zapcore.ParseLevel(config.Level.String()) // one between is info
 	form := zap.NewProductionEncoderConfig()
 	form.EncodeTime = zapcore.RFC3339NanoTimeEncoder
 	form.EncodeDuration = zapcore.StringDurationEncoder

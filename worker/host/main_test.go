@@ -160,7 +160,7 @@ func TestAWorkerWithStorageRecords(t *testing.T) {
 	} {
 		m := gathered(t, config)
 		require.Contains(t, m.describe(config), want)
-		require.Equal(t, want != "none", m.executions() != nil)
+		require.Equal(t, want != "none", m.records != nil)
 		if m.records != nil {
 			require.Equal(t, want, m.records.Name())
 		}

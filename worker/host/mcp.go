@@ -90,15 +90,6 @@ func checkBound(servers *mcp.Servers, limits map[string]contract.ToolLimit) erro
 	return nil
 }
 
-// workerName is how a worker is called for people, as the SDK does.
-func workerName() string {
-	host, err := os.Hostname()
-	if err != nil {
-		host = "unknown"
-	}
-	return fmt.Sprintf("%d@%s", os.Getpid(), host)
-}
-
 // mcpKeyFiles are the files of what MCP servers are given.
 func (c Config) mcpKeyFiles() (files []string) {
 	if c.MCP == "" || c.Variables == nil {

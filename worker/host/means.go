@@ -12,7 +12,6 @@ import (
 
 	"gocloud.dev/blob"
 
-	"everstep/activities"
 	"everstep/activities/artifact"
 	"everstep/activities/files"
 	"everstep/activities/inference"
@@ -34,10 +33,7 @@ func (m *means) describe(config Config) []any {
 		}
 	}
 	if config.Allow.Agents != nil {
-		agents = []string{}
-		for _, d := range *config.Allow.Agents {
-			agents = append(agents, cmp.Or(d.Source, d.Model.String()))
-		}
+		agents = ofEach(*config.Allow.Agents, func(d domain.Definition) string { return cmp.Or(d.Source, d.Model.String()) })
 	}
 	if m.servers != nil {
 		names = append(names, m.servers.Prefixes()...)
@@ -124,23 +120,12 @@ func gather(ctx context.Context, config Config) (_ *means, err error) {
 		return m, err
 	}
 	if m.storage, err = OpenStorage(ctx, config.Storage); err == nil {
-		err = m.addArtifacts(config)
-	}
-	if err == nil {
 		m.records, err = OpenRecords(ctx, RecordsPlace(config.Storage, config.Records))
 	}
 	if err == nil {
-		err = m.addHistory(config)
+		err = m.addKept(config)
 	}
 	return m, err
-}
-
-// executions is the store of records, or none.
-func (m *means) executions() activities.ExecutionStore {
-	if m.records == nil {
-		return nil
-	}
-	return m.records
 }
 
 // replace adds tools to others, in the place of one that has the same name.

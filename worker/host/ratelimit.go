@@ -101,18 +101,14 @@ func readRateLimits(text string) (map[string]RateLimit, error) {
 
 func readRateLimit(text string) (RateLimit, error) {
 	var limit RateLimit
+	fields := map[string]*int64{"rpm": &limit.RequestsPerMinute, "tpm": &limit.TokensPerMinute}
 	for rate := range strings.SplitSeq(text, "/") {
-		number, field := "", (*int64)(nil)
-		if digits, ok := strings.CutSuffix(rate, "rpm"); ok {
-			number, field = digits, &limit.RequestsPerMinute
-		} else if digits, ok := strings.CutSuffix(rate, "tpm"); ok {
-			number, field = digits, &limit.TokensPerMinute
-		}
-		n, err := strconv.ParseInt(number, 10, 64)
-		if field == nil || err != nil || n < 1 || *field != 0 {
+		unit := strings.TrimLeft(rate, "0123456789")
+		n, err := strconv.ParseInt(strings.TrimSuffix(rate, unit), 10, 64)
+		if field := fields[unit]; field == nil || err != nil || n < 1 || *field != 0 {
 			return RateLimit{}, fmt.Errorf("%q is neither requests a minute, as in 600rpm, nor tokens a minute, as in 200000tpm, nor both with / between", text)
 		}
-		*field = n
+		*fields[unit] = n
 	}
 	return limit, nil
 }

@@ -1,7 +1,6 @@
 package host
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"path/filepath"
@@ -54,7 +53,7 @@ func FindRecords(ctx context.Context, name string) (*record.Store, error) {
 	}
 	path, err := storagePath(name)
 	var store *record.Store
-	switch err = cmp.Or(checkStorage(name), err); {
+	switch {
 	case err != nil:
 	case path != "":
 		store, err = record.OpenDirectory(path)

@@ -12,6 +12,7 @@ import (
 	"unicode"
 
 	"everstep/activities/inference/wire"
+	"everstep/activities/shell"
 	"everstep/domain"
 )
 
@@ -192,16 +193,24 @@ func (a Access) fileKey(v vendor, seen *secrets) (wire.Key, error) {
 // outside makes sure that the file tools cannot read the key: what they read
 // goes to models and into histories.
 func (a Access) outside(dir string, v vendor) error {
-	if _, err := os.Stat(a.KeyFile); err != nil || !inside(a.KeyFile, dir) {
-		return nil // a file that is not there is told of where it is read
+	if _, err := os.Stat(a.KeyFile); err != nil {
+		return nil // it is told of where it is read
 	}
-	return domain.Errorf(domain.Invalid, "%s: the file is in %s, where file tools would read the key; move it, or name another directory with --dir (EVERSTEP_DIR)", v.KeyFileVariable(), dir)
+	return outside(v.KeyFileVariable(), a.KeyFile, dir, "read the key")
+}
+
+// outside refuses a file, which a variable names, below the folder of the file tools.
+func outside(variable, file, dir, harm string) error {
+	if !inside(file, dir) {
+		return nil
+	}
+	return domain.Errorf(domain.Invalid, "%s: the file is in %s, where file tools would %s; move it, or name another directory with --dir (EVERSTEP_DIR)", variable, dir, harm)
 }
 
 // inside reports whether a file is below a folder, or would be; nothing is where there is no folder, nor what has no
 // place: whoever opens it says why.
 func inside(file, dir string) bool {
-	_, err := placeOf(file)
+	_, err := shell.PlaceOf(file)
 	return dir != "" && err == nil && below(file, dir)
 }
 

@@ -50,38 +50,34 @@ func openBucket(ctx context.Context, name string) (*blob.Bucket, error) {
 	})
 }
 
-// storagePath is the directory that a storage names, or nothing for a bucket.
+// storagePath is the directory that a storage names, or nothing for a bucket. The error says what is wrong with the name, as far
+// as it tells.
 func storagePath(name string) (string, error) {
 	scheme, _, isURL := strings.Cut(name, "://")
-	if !isURL {
-		return filepath.Abs(name)
-	}
 	parsed, err := url.Parse(name)
-	if err != nil {
-		return "", errors.New("is no URL")
+	wrong := func(what string) error {
+		return fmt.Errorf("%q %s; give a directory or the URL of a bucket", Shown(name), what)
 	}
-	if scheme != "file" {
-		return "", nil
+	switch {
+	case strings.TrimSpace(name) == "":
+		return "", errors.New("is empty; give a directory or the URL of a bucket")
+	case !isURL:
+		return filepath.Abs(name)
+	case err != nil:
+		return "", wrong("is no URL")
+	case scheme == "file" && (parsed.Host != "" || parsed.Path == "" || parsed.RawQuery != ""):
+		return "", wrong("is not of the form file:///a/directory")
+	case scheme == "file":
+		return filepath.FromSlash(parsed.Path), nil
+	case !blob.DefaultURLMux().ValidBucketScheme(scheme):
+		return "", fmt.Errorf("%q: no driver for %s:// is linked into this worker; give a directory, or import gocloud.dev's driver in a worker of your own", Shown(name), scheme)
 	}
-	if parsed.Host != "" || parsed.Path == "" || parsed.RawQuery != "" {
-		return "", errors.New("is not of the form file:///a/directory")
-	}
-	return filepath.FromSlash(parsed.Path), nil
+	return "", nil
 }
 
-// checkStorage says what is wrong with a name, as far as the name tells.
 func checkStorage(name string) error {
-	if strings.TrimSpace(name) == "" {
-		return errors.New("is empty; give a directory or the URL of a bucket")
-	}
-	path, err := storagePath(name)
-	if err != nil {
-		return fmt.Errorf("%q %w; give a directory or the URL of a bucket", Shown(name), err)
-	}
-	if scheme, _, _ := strings.Cut(name, "://"); path == "" && !blob.DefaultURLMux().ValidBucketScheme(scheme) {
-		return fmt.Errorf("%q: no driver for %s:// is linked into this worker; give a directory, or import gocloud.dev's driver in a worker of your own", Shown(name), scheme)
-	}
-	return nil
+	_, err := storagePath(name)
+	return err
 }
 
 // probe writes, reads and deletes a small object. It says what failed.

@@ -276,8 +276,9 @@ func Reaches(environment Environment, dir string) ([]Reach, error) {
 	for _, v := range vendors() {
 		all = append(all, v.reaches(config, environment)...)
 	}
-	for name, limit := range limits(quotas) {
-		if i := slices.IndexFunc(all, func(r Reach) bool { return r.Provider == name }); i >= 0 {
+	limits := limits(quotas)
+	for i, r := range all {
+		if limit, limited := limits[r.Provider]; limited {
 			all[i].RateLimit = &limit.RateLimit
 		}
 	}

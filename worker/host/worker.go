@@ -120,8 +120,8 @@ func (w *Worker) prepare() (err error) {
 		}
 	}
 	w.acts, err = activities.New(activities.Config{
-		Toolbox: toolbox, Sessions: sessions, OwnQueue: w.ownQueue, Worker: workerName(),
-		Providers: w.means.providers, Tools: w.means.tools, Transcripts: w.source, Storage: w.means.storage, Artifacts: w.means.artifacts, Records: w.means.executions(),
+		Toolbox: toolbox, Sessions: sessions, OwnQueue: w.ownQueue,
+		Providers: w.means.providers, Tools: w.means.tools, Transcripts: w.source, Storage: w.means.storage, Artifacts: w.means.artifacts, Records: w.means.records,
 		Hooks: w.means.hooks, Allow: config.Allow, Approvals: config.Approvals, Compilers: config.Compilers, Facts: w.means.facts, Secrets: config.secrets, Limits: limits(w.quotas), ToolLimits: w.toolLimits,
 		Timing: contract.TimingOf(Loopback(config.Connection.Address)), At: config.At, ShutdownGrace: config.StopTimeout, CancelGrace: config.cancelGrace(),
 		HeartbeatEvery: pace.every,

@@ -104,10 +104,28 @@ const (
 	stateCloseWait   = 8 // the other end is
 )
 
-const (
-	requestSize = unix.SizeofNlMsghdr + 56
-	answerSize  = unix.SizeofNlMsghdr + 72
-)
+// A socketID is the kernel's struct inet_diag_sockid. Its ports and addresses, its own first, are in the order of the network.
+type socketID struct {
+	Ports     [2][2]byte
+	Addresses [2][16]byte
+	Interface uint32
+	Cookie    uint64
+}
+
+// A socketRequest is a struct nlmsghdr and a struct inet_diag_req_v2.
+type socketRequest struct {
+	Header                          unix.NlMsghdr
+	Family, Protocol, Extensions, _ uint8
+	States                          uint32
+	Socket                          socketID
+}
+
+// A socketInfo is a struct inet_diag_msg.
+type socketInfo struct {
+	Family, State, Timer, Retransmits          uint8
+	Socket                                     socketID
+	Expires, ReadQueue, WriteQueue, UID, Inode uint32
+}
 
 // owner is the user of the open socket with these addresses, its own first.
 func (p *Peers) owner(own, other netip.AddrPort) (uid int, err error) {
@@ -127,62 +145,57 @@ func (p *Peers) owner(own, other netip.AddrPort) (uid int, err error) {
 	return read(answer[:n], p.asked, own, other)
 }
 
-// question is a request for one socket: a struct nlmsghdr and a struct inet_diag_req_v2.
+// question is a request for one socket, in any state and on any interface, without a cookie.
 func question(number uint32, own, other netip.AddrPort) []byte {
-	native := binary.NativeEndian
-	q := native.AppendUint32(nil, requestSize)
-	q = native.AppendUint16(q, unix.SOCK_DIAG_BY_FAMILY)
-	q = native.AppendUint16(q, unix.NLM_F_REQUEST)
-	q = native.AppendUint32(q, number)
-	q = native.AppendUint32(q, 0) // to the kernel
-	family := byte(unix.AF_INET6)
+	q := socketRequest{
+		Header: unix.NlMsghdr{Len: uint32(binary.Size(socketRequest{})), Type: unix.SOCK_DIAG_BY_FAMILY, Flags: unix.NLM_F_REQUEST, Seq: number}, //nolint:gosec // some bytes
+		Family: unix.AF_INET6, Protocol: unix.IPPROTO_TCP, States: ^uint32(0), Socket: socketID{Cookie: ^uint64(0)},
+	}
 	if own.Addr().Is4() {
-		family = unix.AF_INET
+		q.Family = unix.AF_INET
 	}
-	q = append(q, family, unix.IPPROTO_TCP, 0, 0)
-	q = native.AppendUint32(q, ^uint32(0)) // in any state
-	q = binary.BigEndian.AppendUint16(q, own.Port())
-	q = binary.BigEndian.AppendUint16(q, other.Port())
-	for _, address := range []netip.Addr{own.Addr(), other.Addr()} {
-		padded := make([]byte, 16)
-		copy(padded, address.AsSlice())
-		q = append(q, padded...)
+	for i, end := range []netip.AddrPort{own, other} {
+		binary.BigEndian.PutUint16(q.Socket.Ports[i][:], end.Port())
+		copy(q.Socket.Addresses[i][:], end.Addr().AsSlice())
 	}
-	q = native.AppendUint32(q, 0)             // on any interface
-	return native.AppendUint64(q, ^uint64(0)) // without a cookie
+	text, _ := binary.Append(nil, binary.NativeEndian, q) // it has a size
+	return text
 }
 
-// read takes a user from a struct nlmsghdr and a struct inet_diag_msg.
+// read takes a user from a struct nlmsghdr and what follows it.
 func read(answer []byte, number uint32, own, other netip.AddrPort) (uid int, err error) {
-	native := binary.NativeEndian
-	if len(answer) < unix.SizeofNlMsghdr+4 || native.Uint32(answer[8:]) != number {
+	var header unix.NlMsghdr
+	size, err := binary.Decode(answer, binary.NativeEndian, &header)
+	if err != nil || header.Seq != number {
 		return 0, errors.New("the kernel answers another question")
 	}
-	body := answer[unix.SizeofNlMsghdr:]
-	if kind := native.Uint16(answer[4:]); kind == unix.NLMSG_ERROR {
-		code := unix.Errno(-native.Uint32(body)) // it is given as a negative number
-		if code == unix.ENOENT {
-			return 0, errGone
+	body := answer[size:]
+	var refusal uint32 // it is given as a negative number
+	if _, err := binary.Decode(body, binary.NativeEndian, &refusal); err == nil && header.Type == unix.NLMSG_ERROR {
+		if code := unix.Errno(-refusal); code != unix.ENOENT {
+			return 0, fmt.Errorf("ask the kernel whose connection one is: %w", code)
 		}
-		return 0, fmt.Errorf("ask the kernel whose connection one is: %w", code)
-	} else if kind != unix.SOCK_DIAG_BY_FAMILY || len(answer) < answerSize {
-		return 0, errors.New("the kernel's answer is none")
-	}
-	state, ports, addresses := body[1], body[4:8], body[8:40]
-	found := func(at int) netip.AddrPort {
-		address, _ := netip.AddrFromSlice(addresses[16*at : 16*at+16]) // it has 16 bytes
-		if body[0] == unix.AF_INET {
-			address = netip.AddrFrom4([4]byte(addresses[16*at : 16*at+4]))
-		}
-		return netip.AddrPortFrom(address.Unmap(), binary.BigEndian.Uint16(ports[2*at:]))
-	}
-	// A socket that no program holds any more is shown as root's.
-	if inode := native.Uint32(body[68:]); inode == 0 || found(0) != own || found(1) != other {
 		return 0, errGone
 	}
-	switch state {
+	var found socketInfo
+	if _, err := binary.Decode(body, binary.NativeEndian, &found); err != nil || header.Type != unix.SOCK_DIAG_BY_FAMILY {
+		return 0, errors.New("the kernel's answer is none")
+	}
+	end := func(i int) netip.AddrPort {
+		address := found.Socket.Addresses[i]
+		port := binary.BigEndian.Uint16(found.Socket.Ports[i][:])
+		if found.Family == unix.AF_INET {
+			return netip.AddrPortFrom(netip.AddrFrom4([4]byte(address[:4])), port)
+		}
+		return netip.AddrPortFrom(netip.AddrFrom16(address).Unmap(), port)
+	}
+	// A socket that no program holds any more is shown as root's.
+	if found.Inode == 0 || end(0) != own || end(1) != other {
+		return 0, errGone
+	}
+	switch found.State {
 	case stateEstablished, stateFinWait1, stateFinWait2:
-		return int(native.Uint32(body[64:])), nil
+		return int(found.UID), nil
 	}
 	return 0, errGone
 }

@@ -3,6 +3,7 @@ package statefile
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net"
 	"time"
 )
@@ -21,8 +22,11 @@ func Dial(ctx context.Context, stateFile string) (net.Conn, error) {
 	stop := context.AfterFunc(ctx, func() { _ = asked.SetDeadline(time.Unix(1, 0)) })
 	defer stop()
 	conn, err := receive(asked)
-	if err != nil && ctx.Err() != nil {
+	switch {
+	case err == nil:
+		return conn, nil
+	case ctx.Err() != nil:
 		return nil, ctx.Err()
 	}
-	return conn, err
+	return nil, fmt.Errorf("get a connection to the dev server: %w", err)
 }

@@ -26,23 +26,24 @@ func owners(info os.FileInfo) (user, group int, known bool) {
 func receive(supervisor net.Conn) (net.Conn, error) {
 	asked, ok := supervisor.(*net.UnixConn)
 	if !ok {
-		return nil, errors.New("get a connection to the dev server: this is no unix socket")
+		return nil, errors.New("this is no unix socket")
 	}
 	if _, err := asked.Write([]byte{'c'}); err != nil {
-		return nil, fmt.Errorf("ask for a connection to the dev server: %w", err)
+		return nil, err
 	}
 	rights := make([]byte, syscall.CmsgSpace(4))
 	_, n, _, _, err := asked.ReadMsgUnix(make([]byte, 1), rights)
 	if err != nil {
-		return nil, fmt.Errorf("get a connection to the dev server: %w", err)
+		return nil, err
 	}
+	none := errors.New("none came")
 	messages, err := syscall.ParseSocketControlMessage(rights[:n])
 	if err != nil || len(messages) != 1 {
-		return nil, errors.New("get a connection to the dev server: none came")
+		return nil, none
 	}
 	files, err := syscall.ParseUnixRights(&messages[0])
 	if err != nil || len(files) != 1 {
-		return nil, errors.New("get a connection to the dev server: none came")
+		return nil, none
 	}
 	file := os.NewFile(uintptr(files[0]), "connection")
 	defer file.Close() // the connection has its own
