@@ -105,9 +105,7 @@ func (r Result) explained(e explanation) Result {
 	if r.Outcome.Status == domain.StatusFailed {
 		r.Error = e.error()
 	}
-	if c, at := e.counting(); at >= 0 {
-		r.Signal = &c.StopSignals[at]
-	}
+	r.Signal = e.counted()
 	return r
 }
 
