@@ -53,7 +53,7 @@ func TestCountsThatNoExecutionComesTo(t *testing.T) {
 		"tries":                       {func(r *record.Record) { r.Steps[0].Step.Tries = -1 }, "steps[0].inference_tries: is -1"},
 		"a step of an event":          {func(r *record.Record) { r.Events[1].Step = -1 }, "events[1].step: is -1; give a number from 0 to "},
 		"the length of an event":      {event(domain.Event{Type: domain.EventToolCallCompleted, EventHeader: head, Data: domain.ToolCallCompleted{Milliseconds: -1}}), "events[1].duration_ms: is -1"},
-		"seconds":                     {func(r *record.Record) { r.FinalState.Execution.ExecutionCounts.Prior.Seconds = 1e300 }, "executions[0].prior.seconds: is 1e+300"},
+		"seconds":                     {func(r *record.Record) { r.Prior.Seconds = 1e300 }, "executions[0].prior.seconds: is 1e+300"},
 		"an event of 1969":            {func(r *record.Record) { r.Events[1].Time = year(1969) }, "events[1].time: is in the year 1969; give a time from 1970 to 9998"},
 		"a message of 9999":           {func(r *record.Record) { r.Messages[1].Message.CreatedAt = year(9999) }, "messages[1].message.created_at: is in the year 9999"},
 		"a beginning in 9999":         {func(r *record.Record) { r.StartedAt = year(9999) }, "executions[0].started_at: is in the year 9999"},

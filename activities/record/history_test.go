@@ -78,20 +78,20 @@ func TestAnAgentReadsTheTextOfItsPresentPathAlone(t *testing.T) {
 	for _, r := range all {
 		require.NoError(t, store.Record(t.Context(), r))
 	}
-	asked, answered := fmt.Sprintf("asked: %s", all[1].Messages[0].Message.Text()), "answered: "+all[1].End.Answer
+	asked, answered := fmt.Sprintf("asked: %s", all[1].Messages[0].Message.Text()), "answered: "+all[1].Ended.Answer
 	for name, test := range map[string]struct {
 		span        domain.Span
 		says        string
 		asked, step bool
 	}{
-		"taken back":            {domain.Span{From: all[1].From, To: all[2].To, By: 4}, "a rewind has taken it back", false, false},
-		"cleared":               {domain.Span{To: all[2].To, By: 4, Cleared: true}, "the conversation was cleared since", false, false},
-		"taken back after that": {domain.Span{From: all[1].From + 1, To: all[2].To, By: 4}, "a rewind has taken back what came after step 0", true, false},
-		"another one":           {domain.Span{From: all[2].From, To: all[2].To, By: 4}, answered, true, true},
+		"taken back":            {domain.Span{From: all[1].MessagesFrom, To: all[2].MessagesTo, By: 4}, "a rewind has taken it back", false, false},
+		"cleared":               {domain.Span{To: all[2].MessagesTo, By: 4, Cleared: true}, "the conversation was cleared since", false, false},
+		"taken back after that": {domain.Span{From: all[1].MessagesFrom + 1, To: all[2].MessagesTo, By: 4}, "a rewind has taken back what came after step 0", true, false},
+		"another one":           {domain.Span{From: all[2].MessagesFrom, To: all[2].MessagesTo, By: 4}, answered, true, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			past := domain.EarlierExecutions{FirstRunID: all[0].FirstRunID, TakenBack: []domain.Span{test.span}}
+			past := domain.EarlierExecutions{FirstRunID: all[0].Head.Run.First, TakenBack: []domain.Span{test.span}}
 			ctx := tool.WithExecution(context.Background(), tool.Call{AgentID: all[0].AgentID, Earlier: &past})
 			listed, err := store.Tool().Call(ctx, `{}`)
 			require.NoError(t, err)
@@ -117,7 +117,7 @@ func TestAnAgentDoesNotReadWhatCameOutOfAFile(t *testing.T) {
 	require.NoError(t, store.Record(t.Context(), all[0]))
 	_, err := record.Import(t.Context(), store, record.All(strings.NewReader(written(t, all...))), time.Now())
 	require.NoError(t, err)
-	ctx := tool.WithExecution(context.Background(), tool.Call{AgentID: all[0].AgentID, Earlier: &domain.EarlierExecutions{FirstRunID: all[0].FirstRunID}})
+	ctx := tool.WithExecution(context.Background(), tool.Call{AgentID: all[0].AgentID, Earlier: &domain.EarlierExecutions{FirstRunID: all[0].Head.Run.First}})
 	result, err := store.Tool().Call(ctx, `{}`)
 	require.NoError(t, err)
 	require.Contains(t, result.Content, "execution 1: ")

@@ -88,7 +88,7 @@ func Import(ctx context.Context, store *Store, records iter.Seq2[Record, error],
 			case err != nil:
 				return done, err
 			case created:
-				done.New = append(done.New, Brought{r.Ref(), r.Name})
+				done.New = append(done.New, Brought{r.Ref(), r.Head.Name})
 			default:
 				done.Known++
 			}
@@ -101,7 +101,7 @@ func Import(ctx context.Context, store *Store, records iter.Seq2[Record, error],
 }
 
 // session names the session of which a record is.
-func (r Record) session() string { return r.AgentID.String() + r.FirstRunID }
+func (r Record) session() string { return r.Head.AgentID.String() + r.Head.Run.First }
 
 // bring creates the object of a record, or of its position, where the store lacks it, and reports whether it has. What another import
 // has created meanwhile is never replaced, and is compared as what was there before.
@@ -167,7 +167,7 @@ func isNewMove(ctx context.Context, store *Store, p Position) (bool, error) {
 // same reports whether two records say the same, however they came. Of changes an account that is read later remembers fewer.
 func same(a, b Record) bool {
 	a.Imported, b.Imported = time.Time{}, time.Time{}
-	a.Changes, b.Changes = nil, nil
+	a.Head.Configuration.Changes, b.Head.Configuration.Changes = nil, nil
 	return encodeEqually(a, b)
 }
 

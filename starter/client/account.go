@@ -270,24 +270,24 @@ func (c *Client) fromRecords(ctx context.Context, id string, wanted account.Requ
 			return all, held, err
 		}
 		one.Executions[0].Imported = r.Imported
-		one.Head = recordedHead(r, one)
+		one.Head = recordedHead(r, one.Executions[0])
 		all.Head, held.Run = one.Head, one.Head.Run
 		all.Server.Builds.Begun = r.Build
 		if wanted.Execution > 0 && r.Number != wanted.Execution {
 			continue
 		}
 		if len(held.Executions) == 0 {
-			held.Messages = r.From
+			held.Messages = r.MessagesFrom
 		}
 		all = all.With(one.Only(wanted))
-		held.Executions = append(held.Executions, account.HeldExecution{Number: r.Number, ID: r.ExecutionID, Step: 1, Event: 1, Message: r.From})
+		held.Executions = append(held.Executions, account.HeldExecution{Number: r.Number, ID: r.ExecutionID, Step: 1, Event: 1, Message: r.MessagesFrom})
 	}
 	return all, held, nil
 }
 
 // recordedHead is that of an agent as the execution of a record has left it.
-func recordedHead(r record.Record, one account.Account) *account.Head {
-	head, newest, state := *one.Head, one.Executions[0], r.FinalState
+func recordedHead(r record.Record, newest account.Execution) *account.Head {
+	head, state := r.Head, r.FinalState
 	head.Doing, head.Since, head.AlwaysAllowed = "ended; "+hereSince(r), r.CompletedAt, state.StandingApprovals
 	head.State, head.Configuration.Model, head.Configuration.Agent = newest.State, state.LLMConfig.String(), newest.Agent
 	head.Configuration.Constraints = newest.Constraints

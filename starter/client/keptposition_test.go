@@ -26,8 +26,8 @@ func movedTo(t *testing.T, after int, position account.Position) (*record.Store,
 	for _, r := range stores.Sample(t, "ann", 3) {
 		require.NoError(t, store.Record(t.Context(), r))
 		if r.Number == after {
-			position.Length, position.Moved = r.To, &contract.Move{Number: 1, After: after, At: r.CompletedAt.Add(time.Second)}
-			p, err := record.PositionOf(account.Head{AgentID: r.AgentID, Name: r.Name, Run: account.Run{First: r.FirstRunID}, Position: position})
+			position.Length, position.Moved = r.MessagesTo, &contract.Move{Number: 1, After: after, At: r.CompletedAt.Add(time.Second)}
+			p, err := record.PositionOf(account.Head{AgentID: r.AgentID, Name: r.Head.Name, Run: account.Run{First: r.Head.Run.First}, Position: position})
 			require.NoError(t, err)
 			require.NoError(t, store.RecordPosition(t.Context(), p))
 		}

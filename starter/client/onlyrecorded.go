@@ -140,7 +140,7 @@ func (c *Client) newestRecord(ctx context.Context, id domain.AgentID) (newest re
 }
 
 func recordedAgent(r record.Record) Listed {
-	a := agent{id: r.AgentID, name: r.Name}
+	a := agent{id: r.AgentID, name: r.Head.Name}
 	l := Listed{
 		Ending: endingOf(r.Outcome), Execution: a.begun(r.Number, r.ExecutionID, r.RunID), Recorded: true, Build: r.Build, ImportedAt: r.Imported, Unknown: len(r.FinalState.UnresolvedOutcomes()), StartedAt: r.StartedAt, ClosedAt: r.CompletedAt,
 	}

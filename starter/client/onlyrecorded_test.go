@@ -150,7 +150,7 @@ func TestListRecordedTellsOfARecordThatCannotBeRead(t *testing.T) {
 	t.Cleanup(func() { _ = store.Close() })
 	for _, r := range append(append(stores.Sample(t, "ann", 2), stores.Sample(t, "bob", 1)...), stores.Sample(t, "eve", 1)...) {
 		require.NoError(t, store.Record(t.Context(), r))
-		if r.Name == "ann" && r.Number == 2 || r.Name == "bob" {
+		if r.Head.Name == "ann" && r.Number == 2 || r.Head.Name == "bob" {
 			paths, err := filepath.Glob(filepath.Join(dir, r.AgentID.String(), "*"))
 			require.NoError(t, err)
 			require.NoError(t, os.Truncate(paths[len(paths)-1], 100))
