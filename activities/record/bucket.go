@@ -71,19 +71,14 @@ func (b bucket) each(ctx context.Context, o *blob.ListOptions, take func(*blob.L
 	}
 }
 
-func (b bucket) remove(ctx context.Context, folder string) error {
-	names, err := b.list(ctx, folder)
-	for _, name := range names {
-		err = errors.Join(err, b.removeOne(ctx, folder+"/"+name))
+func (b bucket) remove(ctx context.Context, key string) error {
+	names, err := b.list(ctx, key)
+	for _, name := range append(names, "") {
+		if failed := b.Delete(ctx, within+strings.TrimSuffix(key+"/"+name, "/")); gcerrors.Code(failed) != gcerrors.NotFound {
+			err = errors.Join(err, failed)
+		}
 	}
 	return err
-}
-
-func (b bucket) removeOne(ctx context.Context, key string) error {
-	if err := b.Delete(ctx, within+key); gcerrors.Code(err) != gcerrors.NotFound {
-		return err
-	}
-	return nil
 }
 
 func (b bucket) close() error { return b.Close() }

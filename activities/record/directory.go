@@ -141,12 +141,8 @@ func (d directory) folders(context.Context) (names []string, _ error) {
 	return names, cause(err)
 }
 
-func (d directory) remove(_ context.Context, folder string) error {
-	return cause(d.root.RemoveAll(folder))
-}
-
-func (d directory) removeOne(_ context.Context, key string) error {
-	if err := d.root.Remove(key); err != nil && !errors.Is(err, fs.ErrNotExist) {
+func (d directory) remove(_ context.Context, key string) error {
+	if err := d.root.RemoveAll(key); err != nil {
 		return cause(err)
 	}
 	_ = d.root.Remove(path.Dir(key)) // only an empty folder can be removed

@@ -47,17 +47,14 @@ func Import(ctx context.Context, store *Store, records iter.Seq2[Record, error],
 	}
 	// A write that is left may still be done afterwards: each is waited for, and undone with the others.
 	whole := context.WithoutCancel(ctx)
-	var moved []Position
+	var created []string // the keys of the objects
 	defer func() {
 		if err == nil {
 			return
 		}
 		var failed error
-		for _, written := range done.New {
-			failed = cmp.Or(failed, store.Forget(whole, written.Ref))
-		}
-		for _, written := range moved {
-			failed = cmp.Or(failed, store.forgetPosition(whole, written))
+		for _, key := range created {
+			failed = cmp.Or(failed, store.forget(whole, key))
 		}
 		if failed != nil {
 			err = domain.Errorf(domain.Unavailable, "%s; a part of the file stays imported: %s", err, failed)
@@ -76,23 +73,20 @@ func Import(ctx context.Context, store *Store, records iter.Seq2[Record, error],
 			movedNow := false
 			if r.Moved != nil {
 				r.Moved.Imported = now.UTC()
-				if movedNow, err = bring(whole, store, r, true); err != nil {
+				if movedNow, err = bring(whole, store, r, true, &created); err != nil {
 					return done, err
 				}
-				if movedNow {
-					moved = append(moved, *r.Moved)
-				}
 			}
-			created, err := bring(whole, store, r, false)
+			isNew, err := bring(whole, store, r, false, &created)
 			switch {
 			case err != nil:
 				return done, err
-			case created:
+			case isNew:
 				done.New = append(done.New, Brought{r.Ref(), r.Head.Name})
 			default:
 				done.Known++
 			}
-			if movedNow && !created {
+			if movedNow && !isNew {
 				done.Moved++
 			}
 		}
@@ -103,9 +97,9 @@ func Import(ctx context.Context, store *Store, records iter.Seq2[Record, error],
 // session names the session of which a record is.
 func (r Record) session() string { return r.Head.AgentID.String() + r.Head.Run.First }
 
-// bring creates the object of a record, or of its position, where the store lacks it, and reports whether it has. What another import
+// bring creates the object of a record, or of its position, where the store lacks it, notes its key, and reports whether it has. What another import
 // has created meanwhile is never replaced, and is compared as what was there before.
-func bring(ctx context.Context, store *Store, r Record, position bool) (bool, error) {
+func bring(ctx context.Context, store *Store, r Record, position bool, created *[]string) (bool, error) {
 	key, line := r.Ref().key(), json.Marshaler(r)
 	if position {
 		key, line = positionKey(r.Moved.After(), r.Moved.Head.Position.Moved.Number), *r.Moved
@@ -117,8 +111,12 @@ func bring(ctx context.Context, store *Store, r Record, position bool) (bool, er
 	if lacked, err := lacks(); err != nil || !lacked {
 		return false, err
 	}
-	if err := store.write(ctx, key, line, creates); !errors.Is(err, fs.ErrExist) {
-		return err == nil, err
+	switch err := store.write(ctx, key, line, creates); {
+	case err == nil:
+		*created = append(*created, key)
+		return true, nil
+	case !errors.Is(err, fs.ErrExist):
+		return false, err
 	}
 	deleted, err := lacks()
 	if err == nil && deleted {

@@ -64,5 +64,5 @@ func (s *Store) Parts(ctx context.Context, r Ref) (all []Part, _ error) {
 
 // ForgetParts deletes those of an execution, which the record of the whole takes the place of.
 func (s *Store) ForgetParts(ctx context.Context, r Ref) error {
-	return s.failed(ctx, "delete", partsFolder(r), s.objects.remove(ctx, partsFolder(r)))
+	return s.forget(ctx, partsFolder(r))
 }

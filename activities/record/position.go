@@ -212,9 +212,3 @@ func (s *Store) Position(ctx context.Context, after Ref) (Position, error) {
 func (s *Store) position(ctx context.Context, after Ref, move int) (Position, error) {
 	return get(ctx, s, positionKey(after, move), decoded, func(p Position) bool { return p.After() == after && p.Head.Position.Moved.Number == move })
 }
-
-// forgetPosition deletes one position.
-func (s *Store) forgetPosition(ctx context.Context, p Position) error {
-	key := positionKey(p.After(), p.Head.Position.Moved.Number)
-	return s.failed(ctx, "delete", key, s.objects.removeOne(ctx, key))
-}

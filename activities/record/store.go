@@ -33,10 +33,8 @@ type objects interface {
 	list(ctx context.Context, folder string) ([]string, error)
 	// folders are the names of those at the top.
 	folders(ctx context.Context) ([]string, error)
-	// remove deletes a folder and all in it; one that does not exist is well too.
-	remove(ctx context.Context, folder string) error
-	// removeOne deletes an object, and the folder that it was the last of.
-	removeOne(ctx context.Context, key string) error
+	// remove deletes an object, or a folder and all in it, and the folder that it was the last of; what does not exist is well too.
+	remove(ctx context.Context, key string) error
 	close() error
 }
 
@@ -181,12 +179,16 @@ func (s *Store) Delete(ctx context.Context, agent domain.AgentID) (int, error) {
 	if err != nil {
 		return 0, s.failed(ctx, "list", folder(agent), err)
 	}
-	return len(namedIn(agent, names, refOf)) + len(namedIn(agent, names, afterOf)), s.failed(ctx, "delete", folder(agent), s.objects.remove(ctx, folder(agent)))
+	return len(namedIn(agent, names, refOf)) + len(namedIn(agent, names, afterOf)), s.forget(ctx, folder(agent))
 }
 
 // Forget deletes one record.
 func (s *Store) Forget(ctx context.Context, ref Ref) error {
-	return s.failed(ctx, "delete", ref.key(), s.objects.removeOne(ctx, ref.key()))
+	return s.forget(ctx, ref.key())
+}
+
+func (s *Store) forget(ctx context.Context, key string) error {
+	return s.failed(ctx, "delete", key, s.objects.remove(ctx, key))
 }
 
 // Close ends the use of the store.
@@ -216,5 +218,5 @@ func (s *Store) Probe(ctx context.Context) error {
 	if err != nil {
 		return s.failed(ctx, "read", key, err)
 	}
-	return s.failed(ctx, "delete", key, s.objects.removeOne(ctx, key))
+	return s.forget(ctx, key)
 }

@@ -59,12 +59,8 @@ func (t timely) folders(ctx context.Context) ([]string, error) {
 	return timed(ctx, t, func(o objects) ([]string, error) { return o.folders(ctx) })
 }
 
-func (t timely) remove(ctx context.Context, folder string) error {
-	return t.does(ctx, func(o objects) error { return o.remove(ctx, folder) })
-}
-
-func (t timely) removeOne(ctx context.Context, key string) error {
-	return t.does(ctx, func(o objects) error { return o.removeOne(ctx, key) })
+func (t timely) remove(ctx context.Context, key string) error {
+	return t.does(ctx, func(o objects) error { return o.remove(ctx, key) })
 }
 
 func (t timely) close() error { return t.does(context.Background(), objects.close) }
