@@ -27,12 +27,8 @@ func (c *Client) deleteScheduled(ctx context.Context, a agent, d *Deletion) erro
 			remain(&d.Remains, RemainsInSchedule, told.Schedule, "a run of schedule %s is under way, and has the message with which it begins: workflow %s", told.Schedule, info.GetExecution().GetWorkflowId())
 			continue
 		}
-		there, err := c.deleteRun(ctx, info.GetExecution().GetWorkflowId(), a.called(), info.GetExecution().GetRunId())
-		if err != nil {
+		if err := c.deleteRun(ctx, info.GetExecution().GetWorkflowId(), a.called(), info.GetExecution().GetRunId(), d); err != nil {
 			return err
-		}
-		if there {
-			d.Deleted.Runs++
 		}
 	}
 	for s, err := range c.Schedules(ctx) {
