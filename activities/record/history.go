@@ -49,20 +49,9 @@ func (s *Store) history(ctx context.Context, arguments json.RawMessage) (tool.Re
 		return tool.Result{}, err
 	}
 	slices.Reverse(all)
-	if asked.Number > 0 {
-		for _, ref := range all {
-			if ref.Number != asked.Number {
-				continue
-			}
-			if r, own, err := s.own(ctx, *call.Earlier, ref); own || err != nil {
-				return tool.Result{Content: r.present(*call.Earlier).shown(max(asked.FromStep, 1))}, err
-			}
-		}
-		return tool.Result{}, domain.Errorf(domain.Invalid, "number: no execution %d of this session is recorded; leave it out to list those that are", asked.Number)
-	}
 	var lines []string
 	for _, ref := range all {
-		if asked.Before > 0 && ref.Number >= asked.Before {
+		if asked.Number > 0 && ref.Number != asked.Number || asked.Number == 0 && asked.Before > 0 && ref.Number >= asked.Before {
 			continue
 		}
 		if len(lines) == listedAtOnce {
@@ -73,11 +62,17 @@ func (s *Store) history(ctx context.Context, arguments json.RawMessage) (tool.Re
 		if err != nil {
 			return tool.Result{}, err
 		}
+		if own && asked.Number > 0 {
+			return tool.Result{Content: r.present(*call.Earlier).shown(max(asked.FromStep, 1))}, nil
+		}
 		if own {
 			lines = append(lines, r.present(*call.Earlier).line())
 		}
 	}
-	if len(lines) == 0 {
+	switch {
+	case asked.Number > 0:
+		return tool.Result{}, domain.Errorf(domain.Invalid, "number: no execution %d of this session is recorded; leave it out to list those that are", asked.Number)
+	case len(lines) == 0:
 		return tool.Result{Content: "no earlier execution of this session is recorded"}, nil
 	}
 	return tool.Result{Content: strings.Join(lines, "\n")}, nil

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strconv"
 	"strings"
 	"time"
 
@@ -151,23 +150,6 @@ func positionKey(after Ref, move int) string {
 	return fmt.Sprintf("%s%s-%06d%s", strings.TrimSuffix(after.key(), extension), positionExtension, move, extension)
 }
 
-// moveOf reads the number of the move in the name of a position after an execution. What has none is no such position.
-func moveOf(after Ref, name string) (int, bool) {
-	_, rest, _ := strings.Cut(strings.TrimSuffix(name, extension), positionExtension+"-")
-	move, err := strconv.Atoi(rest)
-	return move, err == nil && positionKey(after, move) == folder(after.AgentID)+"/"+name
-}
-
-// afterOf reads which execution a position follows in its name. What has none is no position.
-func afterOf(agent domain.AgentID, name string) (Ref, bool) {
-	execution, _, _ := strings.Cut(name, positionExtension)
-	after, ok := refOf(agent, execution+extension)
-	if ok {
-		_, ok = moveOf(after, name)
-	}
-	return after, ok
-}
-
 // RecordPosition keeps a position, beside those of earlier moves. It may be done again.
 func (s *Store) RecordPosition(ctx context.Context, p Position) error {
 	if err := p.check(); err != nil {
@@ -179,14 +161,14 @@ func (s *Store) RecordPosition(ctx context.Context, p Position) error {
 // Position is where the session has stood since the newest move after an execution. The error is ErrNone where it was not
 // moved since; a position that cannot be read is Internal, and no earlier one is taken for it.
 func (s *Store) Position(ctx context.Context, after Ref) (Position, error) {
-	names, err := s.objects.list(ctx, folder(after.AgentID))
+	all, err := s.named(ctx, after.AgentID)
 	if err != nil {
-		return Position{}, s.failed(ctx, "list", folder(after.AgentID), err)
+		return Position{}, err
 	}
 	newest := 0
-	for _, name := range names {
-		if move, ok := moveOf(after, name); ok {
-			newest = max(newest, move)
+	for _, n := range all {
+		if n.Ref == after {
+			newest = max(newest, n.move)
 		}
 	}
 	if newest == 0 {

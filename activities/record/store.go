@@ -55,13 +55,36 @@ func (r Ref) key() string {
 	return fmt.Sprintf("%s/%06d-%s%s", folder(r.AgentID), r.Number, r.ExecutionID, extension)
 }
 
-// refOf reads the name of an object. What is no record's is none of ours.
-func refOf(agent domain.AgentID, name string) (Ref, bool) {
-	number, rest, _ := strings.Cut(strings.TrimSuffix(name, extension), "-")
-	n, err := strconv.Atoi(number)
-	id, bad := uuid.Parse(rest)
-	r := Ref{agent, domain.ExecutionID{UUID: id}, n}
-	return r, err == nil && bad == nil && r.key() == folder(agent)+"/"+name
+// A named is what the name of an object says: a record or, with a move, the position that follows it.
+type named struct {
+	Ref
+	move int
+}
+
+// namedBy reads the name of an object. What is neither is none of ours.
+func namedBy(agent domain.AgentID, name string) (n named, ok bool) {
+	execution, move, moved := strings.Cut(strings.TrimSuffix(name, extension), positionExtension+"-")
+	number, id, _ := strings.Cut(execution, "-")
+	n.AgentID = agent
+	n.Number, _ = strconv.Atoi(number) // another name is another key
+	n.ExecutionID.UUID, _ = uuid.Parse(id)
+	n.move, _ = strconv.Atoi(move)
+	key := n.key()
+	if moved {
+		key = positionKey(n.Ref, n.move)
+	}
+	return n, key == folder(agent)+"/"+name
+}
+
+// named are the records of an agent and the positions of its sessions, in no order.
+func (s *Store) named(ctx context.Context, agent domain.AgentID) (all []named, _ error) {
+	names, err := s.objects.list(ctx, folder(agent))
+	for _, name := range names {
+		if n, ok := namedBy(agent, name); ok {
+			all = append(all, n)
+		}
+	}
+	return all, s.failed(ctx, "list", folder(agent), err)
 }
 
 // Name is the store's, for people.
@@ -110,25 +133,15 @@ func (s *Store) Agents(ctx context.Context) (all []domain.AgentID, _ error) {
 // List names the records of an agent, by number, and those that are missing while the position after them is there; of an agent
 // without any there are none.
 func (s *Store) List(ctx context.Context, agent domain.AgentID) ([]Ref, error) {
-	names, err := s.objects.list(ctx, folder(agent))
-	if err != nil {
-		return nil, s.failed(ctx, "list", folder(agent), err)
+	all, err := s.named(ctx, agent)
+	refs := make([]Ref, len(all))
+	for i, n := range all {
+		refs[i] = n.Ref
 	}
-	refs := append(namedIn(agent, names, refOf), namedIn(agent, names, afterOf)...)
 	slices.SortFunc(refs, func(a, b Ref) int {
 		return cmp.Or(cmp.Compare(a.Number, b.Number), strings.Compare(a.ExecutionID.String(), b.ExecutionID.String()))
 	})
-	return slices.Compact(refs), nil
-}
-
-// namedIn are the records among the names of an agent's folder, or those that the positions among them follow.
-func namedIn(agent domain.AgentID, names []string, ref func(domain.AgentID, string) (Ref, bool)) (refs []Ref) {
-	for _, name := range names {
-		if r, ok := ref(agent, name); ok {
-			refs = append(refs, r)
-		}
-	}
-	return refs
+	return slices.Compact(refs), err
 }
 
 // Get reads a record. The error is ErrNone where the store has no such, also where it had; one that cannot be read is Internal, and
@@ -175,11 +188,11 @@ func get[T Record | Position | Part](ctx context.Context, s *Store, key string, 
 
 // Delete deletes all records of an agent, those of positions too, and says how many there were. It may be done again.
 func (s *Store) Delete(ctx context.Context, agent domain.AgentID) (int, error) {
-	names, err := s.objects.list(ctx, folder(agent))
+	all, err := s.named(ctx, agent)
 	if err != nil {
-		return 0, s.failed(ctx, "list", folder(agent), err)
+		return 0, err
 	}
-	return len(namedIn(agent, names, refOf)) + len(namedIn(agent, names, afterOf)), s.forget(ctx, folder(agent))
+	return len(all), s.forget(ctx, folder(agent))
 }
 
 // Forget deletes one record.

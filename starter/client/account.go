@@ -319,14 +319,10 @@ func (c *Client) fromParts(ctx context.Context, agent domain.AgentID, wanted acc
 			}
 			one.Events = append(one.Events, part.Events...)
 		}
-		if wanted.Wants(account.Steps) {
-			all.Steps = append(all.Steps, account.ByNumber(one.Steps, func(s account.Step) int { return s.Number })...)
-		}
-		if wanted.Wants(account.Events) {
-			all.Events = append(all.Events, account.ByNumber(one.Events, func(e domain.Event) int { return int(e.Sequence) })...)
-		}
+		all.Steps = append(all.Steps, account.ByNumber(one.Steps, func(s account.Step) int { return s.Number })...)
+		all.Events = append(all.Events, account.ByNumber(one.Events, func(e domain.Event) int { return int(e.Sequence) })...)
 	}
-	return all, nil
+	return all.Only(wanted), nil
 }
 
 // A runAccount is what one run tells of itself, or why nobody can tell it.

@@ -129,13 +129,9 @@ func (e *explanation) history() ExplainHistory {
 	if h.Steps == 0 {
 		return h
 	}
-	bytes, events := max(h.Bytes-e.attempts.firstEvent, 0)/int64(h.Steps), h.Events/int64(h.Steps)
-	h.BytesPerStep, h.EventsPerStep = &bytes, &events
-	if bytes > 0 {
-		h.StepsLeft = new(max(continueBytes-h.Bytes, 0) / bytes)
-	}
-	if left := max(continueEvents-h.Events, 0); events > 0 && (bytes == 0 || left/events < *h.StepsLeft) {
-		h.StepsLeft = new(left / events)
-	}
+	steps := int64(h.Steps)
+	h.BytesPerStep, h.EventsPerStep = new(max(h.Bytes-e.attempts.firstEvent, 0)/steps), new(h.Events/steps)
+	left := func(most, used, perStep int64) int64 { return max(most-used, 0) / max(perStep, 1) }
+	h.StepsLeft = new(min(left(continueBytes, h.Bytes, *h.BytesPerStep), left(continueEvents, h.Events, *h.EventsPerStep)))
 	return h
 }

@@ -171,19 +171,21 @@ func compactions(before, after domain.Edits, summaries domain.Usage) (all []Expl
 
 // sessions are those with stateful MCP servers that it has opened, lost, or has now.
 func (e *explanation) sessions() []ExplainSession {
-	all := []ExplainSession{}
-	lose := func(server, why string, at time.Time) (known bool) {
-		for i, s := range all {
-			if s.Server == server && s.EndedAt == nil {
-				all[i].EndedAt, all[i].Reason, known = &at, why, true
-			}
+	all, there := []ExplainSession{}, map[string]int{} // where the one of a server stands that is not over
+	begin := func(server, worker string, since time.Time) {
+		there[server] = len(all)
+		all = append(all, ExplainSession{Server: server, Worker: worker, Since: since})
+	}
+	end := func(server, why string, at time.Time) {
+		if i, known := there[server]; known {
+			all[i].EndedAt, all[i].Reason = &at, why
+			delete(there, server)
 		}
-		return known
 	}
 	if !e.older {
 		for _, bound := range e.Head.MCPSessions {
 			if bound.Since.Before(e.asked.StartedAt) {
-				all = append(all, ExplainSession{Server: bound.Server, Worker: bound.Worker, Since: bound.Since})
+				begin(bound.Server, bound.Worker, bound.Since)
 			}
 		}
 	}
@@ -191,18 +193,19 @@ func (e *explanation) sessions() []ExplainSession {
 		session, _ := event.Data.(domain.MCPSessionEvent)
 		switch event.Type {
 		case domain.EventMCPSessionOpened:
-			lose(session.Server, "another one was opened", event.Time)
-			all = append(all, ExplainSession{Server: session.Server, Worker: session.Worker, Since: event.Time})
+			end(session.Server, "another one was opened", event.Time)
+			begin(session.Server, session.Worker, event.Time)
 		case domain.EventMCPSessionLost:
-			if !lose(session.Server, session.Why, event.Time) { // an earlier execution has opened it
-				all = append(all, ExplainSession{Server: session.Server, Worker: session.Worker, Since: session.Since, EndedAt: &event.Time, Reason: session.Why})
+			if _, known := there[session.Server]; !known { // an earlier execution has opened it
+				begin(session.Server, session.Worker, session.Since)
 			}
+			end(session.Server, session.Why, event.Time)
 		}
 	}
 	if !e.open() && !e.older && e.over() {
-		for i := range all {
-			if all[i].EndedAt == nil {
-				all[i].EndedAt, all[i].Reason = &e.asked.CompletedAt, "the agent has ended"
+		for _, s := range slices.Clone(all) {
+			if s.EndedAt == nil {
+				end(s.Server, "the agent has ended", e.asked.CompletedAt)
 			}
 		}
 	}

@@ -327,9 +327,13 @@ func (c *Client) scheduledInput(ctx context.Context, s Schedule) (contract.Sched
 			return contract.ScheduledInput{}, err
 		}
 	}
-	start, err := c.input(ctx, a, s.Start)
+	start, err := c.input(a, s.Start)
 	if err == nil {
 		err = s.Start.Definition.CheckShown(s.Start.Trusted)
+	}
+	if err == nil {
+		start.Attributes, err = c.registered(ctx)
+		err = fail(ctx, s.Name, "writing schedule "+s.Name, err)
 	}
 	if err != nil {
 		return contract.ScheduledInput{}, invalid(err)

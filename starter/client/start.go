@@ -66,7 +66,7 @@ func (c *Client) Start(ctx context.Context, s Start) (none Execution, _ error) {
 	case a.session != "":
 		return none, invalidf("id: %s is an earlier session, which can only be read; %q begins a new one", a.called(), a.name)
 	}
-	input, err := c.input(ctx, a, s)
+	input, err := c.input(a, s)
 	if err != nil {
 		return none, err
 	}
@@ -98,7 +98,7 @@ func (c *Client) Start(ctx context.Context, s Start) (none Execution, _ error) {
 }
 
 // input is what a new agent starts with, but for what begin adds. What is wrong with it is said here.
-func (c *Client) input(ctx context.Context, a agent, s Start) (none contract.SessionInput, _ error) {
+func (c *Client) input(a agent, s Start) (none contract.SessionInput, _ error) {
 	given, err := domain.NewStartOptions(s.Metadata, s.Messages, s.Trusted)
 	if err != nil {
 		return none, invalid(err)
@@ -109,9 +109,6 @@ func (c *Client) input(ctx context.Context, a agent, s Start) (none contract.Ses
 	}
 	if err := cmp.Or(checkInput(input, time.Now()), checkIndexed(s.Trusted, c.cfg.IndexTrusted)); err != nil {
 		return none, invalid(err)
-	}
-	if input.Attributes, err = c.registered(ctx); err != nil {
-		return none, a.fail(ctx, "starting", err)
 	}
 	return input, nil
 }
@@ -154,8 +151,12 @@ func carried(in contract.SessionInput) (state domain.AgentState) {
 func (c *Client) begin(ctx context.Context, a agent, o opening) (Execution, error) {
 	call, cancel := context.WithTimeout(ctx, history.CallTimeout)
 	defer cancel()
+	attributes, err := c.registered(ctx)
+	if err != nil {
+		return Execution{}, a.fail(ctx, "starting", err)
+	}
 	timing, task := c.cfg.timing()
-	o.input.Timing, o.input.By = timing, c.cfg.By
+	o.input.Timing, o.input.By, o.input.Attributes = timing, c.cfg.By, attributes
 	run, err := c.temporal.ExecuteWorkflow(call, sdk.StartWorkflowOptions{
 		ID:                                       a.workflowID(),
 		TaskQueue:                                o.queue,
@@ -171,7 +172,6 @@ func (c *Client) begin(ctx context.Context, a agent, o opening) (Execution, erro
 	case isAs[*serviceerror.WorkflowExecutionAlreadyStarted](err):
 		return Execution{}, err
 	case isAs[*serviceerror.InvalidArgument](err) && c.lost(ctx, o.input.Attributes):
-		o.input.Attributes, _ = c.registered(ctx)
 		return c.begin(ctx, a, o)
 	case err != nil:
 		return Execution{}, a.fail(ctx, "starting", err)
