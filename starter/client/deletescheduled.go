@@ -18,8 +18,8 @@ func (c *Client) deleteScheduled(ctx context.Context, a agent, d *Deletion) erro
 	}
 	by := map[string]bool{}
 	for _, info := range runs {
-		var told contract.ScheduledRun
-		if c.cfg.Converter.FromPayload(info.GetMemo().GetFields()[contract.MemoScheduled], &told) != nil || told.AgentID != a.id {
+		told, ok := c.memo(info).Scheduled()
+		if !ok || told.AgentID != a.id {
 			continue
 		}
 		by[told.Schedule] = true

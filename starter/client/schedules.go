@@ -215,8 +215,7 @@ func (c *Client) scheduleRun(ctx context.Context, r ScheduleRun) ScheduleRun {
 		return r
 	}
 	info := d.GetWorkflowExecutionInfo()
-	var told contract.ScheduledRun
-	if c.cfg.Converter.FromPayload(info.GetMemo().GetFields()[contract.MemoScheduled], &told) == nil {
+	if told, ok := c.memo(info).Scheduled(); ok {
 		r.ScheduledRun = told
 	}
 	if r.ID = r.Name; r.ID == "" && !r.AgentID.IsZero() {
