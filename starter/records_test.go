@@ -155,7 +155,7 @@ func TestImportSaysWhatToDo(t *testing.T) {
 		require.Zero(t, code, stderr)
 		require.Contains(t, stderr, want)
 	}
-	all[2].End.Answer = "Something."
+	all[2].Ended.Answer = "Something."
 	file.Reset()
 	require.NoError(t, record.Write(&file, append(all, stores.Sample(t, "bob", 1)...)...))
 	require.NoError(t, os.WriteFile(whole, file.Bytes(), 0o600))

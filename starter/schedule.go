@@ -210,21 +210,21 @@ func schedulePauseCommand(p *program) *cobra.Command {
 	return p.pausingSchedule(newCommand("pause NAME", "Have a schedule begin nothing until unpause",
 		`Has a schedule begin nothing until unpause, but for trigger. Runs under way go on;
 what is due meanwhile is left out.`,
-		`  starter schedule pause digest --reason "holidays"`), (*client.Client).PauseSchedule)
+		`  starter schedule pause digest --reason "holidays"`), true)
 }
 
 func scheduleUnpauseCommand(p *program) *cobra.Command {
 	return p.pausingSchedule(newCommand("unpause NAME", "Have a paused schedule run again",
 		`Has a paused schedule run again, from its next time on.`,
-		`  starter schedule unpause digest`), (*client.Client).UnpauseSchedule)
+		`  starter schedule unpause digest`), false)
 }
 
 // pausingSchedule completes a command that pauses a schedule, or ends its pause.
-func (p *program) pausingSchedule(command *cobra.Command, change func(agents *client.Client, ctx context.Context, name, note string) (client.ScheduleChange, error)) *cobra.Command {
+func (p *program) pausingSchedule(command *cobra.Command, on bool) *cobra.Command {
 	var reason string
 	command.Flags().StringVar(&reason, "reason", "", "a `TEXT` that show and list tell")
 	return p.withSchedule(command, func(ctx context.Context, s *local.Stack, name string) error {
-		done, err := change(s.Agents, ctx, name, reason)
+		done, err := s.Agents.PauseSchedule(ctx, name, on, reason)
 		switch {
 		case err != nil:
 			return err

@@ -193,7 +193,7 @@ func (s *session) refresh(admission mailbox.Admission) {
 		// What was in force before enters history once: a worker fetches it from this run, as the conversation.
 		request = contract.ResolveRequest{Known: r.Digest, Log: s.conversation.Log().Ref(), Listed: r.Listed}
 	}
-	s.agent.note("resolving the definition")
+	s.agent.note("asking a worker for its tools")
 	answer, err := retry(admission, s.policy.briefOptions(listTimeout, ownAttempts, "resolve"), contract.ListTools, &request, func(failed int, err error) bool {
 		return s.policy.askAnother(lossOf(err).Err(), failed, s.policy.asFirst()) && !s.mail.Stopped()
 	})

@@ -3,6 +3,7 @@ package record
 import (
 	"cmp"
 	"fmt"
+	"time"
 
 	"everstep/domain"
 	"everstep/domain/account"
@@ -20,22 +21,14 @@ func (r Record) MarshalJSON() ([]byte, error) {
 // Account is the account of the execution.
 func (r Record) Account() (account.Account, error) { return accountOf(r) }
 
-// accountOf is the account of the execution that a record holds. Its head names the agent and the run in which it ended.
 func accountOf(r Record) (account.Account, error) {
 	state, err := domain.Encode(r.FinalState)
 	if err != nil {
 		return account.Account{}, err
 	}
-	a := account.Account{
-		Head: &account.Head{AgentID: r.AgentID, Name: r.Name, Run: account.Run{WorkflowID: domain.WorkflowID(cmp.Or(r.Name, r.AgentID.String())), ID: r.RunID, First: r.FirstRunID}},
-		Executions: []account.Execution{{
-			Outcome: r.Outcome, Origin: r.Origin, StartedAt: r.StartedAt, CompletedAt: r.CompletedAt, Prior: r.FinalState.Execution.ExecutionCounts.Prior,
-			Signals: append([]domain.StopSignal{}, r.FinalState.StopSignals()...), MoreSignals: r.FinalState.Execution.Continuation.More,
-			MessagesFrom: r.From, MessagesTo: r.To, EditsBefore: r.EditsBefore, Ended: &r.End, RunID: r.RunID, Constraints: &r.Constraints, Budget: r.Budget, Agent: r.Agent, State: state,
-		}},
-		Messages: r.Messages, Events: r.Events, Missing: r.Missing, Imported: r.Imported,
-	}
-	a.Head.Parent, a.Head.Configuration.Changes = r.Parent, r.Changes
+	a := account.Account{Head: &r.Head, Messages: r.Messages, Events: r.Events, Missing: r.Missing, Imported: r.Imported}
+	r.State, r.Imported = state, time.Time{}
+	a.Executions = []account.Execution{r.Execution}
 	for _, step := range r.Steps {
 		a.Steps = append(a.Steps, account.Step{Execution: r.Number, StepExecution: step})
 	}
@@ -78,13 +71,10 @@ func recordOf(a account.Account) (Record, error) {
 			return Record{}, fmt.Errorf("steps[%d].%w", i, err)
 		}
 	}
-	return Record{
-		ExecutionRecord: domain.ExecutionRecord{
-			ExecutionID: e.ExecutionID, AgentID: a.Head.AgentID, Number: e.Number, Origin: e.Origin, StartedAt: e.StartedAt, CompletedAt: e.CompletedAt,
-			Status: e.Status, StopReason: e.StopReason, FinalState: state, Steps: steps, Usage: e.Usage,
-		},
-		Name: a.Head.Name, Parent: a.Head.Parent, Changes: a.Head.Configuration.ChangesBetween(0, e.Number), FirstRunID: a.Head.Run.First, RunID: e.RunID, Outcome: e.Outcome, End: *e.Ended,
-		Messages: a.Messages, From: e.MessagesFrom, To: e.MessagesTo, Events: a.Events, EditsBefore: e.EditsBefore,
-		Missing: a.Missing, Constraints: *e.Constraints, Budget: e.Budget, Agent: e.Agent, Imported: a.Imported,
-	}, nil
+	e.State, e.Imported, e.Prior, e.MoreSignals = nil, a.Imported, state.Execution.ExecutionCounts.Prior, state.Execution.Continuation.More
+	e.Signals = append([]domain.StopSignal{}, state.StopSignals()...)
+	head := account.Head{AgentID: a.Head.AgentID, Name: a.Head.Name, Parent: a.Head.Parent}
+	head.Run = account.Run{WorkflowID: domain.WorkflowID(cmp.Or(head.Name, head.AgentID.String())), ID: e.RunID, First: a.Head.Run.First}
+	head.Configuration.Changes = a.Head.Configuration.ChangesBetween(0, e.Number)
+	return Record{Execution: e, Head: head, FinalState: state, Steps: steps, Messages: a.Messages, Events: a.Events, Missing: a.Missing}, nil
 }

@@ -42,13 +42,13 @@ func TestFilesAreReadBack(t *testing.T) {
 func TestWhatIsWrittenSteersNoTerminal(t *testing.T) {
 	t.Parallel()
 	r := stores.Sample(t, "ann", 1)[0]
-	r.End.Answer = "\u009b31m \u202e \x7f \x1b <b>"
+	r.Ended.Answer = "\u009b31m \u202e \x7f \x1b <b>"
 	file := written(t, r)
 	require.NotRegexp(t, `[\x{00}-\x{09}\x{0b}-\x{1f}\x{7f}-\x{9f}\x{202a}-\x{202e}\x{2028}]`, file)
 	require.Contains(t, file, "<b>")
 	got, err := record.Read(strings.NewReader(file))
 	require.NoError(t, err)
-	require.Equal(t, r.End.Answer, got[0].End.Answer)
+	require.Equal(t, r.Ended.Answer, got[0].Ended.Answer)
 }
 
 func written(t testing.TB, all ...record.Record) string {

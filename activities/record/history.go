@@ -97,12 +97,12 @@ type presentRecord struct {
 func (r Record) present(past domain.EarlierExecutions) presentRecord {
 	p := presentRecord{Record: r, outcome: fmt.Sprintf("execution %d: %s (%s), %d steps, ended %s", r.Number, r.Status, r.StopReason, len(r.Steps), r.CompletedAt.Format(time.RFC3339))}
 	edits := domain.Edits{TakenBack: past.TakenBack}
-	span, back := edits.Tail(r.From, r.To)
+	span, back := edits.Tail(r.MessagesFrom, r.MessagesTo)
 	switch {
 	case !back:
 	case span.Cleared:
 		p.goneText = "the conversation was cleared since"
-	case span.From <= r.From:
+	case span.From <= r.MessagesFrom:
 		p.goneText = "a rewind has taken it back"
 	default:
 		p.goneAfter = fmt.Sprintf("a rewind has taken back what came after step %d", span.AfterStep)
@@ -119,7 +119,7 @@ func (p presentRecord) line() string {
 	case p.goneAfter != "":
 		return fmt.Sprintf("%s; asked: %q; %s", p.outcome, domain.Shorten(p.prompt(), 120), p.goneAfter)
 	}
-	return fmt.Sprintf("%s; asked: %q; answered: %q", p.outcome, domain.Shorten(p.prompt(), 120), domain.Shorten(p.End.Answer, 120))
+	return fmt.Sprintf("%s; asked: %q; answered: %q", p.outcome, domain.Shorten(p.prompt(), 120), domain.Shorten(p.Ended.Answer, 120))
 }
 
 // prompt is what began the execution, where a message did.
@@ -142,10 +142,10 @@ func (p presentRecord) shown(from int) string {
 	if p.goneAfter != "" {
 		fmt.Fprintln(&b, p.goneAfter)
 	} else {
-		if p.End.Error != nil {
-			fmt.Fprintf(&b, "error: %s\n", domain.Shorten(p.End.Error.Message, 500))
+		if p.Ended.Error != nil {
+			fmt.Fprintf(&b, "error: %s\n", domain.Shorten(p.Ended.Error.Message, 500))
 		}
-		fmt.Fprintf(&b, "answered: %s\n", domain.Shorten(p.End.Answer, longestText))
+		fmt.Fprintf(&b, "answered: %s\n", domain.Shorten(p.Ended.Answer, longestText))
 	}
 	shown := 0
 	for _, step := range p.Steps {

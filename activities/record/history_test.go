@@ -71,20 +71,20 @@ func TestAnAgentReadsTheTextOfItsPresentPathAlone(t *testing.T) {
 	store, _ := inDirectory(t)
 	all := stores.Sample(t, "ann", 3)
 	keep(t, store, all...)
-	asked, answered := fmt.Sprintf("asked: %s", all[1].Messages[0].Message.Text()), "answered: "+all[1].End.Answer
+	asked, answered := fmt.Sprintf("asked: %s", all[1].Messages[0].Message.Text()), "answered: "+all[1].Ended.Answer
 	for name, test := range map[string]struct {
 		span        domain.Span
 		says        string
 		asked, step bool
 	}{
-		"taken back":            {domain.Span{From: all[1].From, To: all[2].To, By: 4}, "a rewind has taken it back", false, false},
-		"cleared":               {domain.Span{To: all[2].To, By: 4, Cleared: true}, "the conversation was cleared since", false, false},
-		"taken back after that": {domain.Span{From: all[1].From + 1, To: all[2].To, By: 4}, "a rewind has taken back what came after step 0", true, false},
-		"another one":           {domain.Span{From: all[2].From, To: all[2].To, By: 4}, answered, true, true},
+		"taken back":            {domain.Span{From: all[1].MessagesFrom, To: all[2].MessagesTo, By: 4}, "a rewind has taken it back", false, false},
+		"cleared":               {domain.Span{To: all[2].MessagesTo, By: 4, Cleared: true}, "the conversation was cleared since", false, false},
+		"taken back after that": {domain.Span{From: all[1].MessagesFrom + 1, To: all[2].MessagesTo, By: 4}, "a rewind has taken back what came after step 0", true, false},
+		"another one":           {domain.Span{From: all[2].MessagesFrom, To: all[2].MessagesTo, By: 4}, answered, true, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			past := domain.EarlierExecutions{FirstRunID: all[0].FirstRunID, TakenBack: []domain.Span{test.span}}
+			past := domain.EarlierExecutions{FirstRunID: all[0].Head.Run.First, TakenBack: []domain.Span{test.span}}
 			line := strings.Split(asks(t, store, all[0].AgentID, &past, `{}`), "\n")[1]
 			require.Contains(t, line, "execution 2: "+string(all[1].Status))
 			require.Equal(t, test.asked, strings.Contains(line, "asked: "), line)
@@ -106,7 +106,7 @@ func TestAnAgentDoesNotReadWhatCameOutOfAFile(t *testing.T) {
 	keep(t, store, all[0])
 	_, err := record.Import(t.Context(), store, record.All(strings.NewReader(written(t, all...))), time.Now())
 	require.NoError(t, err)
-	past := domain.EarlierExecutions{FirstRunID: all[0].FirstRunID}
+	past := domain.EarlierExecutions{FirstRunID: all[0].Head.Run.First}
 	listed := asks(t, store, all[0].AgentID, &past, `{}`)
 	require.Contains(t, listed, "execution 1: ")
 	require.NotContains(t, listed, "execution 2: ")

@@ -83,7 +83,7 @@ func Import(ctx context.Context, store *Store, records iter.Seq2[Record, error],
 			case err != nil:
 				return done, err
 			case created:
-				done.New, written = append(done.New, Brought{r.Ref(), r.Name}), append(written, r.key())
+				done.New, written = append(done.New, Brought{r.Ref(), r.Head.Name}), append(written, r.key())
 			default:
 				done.Known++
 			}
@@ -96,7 +96,7 @@ func Import(ctx context.Context, store *Store, records iter.Seq2[Record, error],
 }
 
 // session names the session of which a record is.
-func (r Record) session() string { return r.AgentID.String() + r.FirstRunID }
+func (r Record) session() string { return r.AgentID.String() + r.Head.Run.First }
 
 // bring creates the object of a record, or of its position, where the store lacks it, and reports whether it has. What another import
 // has created meanwhile is never replaced, and is compared as what was there before.
@@ -162,7 +162,7 @@ func isNewMove(ctx context.Context, store *Store, p Position) (bool, error) {
 // same reports whether two records say the same, however they came. Of changes an account that is read later remembers fewer.
 func same(a, b Record) bool {
 	a.Imported, b.Imported = time.Time{}, time.Time{}
-	a.Changes, b.Changes = nil, nil
+	a.Head.Configuration.Changes, b.Head.Configuration.Changes = nil, nil
 	return encodeEqually(a, b)
 }
 

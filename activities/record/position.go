@@ -68,11 +68,11 @@ func (p Position) check() error {
 // checkBehind refuses a position that the record of the execution that it follows contradicts.
 func (p Position) checkBehind(r Record) error {
 	stands := p.Head.Position
-	if stands.Length != r.To {
-		return misplaced("length", "is %d, and execution %d ended with %d messages", stands.Length, r.Number, r.To)
+	if stands.Length != r.MessagesTo {
+		return misplaced("length", "is %d, and execution %d ended with %d messages", stands.Length, r.Number, r.MessagesTo)
 	}
-	if stands.From == nil && stands.Edits.CountCleared() != r.To {
-		return misplaced("edits.taken_back", "has %d of %d messages that were cleared; a clear leaves none, and a rewind has from", stands.Edits.CountCleared(), r.To)
+	if stands.From == nil && stands.Edits.CountCleared() != r.MessagesTo {
+		return misplaced("edits.taken_back", "has %d of %d messages that were cleared; a clear leaves none, and a rewind has from", stands.Edits.CountCleared(), r.MessagesTo)
 	}
 	if stands.From == nil {
 		return nil
@@ -81,8 +81,8 @@ func (p Position) checkBehind(r Record) error {
 		return misplaced("from.step", "is %d, and execution %d has %d", stands.From.Step, r.Number, r.Outcome.Steps)
 	}
 	first, spans := r.firstAfter(*stands.From), stands.Edits.TakenBack
-	if n := len(spans); first < r.To && (n == 0 || spans[n-1].From > first || spans[n-1].To != r.To) {
-		return misplaced("edits.taken_back", "leaves messages from %d to %d, which were said after the step that from names", first, r.To-1)
+	if n := len(spans); first < r.MessagesTo && (n == 0 || spans[n-1].From > first || spans[n-1].To != r.MessagesTo) {
+		return misplaced("edits.taken_back", "leaves messages from %d to %d, which were said after the step that from names", first, r.MessagesTo-1)
 	}
 	return nil
 }
@@ -91,7 +91,7 @@ func (p Position) checkBehind(r Record) error {
 // the record tells.
 func (r Record) firstAfter(step domain.Origin) int {
 	if step.ExecutionID != r.ExecutionID || step.Step == 0 {
-		return r.From
+		return r.MessagesFrom
 	}
 	later := map[domain.StepID]bool{}
 	for _, s := range r.Steps {
@@ -102,7 +102,7 @@ func (r Record) firstAfter(step domain.Origin) int {
 			return e.Index
 		}
 	}
-	return r.To
+	return r.MessagesTo
 }
 
 func misplaced(field, format string, args ...any) error {

@@ -21,9 +21,9 @@ import (
 func positionAfter(t testing.TB, r record.Record, n int) record.Position {
 	t.Helper()
 	p, err := record.PositionOf(account.Head{
-		AgentID: r.AgentID, Name: r.Name, Run: account.Run{WorkflowID: domain.WorkflowID(r.Name), ID: r.RunID, First: r.FirstRunID}, Doing: "idle",
+		AgentID: r.AgentID, Name: r.Head.Name, Run: account.Run{WorkflowID: domain.WorkflowID(r.Head.Name), ID: r.RunID, First: r.Head.Run.First}, Doing: "idle",
 		Position: account.Position{
-			Length: r.To, Edits: domain.Edits{TakenBack: []domain.Span{{From: r.From, To: r.To}}}, From: &domain.Origin{AgentID: r.AgentID, ExecutionID: r.ExecutionID},
+			Length: r.MessagesTo, Edits: domain.Edits{TakenBack: []domain.Span{{From: r.MessagesFrom, To: r.MessagesTo}}}, From: &domain.Origin{AgentID: r.AgentID, ExecutionID: r.ExecutionID},
 			Moved: &contract.Move{Number: n, After: r.Number, At: r.CompletedAt.Add(time.Duration(n) * time.Minute)},
 		},
 	})
@@ -193,7 +193,7 @@ func TestAPositionThatContradictsItsRecord(t *testing.T) {
 			t.Parallel()
 			move := &contract.Move{Number: 1, After: 3, At: last.CompletedAt.Add(time.Second)}
 			p, err := record.PositionOf(account.Head{
-				AgentID: last.AgentID, Name: last.Name, Run: account.Run{First: last.FirstRunID},
+				AgentID: last.AgentID, Name: last.Head.Name, Run: account.Run{First: last.Head.Run.First},
 				Position: account.Position{Length: test.length, Edits: test.edits, From: test.from, Moved: move},
 			})
 			require.NoError(t, err)

@@ -5,48 +5,28 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"time"
 
 	"everstep/domain"
 	"everstep/domain/account"
-	"everstep/domain/contract"
 )
 
 // A Record is an execution that has ended, with all its steps, messages and events. Its final state holds neither steps nor
 // messages: they stand beside it, once. Its JSON is the account of the execution.
 type Record struct {
-	domain.ExecutionRecord
-	// Name is the agent's; empty: it has none.
-	Name string
-	// Parent is the agent whose sub-agent it is; nil: it is none.
-	Parent *account.Parent
-	// Changes are the newest of what was in force by then, hand-overs too, as its account remembered them when it was recorded.
-	Changes []contract.Change
-	// FirstRunID tells the sessions of a name apart: Temporal's id of the run with which the execution's session began.
-	FirstRunID string
-	// RunID is the run in which it ended.
-	RunID   string
-	Outcome contract.Outcome
-	// End is what it came to, in words.
-	End contract.End
-	// Messages are those of this execution, by their places in the agent's transcript: from From on, before To.
+	// Execution says how it ended. Its state stands beside it.
+	account.Execution
+	// Head names the agent, the one whose sub-agent it is, the run in which it ended and the first of its session, and has the
+	// newest changes of what was in force by then, hand-overs too, as its account remembered them when it was recorded.
+	Head       account.Head
+	FinalState domain.AgentState
+	Steps      []domain.StepExecution
+	// Messages are those of this execution, by their places in the agent's transcript.
 	Messages []domain.Entry
-	From     int
-	To       int
 	Events   []domain.Event
-	// EditsBefore are those of the transcript with which it began.
-	EditsBefore domain.Edits
 	// Missing says which steps, messages and events could not be read any more when it was recorded.
 	Missing []account.Missing
-	// Constraints are what bound the agent beside its definition when it was recorded, and bind its forks. Budget is its
-	// definition's for each execution, and Agent who had the conversation in the end, where it was handed over.
-	Constraints contract.Constraints
-	Budget      domain.ExecutionBudget
-	Agent       string
 	// Build wrote the file that it was read from, in whose head that stands.
 	Build string
-	// Imported is when it came out of a file; zero: it was recorded here.
-	Imported time.Time
 	// Moved is where a rewind or a clear has moved the session to since, in a file where it stands behind the record; nil: none has.
 	// In a store it is an object of its own, and no part of the record.
 	Moved *Position
@@ -61,7 +41,7 @@ type Ref struct {
 }
 
 // Ref names the record.
-func (r Record) Ref() Ref { return Ref{r.AgentID, r.ExecutionID, r.Number} }
+func (r Record) Ref() Ref { return Ref{r.Head.AgentID, r.ExecutionID, r.Number} }
 
 // Of makes the record of an execution that has ended: of its account, with as many of its steps, messages and events as can
 // still be read. What is missing of them the record says.
@@ -90,7 +70,7 @@ func gaps[S, E any](r Record, steps []S, stepNumber func(S) int, events []E, eve
 	}
 	return slices.Concat(
 		account.Gaps(account.Steps, r.Number, 1, r.FinalState.StepCount(), steps, stepNumber),
-		account.Gaps(account.Messages, 0, r.From, r.To-1, r.Messages, messageIndex),
+		account.Gaps(account.Messages, 0, r.MessagesFrom, r.MessagesTo-1, r.Messages, messageIndex),
 		account.Gaps(account.Events, r.Number, 1, last, events, eventNumber),
 	)
 }
@@ -119,7 +99,7 @@ func (r Record) check() error {
 // checkEnd checks all but the lists.
 func (r Record) checkEnd() error {
 	ended := func(field, format string, args ...any) error { return invalid("executions[0]."+field, format, args...) }
-	if err := checkHead(account.Head{AgentID: r.AgentID, Name: r.Name, Run: account.Run{First: r.FirstRunID}}); err != nil {
+	if err := checkHead(r.Head); err != nil {
 		return err
 	}
 	switch {
@@ -127,27 +107,27 @@ func (r Record) checkEnd() error {
 		return ended("execution_id", "is missing")
 	case r.Number < 1 || r.Number > domain.MaxCount:
 		return ended("execution_number", "is %d; executions are counted from 1", r.Number)
-	case r.ExecutionID != r.AgentID.Execution(r.FirstRunID, r.Number):
-		return ended("execution_id", "is %s, which is not that of execution %d of the session that run %q began", r.ExecutionID, r.Number, domain.Shorten(r.FirstRunID, 64))
-	case r.Parent != nil && r.Parent.AgentID != r.FinalState.ParentAgentID:
-		return invalid("head.parent.agent_id", "is %s, which is not that of final_state", r.Parent.AgentID)
+	case r.ExecutionID != r.Head.AgentID.Execution(r.Head.Run.First, r.Number):
+		return ended("execution_id", "is %s, which is not that of execution %d of the session that run %q began", r.ExecutionID, r.Number, domain.Shorten(r.Head.Run.First, 64))
+	case r.Head.Parent != nil && r.Head.Parent.AgentID != r.FinalState.ParentAgentID:
+		return invalid("head.parent.agent_id", "is %s, which is not that of final_state", r.Head.Parent.AgentID)
 	case !r.Status.Terminal():
 		return ended("status", "is %s; only what has ended is recorded", r.Status)
-	case r.FinalState.AgentID != r.AgentID:
-		return ended("final_state.agent_id", "is %s, and that of the record %s", r.FinalState.AgentID, r.AgentID)
-	case r.Outcome.AgentID != r.AgentID:
-		return ended("agent_id", "is %s, and that of the record %s", r.Outcome.AgentID, r.AgentID)
+	case r.FinalState.AgentID != r.Head.AgentID:
+		return ended("final_state.agent_id", "is %s, and that of the record %s", r.FinalState.AgentID, r.Head.AgentID)
+	case r.AgentID != r.Head.AgentID:
+		return ended("agent_id", "is %s, and that of the record %s", r.AgentID, r.Head.AgentID)
 	case r.FinalState.ExecutionCount != r.Number:
 		return ended("final_state.execution_count", "is %d, and the number of the execution %d", r.FinalState.ExecutionCount, r.Number)
 	case r.Outcome.Steps != r.FinalState.StepCount():
 		return ended("step_count", "is %d, and that of final_state %d", r.Outcome.Steps, r.FinalState.StepCount())
-	case r.To < r.From || r.To > domain.MaxCount:
-		return ended("messages_to", "is %d; it is the place after the last message, and messages_from is %d", r.To, r.From)
+	case r.MessagesTo < r.MessagesFrom || r.MessagesTo > domain.MaxCount:
+		return ended("messages_to", "is %d; it is the place after the last message, and messages_from is %d", r.MessagesTo, r.MessagesFrom)
 	}
 	if err := r.Origin.Check(); err != nil {
 		return fmt.Errorf("executions[0].origin.%w", err)
 	}
-	if err := r.EditsBefore.Check(r.From); err != nil {
+	if err := r.EditsBefore.Check(r.MessagesFrom); err != nil {
 		return ended("edits_before", "%s", err)
 	}
 	if err := r.Constraints.Check(); err != nil {
@@ -169,7 +149,7 @@ func (r Record) checkSteps() error {
 		if step.Step.ID != id {
 			return invalid(fmt.Sprintf("steps[%d].step_id", i), "is %s, which is not that of step %d of the execution", step.Step.ID, step.Step.Number)
 		}
-		if err := step.Step.Input.Edits.Check(r.To); err != nil {
+		if err := step.Step.Input.Edits.Check(r.MessagesTo); err != nil {
 			return invalid(fmt.Sprintf("steps[%d].input", i), "%s", err)
 		}
 		for n, x := range step.Step.ToolExecutions {
@@ -183,8 +163,8 @@ func (r Record) checkSteps() error {
 
 func (r Record) checkMessages() error {
 	for i, e := range r.Messages {
-		if e.Index < r.From || e.Index >= r.To || i > 0 && e.Index <= r.Messages[i-1].Index {
-			return invalid(fmt.Sprintf("messages[%d].index", i), "is %d; messages are in order, each once, from %d on and before %d", e.Index, r.From, r.To)
+		if e.Index < r.MessagesFrom || e.Index >= r.MessagesTo || i > 0 && e.Index <= r.Messages[i-1].Index {
+			return invalid(fmt.Sprintf("messages[%d].index", i), "is %d; messages are in order, each once, from %d on and before %d", e.Index, r.MessagesFrom, r.MessagesTo)
 		}
 	}
 	return nil
@@ -199,8 +179,8 @@ func (r Record) checkEvents() error {
 		switch {
 		case e.Sequence <= last || e.Sequence > domain.MaxCount:
 			return invalid(fmt.Sprintf("events[%d].sequence", i), "is %d; events are in order, each once, from 1 to %d", e.Sequence, domain.MaxCount)
-		case e.AgentID != r.AgentID:
-			return invalid(fmt.Sprintf("events[%d].agent_id", i), "is %s, and that of the record %s", e.AgentID, r.AgentID)
+		case e.AgentID != r.Head.AgentID:
+			return invalid(fmt.Sprintf("events[%d].agent_id", i), "is %s, and that of the record %s", e.AgentID, r.Head.AgentID)
 		case e.ExecutionID != r.ExecutionID:
 			return invalid(fmt.Sprintf("events[%d].execution_id", i), "is %s, and that of the record %s", e.ExecutionID, r.ExecutionID)
 		}

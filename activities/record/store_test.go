@@ -117,7 +117,7 @@ func TestATornRecordIsNoRecord(t *testing.T) {
 		changed[n] ^= 0x40
 		require.NoError(t, os.WriteFile(file, changed, 0o600))
 		if got, err := store.Get(t.Context(), r.Ref()); err == nil {
-			require.Equal(t, r.End, got.End, "byte %d says nothing", n)
+			require.Equal(t, r.Ended, got.Ended, "byte %d says nothing", n)
 			require.Len(t, got.Messages, len(r.Messages))
 		}
 	}
@@ -211,7 +211,7 @@ func TestARecordThatIsTooLongToBeReadIsRefused(t *testing.T) {
 	t.Parallel()
 	store, _ := inDirectory(t)
 	r := stores.Sample(t, "ann", 1)[0]
-	r.End.Answer = strings.Repeat("x", record.MaxRecord)
+	r.Ended.Answer = strings.Repeat("x", record.MaxRecord)
 	err := store.Record(t.Context(), r)
 	require.ErrorContains(t, err, "64 MiB")
 	require.Equal(t, domain.CodeContextLost, domain.AsError(err).Code)

@@ -93,7 +93,8 @@ func (c *Client) accountBy(ctx context.Context, s snapshot, r accountReader) (ac
 	if s.resolving != nil && s.teller() != s.runID() {
 		s = s.newest()
 	}
-	all, err := r.read(ctx, s)
+	r.snapshot = s
+	all, err := r.read(ctx)
 	if err != nil {
 		return account.Account{}, err
 	}
@@ -137,11 +138,10 @@ type accountReader struct {
 	upTo []*historypb.HistoryEvent
 }
 
-// read reads from a run on backwards, and from records what the runs lack.
-func (r accountReader) read(ctx context.Context, from snapshot) (account.Account, error) {
-	r.snapshot = from
+// read reads from the run on backwards, and from records what the runs lack.
+func (r accountReader) read(ctx context.Context) (account.Account, error) {
 	wanted := r.request
-	all, held, err := r.runs(ctx, from)
+	all, held, err := r.runs(ctx)
 	if err != nil {
 		return all, err
 	}
@@ -157,9 +157,8 @@ func (r accountReader) read(ctx context.Context, from snapshot) (account.Account
 	return all.After(parts, held).WithMissing(wanted, held), err
 }
 
-// runs reads what a run and those before it hold, and what a fork has of the messages of its origin.
-func (r accountReader) runs(ctx context.Context, from snapshot) (account.Account, account.Held, error) {
-	r.snapshot = from
+// runs reads what the run and those before it hold, and what a fork has of the messages of its origin.
+func (r accountReader) runs(ctx context.Context) (account.Account, account.Held, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	ahead := readAhead{accountReader: r, begun: map[string]chan runAccount{}}
 	defer ahead.reading.Wait()
@@ -197,19 +196,13 @@ func (r accountReader) withCopied(ctx context.Context, all account.Account, held
 		return all, held, nil
 	}
 	began, err := r.client.reader(r.agent).First(ctx, held.Run.ID)
-	origin, runID := copiedFrom(began)
-	if deleted(err) || err == nil && runID == "" {
-		return all, held, nil
-	}
-	var told account.Account
-	var there account.Held
-	var run snapshot
-	if err == nil {
-		run, err = r.client.described(ctx, origin, runID)
-	}
-	if err == nil {
+	told, there := account.Account{}, held
+	if copied := copyOf(began.Input); copied != nil {
+		origin, _ := agentOfWorkflow(copied.WorkflowID)
 		from := accountReader{client: r.client, request: account.Request{Want: []account.Part{account.Messages}, From: r.request.From}}
-		told, there, err = from.runs(ctx, run)
+		if from.snapshot, err = r.client.described(ctx, origin, copied.RunID); err == nil {
+			told, there, err = from.runs(ctx)
+		}
 	}
 	if deleted(err) {
 		return all, held, nil
@@ -220,19 +213,6 @@ func (r accountReader) withCopied(ctx context.Context, all account.Account, held
 	all = all.After(account.Account{Messages: told.Messages}, held)
 	held.Messages = min(held.Messages, there.Messages)
 	return all, held, nil
-}
-
-// copiedFrom is the run of another agent whose messages a fork has in storage alone.
-func copiedFrom(began history.RunBegan) (agent, string) {
-	in := began.Input
-	if in.Fork == nil || in.Fork.Copy == nil {
-		return agent{}, ""
-	}
-	origin, is := agentOfWorkflow(in.Fork.Copy.WorkflowID)
-	if !is {
-		return origin, ""
-	}
-	return origin, in.Fork.Copy.RunID
 }
 
 // recordedAccount is that of an agent of which records alone tell. lost says that the server does not.
@@ -270,24 +250,24 @@ func (c *Client) fromRecords(ctx context.Context, id string, wanted account.Requ
 			return all, held, err
 		}
 		one.Executions[0].Imported = r.Imported
-		one.Head = recordedHead(r, one)
+		one.Head = recordedHead(r, one.Executions[0])
 		all.Head, held.Run = one.Head, one.Head.Run
 		all.Server.Builds.Begun = r.Build
 		if wanted.Execution > 0 && r.Number != wanted.Execution {
 			continue
 		}
 		if len(held.Executions) == 0 {
-			held.Messages = r.From
+			held.Messages = r.MessagesFrom
 		}
 		all = all.With(one.Only(wanted))
-		held.Executions = append(held.Executions, account.HeldExecution{Number: r.Number, ID: r.ExecutionID, Step: 1, Event: 1, Message: r.From})
+		held.Executions = append(held.Executions, account.HeldExecution{Number: r.Number, ID: r.ExecutionID, Step: 1, Event: 1, Message: r.MessagesFrom})
 	}
 	return all, held, nil
 }
 
 // recordedHead is that of an agent as the execution of a record has left it.
-func recordedHead(r record.Record, one account.Account) *account.Head {
-	head, newest, state := *one.Head, one.Executions[0], r.FinalState
+func recordedHead(r record.Record, newest account.Execution) *account.Head {
+	head, state := r.Head, r.FinalState
 	head.Doing, head.Since, head.AlwaysAllowed = "ended; "+hereSince(r), r.CompletedAt, state.StandingApprovals
 	head.State, head.Configuration.Model, head.Configuration.Agent = newest.State, state.LLMConfig.String(), newest.Agent
 	head.Configuration.Constraints = newest.Constraints
@@ -339,14 +319,10 @@ func (c *Client) fromParts(ctx context.Context, agent domain.AgentID, wanted acc
 			}
 			one.Events = append(one.Events, part.Events...)
 		}
-		if wanted.Wants(account.Steps) {
-			all.Steps = append(all.Steps, account.ByNumber(one.Steps, func(s account.Step) int { return s.Number })...)
-		}
-		if wanted.Wants(account.Events) {
-			all.Events = append(all.Events, account.ByNumber(one.Events, func(e domain.Event) int { return int(e.Sequence) })...)
-		}
+		all.Steps = append(all.Steps, account.ByNumber(one.Steps, func(s account.Step) int { return s.Number })...)
+		all.Events = append(all.Events, account.ByNumber(one.Events, func(e domain.Event) int { return int(e.Sequence) })...)
 	}
-	return all, nil
+	return all.Only(wanted), nil
 }
 
 // A runAccount is what one run tells of itself, or why nobody can tell it.

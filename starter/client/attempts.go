@@ -44,14 +44,17 @@ func (c *Client) attemptsOf(ctx context.Context, e explanation) (all attempts, e
 		}
 		inferences, unread := history.Inferences(c.cfg.Converter, events)
 		all.unread = append(all.unread, unread...)
+		askedFor := map[domain.StepID]bool{}
 		for _, one := range inferences {
+			askedFor[one.Request.ExecutionID.Step(one.Request.Step)] = true
 			if one.Request.ExecutionID == e.asked.ExecutionID {
-				all.steps[one.Request.Step] = all.steps[one.Request.Step].with(*one, e.takesTurns(*one), e.price())
+				limit := e.Head.Configuration.RateLimit
+				all.steps[one.Request.Step] = all.steps[one.Request.Step].with(*one, limit != nil && one.Queue == limit.TaskQueue, e.price())
 			}
 		}
 		if runID == newest {
 			all.firstEvent, all.suggested = int64(proto.Size(events[0])), history.ContinueSuggested(events)
-			all.stepsOfRun = stepsAskedFor(inferences)
+			all.stepsOfRun = len(askedFor)
 		}
 		began := e.asked.StartedAt
 		if began.IsZero() || !events[0].GetEventTime().AsTime().After(began) {
@@ -60,15 +63,6 @@ func (c *Client) attemptsOf(ctx context.Context, e explanation) (all attempts, e
 		runID = history.Began(c.cfg.Converter, events[0]).Previous()
 	}
 	return all, nil
-}
-
-// stepsAskedFor counts the steps of inferences.
-func stepsAskedFor(inferences []*history.Inference) int {
-	steps := map[domain.StepID]bool{}
-	for _, one := range inferences {
-		steps[one.Request.ExecutionID.Step(one.Request.Step)] = true
-	}
-	return len(steps)
 }
 
 // A stepAttempts are the attempts at the inferences of a step that failed, and how long those are known to have waited for their
@@ -150,10 +144,4 @@ func (s stepAttempts) lost(one history.Inference, turns bool, price *domain.Pric
 		return s
 	}
 	return s.add(max(one.Attempt, 1), one.Before, err, one.Lost.Spent(one.Request, one.Lost.AskedAgain(one.Request)), price)
-}
-
-// takesTurns reports whether an inference waits for its turn under the rate limit.
-func (e explanation) takesTurns(one history.Inference) bool {
-	limit := e.Head.Configuration.RateLimit
-	return limit != nil && one.Queue == limit.TaskQueue
 }

@@ -134,17 +134,12 @@ func (c *Client) runsOf(ctx context.Context, one *belonging) (why string, _ erro
 		return "the server has it, and only records that were imported name it", nil
 	}
 	for _, info := range append(listed, newest) {
-		if parent := info.GetParentExecution().GetWorkflowId(); parent != "" && !one.above.runsAs(parent) {
+		parent := info.GetParentExecution().GetWorkflowId()
+		if starter, _ := agentOfWorkflow(parent); parent != "" && starter.id != one.above.id {
 			return fmt.Sprintf("the server tells that %s has started it", strings.TrimPrefix(parent, domain.WorkflowIDPrefix)), nil
 		}
 	}
 	return "", nil
-}
-
-// runsAs reports whether a workflow is the agent's.
-func (one *belonging) runsAs(workflowID string) bool {
-	a, is := agentOfWorkflow(workflowID)
-	return is && a.id == one.id
 }
 
 // reads reads the runs of an agent for what they name.

@@ -61,7 +61,7 @@ type Config struct {
 type Client struct {
 	temporal sdk.Client
 	cfg      Config
-	known    *attributes
+	known    *knownAttributes
 	// impatient has it ask a single time where a run stands, so that it notices at once that the server is away.
 	impatient bool
 	// unreached is why there is no server to be asked; nil: there is one.
@@ -70,7 +70,7 @@ type Client struct {
 
 // New returns a client that uses a connected Temporal client, that of host.Dial.
 func New(temporal sdk.Client, cfg Config) *Client {
-	return &Client{temporal: temporal, cfg: cfg.withDefaults(), known: &attributes{}}
+	return &Client{temporal: temporal, cfg: cfg.withDefaults(), known: &knownAttributes{}}
 }
 
 func (cfg Config) withDefaults() Config {
@@ -145,10 +145,13 @@ func agentOf(id string) (agent, error) {
 	return agent{id: identity, name: called, session: session}, nil
 }
 
-// agentOfWorkflow is the agent whose workflow has an id, where it is one's.
+// agentOfWorkflow is the agent whose workflow has an id; false, and none: it is no agent's.
 func agentOfWorkflow(workflowID string) (agent, bool) {
 	a, err := agentOf(strings.TrimPrefix(workflowID, domain.WorkflowIDPrefix))
-	return a, err == nil && a.workflowID() == workflowID
+	if err != nil || a.workflowID() != workflowID {
+		return agent{}, false
+	}
+	return a, true
 }
 
 // called is the name, or the UUID where there is none; with the session where that was chosen.

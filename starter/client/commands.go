@@ -144,21 +144,16 @@ func (c *Client) Clear(ctx context.Context, id string) (Cleared, error) {
 func (c *Client) Close(ctx context.Context, id string) (int, error) {
 	s, reply, err := ask(ctx, c, id, contract.UpdateClose, contract.CloseRequest{})
 	if err == nil {
-		c.awaitClosed(ctx, s)
+		defer time.AfterFunc(time.Second, func() {
+			c.cfg.Progress(s.called() + " is closed, and ends its sessions with MCP servers")
+		}).Stop()
+		_ = c.closedWithin(ctx, s, closingTime) // it is closed all the same
 	}
 	return reply.Executions, err
 }
 
 // closingTime has room for a session that ends its own sessions with MCP servers, of which some worker may be gone.
 const closingTime = 20 * time.Second
-
-// awaitClosed waits for the end of a session that takes nothing more, so that its name is free for the next one.
-func (c *Client) awaitClosed(ctx context.Context, s snapshot) {
-	defer time.AfterFunc(time.Second, func() {
-		c.cfg.Progress(s.called() + " is closed, and ends its sessions with MCP servers")
-	}).Stop()
-	_ = c.closedWithin(ctx, s, closingTime) // it is closed all the same
-}
 
 // RevokeOptions say which standing approval is taken back, as Status tells it, by whom and why. By is their own word; empty: the
 // process, as Config.By names it.

@@ -246,12 +246,8 @@ func (c *Client) deleteOne(ctx context.Context, one *belonging, o DeleteOptions,
 		d.Deleted.Records += n
 	}
 	for _, run := range one.runs {
-		there, err := c.deleteRun(ctx, one.workflowID(), one.called(), run)
-		if err != nil {
+		if err := c.deleteRun(ctx, one.workflowID(), one.called(), run, d); err != nil {
 			return err
-		}
-		if there {
-			d.Deleted.Runs++
 		}
 	}
 	unlisted, err := c.awaitUnlisted(ctx, one.agent)
@@ -283,8 +279,8 @@ const (
 	unlistPatience = 10 * time.Second
 )
 
-// deleteRun has the server delete a run, and waits until it has. It reports whether there was one.
-func (c *Client) deleteRun(ctx context.Context, workflowID, called, run string) (bool, error) {
+// deleteRun has the server delete a run, where there is one, waits until it has, and counts it.
+func (c *Client) deleteRun(ctx context.Context, workflowID, called, run string, d *Deletion) error {
 	call, cancel := context.WithTimeout(ctx, deletePatience)
 	defer cancel()
 	_, err := history.RetryWhileAway(call, func() (*workflowservice.DeleteWorkflowExecutionResponse, error) {
@@ -293,23 +289,24 @@ func (c *Client) deleteRun(ctx context.Context, workflowID, called, run string) 
 		})
 	})
 	if deleted(err) {
-		return false, nil
+		return nil
 	}
 	defer time.AfterFunc(deleteSoon, func() {
 		c.cfg.Progress("waiting for the server to delete run " + run + " of " + called + ": of one that has just ended it takes half a minute")
 	}).Stop()
 	for err == nil {
 		if _, err = c.temporal.DescribeWorkflowExecution(call, workflowID, run); deleted(err) {
-			return true, nil
+			d.Deleted.Runs++
+			return nil
 		}
 		if err == nil {
 			err = process.Pause(call, deleteAgain)
 		}
 	}
 	if call.Err() != nil && ctx.Err() == nil {
-		return false, errorf(Failed, err, "the server was told to delete run %s of %s, and still has it after %s; delete it again later", run, called, deletePatience)
+		return errorf(Failed, err, "the server was told to delete run %s of %s, and still has it after %s; delete it again later", run, called, deletePatience)
 	}
-	return false, err
+	return err
 }
 
 const deleteAgain = 20 * time.Millisecond

@@ -18,8 +18,8 @@ func (c *Client) deleteScheduled(ctx context.Context, a agent, d *Deletion) erro
 	}
 	by := map[string]bool{}
 	for _, info := range runs {
-		var told contract.ScheduledRun
-		if c.cfg.Converter.FromPayload(info.GetMemo().GetFields()[contract.MemoScheduled], &told) != nil || told.AgentID != a.id {
+		told, ok := c.memo(info).Scheduled()
+		if !ok || told.AgentID != a.id {
 			continue
 		}
 		by[told.Schedule] = true
@@ -27,12 +27,8 @@ func (c *Client) deleteScheduled(ctx context.Context, a agent, d *Deletion) erro
 			remain(&d.Remains, RemainsInSchedule, told.Schedule, "a run of schedule %s is under way, and has the message with which it begins: workflow %s", told.Schedule, info.GetExecution().GetWorkflowId())
 			continue
 		}
-		there, err := c.deleteRun(ctx, info.GetExecution().GetWorkflowId(), a.called(), info.GetExecution().GetRunId())
-		if err != nil {
+		if err := c.deleteRun(ctx, info.GetExecution().GetWorkflowId(), a.called(), info.GetExecution().GetRunId(), d); err != nil {
 			return err
-		}
-		if there {
-			d.Deleted.Runs++
 		}
 	}
 	for s, err := range c.Schedules(ctx) {

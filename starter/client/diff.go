@@ -251,13 +251,13 @@ func stepDifferences(lineA, lineB lineStep) []FieldDifference {
 	}
 	differ("model", a.Model, b.Model)
 	differ("text", a.Text(), b.Text())
-	callsA, callsB := a.RequestedToolCalls(), b.RequestedToolCalls()
-	for i := range max(len(callsA), len(callsB)) {
-		differ(fmt.Sprintf("call %d", i+1), callText(callsA, i), callText(callsB, i))
+	each := func(what string, a, b []string) {
+		for i := range max(len(a), len(b)) {
+			differ(fmt.Sprintf("%s %d", what, i+1), textAt(a, i), textAt(b, i))
+		}
 	}
-	for i := range max(len(a.ToolExecutions), len(b.ToolExecutions)) {
-		differ(fmt.Sprintf("result %d", i+1), resultText(a.ToolExecutions, i), resultText(b.ToolExecutions, i))
-	}
+	each("call", callTexts(a), callTexts(b))
+	each("result", resultTexts(a), resultTexts(b))
 	finishA, _ := a.FinishReason()
 	finishB, _ := b.FinishReason()
 	differ("finish_reason", string(finishA), string(finishB))
@@ -266,21 +266,29 @@ func stepDifferences(lineA, lineB lineStep) []FieldDifference {
 	return found
 }
 
-func callText(calls []domain.ToolCall, i int) string {
-	if i >= len(calls) {
+func textAt(texts []string, i int) string {
+	if i >= len(texts) {
 		return ""
 	}
-	return calls[i].Name + " " + calls[i].Arguments
+	return texts[i]
 }
 
-func resultText(results []domain.ToolExecution, i int) string {
-	if i >= len(results) {
-		return ""
+func callTexts(step *domain.AgentStep) (texts []string) {
+	for _, call := range step.RequestedToolCalls() {
+		texts = append(texts, call.Name+" "+call.Arguments)
 	}
-	if err := results[i].Error; err != nil {
-		return fmt.Sprintf("error %s: %s", err.Code, err.Message)
+	return texts
+}
+
+func resultTexts(step *domain.AgentStep) (texts []string) {
+	for _, call := range step.ToolExecutions {
+		text := call.Value
+		if err := call.Error; err != nil {
+			text = fmt.Sprintf("error %s: %s", err.Code, err.Message)
+		}
+		texts = append(texts, text)
 	}
-	return results[i].Value
+	return texts
 }
 
 func errorText(all []domain.Error) string {

@@ -31,7 +31,8 @@ func (c *Client) Explain(ctx context.Context, id string, number int) (ExplainVie
 	}
 	v := e.view()
 	if !e.over() {
-		v.Doing = e.doing(c.status(ctx, e.snapshot, e.Account))
+		now := c.status(ctx, e.snapshot, e.Account)
+		v.Doing = &ExplainDoing{Text: now.Doing, Since: orNull(now.Since), Paused: now.Paused}
 	}
 	if e.Head.Parent != nil {
 		v.Grants = c.grantsOf(ctx, *e.Head)
@@ -78,8 +79,7 @@ func (e *explanation) view() ExplainView {
 		v.EndedAt, v.Milliseconds = orNull(x.CompletedAt), between(x.StartedAt, x.CompletedAt)
 	}
 	v.Steps = e.steps()
-	v.Totals = totalsOf(v.Steps)
-	v.Waste = wasteOf(v.Steps, v.Totals)
+	v.Totals, v.Waste = sumsOf(v.Steps)
 	v.Reported = &ExplainReported{x.Steps, x.Usage, x.Cost()}
 	if v.Totals.CostNanoUSD == nil {
 		e.miss("the cost: the execution knows no price of the model")
@@ -87,7 +87,11 @@ func (e *explanation) view() ExplainView {
 	v.Budget, v.SessionBudget = e.limits(v), e.sessionLimits()
 	if e.over() {
 		v.Ending = e.ending()
+		v.Signals = e.signals(v.Ending.Signal)
+	} else {
+		v.Signals = e.signals(nil)
 	}
+	v.MoreStops = e.execution().Continuation.More
 	v.Advice = e.advice(v)
 	v.History = e.history()
 	v.Context = e.context()
@@ -125,13 +129,9 @@ func (e *explanation) history() ExplainHistory {
 	if h.Steps == 0 {
 		return h
 	}
-	bytes, events := max(h.Bytes-e.attempts.firstEvent, 0)/int64(h.Steps), h.Events/int64(h.Steps)
-	h.BytesPerStep, h.EventsPerStep = &bytes, &events
-	if bytes > 0 {
-		h.StepsLeft = new(max(continueBytes-h.Bytes, 0) / bytes)
-	}
-	if left := max(continueEvents-h.Events, 0); events > 0 && (bytes == 0 || left/events < *h.StepsLeft) {
-		h.StepsLeft = new(left / events)
-	}
+	steps := int64(h.Steps)
+	h.BytesPerStep, h.EventsPerStep = new(max(h.Bytes-e.attempts.firstEvent, 0)/steps), new(h.Events/steps)
+	left := func(most, used, perStep int64) int64 { return max(most-used, 0) / max(perStep, 1) }
+	h.StepsLeft = new(min(left(continueBytes, h.Bytes, *h.BytesPerStep), left(continueEvents, h.Events, *h.EventsPerStep)))
 	return h
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/serviceerror"
 
@@ -121,7 +122,6 @@ func TestACallThatAPersonDeniedIsNoError(t *testing.T) {
 	denied := domain.Wait{Kind: domain.WaitApproval, Tool: "read_file", Answer: &domain.Answer{Verdict: domain.WasDenied, By: "ann", At: at(3).AsTime()}}
 	v := explained(t, told(domain.ExecutionBudget{}, []domain.StepExecution{blocked(1, denied), blocked(2)}, nil, 0))
 	require.Equal(t, []int{2}, v.Waste.ErrorSteps)
-	require.Equal(t, 1, v.Totals.StepsWithError)
 	require.NotNil(t, v.Steps[0].Tools[0].Error, "the call itself says what became of it")
 }
 
@@ -161,11 +161,11 @@ func TestExplainAStopAtALimit(t *testing.T) {
 	require.Empty(t, v.Missing)
 	require.Equal(t, domain.StatusStopped, v.Status)
 	require.Equal(t, "it reached its limit of steps: max_steps is 3 and 3 are done", v.Ending.Summary)
-	require.Equal(t, &ExplainSignal{domain.StopSignal{Reason: domain.StepsLimitReached, Source: "budget", Message: "max_steps is 3 and 3 are done"}, SignalCounted}, v.Ending.Signal)
+	require.Equal(t, &domain.StopSignal{Reason: domain.StepsLimitReached, Source: "budget", Message: "max_steps is 3 and 3 are done"}, v.Ending.Signal)
 	require.Equal(t, []ExplainSignal{
 		{domain.StopSignal{Reason: domain.UserRequested, Source: "user", Message: "enough"}, SignalOutranked},
 		{domain.StopSignal{Reason: domain.StopRequested, Source: "a hook", Message: "too late"}, SignalLate},
-	}, v.Ending.Others)
+	}, v.Signals)
 
 	require.Equal(t, []domain.ToolOutcome{domain.ToolOK, domain.ToolBlocked, domain.ToolFailed, domain.ToolUnknown}, outcomes(v.Steps[1].Tools))
 	require.Equal(t, []int{1, 0, 1, 1}, []int{v.Steps[1].Tools[0].Attempts, v.Steps[1].Tools[1].Attempts, v.Steps[1].Tools[2].Attempts, v.Steps[1].Tools[3].Attempts})
@@ -212,11 +212,49 @@ func outcomes(tools []ExplainTool) []domain.ToolOutcome {
 	return all
 }
 
+// Whatever the steps are, each total is the sum over them, and JSON says the same.
+func TestExplainSumsAreThoseOfItsSteps(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		count := func(name string) int64 { return rapid.Int64Range(0, 1<<40).Draw(t, name) }
+		e, steps := explanation{asked: account.Execution{Outcome: contract.Outcome{Priced: true}}}, []ExplainStep{}
+		var tokens, cost, lost, lostCost, calls int64
+		var failed int
+		for n := range rapid.IntRange(0, 12).Draw(t, "steps") {
+			s := domain.AgentStep{
+				Usage: usage(count("in"), count("out")), CostNanoUSD: count("cost"),
+				Lost: usage(count("lost in"), count("lost out")), LostNanoUSD: count("lost cost"), Tries: int(count("tries") % 9),
+			}
+			for i := range rapid.IntRange(0, 3).Draw(t, "calls") {
+				s.ToolExecutions = append(s.ToolExecutions, readCall(n+1, i, "a", "same"))
+				calls++
+			}
+			steps = append(steps, e.step(stepOf(n+1, s)))
+			tokens, cost = tokens+s.Usage.TotalTokens(), cost+s.CostNanoUSD
+			lost, lostCost, failed = lost+s.Lost.TotalTokens(), lostCost+s.LostNanoUSD, failed+s.Tries
+		}
+		total, waste := sumsOf(steps)
+		if total.Steps != len(steps) || total.Usage.TotalTokens() != tokens || *total.CostNanoUSD != cost || total.ToolCalls != calls {
+			t.Fatal("todo", "totals", total)
+		}
+		if waste.Usage.TotalTokens() != lost || *waste.CostNanoUSD != lostCost || waste.FailedAttempts != failed {
+			t.Fatal("waste", waste)
+		}
+		times := 0
+		for _, r := range waste.Repeated {
+			times += r.Times
+		}
+		if calls > 1 && int64(times) != calls || calls <= 1 && times > 0 {
+			t.Fatal("repeated", waste.Repeated)
+		}
+	})
+}
+
 // TestStepsInProgressAreNotCounted among those that have ended, as in a status.
 func TestStepsInProgressAreNotCounted(t *testing.T) {
 	t.Parallel()
-	over, open := explainStep(stepOf(1, domain.AgentStep{Usage: usage(1, 2)}), true), ExplainStep{Number: 2, InProgress: true, Usage: usage(3, 4)}
-	total := totalsOf([]ExplainStep{over, open})
+	over, open := new(explanation).step(stepOf(1, domain.AgentStep{Usage: usage(1, 2)})), ExplainStep{Number: 2, InProgress: true, Usage: usage(3, 4)}
+	total, _ := sumsOf([]ExplainStep{over, open})
 	require.Equal(t, 1, total.Steps)
 	require.Equal(t, int64(10), total.Usage.TotalTokens(), "what it has used counts")
 }

@@ -8,18 +8,8 @@ import (
 
 	"everstep/activities/openaichat"
 	"everstep/domain"
-	"everstep/domain/account"
 	"everstep/domain/contract"
 )
-
-func (e *explanation) doing(v account.Status) *ExplainDoing {
-	c := e.execution().Continuation
-	return &ExplainDoing{
-		Text: v.Doing, Since: orNull(v.Since), Paused: v.Paused,
-		Signals:   append(explainSignals(c.StopSignals, SignalPending), explainSignals(c.Overridden, SignalOverridden)...),
-		MoreStops: c.More,
-	}
-}
 
 // context is how full the window is by now; nil where nobody can tell.
 func (e *explanation) context() *ExplainContext {
@@ -34,14 +24,7 @@ func (e *explanation) context() *ExplainContext {
 }
 
 func (e *explanation) ending() *ExplainEnding {
-	c, counting := e.counting()
-	end, outranked := &ExplainEnding{StopReason: e.asked.StopReason, MoreStops: c.More}, c.StopSignals
-	if counting >= 0 {
-		end.Signal = &explainSignals(c.StopSignals[counting:counting+1], SignalCounted)[0]
-		outranked = slices.Delete(slices.Clone(outranked), counting, counting+1)
-	}
-	end.Others = append(explainSignals(outranked, SignalOutranked),
-		append(explainSignals(c.Overridden, SignalOverridden), explainSignals(c.Late, SignalLate)...)...)
+	end := &ExplainEnding{StopReason: e.asked.StopReason, Signal: e.counted()}
 	if e.asked.Status == domain.StatusFailed {
 		end.Error = e.error()
 	}
@@ -49,12 +32,41 @@ func (e *explanation) ending() *ExplainEnding {
 	return end
 }
 
-func explainSignals(signals []domain.StopSignal, fate SignalFate) []ExplainSignal {
-	all := make([]ExplainSignal, len(signals))
-	for i, s := range signals {
-		all[i] = ExplainSignal{s, fate}
+// signals are the requests to stop but for the one that counted, which is nil where none has.
+func (e *explanation) signals(counted *domain.StopSignal) []ExplainSignal {
+	c, all := e.execution().Continuation, []ExplainSignal{}
+	stops := slices.Clone(c.StopSignals)
+	same := func(s domain.StopSignal) bool {
+		return counted != nil && s.Reason == counted.Reason && s.Message == counted.Message
 	}
+	if i := slices.IndexFunc(stops, same); i >= 0 {
+		stops = slices.Delete(stops, i, i+1)
+	}
+	add := func(signals []domain.StopSignal, fate SignalFate) {
+		for _, s := range signals {
+			all = append(all, ExplainSignal{s, fate})
+		}
+	}
+	if e.over() {
+		add(stops, SignalOutranked)
+	} else {
+		add(stops, SignalPending)
+	}
+	add(c.Overridden, SignalOverridden)
+	add(c.Late, SignalLate)
 	return all
+}
+
+// endings are the reasons that are no limit's: how an execution ended, after who asked for it where somebody did, who that was
+// where the signal names nobody, and what to do next.
+var endings = map[domain.StopReason]struct{ by, text, next string }{
+	domain.ErrorForbade:         {text: "it failed"},
+	domain.StopRequested:        {"a hook or a tool", " asked it to stop", "it can go on where it stopped"},
+	domain.UserRequested:        {"a user", " asked it to stop", "it can go on where it stopped"},
+	domain.RetryLimitReached:    {text: "its answers did not pass their check too often", next: "look at the errors of the last steps; mend the schema or allow more tries (guards.output_retries), then go on"},
+	domain.FinishReasonReceived: {text: "the model ended with a finish reason at which a guard stops"},
+	domain.Completed:            {text: "the agent was done"},
+	domain.Unknown:              {text: "something asked it to stop and did not say why", next: "it can go on where it stopped"},
 }
 
 func (e *explanation) summary(end *ExplainEnding) string {
@@ -74,37 +86,19 @@ func (e *explanation) summary(end *ExplainEnding) string {
 			return "it reached " + whose + " limit of " + rule.Counts() + said
 		}
 	}
-	switch end.StopReason {
-	case domain.ErrorForbade:
-		if end.Error != nil {
-			return "it failed: " + end.Error.Message
-		}
-		return "it failed" + said
-	case domain.StopRequested:
-		return orSomebody(source, "a hook or a tool") + " asked it to stop" + said
-	case domain.RetryLimitReached:
-		return "its answers did not pass their check too often" + said
-	case domain.FinishReasonReceived:
-		return "the model ended with a finish reason at which a guard stops" + said
-	case domain.UserRequested:
-		if source == "server" {
-			return "the workflow was cancelled with the server's own tools" + said
-		}
-		return orSomebody(source, "a user") + " asked it to stop" + said
-	case domain.Completed:
-		return "the agent was done: the model gave its answer and asked for nothing more"
-	case domain.Unknown:
-		return "something asked it to stop and did not say why" + said
-	default:
+	ending, known := endings[end.StopReason]
+	switch {
+	case !known:
+		return "nobody can tell why it ended"
+	case end.StopReason == domain.UserRequested && source == "server":
+		return "the workflow was cancelled with the server's own tools" + said
+	case source == "user":
+		source = "a user"
 	}
-	return "nobody can tell why it ended"
-}
-
-func orSomebody(source, somebody string) string {
-	if source == "user" {
-		return "a user"
+	if ending.by != "" {
+		ending.by = cmp.Or(source, ending.by)
 	}
-	return cmp.Or(source, somebody)
+	return ending.by + ending.text + said
 }
 
 func (e *explanation) advice(v ExplainView) []ExplainAdvice {
@@ -138,10 +132,13 @@ func (e *explanation) advice(v ExplainView) []ExplainAdvice {
 	if v.Ending.Error != nil {
 		return append([]ExplainAdvice{{Text: remedy(*v.Ending.Error), Command: goOn}}, advice...)
 	}
-	if text := nextStep(v.Ending.StopReason); goOn != "" && text != "" {
-		if v.Ending.StopReason.OfLimit() && !strings.Contains(goOn, " --") { // what has to be raised is said above
+	text := endings[v.Ending.StopReason].next
+	if v.Ending.StopReason.OfLimit() {
+		if text = "raise the limit, and it goes on where it stopped; the number is a new total"; !strings.Contains(goOn, " --") { // what has to be raised is said above
 			text = "after that it goes on where it stopped"
 		}
+	}
+	if goOn != "" && text != "" {
 		advice = append(advice, ExplainAdvice{Text: text, Command: goOn})
 	}
 	return advice
@@ -204,20 +201,6 @@ func (e *explanation) adviceOnEstimates() []ExplainAdvice {
 		}
 	}
 	return nil
-}
-
-func nextStep(reason domain.StopReason) string {
-	if reason.OfLimit() {
-		return "raise the limit, and it goes on where it stopped; the number is a new total"
-	}
-	switch reason {
-	case domain.RetryLimitReached:
-		return "look at the errors of the last steps; mend the schema or allow more tries (guards.output_retries), then go on"
-	case domain.StopRequested, domain.UserRequested, domain.Unknown:
-		return "it can go on where it stopped"
-	default:
-	}
-	return ""
 }
 
 // remedies say what to do; empty where the kind of the error says it.

@@ -23,7 +23,8 @@ func (e *explanation) limits(v ExplainView) []ExplainLimit {
 	}
 	// Of two limits of time it is the deadline that was reached, if past.
 	past := budget.Deadline != nil && v.EndedAt != nil && !v.EndedAt.Before(*budget.Deadline)
-	return limitsOf(budget, e.asked.Prior, e.used(), func(rule domain.LimitRule) bool {
+	used, timed := e.used()
+	return e.limitsOf(budget, e.asked.Prior, used, timed, func(rule domain.LimitRule) bool {
 		came := slices.ContainsFunc(e.execution().Continuation.StopSignals, func(s domain.StopSignal) bool {
 			return s.Reason == rule.Reason && s.Source != domain.SourceSessionBudget
 		}) || e.asked.StopReason == rule.Reason && !e.asked.SessionLimit
@@ -39,17 +40,19 @@ func (e *explanation) sessionLimits() []ExplainLimit {
 	}
 	own := e.state.Spent(e.asked.CompletedAt).Less(e.execution().ExecutionCounts.Prior)
 	before.Spent = before.Spent.Less(own)
-	used, o := e.used(), e.asked.Outcome
+	used, timed := e.used()
+	o := e.asked.Outcome
 	if o.SessionSpent != nil {
-		used = usedOf(o.SessionSpent.Less(before.Spent))
+		used = o.SessionSpent.Less(before.Spent)
 	}
-	return limitsOf(before.Budget, before.Spent, used, func(rule domain.LimitRule) bool {
+	return e.limitsOf(before.Budget, before.Spent, used, timed, func(rule domain.LimitRule) bool {
 		return o.SessionSpent != nil && o.SessionLimit && o.StopReason == rule.Reason
 	})
 }
 
-// limitsOf are the limits of a budget, with what was used of each before the execution and by it, where that is known.
-func limitsOf(budget domain.ExecutionBudget, prior domain.Spent, used map[domain.Limit]*int64, reached func(domain.LimitRule) bool) []ExplainLimit {
+// limitsOf are the limits of a budget, with what was used of each before the execution and by it, as far as that is known. timed
+// says that it is known how long it took.
+func (e *explanation) limitsOf(budget domain.ExecutionBudget, prior, used domain.Spent, timed bool, reached func(domain.LimitRule) bool) []ExplainLimit {
 	limits := []ExplainLimit{}
 	for _, rule := range domain.LimitRules() {
 		total, limited := rule.Total(budget)
@@ -59,8 +62,15 @@ func limitsOf(budget domain.ExecutionBudget, prior domain.Spent, used map[domain
 		l := ExplainLimit{Limit: rule.Limit, Unit: rule.Unit, Reached: reached(rule), Default: budget.ByDefault(rule.Limit)}
 		if rule.Unit == domain.UnitTime {
 			l.Deadline = new(total.Time())
-		} else {
-			l.Total, l.Used, l.Prior = new(total.Int()), used[rule.Limit], new(rule.Used(prior, time.Time{}).Int())
+			limits = append(limits, l)
+			continue
+		}
+		l.Total, l.Prior = new(total.Int()), new(rule.Used(prior, time.Time{}).Int())
+		switch {
+		case rule.Limit == domain.LimitCost:
+			l.Used = domain.KnownCost(used.CostNanoUSD, used.Tokens, e.priced())
+		case timed || rule.Limit != domain.LimitSeconds:
+			l.Used = new(rule.Used(used, time.Time{}).Int())
 		}
 		if l.Used != nil {
 			l.Left = new(max(*l.Total-*l.Used-*l.Prior, 0))
@@ -70,28 +80,15 @@ func limitsOf(budget domain.ExecutionBudget, prior domain.Spent, used map[domain
 	return limits
 }
 
-// used is what the execution used of each limit, as it has counted itself; nil: nobody can tell.
-func (e *explanation) used() map[domain.Limit]*int64 {
+// used is what the execution used, as it has counted itself. It reports false where nobody knows how long it took.
+func (e *explanation) used() (spent domain.Spent, timed bool) {
 	prior := e.execution().ExecutionCounts.Prior
-	spent := e.state.Spent(e.asked.CompletedAt).Less(prior)
+	spent = e.state.Spent(e.asked.CompletedAt).Less(prior)
 	own, timed := e.Head.Ledger.Execution, e.over()
 	if !timed && own != nil && e.Server.Source == contract.FromWorkflow { // else nobody knows how long it waits for people
 		spent.Seconds, timed = own.Spent.Less(prior).Seconds, true
 	}
-	used := usedOf(spent)
-	used[domain.LimitCost] = domain.KnownCost(spent.CostNanoUSD, spent.Tokens, e.priced())
-	if !timed {
-		used[domain.LimitSeconds] = nil
-	}
-	return used
-}
-
-func usedOf(spent domain.Spent) map[domain.Limit]*int64 {
-	used := map[domain.Limit]*int64{}
-	for _, rule := range domain.LimitRules() {
-		used[rule.Limit] = new(rule.Used(spent, time.Time{}).Int())
-	}
-	return used
+	return spent, timed
 }
 
 // exhausted reports whether nothing can go on. Without tool calls an agent still answers.

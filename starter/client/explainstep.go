@@ -10,10 +10,10 @@ import (
 
 const maxExplainedArguments = 500
 
-// explainStep is what a step itself tells. Without a price its cost is unknown.
-func explainStep(s domain.StepExecution, priced bool) ExplainStep {
-	step := s.Step
-	e := ExplainStep{
+// step is what a step itself tells. Without a price its cost is unknown.
+func (e *explanation) step(s domain.StepExecution) ExplainStep {
+	step, priced := s.Step, e.priced()
+	told := ExplainStep{
 		Number: step.Number, StepID: step.ID, Type: new(step.Type()), Interrupted: step.Interrupted,
 		StartedAt: orNull(s.StartedAt), Milliseconds: between(s.StartedAt, s.CompletedAt),
 		Usage: step.Usage, CostNanoUSD: domain.KnownCost(step.CostNanoUSD, step.Usage.TotalTokens(), priced), toolCalls: step.Spent().ToolCalls,
@@ -22,44 +22,43 @@ func explainStep(s domain.StepExecution, priced bool) ExplainStep {
 		Compactions: []ExplainCompaction{}, Errors: append([]domain.Error{}, step.Errors...),
 	}
 	if step.Response != nil { // the attempt that was answered
-		e.FailedAttempts = max(step.Tries-1, 0)
+		told.FailedAttempts = max(step.Tries-1, 0)
 	}
 	if finish, ok := step.FinishReason(); ok {
-		e.FinishReason = &finish
+		told.FinishReason = &finish
 	}
 	for _, call := range step.ToolExecutions {
-		e.Tools = append(e.Tools, explainTool(call))
+		told.Tools = append(told.Tools, e.tool(call))
 	}
-	return e
+	return told
 }
 
-// withAttempts adds what the history alone has of the attempts at the step's inferences.
-func (e ExplainStep) withAttempts(s stepAttempts) ExplainStep {
-	e.FailedAttempts, e.QueuedMilliseconds, e.Retries = s.failed(), s.queued.Milliseconds(), append(e.Retries, s.retries...)
-	return e
-}
-
-func explainTool(call domain.ToolExecution) ExplainTool {
-	e := ExplainTool{
+// tool is what a call tells, with what people have said since of one of unknown outcome.
+func (e *explanation) tool(call domain.ToolExecution) ExplainTool {
+	told := ExplainTool{
 		Tool: call.Name(), Arguments: call.Args(), Outcome: call.Outcome(),
-		Milliseconds: between(call.StartedAt, call.CompletedAt), Error: call.Error, Waits: []domain.Wait{}, id: call.ID,
+		Milliseconds: between(call.StartedAt, call.CompletedAt), Error: call.Error, Waits: []domain.Wait{}, print: call.Digest(),
 	}
-	if short := domain.Shorten(e.Arguments, maxExplainedArguments); short != e.Arguments {
-		e.Arguments = short + "…"
+	if short := domain.Shorten(told.Arguments, maxExplainedArguments); short != told.Arguments {
+		told.Arguments = short + "…"
 	}
 	for _, w := range call.Waits {
-		e.Waits = append(e.Waits, withContent(w, domain.Shorten(call.Value, maxExplainedArguments)))
+		told.Waits = append(told.Waits, withContent(w, domain.Shorten(call.Value, maxExplainedArguments)))
+	}
+	for _, resolved := range e.now.ResolvedOutcomes() {
+		if resolved.ToolExecutionID == call.ID && told.Outcome == domain.ToolUnknown {
+			told.Waits = append(told.Waits, resolved.Recorded())
+		}
 	}
 	result := call.Value
 	if call.Error != nil {
 		result = call.Error.Message
 	}
-	e.ResultTokens = domain.EstimateText(result)
-	if e.Outcome.Ran() {
-		e.Attempts = max(call.Attempts, 1)
+	told.ResultTokens = domain.EstimateText(result)
+	if told.Outcome.Ran() {
+		told.Attempts = max(call.Attempts, 1)
 	}
-	e.print = call.Digest()
-	return e
+	return told
 }
 
 // withContent is the wait of a question with what the model has read as the answer, which the call's value has.
@@ -77,21 +76,29 @@ func (e ExplainStep) hasError() bool {
 	return len(e.Errors) > 0 || slices.ContainsFunc(e.Tools, func(t ExplainTool) bool { return t.Error != nil && !slices.ContainsFunc(t.Waits, denied) })
 }
 
-func totalsOf(steps []ExplainStep) ExplainTotals {
-	t := ExplainTotals{CostNanoUSD: new(int64(0)), LostNanoUSD: new(int64(0))}
+// sumsOf are the sums over steps, and what of that was paid for and led nowhere.
+func sumsOf(steps []ExplainStep) (t ExplainTotals, w ExplainWaste) {
+	t.CostNanoUSD, w.CostNanoUSD = new(int64(0)), new(int64(0))
+	w.Repeated, w.ErrorSteps = repeatedCalls(steps), []int{}
 	for _, s := range steps {
 		if !s.InProgress {
 			t.Steps++
 		}
-		t.Usage, t.Lost, t.ToolCalls = t.Usage.Add(s.Usage), t.Lost.Add(s.Lost), domain.AddCost(t.ToolCalls, s.toolCalls)
-		t.CostNanoUSD, t.LostNanoUSD = addCost(t.CostNanoUSD, s.CostNanoUSD), addCost(t.LostNanoUSD, s.LostNanoUSD)
-		t.FailedAttempts += s.FailedAttempts
+		t.Usage, t.CostNanoUSD, t.ToolCalls = t.Usage.Add(s.Usage), addCost(t.CostNanoUSD, s.CostNanoUSD), domain.AddCost(t.ToolCalls, s.toolCalls)
 		t.Compactions += len(s.Compactions)
+		w.Usage, w.CostNanoUSD = w.Usage.Add(s.Lost), addCost(w.CostNanoUSD, s.LostNanoUSD)
+		w.FailedAttempts += s.FailedAttempts
 		if s.hasError() {
-			t.StepsWithError++
+			w.ErrorSteps = append(w.ErrorSteps, s.Number)
 		}
 	}
-	return t
+	if t.CostNanoUSD == nil {
+		w.CostNanoUSD = nil // a part of what nobody knows
+	}
+	if all := t.Usage.TotalTokens(); all > 0 {
+		w.Share = new(float64(w.Usage.TotalTokens()) / float64(all))
+	}
+	return t, w
 }
 
 func addCost(a, b *int64) *int64 {
@@ -115,25 +122,6 @@ func between(from, to time.Time) *int64 {
 		return nil
 	}
 	return new(to.Sub(from).Milliseconds())
-}
-
-func wasteOf(steps []ExplainStep, t ExplainTotals) ExplainWaste {
-	w := ExplainWaste{
-		FailedAttempts: t.FailedAttempts, Usage: t.Lost, CostNanoUSD: t.LostNanoUSD,
-		Repeated: repeatedCalls(steps), ErrorSteps: []int{},
-	}
-	if t.CostNanoUSD == nil {
-		w.CostNanoUSD = nil // a part of what nobody knows
-	}
-	if all := t.Usage.TotalTokens(); all > 0 {
-		w.Share = new(float64(t.Lost.TotalTokens()) / float64(all))
-	}
-	for _, s := range steps {
-		if s.hasError() {
-			w.ErrorSteps = append(w.ErrorSteps, s.Number)
-		}
-	}
-	return w
 }
 
 // repeatedCalls are those that gave the same result again, the most wasteful first.

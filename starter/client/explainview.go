@@ -41,6 +41,10 @@ type ExplainView struct {
 	// Ending is null while it runs, Doing once it has ended.
 	Ending *ExplainEnding `json:"ending"`
 	Doing  *ExplainDoing  `json:"doing"`
+	// Signals are the requests to stop, but for the one that ended it, each kind in the order in which they came.
+	Signals []ExplainSignal `json:"other_signals"`
+	// MoreStops counts the stops of users that came beyond domain.MaxStops of them.
+	MoreStops int `json:"more_stops,omitzero"`
 	// Steps are those that can be read, in order, the one in progress included.
 	Steps []ExplainStep `json:"steps"`
 	// Totals are the sums over Steps. Reported is what the execution itself has
@@ -90,12 +94,8 @@ type ExplainEnding struct {
 	StopReason domain.StopReason `json:"stop_reason"`
 	// Summary says it in words.
 	Summary string `json:"summary"`
-	// Signal is the one that counted, Others are those that did not, in the
-	// order in which they came.
-	Signal *ExplainSignal  `json:"signal"`
-	Others []ExplainSignal `json:"other_signals"`
-	// MoreStops counts the stops of users that came beyond domain.MaxStops of them.
-	MoreStops int `json:"more_stops,omitzero"`
+	// Signal is the one that counted.
+	Signal *domain.StopSignal `json:"signal"`
 	// Error is why it failed.
 	Error *domain.Error `json:"error"`
 }
@@ -111,10 +111,6 @@ type ExplainDoing struct {
 	Text   string     `json:"text"`
 	Since  *time.Time `json:"since"`
 	Paused bool       `json:"paused"`
-	// Signals are requests to stop that have not ended it yet.
-	Signals []ExplainSignal `json:"signals"`
-	// MoreStops counts the stops of users that came beyond domain.MaxStops of them.
-	MoreStops int `json:"more_stops,omitzero"`
 }
 
 // An ExplainStep is one step. Tokens include those of failed attempts.
@@ -168,7 +164,6 @@ type ExplainTool struct {
 	// a question the answer has, as content, what the model has read, cut where it is long.
 	Waits []domain.Wait `json:"waits"`
 
-	id domain.ToolExecutionID
 	// print tells the call with its result from others.
 	print domain.Digest
 }
@@ -200,12 +195,8 @@ type ExplainTotals struct {
 	Usage     domain.Usage `json:"usage"`
 	ToolCalls int64        `json:"tool_calls"`
 	// CostNanoUSD is null where the cost of any step is.
-	CostNanoUSD    *int64       `json:"cost_nano_usd"`
-	FailedAttempts int          `json:"failed_attempts"`
-	Lost           domain.Usage `json:"lost_usage"`
-	LostNanoUSD    *int64       `json:"lost_nano_usd"`
-	Compactions    int          `json:"compactions"`
-	StepsWithError int          `json:"steps_with_error"`
+	CostNanoUSD *int64 `json:"cost_nano_usd"`
+	Compactions int    `json:"compactions"`
 }
 
 // ExplainReported is what the execution itself has counted.
@@ -301,8 +292,6 @@ type ExplainContext struct {
 type SignalFate string
 
 const (
-	// SignalCounted: it is why the execution ended.
-	SignalCounted SignalFate = "counted"
 	// SignalOutranked: another one came first, or has a higher priority.
 	SignalOutranked SignalFate = "outranked"
 	// SignalOverridden: a request to continue took its effect away.
@@ -315,7 +304,7 @@ const (
 
 // UnmarshalText accepts the known fates only.
 func (f *SignalFate) UnmarshalText(text []byte) error {
-	return enum.Decode(f, text, "fate", SignalCounted, SignalOutranked, SignalOverridden, SignalLate, SignalPending)
+	return enum.Decode(f, text, "fate", SignalOutranked, SignalOverridden, SignalLate, SignalPending)
 }
 
 // A CompactionKind says how a conversation was made shorter.

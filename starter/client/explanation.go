@@ -111,13 +111,13 @@ func (e *explanation) steps() []ExplainStep {
 		if open && e.over() {
 			s.Step.Interrupted, s.CompletedAt = true, e.asked.CompletedAt
 		}
-		steps[i] = explainStep(s, e.priced())
+		steps[i] = e.step(s)
 		steps[i].Compactions = append(steps[i].Compactions, compactions(edits, s.Step.Input.Edits, e.summariesOf(s.Step.ID))...)
 		if s.Step.Input.Messages > 0 {
 			edits = s.Step.Input.Edits
 		}
 		if raw, ok := e.attempts.steps[s.Step.Number]; ok {
-			steps[i] = steps[i].withAttempts(raw)
+			steps[i].FailedAttempts, steps[i].QueuedMilliseconds, steps[i].Retries = raw.failed(), raw.queued.Milliseconds(), append(steps[i].Retries, raw.retries...)
 		}
 		if open && !e.over() {
 			steps[i].InProgress, steps[i].Type = true, nil
@@ -125,7 +125,6 @@ func (e *explanation) steps() []ExplainStep {
 				return t.Outcome == domain.ToolNotRun && t.Error == nil && len(t.Waits) == 0 // it was not begun, and nobody is asked about it
 			})
 		}
-		e.resolve(steps[i].Tools)
 	}
 	for _, gap := range e.Missing {
 		if gap.Execution == e.asked.Number && gap.Part == account.Steps {
@@ -170,32 +169,23 @@ func compactions(before, after domain.Edits, summaries domain.Usage) (all []Expl
 	return all
 }
 
-// resolve adds to calls of unknown outcome what people have said of them since.
-func (e *explanation) resolve(calls []ExplainTool) {
-	for i, call := range calls {
-		for _, resolved := range e.now.ResolvedOutcomes() {
-			if resolved.ToolExecutionID == call.id && call.Outcome == domain.ToolUnknown {
-				calls[i].Waits = append(calls[i].Waits, resolved.Recorded())
-			}
-		}
-	}
-}
-
 // sessions are those with stateful MCP servers that it has opened, lost, or has now.
 func (e *explanation) sessions() []ExplainSession {
-	all := []ExplainSession{}
-	lose := func(server, why string, at time.Time) (known bool) {
-		for i, s := range all {
-			if s.Server == server && s.EndedAt == nil {
-				all[i].EndedAt, all[i].Reason, known = &at, why, true
-			}
+	all, there := []ExplainSession{}, map[string]int{} // where the one of a server stands that is not over
+	begin := func(server, worker string, since time.Time) {
+		there[server] = len(all)
+		all = append(all, ExplainSession{Server: server, Worker: worker, Since: since})
+	}
+	end := func(server, why string, at time.Time) {
+		if i, known := there[server]; known {
+			all[i].EndedAt, all[i].Reason = &at, why
+			delete(there, server)
 		}
-		return known
 	}
 	if !e.older {
 		for _, bound := range e.Head.MCPSessions {
 			if bound.Since.Before(e.asked.StartedAt) {
-				all = append(all, ExplainSession{Server: bound.Server, Worker: bound.Worker, Since: bound.Since})
+				begin(bound.Server, bound.Worker, bound.Since)
 			}
 		}
 	}
@@ -203,42 +193,40 @@ func (e *explanation) sessions() []ExplainSession {
 		session, _ := event.Data.(domain.MCPSessionEvent)
 		switch event.Type {
 		case domain.EventMCPSessionOpened:
-			lose(session.Server, "another one was opened", event.Time)
-			all = append(all, ExplainSession{Server: session.Server, Worker: session.Worker, Since: event.Time})
+			end(session.Server, "another one was opened", event.Time)
+			begin(session.Server, session.Worker, event.Time)
 		case domain.EventMCPSessionLost:
-			if !lose(session.Server, session.Why, event.Time) { // an earlier execution has opened it
-				all = append(all, ExplainSession{Server: session.Server, Worker: session.Worker, Since: session.Since, EndedAt: &event.Time, Reason: session.Why})
+			if _, known := there[session.Server]; !known { // an earlier execution has opened it
+				begin(session.Server, session.Worker, session.Since)
 			}
+			end(session.Server, session.Why, event.Time)
 		}
 	}
 	if !e.open() && !e.older && e.over() {
-		for i := range all {
-			if all[i].EndedAt == nil {
-				all[i].EndedAt, all[i].Reason = &e.asked.CompletedAt, "the agent has ended"
+		for _, s := range slices.Clone(all) {
+			if s.EndedAt == nil {
+				end(s.Server, "the agent has ended", e.asked.CompletedAt)
 			}
 		}
 	}
 	return all
 }
 
-// counting is what is known of the signals, with the place of the one that has ended the execution; negative: nobody tells.
-func (e *explanation) counting() (c domain.Continuation, at int) {
-	c = e.execution().Continuation
+// counted is the signal that has ended the execution; nil: none has, or nobody tells.
+func (e *explanation) counted() *domain.StopSignal {
 	reason := e.asked.StopReason
-	if signal, ok := c.Signal(); ok && signal.Reason == reason {
-		return c, slices.IndexFunc(c.StopSignals, func(s domain.StopSignal) bool { return s.Reason == reason && s.Message == signal.Message })
+	signal, ok := e.execution().Continuation.Signal()
+	switch {
+	case ok && signal.Reason == reason:
+		return &signal
+	case reason == "":
+		return nil
+	case e.asked.Ended != nil && e.asked.Ended.Signal != nil:
+		return e.asked.Ended.Signal
+	case reason == domain.ErrorForbade:
+		return new(domain.SignalOf(e.error()))
 	}
-	if reason == "" {
-		return c, -1
-	}
-	signal := domain.StopSignal{Reason: reason}
-	if e.asked.Ended != nil && e.asked.Ended.Signal != nil {
-		signal = *e.asked.Ended.Signal
-	} else if reason == domain.ErrorForbade {
-		signal = domain.SignalOf(e.error())
-	}
-	c.StopSignals = append(slices.Clip(c.StopSignals), signal)
-	return c, len(c.StopSignals) - 1
+	return &domain.StopSignal{Reason: reason}
 }
 
 // error is why it failed.

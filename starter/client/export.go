@@ -111,7 +111,7 @@ func (c *Client) recordOf(ctx context.Context, id string, past Past) (none recor
 // exportPosition puts where a session was moved to since its newest execution behind that.
 func (c *Client) exportPosition(ctx context.Context, id string, x *Export) {
 	newest := &x.Records[len(x.Records)-1]
-	if newest.Name == "" { // an agent without a name is not moved
+	if newest.Head.Name == "" { // an agent without a name is not moved
 		return
 	}
 	told, err := c.Account(ctx, id)

@@ -295,9 +295,6 @@ func (c *Client) successor(
 	if use, reached := ledger.Reached(time.Now()); reached {
 		return in, session, exhausted(p.called(), use)
 	}
-	if in.Attributes, err = c.registered(ctx); err != nil {
-		return in, session, p.fail(ctx, "starting", err)
-	}
 	carry.Mail.Answers = contract.AnswersOf(contract.UpdateExtend, o.RequestID, contract.ExtendReply{Number: p.number + 1, Began: true, Budget: in.GoOn.Budget})
 	in.Carry = &carry
 	in.GoOn.Copy, err = c.loadEntries(ctx, p, &in, left.Position.Length)

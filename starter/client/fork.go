@@ -191,7 +191,7 @@ func (c *Client) forked(ctx context.Context, p pastPoint, a agent, o ForkOptions
 			return in, p.fail(ctx, "reading the metadata of", err)
 		}
 	}
-	if in, err = c.forkInput(ctx, p, state, definition, a, o); err != nil {
+	if in, err = p.forkInput(state, definition, a, o); err != nil {
 		return in, err
 	}
 	in.Carry.Config.Agent, in.Carry.Config.Constraints = p.Head.Configuration.Agent, *bounds
@@ -209,7 +209,7 @@ func definitionOf(state domain.AgentState, budget domain.ExecutionBudget) domain
 }
 
 // forkInput is the input of a fork by its origin's state and definition, as it is before its messages are handed on.
-func (c *Client) forkInput(ctx context.Context, p pastPoint, state domain.AgentState, definition domain.Definition, a agent, o ForkOptions) (in contract.SessionInput, err error) {
+func (p pastPoint) forkInput(state domain.AgentState, definition domain.Definition, a agent, o ForkOptions) (in contract.SessionInput, err error) {
 	if model := definition.Model; o.Definition != nil {
 		if definition = *o.Definition; definition.Model.Provider == "" {
 			definition.Model = model
@@ -229,9 +229,6 @@ func (c *Client) forkInput(ctx context.Context, p pastPoint, state domain.AgentS
 	in = contract.SessionInput{
 		AgentID: a.id, Name: a.name, Definition: definition, Prompt: o.Prompt, Budget: o.Budget,
 		Carry: &carry, Fork: &contract.Fork{Origin: p.origin},
-	}
-	if in.Attributes, err = c.registered(ctx); err != nil {
-		return in, a.fail(ctx, "starting", err)
 	}
 	return in, nil
 }

@@ -1,13 +1,14 @@
 package client
 
 import (
+	"cmp"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
-	"everstep/activities/record"
 	"everstep/domain"
+	"everstep/domain/account"
 	"everstep/domain/contract"
 	"everstep/testsuite/stores"
 )
@@ -29,14 +30,14 @@ func TestAForgedBoundIsNoRecord(t *testing.T) {
 	t.Parallel()
 	store := imported(t)
 	sings := []domain.Approvals{{Rules: []domain.ApprovalRule{{Then: "sing"}}}}
-	for want, held := range map[string]record.Record{
-		"constraints: policies[0]: subagent_policy.max_depth": {Constraints: contract.Constraints{Policies: []domain.SubagentPolicy{{MaxDepth: new(-1)}}}},
-		"constraints: approvals[0]: approvals[0].then":        {Constraints: contract.Constraints{Approvals: sings}},
-		"constraints: handed[0]":                              {Constraints: contract.Constraints{Handed: sings}},
+	for want, held := range map[string]account.Execution{
+		"constraints: policies[0]: subagent_policy.max_depth": {Constraints: &contract.Constraints{Policies: []domain.SubagentPolicy{{MaxDepth: new(-1)}}}},
+		"constraints: approvals[0]: approvals[0].then":        {Constraints: &contract.Constraints{Approvals: sings}},
+		"constraints: handed[0]":                              {Constraints: &contract.Constraints{Handed: sings}},
 		"definition_budget: max_steps":                        {Budget: domain.ExecutionBudget{MaxSteps: new(int64(-1))}},
 	} {
 		r := stores.Sample(t, "eve", 1)[0]
-		r.Constraints, r.Budget = held.Constraints, held.Budget
+		r.Constraints, r.Budget = cmp.Or(held.Constraints, r.Constraints), held.Budget
 		require.ErrorContains(t, store.Record(t.Context(), r), want)
 	}
 }

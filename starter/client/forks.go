@@ -135,9 +135,11 @@ func (s *forkSearch) forkOf(ctx context.Context, a agent, info *workflowpb.Workf
 		return f, err
 	}
 	in := began.Input
-	if copies := copyOf(in); copies != nil && s.of(copies.WorkflowID) && info.GetStatus() == enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING {
-		if f.copying, err = s.copies(ctx, a, run); err != nil {
-			return f, err
+	if copies := copyOf(in); copies != nil && info.GetStatus() == enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING {
+		if origin, _ := agentOfWorkflow(copies.WorkflowID); s.from[origin.id] {
+			if f.copying, err = s.copies(ctx, a, run); err != nil {
+				return f, err
+			}
 		}
 	}
 	if in.Fork == nil && began.Continues != "" {
@@ -156,12 +158,6 @@ func (s *forkSearch) forkOf(ctx context.Context, a agent, info *workflowpb.Workf
 		f.origin, f.copied = in.Fork.Origin.AgentID, in.Fork.Copy != nil
 	}
 	return f, nil
-}
-
-// of reports whether a workflow is that of an agent to be deleted.
-func (s *forkSearch) of(workflowID string) bool {
-	a, is := agentOfWorkflow(workflowID)
-	return is && s.from[a.id]
 }
 
 // copies reports whether what a run is to copy first is not in its storage yet.

@@ -64,9 +64,9 @@ func (c *Client) keptSession(ctx context.Context, id string) ([]record.Record, e
 		}
 		meant := first != ""
 		if first = sessionOf(all, first); first == "" && !meant {
-			first = slices.MaxFunc(all, lastRecorded).FirstRunID
+			first = slices.MaxFunc(all, lastRecorded).Head.Run.First
 		}
-		all = slices.DeleteFunc(all, func(r record.Record) bool { return r.FirstRunID != first })
+		all = slices.DeleteFunc(all, func(r record.Record) bool { return r.Head.Run.First != first })
 	}
 	return all, c.unreadAfter(a, all, refs, unread)
 }
@@ -83,7 +83,7 @@ func (c *Client) unreadAfter(a agent, all []record.Record, refs []record.Ref, un
 		missing := errors.Is(err, record.ErrNone)
 		switch {
 		case err == nil:
-		case missing && (newest == 0 || ref.ExecutionID != a.id.Execution(all[0].FirstRunID, ref.Number)): // all are being deleted, or it is of another session
+		case missing && (newest == 0 || ref.ExecutionID != a.id.Execution(all[0].Head.Run.First, ref.Number)): // all are being deleted, or it is of another session
 		case ref.Number > newest && missing:
 			last = gone("execution %d of %s is not among the records", ref.Number, a.called())
 		case ref.Number > newest:
@@ -98,14 +98,14 @@ func (c *Client) unreadAfter(a agent, all []record.Record, refs []record.Ref, un
 // sessionOf is the session that a run names, its first or the one in which an execution ended; empty: none of the records.
 // What came out of a file may name any run as its last, and names none of those that were recorded.
 func sessionOf(all []record.Record, run string) string {
-	if slices.ContainsFunc(all, func(r record.Record) bool { return r.FirstRunID == run }) {
+	if slices.ContainsFunc(all, func(r record.Record) bool { return r.Head.Run.First == run }) {
 		return run
 	}
 	ended := slices.DeleteFunc(slices.Clone(all), func(r record.Record) bool { return r.RunID != run })
 	if len(ended) == 0 {
 		return ""
 	}
-	return slices.MaxFunc(ended, lastRecorded).FirstRunID
+	return slices.MaxFunc(ended, lastRecorded).Head.Run.First
 }
 
 // eachOnce are the records, by number, of which each number comes once: the one that was recorded last. An agent without a

@@ -7,7 +7,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"everstep/activities/record"
-	"everstep/domain"
+	"everstep/domain/account"
+	"everstep/domain/contract"
 )
 
 // What came out of a file does not choose what is shown in place of what was recorded.
@@ -15,7 +16,8 @@ func TestAnImportedRecordTakesNoPlaceOfARecordedOne(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	of := func(session, run string, number int, ended time.Time, imported bool) record.Record {
-		r := record.Record{ExecutionRecord: domain.ExecutionRecord{Number: number, CompletedAt: ended}, FirstRunID: session, RunID: run}
+		r := record.Record{Execution: account.Execution{Outcome: contract.Outcome{Number: number}, CompletedAt: ended, RunID: run}}
+		r.Head.Run.First = session
 		if imported {
 			r.Imported = now
 		}

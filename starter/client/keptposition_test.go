@@ -23,8 +23,8 @@ func movedTo(t *testing.T, after int, position account.Position) (*record.Store,
 	store, dir := storeOf(t, all...)
 	for _, r := range all {
 		if r.Number == after {
-			position.Length, position.Moved = r.To, &contract.Move{Number: 1, After: after, At: r.CompletedAt.Add(time.Second)}
-			p, err := record.PositionOf(account.Head{AgentID: r.AgentID, Name: r.Name, Run: account.Run{First: r.FirstRunID}, Position: position})
+			position.Length, position.Moved = r.MessagesTo, &contract.Move{Number: 1, After: after, At: r.CompletedAt.Add(time.Second)}
+			p, err := record.PositionOf(account.Head{AgentID: r.AgentID, Name: r.Head.Name, Run: account.Run{First: r.Head.Run.First}, Position: position})
 			require.NoError(t, err)
 			require.NoError(t, store.Record(t.Context(), p))
 		}

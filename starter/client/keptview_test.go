@@ -19,7 +19,7 @@ func TestARecordTellsTheSessionsBudget(t *testing.T) {
 	told := func() account.Account {
 		all, err := r.Account()
 		require.NoError(t, err)
-		all.Head, all.Server = recordedHead(r, all), &account.Server{Source: contract.FromRecords}
+		all.Head, all.Server = recordedHead(r, all.Executions[0]), &account.Server{Source: contract.FromRecords}
 		return all
 	}
 	explain := func() ExplainView {

@@ -60,7 +60,7 @@ func (c *Client) accountAt(ctx context.Context, id string, at Moment, want ...ac
 		return r, account.Account{}, fail(ctx, id, "reading the history of "+id, goneIfDeleted(err, "event: the history of event %d of %s has been deleted", at.Event, id))
 	}
 	r.request = account.Request{Want: append([]account.Part{account.HeadOf}, want...)}
-	all, err := r.read(ctx, r.snapshot)
+	all, err := r.read(ctx)
 	return r, all, fail(ctx, id, "reading the account of "+id, err)
 }
 

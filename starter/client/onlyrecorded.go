@@ -41,12 +41,9 @@ func (c *Client) ListRecorded(ctx context.Context, o ListOptions) iter.Seq2[List
 		}
 		shown := 0
 		for l, err := range c.recordedAgents(ctx) {
-			if damagedRecord(err) {
+			if err != nil {
 				unread = cmp.Or(unread, err)
 				continue
-			}
-			if err != nil {
-				return err
 			}
 			if !o.keeps(l) || o.Roots && l.ParentID != "" || !o.named(l.Name) || o.Unknown && l.Unknown == 0 || l.StartedAt.Before(o.Since) {
 				continue
@@ -84,22 +81,10 @@ func (c *Client) recordedAgents(ctx context.Context) iter.Seq2[Listed, error] {
 		slices.SortFunc(agents, func(a, b domain.AgentID) int { return strings.Compare(a.String(), b.String()) })
 		for _, id := range agents {
 			r, err := c.newestRecord(ctx, id)
-			switch {
-			case errors.Is(err, record.ErrNone):
-				continue
-			case damagedRecord(err):
-				if !yield(Listed{}, err) {
-					return
-				}
-				continue
-			case err != nil && ctx.Err() != nil:
-				yield(Listed{}, err)
-				return
-			case err != nil:
-				c.cfg.Progress(err.Error())
+			if errors.Is(err, record.ErrNone) {
 				continue
 			}
-			if !yield(recordedAgent(r), nil) {
+			if !yield(recordedAgent(r), err) || ctx.Err() != nil {
 				return
 			}
 		}
@@ -140,7 +125,7 @@ func (c *Client) newestRecord(ctx context.Context, id domain.AgentID) (newest re
 }
 
 func recordedAgent(r record.Record) Listed {
-	a := agent{id: r.AgentID, name: r.Name}
+	a := agent{id: r.AgentID, name: r.Head.Name}
 	l := Listed{
 		Ending: endingOf(r.Outcome), Execution: a.begun(r.Number, r.ExecutionID, r.RunID), Recorded: true, Build: r.Build, ImportedAt: r.Imported, Unknown: len(r.FinalState.UnresolvedOutcomes()), StartedAt: r.StartedAt, ClosedAt: r.CompletedAt,
 	}
@@ -163,7 +148,6 @@ func (c *Client) withRecorded(ctx context.Context, text string, found []string) 
 		case damagedRecord(err): // it was told of
 		case err != nil:
 			c.cfg.Progress("not all records could be looked through for " + text + "; write the whole id if it is one of theirs: " + err.Error())
-			return found
 		case strings.HasPrefix(l.ID, text) && !slices.Contains(found, l.ID):
 			found = append(found, l.ID)
 		}

@@ -125,7 +125,7 @@ func TestListRecordedTellsOfARecordThatCannotBeRead(t *testing.T) {
 	all := slices.Concat(stores.Sample(t, "ann", 2), stores.Sample(t, "bob", 1), stores.Sample(t, "eve", 1))
 	store, dir := storeOf(t, all...)
 	for _, r := range all {
-		if r.Name == "ann" && r.Number == 2 || r.Name == "bob" {
+		if r.Head.Name == "ann" && r.Number == 2 || r.Head.Name == "bob" {
 			paths, err := filepath.Glob(filepath.Join(dir, r.AgentID.String(), "*"))
 			require.NoError(t, err)
 			require.NoError(t, os.Truncate(paths[len(paths)-1], 100))

@@ -85,9 +85,6 @@ func (c *Client) resolveEnded(ctx context.Context, p snapshot, call string, requ
 	}
 	in.Carry = left.Carry
 	in.ResolveOutcome = &contract.OutcomeResolution{EndedRun: contract.EndedRun{RunID: p.runID(), FirstRunID: p.firstRunID()}, Request: request}
-	if in.Attributes, err = c.registered(ctx); err != nil {
-		return reply, err
-	}
 	if in.ResolveOutcome.Copy, err = c.loadEntries(ctx, p, &in, left.Position.Length); err != nil {
 		return reply, err
 	}

@@ -20,7 +20,17 @@ import (
 // it is refused where the execution is in progress. Number zero is the newest.
 // The workflow is asked first; where no worker answers, history is read.
 func (c *Client) Result(ctx context.Context, id string, number int) (Result, error) {
-	r, err := c.liveResult(ctx, id, number)
+	var r Result
+	t, err := c.target(ctx, id, number)
+	switch {
+	case err != nil:
+	case t.unread || t.outcome == nil && t.endedUnreadably():
+		r, err = c.unreadable(ctx, t)
+	case t.outcome == nil:
+		err = refused("execution %d of %s is in progress; wait for it, or ask again later", t.asked, id)
+	default:
+		r, err = c.result(ctx, t)
+	}
 	return c.orRecorded(ctx, id, number, r, err)
 }
 
@@ -47,19 +57,6 @@ func (c *Client) orRecorded(ctx context.Context, id string, number int, live Res
 	}
 	r := Result{Execution: a.begun(x.Number, x.ExecutionID, x.RunID), Outcome: x.Outcome, End: *x.Ended, Source: contract.FromRecords, ImportedAt: x.Imported}
 	return r.withOutput(state.ResponseFormat), nil
-}
-
-func (c *Client) liveResult(ctx context.Context, id string, number int) (Result, error) {
-	t, err := c.target(ctx, id, number)
-	switch {
-	case err != nil:
-		return Result{}, err
-	case t.unread || t.outcome == nil && t.endedUnreadably():
-		return c.unreadable(ctx, t)
-	case t.outcome == nil:
-		return Result{}, refused("execution %d of %s is in progress; wait for it, or ask again later", t.asked, id)
-	}
-	return c.result(ctx, t)
 }
 
 func (c *Client) result(ctx context.Context, t target) (Result, error) {
@@ -105,9 +102,7 @@ func (r Result) explained(e explanation) Result {
 	if r.Outcome.Status == domain.StatusFailed {
 		r.Error = e.error()
 	}
-	if c, at := e.counting(); at >= 0 {
-		r.Signal = &c.StopSignals[at]
-	}
+	r.Signal = e.counted()
 	return r
 }
 

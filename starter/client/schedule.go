@@ -327,16 +327,21 @@ func (c *Client) scheduledInput(ctx context.Context, s Schedule) (contract.Sched
 			return contract.ScheduledInput{}, err
 		}
 	}
-	start, err := c.input(ctx, a, s.Start)
+	start, err := c.input(a, s.Start)
 	if err == nil {
 		err = s.Start.Definition.CheckShown(s.Start.Trusted)
+	}
+	var has attributes
+	if err == nil {
+		has, err = c.registered(ctx)
+		err = fail(ctx, s.Name, "writing schedule "+s.Name, err)
 	}
 	if err != nil {
 		return contract.ScheduledInput{}, invalid(err)
 	}
 	start.Timing, _ = c.cfg.timing()
-	start.By = c.cfg.By
-	in := contract.ScheduledInput{Schedule: s.Name, Start: start, Model: s.Model, Indexed: c.indexed(start)}
+	start.By, start.Attributes = c.cfg.By, has.names
+	in := contract.ScheduledInput{Schedule: s.Name, Start: start, Model: s.Model, Indexed: c.indexed(start, has)}
 	if err := domain.CheckFits("prompt, definition and what is given", in, maxScheduled); err != nil {
 		return in, invalid(err)
 	}

@@ -34,10 +34,10 @@ func TestWhatAnUpdateOfAScheduleChanges(t *testing.T) {
 		"where the definition is from": {func(s *Schedule) { s.Start.Definition.Source = "b.md" }, nil},
 		"when it runs":                 {func(s *Schedule) { s.When = When{Every: 60e9} }, []string{"cron", "every", "start_at"}},
 		"a limit":                      {func(s *Schedule) { s.Start.Budget.MaxSteps = new(int64(3)) }, []string{"budget"}},
-		"a limit that caps nothing":    {func(s *Schedule) { s.Start.Budget.MaxSteps = new(int64(9)) }, []string{"budget_asked"}},
+		"a limit that caps nothing":    {func(s *Schedule) { s.Start.Budget.MaxSteps = new(int64(9)) }, []string{"budget"}},
 		"the definition's limit": {func(s *Schedule) {
 			s.Start.Budget.MaxSteps, s.Start.Definition.Budget.MaxSteps = new(int64(5)), new(int64(9))
-		}, []string{"budget_asked", "budget_of_definition"}},
+		}, []string{"budget", "budget_of_definition"}},
 		"a model of a run's own":  {func(s *Schedule) { s.Model = &domain.LLMConfig{Model: "m"} }, nil},
 		"a model of the session":  {func(s *Schedule) { s.Start.ID, s.Model = "notes", &domain.LLMConfig{Model: "m"} }, []string{"session", "session_model"}},
 		"tools and what it is to": {func(s *Schedule) { s.Start.Definition.Tools, s.Start.Prompt = []string{"pay"}, "go" }, []string{"prompt", "tools"}},

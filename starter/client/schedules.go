@@ -215,8 +215,7 @@ func (c *Client) scheduleRun(ctx context.Context, r ScheduleRun) ScheduleRun {
 		return r
 	}
 	info := d.GetWorkflowExecutionInfo()
-	var told contract.ScheduledRun
-	if c.cfg.Converter.FromPayload(info.GetMemo().GetFields()[contract.MemoScheduled], &told) == nil {
+	if told, ok := c.memo(info).Scheduled(); ok {
 		r.ScheduledRun = told
 	}
 	if r.ID = r.Name; r.ID == "" && !r.AgentID.IsZero() {
@@ -244,19 +243,10 @@ type ScheduleChange struct {
 	Changed bool   `json:"changed"`
 }
 
-// PauseSchedule has a schedule begin nothing until UnpauseSchedule, but for TriggerSchedule. Runs under way go on. The
-// note is for whoever asks why. It needs no worker.
-func (c *Client) PauseSchedule(ctx context.Context, name, note string) (ScheduleChange, error) {
-	return c.pauseSchedule(ctx, name, true, note)
-}
-
-// UnpauseSchedule ends a pause. What was due meanwhile is not made up for.
-func (c *Client) UnpauseSchedule(ctx context.Context, name, note string) (ScheduleChange, error) {
-	return c.pauseSchedule(ctx, name, false, note)
-}
-
-// pauseSchedule pauses a schedule, or ends its pause; one that is so already stays as it is.
-func (c *Client) pauseSchedule(ctx context.Context, name string, on bool, note string) (ScheduleChange, error) {
+// PauseSchedule has a schedule begin nothing until its pause is ended, but for TriggerSchedule, or ends that; one that is so already
+// stays as it is. Runs under way go on. What was due meanwhile is not made up for. The note is for whoever asks why. It needs no
+// worker.
+func (c *Client) PauseSchedule(ctx context.Context, name string, on bool, note string) (ScheduleChange, error) {
 	if err := domain.CheckText("reason", note, domain.MaxReason); err != nil {
 		return ScheduleChange{}, invalid(err)
 	}

@@ -8,7 +8,6 @@ import (
 	"maps"
 	"reflect"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -133,8 +132,7 @@ func notedUpdates(kept *schedulepb.Schedule) (ids []string) {
 	return ids
 }
 
-// differing are the fields in which a schedule is another, by their names. Budgets are told once: as show tells them, or
-// where that is the same by what of them is another.
+// differing are the fields in which a schedule is another, by their names.
 func (s Schedule) differing(o Schedule) ([]ScheduleDifference, error) {
 	all := []ScheduleDifference{}
 	was, err := s.fields()
@@ -148,8 +146,7 @@ func (s Schedule) differing(o Schedule) ([]ScheduleDifference, error) {
 	keys := maps.Clone(was)
 	maps.Copy(keys, is)
 	for _, key := range slices.Sorted(maps.Keys(keys)) {
-		told := strings.HasPrefix(key, "budget_") && !bytes.Equal(was["budget"], is["budget"])
-		if !told && !bytes.Equal(was[key], is[key]) {
+		if !bytes.Equal(was[key], is[key]) {
 			all = append(all, ScheduleDifference{key, was[key], is[key]})
 		}
 	}
@@ -167,8 +164,7 @@ func (s Schedule) fields() (fields map[string]json.RawMessage, err error) {
 		When
 		domain.Definition
 		Source         string                 `json:"source,omitzero"` // in the place of the definition's: where it was read is no matter
-		Budget         domain.ExecutionBudget `json:"budget,omitzero"`
-		BudgetAsked    domain.ExecutionBudget `json:"budget_asked,omitzero"`
+		Budget         domain.ExecutionBudget `json:"budget,omitzero"` // what was asked for, and not the definition's
 		BudgetOf       domain.ExecutionBudget `json:"budget_of_definition,omitzero"`
 		Overlap        Overlap                `json:"overlap"`
 		CatchupWindow  contract.Span          `json:"catchup_window,omitzero"`
@@ -181,7 +177,7 @@ func (s Schedule) fields() (fields map[string]json.RawMessage, err error) {
 		Metadata       domain.Metadata        `json:"metadata,omitempty"`
 		Messages       []domain.Entry         `json:"messages,omitempty"`
 	}{
-		when, start.Definition, "", contract.BudgetOf(start.Definition, start.Budget, nil), start.Budget, start.Definition.Budget, cmp.Or(s.Overlap, OverlapSkip),
+		when, start.Definition, "", start.Budget, start.Definition.Budget, cmp.Or(s.Overlap, OverlapSkip),
 		contract.Span(s.CatchupWindow), s.PauseOnFailure, s.TaskQueue, start.ID, s.Model, start.Prompt, start.Trusted, start.Metadata, start.Messages,
 	})
 	if err == nil {

@@ -66,7 +66,7 @@ func (c *Client) Start(ctx context.Context, s Start) (none Execution, _ error) {
 	case a.session != "":
 		return none, invalidf("id: %s is an earlier session, which can only be read; %q begins a new one", a.called(), a.name)
 	}
-	input, err := c.input(ctx, a, s)
+	input, err := c.input(a, s)
 	if err != nil {
 		return none, err
 	}
@@ -98,7 +98,7 @@ func (c *Client) Start(ctx context.Context, s Start) (none Execution, _ error) {
 }
 
 // input is what a new agent starts with, but for what begin adds. What is wrong with it is said here.
-func (c *Client) input(ctx context.Context, a agent, s Start) (none contract.SessionInput, _ error) {
+func (c *Client) input(a agent, s Start) (none contract.SessionInput, _ error) {
 	given, err := domain.NewStartOptions(s.Metadata, s.Messages, s.Trusted)
 	if err != nil {
 		return none, invalid(err)
@@ -109,9 +109,6 @@ func (c *Client) input(ctx context.Context, a agent, s Start) (none contract.Ses
 	}
 	if err := cmp.Or(checkInput(input, time.Now()), checkIndexed(s.Trusted, c.cfg.IndexTrusted)); err != nil {
 		return none, invalid(err)
-	}
-	if input.Attributes, err = c.registered(ctx); err != nil {
-		return none, a.fail(ctx, "starting", err)
 	}
 	return input, nil
 }
@@ -154,8 +151,12 @@ func carried(in contract.SessionInput) (state domain.AgentState) {
 func (c *Client) begin(ctx context.Context, a agent, o opening) (Execution, error) {
 	call, cancel := context.WithTimeout(ctx, history.CallTimeout)
 	defer cancel()
+	has, err := c.registered(ctx)
+	if err != nil {
+		return Execution{}, a.fail(ctx, "starting", err)
+	}
 	timing, task := c.cfg.timing()
-	o.input.Timing, o.input.By = timing, c.cfg.By
+	o.input.Timing, o.input.By, o.input.Attributes = timing, c.cfg.By, has.names
 	run, err := c.temporal.ExecuteWorkflow(call, sdk.StartWorkflowOptions{
 		ID:                                       a.workflowID(),
 		TaskQueue:                                o.queue,
@@ -163,15 +164,14 @@ func (c *Client) begin(ctx context.Context, a agent, o opening) (Execution, erro
 		WorkflowIDReusePolicy:                    enumspb.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE,
 		WorkflowIDConflictPolicy:                 enumspb.WORKFLOW_ID_CONFLICT_POLICY_FAIL,
 		WorkflowExecutionErrorWhenAlreadyStarted: true,
-		TypedSearchAttributes:                    a.searchAttributes(o, c.indexed(o.input)),
+		TypedSearchAttributes:                    a.searchAttributes(o, c.indexed(o.input, has)),
 		StaticSummary:                            a.name,
 		Memo:                                     o.memo(),
 	}, string(contract.Execute), o.input)
 	switch {
 	case isAs[*serviceerror.WorkflowExecutionAlreadyStarted](err):
 		return Execution{}, err
-	case isAs[*serviceerror.InvalidArgument](err) && c.lost(ctx, o.input.Attributes):
-		o.input.Attributes, _ = c.registered(ctx)
+	case isAs[*serviceerror.InvalidArgument](err) && c.lost(ctx, has):
 		return c.begin(ctx, a, o)
 	case err != nil:
 		return Execution{}, a.fail(ctx, "starting", err)
@@ -228,22 +228,26 @@ func checkInput(in contract.SessionInput, now time.Time) error {
 	return domain.CheckFits("prompt, definition and what is given", in, domain.MaxPayload)
 }
 
-// attributes remembers which of our search attributes the server knows: it refuses others.
+// attributes are those of our search attributes that a namespace has: the server refuses others. trusted says that there is one
+// for trusted values.
 type attributes struct {
-	mu    sync.Mutex
-	read  bool
-	names []string
-	// trusted says that there is one for trusted values.
+	names   []string
 	trusted bool
+}
+
+// knownAttributes remembers them; nil: nobody has asked yet.
+type knownAttributes struct {
+	mu    sync.Mutex
+	found *attributes
 }
 
 // registered returns those of our search attributes that the namespace has,
 // asking once. A server that does not say has none; one that is away is an error.
-func (c *Client) registered(ctx context.Context) ([]string, error) {
+func (c *Client) registered(ctx context.Context) (attributes, error) {
 	c.known.mu.Lock()
 	defer c.known.mu.Unlock()
-	if c.known.read {
-		return c.known.names, nil
+	if c.known.found != nil {
+		return *c.known.found, nil
 	}
 	call, cancel := context.WithTimeout(ctx, history.CallTimeout)
 	defer cancel()
@@ -253,28 +257,25 @@ func (c *Client) registered(ctx context.Context) ([]string, error) {
 		})
 	})
 	if err != nil && (history.Away(err) || ctx.Err() != nil) {
-		return nil, err
+		return attributes{}, err
 	}
-	c.known.read = true
+	found := attributes{trusted: response.GetCustomAttributes()[contract.AttributeTrusted] == enumspb.INDEXED_VALUE_TYPE_KEYWORD_LIST}
 	for _, name := range []string{contract.AttributeAgentName, contract.AttributeAgentStatus, contract.AttributeStopReason} {
 		if response.GetCustomAttributes()[name] == enumspb.INDEXED_VALUE_TYPE_KEYWORD {
-			c.known.names = append(c.known.names, name)
+			found.names = append(found.names, name)
 		}
 	}
-	c.known.trusted = response.GetCustomAttributes()[contract.AttributeTrusted] == enumspb.INDEXED_VALUE_TYPE_KEYWORD_LIST
-	return c.known.names, nil
+	c.known.found = &found
+	return found, nil
 }
 
 // lost asks anew, and reports whether the namespace has lost some of the attributes that it had.
-func (c *Client) lost(ctx context.Context, had []string) bool {
+func (c *Client) lost(ctx context.Context, had attributes) bool {
 	c.known.mu.Lock()
-	trusted := c.known.trusted
-	c.known.read, c.known.names, c.known.trusted = false, nil, false
+	c.known.found = nil
 	c.known.mu.Unlock()
-	names, err := c.registered(ctx)
-	c.known.mu.Lock()
-	defer c.known.mu.Unlock()
-	return err == nil && (trusted && !c.known.trusted || slices.ContainsFunc(had, func(name string) bool { return !slices.Contains(names, name) }))
+	now, err := c.registered(ctx)
+	return err == nil && (had.trusted && !now.trusted || slices.ContainsFunc(had.names, func(name string) bool { return !slices.Contains(now.names, name) }))
 }
 
 // searchAttributes are those that a workflow starts with, so that it can be listed before a worker takes it; those that the

@@ -1,6 +1,7 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -129,7 +130,7 @@ func (c *Client) status(ctx context.Context, s snapshot, a account.Account) acco
 	case v.Server.Source == contract.FromWorkflow || v.Paused:
 	case len(work) > 0:
 		oldest := slices.MinFunc(work, func(a, b account.Pending) int { return a.Since.Compare(b.Since) })
-		v.Doing, v.Since = describeWork(work, v.Steps+1), oldest.Since
+		v.Doing, v.Since = cmp.Or(v.Doing, oldest.Activity)+standing(oldest), oldest.Since
 	case task != nil && len(v.Waits) > 0:
 		v.Doing += "; a request waits for a worker" + s.ofQueue()
 	case task != nil:
@@ -167,39 +168,6 @@ func (s snapshot) ofQueue() string {
 		return ""
 	}
 	return " of task queue " + s.queue()
-}
-
-func describeWork(work []account.Pending, step int) string {
-	var tools int
-	for _, w := range work {
-		switch w.Activity {
-		case string(contract.CallModel):
-			return fmt.Sprintf("step %d: inference%s", step, standing(w))
-		case string(contract.CallTool):
-			tools++
-		}
-	}
-	switch first := work[0]; {
-	case tools == 1 && len(work) == 1:
-		return fmt.Sprintf("step %d: tool call%s", step, standing(first))
-	case tools > 0:
-		return fmt.Sprintf("step %d: %d tool calls", step, tools)
-	case first.Activity == string(contract.VerifyCall):
-		return fmt.Sprintf("step %d: asking a tool what became of its call%s", step, standing(first))
-	case works[first.Activity] != "":
-		return works[first.Activity] + standing(first)
-	default:
-		return first.Activity
-	}
-}
-
-// works are the activities, beside those of a step, in words.
-var works = map[string]string{
-	string(contract.ListTools): "asking a worker for its tools",
-	string(contract.Bind):      "opening a session with an MCP server",
-	string(contract.Unbind):    "ending a session with an MCP server",
-	string(contract.CallHook):  "calling a hook",
-	string(contract.Record):    "recording the transcript",
 }
 
 // maxAsksReason bounds why a worker has no tools yet, where that is said in passing.
@@ -253,14 +221,20 @@ func (c *Client) waiting(ctx context.Context, work []account.Pending, v account.
 			v.Doing = contract.AttemptWaits(v.Steps+1, w.Attempt, w.Next, w.Failure)
 			return v
 		}
+		why := ""
 		switch own := w.Activity == string(contract.ListTools); {
 		case own && w.Fresh && w.Heartbeat.Progress != nil:
-			v.Doing = describeWork(work, v.Steps+1) + ": " + w.Heartbeat.Progress.Text
-			return v
+			why = w.Heartbeat.Progress.Text
 		case own && w.Failure != nil:
-			v.Doing = describeWork(work, v.Steps+1) + ": " + domain.Shorten(w.Failure.Message, maxAsksReason)
-			return v
+			why = domain.Shorten(w.Failure.Message, maxAsksReason)
+		default:
+			continue
 		}
+		if v.Server.Source == contract.FromWorkflow { // else that is said already
+			v.Doing += standing(w)
+		}
+		v.Doing += ": " + why
+		return v
 	}
 	return v
 }

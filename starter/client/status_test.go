@@ -40,10 +40,10 @@ func TestStatusTellsWhatTheServerKnows(t *testing.T) {
 		"a worker answers while the task waits": {func(r *fakeRun) { r.task = scheduled }, contract.FromWorkflow, domain.StatusInProgress, contract.FromWorkflow, "as the workflow says"},
 		"nothing to do":                         {func(*fakeRun) {}, contract.FromHistory, domain.StatusInProgress, contract.FromHistory, "as the workflow says"},
 		"a task that waits":                     {func(r *fakeRun) { r.task = scheduled }, contract.FromHistory, domain.StatusInProgress, contract.FromHistory, "it waits for a worker of task queue of nora to go on"},
-		"an inference that reported":            {func(r *fakeRun) { r.pending = append(r.pending, beating("2", 1, beat)) }, contract.FromHistory, domain.StatusInProgress, contract.FromHistory, "step 3: inference, streaming"},
-		"an inference that did not":             {func(r *fakeRun) { r.pending = append(r.pending, untaken) }, contract.FromHistory, domain.StatusInProgress, contract.FromHistory, "step 3: inference, waits for a worker"},
-		"tools that are not listed":             {func(r *fakeRun) { r.pending = append(r.pending, listing) }, contract.FromHistory, domain.StatusInProgress, contract.FromHistory, "asking a worker for its tools, attempt 3 waits until " + at(9).AsTime().Format(time.RFC3339) + ": the worker failed; its log says more"},
-		"a server that is silent":               {func(r *fakeRun) { r.pending = append(r.pending, silent) }, contract.FromHistory, domain.StatusInProgress, contract.FromHistory, "asking a worker for its tools, waiting: MCP server s has not answered"},
+		"an inference that reported":            {func(r *fakeRun) { r.pending = append(r.pending, beating("2", 1, beat)) }, contract.FromHistory, domain.StatusInProgress, contract.FromHistory, "as the workflow says, streaming"},
+		"an inference that did not":             {func(r *fakeRun) { r.pending = append(r.pending, untaken) }, contract.FromHistory, domain.StatusInProgress, contract.FromHistory, "as the workflow says, waits for a worker"},
+		"tools that are not listed":             {func(r *fakeRun) { r.pending = append(r.pending, listing) }, contract.FromHistory, domain.StatusInProgress, contract.FromHistory, "as the workflow says, attempt 3 waits until " + at(9).AsTime().Format(time.RFC3339) + ": the worker failed; its log says more"},
+		"a server that is silent":               {func(r *fakeRun) { r.pending = append(r.pending, silent) }, contract.FromHistory, domain.StatusInProgress, contract.FromHistory, "as the workflow says, waiting: MCP server s has not answered"},
 		"terminated":                            {func(r *fakeRun) { r.closes(enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_TERMINATED) }, contract.FromWorkflow, domain.StatusFailed, contract.FromServer, "ended"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -45,10 +45,8 @@ func checkIndexed(values domain.Trusted, names []string) error {
 }
 
 // indexed are the entries of a new agent, where the namespace has the attribute.
-func (c *Client) indexed(in contract.SessionInput) (entries []string) {
-	c.known.mu.Lock()
-	defer c.known.mu.Unlock()
-	if !c.known.trusted {
+func (c *Client) indexed(in contract.SessionInput, has attributes) (entries []string) {
+	if !has.trusted {
 		return nil
 	}
 	values := carried(in).SessionTrusted
@@ -79,12 +77,11 @@ func (c *Client) having(ctx context.Context, values domain.Trusted) (query strin
 		}
 		query += fmt.Sprintf(" AND %s = '%s'", contract.AttributeTrusted, entry(name, values[name]))
 	}
-	if _, err := c.registered(ctx); err != nil {
+	has, err := c.registered(ctx)
+	if err != nil {
 		return "", err
 	}
-	c.known.mu.Lock()
-	defer c.known.mu.Unlock()
-	if !c.known.trusted {
+	if !has.trusted {
 		return "", refused("list: the namespace has no search attribute %s of type KeywordList; "+
 			"temporal operator search-attribute create --namespace %s --name %s --type KeywordList makes it, for agents that begin from then on",
 			contract.AttributeTrusted, c.cfg.Namespace, contract.AttributeTrusted)

@@ -18,12 +18,11 @@ func TestOnlyWhatTheDeploymentNamesIsIndexed(t *testing.T) {
 	in := contract.SessionInput{Options: &domain.StartOptions{Trusted: domain.Trusted{
 		"customer": json.RawMessage(`"4711"`), "tenant": json.RawMessage(`{"a":"o'neill\\"}`), "secretive": json.RawMessage(`1`),
 	}}}
-	c.known.trusted = true
-	require.Empty(t, c.indexed(in))
+	has := attributes{trusted: true}
+	require.Empty(t, c.indexed(in, has))
 	c.cfg.IndexTrusted = []string{"customer", "tenant", "order"}
-	require.Equal(t, []string{`customer=%224711%22`, `tenant=%7B%22a%22:%22o%27neill%5C%5C%22%7D`}, c.indexed(in))
-	c.known.trusted = false
-	require.Empty(t, c.indexed(in), "the namespace has no such attribute")
+	require.Equal(t, []string{`customer=%224711%22`, `tenant=%7B%22a%22:%22o%27neill%5C%5C%22%7D`}, c.indexed(in, has))
+	require.Empty(t, c.indexed(in, attributes{}), "the namespace has no such attribute")
 }
 
 func TestFindingAgentsByTrustedValues(t *testing.T) {
@@ -57,7 +56,7 @@ func TestFindingAgentsByTrustedValues(t *testing.T) {
 		})
 	}
 	c := newFake().client()
-	c.cfg.IndexTrusted, c.known.read, c.known.trusted = []string{"customer", "tenant"}, true, true
+	c.cfg.IndexTrusted, c.known.found = []string{"customer", "tenant"}, &attributes{trusted: true}
 	query, err := c.having(t.Context(), domain.Trusted{"tenant": json.RawMessage(`"a"`), "customer": json.RawMessage(`1`)})
 	require.NoError(t, err)
 	require.Equal(t, ` AND AgentTrusted = 'customer=1' AND AgentTrusted = 'tenant=%22a%22'`, query)

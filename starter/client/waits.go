@@ -4,14 +4,12 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"iter"
 	"slices"
 	"strconv"
 	"strings"
 
 	"everstep/domain"
-	"everstep/domain/account"
 	"everstep/domain/contract"
 )
 
@@ -27,22 +25,20 @@ type WaitingCall struct {
 // agents it knows by the server's list, which may be a moment old. It needs no worker, but without one it takes longer.
 func (c *Client) AllWaiting(ctx context.Context, id string) iter.Seq2[WaitingCall, error] {
 	return func(yield func(WaitingCall, error) bool) {
-		for one, err := range c.waitingAgents(ctx, id) {
-			var status account.Status
-			if err == nil {
-				status, err = c.Status(ctx, one)
-			}
-			if errors.Is(err, &Error{Class: NotFound}) && id == "" {
-				continue // it was deleted meanwhile
-			}
+		if id != "" {
+			c.waitsOf(ctx, id, yield)
+			return
+		}
+		unlessDeleted := func(w WaitingCall, err error) bool { return Is(err, NotFound) || yield(w, err) }
+		for l, err := range c.List(ctx, ListOptions{Open: true}) {
+			more := true
 			if err != nil {
-				yield(WaitingCall{}, err)
-				return
+				more = yield(WaitingCall{}, err)
+			} else if l.Waiting+l.Unknown > 0 && !l.Foreign {
+				_, more = c.waitsOf(ctx, l.ID, unlessDeleted)
 			}
-			for _, w := range status.Waits {
-				if !yield(WaitingCall{one, w}, nil) {
-					return
-				}
+			if !more {
+				return
 			}
 		}
 	}
@@ -54,36 +50,25 @@ func (c *Client) WaitingBelow(ctx context.Context, id string) iter.Seq2[WaitingC
 }
 
 func (c *Client) waitingBelow(ctx context.Context, id string, yield func(WaitingCall, error) bool) bool {
+	children, more := c.waitsOf(ctx, id, yield)
+	for _, sub := range children {
+		more = more && c.waitingBelow(ctx, sub.AgentID.String(), yield)
+	}
+	return more
+}
+
+// waitsOf yields what waits of one agent. It returns the sub-agents under way, and whether more is wanted.
+func (c *Client) waitsOf(ctx context.Context, id string, yield func(WaitingCall, error) bool) (children []contract.SubagentView, more bool) {
 	status, err := c.Status(ctx, id)
 	if err != nil {
-		return yield(WaitingCall{}, err)
+		return nil, yield(WaitingCall{}, err)
 	}
 	for _, w := range status.Waits {
 		if !yield(WaitingCall{id, w}, nil) {
-			return false
+			return nil, false
 		}
 	}
-	for _, sub := range status.Children {
-		if !c.waitingBelow(ctx, sub.AgentID.String(), yield) {
-			return false
-		}
-	}
-	return true
-}
-
-// waitingAgents yields the agents, or the one where id is not empty, of which something waits by the server's list.
-func (c *Client) waitingAgents(ctx context.Context, id string) iter.Seq2[string, error] {
-	return func(yield func(string, error) bool) {
-		if id != "" {
-			yield(id, nil)
-			return
-		}
-		for l, err := range c.List(ctx, ListOptions{Open: true}) {
-			if waits := l.Waiting+l.Unknown > 0; (err != nil || waits && !l.Foreign) && !yield(l.ID, err) {
-				return
-			}
-		}
-	}
+	return status.Children, true
 }
 
 // A Word is what a person says about a tool call that waits for it, whose id and digest AllWaiting tells. The zero call is the only

@@ -64,10 +64,9 @@ func (x *details) why(v client.ExplainView) {
 			text = x.theme.Warn("paused") + " · " + text
 		}
 		x.fact("doing", text+lasting(value(d.Since), x.now))
-		x.signals(d.Signals, d.MoreStops)
-		return
 	}
 	if v.Ending == nil {
+		x.signals(v.Signals, v.MoreStops)
 		return
 	}
 	x.fact("why", OneLine(v.Ending.Summary))
@@ -79,7 +78,7 @@ func (x *details) why(v client.ExplainView) {
 		words += ", error " + string(e.Kind) + Within(" (", string(e.Code), ")") + Within(" in ", OneLine(e.Source), "")
 	}
 	x.fact("", x.theme.Faint(words))
-	x.signals(v.Ending.Others, v.Ending.MoreStops)
+	x.signals(v.Signals, v.MoreStops)
 }
 
 func (x *details) signals(signals []client.ExplainSignal, unkept int) {
@@ -94,7 +93,6 @@ func (x *details) signals(signals []client.ExplainSignal, unkept int) {
 
 func fateWords(fate client.SignalFate) string {
 	words := map[client.SignalFate]string{
-		client.SignalCounted:    "it counted",
 		client.SignalOutranked:  "did not count: another one ranks higher, or came first",
 		client.SignalOverridden: "overridden by a request to continue",
 		client.SignalLate:       "came too late to count",

@@ -44,9 +44,9 @@ func TestExplainTextOfARunningOne(t *testing.T) {
 		Execution: client.Execution{ID: "notes", Number: 1}, Status: domain.StatusInProgress,
 		Doing: &client.ExplainDoing{
 			Text: "step 1: waiting for the model", Since: new(testNow.Add(-4 * time.Second)), Paused: true,
-			Signals: []client.ExplainSignal{{StopSignal: domain.StopSignal{Reason: domain.UserRequested, Source: "user", Message: "enough"}, Fate: client.SignalPending}},
 		},
-		Steps: []client.ExplainStep{{Number: 1, InProgress: true, Tools: []client.ExplainTool{{Tool: "work", Outcome: domain.ToolRunning, Attempts: 1}}}},
+		Signals: []client.ExplainSignal{{StopSignal: domain.StopSignal{Reason: domain.UserRequested, Source: "user", Message: "enough"}, Fate: client.SignalPending}},
+		Steps:   []client.ExplainStep{{Number: 1, InProgress: true, Tools: []client.ExplainTool{{Tool: "work", Outcome: domain.ToolRunning, Attempts: 1}}}},
 	}
 	got := Explanation(Plain(nil), v, testNow)
 	require.Contains(t, got, "paused · step 1: waiting for the model, for 4.0 s")

@@ -90,7 +90,7 @@ func Keeps(t *testing.T, open func(t *testing.T) Keeper) {
 		t.Parallel()
 		store, all := open(t), Sample(t, "ann", 1)
 		require.NoError(t, store.Record(t.Context(), all[0]))
-		all[0].End.Answer = "another"
+		all[0].Ended = &contract.End{Answer: "another"}
 		require.NoError(t, store.Record(t.Context(), all[0]))
 		Reads(t, store, all...)
 	})
@@ -125,7 +125,7 @@ func Keeps(t *testing.T, open func(t *testing.T) Keeper) {
 	t.Run("what is no record is refused", func(t *testing.T) {
 		t.Parallel()
 		store, r := open(t), Sample(t, "ann", 1)[0]
-		r.Name = "../../bob"
+		r.Head.Name = "../../bob"
 		require.ErrorContains(t, store.Record(t.Context(), r), "name")
 		left, err := store.List(t.Context(), r.AgentID)
 		require.NoError(t, err)

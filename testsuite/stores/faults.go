@@ -10,6 +10,7 @@ import (
 
 	"everstep/activities/record"
 	"everstep/domain"
+	"everstep/domain/contract"
 )
 
 // A Fault is something that what a store keeps its objects in can meet.
@@ -76,7 +77,7 @@ func Withstands(t *testing.T, open func(t *testing.T) Faulty) {
 		t.Parallel()
 		store, all := with(t)
 		changed := all[0]
-		changed.End.Answer = "another"
+		changed.Ended = &contract.End{Answer: "another"}
 		store.Meet(Full)
 		for _, r := range []record.Record{all[2], changed} {
 			requireUnavailable(t, store.Record(t.Context(), r), "cannot write", "no space left on device")

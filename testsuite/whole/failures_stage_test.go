@@ -246,7 +246,7 @@ func (p *part) see(t *testing.T) {
 		require.Contains(t, p.said.err, words)
 	}
 	require.Len(t, p.requests(), len(p.plays))
-	require.Equal(t, failed+p.lost(), p.view.Totals.FailedAttempts, "%s", p.retries())
+	require.Equal(t, failed+p.lost(), p.view.Waste.FailedAttempts, "%s", p.retries())
 	p.seeUsage(t)
 	shown, err := json.Marshal([]any{p.status, p.view})
 	require.NoError(t, err)
@@ -336,7 +336,7 @@ func (p *part) seeUsage(t *testing.T) {
 	require.True(t, usage.Estimated, "what may have been billed counts, and is marked")
 	require.Greater(t, usage.InputTokens, told.InputTokens)
 	require.True(t, p.view.Totals.Usage.Estimated)
-	if p.view.Totals.FailedAttempts > 0 {
+	if p.view.Waste.FailedAttempts > 0 {
 		require.Positive(t, p.view.Waste.Usage.TotalTokens(), "explain says what it cost in vain")
 	}
 }

@@ -68,11 +68,11 @@ func (s *stack) requireAsTold(t *testing.T, name string, all []record.Record) {
 	var messages []domain.Entry
 	for i, r := range all {
 		require.Equal(t, i+1, r.Number)
-		require.Equal(t, len(messages), r.From)
+		require.Equal(t, len(messages), r.MessagesFrom)
 		messages = append(messages, r.Messages...)
 		requireSame(t, s.steps(t, name, r.Number), r.Steps)
 		result := s.result(t, name, r.Number)
-		require.Equal(t, result.Answer, r.End.Answer)
+		require.Equal(t, result.Answer, r.Ended.Answer)
 		require.Equal(t, result.Outcome.Usage, r.Usage)
 		require.Equal(t, result.Outcome.Status, r.Status)
 	}

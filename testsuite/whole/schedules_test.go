@@ -100,7 +100,7 @@ func TestEachRunOfAScheduleIsAnAgent(t *testing.T) {
 		now, err := s.agents.Schedule(within(t), view.Name)
 		return err == nil && now.Begun >= 3
 	}, patience, 100*time.Millisecond)
-	changed, err := s.agents.PauseSchedule(within(t), view.Name, "enough")
+	changed, err := s.agents.PauseSchedule(within(t), view.Name, true, "enough")
 	require.NoError(t, err)
 	require.True(t, changed.Changed)
 	paused := s.schedule(t, view.Name)
@@ -213,7 +213,7 @@ func TestAFailedRunPausesItsSchedule(t *testing.T) {
 	}, patience, 50*time.Millisecond)
 	view := s.schedule(t, name)
 	require.Contains(t, view.Note, "paused due to workflow failure")
-	_, err := s.agents.UnpauseSchedule(within(t), name, "")
+	_, err := s.agents.PauseSchedule(within(t), name, false, "")
 	require.NoError(t, err)
 }
 
@@ -310,7 +310,7 @@ func TestAScheduleIsUpdated(t *testing.T) {
 	view := s.schedules(t, quickRun, func(c *client.Schedule) {
 		c.Start.Budget.MaxSteps, c.PauseOnFailure, c.Start.Trusted = new(int64(3)), true, domain.Trusted{"customer": []byte(`4711`)}
 	})
-	_, err := s.agents.PauseSchedule(within(t), view.Name, "for now")
+	_, err := s.agents.PauseSchedule(within(t), view.Name, true, "for now")
 	require.NoError(t, err)
 	other, session := scripted(writeScript(t, quickRun)).Model, s.named("watcher")
 	updated, err := s.agents.UpdateSchedule(within(t), view.Name, func(c *client.Schedule) error {
@@ -358,7 +358,7 @@ func TestNoUpdateOfAScheduleIsLost(t *testing.T) {
 		})
 	}
 	others.Go(func() {
-		_, err := s.agents.PauseSchedule(within(t), view.Name, "holidays")
+		_, err := s.agents.PauseSchedule(within(t), view.Name, true, "holidays")
 		assert.NoError(t, err)
 	})
 	others.Wait()
@@ -369,7 +369,7 @@ func TestNoUpdateOfAScheduleIsLost(t *testing.T) {
 	calls := 0
 	_, err := s.agents.UpdateSchedule(within(t), view.Name, func(c *client.Schedule) error {
 		if calls++; calls == 1 { // somebody is faster
-			_, err := s.agents.UnpauseSchedule(within(t), view.Name, "")
+			_, err := s.agents.PauseSchedule(within(t), view.Name, false, "")
 			assert.NoError(t, err)
 		}
 		c.Start.Prompt = "after all"

@@ -52,13 +52,20 @@ func (e *Error) Error() string {
 // Unwrap returns the kind.
 func (e *Error) Unwrap() error { return e.Kind }
 
-// What the SDK says of a difference, of which the attributes of events and commands may hold what nobody should read.
+// differences are what the SDK says of one, of which the attributes of events and commands may hold what nobody should read, and
+// what is told of it.
+var differences = [...]struct {
+	said *regexp.Regexp
+	told string
+}{
+	{regexp.MustCompile(`nondeterministic workflow: history event is (.*), replay command is (.*)`), "recorded is %s, and now it would be %s"},
+	{regexp.MustCompile(`nondeterministic workflow: missing replay command for (.*)`), "recorded is %s, which it would not do now"},
+	{regexp.MustCompile(`a matching (\w+) command was expected in history event position`), "recorded is %s, which it would not do now"},
+	{regexp.MustCompile(`nondeterministic workflow: extra replay command for (.*)`), "it would now do %s, which is not recorded"},
+}
+
 var (
-	otherCommand   = regexp.MustCompile(`nondeterministic workflow: history event is (.*), replay command is (.*)`)
-	missingCommand = regexp.MustCompile(`nondeterministic workflow: missing replay command for (.*)`)
-	extraCommand   = regexp.MustCompile(`nondeterministic workflow: extra replay command for (.*)`)
-	lostCommand    = regexp.MustCompile(`a matching (\w+) command was expected in history event position (\d+)`)
-	completedTask  = regexp.MustCompile(`WorkflowTaskCompletedEventId:(\d+)`)
+	whereItDiffers = regexp.MustCompile(`(?:WorkflowTaskCompletedEventId:|in history event position )(\d+)`)
 	kindAndName    = regexp.MustCompile(`^(\w+)(?:.*?(?:ActivityType|WorkflowType):\(Name:([^),]*))?`)
 )
 
@@ -66,22 +73,24 @@ var (
 func difference(text string, task int64) *Error {
 	text = oneLine(text)
 	e := &Error{Kind: ErrDiffers, EventID: task, Detail: text}
-	if found := completedTask.FindStringSubmatch(text); found != nil {
+	if found := whereItDiffers.FindStringSubmatch(text); found != nil {
 		e.EventID, _ = strconv.ParseInt(found[1], 10, 64) // they are digits
 	}
-	named := func(attributes string) string {
-		found := kindAndName.FindStringSubmatch(attributes)
-		return strings.TrimSpace(strings.Join(found[1:], " "))
-	}
-	if found := otherCommand.FindStringSubmatch(text); found != nil {
-		e.Detail = fmt.Sprintf("recorded is %s, and now it would be %s", named(found[1]), named(found[2]))
-	} else if found := missingCommand.FindStringSubmatch(text); found != nil {
-		e.Detail = fmt.Sprintf("recorded is %s, which it would not do now", named(found[1]))
-	} else if found := lostCommand.FindStringSubmatch(text); found != nil {
-		e.EventID, _ = strconv.ParseInt(found[2], 10, 64) // they are digits
-		e.Detail = fmt.Sprintf("recorded is %s, which it would not do now", found[1])
-	} else if found := extraCommand.FindStringSubmatch(text); found != nil {
-		e.Detail = fmt.Sprintf("it would now do %s, which is not recorded", named(found[1]))
+	for _, d := range differences {
+		found := d.said.FindStringSubmatch(text)
+		if found == nil {
+			continue
+		}
+		var named []any
+		for _, attributes := range found[1:] {
+			kind, name := "", ""
+			if found := kindAndName.FindStringSubmatch(attributes); found != nil {
+				kind, name = found[1], found[2]
+			}
+			named = append(named, strings.TrimSpace(kind+" "+name))
+		}
+		e.Detail = fmt.Sprintf(d.told, named...)
+		break
 	}
 	e.Detail = domain.Shorten(e.Detail, 300)
 	return e

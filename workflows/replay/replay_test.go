@@ -104,7 +104,7 @@ func TestAskOfAnOpenRun(t *testing.T) {
 	t.Parallel()
 	want, waiting, err := status(t, begun(t), replay.Options{})
 	require.NoError(t, err)
-	require.Equal(t, "resolving the definition", want.Doing)
+	require.Equal(t, "asking a worker for its tools", want.Doing)
 	require.Equal(t, id, want.Name)
 	require.Empty(t, waiting)
 	events := append(begun(t), signalled("one"), &historypb.HistoryEvent{EventType: enumspb.EVENT_TYPE_ACTIVITY_TASK_STARTED},

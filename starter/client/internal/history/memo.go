@@ -58,6 +58,11 @@ func (m Memo) Head() contract.HeadMemo {
 	return head
 }
 
+// Scheduled says what a run of a schedule has begun; false: nothing, or nobody can read it.
+func (m Memo) Scheduled() (contract.ScheduledRun, bool) {
+	return inMemo[contract.ScheduledRun](m, contract.MemoScheduled)
+}
+
 // Waiting says what waits for people; zero: nothing ever has, or nobody can read it.
 func (m Memo) Waiting() contract.Waiting {
 	waiting, _ := inMemo[contract.Waiting](m, contract.MemoWaiting)
