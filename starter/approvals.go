@@ -119,7 +119,7 @@ func (p *program) waitOf(ctx context.Context, agents *client.Client, id string, 
 
 // saysYes asks the person at this terminal, and reports whether they have said yes.
 func (p *program) saysYes(ctx context.Context, prompt string) (yes bool, _ error) {
-	p.asks(ctx, nil, prompt, func(line string) bool {
+	p.asks(ctx, prompt, func(line string) bool {
 		yes = slices.Contains([]string{"y", "yes"}, strings.ToLower(strings.TrimSpace(line)))
 		return true
 	})

@@ -11,6 +11,7 @@ import (
 
 	"everstep/domain"
 	"everstep/domain/contract"
+	"everstep/starter/chat"
 	"everstep/starter/client"
 	"everstep/starter/local"
 	"everstep/starter/render"
@@ -192,6 +193,9 @@ func (p *program) sayDetached(s *local.Stack, x client.Execution, first ...[2]st
 func (p *program) newView(id, ui string) render.View {
 	if p.flags.quiet {
 		return render.Blind()
+	}
+	if p.err.Animated {
+		return chat.Follow(p.err, id, ui)
 	}
 	return render.NewView(p.err, id, ui)
 }

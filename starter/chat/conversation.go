@@ -86,6 +86,11 @@ type conversation struct {
 	brief bool
 	// below says that those of sub-agents are shown.
 	below bool
+	// inline says that it is drawn without a screen, below lines that stay; above is the part that they end with.
+	inline bool
+	above  *part
+	// answer is what may be the answer, which stands elsewhere once an execution that is drawn inline has ended.
+	answer *part
 }
 
 func (t *conversation) add(p *part) *part {
@@ -208,8 +213,13 @@ func (t *conversation) shows(e client.Event) {
 		t.callAt(key, e).at, _ = render.Notice(e)
 	case domain.EventExecutionCompleted, domain.EventExecutionFailed, client.EventEnded:
 		t.over(e)
-	case domain.EventStepStarted, domain.EventHookCalled, domain.EventSubagentSpawning, client.EventContinued: // the line below tells as much as a reader needs
-	case domain.EventMessageWaiting, domain.EventMessageReceived, domain.EventMessageUnsent: // it is shown where it stands
+	case domain.EventStepStarted:
+		t.answer = nil // the execution goes on
+	case domain.EventSubagentSpawning:
+	case domain.EventHookCalled, client.EventContinued, domain.EventMessageWaiting, domain.EventMessageReceived, domain.EventMessageUnsent:
+		if t.inline { // else the screen shows as much as a reader needs
+			t.told(e)
+		}
 	default:
 		t.told(e)
 	}
@@ -220,7 +230,7 @@ func (t *conversation) told(e client.Event) {
 	if text == "" {
 		return
 	}
-	if e.Type == domain.EventPaused && !t.brief {
+	if e.Type == domain.EventPaused && !t.brief && !t.inline {
 		text += "; /resume ends that"
 	}
 	if warns {
@@ -282,12 +292,14 @@ func (t *conversation) replied(e client.Event) {
 	}
 	switch {
 	case text != "" && p == nil:
-		t.add(&part{kind: answered, text: text, cut: e.Skipped > 0})
+		p = t.add(&part{kind: answered, text: text, cut: e.Skipped > 0})
 	case text != "":
 		p.text, p.cut, p.width = text, e.Skipped > 0, 0
 	}
 	if e.Error != nil {
 		t.told(e)
+	} else if len(e.Calls) == 0 {
+		t.answer = p
 	}
 }
 
@@ -305,7 +317,7 @@ func (t *conversation) closes(e client.Event) {
 	t.settle(thought, e.Time)
 	t.settle(answered, e.Time)
 	for _, p := range t.parts {
-		if p.kind == called && p.key.number == e.Number && (p.call == callWaits || p.call == callAllowed || p.call == callRuns) {
+		if p.kind == called && p.key.number == e.Number && p.open() {
 			if p.call == callWaits {
 				p.at = ""
 			}
@@ -314,9 +326,15 @@ func (t *conversation) closes(e client.Event) {
 	}
 }
 
+// open reports whether more of a part is to come.
+func (p *part) open() bool { return p.live || p.kind == called && p.call <= callRuns }
+
 // over ends an execution.
 func (t *conversation) over(e client.Event) {
 	t.closes(e)
+	if t.inline {
+		t.parts = slices.DeleteFunc(t.parts, func(p *part) bool { return p == t.answer })
+	}
 	p := &part{kind: ended, text: "ended"}
 	if e.Ended != nil {
 		took := time.Duration(0)
@@ -330,6 +348,7 @@ func (t *conversation) over(e client.Event) {
 
 // callAt is the call of an event, which is begun where it was not known, and drawn anew.
 func (t *conversation) callAt(key callKey, e client.Event) *part {
+	t.answer = nil
 	for i := len(t.parts) - 1; i >= 0; i-- {
 		if p := t.parts[i]; p.kind == called && p.key == key {
 			p.width = 0
@@ -382,6 +401,9 @@ func (t *conversation) heardWait(key callKey, e client.Event) {
 		t.told(e)
 	default:
 		p.decided(*e.Wait)
+		if t.inline && p.call == callAllowed { // by whom stays to be read
+			t.told(e)
+		}
 	}
 }
 

@@ -146,14 +146,14 @@ func (t *conversation) draw(theme render.Theme, width int, now time.Time) []stri
 	if t.dropped {
 		lines = append(lines, theme.Faint("… what came before is not kept here"))
 	}
-	before := kind(-1)
+	above := t.above
 	for _, p := range t.parts {
-		if gap := p.kind == said || p.kind != before && p.kind != noted && p.kind != warned; gap && len(lines) > 0 && !t.brief {
+		if gap := above != nil && (p.kind == said || p.kind != above.kind && p.kind != noted && p.kind != warned); gap && !t.brief {
 			lines = append(lines, "")
 		}
-		before = p.kind
+		above = p
 		if p.width != width || p.live || p.kind == called && p.call == callRuns {
-			p.lines, p.width = p.draw(theme, width, t.unfolded, now), width
+			p.lines, p.width = p.draw(theme, width, t, now), width
 		}
 		lines = append(lines, p.lines...)
 		if p.sub != nil {
@@ -164,7 +164,7 @@ func (t *conversation) draw(theme render.Theme, width int, now time.Time) []stri
 }
 
 // draw is what a part looks like.
-func (p *part) draw(theme render.Theme, width int, unfolded bool, now time.Time) []string {
+func (p *part) draw(theme render.Theme, width int, of *conversation, now time.Time) []string {
 	text := p.text
 	if p.cut {
 		text = "…" + text
@@ -175,7 +175,7 @@ func (p *part) draw(theme render.Theme, width int, unfolded bool, now time.Time)
 	case answered:
 		return wrapped(text, "  ", "  ", width)
 	case thought:
-		return p.drawThought(theme, width, unfolded, now)
+		return p.drawThought(theme, width, of, now)
 	case called:
 		sign := map[callState]string{
 			callWaits: theme.Warn("?"), callAllowed: theme.Faint("·"), callRuns: theme.Faint("⋯"), callDone: theme.Good("✓"),
@@ -205,7 +205,7 @@ func (p *part) draw(theme render.Theme, width int, unfolded bool, now time.Time)
 	return nil
 }
 
-func (p *part) drawThought(theme render.Theme, width int, unfolded bool, now time.Time) []string {
+func (p *part) drawThought(theme render.Theme, width int, of *conversation, now time.Time) []string {
 	words := "thought"
 	took := p.took
 	if p.live {
@@ -214,10 +214,15 @@ func (p *part) drawThought(theme render.Theme, width int, unfolded bool, now tim
 	if took >= time.Second {
 		words += " for " + render.Duration(took)
 	}
-	if !unfolded {
-		return []string{theme.Faint(fitted("  · "+words+" (Ctrl-R shows it)", width))}
+	shown := of.unfolded || of.inline && p.live
+	if !shown && !of.inline {
+		words += " (Ctrl-R shows it)"
 	}
-	return append([]string{theme.Faint(fitted("  · "+words, width))}, painted(theme.Faint, wrapped(p.text, "    ", "    ", width))...)
+	lines := []string{theme.Faint(fitted("  · "+words, width))}
+	if shown {
+		lines = append(lines, painted(theme.Faint, wrapped(p.text, "    ", "    ", width))...)
+	}
+	return lines
 }
 
 func painted(paint func(...string) string, lines []string) []string {

@@ -73,7 +73,7 @@ func (m *Machine) Connect(ctx context.Context, n Need) (s *Stack, err error) {
 	case unkept && !m.HasRecords():
 		err = &client.Error{Class: client.NotFound, Message: fmt.Sprintf("id: there is no agent %q: %s, where the dev server would keep it, is not there", n.ID, file)}
 	case n.Up && (!unkept || !n.Reads):
-		s, err = m.bringUp(ctx, n, worker)
+		s, err = m.bringUp(ctx, n, devserver.Config{}, worker, nil)
 	case n.Back && missing == nil:
 		s, err = m.bringBack(ctx, n, file)
 	default:

@@ -22,6 +22,6 @@ func TestProgressIsShown(t *testing.T) {
 	s.Tell(client.Event{Type: domain.EventToolCallStarted, Step: 2, Position: 1, Tool: "index", Arguments: "{}"})
 	lines := s.Tell(client.Event{Type: client.EventToolProgress, Step: 2, Position: 1, Tool: "index", Text: "3 of\n9"})
 	require.Len(t, lines, 1)
-	require.Equal(t, callKey{2, 1}, lines[0].call)
+	require.Equal(t, 2, lines[0].step)
 	require.NotContains(t, lines[0].text, "\n")
 }

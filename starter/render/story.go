@@ -30,17 +30,14 @@ const (
 
 // A line is a part of a story. Its text has been cleaned.
 type line struct {
-	mark   mark
-	step   int // zero for what is not of a step
-	text   string
-	call   callKey                // names a tool call, for markCall, markAt, markDone and markFailed
-	at     string                 // how far the call is, for markCall
-	status domain.ExecutionStatus // the execution's, for markEnd
+	mark mark
+	step int // zero for what is not of a step
+	text string
 }
 
 type callKey struct{ step, position int }
 
-// A story puts events into words. What views have in common is here.
+// A story puts events into lines.
 type story struct {
 	id string
 	ui string // where a person looks at the agent, a run's id aside; empty for nowhere
@@ -82,7 +79,7 @@ func (s *story) Tell(e client.Event) []line {
 
 // oneLine is what one line tells of an event.
 func oneLine(e client.Event, m mark, text string) []line {
-	return []line{{mark: m, step: e.Step, call: callKey{e.Step, e.Position}, text: text}}
+	return []line{{mark: m, step: e.Step, text: text}}
 }
 
 func (s *story) thought(e client.Event) []line {
@@ -140,7 +137,7 @@ func (s *story) tell(e client.Event) []line {
 	case domain.EventExecutionCompleted, domain.EventExecutionFailed, client.EventEnded:
 		return []line{s.ended(e)}
 	case client.EventText, client.EventReasoning:
-		return nil // each view shows in its own way what arrives
+		return nil // the view shows what arrives
 	default:
 		m, text := notice(e)
 		if text == "" {
@@ -190,7 +187,7 @@ func (s *story) ended(e client.Event) line {
 	if !s.began.IsZero() {
 		took = e.Time.Sub(s.began)
 	}
-	return line{mark: markEnd, text: Ending(*e.Ended, took), status: e.Ended.Status}
+	return line{mark: markEnd, text: Ending(*e.Ended, took)}
 }
 
 // Ending says in one line how an execution ended and what it took; a time of zero is not known.
@@ -322,8 +319,6 @@ type member struct {
 	// name is what it is called, and depth how deep it is.
 	name  string
 	depth int
-	// call is that of the story's own agent below which it is.
-	call callKey
 }
 
 // join notes that a call has started a sub-agent.
@@ -334,12 +329,8 @@ func (f *family) join(e client.Event) {
 	if f.members == nil {
 		f.members = map[domain.AgentID]*member{}
 	}
-	call := callKey{e.Step, e.Position}
-	if above := f.members[e.AgentID]; above != nil {
-		call = above.call
-	}
 	id := e.ChildID.String()
-	f.members[e.ChildID] = &member{story: newStory(id, ""), name: Joined(" ", OneLine(e.ChildName), shortAgent(id)), depth: e.Depth() + 1, call: call}
+	f.members[e.ChildID] = &member{story: newStory(id, ""), name: Joined(" ", OneLine(e.ChildName), shortAgent(id)), depth: e.Depth() + 1}
 }
 
 // tell returns the lines of an event of a sub-agent. Of one that nobody knows there are none.

@@ -15,14 +15,9 @@ type View struct {
 	Close func()
 }
 
-// NewView is live on a terminal, else of plain lines. ui is where its runs can be looked at, by their ids.
+// NewView is of plain lines. ui is where its runs can be looked at, by their ids.
 func NewView(out *Output, id, ui string) View {
-	s := newStory(id, ui)
-	if out.Animated {
-		v := &liveView{out: out, story: s}
-		return View{v.Show, v.Close}
-	}
-	return settled((&plainView{out: out, story: s}).show)
+	return settled((&plainView{out: out, story: newStory(id, ui)}).show)
 }
 
 // settled has nothing to take back.
