@@ -190,7 +190,7 @@ func (m *Model) types(msg tea.Msg) {
 		m.composer.since = m.cfg.Now()
 	}
 	if refused := m.composer.takes(msg); refused != "" {
-		m.conversation.warn(refused)
+		m.warn(refused)
 	}
 }
 
@@ -223,14 +223,11 @@ func (m *Model) entered() []want {
 func (m *Model) post(text string, queued bool) []want {
 	switch err := domain.CheckPrompt(text); {
 	case err != nil:
-		m.conversation.warn("not sent: " + err.Error())
-		return nil
+		return m.warn("not sent: " + err.Error())
 	case m.turn.phase == over:
-		m.conversation.warn("not sent: the session has ended; " + m.cfg.shell("chat") + " begins another")
-		return nil
+		return m.warn("not sent: the session has ended; " + m.cfg.shell("chat") + " begins another")
 	case len(m.outbox.letters) >= maxLetters:
-		m.conversation.warn("not sent: too many messages wait; let this turn end")
-		return nil
+		return m.warn("not sent: too many messages wait; let this turn end")
 	}
 	m.composer.set("")
 	m.screen.up = 0

@@ -199,8 +199,19 @@ func (t *conversation) shows(e client.Event) {
 		t.withdraw()
 	case domain.EventInferenceReceived:
 		t.replied(e)
-	case domain.EventToolCallStarted, client.EventToolProgress, domain.EventToolCallCompleted, domain.EventToolCallBlocked:
-		t.heardCall(key, e)
+	case domain.EventToolCallStarted:
+		p := t.callAt(key, e)
+		p.call, p.began = callRuns, e.Time
+		if e.Arguments != "" { // those that run may be a person's own
+			p.text = render.CallWords(e.Tool, e.Arguments)
+		}
+	case client.EventToolProgress:
+		t.callAt(key, e).at = e.Text
+	case domain.EventToolCallCompleted:
+		t.callAt(key, e).done(e)
+	case domain.EventToolCallBlocked:
+		p := t.callAt(key, e)
+		p.call, p.at = callNotRun, render.Why(e.Error)
 	case domain.EventWaitOpened, domain.EventWaitClosed:
 		t.heardWait(key, e)
 	case client.EventRetry:
@@ -365,24 +376,6 @@ func (t *conversation) callAt(key callKey, e client.Event) *part {
 // follows reports whether a part is a later call of the same step.
 func (p *part) follows(key callKey) bool {
 	return p.kind == called && p.key.number == key.number && p.key.step == key.step && p.key.position > key.position
-}
-
-func (t *conversation) heardCall(key callKey, e client.Event) {
-	p := t.callAt(key, e)
-	switch e.Type {
-	case domain.EventToolCallStarted:
-		p.call, p.began = callRuns, e.Time
-		if e.Arguments != "" { // those that run may be a person's own
-			p.text = render.CallWords(e.Tool, e.Arguments)
-		}
-	case client.EventToolProgress:
-		p.at = e.Text
-	case domain.EventToolCallCompleted:
-		p.done(e)
-	case domain.EventToolCallBlocked:
-		p.call, p.at = callNotRun, render.Why(e.Error)
-	default:
-	}
 }
 
 // heardWait takes what a call waits for, or what came of that. Of an outcome that is unknown the end of the call tells.

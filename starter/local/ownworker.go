@@ -21,8 +21,8 @@ import (
 	"everstep/worker/host"
 )
 
-// CheckLocally says what our worker would of model and tools, before it is started.
-func (m *Machine) CheckLocally(ctx context.Context, f Flags, d domain.Definition) error {
+// CheckLocally says what our worker would of model and tools, and of what may be used, before it is started.
+func (m *Machine) CheckLocally(ctx context.Context, f Flags, d domain.Definition, budget domain.ExecutionBudget) error {
 	_, own, err := m.ownStack(f)
 	if err != nil || !own {
 		return err
@@ -30,7 +30,7 @@ func (m *Machine) CheckLocally(ctx context.Context, f Flags, d domain.Definition
 	if d.Model.Provider == "" { // a session has one, of which its own worker knows
 		return m.checkTools(f, d.Tools)
 	}
-	return cmp.Or(checkModel(ctx, d.Model), m.checkTools(f, d.Tools), m.checkAllowed(f, d), checkOwnWorker(d), m.checkCost(d))
+	return cmp.Or(checkModel(ctx, d.Model), m.checkTools(f, d.Tools), m.checkAllowed(f, d), checkOwnWorker(d), m.checkCost(d.Model, budget))
 }
 
 // DoubtedTools says of tools that a worker of this program would refuse why it would, without refusing them: workers
@@ -98,9 +98,9 @@ func (m *Machine) ModelNames() (map[string]string, error) {
 
 // checkCost refuses to limit the cost of what has no price, here or on our worker. One that is
 // up may have another file of prices: then it is named to this command too.
-func (m *Machine) checkCost(d domain.Definition) error {
-	limit := d.Budget.MaxCostNanoUSD
-	if limit == nil || *limit == 0 || d.Model.Price != nil {
+func (m *Machine) checkCost(model domain.LLMConfig, budget domain.ExecutionBudget) error {
+	limit := budget.MaxCostNanoUSD
+	if limit == nil || *limit == 0 || model.Price != nil {
 		return nil
 	}
 	files := slices.DeleteFunc([]string{m.Env.file(VariablePrices)}, func(file string) bool { return file == "" })
@@ -108,9 +108,9 @@ func (m *Machine) checkCost(d domain.Definition) error {
 	if err != nil {
 		return invalid("%s: %s", VariablePrices, err)
 	}
-	if known, _ := table.Find(d.Model.Provider, d.Model.Model, true); known.Price == nil {
+	if known, _ := table.Find(model.Provider, model.Model, true); known.Price == nil {
 		return invalid("max_cost: nobody knows what %s costs; give its price with --price, in the agent's file or in %s, or leave the limit out",
-			d.Model, VariablePrices)
+			model, VariablePrices)
 	}
 	return nil
 }

@@ -89,7 +89,7 @@ func TestPlainView(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			var out strings.Builder
-			v := settled((&plainView{out: Plain(&out), story: newStory("notes", "http://127.0.0.1:8233/x")}).show)
+			v := NewView(Plain(&out), "notes", "http://127.0.0.1:8233/x")
 			show(v, events)
 			requireHarmless(t, out.String())
 			requireGolden(t, "plain-"+name, out.String())
@@ -101,7 +101,7 @@ func TestPlainView(t *testing.T) {
 func TestAViewFromAMomentOnHasItsHeader(t *testing.T) {
 	t.Parallel()
 	var out strings.Builder
-	v := settled((&plainView{out: Plain(&out), story: newStory("notes", "")}).show)
+	v := NewView(Plain(&out), "notes", "")
 	v.Show(client.Event{Type: domain.EventStepStarted, Number: 3, Step: 2})
 	v.Show(client.Event{Type: domain.EventStepStarted, Number: 3, Step: 3})
 	require.Equal(t, "notes · execution 3\nstep 2\nstep 3\n", out.String())
@@ -112,7 +112,7 @@ func TestAViewFromAMomentOnHasItsHeader(t *testing.T) {
 func TestPlainViewShowsTextAsItArrives(t *testing.T) {
 	t.Parallel()
 	var out strings.Builder
-	v := settled((&plainView{out: Plain(&out), story: newStory("notes", "")}).show)
+	v := NewView(Plain(&out), "notes", "")
 	said := func(e client.Event) string { before := len(out.String()); v.Show(e); return out.String()[before:] }
 	v.Show(client.Event{Type: domain.EventStepStarted, Step: 1})
 	require.Empty(t, said(client.Event{Type: client.EventText, Step: 1, Text: "one"}))
