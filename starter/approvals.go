@@ -32,7 +32,7 @@ with the exact arguments that would run, and which commands answer it:
   starter approvals notes
   starter approvals --json | jq -r '.[].id'`)
 	command.RunE = func(command *cobra.Command, args []string) error {
-		return p.onAgent(command.Context(), args, local.Need{Back: true, Reads: len(args) > 0}, p.idOf, p.fromRecords(p.showWaiting))
+		return p.onAgent(command.Context(), args, local.Need{Back: true, Reads: len(args) > 0}, p.showWaiting)
 	}
 	return command
 }

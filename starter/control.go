@@ -131,7 +131,7 @@ It needs a server that is up and a worker: dev, watch ID and --wait bring them u
 		`  starter extend notes --max-steps 40
   starter extend notes --max-cost 0.50 --deadline none --wait
   starter extend notes --session --max-tokens 500000
-  starter extend 7d44c2b5-3a9a-4dc0-8f0b-6a3f9e1b2c3d`), &need, p.actOn, func(ctx context.Context, s *local.Stack, id string) error {
+  starter extend 7d44c2b5-3a9a-4dc0-8f0b-6a3f9e1b2c3d`), &need, func(ctx context.Context, s *local.Stack, id string) error {
 		totals := client.ExtendOptions{Budget: limits.budget, Lift: limits.lift}
 		if session {
 			extended, err := s.Agents.ExtendSession(ctx, id, totals)

@@ -80,7 +80,7 @@ brings them up as run does.`,
 			return err
 		}
 		o.Budget, o.Metadata, o.Trusted = limits.budget, given.metadata, given.trusted
-		return p.onAgent(command.Context(), args, need, p.actOn, func(ctx context.Context, s *local.Stack, id string) error {
+		return p.onAgent(command.Context(), args, need, func(ctx context.Context, s *local.Stack, id string) error {
 			return p.forked(ctx, s, point.of(id), o, need.Up)
 		})
 	}

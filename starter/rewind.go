@@ -56,7 +56,7 @@ a worker. An agent without a name is not rewound: fork it.`,
 		if o.Budget = limits.budget; o.Prompt == "" && (need.Up || o.Model != nil || !o.Budget.IsZero()) {
 			return usage("--wait, --model, limits: are the next execution's, which begins with the next message; give them with a prompt, or to send")
 		}
-		return p.onAgent(command.Context(), args, need, p.actOn, func(ctx context.Context, s *local.Stack, id string) error {
+		return p.onAgent(command.Context(), args, need, func(ctx context.Context, s *local.Stack, id string) error {
 			return p.rewound(ctx, s, to.of(id), o, need.Up)
 		})
 	}

@@ -136,7 +136,7 @@ input.`,
 			return err
 		}
 		reached := false
-		err = p.onAgent(ctx, args, need, p.actOn, func(ctx context.Context, s *local.Stack, id string) error {
+		err = p.onAgent(ctx, args, need, func(ctx context.Context, s *local.Stack, id string) error {
 			if reached = true; unknown != nil && s.Own(ctx, id) {
 				return unknown
 			}

@@ -64,7 +64,13 @@ func (f *follower) going(theme render.Theme, width int, now time.Time) []string 
 	if !f.turn.busy() {
 		return lines
 	}
-	return append(lines, theme.Faint(fitted("  ⋯ "+render.Joined(" · ", f.turn.words(f.turn.began, 0), f.turn.used()), width)))
+	waits := 0
+	for _, p := range f.conversation.parts {
+		if p.kind == called && p.call == callWaits {
+			waits++
+		}
+	}
+	return append(lines, theme.Faint(fitted("  ⋯ "+render.Joined(" · ", f.turn.words(f.turn.began, waits), f.turn.used()), width)))
 }
 
 // settled takes out the first parts that stay as they are, and returns what they look like. The newest part may still change.

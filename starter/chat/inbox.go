@@ -152,7 +152,7 @@ func (m *Model) unsent(msg unsent) []want {
 
 // handBack has what was not taken be typed again, where nothing else is; else it is shown as what it was.
 func (m *Model) handBack(was, text string) {
-	if m.composer.purpose == aMessage && m.composer.empty() {
+	if m.composer.about == nil && m.composer.empty() {
 		m.composer.set(text)
 		return
 	}

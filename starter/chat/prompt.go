@@ -49,12 +49,6 @@ func (p *prompt) has(id domain.ToolExecutionID) bool {
 	return slices.ContainsFunc(p.pending, func(one client.WaitingCall) bool { return one.ToolExecutionID == id })
 }
 
-// drop forgets a call that waits no more.
-func (p *prompt) drop(id domain.ToolExecutionID) {
-	p.pending = slices.DeleteFunc(slices.Clone(p.pending), func(one client.WaitingCall) bool { return one.ToolExecutionID == id })
-	delete(p.hidden, id)
-}
-
 // again asks anew about what was put aside.
 func (p *prompt) again() {
 	maps.DeleteFunc(p.hidden, func(_ domain.ToolExecutionID, aside bool) bool { return aside })
@@ -85,7 +79,7 @@ func (m *Model) promptPanel() (lines []string, whole bool) {
 		cut := "  … not all of it fits here; " + m.cfg.shell("approvals", cmp.Or(asked.ID, m.cfg.ID)) + " shows it"
 		lines, whole = append(lines[:max(most-2, 0)], theme.Warn(fitted(cut, width))), false
 	}
-	if m.composer.purpose == aMessage { // else its keys are not those of what is typed
+	if m.composer.about == nil { // else its keys are not those of what is typed
 		lines = append(lines, painted(theme.Warn, wrapped(promptKeys(asked, whole), "  ", "  ", width))...)
 	}
 	typed := strings.Count(m.composer.area.View(), "\n") + 1
@@ -149,7 +143,7 @@ func (m *Model) decides(call client.WaitingCall, word client.Word, verb rune) []
 	case verb == 'e' && (!call.Whole() || call.Arguments != render.Clean(call.Arguments)):
 		m.warn("not all of the arguments are known here: " + m.cfg.shell("approve", id, render.ShortCall(call.ToolExecutionID), "--edit", "JSON") + " takes others")
 	case verb == 'e':
-		m.composer.asks(arguments, call)
+		m.composer.edits(call)
 	case verb == 'd':
 		return m.slashLater("")
 	default:
@@ -160,7 +154,7 @@ func (m *Model) decides(call client.WaitingCall, word client.Word, verb rune) []
 
 // enteredArguments are what a call is to run with, which they were begun for, and no other that waits meanwhile.
 func (m *Model) enteredArguments(text string) []want {
-	call := m.composer.about
+	call := *m.composer.about
 	if text == "" {
 		return m.warn("there are no arguments; give a JSON object, or Esc goes back")
 	}

@@ -214,7 +214,8 @@ func (m *Model) decided(id domain.ToolExecutionID) {
 	for _, sub := range m.subagents.order {
 		sub.decided(id)
 	}
-	m.prompt.drop(id)
+	m.gather()
+	delete(m.prompt.hidden, id)
 }
 
 // waiter is what an agent is called that asks: empty for the conversation's own.

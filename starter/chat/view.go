@@ -92,7 +92,7 @@ func (m *Model) below() []string {
 	lines := []string{t.Faint(strings.Repeat("─", width))}
 	panel, _ := m.promptPanel()
 	lines = append(lines, panel...)
-	if m.composer.purpose == arguments {
+	if m.composer.about != nil {
 		lines = append(lines, painted(t.Warn, wrapped("the arguments to run instead: Enter runs them, Alt-Enter new line, Esc back", "  ", "  ", width))...)
 	}
 	return lines

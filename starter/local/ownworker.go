@@ -61,7 +61,9 @@ func (m *Machine) WorkerTools() (tools []string, note string) {
 // would be told of.
 func (m *Machine) ownTools() []string {
 	on := m.optionalTools()
-	tools := slices.DeleteFunc(BuiltinNames(), func(name string) bool { return optional(name) && !slices.Contains(on, name) })
+	tools := slices.DeleteFunc(BuiltinNames(), func(name string) bool {
+		return slices.Contains(host.OptionalNames(), name) && !slices.Contains(on, name)
+	})
 	if file := m.Env.Value(host.MCPVariable); file != "" {
 		servers, _ := mcp.Load(file) // whoever starts the worker is told what is wrong with it
 		for _, s := range servers {
@@ -73,11 +75,6 @@ func (m *Machine) ownTools() []string {
 		_, all := domain.ServerOfAll(name)
 		return err == nil && !all && !allow.Tool(name)
 	})
-}
-
-// optional reports whether a tool is one that has to be turned on.
-func optional(name string) bool {
-	return slices.ContainsFunc(host.OptionalTools(), func(s domain.ToolSpec) bool { return s.Name == name })
 }
 
 // ModelNames are what words for models in other tools' files stand for, in lower case: WORD=PROVIDER/MODEL, with commas.
@@ -144,7 +141,7 @@ func (m *Machine) toolProblems(f Flags, tools []string) (problems []error) {
 	known := BuiltinNames()
 	on, by := m.turnedOn(f)
 	off := func(name string) bool {
-		return on != nil && !slices.Contains(on, name) && optional(name)
+		return on != nil && !slices.Contains(on, name) && slices.Contains(host.OptionalNames(), name)
 	}
 	offered := slices.DeleteFunc(slices.Clone(known), off)
 	var unknown []string
