@@ -23,7 +23,7 @@ import (
 
 // CheckLocally says what our worker would of model and tools, and of what may be used, before it is started.
 func (m *Machine) CheckLocally(ctx context.Context, f Flags, d domain.Definition, budget domain.ExecutionBudget) error {
-	_, own, err := m.ownStack(f)
+	_, own, err := m.ownWorker(f)
 	if err != nil || !own {
 		return err
 	}
