@@ -32,9 +32,10 @@ func Notice(e client.Event) (text string, warns bool) {
 	return OneLine(text), warns
 }
 
+// notice is Notice before it is cleaned.
 func notice(e client.Event) (text string, warns bool) {
-	reason, failed := Within(": ", OneLine(e.Reason), ""), Within(": ", Why(e.Error), "")
-	tool, hook := OneLine(e.Tool), fmt.Sprintf("hook %s at %s", OneLine(e.Hook), OneLine(string(e.Trigger)))
+	reason, failed := Within(": ", e.Reason, ""), Within(": ", Why(e.Error), "")
+	tool, hook := e.Tool, fmt.Sprintf("hook %s at %s", e.Hook, e.Trigger)
 	message := value(e.Message)
 	switch e.Type {
 	case client.EventRetry, domain.EventToolCallRetried, domain.EventInferenceRequested:
@@ -57,11 +58,11 @@ func notice(e client.Event) (text string, warns bool) {
 		if !waiting.Until.IsZero() {
 			return tool + " waits until " + moment(waiting.Until), false
 		}
-		return tool + " goes on at its server" + Within(": ", OneLine(waiting.Status), ""), false
+		return tool + " goes on at its server" + Within(": ", waiting.Status, ""), false
 	case domain.EventToolCallBlocked:
 		by := ""
 		if e.Error != nil {
-			by = Within(" (", OneLine(e.Error.Source), ")")
+			by = Within(" (", e.Error.Source, ")")
 		}
 		return CallWords(e.Tool, e.Arguments) + cmp.Or(failed, ": not run") + by, true
 	case domain.EventHookCalled:
@@ -71,7 +72,7 @@ func notice(e client.Event) (text string, warns bool) {
 	case client.EventWithdrawn:
 		return fmt.Sprintf("what came so far of attempt %d is withdrawn", max(e.Attempt, 1)), false
 	case client.EventWithheld:
-		return fmt.Sprintf("what the model says is withheld: hook %s may rewrite it", OneLine(e.Hook)), false
+		return fmt.Sprintf("what the model says is withheld: hook %s may rewrite it", e.Hook), false
 	case client.EventNoWorker:
 		return "no worker has taken the work for 5 s; waiting until one is up" + reason, true
 	case client.EventRateLimited:
@@ -80,7 +81,7 @@ func notice(e client.Event) (text string, warns bool) {
 		return "a worker cannot carry this on, and tries again" + reason, true
 	case domain.EventStopSignalReceived:
 		if asked, _ := e.Recorded.Data.(domain.StopEvent); asked.Reason == domain.UserRequested || asked.Reason == domain.StopRequested {
-			return "asked to stop" + Within(" by ", OneLine(asked.Source), "") + reason, true
+			return "asked to stop" + Within(" by ", asked.Source, "") + reason, true
 		}
 		return "", true // that a limit or the end of the work stops it says the end
 	case domain.EventWaitOpened:
@@ -106,13 +107,13 @@ func notice(e client.Event) (text string, warns bool) {
 	case client.EventGone:
 		return "what it does cannot be read" + reason, true
 	case domain.EventSubagentSpawning:
-		return Joined(" ", "sub-agent", OneLine(e.ChildName), e.ChildID.String(), "begins"), false
+		return Joined(" ", "sub-agent", e.ChildName, e.ChildID.String(), "begins"), false
 	case domain.EventHandedOver:
 		handed, _ := e.Recorded.Data.(domain.ConversationHandedOver)
-		return "the conversation is handed over to " + OneLine(handed.Agent), false
+		return "the conversation is handed over to " + handed.Agent, false
 	case domain.EventMCPSessionLost:
 		lost, _ := e.Recorded.Data.(domain.MCPSessionEvent)
-		return "the session with MCP server " + OneLine(lost.Server) + " is lost" + Within(": ", OneLine(lost.Why), ""), true
+		return "the session with MCP server " + lost.Server + " is lost" + Within(": ", lost.Why, ""), true
 	default: // what else is noted shows in what comes of it
 		return "", false
 	}
