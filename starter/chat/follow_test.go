@@ -81,7 +81,9 @@ func TestFollowWhileItGoesOn(t *testing.T) {
 	v.Close()
 	require.NotContains(t, s.String(), "at the end", "what was under way does not stay")
 	require.Contains(t, s.String(), "✓ list_files")
+	shows(v, client.Event{Type: domain.EventToolCallCompleted, Step: 2, Tool: "read_file", Error: domain.Errorf(domain.Invalid, "there is no such file; list_files shows all")})
 	v.Close()
+	require.Contains(t, s.String(), "✗ read_file: there is no such file;\n    list_files shows all\n", "what failed is told whole")
 	require.NoError(t, s.failure)
 }
 

@@ -186,9 +186,12 @@ func (p *part) draw(theme render.Theme, width int, of *conversation, now time.Ti
 		if strings.HasPrefix(words, ":") {
 			joint = ""
 		}
-		words = joint + render.OneLine(words)
+		words = strings.TrimRight(joint+render.OneLine(words), " ")
+		if of.inline && !p.open() { // what came of it is nowhere else to be seen
+			return wrapped(render.OneLine(text)+words, "  "+sign+" ", "    ", width)
+		}
 		room := max(width-4-ansi.StringWidth(words), width/3)
-		return []string{fitted("  "+sign+" "+fitted(render.OneLine(text), room)+strings.TrimRight(words, " "), width)}
+		return []string{fitted("  "+sign+" "+fitted(render.OneLine(text), room)+words, width)}
 	case stepped:
 		return []string{theme.Faint(fitted(render.OneLine(text), width))}
 	case noted:
