@@ -20,15 +20,24 @@ type find func(ctx context.Context, s *local.Stack, argument string) (id string,
 func looks() local.Need { return local.Need{Back: true, Reads: true} }
 
 // withAgent completes a command by what it does with the one agent that its argument names. Flags may change the need.
-func (p *program) withAgent(command *cobra.Command, need *local.Need, find find, do agentWork) *cobra.Command {
+func (p *program) withAgent(command *cobra.Command, need *local.Need, do agentWork) *cobra.Command {
 	command.RunE = func(command *cobra.Command, args []string) error {
-		return p.onAgent(command.Context(), args, *need, find, do)
+		return p.onAgent(command.Context(), args, *need, do)
 	}
 	return command
 }
 
-// onAgent does something with the agent that the first argument means, if any.
-func (p *program) onAgent(ctx context.Context, args []string, need local.Need, find find, do agentWork) (err error) {
+// onAgent does something with the agent that the first argument means, if any. What only looks takes any beginning of its id.
+func (p *program) onAgent(ctx context.Context, args []string, need local.Need, do agentWork) error {
+	find := p.actOn
+	if need.Back || need.Reads {
+		find = p.idOf
+	}
+	return p.onFound(ctx, args, need, find, do)
+}
+
+// onFound is onAgent with another way to know the agent. Where the records have told, since no server was up, that is said.
+func (p *program) onFound(ctx context.Context, args []string, need local.Need, find find, do agentWork) (err error) {
 	if len(args) > 0 {
 		need.ID = args[0]
 		err = client.CheckID(need.ID)
@@ -48,33 +57,26 @@ func (p *program) onAgent(ctx context.Context, args []string, need local.Need, f
 	if err != nil {
 		return err
 	}
-	return do(ctx, s, id)
+	err = do(ctx, s, id)
+	if s.Unreached && !client.Is(err, client.Unreachable) {
+		p.say("no server is up: this is what the records tell")
+	}
+	return err
 }
 
 // changing is withAgent of a command that changes it.
 func (p *program) changing(command *cobra.Command, do agentWork) *cobra.Command {
-	return p.withAgent(command, &local.Need{}, p.actOn, do)
+	return p.withAgent(command, &local.Need{}, do)
 }
 
 // change is onAgent for what changes it.
 func (p *program) change(ctx context.Context, args []string, do agentWork) error {
-	return p.onAgent(ctx, args, local.Need{}, p.actOn, do)
+	return p.onAgent(ctx, args, local.Need{}, do)
 }
 
-// looking is withAgent of a command that only looks. Where the records are read, that is said.
+// looking is withAgent of a command that only looks.
 func (p *program) looking(command *cobra.Command, do agentWork) *cobra.Command {
-	return p.withAgent(command, new(looks()), p.idOf, p.fromRecords(do))
-}
-
-// fromRecords says at the end where no server was up, so that the records have told.
-func (p *program) fromRecords(do agentWork) agentWork {
-	return func(ctx context.Context, s *local.Stack, id string) error {
-		err := do(ctx, s, id)
-		if s.Unreached && !client.Is(err, client.Unreachable) {
-			p.say("no server is up: this is what the records tell")
-		}
-		return err
-	}
+	return p.withAgent(command, new(looks()), do)
 }
 
 // idOf is the id of the agent that an argument means, which may be the beginning of one. It is shown then.

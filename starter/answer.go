@@ -130,7 +130,7 @@ func (p *program) typedReply(ctx context.Context, question client.WaitingCall, r
 	}
 	p.err.Printf("%s", render.Waiting([]client.WaitingCall{question}, p.now()))
 	by, reason, said := reply.By, reply.Reason, false
-	p.asks(ctx, nil, promptFor(*question.Ask), func(line string) bool {
+	p.asks(ctx, promptFor(*question.Ask), func(line string) bool {
 		if strings.TrimSpace(line) == "" {
 			return true
 		}

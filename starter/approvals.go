@@ -32,7 +32,7 @@ with the exact arguments that would run, and which commands answer it:
   starter approvals notes
   starter approvals --json | jq -r '.[].id'`)
 	command.RunE = func(command *cobra.Command, args []string) error {
-		return p.onAgent(command.Context(), args, local.Need{Back: true, Reads: len(args) > 0}, p.idOf, p.fromRecords(p.showWaiting))
+		return p.onAgent(command.Context(), args, local.Need{Back: true, Reads: len(args) > 0}, p.showWaiting)
 	}
 	return command
 }
@@ -119,7 +119,7 @@ func (p *program) waitOf(ctx context.Context, agents *client.Client, id string, 
 
 // saysYes asks the person at this terminal, and reports whether they have said yes.
 func (p *program) saysYes(ctx context.Context, prompt string) (yes bool, _ error) {
-	p.asks(ctx, nil, prompt, func(line string) bool {
+	p.asks(ctx, prompt, func(line string) bool {
 		yes = slices.Contains([]string{"y", "yes"}, strings.ToLower(strings.TrimSpace(line)))
 		return true
 	})

@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -18,22 +17,16 @@ import (
 )
 
 // An asker asks the person at this terminal about the tool calls that wait, and what they ask, one after the other, while
-// the execution is followed beside it.
+// the execution is followed beside it. It is used by the goroutine that follows.
 type asker struct {
 	program *program
 	agents  *client.Client
+	ctx     context.Context
 	cancel  context.CancelFunc
 	ended   sync.WaitGroup
-	// news holds one where calls have changed.
-	news  chan struct{}
-	mu    sync.Mutex
-	calls []waitingCall // those about which nobody has decided, in the order in which they began to wait
-}
-
-// A waitingCall is a call that waits, as the event tells by which it began to. over is closed when it waits no more.
-type waitingCall struct {
-	client.WaitingCall
-	over chan struct{}
+	// decided end the questions about which nobody has decided, and last is closed when the newest was asked.
+	decided map[domain.ToolExecutionID]context.CancelFunc
+	last    <-chan struct{}
 }
 
 // tooSoon is within what time nobody has read a call: what comes then was typed for something else.
@@ -45,14 +38,13 @@ func (p *program) interactive() bool {
 	return ok && term.IsTerminal(int(in.Fd())) && p.out.Terminal && p.err.Terminal && !p.flags.json
 }
 
-// newAsker begins to ask; nil: nobody is there to be asked.
+// newAsker is who asks; nil: nobody is there to be asked.
 func (p *program) newAsker(ctx context.Context, agents *client.Client) *asker {
 	if !p.interactive() {
 		return nil
 	}
-	a := &asker{program: p, agents: agents, news: make(chan struct{}, 1)}
-	ctx, a.cancel = context.WithCancel(ctx)
-	a.ended.Go(func() { a.run(ctx) })
+	a := &asker{program: p, agents: agents, decided: map[domain.ToolExecutionID]context.CancelFunc{}}
+	a.ctx, a.cancel = context.WithCancel(ctx)
 	return a
 }
 
@@ -74,64 +66,37 @@ func callIn(id string, e client.Event) client.WaitingCall {
 	return call
 }
 
-// take notes that a call waits, or that somebody has decided.
+// take has the person asked about a call that waits, after those before it, until somebody has decided.
 func (a *asker) take(call client.WaitingCall, waits bool) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.drop(call.ToolExecutionID)
-	if waits {
-		a.calls = append(a.calls, waitingCall{call, make(chan struct{})})
+	if over := a.decided[call.ToolExecutionID]; over != nil {
+		over()
 	}
-	select {
-	case a.news <- struct{}{}:
-	default:
+	if !waits {
+		return
 	}
-}
-
-func (a *asker) drop(id domain.ToolExecutionID) {
-	a.calls = slices.DeleteFunc(a.calls, func(c waitingCall) bool {
-		if c.ToolExecutionID == id {
-			close(c.over)
+	open, over := context.WithCancel(a.ctx)
+	a.decided[call.ToolExecutionID] = over
+	before, asked := a.last, make(chan struct{})
+	a.last = asked
+	a.ended.Go(func() {
+		defer close(asked)
+		if before != nil {
+			<-before
 		}
-		return c.ToolExecutionID == id
+		if open.Err() == nil && a.about(open, call) {
+			<-open.Done() // what was decided is shown before there is another question
+		}
 	})
 }
 
-func (a *asker) first() (waitingCall, bool) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if len(a.calls) == 0 {
-		return waitingCall{}, false
-	}
-	return a.calls[0], true
-}
-
-func (a *asker) run(ctx context.Context) {
-	for ctx.Err() == nil {
-		asked, ok := a.first()
-		next := a.news
-		if ok && a.about(ctx, asked) {
-			next = asked.over // what was decided is shown before there is another question
-		} else if ok {
-			a.mu.Lock()
-			a.drop(asked.ToolExecutionID)
-			a.mu.Unlock()
-			continue
-		}
-		select {
-		case <-ctx.Done():
-		case <-next:
-		}
-	}
-}
-
-// about asks about what waits, and reports whether the person has said something about it. They may leave it for later.
-func (a *asker) about(ctx context.Context, asked waitingCall) (said bool) {
+// about asks about what waits while open lasts, and reports whether the person has said something about it. They may leave it for
+// later.
+func (a *asker) about(open context.Context, asked client.WaitingCall) (said bool) {
 	p := a.program
-	call, err := a.look(ctx, asked.WaitingCall)
-	if err != nil && ctx.Err() == nil {
+	call, err := a.look(open, asked)
+	if err != nil && open.Err() == nil {
 		p.warn(err.Error())
-		p.warn(p.howToAnswer(asked.WaitingCall))
+		p.warn(p.howToAnswer(asked))
 	}
 	if call.IsZero() {
 		return false // somebody was faster
@@ -143,12 +108,12 @@ func (a *asker) about(ctx context.Context, asked waitingCall) (said bool) {
 	p.err.Hold(render.Waiting([]client.WaitingCall{call}, p.now()))
 	defer p.err.Resume()
 	shown := p.now()
-	if !p.asks(ctx, asked.over, prompt, func(line string) (done bool) {
+	if !p.asks(open, prompt, func(line string) (done bool) {
 		if p.now().Sub(shown) < tooSoon {
 			p.err.Printf("that was typed before anybody could read it; look at it, and answer again\n")
 			return false
 		}
-		done, said = a.hear(ctx, call, line)
+		done, said = a.hear(a.ctx, call, line)
 		return done
 	}) {
 		p.err.Printf("\n")
@@ -206,8 +171,8 @@ func (a *asker) hear(ctx context.Context, call client.WaitingCall, line string) 
 }
 
 // asks prompts the person at this terminal until hear says of a line that it will do. It reports false where none comes any more: since
-// standard input has ended, over says that nobody is to be asked, or ctx has ended.
-func (p *program) asks(ctx context.Context, over <-chan struct{}, prompt string, hear func(line string) (done bool)) bool {
+// standard input or ctx has ended.
+func (p *program) asks(ctx context.Context, prompt string, hear func(line string) (done bool)) bool {
 	forgetTyped(p.in)
 	if p.typed == nil {
 		p.typed = make(chan string)
@@ -222,7 +187,6 @@ func (p *program) asks(ctx context.Context, over <-chan struct{}, prompt string,
 		p.err.Printf("%s", prompt)
 		select {
 		case <-ctx.Done():
-		case <-over:
 		case line, typed := <-p.typed:
 			if typed && !hear(line) {
 				continue

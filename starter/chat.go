@@ -78,9 +78,7 @@ func (p *program) chat(ctx context.Context, f local.Flags, asked *startFlags, na
 	if err != nil {
 		return err
 	}
-	here := start.Definition
-	here.Budget = start.Budget
-	if err := p.machine.CheckLocally(ctx, f, here); err != nil {
+	if err := p.machine.CheckLocally(ctx, f, start.Definition, start.Budget); err != nil {
 		return err
 	}
 	var relay relay

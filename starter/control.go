@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"context"
+	"fmt"
 
 	"github.com/spf13/cobra"
 
@@ -74,15 +75,19 @@ func (p *program) pausing(
 ) *cobra.Command {
 	return p.changing(command, func(ctx context.Context, s *local.Stack, id string) error {
 		paused, err := change(s.Agents, ctx, id)
-		if err != nil {
-			return err
-		}
-		state := done
-		if !paused.Changed {
-			state = before
-		}
-		return p.done(paused, "execution %d of %s %s", paused.Number, paused.ID, state)
+		return p.switched(paused, err, paused.Changed, fmt.Sprintf("execution %d of %s", paused.Number, paused.ID), done, before)
 	})
+}
+
+// switched answers a command that has something be so or not: what it says now of what, or that it was so before.
+func (p *program) switched(value any, err error, changed bool, what, now, before string) error {
+	if err != nil {
+		return err
+	}
+	if !changed {
+		now = before
+	}
+	return p.done(value, "%s %s", what, now)
 }
 
 func closeCommand(p *program) *cobra.Command {
@@ -126,7 +131,7 @@ It needs a server that is up and a worker: dev, watch ID and --wait bring them u
 		`  starter extend notes --max-steps 40
   starter extend notes --max-cost 0.50 --deadline none --wait
   starter extend notes --session --max-tokens 500000
-  starter extend 7d44c2b5-3a9a-4dc0-8f0b-6a3f9e1b2c3d`), &need, p.actOn, func(ctx context.Context, s *local.Stack, id string) error {
+  starter extend 7d44c2b5-3a9a-4dc0-8f0b-6a3f9e1b2c3d`), &need, func(ctx context.Context, s *local.Stack, id string) error {
 		totals := client.ExtendOptions{Budget: limits.budget, Lift: limits.lift}
 		if session {
 			extended, err := s.Agents.ExtendSession(ctx, id, totals)
@@ -194,15 +199,11 @@ and begin none. Who is refused is told since when, and why.`,
 		`  starter suspend notes
   starter suspend notes --reason "the data is being moved"`), func(ctx context.Context, s *local.Stack, id string) error {
 		done, err := s.Agents.Suspend(ctx, id, o)
-		switch {
-		case err != nil:
-			return err
-		case !done.Changed:
-			return p.done(done, "%s was suspended already", id)
-		case done.Busy:
-			return p.done(done, "%s accepts nothing more; the execution in progress comes to its end", id)
+		now := "accepts nothing until `" + p.again("unsuspend", id) + "`"
+		if done.Busy {
+			now = "accepts nothing more; the execution in progress comes to its end"
 		}
-		return p.done(done, "%s accepts nothing until `%s`", id, p.again("unsuspend", id))
+		return p.switched(done, err, done.Changed, id, now, "was suspended already")
 	})
 	saidFlags(command, &o.By, "suspends it", &o.Reason, "for whoever is refused")
 	return command
@@ -213,13 +214,7 @@ func unsuspendCommand(p *program) *cobra.Command {
 		`Ends a suspension. Messages that wait begin their executions.`,
 		`  starter unsuspend notes`), func(ctx context.Context, s *local.Stack, id string) error {
 		done, err := s.Agents.Unsuspend(ctx, id)
-		switch {
-		case err != nil:
-			return err
-		case !done.Changed:
-			return p.done(done, "%s was not suspended", id)
-		}
-		return p.done(done, "%s accepts messages again", id)
+		return p.switched(done, err, done.Changed, id, "accepts messages again", "was not suspended")
 	})
 }
 

@@ -15,7 +15,7 @@ import (
 func deleteCommand(p *program) *cobra.Command {
 	var o client.DeleteOptions
 	var yes bool
-	command := p.withAgent(newCommand("delete ID", "Delete everything of an agent, for good",
+	command := newCommand("delete ID", "Delete everything of an agent, for good",
 		`Deletes everything of an agent and of the sub-agents below it: the histories of
 all runs, of every session that its name has had, what the workers' storage has
 of its conversation and its tools, and its records. It takes the whole id, asks
@@ -35,12 +35,15 @@ and tools have kept. The dev server's files may hold some of it until the server
 is next started, or has written some 4 MB more.`,
 		`  starter delete notes
   starter delete notes --close --yes
-  EVERSTEP_STORAGE=/mnt/shared/everstep starter delete notes --yes --json`), &local.Need{}, wholeID, func(ctx context.Context, s *local.Stack, id string) error {
-		if !yes && !p.interactive() {
-			return usage("yes: nobody can be asked here whether to delete everything of %s; --yes says so", id)
-		}
-		return p.delete(ctx, s, id, o, yes)
-	})
+  EVERSTEP_STORAGE=/mnt/shared/everstep starter delete notes --yes --json`)
+	command.RunE = func(command *cobra.Command, args []string) error {
+		return p.onFound(command.Context(), args, local.Need{}, wholeID, func(ctx context.Context, s *local.Stack, id string) error {
+			if !yes && !p.interactive() {
+				return usage("yes: nobody can be asked here whether to delete everything of %s; --yes says so", id)
+			}
+			return p.delete(ctx, s, id, o, yes)
+		})
+	}
 	set := command.Flags()
 	set.BoolVarP(&yes, "yes", "y", false, "delete without asking")
 	set.BoolVar(&o.Close, "close", false, "close the session first, if it is idle (this needs a worker)")

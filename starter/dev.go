@@ -72,7 +72,7 @@ func (p *program) dev(ctx context.Context, f local.Flags, cfg devserver.Config) 
 	if err := p.announce(up); err != nil {
 		return err
 	}
-	p.warn(p.machine.OtherBuilds(ctx, server, worker.TaskQueue))
+	p.warn(s.OtherBuilds(ctx))
 	select {
 	case err := <-s.Failed():
 		return err

@@ -141,22 +141,13 @@ type budgetFlags struct {
 func (f *budgetFlags) register(set *pflag.FlagSet, now func() time.Time) {
 	f.now = now
 	for _, rule := range domain.LimitRules() {
-		kind, help, read := limitKind(rule.Unit), limitHelp(rule, rule.Help), func(text string) error { return f.read(rule, text) }
+		kind, help := limitKind(rule.Unit), limitHelp(rule, rule.Help)
 		if rule.Limit == domain.LimitSteps {
-			kind, read = kind+"|"+noLimit, func(text string) error { return f.readSteps(rule, text) }
+			kind += "|" + noLimit
 			help += fmt.Sprintf("; %d unless something says it, which %s takes away", domain.DefaultMaxSteps, noLimit)
 		}
-		set.Var(flagValue{kind: kind, set: read}, rule.Limit.Flag(), help)
+		set.Var(flagValue{kind: kind, set: func(text string) error { return f.read(rule, text) }}, rule.Limit.Flag(), help)
 	}
-}
-
-// readSteps reads a limit of steps, or that there is to be none, not even the default.
-func (f *budgetFlags) readSteps(rule domain.LimitRule, text string) error {
-	if text != noLimit {
-		return f.read(rule, text)
-	}
-	f.budget.MaxSteps, f.budget.MaxStepsFrom = nil, domain.StepsNone
-	return nil
 }
 
 // noLimit takes a limit away.
@@ -200,7 +191,12 @@ func limitHelp(rule domain.LimitRule, help string) string {
 	return help
 }
 
+// read reads a limit. Of steps there may be none, not even the default.
 func (f *budgetFlags) read(rule domain.LimitRule, text string) (err error) {
+	if rule.Limit == domain.LimitSteps && text == noLimit {
+		f.budget.MaxSteps, f.budget.MaxStepsFrom = nil, domain.StepsNone
+		return nil
+	}
 	var n int64
 	var total domain.Amount
 	switch rule.Unit {

@@ -11,6 +11,7 @@ import (
 
 	"everstep/domain"
 	"everstep/domain/contract"
+	"everstep/starter/chat"
 	"everstep/starter/client"
 	"everstep/starter/local"
 	"everstep/starter/render"
@@ -20,7 +21,7 @@ func watchCommand(p *program) *cobra.Command {
 	need := local.Need{Up: true, Reads: true}
 	var number int
 	var after int64
-	command := newCommand("watch ID", "Follow an execution to its end",
+	command := p.withAgent(newCommand("watch ID", "Follow an execution to its end",
 		`Follows an execution from its beginning to its end, as run does. It can be
 started at any time and any number of times.
 
@@ -49,16 +50,13 @@ by the records (starter help operations): the steps that were taken, and the end
   starter watch notes --execution 2
   starter watch notes --json | jq -r .type
   starter watch notes --json --after 120
-  starter watch notes --json | jq -c 'select(.sequence and (.path | not))'`)
-	command.RunE = func(command *cobra.Command, args []string) error {
-		return p.onAgent(command.Context(), args, need, p.idOf, p.fromRecords(func(ctx context.Context, s *local.Stack, id string) error {
-			q := followed{stack: s, view: p.newView(id, s.UI(id)), after: after}
-			if p.flags.json {
-				q.view, q.events = render.JSONView(p.out), true
-			}
-			return p.follow(ctx, q, client.Execution{ID: id, Number: number})
-		}))
-	}
+  starter watch notes --json | jq -c 'select(.sequence and (.path | not))'`), &need, func(ctx context.Context, s *local.Stack, id string) error {
+		q := followed{stack: s, view: p.newView(id, s.UI(id)), after: after}
+		if p.flags.json {
+			q.view, q.events = render.JSONView(p.out), true
+		}
+		return p.follow(ctx, q, client.Execution{ID: id, Number: number})
+	})
 	executionFlag(command, &number)
 	rawFlag(command, p)
 	command.Flags().Int64Var(&after, "after", 0, "leave out the execution's own events up to this sequence number")
@@ -192,6 +190,9 @@ func (p *program) sayDetached(s *local.Stack, x client.Execution, first ...[2]st
 func (p *program) newView(id, ui string) render.View {
 	if p.flags.quiet {
 		return render.Blind()
+	}
+	if p.err.Animated {
+		return chat.Follow(p.err, id, ui)
 	}
 	return render.NewView(p.err, id, ui)
 }

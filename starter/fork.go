@@ -15,10 +15,12 @@ type pointFlags struct {
 	at   client.Point
 }
 
-func (f *pointFlags) register(command *cobra.Command) {
+// register adds the flags; execution is that which names the execution, and unless what is meant without it.
+func (f *pointFlags) register(p *program, command *cobra.Command, execution, unless string) {
 	f.step = -1
+	command.Flags().Var(textFlag(&f.at.Execution), execution, "of which execution: its `NUMBER`, its id, or how that begins"+unless)
 	command.Flags().Var(numberFlag(&f.step, 0, 1<<31-1), "step", "after which step; 0 is before the first, without the prompt; the last that is complete unless given")
-	command.Flags().Var(textFlag(&f.at.Execution), "execution", "of which execution: its `NUMBER`, its id, or how that begins; the newest unless given")
+	p.completeWith(command, execution, p.completeExecutions)
 }
 
 // of is the point in an agent's past.
@@ -78,11 +80,11 @@ brings them up as run does.`,
 			return err
 		}
 		o.Budget, o.Metadata, o.Trusted = limits.budget, given.metadata, given.trusted
-		return p.onAgent(command.Context(), args, need, p.actOn, func(ctx context.Context, s *local.Stack, id string) error {
+		return p.onAgent(command.Context(), args, need, func(ctx context.Context, s *local.Stack, id string) error {
 			return p.forked(ctx, s, point.of(id), o, need.Up)
 		})
 	}
-	point.register(command)
+	point.register(p, command, "execution", "; the newest unless given")
 	set := command.Flags()
 	set.Var(textFlag(&o.ID), "id", "the `NAME` of the new agent; without one it takes this prompt and no more")
 	p.agentFlag(command, &agent, "the fork, or its name where it lies in ./agents or ./.everstep/agents; the origin's definition unless given")

@@ -74,10 +74,10 @@ what each did.`,
 		if l.Parent != "" {
 			parent = []string{l.Parent}
 		}
-		return p.onAgent(ctx, parent, local.Need{Back: !l.records, Reads: l.records}, p.idOf, p.fromRecords(func(ctx context.Context, s *local.Stack, id string) error {
+		return p.onAgent(ctx, parent, local.Need{Back: !l.records, Reads: l.records}, func(ctx context.Context, s *local.Stack, id string) error {
 			l.Parent = id
 			return p.list(ctx, s, l)
-		}))
+		})
 	}
 	l.register(p, command)
 	return command

@@ -262,7 +262,7 @@ are compared by their own. It needs no worker. Exit 0, whether they differ or no
 				return err
 			}
 		}
-		return p.onAgent(ctx, []string{points[0].ID}, looks(), p.idOf, p.fromRecords(func(ctx context.Context, s *local.Stack, id string) (err error) {
+		return p.onAgent(ctx, []string{points[0].ID}, looks(), func(ctx context.Context, s *local.Stack, id string) (err error) {
 			points[0].ID = id
 			if points[1].ID, err = p.idOf(ctx, s, points[1].ID); err != nil {
 				return err
@@ -272,7 +272,7 @@ are compared by their own. It needs no worker. Exit 0, whether they differ or no
 				return err
 			}
 			return p.show(difference, render.Difference(p.out.Theme, difference))
-		}))
+		})
 	}
 	return command
 }

@@ -70,10 +70,6 @@ func (p *program) run(ctx context.Context, args []string) int {
 	ctx, stop := p.interrupts(ctx)
 	defer stop()
 	command, err := root.ExecuteContextC(ctx)
-	// Cobra itself makes errors of the program as a whole alone.
-	if _, told := errors.AsType[*exitError](err); err != nil && !told && command == root && !errors.Is(err, context.Canceled) {
-		err = unknownCommand(root, args)
-	}
 	if err != nil && command.ValidateFlagGroups() != nil {
 		err = givenTogether(command)
 	}
@@ -205,25 +201,9 @@ func left(ctx context.Context, err error) bool {
 
 // untilInterrupted is a context that ends with the first signal. A second one ends the process.
 func untilInterrupted(ctx context.Context) (context.Context, context.CancelFunc) {
-	ctx, cancel := context.WithCancel(ctx)
-	signals := make(chan os.Signal, 2)
-	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
-	over := make(chan struct{})
-	go func() {
-		for _, leave := range []func(){cancel, func() { os.Exit(exitDetached) }} {
-			select {
-			case <-over:
-				return
-			case <-signals:
-				leave()
-			}
-		}
-	}()
-	return ctx, func() {
-		signal.Stop(signals)
-		close(over)
-		cancel()
-	}
+	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	context.AfterFunc(ctx, stop)
+	return ctx, stop
 }
 
 // each does something with all that can be read. What is gone is the error in the end.
@@ -278,7 +258,7 @@ const (
 )
 
 func newRoot(p *program) *cobra.Command {
-	root := newCommand(p.called(), "Start AI agents that cannot lose a step",
+	root := family(newCommand(p.called(), "Start AI agents that cannot lose a step",
 		`Everstep runs AI agents on Temporal: each step is recorded, so that an agent
 goes on where it was when a worker, a machine or this command dies.
 
@@ -295,7 +275,7 @@ Exit codes: 0 done or completed, 1 failed or another error, 2 wrong usage,
   starter run --id notes --model openai/gpt-5-mini --tool list_files "Sum up"
   starter send notes "And which file is the newest?" --wait
   starter status notes
-  starter dev`)
+  starter dev`))
 	root.Version = "of a build"
 	root.SilenceErrors = true
 	root.SilenceUsage = true

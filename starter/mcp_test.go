@@ -78,7 +78,7 @@ func TestAToolOfAnMCPServerIsKnown(t *testing.T) {
 	script := filepath.Join(t.TempDir(), "s.yaml")
 	require.NoError(t, os.WriteFile(script, []byte("turns: [{text: a}]"), 0o600))
 	d := domain.Definition{Model: domain.LLMConfig{Provider: "scripted", Model: script}, Tools: []string{"shop__search"}}
-	require.NoError(t, m.CheckLocally(t.Context(), local.Flags{}, d))
+	require.NoError(t, m.CheckLocally(t.Context(), local.Flags{}, d, domain.ExecutionBudget{}))
 	d.Tools = []string{"stock__search"}
-	require.ErrorContains(t, m.CheckLocally(t.Context(), local.Flags{}, d), `there is no "stock__search"`)
+	require.ErrorContains(t, m.CheckLocally(t.Context(), local.Flags{}, d, domain.ExecutionBudget{}), `there is no "stock__search"`)
 }

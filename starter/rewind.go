@@ -13,8 +13,7 @@ import (
 )
 
 func rewindCommand(p *program) *cobra.Command {
-	var to client.Point
-	step := -1
+	var to pointFlags
 	var o client.RewindOptions
 	var model modelFlags
 	var limits budgetFlags
@@ -41,11 +40,8 @@ a worker. An agent without a name is not rewound: fork it.`,
 		if err := client.CheckID(args[0]); err != nil {
 			return err
 		}
-		if to.Execution == "" {
+		if to.at.Execution == "" {
 			return usage("--to: is missing; name an execution by its number or id, as `%s` lists them", p.again("executions", args[0]))
-		}
-		if step >= 0 {
-			to.Step = &step
 		}
 		var err error
 		if len(args) > 1 {
@@ -60,19 +56,16 @@ a worker. An agent without a name is not rewound: fork it.`,
 		if o.Budget = limits.budget; o.Prompt == "" && (need.Up || o.Model != nil || !o.Budget.IsZero()) {
 			return usage("--wait, --model, limits: are the next execution's, which begins with the next message; give them with a prompt, or to send")
 		}
-		return p.onAgent(command.Context(), args, need, p.actOn, func(ctx context.Context, s *local.Stack, id string) error {
-			to.ID = id
-			return p.rewound(ctx, s, to, o, need.Up)
+		return p.onAgent(command.Context(), args, need, func(ctx context.Context, s *local.Stack, id string) error {
+			return p.rewound(ctx, s, to.of(id), o, need.Up)
 		})
 	}
 	set := command.Flags()
-	set.Var(textFlag(&to.Execution), "to", "of which execution: its `NUMBER`, its id, or how that begins")
-	set.Var(numberFlag(&step, 0, 1<<31-1), "step", "after which step; 0 is before the first, without the prompt; the last unless given")
+	to.register(p, command, "to", "")
 	model.registerModel(p, command, "who answers from then on")
 	limits.register(set, p.now)
 	set.BoolVar(&need.Up, "wait", false, "follow the execution to its end, as run does")
 	rawFlag(command, p)
-	p.completeWith(command, "to", p.completeExecutions)
 	return command
 }
 

@@ -57,7 +57,6 @@ beside it. Limits hold for each run. The prompt - is read from standard input.`,
 		}
 		schedule.Name = args[0]
 		here := schedule.Start.Definition
-		here.Budget = schedule.Start.Budget
 		if here.Model.Provider == "" {
 			return usage("model: is missing; name one with --model or " + local.VariableModel + ": a run opens the session where none is open")
 		}
@@ -68,7 +67,7 @@ beside it. Limits hold for each run. The prompt - is read from standard input.`,
 			return err
 		}
 		need := local.Need{Flags: local.Flags{TaskQueue: schedule.TaskQueue}}
-		if err := p.machine.CheckLocally(ctx, need.Flags, here); err != nil {
+		if err := p.machine.CheckLocally(ctx, need.Flags, here, schedule.Start.Budget); err != nil {
 			return err
 		}
 		s, err := p.machine.Connect(ctx, need)
@@ -225,17 +224,11 @@ func (p *program) pausingSchedule(command *cobra.Command, on bool) *cobra.Comman
 	command.Flags().StringVar(&reason, "reason", "", "a `TEXT` that show and list tell")
 	return p.withSchedule(command, func(ctx context.Context, s *local.Stack, name string) error {
 		done, err := s.Agents.PauseSchedule(ctx, name, on, reason)
-		switch {
-		case err != nil:
-			return err
-		case !done.Changed && done.Paused:
-			return p.done(done, "%s was paused already", name)
-		case !done.Changed:
-			return p.done(done, "%s was not paused", name)
-		case done.Paused:
-			return p.done(done, "%s begins nothing until `%s`", name, p.again("schedule", "unpause", name))
+		now, before := "runs again", "was not paused"
+		if done.Paused {
+			now, before = "begins nothing until `"+p.again("schedule", "unpause", name)+"`", "was paused already"
 		}
-		return p.done(done, "%s runs again", name)
+		return p.switched(done, err, done.Changed, name, now, before)
 	})
 }
 

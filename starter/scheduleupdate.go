@@ -118,8 +118,7 @@ func scheduleChange(
 		if !whole && len(fields) == 0 && limits.IsZero() {
 			return nil
 		}
-		here.Budget = here.Budget.CappedBy(s.Start.Budget)
-		return p.machine.CheckLocally(ctx, local.Flags{TaskQueue: s.TaskQueue}, here)
+		return p.machine.CheckLocally(ctx, local.Flags{TaskQueue: s.TaskQueue}, here, here.Budget.CappedBy(s.Start.Budget))
 	}, nil
 }
 

@@ -70,9 +70,7 @@ func (p *program) starting(command *cobra.Command, need *local.Need, then func(c
 		if err != nil {
 			return err
 		}
-		here := request.Definition
-		here.Budget = request.Budget
-		if err := p.machine.CheckLocally(ctx, need.Flags, here); err != nil {
+		if err := p.machine.CheckLocally(ctx, need.Flags, request.Definition, request.Budget); err != nil {
 			return err
 		}
 		s, err := p.machine.Connect(ctx, *need)
@@ -132,13 +130,13 @@ input.`,
 			return err
 		}
 		if options.Model != nil {
-			unknown = p.machine.CheckLocally(ctx, local.Flags{}, domain.Definition{Model: *options.Model, Budget: l.budget})
+			unknown = p.machine.CheckLocally(ctx, local.Flags{}, domain.Definition{Model: *options.Model}, l.budget)
 		}
 		if options.Prompt, err = p.prompt(ctx, args[1]); err != nil {
 			return err
 		}
 		reached := false
-		err = p.onAgent(ctx, args, need, p.actOn, func(ctx context.Context, s *local.Stack, id string) error {
+		err = p.onAgent(ctx, args, need, func(ctx context.Context, s *local.Stack, id string) error {
 			if reached = true; unknown != nil && s.Own(ctx, id) {
 				return unknown
 			}

@@ -31,7 +31,7 @@ schemas, prices and windows follow.`,
 		if options.Definition, options.Fields, err = asked.redefinition(p); err != nil {
 			return err
 		}
-		if err := p.machine.CheckLocally(ctx, local.Flags{}, options.Definition); err != nil && s.Own(ctx, id) {
+		if err := p.machine.CheckLocally(ctx, local.Flags{}, options.Definition, options.Definition.Budget); err != nil && s.Own(ctx, id) {
 			return err
 		}
 		if !s.Ours(ctx, id) {

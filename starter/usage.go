@@ -47,6 +47,9 @@ func givenTogether(command *cobra.Command) error {
 const exclusive = "cobra_annotation_mutually_exclusive"
 
 func unknownFlag(command *cobra.Command, unknown *pflag.NotExistError) error {
+	if words := command.Flags().Args(); command.HasSubCommands() && len(words) > 0 { // it may be a flag of what is meant
+		return notACommand(command, words[0])
+	}
 	if group := unknown.GetSpecifiedShortnames(); group != "" {
 		return usage("-%s: there is no such flag; `%s --help` lists those that there are, and a prompt that begins with a dash goes after --", group, command.CommandPath())
 	}
@@ -63,15 +66,11 @@ func unknownFlag(command *cobra.Command, unknown *pflag.NotExistError) error {
 	return usage("--%s: there is no such flag; `%s --help` lists those that there are", name, command.CommandPath())
 }
 
-func unknownCommand(root *cobra.Command, args []string) error {
-	word := firstWord(root.PersistentFlags(), args)
-	if topic, ok := help.Named(word); ok {
-		return usage("%q is not a command; did you mean `%s help %s`?", word, root.Name(), topic.Name)
-	}
-	return notACommand(root, word)
-}
-
 func notACommand(above *cobra.Command, word string) error {
+	word = domain.Shorten(word, 100)
+	if topic, ok := help.Named(word); ok {
+		return usage("%q is not a command; did you mean `%s help %s`?", word, above.Root().Name(), topic.Name)
+	}
 	if near, ok := spelling.Nearest(word, commandNames(above)); ok {
 		return usage("%q is not a command; did you mean `%s %s`?", word, above.CommandPath(), near)
 	}
@@ -89,7 +88,7 @@ func family(above *cobra.Command, below ...*cobra.Command) *cobra.Command {
 		if len(args) == 0 {
 			return nil
 		}
-		return notACommand(command, domain.Shorten(args[0], 100))
+		return notACommand(command, args[0])
 	}
 	above.RunE = func(command *cobra.Command, _ []string) error { return command.Help() }
 	above.AddCommand(below...)
@@ -104,19 +103,6 @@ func commandNames(above *cobra.Command) []string {
 		}
 	}
 	return names
-}
-
-func firstWord(flags *pflag.FlagSet, args []string) string {
-	for i := 0; i < len(args); i++ {
-		name, isFlag := strings.CutPrefix(args[i], "--")
-		if !isFlag {
-			return args[i]
-		}
-		if flag := flags.Lookup(name); flag != nil && flag.NoOptDefVal == "" {
-			i++
-		}
-	}
-	return ""
 }
 
 // finish completes a command and those below it: it is called as the program was, takes the arguments that its usage names

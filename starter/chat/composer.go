@@ -16,22 +16,12 @@ import (
 	"everstep/starter/render"
 )
 
-// A purpose says what is being typed.
-type purpose int
-
-const (
-	aMessage  purpose = iota
-	arguments         // what a call is to run with instead
-)
-
 // A composer is where a person types.
 type composer struct {
 	area textarea.Model
-	// purpose is what is typed, and draft the message that was begun before, where it is something else.
-	purpose purpose
-	draft   string
-	// about is the call for which something else is typed.
-	about client.WaitingCall
+	// about is the call whose arguments are typed; nil: a message is. draft is the message that was begun before.
+	about *client.WaitingCall
+	draft string
 	// since is when what stands there was begun.
 	since time.Time
 	// pasted are texts too long to be edited here, each behind what stands for it.
@@ -126,20 +116,19 @@ func (c *composer) set(text string) {
 	c.area.MoveToEnd()
 }
 
-// asks has something else typed than a message, which is kept: for a call, and beginning with its arguments where others
-// are to take their place.
-func (c *composer) asks(p purpose, about client.WaitingCall) {
-	if c.purpose == aMessage {
+// edits has the arguments of a call typed, beginning with those that it has, instead of a message, which is kept.
+func (c *composer) edits(call client.WaitingCall) {
+	if c.about == nil {
 		c.draft = c.value()
 	}
-	c.purpose, c.about = p, about
-	c.set(map[bool]string{true: about.Arguments}[p == arguments])
+	c.about = &call
+	c.set(call.Arguments)
 }
 
 // back returns to the message.
 func (c *composer) back() {
-	if c.purpose != aMessage {
-		c.purpose = aMessage
+	if c.about != nil {
+		c.about = nil
 		c.set(c.draft)
 		c.draft = ""
 	}
@@ -147,7 +136,7 @@ func (c *composer) back() {
 
 // unsent is the message that is being typed.
 func (c *composer) unsent() string {
-	if c.purpose != aMessage {
+	if c.about != nil {
 		return strings.TrimSpace(c.draft)
 	}
 	return strings.TrimSpace(c.value())
@@ -159,7 +148,7 @@ func (m *Model) pressed(k tea.KeyPressMsg) []want {
 	case "ctrl+c":
 		return m.interrupt()
 	case "ctrl+d":
-		if m.composer.empty() && m.composer.purpose == aMessage {
+		if m.composer.empty() && m.composer.about == nil {
 			return m.leave()
 		}
 	case "ctrl+z":
@@ -190,14 +179,14 @@ func (m *Model) types(msg tea.Msg) {
 		m.composer.since = m.cfg.Now()
 	}
 	if refused := m.composer.takes(msg); refused != "" {
-		m.conversation.warn(refused)
+		m.warn(refused)
 	}
 }
 
 // entered is what was typed.
 func (m *Model) entered() []want {
 	text := m.composer.value()
-	if m.composer.purpose != aMessage {
+	if m.composer.about != nil {
 		return m.enteredArguments(strings.TrimSpace(text))
 	}
 	text = strings.TrimSpace(text)
@@ -223,14 +212,11 @@ func (m *Model) entered() []want {
 func (m *Model) post(text string, queued bool) []want {
 	switch err := domain.CheckPrompt(text); {
 	case err != nil:
-		m.conversation.warn("not sent: " + err.Error())
-		return nil
+		return m.warn("not sent: " + err.Error())
 	case m.turn.phase == over:
-		m.conversation.warn("not sent: the session has ended; " + m.cfg.shell("chat") + " begins another")
-		return nil
+		return m.warn("not sent: the session has ended; " + m.cfg.shell("chat") + " begins another")
 	case len(m.outbox.letters) >= maxLetters:
-		m.conversation.warn("not sent: too many messages wait; let this turn end")
-		return nil
+		return m.warn("not sent: too many messages wait; let this turn end")
 	}
 	m.composer.set("")
 	m.screen.up = 0

@@ -86,6 +86,11 @@ type conversation struct {
 	brief bool
 	// below says that those of sub-agents are shown.
 	below bool
+	// inline says that it is drawn without a screen, below lines that stay; above is the part that they end with.
+	inline bool
+	above  *part
+	// answer is what may be the answer, which stands elsewhere once an execution that is drawn inline has ended.
+	answer *part
 }
 
 func (t *conversation) add(p *part) *part {
@@ -194,8 +199,19 @@ func (t *conversation) shows(e client.Event) {
 		t.withdraw()
 	case domain.EventInferenceReceived:
 		t.replied(e)
-	case domain.EventToolCallStarted, client.EventToolProgress, domain.EventToolCallCompleted, domain.EventToolCallBlocked:
-		t.heardCall(key, e)
+	case domain.EventToolCallStarted:
+		p := t.callAt(key, e)
+		p.call, p.began = callRuns, e.Time
+		if e.Arguments != "" { // those that run may be a person's own
+			p.text = render.CallWords(e.Tool, e.Arguments)
+		}
+	case client.EventToolProgress:
+		t.callAt(key, e).at = e.Text
+	case domain.EventToolCallCompleted:
+		t.callAt(key, e).done(e)
+	case domain.EventToolCallBlocked:
+		p := t.callAt(key, e)
+		p.call, p.at = callNotRun, render.Why(e.Error)
 	case domain.EventWaitOpened, domain.EventWaitClosed:
 		t.heardWait(key, e)
 	case client.EventRetry:
@@ -208,8 +224,13 @@ func (t *conversation) shows(e client.Event) {
 		t.callAt(key, e).at, _ = render.Notice(e)
 	case domain.EventExecutionCompleted, domain.EventExecutionFailed, client.EventEnded:
 		t.over(e)
-	case domain.EventStepStarted, domain.EventHookCalled, domain.EventSubagentSpawning, client.EventContinued: // the line below tells as much as a reader needs
-	case domain.EventMessageWaiting, domain.EventMessageReceived, domain.EventMessageUnsent: // it is shown where it stands
+	case domain.EventStepStarted:
+		t.answer = nil // the execution goes on
+	case domain.EventSubagentSpawning:
+	case domain.EventHookCalled, client.EventContinued, domain.EventMessageWaiting, domain.EventMessageReceived, domain.EventMessageUnsent:
+		if t.inline { // else the screen shows as much as a reader needs
+			t.told(e)
+		}
 	default:
 		t.told(e)
 	}
@@ -220,7 +241,7 @@ func (t *conversation) told(e client.Event) {
 	if text == "" {
 		return
 	}
-	if e.Type == domain.EventPaused && !t.brief {
+	if e.Type == domain.EventPaused && !t.brief && !t.inline {
 		text += "; /resume ends that"
 	}
 	if warns {
@@ -282,12 +303,14 @@ func (t *conversation) replied(e client.Event) {
 	}
 	switch {
 	case text != "" && p == nil:
-		t.add(&part{kind: answered, text: text, cut: e.Skipped > 0})
+		p = t.add(&part{kind: answered, text: text, cut: e.Skipped > 0})
 	case text != "":
 		p.text, p.cut, p.width = text, e.Skipped > 0, 0
 	}
 	if e.Error != nil {
 		t.told(e)
+	} else if len(e.Calls) == 0 {
+		t.answer = p
 	}
 }
 
@@ -305,7 +328,7 @@ func (t *conversation) closes(e client.Event) {
 	t.settle(thought, e.Time)
 	t.settle(answered, e.Time)
 	for _, p := range t.parts {
-		if p.kind == called && p.key.number == e.Number && (p.call == callWaits || p.call == callAllowed || p.call == callRuns) {
+		if p.kind == called && p.key.number == e.Number && p.open() {
 			if p.call == callWaits {
 				p.at = ""
 			}
@@ -314,9 +337,15 @@ func (t *conversation) closes(e client.Event) {
 	}
 }
 
+// open reports whether more of a part is to come.
+func (p *part) open() bool { return p.live || p.kind == called && p.call <= callRuns }
+
 // over ends an execution.
 func (t *conversation) over(e client.Event) {
 	t.closes(e)
+	if t.inline {
+		t.parts = slices.DeleteFunc(t.parts, func(p *part) bool { return p == t.answer })
+	}
 	p := &part{kind: ended, text: "ended"}
 	if e.Ended != nil {
 		took := time.Duration(0)
@@ -330,6 +359,7 @@ func (t *conversation) over(e client.Event) {
 
 // callAt is the call of an event, which is begun where it was not known, and drawn anew.
 func (t *conversation) callAt(key callKey, e client.Event) *part {
+	t.answer = nil
 	for i := len(t.parts) - 1; i >= 0; i-- {
 		if p := t.parts[i]; p.kind == called && p.key == key {
 			p.width = 0
@@ -348,24 +378,6 @@ func (p *part) follows(key callKey) bool {
 	return p.kind == called && p.key.number == key.number && p.key.step == key.step && p.key.position > key.position
 }
 
-func (t *conversation) heardCall(key callKey, e client.Event) {
-	p := t.callAt(key, e)
-	switch e.Type {
-	case domain.EventToolCallStarted:
-		p.call, p.began = callRuns, e.Time
-		if e.Arguments != "" { // those that run may be a person's own
-			p.text = render.CallWords(e.Tool, e.Arguments)
-		}
-	case client.EventToolProgress:
-		p.at = e.Text
-	case domain.EventToolCallCompleted:
-		p.done(e)
-	case domain.EventToolCallBlocked:
-		p.call, p.at = callNotRun, render.Why(e.Error)
-	default:
-	}
-}
-
 // heardWait takes what a call waits for, or what came of that. Of an outcome that is unknown the end of the call tells.
 func (t *conversation) heardWait(key callKey, e client.Event) {
 	opened := e.Type == domain.EventWaitOpened
@@ -382,6 +394,9 @@ func (t *conversation) heardWait(key callKey, e client.Event) {
 		t.told(e)
 	default:
 		p.decided(*e.Wait)
+		if t.inline && p.call == callAllowed { // by whom stays to be read
+			t.told(e)
+		}
 	}
 }
 

@@ -101,7 +101,7 @@ func (m *Model) messaged(e client.Event) {
 		}
 	case domain.EventMessageUnsent:
 		if _, waited := m.inbox.drop(e.Message.ID); waited {
-			m.conversation.note("a message was taken back: " + render.MessageText(*e.Message))
+			m.note("a message was taken back: " + render.MessageText(*e.Message))
 		}
 	default:
 	}
@@ -110,8 +110,7 @@ func (m *Model) messaged(e client.Event) {
 // slashQueue has a message begin a turn of its own, when those before have ended.
 func (m *Model) slashQueue(rest string) []want {
 	if rest == "" {
-		m.conversation.warn("/queue: is given no message; write it behind, as in: /queue and then sum it up")
-		return nil
+		return m.warn("/queue: is given no message; write it behind, as in: /queue and then sum it up")
 	}
 	return m.post(rest, true)
 }
@@ -130,11 +129,11 @@ func (m *Model) slashUnsend(rest string) []want {
 	}
 	switch {
 	case rest != "":
-		m.conversation.warn("/unsend: no message waits whose id begins with " + rest)
+		m.warn("/unsend: no message waits whose id begins with " + rest)
 	case len(m.inbox.waiting) > 0:
-		m.conversation.warn("/unsend: what waits was not typed here; name it by the id that is shown with it")
+		m.warn("/unsend: what waits was not typed here; name it by the id that is shown with it")
 	default:
-		m.conversation.note("no message waits; what was read cannot be taken back")
+		m.note("no message waits; what was read cannot be taken back")
 	}
 	return nil
 }
@@ -142,7 +141,7 @@ func (m *Model) slashUnsend(rest string) []want {
 // unsent takes what came of that.
 func (m *Model) unsent(msg unsent) []want {
 	if msg.err != nil {
-		m.conversation.warn("not taken back: " + m.trouble(msg.err))
+		m.warn("not taken back: " + m.trouble(msg.err))
 		return m.look()
 	}
 	if p, waited := m.inbox.drop(msg.id); waited {
@@ -153,11 +152,11 @@ func (m *Model) unsent(msg unsent) []want {
 
 // handBack has what was not taken be typed again, where nothing else is; else it is shown as what it was.
 func (m *Model) handBack(was, text string) {
-	if m.composer.purpose == aMessage && m.composer.empty() {
+	if m.composer.about == nil && m.composer.empty() {
 		m.composer.set(text)
 		return
 	}
-	m.conversation.note(was + ": " + text)
+	m.note(was + ": " + text)
 }
 
 // drawWaiting is what waits, each with what it waits for.

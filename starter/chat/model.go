@@ -107,7 +107,7 @@ func New(cfg Config) *Model {
 	m := &Model{cfg: cfg, composer: newComposer(cfg.Theme), prompt: prompt{hidden: map[domain.ToolExecutionID]bool{}}, echoes: echoes{shown: map[domain.ExecutionID]string{}}, model: cfg.Model}
 	if cfg.Fresh {
 		m.turn.phase = fresh
-		m.conversation.note(cfg.ID + " is a new session, which your first message begins")
+		m.note(cfg.ID + " is a new session, which your first message begins")
 	}
 	return m
 }
@@ -153,9 +153,9 @@ func (m *Model) take(msg tea.Msg) []want {
 		return m.rewound(msg)
 	case remark:
 		if msg.warns {
-			m.conversation.warn(msg.text)
+			m.warn(msg.text)
 		} else {
-			m.conversation.note(msg.text)
+			m.note(msg.text)
 		}
 	case broken:
 		m.failure = msg.err
@@ -164,12 +164,16 @@ func (m *Model) take(msg tea.Msg) []want {
 	return nil
 }
 
+// note and warn tell the person something, after which nothing is to be done.
+func (m *Model) note(text string) []want { m.conversation.note(text); return nil }
+func (m *Model) warn(text string) []want { m.conversation.warn(text); return nil }
+
 func (m *Model) recalled(msg recalled) []want {
 	if msg.gone != "" {
-		m.conversation.warn(msg.gone)
+		m.warn(msg.gone)
 	}
 	if msg.takenBack > 0 {
-		m.conversation.note(render.Counted(msg.takenBack, "message") + " that a rewind has taken back: " + m.cfg.shell("messages", m.cfg.ID) + " shows them")
+		m.note(render.Counted(msg.takenBack, "message") + " that a rewind has taken back: " + m.cfg.shell("messages", m.cfg.ID) + " shows them")
 	}
 	for _, entry := range msg.entries {
 		tag := domain.TagOf(entry.Message)
@@ -187,7 +191,7 @@ func (m *Model) recalled(msg recalled) []want {
 		}
 	}
 	if m.left != "" {
-		m.conversation.note(m.left)
+		m.note(m.left)
 		m.left = ""
 	}
 	return retells(msg)
@@ -310,7 +314,7 @@ func (m *Model) sent(msg sent) []want {
 		return m.look()
 	}
 	back, _ := m.outbox.take(msg.key)
-	m.conversation.warn("not sent: " + m.trouble(msg.err))
+	m.warn("not sent: " + m.trouble(msg.err))
 	m.handBack("the message was", back.text)
 	return m.look()
 }
@@ -318,9 +322,9 @@ func (m *Model) sent(msg sent) []want {
 func (m *Model) did(msg did) []want {
 	switch {
 	case msg.err != nil:
-		m.conversation.warn(m.trouble(msg.err))
+		m.warn(m.trouble(msg.err))
 	case msg.what != "":
-		m.conversation.note(msg.what)
+		m.note(msg.what)
 	}
 	return m.look()
 }

@@ -49,12 +49,6 @@ func (p *prompt) has(id domain.ToolExecutionID) bool {
 	return slices.ContainsFunc(p.pending, func(one client.WaitingCall) bool { return one.ToolExecutionID == id })
 }
 
-// drop forgets a call that waits no more.
-func (p *prompt) drop(id domain.ToolExecutionID) {
-	p.pending = slices.DeleteFunc(slices.Clone(p.pending), func(one client.WaitingCall) bool { return one.ToolExecutionID == id })
-	delete(p.hidden, id)
-}
-
 // again asks anew about what was put aside.
 func (p *prompt) again() {
 	maps.DeleteFunc(p.hidden, func(_ domain.ToolExecutionID, aside bool) bool { return aside })
@@ -85,7 +79,7 @@ func (m *Model) promptPanel() (lines []string, whole bool) {
 		cut := "  … not all of it fits here; " + m.cfg.shell("approvals", cmp.Or(asked.ID, m.cfg.ID)) + " shows it"
 		lines, whole = append(lines[:max(most-2, 0)], theme.Warn(fitted(cut, width))), false
 	}
-	if m.composer.purpose == aMessage { // else its keys are not those of what is typed
+	if m.composer.about == nil { // else its keys are not those of what is typed
 		lines = append(lines, painted(theme.Warn, wrapped(promptKeys(asked, whole), "  ", "  ", width))...)
 	}
 	typed := strings.Count(m.composer.area.View(), "\n") + 1
@@ -120,9 +114,9 @@ func (m *Model) answers(text string) ([]want, bool) {
 	if now := m.cfg.Now(); now.Sub(m.prompt.shown) < tooSoon || m.composer.since.Before(m.prompt.shown) {
 		m.composer.since = now
 		if !rule.Replies {
-			m.conversation.warn("a call came up as you typed; look at it, and Enter again decides about it")
+			m.warn("a call came up as you typed; look at it, and Enter again decides about it")
 		} else {
-			m.conversation.warn("a question came up as you typed; Enter again answers it, /later leaves it for later")
+			m.warn("a question came up as you typed; Enter again answers it, /later leaves it for later")
 		}
 		return nil, true
 	}
@@ -131,7 +125,7 @@ func (m *Model) answers(text string) ([]want, bool) {
 	}
 	word, err := client.TypedReply(asked.Wait, text)
 	if err != nil {
-		m.conversation.warn(err.Error())
+		m.warn(err.Error())
 		return nil, true
 	}
 	m.composer.set("")
@@ -145,11 +139,11 @@ func (m *Model) decides(call client.WaitingCall, word client.Word, verb rune) []
 	_, whole := m.promptPanel()
 	switch id := cmp.Or(call.ID, m.cfg.ID); {
 	case verb != 'e' && call.Kind.Rule().Grants(word.Verdict) && !whole:
-		m.conversation.warn("only a part of what would run is shown, so nobody can have seen it: " + m.cfg.shell("approvals", id) + " shows more, or make the terminal larger")
+		m.warn("only a part of what would run is shown, so nobody can have seen it: " + m.cfg.shell("approvals", id) + " shows more, or make the terminal larger")
 	case verb == 'e' && (!call.Whole() || call.Arguments != render.Clean(call.Arguments)):
-		m.conversation.warn("not all of the arguments are known here: " + m.cfg.shell("approve", id, render.ShortCall(call.ToolExecutionID), "--edit", "JSON") + " takes others")
+		m.warn("not all of the arguments are known here: " + m.cfg.shell("approve", id, render.ShortCall(call.ToolExecutionID), "--edit", "JSON") + " takes others")
 	case verb == 'e':
-		m.composer.asks(arguments, call)
+		m.composer.edits(call)
 	case verb == 'd':
 		return m.slashLater("")
 	default:
@@ -160,15 +154,13 @@ func (m *Model) decides(call client.WaitingCall, word client.Word, verb rune) []
 
 // enteredArguments are what a call is to run with, which they were begun for, and no other that waits meanwhile.
 func (m *Model) enteredArguments(text string) []want {
-	call := m.composer.about
+	call := *m.composer.about
 	if text == "" {
-		m.conversation.warn("there are no arguments; give a JSON object, or Esc goes back")
-		return nil
+		return m.warn("there are no arguments; give a JSON object, or Esc goes back")
 	}
 	m.composer.back()
 	if !m.prompt.has(call.ToolExecutionID) {
-		m.conversation.warn("the call of " + render.OneLine(call.Tool) + " does not wait any more")
-		return nil
+		return m.warn("the call of " + render.OneLine(call.Tool) + " does not wait any more")
 	}
 	return m.answer(call.ID, client.Word{Call: call.ToolExecutionID, Digest: call.Digest, Verdict: domain.Approved, Arguments: text}, "")
 }
@@ -186,9 +178,9 @@ func (m *Model) answered(msg replied) []want {
 	case msg.err == nil:
 		m.decided(msg.want.word.Call)
 	case typed == "":
-		m.conversation.warn(m.trouble(msg.err))
+		m.warn(m.trouble(msg.err))
 	default:
-		m.conversation.warn("not answered: " + m.trouble(msg.err))
+		m.warn("not answered: " + m.trouble(msg.err))
 		m.handBack("the answer was", typed)
 	}
 	return m.look()
@@ -197,10 +189,8 @@ func (m *Model) answered(msg replied) []want {
 func (m *Model) slashLater(string) []want {
 	asked, ok := m.prompt.first()
 	if !ok {
-		m.conversation.note("nothing is asked")
-		return nil
+		return m.note("nothing is asked")
 	}
 	m.prompt.hidden[asked.ToolExecutionID] = true
-	m.conversation.note(strings.TrimSpace(asked.Tool) + " waits; /approve asks again")
-	return nil
+	return m.note(strings.TrimSpace(asked.Tool) + " waits; /approve asks again")
 }

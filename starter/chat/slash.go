@@ -57,7 +57,7 @@ func (m *Model) slash(line string) ([]want, bool) {
 	if near, ok := spelling.Nearest(name, names); ok {
 		hint = "did you mean /" + near + "?"
 	}
-	m.conversation.warn(fmt.Sprintf("there is no command /%s: %s; a message that begins with a slash begins with two", name, hint))
+	m.warn(fmt.Sprintf("there is no command /%s: %s; a message that begins with a slash begins with two", name, hint))
 	return nil, false
 }
 
@@ -67,12 +67,10 @@ func (m *Model) slashStop(rest string) []want {
 		mode = contract.StopMode(rest)
 	}
 	if !slices.Contains(enum.Known[contract.StopMode](), mode) {
-		m.conversation.warn(fmt.Sprintf("/stop: %q is none of after_step, after_inference, now", rest))
-		return nil
+		return m.warn(fmt.Sprintf("/stop: %q is none of after_step, after_inference, now", rest))
 	}
 	if !m.turn.busy() {
-		m.conversation.note("there is no turn in progress")
-		return nil
+		return m.note("there is no turn in progress")
 	}
 	return []want{wantStop{mode}}
 }
@@ -85,25 +83,21 @@ func (m *Model) slashExtend(rest string) []want {
 	}
 	options, err := m.cfg.Limits(words)
 	if err != nil {
-		m.conversation.warn("/extend: " + err.Error())
-		return nil
+		return m.warn("/extend: " + err.Error())
 	}
 	return []want{wantExtend{options, session}}
 }
 
 func (m *Model) slashModel(rest string) []want {
 	if rest == "" {
-		m.conversation.note("answers come from " + m.modelName())
-		return nil
+		return m.note("answers come from " + m.modelName())
 	}
 	model, err := m.cfg.ReadModel(rest)
 	if err != nil {
-		m.conversation.warn("/" + err.Error())
-		return nil
+		return m.warn("/" + err.Error())
 	}
 	m.model = &model
-	m.conversation.note(model.String() + " answers from the next turn on")
-	return nil
+	return m.note(model.String() + " answers from the next turn on")
 }
 
 // slashCost shows the cost when the agent has told it.
@@ -115,7 +109,7 @@ func (m *Model) slashCost(string) []want {
 func (m *Model) showCost() {
 	v := m.turn.view
 	if v.Number == 0 {
-		m.conversation.note("nothing was used yet")
+		m.note("nothing was used yet")
 		return
 	}
 	cost, own := "cost unknown", v.Ledger.Own()
@@ -123,12 +117,12 @@ func (m *Model) showCost() {
 		cost = "$" + domain.USD(*known)
 	}
 	text := fmt.Sprintf("turn %d: %s, %s, %s", v.Number, render.Counted(v.Steps, "step"), render.Counted(v.Usage.TotalTokens(), "token"), cost)
-	m.conversation.note(text + render.Within("; limits: ", render.Budget(own.Limit, own.Left), "") + render.Within("; the session: ", render.SessionBudget(v.Ledger), ""))
+	m.note(text + render.Within("; limits: ", render.Budget(own.Limit, own.Left), "") + render.Within("; the session: ", render.SessionBudget(v.Ledger), ""))
 }
 
 func (m *Model) slashApprove(string) []want {
 	if m.prompt.open() == 0 {
-		m.conversation.note("nothing waits for your word")
+		m.note("nothing waits for your word")
 	}
 	m.prompt.again()
 	return []want{wantLook{}}
@@ -136,13 +130,12 @@ func (m *Model) slashApprove(string) []want {
 
 func (m *Model) slashHelp(string) []want {
 	for _, c := range commands() {
-		m.conversation.note(strings.TrimSpace("/"+c.name+" "+c.takes) + ": " + c.does)
+		m.note(strings.TrimSpace("/"+c.name+" "+c.takes) + ": " + c.does)
 	}
-	m.conversation.note("Ctrl-R shows or folds thoughts, Ctrl-T the steps of sub-agents")
-	m.conversation.note("Enter sends; Alt-Enter, or Ctrl-J, begins a new line; PgUp, PgDn and the mouse wheel scroll")
-	m.conversation.note("Ctrl-C stops this turn: what the model is writing is cut off and kept, calls under way finish; twice leaves, as Ctrl-D with nothing typed")
-	m.conversation.note("with the mouse held by this program, most terminals select text while Shift is held")
-	return nil
+	m.note("Ctrl-R shows or folds thoughts, Ctrl-T the steps of sub-agents")
+	m.note("Enter sends; Alt-Enter, or Ctrl-J, begins a new line; PgUp, PgDn and the mouse wheel scroll")
+	m.note("Ctrl-C stops this turn: what the model is writing is cut off and kept, calls under way finish; twice leaves, as Ctrl-D with nothing typed")
+	return m.note("with the mouse held by this program, most terminals select text while Shift is held")
 }
 
 // slashFork begins another agent with what this one had come to, which goes on as it was.
@@ -154,12 +147,10 @@ func (m *Model) slashFork(rest string) []want {
 	}
 	message = strings.TrimSpace(message)
 	if err := domain.CheckPrompt(message); err != nil || message == "" {
-		m.conversation.warn("/fork: takes a message, with which the other agent begins, as in: /fork try it in another way; with a step of this turn before it, as in: /fork 2 try it")
-		return nil
+		return m.warn("/fork: takes a message, with which the other agent begins, as in: /fork try it in another way; with a step of this turn before it, as in: /fork 2 try it")
 	}
 	if m.turn.number == 0 {
-		m.conversation.note("nothing was said yet that could be forked")
-		return nil
+		return m.note("nothing was said yet that could be forked")
 	}
 	return []want{wantFork{client.Point{ID: m.cfg.ID, Execution: strconv.Itoa(m.turn.number), Step: stepOf(step)}, message}}
 }
@@ -188,14 +179,11 @@ func (m *Model) slashRewind(rest string) []want {
 	}
 	switch {
 	case !ok:
-		m.conversation.warn("/rewind: takes a turn and a step of it, as in: /rewind 2, or /rewind 2 1; without either it takes the newest turn back")
-		return nil
+		return m.warn("/rewind: takes a turn and a step of it, as in: /rewind 2, or /rewind 2 1; without either it takes the newest turn back")
 	case turn == 0:
-		m.conversation.note("nothing was said yet that could be taken back")
-		return nil
+		return m.note("nothing was said yet that could be taken back")
 	case m.turn.busy() || len(m.outbox.letters)+len(m.inbox.waiting) > 0:
-		m.conversation.warn("/rewind: a turn is in progress, or messages wait; /stop it first, and /unsend them")
-		return nil
+		return m.warn("/rewind: a turn is in progress, or messages wait; /stop it first, and /unsend them")
 	}
 	m.rewinds = true
 	return []want{wantRewind{client.Point{ID: m.cfg.ID, Execution: strconv.Itoa(turn), Step: stepOf(step)}}}
@@ -204,15 +192,15 @@ func (m *Model) slashRewind(rest string) []want {
 // rewound takes what came of it.
 func (m *Model) rewound(msg rewound) []want {
 	if m.rewinds = false; msg.err != nil {
-		m.conversation.warn("not rewound: " + m.trouble(msg.err))
+		m.warn("not rewound: " + m.trouble(msg.err))
 		return m.look()
 	}
 	x := msg.done
 	m.stands = x.To
-	m.conversation.note(fmt.Sprintf("the next turn goes on after step %d of turn %d; messages that are taken back, which the model sees no more: %d; /rewind %d undoes it",
+	m.note(fmt.Sprintf("the next turn goes on after step %d of turn %d; messages that are taken back, which the model sees no more: %d; /rewind %d undoes it",
 		x.To.Step, x.ToNumber, x.TakenBack, x.Undo))
 	if text := render.NotUndone(x); text != "" {
-		m.conversation.warn(text)
+		m.warn(text)
 	}
 	return m.look()
 }
@@ -225,6 +213,6 @@ func (m *Model) standsAt(to *domain.Origin) {
 	}
 	if m.stands != *to && !m.rewinds {
 		m.stands = *to
-		m.conversation.note(fmt.Sprintf("the session was rewound: the next turn goes on after step %d of execution %s", to.Step, to.ExecutionID))
+		m.note(fmt.Sprintf("the session was rewound: the next turn goes on after step %d of execution %s", to.Step, to.ExecutionID))
 	}
 }

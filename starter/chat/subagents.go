@@ -141,16 +141,21 @@ func stepWords(e client.Event) string {
 	return render.Joined(" · ", fmt.Sprintf("step %d", e.Step), render.Some(e.Usage.TotalTokens(), "token"), strings.TrimSpace(e.Text))
 }
 
+// heard takes an event of one of them, and returns that; nil: nobody knows it.
+func (s *subagents) heard(e client.Event) *subagent {
+	sub := s.all[e.AgentID]
+	if sub != nil {
+		sub.heard(e)
+		s.join(&sub.conversation, e)
+		s.over(e)
+	}
+	return sub
+}
+
 // heardBelow takes an event of a sub-agent. past: it tells of a turn that is over.
 func (m *Model) heardBelow(e client.Event, past bool) []want {
-	sub := m.subagents.all[e.AgentID]
-	if sub == nil {
-		return nil
-	}
-	sub.heard(e)
-	m.subagents.join(&sub.conversation, e)
-	m.subagents.over(e)
-	if past {
+	sub := m.subagents.heard(e)
+	if sub == nil || past {
 		return nil
 	}
 	switch e.Type {
@@ -209,7 +214,8 @@ func (m *Model) decided(id domain.ToolExecutionID) {
 	for _, sub := range m.subagents.order {
 		sub.decided(id)
 	}
-	m.prompt.drop(id)
+	m.gather()
+	delete(m.prompt.hidden, id)
 }
 
 // waiter is what an agent is called that asks: empty for the conversation's own.

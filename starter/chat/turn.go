@@ -72,7 +72,7 @@ func (t *turn) begins(number int) {
 	if t.busy() && t.number == number {
 		return
 	}
-	t.phase, t.number, t.step, t.tokens, t.stops, t.running = thinks, number, 0, 0, false, map[int]string{}
+	t.phase, t.number, t.step, t.tokens, t.stops, t.running = thinks, number, 0, 0, false, nil
 	t.began, t.stalled, t.execution = time.Time{}, "", domain.ExecutionID{}
 }
 
@@ -80,6 +80,9 @@ func (t *turn) begins(number int) {
 func (t *turn) heard(e client.Event) {
 	if e.Type != client.EventNoWorker && e.Type != client.EventRateLimited && e.Type != client.EventTrouble && e.Type != client.EventReconnecting {
 		t.stalled, t.away = "", ""
+	}
+	if t.running == nil {
+		t.running = map[int]string{}
 	}
 	switch e.Type {
 	case domain.EventExecutionStarted:

@@ -92,7 +92,7 @@ func (m *Model) below() []string {
 	lines := []string{t.Faint(strings.Repeat("─", width))}
 	panel, _ := m.promptPanel()
 	lines = append(lines, panel...)
-	if m.composer.purpose == arguments {
+	if m.composer.about != nil {
 		lines = append(lines, painted(t.Warn, wrapped("the arguments to run instead: Enter runs them, Alt-Enter new line, Esc back", "  ", "  ", width))...)
 	}
 	return lines
@@ -146,14 +146,14 @@ func (t *conversation) draw(theme render.Theme, width int, now time.Time) []stri
 	if t.dropped {
 		lines = append(lines, theme.Faint("… what came before is not kept here"))
 	}
-	before := kind(-1)
+	above := t.above
 	for _, p := range t.parts {
-		if gap := p.kind == said || p.kind != before && p.kind != noted && p.kind != warned; gap && len(lines) > 0 && !t.brief {
+		if gap := above != nil && (p.kind == said || p.kind != above.kind && p.kind != noted && p.kind != warned); gap && !t.brief {
 			lines = append(lines, "")
 		}
-		before = p.kind
+		above = p
 		if p.width != width || p.live || p.kind == called && p.call == callRuns {
-			p.lines, p.width = p.draw(theme, width, t.unfolded, now), width
+			p.lines, p.width = p.draw(theme, width, t, now), width
 		}
 		lines = append(lines, p.lines...)
 		if p.sub != nil {
@@ -164,7 +164,7 @@ func (t *conversation) draw(theme render.Theme, width int, now time.Time) []stri
 }
 
 // draw is what a part looks like.
-func (p *part) draw(theme render.Theme, width int, unfolded bool, now time.Time) []string {
+func (p *part) draw(theme render.Theme, width int, of *conversation, now time.Time) []string {
 	text := p.text
 	if p.cut {
 		text = "…" + text
@@ -175,7 +175,7 @@ func (p *part) draw(theme render.Theme, width int, unfolded bool, now time.Time)
 	case answered:
 		return wrapped(text, "  ", "  ", width)
 	case thought:
-		return p.drawThought(theme, width, unfolded, now)
+		return p.drawThought(theme, width, of, now)
 	case called:
 		sign := map[callState]string{
 			callWaits: theme.Warn("?"), callAllowed: theme.Faint("·"), callRuns: theme.Faint("⋯"), callDone: theme.Good("✓"),
@@ -186,9 +186,12 @@ func (p *part) draw(theme render.Theme, width int, unfolded bool, now time.Time)
 		if strings.HasPrefix(words, ":") {
 			joint = ""
 		}
-		words = joint + render.OneLine(words)
+		words = strings.TrimRight(joint+render.OneLine(words), " ")
+		if of.inline && !p.open() { // what came of it is nowhere else to be seen
+			return wrapped(render.OneLine(text)+words, "  "+sign+" ", "    ", width)
+		}
 		room := max(width-4-ansi.StringWidth(words), width/3)
-		return []string{fitted("  "+sign+" "+fitted(render.OneLine(text), room)+strings.TrimRight(words, " "), width)}
+		return []string{fitted("  "+sign+" "+fitted(render.OneLine(text), room)+words, width)}
 	case stepped:
 		return []string{theme.Faint(fitted(render.OneLine(text), width))}
 	case noted:
@@ -205,7 +208,7 @@ func (p *part) draw(theme render.Theme, width int, unfolded bool, now time.Time)
 	return nil
 }
 
-func (p *part) drawThought(theme render.Theme, width int, unfolded bool, now time.Time) []string {
+func (p *part) drawThought(theme render.Theme, width int, of *conversation, now time.Time) []string {
 	words := "thought"
 	took := p.took
 	if p.live {
@@ -214,10 +217,15 @@ func (p *part) drawThought(theme render.Theme, width int, unfolded bool, now tim
 	if took >= time.Second {
 		words += " for " + render.Duration(took)
 	}
-	if !unfolded {
-		return []string{theme.Faint(fitted("  · "+words+" (Ctrl-R shows it)", width))}
+	shown := of.unfolded || of.inline && p.live
+	if !shown && !of.inline {
+		words += " (Ctrl-R shows it)"
 	}
-	return append([]string{theme.Faint(fitted("  · "+words, width))}, painted(theme.Faint, wrapped(p.text, "    ", "    ", width))...)
+	lines := []string{theme.Faint(fitted("  · "+words, width))}
+	if shown {
+		lines = append(lines, painted(theme.Faint, wrapped(p.text, "    ", "    ", width))...)
+	}
+	return lines
 }
 
 func painted(paint func(...string) string, lines []string) []string {

@@ -60,7 +60,7 @@ type Need struct {
 // Connect reaches the configured server, or a dev server of ours, which then stays up until the stack is closed, also
 // where who brought it up ends meanwhile. It starts what the need says, and nothing else.
 func (m *Machine) Connect(ctx context.Context, n Need) (s *Stack, err error) {
-	server, worker, err := m.ownStack(n.Flags)
+	configured, worker, err := m.ownWorker(n.Flags)
 	if err != nil {
 		return nil, err
 	}
@@ -68,12 +68,12 @@ func (m *Machine) Connect(ctx context.Context, n Need) (s *Stack, err error) {
 	_, missing := os.Stat(file)
 	unkept := n.Up && n.ID != "" && os.IsNotExist(missing)
 	switch {
-	case !server:
-		s, err = m.dialConfigured(ctx, n.TaskQueue)
+	case configured.Configured:
+		s, err = m.dial(ctx, configured, nil, n.TaskQueue)
 	case unkept && !m.HasRecords():
 		err = &client.Error{Class: client.NotFound, Message: fmt.Sprintf("id: there is no agent %q: %s, where the dev server would keep it, is not there", n.ID, file)}
 	case n.Up && (!unkept || !n.Reads):
-		s, err = m.bringUp(ctx, n, worker)
+		s, err = m.bringUp(ctx, n, devserver.Config{}, worker, nil)
 	case n.Back && missing == nil:
 		s, err = m.bringBack(ctx, n, file)
 	default:
@@ -83,15 +83,6 @@ func (m *Machine) Connect(ctx context.Context, n Need) (s *Stack, err error) {
 		return &Stack{Unreached: true, Agents: client.OfRecords(client.Config{Records: records, Progress: m.Progress}, err)}, nil
 	}
 	return s, err
-}
-
-// dialConfigured connects to the server that flags, variables or a profile name.
-func (m *Machine) dialConfigured(ctx context.Context, taskQueue string) (*Stack, error) {
-	connection, err := m.Configured()
-	if err != nil {
-		return nil, err
-	}
-	return m.dial(ctx, connection, nil, taskQueue)
 }
 
 // join connects to a dev server of ours that is up.

@@ -162,17 +162,12 @@ func (s *Stack) checkBuilds(ctx context.Context) []Check {
 	return []Check{ok("%s", others).warn("")}
 }
 
-// OtherBuilds says which open agents of the dev server another build than that of this program has begun; empty: none, as
+// OtherBuilds says which open agents of the task queue another build than that of this program has begun; empty: none, as
 // far as the server tells.
-func (m *Machine) OtherBuilds(ctx context.Context, server devserver.Server, queue string) string {
+func (s *Stack) OtherBuilds(ctx context.Context) string {
 	ctx, cancel := context.WithTimeout(ctx, askPatience)
 	defer cancel()
-	s, err := m.DialDev(ctx, server, queue)
-	if err != nil {
-		return ""
-	}
-	defer s.Close()
-	others, _ := s.Agents.OtherBuilds(ctx, queue, []string{build.ID()}) // it is only a hint
+	others, _ := s.Agents.OtherBuilds(ctx, s.taskQueue, []string{build.ID()}) // it is only a hint
 	return others
 }
 

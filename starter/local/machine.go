@@ -124,17 +124,14 @@ func (m *Machine) knownStorage() string {
 // restartDelay is between two tries to bring a part of the stack back.
 const restartDelay = 200 * time.Millisecond
 
-// ownStack reports whether a command would bring up a server and a worker of
-// its own: no server is configured, and no task queue is named that a worker of
-// the user's own may serve.
-func (m *Machine) ownStack(f Flags) (server, worker bool, err error) {
-	connection, err := m.Configured()
-	if err != nil {
-		return false, false, err
+// ownWorker is the server that is configured, if one is, and whether a command would bring up a worker of its own: none is, and no
+// task queue is named that a worker of the user's own may serve.
+func (m *Machine) ownWorker(f Flags) (configured host.Connection, own bool, err error) {
+	if configured, err = m.Configured(); err != nil {
+		return configured, false, err
 	}
 	queue, err := m.Env.taskQueue(f.TaskQueue)
-	own := err == nil && !connection.Configured
-	return own, own && queue == contract.DefaultTaskQueue, err
+	return configured, !configured.Configured && queue == contract.DefaultTaskQueue, err
 }
 
 // What follows is all that the commands read of the environment, and all they hand

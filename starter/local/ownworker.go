@@ -21,16 +21,16 @@ import (
 	"everstep/worker/host"
 )
 
-// CheckLocally says what our worker would of model and tools, before it is started.
-func (m *Machine) CheckLocally(ctx context.Context, f Flags, d domain.Definition) error {
-	_, own, err := m.ownStack(f)
+// CheckLocally says what our worker would of model and tools, and of what may be used, before it is started.
+func (m *Machine) CheckLocally(ctx context.Context, f Flags, d domain.Definition, budget domain.ExecutionBudget) error {
+	_, own, err := m.ownWorker(f)
 	if err != nil || !own {
 		return err
 	}
 	if d.Model.Provider == "" { // a session has one, of which its own worker knows
 		return m.checkTools(f, d.Tools)
 	}
-	return cmp.Or(checkModel(ctx, d.Model), m.checkTools(f, d.Tools), m.checkAllowed(f, d), checkOwnWorker(d), m.checkCost(d))
+	return cmp.Or(checkModel(ctx, d.Model), m.checkTools(f, d.Tools), m.checkAllowed(f, d), checkOwnWorker(d), m.checkCost(d.Model, budget))
 }
 
 // DoubtedTools says of tools that a worker of this program would refuse why it would, without refusing them: workers
@@ -61,7 +61,9 @@ func (m *Machine) WorkerTools() (tools []string, note string) {
 // would be told of.
 func (m *Machine) ownTools() []string {
 	on := m.optionalTools()
-	tools := slices.DeleteFunc(BuiltinNames(), func(name string) bool { return optional(name) && !slices.Contains(on, name) })
+	tools := slices.DeleteFunc(BuiltinNames(), func(name string) bool {
+		return slices.Contains(host.OptionalNames(), name) && !slices.Contains(on, name)
+	})
 	if file := m.Env.Value(host.MCPVariable); file != "" {
 		servers, _ := mcp.Load(file) // whoever starts the worker is told what is wrong with it
 		for _, s := range servers {
@@ -73,11 +75,6 @@ func (m *Machine) ownTools() []string {
 		_, all := domain.ServerOfAll(name)
 		return err == nil && !all && !allow.Tool(name)
 	})
-}
-
-// optional reports whether a tool is one that has to be turned on.
-func optional(name string) bool {
-	return slices.ContainsFunc(host.OptionalTools(), func(s domain.ToolSpec) bool { return s.Name == name })
 }
 
 // ModelNames are what words for models in other tools' files stand for, in lower case: WORD=PROVIDER/MODEL, with commas.
@@ -98,9 +95,9 @@ func (m *Machine) ModelNames() (map[string]string, error) {
 
 // checkCost refuses to limit the cost of what has no price, here or on our worker. One that is
 // up may have another file of prices: then it is named to this command too.
-func (m *Machine) checkCost(d domain.Definition) error {
-	limit := d.Budget.MaxCostNanoUSD
-	if limit == nil || *limit == 0 || d.Model.Price != nil {
+func (m *Machine) checkCost(model domain.LLMConfig, budget domain.ExecutionBudget) error {
+	limit := budget.MaxCostNanoUSD
+	if limit == nil || *limit == 0 || model.Price != nil {
 		return nil
 	}
 	files := slices.DeleteFunc([]string{m.Env.file(VariablePrices)}, func(file string) bool { return file == "" })
@@ -108,9 +105,9 @@ func (m *Machine) checkCost(d domain.Definition) error {
 	if err != nil {
 		return invalid("%s: %s", VariablePrices, err)
 	}
-	if known, _ := table.Find(d.Model.Provider, d.Model.Model, true); known.Price == nil {
+	if known, _ := table.Find(model.Provider, model.Model, true); known.Price == nil {
 		return invalid("max_cost: nobody knows what %s costs; give its price with --price, in the agent's file or in %s, or leave the limit out",
-			d.Model, VariablePrices)
+			model, VariablePrices)
 	}
 	return nil
 }
@@ -144,7 +141,7 @@ func (m *Machine) toolProblems(f Flags, tools []string) (problems []error) {
 	known := BuiltinNames()
 	on, by := m.turnedOn(f)
 	off := func(name string) bool {
-		return on != nil && !slices.Contains(on, name) && optional(name)
+		return on != nil && !slices.Contains(on, name) && slices.Contains(host.OptionalNames(), name)
 	}
 	offered := slices.DeleteFunc(slices.Clone(known), off)
 	var unknown []string

@@ -37,9 +37,19 @@ type Stack struct {
 }
 
 // bringUp joins or starts the dev server, and starts a worker of the task queue of the need, where that is one of ours, unless a
-// process of ours already has one.
-func (m *Machine) bringUp(ctx context.Context, n Need, worker bool) (*Stack, error) {
-	lease, dir, err := m.leased(ctx, n.Flags, devserver.Config{}, worker)
+// process of ours already has one. log gets what the worker logs; nil: nobody reads that.
+func (m *Machine) bringUp(ctx context.Context, n Need, cfg devserver.Config, worker bool, log io.Writer) (*Stack, error) {
+	dir, err := m.Folder(n.dir)
+	if _, wrong := m.Env.taskQueue(n.TaskQueue); err == nil {
+		err = wrong
+	}
+	if err == nil && worker {
+		err = host.CheckWorker(m.Env)
+	}
+	if err != nil {
+		return nil, err
+	}
+	lease, err := m.Lease(ctx, cfg)
 	if err != nil {
 		return nil, err
 	}
@@ -51,8 +61,15 @@ func (m *Machine) bringUp(ctx context.Context, n Need, worker bool) (*Stack, err
 	if s.Lease = lease; !worker {
 		return s, nil
 	}
-	lacks := func(ctx context.Context) error { return m.lackedTool(ctx, s, n) }
-	return s, s.keepWorker(ctx, m, n.Flags, dir, s.taskQueue, nil, lacks)
+	spec, err := m.WorkerSpec(lease.Server(), s.taskQueue, dir)
+	if err == nil {
+		spec.log, spec.lacks = log, func(ctx context.Context) error { return m.lackedTool(ctx, s, n) }
+		s.worker, err = m.keepWorker(ctx, spec, n.dir != "")
+	}
+	if err != nil {
+		s.Close()
+	}
+	return s, err
 }
 
 // lackedTool says which tool of an agent that is watched the worker brought up for it would not have; nil: none, or nobody
@@ -72,44 +89,9 @@ func (m *Machine) lackedTool(ctx context.Context, s *Stack, n Need) error {
 	return m.checkTools(n.Flags, told.Head.Configuration.Definition.Tools)
 }
 
-// Serve has the dev server and a worker that says what it logs. It connects to nothing.
+// Serve has the dev server and a worker that says what it logs.
 func (m *Machine) Serve(ctx context.Context, f Flags, cfg devserver.Config, log io.Writer) (*Stack, error) {
-	queue, err := m.Env.taskQueue(f.TaskQueue)
-	if err != nil {
-		return nil, err
-	}
-	lease, dir, err := m.leased(ctx, f, cfg, true)
-	if err != nil {
-		return nil, err
-	}
-	s := &Stack{Lease: lease}
-	return s, s.keepWorker(ctx, m, f, dir, queue, log, nil)
-}
-
-// leased has the dev server once it is clear where a worker of ours could work.
-func (m *Machine) leased(ctx context.Context, f Flags, cfg devserver.Config, worker bool) (*LeaseKeeper, string, error) {
-	dir, err := m.Folder(f.dir)
-	if err == nil && worker {
-		err = host.CheckWorker(m.Env)
-	}
-	if err != nil {
-		return nil, "", err
-	}
-	lease, err := m.Lease(ctx, cfg)
-	return lease, dir, err
-}
-
-// keepWorker has the stack keep a worker, or closes it. lacks says why one of this command would be of no use; nil: it has all.
-func (s *Stack) keepWorker(ctx context.Context, m *Machine, f Flags, dir, queue string, log io.Writer, lacks func(context.Context) error) error {
-	spec, err := m.WorkerSpec(s.Lease.Server(), queue, dir)
-	if err == nil {
-		spec.log, spec.lacks = log, lacks
-		s.worker, err = m.keepWorker(ctx, spec, f.dir != "")
-	}
-	if err != nil {
-		s.Close()
-	}
-	return err
+	return m.bringUp(ctx, Need{Flags: f}, cfg, true, log)
 }
 
 // Spec is the worker that a stack of this machine keeps, and folder the one that is served by now.

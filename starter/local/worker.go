@@ -317,10 +317,8 @@ func readHolder(file io.Reader) (by holder) {
 	return by
 }
 
-func lockOf(stateFile, taskQueue string) string { return placeOf(stateFile, taskQueue) + ".lock" }
-
-// placeOf stands for a task queue, which may have any name: so its digest is taken.
-func placeOf(stateFile, taskQueue string) string {
+// lockOf is the file of a task queue, which may have any name: so its digest is taken.
+func lockOf(stateFile, taskQueue string) string {
 	digest := sha256.Sum256([]byte(taskQueue))
-	return strings.TrimSuffix(stateFile, ".db") + ".worker-" + hex.EncodeToString(digest[:8])
+	return strings.TrimSuffix(stateFile, ".db") + ".worker-" + hex.EncodeToString(digest[:8]) + ".lock"
 }

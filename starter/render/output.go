@@ -31,8 +31,9 @@ type Output struct {
 
 	mu   sync.Mutex
 	lost error // why something could not be written, the first time
-	// live draws notes above what it may take back; nil where nothing is drawn.
-	live *liveView
+	// going are the lines that are drawn anew below all others, and drawn how many of them are on the terminal.
+	going []string
+	drawn int
 	// held says that a person is asked, and later what is to be shown after that.
 	held  bool
 	later []string
@@ -164,6 +165,17 @@ func (o *Output) Paragraphs(text string) string {
 	return o.Fold(unbroken.ReplaceAllString(text, "$1 $2"))
 }
 
+// Wrapped is a cleaned text broken into lines of a width; first stands before the first, rest before the others.
+func Wrapped(text, first, rest string, width int) []string {
+	room := max(width-max(lipgloss.Width(first), lipgloss.Width(rest)), 1)
+	lines := strings.Split(lipgloss.Wrap(strings.ReplaceAll(text, "\t", "    "), room, ""), "\n")
+	for i, l := range lines {
+		lines[i] = first + strings.TrimRight(l, " ")
+		first = rest
+	}
+	return lines
+}
+
 // Facts writes a line for each name and its text; width is that of the names.
 func (o *Output) Facts(width int, facts [][2]string) {
 	for _, fact := range facts {
@@ -182,23 +194,36 @@ func (o *Output) Hints(hints [][2]string) {
 	}
 }
 
-// Note writes a line from any goroutine, above what a live view has drawn.
+// Note writes a line from any goroutine, above those that are drawn anew.
 func (o *Output) Note(text string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.tell(text)
+	o.redraw([]string{text}, o.going)
 }
 
-func (o *Output) tell(lines ...string) {
-	switch {
-	case o.held:
-		o.later = append(o.later, lines...)
-	case o.live != nil:
-		o.live.redraw(lines, o.live.going())
-	default:
-		for _, l := range lines {
-			_, _ = io.WriteString(o.to, l+"\n") // there is nobody to tell
-		}
+// Draw writes lines that stay, and below them those that are going to be drawn anew, each of which has to fit the terminal.
+func (o *Output) Draw(settled, going []string) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.going = going
+	o.redraw(settled, going)
+}
+
+func (o *Output) redraw(settled, going []string) {
+	if o.held {
+		o.later = append(o.later, settled...)
+		return
+	}
+	var b strings.Builder
+	if o.drawn > 0 {
+		fmt.Fprintf(&b, "\r\x1b[%dA\x1b[J", o.drawn)
+	}
+	for _, l := range slices.Concat(settled, going) {
+		b.WriteString(l + "\n")
+	}
+	o.drawn = len(going)
+	if b.Len() > 0 {
+		_, _ = io.WriteString(o.to, b.String()) // there is nobody to tell
 	}
 }
 
@@ -206,9 +231,7 @@ func (o *Output) tell(lines ...string) {
 func (o *Output) Hold(question string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if o.live != nil {
-		o.live.redraw(nil, nil)
-	}
+	o.redraw(nil, nil)
 	o.held = true
 	_, _ = io.WriteString(o.to, question) // there is nobody to tell
 }
@@ -219,7 +242,7 @@ func (o *Output) Resume() {
 	defer o.mu.Unlock()
 	later := o.later
 	o.held, o.later = false, nil
-	o.tell(later...)
+	o.redraw(later, o.going)
 }
 
 // A Theme paints words in the terminal's own colours, legible on light and dark.

@@ -1,6 +1,7 @@
 package render
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -18,10 +19,9 @@ func TestProgressIsShown(t *testing.T) {
 	require.Contains(t, StatusText(noTheme(), "notes", v, testNow), "index: 3 of 9")
 	require.NotContains(t, StatusText(noTheme(), "notes", v, testNow), "\x1b[2J")
 
-	s := newStory("notes", "")
-	s.Tell(client.Event{Type: domain.EventToolCallStarted, Step: 2, Position: 1, Tool: "index", Arguments: "{}"})
-	lines := s.Tell(client.Event{Type: client.EventToolProgress, Step: 2, Position: 1, Tool: "index", Text: "3 of\n9"})
-	require.Len(t, lines, 1)
-	require.Equal(t, callKey{2, 1}, lines[0].call)
-	require.NotContains(t, lines[0].text, "\n")
+	var out strings.Builder
+	view := NewView(Plain(&out), "notes", "")
+	view.Show(client.Event{Type: domain.EventToolCallStarted, Step: 2, Position: 1, Tool: "index", Arguments: "{}"})
+	view.Show(client.Event{Type: client.EventToolProgress, Step: 2, Position: 1, Tool: "index", Text: "3 of\n9"})
+	require.Equal(t, "step 2: calls index {}\nstep 2: -- index: 3 of 9\n", out.String())
 }

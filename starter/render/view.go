@@ -1,9 +1,12 @@
 package render
 
 import (
+	"fmt"
 	"strings"
+	"time"
 
 	"everstep/domain"
+	"everstep/domain/contract"
 	"everstep/starter/client"
 )
 
@@ -15,15 +18,8 @@ type View struct {
 	Close func()
 }
 
-// NewView is live on a terminal, else of plain lines. ui is where its runs can be looked at, by their ids.
-func NewView(out *Output, id, ui string) View {
-	s := newStory(id, ui)
-	if out.Animated {
-		v := &liveView{out: out, story: s}
-		return View{v.Show, v.Close}
-	}
-	return settled((&plainView{out: out, story: s}).show)
-}
+// NewView is of plain lines. ui is where its runs can be looked at, by their ids.
+func NewView(out *Output, id, ui string) View { return settled(newPlainView(out, id, ui).show) }
 
 // settled has nothing to take back.
 func settled(show func(client.Event)) View { return View{show, func() {}} }
@@ -34,13 +30,38 @@ func Blind() View { return settled(func(client.Event) {}) }
 // JSONView writes events as lines of JSON. That it could not is told by the output.
 func JSONView(out *Output) View { return settled(func(e client.Event) { _ = out.JSON(e) }) }
 
-// plainView writes lines that also make sense in a file, each with its step.
-// What the model writes comes by the line as it arrives, and what it thinks not
-// at all.
+// A plainView writes lines that also make sense in a file, each with its step. What the model writes comes by the line as it
+// arrives, and what it thinks not at all.
 type plainView struct {
-	out   *Output
-	story *story
-	text  plainText
+	out *Output
+	id  string
+	ui  string // where a person looks at the agent, a run's id aside; empty for nowhere
+	// before stands before each line of a sub-agent, whose texts take one line; empty: it is the agent that is followed.
+	before string
+	// below are the sub-agents, all those of the tree.
+	below map[domain.AgentID]*plainView
+
+	calls map[callKey]call
+	// headed says that the line was written which names the execution.
+	headed bool
+	began  time.Time
+	// thinks is since when the model thinks; zero: it does not, or nobody knows.
+	thinks time.Time
+	// held is the newest text, that of step heldStep, which is written only if the execution goes on: the answer is elsewhere.
+	held     string
+	heldStep int
+	text     plainText
+}
+
+type callKey struct{ step, position int }
+
+type call struct {
+	words string
+	since time.Time
+}
+
+func newPlainView(out *Output, id, ui string) *plainView {
+	return &plainView{out: out, id: id, ui: ui, below: map[domain.AgentID]*plainView{}, calls: map[callKey]call{}}
 }
 
 // A plainText is the text that the model is writing, as far as it has arrived.
@@ -55,52 +76,157 @@ type plainText struct {
 const usualLine = 100
 
 func (v *plainView) show(e client.Event) {
-	v.story.below.join(e)
-	if !e.AgentID.IsZero() {
-		v.showBelow(e)
-		return
+	if e.Type == domain.EventSubagentSpawning {
+		id := e.ChildID.String()
+		sub := newPlainView(v.out, id, "")
+		sub.before = strings.Repeat("  ", e.Depth()+1) + Joined(" ", OneLine(e.ChildName), shortAgent(id)) + ": "
+		v.below[e.ChildID] = sub
 	}
-	unseen := e.Type == client.EventWithdrawn && v.text.written == 0
+	if e.AgentID.IsZero() {
+		v.tell(e)
+	} else if sub := v.below[e.AgentID]; sub != nil {
+		sub.tell(e)
+	}
+}
+
+// tell writes the lines of an event.
+func (v *plainView) tell(e client.Event) {
+	if !v.headed && e.Number > 0 && v.before == "" {
+		v.headed = true
+		v.write(0, fmt.Sprintf("%s · execution %d", OneLine(v.id), e.Number))
+	}
+	v.thought(e)
+	at := callKey{e.Step, e.Position}
 	switch e.Type {
-	case domain.EventInferenceReceived:
-		e = v.finished(e)
-	case client.EventWithdrawn, domain.EventStepStarted:
+	case domain.EventExecutionStarted:
+		if v.began = e.Time; v.ui != "" {
+			v.write(e.Step, v.ui+e.RunID)
+		}
+	case domain.EventStepStarted:
+		if v.held != "" {
+			v.write(v.heldStep, v.held)
+		}
+		v.held, v.text = "", plainText{}
+		v.write(0, fmt.Sprintf("step %d", e.Step))
+	case domain.EventInferenceRequested:
+		if r, ok := e.Recorded.Data.(domain.InferenceRequestStarted); ok && r.Summary && e.Attempt == 1 {
+			v.write(e.Step, "-- making the conversation shorter")
+		} else if e.Attempt > 1 {
+			v.write(e.Step, fmt.Sprintf("-- it is tried again (attempt %d)", e.Attempt))
+		}
+	case client.EventReasoning:
+	case client.EventText:
+		v.add(e)
+	case client.EventWithdrawn:
+		if v.text.written > 0 {
+			v.notice(e)
+		}
 		v.text = plainText{}
+	case domain.EventInferenceReceived:
+		v.answered(v.finished(e))
+	case domain.EventToolCallStarted:
+		c := call{words: CallWords(e.Tool, e.Arguments), since: e.Time}
+		v.calls[at] = c
+		if e.Wait != nil {
+			c.words += " · " + WaitWords(*e.Wait)
+		}
+		v.write(e.Step, "calls "+c.words)
+	case client.EventToolProgress:
+		v.write(e.Step, "-- "+OneLine(e.Tool)+": "+OneLine(e.Text))
+	case domain.EventToolCallCompleted:
+		v.write(e.Step, v.toolDone(e, at))
+	case domain.EventExecutionCompleted, domain.EventExecutionFailed, client.EventEnded:
+		v.write(0, v.ended(e))
+	default:
+		v.notice(e)
+	}
+}
+
+// write writes lines, each with its step; zero: they are of none.
+func (v *plainView) write(step int, lines string) {
+	before := v.before
+	if step > 0 {
+		before += "step " + grouped(step) + ": "
+	}
+	for line := range strings.SplitSeq(lines, "\n") {
+		v.out.Printf("%s%s\n", before, line)
+	}
+}
+
+func (v *plainView) notice(e client.Event) {
+	if text, _ := Notice(e); text != "" {
+		v.write(e.Step, "-- "+text)
+	}
+}
+
+func (v *plainView) thought(e client.Event) {
+	switch e.Type {
+	case client.EventReasoning:
+		if v.thinks.IsZero() && e.Skipped == 0 {
+			v.thinks = e.Time
+		}
+	case client.EventText, domain.EventInferenceReceived:
+		if took := e.Time.Sub(v.thinks); !v.thinks.IsZero() && took >= time.Second {
+			v.write(e.Step, "-- thought for "+Duration(took))
+		}
+		v.thinks = time.Time{}
+	case domain.EventStepStarted, client.EventWithdrawn:
+		v.thinks = time.Time{}
 	default:
 	}
-	if lines := v.story.Tell(e); !unseen {
-		v.write(lines)
+}
+
+// answered tells what an inference has said, and why it was cut off. What may be the answer is held back.
+func (v *plainView) answered(e client.Event) {
+	text := where(e.Error == nil || e.Outcome == contract.Interrupted, strings.TrimSpace(Clean(e.Text)))
+	if v.before != "" {
+		text = shortened(OneLine(text), maxWords)
 	}
-	if e.Type == client.EventText {
-		v.add(e)
+	switch {
+	case e.Error == nil && len(e.Calls) == 0:
+		v.held, v.heldStep = text, e.Step
+	case text != "":
+		v.write(e.Step, where(e.Error != nil && e.Skipped > 0, "…")+text)
+	}
+	if e.Error != nil {
+		v.notice(e)
 	}
 }
 
-// showBelow shows what a sub-agent does.
-func (v *plainView) showBelow(e client.Event) {
-	m, lines := v.story.below.tell(e)
-	for _, l := range lines {
-		v.out.Printf("%s%s: %s\n", m.deep(), m.name, v.paint(l, l.text))
+func (v *plainView) toolDone(e client.Event, at callKey) string {
+	c, known := v.calls[at]
+	delete(v.calls, at)
+	text := c.words
+	if !known {
+		text = OneLine(e.Tool)
+	} else if took := e.Time.Sub(c.since); took > 0 {
+		text += " · " + Duration(took)
 	}
+	if e.Error != nil {
+		return "failed " + text + ": " + Why(e.Error)
+	}
+	return "done " + text
 }
 
-func (v *plainView) write(lines []line) {
-	for _, l := range lines {
-		for text := range strings.SplitSeq(l.text, "\n") {
-			v.out.Printf("%s\n", v.paint(l, text))
-		}
+func (v *plainView) ended(e client.Event) string {
+	if e.Ended == nil {
+		return "ended"
 	}
+	var took time.Duration
+	if !v.began.IsZero() {
+		took = e.Time.Sub(v.began)
+	}
+	return Ending(*e.Ended, took)
 }
 
 // add writes the lines that what has arrived makes whole.
 func (v *plainView) add(e client.Event) {
-	said := func(text string) { v.write([]line{{mark: markText, step: e.Step, text: Clean(text)}}) }
 	t := &v.text
 	if e.Skipped > 0 {
 		if t.rest != "" {
-			said(t.rest)
+			v.write(e.Step, Clean(t.rest))
 		}
-		v.write([]line{{mark: markNotice, step: e.Step, text: Counted(e.Skipped, "byte") + " of the text are not shown here"}})
+		v.write(e.Step, "-- "+Counted(e.Skipped, "byte")+" of the text are not shown here")
 		t.written, t.rest, t.missed = t.written+len(t.rest)+e.Skipped, "", true
 	}
 	t.rest += e.Text
@@ -111,7 +237,7 @@ func (v *plainView) add(e client.Event) {
 		}
 		text := strings.TrimRight(t.rest[:n], " \r\n")
 		if text != "" || t.written > 0 {
-			said(text)
+			v.write(e.Step, Clean(text))
 		}
 		t.rest, t.written = t.rest[n:], t.written+n
 	}
@@ -135,20 +261,10 @@ func lineEnd(text string) int {
 func (v *plainView) finished(e client.Event) client.Event {
 	if t := v.text; t.written > 0 && !t.missed && t.written <= min(e.Shown, len(e.Text)) {
 		if rest := strings.TrimRight(Clean(e.Text[t.written:]), " \n"); rest != "" {
-			v.write([]line{{mark: markText, step: e.Step, text: rest}})
+			v.write(e.Step, rest)
 		}
 		e.Text = ""
 	}
 	v.text = plainText{}
 	return e
-}
-
-// paint is a line of a terminal that cannot take anything back, or of a file.
-func (v *plainView) paint(l line, text string) string {
-	before := map[mark]string{markCall: "calls ", markDone: "done ", markFailed: "failed ", markWarning: "-- ", markNotice: "-- ", markAt: "-- "}
-	text = before[l.mark] + text
-	if l.step > 0 && l.mark != markStep {
-		return "step " + grouped(l.step) + ": " + text
-	}
-	return text
 }

@@ -65,17 +65,17 @@ func answerWords(w domain.Wait, verdict string) string {
 	return Joined(" ", verdict, Within("by ", OneLine(w.Answer.By), ""), moment(w.Answer.At))
 }
 
-// opened is what an event tells of a call that waits for a person, and closed of one that did.
+// opened is what an event tells of a call that waits for a person, and closed of one that did, for Notice to clean.
 func opened(e client.Event) string {
 	switch w, rule := e.Wait, e.Wait.Kind.Rule(); {
 	case !rule.Outlasts && !rule.Replies:
 		return CallWords(e.Tool, e.Arguments) + " waits for " + rule.For
 	case rule.Outlasts:
-		return "nobody knows whether " + OneLine(e.Tool) + " took effect"
+		return "nobody knows whether " + e.Tool + " took effect"
 	case w.Ask != nil:
-		return OneLine(e.Tool) + " asks: " + questionWords(*w.Ask)
+		return e.Tool + " asks: " + questionWords(*w.Ask)
 	}
-	return OneLine(e.Tool) + " asks: " + cmp.Or(shortened(legible(e.Arguments), 2*maxWords), "a person")
+	return e.Tool + " asks: " + cmp.Or(shortened(legible(e.Arguments), 2*maxWords), "a person")
 }
 
 func closed(e client.Event) string {
@@ -86,7 +86,7 @@ func closed(e client.Event) string {
 	case rule.Replies:
 		w.Answer = new(*w.Answer)
 		w.Answer.Content = e.Text
-		return OneLine(e.Tool) + " " + WaitWords(w)
+		return e.Tool + " " + WaitWords(w)
 	}
 	return CallWords(e.Tool, e.Arguments) + " " + WaitWords(w)
 }

@@ -77,7 +77,7 @@ type load struct {
 // run opens the sessions and measures what they cost.
 func (l *load) run(ctx context.Context, dir string, server devserver.Server) (r report.Report, err error) {
 	l.server, l.prefix = server, "load-"+uuid.NewString()[:8]
-	before, began := process.MachineLoad(), time.Now()
+	before, began := machineLoad(), time.Now()
 	if l.temporal, err = host.Dial(ctx, host.Connection{Address: server.Address, Namespace: server.Namespace}); err != nil {
 		return r, err
 	}
@@ -108,7 +108,7 @@ func (l *load) run(ctx context.Context, dir string, server devserver.Server) (r 
 	l.report.Facts.Add("seconds", "took", time.Since(began))
 	if before != "" { // the load average of a minute, where the machine tells it
 		l.report.Facts.Add("machine_load", "load average before", before)
-		l.report.Facts.Add("machine_load_after", "load average at the end", process.MachineLoad())
+		l.report.Facts.Add("machine_load_after", "load average at the end", machineLoad())
 	}
 	return l.report, nil
 }
@@ -166,8 +166,8 @@ func (l *load) session(n int) string { return fmt.Sprintf("%s-%d", l.prefix, n) 
 type memory struct{ worker, server report.Bytes }
 
 func (l *load) memory() memory {
-	worker, _ := process.Memory(l.worker.PID())
-	server, _ := process.Memory(l.server.PID)
+	worker, _ := residentMemory(l.worker.PID())
+	server, _ := residentMemory(l.server.PID)
 	return memory{report.Bytes(worker), report.Bytes(server)}
 }
 

@@ -1,4 +1,4 @@
-package process
+package main
 
 import (
 	"fmt"
@@ -7,9 +7,9 @@ import (
 	"strings"
 )
 
-// Memory is how much of the machine's memory a process holds, in bytes (its resident set). It answers false where that
+// residentMemory is how much of the machine's memory a process holds, in bytes (its resident set). It answers false where that
 // is not known.
-func Memory(pid int) (bytes int64, known bool) {
+func residentMemory(pid int) (bytes int64, known bool) {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/statm", pid))
 	fields := strings.Fields(string(text))
 	if err != nil || len(fields) < 2 {
@@ -19,8 +19,8 @@ func Memory(pid int) (bytes int64, known bool) {
 	return pages * int64(os.Getpagesize()), err == nil
 }
 
-// MachineLoad is how many processes wanted a processor over the last minute; empty where that is not known.
-func MachineLoad() string {
+// machineLoad is how many processes wanted a processor over the last minute; empty where that is not known.
+func machineLoad() string {
 	text, err := os.ReadFile("/proc/loadavg")
 	if err != nil {
 		return ""
