@@ -110,6 +110,10 @@ func (r *Reader) Parsed(field string, mapping *yaml.Node, keys Keys) Given {
 
 // Root is the only value of a YAML text; nil: there is none, and all about it is told.
 func (r *Reader) Root(text string) *yaml.Node {
+	if strings.HasSuffix(strings.ToLower(r.File), ".toml") {
+		r.nodes = maxNodes
+		return r.toml(text)
+	}
 	var document yaml.Node
 	given := text
 	if r.json() {

@@ -117,16 +117,13 @@ const (
 	maxServers = 64
 )
 
-// Load reads a file of servers, in JSON or YAML: as other programs have it, and with keys of our own. It
+// Load reads a file of servers, in JSON, YAML or TOML: as other programs have it, and with keys of our own. It
 // asks no server and looks up no secret. Relative paths are from the file's folder on. What is wrong with one
 // server is its Problem; the error is of kind Invalid, and of the file as a whole.
 func Load(path string) ([]Server, error) {
 	path, err := filepath.Abs(path)
 	if err != nil {
 		return nil, domain.Errorf(domain.Invalid, "%s", err)
-	}
-	if strings.EqualFold(filepath.Ext(path), ".toml") {
-		return nil, domain.Errorf(domain.Invalid, "%s is TOML, which is not read; give its servers in JSON or YAML, under mcpServers", path)
 	}
 	data, _, err := fileAt(path, maxFile)
 	if err != nil {

@@ -30,11 +30,11 @@ func Key(key string) string {
 // unheeded is what becomes of a key of other programs that is not heeded here, where that may surprise.
 func unheeded(key string) string {
 	switch plainKey(key) {
-	case "alwaysallow", "autoapprove", "autoapprovetools", "trust":
+	case "alwaysallow", "autoapprove", "autoapprovetools", "trust", "approvalmode", "defaulttoolsapprovalmode":
 		return "is not heeded: which calls wait for a person the agent and the worker say (approvals)"
 	case "sandbox", "sandboxenabled":
 		return "is not heeded: nothing confines the program of a server"
-	case "apikey", "requestoptions", "auth", "authprovidertype", "headershelper":
+	case "apikey", "apikeyenv", "authtoken", "requestoptions", "auth", "authprovidertype", "headershelper":
 		return "is not heeded: put what proves who asks into headers, as ${NAME}"
 	case "oauth":
 		return "is not heeded: a worker opens no browser; oauth needs a client_id here"
@@ -69,6 +69,8 @@ func (s *reading) renamed(r *document.Reader, field string, node *yaml.Node, key
 		case key == "url" && name.Value != "url" && name.Value != "httpUrl" && member(node, "url") != nil:
 		case s.lent(r, document.Join(field, name.Value), key, value):
 		case plainKey(name.Value) == "availabletools" && len(value.Content) == 0: // which are all
+		case key == "tools" && approves(value):
+			s.Notes = append(s.Notes, name.Value+" "+unheeded("approvalmode"))
 		case unheeded(key) != "" && (key != "oauth" || member(value, "client_id") == nil):
 			s.Notes = append(s.Notes, name.Value+" "+unheeded(key))
 		case slices.ContainsFunc(keys, func(k document.Key) bool { return k.Name == key }):
@@ -83,6 +85,17 @@ func (s *reading) renamed(r *document.Reader, field string, node *yaml.Node, key
 		}
 	}
 	return &made
+}
+
+// approves reports whether a mapping of tools says but which of their calls wait for a person.
+func approves(tools *yaml.Node) bool {
+	given := 0
+	for _, config := range pairs(tools) {
+		if given++; len(config.Content) != 2 || member(config, "approval_mode") == nil {
+			return false
+		}
+	}
+	return given > 0
 }
 
 // lent puts the variables of a key that but names them into env or headers; false: it is no such key.
@@ -102,6 +115,9 @@ func (s *reading) lent(r *document.Reader, field, key string, value *yaml.Node) 
 			return true
 		}
 		for _, name := range names.Content {
+			if own := member(name, "name"); own != nil {
+				name = own
+			}
 			lend(&s.Env, checkVariable, name.Value, "", name)
 		}
 	case "bearertokenenvvar":
