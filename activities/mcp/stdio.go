@@ -170,12 +170,14 @@ func (p *program) complains(why string, line []byte) {
 
 var errLongLine = errors.New("a line is too long")
 
-// line reads a line, however it ends. Of one that is too long it returns the beginning, with errLongLine.
+// line reads a line, however it ends, or the lines of a message that is printed over several. Of one that is too long it
+// returns the beginning, with errLongLine.
 func (p *program) line() ([]byte, error) {
 	var whole []byte
-	passed := 0
-	for {
+	for passed, begins := 0, true; ; {
 		piece, err := p.lines.ReadSlice('\n')
+		closes := begins && bytes.HasPrefix(piece, []byte("}"))
+		begins = err == nil
 		switch {
 		case passed+len(piece) > maxPassed:
 			return nil, fmt.Errorf("it sends a message of more than %d bytes", maxLine)
@@ -184,19 +186,29 @@ func (p *program) line() ([]byte, error) {
 				passed, whole = len(whole), bytes.Clone(whole[:min(len(whole), maxComplaint)])
 			}
 			passed += len(piece)
-		case err == nil && whole == nil:
-			return bytes.Clone(piece), nil
 		default:
 			whole = append(whole, piece...)
 		}
 		switch {
-		case errors.Is(err, bufio.ErrBufferFull):
+		case errors.Is(err, bufio.ErrBufferFull), err == nil && !closes && p.goesOn(whole):
 		case err == nil && passed > 0:
 			return whole, errLongLine
 		default:
 			return whole, err
 		}
 	}
+}
+
+// opening is the first line of a message that is printed over several.
+var opening = regexp.MustCompile(`^\{\r?\n`)
+
+// goesOn reports whether the next line belongs to a message of several: such are indented, up to the one that closes it.
+func (p *program) goesOn(message []byte) bool {
+	if !opening.Match(message) {
+		return false
+	}
+	next, err := p.lines.Peek(1)
+	return err == nil && bytes.ContainsAny(next, " \t}")
 }
 
 // admitted is a message as it is passed on to the client; nil: it is dropped. A server that asks too much is cut off.
