@@ -126,7 +126,12 @@ func (a *agent) readForeign(v vocabulary, f front, body string, line int) {
 		default:
 			value = t.pass(name)
 		}
-		if keys = append(keys, document.Key{Name: name, Value: value}); valueOf(f.node, name) == nil && slices.Contains([]string{"tools", "tool", "allowedtools"}, canonical(name)) {
+		keys = append(keys, document.Key{Name: name, Value: value})
+		switch {
+		case !listsTools(name) || valueOf(f.node, name) != nil:
+		case slices.ContainsFunc(f.names, func(other string) bool { return listsTools(other) && valueOf(f.node, other) != nil }):
+			t.ignore("%s (empty)", name)
+		default:
 			t.names, t.all = []string{}, false
 			t.ignore("tools (%s: none)", "empty")
 		}
@@ -149,6 +154,11 @@ func (a *agent) readForeign(v vocabulary, f front, body string, line int) {
 	}
 	a.prompt(nil, cmp.Or(body, t.prompted), line)
 	t.settle()
+}
+
+// listsTools reports whether a key lists the tools of an agent.
+func listsTools(name string) bool {
+	return slices.Contains([]string{"tools", "tool", "allowedtools"}, canonical(name))
 }
 
 // keys are those that mean something here, each by its one spelling, and fill what ours fill.
@@ -179,7 +189,7 @@ func (t *foreigner) keys() map[string]document.Value {
 		"temperature":    document.Number(maxTemperature, func(n float64) { d.Model.Temperature = &n }),
 		"topp":           document.Number(1, func(n float64) { d.Model.TopP = &n }),
 		"timeoutmins":    document.Number(domain.MaxBudgetSeconds/60, func(n float64) { d.Budget.MaxSeconds = new(60 * n) }),
-		"permissionmode": document.TextThen(t.permissionMode),
+		"permissionmode": document.TextThen(t.permissionMode), "approvalmode": document.TextThen(t.permissionMode),
 		"readonly": document.Truth(func(yes bool) {
 			if yes {
 				t.readsAlone()

@@ -79,17 +79,23 @@ func (t *foreigner) showStarted() {
 // whether there is one.
 func (t *foreigner) limits(r *document.Reader, field, server string, config *yaml.Node) {
 	all := domain.AllToolsOf(server)
-	limit := func(field, key string, value *yaml.Node) {
-		switch key = mcp.Key(key); key {
-		case "tools":
+	limit := func(field, name string, value *yaml.Node) {
+		key := mcp.Key(name)
+		limits := slices.Contains([]string{"tools", "excludeTools", "enabled", "disabled"}, key)
+		switch {
+		case limits && value.ShortTag() == "!!null":
+			r.Problem(value, field, "is empty; give it a value or leave the key out")
+		case canonical(name) == "availabletools" && value.Kind == yaml.SequenceNode && len(value.Content) == 0:
+			r.Problem(value, field, "is empty, which is all tools to some and none to others; name tools, or leave the key out")
+		case key == "tools":
 			only := []string{}
 			reading(func(word string) { only = append(only, mcp.ToolName(server, word)) })(r, field, value)
 			if !slices.Contains(only, mcp.ToolName(server, "*")) {
 				t.listed = append(t.listed, namedServer{all, only})
 			}
-		case "excludeTools":
+		case key == "excludeTools":
 			reading(func(word string) { t.always("mcp__"+server+"__"+word, domain.Deny) })(r, field, value)
-		case "enabled", "disabled":
+		case limits:
 			document.Truth(func(yes bool) {
 				if yes == (key == "disabled") {
 					t.always("mcp__"+server, domain.Deny)
