@@ -104,7 +104,7 @@ func (t *tomlReader) put(table *tomlTable, e *unstable.Node, depth int) {
 // value is a value, at the place of its key where it has none of its own.
 func (t *tomlReader) value(key *yaml.Node, e *unstable.Node, depth int) *yaml.Node {
 	if depth > maxDepth {
-		t.tooDeep(key, "")
+		t.At("", key).tooDeep()
 		return key
 	}
 	tags := map[unstable.Kind]string{unstable.Bool: tagBool, unstable.Integer: tagInt, unstable.Float: tagFloat}
@@ -136,7 +136,7 @@ func (t *tomlReader) names(key unstable.Iterator) (names []*yaml.Node) {
 		names = append(names, t.scalar(key.Node()))
 	}
 	if len(names) > maxDepth {
-		t.tooDeep(names[0], "")
+		t.At("", names[0]).tooDeep()
 		return names[:1]
 	}
 	return names

@@ -8,8 +8,6 @@ import (
 	"slices"
 	"strings"
 
-	"go.yaml.in/yaml/v3"
-
 	"everstep/activities/document"
 	"everstep/activities/tool"
 	"everstep/domain"
@@ -85,10 +83,10 @@ func checkArgument(v Variable) string {
 
 func argumentsOf(into *[]Variable) document.Value {
 	value := variables(into, checkArgument)
-	return value.Then(func(r *document.Reader, field string, node *yaml.Node) {
+	return value.Then(func(at document.Place) {
 		for i, one := range *into {
 			if slices.ContainsFunc((*into)[:i], func(v Variable) bool { return strings.EqualFold(v.Name, one.Name) }) {
-				r.Problem(node, field, "%q is there twice; keep one", document.Shorten(one.Name))
+				at.Problem("%q is there twice; keep one", document.Shorten(one.Name))
 			}
 		}
 	})

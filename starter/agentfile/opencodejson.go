@@ -50,9 +50,9 @@ func (s Settings) takeSettings(file string, take func(File, error)) {
 // settings are opencode's, of which no key stands twice; nil: all about them is told.
 func (a *agent) settings(text string) *yaml.Node {
 	if root := a.Root(text); root != nil {
-		a.Entries("", root, nil, func(field string, name, value *yaml.Node) {
-			if name.Value == "agent" && !tooMany(&a.Reader, field, value, len(value.Content)/2) {
-				a.Entries(field, value, nil, func(string, *yaml.Node, *yaml.Node) {})
+		a.At("", root).Entries(nil, func(name *yaml.Node, at document.Place) {
+			if name.Value == "agent" && !tooMany(at, len(at.Node.Content)/2) {
+				at.Entries(nil, func(*yaml.Node, document.Place) {})
 			}
 		})
 		if len(a.Problems) == 0 {
@@ -68,7 +68,7 @@ func (a *agent) readSettings(root *yaml.Node, name string) {
 	agents := valueOf(root, "agent")
 	given := valueOf(agents, name)
 	if given == nil || given.Kind != yaml.MappingNode {
-		a.Problem(cmp.Or(given, agents, root), "agent", "has no mapping %q; name one that it has behind the #", document.Shorten(name))
+		a.At("agent", cmp.Or(given, agents, root)).Problem("has no mapping %q; name one that it has behind the #", document.Shorten(name))
 		return
 	}
 	f := front{field: "agent." + document.Shorten(name), above: root, node: &yaml.Node{Kind: yaml.MappingNode}}
