@@ -103,9 +103,8 @@ func (w *writer) value(at Place, depth int) {
 
 func (w *writer) mapping(at Place, depth int) {
 	w.raw.WriteByte('{')
-	given, content := Given{}, at.Node.Content
-	for i := 0; i+1 < len(content); i += 2 {
-		name := content[i]
+	given := Given{}
+	for name, value := range Pairs(at.Node) {
 		if !at.key(name, nil, given) {
 			continue
 		}
@@ -113,7 +112,7 @@ func (w *writer) mapping(at Place, depth int) {
 			w.raw.WriteByte(',')
 		}
 		w.raw.WriteString(Quote(name.Value) + ":")
-		w.value(at.In(name.Value, content[i+1]), depth+1)
+		w.value(at.In(name.Value, value), depth+1)
 	}
 	w.raw.WriteByte('}')
 }

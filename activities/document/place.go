@@ -2,6 +2,7 @@ package document
 
 import (
 	"fmt"
+	"iter"
 	"slices"
 	"strings"
 
@@ -86,15 +87,24 @@ func (p Place) Entries(known []string, each func(name *yaml.Node, at Place)) Giv
 	if !p.is(yaml.MappingNode) {
 		return nil
 	}
-	content := p.Node.Content
-	given := make(Given, len(content)/2)
-	for i := 0; i+1 < len(content); i += 2 {
-		name := content[i]
+	given := make(Given, len(p.Node.Content)/2)
+	for name, value := range Pairs(p.Node) {
 		if p.key(name, known, given) {
-			p.In(name.Value, content[i+1]).given("key", func(at Place) { each(name, at) })
+			p.In(name.Value, value).given("key", func(at Place) { each(name, at) })
 		}
 	}
 	return given
+}
+
+// Pairs are the keys of a mapping with their values; of what is none, and of nil, there are none.
+func Pairs(mapping *yaml.Node) iter.Seq2[*yaml.Node, *yaml.Node] {
+	return func(yield func(name, value *yaml.Node) bool) {
+		for i := 0; mapping != nil && mapping.Kind == yaml.MappingNode && i+1 < len(mapping.Content); i += 2 {
+			if !yield(mapping.Content[i], mapping.Content[i+1]) {
+				return
+			}
+		}
+	}
 }
 
 // key checks a mapping's key, and reports whether its value is read.

@@ -302,10 +302,16 @@ func (s *reading) check(at document.Place, given document.Given) {
 		at.On(given["type"]).Problem("is %s and has no %s", s.kind, map[bool]string{true: "command", false: "url"}[program])
 	}
 	empty := map[string]bool{"args": len(s.Args) == 0, "env": len(s.Env) == 0, "headers": len(s.Headers) == 0}
-	for _, own := range []struct{ name, of string }{{"args", "command"}, {"env", "command"}, {"envFile", "command"}, {"cwd", "command"}, {"headers", "url"}, {"oauth", "url"}} {
-		lacks := map[string]bool{"command": s.Command == "" && s.URL != "", "url": s.URL == ""}
-		if (given[own.name] != nil || own.name == "headers") && !empty[own.name] && lacks[own.of] { // some keys but name headers
-			at.In(own.name, cmp.Or(given[own.name], at.Node)).Problem("is for a server with %s; leave it out", own.of)
+	lacks, others := "", ""
+	switch {
+	case s.URL == "":
+		lacks, others = "url", "headers oauth"
+	case s.Command == "":
+		lacks, others = "command", "args env envFile cwd"
+	}
+	for name := range strings.FieldsSeq(others) {
+		if (given[name] != nil || name == "headers") && !empty[name] { // some keys but name headers
+			at.In(name, cmp.Or(given[name], at.Node)).Problem("is for a server with %s; leave it out", lacks)
 		}
 	}
 	authorize := slices.DeleteFunc(slices.Clone(s.Headers), func(v Variable) bool { return http.CanonicalHeaderKey(v.Name) != "Authorization" })

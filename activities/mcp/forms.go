@@ -119,12 +119,11 @@ func where(node *yaml.Node, fits func(*yaml.Node) bool) *yaml.Node {
 // pairs are the keys of a mapping with their values, but for those without one.
 func pairs(node *yaml.Node) iter.Seq2[*yaml.Node, *yaml.Node] {
 	return func(yield func(name, value *yaml.Node) bool) {
-		for i := 0; node.Kind == yaml.MappingNode && i+1 < len(node.Content); i += 2 {
-			value := node.Content[i+1]
+		for name, value := range document.Pairs(node) {
 			if value.Kind == yaml.AliasNode {
 				value = value.Alias
 			}
-			if value.ShortTag() != "!!null" && !yield(node.Content[i], value) {
+			if value.ShortTag() != "!!null" && !yield(name, value) {
 				return
 			}
 		}

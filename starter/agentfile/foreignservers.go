@@ -87,9 +87,8 @@ func (t *foreigner) limits(at document.Place, server string, config *yaml.Node) 
 	case config.Kind == yaml.ScalarNode:
 		t.limit(at, server, "enabled")
 	default:
-		for i := 0; i+1 < len(config.Content); i += 2 {
-			name := config.Content[i].Value
-			t.limit(at.In(name, config.Content[i+1]), server, name)
+		for name, value := range document.Pairs(config) {
+			t.limit(at.In(name.Value, value), server, name.Value)
 		}
 	}
 }

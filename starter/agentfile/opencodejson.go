@@ -37,13 +37,12 @@ func (s Settings) takeSettings(file string, take func(File, error)) {
 	}
 	if root == nil {
 		take(whole.File, whole.Err())
-	} else if agents := valueOf(root, "agent"); agents != nil {
-		for i := 0; i < len(agents.Content); i += 2 {
-			name := agents.Content[i].Value
-			a := newAgent(file+"#"+name, newFamily(s))
-			a.readSettings(root, name)
-			take(a.done())
-		}
+		return
+	}
+	for name := range document.Pairs(valueOf(root, "agent")) {
+		a := newAgent(file+"#"+name.Value, newFamily(s))
+		a.readSettings(root, name.Value)
+		take(a.done())
 	}
 }
 
@@ -78,9 +77,9 @@ func (a *agent) readSettings(root *yaml.Node, name string) {
 
 // valueOf is the value of a key; nil: there is none.
 func valueOf(mapping *yaml.Node, key string) *yaml.Node {
-	for i := 0; mapping != nil && mapping.Kind == yaml.MappingNode && i+1 < len(mapping.Content); i += 2 {
-		if mapping.Content[i].Value == key {
-			return mapping.Content[i+1]
+	for name, value := range document.Pairs(mapping) {
+		if name.Value == key {
+			return value
 		}
 	}
 	return nil
