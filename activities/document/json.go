@@ -27,7 +27,7 @@ func JSON(then func(json.RawMessage) string) Value {
 		var b bytes.Buffer
 		for _, piece := range at.Pieces() {
 			if piece.Text != nil {
-				piece.Raw = Quote(piece.Text.Value)
+				piece.Raw = Encoded(piece.Text.Value)
 			}
 			b.WriteString(piece.Raw)
 		}
@@ -47,12 +47,12 @@ func (p Place) Pieces() []Piece {
 	return w.flush(nil)
 }
 
-// Quote writes a text as JSON, with <, > and & as they are.
-func Quote(text string) string {
+// Encoded writes a text, or another value that JSON can hold, as JSON with <, > and & as they are.
+func Encoded(value any) string {
 	var b strings.Builder
 	encoder := json.NewEncoder(&b)
 	encoder.SetEscapeHTML(false)
-	_ = encoder.Encode(text) // a text cannot fail
+	_ = encoder.Encode(value) // of what JSON holds it cannot fail
 	return strings.TrimSuffix(b.String(), "\n")
 }
 
@@ -111,7 +111,7 @@ func (w *writer) mapping(at Place, depth int) {
 		if len(given) > 1 {
 			w.raw.WriteByte(',')
 		}
-		w.raw.WriteString(Quote(name.Value) + ":")
+		w.raw.WriteString(Encoded(name.Value) + ":")
 		w.value(at.In(name.Value, value), depth+1)
 	}
 	w.raw.WriteByte('}')

@@ -12,16 +12,18 @@ import (
 
 // A tomlReader makes of a text in TOML the nodes that YAML has for the same values, so that all else reads both alike.
 type tomlReader struct {
-	*Reader
-	unstable.Parser
+	reader *Reader
+	parser unstable.Parser
 	// line is that of the byte at.
 	line, at int
+	// tables are those that headers and dotted keys lead to, and lists of them.
+	tables map[tomlKey]*yaml.Node
 }
 
-// A tomlTable is a mapping, with the tables that its keys lead to: of a list of tables, which item is then in, the newest.
-type tomlTable struct {
-	node, list *yaml.Node
-	inside     map[string]*tomlTable
+// A tomlKey is a key of a table.
+type tomlKey struct {
+	table *yaml.Node
+	name  string
 }
 
 // maxTOML bounds a text in TOML in bytes: the library takes for each table as long as there are others.
@@ -33,11 +35,11 @@ func (r *Reader) toml(text string) *yaml.Node {
 		r.ProblemAt(1, 1, "", "has more than %d bytes of TOML; make it smaller", maxTOML)
 		return nil
 	}
-	t := &tomlReader{Reader: r, line: 1}
-	t.Reset([]byte(text))
-	root := newTomlTable(&yaml.Node{Line: 1, Column: 1})
-	for table := root; len(r.Problems) == 0 && t.NextExpression(); {
-		e := t.Expression()
+	t := &tomlReader{reader: r, line: 1, tables: map[tomlKey]*yaml.Node{}}
+	t.parser.Reset([]byte(text))
+	root := &yaml.Node{Kind: yaml.MappingNode, Line: 1, Column: 1}
+	for table := root; len(r.Problems) == 0 && t.parser.NextExpression(); {
+		e := t.parser.Expression()
 		if e.Kind == unstable.KeyValue {
 			t.put(table, e, 0)
 			continue
@@ -45,7 +47,11 @@ func (r *Reader) toml(text string) *yaml.Node {
 		names := t.names(e.Key())
 		table = root
 		for i, name := range names {
-			table = table.below(name, e.Kind == unstable.ArrayTable && i == len(names)-1)
+			kind := yaml.MappingNode
+			if e.Kind == unstable.ArrayTable && i == len(names)-1 {
+				kind = yaml.SequenceNode
+			}
+			table = t.below(table, name, kind)
 		}
 	}
 	if len(r.Problems) > 0 {
@@ -54,7 +60,7 @@ func (r *Reader) toml(text string) *yaml.Node {
 	// The library's parser tells where values stand, and its decoder alone what is wrong with a text.
 	err := toml.Unmarshal([]byte(text), new(map[string]any))
 	if err == nil {
-		return root.node
+		return root
 	}
 	line, column, field := 1, 1, ""
 	if wrong, ok := errors.AsType[*toml.DecodeError](err); ok {
@@ -65,69 +71,66 @@ func (r *Reader) toml(text string) *yaml.Node {
 	return nil
 }
 
-func newTomlTable(at *yaml.Node) *tomlTable {
-	return &tomlTable{node: &yaml.Node{Kind: yaml.MappingNode, Line: at.Line, Column: at.Column}, inside: map[string]*tomlTable{}}
+// made is a mapping or a list, at the place of its key.
+func made(kind yaml.Kind, key *yaml.Node) *yaml.Node {
+	return &yaml.Node{Kind: kind, Line: key.Line, Column: key.Column}
 }
 
-// below is the table that a key leads to, made where there is none; with anew it is another item of a list.
-func (t *tomlTable) below(name *yaml.Node, anew bool) *tomlTable {
-	known := t.inside[name.Value]
-	if known != nil && !anew {
-		return known
+// below is the table that a key leads to, made where there is none; of a list it is the newest, and another one where a list is
+// asked for.
+func (t *tomlReader) below(table, name *yaml.Node, kind yaml.Kind) *yaml.Node {
+	key := tomlKey{table, name.Value}
+	found := t.tables[key]
+	if found == nil {
+		found = made(kind, name)
+		t.tables[key] = found
+		table.Content = append(table.Content, name, found)
 	}
-	made := newTomlTable(name)
-	t.inside[name.Value] = made
-	switch {
-	case !anew:
-		t.node.Content = append(t.node.Content, name, made.node)
-		return made
-	case known != nil && known.list != nil:
-		made.list = known.list
-	default:
-		made.list = &yaml.Node{Kind: yaml.SequenceNode, Line: name.Line, Column: name.Column}
-		t.node.Content = append(t.node.Content, name, made.list)
+	if found.Kind != yaml.SequenceNode {
+		return found
 	}
-	made.list.Content = append(made.list.Content, made.node)
-	return made
+	if kind == yaml.SequenceNode {
+		found.Content = append(found.Content, made(yaml.MappingNode, name))
+	}
+	return found.Content[len(found.Content)-1]
 }
 
 // put puts a value into a table, at a key that may lead through others.
-func (t *tomlReader) put(table *tomlTable, e *unstable.Node, depth int) {
+func (t *tomlReader) put(table *yaml.Node, e *unstable.Node, depth int) {
 	names := t.names(e.Key())
 	last := len(names) - 1
 	for _, name := range names[:last] {
-		table = table.below(name, false)
+		table = t.below(table, name, yaml.MappingNode)
 	}
-	table.node.Content = append(table.node.Content, names[last], t.value(names[last], e.Value(), depth+last))
+	table.Content = append(table.Content, names[last], t.value(names[last], e.Value(), depth+last))
 }
 
 // value is a value, at the place of its key where it has none of its own.
 func (t *tomlReader) value(key *yaml.Node, e *unstable.Node, depth int) *yaml.Node {
 	if depth > maxDepth {
-		t.At("", key).tooDeep()
+		t.reader.At("", key).tooDeep()
 		return key
 	}
-	tags := map[unstable.Kind]string{unstable.Bool: tagBool, unstable.Integer: tagInt, unstable.Float: tagFloat}
 	parts := e.Children()
 	if e.Kind == unstable.InlineTable {
-		made := newTomlTable(key)
+		table := made(yaml.MappingNode, key)
 		for parts.Next() {
-			t.put(made, parts.Node(), depth+1)
+			t.put(table, parts.Node(), depth+1)
 		}
-		return made.node
+		return table
 	}
 	if e.Kind == unstable.Array {
-		made := &yaml.Node{Kind: yaml.SequenceNode, Line: key.Line, Column: key.Column}
+		list := made(yaml.SequenceNode, key)
 		for parts.Next() {
-			made.Content = append(made.Content, t.value(key, parts.Node(), depth+1))
+			list.Content = append(list.Content, t.value(key, parts.Node(), depth+1))
 		}
-		return made
+		return list
 	}
-	made := t.scalar(e)
-	if tag := tags[e.Kind]; tag != "" {
-		made.Tag, made.Value = tag, strings.ReplaceAll(made.Value, "_", "")
+	one := t.scalar(e)
+	if tag := map[unstable.Kind]string{unstable.Bool: tagBool, unstable.Integer: tagInt, unstable.Float: tagFloat}[e.Kind]; tag != "" {
+		one.Tag, one.Value = tag, strings.ReplaceAll(one.Value, "_", "")
 	}
-	return made
+	return one
 }
 
 // names are the parts of a key.
@@ -136,7 +139,7 @@ func (t *tomlReader) names(key unstable.Iterator) (names []*yaml.Node) {
 		names = append(names, t.scalar(key.Node()))
 	}
 	if len(names) > maxDepth {
-		t.At("", names[0]).tooDeep()
+		t.reader.At("", names[0]).tooDeep()
 		return names[:1]
 	}
 	return names
@@ -144,7 +147,7 @@ func (t *tomlReader) names(key unstable.Iterator) (names []*yaml.Node) {
 
 // scalar is a text at its place. Places are asked for in the order of the file.
 func (t *tomlReader) scalar(e *unstable.Node) *yaml.Node {
-	before, at := t.Data()[:e.Raw.Offset], int(e.Raw.Offset)
+	before, at := t.parser.Data()[:e.Raw.Offset], int(e.Raw.Offset)
 	t.line += bytes.Count(before[t.at:], []byte("\n"))
 	t.at = at
 	return &yaml.Node{Kind: yaml.ScalarNode, Tag: tagText, Value: string(e.Data), Line: t.line, Column: at - bytes.LastIndexByte(before, '\n')}

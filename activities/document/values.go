@@ -34,7 +34,7 @@ type Keys []Key
 func (k Keys) Schema() *jsonschema.Schema {
 	s := &jsonschema.Schema{Type: "object", Properties: map[string]*jsonschema.Schema{}, AdditionalProperties: &jsonschema.Schema{Not: &jsonschema.Schema{}}}
 	for _, key := range k {
-		property := *key.Value.Schema
+		property := *cmp.Or(key.Value.Schema, &jsonschema.Schema{})
 		if key.Doc != "" {
 			property.Description = key.Doc
 		}
@@ -48,7 +48,8 @@ func (k Keys) Schema() *jsonschema.Schema {
 }
 
 // A Value reads what stands at a place of a file, never an alias or nothing, and
-// says as JSON Schema what it takes, though Read may find more.
+// says as JSON Schema what it takes, though Read may find more. Where nobody is shown
+// the schema it may have none.
 type Value struct {
 	Schema *jsonschema.Schema
 	Read   func(at Place)

@@ -249,7 +249,7 @@ func printed() {
 			if text == "long" {
 				text = strings.Repeat("x", maxLine)
 			}
-			return `"result":{"content":[{"type":"text","text":` + document.Quote(text) + `}]}`
+			return `"result":{"content":[{"type":"text","text":` + document.Encoded(text) + `}]}`
 		})
 		var lines bytes.Buffer
 		_ = json.Indent(&lines, []byte(answerTo(id, said)), "", "\t")

@@ -3,6 +3,7 @@ package mcp
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -74,7 +75,7 @@ type program struct {
 func startProgram(s Server, env []string, complain func(string)) (*program, error) {
 	path, err := exec.LookPath(s.Command)
 	if err != nil {
-		return nil, mistake{fmt.Errorf("command %q: %w", s.Command, errorOf(err))}
+		return nil, mistake{fmt.Errorf("command %q: %w", s.Command, cmp.Or(errors.Unwrap(err), err))}
 	}
 	if path, err = filepath.Abs(path); err != nil {
 		return nil, err
@@ -93,7 +94,7 @@ func startProgram(s Server, env []string, complain func(string)) (*program, erro
 	theirIn, in := pipe()
 	out, theirOut := pipe()
 	stderr, theirErr := pipe()
-	p := &program{stdin: in, stdout: out, heard: make(chan struct{}), stopped: make(chan struct{})}
+	p := &program{admission: newAdmission(), stdin: in, stdout: out, heard: make(chan struct{}), stopped: make(chan struct{})}
 	p.complain = func(line string) {
 		p.keep(line)
 		complain(line)

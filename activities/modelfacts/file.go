@@ -8,7 +8,6 @@ import (
 	"regexp"
 	"strings"
 
-	"github.com/google/jsonschema-go/jsonschema"
 	"go.yaml.in/yaml/v3"
 
 	"everstep/activities/document"
@@ -55,9 +54,7 @@ func readFile(path string, data []byte) (map[name]Facts, error) {
 }
 
 func modelsOf(path string, into map[name]Facts) document.Value {
-	one := document.Mapping(keys(new(Facts)))
 	return document.Value{
-		Schema: &jsonschema.Schema{Type: "object", AdditionalProperties: one.Schema},
 		Read: func(at document.Place) {
 			at.Entries(nil, func(key *yaml.Node, at document.Place) {
 				provider, model, ok := strings.Cut(key.Value, "/")

@@ -6,8 +6,6 @@ import (
 	"text/template"
 	"time"
 
-	"github.com/google/jsonschema-go/jsonschema"
-
 	"everstep/activities/document"
 	"everstep/activities/inference"
 	"everstep/domain"
@@ -110,7 +108,7 @@ func turnValue(t *turn) document.Value {
 	t.text = &quoting{}
 	keys := document.Keys{
 		{Name: "text", Value: quoted(&t.text)},
-		{Name: "json", Value: document.Value{Schema: &jsonschema.Schema{}, Read: t.json.read}},
+		{Name: "json", Value: document.Value{Read: t.json.read}},
 		{Name: "reasoning", Value: document.Text(&t.reasoning)},
 		{Name: "tool_calls", Value: document.ListOf(&t.calls, callValue)},
 		{Name: "finish_reason", Value: document.Word(&t.finish, enum.Known[domain.FinishReason]())},
@@ -174,7 +172,7 @@ func callValue(c *call) document.Value {
 		{Name: "name", Value: document.Text(&c.name), Needed: "name the tool"},
 		{Name: "arguments", Value: document.Either(
 			document.TextThen(exact),
-			document.Value{Schema: &jsonschema.Schema{Type: "object"}, Read: c.arguments.read},
+			document.Value{Read: c.arguments.read},
 		)},
 	})
 }
@@ -213,7 +211,7 @@ func (v value) render(s *scene) (string, error) {
 			if err != nil {
 				return "", err
 			}
-			p.raw = document.Quote(rendered)
+			p.raw = document.Encoded(rendered)
 		}
 		if _, err := fmt.Fprint(&b, p.raw); err != nil {
 			return "", err
