@@ -64,7 +64,6 @@ type program struct {
 	asked  int
 	broken error
 
-	closing sync.Once
 	// stopped is closed before the program is told to end.
 	stopping sync.Once
 	stopped  chan struct{}
@@ -295,7 +294,7 @@ func (p *program) Write(ctx context.Context, message jsonrpc.Message) error {
 
 // Close lets the program know that it is to end. How it ends is end's to see to.
 func (p *program) Close() error {
-	p.closing.Do(func() { _, _ = p.stdin.Close(), p.stdout.Close() })
+	_, _ = p.stdin.Close(), p.stdout.Close() // one of them may be closed already
 	return nil
 }
 
