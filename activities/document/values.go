@@ -209,13 +209,13 @@ func Word[E ~string](into *E, among []E) Value {
 // Off is the word off, which some editors take for false. The hint names what else there may be.
 func Off(then func(), hint string) Value {
 	return Value{&jsonschema.Schema{Enum: []any{"off", false}}, func(at Place) {
-		switch {
-		case at.Node.Kind != yaml.ScalarNode:
+		switch node := at.Node; {
+		case node.Kind != yaml.ScalarNode:
 			at.is(yaml.MappingNode)
-		case at.Node.Value == "off" && at.Node.ShortTag() == tagText, at.Node.Value == "false" && at.Node.ShortTag() == tagBool:
+		case node.Value == "off" && node.ShortTag() == tagText, node.Value == "false" && node.ShortTag() == tagBool:
 			then()
 		default:
-			at.Problem("is %q; give off, or %s", Shorten(at.Node.Value), hint)
+			at.Problem("is %q; give off, or %s", Shorten(node.Value), hint)
 		}
 	}}
 }
@@ -233,19 +233,20 @@ func OrNone(value Value, then func()) Value {
 
 func numeral(s *jsonschema.Schema, what string, read func(text string) (wrong string)) Value {
 	return Value{s, func(at Place) {
-		tag := at.Node.ShortTag()
-		_, err := strconv.ParseFloat(at.Node.Value, 64)
+		node := at.Node
+		tag := node.ShortTag()
+		_, err := strconv.ParseFloat(node.Value, 64)
 		switch {
-		case at.Node.Kind != yaml.ScalarNode:
-			at.Problem("is %s, not %s", Describe(at.Node), what)
+		case node.Kind != yaml.ScalarNode:
+			at.Problem("is %s, not %s", Describe(node), what)
 		case tag == tagInt, tag == tagFloat, at.Reader.Loose && err == nil:
-			if wrong := read(at.Node.Value); wrong != "" {
-				at.Problem("is %s; give %s", Shorten(at.Node.Value), wrong)
+			if wrong := read(node.Value); wrong != "" {
+				at.Problem("is %s; give %s", Shorten(node.Value), wrong)
 			}
 		case err == nil:
-			at.Problem("%q is %s, not %s; leave the quotes out", Shorten(at.Node.Value), Describe(at.Node), what)
+			at.Problem("%q is %s, not %s; leave the quotes out", Shorten(node.Value), Describe(node), what)
 		default:
-			at.Problem("%q is %s, not %s", Shorten(at.Node.Value), Describe(at.Node), what)
+			at.Problem("%q is %s, not %s", Shorten(node.Value), Describe(node), what)
 		}
 	}}
 }
@@ -286,9 +287,10 @@ func Number(most float64, then func(float64)) Value {
 // Truth is true or false.
 func Truth(then func(bool)) Value {
 	return Value{&jsonschema.Schema{Type: "boolean"}, func(at Place) {
-		truth, err := strconv.ParseBool(strings.ToLower(at.Node.Value))
-		if text := at.Reader.Loose && at.Node.ShortTag() == tagText; at.Node.Kind != yaml.ScalarNode || at.Node.ShortTag() != tagBool && !text || err != nil {
-			at.Problem("is %s; give true or false", Describe(at.Node))
+		node := at.Node
+		truth, err := strconv.ParseBool(strings.ToLower(node.Value))
+		if text := at.Reader.Loose && node.ShortTag() == tagText; node.Kind != yaml.ScalarNode || node.ShortTag() != tagBool && !text || err != nil {
+			at.Problem("is %s; give true or false", Describe(node))
 			return
 		}
 		then(truth)
