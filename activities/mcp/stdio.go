@@ -319,26 +319,16 @@ func (p *program) told() bool {
 	}
 }
 
-// lost reports whether the connection has come to its end.
-func (p *program) lost() bool {
+// ended is why nothing more is read or written; nil: the connection holds.
+func (p *program) ended() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.broken != nil
-}
-
-// left reports whether the connection ended from this side first.
-func (p *program) left() bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return errors.Is(p.broken, os.ErrClosed)
+	return p.broken
 }
 
 // why says how the connection came to its end, as far as it is known soon.
 func (p *program) why() string {
-	p.mu.Lock()
-	broken := p.broken
-	p.mu.Unlock()
-	closed := "output"
+	broken, closed := p.ended(), "output"
 	switch {
 	case errors.Is(broken, syscall.EPIPE): // the write came before the read that finds its end
 		closed = "input"

@@ -130,14 +130,9 @@ func withheld(schema json.RawMessage, arguments []Variable) (json.RawMessage, er
 		delete(properties, a.Name)
 		required = slices.DeleteFunc(required, func(name string) bool { return name == a.Name })
 	}
-	var err error
-	if keywords["properties"], err = json.Marshal(properties); err != nil {
-		return nil, err
-	}
+	keywords["properties"], _ = json.Marshal(properties) // they were read from JSON
 	if delete(keywords, "required"); len(required) > 0 {
-		if keywords["required"], err = json.Marshal(required); err != nil {
-			return nil, err
-		}
+		keywords["required"], _ = json.Marshal(required) // as well
 	}
 	return json.Marshal(keywords)
 }
@@ -163,15 +158,10 @@ func filled(sent json.RawMessage, arguments []Variable, values domain.Trusted) (
 		if err != nil {
 			return nil, err
 		}
-		name, err := json.Marshal(a.Name)
-		if err != nil {
-			return nil, err
-		}
 		if i > 0 {
 			made.WriteByte(',')
 		}
-		made.Write(name)
-		made.WriteByte(':')
+		made.WriteString(document.Encoded(a.Name) + ":")
 		made.Write(value)
 	}
 	rest := bytes.TrimPrefix(bytes.TrimSpace(sent), []byte("{"))
