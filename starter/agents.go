@@ -24,9 +24,9 @@ func agentsCommand(p *program) *cobra.Command {
 		`An agent can be defined in a file: YAML, or Markdown whose front matter has the
 keys and whose text is the system prompt. run and start take it with --agent, by
 its path, or by its name where it lies in ./agents or ./.everstep/agents, or
-where Claude Code, opencode, GitHub Copilot, VS Code, Gemini CLI or Cursor have
-theirs, which are read as they are. What runs is what the file said at the
-start: editing it changes no running agent.`,
+where Claude Code, opencode, GitHub Copilot, VS Code, Gemini CLI, Cursor or Qwen
+Code have theirs, which are read as they are. What runs is what the file said at
+the start: editing it changes no running agent.`,
 		`  starter agents list
   starter agents check agents/reviewer.md
   starter run --agent reviewer "Review the newest file"`), agentsListCommand(p), agentsShowCommand(p), agentsCheckCommand(p), agentsSchemaCommand(p))

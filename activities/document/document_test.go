@@ -51,7 +51,7 @@ func (r *recipe) keys() document.Keys {
 		{Name: "steps", Value: document.ListOf(&r.steps, func(into *string) document.Value { return document.Text(into) })},
 		{Name: "sauce", Value: document.Either(document.Off(func() { r.sauce = "off" }, "a mapping with name"),
 			document.Mapping(document.Keys{{Name: "name", Value: document.Text(&r.sauce)}}))},
-		{Name: "covered", Value: document.Truth(func(bool) {}).Then(func(*document.Reader, string, *yaml.Node) { r.covered = true })},
+		{Name: "covered", Value: document.Truth(func(bool) {}).Then(func(document.Place) { r.covered = true })},
 		{Name: "seeds", Value: document.Count(0, math.MaxInt64, func(n int64) { r.seeds = n })},
 		{Name: "note", Value: document.Text(&r.note, func(text string) string { return without("bad", text) },
 			func(text string) string { return without("very", text) })},

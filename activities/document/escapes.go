@@ -5,15 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
-	"strconv"
 	"strings"
-	"unicode/utf16"
 	"unicode/utf8"
 )
 
 // escape finds the escapes of JSON, first those that the YAML parser does not know:
 // two halves of a character, a half alone, and a slash.
-var escape = regexp.MustCompile(`\\(?:u([dD][89abAB][0-9a-fA-F]{2})\\u([dD][c-fC-F][0-9a-fA-F]{2})|(u[dD][89a-fA-F][0-9a-fA-F]{2})|(/)|(?s:.))`)
+var escape = regexp.MustCompile(`\\(?:(u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2})|(u[dD][89a-fA-F][0-9a-fA-F]{2})|(/)|(?s:.))`)
 
 var (
 	// noJSON finds what is no JSON in JSON of editors, and the texts in which it is something else; lastComma the commas at
@@ -52,11 +50,13 @@ func (r *Reader) escapes(text string) (string, bool) {
 		end = at[1]
 		switch found := text[at[0]:at[1]]; {
 		case at[2] >= 0:
-			fmt.Fprintf(&b, `\U%08x`, utf16.DecodeRune(unit(text[at[2]:at[3]]), unit(text[at[4]:at[5]])))
-		case at[6] >= 0:
+			both := ""
+			_ = json.Unmarshal([]byte(`"`+found+`"`), &both) // two halves are a character
+			b.WriteString(both)
+		case at[4] >= 0:
 			whole = false
 			r.problemIn(text, at[0], "%s is half a character; give both halves, or the character itself", found)
-		case at[8] >= 0:
+		case at[6] >= 0:
 			b.WriteByte('/')
 		default:
 			b.WriteString(found)
@@ -71,11 +71,6 @@ func (r *Reader) escapes(text string) (string, bool) {
 
 // noYAML is what stands for itself in JSON, and in YAML may not be or ends a line.
 var noYAML = regexp.MustCompile(`[\x{7f}-\x{9f}\x{2028}\x{2029}\x{feff}\x{fffe}\x{ffff}]`)
-
-func unit(digits string) rune {
-	n, _ := strconv.ParseUint(digits, 16, 16) // four digits
-	return rune(n)
-}
 
 // syntaxJSON says what is wrong with JSON that the YAML parser refused for that reason.
 func (r *Reader) syntaxJSON(text, refused string) {

@@ -3,7 +3,6 @@ package document
 import (
 	"bytes"
 	"encoding/json"
-	"strconv"
 	"strings"
 
 	"github.com/google/jsonschema-go/jsonschema"
@@ -20,45 +19,44 @@ type Piece struct {
 
 // JSON is any mapping as JSON, keys in the order of the file; then returns what is wrong with it.
 func JSON(then func(json.RawMessage) string) Value {
-	return Value{&jsonschema.Schema{Type: "object"}, func(r *Reader, field string, node *yaml.Node) {
-		before := len(r.Problems)
-		if !r.is(field, node, yaml.MappingNode) {
+	return Value{&jsonschema.Schema{Type: "object"}, func(at Place) {
+		before := len(at.Reader.Problems)
+		if !at.is(yaml.MappingNode) {
 			return
 		}
 		var b bytes.Buffer
-		for _, piece := range r.Pieces(field, node) {
+		for _, piece := range at.Pieces() {
 			if piece.Text != nil {
-				piece.Raw = Quote(piece.Text.Value)
+				piece.Raw = Encoded(piece.Text.Value)
 			}
 			b.WriteString(piece.Raw)
 		}
-		if len(r.Problems) > before {
+		if len(at.Reader.Problems) > before {
 			return
 		}
 		if wrong := then(b.Bytes()); wrong != "" {
-			r.Problem(node, field, "%s", wrong)
+			at.Problem("%s", wrong)
 		}
 	}}
 }
 
 // Pieces writes any value as JSON, its keys in the order of the file.
-func (r *Reader) Pieces(field string, node *yaml.Node) []Piece {
-	w := &writer{Reader: r}
-	w.value(field, node, 0)
+func (p Place) Pieces() []Piece {
+	w := &writer{}
+	w.value(p, 0)
 	return w.flush(nil)
 }
 
-// Quote writes a text as JSON, with <, > and & as they are.
-func Quote(text string) string {
+// Encoded writes a text, or another value that JSON can hold, as JSON with <, > and & as they are.
+func Encoded(value any) string {
 	var b strings.Builder
 	encoder := json.NewEncoder(&b)
 	encoder.SetEscapeHTML(false)
-	_ = encoder.Encode(text) // a text cannot fail
+	_ = encoder.Encode(value) // of what JSON holds it cannot fail
 	return strings.TrimSuffix(b.String(), "\n")
 }
 
 type writer struct {
-	*Reader
 	raw    strings.Builder
 	pieces []Piece
 }
@@ -74,53 +72,53 @@ func (w *writer) flush(text *yaml.Node) []Piece {
 	return w.pieces
 }
 
-func (w *writer) value(field string, node *yaml.Node, depth int) {
-	if node = w.Reader.value(field, node); node == nil {
+func (w *writer) value(at Place, depth int) {
+	node := at.value()
+	if node == nil {
 		w.raw.WriteString("null")
 		return
 	}
-	if depth > maxDepth {
-		w.tooDeep(node, field)
-		w.nodes = min(w.nodes, -1) // nothing more is read
+	if at = at.On(node); depth > maxDepth {
+		at.tooDeep()
+		at.Reader.nodes = min(at.Reader.nodes, -1) // nothing more is read
 		return
 	}
 	switch node.Kind {
 	case yaml.MappingNode:
-		w.mapping(field, node, depth)
+		w.mapping(at, depth)
 	case yaml.SequenceNode:
 		w.raw.WriteByte('[')
 		for i, item := range node.Content {
 			if i > 0 {
 				w.raw.WriteByte(',')
 			}
-			w.value(field+"["+strconv.Itoa(i)+"]", item, depth+1)
+			w.value(at.Item(i, item), depth+1)
 		}
 		w.raw.WriteByte(']')
 	case yaml.ScalarNode:
-		w.scalar(field, node)
+		w.scalar(at)
 	case yaml.DocumentNode, yaml.AliasNode: // value returns none
 	}
 }
 
-func (w *writer) mapping(field string, node *yaml.Node, depth int) {
+func (w *writer) mapping(at Place, depth int) {
 	w.raw.WriteByte('{')
 	given := Given{}
-	for i := 0; i+1 < len(node.Content); i += 2 {
-		inner, ok := w.key(field, node.Content[i], nil, given)
-		if !ok {
+	for name, value := range Pairs(at.Node) {
+		if !at.key(name, nil, given) {
 			continue
 		}
 		if len(given) > 1 {
 			w.raw.WriteByte(',')
 		}
-		w.raw.WriteString(Quote(node.Content[i].Value) + ":")
-		w.value(inner, node.Content[i+1], depth+1)
+		w.raw.WriteString(Encoded(name.Value) + ":")
+		w.value(at.In(name.Value, value), depth+1)
 	}
 	w.raw.WriteByte('}')
 }
 
-func (w *writer) scalar(field string, node *yaml.Node) {
-	switch node.ShortTag() {
+func (w *writer) scalar(at Place) {
+	switch node := at.Node; node.ShortTag() {
 	case tagNull:
 		w.raw.WriteString("null")
 	case tagBool, tagInt, tagFloat:
@@ -132,7 +130,7 @@ func (w *writer) scalar(field string, node *yaml.Node) {
 				raw, err = json.Marshal(value)
 			}
 			if err != nil {
-				w.Problem(node, field, "is %s, which JSON cannot hold; give another, or put it in quotes", Shorten(node.Value))
+				at.Problem("is %s, which JSON cannot hold; give another, or put it in quotes", Shorten(node.Value))
 			}
 		}
 		w.raw.Write(raw)

@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-
-	"go.yaml.in/yaml/v3"
 )
 
 // A Problem is one thing that is wrong with a file.
@@ -72,18 +70,6 @@ func (p Problems) Sort() {
 	slices.SortStableFunc(p, func(a, b Problem) int {
 		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
 	})
-}
-
-// Problem notes what is wrong with a node.
-func (r *Reader) Problem(node *yaml.Node, field, format string, args ...any) {
-	problem := r.Place(node, field)
-	problem.Message = fmt.Sprintf(format, args...)
-	r.Problems = append(r.Problems, problem)
-}
-
-// Place is a problem with a node that says nothing yet.
-func (r *Reader) Place(node *yaml.Node, field string) Problem {
-	return Problem{File: r.File, Line: max(node.Line, 1) + r.Offset, Column: max(node.Column, 1), Field: field}
 }
 
 // ProblemAt notes what is wrong at a line and a column of the file.

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -99,17 +98,21 @@ func (r *Reader) Read(text string, keys Keys) Given {
 	if root == nil {
 		return nil
 	}
-	return r.Mapping("", root, keys)
+	return r.At("", root).Mapping(keys)
 }
 
 // Parsed is Read for a mapping that another has parsed.
 func (r *Reader) Parsed(field string, mapping *yaml.Node, keys Keys) Given {
 	r.nodes = maxNodes
-	return r.Mapping(field, mapping, keys)
+	return r.At(field, mapping).Mapping(keys)
 }
 
 // Root is the only value of a YAML text; nil: there is none, and all about it is told.
 func (r *Reader) Root(text string) *yaml.Node {
+	if strings.HasSuffix(strings.ToLower(r.File), ".toml") {
+		r.nodes = maxNodes
+		return r.toml(text)
+	}
 	var document yaml.Node
 	given := text
 	if r.json() {
@@ -128,7 +131,7 @@ func (r *Reader) Root(text string) *yaml.Node {
 	if err == nil {
 		var more yaml.Node
 		if err = decoder.Decode(&more); err == nil {
-			r.Problem(&more, "", "begins a second document; %s", r.Second)
+			r.At("", &more).Problem("begins a second document; %s", r.Second)
 			return nil
 		}
 	}
@@ -141,7 +144,7 @@ func (r *Reader) Root(text string) *yaml.Node {
 	if !r.Loose && !r.plain(root, 0) {
 		return nil
 	}
-	return r.value("", root)
+	return r.At("", root).value()
 }
 
 func empty(document yaml.Node) bool {
@@ -150,15 +153,16 @@ func empty(document yaml.Node) bool {
 
 // plain reports anchors, aliases and tags, and nesting that is too deep; false: nothing else is read.
 func (r *Reader) plain(node *yaml.Node, depth int) bool {
+	at := r.At("", node)
 	if depth > maxDepth {
-		r.tooDeep(node, "")
+		at.tooDeep()
 		return false
 	}
 	switch {
 	case node.Kind == yaml.AliasNode, node.Anchor != "":
-		r.Problem(node, "", "%s", noAliases)
+		at.Problem("%s", noAliases)
 	case node.Style&yaml.TaggedStyle != 0:
-		r.Problem(node, "", "the tag %s is not supported; write the value alone", Shorten(node.Tag))
+		at.Problem("the tag %s is not supported; write the value alone", Shorten(node.Tag))
 	}
 	for _, child := range node.Content {
 		if !r.plain(child, depth+1) {
@@ -166,129 +170,6 @@ func (r *Reader) plain(node *yaml.Node, depth int) bool {
 		}
 	}
 	return true
-}
-
-func (r *Reader) tooDeep(node *yaml.Node, field string) {
-	r.Problem(node, field, "nests deeper than %d levels; make it flatter", maxDepth)
-}
-
-// value returns the node that stands for a value, nil where all about it is told.
-func (r *Reader) value(field string, node *yaml.Node) *yaml.Node {
-	if !r.Loose && (node.Kind == yaml.AliasNode || node.Style&yaml.TaggedStyle != 0) {
-		return nil // plain has told
-	}
-	for {
-		if r.nodes--; r.nodes < 0 {
-			if r.nodes == -1 {
-				r.Problem(node, field, "has too many values; aliases may repeat themselves")
-			}
-			return nil
-		}
-		if node.Kind != yaml.AliasNode {
-			return node
-		}
-		node = node.Alias
-	}
-}
-
-// Given are the keys of a mapping that are there, with the nodes of their names.
-type Given map[string]*yaml.Node
-
-// Entries reads a mapping of known keys, nil for any, each once and none without a value.
-func (r *Reader) Entries(field string, node *yaml.Node, known []string, each func(field string, name, value *yaml.Node)) Given {
-	if !r.is(field, node, yaml.MappingNode) {
-		return nil
-	}
-	given := make(Given, len(node.Content)/2)
-	for i := 0; i+1 < len(node.Content); i += 2 {
-		name := node.Content[i]
-		inner, ok := r.key(field, name, known, given)
-		if !ok {
-			continue
-		}
-		value := r.value(inner, node.Content[i+1])
-		switch {
-		case value == nil:
-		case value.Kind == yaml.ScalarNode && value.ShortTag() == tagNull:
-			r.Problem(value, inner, "is empty; "+give, "key")
-		default:
-			each(inner, name, value)
-		}
-	}
-	return given
-}
-
-// key checks a mapping's key and returns the field that it stands for.
-func (r *Reader) key(field string, name *yaml.Node, known []string, given Given) (inner string, ok bool) {
-	inner = Join(field, Shorten(name.Value))
-	first, twice := given[name.Value]
-	switch {
-	case name.Kind == yaml.AliasNode && !r.Loose: // told already
-	case name.Kind != yaml.ScalarNode:
-		r.Problem(name, field, "has a key that is %s; keys are texts", Describe(name))
-	case name.Value == "<<" && name.Style&(yaml.DoubleQuotedStyle|yaml.SingleQuotedStyle) == 0:
-		r.Problem(name, inner, "merge keys are not supported; write the keys out")
-	case known != nil && !slices.Contains(known, name.Value):
-		hint := Suggest(name.Value, known)
-		if field == "" && r.Keys != "" && strings.HasPrefix(hint, thereAre) {
-			hint = r.Keys
-		}
-		r.Problem(name, inner, "there is no such key; %s", hint)
-	case twice:
-		r.Problem(name, inner, "is given twice, first in line %d; keep one", first.Line+r.Offset)
-	default:
-		given[name.Value] = name
-		return inner, true
-	}
-	return "", false
-}
-
-// Mapping reads a mapping whose keys are all known, and says which it lacks.
-func (r *Reader) Mapping(field string, node *yaml.Node, keys Keys) Given {
-	names := make([]string, len(keys))
-	for i, k := range keys {
-		names[i] = k.Name
-	}
-	given := r.Entries(field, node, names, func(field string, name, value *yaml.Node) {
-		keys[slices.Index(names, name.Value)].Value.Read(r, field, value)
-	})
-	for _, k := range keys {
-		if k.Needed != "" && given != nil && given[k.Name] == nil {
-			r.Problem(node, Join(field, k.Name), "is missing; %s", k.Needed)
-		}
-	}
-	return given
-}
-
-// Items reads each item of a list, and reports what is empty in it.
-func (r *Reader) Items(field string, node *yaml.Node, each func(field string, node *yaml.Node)) {
-	if !r.is(field, node, yaml.SequenceNode) {
-		return
-	}
-	for i, n := range node.Content {
-		inner := fmt.Sprintf("%s[%d]", field, i)
-		switch n = r.value(inner, n); {
-		case n == nil:
-		case n.Kind == yaml.ScalarNode && n.ShortTag() == tagNull:
-			r.Problem(n, inner, "is empty; "+give, "item")
-		default:
-			each(inner, n)
-		}
-	}
-}
-
-func (r *Reader) is(field string, node *yaml.Node, kind yaml.Kind) bool {
-	if node.Kind == kind {
-		return true
-	}
-	want, hint := "a mapping of keys to values", ""
-	if kind == yaml.SequenceNode {
-		if want = "a list"; node.Kind == yaml.ScalarNode {
-			hint = "; write it as [" + Shorten(node.Value) + "]"
-		}
-	}
-	r.Problem(node, field, "is %s, not %s%s", Describe(node), want, hint)
-	return false
 }
 
 // Describe says what kind of value a node is.
@@ -329,14 +210,6 @@ func Suggest(word string, names []string) string {
 }
 
 const thereAre = "there are "
-
-// Join is the field of a key in another field.
-func Join(field, name string) string {
-	if field == "" {
-		return name
-	}
-	return field + "." + name
-}
 
 // Shorten is a text of the file as a message quotes it.
 func Shorten(text string) string {

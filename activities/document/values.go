@@ -34,7 +34,7 @@ type Keys []Key
 func (k Keys) Schema() *jsonschema.Schema {
 	s := &jsonschema.Schema{Type: "object", Properties: map[string]*jsonschema.Schema{}, AdditionalProperties: &jsonschema.Schema{Not: &jsonschema.Schema{}}}
 	for _, key := range k {
-		property := *key.Value.Schema
+		property := *cmp.Or(key.Value.Schema, &jsonschema.Schema{})
 		if key.Doc != "" {
 			property.Description = key.Doc
 		}
@@ -48,10 +48,11 @@ func (k Keys) Schema() *jsonschema.Schema {
 }
 
 // A Value reads what stands at a place of a file, never an alias or nothing, and
-// says as JSON Schema what it takes, though Read may find more.
+// says as JSON Schema what it takes, though Read may find more. Where nobody is shown
+// the schema it may have none.
 type Value struct {
 	Schema *jsonschema.Schema
-	Read   func(r *Reader, field string, node *yaml.Node)
+	Read   func(at Place)
 }
 
 // Default returns the value with what holds where it is not given.
@@ -76,37 +77,37 @@ func (v Value) Not(value any) Value {
 }
 
 // Then returns the value with what is read after it, if nothing was wrong with it.
-func (v Value) Then(read func(r *Reader, field string, node *yaml.Node)) Value {
-	return Value{v.Schema, func(r *Reader, field string, node *yaml.Node) {
-		before := len(r.Problems)
-		if v.Read(r, field, node); len(r.Problems) == before {
-			read(r, field, node)
+func (v Value) Then(read func(at Place)) Value {
+	return Value{v.Schema, func(at Place) {
+		before := len(at.Reader.Problems)
+		if v.Read(at); len(at.Reader.Problems) == before {
+			read(at)
 		}
 	}}
 }
 
 // Mapping is a mapping with these keys.
 func Mapping(keys Keys) Value {
-	return Value{keys.Schema(), func(r *Reader, field string, node *yaml.Node) { r.Mapping(field, node, keys) }}
+	return Value{keys.Schema(), func(at Place) { at.Mapping(keys) }}
 }
 
 // Either is a mapping that says all, or something shorter.
 func Either(short, mapping Value) Value {
-	return Value{&jsonschema.Schema{OneOf: []*jsonschema.Schema{short.Schema, mapping.Schema}}, func(r *Reader, field string, node *yaml.Node) {
-		if node.Kind == yaml.MappingNode {
-			mapping.Read(r, field, node)
+	return Value{&jsonschema.Schema{OneOf: []*jsonschema.Schema{short.Schema, mapping.Schema}}, func(at Place) {
+		if at.Node.Kind == yaml.MappingNode {
+			mapping.Read(at)
 			return
 		}
-		short.Read(r, field, node)
+		short.Read(at)
 	}}
 }
 
 // ListOf is a list of values.
 func ListOf[T any](into *[]T, item func(*T) Value) Value {
-	return Value{&jsonschema.Schema{Type: "array", Items: item(new(T)).Schema}, func(r *Reader, field string, node *yaml.Node) {
-		r.Items(field, node, func(field string, node *yaml.Node) {
+	return Value{&jsonschema.Schema{Type: "array", Items: item(new(T)).Schema}, func(at Place) {
+		at.Items(func(at Place) {
 			var v T
-			item(&v).Read(r, field, node)
+			item(&v).Read(at)
 			*into = append(*into, v)
 		})
 	}}
@@ -124,63 +125,47 @@ func Names(into *[]string, kind, pattern string, check func(string) string) Valu
 		{Type: "array", Items: &jsonschema.Schema{Type: "string", Pattern: pattern}, UniqueItems: true},
 		{Type: "string", Pattern: `^\s*` + one + `\s*(,\s*` + one + `\s*)*$`},
 	}}
-	return Value{schema, func(r *Reader, field string, node *yaml.Node) {
+	return Value{schema, func(at Place) {
 		names := []string{}
-		take := func(field string, node *yaml.Node, name string) {
+		take := func(at Place, name string) {
 			wrong := ""
 			if check != nil {
 				wrong = check(name)
 			}
 			switch {
 			case name == "":
-				r.Problem(node, field, "has a comma without a name beside it; leave it out")
+				at.Problem("has a comma without a name beside it; leave it out")
 			case wrong != "":
-				r.Problem(node, field, "%s", wrong)
+				at.Problem("%s", wrong)
 			case slices.Contains(names, name):
-				r.Problem(node, field, "the %s %q is listed twice; keep one", kind, Shorten(name))
+				at.Problem("the %s %q is listed twice; keep one", kind, Shorten(name))
 			default:
 				names = append(names, name)
 			}
 		}
-		if node.Kind != yaml.ScalarNode {
-			r.Items(field, node, func(field string, node *yaml.Node) {
-				if name, ok := r.text(field, node); ok {
-					take(field, node, name)
+		if at.Node.Kind != yaml.ScalarNode {
+			at.Items(func(at Place) {
+				if name, ok := at.text(); ok {
+					take(at, name)
 				}
 			})
-		} else if text, ok := r.text(field, node); ok {
+		} else if text, ok := at.text(); ok {
 			for name := range strings.SplitSeq(text, ",") {
-				take(field, node, strings.TrimSpace(name))
+				take(at, strings.TrimSpace(name))
 			}
 		}
-		if node.Kind != yaml.MappingNode {
+		if at.Node.Kind != yaml.MappingNode {
 			*into = names
 		}
 	}}
 }
 
-func (r *Reader) text(field string, node *yaml.Node) (string, bool) {
-	switch {
-	case node.Kind != yaml.ScalarNode:
-		r.Problem(node, field, "is %s, not a text", Describe(node))
-	case r.Loose:
-		return node.Value, true
-	case node.ShortTag() != tagText:
-		r.Problem(node, field, "is %s, not a text; put it in quotes", Describe(node))
-	case strings.TrimSpace(node.Value) == "":
-		r.Problem(node, field, "is empty; "+give, "key")
-	default:
-		return node.Value, true
-	}
-	return "", false
-}
-
 // TextThen is a text that is handed on; what comes back is wrong with it.
 func TextThen(then func(string) string) Value {
-	return Value{&jsonschema.Schema{Type: "string", Pattern: `\S`}, func(r *Reader, field string, node *yaml.Node) {
-		if text, ok := r.text(field, node); ok {
+	return Value{&jsonschema.Schema{Type: "string", Pattern: `\S`}, func(at Place) {
+		if text, ok := at.text(); ok {
 			if wrong := then(text); wrong != "" {
-				r.Problem(node, field, "%s", wrong)
+				at.Problem("%s", wrong)
 			}
 		}
 	}}
@@ -223,44 +208,45 @@ func Word[E ~string](into *E, among []E) Value {
 
 // Off is the word off, which some editors take for false. The hint names what else there may be.
 func Off(then func(), hint string) Value {
-	return Value{&jsonschema.Schema{Enum: []any{"off", false}}, func(r *Reader, field string, node *yaml.Node) {
-		switch {
+	return Value{&jsonschema.Schema{Enum: []any{"off", false}}, func(at Place) {
+		switch node := at.Node; {
 		case node.Kind != yaml.ScalarNode:
-			r.is(field, node, yaml.MappingNode)
+			at.is(yaml.MappingNode)
 		case node.Value == "off" && node.ShortTag() == tagText, node.Value == "false" && node.ShortTag() == tagBool:
 			then()
 		default:
-			r.Problem(node, field, "is %q; give off, or %s", Shorten(node.Value), hint)
+			at.Problem("is %q; give off, or %s", Shorten(node.Value), hint)
 		}
 	}}
 }
 
 // OrNone is a value, or the word none.
 func OrNone(value Value, then func()) Value {
-	return Value{&jsonschema.Schema{OneOf: []*jsonschema.Schema{value.Schema, {Enum: []any{"none"}}}}, func(r *Reader, field string, node *yaml.Node) {
-		if node.Kind == yaml.ScalarNode && node.Value == "none" {
+	return Value{&jsonschema.Schema{OneOf: []*jsonschema.Schema{value.Schema, {Enum: []any{"none"}}}}, func(at Place) {
+		if at.Node.Kind == yaml.ScalarNode && at.Node.Value == "none" {
 			then()
 			return
 		}
-		value.Read(r, field, node)
+		value.Read(at)
 	}}
 }
 
 func numeral(s *jsonschema.Schema, what string, read func(text string) (wrong string)) Value {
-	return Value{s, func(r *Reader, field string, node *yaml.Node) {
+	return Value{s, func(at Place) {
+		node := at.Node
 		tag := node.ShortTag()
 		_, err := strconv.ParseFloat(node.Value, 64)
 		switch {
 		case node.Kind != yaml.ScalarNode:
-			r.Problem(node, field, "is %s, not %s", Describe(node), what)
-		case tag == tagInt, tag == tagFloat, r.Loose && err == nil:
+			at.Problem("is %s, not %s", Describe(node), what)
+		case tag == tagInt, tag == tagFloat, at.Reader.Loose && err == nil:
 			if wrong := read(node.Value); wrong != "" {
-				r.Problem(node, field, "is %s; give %s", Shorten(node.Value), wrong)
+				at.Problem("is %s; give %s", Shorten(node.Value), wrong)
 			}
 		case err == nil:
-			r.Problem(node, field, "%q is %s, not %s; leave the quotes out", Shorten(node.Value), Describe(node), what)
+			at.Problem("%q is %s, not %s; leave the quotes out", Shorten(node.Value), Describe(node), what)
 		default:
-			r.Problem(node, field, "%q is %s, not %s", Shorten(node.Value), Describe(node), what)
+			at.Problem("%q is %s, not %s", Shorten(node.Value), Describe(node), what)
 		}
 	}}
 }
@@ -300,10 +286,11 @@ func Number(most float64, then func(float64)) Value {
 
 // Truth is true or false.
 func Truth(then func(bool)) Value {
-	return Value{&jsonschema.Schema{Type: "boolean"}, func(r *Reader, field string, node *yaml.Node) {
+	return Value{&jsonschema.Schema{Type: "boolean"}, func(at Place) {
+		node := at.Node
 		truth, err := strconv.ParseBool(strings.ToLower(node.Value))
-		if text := r.Loose && node.ShortTag() == tagText; node.Kind != yaml.ScalarNode || node.ShortTag() != tagBool && !text || err != nil {
-			r.Problem(node, field, "is %s; give true or false", Describe(node))
+		if text := at.Reader.Loose && node.ShortTag() == tagText; node.Kind != yaml.ScalarNode || node.ShortTag() != tagBool && !text || err != nil {
+			at.Problem("is %s; give true or false", Describe(node))
 			return
 		}
 		then(truth)
@@ -312,11 +299,11 @@ func Truth(then func(bool)) Value {
 
 // scalar is a scalar of a form of its own, of which read returns what is wrong.
 func scalar(s *jsonschema.Schema, fix string, read func(r *Reader, text string) (wrong string)) Value {
-	return Value{s, func(r *Reader, field string, node *yaml.Node) {
-		if node.Kind != yaml.ScalarNode {
-			r.Problem(node, field, "is %s%s", Describe(node), fix)
-		} else if wrong := read(r, node.Value); wrong != "" {
-			r.Problem(node, field, "is %q%s", Shorten(node.Value), wrong)
+	return Value{s, func(at Place) {
+		if at.Node.Kind != yaml.ScalarNode {
+			at.Problem("is %s%s", Describe(at.Node), fix)
+		} else if wrong := read(at.Reader, at.Node.Value); wrong != "" {
+			at.Problem("is %q%s", Shorten(at.Node.Value), wrong)
 		}
 	}}
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+	"golang.org/x/time/rate"
 )
 
 const (
@@ -30,33 +31,18 @@ const (
 var errAsksTooMuch = errors.New("it asks more than " + strconv.Itoa(maxAsked) + " things at one time")
 
 // An admission decides what of a server's own notices is heard: the SDK keeps all that
-// it reads until it comes to it. The zero value is ready.
-type admission struct {
-	noticing sync.Mutex
-	notices  int
-	second   time.Time
-}
+// it reads until it comes to it.
+type admission struct{ notices *rate.Limiter }
+
+func newAdmission() admission { return admission{rate.NewLimiter(maxNotices, maxNotices)} }
 
 // admit reports whether a notice is heard.
-func (a *admission) admit(notice *jsonrpc.Request, size int) bool {
-	if notice.Method == "notifications/message" || size > maxAsk {
-		return false // a program's log is its standard error
-	}
-	a.noticing.Lock()
-	defer a.noticing.Unlock()
-	if now := time.Now(); now.Sub(a.second) > time.Second {
-		a.second, a.notices = now, 0
-	}
-	a.notices++
-	return a.notices <= maxNotices
+func (a admission) admit(notice *jsonrpc.Request, size int) bool {
+	return notice.Method != "notifications/message" && size <= maxAsk && a.notices.Allow() // a program's log is its standard error
 }
 
 // flooded reports whether no more notices are heard just now.
-func (a *admission) flooded() bool {
-	a.noticing.Lock()
-	defer a.noticing.Unlock()
-	return a.notices >= maxNotices && time.Since(a.second) <= time.Second
-}
+func (a admission) flooded() bool { return a.notices.Tokens() < 1 }
 
 // shorten leaves out the contents of a request that is too long: nothing so long is ever given.
 func shorten(request *jsonrpc.Request, size int) {
@@ -77,7 +63,7 @@ func (t admitting) Connect(ctx context.Context) (sdk.Connection, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &hearing{Connection: made, version: t.version, asked: make(chan struct{}, maxAsked), closed: make(chan struct{})}, nil
+	return &hearing{Connection: made, admission: newAdmission(), version: t.version, asked: make(chan struct{}, maxAsked), closed: make(chan struct{})}, nil
 }
 
 // A hearing is a connection over HTTP. Many calls share it, each of which may rightly ask something at the same

@@ -67,6 +67,9 @@ func understood(data []byte) ([]jsonrpc.Message, error) {
 		}
 		one = nil
 	}
+	if id := headed(data); before < 0 && id.IsValid() { // who waits for it waits for nothing else
+		return []jsonrpc.Message{&jsonrpc.Response{ID: id, Error: unread("it is no JSON")}}, nil
+	}
 	if len(all) == 0 {
 		return nil, errors.New("it is no message of the protocol")
 	}

@@ -23,7 +23,6 @@ const maxDescription = 32 << 10
 func (s *server) tool(listed *sdk.Tool, config ToolConfig) (_ tool.Tool, lost []string, _ error) {
 	// Its keys are in order, whatever the server's was.
 	schema, unfit := json.Marshal(listed.InputSchema)
-	pin := pinOf(listed, schema)
 	if unfit == nil {
 		schema, lost, unfit = output.Mend(schema)
 	}
@@ -34,7 +33,7 @@ func (s *server) tool(listed *sdk.Tool, config ToolConfig) (_ tool.Tool, lost []
 	made := tool.FromSpec(domain.ToolSpec{
 		Name: ToolName(s.config.Name, listed.Name), Description: listed.Description, Schema: shown, Timeout: config.Timeout,
 		Effect: Stricter(config.Effect, listed.Annotations),
-		Pin:    pin, Disclaims: disclaimed(listed.Annotations), Stateful: s.config.Stateful,
+		Pin:    pinOf(listed), Disclaims: disclaimed(listed.Annotations), Stateful: s.config.Stateful,
 	}, func(ctx context.Context, arguments json.RawMessage) (tool.Result, error) {
 		if called, _ := tool.ExecutionOf(ctx); called.Handle != nil {
 			return s.ask(ctx, called)
@@ -139,8 +138,9 @@ func (s *server) supplied(params *sdk.CallToolParams, result *sdk.CallToolResult
 	return next, nil
 }
 
-// pinOf is the digest of what a server says of a tool, with its schema as it is in JSON.
-func pinOf(listed *sdk.Tool, schema []byte) domain.Digest {
+// pinOf is the digest of what a server says of a tool.
+func pinOf(listed *sdk.Tool) domain.Digest {
+	schema, _ := json.Marshal(listed.InputSchema) // it was read from JSON
 	return domain.DigestOf([]byte(listed.Name), []byte(listed.Description), schema)
 }
 
@@ -159,12 +159,7 @@ func (s *server) stands(ctx context.Context, l *link, looked *sdk.Tool) error {
 		if now == looked {
 			return nil
 		}
-		if now.Name != looked.Name {
-			continue
-		}
-		was, bad := json.Marshal(looked.InputSchema)
-		is, worse := json.Marshal(now.InputSchema)
-		if cmp.Or(bad, worse) == nil && pinOf(looked, was) == pinOf(now, is) {
+		if now.Name == looked.Name && pinOf(now) == pinOf(looked) {
 			return nil
 		}
 	}

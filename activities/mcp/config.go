@@ -14,7 +14,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/google/jsonschema-go/jsonschema"
 	"go.yaml.in/yaml/v3"
 
 	"everstep/activities/document"
@@ -117,16 +116,13 @@ const (
 	maxServers = 64
 )
 
-// Load reads a file of servers, in JSON or YAML: as other programs have it, and with keys of our own. It
+// Load reads a file of servers, in JSON, YAML or TOML: as other programs have it, and with keys of our own. It
 // asks no server and looks up no secret. Relative paths are from the file's folder on. What is wrong with one
 // server is its Problem; the error is of kind Invalid, and of the file as a whole.
 func Load(path string) ([]Server, error) {
 	path, err := filepath.Abs(path)
 	if err != nil {
 		return nil, domain.Errorf(domain.Invalid, "%s", err)
-	}
-	if strings.EqualFold(filepath.Ext(path), ".toml") {
-		return nil, domain.Errorf(domain.Invalid, "%s is TOML, which is not read; give its servers in JSON or YAML, under mcpServers", path)
 	}
 	data, _, err := fileAt(path, maxFile)
 	if err != nil {
@@ -157,13 +153,11 @@ type reading struct {
 func (s *reading) keys(folder string) document.Keys {
 	timeout := func(into *time.Duration) document.Value {
 		value := document.Duration(func(d time.Duration) { *into = d })
-		return document.Value{Schema: value.Schema, Read: func(r *document.Reader, field string, node *yaml.Node) {
-			if n, err := strconv.Atoi(node.Value); err == nil && n >= leastMilliseconds {
-				ms := *node
-				ms.Value += "ms"
-				node = &ms
+		return document.Value{Read: func(at document.Place) {
+			if n, err := strconv.Atoi(at.Node.Value); err == nil && n >= leastMilliseconds {
+				at.Node = like(at.Node, at.Node.Value+"ms")
 			}
-			value.Read(r, field, node)
+			value.Read(at)
 		}}
 	}
 	effect := func(into *domain.Effect) document.Value {
@@ -180,42 +174,42 @@ func (s *reading) keys(folder string) document.Keys {
 	}
 	s.Dir, s.folder = folder, folder
 	return document.Keys{
-		{Name: "type", Doc: "stdio or http; what the other keys say unless given.", Value: document.TextThen(s.typed)},
-		{Name: "command", Doc: "The program to start, by name or path; a list has its arguments, too.", Value: document.Value{Schema: &jsonschema.Schema{}, Read: func(r *document.Reader, field string, node *yaml.Node) {
-			if node.Kind == yaml.SequenceNode {
-				document.ListOf(&s.words, plain).Read(r, field, node)
+		{Name: "type", Value: document.TextThen(s.typed)},
+		{Name: "command", Value: document.Value{Read: func(at document.Place) {
+			if at.Node.Kind == yaml.SequenceNode {
+				document.ListOf(&s.words, plain).Read(at)
 				return
 			}
-			plain(&s.Command).Read(r, field, node)
+			plain(&s.Command).Read(at)
 		}}},
-		{Name: "args", Doc: "Its arguments.", Value: document.Value{Schema: &jsonschema.Schema{}, Read: func(r *document.Reader, field string, node *yaml.Node) {
-			document.ListOf(&s.Args, plain).Read(r, field, inWords(node))
+		{Name: "args", Value: document.Value{Read: func(at document.Place) {
+			document.ListOf(&s.Args, plain).Read(at.On(inWords(at.Node)))
 		}}},
-		{Name: "env", Doc: "All of its environment but PATH; ${NAME} is a secret of the worker's.", Value: variables(&s.Env, checkVariable)},
-		{Name: "envFile", Doc: "A file of lines NAME=VALUE, outside of what agents may change; what env says goes before.", Value: plain(&s.EnvFile).Then(func(*document.Reader, string, *yaml.Node) { s.EnvFile = from(folder, s.EnvFile) })},
-		{Name: "cwd", Doc: "Where it runs; the file's folder unless given.", Value: plain(&s.Dir).Then(func(*document.Reader, string, *yaml.Node) { s.Dir = from(folder, s.Dir) })},
-		{Name: "url", Doc: "The endpoint of a server over streamable HTTP.", Value: plain(&s.URL).Then(func(*document.Reader, string, *yaml.Node) { s.URL = strings.TrimSpace(s.URL) })},
-		{Name: "headers", Doc: "Headers of each request; ${NAME} is a secret of the worker's, and ${trusted.NAME}, in calls alone, what whoever started the agent says.", Value: variables(&s.Headers, checkHeader)},
-		{Name: "oauth", Doc: "How a token is got that goes with each request, by the grant client_credentials.", Value: document.Mapping(document.Keys{
-			{Name: "client_id", Doc: "How the authorization server knows this worker.", Value: plain(&s.oauth.ClientID), Needed: "the authorization server knows the worker by it"},
-			{Name: "client_secret", Doc: "What proves it, as ${NAME}.", Value: document.TextThen(func(text string) string {
+		{Name: "env", Value: variables(&s.Env, checkVariable)},
+		{Name: "envFile", Value: plain(&s.EnvFile).Then(func(document.Place) { s.EnvFile = from(folder, s.EnvFile) })},
+		{Name: "cwd", Value: plain(&s.Dir).Then(func(document.Place) { s.Dir = from(folder, s.Dir) })},
+		{Name: "url", Value: plain(&s.URL).Then(func(document.Place) { s.URL = strings.TrimSpace(s.URL) })},
+		{Name: "headers", Value: variables(&s.Headers, checkHeader)},
+		{Name: "oauth", Value: document.Mapping(document.Keys{
+			{Name: "client_id", Value: plain(&s.oauth.ClientID), Needed: "the authorization server knows the worker by it"},
+			{Name: "client_secret", Value: document.TextThen(func(text string) string {
 				s.oauth.Secret = Variable{Name: "client_secret", Text: worded.ReplaceAllString(written(text), "$1$${$2}")}
 				if len(s.oauth.Secret.trusted()) > 0 {
 					return "names a trusted value, which is no secret; name a variable as ${NAME}"
 				}
 				return checkSecrets(s.oauth.Secret)
 			}), Needed: "name it as ${NAME}"},
-			{Name: "issuer", Doc: "The URL of the authorization server: no other is sent the secret.", Value: document.Text(&s.oauth.Issuer, checkURL, open), Needed: "the MCP server could else name any, which would be sent the secret"},
-		}).Then(func(*document.Reader, string, *yaml.Node) { s.OAuth = &s.oauth })},
-		{Name: "effect", Doc: "What a second run of a call does, for tools that say nothing else.", Value: effect(&s.Effect).Default(domain.AtMostOnce)},
-		{Name: "timeout", Doc: "What one attempt of a call may take; the agent's bound unless given.", Value: timeout(&s.Timeout)},
-		{Name: "tools", Doc: "The only tools that agents may have: a list, or a mapping that says what holds for each.", Value: toolsOf(&s.Tools, effect, timeout)},
-		{Name: "elicitation", Doc: "What becomes of a server's question to a person: refuse, in this version.", Value: document.Word(&s.asks, []string{refuse}).Default(refuse)},
-		{Name: "sampling", Doc: "What becomes of its question to a model: refuse, in this version.", Value: document.Word(&s.asks, []string{refuse}).Default(refuse)},
-		{Name: "excludeTools", Doc: "Tools that agents may not have.", Value: listOf(&s.Without)},
-		{Name: "disabled", Doc: "Whether the server is not started.", Value: document.Truth(func(yes bool) { s.Disabled = s.Disabled || yes })},
-		{Name: "enabled", Doc: "The same the other way round.", Value: document.Truth(func(yes bool) { s.Disabled = s.Disabled || !yes })},
-		{Name: "stateful", Doc: "Whether calls depend on earlier ones: each agent then has a session of its own, on one worker.", Value: document.Truth(func(yes bool) { s.Stateful = yes })},
+			{Name: "issuer", Value: document.Text(&s.oauth.Issuer, checkURL, open), Needed: "the MCP server could else name any, which would be sent the secret"},
+		}).Then(func(document.Place) { s.OAuth = &s.oauth })},
+		{Name: "effect", Value: effect(&s.Effect)},
+		{Name: "timeout", Value: timeout(&s.Timeout)},
+		{Name: "tools", Value: toolsOf(&s.Tools, effect, timeout)},
+		{Name: "elicitation", Value: document.Word(&s.asks, []string{refuse})},
+		{Name: "sampling", Value: document.Word(&s.asks, []string{refuse})},
+		{Name: "excludeTools", Value: listOf(&s.Without)},
+		{Name: "disabled", Value: document.Truth(func(yes bool) { s.Disabled = s.Disabled || yes })},
+		{Name: "enabled", Value: document.Truth(func(yes bool) { s.Disabled = s.Disabled || !yes })},
+		{Name: "stateful", Value: document.Truth(func(yes bool) { s.Stateful = yes })},
 	}
 }
 
@@ -278,15 +272,15 @@ func from(folder, path string) string {
 	return filepath.Join(folder, path)
 }
 
-func (s *reading) check(r *document.Reader, field string, key *yaml.Node, given document.Given) {
+func (s *reading) check(at document.Place, given document.Given) {
 	if wrong := s.commanded(); wrong != "" {
-		r.Problem(given["command"], document.Join(field, "command"), "%s", wrong)
+		at.In("command", given["command"]).Problem("%s", wrong)
 	}
 	s.Inputs = slices.DeleteFunc(slices.Clone(s.Inputs), func(input Input) bool {
 		return !slices.Contains(slices.Concat(s.seen(), s.Secrets()), InputMark+input.ID)
 	})
 	if wrong := s.exposed(); wrong != "" {
-		r.Problem(key, field, "%s", wrong)
+		at.Problem("%s", wrong)
 	}
 	s.Headers = slices.DeleteFunc(s.Headers, func(v Variable) bool {
 		set := slices.Contains([]string{"Accept", "Content-Type"}, http.CanonicalHeaderKey(v.Name))
@@ -296,27 +290,33 @@ func (s *reading) check(r *document.Reader, field string, key *yaml.Node, given 
 		return set
 	})
 	if wrong := checkURL(s.URL); wrong != "" && s.URL != "" && !reference.MatchString(s.URL) {
-		r.Problem(given["url"], document.Join(field, "url"), "%s", wrong)
+		at.In("url", given["url"]).Problem("%s", wrong)
 	}
 	program := s.kind == "stdio" || s.kind == "" && s.Command != ""
 	switch {
 	case s.Command == "" && s.URL == "":
-		r.Problem(key, field, "has neither command nor url; give the program to start, or the endpoint of one that runs")
+		at.Problem("has neither command nor url; give the program to start, or the endpoint of one that runs")
 	case s.Command != "" && s.URL != "":
-		r.Problem(key, field, "has both command and url; leave one of them out")
+		at.Problem("has both command and url; leave one of them out")
 	case program != (s.Command != ""):
-		r.Problem(given["type"], field, "is %s and has no %s", s.kind, map[bool]string{true: "command", false: "url"}[program])
+		at.On(given["type"]).Problem("is %s and has no %s", s.kind, map[bool]string{true: "command", false: "url"}[program])
 	}
 	empty := map[string]bool{"args": len(s.Args) == 0, "env": len(s.Env) == 0, "headers": len(s.Headers) == 0}
-	for _, own := range []struct{ name, of string }{{"args", "command"}, {"env", "command"}, {"envFile", "command"}, {"cwd", "command"}, {"headers", "url"}, {"oauth", "url"}} {
-		lacks := map[string]bool{"command": s.Command == "" && s.URL != "", "url": s.URL == ""}
-		if (given[own.name] != nil || own.name == "headers") && !empty[own.name] && lacks[own.of] { // some keys but name headers
-			r.Problem(cmp.Or(given[own.name], key), document.Join(field, own.name), "is for a server with %s; leave it out", own.of)
+	lacks, others := "", ""
+	switch {
+	case s.URL == "":
+		lacks, others = "url", "headers oauth"
+	case s.Command == "":
+		lacks, others = "command", "args env envFile cwd"
+	}
+	for name := range strings.FieldsSeq(others) {
+		if (given[name] != nil || name == "headers") && !empty[name] { // some keys but name headers
+			at.In(name, cmp.Or(given[name], at.Node)).Problem("is for a server with %s; leave it out", lacks)
 		}
 	}
 	authorize := slices.DeleteFunc(slices.Clone(s.Headers), func(v Variable) bool { return http.CanonicalHeaderKey(v.Name) != "Authorization" })
 	if len(authorize) > 1 || len(authorize) > 0 && s.OAuth != nil {
-		r.Problem(cmp.Or(given["oauth"], key), field, "gives each request its Authorization twice, by headers, oauth or bearer_token_env_var; keep one")
+		at.On(cmp.Or(given["oauth"], at.Node)).Problem("gives each request its Authorization twice, by headers, oauth or bearer_token_env_var; keep one")
 	}
 }
 
@@ -334,16 +334,13 @@ func checkURL(text string) string {
 }
 
 func variables(into *[]Variable, check func(Variable) string) document.Value {
-	return document.Value{
-		Schema: &jsonschema.Schema{Type: "object", AdditionalProperties: &jsonschema.Schema{Type: "string"}},
-		Read: func(r *document.Reader, field string, node *yaml.Node) {
-			r.Entries(field, entries(node), nil, func(field string, key, value *yaml.Node) {
-				v := Variable{Name: key.Value}
-				document.TextThen(func(text string) string { v.Text = worded.ReplaceAllString(written(text), "$1$${$2}"); return check(v) }).Read(r, field, value)
-				*into = append(*into, v)
-			})
-		},
-	}
+	return document.Value{Read: func(at document.Place) {
+		at.On(entries(at.Node)).Entries(nil, func(key *yaml.Node, at document.Place) {
+			v := Variable{Name: key.Value}
+			document.TextThen(func(text string) string { v.Text = worded.ReplaceAllString(written(text), "$1$${$2}"); return check(v) }).Read(at)
+			*into = append(*into, v)
+		})
+	}}
 }
 
 func listOf(into *[]string) document.Value {
@@ -353,13 +350,13 @@ func listOf(into *[]string) document.Value {
 func toolsOf(into *map[string]ToolConfig, effect func(*domain.Effect) document.Value, timeout func(*time.Duration) document.Value) document.Value {
 	keys := func(c *ToolConfig) document.Keys {
 		return document.Keys{
-			{Name: "effect", Doc: "What a second run of a call does.", Value: effect(&c.Effect)},
-			{Name: "timeout", Doc: "What one attempt of a call may take.", Value: timeout(&c.Timeout)},
-			{Name: "arguments", Doc: "Arguments that the worker fills in and the model does not see, each a text with ${trusted.NAME}.", Value: argumentsOf(&c.Arguments)},
+			{Name: "effect", Value: effect(&c.Effect)},
+			{Name: "timeout", Value: timeout(&c.Timeout)},
+			{Name: "arguments", Value: argumentsOf(&c.Arguments)},
 		}
 	}
 	var names []string
-	list := listOf(&names).Then(func(*document.Reader, string, *yaml.Node) {
+	list := listOf(&names).Then(func(document.Place) {
 		if slices.Contains(names, "*") {
 			return
 		}
@@ -368,15 +365,12 @@ func toolsOf(into *map[string]ToolConfig, effect func(*domain.Effect) document.V
 			(*into)[name] = ToolConfig{}
 		}
 	})
-	return document.Either(list, document.Value{
-		Schema: &jsonschema.Schema{Type: "object", AdditionalProperties: document.Mapping(keys(new(ToolConfig))).Schema},
-		Read: func(r *document.Reader, field string, node *yaml.Node) {
-			*into = map[string]ToolConfig{}
-			r.Entries(field, node, nil, func(field string, key, value *yaml.Node) {
-				var c ToolConfig
-				r.Mapping(field, value, keys(&c))
-				(*into)[key.Value] = c
-			})
-		},
-	})
+	return document.Either(list, document.Value{Read: func(at document.Place) {
+		*into = map[string]ToolConfig{}
+		at.Entries(nil, func(key *yaml.Node, at document.Place) {
+			var c ToolConfig
+			at.Mapping(keys(&c))
+			(*into)[key.Value] = c
+		})
+	}})
 }

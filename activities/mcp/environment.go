@@ -1,6 +1,8 @@
 package mcp
 
 import (
+	"cmp"
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -113,14 +115,7 @@ func fileAt(path string, most int64) (data []byte, info fs.FileInfo, err error) 
 		data, err = os.ReadFile(path)
 	}
 	if err != nil {
-		return nil, nil, fmt.Errorf("%s cannot be read: %w; name a file that can", path, errorOf(err))
+		return nil, nil, fmt.Errorf("%s cannot be read: %w; name a file that can", path, cmp.Or(errors.Unwrap(err), err))
 	}
 	return data, info, nil
-}
-
-func errorOf(err error) error {
-	if inner, ok := err.(interface{ Unwrap() error }); ok {
-		return inner.Unwrap()
-	}
-	return err
 }

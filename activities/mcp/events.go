@@ -41,7 +41,7 @@ func (b *eventBody) Read(into []byte) (int, error) {
 // next reads an event.
 func (b *eventBody) next() {
 	var data []byte
-	named := false
+	name := ""
 	for {
 		line, err := b.lines.ReadBytes('\n')
 		field, value, _ := bytes.Cut(bytes.TrimRight(bytes.TrimPrefix(line, byteOrder), "\r\n"), []byte{':'})
@@ -49,9 +49,13 @@ func (b *eventBody) next() {
 		case "data":
 			data = append(append(data, value...), '\n')
 		case "event":
-			named = len(value) > 0 && string(value) != "message"
+			name = string(value)
 		case "id", "retry":
 			fmt.Fprintf(&b.ready, "%s: %s\n", field, value)
+		default:
+			if bytes.HasPrefix(field, []byte("{")) { // it is a body in one piece, whatever its type says
+				data = append(data, line...)
+			}
 		}
 		if b.failed = err; errors.Is(err, errLongBody) && b.id.IsValid() {
 			b.giveUp(data)
@@ -63,7 +67,7 @@ func (b *eventBody) next() {
 			continue
 		}
 		if data = bytes.TrimSpace(data); len(data) > 0 {
-			b.message(data, named)
+			b.message(data, name)
 		}
 		b.ready.WriteByte('\n')
 		return
@@ -82,15 +86,16 @@ func (b *eventBody) giveUp(data []byte) {
 }
 
 // message writes what an event says, the messages of a list as an event each. One with a name of its own may be none of the
-// protocol's: it answers what its id says, and nothing without one.
-func (b *eventBody) message(data []byte, named bool) {
+// protocol's: it answers what its id says, and nothing without one, but for an error that is called so.
+func (b *eventBody) message(data []byte, name string) {
 	all, err := understood(data)
 	if err != nil {
 		return
 	}
 	for k, one := range all {
 		answer, ok := one.(*jsonrpc.Response)
-		if ok && (numbered(answer.ID) == b.id || !named && !answer.ID.IsValid()) {
+		ours := name == "" || name == "message" || name == "error" && ok && answer.Error != nil
+		if ok && (numbered(answer.ID) == b.id || ours && !answer.ID.IsValid()) {
 			answer.ID = b.id
 		}
 		if ok && !answer.ID.IsValid() {

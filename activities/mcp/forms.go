@@ -43,7 +43,8 @@ func (f *form) read(text string) {
 	if root == nil {
 		return
 	}
-	if f.find("", root, 0) {
+	whole := f.At("", root)
+	if f.find(whole, 0) {
 		for name, i := range f.keys {
 			allowed, bounded := f.chosen["allowed"]
 			if bounded && !slices.Contains(allowed, name) || slices.Contains(f.chosen["excluded"], name) {
@@ -54,26 +55,26 @@ func (f *form) read(text string) {
 	}
 	// Some have the servers at the top, by their names.
 	if servers := where(root, isServer); len(servers.Content) > 0 {
-		f.group("", servers)
+		f.group(whole.On(servers))
 		return
 	}
-	f.Problem(root, "", "has no servers; put each under mcpServers, by a name")
+	whole.Problem("has no servers; put each under mcpServers, by a name")
 }
 
 // maxForms bounds how deep the servers of a file lie: an alias may lead to what it is in.
 const maxForms = 4
 
 // find reads the servers that stand below keys for them, and reports whether there are such keys.
-func (f *form) find(field string, node *yaml.Node, depth int) (found bool) {
+func (f *form) find(at document.Place, depth int) (found bool) {
 	if depth > maxForms {
 		return false
 	}
-	for name, value := range pairs(node) {
+	for name, value := range pairs(at.Node) {
 		switch {
 		case value.Kind != yaml.SequenceNode:
 		case name.Value == "inputs":
 			f.ask(value)
-		case field == "mcp" && (name.Value == "allowed" || name.Value == "excluded"):
+		case at.Field == "mcp" && (name.Value == "allowed" || name.Value == "excluded"):
 			list := []string{}
 			for _, one := range value.Content {
 				list = append(list, one.Value)
@@ -81,19 +82,19 @@ func (f *form) find(field string, node *yaml.Node, depth int) (found bool) {
 			f.chosen[name.Value] = list
 		}
 	}
-	for name, value := range pairs(node) {
-		plain, inner := plainKey(name.Value), document.Join(field, name.Value)
+	for name, value := range pairs(at.Node) {
+		plain, inner := plainKey(name.Value), at.In(name.Value, value)
 		switch {
 		case isServer(value) || !holdsServers.MatchString(plain) && !mayHold.MatchString(plain):
-		case f.find(inner, value, depth+1):
+		case f.find(inner, depth+1):
 			found = true
 		case mayHold.MatchString(plain):
 			if servers := where(value, isServer); len(servers.Content) > 0 {
-				f.group(inner, servers)
+				f.group(inner.On(servers))
 				found = true
 			}
 		default:
-			f.group(inner, value)
+			f.group(inner)
 			found = true
 		}
 	}
@@ -118,12 +119,11 @@ func where(node *yaml.Node, fits func(*yaml.Node) bool) *yaml.Node {
 // pairs are the keys of a mapping with their values, but for those without one.
 func pairs(node *yaml.Node) iter.Seq2[*yaml.Node, *yaml.Node] {
 	return func(yield func(name, value *yaml.Node) bool) {
-		for i := 0; node.Kind == yaml.MappingNode && i+1 < len(node.Content); i += 2 {
-			value := node.Content[i+1]
+		for name, value := range document.Pairs(node) {
 			if value.Kind == yaml.AliasNode {
 				value = value.Alias
 			}
-			if value.ShortTag() != "!!null" && !yield(node.Content[i], value) {
+			if value.ShortTag() != "!!null" && !yield(name, value) {
 				return
 			}
 		}
@@ -159,32 +159,31 @@ func (f *form) ask(list *yaml.Node) {
 	}
 }
 
-func (f *form) group(field string, node *yaml.Node) {
-	switch node.Kind {
+func (f *form) group(at document.Place) {
+	switch at.Node.Kind {
 	case yaml.SequenceNode:
-		f.Items(field, node, func(field string, item *yaml.Node) {
-			name := &yaml.Node{Kind: yaml.ScalarNode, Value: fmt.Sprintf("server-%d", len(f.servers)+1), Line: item.Line, Column: item.Column}
-			if own := member(item, "name"); own != nil && own.Kind == yaml.ScalarNode {
+		at.Items(func(at document.Place) {
+			name := &yaml.Node{Kind: yaml.ScalarNode, Value: fmt.Sprintf("server-%d", len(f.servers)+1), Line: at.Node.Line, Column: at.Node.Column}
+			if own := member(at.Node, "name"); own != nil && own.Kind == yaml.ScalarNode {
 				name = own
 			}
-			f.server(field, name, item)
+			f.server(at, name)
 		})
 	case yaml.MappingNode:
-		for name, value := range pairs(node) {
+		for name, value := range pairs(at.Node) {
 			switch {
 			case oddKey(name):
-				f.Problem(name, field, "has a key that is no plain text; merge keys are not supported either: write the keys out")
-				continue
+				at.On(name).Problem("has a key that is no plain text; merge keys are not supported either: write the keys out")
 			case value.Kind == yaml.ScalarNode && remark.MatchString(name.Value):
-				continue
+			default:
+				f.server(at.In(name.Value, value), name)
 			}
-			f.server(document.Join(field, document.Shorten(name.Value)), name, value)
 		}
 	case yaml.ScalarNode, yaml.DocumentNode, yaml.AliasNode:
-		f.Problem(node, field, "is %s, not a mapping of keys to values", document.Describe(node))
+		at.Problem("is %s, not a mapping of keys to values", document.Describe(at.Node))
 	}
 	if len(f.servers) > maxServers {
-		f.Problem(node, field, "has %d servers; at most %d are allowed", len(f.servers), maxServers)
+		at.Problem("has %d servers; at most %d are allowed", len(f.servers), maxServers)
 	}
 }
 
@@ -202,10 +201,10 @@ func given(node *yaml.Node) *yaml.Node {
 // oddKey reports whether a key is no text, or one that has other keys merged in.
 func oddKey(name *yaml.Node) bool { return name.Kind != yaml.ScalarNode || name.Value == "<<" }
 
-func (f *form) server(field string, name, node *yaml.Node) {
+func (f *form) server(at document.Place, name *yaml.Node) {
 	before := len(f.Problems)
 	if i, twice := f.keys[name.Value]; twice {
-		f.servers[i].Problem = fmt.Sprintf("%s:%d: %s: is given twice; keep one", filepath.Base(f.File), name.Line, field)
+		f.servers[i].Problem = fmt.Sprintf("%s:%d: %s: is given twice; keep one", filepath.Base(f.File), name.Line, at.Field)
 		return
 	}
 	f.keys[name.Value] = len(f.servers)
@@ -214,8 +213,8 @@ func (f *form) server(field string, name, node *yaml.Node) {
 		s.Notes = append(s.Notes, fmt.Sprintf("%q is %s for agents", document.Shorten(name.Value), s.Name))
 	}
 	keys := s.keys(f.folder)
-	if has := f.Mapping(field, s.renamed(f.Reader, field, node, keys), keys); has != nil {
-		s.check(f.Reader, field, name, has)
+	if has := at.On(s.renamed(at, keys)).Mapping(keys); has != nil {
+		s.check(at.On(name), has)
 	}
 	var problems []string
 	for _, p := range f.Problems[before:] {

@@ -31,6 +31,19 @@ func TestWhatIsNoMessageIsPassedOver(t *testing.T) {
 	require.Contains(t, log.said(), "no message: this is no message")
 }
 
+// TestAMessageOfSeveralLinesIsRead, also among lines that begin like one.
+func TestAMessageOfSeveralLinesIsRead(t *testing.T) {
+	t.Parallel()
+	s := started(t, "printed")
+	for _, text := range []string{"hello", "}\n{\n", strings.Repeat("}", 3<<16)} {
+		require.Equal(t, text, said(t, s, "s__echo", args{Text: text}))
+	}
+	_, err := call(t, s, "s__echo", args{Text: "long"})
+	require.EqualError(t, err, "MCP server s has answered the call, and its answer cannot be read: it has more than 41943040 bytes")
+	require.Equal(t, "hello", said(t, s, "s__echo", args{Text: "hello"}))
+	require.Zero(t, s.all["s"].failures)
+}
+
 // complaints are what servers have said to a log.
 type complaints struct {
 	mu    sync.Mutex

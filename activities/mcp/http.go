@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"net/http/httptrace"
 	"net/url"
+	"regexp"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -173,7 +174,14 @@ func readable(response *http.Response, id jsonrpc.ID) (*http.Response, error) {
 	case len(data) == 0:
 		return nil, fmt.Errorf("it answers %s without a body", response.Status)
 	default:
-		if all, err = understood(data); err != nil && kind != "application/json" {
+		all, err = understood(data)
+		switch {
+		case err == nil:
+		case beginsEvent.Match(data): // whatever its type says
+			response.Header.Set("Content-Type", "text/event-stream")
+			response.Body, response.ContentLength = newEventBody(io.NopCloser(bytes.NewReader(data)), id), -1
+			return response, nil
+		case kind != "application/json":
 			return nil, fmt.Errorf("unsupported content type %q", kind)
 		}
 	}
@@ -190,6 +198,9 @@ func readable(response *http.Response, id jsonrpc.ID) (*http.Response, error) {
 	}
 	return nil, errors.New("its answer is no message of the protocol, or answers something else")
 }
+
+// beginsEvent finds the first line of a stream of events.
+var beginsEvent = regexp.MustCompile(`^\s*(event|data|id|retry)?:`)
 
 // hint is what a refusal says of what would be right: where else to ask, who lets in, or the server's own words. It may be empty.
 func hint(response *http.Response) string {

@@ -121,6 +121,8 @@ func TestWhatAStatusSaysOfACall(t *testing.T) {
 		"another type":           {status: 200, header: "Content-Type: text/html", body: "<p>", kind: domain.Unavailable, want: "unsupported content type"},
 		"no JSON":                {status: 200, header: "Content-Type: application/json", body: "{", kind: domain.Unavailable, want: "was lost while the call ran"},
 		"no answer":              {status: 200, header: "Content-Type: text/event-stream", body: ": nothing\n\n", kind: domain.Unavailable, want: "without response"},
+		"an event of an error":   {status: 200, header: "Content-Type: text/event-stream", body: "event: error\ndata: {\"jsonrpc\":\"2.0\",\"id\":null,\"error\":{\"code\":-32603,\"message\":\"out of stock\"}}\n\n", kind: domain.Invalid, want: "refuses the call: out of stock (-32603)"},
+		"an error in a word":     {status: 200, header: "Content-Type: text/event-stream", body: "event: error\ndata: {\"error\":\"overloaded\"}\n\n", kind: domain.Invalid, want: "refuses the call: overloaded (-32603)"},
 		"not its error":          {status: 200, header: "Content-Type: application/json", body: `{"jsonrpc":"2.0","id":ID,"error":{"code":-32603,"message":"out of stock"}}`, kind: domain.Invalid, want: "refuses the call: out of stock (-32603)"},
 	} {
 		t.Run(name, func(t *testing.T) {

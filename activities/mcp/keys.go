@@ -30,11 +30,11 @@ func Key(key string) string {
 // unheeded is what becomes of a key of other programs that is not heeded here, where that may surprise.
 func unheeded(key string) string {
 	switch plainKey(key) {
-	case "alwaysallow", "autoapprove", "autoapprovetools", "trust":
+	case "alwaysallow", "autoapprove", "autoapprovetools", "trust", "approvalmode", "defaulttoolsapprovalmode":
 		return "is not heeded: which calls wait for a person the agent and the worker say (approvals)"
 	case "sandbox", "sandboxenabled":
 		return "is not heeded: nothing confines the program of a server"
-	case "apikey", "requestoptions", "auth", "authprovidertype", "headershelper":
+	case "apikey", "apikeyenv", "authtoken", "requestoptions", "auth", "authprovidertype", "headershelper":
 		return "is not heeded: put what proves who asks into headers, as ${NAME}"
 	case "oauth":
 		return "is not heeded: a worker opens no browser; oauth needs a client_id here"
@@ -44,7 +44,8 @@ func unheeded(key string) string {
 
 // renamed is a server's mapping with the names that its keys have here. Keys that nobody here knows are passed over, but
 // for one that is nearly one that limits what agents get.
-func (s *reading) renamed(r *document.Reader, field string, node *yaml.Node, keys document.Keys) *yaml.Node {
+func (s *reading) renamed(at document.Place, keys document.Keys) *yaml.Node {
+	node := at.Node
 	if node.Kind != yaml.MappingNode {
 		return node
 	}
@@ -67,8 +68,10 @@ func (s *reading) renamed(r *document.Reader, field string, node *yaml.Node, key
 		case key == "type" && value.Kind != yaml.ScalarNode:
 		case name.Value == "url" && member(node, "httpUrl") != nil: // which is the one over streamable HTTP
 		case key == "url" && name.Value != "url" && name.Value != "httpUrl" && member(node, "url") != nil:
-		case s.lent(r, document.Join(field, name.Value), key, value):
+		case s.lent(at.In(name.Value, value), key):
 		case plainKey(name.Value) == "availabletools" && len(value.Content) == 0: // which are all
+		case key == "tools" && approves(value):
+			s.Notes = append(s.Notes, name.Value+" "+unheeded("approvalmode"))
 		case unheeded(key) != "" && (key != "oauth" || member(value, "client_id") == nil):
 			s.Notes = append(s.Notes, name.Value+" "+unheeded(key))
 		case slices.ContainsFunc(keys, func(k document.Key) bool { return k.Name == key }):
@@ -79,35 +82,49 @@ func (s *reading) renamed(r *document.Reader, field string, node *yaml.Node, key
 			}
 			made.Content = append(made.Content, &as, given(value))
 		case misspelt:
-			r.Problem(name, document.Join(field, name.Value), "there is no such key; did you mean %s?", near)
+			at.In(name.Value, name).Problem("there is no such key; did you mean %s?", near)
 		}
 	}
 	return &made
 }
 
+// approves reports whether a mapping of tools says but which of their calls wait for a person.
+func approves(tools *yaml.Node) bool {
+	given := 0
+	for _, config := range pairs(tools) {
+		if given++; len(config.Content) != 2 || member(config, "approval_mode") == nil {
+			return false
+		}
+	}
+	return given > 0
+}
+
 // lent puts the variables of a key that but names them into env or headers; false: it is no such key.
-func (s *reading) lent(r *document.Reader, field, key string, value *yaml.Node) bool {
+func (s *reading) lent(at document.Place, key string) bool {
 	lend := func(into *[]Variable, check func(Variable) string, name, lead string, variable *yaml.Node) {
 		v := Variable{name, lead + "${" + variable.Value + "}"}
 		if wrong := check(v); wrong != "" {
-			r.Problem(variable, field, "%s", wrong)
+			at.On(variable).Problem("%s", wrong)
 		}
 		*into = append(*into, v)
 	}
 	switch plainKey(key) {
 	case "envkeys", "envvars":
-		names := inWords(value)
+		names := inWords(at.Node)
 		if names.Kind != yaml.SequenceNode {
-			r.Problem(value, field, "is no list of names of variables; give one")
+			at.Problem("is no list of names of variables; give one")
 			return true
 		}
 		for _, name := range names.Content {
+			if own := member(name, "name"); own != nil {
+				name = own
+			}
 			lend(&s.Env, checkVariable, name.Value, "", name)
 		}
 	case "bearertokenenvvar":
-		lend(&s.Headers, checkHeader, "Authorization", "Bearer ", value)
+		lend(&s.Headers, checkHeader, "Authorization", "Bearer ", at.Node)
 	case "envhttpheaders":
-		for name, variable := range pairs(value) {
+		for name, variable := range pairs(at.Node) {
 			lend(&s.Headers, checkHeader, name.Value, "", variable)
 		}
 	default:

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"os"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -108,7 +109,7 @@ func (s *server) connectOnce(ctx context.Context) (*link, error) {
 		if ctx.Err() != nil {
 			err = fmt.Errorf("it did not say within %s that it is ready", within)
 		}
-		if l.program == nil || !l.program.left() {
+		if l.program == nil || !errors.Is(l.program.ended(), os.ErrClosed) {
 			err = l.explain(err)
 			l.exited = l.program != nil && !answered(err) && l.program.exited()
 		}
@@ -262,7 +263,7 @@ func (l *link) explain(err error) error {
 }
 
 // lost reports whether the program's connection has come to its end. An answer that cannot be read is no such end.
-func (l *link) lost() bool { return l.program != nil && l.program.lost() }
+func (l *link) lost() bool { return l.program != nil && l.program.ended() != nil }
 
 // ended is why a connection that an agent had for itself is lost.
 func (l *link) ended() string {

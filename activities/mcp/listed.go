@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"iter"
 	"slices"
 	"strings"
 	"time"
@@ -52,12 +51,15 @@ func (s *server) find(ctx context.Context, name string) (tool.Tool, error) {
 		return tool.Tool{}, err
 	}
 	var others []string
-	for t, config := range s.forAgents(listed) {
-		if known := ToolName(s.config.Name, t.Name); known != name {
+	for _, t := range listed {
+		config, allowed := s.config.allowed(t.Name)
+		switch known := ToolName(s.config.Name, t.Name); {
+		case !allowed:
+		case known == name:
+			return s.usable(t, config)
+		default:
 			others = append(others, known)
-			continue
 		}
-		return s.usable(t, config)
 	}
 	for _, t := range l.unreadTools() {
 		if ToolName(s.config.Name, t.Name) == name {
@@ -74,7 +76,11 @@ func (s *server) everything(ctx context.Context) (all []tool.Tool, err error) {
 		return nil, err
 	}
 	var unusable []unreadTool
-	for t, config := range s.forAgents(listed) {
+	for _, t := range listed {
+		config, allowed := s.config.allowed(t.Name)
+		if !allowed {
+			continue
+		}
 		if made, err := s.usable(t, config); err == nil {
 			all = append(all, made)
 		} else {
@@ -97,17 +103,6 @@ func (s *server) leaveOut(reported *[]unreadTool, now []unreadTool) {
 	for _, t := range now {
 		if !slices.Contains(before, t) {
 			s.warn("MCP server lists a tool that no agent has", "tool", t.Name, "error", t.Problem)
-		}
-	}
-}
-
-// forAgents are those of the tools that agents may have, with what holds for each.
-func (s *server) forAgents(listed []*sdk.Tool) iter.Seq2[*sdk.Tool, ToolConfig] {
-	return func(yield func(*sdk.Tool, ToolConfig) bool) {
-		for _, t := range listed {
-			if config, ok := s.config.allowed(t.Name); ok && !yield(t, config) {
-				return
-			}
 		}
 	}
 }

@@ -1,7 +1,6 @@
 package mcp
 
 import (
-	"bytes"
 	"cmp"
 	"encoding/json"
 	"fmt"
@@ -11,6 +10,7 @@ import (
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"everstep/activities/document"
 	"everstep/activities/tool"
 	"everstep/domain"
 )
@@ -31,9 +31,7 @@ func read(result *sdk.CallToolResult) (made tool.Result) {
 		}
 	}
 	if result.StructuredContent != nil && !said {
-		if structure, err := encoded(result.StructuredContent); err == nil {
-			texts = append(texts, structure)
-		}
+		texts = append(texts, document.Encoded(result.StructuredContent))
 	}
 	made.Content = strings.Join(texts, "\n")
 	return made
@@ -154,15 +152,6 @@ func partOf(content sdk.Content) (part domain.Part, ok bool) {
 func says(text string, structure any) bool {
 	var value any
 	return structure != nil && json.Unmarshal([]byte(text), &value) == nil && reflect.DeepEqual(value, structure)
-}
-
-// encoded is a value as JSON that is read by a model and not by a browser.
-func encoded(value any) (string, error) {
-	var b bytes.Buffer
-	encoder := json.NewEncoder(&b)
-	encoder.SetEscapeHTML(false)
-	err := encoder.Encode(value)
-	return strings.TrimSuffix(b.String(), "\n"), err
 }
 
 // textOf is content that is no data, as text.

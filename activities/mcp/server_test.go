@@ -2,6 +2,7 @@ package mcp
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -18,6 +19,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/require"
 
+	"everstep/activities/document"
 	"everstep/activities/tool"
 	"everstep/activities/warden"
 	"everstep/domain"
@@ -40,7 +42,7 @@ func TestMain(m *testing.M) {
 			"garbage": func() { chatter("this is no message\n\n{\"jsonrpc\":1}\n[]\n") }, "mute": func() { select {} }, "asking": func() { fmt.Fprintln(os.Stderr, "The key, not sesame:"); select {} }, "deaf": deaf,
 			"torrent": torrent, "endless": endless, "flood": flood, "asks": asks, "pages": pages, "gone": func() { os.Exit(3) }, "complains": complains, "greets": func() { greets(os.Args[3]) },
 			"fickle": fickle, "verbatim": verbatims, "odd": odd, "old": func() { chatter("") }, "hangs": hangs, "closes": closes, "useless": useless,
-			"begs": begs, "lists": func() { lists(os.Args[3]) }, "million": million, "shouts": shouts,
+			"printed": printed, "begs": begs, "lists": func() { lists(os.Args[3]) }, "million": million, "shouts": shouts,
 			"changes": func() { changes(os.Args[3]) }, "holds": func() { holds(os.Args[3]) },
 			"tasks": func() { tasksServed(false) }, "tasks that die": func() { tasksServed(true) },
 		}
@@ -237,6 +239,22 @@ func deaf() {
 	signal.Ignore(syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP)
 	chatter("")
 	select {}
+}
+
+// printed answers over several lines, with others between that begin as such answers do.
+func printed() {
+	answeringRaw(func(id, method string, params json.RawMessage) string {
+		said := usual(method, func() string {
+			text, _ := textAndToken(params)
+			if text == "long" {
+				text = strings.Repeat("x", maxLine)
+			}
+			return `"result":{"content":[{"type":"text","text":` + document.Encoded(text) + `}]}`
+		})
+		var lines bytes.Buffer
+		_ = json.Indent(&lines, []byte(answerTo(id, said)), "", "\t")
+		return "{\n{\r\n" + strings.TrimSpace(lines.String()) + "\n} is no message\n"
+	})
 }
 
 // torrent answers a call with 100 MB.

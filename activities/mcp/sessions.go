@@ -82,13 +82,17 @@ func (s *sessions) admit(name, agent string) error {
 	}
 	switch {
 	case s.closed:
-		return domain.CodedErrorf(domain.Unavailable, domain.CodeWorkerShutdown, "the worker is stopping")
+		return stopping()
 	case len(s.open)+s.opening >= s.most:
 		return domain.Errorf(domain.Throttled, "this worker has as many sessions with stateful MCP servers as it may, %d; "+
 			"close agents that have one and need it no more, wait until one has been idle for %s, or start another worker", s.most, s.idle)
 	}
 	s.opening++
 	return nil
+}
+
+func stopping() error {
+	return domain.CodedErrorf(domain.Unavailable, domain.CodeWorkerShutdown, "the worker is stopping")
 }
 
 // refuse gives up one that could not be opened.
@@ -105,7 +109,7 @@ func (s *sessions) add(id string, made *session) error {
 	s.opening--
 	if s.closed {
 		s.ending.Go(made.close)
-		return domain.CodedErrorf(domain.Unavailable, domain.CodeWorkerShutdown, "the worker is stopping")
+		return stopping()
 	}
 	s.open[id] = made
 	made.timer = time.AfterFunc(s.idle, func() { s.expire(id) })

@@ -3,6 +3,7 @@ package mcp
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -63,7 +64,6 @@ type program struct {
 	asked  int
 	broken error
 
-	closing sync.Once
 	// stopped is closed before the program is told to end.
 	stopping sync.Once
 	stopped  chan struct{}
@@ -74,7 +74,7 @@ type program struct {
 func startProgram(s Server, env []string, complain func(string)) (*program, error) {
 	path, err := exec.LookPath(s.Command)
 	if err != nil {
-		return nil, mistake{fmt.Errorf("command %q: %w", s.Command, errorOf(err))}
+		return nil, mistake{fmt.Errorf("command %q: %w", s.Command, cmp.Or(errors.Unwrap(err), err))}
 	}
 	if path, err = filepath.Abs(path); err != nil {
 		return nil, err
@@ -93,7 +93,7 @@ func startProgram(s Server, env []string, complain func(string)) (*program, erro
 	theirIn, in := pipe()
 	out, theirOut := pipe()
 	stderr, theirErr := pipe()
-	p := &program{stdin: in, stdout: out, heard: make(chan struct{}), stopped: make(chan struct{})}
+	p := &program{admission: newAdmission(), stdin: in, stdout: out, heard: make(chan struct{}), stopped: make(chan struct{})}
 	p.complain = func(line string) {
 		p.keep(line)
 		complain(line)
@@ -170,12 +170,14 @@ func (p *program) complains(why string, line []byte) {
 
 var errLongLine = errors.New("a line is too long")
 
-// line reads a line, however it ends. Of one that is too long it returns the beginning, with errLongLine.
+// line reads a line, however it ends, or the lines of a message that is printed over several. Of one that is too long it
+// returns the beginning, with errLongLine.
 func (p *program) line() ([]byte, error) {
 	var whole []byte
-	passed := 0
-	for {
+	for passed, begins := 0, true; ; {
 		piece, err := p.lines.ReadSlice('\n')
+		closes := begins && bytes.HasPrefix(piece, []byte("}"))
+		begins = err == nil
 		switch {
 		case passed+len(piece) > maxPassed:
 			return nil, fmt.Errorf("it sends a message of more than %d bytes", maxLine)
@@ -184,19 +186,29 @@ func (p *program) line() ([]byte, error) {
 				passed, whole = len(whole), bytes.Clone(whole[:min(len(whole), maxComplaint)])
 			}
 			passed += len(piece)
-		case err == nil && whole == nil:
-			return bytes.Clone(piece), nil
 		default:
 			whole = append(whole, piece...)
 		}
 		switch {
-		case errors.Is(err, bufio.ErrBufferFull):
+		case errors.Is(err, bufio.ErrBufferFull), err == nil && !closes && p.goesOn(whole):
 		case err == nil && passed > 0:
 			return whole, errLongLine
 		default:
 			return whole, err
 		}
 	}
+}
+
+// opening is the first line of a message that is printed over several.
+var opening = regexp.MustCompile(`^\{\r?\n`)
+
+// goesOn reports whether the next line belongs to a message of several: such are indented, up to the one that closes it.
+func (p *program) goesOn(message []byte) bool {
+	if !opening.Match(message) {
+		return false
+	}
+	next, err := p.lines.Peek(1)
+	return err == nil && bytes.ContainsAny(next, " \t}")
 }
 
 // admitted is a message as it is passed on to the client; nil: it is dropped. A server that asks too much is cut off.
@@ -282,7 +294,7 @@ func (p *program) Write(ctx context.Context, message jsonrpc.Message) error {
 
 // Close lets the program know that it is to end. How it ends is end's to see to.
 func (p *program) Close() error {
-	p.closing.Do(func() { _, _ = p.stdin.Close(), p.stdout.Close() })
+	_, _ = p.stdin.Close(), p.stdout.Close() // one of them may be closed already
 	return nil
 }
 
@@ -307,26 +319,16 @@ func (p *program) told() bool {
 	}
 }
 
-// lost reports whether the connection has come to its end.
-func (p *program) lost() bool {
+// ended is why nothing more is read or written; nil: the connection holds.
+func (p *program) ended() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.broken != nil
-}
-
-// left reports whether the connection ended from this side first.
-func (p *program) left() bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return errors.Is(p.broken, os.ErrClosed)
+	return p.broken
 }
 
 // why says how the connection came to its end, as far as it is known soon.
 func (p *program) why() string {
-	p.mu.Lock()
-	broken := p.broken
-	p.mu.Unlock()
-	closed := "output"
+	broken, closed := p.ended(), "output"
 	switch {
 	case errors.Is(broken, syscall.EPIPE): // the write came before the read that finds its end
 		closed = "input"

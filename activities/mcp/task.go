@@ -213,10 +213,7 @@ func (t *task) says() string {
 }
 
 func elsewhere(t *task) error {
-	text, err := json.Marshal(handle{t.ID})
-	if err != nil {
-		return err
-	}
+	text, _ := json.Marshal(handle{t.ID}) // a text cannot fail
 	return tool.GoesOn(tool.Elsewhere{Handle: text, After: t.pause(), Keeps: milliseconds(cmp.Or(t.LifeMs, t.Life)), Status: t.says()})
 }
 

@@ -8,8 +8,6 @@ import (
 	"slices"
 	"strings"
 
-	"go.yaml.in/yaml/v3"
-
 	"everstep/activities/document"
 	"everstep/activities/tool"
 	"everstep/domain"
@@ -85,10 +83,10 @@ func checkArgument(v Variable) string {
 
 func argumentsOf(into *[]Variable) document.Value {
 	value := variables(into, checkArgument)
-	return value.Then(func(r *document.Reader, field string, node *yaml.Node) {
+	return value.Then(func(at document.Place) {
 		for i, one := range *into {
 			if slices.ContainsFunc((*into)[:i], func(v Variable) bool { return strings.EqualFold(v.Name, one.Name) }) {
-				r.Problem(node, field, "%q is there twice; keep one", document.Shorten(one.Name))
+				at.Problem("%q is there twice; keep one", document.Shorten(one.Name))
 			}
 		}
 	})
@@ -132,14 +130,9 @@ func withheld(schema json.RawMessage, arguments []Variable) (json.RawMessage, er
 		delete(properties, a.Name)
 		required = slices.DeleteFunc(required, func(name string) bool { return name == a.Name })
 	}
-	var err error
-	if keywords["properties"], err = json.Marshal(properties); err != nil {
-		return nil, err
-	}
+	keywords["properties"], _ = json.Marshal(properties) // they were read from JSON
 	if delete(keywords, "required"); len(required) > 0 {
-		if keywords["required"], err = json.Marshal(required); err != nil {
-			return nil, err
-		}
+		keywords["required"], _ = json.Marshal(required) // as well
 	}
 	return json.Marshal(keywords)
 }
@@ -165,15 +158,10 @@ func filled(sent json.RawMessage, arguments []Variable, values domain.Trusted) (
 		if err != nil {
 			return nil, err
 		}
-		name, err := json.Marshal(a.Name)
-		if err != nil {
-			return nil, err
-		}
 		if i > 0 {
 			made.WriteByte(',')
 		}
-		made.Write(name)
-		made.WriteByte(':')
+		made.WriteString(document.Encoded(a.Name) + ":")
 		made.Write(value)
 	}
 	rest := bytes.TrimPrefix(bytes.TrimSpace(sent), []byte("{"))

@@ -8,7 +8,6 @@ import (
 	"regexp"
 	"strings"
 
-	"github.com/google/jsonschema-go/jsonschema"
 	"go.yaml.in/yaml/v3"
 
 	"everstep/activities/document"
@@ -55,20 +54,18 @@ func readFile(path string, data []byte) (map[name]Facts, error) {
 }
 
 func modelsOf(path string, into map[name]Facts) document.Value {
-	one := document.Mapping(keys(new(Facts)))
 	return document.Value{
-		Schema: &jsonschema.Schema{Type: "object", AdditionalProperties: one.Schema},
-		Read: func(r *document.Reader, field string, node *yaml.Node) {
-			r.Entries(field, node, nil, func(field string, key, value *yaml.Node) {
+		Read: func(at document.Place) {
+			at.Entries(nil, func(key *yaml.Node, at document.Place) {
 				provider, model, ok := strings.Cut(key.Value, "/")
 				if !ok || strings.TrimSpace(provider) == "" || strings.TrimSpace(model) == "" {
-					r.Problem(key, field, "is not PROVIDER/MODEL, as in openai-chat/llama-4-70b")
+					at.On(key).Problem("is not PROVIDER/MODEL, as in openai-chat/llama-4-70b")
 					return
 				}
 				facts := Facts{Source: path, Price: new(domain.Price)}
-				r.Mapping(field, value, keys(&facts))
+				at.Mapping(keys(&facts))
 				if w, o := facts.ContextWindow, facts.MaxOutputTokens; w > 0 && o > w {
-					r.Problem(key, document.Join(field, "max_output_tokens"), "is %d, more than context_window, which is %d; the window holds input and output", o, w)
+					at.In("max_output_tokens", key).Problem("is %d, more than context_window, which is %d; the window holds input and output", o, w)
 				}
 				into[name{provider, model}] = facts
 			})
@@ -99,7 +96,7 @@ func PriceKeys(p *domain.Price, least int64) document.Keys {
 	return append(sums(least, p), document.Key{
 		Name: "long", Doc: "The price of calls with more input tokens than above_tokens.",
 		Value: document.Mapping(append(sums(least, &l.Price), above)).
-			Then(func(*document.Reader, string, *yaml.Node) { p.Long = &l }),
+			Then(func(document.Place) { p.Long = &l }),
 	})
 }
 

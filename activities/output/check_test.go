@@ -50,7 +50,7 @@ func TestCheck(t *testing.T) {
 		"const":        {`{"const":{"a":1}}`, `{"a":2}`, []string{"at the root: must be an object and is an object"}},
 		"if":           {`{"if":{"required":["a"]},"then":{"required":["b"]},"else":{"required":["c"]}}`, `{"a":1}`, []string{`at the root: lacks "b"`}},
 		"else":         {`{"if":{"required":["a"]},"then":{"required":["b"]},"else":{"required":["c"]}}`, `{}`, []string{`at the root: lacks "c"`}},
-		"contains":     {`{"contains":{"type":"string"},"minContains":2}`, `["a",1]`, []string{"at the root: must have 2 items of the kind that contains describes and has 1"}},
+		"contains":     {`{"contains":{"type":"string"},"minContains":2}`, `["a",1]`, []string{"at the root: does not fit its schema: min 2 items required to match contains schema, but matched 1 items at 0"}},
 		"prefixItems":  {`{"prefixItems":[{"type":"string"}],"items":{"type":"integer"}}`, `[1,"a"]`, []string{"at /0: must be of type string and is of type integer", "at /1: must be of type integer and is of type string"}},
 		"names in a list": {`{"items":{"propertyNames":{"maxLength":1}}}`, `[{"a":1},{"ab":1},{"c":1},{"de":1},{}]`, []string{
 			"at /1/ab: is a name that the schema does not allow", "at /3/de: is a name that the schema does not allow"}},
@@ -61,17 +61,17 @@ func TestCheck(t *testing.T) {
 		"names":             {`{"propertyNames":{"maxLength":1}}`, `{"ab":1}`, []string{"at /ab: is a name that the schema does not allow"}},
 		"multiple":          {`{"multipleOf":0.5}`, `0.7`, []string{"at the root: is 0.7 and must be a multiple of 0.5"}},
 		"dependent": {`{"dependentRequired":{"a":["b"]},"dependentSchemas":{"a":{"minProperties":3}}}`, `{"a":1}`, []string{
-			`at the root: has "a" and so needs "b"`, "at the root: has 1 properties and must have at least 3"}},
+			"at the root: does not fit its schema: properties 'b' required, if 'a' exists", "at the root: has 1 properties and must have at least 3"}},
 		"patterns": {`{"patternProperties":{"^x":{"type":"string"}},"additionalProperties":{"type":"integer"}}`, `{"x1":1,"y":"a"}`, []string{
 			"at /x1: must be of type string and is of type integer", "at /y: must be of type integer and is of type string"}},
 		"unevaluated": {`{"allOf":[{"properties":{"a":true}}],"unevaluatedProperties":false}`, `{"a":1,"b":2}`, []string{"at /b: the schema allows nothing here; leave it out"}},
 		"an odd key":  {`{"additionalProperties":{"type":"string"}}`, `{"a/b~\n\u202e":1}`, []string{"at /a~1b~0\uFFFD\uFFFD: must be of type string and is of type integer"}},
 
-		"old dependencies": {`{"$schema":"http://json-schema.org/draft-07/schema#","dependencies":{"a":["b","c"]}}`, `{"a":1}`, []string{`at the root: has "a" and so needs "b", "c"`}},
+		"old dependencies": {`{"$schema":"http://json-schema.org/draft-07/schema#","dependencies":{"a":["b","c"]}}`, `{"a":1}`, []string{"at the root: does not fit its schema: properties 'b', 'c' required, if 'a' exists"}},
 		"old items": {`{"$schema":"http://json-schema.org/draft-07/schema#","items":[true],"additionalItems":false}`, `[1,2,3]`, []string{
-			"at the root: has 2 more items than the schema allows"}},
-		"contains none": {`{"contains":{"type":"string"}}`, `[1]`, []string{"at the root: must have 1 items of the kind that contains describes and has 0"}},
-		"contains many": {`{"contains":{"type":"string"},"maxContains":1}`, `["a","b"]`, []string{"at the root: may have 1 items of the kind that contains describes and has 2"}},
+			"at the root: does not fit its schema: last 2 additionalItem(s) not allowed"}},
+		"contains none": {`{"contains":{"type":"string"}}`, `[1]`, []string{"at the root: does not fit its schema: no items match contains schema"}},
+		"contains many": {`{"contains":{"type":"string"},"maxContains":1}`, `["a","b"]`, []string{"at the root: does not fit its schema: max 1 items required to match contains schema, but matched 2 items at 0 1"}},
 		"9 choices":     {`{"enum":[1,2,3,4,5,6,7,8,9]}`, `0`, []string{"at the root: is 0 and must be one of 1, 2, 3, 4, 5, 6, 7, 8, or 1 others"}},
 		"8 choices":     {`{"enum":[1,null,true,"a",[],{},7.5,8]}`, `0`, []string{`at the root: is 0 and must be one of 1, null, true, "a", an array, an object, 7.5, 8`}},
 		"bounds":        {`{"allOf":[{"maximum":1},{"exclusiveMinimum":3},{"minItems":1}]}`, `2`, []string{"at the root: is 2 and must be at most 1", "at the root: is 2 and must be more than 3"}},

@@ -11,6 +11,8 @@ import (
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"github.com/santhosh-tekuri/jsonschema/v6/kind"
+	"golang.org/x/text/language"
+	"golang.org/x/text/message"
 )
 
 // A finding is one thing that is wrong with a value, and where.
@@ -175,10 +177,6 @@ func says(k jsonschema.ErrorKind, v any) string {
 		return fmt.Sprintf("is %s and must be one of %s", brief(v), choices(k.Want))
 	case *kind.Required:
 		return "lacks " + names(k.Missing)
-	case *kind.DependentRequired:
-		return fmt.Sprintf("has %s and so needs %s", quoted(k.Prop), names(k.Missing))
-	case *kind.Dependency:
-		return fmt.Sprintf("has %s and so needs %s", quoted(k.Prop), names(k.Missing))
 	case *kind.Minimum:
 		return bounded("at least", k.Want)
 	case *kind.Maximum:
@@ -201,18 +199,10 @@ func says(k jsonschema.ErrorKind, v any) string {
 		return fmt.Sprintf(has, k.Got, "properties", k.Want)
 	case *kind.MaxProperties:
 		return fmt.Sprintf(counted, k.Got, "properties", k.Want)
-	case *kind.AdditionalItems:
-		return fmt.Sprintf("has %d more items than the schema allows", k.Count)
-	case *kind.Contains:
-		return "must have 1 items of the kind that contains describes and has 0"
-	case *kind.MinContains:
-		return fmt.Sprintf("must have %d items of the kind that contains describes and has %d", k.Want, len(k.Got))
-	case *kind.MaxContains:
-		return fmt.Sprintf("may have %d items of the kind that contains describes and has %d", k.Want, len(k.Got))
 	case *kind.Pattern:
 		return fmt.Sprintf("is %s and does not match the pattern %s", brief(v), quoted(k.Want))
 	}
-	return "does not fit its schema"
+	return "does not fit its schema: " + shown(k.LocalizedString(message.NewPrinter(language.English)))
 }
 
 func names(all []string) string {

@@ -67,10 +67,7 @@ func (r reader) value(at place) (any, error) {
 		if len(at) >= r.depth {
 			return nil, mistake(at, "is nested deeper than %d levels", r.depth)
 		}
-		if t == '[' {
-			return r.array(at)
-		}
-		return r.object(at)
+		return r.parts(at, t == '[')
 	case json.Number:
 		number, err := t.Float64()
 		if err != nil {
@@ -82,32 +79,31 @@ func (r reader) value(at place) (any, error) {
 	}
 }
 
-func (r reader) array(at place) (any, error) {
-	list := []any{}
+// parts are the items of a list, or the members of an object.
+func (r reader) parts(at place, isList bool) (any, error) {
+	items, members := []any{}, map[string]any{}
 	for r.decoder.More() {
-		item, err := r.value(append(at, strconv.Itoa(len(list))))
-		if err != nil {
-			return nil, err
+		key := strconv.Itoa(len(items))
+		if !isList {
+			key, _ = r.token().(string)
 		}
-		list = append(list, item)
-	}
-	r.token()
-	return list, nil
-}
-
-func (r reader) object(at place) (_ any, err error) {
-	fields := map[string]any{}
-	for r.decoder.More() {
-		key, _ := r.token().(string)
-		if _, twice := fields[key]; twice {
+		if _, twice := members[key]; twice {
 			return nil, mistake(at.step(key), "the key is there twice")
 		}
-		if fields[key], err = r.value(append(at, key)); err != nil {
+		part, err := r.value(append(at, key))
+		switch {
+		case err != nil:
 			return nil, err
+		case isList:
+			items = append(items, part)
+		default:
+			members[key] = part
 		}
 	}
-	r.token()
-	return fields, nil
+	if r.token(); isList {
+		return items, nil
+	}
+	return members, nil
 }
 
 // kindOf is the JSON Schema type of a value. A whole number is an integer

@@ -6,9 +6,6 @@ import (
 	"text/template"
 	"time"
 
-	"github.com/google/jsonschema-go/jsonschema"
-	"go.yaml.in/yaml/v3"
-
 	"everstep/activities/document"
 	"everstep/activities/inference"
 	"everstep/domain"
@@ -111,15 +108,15 @@ func turnValue(t *turn) document.Value {
 	t.text = &quoting{}
 	keys := document.Keys{
 		{Name: "text", Value: quoted(&t.text)},
-		{Name: "json", Value: document.Value{Schema: &jsonschema.Schema{}, Read: t.json.read}},
+		{Name: "json", Value: document.Value{Read: t.json.read}},
 		{Name: "reasoning", Value: document.Text(&t.reasoning)},
 		{Name: "tool_calls", Value: document.ListOf(&t.calls, callValue)},
 		{Name: "finish_reason", Value: document.Word(&t.finish, enum.Known[domain.FinishReason]())},
 	}
-	return document.Mapping(append(keys, t.shared()...)).Then(func(r *document.Reader, field string, node *yaml.Node) {
-		t.line = node.Line
+	return document.Mapping(append(keys, t.shared()...)).Then(func(at document.Place) {
+		t.line = at.Node.Line
 		if t.json != nil && (t.text.plain != "" || t.text.template != nil) {
-			r.Problem(node, field, "has text and json; give one of them")
+			at.Problem("has text and json; give one of them")
 		}
 		if len(t.calls) > 0 {
 			t.finish = cmp.Or(t.finish, domain.FinishToolCalls)
@@ -132,7 +129,7 @@ func turnValue(t *turn) document.Value {
 func summaryValue(t *turn) document.Value {
 	t.text, t.finish = &quoting{}, domain.FinishStop
 	keys := document.Keys{{Name: "text", Value: document.Text(&t.text.plain)}}
-	return document.Mapping(append(keys, t.shared()...)).Then(func(_ *document.Reader, _ string, node *yaml.Node) { t.line = node.Line })
+	return document.Mapping(append(keys, t.shared()...)).Then(func(at document.Place) { t.line = at.Node.Line })
 }
 
 func (t *turn) shared() document.Keys {
@@ -157,9 +154,9 @@ func faultValue(f *fault) document.Value {
 		{Name: "retry_after", Value: document.Duration(func(d time.Duration) { f.RetryAfter, f.Asked = d, true })},
 		{Name: "message", Value: document.Text(&f.Message)},
 		{Name: "code", Value: document.Text(&f.Code)},
-	}).Then(func(r *document.Reader, field string, node *yaml.Node) {
+	}).Then(func(at document.Place) {
 		if f.cut == (f.Status != 0) {
-			r.Problem(node, field, "has to have either a status or cut_after")
+			at.Problem("has to have either a status or cut_after")
 		}
 	})
 }
@@ -175,7 +172,7 @@ func callValue(c *call) document.Value {
 		{Name: "name", Value: document.Text(&c.name), Needed: "name the tool"},
 		{Name: "arguments", Value: document.Either(
 			document.TextThen(exact),
-			document.Value{Schema: &jsonschema.Schema{Type: "object"}, Read: c.arguments.read},
+			document.Value{Read: c.arguments.read},
 		)},
 	})
 }
@@ -191,16 +188,16 @@ func quoted(into **quoting) document.Value {
 	})
 }
 
-func (v *value) read(r *document.Reader, field string, node *yaml.Node) {
+func (v *value) read(at document.Place) {
 	*v = nil
-	for _, p := range r.Pieces(field, node) {
+	for _, p := range at.Pieces() {
 		if p.Text == nil {
 			*v = append(*v, piece{raw: p.Raw})
 			continue
 		}
 		q, err := quote(p.Text.Value)
 		if err != nil {
-			r.Problem(p.Text, field, "%s", err)
+			at.On(p.Text).Problem("%s", err)
 		}
 		*v = append(*v, piece{text: q})
 	}
@@ -214,7 +211,7 @@ func (v value) render(s *scene) (string, error) {
 			if err != nil {
 				return "", err
 			}
-			p.raw = document.Quote(rendered)
+			p.raw = document.Encoded(rendered)
 		}
 		if _, err := fmt.Fprint(&b, p.raw); err != nil {
 			return "", err

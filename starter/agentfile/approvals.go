@@ -16,14 +16,14 @@ func approvals(into **domain.Approvals) document.Value {
 	word := document.Word(&all, domain.ApprovalWords())
 	list := document.ListOf(&rules, approvalRule)
 	either := document.Either(word, list)
-	either.Read = func(r *document.Reader, field string, node *yaml.Node) {
-		if node.Kind == yaml.ScalarNode {
-			if word.Read(r, field, node); all != "" {
+	either.Read = func(at document.Place) {
+		if at.Node.Kind == yaml.ScalarNode {
+			if word.Read(at); all != "" {
 				*into = domain.ApprovalsOf(all)
 			}
 			return
 		}
-		list.Read(r, field, node)
+		list.Read(at)
 		*into = &domain.Approvals{Rules: rules}
 	}
 	return either

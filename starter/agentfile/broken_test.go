@@ -89,7 +89,7 @@ func TestFilesThatCannotBeRead(t *testing.T) {
 	for name, says := range map[string]string{
 		"reviewr.yaml":       "there is no such file; did you mean " + at("reviewer.yaml") + "?",
 		"reviewer.md":        "there is no such file; did you mean " + at("reviewer.yaml") + "?",
-		"other.yaml":         "there is no such file; `agents list` shows those in ./agents, ./.everstep/agents, ./.claude/agents, ./.opencode, ./opencode.json, ./.github, ./.gemini and ./.cursor",
+		"other.yaml":         "there is no such file; `agents list` shows those in ./agents, ./.everstep/agents, ./.claude/agents, ./.opencode, ./opencode.json, ./.github, ./.gemini, ./.cursor and ./.qwen",
 		"nowhere/a.yaml":     "there is no such file, and no folder " + at("nowhere"),
 		"notes.txt":          "is no agent's file by its name; let it end in .yaml, .yml, .md, .markdown",
 		"codex.toml":         "is TOML, as Codex has its agents; put its instructions into ./agents/NAME.md, below front matter with its model and tools",
@@ -126,5 +126,5 @@ func TestFoldersThatCannotBeRead(t *testing.T) {
 		require.Equal(t, name, path)
 	}
 	_, err = agentfile.Find(t.TempDir(), "reviewer")
-	require.EqualError(t, err, `there is no agent "reviewer", and none at all in ./agents, ./.everstep/agents, ./.claude/agents, ./.opencode, ./opencode.json, ./.github, ./.gemini and ./.cursor; give the path of a file`)
+	require.EqualError(t, err, `there is no agent "reviewer", and none at all in ./agents, ./.everstep/agents, ./.claude/agents, ./.opencode, ./opencode.json, ./.github, ./.gemini, ./.cursor and ./.qwen; give the path of a file`)
 }

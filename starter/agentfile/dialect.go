@@ -20,6 +20,7 @@ const (
 	vsCode     = "VS Code"
 	geminiCLI  = "Gemini CLI"
 	cursor     = "Cursor"
+	qwenCode   = "Qwen Code"
 )
 
 // A dialect is a tool with the paths of its files, in lower case, and keys that it alone has. Keys without a tool are of several.
@@ -32,6 +33,7 @@ func dialects() []dialect {
 		{claudeCode, `/\.claude/agents/`, "color memory allowed-tools disallowedTools maxTurns permissionMode mcpServers isolation background initialPrompt"},
 		{geminiCLI, `/\.gemini/agents/`, "kind timeout_mins agent_card_url"},
 		{cursor, `/\.cursor/agents/`, "readonly is_background"},
+		{qwenCode, `/\.qwen/agents/`, "approvalMode runConfig"},
 		{openCode, `/(\.opencode|\.config/opencode)/(agents?|modes?)/`, "mode permission steps disable hidden"},
 		{"", `^$`, "skills handoffs agents hooks effort metadata options variant reasoningEffort thinking prompt version author license tags category icon emoji vibe tier priority"},
 	}

@@ -5,7 +5,7 @@
 // not at all, nothing in it is ignored, and whatever is wrong with it is said at
 // once, each problem with its line and field.
 //
-// Files of other tools (Claude Code, opencode, GitHub Copilot, VS Code, Gemini CLI, Cursor) are read as they are, into the same File: dialect.go
+// Files of other tools (Claude Code, opencode, GitHub Copilot, VS Code, Gemini CLI, Cursor, Qwen Code) are read as they are, into the same File: dialect.go
 // tells them from ours, foreignfront.go makes YAML of their front matter, and foreign.go has the table of their keys; opencodejson.go finds agents in a file of settings. There
 // what has no meaning is ignored, and named in one of File.Notes. Such a file never widens what the worker allows.
 //

@@ -265,7 +265,7 @@ func (a *agent) read(text string) {
 func (a *agent) prompt(given *yaml.Node, body string, line int) {
 	const field = "system_prompt"
 	if given != nil {
-		a.Problem(given, field, "belongs below the front matter in Markdown; move its text there")
+		a.At(field, given).Problem("belongs below the front matter in Markdown; move its text there")
 		return
 	}
 	if wrong := checkPrompt(body); wrong != "" {
@@ -280,9 +280,9 @@ func (a *agent) selected(given document.Given) {
 	d, sections, compiler := a.Definition, given["sections"], given["compiler"]
 	switch wanted := d.Compiler == domain.SelectedSections; {
 	case wanted && (sections == nil || d.Sections != nil && len(d.Sections) == 0):
-		a.Problem(cmp.Or(sections, compiler), "sections", "has to name the sections that compiler %s shows", domain.SelectedSections)
+		a.At("sections", cmp.Or(sections, compiler)).Problem("has to name the sections that compiler %s shows", domain.SelectedSections)
 	case !wanted && sections != nil && (compiler == nil || d.Compiler != ""):
-		a.Problem(sections, "sections", "has a meaning with `compiler: %s` alone; add that or leave sections out", domain.SelectedSections)
+		a.At("sections", sections).Problem("has a meaning with `compiler: %s` alone; add that or leave sections out", domain.SelectedSections)
 	}
 }
 
@@ -354,9 +354,9 @@ func repetition(into **domain.Repetition) document.Value {
 		document.Mapping(document.Keys{
 			{Name: "nudge_after", Doc: "2 or more; 0 for never.", Value: times(&watch.Nudge)},
 			{Name: "stop_after", Doc: "2 or more; 0 for never.", Value: times(&watch.Stop)},
-		}).Then(func(r *document.Reader, field string, node *yaml.Node) {
+		}).Then(func(at document.Place) {
 			if watch.Stop > 0 && watch.Nudge >= watch.Stop {
-				r.Problem(node, field, "nudge_after is %d and stop_after %d; the nudge has to come first", watch.Nudge, watch.Stop)
+				at.Problem("nudge_after is %d and stop_after %d; the nudge has to come first", watch.Nudge, watch.Stop)
 				return
 			}
 			*into = &watch
@@ -365,9 +365,9 @@ func repetition(into **domain.Repetition) document.Value {
 
 // times is how many steps in a row are too many: 2 or more, or 0 for never.
 func times(into *int) document.Value {
-	return document.Count(0, maxTimes, func(n int64) { *into = int(n) }).Not(1).Default(*into).Then(func(r *document.Reader, field string, node *yaml.Node) {
+	return document.Count(0, maxTimes, func(n int64) { *into = int(n) }).Not(1).Default(*into).Then(func(at document.Place) {
 		if *into == 1 {
-			r.Problem(node, field, "is 1; give 2 or more, or 0 for never")
+			at.Problem("is 1; give 2 or more, or 0 for never")
 		}
 	})
 }
@@ -380,9 +380,9 @@ func compaction(into *domain.Compaction) document.Value {
 		document.Mapping(document.Keys{
 			{Name: "trigger_percent", Doc: "What a conversation has to fill before it is made shorter.", Value: document.Count(10, 95, func(n int64) { c.TriggerPercent = int(n) }).Default(defaults.TriggerPercent)},
 			{Name: "target_percent", Doc: "What it fills afterwards, about; below trigger_percent.", Value: document.Count(1, 94, func(n int64) { c.TargetPercent = int(n) }).Default(defaults.TargetPercent)},
-		}).Then(func(r *document.Reader, field string, node *yaml.Node) {
+		}).Then(func(at document.Place) {
 			if d := c.WithDefaults(); d.TargetPercent >= d.TriggerPercent {
-				r.Problem(node, field, "target_percent is %d and trigger_percent %d; the target has to be below", d.TargetPercent, d.TriggerPercent)
+				at.Problem("target_percent is %d and trigger_percent %d; the target has to be below", d.TargetPercent, d.TriggerPercent)
 				return
 			}
 			*into = c

@@ -109,7 +109,7 @@ func near(path string, entries []fs.DirEntry, endings string) string {
 func bare(err error) error { return cmp.Or(errors.Unwrap(err), err) }
 
 // folders are where agents are looked for by name, in this order: ours, then those of other tools.
-const folders = "agents .everstep/agents .claude/agents .opencode/agent .opencode/agents .github/agents .github/chatmodes .gemini/agents .cursor/agents"
+const folders = "agents .everstep/agents .claude/agents .opencode/agent .opencode/agents .github/agents .github/chatmodes .gemini/agents .cursor/agents .qwen/agents"
 
 // A Listed is a file that List found, with what is wrong with it.
 type Listed struct {
@@ -154,7 +154,7 @@ func (s Settings) List(folder string) ([]Listed, error) {
 }
 
 // Where says in which folders List looks, for people.
-const Where = "in ./agents, ./.everstep/agents, ./.claude/agents, ./.opencode, ./opencode.json, ./.github, ./.gemini and ./.cursor"
+const Where = "in ./agents, ./.everstep/agents, ./.claude/agents, ./.opencode, ./opencode.json, ./.github, ./.gemini, ./.cursor and ./.qwen"
 
 // Find returns the path of an agent's file, which is named by its path or by
 // the agent's name; names are looked up in the usual folders of a folder.

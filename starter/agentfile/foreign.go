@@ -40,9 +40,9 @@ const (
 	maxForeign = 500
 )
 
-func tooMany(r *document.Reader, field string, node *yaml.Node, given int) bool {
+func tooMany(at document.Place, given int) bool {
 	if given > maxForeign {
-		r.Problem(node, field, "names %d; leave out all but %d", given, maxForeign)
+		at.Problem("names %d; leave out all but %d", given, maxForeign)
 	}
 	return given > maxForeign
 }
@@ -110,7 +110,7 @@ func (a *agent) readForeign(v vocabulary, f front, body string, line int) {
 	}
 	if f.broken != "" {
 		if root := a.Root(f.broken); len(a.Problems) == 0 {
-			a.Mapping("", root, nil)
+			a.At("", root).Mapping(nil)
 		}
 		return
 	}
@@ -126,14 +126,19 @@ func (a *agent) readForeign(v vocabulary, f front, body string, line int) {
 		default:
 			value = t.pass(name)
 		}
-		if keys = append(keys, document.Key{Name: name, Value: value}); valueOf(f.node, name) == nil && slices.Contains([]string{"tools", "tool", "allowedtools"}, canonical(name)) {
+		keys = append(keys, document.Key{Name: name, Value: value})
+		switch {
+		case !listsTools(name) || valueOf(f.node, name) != nil:
+		case slices.ContainsFunc(f.names, func(other string) bool { return listsTools(other) && valueOf(f.node, other) != nil }):
+			t.ignore("%s (empty)", name)
+		default:
 			t.names, t.all = []string{}, false
 			t.ignore("tools (%s: none)", "empty")
 		}
 	}
 	for _, key := range []string{"model", "tools", "permission"} {
 		if value := valueOf(f.above, key); value != nil && (key != "model" || valueOf(f.node, key) == nil) {
-			means[key].Read(&a.Reader, key, value)
+			means[key].Read(a.At(key, value))
 		}
 	}
 	t.toolsAt = nil
@@ -149,6 +154,11 @@ func (a *agent) readForeign(v vocabulary, f front, body string, line int) {
 	}
 	a.prompt(nil, cmp.Or(body, t.prompted), line)
 	t.settle()
+}
+
+// listsTools reports whether a key lists the tools of an agent.
+func listsTools(name string) bool {
+	return slices.Contains([]string{"tools", "tool", "allowedtools"}, canonical(name))
 }
 
 // keys are those that mean something here, each by its one spelling, and fill what ours fill.
@@ -179,7 +189,7 @@ func (t *foreigner) keys() map[string]document.Value {
 		"temperature":    document.Number(maxTemperature, func(n float64) { d.Model.Temperature = &n }),
 		"topp":           document.Number(1, func(n float64) { d.Model.TopP = &n }),
 		"timeoutmins":    document.Number(domain.MaxBudgetSeconds/60, func(n float64) { d.Budget.MaxSeconds = new(60 * n) }),
-		"permissionmode": document.TextThen(t.permissionMode),
+		"permissionmode": document.TextThen(t.permissionMode), "approvalmode": document.TextThen(t.permissionMode),
 		"readonly": document.Truth(func(yes bool) {
 			if yes {
 				t.readsAlone()
@@ -199,12 +209,12 @@ func (t *foreigner) keys() map[string]document.Value {
 
 // pass is a key without a meaning here. One of ours that restricts is not passed over.
 func (t *foreigner) pass(name string) document.Value {
-	return document.Value{Read: func(r *document.Reader, field string, node *yaml.Node) {
+	return document.Value{Read: func(at document.Place) {
 		restricts := []string{"approvals", "budget", "sessionbudget", "guards", "subagentpolicy"}
-		empty := node.Kind != yaml.ScalarNode && len(node.Content) == 0
+		empty := at.Node.Kind != yaml.ScalarNode && len(at.Node.Content) == 0
 		switch hooks := canonical(name) == "hooks"; {
-		case !empty && (slices.Contains(restricts, canonical(name)) || hooks && node.Kind != yaml.MappingNode):
-			r.Problem(node, field, "is a key of our own form, and the file is read as one of %s; leave it out, or make the file ./agents/NAME.md without keys of other tools", t.Dialect)
+		case !empty && (slices.Contains(restricts, canonical(name)) || hooks && at.Node.Kind != yaml.MappingNode):
+			at.Problem("is a key of our own form, and the file is read as one of %s; leave it out, or make the file ./agents/NAME.md without keys of other tools", t.Dialect)
 		case hooks:
 			t.ignore("%s (theirs are commands)", name)
 		default:
@@ -219,23 +229,23 @@ const namesNothing = "has a word that names nothing; give a name, or leave it ou
 func nameless(word string) bool { return strings.Trim(word, "!- ") == "" }
 
 // reading reads words: a list, or a text with commas.
-func reading(each func(word string)) func(*document.Reader, string, *yaml.Node) {
-	return func(r *document.Reader, field string, node *yaml.Node) {
-		if node.Kind == yaml.MappingNode {
-			r.Problem(node, field, "is a mapping; give a list, or a text with commas")
+func reading(each func(word string)) func(document.Place) {
+	return func(at document.Place) {
+		if at.Node.Kind == yaml.MappingNode {
+			at.Problem("is a mapping; give a list, or a text with commas")
 			return
 		}
-		for i, item := range node.Content {
+		for i, item := range at.Node.Content {
 			if item.Kind != yaml.ScalarNode {
-				r.Problem(item, fmt.Sprintf("%s[%d]", field, i), "is %s, not a text", document.Describe(item))
+				at.Item(i, item).Problem("is %s, not a text", document.Describe(item))
 			}
 		}
-		all := wordsOf(node)
-		if tooMany(r, field, node, len(all)) {
+		all := wordsOf(at.Node)
+		if tooMany(at, len(all)) {
 			return
 		}
 		if slices.ContainsFunc(all, nameless) {
-			r.Problem(node, field, namesNothing)
+			at.Problem(namesNothing)
 			return
 		}
 		for _, word := range all {
@@ -245,30 +255,30 @@ func reading(each func(word string)) func(*document.Reader, string, *yaml.Node) 
 }
 
 // allowed are the tools of the file: those listed, or all but those that a mapping turns off.
-func (t *foreigner) allowed(r *document.Reader, field string, node *yaml.Node) {
+func (t *foreigner) allowed(at document.Place) {
 	if t.toolsAt != nil {
-		r.Problem(node, field, "is given beside the one in line %d; keep one", t.toolsAt.Line+r.Offset)
+		at.Problem("is given beside the one in line %d; keep one", t.toolsAt.Line+at.Reader.Offset)
 		return
 	}
-	t.toolsAt = node
-	if all := wordsOf(node); len(all) > 1 && slices.ContainsFunc(all, func(word string) bool {
+	t.toolsAt = at.Node
+	if all := wordsOf(at.Node); len(all) > 1 && slices.ContainsFunc(all, func(word string) bool {
 		return slices.Contains([]string{"except", "without", "not", "no", "but"}, strings.ToLower(word))
 	}) {
-		r.Problem(node, field, "is a sentence; give names with commas, and what is not allowed as disallowedTools")
+		at.Problem("is a sentence; give names with commas, and what is not allowed as disallowedTools")
 	}
-	if node.Kind != yaml.MappingNode || len(node.Content) == 0 && t.Dialect != openCode {
+	if at.Node.Kind != yaml.MappingNode || len(at.Node.Content) == 0 && t.Dialect != openCode {
 		t.names, t.all = []string{}, false
-		reading(t.allow)(r, field, node)
+		reading(t.allow)(at)
 		return
 	}
-	t.pairs(r, field, node, func(name string, value *yaml.Node) string {
+	t.pairs(at, func(name string, at document.Place) string {
 		base, bounded := bounds(name)
-		if bounded && value.Value == "false" {
+		if bounded && at.Node.Value == "false" {
 			t.always(name, domain.Deny)
 			return ""
 		}
 		p := permitted{t.covered(base, t.Dialect, true), domain.Deny, ""}
-		switch value.Value {
+		switch at.Node.Value {
 		case "true":
 			t.allow(name)
 			if p.then = domain.Allow; base != "*" {
@@ -284,19 +294,19 @@ func (t *foreigner) allowed(r *document.Reader, field string, node *yaml.Node) {
 }
 
 // pairs reads a mapping of words to words, of which each returns what is to be given instead.
-func (t *foreigner) pairs(r *document.Reader, field string, node *yaml.Node, each func(name string, value *yaml.Node) string) {
-	if tooMany(r, field, node, len(node.Content)/2) {
+func (t *foreigner) pairs(at document.Place, each func(name string, at document.Place) string) {
+	if tooMany(at, len(at.Node.Content)/2) {
 		return
 	}
-	r.Entries(field, node, nil, func(field string, name, value *yaml.Node) {
-		is := document.Describe(value)
-		if value.Kind == yaml.ScalarNode {
-			is = strconv.Quote(document.Shorten(value.Value))
+	at.Entries(nil, func(name *yaml.Node, at document.Place) {
+		is := document.Describe(at.Node)
+		if at.Node.Kind == yaml.ScalarNode {
+			is = strconv.Quote(document.Shorten(at.Node.Value))
 		}
 		if nameless(name.Value) {
-			r.Problem(name, field, namesNothing)
-		} else if fix := each(name.Value, value); fix != "" {
-			r.Problem(value, field, "is %s; %s", is, fix)
+			at.On(name).Problem(namesNothing)
+		} else if fix := each(name.Value, at); fix != "" {
+			at.Problem("is %s; %s", is, fix)
 		}
 	})
 }

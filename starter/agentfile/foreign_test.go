@@ -176,7 +176,7 @@ func TestForeignFilesAreFoundByName(t *testing.T) {
 	}
 	for _, name := range []string{
 		"agents/ours.yaml", ".claude/agents/a.md", ".claude/agents/deep/er/b.md", ".opencode/agent/c.md", ".opencode/agents/d.md",
-		".github/agents/e.agent.md", ".github/agents/f.md", ".github/chatmodes/g.chatmode.md", ".gemini/agents/k.md", ".cursor/agents/l.md",
+		".github/agents/e.agent.md", ".github/agents/f.md", ".github/chatmodes/g.chatmode.md", ".gemini/agents/k.md", ".cursor/agents/l.md", ".qwen/agents/n.md",
 	} {
 		text := "You help.\n"
 		if path.Ext(name) == ".yaml" {
@@ -189,7 +189,7 @@ func TestForeignFilesAreFoundByName(t *testing.T) {
 	write(".github/agents/README.md", "none\n")
 	for name, file := range map[string]string{
 		"ours": "agents/ours.yaml", "a": ".claude/agents/a.md", "b": ".claude/agents/deep/er/b.md", "c": ".opencode/agent/c.md", "d": ".opencode/agents/d.md",
-		"e": ".github/agents/e.agent.md", "f": ".github/agents/f.md", "g": ".github/chatmodes/g.chatmode.md", "k": ".gemini/agents/k.md", "l": ".cursor/agents/l.md",
+		"e": ".github/agents/e.agent.md", "f": ".github/agents/f.md", "g": ".github/chatmodes/g.chatmode.md", "k": ".gemini/agents/k.md", "l": ".cursor/agents/l.md", "n": ".qwen/agents/n.md",
 		"code-reviewer-v2": ".claude/agents/titled.md", "Code Reviewer (v2)": ".claude/agents/titled.md",
 	} {
 		found, err := agentfile.Find(folder, name)
@@ -205,7 +205,7 @@ func TestForeignFilesAreFoundByName(t *testing.T) {
 	require.Equal(t, "You hold.", h.Definition.SystemPrompt)
 	listed, err := agentfile.Settings{}.List(folder)
 	require.NoError(t, err)
-	require.Len(t, listed, 13)
+	require.Len(t, listed, 14)
 	for text, says := range map[string]string{
 		"{\n// mine\n\"agent\": {],}": ":3:11: is no JSON: invalid character ']' looking for beginning of object key string",
 		`{"agent": ["a"]}`:            `:1:11: agent: is a list, not a mapping of keys to values`,
@@ -214,15 +214,15 @@ func TestForeignFilesAreFoundByName(t *testing.T) {
 		write("opencode.json", text)
 		listed, err = agentfile.Settings{}.List(folder)
 		require.NoError(t, err)
-		require.Len(t, listed, 12)
-		require.EqualError(t, listed[11].Problems, filepath.Join(folder, "opencode.json")+says)
+		require.Len(t, listed, 13)
+		require.EqualError(t, listed[12].Problems, filepath.Join(folder, "opencode.json")+says)
 	}
 	write("opencode.json", `{"mcp": {}}`)
 	write("opencode.jsonc", `{"agent": {"j": {"prompt": "You hold."}, /* of mine */},}`)
 	listed, err = agentfile.Settings{}.List(folder)
 	require.NoError(t, err)
-	require.Len(t, listed, 12)
-	require.Equal(t, "j", listed[11].File.Name)
+	require.Len(t, listed, 13)
+	require.Equal(t, "j", listed[12].File.Name)
 	write(".opencode/opencode.json", `{"agent": {"k2": {"prompt": "{file:agent/c.md}"}}}`)
 	found, err = agentfile.Find(folder, "k2")
 	require.NoError(t, err)

@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v3"
+
+	"everstep/activities/document"
 )
 
 // A front is the front matter of another tool's file, as YAML: those tools read it line by line, so that much of it is none.
@@ -123,14 +125,13 @@ func (f *front) add(lines []string, above int, structured func(name string) bool
 		scalar := func(column int, text string) *yaml.Node {
 			return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: text, Line: above + 1, Column: column}
 		}
-		f.take(&yaml.Node{Content: []*yaml.Node{scalar(1, name), scalar(len(name)+3, plain(rest, lines[1:]))}})
+		f.take(&yaml.Node{Kind: yaml.MappingNode, Content: []*yaml.Node{scalar(1, name), scalar(len(name)+3, plain(rest, lines[1:]))}})
 	}
 }
 
 // take takes the keys of a mapping.
 func (f *front) take(mapping *yaml.Node) {
-	for i := 0; i+1 < len(mapping.Content); i += 2 {
-		key, value := mapping.Content[i], mapping.Content[i+1]
+	for key, value := range document.Pairs(mapping) {
 		if f.names = append(f.names, key.Value); value.ShortTag() != "!!null" {
 			f.node.Content = append(f.node.Content, key, value)
 		}

@@ -56,15 +56,15 @@ func (s Settings) model(word string) string {
 }
 
 // model is the first word that stands for one here.
-func (t *foreigner) model(r *document.Reader, field string, node *yaml.Node) {
-	items := node.Content
+func (t *foreigner) model(at document.Place) {
+	items := at.Node.Content
 	switch {
-	case node.Kind == yaml.MappingNode:
-		r.Problem(node, field, "is a mapping; give a text, such as openai/gpt-5-mini")
+	case at.Node.Kind == yaml.MappingNode:
+		at.Problem("is a mapping; give a text, such as openai/gpt-5-mini")
 		return
-	case node.Kind == yaml.ScalarNode:
-		items = []*yaml.Node{node}
-	case tooMany(r, field, node, len(items)):
+	case at.Node.Kind == yaml.ScalarNode:
+		items = []*yaml.Node{at.Node}
+	case tooMany(at, len(items)):
 		return
 	}
 	first := ""
@@ -75,7 +75,7 @@ func (t *foreigner) model(r *document.Reader, field string, node *yaml.Node) {
 			}
 			known := *item
 			known.Value = named
-			t.modelText(&t.Definition.Model).Read(r, field, &known)
+			t.modelText(&t.Definition.Model).Read(at.On(&known))
 			return
 		}
 		first = cmp.Or(first, document.Shorten(item.Value))

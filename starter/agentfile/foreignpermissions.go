@@ -92,22 +92,23 @@ func (t *foreigner) permissionMode(mode string) string {
 // permission is opencode's: allow, ask or deny, for all tools or by tool, or by patterns of its arguments. Of those the one
 // for all counts, where no other says otherwise; else each call of the tool waits. It loosens nothing but what the file
 // itself has said before.
-func (t *foreigner) permission(r *document.Reader, field string, node *yaml.Node) {
+func (t *foreigner) permission(at document.Place) {
 	const fix = "give allow, ask or deny"
-	switch node.Kind {
+	switch at.Node.Kind {
 	case yaml.ScalarNode:
-		node = &yaml.Node{Kind: yaml.MappingNode, Content: []*yaml.Node{{Kind: yaml.ScalarNode, Value: "*"}, node}}
+		at.Node = &yaml.Node{Kind: yaml.MappingNode, Content: []*yaml.Node{{Kind: yaml.ScalarNode, Value: "*"}, at.Node}}
 	case yaml.MappingNode:
 	default:
-		r.Problem(node, field, "is %s; "+fix, document.Describe(node))
+		at.Problem("is %s; "+fix, document.Describe(at.Node))
 		return
 	}
-	t.pairs(r, field, node, func(tool string, value *yaml.Node) string {
+	t.pairs(at, func(tool string, at document.Place) string {
 		var thens []domain.Permission
+		value := at.Node
 		whole := value.Kind == yaml.ScalarNode
-		read := func(pattern string, value *yaml.Node) string {
+		read := func(pattern string, at document.Place) string {
 			var then domain.Permission
-			if then.UnmarshalText([]byte(value.Value)) != nil {
+			if then.UnmarshalText([]byte(at.Node.Value)) != nil {
 				return fix
 			}
 			thens, whole = append(thens, then), whole || pattern == "*"
@@ -117,12 +118,12 @@ func (t *foreigner) permission(r *document.Reader, field string, node *yaml.Node
 		case canonical(tool) == "defaultmode":
 			return t.permissionMode(value.Value)
 		case value.Kind == yaml.SequenceNode && slices.Contains(enum.Known[domain.Permission](), listed): // as Claude Code's settings have them
-			reading(func(word string) { t.always(word, listed) })(r, field, value)
+			reading(func(word string) { t.always(word, listed) })(at)
 			return ""
 		case value.Kind == yaml.MappingNode:
-			t.pairs(r, document.Join(field, tool), value, read)
+			t.pairs(at, read)
 		default:
-			if wrong := read(tool, value); wrong != "" {
+			if wrong := read(tool, at); wrong != "" {
 				return wrong
 			}
 		}

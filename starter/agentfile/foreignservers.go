@@ -20,23 +20,23 @@ import (
 const maxShown = 4000
 
 // mcpServers are servers of the worker, by name. What the file would start or reach itself is shown, and left alone.
-func (t *foreigner) mcpServers(r *document.Reader, field string, node *yaml.Node) {
-	switch node.Kind {
+func (t *foreigner) mcpServers(at document.Place) {
+	switch at.Node.Kind {
 	case yaml.MappingNode:
-		t.pairs(r, field, node, func(name string, config *yaml.Node) string {
-			t.server(r, document.Join(field, name), name, config)
+		t.pairs(at, func(name string, at document.Place) string {
+			t.server(at, name, at.Node)
 			return ""
 		})
 	case yaml.SequenceNode:
-		for _, item := range node.Content {
+		for _, item := range at.Node.Content {
 			if item.Kind == yaml.MappingNode {
-				t.mcpServers(r, field, item)
+				t.mcpServers(at.On(item))
 			} else {
-				t.server(r, field, item.Value, nil)
+				t.server(at, item.Value, nil)
 			}
 		}
 	default:
-		reading(func(word string) { t.server(r, field, word, nil) })(r, field, node)
+		reading(func(word string) { t.server(at, word, nil) })(at)
 	}
 }
 
@@ -46,10 +46,10 @@ type namedServer struct {
 	only []string
 }
 
-func (t *foreigner) server(r *document.Reader, field, name string, config *yaml.Node) {
+func (t *foreigner) server(at document.Place, name string, config *yaml.Node) {
 	all := domain.AllToolsOf(name)
 	if mcp.CheckServer(name) == "" && t.family.settings.has(all) && (config == nil || t.family.settings.Tools != nil) {
-		t.limits(r, field, name, config)
+		t.limits(at, name, config)
 		return
 	}
 	var means map[string]any
@@ -77,37 +77,45 @@ func (t *foreigner) showStarted() {
 
 // limits holds the agent to what a file says of a server of the worker: by its configuration, by a list of its tools, or by
 // whether there is one.
-func (t *foreigner) limits(r *document.Reader, field, server string, config *yaml.Node) {
+func (t *foreigner) limits(at document.Place, server string, config *yaml.Node) {
 	all := domain.AllToolsOf(server)
-	limit := func(field, key string, value *yaml.Node) {
-		switch key = mcp.Key(key); key {
-		case "tools":
-			only := []string{}
-			reading(func(word string) { only = append(only, mcp.ToolName(server, word)) })(r, field, value)
-			if !slices.Contains(only, mcp.ToolName(server, "*")) {
-				t.listed = append(t.listed, namedServer{all, only})
-			}
-		case "excludeTools":
-			reading(func(word string) { t.always("mcp__"+server+"__"+word, domain.Deny) })(r, field, value)
-		case "enabled", "disabled":
-			document.Truth(func(yes bool) {
-				if yes == (key == "disabled") {
-					t.always("mcp__"+server, domain.Deny)
-				}
-			}).Read(r, field, value)
-		}
-	}
 	t.listed = append(t.listed, namedServer{all, []string{all}})
 	switch {
 	case config == nil:
 	case config.Kind == yaml.SequenceNode:
-		limit(field, "tools", config)
+		t.limit(at, server, "tools")
 	case config.Kind == yaml.ScalarNode:
-		limit(field, "enabled", config)
+		t.limit(at, server, "enabled")
 	default:
-		for i := 0; i+1 < len(config.Content); i += 2 {
-			limit(document.Join(field, config.Content[i].Value), config.Content[i].Value, config.Content[i+1])
+		for name, value := range document.Pairs(config) {
+			t.limit(at.In(name.Value, value), server, name.Value)
 		}
+	}
+}
+
+// limit holds the agent to what one key says of a server.
+func (t *foreigner) limit(at document.Place, server, name string) {
+	key := mcp.Key(name)
+	limits := slices.Contains([]string{"tools", "excludeTools", "enabled", "disabled"}, key)
+	switch {
+	case limits && at.Node.ShortTag() == "!!null":
+		at.Problem("is empty; give it a value or leave the key out")
+	case canonical(name) == "availabletools" && at.Node.Kind == yaml.SequenceNode && len(at.Node.Content) == 0:
+		at.Problem("is empty, which is all tools to some and none to others; name tools, or leave the key out")
+	case key == "tools":
+		only := []string{}
+		reading(func(word string) { only = append(only, mcp.ToolName(server, word)) })(at)
+		if !slices.Contains(only, mcp.ToolName(server, "*")) {
+			t.listed = append(t.listed, namedServer{domain.AllToolsOf(server), only})
+		}
+	case key == "excludeTools":
+		reading(func(word string) { t.always("mcp__"+server+"__"+word, domain.Deny) })(at)
+	case limits:
+		document.Truth(func(yes bool) {
+			if yes == (key == "disabled") {
+				t.always("mcp__"+server, domain.Deny)
+			}
+		}).Read(at)
 	}
 }
 

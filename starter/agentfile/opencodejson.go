@@ -37,22 +37,21 @@ func (s Settings) takeSettings(file string, take func(File, error)) {
 	}
 	if root == nil {
 		take(whole.File, whole.Err())
-	} else if agents := valueOf(root, "agent"); agents != nil {
-		for i := 0; i < len(agents.Content); i += 2 {
-			name := agents.Content[i].Value
-			a := newAgent(file+"#"+name, newFamily(s))
-			a.readSettings(root, name)
-			take(a.done())
-		}
+		return
+	}
+	for name := range document.Pairs(valueOf(root, "agent")) {
+		a := newAgent(file+"#"+name.Value, newFamily(s))
+		a.readSettings(root, name.Value)
+		take(a.done())
 	}
 }
 
 // settings are opencode's, of which no key stands twice; nil: all about them is told.
 func (a *agent) settings(text string) *yaml.Node {
 	if root := a.Root(text); root != nil {
-		a.Entries("", root, nil, func(field string, name, value *yaml.Node) {
-			if name.Value == "agent" && !tooMany(&a.Reader, field, value, len(value.Content)/2) {
-				a.Entries(field, value, nil, func(string, *yaml.Node, *yaml.Node) {})
+		a.At("", root).Entries(nil, func(name *yaml.Node, at document.Place) {
+			if name.Value == "agent" && !tooMany(at, len(at.Node.Content)/2) {
+				at.Entries(nil, func(*yaml.Node, document.Place) {})
 			}
 		})
 		if len(a.Problems) == 0 {
@@ -68,7 +67,7 @@ func (a *agent) readSettings(root *yaml.Node, name string) {
 	agents := valueOf(root, "agent")
 	given := valueOf(agents, name)
 	if given == nil || given.Kind != yaml.MappingNode {
-		a.Problem(cmp.Or(given, agents, root), "agent", "has no mapping %q; name one that it has behind the #", document.Shorten(name))
+		a.At("agent", cmp.Or(given, agents, root)).Problem("has no mapping %q; name one that it has behind the #", document.Shorten(name))
 		return
 	}
 	f := front{field: "agent." + document.Shorten(name), above: root, node: &yaml.Node{Kind: yaml.MappingNode}}
@@ -78,9 +77,9 @@ func (a *agent) readSettings(root *yaml.Node, name string) {
 
 // valueOf is the value of a key; nil: there is none.
 func valueOf(mapping *yaml.Node, key string) *yaml.Node {
-	for i := 0; mapping != nil && mapping.Kind == yaml.MappingNode && i+1 < len(mapping.Content); i += 2 {
-		if mapping.Content[i].Value == key {
-			return mapping.Content[i+1]
+	for name, value := range document.Pairs(mapping) {
+		if name.Value == key {
+			return value
 		}
 	}
 	return nil

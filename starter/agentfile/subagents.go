@@ -62,13 +62,13 @@ func (a *agent) others(as naming) document.Value {
 	one := a.other(as)
 	return document.Value{
 		Schema: &jsonschema.Schema{Type: "object", AdditionalProperties: one("").Schema},
-		Read: func(r *document.Reader, field string, node *yaml.Node) {
-			r.Entries(field, node, nil, func(field string, key, value *yaml.Node) {
+		Read: func(at document.Place) {
+			at.Entries(nil, func(key *yaml.Node, at document.Place) {
 				if wrong := a.named(key.Value, as); wrong != "" {
-					r.Problem(key, field, "%s", wrong)
+					at.On(key).Problem("%s", wrong)
 					return
 				}
-				one(key.Value).Read(r, field, value)
+				one(key.Value).Read(at)
 			})
 		},
 	}
@@ -91,29 +91,29 @@ func (a *agent) named(name string, as naming) string {
 // that it stands in.
 func (a *agent) listedOthers(as naming) document.Value {
 	var listed []string
-	list := document.Names(&listed, "agent", "", nil).Then(func(r *document.Reader, field string, node *yaml.Node) {
+	list := document.Names(&listed, "agent", "", nil).Then(func(at document.Place) {
 		for i, text := range listed {
-			at := node
-			if node.Kind == yaml.SequenceNode {
-				at = node.Content[i]
+			one := at
+			if at.Node.Kind == yaml.SequenceNode {
+				one = at.On(at.Node.Content[i])
 			}
 			path, name := text, stem(text)
 			if !IsPath(text) {
 				path, name = a.beside(text), text
 			}
 			if wrong := a.named(name, as); wrong != "" {
-				r.Problem(at, field, "%s", wrong)
+				one.Problem("%s", wrong)
 				continue
 			}
-			field := document.Join(field, name)
+			one = one.In(name, one.Node)
 			switch own := a.join(path) == filepath.Clean(a.Path); {
 			case own && as == asTools:
-				r.Problem(at, field, "is this file itself; an agent may start itself as one of subagents, which max_depth bounds")
+				one.Problem("is this file itself; an agent may start itself as one of subagents, which max_depth bounds")
 			case own:
-				r.Problem(at, field, "is this file itself, which has the conversation already; leave it out")
+				one.Problem("is this file itself, which has the conversation already; leave it out")
 			default:
 				if wrong := a.nameFile(as, name, path, domain.Subagent{}); wrong != "" {
-					r.Problem(at, field, "%s", wrong)
+					one.Problem("%s", wrong)
 				}
 			}
 		}
@@ -158,9 +158,9 @@ func (a *agent) other(as naming) func(name string) document.Value {
 		var sub domain.Subagent
 		var own domain.Definition
 		var file string
-		fromFile := func(r *document.Reader, field string, node *yaml.Node) {
+		fromFile := func(at document.Place) {
 			if wrong := a.nameFile(as, name, file, sub); wrong != "" {
-				r.Problem(node, field, "%s", wrong)
+				at.Problem("%s", wrong)
 			}
 		}
 		return document.Either(
@@ -172,19 +172,19 @@ func (a *agent) other(as naming) func(name string) document.Value {
 				{Name: "system_prompt", Doc: "Its system prompt.", Value: document.Text(&own.SystemPrompt, checkPrompt)},
 				{Name: "tools", Doc: "The tools that it may use, each by name; those of the agent unless given. An empty list is none.", Value: tools(&own.Tools, &a.Doubts)},
 				{Name: "budget", Doc: "The limits of one execution of it, beside its share of what is left of the agent's.", Value: budget(&own.Budget, false)},
-			}).Then(func(r *document.Reader, field string, node *yaml.Node) {
-				others := len(node.Content)/2 - 1
-				switch has := func(key string) bool { return valueOf(node, key) != nil }; {
+			}).Then(func(at document.Place) {
+				others := len(at.Node.Content)/2 - 1
+				switch has := func(key string) bool { return valueOf(at.Node, key) != nil }; {
 				case has("file") && others > 0 && (others > 1 || !has("description")):
-					r.Problem(node, field, "has a file, which says all but the description; leave the other keys out, or file")
+					at.Problem("has a file, which says all but the description; leave the other keys out, or file")
 				case has("file"):
-					fromFile(r, field, node)
+					fromFile(at)
 				default:
 					if sub.Agent = a.Path + "#" + name; as == handedTo {
 						sub.Agent = a.Path + "#" + domain.HandoffTool(name)
 					}
 					own.Source = a.Path
-					a.family.agents[sub.Agent], a.family.inherits[sub.Agent] = own, valueOf(node, "tools") == nil
+					a.family.agents[sub.Agent], a.family.inherits[sub.Agent] = own, valueOf(at.Node, "tools") == nil
 					a.name(as, name, sub)
 				}
 			}))
@@ -234,9 +234,9 @@ func (a *agent) load(path string) string {
 func subagentPolicy(p *domain.SubagentPolicy) document.Value {
 	return document.Mapping(document.Keys{
 		{Name: "allow", Doc: "The tools that sub-agents may have, each by name, or SERVER__* for all of an MCP server; any unless given.", Value: document.Names(&p.Allow, "tool", "", nil).Then(
-			func(r *document.Reader, field string, node *yaml.Node) {
+			func(at document.Place) {
 				if len(p.Allow) == 0 {
-					r.Problem(node, field, "is empty; name a tool, or give sub-agents `tools: []` for none")
+					at.Problem("is empty; name a tool, or give sub-agents `tools: []` for none")
 				}
 			})},
 		{Name: "deny", Doc: "Tools that they have not, even if they are allowed. With spawn_subagent they start none themselves, as tools of their own neither.", Value: document.Names(&p.Deny, "tool", "", nil)},

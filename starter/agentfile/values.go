@@ -51,11 +51,11 @@ func (a *agent) model(m *domain.LLMConfig) document.Value {
 		{Name: "top_p", Doc: "The share of likely words that it chooses among; the provider's unless given.", Value: document.Number(1, func(p float64) { m.TopP = &p })},
 		{Name: "options", Doc: "Sent as they are, by the provider's own keys.", Value: decoded(&m.Options)},
 		{Name: "price", Doc: "What the model costs, in place of the worker's table: dollars for a million tokens.",
-			Value: document.Mapping(modelfacts.PriceKeys(&price, 0)).Then(func(*document.Reader, string, *yaml.Node) { m.Price = &price })},
-	}).Then(func(r *document.Reader, field string, node *yaml.Node) {
+			Value: document.Mapping(modelfacts.PriceKeys(&price, 0)).Then(func(document.Place) { m.Price = &price })},
+	}).Then(func(at document.Place) {
 		m.Model = a.script(m.Provider, m.Model)
-		if at := valueOf(node, "provider"); at != nil {
-			a.names(r, m.Provider, document.Join(field, "provider"), at)
+		if node := valueOf(at.Node, "provider"); node != nil {
+			a.names(at.In("provider", node), m.Provider)
 		}
 	}))
 }
@@ -68,13 +68,13 @@ func (a *agent) modelText(m *domain.LLMConfig) document.Value {
 		}
 		m.Provider, m.Model = provider, a.script(provider, name)
 		return ""
-	}).Pattern(`^[^/]+/(.|\n)+$`).Example("openai-chat/gpt-5-mini", "scripted/hello.yaml").Then(func(r *document.Reader, field string, node *yaml.Node) {
-		a.names(r, m.Provider, field, node)
+	}).Pattern(`^[^/]+/(.|\n)+$`).Example("openai-chat/gpt-5-mini", "scripted/hello.yaml").Then(func(at document.Place) {
+		a.names(at, m.Provider)
 	})
 }
 
-func (a *agent) names(r *document.Reader, provider, field string, node *yaml.Node) {
-	a.Providers = append(a.Providers, Provider{provider, r.Place(node, field)})
+func (a *agent) names(at document.Place, provider string) {
+	a.Providers = append(a.Providers, Provider{provider, at.Says("")})
 }
 
 func failure(err error) string {
@@ -133,13 +133,13 @@ func checkTrusted(name string) string {
 // failures are those that a fallback takes over from. To leave the list out means
 // many and not none, so an empty one is a problem.
 func failures(f *domain.Fallback) document.Value {
-	list := document.ListOf(&f.On, wordOf).Default(takes(domain.Fallback{})).Then(func(r *document.Reader, field string, node *yaml.Node) {
+	list := document.ListOf(&f.On, wordOf).Default(takes(domain.Fallback{})).Then(func(at document.Place) {
 		if len(f.On) == 0 {
-			r.Problem(node, field, "is empty; name a failure or leave the key out")
+			at.Problem("is empty; name a failure or leave the key out")
 		}
 		for i, failure := range f.On {
 			if slices.Contains(f.On[:i], failure) {
-				r.Problem(node.Content[i], fmt.Sprintf("%s[%d]", field, i), "%s is listed twice; keep one", failure)
+				at.Item(i, at.Node.Content[i]).Problem("%s is listed twice; keep one", failure)
 			}
 		}
 	})
@@ -155,23 +155,21 @@ func takes(f domain.Fallback) []domain.Failure {
 func tools(into *[]string, doubts *document.Problems) document.Value {
 	list := func(into *[]string) document.Value { return document.Names(into, "tool", validTool, checkTool) }
 	var allow, deny []string
-	var denied *yaml.Node
+	var denied document.Place
 	return document.Either(list(into), document.Mapping(document.Keys{
 		{Name: "allow", Doc: "A list, or a text with commas.", Value: list(&allow), Needed: "an agent has the tools that are allowed, so there is nothing to deny"},
 		{Name: "deny", Doc: "What the agent has not, even if it is allowed; agents check finds what is both.",
-			Value: list(&deny).Then(func(_ *document.Reader, _ string, node *yaml.Node) { denied = node })},
-	}).Then(func(r *document.Reader, field string, _ *yaml.Node) {
+			Value: list(&deny).Then(func(at document.Place) { denied = at })},
+	}).Then(func(at document.Place) {
 		for i, name := range deny {
-			at := denied
-			if denied.Kind == yaml.SequenceNode {
-				at = denied.Content[i]
+			one := denied
+			if denied.Node.Kind == yaml.SequenceNode {
+				one = denied.On(denied.Node.Content[i])
 			}
 			if slices.Contains(allow, name) {
-				doubt := r.Place(at, document.Join(field, "deny"))
-				doubt.Message = fmt.Sprintf("%s is in %s, too, so the agent has it not; name it in one of them", name, document.Join(field, "allow"))
-				*doubts = append(*doubts, doubt)
+				*doubts = append(*doubts, one.Says("%s is in %s, too, so the agent has it not; name it in one of them", name, document.Join(at.Field, "allow")))
 			} else if _, near := spelling.Nearest(name, allow); near {
-				r.Problem(at, document.Join(field, "deny"), "%s is not allowed in the first place%s", name, mean(name, allow))
+				one.Problem("%s is not allowed in the first place%s", name, mean(name, allow))
 			}
 		}
 		*into = slices.DeleteFunc(allow, func(name string) bool { return slices.Contains(deny, name) })
@@ -192,7 +190,7 @@ func checkTool(name string) string {
 // servers are MCP servers: the names of all tools, or of some, of each.
 func servers(into *[]string) document.Value {
 	var whole []string
-	all := document.Names(&whole, "MCP server", mcp.ServerPattern, checkServer).Then(func(*document.Reader, string, *yaml.Node) {
+	all := document.Names(&whole, "MCP server", mcp.ServerPattern, checkServer).Then(func(document.Place) {
 		for _, server := range whole {
 			*into = append(*into, domain.AllToolsOf(server))
 		}
@@ -200,18 +198,18 @@ func servers(into *[]string) document.Value {
 	list := func(names *[]string) document.Value { return document.Names(names, "tool", "", nil) }
 	return document.Either(all, document.Value{
 		Schema: &jsonschema.Schema{Type: "object", AdditionalProperties: list(new([]string)).Schema},
-		Read: func(r *document.Reader, field string, node *yaml.Node) {
-			r.Entries(field, node, nil, func(field string, key, value *yaml.Node) {
+		Read: func(at document.Place) {
+			at.Entries(nil, func(key *yaml.Node, at document.Place) {
 				if wrong := checkServer(key.Value); wrong != "" {
-					r.Problem(key, field, "%s", wrong)
+					at.On(key).Problem("%s", wrong)
 					return
 				}
-				if value.Kind == yaml.MappingNode {
-					r.Problem(value, field, "is no list of tools; how a server is started or reached is in the worker's file (EVERSTEP_MCP): an agent starts no programs")
+				if at.Node.Kind == yaml.MappingNode {
+					at.Problem("is no list of tools; how a server is started or reached is in the worker's file (EVERSTEP_MCP): an agent starts no programs")
 					return
 				}
 				var tools []string
-				list(&tools).Read(r, field, value)
+				list(&tools).Read(at)
 				for _, tool := range tools {
 					*into = append(*into, mcp.ToolName(key.Value, tool))
 				}
@@ -250,7 +248,7 @@ func (a *agent) format(into *domain.ResponseFormat) document.Value {
 		{Name: "schema", Doc: "A JSON Schema, or the path of a JSON file that holds one, in the agent's folder or below.",
 			Value: a.schema(&f.Schema), Needed: "give a JSON Schema, or the path of a file that holds one"},
 		{Name: "mode", Doc: "How the model is told; what the provider does best unless given.", Value: wordOf(&f.Mode)},
-	}).Then(func(*document.Reader, string, *yaml.Node) { *into = f }))
+	}).Then(func(document.Place) { *into = f }))
 }
 
 func checkFormatName(name string) string {
