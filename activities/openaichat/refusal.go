@@ -200,6 +200,8 @@ var (
 		cannot find field
 		additional propert
 		no longer
+		(?:must|should|ha(?:s|ve) to|needs? to) be (?:disabled|removed|omitted|unset|absent|null|left out)
+		(?:must|should|may|can)(?: ?no|n')t be (?:set|given|provided|specified|present|used|included|sent|passed)
 		incompatible
 		please remove
 		must be verified
@@ -214,7 +216,7 @@ var (
 	// A field that is invalid is not taken, unless the words are of its value.
 	invalid  = inference.Words(`not valid|invalid (?:field|parameter|argument|key)`)
 	values   = inference.Words(`must|should|between|range|in \[|[<>≤≥]|not among|none of`)
-	excess   = inference.Words(`too (?:large|high|long|many)|at most|(?:more|greater|less) than|exceed|maximum|minimum|out of range`)
+	excess   = inference.Words(`too (?:large|high|long|many)|at most|(?:more|greater|less) than|exceed|maximum|minimum|out of range|set (?:above|below|higher|lower|over|beyond)`)
 	lacking  = inference.Words(`required|missing|(?:must|should|not|can't) be|expected|is empty|type mismatch|nonetype|<nil>`)
 	disorder = inference.Words(`
 		alternat

@@ -153,7 +153,7 @@ type function struct {
 }
 
 // ofPart are the fields of a part.
-var ofPart = names("type text content refusal thinking")
+var ofPart = names("type text content refusal thinking annotations logprobs citations")
 
 // body is a message's content: a text, or parts of which some may be thinking, a refusal, or
 // of a type that is not known.

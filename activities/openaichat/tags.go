@@ -91,7 +91,7 @@ func (s *assembly) takeText(piece string, last bool) {
 	rest := t.held + piece
 	t.held = ""
 	for rest != "" {
-		at, tag := t.next(rest)
+		at, tag := t.next(rest, s.TextAt(atText) != "")
 		if at < 0 {
 			sure := t.sure(rest, last)
 			s.between(rest[:sure], "")
@@ -155,14 +155,16 @@ func (s *assembly) plain(text string) {
 	}
 }
 
-// next is where the end of the open tag is, else where the first of those that are read begins, or a thinking ends.
-func (t *tags) next(text string) (at int, tag string) {
+// next is where the end of the open tag is, else where the first of those that are read begins, or a thinking ends: behind
+// one that has ended, or came in a field of its own, only where nothing was said yet.
+func (t *tags) next(text string, said bool) (at int, tag string) {
 	if t.open != "" {
 		tag = map[string]string{callTag: callEnd, thinkTag: thinkEnd}[t.open]
 		return strings.Index(text, tag), tag
 	}
+	ends := t.ThinkTags && (!t.thought || !said && strings.HasPrefix(strings.TrimLeft(text, blanks), thinkEnd))
 	at = -1
-	for opens, read := range map[string]bool{callTag: t.CallsInText, thinkTag: t.ThinkTags, thinkEnd: t.ThinkTags && !t.thought} {
+	for opens, read := range map[string]bool{callTag: t.CallsInText, thinkTag: t.ThinkTags, thinkEnd: ends} {
 		if k := strings.Index(text, opens); read && k >= 0 && (at < 0 || k < at) {
 			at, tag = k, opens
 		}

@@ -41,7 +41,7 @@ type Decoder interface {
 func (a *Attempt) Decode(e Event, into interface{ Failed() bool }, what string) error {
 	err := json.Unmarshal(e.Data, into)
 	switch {
-	case e.Name == "error" || into.Failed():
+	case e.Name == errorEvent || into.Failed():
 		return a.Inner(e.Data)
 	case err != nil:
 		return a.Malformed(what, e.Data)
