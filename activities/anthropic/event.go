@@ -12,7 +12,8 @@ import (
 // event is one of a stream's. An answer in one piece is its message.
 type event struct {
 	failure
-	Index   *int            `json:"index"`
+	stopping
+	Index   *wire.Count     `json:"index"`
 	Message *message        `json:"message"`
 	Block   json.RawMessage `json:"content_block"`
 	Delta   delta           `json:"delta"`
@@ -29,10 +30,10 @@ func (f failure) Failed() bool { return f.Type == "error" || wire.Present(f.Erro
 
 // message is an answer, or in a stream what is known of it at the beginning.
 type message struct {
-	ID      wire.Text         `json:"id"`
-	Model   wire.Text         `json:"model"`
-	Content []json.RawMessage `json:"content"`
-	Usage   wire.Usage        `json:"usage"`
+	ID      wire.Text  `json:"id"`
+	Model   wire.Text  `json:"model"`
+	Content wire.List  `json:"content"`
+	Usage   wire.Usage `json:"usage"`
 	stopping
 }
 
@@ -59,6 +60,8 @@ type contentBlock struct {
 	Thinking  wire.Text       `json:"thinking"`
 	Signature wire.Text       `json:"signature"`
 	Input     json.RawMessage `json:"input"`
+	// Arguments are the input as other APIs call it.
+	Arguments json.RawMessage `json:"arguments"`
 }
 
 // over takes a later report over an earlier one: counts are of the whole message so far, though some servers end with zeros.

@@ -60,7 +60,7 @@ func prepare(a *wire.Attempt, call inference.Call) (wire.Request, wire.Decoder, 
 	}
 	from := a.Base.Host + " " + call.Config.Model
 	body, err := encode(call, given, a.Bound, thinking, from)
-	return wire.Request{Path: path(a.Base), Header: header, Body: body}, &assembly{Attempt: a, from: from, open: map[int]*block{}, usage: wire.Usage{}}, err
+	return wire.Request{Path: path(a.Base), Header: header, Body: body}, &assembly{Attempt: a, from: from, open: map[wire.Count]*block{}, usage: wire.Usage{}}, err
 }
 
 func path(base *url.URL) string {

@@ -35,7 +35,7 @@ type assembly struct {
 	again        bool
 	// choice is the index of the one candidate that counts: the first seen. elsewhere says that
 	// another has calls: where the first has none, they belong to the answer.
-	choice    *int
+	choice    *wire.Count
 	elsewhere bool
 	// finish is the last finish reason, open says that more was said since.
 	finish string
@@ -101,7 +101,11 @@ func (s *assembly) read(e wire.Event) error {
 	before, ended := s.Held(), s.finish != ""
 	s.events++
 	s.again = false
-	for _, c := range in.Candidates {
+	for _, raw := range in.Candidates {
+		var c candidate
+		if json.Unmarshal(raw, &c) != nil {
+			return s.Malformed("the answer has a candidate of another form", e.Data)
+		}
 		if !s.counts(c.Index) {
 			s.elsewhere = s.elsewhere || c.calls()
 			continue
@@ -127,7 +131,7 @@ func (s *assembly) read(e wire.Event) error {
 }
 
 // counts reports whether a candidate is the one that is read.
-func (s *assembly) counts(index int) bool {
+func (s *assembly) counts(index wire.Count) bool {
 	if s.choice == nil {
 		s.choice = &index
 	}
@@ -141,6 +145,9 @@ func (s *assembly) take(c candidate, data []byte) error {
 		var p part
 		if json.Unmarshal(raw, &p) != nil {
 			return s.Malformed("the answer has a part of another form", data)
+		}
+		if p.Call != nil && !wire.Present(p.Call.Args) && wire.Present(p.Call.Arguments) {
+			p.Call.Args = p.Call.Arguments
 		}
 		if p.Call != nil && p.Call.ID+p.Call.Name == "" && !wire.Present(p.Call.Args) {
 			p.Call = nil // filled in
@@ -188,7 +195,7 @@ func (s *assembly) takePart(p part, raw json.RawMessage, data []byte) error {
 		again.Call = calledWith(call, call.ID)
 		s.Call(wire.Piece{Index: s.calls, ID: call.ID, Name: call.Name, Arguments: call.Arguments})
 		s.calls++
-	case p.Thought:
+	case wire.Present(p.Thought):
 		next.Thought = len(text)
 		again.Text, again.Thought = &text, next.Thought > 0
 		next.Thought = s.Reasoning(s.place(next), text)
@@ -277,7 +284,7 @@ func (s *assembly) Answer() inference.Answer {
 
 // reply is a piece of an answer, or a whole one: they have the same form.
 type reply struct {
-	Candidates []candidate `json:"candidates"`
+	Candidates wire.List `json:"candidates"`
 	Feedback   struct {
 		BlockReason wire.Text `json:"blockReason"`
 	} `json:"promptFeedback"`
@@ -292,9 +299,9 @@ type reply struct {
 func (r reply) Failed() bool { return wire.Present(r.Error) || r.Candidates == nil && r.Message != "" }
 
 type candidate struct {
-	Index   int `json:"index"`
+	Index   wire.Count `json:"index"`
 	Content struct {
-		Parts []json.RawMessage `json:"parts"`
+		Parts wire.List `json:"parts"`
 	} `json:"content"`
 	FinishReason  wire.Text `json:"finishReason"`
 	FinishMessage wire.Text `json:"finishMessage"`
@@ -310,16 +317,17 @@ func (c candidate) calls() bool {
 
 // part is a part of the model's content, as far as it is understood.
 type part struct {
-	Text      wire.Text  `json:"text"`
-	Thought   bool       `json:"thought"`
-	Signature wire.Text  `json:"thoughtSignature"`
-	Call      *calledFor `json:"functionCall"`
+	Text      wire.Text       `json:"text"`
+	Thought   json.RawMessage `json:"thought"`
+	Signature wire.Text       `json:"thoughtSignature"`
+	Call      *calledFor      `json:"functionCall"`
 }
 
 type calledFor struct {
 	ID           wire.Text       `json:"id"`
 	Name         wire.Text       `json:"name"`
 	Args         json.RawMessage `json:"args"`
+	Arguments    json.RawMessage `json:"arguments"` // as other APIs call them
 	Partial      json.RawMessage `json:"partialArgs"`
 	WillContinue json.RawMessage `json:"willContinue"`
 }

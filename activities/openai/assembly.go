@@ -24,7 +24,9 @@ type event struct {
 	Output   wire.Count      `json:"output_index"`
 	Summary  wire.Count      `json:"summary_index"`
 	Delta    wire.Text       `json:"delta"`
-	Error    json.RawMessage `json:"error"`
+	// Arguments are all of a call's.
+	Arguments wire.Text       `json:"arguments"`
+	Error     json.RawMessage `json:"error"`
 }
 
 func (e event) Failed() bool { return e.Type == "error" || e.Type == "" && wire.Present(e.Error) }
@@ -52,6 +54,8 @@ type assembly struct {
 	items   []item
 	// open are the ids of the items that have begun and not ended, by their places.
 	open map[wire.Count]wire.Text
+	// argued says of which calls the arguments came in pieces.
+	argued map[wire.Count]bool
 	// created says that the response has begun. status is set by the end alone.
 	created        bool
 	status, reason string
@@ -74,8 +78,11 @@ func (s *assembly) Event(e wire.Event) (done bool, err error) {
 	}
 	kind := cmp.Or(string(piece.Type), e.Name)
 	switch kind {
-	case "response.completed", "response.incomplete", "response.failed":
+	case "response.completed", "response.incomplete", "response.failed", "response.done":
 		_, status, _ := strings.Cut(kind, ".")
+		if piece.Response == nil {
+			piece.Response = e.Data
+		}
 		return true, s.end(piece.Response, status)
 	case "response.created", "response.in_progress", "response.queued":
 		var r response
@@ -107,7 +114,12 @@ func (s *assembly) Event(e wire.Event) (done bool, err error) {
 	case "response.output_text.delta", "response.refusal.delta":
 		s.Text(int(piece.Output), string(piece.Delta))
 	case "response.function_call_arguments.delta", "response.custom_tool_call_input.delta":
+		s.argued[piece.Output] = true
 		s.Call(wire.Piece{Index: int(piece.Output), Arguments: string(piece.Delta)})
+	case "response.function_call_arguments.done":
+		if !s.argued[piece.Output] {
+			s.Call(wire.Piece{Index: int(piece.Output), Arguments: string(piece.Arguments)})
+		}
 	case "response.reasoning_summary_text.delta", "response.reasoning_text.delta":
 		s.think(piece)
 	default:
@@ -161,7 +173,14 @@ func (s *assembly) end(data []byte, status string) error {
 		return s.Malformed("the response has another form", data)
 	}
 	s.begin(r)
-	status = cmp.Or(string(r.Status), status)
+	switch said := string(r.Status); {
+	case said == "failed", said == "cancelled", said == statusIncomplete:
+		status = said
+	case status == "done", status == "" && r.Output != nil && said != "in_progress" && said != "queued":
+		status = "completed" // the body is whole, so the answer is, whatever the server calls it
+	case status == "":
+		status = said
+	}
 	switch {
 	case wire.Present(r.Error):
 		return s.Inner(r.Error)

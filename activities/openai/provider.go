@@ -30,7 +30,7 @@ func API() wire.API {
 		Prepare: func(a *wire.Attempt, call inference.Call) (wire.Request, wire.Decoder, error) {
 			body, err := encode(call, a.Bound)
 			request := wire.Request{Path: "responses", Header: a.KeyIn("Authorization", "Bearer "), Body: body}
-			return request, &assembly{Attempt: a, summary: map[wire.Count]wire.Count{}, open: map[wire.Count]wire.Text{}}, err
+			return request, &assembly{Attempt: a, summary: map[wire.Count]wire.Count{}, open: map[wire.Count]wire.Text{}, argued: map[wire.Count]bool{}}, err
 		},
 	}
 }

@@ -247,8 +247,11 @@ func read(opaque json.RawMessage) item {
 	if json.Unmarshal(opaque, &kept) != nil {
 		return item{raw: opaque}
 	}
-	if kept.Type == "custom_tool_call" { // its arguments are free text
+	switch {
+	case kept.Type == "custom_tool_call": // its arguments are free text
 		kept.Type, kept.Arguments = itemCall, kept.Input
+	case kept.Type == "" && kept.Content != nil:
+		kept.Type = itemMessage
 	}
 	return kept
 }
@@ -295,11 +298,7 @@ type content struct {
 
 // UnmarshalJSON takes what is no list for a list of one, and what is no object for a text. It never fails.
 func (c *contents) UnmarshalJSON(data []byte) error {
-	var list []json.RawMessage
-	if json.Unmarshal(data, &list) != nil {
-		list = []json.RawMessage{data}
-	}
-	for _, raw := range list {
+	for _, raw := range wire.ListOf(data) {
 		var one content
 		if json.Unmarshal(raw, &one) != nil {
 			_ = one.Text.UnmarshalJSON(raw)

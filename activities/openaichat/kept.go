@@ -32,7 +32,7 @@ var ofReasoning = []string{"thinking", "reasoning_text", reasoning, reasoningCon
 var (
 	ofMessage = names("role content refusal thinking reasoning_text reasoning_content reasoning reasoning_details thinking_blocks tool_calls function_call " +
 		"usage timings provider_metadata token_id token_ids prompt_token_ids logprobs channel")
-	ofCall = names("index id type function custom name arguments")
+	ofCall = names("index id type function custom name arguments input parameters")
 )
 
 func names(list string) map[string]bool {

@@ -136,8 +136,13 @@ func (a *Attempt) refused(r inference.Rejection, body []byte) *domain.Error {
 // is not JSON is taken for the message, unless it is a page. The status is what
 // the body names, if it does. The words are as they came: keys and all.
 func ParseRejection(body []byte) inference.Rejection {
-	if body = bytes.TrimSpace(body); !json.Valid(body) {
+	body = statement(body)
+	var text string
+	switch {
+	case !json.Valid(body):
 		return inference.Rejection{Message: words(plain(body))}
+	case json.Unmarshal(body, &text) == nil && text != "":
+		return ParseRejection([]byte(text))
 	}
 	said, all := http.Header{}, http.Header{}
 	leaves(innermost(body, maxNested), "", 1, said)
@@ -146,8 +151,10 @@ func ParseRejection(body []byte) inference.Rejection {
 		said.Set("msg", strings.Join(place, ".")+": "+said.Get("msg"))
 	}
 	r := inference.Rejection{
-		Message: words(said.Get("message"), said.Get("error"), said.Get("msg"), said.Get("error_msg"), said.Get("detail"), all.Get("status_msg"), all.Get("message")),
-		Type:    words(said.Get("type") + " " + said.Get("status")), Code: words(said.Get("code"), said.Get("error_code")), Param: words(said.Get("param")),
+		Message: words(
+			first(said, "message error msg error_msg detail errmsg errormessage error_message error_description title description reason"), first(all, "status_msg message faultstring"),
+		),
+		Type: words(said.Get("type") + " " + said.Get("status")), Code: words(first(said, "code error_code errorcode __type")), Param: words(said.Get("param")),
 		RequestID: all.Get("request_id"), Written: all.Get(written),
 		Hint: words(strings.Join(slices.Concat(all["Raw"], all["Code"], all["Reason"], all["Quotaid"], all["Error"], all["Message"], []string{"n_ctx " + all.Get("n_ctx")}), "\n")),
 	}
@@ -165,13 +172,38 @@ func ParseRejection(body []byte) inference.Rejection {
 	return r
 }
 
+// statement is what of a body says what went wrong: the first object in it, be it an event's, else all of it.
+func statement(body []byte) []byte {
+	body = bytes.TrimSpace(body)
+	object := func(data []byte) bool {
+		return bytes.HasPrefix(data, []byte("{")) || bytes.HasPrefix(data, []byte("[{"))
+	}
+	if e, err := NewStream(bytes.NewReader(body)).Next(); err == nil && object(e.Data) {
+		body = e.Data
+	}
+	var one json.RawMessage
+	if object(body) && json.NewDecoder(bytes.NewReader(body)).Decode(&one) == nil {
+		return one
+	}
+	return body
+}
+
+// first is the first of some fields that says anything.
+func first(found http.Header, names string) string {
+	for name := range strings.FieldsSeq(names) {
+		if text := found.Get(name); text != "" {
+			return text
+		}
+	}
+	return ""
+}
+
 // maxNested is how deep an error's body is looked into.
 const maxNested = 6
 
 // innermost is the object that says what went wrong, which may stand in another, in a list or in a text; nil where there is none.
 func innermost(data []byte, depth int) []byte {
-	var list []json.RawMessage
-	if json.Unmarshal(data, &list) == nil && len(list) > 0 {
+	if list := ListOf(data); len(list) > 0 {
 		data = list[0]
 	}
 	var outer struct {

@@ -302,6 +302,23 @@ func (t *Text) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
+// A List is one of values, which some servers send alone where there is only one.
+type List []json.RawMessage
+
+// ListOf reads a list.
+func ListOf(data []byte) (l List) {
+	_ = l.UnmarshalJSON(data) // never
+	return l
+}
+
+// UnmarshalJSON never fails.
+func (l *List) UnmarshalJSON(data []byte) error {
+	if json.Unmarshal(data, (*[]json.RawMessage)(l)) != nil {
+		*l = List{bytes.Clone(data)}
+	}
+	return nil
+}
+
 // ObjectIn is a call's arguments as they came, or the object that a text among them holds. Null is empty.
 func ObjectIn(arguments json.RawMessage) string {
 	var text string
