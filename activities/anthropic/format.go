@@ -8,17 +8,12 @@ import (
 	"strings"
 
 	"everstep/activities/inference"
-	"everstep/activities/inference/wire"
 	"everstep/activities/output"
 	"everstep/domain"
 )
 
 // checkFormat says why the API does not take a format: it takes schemas, with its newer models.
 func checkFormat(config domain.LLMConfig, format domain.ResponseFormat, _ bool) error {
-	given, _ := readOptions(config.Options)
-	if own, ok := given.output["format"]; ok && !wire.IsNull(own) {
-		return domain.Errorf(domain.Invalid, "options: output_config has a format beside the definition's; leave one out")
-	}
 	switch format.Type {
 	case domain.FormatText, "":
 		return nil

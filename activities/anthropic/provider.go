@@ -33,21 +33,19 @@ func API() wire.API {
 		Name: Name, Server: "https://api.anthropic.com", Title: "Anthropic's Messages", Variables: "ANTHROPIC",
 		// Tools that the server runs would cost what no budget knows of.
 		Reserved: []string{"messages", "model", "stream", "system", "tools"},
-		Options: func(given domain.Metadata) (int64, error) {
-			if _, err := readOptions(given); err != nil {
-				return 0, err
-			}
-			return wire.Bound(given, maxTokens, "")
+		Objects:  []string{"output_config"},
+		Bounds:   []string{maxTokens},
+		Formats:  []string{"output_config.format"},
+		Options: func(given domain.Metadata) error {
+			_, err := readOptions(given)
+			return err
 		},
 		CheckFormat: checkFormat, Schema: output.Flat, Prepare: prepare,
 	}
 }
 
 func prepare(a *wire.Attempt, call inference.Call) (wire.Request, wire.Decoder, error) {
-	given, err := readOptions(call.Config.Options)
-	if err != nil {
-		return wire.Request{}, nil, err
-	}
+	given, _ := readOptions(call.Config.Options) // they were checked
 	if binds(call.Config.Model) && thoughtful(call.Messages) {
 		given.bind()
 	}
@@ -118,9 +116,7 @@ func (o *options) read(key string, value json.RawMessage) (wrong string) {
 	case key == "thinking":
 		return o.readThinking(value)
 	case key == "output_config":
-		if json.Unmarshal(value, &o.output) != nil {
-			return "is not an object"
-		}
+		_ = json.Unmarshal(value, &o.output) // it was checked
 	case key == "betas":
 		if json.Unmarshal(value, &o.betas) != nil {
 			return "is not a list of names"

@@ -36,11 +36,7 @@ func encode(call inference.Call, bound int64) ([]byte, error) {
 		p.Tools = append(p.Tools, definition(tool, tool.Name == call.OutputTool))
 	}
 	// Of include and text, what is ours stays beside what is given.
-	given, err := readOptions(call.Config.Options)
-	if err != nil {
-		return nil, err
-	}
-	delete(given.rest, maxOutputTokens) // it is in the bound
+	given, _ := readOptions(call.Config.Options) // they were checked
 	for _, name := range given.include {
 		if !slices.Contains(p.Include, name) {
 			p.Include = append(p.Include, name)

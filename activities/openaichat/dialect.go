@@ -91,14 +91,13 @@ func (d Dialect) API() wire.API {
 	return wire.API{
 		Name: d.Name, Server: d.Server, Title: d.title(), Variables: d.Variables, Official: d.Official, ObjectsOnly: d.ObjectsOnly,
 		Reserved: []string{"messages", "model", "n", "stream", "tools"},
-		Options: func(options domain.Metadata) (int64, error) {
-			if _, err := writingOf(options); err != nil {
-				return 0, err
-			}
-			_, bound, err := tokenBound(options)
-			return bound, err
+		Bounds:   []string{maxTokens, maxCompletionTokens},
+		Formats:  []string{"response_format"},
+		Options: func(options domain.Metadata) error {
+			_, err := writingOf(options)
+			return err
 		},
-		CheckFormat: checkFormat, Schema: output.Merged, Learn: learn,
+		Schema: output.Merged, Learn: learn,
 		Prepare: func(a *wire.Attempt, call inference.Call) (wire.Request, wire.Decoder, error) {
 			spoken := d.spokenAt(a.Base.Hostname())
 			spoken.Without = slices.Concat(spoken.Without, a.Lessons)

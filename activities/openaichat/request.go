@@ -1,7 +1,6 @@
 package openaichat
 
 import (
-	"cmp"
 	"encoding/base64"
 	"encoding/json"
 	"errors"
@@ -85,44 +84,20 @@ func definition(tool domain.ToolSpec) shared.FunctionDefinitionParam {
 // otherBound are the names of the bound, each by the other.
 var otherBound = map[string]string{maxTokens: maxCompletionTokens, maxCompletionTokens: maxTokens}
 
-// boundBy is the field that bounds the answer: as the options have it, unless the server refuses that name.
+// boundBy is the field that bounds the answer: as the options have it, unless the server refuses that name. One that is null
+// says that the other is to be used.
 func (d Dialect) boundBy(options domain.Metadata) (string, error) {
-	key, _, _ := tokenBound(options)
-	for _, name := range []string{cmp.Or(key, maxTokens), otherBound[cmp.Or(key, maxTokens)]} {
+	key := maxTokens
+	if other := options[maxCompletionTokens]; wire.IsNull(options[key]) || other != nil && !wire.IsNull(other) {
+		key = maxCompletionTokens
+	}
+	for _, name := range []string{key, otherBound[key]} {
 		if !d.without(name) {
 			return name, nil
 		}
 	}
 	return "", domain.Errorf(domain.Invalid, "max_output_tokens: the server takes neither %s nor %s, so nothing would bound an answer; leave max_tokens and max_cost out, or use another server",
 		maxTokens, maxCompletionTokens)
-}
-
-// tokenBound reads the bound of the answer and its field out of the options. A field given as
-// null only says that the other one is to be used.
-func tokenBound(options domain.Metadata) (key string, bound int64, err error) {
-	for _, k := range []string{maxTokens, maxCompletionTokens} {
-		given, err := wire.Bound(options, k, "")
-		_, named := options[k]
-		switch {
-		case err != nil:
-			return "", 0, err
-		case given > 0 && bound > 0:
-			return "", 0, domain.Errorf(domain.Invalid, "options: %s and %s are both set; give one", maxTokens, maxCompletionTokens)
-		case given > 0:
-			key, bound = k, given
-		case named && bound == 0:
-			key = otherBound[k]
-		}
-	}
-	return key, bound, nil
-}
-
-// checkFormat says why a format is not taken. A schema outside of strict mode is sent without it.
-func checkFormat(config domain.LLMConfig, _ domain.ResponseFormat, _ bool) error {
-	if own, ok := config.Options["response_format"]; ok && !wire.IsNull(own) {
-		return domain.Errorf(domain.Invalid, "options: response_format is given beside the definition's; leave one out")
-	}
-	return nil
 }
 
 // messages writes the conversation, each message without the union around it.

@@ -366,16 +366,3 @@ func present(data []byte, depth int) (says bool) {
 
 // IsNull reports whether a JSON value is null, by which an option leaves a field out.
 func IsNull(data json.RawMessage) bool { return bytes.Equal(bytes.TrimSpace(data), []byte("null")) }
-
-// Bound reads a bound of tokens among options. Zero: there is none.
-func Bound(options map[string]json.RawMessage, key, where string) (int64, error) {
-	value, ok := options[key]
-	if !ok || IsNull(value) {
-		return 0, nil
-	}
-	bound, err := strconv.ParseInt(strings.TrimSpace(string(value)), 10, 64)
-	if err != nil || bound <= 0 {
-		return 0, domain.Errorf(domain.Invalid, "options: %s%s is not a positive whole number", where, key)
-	}
-	return bound, nil
-}

@@ -1,0 +1,67 @@
+package wire
+
+import (
+	"encoding/json"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"everstep/domain"
+)
+
+// option is the value of one of some options, or of a field in it, by its path. Nil: it is not given.
+func option(options map[string]json.RawMessage, path string) (value json.RawMessage) {
+	for name := range strings.SplitSeq(path, ".") {
+		value, options = options[name], nil
+		_ = json.Unmarshal(value, &options) // what is no object has no fields
+	}
+	return value
+}
+
+// checkOptions says what is wrong with a model's options, or returns the bound that they give.
+func (c *Client) checkOptions(options domain.Metadata) (bound int64, err error) {
+	for _, key := range slices.Sorted(maps.Keys(options)) {
+		if !json.Valid(options[key]) {
+			return 0, domain.Errorf(domain.Invalid, "options: %s is not valid JSON", key)
+		}
+	}
+	for _, path := range c.api.Reserved {
+		if option(options, path) != nil {
+			return 0, domain.Errorf(domain.Invalid, "options: %s is set by Everstep; leave it out", path)
+		}
+	}
+	for _, path := range c.api.Objects {
+		var fields map[string]json.RawMessage
+		if value := option(options, path); value != nil && json.Unmarshal(value, &fields) != nil {
+			return 0, domain.Errorf(domain.Invalid, "options: %s is not an object", path)
+		}
+	}
+	for _, path := range c.api.Bounds {
+		value := option(options, path)
+		if value == nil || IsNull(value) {
+			continue
+		}
+		if bound > 0 {
+			return 0, domain.Errorf(domain.Invalid, "options: %s are both set; give one", strings.Join(c.api.Bounds, " and "))
+		}
+		bound, err = strconv.ParseInt(strings.TrimSpace(string(value)), 10, 64)
+		if err != nil || bound <= 0 {
+			return 0, domain.Errorf(domain.Invalid, "options: %s is not a positive whole number", path)
+		}
+	}
+	if c.api.Options == nil {
+		return bound, nil
+	}
+	return bound, c.api.Options(options)
+}
+
+// checkFormats says which option gives a format beside the definition's.
+func (c *Client) checkFormats(options domain.Metadata) error {
+	for _, path := range c.api.Formats {
+		if value := option(options, path); value != nil && !IsNull(value) {
+			return domain.Errorf(domain.Invalid, "options: %s is given beside the definition's response_format; leave one out", path)
+		}
+	}
+	return nil
+}
