@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/json"
-	"maps"
 	"regexp"
 	"slices"
 
@@ -184,7 +183,7 @@ var miswritten = regexp.MustCompile(`MALFORMED_|UNEXPECTED_TOOL_CALL|TOO_MANY_TO
 // takePart adds a part. Texts that follow on each other and are not signed are one.
 func (s *assembly) takePart(p part, raw json.RawMessage, data []byte) error {
 	text := string(p.Text)
-	next, again := piece{Signature: string(p.Signature)}, modelPart{Signature: string(p.Signature)}
+	next := piece{Signature: string(p.Signature)}
 	switch {
 	case p.Call != nil:
 		next.Call = true
@@ -192,19 +191,17 @@ func (s *assembly) takePart(p part, raw json.RawMessage, data []byte) error {
 		if again, err := s.repeats(call, wire.Present(p.Call.Args), data); again || err != nil {
 			return err
 		}
-		again.Call = calledWith(call, call.ID)
 		s.Call(wire.Piece{Index: s.calls, ID: call.ID, Name: call.Name, Arguments: call.Arguments})
 		s.calls++
 	case wire.Present(p.Thought):
 		next.Thought = len(text)
-		again.Text, again.Thought = &text, next.Thought > 0
 		next.Thought = s.Reasoning(s.place(next), text)
 	default:
 		next.Text = len(text)
-		again.Text = &text
 		next.Text = s.Text(s.place(next), text)
 	}
-	if !same(raw, again) {
+	emptyThought := p.Call == nil && text == "" && wire.Present(p.Thought) // a layout has no such
+	if len(wire.Unread(raw, ofPart)) > 0 || emptyThought || p.Call != nil && len(p.Call.beside) > 0 {
 		next.Raw = string(raw)
 	}
 	s.add(next)
@@ -330,6 +327,22 @@ type calledFor struct {
 	Arguments    json.RawMessage `json:"arguments"` // as other APIs call them
 	Partial      json.RawMessage `json:"partialArgs"`
 	WillContinue json.RawMessage `json:"willContinue"`
+
+	// beside are the fields that only the server knows.
+	beside wire.Extra
+}
+
+// Of a part and of a call, the fields that are read.
+var (
+	ofPart = wire.Names("text thought thoughtSignature functionCall")
+	ofCall = wire.Names("id name args arguments partialArgs willContinue")
+)
+
+// UnmarshalJSON also keeps what is not read.
+func (c *calledFor) UnmarshalJSON(data []byte) error {
+	type plain calledFor
+	c.beside = wire.Unread(data, ofCall)
+	return json.Unmarshal(data, (*plain)(c))
 }
 
 // unfinished reports whether the arguments come in pieces.
@@ -338,22 +351,6 @@ func (c calledFor) unfinished() bool { return wire.Present(c.Partial) || wire.Pr
 // arguments are the call's as they came, be it in a text. A call without any has none to give.
 func (c calledFor) arguments() string {
 	return cmp.Or(wire.ObjectIn(c.Args), "{}")
-}
-
-// same reports whether a part as it came and as it would be written say the same; a field
-// without anything in it says nothing.
-func same(raw json.RawMessage, again modelPart) bool {
-	encoded, err := wire.JSON(again)
-	var compact bytes.Buffer
-	if json.Compact(&compact, raw) == nil && bytes.Equal(compact.Bytes(), encoded) {
-		return true // as mostly
-	}
-	var came, written map[string]json.RawMessage
-	if err != nil || json.Unmarshal(raw, &came) != nil || json.Unmarshal(encoded, &written) != nil {
-		return false
-	}
-	maps.DeleteFunc(came, func(name string, value json.RawMessage) bool { return written[name] == nil && !wire.Present(value) })
-	return maps.EqualFunc(came, written, func(a, b json.RawMessage) bool { return wire.SameJSON(string(a), string(b)) })
 }
 
 // normal is a usage in our own form: what tools of the provider's own read is part of input,

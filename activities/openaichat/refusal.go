@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"everstep/activities/inference"
+	"everstep/activities/inference/wire"
 )
 
 // What servers refuse beside fields, which are called by their names.
@@ -39,7 +40,7 @@ const (
 )
 
 // needed are fields without which a request would be another, or none.
-var needed = names("arguments content function id messages model response_format role tool_call_id tool_calls tools type")
+var needed = wire.Names("arguments content function id messages model response_format role tool_call_id tool_calls tools type")
 
 // A complaint is one thing that a server says about a request.
 type complaint struct {
@@ -66,7 +67,7 @@ func complaints(body []byte) []complaint {
 var unquoted = strings.NewReplacer("`", "'", `"`, "'")
 
 // ofPlaces are the keys by which servers name a place in the request.
-var ofPlaces = names("loc path param parameter field pointer instancePath property additionalProperty")
+var ofPlaces = wire.Names("loc path param parameter field pointer instancePath property additionalProperty")
 
 func complain(value any) (all []complaint) {
 	switch v := value.(type) {

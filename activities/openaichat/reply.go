@@ -152,7 +152,7 @@ type function struct {
 func (f function) arguments() wire.Text { return cmp.Or(f.Arguments, f.Input, f.Parameters) }
 
 // ofPart are the fields of a part.
-var ofPart = names("type text content refusal thinking annotations logprobs citations")
+var ofPart = wire.Names("type text content refusal thinking annotations logprobs citations")
 
 // body is a message's content: a text, or parts of which some may be thinking, a refusal, or
 // of a type that is not known.
