@@ -94,7 +94,10 @@ func (s *assembly) read(e wire.Event) error {
 		return err
 	}
 	s.Identify(in.ID, in.Model)
-	s.Report(normal(in.Usage)) // each piece has the count so far
+	if u := in.Usage; u != nil && u["total"] == 0 {
+		u["total"] = u["input"] + u["tools"] + u["output"] + u["thought"] // the API counts them apart
+	}
+	s.Report(in.Usage.Domain()) // each piece has the count so far
 	s.answers = s.answers || in.Candidates != nil
 	defer s.Flush()
 	before, ended := s.Held(), s.finish != ""
@@ -351,19 +354,4 @@ func (c calledFor) unfinished() bool { return wire.Present(c.Partial) || wire.Pr
 // arguments are the call's as they came, be it in a text. A call without any has none to give.
 func (c calledFor) arguments() string {
 	return cmp.Or(wire.ObjectIn(c.Args), "{}")
-}
-
-// normal is a usage in our own form: what tools of the provider's own read is part of input,
-// thoughts are part of output. The API counts both beside prompt and
-// candidates; where a server counts them inside, its total tells.
-func normal(u wire.Usage) domain.Usage {
-	input, output := u["input"]+u["tools"], u["output"]+u["thought"]
-	switch u["total"] {
-	case input + output:
-	case u["input"] + output:
-		input = u["input"]
-	case input + u["output"]:
-		output = max(u["output"], u["thought"])
-	}
-	return domain.Usage{InputTokens: input, OutputTokens: output, CacheReadTokens: u["cached"], ReasoningTokens: u["thought"]}
 }

@@ -206,37 +206,23 @@ func innermost(data []byte, depth int) []byte {
 	if list := ListOf(data); len(list) > 0 {
 		data = list[0]
 	}
-	var outer struct {
-		Message  Text            `json:"message"`
-		Error    json.RawMessage `json:"error"`
-		Errors   json.RawMessage `json:"errors"`
-		Detail   json.RawMessage `json:"detail"`
-		Raw      json.RawMessage `json:"raw"`
-		Metadata struct {
-			Raw json.RawMessage `json:"raw"`
-		} `json:"metadata"`
-	}
-	if depth == 0 || json.Unmarshal(data, &outer) != nil {
+	if depth == 0 || len(data) == 0 || data[0] != '{' || !json.Valid(data) {
 		return nil
 	}
-	inner := outer.Error
-	switch {
-	case Present(inner):
-	case Present(outer.Metadata.Raw):
-		inner = outer.Metadata.Raw
-	case Present(outer.Raw):
-		inner = outer.Raw
-	case outer.Message == "" && Present(outer.Errors):
-		inner = outer.Errors
-	case outer.Message == "":
-		inner = outer.Detail
-	}
-	var text string
-	if json.Unmarshal(inner, &text) == nil {
-		inner = []byte(text)
-	}
-	if found := innermost(inner, depth-1); found != nil {
-		return found
+	outer := map[string]json.RawMessage{}
+	members(data, func(quoted, value []byte) { outer[strings.ToLower(string(bytes.Trim(quoted, `"`)))] = value })
+	for path := range strings.FieldsSeq("error metadata.raw raw errors detail") {
+		inner := field(outer, path)
+		if (path == "errors" || path == "detail") && Present(outer["message"]) {
+			break
+		}
+		var text string
+		if json.Unmarshal(inner, &text) == nil {
+			inner = []byte(text)
+		}
+		if found := innermost(inner, depth-1); found != nil {
+			return found
+		}
 	}
 	return data
 }

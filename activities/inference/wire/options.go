@@ -10,11 +10,11 @@ import (
 	"everstep/domain"
 )
 
-// option is the value of one of some options, or of a field in it, by its path. Nil: it is not given.
-func option(options map[string]json.RawMessage, path string) (value json.RawMessage) {
+// field is the value of one of some fields, or of a field in it, by its path. Nil: it is not there.
+func field(fields map[string]json.RawMessage, path string) (value json.RawMessage) {
 	for name := range strings.SplitSeq(path, ".") {
-		value, options = options[name], nil
-		_ = json.Unmarshal(value, &options) // what is no object has no fields
+		value, fields = fields[name], nil
+		_ = json.Unmarshal(value, &fields) // what is no object has no fields
 	}
 	return value
 }
@@ -27,18 +27,18 @@ func (c *Client) checkOptions(options domain.Metadata) (bound int64, err error) 
 		}
 	}
 	for _, path := range c.api.Reserved {
-		if option(options, path) != nil {
+		if field(options, path) != nil {
 			return 0, domain.Errorf(domain.Invalid, "options: %s is set by Everstep; leave it out", path)
 		}
 	}
 	for _, path := range c.api.Objects {
 		var fields map[string]json.RawMessage
-		if value := option(options, path); value != nil && json.Unmarshal(value, &fields) != nil {
+		if value := field(options, path); value != nil && json.Unmarshal(value, &fields) != nil {
 			return 0, domain.Errorf(domain.Invalid, "options: %s is not an object", path)
 		}
 	}
 	for _, path := range c.api.Bounds {
-		value := option(options, path)
+		value := field(options, path)
 		if value == nil || IsNull(value) {
 			continue
 		}
@@ -59,7 +59,7 @@ func (c *Client) checkOptions(options domain.Metadata) (bound int64, err error) 
 // checkFormats says which option gives a format beside the definition's.
 func (c *Client) checkFormats(options domain.Metadata) error {
 	for _, path := range c.api.Formats {
-		if value := option(options, path); value != nil && !IsNull(value) {
+		if value := field(options, path); value != nil && !IsNull(value) {
 			return domain.Errorf(domain.Invalid, "options: %s is given beside the definition's response_format; leave one out", path)
 		}
 	}
