@@ -75,6 +75,7 @@ var (
 		unauthenticated
 		permission_error`)
 
+	// inSize: one request exceeds what the account may use, which no waiting mends, though the status may be that of too many.
 	inSize = Words(`
 		request (?:is )?too large.*(?:per min|\(tpm\)|must be reduced|reduce your message)
 		usage is required for long context`)
@@ -142,6 +143,7 @@ var (
 	ofPolicy = Words(`_policy`)
 	ofPrompt = Words(`invalid_prompt`)
 
+	// ofCall: the provider could not take a tool call that the model wrote.
 	ofCall = Words(`
 		tool_use_failed
 		malformed_function_call
@@ -209,12 +211,6 @@ func (r Rejection) auth() bool {
 	return r.comes(401) || r.comes(403) && !r.has(ofPace) || r.comes(0, 400) && (r.has(ofAccess) || r.tells(ofKey))
 }
 
-// oversized reports whether one request exceeds what the account may use, which no waiting mends, though the status is that
-// of too many.
-func (r Rejection) oversized() bool {
-	return r.comes(0, 400, 403, 413, 429) && r.says(inSize)
-}
-
 // overflow reports whether the conversation is longer than the model's window.
 func (r Rejection) overflow() bool {
 	long := r.says(inWindow) || (r.has(ofWindow) || r.says(inSum) || r.says(inTokens) && !r.says(inOutput)) && !r.says(inPace)
@@ -227,11 +223,6 @@ func (r Rejection) filtered() bool {
 		return false
 	}
 	return r.has(ofPolicy) || r.tells(ofFilter) || r.has(ofPrompt) && !r.overflow()
-}
-
-// miswritten reports whether the provider could not take a tool call that the model wrote.
-func (r Rejection) miswritten() bool {
-	return r.comes(0, 400, 422, 424, 500) && r.tells(ofCall)
 }
 
 // notFound reports whether there is no such model, or nothing at the URL.

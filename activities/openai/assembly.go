@@ -49,9 +49,9 @@ type assembly struct {
 	// what the end says, and what its items were when they were done.
 	*wire.Attempt
 
-	done    []item
+	done, items []item
+	// summary is of which part of its summary the reasoning at a place was last.
 	summary map[wire.Count]wire.Count
-	items   []item
 	// open are the ids of the items that have begun and not ended, by their places.
 	open map[wire.Count]wire.Text
 	// argued says of which calls the arguments came in pieces.
@@ -114,14 +114,20 @@ func (s *assembly) Event(e wire.Event) (done bool, err error) {
 	case "response.output_text.delta", "response.refusal.delta":
 		s.Text(int(piece.Output), string(piece.Delta))
 	case "response.function_call_arguments.delta", "response.custom_tool_call_input.delta":
-		s.argued[piece.Output] = true
+		if piece.Delta != "" {
+			s.argued[piece.Output] = true
+		}
 		s.Call(wire.Piece{Index: int(piece.Output), Arguments: string(piece.Delta)})
 	case "response.function_call_arguments.done":
 		if !s.argued[piece.Output] {
 			s.Call(wire.Piece{Index: int(piece.Output), Arguments: string(piece.Arguments)})
 		}
 	case "response.reasoning_summary_text.delta", "response.reasoning_text.delta":
-		s.think(piece)
+		if s.summary[piece.Output] != piece.Summary {
+			s.summary[piece.Output] = piece.Summary
+			s.Reasoning(int(piece.Output), paragraph)
+		}
+		s.Reasoning(int(piece.Output), string(piece.Delta))
 	default:
 		if piece.Delta != "" {
 			s.Heard()
@@ -148,17 +154,6 @@ func (i item) is(other item) bool {
 		return bytes.Equal(i.raw, other.raw)
 	}
 	return i.ID != "" && i.ID == other.ID || i.CallID != "" && i.CallID == other.CallID
-}
-
-// think shows reasoning, the parts of a summary apart.
-func (s *assembly) think(piece event) {
-	if last, ok := s.summary[piece.Output]; !ok {
-		s.Hold(perItem)
-	} else if last != piece.Summary {
-		s.Reasoning(int(piece.Output), paragraph)
-	}
-	s.summary[piece.Output] = piece.Summary
-	s.Reasoning(int(piece.Output), string(piece.Delta))
 }
 
 func (s *assembly) begin(r response) {
