@@ -98,7 +98,7 @@ func (s *assembly) Whole(data []byte) error {
 	if s.stop = out.stopping; len(s.blocks) > 0 {
 		s.stop.Reason = cmp.Or(s.stop.Reason, wire.Unnamed) // the body is whole, so the answer is
 	}
-	return s.End()
+	return nil
 }
 
 // Event reads the next piece of an answer. What is not known is passed over.

@@ -64,7 +64,7 @@ func (s *assembly) Whole(data []byte) error {
 				return err
 			}
 		}
-		return s.End()
+		return nil
 	}
 	if err := s.read(wire.Event{Data: data}); err != nil {
 		return err
@@ -73,7 +73,7 @@ func (s *assembly) Whole(data []byte) error {
 		// The body is whole, so the answer is, whatever the server calls it.
 		s.finish = wire.Unnamed
 	}
-	return s.End()
+	return nil
 }
 
 // End closes the answer: nothing more is said.

@@ -10,7 +10,6 @@ import (
 
 	"everstep/activities/inference"
 	"everstep/activities/inference/wire"
-	"everstep/domain"
 )
 
 // statusIncomplete is what has become of a response, or an item, that was cut.
@@ -212,7 +211,7 @@ func (s *assembly) lost(status string) string {
 		text.WriteString(i.Content.join(""))
 		for _, c := range i.Content {
 			if c.Text+c.Refusal == "" && !slices.Contains([]wire.Text{"", "output_text", "refusal", "text"}, c.Type) {
-				return "holds content of type " + domain.Shorten(string(c.Type), maxKind) + ", which is not understood"
+				return wire.Unknown(c.Type)
 			}
 		}
 	}
@@ -235,9 +234,6 @@ func (s *assembly) lost(status string) string {
 	}
 	return ""
 }
-
-// maxKind bounds what is shown of a type that is not known.
-const maxKind = 40
 
 // final is the items of the answer: those of the end, else those that were done. Reasoning is
 // encrypted anew for each; the API wants that back which came first.

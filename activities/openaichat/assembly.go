@@ -78,12 +78,9 @@ func (s *assembly) Whole(data []byte) error {
 	if out.Choices == nil {
 		return s.Malformed("the answer has no choices", data)
 	}
-	if err := s.take(out, true, data); err != nil {
-		return err
-	}
-	// The body is whole, so the answer is, whatever the server calls it.
-	s.finish = cmp.Or(s.finish, wire.Unnamed)
-	return s.End()
+	err := s.take(out, true, data)
+	s.finish = cmp.Or(s.finish, wire.Unnamed) // the body is whole, so the answer is, whatever the server calls it
+	return err
 }
 
 // Event reads the next piece of an answer.
@@ -144,7 +141,7 @@ func (s *assembly) take(piece reply, whole bool, data []byte) error {
 	}
 	for _, c := range *piece.Choices {
 		if kind := cmp.Or(c.Delta.unknown, c.Message.unknown); kind != "" {
-			return s.Malformed("the answer holds content of type "+domain.Shorten(kind, maxKind)+", which is not understood", data)
+			return s.Malformed("the answer "+wire.Unknown(kind), data)
 		}
 		if wire.Present(c.Error) {
 			return s.Inner(c.Error)
@@ -175,9 +172,6 @@ func (s *assembly) take(piece reply, whole bool, data []byte) error {
 	s.Flush()
 	return s.Broken(s.finish, data)
 }
-
-// maxKind bounds what is shown of a type that is not known.
-const maxKind = 40
 
 // counts reports whether a choice is the one that is read.
 func (s *assembly) counts(index wire.Text) bool {

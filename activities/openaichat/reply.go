@@ -50,7 +50,7 @@ type content struct {
 	// older is the call in the field of older models.
 	older wire.Piece
 	// unknown is the type of a part of the content that is not understood, empty where there is none.
-	unknown string
+	unknown wire.Text
 	// beside is what only the server knows.
 	beside wire.Extra
 }
@@ -156,7 +156,10 @@ var ofPart = wire.Names("type text content refusal thinking annotations logprobs
 
 // body is a message's content: a text, or parts of which some may be thinking, a refusal, or
 // of a type that is not known.
-type body struct{ text, thinking, refusal, unknown string }
+type body struct {
+	text, thinking, refusal string
+	unknown                 wire.Text
+}
 
 // UnmarshalJSON never fails.
 func (b *body) UnmarshalJSON(data []byte) error {
@@ -212,7 +215,7 @@ func (b *body) add(raw json.RawMessage) (known bool) {
 	case "":
 	default:
 		if p.Text+p.Refusal == "" {
-			b.unknown = string(p.Type)
+			b.unknown = p.Type
 		}
 	}
 	b.text += string(p.Text)

@@ -60,6 +60,14 @@ func (a *Attempt) Malformed(what string, body []byte) *domain.Error {
 	return a.Fail(domain.Unavailable, domain.CodeMalformed, body, "%s", what)
 }
 
+// maxKind bounds what is shown of a type that is not known.
+const maxKind = 40
+
+// Unknown says that an answer holds content of a type that is not understood.
+func Unknown(kind Text) string {
+	return "holds content of type " + domain.Shorten(string(kind), maxKind) + ", which is not understood"
+}
+
 // Redact takes the key, also one used of late, out of a text that comes from elsewhere.
 func (a *Attempt) Redact(text string) string { return a.client.secrets.redact(text) }
 

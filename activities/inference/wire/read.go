@@ -24,7 +24,7 @@ type Decoder interface {
 	// Event takes the next event of a stream that holds anything but [DONE]; done means that none follows on
 	// which anything depends. The data is good until Event returns.
 	Event(e Event) (done bool, err error)
-	// Whole takes a body in one piece. It is valid JSON.
+	// Whole takes a body in one piece, which is valid JSON. End is called behind it.
 	Whole(data []byte) error
 	// Finish is the API's own word for why the model stopped, empty until its mark of the
 	// end was seen: then the answer is whole, unless more of it follows. Events with usage may.
@@ -84,6 +84,9 @@ func (a *Attempt) readWhole(stream *Stream, d Decoder) error {
 		return a.Malformed("the answer is not valid JSON, or was cut", data)
 	}
 	if err := d.Whole(data); err != nil {
+		return err
+	}
+	if err := d.End(); err != nil {
 		return err
 	}
 	if d.Finish() == "" {
