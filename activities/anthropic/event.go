@@ -1,7 +1,6 @@
 package anthropic
 
 import (
-	"cmp"
 	"encoding/json"
 	"maps"
 
@@ -81,12 +80,9 @@ func over(u, later wire.Usage) wire.Usage {
 // normal is a usage in our own form: the API counts what concerns the cache beside the input, some servers count it inside,
 // which a total tells, or the name that other APIs have for it.
 func normal(u wire.Usage) domain.Usage {
-	inside, cached, written := cmp.Or(u["input"], u["prompt"]), u["cached"], u["written"]
-	input := inside + cached + written
-	if inside >= max(cached, written) && (u["input"] == 0 || u["total"] == inside+u["output"]) {
-		input = inside
+	if input := u["input"]; input > 0 && (input < max(u["cached"], u["written"]) || u["total"] != input+u["output"]) {
+		u = maps.Clone(u)
+		u["fresh"] = input
 	}
-	return wire.Consistent(domain.Usage{
-		InputTokens: input, OutputTokens: u["output"], CacheReadTokens: cached, CacheWriteTokens: written, ReasoningTokens: u["thought"],
-	}, u["total"])
+	return u.Domain()
 }

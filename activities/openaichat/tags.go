@@ -184,20 +184,11 @@ func begun(text, tag string) int {
 
 // calledInText takes a call that stands in the text, and reports whether it is one.
 func (s *assembly) calledInText(text string) bool {
-	var call struct {
-		Name       string          `json:"name"`
-		Arguments  json.RawMessage `json:"arguments"`
-		Parameters json.RawMessage `json:"parameters"`
-	}
-	if json.Unmarshal([]byte(text), &call) != nil || call.Name == "" {
+	call, err := readCall([]byte(text))
+	if err != nil || call.Name == "" {
 		return false
 	}
-	if call.Arguments == nil {
-		call.Arguments = call.Parameters
-	}
-	var arguments wire.Text
-	_ = arguments.UnmarshalJSON(call.Arguments) // it is JSON, or nothing
-	s.Call(wire.Piece{Index: inText + s.tags.calls, Name: call.Name, Arguments: cmp.Or(string(arguments), "{}")})
+	s.Call(wire.Piece{Index: inText + s.tags.calls, Name: call.Name, Arguments: cmp.Or(call.Arguments, "{}")})
 	s.tags.calls++
 	return true
 }

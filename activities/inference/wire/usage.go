@@ -96,7 +96,7 @@ var signs = bytes.Fields([]byte(`okens" okenCount" oken_count" "tokens_ eval_cou
 func (u Usage) Domain() domain.Usage {
 	all := domain.Usage{InputTokens: max(u["input"], u["prompt"]), OutputTokens: u["output"], CacheReadTokens: u["cached"], CacheWriteTokens: u["written"], ReasoningTokens: u["thought"]}
 	if u["fresh"] > 0 {
-		all.InputTokens = max(all.InputTokens, u["fresh"]+all.CacheReadTokens)
+		all.InputTokens = max(all.InputTokens, u["fresh"]+all.CacheReadTokens+all.CacheWriteTokens)
 	}
 	return Consistent(all, u["total"])
 }
