@@ -121,7 +121,15 @@ func encode(call inference.Call, bound int64) ([]byte, error) {
 		fields["systemInstruction"] = genai.Content{Parts: conversation.system}
 	}
 	if len(call.Tools) > 0 {
-		fields["tools"] = []genai.Tool{{FunctionDeclarations: declarations(call.Tools)}}
+		var tool genai.Tool
+		for _, t := range call.Tools {
+			f := &genai.FunctionDeclaration{Name: t.Name, Description: t.Description}
+			if len(t.Schema) > 0 {
+				f.ParametersJsonSchema, _ = output.Plain(t.Schema)
+			}
+			tool.FunctionDeclarations = append(tool.FunctionDeclarations, f)
+		}
+		fields["tools"] = []genai.Tool{tool}
 	}
 	for key, value := range call.Config.Options {
 		if !wire.IsNull(value) {
@@ -168,18 +176,6 @@ func generating(call inference.Call, native bool, bound int64) (map[string]json.
 		fields[maxOutputTokens], err = wire.JSON(min(bound, math.MaxInt32))
 	}
 	return fields, err
-}
-
-func declarations(tools []domain.ToolSpec) []*genai.FunctionDeclaration {
-	out := make([]*genai.FunctionDeclaration, 0, len(tools))
-	for _, t := range tools {
-		f := &genai.FunctionDeclaration{Name: t.Name, Description: t.Description}
-		if len(t.Schema) > 0 {
-			f.ParametersJsonSchema, _ = output.Plain(t.Schema)
-		}
-		out = append(out, f)
-	}
-	return out
 }
 
 // calling says how the model is to use its tools: as the options have it, and so that it calls

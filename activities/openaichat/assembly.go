@@ -139,7 +139,7 @@ func (s *assembly) take(piece reply, whole bool, data []byte) error {
 	if piece.Choices == nil {
 		return nil
 	}
-	for _, c := range *piece.Choices {
+	for _, c := range piece.Choices {
 		if kind := cmp.Or(c.Delta.unknown, c.Message.unknown); kind != "" {
 			return s.Malformed("the answer "+wire.Unknown(kind), data)
 		}
@@ -155,16 +155,16 @@ func (s *assembly) take(piece reply, whole bool, data []byte) error {
 			s.takeBlocks(said.blocks)
 		}
 		before := s.Held()
-		if whole {
-			if !s.takeContent(c.Message, true) {
-				s.takeContent(c.Delta, true)
-			}
-		} else {
-			s.takePiece(c)
+		switch {
+		case !whole:
+			// A role begins an answer, unless the server sends it with each piece, with the last, or with a call.
+			s.again = s.again || c.Delta.role != "" && s.bare && c.FinishReason == "" && c.Delta.size() == 0
+			s.bare = s.takeContent(c.Delta, false) && c.Delta.role == "" || s.bare
+			s.takeSoFar(c.Message)
+		case !s.takeContent(c.Message, true):
+			s.takeContent(c.Delta, true)
 		}
-		if said := s.Held() != before; said && s.finish != "" {
-			s.open = true
-		}
+		s.open = s.open || s.finish != "" && s.Held() != before
 		if c.FinishReason != "" && c.FinishReason != "null" {
 			s.finish, s.open = string(c.FinishReason), false
 		}
@@ -185,16 +185,6 @@ func (s *assembly) counts(index wire.Text) bool {
 		s.Restart()
 	}
 	return s.choice == index
-}
-
-// takePiece takes a choice of a stream. A role begins an answer, unless the server sends it
-// with each piece, with the last, or with a call.
-func (s *assembly) takePiece(c choice) {
-	s.again = s.again || c.Delta.role != "" && s.bare && c.FinishReason == "" && c.Delta.size() == 0
-	if s.takeContent(c.Delta, false) && c.Delta.role == "" {
-		s.bare = true
-	}
-	s.takeSoFar(c.Message)
 }
 
 // takeContent takes a message or a piece of one, and reports whether it says anything. The

@@ -15,7 +15,7 @@ import (
 type reply struct {
 	ID      wire.Text       `json:"id"`
 	Model   wire.Text       `json:"model"`
-	Choices *[]choice       `json:"choices"`
+	Choices []choice        `json:"choices"`
 	Error   json.RawMessage `json:"error"`
 	// What is said in the place of choices is an error too.
 	Message wire.Text       `json:"message"`
