@@ -147,26 +147,22 @@ func (s *assembly) take(piece event, data []byte) error {
 			return s.Malformed("the stream holds a piece of a block that never began", data)
 		}
 		return s.goOn(b, piece.Delta, data)
-	case "message_delta":
-		s.stopped(piece)
+	case "message_delta", "message_stop":
+		for _, said := range []stopping{piece.stopping, piece.Delta.stopping} { // some servers say it beside the delta
+			if said.Reason != "" {
+				s.stop = said
+			}
+		}
 		s.report(piece.Usage)
-	case "message_stop":
-		s.stopped(piece)
+		if piece.Type == "message_delta" {
+			return nil
+		}
 		if s.Usage.IsZero() {
 			s.Report(wire.UsageIn(data))
 		}
 		return s.End()
 	}
 	return nil
-}
-
-// stopped takes why the model stopped, which some servers say beside the piece that is for it.
-func (s *assembly) stopped(piece event) {
-	for _, said := range []stopping{piece.stopping, piece.Delta.stopping} {
-		if said.Reason != "" {
-			s.stop = said
-		}
-	}
 }
 
 // is reports whether the beginning of a block is that of this one, by its id.

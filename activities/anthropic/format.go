@@ -48,21 +48,17 @@ func structured(model string) bool {
 // tellFormat puts the format, where it is told in the API's own way, beside the given
 // output_config.
 func (o *options) tellFormat(call inference.Call) error {
-	output := maps.Clone(o.output)
+	output := map[string]any{}
+	for name, value := range o.output {
+		output[name] = value
+	}
 	if call.OutputMode == domain.OutputNative && call.Format.Type == domain.FormatSchema {
 		var schema map[string]json.RawMessage
 		if json.Unmarshal(call.Format.Schema, &schema) != nil || schema == nil {
 			return domain.Errorf(domain.Invalid, "response_format: has no schema that is an object; give one")
 		}
 		delete(schema, "$schema")
-		format, err := json.Marshal(map[string]any{"type": "json_schema", "schema": schema})
-		if err != nil {
-			return err
-		}
-		if output == nil {
-			output = map[string]json.RawMessage{}
-		}
-		output["format"] = format
+		output["format"] = map[string]any{"type": "json_schema", "schema": schema}
 	}
 	if len(output) == 0 {
 		return nil
