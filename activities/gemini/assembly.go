@@ -154,7 +154,7 @@ func (s *assembly) take(c candidate, data []byte) error {
 		if p.Call != nil && p.Call.ID+p.Call.Name == "" && !wire.Present(p.Call.Args) {
 			p.Call = nil // filled in
 		}
-		if p.Call != nil && p.Call.unfinished() {
+		if p.Call != nil && (wire.Present(p.Call.Partial) || wire.Present(p.Call.WillContinue)) {
 			return s.Malformed("the server sends the arguments of calls in pieces, which was not asked for", data)
 		}
 		if wire.Present(raw) {
@@ -190,7 +190,7 @@ func (s *assembly) takePart(p part, raw json.RawMessage, data []byte) error {
 	switch {
 	case p.Call != nil:
 		next.Call = true
-		call := domain.ToolCall{ID: string(p.Call.ID), Name: string(p.Call.Name), Arguments: p.Call.arguments()}
+		call := domain.ToolCall{ID: string(p.Call.ID), Name: string(p.Call.Name), Arguments: cmp.Or(wire.ObjectIn(p.Call.Args), "{}")}
 		if again, err := s.repeats(call, wire.Present(p.Call.Args), data); again || err != nil {
 			return err
 		}
@@ -346,12 +346,4 @@ func (c *calledFor) UnmarshalJSON(data []byte) error {
 	type plain calledFor
 	c.beside = wire.Unread(data, ofCall)
 	return json.Unmarshal(data, (*plain)(c))
-}
-
-// unfinished reports whether the arguments come in pieces.
-func (c calledFor) unfinished() bool { return wire.Present(c.Partial) || wire.Present(c.WillContinue) }
-
-// arguments are the call's as they came, be it in a text. A call without any has none to give.
-func (c calledFor) arguments() string {
-	return cmp.Or(wire.ObjectIn(c.Args), "{}")
 }

@@ -295,7 +295,7 @@ func (s *assembly) write() (refused, cut bool) {
 			}
 			s.Text(at, i.Content.join(""))
 		case itemReasoning:
-			s.Reasoning(at, i.thoughts())
+			s.Reasoning(at, cmp.Or(i.Summary.join(paragraph), i.Content.join(paragraph)))
 			if s.followed(k) && i.returnable() && utf8.Valid(i.raw) {
 				s.Keep(at, "", i.raw)
 			}
@@ -332,12 +332,4 @@ func (s *assembly) followed(k int) bool {
 // stands reports whether an item is sent back.
 func (i item) stands() bool {
 	return i.Type == itemCall || i.Type == itemMessage && i.Content.join("") != ""
-}
-
-// thoughts is what can be read of reasoning.
-func (i item) thoughts() string {
-	if text := i.Summary.join(paragraph); text != "" {
-		return text
-	}
-	return i.Content.join(paragraph)
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"regexp"
 	"strconv"
 	"strings"
 
@@ -100,13 +101,18 @@ func (d Dialect) boundBy(options domain.Metadata) (string, error) {
 		maxTokens, maxCompletionTokens)
 }
 
+var nineLetters = regexp.MustCompile(`^[a-zA-Z0-9]{9}$`)
+
 // messages writes the conversation, each message without the union around it.
 func messages(call inference.Call, d Dialect, server string) (out [][]byte, err error) {
 	add := func(m json.Marshaler) {
 		text, failed := m.MarshalJSON()
 		out, err = append(out, text), errors.Join(err, failed)
 	}
-	pairs := d.pairing()
+	pairs := wire.Pairing{}
+	if d.without(freeIDs) {
+		pairs = wire.Pairing{Accepts: nineLetters.MatchString, Make: func(n int) string { return fmt.Sprintf("%09d", n) }}
+	}
 	failed := wire.Each("message", d.turns(call.System, call.Messages, server), func(i int, m domain.Message) error {
 		switch m.Role {
 		case domain.RoleDeveloper:
