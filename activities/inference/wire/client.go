@@ -278,8 +278,10 @@ func (c *Client) CheckFormat(config domain.LLMConfig, format domain.ResponseForm
 	if err == nil {
 		_, err = c.checkOptions(config.Options)
 	}
-	if err == nil {
-		err = c.checkFormats(config.Options)
+	for _, path := range c.api.Formats {
+		if given := field(config.Options, path); err == nil && given != nil && !IsNull(given) {
+			err = domain.Errorf(domain.Invalid, "options: %s is given beside the definition's response_format; leave one out", path)
+		}
 	}
 	if err == nil && c.api.CheckFormat != nil {
 		err = c.api.CheckFormat(config, format, tools)

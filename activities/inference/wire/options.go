@@ -55,13 +55,3 @@ func (c *Client) checkOptions(options domain.Metadata) (bound int64, err error) 
 	}
 	return bound, c.api.Options(options)
 }
-
-// checkFormats says which option gives a format beside the definition's.
-func (c *Client) checkFormats(options domain.Metadata) error {
-	for _, path := range c.api.Formats {
-		if value := field(options, path); value != nil && !IsNull(value) {
-			return domain.Errorf(domain.Invalid, "options: %s is given beside the definition's response_format; leave one out", path)
-		}
-	}
-	return nil
-}
