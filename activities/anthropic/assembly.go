@@ -1,6 +1,8 @@
 package anthropic
 
 import (
+	"bytes"
+	"cmp"
 	"encoding/json"
 	"maps"
 	"slices"
@@ -19,13 +21,13 @@ type assembly struct {
 	from   string
 	blocks []*block
 	// open finds a block by the server's number of it.
-	open  map[int]*block
+	open  map[wire.Count]*block
 	usage wire.Usage
 	stop  stopping
 	// begun says that the answer has begun, over that its end was seen.
 	begun, over bool
 	// early is the content that came with the beginning: some servers send all of it there.
-	early []json.RawMessage
+	early wire.List
 }
 
 // perBlock is what a block takes beside its words.
@@ -60,15 +62,22 @@ func (s *assembly) End() error {
 		return nil
 	}
 	if len(s.blocks) == 0 {
-		for i, raw := range s.early {
-			if err := s.begin(&i, raw); err != nil {
-				return err
-			}
+		if err := s.beginAll(s.early); err != nil {
+			return err
 		}
 	}
 	s.over = true
 	s.finish()
 	s.Flush()
+	return nil
+}
+
+func (s *assembly) beginAll(content wire.List) error {
+	for i, raw := range content {
+		if err := s.begin(new(wire.Count(i)), raw); err != nil {
+			return err
+		}
+	}
 	return nil
 }
 
@@ -83,14 +92,12 @@ func (s *assembly) Whole(data []byte) error {
 	}
 	s.Identify(out.ID, out.Model)
 	s.report(out.Usage)
-	for i, raw := range out.Content {
-		if err := s.begin(&i, raw); err != nil {
-			return err
-		}
+	if err := s.beginAll(out.Content); err != nil {
+		return err
 	}
-	s.stop, s.over = out.stopping, true
-	s.finish()
-	s.Flush()
+	if s.stop = out.stopping; len(s.blocks) > 0 {
+		s.stop.Reason = cmp.Or(s.stop.Reason, wire.Unnamed) // the body is whole, so the answer is
+	}
 	return nil
 }
 
@@ -140,12 +147,16 @@ func (s *assembly) take(piece event, data []byte) error {
 			return s.Malformed("the stream holds a piece of a block that never began", data)
 		}
 		return s.goOn(b, piece.Delta, data)
-	case "message_delta":
-		if piece.Delta.Reason != "" {
-			s.stop = piece.Delta.stopping
+	case "message_delta", "message_stop":
+		for _, said := range []stopping{piece.stopping, piece.Delta.stopping} { // some servers say it beside the delta
+			if said.Reason != "" {
+				s.stop = said
+			}
 		}
 		s.report(piece.Usage)
-	case "message_stop":
+		if piece.Type == "message_delta" {
+			return nil
+		}
 		if s.Usage.IsZero() {
 			s.Report(wire.UsageIn(data))
 		}
@@ -166,13 +177,19 @@ func (s *assembly) report(u wire.Usage) {
 }
 
 // begin takes the beginning of a block, or all of it.
-func (s *assembly) begin(index *int, raw json.RawMessage) error {
+func (s *assembly) begin(index *wire.Count, raw json.RawMessage) error {
 	b := s.add(index)
 	b.raw = raw
 	// Once as it came, and once more read.
 	s.Hold(2 * len(raw))
-	if json.Unmarshal(raw, &b.contentBlock) != nil {
+	switch {
+	case bytes.HasPrefix(raw, []byte(`"`)):
+		b.Type = "text"
+		_ = b.Text.UnmarshalJSON(raw) // it is valid
+	case json.Unmarshal(raw, &b.contentBlock) != nil:
 		return s.Malformed("the answer holds a block of another form", raw)
+	case !wire.Present(b.Input) && wire.Present(b.Arguments):
+		b.Input = b.Arguments
 	}
 	switch b.Type {
 	case "text":
@@ -186,7 +203,7 @@ func (s *assembly) begin(index *int, raw json.RawMessage) error {
 	return nil
 }
 
-func (s *assembly) add(index *int) *block {
+func (s *assembly) add(index *wire.Count) *block {
 	b := &block{place: len(s.blocks)}
 	s.blocks = append(s.blocks, b)
 	s.Hold(perBlock)
@@ -197,7 +214,7 @@ func (s *assembly) add(index *int) *block {
 }
 
 // block is that with a number, or where there is none the one that began last.
-func (s *assembly) block(index *int) *block {
+func (s *assembly) block(index *wire.Count) *block {
 	if index != nil {
 		return s.open[*index]
 	}
@@ -208,7 +225,7 @@ func (s *assembly) block(index *int) *block {
 }
 
 // at is the block that a piece belongs to. Some servers do not announce text.
-func (s *assembly) at(index *int, d delta) *block {
+func (s *assembly) at(index *wire.Count, d delta) *block {
 	b := s.block(index)
 	if kind := d.kind(); b == nil && (kind == "text_delta" || kind == "thinking_delta") {
 		b = s.add(index)

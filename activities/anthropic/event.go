@@ -1,7 +1,6 @@
 package anthropic
 
 import (
-	"cmp"
 	"encoding/json"
 	"maps"
 
@@ -12,7 +11,8 @@ import (
 // event is one of a stream's. An answer in one piece is its message.
 type event struct {
 	failure
-	Index   *int            `json:"index"`
+	stopping
+	Index   *wire.Count     `json:"index"`
 	Message *message        `json:"message"`
 	Block   json.RawMessage `json:"content_block"`
 	Delta   delta           `json:"delta"`
@@ -29,10 +29,10 @@ func (f failure) Failed() bool { return f.Type == "error" || wire.Present(f.Erro
 
 // message is an answer, or in a stream what is known of it at the beginning.
 type message struct {
-	ID      wire.Text         `json:"id"`
-	Model   wire.Text         `json:"model"`
-	Content []json.RawMessage `json:"content"`
-	Usage   wire.Usage        `json:"usage"`
+	ID      wire.Text  `json:"id"`
+	Model   wire.Text  `json:"model"`
+	Content wire.List  `json:"content"`
+	Usage   wire.Usage `json:"usage"`
 	stopping
 }
 
@@ -59,6 +59,8 @@ type contentBlock struct {
 	Thinking  wire.Text       `json:"thinking"`
 	Signature wire.Text       `json:"signature"`
 	Input     json.RawMessage `json:"input"`
+	// Arguments are the input as other APIs call it.
+	Arguments json.RawMessage `json:"arguments"`
 }
 
 // over takes a later report over an earlier one: counts are of the whole message so far, though some servers end with zeros.
@@ -78,12 +80,9 @@ func over(u, later wire.Usage) wire.Usage {
 // normal is a usage in our own form: the API counts what concerns the cache beside the input, some servers count it inside,
 // which a total tells, or the name that other APIs have for it.
 func normal(u wire.Usage) domain.Usage {
-	inside, cached, written := cmp.Or(u["input"], u["prompt"]), u["cached"], u["written"]
-	input := inside + cached + written
-	if inside >= max(cached, written) && (u["input"] == 0 || u["total"] == inside+u["output"]) {
-		input = inside
+	if input := u["input"]; input > 0 && (input < max(u["cached"], u["written"]) || u["total"] != input+u["output"]) {
+		u = maps.Clone(u)
+		u["fresh"] = input
 	}
-	return wire.Consistent(domain.Usage{
-		InputTokens: input, OutputTokens: u["output"], CacheReadTokens: cached, CacheWriteTokens: written, ReasoningTokens: u["thought"],
-	}, u["total"])
+	return u.Domain()
 }

@@ -8,17 +8,12 @@ import (
 	"strings"
 
 	"everstep/activities/inference"
-	"everstep/activities/inference/wire"
 	"everstep/activities/output"
 	"everstep/domain"
 )
 
 // checkFormat says why the API does not take a format: it takes schemas, with its newer models.
 func checkFormat(config domain.LLMConfig, format domain.ResponseFormat, _ bool) error {
-	given, _ := readOptions(config.Options)
-	if own, ok := given.output["format"]; ok && !wire.IsNull(own) {
-		return domain.Errorf(domain.Invalid, "options: output_config has a format beside the definition's; leave one out")
-	}
 	switch format.Type {
 	case domain.FormatText, "":
 		return nil
@@ -53,21 +48,17 @@ func structured(model string) bool {
 // tellFormat puts the format, where it is told in the API's own way, beside the given
 // output_config.
 func (o *options) tellFormat(call inference.Call) error {
-	output := maps.Clone(o.output)
+	output := map[string]any{}
+	for name, value := range o.output {
+		output[name] = value
+	}
 	if call.OutputMode == domain.OutputNative && call.Format.Type == domain.FormatSchema {
 		var schema map[string]json.RawMessage
 		if json.Unmarshal(call.Format.Schema, &schema) != nil || schema == nil {
 			return domain.Errorf(domain.Invalid, "response_format: has no schema that is an object; give one")
 		}
 		delete(schema, "$schema")
-		format, err := json.Marshal(map[string]any{"type": "json_schema", "schema": schema})
-		if err != nil {
-			return err
-		}
-		if output == nil {
-			output = map[string]json.RawMessage{}
-		}
-		output["format"] = format
+		output["format"] = map[string]any{"type": "json_schema", "schema": schema}
 	}
 	if len(output) == 0 {
 		return nil

@@ -67,7 +67,9 @@ func converse(call inference.Call, from string) (*conversation, error) {
 			}
 		case domain.RoleTool:
 			block, err := resultBlock(m, pairs.Answer(m.ToolResult.CallID))
-			c.user().addResult(block)
+			t := c.user()
+			t.blocks = slices.Insert(t.blocks, t.results, block)
+			t.results++
 			return err
 		}
 		return nil
@@ -111,12 +113,6 @@ func (c *conversation) user() *turn { return c.turn(anthropic.MessageParamRoleUs
 
 func (t *turn) add(blocks ...anthropic.ContentBlockParamUnion) {
 	t.blocks = append(t.blocks, blocks...)
-}
-
-// addResult puts a result behind the others, before all else that is said.
-func (t *turn) addResult(block anthropic.ContentBlockParamUnion) {
-	t.blocks = slices.Insert(t.blocks, t.results, block)
-	t.results++
 }
 
 // resultBlock is a tool's result. One that failed may hold no image.

@@ -33,21 +33,19 @@ func API() wire.API {
 		Name: Name, Server: "https://api.anthropic.com", Title: "Anthropic's Messages", Variables: "ANTHROPIC",
 		// Tools that the server runs would cost what no budget knows of.
 		Reserved: []string{"messages", "model", "stream", "system", "tools"},
-		Options: func(given domain.Metadata) (int64, error) {
-			if _, err := readOptions(given); err != nil {
-				return 0, err
-			}
-			return wire.Bound(given, maxTokens, "")
+		Objects:  []string{"output_config", "thinking"},
+		Bounds:   []string{maxTokens},
+		Formats:  []string{"output_config.format"},
+		Options: func(given domain.Metadata) error {
+			_, err := readOptions(given)
+			return err
 		},
 		CheckFormat: checkFormat, Schema: output.Flat, Prepare: prepare,
 	}
 }
 
 func prepare(a *wire.Attempt, call inference.Call) (wire.Request, wire.Decoder, error) {
-	given, err := readOptions(call.Config.Options)
-	if err != nil {
-		return wire.Request{}, nil, err
-	}
+	given, _ := readOptions(call.Config.Options) // they were checked
 	if binds(call.Config.Model) && thoughtful(call.Messages) {
 		given.bind()
 	}
@@ -60,7 +58,7 @@ func prepare(a *wire.Attempt, call inference.Call) (wire.Request, wire.Decoder, 
 	}
 	from := a.Base.Host + " " + call.Config.Model
 	body, err := encode(call, given, a.Bound, thinking, from)
-	return wire.Request{Path: path(a.Base), Header: header, Body: body}, &assembly{Attempt: a, from: from, open: map[int]*block{}, usage: wire.Usage{}}, err
+	return wire.Request{Path: path(a.Base), Header: header, Body: body}, &assembly{Attempt: a, from: from, open: map[wire.Count]*block{}, usage: wire.Usage{}}, err
 }
 
 func path(base *url.URL) string {
@@ -91,67 +89,33 @@ type options struct {
 	rest   domain.Metadata
 }
 
-// readOptions says what is wrong with the options of a model, or reads them.
-func readOptions(given domain.Metadata) (options, error) {
-	var out options
-	out.rest = domain.Metadata{}
-	for key, value := range given {
-		if err := out.read(key, value); err != "" {
-			return options{}, domain.Errorf(domain.Invalid, "options: %s %s", key, err)
+// readOptions says what is wrong with the options of a model, or reads them. One that is null leaves its field out.
+func readOptions(given domain.Metadata) (o options, err error) {
+	wrong := ""
+	_, o.caches = given["cache_control"]
+	_ = json.Unmarshal(given["output_config"], &o.output) // it was checked, or is none
+	if list := given["betas"]; list != nil && json.Unmarshal(list, &o.betas) != nil {
+		wrong = "betas is not a list of names"
+	}
+	if slices.ContainsFunc(o.betas, func(name string) bool { return wire.ToolName(name, len(name), ".") != name }) {
+		wrong = "betas has a name with characters that no name has"
+	}
+	_ = json.Unmarshal(given["thinking"], &o.thinking)
+	if o.thinking != nil {
+		o.thinks = !o.disabled()
+		if budget := o.thinking["budget_tokens"]; budget != nil && !wire.IsNull(budget) && (json.Unmarshal(budget, &o.budget) != nil || o.budget < minThinking) {
+			wrong = "thinking has a budget_tokens that is not a whole number from 1024 on"
 		}
 	}
-	return out, nil
-}
-
-// read takes one option. It returns what is wrong with it.
-func (o *options) read(key string, value json.RawMessage) (wrong string) {
-	switch null := wire.IsNull(value); {
-	case key == "cache_control":
-		o.caches = true
-		if !null {
-			o.rest[key] = value
-		}
-	case null:
-		// Null leaves a field out, and all of them are left out by themselves.
-	case key == maxTokens:
-		// It is in the attempt's bound.
-	case key == "thinking":
-		return o.readThinking(value)
-	case key == "output_config":
-		if json.Unmarshal(value, &o.output) != nil {
-			return "is not an object"
-		}
-	case key == "betas":
-		if json.Unmarshal(value, &o.betas) != nil {
-			return "is not a list of names"
-		}
-		for _, name := range o.betas {
-			if wire.ToolName(name, len(name), ".") != name {
-				return "has a name with characters that no name has"
-			}
-		}
-	default:
-		o.rest[key] = value
+	if wrong != "" {
+		return options{}, domain.Errorf(domain.Invalid, "options: %s", wrong)
 	}
-	return ""
-}
-
-func (o *options) readThinking(value json.RawMessage) (wrong string) {
-	var thinking struct {
-		Type   string      `json:"type"`
-		Budget json.Number `json:"budget_tokens"`
-	}
-	if json.Unmarshal(value, &o.thinking) != nil || json.Unmarshal(value, &thinking) != nil {
-		return `is not an object like {"type":"adaptive"}`
-	}
-	if o.thinks = thinking.Type != "disabled"; thinking.Budget == "" {
-		return ""
-	}
-	var err error
-	if o.budget, err = thinking.Budget.Int64(); err != nil || o.budget < minThinking {
-		return "has a budget_tokens that is not a whole number from 1024 on"
-	}
-	return ""
+	o.rest = domain.Metadata{}
+	maps.Copy(o.rest, given)
+	maps.DeleteFunc(o.rest, func(key string, value json.RawMessage) bool {
+		return wire.IsNull(value) || slices.Contains([]string{maxTokens, "thinking", "output_config", "betas"}, key)
+	})
+	return o, nil
 }
 
 // bounds returns the most tokens of an answer, and how many of them thinking may use: zero

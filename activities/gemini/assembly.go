@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/json"
-	"maps"
 	"regexp"
 	"slices"
 
@@ -35,7 +34,7 @@ type assembly struct {
 	again        bool
 	// choice is the index of the one candidate that counts: the first seen. elsewhere says that
 	// another has calls: where the first has none, they belong to the answer.
-	choice    *int
+	choice    *wire.Count
 	elsewhere bool
 	// finish is the last finish reason, open says that more was said since.
 	finish string
@@ -65,7 +64,7 @@ func (s *assembly) Whole(data []byte) error {
 				return err
 			}
 		}
-		return s.End()
+		return nil
 	}
 	if err := s.read(wire.Event{Data: data}); err != nil {
 		return err
@@ -74,7 +73,7 @@ func (s *assembly) Whole(data []byte) error {
 		// The body is whole, so the answer is, whatever the server calls it.
 		s.finish = wire.Unnamed
 	}
-	return s.End()
+	return nil
 }
 
 // End closes the answer: nothing more is said.
@@ -95,13 +94,20 @@ func (s *assembly) read(e wire.Event) error {
 		return err
 	}
 	s.Identify(in.ID, in.Model)
-	s.Report(normal(in.Usage)) // each piece has the count so far
+	if u := in.Usage; u != nil && u["total"] == 0 {
+		u["total"] = u["input"] + u["tools"] + u["output"] + u["thought"] // the API counts them apart
+	}
+	s.Report(in.Usage.Domain()) // each piece has the count so far
 	s.answers = s.answers || in.Candidates != nil
 	defer s.Flush()
 	before, ended := s.Held(), s.finish != ""
 	s.events++
 	s.again = false
-	for _, c := range in.Candidates {
+	for _, raw := range in.Candidates {
+		var c candidate
+		if json.Unmarshal(raw, &c) != nil {
+			return s.Malformed("the answer has a candidate of another form", e.Data)
+		}
 		if !s.counts(c.Index) {
 			s.elsewhere = s.elsewhere || c.calls()
 			continue
@@ -127,7 +133,7 @@ func (s *assembly) read(e wire.Event) error {
 }
 
 // counts reports whether a candidate is the one that is read.
-func (s *assembly) counts(index int) bool {
+func (s *assembly) counts(index wire.Count) bool {
 	if s.choice == nil {
 		s.choice = &index
 	}
@@ -142,10 +148,13 @@ func (s *assembly) take(c candidate, data []byte) error {
 		if json.Unmarshal(raw, &p) != nil {
 			return s.Malformed("the answer has a part of another form", data)
 		}
+		if p.Call != nil && !wire.Present(p.Call.Args) && wire.Present(p.Call.Arguments) {
+			p.Call.Args = p.Call.Arguments
+		}
 		if p.Call != nil && p.Call.ID+p.Call.Name == "" && !wire.Present(p.Call.Args) {
 			p.Call = nil // filled in
 		}
-		if p.Call != nil && p.Call.unfinished() {
+		if p.Call != nil && (wire.Present(p.Call.Partial) || wire.Present(p.Call.WillContinue)) {
 			return s.Malformed("the server sends the arguments of calls in pieces, which was not asked for", data)
 		}
 		if wire.Present(raw) {
@@ -177,27 +186,25 @@ var miswritten = regexp.MustCompile(`MALFORMED_|UNEXPECTED_TOOL_CALL|TOO_MANY_TO
 // takePart adds a part. Texts that follow on each other and are not signed are one.
 func (s *assembly) takePart(p part, raw json.RawMessage, data []byte) error {
 	text := string(p.Text)
-	next, again := piece{Signature: string(p.Signature)}, modelPart{Signature: string(p.Signature)}
+	next := piece{Signature: string(p.Signature)}
 	switch {
 	case p.Call != nil:
 		next.Call = true
-		call := domain.ToolCall{ID: string(p.Call.ID), Name: string(p.Call.Name), Arguments: p.Call.arguments()}
+		call := domain.ToolCall{ID: string(p.Call.ID), Name: string(p.Call.Name), Arguments: cmp.Or(wire.ObjectIn(p.Call.Args), "{}")}
 		if again, err := s.repeats(call, wire.Present(p.Call.Args), data); again || err != nil {
 			return err
 		}
-		again.Call = calledWith(call, call.ID)
 		s.Call(wire.Piece{Index: s.calls, ID: call.ID, Name: call.Name, Arguments: call.Arguments})
 		s.calls++
-	case p.Thought:
+	case wire.Present(p.Thought):
 		next.Thought = len(text)
-		again.Text, again.Thought = &text, next.Thought > 0
 		next.Thought = s.Reasoning(s.place(next), text)
 	default:
 		next.Text = len(text)
-		again.Text = &text
 		next.Text = s.Text(s.place(next), text)
 	}
-	if !same(raw, again) {
+	emptyThought := p.Call == nil && text == "" && wire.Present(p.Thought) // a layout has no such
+	if len(wire.Unread(raw, ofPart)) > 0 || emptyThought || p.Call != nil && len(p.Call.beside) > 0 {
 		next.Raw = string(raw)
 	}
 	s.add(next)
@@ -277,7 +284,7 @@ func (s *assembly) Answer() inference.Answer {
 
 // reply is a piece of an answer, or a whole one: they have the same form.
 type reply struct {
-	Candidates []candidate `json:"candidates"`
+	Candidates wire.List `json:"candidates"`
 	Feedback   struct {
 		BlockReason wire.Text `json:"blockReason"`
 	} `json:"promptFeedback"`
@@ -292,9 +299,9 @@ type reply struct {
 func (r reply) Failed() bool { return wire.Present(r.Error) || r.Candidates == nil && r.Message != "" }
 
 type candidate struct {
-	Index   int `json:"index"`
+	Index   wire.Count `json:"index"`
 	Content struct {
-		Parts []json.RawMessage `json:"parts"`
+		Parts wire.List `json:"parts"`
 	} `json:"content"`
 	FinishReason  wire.Text `json:"finishReason"`
 	FinishMessage wire.Text `json:"finishMessage"`
@@ -310,55 +317,33 @@ func (c candidate) calls() bool {
 
 // part is a part of the model's content, as far as it is understood.
 type part struct {
-	Text      wire.Text  `json:"text"`
-	Thought   bool       `json:"thought"`
-	Signature wire.Text  `json:"thoughtSignature"`
-	Call      *calledFor `json:"functionCall"`
+	Text      wire.Text       `json:"text"`
+	Thought   json.RawMessage `json:"thought"`
+	Signature wire.Text       `json:"thoughtSignature"`
+	Call      *calledFor      `json:"functionCall"`
 }
 
 type calledFor struct {
 	ID           wire.Text       `json:"id"`
 	Name         wire.Text       `json:"name"`
 	Args         json.RawMessage `json:"args"`
+	Arguments    json.RawMessage `json:"arguments"` // as other APIs call them
 	Partial      json.RawMessage `json:"partialArgs"`
 	WillContinue json.RawMessage `json:"willContinue"`
+
+	// beside are the fields that only the server knows.
+	beside wire.Extra
 }
 
-// unfinished reports whether the arguments come in pieces.
-func (c calledFor) unfinished() bool { return wire.Present(c.Partial) || wire.Present(c.WillContinue) }
+// Of a part and of a call, the fields that are read.
+var (
+	ofPart = wire.Names("text thought thoughtSignature functionCall")
+	ofCall = wire.Names("id name args arguments partialArgs willContinue")
+)
 
-// arguments are the call's as they came, be it in a text. A call without any has none to give.
-func (c calledFor) arguments() string {
-	return cmp.Or(wire.ObjectIn(c.Args), "{}")
-}
-
-// same reports whether a part as it came and as it would be written say the same; a field
-// without anything in it says nothing.
-func same(raw json.RawMessage, again modelPart) bool {
-	encoded, err := wire.JSON(again)
-	var compact bytes.Buffer
-	if json.Compact(&compact, raw) == nil && bytes.Equal(compact.Bytes(), encoded) {
-		return true // as mostly
-	}
-	var came, written map[string]json.RawMessage
-	if err != nil || json.Unmarshal(raw, &came) != nil || json.Unmarshal(encoded, &written) != nil {
-		return false
-	}
-	maps.DeleteFunc(came, func(name string, value json.RawMessage) bool { return written[name] == nil && !wire.Present(value) })
-	return maps.EqualFunc(came, written, func(a, b json.RawMessage) bool { return wire.SameJSON(string(a), string(b)) })
-}
-
-// normal is a usage in our own form: what tools of the provider's own read is part of input,
-// thoughts are part of output. The API counts both beside prompt and
-// candidates; where a server counts them inside, its total tells.
-func normal(u wire.Usage) domain.Usage {
-	input, output := u["input"]+u["tools"], u["output"]+u["thought"]
-	switch u["total"] {
-	case input + output:
-	case u["input"] + output:
-		input = u["input"]
-	case input + u["output"]:
-		output = max(u["output"], u["thought"])
-	}
-	return domain.Usage{InputTokens: input, OutputTokens: output, CacheReadTokens: u["cached"], ReasoningTokens: u["thought"]}
+// UnmarshalJSON also keeps what is not read.
+func (c *calledFor) UnmarshalJSON(data []byte) error {
+	type plain calledFor
+	c.beside = wire.Unread(data, ofCall)
+	return json.Unmarshal(data, (*plain)(c))
 }

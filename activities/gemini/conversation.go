@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"google.golang.org/genai"
 
@@ -106,7 +107,6 @@ func (c *conversation) say(role string, parts []json.RawMessage) *content {
 
 // model adds what the model said: as it came, or else put together again.
 func (c *conversation) model(index int, m domain.Message) error {
-	ids := each(m.ToolCalls, func(c domain.ToolCall) string { return c.ID })
 	parts, err := kept(m)
 	if err != nil {
 		return err
@@ -115,9 +115,12 @@ func (c *conversation) model(index int, m domain.Message) error {
 	if parts == nil {
 		spelled = callable
 	}
-	names := each(m.ToolCalls, func(c domain.ToolCall) string { return spelled(c.Name) })
+	ids, names := make([]string, len(m.ToolCalls)), make([]string, len(m.ToolCalls))
+	for k, call := range m.ToolCalls {
+		ids[k], names[k] = call.ID, spelled(call.Name)
+	}
 	if parts == nil {
-		if slices.ContainsFunc(ids, func(id string) bool { return id != "" }) {
+		if strings.Join(ids, "") != "" {
 			ids = c.pairs.Begin(index, m.ToolCalls)
 		}
 		if parts, err = written(m, ids, names, c.vouched); err != nil {
@@ -141,14 +144,6 @@ func (c *conversation) model(index int, m domain.Message) error {
 		}
 	}
 	return nil
-}
-
-func each(calls []domain.ToolCall, of func(domain.ToolCall) string) []string {
-	out := make([]string, len(calls))
-	for k, call := range calls {
-		out[k] = of(call)
-	}
-	return out
 }
 
 func (c *conversation) result(m domain.Message) error {

@@ -79,22 +79,16 @@ func plain(pieces []piece) bool {
 	return true
 }
 
-// layoutOf is the layout that a message holds. Nil: there is none.
-func layoutOf(m domain.Message) *layout {
-	for _, p := range m.Parts {
-		var found opaque
-		if p.Type == domain.PartReasoning && json.Unmarshal(p.Opaque, &found) == nil && found.Layout != nil {
-			return found.Layout
-		}
-	}
-	return nil
-}
-
 // kept returns the parts as they came. None: they are not known, or the message was changed since.
 func kept(m domain.Message) ([]json.RawMessage, error) {
-	found := layoutOf(m)
+	var found layout
+	for _, p := range m.Parts {
+		if p.Type == domain.PartReasoning {
+			_ = json.Unmarshal(p.Opaque, &opaque{&found}) // others' have no such field
+		}
+	}
 	of, text, thought := words(m)
-	if found == nil || found.Of != of {
+	if found.Of != of {
 		return nil, nil
 	}
 	calls := m.ToolCalls

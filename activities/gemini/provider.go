@@ -21,6 +21,7 @@ const Name = "gemini"
 const (
 	generationConfig = "generationConfig"
 	toolConfig       = "toolConfig"
+	functionCalling  = toolConfig + ".functionCallingConfig"
 	maxOutputTokens  = "maxOutputTokens"
 )
 
@@ -32,8 +33,16 @@ func API() wire.API {
 			return host == "googleapis.com" || strings.HasSuffix(host, ".googleapis.com")
 		},
 		KeyParameter: "key",
-		Reserved:     []string{"contents", "model", "systemInstruction", "system_instruction", "tools"},
-		Options:      options, CheckFormat: checkFormat, Schema: output.Plain,
+		Reserved: []string{
+			"contents", "model", "systemInstruction", "system_instruction", "tools",
+			generationConfig + ".candidateCount", functionCalling + ".streamFunctionCallArguments",
+		},
+		Objects: []string{generationConfig, toolConfig, functionCalling},
+		Bounds:  []string{generationConfig + "." + maxOutputTokens},
+		Formats: []string{
+			generationConfig + ".responseFormat", generationConfig + ".responseJsonSchema", generationConfig + ".responseMimeType", generationConfig + ".responseSchema",
+		},
+		Options: spelled, CheckFormat: checkFormat, Schema: output.Plain,
 		Prepare: func(a *wire.Attempt, call inference.Call) (wire.Request, wire.Decoder, error) {
 			body, err := encode(call, a.Bound)
 			request := wire.Request{Path: path(call.Config.Model), Query: url.Values{"alt": {"sse"}}, Header: a.KeyIn("X-Goog-Api-Key", ""), Body: body}
@@ -69,45 +78,18 @@ func generation(model string) int {
 	return number
 }
 
-// formats are the fields of generationConfig that say what an answer must be.
-var formats = []string{"responseFormat", "responseJsonSchema", "responseMimeType", "responseSchema"}
-
-// options says what is wrong with a model's options, or returns the bound of the answer they give.
-func options(given domain.Metadata) (bound int64, err error) {
+// spelled says which options are spelled otherwise here.
+func spelled(given domain.Metadata) error {
 	for wrong, right := range map[string]string{"generation_config": generationConfig, "tool_config": toolConfig} {
-		if _, ok := given[wrong]; ok {
-			return 0, domain.Errorf(domain.Invalid, "options: %s is written %s here", wrong, right)
+		if given[wrong] != nil {
+			return domain.Errorf(domain.Invalid, "options: %s is written %s here", wrong, right)
 		}
 	}
-	for _, key := range []string{generationConfig, toolConfig} {
-		if _, err := object(given[key]); err != nil {
-			return 0, domain.Errorf(domain.Invalid, "options: %s is not an object", key)
-		}
-	}
-	own, _ := object(given[generationConfig])
-	if _, ok := own["candidateCount"]; ok {
-		return 0, domain.Errorf(domain.Invalid, "options: generationConfig.candidateCount is set by Everstep; leave it out")
-	}
-	tools, _ := object(given[toolConfig])
-	calling, err := object(tools["functionCallingConfig"])
-	if err != nil {
-		return 0, domain.Errorf(domain.Invalid, "options: toolConfig.functionCallingConfig is not an object")
-	}
-	if string(calling["streamFunctionCallArguments"]) == "true" {
-		return 0, domain.Errorf(domain.Invalid, "options: toolConfig.functionCallingConfig.streamFunctionCallArguments is not supported; leave it out")
-	}
-	return wire.Bound(own, maxOutputTokens, generationConfig+".")
+	return nil
 }
 
-// checkFormat says why a format is not taken: the options give one too, or an older model has
-// tools.
+// checkFormat says why a format is not taken: an older model has tools.
 func checkFormat(config domain.LLMConfig, _ domain.ResponseFormat, tools bool) error {
-	own, _ := object(config.Options[generationConfig])
-	for _, key := range formats {
-		if value, ok := own[key]; ok && !wire.IsNull(value) {
-			return domain.Errorf(domain.Invalid, "options: %s.%s is given beside the definition's response_format; leave one out", generationConfig, key)
-		}
-	}
 	if older := generation(config.Model); tools && older > 0 && older < 3 {
 		return domain.Errorf(domain.Invalid, "response_format.mode: model %s takes no response format beside tools; use a newer one, leave mode out, or give mode %s or %s",
 			domain.Shorten(config.Model, 64), domain.OutputTool, domain.OutputInstruction)
@@ -115,14 +97,10 @@ func checkFormat(config domain.LLMConfig, _ domain.ResponseFormat, tools bool) e
 	return nil
 }
 
-// object reads a JSON object. What is absent or null is an empty one.
-func object(data json.RawMessage) (map[string]json.RawMessage, error) {
-	var out map[string]json.RawMessage
-	if len(data) == 0 {
-		return nil, nil
-	}
-	err := json.Unmarshal(data, &out)
-	return out, err
+// object reads a JSON object, which was checked. What is absent or null is an empty one.
+func object(data json.RawMessage) (out map[string]json.RawMessage) {
+	_ = json.Unmarshal(data, &out)
+	return out
 }
 
 // encode returns the request's body. The options were checked.
@@ -143,7 +121,15 @@ func encode(call inference.Call, bound int64) ([]byte, error) {
 		fields["systemInstruction"] = genai.Content{Parts: conversation.system}
 	}
 	if len(call.Tools) > 0 {
-		fields["tools"] = []genai.Tool{{FunctionDeclarations: declarations(call.Tools)}}
+		var tool genai.Tool
+		for _, t := range call.Tools {
+			f := &genai.FunctionDeclaration{Name: t.Name, Description: t.Description}
+			if len(t.Schema) > 0 {
+				f.ParametersJsonSchema, _ = output.Plain(t.Schema)
+			}
+			tool.FunctionDeclarations = append(tool.FunctionDeclarations, f)
+		}
+		fields["tools"] = []genai.Tool{tool}
 	}
 	for key, value := range call.Config.Options {
 		if !wire.IsNull(value) {
@@ -168,7 +154,7 @@ func encode(call inference.Call, bound int64) ([]byte, error) {
 
 // generating is how the answer is to be made: as the definition says, with the options over it.
 func generating(call inference.Call, native bool, bound int64) (map[string]json.RawMessage, error) {
-	own, _ := object(call.Config.Options[generationConfig])
+	own := object(call.Config.Options[generationConfig])
 	var config genai.GenerationConfig
 	if t := call.Config.Temperature; t != nil {
 		config.Temperature = new(float32(*t))
@@ -192,22 +178,10 @@ func generating(call inference.Call, native bool, bound int64) (map[string]json.
 	return fields, err
 }
 
-func declarations(tools []domain.ToolSpec) []*genai.FunctionDeclaration {
-	out := make([]*genai.FunctionDeclaration, 0, len(tools))
-	for _, t := range tools {
-		f := &genai.FunctionDeclaration{Name: t.Name, Description: t.Description}
-		if len(t.Schema) > 0 {
-			f.ParametersJsonSchema, _ = output.Plain(t.Schema)
-		}
-		out = append(out, f)
-	}
-	return out
-}
-
 // calling says how the model is to use its tools: as the options have it, and so that it calls
 // the one that stands for the response format, or another. Empty: as it likes.
 func calling(call inference.Call) (map[string]json.RawMessage, error) {
-	own, _ := object(call.Config.Options[toolConfig])
+	own := object(call.Config.Options[toolConfig])
 	var config genai.ToolConfig
 	if call.OutputTool != "" {
 		config.FunctionCallingConfig = &genai.FunctionCallingConfig{Mode: genai.FunctionCallingConfigModeAny}

@@ -119,8 +119,18 @@ func WithoutImages(m domain.Message) domain.Message {
 	return m
 }
 
-// surrogates finds the escapes of JSON: both halves of a character, one alone, any other.
-var surrogates = regexp.MustCompile(`\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|\\u[dD][89a-fA-F][0-9a-fA-F]{2}|\\.`)
+// escapes finds those of JSON: both halves of a character, one alone, any other.
+var escapes = regexp.MustCompile(`\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|\\u[dD][89a-fA-F][0-9a-fA-F]{2}|\\.`)
+
+// Halves finds where in some JSON half a character stands alone, which has an escape of six bytes.
+func Halves(data []byte) (places []int) {
+	for _, at := range escapes.FindAllIndex(data, -1) {
+		if at[1]-at[0] == len(`\uD83D`) {
+			places = append(places, at[0])
+		}
+	}
+	return places
+}
 
 // whole is JSON in which no half of a character stands alone: each program reads that in its own way, and many refuse it.
 // What is not JSON stays as it is.
@@ -128,12 +138,11 @@ func whole(arguments string) string {
 	if !strings.Contains(arguments, `\u`) || !json.Valid([]byte(arguments)) {
 		return arguments
 	}
-	return surrogates.ReplaceAllStringFunc(arguments, func(escape string) string {
-		if len(escape) == len(`\uFFFD`) {
-			return `\uFFFD`
-		}
-		return escape
-	})
+	mended := []byte(arguments)
+	for _, at := range Halves(mended) {
+		copy(mended[at:], `\uFFFD`)
+	}
+	return string(mended)
 }
 
 func clean(text string) string { return strings.ToValidUTF8(text, "\uFFFD") }

@@ -56,12 +56,12 @@ func (r Rejection) classify(config domain.LLMConfig) *domain.Error {
 		code domain.Code
 		says string
 	}{
-		{r.oversized(), domain.TooLarge, domain.CodeContextOverflow, "the request is larger than the account may send" + r.said()},
+		{r.comes(0, 400, 403, 413, 429) && r.says(inSize), domain.TooLarge, domain.CodeContextOverflow, "the request is larger than the account may send" + r.said()},
 		{r.quota(), domain.Denied, domain.CodeQuota, "the account has no money or quota left" + r.said()},
 		{r.filtered(), domain.Denied, domain.CodeFiltered, "the provider's filter refused the request" + r.said()},
 		{r.overflow(), domain.TooLarge, domain.CodeContextOverflow, "the conversation exceeds the context of model " + config.Model + r.said()},
 		{r.auth(), domain.Denied, domain.CodeAuth, "the provider refused the key" + r.refusal() + r.at(", at ", "") + "; check the key that the worker has"},
-		{r.miswritten(), domain.Invalid, domain.CodeMalformed, "the model wrote a tool call that the provider could not read" + r.said()},
+		{r.comes(0, 400, 422, 424, 500) && r.tells(ofCall), domain.Invalid, domain.CodeMalformed, "the model wrote a tool call that the provider could not read" + r.said()},
 		{r.notFound(), domain.Invalid, domain.CodeModelNotFound, "no model " + config.Model + " " + r.at("at ", "there") + r.said() + "; check the model's name and the base URL"},
 	} {
 		if known.is {

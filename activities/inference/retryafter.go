@@ -4,6 +4,7 @@ import (
 	"math"
 	"net/http"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -16,7 +17,7 @@ const maxAsked = 30 * 24 * time.Hour
 // milliseconds before seconds, a duration or a date, of several the longest. What cannot be read or is negative counts as not
 // asked for.
 func RetryAfter(header http.Header, now time.Time) (delay time.Duration, asked bool) {
-	exact := false
+	var exact, rough []time.Duration
 	for name, values := range header {
 		name, inMillis := strings.CutSuffix(strings.NewReplacer("-", "", "_", "").Replace(strings.ToLower(name)), "ms")
 		if !askingFields.MatchString(name) {
@@ -28,21 +29,21 @@ func RetryAfter(header http.Header, now time.Time) (delay time.Duration, asked b
 				parts = strings.Split(value, ",")
 			}
 			for _, part := range parts {
-				one, ok := wait(part, now)
-				if inMillis {
-					one, ok = Delay(part, time.Millisecond)
-				}
-				switch {
-				case !ok:
-				case inMillis && !exact:
-					delay, asked, exact = one, true, true
-				case inMillis == exact:
-					delay, asked = max(delay, one), true
+				if one, ok := Delay(part, time.Millisecond); ok && inMillis {
+					exact = append(exact, one)
+				} else if one, ok := wait(part, now); ok && !inMillis {
+					rough = append(rough, one)
 				}
 			}
 		}
 	}
-	return delay, asked
+	if len(exact) > 0 {
+		rough = exact
+	}
+	if len(rough) == 0 {
+		return 0, false
+	}
+	return slices.Max(rough), true
 }
 
 // askingFields find, without their dashes, the fields of headers and of errors that ask for a delay.

@@ -14,21 +14,21 @@ var windows = [...]*regexp.Regexp{
 	regexp.MustCompile(`(?:max|maximum|available|model's) (?:allowed )?(?:context|model|prompt|input|sequence|number of tokens)[a-z ]{0,30}[^\w\n-]{0,3}([0-9][0-9,_]*)`),
 	regexp.MustCompile(`([0-9][0-9,_]*)(?: tokens?)? (?:max|maximum) (?:context|prompt|input)`),
 	regexp.MustCompile(`context (?:window|length|size|limit)[a-z ']{0,30}[^\w\n-]{0,3}([0-9][0-9,_]*)`),
-	regexp.MustCompile(`(?:length should be \[[0-9]+, |(?:cannot exceed|must be <=|less than|at most|up to|limit(?: of| is)?:?|max) )([0-9][0-9,_]*)`),
+	regexp.MustCompile(`(?:length should be \[[0-9]+, |(?:cannot exceed|exceeds?|must be <=|less than|at most|up to|limit(?: of| is)?:?|max) )([0-9][0-9,_]*)`),
 }
 
 // ofBytes follows a number that is none of tokens.
 var ofBytes = regexp.MustCompile(`^ ?(?:[kmg]i?b|bytes?|char(?:s|acters?)?|messages?|images?|pages?)\b`)
 
-// aCode is a number that stands alone in parentheses, as the codes of some errors do.
-var aCode = regexp.MustCompile(`\([0-3]?[0-9]{1,3}\)`)
+// noWindow is a number that stands alone in parentheses, as the codes of some errors do, or bounds the answer alone.
+var noWindow = regexp.MustCompile(`\([0-3]?[0-9]{1,3}\)|(?:^|[.:;,(\n])\W{0,3}max[ _](?:\w+_)?tokens\W? (?:is|must|should|cannot)[\w<= ]{0,20} [0-9][0-9,_]*`)
 
 // leastWindow is the smallest window of a model: numbers below are of something else, and leave no room for a summary.
 const leastWindow = 1 << 10
 
 // window is the model's as the provider names it, or what one request may have. Zero: it does not.
 func (r Rejection) window() int64 {
-	text := aCode.ReplaceAllString(strings.ToLower(r.Message+"\n"+r.Hint), "")
+	text := noWindow.ReplaceAllString(strings.ToLower(r.Message+"\n"+r.Hint), "")
 	for _, one := range windows {
 		at := one.FindStringSubmatchIndex(text)
 		if at == nil || ofBytes.MatchString(text[at[3]:]) || r.Status == http.StatusRequestEntityTooLarge && !strings.Contains(text, "token") {

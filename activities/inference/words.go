@@ -75,6 +75,7 @@ var (
 		unauthenticated
 		permission_error`)
 
+	// inSize: one request exceeds what the account may use, which no waiting mends, though the status may be that of too many.
 	inSize = Words(`
 		request (?:is )?too large.*(?:per min|\(tpm\)|must be reduced|reduce your message)
 		usage is required for long context`)
@@ -94,8 +95,11 @@ var (
 		maximum (?:model|prompt) length
 		reduce the length of the
 		model token limit
-		range of input length
-		\x60inputs\x60 tokens \+`)
+		range of input length`)
+	// inSum compares what was sent and the answer together with a bound.
+	inSum = Words(`
+		\b(?:input|prompt)s?(?:\b|_)[^\n]{0,60}(?:\+|\b(?:and|plus)\b)[^\n]{0,30}(?:output|completion|max_|new_)[^\n]{0,60}(?:exceed|must be (?:<|less|at most)|(?:more|greater|larger) than)
+		(?:output|completion|max_|new_)[^\n]{0,30}(?:\+|\b(?:and|plus)\b)[^\n]{0,30}\b(?:input|prompt)s?(?:\b|_)[^\n]{0,60}(?:exceed|must be (?:<|less|at most)|(?:more|greater|larger) than)`)
 	// inFields is about a field of that name.
 	inFields = Words(`
 		(?:unknown|unrecognized|unsupported|unexpected) (?:request )?(?:parameter|argument|field|key)
@@ -139,6 +143,7 @@ var (
 	ofPolicy = Words(`_policy`)
 	ofPrompt = Words(`invalid_prompt`)
 
+	// ofCall: the provider could not take a tool call that the model wrote.
 	ofCall = Words(`
 		tool_use_failed
 		malformed_function_call
@@ -163,8 +168,11 @@ var (
 		model_decommissioned
 		not a valid model id
 		(?:no such|unknown|invalid) model(?: name| id|[:,.]|\W*(?:\n|$|['"\x60]|\w*[0-9/-]))
+		(?:no such|unknown) model \w+\W*(?:\n|$)
 		\bmodel\b.{0,80}(?:does not exist|not exist|not found|identifier is invalid)`)
 	inFeatures = Words(`no endpoints found that support`)
+	// inParts is about a part of what was asked of a model.
+	inParts = Words(`unknown model (?:option|parameter|field|key|setting|type|format|output|response|provider)s?\b`)
 )
 
 // has reports whether the code or the type has some words.
@@ -203,15 +211,9 @@ func (r Rejection) auth() bool {
 	return r.comes(401) || r.comes(403) && !r.has(ofPace) || r.comes(0, 400) && (r.has(ofAccess) || r.tells(ofKey))
 }
 
-// oversized reports whether one request exceeds what the account may use, which no waiting mends, though the status is that
-// of too many.
-func (r Rejection) oversized() bool {
-	return r.comes(0, 400, 403, 413, 429) && r.says(inSize)
-}
-
 // overflow reports whether the conversation is longer than the model's window.
 func (r Rejection) overflow() bool {
-	long := r.says(inWindow) || (r.has(ofWindow) || r.says(inTokens) && !r.says(inOutput)) && !r.says(inPace)
+	long := r.says(inWindow) || (r.has(ofWindow) || r.says(inSum) || r.says(inTokens) && !r.says(inOutput)) && !r.says(inPace)
 	return r.comes(413) || r.comes(0, 400, 422, 500) && long && !r.says(inFields) && (!r.has(ofPace) || r.window() > 0)
 }
 
@@ -223,15 +225,10 @@ func (r Rejection) filtered() bool {
 	return r.has(ofPolicy) || r.tells(ofFilter) || r.has(ofPrompt) && !r.overflow()
 }
 
-// miswritten reports whether the provider could not take a tool call that the model wrote.
-func (r Rejection) miswritten() bool {
-	return r.comes(0, 400, 422, 424, 500) && r.tells(ofCall)
-}
-
 // notFound reports whether there is no such model, or nothing at the URL.
 func (r Rejection) notFound() bool {
 	if r.comes(404, 410) {
 		return !r.says(inFeatures)
 	}
-	return r.Status < 500 && r.has(ofModel) || r.comes(0, 400, 403, 422) && r.says(ofModel)
+	return r.Status < 500 && r.has(ofModel) || r.comes(0, 400, 403, 422) && r.says(ofModel) && !r.says(inParts)
 }

@@ -10,7 +10,6 @@ import (
 
 	"everstep/activities/inference"
 	"everstep/activities/inference/wire"
-	"everstep/domain"
 )
 
 // statusIncomplete is what has become of a response, or an item, that was cut.
@@ -24,7 +23,9 @@ type event struct {
 	Output   wire.Count      `json:"output_index"`
 	Summary  wire.Count      `json:"summary_index"`
 	Delta    wire.Text       `json:"delta"`
-	Error    json.RawMessage `json:"error"`
+	// Arguments are all of a call's.
+	Arguments wire.Text       `json:"arguments"`
+	Error     json.RawMessage `json:"error"`
 }
 
 func (e event) Failed() bool { return e.Type == "error" || e.Type == "" && wire.Present(e.Error) }
@@ -47,11 +48,13 @@ type assembly struct {
 	// what the end says, and what its items were when they were done.
 	*wire.Attempt
 
-	done    []item
+	done, items []item
+	// summary is of which part of its summary the reasoning at a place was last.
 	summary map[wire.Count]wire.Count
-	items   []item
 	// open are the ids of the items that have begun and not ended, by their places.
 	open map[wire.Count]wire.Text
+	// argued says of which calls the arguments came in pieces.
+	argued map[wire.Count]bool
 	// created says that the response has begun. status is set by the end alone.
 	created        bool
 	status, reason string
@@ -74,8 +77,11 @@ func (s *assembly) Event(e wire.Event) (done bool, err error) {
 	}
 	kind := cmp.Or(string(piece.Type), e.Name)
 	switch kind {
-	case "response.completed", "response.incomplete", "response.failed":
+	case "response.completed", "response.incomplete", "response.failed", "response.done":
 		_, status, _ := strings.Cut(kind, ".")
+		if piece.Response == nil {
+			piece.Response = e.Data
+		}
 		return true, s.end(piece.Response, status)
 	case "response.created", "response.in_progress", "response.queued":
 		var r response
@@ -107,9 +113,20 @@ func (s *assembly) Event(e wire.Event) (done bool, err error) {
 	case "response.output_text.delta", "response.refusal.delta":
 		s.Text(int(piece.Output), string(piece.Delta))
 	case "response.function_call_arguments.delta", "response.custom_tool_call_input.delta":
+		if piece.Delta != "" {
+			s.argued[piece.Output] = true
+		}
 		s.Call(wire.Piece{Index: int(piece.Output), Arguments: string(piece.Delta)})
+	case "response.function_call_arguments.done":
+		if !s.argued[piece.Output] {
+			s.Call(wire.Piece{Index: int(piece.Output), Arguments: string(piece.Arguments)})
+		}
 	case "response.reasoning_summary_text.delta", "response.reasoning_text.delta":
-		s.think(piece)
+		if s.summary[piece.Output] != piece.Summary {
+			s.summary[piece.Output] = piece.Summary
+			s.Reasoning(int(piece.Output), paragraph)
+		}
+		s.Reasoning(int(piece.Output), string(piece.Delta))
 	default:
 		if piece.Delta != "" {
 			s.Heard()
@@ -138,17 +155,6 @@ func (i item) is(other item) bool {
 	return i.ID != "" && i.ID == other.ID || i.CallID != "" && i.CallID == other.CallID
 }
 
-// think shows reasoning, the parts of a summary apart.
-func (s *assembly) think(piece event) {
-	if last, ok := s.summary[piece.Output]; !ok {
-		s.Hold(perItem)
-	} else if last != piece.Summary {
-		s.Reasoning(int(piece.Output), paragraph)
-	}
-	s.summary[piece.Output] = piece.Summary
-	s.Reasoning(int(piece.Output), string(piece.Delta))
-}
-
 func (s *assembly) begin(r response) {
 	s.ID, s.Model = cmp.Or(s.ID, string(r.ID)), cmp.Or(string(r.Model), s.Model)
 	s.Report(r.Usage.Domain())
@@ -161,7 +167,14 @@ func (s *assembly) end(data []byte, status string) error {
 		return s.Malformed("the response has another form", data)
 	}
 	s.begin(r)
-	status = cmp.Or(string(r.Status), status)
+	switch said := string(r.Status); {
+	case said == "failed", said == "cancelled", said == statusIncomplete:
+		status = said
+	case status == "done", status == "" && r.Output != nil && said != "in_progress" && said != "queued":
+		status = "completed" // the body is whole, so the answer is, whatever the server calls it
+	case status == "":
+		status = said
+	}
 	switch {
 	case wire.Present(r.Error):
 		return s.Inner(r.Error)
@@ -198,7 +211,7 @@ func (s *assembly) lost(status string) string {
 		text.WriteString(i.Content.join(""))
 		for _, c := range i.Content {
 			if c.Text+c.Refusal == "" && !slices.Contains([]wire.Text{"", "output_text", "refusal", "text"}, c.Type) {
-				return "holds content of type " + domain.Shorten(string(c.Type), maxKind) + ", which is not understood"
+				return wire.Unknown(c.Type)
 			}
 		}
 	}
@@ -221,9 +234,6 @@ func (s *assembly) lost(status string) string {
 	}
 	return ""
 }
-
-// maxKind bounds what is shown of a type that is not known.
-const maxKind = 40
 
 // final is the items of the answer: those of the end, else those that were done. Reasoning is
 // encrypted anew for each; the API wants that back which came first.
@@ -285,7 +295,7 @@ func (s *assembly) write() (refused, cut bool) {
 			}
 			s.Text(at, i.Content.join(""))
 		case itemReasoning:
-			s.Reasoning(at, i.thoughts())
+			s.Reasoning(at, cmp.Or(i.Summary.join(paragraph), i.Content.join(paragraph)))
 			if s.followed(k) && i.returnable() && utf8.Valid(i.raw) {
 				s.Keep(at, "", i.raw)
 			}
@@ -322,12 +332,4 @@ func (s *assembly) followed(k int) bool {
 // stands reports whether an item is sent back.
 func (i item) stands() bool {
 	return i.Type == itemCall || i.Type == itemMessage && i.Content.join("") != ""
-}
-
-// thoughts is what can be read of reasoning.
-func (i item) thoughts() string {
-	if text := i.Summary.join(paragraph); text != "" {
-		return text
-	}
-	return i.Content.join(paragraph)
 }

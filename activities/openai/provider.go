@@ -26,11 +26,18 @@ func API() wire.API {
 		Name: Name, Server: "https://api.openai.com/v1", Title: "OpenAI's Responses", Variables: "OPENAI", Official: wire.OfOpenAI, ObjectsOnly: true, MinOutputTokens: 16,
 		// Some of these would make the server keep the conversation.
 		Reserved: []string{"background", "context_management", "conversation", "input", "instructions", "model", "previous_response_id", "stream", "tools"},
-		Options:  checkOptions, CheckFormat: checkFormat, Schema: output.Merged,
+		Objects:  []string{"text"},
+		Bounds:   []string{maxOutputTokens},
+		Formats:  []string{"text.format"},
+		Options: func(given domain.Metadata) error {
+			_, err := readOptions(given)
+			return err
+		},
+		Schema: output.Merged,
 		Prepare: func(a *wire.Attempt, call inference.Call) (wire.Request, wire.Decoder, error) {
 			body, err := encode(call, a.Bound)
 			request := wire.Request{Path: "responses", Header: a.KeyIn("Authorization", "Bearer "), Body: body}
-			return request, &assembly{Attempt: a, summary: map[wire.Count]wire.Count{}, open: map[wire.Count]wire.Text{}}, err
+			return request, &assembly{Attempt: a, summary: map[wire.Count]wire.Count{}, open: map[wire.Count]wire.Text{}, argued: map[wire.Count]bool{}}, err
 		},
 	}
 }
@@ -42,37 +49,20 @@ type options struct {
 	rest    domain.Metadata
 }
 
-// readOptions says what is wrong with the options of a model, or reads them. One that is null leaves its field out.
+// readOptions says what is wrong with the options of a model, or reads them.
 func readOptions(given domain.Metadata) (o options, err error) {
+	_ = json.Unmarshal(given["text"], &o.text) // it was checked, or is none
+	if value := given["include"]; value != nil && json.Unmarshal(value, &o.include) != nil {
+		err = domain.Errorf(domain.Invalid, "options: include is not a list; give a list of names, or null to ask for nothing")
+	}
 	o.rest = maps.Clone(given)
-	take := func(key string, into any, right string) {
-		if value, ok := given[key]; ok && !wire.IsNull(value) {
+	delete(o.rest, maxOutputTokens) // it is in the bound
+	for _, key := range []string{"text", "include"} {
+		if !wire.IsNull(given[key]) {
 			delete(o.rest, key)
-			if json.Unmarshal(value, into) != nil {
-				err = domain.Errorf(domain.Invalid, "options: %s is not %s", key, right)
-			}
 		}
 	}
-	take("text", &o.text, `an object; write it like {"verbosity": "low"}`)
-	take("include", &o.include, "a list; give a list of names, or null to ask for nothing")
 	return o, err
-}
-
-// checkOptions says what is wrong with a model's options, or returns the bound of the answer
-// they give.
-func checkOptions(given domain.Metadata) (bound int64, err error) {
-	if _, err := readOptions(given); err != nil {
-		return 0, err
-	}
-	return wire.Bound(given, maxOutputTokens, "")
-}
-
-// checkFormat says why a format is not taken. A schema outside of strict mode is sent without it.
-func checkFormat(config domain.LLMConfig, _ domain.ResponseFormat, _ bool) error {
-	if given, _ := readOptions(config.Options); given.text["format"] != nil {
-		return domain.Errorf(domain.Invalid, "options: text.format is given beside the definition's response_format; leave one out")
-	}
-	return nil
 }
 
 // reasons reports whether a model thinks before it answers, as all newer ones do. The others

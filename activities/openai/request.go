@@ -36,11 +36,7 @@ func encode(call inference.Call, bound int64) ([]byte, error) {
 		p.Tools = append(p.Tools, definition(tool, tool.Name == call.OutputTool))
 	}
 	// Of include and text, what is ours stays beside what is given.
-	given, err := readOptions(call.Config.Options)
-	if err != nil {
-		return nil, err
-	}
-	delete(given.rest, maxOutputTokens) // it is in the bound
+	given, _ := readOptions(call.Config.Options) // they were checked
 	for _, name := range given.include {
 		if !slices.Contains(p.Include, name) {
 			p.Include = append(p.Include, name)
@@ -247,8 +243,11 @@ func read(opaque json.RawMessage) item {
 	if json.Unmarshal(opaque, &kept) != nil {
 		return item{raw: opaque}
 	}
-	if kept.Type == "custom_tool_call" { // its arguments are free text
+	switch {
+	case kept.Type == "custom_tool_call": // its arguments are free text
 		kept.Type, kept.Arguments = itemCall, kept.Input
+	case kept.Type == "" && kept.Content != nil:
+		kept.Type = itemMessage
 	}
 	return kept
 }
@@ -295,11 +294,7 @@ type content struct {
 
 // UnmarshalJSON takes what is no list for a list of one, and what is no object for a text. It never fails.
 func (c *contents) UnmarshalJSON(data []byte) error {
-	var list []json.RawMessage
-	if json.Unmarshal(data, &list) != nil {
-		list = []json.RawMessage{data}
-	}
-	for _, raw := range list {
+	for _, raw := range wire.ListOf(data) {
 		var one content
 		if json.Unmarshal(raw, &one) != nil {
 			_ = one.Text.UnmarshalJSON(raw)

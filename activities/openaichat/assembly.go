@@ -44,9 +44,8 @@ type assembly struct {
 	// bare says that a piece was said without a role, again that a role came after it.
 	bare, again bool
 
-	// brought is what the deltas of a stream have brought. What they have not is taken from
-	// message, the whole so far, which some servers send beside them or in their place.
-	brought struct{ text, thinking, calls bool }
+	// message is the whole so far, which some servers send beside the deltas of a stream or in their place: what these have
+	// not brought is taken from it.
 	message content
 	// older is the call that came in the field of older models.
 	older wire.Draft
@@ -67,7 +66,7 @@ func (s *assembly) Finish() string {
 }
 
 func (s *assembly) callsElsewhere() bool {
-	return s.elsewhere && !s.brought.calls && s.message.size() == 0
+	return s.elsewhere && s.message.size() == 0 && !s.Called() && !s.older.Called()
 }
 
 // Whole reads an answer that came in one piece.
@@ -79,12 +78,9 @@ func (s *assembly) Whole(data []byte) error {
 	if out.Choices == nil {
 		return s.Malformed("the answer has no choices", data)
 	}
-	if err := s.take(out, true, data); err != nil {
-		return err
-	}
-	// The body is whole, so the answer is, whatever the server calls it.
-	s.finish = cmp.Or(s.finish, wire.Unnamed)
-	return s.End()
+	err := s.take(out, true, data)
+	s.finish = cmp.Or(s.finish, wire.Unnamed) // the body is whole, so the answer is, whatever the server calls it
+	return err
 }
 
 // Event reads the next piece of an answer.
@@ -143,9 +139,9 @@ func (s *assembly) take(piece reply, whole bool, data []byte) error {
 	if piece.Choices == nil {
 		return nil
 	}
-	for _, c := range *piece.Choices {
+	for _, c := range piece.Choices {
 		if kind := cmp.Or(c.Delta.unknown, c.Message.unknown); kind != "" {
-			return s.Malformed("the answer holds content of type "+domain.Shorten(kind, maxKind)+", which is not understood", data)
+			return s.Malformed("the answer "+wire.Unknown(kind), data)
 		}
 		if wire.Present(c.Error) {
 			return s.Inner(c.Error)
@@ -159,16 +155,16 @@ func (s *assembly) take(piece reply, whole bool, data []byte) error {
 			s.takeBlocks(said.blocks)
 		}
 		before := s.Held()
-		if whole {
-			if !s.takeContent(c.Message, true) {
-				s.takeContent(c.Delta, true)
-			}
-		} else {
-			s.takePiece(c)
+		switch {
+		case !whole:
+			// A role begins an answer, unless the server sends it with each piece, with the last, or with a call.
+			s.again = s.again || c.Delta.role != "" && s.bare && c.FinishReason == "" && c.Delta.size() == 0
+			s.bare = s.takeContent(c.Delta, false) && c.Delta.role == "" || s.bare
+			s.takeSoFar(c.Message)
+		case !s.takeContent(c.Message, true):
+			s.takeContent(c.Delta, true)
 		}
-		if said := s.Held() != before; said && s.finish != "" {
-			s.open = true
-		}
+		s.open = s.open || s.finish != "" && s.Held() != before
 		if c.FinishReason != "" && c.FinishReason != "null" {
 			s.finish, s.open = string(c.FinishReason), false
 		}
@@ -176,9 +172,6 @@ func (s *assembly) take(piece reply, whole bool, data []byte) error {
 	s.Flush()
 	return s.Broken(s.finish, data)
 }
-
-// maxKind bounds what is shown of a type that is not known.
-const maxKind = 40
 
 // counts reports whether a choice is the one that is read.
 func (s *assembly) counts(index wire.Text) bool {
@@ -192,16 +185,6 @@ func (s *assembly) counts(index wire.Text) bool {
 		s.Restart()
 	}
 	return s.choice == index
-}
-
-// takePiece takes a choice of a stream. A role begins an answer, unless the server sends it
-// with each piece, with the last, or with a call.
-func (s *assembly) takePiece(c choice) {
-	s.again = s.again || c.Delta.role != "" && s.bare && c.FinishReason == "" && c.Delta.size() == 0
-	if s.takeContent(c.Delta, false) && c.Delta.role == "" {
-		s.bare = true
-	}
-	s.takeSoFar(c.Message)
 }
 
 // takeContent takes a message or a piece of one, and reports whether it says anything. The
@@ -232,9 +215,6 @@ func (s *assembly) takeContent(c content, whole bool) bool {
 	held := s.older.Held()
 	s.older.Call(c.older)
 	s.Hold(s.older.Held() - held)
-	s.brought.text = s.brought.text || c.text+c.refusal != ""
-	s.brought.thinking = s.brought.thinking || c.thinking != "" || len(details) > 0
-	s.brought.calls = s.brought.calls || c.size() > 0
 	return s.Held() != before
 }
 
@@ -249,19 +229,15 @@ func (s *assembly) takeSoFar(m content) {
 		*kept = now
 	}
 	kept := &s.message
-	if !s.brought.text {
-		grow(&kept.text, m.text)
-		grow(&kept.refusal, m.refusal)
+	grow(&kept.text, m.text)
+	grow(&kept.refusal, m.refusal)
+	grow(&kept.thinking, m.thinking)
+	kept.field = cmp.Or(m.field, kept.field)
+	if m.details != nil {
+		s.Hold(max(len(m.details)-len(kept.details), 0))
+		kept.details = m.details
 	}
-	if !s.brought.thinking {
-		grow(&kept.thinking, m.thinking)
-		kept.field = cmp.Or(m.field, kept.field)
-		if m.details != nil {
-			s.Hold(max(len(m.details)-len(kept.details), 0))
-			kept.details = m.details
-		}
-	}
-	if !s.brought.calls && m.size() > 0 {
+	if m.size() > 0 {
 		s.Hold(max(m.size()-kept.size(), 0))
 		kept.calls, kept.older = m.calls, m.older
 	}
@@ -271,13 +247,14 @@ func (s *assembly) takeSoFar(m content) {
 func (s *assembly) settle() {
 	m := s.message
 	s.message = content{}
-	if s.brought.text {
+	s.takeText("", true)
+	if s.tags.closed || s.tags.open != "" || s.TextAt(atText)+s.TextAt(atRefusal) != "" {
 		m.text, m.refusal = "", ""
 	}
-	if s.brought.thinking {
+	if s.tags.thought || s.details != nil {
 		m.thinking, m.details = "", nil
 	}
-	if s.brought.calls {
+	if s.Called() || s.older.Called() {
 		m.calls, m.older = nil, wire.Piece{}
 	}
 	s.takeContent(m, true)

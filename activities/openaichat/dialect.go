@@ -1,8 +1,6 @@
 package openaichat
 
 import (
-	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -24,6 +22,8 @@ type Dialect struct {
 	Name string
 	// Server is the vendor's own, up to but not including /chat/completions.
 	Server string
+	// Title is what people call the API.
+	Title string
 	// Variables begin the names of the variables that the user sets: GROQ of
 	// GROQ_API_KEY, GROQ_API_KEY_FILE and GROQ_BASE_URL.
 	Variables string
@@ -48,7 +48,7 @@ type Dialect struct {
 func servers() []Dialect {
 	return []Dialect{
 		{
-			Name: Name, Server: "https://api.openai.com/v1", Variables: "OPENAI", Official: wire.OfOpenAI, OfficialOnly: true,
+			Name: Name, Server: "https://api.openai.com/v1", Title: "chat completions, of OpenAI or any compatible server (`OPENAI_BASE_URL`)", Variables: "OPENAI", Official: wire.OfOpenAI, OfficialOnly: true,
 			Developer: true, ObjectsOnly: true, NothingBack: true, Without: []string{maxTokens},
 		},
 		{Server: "https://api.mistral.ai/v1", Without: []string{"stream_options", maxCompletionTokens, freeRoles, freeIDs}},
@@ -89,16 +89,15 @@ func APIs() (all []wire.API) {
 // API is what the dialect makes of chat completions.
 func (d Dialect) API() wire.API {
 	return wire.API{
-		Name: d.Name, Server: d.Server, Title: d.title(), Variables: d.Variables, Official: d.Official, ObjectsOnly: d.ObjectsOnly,
+		Name: d.Name, Server: d.Server, Title: d.Title, Variables: d.Variables, Official: d.Official, ObjectsOnly: d.ObjectsOnly,
 		Reserved: []string{"messages", "model", "n", "stream", "tools"},
-		Options: func(options domain.Metadata) (int64, error) {
-			if _, err := writingOf(options); err != nil {
-				return 0, err
-			}
-			_, bound, err := tokenBound(options)
-			return bound, err
+		Bounds:   []string{maxTokens, maxCompletionTokens},
+		Formats:  []string{"response_format"},
+		Options: func(options domain.Metadata) error {
+			_, err := writingOf(options)
+			return err
 		},
-		CheckFormat: checkFormat, Schema: output.Merged, Learn: learn,
+		Schema: output.Merged, Learn: learn,
 		Prepare: func(a *wire.Attempt, call inference.Call) (wire.Request, wire.Decoder, error) {
 			spoken := d.spokenAt(a.Base.Hostname())
 			spoken.Without = slices.Concat(spoken.Without, a.Lessons)
@@ -108,21 +107,3 @@ func (d Dialect) API() wire.API {
 		},
 	}
 }
-
-// title says that the API is others', too.
-func (d Dialect) title() string {
-	if d.OfficialOnly {
-		return "chat completions, of OpenAI or any compatible server (`" + d.Variables + "_BASE_URL`)"
-	}
-	return "chat completions"
-}
-
-// pairing makes ids of calls that the vendor takes.
-func (d Dialect) pairing() wire.Pairing {
-	if !d.without(freeIDs) {
-		return wire.Pairing{}
-	}
-	return wire.Pairing{Accepts: nineLetters.MatchString, Make: func(n int) string { return fmt.Sprintf("%09d", n) }}
-}
-
-var nineLetters = regexp.MustCompile(`^[a-zA-Z0-9]{9}$`)

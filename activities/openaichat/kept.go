@@ -30,18 +30,10 @@ var ofReasoning = []string{"thinking", "reasoning_text", reasoning, reasoningCon
 
 // Of a message and of a call, the fields that are read, and those by which servers tell of themselves and want nothing back.
 var (
-	ofMessage = names("role content refusal thinking reasoning_text reasoning_content reasoning reasoning_details thinking_blocks tool_calls function_call " +
+	ofMessage = wire.Names("role content refusal thinking reasoning_text reasoning_content reasoning reasoning_details thinking_blocks tool_calls function_call " +
 		"usage timings provider_metadata token_id token_ids prompt_token_ids logprobs channel")
-	ofCall = names("index id type function custom name arguments")
+	ofCall = wire.Names("index id type function custom name arguments input parameters")
 )
-
-func names(list string) map[string]bool {
-	set := map[string]bool{}
-	for name := range strings.FieldsSeq(list) {
-		set[name] = true
-	}
-	return set
-}
 
 // thinkingBlocks are Anthropic's, as proxies pass them on and want them back.
 const thinkingBlocks = "thinking_blocks"

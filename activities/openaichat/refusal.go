@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"everstep/activities/inference"
+	"everstep/activities/inference/wire"
 )
 
 // What servers refuse beside fields, which are called by their names.
@@ -39,7 +40,7 @@ const (
 )
 
 // needed are fields without which a request would be another, or none.
-var needed = names("arguments content function id messages model response_format role tool_call_id tool_calls tools type")
+var needed = wire.Names("arguments content function id messages model response_format role tool_call_id tool_calls tools type")
 
 // A complaint is one thing that a server says about a request.
 type complaint struct {
@@ -66,7 +67,7 @@ func complaints(body []byte) []complaint {
 var unquoted = strings.NewReplacer("`", "'", `"`, "'")
 
 // ofPlaces are the keys by which servers name a place in the request.
-var ofPlaces = names("loc path param parameter field pointer instancePath property additionalProperty")
+var ofPlaces = wire.Names("loc path param parameter field pointer instancePath property additionalProperty")
 
 func complain(value any) (all []complaint) {
 	switch v := value.(type) {
@@ -200,6 +201,8 @@ var (
 		cannot find field
 		additional propert
 		no longer
+		(?:must|should|ha(?:s|ve) to|needs? to) be (?:disabled|removed|omitted|unset|absent|null|left out)
+		(?:must|should|may|can)(?: ?no|n')t be (?:set|given|provided|specified|present|used|included|sent|passed)
 		incompatible
 		please remove
 		must be verified
@@ -214,7 +217,7 @@ var (
 	// A field that is invalid is not taken, unless the words are of its value.
 	invalid  = inference.Words(`not valid|invalid (?:field|parameter|argument|key)`)
 	values   = inference.Words(`must|should|between|range|in \[|[<>≤≥]|not among|none of`)
-	excess   = inference.Words(`too (?:large|high|long|many)|at most|(?:more|greater|less) than|exceed|maximum|minimum|out of range`)
+	excess   = inference.Words(`too (?:large|high|long|many)|at most|(?:more|greater|less) than|exceed|maximum|minimum|out of range|set (?:above|below|higher|lower|over|beyond)`)
 	lacking  = inference.Words(`required|missing|(?:must|should|not|can't) be|expected|is empty|type mismatch|nonetype|<nil>`)
 	disorder = inference.Words(`
 		alternat

@@ -15,10 +15,11 @@ import (
 type reply struct {
 	ID      wire.Text       `json:"id"`
 	Model   wire.Text       `json:"model"`
-	Choices *[]choice       `json:"choices"`
+	Choices []choice        `json:"choices"`
 	Error   json.RawMessage `json:"error"`
 	// What is said in the place of choices is an error too.
 	Message wire.Text       `json:"message"`
+	Msg     wire.Text       `json:"msg"`
 	Detail  wire.Text       `json:"detail"`
 	Errors  json.RawMessage `json:"errors"`
 	Code    wire.Count      `json:"error_code"`
@@ -28,7 +29,7 @@ type reply struct {
 }
 
 func (r reply) Failed() bool {
-	return wire.Present(r.Error) || r.Choices == nil && (r.Message+r.Detail != "" || r.Code+r.Base.Code > 0 || wire.Present(r.Errors))
+	return wire.Present(r.Error) || r.Choices == nil && (r.Message+r.Msg+r.Detail != "" || r.Code+r.Base.Code > 0 || wire.Present(r.Errors))
 }
 
 type choice struct {
@@ -49,7 +50,7 @@ type content struct {
 	// older is the call in the field of older models.
 	older wire.Piece
 	// unknown is the type of a part of the content that is not understood, empty where there is none.
-	unknown string
+	unknown wire.Text
 	// beside is what only the server knows.
 	beside wire.Extra
 }
@@ -74,7 +75,7 @@ func (c *content) UnmarshalJSON(data []byte) error {
 	}
 	*c = content{
 		role: string(read.Role), text: read.Content.text, refusal: string(read.Refusal) + read.Content.refusal, thinking: read.Content.thinking, blocks: read.Blocks,
-		older:   wire.Piece{Name: string(read.FunctionCall.Name), Arguments: string(read.FunctionCall.Arguments)},
+		older:   wire.Piece{Name: string(read.FunctionCall.Name), Arguments: string(read.FunctionCall.arguments())},
 		unknown: read.Content.unknown, beside: wire.Unread(data, ofMessage),
 	}
 	for k, thought := range []thinking{read.Thinking, read.ReasoningText, read.Reasoning, read.ReasoningContent} {
@@ -112,11 +113,7 @@ func (c *toolCalls) UnmarshalJSON(data []byte) error {
 			return nil
 		}
 	}
-	var list []json.RawMessage
-	if json.Unmarshal(data, &list) != nil {
-		list = append(list, data)
-	}
-	for _, raw := range list {
+	for _, raw := range wire.ListOf(data) {
 		piece, err := readCall(raw)
 		if err != nil {
 			return err
@@ -133,31 +130,36 @@ func readCall(data []byte) (wire.Piece, error) {
 		Index    wire.Text `json:"index"`
 		ID       wire.Text `json:"id"`
 		Function function  `json:"function"`
-		Custom   struct {
-			Name  wire.Text `json:"name"`
-			Input wire.Text `json:"input"`
-		} `json:"custom"`
+		Custom   function  `json:"custom"`
 	}
 	err := json.Unmarshal(data, &read)
 	index, none := strconv.Atoi(string(read.Index))
 	if none != nil {
 		index = wire.NoIndex
 	}
-	name, arguments := cmp.Or(read.Function.Name, read.Custom.Name, read.Name), cmp.Or(read.Function.Arguments, read.Custom.Input, read.Arguments)
+	name, arguments := cmp.Or(read.Function.Name, read.Custom.Name, read.Name), cmp.Or(read.Function.arguments(), read.Custom.arguments(), read.arguments())
 	return wire.Piece{Index: index, ID: string(read.ID), Name: string(name), Arguments: string(arguments), Beside: wire.Unread(data, ofCall)}, err
 }
 
 type function struct {
 	Name      wire.Text `json:"name"`
 	Arguments wire.Text `json:"arguments"`
+	// Input and Parameters are what other APIs call them.
+	Input      wire.Text `json:"input"`
+	Parameters wire.Text `json:"parameters"`
 }
 
+func (f function) arguments() wire.Text { return cmp.Or(f.Arguments, f.Input, f.Parameters) }
+
 // ofPart are the fields of a part.
-var ofPart = names("type text content refusal thinking")
+var ofPart = wire.Names("type text content refusal thinking annotations logprobs citations")
 
 // body is a message's content: a text, or parts of which some may be thinking, a refusal, or
 // of a type that is not known.
-type body struct{ text, thinking, refusal, unknown string }
+type body struct {
+	text, thinking, refusal string
+	unknown                 wire.Text
+}
 
 // UnmarshalJSON never fails.
 func (b *body) UnmarshalJSON(data []byte) error {
@@ -213,7 +215,7 @@ func (b *body) add(raw json.RawMessage) (known bool) {
 	case "":
 	default:
 		if p.Text+p.Refusal == "" {
-			b.unknown = string(p.Type)
+			b.unknown = p.Type
 		}
 	}
 	b.text += string(p.Text)

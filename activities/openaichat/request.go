@@ -1,12 +1,12 @@
 package openaichat
 
 import (
-	"cmp"
 	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
+	"regexp"
 	"strconv"
 	"strings"
 
@@ -85,10 +85,14 @@ func definition(tool domain.ToolSpec) shared.FunctionDefinitionParam {
 // otherBound are the names of the bound, each by the other.
 var otherBound = map[string]string{maxTokens: maxCompletionTokens, maxCompletionTokens: maxTokens}
 
-// boundBy is the field that bounds the answer: as the options have it, unless the server refuses that name.
+// boundBy is the field that bounds the answer: as the options have it, unless the server refuses that name. One that is null
+// says that the other is to be used.
 func (d Dialect) boundBy(options domain.Metadata) (string, error) {
-	key, _, _ := tokenBound(options)
-	for _, name := range []string{cmp.Or(key, maxTokens), otherBound[cmp.Or(key, maxTokens)]} {
+	key := maxTokens
+	if other := options[maxCompletionTokens]; wire.IsNull(options[key]) || other != nil && !wire.IsNull(other) {
+		key = maxCompletionTokens
+	}
+	for _, name := range []string{key, otherBound[key]} {
 		if !d.without(name) {
 			return name, nil
 		}
@@ -97,33 +101,7 @@ func (d Dialect) boundBy(options domain.Metadata) (string, error) {
 		maxTokens, maxCompletionTokens)
 }
 
-// tokenBound reads the bound of the answer and its field out of the options. A field given as
-// null only says that the other one is to be used.
-func tokenBound(options domain.Metadata) (key string, bound int64, err error) {
-	for _, k := range []string{maxTokens, maxCompletionTokens} {
-		given, err := wire.Bound(options, k, "")
-		_, named := options[k]
-		switch {
-		case err != nil:
-			return "", 0, err
-		case given > 0 && bound > 0:
-			return "", 0, domain.Errorf(domain.Invalid, "options: %s and %s are both set; give one", maxTokens, maxCompletionTokens)
-		case given > 0:
-			key, bound = k, given
-		case named && bound == 0:
-			key = otherBound[k]
-		}
-	}
-	return key, bound, nil
-}
-
-// checkFormat says why a format is not taken. A schema outside of strict mode is sent without it.
-func checkFormat(config domain.LLMConfig, _ domain.ResponseFormat, _ bool) error {
-	if own, ok := config.Options["response_format"]; ok && !wire.IsNull(own) {
-		return domain.Errorf(domain.Invalid, "options: response_format is given beside the definition's; leave one out")
-	}
-	return nil
-}
+var nineLetters = regexp.MustCompile(`^[a-zA-Z0-9]{9}$`)
 
 // messages writes the conversation, each message without the union around it.
 func messages(call inference.Call, d Dialect, server string) (out [][]byte, err error) {
@@ -131,7 +109,10 @@ func messages(call inference.Call, d Dialect, server string) (out [][]byte, err 
 		text, failed := m.MarshalJSON()
 		out, err = append(out, text), errors.Join(err, failed)
 	}
-	pairs := d.pairing()
+	pairs := wire.Pairing{}
+	if d.without(freeIDs) {
+		pairs = wire.Pairing{Accepts: nineLetters.MatchString, Make: func(n int) string { return fmt.Sprintf("%09d", n) }}
+	}
 	failed := wire.Each("message", d.turns(call.System, call.Messages, server), func(i int, m domain.Message) error {
 		switch m.Role {
 		case domain.RoleDeveloper:

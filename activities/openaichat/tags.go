@@ -91,7 +91,7 @@ func (s *assembly) takeText(piece string, last bool) {
 	rest := t.held + piece
 	t.held = ""
 	for rest != "" {
-		at, tag := t.next(rest)
+		at, tag := t.next(rest, s.TextAt(atText) != "")
 		if at < 0 {
 			sure := t.sure(rest, last)
 			s.between(rest[:sure], "")
@@ -155,14 +155,16 @@ func (s *assembly) plain(text string) {
 	}
 }
 
-// next is where the end of the open tag is, else where the first of those that are read begins, or a thinking ends.
-func (t *tags) next(text string) (at int, tag string) {
+// next is where the end of the open tag is, else where the first of those that are read begins, or a thinking ends: behind
+// one that has ended, or came in a field of its own, only where nothing was said yet.
+func (t *tags) next(text string, said bool) (at int, tag string) {
 	if t.open != "" {
 		tag = map[string]string{callTag: callEnd, thinkTag: thinkEnd}[t.open]
 		return strings.Index(text, tag), tag
 	}
+	ends := t.ThinkTags && (!t.thought || !said && strings.HasPrefix(strings.TrimLeft(text, blanks), thinkEnd))
 	at = -1
-	for opens, read := range map[string]bool{callTag: t.CallsInText, thinkTag: t.ThinkTags, thinkEnd: t.ThinkTags && !t.thought} {
+	for opens, read := range map[string]bool{callTag: t.CallsInText, thinkTag: t.ThinkTags, thinkEnd: ends} {
 		if k := strings.Index(text, opens); read && k >= 0 && (at < 0 || k < at) {
 			at, tag = k, opens
 		}
@@ -182,20 +184,11 @@ func begun(text, tag string) int {
 
 // calledInText takes a call that stands in the text, and reports whether it is one.
 func (s *assembly) calledInText(text string) bool {
-	var call struct {
-		Name       string          `json:"name"`
-		Arguments  json.RawMessage `json:"arguments"`
-		Parameters json.RawMessage `json:"parameters"`
-	}
-	if json.Unmarshal([]byte(text), &call) != nil || call.Name == "" {
+	call, err := readCall([]byte(text))
+	if err != nil || call.Name == "" {
 		return false
 	}
-	if call.Arguments == nil {
-		call.Arguments = call.Parameters
-	}
-	var arguments wire.Text
-	_ = arguments.UnmarshalJSON(call.Arguments) // it is JSON, or nothing
-	s.Call(wire.Piece{Index: inText + s.tags.calls, Name: call.Name, Arguments: cmp.Or(string(arguments), "{}")})
+	s.Call(wire.Piece{Index: inText + s.tags.calls, Name: call.Name, Arguments: cmp.Or(call.Arguments, "{}")})
 	s.tags.calls++
 	return true
 }

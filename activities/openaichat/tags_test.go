@@ -124,12 +124,18 @@ func TestTags(t *testing.T) {
 	tagged := question()
 	tagged.Config.Options = domain.Metadata{"dialect": []byte(`{"think_tags":true}`)}
 	require.NotContains(t, sent(t, tagged), "dialect")
-	apart := chunk(`{"index":0,"delta":{"reasoning_content":"hm"}}`) + chunk(`{"index":0,"delta":{"content":"Close it with </think> always."}}`) + chunk(finish)
-	answer, err := infer(t, providers.Serve(t, 200, nil, apart).URL, tagged)
-	require.Nil(t, err)
-	require.Equal(t, "Close it with </think> always.", answer.Message.Text(), "the thinking has a field of its own")
+	for said, want := range map[string]string{"Close it with </think> always.": "Close it with </think> always.", "\n</think>\n\nSo, </think>": "So, </think>"} {
+		apart := chunk(`{"index":0,"delta":{"reasoning_content":"hm"}}`)
+		for _, letter := range said {
+			piece, _ := json.Marshal(string(letter))
+			apart += chunk(`{"index":0,"delta":{"content":` + string(piece) + `}}`)
+		}
+		answer, err := infer(t, providers.Serve(t, 200, nil, apart+chunk(finish)).URL, tagged)
+		require.Nil(t, err)
+		require.Equal(t, want, answer.Message.Text(), "the thinking has a field of its own")
+	}
 	late := chunk(`{"index":1,"delta":{"content":"x"}}`) + chunk(`{"index":0,"delta":{"content":"<think>hm</think>so"}}`) + chunk(finish)
-	answer, err = infer(t, providers.Serve(t, 200, nil, late).URL, tagged)
+	answer, err := infer(t, providers.Serve(t, 200, nil, late).URL, tagged)
 	require.Nil(t, err)
 	require.Equal(t, "so", answer.Message.Text(), "they are read in a choice that begins behind another")
 }

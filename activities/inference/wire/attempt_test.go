@@ -23,8 +23,7 @@ import (
 func api(prepare func(*wire.Attempt) (wire.Request, wire.Decoder)) wire.API {
 	return wire.API{
 		Name: apiName, Server: "https://models.example/v1", Variables: "THE", Official: func(string) bool { return true },
-		Reserved: []string{"model"}, Options: func(options domain.Metadata) (int64, error) { return wire.Bound(options, "most", "") },
-		CheckFormat: func(domain.LLMConfig, domain.ResponseFormat, bool) error { return nil },
+		Reserved: []string{"model"}, Bounds: []string{"most"},
 		Prepare: func(a *wire.Attempt, _ inference.Call) (wire.Request, wire.Decoder, error) {
 			request, decoder := prepare(a)
 			return request, decoder, nil

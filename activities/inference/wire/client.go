@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"maps"
 	"net"
 	"net/http"
 	"net/url"
@@ -40,13 +39,19 @@ type API struct {
 	MinOutputTokens int64
 	// ObjectsOnly means that the vendor's own servers take only formats of type object.
 	ObjectsOnly bool
-	// Reserved are the options that may not be given: what the loop decides.
+	// Reserved are the options that may not be given: what the loop decides. They, and the next, are paths: a name alone, or of
+	// a field in an option, as in generationConfig.candidateCount.
 	Reserved []string
+	// Objects are the options that have to be objects.
+	Objects []string
+	// Bounds are those that bound the answer, of which one may be given.
+	Bounds []string
+	// Formats are those that say what an answer has to be, which may not be given beside a format of the definition's.
+	Formats []string
 
-	// Options says what is wrong with the options of a model, or returns the bound
-	// of the answer that they give; zero is none. Nil: nothing is wrong.
-	Options func(options domain.Metadata) (bound int64, err error)
-	// CheckFormat is inference.Formatter's. The options were checked.
+	// Options says what else is wrong with the options of a model. Nil: nothing is.
+	Options func(options domain.Metadata) error
+	// CheckFormat is inference.Formatter's. The options were checked. Nil: all formats are taken.
 	CheckFormat func(config domain.LLMConfig, format domain.ResponseFormat, tools bool) error
 	// Schema is that of a tool as the API takes it, with a line for each part that is told in words or left out. It is
 	// what Prepare sends.
@@ -266,22 +271,6 @@ func (c *Client) check(config domain.LLMConfig) error {
 	return nil
 }
 
-// checkOptions says what is wrong with a model's options, or returns the bound that they give.
-func (c *Client) checkOptions(options domain.Metadata) (bound int64, err error) {
-	for _, key := range slices.Sorted(maps.Keys(options)) {
-		if slices.Contains(c.api.Reserved, key) {
-			return 0, domain.Errorf(domain.Invalid, "options: %s is set by Everstep; leave it out", key)
-		}
-		if !json.Valid(options[key]) {
-			return 0, domain.Errorf(domain.Invalid, "options: %s is not valid JSON", key)
-		}
-	}
-	if c.api.Options == nil {
-		return 0, nil
-	}
-	return c.api.Options(options)
-}
-
 // CheckFormat says why the API does not take a format, beside tools where there
 // are any. Of servers that are not the vendor's own nothing is known.
 func (c *Client) CheckFormat(config domain.LLMConfig, format domain.ResponseFormat, tools bool) error {
@@ -289,7 +278,12 @@ func (c *Client) CheckFormat(config domain.LLMConfig, format domain.ResponseForm
 	if err == nil {
 		_, err = c.checkOptions(config.Options)
 	}
-	if err == nil {
+	for _, path := range c.api.Formats {
+		if given := field(config.Options, path); err == nil && given != nil && !IsNull(given) {
+			err = domain.Errorf(domain.Invalid, "options: %s is given beside the definition's response_format; leave one out", path)
+		}
+	}
+	if err == nil && c.api.CheckFormat != nil {
 		err = c.api.CheckFormat(config, format, tools)
 	}
 	if err == nil && c.api.ObjectsOnly && c.api.official(base) && !output.IsObject(format) {

@@ -3,6 +3,7 @@ package wire
 import (
 	"bytes"
 	"encoding/json"
+	"strings"
 )
 
 // Extra are the fields of an answer that nobody but its server knows, by their names.
@@ -13,6 +14,15 @@ const (
 	MaxExtra = 64 << 10
 	maxNames = 32
 )
+
+// Names are those in a text.
+func Names(list string) map[string]bool {
+	set := map[string]bool{}
+	for name := range strings.FieldsSeq(list) {
+		set[name] = true
+	}
+	return set
+}
 
 // Unread are the fields of an object that are not known by name and say something. The JSON is valid.
 func Unread(data []byte, known map[string]bool) Extra {

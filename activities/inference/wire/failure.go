@@ -60,6 +60,14 @@ func (a *Attempt) Malformed(what string, body []byte) *domain.Error {
 	return a.Fail(domain.Unavailable, domain.CodeMalformed, body, "%s", what)
 }
 
+// maxKind bounds what is shown of a type that is not known.
+const maxKind = 40
+
+// Unknown says that an answer holds content of a type that is not understood.
+func Unknown(kind Text) string {
+	return "holds content of type " + domain.Shorten(string(kind), maxKind) + ", which is not understood"
+}
+
 // Redact takes the key, also one used of late, out of a text that comes from elsewhere.
 func (a *Attempt) Redact(text string) string { return a.client.secrets.redact(text) }
 
@@ -81,7 +89,9 @@ func (a *Attempt) detail(body []byte) string {
 }
 
 const (
-	maxErrorBody = 64 << 10
+	// maxErrorBody bounds the body of an error, which may repeat all of a request, maxErrorText the longest text in it.
+	maxErrorBody = 4 << 20
+	maxErrorText = 64 << 10
 	// maxWritten bounds what is kept of a call that the provider could not read.
 	maxWritten = 8 << 10
 )
@@ -134,8 +144,13 @@ func (a *Attempt) refused(r inference.Rejection, body []byte) *domain.Error {
 // is not JSON is taken for the message, unless it is a page. The status is what
 // the body names, if it does. The words are as they came: keys and all.
 func ParseRejection(body []byte) inference.Rejection {
-	if body = bytes.TrimSpace(body); !json.Valid(body) {
+	body = statement(body)
+	var text string
+	switch {
+	case !json.Valid(body):
 		return inference.Rejection{Message: words(plain(body))}
+	case json.Unmarshal(body, &text) == nil && text != "":
+		return ParseRejection([]byte(text))
 	}
 	said, all := http.Header{}, http.Header{}
 	leaves(innermost(body, maxNested), "", 1, said)
@@ -144,12 +159,14 @@ func ParseRejection(body []byte) inference.Rejection {
 		said.Set("msg", strings.Join(place, ".")+": "+said.Get("msg"))
 	}
 	r := inference.Rejection{
-		Message: words(said.Get("message"), said.Get("error"), said.Get("msg"), said.Get("error_msg"), said.Get("detail"), all.Get("status_msg")),
-		Type:    words(said.Get("type") + " " + said.Get("status")), Code: words(said.Get("code"), said.Get("error_code")), Param: words(said.Get("param")),
-		RequestID: all.Get("request_id"), Written: all.Get("failed_generation"),
-		Hint: words(strings.Join(slices.Concat(all["Raw"], all["Code"], all["Reason"], all["Quotaid"], all["Error"], all["Message"]), "\n")) + " n_ctx " + words(all.Get("n_ctx")),
+		Message: words(
+			first(said, "message error msg error_msg detail errmsg errormessage error_message error_description title description reason"), first(all, "status_msg message faultstring"),
+		),
+		Type: words(said.Get("type") + " " + said.Get("status")), Code: words(first(said, "code error_code errorcode __type")), Param: words(said.Get("param")),
+		RequestID: all.Get("request_id"), Written: all.Get(written),
+		Hint: words(strings.Join(slices.Concat(all["Raw"], all["Code"], all["Reason"], all["Quotaid"], all["Error"], all["Message"], []string{"n_ctx " + all.Get("n_ctx")}), "\n")),
 	}
-	for _, number := range []string{said.Get("status_code"), r.Code} {
+	for _, number := range append([]string{said.Get("status_code"), r.Code}, all["Code"]...) {
 		if status, err := strconv.Atoi(number); err == nil && status >= 400 && status < 600 {
 			r.Status = status
 			break
@@ -163,72 +180,138 @@ func ParseRejection(body []byte) inference.Rejection {
 	return r
 }
 
+// statement is what of a body says what went wrong: the first object in it, be it an event's, else all of it.
+func statement(body []byte) []byte {
+	body = bytes.TrimSpace(body)
+	object := func(data []byte) bool {
+		return bytes.HasPrefix(data, []byte("{")) || bytes.HasPrefix(data, []byte("[{"))
+	}
+	if e, err := NewStream(bytes.NewReader(body)).Next(); err == nil && object(e.Data) {
+		body = e.Data
+	}
+	var one json.RawMessage
+	if object(body) && json.NewDecoder(bytes.NewReader(body)).Decode(&one) == nil {
+		return one
+	}
+	return body
+}
+
+// first is the first of some fields that says anything.
+func first(found http.Header, names string) string {
+	for name := range strings.FieldsSeq(names) {
+		if text := found.Get(name); text != "" {
+			return text
+		}
+	}
+	return ""
+}
+
 // maxNested is how deep an error's body is looked into.
 const maxNested = 6
 
 // innermost is the object that says what went wrong, which may stand in another, in a list or in a text; nil where there is none.
 func innermost(data []byte, depth int) []byte {
-	var list []json.RawMessage
-	if json.Unmarshal(data, &list) == nil && len(list) > 0 {
+	if list := ListOf(data); len(list) > 0 {
 		data = list[0]
 	}
-	var outer struct {
-		Message Text            `json:"message"`
-		Error   json.RawMessage `json:"error"`
-		Errors  json.RawMessage `json:"errors"`
-		Detail  json.RawMessage `json:"detail"`
-	}
-	if depth == 0 || json.Unmarshal(data, &outer) != nil {
+	if depth == 0 || len(data) == 0 || data[0] != '{' || !json.Valid(data) {
 		return nil
 	}
-	inner := outer.Error
-	switch {
-	case Present(inner):
-	case outer.Message == "" && Present(outer.Errors):
-		inner = outer.Errors
-	case outer.Message == "":
-		inner = outer.Detail
-	}
-	var text string
-	if json.Unmarshal(inner, &text) == nil {
-		inner = []byte(text)
-	}
-	if found := innermost(inner, depth-1); found != nil {
-		return found
+	outer := map[string]json.RawMessage{}
+	members(data, func(quoted, value []byte) { outer[strings.ToLower(string(bytes.Trim(quoted, `"`)))] = value })
+	for path := range strings.FieldsSeq("error metadata.raw raw errors detail") {
+		inner := field(outer, path)
+		if (path == "errors" || path == "detail") && Present(outer["message"]) {
+			break
+		}
+		var text string
+		if json.Unmarshal(inner, &text) == nil {
+			inner = []byte(text)
+		}
+		if found := innermost(inner, depth-1); found != nil {
+			return found
+		}
 	}
 	return data
 }
 
-// leaves takes the texts and numbers of some JSON by their names, as a header has them: some are of one that is passed on.
+// written is the name of what the model wrote.
+const written = "failed_generation"
+
+// leaves takes the texts and numbers of some JSON, and of JSON in its texts, by their names, as a header has them: some are
+// of one that is passed on.
 func leaves(data []byte, of string, depth int, found http.Header) {
 	members(data, func(quoted, value []byte) {
 		name := cmp.Or(string(bytes.Trim(quoted, `"`)), of)
+		var text Text
+		_ = text.UnmarshalJSON(value) // it is valid
+		inner := bytes.TrimSpace([]byte(text))
+		isList, isObject := bytes.HasPrefix(inner, []byte("[")), bytes.HasPrefix(inner, []byte("{"))
 		switch {
 		case name == "input": // of the request
-		case value[0] == '[' && depth > 0, value[0] == '{' && depth > 1:
-			leaves(value, name, depth-1, found)
+		case name != written && (isList && depth > 0 || isObject && depth > 1) && json.Valid(inner):
+			leaves(inner, name, depth-1, found)
 		case value[0] != '[' && value[0] != '{':
-			var text Text
-			_ = text.UnmarshalJSON(value) // it is valid
 			found.Add(name, string(text))
 		}
 	})
 }
 
-// maxWords bounds what is looked at of a provider's words.
+// maxWords bounds what is looked at of the beginning and of the end of a provider's words.
 const maxWords = 8 << 10
 
-// echoed finds where a line repeats the request.
-var echoed = regexp.MustCompile(`, ?['"]?input(?:['"]:|_value=).*`)
+// requoted finds where a text, in JSON or in Python's form of it, begins to repeat the request: the value begins with its
+// last byte. What pydantic repeats stands between two of its own words.
+var (
+	requoted  = regexp.MustCompile(`,? ?['"]?\b(?:input|inputs|messages|prompt|contents)['"]: ?[bru]?[\[{('"]`)
+	validated = regexp.MustCompile(`, ?input_value=(?:.*, input_type=\w+|.*)`)
+)
 
-// words are the first of some texts that says anything, without what it repeats of the request. Where it is cut, no part
-// of a word is left, which might be one of a key.
+// words are the first of some texts that says anything, without what it repeats of the request.
 func words(texts ...string) string {
-	text := cmp.Or(texts...)
-	if len(text) > maxWords {
-		text = text[:max(strings.LastIndexAny(text[:maxWords], " \n"), 0)]
+	text := validated.ReplaceAllString(ends(cmp.Or(texts...), maxErrorText), "")
+	var own strings.Builder
+	for at := requoted.FindStringIndex(text); at != nil; at = requoted.FindStringIndex(text) {
+		own.WriteString(text[:at[0]])
+		text = text[at[1]-1+quotation(text[at[1]-1:]):]
 	}
-	return echoed.ReplaceAllString(text, "")
+	return ends(own.String()+text, 2*maxWords)
+}
+
+// ends are the beginning and the end of a text that is longer than may be. No part of a word is left where it is cut, which
+// might be one of a key.
+func ends(text string, most int) string {
+	if len(text) <= most {
+		return text
+	}
+	head, tail := text[:most/2], text[len(text)-most/2:]
+	return head[:max(strings.LastIndexAny(head, " \n"), 0)] + "\n" + tail[strings.IndexAny(tail+"\n", " \n"):]
+}
+
+// quotation is how many bytes the value has with which a text begins, up to the end of the line where it has no end.
+func quotation(text string) int {
+	depth, quote := 0, byte(0)
+	for i := 0; i < len(text); i++ {
+		switch b := text[i]; {
+		case b == '\\':
+			i++
+		case quote != 0:
+			if b == quote {
+				quote = 0
+			}
+		case b == '"', b == '\'':
+			quote = b
+		case strings.IndexByte("{[(", b) >= 0:
+			depth++
+		case strings.IndexByte("}])", b) >= 0:
+			depth--
+		}
+		if quote == 0 && depth <= 0 {
+			return i + 1
+		}
+	}
+	line, _, _ := strings.Cut(text, "\n")
+	return len(line)
 }
 
 // plain is a body that is not JSON, where it can be shown; it is bounded when it is.

@@ -185,7 +185,8 @@ func TestNoModelSaysWhere(t *testing.T) {
 	require.NotContains(t, failed.Message+failed.Detail, "canary")
 }
 
-// TestWordsAreBounded: what is looked through of an error's body is some KiB, however long it is, and no part of a word is left.
+// TestWordsAreBounded: what is looked through of an error's body is some KiB of its beginning and of its end, however long it
+// is, and no part of a word is left.
 func TestWordsAreBounded(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("token ", 1<<17) + "\xff"
@@ -197,6 +198,25 @@ func TestWordsAreBounded(t *testing.T) {
 		for _, text := range []string{r.Message, r.Code, r.Type, r.Param, r.Hint} {
 			require.Less(t, len(text), 20<<10)
 		}
-		require.True(t, strings.HasSuffix(strings.TrimSpace(r.Message), "token"), "it ends in a whole word")
+		for word := range strings.FieldsSeq(strings.ToValidUTF8(r.Message, "")) {
+			require.Contains(t, []string{"token", "\uFFFD"}, word, "no word is cut")
+		}
+	}
+}
+
+// TestTheEndOfAnErrorIsRead, however much of the request it repeats before.
+func TestTheEndOfAnErrorIsRead(t *testing.T) {
+	t.Parallel()
+	const end = "This model's maximum context length is 8192 tokens"
+	for _, body := range []string{
+		strings.Repeat("word ", 2000) + end, `{"error":{"message":"` + strings.Repeat("word ", 2000) + end + `"}}`, `{"input":"` + strings.Repeat("x", 100_000) + `","message":"` + end + `"}`,
+	} {
+		server := serve(t, func(w http.ResponseWriter, _ *http.Request) {
+			w.WriteHeader(http.StatusBadRequest)
+			_, _ = io.WriteString(w, body)
+		})
+		_, failed := attempt(t, wire.Config{BaseURL: server})
+		require.Equal(t, domain.CodeContextOverflow, failed.Code)
+		require.Equal(t, int64(8192), failed.Window)
 	}
 }

@@ -24,7 +24,7 @@ type Decoder interface {
 	// Event takes the next event of a stream that holds anything but [DONE]; done means that none follows on
 	// which anything depends. The data is good until Event returns.
 	Event(e Event) (done bool, err error)
-	// Whole takes a body in one piece. It is valid JSON.
+	// Whole takes a body in one piece, which is valid JSON. End is called behind it.
 	Whole(data []byte) error
 	// Finish is the API's own word for why the model stopped, empty until its mark of the
 	// end was seen: then the answer is whole, unless more of it follows. Events with usage may.
@@ -41,7 +41,7 @@ type Decoder interface {
 func (a *Attempt) Decode(e Event, into interface{ Failed() bool }, what string) error {
 	err := json.Unmarshal(e.Data, into)
 	switch {
-	case e.Name == "error" || into.Failed():
+	case e.Name == errorEvent || into.Failed():
 		return a.Inner(e.Data)
 	case err != nil:
 		return a.Malformed(what, e.Data)
@@ -84,6 +84,9 @@ func (a *Attempt) readWhole(stream *Stream, d Decoder) error {
 		return a.Malformed("the answer is not valid JSON, or was cut", data)
 	}
 	if err := d.Whole(data); err != nil {
+		return err
+	}
+	if err := d.End(); err != nil {
 		return err
 	}
 	if d.Finish() == "" {
@@ -302,6 +305,23 @@ func (t *Text) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
+// A List is one of values, which some servers send alone where there is only one.
+type List []json.RawMessage
+
+// ListOf reads a list.
+func ListOf(data []byte) (l List) {
+	_ = l.UnmarshalJSON(data) // never
+	return l
+}
+
+// UnmarshalJSON never fails.
+func (l *List) UnmarshalJSON(data []byte) error {
+	if json.Unmarshal(data, (*[]json.RawMessage)(l)) != nil {
+		*l = List{bytes.Clone(data)}
+	}
+	return nil
+}
+
 // ObjectIn is a call's arguments as they came, or the object that a text among them holds. Null is empty.
 func ObjectIn(arguments json.RawMessage) string {
 	var text string
@@ -349,16 +369,3 @@ func present(data []byte, depth int) (says bool) {
 
 // IsNull reports whether a JSON value is null, by which an option leaves a field out.
 func IsNull(data json.RawMessage) bool { return bytes.Equal(bytes.TrimSpace(data), []byte("null")) }
-
-// Bound reads a bound of tokens among options. Zero: there is none.
-func Bound(options map[string]json.RawMessage, key, where string) (int64, error) {
-	value, ok := options[key]
-	if !ok || IsNull(value) {
-		return 0, nil
-	}
-	bound, err := strconv.ParseInt(strings.TrimSpace(string(value)), 10, 64)
-	if err != nil || bound <= 0 {
-		return 0, domain.Errorf(domain.Invalid, "options: %s%s is not a positive whole number", where, key)
-	}
-	return bound, nil
-}

@@ -3,6 +3,7 @@ package wire
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"io"
@@ -17,18 +18,22 @@ type Event struct {
 	Data []byte
 }
 
+// errorEvent is the name of an event that says what went wrong.
+const errorEvent = "error"
+
 // A Stream reads server-sent events as their standard has them: lines that end
 // in LF, CR or CRLF, of any length; a byte order mark; comments; several lines
 // of data. One leniency: an event that lacks its empty line, at the end or before
-// another, counts if its data is whole. One event has at most 16 MiB.
+// another, counts if its data is whole, or is an error. One event has at most 16 MiB.
 type Stream struct {
 	reader *bufio.Reader
 	line   []byte
 	marked bool
 	// skip says that a CR ended the line before, whose LF may follow.
 	skip bool
-	// again says that the line was not read.
+	// again says that the line was not read, and name is that of the event it is of.
 	again bool
+	name  string
 }
 
 // NewStream returns a stream of the events in r. Its buffer is small, as many are open at once.
@@ -48,30 +53,40 @@ func (s *Stream) pass() {
 // Next returns the next event that has data; io.EOF where the stream ended.
 func (s *Stream) Next() (Event, error) {
 	s.pass()
-	var out Event
-	for lines := 0; ; {
+	out := Event{Name: s.name}
+	s.name = ""
+	// behind is a name that came behind the data: its own, or where more data follows that of the next event.
+	for lines, behind := 0, ""; ; {
 		line, err := s.readLine()
+		ends := errors.Is(err, io.EOF) && (string(out.Data) == endMark || json.Valid(out.Data) || out.Name == errorEvent)
 		switch {
-		case errors.Is(err, io.EOF) && out.Data != nil && (string(out.Data) == endMark || json.Valid(out.Data)):
+		case out.Data != nil && (ends || err == nil && len(line) == 0):
+			out.Name = cmp.Or(out.Name, behind)
 			return out, nil
 		case err != nil:
 			return Event{}, err
-		case len(line) == 0 && out.Data != nil:
-			return out, nil
 		case len(line) == 0:
 			out = Event{}
 			continue
 		}
 		name, value, _ := bytes.Cut(line, []byte(":"))
 		value = bytes.TrimPrefix(value, []byte(" "))
-		begins := string(name) == "event" && out.Name != "" || string(name) == "data" && (string(value) == endMark || bytes.HasPrefix(value, []byte("{")))
+		begins := string(name) == "event" && out.Name+behind != "" || string(name) == "data" && (string(value) == endMark || bytes.HasPrefix(value, []byte("{")))
 		if begins && lines == 1 && json.Valid(out.Data) {
-			s.again = true
+			if s.again = true; string(name) == "event" {
+				out.Name = cmp.Or(out.Name, behind)
+			} else {
+				s.name = behind
+			}
 			return out, nil
 		}
 		switch string(name) {
 		case "event":
-			out.Name = string(value)
+			if out.Data != nil && out.Name == "" {
+				behind = string(value)
+			} else {
+				out.Name = string(value)
+			}
 		case "data":
 			if len(out.Data)+len(value) > maxEvent {
 				return Event{}, errEvent()

@@ -7,16 +7,15 @@ import (
 	"strings"
 	"unicode/utf16"
 	"unicode/utf8"
+
+	"everstep/activities/inference"
 )
 
 // Servers that cut a text at any place also cut it within a character beyond U+FFFF, which JSON can write as two escapes.
 // Half of one is kept as three bytes that are no UTF-8, as UTF-8 would encode its number, until the other half has come.
 
-// half is how many bytes half a character has, and escape how many its escape.
-const (
-	half   = 3
-	escape = len(`\ud83d`)
-)
+// half is how many bytes half a character has.
+const half = 3
 
 // decodeText decodes a JSON string, with halves of characters in it.
 func decodeText(quoted []byte) (string, error) {
@@ -30,35 +29,14 @@ func decodeText(quoted []byte) (string, error) {
 		_ = json.Unmarshal(slices.Concat([]byte{'"'}, quoted[begin:end], []byte{'"'}), &text) // a part of a string is one
 		out.WriteString(text)
 	}
-	for i := begin; i+escape < len(quoted); {
-		switch r := escaped(quoted[i:]); {
-		case quoted[i] != '\\':
-			i++
-		case utf16.IsSurrogate(r) && utf16.DecodeRune(r, escaped(quoted[i+escape:])) != utf8.RuneError:
-			i += 2 * escape
-		case utf16.IsSurrogate(r):
-			add(i)
-			out.Write([]byte{0xed, 0x80 | byte(r>>6&0x3f), 0x80 | byte(r&0x3f)})
-			i += escape
-			begin = i
-		default:
-			i += 2
-		}
+	for _, at := range inference.Halves(quoted) {
+		add(at)
+		number, _ := strconv.ParseUint(string(quoted[at+len(`\u`):at+len(`\uD83D`)]), 16, 16) // it is one
+		out.Write([]byte{0xed, 0x80 | byte(number>>6&0x3f), 0x80 | byte(number&0x3f)})
+		begin = at + len(`\uD83D`)
 	}
 	add(len(quoted) - 1)
 	return out.String(), nil
-}
-
-// escaped is the number that an escape at the beginning of a text has, or U+FFFD.
-func escaped(text []byte) rune {
-	if len(text) < escape || text[0] != '\\' || text[1] != 'u' {
-		return utf8.RuneError
-	}
-	number, err := strconv.ParseUint(string(text[2:escape]), 16, 16)
-	if err != nil {
-		return utf8.RuneError
-	}
-	return rune(number)
 }
 
 // A joiner puts the halves of characters together that come in two pieces.

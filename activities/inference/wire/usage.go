@@ -92,29 +92,24 @@ func UsageIn(data []byte) domain.Usage {
 // signs are what the names of counts have in common.
 var signs = bytes.Fields([]byte(`okens" okenCount" oken_count" "tokens_ eval_count" "prompt_n" "predicted_n"`))
 
-// Domain is the usage in our own form, made consistent.
-func (u Usage) Domain() domain.Usage {
-	all := domain.Usage{InputTokens: max(u["input"], u["prompt"]), OutputTokens: u["output"], CacheReadTokens: u["cached"], CacheWriteTokens: u["written"], ReasoningTokens: u["thought"]}
-	if u["fresh"] > 0 {
-		all.InputTokens = max(all.InputTokens, u["fresh"]+all.CacheReadTokens)
-	}
-	return Consistent(all, u["total"])
-}
-
-// Consistent returns a usage whose parts are parts: cached of input, reasoning of output.
-// Some servers count them beside, which the total tells, or that a part is more than the
+// Domain is the usage in our own form, whose parts are parts: cached of input, reasoning of
+// output. Some servers count them beside, which the total tells, or that a part is more than the
 // whole. Where the total tells that they are inside, what was both read and written of the
 // cache counts as read. What else the total has beyond its parts was read.
-func Consistent(u domain.Usage, total int64) domain.Usage {
-	if u.ReasoningTokens > u.OutputTokens || u.ReasoningTokens > 0 && total == u.InputTokens+u.OutputTokens+u.ReasoningTokens {
-		u.OutputTokens += u.ReasoningTokens
+func (u Usage) Domain() domain.Usage {
+	all := domain.Usage{InputTokens: max(u["input"], u["prompt"]), OutputTokens: u["output"], CacheReadTokens: u["cached"], CacheWriteTokens: u["written"], ReasoningTokens: u["thought"]}
+	total, cached := u["total"], all.CacheReadTokens+all.CacheWriteTokens
+	if u["fresh"] > 0 {
+		all.InputTokens = max(all.InputTokens, u["fresh"]+cached)
 	}
-	cached := u.CacheReadTokens + u.CacheWriteTokens
-	within := total == u.InputTokens+u.OutputTokens && max(u.CacheReadTokens, u.CacheWriteTokens) <= u.InputTokens
-	if !within && cached > u.InputTokens {
-		u.InputTokens += cached
+	if all.ReasoningTokens > all.OutputTokens || all.ReasoningTokens > 0 && total == all.InputTokens+all.OutputTokens+all.ReasoningTokens {
+		all.OutputTokens += all.ReasoningTokens
 	}
-	u.InputTokens = max(u.InputTokens, total-u.OutputTokens)
-	u.CacheWriteTokens = min(u.CacheWriteTokens, u.InputTokens-u.CacheReadTokens)
-	return u
+	within := total == all.InputTokens+all.OutputTokens && max(all.CacheReadTokens, all.CacheWriteTokens) <= all.InputTokens
+	if !within && cached > all.InputTokens {
+		all.InputTokens += cached
+	}
+	all.InputTokens = max(all.InputTokens, total-all.OutputTokens)
+	all.CacheWriteTokens = min(all.CacheWriteTokens, all.InputTokens-all.CacheReadTokens)
+	return all
 }

@@ -1,0 +1,57 @@
+package wire
+
+import (
+	"encoding/json"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"everstep/domain"
+)
+
+// field is the value of one of some fields, or of a field in it, by its path. Nil: it is not there.
+func field(fields map[string]json.RawMessage, path string) (value json.RawMessage) {
+	for name := range strings.SplitSeq(path, ".") {
+		value, fields = fields[name], nil
+		_ = json.Unmarshal(value, &fields) // what is no object has no fields
+	}
+	return value
+}
+
+// checkOptions says what is wrong with a model's options, or returns the bound that they give.
+func (c *Client) checkOptions(options domain.Metadata) (bound int64, err error) {
+	for _, key := range slices.Sorted(maps.Keys(options)) {
+		if !json.Valid(options[key]) {
+			return 0, domain.Errorf(domain.Invalid, "options: %s is not valid JSON", key)
+		}
+	}
+	for _, path := range c.api.Reserved {
+		if field(options, path) != nil {
+			return 0, domain.Errorf(domain.Invalid, "options: %s is set by Everstep; leave it out", path)
+		}
+	}
+	for _, path := range c.api.Objects {
+		var fields map[string]json.RawMessage
+		if value := field(options, path); value != nil && json.Unmarshal(value, &fields) != nil {
+			return 0, domain.Errorf(domain.Invalid, "options: %s is not an object", path)
+		}
+	}
+	for _, path := range c.api.Bounds {
+		value := field(options, path)
+		if value == nil || IsNull(value) {
+			continue
+		}
+		if bound > 0 {
+			return 0, domain.Errorf(domain.Invalid, "options: %s are both set; give one", strings.Join(c.api.Bounds, " and "))
+		}
+		bound, err = strconv.ParseInt(strings.TrimSpace(string(value)), 10, 64)
+		if err != nil || bound <= 0 {
+			return 0, domain.Errorf(domain.Invalid, "options: %s is not a positive whole number", path)
+		}
+	}
+	if c.api.Options == nil {
+		return bound, nil
+	}
+	return bound, c.api.Options(options)
+}
