@@ -19,7 +19,7 @@ import (
 // the replay of that task can tell.
 func TestAnAccountThatDiffersIsFound(t *testing.T) {
 	t.Parallel()
-	s := startCompared(t, "plain", nil, host.Config{Tools: []tool.Tool{echo()}})
+	s := startCompared(t, host.Config{Tools: []tool.Tool{echo()}})
 	begun := s.begin(t, "turns: [{text: looking, tool_calls: [{name: echo, arguments: {text: a}}]}, {text: done}]", "echo")
 	s.ended(t, begun)
 	all, err := s.accounts.Notes()

@@ -1,7 +1,6 @@
 package whole_test
 
 import (
-	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
@@ -70,15 +69,23 @@ func requireComplete(t *testing.T, read agentaccount.Account) {
 	}
 }
 
-// talkScript is one of so many executions, each with a call.
-func talkScript(t *testing.T, executions int) string {
+// talks has a session of so many executions, each with a call. After each its account is whole.
+func (s *stack) talks(t *testing.T, id string, executions int) {
 	t.Helper()
 	var turns strings.Builder
 	turns.WriteString("turns:\n")
 	for n := range executions {
 		fmt.Fprintf(&turns, "  - {text: looking, tool_calls: [{name: echo, arguments: {text: 'call %d'}}]}\n  - {text: 'answer %d'}\n", n, n)
 	}
-	return writeScript(t, turns.String())
+	for n := range executions {
+		if n == 0 {
+			s.starts(t, client.Start{ID: id, Prompt: "go", Definition: scripted(writeScript(t, turns.String()), "echo")})
+		} else {
+			s.sent(t, id, client.SendOptions{Prompt: fmt.Sprintf("go on %d", n)})
+		}
+		require.Equal(t, fmt.Sprintf("answer %d", n), s.result(t, id, n+1).Answer)
+		s.wholeAccount(t, id)
+	}
 }
 
 // TestAccountOverRuns of a session that continues as new, also while it is idle: then its newest run has none of the events
@@ -86,29 +93,9 @@ func talkScript(t *testing.T, executions int) string {
 // deleted run had is missing by name.
 func TestAccountOverRuns(t *testing.T) {
 	t.Parallel()
-	const executions = 9
-	s := startOn(t, "continuing", continuing, host.Config{Tools: []tool.Tool{echo()}})
+	s := overRuns(t)
 	id := s.named("talk")
-	definition := scripted(talkScript(t, executions), "echo")
-	idleRuns := 0
-	for n := range executions {
-		var err error
-		if n == 0 {
-			_, err = s.agents.Start(within(t), client.Start{ID: id, Prompt: "go", Definition: definition})
-		} else {
-			_, err = s.agents.Send(within(t), id, client.SendOptions{Prompt: "go on"})
-		}
-		require.NoError(t, err)
-		result, err := s.waits(within(t), id, n+1)
-		require.NoError(t, err)
-		require.Equal(t, fmt.Sprintf("answer %d", n), result.Answer)
-		read := s.wholeAccount(t, id)
-		if read.Executions[n].CompletedAt.Before(s.began(t, id)) {
-			idleRuns++
-		}
-	}
-	t.Logf("the session continued as new while it was idle %d times", idleRuns)
-
+	s.talks(t, id, 9)
 	withWorker := s.idleAccount(t, id)
 	require.Greater(t, withWorker.Head.Run.Number, 2)
 	s.worker.Stop()
@@ -150,7 +137,7 @@ func TestAccountOverRuns(t *testing.T) {
 func known(t *testing.T, read agentaccount.Account) string {
 	t.Helper()
 	read.Server = nil
-	return asJSON(t, read)
+	return encoded(t, read)
 }
 
 func countSteps(read agentaccount.Account, execution int) (n int) {
@@ -171,14 +158,6 @@ func countMissing(read agentaccount.Account, part agentaccount.Part, execution i
 	return n
 }
 
-// began is when the newest run of an agent's workflow began.
-func (s *stack) began(t *testing.T, id string) time.Time {
-	t.Helper()
-	described, err := s.temporal.DescribeWorkflowExecution(within(t), domain.WorkflowID(id), "")
-	require.NoError(t, err)
-	return described.GetWorkflowExecutionInfo().GetStartTime().AsTime()
-}
-
 // TestAccountOfAReset to a task of the second of three executions: it has nothing of what was taken back, and is the same with
 // and without a worker.
 func TestAccountOfAReset(t *testing.T) {
@@ -186,18 +165,9 @@ func TestAccountOfAReset(t *testing.T) {
 	s := start(t, host.Config{Tools: []tool.Tool{echo()}})
 	s.irreplayable = "the run that a reset begins has another id than its history says"
 	id := s.named("reset")
-	_, err := s.agents.Start(within(t), client.Start{ID: id, Prompt: "go", Definition: scripted(talkScript(t, 3), "echo")})
-	require.NoError(t, err)
-	for n := range 3 {
-		if n > 0 {
-			_, err = s.agents.Send(within(t), id, client.SendOptions{Prompt: fmt.Sprintf("go on %d", n)})
-			require.NoError(t, err)
-		}
-		_, err = s.waits(within(t), id, n+1)
-		require.NoError(t, err)
-	}
+	s.talks(t, id, 3)
 	before := s.wholeAccount(t, id)
-	require.Contains(t, asJSON(t, before), "go on 2")
+	require.Contains(t, encoded(t, before), "go on 2")
 	require.Nil(t, before.Server.Reset)
 	run := before.Head.Run.ID
 	var tasks []int64
@@ -210,7 +180,7 @@ func TestAccountOfAReset(t *testing.T) {
 			task = tasks[len(tasks)-3]
 		}
 	}
-	_, err = s.temporal.ResetWorkflowExecution(within(t), &workflowservice.ResetWorkflowExecutionRequest{
+	_, err := s.temporal.ResetWorkflowExecution(within(t), &workflowservice.ResetWorkflowExecutionRequest{
 		Namespace: "default", WorkflowExecution: &commonpb.WorkflowExecution{WorkflowId: domain.WorkflowID(id), RunId: run}, RequestId: uuid.NewString(),
 		WorkflowTaskFinishEventId: task, ResetReapplyExcludeTypes: []enumspb.ResetReapplyExcludeType{enumspb.RESET_REAPPLY_EXCLUDE_TYPE_SIGNAL, enumspb.RESET_REAPPLY_EXCLUDE_TYPE_UPDATE},
 	})
@@ -221,17 +191,10 @@ func TestAccountOfAReset(t *testing.T) {
 	}, patience, 50*time.Millisecond)
 	withWorker := s.idleAccount(t, id)
 	require.Equal(t, "answer 1", withWorker.Executions[len(withWorker.Executions)-1].Ended.Answer)
-	require.NotContains(t, asJSON(t, withWorker), "go on 2")
+	require.NotContains(t, encoded(t, withWorker), "go on 2")
 	require.Equal(t, &agentaccount.Reset{RunID: run, Event: task, At: withWorker.Server.Reset.At}, withWorker.Server.Reset)
 	s.worker.Stop()
 	without := s.wholeAccount(t, id)
 	require.JSONEq(t, known(t, withWorker), known(t, without))
 	require.Equal(t, withWorker.Server.Reset, without.Server.Reset)
-}
-
-func asJSON(t *testing.T, value any) string {
-	t.Helper()
-	encoded, err := json.Marshal(value)
-	require.NoError(t, err)
-	return string(encoded)
 }

@@ -8,7 +8,6 @@ import (
 	"net/http/httptest"
 	"slices"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -151,15 +150,11 @@ type answerServer struct {
 	*httptest.Server
 	name, text  string
 	first, last []byte
-	// hold, where it is set, is waited for between the last piece and the end.
-	hold func(context.Context)
-
-	// heard is told when an asker has all pieces, and ended when the end was about
-	// to be sent.
+	// holds says that the end follows once its one asker has heard all pieces.
+	holds bool
+	// heard is told of that, and ended when the end was about to be sent.
 	heard chan struct{}
 	ended chan time.Time
-	// gate is closed when the answers of a gated server may end.
-	gate atomic.Pointer[chan struct{}]
 }
 
 // newAnswerServer serves a text of so many words, or a call with arguments of as many, each of which comes as a piece.
@@ -185,40 +180,17 @@ func newAnswerServer(name string, pieces int, isCall bool) *answerServer {
 	return s
 }
 
-// held begins to serve, to one asker at a time: the end of an answer follows when
-// all pieces were heard.
-func (s *answerServer) held() *answerServer {
-	s.hold = func(ctx context.Context) {
-		select {
-		case <-s.heard:
-		case <-ctx.Done():
-		}
-		s.ended <- time.Now()
-	}
-	s.Start()
-	return s
-}
-
-// gated begins to serve many at a time: all answers end when the gate of their
-// time is closed.
-func (s *answerServer) gated() *answerServer {
-	s.hold = func(ctx context.Context) {
-		select {
-		case <-*s.gate.Load():
-		case <-ctx.Done():
-		}
-	}
-	s.Start()
-	return s
-}
-
 func (s *answerServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_, _ = io.Copy(io.Discard, r.Body)
 	w.Header().Set("Content-Type", "text/event-stream")
 	_, _ = w.Write(s.first)
-	if s.hold != nil {
+	if s.holds {
 		w.(http.Flusher).Flush()
-		s.hold(r.Context())
+		select {
+		case <-s.heard:
+		case <-r.Context().Done():
+		}
+		s.ended <- time.Now()
 	}
 	_, _ = w.Write(s.last)
 }

@@ -119,7 +119,9 @@ func BenchmarkAnswer(b *testing.B) {
 		fmt.Fprintln(cost, "API\tan answer of\tCPU, µs: SDK\tours\tratio\tallocated, KB: SDK\tours\tratio\tobjects: SDK\tours\tratio\t")
 		for _, name := range slices.Sorted(maps.Keys(sdks())) {
 			for _, pieces := range sizes {
-				held := newAnswerServer(name, pieces, false).held()
+				held := newAnswerServer(name, pieces, false)
+				held.holds = true
+				held.Start()
 				sdk, ours := held.askers(b)
 				_ = alternate(4, held.late(b, sdk), held.late(b, ours)) // warm
 				fmt.Fprintf(late, "%s\t%d\t", name, pieces)

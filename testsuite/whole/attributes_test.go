@@ -44,10 +44,7 @@ func TestAttributesThatWereRemoved(t *testing.T) {
 		result := s.completed(t, name, number)
 		require.Equal(t, fmt.Sprint("answer ", number), result.Answer)
 		for _, run := range []string{sent.RunID, ""} { // the turn may end in another run than it began in
-			events := s.temporal.GetWorkflowHistory(within(t), begun.WorkflowID, run, false, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
-			for events.HasNext() {
-				event, err := events.Next()
-				require.NoError(t, err)
+			for _, event := range s.historyNow(t, begun.WorkflowID, run).Events {
 				refused = refused || event.GetWorkflowTaskFailedEventAttributes().GetCause() == enumspb.WORKFLOW_TASK_FAILED_CAUSE_BAD_SEARCH_ATTRIBUTES
 			}
 		}

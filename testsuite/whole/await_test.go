@@ -64,9 +64,7 @@ func (s *stack) counted(t testing.TB) (*agents.Client, *requests) {
 func (s *stack) eventsOf(t testing.TB, workflowID string) map[enumspb.EventType]int {
 	t.Helper()
 	counts := map[enumspb.EventType]int{}
-	for events := s.temporal.GetWorkflowHistory(within(t), workflowID, "", false, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT); events.HasNext(); {
-		event, err := events.Next()
-		require.NoError(t, err)
+	for _, event := range s.historyNow(t, workflowID, "").Events {
 		counts[event.GetEventType()]++
 	}
 	return counts
@@ -109,72 +107,19 @@ func TestAwaitIsShared(t *testing.T) {
 	require.Zero(t, counts.of("GetWorkflowExecutionHistory")+counts.of("GetWorkflowExecutionHistoryReverse")+counts.of("QueryWorkflow"))
 }
 
-// TestAwaitWithoutAWorker notices that the server has ended the workflow, or has it no more, and goes on where a worker
-// comes.
+// TestAwaitWithoutAWorker notices that the server has ended the workflow.
 func TestAwaitWithoutAWorker(t *testing.T) {
 	t.Parallel()
 	s := connect(t, "plain", nil)
-	begin := func(name string) (agents.Execution, chan error, *agents.Result) {
-		begun := s.starts(t, agents.Start{ID: s.named(name), Prompt: "go", Definition: scripted(writeScript(t, "turns: [{text: done}]"))})
-		client, counts := s.counted(t)
-		ended, result := make(chan error, 1), &agents.Result{}
-		go func() {
-			var err error
-			*result, err = client.Wait(within(t), begun.ID, 1)
-			ended <- err
-		}()
-		require.Eventually(t, func() bool { return counts.of("DescribeWorkflowExecution") >= 3 }, patience, 10*time.Millisecond)
-		require.Equal(t, 1, counts.of("UpdateWorkflowExecution"))
-		return begun, ended, result
-	}
-	begun, ended, result := begin("terminated")
-	require.NoError(t, s.temporal.TerminateWorkflow(within(t), begun.WorkflowID, "", "by force"))
-	require.NoError(t, <-ended)
-	require.Equal(t, domain.CodeTerminated, result.Outcome.Code)
-
-	_, ended, result = begin("served")
-	served := s.work(t, host.Config{})
-	require.NoError(t, <-ended)
-	served.Stop()
-	require.Equal(t, "done", result.Answer)
-}
-
-// TestAwaitGoesOnWithTheRuns of the workflow, each of which is asked once.
-func TestAwaitGoesOnWithTheRuns(t *testing.T) {
-	t.Parallel()
-	const steps = 40
-	s := startOn(t, "continuing", continuing, host.Config{Tools: []tool.Tool{echo()}})
-	begun := s.starts(t, agents.Start{ID: s.named("runs"), Prompt: "go", Definition: scripted(longScript(t, steps, 1), "echo")})
+	begun := s.starts(t, agents.Start{ID: s.named("terminated"), Prompt: "go", Definition: scripted(writeScript(t, "turns: [{text: done}]"))})
 	client, counts := s.counted(t)
-	result, err := client.Wait(within(t), begun.ID, 1)
-	require.NoError(t, err)
-	require.Equal(t, "All done. echo: call 40", result.Answer)
-	status := s.status(t, begun.ID)
-	require.Greater(t, status.History.Runs, 2)
-	require.GreaterOrEqual(t, counts.of("UpdateWorkflowExecution"), 2)
-	require.Equal(t, status.Run.ID, result.RunID)
-}
-
-// TestAwaitOutlivesTheServer, which is restarted meanwhile.
-func TestAwaitOutlivesTheServer(t *testing.T) {
-	t.Parallel()
-	const server = "awaited"
-	w := newWorkshop()
-	s := startOn(t, server, nil, host.Config{Tools: []tool.Tool{w.tool(domain.Idempotent)}})
-	begun := s.starts(t, agents.Start{ID: s.named("outlives"), Prompt: "go", Definition: scripted(writeScript(t, toolScript), "work")})
-	<-w.began
-	ended := make(chan error, 1)
-	var result agents.Result
+	ended := make(chan agents.Result, 1)
 	go func() {
-		var err error
-		result, err = s.agents.Wait(within(t), begun.ID, 1)
-		ended <- err
+		result, _ := client.Wait(within(t), begun.ID, 1)
+		ended <- result
 	}()
-	require.Eventually(t, func() bool {
-		return s.eventsOf(t, begun.WorkflowID)[enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_UPDATE_ACCEPTED] == 1
-	}, patience, 50*time.Millisecond)
-	servers.restart(t, server)
-	w.open()
-	require.NoError(t, <-ended)
-	require.Equal(t, "answered", result.Answer)
+	require.Eventually(t, func() bool { return counts.of("DescribeWorkflowExecution") >= 3 }, patience, 10*time.Millisecond)
+	require.Equal(t, 1, counts.of("UpdateWorkflowExecution"))
+	require.NoError(t, s.temporal.TerminateWorkflow(within(t), begun.WorkflowID, "", "by force"))
+	require.Equal(t, domain.CodeTerminated, (<-ended).Outcome.Code)
 }

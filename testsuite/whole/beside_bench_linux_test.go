@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"runtime"
 	"runtime/pprof"
 	"strconv"
 	"sync"
@@ -49,15 +50,6 @@ func (b bill) time() float64 { return b.millis }
 
 // tasks is how often a workflow task was handed out.
 func (b bill) tasks() float64 { return b.requests["history/RecordWorkflowTaskStarted"] }
-
-// talkers are the providers that executions of so many steps ask for.
-func talkers(thinks time.Duration, steps ...int) map[string]inference.Provider {
-	providers := map[string]inference.Provider{}
-	for _, n := range steps {
-		providers[fmt.Sprintf("talker%d", n)] = &talker{steps: n, thinks: thinks}
-	}
-	return providers
-}
 
 // ours is Everstep with a worker and a client of this process.
 func (s *stack) ours(t testing.TB, providers map[string]inference.Provider, recite tool.Tool) side {
@@ -327,4 +319,13 @@ func (s *stack) held(b *testing.B, name string, agents int) float64 {
 		require.NoError(b, err)
 	}
 	return held
+}
+
+// heap is what is live, stacks included.
+func heap() int64 {
+	runtime.GC()
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return int64(m.HeapAlloc + m.StackInuse)
 }

@@ -9,7 +9,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
-	"regexp"
 	"strconv"
 	"strings"
 	"sync"
@@ -44,8 +43,6 @@ func serveLeaky(t *testing.T, control string) *leakyServer {
 	return s
 }
 
-var leakyModel = regexp.MustCompile(`models/([^/:]+):`)
-
 // asked is the model of a request and the key that it came with.
 func asked(r *http.Request, body []byte) (model, key string) {
 	var fields struct {
@@ -53,7 +50,7 @@ func asked(r *http.Request, body []byte) (model, key string) {
 	}
 	_ = json.Unmarshal(body, &fields)
 	model = fields.Model
-	if found := leakyModel.FindStringSubmatch(r.URL.Path); found != nil {
+	if found := geminiModel.FindStringSubmatch(r.URL.Path); found != nil {
 		model = found[1]
 	}
 	for _, name := range []string{"Authorization", "X-Api-Key", "X-Goog-Api-Key"} {
@@ -137,18 +134,6 @@ func (s *leakyServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	default:
 		refuse(500, "text/plain", "no such model: "+model)
 	}
-}
-
-// chunked are chunks of a stream, the last of which may have a finish reason.
-func chunked(finish string, deltas ...string) string {
-	var b strings.Builder
-	for _, delta := range deltas {
-		fmt.Fprintf(&b, "data: {\"id\":\"c1\",\"model\":\"m-1\",\"choices\":[{\"index\":0,\"delta\":%s,\"finish_reason\":null}]}\n\n", delta)
-	}
-	if finish != "" {
-		fmt.Fprintf(&b, "data: {\"id\":\"c1\",\"model\":\"m-1\",\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":%q}]}\n\ndata: [DONE]\n\n", finish)
-	}
-	return b.String()
 }
 
 func answered(text string) string { return chunked("stop", fmt.Sprintf(`{"content":%q}`, text)) }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"sync"
 	"testing"
 )
@@ -44,17 +45,30 @@ func (s *chatServer) requests() []map[string]any {
 	return s.bodies
 }
 
+// chatChunk is a chunk of chat completions. The finish reason is JSON.
+func chatChunk(delta, finish string) string {
+	return `data: {"id":"c1","model":"m-1","choices":[{"index":0,"delta":` + delta + `,"finish_reason":` + finish + "}]}\n\n"
+}
+
+const (
+	chatDone  = "data: [DONE]\n\n"
+	chatUsage = `data: {"id":"c1","choices":[],"usage":{"prompt_tokens":30,"completion_tokens":7,"total_tokens":37}}` + "\n\n"
+	chatStop  = `data: {"id":"c1","choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}` + "\n\n"
+)
+
+// chunked are chunks of a stream, the last of which may have a finish reason.
+func chunked(finish string, deltas ...string) string {
+	var b strings.Builder
+	for _, delta := range deltas {
+		b.WriteString(chatChunk(delta, "null"))
+	}
+	if finish != "" {
+		b.WriteString(chatChunk("{}", fmt.Sprintf("%q", finish)) + chatUsage + chatDone)
+	}
+	return b.String()
+}
+
 // streamed answers with chunks, then the finish reason, usage and the end.
 func streamed(finish string, deltas ...string) http.HandlerFunc {
-	return func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Content-Type", "text/event-stream")
-		for _, delta := range deltas {
-			_, _ = fmt.Fprintf(w, "data: {\"id\":\"c1\",\"model\":\"m-1\",\"choices\":[{\"index\":0,\"delta\":%s,\"finish_reason\":null}]}\n\n", delta)
-		}
-		if finish == "" {
-			return
-		}
-		_, _ = fmt.Fprintf(w, "data: {\"id\":\"c1\",\"model\":\"m-1\",\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":%q}]}\n\n", finish)
-		_, _ = fmt.Fprint(w, "data: {\"id\":\"c1\",\"choices\":[],\"usage\":{\"prompt_tokens\":30,\"completion_tokens\":7,\"total_tokens\":37}}\n\ndata: [DONE]\n\n")
-	}
+	return streams(chunked(finish, deltas...))
 }

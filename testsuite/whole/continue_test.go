@@ -50,12 +50,18 @@ func echo() tool.Tool {
 	})
 }
 
+// overRuns is a stack whose executions go on in another run after a few steps, with the tool echo.
+func overRuns(t testing.TB) *stack {
+	t.Helper()
+	return startOn(t, "continuing", continuing, host.Config{Tools: []tool.Tool{echo()}})
+}
+
 // TestContinueAsNewInTheMiddle runs an execution over several runs of the
 // workflow, with the cache of transcripts emptied in between.
 func TestContinueAsNewInTheMiddle(t *testing.T) {
 	t.Parallel()
 	const steps = 40
-	s := startOn(t, "continuing", continuing, host.Config{Tools: []tool.Tool{echo()}})
+	s := overRuns(t)
 	ctx, long := within(t), s.named("long")
 	begun := s.starts(t, client.Start{ID: long, Prompt: "go", Definition: scripted(longScript(t, steps, 1), "echo")})
 	for event, err := range s.agents.Follow(ctx, long, client.FollowOptions{}) {

@@ -14,7 +14,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 	commonpb "go.temporal.io/api/common/v1"
-	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/proxy"
 	"go.temporal.io/sdk/converter"
 
@@ -98,27 +97,20 @@ func (c *chatterbox) pieces(t *testing.T) (all [][]byte) {
 	run, err := c.temporal.DescribeWorkflowExecution(ctx, domain.WorkflowID(c.name), "")
 	require.NoError(t, err)
 	for id := run.GetWorkflowExecutionInfo().GetFirstRunId(); id != ""; {
-		events := c.temporal.GetWorkflowHistory(ctx, domain.WorkflowID(c.name), id, false, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
-		id = ""
-		for events.HasNext() {
-			event, err := events.Next()
-			require.NoError(t, err)
-			if a := event.GetWorkflowExecutionContinuedAsNewEventAttributes(); a != nil {
-				id = a.GetNewExecutionRunId()
-			}
-			require.NoError(t, proxy.VisitPayloads(ctx, event, proxy.VisitPayloadsOptions{
-				Visitor: func(_ *proxy.VisitPayloadsContext, payloads []*commonpb.Payload) ([]*commonpb.Payload, error) {
-					for _, p := range payloads {
-						if encoding := string(p.GetMetadata()[converter.MetadataEncoding]); !strings.HasPrefix(encoding, "json/") && len(p.GetData()) > 4000 {
-							for at := 1000; at+40 < len(p.GetData()); at += 1000 {
-								all = append(all, p.GetData()[at:at+40])
-							}
+		history := c.historyNow(t, domain.WorkflowID(c.name), id)
+		id = history.Events[len(history.Events)-1].GetWorkflowExecutionContinuedAsNewEventAttributes().GetNewExecutionRunId()
+		require.NoError(t, proxy.VisitPayloads(ctx, history, proxy.VisitPayloadsOptions{
+			Visitor: func(_ *proxy.VisitPayloadsContext, payloads []*commonpb.Payload) ([]*commonpb.Payload, error) {
+				for _, p := range payloads {
+					if encoding := string(p.GetMetadata()[converter.MetadataEncoding]); !strings.HasPrefix(encoding, "json/") && len(p.GetData()) > 4000 {
+						for at := 1000; at+40 < len(p.GetData()); at += 1000 {
+							all = append(all, p.GetData()[at:at+40])
 						}
 					}
-					return payloads, nil
-				},
-			}))
-		}
+				}
+				return payloads, nil
+			},
+		}))
 	}
 	return all
 }

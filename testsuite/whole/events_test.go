@@ -5,17 +5,15 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"everstep/activities/tool"
 	"everstep/domain"
 	"everstep/starter/client"
-	"everstep/worker/host"
 )
 
 // TestEventsAcrossRuns follows an execution over several runs, and reads the
 // same events when it has ended.
 func TestEventsAcrossRuns(t *testing.T) {
 	t.Parallel()
-	s := startOn(t, "continuing", continuing, host.Config{Tools: []tool.Tool{echo()}})
+	s := overRuns(t)
 	ctx, id := within(t), s.named("events")
 	s.starts(t, client.Start{ID: id, Prompt: "go", Definition: scripted(longScript(t, 40, 1), "echo")})
 	followed := collect(t, s.agents.Events(ctx, id, client.FollowOptions{}))

@@ -9,7 +9,6 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
-	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -162,14 +161,12 @@ func (s *stage) ran(text string) int {
 	return s.noted[text]
 }
 
-var modelInPath = regexp.MustCompile(`/models/([^/:]+):`)
-
 // ServeHTTP plays the next play of the model that is asked.
 func (s *stage) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	body, _ := io.ReadAll(r.Body)
 	var asked struct{ Model string }
 	_ = json.Unmarshal(body, &asked)
-	if found := modelInPath.FindStringSubmatch(r.URL.Path); found != nil {
+	if found := geminiModel.FindStringSubmatch(r.URL.Path); found != nil {
 		asked.Model = found[1]
 	}
 	s.mu.Lock()
@@ -467,11 +464,6 @@ func isClosed(t *testing.T, gone <-chan struct{}) {
 	}
 }
 
-// chatChunk is a chunk of chat completions. The finish reason is JSON.
-func chatChunk(delta, finish string) string {
-	return `data: {"id":"c1","model":"m-1","choices":[{"index":0,"delta":` + delta + `,"finish_reason":` + finish + "}]}\n\n"
-}
-
 // chatText is a chunk of text.
 func chatText(text string) string { return chatChunk(fmt.Sprintf(`{"content":%q}`, text), "null") }
 
@@ -479,12 +471,6 @@ func chatText(text string) string { return chatChunk(fmt.Sprintf(`{"content":%q}
 func chatCall(text string) string {
 	return chatChunk(fmt.Sprintf(`{"tool_calls":[{"index":0,"id":"c1","type":"function","function":{"name":"echo","arguments":"{\"text\":\"%s\"}"}}]}`, text), "null")
 }
-
-const (
-	chatDone  = "data: [DONE]\n\n"
-	chatUsage = `data: {"id":"c1","choices":[],"usage":{"prompt_tokens":30,"completion_tokens":7,"total_tokens":37}}` + "\n\n"
-	chatStop  = `data: {"id":"c1","choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}` + "\n\n"
-)
 
 // twice bounds the attempts of an inference.
 func twice(s *client.Start) { s.Definition.Attempts = 2 }

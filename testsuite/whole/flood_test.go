@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/sdk/converter"
 	"golang.org/x/sync/errgroup"
 
@@ -135,11 +134,9 @@ func (f *flood) heardAll(t *testing.T) (told []string) {
 func (s *stack) acceptedIn(t *testing.T, first client.Execution) (texts []string, runs int) {
 	t.Helper()
 	for run := first.RunID; run != ""; runs++ {
-		events := s.temporal.GetWorkflowHistory(within(t), first.WorkflowID, run, false, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
+		events := s.historyNow(t, first.WorkflowID, run).Events
 		run = ""
-		for events.HasNext() {
-			event, err := events.Next()
-			require.NoError(t, err)
+		for _, event := range events {
 			if next := event.GetWorkflowExecutionContinuedAsNewEventAttributes(); next != nil {
 				run = next.GetNewExecutionRunId()
 			}

@@ -40,8 +40,7 @@ func TestAHandoffOutlivesKills(t *testing.T) {
 	billing.Handoffs = map[string]domain.Subagent{"triage": {Agent: "triage", Description: "Sorts."}}
 	triage.Agents = map[string]domain.Definition{"billing": billing, "triage": triage}
 	begun := s.starts(t, client.Start{Prompt: "go", Definition: triage})
-	result := s.completed(t, begun.ID, 0)
-	require.Equal(t, "paid", result.Answer)
+	require.Equal(t, "paid", s.completed(t, begun.ID, 0).Answer)
 	require.Positive(t, deaths.Load())
 	var held []string
 	for _, step := range s.steps(t, begun.ID, 0) {

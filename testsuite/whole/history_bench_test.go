@@ -13,10 +13,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 	workflowpb "go.temporal.io/api/workflow/v1"
-	"go.temporal.io/sdk/activity"
-	sdk "go.temporal.io/sdk/client"
-	"go.temporal.io/sdk/worker"
-	"go.temporal.io/sdk/workflow"
 
 	"everstep/activities/inference"
 	"everstep/activities/tool"
@@ -54,6 +50,15 @@ func (m *talker) Infer(_ context.Context, call inference.Call, _ func(inference.
 		answer.Response.Finish = domain.FinishToolCalls
 	}
 	return answer, nil
+}
+
+// talkers are the providers that executions of so many steps ask for.
+func talkers(thinks time.Duration, steps ...int) map[string]inference.Provider {
+	providers := map[string]inference.Provider{}
+	for _, n := range steps {
+		providers[fmt.Sprintf("talker%d", n)] = &talker{steps: n, thinks: thinks}
+	}
+	return providers
 }
 
 func text2KB(n int) string {
@@ -118,68 +123,26 @@ func (s *stack) runInfo(t testing.TB, workflowID, runID string) (*workflowpb.Wor
 	return info, first.GetWorkflowExecutionStartedEventAttributes().GetContinuedExecutionRunId()
 }
 
-// floor runs as many bare activities as an execution of so many steps has, with
-// payloads of the same size and nothing else: what the engine itself costs.
-func (s *stack) floor(t testing.TB, steps int) measured {
-	t.Helper()
-	ctx := context.Background()
-	queue := s.queue + "-floor"
-	w := worker.New(s.temporal, queue, worker.Options{})
-	recite := func(context.Context, int) (string, error) { return text2KB(0), nil }
-	w.RegisterActivityWithOptions(recite, activity.RegisterOptions{Name: "floor"})
-	bare := func(ctx workflow.Context, left int) error {
-		ctx = workflow.WithActivityOptions(ctx, workflow.ActivityOptions{StartToCloseTimeout: time.Minute})
-		for ; left > 0; left-- {
-			if workflow.GetInfo(ctx).GetContinueAsNewSuggested() {
-				return workflow.NewContinueAsNewError(ctx, "floor", left)
-			}
-			for range 2 {
-				if err := workflow.ExecuteActivity(ctx, "floor", 1).Get(ctx, nil); err != nil {
-					return err
-				}
-			}
-		}
-		return nil
-	}
-	w.RegisterWorkflowWithOptions(bare, workflow.RegisterOptions{Name: "floor"})
-	require.NoError(t, w.Start())
-	defer w.Stop()
-	began := time.Now()
-	run, err := s.temporal.ExecuteWorkflow(ctx, sdk.StartWorkflowOptions{TaskQueue: queue}, "floor", steps)
-	require.NoError(t, err)
-	require.NoError(t, run.Get(ctx, nil))
-	m := measured{steps: steps, took: time.Since(began)}
-	info, _ := s.runInfo(t, run.GetID(), "")
-	m.bytes, m.events, m.runs = info.HistorySizeBytes, int(info.HistoryLength), 1
-	return m
-}
-
-// BenchmarkHistory prints what a step costs, in bytes of history and in time,
-// in executions of 100, 500 and 2,000 steps with messages of 2 KB, beside bare
-// activities. With -short it does so for 20 and 100 steps.
+// BenchmarkHistory prints what a step costs, in bytes of history and in time, in executions of 100, 500 and 2,000 steps
+// with messages of 2 KB. With -short it does so for 20 and 100 steps.
 func BenchmarkHistory(b *testing.B) {
-	sizes, pairs := []int{100, 500, 2000}, 3
+	sizes, runs := []int{100, 500, 2000}, 3
 	if testing.Short() {
-		sizes, pairs = []int{20, 100}, 1
+		sizes, runs = []int{20, 100}, 1
 	}
-	providers := map[string]inference.Provider{}
-	for _, n := range sizes {
-		providers[fmt.Sprintf("talker%d", n)] = &talker{steps: n}
-	}
-	s := startOn(b, "plain", nil, host.Config{Tools: []tool.Tool{recite()}, Providers: providers})
+	s := start(b, host.Config{Tools: []tool.Tool{recite()}, Providers: talkers(0, sizes...)})
 	for b.Loop() {
 		s.measure(b, sizes[0]) // warm
 		table := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', tabwriter.AlignRight)
-		fmt.Fprintln(table, "steps\truns\tevents/step\tbytes/step\tbytes/step beyond its messages\tms/step\tms/step, bare activities\t")
+		fmt.Fprintln(table, "steps\truns\tevents/step\tbytes/step\tbytes/step beyond its messages\tms/step\t")
 		for _, n := range sizes {
-			var ours, bare []measured
-			for range pairs {
-				ours = append(ours, s.measure(b, n))
-				bare = append(bare, s.floor(b, min(n, 100)))
+			var all []measured
+			for range runs {
+				all = append(all, s.measure(b, n))
 			}
-			m, f := middle(ours, measured.millisPerStep), middle(bare, measured.millisPerStep)
-			fmt.Fprintf(table, "%d\t%d\t%.1f\t%.0f\t%.0f\t%.2f\t%.2f\t\n", n, m.runs, float64(m.events)/float64(n),
-				m.bytesPerStep(), m.bytesPerStep()-2*kilobytes2, m.millisPerStep(), f.millisPerStep())
+			m := middle(all, measured.millisPerStep)
+			fmt.Fprintf(table, "%d\t%d\t%.1f\t%.0f\t%.0f\t%.2f\t\n", n, m.runs, float64(m.events)/float64(n),
+				m.bytesPerStep(), m.bytesPerStep()-2*kilobytes2, m.millisPerStep())
 			b.ReportMetric(m.bytesPerStep(), fmt.Sprintf("B/step@%d", n))
 			b.ReportMetric(m.millisPerStep(), fmt.Sprintf("ms/step@%d", n))
 		}

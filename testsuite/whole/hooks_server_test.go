@@ -158,8 +158,7 @@ func TestAHookThatDoesNotReturn(t *testing.T) {
 	s := start(t, host.Config{Hooks: []hook.Hook{stuck}})
 	begun := s.begin(t, "turns: [{text: done}]")
 	require.Contains(t, s.failedTask(t, begun), "deadlock")
-	result := s.completed(t, begun.ID, 0)
-	require.Equal(t, "done", result.Answer)
+	require.Equal(t, "done", s.completed(t, begun.ID, 0).Answer)
 }
 
 // TestAReplyThatDiffersIsRecordedAgain, and no other: one that changes nothing once, one that alternates each time, one

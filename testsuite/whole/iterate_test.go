@@ -5,7 +5,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"everstep/activities/tool"
 	"everstep/domain"
 	"everstep/starter/client"
 	"everstep/worker/host"
@@ -16,7 +15,7 @@ import (
 func TestIterate(t *testing.T) {
 	t.Parallel()
 	const calls = 40
-	s := startOn(t, "continuing", continuing, host.Config{Tools: []tool.Tool{echo()}})
+	s := overRuns(t)
 	ctx, id := within(t), s.named("iterated")
 	s.starts(t, client.Start{ID: id, Prompt: "go", Definition: scripted(longScript(t, calls, 1), "echo")})
 	live := collect(t, s.agents.Iterate(ctx, id, client.IterateOptions{}))

@@ -129,37 +129,29 @@ func TestForkOfAnImportedAgent(t *testing.T) {
 	store, exported := s.moved(t, name)
 	var notes []string
 	c := client.New(s.temporal, client.Config{TaskQueue: s.queue, Loopback: true, Records: store, Progress: func(text string) { notes = append(notes, text) }})
-	listed := collect(t, c.ListRecorded(within(t), client.ListOptions{ListFilter: client.ListFilter{Agent: name}}))
-	require.Len(t, listed, 1)
-	require.False(t, listed[0].ImportedAt.IsZero())
 
 	model := scripted(writeScript(t, "turns: [{text: one}, {text: two}, {text: The third.}]")).Model
 	x, err := c.Fork(within(t), client.Point{ID: name}, client.ForkOptions{ID: name + "-on", Prompt: "and on", Model: &model})
 	require.NoError(t, err)
 	require.Contains(t, strings.Join(notes, "\n"), "records do not tell which tools an agent may use")
-	result := s.result(t, x.ID, 1)
-	require.Equal(t, "The third.", result.Answer)
+	require.Equal(t, "The third.", s.result(t, x.ID, 1).Answer)
 	forked := s.messages(t, x.ID)
 	require.Len(t, forked, len(said)+2)
 	for i := range said {
 		require.JSONEq(t, encoded(t, said[i].Message), encoded(t, forked[i].Message), "its digest is not the file's")
 	}
-	explained := s.explains(t, x.ID, 1)
-	require.Equal(t, exported[1].ExecutionID, explained.BranchedFrom.ExecutionID)
+	require.Equal(t, exported[1].ExecutionID, s.explains(t, x.ID, 1).BranchedFrom.ExecutionID)
 
 	definition := scripted(writeScript(t, "turns: [{tool_calls: [{name: echo, arguments: {text: hi}}]}, {text: Echoed.}]"), "echo")
 	x, err = c.Fork(within(t), client.Point{ID: name, Execution: "1", Step: new(0)}, client.ForkOptions{ID: name + "-anew", Prompt: "anew", Definition: &definition})
 	require.NoError(t, err)
-	result = s.result(t, x.ID, 1)
-	require.Equal(t, "Echoed.", result.Answer, "it has the tools that it was given")
+	require.Equal(t, "Echoed.", s.result(t, x.ID, 1).Answer, "it has the tools that it was given")
 	require.Equal(t, "anew", s.messages(t, x.ID)[0].Message.Text())
 
-	// A part of an agent does not do, and a step that never was is none.
+	// A part of an agent does not do.
 	_, err = s.over(importedInto(t, exported[1])).Fork(within(t), client.Point{ID: name}, client.ForkOptions{Prompt: "and on"})
 	require.ErrorIs(t, err, &client.Error{Class: client.Gone})
 	require.ErrorContains(t, err, "export the whole agent")
-	_, err = c.Fork(within(t), client.Point{ID: name, Step: new(9)}, client.ForkOptions{Prompt: "and on"})
-	require.ErrorIs(t, err, &client.Error{Class: client.NotFound})
 }
 
 // TestForgedImportsAreNotForked: a file can say anything; what would break the fork's workflow is refused.

@@ -60,10 +60,7 @@ turns:
 	for line := range strings.Lines(notesOf(t, notes)) {
 		pid, err := strconv.Atoi(strings.TrimSpace(strings.TrimPrefix(line, "pid ")))
 		require.NoError(t, err)
-		require.Eventually(t, func() bool {
-			stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-			return err != nil || strings.Contains(string(stat), ") Z ")
-		}, patience, 5*time.Millisecond, "process %d has outlived the worker", pid)
+		gone(t, pid)
 	}
 	got := p.wait()
 	require.Equal(t, 0, got.code, got.err)

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"strings"
 	"syscall"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -39,14 +38,6 @@ func mcpServe(ctx context.Context, args []string) error {
 	add("count", "Counts its calls.", func(context.Context, text) string {
 		counted++
 		return fmt.Sprint(counted, " by ", os.Getpid())
-	})
-	add("ponder", "Does not answer when it is called first.", func(ctx context.Context, _ text) string {
-		if notes, _ := os.ReadFile(args[0]); strings.Contains(string(notes), "pondering") {
-			return fmt.Sprint("pondered by ", os.Getpid())
-		}
-		noted("pondering")
-		<-ctx.Done()
-		return ""
 	})
 	add("linger", "Starts a process, and waits.", func(ctx context.Context, _ text) string {
 		child := exec.Command("/bin/sh", "-c", `trap "" TERM HUP; exec /bin/sleep 1000`)

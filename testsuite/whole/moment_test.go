@@ -5,11 +5,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"everstep/activities/tool"
 	"everstep/domain"
 	agentaccount "everstep/domain/account"
 	"everstep/starter/client"
-	"everstep/worker/host"
 )
 
 // TestMomentsOfSeveralRuns: after each event of an execution that went over several runs the status has the steps that had
@@ -17,7 +15,7 @@ import (
 func TestMomentsOfSeveralRuns(t *testing.T) {
 	t.Parallel()
 	const steps = 40
-	s := startOn(t, "continuing", continuing, host.Config{Tools: []tool.Tool{echo()}})
+	s := overRuns(t)
 	ctx, id := within(t), s.named("moments")
 	s.starts(t, client.Start{ID: id, Prompt: "go", Definition: scripted(longScript(t, steps, 1), "echo")})
 	s.result(t, id, 1)

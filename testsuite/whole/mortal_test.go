@@ -51,7 +51,7 @@ func mortalWork(ctx context.Context, args []string) error {
 	return serve(ctx, args, host.Config{
 		Vendors:    map[string]host.Access{"openai": model},
 		Approvals:  domain.ApprovalsOf("allow"),
-		Connection: host.Connection{Seat: args[2]}, Tools: []tool.Tool{die, wire, echo(), whom()},
+		Connection: host.Connection{Seat: args[2]}, Tools: []tool.Tool{die, wire, echo()},
 		Providers: map[string]inference.Provider{"mortal": mortal{script.New(), args[2] + ".deaths"}},
 		Log:       host.Log{Level: slog.LevelWarn},
 	})

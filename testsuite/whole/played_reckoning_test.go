@@ -1,10 +1,6 @@
 package whole_test
 
 import (
-	"fmt"
-	"maps"
-	"slices"
-	"strings"
 	"sync"
 	"testing"
 
@@ -113,33 +109,20 @@ func (f faultReckoning) require(t *testing.T, got testsuite.Run) {
 
 // A faultReport sums up what befell the runs.
 type faultReport struct {
-	mu                               sync.Mutex
-	runs, requests, calls, callFails int
-	faults                           map[faultKind]int
-	tokens, lost                     int64
-	estimated                        int
+	mu       sync.Mutex
+	requests int
+	faults   map[faultKind]int
 }
 
-func (r *faultReport) add(p *playedRun, want faultReckoning) {
+func (r *faultReport) add(p *playedRun) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.runs++
 	r.requests += len(p.asked)
 	for _, asked := range p.asked {
 		if asked.fault != noFault {
 			r.faults[asked.fault]++
 		}
 	}
-	r.tokens, r.lost = r.tokens+want.used.TotalTokens(), r.lost+want.lost.TotalTokens()
-	if want.used.Estimated {
-		r.estimated++
-	}
-}
-
-func (r *faultReport) addCalls(tools *flaky) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.calls, r.callFails = r.calls+len(tools.done)+tools.failed, r.callFails+tools.failed
 }
 
 // percent is how many of the requests failed.
@@ -149,14 +132,4 @@ func (r *faultReport) percent() float64 {
 		failed += n
 	}
 	return 100 * float64(failed) / float64(max(r.requests, 1))
-}
-
-func (r *faultReport) log(t *testing.T) {
-	t.Helper()
-	kinds := []string{}
-	for _, kind := range slices.Sorted(maps.Keys(r.faults)) {
-		kinds = append(kinds, fmt.Sprintf("%d %s", r.faults[kind], kind))
-	}
-	t.Logf("%d runs, %d requests of which %.1f %% failed: %s", r.runs, r.requests, r.percent(), strings.Join(kinds, ", "))
-	t.Logf("%d attempts at tool calls, of which %d failed; %d tokens, %d of them lost; in %d runs a part was estimated", r.calls, r.callFails, r.tokens, r.lost, r.estimated)
 }

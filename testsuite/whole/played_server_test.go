@@ -42,14 +42,22 @@ func servePlayed(t testing.TB, api playedAPI) *playedServer {
 // geminiModel is where Gemini's requests name their model.
 var geminiModel = regexp.MustCompile(`^/(?:v1beta/)?models/([^:]+):streamGenerateContent$`)
 
-func (s *playedServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	body, err := io.ReadAll(r.Body)
-	if err != nil {
-		return
+// asked reads a request by the API. Where the connection breaks in it, its body is nil.
+func (api playedAPI) asked(r *http.Request) (request playedRequest, body []byte, err error) {
+	if body, err = io.ReadAll(r.Body); err != nil {
+		return request, nil, err
 	}
-	request, err := s.api.read(body)
+	request, err = api.read(body)
 	if in := geminiModel.FindStringSubmatch(r.URL.Path); in != nil {
 		request.model = in[1]
+	}
+	return request, body, err
+}
+
+func (s *playedServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	request, body, err := s.api.asked(r)
+	if body == nil {
+		return
 	}
 	s.mu.Lock()
 	run := s.runs[request.model]

@@ -13,7 +13,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -123,13 +122,9 @@ func (s *sessionServer) session(name string) *playedSession {
 // model answers as the models of an API.
 func (s *sessionServer) model(api playedAPI) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		body, err := io.ReadAll(r.Body)
-		if err != nil {
+		request, body, err := api.asked(r)
+		if body == nil {
 			return
-		}
-		request, err := api.read(body)
-		if in := geminiModel.FindStringSubmatch(r.URL.Path); in != nil {
-			request.model = in[1]
 		}
 		p := s.session(request.model)
 		if p == nil {
@@ -499,50 +494,34 @@ func (p *playedSession) effects() map[string][]string {
 
 // A sessionReport is what sessions came to.
 type sessionReport struct {
-	sessions, turns, kills, stops, requests int
-	// calls were recorded, effects were had. Of those doubled are too many, lacking too few, and unknown is how many calls
-	// nobody knows the outcome of.
-	calls, effects, doubled, lacking, unknown int
+	// Of the effects those doubled are too many and those lacking too few, beside the calls that nobody knows the outcome of.
 	// forgot counts requests that lacked something of those before them.
-	forgot int
-	stages map[string]int
-	wrong  []string
+	stops, doubled, lacking, forgot int
+	wrong                           []string
 }
 
 // add counts a session.
 func (r *sessionReport) add(p *playedSession) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	r.sessions, r.turns, r.requests, r.forgot = r.sessions+1, r.turns+len(p.turns), r.requests+p.requests, r.forgot+p.forgot
+	r.forgot += p.forgot
 	for _, wrong := range p.wrong {
 		r.wrong = append(r.wrong, p.id+": "+wrong)
 	}
 	for _, plan := range p.turns {
 		if plan.stop != nil && plan.stop.came {
 			r.stops++
-			place := [...]string{"in an answer", "before an effect", "after an effect"}[plan.stop.place]
-			if plan.stop.effect == "" {
-				place = "in an answer"
-			}
-			r.stages[fmt.Sprint(plan.stop.mode, " ", place)]++
 		}
 	}
 	unknown, short := resultsIn(p.before, saysUnknown)+resultsIn(p.before, saysUnresolved), 0
 	for effect, results := range p.effects() {
 		done := p.done[effect]
-		r.calls, r.effects = r.calls+len(results), r.effects+done
 		r.doubled, short = r.doubled+max(done-len(results), 0), short+max(len(results)-done, 0)
 	}
-	r.unknown, r.lacking = r.unknown+unknown, r.lacking+max(short-unknown, 0)
+	r.lacking += max(short-unknown, 0)
 	if short > unknown {
 		r.wrong = append(r.wrong, fmt.Sprintf("%s: %d effects were never had, and %d calls are of unknown outcome", p.id, short, unknown))
 	}
-}
-
-func (r *sessionReport) log(t *testing.T, took time.Duration) {
-	t.Helper()
-	t.Logf("%d sessions, %d turns, %d kills between turns, %d stops %v, %d requests, %s", r.sessions, r.turns, r.kills, r.stops, r.stages, r.requests, took.Round(time.Second))
-	t.Logf("%d recorded calls, %d effects: %d too many, %d too few, %d calls of unknown outcome; %d requests lacked something of those before", r.calls, r.effects, r.doubled, r.lacking, r.unknown, r.forgot)
 }
 
 // require fails where an effect was had twice, or not at all, or a request lacked what was said.

@@ -22,7 +22,6 @@ type flaky struct {
 
 	mu          sync.Mutex
 	tries, done map[domain.ToolExecutionID]int
-	failed      int
 }
 
 func newFlaky(seed uint64) *flaky {
@@ -40,7 +39,6 @@ func (f *flaky) fails(at tool.Call) bool {
 	try := f.tries[at.ID]
 	draw := rand.New(rand.NewPCG(f.seed, uint64(at.Step<<16|at.Position<<8|try)))
 	if draw.IntN(5) == 0 && try < toolTries {
-		f.failed++
 		return true
 	}
 	f.done[at.ID]++

@@ -15,29 +15,21 @@ import (
 	"everstep/worker/host"
 )
 
-// chatWorker is a worker whose only model server is a loopback one.
-func chatWorker(t *testing.T, model *chatServer, limits map[string]host.RateLimit) host.Config {
-	t.Helper()
-	provider, err := wire.New(openaichat.Dialects()[0].API(), wire.Config{BaseURL: model.URL, Key: wire.FixedKey("sk-sesame")})
-	require.NoError(t, err)
-	return host.Config{Providers: map[string]inference.Provider{"limited": provider}, RateLimits: limits}
-}
-
-var limitedModel = domain.Definition{Model: domain.LLMConfig{Provider: "limited", Model: "m-1"}}
-
 // TestRateLimitWaits has two agents on one request a minute: the second waits
 // for its turn. Its status says so, nothing is sent and no attempt is counted;
 // a stop ends the wait at once.
 func TestRateLimitWaits(t *testing.T) {
 	t.Parallel()
 	model := serveChat(t, streamed("stop", `{"content":"one"}`), streamed("stop", `{"content":"two"}`))
-	s := start(t, chatWorker(t, model, map[string]host.RateLimit{"limited": {RequestsPerMinute: 1}}))
+	provider := openAdapter(t, openaichat.Name, wire.Config{BaseURL: model.URL, Key: wire.FixedKey("sk-sesame")})
+	s := start(t, host.Config{Providers: map[string]inference.Provider{"limited": provider}, RateLimits: map[string]host.RateLimit{"limited": {RequestsPerMinute: 1}}})
+	asks := client.Start{Prompt: "go", Definition: domain.Definition{Model: domain.LLMConfig{Provider: "limited", Model: "m-1"}}}
 	c := newCLI(t).at(s)
-	first := s.starts(t, client.Start{Prompt: "go", Definition: limitedModel})
+	first := s.starts(t, asks)
 	done := s.result(t, first.ID, 0)
 	require.Equal(t, "one", done.Answer)
 
-	second := s.starts(t, client.Start{Prompt: "go", Definition: limitedModel})
+	second := s.starts(t, asks)
 	limit := contract.RateLimit{TaskQueue: s.queue + "/limited", RequestsPerMinute: 1}
 	require.Eventually(t, func() bool {
 		status := s.status(t, second.ID)

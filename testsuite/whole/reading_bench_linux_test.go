@@ -10,7 +10,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"everstep/activities/inference"
 	"everstep/activities/tool"
 	"everstep/domain"
 	"everstep/starter/client"
@@ -25,12 +24,8 @@ func BenchmarkReading(b *testing.B) {
 	if testing.Short() {
 		sizes = []int{20}
 	}
-	providers := map[string]inference.Provider{}
-	for _, n := range sizes {
-		providers[fmt.Sprintf("talker%d", n)] = &talker{steps: n}
-	}
 	s := connect(b, "beside", nil)
-	worker := s.work(b, host.Config{Tools: []tool.Tool{recite()}, Providers: providers})
+	worker := s.work(b, host.Config{Tools: []tool.Tool{recite()}, Providers: talkers(0, sizes...)})
 	b.Cleanup(worker.Stop)
 	for b.Loop() {
 		table := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', tabwriter.AlignRight)

@@ -1,7 +1,6 @@
 package whole_test
 
 import (
-	"encoding/json"
 	"os"
 	"strconv"
 	"testing"
@@ -77,10 +76,9 @@ func (r recordedRun) crowdedUnderKills(t testing.TB) kills.Agent {
 	return a
 }
 
-func (r recordedRun) steps() int {
-	n := 0
+func (r recordedRun) steps() (n int) {
 	for _, e := range r.Executions {
-		n += e.steps()
+		n += len(e.steps())
 	}
 	return n
 }
@@ -124,33 +122,23 @@ func (r recordedRun) merged() recordedRun {
 // underKills is the run as an agent of the kills. Its tools are idempotent.
 func (r recordedRun) underKills(t testing.TB) kills.Agent {
 	t.Helper()
-	script, err := os.ReadFile(r.script(t, t.TempDir()))
-	require.NoError(t, err)
-	require.True(t, json.Valid(script))
-	agent := kills.Agent{Name: r.ID, Script: script, System: r.System}
+	agent := kills.Agent{Name: r.ID, System: r.System}
 	for _, name := range r.tools() {
 		agent.Tools = append(agent.Tools, kills.Tool{Name: name, Effect: domain.Idempotent})
 	}
+	var said []recordedStep
 	for _, e := range r.Executions {
-		execution := kills.Execution{Prompt: e.Prompt, Results: e.results()}
+		execution, steps := kills.Execution{Prompt: e.Prompt}, e.steps()
+		for _, step := range steps {
+			execution.Results = append(execution.Results, step.results)
+			step.usage = domain.Usage{InputTokens: 100, OutputTokens: 10}
+			said = append(said, step)
+		}
 		if e.Cut {
-			execution.Budget = domain.ExecutionBudget{MaxSteps: new(int64(e.steps()))}
+			execution.Budget = domain.ExecutionBudget{MaxSteps: new(int64(len(steps)))}
 		}
 		agent.Executions = append(agent.Executions, execution)
 	}
+	agent.Script = []byte(scriptOf(t, said))
 	return agent
-}
-
-// results are what the tools returned, by step and position.
-func (e recordedExecution) results() [][]string {
-	results := [][]string{}
-	for _, m := range e.Messages {
-		if m.Role == "assistant" {
-			results = append(results, []string{})
-			continue
-		}
-		last := len(results) - 1
-		results[last] = append(results[last], m.Content)
-	}
-	return results
 }

@@ -165,7 +165,7 @@ func (w wholeRun) chat(t *testing.T, compiler domain.Compiler) testsuite.Run {
 		tools = append(tools, testsuite.NewFake(spec, testsuite.InTurn(replies[name]...)).Tool())
 	}
 	env := testsuite.New(t, testsuite.Config{
-		Definition: domain.Definition{SystemPrompt: w.system, Compiler: compiler}, Script: w.script(t), Tools: tools,
+		Definition: domain.Definition{SystemPrompt: w.system, Compiler: compiler}, Script: scriptOf(t, w.steps), Tools: tools,
 	})
 	run := env.Run(w.prompt, events...)
 	require.Len(t, run.Executions, len(events)+1)

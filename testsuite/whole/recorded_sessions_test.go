@@ -39,16 +39,11 @@ func chosen(t *testing.T, every int) (runs []recordedRun) {
 	if everyRecorded() {
 		every = 1
 	}
-	more := 0
 	for i, run := range recordedRuns(t) {
 		if i%every == 0 {
 			runs = append(runs, run)
 		}
-		if len(run.Executions) > 1 {
-			more++
-		}
 	}
-	t.Logf("%d runs; the user says more than one thing in %d of all", len(runs), more)
 	return runs
 }
 
@@ -79,7 +74,7 @@ func (s *stack) again(t *testing.T) {
 // recorded. When the sessions are closed nothing runs.
 func TestRecordedRunsAsSessions(t *testing.T) {
 	t.Parallel()
-	runs, s, began := chosen(t, 35), connect(t, "plain", nil), time.Now()
+	runs, s := chosen(t, 35), connect(t, "plain", nil)
 	server := serveSessions(t, connect(t, "plain", nil).agents)
 	sessions := make([]*playedSession, len(runs))
 	for n, run := range runs {
@@ -89,7 +84,7 @@ func TestRecordedRunsAsSessions(t *testing.T) {
 		runs[n] = run.concluded()
 		sessions[n] = server.add(runs[n], n, s.named(run.ID), playedAPIs()[n%len(playedAPIs())])
 	}
-	report, dir, tools := sessionReport{stages: map[string]int{}}, t.TempDir(), toolsOf(runs)
+	report, dir, tools := sessionReport{}, t.TempDir(), toolsOf(runs)
 	start := func() func() {
 		return s.process(t, recordedWorker, append([]string{dir, server.URL}, tools...)...).Kill
 	}
@@ -104,13 +99,12 @@ func TestRecordedRunsAsSessions(t *testing.T) {
 		require.NoError(t, each(going, func(_ int, p *playedSession) error { return p.heard(within(t), s, turn) }))
 		kill()
 		kill = start()
-		report.kills++
 	}
 	require.NoError(t, each(sessions, func(_ int, p *playedSession) error { return p.compare(within(t), s) }))
 	for _, p := range sessions {
 		report.add(p)
 	}
-	report.log(t, time.Since(began))
+	t.Logf("%d sessions, %d turns stopped", len(sessions), report.stops)
 	report.require(t)
 	s.closeAll(t, runs)
 }

@@ -42,29 +42,17 @@ type recordedCall struct {
 	} `json:"function"`
 }
 
-// steps counts the execution's inferences.
-func (e recordedExecution) steps() int {
-	n := 0
+// steps are the execution's inferences, each with the results of its calls.
+func (e recordedExecution) steps() (steps []recordedStep) {
 	for _, m := range e.Messages {
 		if m.Role == "assistant" {
-			n++
-		}
-	}
-	return n
-}
-
-// result is what the tool at a position of a step returned.
-func (e recordedExecution) result(step, position int) (string, bool) {
-	at := 0
-	for i, m := range e.Messages {
-		if m.Role != "assistant" {
+			steps = append(steps, recordedStep{text: m.Content, calls: m.ToolCalls})
 			continue
 		}
-		if at++; at == step && i+1+position < len(e.Messages) {
-			return e.Messages[i+1+position].Content, true
-		}
+		last := &steps[len(steps)-1]
+		last.results = append(last.results, m.Content)
 	}
-	return "", false
+	return steps
 }
 
 // tools lists the tools that the run calls.
@@ -82,39 +70,6 @@ func (r recordedRun) tools() []string {
 		}
 	}
 	return names
-}
-
-// script writes the run's assistant messages as a script.
-func (r recordedRun) script(t testing.TB, dir string) string {
-	t.Helper()
-	type call struct {
-		ID        string `json:"id"`
-		Name      string `json:"name"`
-		Arguments string `json:"arguments"`
-	}
-	type turn struct {
-		Text  string         `json:"text,omitempty"`
-		Calls []call         `json:"tool_calls,omitempty"`
-		Usage map[string]int `json:"usage"`
-	}
-	turns := []turn{}
-	for _, e := range r.Executions {
-		for _, m := range e.Messages {
-			if m.Role != "assistant" {
-				continue
-			}
-			next := turn{Text: m.Content, Usage: map[string]int{"input_tokens": 100, "output_tokens": 10}}
-			for _, c := range m.ToolCalls {
-				next.Calls = append(next.Calls, call{ID: c.ID, Name: c.Function.Name, Arguments: c.Function.Arguments})
-			}
-			turns = append(turns, next)
-		}
-	}
-	encoded, err := json.Marshal(map[string]any{"turns": turns})
-	require.NoError(t, err)
-	path := filepath.Join(dir, r.ID+".json")
-	require.NoError(t, os.WriteFile(path, encoded, 0o600))
-	return path
 }
 
 // dataFolder is the folder of recordings, or the test is skipped aloud.

@@ -62,14 +62,7 @@ func (r recordedRun) whole(tokens int) wholeRun {
 		if n > 0 {
 			w.steps[len(w.steps)-1].user = e.Prompt
 		}
-		for _, m := range e.Messages {
-			if m.Role == "assistant" {
-				w.steps = append(w.steps, recordedStep{text: m.Content, calls: m.ToolCalls})
-				continue
-			}
-			last := &w.steps[len(w.steps)-1]
-			last.results = append(last.results, m.Content)
-		}
+		w.steps = append(w.steps, e.steps()...)
 	}
 	return w.counted(tokens)
 }
@@ -96,8 +89,8 @@ func (w wholeRun) counted(tokens int) wholeRun {
 	return w
 }
 
-// script is what the model says, step by step.
-func (w wholeRun) script(t testing.TB) string {
+// scriptOf is what the model says, step by step.
+func scriptOf(t testing.TB, steps []recordedStep) string {
 	t.Helper()
 	type call struct {
 		ID        string `json:"id"`
@@ -111,7 +104,7 @@ func (w wholeRun) script(t testing.TB) string {
 		Finish domain.FinishReason `json:"finish_reason,omitempty"`
 	}
 	turns := []turn{}
-	for _, s := range w.steps {
+	for _, s := range steps {
 		next := turn{Text: s.text, Finish: s.finish}
 		if !s.usage.IsZero() {
 			next.Usage = map[string]int64{
@@ -172,7 +165,7 @@ func (w wholeRun) play(t *testing.T, definition domain.Definition, hooks ...hook
 
 func (w wholeRun) env(t *testing.T, definition domain.Definition, hooks ...hook.Hook) *testsuite.Env {
 	t.Helper()
-	return testsuite.New(t, testsuite.Config{Definition: definition, Script: w.script(t), Tools: w.tools(), Hooks: hooks})
+	return testsuite.New(t, testsuite.Config{Definition: definition, Script: scriptOf(t, w.steps), Tools: w.tools(), Hooks: hooks})
 }
 
 // messages are what the conversation holds after so many steps.

@@ -23,7 +23,7 @@ import (
 )
 
 // TestRareHistoriesReplay does on a server what no other test does there. As of every test, what its agents have done is
-// replayed at its end.
+// replayed at its end, and what the worker tells of it after each workflow task is what a replay tells.
 func TestRareHistoriesReplay(t *testing.T) {
 	t.Parallel()
 	says := func(doing string) func(*testing.T, *stack, string) {
@@ -110,7 +110,7 @@ turns:
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := start(t, test.config)
+			s := startCompared(t, test.config)
 			begins := agents.Start{Prompt: "go", Definition: scripted(writeScript(t, test.script), test.tools...)}
 			if test.change != nil {
 				test.change(&begins)

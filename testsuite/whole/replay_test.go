@@ -66,7 +66,7 @@ turns:
 	s.stops(t, begun.ID, agents.StopOptions{Mode: contract.AfterStep, Within: contract.Span(time.Hour), Reason: "enough"})
 	keep("stop-after_step", begun)
 
-	s = startOn(t, "continuing", continuing, host.Config{Tools: []tool.Tool{echo()}})
+	s = overRuns(t)
 	begun = s.starts(t, agents.Start{Prompt: "go", Definition: scripted(longScript(t, 15, 1), "echo")})
 	keep("continue-as-new", begun)
 

@@ -56,7 +56,7 @@ func playOnServer(t *testing.T, s kept.Scenario) {
 
 	var mu sync.Mutex
 	var heard []domain.Event
-	at := startCompared(t, "plain", nil, host.Config{
+	at := startCompared(t, host.Config{
 		Tools: s.Tools, Hooks: kept.ScenarioHooks(&kept.Trace{}),
 		Listeners: []host.Listener{host.OnAll(func(event domain.Event) {
 			mu.Lock()

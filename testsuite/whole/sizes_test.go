@@ -91,3 +91,17 @@ func makesLong(t *testing.T, calls, size int, fault string) {
 		require.Equal(t, fmt.Sprint(base64.StdEncoding.EncodedLen(size)), call.Value)
 	}
 }
+
+// workersAccount asks the worker that is up.
+func (s *stack) workersAccount(t *testing.T, workflowID, runID string, want ...agentaccount.Part) agentaccount.Account {
+	t.Helper()
+	all, _, err := agentaccount.ReadRun(agentaccount.Request{Want: want}, func(request agentaccount.Request) (page agentaccount.Page, err error) {
+		value, err := s.temporal.QueryWorkflow(within(t), workflowID, runID, string(agentaccount.Query), request)
+		if err == nil {
+			err = value.Get(&page)
+		}
+		return page, err
+	})
+	require.NoError(t, err)
+	return all
+}

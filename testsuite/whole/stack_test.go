@@ -55,18 +55,21 @@ func start(t testing.TB, config host.Config) *stack {
 
 func startOn(t testing.TB, server string, dynamic map[string]string, config host.Config) *stack {
 	t.Helper()
-	s := connect(t, server, dynamic)
-	s.worker = s.work(t, config)
-	t.Cleanup(s.worker.Stop)
-	return s
+	return connect(t, server, dynamic).served(t, config)
 }
 
-// startCompared is startOn for a test at whose end the accounts of its agents are compared: those that the worker had after
-// each workflow task with those of a replay.
-func startCompared(t testing.TB, server string, dynamic map[string]string, config host.Config) *stack {
+// startCompared is start for a test at whose end the accounts of its agents are compared: those that the worker had after each
+// workflow task with those of a replay.
+func startCompared(t testing.TB, config host.Config) *stack {
 	t.Helper()
-	s := connect(t, server, dynamic)
+	s := connect(t, "plain", nil)
 	s.accounts = &accountcheck.Recorder{}
+	return s.served(t, config)
+}
+
+// served starts the stack's own worker.
+func (s *stack) served(t testing.TB, config host.Config) *stack {
+	t.Helper()
 	s.worker = s.work(t, config)
 	t.Cleanup(s.worker.Stop)
 	return s

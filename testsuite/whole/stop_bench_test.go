@@ -83,9 +83,7 @@ func BenchmarkStopNow(b *testing.B) {
 // completedAt is when the workflow answered who waits.
 func (s *stack) completedAt(b *testing.B, workflowID string) (at time.Time) {
 	b.Helper()
-	for events := s.temporal.GetWorkflowHistory(within(b), workflowID, "", false, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT); events.HasNext(); {
-		event, err := events.Next()
-		require.NoError(b, err)
+	for _, event := range s.historyNow(b, workflowID, "").Events {
 		if event.GetEventType() == enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_UPDATE_COMPLETED {
 			at = event.GetEventTime().AsTime()
 		}

@@ -118,21 +118,6 @@ func TestStopNowInAStream(t *testing.T) {
 	require.Equal(t, domain.StepError, steps[0].Step.Type())
 }
 
-// TestStopNowInATool reaches a call that is under way: nobody knows whether it took effect.
-func TestStopNowInATool(t *testing.T) {
-	t.Parallel()
-	shop := newWorkshop()
-	s := start(t, host.Config{Tools: []tool.Tool{shop.tool(domain.AtMostOnce)}})
-	begun := s.begin(t, toolScript, "work")
-	<-shop.began
-	<-shop.began
-	s.stops(t, begun.ID, client.StopOptions{Mode: contract.StopNow})
-	s.stopped(t, begun.ID)
-	for _, call := range s.steps(t, begun.ID, 0)[0].Step.ToolExecutions {
-		require.Equal(t, domain.CodeOutcomeUnknown, call.Error.Code)
-	}
-}
-
 // TestAWorkerThatShutsDownStopsNothing: the inference is made again by the
 // next worker, and what it cost before is counted.
 func TestAWorkerThatShutsDownStopsNothing(t *testing.T) {
@@ -182,18 +167,4 @@ func TestEveryStopArrives(t *testing.T) {
 			s.stopped(t, begun.ID)
 		})
 	}
-}
-
-// TestTimeInterruptsACall: max_seconds ends an inference that is under way.
-func TestTimeInterruptsACall(t *testing.T) {
-	t.Parallel()
-	s := start(t, host.Config{})
-	limit := 1.5
-	begun := s.starts(t, client.Start{
-		Prompt: "go", Definition: scripted(writeScript(t, slowScript)), Budget: domain.ExecutionBudget{MaxSeconds: &limit},
-	})
-	result := s.result(t, begun.ID, 0)
-	require.Equal(t, domain.StatusStopped, result.Outcome.Status)
-	require.Equal(t, domain.TimeLimitReached, result.Outcome.StopReason)
-	require.Equal(t, 1, result.Outcome.Steps, "the step that was cut off is kept")
 }

@@ -27,13 +27,9 @@ turns:
 func (s *stack) endsUnresolved(t *testing.T) (id string, calls []domain.Wait) {
 	t.Helper()
 	id = uuid.NewString()
-	begun, err := s.agents.Start(within(t), agents.Start{
-		ID: id, Prompt: "go", Definition: scripted(writeScript(t, ordersScript), "pay"), Budget: steps(1),
-	})
-	require.NoError(t, err)
-	s.ended(t, begun)
-	calls = s.unresolvedOf(t, id)
-	asked := collect(t, s.agents.Steps(within(t), id, 1))[0].Step.ToolExecutions
+	s.answers(t, agents.Start{ID: id, Definition: scripted(writeScript(t, ordersScript), "pay"), Budget: steps(1)})
+	calls = s.status(t, id).Waits
+	asked := s.steps(t, id, 1)[0].Step.ToolExecutions
 	slices.SortFunc(calls, func(a, b domain.Wait) int { // two calls at once are lost in any order
 		place := func(call domain.Wait) int {
 			return slices.IndexFunc(asked, func(c domain.ToolExecution) bool { return c.ID == call.ToolExecutionID })
@@ -43,18 +39,19 @@ func (s *stack) endsUnresolved(t *testing.T) (id string, calls []domain.Wait) {
 	return id, calls
 }
 
-func (s *stack) unresolvedOf(t *testing.T, id string) []domain.Wait {
-	t.Helper()
-	status, err := s.agents.Status(within(t), id)
-	require.NoError(t, err)
-	return status.Waits
-}
-
 var receipt = agents.ResolveOptions{Verdict: domain.VerdictDone, Result: "receipt 4711", Reason: "it is in the journal"}
 
 func resolving(call domain.Wait, o agents.ResolveOptions) agents.ResolveOptions {
 	o.Call = call.ToolExecutionID.String()
 	return o
+}
+
+// resolves says that a call was done.
+func (s *stack) resolves(t *testing.T, id string, call domain.Wait) agents.Resolution {
+	t.Helper()
+	resolved, err := s.agents.Resolve(within(t), id, resolving(call, receipt))
+	require.NoError(t, err)
+	return resolved
 }
 
 // TestACallIsResolvedAfterTheEnd: of the execution all is told as before; what goes on from it knows, and nothing is paid
@@ -65,22 +62,17 @@ func TestACallIsResolvedAfterTheEnd(t *testing.T) {
 	id, calls := s.endsUnresolved(t)
 	require.Len(t, calls, 2)
 	told := func() []any {
-		result, err := s.agents.Wait(within(t), id, 1)
-		require.NoError(t, err)
 		return []any{
-			result, collect(t, s.agents.Steps(within(t), id, 1)), collect(t, s.agents.Messages(within(t), id)),
+			s.result(t, id, 1), s.steps(t, id, 1), s.messages(t, id),
 			collect(t, s.agents.Events(within(t), id, agents.FollowOptions{Number: 1})), collect(t, s.agents.Follow(within(t), id, agents.FollowOptions{Number: 1})),
 		}
 	}
 	before := told()
-	resolved, err := s.agents.Resolve(within(t), id, resolving(calls[0], receipt))
-	require.NoError(t, err)
+	resolved := s.resolves(t, id, calls[0])
 	require.Equal(t, 1, resolved.UnknownOutcomes)
-	again, err := s.agents.Resolve(within(t), id, resolving(calls[0], receipt))
-	require.NoError(t, err)
-	require.Equal(t, resolved, again, "the same words twice are one")
+	require.Equal(t, resolved, s.resolves(t, id, calls[0]), "the same words twice are one")
 	require.Equal(t, before, told())
-	require.Equal(t, calls[1:], s.unresolvedOf(t, id))
+	require.Equal(t, calls[1:], s.status(t, id).Waits)
 	require.Equal(t, []domain.Wait{resolved.Wait.Recorded()}, s.explained(t, id).Steps[0].Tools[0].Waits)
 	require.Eventually(t, func() bool {
 		for _, listed := range collect(t, s.agents.List(within(t), agents.ListOptions{Unknown: true})) {
@@ -90,13 +82,9 @@ func TestACallIsResolvedAfterTheEnd(t *testing.T) {
 		}
 		return false
 	}, patience, 50*time.Millisecond)
-	second, err := s.agents.Extend(within(t), id, agents.ExtendOptions{Budget: steps(9)})
-	require.NoError(t, err)
-	s.ended(t, second.Execution)
-	result, err := s.agents.Result(within(t), id, 2)
-	require.NoError(t, err)
-	require.Equal(t, "it was paid", result.Answer)
-	blocked := collect(t, s.agents.Steps(within(t), id, 2))[0].Step.ToolExecutions[0]
+	s.ended(t, s.extends(t, id, agents.ExtendOptions{Budget: steps(9)}).Execution)
+	require.Equal(t, "it was paid", s.result(t, id, 2).Answer)
+	blocked := s.steps(t, id, 2)[0].Step.ToolExecutions[0]
 	require.Contains(t, blocked.Error.Message, "receipt 4711", "it is not paid again")
 	require.Equal(t, before[:2], told()[:2], "its result and its steps")
 }
@@ -125,7 +113,7 @@ func TestResolvingAtOnce(t *testing.T) {
 	require.ErrorIs(t, cmp.Or(errs[0], errs[1]), &agents.Error{Class: agents.Refused})
 	require.ErrorContains(t, cmp.Or(errs[0], errs[1]), "was resolved as")
 	s.ended(t, second.Execution)
-	for _, call := range s.unresolvedOf(t, id) {
+	for _, call := range s.status(t, id).Waits {
 		require.Equal(t, 2, call.Execution, "what was not done is paid again")
 	}
 }
@@ -136,29 +124,21 @@ func TestAResolutionOutlivesTheRunThatEnded(t *testing.T) {
 	t.Parallel()
 	s := start(t, host.Config{Tools: []tool.Tool{payment()}})
 	id, calls := s.endsUnresolved(t)
-	first, err := s.agents.Status(within(t), id)
-	require.NoError(t, err)
-	_, err = s.agents.Resolve(within(t), id, resolving(calls[0], receipt))
-	require.NoError(t, err)
-	messages := collect(t, s.agents.Messages(within(t), id))
+	first := s.status(t, id)
+	s.resolves(t, id, calls[0])
+	messages := s.messages(t, id)
 	s.forgetsRun(t, id, first.Run.ID)
 
-	status, err := s.agents.Status(within(t), id)
-	require.NoError(t, err)
+	status := s.status(t, id)
 	require.Equal(t, calls[1:], status.Waits)
 	require.Equal(t, first.ExecutionID, status.ExecutionID)
-	require.Equal(t, messages, collect(t, s.agents.Messages(within(t), id)))
-	_, err = s.agents.Resolve(within(t), id, resolving(calls[1], receipt))
-	require.NoError(t, err)
-	second, err := s.agents.Extend(within(t), id, agents.ExtendOptions{Budget: steps(9)})
-	require.NoError(t, err)
-	s.ended(t, second.Execution)
-	require.Empty(t, s.unresolvedOf(t, id))
+	require.Equal(t, messages, s.messages(t, id))
+	s.resolves(t, id, calls[1])
+	s.ended(t, s.extends(t, id, agents.ExtendOptions{Budget: steps(9)}).Execution)
+	require.Empty(t, s.status(t, id).Waits)
 
 	gone, calls := s.endsUnresolved(t)
-	status, err = s.agents.Status(within(t), gone)
-	require.NoError(t, err)
-	s.forgetsRun(t, gone, status.Run.ID)
-	_, err = s.agents.Resolve(within(t), gone, resolving(calls[0], receipt))
+	s.forgetsRun(t, gone, s.status(t, gone).Run.ID)
+	_, err := s.agents.Resolve(within(t), gone, resolving(calls[0], receipt))
 	require.ErrorIs(t, err, &agents.Error{Class: agents.NotFound})
 }

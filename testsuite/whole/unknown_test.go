@@ -33,7 +33,6 @@ turns:
   - tool_calls: [{name: wire, arguments: {}}]
   - text: '{{ result "wire" }}'
 `, "wire"))
-	result := s.result(t, begun.ID, 1)
-	require.Equal(t, "receipt 4711", result.Answer)
+	require.Equal(t, "receipt 4711", s.result(t, begun.ID, 1).Answer)
 	require.EqualValues(t, 2, deaths.Load())
 }
