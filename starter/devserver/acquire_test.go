@@ -36,10 +36,12 @@ func dial(t *testing.T, server Server) client.Client {
 func TestAcquireStartsAndCloseStops(t *testing.T) {
 	t.Parallel()
 	cfg := realConfig(t)
-	_, up := running(t, cfg.StateFile)
+	_, up, err := statefile.Running(t.Context(), cfg.StateFile)
+	require.NoError(t, err)
 	require.False(t, up)
 
-	lease := acquire(t, cfg)
+	lease, err := Acquire(t.Context(), cfg)
+	require.NoError(t, err)
 	server := lease.Server()
 	require.True(t, server.Started)
 	require.Equal(t, cfg.StateFile, server.StateFile)
@@ -70,7 +72,8 @@ func TestAcquireStartsAndCloseStops(t *testing.T) {
 		require.Equal(t, mode, info.Mode().Perm(), path)
 	}
 
-	seen, up := running(t, cfg.StateFile)
+	seen, up, err := statefile.Running(t.Context(), cfg.StateFile)
+	require.NoError(t, err)
 	require.True(t, up)
 	require.Equal(t, server.PID, seen.PID)
 	require.False(t, seen.Started)
@@ -82,16 +85,9 @@ func TestAcquireStartsAndCloseStops(t *testing.T) {
 	_, err = net.Dial("tcp", server.Address)
 	require.Error(t, err)
 	require.NoFileExists(t, server.StateFile+".sock")
-	_, up = running(t, cfg.StateFile)
-	require.False(t, up)
-}
-
-// running is the server of a state file, where one is up.
-func running(t *testing.T, stateFile string) (Server, bool) {
-	t.Helper()
-	server, up, err := statefile.Running(t.Context(), stateFile)
+	_, up, err = statefile.Running(t.Context(), cfg.StateFile)
 	require.NoError(t, err)
-	return server, up
+	require.False(t, up)
 }
 
 func acquireAtOnce(t *testing.T, cfg Config, n int) []*Lease {
@@ -138,7 +134,8 @@ func TestManyCallersShareOneServer(t *testing.T) {
 func TestAcquireWhileTheServerGoesAway(t *testing.T) {
 	t.Parallel()
 	cfg := realConfig(t)
-	lease := acquire(t, cfg)
+	lease, err := Acquire(t.Context(), cfg)
+	require.NoError(t, err)
 	for range 3 {
 		require.NoError(t, lease.Close())
 		require.Eventually(t, func() bool {
@@ -161,7 +158,8 @@ func TestAcquireWhileTheServerGoesAway(t *testing.T) {
 func TestStateSurvivesARestart(t *testing.T) {
 	t.Parallel()
 	cfg := realConfig(t)
-	first := acquire(t, cfg)
+	first, err := Acquire(t.Context(), cfg)
+	require.NoError(t, err)
 	run, err := dial(t, first.Server()).ExecuteWorkflow(t.Context(), client.StartWorkflowOptions{
 		ID: "kept", TaskQueue: "nobody-listens",
 	}, "any")
@@ -230,7 +228,8 @@ func TestLongAndLinkedStateFiles(t *testing.T) {
 	require.NoFileExists(t, cfg.StateFile+".sock")
 	link := filepath.Join(t.TempDir(), "link")
 	require.NoError(t, os.Symlink(dir, link))
-	server, up := running(t, filepath.Join(link, "dev.db"))
+	server, up, err := statefile.Running(t.Context(), filepath.Join(link, "dev.db"))
+	require.NoError(t, err)
 	require.True(t, up)
 	require.Equal(t, lease.Server().PID, server.PID)
 }

@@ -47,7 +47,9 @@ func TestDefaults(t *testing.T) {
 	cfg, err := Config{}.checked()
 	require.NoError(t, err)
 	require.Equal(t, filepath.Join(state, "everstep", "dev.db"), cfg.StateFile)
-	require.Equal(t, []string{self(t), SupervisorCommand}, cfg.Supervisor)
+	self, err := os.Executable()
+	require.NoError(t, err)
+	require.Equal(t, []string{self, SupervisorCommand}, cfg.Supervisor)
 
 	t.Setenv("XDG_STATE_HOME", "relative")
 	t.Setenv("HOME", state)

@@ -69,17 +69,11 @@ func superviseShared(argument string) error {
 // sharedConfig is realConfig for a server that other users reach.
 func sharedConfig(t *testing.T) Config {
 	t.Helper()
-	cfg := realConfig(t)
-	cfg.Supervisor = []string{self(t), sharedCommand}
-	return cfg
-}
-
-// self is the program of this test.
-func self(t *testing.T) string {
-	t.Helper()
-	path, err := os.Executable()
+	self, err := os.Executable()
 	require.NoError(t, err)
-	return path
+	cfg := realConfig(t)
+	cfg.Supervisor = []string{self, sharedCommand}
+	return cfg
 }
 
 func hold(stateFile, binary string) error {
@@ -154,7 +148,9 @@ func requireDone(t *testing.T, lease *Lease) {
 // startUser starts another process that holds the server.
 func startUser(t *testing.T, cfg Config) (*exec.Cmd, Server) {
 	t.Helper()
-	return startCommand(t, exec.Command(self(t), holdCommand, cfg.StateFile, cfg.Binary), cfg.StateFile)
+	self, err := os.Executable()
+	require.NoError(t, err)
+	return startCommand(t, exec.Command(self, holdCommand, cfg.StateFile, cfg.Binary), cfg.StateFile)
 }
 
 // startCommand starts a process that runs holdCommand.

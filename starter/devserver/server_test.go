@@ -5,8 +5,10 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"net/url"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"runtime"
 	"strconv"
@@ -123,6 +125,46 @@ func requireUIAnswersItsOwnPagesOnly(t *testing.T, server Server) {
 	require.Equal(t, http.StatusOK, started.status, started.body)
 	_, err = dial(t, server).DescribeWorkflowExecution(t.Context(), "own/id", "")
 	require.NoError(t, err, "the path arrives as it was sent")
+}
+
+// browse lets a real browser load a page, waits until it is done, and returns
+// what the page is then.
+func browse(t *testing.T, page string) string {
+	t.Helper()
+	chromium, err := exec.LookPath("chromium")
+	if err != nil {
+		t.Skip("NOT TESTED with a browser: no chromium on PATH")
+	}
+	output, err := exec.CommandContext(t.Context(), chromium, "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic",
+		"--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync",
+		"--user-data-dir="+t.TempDir(), "--host-resolver-rules=MAP evil.test 127.0.0.1", "--virtual-time-budget=5000",
+		"--dump-dom", page).Output()
+	require.NoError(t, err)
+	return string(output)
+}
+
+func TestABrowserStartsNothing(t *testing.T) {
+	t.Parallel()
+	lease, api := openHTTP(t)
+	evil := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/html")
+		fmt.Fprintf(w, `<body><script>
+			fetch(%q, {method: "POST", mode: "no-cors", headers: {"Content-Type": "text/plain"}, body: %q})
+				.then(() => document.body.innerText = "posted", e => document.body.innerText = "failed: " + e)
+		</script></body>`, api+"/api/v1/namespaces/default/workflows/X", startAnything)
+	}))
+	defer evil.Close()
+	require.Contains(t, browse(t, strings.Replace(evil.URL, "127.0.0.1", "evil.test", 1)), "posted")
+	requireNothingStarted(t, lease.Server())
+}
+
+func TestABrowserReadsNothingUnderAnotherName(t *testing.T) {
+	t.Parallel()
+	server := acquire(t, realConfig(t)).Server()
+	require.True(t, strings.Contains(browse(t, server.UIURL), "/_app/"), "the UI itself")
+	rebound := browse(t, strings.Replace(server.UIURL, "127.0.0.1", "evil.test", 1))
+	require.False(t, strings.Contains(rebound, "/_app/"), "the UI under a name of others")
+	require.Contains(t, rebound, "evil.test")
 }
 
 // TestKnownPorts: only the server of the default state file takes the ports that
