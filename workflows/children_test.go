@@ -193,6 +193,31 @@ func TestAStopReachesSubagents(t *testing.T) {
 	}
 }
 
+// TestAHundredSubagentsAtOnce run so many at a time, and draw from one budget.
+func TestAHundredSubagentsAtOnce(t *testing.T) {
+	t.Parallel()
+	prompts := make([]string, 100)
+	for i := range prompts {
+		prompts[i] = fmt.Sprintf("find %d", i)
+	}
+	var under, most atomic.Int64
+	w := family(spawnsOnce("leaf", prompts...), func(contract.ModelRequest) (contract.ModelReply, error) {
+		if n := under.Add(1); n > most.Load() {
+			most.Store(n)
+		}
+		defer under.Add(-1)
+		return says("found"), nil
+	})
+	env := w.executed(t, input(t, "", withLeaf, func(in *contract.SessionInput) {
+		in.Budget.MaxTokens, in.Budget.MaxSteps = number(1_000_000), number(102)
+	}))
+
+	out := outcome(t, env)
+	require.Equal(t, domain.StatusCompleted, out.Status, out.StopReason)
+	require.Equal(t, int64(15*102), out.Usage.TotalTokens())
+	require.LessOrEqual(t, most.Load(), int64(domain.MaxAtOnce))
+}
+
 // TestASubagentIsHeldToWhatIsAbove: the tools denied to it, and the approvals of the agents that started it or, where they have
 // none, of their workers.
 func TestASubagentIsHeldToWhatIsAbove(t *testing.T) {

@@ -3,7 +3,6 @@ package workflows_test
 import (
 	"fmt"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -50,27 +49,6 @@ func TestStepsAreLimitedByDefault(t *testing.T) {
 			require.Equal(t, "max_steps is 200, the default, and 200 are done", signalled(t, env).Message)
 		})
 	}
-}
-
-// TestEachExecutionHasTheDefault, whatever one before was extended to.
-func TestEachExecutionHasTheDefault(t *testing.T) {
-	t.Parallel()
-	w := marches(1)
-	env := w.environment(t)
-	budget := func(at time.Duration, want domain.ExecutionBudget) {
-		env.RegisterDelayedCallback(func() {
-			require.Equal(t, want, status(t, env).Ledger.Own().Limit)
-		}, at)
-	}
-	byDefault := domain.ExecutionBudget{}.WithDefaultSteps()
-	budget(30*time.Minute, byDefault)
-	sends(env, time.Hour, "a", contract.SendRequest{Prompt: "more", Budget: domain.Unlimited()})
-	budget(90*time.Minute, domain.Unlimited())
-	prompts(env, 2*time.Hour, "and more")
-	budget(150*time.Minute, byDefault)
-	closes(env, 3*time.Hour)
-	execute(env, input(t, "ann"))
-	completes(t, env)
 }
 
 // TestASubagentHasNoDefaultOfItsOwn: it draws from the steps of the agent that starts it.

@@ -150,34 +150,6 @@ func TestAToolThatItsServerHidesForATime(t *testing.T) {
 	require.Equal(t, "looks", now().Description, "as it was it is taken again")
 }
 
-// TestAToolThatItsServerChangesBeforeAFailover stays as the session was given it, with the other model too.
-func TestAToolThatItsServerChangesBeforeAFailover(t *testing.T) {
-	t.Parallel()
-	w := &world{}
-	w.list = func(r contract.ResolveRequest) (contract.Resolved, error) {
-		says := r.Definition.Model.Model
-		catalog := offers("look")
-		catalog.Tools[0].Description, catalog.Tools[0].Pin = says, domain.DigestOf([]byte(says))
-		catalog.MinOutputTokens, catalog.Digest = 1, domain.DigestOf([]byte(says))
-		return catalog, nil
-	}
-	w.model = func(r contract.ModelRequest) (contract.ModelReply, error) {
-		if len(w.asked) == 1 {
-			return contract.ModelReply{Outcome: contract.BilledFailure, Error: domain.CodedErrorf(domain.Denied, domain.CodeQuota, "no money"), Tries: 1}, nil
-		}
-		return says("done"), nil
-	}
-	env := w.executed(t, input(t, "", func(in *contract.SessionInput) {
-		in.Definition.Fallbacks = []domain.Fallback{{Model: domain.LLMConfig{Provider: "scripted", Model: "/b"}}}
-		in.Definition.Attempts = 1
-	}))
-	completes(t, env)
-	require.Len(t, w.listed, 2)
-	look, _ := query(t, env, contract.QueryMessages, contract.MessagesRequest{Resolved: new(domain.Digest)}).Resolved.Tool("look")
-	require.Equal(t, domain.DigestOf([]byte("/x")), look.Pin)
-	require.Equal(t, "/x", look.Description)
-}
-
 // TestAToolThatIsGone fails the execution that begins without it. The session stays, and goes on once it is back.
 func TestAToolThatIsGone(t *testing.T) {
 	t.Parallel()

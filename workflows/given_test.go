@@ -22,30 +22,6 @@ func conversed(t *testing.T) *domain.StartOptions {
 	return given
 }
 
-// TestWhatIsGivenIsHandedOnOnce: a run that continues as new has the messages in its carry, no second time in its
-// input, and so has a workflow that goes on; the metadata stays.
-func TestWhatIsGivenIsHandedOnOnce(t *testing.T) {
-	t.Parallel()
-	w := steady(3, false)
-	env := w.environment(t)
-	outgrows(env, 1)
-	execute(env, input(t, "", func(in *contract.SessionInput) { in.Options = conversed(t) }))
-	in := nextRun(t, env)
-	require.Nil(t, in.Options)
-	require.Equal(t, "before", in.Carry.Conversation.Entries[0].Message.Text())
-	state, err := domain.DecodeAgentState(in.Carry.State)
-	require.NoError(t, err)
-	require.Equal(t, conversed(t).Metadata, state.Metadata)
-	require.Equal(t, 3, w.asked[0].Log.Length)
-
-	env = w.executed(t, in)
-	endsFor(t, env, domain.Completed)
-	page := query(t, env, contract.QueryMessages, contract.MessagesRequest{})
-	require.Equal(t, []string{"before", "answered", "hello"}, []string{
-		page.Entries[0].Message.Text(), page.Entries[1].Message.Text(), page.Entries[2].Message.Text(),
-	})
-}
-
 // TestWhatIsGivenIsChecked by the workflow too, before anything begins: with the start, and with a message to a
 // session, whose notes it may not outgrow.
 func TestWhatIsGivenIsChecked(t *testing.T) {

@@ -172,23 +172,6 @@ func TestAnUpdatedIdleTimeout(t *testing.T) {
 	}
 }
 
-// TestTheNextRunKnowsSinceWhenASessionIsIdle, by what people have said of it.
-func TestTheNextRunKnowsSinceWhenASessionIsIdle(t *testing.T) {
-	t.Parallel()
-	in := input(t, "ann")
-	in.Prompt, in.Definition.IdleTimeout = "", time.Hour
-	carry := fullCarry(t, in)
-	carry.Mail.Suspended, carry.Config.Next, carry.Config.Constraints, carry.Config.Resolved.Definition = nil, nil, contract.Constraints{}, in.Definition
-	w := &world{model: plays(says("one"))}
-	env := w.environment(t)
-	began := env.Now()
-	carry.Mail.SpokenSince = began.Add(-10 * time.Minute).UTC()
-	in.Carry = &carry
-	execute(env, in)
-	require.True(t, outcome(t, env).Closed)
-	require.InDelta(t, 50, env.Now().Sub(began).Minutes(), 1)
-}
-
 // TestASuspendedSessionStaysOpen past its time, and says so.
 func TestASuspendedSessionStaysOpen(t *testing.T) {
 	t.Parallel()

@@ -86,20 +86,6 @@ func TestMessagesJoinTheNextStep(t *testing.T) {
 	}
 }
 
-// TestWhatNobodyReads of an agent without a name is counted and shown.
-func TestWhatNobodyReads(t *testing.T) {
-	t.Parallel()
-	w := &world{model: plays(busy(), says("one"))}
-	env := w.environment(t)
-	sends(env, time.Minute, "u1", steer("more"))
-	stopsAt(env, 2*time.Minute)
-	execute(env, input(t, ""))
-	out := outcome(t, env)
-	require.Equal(t, []any{domain.StatusStopped, 1}, []any{out.Status, out.Unread})
-	require.Len(t, status(t, env).Unread, 1)
-	require.Equal(t, []string{"user: hello"}, spoken(t, env))
-}
-
 // TestNoStepIsLeftForAMessage: it costs no budget that it cannot have, and the answer that was given counts.
 func TestNoStepIsLeftForAMessage(t *testing.T) {
 	t.Parallel()

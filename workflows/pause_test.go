@@ -154,34 +154,6 @@ func TestTimeInWhichAPauseHoldsCallsBack(t *testing.T) {
 	}
 }
 
-// TestWhatAPauseSays and refuses.
-func TestWhatAPauseSays(t *testing.T) {
-	t.Parallel()
-	w := &world{model: plays(waits(time.Minute), says("done"))}
-	env := w.environment(t)
-	first, again := pauses(env, time.Second), pauses(env, 2*time.Second)
-	other := updates(env, 3*time.Second, contract.UpdatePause, "other", contract.PauseRequest{ExecutionID: input(t, "").AgentID.Execution("x", 7)})
-	env.RegisterDelayedCallback(func() {
-		require.True(t, status(t, env).Paused)
-	}, 4*time.Second)
-	env.RegisterDelayedCallback(func() {
-		status := status(t, env)
-		require.Equal(t, "paused", status.Doing)
-		require.True(t, status.Paused)
-	}, 2*time.Minute)
-	over := resumes(env, 3*time.Minute)
-	idle, idleToo := pauses(env, time.Hour), resumes(env, time.Hour)
-	closes(env, 2*time.Hour)
-	execute(env, input(t, "ann"))
-	endsFor(t, env, domain.Completed)
-	require.Equal(t, true, first.value.(contract.PauseReply).Changed)
-	require.Equal(t, false, again.value.(contract.PauseReply).Changed)
-	require.Equal(t, true, over.value.(contract.PauseReply).Changed)
-	other.refused(t, "is not in progress")
-	idle.refused(t, "no execution is in progress")
-	idleToo.refused(t, "no execution is in progress")
-}
-
 // TestAPauseOutlivesARun: what it has taken of the time is carried, and the next
 // run waits as this one did.
 func TestAPauseOutlivesARun(t *testing.T) {

@@ -47,6 +47,27 @@ func hears(t *testing.T, env *testsuite.TestWorkflowEnvironment, at time.Duratio
 	env.RegisterDelayedCallback(func() { do(questions(t, env)) }, at)
 }
 
+// TestAnAnsweredQuestion waits a week, which does not count; the first answer counts, and the model reads it as it is.
+func TestAnAnsweredQuestion(t *testing.T) {
+	t.Parallel()
+	const week = 7 * 24 * time.Hour
+	w := &world{tools: asksTools(), model: calling(asksUser(`{"question": "Which color?"}`)), tool: poses}
+	env := w.environment(t)
+	var blue, red *verdict
+	hears(t, env, week, func(waiting []domain.Wait) {
+		blue = replies(env, "blue", contract.AnswerRequest{Verdict: domain.AnsweredByPerson, Call: waiting[0].ToolExecutionID, Text: "blue"})
+		red = replies(env, "red", contract.AnswerRequest{Verdict: domain.AnsweredByPerson, Call: waiting[0].ToolExecutionID, Text: "red", By: "bob"})
+	})
+	execute(env, input(t, "", budgeted(secondsOf(60))))
+	completes(t, env)
+	blue.succeeds(t)
+	red.refused(t, "was answered already, at ")
+	red.refused(t, " by ann")
+	told := entriesIn(t, env)[2].Message
+	require.Equal(t, "blue", told.ToolResult.Content)
+	require.JSONEq(t, `"ann"`, string(told.Metadata["said_by"]))
+}
+
 // TestHowAQuestionEnds that nobody answers: the model gets to read why.
 func TestHowAQuestionEnds(t *testing.T) {
 	t.Parallel()

@@ -31,15 +31,17 @@ const id = "notes"
 
 var notes = workflow.Execution{ID: domain.WorkflowID(id), RunID: "run"}
 
+type history = []*historypb.HistoryEvent
+
 // begun is the history of an agent whose first workflow task is completed: it has asked for the tools of the worker.
-func begun(t require.TestingT) []*historypb.HistoryEvent {
+func begun(t require.TestingT) history {
 	agent, err := domain.AgentIDOf(id)
 	require.NoError(t, err)
 	input, err := converter.GetDefaultDataConverter().ToPayloads(contract.SessionInput{
 		AgentID: agent, Name: id, Prompt: "hello", Definition: domain.Definition{Model: domain.LLMConfig{Provider: "scripted", Model: "/x"}},
 	})
 	require.NoError(t, err)
-	events := []*historypb.HistoryEvent{
+	events := history{
 		{EventType: enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_STARTED, Attributes: &historypb.HistoryEvent_WorkflowExecutionStartedEventAttributes{
 			WorkflowExecutionStartedEventAttributes: &historypb.WorkflowExecutionStartedEventAttributes{
 				WorkflowType: &commonpb.WorkflowType{Name: string(contract.Execute)}, TaskQueue: &taskqueuepb.TaskQueue{Name: "q"}, Input: input,
@@ -67,7 +69,7 @@ func begun(t require.TestingT) []*historypb.HistoryEvent {
 }
 
 // numbered gives events their numbers and a time.
-func numbered(events []*historypb.HistoryEvent) []*historypb.HistoryEvent {
+func numbered(events history) history {
 	for i, event := range events {
 		event.EventId, event.EventTime = int64(i+1), timestamppb.New(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC))
 	}
@@ -81,7 +83,7 @@ func signalled(name string) *historypb.HistoryEvent {
 }
 
 // status asks for the status, and fails where ask was called more than once.
-func status(t require.TestingT, events []*historypb.HistoryEvent, options replay.Options) (view account.Status, waiting []*historypb.HistoryEvent, err error) {
+func status(t require.TestingT, events history, options replay.Options) (view account.Status, waiting history, err error) {
 	asked := 0
 	waiting, err = replay.Ask(context.Background(), events, notes, options, func(q *replay.Queries) (err error) {
 		asked++
@@ -169,45 +171,45 @@ func (sealed) FromPayloads(*commonpb.Payloads, ...any) error { return errors.New
 func TestAskSaysWhyItCannot(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
-		events  func(events []*historypb.HistoryEvent) []*historypb.HistoryEvent
+		events  func(events history) history
 		options replay.Options
 		kind    error
 		says    string
 	}{
-		"nothing": {func([]*historypb.HistoryEvent) []*historypb.HistoryEvent { return nil }, replay.Options{}, replay.ErrIncomplete,
+		"nothing": {func(history) history { return nil }, replay.Options{}, replay.ErrIncomplete,
 			"the history is not whole: it has no events"},
-		"a start that a worker would refuse": {func(e []*historypb.HistoryEvent) []*historypb.HistoryEvent { return e[:2] }, replay.Options{}, replay.ErrNotBegun,
+		"a start that a worker would refuse": {func(e history) history { return e[:2] }, replay.Options{}, replay.ErrNotBegun,
 			"no worker has completed a workflow task of this run yet"},
-		"its beginning is missing": {func(e []*historypb.HistoryEvent) []*historypb.HistoryEvent { return e[1:] }, replay.Options{}, replay.ErrIncomplete,
+		"its beginning is missing": {func(e history) history { return e[1:] }, replay.Options{}, replay.ErrIncomplete,
 			"the history is not whole at event 1: event 2 stands in the place of event 1"},
-		"a hole": {func(e []*historypb.HistoryEvent) []*historypb.HistoryEvent { return append(e[:4], e[5]) }, replay.Options{}, replay.ErrIncomplete,
+		"a hole": {func(e history) history { return append(e[:4], e[5]) }, replay.Options{}, replay.ErrIncomplete,
 			"the history is not whole at event 5: event 6 stands in the place of event 5"},
-		"a task that was never started": {func(e []*historypb.HistoryEvent) []*historypb.HistoryEvent {
+		"a task that was never started": {func(e history) history {
 			e[2].EventType = enumspb.EVENT_TYPE_WORKFLOW_TASK_SCHEDULED
 			return e
 		}, replay.Options{}, replay.ErrIncomplete, "the history is not whole at event 4: the workflow task was completed and never started"},
-		"another type": {func(e []*historypb.HistoryEvent) []*historypb.HistoryEvent {
+		"another type": {func(e history) history {
 			e[0].GetWorkflowExecutionStartedEventAttributes().WorkflowType.Name = "Order"
 			return e
 		}, replay.Options{}, replay.ErrForeign, `the workflow is none of Everstep's at event 1: its type is "Order"`},
-		"a key that is missing": {func(e []*historypb.HistoryEvent) []*historypb.HistoryEvent { return e },
+		"a key that is missing": {func(e history) history { return e },
 			replay.Options{DataConverter: sealed{converter.GetDefaultDataConverter()}}, replay.ErrUnreadable, "no key k1"},
-		"an input that is none": {func(e []*historypb.HistoryEvent) []*historypb.HistoryEvent {
+		"an input that is none": {func(e history) history {
 			e[0].GetWorkflowExecutionStartedEventAttributes().Input.Payloads[0].Data = []byte("{")
 			return e
 		}, replay.Options{}, replay.ErrUnreadable, "unexpected end of JSON input"},
-		"another command": {func(e []*historypb.HistoryEvent) []*historypb.HistoryEvent {
+		"another command": {func(e history) history {
 			e[5].GetActivityTaskScheduledEventAttributes().ActivityType.Name = "agent.CallModel"
 			return e
 		}, replay.Options{}, replay.ErrDiffers,
 			"the history does not fit the workflow of this build at event 4: recorded is ActivityTaskScheduled agent.CallModel, and now it would be ScheduleActivityTask agent.ListTools"},
-		"one command more": {func(e []*historypb.HistoryEvent) []*historypb.HistoryEvent { return e[:5] }, replay.Options{}, replay.ErrDiffers,
+		"one command more": {func(e history) history { return e[:5] }, replay.Options{}, replay.ErrDiffers,
 			"the history does not fit the workflow of this build at event 4: it would now do ScheduleActivityTask agent.ListTools, which is not recorded"},
-		"one command less": {func(e []*historypb.HistoryEvent) []*historypb.HistoryEvent {
+		"one command less": {func(e history) history {
 			more := proto.Clone(e[4]).(*historypb.HistoryEvent)
 			return numbered(append(e, more))
 		}, replay.Options{}, replay.ErrDiffers, "at event 4: recorded is WorkflowPropertiesModified, which it would not do now"},
-		"an end that would not come": {func(e []*historypb.HistoryEvent) []*historypb.HistoryEvent {
+		"an end that would not come": {func(e history) history {
 			e[5] = &historypb.HistoryEvent{EventId: 6, EventType: enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_FAILED, Attributes: &historypb.HistoryEvent_WorkflowExecutionFailedEventAttributes{
 				WorkflowExecutionFailedEventAttributes: &historypb.WorkflowExecutionFailedEventAttributes{WorkflowTaskCompletedEventId: 4},
 			}}
@@ -251,7 +253,7 @@ func TestAskOfDamagedHistories(t *testing.T) {
 	t.Parallel()
 	whole := numbered(append(append(begun(t), signalled("unknown")), begun(t)[1:4]...))
 	rapid.Check(t, func(t *rapid.T) {
-		events := make([]*historypb.HistoryEvent, len(whole))
+		events := make(history, len(whole))
 		for i, event := range whole {
 			events[i] = proto.Clone(event).(*historypb.HistoryEvent)
 		}
