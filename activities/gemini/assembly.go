@@ -197,14 +197,12 @@ func (s *assembly) takePart(p part, raw json.RawMessage, data []byte) error {
 		s.Call(wire.Piece{Index: s.calls, ID: call.ID, Name: call.Name, Arguments: call.Arguments})
 		s.calls++
 	case wire.Present(p.Thought):
-		next.Thought = len(text)
-		next.Thought = s.Reasoning(s.place(next), text)
+		next.Thought = s.Reasoning(s.place(text != ""), text)
 	default:
-		next.Text = len(text)
-		next.Text = s.Text(s.place(next), text)
+		next.Text = s.Text(s.place(false), text)
 	}
-	emptyThought := p.Call == nil && text == "" && wire.Present(p.Thought) // a layout has no such
-	if len(wire.Unread(raw, ofPart)) > 0 || emptyThought || p.Call != nil && len(p.Call.beside) > 0 {
+	// A layout has no empty thought.
+	if len(wire.Unread(raw, ofPart)) > 0 || p.Call != nil && len(p.Call.beside) > 0 || p.Call == nil && text == "" && wire.Present(p.Thought) {
 		next.Raw = string(raw)
 	}
 	s.add(next)
@@ -242,8 +240,8 @@ func (s *assembly) repeats(call domain.ToolCall, arguments bool, data []byte) (b
 }
 
 // place is where a text goes in the message: with the one before, if that is of the same kind.
-func (s *assembly) place(next piece) int {
-	if n := len(s.pieces); n == 0 || (s.pieces[n-1].Thought > 0) != (next.Thought > 0) {
+func (s *assembly) place(thinks bool) int {
+	if n := len(s.pieces); n == 0 || (s.pieces[n-1].Thought > 0) != thinks {
 		s.at++
 	}
 	return s.at

@@ -90,7 +90,7 @@ func (a *Attempt) detail(body []byte) string {
 
 const (
 	// maxErrorBody bounds the body of an error, which may repeat all of a request, maxErrorText the longest text in it.
-	maxErrorBody = 4 << 20
+	maxErrorBody = 1 << 20
 	maxErrorText = 64 << 10
 	// maxWritten bounds what is kept of a call that the provider could not read.
 	maxWritten = 8 << 10
@@ -271,9 +271,19 @@ var (
 func words(texts ...string) string {
 	text := validated.ReplaceAllString(ends(cmp.Or(texts...), maxErrorText), "")
 	var own strings.Builder
+	size := 1
 	for at := requoted.FindStringIndex(text); at != nil; at = requoted.FindStringIndex(text) {
 		own.WriteString(text[:at[0]])
-		text = text[at[1]-1+quotation(text[at[1]-1:]):]
+		text = text[at[1]-1:]
+		if size > 0 {
+			size = quotation(text)
+		}
+		if size > 0 {
+			text = text[size:]
+		} else { // one without an end goes up to that of the line, as all behind it: each would be looked through
+			_, text, _ = strings.Cut(text, "\n")
+			own.WriteByte('\n')
+		}
 	}
 	return ends(own.String()+text, 2*maxWords)
 }
@@ -288,7 +298,7 @@ func ends(text string, most int) string {
 	return head[:max(strings.LastIndexAny(head, " \n"), 0)] + "\n" + tail[strings.IndexAny(tail+"\n", " \n"):]
 }
 
-// quotation is how many bytes the value has with which a text begins, up to the end of the line where it has no end.
+// quotation is how many bytes the value has with which a text begins. Zero: it has no end.
 func quotation(text string) int {
 	depth, quote := 0, byte(0)
 	for i := 0; i < len(text); i++ {
@@ -310,8 +320,7 @@ func quotation(text string) int {
 			return i + 1
 		}
 	}
-	line, _, _ := strings.Cut(text, "\n")
-	return len(line)
+	return 0
 }
 
 // plain is a body that is not JSON, where it can be shown; it is bounded when it is.
