@@ -118,6 +118,13 @@ func (b *Breaker) remove(ctx context.Context, folder string) error {
 	return b.objects.remove(ctx, folder)
 }
 
+func (b *Breaker) removeOne(ctx context.Context, key string) error {
+	if fault, err := b.met(ctx); err != nil || fault == "read-only" {
+		return orReadOnly(err)
+	}
+	return b.objects.removeOne(ctx, key)
+}
+
 func orReadOnly(err error) error {
 	if err != nil {
 		return err
