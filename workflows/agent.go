@@ -43,6 +43,8 @@ func (a *agent) create(in *contract.SessionInput, given *domain.StartOptions) (e
 	return err
 }
 
+// resume takes over what an earlier run has handed on. Of its completed steps that run has all but the last whole: cut counts those
+// that are here.
 func (a *agent) resume(carry contract.Carry) error {
 	state, err := domain.DecodeAgentState(carry.State)
 	if err != nil {
