@@ -210,6 +210,12 @@ func TestWhatWouldBeAskedIsDenied(t *testing.T) {
 			require.Equal(t, thens[i], worker.RuleOn(tool, "{}", nil).OrStricter(above).Final().Then, "an agent above that never asks: %s, %s", word, tool.Name)
 		}
 	}
+	alone, ask := domain.ApprovalRule{Asked: true, Then: domain.Deny}, domain.ApprovalRule{Tool: "mail", Then: domain.AskFirst}
+	for _, rules := range [][]domain.ApprovalRule{{alone}, {alone, ask}, {ask, alone}} {
+		own := (&domain.Approvals{Rules: rules}).Over(domain.ApprovalsOf("ask"))
+		require.Equal(t, domain.Deny, own.RuleOn(mail, "{}", nil).Final().Then, "wherever it stands")
+		require.Equal(t, len(rules) == 1, own.RuleOn(read, "{}", nil).Final().Then == domain.Deny, "the rule alone leaves the rest to the worker")
+	}
 	ruling := unasked.Over(domain.ApprovalsOf("ask")).RuleOn(mail, "{}", nil).Final()
 	require.Equal(t, "rule 1 (*, that would be asked about: deny)", ruling.Rule)
 	other := &domain.Approvals{Rules: []domain.ApprovalRule{{Tool: "pay", Asked: true, Then: domain.Deny, Tightens: true}}}

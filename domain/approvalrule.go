@@ -47,7 +47,8 @@ type ApprovalRule struct {
 	// Tightens means that what comes behind the rule counts, too, where it is stricter: later rules, and those of the
 	// worker where all of a definition's rules tighten.
 	Tightens bool `json:"tightens,omitzero"`
-	// Asked means that the rule is for what all others together would ask about, and denies that: nobody is asked.
+	// Asked means that the rule is for what all others together would ask about, wherever they stand, and denies that: nobody is
+	// asked. It tightens.
 	Asked bool `json:"asked,omitzero"`
 }
 
@@ -123,8 +124,10 @@ func (a *Approvals) Over(worker *Approvals) *Approvals {
 
 // LeaveTheRest reports whether the worker's approvals count, too.
 func (a *Approvals) LeaveTheRest() bool {
-	return a == nil || len(a.Rules) > 0 && !slices.ContainsFunc(a.Rules, func(r ApprovalRule) bool { return !r.Tightens })
+	return a == nil || len(a.Rules) > 0 && !slices.ContainsFunc(a.Rules, func(r ApprovalRule) bool { return !r.tightens() })
 }
+
+func (r ApprovalRule) tightens() bool { return r.Tightens || r.Asked }
 
 // A Ruling is what approvals say about one call, and which rule said so in words.
 type Ruling struct {
@@ -155,15 +158,15 @@ func (a *Approvals) RuleOn(tool ToolSpec, arguments string, trusted Trusted) Rul
 		given = readTrusted(trusted)
 	}
 	var hinted Ruling
+	if i := slices.IndexFunc(a.Rules, func(r ApprovalRule) bool { return r.Asked && r.matches(tool, read, given) }); i >= 0 {
+		hinted.IfAsked = a.name(i)
+	}
 	for i, rule := range a.Rules {
-		if !rule.matches(tool, read, given) {
+		if rule.Asked || !rule.matches(tool, read, given) {
 			continue
 		}
-		ruling := Ruling{Then: rule.Then, Rule: fmt.Sprintf("rule %d (%s)", i+1, rule), ExpiresAfter: rule.ExpiresAfter, AtExpiry: rule.AtExpiry}
-		if rule.Asked {
-			ruling = Ruling{IfAsked: ruling.Rule}
-		}
-		if len(rule.Hints) == 0 && !rule.Tightens && !rule.Asked {
+		ruling := Ruling{Then: rule.Then, Rule: a.name(i), ExpiresAfter: rule.ExpiresAfter, AtExpiry: rule.AtExpiry}
+		if len(rule.Hints) == 0 && !rule.Tightens {
 			return hinted.OrStricter(ruling)
 		}
 		hinted = hinted.OrStricter(ruling)
@@ -172,6 +175,10 @@ func (a *Approvals) RuleOn(tool ToolSpec, arguments string, trusted Trusted) Rul
 		return hinted.OrStricter(Ruling{Then: Allow, Rule: "no rule, and it only reads"})
 	}
 	return hinted.OrStricter(Ruling{Then: AskFirst, Rule: "no rule, and its effect is " + string(tool.Effect)})
+}
+
+func (a *Approvals) name(rule int) string {
+	return fmt.Sprintf("rule %d (%s)", rule+1, a.Rules[rule])
 }
 
 // OrStricter is the other ruling where that is stricter: of two that ask, the one that expires first. Any is stricter than
@@ -245,7 +252,7 @@ func (a *Approvals) Check() error {
 		return nil
 	}
 	tighten := 0 // the worker's may stand behind these
-	for tighten < len(a.Rules) && a.Rules[tighten].Tightens {
+	for tighten < len(a.Rules) && a.Rules[tighten].tightens() {
 		tighten++
 	}
 	if len(a.Rules)-tighten > maxRules || tighten > maxRules {

@@ -48,7 +48,7 @@ func approvalRule(rule *domain.ApprovalRule) document.Value {
 			Value: wordOf(&rule.AtExpiry).Default(domain.ExpiryDenies)},
 		{Name: "tightens", Doc: "The rule, which asks or denies, makes nothing freer: later rules count where they are stricter, and where all rules tighten the worker's, too.",
 			Value: document.Truth(func(yes bool) { rule.Tightens = yes }).Default(false)},
-		{Name: "asked", Doc: "The rule is for the calls that all others together would ask a person about, and denies them.",
+		{Name: "asked", Doc: "The rule tightens: the calls that all others together would ask a person about, wherever they stand, are denied.",
 			Value: document.Truth(func(yes bool) { rule.Asked = yes }).Default(false)},
 	}
 	return document.Mapping(keys)
