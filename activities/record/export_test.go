@@ -131,3 +131,21 @@ func orReadOnly(err error) error {
 	}
 	return syscall.EROFS
 }
+
+// undoing does something after each removal.
+type undoing struct {
+	objects
+	after func()
+}
+
+func (u undoing) removeOne(ctx context.Context, key string) error {
+	err := u.objects.removeOne(ctx, key)
+	u.after()
+	return err
+}
+
+// Undoing puts one there.
+func Undoing(s *Store, after func()) {
+	within, _ := s.open()
+	s.open = func() (objects, error) { return undoing{within, after}, nil }
+}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"iter"
+	"slices"
 	"time"
 
 	"everstep/domain"
@@ -51,7 +52,7 @@ func Import(ctx context.Context, store *Store, records iter.Seq2[Record, error],
 			return
 		}
 		var failed error
-		for _, key := range written {
+		for _, key := range slices.Backward(written) { // who reads meanwhile finds no record without the position after it
 			failed = cmp.Or(failed, store.removeOne(whole, key))
 		}
 		if failed != nil {

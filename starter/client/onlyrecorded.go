@@ -43,6 +43,9 @@ func (c *Client) ListRecorded(ctx context.Context, o ListOptions) iter.Seq2[List
 		for l, err := range c.recordedAgents(ctx) {
 			if err != nil {
 				unread = cmp.Or(unread, err)
+				if !damagedRecord(err) { // which was told
+					c.cfg.Progress(err.Error())
+				}
 				continue
 			}
 			if !o.keeps(l) || o.Roots && l.ParentID != "" || !o.named(l.Name) || o.Unknown && l.Unknown == 0 || l.StartedAt.Before(o.Since) {

@@ -253,3 +253,28 @@ func TestOneRecordThatIsLostOrDamaged(t *testing.T) {
 		})
 	}
 }
+
+type halfAway struct {
+	*record.Store
+	away domain.AgentID
+}
+
+func (h halfAway) List(ctx context.Context, id domain.AgentID) ([]record.Ref, error) {
+	if id == h.away {
+		return nil, domain.Errorf(domain.Unavailable, "records: cannot list %s: i/o error", id)
+	}
+	return h.Store.List(ctx, id)
+}
+
+// TestListRecordedTellsWhoseRecordsAreAway also where the list ends at its limit.
+func TestListRecordedTellsWhoseRecordsAreAway(t *testing.T) {
+	t.Parallel()
+	bob, err := domain.AgentIDOf("bob")
+	require.NoError(t, err)
+	var told []string
+	c := OfRecords(Config{Records: halfAway{imported(t), bob}, Progress: func(s string) { told = append(told, s) }}, &Error{Class: Unreachable, Message: "none"})
+	for _, err := range c.ListRecorded(t.Context(), ListOptions{Limit: 1}) {
+		require.NoError(t, err)
+	}
+	require.Equal(t, []string{"records: cannot list " + bob.String() + ": i/o error"}, told)
+}

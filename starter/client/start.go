@@ -149,12 +149,12 @@ func carried(in contract.SessionInput) (state domain.AgentState) {
 
 // begin starts a workflow. An error that one is open comes back as it is.
 func (c *Client) begin(ctx context.Context, a agent, o opening) (Execution, error) {
-	call, cancel := context.WithTimeout(ctx, history.CallTimeout)
-	defer cancel()
 	has, err := c.registered(ctx)
 	if err != nil {
 		return Execution{}, a.fail(ctx, "starting", err)
 	}
+	call, cancel := context.WithTimeout(ctx, history.CallTimeout)
+	defer cancel()
 	timing, task := c.cfg.timing()
 	o.input.Timing, o.input.By, o.input.Attributes = timing, c.cfg.By, has.names
 	run, err := c.temporal.ExecuteWorkflow(call, sdk.StartWorkflowOptions{

@@ -130,7 +130,9 @@ func (c *Client) status(ctx context.Context, s snapshot, a account.Account) acco
 	case v.Server.Source == contract.FromWorkflow || v.Paused:
 	case len(work) > 0:
 		oldest := slices.MinFunc(work, func(a, b account.Pending) int { return a.Since.Compare(b.Since) })
-		v.Doing, v.Since = cmp.Or(v.Doing, oldest.Activity)+standing(oldest), oldest.Since
+		if v.Doing == "" || len(work) == 1 && len(v.Waits) == 0 { // else it is of others, too
+			v.Doing, v.Since = cmp.Or(v.Doing, oldest.Activity)+standing(oldest), oldest.Since
+		}
 	case task != nil && len(v.Waits) > 0:
 		v.Doing += "; a request waits for a worker" + s.ofQueue()
 	case task != nil:

@@ -116,3 +116,20 @@ func TestReadingTellsThatTheServerIsMissing(t *testing.T) {
 		require.Equal(t, 1, seen)
 	})
 }
+
+// TestStatusOfACallThatWaitsBesideOneThatFails says nothing of the one that is so of the other.
+func TestStatusOfACallThatWaitsBesideOneThatFails(t *testing.T) {
+	t.Parallel()
+	run := newRun("run-1", nil)
+	other := beating("2", 4, contract.Heartbeat{})
+	other.ActivityType.Name, other.HeartbeatDetails, other.State = string(contract.CallTool), nil, enumspb.PENDING_ACTIVITY_STATE_SCHEDULED
+	other.NextAttemptScheduleTime = at(9)
+	run.pending = append(run.pending, other)
+	agents := newFake(run).client()
+	s := must(agents.describe(t.Context(), "nora"))
+	head := account.Head{AgentID: nora.id, Name: "nora", Open: true, Doing: "step 3: pay waits for approval", Waits: []domain.Wait{{Kind: domain.WaitApproval}}, Newest: &account.Execution{
+		Outcome: contract.Outcome{AgentID: nora.id, ExecutionID: nth(1), Number: 1, Status: domain.StatusInProgress, Steps: 2},
+	}}
+	v := agents.status(t.Context(), s, account.Account{Head: &head, Server: &account.Server{Source: contract.FromHistory, Pending: agents.pending(s)}})
+	require.Equal(t, head.Doing, v.Doing)
+}
