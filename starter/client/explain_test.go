@@ -11,7 +11,6 @@ import (
 	"github.com/stretchr/testify/require"
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/serviceerror"
-	"pgregory.net/rapid"
 
 	"everstep/domain"
 	"everstep/domain/account"
@@ -210,44 +209,6 @@ func outcomes(tools []ExplainTool) []domain.ToolOutcome {
 		all = append(all, tool.Outcome)
 	}
 	return all
-}
-
-// Whatever the steps are, each total is the sum over them, and JSON says the same.
-func TestExplainSumsAreThoseOfItsSteps(t *testing.T) {
-	t.Parallel()
-	rapid.Check(t, func(t *rapid.T) {
-		count := func(name string) int64 { return rapid.Int64Range(0, 1<<40).Draw(t, name) }
-		e, steps := explanation{asked: account.Execution{Outcome: contract.Outcome{Priced: true}}}, []ExplainStep{}
-		var tokens, cost, lost, lostCost, calls int64
-		var failed int
-		for n := range rapid.IntRange(0, 12).Draw(t, "steps") {
-			s := domain.AgentStep{
-				Usage: usage(count("in"), count("out")), CostNanoUSD: count("cost"),
-				Lost: usage(count("lost in"), count("lost out")), LostNanoUSD: count("lost cost"), Tries: int(count("tries") % 9),
-			}
-			for i := range rapid.IntRange(0, 3).Draw(t, "calls") {
-				s.ToolExecutions = append(s.ToolExecutions, readCall(n+1, i, "a", "same"))
-				calls++
-			}
-			steps = append(steps, e.step(stepOf(n+1, s)))
-			tokens, cost = tokens+s.Usage.TotalTokens(), cost+s.CostNanoUSD
-			lost, lostCost, failed = lost+s.Lost.TotalTokens(), lostCost+s.LostNanoUSD, failed+s.Tries
-		}
-		total, waste := sumsOf(steps)
-		if total.Steps != len(steps) || total.Usage.TotalTokens() != tokens || *total.CostNanoUSD != cost || total.ToolCalls != calls {
-			t.Fatal("todo", "totals", total)
-		}
-		if waste.Usage.TotalTokens() != lost || *waste.CostNanoUSD != lostCost || waste.FailedAttempts != failed {
-			t.Fatal("waste", waste)
-		}
-		times := 0
-		for _, r := range waste.Repeated {
-			times += r.Times
-		}
-		if calls > 1 && int64(times) != calls || calls <= 1 && times > 0 {
-			t.Fatal("repeated", waste.Repeated)
-		}
-	})
 }
 
 // TestStepsInProgressAreNotCounted among those that have ended, as in a status.
