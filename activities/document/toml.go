@@ -14,8 +14,8 @@ import (
 type tomlReader struct {
 	reader *Reader
 	parser unstable.Parser
-	// line is that of the byte at.
-	line, at int
+	// line is that of the byte at, and behind the byte start.
+	line, at, start int
 	// tables are those that headers and dotted keys lead to, and lists of them.
 	tables map[tomlKey]*yaml.Node
 }
@@ -35,7 +35,7 @@ func (r *Reader) toml(text string) *yaml.Node {
 		r.ProblemAt(1, 1, "", "has more than %d bytes of TOML; make it smaller", maxTOML)
 		return nil
 	}
-	t := &tomlReader{reader: r, line: 1, tables: map[tomlKey]*yaml.Node{}}
+	t := &tomlReader{reader: r, line: 1, start: -1, tables: map[tomlKey]*yaml.Node{}}
 	t.parser.Reset([]byte(text))
 	root := &yaml.Node{Kind: yaml.MappingNode, Line: 1, Column: 1}
 	for table := root; len(r.Problems) == 0 && t.parser.NextExpression(); {
@@ -136,19 +136,21 @@ func (t *tomlReader) value(key *yaml.Node, e *unstable.Node, depth int) *yaml.No
 // names are the parts of a key.
 func (t *tomlReader) names(key unstable.Iterator) (names []*yaml.Node) {
 	for key.Next() {
-		names = append(names, t.scalar(key.Node()))
-	}
-	if len(names) > maxDepth {
-		t.reader.At("", names[0]).tooDeep()
-		return names[:1]
+		if names = append(names, t.scalar(key.Node())); len(names) > maxDepth {
+			t.reader.At("", names[0]).tooDeep()
+			return names[:1]
+		}
 	}
 	return names
 }
 
 // scalar is a text at its place. Places are asked for in the order of the file.
 func (t *tomlReader) scalar(e *unstable.Node) *yaml.Node {
-	before, at := t.parser.Data()[:e.Raw.Offset], int(e.Raw.Offset)
-	t.line += bytes.Count(before[t.at:], []byte("\n"))
-	t.at = at
-	return &yaml.Node{Kind: yaml.ScalarNode, Tag: tagText, Value: string(e.Data), Line: t.line, Column: at - bytes.LastIndexByte(before, '\n')}
+	passed := t.parser.Data()[t.at:e.Raw.Offset]
+	if end := bytes.LastIndexByte(passed, '\n'); end >= 0 {
+		t.line += bytes.Count(passed, []byte("\n"))
+		t.start = t.at + end
+	}
+	t.at = int(e.Raw.Offset)
+	return &yaml.Node{Kind: yaml.ScalarNode, Tag: tagText, Value: string(e.Data), Line: t.line, Column: t.at - t.start}
 }

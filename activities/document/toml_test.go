@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/pelletier/go-toml/v2"
 	"github.com/stretchr/testify/require"
@@ -76,6 +77,19 @@ func TestWhatIsNoTOML(t *testing.T) {
 		_, err := readTOML(text)
 		require.EqualError(t, err, "r.toml:"+says)
 	}
+}
+
+// TestLongLinesOfTOML: what stands in one line is read as fast as what stands in many.
+func TestLongLinesOfTOML(t *testing.T) {
+	t.Parallel()
+	took := func(text string) time.Duration {
+		began := time.Now()
+		_, _ = readTOML(text)
+		return time.Since(began)
+	}
+	lines := took("a = [" + strings.Repeat("1,\n", 80_000) + "]")
+	require.Less(t, took("a = ["+strings.Repeat("1,", 120_000)+"]"), 20*lines)
+	require.Less(t, took("["+strings.Repeat("a.", 120_000)+"a]"), 20*lines)
 }
 
 // FuzzTOML: whatever a text holds, reading ends, and what is read are the values that the library decodes.

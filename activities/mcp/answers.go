@@ -55,8 +55,13 @@ const maxUnread = 200
 func understood(data []byte) ([]jsonrpc.Message, error) {
 	var all []jsonrpc.Message
 	var one json.RawMessage
-	in, before := json.NewDecoder(bytes.NewReader(bytes.TrimPrefix(data, byteOrder))), -1
-	for len(all) > before && in.Decode(&one) == nil { // what stands behind something else may be anybody's, in a log
+	in := json.NewDecoder(bytes.NewReader(bytes.TrimPrefix(data, byteOrder)))
+	err := in.Decode(&one)
+	// Who waits for an answer that is no JSON waits for nothing else. One that is cut off may come again; its error is another.
+	if _, wrong := errors.AsType[*json.SyntaxError](err); wrong && headed(data).IsValid() {
+		return []jsonrpc.Message{&jsonrpc.Response{ID: headed(data), Error: unread("it is no JSON")}}, nil
+	}
+	for before := -1; err == nil && len(all) > before; err = in.Decode(&one) { // what stands behind something else may be anybody's, in a log
 		before = len(all)
 		several := []json.RawMessage{one}
 		_ = json.Unmarshal(one, &several) // it may be no list
@@ -66,9 +71,6 @@ func understood(data []byte) ([]jsonrpc.Message, error) {
 			}
 		}
 		one = nil
-	}
-	if id := headed(data); before < 0 && id.IsValid() { // who waits for it waits for nothing else
-		return []jsonrpc.Message{&jsonrpc.Response{ID: id, Error: unread("it is no JSON")}}, nil
 	}
 	if len(all) == 0 {
 		return nil, errors.New("it is no message of the protocol")
@@ -225,14 +227,14 @@ func unwrapped(result *sdk.CallToolResult) json.RawMessage {
 }
 
 // heading finds the id of an answer at the beginning of a message, before anything that is nested in it.
-var heading = regexp.MustCompile(`^\s*\{[^{}\[\]]*"id"\s*:\s*"?([0-9]+)`)
+var heading = regexp.MustCompile(`^\s*\{[^{}\[\]]*"id"\s*:\s*"?([0-9]+)"?\s*,[^{}\[\]]*"(?:result|error)"\s*:`)
 
 // asking finds at the beginning of a message that it is no answer.
 var asking = regexp.MustCompile(`^\s*\{[^{}\[\]]*"method"\s*:`)
 
 // headed is the id of the answer that begins so. Not valid: nobody can tell, or it is none.
 func headed(head []byte) (id jsonrpc.ID) {
-	if found := heading.FindSubmatch(head); found != nil && !asking.Match(head) {
+	if found := heading.FindSubmatch(head); found != nil {
 		id, _ = jsonrpc.MakeID(string(found[1])) // a text is one
 	}
 	return numbered(id)

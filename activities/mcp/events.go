@@ -41,19 +41,22 @@ func (b *eventBody) Read(into []byte) (int, error) {
 // next reads an event.
 func (b *eventBody) next() {
 	var data []byte
-	name := ""
+	name, given := "", false
 	for {
 		line, err := b.lines.ReadBytes('\n')
 		field, value, _ := bytes.Cut(bytes.TrimRight(bytes.TrimPrefix(line, byteOrder), "\r\n"), []byte{':'})
 		switch value = bytes.TrimSpace(value); string(field) {
 		case "data":
+			if !given {
+				data, given = nil, true // what stood before it was a log
+			}
 			data = append(append(data, value...), '\n')
 		case "event":
 			name = string(value)
 		case "id", "retry":
 			fmt.Fprintf(&b.ready, "%s: %s\n", field, value)
 		default:
-			if bytes.HasPrefix(field, []byte("{")) { // it is a body in one piece, whatever its type says
+			if !given && bytes.HasPrefix(field, []byte("{")) { // it is a body in one piece, whatever its type says
 				data = append(data, line...)
 			}
 		}
@@ -90,11 +93,18 @@ func (b *eventBody) giveUp(data []byte) {
 func (b *eventBody) message(data []byte, name string) {
 	all, err := understood(data)
 	if err != nil {
+		if b.failed != nil {
+			b.ready.Reset() // its id is that of an event which is still to come
+		}
 		return
 	}
 	for k, one := range all {
 		answer, ok := one.(*jsonrpc.Response)
-		ours := name == "" || name == "message" || name == "error" && ok && answer.Error != nil
+		fails := name == "error" && ok && answer.Error != nil
+		ours := name == "" || name == "message" || fails
+		if fails && !answer.ID.IsValid() && !bytes.Contains(data, []byte(`"jsonrpc"`)) { // it is a gateway's, which knows no more of the call
+			answer.Error = &jsonrpc.Error{Code: codeUnfinished, Message: answer.Error.Error()}
+		}
 		if ok && (numbered(answer.ID) == b.id || ours && !answer.ID.IsValid()) {
 			answer.ID = b.id
 		}

@@ -199,8 +199,8 @@ func readable(response *http.Response, id jsonrpc.ID) (*http.Response, error) {
 	return nil, errors.New("its answer is no message of the protocol, or answers something else")
 }
 
-// beginsEvent finds the first line of a stream of events.
-var beginsEvent = regexp.MustCompile(`^\s*(event|data|id|retry)?:`)
+// beginsEvent finds the first data of a stream of events.
+var beginsEvent = regexp.MustCompile(`^\s*((event|id|retry)?:.*\s+)*data:`)
 
 // hint is what a refusal says of what would be right: where else to ask, who lets in, or the server's own words. It may be empty.
 func hint(response *http.Response) string {

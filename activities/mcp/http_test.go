@@ -122,7 +122,10 @@ func TestWhatAStatusSaysOfACall(t *testing.T) {
 		"no JSON":                {status: 200, header: "Content-Type: application/json", body: "{", kind: domain.Unavailable, want: "was lost while the call ran"},
 		"no answer":              {status: 200, header: "Content-Type: text/event-stream", body: ": nothing\n\n", kind: domain.Unavailable, want: "without response"},
 		"an event of an error":   {status: 200, header: "Content-Type: text/event-stream", body: "event: error\ndata: {\"jsonrpc\":\"2.0\",\"id\":null,\"error\":{\"code\":-32603,\"message\":\"out of stock\"}}\n\n", kind: domain.Invalid, want: "refuses the call: out of stock (-32603)"},
-		"an error in a word":     {status: 200, header: "Content-Type: text/event-stream", body: "event: error\ndata: {\"error\":\"overloaded\"}\n\n", kind: domain.Invalid, want: "refuses the call: overloaded (-32603)"},
+		"an error in a word":     {status: 200, header: "Content-Type: text/event-stream", body: "event: error\ndata: {\"error\":\"overloaded\"}\n\n", kind: domain.Unavailable, want: "was lost while the call ran: overloaded"},
+		"a cut event":            {status: 200, header: "Content-Type: text/event-stream", body: `data: {"jsonrpc":"2.0","id":ID,"result":{"content":[{"te`, kind: domain.Unavailable, want: "without response"},
+		"a cut body":             {status: 200, header: "Content-Type: application/json", body: `{"jsonrpc":"2.0","id":ID,"result":{"content":[{"te`, kind: domain.Unavailable, want: "was lost while the call ran"},
+		"a text like an event":   {status: 200, header: "Content-Type: text/plain", body: "id: 7 is queued\n", kind: domain.Unavailable, want: "unsupported content type"},
 		"not its error":          {status: 200, header: "Content-Type: application/json", body: `{"jsonrpc":"2.0","id":ID,"error":{"code":-32603,"message":"out of stock"}}`, kind: domain.Invalid, want: "refuses the call: out of stock (-32603)"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -181,6 +184,7 @@ func TestAServerThatRefusesItsStartOrItsList(t *testing.T) {
 		"a gateway":       {502, "", domain.Unavailable, "Bad Gateway"},
 		"no such method":  {200, `"error":{"code":-32601,"message":"no such method"}`, domain.Invalid, "no such method (-32601); mend the server, or take it out of" + mend},
 		"other arguments": {200, `"error":{"code":-32602,"message":"what version?"}`, domain.Invalid, "what version? (-32602); mend the server"},
+		"cut off":         {200, `"result":{"tools":[{"name":"ec`, domain.Unavailable, "is no message of the protocol"},
 		"its own error":   {200, `"error":{"code":-32603,"message":"no database sesame"}`, domain.Unavailable, "no database [hidden]"},
 	} {
 		for what, methods := range map[string][]string{"cannot be reached": {"server/discover", "initialize"}, "does not list its tools": {"tools/list"}} {

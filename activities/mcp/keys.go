@@ -96,7 +96,7 @@ func approves(tools *yaml.Node) bool {
 			return false
 		}
 	}
-	return given > 0
+	return given > 0 && given == len(tools.Content)/2 // one without a value is no config
 }
 
 // lent puts the variables of a key that but names them into env or headers; false: it is no such key.

@@ -175,6 +175,8 @@ func TestAServerIsTakenAsItIs(t *testing.T) {
 		"lines":                    {kind: "application/x-ndjson", answer: `{"jsonrpc":"2.0","method":"notifications/message","params":{}}` + "\nMESSAGE\n"},
 		"events of another type":   {kind: "application/json", answer: "event: message\ndata: MESSAGE\n\n"},
 		"no events":                {kind: "text/event-stream", answer: "MESSAGE\n"},
+		"a log in an event":        {kind: "text/event-stream", answer: "{\"level\":\"info\"}\ndata: MESSAGE\n\n"},
+		"an event behind its id":   {kind: "text/plain", answer: "id: 1\nevent: message\ndata: MESSAGE\n\n"},
 		"accepted, with an answer": {status: http.StatusAccepted, answer: "MESSAGE"},
 		"created":                  {status: http.StatusCreated, answer: "MESSAGE"},
 		"notices unwelcome":        {request: "notifications/initialized", status: http.StatusMethodNotAllowed},

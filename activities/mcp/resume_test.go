@@ -67,6 +67,29 @@ func TestAStreamThatCannotBeResumed(t *testing.T) {
 	}
 }
 
+// TestAStreamThatBreaksOffInItsAnswer is resumed behind the last event that came whole.
+func TestAStreamThatBreaksOffInItsAnswer(t *testing.T) {
+	t.Parallel()
+	for _, lead := range []string{"", "id: 2\n"} {
+		var id string
+		s := inSessions(t, func(w http.ResponseWriter, r *http.Request, body string) bool {
+			switch {
+			case r.Method == http.MethodGet:
+				w.Header().Set("Content-Type", "text/event-stream")
+				_, _ = fmt.Fprintf(w, "data: %s\n", answerTo(id, strings.Replace(hello, "hello", "behind "+r.Header.Get("Last-Event-ID"), 1)))
+			case strings.Contains(body, "pay"):
+				id = string(requestOf([]byte(body)).ID)
+				breakOff(w)
+				_, _ = fmt.Fprintf(w, `%sdata: {"jsonrpc":"2.0","id":%s,"result":{"content":[{"te`, lead, id)
+			default:
+				return false
+			}
+			return true
+		})
+		require.Equal(t, "behind 1", said(t, s, "s__echo", args{Text: "pay"}), lead)
+	}
+}
+
 // TestACallBesideOneThatHasNoSession: one call was taken when another learns that the session is gone. That one alone
 // is made again.
 func TestACallBesideOneThatHasNoSession(t *testing.T) {
@@ -146,8 +169,14 @@ func TestAServerThatTakesNoMoreOfACallThatItHasTaken(t *testing.T) {
 // with says nothing of the task.
 func TestATaskWhoseAnswerBreaksOff(t *testing.T) {
 	t.Parallel()
-	for _, method := range []string{"tasks/get", "tasks/result"} {
-		t.Run(method, func(t *testing.T) {
+	for name, answer := range map[string]func(http.ResponseWriter){
+		"tasks/get": breakOff, "tasks/result": breakOff, "tasks/result of a gateway": func(w http.ResponseWriter) {
+			w.Header().Set("Content-Type", "text/event-stream")
+			_, _ = io.WriteString(w, "event: error\ndata: {\"error\":\"timeout\"}\n\n")
+		},
+	} {
+		method, _, _ := strings.Cut(name, " ")
+		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			var times atomic.Int32
 			s := &tasking{says: []string{fmt.Sprintf(older, "failed")}, result: `"error":{"code":-32602,"message":"no such order"}`}
@@ -157,7 +186,7 @@ func TestATaskWhoseAnswerBreaksOff(t *testing.T) {
 					w.WriteHeader(http.StatusBadRequest)
 					_, _ = io.WriteString(w, `{"jsonrpc":"2.0","id":"server-error","error":{"code":-32602,"message":"no such event"}}`)
 				case strings.Contains(body, method) && times.Add(1) == 1:
-					breakOff(w)
+					answer(w)
 				default:
 					return false
 				}

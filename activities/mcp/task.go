@@ -297,7 +297,7 @@ func (s *server) taskResult(ctx context.Context, l *link, t *task) (*sdk.CallToo
 	}
 	if said, ok := errors.AsType[*jsonrpc.Error](err); ok && said.Code == codeUnread {
 		return nil, s.unreadable(said)
-	} else if ok && t.Status == "failed" && answered(err) {
+	} else if ok && t.Status == "failed" && said.Code != codeUnfinished && answered(err) {
 		return nil, s.errorf(domain.Invalid, "refuses the call: %s (%d)", domain.Shorten(said.Message, maxStatusMessage), said.Code)
 	}
 	return nil, s.unasked(ctx, l, err)
