@@ -27,7 +27,7 @@ type tomlKey struct {
 }
 
 // maxTOML bounds a text in TOML in bytes: the library takes for each table as long as there are others.
-const maxTOML = 256 << 10
+const maxTOML = 96 << 10
 
 // toml is the table that a whole text is; nil: it is no TOML, and that is told.
 func (r *Reader) toml(text string) *yaml.Node {
