@@ -160,6 +160,9 @@ func (s *assembly) begin(r response) {
 	s.Report(r.Usage.Domain())
 }
 
+// completed are the words of servers for a response that is whole.
+var completed = wire.Names("completed succeeded success done")
+
 // end takes the whole response. The event's kind says what became of it where it does not itself.
 func (s *assembly) end(data []byte, status string) error {
 	var r response
@@ -168,10 +171,11 @@ func (s *assembly) end(data []byte, status string) error {
 	}
 	s.begin(r)
 	switch said := string(r.Status); {
-	case said == "failed", said == "cancelled", said == statusIncomplete:
+	case status == "failed", said == "in_progress" && (status == "completed" || status == statusIncomplete):
+	case said != "" && !completed[said]:
 		status = said
-	case status == "done", status == "" && r.Output != nil && said != "in_progress" && said != "queued":
-		status = "completed" // the body is whole, so the answer is, whatever the server calls it
+	case status == "done", status == "" && r.Output != nil:
+		status = "completed"
 	case status == "":
 		status = said
 	}
