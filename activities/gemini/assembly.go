@@ -94,9 +94,6 @@ func (s *assembly) read(e wire.Event) error {
 		return err
 	}
 	s.Identify(in.ID, in.Model)
-	if u := in.Usage; u != nil && u["total"] == 0 {
-		u["total"] = u["input"] + u["tools"] + u["output"] + u["thought"] // the API counts them apart
-	}
 	s.Report(in.Usage.Domain()) // each piece has the count so far
 	s.answers = s.answers || in.Candidates != nil
 	defer s.Flush()
