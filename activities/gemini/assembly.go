@@ -94,9 +94,6 @@ func (s *assembly) read(e wire.Event) error {
 		return err
 	}
 	s.Identify(in.ID, in.Model)
-	if u := in.Usage; u != nil && u["total"] == 0 {
-		u["total"] = u["input"] + u["tools"] + u["output"] + u["thought"] // the API counts them apart
-	}
 	s.Report(in.Usage.Domain()) // each piece has the count so far
 	s.answers = s.answers || in.Candidates != nil
 	defer s.Flush()
@@ -196,13 +193,13 @@ func (s *assembly) takePart(p part, raw json.RawMessage, data []byte) error {
 		}
 		s.Call(wire.Piece{Index: s.calls, ID: call.ID, Name: call.Name, Arguments: call.Arguments})
 		s.calls++
-	case wire.Present(p.Thought):
+	case p.Thought == "true":
 		next.Thought = s.Reasoning(s.place(text != ""), text)
 	default:
 		next.Text = s.Text(s.place(false), text)
 	}
 	// A layout has no empty thought.
-	if len(wire.Unread(raw, ofPart)) > 0 || p.Call != nil && len(p.Call.beside) > 0 || p.Call == nil && text == "" && wire.Present(p.Thought) {
+	if len(wire.Unread(raw, ofPart)) > 0 || p.Call != nil && len(p.Call.beside) > 0 || p.Call == nil && text == "" && p.Thought == "true" {
 		next.Raw = string(raw)
 	}
 	s.add(next)
@@ -315,10 +312,10 @@ func (c candidate) calls() bool {
 
 // part is a part of the model's content, as far as it is understood.
 type part struct {
-	Text      wire.Text       `json:"text"`
-	Thought   json.RawMessage `json:"thought"`
-	Signature wire.Text       `json:"thoughtSignature"`
-	Call      *calledFor      `json:"functionCall"`
+	Text      wire.Text  `json:"text"`
+	Thought   wire.Text  `json:"thought"`
+	Signature wire.Text  `json:"thoughtSignature"`
+	Call      *calledFor `json:"functionCall"`
 }
 
 type calledFor struct {

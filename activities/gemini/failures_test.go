@@ -62,12 +62,13 @@ func TestOptions(t *testing.T) {
 	t.Parallel()
 	providers.Options(t, gemini.API(), "m", map[string]string{
 		`generationConfig {"seed":7}`: "", `generationConfig null`: "", `contents []`: "contents", `tools []`: "tools",
-		`generation_config {}`:                                                      "generation_config is written generationConfig here",
-		`generationConfig 7`:                                                        "generationConfig is not an object",
-		`generationConfig {"candidateCount":2}`:                                     "generationConfig.candidateCount",
-		`generationConfig {"maxOutputTokens":"x"}`:                                  "generationConfig.maxOutputTokens",
-		`toolConfig {"functionCallingConfig":7}`:                                    "toolConfig.functionCallingConfig is not an object",
-		`toolConfig {"functionCallingConfig":{"streamFunctionCallArguments":true}}`: "toolConfig.functionCallingConfig.streamFunctionCallArguments",
+		`generation_config {}`:                                                       "generation_config is written generationConfig here",
+		`generationConfig 7`:                                                         "generationConfig is not an object",
+		`generationConfig {"candidateCount":2}`:                                      "generationConfig.candidateCount",
+		`generationConfig {"maxOutputTokens":"x"}`:                                   "generationConfig.maxOutputTokens",
+		`toolConfig {"functionCallingConfig":7}`:                                     "toolConfig.functionCallingConfig is not an object",
+		`toolConfig {"functionCallingConfig":{"streamFunctionCallArguments":false}}`: "",
+		`toolConfig {"functionCallingConfig":{"streamFunctionCallArguments":true}}`:  "toolConfig.functionCallingConfig.streamFunctionCallArguments",
 	})
 }
 

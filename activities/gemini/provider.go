@@ -35,7 +35,7 @@ func API() wire.API {
 		KeyParameter: "key",
 		Reserved: []string{
 			"contents", "model", "systemInstruction", "system_instruction", "tools",
-			generationConfig + ".candidateCount", functionCalling + ".streamFunctionCallArguments",
+			generationConfig + ".candidateCount",
 		},
 		Objects: []string{generationConfig, toolConfig, functionCalling},
 		Bounds:  []string{generationConfig + "." + maxOutputTokens},
@@ -78,12 +78,15 @@ func generation(model string) int {
 	return number
 }
 
-// spelled says which options are spelled otherwise here.
+// spelled says which options are spelled otherwise here, or ask for arguments in pieces.
 func spelled(given domain.Metadata) error {
 	for wrong, right := range map[string]string{"generation_config": generationConfig, "tool_config": toolConfig} {
 		if given[wrong] != nil {
 			return domain.Errorf(domain.Invalid, "options: %s is written %s here", wrong, right)
 		}
+	}
+	if string(object(object(given[toolConfig])["functionCallingConfig"])["streamFunctionCallArguments"]) == "true" {
+		return domain.Errorf(domain.Invalid, "options: %s.streamFunctionCallArguments is not supported; leave it out", functionCalling)
 	}
 	return nil
 }

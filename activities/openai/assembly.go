@@ -26,6 +26,8 @@ type event struct {
 	// Arguments are all of a call's.
 	Arguments wire.Text       `json:"arguments"`
 	Error     json.RawMessage `json:"error"`
+	// Items are the response's, where the event is the response.
+	Items json.RawMessage `json:"output"`
 }
 
 func (e event) Failed() bool { return e.Type == "error" || e.Type == "" && wire.Present(e.Error) }
@@ -80,6 +82,9 @@ func (s *assembly) Event(e wire.Event) (done bool, err error) {
 	case "response.completed", "response.incomplete", "response.failed", "response.done":
 		_, status, _ := strings.Cut(kind, ".")
 		if piece.Response == nil {
+			if kind == "response.done" && piece.Items == nil {
+				break // the response ends elsewhere
+			}
 			piece.Response = e.Data
 		}
 		return true, s.end(piece.Response, status)
@@ -119,6 +124,7 @@ func (s *assembly) Event(e wire.Event) (done bool, err error) {
 		s.Call(wire.Piece{Index: int(piece.Output), Arguments: string(piece.Delta)})
 	case "response.function_call_arguments.done":
 		if !s.argued[piece.Output] {
+			s.argued[piece.Output] = piece.Arguments != ""
 			s.Call(wire.Piece{Index: int(piece.Output), Arguments: string(piece.Arguments)})
 		}
 	case "response.reasoning_summary_text.delta", "response.reasoning_text.delta":
@@ -160,6 +166,9 @@ func (s *assembly) begin(r response) {
 	s.Report(r.Usage.Domain())
 }
 
+// completed are the words of servers for a response that is whole.
+var completed = wire.Names("completed succeeded success done")
+
 // end takes the whole response. The event's kind says what became of it where it does not itself.
 func (s *assembly) end(data []byte, status string) error {
 	var r response
@@ -168,10 +177,11 @@ func (s *assembly) end(data []byte, status string) error {
 	}
 	s.begin(r)
 	switch said := string(r.Status); {
-	case said == "failed", said == "cancelled", said == statusIncomplete:
+	case status == "failed", said == "in_progress" && (status == "completed" || status == statusIncomplete):
+	case said != "" && !completed[said]:
 		status = said
-	case status == "done", status == "" && r.Output != nil && said != "in_progress" && said != "queued":
-		status = "completed" // the body is whole, so the answer is, whatever the server calls it
+	case status == "done", status == "" && r.Output != nil:
+		status = "completed"
 	case status == "":
 		status = said
 	}

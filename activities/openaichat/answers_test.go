@@ -1,6 +1,7 @@
 package openaichat_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -63,4 +64,16 @@ func TestFinishOptional(t *testing.T) {
 			require.Equal(t, domain.FinishStop, answer.Response.Finish)
 		}
 	}
+}
+
+// TestTimeOfCalls: many calls beside those of a second choice are read in no time.
+func TestTimeOfCalls(t *testing.T) {
+	t.Parallel()
+	body := chunk(`{"index":1,"delta":{"tool_calls":[{"id":"z","function":{"name":"z"}}]}}`)
+	for k := range 3000 {
+		body += chunk(fmt.Sprintf(`{"index":0,"delta":{"tool_calls":[{"index":%d,"id":"c%d","function":{"name":"f"}}]}}`, k, k))
+	}
+	url, before := providers.Serve(t, 200, nil, body).URL, time.Now()
+	_, _ = infer(t, url, question())
+	require.Less(t, time.Since(before), 6*time.Second)
 }

@@ -44,8 +44,9 @@ type assembly struct {
 	// bare says that a piece was said without a role, again that a role came after it.
 	bare, again bool
 
-	// message is the whole so far, which some servers send beside the deltas of a stream or in their place: what these have
-	// not brought is taken from it.
+	// brought is what the deltas of a stream have brought. What they have not is taken from message, the whole so far, which
+	// some servers send beside them or in their place.
+	brought struct{ text, thinking, calls bool }
 	message content
 	// older is the call that came in the field of older models.
 	older wire.Draft
@@ -66,7 +67,7 @@ func (s *assembly) Finish() string {
 }
 
 func (s *assembly) callsElsewhere() bool {
-	return s.elsewhere && s.message.size() == 0 && !s.Called() && !s.older.Called()
+	return s.elsewhere && !s.brought.calls && s.message.size() == 0
 }
 
 // Whole reads an answer that came in one piece.
@@ -215,6 +216,9 @@ func (s *assembly) takeContent(c content, whole bool) bool {
 	held := s.older.Held()
 	s.older.Call(c.older)
 	s.Hold(s.older.Held() - held)
+	s.brought.text = s.brought.text || c.text+c.refusal != ""
+	s.brought.thinking = s.brought.thinking || c.thinking != "" || len(details) > 0
+	s.brought.calls = s.brought.calls || c.size() > 0
 	return s.Held() != before
 }
 
@@ -229,15 +233,19 @@ func (s *assembly) takeSoFar(m content) {
 		*kept = now
 	}
 	kept := &s.message
-	grow(&kept.text, m.text)
-	grow(&kept.refusal, m.refusal)
-	grow(&kept.thinking, m.thinking)
-	kept.field = cmp.Or(m.field, kept.field)
-	if m.details != nil {
-		s.Hold(max(len(m.details)-len(kept.details), 0))
-		kept.details = m.details
+	if !s.brought.text {
+		grow(&kept.text, m.text)
+		grow(&kept.refusal, m.refusal)
 	}
-	if m.size() > 0 {
+	if !s.brought.thinking {
+		grow(&kept.thinking, m.thinking)
+		kept.field = cmp.Or(m.field, kept.field)
+		if m.details != nil {
+			s.Hold(max(len(m.details)-len(kept.details), 0))
+			kept.details = m.details
+		}
+	}
+	if !s.brought.calls && m.size() > 0 {
 		s.Hold(max(m.size()-kept.size(), 0))
 		kept.calls, kept.older = m.calls, m.older
 	}
@@ -247,14 +255,13 @@ func (s *assembly) takeSoFar(m content) {
 func (s *assembly) settle() {
 	m := s.message
 	s.message = content{}
-	s.takeText("", true)
-	if s.tags.closed || s.tags.open != "" || s.TextAt(atText)+s.TextAt(atRefusal) != "" {
+	if s.brought.text {
 		m.text, m.refusal = "", ""
 	}
-	if s.tags.thought || s.details != nil {
+	if s.brought.thinking {
 		m.thinking, m.details = "", nil
 	}
-	if s.Called() || s.older.Called() {
+	if s.brought.calls {
 		m.calls, m.older = nil, wire.Piece{}
 	}
 	s.takeContent(m, true)

@@ -142,7 +142,7 @@ func (c complaint) lesson(messages []sent, fields []string) (lesson, told string
 	content := func(text string) bool {
 		return slices.ContainsFunc(messages, func(m sent) bool { return string(m["role"]) == `"assistant"` && string(m["content"]) == text })
 	}
-	refuses, lacks := c.says(refusing) || c.says(invalid) && !c.says(values), c.says(lacking)
+	refuses, lacks := c.says(refusing) || c.says(absent) || c.says(invalid) && !c.says(values), c.says(lacking)
 	field, saysContent := "", (lacks || refuses) && (slices.Contains(c.path, "content") || contentWord.MatchString(c.text))
 	if refuses && !c.says(excess) {
 		field = c.field(fields)
@@ -201,8 +201,6 @@ var (
 		cannot find field
 		additional propert
 		no longer
-		(?:must|should|ha(?:s|ve) to|needs? to) be (?:disabled|removed|omitted|unset|absent|null|left out)
-		(?:must|should|may|can)(?: ?no|n')t be (?:set|given|provided|specified|present|used|included|sent|passed)
 		incompatible
 		please remove
 		must be verified
@@ -214,10 +212,12 @@ var (
 		supported (?:string )?value
 		roles are supported
 		no endpoints found that support`)
+	// A field that has to be absent is not taken, unless that is said of some values alone.
+	absent = inference.Words(`(?:(?:must|should|ha(?:s|ve) to|needs? to) be (?:disabled|removed|omitted|unset|absent|null|left out)|(?:must|should|may|can)(?: ?no|n')t be (?:set|given|provided|specified|present|used|included|sent|passed))(?:[.;!\n]|$| (?:for|by|with|in) th(?:e|is) )`)
 	// A field that is invalid is not taken, unless the words are of its value.
 	invalid  = inference.Words(`not valid|invalid (?:field|parameter|argument|key)`)
 	values   = inference.Words(`must|should|between|range|in \[|[<>≤≥]|not among|none of`)
-	excess   = inference.Words(`too (?:large|high|long|many)|at most|(?:more|greater|less) than|exceed|maximum|minimum|out of range|set (?:above|below|higher|lower|over|beyond)`)
+	excess   = inference.Words(`too (?:large|high|long|many)|at most|(?:more|greater|less) than|exceed|maximum|minimum|out of range`)
 	lacking  = inference.Words(`required|missing|(?:must|should|not|can't) be|expected|is empty|type mismatch|nonetype|<nil>`)
 	disorder = inference.Words(`
 		alternat

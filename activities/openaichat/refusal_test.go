@@ -103,6 +103,14 @@ func TestRefusalsThatTeach(t *testing.T) {
 		`Invalid parameter: 'seed' must be null.`:                                                                          "without seed",
 		`Invalid parameter: 'seed' must not be null or negative.`:                                                          "",
 		`Invalid parameter: seed should not be set above 5`:                                                                "",
+		"max_tokens cannot be set to a value larger than 8192":                                                             "",
+		"'max_tokens' must be null or a positive integer":                                                                  "",
+		"max_tokens must not be set.":                                                                                      "",
+		"'user' must be null, a string or an array of strings":                                                             "",
+		"Invalid parameter: seed must be unset or in [1, 4096]":                                                            "",
+		"'seed' cannot be set to 3":                                                                                        "",
+		"'seed' cannot be used together with 'reasoning_effort'":                                                           "",
+		"'seed' cannot be used with this model":                                                                            "without seed",
 		"`seed` may only be set to 1 when thinking is enabled.":                                                            "without seed",
 		`No endpoints found that support the provided 'seed' value.`:                                                       "without seed",
 		`Invalid seed type: 'number'. Supported string values: none`:                                                       "without seed",
@@ -121,7 +129,7 @@ func TestRefusalsThatTeach(t *testing.T) {
 			_, _ = w.Write(body)
 		})
 		call := question()
-		call.Config.Options, call.System = domain.Metadata{"seed": []byte("7"), "user": []byte(`"ann"`), "reasoning_effort": []byte(`"low"`)}, "be brief"
+		call.Config.Options, call.System = domain.Metadata{"max_tokens": []byte("9000"), "seed": []byte("7"), "user": []byte(`"ann"`), "reasoning_effort": []byte(`"low"`)}, "be brief"
 		model := domain.Message{Role: domain.RoleAssistant, ToolCalls: []domain.ToolCall{{ID: "a", Name: "f", Arguments: "{}"}}}
 		call.Messages = append(call.Messages, model, domain.ToolMessage(domain.ToolResult{CallID: "a", Content: "1"}), domain.UserMessage("and?"), model)
 		_, err = provider(t, server.URL).Infer(t.Context(), call, func(inference.Delta) {})

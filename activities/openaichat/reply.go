@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/json"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -20,6 +21,7 @@ type reply struct {
 	// What is said in the place of choices is an error too.
 	Message wire.Text       `json:"message"`
 	Msg     wire.Text       `json:"msg"`
+	MsgCode wire.Text       `json:"code"`
 	Detail  wire.Text       `json:"detail"`
 	Errors  json.RawMessage `json:"errors"`
 	Code    wire.Count      `json:"error_code"`
@@ -29,6 +31,9 @@ type reply struct {
 }
 
 func (r reply) Failed() bool {
+	if slices.Contains([]wire.Text{"", "0", "200"}, r.MsgCode) {
+		r.Msg = "" // success, in words
+	}
 	return wire.Present(r.Error) || r.Choices == nil && (r.Message+r.Msg+r.Detail != "" || r.Code+r.Base.Code > 0 || wire.Present(r.Errors))
 }
 
@@ -142,14 +147,19 @@ func readCall(data []byte) (wire.Piece, error) {
 }
 
 type function struct {
-	Name      wire.Text `json:"name"`
-	Arguments wire.Text `json:"arguments"`
-	// Input and Parameters are what other APIs call them.
+	Name      wire.Text  `json:"name"`
+	Arguments *wire.Text `json:"arguments"`
+	// Input and Parameters are what other APIs call them. Beside arguments, be they empty, they are the tool's.
 	Input      wire.Text `json:"input"`
 	Parameters wire.Text `json:"parameters"`
 }
 
-func (f function) arguments() wire.Text { return cmp.Or(f.Arguments, f.Input, f.Parameters) }
+func (f function) arguments() wire.Text {
+	if f.Arguments != nil {
+		return *f.Arguments
+	}
+	return cmp.Or(f.Input, f.Parameters)
+}
 
 // ofPart are the fields of a part.
 var ofPart = wire.Names("type text content refusal thinking annotations logprobs citations")

@@ -184,8 +184,12 @@ func begun(text, tag string) int {
 
 // calledInText takes a call that stands in the text, and reports whether it is one.
 func (s *assembly) calledInText(text string) bool {
+	var named struct {
+		Name     string
+		Function struct{ Name string }
+	}
 	call, err := readCall([]byte(text))
-	if err != nil || call.Name == "" {
+	if err != nil || json.Unmarshal([]byte(text), &named) != nil || named.Name+named.Function.Name == "" {
 		return false
 	}
 	s.Call(wire.Piece{Index: inText + s.tags.calls, Name: call.Name, Arguments: cmp.Or(call.Arguments, "{}")})

@@ -83,6 +83,7 @@ func TestTags(t *testing.T) {
 		"thinking without an end": {said: "<think>hm </thin", dialect: `{"think_tags":true}`, thought: "hm </thin"},
 		"no JSON":                 {said: "a<tool_call>f(1)</tool_call>b", dialect: `{"tool_calls_in_text":true}`, text: "a<tool_call>f(1)</tool_call>b"},
 		"no name":                 {said: `<tool_call>{"x":1}</tool_call>`, dialect: `{"tool_calls_in_text":true}`, text: `<tool_call>{"x":1}</tool_call>`},
+		"a name of no text":       {said: `<tool_call>{"name":["rm"]}</tool_call>`, dialect: `{"tool_calls_in_text":true}`, text: `<tool_call>{"name":["rm"]}</tool_call>`},
 		"no end tag":              {said: `<tool_call>{"name":"f","arguments":{"a":"<b>"}}`, dialect: `{"tool_calls_in_text":true}`, calls: []domain.ToolCall{f}},
 		"cut":                     {said: `a<tool_call>{"name":"f","argu`, dialect: `{"tool_calls_in_text":true}`, text: `a<tool_call>{"name":"f","argu`},
 		"arguments in a text":     {said: `<tool_call>{"name":"f","arguments":"{\"a\":\"<b>\"}"}</tool_call>`, dialect: `{"tool_calls_in_text":true}`, calls: []domain.ToolCall{f}},

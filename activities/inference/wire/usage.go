@@ -12,7 +12,8 @@ import (
 type Usage map[string]int64
 
 // countNames are the servers' names of counts, in small letters and without underlines. Fresh is what some tell of input
-// beside what they had in their cache, prompt the input with it, tools what tools of the server have read.
+// beside what they had in their cache, prompt the input with it, tools what tools of the server have read
+// beside it, and beside the thinking that is counted beside the output.
 var countNames = map[string]string{
 	"input":   "inputtokens inputtokencount prompttokencount tokensevaluated promptevalcount prefilltokens",
 	"prompt":  "prompttokens",
@@ -20,7 +21,8 @@ var countNames = map[string]string{
 	"output":  "outputtokens completiontokens outputtokencount candidatestokencount tokenspredicted evalcount generatedtokens generatedtokencount predictedn",
 	"cached":  "cachedtokens promptcachehittokens cachereadinputtokens cachedcontenttokencount cachen",
 	"written": "cachewritetokens cachecreationinputtokens",
-	"thought": "reasoningtokens thinkingtokens thoughtstokencount",
+	"thought": "reasoningtokens thinkingtokens",
+	"beside":  "thoughtstokencount",
 	"tools":   "tooluseprompttokencount",
 	"total":   "totaltokens totaltokencount",
 }
@@ -93,16 +95,19 @@ func UsageIn(data []byte) domain.Usage {
 var signs = bytes.Fields([]byte(`okens" okenCount" oken_count" "tokens_ eval_count" "prompt_n" "predicted_n"`))
 
 // Domain is the usage in our own form, whose parts are parts: cached of input, reasoning of
-// output. Some servers count them beside, which the total tells, or that a part is more than the
-// whole. Where the total tells that they are inside, what was both read and written of the
-// cache counts as read. What else the total has beyond its parts was read.
+// output, what tools have read of input. Some servers count them beside, which the total tells, or that a part is more than
+// the whole, or where the total says nothing the name. Where the total tells that they are inside, what was both read and
+// written of the cache counts as read. What else the total has beyond its parts was read.
 func (u Usage) Domain() domain.Usage {
-	all := domain.Usage{InputTokens: max(u["input"], u["prompt"]), OutputTokens: u["output"], CacheReadTokens: u["cached"], CacheWriteTokens: u["written"], ReasoningTokens: u["thought"]}
+	all := domain.Usage{InputTokens: max(u["input"], u["prompt"]), OutputTokens: u["output"], CacheReadTokens: u["cached"], CacheWriteTokens: u["written"], ReasoningTokens: max(u["thought"], u["beside"])}
 	total, cached := u["total"], all.CacheReadTokens+all.CacheWriteTokens
 	if u["fresh"] > 0 {
 		all.InputTokens = max(all.InputTokens, u["fresh"]+cached)
 	}
-	if all.ReasoningTokens > all.OutputTokens || all.ReasoningTokens > 0 && total == all.InputTokens+all.OutputTokens+all.ReasoningTokens {
+	if sum := all.InputTokens + all.OutputTokens; total != sum && total != sum+all.ReasoningTokens {
+		all.InputTokens += u["tools"]
+	}
+	if sum := all.InputTokens + all.OutputTokens; all.ReasoningTokens > all.OutputTokens || total == sum+all.ReasoningTokens || total != sum && u["beside"] > 0 {
 		all.OutputTokens += all.ReasoningTokens
 	}
 	within := total == all.InputTokens+all.OutputTokens && max(all.CacheReadTokens, all.CacheWriteTokens) <= all.InputTokens
