@@ -152,8 +152,8 @@ func ParseRejection(body []byte) inference.Rejection {
 	case json.Unmarshal(body, &text) == nil && text != "":
 		return ParseRejection([]byte(text))
 	}
-	said, all := http.Header{}, http.Header{}
-	leaves(innermost(body, maxNested), "", 1, said)
+	said, around, all := http.Header{}, http.Header{}, http.Header{}
+	leaves(innermost(body, maxNested, around), "", 1, said)
 	leaves(body, "", maxNested, all)
 	if place := said["Loc"]; len(place) > 0 {
 		said.Set("msg", strings.Join(place, ".")+": "+said.Get("msg"))
@@ -163,10 +163,10 @@ func ParseRejection(body []byte) inference.Rejection {
 			first(said, "message error msg error_msg detail errmsg errormessage error_message error_description title description reason"), first(all, "status_msg message faultstring"),
 		),
 		Type: words(said.Get("type") + " " + said.Get("status")), Code: words(first(said, "code error_code errorcode __type")), Param: words(said.Get("param")),
-		RequestID: all.Get("request_id"), Written: all.Get(written),
+		RequestID: all.Get("request_id"), Written: all.Get("failed_generation"),
 		Hint: words(strings.Join(slices.Concat(all["Raw"], all["Code"], all["Reason"], all["Quotaid"], all["Error"], all["Message"], []string{"n_ctx " + all.Get("n_ctx")}), "\n")),
 	}
-	for _, number := range append([]string{said.Get("status_code"), r.Code}, all["Code"]...) {
+	for _, number := range append([]string{said.Get("status_code"), r.Code}, around["Code"]...) {
 		if status, err := strconv.Atoi(number); err == nil && status >= 400 && status < 600 {
 			r.Status = status
 			break
@@ -209,14 +209,16 @@ func first(found http.Header, names string) string {
 // maxNested is how deep an error's body is looked into.
 const maxNested = 6
 
-// innermost is the object that says what went wrong, which may stand in another, in a list or in a text; nil where there is none.
-func innermost(data []byte, depth int) []byte {
+// innermost is the object that says what went wrong, which may stand in another, in a list or in a text; nil where there is
+// none. What it stands in is taken, as leaves does.
+func innermost(data []byte, depth int, around http.Header) []byte {
 	if list := ListOf(data); len(list) > 0 {
 		data = list[0]
 	}
 	if depth == 0 || len(data) == 0 || data[0] != '{' || !json.Valid(data) {
 		return nil
 	}
+	leaves(data, "", 1, around)
 	outer := map[string]json.RawMessage{}
 	members(data, func(quoted, value []byte) { outer[strings.ToLower(string(bytes.Trim(quoted, `"`)))] = value })
 	for path := range strings.FieldsSeq("error metadata.raw raw errors detail") {
@@ -228,28 +230,32 @@ func innermost(data []byte, depth int) []byte {
 		if json.Unmarshal(inner, &text) == nil {
 			inner = []byte(text)
 		}
-		if found := innermost(inner, depth-1); found != nil {
+		if found := innermost(inner, depth-1, around); found != nil {
 			return found
 		}
 	}
 	return data
 }
 
-// written is the name of what the model wrote.
-const written = "failed_generation"
+// What of an error's body repeats the request, and what may be JSON in a text.
+const (
+	repeats = "body request messages input content prompt"
+	nests   = "error errors message detail raw"
+)
 
 // leaves takes the texts and numbers of some JSON, and of JSON in its texts, by their names, as a header has them: some are
 // of one that is passed on.
 func leaves(data []byte, of string, depth int, found http.Header) {
 	members(data, func(quoted, value []byte) {
-		name := cmp.Or(string(bytes.Trim(quoted, `"`)), of)
+		name := strings.ToLower(cmp.Or(string(bytes.Trim(quoted, `"`)), of))
 		var text Text
 		_ = text.UnmarshalJSON(value) // it is valid
 		inner := bytes.TrimSpace([]byte(text))
 		isList, isObject := bytes.HasPrefix(inner, []byte("[")), bytes.HasPrefix(inner, []byte("{"))
+		nested := value[0] != '"' || slices.Contains(strings.Fields(nests), name) && json.Valid(inner)
 		switch {
-		case name == "input": // of the request
-		case name != written && (isList && depth > 0 || isObject && depth > 1) && json.Valid(inner):
+		case slices.Contains(strings.Fields(repeats), name):
+		case nested && (isList && depth > 0 || isObject && depth > 1):
 			leaves(inner, name, depth-1, found)
 		case value[0] != '[' && value[0] != '{':
 			found.Add(name, string(text))
