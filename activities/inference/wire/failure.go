@@ -89,9 +89,9 @@ func (a *Attempt) detail(body []byte) string {
 }
 
 const (
-	// maxErrorBody bounds the body of an error, which may repeat all of a request, maxErrorText the longest text in it.
+	// maxErrorBody bounds the body of an error, which may repeat all of a request, maxLesson one that something is learned of.
 	maxErrorBody = 1 << 20
-	maxErrorText = 64 << 10
+	maxLesson    = 64 << 10
 	// maxWritten bounds what is kept of a call that the provider could not read.
 	maxWritten = 8 << 10
 )
@@ -266,30 +266,22 @@ func leaves(data []byte, of string, depth int, found http.Header) {
 // maxWords bounds what is looked at of the beginning and of the end of a provider's words.
 const maxWords = 8 << 10
 
-// requoted finds where a text, in JSON or in Python's form of it, begins to repeat the request: the value begins with its
-// last byte. What pydantic repeats stands between two of its own words.
+// requoted finds where a text, in JSON or in Python's form of it, begins to repeat the request: the value begins with the
+// last byte of a group, and a text is none of the request's messages. What pydantic repeats stands between two of its own
+// words, and other values go up to the end of their line.
 var (
-	requoted  = regexp.MustCompile(`,? ?['"]?\b(?:input|inputs|messages|prompt|contents)['"]: ?[bru]?[\[{('"]`)
-	validated = regexp.MustCompile(`, ?input_value=(?:.*, input_type=\w+|.*)`)
+	requoted  = regexp.MustCompile(`,? ?['"]?\b(?:((?:input|inputs|prompt)['"]: ?[\w.]*[\[{('"]|(?:messages|contents)['"]: ?\{)|((?:messages|contents)['"]: ?\[)\s*[^\s'"])`)
+	validated = regexp.MustCompile(`, ?input_value=(?:.*, input_type=\w+|.*)|, ?['"]?input['"]: ?(?:\w+=|[^\s\w\[{('"-]).*`)
 )
 
 // words are the first of some texts that says anything, without what it repeats of the request.
 func words(texts ...string) string {
-	text := validated.ReplaceAllString(ends(cmp.Or(texts...), maxErrorText), "")
+	text := validated.ReplaceAllString(cmp.Or(texts...), "")
 	var own strings.Builder
-	size := 1
-	for at := requoted.FindStringIndex(text); at != nil; at = requoted.FindStringIndex(text) {
+	for at := requoted.FindStringSubmatchIndex(text); at != nil; at = requoted.FindStringSubmatchIndex(text) {
 		own.WriteString(text[:at[0]])
-		text = text[at[1]-1:]
-		if size > 0 {
-			size = quotation(text)
-		}
-		if size > 0 {
-			text = text[size:]
-		} else { // one without an end goes up to that of the line, as all behind it: each would be looked through
-			_, text, _ = strings.Cut(text, "\n")
-			own.WriteByte('\n')
-		}
+		text = text[max(at[3], at[5])-1:]
+		text = text[quotation(text):]
 	}
 	return ends(own.String()+text, 2*maxWords)
 }
@@ -304,7 +296,7 @@ func ends(text string, most int) string {
 	return head[:max(strings.LastIndexAny(head, " \n"), 0)] + "\n" + tail[strings.IndexAny(tail+"\n", " \n"):]
 }
 
-// quotation is how many bytes the value has with which a text begins. Zero: it has no end.
+// quotation is how many bytes the value has with which a text begins, which is all of it where the value has no end.
 func quotation(text string) int {
 	depth, quote := 0, byte(0)
 	for i := 0; i < len(text); i++ {
@@ -326,7 +318,7 @@ func quotation(text string) int {
 			return i + 1
 		}
 	}
-	return 0
+	return len(text)
 }
 
 // plain is a body that is not JSON, where it can be shown; it is bounded when it is.
