@@ -159,10 +159,8 @@ func ParseRejection(body []byte) inference.Rejection {
 		said.Set("msg", strings.Join(place, ".")+": "+said.Get("msg"))
 	}
 	r := inference.Rejection{
-		Message: words(
-			first(said, "message error msg error_msg detail errmsg errormessage error_message error_description title description reason"), first(all, "status_msg message faultstring"),
-		),
-		Type: words(said.Get("type") + " " + said.Get("status")), Code: words(first(said, "code error_code errorcode __type")), Param: words(said.Get("param")),
+		Message: words(first(said, messages), first(all, "status_msg message faultstring")),
+		Type:    words(said.Get("type") + " " + said.Get("status")), Code: words(first(said, codes)), Param: words(said.Get("param")),
 		RequestID: all.Get("request_id"), Written: all.Get("failed_generation"),
 		Hint: words(strings.Join(slices.Concat(all["Raw"], all["Code"], all["Reason"], all["Quotaid"], all["Error"], all["Message"], []string{"n_ctx " + all.Get("n_ctx")}), "\n")),
 	}
@@ -206,6 +204,12 @@ func first(found http.Header, names string) string {
 	return ""
 }
 
+// The names by which errors have their words and their code.
+const (
+	messages = "message error msg error_msg detail errmsg errormessage error_message error_description title description reason"
+	codes    = "code error_code errorcode __type"
+)
+
 // maxNested is how deep an error's body is looked into.
 const maxNested = 6
 
@@ -230,7 +234,8 @@ func innermost(data []byte, depth int, around http.Header) []byte {
 		if json.Unmarshal(inner, &text) == nil {
 			inner = []byte(text)
 		}
-		if found := innermost(inner, depth-1, around); found != nil {
+		said, found := http.Header{}, innermost(inner, depth-1, around)
+		if leaves(found, "", 1, said); first(said, messages+" type status "+codes) != "" {
 			return found
 		}
 	}
@@ -276,7 +281,11 @@ var (
 
 // words are the first of some texts that says anything, without what it repeats of the request.
 func words(texts ...string) string {
-	text := validated.ReplaceAllString(cmp.Or(texts...), "")
+	text := cmp.Or(texts...)
+	if len(text) > maxErrorBody { // as an event may be
+		text = text[:max(strings.LastIndexAny(text[:maxErrorBody], " \n"), 0)]
+	}
+	text = validated.ReplaceAllString(text, "")
 	var own strings.Builder
 	for at := requoted.FindStringSubmatchIndex(text); at != nil; at = requoted.FindStringSubmatchIndex(text) {
 		own.WriteString(text[:at[0]])
