@@ -257,7 +257,7 @@ func leaves(data []byte, of string, depth int, found http.Header) {
 		_ = text.UnmarshalJSON(value) // it is valid
 		inner := bytes.TrimSpace([]byte(text))
 		isList, isObject := bytes.HasPrefix(inner, []byte("[")), bytes.HasPrefix(inner, []byte("{"))
-		nested := value[0] != '"' || slices.Contains(strings.Fields(nests), name) && json.Valid(inner)
+		nested := value[0] != '"' || depth > 1 && slices.Contains(strings.Fields(nests), name) && json.Valid(inner)
 		switch {
 		case slices.Contains(strings.Fields(repeats), name):
 		case nested && (isList && depth > 0 || isObject && depth > 1):
