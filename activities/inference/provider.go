@@ -3,8 +3,10 @@ package inference
 import (
 	"context"
 	"encoding/json"
-	"regexp"
+	"strconv"
 	"strings"
+	"unicode/utf16"
+	"unicode/utf8"
 
 	"everstep/domain"
 )
@@ -119,17 +121,31 @@ func WithoutImages(m domain.Message) domain.Message {
 	return m
 }
 
-// escapes finds those of JSON: both halves of a character, one alone, any other.
-var escapes = regexp.MustCompile(`\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|\\u[dD][89a-fA-F][0-9a-fA-F]{2}|\\.`)
-
 // Halves finds where in some JSON half a character stands alone, which has an escape of six bytes.
 func Halves(data []byte) (places []int) {
-	for _, at := range escapes.FindAllIndex(data, -1) {
-		if at[1]-at[0] == len(`\uD83D`) {
-			places = append(places, at[0])
+	for i := 0; i < len(data); {
+		switch r := escaped(data[i:]); {
+		case data[i] != '\\':
+			i++
+		case !utf16.IsSurrogate(r):
+			i += len(`\n`)
+		case utf16.DecodeRune(r, escaped(data[i+len(`\uD83D`):])) != utf8.RuneError:
+			i += len(`\uD83D\uDE00`)
+		default:
+			places = append(places, i)
+			i += len(`\uD83D`)
 		}
 	}
 	return places
+}
+
+// escaped is the number that an escape at the beginning of some JSON has, or none that is half a character.
+func escaped(data []byte) rune {
+	if len(data) < len(`\uD83D`) || data[0] != '\\' || data[1] != 'u' {
+		return utf8.RuneError
+	}
+	number, _ := strconv.ParseUint(string(data[len(`\u`):len(`\uD83D`)]), 16, 16) // zero where it is none
+	return rune(number)
 }
 
 // whole is JSON in which no half of a character stands alone: each program reads that in its own way, and many refuse it.

@@ -21,7 +21,7 @@ var windows = [...]*regexp.Regexp{
 var ofBytes = regexp.MustCompile(`^ ?(?:[kmg]i?b|bytes?|char(?:s|acters?)?|messages?|images?|pages?)\b`)
 
 // noWindow is a number that stands alone in parentheses, as the codes of some errors do, or bounds the answer alone.
-var noWindow = regexp.MustCompile(`\([0-3]?[0-9]{1,3}\)|(?:^|[.:;,(\n])\W{0,3}max[ _](?:\w+_)?tokens\W? (?:is|must|should|cannot)[\w<= ]{0,20} [0-9][0-9,_]*`)
+var noWindow = regexp.MustCompile(`\([0-3]?[0-9]{1,3}\)|(?:^|[.:;,(\n])\W{0,3}max[ _](?:(?:completion|output|new)_)?tokens\W? (?:is|must|should|cannot)[\w<= ]{0,20} [0-9][0-9,_]*`)
 
 // leastWindow is the smallest window of a model: numbers below are of something else, and leave no room for a summary.
 const leastWindow = 1 << 10

@@ -104,24 +104,26 @@ var (
 	inFields = Words(`
 		(?:unknown|unrecognized|unsupported|unexpected) (?:request )?(?:parameter|argument|field|key)
 		inputs are not permitted`)
+	// inShape is about the form of a value, be it called an input.
+	inShape = Words(`input should be`)
 	// inTokens compares something that was sent, inPace and inOutput something else.
 	inTokens = Words(`
 		\b(?:(?:input|prompt)s?(?:_tokens)?|conversation|messages|sequence|tokens?)\b[\w ,()\x60/-]{0,60}\b(?:too long|too large|too many tokens|exceed(?:s|ed)?|longer than|more than|less than|configured context)\b`)
 	inPace = Words(`
 		per (?:second|min|hour|day)
-		rate limit
+		\brate\b
+		\b[rt]pm\b
+		\bminutes?\b
 		too many requests
-		please wait`)
-	inOutput = Words(`
-		stop[ _]sequence
+		please wait
 		timed? ?out
 		\btime (?:to|exceed)
-		latency
-		\brate\b
+		latency`)
+	inOutput = Words(`
+		stop[ _]sequence
 		output tokens?\b
 		completion tokens?\b
 		\bmax[ _](?:completion_|output_)?tokens (?:is|must|should|cannot)
-		input should be
 		\bimage
 		\btools\b`)
 
@@ -168,11 +170,12 @@ var (
 		model_decommissioned
 		not a valid model id
 		(?:no such|unknown|invalid) model(?: name| id|[:,.]|\W*(?:\n|$|['"\x60]|\w*[0-9/-]))
-		(?:no such|unknown) model \w+\W*(?:\n|$)
 		\bmodel\b.{0,80}(?:does not exist|not exist|not found|identifier is invalid)`)
+	// inName is one word, which in a stream may be another than a model's name.
+	inName     = Words(`(?:no such|unknown) model \w+\W*(?:\n|$)`)
 	inFeatures = Words(`no endpoints found that support`)
 	// inParts is about a part of what was asked of a model.
-	inParts = Words(`unknown model (?:option|parameter|field|key|setting|type|format|output|response|provider)s?\b`)
+	inParts = Words(`unknown model (?:option|parameter|field|key|setting|type|format|output|response|provider|error|failure|state|architecture)s?\b`)
 )
 
 // has reports whether the code or the type has some words.
@@ -213,7 +216,8 @@ func (r Rejection) auth() bool {
 
 // overflow reports whether the conversation is longer than the model's window.
 func (r Rejection) overflow() bool {
-	long := r.says(inWindow) || (r.has(ofWindow) || r.says(inSum) || r.says(inTokens) && !r.says(inOutput)) && !r.says(inPace)
+	sum := r.says(inSum) || r.says(inTokens) && !r.says(inOutput)
+	long := r.says(inWindow) || (r.has(ofWindow) || sum && !r.says(inShape)) && !r.says(inPace)
 	return r.comes(413) || r.comes(0, 400, 422, 500) && long && !r.says(inFields) && (!r.has(ofPace) || r.window() > 0)
 }
 
@@ -230,5 +234,5 @@ func (r Rejection) notFound() bool {
 	if r.comes(404, 410) {
 		return !r.says(inFeatures)
 	}
-	return r.Status < 500 && r.has(ofModel) || r.comes(0, 400, 403, 422) && r.says(ofModel) && !r.says(inParts)
+	return r.Status < 500 && r.has(ofModel) || (r.comes(0, 400, 403, 422) && r.says(ofModel) || r.comes(400, 403, 422) && r.says(inName)) && !r.says(inParts)
 }

@@ -89,9 +89,9 @@ func (a *Attempt) detail(body []byte) string {
 }
 
 const (
-	// maxErrorBody bounds the body of an error, which may repeat all of a request, maxErrorText the longest text in it.
+	// maxErrorBody bounds the body of an error, which may repeat all of a request, maxLesson one that something is learned of.
 	maxErrorBody = 1 << 20
-	maxErrorText = 64 << 10
+	maxLesson    = 64 << 10
 	// maxWritten bounds what is kept of a call that the provider could not read.
 	maxWritten = 8 << 10
 )
@@ -152,21 +152,19 @@ func ParseRejection(body []byte) inference.Rejection {
 	case json.Unmarshal(body, &text) == nil && text != "":
 		return ParseRejection([]byte(text))
 	}
-	said, all := http.Header{}, http.Header{}
-	leaves(innermost(body, maxNested), "", 1, said)
+	said, around, all := http.Header{}, http.Header{}, http.Header{}
+	leaves(innermost(body, maxNested, around), "", 1, said)
 	leaves(body, "", maxNested, all)
 	if place := said["Loc"]; len(place) > 0 {
 		said.Set("msg", strings.Join(place, ".")+": "+said.Get("msg"))
 	}
 	r := inference.Rejection{
-		Message: words(
-			first(said, "message error msg error_msg detail errmsg errormessage error_message error_description title description reason"), first(all, "status_msg message faultstring"),
-		),
-		Type: words(said.Get("type") + " " + said.Get("status")), Code: words(first(said, "code error_code errorcode __type")), Param: words(said.Get("param")),
-		RequestID: all.Get("request_id"), Written: all.Get(written),
+		Message: words(first(said, messages), first(all, "status_msg message faultstring")),
+		Type:    words(said.Get("type") + " " + said.Get("status")), Code: words(first(said, codes)), Param: words(said.Get("param")),
+		RequestID: all.Get("request_id"), Written: all.Get("failed_generation"),
 		Hint: words(strings.Join(slices.Concat(all["Raw"], all["Code"], all["Reason"], all["Quotaid"], all["Error"], all["Message"], []string{"n_ctx " + all.Get("n_ctx")}), "\n")),
 	}
-	for _, number := range append([]string{said.Get("status_code"), r.Code}, all["Code"]...) {
+	for _, number := range append([]string{said.Get("status_code"), r.Code}, around["Code"]...) {
 		if status, err := strconv.Atoi(number); err == nil && status >= 400 && status < 600 {
 			r.Status = status
 			break
@@ -206,17 +204,25 @@ func first(found http.Header, names string) string {
 	return ""
 }
 
+// The names by which errors have their words and their code.
+const (
+	messages = "message error msg error_msg detail errmsg errormessage error_message error_description title description reason"
+	codes    = "code error_code errorcode __type"
+)
+
 // maxNested is how deep an error's body is looked into.
 const maxNested = 6
 
-// innermost is the object that says what went wrong, which may stand in another, in a list or in a text; nil where there is none.
-func innermost(data []byte, depth int) []byte {
+// innermost is the object that says what went wrong, which may stand in another, in a list or in a text; nil where there is
+// none. What it stands in is taken, as leaves does.
+func innermost(data []byte, depth int, around http.Header) []byte {
 	if list := ListOf(data); len(list) > 0 {
 		data = list[0]
 	}
 	if depth == 0 || len(data) == 0 || data[0] != '{' || !json.Valid(data) {
 		return nil
 	}
+	leaves(data, "", 1, around)
 	outer := map[string]json.RawMessage{}
 	members(data, func(quoted, value []byte) { outer[strings.ToLower(string(bytes.Trim(quoted, `"`)))] = value })
 	for path := range strings.FieldsSeq("error metadata.raw raw errors detail") {
@@ -228,28 +234,33 @@ func innermost(data []byte, depth int) []byte {
 		if json.Unmarshal(inner, &text) == nil {
 			inner = []byte(text)
 		}
-		if found := innermost(inner, depth-1); found != nil {
+		said, found := http.Header{}, innermost(inner, depth-1, around)
+		if leaves(found, "", 1, said); first(said, messages+" type status "+codes) != "" {
 			return found
 		}
 	}
 	return data
 }
 
-// written is the name of what the model wrote.
-const written = "failed_generation"
+// What of an error's body repeats the request, and what may be JSON in a text.
+const (
+	repeats = "body request messages input content prompt"
+	nests   = "error errors message detail raw"
+)
 
 // leaves takes the texts and numbers of some JSON, and of JSON in its texts, by their names, as a header has them: some are
 // of one that is passed on.
 func leaves(data []byte, of string, depth int, found http.Header) {
 	members(data, func(quoted, value []byte) {
-		name := cmp.Or(string(bytes.Trim(quoted, `"`)), of)
+		name := strings.ToLower(cmp.Or(string(bytes.Trim(quoted, `"`)), of))
 		var text Text
 		_ = text.UnmarshalJSON(value) // it is valid
 		inner := bytes.TrimSpace([]byte(text))
 		isList, isObject := bytes.HasPrefix(inner, []byte("[")), bytes.HasPrefix(inner, []byte("{"))
+		nested := value[0] != '"' || depth > 1 && slices.Contains(strings.Fields(nests), name) && json.Valid(inner)
 		switch {
-		case name == "input": // of the request
-		case name != written && (isList && depth > 0 || isObject && depth > 1) && json.Valid(inner):
+		case slices.Contains(strings.Fields(repeats), name):
+		case nested && (isList && depth > 0 || isObject && depth > 1):
 			leaves(inner, name, depth-1, found)
 		case value[0] != '[' && value[0] != '{':
 			found.Add(name, string(text))
@@ -260,30 +271,26 @@ func leaves(data []byte, of string, depth int, found http.Header) {
 // maxWords bounds what is looked at of the beginning and of the end of a provider's words.
 const maxWords = 8 << 10
 
-// requoted finds where a text, in JSON or in Python's form of it, begins to repeat the request: the value begins with its
-// last byte. What pydantic repeats stands between two of its own words.
+// requoted finds where a text, in JSON or in Python's form of it, begins to repeat the request: the value begins with the
+// last byte of a group, and a text is none of the request's messages. What pydantic repeats stands between two of its own
+// words, and other values go up to the end of their line.
 var (
-	requoted  = regexp.MustCompile(`,? ?['"]?\b(?:input|inputs|messages|prompt|contents)['"]: ?[bru]?[\[{('"]`)
-	validated = regexp.MustCompile(`, ?input_value=(?:.*, input_type=\w+|.*)`)
+	requoted  = regexp.MustCompile(`,? ?['"]?\b(?:((?:input|inputs|prompt)['"]: ?[\w.]*[\[{('"]|(?:messages|contents)['"]: ?\{)|((?:messages|contents)['"]: ?\[)\s*[^\s'"])`)
+	validated = regexp.MustCompile(`, ?input_value=(?:.*, input_type=\w+|.*)|, ?['"]?input['"]: ?(?:\w+=|[^\s\w\[{('"-]).*`)
 )
 
 // words are the first of some texts that says anything, without what it repeats of the request.
 func words(texts ...string) string {
-	text := validated.ReplaceAllString(ends(cmp.Or(texts...), maxErrorText), "")
+	text := cmp.Or(texts...)
+	if len(text) > maxErrorBody { // as an event may be
+		text = text[:max(strings.LastIndexAny(text[:maxErrorBody], " \n"), 0)]
+	}
+	text = validated.ReplaceAllString(text, "")
 	var own strings.Builder
-	size := 1
-	for at := requoted.FindStringIndex(text); at != nil; at = requoted.FindStringIndex(text) {
+	for at := requoted.FindStringSubmatchIndex(text); at != nil; at = requoted.FindStringSubmatchIndex(text) {
 		own.WriteString(text[:at[0]])
-		text = text[at[1]-1:]
-		if size > 0 {
-			size = quotation(text)
-		}
-		if size > 0 {
-			text = text[size:]
-		} else { // one without an end goes up to that of the line, as all behind it: each would be looked through
-			_, text, _ = strings.Cut(text, "\n")
-			own.WriteByte('\n')
-		}
+		text = text[max(at[3], at[5])-1:]
+		text = text[quotation(text):]
 	}
 	return ends(own.String()+text, 2*maxWords)
 }
@@ -298,7 +305,7 @@ func ends(text string, most int) string {
 	return head[:max(strings.LastIndexAny(head, " \n"), 0)] + "\n" + tail[strings.IndexAny(tail+"\n", " \n"):]
 }
 
-// quotation is how many bytes the value has with which a text begins. Zero: it has no end.
+// quotation is how many bytes the value has with which a text begins, which is all of it where the value has no end.
 func quotation(text string) int {
 	depth, quote := 0, byte(0)
 	for i := 0; i < len(text); i++ {
@@ -320,7 +327,7 @@ func quotation(text string) int {
 			return i + 1
 		}
 	}
-	return 0
+	return len(text)
 }
 
 // plain is a body that is not JSON, where it can be shown; it is bounded when it is.

@@ -48,7 +48,7 @@ func (a *Attempt) place() string { return a.Base.String() + "\n" + a.call.Config
 
 // learned is the error of a refused request, an inference.Adapted where the next request will be another.
 func (a *Attempt) learned(err *domain.Error, sent, body []byte) error {
-	if a.client.api.Learn == nil || err.Code != "" || err.Billed || len(body) > maxErrorText {
+	if a.client.api.Learn == nil || err.Code != "" || err.Billed || len(body) > maxLesson {
 		return err
 	}
 	news, told := a.client.api.Learn(sent, body)

@@ -2,6 +2,7 @@ package wire
 
 import (
 	"encoding/json"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -49,4 +50,10 @@ func TestHalvesOfCharacters(t *testing.T) {
 			require.GreaterOrEqual(t, len(told)+half, len(test.want))
 		})
 	}
+}
+
+// TestMemoryOfEscapes: a half that stands alone costs no memory for each other escape.
+func TestMemoryOfEscapes(t *testing.T) {
+	data := []byte(`"\ud83d` + strings.Repeat(`\n`, 1<<16) + `"`)
+	require.Less(t, testing.AllocsPerRun(1, func() { _, _ = decodeText(data) }), 1000.0)
 }
