@@ -70,6 +70,10 @@ func (p *program) run(ctx context.Context, args []string) int {
 	ctx, stop := p.interrupts(ctx)
 	defer stop()
 	command, err := root.ExecuteContextC(ctx)
+	var word string
+	if n, _ := fmt.Sscanf(fmt.Sprint(err), "unknown command %q", &word); n == 1 && command == root { // cobra's own error
+		err = notACommand(root, word)
+	}
 	if err != nil && command.ValidateFlagGroups() != nil {
 		err = givenTogether(command)
 	}
@@ -201,9 +205,16 @@ func left(ctx context.Context, err error) bool {
 
 // untilInterrupted is a context that ends with the first signal. A second one ends the process.
 func untilInterrupted(ctx context.Context) (context.Context, context.CancelFunc) {
-	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
-	context.AfterFunc(ctx, stop)
-	return ctx, stop
+	ctx, cancel := context.WithCancel(ctx)
+	signals := make(chan os.Signal, 2)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	go func() {
+		<-signals
+		cancel()
+		<-signals
+		os.Exit(exitDetached)
+	}()
+	return ctx, cancel
 }
 
 // each does something with all that can be read. What is gone is the error in the end.
@@ -258,7 +269,7 @@ const (
 )
 
 func newRoot(p *program) *cobra.Command {
-	root := family(newCommand(p.called(), "Start AI agents that cannot lose a step",
+	root := newCommand(p.called(), "Start AI agents that cannot lose a step",
 		`Everstep runs AI agents on Temporal: each step is recorded, so that an agent
 goes on where it was when a worker, a machine or this command dies.
 
@@ -275,7 +286,7 @@ Exit codes: 0 done or completed, 1 failed or another error, 2 wrong usage,
   starter run --id notes --model openai/gpt-5-mini --tool list_files "Sum up"
   starter send notes "And which file is the newest?" --wait
   starter status notes
-  starter dev`))
+  starter dev`)
 	root.Version = "of a build"
 	root.SilenceErrors = true
 	root.SilenceUsage = true

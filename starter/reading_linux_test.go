@@ -91,6 +91,22 @@ func TestLeftWhileReading(t *testing.T) {
 	}
 }
 
+// TestTheSecondSignal ends the program with the code of one that was left, whatever it still does.
+func TestTheSecondSignal(t *testing.T) {
+	if os.Getenv(asProgram) != "" {
+		ctx, _ := untilInterrupted(t.Context())
+		require.NoError(t, syscall.Kill(os.Getpid(), syscall.SIGHUP))
+		<-ctx.Done()
+		require.NoError(t, syscall.Kill(os.Getpid(), syscall.SIGTERM))
+		select {}
+	}
+	t.Parallel()
+	command := exec.Command(os.Args[0], "-test.run=^TestTheSecondSignal$", "-test.timeout=30s")
+	command.Env = append(os.Environ(), asProgram+"=1")
+	require.Error(t, command.Run())
+	require.Equal(t, exitDetached, command.ProcessState.ExitCode())
+}
+
 // TestLeftWhileOpening: a FIFO to which nobody writes does not open.
 func TestLeftWhileOpening(t *testing.T) {
 	t.Parallel()

@@ -32,6 +32,7 @@ type callState int
 const (
 	callWaits callState = iota // for a person
 	callAllowed
+	callDenied // by a person; that it is blocked is still to be told
 	callRuns
 	callDone
 	callFailed
@@ -211,7 +212,10 @@ func (t *conversation) shows(e client.Event) {
 		t.callAt(key, e).done(e)
 	case domain.EventToolCallBlocked:
 		p := t.callAt(key, e)
-		p.call, p.at = callNotRun, render.Why(e.Error)
+		if p.call != callDenied { // else it is known by whom
+			p.at = render.Why(e.Error)
+		}
+		p.call = callNotRun
 	case domain.EventWaitOpened, domain.EventWaitClosed:
 		t.heardWait(key, e)
 	case client.EventRetry:
@@ -219,6 +223,8 @@ func (t *conversation) shows(e client.Event) {
 	case domain.EventInferenceRequested:
 		if e.Attempt > 1 {
 			t.retried(e)
+		} else if t.inline {
+			t.told(e)
 		}
 	case domain.EventToolCallRetried, domain.EventToolCallWaiting:
 		t.callAt(key, e).at, _ = render.Notice(e)
@@ -329,10 +335,13 @@ func (t *conversation) closes(e client.Event) {
 	t.settle(answered, e.Time)
 	for _, p := range t.parts {
 		if p.kind == called && p.key.number == e.Number && p.open() {
-			if p.call == callWaits {
+			if p.call != callDenied {
 				p.at = ""
 			}
-			p.call, p.width = callNotRun, 0
+			ran := p.call == callRuns
+			if p.call, p.width = callNotRun, 0; ran { // it may have taken effect
+				p.call = callUnknown
+			}
 		}
 	}
 }
@@ -405,7 +414,7 @@ func (p *part) decided(w domain.Wait) {
 	if p.call, p.at = callAllowed, ""; w.Kind.Rule().Grants(a.Verdict) {
 		return
 	}
-	p.call = callNotRun
+	p.call = callDenied
 	p.at = string(a.Verdict) + render.Within(" by ", a.By, "") + render.Within(": ", a.Reason, "")
 }
 
@@ -442,7 +451,7 @@ func (p *part) words(now time.Time) string {
 		return took(p.took) + at
 	case callUnknown:
 		return " · outcome unknown" + at
-	case callNotRun:
+	case callDenied, callNotRun:
 		return " · not run" + at
 	}
 	return ""

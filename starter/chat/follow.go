@@ -25,15 +25,16 @@ const goingLines = 12
 
 // Follow is a view of an execution for a terminal. ui is where its runs can be looked at, by their ids.
 func Follow(out *render.Output, id, ui string) render.View {
-	f := &follower{out: out, id: id, ui: ui, conversation: conversation{inline: true, below: true}, subagents: subagents{unfolded: true}}
+	f := &follower{out: out, id: id, ui: ui, conversation: conversation{inline: true, below: true}}
 	return render.View{Show: f.show, Close: f.close}
 }
 
 func (f *follower) show(e client.Event) {
-	settled := f.heading(e)
+	var settled []string
 	if !e.AgentID.IsZero() {
 		f.subagents.heard(e)
 	} else {
+		settled = f.heading(e)
 		f.turn.heard(e)
 		f.conversation.heard(e)
 		f.subagents.join(&f.conversation, e)
@@ -43,17 +44,21 @@ func (f *follower) show(e client.Event) {
 	f.out.Draw(append(settled, f.conversation.settled(theme, width, e.Time)...), f.going(theme, width, e.Time))
 }
 
-// heading names the execution, once.
+// heading names the execution, and says where its run can be looked at, each once it is known.
 func (f *follower) heading(e client.Event) (lines []string) {
-	if f.headed || e.Number == 0 {
-		return nil
+	if !f.headed && e.Number > 0 {
+		f.headed = true
+		lines = append(lines, f.out.Theme.Head(fmt.Sprintf("◆ %s · execution %d", render.OneLine(f.id), e.Number)))
 	}
-	f.headed = true
-	lines = []string{f.out.Theme.Head(fmt.Sprintf("◆ %s · execution %d", render.OneLine(f.id), e.Number))}
 	if f.ui != "" && e.RunID != "" {
 		lines = append(lines, "  "+f.out.Theme.Faint(f.ui+e.RunID))
+		f.ui = ""
 	}
-	return append(lines, "")
+	if len(lines) > 0 {
+		f.conversation.above = nil
+		lines = append(lines, "")
+	}
+	return lines
 }
 
 func (f *follower) going(theme render.Theme, width int, now time.Time) []string {
@@ -61,16 +66,19 @@ func (f *follower) going(theme render.Theme, width int, now time.Time) []string 
 	if above := len(lines) - goingLines; above > 0 {
 		lines = append([]string{theme.Faint("  …")}, lines[above+1:]...)
 	}
-	if !f.turn.busy() {
-		return lines
-	}
-	waits := 0
-	for _, p := range f.conversation.parts {
-		if p.kind == called && p.call == callWaits {
-			waits++
+	if f.turn.busy() {
+		waits := 0
+		for _, p := range f.conversation.parts {
+			if p.kind == called && p.call == callWaits {
+				waits++
+			}
 		}
+		lines = append(lines, theme.Faint("  ⋯ "+render.Joined(" · ", f.turn.words(f.turn.began, waits), f.turn.used())))
 	}
-	return append(lines, theme.Faint(fitted("  ⋯ "+render.Joined(" · ", f.turn.words(f.turn.began, waits), f.turn.used()), width)))
+	for i, l := range lines { // what is wrapped is wider still where the terminal is narrower than a word
+		lines[i] = fitted(l, width)
+	}
+	return lines
 }
 
 // settled takes out the first parts that stay as they are, and returns what they look like. The newest part may still change.

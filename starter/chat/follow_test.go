@@ -87,6 +87,29 @@ func TestFollowWhileItGoesOn(t *testing.T) {
 	require.NoError(t, s.failure)
 }
 
+// TestFollowTellsOnce: a line comes once, and whole, also where more is told of the same.
+func TestFollowTellsOnce(t *testing.T) {
+	t.Parallel()
+	asked, denied := &domain.Wait{Kind: domain.WaitApproval}, &domain.Wait{Kind: domain.WaitApproval, Answer: &domain.Answer{Verdict: domain.WasDenied, By: "bob"}}
+	for line, events := range map[string][]client.Event{
+		"- pay · not run: denied by bob\n  - mail": {
+			{Type: domain.EventWaitOpened, Tool: "pay", Wait: asked}, {Type: domain.EventWaitOpened, Position: 1, Tool: "mail", Wait: asked},
+			{Type: domain.EventWaitClosed, Wait: denied}, {Type: domain.EventToolCallBlocked, Tool: "pay"},
+		},
+		"making the conversation shorter": {{Type: domain.EventInferenceRequested, Attempt: 1, Recorded: domain.Event{Data: domain.InferenceRequestStarted{Summary: true}}}},
+		"it failed": {
+			{Type: domain.EventSubagentSpawning, ChildID: critic},
+			{AgentID: critic, Type: domain.EventToolCallCompleted, Error: domain.Errorf(domain.Invalid, "%s", strings.Repeat("why ", 30)+"it failed")},
+		},
+	} {
+		s, _, v := follows(80, "http://ui/")
+		shows(v, append(append([]client.Event{{Type: client.EventNoWorker}, {Type: domain.EventExecutionStarted, RunID: "run"}}, events...), client.Event{Type: client.EventEnded, RunID: "run"})...)
+		for _, once := range []string{"◆ notes", "http://ui/run", line} {
+			require.Equal(t, 1, strings.Count(s.String(), once), s.String())
+		}
+	}
+}
+
 // TestFollowOfThinking: what the model thinks is shown while it does; what is withdrawn goes.
 func TestFollowOfThinking(t *testing.T) {
 	t.Parallel()
@@ -111,7 +134,7 @@ func TestFollowOfThinking(t *testing.T) {
 func TestFollowOfAnything(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
-		s, out, v := follows(rapid.IntRange(30, 90).Draw(t, "width"), "")
+		s, out, v := follows(rapid.IntRange(5, 90).Draw(t, "width"), "")
 		text := rapid.StringN(0, 80, -1)
 		for range rapid.IntRange(0, 30).Draw(t, "events") {
 			e := client.Event{

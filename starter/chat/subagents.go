@@ -20,8 +20,6 @@ type subagents struct {
 	// all are by their ids, and order as they began.
 	all   map[domain.AgentID]*subagent
 	order []*subagent
-	// unfolded shows the steps of each.
-	unfolded bool
 }
 
 // A subagent stands under the call that has started it.
@@ -52,12 +50,12 @@ func (s *subagents) join(t *conversation, e client.Event) {
 	if e.Type != domain.EventSubagentSpawning {
 		return
 	}
-	t.callAt(callKey{e.Number, e.Step, e.Position}, e).sub = s.add(e)
+	t.callAt(callKey{e.Number, e.Step, e.Position}, e).sub = s.add(t, e)
 }
 
-// add has another one be known, in place of what was known of it.
-func (s *subagents) add(e client.Event) *subagent {
-	sub := &subagent{id: e.ChildID, name: e.ChildName, conversation: conversation{brief: true, below: s.unfolded}}
+// add has another one be known below a conversation, in place of what was known of it.
+func (s *subagents) add(above *conversation, e client.Event) *subagent {
+	sub := &subagent{id: e.ChildID, name: e.ChildName, conversation: conversation{brief: true, below: above.below, inline: above.inline}}
 	if s.all == nil {
 		s.all = map[domain.AgentID]*subagent{}
 	}
@@ -83,10 +81,9 @@ func (s *subagents) over(e client.Event) {
 
 // foldBelow shows what sub-agents do in one line each, or with their steps.
 func (m *Model) foldBelow() {
-	m.subagents.unfolded = !m.subagents.unfolded
-	m.conversation.below = m.subagents.unfolded
+	m.conversation.below = !m.conversation.below
 	for _, sub := range m.subagents.order {
-		sub.conversation.below = m.subagents.unfolded
+		sub.conversation.below = m.conversation.below
 	}
 }
 
@@ -233,7 +230,6 @@ const belowIndent = "    "
 
 // draw is it in one line, and its steps below where they are unfolded.
 func (s *subagent) draw(theme render.Theme, width int, unfolded bool, now time.Time) []string {
-	room := max(width-len(belowIndent), leastWidth)
 	paint, sign := theme.Faint, "↳"
 	switch {
 	case len(s.waits) > 0:
@@ -242,10 +238,10 @@ func (s *subagent) draw(theme render.Theme, width int, unfolded bool, now time.T
 		paint = theme.Bad
 	}
 	line := sign + " " + strings.TrimSpace(render.OneLine(s.name)+" "+s.short()) + " · " + s.words(now)
-	if hint := " (Ctrl-T shows its steps)"; !unfolded && len(s.conversation.parts) > 0 && ansi.StringWidth(line+hint) <= room {
+	if hint := " (Ctrl-T shows its steps)"; !unfolded && len(s.conversation.parts) > 0 && ansi.StringWidth(belowIndent+line+hint) <= width {
 		line += hint
 	}
-	lines := []string{belowIndent + paint(fitted(render.OneLine(line), room))}
+	lines := []string{fitted(belowIndent+paint(render.OneLine(line)), width)}
 	if !unfolded {
 		return lines
 	}
@@ -352,6 +348,6 @@ func (s *subagents) joinPast(t *conversation, e pastEvent) {
 	step := e.execution.Step(e.Step)
 	at := slices.IndexFunc(t.parts, func(p *part) bool { return p.kind == called && p.step == step && p.key.position == e.Position })
 	if at >= 0 {
-		t.parts[at].sub = s.add(e.Event)
+		t.parts[at].sub = s.add(t, e.Event)
 	}
 }

@@ -178,7 +178,7 @@ func (p *part) draw(theme render.Theme, width int, of *conversation, now time.Ti
 		return p.drawThought(theme, width, of, now)
 	case called:
 		sign := map[callState]string{
-			callWaits: theme.Warn("?"), callAllowed: theme.Faint("·"), callRuns: theme.Faint("⋯"), callDone: theme.Good("✓"),
+			callWaits: theme.Warn("?"), callAllowed: theme.Faint("·"), callDenied: theme.Warn("-"), callRuns: theme.Faint("⋯"), callDone: theme.Good("✓"),
 			callFailed: theme.Bad("✗"), callUnknown: theme.Bad("?"), callNotRun: theme.Warn("-"),
 		}[p.call]
 		words := p.words(now)

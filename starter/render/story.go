@@ -38,7 +38,13 @@ func notice(e client.Event) (text string, warns bool) {
 	tool, hook := e.Tool, fmt.Sprintf("hook %s at %s", e.Hook, e.Trigger)
 	message := value(e.Message)
 	switch e.Type {
-	case client.EventRetry, domain.EventToolCallRetried, domain.EventInferenceRequested:
+	case domain.EventInferenceRequested:
+		if e.Attempt <= 1 {
+			requested, _ := e.Recorded.Data.(domain.InferenceRequestStarted)
+			return where(requested.Summary, "making the conversation shorter"), false
+		}
+		fallthrough
+	case client.EventRetry, domain.EventToolCallRetried:
 		what := cmp.Or(tool, "the inference") + " failed and is tried again"
 		if e.Attempt > 1 { // one whose worker was lost does not count
 			what += fmt.Sprintf(" (attempt %d)", e.Attempt)

@@ -109,10 +109,10 @@ func (v *plainView) tell(e client.Event) {
 		v.held, v.text = "", plainText{}
 		v.write(0, fmt.Sprintf("step %d", e.Step))
 	case domain.EventInferenceRequested:
-		if r, ok := e.Recorded.Data.(domain.InferenceRequestStarted); ok && r.Summary && e.Attempt == 1 {
-			v.write(e.Step, "-- making the conversation shorter")
-		} else if e.Attempt > 1 {
+		if e.Attempt > 1 {
 			v.write(e.Step, fmt.Sprintf("-- it is tried again (attempt %d)", e.Attempt))
+		} else {
+			v.notice(e)
 		}
 	case client.EventReasoning:
 	case client.EventText:
