@@ -48,6 +48,7 @@ func TestTheWorkersApprovals(t *testing.T) {
 			execute(env, in)
 			endsWith(t, env, 2)
 			require.Len(t, w.listed, 2)
+			require.Equal(t, "/other", w.listed[1].Definition.Model.Model, "as the message says")
 			require.Equal(t, map[bool]int{true: 2}[test.asks], *first+*second)
 			require.Len(t, w.ran, 2)
 		})

@@ -113,6 +113,18 @@ func TestAStopInterruptsOnce(t *testing.T) {
 	require.Equal(t, theStep.Tool(1), s.ToolExecutions[1].ID)
 }
 
+func TestWhatCountsAsRun(t *testing.T) {
+	t.Parallel()
+	busy := domain.Errorf(domain.Unavailable, "busy")
+	for want, reply := range map[domain.ToolOutcome]contract.ToolReply{
+		domain.ToolOK:     {NotStarted: true, Content: "x"},
+		domain.ToolFailed: {Error: busy},
+		domain.ToolNotRun: {NotStarted: true, Error: busy},
+	} {
+		require.Equal(t, want, calling(1).called(0, reply, false, later).ToolExecutions[0].Outcome())
+	}
+}
+
 func TestWhatAStopKeeps(t *testing.T) {
 	t.Parallel()
 	said := &domain.Message{

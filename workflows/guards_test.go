@@ -186,6 +186,15 @@ func TestAnInvalidAnswerAndAStop(t *testing.T) {
 	require.Len(t, w.asked, 1)
 }
 
+// TestToolsThatAreWithheldDoNotRun, though the model calls one.
+func TestToolsThatAreWithheldDoNotRun(t *testing.T) {
+	t.Parallel()
+	w := guarded(&world{tool: saw, model: repeats(says("", look()))}, domain.Guards{FinalAnswer: true})
+	env := w.executed(t, input(t, "", budgeted(stepsOf(1))))
+	require.Equal(t, domain.CodeNotRun, executions(t, env)[0].Error.Code)
+	require.Empty(t, w.ran)
+}
+
 // TestWhatALimitSays: which it was, how much was used, and how to raise it.
 func TestWhatALimitSays(t *testing.T) {
 	t.Parallel()
@@ -227,6 +236,7 @@ func TestAModelThatAsksInVainIsStopped(t *testing.T) {
 		steps  int
 	}{
 		"one between":           {[]string{"nope", "bad", "look", "nope", "bad"}, domain.StatusCompleted, 6},
+		"not read":              {[]string{"?", "?", "?", "look"}, domain.StatusStopped, 3},
 		"not read, and unknown": {[]string{"nope", "?", "bad"}, domain.StatusStopped, 3},
 		"not read twice":        {[]string{"?", "?", "look", "?"}, domain.StatusCompleted, 5},
 	} {

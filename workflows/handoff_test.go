@@ -356,6 +356,7 @@ func TestAPauseThatAHandoffMeets(t *testing.T) {
 	pauses(env, time.Minute)
 	hears(t, env, 2*time.Minute, func(waiting []domain.Wait) {
 		require.Len(t, waiting, 1)
+		require.Len(t, w.listed, 1, "nobody is asked about the other agent while a call waits")
 		replies(env, "answer", contract.AnswerRequest{Call: waiting[0].ToolExecutionID, Verdict: domain.AnsweredByPerson, Text: "the last"})
 	})
 	resumes(env, time.Hour)

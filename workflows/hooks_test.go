@@ -192,14 +192,14 @@ func TestHooksDecideTheSameOverManyRuns(t *testing.T) {
 	t.Parallel()
 	const steps = domain.RecentSteps + 8
 	seen := func(inferences int) (seen []string) {
-		look := hook.BeforeStep("h", func(c hook.Point) (hook.Point, error) {
+		look := func(c hook.Point) (hook.Point, error) {
 			shown, err := json.Marshal([]any{c.State.Steps(), c.State.ToolCounts(), c.State.Execution.Folded, c.State.StepCount()})
 			seen = append(seen, timeless.ReplaceAllString(string(shown), ""))
 			require.LessOrEqual(t, len(c.State.Steps()), domain.RecentSteps)
 			return c, err
-		})
+		}
 		for in := input(t, ""); ; {
-			env := hooked(t, steady(steps, true), nil, look)
+			env := hooked(t, steady(steps, true), nil, hook.BeforeExecution("h", look), hook.BeforeStep("h", look))
 			outgrows(env, inferences)
 			execute(env, in)
 			next, ok := handedOn(t, env)
@@ -210,7 +210,7 @@ func TestHooksDecideTheSameOverManyRuns(t *testing.T) {
 		}
 	}
 	one := seen(1000)
-	require.Len(t, one, steps+1)
+	require.Len(t, one, 1+steps+1, "before the execution once")
 	require.Equal(t, one, seen(5))
 }
 

@@ -51,10 +51,13 @@ func hears(t *testing.T, env *testsuite.TestWorkflowEnvironment, at time.Duratio
 func TestAnAnsweredQuestion(t *testing.T) {
 	t.Parallel()
 	const week = 7 * 24 * time.Hour
-	w := &world{tools: asksTools(), model: calling(asksUser(`{"question": "Which color?"}`)), tool: poses}
+	color := asksUser(`{"question": "Which color?"}`)
+	w := &world{tools: asksTools(), model: calling(color, look()), tool: poses}
 	env := w.environment(t)
 	var blue, red *verdict
 	hears(t, env, week, func(waiting []domain.Wait) {
+		require.Len(t, w.ran, 2, "what asks nobody runs meanwhile")
+		require.Equal(t, domain.CallDigest(color.Name, color.Arguments), waiting[0].Digest)
 		blue = replies(env, "blue", contract.AnswerRequest{Verdict: domain.AnsweredByPerson, Call: waiting[0].ToolExecutionID, Text: "blue"})
 		red = replies(env, "red", contract.AnswerRequest{Verdict: domain.AnsweredByPerson, Call: waiting[0].ToolExecutionID, Text: "red", By: "bob"})
 	})

@@ -177,6 +177,18 @@ func TestAnUpdateChangesTheSessionsBudget(t *testing.T) {
 	require.Equal(t, []any{5, domain.StatusCompleted, int64(7)}, []any{out.Number, out.Status, out.SessionSpent.Steps})
 }
 
+// TestAnUpdatedBudgetIsThatOfWhatGoesOn, though the old one is used up.
+func TestAnUpdatedBudgetIsThatOfWhatGoesOn(t *testing.T) {
+	t.Parallel()
+	env := strolls(5).environment(t)
+	redefines(env, time.Hour, "more", contract.UpdateRequest{Definition: domain.Definition{SessionBudget: stepsOf(9)}, Fields: []string{"session_budget"}})
+	goesOn := extends(env, 2*time.Hour, "e", contract.ExtendRequest{Budget: stepsOf(20)})
+	closes(env, 3*time.Hour)
+	execute(env, input(t, "ann", ofSession(stepsOf(3))))
+	goesOn.succeeds(t)
+	endsWith(t, env, 2)
+}
+
 // TestAnUnnamedAgentsSessionGoesOn in another workflow, with what its executions have spent.
 func TestAnUnnamedAgentsSessionGoesOn(t *testing.T) {
 	t.Parallel()

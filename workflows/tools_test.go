@@ -405,3 +405,11 @@ func TestAToolThatAsksToStop(t *testing.T) {
 		Reason: domain.StopRequested, Message: "enough", Source: "stop", Context: domain.Metadata{"why": []byte(`"so"`)},
 	}}, signals)
 }
+
+// TestManyToolsThatAskToStop in one step leave no more signals than are kept of one.
+func TestManyToolsThatAskToStop(t *testing.T) {
+	t.Parallel()
+	w := &world{tools: reads(), model: calling(calls("look", 30)...), tool: gives(contract.ToolReply{Stop: &domain.StopSignal{Reason: domain.StopRequested, Message: "enough"}})}
+	env := w.executed(t, input(t, ""))
+	require.Len(t, status(t, env).Signals, 20)
+}

@@ -108,6 +108,27 @@ func TestUnresolvedCallsAreNotMadeAgain(t *testing.T) {
 	require.Equal(t, unknown[0].ToolExecutionID, eventsIn(t, env, 1, domain.EventWaitOpened)[0].Data.(domain.WaitOpened).ToolExecutionID)
 }
 
+// TestWhichCallsAreUnresolved: one that is keyed by its effect is safe to make again.
+func TestWhichCallsAreUnresolved(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		key        []string
+		unresolved int
+	}{
+		"keyed by the call":   {nil, 1},
+		"keyed by the effect": {[]string{"order"}, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := &world{tools: []domain.ToolSpec{{Name: "pay", Effect: domain.Keyed, Losses: 1, EffectKey: test.key}}, model: calling(payFor(7, "x"))}
+			w.tool = losesFirst(w)
+			env := w.executed(t, input(t, ""))
+			require.Equal(t, test.unresolved, outcome(t, env).UnknownOutcomes)
+			require.Contains(t, told(t, env)[1], "outcome unknown")
+		})
+	}
+}
+
 // TestAResolvedCallIsTold to the model before it is asked next; what was done is not done again in that execution.
 func TestAResolvedCallIsTold(t *testing.T) {
 	t.Parallel()
