@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"regexp"
 	"strconv"
 	"sync"
@@ -51,14 +52,15 @@ const maxUnread = 200
 
 // understood reads the messages of a line or a body. Beside those of the protocol it takes answers that lack its
 // version, or whose error has another form, and several messages, in a list or one behind the other. An answer whose id is
-// none is of no id.
-func understood(data []byte) ([]jsonrpc.Message, error) {
+// none is of no id. whole says that no more comes of it.
+func understood(data []byte, whole bool) ([]jsonrpc.Message, error) {
 	var all []jsonrpc.Message
 	var one json.RawMessage
 	in := json.NewDecoder(bytes.NewReader(bytes.TrimPrefix(data, byteOrder)))
 	err := in.Decode(&one)
-	// Who waits for an answer that is no JSON waits for nothing else. One that is cut off may come again; its error is another.
-	if _, wrong := errors.AsType[*json.SyntaxError](err); wrong && headed(data).IsValid() {
+	// Who waits for an answer that is no JSON waits for nothing else. One that is cut off may come again.
+	_, wrong := errors.AsType[*json.SyntaxError](err)
+	if wrong = wrong || whole && errors.Is(err, io.ErrUnexpectedEOF); wrong && headed(data).IsValid() {
 		return []jsonrpc.Message{&jsonrpc.Response{ID: headed(data), Error: unread("it is no JSON")}}, nil
 	}
 	for before := -1; err == nil && len(all) > before; err = in.Decode(&one) { // what stands behind something else may be anybody's, in a log
@@ -226,15 +228,18 @@ func unwrapped(result *sdk.CallToolResult) json.RawMessage {
 	return nil
 }
 
-// heading finds the id of an answer at the beginning of a message, before anything that is nested in it.
-var heading = regexp.MustCompile(`^\s*\{[^{}\[\]]*"id"\s*:\s*"?([0-9]+)"?\s*,[^{}\[\]]*"(?:result|error)"\s*:`)
+// heading finds an id at the beginning of a message, before anything that is nested in it, and concluding what only answers have.
+var (
+	heading    = regexp.MustCompile(`^\s*\{[^{}\[\]]*"id"\s*:\s*"?([0-9]+)"?\s*[,}]`)
+	concluding = regexp.MustCompile(`"(?:result|error)"\s*:`)
+)
 
 // asking finds at the beginning of a message that it is no answer.
 var asking = regexp.MustCompile(`^\s*\{[^{}\[\]]*"method"\s*:`)
 
 // headed is the id of the answer that begins so. Not valid: nobody can tell, or it is none.
 func headed(head []byte) (id jsonrpc.ID) {
-	if found := heading.FindSubmatch(head); found != nil {
+	if found := heading.FindSubmatch(head); found != nil && concluding.Match(head) && !asking.Match(head) {
 		id, _ = jsonrpc.MakeID(string(found[1])) // a text is one
 	}
 	return numbered(id)

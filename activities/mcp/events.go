@@ -91,7 +91,7 @@ func (b *eventBody) giveUp(data []byte) {
 // message writes what an event says, the messages of a list as an event each. One with a name of its own may be none of the
 // protocol's: it answers what its id says, and nothing without one, but for an error that is called so.
 func (b *eventBody) message(data []byte, name string) {
-	all, err := understood(data)
+	all, err := understood(data, b.failed == nil)
 	if err != nil {
 		if b.failed != nil {
 			b.ready.Reset() // its id is that of an event which is still to come

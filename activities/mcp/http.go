@@ -174,7 +174,7 @@ func readable(response *http.Response, id jsonrpc.ID) (*http.Response, error) {
 	case len(data) == 0:
 		return nil, fmt.Errorf("it answers %s without a body", response.Status)
 	default:
-		all, err = understood(data)
+		all, err = understood(data, false)
 		switch {
 		case err == nil:
 		case beginsEvent.Match(data): // whatever its type says
@@ -222,7 +222,7 @@ func hint(response *http.Response) string {
 	}
 	_ = body.Close()
 	response.Body = io.NopCloser(bytes.NewReader(head)) // it may not end
-	all, _ := understood(head)
+	all, _ := understood(head, false)
 	for _, one := range all {
 		if answer, ok := one.(*jsonrpc.Response); ok && answer.Error != nil {
 			return ": " + domain.Shorten(quoted(answer.Error.Error()), maxUnread)

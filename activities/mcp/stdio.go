@@ -137,9 +137,6 @@ func (p *program) Read(context.Context) (jsonrpc.Message, error) {
 		switch {
 		case errors.Is(err, errLongLine):
 			p.complains("a message of more than "+strconv.Itoa(maxLine)+" bytes", line)
-			if asking.Match(line) {
-				continue
-			}
 			if answer := p.answered(&jsonrpc.Response{ID: headed(line), Error: tooLong()}); answer != nil {
 				return answer, nil
 			}
@@ -150,7 +147,7 @@ func (p *program) Read(context.Context) (jsonrpc.Message, error) {
 		if p.flooded() && !bytes.Contains(line, []byte(`"id"`)) {
 			continue // a notice too many, which costs more to decode than to read
 		}
-		if p.read, err = understood(line); err == nil {
+		if p.read, err = understood(line, true); err == nil {
 			garbage = 0
 			continue
 		}

@@ -54,7 +54,9 @@ type part struct {
 	began     time.Time
 	took      time.Duration
 	call      callState
-	key       callKey
+	// started says that a call was made: it may have taken effect, also while it waits for an answer.
+	started bool
+	key     callKey
 	// at is how far a call is, or what came of it.
 	at     string
 	status domain.ExecutionStatus
@@ -202,7 +204,7 @@ func (t *conversation) shows(e client.Event) {
 		t.replied(e)
 	case domain.EventToolCallStarted:
 		p := t.callAt(key, e)
-		p.call, p.began = callRuns, e.Time
+		p.call, p.began, p.started = callRuns, e.Time, true
 		if e.Arguments != "" { // those that run may be a person's own
 			p.text = render.CallWords(e.Tool, e.Arguments)
 		}
@@ -338,8 +340,7 @@ func (t *conversation) closes(e client.Event) {
 			if p.call != callDenied {
 				p.at = ""
 			}
-			ran := p.call == callRuns
-			if p.call, p.width = callNotRun, 0; ran { // it may have taken effect
+			if p.call, p.width = callNotRun, 0; p.started {
 				p.call = callUnknown
 			}
 		}

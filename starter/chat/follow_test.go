@@ -228,3 +228,14 @@ func (s *lowerScreen) fail(text string) {
 }
 
 func (s *lowerScreen) String() string { return strings.Join(s.lines, "\n") }
+
+// TestFollowOfACallThatAskedAtTheEnd: it was made, and may have taken effect.
+func TestFollowOfACallThatAskedAtTheEnd(t *testing.T) {
+	t.Parallel()
+	s, _, v := follows(90, "")
+	call := client.Event{Type: domain.EventToolCallStarted, Step: 1, Tool: "ask_user", Arguments: "{}"}
+	asks := call
+	asks.Type, asks.Wait = domain.EventWaitOpened, &domain.Wait{Kind: domain.WaitQuestion, Ask: &domain.Question{Text: "Which?"}}
+	shows(v, stepBegan, call, asks, client.Event{Type: client.EventEnded})
+	require.Contains(t, s.String(), "ask_user {} · outcome unknown")
+}

@@ -130,7 +130,8 @@ func (c *Client) status(ctx context.Context, s snapshot, a account.Account) acco
 	case v.Server.Source == contract.FromWorkflow || v.Paused:
 	case len(work) > 0:
 		oldest := slices.MinFunc(work, func(a, b account.Pending) int { return a.Since.Compare(b.Since) })
-		if v.Doing == "" || len(work) == 1 && len(v.Waits) == 0 { // else it is of others, too
+		alike := !slices.ContainsFunc(work, func(p account.Pending) bool { return standing(p) != standing(oldest) })
+		if v.Doing == "" || alike && len(v.Waits) == 0 { // else it is of others, too
 			v.Doing, v.Since = cmp.Or(v.Doing, oldest.Activity)+standing(oldest), oldest.Since
 		}
 	case task != nil && len(v.Waits) > 0:
