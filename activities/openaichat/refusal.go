@@ -221,7 +221,7 @@ var (
 	// A field that is invalid is not taken, unless the words are of its value.
 	invalid  = inference.Words(`not valid|invalid (?:field|parameter|argument|key)`)
 	values   = inference.Words(`must|should|between|range|in \[|[<>≤≥]|not among|none of`)
-	excess   = inference.Words(`too (?:large|high|long|many)|at most|(?:more|greater|less) than|exceed|maximum|minimum|out of range`)
+	excess   = inference.Words(`too (?:large|high|long|many)|at most|(?:more|greater|less) than|exceed|maximum|minimum|out of range|set (?:above|below|higher|lower|over|beyond)|(?:above|beyond) \d`)
 	lacking  = inference.Words(`required|missing|(?:must|should|not|can't) be|expected|is empty|type mismatch|nonetype|<nil>`)
 	disorder = inference.Words(`
 		alternat
