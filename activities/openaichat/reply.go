@@ -31,10 +31,18 @@ type reply struct {
 }
 
 func (r reply) Failed() bool {
-	if slices.Contains([]wire.Text{"", "0", "200"}, r.MsgCode) {
-		r.Msg = "" // success, in words
+	if succeeded(r.MsgCode) || succeeded(r.Msg) {
+		r.Msg = ""
+	}
+	if succeeded(r.Message) {
+		r.Message = ""
 	}
 	return wire.Present(r.Error) || r.Choices == nil && (r.Message+r.Msg+r.Detail != "" || r.Code+r.Base.Code > 0 || wire.Present(r.Errors))
+}
+
+// succeeded reports whether a code, or the words in its place, say that nothing is wrong.
+func succeeded(said wire.Text) bool {
+	return slices.Contains([]string{"0", "200", "success", "ok"}, strings.ToLower(string(said)))
 }
 
 type choice struct {
