@@ -26,8 +26,6 @@ type event struct {
 	// Arguments are all of a call's.
 	Arguments wire.Text       `json:"arguments"`
 	Error     json.RawMessage `json:"error"`
-	// Items are the response's, where the event is the response.
-	Items json.RawMessage `json:"output"`
 }
 
 func (e event) Failed() bool { return e.Type == "error" || e.Type == "" && wire.Present(e.Error) }
@@ -81,11 +79,11 @@ func (s *assembly) Event(e wire.Event) (done bool, err error) {
 	switch kind {
 	case "response.completed", "response.incomplete", "response.failed", "response.done":
 		_, status, _ := strings.Cut(kind, ".")
-		if piece.Response == nil {
-			if kind == "response.done" && piece.Items == nil {
-				break // the response ends elsewhere
-			}
+		if !wire.Present(piece.Response) {
 			piece.Response = e.Data
+		}
+		if kind == "response.done" && !ends(piece.Response) {
+			break // the response ends elsewhere
 		}
 		return true, s.end(piece.Response, status)
 	case "response.created", "response.in_progress", "response.queued":
@@ -164,6 +162,13 @@ func (i item) is(other item) bool {
 func (s *assembly) begin(r response) {
 	s.ID, s.Model = cmp.Or(s.ID, string(r.ID)), cmp.Or(string(r.Model), s.Model)
 	s.Report(r.Usage.Domain())
+}
+
+// ends reports whether a response says what has become of it.
+func ends(data []byte) bool {
+	var r response
+	err := json.Unmarshal(data, &r)
+	return err != nil || r.Status != "" || r.Output != nil || wire.Present(r.Error) || len(r.Usage) > 0
 }
 
 // completed are the words of servers for a response that is whole.

@@ -142,7 +142,7 @@ func (c complaint) lesson(messages []sent, fields []string) (lesson, told string
 	content := func(text string) bool {
 		return slices.ContainsFunc(messages, func(m sent) bool { return string(m["role"]) == `"assistant"` && string(m["content"]) == text })
 	}
-	refuses, lacks := c.says(refusing) || c.says(absent) || c.says(invalid) && !c.says(values), c.says(lacking)
+	refuses, lacks := c.says(refusing) || c.says(absent) && !c.says(orAbsent) || c.says(invalid) && !c.says(values), c.says(lacking)
 	field, saysContent := "", (lacks || refuses) && (slices.Contains(c.path, "content") || contentWord.MatchString(c.text))
 	if refuses && !c.says(excess) {
 		field = c.field(fields)
@@ -187,6 +187,9 @@ func toldOf(field string) string {
 	return "without " + field
 }
 
+// absence is how servers say that a field has to be absent.
+const absence = `(?:(?:must|should|ha(?:s|ve) to|needs? to) be (?:disabled|removed|omitted|unset|absent|null|left out)|(?:must|should|may|can)(?: ?no|n')t be (?:set|given|provided|specified|present|used|included|sent|passed))(?:[.;!\n]|$| (?:for|by|with|in) th(?:e|is) (?:\S+ )?(?:model|server|api|endpoint|deployment)\b)`
+
 // What servers say of a request, in lower case and with one kind of quotes: that they do not take something, that it is only
 // too much or too little of it, that something is missing or nothing, and that roles come in a wrong order.
 var (
@@ -212,12 +215,13 @@ var (
 		supported (?:string )?value
 		roles are supported
 		no endpoints found that support`)
-	// A field that has to be absent is not taken, unless that is said of some values alone.
-	absent = inference.Words(`(?:(?:must|should|ha(?:s|ve) to|needs? to) be (?:disabled|removed|omitted|unset|absent|null|left out)|(?:must|should|may|can)(?: ?no|n')t be (?:set|given|provided|specified|present|used|included|sent|passed))(?:[.;!\n]|$| (?:for|by|with|in) th(?:e|is) )`)
+	// A field that has to be absent is not taken, unless that is said of some values alone, or something else would do.
+	absent   = inference.Words(absence)
+	orAbsent = inference.Words(`\bor (?:it |else |otherwise )?` + absence)
 	// A field that is invalid is not taken, unless the words are of its value.
 	invalid  = inference.Words(`not valid|invalid (?:field|parameter|argument|key)`)
 	values   = inference.Words(`must|should|between|range|in \[|[<>≤≥]|not among|none of`)
-	excess   = inference.Words(`too (?:large|high|long|many)|at most|(?:more|greater|less) than|exceed|maximum|minimum|out of range`)
+	excess   = inference.Words(`too (?:large|high|long|many)|at most|(?:more|greater|less) than|exceed|maximum|minimum|out of range|set (?:above|below|higher|lower|over|beyond)|(?:above|beyond) \d`)
 	lacking  = inference.Words(`required|missing|(?:must|should|not|can't) be|expected|is empty|type mismatch|nonetype|<nil>`)
 	disorder = inference.Words(`
 		alternat

@@ -31,10 +31,18 @@ type reply struct {
 }
 
 func (r reply) Failed() bool {
-	if slices.Contains([]wire.Text{"", "0", "200"}, r.MsgCode) {
-		r.Msg = "" // success, in words
+	if succeeded(r.MsgCode) || succeeded(r.Msg) {
+		r.Msg = ""
+	}
+	if succeeded(r.Message) {
+		r.Message = ""
 	}
 	return wire.Present(r.Error) || r.Choices == nil && (r.Message+r.Msg+r.Detail != "" || r.Code+r.Base.Code > 0 || wire.Present(r.Errors))
+}
+
+// succeeded reports whether a code, or the words in its place, say that nothing is wrong.
+func succeeded(said wire.Text) bool {
+	return slices.Contains([]string{"0", "200", "success", "ok"}, strings.ToLower(string(said)))
 }
 
 type choice struct {
@@ -80,7 +88,7 @@ func (c *content) UnmarshalJSON(data []byte) error {
 	}
 	*c = content{
 		role: string(read.Role), text: read.Content.text, refusal: string(read.Refusal) + read.Content.refusal, thinking: read.Content.thinking, blocks: read.Blocks,
-		older:   wire.Piece{Name: string(read.FunctionCall.Name), Arguments: string(read.FunctionCall.arguments())},
+		older:   wire.Piece{Name: string(read.FunctionCall.Name), Arguments: string(argumentsOf(read.FunctionCall))},
 		unknown: read.Content.unknown, beside: wire.Unread(data, ofMessage),
 	}
 	for k, thought := range []thinking{read.Thinking, read.ReasoningText, read.Reasoning, read.ReasoningContent} {
@@ -142,23 +150,40 @@ func readCall(data []byte) (wire.Piece, error) {
 	if none != nil {
 		index = wire.NoIndex
 	}
-	name, arguments := cmp.Or(read.Function.Name, read.Custom.Name, read.Name), cmp.Or(read.Function.arguments(), read.Custom.arguments(), read.arguments())
+	name, arguments := cmp.Or(read.Function.Name, read.Custom.Name, read.Name), argumentsOf(read.Function, read.Custom, read.function)
 	return wire.Piece{Index: index, ID: string(read.ID), Name: string(name), Arguments: string(arguments), Beside: wire.Unread(data, ofCall)}, err
 }
 
 type function struct {
-	Name      wire.Text  `json:"name"`
-	Arguments *wire.Text `json:"arguments"`
-	// Input and Parameters are what other APIs call them. Beside arguments, be they empty, they are the tool's.
+	Name      wire.Text `json:"name"`
+	Arguments arguments `json:"arguments"`
+	// Input and Parameters are what other APIs call them.
 	Input      wire.Text `json:"input"`
 	Parameters wire.Text `json:"parameters"`
 }
 
-func (f function) arguments() wire.Text {
-	if f.Arguments != nil {
-		return *f.Arguments
+type arguments struct {
+	text  wire.Text
+	given bool
+}
+
+// UnmarshalJSON is also called for null.
+func (a *arguments) UnmarshalJSON(data []byte) error {
+	a.given = true
+	return a.text.UnmarshalJSON(data)
+}
+
+// argumentsOf finds the arguments of a call in its objects. Parameters beside arguments, be they null, are the tool's.
+func argumentsOf(objects ...function) wire.Text {
+	var all function
+	for _, f := range objects {
+		all.Arguments.text, all.Arguments.given = cmp.Or(all.Arguments.text, f.Arguments.text), all.Arguments.given || f.Arguments.given
+		all.Input, all.Parameters = cmp.Or(all.Input, f.Input), cmp.Or(all.Parameters, f.Parameters)
 	}
-	return cmp.Or(f.Input, f.Parameters)
+	if all.Arguments.given {
+		all.Parameters = ""
+	}
+	return cmp.Or(all.Arguments.text, all.Input, all.Parameters)
 }
 
 // ofPart are the fields of a part.
