@@ -158,11 +158,15 @@ func ParseRejection(body []byte) inference.Rejection {
 	if place := said["Loc"]; len(place) > 0 {
 		said.Set("msg", strings.Join(place, ".")+": "+said.Get("msg"))
 	}
+	hints := slices.Concat(all["Raw"], all["Code"], all["Reason"], all["Quotaid"], all["Error"], all["Message"], []string{"n_ctx " + all.Get("n_ctx")})
+	for i, hint := range hints { // one that repeats a request without an end hides no other
+		hints[i] = words(hint)
+	}
 	r := inference.Rejection{
 		Message: words(first(said, messages), first(all, "status_msg message faultstring")),
 		Type:    words(said.Get("type") + " " + said.Get("status")), Code: words(first(said, codes)), Param: words(said.Get("param")),
 		RequestID: all.Get("request_id"), Written: all.Get("failed_generation"),
-		Hint: words(strings.Join(slices.Concat(all["Raw"], all["Code"], all["Reason"], all["Quotaid"], all["Error"], all["Message"], []string{"n_ctx " + all.Get("n_ctx")}), "\n")),
+		Hint: ends(strings.Join(hints, "\n"), 2*maxWords),
 	}
 	for _, number := range append([]string{said.Get("status_code"), r.Code}, around["Code"]...) {
 		if status, err := strconv.Atoi(number); err == nil && status >= 400 && status < 600 {
