@@ -248,9 +248,21 @@ func innermost(data []byte, depth int, around http.Header) []byte {
 
 // What of an error's body repeats the request, and what may be JSON in a text.
 const (
-	repeats = "body request messages input content prompt"
+	asked   = "messages input prompt contents"
+	repeats = asked + " content"
 	nests   = "error errors message detail raw"
 )
+
+// repeated reports whether a value repeats the request: a body may also be that of an error that is passed on.
+func repeated(name string, value []byte) bool {
+	is := slices.Contains(strings.Fields(repeats), name)
+	if name == "body" || name == "request" {
+		members(value, func(quoted, _ []byte) {
+			is = is || slices.Contains(strings.Fields(asked), strings.Trim(string(quoted), `"`))
+		})
+	}
+	return is
+}
 
 // leaves takes the texts and numbers of some JSON, and of JSON in its texts, by their names, as a header has them: some are
 // of one that is passed on.
@@ -263,7 +275,7 @@ func leaves(data []byte, of string, depth int, found http.Header) {
 		isList, isObject := bytes.HasPrefix(inner, []byte("[")), bytes.HasPrefix(inner, []byte("{"))
 		nested := value[0] != '"' || depth > 1 && slices.Contains(strings.Fields(nests), name) && json.Valid(inner)
 		switch {
-		case slices.Contains(strings.Fields(repeats), name):
+		case repeated(name, value):
 		case nested && (isList && depth > 0 || isObject && depth > 1):
 			leaves(inner, name, depth-1, found)
 		case value[0] != '[' && value[0] != '{':
