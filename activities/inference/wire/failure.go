@@ -250,10 +250,10 @@ func innermost(data []byte, depth int, around http.Header) []byte {
 	return data
 }
 
-// What of an error's body repeats the request, and what may be JSON in a text.
+// What of an error's body repeats the request or what the model wrote, where it is no text, and what may be JSON in a text.
 const (
 	asked   = "messages input prompt contents"
-	repeats = asked + " content"
+	repeats = asked + " content failed_generation"
 	nests   = "error errors message detail raw"
 )
 
@@ -279,7 +279,7 @@ func leaves(data []byte, of string, depth int, found http.Header) {
 		isList, isObject := bytes.HasPrefix(inner, []byte("[")), bytes.HasPrefix(inner, []byte("{"))
 		nested := value[0] != '"' || depth > 1 && slices.Contains(strings.Fields(nests), name) && json.Valid(inner)
 		switch {
-		case repeated(name, value):
+		case value[0] != '"' && repeated(name, value):
 		case nested && (isList && depth > 0 || isObject && depth > 1):
 			leaves(inner, name, depth-1, found)
 		case value[0] != '[' && value[0] != '{':
