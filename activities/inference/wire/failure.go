@@ -292,11 +292,11 @@ func leaves(data []byte, of string, depth int, found http.Header) {
 const maxWords = 8 << 10
 
 // requoted finds where a text, in JSON or in Python's form of it, begins to repeat the request: the value begins with the
-// last byte of a group, and a text is none of the request's messages. What pydantic repeats stands between two of its own
+// last byte of a group, and a text without an object is none of the request's messages. What pydantic repeats stands between two of its own
 // words, and other values go up to the end of their line.
 var (
-	requoted  = regexp.MustCompile(`,? ?['"]?\b(?:((?:input|inputs|prompt)['"]: ?[\w.]*[\[{('"]|(?:messages|contents)['"]: ?\{)|((?:messages|contents)['"]: ?\[)\s*[^\s'"])`)
-	validated = regexp.MustCompile(`, ?input_value=(?:.*, input_type=\w+|.*)|, ?['"]?input['"]: ?(?:\w+=|[^\s\w\[{('"-]).*`)
+	requoted  = regexp.MustCompile(`,? ?['"]?\b(?:((?:input|inputs|prompt)['"]: ?[\w.]*[\[{('"]|(?:messages|contents)['"]: ?\{)|(?:messages|contents)['"]: ?(?:([\[(])\s*[^\s'"]|(['"])[\[(]?\s*\{))`)
+	validated = regexp.MustCompile(`, ?input_value=(?:.*, input_type=\w+|.*)|, ?['"]?input['"]: ?(?:\w+=|[A-Za-z]\w* |[^\s\w\[{('"-]).*`)
 )
 
 // words are the first of some texts that says anything, without what it repeats of the request.
@@ -309,7 +309,7 @@ func words(texts ...string) string {
 	var own strings.Builder
 	for at := requoted.FindStringSubmatchIndex(text); at != nil; at = requoted.FindStringSubmatchIndex(text) {
 		own.WriteString(text[:at[0]])
-		text = text[max(at[3], at[5])-1:]
+		text = text[max(at[3], at[5], at[7])-1:]
 		text = text[quotation(text):]
 	}
 	return ends(own.String()+text, 2*maxWords)
