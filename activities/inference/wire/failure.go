@@ -229,11 +229,18 @@ func innermost(data []byte, depth int, around http.Header) []byte {
 	leaves(data, "", 1, around)
 	outer := map[string]json.RawMessage{}
 	members(data, func(quoted, value []byte) { outer[strings.ToLower(string(bytes.Trim(quoted, `"`)))] = value })
-	paths, own := "error metadata.raw raw errors detail", http.Header{}
-	if leaves(data, "", 1, own); first(own, messages+" "+codes) == "" {
-		paths += " data response"
-	}
-	for path := range strings.FieldsSeq(paths) {
+	own := http.Header{}
+	leaves(data, "", 1, own)
+	for path := range strings.FieldsSeq("error metadata.raw raw errors detail data response") {
+		says := messages + " status_code status_msg faultstring " + codes
+		switch path {
+		case "data", "response": // of an answer too
+			if first(own, says) != "" {
+				return data
+			}
+		default:
+			says += " type status"
+		}
 		inner := field(outer, path)
 		if (path == "errors" || path == "detail") && Present(outer["message"]) {
 			break
@@ -243,7 +250,7 @@ func innermost(data []byte, depth int, around http.Header) []byte {
 			inner = []byte(text)
 		}
 		said, found := http.Header{}, innermost(inner, depth-1, around)
-		if leaves(found, "", 1, said); first(said, messages+" type status status_code status_msg faultstring "+codes) != "" {
+		if leaves(found, "", 1, said); first(said, says) != "" {
 			return found
 		}
 	}
