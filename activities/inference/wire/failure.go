@@ -158,11 +158,15 @@ func ParseRejection(body []byte) inference.Rejection {
 	if place := said["Loc"]; len(place) > 0 {
 		said.Set("msg", strings.Join(place, ".")+": "+said.Get("msg"))
 	}
+	hints := slices.Concat(all["Raw"], all["Code"], all["Reason"], all["Quotaid"], all["Error"], all["Message"], []string{"n_ctx " + all.Get("n_ctx")})
+	for i, hint := range hints { // one that repeats a request without an end hides no other
+		hints[i] = words(hint)
+	}
 	r := inference.Rejection{
 		Message: words(first(said, messages), first(all, "status_msg message faultstring")),
 		Type:    words(said.Get("type") + " " + said.Get("status")), Code: words(first(said, codes)), Param: words(said.Get("param")),
 		RequestID: all.Get("request_id"), Written: all.Get("failed_generation"),
-		Hint: words(strings.Join(slices.Concat(all["Raw"], all["Code"], all["Reason"], all["Quotaid"], all["Error"], all["Message"], []string{"n_ctx " + all.Get("n_ctx")}), "\n")),
+		Hint: ends(strings.Join(hints, "\n"), 2*maxWords),
 	}
 	for _, number := range append([]string{said.Get("status_code"), r.Code}, around["Code"]...) {
 		if status, err := strconv.Atoi(number); err == nil && status >= 400 && status < 600 {
@@ -225,7 +229,18 @@ func innermost(data []byte, depth int, around http.Header) []byte {
 	leaves(data, "", 1, around)
 	outer := map[string]json.RawMessage{}
 	members(data, func(quoted, value []byte) { outer[strings.ToLower(string(bytes.Trim(quoted, `"`)))] = value })
-	for path := range strings.FieldsSeq("error metadata.raw raw errors detail") {
+	own := http.Header{}
+	leaves(data, "", 1, own)
+	for path := range strings.FieldsSeq("error metadata.raw raw errors detail data response") {
+		says := messages + " status_code status_msg faultstring " + codes
+		switch path {
+		case "data", "response": // of an answer too
+			if first(own, says) != "" {
+				return data
+			}
+		default:
+			says += " type status"
+		}
 		inner := field(outer, path)
 		if (path == "errors" || path == "detail") && Present(outer["message"]) {
 			break
@@ -235,18 +250,30 @@ func innermost(data []byte, depth int, around http.Header) []byte {
 			inner = []byte(text)
 		}
 		said, found := http.Header{}, innermost(inner, depth-1, around)
-		if leaves(found, "", 1, said); first(said, messages+" type status "+codes) != "" {
+		if leaves(found, "", 1, said); first(said, says) != "" {
 			return found
 		}
 	}
 	return data
 }
 
-// What of an error's body repeats the request, and what may be JSON in a text.
+// What of an error's body repeats the request or what the model wrote, where it is no text, and what may be JSON in a text.
 const (
-	repeats = "body request messages input content prompt"
+	asked   = "messages input prompt contents"
+	repeats = asked + " content failed_generation"
 	nests   = "error errors message detail raw"
 )
+
+// repeated reports whether a value repeats the request: a body may also be that of an error that is passed on.
+func repeated(name string, value []byte) bool {
+	is := slices.Contains(strings.Fields(repeats), name)
+	if name == "body" || name == "request" {
+		members(value, func(quoted, _ []byte) {
+			is = is || slices.Contains(strings.Fields(asked), strings.Trim(string(quoted), `"`))
+		})
+	}
+	return is
+}
 
 // leaves takes the texts and numbers of some JSON, and of JSON in its texts, by their names, as a header has them: some are
 // of one that is passed on.
@@ -259,7 +286,7 @@ func leaves(data []byte, of string, depth int, found http.Header) {
 		isList, isObject := bytes.HasPrefix(inner, []byte("[")), bytes.HasPrefix(inner, []byte("{"))
 		nested := value[0] != '"' || depth > 1 && slices.Contains(strings.Fields(nests), name) && json.Valid(inner)
 		switch {
-		case slices.Contains(strings.Fields(repeats), name):
+		case value[0] != '"' && repeated(name, value):
 		case nested && (isList && depth > 0 || isObject && depth > 1):
 			leaves(inner, name, depth-1, found)
 		case value[0] != '[' && value[0] != '{':
@@ -272,11 +299,11 @@ func leaves(data []byte, of string, depth int, found http.Header) {
 const maxWords = 8 << 10
 
 // requoted finds where a text, in JSON or in Python's form of it, begins to repeat the request: the value begins with the
-// last byte of a group, and a text is none of the request's messages. What pydantic repeats stands between two of its own
+// last byte of a group, and a text without an object is none of the request's messages. What pydantic repeats stands between two of its own
 // words, and other values go up to the end of their line.
 var (
-	requoted  = regexp.MustCompile(`,? ?['"]?\b(?:((?:input|inputs|prompt)['"]: ?[\w.]*[\[{('"]|(?:messages|contents)['"]: ?\{)|((?:messages|contents)['"]: ?\[)\s*[^\s'"])`)
-	validated = regexp.MustCompile(`, ?input_value=(?:.*, input_type=\w+|.*)|, ?['"]?input['"]: ?(?:\w+=|[^\s\w\[{('"-]).*`)
+	requoted  = regexp.MustCompile(`,? ?['"]?\b(?:((?:input|inputs|prompt)['"]: ?[\w.]*[\[{('"]|(?:messages|contents)['"]: ?\{)|(?:messages|contents)['"]: ?(?:([\[(])\s*[^\s'"]|(['"])[\[(]?\s*\{))`)
+	validated = regexp.MustCompile(`, ?input_value=(?:.*, input_type=\w+|.*)|, ?['"]?input['"]: ?(?:\w+=|[A-Za-z]\w* |[^\s\w\[{('"-]).*`)
 )
 
 // words are the first of some texts that says anything, without what it repeats of the request.
@@ -289,7 +316,7 @@ func words(texts ...string) string {
 	var own strings.Builder
 	for at := requoted.FindStringSubmatchIndex(text); at != nil; at = requoted.FindStringSubmatchIndex(text) {
 		own.WriteString(text[:at[0]])
-		text = text[max(at[3], at[5])-1:]
+		text = text[max(at[3], at[5], at[7])-1:]
 		text = text[quotation(text):]
 	}
 	return ends(own.String()+text, 2*maxWords)
