@@ -67,7 +67,7 @@ func (s *assembly) Finish() string {
 }
 
 func (s *assembly) callsElsewhere() bool {
-	return s.elsewhere && !s.brought.calls && s.message.size() == 0
+	return s.elsewhere && !s.brought.calls && s.tags.calls == 0 && s.message.size() == 0
 }
 
 // Whole reads an answer that came in one piece.
@@ -255,6 +255,8 @@ func (s *assembly) takeSoFar(m content) {
 func (s *assembly) settle() {
 	m := s.message
 	s.message = content{}
+	s.takeText("", true)
+	s.brought.calls, s.brought.thinking = s.brought.calls || s.tags.calls > 0, s.brought.thinking || s.tags.thought
 	if s.brought.text {
 		m.text, m.refusal = "", ""
 	}

@@ -140,3 +140,16 @@ func TestTags(t *testing.T) {
 	require.Nil(t, err)
 	require.Equal(t, "so", answer.Message.Text(), "they are read in a choice that begins behind another")
 }
+
+// TestACallInATextIsNoSecondOne where the whole message, or another choice, has it too.
+func TestACallInATextIsNoSecondOne(t *testing.T) {
+	t.Parallel()
+	call := question()
+	call.Config.Options = domain.Metadata{"dialect": []byte(`{"tool_calls_in_text":true}`)}
+	const made, text = `[{"index":0,"id":"a","function":{"name":"f","arguments":"{}"}}]`, `{"index":0,"delta":{"content":"<tool_call>{\"name\":\"f\",\"arguments\":{}}</tool_call>"}}`
+	for _, beside := range []string{`{"index":0,"delta":{},"message":{"role":"assistant","tool_calls":` + made + `},"finish_reason":"tool_calls"}`, `{"index":1,"delta":{"tool_calls":` + made + `}}`} {
+		answer, err := infer(t, providers.Serve(t, 200, nil, chunk(text)+chunk(beside)+chunk(finish)+"data: [DONE]\n\n").URL, call)
+		require.Nil(t, err)
+		require.Len(t, answer.Message.ToolCalls, 1, beside)
+	}
+}
