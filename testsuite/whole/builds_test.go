@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -45,6 +46,7 @@ func TestBuildsAreToldApart(t *testing.T) {
 	require.Contains(t, other.ok("list", "--columns", "id,build"), one)
 	dev := other.dev()
 	dev.untilErr("open agents of another build: 1 (notes begun by build " + one + "), this is " + two + ": finish them there, or export and fork")
+	require.Eventually(t, func() bool { return c.json("status", "notes")["served_by"] == two }, 30*time.Second, 50*time.Millisecond, "the server knows of a worker soon after that is up")
 	for who, said := range map[*cli]string{c: "the workers are of " + two, other: "this is " + two} {
 		require.Contains(t, oneLined(who.ok("status", "notes")), "begun by build "+one+", "+said+": finish it there, or export and fork")
 		require.Contains(t, oneLined(who.do("doctor").out), "open agents of another build: 1 (notes begun by build "+one+"), "+said)
