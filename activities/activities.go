@@ -204,11 +204,11 @@ func registerLong[In, Out any](r worker.ActivityRegistry, name contract.Activity
 	}, activity.RegisterOptions{Name: string(name)})
 }
 
-// queryGrace is how long an activity may go on that queries its workflow, once its worker is told to stop: a worker that stops
-// answers no query, so an activity that asks its own workflow would wait in vain where no other worker is up.
+// queryGrace is how long an activity that queries its own workflow goes on after its worker has begun to stop. A worker that stops
+// answers no query: where no other worker is up, such an activity would wait in vain.
 const queryGrace = time.Second
 
-// whileWorking returns a context that ends some time after the worker is told to stop.
+// whileWorking returns a context that is cancelled grace after the activity's worker has begun to stop.
 func whileWorking(ctx context.Context, grace time.Duration) (context.Context, func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	go func() {

@@ -65,7 +65,7 @@ func (b *bench) environment(t *testing.T) *testsuite.TestActivityEnvironment {
 	env := suite.NewTestActivityEnvironment()
 	env.SetWorkerOptions(worker.Options{
 		BackgroundActivityContext: b.parent,
-		Interceptors:              []interceptor.WorkerInterceptor{&told{info: b.tell, beats: b.heard}},
+		Interceptors:              []interceptor.WorkerInterceptor{&interceptedActivity{info: b.tell, beats: b.heard}},
 	})
 	env.SetWorkerStopChannel(b.stop)
 	if b.beats != nil {
@@ -224,38 +224,38 @@ func obedient(ctx context.Context) (string, error) {
 	return "", ctx.Err()
 }
 
-// told changes what an activity is told about itself, and listens to its heartbeats.
-type told struct {
+// An interceptedActivity has its info changed and its heartbeats recorded by the test.
+type interceptedActivity struct {
 	interceptor.WorkerInterceptorBase
 	info  func(*activity.Info)
 	beats func(details ...any)
 }
 
-func (i *told) InterceptActivity(_ context.Context, next interceptor.ActivityInboundInterceptor) interceptor.ActivityInboundInterceptor {
-	return &toldInbound{interceptor.ActivityInboundInterceptorBase{Next: next}, i}
+func (i *interceptedActivity) InterceptActivity(_ context.Context, next interceptor.ActivityInboundInterceptor) interceptor.ActivityInboundInterceptor {
+	return &interceptedInbound{interceptor.ActivityInboundInterceptorBase{Next: next}, i}
 }
 
-type toldInbound struct {
+type interceptedInbound struct {
 	interceptor.ActivityInboundInterceptorBase
-	told *told
+	by *interceptedActivity
 }
 
-func (i *toldInbound) Init(out interceptor.ActivityOutboundInterceptor) error {
-	return i.Next.Init(&toldOutbound{interceptor.ActivityOutboundInterceptorBase{Next: out}, i.told})
+func (i *interceptedInbound) Init(out interceptor.ActivityOutboundInterceptor) error {
+	return i.Next.Init(&interceptedOutbound{interceptor.ActivityOutboundInterceptorBase{Next: out}, i.by})
 }
 
-type toldOutbound struct {
+type interceptedOutbound struct {
 	interceptor.ActivityOutboundInterceptorBase
-	told *told
+	by *interceptedActivity
 }
 
-func (o *toldOutbound) GetInfo(ctx context.Context) activity.Info {
+func (o *interceptedOutbound) GetInfo(ctx context.Context) activity.Info {
 	info := o.Next.GetInfo(ctx)
-	o.told.info(&info)
+	o.by.info(&info)
 	return info
 }
 
-func (o *toldOutbound) RecordHeartbeat(ctx context.Context, details ...any) {
-	o.told.beats(details...)
+func (o *interceptedOutbound) RecordHeartbeat(ctx context.Context, details ...any) {
+	o.by.beats(details...)
 	o.Next.RecordHeartbeat(ctx, details...)
 }

@@ -138,7 +138,7 @@ func (b *modelBench) call(t testing.TB, request contract.ModelRequest) (contract
 func (b *modelBench) callOn(t testing.TB, a *activities.Activities, request contract.ModelRequest) (contract.ModelReply, error) {
 	t.Helper()
 	env := plainEnvironment()
-	env.SetWorkerOptions(worker.Options{BackgroundActivityContext: b.parent, Interceptors: []interceptor.WorkerInterceptor{&told{info: b.tell, beats: b.heard}}})
+	env.SetWorkerOptions(worker.Options{BackgroundActivityContext: b.parent, Interceptors: []interceptor.WorkerInterceptor{&interceptedActivity{info: b.tell, beats: b.heard}}})
 	env.SetWorkerStopChannel(b.stop)
 	if b.before != nil {
 		env.SetHeartbeatDetails(*b.before)
