@@ -54,7 +54,7 @@ func (a *Activities) recordEnded(ctx context.Context, ended contract.EndedExecut
 	if err != nil {
 		return err
 	}
-	r, err := record.OfRaw(told)
+	r, err := record.Of(told)
 	if err == nil && !began {
 		r, err = a.withEarlier(ctx, ended, r)
 	}
@@ -72,20 +72,20 @@ func (a *Activities) recordEnded(ctx context.Context, ended contract.EndedExecut
 
 // withEarlier returns the record of an execution with what runs before its last have recorded as parts. Where those miss
 // something the runs themselves are asked too.
-func (a *Activities) withEarlier(ctx context.Context, ended contract.EndedExecution, r record.Raw) (record.Raw, error) {
+func (a *Activities) withEarlier(ctx context.Context, ended contract.EndedExecution, r record.Record) (record.Record, error) {
 	parts, err := a.config.Records.Parts(ctx, r.Ref())
 	if err != nil {
 		return r, err
 	}
 	r, err = r.WithParts(parts)
-	if err != nil || len(r.Missing()) == 0 {
+	if err != nil || len(r.Missing) == 0 {
 		return r, err
 	}
 	told, _, err := a.config.Transcripts.Ended(ctx, ended, true)
 	if err != nil {
 		return r, err
 	}
-	if r, err = record.OfRaw(told); err == nil {
+	if r, err = record.Of(told); err == nil {
 		r, err = r.WithParts(parts)
 	}
 	return r, err
@@ -104,7 +104,7 @@ func (a *Activities) recordPosition(ctx context.Context, moved contract.Move) er
 	if err := a.checkRecords(); err != nil {
 		return err
 	}
-	head, err := a.config.Transcripts.Head(ctx)
+	head, err := a.config.Transcripts.Moved(ctx, moved)
 	if err != nil {
 		return err
 	}

@@ -18,6 +18,16 @@ func ApproveAt(after time.Duration, tool string) Event {
 	return decideAt(after, tool, contract.AnswerRequest{Verdict: domain.Approved})
 }
 
+// ApproveEditedAt is ApproveAt with other arguments, which are exactly what runs.
+func ApproveEditedAt(after time.Duration, tool, arguments string) Event {
+	return decideAt(after, tool, contract.AnswerRequest{Verdict: domain.Approved, Arguments: arguments})
+}
+
+// ApproveAlwaysAt is ApproveAt that lets calls of the tool with exactly these arguments run from then on, too.
+func ApproveAlwaysAt(after time.Duration, tool string) Event {
+	return decideAt(after, tool, contract.AnswerRequest{Verdict: domain.Approved, Always: true})
+}
+
 // DenyAt does not let it run, with a reason that the model gets to read.
 func DenyAt(after time.Duration, tool, reason string) Event {
 	return decideAt(after, tool, contract.AnswerRequest{Verdict: domain.WasDenied, Reason: reason})

@@ -1,9 +1,14 @@
 package testsuite
 
 import (
+	"cmp"
 	"context"
+	"errors"
+	"maps"
+	"slices"
 	"strconv"
 	"sync"
+	"time"
 
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/interceptor"
@@ -23,17 +28,26 @@ type bridge struct {
 	cache *transcript.Cache
 
 	mu sync.Mutex
-	// cancels end the attempts in progress, by activity id; cancelled are the
+	// attempts are those in progress, by activity id; cancelled are the
 	// activities that a later attempt must not begin.
-	cancels   map[string]context.CancelCauseFunc
+	attempts  map[string]*attempt
 	cancelled map[string]bool
 }
 
+// An attempt is one at an activity.
+type attempt struct {
+	cancel context.CancelCauseFunc
+	// number is that of the activity, in the order in which they were asked for.
+	number int
+	// beat is what its last heartbeat said.
+	beat []any
+	// killed says that its worker died meanwhile, and missed how long after that the server notices.
+	killed bool
+	missed time.Duration
+}
+
 func newBridge() *bridge {
-	return &bridge{
-		cache:   transcript.NewCache(0),
-		cancels: make(map[string]context.CancelCauseFunc), cancelled: make(map[string]bool),
-	}
+	return &bridge{cache: transcript.NewCache(0), attempts: make(map[string]*attempt), cancelled: make(map[string]bool)}
 }
 
 func (b *bridge) InterceptWorkflow(_ workflow.Context, next interceptor.WorkflowInboundInterceptor) interceptor.WorkflowInboundInterceptor {
@@ -94,27 +108,77 @@ type activityInbound struct {
 	bridge *bridge
 }
 
+func (in *activityInbound) Init(next interceptor.ActivityOutboundInterceptor) error {
+	return in.Next.Init(&activityOutbound{interceptor.ActivityOutboundInterceptorBase{Next: next}, in.bridge})
+}
+
+// ExecuteActivity ends as the server has an attempt end whose worker is gone: by the heartbeat that does not come.
 func (in *activityInbound) ExecuteActivity(ctx context.Context, input *interceptor.ExecuteActivityInput) (any, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	in.bridge.begin(activity.GetInfo(ctx).ActivityID, cancel)
-	return in.Next.ExecuteActivity(ctx, input)
+	id := activity.GetInfo(ctx).ActivityID
+	one := &attempt{cancel: cancel}
+	one.number, _ = strconv.Atoi(id)
+	in.bridge.begin(id, one)
+	reply, err := in.Next.ExecuteActivity(ctx, input)
+	if in.bridge.end(id, one) {
+		time.Sleep(one.missed)
+		return nil, temporal.NewHeartbeatTimeoutError(one.beat...)
+	}
+	return reply, err
 }
 
-func (b *bridge) begin(id string, cancel context.CancelCauseFunc) {
+type activityOutbound struct {
+	interceptor.ActivityOutboundInterceptorBase
+	bridge *bridge
+}
+
+func (out *activityOutbound) RecordHeartbeat(ctx context.Context, details ...any) {
+	out.bridge.beat(out.GetInfo(ctx).ActivityID, details)
+	out.Next.RecordHeartbeat(ctx, details...)
+}
+
+func (b *bridge) begin(id string, one *attempt) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.cancels[id] = cancel
+	b.attempts[id] = one
 	if b.cancelled[id] {
-		cancel(temporal.NewCanceledError())
+		one.cancel(temporal.NewCanceledError())
 	}
+}
+
+func (b *bridge) beat(id string, details []any) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if one := b.attempts[id]; one != nil && !one.killed {
+		one.beat = details
+	}
+}
+
+// end reports whether the attempt's worker was killed.
+func (b *bridge) end(id string, one *attempt) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	delete(b.attempts, id)
+	return one.killed
 }
 
 func (b *bridge) cancel(id string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.cancelled[id] = true
-	if cancel := b.cancels[id]; cancel != nil {
-		cancel(temporal.NewCanceledError())
+	if one := b.attempts[id]; one != nil {
+		one.cancel(temporal.NewCanceledError())
+	}
+}
+
+// kill has the worker of all attempts in progress die. The server notices one after another, so that a run is the same each time.
+func (b *bridge) kill() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	all := slices.SortedFunc(maps.Values(b.attempts), func(x, y *attempt) int { return cmp.Compare(x.number, y.number) })
+	for i, one := range all {
+		one.killed, one.missed = true, time.Duration(i)*time.Millisecond
+		one.cancel(errors.New("the worker was killed"))
 	}
 }

@@ -68,6 +68,7 @@ func (e *Env) Run(prompt string, events ...Event) Run {
 // A stage is one run of the workflow in memory.
 type stage struct {
 	env    *testsuite.TestWorkflowEnvironment
+	bridge *bridge
 	failed []error        // what the test's events met
 	heard  []domain.Event // as a listener gets them
 }
@@ -75,17 +76,16 @@ type stage struct {
 func (e *Env) run(prompt string, events []Event) (_ Run, err error) {
 	var suite testsuite.WorkflowTestSuite
 	suite.SetLogger(silent)
-	s := &stage{env: suite.NewTestWorkflowEnvironment()}
+	s := &stage{env: suite.NewTestWorkflowEnvironment(), bridge: newBridge()}
 	model := &recorder{Provider: e.script}
 	provider := e.config.Provider
 	if provider == nil {
 		provider = model
 	}
-	bridge := newBridge()
 	acts, err := activities.New(activities.Config{
 		Providers:   map[string]inference.Provider{e.definition.Model.Provider: provider},
 		Tools:       e.tools,
-		Transcripts: &transcript.Source{Cache: bridge.cache, Client: nobody{}},
+		Transcripts: &transcript.Source{Cache: s.bridge.cache, Client: nobody{}},
 		Hooks:       e.hooks,
 		Compilers:   e.config.Compilers,
 		Approvals:   domain.ApprovalsOf("allow"),
@@ -98,7 +98,7 @@ func (e *Env) run(prompt string, events []Event) (_ Run, err error) {
 	if e.config.RealTime {
 		patience = realPatience
 	}
-	s.env.SetWorkerOptions(worker.Options{Interceptors: append([]interceptor.WorkerInterceptor{bridge}, e.config.Interceptors...), DeadlockDetectionTimeout: patience})
+	s.env.SetWorkerOptions(worker.Options{Interceptors: append([]interceptor.WorkerInterceptor{s.bridge}, e.config.Interceptors...), DeadlockDetectionTimeout: patience})
 	s.env.SetTestTimeout(patience)
 	workflows.Register(s.env, workflows.Options{Hooks: e.hooks, Emit: func(event domain.Event) { s.heard = append(s.heard, event) }})
 	acts.Register(s.env)
@@ -140,7 +140,11 @@ func (s *stage) schedule(events []Event, session bool) {
 	for i, event := range events {
 		last = max(last, event.after)
 		s.env.RegisterDelayedCallback(func() {
-			if event.stop != nil {
+			switch {
+			case event.kill:
+				s.bridge.kill()
+				return
+			case event.stop != nil:
 				s.env.SignalWorkflow(string(contract.SignalStop), *event.stop)
 				return
 			}
@@ -264,6 +268,8 @@ type Event struct {
 	request any
 	// word finds what is asked where it depends on what waits.
 	word func(*stage) (update string, request any, err error)
+	// kill has the worker die.
+	kill bool
 	// session makes the agent one that stays open.
 	session bool
 }
@@ -285,6 +291,26 @@ func SendAt(after time.Duration, prompt string) Event {
 func SteerAt(after time.Duration, prompt string) Event {
 	return updateAt(after, contract.UpdateSend, contract.SendRequest{Prompt: prompt, IfBusy: contract.SteerIfBusy}, false)
 }
+
+// QueueAt gives a session a message, some time after it began, that begins an execution of its own once the one in progress
+// has ended. The agent is then a session, as with SendAt.
+func QueueAt(after time.Duration, prompt string) Event {
+	return updateAt(after, contract.UpdateSend, contract.SendRequest{Prompt: prompt, IfBusy: contract.QueueIfBusy}, true)
+}
+
+// UnsendAt takes the only message back that waits, some time after the agent began.
+func UnsendAt(after time.Duration) Event {
+	return updateAt(after, contract.UpdateUnsend, contract.UnsendRequest{}, false)
+}
+
+// ClearAt drops the conversation of an idle session for what its model sees. The agent is then a session, as with SendAt.
+func ClearAt(after time.Duration) Event {
+	return updateAt(after, contract.UpdateClear, contract.ClearRequest{}, true)
+}
+
+// KillAt kills the worker some time after the agent began: what the model and the tools are doing at that time is lost, though
+// a tool may have taken effect. Another worker goes on.
+func KillAt(after time.Duration) Event { return Event{after: after, kill: true} }
 
 // ExtendAt gives the execution in progress new totals, some time after the
 // agent began.

@@ -57,7 +57,7 @@ func (o Options) execute(ctx workflow.Context, in *contract.SessionInput) (*cont
 		return nil, err
 	}
 	for s.awaitWork() && s.runExecution() {
-		s.records.recordEnded()
+		s.records.recordEnded(s.conversation.Log().Ref())
 	}
 	if s.run.ends() {
 		return nil, s.handover().continueAsNew(ctx)

@@ -92,12 +92,12 @@ func (r *records) missing() string {
 }
 
 // recordEnded puts the execution that has ended among the records, after those that still wait. Its outcome has been
-// told by then. The activity may run twice: a record takes the place of the same one.
-func (r *records) recordEnded() {
+// told by then, and left the transcript that log names. The activity may run twice: a record takes the place of the same one.
+func (r *records) recordEnded(log domain.LogRef) {
 	if !r.config.hasRecords() {
 		return
 	}
-	r.add(contract.EndedExecution{Number: r.agent.state.ExecutionCount, RunID: r.run.info.WorkflowExecution.RunID})
+	r.add(contract.EndedExecution{Number: r.agent.state.ExecutionCount, RunID: r.run.info.WorkflowExecution.RunID, Log: log})
 	r.recordPending()
 	r.agent.note("ended")
 }

@@ -52,11 +52,12 @@ func newSession(ctx workflow.Context, in *contract.SessionInput, options Options
 	agent := newAgent(root, options.Emit)
 	config := newConfiguration(in, agent)
 	conversation := newTranscript(config)
-	root = workflow.WithValue(root, sourceKey{}, source{conversation, config})
+	s := &session{}
+	root = workflow.WithValue(root, sessionKey{}, s)
 	mail, run, children := mailbox.New(root, agent, carry.Mail), newRun(root, carry), &children{}
 	policy := &policy{config, agent, mail, in.Timing}
 	records := &records{root: root, in: in, agent: agent, config: config, mail: mail, run: run, policy: policy, children: children, CarriedRecords: carry.Records}
-	s := &session{
+	*s = session{
 		in: in, options: options, info: run.info, root: root, agent: agent, config: config, mail: mail, conversation: conversation,
 		policy: policy, budget: &budget{in, root, agent, config, mail, conversation, children}, guards: &guards{carry.Guarded},
 		run: run, archive: &archive{outcome: carry.Outcome}, openWaits: &openWaits{root: root, agent: agent},

@@ -6,6 +6,7 @@ import (
 	"go.temporal.io/sdk/workflow"
 
 	"everstep/domain"
+	"everstep/domain/account"
 	"everstep/domain/contract"
 	"everstep/domain/conversation"
 	"everstep/workflows/internal/mailbox"
@@ -147,21 +148,27 @@ func (t *transcript) store() domain.MessageStore {
 	return t.gathered.store
 }
 
-type sourceKey struct{}
-
-// A source is what activities refer to.
-type source struct {
-	talk   *transcript
-	config *configuration
-}
+// sessionKey is for the session of a run, in the contexts with which its activities are scheduled.
+type sessionKey struct{}
 
 // Transcript returns what an activity scheduled with ctx refers to: the
 // transcript and the definition in force. It is for the worker's interceptor,
 // which feeds a cache with it; nothing flows back.
 func Transcript(ctx workflow.Context) (domain.Log, contract.Resolved, bool) {
-	s, ok := ctx.Value(sourceKey{}).(source)
+	s, ok := ctx.Value(sessionKey{}).(*session)
 	if !ok || s.config.Resolved == nil {
 		return domain.Log{}, contract.Resolved{}, false
 	}
-	return s.talk.Log(), *s.config.Resolved, true
+	return s.conversation.Log(), *s.config.Resolved, true
+}
+
+// Account answers, as the query of that name does, what the run of ctx holds. It is for the worker's interceptor as
+// [Transcript] is.
+func Account(ctx workflow.Context, request account.Request) (account.Page, bool) {
+	s, ok := ctx.Value(sessionKey{}).(*session)
+	if !ok {
+		return account.Page{}, false
+	}
+	page, err := s.accountPage(request)
+	return page, err == nil
 }

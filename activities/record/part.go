@@ -3,11 +3,13 @@ package record
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 
 	"github.com/google/uuid"
 
 	"everstep/domain"
+	"everstep/domain/account"
 )
 
 // A Part are steps and events of an execution in progress, as the run told them that another one continues: that run may be deleted
@@ -60,6 +62,17 @@ func (s *Store) Parts(ctx context.Context, r Ref) (all []Part, _ error) {
 		}
 	}
 	return all, nil
+}
+
+// WithParts returns the record with what runs have recorded of its execution that nobody tells any more.
+func (r Record) WithParts(parts []Part) (Record, error) {
+	r.Steps, r.Events = slices.Clone(r.Steps), slices.Clone(r.Events)
+	for _, p := range parts { // of two steps of one number the first stays: the workflow's own
+		r.Steps, r.Events = append(r.Steps, p.Steps...), append(r.Events, p.Events...)
+	}
+	r.Steps, r.Events = account.ByNumber(r.Steps, stepNumber), account.ByNumber(r.Events, eventNumber)
+	r.Missing = r.gaps()
+	return r, r.check()
 }
 
 // ForgetParts deletes those of an execution, which the record of the whole takes the place of.

@@ -60,18 +60,15 @@ func eventNumber(e domain.Event) int        { return int(e.Sequence) }
 func messageIndex(e domain.Entry) int       { return e.Index }
 
 // gaps are the steps, messages and events that the record counts and does not hold.
-func (r Record) gaps() []account.Missing { return gaps(r, r.Steps, stepNumber, r.Events, eventNumber) }
-
-// gaps are those of a record with its steps and events in one of their forms.
-func gaps[S, E any](r Record, steps []S, stepNumber func(S) int, events []E, eventNumber func(E) int) []account.Missing {
+func (r Record) gaps() []account.Missing {
 	last := 0
-	if n := len(events); n > 0 {
-		last = eventNumber(events[n-1])
+	if n := len(r.Events); n > 0 {
+		last = eventNumber(r.Events[n-1])
 	}
 	return slices.Concat(
-		account.Gaps(account.Steps, r.Number, 1, r.FinalState.StepCount(), steps, stepNumber),
+		account.Gaps(account.Steps, r.Number, 1, r.FinalState.StepCount(), r.Steps, stepNumber),
 		account.Gaps(account.Messages, 0, r.MessagesFrom, r.MessagesTo-1, r.Messages, messageIndex),
-		account.Gaps(account.Events, r.Number, 1, last, events, eventNumber),
+		account.Gaps(account.Events, r.Number, 1, last, r.Events, eventNumber),
 	)
 }
 

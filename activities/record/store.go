@@ -110,7 +110,7 @@ func (s *Store) names(ctx context.Context, agent domain.AgentID) (own []objectNa
 	return own, err
 }
 
-// An Object is what a store keeps as a file of its own: a [Record], the [Raw] form of one, a [Part] or a [Position].
+// An Object is what a store keeps as a file of its own: a [Record], a [Part] or a [Position].
 type Object interface {
 	json.Marshaler
 	key() string

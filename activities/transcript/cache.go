@@ -2,9 +2,14 @@ package transcript
 
 import (
 	"container/list"
+	"reflect"
+	"slices"
 	"sync"
 
+	"go.temporal.io/sdk/workflow"
+
 	"everstep/domain"
+	"everstep/domain/account"
 	"everstep/domain/contract"
 )
 
@@ -22,6 +27,17 @@ type Cache struct {
 	size  int64
 	items map[string]*list.Element
 	order *list.List
+	// told are the accounts that workflows have handed to the activities that record them, the newest last.
+	told []toldAccount
+}
+
+// maxTold bounds the accounts that no activity of this worker has taken: another worker's has.
+const maxTold = 64
+
+type toldAccount struct {
+	run     workflow.Execution
+	request account.Request
+	page    account.Page
 }
 
 type item struct {
@@ -94,6 +110,29 @@ func (c *Cache) SwapCompiled(agent string, compiled domain.Compiled) (before dom
 	return before
 }
 
+// FeedAccount hands what a run holds, as it answers a request, to the activity that is going to ask for it.
+func (c *Cache) FeedAccount(run workflow.Execution, request account.Request, page account.Page) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.told = append(c.told, toldAccount{run, request, page})
+	if more := len(c.told) - maxTold; more > 0 {
+		c.told = slices.Delete(c.told, 0, more)
+	}
+}
+
+// takeAccount returns what a run has handed over for a request. It is there once: whoever asks again asks the workflow.
+func (c *Cache) takeAccount(run workflow.Execution, request account.Request) (account.Page, bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	at := slices.IndexFunc(c.told, func(one toldAccount) bool { return one.run == run && reflect.DeepEqual(one.request, request) })
+	if at < 0 {
+		return account.Page{}, false
+	}
+	page := c.told[at].page
+	c.told = slices.Delete(c.told, at, at+1)
+	return page, true
+}
+
 // Drop forgets an agent.
 func (c *Cache) Drop(agent string) {
 	c.mu.Lock()
@@ -107,7 +146,7 @@ func (c *Cache) Drop(agent string) {
 func (c *Cache) Clear() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.items, c.size = make(map[string]*list.Element), 0
+	c.items, c.size, c.told = make(map[string]*list.Element), 0, nil
 	c.order.Init()
 }
 

@@ -332,42 +332,35 @@ func (h Held) at(number int) int {
 // readings is how often lists are read that change while they are.
 const readings = 3
 
-// A pageOf is a page of an account in the form A: an [Account], or a [Raw] one.
-type pageOf[A any] interface{ Parts() (A, PageEnd) }
-
-// Parts are what the page has of the account, and how it fits to others.
-func (p Page) Parts() (Account, PageEnd) { return p.Account, p.PageEnd }
-
 // ReadRun reads all pages of a run, and says what the run holds. It begins anew where what is listed changes meanwhile.
-func ReadRun[P pageOf[A], A interface{ With(A) A }](r Request, ask func(Request) (P, error)) (none A, _ Held, _ error) {
+func ReadRun(r Request, ask func(Request) (Page, error)) (Account, Held, error) {
 	for range readings {
-		var all A
+		var all Account
 		var first *PageEnd
 		for next := r; ; {
 			page, err := ask(next)
 			if err != nil {
-				return none, Held{}, err
+				return Account{}, Held{}, err
 			}
-			content, end := page.Parts()
 			if first == nil {
-				first = &end
+				first = &page.PageEnd
 			}
-			if end.Revision != first.Revision {
+			if page.Revision != first.Revision {
 				break
 			}
-			if all = all.With(content); end.Next == nil {
+			if all = all.With(page.Account); page.Next == nil {
 				return all, first.Held, nil
 			}
-			next.From = *end.Next
+			next.From = *page.Next
 		}
 	}
-	return none, Held{}, domain.Errorf(domain.Unavailable, "the account changed while it was read, %d times; ask again", readings)
+	return Account{}, Held{}, domain.Errorf(domain.Unavailable, "the account changed while it was read, %d times; ask again", readings)
 }
 
-// Runs reads the runs of one agent's workflow, each of which continues the one before, as one [Account] or [Raw] account.
-type Runs[A interface{ After(earlier A, held Held) A }] struct {
+// Runs reads the runs of one agent's workflow, each of which continues the one before, as one account.
+type Runs struct {
 	// Read reads what a run holds.
-	Read func(runID string, r Request) (A, Held, error)
+	Read func(runID string, r Request) (Account, Held, error)
 	// Before names the run before one; empty: there is none.
 	Before func(Run) (string, error)
 	// Gone reports whether an error means that nobody can read a run any more.
@@ -376,7 +369,7 @@ type Runs[A interface{ After(earlier A, held Held) A }] struct {
 
 // Account reads an account from a run on backwards, as far as a request reaches, and says what the runs that were
 // read hold. What earlier runs held that are gone is missing.
-func (runs Runs[A]) Account(runID string, r Request) (A, Held, error) {
+func (runs Runs) Account(runID string, r Request) (Account, Held, error) {
 	all, held, err := runs.Read(runID, r)
 	if err != nil {
 		return all, held, err
@@ -385,7 +378,7 @@ func (runs Runs[A]) Account(runID string, r Request) (A, Held, error) {
 	held = held.ofOne(r)
 	r.Want = slices.DeleteFunc(slices.Clone(r.Want), func(p Part) bool { return p == HeadOf }) // that of the newest run is the agent's
 	for len(r.Want) > 0 && !held.Reaches(r) {
-		var earlier A
+		var earlier Account
 		var heldEarlier Held
 		if runID, err = runs.Before(held.Run); err == nil && runID != "" {
 			earlier, heldEarlier, err = runs.Read(runID, r)

@@ -132,4 +132,6 @@ type Move struct {
 type EndedExecution struct {
 	Number int    `json:"execution_number"`
 	RunID  string `json:"run_id"`
+	// Log is the transcript as the execution left it.
+	Log domain.LogRef `json:"log"`
 }

@@ -163,7 +163,7 @@ func (r accountReader) runs(ctx context.Context) (account.Account, account.Held,
 	ahead := readAhead{accountReader: r, begun: map[string]chan runAccount{}}
 	defer ahead.reading.Wait()
 	defer cancel()
-	runs := account.Runs[account.Account]{Gone: deleted}
+	runs := account.Runs{Gone: deleted}
 	runs.Before = func(run account.Run) (string, error) {
 		if run.Previous != "" {
 			return run.Previous, nil

@@ -18,10 +18,8 @@ var (
 		domain.StatusPending: "an execution that exists is never pending",
 	}
 	noScenarioOfEvent = map[domain.EventType]string{
-		domain.EventMessageUnsent:     "a scenario takes no message back; testsuite/whole does",
 		domain.EventHookCalled:        "a scenario's hooks are no activities; testsuite/whole has some that are",
 		domain.EventToolCallWaiting:   "a scenario's tools wait for nothing; testsuite/whole has some that do",
-		domain.EventToolCallRetried:   "a scenario's workers do not fail; testsuite/whole has some that do",
 		domain.EventSubagentSpawning:  "a scenario is one agent; testsuite/whole has trees of them",
 		domain.EventSubagentGranted:   "a scenario is one agent; testsuite/whole has trees of them",
 		domain.EventSubagentCompleted: "a scenario is one agent; testsuite/whole has trees of them",

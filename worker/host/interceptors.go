@@ -69,8 +69,17 @@ func (f *feeder) scheduled(ctx workflow.Context, name string, args []any) {
 	default:
 		return
 	}
+	run := workflow.GetInfo(ctx).WorkflowExecution
 	if log, resolved, ok := workflows.Transcript(ctx); ok {
-		f.cache.Feed(workflow.GetInfo(ctx).WorkflowExecution.ID, log, resolved)
+		f.cache.Feed(run.ID, log, resolved)
+	}
+	if record, ok := args[0].(contract.RecordRequest); ok && (record.Ended == nil || record.Ended.RunID == run.RunID) {
+		request := transcript.Wants(record)
+		all := request
+		all.Unbounded = true
+		if page, ok := workflows.Account(ctx, all); ok {
+			f.cache.FeedAccount(run, request, page)
+		}
 	}
 }
 

@@ -142,15 +142,23 @@ type scenarioEvent struct {
 	Stop   contract.StopMode `yaml:"stop"`
 	Pause  bool              `yaml:"pause"`
 	Resume bool              `yaml:"resume"`
-	// Approve and Deny name the tool of the call that waits.
-	Approve string         `yaml:"approve"`
-	Deny    string         `yaml:"deny"`
-	Answer  string         `yaml:"answer"`
-	Extend  yaml.Node      `yaml:"extend"`
-	GoOn    yaml.Node      `yaml:"go_on"`
-	Send    string         `yaml:"send"`
-	Steer   string         `yaml:"steer"`
-	Resolve domain.Verdict `yaml:"resolve"`
+	// Approve, ApproveAlways and Deny name the tool of the call that waits. Approve lets it run with the arguments of Edit, where
+	// there are any.
+	Approve       string         `yaml:"approve"`
+	Edit          string         `yaml:"edit"`
+	ApproveAlways string         `yaml:"approve_always"`
+	Deny          string         `yaml:"deny"`
+	Answer        string         `yaml:"answer"`
+	Extend        yaml.Node      `yaml:"extend"`
+	GoOn          yaml.Node      `yaml:"go_on"`
+	Send          string         `yaml:"send"`
+	Steer         string         `yaml:"steer"`
+	Queue         string         `yaml:"queue"`
+	Unsend        bool           `yaml:"unsend"`
+	Clear         bool           `yaml:"clear"`
+	Resolve       domain.Verdict `yaml:"resolve"`
+	// Kill has the worker die.
+	Kill bool `yaml:"kill"`
 }
 
 func (t scenarioTool) tool(name string) tool.Tool {
@@ -184,8 +192,12 @@ func (e scenarioEvent) event(t testing.TB) testsuite.Event {
 		return testsuite.PauseAt(e.At)
 	case e.Resume:
 		return testsuite.ResumeAt(e.At)
+	case e.Edit != "":
+		return testsuite.ApproveEditedAt(e.At, e.Approve, e.Edit)
 	case e.Approve != "":
 		return testsuite.ApproveAt(e.At, e.Approve)
+	case e.ApproveAlways != "":
+		return testsuite.ApproveAlwaysAt(e.At, e.ApproveAlways)
 	case e.Deny != "":
 		return testsuite.DenyAt(e.At, e.Deny, "not today")
 	case e.Answer != "":
@@ -194,6 +206,14 @@ func (e scenarioEvent) event(t testing.TB) testsuite.Event {
 		return testsuite.ResolveAt(e.At, e.Resolve, "")
 	case e.Steer != "":
 		return testsuite.SteerAt(e.At, e.Steer)
+	case e.Queue != "":
+		return testsuite.QueueAt(e.At, e.Queue)
+	case e.Unsend:
+		return testsuite.UnsendAt(e.At)
+	case e.Clear:
+		return testsuite.ClearAt(e.At)
+	case e.Kill:
+		return testsuite.KillAt(e.At)
 	case e.Send != "":
 		return testsuite.SendAt(e.At, e.Send)
 	case !e.Extend.IsZero():
