@@ -35,11 +35,28 @@ func accountOf(r Record) (account.Account, error) {
 	return a, nil
 }
 
-// recordOf reads the record out of the account of one execution that has ended, and refuses an account of anything else.
-func recordOf(a account.Account) (Record, error) {
+// readRecord reads the record out of an account that somebody else may have written.
+func readRecord(a account.Account) (Record, error) {
 	if err := domain.CheckRecorded(a); err != nil {
 		return Record{}, err
 	}
+	r, err := recordOf(a)
+	if err != nil {
+		return r, err
+	}
+	if err := domain.CheckRecorded(&r.FinalState); err != nil {
+		return r, fmt.Errorf("executions[0].final_state.%w", err)
+	}
+	for i, step := range r.Steps {
+		if r.Steps[i], err = step.Kept(); err != nil {
+			return r, fmt.Errorf("steps[%d].%w", i, err)
+		}
+	}
+	return r, r.check()
+}
+
+// recordOf is the record in the account of one execution that has ended, and refuses an account of anything else.
+func recordOf(a account.Account) (Record, error) {
 	if a.Head == nil {
 		return Record{}, invalid("head", "is missing")
 	}
@@ -58,17 +75,12 @@ func recordOf(a account.Account) (Record, error) {
 		return Record{}, invalid("executions[0].final_state", "is missing")
 	}
 	var state domain.AgentState
-	if err := cmp.Or(domain.DecodeInto(e.State, &state), domain.CheckRecorded(&state)); err != nil {
+	if err := domain.DecodeInto(e.State, &state); err != nil {
 		return Record{}, fmt.Errorf("executions[0].final_state.%w", err)
 	}
-	steps := a.StepExecutions()
 	for i, step := range a.Steps {
 		if step.Execution != e.Number {
 			return Record{}, invalid(fmt.Sprintf("steps[%d].execution_number", i), "is %d, and that of the execution %d", step.Execution, e.Number)
-		}
-		var err error
-		if steps[i], err = step.Kept(); err != nil {
-			return Record{}, fmt.Errorf("steps[%d].%w", i, err)
 		}
 	}
 	e.State, e.Imported, e.Prior, e.MoreSignals = nil, a.Imported, state.Execution.ExecutionCounts.Prior, state.Execution.Continuation.More
@@ -76,5 +88,5 @@ func recordOf(a account.Account) (Record, error) {
 	head := account.Head{AgentID: a.Head.AgentID, Name: a.Head.Name, Parent: a.Head.Parent}
 	head.Run = account.Run{WorkflowID: domain.WorkflowID(cmp.Or(head.Name, head.AgentID.String())), ID: e.RunID, First: a.Head.Run.First}
 	head.Configuration.Changes = a.Head.Configuration.ChangesBetween(0, e.Number)
-	return Record{Execution: e, Head: head, FinalState: state, Steps: steps, Messages: a.Messages, Events: a.Events, Missing: a.Missing}, nil
+	return Record{Execution: e, Head: head, FinalState: state, Steps: a.StepExecutions(), Messages: a.Messages, Events: a.Events, Missing: a.Missing}, nil
 }

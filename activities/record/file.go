@@ -9,6 +9,7 @@ import (
 	"io"
 	"iter"
 	"reflect"
+	"sync"
 	"unicode/utf8"
 
 	"github.com/klauspost/compress/zstd"
@@ -104,13 +105,20 @@ func write(w io.Writer, all ...json.Marshaler) error {
 }
 
 func compressed(w io.Writer, lines ...json.Marshaler) error {
-	// Most records are small: an encoder of the default level clears 10 MB of memory for each.
-	z, err := zstd.NewWriter(w, zstd.WithEncoderConcurrency(1), zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithWindowSize(window), zstd.WithLowerEncoderMem(true))
-	if err != nil {
-		return err
-	}
+	z := encoders.Get().(*zstd.Encoder)
+	defer encoders.Put(z)
+	z.Reset(w)
 	return errors.Join(write(z, lines...), z.Close())
 }
+
+// encoders are used again: each begins with MB of memory to be cleared, and most records are small.
+var encoders = sync.Pool{New: func() any {
+	z, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithWindowSize(window), zstd.WithLowerEncoderMem(true))
+	if err != nil {
+		panic(err) // of an option that it does not take
+	}
+	return z
+}}
 
 // All reads a file from its beginning, each time that it is ranged over, one record at a time. The file is right only where
 // no error comes: its last line may yet say that it was changed. No error is followed by anything.
@@ -286,11 +294,7 @@ func decoded(text []byte) (any, error) {
 	if a.Head != nil && a.Head.Position.Moved != nil {
 		return positionIn(a)
 	}
-	r, err := recordOf(a)
-	if err == nil {
-		err = r.check()
-	}
-	return r, err
+	return readRecord(a)
 }
 
 // keeps refuses what is read and, once it was written again, no more: whoever made a file may leave out what we always write.
