@@ -15,7 +15,7 @@
 //
 // Its main type is [Env]. A [Fake] stands in for a tool that the test must not
 // really call. [StopAt], [SendAt], [PauseAt], [ExtendAt] and their kin do
-// something while the agent runs. Hooks and compilers run as they do on a worker,
+// something while the agent runs; [KillAt] kills its worker. Hooks and compilers run as they do on a worker,
 // and each execution of a [Run] has its events.
 //
 // Its one rule: only the model is played. What a test sees of budgets, stops,
@@ -26,8 +26,8 @@
 // histories against the workflow and hooks as they are now, and fail where
 // something else would be done.
 //
-// What it cannot show, because it has no server and one worker that never dies:
-// crashes, continuing as new, storage, and how long anything takes. The clock of
+// What it cannot show, because it has no server: what a worker's death does to the
+// workflow itself, continuing as new, storage, and how long anything takes. The clock of
 // the workflow moves from one timer to the next, so the times in steps say
 // nothing; a delay that a provider asks for is not kept, the attempt comes by
 // the retry policy. For crashes there is `go run ./testsuite/proof chaos`.
