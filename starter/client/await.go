@@ -138,7 +138,7 @@ func (c *Client) askForEnd(ctx context.Context, t *target) (*contract.Outcome, e
 		Namespace:           c.cfg.Namespace,
 		WorkflowExecution:   &commonpb.WorkflowExecution{WorkflowId: t.workflowID()},
 		FirstExecutionRunId: t.firstRunID(),
-		WaitPolicy:          &updatepb.WaitPolicy{LifecycleStage: enumspb.UPDATE_WORKFLOW_EXECUTION_LIFECYCLE_STAGE_COMPLETED},
+		WaitPolicy:          &updatepb.WaitPolicy{LifecycleStage: enumspb.UPDATE_WORKFLOW_EXECUTION_LIFECYCLE_STAGE_ACCEPTED},
 		Request: &updatepb.Request{
 			Meta:  &updatepb.Meta{UpdateId: contract.AwaitID(t.asked), Identity: c.cfg.By.Identity},
 			Input: &updatepb.Input{Name: string(contract.UpdateAwait), Args: input},
@@ -146,7 +146,9 @@ func (c *Client) askForEnd(ctx context.Context, t *target) (*contract.Outcome, e
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	go c.lookForEnd(ctx, *t, cancel)
+	looking, taken := context.WithCancel(ctx)
+	defer taken()
+	go c.lookForEnd(looking, *t, cancel)
 	for {
 		call, done := context.WithTimeout(ctx, askedFor)
 		response, err := c.temporal.WorkflowService().UpdateWorkflowExecution(call, request)
@@ -161,11 +163,15 @@ func (c *Client) askForEnd(ctx context.Context, t *target) (*contract.Outcome, e
 			}
 			return reply.Outcome, err
 		}
+		if response.GetStage() >= enumspb.UPDATE_WORKFLOW_EXECUTION_LIFECYCLE_STAGE_ACCEPTED {
+			taken()
+			request.WaitPolicy.LifecycleStage = enumspb.UPDATE_WORKFLOW_EXECUTION_LIFECYCLE_STAGE_COMPLETED
+		}
 	}
 }
 
-// lookForEnd looks whether the server has ended the workflow, until a worker has taken the question: as long as none has, a
-// workflow task waits. It calls found where the workflow is not to be waited for any more. It looks once a second where
+// lookForEnd looks whether the server has ended the workflow, until a worker has taken the question, when ctx ends. It calls
+// found where the workflow is not to be waited for any more. It looks once a second where
 // nothing happens, and less and less often where the history grows: workers are busy, and will come to the question.
 func (c *Client) lookForEnd(ctx context.Context, t target, found context.CancelFunc) {
 	pause, events, quiet := lookAgain, t.info().GetHistoryLength(), 0
@@ -174,8 +180,6 @@ func (c *Client) lookForEnd(ctx context.Context, t target, found context.CancelF
 		switch {
 		case err != nil && !deleted(err):
 			continue // the server is away, or slow
-		case err == nil && s.open() && s.GetPendingWorkflowTask() == nil:
-			return
 		case err != nil || !s.open() || s.tellsEnd(t.asked) || looks == 1 && !c.goesOn(ctx, t):
 			found()
 			return
