@@ -1,6 +1,7 @@
 package workflows
 
 import (
+	"cmp"
 	"encoding/json"
 	"time"
 
@@ -27,20 +28,14 @@ func newAgent(root workflow.Context, listen func(domain.Event)) *agent {
 	return a
 }
 
-func (a *agent) create(in *contract.SessionInput, given *domain.StartOptions) (err error) {
-	var parent domain.AgentID
-	if in.Parent != nil {
-		parent = in.Parent.AgentID
+// create is for an agent that has done nothing yet, of which all is checked.
+func (a *agent) create(in *contract.SessionInput) {
+	parent := cmp.Or(in.Parent, &contract.Parent{}).AgentID
+	a.state = domain.NewAgentState(in.AgentID, parent, a.now(), in.Definition.Model)
+	a.instruct(in.Definition)
+	if in.Options != nil {
+		a.state = must(a.state.WithTrusted(in.Options.Trusted, a.now()))
 	}
-	a.state = domain.NewAgentState(in.AgentID, parent, a.now(), in.Definition.Model).
-		WithSystemPrompt(in.Definition.SystemPrompt, a.now())
-	if in.Definition.Format.Type != "" {
-		a.state, err = a.state.WithResponseFormat(in.Definition.Format, a.now())
-	}
-	if given != nil && err == nil {
-		a.state, err = a.state.WithTrusted(given.Trusted, a.now())
-	}
-	return err
 }
 
 // resume takes over what an earlier run has handed on. Of its completed steps that run has all but the last whole: cut counts those
@@ -56,20 +51,16 @@ func (a *agent) resume(carry contract.Carry) error {
 }
 
 // fork takes over the state of an agent that has done nothing yet but has an origin in another one.
-func (a *agent) fork(in *contract.SessionInput, carry contract.Carry, given *domain.StartOptions) error {
-	if err := a.resume(carry); err != nil {
+func (a *agent) fork(in *contract.SessionInput, carry contract.Carry) (err error) {
+	if err = a.resume(carry); err != nil {
 		return err
 	}
 	origin := a.state.Origin
 	if origin == nil || !a.state.Execution.IsZero() || a.state.SessionAccount != nil || a.state.ExecutionCount > 0 || a.state.AgentID != in.AgentID || origin.ExecutionID != in.Fork.Origin.ExecutionID {
 		return domain.Errorf(domain.Invalid, "fork: the state is none of a new agent that goes on from %s; fork with a client of Everstep", in.Fork.Origin.ExecutionID)
 	}
-	if given == nil {
-		return nil
-	}
-	state, err := a.state.WithTrusted(given.Trusted, a.now())
-	if err == nil {
-		a.state = state
+	if in.Options != nil {
+		a.state, err = a.state.WithTrusted(in.Options.Trusted, a.now())
 	}
 	return err
 }
@@ -127,9 +118,7 @@ func (a *agent) shown() domain.AgentState {
 
 // remember keeps a tool's note for the session.
 func (a *agent) remember(key string, note json.RawMessage) {
-	if state, err := a.state.WithMetadata(key, note, a.now()); err == nil { // a worker has seen that it is JSON
-		a.state = state
-	}
+	a.state, _ = a.state.WithMetadata(key, note, a.now()) // a worker has seen that it is JSON
 }
 
 // instruct has the model told what a definition says, which was checked, from an execution's beginning on.
@@ -279,11 +268,11 @@ func (a *agent) note(what string) { a.log.note(what) }
 // emit adds an event of the agent's.
 func (a *agent) emit(kind domain.EventType, data any) { a.log.emit(a.state, kind, data) }
 
-// must unwraps a change that the loop's own order makes possible. An error is a fault
+// must unwraps a change that the loop's own order makes possible, or what was decoded and so can be encoded. An error is a fault
 // of the loop: the panic keeps the execution as it is until a mended worker comes.
-func must(state domain.AgentState, err error) domain.AgentState {
+func must[T any](made T, err error) T {
 	if err != nil {
 		panic(err)
 	}
-	return state
+	return made
 }

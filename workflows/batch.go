@@ -23,8 +23,6 @@ type toolBatch struct {
 	// when the last of them was denied.
 	denied int64
 	limit  domain.LimitUse
-	// edited are those that people have edited and that hooks have not seen yet.
-	edited []*call
 	// relimiting says that a worker is asked which limits hold.
 	relimiting bool
 }
@@ -45,8 +43,8 @@ type call struct {
 	effect domain.Digest
 	// approval is the wait for a person's approval; nil: nobody is asked.
 	approval *openWait
-	// reviewed says that hooks have seen it as a person has edited it, and objection is what they said against it.
-	reviewed  bool
+	// toReview says that hooks are to see it as a person has edited it, and objection is what they said against it.
+	toReview  bool
 	objection *domain.Error
 	// standing is the standing approval by which it runs; zero: none.
 	standing domain.Wait
@@ -157,9 +155,6 @@ func (b *toolBatch) deny() {
 	b.denied++
 	b.limit, _ = b.session.budget.ledger().UseOf(domain.LimitToolCalls, b.agent.now())
 }
-
-// askReview has hooks see a call that a person has edited.
-func (b *toolBatch) askReview(c *call) { b.edited = append(b.edited, c) }
 
 // publishWaits says what waits for people where that has changed.
 func (b *toolBatch) publishWaits() {

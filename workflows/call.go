@@ -49,7 +49,10 @@ func (c *call) check() *domain.Error {
 	finish := b.step.content.Response.Finish
 	left, limited := b.session.budget.left(domain.LimitToolCalls)
 	_, known := b.config.Resolved.Tool(c.made.Name)
-	unresolved, unspawned := c.blockedByOutcome(), cmp.Or(c.refusedSpawn(), c.refusedHandoff())
+	unresolved, unfit := c.blockedByOutcome(), c.refusedSpawn()
+	if c.handsOff() {
+		unfit = domain.CheckHandoff(c.made)
+	}
 	ruling := b.config.ruling(c.made)
 	switch {
 	case finish == domain.FinishLength:
@@ -60,8 +63,8 @@ func (c *call) check() *domain.Error {
 		return notRun("no tools are available in this step; answer without")
 	case c.position >= domain.MaxStepCalls:
 		return notRun("a step may make at most %d calls", domain.MaxStepCalls)
-	case unspawned != nil:
-		return unspawned
+	case unfit != nil:
+		return unfit
 	case !known && c.made.Wraps():
 		return domain.CodedErrorf(domain.Invalid, domain.CodeUnknownTool,
 			"unknown tool %q, and not all that is meant by it exists: call tools directly by their names, several in one turn; the tools are: %s",
@@ -89,12 +92,23 @@ func (c *call) run(ctx workflow.Context) {
 			b.noteRunning()
 		}
 	}
-	if why != nil {
+	switch {
+	case why != nil:
 		b.agent.counted(-1)
 		c.block(why)
-	} else {
-		c.perform(ctx)
-		b.step.completed(c.position, c.made)
+	case c.handsOff():
+		c.end(c.handOff(ctx))
+	case c.spawns():
+		c.performSpawn(ctx)
+	default:
+		c.conclude(ctx, c.make(ctx))
+	}
+	if done := c.execution(); why == nil {
+		completed := domain.ToolCallCompleted{EventCall: c.event(), Milliseconds: done.Duration().Milliseconds()}
+		if done.Error != nil {
+			completed.Kind, completed.Code = done.Error.Kind, done.Error.Code
+		}
+		b.agent.emit(domain.EventToolCallCompleted, completed)
 	}
 	c.phase = callOver
 	b.session.children.over(c.id)
@@ -115,8 +129,9 @@ func (c *call) awaitStart(ctx workflow.Context) *domain.Error {
 		}
 		c.effect = c.ownEffect()
 	}
-	if why := c.awaitEffect(ctx); why != nil {
-		return why
+	busy := func() bool { return c.batch.underWay(c.effect) }
+	if busy() && !c.awaitTurn(ctx, forEffect, func() bool { return !busy() }) {
+		return notRun("the execution was stopped while another call of the same was under way")
 	}
 	var why *domain.Error
 	switch {
@@ -125,29 +140,22 @@ func (c *call) awaitStart(ctx workflow.Context) *domain.Error {
 	case c.handsOff():
 		why = c.awaitOthers(ctx)
 	}
-	if why != nil {
-		return why
+	if why = cmp.Or(why, c.blockedByOutcome()); why == nil && !c.standing.IsZero() && !c.stands(c.standing.AskedBy) {
+		return domain.CodedErrorf(domain.Denied, domain.CodeDenied, "denied: its standing approval was revoked before the call began").From("approvals")
 	}
-	return cmp.Or(c.blockedByOutcome(), c.revoked()) // it may have become so meanwhile
+	return why
 }
 
+// start records that the call starts, and the standing approval by which it does.
 func (c *call) start() {
 	c.phase = callStarted
-	c.noteStanding()
+	if approved := c.standing; !approved.IsZero() {
+		c.batch.step.waitChanged(c.position, approved)
+		approved.ToolExecutionID, approved.Tool = c.id, c.made.Name
+		c.batch.agent.emitWaitClosed(approved)
+	}
 	c.batch.step.callStarted(c.position, c.tool().Effect)
 	c.batch.agent.emit(domain.EventToolCallStarted, c.event())
-}
-
-// perform makes a call, has a sub-agent work or hands the conversation over, and writes down what came of it.
-func (c *call) perform(ctx workflow.Context) {
-	switch {
-	case c.handsOff():
-		c.performHandoff(ctx)
-	case c.spawns():
-		c.performSpawn(ctx)
-	default:
-		c.conclude(ctx, c.make(ctx))
-	}
 }
 
 // block gives a call that may not begin its result.
@@ -163,47 +171,40 @@ func (c *call) conclude(ctx workflow.Context, reply *contract.ToolReply) {
 	b := c.batch
 	request := c.request()
 	request.Attempts = reply.Attempts
-	found, asked := c.verify(ctx, request, *reply)
-	if asked {
-		b.noteRunning()
-	}
+	found := c.verify(ctx, request, *reply)
 	verified, ok := verifiedReply(request, found)
 	if !ok {
 		c.end(*reply)
 		return
 	}
-	c.endAs(verified, b.step.content.verified(c.position, found, verified, c.cutOff, b.agent.now()))
+	b.step.content.verified(c.position, found, verified, c.cutOff, b.agent.now())
+	c.ended(verified)
 	resolved := c.execution().Wait(domain.WaitOutcome)
 	resolved.ToolExecutionID, resolved.Tool = c.id, c.made.Name
 	b.agent.emitWaitClosed(resolved)
 }
 
 // end writes what came of a call into the step. The state follows with the next keep,
-// once for all that end together, unless a later one still waits to begin. A call
-// that never ran uses up no budget.
+// once for all that end together, unless a later one still waits to begin.
 func (c *call) end(reply contract.ToolReply) {
 	reply = c.takeUnknown(reply)
-	c.endAs(reply, c.batch.step.content.called(c.position, reply, c.cutOff, c.batch.agent.now()))
-}
-
-func (c *call) performHandoff(ctx workflow.Context) {
-	reply := c.handOff(ctx)
-	c.endAs(reply, c.batch.step.content.called(c.position, reply, c.cutOff, c.batch.agent.now()))
+	c.batch.step.content.called(c.position, reply, c.cutOff, c.batch.agent.now())
+	c.ended(reply)
 }
 
 // performSpawn has a sub-agent work, and counts the calls that it made.
 func (c *call) performSpawn(ctx workflow.Context) {
-	b, ended := c.batch, c.tend(ctx)
-	c.endAs(ended.reply(), b.step.content.childEnded(c.position, ended, b.mail.CutOff(), b.agent.now()))
-	_, spent := ended.usage()
+	b, child := c.batch, c.tend(ctx)
+	b.step.content.childEnded(c.position, child, b.mail.CutOff(), b.agent.now())
+	c.ended(child.reply())
+	_, spent := child.usage()
 	b.agent.counted(spent.ToolCalls)
 	b.step.keep()
 }
 
-// endAs is end where the step's content follows from more than the reply.
-func (c *call) endAs(reply contract.ToolReply, content stepContent) {
+// ended takes the reply of a call whose end is in the step. A call that never ran uses up no budget.
+func (c *call) ended(reply contract.ToolReply) {
 	c.result = reply
-	c.batch.step.learn(content)
 	if c.execution().NotStarted {
 		c.batch.agent.counted(-1)
 	}

@@ -53,12 +53,10 @@ func (c *call) make(ctx workflow.Context) *contract.ToolReply {
 			return &a.reply
 		}
 		ended := func() bool { return c.stepStopped() || next.untilStop && b.mail.Asked() }
-		admission, ok := b.mail.BackOffCall(ctx, next.after, ended, c.waitForPause)
-		if !ok {
-			c.markCutOff(b.mail.CutOff())
+		if !c.renew(b.mail.BackOffCall(ctx, next.after, ended, c.heldByPause(forNobody))) {
+			c.cutOff = b.mail.CutOff()
 			return &a.reply
 		}
-		c.admission = admission
 		b.noteRunning()
 	}
 }
@@ -110,23 +108,28 @@ func (a *callAttempts) attempt(ctx workflow.Context) nextAttempt {
 	a.batch.load.Add(ctx, a.size)
 	a.options.DisableEagerExecution = a.unbegun+a.request.Attempts > 0 // another worker may be able to
 	a.options.ScheduleToStartTimeout = a.turnTime()
-	reply, err := a.ask(ctx)
-	if err != nil {
-		return a.unanswered(ctx, err)
+	var reply *contract.ToolReply
+	var err error
+	if a.tool.Stateful {
+		reply, err = a.askInSession(ctx)
+	} else {
+		reply, err = a.send(ctx, &a.options, &a.request)
 	}
-	return a.replied(ctx, reply)
-}
-
-// unanswered goes on after an attempt to which no worker replied.
-func (a *callAttempts) unanswered(ctx workflow.Context, err error) nextAttempt {
+	if err == nil {
+		return a.replied(ctx, reply)
+	}
 	if refused, unasked := errors.AsType[*domain.Error](err); unasked {
 		return a.over(contract.Unanswered(refused))
 	}
 	loss := lossOf(err)
-	if loss.Strands(a.request) {
-		return a.left(ctx, loss)
+	if !loss.Strands(a.request) {
+		return a.lost(loss)
 	}
-	return a.lost(loss)
+	// Nobody took it where the limit of its tool holds.
+	a.reply = loss.ToolReply(a.request)
+	a.stranded++
+	a.options.TaskQueue = a.batch.queueNow(ctx, a.tool.Name)
+	return nextAttempt{again: true}
 }
 
 func (a *callAttempts) over(reply contract.ToolReply) nextAttempt {
@@ -171,14 +174,6 @@ func (a *callAttempts) later(at time.Time) nextAttempt {
 	return nextAttempt{again: true, after: at.Sub(a.batch.agent.now()), untilStop: true}
 }
 
-// left goes on with a call that nobody took where the limit of its tool holds.
-func (a *callAttempts) left(ctx workflow.Context, loss contract.Loss) nextAttempt {
-	a.reply = loss.ToolReply(a.request)
-	a.stranded++
-	a.options.TaskQueue = a.batch.queueNow(ctx, a.tool.Name)
-	return nextAttempt{again: true}
-}
-
 // lost goes on after an attempt that failed or whose worker was lost: with another one where the tool's effect allows it. The
 // first loss of a worker says nothing against the call, which is made again at once.
 func (a *callAttempts) lost(loss contract.Loss) nextAttempt {
@@ -213,7 +208,7 @@ func (c *call) awaitReply(ctx workflow.Context, reply contract.ToolReply) contra
 	c.batch.step.keep()
 	c.batch.publishWaits()
 	if !c.awaitPerson(ctx, asked) {
-		c.markCutOff(c.batch.mail.CutOff())
+		c.cutOff = c.batch.mail.CutOff()
 		return reply
 	}
 	said := asked.Reply()

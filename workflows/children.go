@@ -40,22 +40,16 @@ func (c *call) refusedSpawn() *domain.Error {
 
 // awaitSeat waits until one more sub-agent may run, and reserves its share. What it returns is why the sub-agent may not start.
 func (c *call) awaitSeat(ctx workflow.Context) *domain.Error {
-	children := c.batch.session.children
+	b, children, ledger := c.batch, c.batch.session.children, c.batch.session.budget.ledger
 	for children.crowded() {
 		if !c.awaitTurn(ctx, forOthers, func() bool { return !children.crowded() }) {
 			return notRun("the execution was stopped while %d other sub-agents were under way", domain.MaxAtOnce)
 		}
 	}
-	return c.seat()
-}
-
-// seat reserves the share of a sub-agent that is to start, or says why there is none for it.
-func (c *call) seat() *domain.Error {
 	spawn, wrong := c.spawn()
 	if wrong != nil {
 		return nil // it is told as what the call came to
 	}
-	b, ledger := c.batch, c.batch.session.budget.ledger
 	b.step.keep()
 	toStart := int64(b.toSpawn())
 	c.granted = true // whatever it gets, it waits for a share no more
@@ -70,7 +64,7 @@ func (c *call) seat() *domain.Error {
 			toStart = min(toStart, *free.MaxSteps)
 		}
 	}
-	b.session.children.sit(contract.SubagentView{
+	children.sit(contract.SubagentView{
 		AgentID: c.id.Subagent(), Subagent: spawn.Subagent, ToolExecutionID: c.id, Since: b.agent.now(), Grant: free.Share(toStart),
 	})
 	return nil
@@ -89,14 +83,13 @@ const keptResult, keptAnswer = 4000, 4000
 // where they are many. What was kept back for the first of them is for all.
 func (b *toolBatch) keepBack(left domain.ExecutionBudget, toStart int64) {
 	children, resolved := b.session.children, b.config.Resolved
-	if children.kept != nil {
+	if children.kept != (domain.Spent{}) {
 		return
 	}
 	input := b.session.conversation.input()
 	kept := resolved.Takes(input, 0)
 	room, most := resolved.Takes(domain.AddCost(input, toStart*keptResult), keptAnswer), left.Remaining(kept).Share(min(toStart+1, 4))
-	kept = kept.Add(room.Less(kept).AtMost(most.Whole()))
-	children.keepBack(&kept)
+	children.keepBack(kept.Add(room.Less(kept).AtMost(most.Whole())))
 }
 
 // tend has the call's sub-agent work, and says how it ended.

@@ -124,14 +124,6 @@ type heldExecution struct {
 	agent string
 }
 
-// unread counts the messages that it has left waiting.
-func (e heldExecution) unread() int {
-	if e.outcome == nil {
-		return 0
-	}
-	return e.outcome.Unread
-}
-
 func (a *archive) keep(ended heldExecution) { a.ended = append(a.ended, ended) }
 
 func (a *archive) conclude(outcome *contract.Outcome) { a.outcome = outcome }

@@ -59,8 +59,8 @@ func (o Options) execute(ctx workflow.Context, in *contract.SessionInput) (*cont
 	for s.awaitWork() && s.runExecution() {
 		s.records.recordEnded()
 	}
-	if s.run.ends() {
-		return nil, s.handover().continueAsNew(ctx)
+	if s.run.successor != nil {
+		return nil, s.run.continueAsNew(ctx)
 	}
 	s.close()
 	return s.result(), nil
@@ -71,8 +71,8 @@ func (s *session) open(ctx workflow.Context) error {
 	if err := errors.Join(s.answerQueries(), s.acceptCommands()); err != nil {
 		return err
 	}
-	s.run.inheritHead(s.headMemo())
-	s.mail.Listen(ctx, s.publishHead)
+	s.run.inheritHead()
+	s.mail.Listen(ctx, s.run.publishHead)
 	s.joinTree()
 	s.run.tellBuild()
 	return nil
@@ -84,7 +84,7 @@ func (s *session) close() {
 		s.records.recordLast()
 	}
 	s.unbind()
-	s.awaitHandlers()
+	s.run.awaitHandlers()
 	s.agent.note("ended")
 }
 
@@ -104,13 +104,9 @@ func (s *session) awaitWork() bool {
 				s.records.recordPosition(admission)
 			}
 			continue
-		case s.handover().wantsNewRun():
-			s.handover().idleInOutage()
-			if admission, ok := s.mail.Admit(mailbox.WhileIdle); ok && s.handover().carriable(admission) {
+		case s.run.wantsNext():
+			if s.run.continuesIdle() {
 				return false
-			}
-			if !s.mail.Woken() && !s.run.suffers() {
-				s.run.stay()
 			}
 			continue
 		}

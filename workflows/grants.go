@@ -56,9 +56,11 @@ func (l *granter) hopeless() bool {
 
 // Hold has the call count as one that waits for people for as long as its sub-agent waits.
 func (l *granter) Hold(on bool) {
-	if on && !l.Holds() {
+	switch {
+	case on == l.Holds():
+	case on:
 		l.call.wait(forPeople)
-	} else if !on && l.Holds() {
+	default:
 		l.call.wait(forNobody)
 	}
 }

@@ -29,14 +29,6 @@ type handoff struct {
 // handsOff reports whether the call hands the conversation over.
 func (c *call) handsOff() bool { return c.tool().Handoff != "" }
 
-// refusedHandoff is why the call cannot hand the conversation over, whatever the others come to; nil for others.
-func (c *call) refusedHandoff() *domain.Error {
-	if !c.handsOff() {
-		return nil
-	}
-	return domain.CheckHandoff(c.made)
-}
-
 // awaitOthers waits, before the conversation is handed over, until the other calls have ended, but for later ones of its
 // kind. What it returns is why the call may not begin.
 func (c *call) awaitOthers(ctx workflow.Context) *domain.Error {
@@ -93,10 +85,9 @@ func (c *call) handOff(ctx workflow.Context) contract.ToolReply {
 	b.load.Add(ctx, len(encoded)+1024)
 	options := b.session.policy.briefOptions(listTimeout, ownAttempts, "hand over to "+domain.Shorten(agent, maxSummary))
 	answer, cutOff, err := mailbox.Call(ctx, c.admission, options, contract.ListTools, request)
-	c.markCutOff(cutOff)
+	c.cutOff = cutOff
 	refused := func(why *domain.Error) contract.ToolReply {
-		why = domain.CodedErrorf(why.Kind, why.Code, "the conversation was not handed over: %s", why.Message)
-		return contract.ToolReply{Error: contract.Bounded(why), Digest: domain.DigestOf([]byte(""))}
+		return contract.Unanswered(contract.Bounded(domain.CodedErrorf(why.Kind, why.Code, "the conversation was not handed over: %s", why.Message)))
 	}
 	if err != nil {
 		return refused(lossOf(err).Err())

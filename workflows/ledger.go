@@ -24,7 +24,10 @@ type budget struct {
 // ledger is all that bounds the execution, with what was spent and granted to sub-agents until now.
 func (b *budget) ledger() domain.Ledger {
 	ledger := b.agent.state.Ledger(b.agent.now())
-	ledger.Reserved = b.children.reserved()
+	ledger.Reserved = b.children.kept
+	for _, one := range b.children.all {
+		ledger.Reserved = ledger.Reserved.Add(one.Grant.Whole())
+	}
 	return ledger
 }
 
@@ -68,21 +71,11 @@ func (b *budget) limited(use domain.LimitUse, signal domain.StopSignal) {
 type children struct {
 	// all are those that have a seat: they are under way, or about to be.
 	all []contract.SubagentView
-	// kept is what they get nothing of, once one has a seat: it is for the agent's own answer.
-	kept *domain.Spent
+	// kept is what they get nothing of, once one has a seat: it is for the agent's own answer. Zero: no share of a limited budget
+	// was given.
+	kept domain.Spent
 	// storeDown says that the newest of them to end could not be put among the records.
 	storeDown bool
-}
-
-// reserved is what they may spend, time aside, and what is kept back from them.
-func (c *children) reserved() (sum domain.Spent) {
-	if c.kept != nil {
-		sum = *c.kept
-	}
-	for _, one := range c.all {
-		sum = sum.Add(one.Grant.Whole())
-	}
-	return sum
 }
 
 // of is the sub-agent of a call; nil: it has no seat.
@@ -104,8 +97,8 @@ func (c *children) grantMore(call domain.ToolExecutionID, limit domain.Limit, mo
 	return *one
 }
 
-// keepBack sets what is kept back; nil is nothing.
-func (c *children) keepBack(kept *domain.Spent) { c.kept = kept }
+// keepBack sets what is kept back; zero is nothing.
+func (c *children) keepBack(kept domain.Spent) { c.kept = kept }
 
 // noteReport takes what one has said as it ended.
 func (c *children) noteReport(r *contract.Report) { c.storeDown = r != nil && r.StoreDown }

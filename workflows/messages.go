@@ -104,20 +104,9 @@ func (c *commands) checkRoom(request contract.SendRequest) error {
 	if c.config.stores() {
 		most = contract.MaxWaitingBytes
 	}
-	left, err := c.session.handover().room(c.config.Next)
-	if err != nil {
-		return err
-	}
-	others, err := contract.EncodedBytes(waiting)
-	if err != nil {
-		return err
-	}
-	own, err := contract.EncodedBytes(held(request))
-	if err != nil {
-		return err
-	}
-	bytes := others + own + messageMargin
-	switch most = min(most, max(left+others, 0)); {
+	others := must(contract.EncodedBytes(waiting))
+	bytes := others + must(contract.EncodedBytes(held(request))) + messageMargin
+	switch most = min(most, max(c.session.run.room(c.config.Next)+others, 0)); {
 	case len(waiting) >= contract.MaxWaitingMessages:
 		return domain.Errorf(domain.Denied, "send: %d messages wait for the agent already, and no more can; send it when some are read, or take one back with unsend", len(waiting))
 	case bytes > most:
@@ -184,15 +173,6 @@ func (s *session) emitReceived(w contract.WaitingMessage, began bool) {
 		MessageID: w.ID, Began: began, Bytes: len(w.Request.Prompt),
 		Milliseconds: s.mail.WaitedSince(w).Milliseconds(), By: domain.Starter{Program: w.Request.By}.Bounded().Program,
 	})
-}
-
-// waitingMessages are those that wait, as a status shows them.
-func (r *reader) waitingMessages() []contract.WaitingView {
-	views := []contract.WaitingView{}
-	for _, w := range r.mail.Waiting() {
-		views = append(views, w.View())
-	}
-	return views
 }
 
 func (c *commands) checkUnsend(request contract.UnsendRequest) error {

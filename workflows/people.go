@@ -1,6 +1,7 @@
 package workflows
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 	"time"
@@ -31,13 +32,10 @@ func (c *commands) checkAnswer(request contract.AnswerRequest) error {
 	if err != nil {
 		return err
 	}
-	kind := waitKindOf(w.Kind)
-	if schema, _ := kind.schema(c, w, request); schema != nil {
-		if err := c.checkTries(w, request); err != nil {
-			return err
-		}
+	if schema, _ := c.schemaOf(w, request); schema != nil {
+		err = c.checkTries(w, request)
 	}
-	if err := kind.check(c, w, request); err != nil {
+	if err = cmp.Or(err, waitKindOf(w.Kind).check(c, w, request)); err != nil {
 		return err
 	}
 	// Where no worker was up as the time went by, an answer is looked at before the end of the wait.
@@ -72,9 +70,8 @@ func (c *commands) answer(ctx workflow.Context, request contract.AnswerRequest) 
 	if err != nil {
 		return reply, err
 	}
-	kind := waitKindOf(w.Kind)
 	request.Call = w.ToolExecutionID
-	if schema, text := kind.schema(c, w, request); schema != nil {
+	if schema, text := c.schemaOf(w, request); schema != nil {
 		w.tried()
 		if err = c.checkFits(ctx, w.Tool, request, schema, text); err == nil {
 			_, err = c.waitFor(request)
@@ -86,7 +83,7 @@ func (c *commands) answer(ctx workflow.Context, request contract.AnswerRequest) 
 	if err != nil {
 		return reply, err
 	}
-	reply.Standing = kind.apply(c, w, request)
+	reply.Standing = waitKindOf(w.Kind).apply(c, w, request)
 	reply.Number, reply.Wait, reply.UnknownOutcomes = c.agent.state.ExecutionCount, w.Wait, len(c.agent.state.UnresolvedOutcomes())
 	if !w.Kind.Rule().Outlasts {
 		reply.Wait = w.Recorded()

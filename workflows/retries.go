@@ -79,15 +79,9 @@ func (p *policy) backoff(tries int) time.Duration {
 // withJitter makes a delay up to a quarter longer, by the execution, the step, the call's
 // position in it and how often it was tried: the same on replay, another for others.
 func (p *policy) withJitter(delay time.Duration, tries, position int) time.Duration {
-	return delay + p.jitter(delay, tries, position)
-}
-
-// jitter is what is added to the delay before a retry, up to a quarter of it. It comes from the id of the call, so that it
-// differs from call to call and is the same on replay.
-func (p *policy) jitter(delay time.Duration, tries, position int) time.Duration {
 	id := p.agent.state.Execution.ID.Step(p.agent.state.StepCount() + 1).Tool(position).UUID
 	chance := time.Duration(id[9+tries%7]) // the bytes before are not all random
-	return min(delay, longestBackoff) / 4 * chance / 255
+	return delay + min(delay, longestBackoff)/4*chance/255
 }
 
 // afterLoss is how long a call waits at least that has lost its worker more than once, and may be why: the inferences that

@@ -19,11 +19,7 @@ type stepRun struct {
 	conversation *transcript
 	execution    domain.ExecutionID
 	content      stepContent
-	// unkept says that the state does not have all of the content yet.
-	unkept bool
-	phase  phase
-	// attempts are those at its inferences.
-	attempts attempts
+	phase        phase
 	// request is what hooks and guards want of its inference; at is the index of the
 	// message that holds the calls.
 	request hook.Request
@@ -105,14 +101,10 @@ func (t *stepRun) summary(of string) string {
 	return fmt.Sprintf("step %d · %s", t.content.Number, of)
 }
 
-func (t *stepRun) enter(p phase) { t.phase = p }
-
-func (t *stepRun) asks(model string) { t.content.Model, t.unkept = model, true }
-
-// reads notes what the model is sent for the step's answer.
-func (t *stepRun) reads(input domain.StepInput) { t.content.Input, t.unkept = input, true }
-
-func (t *stepRun) setRequest(request hook.Request) { t.request = request }
+// asks notes which model is asked, and what it is sent for the step's answer.
+func (t *stepRun) asks(model string, input domain.StepInput) {
+	t.content.Model, t.content.Input = model, input
+}
 
 // addWhatWaited adds the messages that hooks have added while calls ran, now that all of them have results.
 func (t *stepRun) addWhatWaited() {
@@ -124,60 +116,38 @@ func (t *stepRun) addWhatWaited() {
 	t.keep()
 }
 
-// learn takes the step's content with one more thing in it.
-func (t *stepRun) learn(content stepContent) { t.content, t.unkept = content, true }
-
-func (t *stepRun) keep() {
-	if t.unkept {
-		t.agent.keep(&t.content.AgentStep, t.conversation.Log())
-		t.unkept = false
-	}
-}
+// keep has the state hold the step as far as it has come.
+func (t *stepRun) keep() { t.agent.keep(&t.content.AgentStep, t.conversation.Log()) }
 
 // say adds a message of the step to the transcript and to the step's output.
 func (t *stepRun) say(section string, m domain.Message, digest domain.Digest, tag domain.Tag) {
 	m.ID = t.content.ID.Message(len(t.content.Output))
 	tag.AgentID, tag.ExecutionID, tag.StepID = t.session.in.AgentID, t.execution, t.content.ID
 	t.content.Output = append(t.content.Output, t.conversation.add(section, m, digest, tag, t.agent.now()))
-	t.unkept = true
 }
 
 func (t *stepRun) takeCalls(calls []domain.ToolCall, at int) { t.calls, t.at = calls, at }
 
-func (t *stepRun) callAs(i int, call domain.ToolCall) {
-	t.content.ToolExecutions[i].Call, t.unkept = call, true
-}
+func (t *stepRun) callAs(i int, call domain.ToolCall) { t.content.ToolExecutions[i].Call = call }
 
 func (t *stepRun) callStarted(i int, effect domain.Effect) {
-	t.content.ToolExecutions[i].StartedAt, t.content.ToolExecutions[i].Effect, t.unkept = t.agent.now(), effect, true
+	t.content.ToolExecutions[i].StartedAt, t.content.ToolExecutions[i].Effect = t.agent.now(), effect
 }
 
 func (t *stepRun) waitChanged(i int, w domain.Wait) {
-	t.content.ToolExecutions[i], t.unkept = t.content.ToolExecutions[i].WithWait(w), true
+	t.content.ToolExecutions[i] = t.content.ToolExecutions[i].WithWait(w)
 }
 
 func (t *stepRun) callChanged(i int, value string, err *domain.Error) {
 	execution := &t.content.ToolExecutions[i]
-	execution.Value, execution.ResultDigest, execution.Error, t.unkept = value, domain.Digest{}, err, true
+	execution.Value, execution.ResultDigest, execution.Error = value, domain.Digest{}, err
 }
 
 func (t *stepRun) repeatFor(why repeat) { t.repeat = why }
 
 func (t *stepRun) halt() { t.stopped = true }
 
-func (t *stepRun) hookFailed() { t.stopped, t.hooked.failed = true, true }
-
 func (t *stepRun) blockedBy(hook string) { t.hooked.blocker = hook }
-
-// completed tells that a call has ended.
-func (t *stepRun) completed(i int, call domain.ToolCall) {
-	done := t.content.ToolExecutions[i]
-	event := domain.ToolCallCompleted{EventCall: eventCall(done.ID, call.Name), Milliseconds: done.Duration().Milliseconds()}
-	if done.Error != nil {
-		event.Kind, event.Code = done.Error.Kind, done.Error.Code
-	}
-	t.agent.emit(domain.EventToolCallCompleted, event)
-}
 
 // maxHooked bounds what the hooks of one step that are activities may put into
 // history, which only a new run takes off. Nothing is left out to stay below it:

@@ -35,10 +35,6 @@ const (
 	tried
 )
 
-func newTranscript(config *configuration) *transcript {
-	return &transcript{Conversation: conversation.New(config.Definition.Compiler), config: config}
-}
-
 func (t *transcript) resume(carry contract.CarriedConversation, compiler domain.Compiler, chain []domain.ExecutionID) (err error) {
 	t.from, t.before = carry.From, carry.EditsBefore
 	t.Conversation, err = conversation.FromCarry(carry, compiler, chain)
@@ -99,11 +95,11 @@ func (t *transcript) forget() { t.Conversation = t.WithOtherModel() }
 // force has the conversation made shorter before the next inference, and unforce
 // ends that. It answers false where that was tried.
 func (t *transcript) force() bool {
-	first := t.forcing == unforced
-	if first {
-		t.forcing = forced
+	if t.forcing != unforced {
+		return false
 	}
-	return first
+	t.forcing = forced
+	return true
 }
 
 func (t *transcript) unforce() {
@@ -115,10 +111,6 @@ func (t *transcript) unforce() {
 // input is how many tokens the next inference reads.
 func (t *transcript) input() int64 { return t.Input(t.config.Resolved) }
 
-// crowded reports whether the next inference nears the window, or whether the
-// conversation has to become shorter.
-func (t *transcript) crowded() bool { return t.Crowded(t.config.Resolved, t.forcing == forced) }
-
 // clear has old tool results shown by a note, and reports whether that is enough.
 func (t *transcript) clear() bool {
 	t.Conversation = t.WithResultsCleared(t.config.Resolved)
@@ -127,11 +119,6 @@ func (t *transcript) clear() bool {
 
 func (t *transcript) refused(window int64) {
 	t.Conversation = t.WithRefused(t.config.Resolved, window)
-}
-
-// plan says what to sum up, if anything is worth it.
-func (t *transcript) plan() (conversation.SummaryPlan, bool) {
-	return t.PlanSummary(t.config.Resolved)
 }
 
 func (t *transcript) summed(plan conversation.SummaryPlan) {
@@ -147,21 +134,15 @@ func (t *transcript) store() domain.MessageStore {
 	return t.gathered.store
 }
 
-type sourceKey struct{}
-
-// A source is what activities refer to.
-type source struct {
-	talk   *transcript
-	config *configuration
-}
+type transcriptKey struct{}
 
 // Transcript returns what an activity scheduled with ctx refers to: the
 // transcript and the definition in force. It is for the worker's interceptor,
 // which feeds a cache with it; nothing flows back.
 func Transcript(ctx workflow.Context) (domain.Log, contract.Resolved, bool) {
-	s, ok := ctx.Value(sourceKey{}).(source)
-	if !ok || s.config.Resolved == nil {
+	t, ok := ctx.Value(transcriptKey{}).(*transcript)
+	if !ok || t.config.Resolved == nil {
 		return domain.Log{}, contract.Resolved{}, false
 	}
-	return s.talk.Log(), *s.config.Resolved, true
+	return t.Log(), *t.config.Resolved, true
 }

@@ -86,18 +86,13 @@ func (m *Mailbox) Interrupted() bool { return m.scope.Err() != nil }
 // BackOff waits before something of the step is tried again, and reports whether
 // it may be: a stop of mode now ends the wait and refuses it.
 func (m *Mailbox) BackOff(delay time.Duration) bool {
+	never := func() bool { return false }
 	if m.ending { // hooks have their say all the same
-		return m.sleep(m.root, delay)
+		m.waitFor(m.root, delay, never)
+		return true
 	}
-	return m.sleep(m.scope, delay) && !m.CutOff()
-}
-
-// sleep waits before a retry, in the run's own coroutine, and takes signals meanwhile. It reports false where the wait was cut
-// short because the context was cancelled, by a stop of mode now.
-func (m *Mailbox) sleep(ctx workflow.Context, delay time.Duration) bool {
-	timer := workflow.NewTimer(ctx, delay)
-	m.WaitUntil(timer.IsReady)
-	return timer.Get(m.root, nil) == nil
+	m.waitFor(m.scope, delay, never)
+	return !m.CutOff() && !m.Interrupted()
 }
 
 // waitFor waits, in the coroutine of ctx, for a time or until something ends that before.
@@ -116,15 +111,12 @@ func (m *Mailbox) Idle(longest time.Duration, over func() bool) {
 // BackOffUnlessStopped waits before the model is asked again, and reports whether it may
 // be. Nothing is under way meanwhile, so any stop ends the wait and refuses it.
 func (m *Mailbox) BackOffUnlessStopped(delay time.Duration) bool {
-	stopped := func() bool { return m.CutOff() || m.stops() }
+	stopped := func() bool { return m.CutOff() || m.stops() || m.Interrupted() }
 	if stopped() {
 		return false
 	}
-	pause, cancel := workflow.WithCancel(m.scope)
-	defer cancel()
-	timer := workflow.NewTimer(pause, delay)
-	m.WaitUntil(func() bool { return timer.IsReady() || m.stops() })
-	return !stopped() && timer.Get(m.root, nil) == nil
+	m.waitFor(m.scope, delay, m.stops)
+	return !stopped()
 }
 
 // admitCall waits, in the coroutine of a call, as that has to before it begins, and returns the admission to begin it. A stop
@@ -192,16 +184,14 @@ func (m *Mailbox) LastAdmission() Admission { return Admission{mail: m, scope: m
 // step that waits for people might never end. It answers false where a stop did.
 func (m *Mailbox) AwaitDecision(ctx workflow.Context, until time.Time, answered, stopped func() bool) (decided bool) {
 	over := func() bool { return m.Asked() || stopped() }
-	expired := func() bool { return false }
-	if m.DrainSignals(); !until.IsZero() && !answered() && !over() {
-		pause, cancel := workflow.WithCancel(ctx)
-		defer cancel()
-		timer := workflow.NewTimer(pause, max(until.Sub(m.now()), 0))
-		expired = timer.IsReady
+	ended := func() bool { return answered() || over() }
+	if m.DrainSignals(); until.IsZero() {
+		m.wait(ctx, ended)
+	} else if !ended() {
+		m.waitFor(ctx, max(until.Sub(m.now()), 0), ended)
 	}
-	m.wait(ctx, func() bool { return answered() || over() || expired() })
 	m.DrainSignals()
-	return answered() || expired() && !over()
+	return answered() || !over()
 }
 
 // Await schedules an activity from the workflow's main coroutine and waits for
