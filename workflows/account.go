@@ -183,13 +183,13 @@ func (r *reader) revision() domain.Digest {
 func (r *reader) accountHead() account.Head {
 	head := account.Head{
 		AgentID: r.session.in.AgentID, Name: r.session.in.Name, Run: r.session.run.ownRun(),
-		Doing: r.agent.log.doing, Since: r.agent.log.since, Lacking: r.agent.log.lacking, InferenceFailure: r.agent.log.failure, Open: r.session.in.Name != "" && !r.mail.Closed(), Begun: r.mail.Posted(), Settings: r.mail.Settings,
+		Doing: r.agent.doing, Since: r.agent.since, Lacking: r.agent.lacking, InferenceFailure: r.agent.failure, Open: r.session.in.Name != "" && !r.mail.Closed(), Begun: r.mail.Posted(), Settings: r.mail.Settings,
 		Position: account.Position{
 			Length: r.conversation.Len(), Edits: r.conversation.Edits(), From: r.agent.rewindTarget(), Moved: r.session.records.Moved, Base: r.conversation.Log().Base(), Segments: r.session.run.inheritedSegments,
 		},
 		Waits: r.session.openWaits.shown(), AlwaysAllowed: append([]domain.StandingApproval{}, r.agent.state.StandingApprovals...),
 		Unread: []contract.WaitingView{}, Configuration: r.configuration(), Ledger: account.LedgerOf(r.agent.state, r.agent.now()),
-		Children: append([]contract.SubagentView{}, r.session.children.all...), MCPSessions: append([]contract.Bound{}, r.session.bindings.open()...),
+		Children: append([]contract.SubagentView{}, r.session.budget.children...), MCPSessions: append([]contract.Bound{}, r.session.bindings.open()...),
 		Unstored: r.session.run.outage.why, Unrecorded: r.session.records.missing(), Trusted: r.agent.state.Trusted(), Todo: r.agent.state.Metadata.Todo(),
 	}
 	if since := r.mail.PausedSince(); !since.IsZero() {

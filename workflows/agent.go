@@ -11,19 +11,37 @@ import (
 	"everstep/domain/contract"
 )
 
-// An agent is the state of the agent, with what tells others of its changes. It
-// alone changes the state.
+// An agent is the state of the agent, with what tells others of its changes: the events of one execution that happened in this
+// run, which are made again by replay and cost no history, and what it does now. It alone changes the state.
 type agent struct {
-	log   eventLog
+	// root outlives a cancellation of the workflow, which is taken as a stop.
+	root  workflow.Context
 	state domain.AgentState
 	// window is of the completed steps, and cut counts those of it that an earlier
 	// run has handed on: it has them whole.
 	window domain.StepWindow
 	cut    int
+	// listen gets each event as it happens, except on replay.
+	listen func(domain.Event)
+	events []domain.Event
+	// last is the number of the newest event, also one of an earlier run.
+	last int64
+	// announced counts the state's stop signals that have had their event.
+	announced int
+	// step is the one that events belong to, the zero one none.
+	step   domain.StepID
+	number int
+	// doing says what the session does now, for whoever asks.
+	doing string
+	since time.Time
+	// lacking says which worker lacks what, while another one is waited for.
+	lacking string
+	// failure says why the newest inference failed that has ended; nil: the model answered it.
+	failure *domain.Error
 }
 
 func newAgent(root workflow.Context, listen func(domain.Event)) *agent {
-	a := &agent{log: eventLog{root: root, listen: listen}}
+	a := &agent{root: root, listen: listen}
 	a.note("starting")
 	return a
 }
@@ -46,7 +64,7 @@ func (a *agent) resume(carry contract.Carry) error {
 		return err
 	}
 	a.state, a.cut = state, max(state.StepCount()-int(state.Execution.Folded.Steps)-1, 0)
-	a.log.last, a.log.announced = carry.Sequence, len(state.StopSignals())
+	a.last, a.announced = carry.Sequence, len(state.StopSignals())
 	return nil
 }
 
@@ -91,18 +109,15 @@ func (a *agent) standAt(origin *domain.Origin) {
 	}
 }
 
-// enterExecution makes an execution the one in progress. One that goes on has the
+// enterExecution makes an execution the one in progress, whose events are counted anew. One that goes on has the
 // newest as its origin, and of its budget that much is spent already.
-func (a *agent) enterExecution(id domain.ExecutionID, budget domain.ExecutionBudget, goesOn bool, prior domain.Spent) {
+func (a *agent) enterExecution(id domain.ExecutionID, budget domain.ExecutionBudget, goesOn bool, prior domain.Spent, given *domain.StartOptions) {
 	if goesOn {
 		a.state = must(a.state.WithOriginHere(a.now()))
 	}
 	a.state = must(a.state.BeginExecution(id, budget, a.now())).WithCounts(domain.ExecutionCounts{Prior: prior}, a.now())
-	a.cut = 0
-}
-
-func (a *agent) noteOptions(given *domain.StartOptions) {
 	a.state = must(a.state.WithNotesOf(given, a.now()))
+	a.cut, a.events, a.last, a.announced = 0, nil, 0, 0
 }
 
 // whole is the state without the steps that an earlier run can tell whole.
@@ -175,9 +190,9 @@ func (a *agent) counted(calls int64) { a.state = a.state.WithToolCalls(calls, a.
 func (a *agent) Signal(signal domain.StopSignal) {
 	counted := a.state.Continuation().More
 	a.state = must(a.state.WithStopSignal(signal, a.now()))
-	a.log.announce(a.state)
+	a.announce()
 	if a.state.Continuation().More > counted {
-		a.log.emitStop(a.state, signal)
+		a.emitStop(signal)
 	}
 }
 
@@ -190,7 +205,7 @@ func (a *agent) requestContinuation() { a.state = must(a.state.WithContinuationR
 // fail ends the execution with an error of its own.
 func (a *agent) fail(err *domain.Error) {
 	a.state = must(a.state.WithExecutionError(err, a.now()))
-	a.log.announce(a.state)
+	a.announce()
 }
 
 func (a *agent) adopt(made domain.AgentState) { a.state = made }
@@ -210,7 +225,7 @@ func (a *agent) checkBetweenSteps() bool {
 func (a *agent) concludeStep() bool {
 	state, stop := a.state.Evaluate(a.now())
 	a.emitEvaluated(stop, a.takeEvaluated(state))
-	a.log.enterStep(domain.StepID{}, 0)
+	a.step, a.number = domain.StepID{}, 0
 	return stop
 }
 
@@ -218,7 +233,7 @@ func (a *agent) concludeStep() bool {
 func (a *agent) takeEvaluated(state domain.AgentState) (overridden int) {
 	overridden = len(a.state.StopSignals()) - len(state.StopSignals())
 	a.state = state
-	a.log.announced = len(state.StopSignals())
+	a.announced = len(state.StopSignals())
 	return overridden
 }
 
@@ -229,7 +244,7 @@ func (a *agent) emitEvaluated(stops bool, overridden int) {
 
 func (a *agent) startStep(id domain.StepID, number int) {
 	a.state = must(a.state.WithStepStarted(id, a.now()))
-	a.log.enterStep(id, number)
+	a.step, a.number = id, number
 	a.emit(domain.EventStepStarted, nil)
 }
 
@@ -258,15 +273,6 @@ func (a *agent) complete(counted int) {
 	a.state = a.state.WithLateSignals(counted, a.now())
 	a.state = must(a.state.WithExecutionCompleted(a.now()))
 }
-
-// now is the time of the workflow.
-func (a *agent) now() time.Time { return a.log.now() }
-
-// note says what the session does now.
-func (a *agent) note(what string) { a.log.note(what) }
-
-// emit adds an event of the agent's.
-func (a *agent) emit(kind domain.EventType, data any) { a.log.emit(a.state, kind, data) }
 
 // must unwraps a change that the loop's own order makes possible, or what was decoded and so can be encoded. An error is a fault
 // of the loop: the panic keeps the execution as it is until a mended worker comes.

@@ -53,7 +53,7 @@ func (i *inference) asking() workflow.ActivityOptions {
 
 func (i *inference) emitUnanswered(err *domain.Error, usage domain.Usage) {
 	i.agent.emit(domain.EventInferenceReceived, domain.InferenceResponseReceived{Usage: usage, Kind: err.Kind, Code: err.Code})
-	i.agent.log.noteFailure(contract.Bounded(err))
+	i.agent.noteFailure(contract.Bounded(err))
 }
 
 const maxRetryAfter = time.Hour

@@ -111,8 +111,8 @@ func (c *call) run(ctx workflow.Context) {
 		b.agent.emit(domain.EventToolCallCompleted, completed)
 	}
 	c.phase = callOver
-	b.session.children.over(c.id)
-	if strings.Contains(b.agent.log.doing, ": "+runningNote) { // what another call has noted that waits stays
+	b.session.budget.unseat(c.id)
+	if strings.Contains(b.agent.doing, ": "+runningNote) { // what another call has noted that waits stays
 		b.noteRunning()
 	}
 	b.reportWaiting()

@@ -186,7 +186,9 @@ func (a *callAttempts) lost(loss contract.Loss) nextAttempt {
 		if a.request.Lost++; a.request.Lost == 1 {
 			delay = 0
 		} else {
-			delay = max(delay, a.policy.afterLoss(a.call.id))
+			// It may be why: the inferences that died with it go first, and the calls do not come back together.
+			least := a.policy.heartbeat() / 6
+			delay = max(delay, least+least*time.Duration(a.call.id.UUID[15])/512)
 		}
 	}
 	a.reply = contract.NotAgain(a.request)

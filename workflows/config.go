@@ -195,7 +195,7 @@ func (s *session) refresh(admission mailbox.Admission) {
 	}
 	s.agent.note("asking a worker for its tools")
 	answer, err := retry(admission, s.policy.briefOptions(listTimeout, ownAttempts, "resolve"), contract.ListTools, &request, func(failed int, err error) bool {
-		return s.policy.askAnother(lossOf(err).Err(), failed, s.policy.asFirst()) && !s.mail.Stopped()
+		return s.policy.askAnother(lossOf(err).Err(), failed, true, s.mail.BackOffUnlessStopped) && !s.mail.Stopped()
 	})
 	if err != nil {
 		if !s.mail.Stopped() {

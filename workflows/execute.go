@@ -24,27 +24,18 @@ type Options struct {
 
 // Register makes a worker run agents.
 func Register(registry worker.WorkflowRegistry, options Options) {
-	registry.RegisterWorkflowWithOptions(options.execute, workflow.RegisterOptions{Name: string(contract.Execute)})
+	registry.RegisterWorkflowWithOptions(options.Execute, workflow.RegisterOptions{Name: string(contract.Execute)})
 	registry.RegisterWorkflowWithOptions(scheduled, workflow.RegisterOptions{Name: string(contract.Scheduled)})
 }
 
-// Execute is the workflow with no hooks and no listeners.
-func Execute(ctx workflow.Context, in contract.SessionInput) (contract.Outcome, error) {
-	outcome, err := Options{}.execute(ctx, &in)
-	if err != nil {
-		return contract.Outcome{}, err
-	}
-	return *outcome, nil
-}
-
-// execute is the workflow of one agent. An unnamed agent's ends with its one
+// Execute is the workflow of one agent. An unnamed agent's ends with its one
 // execution, a named agent's, which goes idle after each, when it is closed.
 // Whatever Everstep decides completes it, and the outcome is its result; it returns
 // an error only where its input cannot be read, or to continue as new.
 //
 // What is large stands behind pointers, and no function that waits for an activity holds
 // large values beside: an agent's stack is memory for as long as it waits.
-func (o Options) execute(ctx workflow.Context, in *contract.SessionInput) (*contract.Outcome, error) {
+func (o Options) Execute(ctx workflow.Context, in *contract.SessionInput) (*contract.Outcome, error) {
 	if in == nil { // none was given
 		in = new(contract.SessionInput)
 	}

@@ -192,7 +192,7 @@ func (t *stepRun) takeReply(spec contract.HookSpec, reply contract.HookReply) er
 	for _, e := range reply.Messages() {
 		t.interject(e.Section, e.Message)
 	}
-	t.agent.log.announce(t.agent.state)
+	t.agent.announce()
 	// The rest of the session follows: the time limits, and the system prompt in
 	// force. Another model or response format is resolved before the next step.
 	if was, _ := before.Budget(); !was.SameTime(t.agent.budget()) {
@@ -204,7 +204,11 @@ func (t *stepRun) takeReply(spec contract.HookSpec, reply contract.HookReply) er
 	return nil
 }
 
-// askHook runs a hook that is an activity. One that a stop cut off has no say.
+// hookLosses is how many workers one hook may lose that sets no attempts.
+const hookLosses = 3
+
+// askHook runs a hook that is an activity. It is asked again where its worker was lost: that is the one that is no longer heard of,
+// not the one that is late. One that a stop cut off has no say, and a gentle stop lets it have its say.
 func (t *stepRun) askHook(spec contract.HookSpec, at any) (contract.HookReply, error) {
 	t.agent.note(fmt.Sprintf("hook %s at %s", spec.Name, spec.Trigger))
 	request := t.hookRequest(spec, at)
@@ -220,8 +224,9 @@ func (t *stepRun) askHook(spec contract.HookSpec, at any) (contract.HookReply, e
 	options := policy.briefOptions(spec.TimeLimit(), max(spec.Attempts, 1), fmt.Sprintf("hook %s · %s", spec.Name, spec.Trigger))
 	reply, err := retry(admission, options, contract.CallHook, &request, func(failed int, err error) bool {
 		t.mail.DrainSignals()
-		if !lostAgain(spec, err, request.Lost) {
-			return policy.askAnother(lossOf(err).Err(), failed-request.Lost, policy.asHook())
+		timeout, ok := errors.AsType[*temporal.TimeoutError](err)
+		if lost := ok && timeout.TimeoutType() == enumspb.TIMEOUT_TYPE_HEARTBEAT; !lost || spec.Attempts != 0 || request.Lost+1 >= hookLosses {
+			return policy.askAnother(lossOf(err).Err(), failed-request.Lost, t.mail.Ending() && t.mail.CutOff(), t.mail.BackOff)
 		}
 		request.Lost++
 		return t.mail.BackOff(policy.withJitter(policy.backoff(request.Lost), request.Lost, 0))
@@ -234,16 +239,6 @@ func (t *stepRun) askHook(spec contract.HookSpec, at any) (contract.HookReply, e
 		return contract.HookReply{}, nil
 	}
 	return contract.HookReply{}, lossOf(err).Err()
-}
-
-// hookLosses is how many workers one hook may lose that sets no attempts.
-const hookLosses = 3
-
-// lostAgain reports whether the hook is asked again, after so many lost workers before: the
-// worker is lost that is no longer heard of, not the one that is late.
-func lostAgain(spec contract.HookSpec, err error, lost int) bool {
-	timeout, ok := errors.AsType[*temporal.TimeoutError](err)
-	return ok && timeout.TimeoutType() == enumspb.TIMEOUT_TYPE_HEARTBEAT && spec.Attempts == 0 && lost+1 < hookLosses
 }
 
 func (t *stepRun) hookRequest(spec contract.HookSpec, at any) contract.HookRequest {

@@ -146,7 +146,7 @@ func (i *inference) decide(
 			return c
 		}
 		if why.Lacking {
-			if i.count.lacks++; i.session.policy.askAnother(why, i.count.lacks, i.session.policy.whileReplaced()) {
+			if i.count.lacks++; i.session.policy.askAnother(why, i.count.lacks, false, i.mail.BackOffUnlessStopped) {
 				return askAgain
 			}
 			if i.mail.Stopped() { // it waited for another worker

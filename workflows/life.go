@@ -43,7 +43,7 @@ func (c *commands) checkMeant(id domain.ExecutionID) error {
 
 // checkBeginning refuses what no execution can begin with as the session stands.
 func (c *commands) checkBeginning(request contract.SendRequest) error {
-	err := cmp.Or(c.session.budget.checkSessionLeft("send"), request.Options.Check(c.agent.state))
+	err := cmp.Or(c.session.budget.checkSessionLeft(), request.Options.Check(c.agent.state))
 	if err == nil {
 		err = cmp.Or(c.checkCost(request), c.config.checkShown(request.Options))
 	}

@@ -102,7 +102,6 @@ func (s *session) beginExecution() {
 	if s.agent.state.ExecutionCount > 0 {
 		s.archive.keep(s.newest())
 	}
-	s.agent.log.restart()
 	if restored := s.guards.forget(); restored != nil {
 		s.agent.useModel(*restored)
 	}
@@ -121,8 +120,7 @@ func (s *session) beginExecution() {
 	id := s.nextExecutionID()
 	next.Parts = next.Parts || !next.GoesOn && s.agent.rewound() != nil
 	s.mail.Begin()
-	s.agent.enterExecution(id, budget, next.GoesOn, prior)
-	s.agent.noteOptions(next.Options)
+	s.agent.enterExecution(id, budget, next.GoesOn, prior, next.Options)
 	s.config.showTrusted()
 	s.conversation.begin(id, s.agent.state.Chain(), next, s.agent.now())
 	if s.agent.state.ExecutionCount > 1 {

@@ -54,8 +54,8 @@ func (c *commands) checkWait(request contract.SendRequest) error {
 		return domain.Errorf(domain.Denied, "send: the session is closed")
 	case c.session.in.Name == "" && request.IfBusy == contract.QueueIfBusy:
 		return domain.Errorf(domain.Denied, "if_busy: the agent has no name, so no execution follows this one; steer it, or start another agent")
-	case c.session.budget.checkSessionLeft("send") != nil:
-		return c.session.budget.checkSessionLeft("send")
+	case c.session.budget.checkSessionLeft() != nil:
+		return c.session.budget.checkSessionLeft()
 	case c.session.in.Name == "" && (c.mail.Ending() || c.agent.state.Continuation().Stops()):
 		return domain.Errorf(domain.Denied, "send: the execution is stopping, and the agent has no name, so none follows it; nobody would read the message")
 	case request.IfBusy == contract.QueueIfBusy:

@@ -163,7 +163,7 @@ func TestPartsWriteTheirOwn(t *testing.T) {
 			})
 		}
 	}
-	for _, part := range []string{"agent", "archive", "children", "configuration", "eventLog", "guards", "inference", "records", "run", "stepRun", "call", "callAttempts", "toolBatch", "transcript", "openWait", "openWaits"} {
+	for _, part := range []string{"agent", "archive", "budget", "configuration", "guards", "inference", "records", "run", "stepRun", "call", "callAttempts", "toolBatch", "transcript", "openWait", "openWaits"} {
 		require.True(t, written[part], "no method of %s writes anything", part)
 	}
 }

@@ -161,10 +161,7 @@ func timeOver(does string, id domain.ToolExecutionID, at time.Time) error {
 // toolExecution finds a call of the execution, to say why an answer to it is refused. Calls of steps that were folded away are
 // not found.
 func (a *agent) toolExecution(id domain.ToolExecutionID) (domain.ToolExecution, bool) {
-	steps := []domain.AgentStep{}
-	for _, done := range a.state.StepExecutions() {
-		steps = append(steps, done.Step)
-	}
+	steps := a.state.Steps()
 	if step, ok := a.state.CurrentStep(); ok {
 		steps = append(steps, step)
 	}

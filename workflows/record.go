@@ -15,14 +15,14 @@ import (
 // records are the ended executions that are not among the records yet, and the position of the session. A store that is down
 // holds nothing up for good: the executions that it did not take are tried again when the next one has ended.
 type records struct {
-	root     workflow.Context
-	in       *contract.SessionInput
-	agent    *agent
-	config   *configuration
-	mail     *mailbox.Mailbox
-	run      *run
-	policy   *policy
-	children *children
+	root   workflow.Context
+	in     *contract.SessionInput
+	agent  *agent
+	config *configuration
+	mail   *mailbox.Mailbox
+	run    *run
+	policy *policy
+	budget *budget
 
 	contract.CarriedRecords
 	// why is how the newest try failed; empty where none has.
@@ -148,9 +148,9 @@ func (r *records) recordPending() {
 func (r *records) storeOptions(summary string) workflow.ActivityOptions {
 	timeout, attempts := endedTimeout, storeAttempts
 	switch {
-	case r.in.Parent != nil && (r.in.Parent.StoreDown || r.children.storeDown):
+	case r.in.Parent != nil && (r.in.Parent.StoreDown || r.budget.storeDown):
 		timeout, attempts = outageTimeout/5, 1
-	case r.why != "" || r.children.storeDown:
+	case r.why != "" || r.budget.storeDown:
 		timeout, attempts = outageTimeout, 1
 	case r.in.Parent != nil || r.mail.CutOff():
 		timeout = outageTimeout
@@ -163,7 +163,7 @@ func (r *records) storeOptions(summary string) workflow.ActivityOptions {
 // newest is the newest execution with its events, ended or not. The archive keeps it when another one begins.
 func (s *session) newest() heldExecution {
 	return heldExecution{
-		s.agent.whole(), s.agent.log.events, s.agent.log.last - int64(len(s.agent.log.events)) + 1, s.config.priced(),
+		s.agent.whole(), s.agent.events, s.agent.last - int64(len(s.agent.events)) + 1, s.config.priced(),
 		s.conversation.from, s.conversation.before, s.conversation.Log().Ref(), s.archive.outcomeOf(s.agent.state), s.config.Agent,
 	}
 }

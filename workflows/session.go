@@ -34,9 +34,7 @@ type session struct {
 	openWaits *openWaits
 	bindings  *bindings
 	records   *records
-	// children are the sub-agents of the step in progress.
-	children *children
-	hooks    *hooks
+	hooks     *hooks
 }
 
 // newSession makes a new session, or takes over what an earlier run handed on.
@@ -44,46 +42,43 @@ func newSession(ctx workflow.Context, in *contract.SessionInput, options Options
 	if err := checkOwnID(ctx, in); err != nil {
 		return nil, err
 	}
-	carry := contract.Carry{}
-	if in.Carry != nil {
-		carry = *in.Carry
-	}
+	carry := *cmp.Or(in.Carry, &contract.Carry{})
 	root, _ := workflow.NewDisconnectedContext(ctx)
 	agent := newAgent(root, options.Emit)
 	config := newConfiguration(in, agent)
 	conversation := &transcript{Conversation: conversation.New(config.Definition.Compiler), config: config}
 	root = workflow.WithValue(root, transcriptKey{}, conversation)
-	mail, info, children := mailbox.New(root, agent, carry.Mail), workflow.GetInfo(root), &children{}
+	mail, info := mailbox.New(root, agent, carry.Mail), workflow.GetInfo(root)
 	run := &run{
 		agent: agent, config: config, mail: mail, conversation: conversation, info: info,
 		segments: carry.Segments, inheritedSegments: carry.Segments, stored: carry.Conversation.Base, copying: carry.Copy, number: carry.Runs + 1,
 	}
-	policy := &policy{config, agent, mail, in.Timing}
-	records := &records{root: root, in: in, agent: agent, config: config, mail: mail, run: run, policy: policy, children: children, CarriedRecords: carry.Records}
+	policy := &policy{config, agent, in.Timing}
+	budget := &budget{in: in, root: root, agent: agent, config: config, mail: mail, conversation: conversation}
+	records := &records{root: root, in: in, agent: agent, config: config, mail: mail, run: run, policy: policy, budget: budget, CarriedRecords: carry.Records}
 	s := &session{
 		in: in, info: info, root: root, agent: agent, config: config, mail: mail, conversation: conversation,
-		policy: policy, budget: &budget{in, root, agent, config, mail, conversation, children}, guards: &guards{carry.Guarded},
+		policy: policy, budget: budget, guards: &guards{carry.Guarded},
 		run: run, archive: &archive{outcome: carry.Outcome}, openWaits: &openWaits{root: root, agent: agent},
-		bindings: newBindings(agent, conversation, carry.Bound), records: records, children: children,
+		bindings: newBindings(agent, conversation, carry.Bound), records: records,
 		hooks: &hooks{known: options.Hooks, last: map[string]domain.Digest{}},
 	}
 	run.belongsTo(s)
 	switch {
-	case in.GoOn != nil && in.Carry != nil:
+	case in.Carry == nil:
+		return s, s.create()
+	case in.GoOn != nil:
 		return s, s.goOn(carry)
-	case in.Fork != nil && in.Carry != nil:
+	case in.Fork != nil:
 		return s, s.fork(carry)
-	case in.ResolveOutcome != nil && in.Carry != nil:
+	case in.ResolveOutcome != nil:
 		return s, s.resolveEnded(carry)
-	case in.Carry != nil:
-		// A carry that cannot be read is a fault of this worker, not of the
-		// session: as in must, a mended one goes on.
-		if err := s.resume(carry); err != nil {
-			panic(err)
-		}
-		return s, nil
 	}
-	return s, s.create()
+	// A carry that cannot be read is a fault of this worker, not of the session: as in must, a mended one goes on.
+	if err := s.resume(carry); err != nil {
+		panic(err)
+	}
+	return s, nil
 }
 
 // create makes the session of an agent that has done nothing yet. A client refuses

@@ -30,12 +30,12 @@ func (b *budget) upcomingAccount() domain.Holder {
 }
 
 // checkSessionLeft refuses what would begin an execution, or wait for one, of which the session's budget leaves nothing.
-func (b *budget) checkSessionLeft(what string) error {
+func (b *budget) checkSessionLeft() error {
 	use, reached := domain.Ledger{Session: b.upcomingAccount()}.Reached(b.agent.now())
 	if !reached {
 		return nil
 	}
-	return domain.Errorf(domain.Denied, "%s: nothing is left of the session's budget: %s; %s%s", what, use, use.GoOn(), b.extending(use))
+	return domain.Errorf(domain.Denied, "send: nothing is left of the session's budget: %s; %s%s", use, use.GoOn(), b.extending(use))
 }
 
 // extending is how to extend what a limit is of; empty where that is what was asked for.

@@ -25,7 +25,7 @@ func (t *stepRun) runTools() {
 		alone.run(t.session.root)
 	}
 	b.awaitAll()
-	t.session.children.keepBack(domain.Spent{})
+	t.session.budget.keepNothing()
 	for _, c := range b.calls {
 		c.review()
 	}

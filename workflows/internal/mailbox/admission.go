@@ -268,7 +268,7 @@ const maxLoad = 2 << 20
 // A Load is about how many bytes of calls go to the server in one request, which is
 // all that a workflow task brings.
 type Load struct {
-	// Beside is how many bytes of other commands the workflow task brings; nil: none.
+	// Beside is how many bytes of other commands the workflow task brings.
 	Beside func() int
 
 	bytes int
@@ -278,7 +278,7 @@ type Load struct {
 
 // Add waits, in the coroutine of ctx, until so many bytes fit. A timer ends the task.
 func (l *Load) Add(ctx workflow.Context, bytes int) {
-	for sum := l.sum(); sum > 0 && sum+bytes > maxLoad; sum = l.sum() {
+	for sum := l.bytes + l.Beside(); sum > 0 && sum+bytes > maxLoad; sum = l.bytes + l.Beside() {
 		if l.gone == nil {
 			l.gone = workflow.NewTimer(ctx, time.Millisecond)
 		}
@@ -289,11 +289,4 @@ func (l *Load) Add(ctx workflow.Context, bytes int) {
 		}
 	}
 	l.bytes += bytes
-}
-
-func (l *Load) sum() int {
-	if l.Beside == nil {
-		return l.bytes
-	}
-	return l.bytes + l.Beside()
 }
