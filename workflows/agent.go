@@ -40,12 +40,6 @@ type agent struct {
 	failure *domain.Error
 }
 
-func newAgent(root workflow.Context, listen func(domain.Event)) *agent {
-	a := &agent{root: root, listen: listen}
-	a.note("starting")
-	return a
-}
-
 // create is for an agent that has done nothing yet, of which all is checked.
 func (a *agent) create(in *contract.SessionInput) {
 	parent := cmp.Or(in.Parent, &contract.Parent{}).AgentID

@@ -54,7 +54,7 @@ func (i *inference) answered(admission mailbox.Admission, room contract.Reservat
 	}
 	i.step.takeCalls(m.ToolCalls, at)
 	if response.Finish == domain.FinishLength && room.Bound(reply) && calls == 0 {
-		i.session.budget.signalShort(room.Limit())
+		i.budget.signalShort(room.Limit())
 	}
 	return answerTaken
 }
@@ -84,7 +84,7 @@ func (i *inference) answeredNothing(finish domain.FinishReason, room contract.Re
 	switch {
 	case finish == domain.FinishLength && room.Bound(reply):
 		// What the budget left went into reasoning; asking again would too.
-		i.session.budget.signalShort(room.Limit())
+		i.budget.signalShort(room.Limit())
 		return stepOver
 	case i.step.noMore():
 		i.step.content.cutOff(stopAtNothing, contract.ModelReply{})
@@ -92,7 +92,14 @@ func (i *inference) answeredNothing(finish domain.FinishReason, room contract.Re
 	case i.count.nothings > 1:
 		return i.failed(domain.CodedErrorf(domain.Unavailable, domain.CodeEmptyResponse, "the model gave neither text nor tool calls, twice"))
 	}
-	nudge := domain.UserMessage("Your answer was empty. " + i.wanted())
+	wanted := "Answer in words"
+	if format := i.config.Resolved.Definition.Format.Type; format != "" && format != domain.FormatText {
+		wanted = "Answer in the required format"
+	}
+	if len(i.config.Resolved.Tools) > 0 && !i.withoutTools() {
+		wanted += ", or call a tool"
+	}
+	nudge := domain.UserMessage("Your answer was empty. " + wanted + ".")
 	i.step.say("", nudge, fingerprint(nudge, i.conversation.Log().Chain()), domain.Tag{Trace: true})
 	return i.another()
 }
@@ -101,18 +108,6 @@ func (i *inference) answeredNothing(finish domain.FinishReason, room contract.Re
 func (i *inference) another() attemptResult {
 	i.tries, i.failure = 0, nil
 	return askAgain
-}
-
-// wanted tells the model what it may answer with in this step.
-func (i *inference) wanted() string {
-	wanted := "Answer in words"
-	if format := i.config.Resolved.Definition.Format.Type; format != "" && format != domain.FormatText {
-		wanted = "Answer in the required format"
-	}
-	if len(i.config.Resolved.Tools) > 0 && !i.withoutTools() {
-		wanted += ", or call a tool"
-	}
-	return wanted + "."
 }
 
 func filtered() *domain.Error {
@@ -153,9 +148,9 @@ func (i *inference) checkOutput(admission mailbox.Admission, m domain.Message) s
 		return ""
 	}
 	request := contract.OutputRequest{Format: format, Text: m.Text()}
-	reply, err := mailbox.Await(admission, i.session.policy.briefOptions(checkTimeout, ownAttempts, "check the answer"), contract.CheckOutput, request)
+	reply, err := mailbox.Await(admission, i.policy.briefOptions(checkTimeout, ownAttempts, "check the answer"), contract.CheckOutput, request)
 	if err != nil {
-		return "the answer could not be checked: " + lossOf(err).Err().Message
+		return "the answer could not be checked: " + errorOf(err).Message
 	}
 	return reply.Invalid
 }
@@ -166,7 +161,7 @@ func (i *inference) answeredInvalid(problems string) {
 	i.step.repeatFor(inTheFormat)
 	i.step.content.failed(domain.CodedErrorf(domain.Invalid, domain.CodeInvalidOutput,
 		"the answer does not fit the response format: %s", domain.Shorten(problems, domain.MaxReason/2)).From(domain.SourceOutput))
-	if i.session.guards.misfit() > i.config.guards().Retries() {
+	if i.step.session.guards.misfit() > i.config.guards().Retries() {
 		return
 	}
 	i.step.interject("", domain.UserMessage(fmt.Sprintf(

@@ -112,7 +112,7 @@ func (c *call) awaitReview(ctx workflow.Context) *domain.Error {
 // reviewEdited lets hooks see the call as a person has edited it, as they see each call before it runs: in the coroutine of the
 // step, where hooks run, while that of the call waits.
 func (c *call) reviewEdited() {
-	step := c.batch.step
+	step := c.step
 	if step.stopped { // a hook that has failed was the last one
 		c.objection = notBegun()
 	} else {
@@ -136,7 +136,7 @@ func (c *call) tellEdited() contract.ToolReply {
 		result.Content = cmp.Or(result.Content, result.Error.Message)
 	}
 	result.Content = domain.EditedNote(done.Call.Arguments) + result.Content
-	result.Digest = domain.DigestOf([]byte(result.Digest.String()), []byte(result.Content))
+	result.Digest = chained(result.Digest, result.Content)
 	return result
 }
 

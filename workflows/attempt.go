@@ -15,7 +15,7 @@ func (i *inference) demand(room contract.Reservation) *contract.ModelRequest {
 	request := &contract.ModelRequest{
 		ExecutionID: i.step.execution, Step: i.step.content.Number, Log: i.conversation.Log().Ref(), Resolved: i.config.Resolved.Digest,
 		Inference: i.conversation.Inferences(), Attempts: i.tries, Edits: i.conversation.Edits(), Origins: i.conversation.Origins(), Heard: i.mail.Heard(),
-		Tries: i.session.policy.tryLimit(), Lost: i.lost, MaxOutputTokens: room.Output, TokensLeft: room.TokensLeft, CostLeftNanoUSD: room.CostLeftNanoUSD,
+		Tries: i.policy.tryLimit(), Lost: i.lost, MaxOutputTokens: room.Output, TokensLeft: room.TokensLeft, CostLeftNanoUSD: room.CostLeftNanoUSD,
 		WithoutTools: i.withoutTools(),
 		Reserved:     domain.Usage{InputTokens: i.conversation.input(), OutputTokens: room.Longest(i.config.Resolved), Estimated: true},
 	}
@@ -28,7 +28,7 @@ func (i *inference) demand(room contract.Reservation) *contract.ModelRequest {
 
 // withoutTools reports whether the step's answer may ask for none: a hook wants that, or none are left of the budget.
 func (i *inference) withoutTools() bool {
-	left, limited := i.session.budget.left(domain.LimitToolCalls)
+	left, limited := i.budget.left(domain.LimitToolCalls)
 	return i.step.request.WithoutTools || limited && left == 0
 }
 
@@ -46,7 +46,7 @@ func (i *inference) asking() workflow.ActivityOptions {
 		})
 	}
 	i.resumes, i.kept = false, contract.ModelReply{}
-	options := i.session.policy.modelOptions(i.step.summary(what), i.tries)
+	options := i.policy.modelOptions(i.step.summary(what), i.tries)
 	options.DisableEagerExecution = i.count.lacks > 0
 	return options
 }
@@ -62,7 +62,7 @@ const maxRetryAfter = time.Hour
 // the step. Only a stop of ours is one, whatever the worker says. An answer that cannot be read for the same reason as the one
 // before will not be the next time.
 func (i *inference) unanswered(reply contract.ModelReply) attemptResult {
-	why, before, last := reply.WhyUnanswered(), i.failure, i.tries >= i.session.policy.tryLimit()
+	why, before, last := reply.WhyUnanswered(), i.failure, i.tries >= i.policy.tryLimit()
 	i.failure = reply.Error
 	billed := reply.Outcome == contract.BilledFailure
 	switch {
@@ -79,7 +79,7 @@ func (i *inference) unanswered(reply contract.ModelReply) attemptResult {
 		return i.failed(why)
 	}
 	asked := time.Duration(min(max(reply.RetryAfterMillis, 0), maxRetryAfter.Milliseconds())) * time.Millisecond
-	delay := i.session.policy.withJitter(max(asked, i.session.policy.backoff(i.tries)), i.tries, 0)
+	delay := i.policy.withJitter(max(asked, i.policy.backoff(i.tries)), i.tries, 0)
 	i.agent.note(contract.AttemptWaits(i.step.content.Number, i.tries+1, i.agent.now().Add(delay), why))
 	if !i.mail.BackOffUnlessStopped(delay) {
 		return i.interrupted(contract.ModelReply{})
@@ -91,7 +91,7 @@ func (i *inference) unanswered(reply contract.ModelReply) attemptResult {
 // of that, as of what the server tries again.
 func (i *inference) waitAfter(loss contract.Loss, request contract.ModelRequest) attemptResult {
 	i.tries, i.lost, i.kept = loss.Tried(request), i.lost+1, loss.Kept()
-	delay := i.session.policy.withJitter(i.session.policy.backoff(max(i.tries, i.lost)), i.tries+i.lost, 0)
+	delay := i.policy.withJitter(i.policy.backoff(max(i.tries, i.lost)), i.tries+i.lost, 0)
 	i.agent.note(contract.AttemptWaits(i.step.content.Number, i.tries+1, i.agent.now().Add(delay), loss.Err()))
 	if i.resumes = i.mail.BackOffUnlessStopped(delay); i.resumes {
 		return askAgain
@@ -137,7 +137,7 @@ func (i *inference) sayWritten(reply contract.ModelReply, cutOff bool) {
 // may be asked, which does not have it yet: then it is looked for again, after a while.
 // It answers false where that leads to nothing.
 func (i *inference) queueChanged(err *domain.Error) (c attemptResult, changed bool) {
-	changes, policy := i.count.queueChanges, i.session.policy
+	changes, policy := i.count.queueChanges, i.policy
 	if err.Code != domain.CodeRerouted || changes >= policy.tryLimit() || i.mail.CutOff() {
 		return askAgain, false
 	}
@@ -153,5 +153,5 @@ func (i *inference) queueChanged(err *domain.Error) (c attemptResult, changed bo
 		return askAgain, false
 	}
 	i.count.queueChanges++
-	return askAgain, i.session.resolveAgain(admission)
+	return askAgain, i.step.session.resolveAgain(admission)
 }

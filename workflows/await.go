@@ -32,7 +32,7 @@ func (c *commands) awaitEnd(ctx workflow.Context, request contract.AwaitRequest)
 	err := workflow.Await(ctx, func() bool {
 		newest := c.agent.state.ExecutionCount
 		ended := request.Number < newest || request.Number == newest && c.agent.state.Status().Terminal()
-		return ended || c.session.run.successor != nil || c.mail.Closed() && !c.session.busy() || request.Number > c.awaited()
+		return ended || c.run.successor != nil || c.mail.Closed() && !c.session.busy() || request.Number > c.awaited()
 	})
 	reply := contract.AwaitReply{}
 	for _, e := range c.session.executionsHeld() {

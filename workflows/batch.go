@@ -30,6 +30,7 @@ type toolBatch struct {
 // A call is one tool call of the step in progress, from the answer that asks for it to its result.
 type call struct {
 	batch *toolBatch
+	step  *stepRun
 	// position counts the step's calls from 0.
 	position int
 	id       domain.ToolExecutionID
@@ -91,7 +92,7 @@ func (c *call) tool() domain.ToolSpec {
 
 // execution is the call as the step keeps it.
 func (c *call) execution() domain.ToolExecution {
-	return c.batch.step.content.ToolExecutions[c.position]
+	return c.step.content.ToolExecutions[c.position]
 }
 
 // wait notes what holds the call back.
@@ -101,7 +102,7 @@ func (c *call) wait(what waitsFor) {
 }
 
 // stepStopped reports whether nothing of the step is to begin any more.
-func (c *call) stepStopped() bool { return c.batch.step.stopped }
+func (c *call) stepStopped() bool { return c.step.stopped }
 
 // markCutOff notes whether a stop has ended the call.
 func (c *call) markCutOff(cutOff bool) { c.cutOff = cutOff }
@@ -112,7 +113,7 @@ func (c *call) event() domain.EventCall { return eventCall(c.id, c.made.Name) }
 // makeAs has the call be made as a hook or a person has it.
 func (c *call) makeAs(made domain.ToolCall) {
 	c.made = made
-	c.batch.step.callAs(c.position, made)
+	c.step.callAs(c.position, made)
 }
 
 // renew takes the admission that a wait has ended with, if it was given.

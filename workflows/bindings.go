@@ -61,13 +61,8 @@ func (b *bindings) handOver() (all []contract.Bound) {
 }
 
 // open are the sessions that there are.
-func (b *bindings) open() (all []contract.Bound) {
-	for _, own := range b.all {
-		if own.ID != "" {
-			all = append(all, own.Bound)
-		}
-	}
-	return all
+func (b *bindings) open() []contract.Bound {
+	return slices.DeleteFunc(b.handOver(), func(own contract.Bound) bool { return own.ID == "" })
 }
 
 // lose drops a session that is gone, unless another one has taken its place.
@@ -93,7 +88,7 @@ func (b *binding) inform(step domain.StepID, why string) { b.freshIn, b.why, b.L
 // is gone, the reply says so, and the call may be made again: in a new session, if it only reads. Another one is not made before
 // the model knows.
 func (a *callAttempts) askInSession(ctx workflow.Context) (*contract.ToolReply, error) {
-	b, step := a.batch, a.batch.step.content.ID
+	b, step := a.batch, a.call.step.content.ID
 	own, ok := a.bind(ctx)
 	a.call.markCutOff(false)
 	switch {
@@ -155,11 +150,11 @@ func (a *callAttempts) bind(ctx workflow.Context) (own *binding, ok bool) {
 func (b *binding) open(ctx workflow.Context, a *callAttempts) {
 	b.opening, b.failed = true, nil
 	agent := a.batch.agent
-	options := a.policy.briefOptions(bindTimeout, unstarted, a.batch.step.summary("bind "+b.Server))
+	options := a.policy.briefOptions(bindTimeout, unstarted, a.call.step.summary("bind "+b.Server))
 	options.DisableEagerExecution = b.Lost != "" // any other worker may have room, and a server that works
 	bound, _, err := mailbox.Call(ctx, a.call.admission, options, contract.Bind, contract.BindRequest{Server: b.Server, For: actsFor(agent.state.Trusted())})
 	if b.opening = false; err != nil {
-		b.failed = lossOf(err).Err()
+		b.failed = errorOf(err)
 		return
 	}
 	bound.Server, bound.Lost = b.Server, b.Lost

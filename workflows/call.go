@@ -29,7 +29,7 @@ func (c *call) begin() bool {
 
 // admit takes an admission for the call, or says why it may not be made.
 func (c *call) admit() (why *domain.Error) {
-	step := c.batch.step
+	step := c.step
 	if c.admission, why = step.admitCall(); why != nil {
 		return why
 	}
@@ -150,11 +150,11 @@ func (c *call) awaitStart(ctx workflow.Context) *domain.Error {
 func (c *call) start() {
 	c.phase = callStarted
 	if approved := c.standing; !approved.IsZero() {
-		c.batch.step.waitChanged(c.position, approved)
+		c.step.waitChanged(c.position, approved)
 		approved.ToolExecutionID, approved.Tool = c.id, c.made.Name
 		c.batch.agent.emitWaitClosed(approved)
 	}
-	c.batch.step.callStarted(c.position, c.tool().Effect)
+	c.step.callStarted(c.position, c.tool().Effect)
 	c.batch.agent.emit(domain.EventToolCallStarted, c.event())
 }
 
@@ -172,11 +172,19 @@ func (c *call) conclude(ctx workflow.Context, reply *contract.ToolReply) {
 	request := c.request()
 	request.Attempts = reply.Attempts
 	found := c.verify(ctx, request, *reply)
-	verified, ok := verifiedReply(request, found)
-	if !ok {
+	var verified contract.ToolReply
+	switch found.Verdict {
+	case domain.VerdictDone:
+		verified = contract.ToolReply{Content: found.Result, Digest: domain.DigestOf([]byte(found.Result))}
+	case domain.VerdictNotDone:
+		verified = contract.Unanswered(domain.CodedErrorf(domain.Unavailable, domain.CodeNotRun,
+			"not done: the call of %s broke off, and the tool has made sure that it did nothing and cannot do anything any more (%s); it may be called again",
+			request.Name, found.Reason))
+	default:
 		c.end(*reply)
 		return
 	}
+	verified.Attempts = reply.Attempts
 	b.step.content.verified(c.position, found, verified, c.cutOff, b.agent.now())
 	c.ended(verified)
 	resolved := c.execution().Wait(domain.WaitOutcome)
@@ -188,7 +196,7 @@ func (c *call) conclude(ctx workflow.Context, reply *contract.ToolReply) {
 // once for all that end together, unless a later one still waits to begin.
 func (c *call) end(reply contract.ToolReply) {
 	reply = c.takeUnknown(reply)
-	c.batch.step.content.called(c.position, reply, c.cutOff, c.batch.agent.now())
+	c.step.content.called(c.position, reply, c.cutOff, c.batch.agent.now())
 	c.ended(reply)
 }
 
@@ -209,13 +217,13 @@ func (c *call) ended(reply contract.ToolReply) {
 		c.batch.agent.counted(-1)
 	}
 	if reply.Stop != nil {
-		c.batch.step.halt()
+		c.step.halt()
 	}
 }
 
 // review lets hooks change what came of a call that was begun.
 func (c *call) review() {
-	step, given := c.batch.step, c.execution()
+	step, given := c.step, c.execution()
 	if given.StartedAt.IsZero() || step.hooked.failed {
 		return
 	}
@@ -228,24 +236,7 @@ func (c *call) review() {
 	if changed.Error != nil {
 		result.Content, result.Error = "", contract.Bounded(changed.Error)
 	}
-	result.Digest = domain.DigestOf([]byte(result.Digest.String()), []byte(result.Content))
+	result.Digest = chained(result.Digest, result.Content)
 	c.result = result
 	step.callChanged(c.position, result.Content, result.Error)
-}
-
-// verifiedReply is what came of a call of which nobody knew how it ended, where its tool's Verify has found out; ok is
-// false where it has not.
-func verifiedReply(call contract.ToolRequest, found contract.VerifyReply) (reply contract.ToolReply, ok bool) {
-	switch found.Verdict {
-	case domain.VerdictDone:
-		reply = contract.ToolReply{Content: found.Result, Digest: domain.DigestOf([]byte(found.Result))}
-	case domain.VerdictNotDone:
-		reply = contract.Unanswered(domain.CodedErrorf(domain.Unavailable, domain.CodeNotRun,
-			"not done: the call of %s broke off, and the tool has made sure that it did nothing and cannot do anything any more (%s); it may be called again",
-			call.Name, found.Reason))
-	default:
-		return reply, false
-	}
-	reply.Attempts = call.Attempts
-	return reply, true
 }

@@ -39,9 +39,11 @@ func (r *run) carryWithin(limit int) contract.Carry {
 }
 
 func (r *run) carry(of domain.AgentState) contract.Carry {
+	config := r.config.CarriedConfig
+	config.Definition = domain.Definition{} // the next run's input has it
 	return contract.Carry{
 		State: must(json.Marshal(of)), Sequence: r.agent.last, Prior: r.agent.state.Execution.Prior, Outcome: r.session.archive.outcome,
-		Config: r.config.handOver(), Conversation: r.conversation.handOver(r.carriedFrom()), Mail: r.mail.HandOver(),
+		Config: config, Conversation: r.conversation.handOver(r.carriedFrom()), Mail: r.mail.HandOver(),
 		Records: r.session.records.CarriedRecords, Guarded: r.session.guards.Guarded, Bound: r.session.bindings.handOver(),
 		Segments: r.segments, Copy: r.copying, Runs: r.number,
 	}

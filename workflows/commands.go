@@ -78,7 +78,7 @@ func halves[In, Out any](
 			return reply, refusal(err)
 		}
 		updates.Remember(string(name), id, reply)
-		c.session.run.publishHead()
+		c.run.publishHead()
 		return reply, nil
 	}
 	return validate, answer

@@ -207,6 +207,11 @@ const (
 	noBudgetToSumUp interruption = "the budget does not allow to make the conversation shorter"
 )
 
+// chained is the digest of a text that takes the place of one with a digest.
+func chained(before domain.Digest, text string) domain.Digest {
+	return domain.DigestOf([]byte(before.String()), []byte(text))
+}
+
 // stepError is an error as a step ends with it: bounded, and with its source.
 func stepError(err *domain.Error) *domain.Error {
 	err = contract.Bounded(err)

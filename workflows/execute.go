@@ -7,6 +7,7 @@ import (
 	"go.temporal.io/sdk/workflow"
 
 	"everstep/domain"
+	"everstep/domain/account"
 	"everstep/domain/contract"
 	"everstep/domain/hook"
 	"everstep/workflows/internal/mailbox"
@@ -59,7 +60,7 @@ func (o Options) Execute(ctx workflow.Context, in *contract.SessionInput) (*cont
 
 // open has the session answer, listen and tell where it stands. All handlers stand before the first wait.
 func (s *session) open(ctx workflow.Context) error {
-	if err := errors.Join(s.answerQueries(), s.acceptCommands()); err != nil {
+	if err := errors.Join(answer(s.root, account.Query, s.accountPage), answer(s.root, contract.QueryMessages, s.messages), s.acceptCommands()); err != nil {
 		return err
 	}
 	s.run.inheritHead()

@@ -37,13 +37,13 @@ func (c *commands) checkExtend(request contract.ExtendRequest) error {
 	if err := cmp.Or(c.config.Resolved.CheckPriced(budget, c.agent.state.LLMConfig), request.Budget.CheckDeadline(c.agent.now())); err != nil {
 		return err
 	}
-	ledger := c.session.budget.ledger()
+	ledger := c.budget.ledger()
 	ledger.Execution.Budget = budget
 	if !active {
-		ledger.Session.Budget = c.session.budget.upcomingAccount().Budget // the execution begins with it
+		ledger.Session.Budget = c.budget.upcomingAccount().Budget // the execution begins with it
 	}
 	if use, reached := ledger.Reached(c.agent.now()); reached && !active {
-		return domain.Errorf(domain.Denied, "extend: there is nothing left to go on with: %s; %s%s", use, use.GoOn(), c.session.budget.extending(use))
+		return domain.Errorf(domain.Denied, "extend: there is nothing left to go on with: %s; %s%s", use, use.GoOn(), c.budget.extending(use))
 	}
 	return nil
 }
@@ -70,10 +70,10 @@ func (c *commands) checkExtendSession(request contract.ExtendSessionRequest) err
 	switch {
 	case c.mail.Closed():
 		return domain.Errorf(domain.Denied, "extend: the session is closed")
-	case !has && c.session.budget.upcomingAccount().Budget.IsEmpty():
-		return domain.Errorf(domain.Denied, "extend: the session has no budget; `update %s` gives it one, as session_budget in its definition", c.session.budget.called())
+	case !has && c.budget.upcomingAccount().Budget.IsEmpty():
+		return domain.Errorf(domain.Denied, "extend: the session has no budget; `update %s` gives it one, as session_budget in its definition", c.budget.called())
 	case !has:
-		return domain.Errorf(domain.Denied, "extend: the session has no budget before its next execution begins; `update %s` changes that one", c.session.budget.called())
+		return domain.Errorf(domain.Denied, "extend: the session has no budget before its next execution begins; `update %s` changes that one", c.budget.called())
 	}
 	return c.config.Resolved.CheckPriced(account.Budget.Extended(request.Budget, request.Lift), c.agent.state.LLMConfig)
 }

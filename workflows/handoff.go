@@ -90,7 +90,7 @@ func (c *call) handOff(ctx workflow.Context) contract.ToolReply {
 		return contract.Unanswered(contract.Bounded(domain.CodedErrorf(why.Kind, why.Code, "the conversation was not handed over: %s", why.Message)))
 	}
 	if err != nil {
-		return refused(lossOf(err).Err())
+		return refused(errorOf(err))
 	}
 	if answer.Unpriced(b.session.budget.ledger().Totals()) { // nobody takes over whose cost is unknown where money is limited
 		return refused(domain.Errorf(domain.Invalid, "max_cost: nobody knows what the model of %s costs", agent))

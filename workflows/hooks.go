@@ -57,7 +57,7 @@ func (s *session) fire(trigger domain.Trigger) { fire(s.between(), trigger, hook
 
 // failedBy ends the execution: the error is its own, and nothing more starts.
 func (t *stepRun) failedBy(spec contract.HookSpec, err error) {
-	own := hookError(err)
+	own := *hookError(err)
 	own.Code, own.Source = domain.CodeHookFailed, spec.Name
 	own.Message = domain.Shorten(fmt.Sprintf("hook %q at %s: %s", spec.Name, spec.Trigger, own.Message), domain.MaxReason)
 	t.stopped, t.hooked.failed = true, true
@@ -90,15 +90,10 @@ func recordedReply[At any](t *stepRun, spec contract.HookSpec, at At) (contract.
 			err = hooks.checkRoom(ctx, id, encoded)
 		}
 		if err != nil {
-			own := hookError(err)
-			encoded, _ = json.Marshal(contract.HookReply{Error: contract.Bounded(&own)}) // texts can be encoded
+			encoded, _ = json.Marshal(contract.HookReply{Error: contract.Bounded(hookError(err))}) // texts can be encoded
 		}
 		return encoded
-	}, func(a, b any) bool {
-		now, isOne := a.(json.RawMessage)
-		last, isOther := b.(json.RawMessage)
-		return isOne && isOther && string(now) == string(last)
-	})
+	}, func(now, last any) bool { return string(now.(json.RawMessage)) == string(last.(json.RawMessage)) })
 	var encoded json.RawMessage
 	var reply contract.HookReply
 	if err := errors.Join(value.Get(&encoded), json.Unmarshal(encoded, &reply)); err != nil {
@@ -112,11 +107,11 @@ func recordedReply[At any](t *stepRun, spec contract.HookSpec, at At) (contract.
 }
 
 // hookError is the error of a hook, which whoever wrote the hook wrote.
-func hookError(err error) domain.Error {
+func hookError(err error) *domain.Error {
 	if typed, ok := errors.AsType[*domain.Error](err); ok {
-		return *typed
+		return typed
 	}
-	return domain.Error{Kind: domain.Invalid, Message: err.Error()}
+	return &domain.Error{Kind: domain.Invalid, Message: err.Error()}
 }
 
 // maxReplies bounds the replies of hooks that one workflow task records: the server refuses 4 MiB of all that it brings, for
@@ -226,7 +221,7 @@ func (t *stepRun) askHook(spec contract.HookSpec, at any) (contract.HookReply, e
 		t.mail.DrainSignals()
 		timeout, ok := errors.AsType[*temporal.TimeoutError](err)
 		if lost := ok && timeout.TimeoutType() == enumspb.TIMEOUT_TYPE_HEARTBEAT; !lost || spec.Attempts != 0 || request.Lost+1 >= hookLosses {
-			return policy.askAnother(lossOf(err).Err(), failed-request.Lost, t.mail.Ending() && t.mail.CutOff(), t.mail.BackOff)
+			return policy.askAnother(errorOf(err), failed-request.Lost, t.mail.Ending() && t.mail.CutOff(), t.mail.BackOff)
 		}
 		request.Lost++
 		return t.mail.BackOff(policy.withJitter(policy.backoff(request.Lost), request.Lost, 0))
@@ -235,10 +230,10 @@ func (t *stepRun) askHook(spec contract.HookSpec, at any) (contract.HookReply, e
 	case err == nil:
 		t.mail.DrainSignals()
 		return *reply, t.weigh(*reply)
-	case t.mail.Interrupted() && (request.Lost > 0 || temporal.IsCanceledError(err) || lossOf(err).Err().Lacking):
+	case t.mail.Interrupted() && (request.Lost > 0 || temporal.IsCanceledError(err) || errorOf(err).Lacking):
 		return contract.HookReply{}, nil
 	}
-	return contract.HookReply{}, lossOf(err).Err()
+	return contract.HookReply{}, errorOf(err)
 }
 
 func (t *stepRun) hookRequest(spec contract.HookSpec, at any) contract.HookRequest {

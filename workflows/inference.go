@@ -13,12 +13,13 @@ import (
 // Temporal retries what cannot have been billed; what may have been comes back
 // as a reply, and is decided here with the budget in hand.
 type inference struct {
-	session      *session
 	step         *stepRun
 	agent        *agent
 	config       *configuration
 	mail         *mailbox.Mailbox
 	conversation *transcript
+	policy       *policy
+	budget       *budget
 	// plan is the summary's, nil where the step's answer is asked for.
 	plan *conversation.SummaryPlan
 	// tries counts those of this request, lost the workers that were lost with it beside;
@@ -58,7 +59,9 @@ const (
 )
 
 func newInference(t *stepRun, plan *conversation.SummaryPlan) *inference {
-	return &inference{session: t.session, step: t, agent: t.agent, config: t.config, mail: t.mail, conversation: t.conversation, plan: plan}
+	return &inference{
+		step: t, agent: t.agent, config: t.config, mail: t.mail, conversation: t.conversation, policy: t.session.policy, budget: t.session.budget, plan: plan,
+	}
 }
 
 func (i *inference) run() attemptResult {
@@ -80,27 +83,27 @@ func (i *inference) run() attemptResult {
 
 // prepare compacts the conversation where it nears the model's window, and
 // reserves what the next try may use. It answers false where that ends the step.
-func (i *inference) prepare() (mailbox.Admission, contract.Reservation, bool) {
+func (i *inference) prepare() (admission mailbox.Admission, room contract.Reservation, ok bool) {
 	bound, tooLittle := i.step.request.MaxOutputTokens, noBudget
 	if i.plan != nil {
 		bound, tooLittle = i.plan.Request().MaxTokens, noBudgetToSumUp
 	} else if _, ok := i.mail.Admit(mailbox.ForInference); ok && !i.resumes && i.compact() == stepOver {
-		return mailbox.Admission{}, contract.Reservation{}, false
+		return admission, room, false
 	}
 	for asked := false; ; {
 		// A pause or a stop may have come meanwhile, and a lower budget.
-		admission, ok := i.mail.Admit(mailbox.ForInference)
-		if !ok {
+		if admission, ok = i.mail.Admit(mailbox.ForInference); !ok {
 			i.interrupted(i.kept)
-			return admission, contract.Reservation{}, false
+			return admission, room, false
 		}
-		room, short := i.session.budget.reserve()
+		var short domain.Limit
+		room, short = i.budget.reserve()
 		switch {
 		case !asked:
-			got := short != "" && i.session.budget.asksFor(short) || short == "" && i.plan == nil && i.session.budget.asksForRoom(room)
+			got := short != "" && i.budget.asksFor(short) || short == "" && i.plan == nil && i.budget.asksForRoom(room)
 			asked = !got // in vain
 		case short != "":
-			i.session.budget.signalShort(short)
+			i.budget.signalShort(short)
 			i.cut(tooLittle, i.kept)
 			return admission, room, false
 		default:
@@ -146,7 +149,7 @@ func (i *inference) decide(
 			return c
 		}
 		if why.Lacking {
-			if i.count.lacks++; i.session.policy.askAnother(why, i.count.lacks, false, i.mail.BackOffUnlessStopped) {
+			if i.count.lacks++; i.policy.askAnother(why, i.count.lacks, false, i.mail.BackOffUnlessStopped) {
 				return askAgain
 			}
 			if i.mail.Stopped() { // it waited for another worker

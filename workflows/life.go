@@ -15,7 +15,7 @@ func (s *session) busy() bool { return s.mail.Posted() || s.agent.state.HasActiv
 // availability is what of the agent decides which commands it takes.
 func (c *commands) availability() contract.Availability {
 	return contract.Availability{
-		ID: c.session.budget.called(), Named: c.session.in.Name != "", Open: true, Closed: c.mail.Closed(), Number: max(c.agent.state.ExecutionCount, 1),
+		ID: c.budget.called(), Named: c.session.in.Name != "", Open: true, Closed: c.mail.Closed(), Number: max(c.agent.state.ExecutionCount, 1),
 		Busy: c.session.busy(), InProgress: c.agent.state.HasActiveExecution() && !c.mail.Ending(),
 	}
 }
@@ -43,7 +43,7 @@ func (c *commands) checkMeant(id domain.ExecutionID) error {
 
 // checkBeginning refuses what no execution can begin with as the session stands.
 func (c *commands) checkBeginning(request contract.SendRequest) error {
-	err := cmp.Or(c.session.budget.checkSessionLeft(), request.Options.Check(c.agent.state))
+	err := cmp.Or(c.budget.checkSessionLeft(), request.Options.Check(c.agent.state))
 	if err == nil {
 		err = cmp.Or(c.checkCost(request), c.config.checkShown(request.Options))
 	}
@@ -64,7 +64,7 @@ func (c *commands) checkCost(request contract.SendRequest) error {
 	if r == nil || !r.Definition.Model.Equal(model) {
 		return nil
 	}
-	return r.CheckPriced(c.config.upcoming().Definition.Budget.CappedBy(request.Budget).CappedBy(c.session.budget.upcomingAccount().Budget), model)
+	return r.CheckPriced(c.config.upcoming().Definition.Budget.CappedBy(request.Budget).CappedBy(c.budget.upcomingAccount().Budget), model)
 }
 
 // idle waits between executions until there is something to do. A session that has been idle for as long as its

@@ -118,11 +118,10 @@ func (s *session) beginExecution() {
 	}
 	s.records.forgetPosition()
 	id := s.nextExecutionID()
-	next.Parts = next.Parts || !next.GoesOn && s.agent.rewound() != nil
 	s.mail.Begin()
 	s.agent.enterExecution(id, budget, next.GoesOn, prior, next.Options)
 	s.config.showTrusted()
-	s.conversation.begin(id, s.agent.state.Chain(), next, s.agent.now())
+	s.conversation.begin(s.agent.state, next)
 	if s.agent.state.ExecutionCount > 1 {
 		// Whoever started the workflow has published the first.
 		s.publish(contract.Outcome{Status: domain.StatusInProgress})

@@ -54,8 +54,8 @@ func (c *commands) checkWait(request contract.SendRequest) error {
 		return domain.Errorf(domain.Denied, "send: the session is closed")
 	case c.session.in.Name == "" && request.IfBusy == contract.QueueIfBusy:
 		return domain.Errorf(domain.Denied, "if_busy: the agent has no name, so no execution follows this one; steer it, or start another agent")
-	case c.session.budget.checkSessionLeft() != nil:
-		return c.session.budget.checkSessionLeft()
+	case c.budget.checkSessionLeft() != nil:
+		return c.budget.checkSessionLeft()
 	case c.session.in.Name == "" && (c.mail.Ending() || c.agent.state.Continuation().Stops()):
 		return domain.Errorf(domain.Denied, "send: the execution is stopping, and the agent has no name, so none follows it; nobody would read the message")
 	case request.IfBusy == contract.QueueIfBusy:
@@ -106,7 +106,7 @@ func (c *commands) checkRoom(request contract.SendRequest) error {
 	}
 	others := must(contract.EncodedBytes(waiting))
 	bytes := others + must(contract.EncodedBytes(held(request))) + messageMargin
-	switch most = min(most, max(c.session.run.room(c.config.Next)+others, 0)); {
+	switch most = min(most, max(c.run.room(c.config.Next)+others, 0)); {
 	case len(waiting) >= contract.MaxWaitingMessages:
 		return domain.Errorf(domain.Denied, "send: %d messages wait for the agent already, and no more can; send it when some are read, or take one back with unsend", len(waiting))
 	case bytes > most:
@@ -146,7 +146,7 @@ func (c *commands) holdMessage(request contract.SendRequest) contract.SendReply 
 // hear has the messages join the conversation that wait for the next step. Where the budget allows none they stay: they
 // are for whatever comes next.
 func (s *session) hear() {
-	if !s.mail.Steered() || s.budget.spentUp() {
+	if s.budget.spentUp() {
 		return
 	}
 	for _, w := range s.mail.Hear() {

@@ -93,5 +93,5 @@ func (a *callAttempts) takeBack(ctx workflow.Context) contract.ToolReply {
 
 // note says what the call does now.
 func (a *callAttempts) note(what string) {
-	a.batch.step.note("%s %s", domain.Shorten(a.request.Name, 64), what)
+	a.call.step.note("%s %s", domain.Shorten(a.request.Name, 64), what)
 }

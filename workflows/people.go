@@ -20,10 +20,12 @@ type commands struct {
 	config  *configuration
 	mail    *mailbox.Mailbox
 	talk    *transcript
+	budget  *budget
+	run     *run
 }
 
 func (s *session) commands() *commands {
-	return &commands{s, s.agent, s.config, s.mail, s.conversation}
+	return &commands{s, s.agent, s.config, s.mail, s.conversation, s.budget, s.run}
 }
 
 // checkAnswer refuses what somebody says about a call that does not wait for it, and what does not fit the wait.
@@ -57,7 +59,7 @@ func (c *commands) checkTries(w *openWait, request contract.AnswerRequest) error
 	switch {
 	case w.tries >= mostAnswerChecks:
 		return domain.Errorf(domain.Denied, "%s: somebody has tried %d times to %s call %s, which is as often as may be; %s", does, w.tries, does, w.ToolExecutionID, instead)
-	case c.session.run.nearBounds() || c.mail.Updates.Full():
+	case c.run.nearBounds() || c.mail.Updates.Full():
 		return domain.Errorf(domain.Denied, "%s: the run has no room for a worker to check it; %s", does, instead)
 	}
 	return nil

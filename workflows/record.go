@@ -3,7 +3,6 @@ package workflows
 import (
 	"fmt"
 	"slices"
-	"time"
 
 	"go.temporal.io/sdk/workflow"
 
@@ -38,12 +37,12 @@ type records struct {
 const mostUnrecorded = 64
 
 // move notes where the session stands from now on, which is due to be recorded where anything is.
-func (r *records) move(after int, at time.Time, recorded bool) {
-	move := contract.Move{Number: 1, After: after, At: at}
+func (r *records) move() {
+	move := contract.Move{Number: 1, After: r.agent.state.ExecutionCount, At: r.agent.now()}
 	if r.Moved != nil {
 		move.Number = r.Moved.Number + 1
 	}
-	if r.Moved = &move; recorded && after > 0 {
+	if r.Moved = &move; r.config.hasRecords() && move.After > 0 {
 		r.PositionDue, r.positionFailed = true, false
 	}
 }
@@ -117,7 +116,7 @@ func (r *records) recordPosition(admission mailbox.Admission) {
 	case err == nil:
 		r.PositionDue, r.why = false, ""
 	default:
-		why := lossOf(err).Err()
+		why := errorOf(err)
 		workflow.GetLogger(r.root).Warn("the position of the session is not among the records", "after", moved.After, "error", why)
 		r.PositionDue, r.positionFailed, r.why = true, true, why.Message
 	}
@@ -131,7 +130,7 @@ func (r *records) recordPending() {
 		options := r.storeOptions(fmt.Sprintf("record execution %d", ended.Number))
 		_, err := mailbox.Await(r.mail.LastAdmission(), options, contract.Record, contract.RecordRequest{Ended: &ended})
 		if err != nil {
-			why := lossOf(err).Err()
+			why := errorOf(err)
 			workflow.GetLogger(r.root).Warn("an execution is not among the records", "number", ended.Number, "error", why)
 			if why.Code != domain.CodeContextLost {
 				r.why = why.Message

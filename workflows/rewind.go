@@ -29,7 +29,7 @@ func (c *commands) checkRewind(r contract.RewindRequest) error {
 
 // stored reports whether storage has all messages from an index on that have left memory.
 func (c *commands) stored(from int) bool {
-	for _, segment := range c.session.run.segments {
+	for _, segment := range c.run.segments {
 		if segment.From <= from && from < segment.To {
 			from = segment.To
 		}
@@ -64,5 +64,5 @@ func (c *commands) clear(contract.ClearRequest) contract.ClearReply {
 func (c *commands) moveTo(moved conversation.Conversation, from *domain.Origin) {
 	c.talk.move(moved)
 	c.agent.standAt(from)
-	c.session.records.move(c.agent.state.ExecutionCount, c.agent.now(), c.config.hasRecords())
+	c.session.records.move()
 }

@@ -201,7 +201,7 @@ func (r *run) storeSegment(admission mailbox.Admission) *domain.Error {
 	options.ScheduleToCloseTimeout = recordTimeout + time.Minute // a storage that hangs does so once
 	segment, err := mailbox.Await(admission, options, contract.Record, request)
 	if err != nil {
-		return lossOf(err).Err()
+		return errorOf(err)
 	}
 	r.segments, r.stored, r.outage = append(r.segments, *segment), segment.To, outage{}
 	return nil
@@ -228,7 +228,7 @@ func (r *run) copyMessages() {
 		r.segments, r.copying = append(slices.Clip(r.segments), *segment), nil
 		r.inheritedSegments = r.segments
 	case !r.mail.Stopped():
-		r.contextLost(lossOf(err).Err())
+		r.contextLost(errorOf(err))
 	}
 }
 

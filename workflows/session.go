@@ -44,7 +44,8 @@ func newSession(ctx workflow.Context, in *contract.SessionInput, options Options
 	}
 	carry := *cmp.Or(in.Carry, &contract.Carry{})
 	root, _ := workflow.NewDisconnectedContext(ctx)
-	agent := newAgent(root, options.Emit)
+	agent := &agent{root: root, listen: options.Emit}
+	agent.note("starting")
 	config := newConfiguration(in, agent)
 	conversation := &transcript{Conversation: conversation.New(config.Definition.Compiler), config: config}
 	root = workflow.WithValue(root, transcriptKey{}, conversation)
@@ -145,7 +146,7 @@ func (s *session) fork(carry contract.Carry) error {
 		s.openWaits.changed() // the memo is to have them
 	}
 	s.budget.limitSession(s.in.Definition.SessionBudget)
-	s.mail.Post(mailbox.NextExecution{SendRequest: s.in.Message(), Parts: true, Starter: s.startedBy()})
+	s.mail.Post(mailbox.NextExecution{SendRequest: s.in.Message(), Starter: s.startedBy()})
 	return nil
 }
 

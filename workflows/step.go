@@ -188,7 +188,7 @@ func (t *stepRun) interject(section string, m domain.Message) {
 // a transcript that is read back with another digest is fetched anew.
 func fingerprint(m domain.Message, beside domain.Digest) domain.Digest {
 	encoded, _ := json.Marshal(m)
-	return domain.DigestOf([]byte(beside.String()), encoded)
+	return chained(beside, string(encoded))
 }
 
 // admitCall is the permission for a call, or why it may not begin.

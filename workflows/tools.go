@@ -39,7 +39,7 @@ func newToolBatch(t *stepRun) *toolBatch {
 		load: mailbox.Load{Beside: func() int { return t.session.hooks.inTask(t.session.root) }},
 	}
 	for i, wanted := range t.calls {
-		calls[i] = &call{batch: b, position: i, id: t.content.ID.Tool(i), wanted: wanted, made: wanted}
+		calls[i] = &call{batch: b, step: t, position: i, id: t.content.ID.Tool(i), wanted: wanted, made: wanted}
 	}
 	return b
 }

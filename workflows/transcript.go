@@ -54,16 +54,16 @@ func (t *transcript) rebase(before domain.LogRef, entries []domain.Entry) (err e
 	return err
 }
 
-// begin makes an execution the one in progress, with its first message.
-func (t *transcript) begin(id domain.ExecutionID, chain []domain.ExecutionID, next mailbox.NextExecution, now time.Time) {
+// begin takes the first message of the execution that has just begun.
+func (t *transcript) begin(state domain.AgentState, next mailbox.NextExecution) {
+	id, now := state.Execution.ID, state.Execution.StartedAt
 	t.from, t.before = t.Len(), t.Edits()
-	t.Conversation = t.WithExecution(chain, next.GoesOn || next.Parts, t.config.Resolved)
-	if !next.GoesOn {
-		t.Conversation = t.WithGiven(id, next.Options, now)
-		t.Conversation = t.WithPrompt(id, next.Prompt, now)
-		return
+	t.Conversation = t.WithExecution(state.Chain(), state.Execution.Origin != nil, t.config.Resolved)
+	if next.GoesOn {
+		t.Conversation = t.WithGoOn(id, now)
+	} else {
+		t.Conversation = t.WithGiven(id, next.Options, now).WithPrompt(id, next.Prompt, now)
 	}
-	t.Conversation = t.WithGoOn(id, now)
 }
 
 // hear joins a message that has waited for the execution in progress.

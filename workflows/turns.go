@@ -29,7 +29,7 @@ func (c *call) heldByPause(before waitsFor) func(on bool) {
 			c.wait(before)
 			return
 		}
-		c.batch.step.note("calls wait for the end of the pause")
+		c.step.note("calls wait for the end of the pause")
 		c.wait(forPeople)
 	}
 }

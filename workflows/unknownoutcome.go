@@ -48,7 +48,7 @@ func (c *call) takeUnknown(reply contract.ToolReply) contract.ToolReply {
 	b.session.openWaits.changed()
 	b.agent.emit(domain.EventWaitOpened, domain.WaitOpened{EventCall: c.event(), Kind: unknown.Kind, Digest: unknown.Digest})
 	reply.Content += "\n\n" + unknown.Advice()
-	reply.Digest = domain.DigestOf([]byte(reply.Digest.String()), []byte(reply.Content))
+	reply.Digest = chained(reply.Digest, reply.Content)
 	return reply
 }
 
@@ -85,15 +85,6 @@ func (c *call) blockedByOutcome() *domain.Error {
 		return domain.TooManyUnknownOutcomes(domain.Shorten(tool.Name, 64))
 	}
 	return nil
-}
-
-func (c *commands) resolveCall(id domain.ToolExecutionID, answer domain.Answer) {
-	c.agent.resolveOutcome(id, answer)
-	if c.agent.state.HasActiveExecution() {
-		c.agent.announceResolved()
-	}
-	c.session.openWaits.changed()
-	c.session.openWaits.publish()
 }
 
 // announceResolved has the execution's events tell of the calls that were resolved in it, or before it began.

@@ -2,18 +2,13 @@ package workflows
 
 import (
 	"encoding/json"
-	"errors"
 
 	"go.temporal.io/sdk/workflow"
 
-	"everstep/domain/account"
 	"everstep/domain/contract"
 )
 
-func (s *session) answerQueries() error {
-	return errors.Join(answer(s.root, account.Query, s.accountPage), answer(s.root, contract.QueryMessages, s.messages))
-}
-
+// answer registers a query, whose types are those of the contract.
 func answer[In, Out any](ctx workflow.Context, query contract.Query[In, Out], handle func(In) (Out, error)) error {
 	return workflow.SetQueryHandler(ctx, string(query), handle)
 }

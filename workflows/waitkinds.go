@@ -35,7 +35,7 @@ func (c *commands) checkDecision(w *openWait, request contract.AnswerRequest) er
 	case request.Digest.IsZero():
 		return domain.Errorf(domain.Invalid, "digest: is missing; give that of the call that you have seen, so that nothing else runs")
 	case request.Always:
-		return cmp.Or(c.agent.state.CheckStandingRoom(), c.session.run.checkHandedOn("always", "approve this one call, or revoke standing approvals", c.config.Next,
+		return cmp.Or(c.agent.state.CheckStandingRoom(), c.run.checkHandedOn("always", "approve this one call, or revoke standing approvals", c.config.Next,
 			w.StandingIn(c.config.standingContext(w.Tool), request.Answer()), request))
 	case request.Arguments == "":
 		return nil
@@ -109,13 +109,18 @@ func (c *commands) checkOutcome(w *openWait, request contract.AnswerRequest) err
 		return nil
 	}
 	_, err := c.agent.state.WithOutcomeResolved(w.ToolExecutionID, answer, c.agent.now())
-	return cmp.Or(err, c.session.run.checkHandedOn("resolve", "say it in fewer words", c.config.Next, answer))
+	return cmp.Or(err, c.run.checkHandedOn("resolve", "say it in fewer words", c.config.Next, answer))
 }
 
 // applyOutcome resolves a call. The model is told before it is asked next.
 func (c *commands) applyOutcome(w *openWait, request contract.AnswerRequest) *domain.StandingApproval {
 	if answer := request.Answer(); !w.ResolvedAs(answer) {
-		c.resolveCall(w.ToolExecutionID, answer)
+		c.agent.resolveOutcome(w.ToolExecutionID, answer)
+		if c.agent.state.HasActiveExecution() {
+			c.agent.announceResolved()
+		}
+		c.session.openWaits.changed()
+		c.session.openWaits.publish()
 	}
 	w.take(*c.agent.state.UnknownOutcome(w.ToolExecutionID).Answer)
 	return nil
@@ -140,7 +145,7 @@ func (c *commands) checkFits(ctx workflow.Context, tool string, request contract
 	case err != nil && cutOff:
 		return stopped
 	case err != nil:
-		return domain.Errorf(domain.Unavailable, "%s: no worker could check that, so the call waits as it was: %s", what, lossOf(err).Err().Message)
+		return domain.Errorf(domain.Unavailable, "%s: no worker could check that, so the call waits as it was: %s", what, errorOf(err).Message)
 	case reply.Invalid != "":
 		return domain.Errorf(domain.Invalid, "%s: %s, so the call waits as it was: %s", what, unfit, reply.Invalid)
 	}

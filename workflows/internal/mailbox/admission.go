@@ -17,7 +17,7 @@ import (
 type Admission struct {
 	mail  *Mailbox
 	scope workflow.Context
-	// under are the activities under way that a stop cuts off; nil: none cuts off what is started.
+	// under are the activities under way that a stop cuts off.
 	under *underWay
 }
 
@@ -177,7 +177,7 @@ func (m *Mailbox) BackOffAsking(ctx workflow.Context, delay time.Duration) (Admi
 
 // LastAdmission is the admission to say elsewhere that a call is given up. It is never refused, and no stop cuts off
 // what it is for, which has short time-outs of its own.
-func (m *Mailbox) LastAdmission() Admission { return Admission{mail: m, scope: m.root} }
+func (m *Mailbox) LastAdmission() Admission { return Admission{m, m.root, &underWay{}} }
 
 // AwaitDecision waits, in the coroutine of a call, until somebody has spoken about it or its time is over, and
 // returns the admission to begin it where it was allowed. Whatever stops the execution ends the wait, a gentle stop too: a
@@ -227,18 +227,14 @@ type oneUnderWay struct {
 
 func (u *underWay) begin(future workflow.Future) *oneUnderWay {
 	own := &oneUnderWay{Future: future}
-	if u != nil {
-		u.all = append(u.all, own)
-	}
+	u.all = append(u.all, own)
 	return own
 }
 
 // end reports whether the activity was cut off.
 func (u *underWay) end(own *oneUnderWay) bool {
-	if u != nil {
-		i := slices.Index(u.all, own)
-		u.all = slices.Delete(u.all, i, i+1)
-	}
+	i := slices.Index(u.all, own)
+	u.all = slices.Delete(u.all, i, i+1)
 	return own.cutOff
 }
 

@@ -78,8 +78,6 @@ type NextExecution struct {
 	// GoesOn says that it goes on from the one before, without a prompt and
 	// with this budget and no other.
 	GoesOn bool
-	// Parts says that the state has an origin from which it goes on with a prompt.
-	Parts bool
 	// Starter says who begins it, where that is not who has sent the message.
 	Starter domain.Starter
 	// Waited is the message that begins it, where that had to wait.

@@ -70,9 +70,7 @@ func (m *Mailbox) DrainSignals() {
 	}
 	for _, a := range m.stop.alarms {
 		if a.due() {
-			do := a.do
-			a.do = nil
-			do()
+			m.goOff(a)
 		}
 	}
 }
@@ -113,7 +111,7 @@ func (m *Mailbox) escalate(within time.Duration) {
 		return
 	}
 	m.stop.silence("")
-	m.after(within, "", m.interrupt)
+	m.setAlarm(within, "")
 }
 
 func (m *Mailbox) interrupt() {
