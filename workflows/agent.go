@@ -2,7 +2,6 @@ package workflows
 
 import (
 	"cmp"
-	"encoding/json"
 	"time"
 
 	"go.temporal.io/sdk/workflow"
@@ -96,13 +95,6 @@ func (a *agent) rewindTarget() *domain.Origin {
 	return nil
 }
 
-// standAt has the next execution go on from a step, which was checked; nil: from none.
-func (a *agent) standAt(origin *domain.Origin) {
-	if a.state.Origin != nil || origin != nil {
-		a.state = must(a.state.WithOrigin(origin, a.now()))
-	}
-}
-
 // enterExecution makes an execution the one in progress, whose events are counted anew. One that goes on has the
 // newest as its origin, and of its budget that much is spent already.
 func (a *agent) enterExecution(id domain.ExecutionID, budget domain.ExecutionBudget, goesOn bool, prior domain.Spent, given *domain.StartOptions) {
@@ -123,11 +115,6 @@ func (a *agent) whole() domain.AgentState {
 func (a *agent) shown() domain.AgentState {
 	a.window = a.window.Of(a.state)
 	return a.window.In(a.state)
-}
-
-// remember keeps a tool's note for the session.
-func (a *agent) remember(key string, note json.RawMessage) {
-	a.state, _ = a.state.WithMetadata(key, note, a.now()) // a worker has seen that it is JSON
 }
 
 // instruct has the model told what a definition says, which was checked, from an execution's beginning on.
@@ -152,25 +139,6 @@ func (a *agent) budget() domain.ExecutionBudget {
 func (a *agent) Spent() domain.Spent { return a.state.Spent(a.now()) }
 
 func (a *agent) Wait(on bool) { a.state = a.state.WithWaiting(on, a.now()) }
-
-func (a *agent) outcomeUnknown(call domain.Wait) {
-	a.state = a.state.WithUnknownOutcome(call, a.now())
-}
-
-// approveAlways and revokeAlways take what was checked.
-func (a *agent) approveAlways(standing domain.StandingApproval) {
-	a.state = must(a.state.WithStandingApproval(standing, a.now()))
-}
-
-func (a *agent) revokeAlways(id domain.ToolExecutionID, r domain.Revocation) {
-	a.state = must(a.state.WithRevocation(id, r, a.now()))
-}
-
-// resolveOutcome takes an answer that was checked.
-func (a *agent) resolveOutcome(call domain.ToolExecutionID, answer domain.Answer) {
-	answer.At = a.now()
-	a.state = must(a.state.WithOutcomeResolved(call, answer, a.now()))
-}
 
 // resolvedIn notes that the execution's events have an answer, and whether its model was told.
 func (a *agent) resolvedIn(call domain.ToolExecutionID, told bool) {
@@ -202,38 +170,34 @@ func (a *agent) fail(err *domain.Error) {
 	a.announce()
 }
 
+// adopt takes a state that was made of this one.
 func (a *agent) adopt(made domain.AgentState) { a.state = made }
 
 // checkBetweenSteps reports whether the next step may begin, which only a signal forbids, or the lack of an execution. It
 // uses up a request to go on, and a stop is told as an event: a second call may say otherwise than the first.
 func (a *agent) checkBetweenSteps() bool {
 	state, stop := a.state.EvaluateBetween(a.now())
-	overridden := a.takeEvaluated(state)
-	if stop {
-		a.emitEvaluated(stop, overridden)
-	}
+	a.takeEvaluated(state, stop, stop)
 	return !stop
 }
 
 // concludeStep evaluates the step that just ended, tells the result as an event, and reports whether the step is the last.
 func (a *agent) concludeStep() bool {
 	state, stop := a.state.Evaluate(a.now())
-	a.emitEvaluated(stop, a.takeEvaluated(state))
+	a.takeEvaluated(state, stop, true)
 	a.step, a.number = domain.StepID{}, 0
 	return stop
 }
 
-// takeEvaluated takes over the state after an evaluation, and returns how many stop signals a request to go on overrode.
-func (a *agent) takeEvaluated(state domain.AgentState) (overridden int) {
-	overridden = len(a.state.StopSignals()) - len(state.StopSignals())
+// takeEvaluated takes over the state after an evaluation, and tells the result as an event where it is to be told: with how many
+// stop signals a request to go on has overridden.
+func (a *agent) takeEvaluated(state domain.AgentState, stops, told bool) {
+	overridden := len(a.state.StopSignals()) - len(state.StopSignals())
 	a.state = state
 	a.announced = len(state.StopSignals())
-	return overridden
-}
-
-func (a *agent) emitEvaluated(stops bool, overridden int) {
-	reason, _ := a.state.StopReason()
-	a.emit(domain.EventContinuationEvaluated, domain.ContinuationEvaluated{Stops: stops, Reason: reason, Overridden: overridden})
+	if reason, _ := state.StopReason(); told {
+		a.emit(domain.EventContinuationEvaluated, domain.ContinuationEvaluated{Stops: stops, Reason: reason, Overridden: overridden})
+	}
 }
 
 func (a *agent) startStep(id domain.StepID, number int) {

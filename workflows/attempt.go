@@ -104,7 +104,7 @@ func (i *inference) waitAfter(loss contract.Loss, request contract.ModelRequest)
 func (i *inference) failed(err *domain.Error) attemptResult {
 	err = stepError(err)
 	i.step.content.failed(err)
-	if !i.step.failOver(err) {
+	if !i.step.session.guards.failOver(i.step, err) {
 		i.agent.signal(domain.ErrorForbade, err.Source, err.Message)
 	}
 	return stepOver

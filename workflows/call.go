@@ -48,7 +48,7 @@ func (c *call) check() *domain.Error {
 	b := c.batch
 	finish := b.step.content.Response.Finish
 	left, limited := b.session.budget.left(domain.LimitToolCalls)
-	_, known := b.config.Resolved.Tool(c.made.Name)
+	known := c.tool().Name != ""
 	unresolved, unfit := c.blockedByOutcome(), c.refusedSpawn()
 	if c.handsOff() {
 		unfit = domain.CheckHandoff(c.made)

@@ -194,7 +194,7 @@ func (c *commands) meantApproval(typed string) (id domain.ToolExecutionID, err e
 // revoke takes a standing approval back. A call that has begun by it goes on, one that waits for its turn is not made.
 func (c *commands) revoke(request contract.RevokeRequest) contract.RevokeReply {
 	id, _ := c.meantApproval(request.ID)
-	c.agent.revokeAlways(id, domain.Revocation{By: request.By, Reason: request.Reason})
+	c.agent.adopt(must(c.agent.state.WithRevocation(id, domain.Revocation{By: request.By, Reason: request.Reason}, c.agent.now())))
 	reply := contract.RevokeReply{}
 	for _, standing := range c.agent.state.StandingApprovals {
 		if standing.ID == id {

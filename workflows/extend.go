@@ -88,7 +88,7 @@ func (c *commands) extendSession(request contract.ExtendSessionRequest) contract
 		extended.Definition.SessionBudget = totals
 		c.config.wait(extended)
 	}
-	c.agent.account(totals)
+	c.budget.limitSession(totals)
 	account, _ = c.agent.state.Session()
 	return contract.ExtendSessionReply{Number: c.agent.state.ExecutionCount, InProgress: c.agent.state.HasActiveExecution(), Account: account}
 }

@@ -126,9 +126,7 @@ const messageMargin = 200
 
 // holdMessage has a message wait for the execution in progress, or about to begin.
 func (c *commands) holdMessage(request contract.SendRequest) contract.SendReply {
-	waits := c.mail.Hold(func(place int64) domain.MessageID {
-		return c.session.in.AgentID.Waiting(c.session.info.FirstRunID, place)
-	}, held(request))
+	waits := c.mail.Hold(held(request))
 	reply := contract.SendReply{
 		ExecutionID: c.agent.state.Execution.ID, Number: c.agent.state.ExecutionCount, RunID: c.session.info.WorkflowExecution.RunID,
 		Waits: waits.ID, Place: waits.Place,

@@ -63,6 +63,6 @@ func (c *commands) clear(contract.ClearRequest) contract.ClearReply {
 // moveTo has the next execution go on from an earlier place of the conversation: from a step, or from before all.
 func (c *commands) moveTo(moved conversation.Conversation, from *domain.Origin) {
 	c.talk.move(moved)
-	c.agent.standAt(from)
+	c.agent.adopt(must(c.agent.state.WithOrigin(from, c.agent.now())))
 	c.session.records.move()
 }

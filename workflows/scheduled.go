@@ -59,13 +59,9 @@ func (r *scheduledRun) tell() {
 }
 
 // began tells which execution the run has begun.
-func (r *scheduledRun) began(reply contract.SendReply) {
-	r.report.ExecutionID, r.report.Number, r.report.RunID, r.report.Status = reply.ExecutionID, reply.Number, reply.RunID, domain.StatusInProgress
+func (r *scheduledRun) began(id domain.ExecutionID, number int, run string) {
+	r.report.ExecutionID, r.report.Number, r.report.RunID, r.report.Status = id, number, run, domain.StatusInProgress
 	r.tell()
-}
-
-func (r *scheduledRun) ended(o contract.Outcome) {
-	r.report = r.report.With(o, workflow.Now(r.uncancelled))
 }
 
 // unbegun ends a run that was cancelled before it had begun anything.
@@ -89,7 +85,7 @@ func (r *scheduledRun) beginAgent() *domain.Error {
 	}
 	switch {
 	case err == nil:
-		r.ended(out)
+		r.report = r.report.With(out, workflow.Now(r.uncancelled))
 	case temporal.IsCanceledError(err) && r.report.Number == 0:
 		r.unbegun()
 	default:
@@ -117,7 +113,7 @@ func (r *scheduledRun) start(ctx workflow.Context, in contract.SessionInput, clo
 	var of workflow.Execution
 	err := child.GetChildWorkflowExecution().Get(r.uncancelled, &of)
 	if err == nil {
-		r.began(contract.SendReply{ExecutionID: in.AgentID.Execution(of.RunID, 1), Number: 1, RunID: of.RunID})
+		r.began(in.AgentID.Execution(of.RunID, 1), 1, of.RunID)
 	}
 	return child, err
 }
@@ -147,7 +143,7 @@ func (r *scheduledRun) beginInSession() *domain.Error {
 		case err != nil:
 			return err
 		case reply.State == contract.SessionBegan:
-			r.began(reply.Reply)
+			r.began(reply.Reply.ExecutionID, reply.Reply.Number, reply.Reply.RunID)
 			return r.follow()
 		case reply.State == contract.SessionBusy:
 			continue
@@ -180,7 +176,7 @@ func (r *scheduledRun) follow() *domain.Error {
 		case err != nil:
 			return err
 		case reply.Outcome != nil:
-			r.ended(*reply.Outcome)
+			r.report = r.report.With(*reply.Outcome, workflow.Now(r.uncancelled))
 			return nil
 		}
 		request.For = 0
@@ -189,7 +185,7 @@ func (r *scheduledRun) follow() *domain.Error {
 }
 
 // stopInSession asks the session to stop, at once, the execution that the run has begun in it, and nothing else: the session is
-// not the run's. The run's own context is cancelled by now, so that r.calm asks. An execution that has just ended does not
+// not the run's. The run's own context is cancelled by now, so that the other one asks. An execution that has just ended does not
 // hear it.
 func (r *scheduledRun) stopInSession() {
 	request := contract.StopRequest{Mode: contract.StopNow, ExecutionID: r.report.ExecutionID, Reason: "the run of its schedule was cancelled", Source: "schedule"}

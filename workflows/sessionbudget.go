@@ -8,16 +8,11 @@ import (
 	"everstep/domain/contract"
 )
 
-// limitSession gives the session other totals; what was spent stays spent. Where it has had none it counts from here on.
+// limitSession gives the session other totals, which were checked; what was spent stays spent. Where it has had none it counts from here on.
 func (b *budget) limitSession(budget domain.ExecutionBudget) {
 	if _, has := b.agent.state.Session(); has || !budget.IsEmpty() {
-		b.agent.account(budget)
+		b.agent.adopt(must(b.agent.state.WithSessionBudget(budget, b.agent.now())))
 	}
-}
-
-// account takes totals that were checked.
-func (a *agent) account(budget domain.ExecutionBudget) {
-	a.state = must(a.state.WithSessionBudget(budget, a.now()))
 }
 
 // upcomingAccount is the session's as the next execution begins with it.

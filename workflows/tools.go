@@ -105,7 +105,7 @@ func (b *toolBatch) join() {
 	for _, c := range b.calls {
 		result, tool := c.tellEdited(), c.tool()
 		if tool.Note != "" && len(result.Note) > 0 {
-			b.agent.remember(tool.Note, result.Note)
+			b.agent.adopt(must(b.agent.state.WithMetadata(tool.Note, result.Note, b.agent.now()))) // a worker has seen that it is JSON
 		}
 		message := c.execution().Wait(domain.WaitQuestion).Mark(toolMessage(c.wanted, result))
 		b.step.say("", message, result.Digest, domain.Tag{Trace: true, ToolExecutionID: c.id})

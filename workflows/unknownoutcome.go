@@ -44,7 +44,7 @@ func (c *call) takeUnknown(reply contract.ToolReply) contract.ToolReply {
 		Arguments: made.Arguments, Digest: domain.CallDigest(made.Name, made.Arguments), Why: reply.Error.Message,
 		Effect: tool.EffectKeyOf(b.session.in.AgentID, made.Arguments), Since: b.agent.now(),
 	}
-	b.agent.outcomeUnknown(unknown)
+	b.agent.adopt(b.agent.state.WithUnknownOutcome(unknown, b.agent.now()))
 	b.session.openWaits.changed()
 	b.agent.emit(domain.EventWaitOpened, domain.WaitOpened{EventCall: c.event(), Kind: unknown.Kind, Digest: unknown.Digest})
 	reply.Content += "\n\n" + unknown.Advice()

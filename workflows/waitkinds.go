@@ -74,7 +74,7 @@ func (c *commands) applyDecision(w *openWait, request contract.AnswerRequest) (s
 		allowed, ok := c.agent.state.StandingFor(w.Digest, context)
 		if !ok { // none does that yet
 			allowed = w.StandingIn(context, answer)
-			c.agent.approveAlways(allowed)
+			c.agent.adopt(must(c.agent.state.WithStandingApproval(allowed, c.agent.now())))
 		}
 		standing, answer.Always = &allowed, allowed.ID
 	}
@@ -115,7 +115,8 @@ func (c *commands) checkOutcome(w *openWait, request contract.AnswerRequest) err
 // applyOutcome resolves a call. The model is told before it is asked next.
 func (c *commands) applyOutcome(w *openWait, request contract.AnswerRequest) *domain.StandingApproval {
 	if answer := request.Answer(); !w.ResolvedAs(answer) {
-		c.agent.resolveOutcome(w.ToolExecutionID, answer)
+		answer.At = c.agent.now()
+		c.agent.adopt(must(c.agent.state.WithOutcomeResolved(w.ToolExecutionID, answer, answer.At)))
 		if c.agent.state.HasActiveExecution() {
 			c.agent.announceResolved()
 		}

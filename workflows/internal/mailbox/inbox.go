@@ -4,6 +4,8 @@ import (
 	"slices"
 	"time"
 
+	"go.temporal.io/sdk/workflow"
+
 	"everstep/domain"
 	"everstep/domain/contract"
 )
@@ -17,9 +19,10 @@ type inbox struct {
 }
 
 // Hold has a message wait until it is read.
-func (m *Mailbox) Hold(id func(place int64) domain.MessageID, request contract.SendRequest) contract.WaitingMessage {
+func (m *Mailbox) Hold(request contract.SendRequest) contract.WaitingMessage {
 	m.inbox.count++
-	held := contract.WaitingMessage{ID: id(m.inbox.count), Place: m.inbox.count, SentAt: m.now(), Request: request}
+	id := m.agent.State().AgentID.Waiting(workflow.GetInfo(m.root).FirstRunID, m.inbox.count)
+	held := contract.WaitingMessage{ID: id, Place: m.inbox.count, SentAt: m.now(), Request: request}
 	m.inbox.waiting = append(slices.Clip(m.inbox.waiting), held)
 	return held
 }
