@@ -89,7 +89,7 @@ func (c *call) awaitPerson(ctx workflow.Context, w *openWait) bool {
 		w.lapse(b.agent.now())
 	}
 	b.step.waitChanged(w.position, w.Wait)
-	b.agent.emitWaitClosed(w.Wait)
+	b.agent.emitWaitClosed(c.event(), w.Wait)
 	return true
 }
 

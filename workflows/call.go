@@ -149,10 +149,9 @@ func (c *call) awaitStart(ctx workflow.Context) *domain.Error {
 // start records that the call starts, and the standing approval by which it does.
 func (c *call) start() {
 	c.phase = callStarted
-	if approved := c.standing; !approved.IsZero() {
-		c.step.waitChanged(c.position, approved)
-		approved.ToolExecutionID, approved.Tool = c.id, c.made.Name
-		c.batch.agent.emitWaitClosed(approved)
+	if !c.standing.IsZero() {
+		c.step.waitChanged(c.position, c.standing)
+		c.batch.agent.emitWaitClosed(c.event(), c.standing)
 	}
 	c.step.callStarted(c.position, c.tool().Effect)
 	c.batch.agent.emit(domain.EventToolCallStarted, c.event())
@@ -187,9 +186,7 @@ func (c *call) conclude(ctx workflow.Context, reply *contract.ToolReply) {
 	verified.Attempts = reply.Attempts
 	b.step.content.verified(c.position, found, verified, c.cutOff, b.agent.now())
 	c.ended(verified)
-	resolved := c.execution().Wait(domain.WaitOutcome)
-	resolved.ToolExecutionID, resolved.Tool = c.id, c.made.Name
-	b.agent.emitWaitClosed(resolved)
+	b.agent.emitWaitClosed(c.event(), c.execution().Wait(domain.WaitOutcome))
 }
 
 // end writes what came of a call into the step. The state follows with the next keep,

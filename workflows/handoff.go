@@ -17,9 +17,8 @@ import (
 // The call itself asks the worker what the other's definition means, so that one that cannot run costs a result and not the
 // conversation. Each request names what is in force by its digest, as ever.
 type handoff struct {
-	// id is the call, in step, and agent the other one by the name that the agent has for it.
+	// id is the call, and agent the other one by the name that the agent has for it.
 	id    domain.ToolExecutionID
-	step  int
 	agent string
 	// definition is the other agent's own, and resolved what a worker makes of it.
 	definition domain.Definition
@@ -99,7 +98,7 @@ func (c *call) handOff(ctx workflow.Context) contract.ToolReply {
 	if err != nil {
 		return refused(domain.AsError(err))
 	}
-	b.step.handOver(&handoff{c.id, b.step.content.Number, agent, to, resolved})
+	b.step.handOver(&handoff{c.id, agent, to, resolved})
 	reply := contract.ToolReply{Content: "The conversation is with the agent " + agent + " now, which answers from here on."}
 	reply.Digest = domain.DigestOf([]byte(reply.Content))
 	return reply
@@ -109,13 +108,13 @@ func (t *stepRun) handOver(h *handoff) { t.handoff = h }
 
 // takeOver has the other agent go on from the next step on: with its prompt, model, tools, hooks, guards and approvals,
 // beside those of the agents before it. The conversation, the execution and its budget stay.
-func (s *session) takeOver(h *handoff) {
+func (s *session) takeOver(step int, h *handoff) {
 	if h == nil {
 		return
 	}
 	before := s.config.Resolved
 	change := s.config.handTo(h.agent, h.definition, h.resolved)
-	change.Number, change.At, change.Agent, change.Step = s.agent.state.ExecutionCount, s.agent.now(), h.agent, h.step+1
+	change.Number, change.At, change.Agent, change.Step = s.agent.state.ExecutionCount, s.agent.now(), h.agent, step+1
 	s.config.list(change)
 	s.agent.useModel(s.config.Resolved.Definition.Model)
 	s.agent.instruct(h.definition)

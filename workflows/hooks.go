@@ -210,7 +210,7 @@ func (t *stepRun) askHook(spec contract.HookSpec, at any) (contract.HookReply, e
 	if err := t.weigh(request); err != nil {
 		return contract.HookReply{}, err
 	}
-	if t.phase == inTools {
+	if spec.Trigger == domain.TriggerBeforeToolUse {
 		t.keep() // calls that have begun are seen while it waits
 	}
 	t.agent.emit(domain.EventHookCalled, domain.HookEvent{Hook: domain.Shorten(spec.Name, maxEventText), Trigger: spec.Trigger})

@@ -72,9 +72,9 @@ func (c *commands) checkCost(request contract.SendRequest) error {
 // unless a later one of its name would not know of its unresolved calls, or somebody has suspended it. What begins its time
 // anew is seen as the timer goes off.
 func (s *session) idle() {
-	timeout, since := s.config.Definition.IdleTimeout, s.mail.SpokenSince()
-	if since.IsZero() {
-		since = s.agent.state.Execution.CompletedAt
+	timeout, since := s.config.Definition.IdleTimeout, s.agent.state.Execution.CompletedAt
+	if spoken := s.mail.Updates.Spoken(); spoken.After(since) {
+		since = spoken
 	}
 	left := since.Add(timeout).Sub(s.agent.now())
 	switch {

@@ -73,16 +73,15 @@ func (s *session) runStep() {
 	if step.openRequest() {
 		newInference(step, nil).run()
 	}
-	step.keep()
 	if len(step.calls) > 0 {
+		step.keep()
 		step.runTools()
 	}
 	step.addWhatWaited()
 	fire(step, domain.TriggerAfterStep, hook.Nothing{})
 	s.guards.check(step)
-	step.keep()
 	s.agent.completeStep(&step.content.AgentStep)
-	s.takeOver(step.handoff)
+	s.takeOver(step.content.Number, step.handoff)
 }
 
 // openRequest makes what the model is asked in this step, and reports whether it is asked: a hook may have stopped the step.
@@ -90,7 +89,7 @@ func (t *stepRun) openRequest() bool {
 	t.withholdToolsAtTheEnd()
 	t.tellResolvedCalls()
 	t.request = fire(t, domain.TriggerBeforeInference, t.request)
-	t.phase = open
+	t.interjecting = false
 	if t.stopped {
 		t.content.cutOff(hookBefore, contract.ModelReply{})
 	}

@@ -169,7 +169,7 @@ func (b *budget) spentUp() bool {
 func (s *session) emitReceived(w contract.WaitingMessage, began bool) {
 	s.agent.emit(domain.EventMessageReceived, domain.MessageReceived{
 		MessageID: w.ID, Began: began, Bytes: len(w.Request.Prompt),
-		Milliseconds: s.mail.WaitedSince(w).Milliseconds(), By: domain.Starter{Program: w.Request.By}.Bounded().Program,
+		Milliseconds: s.agent.now().Sub(w.SentAt).Milliseconds(), By: domain.Starter{Program: w.Request.By}.Bounded().Program,
 	})
 }
 

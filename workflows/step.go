@@ -19,7 +19,10 @@ type stepRun struct {
 	conversation *transcript
 	execution    domain.ExecutionID
 	content      stepContent
-	phase        phase
+	// interjecting says that what hooks say joins the conversation at once. From the inference on it waits until the calls have
+	// their results, so that it parts no call from its own; pending are those messages.
+	interjecting bool
+	pending      []domain.Entry
 	// request is what hooks and guards want of its inference; at is the index of the
 	// message that holds the calls.
 	request hook.Request
@@ -32,24 +35,7 @@ type stepRun struct {
 	hooked  hooked
 	// handoff is what its calls have handed the conversation over to; nil: they have not.
 	handoff *handoff
-	// pending are messages of hooks that wait for the step to be complete.
-	pending []domain.Entry
 }
-
-// A phase is how far a step has come.
-type phase int
-
-const (
-	// beforeModel: hooks and guards have their say.
-	beforeModel phase = iota
-	// open: the model is asked. What hooks say from here on waits, so that it
-	// parts no call from its result.
-	open
-	// inTools: calls are made.
-	inTools
-	// complete: the answer and all results are there.
-	complete
-)
 
 // A repeat says why a step asks for another one, where nothing asks to stop.
 type repeat int
@@ -87,7 +73,7 @@ func (s *session) between() *stepRun { return s.newStep(domain.AgentStep{}) }
 func (s *session) newStep(step domain.AgentStep) *stepRun {
 	return &stepRun{
 		session: s, agent: s.agent, config: s.config, mail: s.mail, conversation: s.conversation,
-		execution: s.agent.state.Execution.ID, content: stepContent{AgentStep: step}, phase: beforeModel,
+		execution: s.agent.state.Execution.ID, content: stepContent{AgentStep: step}, interjecting: true,
 	}
 }
 
@@ -108,7 +94,7 @@ func (t *stepRun) asks(model string, input domain.StepInput) {
 
 // addWhatWaited adds the messages that hooks have added while calls ran, now that all of them have results.
 func (t *stepRun) addWhatWaited() {
-	t.phase = complete
+	t.interjecting = true
 	for _, e := range t.pending {
 		t.interject(e.Section, e.Message)
 	}
@@ -170,7 +156,7 @@ func (t *stepRun) weigh(value any) error {
 // step where there is one. It waits where it would part a call from its result.
 func (t *stepRun) interject(section string, m domain.Message) {
 	switch {
-	case t.phase == open || t.phase == inTools:
+	case !t.interjecting:
 		t.pending = append(t.pending, domain.Entry{Section: section, Message: m})
 	case t.content.Number == 0:
 		m.ID = t.execution.Message(t.conversation.Len())

@@ -10,7 +10,6 @@ import (
 
 // runTools makes the calls of the step, and joins their results to the conversation in the order of the calls.
 func (t *stepRun) runTools() {
-	t.phase = inTools
 	t.content.wanted(t.calls)
 	b := newToolBatch(t)
 	t.session.budget.asksForCalls(len(t.calls))

@@ -94,7 +94,7 @@ func (a *agent) announceResolved() {
 			continue
 		}
 		a.resolvedIn(c.ToolExecutionID, false)
-		a.emitWaitClosed(c)
+		a.emitWaitClosed(eventCall(c.ToolExecutionID, c.Tool), c)
 	}
 }
 

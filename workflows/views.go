@@ -15,14 +15,14 @@ func answer[In, Out any](ctx workflow.Context, query contract.Query[In, Out], ha
 
 // messages answers activities, which check what they have of the transcript by its digests.
 func (s *session) messages(request contract.MessagesRequest) (contract.MessagesPage, error) {
-	var definition *contract.Resolved
-	var encoded []byte
-	if r := s.config.Resolved; r != nil && request.Resolved != nil && *request.Resolved != r.Digest {
-		definition = r
-		encoded, _ = json.Marshal(r)
+	resolved, size := s.config.Resolved, 0
+	if resolved != nil && request.Resolved != nil && *request.Resolved != resolved.Digest {
+		size = len(must(json.Marshal(resolved)))
+	} else {
+		resolved = nil // the asker has it
 	}
-	page := s.conversation.Page(request, len(encoded))
-	page.Resolved = definition
+	page := s.conversation.Page(request, size)
+	page.Resolved = resolved
 	if page.From == page.Base {
 		page.Segments = s.run.inheritedSegments
 	}

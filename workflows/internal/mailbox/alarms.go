@@ -57,30 +57,23 @@ func (m *Mailbox) goOff(a *alarm) {
 }
 
 // WatchTime interrupts the execution when its time is over. It takes the place
-// of what it did before, where a limit or the time that counts has changed.
+// of what it did before, where a limit or the time that counts has changed. Time that is over
+// already is found by the check before the next step.
 func (m *Mailbox) WatchTime() {
 	m.stop.silence(domain.LimitSeconds, domain.LimitDeadline)
 	if m.ending {
 		return
 	}
-	if use, ok := m.use(domain.LimitSeconds); ok && !m.waits() {
-		m.interruptAfter(time.Duration((use.Total.Seconds()-use.Used.Seconds())*float64(time.Second)), domain.LimitSeconds)
+	if use, ok := m.use(domain.LimitSeconds); ok && !use.Reached() && !m.waits() {
+		m.setAlarm(time.Duration((use.Total.Seconds()-use.Used.Seconds())*float64(time.Second)), domain.LimitSeconds)
 	}
-	if use, ok := m.use(domain.LimitDeadline); ok {
-		m.interruptAfter(use.Total.Time().Sub(m.now()), domain.LimitDeadline)
+	if use, ok := m.use(domain.LimitDeadline); ok && !use.Reached() {
+		m.setAlarm(use.Total.Time().Sub(m.now()), domain.LimitDeadline)
 	}
 }
 
 func (m *Mailbox) use(limit domain.Limit) (domain.LimitUse, bool) {
 	return m.agent.State().Ledger(m.now()).Execution.UseOf(limit, m.now())
-}
-
-// interruptAfter ends the execution by its time limit. Time that is over
-// already is found by the check before the next step.
-func (m *Mailbox) interruptAfter(left time.Duration, limit domain.Limit) {
-	if left > 0 {
-		m.setAlarm(left, limit)
-	}
 }
 
 // CheckTime cuts off what is in flight where a new limit leaves it no time.

@@ -2,7 +2,6 @@ package mailbox
 
 import (
 	"slices"
-	"time"
 
 	"go.temporal.io/sdk/workflow"
 
@@ -70,6 +69,3 @@ func (m *Mailbox) PostWaiting() bool {
 	m.Post(NextExecution{SendRequest: first.Request, Waited: &first})
 	return true
 }
-
-// WaitedSince is how long a message has waited by now.
-func (m *Mailbox) WaitedSince(w contract.WaitingMessage) time.Duration { return m.now().Sub(w.SentAt) }
