@@ -2,6 +2,7 @@ package workflows
 
 import (
 	"encoding/json"
+	"slices"
 
 	"everstep/domain"
 	"everstep/domain/account"
@@ -21,46 +22,38 @@ type reader struct {
 	page       account.Writer
 }
 
-// accountPage answers the query for what is read of the agent: a page of what this run holds.
+// accountPage answers the query for what is read of the agent: a page of what this run holds, filled in the order of its parts,
+// as far as they fit. A page that is full takes nothing more.
 func (s *session) accountPage(request account.Request) (account.Page, error) {
 	if err := request.Check(); err != nil {
 		return account.Page{}, refusal(err)
 	}
 	r := &reader{session: s, agent: s.agent, config: s.config, mail: s.mail, conversation: s.conversation, executions: s.executionsHeld()}
-	return r.read(request)
+	return r.read(request), nil
 }
 
-// read fills the page in the order of its parts, as far as they fit.
-func (r *reader) read(request account.Request) (account.Page, error) {
+func (r *reader) read(request account.Request) account.Page {
 	held := r.held()
 	r.page = account.Writer{Request: request.Of(held), Page: account.Page{PageEnd: account.PageEnd{Held: held, Revision: r.revision()}}}
-	err := r.writeExecutions()
-	if err == nil && r.writeSteps() && r.writeEvents() && r.writeMessages() && r.writeCurrent() {
-		err = r.writeHead()
+	r.writeExecutions()
+	r.writeSteps()
+	r.writeEvents()
+	r.writeMessages()
+	r.writeCurrent()
+	if r.page.Wants(account.HeadOf) && r.page.Page.Next == nil {
+		head := r.accountHead()
+		r.page.Add(account.Cursor{Part: account.HeadOf}, r.page.Execution, sizeOf(head), func(a *account.Account) { a.Head = &head })
 	}
-	return r.page.Page, refusal(err)
+	return r.page.Page
 }
 
 // executionsHeld are those that ended in this run, and the newest, the oldest first.
 func (s *session) executionsHeld() []heldExecution {
-	held := s.archive.ended
-	if newest, ok := s.execution(0); ok {
-		held = append(held[:len(held):len(held)], newest)
+	held := slices.Clip(s.archive.ended)
+	if !s.agent.state.Execution.IsZero() {
+		held = append(held, s.newest())
 	}
 	return held
-}
-
-// execution finds the agent's n-th execution; zero is the newest.
-func (s *session) execution(n int) (heldExecution, bool) {
-	if n == 0 || n == s.agent.state.ExecutionCount {
-		return s.newest(), !s.agent.state.Execution.IsZero()
-	}
-	for _, e := range s.archive.ended {
-		if e.state.ExecutionCount == n {
-			return e, true
-		}
-	}
-	return heldExecution{}, false
 }
 
 func (r *reader) held() account.Held {
@@ -74,47 +67,43 @@ func (r *reader) held() account.Held {
 	return held
 }
 
-func (r *reader) writeExecutions() error {
+func (r *reader) writeExecutions() {
 	if !r.page.Wants(account.Executions) {
-		return nil
+		return
 	}
 	for _, e := range r.executions {
-		one, err := r.executionOf(e, r.page.Wants(account.State))
-		if err != nil {
-			return err
-		}
+		one := r.executionOf(e, r.page.Wants(account.State))
 		at := account.Cursor{Part: account.Executions, Execution: one.Number}
 		if !r.page.Add(at, one.Number, sizeOf(one), func(a *account.Account) { a.Executions = append(a.Executions, one) }) {
-			return nil
+			return
 		}
 	}
-	return nil
 }
 
 // executionOf tells of an execution without its steps.
-func (r *reader) executionOf(e heldExecution, withState bool) (account.Execution, error) {
+func (r *reader) executionOf(e heldExecution, withState bool) account.Execution {
 	execution := e.state.Execution
 	one := account.Execution{
-		Outcome: describe(r.session.in.AgentID, e.state, e.priced), StartedAt: execution.StartedAt, Prior: execution.Prior,
+		Outcome: describe(e.state, e.priced), StartedAt: execution.StartedAt, Prior: execution.Prior,
 		Signals: append([]domain.StopSignal{}, e.state.StopSignals()...), MoreSignals: execution.Continuation.More,
 		MessagesFrom: e.from, MessagesTo: e.log.Length, EditsBefore: e.before, Agent: e.agent, RunID: r.session.info.WorkflowExecution.RunID,
 	}
-	one.Unread, one.Origin = e.unread(), execution.Origin
+	if one.Origin = execution.Origin; e.outcome != nil {
+		one.Unread = e.outcome.Unread
+	}
 	if !e.state.Status().Terminal() {
-		return one, nil
+		return one
 	}
 	one.CompletedAt = execution.CompletedAt
 	one.Ended = new(endOf(e.state))
-	if !withState {
-		return one, nil
+	if withState {
+		one.Constraints, one.Budget = new(r.config.Constraints), r.config.upcomingDefinition().Budget
+		one.State = must(json.Marshal(e.state.WithStepsFolded(0)))
 	}
-	one.Constraints, one.Budget = new(r.config.Constraints), r.config.upcomingDefinition().Budget
-	var err error
-	one.State, err = json.Marshal(e.state.WithStepsFolded(0))
-	return one, err
+	return one
 }
 
-func (r *reader) writeSteps() bool {
+func (r *reader) writeSteps() {
 	for _, e := range r.executions {
 		number := e.state.ExecutionCount
 		for _, step := range e.state.StepExecutions() {
@@ -123,51 +112,41 @@ func (r *reader) writeSteps() bool {
 				step.Step = step.Step.Trimmed(domain.MaxPage)
 				return step
 			}
-			full := !r.page.Add(at, number, func() int { return trimmed().Size() }, func(a *account.Account) {
+			r.page.Add(at, number, func() int { return trimmed().Size() }, func(a *account.Account) {
 				a.Steps = append(a.Steps, account.Step{Execution: number, StepExecution: trimmed()})
 			})
-			if full {
-				return false
-			}
 		}
 	}
-	return true
 }
 
 // writeCurrent puts the step in progress on the page.
-func (r *reader) writeCurrent() bool {
+func (r *reader) writeCurrent() {
 	current, ok := r.agent.state.CurrentStep()
 	if !ok {
-		return true
+		return
 	}
 	number := r.agent.state.ExecutionCount
 	step := domain.StepExecution{Step: current}
 	step.StartedAt, _ = r.agent.state.CurrentStepStartedAt()
-	return r.page.Add(account.Cursor{Part: account.Current}, number, step.Size, func(a *account.Account) {
+	r.page.Add(account.Cursor{Part: account.Current}, number, step.Size, func(a *account.Account) {
 		step.Step = step.Step.Trimmed(domain.MaxPage)
 		a.Current = &account.Step{Execution: number, StepExecution: step}
 	})
 }
 
-func (r *reader) writeEvents() bool {
-	if !r.page.Wants(account.Events) {
-		return true
-	}
+func (r *reader) writeEvents() {
 	for _, e := range r.executions {
 		number := e.state.ExecutionCount
 		for _, event := range e.events {
 			at := account.Cursor{Part: account.Events, Execution: number, Item: int(event.Sequence)}
-			if !r.page.Add(at, number, event.Size, func(a *account.Account) { a.Events = append(a.Events, event) }) {
-				return false
-			}
+			r.page.Add(at, number, event.Size, func(a *account.Account) { a.Events = append(a.Events, event) })
 		}
 	}
-	return true
 }
 
-// writeMessages puts the messages that this run holds on the page, and reports false where that is full. A message counts to
-// the execution that was in progress when it came; to none, number 0, where the run does not hold that execution.
-func (r *reader) writeMessages() bool {
+// writeMessages puts the messages that this run holds on the page. A message counts to the execution that was in progress when
+// it came; to none, number 0, where the run does not hold that execution.
+func (r *reader) writeMessages() {
 	next := 0
 	for _, entry := range r.conversation.Log().From(r.conversation.Log().Base()) {
 		for next < len(r.executions) && r.executions[next].log.Length <= entry.Index {
@@ -179,31 +158,13 @@ func (r *reader) writeMessages() bool {
 		}
 		at := account.Cursor{Part: account.Messages, Item: entry.Index}
 		told := domain.Entry{Index: entry.Index, Section: entry.Section, Message: entry.Message, Digest: entry.Digest} // without what the log has made of it
-		if !r.page.Add(at, number, entry.Size, func(a *account.Account) { a.Messages = append(a.Messages, told) }) {
-			return false
-		}
+		r.page.Add(at, number, entry.Size, func(a *account.Account) { a.Messages = append(a.Messages, told) })
 	}
-	return true
-}
-
-func (r *reader) writeHead() error {
-	if !r.page.Wants(account.HeadOf) {
-		return nil
-	}
-	head, err := r.accountHead(r.page.Request)
-	if err != nil {
-		return err
-	}
-	r.page.Add(account.Cursor{Part: account.HeadOf}, r.page.Execution, sizeOf(head), func(a *account.Account) { a.Head = &head })
-	return nil
 }
 
 // sizeOf measures what was made here, and so can be encoded.
 func sizeOf(value any) func() int {
-	return func() int {
-		encoded, _ := json.Marshal(value)
-		return len(encoded)
-	}
+	return func() int { return len(must(json.Marshal(value))) }
 }
 
 func (r *run) ownRun() account.Run {
@@ -219,16 +180,16 @@ func (r *reader) revision() domain.Digest {
 }
 
 // accountHead is what is known of the agent as a whole.
-func (r *reader) accountHead(request account.Request) (account.Head, error) {
+func (r *reader) accountHead() account.Head {
 	head := account.Head{
 		AgentID: r.session.in.AgentID, Name: r.session.in.Name, Run: r.session.run.ownRun(),
-		Doing: r.agent.log.doing, Since: r.agent.log.since, Lacking: r.agent.log.lacking, InferenceFailure: r.agent.log.failure, Open: r.session.in.Name != "" && !r.mail.Closed(), Begun: r.mail.Posted(), Settings: r.mail.Settings,
+		Doing: r.agent.doing, Since: r.agent.since, Lacking: r.agent.lacking, InferenceFailure: r.agent.failure, Open: r.session.in.Name != "" && !r.mail.Closed(), Begun: r.mail.Posted(), Settings: r.mail.Settings,
 		Position: account.Position{
 			Length: r.conversation.Len(), Edits: r.conversation.Edits(), From: r.agent.rewindTarget(), Moved: r.session.records.Moved, Base: r.conversation.Log().Base(), Segments: r.session.run.inheritedSegments,
 		},
 		Waits: r.session.openWaits.shown(), AlwaysAllowed: append([]domain.StandingApproval{}, r.agent.state.StandingApprovals...),
-		Unread: r.waitingMessages(), Configuration: r.configuration(request.Wants(account.Definition)), Ledger: r.ledgerView(),
-		Children: append([]contract.SubagentView{}, r.session.children.all...), MCPSessions: append([]contract.Bound{}, r.session.bindings.open()...),
+		Unread: []contract.WaitingView{}, Configuration: r.configuration(), Ledger: account.LedgerOf(r.agent.state, r.agent.now()),
+		Children: append([]contract.SubagentView{}, r.session.budget.children...), MCPSessions: append([]contract.Bound{}, r.session.bindings.open()...),
 		Unstored: r.session.run.outage.why, Unrecorded: r.session.records.missing(), Trusted: r.agent.state.Trusted(), Todo: r.agent.state.Metadata.Todo(),
 	}
 	if since := r.mail.PausedSince(); !since.IsZero() {
@@ -241,31 +202,36 @@ func (r *reader) accountHead(request account.Request) (account.Head, error) {
 		head.Withheld = contract.Rewriter(r.config.Resolved.Hooks)
 		head.Window, head.Context = r.conversation.Window(r.config.Resolved), r.conversation.input()
 	}
-	var err error
-	if newest, ok := r.session.execution(0); ok {
-		one, failed := r.executionOf(newest, false)
-		head.Newest, err = &one, failed
+	for _, w := range r.mail.Waiting() {
+		head.Unread = append(head.Unread, w.View())
 	}
-	if err == nil && request.Wants(account.State) {
-		head.State, err = json.Marshal(r.agent.state.WithStepsFolded(0))
+	if head.Ledger.Execution == nil { // the first, as it is going to be
+		limit := contract.BudgetOf(r.config.Definition, r.session.in.Budget, r.session.in.Parent)
+		head.Ledger.Execution = &account.Holder{Limit: limit, Left: limit}
 	}
-	if err == nil && request.Wants(account.Carry) && !r.agent.state.HasActiveExecution() && r.session.in.Name == "" {
-		head.Carry, err = r.leftBehind()
+	if n := len(r.executions); n > 0 {
+		head.Newest = new(r.executionOf(r.executions[n-1], false))
 	}
-	return head, err
+	if r.page.Wants(account.State) {
+		head.State = must(json.Marshal(r.agent.state.WithStepsFolded(0)))
+	}
+	if r.page.Wants(account.Carry) && !r.agent.state.HasActiveExecution() && r.session.in.Name == "" {
+		head.Carry = r.leftBehind()
+	}
+	return head
 }
 
 // leftBehind is the carry with which a client starts the workflow that goes on from this one. Messages come by page, and what is
 // said of this workflow is true of no other.
-func (r *reader) leftBehind() (*contract.Carry, error) {
-	carry, err := r.session.handover().carryWithin(domain.MaxCarriedState)
+func (r *reader) leftBehind() *contract.Carry {
+	carry := r.session.run.carryWithin(domain.MaxCarriedState)
 	carry.Conversation.Entries, carry.Mail.Answers, carry.Runs = nil, nil, 0
 	carry.Mail.Waiting, carry.Mail.Waited = nil, 0
 	carry.Prior = r.agent.Spent()
-	return &carry, err
+	return &carry
 }
 
-func (r *reader) configuration(whole bool) account.Configuration {
+func (r *reader) configuration() account.Configuration {
 	c := account.Configuration{Model: r.agent.state.LLMConfig.String(), Agent: r.config.Agent, Changes: append([]contract.Change{}, r.config.Changes...)}
 	if r.config.Next != nil {
 		c.Next = new(r.config.upcomingChange(*r.config.Next))
@@ -273,19 +239,8 @@ func (r *reader) configuration(whole bool) account.Configuration {
 	if r.config.Resolved != nil {
 		c.RateLimit, c.ToolLimits = r.config.Resolved.RateLimit, r.config.Resolved.ToolLimits
 	}
-	if whole {
+	if r.page.Wants(account.Definition) {
 		c.Definition, c.Resolved, c.Constraints = new(r.config.upcomingDefinition()), r.config.Resolved, new(r.config.Constraints)
 	}
 	return c
-}
-
-// ledgerView tells readers of the account what may be spent and what was; nothing is decided by it. The execution is the newest,
-// be it ended, or before any the first as it is going to be.
-func (r *reader) ledgerView() account.Ledger {
-	ledger := account.LedgerOf(r.agent.state, r.agent.now())
-	if ledger.Execution == nil {
-		limit := contract.BudgetOf(r.config.Definition, r.session.in.Budget, r.session.in.Parent)
-		ledger.Execution = &account.Holder{Limit: limit, Left: limit}
-	}
-	return ledger
 }

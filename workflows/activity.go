@@ -1,14 +1,12 @@
 package workflows
 
 import (
-	"fmt"
 	"time"
 
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
 
 	"everstep/domain"
-	"everstep/domain/contract"
 )
 
 // Time-outs that no definition sets.
@@ -33,10 +31,6 @@ const (
 	// mostTries bounds how often an activity, or a call, is tried.
 	mostTries = 1000
 )
-
-func (p *policy) hookOptions(spec contract.HookSpec) workflow.ActivityOptions {
-	return p.briefOptions(spec.TimeLimit(), max(spec.Attempts, 1), fmt.Sprintf("hook %s · %s", spec.Name, spec.Trigger))
-}
 
 // briefOptions are those of what has nothing to tell when it is cut off.
 func (p *policy) briefOptions(timeout time.Duration, attempts int, summary string) workflow.ActivityOptions {
@@ -75,7 +69,7 @@ func (p *policy) activityOptions(timeout time.Duration, attempts int, summary st
 		WaitForCancellation: true,
 		Summary:             domain.Shorten(summary, maxSummary),
 		RetryPolicy: &temporal.RetryPolicy{
-			InitialInterval:        min(p.firstRetry()+p.jitter(p.firstRetry(), 0, 0), longestBackoff),
+			InitialInterval:        min(p.withJitter(p.firstRetry(), 0, 0), longestBackoff),
 			BackoffCoefficient:     2,
 			MaximumInterval:        longestBackoff,
 			MaximumAttempts:        int32(min(attempts, mostTries)), //nolint:gosec // bounded by min

@@ -1,7 +1,7 @@
 package workflows
 
 import (
-	"encoding/json"
+	"cmp"
 	"time"
 
 	"go.temporal.io/sdk/workflow"
@@ -10,37 +10,43 @@ import (
 	"everstep/domain/contract"
 )
 
-// An agent is the state of the agent, with what tells others of its changes. It
-// alone changes the state.
+// An agent is the state of the agent, with what tells others of its changes: the events of one execution that happened in this
+// run, which are made again by replay and cost no history, and what it does now. It alone changes the state.
 type agent struct {
-	log   eventLog
+	// root outlives a cancellation of the workflow, which is taken as a stop.
+	root  workflow.Context
 	state domain.AgentState
 	// window is of the completed steps, and cut counts those of it that an earlier
 	// run has handed on: it has them whole.
 	window domain.StepWindow
 	cut    int
+	// listen gets each event as it happens, except on replay.
+	listen func(domain.Event)
+	events []domain.Event
+	// last is the number of the newest event, also one of an earlier run.
+	last int64
+	// announced counts the state's stop signals that have had their event.
+	announced int
+	// step is the one that events belong to, the zero one none.
+	step   domain.StepID
+	number int
+	// doing says what the session does now, for whoever asks.
+	doing string
+	since time.Time
+	// lacking says which worker lacks what, while another one is waited for.
+	lacking string
+	// failure says why the newest inference failed that has ended; nil: the model answered it.
+	failure *domain.Error
 }
 
-func newAgent(root workflow.Context, listen func(domain.Event)) *agent {
-	a := &agent{log: eventLog{root: root, listen: listen}}
-	a.note("starting")
-	return a
-}
-
-func (a *agent) create(in *contract.SessionInput, given *domain.StartOptions) (err error) {
-	var parent domain.AgentID
-	if in.Parent != nil {
-		parent = in.Parent.AgentID
+// create is for an agent that has done nothing yet, of which all is checked.
+func (a *agent) create(in *contract.SessionInput) {
+	parent := cmp.Or(in.Parent, &contract.Parent{}).AgentID
+	a.state = domain.NewAgentState(in.AgentID, parent, a.now(), in.Definition.Model)
+	a.instruct(in.Definition)
+	if in.Options != nil {
+		a.state = must(a.state.WithTrusted(in.Options.Trusted, a.now()))
 	}
-	a.state = domain.NewAgentState(in.AgentID, parent, a.now(), in.Definition.Model).
-		WithSystemPrompt(in.Definition.SystemPrompt, a.now())
-	if in.Definition.Format.Type != "" {
-		a.state, err = a.state.WithResponseFormat(in.Definition.Format, a.now())
-	}
-	if given != nil && err == nil {
-		a.state, err = a.state.WithTrusted(given.Trusted, a.now())
-	}
-	return err
 }
 
 // resume takes over what an earlier run has handed on. Of its completed steps that run has all but the last whole: cut counts those
@@ -51,25 +57,21 @@ func (a *agent) resume(carry contract.Carry) error {
 		return err
 	}
 	a.state, a.cut = state, max(state.StepCount()-int(state.Execution.Folded.Steps)-1, 0)
-	a.log.last, a.log.announced = carry.Sequence, len(state.StopSignals())
+	a.last, a.announced = carry.Sequence, len(state.StopSignals())
 	return nil
 }
 
 // fork takes over the state of an agent that has done nothing yet but has an origin in another one.
-func (a *agent) fork(in *contract.SessionInput, carry contract.Carry, given *domain.StartOptions) error {
-	if err := a.resume(carry); err != nil {
+func (a *agent) fork(in *contract.SessionInput, carry contract.Carry) (err error) {
+	if err = a.resume(carry); err != nil {
 		return err
 	}
 	origin := a.state.Origin
 	if origin == nil || !a.state.Execution.IsZero() || a.state.SessionAccount != nil || a.state.ExecutionCount > 0 || a.state.AgentID != in.AgentID || origin.ExecutionID != in.Fork.Origin.ExecutionID {
 		return domain.Errorf(domain.Invalid, "fork: the state is none of a new agent that goes on from %s; fork with a client of Everstep", in.Fork.Origin.ExecutionID)
 	}
-	if given == nil {
-		return nil
-	}
-	state, err := a.state.WithTrusted(given.Trusted, a.now())
-	if err == nil {
-		a.state = state
+	if in.Options != nil {
+		a.state, err = a.state.WithTrusted(in.Options.Trusted, a.now())
 	}
 	return err
 }
@@ -93,25 +95,15 @@ func (a *agent) rewindTarget() *domain.Origin {
 	return nil
 }
 
-// standAt has the next execution go on from a step, which was checked; nil: from none.
-func (a *agent) standAt(origin *domain.Origin) {
-	if a.state.Origin != nil || origin != nil {
-		a.state = must(a.state.WithOrigin(origin, a.now()))
-	}
-}
-
-// enterExecution makes an execution the one in progress. One that goes on has the
+// enterExecution makes an execution the one in progress, whose events are counted anew. One that goes on has the
 // newest as its origin, and of its budget that much is spent already.
-func (a *agent) enterExecution(id domain.ExecutionID, budget domain.ExecutionBudget, goesOn bool, prior domain.Spent) {
+func (a *agent) enterExecution(id domain.ExecutionID, budget domain.ExecutionBudget, goesOn bool, prior domain.Spent, given *domain.StartOptions) {
 	if goesOn {
 		a.state = must(a.state.WithOriginHere(a.now()))
 	}
 	a.state = must(a.state.BeginExecution(id, budget, a.now())).WithCounts(domain.ExecutionCounts{Prior: prior}, a.now())
-	a.cut = 0
-}
-
-func (a *agent) noteOptions(given *domain.StartOptions) {
 	a.state = must(a.state.WithNotesOf(given, a.now()))
+	a.cut, a.events, a.last, a.announced = 0, nil, 0, 0
 }
 
 // whole is the state without the steps that an earlier run can tell whole.
@@ -123,13 +115,6 @@ func (a *agent) whole() domain.AgentState {
 func (a *agent) shown() domain.AgentState {
 	a.window = a.window.Of(a.state)
 	return a.window.In(a.state)
-}
-
-// remember keeps a tool's note for the session.
-func (a *agent) remember(key string, note json.RawMessage) {
-	if state, err := a.state.WithMetadata(key, note, a.now()); err == nil { // a worker has seen that it is JSON
-		a.state = state
-	}
 }
 
 // instruct has the model told what a definition says, which was checked, from an execution's beginning on.
@@ -155,25 +140,6 @@ func (a *agent) Spent() domain.Spent { return a.state.Spent(a.now()) }
 
 func (a *agent) Wait(on bool) { a.state = a.state.WithWaiting(on, a.now()) }
 
-func (a *agent) outcomeUnknown(call domain.Wait) {
-	a.state = a.state.WithUnknownOutcome(call, a.now())
-}
-
-// approveAlways and revokeAlways take what was checked.
-func (a *agent) approveAlways(standing domain.StandingApproval) {
-	a.state = must(a.state.WithStandingApproval(standing, a.now()))
-}
-
-func (a *agent) revokeAlways(id domain.ToolExecutionID, r domain.Revocation) {
-	a.state = must(a.state.WithRevocation(id, r, a.now()))
-}
-
-// resolveOutcome takes an answer that was checked.
-func (a *agent) resolveOutcome(call domain.ToolExecutionID, answer domain.Answer) {
-	answer.At = a.now()
-	a.state = must(a.state.WithOutcomeResolved(call, answer, a.now()))
-}
-
 // resolvedIn notes that the execution's events have an answer, and whether its model was told.
 func (a *agent) resolvedIn(call domain.ToolExecutionID, told bool) {
 	a.state = a.state.WithResolutionIn(call, a.state.Execution.ID, told, a.now())
@@ -186,9 +152,9 @@ func (a *agent) counted(calls int64) { a.state = a.state.WithToolCalls(calls, a.
 func (a *agent) Signal(signal domain.StopSignal) {
 	counted := a.state.Continuation().More
 	a.state = must(a.state.WithStopSignal(signal, a.now()))
-	a.log.announce(a.state)
+	a.announce()
 	if a.state.Continuation().More > counted {
-		a.log.emitStop(a.state, signal)
+		a.emitStop(signal)
 	}
 }
 
@@ -201,46 +167,42 @@ func (a *agent) requestContinuation() { a.state = must(a.state.WithContinuationR
 // fail ends the execution with an error of its own.
 func (a *agent) fail(err *domain.Error) {
 	a.state = must(a.state.WithExecutionError(err, a.now()))
-	a.log.announce(a.state)
+	a.announce()
 }
 
+// adopt takes a state that was made of this one.
 func (a *agent) adopt(made domain.AgentState) { a.state = made }
 
 // checkBetweenSteps reports whether the next step may begin, which only a signal forbids, or the lack of an execution. It
 // uses up a request to go on, and a stop is told as an event: a second call may say otherwise than the first.
 func (a *agent) checkBetweenSteps() bool {
 	state, stop := a.state.EvaluateBetween(a.now())
-	overridden := a.takeEvaluated(state)
-	if stop {
-		a.emitEvaluated(stop, overridden)
-	}
+	a.takeEvaluated(state, stop, stop)
 	return !stop
 }
 
 // concludeStep evaluates the step that just ended, tells the result as an event, and reports whether the step is the last.
 func (a *agent) concludeStep() bool {
 	state, stop := a.state.Evaluate(a.now())
-	a.emitEvaluated(stop, a.takeEvaluated(state))
-	a.log.enterStep(domain.StepID{}, 0)
+	a.takeEvaluated(state, stop, true)
+	a.step, a.number = domain.StepID{}, 0
 	return stop
 }
 
-// takeEvaluated takes over the state after an evaluation, and returns how many stop signals a request to go on overrode.
-func (a *agent) takeEvaluated(state domain.AgentState) (overridden int) {
-	overridden = len(a.state.StopSignals()) - len(state.StopSignals())
+// takeEvaluated takes over the state after an evaluation, and tells the result as an event where it is to be told: with how many
+// stop signals a request to go on has overridden.
+func (a *agent) takeEvaluated(state domain.AgentState, stops, told bool) {
+	overridden := len(a.state.StopSignals()) - len(state.StopSignals())
 	a.state = state
-	a.log.announced = len(state.StopSignals())
-	return overridden
-}
-
-func (a *agent) emitEvaluated(stops bool, overridden int) {
-	reason, _ := a.state.StopReason()
-	a.emit(domain.EventContinuationEvaluated, domain.ContinuationEvaluated{Stops: stops, Reason: reason, Overridden: overridden})
+	a.announced = len(state.StopSignals())
+	if reason, _ := state.StopReason(); told {
+		a.emit(domain.EventContinuationEvaluated, domain.ContinuationEvaluated{Stops: stops, Reason: reason, Overridden: overridden})
+	}
 }
 
 func (a *agent) startStep(id domain.StepID, number int) {
 	a.state = must(a.state.WithStepStarted(id, a.now()))
-	a.log.enterStep(id, number)
+	a.step, a.number = id, number
 	a.emit(domain.EventStepStarted, nil)
 }
 
@@ -270,20 +232,11 @@ func (a *agent) complete(counted int) {
 	a.state = must(a.state.WithExecutionCompleted(a.now()))
 }
 
-// now is the time of the workflow.
-func (a *agent) now() time.Time { return a.log.now() }
-
-// note says what the session does now.
-func (a *agent) note(what string) { a.log.note(what) }
-
-// emit adds an event of the agent's.
-func (a *agent) emit(kind domain.EventType, data any) { a.log.emit(a.state, kind, data) }
-
-// must unwraps a change that the loop's own order makes possible. An error is a fault
+// must unwraps a change that the loop's own order makes possible, or what was decoded and so can be encoded. An error is a fault
 // of the loop: the panic keeps the execution as it is until a mended worker comes.
-func must(state domain.AgentState, err error) domain.AgentState {
+func must[T any](made T, err error) T {
 	if err != nil {
 		panic(err)
 	}
-	return state
+	return made
 }

@@ -14,43 +14,37 @@ import (
 // answered takes a whole answer, as hooks leave it, or has the model asked once
 // more where there is nothing in it.
 func (i *inference) answered(admission mailbox.Admission, room contract.Reservation, reply contract.ModelReply) attemptResult {
-	m, _ := sound(reply.Message)
-	made := hook.Answer{Message: m, Response: reply.Response}
-	if len(i.config.Resolved.Hooks) > 0 {
-		made = fire(i.step, domain.TriggerAfterInference, hook.Answer{Message: m, Response: reply.Response})
-	}
+	m := sound(reply.Message)
+	made := fire(i.step, domain.TriggerAfterInference, hook.Answer{Message: m, Response: reply.Response})
 	response, digest, invalid := made.Response, reply.Digest, reply.Invalid
 	if !made.Message.Equal(m) {
-		m, _ = sound(&made.Message)
+		m = sound(&made.Message)
 		m.ToolCalls = i.distinct(m.ToolCalls)
 		digest = fingerprint(m, reply.Digest)
 		invalid = i.checkOutput(admission, m)
 	}
-	content := i.step.content
-	content.Response = &response
-	i.step.learn(content)
+	i.step.content.answered(response)
 	calls := len(m.ToolCalls)
 	i.agent.emit(domain.EventInferenceReceived, domain.InferenceResponseReceived{
 		FinishReason: response.Finish, Usage: reply.Response.Usage.Add(reply.Spent), ToolCalls: calls,
 	})
-	switch kindOfAnswer(m, response) {
-	case partialAnswer:
+	refused := response.Finish == domain.FinishRefusal // in the model's own words, if any, whatever the format
+	switch {
+	case calls > domain.MaxRequestedCalls:
+		return i.failed(domain.CodedErrorf(domain.TooLarge, domain.CodeMalformed,
+			"the model asked for %d tool calls in one answer; at most %d are taken", calls, domain.MaxRequestedCalls))
+	case calls > 0:
+	case response.Finish == domain.FinishOther && response.FinishWord == domain.WordPaused:
 		return i.answeredInPart(m, digest)
-	case emptyAnswer:
-		return i.answeredNothing(response.Finish, room, reply)
-	case filteredAnswer:
+	case response.Finish == domain.FinishContentFilter:
 		if !m.Blank() {
 			i.step.say("", m, digest, domain.Tag{Trace: true, CutOff: true})
 		}
 		return i.failed(filtered())
-	case wholeAnswer:
-	}
-	if calls > domain.MaxRequestedCalls {
-		return i.failed(domain.CodedErrorf(domain.TooLarge, domain.CodeMalformed,
-			"the model asked for %d tool calls in one answer; at most %d are taken", calls, domain.MaxRequestedCalls))
-	}
-	if err := misfit(m, response, invalid); err != nil {
-		i.answeredInvalid(err, invalid)
+	case m.Blank() && !refused:
+		return i.answeredNothing(response.Finish, room, reply)
+	case invalid != "" && !refused:
+		i.answeredInvalid(invalid)
 	}
 	at := i.conversation.Len()
 	if len(m.Parts)+calls > 0 {
@@ -60,40 +54,52 @@ func (i *inference) answered(admission mailbox.Admission, room contract.Reservat
 	}
 	i.step.takeCalls(m.ToolCalls, at)
 	if response.Finish == domain.FinishLength && room.Bound(reply) && calls == 0 {
-		i.session.budget.signalShort(room.Limit())
+		i.budget.signalShort(room.Limit())
 	}
 	return answerTaken
 }
 
+// maxPauses bounds how often one step lets a provider go on.
+const maxPauses = 16
+
+// answeredInPart has the provider asked to go on with the answer, which it has paused in.
 func (i *inference) answeredInPart(m domain.Message, digest domain.Digest) attemptResult {
-	pauses, noMore := i.step.attempts.pauseOnce(), i.step.noMore()
+	i.count.pauses++
+	tooMany, noMore := i.count.pauses > maxPauses, i.step.noMore()
 	if len(m.Parts) > 0 {
-		i.step.say("", m, digest, domain.Tag{Trace: true, CutOff: noMore || pauses > maxPauses})
+		i.step.say("", m, digest, domain.Tag{Trace: true, CutOff: noMore || tooMany})
 	}
 	switch {
 	case noMore:
-		i.step.learn(i.step.content.cutOff(stopAtPause, contract.ModelReply{}))
+		i.step.content.cutOff(stopAtPause, contract.ModelReply{})
 		return stepOver
-	case pauses > maxPauses:
-		return i.failed(domain.CodedErrorf(domain.Unavailable, domain.CodeMalformed, "the model paused %d times in one answer", pauses))
+	case tooMany:
+		return i.failed(domain.CodedErrorf(domain.Unavailable, domain.CodeMalformed, "the model paused %d times in one answer", i.count.pauses))
 	}
 	return i.another()
 }
 
 func (i *inference) answeredNothing(finish domain.FinishReason, room contract.Reservation, reply contract.ModelReply) attemptResult {
-	nothings := i.step.attempts.giveNothing()
+	i.count.nothings++
 	switch {
 	case finish == domain.FinishLength && room.Bound(reply):
 		// What the budget left went into reasoning; asking again would too.
-		i.session.budget.signalShort(room.Limit())
+		i.budget.signalShort(room.Limit())
 		return stepOver
 	case i.step.noMore():
-		i.step.learn(i.step.content.cutOff(stopAtNothing, contract.ModelReply{}))
+		i.step.content.cutOff(stopAtNothing, contract.ModelReply{})
 		return stepOver
-	case nothings > 1:
+	case i.count.nothings > 1:
 		return i.failed(domain.CodedErrorf(domain.Unavailable, domain.CodeEmptyResponse, "the model gave neither text nor tool calls, twice"))
 	}
-	nudge := domain.UserMessage("Your answer was empty. " + i.wanted())
+	wanted := "Answer in words"
+	if format := i.config.Resolved.Definition.Format.Type; format != "" && format != domain.FormatText {
+		wanted = "Answer in the required format"
+	}
+	if len(i.config.Resolved.Tools) > 0 && !i.withoutTools() {
+		wanted += ", or call a tool"
+	}
+	nudge := domain.UserMessage("Your answer was empty. " + wanted + ".")
 	i.step.say("", nudge, fingerprint(nudge, i.conversation.Log().Chain()), domain.Tag{Trace: true})
 	return i.another()
 }
@@ -104,18 +110,6 @@ func (i *inference) another() attemptResult {
 	return askAgain
 }
 
-// wanted tells the model what it may answer with in this step.
-func (i *inference) wanted() string {
-	wanted := "Answer in words"
-	if format := i.config.Resolved.Definition.Format.Type; format != "" && format != domain.FormatText {
-		wanted = "Answer in the required format"
-	}
-	if len(i.config.Resolved.Tools) > 0 && !i.withoutTools() {
-		wanted += ", or call a tool"
-	}
-	return wanted + "."
-}
-
 func filtered() *domain.Error {
 	return domain.CodedErrorf(domain.Denied, domain.CodeFiltered, "the provider's filter withheld the answer")
 }
@@ -124,10 +118,8 @@ func filtered() *domain.Error {
 // how often.
 func (i *inference) miswrote(err *domain.Error, reply contract.ModelReply) attemptResult {
 	i.step.repeatFor(inItsCalls)
-	i.step.learn(i.step.content.failed(stepError(err)))
-	if m, written := writtenSoFar(reply); written && contract.Rewriter(i.config.Resolved.Hooks) == "" {
-		i.step.say("", m, reply.Digest, domain.Tag{Trace: true})
-	}
+	i.step.content.failed(stepError(err))
+	i.sayWritten(reply, false)
 	i.step.interject("", domain.UserMessage(fmt.Sprintf(
 		"Your tool call was not made, since it could not be read:\n%s\n\nThe tools are: %s. Call one with arguments that fit its schema, or answer without.",
 		err.Message, i.config.toolList())))
@@ -156,19 +148,20 @@ func (i *inference) checkOutput(admission mailbox.Admission, m domain.Message) s
 		return ""
 	}
 	request := contract.OutputRequest{Format: format, Text: m.Text()}
-	reply, err := mailbox.Await(admission, i.session.policy.briefOptions(checkTimeout, ownAttempts, "check the answer"), contract.CheckOutput, request)
+	reply, err := mailbox.Await(admission, i.policy.briefOptions(checkTimeout, ownAttempts, "check the answer"), contract.CheckOutput, request)
 	if err != nil {
-		return "the answer could not be checked: " + lossOf(err).Err().Message
+		return "the answer could not be checked: " + errorOf(err).Message
 	}
 	return reply.Invalid
 }
 
 // answeredInvalid takes an answer that does not fit the response format. It is
 // an error of its step, and so trace; the guard decides what follows.
-func (i *inference) answeredInvalid(err *domain.Error, problems string) {
+func (i *inference) answeredInvalid(problems string) {
 	i.step.repeatFor(inTheFormat)
-	i.step.learn(i.step.content.failed(err))
-	if i.session.guards.misfit() > i.config.guards().Retries() {
+	i.step.content.failed(domain.CodedErrorf(domain.Invalid, domain.CodeInvalidOutput,
+		"the answer does not fit the response format: %s", domain.Shorten(problems, domain.MaxReason/2)).From(domain.SourceOutput))
+	if i.step.session.guards.misfit() > i.config.guards().Retries() {
 		return
 	}
 	i.step.interject("", domain.UserMessage(fmt.Sprintf(
@@ -179,11 +172,8 @@ func (i *inference) answeredInvalid(err *domain.Error, problems string) {
 // summarised joins a summary to the transcript. Where there is none the step
 // fails: going on without would forget what was said.
 func (i *inference) summarised(reply contract.ModelReply) attemptResult {
-	var m domain.Message
-	if reply.Message != nil {
-		m = *reply.Message
-	}
-	m.Role, m.ToolCalls, m.ToolResult = domain.RoleUser, nil, nil
+	m := sound(reply.Message)
+	m.Role, m.ToolCalls = domain.RoleUser, nil
 	i.agent.emit(domain.EventInferenceReceived, domain.InferenceResponseReceived{
 		FinishReason: reply.Response.Finish, Usage: reply.Response.Usage.Add(reply.Spent),
 	})

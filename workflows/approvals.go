@@ -10,6 +10,7 @@ import (
 
 	"everstep/domain"
 	"everstep/domain/contract"
+	"everstep/domain/hook"
 )
 
 // longestWait bounds for how long people are asked, where a rule bounds it.
@@ -23,7 +24,7 @@ func (c *call) askApproval() *domain.Error {
 	switch {
 	case ruling.Then != domain.AskFirst, c.stands(ruling.Rule):
 		return nil
-	case b.mail.StopAsked():
+	case b.mail.Asked():
 		return notApproved()
 	}
 	asked := domain.Wait{Kind: domain.WaitApproval, Arguments: c.made.Arguments, AskedBy: ruling.Rule}
@@ -39,11 +40,6 @@ func (c *call) awaitApproval(ctx workflow.Context) *domain.Error {
 	if !c.awaitPerson(ctx, asked) {
 		return notApproved()
 	}
-	if asked.edited != "" {
-		edited := c.made
-		edited.Arguments = asked.edited
-		c.makeAs(edited)
-	}
 	if refusal := asked.Refusal(); refusal != nil {
 		if asked.Verdict() == domain.Expired && asked.stops {
 			b.agent.signal(domain.StopRequested, "approvals", fmt.Sprintf("nobody approved the call of %s in time (%s)", domain.Shorten(asked.Tool, 64), asked.AskedBy))
@@ -52,6 +48,9 @@ func (c *call) awaitApproval(ctx workflow.Context) *domain.Error {
 		return refusal
 	}
 	if asked.edited != "" {
+		edited := c.made
+		edited.Arguments = asked.edited
+		c.makeAs(edited)
 		if objection := c.awaitReview(ctx); objection != nil {
 			return objection
 		}
@@ -90,7 +89,7 @@ func (c *call) awaitPerson(ctx workflow.Context, w *openWait) bool {
 		w.lapse(b.agent.now())
 	}
 	b.step.waitChanged(w.position, w.Wait)
-	b.agent.emitWaitClosed(w.Wait)
+	b.agent.emitWaitClosed(c.event(), w.Wait)
 	return true
 }
 
@@ -102,16 +101,30 @@ func (c *call) awaitReview(ctx workflow.Context) *domain.Error {
 	if isSlow {
 		c.wait(forNobody)
 	}
-	c.batch.askReview(c)
-	_ = workflow.Await(ctx, func() bool { return c.reviewed })
+	c.toReview = true
+	_ = workflow.Await(ctx, func() bool { return !c.toReview })
 	if isSlow {
 		c.wait(forPeople)
 	}
 	return c.objection
 }
 
-// takeReview takes what hooks say of the call as a person has edited it; nil: nothing against it.
-func (c *call) takeReview(objection *domain.Error) { c.reviewed, c.objection = true, objection }
+// reviewEdited lets hooks see the call as a person has edited it, as they see each call before it runs: in the coroutine of the
+// step, where hooks run, while that of the call waits.
+func (c *call) reviewEdited() {
+	step := c.step
+	if step.stopped { // a hook that has failed was the last one
+		c.objection = notBegun()
+	} else {
+		seen := fire(step, domain.TriggerBeforeToolUse, hook.Call{Position: c.position, Call: c.made})
+		if message, blocked := seen.Blocked(); blocked {
+			c.objection = step.blockedByHook(message)
+		} else if seen.Call.Name != c.made.Name || seen.Call.Arguments != c.made.Arguments {
+			c.objection = domain.CodedErrorf(domain.Denied, domain.CodeBlocked, "blocked: a hook would have changed what a person had given; nobody has approved that")
+		}
+	}
+	c.toReview = false
+}
 
 // tellEdited has the model read, with what came of a call, that a person has changed it and how.
 func (c *call) tellEdited() contract.ToolReply {
@@ -123,7 +136,7 @@ func (c *call) tellEdited() contract.ToolReply {
 		result.Content = cmp.Or(result.Content, result.Error.Message)
 	}
 	result.Content = domain.EditedNote(done.Call.Arguments) + result.Content
-	result.Digest = domain.DigestOf([]byte(result.Digest.String()), []byte(result.Content))
+	result.Digest = chained(result.Digest, result.Content)
 	return result
 }
 
@@ -145,21 +158,4 @@ func (c *call) stands(rule string) bool {
 		c.standing = standing.Wait(rule)
 	}
 	return ok
-}
-
-// revoked is why the call may not begin that has waited since a standing approval let it run, where none does any more.
-func (c *call) revoked() *domain.Error {
-	if c.standing.IsZero() || c.stands(c.standing.AskedBy) {
-		return nil
-	}
-	return domain.CodedErrorf(domain.Denied, domain.CodeDenied, "denied: its standing approval was revoked before the call began").From("approvals")
-}
-
-// noteStanding records, as the call starts, the standing approval by which it does.
-func (c *call) noteStanding() {
-	if approved := c.standing; !approved.IsZero() {
-		c.batch.step.waitChanged(c.position, approved)
-		approved.ToolExecutionID, approved.Tool = c.id, c.made.Name
-		c.batch.agent.emitWaitClosed(approved)
-	}
 }

@@ -22,7 +22,8 @@ func (c *commands) checkAwait(_ workflow.Context, request contract.AwaitRequest)
 }
 
 // awaitEnd waits for the end of an execution. It also ends before the run continues as new and when the session closes:
-// an update that is still under way then fails. It ends without an outcome where nothing will begin the execution any more: the
+// an update that is still under way then fails. It tells the outcome of an execution that ended in this run, or is the newest. It
+// ends without one where nothing will begin the execution any more: the
 // message that was to has joined another one, or was taken back. A stop of the workflow does not end it, since the execution
 // ends then.
 func (c *commands) awaitEnd(ctx workflow.Context, request contract.AwaitRequest) (contract.AwaitReply, error) {
@@ -31,9 +32,15 @@ func (c *commands) awaitEnd(ctx workflow.Context, request contract.AwaitRequest)
 	err := workflow.Await(ctx, func() bool {
 		newest := c.agent.state.ExecutionCount
 		ended := request.Number < newest || request.Number == newest && c.agent.state.Status().Terminal()
-		return ended || c.session.run.ends() || c.mail.Closed() && !c.session.busy() || request.Number > c.awaited()
+		return ended || c.run.successor != nil || c.mail.Closed() && !c.session.busy() || request.Number > c.awaited()
 	})
-	return contract.AwaitReply{Outcome: c.outcomeOf(request.Number)}, err
+	reply := contract.AwaitReply{}
+	for _, e := range c.session.executionsHeld() {
+		if e.state.ExecutionCount == request.Number && e.outcome != nil {
+			reply.Outcome = new(withAnswer(*e.outcome, e.state))
+		}
+	}
+	return reply, err
 }
 
 // awaited is the number of the newest execution that there is, or that may begin by what waits.
@@ -42,14 +49,4 @@ func (c *commands) awaited() int {
 		return c.agent.state.ExecutionCount + 1
 	}
 	return c.agent.state.ExecutionCount
-}
-
-// outcomeOf is how an execution ended that ended in this run, or is the newest; nil of any other.
-func (c *commands) outcomeOf(number int) *contract.Outcome {
-	execution, held := c.session.execution(number)
-	if !held || execution.outcome == nil {
-		return nil
-	}
-	outcome := withAnswer(*execution.outcome, execution.state)
-	return &outcome
 }

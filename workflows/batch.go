@@ -23,8 +23,6 @@ type toolBatch struct {
 	// when the last of them was denied.
 	denied int64
 	limit  domain.LimitUse
-	// edited are those that people have edited and that hooks have not seen yet.
-	edited []*call
 	// relimiting says that a worker is asked which limits hold.
 	relimiting bool
 }
@@ -32,6 +30,7 @@ type toolBatch struct {
 // A call is one tool call of the step in progress, from the answer that asks for it to its result.
 type call struct {
 	batch *toolBatch
+	step  *stepRun
 	// position counts the step's calls from 0.
 	position int
 	id       domain.ToolExecutionID
@@ -45,8 +44,8 @@ type call struct {
 	effect domain.Digest
 	// approval is the wait for a person's approval; nil: nobody is asked.
 	approval *openWait
-	// reviewed says that hooks have seen it as a person has edited it, and objection is what they said against it.
-	reviewed  bool
+	// toReview says that hooks are to see it as a person has edited it, and objection is what they said against it.
+	toReview  bool
 	objection *domain.Error
 	// standing is the standing approval by which it runs; zero: none.
 	standing domain.Wait
@@ -93,7 +92,7 @@ func (c *call) tool() domain.ToolSpec {
 
 // execution is the call as the step keeps it.
 func (c *call) execution() domain.ToolExecution {
-	return c.batch.step.content.ToolExecutions[c.position]
+	return c.step.content.ToolExecutions[c.position]
 }
 
 // wait notes what holds the call back.
@@ -103,7 +102,7 @@ func (c *call) wait(what waitsFor) {
 }
 
 // stepStopped reports whether nothing of the step is to begin any more.
-func (c *call) stepStopped() bool { return c.batch.step.stopped }
+func (c *call) stepStopped() bool { return c.step.stopped }
 
 // markCutOff notes whether a stop has ended the call.
 func (c *call) markCutOff(cutOff bool) { c.cutOff = cutOff }
@@ -114,7 +113,7 @@ func (c *call) event() domain.EventCall { return eventCall(c.id, c.made.Name) }
 // makeAs has the call be made as a hook or a person has it.
 func (c *call) makeAs(made domain.ToolCall) {
 	c.made = made
-	c.batch.step.callAs(c.position, made)
+	c.step.callAs(c.position, made)
 }
 
 // renew takes the admission that a wait has ended with, if it was given.
@@ -157,9 +156,6 @@ func (b *toolBatch) deny() {
 	b.denied++
 	b.limit, _ = b.session.budget.ledger().UseOf(domain.LimitToolCalls, b.agent.now())
 }
-
-// askReview has hooks see a call that a person has edited.
-func (b *toolBatch) askReview(c *call) { b.edited = append(b.edited, c) }
 
 // publishWaits says what waits for people where that has changed.
 func (b *toolBatch) publishWaits() {

@@ -61,33 +61,9 @@ func (b *bindings) handOver() (all []contract.Bound) {
 }
 
 // open are the sessions that there are.
-func (b *bindings) open() (all []contract.Bound) {
-	for _, own := range b.all {
-		if own.ID != "" {
-			all = append(all, own.Bound)
-		}
-	}
-	return all
+func (b *bindings) open() []contract.Bound {
+	return slices.DeleteFunc(b.handOver(), func(own contract.Bound) bool { return own.ID == "" })
 }
-
-// with is the binding to a server, and whether there never was one.
-func (b *bindings) with(server string) (_ *binding, first bool) {
-	at := slices.IndexFunc(b.all, func(own *binding) bool { return own.Server == server })
-	if at >= 0 {
-		return b.all[at], false
-	}
-	own := &binding{Bound: contract.Bound{Server: server}}
-	b.all = append(b.all, own)
-	return own, true
-}
-
-// open, take and fail are for the call that opens a session; what was lost before is still to be told.
-func (b *binding) open() { b.opening, b.failed = true, nil }
-func (b *binding) take(bound contract.Bound) {
-	bound.Server, bound.Lost = b.Server, b.Lost
-	b.Bound, b.opening = bound, false
-}
-func (b *binding) fail(err *domain.Error) { b.opening, b.failed = false, err }
 
 // lose drops a session that is gone, unless another one has taken its place.
 func (b *binding) lose(id, why string) {
@@ -108,26 +84,11 @@ func (b *binding) modelUnaware(step domain.StepID) bool {
 // inform notes that a call tells the model in a step that the session before is gone.
 func (b *binding) inform(step domain.StepID, why string) { b.freshIn, b.why, b.Lost = step, why, "" }
 
-// noteInformed notes that a call which was made tells the model that the session is new: the other calls of its step were asked for before.
-func (b *binding) noteInformed(id string, step domain.StepID) {
-	if b.ID == id && b.Lost != "" {
-		b.inform(step, b.Lost)
-	}
-}
-
-// ask has a worker make the call: any, or the one that has the agent's session with the tool's server.
-func (a *callAttempts) ask(ctx workflow.Context) (*contract.ToolReply, error) {
-	if a.tool.Stateful {
-		return a.askInSession(ctx)
-	}
-	return a.send(ctx, &a.options, &a.request)
-}
-
 // askInSession has the worker make the call that has the agent's session with the tool's server. Where that one or the session
 // is gone, the reply says so, and the call may be made again: in a new session, if it only reads. Another one is not made before
 // the model knows.
 func (a *callAttempts) askInSession(ctx workflow.Context) (*contract.ToolReply, error) {
-	b, step := a.batch, a.batch.step.content.ID
+	b, step := a.batch, a.call.step.content.ID
 	own, ok := a.bind(ctx)
 	a.call.markCutOff(false)
 	switch {
@@ -157,8 +118,8 @@ func (a *callAttempts) askInSession(ctx workflow.Context) (*contract.ToolReply, 
 			own.inform(step, reply.SessionLost)
 			reply.NotStarted = false // it is not made again
 		}
-	case !reply.NotStarted:
-		own.noteInformed(bound.ID, step)
+	case !reply.NotStarted && own.ID == bound.ID && own.Lost != "": // the other calls of the step were asked for before
+		own.inform(step, own.Lost)
 	}
 	return reply, nil
 }
@@ -180,34 +141,39 @@ func (a *callAttempts) bind(ctx workflow.Context) (own *binding, ok bool) {
 	byAnother := own.opening
 	_ = workflow.Await(ctx, func() bool { return !own.opening })
 	if failed := byAnother && own.failed != nil; own.ID == "" && !failed {
-		a.openSession(ctx, own)
+		own.open(ctx, a)
 	}
 	return own, a.call.renew(a.batch.mail.AdmitDecided(ctx, a.call.stepStopped))
 }
 
-func (a *callAttempts) openSession(ctx workflow.Context, own *binding) {
-	own.open()
-	b := a.batch
-	options := a.policy.briefOptions(bindTimeout, unstarted, b.step.summary("bind "+own.Server))
-	options.DisableEagerExecution = own.Lost != "" // any other worker may have room, and a server that works
-	request := contract.BindRequest{Server: own.Server, For: actsFor(b.agent.state.Trusted())}
-	bound, _, err := mailbox.Call(ctx, a.call.admission, options, contract.Bind, request)
-	if err != nil {
-		own.fail(lossOf(err).Err())
-	} else {
-		own.take(*bound)
-		b.agent.emit(domain.EventMCPSessionOpened, domain.MCPSessionEvent{Server: own.Server, Worker: domain.Shorten(own.Worker, maxEventText)})
+// open has a worker open the session, for a call. What was lost before is still to be told.
+func (b *binding) open(ctx workflow.Context, a *callAttempts) {
+	b.opening, b.failed = true, nil
+	agent := a.batch.agent
+	options := a.policy.briefOptions(bindTimeout, unstarted, a.call.step.summary("bind "+b.Server))
+	options.DisableEagerExecution = b.Lost != "" // any other worker may have room, and a server that works
+	bound, _, err := mailbox.Call(ctx, a.call.admission, options, contract.Bind, contract.BindRequest{Server: b.Server, For: actsFor(agent.state.Trusted())})
+	if b.opening = false; err != nil {
+		b.failed = errorOf(err)
+		return
 	}
+	bound.Server, bound.Lost = b.Server, b.Lost
+	b.Bound = *bound
+	agent.emit(domain.EventMCPSessionOpened, domain.MCPSessionEvent{Server: b.Server, Worker: domain.Shorten(b.Worker, maxEventText)})
 }
 
 // of is the binding to the server of a tool, without a session that the call may not use: the conversation speaks of an
 // earlier one, or it was opened with other trusted values.
 func (b *bindings) of(tool domain.ToolSpec) *binding {
 	server, _ := domain.ServerOf(tool.Name)
-	own, first := b.with(server)
-	if first && b.hasCalled(server) {
-		own.lose("", "it was of another execution, or of another agent")
+	at := slices.IndexFunc(b.all, func(own *binding) bool { return own.Server == server })
+	if at < 0 {
+		at, b.all = len(b.all), append(b.all, &binding{Bound: contract.Bound{Server: server}})
+		if b.hasCalled(server) {
+			b.all[at].lose("", "it was of another execution, or of another agent")
+		}
 	}
+	own := b.all[at]
 	if own.ID != "" && own.For != actsFor(b.agent.state.Trusted()) {
 		b.lose(own, own.ID, "it was of an execution that acted for others: with other trusted values")
 	}

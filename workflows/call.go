@@ -29,7 +29,7 @@ func (c *call) begin() bool {
 
 // admit takes an admission for the call, or says why it may not be made.
 func (c *call) admit() (why *domain.Error) {
-	step := c.batch.step
+	step := c.step
 	if c.admission, why = step.admitCall(); why != nil {
 		return why
 	}
@@ -48,8 +48,11 @@ func (c *call) check() *domain.Error {
 	b := c.batch
 	finish := b.step.content.Response.Finish
 	left, limited := b.session.budget.left(domain.LimitToolCalls)
-	_, known := b.config.Resolved.Tool(c.made.Name)
-	unresolved, unspawned := c.blockedByOutcome(), cmp.Or(c.refusedSpawn(), c.refusedHandoff())
+	known := c.tool().Name != ""
+	unresolved, unfit := c.blockedByOutcome(), c.refusedSpawn()
+	if c.handsOff() {
+		unfit = domain.CheckHandoff(c.made)
+	}
 	ruling := b.config.ruling(c.made)
 	switch {
 	case finish == domain.FinishLength:
@@ -60,8 +63,8 @@ func (c *call) check() *domain.Error {
 		return notRun("no tools are available in this step; answer without")
 	case c.position >= domain.MaxStepCalls:
 		return notRun("a step may make at most %d calls", domain.MaxStepCalls)
-	case unspawned != nil:
-		return unspawned
+	case unfit != nil:
+		return unfit
 	case !known && c.made.Wraps():
 		return domain.CodedErrorf(domain.Invalid, domain.CodeUnknownTool,
 			"unknown tool %q, and not all that is meant by it exists: call tools directly by their names, several in one turn; the tools are: %s",
@@ -89,16 +92,27 @@ func (c *call) run(ctx workflow.Context) {
 			b.noteRunning()
 		}
 	}
-	if why != nil {
+	switch {
+	case why != nil:
 		b.agent.counted(-1)
 		c.block(why)
-	} else {
-		c.perform(ctx)
-		b.step.completed(c.position, c.made)
+	case c.handsOff():
+		c.end(c.handOff(ctx))
+	case c.spawns():
+		c.performSpawn(ctx)
+	default:
+		c.conclude(ctx, c.make(ctx))
+	}
+	if done := c.execution(); why == nil {
+		completed := domain.ToolCallCompleted{EventCall: c.event(), Milliseconds: done.Duration().Milliseconds()}
+		if done.Error != nil {
+			completed.Kind, completed.Code = done.Error.Kind, done.Error.Code
+		}
+		b.agent.emit(domain.EventToolCallCompleted, completed)
 	}
 	c.phase = callOver
-	b.session.children.over(c.id)
-	if strings.Contains(b.agent.log.doing, ": "+runningNote) { // what another call has noted that waits stays
+	b.session.budget.unseat(c.id)
+	if strings.Contains(b.agent.doing, ": "+runningNote) { // what another call has noted that waits stays
 		b.noteRunning()
 	}
 	b.reportWaiting()
@@ -115,8 +129,9 @@ func (c *call) awaitStart(ctx workflow.Context) *domain.Error {
 		}
 		c.effect = c.ownEffect()
 	}
-	if why := c.awaitEffect(ctx); why != nil {
-		return why
+	busy := func() bool { return c.batch.underWay(c.effect) }
+	if busy() && !c.awaitTurn(ctx, forEffect, func() bool { return !busy() }) {
+		return notRun("the execution was stopped while another call of the same was under way")
 	}
 	var why *domain.Error
 	switch {
@@ -125,29 +140,21 @@ func (c *call) awaitStart(ctx workflow.Context) *domain.Error {
 	case c.handsOff():
 		why = c.awaitOthers(ctx)
 	}
-	if why != nil {
-		return why
+	if why = cmp.Or(why, c.blockedByOutcome()); why == nil && !c.standing.IsZero() && !c.stands(c.standing.AskedBy) {
+		return domain.CodedErrorf(domain.Denied, domain.CodeDenied, "denied: its standing approval was revoked before the call began").From("approvals")
 	}
-	return cmp.Or(c.blockedByOutcome(), c.revoked()) // it may have become so meanwhile
+	return why
 }
 
+// start records that the call starts, and the standing approval by which it does.
 func (c *call) start() {
 	c.phase = callStarted
-	c.noteStanding()
-	c.batch.step.callStarted(c.position, c.tool().Effect)
-	c.batch.agent.emit(domain.EventToolCallStarted, c.event())
-}
-
-// perform makes a call, has a sub-agent work or hands the conversation over, and writes down what came of it.
-func (c *call) perform(ctx workflow.Context) {
-	switch {
-	case c.handsOff():
-		c.performHandoff(ctx)
-	case c.spawns():
-		c.performSpawn(ctx)
-	default:
-		c.conclude(ctx, c.make(ctx))
+	if !c.standing.IsZero() {
+		c.step.waitChanged(c.position, c.standing)
+		c.batch.agent.emitWaitClosed(c.event(), c.standing)
 	}
+	c.step.callStarted(c.position, c.tool().Effect)
+	c.batch.agent.emit(domain.EventToolCallStarted, c.event())
 }
 
 // block gives a call that may not begin its result.
@@ -163,58 +170,57 @@ func (c *call) conclude(ctx workflow.Context, reply *contract.ToolReply) {
 	b := c.batch
 	request := c.request()
 	request.Attempts = reply.Attempts
-	found, asked := c.verify(ctx, request, *reply)
-	if asked {
-		b.noteRunning()
-	}
-	verified, ok := verifiedReply(request, found)
-	if !ok {
+	found := c.verify(ctx, request, *reply)
+	var verified contract.ToolReply
+	switch found.Verdict {
+	case domain.VerdictDone:
+		verified = contract.ToolReply{Content: found.Result, Digest: domain.DigestOf([]byte(found.Result))}
+	case domain.VerdictNotDone:
+		verified = contract.Unanswered(domain.CodedErrorf(domain.Unavailable, domain.CodeNotRun,
+			"not done: the call of %s broke off, and the tool has made sure that it did nothing and cannot do anything any more (%s); it may be called again",
+			request.Name, found.Reason))
+	default:
 		c.end(*reply)
 		return
 	}
-	c.endAs(verified, b.step.content.verified(c.position, found, verified, c.cutOff, b.agent.now()))
-	resolved := c.execution().Wait(domain.WaitOutcome)
-	resolved.ToolExecutionID, resolved.Tool = c.id, c.made.Name
-	b.agent.emitWaitClosed(resolved)
+	verified.Attempts = reply.Attempts
+	b.step.content.verified(c.position, found, verified, c.cutOff, b.agent.now())
+	c.ended(verified)
+	b.agent.emitWaitClosed(c.event(), c.execution().Wait(domain.WaitOutcome))
 }
 
 // end writes what came of a call into the step. The state follows with the next keep,
-// once for all that end together, unless a later one still waits to begin. A call
-// that never ran uses up no budget.
+// once for all that end together, unless a later one still waits to begin.
 func (c *call) end(reply contract.ToolReply) {
 	reply = c.takeUnknown(reply)
-	c.endAs(reply, c.batch.step.content.called(c.position, reply, c.cutOff, c.batch.agent.now()))
-}
-
-func (c *call) performHandoff(ctx workflow.Context) {
-	reply := c.handOff(ctx)
-	c.endAs(reply, c.batch.step.content.called(c.position, reply, c.cutOff, c.batch.agent.now()))
+	c.step.content.called(c.position, reply, c.cutOff, c.batch.agent.now())
+	c.ended(reply)
 }
 
 // performSpawn has a sub-agent work, and counts the calls that it made.
 func (c *call) performSpawn(ctx workflow.Context) {
-	b, ended := c.batch, c.tend(ctx)
-	c.endAs(ended.reply(), b.step.content.childEnded(c.position, ended, b.mail.CutOff(), b.agent.now()))
-	_, spent := ended.usage()
+	b, child := c.batch, c.tend(ctx)
+	b.step.content.childEnded(c.position, child, b.mail.CutOff(), b.agent.now())
+	c.ended(child.reply())
+	_, spent := child.usage()
 	b.agent.counted(spent.ToolCalls)
 	b.step.keep()
 }
 
-// endAs is end where the step's content follows from more than the reply.
-func (c *call) endAs(reply contract.ToolReply, content stepContent) {
+// ended takes the reply of a call whose end is in the step. A call that never ran uses up no budget.
+func (c *call) ended(reply contract.ToolReply) {
 	c.result = reply
-	c.batch.step.learn(content)
 	if c.execution().NotStarted {
 		c.batch.agent.counted(-1)
 	}
 	if reply.Stop != nil {
-		c.batch.step.halt()
+		c.step.halt()
 	}
 }
 
 // review lets hooks change what came of a call that was begun.
 func (c *call) review() {
-	step, given := c.batch.step, c.execution()
+	step, given := c.step, c.execution()
 	if given.StartedAt.IsZero() || step.hooked.failed {
 		return
 	}
@@ -227,24 +233,7 @@ func (c *call) review() {
 	if changed.Error != nil {
 		result.Content, result.Error = "", contract.Bounded(changed.Error)
 	}
-	result.Digest = domain.DigestOf([]byte(result.Digest.String()), []byte(result.Content))
+	result.Digest = chained(result.Digest, result.Content)
 	c.result = result
 	step.callChanged(c.position, result.Content, result.Error)
-}
-
-// verifiedReply is what came of a call of which nobody knew how it ended, where its tool's Verify has found out; ok is
-// false where it has not.
-func verifiedReply(call contract.ToolRequest, found contract.VerifyReply) (reply contract.ToolReply, ok bool) {
-	switch found.Verdict {
-	case domain.VerdictDone:
-		reply = contract.ToolReply{Content: found.Result, Digest: domain.DigestOf([]byte(found.Result))}
-	case domain.VerdictNotDone:
-		reply = contract.Unanswered(domain.CodedErrorf(domain.Unavailable, domain.CodeNotRun,
-			"not done: the call of %s broke off, and the tool has made sure that it did nothing and cannot do anything any more (%s); it may be called again",
-			call.Name, found.Reason))
-	default:
-		return reply, false
-	}
-	reply.Attempts = call.Attempts
-	return reply, true
 }

@@ -34,33 +34,24 @@ type callAttempts struct {
 	unbegun, waited, stranded int
 	// reply is what came of the newest attempt: what comes of the call where no further one is made.
 	reply contract.ToolReply
-}
-
-// A nextAttempt says whether a call is made again.
-type nextAttempt struct {
-	again bool
-	after time.Duration
-	// untilStop says that every stop ends the wait for it, also one that lets calls under way finish.
+	// delay is how long the next attempt waits, and untilStop says that every stop ends that wait, also one that lets calls under
+	// way finish.
+	delay     time.Duration
 	untilStop bool
 }
 
 // make makes a call, in its coroutine, until something has come of it.
 func (c *call) make(ctx workflow.Context) *contract.ToolReply {
 	b, a := c.batch, newCallAttempts(c)
-	for {
-		next := a.attempt(ctx)
-		if !next.again {
-			return &a.reply
+	for a.attempt(ctx) {
+		ended := func() bool { return c.stepStopped() || a.untilStop && b.mail.Asked() }
+		if !c.renew(b.mail.BackOffCall(ctx, a.delay, ended, c.heldByPause(forNobody))) {
+			c.cutOff = b.mail.CutOff()
+			break
 		}
-		ended := func() bool { return c.stepStopped() || next.untilStop && b.mail.Asked() }
-		admission, ok := b.mail.BackOffCall(ctx, next.after, ended, c.waitForPause)
-		if !ok {
-			c.markCutOff(b.mail.CutOff())
-			return &a.reply
-		}
-		c.admission = admission
 		b.noteRunning()
 	}
+	return &a.reply
 }
 
 func newCallAttempts(c *call) *callAttempts {
@@ -105,44 +96,51 @@ func (c *call) request() contract.ToolRequest {
 	return request
 }
 
-// attempt has a worker make the call once, and says what follows.
-func (a *callAttempts) attempt(ctx workflow.Context) nextAttempt {
+// attempt has a worker make the call once, and reports whether it is made again.
+func (a *callAttempts) attempt(ctx workflow.Context) (again bool) {
+	a.delay, a.untilStop = 0, false
 	a.batch.load.Add(ctx, a.size)
 	a.options.DisableEagerExecution = a.unbegun+a.request.Attempts > 0 // another worker may be able to
 	a.options.ScheduleToStartTimeout = a.turnTime()
-	reply, err := a.ask(ctx)
-	if err != nil {
-		return a.unanswered(ctx, err)
+	var reply *contract.ToolReply
+	var err error
+	if a.tool.Stateful {
+		reply, err = a.askInSession(ctx)
+	} else {
+		reply, err = a.send(ctx, &a.options, &a.request)
 	}
-	return a.replied(ctx, reply)
-}
-
-// unanswered goes on after an attempt to which no worker replied.
-func (a *callAttempts) unanswered(ctx workflow.Context, err error) nextAttempt {
+	if err == nil {
+		return a.replied(ctx, reply)
+	}
 	if refused, unasked := errors.AsType[*domain.Error](err); unasked {
 		return a.over(contract.Unanswered(refused))
 	}
 	loss := lossOf(err)
-	if loss.Strands(a.request) {
-		return a.left(ctx, loss)
+	if !loss.Strands(a.request) {
+		return a.lost(loss)
 	}
-	return a.lost(loss)
+	// Nobody took it where the limit of its tool holds.
+	a.reply = loss.ToolReply(a.request)
+	a.stranded++
+	a.options.TaskQueue = a.batch.queueNow(ctx, a.tool.Name)
+	return true
 }
 
-func (a *callAttempts) over(reply contract.ToolReply) nextAttempt {
+// over ends the attempts with what came of the call.
+func (a *callAttempts) over(reply contract.ToolReply) (again bool) {
 	a.reply = reply
-	return nextAttempt{}
+	return false
 }
 
 // replied goes on after a worker's reply: that says what came of the call, or why the call was not begun.
-func (a *callAttempts) replied(ctx workflow.Context, reply *contract.ToolReply) nextAttempt {
+func (a *callAttempts) replied(ctx workflow.Context, reply *contract.ToolReply) (again bool) {
 	a.reply = *reply
 	waits := !reply.WaitUntil.IsZero() && a.waited < mostWaits
 	switch {
 	case reply.Pending != nil:
 		return a.over(a.follow(ctx, reply))
 	case !reply.NotStarted:
-		return nextAttempt{}
+		return false
 	case reply.Question != nil:
 		return a.over(a.call.awaitReply(ctx, *reply))
 	case waits && a.batch.session.run.nearBounds():
@@ -152,68 +150,59 @@ func (a *callAttempts) replied(ctx workflow.Context, reply *contract.ToolReply) 
 		return a.later(reply.WaitUntil)
 	case a.options.TaskQueue == "" && reply.TaskQueue != "": // where the call is to be made
 		a.options.TaskQueue = reply.TaskQueue
-		return nextAttempt{again: true}
+		return true
 	}
-	if a.unbegun++; a.unbegun == unstarted {
-		return nextAttempt{}
-	}
+	a.unbegun++
 	delay := max(a.policy.backoff(a.unbegun), time.Duration(reply.RetryAfterMillis)*time.Millisecond)
-	return nextAttempt{again: true, after: a.policy.withJitter(delay, a.unbegun, a.call.position)}
+	a.delay = a.policy.withJitter(delay, a.unbegun, a.call.position)
+	return a.unbegun < unstarted
 }
 
 // later has a call made again at the time that its tool names. It is not made where a stop comes first, which may be for the
 // reason that the call is one too many.
-func (a *callAttempts) later(at time.Time) nextAttempt {
+func (a *callAttempts) later(at time.Time) (again bool) {
 	a.waited++
 	a.request.WaitUntil = at
 	a.note(fmt.Sprintf("waits until %s", at.Format(time.RFC3339)))
 	a.batch.agent.emit(domain.EventToolCallWaiting, domain.ToolCallWaiting{EventCall: a.call.event(), Until: at})
-	return nextAttempt{again: true, after: at.Sub(a.batch.agent.now()), untilStop: true}
-}
-
-// left goes on with a call that nobody took where the limit of its tool holds.
-func (a *callAttempts) left(ctx workflow.Context, loss contract.Loss) nextAttempt {
-	a.reply = loss.ToolReply(a.request)
-	a.stranded++
-	a.options.TaskQueue = a.batch.queueNow(ctx, a.tool.Name)
-	return nextAttempt{again: true}
+	a.delay, a.untilStop = at.Sub(a.batch.agent.now()), true
+	return true
 }
 
 // lost goes on after an attempt that failed or whose worker was lost: with another one where the tool's effect allows it. The
 // first loss of a worker says nothing against the call, which is made again at once.
-func (a *callAttempts) lost(loss contract.Loss) nextAttempt {
+func (a *callAttempts) lost(loss contract.Loss) (again bool) {
 	if !loss.MadeAgain(a.request) {
 		return a.over(loss.ToolReply(a.request))
 	}
 	a.request.Attempts++
-	delay := a.policy.withJitter(max(loss.RetryAfter, a.policy.backoff(a.request.Attempts)), a.request.Attempts, a.call.position)
+	a.delay = a.policy.withJitter(max(loss.RetryAfter, a.policy.backoff(a.request.Attempts)), a.request.Attempts, a.call.position)
 	if loss.How == contract.TimedOut {
 		if a.request.Lost++; a.request.Lost == 1 {
-			delay = 0
+			a.delay = 0
 		} else {
-			delay = max(delay, a.policy.afterLoss(a.call.id))
+			// It may be why: the inferences that died with it go first, and the calls do not come back together.
+			least := a.policy.heartbeat() / 6
+			a.delay = max(a.delay, least+least*time.Duration(a.call.id.UUID[15])/512)
 		}
 	}
 	a.reply = contract.NotAgain(a.request)
-	a.note(fmt.Sprintf("failed (%s), trying again in %s", loss.Err().Kind, delay))
+	a.note(fmt.Sprintf("failed (%s), trying again in %s", loss.Err().Kind, a.delay))
 	a.batch.agent.emit(domain.EventToolCallRetried, domain.ToolCallRetried{
 		EventCall: a.call.event(), Attempt: a.request.Attempts + 1, Kind: loss.Err().Kind, Code: loss.Err().Code,
 	})
-	return nextAttempt{again: true, after: delay}
+	return true
 }
 
 // awaitReply waits until somebody has answered the question that the call asks, or its time is over, and returns
 // what came of it.
 func (c *call) awaitReply(ctx workflow.Context, reply contract.ToolReply) contract.ToolReply {
-	if wrong := reply.Question.Check(); wrong != nil { // no worker of ours lets it pass
-		return contract.Unanswered(domain.AsError(wrong))
-	}
 	asked := c.hold(domain.Wait{Kind: domain.WaitQuestion, Ask: reply.Question}, time.Duration(reply.Question.ExpiresIn)*time.Second, false)
 	defer c.wait(forNobody)
-	c.batch.step.keep()
+	c.step.keep()
 	c.batch.publishWaits()
 	if !c.awaitPerson(ctx, asked) {
-		c.markCutOff(c.batch.mail.CutOff())
+		c.cutOff = c.batch.mail.CutOff()
 		return reply
 	}
 	said := asked.Reply()

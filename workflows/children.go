@@ -40,40 +40,20 @@ func (c *call) refusedSpawn() *domain.Error {
 
 // awaitSeat waits until one more sub-agent may run, and reserves its share. What it returns is why the sub-agent may not start.
 func (c *call) awaitSeat(ctx workflow.Context) *domain.Error {
-	children := c.batch.session.children
-	for children.crowded() {
-		if !c.awaitTurn(ctx, forOthers, func() bool { return !children.crowded() }) {
+	b, budget := c.batch, c.batch.session.budget
+	for budget.crowded() {
+		if !c.awaitTurn(ctx, forOthers, func() bool { return !budget.crowded() }) {
 			return notRun("the execution was stopped while %d other sub-agents were under way", domain.MaxAtOnce)
 		}
 	}
-	return c.seat()
-}
-
-// seat reserves the share of a sub-agent that is to start, or says why there is none for it.
-func (c *call) seat() *domain.Error {
 	spawn, wrong := c.spawn()
 	if wrong != nil {
 		return nil // it is told as what the call came to
 	}
-	b, ledger := c.batch, c.batch.session.budget.ledger
 	b.step.keep()
 	toStart := int64(b.toSpawn())
 	c.granted = true // whatever it gets, it waits for a share no more
-	free := ledger().Free()
-	if !free.IsEmpty() {
-		b.keepBack(free, toStart)
-		free = ledger().Free()
-		if use, none := (domain.Ledger{Execution: domain.Holder{Budget: free}}).Reached(b.agent.now()); none && !use.Rule.Unit.OfTime() {
-			return notRun("too little is left of %s to share it with a sub-agent; do it without, or answer with what you have", use.Rule.Limit)
-		}
-		if free.MaxSteps != nil {
-			toStart = min(toStart, *free.MaxSteps)
-		}
-	}
-	b.session.children.sit(contract.SubagentView{
-		AgentID: c.id.Subagent(), Subagent: spawn.Subagent, ToolExecutionID: c.id, Since: b.agent.now(), Grant: free.Share(toStart),
-	})
-	return nil
+	return budget.seat(c.id, spawn.Subagent, toStart)
 }
 
 // toSpawn counts the calls of the step that may still start a sub-agent.
@@ -81,27 +61,9 @@ func (b *toolBatch) toSpawn() int {
 	return b.count(func(c *call) bool { return c.tool().Spawns() && c.execution().CompletedAt.IsZero() && !c.granted })
 }
 
-// What is kept back for the results of sub-agents, each, and for what the agent says of them, in tokens.
-const keptResult, keptAnswer = 4000, 4000
-
-// keepBack keeps back what sub-agents of the step get nothing of: the least that an inference takes of all that is said
-// until now, and room for their results and an answer, but of the rest no more than the share of one of them, or a quarter
-// where they are many. What was kept back for the first of them is for all.
-func (b *toolBatch) keepBack(left domain.ExecutionBudget, toStart int64) {
-	children, resolved := b.session.children, b.config.Resolved
-	if children.kept != nil {
-		return
-	}
-	input := b.session.conversation.input()
-	kept := resolved.Takes(input, 0)
-	room, most := resolved.Takes(domain.AddCost(input, toStart*keptResult), keptAnswer), left.Remaining(kept).Share(min(toStart+1, 4))
-	kept = kept.Add(room.Less(kept).AtMost(most.Whole()))
-	children.keepBack(&kept)
-}
-
 // tend has the call's sub-agent work, and says how it ended.
 func (c *call) tend(ctx workflow.Context) endedChild {
-	b, children := c.batch, c.batch.session.children
+	b, budget := c.batch, c.batch.session.budget
 	spawn, wrong := c.spawn()
 	if wrong != nil { // a person has edited it
 		return endedChild{why: wrong, unstarted: true}
@@ -109,18 +71,18 @@ func (c *call) tend(ctx workflow.Context) endedChild {
 	in := c.childInput(spawn)
 	encoded, _ := json.Marshal(in) // what cannot be encoded is refused below
 	b.load.Add(ctx, len(encoded)+1024)
-	in.Budget = children.of(c.id).Grant
+	in.Budget = budget.child(c.id).Grant
 	in.Parent.Grant = in.Budget
 	b.agent.emit(domain.EventSubagentSpawning, domain.SubagentSpawning{
 		Subagent: spawn.Subagent, ChildID: in.AgentID, ToolExecutionID: c.id, Grant: in.Parent.Grant,
 	})
 	out, err := b.mail.RunSubagent(ctx, c.admission, b.childOptions(in), in, &granter{c})
-	ended := endedChild{grant: children.of(c.id).Grant}
+	ended := endedChild{grant: budget.child(c.id).Grant}
 	done := domain.SubagentCompleted{Subagent: spawn.Subagent, ChildID: in.AgentID, Status: domain.StatusFailed, StopReason: domain.ErrorForbade}
 	if err == nil {
 		ended.outcome, done.Status, done.StopReason, done.Kind, done.Code = out, out.Status, out.StopReason, out.Kind, out.Code
 		done.Steps = out.Steps
-		children.noteReport(out.Report)
+		budget.noteReport(out.Report)
 	} else {
 		ended.why, ended.unstarted = childLoss(err)
 		done.Kind, done.Code, done.Lost, done.Unstarted = ended.why.Kind, ended.why.Code, true, ended.unstarted
@@ -142,7 +104,7 @@ func (c *call) childInput(spawn domain.Spawn) *contract.SessionInput {
 	depth, most := above.Parent.Below(own.SubagentPolicy)
 	parent := &contract.Parent{
 		AgentID: above.AgentID, ExecutionID: b.step.execution, Step: b.step.content.Number, Position: c.position,
-		Subagent: spawn.Subagent, Depth: depth, MaxDepth: most, StoreDown: b.session.children.storeDown,
+		Subagent: spawn.Subagent, Depth: depth, MaxDepth: most, StoreDown: b.session.budget.storeDown,
 	}
 	parent.Constraints = b.config.Constraints.Below(own.SubagentPolicy, b.config.Resolved.ApprovalsOf(own))
 	given, _ := domain.NewStartOptions(nil, nil, b.agent.state.Trusted()) // as they were given to this one

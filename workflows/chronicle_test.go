@@ -180,10 +180,12 @@ func (c *chronicle) replays() (out contract.Outcome) {
 	c.t.Helper()
 	r, err := worker.NewWorkflowReplayerWithOptions(worker.WorkflowReplayerOptions{DisableDeadlockDetection: true}) // a busy machine is none
 	require.NoError(c.t, err)
-	r.RegisterWorkflowWithOptions(func(ctx workflow.Context, in contract.SessionInput) (contract.Outcome, error) {
-		var err error
-		out, err = workflows.Execute(ctx, in)
-		return out, err
+	r.RegisterWorkflowWithOptions(func(ctx workflow.Context, in *contract.SessionInput) (*contract.Outcome, error) {
+		made, err := workflows.Options{}.Execute(ctx, in)
+		if err == nil {
+			out = *made
+		}
+		return made, err
 	}, workflow.RegisterOptions{Name: string(contract.Execute)})
 	require.NoError(c.t, c.replayedBy(r))
 	return out

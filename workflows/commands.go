@@ -18,11 +18,11 @@ func (s *session) acceptCommands() error {
 	return errors.Join(
 		accept(c, contract.UpdateSend, c.checkSend, c.send),
 		accept(c, contract.UpdateUnsend, c.checkUnsend, c.unsend),
-		c.acceptExtend(),
+		acceptSlow(c, contract.UpdateExtend, func() bool { return !c.mail.Posted() }, c.checkExtend, c.extend),
 		accept(c, contract.UpdateExtendSession, c.checkExtendSession, c.extendSession),
 		accept(c, contract.UpdatePause, c.checkPause, c.pause(true)),
 		accept(c, contract.UpdateResume, c.checkPause, c.pause(false)),
-		acceptSlow(c, contract.UpdateAnswer, c.checkAnswer, c.answer),
+		acceptSlow(c, contract.UpdateAnswer, nil, c.checkAnswer, c.answer),
 		accept(c, contract.UpdateRevoke, c.checkRevoke, c.revoke),
 		accept(c, contract.UpdateDefinition, c.checkUpdate, c.update),
 		accept(c, contract.UpdateSuspend, nil, c.suspend),
@@ -36,24 +36,17 @@ func (s *session) acceptCommands() error {
 
 // accept registers a command that is done at once. The check may be nil.
 func accept[In, Out any](c *commands, name contract.Update[In, Out], check func(In) error, do func(In) Out) error {
-	return acceptSlow(c, name, check, func(_ workflow.Context, request In) (Out, error) { return do(request), nil })
+	return acceptSlow(c, name, nil, check, func(_ workflow.Context, request In) (Out, error) { return do(request), nil })
 }
 
-// acceptSlow registers a command that may wait, in the coroutine of its context, and be refused only then.
+// acceptSlow registers a command that may wait, in the coroutine of its context, and be refused only then. Where it has to be
+// ready for that, it is not checked before, and until then it is no update under way: an execution may begin beside it. A repeated
+// command is answered as it was, and not done again; one that was refused is not remembered.
 func acceptSlow[In, Out any](
-	c *commands, name contract.Update[In, Out], check func(In) error, do func(workflow.Context, In) (Out, error),
+	c *commands, name contract.Update[In, Out], ready func() bool, check func(In) error, do func(workflow.Context, In) (Out, error),
 ) error {
-	validate, answer := halves(c, name, check, do)
-	return handle(c.session, name, validate, answer)
-}
-
-// halves are the two of a command: the validator only rejects. A repeated command is answered as it was, and not done again; one
-// that was refused is not remembered.
-func halves[In, Out any](
-	c *commands, name contract.Update[In, Out], check func(In) error, do func(workflow.Context, In) (Out, error),
-) (validate func(workflow.Context, In) error, answer func(workflow.Context, In) (Out, error)) {
 	updates := &c.mail.Updates
-	validate = func(ctx workflow.Context, request In) error {
+	validate := func(ctx workflow.Context, request In) error {
 		switch {
 		case updates.Pressed() && !name.Urgent():
 			return refusal(pressed(string(name)))
@@ -61,12 +54,16 @@ func halves[In, Out any](
 			return nil
 		}
 		err := cmp.Or(name.Needs().Check(string(name), c.availability()), contract.CheckForm(request))
-		if err == nil && check != nil {
+		if err == nil && check != nil && (ready == nil || ready()) {
 			err = check(request)
 		}
 		return refusal(err)
 	}
-	answer = func(ctx workflow.Context, request In) (reply Out, err error) {
+	answer := func(ctx workflow.Context, request In) (reply Out, err error) {
+		if ready != nil {
+			ctx, _ = workflow.NewDisconnectedContext(ctx) // a cancellation is taken as a stop
+			_ = workflow.Await(ctx, ready)
+		}
 		id := workflow.GetCurrentUpdateInfo(ctx).ID
 		if updates.Repeats(string(name), id, &reply) {
 			updates.TakeWait() // the server counts it as well
@@ -78,10 +75,10 @@ func halves[In, Out any](
 			return reply, refusal(err)
 		}
 		updates.Remember(string(name), id, reply)
-		c.session.publishHead()
+		c.run.publishHead()
 		return reply, nil
 	}
-	return validate, answer
+	return handle(c.session, name, validate, answer)
 }
 
 // handle registers the two halves of an update as they are.
@@ -105,30 +102,6 @@ func (c *commands) unsuspend(contract.UnsuspendRequest) contract.SuspendReply {
 	reply := contract.SuspendReply{Changed: c.mail.Settings.Suspended != nil, Busy: c.session.busy()}
 	c.mail.Settings.Suspended = nil
 	return reply
-}
-
-// acceptExtend registers the command that extends. What is asked while an execution is about to begin is checked once that has
-// begun, which is the newest then. Until then it is no update under way: an execution may begin beside it.
-func (c *commands) acceptExtend() error {
-	checked := func(request contract.ExtendRequest) error {
-		if c.mail.Posted() {
-			return nil
-		}
-		return c.checkExtend(request)
-	}
-	validate, answer := halves(c, contract.UpdateExtend, checked, func(_ workflow.Context, request contract.ExtendRequest) (contract.ExtendReply, error) {
-		if err := c.checkExtend(request); err != nil {
-			return contract.ExtendReply{}, err
-		}
-		return c.extend(request), nil
-	})
-	return handle(c.session, contract.UpdateExtend, validate, func(ctx workflow.Context, request contract.ExtendRequest) (contract.ExtendReply, error) {
-		held, _ := workflow.NewDisconnectedContext(ctx) // a cancellation is taken as a stop
-		if err := workflow.Await(held, func() bool { return !c.mail.Posted() }); err != nil {
-			return contract.ExtendReply{}, err
-		}
-		return answer(held, request)
-	})
 }
 
 // checkClose refuses a session that knows of unresolved calls: one of the same name that begins anew would make them again.
@@ -194,7 +167,7 @@ func (c *commands) meantApproval(typed string) (id domain.ToolExecutionID, err e
 // revoke takes a standing approval back. A call that has begun by it goes on, one that waits for its turn is not made.
 func (c *commands) revoke(request contract.RevokeRequest) contract.RevokeReply {
 	id, _ := c.meantApproval(request.ID)
-	c.agent.revokeAlways(id, domain.Revocation{By: request.By, Reason: request.Reason})
+	c.agent.adopt(must(c.agent.state.WithRevocation(id, domain.Revocation{By: request.By, Reason: request.Reason}, c.agent.now())))
 	reply := contract.RevokeReply{}
 	for _, standing := range c.agent.state.StandingApprovals {
 		if standing.ID == id {

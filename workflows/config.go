@@ -45,13 +45,6 @@ func newConfiguration(in *contract.SessionInput, agent *agent) *configuration {
 	return &configuration{agent: agent, parent: in.Parent, CarriedConfig: carried}
 }
 
-// handOver is what the next run needs beside the definition, which its input has.
-func (c *configuration) handOver() contract.CarriedConfig {
-	carry := c.CarriedConfig
-	carry.Definition = domain.Definition{}
-	return carry
-}
-
 // beginExecution is for another execution: what has waited for it is in force, as far as nobody has to resolve it, workers are
 // followed as they are by now, and handoffs are counted anew.
 func (c *configuration) beginExecution() {
@@ -86,7 +79,7 @@ func (c *configuration) handTo(agent string, definition domain.Definition, resol
 	change := c.take(c.HandedTo(agent, definition), resolved)
 	c.Handoffs++
 	if c.Next != nil {
-		c.wait(c.Next.Over(definition))
+		c.Next = new(c.Next.Over(definition))
 	}
 	return change
 }
@@ -118,7 +111,7 @@ func (c *configuration) upcoming() contract.Config { return *cmp.Or(c.Next, &c.C
 func (c *configuration) usePrompt(prompt string) {
 	changed := *c.Resolved
 	changed.Definition.SystemPrompt = prompt
-	changed.Digest = domain.DigestOf([]byte(changed.Digest.String()), []byte(prompt))
+	changed.Digest = chained(changed.Digest, prompt)
 	c.Resolved = &changed
 }
 
@@ -195,11 +188,11 @@ func (s *session) refresh(admission mailbox.Admission) {
 	}
 	s.agent.note("asking a worker for its tools")
 	answer, err := retry(admission, s.policy.briefOptions(listTimeout, ownAttempts, "resolve"), contract.ListTools, &request, func(failed int, err error) bool {
-		return s.policy.askAnother(lossOf(err).Err(), failed, s.policy.asFirst()) && !s.mail.Stopped()
+		return s.policy.askAnother(errorOf(err), failed, true, s.mail.BackOffUnlessStopped) && !s.mail.Stopped()
 	})
 	if err != nil {
 		if !s.mail.Stopped() {
-			s.agent.fail(lossOf(err).Err())
+			s.agent.fail(errorOf(err))
 		}
 		return
 	}
@@ -244,8 +237,7 @@ func (c *configuration) offered(own, asked domain.Definition, resolved contract.
 			tools = append(tools, own.SpawnTools()...)
 		}
 		resolved.Tools = slices.DeleteFunc(append(tools, hands...), denied)
-		encoded, _ := json.Marshal(resolved.Tools) // as they were decoded
-		resolved.Digest = domain.DigestOf([]byte(resolved.Digest.String()), encoded)
+		resolved.Digest = chained(resolved.Digest, string(must(json.Marshal(resolved.Tools))))
 	}
 	return resolved, domain.CheckFits("tools", resolved, domain.MaxResolved)
 }

@@ -1,6 +1,7 @@
 package workflows
 
 import (
+	"cmp"
 	"encoding/json"
 	"slices"
 	"strings"
@@ -10,8 +11,8 @@ import (
 	"everstep/domain/contract"
 )
 
-// A stepContent is the step in progress as far as it has come. Each of its methods takes how a piece of the step's work ended, and
-// returns the step with what follows from that.
+// A stepContent is the step in progress as far as it has come. Each of its methods takes how a piece of the step's work ended, with
+// what follows from that.
 type stepContent struct {
 	domain.AgentStep
 	// tries counts the attempts at its inferences.
@@ -19,101 +20,98 @@ type stepContent struct {
 }
 
 // replied counts what an inference used, lost and tried.
-func (s stepContent) replied(reply contract.ModelReply, price *domain.Price) stepContent {
-	return s.tried(max(reply.Tries, 1)).spent(reply.Response.Usage, reply.Spent, price)
+func (s *stepContent) replied(reply contract.ModelReply, price *domain.Price) {
+	s.tried(max(reply.Tries, 1))
+	s.spent(reply.Response.Usage, reply.Spent, price)
 }
 
 // lost counts what an inference without a reply may have cost; again says that it is made again. An attempt that has come to a
 // worker with another task queue for it, or without what it needs, does not count.
-func (s stepContent) lost(request contract.ModelRequest, loss contract.Loss, again bool, price *domain.Price) stepContent {
+func (s *stepContent) lost(request contract.ModelRequest, loss contract.Loss, again bool, price *domain.Price) {
 	if err := loss.Err(); err.Code != domain.CodeRerouted && !err.Lacking {
-		s = s.tried(1)
+		s.tried(1)
 	}
-	return s.spent(domain.Usage{}, loss.Spent(request, again), price)
+	s.spent(domain.Usage{}, loss.Spent(request, again), price)
 }
 
 // tried counts attempts at the step's inferences. One alone is not worth noting.
-func (s stepContent) tried(n int) stepContent {
+func (s *stepContent) tried(n int) {
 	if s.tries += n; s.tries > 1 {
 		s.Tries = s.tries
 	}
-	return s
 }
 
 // spent adds usage and what of it failed attempts lost, each priced by itself.
-func (s stepContent) spent(used, lost domain.Usage, price *domain.Price) stepContent {
+func (s *stepContent) spent(used, lost domain.Usage, price *domain.Price) {
 	s.Usage, s.Lost = s.Usage.Add(used).Add(lost), s.Lost.Add(lost)
 	if price != nil {
 		cost := price.Cost(lost)
 		s.LostNanoUSD = domain.AddCost(s.LostNanoUSD, cost)
 		s.CostNanoUSD = domain.AddCost(domain.AddCost(s.CostNanoUSD, cost), price.Cost(used))
 	}
-	return s
 }
 
+func (s *stepContent) answered(response domain.Response) { s.Response = &response }
+
 // wanted takes the calls of an answer. Each gets one result.
-func (s stepContent) wanted(calls []domain.ToolCall) stepContent {
+func (s *stepContent) wanted(calls []domain.ToolCall) {
 	s.ToolExecutions = make([]domain.ToolExecution, len(calls))
 	for i, call := range calls {
 		s.ToolExecutions[i] = domain.ToolExecution{ID: s.ID.Tool(i), Call: call}
 	}
-	return s
 }
 
 // failed notes an error.
-func (s stepContent) failed(err *domain.Error) stepContent {
-	s.Errors = append(slices.Clip(s.Errors), *err)
-	return s
-}
+func (s *stepContent) failed(err *domain.Error) { s.Errors = append(s.Errors, *err) }
 
 // cutOff notes that the step was interrupted. Of an answer that was cut off the response's data stay: its model, its usage, how
 // it finished; its text is kept by inference.cut. A failure that is billed has no answer, so nothing of it stays.
-func (s stepContent) cutOff(by interruption, reply contract.ModelReply) stepContent {
+func (s *stepContent) cutOff(by interruption, reply contract.ModelReply) {
 	s.Interrupted = true
 	if reply.Message != nil && reply.Outcome != contract.BilledFailure {
 		s.Response = &reply.Response
 	}
-	return s.failed(by.err())
+	kind := domain.Unavailable
+	if by == hookBefore || by == noBudget || by == noBudgetToSumUp {
+		kind = domain.Denied
+	}
+	s.failed(domain.CodedErrorf(kind, domain.CodeInterrupted, "%s", string(by)))
 }
 
 // called notes how a tool call ended, whatever hooks make of it later. A stop that cut it off interrupted the step too; one that
 // came with its end did not.
-func (s stepContent) called(position int, reply contract.ToolReply, cutOff bool, at time.Time) stepContent {
-	s.ToolExecutions = slices.Clone(s.ToolExecutions)
+func (s *stepContent) called(position int, reply contract.ToolReply, cutOff bool, at time.Time) {
 	execution := &s.ToolExecutions[position]
 	execution.CompletedAt, execution.Attempts = at, reply.Attempts
 	if reply.Error == nil {
 		execution.Value, execution.ResultDigest = reply.Content, reply.ResultDigest
-		return s
+		return
 	}
 	code := reply.Error.Code
 	execution.Value, execution.Error = "", contract.Bounded(reply.Error)
 	execution.NotStarted = !execution.StartedAt.IsZero() && (reply.NotStarted || code == domain.CodeNotRun)
 	cut := code == domain.CodeInterrupted || cutOff && (code == domain.CodeNotRun || code == domain.CodeOutcomeUnknown)
 	if cut && !s.Interrupted {
-		return s.cutOff(stopInTools, contract.ModelReply{})
+		s.cutOff(stopInTools, contract.ModelReply{})
 	}
-	return s
 }
 
 // childEnded counts what a sub-agent used, and takes its result.
-func (s stepContent) childEnded(position int, child endedChild, stopped bool, at time.Time) stepContent {
+func (s *stepContent) childEnded(position int, child endedChild, stopped bool, at time.Time) {
 	usage, spent := child.usage()
 	s.Usage, s.CostNanoUSD = s.Usage.Add(usage), domain.AddCost(s.CostNanoUSD, spent.CostNanoUSD)
 	s.Children, s.ChildEffects = s.Children.Add(spent), s.ChildEffects.Merged(child.effects())
-	s = s.called(position, child.reply(), stopped, at)
+	s.called(position, child.reply(), stopped, at)
 	if stopped && !s.Interrupted && child.outcome != nil && child.outcome.Status == domain.StatusStopped {
-		return s.cutOff(stopInTools, contract.ModelReply{})
+		s.cutOff(stopInTools, contract.ModelReply{})
 	}
-	return s
 }
 
 // verified notes what a tool has found out about a call whose outcome was unknown.
-func (s stepContent) verified(position int, found contract.VerifyReply, reply contract.ToolReply, cutOff bool, at time.Time) stepContent {
-	s = s.called(position, reply, cutOff, at)
+func (s *stepContent) verified(position int, found contract.VerifyReply, reply contract.ToolReply, cutOff bool, at time.Time) {
+	s.called(position, reply, cutOff, at)
 	answer := domain.Answer{Verdict: found.Verdict, By: domain.VerifyClient, At: at, Reason: found.Reason}
 	s.ToolExecutions[position] = s.ToolExecutions[position].WithWait(domain.Wait{Kind: domain.WaitOutcome}.Answered(answer))
-	return s
 }
 
 // An endedChild says how a sub-agent ended: with an outcome, or why it has none.
@@ -164,27 +162,20 @@ func (e endedChild) reply() contract.ToolReply {
 		result.Calls = []domain.EffectCount{}
 	}
 	var reply contract.ToolReply
-	switch e.outcome {
-	case nil:
+	if o := e.outcome; o == nil {
 		result.StopReason, result.Error = domain.ErrorForbade, e.why.Message
 		reply.Error = contract.Bounded(e.why)
-	default:
-		o := e.outcome
-		result.Status, result.StopReason = o.Status, o.StopReason
-		report := o.Report
-		if report == nil {
-			report = &contract.Report{}
-		}
-		if result.Answer, result.SaidLast = report.Answer, report.SaidLast; o.Status == domain.StatusFailed {
-			why := "its workflow failed"
+	} else {
+		report := *cmp.Or(o.Report, &contract.Report{})
+		result.Status, result.StopReason, result.Answer, result.SaidLast = o.Status, o.StopReason, report.Answer, report.SaidLast
+		if o.Status == domain.StatusFailed {
+			result.Error = "its workflow failed"
 			if report.Error != nil {
-				why = report.Error.Message
+				result.Error = report.Error.Message
 			}
-			result.Error = why
-			reply.Error = contract.Bounded(&domain.Error{Kind: o.Kind, Code: o.Code, Message: "the sub-agent failed: " + why, Source: domain.SourceSubagent})
-			if reply.Error.Kind == "" {
-				reply.Error.Kind = domain.Internal
-			}
+			reply.Error = contract.Bounded(&domain.Error{
+				Kind: cmp.Or(o.Kind, domain.Internal), Code: o.Code, Message: "the sub-agent failed: " + result.Error, Source: domain.SourceSubagent,
+			})
 		}
 	}
 	var text strings.Builder
@@ -216,36 +207,39 @@ const (
 	noBudgetToSumUp interruption = "the budget does not allow to make the conversation shorter"
 )
 
-// err is the error that the interruption leaves with its step.
-func (c interruption) err() *domain.Error {
-	kind := domain.Unavailable
-	if c == hookBefore || c == noBudget || c == noBudgetToSumUp {
-		kind = domain.Denied
-	}
-	return domain.CodedErrorf(kind, domain.CodeInterrupted, "%s", string(c))
+// chained is the digest of a text that takes the place of one with a digest.
+func chained(before domain.Digest, text string) domain.Digest {
+	return domain.DigestOf([]byte(before.String()), []byte(text))
 }
 
-// sound returns a model's message, if there is one, as the transcript may take it: a hook that changed it may have left
-// parts without a type, or opaque that is no JSON.
-func sound(m *domain.Message) (domain.Message, bool) {
-	if m == nil {
-		return domain.Message{Role: domain.RoleAssistant}, false
+// stepError is an error as a step ends with it: bounded, and with its source.
+func stepError(err *domain.Error) *domain.Error {
+	err = contract.Bounded(err)
+	if err.Source == "" {
+		err = err.From(domain.SourceInference)
 	}
-	own := *m
+	return err
+}
+
+// sound returns a model's message, an empty one where there is none, as the transcript may take it: a hook that changed it may
+// have left parts without a type, or opaque that is no JSON.
+func sound(m *domain.Message) (own domain.Message) {
+	if m != nil {
+		own = *m
+	}
 	own.Role, own.ToolResult = domain.RoleAssistant, nil
-	own.Parts = slices.DeleteFunc(slices.Clone(m.Parts), func(p domain.Part) bool {
+	own.Parts = slices.DeleteFunc(slices.Clone(own.Parts), func(p domain.Part) bool {
 		return p.Type == "" || len(p.Opaque) > 0 && !json.Valid(p.Opaque)
 	})
-	return own, true
+	return own
 }
 
 // writtenSoFar is what a stop leaves of an answer: what was written. Calls that had arrived are not run and would want results. A
 // failure leaves nothing, unless it is the model's.
-func writtenSoFar(reply contract.ModelReply) (domain.Message, bool) {
-	if reply.Outcome == contract.BilledFailure && !reply.WhyUnanswered().ModelsFault() {
-		reply.Message = nil
+func writtenSoFar(reply contract.ModelReply) (m domain.Message) {
+	if reply.Outcome != contract.BilledFailure || reply.WhyUnanswered().ModelsFault() {
+		m = sound(reply.Message)
 	}
-	m, ok := sound(reply.Message)
 	m.ToolCalls = nil
-	return m, ok && len(m.Parts) > 0
+	return m
 }

@@ -9,79 +9,53 @@ import (
 	"everstep/domain/contract"
 )
 
-// An eventLog holds the events of one execution that happened in this run. They
-// are made again by replay, and cost no history.
-type eventLog struct {
-	// root outlives a cancellation of the workflow, which is taken as a stop.
-	root workflow.Context
-	// listen gets each event as it happens, except on replay.
-	listen func(domain.Event)
-	events []domain.Event
-	// last is the number of the newest event, also one of an earlier run.
-	last int64
-	// announced counts the state's stop signals that have had their event.
-	announced int
-	step      domain.StepID
-	number    int
-	// doing says what the session does now, for whoever asks.
-	doing string
-	since time.Time
-	// lacking says which worker lacks what, while another one is waited for.
-	lacking string
-	// failure says why the newest inference failed that has ended; nil: the model answered it.
-	failure *domain.Error
-}
+// now is the time of the workflow.
+func (a *agent) now() time.Time { return workflow.Now(a.root).UTC() }
 
-func (l *eventLog) now() time.Time { return workflow.Now(l.root).UTC() }
-
-func (l *eventLog) note(what string) { l.doing, l.since, l.lacking = what, l.now(), "" }
+// note says what the session does now.
+func (a *agent) note(what string) { a.doing, a.since, a.lacking = what, a.now(), "" }
 
 // noteLacking keeps since when the session waits.
-func (l *eventLog) noteLacking(what string) {
-	if l.lacking == "" {
-		l.since = l.now()
+func (a *agent) noteLacking(what string) {
+	if a.lacking == "" {
+		a.since = a.now()
 	}
-	l.doing, l.lacking = what+"; waiting for a worker that has it", what
+	a.doing, a.lacking = what+"; waiting for a worker that has it", what
 }
 
-func (l *eventLog) restart() { l.events, l.last, l.announced = nil, 0, 0 }
-
-// enterStep makes a step the one that events belong to, the zero one none.
-func (l *eventLog) enterStep(id domain.StepID, number int) { l.step, l.number = id, number }
-
 // emit adds an event that happens now, and tells the listener.
-func (l *eventLog) emit(state domain.AgentState, kind domain.EventType, data any) {
-	l.last++
+func (a *agent) emit(kind domain.EventType, data any) {
+	a.last++
 	event := domain.Event{
 		Type: kind, Data: data,
 		EventHeader: domain.EventHeader{
-			Sequence: l.last, Time: l.now(), AgentID: state.AgentID, ParentAgentID: state.ParentAgentID,
-			ExecutionID: state.Execution.ID, StepID: l.step, Step: l.number,
+			Sequence: a.last, Time: a.now(), AgentID: a.state.AgentID, ParentAgentID: a.state.ParentAgentID,
+			ExecutionID: a.state.Execution.ID, StepID: a.step, Step: a.number,
 		},
 	}
-	l.events = append(l.events, event)
+	a.events = append(a.events, event)
 	if kind == domain.EventInferenceReceived {
-		l.failure = nil
+		a.failure = nil
 	}
-	if l.listen != nil && !workflow.IsReplaying(l.root) {
-		l.listen(event)
+	if a.listen != nil && !workflow.IsReplaying(a.root) {
+		a.listen(event)
 	}
 }
 
 // noteFailure notes why the inference that has just ended failed.
-func (l *eventLog) noteFailure(err *domain.Error) { l.failure = err }
+func (a *agent) noteFailure(err *domain.Error) { a.failure = err }
 
 // announce emits the stop signals that were added since it was last called.
-func (l *eventLog) announce(state domain.AgentState) {
-	signals := state.StopSignals()
-	for _, signal := range signals[min(l.announced, len(signals)):] {
-		l.emitStop(state, signal)
+func (a *agent) announce() {
+	signals := a.state.StopSignals()
+	for _, signal := range signals[min(a.announced, len(signals)):] {
+		a.emitStop(signal)
 	}
-	l.announced = len(signals)
+	a.announced = len(signals)
 }
 
-func (l *eventLog) emitStop(state domain.AgentState, signal domain.StopSignal) {
-	l.emit(state, domain.EventStopSignalReceived, domain.StopEvent{Reason: signal.Reason, Source: domain.Shorten(signal.Source, maxEventText)})
+func (a *agent) emitStop(signal domain.StopSignal) {
+	a.emit(domain.EventStopSignalReceived, domain.StopEvent{Reason: signal.Reason, Source: domain.Shorten(signal.Source, maxEventText)})
 }
 
 // maxEventText bounds what an event holds of names that others choose.
@@ -122,14 +96,6 @@ type heldExecution struct {
 	outcome *contract.Outcome
 	// agent is who has the conversation, where it was handed over.
 	agent string
-}
-
-// unread counts the messages that it has left waiting.
-func (e heldExecution) unread() int {
-	if e.outcome == nil {
-		return 0
-	}
-	return e.outcome.Unread
 }
 
 func (a *archive) keep(ended heldExecution) { a.ended = append(a.ended, ended) }

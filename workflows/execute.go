@@ -7,6 +7,7 @@ import (
 	"go.temporal.io/sdk/workflow"
 
 	"everstep/domain"
+	"everstep/domain/account"
 	"everstep/domain/contract"
 	"everstep/domain/hook"
 	"everstep/workflows/internal/mailbox"
@@ -24,27 +25,18 @@ type Options struct {
 
 // Register makes a worker run agents.
 func Register(registry worker.WorkflowRegistry, options Options) {
-	registry.RegisterWorkflowWithOptions(options.execute, workflow.RegisterOptions{Name: string(contract.Execute)})
+	registry.RegisterWorkflowWithOptions(options.Execute, workflow.RegisterOptions{Name: string(contract.Execute)})
 	registry.RegisterWorkflowWithOptions(scheduled, workflow.RegisterOptions{Name: string(contract.Scheduled)})
 }
 
-// Execute is the workflow with no hooks and no listeners.
-func Execute(ctx workflow.Context, in contract.SessionInput) (contract.Outcome, error) {
-	outcome, err := Options{}.execute(ctx, &in)
-	if err != nil {
-		return contract.Outcome{}, err
-	}
-	return *outcome, nil
-}
-
-// execute is the workflow of one agent. An unnamed agent's ends with its one
+// Execute is the workflow of one agent. An unnamed agent's ends with its one
 // execution, a named agent's, which goes idle after each, when it is closed.
 // Whatever Everstep decides completes it, and the outcome is its result; it returns
 // an error only where its input cannot be read, or to continue as new.
 //
 // What is large stands behind pointers, and no function that waits for an activity holds
 // large values beside: an agent's stack is memory for as long as it waits.
-func (o Options) execute(ctx workflow.Context, in *contract.SessionInput) (*contract.Outcome, error) {
+func (o Options) Execute(ctx workflow.Context, in *contract.SessionInput) (*contract.Outcome, error) {
 	if in == nil { // none was given
 		in = new(contract.SessionInput)
 	}
@@ -59,8 +51,8 @@ func (o Options) execute(ctx workflow.Context, in *contract.SessionInput) (*cont
 	for s.awaitWork() && s.runExecution() {
 		s.records.recordEnded(s.conversation.Log().Ref())
 	}
-	if s.run.ends() {
-		return nil, s.handover().continueAsNew(ctx)
+	if s.run.successor != nil {
+		return nil, s.run.continueAsNew(ctx)
 	}
 	s.close()
 	return s.result(), nil
@@ -68,11 +60,11 @@ func (o Options) execute(ctx workflow.Context, in *contract.SessionInput) (*cont
 
 // open has the session answer, listen and tell where it stands. All handlers stand before the first wait.
 func (s *session) open(ctx workflow.Context) error {
-	if err := errors.Join(s.answerQueries(), s.acceptCommands()); err != nil {
+	if err := errors.Join(answer(s.root, account.Query, s.accountPage), answer(s.root, contract.QueryMessages, s.messages), s.acceptCommands()); err != nil {
 		return err
 	}
-	s.run.inheritHead(s.headMemo())
-	s.mail.Listen(ctx, s.publishHead)
+	s.run.inheritHead()
+	s.mail.Listen(ctx, s.run.publishHead)
 	s.joinTree()
 	s.run.tellBuild()
 	return nil
@@ -84,7 +76,7 @@ func (s *session) close() {
 		s.records.recordLast()
 	}
 	s.unbind()
-	s.awaitHandlers()
+	s.run.awaitHandlers()
 	s.agent.note("ended")
 }
 
@@ -104,13 +96,9 @@ func (s *session) awaitWork() bool {
 				s.records.recordPosition(admission)
 			}
 			continue
-		case s.handover().wantsNewRun():
-			s.handover().idleInOutage()
-			if admission, ok := s.mail.Admit(mailbox.WhileIdle); ok && s.handover().carriable(admission) {
+		case s.run.wantsNext():
+			if s.run.continuesIdle() {
 				return false
-			}
-			if !s.mail.Woken() && !s.run.suffers() {
-				s.run.stay()
 			}
 			continue
 		}

@@ -3,6 +3,8 @@ package workflows
 import (
 	"cmp"
 
+	"go.temporal.io/sdk/workflow"
+
 	"everstep/domain"
 	"everstep/domain/contract"
 	"everstep/workflows/internal/mailbox"
@@ -31,26 +33,30 @@ func (c *commands) checkExtend(request contract.ExtendRequest) error {
 		return domain.Errorf(domain.Denied, "extend: no execution has begun")
 	case active && request.Budget.IsZero() && len(request.Lift) == 0:
 		return domain.Errorf(domain.Invalid, "extend: the execution is in progress; give at least one new total, such as max_steps")
-	case c.session.in.Parent != nil && !budget.Within(c.session.parent().Grant):
+	case c.session.in.Parent != nil && !budget.Within(c.mail.Granted()):
 		return domain.Errorf(domain.Denied, "extend: the agent that started this sub-agent has granted it no more; extend agent %s, and what it starts next gets a share", c.session.in.Parent.AgentID)
 	}
 	if err := cmp.Or(c.config.Resolved.CheckPriced(budget, c.agent.state.LLMConfig), request.Budget.CheckDeadline(c.agent.now())); err != nil {
 		return err
 	}
-	ledger := c.session.budget.ledger()
+	ledger := c.budget.ledger()
 	ledger.Execution.Budget = budget
 	if !active {
-		ledger.Session.Budget = c.session.budget.upcomingAccount().Budget // the execution begins with it
+		ledger.Session.Budget = c.budget.upcomingAccount().Budget // the execution begins with it
 	}
 	if use, reached := ledger.Reached(c.agent.now()); reached && !active {
-		return domain.Errorf(domain.Denied, "extend: there is nothing left to go on with: %s; %s%s", use, use.GoOn(), c.session.budget.extending(use))
+		return domain.Errorf(domain.Denied, "extend: there is nothing left to go on with: %s; %s%s", use, use.GoOn(), c.budget.extending(use))
 	}
 	return nil
 }
 
-// extend gives the execution in progress new totals, or goes on from the one that ended.
-func (c *commands) extend(request contract.ExtendRequest) contract.ExtendReply {
-	reply := contract.ExtendReply{
+// extend gives the execution in progress new totals, or goes on from the one that ended. What was asked while an execution was
+// about to begin is of that one, and is checked once it has begun.
+func (c *commands) extend(_ workflow.Context, request contract.ExtendRequest) (reply contract.ExtendReply, err error) {
+	if err = c.checkExtend(request); err != nil {
+		return reply, err
+	}
+	reply = contract.ExtendReply{
 		ExecutionID: c.agent.state.Execution.ID, Number: c.agent.state.ExecutionCount, RunID: c.session.info.WorkflowExecution.RunID,
 		Budget: c.agent.budget().Extended(request.Budget, request.Lift),
 	}
@@ -62,7 +68,7 @@ func (c *commands) extend(request contract.ExtendRequest) contract.ExtendReply {
 		reply.ExecutionID, reply.Number, reply.Began = c.session.nextExecutionID(), reply.Number+1, true
 		c.mail.Post(mailbox.NextExecution{SendRequest: contract.SendRequest{Budget: reply.Budget, By: request.By}, GoesOn: true})
 	}
-	return reply
+	return reply, nil
 }
 
 func (c *commands) checkExtendSession(request contract.ExtendSessionRequest) error {
@@ -70,10 +76,10 @@ func (c *commands) checkExtendSession(request contract.ExtendSessionRequest) err
 	switch {
 	case c.mail.Closed():
 		return domain.Errorf(domain.Denied, "extend: the session is closed")
-	case !has && c.session.budget.upcomingAccount().Budget.IsEmpty():
-		return domain.Errorf(domain.Denied, "extend: the session has no budget; `update %s` gives it one, as session_budget in its definition", c.session.budget.called())
+	case !has && c.budget.upcomingAccount().Budget.IsEmpty():
+		return domain.Errorf(domain.Denied, "extend: the session has no budget; `update %s` gives it one, as session_budget in its definition", c.budget.called())
 	case !has:
-		return domain.Errorf(domain.Denied, "extend: the session has no budget before its next execution begins; `update %s` changes that one", c.session.budget.called())
+		return domain.Errorf(domain.Denied, "extend: the session has no budget before its next execution begins; `update %s` changes that one", c.budget.called())
 	}
 	return c.config.Resolved.CheckPriced(account.Budget.Extended(request.Budget, request.Lift), c.agent.state.LLMConfig)
 }
@@ -88,7 +94,7 @@ func (c *commands) extendSession(request contract.ExtendSessionRequest) contract
 		extended.Definition.SessionBudget = totals
 		c.config.wait(extended)
 	}
-	c.agent.account(totals)
+	c.budget.limitSession(totals)
 	account, _ = c.agent.state.Session()
 	return contract.ExtendSessionReply{Number: c.agent.state.ExecutionCount, InProgress: c.agent.state.HasActiveExecution(), Account: account}
 }

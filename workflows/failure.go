@@ -49,6 +49,9 @@ func lossOf(err error) contract.Loss {
 	return loss
 }
 
+// errorOf is why an activity failed that gave no reply.
+func errorOf(err error) *domain.Error { return lossOf(err).Err() }
+
 // notRun is why a call was not made, as the model reads it.
 func notRun(format string, args ...any) *domain.Error {
 	return domain.CodedErrorf(domain.Denied, domain.CodeNotRun, "not run: "+format, args...)

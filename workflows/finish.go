@@ -25,34 +25,28 @@ func (s *session) finish() {
 	counted := len(s.agent.state.StopSignals())
 	s.fire(domain.TriggerAfterExecution)
 	s.agent.complete(counted)
-	outcome := describe(s.in.AgentID, s.agent.state, s.config.priced())
+	outcome := describe(s.agent.state, s.config.priced())
 	outcome.Unread = len(s.mail.Waiting())
 	s.archive.conclude(&outcome)
-	s.agent.emitEnd(outcome)
+	event, ended := domain.EventExecutionCompleted, domain.ExecutionEnded{
+		Status: outcome.Status, StopReason: outcome.StopReason, Kind: outcome.Kind, Code: outcome.Code,
+		Steps: outcome.Steps, Usage: outcome.Usage, CostNanoUSD: outcome.CostNanoUSD,
+	}
+	if err := executionError(s.agent.state); err != nil {
+		event, ended.Status, ended.Source = domain.EventExecutionFailed, "", domain.Shorten(err.Source, maxEventText)
+	}
+	s.agent.emit(event, ended)
 	s.publish(outcome)
 	upsertMemo(s.root, map[string]any{contract.MemoOutcome: outcome}) // where clients wait for it
 	s.mail.End()
 	s.agent.note("ended")
 }
 
-func (a *agent) emitEnd(outcome contract.Outcome) {
-	if err := executionError(a.state); err != nil {
-		a.emit(domain.EventExecutionFailed, domain.ExecutionEnded{
-			StopReason: outcome.StopReason, Kind: err.Kind, Code: err.Code,
-			Source: domain.Shorten(err.Source, maxEventText), Steps: outcome.Steps, Usage: outcome.Usage, CostNanoUSD: outcome.CostNanoUSD,
-		})
-		return
-	}
-	a.emit(domain.EventExecutionCompleted, domain.ExecutionEnded{
-		Status: outcome.Status, StopReason: outcome.StopReason,
-		Steps: outcome.Steps, Usage: outcome.Usage, CostNanoUSD: outcome.CostNanoUSD,
-	})
-}
-
-func describe(agent domain.AgentID, state domain.AgentState, priced bool) contract.Outcome {
+// describe is how an execution ends, or where it stands.
+func describe(state domain.AgentState, priced bool) contract.Outcome {
 	reason, _ := state.StopReason()
 	outcome := contract.Outcome{
-		AgentID: agent, ExecutionID: state.Execution.ID, Number: state.ExecutionCount, Status: state.Status(), StopReason: reason,
+		AgentID: state.AgentID, ExecutionID: state.Execution.ID, Number: state.ExecutionCount, Status: state.Status(), StopReason: reason,
 		Steps: state.StepCount(), Usage: state.Usage(), CostNanoUSD: state.CostNanoUSD(), Priced: priced,
 		UnknownOutcomes: unknownAtEnd(state), EffectCounts: state.Effects(),
 	}
@@ -91,7 +85,12 @@ func (s *session) result() *contract.Outcome {
 		out = withAnswer(*s.archive.outcome, s.agent.state)
 	}
 	if s.in.Parent != nil {
-		out.Report = s.report()
+		out.Report = &contract.Report{
+			Answer: domain.HeadAndTail(s.agent.state.Answer(), maxReport), SaidLast: saidInstead(s.agent.state), Spent: s.agent.Spent(), StoreDown: s.records.why != "",
+		}
+		if err := executionError(s.agent.state); err != nil {
+			out.Report.Error = contract.Bounded(err)
+		}
 	}
 	out.Closed = true
 	if s.in.ResolveOutcome != nil {
@@ -102,17 +101,6 @@ func (s *session) result() *contract.Outcome {
 
 // maxReport bounds what the agent that started a sub-agent reads of its answer, in bytes when encoded.
 const maxReport = domain.MaxToolResult - 12<<10 // beside what else the result of the call says
-
-// report is what the agent that started a sub-agent learns of it.
-func (s *session) report() *contract.Report {
-	err := executionError(s.agent.state)
-	if err != nil {
-		err = contract.Bounded(err)
-	}
-	return &contract.Report{
-		Answer: domain.HeadAndTail(s.agent.state.Answer(), maxReport), SaidLast: saidInstead(s.agent.state), Error: err, Spent: s.agent.Spent(), StoreDown: s.records.why != "",
-	}
-}
 
 // saidInstead is what the model has said last, where there is no answer.
 func saidInstead(state domain.AgentState) string {

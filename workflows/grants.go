@@ -40,7 +40,7 @@ func (l *granter) Grant(ctx workflow.Context, over func() bool) (contract.Grant,
 	if b.agent.state.Continuation().Stops() {
 		more = 0
 	}
-	child := b.session.children.grantMore(id, ask.Limit, more)
+	child := b.session.budget.grantMore(id, ask.Limit, more)
 	b.agent.emit(domain.EventSubagentGranted, domain.SubagentGranted{
 		Subagent: child.Subagent, ChildID: child.AgentID, Limit: ask.Limit, More: more, Need: ask.Need, Grant: child.Grant,
 	})
@@ -51,14 +51,16 @@ func (l *granter) Grant(ctx workflow.Context, over func() bool) (contract.Grant,
 func (l *granter) hopeless() bool {
 	b := l.call.batch
 	first, n := b.mail.Asking()
-	return first == l.call.id && n == len(b.session.children.all) && !b.mail.AsksAbove()
+	return first == l.call.id && n == len(b.session.budget.children) && !b.mail.AsksAbove()
 }
 
 // Hold has the call count as one that waits for people for as long as its sub-agent waits.
 func (l *granter) Hold(on bool) {
-	if on && !l.Holds() {
+	switch {
+	case on == l.Holds():
+	case on:
 		l.call.wait(forPeople)
-	} else if !on && l.Holds() {
+	default:
 		l.call.wait(forNobody)
 	}
 }
@@ -69,7 +71,7 @@ func (l *granter) Holds() bool { return l.call.waits == forPeople }
 // canGrant is what a sub-agent gets: a share of what is free, which those under way, those yet to start and the agent itself
 // have in equal parts.
 func (b *toolBatch) canGrant(ask domain.Ask) int64 {
-	return b.session.budget.ledger().Free().More(ask, int64(len(b.session.children.all)+b.toSpawn()+1))
+	return b.session.budget.ledger().Free().More(ask, int64(len(b.session.budget.children)+b.toSpawn()+1))
 }
 
 // lacking is what the agent has to ask for to meet what a sub-agent asks for.

@@ -1,6 +1,7 @@
 package workflows
 
 import (
+	"cmp"
 	"slices"
 
 	"everstep/domain"
@@ -27,17 +28,24 @@ func (g *guards) misfit() int {
 	return g.Invalid
 }
 
-func (g *guards) next(fallbacks []domain.Fallback, failure domain.Failure, now domain.LLMConfig) (domain.LLMConfig, bool) {
+// failOver lets the next model take over that is set to do so for an error. The step
+// is over and stays as it is. It answers false where none takes over.
+func (g *guards) failOver(t *stepRun, err *domain.Error) bool {
+	failure, ok := domain.FailureOf(err)
+	if !ok || t.noMore() {
+		return false
+	}
+	fallbacks := t.config.Resolved.Definition.Fallbacks
 	left := fallbacks[min(g.Fallback, len(fallbacks)):]
 	i := slices.IndexFunc(left, func(f domain.Fallback) bool { return f.Takes(failure) })
 	if i < 0 {
-		return domain.LLMConfig{}, false
+		return false
 	}
-	if g.Primary == nil {
-		g.Primary = &now
-	}
+	g.Primary = cmp.Or(g.Primary, new(t.agent.state.LLMConfig))
 	g.Fallback += i + 1
-	return left[i].Model, true
+	t.agent.useModel(left[i].Model)
+	t.repeatFor(byAnotherModel)
+	return true
 }
 
 // check is what the guards say after a step, when the hooks have spoken.
@@ -69,20 +77,4 @@ func (t *stepRun) withholdToolsAtTheEnd() {
 	}
 	t.request.WithoutTools = true
 	t.interject("", domain.UserMessage("This is the last step that the budget allows, so no tools are available any more. Answer now with what you have."))
-}
-
-// failOver lets the next model take over that is set to do so for an error. The step
-// is over and stays as it is. It answers false where none takes over.
-func (t *stepRun) failOver(err *domain.Error) bool {
-	failure, ok := domain.FailureOf(err)
-	if !ok || t.noMore() {
-		return false
-	}
-	model, found := t.session.guards.next(t.config.Resolved.Definition.Fallbacks, failure, t.agent.state.LLMConfig)
-	if !found {
-		return false
-	}
-	t.agent.useModel(model)
-	t.repeatFor(byAnotherModel)
-	return true
 }

@@ -132,10 +132,13 @@ func TestStructuredOutputGuard(t *testing.T) {
 		steps   int
 		answer  string
 	}{
-		"valid at the second try":  {nil, []contract.ModelReply{invalid("bad"), says("good")}, domain.Completed, 2, "good"},
-		"never valid":              {nil, []contract.ModelReply{invalid("a"), invalid("b"), invalid("c")}, domain.RetryLimitReached, 3, "c"},
-		"no retries":               {new(0), []contract.ModelReply{invalid("a")}, domain.RetryLimitReached, 1, "a"},
-		"with calls it is nothing": {new(0), []contract.ModelReply{with(says("x", look()), func(r *contract.ModelReply) { r.Invalid = "no" }), says("good")}, domain.Completed, 2, "good"},
+		"valid at the second try": {nil, []contract.ModelReply{invalid("bad"), says("good")}, domain.Completed, 2, "good"},
+		"never valid":             {nil, []contract.ModelReply{invalid("a"), invalid("b"), invalid("c")}, domain.RetryLimitReached, 3, "c"},
+		"no retries":              {new(0), []contract.ModelReply{invalid("a")}, domain.RetryLimitReached, 1, "a"},
+		"with calls it is nothing, as a pause is": {new(0), []contract.ModelReply{with(says("x", look()), func(r *contract.ModelReply) {
+			r.Invalid, r.Response.Finish, r.Response.FinishWord = "no", domain.FinishOther, domain.WordPaused
+		}), says("good")}, domain.Completed, 2, "good"},
+		"a refusal needs no format": {new(0), []contract.ModelReply{finished(invalid("no"), domain.FinishRefusal)}, domain.Completed, 1, "no"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -152,7 +155,7 @@ func TestStructuredOutputGuard(t *testing.T) {
 			}
 			require.Equal(t, domain.StatusStopped, out.Status)
 			require.Equal(t, domain.StepError, last.Type(), "there is no final response")
-			require.Equal(t, domain.CodeInvalidOutput, last.Errors[0].Code)
+			require.Equal(t, *domain.CodedErrorf(domain.Invalid, domain.CodeInvalidOutput, "the answer does not fit the response format: at /city: is no string").From(domain.SourceOutput), last.Errors[0])
 			require.True(t, domain.TagOf(last.Output[0]).Trace)
 			signal := signalled(t, env)
 			require.Equal(t, "structured_output", signal.Source)

@@ -17,9 +17,8 @@ import (
 // The call itself asks the worker what the other's definition means, so that one that cannot run costs a result and not the
 // conversation. Each request names what is in force by its digest, as ever.
 type handoff struct {
-	// id is the call, in step, and agent the other one by the name that the agent has for it.
+	// id is the call, and agent the other one by the name that the agent has for it.
 	id    domain.ToolExecutionID
-	step  int
 	agent string
 	// definition is the other agent's own, and resolved what a worker makes of it.
 	definition domain.Definition
@@ -28,14 +27,6 @@ type handoff struct {
 
 // handsOff reports whether the call hands the conversation over.
 func (c *call) handsOff() bool { return c.tool().Handoff != "" }
-
-// refusedHandoff is why the call cannot hand the conversation over, whatever the others come to; nil for others.
-func (c *call) refusedHandoff() *domain.Error {
-	if !c.handsOff() {
-		return nil
-	}
-	return domain.CheckHandoff(c.made)
-}
 
 // awaitOthers waits, before the conversation is handed over, until the other calls have ended, but for later ones of its
 // kind. What it returns is why the call may not begin.
@@ -93,13 +84,12 @@ func (c *call) handOff(ctx workflow.Context) contract.ToolReply {
 	b.load.Add(ctx, len(encoded)+1024)
 	options := b.session.policy.briefOptions(listTimeout, ownAttempts, "hand over to "+domain.Shorten(agent, maxSummary))
 	answer, cutOff, err := mailbox.Call(ctx, c.admission, options, contract.ListTools, request)
-	c.markCutOff(cutOff)
+	c.cutOff = cutOff
 	refused := func(why *domain.Error) contract.ToolReply {
-		why = domain.CodedErrorf(why.Kind, why.Code, "the conversation was not handed over: %s", why.Message)
-		return contract.ToolReply{Error: contract.Bounded(why), Digest: domain.DigestOf([]byte(""))}
+		return contract.Unanswered(contract.Bounded(domain.CodedErrorf(why.Kind, why.Code, "the conversation was not handed over: %s", why.Message)))
 	}
 	if err != nil {
-		return refused(lossOf(err).Err())
+		return refused(errorOf(err))
 	}
 	if answer.Unpriced(b.session.budget.ledger().Totals()) { // nobody takes over whose cost is unknown where money is limited
 		return refused(domain.Errorf(domain.Invalid, "max_cost: nobody knows what the model of %s costs", agent))
@@ -108,7 +98,7 @@ func (c *call) handOff(ctx workflow.Context) contract.ToolReply {
 	if err != nil {
 		return refused(domain.AsError(err))
 	}
-	b.step.handOver(&handoff{c.id, b.step.content.Number, agent, to, resolved})
+	b.step.handOver(&handoff{c.id, agent, to, resolved})
 	reply := contract.ToolReply{Content: "The conversation is with the agent " + agent + " now, which answers from here on."}
 	reply.Digest = domain.DigestOf([]byte(reply.Content))
 	return reply
@@ -118,13 +108,13 @@ func (t *stepRun) handOver(h *handoff) { t.handoff = h }
 
 // takeOver has the other agent go on from the next step on: with its prompt, model, tools, hooks, guards and approvals,
 // beside those of the agents before it. The conversation, the execution and its budget stay.
-func (s *session) takeOver(h *handoff) {
+func (s *session) takeOver(step int, h *handoff) {
 	if h == nil {
 		return
 	}
 	before := s.config.Resolved
 	change := s.config.handTo(h.agent, h.definition, h.resolved)
-	change.Number, change.At, change.Agent, change.Step = s.agent.state.ExecutionCount, s.agent.now(), h.agent, h.step+1
+	change.Number, change.At, change.Agent, change.Step = s.agent.state.ExecutionCount, s.agent.now(), h.agent, step+1
 	s.config.list(change)
 	s.agent.useModel(s.config.Resolved.Definition.Model)
 	s.agent.instruct(h.definition)

@@ -27,12 +27,21 @@ func fire[At any](t *stepRun, trigger domain.Trigger, at At) At {
 		if spec.Trigger != trigger {
 			continue
 		}
-		next, err := runHook(t, spec, at)
+		var reply contract.HookReply
+		var err error
+		if spec.IO {
+			reply, err = t.askHook(spec, at)
+		} else {
+			reply, err = recordedReply(t, spec, at)
+		}
+		if err == nil {
+			err = t.takeReply(spec, reply)
+		}
 		if err != nil {
 			t.failedBy(spec, err)
 			return at
 		}
-		at = next
+		at = hook.Replaced(at, reply)
 		if call, ok := any(at).(hook.Call); ok {
 			if _, blocked := call.Blocked(); blocked {
 				t.blockedBy(spec.Name)
@@ -44,18 +53,14 @@ func fire[At any](t *stepRun, trigger domain.Trigger, at At) At {
 }
 
 // fire runs the hooks of a trigger between two steps.
-func (s *session) fire(trigger domain.Trigger) {
-	if s.config.Resolved != nil && len(s.config.Resolved.Hooks) > 0 {
-		fire(s.between(), trigger, hook.Nothing{})
-	}
-}
+func (s *session) fire(trigger domain.Trigger) { fire(s.between(), trigger, hook.Nothing{}) }
 
 // failedBy ends the execution: the error is its own, and nothing more starts.
 func (t *stepRun) failedBy(spec contract.HookSpec, err error) {
-	own := hookError(err)
+	own := *hookError(err)
 	own.Code, own.Source = domain.CodeHookFailed, spec.Name
 	own.Message = domain.Shorten(fmt.Sprintf("hook %q at %s: %s", spec.Name, spec.Trigger, own.Message), domain.MaxReason)
-	t.hookFailed()
+	t.stopped, t.hooked.failed = true, true
 	t.agent.emit(domain.EventHookFailed, domain.HookEvent{Hook: domain.Shorten(spec.Name, maxEventText), Trigger: spec.Trigger, Kind: own.Kind, Code: own.Code})
 	t.agent.fail(&own)
 }
@@ -64,61 +69,37 @@ func (t *stepRun) blockedByHook(message string) *domain.Error {
 	return domain.CodedErrorf(domain.Denied, domain.CodeBlocked, "blocked: %s", domain.Shorten(message, domain.MaxReason-16)).From(t.hooked.blocker)
 }
 
-func runHook[At any](t *stepRun, spec contract.HookSpec, at At) (At, error) {
-	var reply contract.HookReply
-	var err error
-	if spec.IO {
-		reply, err = t.askHook(spec, at)
-	} else {
-		reply, err = recordedReply(t, spec, at)
-	}
-	if err == nil {
-		err = t.takeReply(spec, reply)
-	}
-	if err != nil {
-		return at, err
-	}
-	return hook.Replaced(at, reply), nil
-}
-
 // recordedReply is what a hook that is not an activity wants done, or why it failed. The hook runs once, and history holds what
 // it wants; a replay takes that, and needs no hook. A worker that lacks the hook must not go on without it: the panic fails the
 // workflow task, with a message that says what is missing, and a worker that has it goes on.
 func recordedReply[At any](t *stepRun, spec contract.HookSpec, at At) (contract.HookReply, error) {
 	id := "hook/" + string(spec.Trigger) + "/" + spec.Name
 	given := hook.Context[At]{Trigger: spec.Trigger, Now: t.agent.now(), State: t.agent.shown().WithMessageStore(t.conversation.store()), At: at}
+	hooks := t.session.hooks
 	value := workflow.MutableSideEffect(t.session.root, id, func(ctx workflow.Context) any {
-		h, err := t.session.options.Hooks.Find(spec)
-		if err != nil {
-			panic(err)
-		}
-		reply, err := hook.Ask(h, given)
+		reply, err := hook.Ask(must(hooks.known.Find(spec)), given)
 		if panicked, ok := errors.AsType[*hook.Panic](err); ok {
 			workflow.GetLogger(ctx).Error("a hook panicked", "hook", spec.Name, "trigger", string(spec.Trigger), "panic", panicked.Value, "stack", string(panicked.Stack))
 			err = domain.Errorf(domain.Internal, "%s", panicked)
 		}
-		if err != nil {
-			return failedReply(err)
-		}
-		encoded, err := json.Marshal(reply)
+		var encoded json.RawMessage
 		if err == nil {
-			err = t.session.replies.check(ctx, id, encoded)
+			encoded, err = json.Marshal(reply)
+		}
+		if err == nil {
+			err = hooks.checkRoom(ctx, id, encoded)
 		}
 		if err != nil {
-			return failedReply(err)
+			encoded, _ = json.Marshal(contract.HookReply{Error: contract.Bounded(hookError(err))}) // texts can be encoded
 		}
-		return json.RawMessage(encoded)
-	}, func(a, b any) bool {
-		now, isOne := a.(json.RawMessage)
-		last, isOther := b.(json.RawMessage)
-		return isOne && isOther && string(now) == string(last)
-	})
+		return encoded
+	}, func(now, last any) bool { return string(now.(json.RawMessage)) == string(last.(json.RawMessage)) })
 	var encoded json.RawMessage
 	var reply contract.HookReply
 	if err := errors.Join(value.Get(&encoded), json.Unmarshal(encoded, &reply)); err != nil {
 		panic(err) // a fault of this worker, as in must
 	}
-	t.session.replies.add(t.session.root, id, encoded)
+	hooks.recorded(t.session.root, id, encoded)
 	if reply.Error != nil {
 		return contract.HookReply{}, reply.Error
 	}
@@ -126,18 +107,11 @@ func recordedReply[At any](t *stepRun, spec contract.HookSpec, at At) (contract.
 }
 
 // hookError is the error of a hook, which whoever wrote the hook wrote.
-func hookError(err error) domain.Error {
+func hookError(err error) *domain.Error {
 	if typed, ok := errors.AsType[*domain.Error](err); ok {
-		return *typed
+		return typed
 	}
-	return domain.Error{Kind: domain.Invalid, Message: err.Error()}
-}
-
-// failedReply is the reply of a hook that failed.
-func failedReply(err error) json.RawMessage {
-	own := hookError(err)
-	encoded, _ := json.Marshal(contract.HookReply{Error: contract.Bounded(&own)}) // texts can be encoded
-	return encoded
+	return &domain.Error{Kind: domain.Invalid, Message: err.Error()}
 }
 
 // maxReplies bounds the replies of hooks that one workflow task records: the server refuses 4 MiB of all that it brings, for
@@ -147,30 +121,28 @@ const maxReplies = 2 << 20
 // recordedSize is how many bytes a reply takes in history: the SDK writes it in base64, four bytes for three.
 func recordedSize(reply []byte) int { return (len(reply) + 2) / 3 * 4 }
 
-// hookReplies are those that the run has recorded. A reply that equals the last one of its hook is not recorded again.
-type hookReplies struct {
-	last map[string]domain.Digest
-	// bytes are those that the workflow task of the place has recorded.
-	bytes int
-	place taskPlace
-}
-
-// A taskPlace tells one workflow task from the next.
-type taskPlace struct {
+// hooks are those that the worker has, and what they have replied in this run. A reply that equals the last one of its hook is
+// not recorded again.
+type hooks struct {
+	known hook.Set
+	last  map[string]domain.Digest
+	// bytes are those that the workflow task has recorded which had so many events before it, and began at that time.
+	bytes  int
 	events int
-	now    time.Time
+	began  time.Time
 }
 
 // inTask is how many bytes the workflow task has recorded so far.
-func (h *hookReplies) inTask(ctx workflow.Context) int {
-	if place := (taskPlace{workflow.GetInfo(ctx).GetCurrentHistoryLength(), workflow.Now(ctx)}); place != h.place {
-		h.bytes, h.place = 0, place
+func (h *hooks) inTask(ctx workflow.Context) int {
+	events, now := workflow.GetInfo(ctx).GetCurrentHistoryLength(), workflow.Now(ctx)
+	if events != h.events || now != h.began {
+		h.bytes, h.events, h.began = 0, events, now
 	}
 	return h.bytes
 }
 
-// check refuses a reply that the workflow task has no room for.
-func (h *hookReplies) check(ctx workflow.Context, id string, reply []byte) error {
+// checkRoom refuses a reply that the workflow task has no room for.
+func (h *hooks) checkRoom(ctx workflow.Context, id string, reply []byte) error {
 	recorded := h.inTask(ctx)
 	if size := recordedSize(reply); recorded+size > maxReplies && h.last[id] != domain.DigestOf(reply) {
 		return domain.Errorf(domain.TooLarge, "its reply takes %d bytes of history, and hooks have recorded %d in this workflow task already; at most %d are allowed: make replies smaller", size, recorded, maxReplies)
@@ -178,8 +150,8 @@ func (h *hookReplies) check(ctx workflow.Context, id string, reply []byte) error
 	return nil
 }
 
-// add notes what a hook has replied.
-func (h *hookReplies) add(ctx workflow.Context, id string, reply []byte) {
+// recorded notes what a hook has replied.
+func (h *hooks) recorded(ctx workflow.Context, id string, reply []byte) {
 	if digest := domain.DigestOf(reply); h.last[id] != digest {
 		h.bytes = h.inTask(ctx) + recordedSize(reply)
 		h.last[id] = digest
@@ -215,7 +187,7 @@ func (t *stepRun) takeReply(spec contract.HookSpec, reply contract.HookReply) er
 	for _, e := range reply.Messages() {
 		t.interject(e.Section, e.Message)
 	}
-	t.agent.log.announce(t.agent.state)
+	t.agent.announce()
 	// The rest of the session follows: the time limits, and the system prompt in
 	// force. Another model or response format is resolved before the next step.
 	if was, _ := before.Budget(); !was.SameTime(t.agent.budget()) {
@@ -227,23 +199,29 @@ func (t *stepRun) takeReply(spec contract.HookSpec, reply contract.HookReply) er
 	return nil
 }
 
-// askHook runs a hook that is an activity. One that a stop cut off has no say.
+// hookLosses is how many workers one hook may lose that sets no attempts.
+const hookLosses = 3
+
+// askHook runs a hook that is an activity. It is asked again where its worker was lost: that is the one that is no longer heard of,
+// not the one that is late. One that a stop cut off has no say, and a gentle stop lets it have its say.
 func (t *stepRun) askHook(spec contract.HookSpec, at any) (contract.HookReply, error) {
 	t.agent.note(fmt.Sprintf("hook %s at %s", spec.Name, spec.Trigger))
 	request := t.hookRequest(spec, at)
 	if err := t.weigh(request); err != nil {
 		return contract.HookReply{}, err
 	}
-	if t.phase == inTools {
+	if spec.Trigger == domain.TriggerBeforeToolUse {
 		t.keep() // calls that have begun are seen while it waits
 	}
 	t.agent.emit(domain.EventHookCalled, domain.HookEvent{Hook: domain.Shorten(spec.Name, maxEventText), Trigger: spec.Trigger})
 	admission, _ := t.mail.Admit(mailbox.ForHook)
 	policy := t.session.policy
-	reply, err := retry(admission, policy.hookOptions(spec), contract.CallHook, &request, func(failed int, err error) bool {
+	options := policy.briefOptions(spec.TimeLimit(), max(spec.Attempts, 1), fmt.Sprintf("hook %s · %s", spec.Name, spec.Trigger))
+	reply, err := retry(admission, options, contract.CallHook, &request, func(failed int, err error) bool {
 		t.mail.DrainSignals()
-		if !lostAgain(spec, err, request.Lost) {
-			return policy.askAnother(lossOf(err).Err(), failed-request.Lost, policy.asHook())
+		timeout, ok := errors.AsType[*temporal.TimeoutError](err)
+		if lost := ok && timeout.TimeoutType() == enumspb.TIMEOUT_TYPE_HEARTBEAT; !lost || spec.Attempts != 0 || request.Lost+1 >= hookLosses {
+			return policy.askAnother(errorOf(err), failed-request.Lost, t.mail.Ending() && t.mail.CutOff(), t.mail.BackOff)
 		}
 		request.Lost++
 		return t.mail.BackOff(policy.withJitter(policy.backoff(request.Lost), request.Lost, 0))
@@ -252,20 +230,10 @@ func (t *stepRun) askHook(spec contract.HookSpec, at any) (contract.HookReply, e
 	case err == nil:
 		t.mail.DrainSignals()
 		return *reply, t.weigh(*reply)
-	case t.mail.Interrupted() && (request.Lost > 0 || temporal.IsCanceledError(err) || lossOf(err).Err().Lacking):
+	case t.mail.Interrupted() && (request.Lost > 0 || temporal.IsCanceledError(err) || errorOf(err).Lacking):
 		return contract.HookReply{}, nil
 	}
-	return contract.HookReply{}, lossOf(err).Err()
-}
-
-// hookLosses is how many workers one hook may lose that sets no attempts.
-const hookLosses = 3
-
-// lostAgain reports whether the hook is asked again, after so many lost workers before: the
-// worker is lost that is no longer heard of, not the one that is late.
-func lostAgain(spec contract.HookSpec, err error, lost int) bool {
-	timeout, ok := errors.AsType[*temporal.TimeoutError](err)
-	return ok && timeout.TimeoutType() == enumspb.TIMEOUT_TYPE_HEARTBEAT && spec.Attempts == 0 && lost+1 < hookLosses
+	return contract.HookReply{}, errorOf(err)
 }
 
 func (t *stepRun) hookRequest(spec contract.HookSpec, at any) contract.HookRequest {

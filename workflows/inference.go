@@ -13,12 +13,13 @@ import (
 // Temporal retries what cannot have been billed; what may have been comes back
 // as a reply, and is decided here with the budget in hand.
 type inference struct {
-	session      *session
 	step         *stepRun
 	agent        *agent
 	config       *configuration
 	mail         *mailbox.Mailbox
 	conversation *transcript
+	policy       *policy
+	budget       *budget
 	// plan is the summary's, nil where the step's answer is asked for.
 	plan *conversation.SummaryPlan
 	// tries counts those of this request, lost the workers that were lost with it beside;
@@ -29,6 +30,20 @@ type inference struct {
 	kept contract.ModelReply
 	// failure is why the try before this one failed.
 	failure *domain.Error
+	// count is of all inferences of the step so far: a summary goes on with it.
+	count attemptCount
+}
+
+// An attemptCount is what the inferences of a step have met together.
+type attemptCount struct {
+	// queueChanges counts how often the model was found to have come under a rate
+	// limit, pauses how often the provider paused in its answer, and nothings the
+	// answers with neither text nor tool calls.
+	queueChanges, pauses, nothings int
+	// lacks counts the workers that lacked what the inference needs.
+	lacks int
+	// shortened says that an overflow has made the conversation shorter once.
+	shortened bool
 }
 
 // An attemptResult says how an inference goes on.
@@ -43,10 +58,10 @@ const (
 	stepOver
 )
 
-func (t *stepRun) infer() { newInference(t, nil).run() }
-
 func newInference(t *stepRun, plan *conversation.SummaryPlan) *inference {
-	return &inference{session: t.session, step: t, agent: t.agent, config: t.config, mail: t.mail, conversation: t.conversation, plan: plan}
+	return &inference{
+		step: t, agent: t.agent, config: t.config, mail: t.mail, conversation: t.conversation, policy: t.session.policy, budget: t.session.budget, plan: plan,
+	}
 }
 
 func (i *inference) run() attemptResult {
@@ -68,27 +83,27 @@ func (i *inference) run() attemptResult {
 
 // prepare compacts the conversation where it nears the model's window, and
 // reserves what the next try may use. It answers false where that ends the step.
-func (i *inference) prepare() (mailbox.Admission, contract.Reservation, bool) {
+func (i *inference) prepare() (admission mailbox.Admission, room contract.Reservation, ok bool) {
 	bound, tooLittle := i.step.request.MaxOutputTokens, noBudget
 	if i.plan != nil {
 		bound, tooLittle = i.plan.Request().MaxTokens, noBudgetToSumUp
 	} else if _, ok := i.mail.Admit(mailbox.ForInference); ok && !i.resumes && i.compact() == stepOver {
-		return mailbox.Admission{}, contract.Reservation{}, false
+		return admission, room, false
 	}
 	for asked := false; ; {
 		// A pause or a stop may have come meanwhile, and a lower budget.
-		admission, ok := i.mail.Admit(mailbox.ForInference)
-		if !ok {
+		if admission, ok = i.mail.Admit(mailbox.ForInference); !ok {
 			i.interrupted(i.kept)
-			return admission, contract.Reservation{}, false
+			return admission, room, false
 		}
-		room, short := i.session.budget.reserve()
+		var short domain.Limit
+		room, short = i.budget.reserve()
 		switch {
 		case !asked:
-			got := short != "" && i.session.budget.asksFor(short) || short == "" && i.plan == nil && i.session.budget.asksForRoom(room)
+			got := short != "" && i.budget.asksFor(short) || short == "" && i.plan == nil && i.budget.asksForRoom(room)
 			asked = !got // in vain
 		case short != "":
-			i.session.budget.signalShort(short)
+			i.budget.signalShort(short)
 			i.cut(tooLittle, i.kept)
 			return admission, room, false
 		default:
@@ -97,18 +112,31 @@ func (i *inference) prepare() (mailbox.Admission, contract.Reservation, bool) {
 	}
 }
 
-// decide says how an inference goes on after an attempt.
+// decide counts what an attempt used and tells of it, and says how the inference goes on. What was used is counted before
+// anything else is reserved, and whoever asks sees it at once.
 func (i *inference) decide(
 	admission mailbox.Admission, room contract.Reservation, request *contract.ModelRequest, reply *contract.ModelReply, err error,
 ) attemptResult {
-	i.asked(request, reply, err)
 	var loss contract.Loss
+	var again bool
 	var why *domain.Error
 	if err != nil {
 		loss = lossOf(err)
-		why = loss.Err()
+		why, again = loss.Err(), loss.AskedAgain(*request) && !i.mail.CutOff()
+		i.step.content.lost(*request, loss, again, i.config.Resolved.Price)
+		i.step.keep()
+		if !again {
+			i.emitUnanswered(why, domain.Usage{})
+		}
 	} else {
 		i.tries += max(reply.Tries, 1)
+		i.step.content.replied(*reply, i.config.Resolved.Price)
+		i.step.keep()
+		if reply.Outcome != contract.Answered {
+			i.emitUnanswered(reply.WhyUnanswered(), reply.Response.Usage.Add(reply.Spent))
+		} else if i.plan == nil {
+			i.conversation.answered(reply.Response.Usage)
+		}
 		if reply.Outcome == contract.BilledFailure {
 			why = reply.WhyUnanswered()
 		}
@@ -120,17 +148,19 @@ func (i *inference) decide(
 		if c, changed := i.queueChanged(why); changed {
 			return c
 		}
-		if why.Lacking && i.session.policy.askAnother(why, i.step.attempts.lack(), i.session.policy.whileReplaced()) {
-			return askAgain
-		}
-		if why.Lacking && i.mail.Stopped() { // it waited for another worker
-			return i.interrupted(contract.ModelReply{})
+		if why.Lacking {
+			if i.count.lacks++; i.policy.askAnother(why, i.count.lacks, false, i.mail.BackOffUnlessStopped) {
+				return askAgain
+			}
+			if i.mail.Stopped() { // it waited for another worker
+				return i.interrupted(contract.ModelReply{})
+			}
 		}
 	}
 	switch {
 	case err != nil && i.mail.CutOff():
 		return i.interrupted(loss.Kept())
-	case err != nil && loss.AskedAgain(*request):
+	case again:
 		return i.waitAfter(loss, *request)
 	case err != nil:
 		return i.failed(why)
@@ -147,10 +177,8 @@ func (i *inference) decide(
 // compact makes the conversation shorter for the model where it nears the
 // window: old tool results first, then a summary.
 func (i *inference) compact() attemptResult {
-	if !i.conversation.crowded() {
-		return askAgain
-	}
-	if i.conversation.clear() && i.conversation.forcing != forced {
+	forces := i.conversation.forcing == forced
+	if !i.conversation.Crowded(i.config.Resolved, forces) || i.conversation.clear() && !forces {
 		return askAgain
 	}
 	c := i.summarise()
@@ -173,10 +201,10 @@ func (i *inference) overflowed(err *domain.Error, billed bool) (attemptResult, b
 			i.plan = &smaller
 		}
 		return askAgain, ok
-	case i.step.attempts.shortened || !i.config.Resolved.Compacts() || i.mail.CutOff():
+	case i.count.shortened || !i.config.Resolved.Compacts() || i.mail.CutOff():
 		return askAgain, false
 	}
-	i.step.attempts.shorten()
+	i.count.shortened = true
 	before := i.conversation.input()
 	i.conversation.refused(err.Window)
 	if i.conversation.clear() {
@@ -192,9 +220,13 @@ func (i *inference) overflowed(err *domain.Error, billed bool) (attemptResult, b
 // summarise asks for a summary of what comes before the boundary, as a part of the
 // step. It answers again where that is not worth its price.
 func (i *inference) summarise() attemptResult {
-	plan, worth := i.conversation.plan()
+	plan, worth := i.conversation.PlanSummary(i.config.Resolved)
 	if !worth {
 		return askAgain
 	}
-	return newInference(i.step, &plan).run()
+	summary := newInference(i.step, &plan)
+	summary.count = i.count
+	c := summary.run()
+	i.count = summary.count
+	return c
 }

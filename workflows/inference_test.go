@@ -103,6 +103,8 @@ func TestWhatAnInferenceComesTo(t *testing.T) {
 		nudged  bool
 	}{
 		"empty, then an answer":  {replies: []contract.ModelReply{nothing, says("hi")}, status: "completed", reason: "completed", answer: "hi", tokens: 25, asked: 2, nudged: true},
+		"blank, then an answer":  {replies: []contract.ModelReply{says(" \n"), says("hi")}, status: "completed", reason: "completed", answer: "hi", tokens: 30, asked: 2, nudged: true},
+		"refused without words":  {replies: []contract.ModelReply{finished(nothing, "refusal")}, status: "completed", reason: "completed", tokens: 10, asked: 1},
 		"filtered after a while": {replies: []contract.ModelReply{finished(says("half"), "content_filter")}, status: "failed", reason: "error", code: "filtered", answer: "half", tokens: 15, asked: 1},
 		"cut by the model's own limit": {replies: []contract.ModelReply{finished(says("half"), "length")},
 			status: "completed", reason: "completed", answer: "half", tokens: 15, asked: 1},

@@ -10,7 +10,8 @@ import (
 	"everstep/workflows/internal/mailbox"
 )
 
-// A budget is what bounds the session's executions, with what they may ask the agent above for.
+// A budget is what bounds the session's executions, with what their sub-agents are granted of it, and what they may ask the agent
+// above for.
 type budget struct {
 	in           *contract.SessionInput
 	root         workflow.Context
@@ -18,13 +19,22 @@ type budget struct {
 	config       *configuration
 	mail         *mailbox.Mailbox
 	conversation *transcript
-	children     *children
+	// children are the sub-agents of the step in progress that have a seat: they are under way, or about to be.
+	children []contract.SubagentView
+	// kept is what they get nothing of, once one has a seat: it is for the agent's own answer. Zero: no share of a limited budget
+	// was given.
+	kept domain.Spent
+	// storeDown says that the newest of them to end could not be put among the records.
+	storeDown bool
 }
 
 // ledger is all that bounds the execution, with what was spent and granted to sub-agents until now.
 func (b *budget) ledger() domain.Ledger {
 	ledger := b.agent.state.Ledger(b.agent.now())
-	ledger.Reserved = b.children.reserved()
+	ledger.Reserved = b.kept
+	for _, one := range b.children {
+		ledger.Reserved = ledger.Reserved.Add(one.Grant.Whole())
+	}
 	return ledger
 }
 
@@ -64,56 +74,64 @@ func (b *budget) limited(use domain.LimitUse, signal domain.StopSignal) {
 	b.agent.Signal(signal)
 }
 
-// children are the sub-agents of the step in progress. It alone holds what they are granted.
-type children struct {
-	// all are those that have a seat: they are under way, or about to be.
-	all []contract.SubagentView
-	// kept is what they get nothing of, once one has a seat: it is for the agent's own answer.
-	kept *domain.Spent
-	// storeDown says that the newest of them to end could not be put among the records.
-	storeDown bool
+// seat reserves the share of a sub-agent that is to start, as one of so many of its step, or says why there is none for it.
+//
+// The sub-agents of a step get nothing of the least that an inference takes of all that is said until now, and of room for their
+// results and an answer, but of the rest no more than the share of one of them is kept back, or a quarter where they are many.
+// What was kept back for the first of them is for all.
+func (b *budget) seat(call domain.ToolExecutionID, subagent string, toStart int64) *domain.Error {
+	free := b.ledger().Free()
+	if !free.IsEmpty() {
+		if b.kept == (domain.Spent{}) {
+			input := b.conversation.input()
+			least, room := b.config.Resolved.Takes(input, 0), b.config.Resolved.Takes(domain.AddCost(input, toStart*keptResult), keptAnswer)
+			most := free.Remaining(least).Share(min(toStart+1, 4))
+			b.kept = least.Add(room.Less(least).AtMost(most.Whole()))
+		}
+		free = b.ledger().Free()
+		if use, none := (domain.Ledger{Execution: domain.Holder{Budget: free}}).Reached(b.agent.now()); none && !use.Rule.Unit.OfTime() {
+			return notRun("too little is left of %s to share it with a sub-agent; do it without, or answer with what you have", use.Rule.Limit)
+		}
+		if free.MaxSteps != nil {
+			toStart = min(toStart, *free.MaxSteps)
+		}
+	}
+	b.children = append(b.children, contract.SubagentView{
+		AgentID: call.Subagent(), Subagent: subagent, ToolExecutionID: call, Since: b.agent.now(), Grant: free.Share(toStart),
+	})
+	return nil
 }
 
-// reserved is what they may spend, time aside, and what is kept back from them.
-func (c *children) reserved() (sum domain.Spent) {
-	if c.kept != nil {
-		sum = *c.kept
+// What is kept back for the results of sub-agents, each, and for what the agent says of them, in tokens.
+const keptResult, keptAnswer = 4000, 4000
+
+// keepNothing is for a step whose calls are over.
+func (b *budget) keepNothing() { b.kept = domain.Spent{} }
+
+// child is the sub-agent of a call; nil: it has no seat.
+func (b *budget) child(call domain.ToolExecutionID) *contract.SubagentView {
+	for i := range b.children {
+		if b.children[i].ToolExecutionID == call {
+			return &b.children[i]
+		}
 	}
-	for _, one := range c.all {
-		sum = sum.Add(one.Grant.Whole())
-	}
-	return sum
+	return nil
 }
 
-// of is the sub-agent of a call; nil: it has no seat.
-func (c *children) of(call domain.ToolExecutionID) *contract.SubagentView {
-	at := slices.IndexFunc(c.all, func(one contract.SubagentView) bool { return one.ToolExecutionID == call })
-	if at < 0 {
-		return nil
-	}
-	return &c.all[at]
-}
-
-// sit gives a seat to one that starts, with what it is granted.
-func (c *children) sit(one contract.SubagentView) { c.all = append(c.all, one) }
-
-// grantMore gives one more of a limit.
-func (c *children) grantMore(call domain.ToolExecutionID, limit domain.Limit, more int64) contract.SubagentView {
-	one := c.of(call)
+// grantMore gives one sub-agent more of a limit.
+func (b *budget) grantMore(call domain.ToolExecutionID, limit domain.Limit, more int64) contract.SubagentView {
+	one := b.child(call)
 	one.Grant = one.Grant.Raised(limit, more)
 	return *one
 }
 
-// keepBack sets what is kept back; nil is nothing.
-func (c *children) keepBack(kept *domain.Spent) { c.kept = kept }
+// noteReport takes what a sub-agent has said as it ended.
+func (b *budget) noteReport(r *contract.Report) { b.storeDown = r != nil && r.StoreDown }
 
-// noteReport takes what one has said as it ended.
-func (c *children) noteReport(r *contract.Report) { c.storeDown = r != nil && r.StoreDown }
-
-// over gives back the seat of one and what it had. What it has spent of that was counted before.
-func (c *children) over(call domain.ToolExecutionID) {
-	c.all = slices.DeleteFunc(c.all, func(one contract.SubagentView) bool { return one.ToolExecutionID == call })
+// unseat gives back the seat of a sub-agent and what it had. What it has spent of that was counted before.
+func (b *budget) unseat(call domain.ToolExecutionID) {
+	b.children = slices.DeleteFunc(b.children, func(one contract.SubagentView) bool { return one.ToolExecutionID == call })
 }
 
 // crowded reports whether no seat is free.
-func (c *children) crowded() bool { return len(c.all) >= domain.MaxAtOnce }
+func (b *budget) crowded() bool { return len(b.children) >= domain.MaxAtOnce }

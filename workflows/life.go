@@ -12,27 +12,10 @@ import (
 // busy reports whether an execution is in progress or about to begin.
 func (s *session) busy() bool { return s.mail.Posted() || s.agent.state.HasActiveExecution() }
 
-// headMemo is where the agent stands now. An execution that is about to begin counts. Of one that is over the rest stays as it is.
-func (s *session) headMemo() contract.HeadMemo {
-	head := s.run.head
-	if head.Number, head.Suspended = s.agent.state.ExecutionCount, s.mail.Settings.Suspended != nil; s.mail.Posted() {
-		head.Number++
-	}
-	if s.busy() {
-		head.Paused = s.mail.Settings.Paused
-		_, within := s.agent.state.CurrentStepStartedAt()
-		head.Stopping = within && s.mail.Stopping()
-	}
-	return head
-}
-
-// publishHead has the memo say where the agent stands now.
-func (s *session) publishHead() { s.run.publishHead(s.headMemo()) }
-
 // availability is what of the agent decides which commands it takes.
 func (c *commands) availability() contract.Availability {
 	return contract.Availability{
-		ID: c.session.budget.called(), Named: c.session.in.Name != "", Open: true, Closed: c.mail.Closed(), Number: max(c.agent.state.ExecutionCount, 1),
+		ID: c.budget.called(), Named: c.session.in.Name != "", Open: true, Closed: c.mail.Closed(), Number: max(c.agent.state.ExecutionCount, 1),
 		Busy: c.session.busy(), InProgress: c.agent.state.HasActiveExecution() && !c.mail.Ending(),
 	}
 }
@@ -60,7 +43,7 @@ func (c *commands) checkMeant(id domain.ExecutionID) error {
 
 // checkBeginning refuses what no execution can begin with as the session stands.
 func (c *commands) checkBeginning(request contract.SendRequest) error {
-	err := cmp.Or(c.session.budget.checkSessionLeft("send"), request.Options.Check(c.agent.state))
+	err := cmp.Or(c.budget.checkSessionLeft(), request.Options.Check(c.agent.state))
 	if err == nil {
 		err = cmp.Or(c.checkCost(request), c.config.checkShown(request.Options))
 	}
@@ -81,46 +64,35 @@ func (c *commands) checkCost(request contract.SendRequest) error {
 	if r == nil || !r.Definition.Model.Equal(model) {
 		return nil
 	}
-	return r.CheckPriced(c.config.upcoming().Definition.Budget.CappedBy(request.Budget).CappedBy(c.session.budget.upcomingAccount().Budget), model)
-}
-
-// idleTime is how long an idle session stays open, and since when it is idle: the end of its newest execution, or when people
-// last spoke to it after that. A timeout of zero: for as long as it likes; then since says nothing.
-func (s *session) idleTime() (timeout time.Duration, since time.Time) {
-	if !s.agent.state.Status().Terminal() {
-		return 0, time.Time{}
-	}
-	since = s.agent.state.Execution.CompletedAt
-	if spoken := s.mail.SpokenSince(); !spoken.IsZero() {
-		since = spoken
-	}
-	return s.config.Definition.IdleTimeout, since
+	return r.CheckPriced(c.config.upcoming().Definition.Budget.CappedBy(request.Budget).CappedBy(c.budget.upcomingAccount().Budget), model)
 }
 
 // idle waits between executions until there is something to do. A session that has been idle for as long as its
-// definition allows closes itself, unless a later one of its name would not know of its unresolved calls, or somebody
-// has suspended it. What begins its time anew is seen as the timer goes off.
+// definition allows, since the end of its newest execution or since people last spoke to it after that, closes itself,
+// unless a later one of its name would not know of its unresolved calls, or somebody has suspended it. What begins its time
+// anew is seen as the timer goes off.
 func (s *session) idle() {
-	timeout, since := s.idleTime()
-	if timeout == 0 {
+	timeout, since := s.config.Definition.IdleTimeout, s.agent.state.Execution.CompletedAt
+	if spoken := s.mail.Updates.Spoken(); spoken.After(since) {
+		since = spoken
+	}
+	left := since.Add(timeout).Sub(s.agent.now())
+	switch {
+	case timeout == 0 || !s.agent.state.Status().Terminal():
 		s.mail.WaitUntil(func() bool { return s.mail.Woken() || s.hasIdleWork() })
-		return
-	}
-	if left := since.Add(timeout).Sub(s.agent.now()); left > 0 {
+	case left > 0:
 		s.mail.Idle(left, s.hasIdleWork)
-		return
-	}
-	if s.staysOpen() {
+	case s.staysOpen():
 		s.agent.note(fmt.Sprintf("idle for longer than %s, and open all the same: it is suspended, or calls of unknown outcome are unresolved", timeout))
 		s.mail.WaitUntil(func() bool { return s.mail.Woken() || s.hasIdleWork() || !s.staysOpen() })
-		return
+	default:
+		s.mail.Close()
 	}
-	s.mail.Close()
 }
 
 // hasIdleWork reports whether there is something to do while the session is idle.
 func (s *session) hasIdleWork() bool {
-	return s.handover().wantsNewRun() || s.records.recordsPosition()
+	return s.run.wantsNext() || s.records.recordsPosition()
 }
 
 func (s *session) staysOpen() bool {

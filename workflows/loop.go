@@ -18,7 +18,7 @@ func (s *session) runExecution() bool {
 	if s.enterLoop() {
 		s.runSteps()
 	}
-	if s.run.ends() {
+	if s.run.successor != nil {
 		return false
 	}
 	s.finish()
@@ -35,8 +35,8 @@ func (s *session) enterLoop() bool {
 	s.mail.WatchTime()
 	if admission, ok := s.mail.Admit(mailbox.BetweenSteps); ok {
 		s.resolve(admission)
-		s.handover().checkCarried()
-		s.handover().copyMessages()
+		s.run.checkCarried()
+		s.run.copyMessages()
 	}
 	if fresh {
 		s.fire(domain.TriggerBeforeExecution)
@@ -45,11 +45,11 @@ func (s *session) enterLoop() bool {
 }
 
 // runSteps runs one step after another of the execution in progress, until none may follow, or until the run is ready to
-// continue as new: then run.ends() says so, and the execution goes on in the next run. Where that fails the steps go on here,
+// continue as new: then it has a successor, and the execution goes on in the next run. Where that fails the steps go on here,
 // unless the failure ends the execution.
 func (s *session) runSteps() {
 	for {
-		if s.handover().outgrown() && (s.run.triesStorage() || s.run.nearBounds() || s.mail.Updates.Pressed()) && s.handover().prepare() {
+		if s.run.outgrown() && (s.run.triesStorage() || s.run.nearBounds() || s.mail.Updates.Pressed()) && s.run.prepare() {
 			return
 		}
 		if !s.prepareStep() {
@@ -71,28 +71,27 @@ func (s *session) runSteps() {
 func (s *session) runStep() {
 	step := s.startStep()
 	if step.openRequest() {
-		step.infer()
+		newInference(step, nil).run()
 	}
-	step.keep()
 	if len(step.calls) > 0 {
+		step.keep()
 		step.runTools()
 	}
 	step.addWhatWaited()
 	fire(step, domain.TriggerAfterStep, hook.Nothing{})
 	s.guards.check(step)
-	step.keep()
 	s.agent.completeStep(&step.content.AgentStep)
-	s.takeOver(step.handoff)
+	s.takeOver(step.content.Number, step.handoff)
 }
 
 // openRequest makes what the model is asked in this step, and reports whether it is asked: a hook may have stopped the step.
 func (t *stepRun) openRequest() bool {
 	t.withholdToolsAtTheEnd()
 	t.tellResolvedCalls()
-	t.setRequest(fire(t, domain.TriggerBeforeInference, t.request))
-	t.enter(open)
+	t.request = fire(t, domain.TriggerBeforeInference, t.request)
+	t.interjecting = false
 	if t.stopped {
-		t.learn(t.content.cutOff(hookBefore, contract.ModelReply{}))
+		t.content.cutOff(hookBefore, contract.ModelReply{})
 	}
 	return !t.stopped
 }
@@ -102,7 +101,6 @@ func (s *session) beginExecution() {
 	if s.agent.state.ExecutionCount > 0 {
 		s.archive.keep(s.newest())
 	}
-	s.agent.log.restart()
 	if restored := s.guards.forget(); restored != nil {
 		s.agent.useModel(*restored)
 	}
@@ -119,17 +117,15 @@ func (s *session) beginExecution() {
 	}
 	s.records.forgetPosition()
 	id := s.nextExecutionID()
-	next.Parts = next.Parts || !next.GoesOn && s.agent.rewound() != nil
 	s.mail.Begin()
-	s.agent.enterExecution(id, budget, next.GoesOn, prior)
-	s.agent.noteOptions(next.Options)
+	s.agent.enterExecution(id, budget, next.GoesOn, prior, next.Options)
 	s.config.showTrusted()
-	s.conversation.begin(id, s.agent.state.Chain(), next, s.agent.now())
+	s.conversation.begin(s.agent.state, next)
 	if s.agent.state.ExecutionCount > 1 {
 		// Whoever started the workflow has published the first.
 		s.publish(contract.Outcome{Status: domain.StatusInProgress})
 	}
-	s.publishHead()
+	s.run.publishHead()
 	by := cmp.Or(next.Starter, domain.Starter{Program: next.By}).Bounded()
 	started := domain.AgentExecutionStarted{Number: s.agent.state.ExecutionCount, By: by}
 	if origin := s.agent.state.Execution.Origin; origin != nil {

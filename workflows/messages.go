@@ -54,8 +54,8 @@ func (c *commands) checkWait(request contract.SendRequest) error {
 		return domain.Errorf(domain.Denied, "send: the session is closed")
 	case c.session.in.Name == "" && request.IfBusy == contract.QueueIfBusy:
 		return domain.Errorf(domain.Denied, "if_busy: the agent has no name, so no execution follows this one; steer it, or start another agent")
-	case c.session.budget.checkSessionLeft("send") != nil:
-		return c.session.budget.checkSessionLeft("send")
+	case c.budget.checkSessionLeft() != nil:
+		return c.budget.checkSessionLeft()
 	case c.session.in.Name == "" && (c.mail.Ending() || c.agent.state.Continuation().Stops()):
 		return domain.Errorf(domain.Denied, "send: the execution is stopping, and the agent has no name, so none follows it; nobody would read the message")
 	case request.IfBusy == contract.QueueIfBusy:
@@ -104,20 +104,9 @@ func (c *commands) checkRoom(request contract.SendRequest) error {
 	if c.config.stores() {
 		most = contract.MaxWaitingBytes
 	}
-	left, err := c.session.handover().room(c.config.Next)
-	if err != nil {
-		return err
-	}
-	others, err := contract.EncodedBytes(waiting)
-	if err != nil {
-		return err
-	}
-	own, err := contract.EncodedBytes(held(request))
-	if err != nil {
-		return err
-	}
-	bytes := others + own + messageMargin
-	switch most = min(most, max(left+others, 0)); {
+	others := must(contract.EncodedBytes(waiting))
+	bytes := others + must(contract.EncodedBytes(held(request))) + messageMargin
+	switch most = min(most, max(c.run.room(c.config.Next)+others, 0)); {
 	case len(waiting) >= contract.MaxWaitingMessages:
 		return domain.Errorf(domain.Denied, "send: %d messages wait for the agent already, and no more can; send it when some are read, or take one back with unsend", len(waiting))
 	case bytes > most:
@@ -137,9 +126,7 @@ const messageMargin = 200
 
 // holdMessage has a message wait for the execution in progress, or about to begin.
 func (c *commands) holdMessage(request contract.SendRequest) contract.SendReply {
-	waits := c.mail.Hold(func(place int64) domain.MessageID {
-		return c.session.in.AgentID.Waiting(c.session.info.FirstRunID, place)
-	}, held(request))
+	waits := c.mail.Hold(held(request))
 	reply := contract.SendReply{
 		ExecutionID: c.agent.state.Execution.ID, Number: c.agent.state.ExecutionCount, RunID: c.session.info.WorkflowExecution.RunID,
 		Waits: waits.ID, Place: waits.Place,
@@ -157,7 +144,7 @@ func (c *commands) holdMessage(request contract.SendRequest) contract.SendReply 
 // hear has the messages join the conversation that wait for the next step. Where the budget allows none they stay: they
 // are for whatever comes next.
 func (s *session) hear() {
-	if !s.mail.Steered() || s.budget.spentUp() {
+	if s.budget.spentUp() {
 		return
 	}
 	for _, w := range s.mail.Hear() {
@@ -182,17 +169,8 @@ func (b *budget) spentUp() bool {
 func (s *session) emitReceived(w contract.WaitingMessage, began bool) {
 	s.agent.emit(domain.EventMessageReceived, domain.MessageReceived{
 		MessageID: w.ID, Began: began, Bytes: len(w.Request.Prompt),
-		Milliseconds: s.mail.WaitedSince(w).Milliseconds(), By: domain.Starter{Program: w.Request.By}.Bounded().Program,
+		Milliseconds: s.agent.now().Sub(w.SentAt).Milliseconds(), By: domain.Starter{Program: w.Request.By}.Bounded().Program,
 	})
-}
-
-// waitingMessages are those that wait, as a status shows them.
-func (r *reader) waitingMessages() []contract.WaitingView {
-	views := []contract.WaitingView{}
-	for _, w := range r.mail.Waiting() {
-		views = append(views, w.View())
-	}
-	return views
 }
 
 func (c *commands) checkUnsend(request contract.UnsendRequest) error {

@@ -44,12 +44,8 @@ type openWaits struct {
 }
 
 func (o *openWaits) add(one *openWait) {
-	after := slices.IndexFunc(o.all, func(other *openWait) bool { return other.position > one.position })
-	if after < 0 {
-		after = len(o.all)
-	}
-	o.all = slices.Insert(o.all, after, one)
-	o.unpublished = true
+	o.all, o.unpublished = append(o.all, one), true
+	slices.SortStableFunc(o.all, func(x, y *openWait) int { return x.position - y.position })
 }
 
 // remove takes a call off the list, whatever has ended its wait.
@@ -76,9 +72,9 @@ func (o *openWaits) answered(kind domain.WaitKind, id domain.ToolExecutionID) do
 	return domain.Wait{}
 }
 
-func (a *agent) emitWaitClosed(w domain.Wait) {
+func (a *agent) emitWaitClosed(call domain.EventCall, w domain.Wait) {
 	a.emit(domain.EventWaitClosed, domain.WaitClosed{
-		EventCall: eventCall(w.ToolExecutionID, w.Tool), Kind: w.Kind, Digest: w.Digest,
+		EventCall: call, Kind: w.Kind, Digest: w.Digest,
 		Verdict: w.Answer.Verdict, By: w.Answer.By, Standing: w.Answer.Always, Edited: w.Answer.Edited,
 	})
 }

@@ -43,14 +43,6 @@ func (r *run) outlives(why *domain.Error) bool {
 		return false
 	}
 	r.outage = outage{why: why.Message, tries: r.outage.tries + 1, steps: min(1<<min(r.outage.tries, 16), mostSteps)}
-	workflow.GetLogger(r.root).Warn("the run cannot continue as new, and goes on", "error", why, "tries", r.outage.tries)
+	workflow.GetLogger(r.session.root).Warn("the run cannot continue as new, and goes on", "error", why, "tries", r.outage.tries)
 	return true
-}
-
-// idleInOutage waits before an idle session tries again, unless something wakes it.
-func (h *handover) idleInOutage() {
-	if h.run.suffers() {
-		h.agent.note("idle")
-		h.mail.Idle(h.run.pause(time.Hour), func() bool { return false })
-	}
 }

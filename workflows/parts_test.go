@@ -19,7 +19,7 @@ import (
 var layers = []string{
 	"execute.go", "scheduled.go", "loop.go", "commands.go", "await.go", "rewind.go", "extend.go", "update.go", "views.go", "account.go", "finish.go", "messages.go", "life.go", "session.go", "sessionbudget.go", "run.go", "outage.go", "people.go", "waitkinds.go", "carry.go", "record.go",
 	"inference.go", "answer.go", "attempt.go", "tools.go", "call.go", "callattempt.go", "handoff.go", "grants.go", "children.go", "pending.go", "bindings.go", "stranded.go", "approvals.go", "guards.go", "hooks.go", "unknownoutcome.go", "turns.go", "batch.go", "openwaits.go", "ledger.go", "step.go", "bounds.go",
-	"trusted.go", "config.go", "activity.go", "retries.go", "transcript.go", "agent.go", "events.go", "verdict.go", "content.go", "failure.go", "doc.go",
+	"trusted.go", "config.go", "activity.go", "retries.go", "transcript.go", "agent.go", "events.go", "content.go", "failure.go", "doc.go",
 }
 
 // A reading is the package's source, as far as its own names go.
@@ -163,7 +163,7 @@ func TestPartsWriteTheirOwn(t *testing.T) {
 			})
 		}
 	}
-	for _, part := range []string{"agent", "archive", "attempts", "children", "configuration", "eventLog", "guards", "inference", "records", "run", "stepRun", "call", "callAttempts", "toolBatch", "transcript", "openWait", "openWaits"} {
+	for _, part := range []string{"agent", "archive", "budget", "configuration", "guards", "inference", "records", "run", "stepRun", "call", "callAttempts", "toolBatch", "transcript", "openWait", "openWaits"} {
 		require.True(t, written[part], "no method of %s writes anything", part)
 	}
 }

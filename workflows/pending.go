@@ -39,13 +39,11 @@ func (a *callAttempts) follow(ctx workflow.Context, reply *contract.ToolReply) c
 		a.request.Pending = reply.Pending
 		delay := b.untilAsked(*reply.Pending, asked)
 		a.note(fmt.Sprintf("%s; asked again at %s", reply.Pending.Says(), b.agent.now().Add(delay).UTC().Format(time.RFC3339)))
-		admission, ok := b.mail.BackOffAsking(ctx, delay)
-		if !ok || asked >= mostAsked || b.session.run.nearBounds() || b.agent.now().Sub(reply.Pending.Since) > longestPending {
+		if !a.call.renew(b.mail.BackOffAsking(ctx, delay)) || asked >= mostAsked || b.session.run.nearBounds() || b.agent.now().Sub(reply.Pending.Since) > longestPending {
 			return a.takeBack(ctx)
 		}
 		b.load.Add(ctx, a.size+len(a.request.Pending.Handle))
-		next, cutOff, err := mailbox.Call(ctx, admission, a.options, contract.CallTool, a.request)
-		a.call.markCutOff(cutOff)
+		next, err := a.send(ctx, &a.options, &a.request)
 		switch {
 		case err != nil && lossOf(err).How == contract.Cancelled: // the wait ends at once
 		case err != nil && !lossOf(err).MadeAgain(a.request):
@@ -95,5 +93,5 @@ func (a *callAttempts) takeBack(ctx workflow.Context) contract.ToolReply {
 
 // note says what the call does now.
 func (a *callAttempts) note(what string) {
-	a.batch.step.note("%s %s", domain.Shorten(a.request.Name, 64), what)
+	a.call.step.note("%s %s", domain.Shorten(a.request.Name, 64), what)
 }

@@ -1,6 +1,7 @@
 package workflows
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 	"time"
@@ -19,10 +20,12 @@ type commands struct {
 	config  *configuration
 	mail    *mailbox.Mailbox
 	talk    *transcript
+	budget  *budget
+	run     *run
 }
 
 func (s *session) commands() *commands {
-	return &commands{s, s.agent, s.config, s.mail, s.conversation}
+	return &commands{s, s.agent, s.config, s.mail, s.conversation, s.budget, s.run}
 }
 
 // checkAnswer refuses what somebody says about a call that does not wait for it, and what does not fit the wait.
@@ -31,13 +34,10 @@ func (c *commands) checkAnswer(request contract.AnswerRequest) error {
 	if err != nil {
 		return err
 	}
-	kind := waitKindOf(w.Kind)
-	if schema, _ := kind.schema(c, w, request); schema != nil {
-		if err := c.checkTries(w, request); err != nil {
-			return err
-		}
+	if schema, _ := c.schemaOf(w, request); schema != nil {
+		err = c.checkTries(w, request)
 	}
-	if err := kind.check(c, w, request); err != nil {
+	if err = cmp.Or(err, waitKindOf(w.Kind).check(c, w, request)); err != nil {
 		return err
 	}
 	// Where no worker was up as the time went by, an answer is looked at before the end of the wait.
@@ -59,7 +59,7 @@ func (c *commands) checkTries(w *openWait, request contract.AnswerRequest) error
 	switch {
 	case w.tries >= mostAnswerChecks:
 		return domain.Errorf(domain.Denied, "%s: somebody has tried %d times to %s call %s, which is as often as may be; %s", does, w.tries, does, w.ToolExecutionID, instead)
-	case c.session.run.nearBounds() || c.mail.Updates.Full():
+	case c.run.nearBounds() || c.mail.Updates.Full():
 		return domain.Errorf(domain.Denied, "%s: the run has no room for a worker to check it; %s", does, instead)
 	}
 	return nil
@@ -72,9 +72,8 @@ func (c *commands) answer(ctx workflow.Context, request contract.AnswerRequest) 
 	if err != nil {
 		return reply, err
 	}
-	kind := waitKindOf(w.Kind)
 	request.Call = w.ToolExecutionID
-	if schema, text := kind.schema(c, w, request); schema != nil {
+	if schema, text := c.schemaOf(w, request); schema != nil {
 		w.tried()
 		if err = c.checkFits(ctx, w.Tool, request, schema, text); err == nil {
 			_, err = c.waitFor(request)
@@ -86,7 +85,7 @@ func (c *commands) answer(ctx workflow.Context, request contract.AnswerRequest) 
 	if err != nil {
 		return reply, err
 	}
-	reply.Standing = kind.apply(c, w, request)
+	reply.Standing = waitKindOf(w.Kind).apply(c, w, request)
 	reply.Number, reply.Wait, reply.UnknownOutcomes = c.agent.state.ExecutionCount, w.Wait, len(c.agent.state.UnresolvedOutcomes())
 	if !w.Kind.Rule().Outlasts {
 		reply.Wait = w.Recorded()
@@ -164,10 +163,7 @@ func timeOver(does string, id domain.ToolExecutionID, at time.Time) error {
 // toolExecution finds a call of the execution, to say why an answer to it is refused. Calls of steps that were folded away are
 // not found.
 func (a *agent) toolExecution(id domain.ToolExecutionID) (domain.ToolExecution, bool) {
-	steps := []domain.AgentStep{}
-	for _, done := range a.state.StepExecutions() {
-		steps = append(steps, done.Step)
-	}
+	steps := a.state.Steps()
 	if step, ok := a.state.CurrentStep(); ok {
 		steps = append(steps, step)
 	}

@@ -3,7 +3,6 @@ package workflows
 import (
 	"fmt"
 	"slices"
-	"time"
 
 	"go.temporal.io/sdk/workflow"
 
@@ -15,14 +14,14 @@ import (
 // records are the ended executions that are not among the records yet, and the position of the session. A store that is down
 // holds nothing up for good: the executions that it did not take are tried again when the next one has ended.
 type records struct {
-	root     workflow.Context
-	in       *contract.SessionInput
-	agent    *agent
-	config   *configuration
-	mail     *mailbox.Mailbox
-	run      *run
-	policy   *policy
-	children *children
+	root   workflow.Context
+	in     *contract.SessionInput
+	agent  *agent
+	config *configuration
+	mail   *mailbox.Mailbox
+	run    *run
+	policy *policy
+	budget *budget
 
 	contract.CarriedRecords
 	// why is how the newest try failed; empty where none has.
@@ -37,30 +36,13 @@ type records struct {
 // mostUnrecorded bounds the executions that wait for the store.
 const mostUnrecorded = 64
 
-func (r *records) add(ended contract.EndedExecution) {
-	r.Ended = append(slices.Clip(r.Ended), ended)
-	if more := len(r.Ended) - mostUnrecorded; more > 0 {
-		r.Ended, r.lost = r.Ended[more:], r.lost+more
-	}
-}
-
-// took is told that the store has the oldest, or that nobody can tell it any more.
-func (r *records) took(told bool) {
-	r.Ended, r.why = r.Ended[1:], ""
-	if !told {
-		r.lost++
-	}
-}
-
-func (r *records) failed(why string) { r.why = why }
-
 // move notes where the session stands from now on, which is due to be recorded where anything is.
-func (r *records) move(after int, at time.Time, recorded bool) {
-	move := contract.Move{Number: 1, After: after, At: at}
+func (r *records) move() {
+	move := contract.Move{Number: 1, After: r.agent.state.ExecutionCount, At: r.agent.now()}
 	if r.Moved != nil {
 		move.Number = r.Moved.Number + 1
 	}
-	if r.Moved = &move; recorded && after > 0 {
+	if r.Moved = &move; r.config.hasRecords() && move.After > 0 {
 		r.PositionDue, r.positionFailed = true, false
 	}
 }
@@ -68,27 +50,22 @@ func (r *records) move(after int, at time.Time, recorded bool) {
 // forgetPosition is for an execution that begins: its own record will say from where it went on.
 func (r *records) forgetPosition() { r.PositionDue = false }
 
-func (r *records) tookPosition() { r.PositionDue, r.why = false, "" }
-
-func (r *records) failedPosition(why string) {
-	r.PositionDue, r.positionFailed, r.why = true, true, why
-}
-
 // missing says what is not among the records; empty: all is that is to be.
 func (r *records) missing() string {
-	switch {
-	case len(r.Ended)+r.lost == 0 && !r.PositionDue:
+	switch n := len(r.Ended) + r.lost; {
+	case n == 0 && !r.PositionDue:
 		return ""
-	case len(r.Ended)+r.lost == 0 && r.why == "":
+	case n == 0 && r.why == "":
 		return "the position of the session, which waits for it"
-	case len(r.Ended)+r.lost == 0:
+	case n == 0:
 		return "the position of the session; " + r.why
-	case len(r.Ended) == 0:
-		return fmt.Sprintf("executions that could no longer be told: %d", r.lost)
+	case n == r.lost:
+		return fmt.Sprintf("executions that could no longer be told: %d", n)
 	case r.why == "":
-		return fmt.Sprintf("executions that wait for it: %d", len(r.Ended)+r.lost)
+		return fmt.Sprintf("executions that wait for it: %d", n)
+	default:
+		return fmt.Sprintf("executions: %d; %s", n, r.why)
 	}
-	return fmt.Sprintf("executions: %d; %s", len(r.Ended)+r.lost, r.why)
 }
 
 // recordEnded puts the execution that has ended among the records, after those that still wait. Its outcome has been
@@ -97,7 +74,10 @@ func (r *records) recordEnded(log domain.LogRef) {
 	if !r.config.hasRecords() {
 		return
 	}
-	r.add(contract.EndedExecution{Number: r.agent.state.ExecutionCount, RunID: r.run.info.WorkflowExecution.RunID, Log: log})
+	r.Ended = append(slices.Clip(r.Ended), contract.EndedExecution{Number: r.agent.state.ExecutionCount, RunID: r.run.info.WorkflowExecution.RunID, Log: log})
+	if more := len(r.Ended) - mostUnrecorded; more > 0 {
+		r.Ended, r.lost = r.Ended[more:], r.lost+more
+	}
 	r.recordPending()
 	r.agent.note("ended")
 }
@@ -129,18 +109,16 @@ func (r *records) recordLast() {
 func (r *records) recordPosition(admission mailbox.Admission) {
 	r.agent.note("recording the position")
 	moved := *r.Moved
-	timeout, attempts := r.patienceWithStore()
-	options := r.policy.briefOptions(timeout, attempts, fmt.Sprintf("record the position after execution %d", moved.After))
-	options.ScheduleToCloseTimeout = timeout
+	options := r.storeOptions(fmt.Sprintf("record the position after execution %d", moved.After))
 	_, cutOff, err := mailbox.Call(r.root, admission, options, contract.Record, contract.RecordRequest{Moved: &moved})
 	switch {
 	case cutOff, r.Moved.Number != moved.Number: // it is still due
 	case err == nil:
-		r.tookPosition()
+		r.PositionDue, r.why = false, ""
 	default:
-		why := lossOf(err).Err()
+		why := errorOf(err)
 		workflow.GetLogger(r.root).Warn("the position of the session is not among the records", "after", moved.After, "error", why)
-		r.failedPosition(why.Message)
+		r.PositionDue, r.positionFailed, r.why = true, true, why.Message
 	}
 }
 
@@ -149,42 +127,42 @@ func (r *records) recordPending() {
 	for len(r.Ended) > 0 && !r.run.exhausted() {
 		r.agent.note("recording the execution")
 		ended := r.Ended[0]
-		timeout, attempts := r.patienceWithStore()
-		options := r.policy.briefOptions(timeout, attempts, fmt.Sprintf("record execution %d", ended.Number))
-		options.ScheduleToCloseTimeout = timeout
+		options := r.storeOptions(fmt.Sprintf("record execution %d", ended.Number))
 		_, err := mailbox.Await(r.mail.LastAdmission(), options, contract.Record, contract.RecordRequest{Ended: &ended})
-		if err == nil {
-			r.took(true)
-			continue
+		if err != nil {
+			why := errorOf(err)
+			workflow.GetLogger(r.root).Warn("an execution is not among the records", "number", ended.Number, "error", why)
+			if why.Code != domain.CodeContextLost {
+				r.why = why.Message
+				return
+			}
+			r.lost++ // nobody can tell it any more
 		}
-		why := lossOf(err).Err()
-		workflow.GetLogger(r.root).Warn("an execution is not among the records", "number", ended.Number, "error", why)
-		if why.Code != domain.CodeContextLost {
-			r.failed(why.Message)
-			return
-		}
-		r.took(false)
+		r.Ended, r.why = r.Ended[1:], ""
 	}
 }
 
-// patienceWithStore is how long the store is tried, and how often. Nobody waits long for one beside a stop of mode now, nor
+// storeOptions say how long the store is tried, and how often. Nobody waits long for one beside a stop of mode now, nor
 // does who has started a sub-agent: all above it would. Where one beside or below it has met an outage, it tries but once.
-func (r *records) patienceWithStore() (time.Duration, int) {
+func (r *records) storeOptions(summary string) workflow.ActivityOptions {
+	timeout, attempts := endedTimeout, storeAttempts
 	switch {
-	case r.in.Parent != nil && (r.in.Parent.StoreDown || r.children.storeDown):
-		return outageTimeout / 5, 1
-	case r.why != "" || r.children.storeDown:
-		return outageTimeout, 1
+	case r.in.Parent != nil && (r.in.Parent.StoreDown || r.budget.storeDown):
+		timeout, attempts = outageTimeout/5, 1
+	case r.why != "" || r.budget.storeDown:
+		timeout, attempts = outageTimeout, 1
 	case r.in.Parent != nil || r.mail.CutOff():
-		return outageTimeout, storeAttempts
+		timeout = outageTimeout
 	}
-	return endedTimeout, storeAttempts
+	options := r.policy.briefOptions(timeout, attempts, summary)
+	options.ScheduleToCloseTimeout = timeout
+	return options
 }
 
 // newest is the newest execution with its events, ended or not. The archive keeps it when another one begins.
 func (s *session) newest() heldExecution {
 	return heldExecution{
-		s.agent.whole(), s.agent.log.events, s.agent.log.last - int64(len(s.agent.log.events)) + 1, s.config.priced(),
+		s.agent.whole(), s.agent.events, s.agent.last - int64(len(s.agent.events)) + 1, s.config.priced(),
 		s.conversation.from, s.conversation.before, s.conversation.Log().Ref(), s.archive.outcomeOf(s.agent.state), s.config.Agent,
 	}
 }

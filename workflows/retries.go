@@ -15,41 +15,23 @@ import (
 type policy struct {
 	config *configuration
 	agent  *agent
-	mail   *mailbox.Mailbox
 	// given is the timing of whoever started the agent, for as long as no worker has said its own.
 	given contract.Timing
 }
 
-// A search for another worker is so many tries, with pauses up to a longest.
-type search struct {
-	tries   int
-	longest time.Duration
-	pause   func(time.Duration) bool
-}
-
-// whileReplaced takes some ten minutes. asFirst takes half of one: where an agent
-// begins, its definition may be wrong.
-func (p *policy) whileReplaced() search {
-	return search{30, longestBackoff, p.mail.BackOffUnlessStopped}
-}
-func (p *policy) asFirst() search { return search{16, 2 * time.Second, p.mail.BackOffUnlessStopped} }
-
-// asHook is whileReplaced for hooks, which a gentle stop lets have their say.
-func (p *policy) asHook() search {
-	if p.mail.Ending() && p.mail.CutOff() {
-		return search{16, 2 * time.Second, p.mail.BackOff}
+// askAnother waits for another worker where the one that was asked lacks what it needs, as some do while workers are replaced,
+// and reports whether to ask it. That takes some ten minutes, or briefly half of one: where an agent begins, its definition
+// may be wrong.
+func (p *policy) askAnother(err *domain.Error, asked int, briefly bool, pause func(time.Duration) bool) bool {
+	tries, longest := 30, longestBackoff
+	if briefly {
+		tries, longest = 16, 2*time.Second
 	}
-	return search{30, longestBackoff, p.mail.BackOff}
-}
-
-// askAnother waits for another worker where the one that was asked lacks what it needs,
-// as some do while workers are replaced, and reports whether to ask it.
-func (p *policy) askAnother(err *domain.Error, asked int, as search) bool {
-	if asked >= as.tries || !err.Lacking {
+	if asked >= tries || !err.Lacking {
 		return false
 	}
-	p.agent.log.noteLacking(err.Message)
-	return as.pause(p.withJitter(min(p.backoff(asked), as.longest), asked, 0))
+	p.agent.noteLacking(err.Message)
+	return pause(p.withJitter(min(p.backoff(asked), longest), asked, 0))
 }
 
 // retry awaits an activity, again and again while again says so after so many that have failed. From the second attempt on
@@ -79,22 +61,9 @@ func (p *policy) backoff(tries int) time.Duration {
 // withJitter makes a delay up to a quarter longer, by the execution, the step, the call's
 // position in it and how often it was tried: the same on replay, another for others.
 func (p *policy) withJitter(delay time.Duration, tries, position int) time.Duration {
-	return delay + p.jitter(delay, tries, position)
-}
-
-// jitter is what is added to the delay before a retry, up to a quarter of it. It comes from the id of the call, so that it
-// differs from call to call and is the same on replay.
-func (p *policy) jitter(delay time.Duration, tries, position int) time.Duration {
 	id := p.agent.state.Execution.ID.Step(p.agent.state.StepCount() + 1).Tool(position).UUID
 	chance := time.Duration(id[9+tries%7]) // the bytes before are not all random
-	return min(delay, longestBackoff) / 4 * chance / 255
-}
-
-// afterLoss is how long a call waits at least that has lost its worker more than once, and may be why: the inferences that
-// died with it go first, and the calls do not come back together.
-func (p *policy) afterLoss(id domain.ToolExecutionID) time.Duration {
-	least := p.heartbeat() / 6
-	return least + least*time.Duration(id.UUID[15])/512
+	return delay + min(delay, longestBackoff)/4*chance/255
 }
 
 // timing is the worker's, whose way to the server counts.

@@ -29,7 +29,7 @@ func (c *commands) checkRewind(r contract.RewindRequest) error {
 
 // stored reports whether storage has all messages from an index on that have left memory.
 func (c *commands) stored(from int) bool {
-	for _, segment := range c.session.run.segments {
+	for _, segment := range c.run.segments {
 		if segment.From <= from && from < segment.To {
 			from = segment.To
 		}
@@ -63,6 +63,6 @@ func (c *commands) clear(contract.ClearRequest) contract.ClearReply {
 // moveTo has the next execution go on from an earlier place of the conversation: from a step, or from before all.
 func (c *commands) moveTo(moved conversation.Conversation, from *domain.Origin) {
 	c.talk.move(moved)
-	c.agent.standAt(from)
-	c.session.records.move(c.agent.state.ExecutionCount, c.agent.now(), c.config.hasRecords())
+	c.agent.adopt(must(c.agent.state.WithOrigin(from, c.agent.now())))
+	c.session.records.move()
 }

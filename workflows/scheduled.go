@@ -45,14 +45,11 @@ func scheduled(ctx workflow.Context, in *contract.ScheduledInput) (*contract.Sch
 	if r.report.Status != domain.StatusFailed {
 		return &r.report, nil
 	}
-	return nil, refusal(cmp.Or(err, r.failed()))
-}
-
-// failed is why the run failed whose execution did. It holds no user text: the schedule notes it where it pauses.
-func (r *scheduledRun) failed() *domain.Error {
-	called := cmp.Or(r.report.Name, r.report.AgentID.String())
-	return domain.CodedErrorf(cmp.Or(r.report.Kind, domain.Internal), r.report.Code, "execution %d of agent %s failed (%s)",
-		r.report.Number, called, cmp.Or(string(r.report.Code), string(r.report.Kind), "no code"))
+	if err == nil { // the execution failed; the schedule notes it where it pauses, so it holds no user text
+		err = domain.CodedErrorf(cmp.Or(r.report.Kind, domain.Internal), r.report.Code, "execution %d of agent %s failed (%s)",
+			r.report.Number, cmp.Or(r.report.Name, r.report.AgentID.String()), cmp.Or(string(r.report.Code), string(r.report.Kind), "no code"))
+	}
+	return nil, refusal(err)
 }
 
 // tell writes down what is known of the run, for whoever has no worker to ask.
@@ -62,13 +59,9 @@ func (r *scheduledRun) tell() {
 }
 
 // began tells which execution the run has begun.
-func (r *scheduledRun) began(reply contract.SendReply) {
-	r.report.ExecutionID, r.report.Number, r.report.RunID, r.report.Status = reply.ExecutionID, reply.Number, reply.RunID, domain.StatusInProgress
+func (r *scheduledRun) began(id domain.ExecutionID, number int, run string) {
+	r.report.ExecutionID, r.report.Number, r.report.RunID, r.report.Status = id, number, run, domain.StatusInProgress
 	r.tell()
-}
-
-func (r *scheduledRun) ended(o contract.Outcome) {
-	r.report = r.report.With(o, workflow.Now(r.uncancelled))
 }
 
 // unbegun ends a run that was cancelled before it had begun anything.
@@ -92,7 +85,7 @@ func (r *scheduledRun) beginAgent() *domain.Error {
 	}
 	switch {
 	case err == nil:
-		r.ended(out)
+		r.report = r.report.With(out, workflow.Now(r.uncancelled))
 	case temporal.IsCanceledError(err) && r.report.Number == 0:
 		r.unbegun()
 	default:
@@ -101,13 +94,26 @@ func (r *scheduledRun) beginAgent() *domain.Error {
 	return nil
 }
 
-// start starts the agent's workflow, whose first execution the run has begun then.
+// start starts the agent's workflow as a client would, whose first execution the run has begun then. The schedule's own mark goes
+// along, by which the server finds what a schedule has started.
 func (r *scheduledRun) start(ctx workflow.Context, in contract.SessionInput, closes enumspb.ParentClosePolicy) (workflow.ChildWorkflowFuture, error) {
-	child := workflow.ExecuteChildWorkflow(r.childContext(ctx, in, closes), string(contract.Execute), in)
+	var attributes []temporal.SearchAttributeUpdate
+	if in.Name != "" && slices.Contains(in.Attributes, contract.AttributeAgentName) {
+		attributes = append(attributes, temporal.NewSearchAttributeKeyKeyword(contract.AttributeAgentName).ValueSet(in.Name))
+	}
+	if len(r.in.Indexed) > 0 {
+		attributes = append(attributes, temporal.NewSearchAttributeKeyKeywordList(contract.AttributeTrusted).ValueSet(r.in.Indexed))
+	}
+	if schedule, ok := workflow.GetTypedSearchAttributes(r.ctx).GetKeyword(scheduledBy); ok {
+		attributes = append(attributes, scheduledBy.ValueSet(schedule))
+	}
+	options := agentOptions(ctx, &in, closes, cmp.Or(in.Name, "schedule "+r.in.Schedule), attributes...)
+	options.WaitForCancellation = true
+	child := workflow.ExecuteChildWorkflow(workflow.WithChildOptions(ctx, options), string(contract.Execute), in)
 	var of workflow.Execution
 	err := child.GetChildWorkflowExecution().Get(r.uncancelled, &of)
 	if err == nil {
-		r.began(contract.SendReply{ExecutionID: in.AgentID.Execution(of.RunID, 1), Number: 1, RunID: of.RunID})
+		r.began(in.AgentID.Execution(of.RunID, 1), 1, of.RunID)
 	}
 	return child, err
 }
@@ -123,50 +129,35 @@ const (
 	waitLeast, waitMost = time.Second, time.Hour
 )
 
-// beginInSession sends the session the prompt, or opens one with it, and waits for the execution's end.
+// beginInSession sends the session the prompt, or opens one with it, which outlives the run, and waits for the execution's end.
+// Of the definition an open session is sent the model alone, where that was asked for.
 func (r *scheduledRun) beginInSession() *domain.Error {
+	in := r.in.Start
+	message := contract.SessionMessage{
+		Name: in.Name, UpdateID: "scheduled/" + workflow.GetInfo(r.ctx).FirstRunID,
+		Request: contract.SendRequest{Prompt: in.Prompt, Options: in.Options, Budget: in.Budget, Model: r.in.Model, By: in.By, IfIdle: true},
+	}
 	for since := workflow.Now(r.uncancelled); r.ctx.Err() == nil; r.pause(r.ctx, since) {
-		reply, err := ask(r, r.uncancelled, sendTimeout, contract.Send, r.message())
+		reply, err := ask(r, r.uncancelled, sendTimeout, contract.Send, message)
 		switch {
 		case err != nil:
 			return err
 		case reply.State == contract.SessionBegan:
-			r.began(reply.Reply)
+			r.began(reply.Reply.ExecutionID, reply.Reply.Number, reply.Reply.RunID)
 			return r.follow()
 		case reply.State == contract.SessionBusy:
 			continue
 		}
-		opened, err := r.open()
-		if err != nil {
-			return err
-		}
-		if opened {
+		_, failed := r.start(r.uncancelled, in, enumspb.PARENT_CLOSE_POLICY_ABANDON)
+		if failed == nil {
 			return r.follow()
+		}
+		if _, taken := errors.AsType[*temporal.ChildWorkflowExecutionAlreadyStartedError](failed); !taken { // by somebody else, just before
+			return lostWorkflow("agent", failed)
 		}
 	}
 	r.unbegun()
 	return nil
-}
-
-// message is what an open session is sent. Of the definition it is the model alone, where that was asked for.
-func (r *scheduledRun) message() contract.SessionMessage {
-	in := r.in.Start
-	return contract.SessionMessage{
-		Name: in.Name, UpdateID: "scheduled/" + workflow.GetInfo(r.ctx).FirstRunID,
-		Request: contract.SendRequest{Prompt: in.Prompt, Options: in.Options, Budget: in.Budget, Model: r.in.Model, By: in.By, IfIdle: true},
-	}
-}
-
-// open opens the session, which outlives the run. It answers false where somebody else has opened it just before.
-func (r *scheduledRun) open() (bool, *domain.Error) {
-	_, err := r.start(r.uncancelled, r.in.Start, enumspb.PARENT_CLOSE_POLICY_ABANDON)
-	if _, taken := errors.AsType[*temporal.ChildWorkflowExecutionAlreadyStartedError](err); taken {
-		return false, nil
-	}
-	if err != nil {
-		return false, lostWorkflow("agent", err)
-	}
-	return true, nil
 }
 
 // follow waits for the end of the execution. A cancellation of the run stops it, and the run waits for that.
@@ -185,7 +176,7 @@ func (r *scheduledRun) follow() *domain.Error {
 		case err != nil:
 			return err
 		case reply.Outcome != nil:
-			r.ended(*reply.Outcome)
+			r.report = r.report.With(*reply.Outcome, workflow.Now(r.uncancelled))
 			return nil
 		}
 		request.For = 0
@@ -194,7 +185,7 @@ func (r *scheduledRun) follow() *domain.Error {
 }
 
 // stopInSession asks the session to stop, at once, the execution that the run has begun in it, and nothing else: the session is
-// not the run's. The run's own context is cancelled by now, so that r.calm asks. An execution that has just ended does not
+// not the run's. The run's own context is cancelled by now, so that the other one asks. An execution that has just ended does not
 // hear it.
 func (r *scheduledRun) stopInSession() {
 	request := contract.StopRequest{Mode: contract.StopNow, ExecutionID: r.report.ExecutionID, Reason: "the run of its schedule was cancelled", Source: "schedule"}
@@ -224,22 +215,4 @@ func ask[In, Out any](r *scheduledRun, ctx workflow.Context, timeout time.Durati
 		return out, cmp.Or(loss.Reported, loss.Err())
 	}
 	return out, nil
-}
-
-// childContext is that of the agent's workflow, as a client would start it. The schedule's own mark goes along, by which
-// the server finds what a schedule has started.
-func (r *scheduledRun) childContext(ctx workflow.Context, in contract.SessionInput, closes enumspb.ParentClosePolicy) workflow.Context {
-	var attributes []temporal.SearchAttributeUpdate
-	if in.Name != "" && slices.Contains(in.Attributes, contract.AttributeAgentName) {
-		attributes = append(attributes, temporal.NewSearchAttributeKeyKeyword(contract.AttributeAgentName).ValueSet(in.Name))
-	}
-	if len(r.in.Indexed) > 0 {
-		attributes = append(attributes, temporal.NewSearchAttributeKeyKeywordList(contract.AttributeTrusted).ValueSet(r.in.Indexed))
-	}
-	if of, ok := workflow.GetTypedSearchAttributes(r.ctx).GetKeyword(scheduledBy); ok {
-		attributes = append(attributes, scheduledBy.ValueSet(of))
-	}
-	options := agentOptions(ctx, &in, closes, cmp.Or(in.Name, "schedule "+r.in.Schedule), attributes...)
-	options.WaitForCancellation = true
-	return workflow.WithChildOptions(ctx, options)
 }

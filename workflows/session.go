@@ -9,6 +9,7 @@ import (
 
 	"everstep/domain"
 	"everstep/domain/contract"
+	"everstep/domain/conversation"
 	"everstep/workflows/internal/mailbox"
 )
 
@@ -16,9 +17,8 @@ import (
 // writes what it holds. All of it follows from the run's input and history. Nothing
 // puts another part in one's place.
 type session struct {
-	in      *contract.SessionInput
-	options Options
-	info    *workflow.Info
+	in   *contract.SessionInput
+	info *workflow.Info
 	// root outlives a cancellation of the workflow, which is taken as a stop.
 	root         workflow.Context
 	agent        *agent
@@ -34,9 +34,7 @@ type session struct {
 	openWaits *openWaits
 	bindings  *bindings
 	records   *records
-	// children are the sub-agents of the step in progress.
-	children *children
-	replies  *hookReplies
+	hooks     *hooks
 }
 
 // newSession makes a new session, or takes over what an earlier run handed on.
@@ -44,56 +42,56 @@ func newSession(ctx workflow.Context, in *contract.SessionInput, options Options
 	if err := checkOwnID(ctx, in); err != nil {
 		return nil, err
 	}
-	carry := contract.Carry{}
-	if in.Carry != nil {
-		carry = *in.Carry
-	}
+	carry := *cmp.Or(in.Carry, &contract.Carry{})
 	root, _ := workflow.NewDisconnectedContext(ctx)
-	agent := newAgent(root, options.Emit)
+	agent := &agent{root: root, listen: options.Emit}
+	agent.note("starting")
 	config := newConfiguration(in, agent)
-	conversation := newTranscript(config)
+	conversation := &transcript{Conversation: conversation.New(config.Definition.Compiler), config: config}
 	s := &session{}
 	root = workflow.WithValue(root, sessionKey{}, s)
-	mail, run, children := mailbox.New(root, agent, carry.Mail), newRun(root, carry), &children{}
-	policy := &policy{config, agent, mail, in.Timing}
-	records := &records{root: root, in: in, agent: agent, config: config, mail: mail, run: run, policy: policy, children: children, CarriedRecords: carry.Records}
+	mail, info := mailbox.New(root, agent, carry.Mail), workflow.GetInfo(root)
+	run := &run{
+		agent: agent, config: config, mail: mail, conversation: conversation, info: info,
+		segments: carry.Segments, inheritedSegments: carry.Segments, stored: carry.Conversation.Base, copying: carry.Copy, number: carry.Runs + 1,
+	}
+	policy := &policy{config, agent, in.Timing}
+	budget := &budget{in: in, root: root, agent: agent, config: config, mail: mail, conversation: conversation}
+	records := &records{root: root, in: in, agent: agent, config: config, mail: mail, run: run, policy: policy, budget: budget, CarriedRecords: carry.Records}
 	*s = session{
-		in: in, options: options, info: run.info, root: root, agent: agent, config: config, mail: mail, conversation: conversation,
-		policy: policy, budget: &budget{in, root, agent, config, mail, conversation, children}, guards: &guards{carry.Guarded},
+		in: in, info: info, root: root, agent: agent, config: config, mail: mail, conversation: conversation,
+		policy: policy, budget: budget, guards: &guards{carry.Guarded},
 		run: run, archive: &archive{outcome: carry.Outcome}, openWaits: &openWaits{root: root, agent: agent},
-		bindings: newBindings(agent, conversation, carry.Bound), records: records, children: children,
-		replies: &hookReplies{last: map[string]domain.Digest{}},
+		bindings: newBindings(agent, conversation, carry.Bound), records: records,
+		hooks: &hooks{known: options.Hooks, last: map[string]domain.Digest{}},
 	}
+	run.belongsTo(s)
 	switch {
-	case in.GoOn != nil && in.Carry != nil:
+	case in.Carry == nil:
+		return s, s.create()
+	case in.GoOn != nil:
 		return s, s.goOn(carry)
-	case in.Fork != nil && in.Carry != nil:
+	case in.Fork != nil:
 		return s, s.fork(carry)
-	case in.ResolveOutcome != nil && in.Carry != nil:
+	case in.ResolveOutcome != nil:
 		return s, s.resolveEnded(carry)
-	case in.Carry != nil:
-		// A carry that cannot be read is a fault of this worker, not of the
-		// session: as in must, a mended one goes on.
-		if err := s.resume(carry); err != nil {
-			panic(err)
-		}
-		return s, nil
 	}
-	return s, s.create()
+	// A carry that cannot be read is a fault of this worker, not of the session: as in must, a mended one goes on.
+	if err := s.resume(carry); err != nil {
+		panic(err)
+	}
+	return s, nil
 }
 
 // create makes the session of an agent that has done nothing yet. A client refuses
 // what is refused here first, with its exit code; this is for those who start the
 // workflow otherwise.
 func (s *session) create() error {
-	given := s.in.Options
-	if err := cmp.Or(checkAgent(s.in), s.checkParent(), s.agent.checkStart(s.in.Prompt, given, s.in.Budget), s.config.checkShown(s.in.Options)); err != nil {
+	if err := cmp.Or(checkAgent(s.in), s.checkParent(), s.checkStart()); err != nil {
 		return err
 	}
 	s.mail.Post(mailbox.NextExecution{SendRequest: s.in.Message(), Starter: s.startedBy()})
-	if err := s.agent.create(s.in, given); err != nil {
-		return err
-	}
+	s.agent.create(s.in)
 	s.budget.limitSession(s.in.Definition.SessionBudget)
 	return nil
 }
@@ -126,28 +124,15 @@ func (s *session) goOn(carry contract.Carry) error {
 		s.openWaits.changed() // the memo is the earlier workflow's
 	}
 	s.mail.Post(mailbox.NextExecution{SendRequest: contract.SendRequest{Budget: g.Budget}, GoesOn: true, Starter: s.startedBy()})
-	return s.copyLater(g.Copy, carry)
-}
-
-// copyLater takes over messages that an earlier workflow still has: what is to be copied comes before all that this run
-// says.
-func (s *session) copyLater(messages *contract.RecordRequest, carry contract.Carry) error {
-	s.run.copyFirst(messages)
-	if messages != nil {
-		if err := s.conversation.rebase(messages.Log, carry.Conversation.Entries); err != nil {
-			return err
-		}
-	}
-	return s.conversation.Check()
+	return s.run.copyFirst(g.Copy, carry)
 }
 
 // fork begins the first execution of an agent that goes on from a step of another one's. The input is a client's: what
 // is wrong with it is refused.
 func (s *session) fork(carry contract.Carry) error {
-	given := s.in.Options
-	err := cmp.Or(checkAgent(s.in), s.agent.fork(s.in, carry, given))
+	err := cmp.Or(checkAgent(s.in), s.agent.fork(s.in, carry))
 	if err == nil {
-		err = cmp.Or(s.agent.checkStart(s.in.Prompt, given, s.in.Budget), s.config.checkShown(s.in.Options))
+		err = s.checkStart()
 	}
 	if err != nil {
 		return err
@@ -155,14 +140,14 @@ func (s *session) fork(carry contract.Carry) error {
 	if err := s.conversation.resume(carry.Conversation, s.in.Definition.Compiler, s.agent.state.Origin.Chain()); err != nil {
 		return err
 	}
-	if err := s.copyLater(s.in.Fork.Copy, carry); err != nil {
+	if err := s.run.copyFirst(s.in.Fork.Copy, carry); err != nil {
 		return err
 	}
 	if len(s.agent.state.UnresolvedOutcomes()) > 0 {
 		s.openWaits.changed() // the memo is to have them
 	}
 	s.budget.limitSession(s.in.Definition.SessionBudget)
-	s.mail.Post(mailbox.NextExecution{SendRequest: s.in.Message(), Parts: true, Starter: s.startedBy()})
+	s.mail.Post(mailbox.NextExecution{SendRequest: s.in.Message(), Starter: s.startedBy()})
 	return nil
 }
 
@@ -179,7 +164,7 @@ func (s *session) resolveEnded(carry contract.Carry) error {
 		return domain.Errorf(domain.Denied, "resolve_outcome: execution %d is %s, so its own workflow resolves the call; send that the update %s", s.agent.state.ExecutionCount, s.agent.state.Status(), contract.UpdateAnswer)
 	}
 	commands, request := s.commands(), s.in.ResolveOutcome.Request
-	if err := s.copyLater(s.in.ResolveOutcome.Copy, carry); err != nil {
+	if err := s.run.copyFirst(s.in.ResolveOutcome.Copy, carry); err != nil {
 		return err
 	}
 	err := request.Check()
@@ -243,8 +228,9 @@ func checkAgent(in *contract.SessionInput) error {
 	return cmp.Or(err, in.Definition.Check())
 }
 
-func (a *agent) checkStart(prompt string, given *domain.StartOptions, budget domain.ExecutionBudget) error {
-	return cmp.Or(domain.CheckPrompt(prompt), given.Check(a.state), budget.Check())
+// checkStart refuses what the first execution cannot begin with.
+func (s *session) checkStart() error {
+	return cmp.Or(domain.CheckPrompt(s.in.Prompt), s.in.Options.Check(s.agent.state), s.in.Budget.Check(), s.config.checkShown(s.in.Options))
 }
 
 func (s *session) nextExecutionID() domain.ExecutionID {

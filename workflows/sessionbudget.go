@@ -8,16 +8,11 @@ import (
 	"everstep/domain/contract"
 )
 
-// limitSession gives the session other totals; what was spent stays spent. Where it has had none it counts from here on.
+// limitSession gives the session other totals, which were checked; what was spent stays spent. Where it has had none it counts from here on.
 func (b *budget) limitSession(budget domain.ExecutionBudget) {
 	if _, has := b.agent.state.Session(); has || !budget.IsEmpty() {
-		b.agent.account(budget)
+		b.agent.adopt(must(b.agent.state.WithSessionBudget(budget, b.agent.now())))
 	}
-}
-
-// account takes totals that were checked.
-func (a *agent) account(budget domain.ExecutionBudget) {
-	a.state = must(a.state.WithSessionBudget(budget, a.now()))
 }
 
 // upcomingAccount is the session's as the next execution begins with it.
@@ -30,12 +25,12 @@ func (b *budget) upcomingAccount() domain.Holder {
 }
 
 // checkSessionLeft refuses what would begin an execution, or wait for one, of which the session's budget leaves nothing.
-func (b *budget) checkSessionLeft(what string) error {
+func (b *budget) checkSessionLeft() error {
 	use, reached := domain.Ledger{Session: b.upcomingAccount()}.Reached(b.agent.now())
 	if !reached {
 		return nil
 	}
-	return domain.Errorf(domain.Denied, "%s: nothing is left of the session's budget: %s; %s%s", what, use, use.GoOn(), b.extending(use))
+	return domain.Errorf(domain.Denied, "send: nothing is left of the session's budget: %s; %s%s", use, use.GoOn(), b.extending(use))
 }
 
 // extending is how to extend what a limit is of; empty where that is what was asked for.

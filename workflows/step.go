@@ -19,11 +19,10 @@ type stepRun struct {
 	conversation *transcript
 	execution    domain.ExecutionID
 	content      stepContent
-	// unkept says that the state does not have all of the content yet.
-	unkept bool
-	phase  phase
-	// attempts are those at its inferences.
-	attempts attempts
+	// interjecting says that what hooks say joins the conversation at once. From the inference on it waits until the calls have
+	// their results, so that it parts no call from its own; pending are those messages.
+	interjecting bool
+	pending      []domain.Entry
 	// request is what hooks and guards want of its inference; at is the index of the
 	// message that holds the calls.
 	request hook.Request
@@ -36,24 +35,7 @@ type stepRun struct {
 	hooked  hooked
 	// handoff is what its calls have handed the conversation over to; nil: they have not.
 	handoff *handoff
-	// pending are messages of hooks that wait for the step to be complete.
-	pending []domain.Entry
 }
-
-// A phase is how far a step has come.
-type phase int
-
-const (
-	// beforeModel: hooks and guards have their say.
-	beforeModel phase = iota
-	// open: the model is asked. What hooks say from here on waits, so that it
-	// parts no call from its result.
-	open
-	// inTools: calls are made.
-	inTools
-	// complete: the answer and all results are there.
-	complete
-)
 
 // A repeat says why a step asks for another one, where nothing asks to stop.
 type repeat int
@@ -91,7 +73,7 @@ func (s *session) between() *stepRun { return s.newStep(domain.AgentStep{}) }
 func (s *session) newStep(step domain.AgentStep) *stepRun {
 	return &stepRun{
 		session: s, agent: s.agent, config: s.config, mail: s.mail, conversation: s.conversation,
-		execution: s.agent.state.Execution.ID, content: stepContent{AgentStep: step}, phase: beforeModel,
+		execution: s.agent.state.Execution.ID, content: stepContent{AgentStep: step}, interjecting: true,
 	}
 }
 
@@ -105,18 +87,14 @@ func (t *stepRun) summary(of string) string {
 	return fmt.Sprintf("step %d · %s", t.content.Number, of)
 }
 
-func (t *stepRun) enter(p phase) { t.phase = p }
-
-func (t *stepRun) asks(model string) { t.content.Model, t.unkept = model, true }
-
-// reads notes what the model is sent for the step's answer.
-func (t *stepRun) reads(input domain.StepInput) { t.content.Input, t.unkept = input, true }
-
-func (t *stepRun) setRequest(request hook.Request) { t.request = request }
+// asks notes which model is asked, and what it is sent for the step's answer.
+func (t *stepRun) asks(model string, input domain.StepInput) {
+	t.content.Model, t.content.Input = model, input
+}
 
 // addWhatWaited adds the messages that hooks have added while calls ran, now that all of them have results.
 func (t *stepRun) addWhatWaited() {
-	t.phase = complete
+	t.interjecting = true
 	for _, e := range t.pending {
 		t.interject(e.Section, e.Message)
 	}
@@ -124,60 +102,38 @@ func (t *stepRun) addWhatWaited() {
 	t.keep()
 }
 
-// learn takes the step's content with one more thing in it.
-func (t *stepRun) learn(content stepContent) { t.content, t.unkept = content, true }
-
-func (t *stepRun) keep() {
-	if t.unkept {
-		t.agent.keep(&t.content.AgentStep, t.conversation.Log())
-		t.unkept = false
-	}
-}
+// keep has the state hold the step as far as it has come.
+func (t *stepRun) keep() { t.agent.keep(&t.content.AgentStep, t.conversation.Log()) }
 
 // say adds a message of the step to the transcript and to the step's output.
 func (t *stepRun) say(section string, m domain.Message, digest domain.Digest, tag domain.Tag) {
 	m.ID = t.content.ID.Message(len(t.content.Output))
 	tag.AgentID, tag.ExecutionID, tag.StepID = t.session.in.AgentID, t.execution, t.content.ID
 	t.content.Output = append(t.content.Output, t.conversation.add(section, m, digest, tag, t.agent.now()))
-	t.unkept = true
 }
 
 func (t *stepRun) takeCalls(calls []domain.ToolCall, at int) { t.calls, t.at = calls, at }
 
-func (t *stepRun) callAs(i int, call domain.ToolCall) {
-	t.content.ToolExecutions[i].Call, t.unkept = call, true
-}
+func (t *stepRun) callAs(i int, call domain.ToolCall) { t.content.ToolExecutions[i].Call = call }
 
 func (t *stepRun) callStarted(i int, effect domain.Effect) {
-	t.content.ToolExecutions[i].StartedAt, t.content.ToolExecutions[i].Effect, t.unkept = t.agent.now(), effect, true
+	t.content.ToolExecutions[i].StartedAt, t.content.ToolExecutions[i].Effect = t.agent.now(), effect
 }
 
 func (t *stepRun) waitChanged(i int, w domain.Wait) {
-	t.content.ToolExecutions[i], t.unkept = t.content.ToolExecutions[i].WithWait(w), true
+	t.content.ToolExecutions[i] = t.content.ToolExecutions[i].WithWait(w)
 }
 
 func (t *stepRun) callChanged(i int, value string, err *domain.Error) {
 	execution := &t.content.ToolExecutions[i]
-	execution.Value, execution.ResultDigest, execution.Error, t.unkept = value, domain.Digest{}, err, true
+	execution.Value, execution.ResultDigest, execution.Error = value, domain.Digest{}, err
 }
 
 func (t *stepRun) repeatFor(why repeat) { t.repeat = why }
 
 func (t *stepRun) halt() { t.stopped = true }
 
-func (t *stepRun) hookFailed() { t.stopped, t.hooked.failed = true, true }
-
 func (t *stepRun) blockedBy(hook string) { t.hooked.blocker = hook }
-
-// completed tells that a call has ended.
-func (t *stepRun) completed(i int, call domain.ToolCall) {
-	done := t.content.ToolExecutions[i]
-	event := domain.ToolCallCompleted{EventCall: eventCall(done.ID, call.Name), Milliseconds: done.Duration().Milliseconds()}
-	if done.Error != nil {
-		event.Kind, event.Code = done.Error.Kind, done.Error.Code
-	}
-	t.agent.emit(domain.EventToolCallCompleted, event)
-}
 
 // maxHooked bounds what the hooks of one step that are activities may put into
 // history, which only a new run takes off. Nothing is left out to stay below it:
@@ -200,7 +156,7 @@ func (t *stepRun) weigh(value any) error {
 // step where there is one. It waits where it would part a call from its result.
 func (t *stepRun) interject(section string, m domain.Message) {
 	switch {
-	case t.phase == open || t.phase == inTools:
+	case !t.interjecting:
 		t.pending = append(t.pending, domain.Entry{Section: section, Message: m})
 	case t.content.Number == 0:
 		m.ID = t.execution.Message(t.conversation.Len())
@@ -218,7 +174,7 @@ func (t *stepRun) interject(section string, m domain.Message) {
 // a transcript that is read back with another digest is fetched anew.
 func fingerprint(m domain.Message, beside domain.Digest) domain.Digest {
 	encoded, _ := json.Marshal(m)
-	return domain.DigestOf([]byte(beside.String()), encoded)
+	return chained(beside, string(encoded))
 }
 
 // admitCall is the permission for a call, or why it may not begin.

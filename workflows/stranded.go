@@ -37,26 +37,17 @@ func (a *callAttempts) turnTime() time.Duration {
 func (b *toolBatch) queueNow(ctx workflow.Context, tool string) string {
 	if b.relimiting {
 		_ = workflow.Await(ctx, func() bool { return !b.relimiting })
-	} else {
-		b.askLimits(ctx, tool)
+	} else if admission, ok := b.mail.Admit(mailbox.WithinStep); ok {
+		b.relimiting = true
+		b.step.note("nobody takes calls of %s; asking a worker whether its limit still holds", domain.Shorten(tool, 64))
+		options := b.session.policy.briefOptions(listTimeout, ownAttempts, "resolve")
+		options.DisableEagerExecution = true
+		resolved, _, err := mailbox.Call(ctx, admission, options, contract.ListTools, contract.ResolveRequest{Definition: b.config.asked()})
+		if b.relimiting = false; err == nil {
+			b.config.takeLimits(resolved)
+		} else {
+			workflow.GetLogger(b.session.root).Warn("no worker says which limits hold", "error", err)
+		}
 	}
 	return b.config.Resolved.ToolLimits[tool].TaskQueue
-}
-
-func (b *toolBatch) askLimits(ctx workflow.Context, tool string) {
-	permit, ok := b.mail.Admit(mailbox.WithinStep)
-	if !ok {
-		return
-	}
-	b.relimiting = true
-	defer func() { b.relimiting = false }()
-	b.step.note("nobody takes calls of %s; asking a worker whether its limit still holds", domain.Shorten(tool, 64))
-	options := b.session.policy.briefOptions(listTimeout, ownAttempts, "resolve")
-	options.DisableEagerExecution = true
-	catalog, _, err := mailbox.Call(ctx, permit, options, contract.ListTools, contract.ResolveRequest{Definition: b.config.asked()})
-	if err != nil {
-		workflow.GetLogger(b.session.root).Warn("no worker says which limits hold", "error", err)
-		return
-	}
-	b.config.takeLimits(catalog)
 }

@@ -5,48 +5,40 @@ import (
 
 	"everstep/domain"
 	"everstep/domain/contract"
-	"everstep/domain/hook"
 	"everstep/workflows/internal/mailbox"
 )
 
 // runTools makes the calls of the step, and joins their results to the conversation in the order of the calls.
 func (t *stepRun) runTools() {
-	b, alone := t.beginCalls()
-	if alone != nil {
-		alone.run(t.session.root)
-	}
-	b.awaitAll()
-	t.session.children.keepBack(nil)
-	for _, c := range b.calls {
-		c.review()
-	}
-	b.join()
-}
-
-// beginCalls begins what nothing forbids, and returns the step's only call where that is left to run.
-func (t *stepRun) beginCalls() (b *toolBatch, alone *call) {
-	t.enter(inTools)
-	b = newToolBatch(t)
-	t.learn(t.content.wanted(t.calls))
+	t.content.wanted(t.calls)
+	b := newToolBatch(t)
 	t.session.budget.asksForCalls(len(t.calls))
-	alone = b.beginAll()
+	alone := b.beginAll()
 	if b.denied > 0 {
 		b.signalDenied()
 	}
 	b.noteRunning()
 	t.keep()
 	b.publishWaits()
-	return b, alone
+	if alone != nil {
+		alone.run(t.session.root)
+	}
+	b.awaitAll()
+	t.session.budget.keepNothing()
+	for _, c := range b.calls {
+		c.review()
+	}
+	b.join()
 }
 
 func newToolBatch(t *stepRun) *toolBatch {
 	calls := make([]*call, len(t.calls))
 	b := &toolBatch{
 		session: t.session, step: t, agent: t.agent, config: t.config, mail: t.mail, calls: calls,
-		load: mailbox.Load{Beside: func() int { return t.session.replies.inTask(t.session.root) }},
+		load: mailbox.Load{Beside: func() int { return t.session.hooks.inTask(t.session.root) }},
 	}
 	for i, wanted := range t.calls {
-		calls[i] = &call{batch: b, position: i, id: t.content.ID.Tool(i), wanted: wanted, made: wanted}
+		calls[i] = &call{batch: b, step: t, position: i, id: t.content.ID.Tool(i), wanted: wanted, made: wanted}
 	}
 	return b
 }
@@ -78,9 +70,14 @@ func (b *toolBatch) beginAll() (alone *call) {
 func (b *toolBatch) awaitAll() {
 	begun := b.countBegun()
 	ended := func() int { return b.count(func(c *call) bool { return c.phase == callOver }) }
+	toReview := func(c *call) bool { return c.toReview }
 	for seen := 0; seen < begun; seen = ended() {
-		b.mail.WaitUntil(func() bool { return ended() > seen || b.session.openWaits.unpublished || len(b.edited) > 0 })
-		b.reviewEdited()
+		b.mail.WaitUntil(func() bool { return ended() > seen || b.session.openWaits.unpublished || b.count(toReview) > 0 })
+		for _, c := range b.calls {
+			if c.toReview {
+				c.reviewEdited()
+			}
+		}
 		b.step.keep()
 		b.publishWaits()
 	}
@@ -97,29 +94,6 @@ func (b *toolBatch) signalDenied() {
 	b.session.budget.limited(use, use.DeniedSignal(allowed+b.denied))
 }
 
-// reviewEdited lets hooks see the calls that people have edited, as they see each call before it runs: in the coroutine of the step,
-// where hooks run, while those of the calls wait.
-func (b *toolBatch) reviewEdited() {
-	edited := b.edited
-	b.edited = nil
-	for _, c := range edited {
-		if b.step.stopped { // a hook that has failed was the last one
-			c.takeReview(notBegun())
-			continue
-		}
-		seen := fire(b.step, domain.TriggerBeforeToolUse, hook.Call{Position: c.position, Call: c.made})
-		message, blocked := seen.Blocked()
-		switch {
-		case blocked:
-			c.takeReview(b.step.blockedByHook(message))
-		case seen.Call.Name != c.made.Name || seen.Call.Arguments != c.made.Arguments:
-			c.takeReview(domain.CodedErrorf(domain.Denied, domain.CodeBlocked, "blocked: a hook would have changed what a person had given; nobody has approved that"))
-		default:
-			c.takeReview(nil)
-		}
-	}
-}
-
 // maxToolStops is how many requests to stop one step keeps as signals. One
 // stops the execution as well as a thousand.
 const maxToolStops = 20
@@ -130,7 +104,7 @@ func (b *toolBatch) join() {
 	for _, c := range b.calls {
 		result, tool := c.tellEdited(), c.tool()
 		if tool.Note != "" && len(result.Note) > 0 {
-			b.agent.remember(tool.Note, result.Note)
+			b.agent.adopt(must(b.agent.state.WithMetadata(tool.Note, result.Note, b.agent.now()))) // a worker has seen that it is JSON
 		}
 		message := c.execution().Wait(domain.WaitQuestion).Mark(toolMessage(c.wanted, result))
 		b.step.say("", message, result.Digest, domain.Tag{Trace: true, ToolExecutionID: c.id})

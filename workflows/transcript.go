@@ -36,10 +36,6 @@ const (
 	tried
 )
 
-func newTranscript(config *configuration) *transcript {
-	return &transcript{Conversation: conversation.New(config.Definition.Compiler), config: config}
-}
-
 func (t *transcript) resume(carry contract.CarriedConversation, compiler domain.Compiler, chain []domain.ExecutionID) (err error) {
 	t.from, t.before = carry.From, carry.EditsBefore
 	t.Conversation, err = conversation.FromCarry(carry, compiler, chain)
@@ -59,16 +55,16 @@ func (t *transcript) rebase(before domain.LogRef, entries []domain.Entry) (err e
 	return err
 }
 
-// begin makes an execution the one in progress, with its first message.
-func (t *transcript) begin(id domain.ExecutionID, chain []domain.ExecutionID, next mailbox.NextExecution, now time.Time) {
+// begin takes the first message of the execution that has just begun.
+func (t *transcript) begin(state domain.AgentState, next mailbox.NextExecution) {
+	id, now := state.Execution.ID, state.Execution.StartedAt
 	t.from, t.before = t.Len(), t.Edits()
-	t.Conversation = t.WithExecution(chain, next.GoesOn || next.Parts, t.config.Resolved)
-	if !next.GoesOn {
-		t.Conversation = t.WithGiven(id, next.Options, now)
-		t.Conversation = t.WithPrompt(id, next.Prompt, now)
-		return
+	t.Conversation = t.WithExecution(state.Chain(), state.Execution.Origin != nil, t.config.Resolved)
+	if next.GoesOn {
+		t.Conversation = t.WithGoOn(id, now)
+	} else {
+		t.Conversation = t.WithGiven(id, next.Options, now).WithPrompt(id, next.Prompt, now)
 	}
-	t.Conversation = t.WithGoOn(id, now)
 }
 
 // hear joins a message that has waited for the execution in progress.
@@ -100,11 +96,11 @@ func (t *transcript) forget() { t.Conversation = t.WithOtherModel() }
 // force has the conversation made shorter before the next inference, and unforce
 // ends that. It answers false where that was tried.
 func (t *transcript) force() bool {
-	first := t.forcing == unforced
-	if first {
-		t.forcing = forced
+	if t.forcing != unforced {
+		return false
 	}
-	return first
+	t.forcing = forced
+	return true
 }
 
 func (t *transcript) unforce() {
@@ -116,10 +112,6 @@ func (t *transcript) unforce() {
 // input is how many tokens the next inference reads.
 func (t *transcript) input() int64 { return t.Input(t.config.Resolved) }
 
-// crowded reports whether the next inference nears the window, or whether the
-// conversation has to become shorter.
-func (t *transcript) crowded() bool { return t.Crowded(t.config.Resolved, t.forcing == forced) }
-
 // clear has old tool results shown by a note, and reports whether that is enough.
 func (t *transcript) clear() bool {
 	t.Conversation = t.WithResultsCleared(t.config.Resolved)
@@ -128,11 +120,6 @@ func (t *transcript) clear() bool {
 
 func (t *transcript) refused(window int64) {
 	t.Conversation = t.WithRefused(t.config.Resolved, window)
-}
-
-// plan says what to sum up, if anything is worth it.
-func (t *transcript) plan() (conversation.SummaryPlan, bool) {
-	return t.PlanSummary(t.config.Resolved)
 }
 
 func (t *transcript) summed(plan conversation.SummaryPlan) {

@@ -8,28 +8,29 @@ import (
 	"everstep/workflows/internal/mailbox"
 )
 
-// verify asks a tool, in the coroutine of its call, what became of that, where nobody knows how it ended; asked is false
-// where the tool is not asked. A stop of mode now does not wait for an answer.
-func (c *call) verify(ctx workflow.Context, request contract.ToolRequest, reply contract.ToolReply) (found contract.VerifyReply, asked bool) {
+// verify asks a tool, in the coroutine of its call, what became of that, where nobody knows how it ended; it returns the zero reply
+// where nobody could say. A stop of mode now does not wait for an answer.
+func (c *call) verify(ctx workflow.Context, request contract.ToolRequest, reply contract.ToolReply) (none contract.VerifyReply) {
 	b, tool := c.batch, c.tool()
 	if reply.Error == nil || reply.Error.Code != domain.CodeOutcomeUnknown || !tool.Verifies {
-		return found, false
+		return none
 	}
 	permit, ok := b.mail.Admit(mailbox.WithinStep)
 	if !ok {
-		return found, false
+		return none
 	}
 	b.step.note("asking %s what became of its call", domain.Shorten(request.Name, 64))
 	// The server makes the attempts of a tool's Verify.
 	options := b.session.policy.briefOptions(min(b.config.Resolved.ToolTimeout(tool), domain.VerifyTimeout), domain.VerifyAttempts,
 		b.step.summary("verify "+tool.Name))
 	said, cutOff, err := mailbox.Call(ctx, permit, options, contract.VerifyCall, request)
-	c.markCutOff(c.cutOff || cutOff)
+	c.cutOff = c.cutOff || cutOff
+	b.noteRunning()
 	if err != nil {
 		workflow.GetLogger(b.session.root).Warn("nobody knows what became of a call", "tool", request.Name, "call", c.id, "error", err)
-		return found, true
+		return none
 	}
-	return *said, true
+	return *said
 }
 
 // takeUnknown keeps a call of which nobody knows whether it took effect, and tells the model what that means.
@@ -43,11 +44,11 @@ func (c *call) takeUnknown(reply contract.ToolReply) contract.ToolReply {
 		Arguments: made.Arguments, Digest: domain.CallDigest(made.Name, made.Arguments), Why: reply.Error.Message,
 		Effect: tool.EffectKeyOf(b.session.in.AgentID, made.Arguments), Since: b.agent.now(),
 	}
-	b.agent.outcomeUnknown(unknown)
+	b.agent.adopt(b.agent.state.WithUnknownOutcome(unknown, b.agent.now()))
 	b.session.openWaits.changed()
 	b.agent.emit(domain.EventWaitOpened, domain.WaitOpened{EventCall: c.event(), Kind: unknown.Kind, Digest: unknown.Digest})
 	reply.Content += "\n\n" + unknown.Advice()
-	reply.Digest = domain.DigestOf([]byte(reply.Digest.String()), []byte(reply.Content))
+	reply.Digest = chained(reply.Digest, reply.Content)
 	return reply
 }
 
@@ -86,15 +87,6 @@ func (c *call) blockedByOutcome() *domain.Error {
 	return nil
 }
 
-func (c *commands) resolveCall(id domain.ToolExecutionID, answer domain.Answer) {
-	c.agent.resolveOutcome(id, answer)
-	if c.agent.state.HasActiveExecution() {
-		c.agent.announceResolved()
-	}
-	c.session.openWaits.changed()
-	c.session.openWaits.publish()
-}
-
 // announceResolved has the execution's events tell of the calls that were resolved in it, or before it began.
 func (a *agent) announceResolved() {
 	for _, c := range a.state.UnknownOutcomes {
@@ -102,7 +94,7 @@ func (a *agent) announceResolved() {
 			continue
 		}
 		a.resolvedIn(c.ToolExecutionID, false)
-		a.emitWaitClosed(c)
+		a.emitWaitClosed(eventCall(c.ToolExecutionID, c.Tool), c)
 	}
 }
 

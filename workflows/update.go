@@ -33,7 +33,7 @@ func (c *commands) checkUpdate(request contract.UpdateRequest) error {
 	listed.Definition = next.Definition
 	return cmp.Or(c.config.upcoming().Definition.CheckUpdated(next.Definition), malformed, next.Definition.Budget.CheckDeadline(c.agent.now()),
 		domain.CheckFits("definition, with its tools", listed, domain.MaxResolved),
-		c.session.handover().checkHandedOn("update", "send it when those messages are read, or give a shorter definition", &next))
+		c.run.checkHandedOn("update", "send it when those messages are read, or give a shorter definition", &next))
 }
 
 // update takes what was checked. Two that come before an execution begins are one.

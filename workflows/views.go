@@ -2,32 +2,27 @@ package workflows
 
 import (
 	"encoding/json"
-	"errors"
 
 	"go.temporal.io/sdk/workflow"
 
-	"everstep/domain/account"
 	"everstep/domain/contract"
 )
 
-func (s *session) answerQueries() error {
-	return errors.Join(answer(s.root, account.Query, s.accountPage), answer(s.root, contract.QueryMessages, s.messages))
-}
-
+// answer registers a query, whose types are those of the contract.
 func answer[In, Out any](ctx workflow.Context, query contract.Query[In, Out], handle func(In) (Out, error)) error {
 	return workflow.SetQueryHandler(ctx, string(query), handle)
 }
 
 // messages answers activities, which check what they have of the transcript by its digests.
 func (s *session) messages(request contract.MessagesRequest) (contract.MessagesPage, error) {
-	var definition *contract.Resolved
-	var encoded []byte
-	if r := s.config.Resolved; r != nil && request.Resolved != nil && *request.Resolved != r.Digest {
-		definition = r
-		encoded, _ = json.Marshal(r)
+	resolved, size := s.config.Resolved, 0
+	if resolved != nil && request.Resolved != nil && *request.Resolved != resolved.Digest {
+		size = len(must(json.Marshal(resolved)))
+	} else {
+		resolved = nil // the asker has it
 	}
-	page := s.conversation.Page(request, len(encoded))
-	page.Resolved = definition
+	page := s.conversation.Page(request, size)
+	page.Resolved = resolved
 	if page.From == page.Base {
 		page.Segments = s.run.inheritedSegments
 	}

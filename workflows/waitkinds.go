@@ -15,17 +15,15 @@ import (
 type waitKind struct {
 	// check refuses what is no answer to the wait.
 	check func(*commands, *openWait, contract.AnswerRequest) error
-	// schema is what a worker is to check of an answer, and against which schema; nil: nothing.
-	schema func(*commands, *openWait, contract.AnswerRequest) (schema json.RawMessage, text string)
 	// apply writes the answer down, which was checked. The standing approval is the one that was given with it.
 	apply func(*commands, *openWait, contract.AnswerRequest) *domain.StandingApproval
 }
 
 func waitKindOf(kind domain.WaitKind) waitKind {
 	return map[domain.WaitKind]waitKind{
-		domain.WaitApproval: {(*commands).checkDecision, (*commands).editedSchema, (*commands).applyDecision},
-		domain.WaitQuestion: {(*commands).checkReply, (*commands).replySchema, (*commands).applyReply},
-		domain.WaitOutcome:  {(*commands).checkOutcome, (*commands).noSchema, (*commands).applyOutcome},
+		domain.WaitApproval: {(*commands).checkDecision, (*commands).applyDecision},
+		domain.WaitQuestion: {(*commands).checkReply, (*commands).applyReply},
+		domain.WaitOutcome:  {(*commands).checkOutcome, (*commands).applyOutcome},
 	}[kind]
 }
 
@@ -37,7 +35,7 @@ func (c *commands) checkDecision(w *openWait, request contract.AnswerRequest) er
 	case request.Digest.IsZero():
 		return domain.Errorf(domain.Invalid, "digest: is missing; give that of the call that you have seen, so that nothing else runs")
 	case request.Always:
-		return cmp.Or(c.agent.state.CheckStandingRoom(), c.session.handover().checkHandedOn("always", "approve this one call, or revoke standing approvals", c.config.Next,
+		return cmp.Or(c.agent.state.CheckStandingRoom(), c.run.checkHandedOn("always", "approve this one call, or revoke standing approvals", c.config.Next,
 			w.StandingIn(c.config.standingContext(w.Tool), request.Answer()), request))
 	case request.Arguments == "":
 		return nil
@@ -51,24 +49,34 @@ func (c *commands) checkDecision(w *openWait, request contract.AnswerRequest) er
 	return nil
 }
 
-// editedSchema is that of the tool, whose calls are checked against it before each.
-func (c *commands) editedSchema(w *openWait, request contract.AnswerRequest) (json.RawMessage, string) {
-	if request.Arguments == "" {
-		return nil, ""
+// schemaOf is what a worker is to check of an answer, and against which schema; nil: nothing. Arguments that a person gives have
+// to fit the tool, whose calls are checked before each, and the answer to a question what that asks for.
+func (c *commands) schemaOf(w *openWait, request contract.AnswerRequest) (schema json.RawMessage, text string) {
+	switch {
+	case request.Arguments != "":
+		spec, _ := c.config.Resolved.Tool(w.Tool)
+		if schema = spec.Schema; len(schema) == 0 {
+			schema = json.RawMessage(`{"type":"object"}`)
+		}
+		return schema, request.Arguments
+	case w.Ask != nil && len(w.Ask.Schema) > 0:
+		text, _ = w.Ask.Content(request.Text, request.Value) // the check has read it
+		return w.Ask.Schema, text
 	}
-	spec, _ := c.config.Resolved.Tool(w.Tool)
-	if len(spec.Schema) == 0 {
-		return json.RawMessage(`{"type":"object"}`), request.Arguments
-	}
-	return spec.Schema, request.Arguments
+	return nil, ""
 }
 
 func (c *commands) applyDecision(w *openWait, request contract.AnswerRequest) (standing *domain.StandingApproval) {
 	answer := request.Answer()
 	answer.Content, answer.At = "", c.agent.now()
 	if request.Always {
-		standing = new(c.standBy(w.Wait, answer))
-		answer.Always = standing.ID
+		context := c.config.standingContext(w.Tool)
+		allowed, ok := c.agent.state.StandingFor(w.Digest, context)
+		if !ok { // none does that yet
+			allowed = w.StandingIn(context, answer)
+			c.agent.adopt(must(c.agent.state.WithStandingApproval(allowed, c.agent.now())))
+		}
+		standing, answer.Always = &allowed, allowed.ID
 	}
 	if request.Arguments != "" {
 		answer.Edited = domain.CallDigest(w.Tool, request.Arguments)
@@ -78,28 +86,9 @@ func (c *commands) applyDecision(w *openWait, request contract.AnswerRequest) (s
 	return standing
 }
 
-// standBy gives the standing approval that comes with the answer about a call, or finds the one that there is.
-func (c *commands) standBy(w domain.Wait, answer domain.Answer) domain.StandingApproval {
-	context := c.config.standingContext(w.Tool)
-	standing, ok := c.agent.state.StandingFor(w.Digest, context)
-	if !ok {
-		standing = w.StandingIn(context, answer)
-		c.agent.approveAlways(standing)
-	}
-	return standing
-}
-
 func (c *commands) checkReply(w *openWait, request contract.AnswerRequest) error {
 	_, err := w.Ask.Content(request.Text, request.Value)
 	return err
-}
-
-func (c *commands) replySchema(w *openWait, request contract.AnswerRequest) (json.RawMessage, string) {
-	if len(w.Ask.Schema) == 0 {
-		return nil, ""
-	}
-	content, _ := w.Ask.Content(request.Text, request.Value) // the check has read it
-	return w.Ask.Schema, content
 }
 
 func (c *commands) applyReply(w *openWait, request contract.AnswerRequest) *domain.StandingApproval {
@@ -120,17 +109,19 @@ func (c *commands) checkOutcome(w *openWait, request contract.AnswerRequest) err
 		return nil
 	}
 	_, err := c.agent.state.WithOutcomeResolved(w.ToolExecutionID, answer, c.agent.now())
-	return cmp.Or(err, c.session.handover().checkHandedOn("resolve", "say it in fewer words", c.config.Next, answer))
-}
-
-func (c *commands) noSchema(*openWait, contract.AnswerRequest) (json.RawMessage, string) {
-	return nil, ""
+	return cmp.Or(err, c.run.checkHandedOn("resolve", "say it in fewer words", c.config.Next, answer))
 }
 
 // applyOutcome resolves a call. The model is told before it is asked next.
 func (c *commands) applyOutcome(w *openWait, request contract.AnswerRequest) *domain.StandingApproval {
 	if answer := request.Answer(); !w.ResolvedAs(answer) {
-		c.resolveCall(w.ToolExecutionID, answer)
+		answer.At = c.agent.now()
+		c.agent.adopt(must(c.agent.state.WithOutcomeResolved(w.ToolExecutionID, answer, answer.At)))
+		if c.agent.state.HasActiveExecution() {
+			c.agent.announceResolved()
+		}
+		c.session.openWaits.changed()
+		c.session.openWaits.publish()
 	}
 	w.take(*c.agent.state.UnknownOutcome(w.ToolExecutionID).Answer)
 	return nil
@@ -155,7 +146,7 @@ func (c *commands) checkFits(ctx workflow.Context, tool string, request contract
 	case err != nil && cutOff:
 		return stopped
 	case err != nil:
-		return domain.Errorf(domain.Unavailable, "%s: no worker could check that, so the call waits as it was: %s", what, lossOf(err).Err().Message)
+		return domain.Errorf(domain.Unavailable, "%s: no worker could check that, so the call waits as it was: %s", what, errorOf(err).Message)
 	case reply.Invalid != "":
 		return domain.Errorf(domain.Invalid, "%s: %s, so the call waits as it was: %s", what, unfit, reply.Invalid)
 	}

@@ -148,7 +148,7 @@ type CarriedMail struct {
 	// that ever had to.
 	Waiting []WaitingMessage `json:"waiting,omitempty"`
 	Waited  int64            `json:"waited,omitzero"`
-	// SpokenSince is when people last spoke to the session after its newest execution ended; zero: nobody has.
+	// SpokenSince is when people last spoke to the session; zero: nobody has.
 	SpokenSince time.Time `json:"spoken_since,omitzero"`
 	// Reported is the number of the newest report to the agent that has started this one.
 	Reported int `json:"reported,omitzero"`

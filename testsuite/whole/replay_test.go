@@ -298,11 +298,11 @@ func requireNoticed(t *testing.T, history *historypb.History) {
 		DataConverter: codec.New().DataConverter(), DisableDeadlockDetection: true, // a busy machine is none
 	})
 	require.NoError(t, err)
-	r.RegisterWorkflowWithOptions(func(ctx workflow.Context, in contract.SessionInput) (contract.Outcome, error) {
+	r.RegisterWorkflowWithOptions(func(ctx workflow.Context, in *contract.SessionInput) (*contract.Outcome, error) {
 		if err := workflow.Sleep(ctx, time.Millisecond); err != nil {
-			return contract.Outcome{}, err
+			return nil, err
 		}
-		return workflows.Execute(ctx, in)
+		return workflows.Options{}.Execute(ctx, in)
 	}, workflow.RegisterOptions{Name: string(contract.Execute)})
 	r.RegisterWorkflowWithOptions(func(ctx workflow.Context, _ contract.ScheduledInput) (contract.ScheduledRun, error) {
 		return contract.ScheduledRun{}, workflow.Sleep(ctx, time.Millisecond)

@@ -140,15 +140,13 @@ func (r *reader) awaitEnd(failed bool) {
 		r.running.Wait()
 		close(ended)
 	}()
-	if !failed {
-		<-ended
-		return
+	var over <-chan time.Time
+	if failed {
+		over = time.After(leftWithin)
 	}
-	over, cancel := context.WithTimeout(context.Background(), leftWithin)
-	defer cancel()
 	select {
 	case <-ended:
-	case <-over.Done():
+	case <-over:
 	}
 }
 

@@ -17,7 +17,7 @@ import (
 type Admission struct {
 	mail  *Mailbox
 	scope workflow.Context
-	// under are the activities under way that a stop cuts off; nil: none cuts off what is started.
+	// under are the activities under way that a stop cuts off.
 	under *underWay
 }
 
@@ -86,18 +86,13 @@ func (m *Mailbox) Interrupted() bool { return m.scope.Err() != nil }
 // BackOff waits before something of the step is tried again, and reports whether
 // it may be: a stop of mode now ends the wait and refuses it.
 func (m *Mailbox) BackOff(delay time.Duration) bool {
+	never := func() bool { return false }
 	if m.ending { // hooks have their say all the same
-		return m.sleep(m.root, delay)
+		m.waitFor(m.root, delay, never)
+		return true
 	}
-	return m.sleep(m.scope, delay) && !m.CutOff()
-}
-
-// sleep waits before a retry, in the run's own coroutine, and takes signals meanwhile. It reports false where the wait was cut
-// short because the context was cancelled, by a stop of mode now.
-func (m *Mailbox) sleep(ctx workflow.Context, delay time.Duration) bool {
-	timer := workflow.NewTimer(ctx, delay)
-	m.WaitUntil(timer.IsReady)
-	return timer.Get(m.root, nil) == nil
+	m.waitFor(m.scope, delay, never)
+	return !m.CutOff() && !m.Interrupted()
 }
 
 // waitFor waits, in the coroutine of ctx, for a time or until something ends that before.
@@ -116,15 +111,12 @@ func (m *Mailbox) Idle(longest time.Duration, over func() bool) {
 // BackOffUnlessStopped waits before the model is asked again, and reports whether it may
 // be. Nothing is under way meanwhile, so any stop ends the wait and refuses it.
 func (m *Mailbox) BackOffUnlessStopped(delay time.Duration) bool {
-	stopped := func() bool { return m.CutOff() || m.stops() }
+	stopped := func() bool { return m.CutOff() || m.stops() || m.Interrupted() }
 	if stopped() {
 		return false
 	}
-	pause, cancel := workflow.WithCancel(m.scope)
-	defer cancel()
-	timer := workflow.NewTimer(pause, delay)
-	m.WaitUntil(func() bool { return timer.IsReady() || m.stops() })
-	return !stopped() && timer.Get(m.root, nil) == nil
+	m.waitFor(m.scope, delay, m.stops)
+	return !stopped()
 }
 
 // admitCall waits, in the coroutine of a call, as that has to before it begins, and returns the admission to begin it. A stop
@@ -185,23 +177,21 @@ func (m *Mailbox) BackOffAsking(ctx workflow.Context, delay time.Duration) (Admi
 
 // LastAdmission is the admission to say elsewhere that a call is given up. It is never refused, and no stop cuts off
 // what it is for, which has short time-outs of its own.
-func (m *Mailbox) LastAdmission() Admission { return Admission{mail: m, scope: m.root} }
+func (m *Mailbox) LastAdmission() Admission { return Admission{m, m.root, &underWay{}} }
 
 // AwaitDecision waits, in the coroutine of a call, until somebody has spoken about it or its time is over, and
 // returns the admission to begin it where it was allowed. Whatever stops the execution ends the wait, a gentle stop too: a
 // step that waits for people might never end. It answers false where a stop did.
 func (m *Mailbox) AwaitDecision(ctx workflow.Context, until time.Time, answered, stopped func() bool) (decided bool) {
 	over := func() bool { return m.Asked() || stopped() }
-	expired := func() bool { return false }
-	if m.DrainSignals(); !until.IsZero() && !answered() && !over() {
-		pause, cancel := workflow.WithCancel(ctx)
-		defer cancel()
-		timer := workflow.NewTimer(pause, max(until.Sub(m.now()), 0))
-		expired = timer.IsReady
+	ended := func() bool { return answered() || over() }
+	if m.DrainSignals(); until.IsZero() {
+		m.wait(ctx, ended)
+	} else if !ended() {
+		m.waitFor(ctx, max(until.Sub(m.now()), 0), ended)
 	}
-	m.wait(ctx, func() bool { return answered() || over() || expired() })
 	m.DrainSignals()
-	return answered() || expired() && !over()
+	return answered() || !over()
 }
 
 // Await schedules an activity from the workflow's main coroutine and waits for
@@ -237,18 +227,14 @@ type oneUnderWay struct {
 
 func (u *underWay) begin(future workflow.Future) *oneUnderWay {
 	own := &oneUnderWay{Future: future}
-	if u != nil {
-		u.all = append(u.all, own)
-	}
+	u.all = append(u.all, own)
 	return own
 }
 
 // end reports whether the activity was cut off.
 func (u *underWay) end(own *oneUnderWay) bool {
-	if u != nil {
-		i := slices.Index(u.all, own)
-		u.all = slices.Delete(u.all, i, i+1)
-	}
+	i := slices.Index(u.all, own)
+	u.all = slices.Delete(u.all, i, i+1)
 	return own.cutOff
 }
 
@@ -278,7 +264,7 @@ const maxLoad = 2 << 20
 // A Load is about how many bytes of calls go to the server in one request, which is
 // all that a workflow task brings.
 type Load struct {
-	// Beside is how many bytes of other commands the workflow task brings; nil: none.
+	// Beside is how many bytes of other commands the workflow task brings.
 	Beside func() int
 
 	bytes int
@@ -288,7 +274,7 @@ type Load struct {
 
 // Add waits, in the coroutine of ctx, until so many bytes fit. A timer ends the task.
 func (l *Load) Add(ctx workflow.Context, bytes int) {
-	for sum := l.sum(); sum > 0 && sum+bytes > maxLoad; sum = l.sum() {
+	for sum := l.bytes + l.Beside(); sum > 0 && sum+bytes > maxLoad; sum = l.bytes + l.Beside() {
 		if l.gone == nil {
 			l.gone = workflow.NewTimer(ctx, time.Millisecond)
 		}
@@ -299,11 +285,4 @@ func (l *Load) Add(ctx workflow.Context, bytes int) {
 		}
 	}
 	l.bytes += bytes
-}
-
-func (l *Load) sum() int {
-	if l.Beside == nil {
-		return l.bytes
-	}
-	return l.bytes + l.Beside()
 }

@@ -9,27 +9,27 @@ import (
 	"everstep/domain"
 )
 
-// An alarm does something at a time, once, unless it is silenced before.
+// An alarm goes off at a time, once, unless it is silenced before.
 type alarm struct {
-	// limit is the one that it watches; empty where it makes a stop one of mode now.
+	// limit is the one of time that is over then; empty where the alarm makes a stop one of mode now.
 	limit  domain.Limit
 	at     time.Time
 	timer  workflow.Future
 	cancel workflow.CancelFunc
-	// do is nil where the alarm has gone off or was silenced.
-	do func()
+	// over says that the alarm has gone off or was silenced.
+	over bool
 }
 
 // due reports whether the alarm wants to go off. Only silence ends the timer
 // otherwise, so a timer that is over has run out.
-func (a *alarm) due() bool { return a.do != nil && a.timer.IsReady() }
+func (a *alarm) due() bool { return !a.over && a.timer.IsReady() }
 
 // silence ends the alarms of some limits and their timers, also those that have
 // run out unheard.
 func (t stopping) silence(limits ...domain.Limit) {
 	for _, a := range t.alarms {
 		if slices.Contains(limits, a.limit) {
-			a.do = nil
+			a.over = true
 			a.cancel()
 		}
 	}
@@ -41,40 +41,39 @@ func (m *Mailbox) CancelAlarms() {
 	m.stop.alarms = nil
 }
 
-func (m *Mailbox) after(delay time.Duration, limit domain.Limit, do func()) {
+func (m *Mailbox) setAlarm(delay time.Duration, limit domain.Limit) {
 	ctx, cancel := workflow.WithCancel(m.root)
-	a := &alarm{limit: limit, at: m.now().Add(delay), timer: workflow.NewTimer(ctx, delay), cancel: cancel, do: do}
-	m.stop.alarms = append(m.stop.alarms, a)
+	m.stop.alarms = append(m.stop.alarms, &alarm{limit: limit, at: m.now().Add(delay), timer: workflow.NewTimer(ctx, delay), cancel: cancel})
+}
+
+// goOff does what an alarm is for.
+func (m *Mailbox) goOff(a *alarm) {
+	if a.over = true; a.limit == "" {
+		m.interrupt()
+		return
+	}
+	use, _ := m.use(a.limit)
+	m.timeOver(use.TimeOverSignal())
 }
 
 // WatchTime interrupts the execution when its time is over. It takes the place
-// of what it did before, where a limit or the time that counts has changed.
+// of what it did before, where a limit or the time that counts has changed. Time that is over
+// already is found by the check before the next step.
 func (m *Mailbox) WatchTime() {
 	m.stop.silence(domain.LimitSeconds, domain.LimitDeadline)
 	if m.ending {
 		return
 	}
-	if use, ok := m.use(domain.LimitSeconds); ok && !m.waits() {
-		m.interruptAfter(time.Duration((use.Total.Seconds()-use.Used.Seconds())*float64(time.Second)), domain.LimitSeconds)
+	if use, ok := m.use(domain.LimitSeconds); ok && !use.Reached() && !m.waits() {
+		m.setAlarm(time.Duration((use.Total.Seconds()-use.Used.Seconds())*float64(time.Second)), domain.LimitSeconds)
 	}
-	if use, ok := m.use(domain.LimitDeadline); ok {
-		m.interruptAfter(use.Total.Time().Sub(m.now()), domain.LimitDeadline)
+	if use, ok := m.use(domain.LimitDeadline); ok && !use.Reached() {
+		m.setAlarm(use.Total.Time().Sub(m.now()), domain.LimitDeadline)
 	}
 }
 
 func (m *Mailbox) use(limit domain.Limit) (domain.LimitUse, bool) {
 	return m.agent.State().Ledger(m.now()).Execution.UseOf(limit, m.now())
-}
-
-// interruptAfter ends the execution by its time limit. Time that is over
-// already is found by the check before the next step.
-func (m *Mailbox) interruptAfter(left time.Duration, limit domain.Limit) {
-	if left > 0 {
-		m.after(left, limit, func() {
-			use, _ := m.use(limit)
-			m.timeOver(use.TimeOverSignal())
-		})
-	}
 }
 
 // CheckTime cuts off what is in flight where a new limit leaves it no time.

@@ -2,7 +2,8 @@ package mailbox
 
 import (
 	"slices"
-	"time"
+
+	"go.temporal.io/sdk/workflow"
 
 	"everstep/domain"
 	"everstep/domain/contract"
@@ -17,9 +18,10 @@ type inbox struct {
 }
 
 // Hold has a message wait until it is read.
-func (m *Mailbox) Hold(id func(place int64) domain.MessageID, request contract.SendRequest) contract.WaitingMessage {
+func (m *Mailbox) Hold(request contract.SendRequest) contract.WaitingMessage {
 	m.inbox.count++
-	held := contract.WaitingMessage{ID: id(m.inbox.count), Place: m.inbox.count, SentAt: m.now(), Request: request}
+	id := m.agent.State().AgentID.Waiting(workflow.GetInfo(m.root).FirstRunID, m.inbox.count)
+	held := contract.WaitingMessage{ID: id, Place: m.inbox.count, SentAt: m.now(), Request: request}
 	m.inbox.waiting = append(slices.Clip(m.inbox.waiting), held)
 	return held
 }
@@ -67,6 +69,3 @@ func (m *Mailbox) PostWaiting() bool {
 	m.Post(NextExecution{SendRequest: first.Request, Waited: &first})
 	return true
 }
-
-// WaitedSince is how long a message has waited by now.
-func (m *Mailbox) WaitedSince(w contract.WaitingMessage) time.Duration { return m.now().Sub(w.SentAt) }

@@ -78,8 +78,6 @@ type NextExecution struct {
 	// GoesOn says that it goes on from the one before, without a prompt and
 	// with this budget and no other.
 	GoesOn bool
-	// Parts says that the state has an origin from which it goes on with a prompt.
-	Parts bool
 	// Starter says who begins it, where that is not who has sent the message.
 	Starter domain.Starter
 	// Waited is the message that begins it, where that had to wait.
@@ -162,7 +160,7 @@ func (m *Mailbox) Post(next NextExecution) {
 // HandOver is what the next run needs of the mailbox.
 func (m *Mailbox) HandOver() contract.CarriedMail {
 	return contract.CarriedMail{
-		Answers: m.Updates.answers, Settings: m.Settings, SpokenSince: m.SpokenSince(),
+		Answers: m.Updates.answers, Settings: m.Settings, SpokenSince: m.Updates.spoken,
 		Waiting: m.inbox.waiting, Waited: m.inbox.count, Reported: m.above.seq,
 	}
 }
@@ -181,15 +179,6 @@ func (m *Mailbox) Take() NextExecution {
 func (m *Mailbox) Close() {
 	m.door = max(m.door, closed)
 	m.wake()
-}
-
-// SpokenSince is when people last spoke to the session after its newest execution ended: when the newest update that asks for
-// a change was taken. Zero: nobody has.
-func (m *Mailbox) SpokenSince() time.Time {
-	if e := m.agent.State().Execution; e.Status.Terminal() && m.Updates.spoken.After(e.CompletedAt) {
-		return m.Updates.spoken
-	}
-	return time.Time{}
 }
 
 // Closed reports whether no further execution may begin.

@@ -32,13 +32,7 @@ func (m *Mailbox) Stopped() bool {
 
 func (m *Mailbox) stops() bool { return m.agent.State().Continuation().Stops() }
 
-// StopAsked reports whether somebody has asked to stop, in whatever mode, or a time limit is over.
-func (m *Mailbox) StopAsked() bool {
-	m.DrainSignals()
-	return m.Asked()
-}
-
-// Asked is StopAsked as far as stops are drained, for those who wait.
+// Asked reports whether somebody has asked to stop, in whatever mode, or a time limit is over, as far as stops are drained.
 func (m *Mailbox) Asked() bool { return m.stop.mode != "" }
 
 // Stopping reports whether somebody has asked to stop, as far as stops are drained, and something may finish before.
@@ -76,9 +70,7 @@ func (m *Mailbox) DrainSignals() {
 	}
 	for _, a := range m.stop.alarms {
 		if a.due() {
-			do := a.do
-			a.do = nil
-			do()
+			m.goOff(a)
 		}
 	}
 }
@@ -119,7 +111,7 @@ func (m *Mailbox) escalate(within time.Duration) {
 		return
 	}
 	m.stop.silence("")
-	m.after(within, "", m.interrupt)
+	m.setAlarm(within, "")
 }
 
 func (m *Mailbox) interrupt() {

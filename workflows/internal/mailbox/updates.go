@@ -29,6 +29,9 @@ func (u *Updates) Take(now time.Time) {
 	u.spoken = now
 }
 
+// Spoken is when people last spoke to the session: when the newest update that asks for a change was taken. Zero: nobody has.
+func (u *Updates) Spoken() time.Time { return u.spoken }
+
 // TakeWait counts an update that only waits: nobody has spoken to the session.
 func (u *Updates) TakeWait() { u.taken++ }
 
