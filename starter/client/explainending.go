@@ -11,47 +11,26 @@ import (
 	"everstep/domain/contract"
 )
 
-// context is how full the window is by now; nil where nobody can tell.
-func (e *explanation) context() *ExplainContext {
-	if e.older || e.Head.Context == 0 {
-		return nil
-	}
-	c := &ExplainContext{Tokens: e.Head.Context}
-	if window := e.Head.Window; window > 0 {
-		c.Window, c.Share = &window, new(float64(c.Tokens)/float64(window))
-	}
-	return c
-}
-
-func (e *explanation) ending() *ExplainEnding {
-	end := &ExplainEnding{StopReason: e.asked.StopReason, Signal: e.counted()}
-	if e.asked.Status == domain.StatusFailed {
-		end.Error = e.error()
-	}
-	end.Summary = e.summary(end)
-	return end
-}
-
-// signals are the requests to stop but for the one that counted, which is nil where none has.
-func (e *explanation) signals(counted *domain.StopSignal) []ExplainSignal {
-	c, all := e.execution().Continuation, []ExplainSignal{}
-	stops := slices.Clone(c.StopSignals)
-	same := func(s domain.StopSignal) bool {
-		return counted != nil && s.Reason == counted.Reason && s.Message == counted.Message
-	}
-	if i := slices.IndexFunc(stops, same); i >= 0 {
-		stops = slices.Delete(stops, i, i+1)
+// signals are the requests to stop, but for the one that has ended the execution.
+func (e *explanation) signals() []ExplainSignal {
+	c, all := e.state.Execution.Continuation, []ExplainSignal{}
+	stops, fate := slices.Clone(c.StopSignals), SignalPending
+	if e.over() {
+		counted := e.counted()
+		fate = SignalOutranked
+		same := func(s domain.StopSignal) bool {
+			return counted != nil && s.Reason == counted.Reason && s.Message == counted.Message
+		}
+		if i := slices.IndexFunc(stops, same); i >= 0 {
+			stops = slices.Delete(stops, i, i+1)
+		}
 	}
 	add := func(signals []domain.StopSignal, fate SignalFate) {
 		for _, s := range signals {
 			all = append(all, ExplainSignal{s, fate})
 		}
 	}
-	if e.over() {
-		add(stops, SignalOutranked)
-	} else {
-		add(stops, SignalPending)
-	}
+	add(stops, fate)
 	add(c.Overridden, SignalOverridden)
 	add(c.Late, SignalLate)
 	return all

@@ -25,7 +25,7 @@ func (e *explanation) limits(v ExplainView) []ExplainLimit {
 	past := budget.Deadline != nil && v.EndedAt != nil && !v.EndedAt.Before(*budget.Deadline)
 	used, timed := e.used()
 	return e.limitsOf(budget, e.asked.Prior, used, timed, func(rule domain.LimitRule) bool {
-		came := slices.ContainsFunc(e.execution().Continuation.StopSignals, func(s domain.StopSignal) bool {
+		came := slices.ContainsFunc(e.state.Execution.Continuation.StopSignals, func(s domain.StopSignal) bool {
 			return s.Reason == rule.Reason && s.Source != domain.SourceSessionBudget
 		}) || e.asked.StopReason == rule.Reason && !e.asked.SessionLimit
 		return came && (!rule.Unit.OfTime() || past == (rule.Unit == domain.UnitTime))
@@ -38,7 +38,7 @@ func (e *explanation) sessionLimits() []ExplainLimit {
 	if !has {
 		return nil
 	}
-	own := e.state.Spent(e.asked.CompletedAt).Less(e.execution().ExecutionCounts.Prior)
+	own := e.state.Spent(e.asked.CompletedAt).Less(e.state.Execution.ExecutionCounts.Prior)
 	before.Spent = before.Spent.Less(own)
 	used, timed := e.used()
 	o := e.asked.Outcome
@@ -82,7 +82,7 @@ func (e *explanation) limitsOf(budget domain.ExecutionBudget, prior, used domain
 
 // used is what the execution used, as it has counted itself. It reports false where nobody knows how long it took.
 func (e *explanation) used() (spent domain.Spent, timed bool) {
-	prior := e.execution().ExecutionCounts.Prior
+	prior := e.state.Execution.ExecutionCounts.Prior
 	spent = e.state.Spent(e.asked.CompletedAt).Less(prior)
 	own, timed := e.Head.Ledger.Execution, e.over()
 	if !timed && own != nil && e.Server.Source == contract.FromWorkflow { // else nobody knows how long it waits for people

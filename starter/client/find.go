@@ -38,7 +38,7 @@ func (c *Client) Find(ctx context.Context, text string) (string, error) {
 	if errors.Is(err, ErrUnreached) {
 		err = nil
 	}
-	if c.cfg.Records != nil && err == nil {
+	if err == nil {
 		found = c.withRecorded(ctx, text, found)
 	}
 	switch {

@@ -8,7 +8,6 @@ import (
 
 	"everstep/activities/record"
 	"everstep/domain"
-	"everstep/domain/account"
 )
 
 // Records are the executions that have ended, as they were recorded, and where sessions stand since. record.Store is one.
@@ -132,18 +131,4 @@ func lastRecorded(x, y record.Record) int {
 		return 0
 	}
 	return cmp.Or(cmp.Compare(own(x), own(y)), x.CompletedAt.Compare(y.CompletedAt))
-}
-
-// positionAfter is where a session was moved to since an execution, the newest, else where that has left it: with so many
-// messages, of which no more were taken back or cleared than as it began. What it has edited otherwise is not told here.
-func (c *Client) positionAfter(ctx context.Context, name string, after record.Ref, length int, before domain.Edits) (account.Position, error) {
-	left := account.Position{Length: length, Edits: domain.Edits{TakenBack: before.TakenBack}}
-	if name == "" { // an agent without a name is not moved
-		return left, nil
-	}
-	moved, err := c.cfg.Records.Position(ctx, after)
-	if errors.Is(err, record.ErrNone) {
-		return left, nil
-	}
-	return moved.Head.Position, err
 }

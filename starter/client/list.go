@@ -119,12 +119,6 @@ func (c *Client) list(ctx context.Context, o ListOptions, yield func(Listed, *wo
 	return nil
 }
 
-// scheduleOf names the schedule that has begun an agent, by the server's word; empty: none.
-func scheduleOf(info *workflowpb.WorkflowExecutionInfo) (name string) {
-	_ = converter.GetDefaultDataConverter().FromPayload(info.GetSearchAttributes().GetIndexedFields()["TemporalScheduledById"], &name)
-	return name
-}
-
 // visible yields what the server's list says, without runs that went on in another one.
 func (c *Client) visible(ctx context.Context, o ListOptions) iter.Seq2[*workflowpb.WorkflowExecutionInfo, error] {
 	return func(yield func(*workflowpb.WorkflowExecutionInfo, error) bool) {
@@ -187,9 +181,11 @@ func (c *Client) listed(a agent, foreign bool, info *workflowpb.WorkflowExecutio
 	s := c.snapshotOf(a, &workflowservice.DescribeWorkflowExecutionResponse{WorkflowExecutionInfo: info})
 	waits := c.memo(info).Waiting()
 	l := Listed{
-		Execution: a.begun(s.number, domain.ExecutionID{}, s.runID()), Foreign: foreign, Open: s.open(), Unknown: len(waits.Of(true)), Schedule: scheduleOf(info),
+		Execution: a.begun(s.number, domain.ExecutionID{}, s.runID()), Foreign: foreign, Open: s.open(), Unknown: len(waits.Of(true)),
 		Build: s.builds.Begun, CarriedBy: s.builds.Last, ServerStatus: strings.ToLower(info.GetStatus().String()), StartedAt: info.GetStartTime().AsTime(),
 	}
+	// Where no schedule has begun it there is no such attribute.
+	_ = converter.GetDefaultDataConverter().FromPayload(info.GetSearchAttributes().GetIndexedFields()["TemporalScheduledById"], &l.Schedule)
 	if foreign {
 		workflowID := info.GetExecution().GetWorkflowId()
 		l.Execution = Execution{ID: workflowID, Number: s.number, WorkflowID: workflowID, RunID: s.runID()}

@@ -49,7 +49,7 @@ func (c *Client) MessagesAt(ctx context.Context, id string, at Moment) (iter.Seq
 		return nil, domain.Edits{}, err
 	}
 	return func(yield func(domain.Entry, error) bool) {
-		yieldAll(account.Messages, all.Messages, func(e domain.Entry) int { return e.Index }, all.Missing, yield)
+		yieldAll(account.Messages, all.Messages, account.MessageIndex, all.Missing, yield)
 	}, all.Head.Position.Edits, nil
 }
 

@@ -100,31 +100,26 @@ func (c *Client) newestRecord(ctx context.Context, id domain.AgentID) (newest re
 	if err != nil {
 		return newest, err
 	}
-	found, damaged := false, record.ErrNone
+	none := record.ErrNone
 	for _, ref := range slices.Backward(refs) {
-		if found && ref.Number < newest.Number {
+		if ref.Number < newest.Number {
 			break
 		}
-		r, err := c.cfg.Records.Get(ctx, ref)
-		if errors.Is(err, record.ErrNone) { // it was deleted meanwhile
-			continue
-		}
-		if damagedRecord(err) {
+		switch r, err := c.cfg.Records.Get(ctx, ref); {
+		case errors.Is(err, record.ErrNone): // it was deleted meanwhile
+		case damagedRecord(err):
 			c.cfg.Progress(err.Error())
-			damaged = err
-			continue
-		}
-		if err != nil {
+			none = err
+		case err != nil:
 			return newest, err
-		}
-		if !found || lastRecorded(r, newest) > 0 {
-			found, newest = true, r
+		case newest.Number == 0 || lastRecorded(r, newest) > 0:
+			newest = r
 		}
 	}
-	if !found {
-		return newest, damaged
+	if newest.Number > 0 {
+		return newest, nil
 	}
-	return newest, nil
+	return newest, none
 }
 
 func recordedAgent(r record.Record) Listed {

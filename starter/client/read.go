@@ -3,6 +3,7 @@ package client
 import (
 	"context"
 	"iter"
+	"math"
 	"slices"
 
 	"everstep/activities/build"
@@ -71,9 +72,9 @@ func (c *Client) Messages(ctx context.Context, id string) iter.Seq2[domain.Entry
 // MessagesFrom is Messages from an index on.
 func (c *Client) MessagesFrom(ctx context.Context, id string, index int) iter.Seq2[domain.Entry, error] {
 	return sequence(ctx, id, "reading the messages of ", func(yield func(domain.Entry, error) bool) error {
-		all, err := c.account(ctx, id, account.Request{Want: []account.Part{account.Messages}, From: account.Cursor{Part: account.Messages, Item: index}})
+		all, err := c.account(ctx, id, messagesFrom(index))
 		if err == nil {
-			more := yieldAll(account.Messages, all.Messages, func(e domain.Entry) int { return e.Index }, all.Missing, yield)
+			more := yieldAll(account.Messages, all.Messages, account.MessageIndex, all.Missing, yield)
 			if more && all.Server != nil && all.Server.Unread != "" {
 				err = gone("the messages after those can no longer be read: %s", all.Server.Unread)
 			}
@@ -82,31 +83,29 @@ func (c *Client) MessagesFrom(ctx context.Context, id string, index int) iter.Se
 	})
 }
 
+// messagesFrom asks for the messages from an index on.
+func messagesFrom(index int) account.Request {
+	return account.Request{Want: []account.Part{account.Messages}, From: account.Cursor{Part: account.Messages, Item: index}}
+}
+
 // yieldAll yields a list with, in the place of what is missing of it, errors that say so. It reports whether more is wanted.
 func yieldAll[T any](part account.Part, list []T, number func(T) int, missing []account.Missing, yield func(T, error) bool) bool {
 	missing = slices.DeleteFunc(slices.Clone(missing), func(m account.Missing) bool { return m.Part != part })
-	for _, one := range list {
-		for len(missing) > 0 && missing[0].From < number(one) {
-			if !yieldMissing(missing[0], yield) {
+	missingBefore := func(item int) bool {
+		for ; len(missing) > 0 && missing[0].From < item; missing = missing[1:] {
+			var none T
+			if !yield(none, gone("%s can no longer be read", missing[0])) {
 				return false
 			}
-			missing = missing[1:]
 		}
-		if !yield(one, nil) {
+		return true
+	}
+	for _, one := range list {
+		if !missingBefore(number(one)) || !yield(one, nil) {
 			return false
 		}
 	}
-	for _, m := range missing {
-		if !yieldMissing(m, yield) {
-			return false
-		}
-	}
-	return true
-}
-
-func yieldMissing[T any](m account.Missing, yield func(T, error) bool) bool {
-	var none T
-	return yield(none, gone("%s can no longer be read", m))
+	return missingBefore(math.MaxInt)
 }
 
 // Edits are what rewinds and clears have made of an agent's messages, among others.

@@ -3,7 +3,6 @@ package client
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -12,7 +11,6 @@ import (
 	"everstep/domain/account"
 	"everstep/domain/contract"
 
-	"everstep/starter/client/internal/history"
 	"everstep/workflows/replay"
 )
 
@@ -20,7 +18,7 @@ import (
 // what waits for a worker since. Of an agent that the server does not have, its newest record tells.
 func (c *Client) Status(ctx context.Context, id string) (account.Status, error) {
 	s, a, err := c.accountWith(ctx, id, account.Request{Execution: account.Newest})
-	if _, differs := errors.AsType[*replay.Error](err); differs {
+	if isAs[*replay.Error](err) {
 		a, err = c.describedAccount(ctx, s)
 	}
 	if err == nil {
@@ -65,7 +63,7 @@ func (c *Client) describedAccount(ctx context.Context, s snapshot) (account.Acco
 // endedByServer returns the account with the end of the execution in progress, where the server has ended the workflow: that
 // itself does not know.
 func (s snapshot) endedByServer(a account.Account) account.Account {
-	cut, ok := history.ServerEnd(s.info().GetStatus())
+	cut, ok := s.serverEnd()
 	newest := s.newestOf(a)
 	if !ok || newest.Status.Terminal() {
 		return a
@@ -85,6 +83,11 @@ func (s snapshot) endedByServer(a account.Account) account.Account {
 		}
 	}
 	return a
+}
+
+// serverEnd is the outcome of the execution in progress, where the server itself has ended the run.
+func (s snapshot) serverEnd() (contract.Outcome, bool) {
+	return contract.EndedByServer(s.info().GetStatus().String())
 }
 
 // newestOf is the newest execution, or the first, which is to begin.
@@ -115,10 +118,10 @@ func (s snapshot) headStatus(a account.Account) account.Status {
 func (c *Client) status(ctx context.Context, s snapshot, a account.Account) account.Status {
 	v := s.headStatus(a)
 	v.Open = v.Open && s.open()
-	v.History = s.historyView(v.Head)
+	v.History.Events, v.History.Bytes = s.info().GetHistoryLength(), s.info().GetHistorySizeBytes()
 	if !s.open() {
 		v.Doing, v.Since = "ended", s.info().GetCloseTime().AsTime()
-		if _, cut := history.ServerEnd(s.info().GetStatus()); cut {
+		if _, cut := s.serverEnd(); cut {
 			v.Server.Source = contract.FromServer
 		}
 		return v
@@ -144,13 +147,6 @@ func (c *Client) status(ctx context.Context, s snapshot, a account.Account) acco
 		v.Ledger.Execution = &own
 	}
 	return c.waiting(ctx, work, v)
-}
-
-// historyView is the size of the newest run's history, with what its head says of it.
-func (s snapshot) historyView(h account.Head) contract.HistoryView {
-	v := account.StatusOf(h).History
-	v.Events, v.Bytes = s.info().GetHistoryLength(), s.info().GetHistorySizeBytes()
-	return v
 }
 
 // failing says of a workflow task which worker fails to complete it, and why.

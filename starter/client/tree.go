@@ -87,7 +87,7 @@ type startedChild struct {
 }
 
 // startedBy are the sub-agents that events tell of, in the order in which they began. steps have the calls.
-func startedBy(events []domain.Event, steps []domain.AgentStep) (all []*startedChild) {
+func startedBy(events []domain.Event, steps []domain.StepExecution) (all []*startedChild) {
 	of := func(id domain.AgentID) *startedChild {
 		for _, one := range slices.Backward(all) {
 			if one.ChildID == id {
@@ -100,7 +100,12 @@ func startedBy(events []domain.Event, steps []domain.AgentStep) (all []*startedC
 		switch data := event.Data.(type) {
 		case domain.SubagentSpawning:
 			one := &startedChild{SubagentSpawning: data, begun: event.EventHeader, grants: []TreeGrant{{At: event.Time, Grant: data.Grant}}}
-			one.call, one.position = callIn(steps, data.ToolExecutionID)
+			for _, step := range steps {
+				calls := step.Step.ToolExecutions
+				if i := slices.IndexFunc(calls, func(call domain.ToolExecution) bool { return call.ID == data.ToolExecutionID }); i >= 0 {
+					one.call, one.position = &calls[i], i
+				}
+			}
 			all = append(all, one)
 		case domain.SubagentGranted:
 			one := of(data.ChildID)
@@ -113,18 +118,6 @@ func startedBy(events []domain.Event, steps []domain.AgentStep) (all []*startedC
 		}
 	}
 	return all
-}
-
-// callIn finds a call in steps, with its position in its step.
-func callIn(steps []domain.AgentStep, id domain.ToolExecutionID) (*domain.ToolExecution, int) {
-	for _, step := range steps {
-		for i, call := range step.ToolExecutions {
-			if call.ID == id {
-				return &call, i
-			}
-		}
-	}
-	return nil, 0
 }
 
 // grantsOf are the grants of a sub-agent by the account of the agent that has started it; none where it has asked for no more
@@ -165,19 +158,16 @@ func (c *Client) Tree(ctx context.Context, id string, number int) (Tree, error) 
 
 // All yields the agents of the tree: each, and then those below it.
 func (t *Tree) All() iter.Seq[*Tree] {
-	return func(yield func(*Tree) bool) { t.all(yield) }
-}
-
-func (t *Tree) all(yield func(*Tree) bool) bool {
-	if !yield(t) {
-		return false
-	}
-	for i := range t.Children {
-		if !t.Children[i].all(yield) {
-			return false
+	return func(yield func(*Tree) bool) {
+		more := yield(t)
+		for i := range t.Children {
+			for below := range t.Children[i].All() {
+				if more = more && yield(below); !more {
+					return
+				}
+			}
 		}
 	}
-	return true
 }
 
 // Priced reports whether its model has a price.
@@ -236,24 +226,26 @@ func (r treeReader) agent(ctx context.Context, id string, number int, t *Tree) (
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
-	c := r.client
-	a, err := agentOf(id)
-	if err != nil {
-		return nil, err
-	}
-	e, err := c.explained(ctx, id, number)
+	e, err := r.client.explained(ctx, id, number)
 	switch {
 	case err == nil:
-		return t.told(e)
-	case lostToServer(err) && t.startedChild != nil:
-		t.lost(a)
+		return t.told(e), nil
+	case lostToServer(err) && t.startedChild != nil: // the agent that started it tells
+		a, _ := agentOf(id) // it was asked about
+		t.Execution = a.begun(1, domain.ExecutionID{}, "")
+		switch ended := t.startedChild.ended; {
+		case ended == nil && !t.Status.Terminal(): // it is not there yet
+		case ended != nil && ended.Unstarted:
+		default:
+			t.Gone = "its history has been deleted, and there is no record of it"
+		}
 		return nil, nil
 	}
 	return nil, err
 }
 
-// told takes what its account tells.
-func (t *Tree) told(e explanation) ([]*startedChild, error) {
+// told takes what its account tells, and returns whom it has started.
+func (t *Tree) told(e explanation) []*startedChild {
 	x := e.asked
 	t.Execution = e.begun(x.Number, x.ExecutionID, cmp.Or(e.runID(), x.RunID))
 	t.Status, t.StopReason, t.Code, t.SessionLimit, t.priced = x.Status, x.StopReason, x.Code, x.SessionLimit, x.Priced
@@ -261,12 +253,9 @@ func (t *Tree) told(e explanation) ([]*startedChild, error) {
 		t.Status = domain.StatusInProgress
 	}
 	t.StartedAt, t.EndedAt, t.Steps = cmp.Or(orNull(x.StartedAt), t.StartedAt), orNull(x.CompletedAt), &x.Steps
-	steps := make([]domain.AgentStep, len(e.Steps))
-	for i, s := range e.Steps {
-		steps[i] = s.Step
-	}
-	if current := e.execution().CurrentStep; current != nil {
-		steps = append(steps, *current)
+	steps := e.StepExecutions()
+	if current := e.state.Execution.CurrentStep; current != nil {
+		steps = append(steps, domain.StepExecution{Step: *current})
 	}
 	t.use(x.Usage, x.CostNanoUSD)
 	t.estimated = slices.ContainsFunc(e.Events, func(event domain.Event) bool {
@@ -276,18 +265,7 @@ func (t *Tree) told(e explanation) ([]*startedChild, error) {
 	if slices.ContainsFunc(e.Missing, func(m account.Missing) bool { return m.Part == account.Events && m.Execution == x.Number }) {
 		t.Gone = "earlier runs of it have been deleted, and what it did and started in them"
 	}
-	return startedBy(e.Events, steps), nil
-}
-
-// lost takes what the agent that started one knows of it, as nobody else does.
-func (t *Tree) lost(a agent) {
-	t.Execution = a.begun(1, domain.ExecutionID{}, "")
-	switch ended := t.startedChild.ended; {
-	case ended == nil && !t.Status.Terminal(): // it is not there yet
-	case ended != nil && ended.Unstarted:
-	default:
-		t.Gone = "its history has been deleted, and there is no record of it"
-	}
+	return startedBy(e.Events, steps)
 }
 
 // use notes what one has used as it has counted it: with those below it that are over.
@@ -309,20 +287,15 @@ func (t *Tree) reckon() {
 	}
 	var below TreeUse
 	for i := range t.Children {
-		child := &t.Children[i]
-		if child.counted() {
-			below = below.plus(child.Total)
+		total := t.Children[i].Total
+		if ended := t.Children[i].startedChild.ended; ended != nil && !ended.Unstarted { // this agent has counted it
+			below.Usage, below.cost = below.Usage.Add(total.Usage), domain.AddCost(below.cost, total.cost)
 		} else {
-			t.use(t.Total.Usage.Add(child.Total.Usage), domain.AddCost(t.Total.cost, child.Total.cost))
+			t.use(t.Total.Usage.Add(total.Usage), domain.AddCost(t.Total.cost, total.cost))
 		}
 	}
 	t.Own = counted.less(below, t.priced)
 	t.Own.Usage.Estimated = t.Own.Usage.Estimated || t.estimated
-}
-
-// counted reports whether the agent that started it has counted what it used.
-func (t *Tree) counted() bool {
-	return t.startedChild != nil && t.startedChild.ended != nil && !t.startedChild.ended.Unstarted
 }
 
 // ended takes how it ended by the account of the agent that started it. That of itself says more, where it has one.
@@ -341,10 +314,6 @@ func (t *Tree) ended(by domain.SubagentCompleted, at time.Time) {
 	}
 	t.priced = t.priced || by.CostNanoUSD > 0
 	t.use(by.Usage, by.CostNanoUSD)
-}
-
-func (u TreeUse) plus(v TreeUse) TreeUse {
-	return useOf(u.Usage.Add(v.Usage), domain.AddCost(u.cost, v.cost), true)
 }
 
 // less is what is left without a part. Where that was counted in another way, as an estimate is, the sum of tokens counts.

@@ -1,6 +1,7 @@
 package render
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -55,8 +56,5 @@ func place(side client.DiffSide, at *client.StepPlace) string {
 const maxCompared = 200
 
 func compared(text string) string {
-	if text = OneLine(text); text == "" {
-		return "-"
-	}
-	return shortened(text, maxCompared)
+	return cmp.Or(shortened(OneLine(text), maxCompared), "-")
 }

@@ -189,13 +189,7 @@ func listStatus(a client.Listed) string {
 	if a.Suspended {
 		status = strings.TrimSuffix(status, ", idle") + ", suspended"
 	}
-	if a.Unknown > 0 {
-		status += ", " + Counted(a.Unknown, "outcome") + " unknown"
-	}
-	if why := listReason(a); why != "" {
-		status += " (" + why + ")"
-	}
-	return status
+	return status + Within(", ", Some(a.Unknown, "outcome"), " unknown") + Within(" (", listReason(a), ")")
 }
 
 // Executions is the table of an agent's executions. named says that they are of several sessions.
@@ -207,10 +201,7 @@ func Executions(executions []client.Past, now time.Time, named bool) Table {
 	}
 	for _, x := range executions {
 		status := string(x.Status) + Within(" (", endedBy(x.Code, x.StopReason, x.SessionLimit), ")")
-		if !x.ImportedAt.IsZero() {
-			status += ", imported"
-		}
-		status += where(x.Cleared, ", cleared") + takenBack(x.TakenBack, newest[x.ID])
+		status += where(!x.ImportedAt.IsZero(), ", imported") + where(x.Cleared, ", cleared") + takenBack(x.TakenBack, newest[x.ID])
 		t.Rows = append(t.Rows, []string{
 			OneLine(x.ID), grouped(x.Number), status, cmp.Or(OneLine(x.Agent), "-"), countOf(x.Steps), countOf(x.TotalTokens),
 			cell(paid{x.CostNanoUSD, x.TotalTokens}, now), took(x.StartedAt, x.EndedAt, x.Status.Terminal(), now), cmp.Or(moment(x.StartedAt), "-"), pastOrigin(executions, x.Origin), x.ExecutionID.String(),

@@ -346,16 +346,10 @@ func (t Table) Render(out *Output) string {
 	for _, row := range t.Rows {
 		t.writeRow(&b, row, widths, plain)
 	}
-	return b.String() + t.hidden(out, len(widths))
-}
-
-// hidden says which columns have found no place, and what shows them.
-func (t Table) hidden(out *Output, shown int) string {
-	names := slices.DeleteFunc(slices.Clone(t.Head[shown:]), func(name string) bool { return name == "" })
-	if len(names) == 0 {
-		return ""
+	if hidden := Joined(", ", slices.Clone(t.Head[len(widths):])...); hidden != "" {
+		b.WriteString(out.Fold(out.Theme.Faint("no room for "+hidden+": a wider terminal or "+cmp.Or(t.Columns, "--json")+" shows more") + "\n"))
 	}
-	return out.Fold(out.Theme.Faint("no room for "+strings.Join(names, ", ")+": a wider terminal or "+cmp.Or(t.Columns, "--json")+" shows more") + "\n")
+	return b.String()
 }
 
 // widths are those of the columns that are shown; limit is the terminal's, or zero.

@@ -3,6 +3,7 @@ package render
 import (
 	"cmp"
 	"encoding/json"
+	"slices"
 	"strings"
 	"time"
 
@@ -31,8 +32,7 @@ func Schedules(all []client.ListedSchedule, now time.Time) Table {
 
 // whenText is when a schedule runs, in a line.
 func whenText(w client.When) string {
-	var parts []string
-	parts = append(parts, w.Cron...)
+	parts := slices.Clone(w.Cron)
 	if w.Every > 0 {
 		parts = append(parts, "every "+spanText(w.Every)+where(w.Offset > 0, " after "+spanText(w.Offset)))
 	}
@@ -66,7 +66,7 @@ func Schedule(out *Output, v client.ScheduleView, now time.Time) string {
 	state := "runs"
 	switch {
 	case v.Paused:
-		state = "paused" + Within(": ", v.Note, "")
+		state = "paused" + Within(": ", v.Note)
 	case len(v.NextRuns) == 0:
 		state = "over"
 	}

@@ -26,7 +26,7 @@ func (s StepLine) Text(t Theme) string {
 	cost, text := s.CostNanoUSD, OneLine(s.Step.Text())
 	parts := []string{
 		fmt.Sprintf("%3d  %-14s  %8s", s.Step.Number, s.Step.Type(), Duration(s.Duration())),
-		tokens(s.Usage().TotalTokens(), s.Usage().Estimated), where(cost == nil, "cost ") + paidWords(cost),
+		tokens(s.Usage()), where(cost == nil, "cost ") + paidWords(cost),
 		where(s.Step.Tries > 1, fmt.Sprintf("%d tries", s.Step.Tries)), string(finish), where(s.Step.Interrupted, t.Warn("interrupted")),
 	}
 	for _, call := range s.Step.ToolExecutions {
@@ -181,9 +181,9 @@ func Stopped(r client.Result, shown bool) string {
 		}
 	}
 	if shown {
-		return Within("  ", message, "")
+		return Within("  ", message)
 	}
-	return "stopped" + Within(" (", endedBy("", r.Outcome.StopReason, r.Outcome.SessionLimit), ")") + Within(": ", message, "")
+	return "stopped" + Within(" (", endedBy("", r.Outcome.StopReason, r.Outcome.SessionLimit), ")") + Within(": ", message)
 }
 
 // NotUndone says which effects a rewind has not undone; empty: none.

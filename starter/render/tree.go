@@ -70,10 +70,16 @@ func grantLines(grants []client.TreeGrant) (lines []string) {
 		case i == 0 && began == "":
 		case i == 0:
 			lines = append(lines, moment(g.At)+" began with "+began)
-		case g.Refused:
-			lines = append(lines, moment(g.At)+" was refused more"+Within(", having asked for at least ", askedWords(g.Asked), ""))
 		default:
-			lines = append(lines, moment(g.At)+" got "+grantedMore(before, g.Grant)+Within(", having asked for at least ", askedWords(g.Asked), ""))
+			line := moment(g.At) + " was refused more"
+			if !g.Refused {
+				line = moment(g.At) + " got " + grantedMore(before, g.Grant)
+			}
+			if asked := g.Asked; asked != nil {
+				rule := asked.Limit.Rule()
+				line += ", having asked for at least " + limitText(rule, domain.Count(rule.Unit, asked.Need))
+			}
+			lines = append(lines, line)
 		}
 		before = g.Grant
 	}
@@ -91,15 +97,6 @@ func grantedMore(before, now domain.ExecutionBudget) string {
 		}
 	}
 	return cmp.Or(strings.Join(parts, ", "), "more")
-}
-
-// askedWords are what a sub-agent asked for; empty where nothing tells it.
-func askedWords(asked *domain.Ask) string {
-	if asked == nil {
-		return ""
-	}
-	rule := asked.Limit.Rule()
-	return limitText(rule, domain.Count(rule.Unit, asked.Need))
 }
 
 // estimating is what an agent took with those below it, an estimate where that of one of them is.

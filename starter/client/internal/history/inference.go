@@ -102,25 +102,25 @@ const oversized = "payloadSizeError"
 func lossOf(c converter.DataConverter, f *failurepb.Failure, how contract.How) contract.Loss {
 	loss := contract.Loss{How: how}
 	for told := false; f != nil; f = f.GetCause() {
-		switch {
+		switch timeout, application := f.GetTimeoutFailureInfo(), f.GetApplicationFailureInfo(); {
 		case f.GetCanceledFailureInfo() != nil:
 			loss.How = contract.Cancelled
-		case f.GetTimeoutFailureInfo() != nil:
+		case timeout != nil:
 			if loss.How == contract.Broke {
 				loss.How = contract.TimedOut
 			}
-			loss.Untaken = f.GetTimeoutFailureInfo().GetTimeoutType() == enumspb.TIMEOUT_TYPE_SCHEDULE_TO_START
+			loss.Untaken = timeout.GetTimeoutType() == enumspb.TIMEOUT_TYPE_SCHEDULE_TO_START
 			if loss.Heartbeat == nil {
-				loss.Heartbeat, _ = decode[contract.Heartbeat](c, f.GetTimeoutFailureInfo().GetLastHeartbeatDetails())
+				loss.Heartbeat, _ = decode[contract.Heartbeat](c, timeout.GetLastHeartbeatDetails())
 			}
-		case f.GetApplicationFailureInfo() != nil && !told:
+		case application != nil && !told:
 			told = true
-			loss.Final, loss.RetryAfter = f.GetApplicationFailureInfo().GetNonRetryable(), f.GetApplicationFailureInfo().GetNextRetryDelay().AsDuration()
-			own, err := decode[domain.Error](c, f.GetApplicationFailureInfo().GetDetails())
+			loss.Final, loss.RetryAfter = application.GetNonRetryable(), application.GetNextRetryDelay().AsDuration()
+			own, err := decode[domain.Error](c, application.GetDetails())
 			switch {
 			case err == nil && own.Kind != "":
 				loss.Reported = own
-			case f.GetApplicationFailureInfo().GetType() == oversized:
+			case application.GetType() == oversized:
 				loss.How = contract.Oversized
 			default:
 				loss.Reported = contract.WorkerFailure(message(c, f))
