@@ -29,6 +29,9 @@ type Request struct {
 	contract.LargePage
 }
 
+// RequestOf asks for parts of one execution, by its number or as [Newest], or of all where that is zero.
+func RequestOf(execution int, want ...Part) Request { return Request{Want: want, Execution: execution} }
+
 // Seen is how far a reader has read an execution: the numbers of the newest step and event that it has.
 type Seen struct {
 	Step  int   `json:"step,omitzero"`

@@ -34,14 +34,11 @@ const withoutWorker = time.Second
 // is replayed. Of executions that the server has no more the records tell. What nobody has is named in Missing. Where the
 // record of where the session stands cannot be read an error of class Gone says so.
 func (c *Client) Account(ctx context.Context, id string, want ...account.Part) (account.Account, error) {
-	all, err := c.account(ctx, id, account.Request{Want: want})
+	all, err := c.account(ctx, id, account.RequestOf(0, want...))
 	if err == nil {
 		all.Head.Position, err = c.positionIn(ctx, id, all)
 	}
-	if err != nil {
-		return account.Account{}, err
-	}
-	return all, nil
+	return all, err
 }
 
 // positionIn is where the session of an account stands. Records have apart where it was moved to since the newest execution; else that
@@ -97,11 +94,11 @@ func (c *Client) accountOf(ctx context.Context, s snapshot, request account.Requ
 		s = s.newest()
 	}
 	all, err := accountReader{client: c, request: request, patience: patience, snapshot: s}.read(ctx)
-	if err != nil {
-		return account.Account{}, err
+	if err == nil && all.Head == nil {
+		err = errorf(Failed, nil, "the account of %s has no head; the worker may be of another version", s.called())
 	}
-	if all.Head == nil {
-		return account.Account{}, errorf(Failed, nil, "the account of %s has no head; the worker may be of another version", s.called())
+	if err != nil {
+		return all, err
 	}
 	all.Server.Builds = s.builds
 	return s.endedByServer(all), c.adding(ctx, s, all.Server)
@@ -346,21 +343,10 @@ type runAccount struct {
 	err  error
 }
 
-// giveUpWithoutWorker ends the wait for a worker's answer where none may be there, or where those that are there cannot carry
-// the run on: a question waits for that.
-func (r accountReader) giveUpWithoutWorker(asking context.Context, giveUp context.CancelCauseFunc) {
-	for process.Pause(asking, withoutWorker) == nil {
-		now, err := r.client.described(asking, r.agent, r.runID())
-		if failing := err == nil && now.GetPendingWorkflowTask().GetAttempt() > 1; failing || !r.client.hasWorker(asking, r.queue()) {
-			giveUp(errNoWorker)
-			return
-		}
-	}
-}
-
 // run reads what a run holds: the newest as the workflow answers, or by a replay of its history where that takes too long. Whoever
 // is first tells. An earlier one no worker has at hand: it would replay it for each page. So that is replayed here at once, and a worker
-// is asked where that fails. Where both fail, the workflow is waited for only if a worker may be there.
+// is asked where that fails. Where the replay fails, the workflow is waited for only as long as a worker may be there that can carry
+// the run on: a question waits for that.
 func (r accountReader) run(ctx context.Context, runID string) runAccount {
 	newest := runID == r.runID()
 	if newest && len(r.upTo) > 0 {
@@ -400,7 +386,15 @@ func (r accountReader) run(ctx context.Context, runID string) runAccount {
 				asked = begin(asking, r.asked)
 			}
 			if unasked == nil {
-				reading.Go(func() { r.giveUpWithoutWorker(asking, giveUp) })
+				reading.Go(func() {
+					for process.Pause(asking, withoutWorker) == nil {
+						now, err := r.client.described(asking, r.agent, r.runID())
+						if failing := err == nil && now.GetPendingWorkflowTask().GetAttempt() > 1; failing || !r.client.hasWorker(asking, r.queue()) {
+							giveUp(errNoWorker)
+							return
+						}
+					}
+				})
 			}
 		}
 		if replayed == nil {

@@ -73,11 +73,8 @@ func (p Poller) PID() (pid int, ok bool) {
 // Ended reports whether it is a process of this machine that has ended.
 func (p Poller) Ended() bool {
 	pid, ok := p.PID()
-	if !ok {
-		return false
-	}
 	process, err := os.FindProcess(pid)
-	return err != nil || errors.Is(process.Signal(syscall.Signal(0)), os.ErrProcessDone)
+	return ok && (err != nil || errors.Is(process.Signal(syscall.Signal(0)), os.ErrProcessDone))
 }
 
 // NoWorker says, in words, that none answers on a task queue, and what mends that.
@@ -110,19 +107,6 @@ func (c *Client) Builds(ctx context.Context, queue string) (all []string) {
 	}
 	slices.Sort(all)
 	return slices.Compact(all)
-}
-
-// servedBy names the builds that serve a task queue where all of them are others than the one that has to carry on what is
-// open there. Empty: they are not, or nobody knows.
-func (c *Client) servedBy(ctx context.Context, queue string, of contract.Builds) string {
-	if of.Newest() == "" { // no worker has begun it yet
-		return ""
-	}
-	builds := c.Builds(ctx, queue)
-	if slices.Contains(builds, of.Newest()) {
-		return ""
-	}
-	return strings.Join(builds, ", ")
 }
 
 // OtherBuild says what to do about what another build than this one has to carry on. Empty: it is this one.

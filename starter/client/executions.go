@@ -59,7 +59,7 @@ type Past struct {
 // yields, in their place, an error of class Gone that says which; any other error ends it.
 func (c *Client) Executions(ctx context.Context, id string) iter.Seq2[Past, error] {
 	return sequence(ctx, id, "reading the executions of ", func(yield func(Past, error) bool) error {
-		all, err := c.account(ctx, id, account.Request{Want: []account.Part{account.Executions}})
+		all, err := c.account(ctx, id, account.RequestOf(0, account.Executions))
 		if err != nil {
 			return err
 		}

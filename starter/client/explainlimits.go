@@ -91,16 +91,11 @@ func (e *explanation) used() (spent domain.Spent, timed bool) {
 	return spent, timed
 }
 
-// exhausted reports whether nothing can go on. Without tool calls an agent still answers.
-func (l ExplainLimit) exhausted() bool {
-	return l.Limit.Rule().Exhausts && l.Left != nil && *l.Left == 0
-}
-
 // raise is the command that goes on with more of each limit that was reached, or used up.
 func raise(id string, limits []ExplainLimit) string {
 	parts := []string{"extend", id}
 	for _, l := range limits {
-		if l.Reached || l.exhausted() {
+		if l.Reached || l.Limit.Rule().Exhausts && l.Left != nil && *l.Left == 0 { // without tool calls an agent still answers
 			parts = append(parts, "--"+l.Limit.Flag(), raised(l))
 		}
 	}

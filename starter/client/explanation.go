@@ -62,10 +62,8 @@ func (c *Client) explained(ctx context.Context, id string, number int) (explanat
 	if number < 0 {
 		return explanation{}, invalidf("execution: is %d; executions are counted from 1", number)
 	}
-	s, a, err := c.accountWith(ctx, id, account.Request{
-		Want:      []account.Part{account.Executions, account.Steps, account.Events, account.State, account.Definition},
-		Execution: cmp.Or(number, account.Newest),
-	})
+	s, a, err := c.accountWith(ctx, id, account.RequestOf(cmp.Or(number, account.Newest),
+		account.Executions, account.Steps, account.Events, account.State, account.Definition))
 	if err == nil && number == 0 {
 		err = c.checkNewest(a)
 	}

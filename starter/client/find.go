@@ -9,9 +9,6 @@ import (
 	"everstep/domain"
 )
 
-// leastPrefix is the shortest beginning of an id by which an agent is looked for.
-const leastPrefix = 2
-
 // Find returns the id of the agent that a text means: the text, where an agent has it as its name or UUID, else the one
 // id that begins with it. It is refused as Invalid where several do, and names some. Where none does the text comes
 // back as it is, so that what is done with it says that there is no such agent. It needs no worker; an agent that was
@@ -26,7 +23,7 @@ func (c *Client) Find(ctx context.Context, text string) (string, error) {
 		return text, nil
 	case !Is(err, NotFound) && c.unreached == nil:
 		return "", err
-	case a.session != "" || len(text) < leastPrefix:
+	case a.session != "" || len(text) < 2: // too short a beginning to look for
 		return text, nil
 	}
 	if c.cfg.Records != nil {

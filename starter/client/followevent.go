@@ -121,14 +121,6 @@ func (e Event) Waits() bool { return e.waits }
 // Depth is how deep the agent is below the one that is followed.
 func (e Event) Depth() int { return len(e.Path) }
 
-// Subagent is the name by which the agent was started; empty: it is the one that is followed.
-func (e Event) Subagent() string {
-	if len(e.Path) == 0 {
-		return ""
-	}
-	return e.Path[len(e.Path)-1]
-}
-
 // MarshalJSON writes what the execution has noted as a domain.Event does, with what it is about beside; else the fields that
 // are set.
 func (e Event) MarshalJSON() ([]byte, error) {
@@ -228,16 +220,6 @@ func (c *content) call(step int, id domain.ToolExecutionID) (domain.ToolExecutio
 		return domain.ToolExecution{}, 0
 	}
 	return calls[at], at
-}
-
-// answer is what the model said in a step at a time, the summaries of conversations aside.
-func (c *content) answer(step int, at time.Time) domain.Message {
-	for _, m := range c.steps[step].Step.Output {
-		if m.Role == domain.RoleAssistant && m.CreatedAt.Equal(at) {
-			return m
-		}
-	}
-	return domain.Message{}
 }
 
 // tell returns an event with what it is about, and before it what it withdraws.
@@ -380,8 +362,12 @@ func (f *follower) tellOfAnswer(e Event, r domain.InferenceResponseReceived, hea
 		live.end()
 		return []Event{e}
 	}
-	m := f.content.answer(e.Step, e.Time)
-	e.Text, e.Calls, e.Attempt = m.Text(), m.ToolCalls, live.attempt
+	e.Attempt = live.attempt
+	for _, m := range f.content.steps[e.Step].Step.Output {
+		if m.Role == domain.RoleAssistant && m.CreatedAt.Equal(e.Time) {
+			e.Text, e.Calls = m.Text(), m.ToolCalls
+		}
+	}
 	var told []Event
 	shown, ok := live.text.within(e.Text)
 	switch rest, cut := strings.CutPrefix(e.Text, "…"); {
@@ -416,13 +402,10 @@ func (f *follower) message(ctx context.Context, told contract.WaitingView) *cont
 	}
 	for _, entry := range all.Messages {
 		if text := entry.Message.Text(); entry.Message.ID == told.ID {
-			told.Bytes, told.Text = len(text), domain.Shorten(text, shownOfMessage)
+			told.Bytes, told.Text = len(text), domain.Shorten(text, 200) // as of one that waits
 			told.Cut = len(told.Text) < len(text)
 		}
 	}
 	f.content.messages[told.ID] = told
 	return &told
 }
-
-// shownOfMessage bounds what is told of a message that was read back, as of one that waits.
-const shownOfMessage = 200

@@ -47,7 +47,7 @@ func (c *Client) keptSession(ctx context.Context, id string) ([]record.Record, e
 		switch r, err := c.cfg.Records.Get(ctx, ref); {
 		case err == nil:
 			all = append(all, r)
-		case errors.Is(err, record.ErrNone), domain.AsError(err).Kind == domain.Internal:
+		case errors.Is(err, record.ErrNone), damagedRecord(err):
 			unread[ref] = err
 		default:
 			return nil, err

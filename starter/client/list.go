@@ -1,6 +1,7 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"iter"
@@ -13,6 +14,7 @@ import (
 	"go.temporal.io/sdk/converter"
 
 	"everstep/domain"
+	"everstep/domain/contract"
 	"everstep/starter/client/internal/history"
 )
 
@@ -129,10 +131,14 @@ func (c *Client) visible(ctx context.Context, o ListOptions) iter.Seq2[*workflow
 		}
 		for info, err := range c.runs(ctx, o.query(o.Open || o.Waiting)+with) {
 			if err != nil {
-				yield(nil, o.refused(err))
+				if o.Query != "" && isAs[*serviceerror.InvalidArgument](err) {
+					err = errorf(Invalid, err, "query: the server refuses it: %s", err)
+				}
+				yield(nil, err)
 				return
 			}
-			left := o.Waiting && len(c.memo(info).Waiting().Of(false)) == 0 || !ours(info)
+			kind := cmp.Or(info.GetType().GetName(), string(contract.Execute)) // a caller's query could ask for others
+			left := o.Waiting && len(c.memo(info).Waiting().Of(false)) == 0 || kind != string(contract.Execute)
 			if !left && !yield(info, nil) {
 				return
 			}

@@ -59,7 +59,7 @@ func (c *Client) accountAt(ctx context.Context, id string, at Moment, want ...ac
 	if err != nil {
 		return r, account.Account{}, fail(ctx, id, "reading the history of "+id, goneIfDeleted(err, "event: the history of event %d of %s has been deleted", at.Event, id))
 	}
-	r.request = account.Request{Want: append([]account.Part{account.HeadOf}, want...)}
+	r.request = account.RequestOf(0, append(want, account.HeadOf)...)
 	all, err := r.read(ctx)
 	return r, all, fail(ctx, id, "reading the account of "+id, err)
 }
@@ -88,7 +88,7 @@ func (c *Client) readerAt(ctx context.Context, id string, at Moment) (r accountR
 		if err != nil {
 			return r, err
 		}
-		r = accountReader{client: c, snapshot: run, request: account.Request{Want: []account.Part{account.Events}, Execution: e.Number}}
+		r = accountReader{client: c, snapshot: run, request: account.RequestOf(e.Number, account.Events)}
 		if r.upTo, err = r.history(ctx, runID); err != nil {
 			return r, err
 		}

@@ -16,7 +16,7 @@ import (
 
 // onlyRecorded says of an agent that the server does not have what can be done with its records; nil: there are none.
 func (c *Client) onlyRecorded(ctx context.Context, id string) error {
-	all, _, err := c.fromRecords(ctx, id, account.Request{Want: []account.Part{account.HeadOf}}, domain.MaxCount)
+	all, _, err := c.fromRecords(ctx, id, account.RequestOf(0, account.HeadOf), domain.MaxCount)
 	if err != nil || all.Head == nil || all.Server.Unread != "" {
 		return nil // that there is no such agent is said then
 	}

@@ -57,7 +57,7 @@ func (c *Client) earlier(ctx context.Context, p snapshot, number int) (target, e
 		return c.earlierWorkflow(ctx, p, number)
 	}
 	t := target{snapshot: p, asked: number}
-	all, err := c.accountOf(ctx, p, account.Request{Want: []account.Part{account.HeadOf, account.Executions}, Execution: number}, 0)
+	all, err := c.accountOf(ctx, p, account.RequestOf(number, account.HeadOf, account.Executions), 0)
 	if isAs[*replay.Error](err) {
 		t.unread = true
 		return t, nil

@@ -1,6 +1,7 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"iter"
 	"math"
@@ -30,11 +31,7 @@ func (c *Client) execution(ctx context.Context, id string, number int, want ...a
 	if number < 0 {
 		return account.Account{}, invalidf("execution: is %d; executions are counted from 1", number)
 	}
-	request := account.Request{Want: append(want, account.Executions), Execution: number}
-	if number == 0 {
-		request.Execution = account.Newest
-	}
-	all, err := c.account(ctx, id, request)
+	all, err := c.account(ctx, id, account.RequestOf(cmp.Or(number, account.Newest), append(want, account.Executions)...))
 	if err == nil {
 		err = c.checkHas(all, id, number)
 	}
@@ -149,13 +146,13 @@ func stateIn(all account.Account, id string) (domain.AgentState, error) {
 		state, err = state.WithOrigin(position.From, position.Moved.At)
 	}
 	if err != nil {
-		return state, unreadable("state", id, err)
+		return state, unreadableState(id, err)
 	}
 	return state, nil
 }
 
-func unreadable(what, id string, err error) *Error {
-	return errorf(Failed, err, "the %s of %s cannot be read; the worker may be of another version: %s", what, id, err)
+func unreadableState(id string, err error) *Error {
+	return errorf(Failed, err, "the state of %s cannot be read; the worker may be of another version: %s", id, err)
 }
 
 // sequence yields what a reading does, and its error in the end.

@@ -54,7 +54,7 @@ func (c *Client) resultOf(ctx context.Context, id string, number int, t *target,
 	x := all.Executions[0]
 	state, err := domain.DecodeAgentState(x.State)
 	if err != nil {
-		return live, unreadable("state", id, err)
+		return live, unreadableState(id, err)
 	}
 	r := Result{Execution: a.begun(x.Number, x.ExecutionID, x.RunID), Outcome: x.Outcome, End: *x.Ended, Source: contract.FromRecords, ImportedAt: x.Imported}
 	return r.withOutput(state.ResponseFormat), nil
@@ -69,7 +69,7 @@ func (c *Client) result(ctx context.Context, t target) (Result, error) {
 			return c.formatted(ctx, t.agent, r), nil
 		}
 	}
-	s, a, err := c.accountWith(ctx, t.called(), account.Request{Want: []account.Part{account.Executions, account.State}, Execution: t.asked})
+	s, a, err := c.accountWith(ctx, t.called(), account.RequestOf(t.asked, account.Executions, account.State))
 	if err == nil {
 		var e explanation
 		if e, err = newExplanation(s, a, t.asked); err == nil && e.asked.Ended != nil {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"everstep/domain"
@@ -18,8 +19,14 @@ import (
 // what waits for a worker since. Of an agent that the server does not have, its newest record tells.
 func (c *Client) Status(ctx context.Context, id string) (account.Status, error) {
 	s, a, err := c.accountWith(ctx, id, account.Request{Execution: account.Newest})
-	if isAs[*replay.Error](err) {
-		a, err = c.describedAccount(ctx, s)
+	if isAs[*replay.Error](err) { // no worker answers, and this build cannot replay the history: the server alone tells
+		a = account.Account{Head: &account.Head{
+			AgentID: s.id, Name: s.name, Run: account.Run{WorkflowID: s.workflowID(), ID: s.runID(), First: s.firstRunID()}, Open: s.name != "",
+		}, Server: &account.Server{Source: contract.FromRawHistory, Builds: s.builds}}
+		if s.outcome != nil {
+			a.Head.Newest = &account.Execution{Outcome: *s.outcome}
+		}
+		err = c.adding(ctx, s, a.Server)
 	}
 	if err == nil {
 		err = c.checkNewest(a)
@@ -36,8 +43,10 @@ func (c *Client) Status(ctx context.Context, id string) (account.Status, error) 
 		return v, nil
 	}
 	v := c.status(ctx, s, a)
-	if s.open() {
-		v.ServedBy = c.servedBy(ctx, s.queue(), s.builds)
+	if newest := s.builds.Newest(); s.open() && newest != "" {
+		if builds := c.Builds(ctx, s.queue()); !slices.Contains(builds, newest) { // all of them are others
+			v.ServedBy = strings.Join(builds, ", ")
+		}
 	}
 	v.Children = slices.Clone(v.Children)
 	for i, sub := range v.Children {
@@ -46,18 +55,6 @@ func (c *Client) Status(ctx context.Context, id string) (account.Status, error) 
 		}
 	}
 	return v, nil
-}
-
-// describedAccount is what the server alone tells of an agent whose history this build cannot replay, while no worker answers.
-func (c *Client) describedAccount(ctx context.Context, s snapshot) (account.Account, error) {
-	head := account.Head{
-		AgentID: s.id, Name: s.name, Run: account.Run{WorkflowID: s.workflowID(), ID: s.runID(), First: s.firstRunID()}, Open: s.name != "",
-	}
-	if s.outcome != nil {
-		head.Newest = &account.Execution{Outcome: *s.outcome}
-	}
-	a := account.Account{Head: &head, Server: &account.Server{Source: contract.FromRawHistory, Builds: s.builds}}
-	return a, c.adding(ctx, s, a.Server)
 }
 
 // endedByServer returns the account with the end of the execution in progress, where the server has ended the workflow: that
@@ -169,9 +166,6 @@ func (s snapshot) ofQueue() string {
 	return " of task queue " + s.queue()
 }
 
-// maxAsksReason bounds why a worker has no tools yet, where that is said in passing.
-const maxAsksReason = 600
-
 // standing is how an activity stands whose result is waited for.
 func standing(w account.Pending) string {
 	switch {
@@ -225,7 +219,7 @@ func (c *Client) waiting(ctx context.Context, work []account.Pending, v account.
 		case own && w.Fresh && w.Heartbeat.Progress != nil:
 			why = w.Heartbeat.Progress.Text
 		case own && w.Failure != nil:
-			why = domain.Shorten(w.Failure.Message, maxAsksReason)
+			why = domain.Shorten(w.Failure.Message, 600) // it is said in passing
 		default:
 			continue
 		}

@@ -52,9 +52,6 @@ func place(side client.DiffSide, at *client.StepPlace) string {
 	return fmt.Sprintf("step %d", at.Number)
 }
 
-// maxCompared is how much of a text is shown in a difference.
-const maxCompared = 200
-
 func compared(text string) string {
-	return cmp.Or(shortened(OneLine(text), maxCompared), "-")
+	return cmp.Or(shortened(OneLine(text), 200), "-")
 }

@@ -141,11 +141,7 @@ func inSteps(numbers []int) string {
 		}
 		words = append(words, grouped(n))
 	}
-	noun := "step "
-	if len(numbers) > 1 {
-		noun = "steps "
-	}
-	return "in " + noun + strings.Join(words, ", ")
+	return "in step" + where(len(numbers) > 1, "s") + " " + strings.Join(words, ", ")
 }
 
 // What is shown of lists that may be long.

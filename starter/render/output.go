@@ -39,11 +39,6 @@ type Output struct {
 	later []string
 }
 
-const (
-	usualWidth = 80
-	leastWidth = 30
-)
-
 // NewOutput is for a file of the process. environ is what tells of the reader's
 // colours; columns is the width that the reader asked for, zero for none.
 func NewOutput(file *os.File, environ []string, noColor bool, columns int) *Output {
@@ -62,9 +57,9 @@ func NewOutput(file *os.File, environ []string, noColor bool, columns int) *Outp
 				width = columns
 			}
 			if err != nil || width <= 0 {
-				return usualWidth
+				return 80
 			}
-			return max(width, leastWidth)
+			return max(width, 30)
 		},
 	}
 }
@@ -283,8 +278,6 @@ func (x *details) printf(format string, args ...any) {
 	_, _ = fmt.Fprintf(&x.Builder, format, args...) // a Builder never fails
 }
 
-const factWidth = 9
-
 func newDetails(t Theme, now time.Time, id string, number int, status domain.ExecutionStatus, words string) *details {
 	x := &details{theme: t, now: now}
 	x.printf("%s %s · execution %d · %s\n", t.glyph(status), t.Head(OneLine(id)), number, words)
@@ -295,7 +288,7 @@ func newDetails(t Theme, now time.Time, id string, number int, status domain.Exe
 func (x *details) fact(name string, texts ...string) {
 	for _, text := range texts {
 		if text != "" {
-			x.WriteString(x.theme.fact(factWidth, name, text))
+			x.WriteString(x.theme.fact(9, name, text))
 			name = ""
 		}
 	}

@@ -130,9 +130,6 @@ func UpdatedSchedule(out *Output, u client.UpdatedSchedule, now time.Time) strin
 	return b.String() + Schedule(out, u.ScheduleView, now)
 }
 
-// maxChanged bounds how much is shown of a field that is another: JSON has it whole.
-const maxChanged = 200
-
 // changedText is a value as people read it: a text by itself, all else as JSON.
 func changedText(value json.RawMessage) string {
 	text := string(value)
@@ -143,5 +140,5 @@ func changedText(value json.RawMessage) string {
 	if text == "null" || text == "" {
 		return "none"
 	}
-	return shortened(OneLine(text), maxChanged)
+	return shortened(OneLine(text), 200) // JSON has it whole
 }

@@ -53,7 +53,7 @@ func statusRows(t Theme, id string, v account.Status, now time.Time) []row {
 	enter := func(command, what string) string { // nothing, where no workflow would take it
 		return where(v.Server.Source != contract.FromRecords, t.Faint(command+" "+OneLine(id)+" "+what))
 	}
-	h := v.History
+	h, used := v.History, v.Usage
 	own, cleared := v.Ledger.Own(), v.Position.Edits.CountCleared()
 	var session, sessionLeft *domain.ExecutionBudget
 	if all := v.Ledger.Session; all != nil {
@@ -95,7 +95,8 @@ func statusRows(t Theme, id string, v account.Status, now time.Time) []row {
 		forPrograms("rate_limit", "of the model's inferences", v.Configuration.RateLimit),
 		forPrograms("tool_limits", "by the names of the tools that have one", v.Configuration.ToolLimits),
 		forPrograms("rate_limited", "an inference or a call waits for its turn", v.RateLimited),
-		{"usage", "what the execution has used: tokens", v.Usage, "usage", fact(usageText(v.Usage))},
+		{"usage", "what the execution has used: tokens", v.Usage, "usage",
+			fact(where(used.TotalTokens() > 0, fmt.Sprintf("%s (%s in, %s out)", Counted(used.TotalTokens(), "token"), grouped(used.InputTokens), grouped(used.OutputTokens))+where(used.Estimated, ", in part estimated")))},
 		{"cost_nano_usd", "what that has cost", v.Cost(), "cost", fact(paidWords(v.Cost()))},
 		{"budget", "its limits; `max_steps_from` is `default` where nobody has given `max_steps`, and `none` where there is to be none", own.Limit,
 			"budget", fact(budgetFact(own.Limit, own.Left))},
@@ -214,11 +215,6 @@ func ModelName(model string) string {
 
 // ofSession says whose limit it was, where that was the session's.
 func ofSession(session bool) string { return where(session, " of the session") }
-
-func usageText(u domain.Usage) string {
-	return where(u.TotalTokens() > 0, fmt.Sprintf("%s (%s in, %s out)", Counted(u.TotalTokens(), "token"), grouped(u.InputTokens),
-		grouped(u.OutputTokens))+where(u.Estimated, ", in part estimated"))
-}
 
 func spentText(s domain.Spent) string {
 	var used []string

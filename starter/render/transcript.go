@@ -1,6 +1,7 @@
 package render
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -115,10 +116,7 @@ func Result(r client.Result) ResultJSON {
 
 // RawAnswer says of an answer that it was read from the history of another build, where nobody tells the result.
 func RawAnswer(r client.Result) string {
-	wrote := "another build"
-	if r.Build != "" {
-		wrote = "build " + OneLine(r.Build)
-	}
+	wrote := cmp.Or(Within("build ", OneLine(r.Build)), "another build")
 	text := fmt.Sprintf("no worker answers, and this build cannot replay the history that %s has written: ", wrote)
 	if r.Event == 0 {
 		return text + "no inference can be read in it"
@@ -143,7 +141,7 @@ func LeftBehind(r client.Result) (lines []string) {
 		return nil
 	}
 	if said := OneLine(r.SaidLast); said != "" {
-		short := domain.Shorten(said, shownSaid)
+		short := domain.Shorten(said, 500)
 		lines = append(lines, "said last: "+short+where(short != said, "… (--json has more)"))
 	}
 	if done := Effects(r.Outcome.EffectCounts); done != "" {
@@ -151,9 +149,6 @@ func LeftBehind(r client.Result) (lines []string) {
 	}
 	return lines
 }
-
-// shownSaid bounds what is shown of a text that is no answer.
-const shownSaid = 500
 
 // Effects names the calls that did something, by tool; empty where it is known that there were none.
 func Effects(e domain.EffectCounts) string {

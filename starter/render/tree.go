@@ -17,9 +17,7 @@ func Tree(out *Output, root client.Tree, now time.Time) string {
 	var steps, agents int
 	for one := range root.All() {
 		agents++
-		if one.Steps != nil {
-			steps += *one.Steps
-		}
+		steps += value(one.Steps)
 		below := []string{"", ""}
 		if len(one.Children) > 0 {
 			below = useCells(estimating(one))
@@ -29,11 +27,7 @@ func Tree(out *Output, root client.Tree, now time.Time) string {
 			strings.Repeat("  ", one.Depth) + treeName(one), treeStatus(one), countOf(one.Steps), own[0], own[1], took(value(one.StartedAt), value(one.EndedAt), one.Status.Terminal(), now), below[0], below[1],
 			where(one.Step > 0, fmt.Sprint(one.Step)),
 		})
-		why := one.Gone
-		if one.Error != nil {
-			why = Joined("; ", one.Error.Message, why)
-		}
-		if why != "" {
+		if why := Joined("; ", value(one.Error).Message, one.Gone); why != "" {
 			missing.WriteString(out.Theme.Warn(OneLine(treeName(one)+": "+why)) + "\n")
 		}
 	}

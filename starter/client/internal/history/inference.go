@@ -95,9 +95,6 @@ func workEnd(c converter.DataConverter, e *historypb.HistoryEvent) (id int64, re
 	}
 }
 
-// oversized is how newer servers name a result above their limit.
-const oversized = "payloadSizeError"
-
 // lossOf reads how work ended without a reply; how is what the event itself says.
 func lossOf(c converter.DataConverter, f *failurepb.Failure, how contract.How) contract.Loss {
 	loss := contract.Loss{How: how}
@@ -120,7 +117,7 @@ func lossOf(c converter.DataConverter, f *failurepb.Failure, how contract.How) c
 			switch {
 			case err == nil && own.Kind != "":
 				loss.Reported = own
-			case application.GetType() == oversized:
+			case application.GetType() == "payloadSizeError": // as newer servers name a result above their limit
 				loss.How = contract.Oversized
 			default:
 				loss.Reported = contract.WorkerFailure(message(c, f))
