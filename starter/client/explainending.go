@@ -124,8 +124,7 @@ func (e *explanation) advice(v ExplainView) []ExplainAdvice {
 }
 
 // adviceOnUnknown says what to do about the agent's calls of which nobody knows whether they took effect.
-func (e *explanation) adviceOnUnknown(v ExplainView) []ExplainAdvice {
-	advice := []ExplainAdvice{}
+func (e *explanation) adviceOnUnknown(v ExplainView) (advice []ExplainAdvice) {
 	for _, c := range e.now.UnresolvedOutcomes() {
 		a := ExplainAdvice{Text: fmt.Sprintf("nobody knows whether the call of %s in step %d of execution %d took effect: look at the other side", c.Tool, c.Step, c.Execution)}
 		if e.open() || e.name == "" && e.Server.Source != contract.FromRecords && !e.cut() {

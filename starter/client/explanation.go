@@ -180,10 +180,8 @@ func (e *explanation) sessions() []ExplainSession {
 		}
 	}
 	if !e.open() && !e.older && e.over() {
-		for _, s := range slices.Clone(all) {
-			if s.EndedAt == nil {
-				end(s.Server, "the agent has ended", e.asked.CompletedAt)
-			}
+		for _, s := range all {
+			end(s.Server, "the agent has ended", e.asked.CompletedAt)
 		}
 	}
 	return all

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"strings"
 
+	workflowpb "go.temporal.io/api/workflow/v1"
+
 	"everstep/domain"
 )
 
@@ -31,7 +33,14 @@ func (c *Client) Find(ctx context.Context, text string) (string, error) {
 			return text, nil
 		}
 	}
-	found, err := c.beginningWith(ctx, text)
+	var found []string // one more than are shown at most
+	o := ListOptions{ListFilter: ListFilter{Query: fmt.Sprintf("WorkflowId STARTS_WITH '%s'", domain.WorkflowID(text))}}
+	err = c.list(ctx, o, func(l Listed, _ *workflowpb.WorkflowExecutionInfo) bool {
+		if !l.Foreign && strings.HasPrefix(l.ID, text) {
+			found = append(found, l.ID)
+		}
+		return len(found) <= shownMatches
+	})
 	if errors.Is(err, ErrUnreached) {
 		err = nil
 	}
@@ -57,25 +66,3 @@ func (c *Client) Find(ctx context.Context, text string) (string, error) {
 
 // shownMatches bounds the ids that are named where a beginning is not unique.
 const shownMatches = 5
-
-// beginningWith are ids of agents that begin with a text, each once, one more than are shown at most.
-func (c *Client) beginningWith(ctx context.Context, text string) (found []string, _ error) {
-	prefix := domain.WorkflowID(text)
-	o := ListOptions{ListFilter: ListFilter{Query: fmt.Sprintf("WorkflowId STARTS_WITH '%s'", prefix)}}
-	known := map[string]bool{}
-	for info, err := range c.visible(ctx, o) {
-		if err != nil {
-			return nil, err
-		}
-		a, is := agentOfWorkflow(info.GetExecution().GetWorkflowId())
-		id := a.called()
-		if !is || !strings.HasPrefix(id, text) || known[id] {
-			continue
-		}
-		known[id] = true
-		if found = append(found, id); len(found) > shownMatches {
-			break
-		}
-	}
-	return found, nil
-}

@@ -1,7 +1,6 @@
 package client
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -124,11 +123,11 @@ func eachOnce(all []record.Record) (once []record.Record) {
 // lastRecorded orders records by when they ended. Those that came out of files come first, whatever time they tell: whoever
 // wrote one is not to choose what is shown in place of what was recorded.
 func lastRecorded(x, y record.Record) int {
-	own := func(r record.Record) int {
-		if r.Imported.IsZero() {
-			return 1
-		}
-		return 0
+	switch imported := !x.Imported.IsZero(); {
+	case imported == !y.Imported.IsZero():
+		return x.CompletedAt.Compare(y.CompletedAt)
+	case imported:
+		return -1
 	}
-	return cmp.Or(cmp.Compare(own(x), own(y)), x.CompletedAt.Compare(y.CompletedAt))
+	return 1
 }

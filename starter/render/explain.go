@@ -57,11 +57,8 @@ func Explanation(out *Output, v client.ExplainView, now time.Time) string {
 func (x *details) why(v client.ExplainView) {
 	if d := v.Doing; d != nil {
 		text := OneLine(d.Text)
-		switch {
-		case d.Paused && text == "paused":
-			text = x.theme.Warn(text)
-		case d.Paused:
-			text = x.theme.Warn("paused") + " · " + text
+		if d.Paused {
+			text = Joined(" · ", x.theme.Warn("paused"), where(text != "paused", text))
 		}
 		x.fact("doing", text+lasting(value(d.Since), x.now))
 	}

@@ -106,7 +106,6 @@ func Schedule(out *Output, v client.ScheduleView, now time.Time) string {
 }
 
 func runStatus(r client.ScheduleRun) string {
-	status := string(r.Status)
 	switch {
 	case r.Gone:
 		return "deleted on the server"
@@ -114,11 +113,10 @@ func runStatus(r client.ScheduleRun) string {
 		return "waits for a worker"
 	case r.Open && r.Status == domain.StatusPending:
 		return "waits for the session"
-	}
-	if r.Why != "" {
+	case r.Why != "":
 		return "did nothing"
 	}
-	return status + Within(" (", endedBy(r.Code, r.StopReason, r.SessionLimit), ")")
+	return string(r.Status) + Within(" (", endedBy(r.Code, r.StopReason, r.SessionLimit), ")")
 }
 
 // UpdatedSchedule is what an update has changed, above all of the schedule.
@@ -137,7 +135,7 @@ func changedText(value json.RawMessage) string {
 	if json.Unmarshal(value, &words) == nil {
 		text = words
 	}
-	if text == "null" || text == "" {
+	if text == "" {
 		return "none"
 	}
 	return shortened(OneLine(text), 200) // JSON has it whole
