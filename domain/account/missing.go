@@ -36,7 +36,7 @@ func Ranges(missing []Missing) string {
 	return strings.Join(names, ", ")
 }
 
-// StepNumber, EventNumber and MessageIndex are how the lists of an account count their items.
+// StepNumber counts the steps of an execution.
 func StepNumber(s Step) int { return s.Number }
 
 // EventNumber counts the events of an execution.

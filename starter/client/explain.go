@@ -51,7 +51,8 @@ func (e *explanation) view() ExplainView {
 	x := e.asked
 	v := ExplainView{
 		Execution: e.begun(x.Number, x.ExecutionID, cmp.Or(e.runID(), x.RunID)), Status: x.Status, Source: e.Server.Source, StartedAt: orNull(x.StartedAt), ImportedAt: orNull(x.Imported),
-		Trusted: e.state.Trusted(), Sessions: e.sessions(),
+		Trusted: e.state.Trusted(), Sessions: e.sessions(), Changes: e.Head.Configuration.ChangesBetween(x.Number-1, x.Number), Signals: e.signals(), MoreStops: e.state.Execution.Continuation.More,
+		Steps: e.steps(), Reported: &ExplainReported{x.Steps, x.Usage, x.Cost()}, History: e.history(),
 	}
 	if x.Status == domain.StatusPending {
 		v.Status = domain.StatusInProgress
@@ -65,7 +66,6 @@ func (e *explanation) view() ExplainView {
 	if !e.older {
 		v.Todo = e.now.Metadata.Todo()
 	}
-	v.Changes = e.Head.Configuration.ChangesBetween(x.Number-1, x.Number)
 	for _, event := range e.Events {
 		switch data := event.Data.(type) {
 		case domain.AgentExecutionStarted:
@@ -79,24 +79,18 @@ func (e *explanation) view() ExplainView {
 	}
 	if e.over() {
 		v.EndedAt, v.Milliseconds = orNull(x.CompletedAt), between(x.StartedAt, x.CompletedAt)
-	}
-	v.Steps = e.steps()
-	v.Totals, v.Waste = sumsOf(v.Steps)
-	v.Reported = &ExplainReported{x.Steps, x.Usage, x.Cost()}
-	if v.Totals.CostNanoUSD == nil {
-		e.miss("the cost: the execution knows no price of the model")
-	}
-	v.Budget, v.SessionBudget = e.limits(v), e.sessionLimits()
-	if v.Signals = e.signals(); e.over() {
 		v.Ending = &ExplainEnding{StopReason: x.StopReason, Signal: e.counted()}
 		if x.Status == domain.StatusFailed {
 			v.Ending.Error = e.error()
 		}
 		v.Ending.Summary = e.summary(v.Ending)
 	}
-	v.MoreStops = e.state.Execution.Continuation.More
+	v.Totals, v.Waste = sumsOf(v.Steps)
+	if v.Totals.CostNanoUSD == nil {
+		e.miss("the cost: the execution knows no price of the model")
+	}
+	v.Budget, v.SessionBudget = e.limits(v), e.sessionLimits()
 	v.Advice = e.advice(v)
-	v.History = e.history()
 	if !e.older && e.Head.Context > 0 {
 		v.Context = &ExplainContext{Tokens: e.Head.Context}
 		if window := e.Head.Window; window > 0 {

@@ -50,10 +50,9 @@ var endings = map[domain.StopReason]struct{ by, text, next string }{
 
 func (e *explanation) summary(end *ExplainEnding) string {
 	said, source := "", ""
-	if end.Signal != nil {
-		source = end.Signal.Source
-		if end.Signal.Message != "" {
-			said = ": " + end.Signal.Message
+	if signal := end.Signal; signal != nil {
+		if source = signal.Source; signal.Message != "" {
+			said = ": " + signal.Message
 		}
 	}
 	for _, rule := range domain.LimitRules() {
@@ -112,10 +111,12 @@ func (e *explanation) advice(v ExplainView) []ExplainAdvice {
 		return append([]ExplainAdvice{{Text: remedy(*v.Ending.Error), Command: goOn}}, advice...)
 	}
 	text := endings[v.Ending.StopReason].next
-	if v.Ending.StopReason.OfLimit() {
-		if text = "raise the limit, and it goes on where it stopped; the number is a new total"; !strings.Contains(goOn, " --") { // what has to be raised is said above
-			text = "after that it goes on where it stopped"
-		}
+	switch {
+	case !v.Ending.StopReason.OfLimit():
+	case strings.Contains(goOn, " --"):
+		text = "raise the limit, and it goes on where it stopped; the number is a new total"
+	default: // what has to be raised is said above
+		text = "after that it goes on where it stopped"
 	}
 	if goOn != "" && text != "" {
 		advice = append(advice, ExplainAdvice{Text: text, Command: goOn})

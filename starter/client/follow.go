@@ -285,10 +285,10 @@ func (f *follower) take(ctx context.Context, all account.Account) {
 	yieldAll(account.Events, all.Events, account.EventNumber, all.Missing, func(e domain.Event, err error) bool {
 		if err != nil {
 			f.fail(err)
-			return !f.finished
+		} else {
+			f.seen.Event = e.Sequence
+			f.show(f.tell(ctx, e, all)...)
 		}
-		f.seen.Event = e.Sequence
-		f.show(f.tell(ctx, e, all)...)
 		return !f.finished
 	})
 	f.seen.Step = max(f.seen.Step, f.content.newest)
@@ -308,12 +308,12 @@ func (f *follower) over(ctx context.Context, all account.Account) {
 	if f.finished {
 		return
 	}
-	outcome, ended := f.outcome(ctx, all)
+	outcome := f.outcome(ctx, all)
 	switch {
 	case f.After > f.seen.Event:
 		f.fail(notFound("after: execution %d of %s has no event %d; its last is %d", f.Number, f.id, f.After, f.seen.Event))
 	case f.ended:
-	case ended:
+	case outcome != nil:
 		f.show(Event{Type: EventEnded, Time: f.newest(all).CompletedAt, Ended: outcome})
 	default:
 		f.fail(gone("how execution %d of %s ended can no longer be read", f.Number, f.id))
@@ -321,16 +321,18 @@ func (f *follower) over(ctx context.Context, all account.Account) {
 	f.finished = true
 }
 
-// outcome is how the execution ended, as far as that can be read.
-func (f *follower) outcome(ctx context.Context, all account.Account) (*contract.Outcome, bool) {
-	if newest := f.newest(all); newest.Number > 0 {
-		return &newest.Outcome, newest.Status.Terminal()
+// outcome is how the execution ended; nil: it has not, or that cannot be read.
+func (f *follower) outcome(ctx context.Context, all account.Account) *contract.Outcome {
+	x := f.newest(all)
+	if x.Number == 0 {
+		if told, err := f.client.execution(ctx, f.id, f.Number); err == nil && len(told.Executions) > 0 {
+			x = told.Executions[0]
+		}
 	}
-	told, err := f.client.execution(ctx, f.id, f.Number)
-	if err != nil || len(told.Executions) == 0 {
-		return nil, false
+	if !x.Status.Terminal() {
+		return nil
 	}
-	return &told.Executions[0].Outcome, told.Executions[0].Status.Terminal()
+	return &x.Outcome
 }
 
 // show gives events to the caller, as long as that wants any. Those that say nothing else are of this moment.

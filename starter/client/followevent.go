@@ -275,9 +275,7 @@ func (f *follower) tell(ctx context.Context, recorded domain.Event, all account.
 			e.Error = errorIn(ended.Error, r.Kind, r.Code)
 		}
 	case domain.ExecutionEnded:
-		if outcome, ended := f.outcome(ctx, all); ended {
-			e.Ended = outcome
-		} else { // its event alone tells
+		if e.Ended = f.outcome(ctx, all); e.Ended == nil { // its event alone tells
 			e.Ended = &contract.Outcome{
 				AgentID: recorded.AgentID, ExecutionID: recorded.ExecutionID, Number: f.Number, Status: cmp.Or(r.Status, domain.StatusFailed),
 				StopReason: r.StopReason, Kind: r.Kind, Code: r.Code, Steps: r.Steps, Usage: r.Usage, CostNanoUSD: r.CostNanoUSD,
