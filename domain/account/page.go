@@ -317,14 +317,11 @@ func (h Held) at(number int) int {
 // readings is how often lists are read that change while they are.
 const readings = 3
 
-// A pageOf is a page of an account in the form A: an [Account], or a [Raw] one.
-type pageOf[A any] interface{ Parts() (A, PageEnd) }
-
 // Parts are what the page has of the account, and how it fits to others.
 func (p Page) Parts() (Account, PageEnd) { return p.Account, p.PageEnd }
 
-// ReadRun reads all pages of a run, and says what the run holds. It begins anew where what is listed changes meanwhile.
-func ReadRun[P pageOf[A], A interface{ With(A) A }](r Request, ask func(Request) (P, error)) (none A, _ Held, _ error) {
+// ReadRun reads all pages of a run as an [Account] or a [Raw] one, and says what the run holds. It begins anew where what is listed changes meanwhile.
+func ReadRun[P interface{ Parts() (A, PageEnd) }, A interface{ With(A) A }](r Request, ask func(Request) (P, error)) (none A, _ Held, _ error) {
 	for range readings {
 		var all A
 		var first *PageEnd

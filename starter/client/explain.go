@@ -89,7 +89,7 @@ func (e *explanation) view() ExplainView {
 	if v.Totals.CostNanoUSD == nil {
 		e.miss("the cost: the execution knows no price of the model")
 	}
-	v.Budget, v.SessionBudget = e.limits(v), e.sessionLimits()
+	v.Budget, v.SessionBudget = e.limits(), e.sessionLimits()
 	v.Advice = e.advice(v)
 	if !e.older && e.Head.Context > 0 {
 		v.Context = &ExplainContext{Tokens: e.Head.Context}

@@ -12,7 +12,7 @@ import (
 )
 
 // limits are those of the budget with what was used of them; nil: nobody can tell.
-func (e *explanation) limits(v ExplainView) []ExplainLimit {
+func (e *explanation) limits() []ExplainLimit {
 	budget, known := e.state.Budget()
 	if next := e.Head.Ledger.Execution; !known && next != nil {
 		budget, known = next.Limit, true // it is to begin
@@ -22,7 +22,7 @@ func (e *explanation) limits(v ExplainView) []ExplainLimit {
 		return nil
 	}
 	// Of two limits of time it is the deadline that was reached, if past.
-	past := budget.Deadline != nil && v.EndedAt != nil && !v.EndedAt.Before(*budget.Deadline)
+	past := budget.Deadline != nil && e.over() && !e.asked.CompletedAt.Before(*budget.Deadline)
 	used, timed := e.used()
 	return e.limitsOf(budget, e.asked.Prior, used, timed, func(rule domain.LimitRule) bool {
 		came := slices.ContainsFunc(e.state.Execution.Continuation.StopSignals, func(s domain.StopSignal) bool {

@@ -170,9 +170,16 @@ func (s *stepper) state(ctx context.Context) (state domain.AgentState, known boo
 	}
 	s.steps = append(s.steps, all.StepExecutions()...)
 	s.lose(account.Steps, all.Missing)
-	if err := s.loadMessages(ctx); err != nil {
+	from := 0
+	if n := len(s.entries); n > 0 {
+		from = s.entries[n-1].Index + 1
+	}
+	said, err := s.client.account(ctx, s.id, messagesFrom(from))
+	if err != nil {
 		return state, false, err
 	}
+	s.entries = append(s.entries, said.Messages...)
+	s.lose(account.Messages, said.Missing)
 	if len(s.steps) == state.StepCount() {
 		state = state.WithStepsUnfolded(s.steps)
 	} else if len(s.lost) == 0 {
@@ -188,18 +195,4 @@ func (s *stepper) lose(part account.Part, missing []account.Missing) {
 			s.lost = append(s.lost, gone("%s can no longer be read", m))
 		}
 	}
-}
-
-func (s *stepper) loadMessages(ctx context.Context) error {
-	next := 0
-	if n := len(s.entries); n > 0 {
-		next = s.entries[n-1].Index + 1
-	}
-	all, err := s.client.account(ctx, s.id, messagesFrom(next))
-	if err != nil {
-		return err
-	}
-	s.entries = append(s.entries, all.Messages...)
-	s.lose(account.Messages, all.Missing)
-	return nil
 }

@@ -33,13 +33,12 @@ func (c *Client) StatusAt(ctx context.Context, id string, at Moment) (v account.
 	if err != nil {
 		return v, when, err
 	}
-	last := r.upTo[len(r.upTo)-1]
 	v = r.headStatus(all)
 	v.History.Events, v.AtEvent = int64(len(r.upTo)), at.Event
 	for _, event := range r.upTo {
 		v.History.Bytes += int64(proto.Size(event))
 	}
-	return v, last.GetEventTime().AsTime(), nil
+	return v, r.upTo[len(r.upTo)-1].GetEventTime().AsTime(), nil
 }
 
 // MessagesAt yields the agent's transcript as Messages does, as it was at a moment, and says what of it the model was not shown.

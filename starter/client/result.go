@@ -63,11 +63,15 @@ func (c *Client) resultOf(ctx context.Context, id string, number int, t *target,
 func (c *Client) result(ctx context.Context, t target) (Result, error) {
 	r := Result{Execution: t.execution(t.outcome.Number), Outcome: *t.outcome, Source: contract.FromWorkflow}
 	r.Outcome.End = nil
-	if _, byServer := t.serverEnd(); !byServer {
-		if end := c.recorded(ctx, t); end != nil {
-			r.End = *end
-			return c.formatted(ctx, t.agent, r), nil
+	end := t.outcome.End
+	if end == nil && t.info().GetStatus() == enumspb.WORKFLOW_EXECUTION_STATUS_COMPLETED { // to ask it would have it replayed
+		if ended, err := c.reader(t.agent).End(ctx, t.runID()); err == nil && ended.Outcome != nil && ended.Outcome.ExecutionID == t.outcome.ExecutionID {
+			end = ended.Outcome.End
 		}
+	}
+	if _, byServer := t.serverEnd(); !byServer && end != nil {
+		r.End = *end
+		return c.formatted(ctx, t.agent, r), nil
 	}
 	s, a, err := c.accountWith(ctx, t.called(), account.RequestOf(t.asked, account.Executions, account.State))
 	if err == nil {
@@ -105,22 +109,6 @@ func (r Result) explained(e explanation) Result {
 	}
 	r.Signal = e.counted()
 	return r
-}
-
-// recorded is what the outcome says in words, or the result of a workflow that is done, as to ask it would have it replayed; nil:
-// neither holds it.
-func (c *Client) recorded(ctx context.Context, t target) *contract.End {
-	if t.outcome.End != nil {
-		return t.outcome.End
-	}
-	if t.info().GetStatus() != enumspb.WORKFLOW_EXECUTION_STATUS_COMPLETED {
-		return nil
-	}
-	ended, err := c.reader(t.agent).End(ctx, t.runID())
-	if err != nil || ended.Outcome == nil || ended.Outcome.ExecutionID != t.outcome.ExecutionID {
-		return nil
-	}
-	return ended.Outcome.End
 }
 
 // endedUnreadably reports whether the workflow has noted the end of an execution in a way that this build cannot read.

@@ -58,16 +58,10 @@ func moment(t time.Time) string {
 	return t.Local().Format(time.DateTime)
 }
 
-// unknownCost stands where a cost does that nobody knows, and costUnknown where nothing says that it is one. JSON has null.
-const (
-	unknownCost = "unknown"
-	costUnknown = "cost " + unknownCost
-)
-
 // costWords is a cost in dollars, which nobody knows where it is nil.
 func costWords(nano *int64) string {
 	if nano == nil {
-		return unknownCost
+		return "unknown"
 	}
 	return "$" + domain.USD(*nano)
 }

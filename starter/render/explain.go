@@ -293,7 +293,7 @@ func totalWords(v client.ExplainView) string {
 		grouped(u.InputTokens), grouped(u.CacheReadTokens), grouped(u.OutputTokens), grouped(u.ReasoningTokens))
 	cost := where(u.TotalTokens() > 0, costOfUse(t.CostNanoUSD, u))
 	if t.CostNanoUSD == nil {
-		cost = costUnknown
+		cost = "cost unknown"
 	}
 	steps := grouped(t.Steps)
 	if n := len(v.Steps); n > 0 && v.Steps[n-1].InProgress {

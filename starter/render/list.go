@@ -79,9 +79,6 @@ func comparedCells(a, b any) int {
 	return strings.Compare(fmt.Sprint(a), fmt.Sprint(b))
 }
 
-// usualColumns is how many columns a list has unless others are asked for.
-const usualColumns = 5
-
 // ListColumns are the names of what a list can show.
 func ListColumns() []string {
 	var names []string
@@ -94,7 +91,7 @@ func ListColumns() []string {
 // List is the table of a list: with some columns, or with the usual ones, among which is the parent where one has such.
 func List(agents []client.Listed, now time.Time, columns ...string) Table {
 	if len(columns) == 0 {
-		columns = ListColumns()[:usualColumns]
+		columns = ListColumns()[:5] // the usual ones
 		if slices.ContainsFunc(agents, func(a client.Listed) bool { return a.ParentID != "" }) {
 			columns = slices.Insert(slices.Clone(columns), 2, "parent")
 		}

@@ -49,8 +49,17 @@ func NewOutput(file *os.File, environ []string, noColor bool, columns int) *Outp
 	if noColor {
 		writer.Profile = min(writer.Profile, colorprofile.ASCII)
 	}
+	style := lipgloss.NewStyle()
 	return &Output{
-		to: writer, Terminal: true, Animated: writer.Profile > colorprofile.NoTTY, Theme: newTheme(),
+		to: writer, Terminal: true, Animated: writer.Profile > colorprofile.NoTTY,
+		Theme: Theme{
+			name:  style.Foreground(lipgloss.Cyan).Render,
+			Good:  style.Foreground(lipgloss.Green).Render,
+			Bad:   style.Foreground(lipgloss.Red).Render,
+			Warn:  style.Foreground(lipgloss.Yellow).Render,
+			Faint: style.Faint(true).Render,
+			Head:  style.Bold(true).Render,
+		},
 		Width: func() int {
 			width, _, err := term.GetSize(int(file.Fd()))
 			if columns > 0 {
@@ -243,18 +252,6 @@ func (o *Output) Resume() {
 // A Theme paints words in the terminal's own colours, legible on light and dark.
 type Theme struct {
 	name, Good, Bad, Warn, Faint, Head func(...string) string
-}
-
-func newTheme() Theme {
-	style := lipgloss.NewStyle()
-	return Theme{
-		name:  style.Foreground(lipgloss.Cyan).Render,
-		Good:  style.Foreground(lipgloss.Green).Render,
-		Bad:   style.Foreground(lipgloss.Red).Render,
-		Warn:  style.Foreground(lipgloss.Yellow).Render,
-		Faint: style.Faint(true).Render,
-		Head:  style.Bold(true).Render,
-	}
 }
 
 func noTheme() Theme {
