@@ -24,12 +24,6 @@ import (
 	"everstep/workflows/replay"
 )
 
-// replayAfter is how long the workflow is waited for alone before its history is replayed here beside.
-const replayAfter = 150 * time.Millisecond
-
-// withoutWorker is how long the workflow is waited for where its history cannot be replayed and no worker is known.
-const withoutWorker = time.Second
-
 // Account reads the parts of an agent's account, its head always. It needs no worker: where none answers soon, the history
 // is replayed. Of executions that the server has no more the records tell. What nobody has is named in Missing. Where the
 // record of where the session stands cannot be read an error of class Gone says so.
@@ -366,7 +360,7 @@ func (r accountReader) run(ctx context.Context, runID string) runAccount {
 	var asked, replayed chan runAccount
 	var patience <-chan time.Time
 	if newest {
-		asked, patience = begin(asking, r.asked), time.After(cmp.Or(r.patience, replayAfter))
+		asked, patience = begin(asking, r.asked), time.After(cmp.Or(r.patience, 150*time.Millisecond))
 	} else {
 		replayed = begin(ctx, r.replayed)
 	}
@@ -387,7 +381,7 @@ func (r accountReader) run(ctx context.Context, runID string) runAccount {
 			}
 			if unasked == nil {
 				reading.Go(func() {
-					for process.Pause(asking, withoutWorker) == nil {
+					for process.Pause(asking, time.Second) == nil {
 						now, err := r.client.described(asking, r.agent, r.runID())
 						if failing := err == nil && now.GetPendingWorkflowTask().GetAttempt() > 1; failing || !r.client.hasWorker(asking, r.queue()) {
 							giveUp(errNoWorker)

@@ -29,14 +29,11 @@ type Poller struct {
 	Silent time.Duration
 }
 
-// pollSpan is how long a worker may be silent: a poll lasts a minute.
-const pollSpan = 75 * time.Second
-
 // Pollers are the workers of a task queue in the last minute, as the server knows them: some may have ended.
 func (c *Client) Pollers(ctx context.Context, queue string) (seen []Poller, err error) {
 	pollers, err := c.pollers(ctx, queue, enumspb.TASK_QUEUE_TYPE_WORKFLOW)
 	for _, p := range pollers {
-		if silent := time.Since(p.GetLastAccessTime().AsTime()); silent < pollSpan {
+		if silent := time.Since(p.GetLastAccessTime().AsTime()); silent < 75*time.Second { // a poll lasts a minute
 			seen = append(seen, Poller{
 				Identity: p.GetIdentity(), Silent: silent,
 				Build: p.GetWorkerVersionCapabilities().GetBuildId(), //nolint:staticcheck // the newer field is for versioned deployments

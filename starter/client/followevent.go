@@ -118,9 +118,6 @@ type Event struct {
 // Waits reports whether a call that asks for a person's word still waits for it.
 func (e Event) Waits() bool { return e.waits }
 
-// Depth is how deep the agent is below the one that is followed.
-func (e Event) Depth() int { return len(e.Path) }
-
 // MarshalJSON writes what the execution has noted as a domain.Event does, with what it is about beside; else the fields that
 // are set.
 func (e Event) MarshalJSON() ([]byte, error) {

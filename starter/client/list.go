@@ -75,11 +75,7 @@ type ListOptions struct {
 	Limit int
 }
 
-const (
-	listPage = 100
-	// slowListTimeout is how long a server that was late has for a page of its list.
-	slowListTimeout = 30 * time.Second
-)
+const listPage = 100
 
 // List yields the agents that the server knows, the open ones first, then the
 // newest. It needs no worker. What happened a moment ago may be missing. Where a busy server takes longer than 8 s for
@@ -179,7 +175,7 @@ func (c *Client) page(ctx context.Context, request *workflowservice.ListWorkflow
 		return response, err
 	}
 	c.cfg.Progress("the server is slow to list the agents; waiting for it")
-	return in(slowListTimeout)
+	return in(30 * time.Second)
 }
 
 // listed is what the server's list says of an agent, or of a foreign workflow.

@@ -137,7 +137,7 @@ func recordedAgent(r record.Record) Listed {
 // withRecorded adds to the ids that begin with a text those of agents of the records, each once, one more than are shown at
 // most.
 func (c *Client) withRecorded(ctx context.Context, text string, found []string) []string {
-	ctx, cancel := context.WithTimeout(ctx, lookIntoRecords)
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
 	for l, err := range c.recordedAgents(ctx) {
 		switch {
@@ -152,6 +152,3 @@ func (c *Client) withRecorded(ctx context.Context, text string, found []string) 
 	}
 	return found
 }
-
-// lookIntoRecords bounds for how long an agent is looked for there by the beginning of its id.
-const lookIntoRecords = 5 * time.Second

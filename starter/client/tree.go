@@ -55,7 +55,8 @@ type Tree struct {
 	// Children are those that it has started, by step and position.
 	Children []Tree `json:"children"`
 
-	priced bool
+	// Priced says that its model has a price.
+	Priced bool `json:"-"`
 	// estimated says that of an inference of its own the tokens were estimated.
 	estimated bool
 	// startedChild is what the agent that started it has noted; nil at the root.
@@ -145,13 +146,10 @@ type TreeUse struct {
 	cost int64
 }
 
-// agentsAtOnce bounds how many agents of a tree are read side by side.
-const agentsAtOnce = 8
-
 // Tree reads an execution and all sub-agents below it, to any depth, by their accounts. Number zero is the newest. It needs no
 // worker. A sub-agent that can no longer be read stands in it with what the agent that started it has noted.
 func (c *Client) Tree(ctx context.Context, id string, number int) (Tree, error) {
-	r := treeReader{client: c, seats: make(chan struct{}, agentsAtOnce)}
+	r := treeReader{client: c, seats: make(chan struct{}, 8)}
 	tree, err := r.read(ctx, id, number, Tree{})
 	return tree, fail(ctx, id, "reading the sub-agents of "+id, err)
 }
@@ -170,13 +168,11 @@ func (t *Tree) All() iter.Seq[*Tree] {
 	}
 }
 
-// Priced reports whether its model has a price.
-func (t *Tree) Priced() bool { return t.priced }
-
 // A treeReader reads the agents of a tree.
 type treeReader struct {
 	client *Client
-	seats  chan struct{}
+	// seats bounds how many are read side by side.
+	seats chan struct{}
 }
 
 // read reads an agent of which the agent that started it has told, and those below it.
@@ -248,7 +244,7 @@ func (r treeReader) agent(ctx context.Context, id string, number int, t *Tree) (
 func (t *Tree) told(e explanation) []*startedChild {
 	x := e.asked
 	t.Execution = e.begun(x.Number, x.ExecutionID, cmp.Or(e.runID(), x.RunID))
-	t.Status, t.StopReason, t.Code, t.SessionLimit, t.priced = x.Status, x.StopReason, x.Code, x.SessionLimit, x.Priced
+	t.Status, t.StopReason, t.Code, t.SessionLimit, t.Priced = x.Status, x.StopReason, x.Code, x.SessionLimit, x.Priced
 	if t.Status == domain.StatusPending {
 		t.Status = domain.StatusInProgress
 	}
@@ -270,7 +266,7 @@ func (t *Tree) told(e explanation) []*startedChild {
 
 // use notes what one has used as it has counted it: with those below it that are over.
 func (t *Tree) use(usage domain.Usage, cost int64) {
-	t.Total = useOf(usage, cost, t.priced)
+	t.Total = useOf(usage, cost, t.Priced)
 }
 
 func useOf(usage domain.Usage, cost int64, priced bool) TreeUse {
@@ -294,7 +290,7 @@ func (t *Tree) reckon() {
 			t.use(t.Total.Usage.Add(total.Usage), domain.AddCost(t.Total.cost, total.cost))
 		}
 	}
-	t.Own = counted.less(below, t.priced)
+	t.Own = counted.less(below, t.Priced)
 	t.Own.Usage.Estimated = t.Own.Usage.Estimated || t.estimated
 }
 
@@ -312,7 +308,7 @@ func (t *Tree) ended(by domain.SubagentCompleted, at time.Time) {
 	if call := t.startedChild.call; by.Lost && call != nil {
 		t.Error = call.Error
 	}
-	t.priced = t.priced || by.CostNanoUSD > 0
+	t.Priced = t.Priced || by.CostNanoUSD > 0
 	t.use(by.Usage, by.CostNanoUSD)
 }
 

@@ -96,8 +96,6 @@ func more(n int, noun string) string { return "… and " + Counted(n, "more "+no
 
 func millis(ms int64) string { return Duration(time.Duration(ms) * time.Millisecond) }
 
-func percent(share float64) string { return fmt.Sprintf("%.1f %%", share*100) }
-
 func tokens(u domain.Usage) string {
 	return where(u.Estimated, "~") + Counted(u.TotalTokens(), "token")
 }

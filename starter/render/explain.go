@@ -108,7 +108,7 @@ func wasted(w client.ExplainWaste) []string {
 	if w.FailedAttempts > 0 {
 		text := Counted(w.FailedAttempts, "failed attempt") + ": " + tokens(w.Usage)
 		if w.Share != nil {
-			text += fmt.Sprintf(" (%s of all)", percent(*w.Share))
+			text += fmt.Sprintf(" (%.1f %% of all)", *w.Share*100)
 		}
 		lines = append(lines, text+costAfter(w.CostNanoUSD, w.Usage))
 	}
@@ -312,7 +312,7 @@ func (x *details) history(v client.ExplainView) {
 	x.fact("history", Counted(h.Events, "event")+", "+size(h.Bytes)+where(h.Runs > 1, " in run "+grouped(h.Runs)+" of the chain")+
 		where(h.BytesPerStep != nil, " · "+size(value(h.BytesPerStep))+" a step"))
 	x.fact("", Within("an operator reset the workflow ", moment(value(h.ResetAt)), ": what was done after that point may be done again"))
-	next := percent(h.Share) + " of the way to a new run"
+	next := fmt.Sprintf("%.1f %% of the way to a new run", h.Share*100)
 	switch {
 	case h.Unstored != "":
 		next = unstoredText(h.Unstored)

@@ -184,7 +184,7 @@ func endedBy(code domain.Code, reason domain.StopReason, session bool) string {
 	if why == string(domain.Completed) {
 		return ""
 	}
-	return OneLine(why) + ofSession(session)
+	return OneLine(why) + where(session, " of the session")
 }
 
 // Change says from when on another configuration is in force, how it differs from the one before, and who has given it.
@@ -212,9 +212,6 @@ func ModelName(model string) string {
 	}
 	return OneLine(model)
 }
-
-// ofSession says whose limit it was, where that was the session's.
-func ofSession(session bool) string { return where(session, " of the session") }
 
 func spentText(s domain.Spent) string {
 	var used []string

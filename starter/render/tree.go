@@ -132,7 +132,7 @@ func TreeStep(at client.TreeStep) TreeLine {
 	a := at.Agent
 	l := TreeLine{at: at, AgentID: a.AgentID, ParentAgentID: a.ParentAgentID, Subagent: a.Subagent, Depth: a.Depth, ToolExecutionID: a.ToolExecutionID}
 	if at.Step != nil {
-		l.StepLine = Step(*at.Step, a.Priced())
+		l.StepLine = Step(*at.Step, a.Priced)
 	}
 	return l
 }

@@ -79,7 +79,7 @@ func (v *plainView) show(e client.Event) {
 	if e.Type == domain.EventSubagentSpawning {
 		id := e.ChildID.String()
 		sub := newPlainView(v.out, id, "")
-		sub.before = strings.Repeat("  ", e.Depth()+1) + Joined(" ", OneLine(e.ChildName), shortAgent(id)) + ": "
+		sub.before = strings.Repeat("  ", len(e.Path)+1) + Joined(" ", OneLine(e.ChildName), shortAgent(id)) + ": "
 		v.below[e.ChildID] = sub
 	}
 	if e.AgentID.IsZero() {

@@ -14,16 +14,13 @@ import (
 	"everstep/starter/process"
 )
 
-// longPoll is how long one wait for the end of a run may take; the server ends it sooner by itself.
-const longPoll = 90 * time.Second
-
 // Closed waits until a run has ended, and says how. Where the server goes away, away is told why once, and nil when it is back.
 func (r Reader) Closed(ctx context.Context, run string, away func(error)) (RunEnded, error) {
 	request := r.request(run)
 	request.HistoryEventFilterType, request.WaitNewEvent = enumspb.HISTORY_EVENT_FILTER_TYPE_CLOSE_EVENT, true
 	const first, most = 50 * time.Millisecond, 2 * time.Second
 	for delay, gone := first, false; ; {
-		call, cancel := context.WithTimeout(ctx, longPoll)
+		call, cancel := context.WithTimeout(ctx, 90*time.Second) // the server ends the wait sooner by itself
 		response, err := r.Service.GetWorkflowExecutionHistory(call, request)
 		cancel()
 		switch {
