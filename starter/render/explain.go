@@ -27,7 +27,7 @@ func Explanation(out *Output, v client.ExplainView, now time.Time) string {
 	for _, change := range v.Changes {
 		x.fact("changed", Change(change))
 	}
-	x.fact("messages", where(v.Messages > 0, Counted(v.Messages, "message")+" joined while it went on"))
+	x.fact("messages", Within("", Some(v.Messages, "message"), " joined while it went on"))
 	for _, s := range v.Sessions {
 		text := sessionWords(s.Server, s.Worker, s.Since)
 		if s.EndedAt != nil {

@@ -24,7 +24,7 @@ func Schedules(all []client.ListedSchedule, now time.Time) Table {
 			next = "in " + Duration(s.NextRuns[0].Sub(now))
 		}
 		t.Rows = append(t.Rows, []string{
-			OneLine(s.Name), whenText(s.When), next, ago(s.LastRun, now), cmp.Or(where(s.Session != "", OneLine("session "+s.Session)), ModelName(s.Model)),
+			OneLine(s.Name), whenText(s.When), next, ago(s.LastRun, now), cmp.Or(Within("session ", OneLine(s.Session)), ModelName(s.Model)),
 		})
 	}
 	return t
@@ -78,21 +78,21 @@ func Schedule(out *Output, v client.ScheduleView, now time.Time) string {
 		x.fact(where(i == 0, "next"), zoned(at)+" (in "+Duration(at.Sub(now))+")")
 	}
 	x.fact("overlap", string(v.Overlap)+where(v.PauseOnFailure, "; pauses when an execution fails"))
-	x.fact("begins", cmp.Or(where(v.Session != "", "an execution of session "+OneLine(v.Session)), "an agent of each run's own"))
+	x.fact("begins", cmp.Or(Within("an execution of session ", OneLine(v.Session)), "an agent of each run's own"))
 	x.fact("model", ModelName(v.Model))
 	x.fact("tools", OneLine(strings.Join(v.Tools, ", ")))
 	x.fact("budget", budgetFact(v.Budget, domain.Unlimited()))
 	x.fact("trusted", trustedText(v.Trusted))
 	x.fact("prompt", shortened(OneLine(v.Prompt), 200))
 	x.fact("queue", OneLine(v.TaskQueue))
-	x.fact("so far", Joined(", ", Counted(int64(v.Begun), "run"), where(v.Skipped > 0, grouped(int64(v.Skipped))+" skipped"), where(v.Missed > 0, grouped(int64(v.Missed))+" missed")))
+	x.fact("so far", Joined(", ", Counted(v.Begun, "run"), where(v.Skipped > 0, grouped(v.Skipped)+" skipped"), where(v.Missed > 0, grouped(v.Missed)+" missed")))
 	if len(v.Runs) == 0 {
 		return x.String()
 	}
 	runs := Table{Head: []string{"DUE", "STATUS", "TOOK", "EXEC", "ID"}}
 	for _, r := range v.Runs {
 		runs.Rows = append(runs.Rows, []string{
-			zoned(r.DueAt), runStatus(r), took(r.BeganAt, r.EndedAt, !r.Open, now), where(r.Number > 0, grouped(int64(r.Number))), cmp.Or(OneLine(r.ID), "-"),
+			zoned(r.DueAt), runStatus(r), took(r.BeganAt, r.EndedAt, !r.Open, now), where(r.Number > 0, grouped(r.Number)), cmp.Or(OneLine(r.ID), "-"),
 		})
 	}
 	text := x.String() + "\n" + runs.Render(out)

@@ -53,13 +53,14 @@ func statusRows(t Theme, id string, v account.Status, now time.Time) []row {
 	enter := func(command, what string) string { // nothing, where no workflow would take it
 		return where(v.Server.Source != contract.FromRecords, t.Faint(command+" "+OneLine(id)+" "+what))
 	}
-	h, used := v.History, v.Usage
+	c, h, used := v.Configuration, v.History, v.Usage
 	own, cleared := v.Ledger.Own(), v.Position.Edits.CountCleared()
 	var session, sessionLeft *domain.ExecutionBudget
 	if all := v.Ledger.Session; all != nil {
 		session, sessionLeft = &all.Limit, &all.Left
 	}
 	origin, parent, suspended, from := value(v.Origin), value(v.Parent), value(v.Suspended), value(v.Position.From)
+	branch, originNumber := origin.Branch(), v.OriginNumber(v.Execution)
 	var prior *priorJSON
 	if v.Prior != (domain.Spent{}) {
 		prior = &priorJSON{v.Prior, domain.KnownCost(v.Prior.CostNanoUSD, v.Prior.Tokens, v.Priced)}
@@ -83,17 +84,17 @@ func statusRows(t Theme, id string, v account.Status, now time.Time) []row {
 			"stands", fact(where(v.Position.From != nil, fmt.Sprintf("after step %d of execution %s, to which it was rewound: the next message goes on from there", from.Step, executionWords(v.RewoundToNumber(), from.ExecutionID))))},
 		forPrograms("rewound_to_number", "the number of that execution; 0: it is not the session's", v.RewoundToNumber()),
 		{"messages_cleared", "how many of the first messages `clear` has dropped", cleared,
-			"cleared", fact(where(cleared > 0, Counted(cleared, "message")+" from before the clear, of which the model sees none"))},
+			"cleared", fact(Within("", Some(cleared, "message"), " from before the clear, of which the model sees none"))},
 		{"stop_reason", "why it ended: `starter help stops`", present(v.StopReason), "why",
 			fact(cmp.Or(OneLine(value(v.Failure()).Message), where(v.Status == domain.StatusStopped, endedBy("", v.StopReason, v.SessionLimit))))},
 		forPrograms("session_limit", "a limit of the session ended it", v.SessionLimit),
 		forPrograms("error", "why it failed: `kind`, `code`, `message`", v.Failure()),
 		{"step_count", "the steps that have ended", v.Steps, "steps", fact(grouped(v.Steps))},
-		{"agent", "who has the conversation, where it was handed over", present(v.Configuration.Agent),
-			"agent", fact(OneLine(where(v.Configuration.Agent != "", v.Configuration.Agent+", to which the conversation was handed over")))},
-		{"model", "the model in use", present(v.Configuration.Model), "model", fact(ModelName(v.Configuration.Model))},
-		forPrograms("rate_limit", "of the model's inferences", v.Configuration.RateLimit),
-		forPrograms("tool_limits", "by the names of the tools that have one", v.Configuration.ToolLimits),
+		{"agent", "who has the conversation, where it was handed over", present(c.Agent),
+			"agent", fact(Within("", OneLine(c.Agent), ", to which the conversation was handed over"))},
+		{"model", "the model in use", present(c.Model), "model", fact(ModelName(c.Model))},
+		forPrograms("rate_limit", "of the model's inferences", c.RateLimit),
+		forPrograms("tool_limits", "by the names of the tools that have one", c.ToolLimits),
 		forPrograms("rate_limited", "an inference or a call waits for its turn", v.RateLimited),
 		{"usage", "what the execution has used: tokens", v.Usage, "usage",
 			fact(where(used.TotalTokens() > 0, fmt.Sprintf("%s (%s in, %s out)", Counted(used.TotalTokens(), "token"), grouped(used.InputTokens), grouped(used.OutputTokens))+where(used.Estimated, ", in part estimated")))},
@@ -104,17 +105,17 @@ func statusRows(t Theme, id string, v account.Status, now time.Time) []row {
 		{"session_budget", "the limits over all executions of the session, where it has such", session,
 			"session", fact(SessionBudget(v.Ledger))},
 		forPrograms("session_budget_left", "what is left of those", sessionLeft),
-		{"branched_from", "the step from which it was forked or rewound: `execution_id`, `step`, `agent_id`", origin.Branch(),
-			"branched", fact(branchText(origin.Branch(), v.AgentID, v.OriginNumber(v.Execution)))},
+		{"branched_from", "the step from which it was forked or rewound: `execution_id`, `step`, `agent_id`", branch,
+			"branched", fact(branchText(branch, v.AgentID, originNumber))},
 		{"origin", "the id of the execution that it goes on from", present(origin.ExecutionID), "goes on",
-			fact(where(v.Origin != nil && origin.Branch() == nil, "from execution "+executionWords(v.OriginNumber(v.Execution), origin.ExecutionID)+spentText(v.Prior)))},
-		forPrograms("origin_number", "the number of that execution; 0: it is not the session's", v.OriginNumber(v.Execution)),
+			fact(where(v.Origin != nil && branch == nil, "from execution "+executionWords(originNumber, origin.ExecutionID)+spentText(v.Prior)))},
+		forPrograms("origin_number", "the number of that execution; 0: it is not the session's", originNumber),
 		forPrograms("prior", "what had been used by then", prior),
 		{"trusted", "what whoever has started it says: `starter help trusted`", v.Trusted, "trusted", fact(trustedText(v.Trusted))},
-		{"definition_changes", "the newest changes of what is in force: each `execution_number`, `at`, `agent` and `step` (where the conversation was handed over), `tools_added`, `tools_removed`, `tools_changed`, `more_tools`, `fields`, `updates` (who has given the agent another definition: each `by`, `at`, `reason`, `asked`, what of it was given), `more_updates`", listed(v.Configuration.Changes),
-			"changed", facts(v.Configuration.Changes, Change)},
-		{"next_definition", "how a definition that waits for the next execution differs from the one in force, in the form of `definition_changes`", v.Configuration.Next,
-			"next", fact(where(v.Configuration.Next != nil, "another definition "+Change(value(v.Configuration.Next))))},
+		{"definition_changes", "the newest changes of what is in force: each `execution_number`, `at`, `agent` and `step` (where the conversation was handed over), `tools_added`, `tools_removed`, `tools_changed`, `more_tools`, `fields`, `updates` (who has given the agent another definition: each `by`, `at`, `reason`, `asked`, what of it was given), `more_updates`", listed(c.Changes),
+			"changed", facts(c.Changes, Change)},
+		{"next_definition", "how a definition that waits for the next execution differs from the one in force, in the form of `definition_changes`", c.Next,
+			"next", fact(where(c.Next != nil, "another definition "+Change(value(c.Next))))},
 		{"mcp_sessions", "with stateful MCP servers: each `server`, `worker`, `since`", listed(v.MCPSessions),
 			"session", facts(v.MCPSessions, func(b contract.Bound) string { return OneLine(sessionWords(b.Server, b.Worker, b.Since)) })},
 		{"parent_agent_id", "whose sub-agent it is, where it is one", present(parent.AgentID),
