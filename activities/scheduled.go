@@ -125,7 +125,7 @@ func lookAt(ctx context.Context, c client.Client, r contract.FollowRequest) (*co
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
 	}
-	if outcome, ended := endsByServer[info.GetStatus()].Outcome(); own && ended {
+	if outcome, ended := contract.EndedByServer(info.GetStatus().String()); own && ended {
 		outcome.ExecutionID, outcome.Number = r.ExecutionID, r.Number
 		return &outcome, nil
 	}
@@ -137,14 +137,6 @@ func ofSession(info *workflowpb.WorkflowExecutionInfo, r contract.FollowRequest)
 	agent, err := domain.AgentIDOf(r.Name)
 	first := cmp.Or(info.GetFirstRunId(), info.GetExecution().GetRunId())
 	return err == nil && agent.Execution(first, r.Number) == r.ExecutionID
-}
-
-// endsByServer are the ends of a workflow that are none of ours.
-var endsByServer = map[enumspb.WorkflowExecutionStatus]contract.RunEnd{
-	enumspb.WORKFLOW_EXECUTION_STATUS_TERMINATED: contract.RunTerminated,
-	enumspb.WORKFLOW_EXECUTION_STATUS_CANCELED:   contract.RunCancelled,
-	enumspb.WORKFLOW_EXECUTION_STATUS_FAILED:     contract.RunFailed,
-	enumspb.WORKFLOW_EXECUTION_STATUS_TIMED_OUT:  contract.RunTimedOut,
 }
 
 // toldBy is how a run of the workflow says that the execution ended.

@@ -36,6 +36,15 @@ func Ranges(missing []Missing) string {
 	return strings.Join(names, ", ")
 }
 
+// StepNumber counts the steps of an execution.
+func StepNumber(s Step) int { return s.Number }
+
+// EventNumber counts the events of an execution.
+func EventNumber(e domain.Event) int { return int(e.Sequence) }
+
+// MessageIndex counts the messages over all executions.
+func MessageIndex(e domain.Entry) int { return e.Index }
+
 // ByNumber sorts a list by its numbers, and keeps the first of each.
 func ByNumber[T any](list []T, number func(T) int) []T {
 	slices.SortStableFunc(list, func(x, y T) int { return cmp.Compare(number(x), number(y)) })
@@ -66,13 +75,21 @@ func (a Account) WithMissing(r Request, held Held) Account {
 	if r.Wants(Executions) || r.Wants(Steps) || r.Wants(Events) { // of an execution that is missing nobody knows how many steps it had
 		a.Missing = append(a.Missing, a.missingExecutions(r, held)...)
 	}
-	meant := held
-	meant.Executions = slices.DeleteFunc(slices.Clone(held.Executions), func(e HeldExecution) bool { return r.Execution > 0 && e.Number != r.Execution })
+	var steps, events []Missing // before the first that the runs hold; of an execution that none of them holds nobody knows how many there were
+	for _, e := range held.Executions {
+		if r.Execution > 0 && e.Number != r.Execution || e.Step <= 1 && e.Event <= 1 { // which they hold whole
+			continue
+		}
+		ownSteps := slices.DeleteFunc(slices.Clone(a.Steps), func(s Step) bool { return s.Execution != e.Number || s.Number >= e.Step })
+		steps = append(steps, Gaps(Steps, e.Number, r.first(Steps, e.Number), e.Step-1, ownSteps, StepNumber)...)
+		ownEvents := slices.DeleteFunc(slices.Clone(a.Events), func(event domain.Event) bool { return event.ExecutionID != e.ID || event.Sequence >= e.Event })
+		events = append(events, Gaps(Events, e.Number, r.first(Events, e.Number), int(e.Event)-1, ownEvents, EventNumber)...)
+	}
 	if r.Wants(Steps) {
-		a.Missing = append(a.Missing, a.missingSteps(r, meant)...)
+		a.Missing = append(a.Missing, steps...)
 	}
 	if r.Wants(Events) {
-		a.Missing = append(a.Missing, a.missingEvents(r, meant)...)
+		a.Missing = append(a.Missing, events...)
 	}
 	if r.Wants(Messages) {
 		a.Missing = append(a.Missing, a.missingMessages(r, held)...)
@@ -92,13 +109,13 @@ func (a Account) missingExecutions(r Request, held Held) []Missing {
 	if len(known) == 0 {
 		return nil
 	}
-	slices.Sort(known)
-	first, last := 1, known[len(known)-1]
+	first, last := 1, slices.Max(known)
 	if r.Execution > 0 {
 		first, last = r.Execution, min(r.Execution, last)
-		known = slices.DeleteFunc(known, func(n int) bool { return n != r.Execution })
 	}
-	return Gaps(Executions, 0, first, last, slices.Compact(known), func(n int) int { return n })
+	itself := func(n int) int { return n }
+	known = slices.DeleteFunc(ByNumber(known, itself), func(n int) bool { return n < first || n > last })
+	return Gaps(Executions, 0, first, last, known, itself)
 }
 
 // missingMessages are those before what the runs hold, and holes. Of an execution that none of them holds nobody knows which
@@ -115,30 +132,5 @@ func (a Account) missingMessages(r Request, held Held) []Missing {
 		last = min(last, held.Executions[at+1].Message-1)
 	}
 	meant := slices.DeleteFunc(slices.Clone(a.Messages), func(e domain.Entry) bool { return e.Index < first || e.Index > last })
-	return Gaps(Messages, 0, first, last, meant, func(e domain.Entry) int { return e.Index })
-}
-
-// missingSteps are, of each execution that the runs hold in part, the steps before the first that they hold, but for those that
-// the account has from elsewhere. Of an execution that no run holds nobody knows how many steps there were, so none is missing.
-func (a Account) missingSteps(r Request, held Held) (gaps []Missing) {
-	for _, e := range held.Executions {
-		if e.Step > 1 {
-			earlier := slices.DeleteFunc(slices.Clone(a.Steps), func(s Step) bool { return s.Execution != e.Number || s.Number >= e.Step })
-			gaps = append(gaps, Gaps(Steps, e.Number, r.first(Steps, e.Number), e.Step-1, earlier, func(s Step) int { return s.Number })...)
-		}
-	}
-	return gaps
-}
-
-// missingEvents are found as missing steps are.
-func (a Account) missingEvents(r Request, held Held) (gaps []Missing) {
-	for _, e := range held.Executions {
-		if e.Event > 1 {
-			earlier := slices.DeleteFunc(slices.Clone(a.Events), func(event domain.Event) bool {
-				return event.ExecutionID != e.ID || event.Sequence >= e.Event
-			})
-			gaps = append(gaps, Gaps(Events, e.Number, r.first(Events, e.Number), int(e.Event)-1, earlier, func(event domain.Event) int { return int(event.Sequence) })...)
-		}
-	}
-	return gaps
+	return Gaps(Messages, 0, first, last, meant, MessageIndex)
 }

@@ -1,6 +1,7 @@
 package account
 
 import (
+	"cmp"
 	"slices"
 
 	"everstep/domain"
@@ -28,15 +29,13 @@ type Request struct {
 	contract.LargePage
 }
 
+// RequestOf asks for parts of one execution, by its number or as [Newest], or of all where that is zero.
+func RequestOf(execution int, want ...Part) Request { return Request{Want: want, Execution: execution} }
+
 // Seen is how far a reader has read an execution: the numbers of the newest step and event that it has.
 type Seen struct {
 	Step  int   `json:"step,omitzero"`
 	Event int64 `json:"event,omitzero"`
-}
-
-// has reports whether a reader who has seen so much has what stands at a place.
-func (s Seen) has(at Cursor) bool {
-	return at.Part == Steps && at.Item <= s.Step || at.Part == Events && int64(at.Item) <= s.Event
 }
 
 // Newest stands for the number of the agent's newest execution.
@@ -44,6 +43,12 @@ const Newest = -1
 
 // Wants reports whether a part is to be read.
 func (r Request) Wants(part Part) bool { return slices.Contains(r.Want, part) }
+
+// leavesOut reports whether what stands at a place is not wanted, or comes before the beginning, or is known to the reader.
+func (r Request) leavesOut(at Cursor) bool {
+	seen := at.Part == Steps && at.Item <= r.After.Step || at.Part == Events && int64(at.Item) <= r.After.Event
+	return seen || !r.Wants(at.Part) || at.before(r.From)
+}
 
 // A Cursor is a place in an account: an item of a list. The zero cursor is its beginning.
 type Cursor struct {
@@ -81,29 +86,15 @@ func (r Request) Check() error {
 
 // Of returns the request with the number of the newest execution, where that is wanted and a run holds any.
 func (r Request) Of(held Held) Request {
-	if last := len(held.Executions) - 1; r.Execution == Newest && last >= 0 {
-		r.Execution = held.Executions[last].Number
+	if r.Execution == Newest {
+		r.Execution = cmp.Or(held.Newest(), Newest)
 	}
 	return r
 }
 
-// room is how many bytes a page may have.
-func (r Request) room() int {
-	if r.Bytes > 0 {
-		return min(r.Bytes, r.MaxBytes())
-	}
-	return r.MaxBytes()
-}
-
 // before reports whether a place comes before another.
 func (c Cursor) before(other Cursor) bool {
-	if c.Part != other.Part {
-		return slices.Index(order, c.Part) < slices.Index(order, other.Part)
-	}
-	if c.Execution != other.Execution {
-		return c.Execution < other.Execution
-	}
-	return c.Item < other.Item
+	return cmp.Or(slices.Index(order, c.Part)-slices.Index(order, other.Part), c.Execution-other.Execution, c.Item-other.Item) < 0
 }
 
 // A Page is a part of an account: as much as has room, at least one item.
@@ -159,12 +150,12 @@ func (w *Writer) Add(at Cursor, execution int, size func() int, put func(*Accoun
 	if w.Page.Next != nil {
 		return false
 	}
-	if !w.Wants(at.Part) || at.before(w.From) || w.After.has(at) || w.Execution > 0 && execution != w.Execution {
+	if w.leavesOut(at) || w.Execution > 0 && execution != w.Execution {
 		return true
 	}
 	if !w.Unbounded {
 		bytes := size()
-		if w.used > 0 && w.used+bytes > w.room() {
+		if w.used > 0 && w.used+bytes > min(cmp.Or(w.Bytes, w.MaxBytes()), w.MaxBytes()) {
 			w.Page.Next = &at
 			return false
 		}
@@ -188,12 +179,7 @@ func (a Account) With(next Account) Account {
 	a.Executions = append(a.Executions, next.Executions...)
 	a.Steps, a.Messages, a.Events = append(a.Steps, next.Steps...), append(a.Messages, next.Messages...), append(a.Events, next.Events...)
 	a.Missing = append(a.Missing, next.Missing...)
-	if next.Current != nil {
-		a.Current = next.Current
-	}
-	if next.Head != nil {
-		a.Head = next.Head
-	}
+	a.Current, a.Head = cmp.Or(next.Current, a.Current), cmp.Or(next.Head, a.Head)
 	return a
 }
 
@@ -215,7 +201,7 @@ func (a Account) Only(r Request) Account {
 
 // wanted are the items of a list that a request asks for.
 func wanted[T any](r Request, list []T, at func(T) Cursor) []T {
-	return slices.DeleteFunc(slices.Clone(list), func(one T) bool { return !r.Wants(at(one).Part) || at(one).before(r.From) || r.After.has(at(one)) })
+	return slices.DeleteFunc(slices.Clone(list), func(one T) bool { return r.leavesOut(at(one)) })
 }
 
 // After returns the account of a run with what an earlier run has of what comes before.
@@ -252,10 +238,9 @@ func (a Account) After(earlier Account, held Held) Account {
 		}
 	}
 	oldest.Missing = earlier.Missing
-	head, server, current := a.Head, a.Server, a.Current
-	a = oldest.With(a)
-	a.Head, a.Server, a.Current = head, server, current
-	return a
+	whole := oldest.With(a)
+	whole.Head, whole.Server, whole.Current = a.Head, a.Server, a.Current
+	return whole
 }
 
 // With returns what a run holds together with an earlier one, which holds more of an execution that both have.

@@ -69,12 +69,9 @@ func (h Head) RewoundToNumber() int {
 	return h.numberOf(h.Position.From.ExecutionID, h.Newest.Number)
 }
 
-// maxNumbered bounds among how many executions one is looked for by its id: a record that was imported may have any number.
-const maxNumbered = 100_000
-
 // numberOf is the number of an execution of the session, up to the newest that it can be; zero: it is none of them, or long ago.
 func (h Head) numberOf(id domain.ExecutionID, newest int) int {
-	for n := newest; n > max(newest-maxNumbered, 0); n-- {
+	for n := newest; n > max(newest-100_000, 0); n-- { // a record that was imported may have any number
 		if h.AgentID.Execution(h.Run.First, n) == id {
 			return n
 		}

@@ -24,28 +24,20 @@ import (
 	"everstep/workflows/replay"
 )
 
-// replayAfter is how long the workflow is waited for alone before its history is replayed here beside.
-const replayAfter = 150 * time.Millisecond
-
-// withoutWorker is how long the workflow is waited for where its history cannot be replayed and no worker is known.
-const withoutWorker = time.Second
-
 // Account reads the parts of an agent's account, its head always. It needs no worker: where none answers soon, the history
 // is replayed. Of executions that the server has no more the records tell. What nobody has is named in Missing. Where the
 // record of where the session stands cannot be read an error of class Gone says so.
 func (c *Client) Account(ctx context.Context, id string, want ...account.Part) (account.Account, error) {
-	all, err := c.account(ctx, id, account.Request{Want: want})
+	all, err := c.account(ctx, id, account.RequestOf(0, want...))
 	if err == nil {
 		all.Head.Position, err = c.positionIn(ctx, id, all)
 	}
-	if err != nil {
-		return account.Account{}, err
-	}
-	return all, nil
+	return all, err
 }
 
-// positionIn is where the session of an account stands, which records have apart.
-func (c *Client) positionIn(ctx context.Context, id string, a account.Account) (account.Position, error) {
+// positionIn is where the session of an account stands. Records have apart where it was moved to since the newest execution; else that
+// has left it with its messages, of which no more were taken back or cleared than as it began, and what else it has edited is not told.
+func (c *Client) positionIn(ctx context.Context, id string, a account.Account) (none account.Position, _ error) {
 	if a.Server.Source != contract.FromRecords {
 		return a.Head.Position, nil
 	}
@@ -53,15 +45,21 @@ func (c *Client) positionIn(ctx context.Context, id string, a account.Account) (
 	untold := func(why any, err error) error {
 		return errorf(Gone, err, "whether %s was rewound or cleared since execution %d is not told: %s", id, newest.Number, why)
 	}
-	if a.Server.Unread != "" {
-		return account.Position{}, untold(a.Server.Unread, nil)
+	left := account.Position{Length: newest.MessagesTo, Edits: domain.Edits{TakenBack: newest.EditsBefore.TakenBack}}
+	switch {
+	case a.Server.Unread != "":
+		return none, untold(a.Server.Unread, nil)
+	case a.Head.Name == "": // an agent without a name is not moved
+		return left, nil
 	}
-	after := record.Ref{AgentID: a.Head.AgentID, ExecutionID: newest.ExecutionID, Number: newest.Number}
-	position, err := c.positionAfter(ctx, a.Head.Name, after, newest.MessagesTo, newest.EditsBefore)
-	if err != nil {
-		err = untold(err, err)
+	moved, err := c.cfg.Records.Position(ctx, record.Ref{AgentID: a.Head.AgentID, ExecutionID: newest.ExecutionID, Number: newest.Number})
+	switch {
+	case errors.Is(err, record.ErrNone):
+		return left, nil
+	case err != nil:
+		return none, untold(err, err)
 	}
-	return position, err
+	return moved.Head.Position, nil
 }
 
 // account is Account of what a request asks for, and of the head.
@@ -75,31 +73,26 @@ func (c *Client) accountWith(ctx context.Context, id string, request account.Req
 	request.Want = append([]account.Part{account.HeadOf}, request.Want...)
 	s, err = c.describe(ctx, id)
 	switch {
-	case lostToServer(err) && c.cfg.Records != nil:
+	case lostToServer(err):
 		s.agent, _ = agentOf(id) // it was asked about
 		all, err = c.recordedAccount(ctx, id, request, err)
 	case err == nil:
-		all, err = c.accountOf(ctx, s, request)
+		all, err = c.accountOf(ctx, s, request, 0)
 	}
 	return s, all, fail(ctx, id, "reading the account of "+id, err)
 }
 
-// accountOf reads the account of an agent that was described.
-func (c *Client) accountOf(ctx context.Context, s snapshot, request account.Request) (account.Account, error) {
-	return c.accountBy(ctx, s, accountReader{client: c, request: request})
-}
-
-func (c *Client) accountBy(ctx context.Context, s snapshot, r accountReader) (account.Account, error) {
-	if s.resolving != nil && s.teller() != s.runID() {
+// accountOf reads the account of an agent that was described; patience is that of an accountReader.
+func (c *Client) accountOf(ctx context.Context, s snapshot, request account.Request, patience time.Duration) (account.Account, error) {
+	if s.teller() != s.runID() {
 		s = s.newest()
 	}
-	r.snapshot = s
-	all, err := r.read(ctx)
-	if err != nil {
-		return account.Account{}, err
+	all, err := accountReader{client: c, request: request, patience: patience, snapshot: s}.read(ctx)
+	if err == nil && all.Head == nil {
+		err = errorf(Failed, nil, "the account of %s has no head; the worker may be of another version", s.called())
 	}
-	if all.Head == nil {
-		return account.Account{}, errorf(Failed, nil, "the account of %s has no head; the worker may be of another version", s.called())
+	if err != nil {
+		return all, err
 	}
 	all.Server.Builds = s.builds
 	return s.endedByServer(all), c.adding(ctx, s, all.Server)
@@ -107,11 +100,12 @@ func (c *Client) accountBy(ctx context.Context, s snapshot, r accountReader) (ac
 
 // adding adds to an account what the server alone knows of its newest run.
 func (c *Client) adding(ctx context.Context, s snapshot, server *account.Server) error {
-	if ended, ok := history.ServerEnd(s.info().GetStatus()); ok {
+	if ended, ok := s.serverEnd(); ok {
 		server.Ended = ended.Code
 	}
 	server.Pending = c.pending(s)
-	task, fails, wasReset := s.GetPendingWorkflowTask(), s.GetPendingWorkflowTask().GetAttempt() > 1, s.GetWorkflowExtendedInfo().GetLastResetTime() != nil
+	task, wasReset := s.GetPendingWorkflowTask(), s.GetWorkflowExtendedInfo().GetLastResetTime() != nil
+	fails := task.GetAttempt() > 1
 	if !fails && !wasReset {
 		return nil
 	}
@@ -120,8 +114,8 @@ func (c *Client) adding(ctx context.Context, s snapshot, server *account.Server)
 		server.FailingTask = &account.FailingTask{Attempt: int(task.GetAttempt()), Since: task.GetOriginalScheduledTime().AsTime()}
 		history.FailedTask(c.cfg.Converter, events, server.FailingTask)
 	}
-	if reset, ok := history.NewestReset(events); wasReset && ok {
-		server.Reset = &reset
+	if wasReset {
+		server.Reset = history.NewestReset(events)
 	}
 	return err
 }
@@ -145,8 +139,8 @@ func (r accountReader) read(ctx context.Context) (account.Account, error) {
 	if err != nil {
 		return all, err
 	}
-	if r.client.cfg.Records == nil || len(all.WithMissing(wanted, held).Missing) == 0 {
-		return all.WithMissing(wanted, held), nil
+	if told := all.WithMissing(wanted, held); r.client.cfg.Records == nil || len(told.Missing) == 0 {
+		return told, nil
 	}
 	recorded, heldThere, err := r.client.fromRecords(ctx, r.called(), wanted.Of(held), held.Newest())
 	if err != nil {
@@ -157,12 +151,27 @@ func (r accountReader) read(ctx context.Context) (account.Account, error) {
 	return all.After(parts, held).WithMissing(wanted, held), err
 }
 
-// runs reads what the run and those before it hold, and what a fork has of the messages of its origin.
+// runs reads what the run and those before it hold, and what a fork has of the messages of its origin. Where all of them are
+// wanted, the run before one is read meanwhile.
 func (r accountReader) runs(ctx context.Context) (account.Account, account.Held, error) {
 	ctx, cancel := context.WithCancel(ctx)
-	ahead := readAhead{accountReader: r, begun: map[string]chan runAccount{}}
-	defer ahead.reading.Wait()
+	var reading sync.WaitGroup
+	defer reading.Wait()
 	defer cancel()
+	begun := map[string]chan runAccount{}
+	begin := func(runID string, request account.Request) chan runAccount {
+		if begun[runID] != nil {
+			return begun[runID]
+		}
+		told, reader := make(chan runAccount, 1), r
+		if reader.request = request; runID != r.runID() {
+			reader.request.Want = slices.DeleteFunc(slices.Clone(request.Want), func(p account.Part) bool { return p == account.HeadOf })
+		}
+		begun[runID] = told
+		reading.Go(func() { told <- reader.run(ctx, runID) })
+		return told
+	}
+	lists := []account.Part{account.Executions, account.Steps, account.Messages, account.Events}
 	runs := account.Runs{Gone: deleted}
 	runs.Before = func(run account.Run) (string, error) {
 		if run.Previous != "" {
@@ -172,8 +181,12 @@ func (r accountReader) runs(ctx context.Context) (account.Account, account.Held,
 	}
 	var others []string
 	runs.Read = func(id string, request account.Request) (account.Account, account.Held, error) {
-		ahead.request = request
-		told := ahead.read(ctx, id)
+		if request.Execution == 0 && slices.ContainsFunc(lists, request.Wants) {
+			if before, err := r.client.previous(ctx, r.agent, id); err == nil && before != "" { // an error comes again when it is read
+				begin(before, request)
+			}
+		}
+		told := <-begin(id, request)
 		if told.err == nil {
 			others = append(others, told.Server.OtherBuilds...)
 		}
@@ -184,7 +197,7 @@ func (r accountReader) runs(ctx context.Context) (account.Account, account.Held,
 		slices.Sort(others)
 		all.Server.OtherBuilds = slices.Compact(others)
 	}
-	if err != nil || r.request.Execution != 0 || held.Reaches(account.Request{Want: []account.Part{account.Messages}, From: r.request.From}) {
+	if err != nil || !r.request.Wants(account.Messages) || r.request.Execution != 0 || held.Reaches(account.Request{Want: []account.Part{account.Messages}, From: r.request.From}) {
 		return all, held, err
 	}
 	return r.withCopied(ctx, all, held)
@@ -192,9 +205,6 @@ func (r accountReader) runs(ctx context.Context) (account.Account, account.Held,
 
 // withCopied adds the messages that a fork has in storage alone, as its origin tells them.
 func (r accountReader) withCopied(ctx context.Context, all account.Account, held account.Held) (account.Account, account.Held, error) {
-	if !r.request.Wants(account.Messages) {
-		return all, held, nil
-	}
 	began, err := r.client.reader(r.agent).First(ctx, held.Run.ID)
 	told, there := account.Account{}, held
 	if copied := copyOf(began.Input); copied != nil {
@@ -231,12 +241,12 @@ func (c *Client) recordedAccount(ctx context.Context, id string, wanted account.
 // have taken back what came after. Where some cannot be read the others tell, but for what has to be of the newest.
 func (c *Client) fromRecords(ctx context.Context, id string, wanted account.Request, newest int) (all account.Account, held account.Held, err error) {
 	records, err := c.keptSession(ctx, id)
-	if err != nil && (len(records) == 0 || wanted.Execution == account.Newest) {
-		return all, held, fail(ctx, id, "reading the records of "+id, err)
+	if err = fail(ctx, id, "reading the records of "+id, err); err != nil && (len(records) == 0 || wanted.Execution == account.Newest) {
+		return all, held, err
 	}
 	all.Server = &account.Server{Source: contract.FromRecords, Pending: []account.Pending{}}
 	if err != nil {
-		all.Server.Unread = fail(ctx, id, "reading the records of "+id, err).Error()
+		all.Server.Unread = err.Error()
 	}
 	if len(records) > 0 && wanted.Execution == account.Newest {
 		wanted.Execution = records[len(records)-1].Number
@@ -267,8 +277,11 @@ func (c *Client) fromRecords(ctx context.Context, id string, wanted account.Requ
 
 // recordedHead is that of an agent as the execution of a record has left it.
 func recordedHead(r record.Record, newest account.Execution) *account.Head {
-	head, state := r.Head, r.FinalState
-	head.Doing, head.Since, head.AlwaysAllowed = "ended; "+hereSince(r), r.CompletedAt, state.StandingApprovals
+	head, state, left := r.Head, r.FinalState, "only its records are left"
+	if !r.Imported.IsZero() {
+		left = "it was imported on " + r.Imported.Format("2006-01-02 15:04 MST") + ", and can only be read here"
+	}
+	head.Doing, head.Since, head.AlwaysAllowed = "ended; "+left, r.CompletedAt, state.StandingApprovals
 	head.State, head.Configuration.Model, head.Configuration.Agent = newest.State, state.LLMConfig.String(), newest.Agent
 	head.Configuration.Constraints = newest.Constraints
 	newest.State, newest.Constraints = nil, nil
@@ -276,14 +289,6 @@ func recordedHead(r record.Record, newest account.Execution) *account.Head {
 	head.Waits = state.UnresolvedOutcomes()
 	head.Ledger = account.LedgerOf(state, r.CompletedAt)
 	return &head
-}
-
-// hereSince says that a record is all that there is.
-func hereSince(r record.Record) string {
-	if r.Imported.IsZero() {
-		return "only its records are left"
-	}
-	return "it was imported on " + r.Imported.Format("2006-01-02 15:04 MST") + ", and can only be read here"
 }
 
 // checkNewest refuses to take the newest execution of the records for the agent's, where no server says whether there is a later
@@ -319,8 +324,8 @@ func (c *Client) fromParts(ctx context.Context, agent domain.AgentID, wanted acc
 			}
 			one.Events = append(one.Events, part.Events...)
 		}
-		all.Steps = append(all.Steps, account.ByNumber(one.Steps, func(s account.Step) int { return s.Number })...)
-		all.Events = append(all.Events, account.ByNumber(one.Events, func(e domain.Event) int { return int(e.Sequence) })...)
+		all.Steps = append(all.Steps, account.ByNumber(one.Steps, account.StepNumber)...)
+		all.Events = append(all.Events, account.ByNumber(one.Events, account.EventNumber)...)
 	}
 	return all.Only(wanted), nil
 }
@@ -332,54 +337,10 @@ type runAccount struct {
 	err  error
 }
 
-// A readAhead reads the runs of an agent one after the other, and where all of them are wanted, the run before each meanwhile.
-type readAhead struct {
-	accountReader
-	begun   map[string]chan runAccount
-	reading sync.WaitGroup
-}
-
-func (r *readAhead) read(ctx context.Context, runID string) runAccount {
-	lists := []account.Part{account.Executions, account.Steps, account.Messages, account.Events}
-	if r.request.Execution == 0 && slices.ContainsFunc(lists, r.request.Wants) {
-		if before, err := r.client.previous(ctx, r.agent, runID); err == nil && before != "" { // an error comes again when it is read
-			r.begin(ctx, before)
-		}
-	}
-	r.begin(ctx, runID)
-	return <-r.begun[runID]
-}
-
-// begin reads a run, unless that was begun before.
-func (r *readAhead) begin(ctx context.Context, runID string) {
-	if r.begun[runID] != nil {
-		return
-	}
-	told, reader := make(chan runAccount, 1), r.accountReader
-	r.begun[runID] = told
-	r.reading.Go(func() {
-		if runID != r.runID() {
-			reader.request.Want = slices.DeleteFunc(slices.Clone(reader.request.Want), func(p account.Part) bool { return p == account.HeadOf })
-		}
-		told <- reader.run(ctx, runID)
-	})
-}
-
-// giveUpWithoutWorker ends the wait for a worker's answer where none may be there, or where those that are there cannot carry
-// the run on: a question waits for that.
-func (r accountReader) giveUpWithoutWorker(asking context.Context, giveUp context.CancelCauseFunc) {
-	for process.Pause(asking, withoutWorker) == nil {
-		now, err := r.client.described(asking, r.agent, r.runID())
-		if failing := err == nil && now.GetPendingWorkflowTask().GetAttempt() > 1; failing || !r.client.hasWorker(asking, r.queue()) {
-			giveUp(errNoWorker)
-			return
-		}
-	}
-}
-
 // run reads what a run holds: the newest as the workflow answers, or by a replay of its history where that takes too long. Whoever
 // is first tells. An earlier one no worker has at hand: it would replay it for each page. So that is replayed here at once, and a worker
-// is asked where that fails. Where both fail, the workflow is waited for only if a worker may be there.
+// is asked where that fails. Where the replay fails, the workflow is waited for only as long as a worker may be there that can carry
+// the run on: a question waits for that.
 func (r accountReader) run(ctx context.Context, runID string) runAccount {
 	newest := runID == r.runID()
 	if newest && len(r.upTo) > 0 {
@@ -399,7 +360,7 @@ func (r accountReader) run(ctx context.Context, runID string) runAccount {
 	var asked, replayed chan runAccount
 	var patience <-chan time.Time
 	if newest {
-		asked, patience = begin(asking, r.asked), time.After(cmp.Or(r.patience, replayAfter))
+		asked, patience = begin(asking, r.asked), time.After(cmp.Or(r.patience, 150*time.Millisecond))
 	} else {
 		replayed = begin(ctx, r.replayed)
 	}
@@ -419,7 +380,15 @@ func (r accountReader) run(ctx context.Context, runID string) runAccount {
 				asked = begin(asking, r.asked)
 			}
 			if unasked == nil {
-				reading.Go(func() { r.giveUpWithoutWorker(asking, giveUp) })
+				reading.Go(func() {
+					for process.Pause(asking, time.Second) == nil {
+						now, err := r.client.described(asking, r.agent, r.runID())
+						if failing := err == nil && now.GetPendingWorkflowTask().GetAttempt() > 1; failing || !r.client.hasWorker(asking, r.queue()) {
+							giveUp(errNoWorker)
+							return
+						}
+					}
+				})
 			}
 		}
 		if replayed == nil {
@@ -432,11 +401,10 @@ func (r accountReader) run(ctx context.Context, runID string) runAccount {
 // unread says why nobody can tell what a run holds.
 func unread(unasked, unreplayed error) error {
 	both := errors.Join(unasked, unreplayed)
-	_, differs := errors.AsType[*replay.Error](unreplayed)
 	switch {
 	case !errors.Is(unasked, errNoWorker), errors.Is(unreplayed, context.Canceled):
 		return both
-	case differs:
+	case isAs[*replay.Error](unreplayed):
 		return errorf(Failed, both, "no worker answers, and %s", unreplayed)
 	case history.Away(unreplayed):
 		return errorf(Unreachable, both, "no worker answers, and the server does not give the history: %s", unreplayed)
@@ -493,35 +461,30 @@ func (r accountReader) replayed(ctx context.Context, runID string) (told runAcco
 	return told
 }
 
-// history is that of a run, as far as it counts.
+// history is that of a run, as far as it counts. A part of it is refused, as a page or its token may be lost between here and there:
+// fewer events than the server said that the first run has, or no end of an earlier one.
 func (r accountReader) history(ctx context.Context, runID string) ([]*historypb.HistoryEvent, error) {
 	if len(r.upTo) > 0 && runID == r.runID() {
 		return r.upTo, nil
 	}
 	events, err := r.client.reader(r.agent).Events(ctx, runID)
-	if err == nil {
-		err = r.whole(events, runID)
+	if err != nil {
+		return nil, err
 	}
-	return events, err
-}
-
-// whole refuses a part of a run's history: fewer events than the server said that the first one has, or no end of an
-// earlier one. A page or its token may be lost between here and there.
-func (r accountReader) whole(events []*historypb.HistoryEvent, runID string) error {
-	given := int64(0)
+	var last *historypb.HistoryEvent
 	if len(events) > 0 {
-		given = events[len(events)-1].GetEventId()
+		last = events[len(events)-1]
 	}
-	incomplete := replay.Error{Kind: replay.ErrIncomplete, EventID: given + 1}
+	incomplete := replay.Error{Kind: replay.ErrIncomplete, EventID: last.GetEventId() + 1}
 	switch first := runID == r.runID(); {
-	case first && given < r.info().GetHistoryLength():
-		incomplete.Detail = fmt.Sprintf("the server has %d events of the run, and gave those up to %d", r.info().GetHistoryLength(), given)
-	case !first && !history.HasEnded(events):
+	case first && last.GetEventId() < r.info().GetHistoryLength():
+		incomplete.Detail = fmt.Sprintf("the server has %d events of the run, and gave those up to %d", r.info().GetHistoryLength(), last.GetEventId())
+	case !first && !history.Ends(last):
 		incomplete.Detail = "the run has ended, and its end is not among what the server gave"
 	default:
-		return nil
+		return events, nil
 	}
-	return &incomplete
+	return nil, &incomplete
 }
 
 func pagesOf(request account.Request, ask func(account.Request) (account.Page, error)) runAccount {

@@ -57,21 +57,18 @@ func (p *polling) seen(ctx context.Context) bool {
 	if p.queue == "" {
 		s, err := p.client.snapshot(ctx, p.agent, "")
 		if err != nil {
-			return p.goesOn
+			return false
 		}
 		p.queue = s.queue()
 	}
-	pollers, err := p.client.pollers(ctx, p.queue, enumspb.TASK_QUEUE_TYPE_WORKFLOW)
-	if err != nil {
-		return p.goesOn
-	}
-	first, newest := p.last.IsZero(), p.last
+	pollers, _ := p.client.pollers(ctx, p.queue, enumspb.TASK_QUEUE_TYPE_WORKFLOW) // there are none where the server does not say
+	newest := p.last
 	for _, poller := range pollers {
 		if at := poller.GetLastAccessTime().AsTime(); at.After(newest) {
 			newest = at
 		}
 	}
-	p.goesOn = p.goesOn || !first && newest.After(p.last)
+	p.goesOn = p.goesOn || !p.last.IsZero() && newest.After(p.last)
 	p.last = newest
 	return p.goesOn
 }

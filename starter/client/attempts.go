@@ -33,6 +33,10 @@ type attempts struct {
 func (c *Client) attemptsOf(ctx context.Context, e explanation) (all attempts, err error) {
 	all = attempts{steps: map[int]stepAttempts{}}
 	reader, newest := c.reader(e.agent), e.runID()
+	var price *domain.Price // nobody knows it where it is nil
+	if resolved := e.Head.Configuration.Resolved; resolved != nil {
+		price = resolved.Price
+	}
 	for runID := cmp.Or(e.asked.RunID, newest); runID != ""; {
 		events, err := reader.Events(ctx, runID)
 		switch {
@@ -47,9 +51,8 @@ func (c *Client) attemptsOf(ctx context.Context, e explanation) (all attempts, e
 		askedFor := map[domain.StepID]bool{}
 		for _, one := range inferences {
 			askedFor[one.Request.ExecutionID.Step(one.Request.Step)] = true
-			if one.Request.ExecutionID == e.asked.ExecutionID {
-				limit := e.Head.Configuration.RateLimit
-				all.steps[one.Request.Step] = all.steps[one.Request.Step].with(*one, limit != nil && one.Queue == limit.TaskQueue, e.price())
+			if step, limit := one.Request.Step, e.Head.Configuration.RateLimit; one.Request.ExecutionID == e.asked.ExecutionID {
+				all.steps[step] = all.steps[step].with(*one, limit != nil && one.Queue == limit.TaskQueue, price)
 			}
 		}
 		if runID == newest {
@@ -65,30 +68,25 @@ func (c *Client) attemptsOf(ctx context.Context, e explanation) (all attempts, e
 	return all, nil
 }
 
-// A stepAttempts are the attempts at the inferences of a step that failed, and how long those are known to have waited for their
-// turns.
+// A stepAttempts are the attempts at the inferences of a step that failed, which it counts, and how long those are known to have
+// waited for their turns.
 type stepAttempts struct {
 	retries []ExplainRetry
+	failed  int
 	queued  time.Duration
-}
-
-// failed counts the attempts.
-func (s stepAttempts) failed() (n int) {
-	for _, r := range s.retries {
-		n += r.Attempts
-	}
-	return n
 }
 
 // add notes attempts that failed one after another within one activity: the last one for why, those before it for before, where
 // that is known. What all have used, of which the price is nil where the model has none, is noted with the last.
-func (s stepAttempts) add(n int, before, why *domain.Error, used domain.Usage, price *domain.Price) stepAttempts {
+func (s *stepAttempts) add(n int, before, why *domain.Error, used domain.Usage, price *domain.Price) {
 	if n < 1 {
-		return s
+		return
 	}
 	if n > 1 && before != nil {
-		s, n = s.add(n-1, nil, before, domain.Usage{}, price), 1
+		s.add(n-1, nil, before, domain.Usage{}, price)
+		n = 1
 	}
+	s.failed += n
 	retry := ExplainRetry{Attempts: n, Reason: "history does not say why", Usage: used}
 	if why != nil {
 		retry.Reason = why.Message
@@ -99,24 +97,30 @@ func (s stepAttempts) add(n int, before, why *domain.Error, used domain.Usage, p
 	if price != nil {
 		retry.CostNanoUSD = new(price.Cost(used))
 	}
-	s.retries = slices.Clip(s.retries)
 	if last := len(s.retries) - 1; last >= 0 && s.retries[last].Reason == retry.Reason && reflect.DeepEqual(s.retries[last].Code, retry.Code) {
-		same := s.retries[last]
-		s.retries = s.retries[:last:last]
-		retry.Attempts, retry.Usage, retry.CostNanoUSD = same.Attempts+n, same.Usage.Add(used), addCost(same.CostNanoUSD, retry.CostNanoUSD)
+		same := &s.retries[last]
+		same.Attempts, same.Usage, same.CostNanoUSD = same.Attempts+n, same.Usage.Add(used), addCost(same.CostNanoUSD, retry.CostNanoUSD)
+		return
 	}
 	s.retries = append(s.retries, retry)
-	return s
 }
 
 // with takes an inference, and whether it was to wait for its turn. Of what that used the price is nil where the model has none.
 func (s stepAttempts) with(one history.Inference, turns bool, price *domain.Price) stepAttempts {
+	s.retries = slices.Clone(s.retries)
 	if turns {
 		s.queued += one.Queued
 	}
 	switch {
 	case one.Lost != nil:
-		return s.lost(one, turns, price)
+		// To have come to a worker that has another task queue for it, or lacks what it needs, is no attempt. What was cut off while it
+		// waited under a rate limit mostly waited for its turn, and was never begun: history does not tell that from a wait for
+		// another attempt.
+		err := one.Lost.Err()
+		if err.Code != domain.CodeRerouted && !err.Lacking && (one.Attempt > 0 || !turns || err.Code != domain.CodeInterrupted) {
+			s.add(max(one.Attempt, 1), one.Before, err, one.Lost.Spent(one.Request, one.Lost.AskedAgain(one.Request)), price)
+		}
+		return s
 	case one.Reply == nil: // it is under way
 		return s
 	}
@@ -124,24 +128,14 @@ func (s stepAttempts) with(one history.Inference, turns bool, price *domain.Pric
 	switch why := one.Reply.Error; {
 	case one.Reply.Outcome == contract.Answered && why != nil:
 		refused := strings.Split(why.Message, "\n")
-		s = s.add(failed-1-len(refused), nil, one.Before, one.Reply.Spent, price)
+		s.add(failed-1-len(refused), nil, one.Before, one.Reply.Spent, price)
 		for _, reason := range refused {
-			s = s.add(1, nil, &domain.Error{Message: reason}, domain.Usage{}, price)
+			s.add(1, nil, &domain.Error{Message: reason}, domain.Usage{}, price)
 		}
-		return s
 	case one.Reply.Outcome == contract.Answered, one.Reply.Outcome == contract.Interrupted:
-		return s.add(failed-1, nil, one.Before, one.Reply.Spent, price)
+		s.add(failed-1, nil, one.Before, one.Reply.Spent, price)
+	default:
+		s.add(failed, one.Before, one.Reply.WhyUnanswered(), one.Reply.Spent, price)
 	}
-	return s.add(failed, one.Before, one.Reply.WhyUnanswered(), one.Reply.Spent, price)
-}
-
-// lost takes an inference without a reply. To have come to a worker that has another task queue for it, or lacks what it needs, is
-// no attempt. What was cut off while it waited under a rate limit mostly waited for its turn, and was never begun: history does not
-// tell that from a wait for another attempt.
-func (s stepAttempts) lost(one history.Inference, turns bool, price *domain.Price) stepAttempts {
-	err := one.Lost.Err()
-	if err.Code == domain.CodeRerouted || err.Lacking || one.Attempt == 0 && turns && err.Code == domain.CodeInterrupted {
-		return s
-	}
-	return s.add(max(one.Attempt, 1), one.Before, err, one.Lost.Spent(one.Request, one.Lost.AskedAgain(one.Request)), price)
+	return s
 }

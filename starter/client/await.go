@@ -18,23 +18,11 @@ import (
 // Wait waits until an execution has ended, in whatever way, and returns its result. Number zero is the newest execution
 // at the time of the call. It needs no worker and outlives restarts of the server.
 func (c *Client) Wait(ctx context.Context, id string, number int) (Result, error) {
-	r, err := c.waited(ctx, id, number)
-	return c.orRecorded(ctx, id, number, *r, err)
-}
-
-func (c *Client) waited(ctx context.Context, id string, number int) (*Result, error) {
 	t, err := c.await(ctx, id, number)
-	switch {
-	case err != nil:
-		return &Result{}, fail(ctx, id, "waiting for "+id, err)
-	case t.unread:
-		r, err := c.unreadable(ctx, *t)
-		return &r, err
-	case t.outcome == nil:
-		return &Result{}, t.vanished(t.asked)
+	if err == nil && t.outcome == nil && !t.unread {
+		err = t.vanished(t.asked)
 	}
-	r, err := c.result(ctx, *t)
-	return &r, err
+	return c.resultOf(ctx, id, number, t, fail(ctx, id, "waiting for "+id, err))
 }
 
 // await is target of an execution that has ended. The workflow of an agent without a name ends with its execution, so

@@ -29,14 +29,11 @@ type Poller struct {
 	Silent time.Duration
 }
 
-// pollSpan is how long a worker may be silent: a poll lasts a minute.
-const pollSpan = 75 * time.Second
-
 // Pollers are the workers of a task queue in the last minute, as the server knows them: some may have ended.
 func (c *Client) Pollers(ctx context.Context, queue string) (seen []Poller, err error) {
 	pollers, err := c.pollers(ctx, queue, enumspb.TASK_QUEUE_TYPE_WORKFLOW)
 	for _, p := range pollers {
-		if silent := time.Since(p.GetLastAccessTime().AsTime()); silent < pollSpan {
+		if silent := time.Since(p.GetLastAccessTime().AsTime()); silent < 75*time.Second { // a poll lasts a minute
 			seen = append(seen, Poller{
 				Identity: p.GetIdentity(), Silent: silent,
 				Build: p.GetWorkerVersionCapabilities().GetBuildId(), //nolint:staticcheck // the newer field is for versioned deployments
@@ -73,11 +70,8 @@ func (p Poller) PID() (pid int, ok bool) {
 // Ended reports whether it is a process of this machine that has ended.
 func (p Poller) Ended() bool {
 	pid, ok := p.PID()
-	if !ok {
-		return false
-	}
 	process, err := os.FindProcess(pid)
-	return err != nil || errors.Is(process.Signal(syscall.Signal(0)), os.ErrProcessDone)
+	return ok && (err != nil || errors.Is(process.Signal(syscall.Signal(0)), os.ErrProcessDone))
 }
 
 // NoWorker says, in words, that none answers on a task queue, and what mends that.
@@ -110,19 +104,6 @@ func (c *Client) Builds(ctx context.Context, queue string) (all []string) {
 	}
 	slices.Sort(all)
 	return slices.Compact(all)
-}
-
-// servedBy names the builds that serve a task queue where all of them are others than the one that has to carry on what is
-// open there. Empty: they are not, or nobody knows.
-func (c *Client) servedBy(ctx context.Context, queue string, of contract.Builds) string {
-	if of.Newest() == "" { // no worker has begun it yet
-		return ""
-	}
-	builds := c.Builds(ctx, queue)
-	if slices.Contains(builds, of.Newest()) {
-		return ""
-	}
-	return strings.Join(builds, ", ")
 }
 
 // OtherBuild says what to do about what another build than this one has to carry on. Empty: it is this one.

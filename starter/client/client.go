@@ -252,7 +252,7 @@ func (c *Client) snapshotOf(a agent, response *workflowservice.DescribeWorkflowE
 	s := snapshot{agent: a, DescribeWorkflowExecutionResponse: response, head: memo.Head(), builds: memo.Builds(), outcome: memo.Outcome()}
 	if s.number = s.head.Number; s.tellsEnd(s.number) {
 		s.number, s.ended = s.outcome.Number, s.outcome
-	} else if cut, ok := history.ServerEnd(info.GetStatus()); ok { // while it was in progress
+	} else if cut, ok := s.serverEnd(); ok { // while it was in progress
 		cut.AgentID, cut.ExecutionID, cut.Number = s.id, s.executionID(s.number), s.number
 		s.ended, s.byServer = &cut, true
 	}
@@ -278,7 +278,7 @@ func (s snapshot) newest() snapshot {
 
 // teller is the run that can tell what an ended agent has left: one that was to resolve a call and was cut off cannot.
 func (s snapshot) teller() string {
-	if _, cut := history.ServerEnd(s.newest().info().GetStatus()); s.resolving != nil && !cut {
+	if _, cut := s.newest().serverEnd(); s.resolving != nil && !cut {
 		return s.newest().runID()
 	}
 	return s.runID()

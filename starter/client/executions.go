@@ -59,7 +59,7 @@ type Past struct {
 // yields, in their place, an error of class Gone that says which; any other error ends it.
 func (c *Client) Executions(ctx context.Context, id string) iter.Seq2[Past, error] {
 	return sequence(ctx, id, "reading the executions of ", func(yield func(Past, error) bool) error {
-		all, err := c.account(ctx, id, account.Request{Want: []account.Part{account.Executions}})
+		all, err := c.account(ctx, id, account.RequestOf(0, account.Executions))
 		if err != nil {
 			return err
 		}
@@ -67,7 +67,14 @@ func (c *Client) Executions(ctx context.Context, id string) iter.Seq2[Past, erro
 		a, _ := agentOf(id) // it was read
 		past := make([]Past, len(all.Executions))
 		for i, e := range all.Executions {
-			past[i] = a.past(e)
+			past[i] = Past{
+				Execution: a.begun(e.Number, e.ExecutionID, e.RunID), Ending: endingOf(e.Outcome), StartedAt: e.StartedAt, Origin: placeOf(e.Origin), Agent: e.Agent, ImportedAt: e.Imported,
+			}
+			if e.Status.Terminal() {
+				past[i].EndedAt = e.CompletedAt
+			} else {
+				past[i].Steps = &e.Steps
+			}
 			past[i].markTaken(position.Edits, e.MessagesFrom, e.MessagesTo)
 			if i == len(past)-1 {
 				past[i].NextOrigin = placeOf(position.From)
@@ -82,19 +89,6 @@ func (c *Client) Executions(ctx context.Context, id string) iter.Seq2[Past, erro
 		}
 		return unmarked
 	})
-}
-
-// past shows one execution of an account.
-func (a agent) past(e account.Execution) Past {
-	p := Past{
-		Execution: a.begun(e.Number, e.ExecutionID, e.RunID), Ending: endingOf(e.Outcome), StartedAt: e.StartedAt, Origin: placeOf(e.Origin), Agent: e.Agent, ImportedAt: e.Imported,
-	}
-	if !e.Status.Terminal() {
-		p.Steps = &e.Steps
-	} else {
-		p.EndedAt = e.CompletedAt
-	}
-	return p
 }
 
 // A TakenBack says of an execution, or of its last steps, that they are no part of the conversation any more: the agent went

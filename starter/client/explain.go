@@ -7,6 +7,7 @@ import (
 
 	"everstep/domain"
 	"everstep/domain/account"
+	"everstep/domain/contract"
 )
 
 // Explain says why an execution ended, or what it is doing, what its steps cost, and what was wasted. Number zero is the newest.
@@ -16,8 +17,14 @@ func (c *Client) Explain(ctx context.Context, id string, number int) (ExplainVie
 	if err != nil {
 		return ExplainView{}, err
 	}
-	if e.recorded() {
-		e.missOfRecord()
+	if e.Server.Source == contract.FromRecords {
+		e.miss("what only its history had: failed attempts, waits, bytes; the record of the execution tells")
+		if len(e.Missing) > 0 {
+			e.miss("%s", account.Ranges(e.Missing))
+		}
+		if at := e.asked.Imported; !at.IsZero() {
+			e.miss("it was imported on %s; no workflow of it is here", at.Format("2006-01-02 15:04 MST"))
+		}
 		return e.view(), nil
 	}
 	if e.attempts, err = c.attemptsOf(ctx, e); err != nil {
@@ -40,22 +47,12 @@ func (c *Client) Explain(ctx context.Context, id string, number int) (ExplainVie
 	return v, nil
 }
 
-// missOfRecord says what a record does not tell of an execution: not what its attempts met, nor how long its history was.
-func (e *explanation) missOfRecord() {
-	e.miss("what only its history had: failed attempts, waits, bytes; the record of the execution tells")
-	if len(e.Missing) > 0 {
-		e.miss("%s", account.Ranges(e.Missing))
-	}
-	if at := e.asked.Imported; !at.IsZero() {
-		e.miss("it was imported on %s; no workflow of it is here", at.Format("2006-01-02 15:04 MST"))
-	}
-}
-
 func (e *explanation) view() ExplainView {
 	x := e.asked
 	v := ExplainView{
 		Execution: e.begun(x.Number, x.ExecutionID, cmp.Or(e.runID(), x.RunID)), Status: x.Status, Source: e.Server.Source, StartedAt: orNull(x.StartedAt), ImportedAt: orNull(x.Imported),
-		Trusted: e.state.Trusted(), Given: e.given(), Sessions: e.sessions(),
+		Trusted: e.state.Trusted(), Sessions: e.sessions(), Changes: e.Head.Configuration.ChangesBetween(x.Number-1, x.Number), Signals: e.signals(), MoreStops: e.state.Execution.Continuation.More,
+		Steps: e.steps(), Reported: &ExplainReported{x.Steps, x.Usage, x.Cost()}, History: e.history(),
 	}
 	if x.Status == domain.StatusPending {
 		v.Status = domain.StatusInProgress
@@ -69,45 +66,39 @@ func (e *explanation) view() ExplainView {
 	if !e.older {
 		v.Todo = e.now.Metadata.Todo()
 	}
-	v.Changes = e.Head.Configuration.ChangesBetween(x.Number-1, x.Number)
 	for _, event := range e.Events {
-		if received, ok := event.Data.(domain.MessageReceived); ok && !received.Began {
-			v.Messages++
+		switch data := event.Data.(type) {
+		case domain.AgentExecutionStarted:
+			names := strings.FieldsFunc(data.GivenMetadata, func(r rune) bool { return r == ',' })
+			v.Given = &ExplainGiven{Messages: data.GivenMessages, Metadata: append([]string{}, names...)}
+		case domain.MessageReceived:
+			if !data.Began {
+				v.Messages++
+			}
 		}
 	}
 	if e.over() {
 		v.EndedAt, v.Milliseconds = orNull(x.CompletedAt), between(x.StartedAt, x.CompletedAt)
+		v.Ending = &ExplainEnding{StopReason: x.StopReason, Signal: e.counted()}
+		if x.Status == domain.StatusFailed {
+			v.Ending.Error = e.error()
+		}
+		v.Ending.Summary = e.summary(v.Ending)
 	}
-	v.Steps = e.steps()
 	v.Totals, v.Waste = sumsOf(v.Steps)
-	v.Reported = &ExplainReported{x.Steps, x.Usage, x.Cost()}
 	if v.Totals.CostNanoUSD == nil {
 		e.miss("the cost: the execution knows no price of the model")
 	}
-	v.Budget, v.SessionBudget = e.limits(v), e.sessionLimits()
-	if e.over() {
-		v.Ending = e.ending()
-		v.Signals = e.signals(v.Ending.Signal)
-	} else {
-		v.Signals = e.signals(nil)
-	}
-	v.MoreStops = e.execution().Continuation.More
+	v.Budget, v.SessionBudget = e.limits(), e.sessionLimits()
 	v.Advice = e.advice(v)
-	v.History = e.history()
-	v.Context = e.context()
-	v.Missing = append([]string{}, e.missing...)
-	return v
-}
-
-// given is what it began with beside the prompt; nil where the event that tells it is gone.
-func (e *explanation) given() *ExplainGiven {
-	for _, event := range e.Events {
-		if started, ok := event.Data.(domain.AgentExecutionStarted); ok {
-			names := strings.FieldsFunc(started.GivenMetadata, func(r rune) bool { return r == ',' })
-			return &ExplainGiven{Messages: started.GivenMessages, Metadata: append([]string{}, names...)}
+	if !e.older && e.Head.Context > 0 {
+		v.Context = &ExplainContext{Tokens: e.Head.Context}
+		if window := e.Head.Window; window > 0 {
+			v.Context.Window, v.Context.Share = &window, new(float64(e.Head.Context)/float64(window))
 		}
 	}
-	return nil
+	v.Missing = append([]string{}, e.missing...)
+	return v
 }
 
 // Where servers suggest to continue as new, unless they are configured
@@ -119,9 +110,10 @@ const (
 
 func (e *explanation) history() ExplainHistory {
 	h := ExplainHistory{
-		HistoryView: e.historyView(*e.Head), Steps: e.attempts.stepsOfRun,
+		HistoryView: account.StatusOf(*e.Head).History, Steps: e.attempts.stepsOfRun,
 		ContinueEvents: continueEvents, ContinueBytes: continueBytes, Suggested: e.attempts.suggested,
 	}
+	h.Events, h.Bytes = e.info().GetHistoryLength(), e.info().GetHistorySizeBytes()
 	if reset := e.Server.Reset; reset != nil {
 		h.ResetAt = &reset.At
 	}

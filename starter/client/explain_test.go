@@ -270,7 +270,8 @@ func TestExplainAStepThatWasCutOff(t *testing.T) {
 
 	run := newRun("run-1", nil)
 	run.closes(enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_TERMINATED)
-	e := must(newExplanation(must(newFake(run).client().describe(t.Context(), "nora")), accountOf(s, nil), 0))
+	cut := must(newFake(run).client().describe(t.Context(), "nora"))
+	e := must(newExplanation(cut, cut.endedByServer(accountOf(s, nil)), 0))
 	v = e.view()
 	require.Equal(t, domain.StatusFailed, v.Status)
 	require.Equal(t, domain.CodeTerminated, v.Ending.Error.Code)

@@ -11,47 +11,26 @@ import (
 	"everstep/domain/contract"
 )
 
-// context is how full the window is by now; nil where nobody can tell.
-func (e *explanation) context() *ExplainContext {
-	if e.older || e.Head.Context == 0 {
-		return nil
-	}
-	c := &ExplainContext{Tokens: e.Head.Context}
-	if window := e.Head.Window; window > 0 {
-		c.Window, c.Share = &window, new(float64(c.Tokens)/float64(window))
-	}
-	return c
-}
-
-func (e *explanation) ending() *ExplainEnding {
-	end := &ExplainEnding{StopReason: e.asked.StopReason, Signal: e.counted()}
-	if e.asked.Status == domain.StatusFailed {
-		end.Error = e.error()
-	}
-	end.Summary = e.summary(end)
-	return end
-}
-
-// signals are the requests to stop but for the one that counted, which is nil where none has.
-func (e *explanation) signals(counted *domain.StopSignal) []ExplainSignal {
-	c, all := e.execution().Continuation, []ExplainSignal{}
-	stops := slices.Clone(c.StopSignals)
-	same := func(s domain.StopSignal) bool {
-		return counted != nil && s.Reason == counted.Reason && s.Message == counted.Message
-	}
-	if i := slices.IndexFunc(stops, same); i >= 0 {
-		stops = slices.Delete(stops, i, i+1)
+// signals are the requests to stop, but for the one that has ended the execution.
+func (e *explanation) signals() []ExplainSignal {
+	c, all := e.state.Execution.Continuation, []ExplainSignal{}
+	stops, fate := slices.Clone(c.StopSignals), SignalPending
+	if e.over() {
+		counted := e.counted()
+		fate = SignalOutranked
+		same := func(s domain.StopSignal) bool {
+			return counted != nil && s.Reason == counted.Reason && s.Message == counted.Message
+		}
+		if i := slices.IndexFunc(stops, same); i >= 0 {
+			stops = slices.Delete(stops, i, i+1)
+		}
 	}
 	add := func(signals []domain.StopSignal, fate SignalFate) {
 		for _, s := range signals {
 			all = append(all, ExplainSignal{s, fate})
 		}
 	}
-	if e.over() {
-		add(stops, SignalOutranked)
-	} else {
-		add(stops, SignalPending)
-	}
+	add(stops, fate)
 	add(c.Overridden, SignalOverridden)
 	add(c.Late, SignalLate)
 	return all
@@ -71,10 +50,9 @@ var endings = map[domain.StopReason]struct{ by, text, next string }{
 
 func (e *explanation) summary(end *ExplainEnding) string {
 	said, source := "", ""
-	if end.Signal != nil {
-		source = end.Signal.Source
-		if end.Signal.Message != "" {
-			said = ": " + end.Signal.Message
+	if signal := end.Signal; signal != nil {
+		if source = signal.Source; signal.Message != "" {
+			said = ": " + signal.Message
 		}
 	}
 	for _, rule := range domain.LimitRules() {
@@ -133,10 +111,12 @@ func (e *explanation) advice(v ExplainView) []ExplainAdvice {
 		return append([]ExplainAdvice{{Text: remedy(*v.Ending.Error), Command: goOn}}, advice...)
 	}
 	text := endings[v.Ending.StopReason].next
-	if v.Ending.StopReason.OfLimit() {
-		if text = "raise the limit, and it goes on where it stopped; the number is a new total"; !strings.Contains(goOn, " --") { // what has to be raised is said above
-			text = "after that it goes on where it stopped"
-		}
+	switch {
+	case !v.Ending.StopReason.OfLimit():
+	case strings.Contains(goOn, " --"):
+		text = "raise the limit, and it goes on where it stopped; the number is a new total"
+	default: // what has to be raised is said above
+		text = "after that it goes on where it stopped"
 	}
 	if goOn != "" && text != "" {
 		advice = append(advice, ExplainAdvice{Text: text, Command: goOn})
@@ -145,8 +125,7 @@ func (e *explanation) advice(v ExplainView) []ExplainAdvice {
 }
 
 // adviceOnUnknown says what to do about the agent's calls of which nobody knows whether they took effect.
-func (e *explanation) adviceOnUnknown(v ExplainView) []ExplainAdvice {
-	advice := []ExplainAdvice{}
+func (e *explanation) adviceOnUnknown(v ExplainView) (advice []ExplainAdvice) {
 	for _, c := range e.now.UnresolvedOutcomes() {
 		a := ExplainAdvice{Text: fmt.Sprintf("nobody knows whether the call of %s in step %d of execution %d took effect: look at the other side", c.Tool, c.Step, c.Execution)}
 		if e.open() || e.name == "" && e.Server.Source != contract.FromRecords && !e.cut() {

@@ -12,7 +12,7 @@ import (
 )
 
 // limits are those of the budget with what was used of them; nil: nobody can tell.
-func (e *explanation) limits(v ExplainView) []ExplainLimit {
+func (e *explanation) limits() []ExplainLimit {
 	budget, known := e.state.Budget()
 	if next := e.Head.Ledger.Execution; !known && next != nil {
 		budget, known = next.Limit, true // it is to begin
@@ -22,10 +22,10 @@ func (e *explanation) limits(v ExplainView) []ExplainLimit {
 		return nil
 	}
 	// Of two limits of time it is the deadline that was reached, if past.
-	past := budget.Deadline != nil && v.EndedAt != nil && !v.EndedAt.Before(*budget.Deadline)
+	past := budget.Deadline != nil && e.over() && !e.asked.CompletedAt.Before(*budget.Deadline)
 	used, timed := e.used()
 	return e.limitsOf(budget, e.asked.Prior, used, timed, func(rule domain.LimitRule) bool {
-		came := slices.ContainsFunc(e.execution().Continuation.StopSignals, func(s domain.StopSignal) bool {
+		came := slices.ContainsFunc(e.state.Execution.Continuation.StopSignals, func(s domain.StopSignal) bool {
 			return s.Reason == rule.Reason && s.Source != domain.SourceSessionBudget
 		}) || e.asked.StopReason == rule.Reason && !e.asked.SessionLimit
 		return came && (!rule.Unit.OfTime() || past == (rule.Unit == domain.UnitTime))
@@ -38,7 +38,7 @@ func (e *explanation) sessionLimits() []ExplainLimit {
 	if !has {
 		return nil
 	}
-	own := e.state.Spent(e.asked.CompletedAt).Less(e.execution().ExecutionCounts.Prior)
+	own := e.state.Spent(e.asked.CompletedAt).Less(e.state.Execution.ExecutionCounts.Prior)
 	before.Spent = before.Spent.Less(own)
 	used, timed := e.used()
 	o := e.asked.Outcome
@@ -82,7 +82,7 @@ func (e *explanation) limitsOf(budget domain.ExecutionBudget, prior, used domain
 
 // used is what the execution used, as it has counted itself. It reports false where nobody knows how long it took.
 func (e *explanation) used() (spent domain.Spent, timed bool) {
-	prior := e.execution().ExecutionCounts.Prior
+	prior := e.state.Execution.ExecutionCounts.Prior
 	spent = e.state.Spent(e.asked.CompletedAt).Less(prior)
 	own, timed := e.Head.Ledger.Execution, e.over()
 	if !timed && own != nil && e.Server.Source == contract.FromWorkflow { // else nobody knows how long it waits for people
@@ -91,16 +91,11 @@ func (e *explanation) used() (spent domain.Spent, timed bool) {
 	return spent, timed
 }
 
-// exhausted reports whether nothing can go on. Without tool calls an agent still answers.
-func (l ExplainLimit) exhausted() bool {
-	return l.Limit.Rule().Exhausts && l.Left != nil && *l.Left == 0
-}
-
 // raise is the command that goes on with more of each limit that was reached, or used up.
 func raise(id string, limits []ExplainLimit) string {
 	parts := []string{"extend", id}
 	for _, l := range limits {
-		if l.Reached || l.exhausted() {
+		if l.Reached || l.Limit.Rule().Exhausts && l.Left != nil && *l.Left == 0 { // without tool calls an agent still answers
 			parts = append(parts, "--"+l.Limit.Flag(), raised(l))
 		}
 	}

@@ -43,7 +43,11 @@ func (e *explanation) tool(call domain.ToolExecution) ExplainTool {
 		told.Arguments = short + "…"
 	}
 	for _, w := range call.Waits {
-		told.Waits = append(told.Waits, withContent(w, domain.Shorten(call.Value, maxExplainedArguments)))
+		if w.Kind.Rule().Replies && w.Answer != nil { // the call's value is what the model has read as the answer
+			w.Answer = new(*w.Answer)
+			w.Answer.Content = domain.Shorten(call.Value, maxExplainedArguments)
+		}
+		told.Waits = append(told.Waits, w)
 	}
 	for _, resolved := range e.now.ResolvedOutcomes() {
 		if resolved.ToolExecutionID == call.ID && told.Outcome == domain.ToolUnknown {
@@ -61,25 +65,12 @@ func (e *explanation) tool(call domain.ToolExecution) ExplainTool {
 	return told
 }
 
-// withContent is the wait of a question with what the model has read as the answer, which the call's value has.
-func withContent(w domain.Wait, value string) domain.Wait {
-	if w.Kind.Rule().Replies && w.Answer != nil {
-		w.Answer = new(*w.Answer)
-		w.Answer.Content = value
-	}
-	return w
-}
-
-// hasError leaves out calls that a person denied: that is no fault of the agent.
-func (e ExplainStep) hasError() bool {
-	denied := func(w domain.Wait) bool { return w.Verdict() == domain.WasDenied }
-	return len(e.Errors) > 0 || slices.ContainsFunc(e.Tools, func(t ExplainTool) bool { return t.Error != nil && !slices.ContainsFunc(t.Waits, denied) })
-}
-
 // sumsOf are the sums over steps, and what of that was paid for and led nowhere.
 func sumsOf(steps []ExplainStep) (t ExplainTotals, w ExplainWaste) {
 	t.CostNanoUSD, w.CostNanoUSD = new(int64(0)), new(int64(0))
 	w.Repeated, w.ErrorSteps = repeatedCalls(steps), []int{}
+	denied := func(w domain.Wait) bool { return w.Verdict() == domain.WasDenied } // that is no fault of the agent
+	failed := func(t ExplainTool) bool { return t.Error != nil && !slices.ContainsFunc(t.Waits, denied) }
 	for _, s := range steps {
 		if !s.InProgress {
 			t.Steps++
@@ -88,7 +79,7 @@ func sumsOf(steps []ExplainStep) (t ExplainTotals, w ExplainWaste) {
 		t.Compactions += len(s.Compactions)
 		w.Usage, w.CostNanoUSD = w.Usage.Add(s.Lost), addCost(w.CostNanoUSD, s.LostNanoUSD)
 		w.FailedAttempts += s.FailedAttempts
-		if s.hasError() {
+		if len(s.Errors) > 0 || slices.ContainsFunc(s.Tools, failed) {
 			w.ErrorSteps = append(w.ErrorSteps, s.Number)
 		}
 	}

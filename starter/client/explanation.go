@@ -10,7 +10,6 @@ import (
 	"everstep/domain"
 	"everstep/domain/account"
 	"everstep/domain/contract"
-	"everstep/starter/client/internal/history"
 )
 
 // An explanation is what is known of an execution: the account of its agent, and what only the histories of its runs have.
@@ -29,21 +28,21 @@ type explanation struct {
 
 // newExplanation finds an execution in an account that was read for it. Number zero is the newest.
 func newExplanation(s snapshot, a account.Account, number int) (e explanation, err error) {
-	e = explanation{snapshot: s, Account: s.endedByServer(a)}
-	newest := s.newestOf(e.Account)
-	if number > newest.Number {
-		return e, notFound("execution: %s has no execution %d; its newest is %d", s.called(), number, newest.Number)
-	}
-	at := slices.IndexFunc(e.Executions, func(x account.Execution) bool { return x.Number == cmp.Or(number, newest.Number) })
+	e = explanation{snapshot: s, Account: a}
+	newest := s.newestOf(a)
+	number = cmp.Or(number, newest.Number)
+	at := slices.IndexFunc(e.Executions, func(x account.Execution) bool { return x.Number == number })
 	switch {
+	case number > newest.Number:
+		return e, notFound("execution: %s has no execution %d; its newest is %d", s.called(), number, newest.Number)
 	case at >= 0:
 		e.asked = e.Executions[at]
-	case cmp.Or(number, newest.Number) == newest.Number:
+	case number == newest.Number:
 		e.asked = newest
 	default:
 		return e, s.vanished(number)
 	}
-	e.older = e.asked.Number < newest.Number || e.recorded()
+	e.older = e.asked.Number < newest.Number || e.Server.Source == contract.FromRecords
 	e.Steps = slices.DeleteFunc(e.Steps, func(s account.Step) bool { return s.Execution != e.asked.Number })
 	e.Events = slices.DeleteFunc(e.Events, func(event domain.Event) bool { return event.ExecutionID != e.asked.ExecutionID })
 	if e.Head.State != nil {
@@ -63,10 +62,8 @@ func (c *Client) explained(ctx context.Context, id string, number int) (explanat
 	if number < 0 {
 		return explanation{}, invalidf("execution: is %d; executions are counted from 1", number)
 	}
-	s, a, err := c.accountWith(ctx, id, account.Request{
-		Want:      []account.Part{account.Executions, account.Steps, account.Events, account.State, account.Definition},
-		Execution: cmp.Or(number, account.Newest),
-	})
+	s, a, err := c.accountWith(ctx, id, account.RequestOf(cmp.Or(number, account.Newest),
+		account.Executions, account.Steps, account.Events, account.State, account.Definition))
 	if err == nil && number == 0 {
 		err = c.checkNewest(a)
 	}
@@ -76,9 +73,6 @@ func (c *Client) explained(ctx context.Context, id string, number int) (explanat
 	return newExplanation(s, a, number)
 }
 
-// recorded reports whether records alone tell of it.
-func (e *explanation) recorded() bool { return e.Server.Source == contract.FromRecords }
-
 func (e *explanation) miss(format string, args ...any) {
 	e.missing = append(e.missing, fmt.Sprintf(format, args...))
 }
@@ -87,12 +81,8 @@ func (e *explanation) over() bool { return e.asked.Status.Terminal() }
 
 // cut reports whether it was this execution that the server ended.
 func (e *explanation) cut() bool {
-	_, byServer := history.ServerEnd(e.info().GetStatus())
+	_, byServer := e.serverEnd()
 	return byServer && !e.older && !e.state.Status().Terminal()
-}
-
-func (e *explanation) execution() domain.ExecutionState {
-	return e.state.Execution
 }
 
 // priced reports whether it is known what its tokens cost.
@@ -101,30 +91,36 @@ func (e *explanation) priced() bool { return e.asked.Priced || e.asked.CostNanoU
 // steps are those that have ended, and the one in progress.
 func (e *explanation) steps() []ExplainStep {
 	completed := e.StepExecutions()
-	if step := e.execution().CurrentStep; step != nil {
-		completed = append(completed, domain.StepExecution{Step: *step, StartedAt: e.execution().CurrentStepStartedAt})
+	if step := e.state.Execution.CurrentStep; step != nil {
+		completed = append(completed, domain.StepExecution{Step: *step, StartedAt: e.state.Execution.CurrentStepStartedAt})
 	}
-	steps := make([]ExplainStep, len(completed))
+	steps := []ExplainStep{}
 	edits := e.asked.EditsBefore
-	for i, s := range completed {
+	for _, s := range completed {
 		open := s.CompletedAt.IsZero()
 		if open && e.over() {
 			s.Step.Interrupted, s.CompletedAt = true, e.asked.CompletedAt
 		}
-		steps[i] = e.step(s)
-		steps[i].Compactions = append(steps[i].Compactions, compactions(edits, s.Step.Input.Edits, e.summariesOf(s.Step.ID))...)
+		told, shown := e.step(s), s.Step.Input.Edits
+		if shown.Hidden > edits.Hidden {
+			told.Compactions = append(told.Compactions, ExplainCompaction{Kind: CompactionSummary, Before: shown.Hidden, Usage: e.summariesOf(s.Step.ID)})
+		}
+		if shown.Cleared > max(edits.Cleared, shown.Hidden) {
+			told.Compactions = append(told.Compactions, ExplainCompaction{Kind: CompactionCleared, Before: shown.Cleared})
+		}
 		if s.Step.Input.Messages > 0 {
-			edits = s.Step.Input.Edits
+			edits = shown
 		}
 		if raw, ok := e.attempts.steps[s.Step.Number]; ok {
-			steps[i].FailedAttempts, steps[i].QueuedMilliseconds, steps[i].Retries = raw.failed(), raw.queued.Milliseconds(), append(steps[i].Retries, raw.retries...)
+			told.FailedAttempts, told.QueuedMilliseconds, told.Retries = raw.failed, raw.queued.Milliseconds(), append(told.Retries, raw.retries...)
 		}
 		if open && !e.over() {
-			steps[i].InProgress, steps[i].Type = true, nil
-			steps[i].Tools = slices.DeleteFunc(steps[i].Tools, func(t ExplainTool) bool {
+			told.InProgress, told.Type = true, nil
+			told.Tools = slices.DeleteFunc(told.Tools, func(t ExplainTool) bool {
 				return t.Outcome == domain.ToolNotRun && t.Error == nil && len(t.Waits) == 0 // it was not begun, and nobody is asked about it
 			})
 		}
+		steps = append(steps, told)
 	}
 	for _, gap := range e.Missing {
 		if gap.Execution == e.asked.Number && gap.Part == account.Steps {
@@ -132,14 +128,6 @@ func (e *explanation) steps() []ExplainStep {
 		}
 	}
 	return steps
-}
-
-// price is the model's; nil where nobody knows it.
-func (e *explanation) price() *domain.Price {
-	if resolved := e.Head.Configuration.Resolved; resolved != nil {
-		return resolved.Price
-	}
-	return nil
 }
 
 // summariesOf is what the summaries of a step have used.
@@ -156,17 +144,6 @@ func (e *explanation) summariesOf(id domain.StepID) (used domain.Usage) {
 		}
 	}
 	return used
-}
-
-// compactions say how what the model is shown was made shorter between two steps.
-func compactions(before, after domain.Edits, summaries domain.Usage) (all []ExplainCompaction) {
-	if after.Hidden > before.Hidden {
-		all = append(all, ExplainCompaction{Kind: CompactionSummary, Before: after.Hidden, Usage: summaries})
-	}
-	if after.Cleared > max(before.Cleared, after.Hidden) {
-		all = append(all, ExplainCompaction{Kind: CompactionCleared, Before: after.Cleared})
-	}
-	return all
 }
 
 // sessions are those with stateful MCP servers that it has opened, lost, or has now.
@@ -203,10 +180,8 @@ func (e *explanation) sessions() []ExplainSession {
 		}
 	}
 	if !e.open() && !e.older && e.over() {
-		for _, s := range slices.Clone(all) {
-			if s.EndedAt == nil {
-				end(s.Server, "the agent has ended", e.asked.CompletedAt)
-			}
+		for _, s := range all {
+			end(s.Server, "the agent has ended", e.asked.CompletedAt)
 		}
 	}
 	return all
@@ -215,7 +190,7 @@ func (e *explanation) sessions() []ExplainSession {
 // counted is the signal that has ended the execution; nil: none has, or nobody tells.
 func (e *explanation) counted() *domain.StopSignal {
 	reason := e.asked.StopReason
-	signal, ok := e.execution().Continuation.Signal()
+	signal, ok := e.state.Execution.Continuation.Signal()
 	switch {
 	case ok && signal.Reason == reason:
 		return &signal

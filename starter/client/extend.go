@@ -181,7 +181,7 @@ func (c *Client) leftBy(ctx context.Context, p snapshot) (in contract.SessionInp
 	case !began.Readable():
 		return in, left, errorf(Failed, nil, "reading the history of %s: what the workflow started with cannot be read", id)
 	}
-	all, err := c.accountOf(ctx, p, account.Request{Want: []account.Part{account.HeadOf, account.Definition, account.Carry}})
+	all, err := c.accountOf(ctx, p, account.Request{Want: []account.Part{account.HeadOf, account.Definition, account.Carry}}, 0)
 	if err != nil {
 		return in, left, p.fail(ctx, "reading the account of", err)
 	}

@@ -6,11 +6,10 @@ import (
 	"fmt"
 	"strings"
 
+	workflowpb "go.temporal.io/api/workflow/v1"
+
 	"everstep/domain"
 )
-
-// leastPrefix is the shortest beginning of an id by which an agent is looked for.
-const leastPrefix = 2
 
 // Find returns the id of the agent that a text means: the text, where an agent has it as its name or UUID, else the one
 // id that begins with it. It is refused as Invalid where several do, and names some. Where none does the text comes
@@ -26,7 +25,7 @@ func (c *Client) Find(ctx context.Context, text string) (string, error) {
 		return text, nil
 	case !Is(err, NotFound) && c.unreached == nil:
 		return "", err
-	case a.session != "" || len(text) < leastPrefix:
+	case a.session != "" || len(text) < 2: // too short a beginning to look for
 		return text, nil
 	}
 	if c.cfg.Records != nil {
@@ -34,11 +33,18 @@ func (c *Client) Find(ctx context.Context, text string) (string, error) {
 			return text, nil
 		}
 	}
-	found, err := c.beginningWith(ctx, text)
+	var found []string // one more than are shown at most
+	o := ListOptions{ListFilter: ListFilter{Query: fmt.Sprintf("WorkflowId STARTS_WITH '%s'", domain.WorkflowID(text))}}
+	err = c.list(ctx, o, func(l Listed, _ *workflowpb.WorkflowExecutionInfo) bool {
+		if !l.Foreign && strings.HasPrefix(l.ID, text) {
+			found = append(found, l.ID)
+		}
+		return len(found) <= shownMatches
+	})
 	if errors.Is(err, ErrUnreached) {
 		err = nil
 	}
-	if c.cfg.Records != nil && err == nil {
+	if err == nil {
 		found = c.withRecorded(ctx, text, found)
 	}
 	switch {
@@ -60,25 +66,3 @@ func (c *Client) Find(ctx context.Context, text string) (string, error) {
 
 // shownMatches bounds the ids that are named where a beginning is not unique.
 const shownMatches = 5
-
-// beginningWith are ids of agents that begin with a text, each once, one more than are shown at most.
-func (c *Client) beginningWith(ctx context.Context, text string) (found []string, _ error) {
-	prefix := domain.WorkflowID(text)
-	o := ListOptions{ListFilter: ListFilter{Query: fmt.Sprintf("WorkflowId STARTS_WITH '%s'", prefix)}}
-	known := map[string]bool{}
-	for info, err := range c.visible(ctx, o) {
-		if err != nil {
-			return nil, err
-		}
-		a, is := agentOfWorkflow(info.GetExecution().GetWorkflowId())
-		id := a.called()
-		if !is || !strings.HasPrefix(id, text) || known[id] {
-			continue
-		}
-		known[id] = true
-		if found = append(found, id); len(found) > shownMatches {
-			break
-		}
-	}
-	return found, nil
-}

@@ -111,10 +111,6 @@ type mark struct {
 	open    bool
 }
 
-func markOf(s snapshot) mark {
-	return mark{s.newest().runID(), s.newest().info().GetHistoryLength(), s.GetPendingWorkflowTask().GetAttempt(), s.open()}
-}
-
 // run asks until all was shown.
 func (f *follower) run(ctx context.Context) error {
 	for {
@@ -142,7 +138,7 @@ func (f *follower) passes(err error) bool {
 		return false
 	}
 	if Is(err, Unreachable) {
-		f.show(f.moment.away())
+		f.show(f.moment.reached(false))
 		return !f.finished
 	}
 	f.show(f.moment.troubled(err.Error()))
@@ -161,7 +157,7 @@ func (f *follower) look(ctx context.Context) (asked int, err error) {
 		err = errorf(Unreachable, err, "the server does not answer")
 	}
 	cancel()
-	if lostToServer(err) && f.client.cfg.Records != nil {
+	if lostToServer(err) {
 		all, err := f.client.recordedAccount(ctx, f.id, f.request(), err)
 		if err == nil {
 			err = f.find(all)
@@ -175,11 +171,11 @@ func (f *follower) look(ctx context.Context) (asked int, err error) {
 	if err != nil {
 		return 1, err
 	}
-	f.show(f.moment.back())
+	f.show(f.moment.reached(true))
 	if f.session != "" && f.session != s.firstRunID() { // another session has begun under the name
 		return 3, f.leave(ctx, s.agent)
 	}
-	if now := markOf(s); now != f.mark {
+	if now := (mark{s.newest().runID(), s.newest().info().GetHistoryLength(), s.GetPendingWorkflowTask().GetAttempt(), s.open()}); now != f.mark {
 		asked++
 		if err := f.read(ctx, s); err != nil {
 			f.mark.open = now.open
@@ -218,11 +214,7 @@ func (f *follower) find(all account.Account) error {
 
 // read reads what is new, and shows it.
 func (f *follower) read(ctx context.Context, s snapshot) error {
-	reader := accountReader{client: f.client, request: f.request()}
-	if f.answers {
-		reader.patience = patientWith
-	}
-	all, err := f.account(ctx, s, reader)
+	all, err := f.account(ctx, s)
 	if err == nil {
 		err = f.find(all)
 	}
@@ -251,11 +243,14 @@ func (f *follower) read(ctx context.Context, s snapshot) error {
 }
 
 // account reads an account. A server that goes away meanwhile, which the reading outlasts, is told all the same.
-func (f *follower) account(ctx context.Context, s snapshot, reader accountReader) (all account.Account, err error) {
-	done := make(chan struct{})
+func (f *follower) account(ctx context.Context, s snapshot) (all account.Account, err error) {
+	done, request, patience := make(chan struct{}), f.request(), time.Duration(0)
+	if f.answers {
+		patience = patientWith
+	}
 	go func() {
 		defer close(done)
-		all, err = f.client.accountBy(ctx, s, reader)
+		all, err = f.client.accountOf(ctx, s, request, patience)
 	}()
 	for {
 		select {
@@ -266,11 +261,8 @@ func (f *follower) account(ctx context.Context, s snapshot, reader accountReader
 		call, cancel := context.WithTimeout(ctx, answersWithin)
 		_, away := f.impatient.described(call, s.agent, s.runID())
 		cancel()
-		switch {
-		case away == nil:
-			f.show(f.moment.back())
-		case history.Away(away) && ctx.Err() == nil:
-			f.show(f.moment.away())
+		if away == nil || history.Away(away) && ctx.Err() == nil {
+			f.show(f.moment.reached(away == nil))
 		}
 	}
 }
@@ -290,13 +282,13 @@ func (f *follower) leave(ctx context.Context, a agent) error {
 // take shows the events of an account, with what they are about.
 func (f *follower) take(ctx context.Context, all account.Account) {
 	f.content.learn(all)
-	yieldAll(account.Events, all.Events, func(e domain.Event) int { return int(e.Sequence) }, all.Missing, func(e domain.Event, err error) bool {
+	yieldAll(account.Events, all.Events, account.EventNumber, all.Missing, func(e domain.Event, err error) bool {
 		if err != nil {
 			f.fail(err)
-			return !f.finished
+		} else {
+			f.seen.Event = e.Sequence
+			f.show(f.tell(ctx, e, all)...)
 		}
-		f.seen.Event = e.Sequence
-		f.show(f.tell(ctx, e, all)...)
 		return !f.finished
 	})
 	f.seen.Step = max(f.seen.Step, f.content.newest)
@@ -316,12 +308,12 @@ func (f *follower) over(ctx context.Context, all account.Account) {
 	if f.finished {
 		return
 	}
-	outcome, ended := f.outcome(ctx, all)
+	outcome := f.outcome(ctx, all)
 	switch {
 	case f.After > f.seen.Event:
 		f.fail(notFound("after: execution %d of %s has no event %d; its last is %d", f.Number, f.id, f.After, f.seen.Event))
 	case f.ended:
-	case ended:
+	case outcome != nil:
 		f.show(Event{Type: EventEnded, Time: f.newest(all).CompletedAt, Ended: outcome})
 	default:
 		f.fail(gone("how execution %d of %s ended can no longer be read", f.Number, f.id))
@@ -329,16 +321,18 @@ func (f *follower) over(ctx context.Context, all account.Account) {
 	f.finished = true
 }
 
-// outcome is how the execution ended, as far as that can be read.
-func (f *follower) outcome(ctx context.Context, all account.Account) (*contract.Outcome, bool) {
-	if newest := f.newest(all); newest.Number > 0 {
-		return &newest.Outcome, newest.Status.Terminal()
+// outcome is how the execution ended; nil: it has not, or that cannot be read.
+func (f *follower) outcome(ctx context.Context, all account.Account) *contract.Outcome {
+	x := f.newest(all)
+	if x.Number == 0 {
+		if told, err := f.client.execution(ctx, f.id, f.Number); err == nil && len(told.Executions) > 0 {
+			x = told.Executions[0]
+		}
 	}
-	told, err := f.client.execution(ctx, f.id, f.Number)
-	if err != nil || len(told.Executions) == 0 {
-		return nil, false
+	if !x.Status.Terminal() {
+		return nil
 	}
-	return &told.Executions[0].Outcome, told.Executions[0].Status.Terminal()
+	return &x.Outcome
 }
 
 // show gives events to the caller, as long as that wants any. Those that say nothing else are of this moment.

@@ -118,17 +118,6 @@ type Event struct {
 // Waits reports whether a call that asks for a person's word still waits for it.
 func (e Event) Waits() bool { return e.waits }
 
-// Depth is how deep the agent is below the one that is followed.
-func (e Event) Depth() int { return len(e.Path) }
-
-// Subagent is the name by which the agent was started; empty: it is the one that is followed.
-func (e Event) Subagent() string {
-	if len(e.Path) == 0 {
-		return ""
-	}
-	return e.Path[len(e.Path)-1]
-}
-
 // MarshalJSON writes what the execution has noted as a domain.Event does, with what it is about beside; else the fields that
 // are set.
 func (e Event) MarshalJSON() ([]byte, error) {
@@ -176,14 +165,6 @@ func (e *Event) UnmarshalJSON(data []byte) error {
 		e.AgentID = domain.AgentID{}
 	}
 	return nil
-}
-
-// callAbout is the call that an event is about, where it is about one.
-func callAbout(e domain.Event) domain.EventCall {
-	if about, ok := e.Data.(interface{ Call() domain.EventCall }); ok {
-		return about.Call()
-	}
-	return domain.EventCall{}
 }
 
 // A content is what was read of an execution that its events are about. It is used by one goroutine.
@@ -238,23 +219,13 @@ func (c *content) call(step int, id domain.ToolExecutionID) (domain.ToolExecutio
 	return calls[at], at
 }
 
-// answer is what the model said in a step at a time, the summaries of conversations aside.
-func (c *content) answer(step int, at time.Time) domain.Message {
-	for _, m := range c.steps[step].Step.Output {
-		if m.Role == domain.RoleAssistant && m.CreatedAt.Equal(at) {
-			return m
-		}
-	}
-	return domain.Message{}
-}
-
 // tell returns an event with what it is about, and before it what it withdraws.
 func (f *follower) tell(ctx context.Context, recorded domain.Event, all account.Account) []Event {
 	e := Event{Type: recorded.Type, Recorded: recorded, Time: recorded.Time, Step: recorded.Step}
-	if about := callAbout(recorded); !about.ToolExecutionID.IsZero() {
+	if about, ok := recorded.Data.(interface{ Call() domain.EventCall }); ok {
 		var call domain.ToolExecution
-		call, e.Position = f.content.call(e.Step, about.ToolExecutionID)
-		e.ToolExecutionID, e.Tool = about.ToolExecutionID, about.Tool
+		e.ToolExecutionID, e.Tool = about.Call().ToolExecutionID, about.Call().Tool
+		call, e.Position = f.content.call(e.Step, e.ToolExecutionID)
 		f.tellOfCall(&e, call)
 		return []Event{e}
 	}
@@ -267,18 +238,25 @@ func (f *follower) tell(ctx context.Context, recorded domain.Event, all account.
 		e.RunID = cmp.Or(f.current, all.Head.Run.ID)
 	case domain.InferenceRequestStarted:
 		e.Attempt = r.Attempts + 1
-		f.moment.inference.begin(e.Step, r)
+		f.moment.inference = inferenceMoment{open: true, summary: r.Summary, step: e.Step, attempt: e.Attempt, done: f.moment.inference.done}
 	case domain.InferenceResponseReceived:
 		return f.tellOfAnswer(e, r, all.Head)
 	case domain.MessageWaiting:
-		e.Message = f.message(ctx, r.MessageID, waitsAs(e.Time, r))
+		told := contract.WaitingView{ID: r.MessageID, SentAt: e.Time, Bytes: r.Bytes, By: r.By, Delivery: contract.SteerIfBusy}
+		if r.Queued {
+			told.Delivery = contract.QueueIfBusy
+		}
+		e.Message = f.message(ctx, told)
 	case domain.MessageReceived:
-		e.Message = f.message(ctx, r.MessageID, contract.WaitingView{ID: r.MessageID, Bytes: r.Bytes, By: r.By})
+		e.Message = f.message(ctx, contract.WaitingView{ID: r.MessageID, Bytes: r.Bytes, By: r.By})
 	case domain.MessageUnsent:
-		e.Message = f.message(ctx, r.MessageID, contract.WaitingView{ID: r.MessageID})
+		e.Message = f.message(ctx, contract.WaitingView{ID: r.MessageID})
 	case domain.StopEvent:
-		if e.Type == domain.EventStopSignalReceived {
-			e.Reason = f.reasonOf(r, all)
+		for _, signal := range slices.Backward(f.newest(all).Signals) { // whose sentence is still known
+			if e.Type == domain.EventStopSignalReceived && signal.Reason == r.Reason && domain.Shorten(signal.Source, len(r.Source)) == r.Source {
+				e.Reason = signal.Message
+				break
+			}
 		}
 	case domain.SubagentCompleted:
 		if e.ChildID, e.ChildName = r.ChildID, r.Subagent; r.Kind != "" {
@@ -294,10 +272,11 @@ func (f *follower) tell(ctx context.Context, recorded domain.Event, all account.
 			e.Error = errorIn(ended.Error, r.Kind, r.Code)
 		}
 	case domain.ExecutionEnded:
-		if outcome, ended := f.outcome(ctx, all); ended {
-			e.Ended = outcome
-		} else {
-			e.Ended = endOf(f.Number, recorded, r)
+		if e.Ended = f.outcome(ctx, all); e.Ended == nil { // its event alone tells
+			e.Ended = &contract.Outcome{
+				AgentID: recorded.AgentID, ExecutionID: recorded.ExecutionID, Number: f.Number, Status: cmp.Or(r.Status, domain.StatusFailed),
+				StopReason: r.StopReason, Kind: r.Kind, Code: r.Code, Steps: r.Steps, Usage: r.Usage, CostNanoUSD: r.CostNanoUSD,
+			}
 		}
 	}
 	return []Event{e}
@@ -370,15 +349,20 @@ func errorIn(known *domain.Error, kind domain.Kind, code domain.Code) *domain.Er
 func (f *follower) tellOfAnswer(e Event, r domain.InferenceResponseReceived, head *account.Head) []Event {
 	e.Usage, e.Outcome = r.Usage, contract.Answered
 	if r.Kind != "" {
-		e.Error, e.Outcome = errorIn(head.InferenceFailure, r.Kind, r.Code), outcomeOfInference(r.Code)
+		outcomes := map[domain.Code]contract.ModelOutcome{domain.CodeInterrupted: contract.Interrupted, domain.CodeWorkerShutdown: contract.ShutDown}
+		e.Error, e.Outcome = errorIn(head.InferenceFailure, r.Kind, r.Code), cmp.Or(outcomes[r.Code], contract.BilledFailure)
 	}
 	live := &f.moment.inference
 	if live.summary {
 		live.end()
 		return []Event{e}
 	}
-	m := f.content.answer(e.Step, e.Time)
-	e.Text, e.Calls, e.Attempt = m.Text(), m.ToolCalls, live.attempt
+	e.Attempt = live.attempt
+	for _, m := range f.content.steps[e.Step].Step.Output {
+		if m.Role == domain.RoleAssistant && m.CreatedAt.Equal(e.Time) {
+			e.Text, e.Calls = m.Text(), m.ToolCalls
+		}
+	}
 	var told []Event
 	shown, ok := live.text.within(e.Text)
 	switch rest, cut := strings.CutPrefix(e.Text, "…"); {
@@ -393,18 +377,6 @@ func (f *follower) tellOfAnswer(e Event, r domain.InferenceResponseReceived, hea
 	return append(told, e)
 }
 
-// outcomeOfInference is how an inference ended without a whole answer, by the code of its error.
-func outcomeOfInference(code domain.Code) contract.ModelOutcome {
-	switch code {
-	case domain.CodeInterrupted:
-		return contract.Interrupted
-	case domain.CodeWorkerShutdown:
-		return contract.ShutDown
-	default:
-		return contract.BilledFailure
-	}
-}
-
 // newest is the execution that is followed, where it is the agent's newest; else it is zero.
 func (f *follower) newest(all account.Account) (x account.Execution) {
 	if newest := all.Head.Newest; newest != nil && newest.Number == f.Number {
@@ -413,52 +385,22 @@ func (f *follower) newest(all account.Account) (x account.Execution) {
 	return x
 }
 
-// reasonOf is the sentence of a signal to stop, where that is still known.
-func (f *follower) reasonOf(r domain.StopEvent, all account.Account) string {
-	for _, signal := range slices.Backward(f.newest(all).Signals) {
-		if signal.Reason == r.Reason && domain.Shorten(signal.Source, len(r.Source)) == r.Source {
-			return signal.Message
-		}
-	}
-	return ""
-}
-
-// waitsAs is what the event of a message that waits tells of it.
-func waitsAs(sent time.Time, r domain.MessageWaiting) contract.WaitingView {
-	w := contract.WaitingView{ID: r.MessageID, SentAt: sent, Bytes: r.Bytes, By: r.By, Delivery: contract.SteerIfBusy}
-	if r.Queued {
-		w.Delivery = contract.QueueIfBusy
-	}
-	return w
-}
-
 // message is one that waits, or waited, with what an event tells of it. The text of one that nobody remembers any more is read
 // back from the conversation; that of one that was taken back is nowhere.
-func (f *follower) message(ctx context.Context, id domain.MessageID, told contract.WaitingView) *contract.WaitingView {
-	if known, ok := f.content.messages[id]; ok {
+func (f *follower) message(ctx context.Context, told contract.WaitingView) *contract.WaitingView {
+	if known, ok := f.content.messages[told.ID]; ok {
 		return &known
 	}
-	all, err := f.client.account(ctx, f.id, account.Request{Want: []account.Part{account.Messages}})
+	all, err := f.client.account(ctx, f.id, messagesFrom(0))
 	if err != nil {
 		return &told
 	}
 	for _, entry := range all.Messages {
-		if text := entry.Message.Text(); entry.Message.ID == id {
-			told.Bytes, told.Text = len(text), domain.Shorten(text, shownOfMessage)
+		if text := entry.Message.Text(); entry.Message.ID == told.ID {
+			told.Bytes, told.Text = len(text), domain.Shorten(text, 200) // as of one that waits
 			told.Cut = len(told.Text) < len(text)
 		}
 	}
-	f.content.messages[id] = told
+	f.content.messages[told.ID] = told
 	return &told
-}
-
-// shownOfMessage bounds what is told of a message that was read back, as of one that waits.
-const shownOfMessage = 200
-
-// endOf is how an execution ended as far as its own event tells.
-func endOf(number int, event domain.Event, ended domain.ExecutionEnded) *contract.Outcome {
-	return &contract.Outcome{
-		AgentID: event.AgentID, ExecutionID: event.ExecutionID, Number: number, Status: cmp.Or(ended.Status, domain.StatusFailed),
-		StopReason: ended.StopReason, Kind: ended.Kind, Code: ended.Code, Steps: ended.Steps, Usage: ended.Usage, CostNanoUSD: ended.CostNanoUSD,
-	}
 }

@@ -43,10 +43,6 @@ type inferenceMoment struct {
 	text, reasoning liveText
 }
 
-func (i *inferenceMoment) begin(step int, r domain.InferenceRequestStarted) {
-	*i = inferenceMoment{open: true, summary: r.Summary, step: step, attempt: r.Attempts + 1, done: i.done}
-}
-
 func (i *inferenceMoment) end() {
 	*i = inferenceMoment{done: i.activity, attempt: i.attempt}
 }
@@ -56,21 +52,15 @@ type callMoment struct {
 	progress       contract.Progress
 }
 
-// away tells once that the server does not answer, and back that it does.
-func (m *moments) away() Event {
-	if m.gone {
+// reached tells once that the server does not answer, and once that it does again.
+func (m *moments) reached(answers bool) Event {
+	if m.gone != answers {
 		return Event{}
 	}
-	m.gone = true
+	if m.gone = !answers; answers {
+		return Event{Type: EventReconnected}
+	}
 	return Event{Type: EventReconnecting, Reason: "the server does not answer"}
-}
-
-func (m *moments) back() Event {
-	if !m.gone {
-		return Event{}
-	}
-	m.gone = false
-	return Event{Type: EventReconnected}
 }
 
 // troubled tells once of what keeps the workflow from being carried on, or read.

@@ -123,7 +123,14 @@ func (f *treeFollow) agent(ctx context.Context, id string, o FollowOptions, whos
 			return true
 		}
 		if ended, ok := event.Recorded.Data.(domain.SubagentCompleted); ok { // what it did comes first
-			f.join(children, ended)
+			if child, known := children[ended.ChildID]; known {
+				delete(children, ended.ChildID)
+				close(child.over)
+				if ended.Lost { // its workflow may not tell of an end
+					defer time.AfterFunc(childPatience, child.leave).Stop()
+				}
+				<-child.done
+			}
 		}
 		if !f.give(ctx, event, nil) {
 			return false
@@ -138,20 +145,6 @@ func (f *treeFollow) agent(ctx context.Context, id string, o FollowOptions, whos
 		return err
 	}
 	return ctx.Err()
-}
-
-// join waits until all was told of a sub-agent that has ended.
-func (f *treeFollow) join(children map[domain.AgentID]followedChild, ended domain.SubagentCompleted) {
-	child, known := children[ended.ChildID]
-	if !known {
-		return
-	}
-	delete(children, ended.ChildID)
-	close(child.over)
-	if ended.Lost { // its workflow may not tell of an end
-		defer time.AfterFunc(childPatience, child.leave).Stop()
-	}
-	<-child.done
 }
 
 // child follows a sub-agent, and says where that cannot be.

@@ -3,7 +3,6 @@ package client
 import (
 	"context"
 
-	"everstep/domain/contract"
 	"everstep/starter/client/internal/history"
 )
 
@@ -23,30 +22,19 @@ func (c *Client) previous(ctx context.Context, a agent, runID string) (string, e
 func (c *Client) untilClosed(ctx context.Context, a agent, first, runID string) (history.RunEnded, error) {
 	for {
 		ended, err := c.reader(a).Closed(ctx, runID, c.connection)
-		if err == nil {
-			var next string
-			if next, err = c.following(ctx, a, first, runID, ended); err == nil && next == "" {
-				return ended, nil
+		next := ended.Next
+		if err == nil && ended.Terminated { // as by a reset, after which another run goes on
+			var now snapshot
+			if now, err = c.snapshot(ctx, a, ""); err == nil && now.firstRunID() == first && now.runID() != runID {
+				next = now.runID()
 			}
-			runID = next
 		}
-		if err != nil {
+		if err != nil || next == "" {
 			err = goneIfDeleted(err, "run %s of %s has been deleted", runID, a.called())
 			return ended, a.fail(ctx, "waiting for the end of", err)
 		}
+		runID = next
 	}
-}
-
-// following is the run that goes on from one, also after a reset; empty: none does.
-func (c *Client) following(ctx context.Context, a agent, first, runID string, ended history.RunEnded) (string, error) {
-	if ended.How != contract.RunTerminated {
-		return ended.Next, nil
-	}
-	now, err := c.snapshot(ctx, a, "")
-	if err != nil || now.firstRunID() != first || now.runID() == runID {
-		return "", err
-	}
-	return now.runID(), nil
 }
 
 // connection tells that the server is away, and why; nil: that it is back.

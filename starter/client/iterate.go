@@ -52,37 +52,35 @@ type IterateOptions struct {
 // has happened. A server that goes away is waited for, and Config.Progress is told.
 // The final state is gone as soon as the agent begins another execution.
 func (c *Client) Iterate(ctx context.Context, id string, o IterateOptions) iter.Seq2[domain.AgentState, error] {
-	return sequence(ctx, id, "reading the state of ", func(yield func(domain.AgentState, error) bool) error { return c.iterate(ctx, id, o, yield) })
-}
-
-func (c *Client) iterate(ctx context.Context, id string, o IterateOptions, yield func(domain.AgentState, error) bool) error {
-	if o.After < 0 {
-		return invalidf("after: is %d; steps are counted from 1", o.After)
-	}
-	s := &stepper{client: c, id: id, done: o.After, yield: yield}
-	over, caughtUp := false, false
-	var failed error
-	err := c.followOne(ctx, id, FollowOptions{Number: o.Number}, func(e Event, err error) bool {
-		s.number = e.Number
-		switch {
-		case err != nil && !Is(err, Gone): // that events are gone says nothing of the steps
-			failed = err
-			return false
-		case e.Type == EventReconnecting:
-			c.connection(errors.New(e.Reason))
-		case e.Type == EventReconnected:
-			c.connection(nil)
+	return sequence(ctx, id, "reading the state of ", func(yield func(domain.AgentState, error) bool) error {
+		if o.After < 0 {
+			return invalidf("after: is %d; steps are counted from 1", o.After)
 		}
-		caughtUp = caughtUp || e.earlier
-		if caughtUp && (e.earlier || e.Type == domain.EventStepStarted || e.Ended != nil) {
-			over, failed = s.look(ctx)
+		s := &stepper{client: c, id: id, done: o.After, yield: yield}
+		over, caughtUp := false, false
+		var failed error
+		err := c.followOne(ctx, id, FollowOptions{Number: o.Number}, func(e Event, err error) bool {
+			s.number = e.Number
+			switch {
+			case err != nil && !Is(err, Gone): // that events are gone says nothing of the steps
+				failed = err
+				return false
+			case e.Type == EventReconnecting:
+				c.connection(errors.New(e.Reason))
+			case e.Type == EventReconnected:
+				c.connection(nil)
+			}
+			caughtUp = caughtUp || e.earlier
+			if caughtUp && (e.earlier || e.Type == domain.EventStepStarted || e.Ended != nil) {
+				over, failed = s.look(ctx)
+			}
+			return !over && failed == nil
+		})
+		if err = cmp.Or(err, failed); err != nil || over {
+			return err
 		}
-		return !over && failed == nil
+		return errorf(Failed, nil, "execution %d of %s was ended by the server in the middle, so it has no final state", s.number, id)
 	})
-	if err = cmp.Or(err, failed); err != nil || over {
-		return err
-	}
-	return errorf(Failed, nil, "execution %d of %s was ended by the server in the middle, so it has no final state", s.number, id)
 }
 
 // A stepper puts together the states of one execution, and gives them out. What it has it does not read again. It is used by one
@@ -172,9 +170,16 @@ func (s *stepper) state(ctx context.Context) (state domain.AgentState, known boo
 	}
 	s.steps = append(s.steps, all.StepExecutions()...)
 	s.lose(account.Steps, all.Missing)
-	if err := s.loadMessages(ctx); err != nil {
+	from := 0
+	if n := len(s.entries); n > 0 {
+		from = s.entries[n-1].Index + 1
+	}
+	said, err := s.client.account(ctx, s.id, messagesFrom(from))
+	if err != nil {
 		return state, false, err
 	}
+	s.entries = append(s.entries, said.Messages...)
+	s.lose(account.Messages, said.Missing)
 	if len(s.steps) == state.StepCount() {
 		state = state.WithStepsUnfolded(s.steps)
 	} else if len(s.lost) == 0 {
@@ -190,18 +195,4 @@ func (s *stepper) lose(part account.Part, missing []account.Missing) {
 			s.lost = append(s.lost, gone("%s can no longer be read", m))
 		}
 	}
-}
-
-func (s *stepper) loadMessages(ctx context.Context) error {
-	next := account.Cursor{Part: account.Messages}
-	if n := len(s.entries); n > 0 {
-		next.Item = s.entries[n-1].Index + 1
-	}
-	all, err := s.client.account(ctx, s.id, account.Request{Want: []account.Part{account.Messages}, From: next})
-	if err != nil {
-		return err
-	}
-	s.entries = append(s.entries, all.Messages...)
-	s.lose(account.Messages, all.Missing)
-	return nil
 }

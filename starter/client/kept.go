@@ -1,14 +1,12 @@
 package client
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"slices"
 
 	"everstep/activities/record"
 	"everstep/domain"
-	"everstep/domain/account"
 )
 
 // Records are the executions that have ended, as they were recorded, and where sessions stand since. record.Store is one.
@@ -48,7 +46,7 @@ func (c *Client) keptSession(ctx context.Context, id string) ([]record.Record, e
 		switch r, err := c.cfg.Records.Get(ctx, ref); {
 		case err == nil:
 			all = append(all, r)
-		case errors.Is(err, record.ErrNone), domain.AsError(err).Kind == domain.Internal:
+		case errors.Is(err, record.ErrNone), damagedRecord(err):
 			unread[ref] = err
 		default:
 			return nil, err
@@ -125,25 +123,11 @@ func eachOnce(all []record.Record) (once []record.Record) {
 // lastRecorded orders records by when they ended. Those that came out of files come first, whatever time they tell: whoever
 // wrote one is not to choose what is shown in place of what was recorded.
 func lastRecorded(x, y record.Record) int {
-	own := func(r record.Record) int {
-		if r.Imported.IsZero() {
-			return 1
-		}
-		return 0
+	switch imported := !x.Imported.IsZero(); {
+	case imported == !y.Imported.IsZero():
+		return x.CompletedAt.Compare(y.CompletedAt)
+	case imported:
+		return -1
 	}
-	return cmp.Or(cmp.Compare(own(x), own(y)), x.CompletedAt.Compare(y.CompletedAt))
-}
-
-// positionAfter is where a session was moved to since an execution, the newest, else where that has left it: with so many
-// messages, of which no more were taken back or cleared than as it began. What it has edited otherwise is not told here.
-func (c *Client) positionAfter(ctx context.Context, name string, after record.Ref, length int, before domain.Edits) (account.Position, error) {
-	left := account.Position{Length: length, Edits: domain.Edits{TakenBack: before.TakenBack}}
-	if name == "" { // an agent without a name is not moved
-		return left, nil
-	}
-	moved, err := c.cfg.Records.Position(ctx, after)
-	if errors.Is(err, record.ErrNone) {
-		return left, nil
-	}
-	return moved.Head.Position, err
+	return 1
 }

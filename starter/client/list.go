@@ -1,6 +1,7 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"iter"
@@ -13,6 +14,7 @@ import (
 	"go.temporal.io/sdk/converter"
 
 	"everstep/domain"
+	"everstep/domain/contract"
 	"everstep/starter/client/internal/history"
 )
 
@@ -73,11 +75,7 @@ type ListOptions struct {
 	Limit int
 }
 
-const (
-	listPage = 100
-	// slowListTimeout is how long a server that was late has for a page of its list.
-	slowListTimeout = 30 * time.Second
-)
+const listPage = 100
 
 // List yields the agents that the server knows, the open ones first, then the
 // newest. It needs no worker. What happened a moment ago may be missing. Where a busy server takes longer than 8 s for
@@ -119,12 +117,6 @@ func (c *Client) list(ctx context.Context, o ListOptions, yield func(Listed, *wo
 	return nil
 }
 
-// scheduleOf names the schedule that has begun an agent, by the server's word; empty: none.
-func scheduleOf(info *workflowpb.WorkflowExecutionInfo) (name string) {
-	_ = converter.GetDefaultDataConverter().FromPayload(info.GetSearchAttributes().GetIndexedFields()["TemporalScheduledById"], &name)
-	return name
-}
-
 // visible yields what the server's list says, without runs that went on in another one.
 func (c *Client) visible(ctx context.Context, o ListOptions) iter.Seq2[*workflowpb.WorkflowExecutionInfo, error] {
 	return func(yield func(*workflowpb.WorkflowExecutionInfo, error) bool) {
@@ -135,10 +127,14 @@ func (c *Client) visible(ctx context.Context, o ListOptions) iter.Seq2[*workflow
 		}
 		for info, err := range c.runs(ctx, o.query(o.Open || o.Waiting)+with) {
 			if err != nil {
-				yield(nil, o.refused(err))
+				if o.Query != "" && isAs[*serviceerror.InvalidArgument](err) {
+					err = errorf(Invalid, err, "query: the server refuses it: %s", err)
+				}
+				yield(nil, err)
 				return
 			}
-			left := o.Waiting && len(c.memo(info).Waiting().Of(false)) == 0 || !ours(info)
+			kind := cmp.Or(info.GetType().GetName(), string(contract.Execute)) // a caller's query could ask for others
+			left := o.Waiting && len(c.memo(info).Waiting().Of(false)) == 0 || kind != string(contract.Execute)
 			if !left && !yield(info, nil) {
 				return
 			}
@@ -179,7 +175,7 @@ func (c *Client) page(ctx context.Context, request *workflowservice.ListWorkflow
 		return response, err
 	}
 	c.cfg.Progress("the server is slow to list the agents; waiting for it")
-	return in(slowListTimeout)
+	return in(30 * time.Second)
 }
 
 // listed is what the server's list says of an agent, or of a foreign workflow.
@@ -187,9 +183,11 @@ func (c *Client) listed(a agent, foreign bool, info *workflowpb.WorkflowExecutio
 	s := c.snapshotOf(a, &workflowservice.DescribeWorkflowExecutionResponse{WorkflowExecutionInfo: info})
 	waits := c.memo(info).Waiting()
 	l := Listed{
-		Execution: a.begun(s.number, domain.ExecutionID{}, s.runID()), Foreign: foreign, Open: s.open(), Unknown: len(waits.Of(true)), Schedule: scheduleOf(info),
+		Execution: a.begun(s.number, domain.ExecutionID{}, s.runID()), Foreign: foreign, Open: s.open(), Unknown: len(waits.Of(true)),
 		Build: s.builds.Begun, CarriedBy: s.builds.Last, ServerStatus: strings.ToLower(info.GetStatus().String()), StartedAt: info.GetStartTime().AsTime(),
 	}
+	// Where no schedule has begun it there is no such attribute.
+	_ = converter.GetDefaultDataConverter().FromPayload(info.GetSearchAttributes().GetIndexedFields()["TemporalScheduledById"], &l.Schedule)
 	if foreign {
 		workflowID := info.GetExecution().GetWorkflowId()
 		l.Execution = Execution{ID: workflowID, Number: s.number, WorkflowID: workflowID, RunID: s.runID()}

@@ -7,9 +7,6 @@ import (
 	"strings"
 	"time"
 
-	"go.temporal.io/api/serviceerror"
-	workflowpb "go.temporal.io/api/workflow/v1"
-
 	"everstep/domain"
 	"everstep/domain/contract"
 	"everstep/domain/enum"
@@ -132,18 +129,4 @@ func (f ListFilter) query(running bool) string {
 	and(f.Schedule != "", "TemporalScheduledById = '%s'", f.Schedule)
 	and(f.Query != "", "(%s)", f.Query)
 	return query
-}
-
-// refused says that it is the caller's query which the server does not take.
-func (f ListFilter) refused(err error) error {
-	if f.Query != "" && isAs[*serviceerror.InvalidArgument](err) {
-		return errorf(Invalid, err, "query: the server refuses it: %s", err)
-	}
-	return err
-}
-
-// ours reports whether a workflow is an agent's: a caller's query could ask for others.
-func ours(info *workflowpb.WorkflowExecutionInfo) bool {
-	kind := info.GetType().GetName()
-	return kind == "" || kind == string(contract.Execute)
 }

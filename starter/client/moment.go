@@ -33,13 +33,12 @@ func (c *Client) StatusAt(ctx context.Context, id string, at Moment) (v account.
 	if err != nil {
 		return v, when, err
 	}
-	last := r.upTo[len(r.upTo)-1]
 	v = r.headStatus(all)
 	v.History.Events, v.AtEvent = int64(len(r.upTo)), at.Event
 	for _, event := range r.upTo {
 		v.History.Bytes += int64(proto.Size(event))
 	}
-	return v, last.GetEventTime().AsTime(), nil
+	return v, r.upTo[len(r.upTo)-1].GetEventTime().AsTime(), nil
 }
 
 // MessagesAt yields the agent's transcript as Messages does, as it was at a moment, and says what of it the model was not shown.
@@ -49,7 +48,7 @@ func (c *Client) MessagesAt(ctx context.Context, id string, at Moment) (iter.Seq
 		return nil, domain.Edits{}, err
 	}
 	return func(yield func(domain.Entry, error) bool) {
-		yieldAll(account.Messages, all.Messages, func(e domain.Entry) int { return e.Index }, all.Missing, yield)
+		yieldAll(account.Messages, all.Messages, account.MessageIndex, all.Missing, yield)
 	}, all.Head.Position.Edits, nil
 }
 
@@ -59,7 +58,7 @@ func (c *Client) accountAt(ctx context.Context, id string, at Moment, want ...ac
 	if err != nil {
 		return r, account.Account{}, fail(ctx, id, "reading the history of "+id, goneIfDeleted(err, "event: the history of event %d of %s has been deleted", at.Event, id))
 	}
-	r.request = account.Request{Want: append([]account.Part{account.HeadOf}, want...)}
+	r.request = account.RequestOf(0, append(want, account.HeadOf)...)
 	all, err := r.read(ctx)
 	return r, all, fail(ctx, id, "reading the account of "+id, err)
 }
@@ -88,7 +87,7 @@ func (c *Client) readerAt(ctx context.Context, id string, at Moment) (r accountR
 		if err != nil {
 			return r, err
 		}
-		r = accountReader{client: c, snapshot: run, request: account.Request{Want: []account.Part{account.Events}, Execution: e.Number}}
+		r = accountReader{client: c, snapshot: run, request: account.RequestOf(e.Number, account.Events)}
 		if r.upTo, err = r.history(ctx, runID); err != nil {
 			return r, err
 		}

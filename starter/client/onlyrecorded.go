@@ -16,7 +16,7 @@ import (
 
 // onlyRecorded says of an agent that the server does not have what can be done with its records; nil: there are none.
 func (c *Client) onlyRecorded(ctx context.Context, id string) error {
-	all, _, err := c.fromRecords(ctx, id, account.Request{Want: []account.Part{account.HeadOf}}, domain.MaxCount)
+	all, _, err := c.fromRecords(ctx, id, account.RequestOf(0, account.HeadOf), domain.MaxCount)
 	if err != nil || all.Head == nil || all.Server.Unread != "" {
 		return nil // that there is no such agent is said then
 	}
@@ -100,31 +100,26 @@ func (c *Client) newestRecord(ctx context.Context, id domain.AgentID) (newest re
 	if err != nil {
 		return newest, err
 	}
-	found, damaged := false, record.ErrNone
+	none := record.ErrNone
 	for _, ref := range slices.Backward(refs) {
-		if found && ref.Number < newest.Number {
+		if ref.Number < newest.Number {
 			break
 		}
-		r, err := c.cfg.Records.Get(ctx, ref)
-		if errors.Is(err, record.ErrNone) { // it was deleted meanwhile
-			continue
-		}
-		if damagedRecord(err) {
+		switch r, err := c.cfg.Records.Get(ctx, ref); {
+		case errors.Is(err, record.ErrNone): // it was deleted meanwhile
+		case damagedRecord(err):
 			c.cfg.Progress(err.Error())
-			damaged = err
-			continue
-		}
-		if err != nil {
+			none = err
+		case err != nil:
 			return newest, err
-		}
-		if !found || lastRecorded(r, newest) > 0 {
-			found, newest = true, r
+		case newest.Number == 0 || lastRecorded(r, newest) > 0:
+			newest = r
 		}
 	}
-	if !found {
-		return newest, damaged
+	if newest.Number > 0 {
+		return newest, nil
 	}
-	return newest, nil
+	return newest, none
 }
 
 func recordedAgent(r record.Record) Listed {
@@ -142,7 +137,7 @@ func recordedAgent(r record.Record) Listed {
 // withRecorded adds to the ids that begin with a text those of agents of the records, each once, one more than are shown at
 // most.
 func (c *Client) withRecorded(ctx context.Context, text string, found []string) []string {
-	ctx, cancel := context.WithTimeout(ctx, lookIntoRecords)
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
 	for l, err := range c.recordedAgents(ctx) {
 		switch {
@@ -157,6 +152,3 @@ func (c *Client) withRecorded(ctx context.Context, text string, found []string) 
 	}
 	return found
 }
-
-// lookIntoRecords bounds for how long an agent is looked for there by the beginning of its id.
-const lookIntoRecords = 5 * time.Second

@@ -2,7 +2,6 @@ package client
 
 import (
 	"context"
-	"errors"
 
 	"everstep/domain"
 	"everstep/domain/account"
@@ -58,8 +57,8 @@ func (c *Client) earlier(ctx context.Context, p snapshot, number int) (target, e
 		return c.earlierWorkflow(ctx, p, number)
 	}
 	t := target{snapshot: p, asked: number}
-	all, err := c.accountOf(ctx, p, account.Request{Want: []account.Part{account.HeadOf, account.Executions}, Execution: number})
-	if _, differs := errors.AsType[*replay.Error](err); differs {
+	all, err := c.accountOf(ctx, p, account.RequestOf(number, account.HeadOf, account.Executions), 0)
+	if isAs[*replay.Error](err) {
 		t.unread = true
 		return t, nil
 	}

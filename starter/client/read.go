@@ -1,8 +1,10 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"iter"
+	"math"
 	"slices"
 
 	"everstep/activities/build"
@@ -29,11 +31,7 @@ func (c *Client) execution(ctx context.Context, id string, number int, want ...a
 	if number < 0 {
 		return account.Account{}, invalidf("execution: is %d; executions are counted from 1", number)
 	}
-	request := account.Request{Want: append(want, account.Executions), Execution: number}
-	if number == 0 {
-		request.Execution = account.Newest
-	}
-	all, err := c.account(ctx, id, request)
+	all, err := c.account(ctx, id, account.RequestOf(cmp.Or(number, account.Newest), append(want, account.Executions)...))
 	if err == nil {
 		err = c.checkHas(all, id, number)
 	}
@@ -71,9 +69,9 @@ func (c *Client) Messages(ctx context.Context, id string) iter.Seq2[domain.Entry
 // MessagesFrom is Messages from an index on.
 func (c *Client) MessagesFrom(ctx context.Context, id string, index int) iter.Seq2[domain.Entry, error] {
 	return sequence(ctx, id, "reading the messages of ", func(yield func(domain.Entry, error) bool) error {
-		all, err := c.account(ctx, id, account.Request{Want: []account.Part{account.Messages}, From: account.Cursor{Part: account.Messages, Item: index}})
+		all, err := c.account(ctx, id, messagesFrom(index))
 		if err == nil {
-			more := yieldAll(account.Messages, all.Messages, func(e domain.Entry) int { return e.Index }, all.Missing, yield)
+			more := yieldAll(account.Messages, all.Messages, account.MessageIndex, all.Missing, yield)
 			if more && all.Server != nil && all.Server.Unread != "" {
 				err = gone("the messages after those can no longer be read: %s", all.Server.Unread)
 			}
@@ -82,31 +80,29 @@ func (c *Client) MessagesFrom(ctx context.Context, id string, index int) iter.Se
 	})
 }
 
+// messagesFrom asks for the messages from an index on.
+func messagesFrom(index int) account.Request {
+	return account.Request{Want: []account.Part{account.Messages}, From: account.Cursor{Part: account.Messages, Item: index}}
+}
+
 // yieldAll yields a list with, in the place of what is missing of it, errors that say so. It reports whether more is wanted.
 func yieldAll[T any](part account.Part, list []T, number func(T) int, missing []account.Missing, yield func(T, error) bool) bool {
 	missing = slices.DeleteFunc(slices.Clone(missing), func(m account.Missing) bool { return m.Part != part })
-	for _, one := range list {
-		for len(missing) > 0 && missing[0].From < number(one) {
-			if !yieldMissing(missing[0], yield) {
+	missingBefore := func(item int) bool {
+		for ; len(missing) > 0 && missing[0].From < item; missing = missing[1:] {
+			var none T
+			if !yield(none, gone("%s can no longer be read", missing[0])) {
 				return false
 			}
-			missing = missing[1:]
 		}
-		if !yield(one, nil) {
+		return true
+	}
+	for _, one := range list {
+		if !missingBefore(number(one)) || !yield(one, nil) {
 			return false
 		}
 	}
-	for _, m := range missing {
-		if !yieldMissing(m, yield) {
-			return false
-		}
-	}
-	return true
-}
-
-func yieldMissing[T any](m account.Missing, yield func(T, error) bool) bool {
-	var none T
-	return yield(none, gone("%s can no longer be read", m))
+	return missingBefore(math.MaxInt)
 }
 
 // Edits are what rewinds and clears have made of an agent's messages, among others.
@@ -150,13 +146,13 @@ func stateIn(all account.Account, id string) (domain.AgentState, error) {
 		state, err = state.WithOrigin(position.From, position.Moved.At)
 	}
 	if err != nil {
-		return state, unreadable("state", id, err)
+		return state, unreadableState(id, err)
 	}
 	return state, nil
 }
 
-func unreadable(what, id string, err error) *Error {
-	return errorf(Failed, err, "the %s of %s cannot be read; the worker may be of another version: %s", what, id, err)
+func unreadableState(id string, err error) *Error {
+	return errorf(Failed, err, "the state of %s cannot be read; the worker may be of another version: %s", id, err)
 }
 
 // sequence yields what a reading does, and its error in the end.

@@ -20,22 +20,23 @@ import (
 // it is refused where the execution is in progress. Number zero is the newest.
 // The workflow is asked first; where no worker answers, history is read.
 func (c *Client) Result(ctx context.Context, id string, number int) (Result, error) {
-	var r Result
 	t, err := c.target(ctx, id, number)
-	switch {
-	case err != nil:
-	case t.unread || t.outcome == nil && t.endedUnreadably():
-		r, err = c.unreadable(ctx, t)
-	case t.outcome == nil:
+	if err == nil && t.outcome == nil && !t.unread && !t.endedUnreadably() {
 		err = refused("execution %d of %s is in progress; wait for it, or ask again later", t.asked, id)
-	default:
-		r, err = c.result(ctx, t)
 	}
-	return c.orRecorded(ctx, id, number, r, err)
+	return c.resultOf(ctx, id, number, &t, err)
 }
 
-// orRecorded is the result that records tell, where the server does not.
-func (c *Client) orRecorded(ctx context.Context, id string, number int, live Result, lost error) (Result, error) {
+// resultOf is the result of an execution that has ended, or, where the server has lost it, what records tell of the one that was
+// asked for.
+func (c *Client) resultOf(ctx context.Context, id string, number int, t *target, lost error) (live Result, _ error) {
+	switch {
+	case lost != nil:
+	case t.outcome == nil:
+		live, lost = c.unreadable(ctx, *t)
+	default:
+		live, lost = c.result(ctx, *t)
+	}
 	if c.cfg.Records == nil || !lostToServer(lost) {
 		return live, lost
 	}
@@ -53,7 +54,7 @@ func (c *Client) orRecorded(ctx context.Context, id string, number int, live Res
 	x := all.Executions[0]
 	state, err := domain.DecodeAgentState(x.State)
 	if err != nil {
-		return live, unreadable("state", id, err)
+		return live, unreadableState(id, err)
 	}
 	r := Result{Execution: a.begun(x.Number, x.ExecutionID, x.RunID), Outcome: x.Outcome, End: *x.Ended, Source: contract.FromRecords, ImportedAt: x.Imported}
 	return r.withOutput(state.ResponseFormat), nil
@@ -62,13 +63,17 @@ func (c *Client) orRecorded(ctx context.Context, id string, number int, live Res
 func (c *Client) result(ctx context.Context, t target) (Result, error) {
 	r := Result{Execution: t.execution(t.outcome.Number), Outcome: *t.outcome, Source: contract.FromWorkflow}
 	r.Outcome.End = nil
-	if _, byServer := history.ServerEnd(t.info().GetStatus()); !byServer {
-		if end := c.recorded(ctx, t); end != nil {
-			r.End = *end
-			return c.formatted(ctx, t.agent, r), nil
+	end := t.outcome.End
+	if end == nil && t.info().GetStatus() == enumspb.WORKFLOW_EXECUTION_STATUS_COMPLETED { // to ask it would have it replayed
+		if ended, err := c.reader(t.agent).End(ctx, t.runID()); err == nil && ended.Outcome != nil && ended.Outcome.ExecutionID == t.outcome.ExecutionID {
+			end = ended.Outcome.End
 		}
 	}
-	s, a, err := c.accountWith(ctx, t.called(), account.Request{Want: []account.Part{account.Executions, account.State}, Execution: t.asked})
+	if _, byServer := t.serverEnd(); !byServer && end != nil {
+		r.End = *end
+		return c.formatted(ctx, t.agent, r), nil
+	}
+	s, a, err := c.accountWith(ctx, t.called(), account.RequestOf(t.asked, account.Executions, account.State))
 	if err == nil {
 		var e explanation
 		if e, err = newExplanation(s, a, t.asked); err == nil && e.asked.Ended != nil {
@@ -104,22 +109,6 @@ func (r Result) explained(e explanation) Result {
 	}
 	r.Signal = e.counted()
 	return r
-}
-
-// recorded is what the outcome says in words, or the result of a workflow that is done, as to ask it would have it replayed; nil:
-// neither holds it.
-func (c *Client) recorded(ctx context.Context, t target) *contract.End {
-	if t.outcome.End != nil {
-		return t.outcome.End
-	}
-	if t.info().GetStatus() != enumspb.WORKFLOW_EXECUTION_STATUS_COMPLETED {
-		return nil
-	}
-	ended, err := c.reader(t.agent).End(ctx, t.runID())
-	if err != nil || ended.Outcome == nil || ended.Outcome.ExecutionID != t.outcome.ExecutionID {
-		return nil
-	}
-	return ended.Outcome.End
 }
 
 // endedUnreadably reports whether the workflow has noted the end of an execution in a way that this build cannot read.
@@ -217,14 +206,11 @@ func Output[T any](ctx context.Context, c *Client, id string, number int) (T, er
 
 // formatted adds the answer as a JSON value, where the agent's definition asks for one.
 func (c *Client) formatted(ctx context.Context, a agent, r Result) Result {
-	if r.Outcome.Status != domain.StatusCompleted || !json.Valid([]byte(r.Answer)) {
-		return r
+	if r.Outcome.Status == domain.StatusCompleted && json.Valid([]byte(r.Answer)) { // else the server need not be asked
+		began, _ := c.reader(a).First(ctx, r.RunID)
+		r = r.withOutput(began.Input.Definition.Format)
 	}
-	began, err := c.reader(a).First(ctx, r.RunID)
-	if err != nil {
-		return r
-	}
-	return r.withOutput(began.Input.Definition.Format)
+	return r
 }
 
 // withOutput adds the answer as a JSON value, where the format asks for one.

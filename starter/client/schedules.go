@@ -222,7 +222,7 @@ func (c *Client) scheduleRun(ctx context.Context, r ScheduleRun) ScheduleRun {
 		r.ID = r.AgentID.String()
 	}
 	r.Open = info.GetStatus() == enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING
-	if cut, byServer := history.ServerEnd(info.GetStatus()); byServer && !r.Status.Terminal() {
+	if cut, byServer := contract.EndedByServer(info.GetStatus().String()); byServer && !r.Status.Terminal() {
 		r.Status, r.StopReason, r.Code, r.EndedAt = cut.Status, cut.StopReason, cut.Code, info.GetCloseTime().AsTime()
 	}
 	if r.Status == domain.StatusFailed && r.Number == 0 {

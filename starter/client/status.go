@@ -3,16 +3,15 @@ package client
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"everstep/domain"
 	"everstep/domain/account"
 	"everstep/domain/contract"
 
-	"everstep/starter/client/internal/history"
 	"everstep/workflows/replay"
 )
 
@@ -20,8 +19,14 @@ import (
 // what waits for a worker since. Of an agent that the server does not have, its newest record tells.
 func (c *Client) Status(ctx context.Context, id string) (account.Status, error) {
 	s, a, err := c.accountWith(ctx, id, account.Request{Execution: account.Newest})
-	if _, differs := errors.AsType[*replay.Error](err); differs {
-		a, err = c.describedAccount(ctx, s)
+	if isAs[*replay.Error](err) { // no worker answers, and this build cannot replay the history: the server alone tells
+		a = account.Account{Head: &account.Head{
+			AgentID: s.id, Name: s.name, Run: account.Run{WorkflowID: s.workflowID(), ID: s.runID(), First: s.firstRunID()}, Open: s.name != "",
+		}, Server: &account.Server{Source: contract.FromRawHistory, Builds: s.builds}}
+		if s.outcome != nil {
+			a.Head.Newest = &account.Execution{Outcome: *s.outcome}
+		}
+		err = c.adding(ctx, s, a.Server)
 	}
 	if err == nil {
 		err = c.checkNewest(a)
@@ -38,8 +43,10 @@ func (c *Client) Status(ctx context.Context, id string) (account.Status, error) 
 		return v, nil
 	}
 	v := c.status(ctx, s, a)
-	if s.open() {
-		v.ServedBy = c.servedBy(ctx, s.queue(), s.builds)
+	if newest := s.builds.Newest(); s.open() && newest != "" {
+		if builds := c.Builds(ctx, s.queue()); !slices.Contains(builds, newest) { // all of them are others
+			v.ServedBy = strings.Join(builds, ", ")
+		}
 	}
 	v.Children = slices.Clone(v.Children)
 	for i, sub := range v.Children {
@@ -50,22 +57,10 @@ func (c *Client) Status(ctx context.Context, id string) (account.Status, error) 
 	return v, nil
 }
 
-// describedAccount is what the server alone tells of an agent whose history this build cannot replay, while no worker answers.
-func (c *Client) describedAccount(ctx context.Context, s snapshot) (account.Account, error) {
-	head := account.Head{
-		AgentID: s.id, Name: s.name, Run: account.Run{WorkflowID: s.workflowID(), ID: s.runID(), First: s.firstRunID()}, Open: s.name != "",
-	}
-	if s.outcome != nil {
-		head.Newest = &account.Execution{Outcome: *s.outcome}
-	}
-	a := account.Account{Head: &head, Server: &account.Server{Source: contract.FromRawHistory, Builds: s.builds}}
-	return a, c.adding(ctx, s, a.Server)
-}
-
 // endedByServer returns the account with the end of the execution in progress, where the server has ended the workflow: that
 // itself does not know.
 func (s snapshot) endedByServer(a account.Account) account.Account {
-	cut, ok := history.ServerEnd(s.info().GetStatus())
+	cut, ok := s.serverEnd()
 	newest := s.newestOf(a)
 	if !ok || newest.Status.Terminal() {
 		return a
@@ -85,6 +80,11 @@ func (s snapshot) endedByServer(a account.Account) account.Account {
 		}
 	}
 	return a
+}
+
+// serverEnd is the outcome of the execution in progress, where the server itself has ended the run.
+func (s snapshot) serverEnd() (contract.Outcome, bool) {
+	return contract.EndedByServer(s.info().GetStatus().String())
 }
 
 // newestOf is the newest execution, or the first, which is to begin.
@@ -115,10 +115,10 @@ func (s snapshot) headStatus(a account.Account) account.Status {
 func (c *Client) status(ctx context.Context, s snapshot, a account.Account) account.Status {
 	v := s.headStatus(a)
 	v.Open = v.Open && s.open()
-	v.History = s.historyView(v.Head)
+	v.History.Events, v.History.Bytes = s.info().GetHistoryLength(), s.info().GetHistorySizeBytes()
 	if !s.open() {
 		v.Doing, v.Since = "ended", s.info().GetCloseTime().AsTime()
-		if _, cut := history.ServerEnd(s.info().GetStatus()); cut {
+		if _, cut := s.serverEnd(); cut {
 			v.Server.Source = contract.FromServer
 		}
 		return v
@@ -146,13 +146,6 @@ func (c *Client) status(ctx context.Context, s snapshot, a account.Account) acco
 	return c.waiting(ctx, work, v)
 }
 
-// historyView is the size of the newest run's history, with what its head says of it.
-func (s snapshot) historyView(h account.Head) contract.HistoryView {
-	v := account.StatusOf(h).History
-	v.Events, v.Bytes = s.info().GetHistoryLength(), s.info().GetHistorySizeBytes()
-	return v
-}
-
 // failing says of a workflow task which worker fails to complete it, and why.
 func failing(builds contract.Builds, task account.FailingTask) string {
 	if other := OtherBuild(builds, task.Build); other != "" {
@@ -172,9 +165,6 @@ func (s snapshot) ofQueue() string {
 	}
 	return " of task queue " + s.queue()
 }
-
-// maxAsksReason bounds why a worker has no tools yet, where that is said in passing.
-const maxAsksReason = 600
 
 // standing is how an activity stands whose result is waited for.
 func standing(w account.Pending) string {
@@ -229,7 +219,7 @@ func (c *Client) waiting(ctx context.Context, work []account.Pending, v account.
 		case own && w.Fresh && w.Heartbeat.Progress != nil:
 			why = w.Heartbeat.Progress.Text
 		case own && w.Failure != nil:
-			why = domain.Shorten(w.Failure.Message, maxAsksReason)
+			why = domain.Shorten(w.Failure.Message, 600) // it is said in passing
 		default:
 			continue
 		}

@@ -55,7 +55,8 @@ type Tree struct {
 	// Children are those that it has started, by step and position.
 	Children []Tree `json:"children"`
 
-	priced bool
+	// Priced says that its model has a price.
+	Priced bool `json:"-"`
 	// estimated says that of an inference of its own the tokens were estimated.
 	estimated bool
 	// startedChild is what the agent that started it has noted; nil at the root.
@@ -87,7 +88,7 @@ type startedChild struct {
 }
 
 // startedBy are the sub-agents that events tell of, in the order in which they began. steps have the calls.
-func startedBy(events []domain.Event, steps []domain.AgentStep) (all []*startedChild) {
+func startedBy(events []domain.Event, steps []domain.StepExecution) (all []*startedChild) {
 	of := func(id domain.AgentID) *startedChild {
 		for _, one := range slices.Backward(all) {
 			if one.ChildID == id {
@@ -100,7 +101,12 @@ func startedBy(events []domain.Event, steps []domain.AgentStep) (all []*startedC
 		switch data := event.Data.(type) {
 		case domain.SubagentSpawning:
 			one := &startedChild{SubagentSpawning: data, begun: event.EventHeader, grants: []TreeGrant{{At: event.Time, Grant: data.Grant}}}
-			one.call, one.position = callIn(steps, data.ToolExecutionID)
+			for _, step := range steps {
+				calls := step.Step.ToolExecutions
+				if i := slices.IndexFunc(calls, func(call domain.ToolExecution) bool { return call.ID == data.ToolExecutionID }); i >= 0 {
+					one.call, one.position = &calls[i], i
+				}
+			}
 			all = append(all, one)
 		case domain.SubagentGranted:
 			one := of(data.ChildID)
@@ -113,18 +119,6 @@ func startedBy(events []domain.Event, steps []domain.AgentStep) (all []*startedC
 		}
 	}
 	return all
-}
-
-// callIn finds a call in steps, with its position in its step.
-func callIn(steps []domain.AgentStep, id domain.ToolExecutionID) (*domain.ToolExecution, int) {
-	for _, step := range steps {
-		for i, call := range step.ToolExecutions {
-			if call.ID == id {
-				return &call, i
-			}
-		}
-	}
-	return nil, 0
 }
 
 // grantsOf are the grants of a sub-agent by the account of the agent that has started it; none where it has asked for no more
@@ -152,41 +146,33 @@ type TreeUse struct {
 	cost int64
 }
 
-// agentsAtOnce bounds how many agents of a tree are read side by side.
-const agentsAtOnce = 8
-
 // Tree reads an execution and all sub-agents below it, to any depth, by their accounts. Number zero is the newest. It needs no
 // worker. A sub-agent that can no longer be read stands in it with what the agent that started it has noted.
 func (c *Client) Tree(ctx context.Context, id string, number int) (Tree, error) {
-	r := treeReader{client: c, seats: make(chan struct{}, agentsAtOnce)}
+	r := treeReader{client: c, seats: make(chan struct{}, 8)}
 	tree, err := r.read(ctx, id, number, Tree{})
 	return tree, fail(ctx, id, "reading the sub-agents of "+id, err)
 }
 
 // All yields the agents of the tree: each, and then those below it.
 func (t *Tree) All() iter.Seq[*Tree] {
-	return func(yield func(*Tree) bool) { t.all(yield) }
-}
-
-func (t *Tree) all(yield func(*Tree) bool) bool {
-	if !yield(t) {
-		return false
-	}
-	for i := range t.Children {
-		if !t.Children[i].all(yield) {
-			return false
+	return func(yield func(*Tree) bool) {
+		more := yield(t)
+		for i := range t.Children {
+			for below := range t.Children[i].All() {
+				if more = more && yield(below); !more {
+					return
+				}
+			}
 		}
 	}
-	return true
 }
-
-// Priced reports whether its model has a price.
-func (t *Tree) Priced() bool { return t.priced }
 
 // A treeReader reads the agents of a tree.
 type treeReader struct {
 	client *Client
-	seats  chan struct{}
+	// seats bounds how many are read side by side.
+	seats chan struct{}
 }
 
 // read reads an agent of which the agent that started it has told, and those below it.
@@ -236,37 +222,36 @@ func (r treeReader) agent(ctx context.Context, id string, number int, t *Tree) (
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
-	c := r.client
-	a, err := agentOf(id)
-	if err != nil {
-		return nil, err
-	}
-	e, err := c.explained(ctx, id, number)
+	e, err := r.client.explained(ctx, id, number)
 	switch {
 	case err == nil:
-		return t.told(e)
-	case lostToServer(err) && t.startedChild != nil:
-		t.lost(a)
+		return t.told(e), nil
+	case lostToServer(err) && t.startedChild != nil: // the agent that started it tells
+		a, _ := agentOf(id) // it was asked about
+		t.Execution = a.begun(1, domain.ExecutionID{}, "")
+		switch ended := t.startedChild.ended; {
+		case ended == nil && !t.Status.Terminal(): // it is not there yet
+		case ended != nil && ended.Unstarted:
+		default:
+			t.Gone = "its history has been deleted, and there is no record of it"
+		}
 		return nil, nil
 	}
 	return nil, err
 }
 
-// told takes what its account tells.
-func (t *Tree) told(e explanation) ([]*startedChild, error) {
+// told takes what its account tells, and returns whom it has started.
+func (t *Tree) told(e explanation) []*startedChild {
 	x := e.asked
 	t.Execution = e.begun(x.Number, x.ExecutionID, cmp.Or(e.runID(), x.RunID))
-	t.Status, t.StopReason, t.Code, t.SessionLimit, t.priced = x.Status, x.StopReason, x.Code, x.SessionLimit, x.Priced
+	t.Status, t.StopReason, t.Code, t.SessionLimit, t.Priced = x.Status, x.StopReason, x.Code, x.SessionLimit, x.Priced
 	if t.Status == domain.StatusPending {
 		t.Status = domain.StatusInProgress
 	}
 	t.StartedAt, t.EndedAt, t.Steps = cmp.Or(orNull(x.StartedAt), t.StartedAt), orNull(x.CompletedAt), &x.Steps
-	steps := make([]domain.AgentStep, len(e.Steps))
-	for i, s := range e.Steps {
-		steps[i] = s.Step
-	}
-	if current := e.execution().CurrentStep; current != nil {
-		steps = append(steps, *current)
+	steps := e.StepExecutions()
+	if current := e.state.Execution.CurrentStep; current != nil {
+		steps = append(steps, domain.StepExecution{Step: *current})
 	}
 	t.use(x.Usage, x.CostNanoUSD)
 	t.estimated = slices.ContainsFunc(e.Events, func(event domain.Event) bool {
@@ -276,23 +261,12 @@ func (t *Tree) told(e explanation) ([]*startedChild, error) {
 	if slices.ContainsFunc(e.Missing, func(m account.Missing) bool { return m.Part == account.Events && m.Execution == x.Number }) {
 		t.Gone = "earlier runs of it have been deleted, and what it did and started in them"
 	}
-	return startedBy(e.Events, steps), nil
-}
-
-// lost takes what the agent that started one knows of it, as nobody else does.
-func (t *Tree) lost(a agent) {
-	t.Execution = a.begun(1, domain.ExecutionID{}, "")
-	switch ended := t.startedChild.ended; {
-	case ended == nil && !t.Status.Terminal(): // it is not there yet
-	case ended != nil && ended.Unstarted:
-	default:
-		t.Gone = "its history has been deleted, and there is no record of it"
-	}
+	return startedBy(e.Events, steps)
 }
 
 // use notes what one has used as it has counted it: with those below it that are over.
 func (t *Tree) use(usage domain.Usage, cost int64) {
-	t.Total = useOf(usage, cost, t.priced)
+	t.Total = useOf(usage, cost, t.Priced)
 }
 
 func useOf(usage domain.Usage, cost int64, priced bool) TreeUse {
@@ -309,20 +283,15 @@ func (t *Tree) reckon() {
 	}
 	var below TreeUse
 	for i := range t.Children {
-		child := &t.Children[i]
-		if child.counted() {
-			below = below.plus(child.Total)
+		total := t.Children[i].Total
+		if ended := t.Children[i].startedChild.ended; ended != nil && !ended.Unstarted { // this agent has counted it
+			below.Usage, below.cost = below.Usage.Add(total.Usage), domain.AddCost(below.cost, total.cost)
 		} else {
-			t.use(t.Total.Usage.Add(child.Total.Usage), domain.AddCost(t.Total.cost, child.Total.cost))
+			t.use(t.Total.Usage.Add(total.Usage), domain.AddCost(t.Total.cost, total.cost))
 		}
 	}
-	t.Own = counted.less(below, t.priced)
+	t.Own = counted.less(below, t.Priced)
 	t.Own.Usage.Estimated = t.Own.Usage.Estimated || t.estimated
-}
-
-// counted reports whether the agent that started it has counted what it used.
-func (t *Tree) counted() bool {
-	return t.startedChild != nil && t.startedChild.ended != nil && !t.startedChild.ended.Unstarted
 }
 
 // ended takes how it ended by the account of the agent that started it. That of itself says more, where it has one.
@@ -339,12 +308,8 @@ func (t *Tree) ended(by domain.SubagentCompleted, at time.Time) {
 	if call := t.startedChild.call; by.Lost && call != nil {
 		t.Error = call.Error
 	}
-	t.priced = t.priced || by.CostNanoUSD > 0
+	t.Priced = t.Priced || by.CostNanoUSD > 0
 	t.use(by.Usage, by.CostNanoUSD)
-}
-
-func (u TreeUse) plus(v TreeUse) TreeUse {
-	return useOf(u.Usage.Add(v.Usage), domain.AddCost(u.cost, v.cost), true)
 }
 
 // less is what is left without a part. Where that was counted in another way, as an estimate is, the sum of tokens counts.

@@ -117,15 +117,15 @@ func TypedReply(asked domain.Wait, typed string) (Word, error) {
 	n, err := strconv.Atoi(typed)
 	switch {
 	case len(q.Schema) > 0 && !json.Valid([]byte(typed)):
-		return w, errorf(Invalid, nil, "that is no JSON; write a text in quotes, an object in braces")
+		return w, invalidf("that is no JSON; write a text in quotes, an object in braces")
 	case len(q.Schema) > 0:
 		w.Value = json.RawMessage(typed)
-	case len(q.Choices) > 0 && !slices.Contains(q.Choices, typed) && (err != nil || n < 1 || n > len(q.Choices)):
-		return w, errorf(Invalid, nil, "that is none of the choices")
-	case len(q.Choices) > 0 && !slices.Contains(q.Choices, typed):
-		w.Text = q.Choices[n-1]
-	default:
+	case len(q.Choices) == 0, slices.Contains(q.Choices, typed):
 		w.Text = typed
+	case err != nil || n < 1 || n > len(q.Choices):
+		return w, invalidf("that is none of the choices")
+	default:
+		w.Text = q.Choices[n-1]
 	}
 	return w, nil
 }

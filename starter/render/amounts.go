@@ -7,6 +7,9 @@ import (
 	"strings"
 	"time"
 
+	"golang.org/x/text/language"
+	"golang.org/x/text/message"
+
 	"everstep/domain"
 )
 
@@ -33,17 +36,7 @@ func Counted[N int | int64](n N, noun string) string {
 	return grouped(n) + " " + noun + "s"
 }
 
-func grouped[N int | int64](n N) string {
-	text := strconv.FormatInt(int64(n), 10)
-	sign := ""
-	if n < 0 {
-		sign, text = "-", text[1:]
-	}
-	for i := len(text) - 3; i > 0; i -= 3 {
-		text = text[:i] + "," + text[i:]
-	}
-	return sign + text
-}
+func grouped[N int | int64](n N) string { return message.NewPrinter(language.English).Sprintf("%d", n) }
 
 func size(n int64) string {
 	const unit = 1024
@@ -65,16 +58,10 @@ func moment(t time.Time) string {
 	return t.Local().Format(time.DateTime)
 }
 
-// unknownCost stands where a cost does that nobody knows, and costUnknown where nothing says that it is one. JSON has null.
-const (
-	unknownCost = "unknown"
-	costUnknown = "cost " + unknownCost
-)
-
 // costWords is a cost in dollars, which nobody knows where it is nil.
 func costWords(nano *int64) string {
 	if nano == nil {
-		return unknownCost
+		return "unknown"
 	}
 	return "$" + domain.USD(*nano)
 }
@@ -109,13 +96,8 @@ func more(n int, noun string) string { return "… and " + Counted(n, "more "+no
 
 func millis(ms int64) string { return Duration(time.Duration(ms) * time.Millisecond) }
 
-func percent(share float64) string { return fmt.Sprintf("%.1f %%", share*100) }
-
-func tokens(n int64, estimated bool) string {
-	if estimated {
-		return "~" + Counted(n, "token")
-	}
-	return Counted(n, "token")
+func tokens(u domain.Usage) string {
+	return where(u.Estimated, "~") + Counted(u.TotalTokens(), "token")
 }
 
 func shortened(text string, n int) string {
@@ -125,9 +107,9 @@ func shortened(text string, n int) string {
 	return text
 }
 
-// Within is a text with what comes before and after it; empty where it is.
-func Within(before, text, after string) string {
-	return where(text != "", before+text+after)
+// Within is a text with what comes before and, where given, after it; empty where it is.
+func Within(before, text string, after ...string) string {
+	return where(text != "", before+text+strings.Join(after, ""))
 }
 
 func where(is bool, text string) string {

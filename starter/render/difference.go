@@ -1,6 +1,7 @@
 package render
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -51,12 +52,6 @@ func place(side client.DiffSide, at *client.StepPlace) string {
 	return fmt.Sprintf("step %d", at.Number)
 }
 
-// maxCompared is how much of a text is shown in a difference.
-const maxCompared = 200
-
 func compared(text string) string {
-	if text = OneLine(text); text == "" {
-		return "-"
-	}
-	return shortened(text, maxCompared)
+	return cmp.Or(shortened(OneLine(text), 200), "-")
 }

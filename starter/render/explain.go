@@ -23,11 +23,11 @@ func Explanation(out *Output, v client.ExplainView, now time.Time) string {
 	}
 	x.fact("trusted", trustedText(v.Trusted))
 	given := value(v.Given) // of the metadata keys, no values
-	x.fact("given", Joined("; ", Within("", Some(given.Messages, "message"), " before the prompt"), Within("metadata ", OneLine(strings.Join(given.Metadata, ", ")), "")))
+	x.fact("given", Joined("; ", Within("", Some(given.Messages, "message"), " before the prompt"), Within("metadata ", OneLine(strings.Join(given.Metadata, ", ")))))
 	for _, change := range v.Changes {
 		x.fact("changed", Change(change))
 	}
-	x.fact("messages", where(v.Messages > 0, Counted(v.Messages, "message")+" joined while it went on"))
+	x.fact("messages", Within("", Some(v.Messages, "message"), " joined while it went on"))
 	for _, s := range v.Sessions {
 		text := sessionWords(s.Server, s.Worker, s.Since)
 		if s.EndedAt != nil {
@@ -57,36 +57,24 @@ func Explanation(out *Output, v client.ExplainView, now time.Time) string {
 func (x *details) why(v client.ExplainView) {
 	if d := v.Doing; d != nil {
 		text := OneLine(d.Text)
-		switch {
-		case d.Paused && text == "paused":
-			text = x.theme.Warn(text)
-		case d.Paused:
-			text = x.theme.Warn("paused") + " · " + text
+		if d.Paused {
+			text = Joined(" · ", x.theme.Warn("paused"), where(text != "paused", text))
 		}
 		x.fact("doing", text+lasting(value(d.Since), x.now))
 	}
-	if v.Ending == nil {
-		x.signals(v.Signals, v.MoreStops)
-		return
+	if end := v.Ending; end != nil {
+		x.fact("why", OneLine(end.Summary))
+		words := "reason " + string(end.StopReason) + Within(", signalled by ", OneLine(value(end.Signal).Source))
+		if e := end.Error; e != nil {
+			words += ", error " + string(e.Kind) + Within(" (", string(e.Code), ")") + Within(" in ", OneLine(e.Source))
+		}
+		x.fact("", x.theme.Faint(words))
 	}
-	x.fact("why", OneLine(v.Ending.Summary))
-	words := "reason " + string(v.Ending.StopReason)
-	if s := v.Ending.Signal; s != nil {
-		words += Within(", signalled by ", OneLine(s.Source), "")
-	}
-	if e := v.Ending.Error; e != nil {
-		words += ", error " + string(e.Kind) + Within(" (", string(e.Code), ")") + Within(" in ", OneLine(e.Source), "")
-	}
-	x.fact("", x.theme.Faint(words))
-	x.signals(v.Signals, v.MoreStops)
-}
-
-func (x *details) signals(signals []client.ExplainSignal, unkept int) {
-	for _, s := range signals[:min(len(signals), shownSignals)] {
-		words := string(s.Reason) + Within(" by ", OneLine(s.Source), "") + Within(": ", OneLine(s.Message), "")
+	for _, s := range v.Signals[:min(len(v.Signals), shownSignals)] {
+		words := string(s.Reason) + Within(" by ", OneLine(s.Source)) + Within(": ", OneLine(s.Message))
 		x.fact("", fmt.Sprintf("also %s · %s", words, fateWords(s.Fate)))
 	}
-	if unkept += max(len(signals)-shownSignals, 0); unkept > 0 {
+	if unkept := v.MoreStops + max(len(v.Signals)-shownSignals, 0); unkept > 0 {
 		x.fact("", more(unkept, "signal"))
 	}
 }
@@ -98,7 +86,7 @@ func fateWords(fate client.SignalFate) string {
 		client.SignalLate:       "came too late to count",
 		client.SignalPending:    "will end it",
 	}
-	return cmp.Or(words[fate], string(fate))
+	return words[fate]
 }
 
 func (x *details) when(v client.ExplainView) {
@@ -118,11 +106,11 @@ func (x *details) when(v client.ExplainView) {
 func wasted(w client.ExplainWaste) []string {
 	var lines []string
 	if w.FailedAttempts > 0 {
-		text := Counted(w.FailedAttempts, "failed attempt") + ": " + tokens(w.Usage.TotalTokens(), w.Usage.Estimated)
+		text := Counted(w.FailedAttempts, "failed attempt") + ": " + tokens(w.Usage)
 		if w.Share != nil {
-			text += fmt.Sprintf(" (%s of all)", percent(*w.Share))
+			text += fmt.Sprintf(" (%.1f %% of all)", *w.Share*100)
 		}
-		lines = append(lines, text+where(w.CostNanoUSD != nil && w.Usage.TotalTokens() > 0, ", "+costOfUse(w.CostNanoUSD, w.Usage)))
+		lines = append(lines, text+costAfter(w.CostNanoUSD, w.Usage))
 	}
 	for i, r := range w.Repeated {
 		if i == shownRepeats {
@@ -150,11 +138,7 @@ func inSteps(numbers []int) string {
 		}
 		words = append(words, grouped(n))
 	}
-	noun := "step "
-	if len(numbers) > 1 {
-		noun = "steps "
-	}
-	return "in " + noun + strings.Join(words, ", ")
+	return "in step" + where(len(numbers) > 1, "s") + " " + strings.Join(words, ", ")
 }
 
 // What is shown of lists that may be long.
@@ -170,15 +154,12 @@ const (
 
 // limits writes those of a budget under a name.
 func (x *details) limits(name string, limits []client.ExplainLimit) {
-	var lines []string
-	for _, l := range limits {
-		text := x.limit(l)
+	x.fact(name, facts(limits, func(l client.ExplainLimit) string {
 		if l.Reached {
-			text = x.theme.Warn(text + " · reached")
+			return x.theme.Warn(x.limit(l) + " · reached")
 		}
-		lines = append(lines, text)
-	}
-	x.fact(name, lines...)
+		return x.limit(l)
+	})...)
 }
 
 func (x *details) limit(l client.ExplainLimit) string {
@@ -226,10 +207,7 @@ func (x *details) steps(v client.ExplainView, columns int) {
 }
 
 func stepCells(s client.ExplainStep, began *time.Time) []string {
-	kind := cmp.Or(string(value(s.Type)), "in progress")
-	if s.Interrupted {
-		kind += ", cut off"
-	}
+	kind := cmp.Or(string(value(s.Type)), "in progress") + where(s.Interrupted, ", cut off")
 	at, took := "", "?"
 	if began != nil && s.StartedAt != nil {
 		at = "+" + Duration(s.StartedAt.Sub(*began))
@@ -239,12 +217,8 @@ func stepCells(s client.ExplainStep, began *time.Time) []string {
 	} else if s.InProgress {
 		took = "…"
 	}
-	in := grouped(s.Usage.InputTokens)
-	if s.Usage.Estimated {
-		in = "~" + in
-	}
 	return []string{
-		"", grouped(s.Number), kind, at, took, in, grouped(s.Usage.CacheReadTokens),
+		"", grouped(s.Number), kind, at, took, where(s.Usage.Estimated, "~") + grouped(s.Usage.InputTokens), grouped(s.Usage.CacheReadTokens),
 		grouped(s.Usage.OutputTokens), grouped(s.Usage.ReasoningTokens), costOfUse(s.CostNanoUSD, s.Usage), string(value(s.FinishReason)),
 	}
 }
@@ -255,10 +229,15 @@ func (x *details) inside(s client.ExplainStep) {
 		line(x.theme.Faint("waited " + millis(s.QueuedMilliseconds) + " for its turn (rate limit)"))
 	}
 	for _, r := range s.Retries {
-		line(x.theme.Warn(retryWords(r)))
+		line(x.theme.Warn(Counted(r.Attempts, "failed attempt") + " · " + tokens(r.Usage) + costAfter(r.CostNanoUSD, r.Usage) +
+			": " + OneLine(r.Reason) + Within(" (", string(value(r.Code)), ")")))
 	}
 	for _, c := range s.Compactions {
-		line(x.theme.Faint(compactionWords(c)))
+		text := fmt.Sprintf("compacted: the messages before message %s are summed up · %s", grouped(c.Before), tokens(c.Usage))
+		if c.Kind == client.CompactionCleared {
+			text = fmt.Sprintf("compacted: the results of tools before message %s are shown by a note", grouped(c.Before))
+		}
+		line(x.theme.Faint(text))
 	}
 	for i, tool := range s.Tools {
 		folded := i >= shownTools && len(s.Tools) > shownTools+1
@@ -295,16 +274,9 @@ func (x *details) toolLine(tool client.ExplainTool) string {
 	return text
 }
 
-func retryWords(r client.ExplainRetry) string {
-	return Counted(r.Attempts, "failed attempt") + " · " + tokens(r.Usage.TotalTokens(), r.Usage.Estimated) +
-		where(r.CostNanoUSD != nil && r.Usage.TotalTokens() > 0, ", "+costOfUse(r.CostNanoUSD, r.Usage)) + ": " + OneLine(r.Reason) + Within(" (", string(value(r.Code)), ")")
-}
-
-func compactionWords(c client.ExplainCompaction) string {
-	if c.Kind == client.CompactionCleared {
-		return fmt.Sprintf("compacted: the results of tools before message %s are shown by a note", grouped(c.Before))
-	}
-	return fmt.Sprintf("compacted: the messages before message %s are summed up · %s", grouped(c.Before), tokens(c.Usage.TotalTokens(), c.Usage.Estimated))
+// costAfter is the cost of tokens that led nowhere, behind their number; empty where none were used or nobody knows it.
+func costAfter(nano *int64, u domain.Usage) string {
+	return where(nano != nil && u.TotalTokens() > 0, ", "+costOfUse(nano, u))
 }
 
 // costOfUse is the cost of tokens, marked as they are where it is in part estimated.
@@ -317,11 +289,11 @@ func costOfUse(nano *int64, u domain.Usage) string {
 
 func totalWords(v client.ExplainView) string {
 	t, u := v.Totals, v.Totals.Usage
-	used := fmt.Sprintf("%s (%s in, %s cached, %s out, %s reasoning)", tokens(u.TotalTokens(), u.Estimated),
+	used := fmt.Sprintf("%s (%s in, %s cached, %s out, %s reasoning)", tokens(u),
 		grouped(u.InputTokens), grouped(u.CacheReadTokens), grouped(u.OutputTokens), grouped(u.ReasoningTokens))
 	cost := where(u.TotalTokens() > 0, costOfUse(t.CostNanoUSD, u))
 	if t.CostNanoUSD == nil {
-		cost = costUnknown
+		cost = "cost unknown"
 	}
 	steps := grouped(t.Steps)
 	if n := len(v.Steps); n > 0 && v.Steps[n-1].InProgress {
@@ -333,26 +305,14 @@ func totalWords(v client.ExplainView) string {
 // history says how long the history of the newest run is and how full the model's window, or what else tells.
 func (x *details) history(v client.ExplainView) {
 	if v.Source == contract.FromRecords {
-		text := "none is here: the record of the execution tells"
-		if v.ImportedAt != nil {
-			text += ", which was imported " + moment(*v.ImportedAt)
-		}
-		x.fact("history", text)
+		x.fact("history", "none is here: the record of the execution tells"+Within(", which was imported ", moment(value(v.ImportedAt))))
 		return
 	}
 	h := v.History
-	text := fmt.Sprintf("%s, %s", Counted(h.Events, "event"), size(h.Bytes))
-	if h.Runs > 1 {
-		text += fmt.Sprintf(" in run %s of the chain", grouped(h.Runs))
-	}
-	if h.BytesPerStep != nil {
-		text += fmt.Sprintf(" · %s a step", size(*h.BytesPerStep))
-	}
-	x.fact("history", text)
-	if h.ResetAt != nil {
-		x.fact("", "an operator reset the workflow "+moment(*h.ResetAt)+": what was done after that point may be done again")
-	}
-	next := percent(h.Share) + " of the way to a new run"
+	x.fact("history", Counted(h.Events, "event")+", "+size(h.Bytes)+where(h.Runs > 1, " in run "+grouped(h.Runs)+" of the chain")+
+		where(h.BytesPerStep != nil, " · "+size(value(h.BytesPerStep))+" a step"))
+	x.fact("", Within("an operator reset the workflow ", moment(value(h.ResetAt)), ": what was done after that point may be done again"))
+	next := fmt.Sprintf("%.1f %% of the way to a new run", h.Share*100)
 	switch {
 	case h.Unstored != "":
 		next = unstoredText(h.Unstored)
@@ -362,7 +322,6 @@ func (x *details) history(v client.ExplainView) {
 		next += fmt.Sprintf(" (%s, %s): about %s to go", size(h.ContinueBytes), Counted(h.ContinueEvents, "event"), Counted(*h.StepsLeft, "step"))
 	}
 	x.fact("", next)
-	if c := v.Context; c != nil {
-		x.fact("context", contextText(c.Tokens, known(c.Window)))
-	}
+	context := value(v.Context)
+	x.fact("context", contextText(context.Tokens, known(context.Window)))
 }

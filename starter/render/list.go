@@ -79,9 +79,6 @@ func comparedCells(a, b any) int {
 	return strings.Compare(fmt.Sprint(a), fmt.Sprint(b))
 }
 
-// usualColumns is how many columns a list has unless others are asked for.
-const usualColumns = 5
-
 // ListColumns are the names of what a list can show.
 func ListColumns() []string {
 	var names []string
@@ -94,7 +91,7 @@ func ListColumns() []string {
 // List is the table of a list: with some columns, or with the usual ones, among which is the parent where one has such.
 func List(agents []client.Listed, now time.Time, columns ...string) Table {
 	if len(columns) == 0 {
-		columns = ListColumns()[:usualColumns]
+		columns = ListColumns()[:5] // the usual ones
 		if slices.ContainsFunc(agents, func(a client.Listed) bool { return a.ParentID != "" }) {
 			columns = slices.Insert(slices.Clone(columns), 2, "parent")
 		}
@@ -189,13 +186,7 @@ func listStatus(a client.Listed) string {
 	if a.Suspended {
 		status = strings.TrimSuffix(status, ", idle") + ", suspended"
 	}
-	if a.Unknown > 0 {
-		status += ", " + Counted(a.Unknown, "outcome") + " unknown"
-	}
-	if why := listReason(a); why != "" {
-		status += " (" + why + ")"
-	}
-	return status
+	return status + Within(", ", Some(a.Unknown, "outcome"), " unknown") + Within(" (", listReason(a), ")")
 }
 
 // Executions is the table of an agent's executions. named says that they are of several sessions.
@@ -207,10 +198,7 @@ func Executions(executions []client.Past, now time.Time, named bool) Table {
 	}
 	for _, x := range executions {
 		status := string(x.Status) + Within(" (", endedBy(x.Code, x.StopReason, x.SessionLimit), ")")
-		if !x.ImportedAt.IsZero() {
-			status += ", imported"
-		}
-		status += where(x.Cleared, ", cleared") + takenBack(x.TakenBack, newest[x.ID])
+		status += where(!x.ImportedAt.IsZero(), ", imported") + where(x.Cleared, ", cleared") + takenBack(x.TakenBack, newest[x.ID])
 		t.Rows = append(t.Rows, []string{
 			OneLine(x.ID), grouped(x.Number), status, cmp.Or(OneLine(x.Agent), "-"), countOf(x.Steps), countOf(x.TotalTokens),
 			cell(paid{x.CostNanoUSD, x.TotalTokens}, now), took(x.StartedAt, x.EndedAt, x.Status.Terminal(), now), cmp.Or(moment(x.StartedAt), "-"), pastOrigin(executions, x.Origin), x.ExecutionID.String(),

@@ -39,11 +39,6 @@ type Output struct {
 	later []string
 }
 
-const (
-	usualWidth = 80
-	leastWidth = 30
-)
-
 // NewOutput is for a file of the process. environ is what tells of the reader's
 // colours; columns is the width that the reader asked for, zero for none.
 func NewOutput(file *os.File, environ []string, noColor bool, columns int) *Output {
@@ -54,17 +49,26 @@ func NewOutput(file *os.File, environ []string, noColor bool, columns int) *Outp
 	if noColor {
 		writer.Profile = min(writer.Profile, colorprofile.ASCII)
 	}
+	style := lipgloss.NewStyle()
 	return &Output{
-		to: writer, Terminal: true, Animated: writer.Profile > colorprofile.NoTTY, Theme: newTheme(),
+		to: writer, Terminal: true, Animated: writer.Profile > colorprofile.NoTTY,
+		Theme: Theme{
+			name:  style.Foreground(lipgloss.Cyan).Render,
+			Good:  style.Foreground(lipgloss.Green).Render,
+			Bad:   style.Foreground(lipgloss.Red).Render,
+			Warn:  style.Foreground(lipgloss.Yellow).Render,
+			Faint: style.Faint(true).Render,
+			Head:  style.Bold(true).Render,
+		},
 		Width: func() int {
 			width, _, err := term.GetSize(int(file.Fd()))
 			if columns > 0 {
 				width = columns
 			}
 			if err != nil || width <= 0 {
-				return usualWidth
+				return 80
 			}
-			return max(width, leastWidth)
+			return max(width, 30)
 		},
 	}
 }
@@ -250,18 +254,6 @@ type Theme struct {
 	name, Good, Bad, Warn, Faint, Head func(...string) string
 }
 
-func newTheme() Theme {
-	style := lipgloss.NewStyle()
-	return Theme{
-		name:  style.Foreground(lipgloss.Cyan).Render,
-		Good:  style.Foreground(lipgloss.Green).Render,
-		Bad:   style.Foreground(lipgloss.Red).Render,
-		Warn:  style.Foreground(lipgloss.Yellow).Render,
-		Faint: style.Faint(true).Render,
-		Head:  style.Bold(true).Render,
-	}
-}
-
 func noTheme() Theme {
 	return Theme{name: plain, Good: plain, Bad: plain, Warn: plain, Faint: plain, Head: plain}
 }
@@ -283,8 +275,6 @@ func (x *details) printf(format string, args ...any) {
 	_, _ = fmt.Fprintf(&x.Builder, format, args...) // a Builder never fails
 }
 
-const factWidth = 9
-
 func newDetails(t Theme, now time.Time, id string, number int, status domain.ExecutionStatus, words string) *details {
 	x := &details{theme: t, now: now}
 	x.printf("%s %s · execution %d · %s\n", t.glyph(status), t.Head(OneLine(id)), number, words)
@@ -295,7 +285,7 @@ func newDetails(t Theme, now time.Time, id string, number int, status domain.Exe
 func (x *details) fact(name string, texts ...string) {
 	for _, text := range texts {
 		if text != "" {
-			x.WriteString(x.theme.fact(factWidth, name, text))
+			x.WriteString(x.theme.fact(9, name, text))
 			name = ""
 		}
 	}
@@ -346,16 +336,10 @@ func (t Table) Render(out *Output) string {
 	for _, row := range t.Rows {
 		t.writeRow(&b, row, widths, plain)
 	}
-	return b.String() + t.hidden(out, len(widths))
-}
-
-// hidden says which columns have found no place, and what shows them.
-func (t Table) hidden(out *Output, shown int) string {
-	names := slices.DeleteFunc(slices.Clone(t.Head[shown:]), func(name string) bool { return name == "" })
-	if len(names) == 0 {
-		return ""
+	if hidden := Joined(", ", slices.Clone(t.Head[len(widths):])...); hidden != "" {
+		b.WriteString(out.Fold(out.Theme.Faint("no room for "+hidden+": a wider terminal or "+cmp.Or(t.Columns, "--json")+" shows more") + "\n"))
 	}
-	return out.Fold(out.Theme.Faint("no room for "+strings.Join(names, ", ")+": a wider terminal or "+cmp.Or(t.Columns, "--json")+" shows more") + "\n")
+	return b.String()
 }
 
 // widths are those of the columns that are shown; limit is the terminal's, or zero.

@@ -74,12 +74,3 @@ func shown(r rune) rune {
 	}
 	return r
 }
-
-func whole(text string) string {
-	for n := 1; n <= min(utf8.UTFMax-1, len(text)); n++ {
-		if end := text[len(text)-n:]; utf8.RuneStart(end[0]) {
-			return text[:len(text)-n] + where(utf8.FullRuneInString(end), end)
-		}
-	}
-	return text
-}

@@ -80,18 +80,6 @@ func TestArgumentsKeepTheirBlanks(t *testing.T) {
 	require.Contains(t, text, shown)
 }
 
-func TestWhole(t *testing.T) {
-	t.Parallel()
-	const text = "aé世👩"
-	for n := range len(text) + 1 {
-		got := whole(text[:n])
-		require.True(t, utf8.ValidString(got), "%d: %q", n, got)
-		require.True(t, strings.HasPrefix(text, got))
-		require.Less(t, n-len(got), utf8.UTFMax)
-	}
-	require.Equal(t, "a\xff", whole("a\xff"), "what never becomes whole stays")
-}
-
 func FuzzClean(f *testing.F) {
 	for _, seed := range []string{"a\r\nb", "\x1b[2J", "\u009b1m", "\u202e", "\xff\xc3", "世", "\r\r\n"} {
 		f.Add(seed)

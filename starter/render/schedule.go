@@ -3,6 +3,7 @@ package render
 import (
 	"cmp"
 	"encoding/json"
+	"slices"
 	"strings"
 	"time"
 
@@ -23,7 +24,7 @@ func Schedules(all []client.ListedSchedule, now time.Time) Table {
 			next = "in " + Duration(s.NextRuns[0].Sub(now))
 		}
 		t.Rows = append(t.Rows, []string{
-			OneLine(s.Name), whenText(s.When), next, ago(s.LastRun, now), cmp.Or(where(s.Session != "", OneLine("session "+s.Session)), ModelName(s.Model)),
+			OneLine(s.Name), whenText(s.When), next, ago(s.LastRun, now), cmp.Or(Within("session ", OneLine(s.Session)), ModelName(s.Model)),
 		})
 	}
 	return t
@@ -31,8 +32,7 @@ func Schedules(all []client.ListedSchedule, now time.Time) Table {
 
 // whenText is when a schedule runs, in a line.
 func whenText(w client.When) string {
-	var parts []string
-	parts = append(parts, w.Cron...)
+	parts := slices.Clone(w.Cron)
 	if w.Every > 0 {
 		parts = append(parts, "every "+spanText(w.Every)+where(w.Offset > 0, " after "+spanText(w.Offset)))
 	}
@@ -66,7 +66,7 @@ func Schedule(out *Output, v client.ScheduleView, now time.Time) string {
 	state := "runs"
 	switch {
 	case v.Paused:
-		state = "paused" + Within(": ", v.Note, "")
+		state = "paused" + Within(": ", v.Note)
 	case len(v.NextRuns) == 0:
 		state = "over"
 	}
@@ -78,21 +78,21 @@ func Schedule(out *Output, v client.ScheduleView, now time.Time) string {
 		x.fact(where(i == 0, "next"), zoned(at)+" (in "+Duration(at.Sub(now))+")")
 	}
 	x.fact("overlap", string(v.Overlap)+where(v.PauseOnFailure, "; pauses when an execution fails"))
-	x.fact("begins", cmp.Or(where(v.Session != "", "an execution of session "+OneLine(v.Session)), "an agent of each run's own"))
+	x.fact("begins", cmp.Or(Within("an execution of session ", OneLine(v.Session)), "an agent of each run's own"))
 	x.fact("model", ModelName(v.Model))
 	x.fact("tools", OneLine(strings.Join(v.Tools, ", ")))
 	x.fact("budget", budgetFact(v.Budget, domain.Unlimited()))
 	x.fact("trusted", trustedText(v.Trusted))
 	x.fact("prompt", shortened(OneLine(v.Prompt), 200))
 	x.fact("queue", OneLine(v.TaskQueue))
-	x.fact("so far", Joined(", ", Counted(int64(v.Begun), "run"), where(v.Skipped > 0, grouped(int64(v.Skipped))+" skipped"), where(v.Missed > 0, grouped(int64(v.Missed))+" missed")))
+	x.fact("so far", Joined(", ", Counted(v.Begun, "run"), where(v.Skipped > 0, grouped(v.Skipped)+" skipped"), where(v.Missed > 0, grouped(v.Missed)+" missed")))
 	if len(v.Runs) == 0 {
 		return x.String()
 	}
 	runs := Table{Head: []string{"DUE", "STATUS", "TOOK", "EXEC", "ID"}}
 	for _, r := range v.Runs {
 		runs.Rows = append(runs.Rows, []string{
-			zoned(r.DueAt), runStatus(r), took(r.BeganAt, r.EndedAt, !r.Open, now), where(r.Number > 0, grouped(int64(r.Number))), cmp.Or(OneLine(r.ID), "-"),
+			zoned(r.DueAt), runStatus(r), took(r.BeganAt, r.EndedAt, !r.Open, now), where(r.Number > 0, grouped(r.Number)), cmp.Or(OneLine(r.ID), "-"),
 		})
 	}
 	text := x.String() + "\n" + runs.Render(out)
@@ -106,7 +106,6 @@ func Schedule(out *Output, v client.ScheduleView, now time.Time) string {
 }
 
 func runStatus(r client.ScheduleRun) string {
-	status := string(r.Status)
 	switch {
 	case r.Gone:
 		return "deleted on the server"
@@ -114,11 +113,10 @@ func runStatus(r client.ScheduleRun) string {
 		return "waits for a worker"
 	case r.Open && r.Status == domain.StatusPending:
 		return "waits for the session"
-	}
-	if r.Why != "" {
+	case r.Why != "":
 		return "did nothing"
 	}
-	return status + Within(" (", endedBy(r.Code, r.StopReason, r.SessionLimit), ")")
+	return string(r.Status) + Within(" (", endedBy(r.Code, r.StopReason, r.SessionLimit), ")")
 }
 
 // UpdatedSchedule is what an update has changed, above all of the schedule.
@@ -130,9 +128,6 @@ func UpdatedSchedule(out *Output, u client.UpdatedSchedule, now time.Time) strin
 	return b.String() + Schedule(out, u.ScheduleView, now)
 }
 
-// maxChanged bounds how much is shown of a field that is another: JSON has it whole.
-const maxChanged = 200
-
 // changedText is a value as people read it: a text by itself, all else as JSON.
 func changedText(value json.RawMessage) string {
 	text := string(value)
@@ -140,8 +135,8 @@ func changedText(value json.RawMessage) string {
 	if json.Unmarshal(value, &words) == nil {
 		text = words
 	}
-	if text == "null" || text == "" {
+	if text == "" {
 		return "none"
 	}
-	return shortened(OneLine(text), maxChanged)
+	return shortened(OneLine(text), 200) // JSON has it whole
 }

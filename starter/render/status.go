@@ -1,7 +1,6 @@
 package render
 
 import (
-	"bytes"
 	"cmp"
 	"fmt"
 	"slices"
@@ -39,9 +38,14 @@ func StatusText(t Theme, id string, v account.Status, now time.Time) string {
 // Status is a status for programs: an object with all keys. What is absent is null, or a list without items.
 func Status(v account.Status) any { return object(statusRows(noTheme(), "", v, time.Time{})) }
 
-// StatusKeys are the keys of a status, as help lists them.
+// StatusKeys are the keys of a status, as help lists them in Markdown.
 func StatusKeys() string {
-	return keyTable(statusRows(noTheme(), "", account.Status{}, time.Time{}))
+	var b strings.Builder
+	b.WriteString("| key | what it is |\n|---|---|\n")
+	for _, r := range statusRows(noTheme(), "", account.Status{}, time.Time{}) {
+		b.WriteString("| `" + r.key + "` | " + r.about + " |\n")
+	}
+	return b.String()
 }
 
 // statusRows are all facts of a status, in the order in which people read them. The id is the one to enter in commands.
@@ -49,12 +53,14 @@ func statusRows(t Theme, id string, v account.Status, now time.Time) []row {
 	enter := func(command, what string) string { // nothing, where no workflow would take it
 		return where(v.Server.Source != contract.FromRecords, t.Faint(command+" "+OneLine(id)+" "+what))
 	}
+	c, h, used := v.Configuration, v.History, v.Usage
 	own, cleared := v.Ledger.Own(), v.Position.Edits.CountCleared()
 	var session, sessionLeft *domain.ExecutionBudget
 	if all := v.Ledger.Session; all != nil {
 		session, sessionLeft = &all.Limit, &all.Left
 	}
-	origin, parent := value(v.Origin), value(v.Parent)
+	origin, parent, suspended, from := value(v.Origin), value(v.Parent), value(v.Suspended), value(v.Position.From)
+	branch, originNumber := origin.Branch(), v.OriginNumber(v.Execution)
 	var prior *priorJSON
 	if v.Prior != (domain.Spent{}) {
 		prior = &priorJSON{v.Prior, domain.KnownCost(v.Prior.CostNanoUSD, v.Prior.Tokens, v.Priced)}
@@ -73,23 +79,25 @@ func statusRows(t Theme, id string, v account.Status, now time.Time) []row {
 			"progress", facts(v.Progress, func(p contract.Progress) string { return OneLine(p.Tool) + ": " + OneLine(p.Text) })},
 		forPrograms("lacking", "which worker lacks what, while another one is waited for", present(v.Lacking)),
 		{"suspended", "`since` when, `by` whom and for what `reason` the session accepts nothing", v.Suspended,
-			"suspended", fact(suspendedText(v.Suspended))},
+			"suspended", fact(where(v.Suspended != nil, OneLine("since "+moment(suspended.Since)+Within(" by ", suspended.By)+Within(": ", suspended.Reason))))},
 		{"rewound_to", "from where the session's next execution goes on, where a rewind has left it so: as `branched_from`", v.Position.From,
-			"stands", fact(rewoundText(v))},
+			"stands", fact(where(v.Position.From != nil, fmt.Sprintf("after step %d of execution %s, to which it was rewound: the next message goes on from there", from.Step, executionWords(v.RewoundToNumber(), from.ExecutionID))))},
 		forPrograms("rewound_to_number", "the number of that execution; 0: it is not the session's", v.RewoundToNumber()),
 		{"messages_cleared", "how many of the first messages `clear` has dropped", cleared,
-			"cleared", fact(where(cleared > 0, Counted(cleared, "message")+" from before the clear, of which the model sees none"))},
-		{"stop_reason", "why it ended: `starter help stops`", present(v.StopReason), "why", fact(whyText(v))},
+			"cleared", fact(Within("", Some(cleared, "message"), " from before the clear, of which the model sees none"))},
+		{"stop_reason", "why it ended: `starter help stops`", present(v.StopReason), "why",
+			fact(cmp.Or(OneLine(value(v.Failure()).Message), where(v.Status == domain.StatusStopped, endedBy("", v.StopReason, v.SessionLimit))))},
 		forPrograms("session_limit", "a limit of the session ended it", v.SessionLimit),
 		forPrograms("error", "why it failed: `kind`, `code`, `message`", v.Failure()),
 		{"step_count", "the steps that have ended", v.Steps, "steps", fact(grouped(v.Steps))},
-		{"agent", "who has the conversation, where it was handed over", present(v.Configuration.Agent),
-			"agent", fact(OneLine(where(v.Configuration.Agent != "", v.Configuration.Agent+", to which the conversation was handed over")))},
-		{"model", "the model in use", present(v.Configuration.Model), "model", fact(ModelName(v.Configuration.Model))},
-		forPrograms("rate_limit", "of the model's inferences", v.Configuration.RateLimit),
-		forPrograms("tool_limits", "by the names of the tools that have one", v.Configuration.ToolLimits),
+		{"agent", "who has the conversation, where it was handed over", present(c.Agent),
+			"agent", fact(Within("", OneLine(c.Agent), ", to which the conversation was handed over"))},
+		{"model", "the model in use", present(c.Model), "model", fact(ModelName(c.Model))},
+		forPrograms("rate_limit", "of the model's inferences", c.RateLimit),
+		forPrograms("tool_limits", "by the names of the tools that have one", c.ToolLimits),
 		forPrograms("rate_limited", "an inference or a call waits for its turn", v.RateLimited),
-		{"usage", "what the execution has used: tokens", v.Usage, "usage", fact(usageText(v.Usage))},
+		{"usage", "what the execution has used: tokens", v.Usage, "usage",
+			fact(where(used.TotalTokens() > 0, fmt.Sprintf("%s (%s in, %s out)", Counted(used.TotalTokens(), "token"), grouped(used.InputTokens), grouped(used.OutputTokens))+where(used.Estimated, ", in part estimated")))},
 		{"cost_nano_usd", "what that has cost", v.Cost(), "cost", fact(paidWords(v.Cost()))},
 		{"budget", "its limits; `max_steps_from` is `default` where nobody has given `max_steps`, and `none` where there is to be none", own.Limit,
 			"budget", fact(budgetFact(own.Limit, own.Left))},
@@ -97,23 +105,26 @@ func statusRows(t Theme, id string, v account.Status, now time.Time) []row {
 		{"session_budget", "the limits over all executions of the session, where it has such", session,
 			"session", fact(SessionBudget(v.Ledger))},
 		forPrograms("session_budget_left", "what is left of those", sessionLeft),
-		{"branched_from", "the step from which it was forked or rewound: `execution_id`, `step`, `agent_id`", origin.Branch(),
-			"branched", fact(branchText(origin.Branch(), v.AgentID, v.OriginNumber(v.Execution)))},
-		{"origin", "the id of the execution that it goes on from", present(origin.ExecutionID), "goes on", fact(originText(v))},
-		forPrograms("origin_number", "the number of that execution; 0: it is not the session's", v.OriginNumber(v.Execution)),
+		{"branched_from", "the step from which it was forked or rewound: `execution_id`, `step`, `agent_id`", branch,
+			"branched", fact(branchText(branch, v.AgentID, originNumber))},
+		{"origin", "the id of the execution that it goes on from", present(origin.ExecutionID), "goes on",
+			fact(where(v.Origin != nil && branch == nil, "from execution "+executionWords(originNumber, origin.ExecutionID)+spentText(v.Prior)))},
+		forPrograms("origin_number", "the number of that execution; 0: it is not the session's", originNumber),
 		forPrograms("prior", "what had been used by then", prior),
 		{"trusted", "what whoever has started it says: `starter help trusted`", v.Trusted, "trusted", fact(trustedText(v.Trusted))},
-		{"definition_changes", "the newest changes of what is in force: each `execution_number`, `at`, `agent` and `step` (where the conversation was handed over), `tools_added`, `tools_removed`, `tools_changed`, `more_tools`, `fields`, `updates` (who has given the agent another definition: each `by`, `at`, `reason`, `asked`, what of it was given), `more_updates`", listed(v.Configuration.Changes),
-			"changed", facts(v.Configuration.Changes, Change)},
-		{"next_definition", "how a definition that waits for the next execution differs from the one in force, in the form of `definition_changes`", v.Configuration.Next,
-			"next", fact(nextText(v.Configuration.Next))},
+		{"definition_changes", "the newest changes of what is in force: each `execution_number`, `at`, `agent` and `step` (where the conversation was handed over), `tools_added`, `tools_removed`, `tools_changed`, `more_tools`, `fields`, `updates` (who has given the agent another definition: each `by`, `at`, `reason`, `asked`, what of it was given), `more_updates`", listed(c.Changes),
+			"changed", facts(c.Changes, Change)},
+		{"next_definition", "how a definition that waits for the next execution differs from the one in force, in the form of `definition_changes`", c.Next,
+			"next", fact(where(c.Next != nil, "another definition "+Change(value(c.Next))))},
 		{"mcp_sessions", "with stateful MCP servers: each `server`, `worker`, `since`", listed(v.MCPSessions),
 			"session", facts(v.MCPSessions, func(b contract.Bound) string { return OneLine(sessionWords(b.Server, b.Worker, b.Since)) })},
 		{"parent_agent_id", "whose sub-agent it is, where it is one", present(parent.AgentID),
 			"started by", fact(where(v.Parent != nil, fmt.Sprintf("agent %s, as its sub-agent %s", parent.AgentID, OneLine(parent.Subagent))))},
 		forPrograms("subagent", "its name there", present(parent.Subagent)),
 		{"subagents", "those under way: each `agent_id`, `subagent`, `tool_execution_id`, `since`, `grant`, `waiting` (for a person)", listed(v.Children),
-			"sub-agent", facts(v.Children, func(sub contract.SubagentView) string { return subagentText(sub, now) })},
+			"sub-agent", facts(v.Children, func(sub contract.SubagentView) string {
+				return OneLine(sub.Subagent) + " " + sub.AgentID.String() + lasting(sub.Since, now) + where(sub.Waiting, ", waits for a person: `approvals "+sub.AgentID.String()+"`")
+			})},
 		{"todo", "what tool `todo` keeps: each `text`, `status`", listed(v.Todo), "to do", fact(todoLines(v.Todo)...)},
 		{"context_tokens", "about how many the next inference reads; null: nobody knows", present(v.Context),
 			"context", fact(contextText(v.Context, v.Window))},
@@ -138,10 +149,14 @@ func statusRows(t Theme, id string, v account.Status, now time.Time) []row {
 			})},
 		{"waiting_messages", "those that were not read yet: each `message_id`, `place`, `sent_at`, `if_busy`, `bytes`, `text`, `cut`, `sent_by`", listed(v.Unread),
 			"message", facts(v.Unread, func(w contract.WaitingView) string {
-				return Joined("\n", messageWords(w, v), where(v.Open || !v.Status.Terminal(), enter("unsend", w.ID.String()[:8])))
+				if v.Status.Terminal() && !v.Open {
+					return MessageText(w) + " was never read: the execution ended before"
+				}
+				return Joined("\n", MessageText(w)+waitsFor(w), enter("unsend", w.ID.String()[:8]))
 			})},
 		{"history", "of the newest run: `events`, `bytes`, `runs`, `unstored` (why the storage does not take what a new run would need), `unrecorded` (what is not among the records, and why)", v.History,
-			"history", fact(historyLines(v.History)...)},
+			"history", fact(where(h.Events > 0, Joined("\n", Joined(", ", Counted(h.Events, "event"), size(h.Bytes), where(h.Runs > 1, "run "+grouped(h.Runs))),
+				unstoredText(h.Unstored), Within("not among the records: ", OneLine(h.Unrecorded)))))},
 		{"workflow_id", "of its workflow", v.Run.WorkflowID, "workflow", fact(Joined(" ", OneLine(v.Run.WorkflowID), t.Faint(OneLine(v.Run.ID))))},
 		forPrograms("run_id", "of that one's newest run", v.Run.ID),
 		{"build", "the build that has begun that run; empty: none has yet", v.Server.Builds.Begun,
@@ -161,28 +176,7 @@ func doingText(v account.Status, now time.Time) string {
 	if v.Server.Source != contract.FromRecords { // of a record the time is that of the end
 		what, left = v.Doing, ""
 	}
-	return OneLine(what) + lasting(v.Since, now) + Within("; ", OneLine(left), "")
-}
-
-func suspendedText(s *contract.Suspension) string {
-	if s == nil {
-		return ""
-	}
-	return OneLine("since " + moment(s.Since) + Within(" by ", s.By, "") + Within(": ", s.Reason, ""))
-}
-
-func rewoundText(v account.Status) string {
-	if v.Position.From == nil {
-		return ""
-	}
-	return fmt.Sprintf("after step %d of execution %s, to which it was rewound: the next message goes on from there", v.Position.From.Step, executionWords(v.RewoundToNumber(), v.Position.From.ExecutionID))
-}
-
-func whyText(v account.Status) string {
-	if v.Failure() != nil {
-		return OneLine(v.Failure().Message)
-	}
-	return where(v.Status == domain.StatusStopped, endedBy("", v.StopReason, v.SessionLimit))
+	return OneLine(what) + lasting(v.Since, now) + Within("; ", OneLine(left))
 }
 
 // endedBy is why an execution ended: the code of its error, else the reason; empty where it completed.
@@ -191,14 +185,7 @@ func endedBy(code domain.Code, reason domain.StopReason, session bool) string {
 	if why == string(domain.Completed) {
 		return ""
 	}
-	return OneLine(why) + ofSession(session)
-}
-
-func originText(v account.Status) string {
-	if v.Origin == nil || v.Origin.Branch() != nil {
-		return ""
-	}
-	return "from execution " + executionWords(v.OriginNumber(v.Execution), v.Origin.ExecutionID) + spentText(v.Prior)
+	return OneLine(why) + where(session, " of the session")
 }
 
 // Change says from when on another configuration is in force, how it differs from the one before, and who has given it.
@@ -207,37 +194,16 @@ func Change(c contract.Change) string {
 	if c.Agent != "" {
 		from = fmt.Sprintf("execution %d, handed over from step %d on: %s", c.Number, c.Step, c.Agent)
 	}
-	said := Within(": ", c.String(), "") + where(c.MoreUpdates > 0, "; "+more(c.MoreUpdates, "update"))
+	said := Within(": ", c.String()) + where(c.MoreUpdates > 0, "; "+more(c.MoreUpdates, "update"))
 	for _, one := range c.Updates {
-		said += "; updated" + Within(" by ", one.By, "") + " at " + moment(one.At) + Within(": ", one.Reason, "")
+		said += "; updated" + Within(" by ", one.By) + " at " + moment(one.At) + Within(": ", one.Reason)
 	}
 	return OneLine(from + said)
 }
 
-func nextText(next *contract.Change) string {
-	if next == nil {
-		return ""
-	}
-	return "another definition " + Change(*next)
-}
-
-func subagentText(sub contract.SubagentView, now time.Time) string {
-	return OneLine(sub.Subagent) + " " + sub.AgentID.String() + lasting(sub.Since, now) + where(sub.Waiting, ", waits for a person: `approvals "+sub.AgentID.String()+"`")
-}
-
-func historyLines(h contract.HistoryView) []string {
-	if h.Events == 0 {
-		return nil
-	}
-	return []string{
-		Joined(", ", Counted(h.Events, "event"), size(h.Bytes), where(h.Runs > 1, "run "+grouped(h.Runs))),
-		unstoredText(h.Unstored), Within("not among the records: ", OneLine(h.Unrecorded), ""),
-	}
-}
-
 // unstoredText says why a run that is long goes on; empty where it need not.
 func unstoredText(why string) string {
-	return Within("no new run, as the storage fails, which is tried again after some steps: ", OneLine(why), "")
+	return Within("no new run, as the storage fails, which is tried again after some steps: ", OneLine(why))
 }
 
 // ModelName is a model for people. That of a script is named with a slash before its path, which may begin with one.
@@ -248,14 +214,6 @@ func ModelName(model string) string {
 	return OneLine(model)
 }
 
-// ofSession says whose limit it was, where that was the session's.
-func ofSession(session bool) string { return where(session, " of the session") }
-
-func usageText(u domain.Usage) string {
-	return where(u.TotalTokens() > 0, fmt.Sprintf("%s (%s in, %s out)", Counted(u.TotalTokens(), "token"), grouped(u.InputTokens),
-		grouped(u.OutputTokens))+where(u.Estimated, ", in part estimated"))
-}
-
 func spentText(s domain.Spent) string {
 	var used []string
 	for _, rule := range domain.LimitRules() {
@@ -263,22 +221,21 @@ func spentText(s domain.Spent) string {
 			used = append(used, limitText(rule, amount))
 		}
 	}
-	return Within(", which has used ", strings.Join(used, ", "), "")
+	return Within(", which has used ", strings.Join(used, ", "))
 }
 
 // trustedText names each value, cut where it is long: JSON has it whole.
 func trustedText(values domain.Trusted) string {
 	var parts []string
 	for _, name := range values.Names() {
-		value, short := string(values[name]), domain.Shorten(string(values[name]), 60)
-		parts = append(parts, OneLine(name+"="+short)+where(short != value, "…"))
+		parts = append(parts, OneLine(name+"="+shortened(string(values[name]), 60)))
 	}
 	return strings.Join(parts, ", ")
 }
 
 // sessionWords names a session with a stateful MCP server.
 func sessionWords(server, worker string, since time.Time) string {
-	return "with MCP server " + server + " on worker " + worker + Within(" since ", moment(since), "")
+	return "with MCP server " + server + " on worker " + worker + Within(" since ", moment(since))
 }
 
 // todoLines are what the model means to do.
@@ -323,10 +280,8 @@ func budgetFact(b, left domain.ExecutionBudget) string {
 
 // SessionBudget is what the session's executions may use together, where it has a budget.
 func SessionBudget(l account.Ledger) string {
-	if l.Session == nil {
-		return ""
-	}
-	return strings.TrimSuffix("in all "+Budget(l.Session.Limit, l.Session.Left), "in all ")
+	session := value(l.Session)
+	return Within("in all ", Budget(session.Limit, session.Left))
 }
 
 // UsedUp names the limits of a session of which nothing is left, and above what each has to be; empty: something is left.
@@ -360,7 +315,7 @@ func source(v account.Status) string {
 		contract.FromServer:     "the server, which ended it",
 		contract.FromRecords:    "the record of the execution; no workflow of it is here",
 	}
-	return cmp.Or(words[v.Server.Source], string(v.Server.Source))
+	return words[v.Server.Source]
 }
 
 // A priorJSON is what was spent, with a cost that is null where nobody knows it.
@@ -430,28 +385,13 @@ type object []row
 
 // MarshalJSON keeps the order of the rows.
 func (o object) MarshalJSON() ([]byte, error) {
-	var b bytes.Buffer
-	separator := byte('{')
-	for _, r := range o {
+	text := "{"
+	for i, r := range o {
 		value, err := domain.Encode(r.value)
 		if err != nil {
 			return nil, err
 		}
-		b.WriteByte(separator)
-		b.WriteString(`"` + r.key + `":`)
-		b.Write(value)
-		separator = ','
+		text += fmt.Sprintf("%s%q:%s", where(i > 0, ","), r.key, value)
 	}
-	b.WriteByte('}')
-	return b.Bytes(), nil
-}
-
-// keyTable lists the keys of rows, in Markdown.
-func keyTable(rows []row) string {
-	var b strings.Builder
-	b.WriteString("| key | what it is |\n|---|---|\n")
-	for _, r := range rows {
-		b.WriteString("| `" + r.key + "` | " + r.about + " |\n")
-	}
-	return b.String()
+	return []byte(text + "}"), nil
 }

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"everstep/domain"
-	"everstep/domain/account"
 	"everstep/domain/contract"
 	"everstep/starter/client"
 )
@@ -15,7 +14,7 @@ import (
 // Ending says in one line how an execution ended and what it took; a time of zero is not known.
 func Ending(o contract.Outcome, took time.Duration) string {
 	why := map[domain.ExecutionStatus]string{domain.StatusFailed: string(o.Code), domain.StatusStopped: string(o.StopReason)}[o.Status]
-	return OneLine(Joined(" · ", string(o.Status)+Within(" (", why+ofSession(o.SessionLimit), ")"), Counted(o.Steps, "step"), Some(o.Usage.TotalTokens(), "token"),
+	return OneLine(Joined(" · ", string(o.Status)+Within(" (", why+where(o.SessionLimit, " of the session"), ")"), Counted(o.Steps, "step"), Some(o.Usage.TotalTokens(), "token"),
 		paidWords(&o.CostNanoUSD), where(took > 0, Duration(took))))
 }
 
@@ -34,7 +33,7 @@ func Notice(e client.Event) (text string, warns bool) {
 
 // notice is Notice before it is cleaned.
 func notice(e client.Event) (text string, warns bool) {
-	reason, failed := Within(": ", e.Reason, ""), Within(": ", Why(e.Error), "")
+	reason, failed := Within(": ", e.Reason), Within(": ", Why(e.Error))
 	tool, hook := e.Tool, fmt.Sprintf("hook %s at %s", e.Hook, e.Trigger)
 	message := value(e.Message)
 	switch e.Type {
@@ -64,7 +63,7 @@ func notice(e client.Event) (text string, warns bool) {
 		if !waiting.Until.IsZero() {
 			return tool + " waits until " + moment(waiting.Until), false
 		}
-		return tool + " goes on at its server" + Within(": ", waiting.Status, ""), false
+		return tool + " goes on at its server" + Within(": ", waiting.Status), false
 	case domain.EventToolCallBlocked:
 		by := ""
 		if e.Error != nil {
@@ -87,7 +86,7 @@ func notice(e client.Event) (text string, warns bool) {
 		return "a worker cannot carry this on, and tries again" + reason, true
 	case domain.EventStopSignalReceived:
 		if asked, _ := e.Recorded.Data.(domain.StopEvent); asked.Reason == domain.UserRequested || asked.Reason == domain.StopRequested {
-			return "asked to stop" + Within(" by ", asked.Source, "") + reason, true
+			return "asked to stop" + Within(" by ", asked.Source) + reason, true
 		}
 		return "", true // that a limit or the end of the work stops it says the end
 	case domain.EventWaitOpened:
@@ -119,7 +118,7 @@ func notice(e client.Event) (text string, warns bool) {
 		return "the conversation is handed over to " + handed.Agent, false
 	case domain.EventMCPSessionLost:
 		lost, _ := e.Recorded.Data.(domain.MCPSessionEvent)
-		return "the session with MCP server " + lost.Server + " is lost" + Within(": ", lost.Why, ""), true
+		return "the session with MCP server " + lost.Server + " is lost" + Within(": ", lost.Why), true
 	default: // what else is noted shows in what comes of it
 		return "", false
 	}
@@ -136,14 +135,7 @@ func Why(err *domain.Error) string {
 	return OneLine(cmp.Or(err.Message, Joined(", ", string(err.Kind), string(err.Code))))
 }
 
-// messageWords says for what a message waits that was not read yet.
-func messageWords(w contract.WaitingView, v account.Status) string {
-	if v.Status.Terminal() && !v.Open {
-		return MessageText(w) + " was never read: the execution ended before"
-	}
-	return MessageText(w) + waitsFor(w)
-}
-
+// waitsFor says for what a message waits that was not read yet.
 func waitsFor(w contract.WaitingView) string {
 	if w.Delivery == contract.QueueIfBusy {
 		return " waits to begin an execution of its own"

@@ -1,6 +1,7 @@
 package render
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -26,7 +27,7 @@ func (s StepLine) Text(t Theme) string {
 	cost, text := s.CostNanoUSD, OneLine(s.Step.Text())
 	parts := []string{
 		fmt.Sprintf("%3d  %-14s  %8s", s.Step.Number, s.Step.Type(), Duration(s.Duration())),
-		tokens(s.Usage().TotalTokens(), s.Usage().Estimated), where(cost == nil, "cost ") + paidWords(cost),
+		tokens(s.Usage()), where(cost == nil, "cost ") + paidWords(cost),
 		where(s.Step.Tries > 1, fmt.Sprintf("%d tries", s.Step.Tries)), string(finish), where(s.Step.Interrupted, t.Warn("interrupted")),
 	}
 	for _, call := range s.Step.ToolExecutions {
@@ -115,10 +116,7 @@ func Result(r client.Result) ResultJSON {
 
 // RawAnswer says of an answer that it was read from the history of another build, where nobody tells the result.
 func RawAnswer(r client.Result) string {
-	wrote := "another build"
-	if r.Build != "" {
-		wrote = "build " + OneLine(r.Build)
-	}
+	wrote := cmp.Or(Within("build ", OneLine(r.Build)), "another build")
 	text := fmt.Sprintf("no worker answers, and this build cannot replay the history that %s has written: ", wrote)
 	if r.Event == 0 {
 		return text + "no inference can be read in it"
@@ -143,7 +141,7 @@ func LeftBehind(r client.Result) (lines []string) {
 		return nil
 	}
 	if said := OneLine(r.SaidLast); said != "" {
-		short := domain.Shorten(said, shownSaid)
+		short := domain.Shorten(said, 500)
 		lines = append(lines, "said last: "+short+where(short != said, "… (--json has more)"))
 	}
 	if done := Effects(r.Outcome.EffectCounts); done != "" {
@@ -151,9 +149,6 @@ func LeftBehind(r client.Result) (lines []string) {
 	}
 	return lines
 }
-
-// shownSaid bounds what is shown of a text that is no answer.
-const shownSaid = 500
 
 // Effects names the calls that did something, by tool; empty where it is known that there were none.
 func Effects(e domain.EffectCounts) string {
@@ -181,9 +176,9 @@ func Stopped(r client.Result, shown bool) string {
 		}
 	}
 	if shown {
-		return Within("  ", message, "")
+		return Within("  ", message)
 	}
-	return "stopped" + Within(" (", endedBy("", r.Outcome.StopReason, r.Outcome.SessionLimit), ")") + Within(": ", message, "")
+	return "stopped" + Within(" (", endedBy("", r.Outcome.StopReason, r.Outcome.SessionLimit), ")") + Within(": ", message)
 }
 
 // NotUndone says which effects a rewind has not undone; empty: none.

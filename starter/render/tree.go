@@ -17,9 +17,7 @@ func Tree(out *Output, root client.Tree, now time.Time) string {
 	var steps, agents int
 	for one := range root.All() {
 		agents++
-		if one.Steps != nil {
-			steps += *one.Steps
-		}
+		steps += value(one.Steps)
 		below := []string{"", ""}
 		if len(one.Children) > 0 {
 			below = useCells(estimating(one))
@@ -29,11 +27,7 @@ func Tree(out *Output, root client.Tree, now time.Time) string {
 			strings.Repeat("  ", one.Depth) + treeName(one), treeStatus(one), countOf(one.Steps), own[0], own[1], took(value(one.StartedAt), value(one.EndedAt), one.Status.Terminal(), now), below[0], below[1],
 			where(one.Step > 0, fmt.Sprint(one.Step)),
 		})
-		why := one.Gone
-		if one.Error != nil {
-			why = Joined("; ", one.Error.Message, why)
-		}
-		if why != "" {
+		if why := Joined("; ", value(one.Error).Message, one.Gone); why != "" {
 			missing.WriteString(out.Theme.Warn(OneLine(treeName(one)+": "+why)) + "\n")
 		}
 	}
@@ -70,10 +64,16 @@ func grantLines(grants []client.TreeGrant) (lines []string) {
 		case i == 0 && began == "":
 		case i == 0:
 			lines = append(lines, moment(g.At)+" began with "+began)
-		case g.Refused:
-			lines = append(lines, moment(g.At)+" was refused more"+Within(", having asked for at least ", askedWords(g.Asked), ""))
 		default:
-			lines = append(lines, moment(g.At)+" got "+grantedMore(before, g.Grant)+Within(", having asked for at least ", askedWords(g.Asked), ""))
+			line := moment(g.At) + " was refused more"
+			if !g.Refused {
+				line = moment(g.At) + " got " + grantedMore(before, g.Grant)
+			}
+			if asked := g.Asked; asked != nil {
+				rule := asked.Limit.Rule()
+				line += ", having asked for at least " + limitText(rule, domain.Count(rule.Unit, asked.Need))
+			}
+			lines = append(lines, line)
 		}
 		before = g.Grant
 	}
@@ -91,15 +91,6 @@ func grantedMore(before, now domain.ExecutionBudget) string {
 		}
 	}
 	return cmp.Or(strings.Join(parts, ", "), "more")
-}
-
-// askedWords are what a sub-agent asked for; empty where nothing tells it.
-func askedWords(asked *domain.Ask) string {
-	if asked == nil {
-		return ""
-	}
-	rule := asked.Limit.Rule()
-	return limitText(rule, domain.Count(rule.Unit, asked.Need))
 }
 
 // estimating is what an agent took with those below it, an estimate where that of one of them is.
@@ -141,7 +132,7 @@ func TreeStep(at client.TreeStep) TreeLine {
 	a := at.Agent
 	l := TreeLine{at: at, AgentID: a.AgentID, ParentAgentID: a.ParentAgentID, Subagent: a.Subagent, Depth: a.Depth, ToolExecutionID: a.ToolExecutionID}
 	if at.Step != nil {
-		l.StepLine = Step(*at.Step, a.Priced())
+		l.StepLine = Step(*at.Step, a.Priced)
 	}
 	return l
 }

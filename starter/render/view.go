@@ -79,7 +79,7 @@ func (v *plainView) show(e client.Event) {
 	if e.Type == domain.EventSubagentSpawning {
 		id := e.ChildID.String()
 		sub := newPlainView(v.out, id, "")
-		sub.before = strings.Repeat("  ", e.Depth()+1) + Joined(" ", OneLine(e.ChildName), shortAgent(id)) + ": "
+		sub.before = strings.Repeat("  ", len(e.Path)+1) + Joined(" ", OneLine(e.ChildName), shortAgent(id)) + ": "
 		v.below[e.ChildID] = sub
 	}
 	if e.AgentID.IsZero() {
@@ -136,7 +136,14 @@ func (v *plainView) tell(e client.Event) {
 	case domain.EventToolCallCompleted:
 		v.write(e.Step, v.toolDone(e, at))
 	case domain.EventExecutionCompleted, domain.EventExecutionFailed, client.EventEnded:
-		v.write(0, v.ended(e))
+		text, took := "ended", time.Duration(0)
+		if !v.began.IsZero() {
+			took = e.Time.Sub(v.began)
+		}
+		if e.Ended != nil {
+			text = Ending(*e.Ended, took)
+		}
+		v.write(0, text)
 	default:
 		v.notice(e)
 	}
@@ -206,17 +213,6 @@ func (v *plainView) toolDone(e client.Event, at callKey) string {
 		return "failed " + text + ": " + Why(e.Error)
 	}
 	return "done " + text
-}
-
-func (v *plainView) ended(e client.Event) string {
-	if e.Ended == nil {
-		return "ended"
-	}
-	var took time.Duration
-	if !v.began.IsZero() {
-		took = e.Time.Sub(v.began)
-	}
-	return Ending(*e.Ended, took)
 }
 
 // add writes the lines that what has arrived makes whole.

@@ -21,16 +21,11 @@ func ShortCall(id domain.ToolExecutionID) string {
 
 // pendingWords are a call that waits, in one line.
 func pendingWords(w domain.Wait) string {
-	switch text := ""; {
-	case w.Kind.Rule().Outlasts:
+	if w.Kind.Rule().Outlasts {
 		return OneLine(fmt.Sprintf("whether %s took effect%s (execution %d, step %d, call %s)",
-			w.Tool, Within(" with ", w.Arguments, ""), w.Execution, w.Step, w.ToolExecutionID))
-	case w.Ask != nil:
-		text = questionWords(*w.Ask)
-		fallthrough
-	default:
-		return cmp.Or(text, CallWords(w.Tool, w.Arguments)) + " since " + moment(w.Since) + where(!w.Expires.IsZero(), ", until "+moment(w.Expires))
+			w.Tool, Within(" with ", w.Arguments), w.Execution, w.Step, w.ToolExecutionID))
 	}
+	return cmp.Or(questionWords(value(w.Ask)), CallWords(w.Tool, w.Arguments)) + " since " + moment(w.Since) + where(!w.Expires.IsZero(), ", until "+moment(w.Expires))
 }
 
 // WaitWords say what became of a call that waited, or that it does.
@@ -45,9 +40,9 @@ func WaitWords(w domain.Wait) string {
 	case domain.AnsweredByDefault:
 		return "expired " + moment(a.At) + ", answered by its default"
 	case domain.AnsweredByPerson:
-		return answerWords(w, string(a.Verdict)) + Within(": ", shortened(OneLine(a.Content), maxWords), "") + Within(" (", OneLine(a.Reason), ")")
+		return answerWords(w, string(a.Verdict)) + Within(": ", shortened(OneLine(a.Content), maxWords)) + Within(" (", OneLine(a.Reason), ")")
 	case domain.VerdictDone, domain.VerdictNotDone:
-		return answerWords(w, "resolved as "+strings.ReplaceAll(string(a.Verdict), "_", " ")) + Within(": ", OneLine(a.Reason), "")
+		return answerWords(w, "resolved as "+strings.ReplaceAll(string(a.Verdict), "_", " ")) + Within(": ", OneLine(a.Reason))
 	case domain.Approved, domain.WasDenied:
 	}
 	text := answerWords(w, string(a.Verdict))
@@ -57,12 +52,12 @@ func WaitWords(w domain.Wait) string {
 	if !a.Always.IsZero() {
 		text += ", always (" + ShortCall(a.Always) + ")"
 	}
-	return text + Within(": ", OneLine(a.Reason), "")
+	return text + Within(": ", OneLine(a.Reason))
 }
 
 // answerWords say who has answered, how and when.
 func answerWords(w domain.Wait, verdict string) string {
-	return Joined(" ", verdict, Within("by ", OneLine(w.Answer.By), ""), moment(w.Answer.At))
+	return Joined(" ", verdict, Within("by ", OneLine(w.Answer.By)), moment(w.Answer.At))
 }
 
 // opened is what an event tells of a call that waits for a person, and closed of one that did, for Notice to clean.
@@ -93,9 +88,9 @@ func closed(e client.Event) string {
 
 // StandingApproval shows in one line which calls are always allowed, and by whose word.
 func StandingApproval(a domain.StandingApproval) string {
-	text := fmt.Sprintf("%s %s, by %s %s%s", ShortCall(a.ID), CallWords(a.Tool, a.Arguments), OneLine(a.By), moment(a.At), Within(": ", OneLine(a.Reason), ""))
+	text := fmt.Sprintf("%s %s, by %s %s%s", ShortCall(a.ID), CallWords(a.Tool, a.Arguments), OneLine(a.By), moment(a.At), Within(": ", OneLine(a.Reason)))
 	if r := a.Revocation; r != nil {
-		text += fmt.Sprintf("; revoked by %s %s%s", OneLine(r.By), moment(r.At), Within(": ", OneLine(r.Reason), ""))
+		text += fmt.Sprintf("; revoked by %s %s%s", OneLine(r.By), moment(r.At), Within(": ", OneLine(r.Reason)))
 	}
 	return text
 }
@@ -122,12 +117,12 @@ func Waiting(calls []client.WaitingCall, now time.Time) string {
 		if rule := c.Kind.Rule(); rule.Outlasts {
 			fmt.Fprintf(&b, "  %s, since %s; %s says so\n", rule.Cause, moment(c.Since), strings.Join(rule.Commands(), " or "))
 		} else {
-			fmt.Fprintf(&b, "  asked %s ago%s", Duration(now.Sub(c.Since)), Within(" by ", OneLine(c.AskedBy), ""))
+			fmt.Fprintf(&b, "  asked %s ago%s", Duration(now.Sub(c.Since)), Within(" by ", OneLine(c.AskedBy)))
 			if !c.Expires.IsZero() {
 				fmt.Fprintf(&b, ", expires %s", moment(c.Expires))
 			}
 			if c.Ask != nil && !c.Expires.IsZero() {
-				b.WriteString(Within(", then holds: ", legible(string(c.Ask.Default)), ""))
+				b.WriteString(Within(", then holds: ", legible(string(c.Ask.Default))))
 			}
 			b.WriteString("\n")
 		}

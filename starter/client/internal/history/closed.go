@@ -3,6 +3,7 @@ package history
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	enumspb "go.temporal.io/api/enums/v1"
@@ -13,20 +14,17 @@ import (
 	"everstep/starter/process"
 )
 
-// longPoll is how long one wait for the end of a run may take; the server ends it sooner by itself.
-const longPoll = 90 * time.Second
-
 // Closed waits until a run has ended, and says how. Where the server goes away, away is told why once, and nil when it is back.
 func (r Reader) Closed(ctx context.Context, run string, away func(error)) (RunEnded, error) {
 	request := r.request(run)
 	request.HistoryEventFilterType, request.WaitNewEvent = enumspb.HISTORY_EVENT_FILTER_TYPE_CLOSE_EVENT, true
 	const first, most = 50 * time.Millisecond, 2 * time.Second
 	for delay, gone := first, false; ; {
-		call, cancel := context.WithTimeout(ctx, longPoll)
+		call, cancel := context.WithTimeout(ctx, 90*time.Second) // the server ends the wait sooner by itself
 		response, err := r.Service.GetWorkflowExecutionHistory(call, request)
 		cancel()
 		switch {
-		case err != nil && (ctx.Err() != nil || !transient(err)):
+		case err != nil && (ctx.Err() != nil || !Away(err) && !slices.Contains(stopping, serviceerror.ToStatus(err).Code())):
 			return RunEnded{}, err
 		case err != nil:
 			if request.NextPageToken = nil; !gone { // it may not outlive the server that gave it
@@ -49,28 +47,15 @@ func (r Reader) Closed(ctx context.Context, run string, away func(error)) (RunEn
 	}
 }
 
-// transient reports whether a wait for events may simply be tried again. A
-// server that is shutting down answers in many ways.
-func transient(err error) bool {
-	switch serviceerror.ToStatus(err).Code() {
-	case codes.Canceled, codes.Unknown, codes.Internal:
-		return true
-	default:
-		return Away(err)
-	}
-}
+// stopping is what a server that is shutting down answers a wait for events, beside what any call is answered then.
+var stopping = []codes.Code{codes.Canceled, codes.Unknown, codes.Internal}
 
 // Away reports whether the server could not be reached or is too busy, so that the call may succeed later.
 func Away(err error) bool {
-	_, update := errors.AsType[*sdk.WorkflowUpdateServiceTimeoutOrCanceledError](err)
-	if update || errors.Is(err, context.DeadlineExceeded) {
+	if _, update := errors.AsType[*sdk.WorkflowUpdateServiceTimeoutOrCanceledError](err); update || errors.Is(err, context.DeadlineExceeded) {
 		return true
 	}
-	switch serviceerror.ToStatus(err).Code() {
-	case codes.Unavailable, codes.DeadlineExceeded, codes.ResourceExhausted, codes.Aborted:
-		return true
-	}
-	return false
+	return slices.Contains([]codes.Code{codes.Unavailable, codes.DeadlineExceeded, codes.ResourceExhausted, codes.Aborted}, serviceerror.ToStatus(err).Code())
 }
 
 // RetryWhileAway makes a call until it succeeds, fails for another reason than that the server is away, or ctx ends, and

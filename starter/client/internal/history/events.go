@@ -46,14 +46,14 @@ var usual = []enumspb.WorkflowTaskFailedCause{
 	enumspb.WORKFLOW_TASK_FAILED_CAUSE_FAILOVER_CLOSE_COMMAND,
 }
 
-// NewestReset is where a run was reset last: what came before stands in an earlier run too. False: it was not reset.
-func NewestReset(events []*historypb.HistoryEvent) (reset account.Reset, ok bool) {
+// NewestReset is where a run was reset last: what came before stands in an earlier run too. Nil: it was not reset.
+func NewestReset(events []*historypb.HistoryEvent) *account.Reset {
 	for _, e := range slices.Backward(events) {
 		if a := e.GetWorkflowTaskFailedEventAttributes(); a.GetCause() == enumspb.WORKFLOW_TASK_FAILED_CAUSE_RESET_WORKFLOW {
-			return account.Reset{RunID: a.GetBaseRunId(), Event: e.GetEventId(), At: e.GetEventTime().AsTime()}, true
+			return &account.Reset{RunID: a.GetBaseRunId(), Event: e.GetEventId(), At: e.GetEventTime().AsTime()}
 		}
 	}
-	return reset, false
+	return nil
 }
 
 // NewestBuild is that of the worker which has completed the newest workflow task of a run; empty: none has, or it did not say.
@@ -163,35 +163,12 @@ func LastAnswer(c converter.DataConverter, events []*historypb.HistoryEvent, of 
 	return "", 0, false
 }
 
-// ends are the events that end a run.
-var ends = map[enumspb.EventType]contract.RunEnd{
-	enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_COMPLETED:        contract.RunCompleted,
-	enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_FAILED:           contract.RunFailed,
-	enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_TIMED_OUT:        contract.RunTimedOut,
-	enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_CANCELED:         contract.RunCancelled,
-	enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_TERMINATED:       contract.RunTerminated,
-	enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_CONTINUED_AS_NEW: contract.RunContinued,
-}
-
-// HasEnded reports whether the events of a run go to its end.
-func HasEnded(events []*historypb.HistoryEvent) bool {
-	if len(events) == 0 {
-		return false
-	}
-	_, closes := ends[events[len(events)-1].GetEventType()]
-	return closes
-}
-
-var endsByStatus = map[enumspb.WorkflowExecutionStatus]contract.RunEnd{
-	enumspb.WORKFLOW_EXECUTION_STATUS_FAILED:     contract.RunFailed,
-	enumspb.WORKFLOW_EXECUTION_STATUS_TIMED_OUT:  contract.RunTimedOut,
-	enumspb.WORKFLOW_EXECUTION_STATUS_CANCELED:   contract.RunCancelled,
-	enumspb.WORKFLOW_EXECUTION_STATUS_TERMINATED: contract.RunTerminated,
-}
-
-// ServerEnd is how the server itself ended a workflow, by its status, if it did.
-func ServerEnd(status enumspb.WorkflowExecutionStatus) (o contract.Outcome, ok bool) {
-	return endsByStatus[status].Outcome()
+// Ends reports whether an event ends a run.
+func Ends(e *historypb.HistoryEvent) bool {
+	return slices.Contains([]enumspb.EventType{
+		enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_COMPLETED, enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_FAILED, enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_TIMED_OUT,
+		enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_CANCELED, enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_TERMINATED, enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_CONTINUED_AS_NEW,
+	}, e.GetEventType())
 }
 
 // A RunBegan says what a run of the workflow was started with, or took over.
@@ -232,7 +209,8 @@ func Began(c converter.DataConverter, first *historypb.HistoryEvent) RunBegan {
 
 // A RunEnded says that a run of the workflow has ended.
 type RunEnded struct {
-	How contract.RunEnd
+	// Terminated says that somebody has ended it with the server's own tools, of which a reset is one.
+	Terminated bool
 	// Why is what a run that has failed said in the end.
 	Why string
 	// Next is the run that goes on, where the workflow continues as new.
@@ -244,9 +222,10 @@ type RunEnded struct {
 
 // ended reads how a run has ended from its last event; false: it is none.
 func ended(c converter.DataConverter, e *historypb.HistoryEvent) (end RunEnded, ok bool) {
-	if end.How, ok = ends[e.GetEventType()]; !ok {
+	if !Ends(e) {
 		return end, false
 	}
+	end.Terminated = e.GetEventType() == enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_TERMINATED
 	end.Why = message(c, e.GetWorkflowExecutionFailedEventAttributes().GetFailure())
 	end.Next = e.GetWorkflowExecutionContinuedAsNewEventAttributes().GetNewExecutionRunId()
 	if outcome, err := decode[contract.Outcome](c, e.GetWorkflowExecutionCompletedEventAttributes().GetResult()); err == nil && outcome.Number > 0 {

@@ -95,32 +95,29 @@ func workEnd(c converter.DataConverter, e *historypb.HistoryEvent) (id int64, re
 	}
 }
 
-// oversized is how newer servers name a result above their limit.
-const oversized = "payloadSizeError"
-
 // lossOf reads how work ended without a reply; how is what the event itself says.
 func lossOf(c converter.DataConverter, f *failurepb.Failure, how contract.How) contract.Loss {
 	loss := contract.Loss{How: how}
 	for told := false; f != nil; f = f.GetCause() {
-		switch {
+		switch timeout, application := f.GetTimeoutFailureInfo(), f.GetApplicationFailureInfo(); {
 		case f.GetCanceledFailureInfo() != nil:
 			loss.How = contract.Cancelled
-		case f.GetTimeoutFailureInfo() != nil:
+		case timeout != nil:
 			if loss.How == contract.Broke {
 				loss.How = contract.TimedOut
 			}
-			loss.Untaken = f.GetTimeoutFailureInfo().GetTimeoutType() == enumspb.TIMEOUT_TYPE_SCHEDULE_TO_START
+			loss.Untaken = timeout.GetTimeoutType() == enumspb.TIMEOUT_TYPE_SCHEDULE_TO_START
 			if loss.Heartbeat == nil {
-				loss.Heartbeat, _ = decode[contract.Heartbeat](c, f.GetTimeoutFailureInfo().GetLastHeartbeatDetails())
+				loss.Heartbeat, _ = decode[contract.Heartbeat](c, timeout.GetLastHeartbeatDetails())
 			}
-		case f.GetApplicationFailureInfo() != nil && !told:
+		case application != nil && !told:
 			told = true
-			loss.Final, loss.RetryAfter = f.GetApplicationFailureInfo().GetNonRetryable(), f.GetApplicationFailureInfo().GetNextRetryDelay().AsDuration()
-			own, err := decode[domain.Error](c, f.GetApplicationFailureInfo().GetDetails())
+			loss.Final, loss.RetryAfter = application.GetNonRetryable(), application.GetNextRetryDelay().AsDuration()
+			own, err := decode[domain.Error](c, application.GetDetails())
 			switch {
 			case err == nil && own.Kind != "":
 				loss.Reported = own
-			case f.GetApplicationFailureInfo().GetType() == oversized:
+			case application.GetType() == "payloadSizeError": // as newer servers name a result above their limit
 				loss.How = contract.Oversized
 			default:
 				loss.Reported = contract.WorkerFailure(message(c, f))

@@ -2,7 +2,6 @@ package history
 
 import (
 	enumspb "go.temporal.io/api/enums/v1"
-	workflowpb "go.temporal.io/api/workflow/v1"
 	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/converter"
 
@@ -15,7 +14,23 @@ func Pendings(c converter.DataConverter, s *workflowservice.DescribeWorkflowExec
 	work := []account.Pending{}
 	own := s.GetExecutionConfig().GetTaskQueue().GetName()
 	for _, info := range s.GetPendingActivities() {
-		p := pending(c, info)
+		p := account.Pending{
+			ID: info.GetActivityId(), Activity: info.GetActivityType().GetName(),
+			Since: info.GetScheduledTime().AsTime(), Attempt: int(info.GetAttempt()), Waiting: info.GetState() == enumspb.PENDING_ACTIVITY_STATE_SCHEDULED,
+		}
+		if f := info.GetLastFailure(); f != nil {
+			p.Failure = lossOf(c, f, contract.Broke).Err()
+		}
+		if next := info.GetNextAttemptScheduleTime(); next != nil && p.Waiting {
+			p.Next = next.AsTime()
+		}
+		if started := info.GetLastStartedTime(); started != nil && !p.Waiting {
+			p.Since = started.AsTime()
+		}
+		if beat, err := decode[contract.Heartbeat](c, info.GetHeartbeatDetails()); err == nil && (beat.Step > 0 || beat.Progress != nil) {
+			p.Heartbeat = beat
+			p.Fresh = !p.Waiting && info.GetLastHeartbeatTime().AsTime().After(info.GetLastStartedTime().AsTime())
+		}
 		queue := info.GetActivityOptions().GetTaskQueue().GetName()
 		limits := p.Activity == string(contract.CallModel) || p.Activity == string(contract.CallTool)
 		if p.Waiting && p.Next.IsZero() && limits && queue != own && !contract.IsOwnQueue(queue, own) {
@@ -24,25 +39,4 @@ func Pendings(c converter.DataConverter, s *workflowservice.DescribeWorkflowExec
 		work = append(work, p)
 	}
 	return work
-}
-
-func pending(c converter.DataConverter, info *workflowpb.PendingActivityInfo) account.Pending {
-	p := account.Pending{
-		ID: info.GetActivityId(), Activity: info.GetActivityType().GetName(),
-		Since: info.GetScheduledTime().AsTime(), Attempt: int(info.GetAttempt()), Waiting: info.GetState() == enumspb.PENDING_ACTIVITY_STATE_SCHEDULED,
-	}
-	if f := info.GetLastFailure(); f != nil {
-		p.Failure = lossOf(c, f, contract.Broke).Err()
-	}
-	if next := info.GetNextAttemptScheduleTime(); next != nil && p.Waiting {
-		p.Next = next.AsTime()
-	}
-	if started := info.GetLastStartedTime(); started != nil && !p.Waiting {
-		p.Since = started.AsTime()
-	}
-	if beat, err := decode[contract.Heartbeat](c, info.GetHeartbeatDetails()); err == nil && (beat.Step > 0 || beat.Progress != nil) {
-		p.Heartbeat = beat
-		p.Fresh = !p.Waiting && info.GetLastHeartbeatTime().AsTime().After(info.GetLastStartedTime().AsTime())
-	}
-	return p
 }
