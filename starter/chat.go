@@ -56,7 +56,8 @@ message.`,
 			return usage("chat: needs a terminal that it can draw on, for input and output; `%s` and `%s` converse without one",
 				p.again("run", "--id", "NAME", `"prompt"`), p.again("send", "NAME", `"message"`, "--wait"))
 		}
-		asked.id = p.newName()
+		// What the name of a session ends with that nobody has named keeps two of the same minute apart.
+		asked.id = "chat-" + p.now().Format("20060102-1504") + "-" + strings.ToLower(rand.Text()[:3])
 		if len(args) > 0 {
 			asked.id = args[0]
 		}
@@ -65,11 +66,6 @@ message.`,
 	asked.register(p, command)
 	f.Register(command.Flags())
 	return command
-}
-
-// newName is for a session that nobody has named. What it ends with keeps two of the same minute apart.
-func (p *program) newName() string {
-	return "chat-" + p.now().Format("20060102-1504") + "-" + strings.ToLower(rand.Text()[:3])
 }
 
 // chat holds a conversation.
@@ -81,43 +77,43 @@ func (p *program) chat(ctx context.Context, f local.Flags, asked *startFlags, na
 	if err := p.machine.CheckLocally(ctx, f, start.Definition, start.Budget); err != nil {
 		return err
 	}
-	var relay relay
-	p.machine.Say = relay.over(p.machine.Say)
+	var screen atomic.Pointer[chat.Remark] // nil unless the conversation has the terminal
+	say := p.machine.Say
+	p.machine.Say = func(format string, args ...any) {
+		if remark := screen.Load(); remark != nil {
+			(*remark)(fmt.Sprintf(format, args...), false)
+			return
+		}
+		say(format, args...)
+	}
 	s, err := p.machine.Connect(ctx, local.Need{Flags: f, Up: true})
 	if err != nil {
 		return err
 	}
 	defer s.Close()
 	cfg.Agents = s.Agents
-	if named {
-		cfg.ID, err = p.meant(ctx, s, cfg.ID)
-		start.ID = cfg.ID
+	if named { // the session that begins so, where there is one, else a new one; an agent without a name takes no messages
+		found, err := s.Agents.Find(ctx, cfg.ID)
+		if err != nil {
+			return err
+		}
+		if found != cfg.ID && domain.CheckAgentName(found) == nil {
+			p.say("%s is %s", cfg.ID, found)
+			cfg.ID, start.ID = found, found
+		}
 	}
-	if err == nil {
-		cfg, err = opened(ctx, cfg, start, named)
-	}
-	if err != nil {
+	if cfg, err = opened(ctx, cfg, start, named); err != nil {
 		return err
 	}
 	missing := s.Missing(ctx)
 	ending, err := chat.Run(ctx, cfg, chat.Terminal{In: p.in, Out: os.Stdout, Environ: p.machine.Env.Environ()}, s.Failed(), func(remark chat.Remark) {
-		relay.to.Store(&remark)
+		screen.Store(&remark)
 		if missing != "" {
 			go remark(missing, true)
 		}
 	})
-	relay.to.Store(nil)
+	screen.Store(nil)
 	return p.left(s, cfg.ID, ending, err)
-}
-
-// meant is the name of the session that is meant: that which begins so, where there is one, else a new one.
-func (p *program) meant(ctx context.Context, s *local.Stack, name string) (string, error) {
-	found, err := s.Agents.Find(ctx, name)
-	if err != nil || found == name || domain.CheckAgentName(found) != nil { // one without a name takes no messages
-		return name, err
-	}
-	p.say("%s is %s", name, found)
-	return found, nil
 }
 
 // conversation reads what the flags say of it.
@@ -159,9 +155,7 @@ func opened(ctx context.Context, cfg chat.Config, start client.Start, named bool
 	case err != nil:
 		return cfg, err
 	case !status.Open:
-		return cfg, &client.Error{
-			Class: client.Refused, Message: "the session of " + cfg.ID + " has ended, and takes no more messages", Next: "`messages " + cfg.ID + "` shows it, and `run --id " + cfg.ID + "` begins a new one of the name",
-		}
+		return cfg, refused("the session of "+cfg.ID+" has ended, and takes no more messages", "`messages "+cfg.ID+"` shows it, and `run --id "+cfg.ID+"` begins a new one of the name")
 	}
 	rest := *start.Explicit
 	if rest.Model.Provider != "" {
@@ -211,17 +205,4 @@ func (p *program) left(s *local.Stack, id string, e chat.Ending, err error) erro
 	}
 	p.sayDetached(s, client.Execution{ID: id, Number: e.Number}, [2]string{p.again("chat", id), "take it up again"})
 	return detached("")
-}
-
-// A relay hands what is told to the conversation while that has the terminal.
-type relay struct{ to atomic.Pointer[chat.Remark] }
-
-func (r *relay) over(say func(string, ...any)) func(string, ...any) {
-	return func(format string, args ...any) {
-		if remark := r.to.Load(); remark != nil {
-			(*remark)(fmt.Sprintf(format, args...), false)
-			return
-		}
-		say(format, args...)
-	}
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -14,13 +15,6 @@ import (
 	"everstep/starter/local"
 	"everstep/starter/render"
 )
-
-// controls are the commands of this file.
-func controls(p *program) []*cobra.Command {
-	return []*cobra.Command{
-		stopCommand(p), extendCommand(p), pauseCommand(p), resumeCommand(p), suspendCommand(p), unsuspendCommand(p), clearCommand(p), closeCommand(p),
-	}
-}
 
 func stopCommand(p *program) *cobra.Command {
 	mode := contract.AfterStep
@@ -45,7 +39,13 @@ its partial answer is kept.
 	})
 	set := command.Flags()
 	set.Var(choiceFlag(&mode, enum.Known[contract.StopMode]()), "mode", "how much may still finish")
-	set.Var(spanFlag(&within), "within", "go over to mode now after so long; 0s is at once, never is the default")
+	after := durationFlag(new(time.Duration)) // else it is a span, which tells no time from none
+	set.Var(flagValue{after.kind, "", func(text string) error {
+		if within.UnmarshalText([]byte(text)) == nil {
+			return nil
+		}
+		return after.set(text)
+	}}, "within", "go over to mode now after so long; 0s is at once, never is the default")
 	set.StringVar(&reason, "reason", "", "a `TEXT` for whoever reads the outcome")
 	p.completeWith(command, "mode", cobra.FixedCompletions([]cobra.Completion{
 		cobra.CompletionWithDesc(string(contract.AfterStep), "the step finishes, tools included"),
@@ -135,11 +135,11 @@ It needs a server that is up and a worker: dev, watch ID and --wait bring them u
 		totals := client.ExtendOptions{Budget: limits.budget, Lift: limits.lift}
 		if session {
 			extended, err := s.Agents.ExtendSession(ctx, id, totals)
-			if err == nil && need.Up && (extended.Began || extended.InProgress) {
-				return p.followNew(ctx, s, extended.Execution)
-			}
-			if err != nil {
+			switch {
+			case err != nil:
 				return err
+			case need.Up && (extended.Began || extended.InProgress):
+				return p.followNew(ctx, s, extended.Execution)
 			}
 			return p.sessionExtended(extended)
 		}
@@ -151,7 +151,14 @@ It needs a server that is up and a worker: dev, watch ID and --wait bring them u
 			return p.followNew(ctx, s, extended.Execution)
 		}
 		p.warn(s.MissingFor(ctx, id))
-		return p.extended(extended)
+		limits := "without limits"
+		if totals := render.Budget(extended.Budget, domain.ExecutionBudget{}); totals != "" {
+			limits = "with limits of " + totals + " in all, what was used before included"
+		}
+		if extended.Began {
+			return p.done(extended, "execution %d of %s has begun, and goes on from the one before %s; `%s` waits for its end", extended.Number, extended.ID, limits, p.again("result", extended.ID))
+		}
+		return p.done(extended, "execution %d of %s goes on %s", extended.Number, extended.ID, limits)
 	})
 	set := command.Flags()
 	limits.registerTotals(set, p.now)
@@ -177,17 +184,6 @@ func (p *program) sessionExtended(x client.SessionExtended) error {
 		return p.done(x, "execution %d of %s goes on; its session may use %s in all", x.Number, x.ID, totals)
 	}
 	return p.done(x, "the session of %s may use %s in all; `%s` goes on with an execution that was stopped, `%s` begins the next", x.ID, totals, p.again("extend", x.ID), p.again("send", x.ID))
-}
-
-func (p *program) extended(x client.Extended) error {
-	limits := "without limits"
-	if totals := render.Budget(x.Budget, domain.ExecutionBudget{}); totals != "" {
-		limits = "with limits of " + totals + " in all, what was used before included"
-	}
-	if x.Began {
-		return p.done(x, "execution %d of %s has begun, and goes on from the one before %s; `%s` waits for its end", x.Number, x.ID, limits, p.again("result", x.ID))
-	}
-	return p.done(x, "execution %d of %s goes on %s", x.Number, x.ID, limits)
 }
 
 func suspendCommand(p *program) *cobra.Command {

@@ -74,7 +74,11 @@ func (p *program) demo(ctx context.Context, folder string) error {
 	}
 	told, err := d.run(working)
 	if err != nil {
-		d.abandon(ctx)
+		if d.agent.WorkflowID != "" { // nobody would go on with the agent: its queue is its own
+			ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
+			defer cancel()
+			_ = d.Temporal.TerminateWorkflow(ending, d.agent.WorkflowID, "", "the demo was left") // it may have ended
+		}
 		if ctx.Err() != nil {
 			return detached("interrupted; the demo's agent was ended with it")
 		}
@@ -137,16 +141,6 @@ func demoPrompt(dir string) string {
 
 func (d *demo) say(format string, args ...any) { d.program.say("demo: "+format, args...) }
 
-// abandon ends an agent that nobody would go on with: its queue is its own.
-func (d *demo) abandon(ctx context.Context) {
-	if d.agent.WorkflowID == "" {
-		return
-	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
-	defer cancel()
-	_ = d.Temporal.TerminateWorkflow(ctx, d.agent.WorkflowID, "", "the demo was left") // it may have ended
-}
-
 func (d *demo) close() {
 	if d.controller != nil {
 		d.controller.Close() // nothing is left to do for the worker
@@ -207,12 +201,20 @@ func (d *demo) run(ctx context.Context) (demoReport, error) {
 			return told, cmp.Or(context.Cause(ctx), err)
 		}
 		v.Show(event)
-		if told.Killed.made != nil {
-			d.noteRecovery(&told.Killed, event)
-		} else if told.Killed.falls(event) {
-			if err := d.killWorker(&told.Killed); err != nil {
+		k := &told.Killed
+		if k.made == nil && k.falls(event) {
+			if err := d.killWorker(k); err != nil {
 				return told, err
 			}
+			continue
+		}
+		switch event.Type {
+		case client.EventWithdrawn, domain.EventInferenceReceived, domain.EventToolCallStarted, domain.EventToolCallCompleted, domain.EventStepStarted:
+			if k.made != nil && k.made.GoesOn() { // the first thing that can only be the second worker's
+				k.Seconds = inSeconds(k.made.WentOn)
+				d.say("%.1f s after the kill the agent goes on, at step %d", k.Seconds, k.Step)
+			}
+		default:
 		}
 	}
 	result, err := d.Agents.Wait(ctx, d.agent.ID, 1)
@@ -259,18 +261,6 @@ func (d *demo) killWorker(k *demoKill) (err error) {
 	}
 	d.say("a second worker runs as process %d; the server notices in about 3 s that the first one is silent", k.TookOver)
 	return nil
-}
-
-// noteRecovery notes the first thing that can only be the second worker's.
-func (d *demo) noteRecovery(k *demoKill, e client.Event) {
-	switch e.Type {
-	case client.EventWithdrawn, domain.EventInferenceReceived, domain.EventToolCallStarted, domain.EventToolCallCompleted, domain.EventStepStarted:
-		if k.made.GoesOn() {
-			k.Seconds = inSeconds(k.made.WentOn)
-			d.say("%.1f s after the kill the agent goes on, at step %d", k.Seconds, k.Step)
-		}
-	default:
-	}
 }
 
 func inSeconds(d time.Duration) float64 { return d.Round(10 * time.Millisecond).Seconds() }

@@ -55,7 +55,7 @@ func (p *program) dev(ctx context.Context, f local.Flags, cfg devserver.Config) 
 		defer func() { _ = peers.Close() }() // it was only asked
 		listener = peers.Own(listener, func(line string) { p.say("%s", line) })
 	}
-	defer func() { _ = listener.Close() }() // serveCodec has closed it, if it got there
+	defer func() { _ = listener.Close() }() // the decoder has closed it, if there came to be one
 	cfg.CodecEndpoint = "http://" + listener.Addr().String()
 	s, err := p.machine.Serve(ctx, f, cfg, logWriter{p})
 	if err != nil {
@@ -64,7 +64,14 @@ func (p *program) dev(ctx context.Context, f local.Flags, cfg devserver.Config) 
 	defer s.Close()
 	server := s.Lease.Server()
 	worker, folder := s.Spec()
-	defer serveCodec(listener, server.UIURL)()
+	origins := []string{server.UIURL}
+	if u, err := url.Parse(server.UIURL); err == nil {
+		origins = append(origins, "http://localhost:"+u.Port())
+	}
+	// It decodes payloads for the UI, which shows what it can without.
+	decoder := &http.Server{Handler: codec.New().Handler(door.Door{Origins: origins}), ReadHeaderTimeout: 10 * time.Second}
+	go func() { _ = decoder.Serve(listener) }() // ends with Close, which closes the listener
+	defer func() { _ = decoder.Close() }()
 	up := devUp{
 		Address: server.Address, Namespace: server.Namespace, UIURL: server.UIURL, TaskQueue: worker.TaskQueue, Dir: folder,
 		StateFile: server.StateFile, Storage: worker.Storage, ServerVersion: server.Version, Build: build.ID(),
@@ -128,17 +135,6 @@ func (w logWriter) Write(text []byte) (int, error) {
 	return len(text), nil
 }
 
-// serveCodec decodes payloads for the UI, which shows what it can without.
-func serveCodec(listener net.Listener, uiURL string) (stop func()) {
-	origins := []string{uiURL}
-	if u, err := url.Parse(uiURL); err == nil {
-		origins = append(origins, "http://localhost:"+u.Port())
-	}
-	server := &http.Server{Handler: codec.New().Handler(door.Door{Origins: origins}), ReadHeaderTimeout: 10 * time.Second}
-	go func() { _ = server.Serve(listener) }() // ends with Close, which closes the listener
-	return func() { _ = server.Close() }
-}
-
 // workerCommandOf is the worker that other commands start, as the same program
 // again. Whoever runs workers of their own takes everstep/worker.
 func workerCommandOf(p *program) *cobra.Command {
@@ -161,14 +157,6 @@ func workerCommandOf(p *program) *cobra.Command {
 	return command
 }
 
-// hiddenCommand is one that this program calls itself with.
-func hiddenCommand(name string, run func(context.Context, []string) error) *cobra.Command {
-	return &cobra.Command{
-		Use: name, Hidden: true, DisableFlagParsing: true,
-		RunE: func(command *cobra.Command, args []string) error { return run(command.Context(), args) },
-	}
-}
-
 func doctorCommand(p *program) *cobra.Command {
 	var f local.Flags
 	command := newCommand("doctor", "Say what is reachable, configured and missing",
@@ -184,39 +172,27 @@ configured server is not there.`,
   starter doctor --json | jq '.[] | select(.verdict != "ok")'`)
 	command.RunE = func(command *cobra.Command, _ []string) error {
 		checks := p.machine.Examine(command.Context(), f, version())
-		if err := p.showChecks(checks); err != nil {
+		t, worst := p.out.Theme, exitDone
+		var text strings.Builder
+		for _, c := range checks {
+			paint := map[local.Verdict]func(...string) string{local.VerdictOK: t.Good, local.VerdictWarn: t.Warn, local.VerdictFail: t.Bad}[c.Verdict]
+			fmt.Fprintf(&text, "%s  %s %s\n", paint(fmt.Sprintf("%-4s", c.Verdict)), t.Head(fmt.Sprintf("%-14s", c.Name)), render.OneLine(c.Detail))
+			if c.Fix != "" {
+				fmt.Fprintf(&text, "%s%s\n", strings.Repeat(" ", 21), t.Faint("→ "+render.OneLine(c.Fix)))
+			}
+			switch {
+			case c.Verdict != local.VerdictFail:
+			case c.Unreachable:
+				worst = exitUnreachable
+			default:
+				worst = max(worst, exitOther)
+			}
+		}
+		if err := p.show(checks, text.String()); err != nil || worst == exitDone {
 			return err
 		}
-		return worst(checks)
+		return &exitError{code: worst}
 	}
 	f.Register(command.Flags())
 	return command
-}
-
-func (p *program) showChecks(checks []local.Check) error {
-	t := p.out.Theme
-	var text strings.Builder
-	for _, c := range checks {
-		paint := map[local.Verdict]func(...string) string{local.VerdictOK: t.Good, local.VerdictWarn: t.Warn, local.VerdictFail: t.Bad}[c.Verdict]
-		fmt.Fprintf(&text, "%s  %s %s\n", paint(fmt.Sprintf("%-4s", c.Verdict)), t.Head(fmt.Sprintf("%-14s", c.Name)), render.OneLine(c.Detail))
-		if c.Fix != "" {
-			fmt.Fprintf(&text, "%s%s\n", strings.Repeat(" ", 21), t.Faint("→ "+render.OneLine(c.Fix)))
-		}
-	}
-	return p.show(checks, text.String())
-}
-
-// worst is the error that stands for what failed.
-func worst(checks []local.Check) error {
-	var failed error
-	for _, c := range checks {
-		switch {
-		case c.Verdict != local.VerdictFail:
-		case c.Unreachable:
-			return &exitError{code: exitUnreachable}
-		default:
-			failed = &exitError{code: exitOther}
-		}
-	}
-	return failed
 }

@@ -81,7 +81,21 @@ brings them up as run does.`,
 		}
 		o.Budget, o.Metadata, o.Trusted = limits.budget, given.metadata, given.trusted
 		return p.onAgent(command.Context(), args, need, func(ctx context.Context, s *local.Stack, id string) error {
-			return p.forked(ctx, s, point.of(id), o, need.Up)
+			x, err := s.Agents.Fork(ctx, point.of(id), o)
+			switch {
+			case err != nil:
+				return err
+			case need.Up:
+				p.say("%s has begun, a fork of %s", x.ID, id)
+				return p.followNew(ctx, s, x)
+			}
+			p.warn(s.MissingFor(ctx, x.ID))
+			if p.flags.json {
+				return p.out.JSON(x)
+			}
+			p.out.Printf("%s\n", x.ID)
+			p.say("`%s` waits for its end", p.again("result", x.ID))
+			return nil
 		})
 	}
 	point.register(p, command, "execution", "; the newest unless given")
@@ -95,22 +109,4 @@ brings them up as run does.`,
 	set.BoolVar(&need.Up, "wait", false, "follow the execution to its end, as run does")
 	rawFlag(command, p)
 	return command
-}
-
-func (p *program) forked(ctx context.Context, s *local.Stack, from client.Point, o client.ForkOptions, wait bool) error {
-	x, err := s.Agents.Fork(ctx, from, o)
-	switch {
-	case err != nil:
-		return err
-	case wait:
-		p.say("%s has begun, a fork of %s", x.ID, from.ID)
-		return p.followNew(ctx, s, x)
-	}
-	p.warn(s.MissingFor(ctx, x.ID))
-	if p.flags.json {
-		return p.out.JSON(x)
-	}
-	p.out.Printf("%s\n", x.ID)
-	p.say("`%s` waits for its end", p.again("result", x.ID))
-	return nil
 }

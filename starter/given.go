@@ -216,17 +216,3 @@ func openGiven(ctx context.Context, name string) (*os.File, error) {
 func readGiven(ctx context.Context, in io.Reader, most int64) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(untilLeft(ctx, in), most+1))
 }
-
-// readNamed reads a file that was named, which may be a pipe.
-func readNamed(ctx context.Context, name string, most int64) ([]byte, error) {
-	file, err := openGiven(ctx, name)
-	if err != nil {
-		return nil, err
-	}
-	defer file.Close()
-	text, err := readGiven(ctx, file, most)
-	if err == nil && int64(len(text)) > most {
-		err = fmt.Errorf("%s has more than %d bytes; give less", name, most)
-	}
-	return text, err
-}

@@ -6,26 +6,13 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"everstep/starter/client"
 	"everstep/starter/local"
 	"everstep/starter/render"
 )
 
-// sent says what has become of a message.
-func (p *program) sent(x client.Execution, queued bool) error {
-	switch short := x.Waits.String()[:8]; {
-	case x.Waits.IsZero():
-		return p.done(x, "execution %d of %s has begun", x.Number, x.ID)
-	case queued:
-		return p.done(x, "message %s waits until execution %d of %s has ended; `%s` takes it back", short, x.Number, x.ID, p.again("unsend", x.ID, short))
-	default:
-		return p.done(x, "message %s waits for the next step of execution %d of %s; `%s` takes it back", short, x.Number, x.ID, p.again("unsend", x.ID, short))
-	}
-}
-
-// countedAre is a number with its noun and verb.
-func countedAre(n int, noun, one, many string) string {
-	return render.Counted(n, noun) + " " + map[bool]string{true: one, false: many}[n == 1]
+// messagesAre is a number of messages with its verb.
+func messagesAre(n int, one, many string) string {
+	return render.Counted(n, "message") + " " + map[bool]string{true: one, false: many}[n == 1]
 }
 
 func unsendCommand(p *program) *cobra.Command {

@@ -144,13 +144,18 @@ input.`,
 			if err == nil && need.Up && queue { // the one that it is to begin is followed
 				execution, err = s.Agents.Reads(ctx, execution)
 			}
+			short := execution.Waits.String()[:8]
 			switch {
 			case err != nil:
 				return err
 			case need.Up:
 				return p.followNew(ctx, s, execution)
+			case execution.Waits.IsZero():
+				return p.done(execution, "execution %d of %s has begun", execution.Number, execution.ID)
+			case queue:
+				return p.done(execution, "message %s waits until execution %d of %s has ended; `%s` takes it back", short, execution.Number, execution.ID, p.again("unsend", execution.ID, short))
 			}
-			return p.sent(execution, queue)
+			return p.done(execution, "message %s waits for the next step of execution %d of %s; `%s` takes it back", short, execution.Number, execution.ID, p.again("unsend", execution.ID, short))
 		})
 		if !reached {
 			return cmp.Or(unknown, err)
@@ -222,21 +227,18 @@ func (f *startFlags) unprompted(ctx context.Context, p *program, argument string
 		given = start.Definition
 	}
 	definition := given
-	switch {
-	case err != nil:
-	case f.model != "":
-		given.Model, err = instead(given.Model, "model", f.model)
-		definition.Model = given.Model
-	case given.Model.Provider != "": // the file names it
-	case p.machine.Env.Value(local.VariableModel) != "":
-		definition.Model, err = instead(given.Model, local.VariableModel, p.machine.Env.Value(local.VariableModel))
+	switch variable := p.machine.Env.Value(local.VariableModel); {
+	case err != nil || f.model != "" || given.Model.Provider != "": // a flag names it, or the file
+	case variable != "":
+		definition.Model, err = instead(given.Model, local.VariableModel, variable)
 	case f.id == "":
 		err = usage("model: is missing; name one with --model or " + local.VariableModel + ": " + local.ModelForm)
 	}
-	if said := false; err == nil {
-		if said, err = f.apply(&definition.Model); said {
-			given.Model = definition.Model
-		}
+	if err == nil {
+		definition.Model, err = f.over(definition.Model)
+	}
+	if f.model != "" || f.price != nil || f.window > 0 {
+		given.Model = definition.Model
 	}
 	if err == nil && f.id != "" {
 		_, err = domain.AgentIDOf(f.id)

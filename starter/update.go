@@ -34,8 +34,11 @@ schemas, prices and windows follow.`,
 		if err := p.machine.CheckLocally(ctx, local.Flags{}, options.Definition, options.Definition.Budget); err != nil && s.Own(ctx, id) {
 			return err
 		}
-		if !s.Ours(ctx, id) {
-			p.warnOfTools(id, options.Definition.Tools)
+		ours := s.Ours(ctx, id)
+		for _, tool := range options.Definition.Tools {
+			if !ours && !slices.Contains(local.BuiltinNames(), tool) { // what nobody has fails the next execution
+				p.warn(fmt.Sprintf("tool: %s is not built in; where the workers of %s have none of that name, its next execution fails", domain.Shorten(tool, 100), id))
+			}
 		}
 		updated, err := s.Agents.Update(ctx, id, options)
 		if err != nil {
@@ -49,16 +52,6 @@ schemas, prices and windows follow.`,
 	asked.registerDefinition(p, command)
 	saidFlags(command, &options.By, "changes it", &options.Reason, "that is recorded")
 	return command
-}
-
-// warnOfTools says which tools workers of the user's own have to have: what nobody has fails the next execution.
-func (p *program) warnOfTools(id string, tools []string) {
-	builtin := local.BuiltinNames()
-	for _, tool := range tools {
-		if !slices.Contains(builtin, tool) {
-			p.warn(fmt.Sprintf("tool: %s is not built in; where the workers of %s have none of that name, its next execution fails", domain.Shorten(tool, 100), id))
-		}
-	}
 }
 
 // redefinition is what the flags make of a definition, and which fields they are about; none: all of it.
@@ -81,14 +74,8 @@ func (f *startFlags) redefinition(p *program) (d domain.Definition, fields []str
 
 // overridden is what the agent's file says, with the flags over it, but for limits.
 func (f *startFlags) overridden(p *program) (d domain.Definition, err error) {
-	if d, err = f.definition(p); err != nil {
-		return d, err
+	if d, err = f.definition(p); err == nil {
+		d.Model, err = f.over(d.Model)
 	}
-	if f.model != "" {
-		if d.Model, err = instead(d.Model, "model", f.model); err != nil {
-			return d, err
-		}
-	}
-	_, err = f.apply(&d.Model)
 	return d, err
 }

@@ -94,9 +94,8 @@ func (c *Client) pausing(ctx context.Context, id string, command contract.Update
 	if err != nil {
 		return Pausing{}, err
 	}
-	target := s.execution(s.number)
-	reply, err := tell(ctx, c, s, "", command, contract.PauseRequest{ExecutionID: target.ExecutionID})
-	return Pausing{target, reply.Changed}, err
+	reply, err := tell(ctx, c, s, "", command, contract.PauseRequest{ExecutionID: s.executionID(s.number)})
+	return Pausing{s.execution(s.number), reply.Changed}, err
 }
 
 // SuspendOptions say why a session is suspended, as whoever is refused is told, and by whom, by their own word; empty: the process,

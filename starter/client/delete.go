@@ -154,22 +154,18 @@ func (c *Client) Delete(ctx context.Context, id string, o DeleteOptions) (d Dele
 			d.Deleted.Subagents++
 		}
 	}
-	if d.Deleted == (Deleted{}) {
-		return d, notFound("id: there is no agent %q, and nothing is left of one%s", id, notLookedAt(o))
-	}
-	return d, nil
-}
-
-func notLookedAt(o DeleteOptions) string {
+	notLookedAt := ""
 	switch {
+	case d.Deleted != (Deleted{}):
+		return d, nil
 	case o.Storage == nil && o.Records == nil:
-		return ", as far as the server tells; no storage and no records were looked at"
+		notLookedAt = ", as far as the server tells; no storage and no records were looked at"
 	case o.Storage == nil:
-		return " on the server and among the records; no storage was looked at"
+		notLookedAt = " on the server and among the records; no storage was looked at"
 	case o.Records == nil:
-		return " on the server and in the storage; no records were looked at"
+		notLookedAt = " on the server and in the storage; no records were looked at"
 	}
-	return ""
+	return d, notFound("id: there is no agent %q, and nothing is left of one%s", id, notLookedAt)
 }
 
 // free refuses an agent that is doing something, or could be asked to.
@@ -179,18 +175,14 @@ func (c *Client) free(ctx context.Context, a agent, closes bool) error {
 	for {
 		s, err := c.snapshot(ctx, a, "")
 		switch {
-		case deleted(err):
+		case deleted(err), err == nil && !s.newest().open():
 			return nil
 		case err != nil:
 			return err
-		case !s.newest().open():
-			return nil
 		case s.resolving != nil && again():
 			continue
 		case s.resolving != nil:
 			return refused("%s: a call of it is being resolved just now; try again in a moment", a.called())
-		}
-		switch {
 		case s.ended == nil:
 			return refused("%s: execution %d is in progress; wait for it, or stop it", a.called(), s.number).next("`stop %s` stops it", a.called())
 		case a.name == "" && again():
@@ -234,7 +226,7 @@ func (c *Client) deleteOne(ctx context.Context, one *belonging, o DeleteOptions,
 			return err
 		}
 		d.Deleted.Artifacts += artifacts
-		if missing := one.missing(names); missing > 0 {
+		if missing := len(slices.DeleteFunc(slices.Clone(one.segments), func(name string) bool { return slices.Contains(names, name) })); missing > 0 {
 			remain(&d.Remains, RemainsInStorage, one.called(), "segments of %s that its history names and %s does not have: %d; they were deleted before, or the storage of its workers is another one", one.called(), o.Storage.Name(), missing)
 		}
 	}
@@ -255,16 +247,6 @@ func (c *Client) deleteOne(ctx context.Context, one *belonging, o DeleteOptions,
 		remain(&d.Remains, RemainsOnServer, one.called(), "the server's list still has %s, of which it has deleted the histories", one.called())
 	}
 	return err
-}
-
-// missing counts the segments that the agent's histories name and that are not among those.
-func (b *belonging) missing(names []string) (n int) {
-	for _, segment := range b.segments {
-		if !slices.Contains(names, segment) {
-			n++
-		}
-	}
-	return n
 }
 
 const (

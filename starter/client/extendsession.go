@@ -39,9 +39,8 @@ func (c *Client) ExtendSession(ctx context.Context, id string, o ExtendOptions) 
 	if err := (contract.ExtendSessionRequest{Budget: o.Budget, Lift: o.Lift}).Check(); err != nil {
 		return SessionExtended{}, invalid(err)
 	}
-	totals := ExtendOptions{Budget: o.Budget, Lift: o.Lift}
-	totals.RequestID = cmp.Or(requestID(o.RequestID, contract.UpdateExtendSession, totals), uuid.NewString())
-	return whereItStands(ctx, c, id, "extending", func(p snapshot) (SessionExtended, error) { return c.extendSessionAt(ctx, p, totals) })
+	o.RequestID = cmp.Or(requestID(o.RequestID, contract.UpdateExtendSession, o), uuid.NewString())
+	return whereItStands(ctx, c, id, "extending", func(p snapshot) (SessionExtended, error) { return c.extendSessionAt(ctx, p, o) })
 }
 
 // extendSessionAt returns what the workflow refuses as it is.
@@ -53,11 +52,8 @@ func (c *Client) extendSessionAt(ctx context.Context, p snapshot, o ExtendOption
 	case p.name != "":
 		return none, ended(p.called(), nil)
 	default:
-		gone, err := c.goOn(ctx, p, extension{ExtendOptions: ExtendOptions{RequestID: o.RequestID}, session: &o})
-		if err != nil {
-			return none, err
-		}
-		return SessionExtended{Execution: gone.Execution, Began: true, InProgress: true, Budget: gone.account.Budget, Left: gone.account.Left(), Spent: gone.account.Spent}, nil
+		began, err := c.goOn(ctx, p, o, true)
+		return SessionExtended{Execution: began.Execution, Began: true, InProgress: true, Budget: began.account.Budget, Left: began.account.Left(), Spent: began.account.Spent}, err
 	}
 	reply, err := update(ctx, c, p.agent, o.RequestID, contract.UpdateExtendSession, contract.ExtendSessionRequest{
 		Budget: o.Budget, Lift: o.Lift, By: c.cfg.By,
@@ -69,26 +65,4 @@ func (c *Client) extendSessionAt(ctx context.Context, p snapshot, o ExtendOption
 		Execution: p.begun(reply.Number, p.executionID(reply.Number), p.runID()), InProgress: reply.InProgress,
 		Budget: reply.Account.Budget, Left: reply.Account.Left(), Spent: reply.Account.Spent,
 	}, nil
-}
-
-// An extension is what an agent whose workflow has ended goes on with: totals of its next execution, or of its session.
-type extension struct {
-	ExtendOptions
-	session *ExtendOptions
-}
-
-// rebudgeted is a state with other totals for its session.
-func (x extension) rebudgeted(p snapshot, state domain.AgentState) (domain.AgentState, error) {
-	if x.session == nil {
-		return state, nil
-	}
-	account, has := state.Session()
-	if !has {
-		return state, refused("extend: the session of %s has no budget", p.called()).next("`extend %s` gives its executions other limits", p.called())
-	}
-	with, err := state.WithSessionBudget(account.Budget.Extended(x.session.Budget, x.session.Lift), state.UpdatedAt)
-	if err != nil {
-		return state, invalid(err)
-	}
-	return with, nil
 }

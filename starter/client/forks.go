@@ -105,77 +105,53 @@ func (s *forkSearch) run(ctx context.Context) (looked int, whole bool, err error
 	return looked, whole, err
 }
 
-// look looks at one workflow.
+// look notes of a workflow from which agent it was forked, if from any.
 func (s *forkSearch) look(ctx context.Context, info *workflowpb.WorkflowExecutionInfo) error {
 	a, is := agentOfWorkflow(info.GetExecution().GetWorkflowId())
 	if !is || s.from[a.id] {
 		return nil
 	}
-	fork, err := s.forkOf(ctx, a, info)
-	switch {
-	case deleted(err):
+	reader, run := s.client.reader(a), info.GetExecution().GetRunId()
+	began, err := reader.First(ctx, run)
+	in, fork := began.Input, foundFork{id: a.id}
+	if copies := copyOf(in); copies != nil && info.GetStatus() == enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING {
+		if origin, _ := agentOfWorkflow(copies.WorkflowID); s.from[origin.id] {
+			events, readErr := reader.Events(ctx, run)
+			fork.copying, err = len(history.Replies(s.client.cfg.Converter, events, contract.Record)) == 0, readErr // else its storage has it
+		}
+	}
+	if err == nil && in.Fork == nil && began.Continues != "" {
+		first, readErr := s.client.described(ctx, a, run)
+		if readErr == nil {
+			began, readErr = reader.First(ctx, first.firstRunID())
+		}
+		in, err = began.Input, readErr
+	}
+	if deleted(err) {
 		return nil
-	case err != nil || fork.origin.IsZero():
+	}
+	if err != nil || in.Fork == nil {
 		return err
 	}
+	fork.origin = in.Fork.Origin.AgentID
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	before := s.found[a.called()]
-	fork.copied, fork.copying = fork.copied || before.copied, fork.copying || before.copying
+	fork.copied, fork.copying = in.Fork.Copy != nil || before.copied, fork.copying || before.copying
 	s.found[a.called()] = fork
 	return nil
 }
 
-// forkOf says from which agent a workflow was forked, if from any.
-func (s *forkSearch) forkOf(ctx context.Context, a agent, info *workflowpb.WorkflowExecutionInfo) (f foundFork, _ error) {
-	f.id = a.id
-	run := info.GetExecution().GetRunId()
-	began, err := s.client.reader(a).First(ctx, run)
-	if err != nil {
-		return f, err
-	}
-	in := began.Input
-	if copies := copyOf(in); copies != nil && info.GetStatus() == enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING {
-		if origin, _ := agentOfWorkflow(copies.WorkflowID); s.from[origin.id] {
-			if f.copying, err = s.copies(ctx, a, run); err != nil {
-				return f, err
-			}
-		}
-	}
-	if in.Fork == nil && began.Continues != "" {
-		first, err := s.client.described(ctx, a, run)
-		if err == nil && first.firstRunID() != run {
-			began, err = s.client.reader(a).First(ctx, first.firstRunID())
-		}
-		switch {
-		case err == nil:
-			in = began.Input
-		case !deleted(err):
-			return f, err
-		}
-	}
-	if in.Fork != nil {
-		f.origin, f.copied = in.Fork.Origin.AgentID, in.Fork.Copy != nil
-	}
-	return f, nil
-}
-
-// copies reports whether what a run is to copy first is not in its storage yet.
-func (s *forkSearch) copies(ctx context.Context, a agent, run string) (bool, error) {
-	events, err := s.client.reader(a).Events(ctx, run)
-	return len(history.Replies(s.client.cfg.Converter, events, contract.Record)) == 0, err
-}
-
 // copyOf is what a run has to copy from another agent before anything else; nil: nothing.
 func copyOf(in contract.SessionInput) *contract.RecordRequest {
-	copies := (*contract.RecordRequest)(nil)
+	var copies *contract.RecordRequest
 	switch {
 	case in.Fork != nil:
 		copies = in.Fork.Copy
 	case in.Carry != nil:
 		copies = in.Carry.Copy
 	}
-	if copies != nil && copies.WorkflowID == "" {
+	if copies == nil || copies.WorkflowID == "" {
 		return nil
 	}
 	return copies

@@ -62,13 +62,9 @@ func (c *Client) resolveAt(ctx context.Context, p snapshot, call string, request
 // resolveEnded resolves a call after the end, by a workflow that goes on from what was left and does nothing else: so the
 // resolution is as durable as all else, and no end of an execution is another than it was.
 func (c *Client) resolveEnded(ctx context.Context, p snapshot, call string, request contract.AnswerRequest) (reply contract.AnswerReply, _ error) {
-	in, left, err := c.leftBy(ctx, p)
+	in, left, state, err := c.leftBy(ctx, p)
 	if err != nil {
 		return reply, err
-	}
-	state, err := domain.DecodeAgentState(left.Carry.State)
-	if err != nil {
-		return reply, errorf(Failed, err, "reading the state of %s: %s", p.called(), err)
 	}
 	if request.Call, err = callOf(state.UnresolvedOutcomes(), call); err != nil {
 		return reply, err

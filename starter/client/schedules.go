@@ -94,7 +94,7 @@ func (c *Client) Schedules(ctx context.Context) iter.Seq2[ListedSchedule, error]
 				return err
 			}
 			for _, one := range listed {
-				if !yield(one, nil) {
+				if one.Name != "" && !yield(one, nil) {
 					return nil
 				}
 			}
@@ -104,15 +104,15 @@ func (c *Client) Schedules(ctx context.Context) iter.Seq2[ListedSchedule, error]
 	})
 }
 
-// listedSchedules are those of a page that are of agents, and are there still.
+// listedSchedules are those of a page; zero: it is of no agents, or not there any more.
 func (c *Client) listedSchedules(ctx context.Context, page []*schedulepb.ScheduleListEntry) ([]ListedSchedule, error) {
-	page = slices.DeleteFunc(page, func(e *schedulepb.ScheduleListEntry) bool {
-		return e.GetInfo().GetWorkflowType().GetName() != string(contract.Scheduled)
-	})
 	listed := make([]ListedSchedule, len(page))
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(listedAtOnce)
 	for i, entry := range page {
+		if entry.GetInfo().GetWorkflowType().GetName() != string(contract.Scheduled) {
+			continue
+		}
 		group.Go(func() error {
 			d, err := c.describeSchedule(ctx, entry.GetScheduleId())
 			switch {
@@ -126,8 +126,7 @@ func (c *Client) listedSchedules(ctx context.Context, page []*schedulepb.Schedul
 			return nil
 		})
 	}
-	err := group.Wait()
-	return slices.DeleteFunc(listed, func(l ListedSchedule) bool { return l.Name == "" }), err
+	return listed, group.Wait()
 }
 
 const (

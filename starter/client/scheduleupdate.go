@@ -99,11 +99,13 @@ func (c *Client) changeSchedule(ctx context.Context, name string, kept *schedule
 	if len(changed) == 0 {
 		return changed, nil
 	}
+	err = after.check()
 	if !reflect.DeepEqual(before.When, after.When) {
-		if err := after.When.check(time.Now()); err != nil {
-			return nil, invalid(err)
-		}
+		err = cmp.Or(err, after.When.check(time.Now()))
 		kept.Spec = after.When.spec()
+	}
+	if err != nil {
+		return nil, err
 	}
 	return changed, c.writeSchedule(ctx, after, kept)
 }
@@ -134,16 +136,12 @@ func notedUpdates(kept *schedulepb.Schedule) (ids []string) {
 
 // differing are the fields in which a schedule is another, by their names.
 func (s Schedule) differing(o Schedule) ([]ScheduleDifference, error) {
-	all := []ScheduleDifference{}
 	was, err := s.fields()
-	if err != nil {
+	is, wrong := o.fields()
+	if err = cmp.Or(err, wrong); err != nil {
 		return nil, err
 	}
-	is, err := o.fields()
-	if err != nil {
-		return nil, err
-	}
-	keys := maps.Clone(was)
+	all, keys := []ScheduleDifference{}, maps.Clone(was)
 	maps.Copy(keys, is)
 	for _, key := range slices.Sorted(maps.Keys(keys)) {
 		if !bytes.Equal(was[key], is[key]) {

@@ -107,7 +107,7 @@ func (c *Client) input(a agent, s Start) (none contract.SessionInput, _ error) {
 		AgentID: a.id, Name: a.name, Definition: s.Definition,
 		Prompt: s.Prompt, Options: given, Budget: s.Budget,
 	}
-	if err := cmp.Or(checkInput(input, time.Now()), checkIndexed(s.Trusted, c.cfg.IndexTrusted)); err != nil {
+	if err := cmp.Or(checkInput(input), checkIndexed(s.Trusted, c.cfg.IndexTrusted)); err != nil {
 		return none, invalid(err)
 	}
 	return input, nil
@@ -123,11 +123,10 @@ type opening struct {
 
 // memo is what is known of an agent before its new workflow says so itself.
 func (o opening) memo() map[string]any {
-	memo := map[string]any{}
 	if o.before == nil {
-		return memo
+		return nil
 	}
-	memo[contract.MemoOutcome] = *o.before
+	memo := map[string]any{contract.MemoOutcome: *o.before}
 	if unresolved := carried(o.input).UnresolvedOutcomes(); len(unresolved) > 0 {
 		memo[contract.MemoWaiting] = contract.WaitingFor(unresolved)
 	}
@@ -219,13 +218,10 @@ func (s Start) message(given *domain.StartOptions, by domain.Program) contract.S
 	return request
 }
 
-func checkInput(in contract.SessionInput, now time.Time) error {
-	err := cmp.Or(domain.CheckPrompt(in.Prompt), in.Definition.Check(), contract.CheckCarried(in.Definition), in.Definition.Budget.CheckDeadline(now),
-		in.Budget.Check(), in.Budget.CheckDeadline(now))
-	if err != nil {
-		return err
-	}
-	return domain.CheckFits("prompt, definition and what is given", in, domain.MaxPayload)
+func checkInput(in contract.SessionInput) error {
+	now := time.Now()
+	return cmp.Or(domain.CheckPrompt(in.Prompt), in.Definition.Check(), contract.CheckCarried(in.Definition), in.Definition.Budget.CheckDeadline(now),
+		in.Budget.Check(), in.Budget.CheckDeadline(now), domain.CheckFits("prompt, definition and what is given", in, domain.MaxPayload))
 }
 
 // attributes are those of our search attributes that a namespace has: the server refuses others. trusted says that there is one
