@@ -119,7 +119,7 @@ func (p *program) chat(ctx context.Context, f local.Flags, asked *startFlags, na
 // conversation reads what the flags say of it.
 func (p *program) conversation(ctx context.Context, asked *startFlags) (client.Start, chat.Config, error) {
 	cfg := chat.Config{
-		ID: asked.id, By: person(), Theme: p.out.Theme, Now: p.now, Budget: asked.budget.budget,
+		ID: asked.id, By: person(), Theme: p.out.Theme, Now: p.now, Budget: asked.budget,
 		Again:     p.again,
 		Limits:    p.readTotals,
 		ReadModel: func(text string) (domain.LLMConfig, error) { return local.ReadModel("model", text) },
@@ -170,7 +170,7 @@ func opened(ctx context.Context, cfg chat.Config, start client.Start, named bool
 
 // readTotals reads totals of limits, such as max_steps=40 and deadline=none.
 func (p *program) readTotals(words []string) (client.ExtendOptions, error) {
-	limits := budgetFlags{now: p.now}
+	var totals client.ExtendOptions
 	for _, word := range words {
 		name, text, _ := strings.Cut(word, "=")
 		name = strings.ReplaceAll(name, "-", "_")
@@ -178,11 +178,11 @@ func (p *program) readTotals(words []string) (client.ExtendOptions, error) {
 		if rule.Limit == "" {
 			return client.ExtendOptions{}, fmt.Errorf("%q is none of %s; write it as max_steps=40", domain.Shorten(name, 60), enum.Names(domain.Limits(), ", "))
 		}
-		if err := limits.readTotal(rule, text); err != nil {
+		if err := p.readTotal(&totals, rule, text); err != nil {
 			return client.ExtendOptions{}, fmt.Errorf("%s: %q %w", name, domain.Shorten(text, 100), err)
 		}
 	}
-	return client.ExtendOptions{Budget: limits.budget, Lift: limits.lift}, nil
+	return totals, nil
 }
 
 // left says how to come back, and hands back what was typed and not sent.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -17,9 +18,7 @@ import (
 )
 
 func stopCommand(p *program) *cobra.Command {
-	mode := contract.AfterStep
-	var within contract.Span
-	var reason string
+	o := client.StopOptions{Mode: contract.AfterStep}
 	command := p.changing(newCommand("stop ID", "Stop the execution in progress",
 		`Asks the execution in progress to stop, and returns. It ends as stopped, and
 its partial answer is kept.
@@ -30,23 +29,23 @@ its partial answer is kept.
 		`  starter stop notes
   starter stop notes --mode now --reason "wrong folder"
   starter stop notes --within 30s`), func(ctx context.Context, s *local.Stack, id string) error {
-		execution, err := s.Agents.Stop(ctx, id, client.StopOptions{Mode: mode, Within: within, Reason: reason})
+		execution, err := s.Agents.Stop(ctx, id, o)
 		if err != nil {
 			return err
 		}
 		p.warn(s.MissingFor(ctx, id))
-		return p.done(execution, "asked execution %d of %s to stop (%s); `%s` waits for the end", execution.Number, execution.ID, mode, p.again("result", execution.ID))
+		return p.done(execution, "asked execution %d of %s to stop (%s); `%s` waits for the end", execution.Number, execution.ID, o.Mode, p.again("result", execution.ID))
 	})
 	set := command.Flags()
-	set.Var(choiceFlag(&mode, enum.Known[contract.StopMode]()), "mode", "how much may still finish")
+	set.Var(choiceFlag(&o.Mode, enum.Known[contract.StopMode]()), "mode", "how much may still finish")
 	after := durationFlag(new(time.Duration)) // else it is a span, which tells no time from none
 	set.Var(flagValue{after.kind, "", func(text string) error {
-		if within.UnmarshalText([]byte(text)) == nil {
+		if o.Within.UnmarshalText([]byte(text)) == nil {
 			return nil
 		}
 		return after.set(text)
 	}}, "within", "go over to mode now after so long; 0s is at once, never is the default")
-	set.StringVar(&reason, "reason", "", "a `TEXT` for whoever reads the outcome")
+	set.StringVar(&o.Reason, "reason", "", "a `TEXT` for whoever reads the outcome")
 	p.completeWith(command, "mode", cobra.FixedCompletions([]cobra.Completion{
 		cobra.CompletionWithDesc(string(contract.AfterStep), "the step finishes, tools included"),
 		cobra.CompletionWithDesc(string(contract.AfterInference), "the inference finishes, no tool call starts"),
@@ -110,7 +109,7 @@ the name is free: a session ends its own with MCP servers first.`,
 }
 
 func extendCommand(p *program) *cobra.Command {
-	var limits budgetFlags
+	var totals client.ExtendOptions
 	var session bool
 	need := followable()
 	command := p.withAgent(newCommand("extend ID", "Raise an execution's limits, or go on from where one ended",
@@ -132,7 +131,6 @@ It needs a server that is up and a worker: dev, watch ID and --wait bring them u
   starter extend notes --max-cost 0.50 --deadline none --wait
   starter extend notes --session --max-tokens 500000
   starter extend 7d44c2b5-3a9a-4dc0-8f0b-6a3f9e1b2c3d`), &need, func(ctx context.Context, s *local.Stack, id string) error {
-		totals := client.ExtendOptions{Budget: limits.budget, Lift: limits.lift}
 		if session {
 			extended, err := s.Agents.ExtendSession(ctx, id, totals)
 			switch {
@@ -161,7 +159,7 @@ It needs a server that is up and a worker: dev, watch ID and --wait bring them u
 		return p.done(extended, "execution %d of %s goes on %s", extended.Number, extended.ID, limits)
 	})
 	set := command.Flags()
-	limits.registerTotals(set, p.now)
+	p.totalFlags(set, &totals)
 	set.BoolVar(&session, "session", false, "new totals of the session's budget, over all its executions")
 	set.BoolVar(&need.Up, "wait", false, "follow the execution to its end, as run does")
 	rawFlag(command, p)
@@ -229,4 +227,29 @@ model how it ended, and no text.`,
 		}
 		return p.done(cleared, "the model of %s sees %s no more", id, render.Counted(cleared.Messages, "message"))
 	})
+}
+
+// messagesAre is a number of messages with its verb.
+func messagesAre(n int, one, many string) string {
+	return render.Counted(n, "message") + " " + map[bool]string{true: one, false: many}[n == 1]
+}
+
+func unsendCommand(p *program) *cobra.Command {
+	command := newCommand("unsend ID [MESSAGE]", "Take a message back that was not read yet",
+		`Takes a message back that waits for an execution in progress, as status shows it.
+MESSAGE is its id, or how that begins; it may be left out where one waits alone.
+What was read cannot be taken back.`,
+		`  starter unsend notes
+  starter unsend notes 3f9e1b2c`)
+	command.RunE = func(command *cobra.Command, args []string) error {
+		message := strings.Join(args[1:], "")
+		return p.change(command.Context(), args, func(ctx context.Context, s *local.Stack, id string) error {
+			unsent, err := s.Agents.Unsend(ctx, id, message)
+			if err != nil {
+				return err
+			}
+			return p.done(unsent, "took message %s back; %s of %s still wait", unsent.MessageID.String()[:8], render.Counted(unsent.Left, "message"), id)
+		})
+	}
+	return command
 }

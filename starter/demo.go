@@ -150,8 +150,6 @@ func (d *demo) close() {
 	}
 }
 
-const demoKillStep = 3
-
 type demoReport struct {
 	client.Execution
 	Status domain.ExecutionStatus `json:"status"`
@@ -237,7 +235,7 @@ func (k *demoKill) falls(e client.Event) bool {
 	case domain.EventToolCallCompleted:
 		k.CallsKept++
 	case client.EventText, domain.EventToolCallStarted:
-		if e.Step < demoKillStep {
+		if e.Step < 3 {
 			return false
 		}
 		k.Step, k.During = e.Step, "while a tool was at work"

@@ -22,6 +22,7 @@ import (
 	"everstep/domain"
 	"everstep/domain/enum"
 	"everstep/starter/agentfile"
+	"everstep/starter/client"
 )
 
 // A flagValue is a flag of a kind, whose text set reads; initial is its default.
@@ -117,50 +118,42 @@ func saidFlags(command *cobra.Command, by *string, who string, reason *string, w
 	command.Flags().StringVar(by, "by", person(), "`WHO` "+who)
 }
 
-type budgetFlags struct {
-	budget domain.ExecutionBudget
-	lift   []domain.Limit // the limits that are taken away
-	now    func() time.Time
-}
-
-// register adds a flag for each limit.
-func (f *budgetFlags) register(set *pflag.FlagSet, now func() time.Time) {
-	f.now = now
+// limitFlags add a flag for each limit of a budget.
+func (p *program) limitFlags(set *pflag.FlagSet, budget *domain.ExecutionBudget) {
 	for _, rule := range domain.LimitRules() {
 		kind, help := limitFlag(rule, rule.Help)
 		if rule.Limit == domain.LimitSteps {
 			kind += "|" + noLimit
 			help += fmt.Sprintf("; %d unless something says it, which %s takes away", domain.DefaultMaxSteps, noLimit)
 		}
-		set.Var(flagValue{kind: kind, set: func(text string) error { return f.read(rule, text) }}, rule.Limit.Flag(), help)
+		set.Var(flagValue{kind: kind, set: func(text string) error { return p.readLimit(budget, rule, text) }}, rule.Limit.Flag(), help)
 	}
 }
 
 // noLimit takes a limit away.
 const noLimit = "none"
 
-// registerTotals adds flags that set a limit anew, or take it away. The last counts.
-func (f *budgetFlags) registerTotals(set *pflag.FlagSet, now func() time.Time) {
-	f.now = now
+// totalFlags add flags that set a limit anew, or take it away. The last counts.
+func (p *program) totalFlags(set *pflag.FlagSet, totals *client.ExtendOptions) {
 	for _, rule := range domain.LimitRules() {
 		help, _, _ := strings.Cut(rule.Help, ",")
 		if rule.Unit != domain.UnitTime {
 			help += " in all"
 		}
 		kind, help := limitFlag(rule, help)
-		set.Var(flagValue{kind: kind + "|" + noLimit, set: func(text string) error { return f.readTotal(rule, text) }}, rule.Limit.Flag(), help)
+		set.Var(flagValue{kind: kind + "|" + noLimit, set: func(text string) error { return p.readTotal(totals, rule, text) }}, rule.Limit.Flag(), help)
 	}
 }
 
 // readTotal reads a new total, or that there is to be none.
-func (f *budgetFlags) readTotal(rule domain.LimitRule, text string) error {
-	f.lift = slices.DeleteFunc(f.lift, func(l domain.Limit) bool { return l == rule.Limit })
+func (p *program) readTotal(totals *client.ExtendOptions, rule domain.LimitRule, text string) error {
+	totals.Lift = slices.DeleteFunc(totals.Lift, func(l domain.Limit) bool { return l == rule.Limit })
 	if text != noLimit {
-		return f.read(rule, text)
+		return p.readLimit(&totals.Budget, rule, text)
 	}
-	f.budget = f.budget.Extended(domain.ExecutionBudget{}, []domain.Limit{rule.Limit})
-	f.budget.MaxStepsFrom = "" // the lift says it
-	f.lift = append(f.lift, rule.Limit)
+	totals.Budget = totals.Budget.Extended(domain.ExecutionBudget{}, []domain.Limit{rule.Limit})
+	totals.Budget.MaxStepsFrom = "" // the lift says it
+	totals.Lift = append(totals.Lift, rule.Limit)
 	return nil
 }
 
@@ -178,10 +171,10 @@ func limitFlag(rule domain.LimitRule, help string) (kind, _ string) {
 	}
 }
 
-// read reads a limit. Of steps there may be none, not even the default.
-func (f *budgetFlags) read(rule domain.LimitRule, text string) (err error) {
+// readLimit reads a limit of a budget. Of steps there may be none, not even the default.
+func (p *program) readLimit(budget *domain.ExecutionBudget, rule domain.LimitRule, text string) (err error) {
 	if rule.Limit == domain.LimitSteps && text == noLimit {
-		f.budget.MaxSteps, f.budget.MaxStepsFrom = nil, domain.StepsNone
+		budget.MaxSteps, budget.MaxStepsFrom = nil, domain.StepsNone
 		return nil
 	}
 	var n int64
@@ -190,7 +183,7 @@ func (f *budgetFlags) read(rule domain.LimitRule, text string) (err error) {
 	case domain.UnitMilliseconds:
 		total, err = readSeconds(text)
 	case domain.UnitTime:
-		total, err = f.readDeadline(text)
+		total, err = readDeadline(text, p.now())
 	case domain.UnitNanoUSD:
 		n, err = readDollars(text)
 		total = domain.Count(rule.Unit, n)
@@ -199,7 +192,7 @@ func (f *budgetFlags) read(rule domain.LimitRule, text string) (err error) {
 		total = domain.Count(rule.Unit, n)
 	}
 	if err == nil {
-		f.budget = rule.With(f.budget, total)
+		*budget = rule.With(*budget, total)
 	}
 	return err
 }
@@ -233,7 +226,7 @@ func readSeconds(text string) (none domain.Amount, _ error) {
 	return domain.Seconds(s), nil
 }
 
-func (f *budgetFlags) readDeadline(text string) (none domain.Amount, _ error) {
+func readDeadline(text string, now time.Time) (none domain.Amount, _ error) {
 	const fix = "give a time to come such as 2030-01-31T12:00:00Z, or a duration from now such as 90s"
 	deadline, err := time.Parse(time.RFC3339, text)
 	if err != nil {
@@ -241,9 +234,9 @@ func (f *budgetFlags) readDeadline(text string) (none domain.Amount, _ error) {
 		if err != nil {
 			return none, errors.New("is neither a time nor a duration; " + fix)
 		}
-		deadline = f.now().Add(d)
+		deadline = now.Add(d)
 	}
-	if !deadline.After(f.now()) {
+	if !deadline.After(now) {
 		return none, errors.New("is in the past; " + fix)
 	}
 	return domain.Moment(deadline.UTC()), nil

@@ -30,12 +30,6 @@ how the file looks.`,
   starter mcp check files`), mcpListCommand(p), mcpCheckCommand(p))
 }
 
-// listPatience and checkPatience bound what one server has to start and to answer: a package manager may have to fetch it first.
-const (
-	listPatience  = 20 * time.Second
-	checkPatience = 2 * time.Minute
-)
-
 // mcpFlags are those of both commands.
 type mcpFlags struct {
 	local.MCPFlags
@@ -169,7 +163,7 @@ tool. Exits 1 where a server or a tool is of no use.`,
 		}
 		return cmp.Or(p.show(all, shown), failedServers(all))
 	}
-	f.register(command.Flags(), listPatience)
+	f.register(command.Flags(), 20*time.Second)
 	return command
 }
 
@@ -233,7 +227,7 @@ may have, is of no use.`,
 		}
 		return cmp.Or(p.show(server, checkedServer(server)), failedServers(all))
 	}
-	f.register(command.Flags(), checkPatience)
+	f.register(command.Flags(), 2*time.Minute) // a package manager may have to fetch it first
 	command.Flags().StringVar(&model, "model", "", "`PROVIDER/MODEL`: say what its API does not take of the tools' schemas")
 	p.completeWith(command, "model", completeModels)
 	return command

@@ -16,7 +16,6 @@ func rewindCommand(p *program) *cobra.Command {
 	var to pointFlags
 	var o client.RewindOptions
 	var model modelFlags
-	var limits budgetFlags
 	need := followable()
 	command := newCommand(`rewind ID ["prompt"] --to EXECUTION`, "Have a session go on from a step of its past",
 		`Has an idle session go on from a step of one of its executions, which executions
@@ -53,7 +52,7 @@ a worker. An agent without a name is not rewound: fork it.`,
 		if err != nil {
 			return err
 		}
-		if o.Budget = limits.budget; o.Prompt == "" && (need.Up || o.Model != nil || !o.Budget.IsZero()) {
+		if o.Prompt == "" && (need.Up || o.Model != nil || !o.Budget.IsZero()) {
 			return usage("--wait, --model, limits: are the next execution's, which begins with the next message; give them with a prompt, or to send")
 		}
 		return p.onAgent(command.Context(), args, need, func(ctx context.Context, s *local.Stack, id string) error {
@@ -79,7 +78,7 @@ a worker. An agent without a name is not rewound: fork it.`,
 	set := command.Flags()
 	to.register(p, command, "to", "")
 	model.registerModel(p, command, "who answers from then on")
-	limits.register(set, p.now)
+	p.limitFlags(set, &o.Budget)
 	set.BoolVar(&need.Up, "wait", false, "follow the execution to its end, as run does")
 	rawFlag(command, p)
 	return command

@@ -91,10 +91,9 @@ func (p *program) starting(command *cobra.Command, need *local.Need, then func(c
 func sendCommand(p *program) *cobra.Command {
 	var model modelFlags
 	need := followable()
-	var l budgetFlags
+	var options client.SendOptions
 	var given givenFlags
 	var queue, refuse bool
-	var request string
 	command := newCommand(`send ID "message"`, "Give an agent a message",
 		`Gives an agent a message. An idle session begins its next execution with it.
 While one is in progress the message joins it before its next step, also where
@@ -115,22 +114,22 @@ input.`,
 		if err := client.CheckID(args[0]); err != nil {
 			return err
 		}
-		messages, err := given.onlyMessages(ctx, p, args[1])
-		if err != nil {
+		var err, unknown error // to our workers: those of another queue may know it
+		if options.Messages, err = given.onlyMessages(ctx, p, args[1]); err != nil {
 			return err
 		}
-		var unknown error // to our workers: those of another queue may know it
-		options := client.SendOptions{IfBusy: contract.SteerIfBusy, Budget: l.budget, Metadata: given.metadata, Messages: messages, Trusted: given.trusted, RequestID: request}
-		if queue {
+		options.Metadata, options.Trusted = given.metadata, given.trusted
+		switch options.IfBusy = contract.SteerIfBusy; {
+		case queue:
 			options.IfBusy = contract.QueueIfBusy
-		} else if refuse {
+		case refuse:
 			options.IfBusy = contract.RefuseIfBusy
 		}
 		if options.Model, err = model.chosen(); err != nil {
 			return err
 		}
 		if options.Model != nil {
-			unknown = p.machine.CheckLocally(ctx, local.Flags{}, domain.Definition{Model: *options.Model}, l.budget)
+			unknown = p.machine.CheckLocally(ctx, local.Flags{}, domain.Definition{Model: *options.Model}, options.Budget)
 		}
 		if options.Prompt, err = p.prompt(ctx, args[1]); err != nil {
 			return err
@@ -167,10 +166,10 @@ input.`,
 	set.BoolVar(&refuse, "refuse", false, "while an execution is in progress: be refused")
 	command.MarkFlagsMutuallyExclusive("queue", "refuse")
 	set.BoolVar(&need.Up, "wait", false, "follow the execution to its end, as run does; with --queue the one that it begins")
-	set.Var(textFlag(&request), "request-id", "an `ID` of yours: what is sent again under it counts once")
+	set.Var(textFlag(&options.RequestID), "request-id", "an `ID` of yours: what is sent again under it counts once")
 	rawFlag(command, p)
 	model.registerModel(p, command, "who answers from now on")
-	l.register(set, p.now)
+	p.limitFlags(set, &options.Budget)
 	given.register(set)
 	return command
 }
@@ -187,7 +186,7 @@ type startFlags struct {
 	// approvals is a word for all calls.
 	approvals string
 	output    outputFlags
-	budget    budgetFlags
+	budget    domain.ExecutionBudget
 	given     givenFlags
 }
 
@@ -204,7 +203,7 @@ func (f *startFlags) registerDefinition(p *program, command *cobra.Command) {
 	set.StringVar(&f.system, "system", "", "system prompt")
 	set.StringSliceVar(&f.tools, "tool", nil, "tool that the agent may use; once for each, or separated by commas")
 	set.Var(choiceFlag(&f.approvals, domain.ApprovalWords()), "approvals", "which tool calls run by themselves: writes has those wait for a person that do not only read, ask all")
-	f.budget.register(set, p.now)
+	p.limitFlags(set, &f.budget)
 	f.output.register(p, command)
 	p.completeWith(command, "tool", completeTools)
 }
@@ -250,7 +249,7 @@ func (f *startFlags) unprompted(ctx context.Context, p *program, argument string
 		return client.Start{}, err
 	}
 	start.ID, start.Definition, start.Explicit = f.id, definition, &given
-	start.Budget = given.Budget.CappedBy(f.budget.budget)
+	start.Budget = given.Budget.CappedBy(f.budget)
 	return start, nil
 }
 

@@ -59,7 +59,7 @@ func (f *startFlags) redefinition(p *program) (d domain.Definition, fields []str
 	if d, err = f.overridden(p); err != nil {
 		return d, nil, err
 	}
-	d.Budget = d.Budget.CappedBy(f.budget.budget)
+	d.Budget = d.Budget.CappedBy(f.budget)
 	if f.agent != "" {
 		if d.Model.Provider == "" {
 			return d, nil, usage("model: is missing; the file names none, so name one with --model")

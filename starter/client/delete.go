@@ -7,6 +7,7 @@ import (
 	"time"
 
 	commonpb "go.temporal.io/api/common/v1"
+	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/workflowservice/v1"
 
 	"everstep/domain"
@@ -170,8 +171,9 @@ func (c *Client) Delete(ctx context.Context, id string, o DeleteOptions) (d Dele
 
 // free refuses an agent that is doing something, or could be asked to.
 func (c *Client) free(ctx context.Context, a agent, closes bool) error {
+	// One that has ended, and has but to be recorded, or resolves a call, is waited for.
 	began := time.Now()
-	again := func() bool { return time.Since(began) < endPatience && process.Pause(ctx, deleteAgain) == nil }
+	again := func() bool { return time.Since(began) < 10*time.Second && process.Pause(ctx, deleteAgain) == nil }
 	for {
 		s, err := c.snapshot(ctx, a, "")
 		switch {
@@ -249,17 +251,9 @@ func (c *Client) deleteOne(ctx context.Context, one *belonging, o DeleteOptions,
 	return err
 }
 
-const (
-	// endPatience is for how long an agent is waited for that has ended, and has but to be recorded, or resolves a call.
-	endPatience = 10 * time.Second
-	// deletePatience bounds the wait for the server, which deletes a run some time after it was told to: one that has just
-	// ended after half a minute.
-	deletePatience = 2 * time.Minute
-	// deleteSoon is after what time the wait is explained.
-	deleteSoon = 2 * time.Second
-	// unlistPatience is how long what it lists may outlast what it has.
-	unlistPatience = 10 * time.Second
-)
+// deletePatience bounds the wait for the server, which deletes a run some time after it was told to: one that has just
+// ended after half a minute.
+const deletePatience = 2 * time.Minute
 
 // deleteRun has the server delete a run, where there is one, waits until it has, and counts it.
 func (c *Client) deleteRun(ctx context.Context, workflowID, called, run string, d *Deletion) error {
@@ -273,7 +267,7 @@ func (c *Client) deleteRun(ctx context.Context, workflowID, called, run string, 
 	if deleted(err) {
 		return nil
 	}
-	defer time.AfterFunc(deleteSoon, func() {
+	defer time.AfterFunc(2*time.Second, func() {
 		c.cfg.Progress("waiting for the server to delete run " + run + " of " + called + ": of one that has just ended it takes half a minute")
 	}).Stop()
 	for err == nil {
@@ -295,7 +289,7 @@ const deleteAgain = 20 * time.Millisecond
 
 // awaitUnlisted waits until the server's list has the agent's workflows no more, for a while.
 func (c *Client) awaitUnlisted(ctx context.Context, a agent) (bool, error) {
-	wait, cancel := context.WithTimeout(ctx, unlistPatience)
+	wait, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
 	for {
 		left, err := c.listedRuns(ctx, workflowIs(a.workflowID()))
@@ -310,4 +304,37 @@ func (c *Client) awaitUnlisted(ctx context.Context, a agent) (bool, error) {
 
 func workflowIs(id string) string {
 	return fmt.Sprintf("WorkflowType = '%s' AND WorkflowId = '%s'", contract.Execute, id)
+}
+
+// deleteScheduled deletes the runs of schedules that have begun executions of an agent: each has the message with which
+// it began one. It says which schedules have that too.
+func (c *Client) deleteScheduled(ctx context.Context, a agent, d *Deletion) error {
+	runs, err := c.listedRuns(ctx, fmt.Sprintf("WorkflowType = '%s'", contract.Scheduled))
+	if err != nil {
+		return err
+	}
+	by := map[string]bool{}
+	for _, info := range runs {
+		told, ok := c.memo(info).Scheduled()
+		if !ok || told.AgentID != a.id {
+			continue
+		}
+		by[told.Schedule] = true
+		if info.GetStatus() == enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING {
+			remain(&d.Remains, RemainsInSchedule, told.Schedule, "a run of schedule %s is under way, and has the message with which it begins: workflow %s", told.Schedule, info.GetExecution().GetWorkflowId())
+			continue
+		}
+		if err := c.deleteRun(ctx, info.GetExecution().GetWorkflowId(), a.called(), info.GetExecution().GetRunId(), d); err != nil {
+			return err
+		}
+	}
+	for s, err := range c.Schedules(ctx) {
+		if err != nil {
+			return err
+		}
+		if by[s.Name] || a.name != "" && s.Session == a.name {
+			remain(&d.Remains, RemainsInSchedule, s.Name, "schedule %s has the message with which its runs begin; delete it too", s.Name)
+		}
+	}
+	return nil
 }

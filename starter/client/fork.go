@@ -45,11 +45,9 @@ func (o ForkOptions) requested() string {
 	if o.RequestID == "" {
 		return uuid.NewString()
 	}
-	return uuid.NewSHA1(forkRequests, []byte(o.RequestID)).String()
+	// The namespace is that of the agents that requests of forks begin. It must never change.
+	return uuid.NewSHA1(uuid.MustParse("0b0f6a43-6c0c-4b67-9d51-5b8f5a3f7c11"), []byte(o.RequestID)).String()
 }
-
-// forkRequests is the namespace of the agents that requests of forks begin.
-var forkRequests = uuid.MustParse("0b0f6a43-6c0c-4b67-9d51-5b8f5a3f7c11")
 
 // Fork begins another agent with what one had come to after a step of any of its executions, running or ended, and with
 // a prompt of its own. Its messages until then are the origin's, byte for byte; nothing is asked of a model again, and

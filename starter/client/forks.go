@@ -16,15 +16,6 @@ import (
 	"everstep/starter/client/internal/history"
 )
 
-const (
-	// mostLookedAt bounds the workflows that are looked at for whether they were forked from an agent, and lookForForks
-	// for how long.
-	mostLookedAt = 5000
-	lookForForks = time.Minute
-	// lookedAtOnce bounds how many of them are looked at side by side.
-	lookedAtOnce = 8
-)
-
 // A forkSearch looks for the agents that were forked from some, or from such, and for those that still copy messages.
 type forkSearch struct {
 	client *Client
@@ -81,19 +72,19 @@ func (s *forkSearch) below() map[string]foundFork {
 	return below
 }
 
-// run looks at the agents that the server lists, and says how many, and whether those are all.
+// run looks at the agents that the server lists, at 5,000 and for a minute at most, and says how many, and whether those are all.
 func (s *forkSearch) run(ctx context.Context) (looked int, whole bool, err error) {
-	limited, cancel := context.WithTimeout(ctx, lookForForks)
+	limited, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
 	var looking errgroup.Group
-	looking.SetLimit(lookedAtOnce)
+	looking.SetLimit(8)
 	whole = true
 	for info, err := range s.client.visible(limited, ListOptions{}) {
 		if err != nil && limited.Err() == nil {
 			_ = looking.Wait() // that is told already
 			return looked, false, err
 		}
-		if whole = err == nil && looked < mostLookedAt && limited.Err() == nil; !whole {
+		if whole = err == nil && looked < 5000 && limited.Err() == nil; !whole {
 			break
 		}
 		looked++

@@ -96,12 +96,8 @@ func (o Overlap) policy() enumspb.ScheduleOverlapPolicy {
 	return policy
 }
 
-const (
-	// longestSpan bounds what is a duration: beyond it a mistake is more likely.
-	longestSpan = 10 * 366 * 24 * time.Hour
-	// leastCatchup is the server's own bound.
-	leastCatchup = 10 * time.Second
-)
+// longestSpan bounds what is a duration: beyond it a mistake is more likely.
+const longestSpan = 10 * 366 * 24 * time.Hour
 
 // check says what is wrong with it, such as a line of cron that never comes after now.
 func (w When) check(now time.Time) error {
@@ -204,7 +200,8 @@ func (s Schedule) Check(now time.Time) error { return cmp.Or(s.check(), s.When.c
 // check is Check but for when it runs.
 func (s Schedule) check() error {
 	session := s.Start.ID != ""
-	err := cmp.Or(checkScheduleName(s.Name), domain.CheckWord(s.Overlap), checkSpan("catchup_window", s.CatchupWindow, leastCatchup, longestSpan))
+	err := cmp.Or(checkScheduleName(s.Name), domain.CheckWord(s.Overlap),
+		checkSpan("catchup_window", s.CatchupWindow, 10*time.Second, longestSpan)) // the least is the server's own bound
 	switch {
 	case err != nil:
 		return invalid(err)

@@ -110,17 +110,14 @@ func (c *Client) changeSchedule(ctx context.Context, name string, kept *schedule
 	return changed, c.writeSchedule(ctx, after, kept)
 }
 
-const (
-	// updatesHeader is the header of a schedule's runs that lists its newest updates by their ids. Every update takes the
-	// list over and adds itself, so that whoever finds theirs there knows that it was taken, though others have come since.
-	updatesHeader = "everstep-schedule-updates"
-	// maxNotedUpdates is more than can come between an update and the look whether it was taken.
-	maxNotedUpdates = 16
-)
+// updatesHeader is the header of a schedule's runs that lists its newest updates by their ids. Every update takes the
+// list over and adds itself, so that whoever finds theirs there knows that it was taken, though others have come since.
+const updatesHeader = "everstep-schedule-updates"
 
+// noteUpdate adds an update. No more than 16 can come between one and the look whether it was taken.
 func noteUpdate(kept *schedulepb.Schedule, id string) {
 	noted := append(notedUpdates(kept), id)
-	payload, _ := converter.GetDefaultDataConverter().ToPayload(noted[max(0, len(noted)-maxNotedUpdates):]) // texts cannot fail
+	payload, _ := converter.GetDefaultDataConverter().ToPayload(noted[max(0, len(noted)-16):]) // texts cannot fail
 	start := kept.GetAction().GetStartWorkflow()
 	if start.GetHeader().GetFields() == nil {
 		start.Header = &commonpb.Header{Fields: map[string]*commonpb.Payload{}}

@@ -51,9 +51,6 @@ type Start struct {
 	Trusted domain.Trusted
 }
 
-// startTries bounds how often a start may meet a session that ends just then.
-const startTries = 5
-
 // Start begins the next execution of an agent: of a new one, of one whose
 // session is open and idle, or of one that ended, anew. It is refused while an
 // execution is in progress. It needs a worker only where a session is open;
@@ -75,7 +72,7 @@ func (c *Client) Start(ctx context.Context, s Start) (none Execution, _ error) {
 	if lacking != nil && a.name == "" {
 		return none, invalid(lacking)
 	}
-	for range startTries {
+	for range 5 { // a session may end just then
 		if lacking == nil {
 			execution, err := c.begin(ctx, a, opening{input: input, number: 1, queue: c.cfg.TaskQueue})
 			if !isAs[*serviceerror.WorkflowExecutionAlreadyStarted](err) {

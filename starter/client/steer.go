@@ -106,13 +106,9 @@ func (c *Client) OpenOn(ctx context.Context, id string) string {
 	return s.queue()
 }
 
-const (
-	// updateTry is how long one attempt of an update waits. The server promises nothing of an update that no worker has
-	// accepted: it may keep it for a while, or lose it.
-	updateTry = 2 * time.Second
-	// updateAway is for how long the server may be away before an update gives up.
-	updateAway = 10 * time.Second
-)
+// updateTry is how long one attempt of an update waits. The server promises nothing of an update that no worker has
+// accepted: it may keep it for a while, or lose it.
+const updateTry = 2 * time.Second
 
 // requestID is the id under which a request goes to a workflow: empty where the caller gives none. For the server the ids
 // of all kinds of requests are one space, in which whatever comes second under an id is answered as the first was, so it
@@ -180,7 +176,7 @@ func update[In, Out any](ctx context.Context, c *Client, a agent, id string, nam
 			if gone.IsZero() {
 				gone = time.Now()
 			}
-			if time.Since(gone) > updateAway || process.Pause(ctx, askAgain) != nil {
+			if time.Since(gone) > 10*time.Second || process.Pause(ctx, askAgain) != nil {
 				return out, err
 			}
 		default:
