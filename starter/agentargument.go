@@ -9,7 +9,7 @@ import (
 	"everstep/starter/local"
 )
 
-// An agentWork is what a command does with the agent that its argument names.
+// An agentWork is what a command does with the agent that its argument names, or the schedule.
 type agentWork func(ctx context.Context, s *local.Stack, id string) error
 
 // looks is the need of a command that needs no worker. The dev server that has been there is brought back for it; where no server

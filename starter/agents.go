@@ -133,51 +133,43 @@ known to them alone.`,
 				args = append(args, a.File)
 			}
 		}
-		problems, err := p.checkAgents(dir, args)
+		settings, err := p.settings()
 		if err != nil {
 			return err
 		}
+		all := document.Problems{}
+		for _, text := range args {
+			path, err := agentfile.Find(cmp.Or(dir, p.here), text)
+			if err != nil {
+				all = append(all, document.Problem{File: text, Message: err.Error()})
+				continue
+			}
+			file, err := settings.Load(path)
+			wrong, _ := errors.AsType[document.Problems](err)
+			problems, notes := problemsOf(file, wrong)
+			if len(problems) == 0 {
+				p.say("%s: nothing is wrong", path)
+			}
+			p.sayNotes(file)
+			for _, note := range notes {
+				p.say("%s", note)
+			}
+			for _, doubt := range p.machine.DoubtedTools(file.Definition.Tools) { // a worker of the user's own may have them
+				p.say("%s: note: %s", path, doubt)
+			}
+			all = append(all, problems...)
+		}
 		var text strings.Builder
-		for _, problem := range problems {
+		for _, problem := range all {
 			text.WriteString(render.OneLine(problem.String()) + "\n")
 		}
-		if err := p.show(problems, text.String()); err != nil || len(problems) == 0 {
+		if err := p.show(all, text.String()); err != nil || len(all) == 0 {
 			return err
 		}
-		return &exitError{code: exitOther, text: render.Counted(len(problems), "problem")}
+		return &exitError{code: exitOther, text: render.Counted(len(all), "problem")}
 	}
 	registerFolder(command, &dir)
 	return command
-}
-
-func (p *program) checkAgents(dir string, named []string) (document.Problems, error) {
-	settings, err := p.settings()
-	if err != nil {
-		return nil, err
-	}
-	all := document.Problems{}
-	for _, text := range named {
-		path, err := agentfile.Find(cmp.Or(dir, p.here), text)
-		if err != nil {
-			all = append(all, document.Problem{File: text, Message: err.Error()})
-			continue
-		}
-		file, err := settings.Load(path)
-		wrong, _ := errors.AsType[document.Problems](err)
-		problems, notes := problemsOf(file, wrong)
-		if len(problems) == 0 {
-			p.say("%s: nothing is wrong", path)
-		}
-		p.sayNotes(file)
-		for _, note := range notes {
-			p.say("%s", note)
-		}
-		for _, doubt := range p.machine.DoubtedTools(file.Definition.Tools) { // a worker of the user's own may have them
-			p.say("%s: note: %s", path, doubt)
-		}
-		all = append(all, problems...)
-	}
-	return all, nil
 }
 
 // settings are what this machine says to files of other tools.

@@ -107,7 +107,7 @@ func (p *program) waitOf(ctx context.Context, agents *client.Client, id string, 
 	case waiting > 1 && typed != "":
 		return nil, named, usage("call: several that wait begin with %q; give more of the id", typed)
 	case waiting > 1:
-		return nil, named, refused(fmt.Sprintf("call: %d wait for %s", waiting, call.Kind.Rule().For), "name one of them, which `"+p.again("approvals", render.OneLine(id))+"` shows")
+		return nil, named, refused(fmt.Sprintf("call: %d wait for %s", waiting, call.Kind.Rule().For), "name one of them, which `approvals "+render.OneLine(id)+"` shows")
 	case other != nil:
 		rule, ways := other.Kind.Rule(), []string{}
 		for _, command := range rule.Commands() {

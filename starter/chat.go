@@ -70,7 +70,17 @@ message.`,
 
 // chat holds a conversation.
 func (p *program) chat(ctx context.Context, f local.Flags, asked *startFlags, named bool) error {
-	start, cfg, err := p.conversation(ctx, asked)
+	switch _, err := domain.AgentIDOf(asked.id); {
+	case strings.Contains(asked.id, client.SessionMark):
+		return usage("id: %s is an earlier session, which can only be read: `%s` shows it", render.OneLine(asked.id), p.again("messages", render.OneLine(asked.id)))
+	case err != nil:
+		return err
+	case domain.CheckAgentName(asked.id) != nil:
+		return usage("id: %s is an agent without a name, which takes one prompt; `%s` begins a session that stays open", asked.id, p.again("chat"))
+	case asked.given.file == fromStdin:
+		return usage("--messages: standard input is what is typed in the conversation; name a file")
+	}
+	start, err := asked.unprompted(ctx, p, "")
 	if err != nil {
 		return err
 	}
@@ -91,7 +101,10 @@ func (p *program) chat(ctx context.Context, f local.Flags, asked *startFlags, na
 		return err
 	}
 	defer s.Close()
-	cfg.Agents = s.Agents
+	cfg := chat.Config{
+		Agents: s.Agents, ID: asked.id, By: person(), Theme: p.out.Theme, Now: p.now, Budget: asked.budget, Again: p.again, Limits: p.readTotals,
+		ReadModel: func(text string) (domain.LLMConfig, error) { return local.ReadModel("model", text) },
+	}
 	if named { // the session that begins so, where there is one, else a new one; an agent without a name takes no messages
 		found, err := s.Agents.Find(ctx, cfg.ID)
 		if err != nil {
@@ -102,7 +115,7 @@ func (p *program) chat(ctx context.Context, f local.Flags, asked *startFlags, na
 			cfg.ID, start.ID = found, found
 		}
 	}
-	if cfg, err = opened(ctx, cfg, start, named); err != nil {
+	if err := opened(ctx, &cfg, start, named); err != nil {
 		return err
 	}
 	missing := s.Missing(ctx)
@@ -116,30 +129,8 @@ func (p *program) chat(ctx context.Context, f local.Flags, asked *startFlags, na
 	return p.left(s, cfg.ID, ending, err)
 }
 
-// conversation reads what the flags say of it.
-func (p *program) conversation(ctx context.Context, asked *startFlags) (client.Start, chat.Config, error) {
-	cfg := chat.Config{
-		ID: asked.id, By: person(), Theme: p.out.Theme, Now: p.now, Budget: asked.budget,
-		Again:     p.again,
-		Limits:    p.readTotals,
-		ReadModel: func(text string) (domain.LLMConfig, error) { return local.ReadModel("model", text) },
-	}
-	switch _, err := domain.AgentIDOf(asked.id); {
-	case strings.Contains(asked.id, client.SessionMark):
-		return client.Start{}, cfg, usage("id: %s is an earlier session, which can only be read: `%s` shows it", render.OneLine(asked.id), p.again("messages", render.OneLine(asked.id)))
-	case err != nil:
-		return client.Start{}, cfg, err
-	case domain.CheckAgentName(asked.id) != nil:
-		return client.Start{}, cfg, usage("id: %s is an agent without a name, which takes one prompt; `%s` begins a session that stays open", asked.id, p.again("chat"))
-	case asked.given.file == fromStdin:
-		return client.Start{}, cfg, usage("--messages: standard input is what is typed in the conversation; name a file")
-	}
-	start, err := asked.unprompted(ctx, p, "")
-	return start, cfg, err
-}
-
-// opened looks at the session, and says with what the first message begins.
-func opened(ctx context.Context, cfg chat.Config, start client.Start, named bool) (chat.Config, error) {
+// opened looks at the session, and notes with what the first message begins.
+func opened(ctx context.Context, cfg *chat.Config, start client.Start, named bool) error {
 	status, err := cfg.Agents.Status(ctx, cfg.ID)
 	// Of a session that only the records tell the name is free.
 	switch fresh := client.Is(err, client.NotFound) || err == nil && status.Server.Source == contract.FromRecords; {
@@ -148,14 +139,14 @@ func opened(ctx context.Context, cfg chat.Config, start client.Start, named bool
 		if named {
 			what = "model: is missing, and " + cfg.ID + " has no session to take one from; name one with --model or " + local.VariableModel
 		}
-		return cfg, usage("%s", what)
+		return usage("%s", what)
 	case fresh:
 		cfg.Fresh, cfg.Opening = true, &start
-		return cfg, nil
+		return nil
 	case err != nil:
-		return cfg, err
+		return err
 	case !status.Open:
-		return cfg, refused("the session of "+cfg.ID+" has ended, and takes no more messages", "`messages "+cfg.ID+"` shows it, and `run --id "+cfg.ID+"` begins a new one of the name")
+		return refused("the session of "+cfg.ID+" has ended, and takes no more messages", "`messages "+cfg.ID+"` shows it, and `run --id "+cfg.ID+"` begins a new one of the name")
 	}
 	rest := *start.Explicit
 	if rest.Model.Provider != "" {
@@ -165,21 +156,20 @@ func opened(ctx context.Context, cfg chat.Config, start client.Start, named bool
 	if !reflect.ValueOf(rest).IsZero() || len(start.Metadata)+len(start.Messages)+len(start.Trusted) > 0 {
 		cfg.Opening = &start
 	}
-	return cfg, nil
+	return nil
 }
 
 // readTotals reads totals of limits, such as max_steps=40 and deadline=none.
-func (p *program) readTotals(words []string) (client.ExtendOptions, error) {
-	var totals client.ExtendOptions
+func (p *program) readTotals(words []string) (totals client.ExtendOptions, _ error) {
 	for _, word := range words {
 		name, text, _ := strings.Cut(word, "=")
 		name = strings.ReplaceAll(name, "-", "_")
 		rule := domain.Limit(name).Rule()
 		if rule.Limit == "" {
-			return client.ExtendOptions{}, fmt.Errorf("%q is none of %s; write it as max_steps=40", domain.Shorten(name, 60), enum.Names(domain.Limits(), ", "))
+			return totals, fmt.Errorf("%q is none of %s; write it as max_steps=40", domain.Shorten(name, 60), enum.Names(domain.Limits(), ", "))
 		}
 		if err := p.readTotal(&totals, rule, text); err != nil {
-			return client.ExtendOptions{}, fmt.Errorf("%s: %q %w", name, domain.Shorten(text, 100), err)
+			return totals, fmt.Errorf("%s: %q %w", name, domain.Shorten(text, 100), err)
 		}
 	}
 	return totals, nil

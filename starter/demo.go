@@ -28,7 +28,7 @@ import (
 var demoScript []byte
 
 func demoCommand(p *program) *cobra.Command {
-	var dir string
+	var folder string
 	command := newCommand("demo", "See an agent outlive its worker: no key, no server, no network",
 		`An agent looks through a folder with real file tools and reports what it found.
 In the middle of a step its worker, a process of its own, is killed with SIGKILL.
@@ -40,9 +40,42 @@ It reads files and changes none. The report goes to standard output.`,
 		`  starter demo
   starter demo --dir ./project > report.md`)
 	command.RunE = func(command *cobra.Command, _ []string) error {
-		return p.demo(command.Context(), dir)
+		ctx := command.Context()
+		if err := p.withoutServer("demo runs on a dev server of its own"); err != nil {
+			return err
+		}
+		// Only the flag names it: a variable for other commands should not choose a demo's.
+		dir, err := p.machine.Folder(cmp.Or(folder, "."))
+		if err != nil {
+			return err
+		}
+		d := &demo{program: p, dir: dir}
+		defer d.close()
+		working, lost := context.WithCancelCause(ctx) // until a worker ends by itself
+		defer lost(nil)
+		if err := d.bringUp(working, lost); err != nil {
+			return err
+		}
+		told, err := d.run(working)
+		if err != nil {
+			if d.agent.WorkflowID != "" { // nobody would go on with the agent: its queue is its own
+				ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
+				defer cancel()
+				_ = d.Temporal.TerminateWorkflow(ending, d.agent.WorkflowID, "", "the demo was left") // it may have ended
+			}
+			if ctx.Err() != nil {
+				return detached("interrupted; the demo's agent was ended with it")
+			}
+			return err
+		}
+		if p.flags.json {
+			return p.out.JSON(told)
+		}
+		p.out.Print(p.out.Answer(told.Report))
+		d.summarize(told)
+		return nil
 	}
-	command.Flags().StringVar(&dir, "dir", "", "`FOLDER` that the agent looks through; the current one unless given")
+	command.Flags().StringVar(&folder, "dir", "", "`FOLDER` that the agent looks through; the current one unless given")
 	return command
 }
 
@@ -54,42 +87,6 @@ type demo struct {
 	script       string
 	controller   *kill.Controller
 	agent        client.Execution
-}
-
-func (p *program) demo(ctx context.Context, folder string) error {
-	if err := p.withoutServer("demo runs on a dev server of its own"); err != nil {
-		return err
-	}
-	// Only the flag names it: a variable for other commands should not choose a demo's.
-	dir, err := p.machine.Folder(cmp.Or(folder, "."))
-	if err != nil {
-		return err
-	}
-	d := &demo{program: p, dir: dir}
-	defer d.close()
-	working, lost := context.WithCancelCause(ctx) // until a worker ends by itself
-	defer lost(nil)
-	if err := d.bringUp(working, lost); err != nil {
-		return err
-	}
-	told, err := d.run(working)
-	if err != nil {
-		if d.agent.WorkflowID != "" { // nobody would go on with the agent: its queue is its own
-			ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
-			defer cancel()
-			_ = d.Temporal.TerminateWorkflow(ending, d.agent.WorkflowID, "", "the demo was left") // it may have ended
-		}
-		if ctx.Err() != nil {
-			return detached("interrupted; the demo's agent was ended with it")
-		}
-		return err
-	}
-	if p.flags.json {
-		return p.out.JSON(told)
-	}
-	p.out.Print(p.out.Answer(told.Report))
-	d.summarize(told)
-	return nil
 }
 
 func (d *demo) bringUp(ctx context.Context, lost context.CancelCauseFunc) error {

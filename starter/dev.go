@@ -35,58 +35,55 @@ It names the open agents that another build has begun.`,
   starter dev --dir ./project --port 7300 --ui-port 8300
   starter dev --state ./agents.db --json`)
 	command.RunE = func(command *cobra.Command, _ []string) error {
-		return p.dev(command.Context(), f, cfg)
+		ctx := command.Context()
+		if err := p.withoutServer("dev runs a server of its own"); err != nil {
+			return err
+		}
+		listener, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			return fmt.Errorf("codec endpoint: %w", err)
+		}
+		if peers, err := door.OpenPeers(); err == nil { // else the dev server is shared too, of which doctor tells
+			defer func() { _ = peers.Close() }() // it was only asked
+			listener = peers.Own(listener, func(line string) { p.say("%s", line) })
+		}
+		defer func() { _ = listener.Close() }() // the decoder has closed it, if there came to be one
+		cfg.CodecEndpoint = "http://" + listener.Addr().String()
+		s, err := p.machine.Serve(ctx, f, cfg, logWriter{p})
+		if err != nil {
+			return err
+		}
+		defer s.Close()
+		server := s.Lease.Server()
+		worker, folder := s.Spec()
+		origins := []string{server.UIURL}
+		if u, err := url.Parse(server.UIURL); err == nil {
+			origins = append(origins, "http://localhost:"+u.Port())
+		}
+		// It decodes payloads for the UI, which shows what it can without.
+		decoder := &http.Server{Handler: codec.New().Handler(door.Door{Origins: origins}), ReadHeaderTimeout: 10 * time.Second}
+		go func() { _ = decoder.Serve(listener) }() // ends with Close, which closes the listener
+		defer func() { _ = decoder.Close() }()
+		up := devUp{
+			Address: server.Address, Namespace: server.Namespace, UIURL: server.UIURL, TaskQueue: worker.TaskQueue, Dir: folder,
+			StateFile: server.StateFile, Storage: worker.Storage, ServerVersion: server.Version, Build: build.ID(),
+		}
+		if err := p.announce(up); err != nil {
+			return err
+		}
+		p.warn(s.OtherBuilds(ctx))
+		select {
+		case err := <-s.Failed():
+			return err
+		case <-ctx.Done():
+			p.say("stopping; executions go on when a worker runs again")
+			return nil
+		}
 	}
 	command.Flags().Var(numberFlag(&cfg.Port, 1, 65535), "port", "the server's; 7233 unless given, or what another state file had last; any free one where that is taken")
 	command.Flags().Var(numberFlag(&cfg.UIPort, 1, 65535), "ui-port", "the UI's; 8233 unless given, any free one where that is taken")
 	f.Register(command.Flags())
 	return command
-}
-
-func (p *program) dev(ctx context.Context, f local.Flags, cfg devserver.Config) error {
-	if err := p.withoutServer("dev runs a server of its own"); err != nil {
-		return err
-	}
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return fmt.Errorf("codec endpoint: %w", err)
-	}
-	if peers, err := door.OpenPeers(); err == nil { // else the dev server is shared too, of which doctor tells
-		defer func() { _ = peers.Close() }() // it was only asked
-		listener = peers.Own(listener, func(line string) { p.say("%s", line) })
-	}
-	defer func() { _ = listener.Close() }() // the decoder has closed it, if there came to be one
-	cfg.CodecEndpoint = "http://" + listener.Addr().String()
-	s, err := p.machine.Serve(ctx, f, cfg, logWriter{p})
-	if err != nil {
-		return err
-	}
-	defer s.Close()
-	server := s.Lease.Server()
-	worker, folder := s.Spec()
-	origins := []string{server.UIURL}
-	if u, err := url.Parse(server.UIURL); err == nil {
-		origins = append(origins, "http://localhost:"+u.Port())
-	}
-	// It decodes payloads for the UI, which shows what it can without.
-	decoder := &http.Server{Handler: codec.New().Handler(door.Door{Origins: origins}), ReadHeaderTimeout: 10 * time.Second}
-	go func() { _ = decoder.Serve(listener) }() // ends with Close, which closes the listener
-	defer func() { _ = decoder.Close() }()
-	up := devUp{
-		Address: server.Address, Namespace: server.Namespace, UIURL: server.UIURL, TaskQueue: worker.TaskQueue, Dir: folder,
-		StateFile: server.StateFile, Storage: worker.Storage, ServerVersion: server.Version, Build: build.ID(),
-	}
-	if err := p.announce(up); err != nil {
-		return err
-	}
-	p.warn(s.OtherBuilds(ctx))
-	select {
-	case err := <-s.Failed():
-		return err
-	case <-ctx.Done():
-		p.say("stopping; executions go on when a worker runs again")
-		return nil
-	}
 }
 
 // devUp is what dev says in JSON when everything is up.

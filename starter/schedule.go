@@ -152,7 +152,7 @@ aside. It needs no worker. What was created a moment ago may be missing.`,
 }
 
 // withSchedule completes a command by what it does with the schedule that its argument names.
-func (p *program) withSchedule(command *cobra.Command, run func(ctx context.Context, s *local.Stack, name string) error) *cobra.Command {
+func (p *program) withSchedule(command *cobra.Command, run agentWork) *cobra.Command {
 	command.Args = arguments("starter schedule "+command.Name()+" digest", "name")
 	command.ValidArgsFunction = p.completeSchedules
 	command.RunE = func(command *cobra.Command, args []string) error {

@@ -55,10 +55,26 @@ func (c *Client) Extend(ctx context.Context, id string, o ExtendOptions) (Extend
 		return Extended{}, invalid(err)
 	}
 	o.RequestID = cmp.Or(requestID(o.RequestID, contract.UpdateExtend, o), uuid.NewString())
-	return whereItStands(ctx, c, id, "extending", func(p snapshot) (Extended, error) { return c.extendAt(ctx, p, o) })
+	return whereItStands(ctx, c, id, "extending", func(p snapshot) (none Extended, _ error) {
+		switch {
+		case p.ended == nil && o.Budget.IsZero() && len(o.Lift) == 0:
+			return none, invalidf("extend: no new total is given, and execution %d of %s is in progress; say what to change, such as max_steps", p.number, p.called())
+		case p.ended != nil && p.ended.Status == domain.StatusCompleted:
+			return none, p.nothingLeft()
+		case p.ended != nil && p.name == "":
+			return c.goOn(ctx, p, o, false)
+		case p.ended != nil && !p.open():
+			return none, ended(p.called(), nil)
+		}
+		reply, err := update(ctx, c, p.agent, o.RequestID, contract.UpdateExtend, contract.ExtendRequest{
+			Budget: o.Budget, Lift: o.Lift, ExecutionID: p.executionID(p.number), By: c.cfg.By,
+		})
+		return p.extended(reply), err
+	})
 }
 
-// whereItStands does something with an agent as that stands, anew where that has changed meanwhile.
+// whereItStands does something with an agent as that stands, anew where that has changed meanwhile. at returns what the workflow
+// refuses as it is.
 func whereItStands[T any](ctx context.Context, c *Client, id, doing string, at func(snapshot) (T, error)) (none T, _ error) {
 	var before snapshot
 	var refused error
@@ -97,24 +113,6 @@ func overtaken(err error) bool {
 func (s snapshot) standsAs(before snapshot) bool {
 	return s.newest().runID() == before.newest().runID() && s.number == before.number && s.open() == before.open() &&
 		(s.ended == nil) == (before.ended == nil)
-}
-
-// extendAt returns what the workflow refuses as it is.
-func (c *Client) extendAt(ctx context.Context, p snapshot, o ExtendOptions) (none Extended, _ error) {
-	switch {
-	case p.ended == nil && o.Budget.IsZero() && len(o.Lift) == 0:
-		return none, invalidf("extend: no new total is given, and execution %d of %s is in progress; say what to change, such as max_steps", p.number, p.called())
-	case p.ended != nil && p.ended.Status == domain.StatusCompleted:
-		return none, p.nothingLeft()
-	case p.ended != nil && p.name == "":
-		return c.goOn(ctx, p, o, false)
-	case p.ended != nil && !p.open():
-		return none, ended(p.called(), nil)
-	}
-	reply, err := update(ctx, c, p.agent, o.RequestID, contract.UpdateExtend, contract.ExtendRequest{
-		Budget: o.Budget, Lift: o.Lift, ExecutionID: p.executionID(p.number), By: c.cfg.By,
-	})
-	return p.extended(reply), err
 }
 
 func (s snapshot) nothingLeft() *Error {
@@ -369,26 +367,23 @@ func (c *Client) ExtendSession(ctx context.Context, id string, o ExtendOptions) 
 		return SessionExtended{}, invalid(err)
 	}
 	o.RequestID = cmp.Or(requestID(o.RequestID, contract.UpdateExtendSession, o), uuid.NewString())
-	return whereItStands(ctx, c, id, "extending", func(p snapshot) (SessionExtended, error) { return c.extendSessionAt(ctx, p, o) })
-}
-
-// extendSessionAt returns what the workflow refuses as it is.
-func (c *Client) extendSessionAt(ctx context.Context, p snapshot, o ExtendOptions) (none SessionExtended, _ error) {
-	switch {
-	case p.ended == nil || p.open() && p.name != "":
-	case p.ended.Status == domain.StatusCompleted:
-		return none, p.nothingLeft()
-	case p.name != "":
-		return none, ended(p.called(), nil)
-	default:
-		began, err := c.goOn(ctx, p, o, true)
-		return SessionExtended{Execution: began.Execution, Began: true, InProgress: true, Budget: began.account.Budget, Left: began.account.Left(), Spent: began.account.Spent}, err
-	}
-	reply, err := update(ctx, c, p.agent, o.RequestID, contract.UpdateExtendSession, contract.ExtendSessionRequest{
-		Budget: o.Budget, Lift: o.Lift, By: c.cfg.By,
+	return whereItStands(ctx, c, id, "extending", func(p snapshot) (none SessionExtended, _ error) {
+		switch {
+		case p.ended == nil || p.open() && p.name != "":
+		case p.ended.Status == domain.StatusCompleted:
+			return none, p.nothingLeft()
+		case p.name != "":
+			return none, ended(p.called(), nil)
+		default:
+			began, err := c.goOn(ctx, p, o, true)
+			return SessionExtended{Execution: began.Execution, Began: true, InProgress: true, Budget: began.account.Budget, Left: began.account.Left(), Spent: began.account.Spent}, err
+		}
+		reply, err := update(ctx, c, p.agent, o.RequestID, contract.UpdateExtendSession, contract.ExtendSessionRequest{
+			Budget: o.Budget, Lift: o.Lift, By: c.cfg.By,
+		})
+		return SessionExtended{
+			Execution: p.begun(reply.Number, p.executionID(reply.Number), p.runID()), InProgress: reply.InProgress,
+			Budget: reply.Account.Budget, Left: reply.Account.Left(), Spent: reply.Account.Spent,
+		}, err
 	})
-	return SessionExtended{
-		Execution: p.begun(reply.Number, p.executionID(reply.Number), p.runID()), InProgress: reply.InProgress,
-		Budget: reply.Account.Budget, Left: reply.Account.Left(), Spent: reply.Account.Spent,
-	}, err
 }

@@ -214,7 +214,7 @@ func (p pastPoint) forkInput(state domain.AgentState, definition domain.Definiti
 	if carry.State, err = state.EncodeSession(); err != nil {
 		return in, errorf(Failed, err, "the state of %s cannot be handed on: %s", p.called(), err)
 	}
-	carry.Conversation = p.conversation(definition.Compiler).Carry(p.log.Base(), nil)
+	carry.Conversation = p.conversation(definition.Compiler)
 	in = contract.SessionInput{
 		AgentID: a.id, Name: a.name, Definition: definition, Prompt: o.Prompt, Budget: o.Budget,
 		Carry: &carry, Fork: &contract.Fork{Origin: p.origin},

@@ -216,7 +216,7 @@ func (p *pastPoint) incomplete(missing []account.Missing) *Error {
 // recorded reports whether records alone tell of the agent: no run holds its messages.
 func (p *pastPoint) recorded() bool { return p.Server.Source == contract.FromRecords }
 
-// conversation is what the point's agent knew, as the loop reckons with it.
-func (p *pastPoint) conversation(compiler domain.Compiler) conversation.Conversation {
-	return conversation.At(p.log, p.edits, compiler, p.origin.Chain(), p.inferences)
+// conversation is what the point's agent knew, as a run hands it on.
+func (p *pastPoint) conversation(compiler domain.Compiler) contract.CarriedConversation {
+	return conversation.At(p.log, p.edits, compiler, p.origin.Chain(), p.inferences).Carry(p.log.Base(), nil)
 }

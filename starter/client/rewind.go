@@ -73,7 +73,7 @@ func (c *Client) Rewind(ctx context.Context, to Point, o RewindOptions) (none Re
 	if err != nil {
 		return none, err
 	}
-	carry := p.conversation(p.compiler).Carry(p.log.Base(), nil)
+	carry := p.conversation(p.compiler)
 	request.Origin, request.Number, request.Newest, request.Log, request.Edits = p.origin, p.execution.Number, p.Head.Newest.Number, p.log.Ref(), p.edits
 	request.ShownTokens, request.Inferences = carry.ShownTokens, p.inferences
 	asks := struct {
