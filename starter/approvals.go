@@ -154,11 +154,11 @@ func textOrFile(ctx context.Context, flag, given string) (string, error) {
 
 // person is who uses this command, as far as the machine knows.
 func person() string {
-	name, machine := "", ""
+	name := ""
 	if who, err := user.Current(); err == nil {
 		name = who.Username
 	}
-	machine, _ = os.Hostname() // without one the name has to do
+	machine, _ := os.Hostname() // without one the name has to do
 	return domain.Shorten(strings.Trim(name+"@"+machine, "@"), domain.MaxDecider)
 }
 

@@ -265,20 +265,19 @@ func begin(ctx context.Context, agents *client.Client, request client.Start) (no
 	if request.Definition.Model.Provider != "" {
 		return agents.Start(ctx, request)
 	}
-	missing := usage("model: is missing, and %s has no open session to take one from; name one with --model or %s", request.ID, local.VariableModel)
 	if !reflect.ValueOf(*request.Explicit).IsZero() {
 		return none, usage("model: is missing; name one with --model or " + local.VariableModel + " where --agent, --system, --tool, --output or --final-answer is given")
 	}
 	execution, err := agents.Send(ctx, request.ID, client.SendOptions{
 		Prompt: request.Prompt, Budget: request.Budget, Metadata: request.Metadata, Messages: request.Messages, Trusted: request.Trusted,
 	})
-	if exitCode(err) == exitNotFound {
-		return none, missing
+	gone := client.Is(err, client.NotFound)
+	if client.Is(err, client.Refused) {
+		status, unread := agents.Status(ctx, request.ID)
+		gone = unread == nil && !status.Open
 	}
-	if exitCode(err) == exitRefused {
-		if status, statusErr := agents.Status(ctx, request.ID); statusErr == nil && !status.Open {
-			return none, missing
-		}
+	if gone {
+		return none, usage("model: is missing, and %s has no open session to take one from; name one with --model or %s", request.ID, local.VariableModel)
 	}
 	return execution, err
 }

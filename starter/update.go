@@ -27,9 +27,19 @@ schemas, prices and windows follow.`,
 		`  starter update notes --agent agents/notes.md --reason "renamed a tool"
   starter update notes --system "Answer in one sentence." --max-steps 5
   starter update notes --model openai/gpt-5-mini`), func(ctx context.Context, s *local.Stack, id string) error {
-		var err error
-		if options.Definition, options.Fields, err = asked.redefinition(p); err != nil {
+		d, err := asked.overridden(p)
+		if err != nil {
 			return err
+		}
+		d.Budget = d.Budget.CappedBy(asked.budget)
+		options.Definition = d
+		switch { // with a file all of the definition is meant, else what is given
+		case asked.agent == "":
+			if options.Fields = d.Given(); len(options.Fields) == 0 {
+				return usage("nothing is given to change; give --agent FILE, --system, --tool, --model or a limit such as --max-steps")
+			}
+		case d.Model.Provider == "":
+			return usage("model: is missing; the file names none, so name one with --model")
 		}
 		if err := p.machine.CheckLocally(ctx, local.Flags{}, options.Definition, options.Definition.Budget); err != nil && s.Own(ctx, id) {
 			return err
@@ -52,24 +62,6 @@ schemas, prices and windows follow.`,
 	asked.registerDefinition(p, command)
 	saidFlags(command, &options.By, "changes it", &options.Reason, "that is recorded")
 	return command
-}
-
-// redefinition is what the flags make of a definition, and which fields they are about; none: all of it.
-func (f *startFlags) redefinition(p *program) (d domain.Definition, fields []string, err error) {
-	if d, err = f.overridden(p); err != nil {
-		return d, nil, err
-	}
-	d.Budget = d.Budget.CappedBy(f.budget)
-	if f.agent != "" {
-		if d.Model.Provider == "" {
-			return d, nil, usage("model: is missing; the file names none, so name one with --model")
-		}
-		return d, nil, nil
-	}
-	if fields = d.Given(); len(fields) == 0 {
-		return d, nil, usage("nothing is given to change; give --agent FILE, --system, --tool, --model or a limit such as --max-steps")
-	}
-	return d, fields, nil
 }
 
 // overridden is what the agent's file says, with the flags over it, but for limits.

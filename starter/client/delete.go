@@ -244,11 +244,19 @@ func (c *Client) deleteOne(ctx context.Context, one *belonging, o DeleteOptions,
 			return err
 		}
 	}
-	unlisted, err := c.awaitUnlisted(ctx, one.agent)
-	if err == nil && !unlisted {
-		remain(&d.Remains, RemainsOnServer, one.called(), "the server's list still has %s, of which it has deleted the histories", one.called())
+	for until := time.Now().Add(10 * time.Second); ; { // the server's list may outlast what it has
+		left, err := c.listedRuns(ctx, workflowIs(one.workflowID()))
+		if err != nil || len(left) == 0 {
+			return err
+		}
+		if time.Now().After(until) {
+			remain(&d.Remains, RemainsOnServer, one.called(), "the server's list still has %s, of which it has deleted the histories", one.called())
+			return nil
+		}
+		if err := process.Pause(ctx, deleteAgain); err != nil {
+			return err
+		}
 	}
-	return err
 }
 
 // deletePatience bounds the wait for the server, which deletes a run some time after it was told to: one that has just
@@ -286,21 +294,6 @@ func (c *Client) deleteRun(ctx context.Context, workflowID, called, run string, 
 }
 
 const deleteAgain = 20 * time.Millisecond
-
-// awaitUnlisted waits until the server's list has the agent's workflows no more, for a while.
-func (c *Client) awaitUnlisted(ctx context.Context, a agent) (bool, error) {
-	wait, cancel := context.WithTimeout(ctx, 10*time.Second)
-	defer cancel()
-	for {
-		left, err := c.listedRuns(ctx, workflowIs(a.workflowID()))
-		if err != nil || len(left) == 0 {
-			return err == nil, err
-		}
-		if process.Pause(wait, deleteAgain) != nil {
-			return false, ctx.Err()
-		}
-	}
-}
 
 func workflowIs(id string) string {
 	return fmt.Sprintf("WorkflowType = '%s' AND WorkflowId = '%s'", contract.Execute, id)

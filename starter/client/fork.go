@@ -184,7 +184,18 @@ func (c *Client) forked(ctx context.Context, from Point, a agent, o ForkOptions)
 		return in, "", err
 	}
 	in.Carry.Config.Agent, in.Carry.Config.Constraints = p.Head.Configuration.Agent, *bounds
-	return in, queue, c.hand(p, &in)
+	resolved := p.Head.Configuration.Resolved
+	switch {
+	case p.log.Size() <= domain.MaxCarriedMessages && domain.CheckFits("conversation", in, domain.MaxPayload) == nil:
+		return in, queue, nil
+	case p.recorded():
+		return in, "", refused("%s: its conversation until then takes more than the %d bytes that can be handed on out of records; begin another agent with a part of its messages", p.called(), domain.MaxCarriedMessages)
+	case resolved == nil || !resolved.Storage:
+		return in, "", refused("%s: its conversation takes more than the %d bytes that can be handed on without storage; configure storage on the workers of the agents to come", p.called(), domain.MaxCarriedMessages)
+	}
+	in.Carry.Conversation.Entries, in.Carry.Conversation.Base, in.Carry.Conversation.Chain = nil, 0, domain.Digest{} // they are copied
+	in.Fork.Copy = &contract.RecordRequest{From: p.log.Base(), Log: p.log.Ref(), RunID: p.Head.Run.ID, WorkflowID: p.workflowID()}
+	return in, queue, nil
 }
 
 // definitionOf is what a record tells of an agent's definition: its model, its system prompt, what it answers in and its
@@ -251,20 +262,4 @@ func withNotesAtStart(state domain.AgentState, given *domain.StartOptions, now t
 		maps.Copy(notes, given.Metadata)
 	}
 	return state.WithNotesOf(&domain.StartOptions{Metadata: notes}, now)
-}
-
-// hand sees to it that the messages are carried in the input, or copied where they are too long for that.
-func (c *Client) hand(p pastPoint, in *contract.SessionInput) error {
-	if p.log.Size() <= domain.MaxCarriedMessages && domain.CheckFits("conversation", in, domain.MaxPayload) == nil {
-		return nil
-	}
-	if p.recorded() {
-		return refused("%s: its conversation until then takes more than the %d bytes that can be handed on out of records; begin another agent with a part of its messages", p.called(), domain.MaxCarriedMessages)
-	}
-	if resolved := p.Head.Configuration.Resolved; resolved == nil || !resolved.Storage {
-		return refused("%s: its conversation takes more than the %d bytes that can be handed on without storage; configure storage on the workers of the agents to come", p.called(), domain.MaxCarriedMessages)
-	}
-	in.Carry.Conversation.Entries, in.Carry.Conversation.Base, in.Carry.Conversation.Chain = nil, 0, domain.Digest{}
-	in.Fork.Copy = &contract.RecordRequest{From: p.log.Base(), Log: p.log.Ref(), RunID: p.Head.Run.ID, WorkflowID: p.workflowID()}
-	return nil
 }
