@@ -9,11 +9,8 @@ import (
 	"everstep/starter/local"
 )
 
-// An agentWork is what a command does with the agent that its argument names.
+// An agentWork is what a command does with the agent that its argument names, or the schedule.
 type agentWork func(ctx context.Context, s *local.Stack, id string) error
-
-// A find is how a command knows the agent that an argument means.
-type find func(ctx context.Context, s *local.Stack, argument string) (id string, _ error)
 
 // looks is the need of a command that needs no worker. The dev server that has been there is brought back for it; where no server
 // is up, the records are read.
@@ -27,23 +24,19 @@ func (p *program) withAgent(command *cobra.Command, need *local.Need, do agentWo
 	return command
 }
 
-// onAgent does something with the agent that the first argument means, if any. What only looks takes any beginning of its id.
-func (p *program) onAgent(ctx context.Context, args []string, need local.Need, do agentWork) error {
-	find := p.actOn
-	if need.Back || need.Reads {
-		find = p.idOf
-	}
-	return p.onFound(ctx, args, need, find, do)
-}
+// leastToAct is the shortest beginning of an id by which a command changes an agent: a shorter one is too easily that of another.
+const leastToAct = 4
 
-// onFound is onAgent with another way to know the agent. Where the records have told, since no server was up, that is said.
-func (p *program) onFound(ctx context.Context, args []string, need local.Need, find find, do agentWork) (err error) {
+// onAgent does something with the agent that the first argument means, else with the one that the need names, if any. What only
+// looks takes any beginning of an id. Where the records have told, since no server was up, that is said.
+func (p *program) onAgent(ctx context.Context, args []string, need local.Need, do agentWork) error {
 	if len(args) > 0 {
 		need.ID = args[0]
-		err = client.CheckID(need.ID)
 	}
-	if err != nil {
-		return err
+	if need.ID != "" || len(args) > 0 {
+		if err := client.CheckID(need.ID); err != nil {
+			return err
+		}
 	}
 	s, err := p.machine.Connect(ctx, need)
 	if err != nil {
@@ -51,11 +44,13 @@ func (p *program) onFound(ctx context.Context, args []string, need local.Need, f
 	}
 	defer s.Close()
 	id := need.ID
-	if id != "" {
-		id, err = find(ctx, s, id)
-	}
-	if err != nil {
-		return err
+	if len(args) > 0 {
+		if id, err = p.idOf(ctx, s, need.ID); err != nil {
+			return err
+		}
+		if looks := need.Back || need.Reads; !looks && id != need.ID && len(need.ID) < leastToAct {
+			return usage("id: %q is short for a command that changes an agent; write at least %d characters of %s, or all of it", need.ID, leastToAct, id)
+		}
 	}
 	err = do(ctx, s, id)
 	if s.Unreached && !client.Is(err, client.Unreachable) {
@@ -84,18 +79,6 @@ func (p *program) idOf(ctx context.Context, s *local.Stack, argument string) (st
 	id, err := s.Agents.Find(ctx, argument)
 	if err == nil && id != argument {
 		p.say("%s is %s", argument, id)
-	}
-	return id, err
-}
-
-// leastToAct is the shortest beginning of an id by which a command changes an agent.
-const leastToAct = 4
-
-// actOn is idOf for what changes the agent: a short beginning is too easily that of another one.
-func (p *program) actOn(ctx context.Context, s *local.Stack, argument string) (string, error) {
-	id, err := p.idOf(ctx, s, argument)
-	if err == nil && id != argument && len(argument) < leastToAct {
-		return "", usage("id: %q is short for a command that changes an agent; write at least %d characters of %s, or all of it", argument, leastToAct, id)
 	}
 	return id, err
 }

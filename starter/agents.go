@@ -82,7 +82,8 @@ func (p *program) listAgents(dir string) ([]listedAgent, error) {
 	}
 	listed := []listedAgent{}
 	for _, l := range found {
-		agent := listedAgent{Name: l.File.Name, Description: l.File.Description, File: l.File.Path, Problems: len(problemsOf(l.File, l.Problems)), broken: len(l.Problems) > 0}
+		problems, _ := problemsOf(l.File, l.Problems)
+		agent := listedAgent{Name: l.File.Name, Description: l.File.Description, File: l.File.Path, Problems: len(problems), broken: len(l.Problems) > 0}
 		if model := l.File.Definition.Model; model.Provider != "" {
 			agent.Model = model.String()
 		}
@@ -132,49 +133,43 @@ known to them alone.`,
 				args = append(args, a.File)
 			}
 		}
-		problems, err := p.checkAgents(dir, args)
+		settings, err := p.settings()
 		if err != nil {
 			return err
 		}
+		all := document.Problems{}
+		for _, text := range args {
+			path, err := agentfile.Find(cmp.Or(dir, p.here), text)
+			if err != nil {
+				all = append(all, document.Problem{File: text, Message: err.Error()})
+				continue
+			}
+			file, err := settings.Load(path)
+			wrong, _ := errors.AsType[document.Problems](err)
+			problems, notes := problemsOf(file, wrong)
+			if len(problems) == 0 {
+				p.say("%s: nothing is wrong", path)
+			}
+			p.sayNotes(file)
+			for _, note := range notes {
+				p.say("%s", note)
+			}
+			for _, doubt := range p.machine.DoubtedTools(file.Definition.Tools) { // a worker of the user's own may have them
+				p.say("%s: note: %s", path, doubt)
+			}
+			all = append(all, problems...)
+		}
 		var text strings.Builder
-		for _, problem := range problems {
+		for _, problem := range all {
 			text.WriteString(render.OneLine(problem.String()) + "\n")
 		}
-		if err := p.show(problems, text.String()); err != nil || len(problems) == 0 {
+		if err := p.show(all, text.String()); err != nil || len(all) == 0 {
 			return err
 		}
-		return &exitError{code: exitOther, text: render.Counted(len(problems), "problem")}
+		return &exitError{code: exitOther, text: render.Counted(len(all), "problem")}
 	}
 	registerFolder(command, &dir)
 	return command
-}
-
-func (p *program) checkAgents(dir string, named []string) (document.Problems, error) {
-	settings, err := p.settings()
-	if err != nil {
-		return nil, err
-	}
-	all := document.Problems{}
-	for _, text := range named {
-		path, err := agentfile.Find(cmp.Or(dir, p.here), text)
-		if err != nil {
-			all = append(all, document.Problem{File: text, Message: err.Error()})
-			continue
-		}
-		file, err := settings.Load(path)
-		problems, _ := errors.AsType[document.Problems](err)
-		problems = problemsOf(file, problems)
-		if len(problems) == 0 {
-			p.say("%s: nothing is wrong", path)
-		}
-		p.sayNotes(file)
-		p.noteProviders(file)
-		for _, doubt := range p.machine.DoubtedTools(file.Definition.Tools) { // a worker of the user's own may have them
-			p.say("%s: note: %s", path, doubt)
-		}
-		all = append(all, problems...)
-	}
-	return all, nil
 }
 
 // settings are what this machine says to files of other tools.
@@ -191,30 +186,24 @@ func (p *program) sayNotes(file agentfile.File) {
 }
 
 // problemsOf are all that is wrong with a file, or most likely is: among them providers that are
-// none of ours, but much like one.
-func problemsOf(file agentfile.File, wrong document.Problems) document.Problems {
-	problems := slices.Concat(wrong, file.Doubts)
+// none of ours, but much like one. The notes name those that a worker of the user's own has to have.
+func problemsOf(file agentfile.File, wrong document.Problems) (problems, notes document.Problems) {
+	problems = slices.Concat(wrong, file.Doubts)
+	known := host.ProviderNames()
 	for _, provider := range file.Providers {
-		if near, ok := spelling.Nearest(provider.Name, host.ProviderNames()); ok && near != provider.Name {
-			at := provider.Place
+		at := provider.Place
+		switch near, much := spelling.Nearest(provider.Name, known); {
+		case slices.Contains(known, provider.Name):
+		case much:
 			at.Message = fmt.Sprintf("there is no provider %q; did you mean %s?", provider.Name, near)
 			problems = append(problems, at)
+		default:
+			at.Message = fmt.Sprintf("note: %s is no provider of ours; there are %s, and others on workers of your own", provider.Name, strings.Join(known, ", "))
+			notes = append(notes, at)
 		}
 	}
 	problems.Sort()
-	return problems
-}
-
-// noteProviders says which providers a worker of the user's own has to have.
-func (p *program) noteProviders(file agentfile.File) {
-	known := host.ProviderNames()
-	for _, provider := range file.Providers {
-		if _, ok := spelling.Nearest(provider.Name, known); !ok && !slices.Contains(known, provider.Name) {
-			at := provider.Place
-			at.Message = fmt.Sprintf("note: %s is no provider of ours; there are %s, and others on workers of your own", provider.Name, strings.Join(known, ", "))
-			p.say("%s", at)
-		}
-	}
+	return problems, notes
 }
 
 func agentsShowCommand(p *program) *cobra.Command {
@@ -242,8 +231,8 @@ there, such as the price of a model that the file gives none.`,
 		for _, doubt := range p.machine.DoubtedTools(file.Definition.Tools) {
 			from += "# note: " + render.OneLine(doubt) + "\n"
 		}
-		if file.Definition.Model.Provider == "" && p.machine.Env.Value(local.VariableModel) != "" {
-			if file.Definition.Model, err = instead(file.Definition.Model, local.VariableModel, p.machine.Env.Value(local.VariableModel)); err != nil {
+		if variable := p.machine.Env.Value(local.VariableModel); file.Definition.Model.Provider == "" && variable != "" {
+			if file.Definition.Model, err = instead(file.Definition.Model, local.VariableModel, variable); err != nil {
 				return err
 			}
 			from += "# model: from " + local.VariableModel + "\n"
@@ -286,7 +275,7 @@ func (p *program) loadAgent(dir, named string) (agentfile.File, error) {
 	file, err := settings.Load(path)
 	if err != nil {
 		if wrong, ok := errors.AsType[document.Problems](err); ok {
-			err = problemsOf(file, wrong)
+			err, _ = problemsOf(file, wrong)
 		}
 		return agentfile.File{}, &exitError{code: exitUsage, text: err.Error(), cause: err}
 	}

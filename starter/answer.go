@@ -100,7 +100,7 @@ func (p *program) replyTo(ctx context.Context, s *local.Stack, id, call, text st
 	case err != nil:
 		return nil, err
 	case question == nil && (text == "" && o.value == "" || o.choice > 0):
-		return nil, &client.Error{Class: client.Refused, Message: "no question of " + render.OneLine(id) + " waits", Next: "`approvals` shows what waits for people, of all agents"}
+		return nil, refused("no question of "+render.OneLine(id)+" waits", "`approvals` shows what waits for people, of all agents")
 	case question == nil: // the workflow says why
 		return reply, nil
 	}
@@ -129,23 +129,24 @@ func (p *program) typedReply(ctx context.Context, question client.WaitingCall, r
 		return nil, usage("text: is missing; give the answer, or --choice, or --value")
 	}
 	p.err.Printf("%s", render.Waiting([]client.WaitingCall{question}, p.now()))
-	by, reason, said := reply.By, reply.Reason, false
+	var typed *client.Word
 	p.asks(ctx, promptFor(*question.Ask), func(line string) bool {
 		if strings.TrimSpace(line) == "" {
 			return true
 		}
-		typed, err := client.TypedReply(question.Wait, line)
-		if said = err == nil; !said {
+		word, err := client.TypedReply(question.Wait, line)
+		if err != nil {
 			p.err.Printf("%s\n", err)
+			return false
 		}
-		*reply = typed
-		return said
+		word.By, word.Reason = reply.By, reply.Reason
+		typed = &word
+		return true
 	})
-	if reply.By, reply.Reason = by, reason; said || ctx.Err() != nil {
-		return reply, ctx.Err()
+	if typed == nil && ctx.Err() == nil {
+		p.say("it waits still")
 	}
-	p.say("it waits still")
-	return nil, nil
+	return typed, ctx.Err()
 }
 
 func promptFor(question domain.Question) string {

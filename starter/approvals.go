@@ -13,7 +13,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"everstep/domain"
-	"everstep/domain/account"
 	"everstep/starter/client"
 	"everstep/starter/local"
 	"everstep/starter/render"
@@ -39,35 +38,39 @@ with the exact arguments that would run, and which commands answer it:
 
 // showWaiting shows what waits for people, of all agents, or of one with the rules by which calls run unasked.
 func (p *program) showWaiting(ctx context.Context, s *local.Stack, id string) error {
-	agents, rules := s.Agents.AllWaiting(ctx, id), ""
+	waiting, rules := s.Agents.AllWaiting(ctx, id), ""
 	if id != "" {
-		agents = s.Agents.WaitingBelow(ctx, id)
+		waiting = s.Agents.WaitingBelow(ctx, id)
 	}
-	all, err := gathered(agents)
-	if err == nil && id != "" && !p.flags.json {
-		var status account.Status
-		status, err = s.Agents.Status(ctx, id)
+	all, err := gathered(waiting)
+	if err != nil {
+		return err
+	}
+	if p.flags.json {
+		return p.out.JSON(all)
+	}
+	if id != "" {
+		status, err := s.Agents.Status(ctx, id)
+		if err != nil {
+			return err
+		}
 		rules = render.StandingApprovals(id, status.AlwaysAllowed)
 	}
-	switch {
-	case err != nil:
-		return err
-	case p.flags.json:
-		return p.out.JSON(all)
-	case len(all) == 0:
+	if len(all) == 0 {
 		p.say("nothing waits for a person")
 	}
 	p.out.Printf("%s", render.Waiting(all, p.now())+rules)
 	return nil
 }
 
-func gathered(waiting iter.Seq2[client.WaitingCall, error]) ([]client.WaitingCall, error) {
-	all := []client.WaitingCall{}
-	for call, err := range waiting {
+// gathered are all that a list yields, unless that ends in an error.
+func gathered[T any](list iter.Seq2[T, error]) ([]T, error) {
+	all := []T{}
+	for one, err := range list {
 		if err != nil {
 			return nil, err
 		}
-		all = append(all, call)
+		all = append(all, one)
 	}
 	return all, nil
 }
@@ -104,15 +107,15 @@ func (p *program) waitOf(ctx context.Context, agents *client.Client, id string, 
 	case waiting > 1 && typed != "":
 		return nil, named, usage("call: several that wait begin with %q; give more of the id", typed)
 	case waiting > 1:
-		return nil, named, &client.Error{Class: client.Refused, Message: fmt.Sprintf("call: %d wait for %s", waiting, call.Kind.Rule().For), Next: "name one of them, which `" + p.again("approvals", render.OneLine(id)) + "` shows"}
+		return nil, named, refused(fmt.Sprintf("call: %d wait for %s", waiting, call.Kind.Rule().For), "name one of them, which `approvals "+render.OneLine(id)+"` shows")
 	case other != nil:
 		rule, ways := other.Kind.Rule(), []string{}
 		for _, command := range rule.Commands() {
 			ways = append(ways, "`"+command+" "+render.OneLine(id)+" "+render.ShortCall(other.ToolExecutionID)+other.AnswerForm()+"`")
 		}
-		return nil, named, &client.Error{Class: client.Refused, Message: "call: " + render.OneLine(other.Tool) + " waits for " + rule.For, Next: strings.Join(ways, " or ") + " does that"}
+		return nil, named, refused("call: "+render.OneLine(other.Tool)+" waits for "+rule.For, strings.Join(ways, " or ")+" does that")
 	case typed != "" && named.UnmarshalText([]byte(typed)) != nil:
-		return nil, named, &client.Error{Class: client.Refused, Message: "nothing of a call that begins with " + render.OneLine(typed) + " waits"}
+		return nil, named, refused("nothing of a call that begins with "+render.OneLine(typed)+" waits", "")
 	}
 	return nil, named, nil
 }
@@ -132,23 +135,30 @@ func textOrFile(ctx context.Context, flag, given string) (string, error) {
 	if !named {
 		return given, nil
 	}
-	text, err := readNamed(ctx, name, maxGiven)
+	file, err := openGiven(ctx, name) // it may be a pipe
+	var text []byte
+	if err == nil {
+		defer file.Close()
+		text, err = readGiven(ctx, file, maxGiven)
+	}
 	switch {
 	case errors.Is(err, errLeft):
 		return "", fmt.Errorf("%s: %w", flag, err)
 	case err != nil:
 		return "", usage("%s: %s", flag, err)
+	case len(text) > maxGiven:
+		return "", usage("%s: %s has more than %d bytes; give less", flag, name, maxGiven)
 	}
 	return string(text), nil
 }
 
 // person is who uses this command, as far as the machine knows.
 func person() string {
-	name, machine := "", ""
+	name := ""
 	if who, err := user.Current(); err == nil {
 		name = who.Username
 	}
-	machine, _ = os.Hostname() // without one the name has to do
+	machine, _ := os.Hostname() // without one the name has to do
 	return domain.Shorten(strings.Trim(name+"@"+machine, "@"), domain.MaxDecider)
 }
 
@@ -230,7 +240,7 @@ func (p *program) seen(ctx context.Context, call client.WaitingCall, named bool)
 	agent, short := render.OneLine(call.ID), render.ShortCall(call.ToolExecutionID)
 	switch {
 	case !seeable(call):
-		return false, &client.Error{Class: client.Refused, Message: "what is shown of call " + short + " is not what would run; look at it again with `" + p.again("approvals", agent) + "`"}
+		return false, refused("what is shown of call "+short+" is not what would run; look at it again with `"+p.again("approvals", agent)+"`", "")
 	case named:
 		return true, nil
 	case !p.interactive():
@@ -239,7 +249,7 @@ func (p *program) seen(ctx context.Context, call client.WaitingCall, named bool)
 	}
 	p.err.Printf("%s", render.Waiting([]client.WaitingCall{call}, p.now()))
 	if cut := p.notWhole(call); cut != "" {
-		return false, &client.Error{Class: client.Refused, Message: cut}
+		return false, refused(cut, "")
 	}
 	yes, err := p.saysYes(ctx, "y runs it, all else leaves it waiting: ")
 	if err == nil && !yes {

@@ -29,31 +29,10 @@ type asker struct {
 	last    <-chan struct{}
 }
 
-// tooSoon is within what time nobody has read a call: what comes then was typed for something else.
-const tooSoon = 500 * time.Millisecond
-
 // interactive reports whether a person reads and types here.
 func (p *program) interactive() bool {
 	in, ok := p.in.(*os.File)
 	return ok && term.IsTerminal(int(in.Fd())) && p.out.Terminal && p.err.Terminal && !p.flags.json
-}
-
-// newAsker is who asks; nil: nobody is there to be asked.
-func (p *program) newAsker(ctx context.Context, agents *client.Client) *asker {
-	if !p.interactive() {
-		return nil
-	}
-	a := &asker{program: p, agents: agents, decided: map[domain.ToolExecutionID]context.CancelFunc{}}
-	a.ctx, a.cancel = context.WithCancel(ctx)
-	return a
-}
-
-// close ends a question that is open. The call goes on waiting.
-func (a *asker) close() {
-	if a != nil {
-		a.cancel()
-		a.ended.Wait()
-	}
 }
 
 // callIn is the call of an event that waits for a person, or did: of the agent that is followed, or of a sub-agent below it.
@@ -109,7 +88,7 @@ func (a *asker) about(open context.Context, asked client.WaitingCall) (said bool
 	defer p.err.Resume()
 	shown := p.now()
 	if !p.asks(open, prompt, func(line string) (done bool) {
-		if p.now().Sub(shown) < tooSoon {
+		if p.now().Sub(shown) < 500*time.Millisecond { // it was typed for something else
 			p.err.Printf("that was typed before anybody could read it; look at it, and answer again\n")
 			return false
 		}

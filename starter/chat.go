@@ -56,7 +56,8 @@ message.`,
 			return usage("chat: needs a terminal that it can draw on, for input and output; `%s` and `%s` converse without one",
 				p.again("run", "--id", "NAME", `"prompt"`), p.again("send", "NAME", `"message"`, "--wait"))
 		}
-		asked.id = p.newName()
+		// What the name of a session ends with that nobody has named keeps two of the same minute apart.
+		asked.id = "chat-" + p.now().Format("20060102-1504") + "-" + strings.ToLower(rand.Text()[:3])
 		if len(args) > 0 {
 			asked.id = args[0]
 		}
@@ -67,83 +68,69 @@ message.`,
 	return command
 }
 
-// newName is for a session that nobody has named. What it ends with keeps two of the same minute apart.
-func (p *program) newName() string {
-	return "chat-" + p.now().Format("20060102-1504") + "-" + strings.ToLower(rand.Text()[:3])
-}
-
 // chat holds a conversation.
 func (p *program) chat(ctx context.Context, f local.Flags, asked *startFlags, named bool) error {
-	start, cfg, err := p.conversation(ctx, asked)
+	switch _, err := domain.AgentIDOf(asked.id); {
+	case strings.Contains(asked.id, client.SessionMark):
+		return usage("id: %s is an earlier session, which can only be read: `%s` shows it", render.OneLine(asked.id), p.again("messages", render.OneLine(asked.id)))
+	case err != nil:
+		return err
+	case domain.CheckAgentName(asked.id) != nil:
+		return usage("id: %s is an agent without a name, which takes one prompt; `%s` begins a session that stays open", asked.id, p.again("chat"))
+	case asked.given.file == fromStdin:
+		return usage("--messages: standard input is what is typed in the conversation; name a file")
+	}
+	start, err := asked.unprompted(ctx, p, "")
 	if err != nil {
 		return err
 	}
 	if err := p.machine.CheckLocally(ctx, f, start.Definition, start.Budget); err != nil {
 		return err
 	}
-	var relay relay
-	p.machine.Say = relay.over(p.machine.Say)
+	var screen atomic.Pointer[chat.Remark] // nil unless the conversation has the terminal
+	say := p.machine.Say
+	p.machine.Say = func(format string, args ...any) {
+		if remark := screen.Load(); remark != nil {
+			(*remark)(fmt.Sprintf(format, args...), false)
+			return
+		}
+		say(format, args...)
+	}
 	s, err := p.machine.Connect(ctx, local.Need{Flags: f, Up: true})
 	if err != nil {
 		return err
 	}
 	defer s.Close()
-	cfg.Agents = s.Agents
-	if named {
-		cfg.ID, err = p.meant(ctx, s, cfg.ID)
-		start.ID = cfg.ID
+	cfg := chat.Config{
+		Agents: s.Agents, ID: asked.id, By: person(), Theme: p.out.Theme, Now: p.now, Budget: asked.budget, Again: p.again, Limits: p.readTotals,
+		ReadModel: func(text string) (domain.LLMConfig, error) { return local.ReadModel("model", text) },
 	}
-	if err == nil {
-		cfg, err = opened(ctx, cfg, start, named)
+	if named { // the session that begins so, where there is one, else a new one; an agent without a name takes no messages
+		found, err := s.Agents.Find(ctx, cfg.ID)
+		if err != nil {
+			return err
+		}
+		if found != cfg.ID && domain.CheckAgentName(found) == nil {
+			p.say("%s is %s", cfg.ID, found)
+			cfg.ID, start.ID = found, found
+		}
 	}
-	if err != nil {
+	if err := opened(ctx, &cfg, start, named); err != nil {
 		return err
 	}
 	missing := s.Missing(ctx)
 	ending, err := chat.Run(ctx, cfg, chat.Terminal{In: p.in, Out: os.Stdout, Environ: p.machine.Env.Environ()}, s.Failed(), func(remark chat.Remark) {
-		relay.to.Store(&remark)
+		screen.Store(&remark)
 		if missing != "" {
 			go remark(missing, true)
 		}
 	})
-	relay.to.Store(nil)
+	screen.Store(nil)
 	return p.left(s, cfg.ID, ending, err)
 }
 
-// meant is the name of the session that is meant: that which begins so, where there is one, else a new one.
-func (p *program) meant(ctx context.Context, s *local.Stack, name string) (string, error) {
-	found, err := s.Agents.Find(ctx, name)
-	if err != nil || found == name || domain.CheckAgentName(found) != nil { // one without a name takes no messages
-		return name, err
-	}
-	p.say("%s is %s", name, found)
-	return found, nil
-}
-
-// conversation reads what the flags say of it.
-func (p *program) conversation(ctx context.Context, asked *startFlags) (client.Start, chat.Config, error) {
-	cfg := chat.Config{
-		ID: asked.id, By: person(), Theme: p.out.Theme, Now: p.now, Budget: asked.budget.budget,
-		Again:     p.again,
-		Limits:    p.readTotals,
-		ReadModel: func(text string) (domain.LLMConfig, error) { return local.ReadModel("model", text) },
-	}
-	switch _, err := domain.AgentIDOf(asked.id); {
-	case strings.Contains(asked.id, client.SessionMark):
-		return client.Start{}, cfg, usage("id: %s is an earlier session, which can only be read: `%s` shows it", render.OneLine(asked.id), p.again("messages", render.OneLine(asked.id)))
-	case err != nil:
-		return client.Start{}, cfg, err
-	case domain.CheckAgentName(asked.id) != nil:
-		return client.Start{}, cfg, usage("id: %s is an agent without a name, which takes one prompt; `%s` begins a session that stays open", asked.id, p.again("chat"))
-	case asked.given.file == fromStdin:
-		return client.Start{}, cfg, usage("--messages: standard input is what is typed in the conversation; name a file")
-	}
-	start, err := asked.unprompted(ctx, p, "")
-	return start, cfg, err
-}
-
-// opened looks at the session, and says with what the first message begins.
-func opened(ctx context.Context, cfg chat.Config, start client.Start, named bool) (chat.Config, error) {
+// opened looks at the session, and notes with what the first message begins.
+func opened(ctx context.Context, cfg *chat.Config, start client.Start, named bool) error {
 	status, err := cfg.Agents.Status(ctx, cfg.ID)
 	// Of a session that only the records tell the name is free.
 	switch fresh := client.Is(err, client.NotFound) || err == nil && status.Server.Source == contract.FromRecords; {
@@ -152,16 +139,14 @@ func opened(ctx context.Context, cfg chat.Config, start client.Start, named bool
 		if named {
 			what = "model: is missing, and " + cfg.ID + " has no session to take one from; name one with --model or " + local.VariableModel
 		}
-		return cfg, usage("%s", what)
+		return usage("%s", what)
 	case fresh:
 		cfg.Fresh, cfg.Opening = true, &start
-		return cfg, nil
+		return nil
 	case err != nil:
-		return cfg, err
+		return err
 	case !status.Open:
-		return cfg, &client.Error{
-			Class: client.Refused, Message: "the session of " + cfg.ID + " has ended, and takes no more messages", Next: "`messages " + cfg.ID + "` shows it, and `run --id " + cfg.ID + "` begins a new one of the name",
-		}
+		return refused("the session of "+cfg.ID+" has ended, and takes no more messages", "`messages "+cfg.ID+"` shows it, and `run --id "+cfg.ID+"` begins a new one of the name")
 	}
 	rest := *start.Explicit
 	if rest.Model.Provider != "" {
@@ -171,24 +156,23 @@ func opened(ctx context.Context, cfg chat.Config, start client.Start, named bool
 	if !reflect.ValueOf(rest).IsZero() || len(start.Metadata)+len(start.Messages)+len(start.Trusted) > 0 {
 		cfg.Opening = &start
 	}
-	return cfg, nil
+	return nil
 }
 
 // readTotals reads totals of limits, such as max_steps=40 and deadline=none.
-func (p *program) readTotals(words []string) (client.ExtendOptions, error) {
-	limits := budgetFlags{now: p.now}
+func (p *program) readTotals(words []string) (totals client.ExtendOptions, _ error) {
 	for _, word := range words {
 		name, text, _ := strings.Cut(word, "=")
 		name = strings.ReplaceAll(name, "-", "_")
 		rule := domain.Limit(name).Rule()
 		if rule.Limit == "" {
-			return client.ExtendOptions{}, fmt.Errorf("%q is none of %s; write it as max_steps=40", domain.Shorten(name, 60), enum.Names(domain.Limits(), ", "))
+			return totals, fmt.Errorf("%q is none of %s; write it as max_steps=40", domain.Shorten(name, 60), enum.Names(domain.Limits(), ", "))
 		}
-		if err := limits.readTotal(rule, text); err != nil {
-			return client.ExtendOptions{}, fmt.Errorf("%s: %q %w", name, domain.Shorten(text, 100), err)
+		if err := p.readTotal(&totals, rule, text); err != nil {
+			return totals, fmt.Errorf("%s: %q %w", name, domain.Shorten(text, 100), err)
 		}
 	}
-	return client.ExtendOptions{Budget: limits.budget, Lift: limits.lift}, nil
+	return totals, nil
 }
 
 // left says how to come back, and hands back what was typed and not sent.
@@ -211,17 +195,4 @@ func (p *program) left(s *local.Stack, id string, e chat.Ending, err error) erro
 	}
 	p.sayDetached(s, client.Execution{ID: id, Number: e.Number}, [2]string{p.again("chat", id), "take it up again"})
 	return detached("")
-}
-
-// A relay hands what is told to the conversation while that has the terminal.
-type relay struct{ to atomic.Pointer[chat.Remark] }
-
-func (r *relay) over(say func(string, ...any)) func(string, ...any) {
-	return func(format string, args ...any) {
-		if remark := r.to.Load(); remark != nil {
-			(*remark)(fmt.Sprintf(format, args...), false)
-			return
-		}
-		say(format, args...)
-	}
 }

@@ -53,16 +53,12 @@ func described(command *cobra.Command) {
 	}
 }
 
-const (
-	// completePatience bounds how long the user's shell waits.
-	completePatience = 1500 * time.Millisecond
-	// completeMost bounds how many ids it is given.
-	completeMost = 200
-)
+// completeMost bounds how many ids the user's shell is given.
+const completeMost = 200
 
 // completing are suggestions of what a server knows; none where it does not answer in time.
 func (p *program) completing(suggest func(ctx context.Context, agents *client.Client) []string) ([]string, cobra.ShellCompDirective) {
-	ctx, cancel := context.WithTimeout(context.Background(), completePatience)
+	ctx, cancel := context.WithTimeout(context.Background(), 1500*time.Millisecond) // the user's shell waits
 	defer cancel()
 	p.flags.quiet = true
 	s, err := p.machine.Connect(ctx, local.Need{Reads: true})

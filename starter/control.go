@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -15,17 +17,8 @@ import (
 	"everstep/starter/render"
 )
 
-// controls are the commands of this file.
-func controls(p *program) []*cobra.Command {
-	return []*cobra.Command{
-		stopCommand(p), extendCommand(p), pauseCommand(p), resumeCommand(p), suspendCommand(p), unsuspendCommand(p), clearCommand(p), closeCommand(p),
-	}
-}
-
 func stopCommand(p *program) *cobra.Command {
-	mode := contract.AfterStep
-	var within contract.Span
-	var reason string
+	o := client.StopOptions{Mode: contract.AfterStep}
 	command := p.changing(newCommand("stop ID", "Stop the execution in progress",
 		`Asks the execution in progress to stop, and returns. It ends as stopped, and
 its partial answer is kept.
@@ -36,17 +29,23 @@ its partial answer is kept.
 		`  starter stop notes
   starter stop notes --mode now --reason "wrong folder"
   starter stop notes --within 30s`), func(ctx context.Context, s *local.Stack, id string) error {
-		execution, err := s.Agents.Stop(ctx, id, client.StopOptions{Mode: mode, Within: within, Reason: reason})
+		execution, err := s.Agents.Stop(ctx, id, o)
 		if err != nil {
 			return err
 		}
 		p.warn(s.MissingFor(ctx, id))
-		return p.done(execution, "asked execution %d of %s to stop (%s); `%s` waits for the end", execution.Number, execution.ID, mode, p.again("result", execution.ID))
+		return p.done(execution, "asked execution %d of %s to stop (%s); `%s` waits for the end", execution.Number, execution.ID, o.Mode, p.again("result", execution.ID))
 	})
 	set := command.Flags()
-	set.Var(choiceFlag(&mode, enum.Known[contract.StopMode]()), "mode", "how much may still finish")
-	set.Var(spanFlag(&within), "within", "go over to mode now after so long; 0s is at once, never is the default")
-	set.StringVar(&reason, "reason", "", "a `TEXT` for whoever reads the outcome")
+	set.Var(choiceFlag(&o.Mode, enum.Known[contract.StopMode]()), "mode", "how much may still finish")
+	after := durationFlag(new(time.Duration)) // else it is a span, which tells no time from none
+	set.Var(flagValue{after.kind, "", func(text string) error {
+		if o.Within.UnmarshalText([]byte(text)) == nil {
+			return nil
+		}
+		return after.set(text)
+	}}, "within", "go over to mode now after so long; 0s is at once, never is the default")
+	set.StringVar(&o.Reason, "reason", "", "a `TEXT` for whoever reads the outcome")
 	p.completeWith(command, "mode", cobra.FixedCompletions([]cobra.Completion{
 		cobra.CompletionWithDesc(string(contract.AfterStep), "the step finishes, tools included"),
 		cobra.CompletionWithDesc(string(contract.AfterInference), "the inference finishes, no tool call starts"),
@@ -110,7 +109,7 @@ the name is free: a session ends its own with MCP servers first.`,
 }
 
 func extendCommand(p *program) *cobra.Command {
-	var limits budgetFlags
+	var totals client.ExtendOptions
 	var session bool
 	need := followable()
 	command := p.withAgent(newCommand("extend ID", "Raise an execution's limits, or go on from where one ended",
@@ -132,14 +131,13 @@ It needs a server that is up and a worker: dev, watch ID and --wait bring them u
   starter extend notes --max-cost 0.50 --deadline none --wait
   starter extend notes --session --max-tokens 500000
   starter extend 7d44c2b5-3a9a-4dc0-8f0b-6a3f9e1b2c3d`), &need, func(ctx context.Context, s *local.Stack, id string) error {
-		totals := client.ExtendOptions{Budget: limits.budget, Lift: limits.lift}
 		if session {
 			extended, err := s.Agents.ExtendSession(ctx, id, totals)
-			if err == nil && need.Up && (extended.Began || extended.InProgress) {
-				return p.followNew(ctx, s, extended.Execution)
-			}
-			if err != nil {
+			switch {
+			case err != nil:
 				return err
+			case need.Up && (extended.Began || extended.InProgress):
+				return p.followNew(ctx, s, extended.Execution)
 			}
 			return p.sessionExtended(extended)
 		}
@@ -151,10 +149,17 @@ It needs a server that is up and a worker: dev, watch ID and --wait bring them u
 			return p.followNew(ctx, s, extended.Execution)
 		}
 		p.warn(s.MissingFor(ctx, id))
-		return p.extended(extended)
+		limits := "without limits"
+		if totals := render.Budget(extended.Budget, domain.ExecutionBudget{}); totals != "" {
+			limits = "with limits of " + totals + " in all, what was used before included"
+		}
+		if extended.Began {
+			return p.done(extended, "execution %d of %s has begun, and goes on from the one before %s; `%s` waits for its end", extended.Number, extended.ID, limits, p.again("result", extended.ID))
+		}
+		return p.done(extended, "execution %d of %s goes on %s", extended.Number, extended.ID, limits)
 	})
 	set := command.Flags()
-	limits.registerTotals(set, p.now)
+	p.totalFlags(set, &totals)
 	set.BoolVar(&session, "session", false, "new totals of the session's budget, over all its executions")
 	set.BoolVar(&need.Up, "wait", false, "follow the execution to its end, as run does")
 	rawFlag(command, p)
@@ -177,17 +182,6 @@ func (p *program) sessionExtended(x client.SessionExtended) error {
 		return p.done(x, "execution %d of %s goes on; its session may use %s in all", x.Number, x.ID, totals)
 	}
 	return p.done(x, "the session of %s may use %s in all; `%s` goes on with an execution that was stopped, `%s` begins the next", x.ID, totals, p.again("extend", x.ID), p.again("send", x.ID))
-}
-
-func (p *program) extended(x client.Extended) error {
-	limits := "without limits"
-	if totals := render.Budget(x.Budget, domain.ExecutionBudget{}); totals != "" {
-		limits = "with limits of " + totals + " in all, what was used before included"
-	}
-	if x.Began {
-		return p.done(x, "execution %d of %s has begun, and goes on from the one before %s; `%s` waits for its end", x.Number, x.ID, limits, p.again("result", x.ID))
-	}
-	return p.done(x, "execution %d of %s goes on %s", x.Number, x.ID, limits)
 }
 
 func suspendCommand(p *program) *cobra.Command {
@@ -233,4 +227,29 @@ model how it ended, and no text.`,
 		}
 		return p.done(cleared, "the model of %s sees %s no more", id, render.Counted(cleared.Messages, "message"))
 	})
+}
+
+// messagesAre is a number of messages with its verb.
+func messagesAre(n int, one, many string) string {
+	return render.Counted(n, "message") + " " + map[bool]string{true: one, false: many}[n == 1]
+}
+
+func unsendCommand(p *program) *cobra.Command {
+	command := newCommand("unsend ID [MESSAGE]", "Take a message back that was not read yet",
+		`Takes a message back that waits for an execution in progress, as status shows it.
+MESSAGE is its id, or how that begins; it may be left out where one waits alone.
+What was read cannot be taken back.`,
+		`  starter unsend notes
+  starter unsend notes 3f9e1b2c`)
+	command.RunE = func(command *cobra.Command, args []string) error {
+		message := strings.Join(args[1:], "")
+		return p.change(command.Context(), args, func(ctx context.Context, s *local.Stack, id string) error {
+			unsent, err := s.Agents.Unsend(ctx, id, message)
+			if err != nil {
+				return err
+			}
+			return p.done(unsent, "took message %s back; %s of %s still wait", unsent.MessageID.String()[:8], render.Counted(unsent.Left, "message"), id)
+		})
+	}
+	return command
 }

@@ -37,11 +37,35 @@ is next started, or has written some 4 MB more.`,
   starter delete notes --close --yes
   EVERSTEP_STORAGE=/mnt/shared/everstep starter delete notes --yes --json`)
 	command.RunE = func(command *cobra.Command, args []string) error {
-		return p.onFound(command.Context(), args, local.Need{}, wholeID, func(ctx context.Context, s *local.Stack, id string) error {
+		return p.onAgent(command.Context(), nil, local.Need{ID: args[0]}, func(ctx context.Context, s *local.Stack, id string) (err error) {
+			if meant, err := s.Agents.Find(ctx, id); err == nil && meant != id {
+				return usage("id: there is no agent %q; if %s is meant, write the whole id: what is deleted is gone", id, meant)
+			}
 			if !yes && !p.interactive() {
 				return usage("yes: nobody can be asked here whether to delete everything of %s; --yes says so", id)
 			}
-			return p.delete(ctx, s, id, o, yes)
+			reach, err := p.machine.Reach(ctx)
+			if err != nil {
+				return err
+			}
+			defer func() { err = errors.Join(err, reach.Close()) }()
+			o.Storage, o.Records = reach.Storage, reach.Records
+			if !yes {
+				o.Confirm = func(found client.Belongings) error { return p.confirmed(ctx, found) }
+			}
+			done, err := s.Agents.Delete(ctx, id, o)
+			switch {
+			case err == nil && p.flags.json:
+				return p.out.JSON(done)
+			case err == nil:
+				p.say("deleted %s: %s", id, deletedWords(done.Deleted))
+				for _, r := range done.Remains {
+					p.say("remains: %s", r.Text)
+				}
+			case done.Deleted != (client.Deleted{}):
+				p.say("deleted until then: %s; `%s` deletes the rest", deletedWords(done.Deleted), p.again("delete", id))
+			}
+			return err
 		})
 	}
 	set := command.Flags()
@@ -49,41 +73,6 @@ is next started, or has written some 4 MB more.`,
 	set.BoolVar(&o.Close, "close", false, "close the session first, if it is idle (this needs a worker)")
 	set.BoolVar(&o.Partly, "partly", false, "leave behind what the workers have in a storage or records that are not reached from here")
 	return command
-}
-
-// wholeID is the id that is given: what is deleted by the beginning of one is gone.
-func wholeID(ctx context.Context, s *local.Stack, argument string) (string, error) {
-	if id, err := s.Agents.Find(ctx, argument); err == nil && id != argument {
-		return "", usage("id: there is no agent %q; if %s is meant, write the whole id: what is deleted is gone", argument, id)
-	}
-	return argument, nil
-}
-
-func (p *program) delete(ctx context.Context, s *local.Stack, id string, o client.DeleteOptions, yes bool) (err error) {
-	reach, err := p.machine.Reach(ctx)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, reach.Close()) }()
-	o.Storage, o.Records = reach.Storage, reach.Records
-	if !yes {
-		o.Confirm = func(found client.Belongings) error { return p.confirmed(ctx, found) }
-	}
-	done, err := s.Agents.Delete(ctx, id, o)
-	if err != nil {
-		if done.Deleted != (client.Deleted{}) {
-			p.say("deleted until then: %s; `%s` deletes the rest", deletedWords(done.Deleted), p.again("delete", id))
-		}
-		return err
-	}
-	if p.flags.json {
-		return p.out.JSON(done)
-	}
-	p.say("deleted %s: %s", id, deletedWords(done.Deleted))
-	for _, r := range done.Remains {
-		p.say("remains: %s", r.Text)
-	}
-	return nil
 }
 
 // confirmed asks the person at this terminal.

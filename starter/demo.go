@@ -28,7 +28,7 @@ import (
 var demoScript []byte
 
 func demoCommand(p *program) *cobra.Command {
-	var dir string
+	var folder string
 	command := newCommand("demo", "See an agent outlive its worker: no key, no server, no network",
 		`An agent looks through a folder with real file tools and reports what it found.
 In the middle of a step its worker, a process of its own, is killed with SIGKILL.
@@ -40,9 +40,42 @@ It reads files and changes none. The report goes to standard output.`,
 		`  starter demo
   starter demo --dir ./project > report.md`)
 	command.RunE = func(command *cobra.Command, _ []string) error {
-		return p.demo(command.Context(), dir)
+		ctx := command.Context()
+		if err := p.withoutServer("demo runs on a dev server of its own"); err != nil {
+			return err
+		}
+		// Only the flag names it: a variable for other commands should not choose a demo's.
+		dir, err := p.machine.Folder(cmp.Or(folder, "."))
+		if err != nil {
+			return err
+		}
+		d := &demo{program: p, dir: dir}
+		defer d.close()
+		working, lost := context.WithCancelCause(ctx) // until a worker ends by itself
+		defer lost(nil)
+		if err := d.bringUp(working, lost); err != nil {
+			return err
+		}
+		told, err := d.run(working)
+		if err != nil {
+			if d.agent.WorkflowID != "" { // nobody would go on with the agent: its queue is its own
+				ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
+				defer cancel()
+				_ = d.Temporal.TerminateWorkflow(ending, d.agent.WorkflowID, "", "the demo was left") // it may have ended
+			}
+			if ctx.Err() != nil {
+				return detached("interrupted; the demo's agent was ended with it")
+			}
+			return err
+		}
+		if p.flags.json {
+			return p.out.JSON(told)
+		}
+		p.out.Print(p.out.Answer(told.Report))
+		d.summarize(told)
+		return nil
 	}
-	command.Flags().StringVar(&dir, "dir", "", "`FOLDER` that the agent looks through; the current one unless given")
+	command.Flags().StringVar(&folder, "dir", "", "`FOLDER` that the agent looks through; the current one unless given")
 	return command
 }
 
@@ -54,38 +87,6 @@ type demo struct {
 	script       string
 	controller   *kill.Controller
 	agent        client.Execution
-}
-
-func (p *program) demo(ctx context.Context, folder string) error {
-	if err := p.withoutServer("demo runs on a dev server of its own"); err != nil {
-		return err
-	}
-	// Only the flag names it: a variable for other commands should not choose a demo's.
-	dir, err := p.machine.Folder(cmp.Or(folder, "."))
-	if err != nil {
-		return err
-	}
-	d := &demo{program: p, dir: dir}
-	defer d.close()
-	working, lost := context.WithCancelCause(ctx) // until a worker ends by itself
-	defer lost(nil)
-	if err := d.bringUp(working, lost); err != nil {
-		return err
-	}
-	told, err := d.run(working)
-	if err != nil {
-		d.abandon(ctx)
-		if ctx.Err() != nil {
-			return detached("interrupted; the demo's agent was ended with it")
-		}
-		return err
-	}
-	if p.flags.json {
-		return p.out.JSON(told)
-	}
-	p.out.Print(p.out.Answer(told.Report))
-	d.summarize(told)
-	return nil
 }
 
 func (d *demo) bringUp(ctx context.Context, lost context.CancelCauseFunc) error {
@@ -137,16 +138,6 @@ func demoPrompt(dir string) string {
 
 func (d *demo) say(format string, args ...any) { d.program.say("demo: "+format, args...) }
 
-// abandon ends an agent that nobody would go on with: its queue is its own.
-func (d *demo) abandon(ctx context.Context) {
-	if d.agent.WorkflowID == "" {
-		return
-	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
-	defer cancel()
-	_ = d.Temporal.TerminateWorkflow(ctx, d.agent.WorkflowID, "", "the demo was left") // it may have ended
-}
-
 func (d *demo) close() {
 	if d.controller != nil {
 		d.controller.Close() // nothing is left to do for the worker
@@ -155,8 +146,6 @@ func (d *demo) close() {
 		d.Close()
 	}
 }
-
-const demoKillStep = 3
 
 type demoReport struct {
 	client.Execution
@@ -207,12 +196,20 @@ func (d *demo) run(ctx context.Context) (demoReport, error) {
 			return told, cmp.Or(context.Cause(ctx), err)
 		}
 		v.Show(event)
-		if told.Killed.made != nil {
-			d.noteRecovery(&told.Killed, event)
-		} else if told.Killed.falls(event) {
-			if err := d.killWorker(&told.Killed); err != nil {
+		k := &told.Killed
+		if k.made == nil && k.falls(event) {
+			if err := d.killWorker(k); err != nil {
 				return told, err
 			}
+			continue
+		}
+		switch event.Type {
+		case client.EventWithdrawn, domain.EventInferenceReceived, domain.EventToolCallStarted, domain.EventToolCallCompleted, domain.EventStepStarted:
+			if k.made != nil && k.made.GoesOn() { // the first thing that can only be the second worker's
+				k.Seconds = inSeconds(k.made.WentOn)
+				d.say("%.1f s after the kill the agent goes on, at step %d", k.Seconds, k.Step)
+			}
+		default:
 		}
 	}
 	result, err := d.Agents.Wait(ctx, d.agent.ID, 1)
@@ -235,7 +232,7 @@ func (k *demoKill) falls(e client.Event) bool {
 	case domain.EventToolCallCompleted:
 		k.CallsKept++
 	case client.EventText, domain.EventToolCallStarted:
-		if e.Step < demoKillStep {
+		if e.Step < 3 {
 			return false
 		}
 		k.Step, k.During = e.Step, "while a tool was at work"
@@ -259,18 +256,6 @@ func (d *demo) killWorker(k *demoKill) (err error) {
 	}
 	d.say("a second worker runs as process %d; the server notices in about 3 s that the first one is silent", k.TookOver)
 	return nil
-}
-
-// noteRecovery notes the first thing that can only be the second worker's.
-func (d *demo) noteRecovery(k *demoKill, e client.Event) {
-	switch e.Type {
-	case client.EventWithdrawn, domain.EventInferenceReceived, domain.EventToolCallStarted, domain.EventToolCallCompleted, domain.EventStepStarted:
-		if k.made.GoesOn() {
-			k.Seconds = inSeconds(k.made.WentOn)
-			d.say("%.1f s after the kill the agent goes on, at step %d", k.Seconds, k.Step)
-		}
-	default:
-	}
 }
 
 func inSeconds(d time.Duration) float64 { return d.Round(10 * time.Millisecond).Seconds() }

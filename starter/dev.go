@@ -35,51 +35,55 @@ It names the open agents that another build has begun.`,
   starter dev --dir ./project --port 7300 --ui-port 8300
   starter dev --state ./agents.db --json`)
 	command.RunE = func(command *cobra.Command, _ []string) error {
-		return p.dev(command.Context(), f, cfg)
+		ctx := command.Context()
+		if err := p.withoutServer("dev runs a server of its own"); err != nil {
+			return err
+		}
+		listener, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			return fmt.Errorf("codec endpoint: %w", err)
+		}
+		if peers, err := door.OpenPeers(); err == nil { // else the dev server is shared too, of which doctor tells
+			defer func() { _ = peers.Close() }() // it was only asked
+			listener = peers.Own(listener, func(line string) { p.say("%s", line) })
+		}
+		defer func() { _ = listener.Close() }() // the decoder has closed it, if there came to be one
+		cfg.CodecEndpoint = "http://" + listener.Addr().String()
+		s, err := p.machine.Serve(ctx, f, cfg, logWriter{p})
+		if err != nil {
+			return err
+		}
+		defer s.Close()
+		server := s.Lease.Server()
+		worker, folder := s.Spec()
+		origins := []string{server.UIURL}
+		if u, err := url.Parse(server.UIURL); err == nil {
+			origins = append(origins, "http://localhost:"+u.Port())
+		}
+		// It decodes payloads for the UI, which shows what it can without.
+		decoder := &http.Server{Handler: codec.New().Handler(door.Door{Origins: origins}), ReadHeaderTimeout: 10 * time.Second}
+		go func() { _ = decoder.Serve(listener) }() // ends with Close, which closes the listener
+		defer func() { _ = decoder.Close() }()
+		up := devUp{
+			Address: server.Address, Namespace: server.Namespace, UIURL: server.UIURL, TaskQueue: worker.TaskQueue, Dir: folder,
+			StateFile: server.StateFile, Storage: worker.Storage, ServerVersion: server.Version, Build: build.ID(),
+		}
+		if err := p.announce(up); err != nil {
+			return err
+		}
+		p.warn(s.OtherBuilds(ctx))
+		select {
+		case err := <-s.Failed():
+			return err
+		case <-ctx.Done():
+			p.say("stopping; executions go on when a worker runs again")
+			return nil
+		}
 	}
 	command.Flags().Var(numberFlag(&cfg.Port, 1, 65535), "port", "the server's; 7233 unless given, or what another state file had last; any free one where that is taken")
 	command.Flags().Var(numberFlag(&cfg.UIPort, 1, 65535), "ui-port", "the UI's; 8233 unless given, any free one where that is taken")
 	f.Register(command.Flags())
 	return command
-}
-
-func (p *program) dev(ctx context.Context, f local.Flags, cfg devserver.Config) error {
-	if err := p.withoutServer("dev runs a server of its own"); err != nil {
-		return err
-	}
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return fmt.Errorf("codec endpoint: %w", err)
-	}
-	if peers, err := door.OpenPeers(); err == nil { // else the dev server is shared too, of which doctor tells
-		defer func() { _ = peers.Close() }() // it was only asked
-		listener = peers.Own(listener, func(line string) { p.say("%s", line) })
-	}
-	defer func() { _ = listener.Close() }() // serveCodec has closed it, if it got there
-	cfg.CodecEndpoint = "http://" + listener.Addr().String()
-	s, err := p.machine.Serve(ctx, f, cfg, logWriter{p})
-	if err != nil {
-		return err
-	}
-	defer s.Close()
-	server := s.Lease.Server()
-	worker, folder := s.Spec()
-	defer serveCodec(listener, server.UIURL)()
-	up := devUp{
-		Address: server.Address, Namespace: server.Namespace, UIURL: server.UIURL, TaskQueue: worker.TaskQueue, Dir: folder,
-		StateFile: server.StateFile, Storage: worker.Storage, ServerVersion: server.Version, Build: build.ID(),
-	}
-	if err := p.announce(up); err != nil {
-		return err
-	}
-	p.warn(s.OtherBuilds(ctx))
-	select {
-	case err := <-s.Failed():
-		return err
-	case <-ctx.Done():
-		p.say("stopping; executions go on when a worker runs again")
-		return nil
-	}
 }
 
 // devUp is what dev says in JSON when everything is up.
@@ -128,17 +132,6 @@ func (w logWriter) Write(text []byte) (int, error) {
 	return len(text), nil
 }
 
-// serveCodec decodes payloads for the UI, which shows what it can without.
-func serveCodec(listener net.Listener, uiURL string) (stop func()) {
-	origins := []string{uiURL}
-	if u, err := url.Parse(uiURL); err == nil {
-		origins = append(origins, "http://localhost:"+u.Port())
-	}
-	server := &http.Server{Handler: codec.New().Handler(door.Door{Origins: origins}), ReadHeaderTimeout: 10 * time.Second}
-	go func() { _ = server.Serve(listener) }() // ends with Close, which closes the listener
-	return func() { _ = server.Close() }
-}
-
 // workerCommandOf is the worker that other commands start, as the same program
 // again. Whoever runs workers of their own takes everstep/worker.
 func workerCommandOf(p *program) *cobra.Command {
@@ -161,14 +154,6 @@ func workerCommandOf(p *program) *cobra.Command {
 	return command
 }
 
-// hiddenCommand is one that this program calls itself with.
-func hiddenCommand(name string, run func(context.Context, []string) error) *cobra.Command {
-	return &cobra.Command{
-		Use: name, Hidden: true, DisableFlagParsing: true,
-		RunE: func(command *cobra.Command, args []string) error { return run(command.Context(), args) },
-	}
-}
-
 func doctorCommand(p *program) *cobra.Command {
 	var f local.Flags
 	command := newCommand("doctor", "Say what is reachable, configured and missing",
@@ -184,39 +169,27 @@ configured server is not there.`,
   starter doctor --json | jq '.[] | select(.verdict != "ok")'`)
 	command.RunE = func(command *cobra.Command, _ []string) error {
 		checks := p.machine.Examine(command.Context(), f, version())
-		if err := p.showChecks(checks); err != nil {
+		t, worst := p.out.Theme, exitDone
+		var text strings.Builder
+		for _, c := range checks {
+			paint := map[local.Verdict]func(...string) string{local.VerdictOK: t.Good, local.VerdictWarn: t.Warn, local.VerdictFail: t.Bad}[c.Verdict]
+			fmt.Fprintf(&text, "%s  %s %s\n", paint(fmt.Sprintf("%-4s", c.Verdict)), t.Head(fmt.Sprintf("%-14s", c.Name)), render.OneLine(c.Detail))
+			if c.Fix != "" {
+				fmt.Fprintf(&text, "%s%s\n", strings.Repeat(" ", 21), t.Faint("→ "+render.OneLine(c.Fix)))
+			}
+			switch {
+			case c.Verdict != local.VerdictFail:
+			case c.Unreachable:
+				worst = exitUnreachable
+			default:
+				worst = max(worst, exitOther)
+			}
+		}
+		if err := p.show(checks, text.String()); err != nil || worst == exitDone {
 			return err
 		}
-		return worst(checks)
+		return &exitError{code: worst}
 	}
 	f.Register(command.Flags())
 	return command
-}
-
-func (p *program) showChecks(checks []local.Check) error {
-	t := p.out.Theme
-	var text strings.Builder
-	for _, c := range checks {
-		paint := map[local.Verdict]func(...string) string{local.VerdictOK: t.Good, local.VerdictWarn: t.Warn, local.VerdictFail: t.Bad}[c.Verdict]
-		fmt.Fprintf(&text, "%s  %s %s\n", paint(fmt.Sprintf("%-4s", c.Verdict)), t.Head(fmt.Sprintf("%-14s", c.Name)), render.OneLine(c.Detail))
-		if c.Fix != "" {
-			fmt.Fprintf(&text, "%s%s\n", strings.Repeat(" ", 21), t.Faint("→ "+render.OneLine(c.Fix)))
-		}
-	}
-	return p.show(checks, text.String())
-}
-
-// worst is the error that stands for what failed.
-func worst(checks []local.Check) error {
-	var failed error
-	for _, c := range checks {
-		switch {
-		case c.Verdict != local.VerdictFail:
-		case c.Unreachable:
-			return &exitError{code: exitUnreachable}
-		default:
-			failed = &exitError{code: exitOther}
-		}
-	}
-	return failed
 }

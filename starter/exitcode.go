@@ -37,6 +37,11 @@ func usage(format string, args ...any) error {
 	return &exitError{code: exitUsage, text: fmt.Sprintf(format, args...)}
 }
 
+// refused is the error of what the state of an agent forbids. next says how to go on, with commands in backquotes; it may be empty.
+func refused(message, next string) error {
+	return &client.Error{Class: client.Refused, Message: message, Next: next}
+}
+
 // What has no exit code of its own has exitOther.
 var exitsByClass = map[client.Class]int{
 	client.Invalid: exitUsage, client.NotFound: exitNotFound, client.Unreachable: exitUnreachable,

@@ -20,10 +20,9 @@ import (
 
 	answers "everstep/activities/output"
 	"everstep/domain"
-	"everstep/domain/contract"
 	"everstep/domain/enum"
 	"everstep/starter/agentfile"
-	"everstep/starter/local"
+	"everstep/starter/client"
 )
 
 // A flagValue is a flag of a kind, whose text set reads; initial is its default.
@@ -92,18 +91,6 @@ func durationFlag(target *time.Duration) flagValue {
 	}}
 }
 
-// spanFlag is a durationFlag that tells no time from none.
-func spanFlag(target *contract.Span) flagValue {
-	var told time.Duration
-	flag := durationFlag(&told)
-	return flagValue{flag.kind, "", func(text string) error {
-		if target.UnmarshalText([]byte(text)) == nil {
-			return nil
-		}
-		return flag.set(text)
-	}}
-}
-
 func numberFlag(target *int, least, most int) flagValue {
 	return flagValue{"number", "", func(text string) error {
 		n, err := strconv.Atoi(text)
@@ -131,83 +118,72 @@ func saidFlags(command *cobra.Command, by *string, who string, reason *string, w
 	command.Flags().StringVar(by, "by", person(), "`WHO` "+who)
 }
 
-type budgetFlags struct {
-	budget domain.ExecutionBudget
-	lift   []domain.Limit // the limits that are taken away
-	now    func() time.Time
-}
-
-// register adds a flag for each limit.
-func (f *budgetFlags) register(set *pflag.FlagSet, now func() time.Time) {
-	f.now = now
+// limitFlags add a flag for each limit of a budget.
+func (p *program) limitFlags(set *pflag.FlagSet, budget *domain.ExecutionBudget) {
 	for _, rule := range domain.LimitRules() {
-		kind, help := limitKind(rule.Unit), limitHelp(rule, rule.Help)
+		kind, help := limitFlag(rule, rule.Help)
 		if rule.Limit == domain.LimitSteps {
 			kind += "|" + noLimit
 			help += fmt.Sprintf("; %d unless something says it, which %s takes away", domain.DefaultMaxSteps, noLimit)
 		}
-		set.Var(flagValue{kind: kind, set: func(text string) error { return f.read(rule, text) }}, rule.Limit.Flag(), help)
+		set.Var(flagValue{kind: kind, set: func(text string) error { return p.readLimit(budget, rule, text) }}, rule.Limit.Flag(), help)
 	}
 }
 
 // noLimit takes a limit away.
 const noLimit = "none"
 
-// registerTotals adds flags that set a limit anew, or take it away. The last counts.
-func (f *budgetFlags) registerTotals(set *pflag.FlagSet, now func() time.Time) {
-	f.now = now
+// totalFlags add flags that set a limit anew, or take it away. The last counts.
+func (p *program) totalFlags(set *pflag.FlagSet, totals *client.ExtendOptions) {
 	for _, rule := range domain.LimitRules() {
 		help, _, _ := strings.Cut(rule.Help, ",")
 		if rule.Unit != domain.UnitTime {
 			help += " in all"
 		}
-		read := func(text string) error { return f.readTotal(rule, text) }
-		set.Var(flagValue{kind: limitKind(rule.Unit) + "|" + noLimit, set: read}, rule.Limit.Flag(), limitHelp(rule, help))
+		kind, help := limitFlag(rule, help)
+		set.Var(flagValue{kind: kind + "|" + noLimit, set: func(text string) error { return p.readTotal(totals, rule, text) }}, rule.Limit.Flag(), help)
 	}
 }
 
 // readTotal reads a new total, or that there is to be none.
-func (f *budgetFlags) readTotal(rule domain.LimitRule, text string) error {
-	f.lift = slices.DeleteFunc(f.lift, func(l domain.Limit) bool { return l == rule.Limit })
+func (p *program) readTotal(totals *client.ExtendOptions, rule domain.LimitRule, text string) error {
+	totals.Lift = slices.DeleteFunc(totals.Lift, func(l domain.Limit) bool { return l == rule.Limit })
 	if text != noLimit {
-		return f.read(rule, text)
+		return p.readLimit(&totals.Budget, rule, text)
 	}
-	f.budget = f.budget.Extended(domain.ExecutionBudget{}, []domain.Limit{rule.Limit})
-	f.budget.MaxStepsFrom = "" // the lift says it
-	f.lift = append(f.lift, rule.Limit)
+	totals.Budget = totals.Budget.Extended(domain.ExecutionBudget{}, []domain.Limit{rule.Limit})
+	totals.Budget.MaxStepsFrom = "" // the lift says it
+	totals.Lift = append(totals.Lift, rule.Limit)
 	return nil
 }
 
-// limitKind is what the flag of a limit takes, in a word.
-func limitKind(unit domain.Unit) string {
-	kinds := map[domain.Unit]string{domain.UnitNanoUSD: "dollars", domain.UnitMilliseconds: "seconds", domain.UnitTime: "time"}
-	return cmp.Or(kinds[unit], "count")
-}
-
-func limitHelp(rule domain.LimitRule, help string) string {
-	if rule.Unit == domain.UnitTime {
-		return help + ": a time such as 2030-01-31T12:00:00Z, or a duration from now such as 90s"
+// limitFlag is what the flag of a limit takes, in a word, and its whole help.
+func limitFlag(rule domain.LimitRule, help string) (kind, _ string) {
+	switch rule.Unit {
+	case domain.UnitNanoUSD:
+		return "dollars", help
+	case domain.UnitMilliseconds:
+		return "seconds", help
+	case domain.UnitTime:
+		return "time", help + ": a time such as 2030-01-31T12:00:00Z, or a duration from now such as 90s"
+	default:
+		return "count", help
 	}
-	return help
 }
 
-// read reads a limit. Of steps there may be none, not even the default.
-func (f *budgetFlags) read(rule domain.LimitRule, text string) (err error) {
+// readLimit reads a limit of a budget. Of steps there may be none, not even the default.
+func (p *program) readLimit(budget *domain.ExecutionBudget, rule domain.LimitRule, text string) (err error) {
 	if rule.Limit == domain.LimitSteps && text == noLimit {
-		f.budget.MaxSteps, f.budget.MaxStepsFrom = nil, domain.StepsNone
+		budget.MaxSteps, budget.MaxStepsFrom = nil, domain.StepsNone
 		return nil
 	}
 	var n int64
 	var total domain.Amount
 	switch rule.Unit {
 	case domain.UnitMilliseconds:
-		var seconds float64
-		seconds, err = readSeconds(text)
-		total = domain.Seconds(seconds)
+		total, err = readSeconds(text)
 	case domain.UnitTime:
-		var deadline time.Time
-		deadline, err = f.readDeadline(text)
-		total = domain.Moment(deadline)
+		total, err = readDeadline(text, p.now())
 	case domain.UnitNanoUSD:
 		n, err = readDollars(text)
 		total = domain.Count(rule.Unit, n)
@@ -216,7 +192,7 @@ func (f *budgetFlags) read(rule domain.LimitRule, text string) (err error) {
 		total = domain.Count(rule.Unit, n)
 	}
 	if err == nil {
-		f.budget = rule.With(f.budget, total)
+		*budget = rule.With(*budget, total)
 	}
 	return err
 }
@@ -237,33 +213,33 @@ func readCount(text string) (int64, error) {
 // readDollars reads a sum such as 0.5 or $2, as nano-dollars.
 func readDollars(text string) (int64, error) { return domain.ParseUSD(strings.TrimSpace(text)) }
 
-func readSeconds(text string) (float64, error) {
+func readSeconds(text string) (none domain.Amount, _ error) {
 	s, err := strconv.ParseFloat(strings.TrimSpace(text), 64)
 	switch {
 	case errors.Is(err, strconv.ErrRange) || err == nil && s > domain.MaxBudgetSeconds:
-		return 0, fmt.Errorf("is out of range; give a number from 0 to %.0f, or none for no limit", domain.MaxBudgetSeconds)
+		return none, fmt.Errorf("is out of range; give a number from 0 to %.0f, or none for no limit", domain.MaxBudgetSeconds)
 	case err != nil || math.IsNaN(s):
-		return 0, errors.New("is no number of seconds; give one such as 30 or 1.5, or none for no limit")
+		return none, errors.New("is no number of seconds; give one such as 30 or 1.5, or none for no limit")
 	case s < 0:
-		return 0, errors.New("is negative; give a number from 0 on, or none for no limit")
+		return none, errors.New("is negative; give a number from 0 on, or none for no limit")
 	}
-	return s, nil
+	return domain.Seconds(s), nil
 }
 
-func (f *budgetFlags) readDeadline(text string) (time.Time, error) {
+func readDeadline(text string, now time.Time) (none domain.Amount, _ error) {
 	const fix = "give a time to come such as 2030-01-31T12:00:00Z, or a duration from now such as 90s"
 	deadline, err := time.Parse(time.RFC3339, text)
 	if err != nil {
 		d, err := time.ParseDuration(text)
 		if err != nil {
-			return time.Time{}, errors.New("is neither a time nor a duration; " + fix)
+			return none, errors.New("is neither a time nor a duration; " + fix)
 		}
-		deadline = f.now().Add(d)
+		deadline = now.Add(d)
 	}
-	if !deadline.After(f.now()) {
-		return time.Time{}, errors.New("is in the past; " + fix)
+	if !deadline.After(now) {
+		return none, errors.New("is in the past; " + fix)
 	}
-	return deadline.UTC(), nil
+	return domain.Moment(deadline.UTC()), nil
 }
 
 // modelFlags name a model, and say what no worker may know of it.
@@ -283,14 +259,7 @@ func (f *modelFlags) registerModel(p *program, command *cobra.Command, help stri
 
 // chosen is the model; nil: none is named.
 func (f *modelFlags) chosen() (*domain.LLMConfig, error) {
-	var model domain.LLMConfig
-	var err error
-	if f.model != "" {
-		model, err = local.ReadModel("model", f.model)
-	}
-	if err == nil {
-		_, err = f.apply(&model)
-	}
+	model, err := f.over(domain.LLMConfig{})
 	if err != nil || f.model == "" {
 		return nil, err
 	}
@@ -305,20 +274,22 @@ func (p *program) agentFlag(command *cobra.Command, target *string, help string)
 	})
 }
 
-// apply puts it into a model, if one is named, and reports whether there was any.
-func (f *modelFlags) apply(model *domain.LLMConfig) (given bool, _ error) {
-	named := model.Provider != ""
-	switch {
-	case f.price == nil && f.window == 0:
-		return false, nil
-	case !named && f.price != nil:
-		return true, usage("--price: is given without a model; name one with --model")
-	case !named:
-		return true, usage("--context-window: is given without a model; name one with --model")
+// over is the model that is named, else one that something else names, with the price and the window that are given.
+func (f *modelFlags) over(model domain.LLMConfig) (_ domain.LLMConfig, err error) {
+	if f.model != "" {
+		model, err = instead(model, "model", f.model)
 	}
-	model.Price = cmp.Or(f.price, model.Price)
-	model.ContextWindow = cmp.Or(int64(f.window), model.ContextWindow)
-	return true, nil
+	switch {
+	case err != nil:
+	case model.Provider != "":
+		model.Price = cmp.Or(f.price, model.Price)
+		model.ContextWindow = cmp.Or(int64(f.window), model.ContextWindow)
+	case f.price != nil:
+		err = usage("--price: is given without a model; name one with --model")
+	case f.window > 0:
+		err = usage("--context-window: is given without a model; name one with --model")
+	}
+	return model, err
 }
 
 type outputFlags struct {

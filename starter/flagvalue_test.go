@@ -13,6 +13,7 @@ import (
 
 	answers "everstep/activities/output"
 	"everstep/domain"
+	"everstep/starter/client"
 )
 
 func TestDollars(t *testing.T) {
@@ -69,16 +70,16 @@ func TestSchemaFiles(t *testing.T) {
 // TestTotals takes a limit away and sets it; the last word counts.
 func TestTotals(t *testing.T) {
 	t.Parallel()
-	var got budgetFlags
+	var got client.ExtendOptions
 	set := pflag.NewFlagSet("extend", pflag.ContinueOnError)
-	got.registerTotals(set, func() time.Time { return today })
+	(&program{now: func() time.Time { return today }}).totalFlags(set, &got)
 	require.NoError(t, set.Parse([]string{
 		"--max-steps", "none", "--max-steps", "7", "--max-tokens", "5", "--max-tokens", "none", "--max-cost", "$0.50", "--deadline", "90s",
 	}))
-	require.Equal(t, []domain.Limit{domain.LimitTokens}, got.lift)
+	require.Equal(t, []domain.Limit{domain.LimitTokens}, got.Lift)
 	require.Equal(t, domain.ExecutionBudget{
 		MaxSteps: new(int64(7)), MaxCostNanoUSD: new(int64(500_000_000)), Deadline: new(today.Add(90 * time.Second)),
-	}, got.budget)
+	}, got.Budget)
 }
 
 // TestStepsAloneCanBeNone where an execution begins: the other limits have no default that could be taken away.
@@ -93,14 +94,13 @@ func TestStepsAloneCanBeNone(t *testing.T) {
 		"then a count": {[]string{"--max-steps", "none", "--max-steps", "7"}, domain.ExecutionBudget{MaxSteps: new(int64(7))}},
 		"then none":    {[]string{"--max-steps", "7", "--max-steps", "none"}, domain.Unlimited()},
 	} {
-		var got budgetFlags
+		var got domain.ExecutionBudget
 		set := pflag.NewFlagSet("run", pflag.ContinueOnError)
-		got.register(set, func() time.Time { return today })
+		new(program).limitFlags(set, &got)
 		require.NoError(t, set.Parse(test.args), name)
-		require.Equal(t, test.want, got.budget, name)
+		require.Equal(t, test.want, got, name)
 	}
-	var got budgetFlags
 	set := pflag.NewFlagSet("run", pflag.ContinueOnError)
-	got.register(set, func() time.Time { return today })
+	new(program).limitFlags(set, new(domain.ExecutionBudget))
 	require.ErrorContains(t, set.Parse([]string{"--max-tokens", "none"}), "is no whole number")
 }

@@ -130,8 +130,13 @@ func (p *program) showToEnd(ctx context.Context, q followed, x *client.Execution
 }
 
 func (p *program) showEvents(ctx context.Context, q followed, x *client.Execution) error {
-	asks := p.newAsker(ctx, q.stack.Agents)
-	defer asks.close()
+	var asks *asker // nil: nobody is there to be asked
+	if p.interactive() {
+		asks = &asker{program: p, agents: q.stack.Agents, decided: map[domain.ToolExecutionID]context.CancelFunc{}}
+		asks.ctx, asks.cancel = context.WithCancel(ctx)
+		defer asks.ended.Wait()
+		defer asks.cancel() // ends a question that is open; the call goes on waiting
+	}
 	followed := q.stack.Agents.Follow(ctx, x.ID, client.FollowOptions{Number: x.Number, After: q.after, Tree: true})
 	return each(p, followed, func(event client.Event) error {
 		if x.Number == 0 {
@@ -219,7 +224,7 @@ func outcomeOf(r client.Result) error {
 func (p *program) reportEnding(ctx context.Context, s *local.Stack, r client.Result, mute, shown bool) error {
 	err := outcomeOf(r)
 	if r.Name == "" && r.Outcome.Unread > 0 {
-		p.say("%s never read, as the execution ended before: `%s` shows what", countedAre(r.Outcome.Unread, "message", "was", "were"), p.again("status", r.ID))
+		p.say("%s never read, as the execution ended before: `%s` shows what", messagesAre(r.Outcome.Unread, "was", "were"), p.again("status", r.ID))
 	}
 	if err == nil {
 		return nil

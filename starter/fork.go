@@ -37,8 +37,6 @@ func forkCommand(p *program) *cobra.Command {
 	var o client.ForkOptions
 	var agent string
 	var model modelFlags
-	var limits budgetFlags
-	var given givenFlags
 	need := followable()
 	command := newCommand(`fork ID "prompt"`, "Begin another agent from a step of this one",
 		`Begins a new agent with what an agent had come to after a step of any of its
@@ -79,9 +77,22 @@ brings them up as run does.`,
 		if o.Prompt, err = p.prompt(command.Context(), args[1]); err != nil {
 			return err
 		}
-		o.Budget, o.Metadata, o.Trusted = limits.budget, given.metadata, given.trusted
 		return p.onAgent(command.Context(), args, need, func(ctx context.Context, s *local.Stack, id string) error {
-			return p.forked(ctx, s, point.of(id), o, need.Up)
+			x, err := s.Agents.Fork(ctx, point.of(id), o)
+			switch {
+			case err != nil:
+				return err
+			case need.Up:
+				p.say("%s has begun, a fork of %s", x.ID, id)
+				return p.followNew(ctx, s, x)
+			}
+			p.warn(s.MissingFor(ctx, x.ID))
+			if p.flags.json {
+				return p.out.JSON(x)
+			}
+			p.out.Printf("%s\n", x.ID)
+			p.say("`%s` waits for its end", p.again("result", x.ID))
+			return nil
 		})
 	}
 	point.register(p, command, "execution", "; the newest unless given")
@@ -90,27 +101,9 @@ brings them up as run does.`,
 	p.agentFlag(command, &agent, "the fork, or its name where it lies in ./agents or ./.everstep/agents; the origin's definition unless given")
 	model.registerModel(p, command, "who answers in the fork")
 	set.StringVar(&o.SystemPrompt, "system", "", "another system `PROMPT`")
-	limits.register(set, p.now)
-	given.registerNotes(set)
+	p.limitFlags(set, &o.Budget)
+	noteFlags(set, &o.Metadata, &o.Trusted)
 	set.BoolVar(&need.Up, "wait", false, "follow the execution to its end, as run does")
 	rawFlag(command, p)
 	return command
-}
-
-func (p *program) forked(ctx context.Context, s *local.Stack, from client.Point, o client.ForkOptions, wait bool) error {
-	x, err := s.Agents.Fork(ctx, from, o)
-	switch {
-	case err != nil:
-		return err
-	case wait:
-		p.say("%s has begun, a fork of %s", x.ID, from.ID)
-		return p.followNew(ctx, s, x)
-	}
-	p.warn(s.MissingFor(ctx, x.ID))
-	if p.flags.json {
-		return p.out.JSON(x)
-	}
-	p.out.Printf("%s\n", x.ID)
-	p.say("`%s` waits for its end", p.again("result", x.ID))
-	return nil
 }

@@ -26,33 +26,32 @@ type givenFlags struct {
 }
 
 func (f *givenFlags) register(set *pflag.FlagSet) {
-	f.registerNotes(set)
+	noteFlags(set, &f.metadata, &f.trusted)
 	set.Var(textFlag(&f.file), "messages", "the `FILE` with what was said before, as messages --json writes it, or a saved state; - is standard input")
 }
 
-// registerNotes adds the flags but for messages.
-func (f *givenFlags) registerNotes(set *pflag.FlagSet) {
-	set.Var(flagValue{"KEY=VALUE", "", f.note}, "metadata", "a note that hooks read and no model sees; once for each")
-	set.Var(flagValue{"NAME=VALUE", "", func(text string) error { return readTrusted(&f.trusted, text) }}, "with", "a trusted value, which tools get and no model changes; NAME:=JSON for what is no text; once for each")
+// noteFlags add the flags of what is given beside messages.
+func noteFlags(set *pflag.FlagSet, metadata *domain.Metadata, trusted *domain.Trusted) {
+	set.Var(flagValue{"KEY=VALUE", "", func(text string) error { return readNote(metadata, text) }}, "metadata", "a note that hooks read and no model sees; once for each")
+	set.Var(flagValue{"NAME=VALUE", "", func(text string) error { return readTrusted(trusted, text) }}, "with", "a trusted value, which tools get and no model changes; NAME:=JSON for what is no text; once for each")
 }
 
-// note reads one note. Its value is a text, whatever it looks like; its key is checked with the rest of what is given.
-func (f *givenFlags) note(text string) error {
+// readNote reads one note. Its value is a text, whatever it looks like; its key is checked with the rest of what is given.
+func readNote(into *domain.Metadata, text string) error {
 	key, value, ok := strings.Cut(text, "=")
 	switch {
 	case !ok || key == "":
 		return errors.New("has no key before a =; write it as key=value")
 	case !utf8.ValidString(value):
 		return errors.New("is not valid UTF-8; convert it")
-	case f.metadata[key] != nil:
+	case (*into)[key] != nil:
 		return fmt.Errorf("names %s twice; give it once", domain.Shorten(key, 60))
 	}
-	if f.metadata == nil {
-		f.metadata = domain.Metadata{}
+	if *into == nil {
+		*into = domain.Metadata{}
 	}
-	encoded, err := json.Marshal(value)
-	f.metadata[key] = encoded
-	return err
+	(*into)[key], _ = json.Marshal(value) // a text cannot fail
+	return nil
 }
 
 // readTrusted reads one trusted value. After = it is a text, whatever it looks like, and JSON after :=.
@@ -215,18 +214,4 @@ func openGiven(ctx context.Context, name string) (*os.File, error) {
 // readGiven reads all that comes in, and a little more than there may be.
 func readGiven(ctx context.Context, in io.Reader, most int64) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(untilLeft(ctx, in), most+1))
-}
-
-// readNamed reads a file that was named, which may be a pipe.
-func readNamed(ctx context.Context, name string, most int64) ([]byte, error) {
-	file, err := openGiven(ctx, name)
-	if err != nil {
-		return nil, err
-	}
-	defer file.Close()
-	text, err := readGiven(ctx, file, most)
-	if err == nil && int64(len(text)) > most {
-		err = fmt.Errorf("%s has more than %d bytes; give less", name, most)
-	}
-	return text, err
 }

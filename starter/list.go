@@ -76,35 +76,31 @@ what each did.`,
 		}
 		return p.onAgent(ctx, parent, local.Need{Back: !l.records, Reads: l.records}, func(ctx context.Context, s *local.Stack, id string) error {
 			l.Parent = id
-			return p.list(ctx, s, l)
+			listed, err := l.list(ctx, s.Agents)
+			if err != nil && len(listed) == 0 {
+				return err
+			}
+			none := "there is no agent; `" + p.again("run") + " \"…\"` starts one"
+			filters := l.ListOptions
+			filters.All, filters.Limit = false, 0
+			if !reflect.ValueOf(filters).IsZero() {
+				none = "no agent is as asked for; `" + p.again("list") + "` lists all"
+			}
+			if len(listed) == 0 && l.Schedule != "" {
+				if _, err := s.Agents.Schedule(ctx, l.Schedule); client.Is(err, client.NotFound) {
+					none = "there is no schedule " + l.Schedule + ", and no agent that one of that name has begun; `" + p.again("schedule", "list") + "` lists the schedules"
+				}
+			}
+			if len(listed) == 0 && l.Parent != "" {
+				if _, err := s.Agents.Status(ctx, l.Parent); client.Is(err, client.NotFound) {
+					none = "there is no agent " + l.Parent + ", and no sub-agent that one of that id has started; `" + p.again("list") + "` lists all"
+				}
+			}
+			return cmp.Or(p.table(listed, render.List(listed, p.now(), l.columns...), none), err)
 		})
 	}
 	l.register(p, command)
 	return command
-}
-
-func (p *program) list(ctx context.Context, s *local.Stack, l listing) error {
-	listed, err := l.list(ctx, s.Agents)
-	if err != nil && len(listed) == 0 {
-		return err
-	}
-	none := "there is no agent; `" + p.again("run") + " \"…\"` starts one"
-	filters := l.ListOptions
-	filters.All, filters.Limit = false, 0
-	if !reflect.ValueOf(filters).IsZero() {
-		none = "no agent is as asked for; `" + p.again("list") + "` lists all"
-	}
-	if len(listed) == 0 && l.Schedule != "" {
-		if _, err := s.Agents.Schedule(ctx, l.Schedule); client.Is(err, client.NotFound) {
-			none = "there is no schedule " + l.Schedule + ", and no agent that one of that name has begun; `" + p.again("schedule", "list") + "` lists the schedules"
-		}
-	}
-	if len(listed) == 0 && l.Parent != "" {
-		if _, err := s.Agents.Status(ctx, l.Parent); client.Is(err, client.NotFound) {
-			none = "there is no agent " + l.Parent + ", and no sub-agent that one of that id has started; `" + p.again("list") + "` lists all"
-		}
-	}
-	return cmp.Or(p.table(listed, render.List(listed, p.now(), l.columns...), none), err)
 }
 
 func (l *listing) register(p *program, command *cobra.Command) {
@@ -114,7 +110,16 @@ func (l *listing) register(p *program, command *cobra.Command) {
 	set.Var(flagValue{"REASON,...", "", func(text string) error { return readNames(&l.Reasons, text) }}, "reason", "list only those whose newest execution ended for one of these: stop reasons, or codes of errors")
 	set.Var(textFlag(&l.Agent), "agent", "list only those of this `NAME`, in which * stands for any characters")
 	set.Var(textFlag(&l.Schedule), "schedule", "list only those that the schedule of this `NAME` has begun")
-	set.Var(flagValue{"time", "", func(text string) error { return l.readSince(text, p.now()) }}, "since", "leave out what began before: a time such as 2030-01-31T12:00:00Z, or a duration until now such as 2h")
+	set.Var(flagValue{"time", "", func(text string) error {
+		since, err := time.Parse(time.RFC3339, text)
+		if d, wrong := time.ParseDuration(text); err != nil && wrong == nil && d >= 0 {
+			since, err = p.now().Add(-d), nil
+		}
+		if l.Since = since; err != nil {
+			return errors.New("is neither a time nor a duration; give a time such as 2030-01-31T12:00:00Z, or a duration until now such as 2h")
+		}
+		return nil
+	}}, "since", "leave out what began before: a time such as 2030-01-31T12:00:00Z, or a duration until now such as 2h")
 	set.Var(textFlag(&l.Parent), "parent", "list only the sub-agents that the agent `ID` has started itself")
 	set.BoolVar(&l.Roots, "roots", false, "leave out sub-agents")
 	set.BoolVar(&l.Waiting, "waiting", false, "list only those of which a tool call waits for a person's word or answer")
@@ -178,18 +183,6 @@ func (l *listing) list(ctx context.Context, agents *client.Client) (listed []cli
 		listed = listed[:l.Limit]
 	}
 	return listed, unread
-}
-
-func (l *listing) readSince(text string, now time.Time) error {
-	since, err := time.Parse(time.RFC3339, text)
-	if d, wrong := time.ParseDuration(text); err != nil && wrong == nil && d >= 0 {
-		since, err = now.Add(-d), nil
-	}
-	if err != nil {
-		return errors.New("is neither a time nor a duration; give a time such as 2030-01-31T12:00:00Z, or a duration until now such as 2h")
-	}
-	l.Since = since
-	return nil
 }
 
 // readNames adds names with commas between them.

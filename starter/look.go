@@ -84,8 +84,13 @@ of theirs in turn, with what each was granted of the budget, and refused; with -
 		`  starter steps notes
   starter steps notes --tree
   starter steps notes --execution 2 --json | jq '{number, type, finish_reason}'`), func(ctx context.Context, s *local.Stack, id string) error {
-		if tree {
-			return p.treeSteps(ctx, s, id, number)
+		if tree { // in JSON each agent is known by its steps
+			return each(p, s.Agents.TreeSteps(ctx, id, number), func(at client.TreeStep) error {
+				if line := render.TreeStep(at); at.Step != nil || !p.flags.json {
+					return p.show(line, line.Text(p.out.Theme)+"\n")
+				}
+				return nil
+			})
 		}
 		priced, err := s.Agents.Priced(ctx, id, number)
 		if err != nil && !client.Is(err, client.Gone) {
@@ -99,19 +104,6 @@ of theirs in turn, with what each was granted of the budget, and refused; with -
 	executionFlag(command, &number)
 	command.Flags().BoolVar(&tree, "tree", false, "show the steps of sub-agents too, to any depth")
 	return command
-}
-
-// treeSteps shows the steps of an agent and of all below it. In JSON each agent is known by its steps.
-func (p *program) treeSteps(ctx context.Context, s *local.Stack, id string, number int) error {
-	return each(p, s.Agents.TreeSteps(ctx, id, number), func(at client.TreeStep) error {
-		switch line := render.TreeStep(at); {
-		case at.Step != nil:
-			return p.show(line, line.Text(p.out.Theme)+"\n")
-		case !p.flags.json:
-			p.out.Printf("%s\n", line.Text(p.out.Theme))
-		}
-		return nil
-	})
 }
 
 func messagesCommand(p *program) *cobra.Command {

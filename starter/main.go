@@ -315,14 +315,15 @@ Exit codes: 0 done or completed, 1 failed or another error, 2 wrong usage,
 		forkCommand(p), rewindCommand(p), approvalsCommand(p), approveCommand(p), denyCommand(p), answerCommand(p), revokeCommand(p), resolveCommand(p), updateCommand(p),
 		deleteCommand(p), exportCommand(p), importCommand(p),
 		agentsCommand(p), scheduleCommand(p),
+		stopCommand(p), extendCommand(p), pauseCommand(p), resumeCommand(p), suspendCommand(p), unsuspendCommand(p), clearCommand(p), closeCommand(p),
 	)
-	add(root, groupAgents, controls(p)...)
 	add(root, groupLocal,
 		devCommand(p), demoCommand(p), doctorCommand(p), mcpCommand(p), completionCommand(p),
 	)
-	root.AddCommand(
-		workerCommandOf(p), hiddenCommand(devserver.SupervisorCommand, devserver.Supervise),
-	)
+	root.AddCommand(workerCommandOf(p), &cobra.Command{ // this program calls itself with them
+		Use: devserver.SupervisorCommand, Hidden: true, DisableFlagParsing: true,
+		RunE: func(command *cobra.Command, args []string) error { return devserver.Supervise(command.Context(), args) },
+	})
 	p.finish(root)
 	return root
 }

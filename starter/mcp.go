@@ -30,12 +30,6 @@ how the file looks.`,
   starter mcp check files`), mcpListCommand(p), mcpCheckCommand(p))
 }
 
-// listPatience and checkPatience bound what one server has to start and to answer: a package manager may have to fetch it first.
-const (
-	listPatience  = 20 * time.Second
-	checkPatience = 2 * time.Minute
-)
-
 // mcpFlags are those of both commands.
 type mcpFlags struct {
 	local.MCPFlags
@@ -53,27 +47,6 @@ type examinedServer struct {
 	Error string `json:"error,omitzero"`
 	// Rewritten are the tools whose schemas a model's API is sent otherwise, each with what is told in words or left out.
 	Rewritten map[string][]string `json:"rewritten,omitempty"`
-}
-
-// checksFor says which schemas the API of a model is sent otherwise; the error is of a model that there is not.
-func checksFor(model string) (func(*examinedServer), error) {
-	config, err := local.ReadModel("model", model)
-	if err != nil {
-		return nil, err
-	}
-	if known := host.ProviderNames(); !slices.Contains(known, config.Provider) {
-		return nil, usage("model: there is no provider %q; there are: %s", config.Provider, strings.Join(known, ", "))
-	}
-	return func(s *examinedServer) {
-		s.Rewritten = map[string][]string{}
-		for _, t := range s.Tools {
-			if taken := host.ToolSchema(config.Provider); taken != nil && t.Allowed && t.Problem == "" {
-				if _, said := taken(t.Schema); len(said) > 0 {
-					s.Rewritten[t.Name] = said
-				}
-			}
-		}
-	}, nil
 }
 
 // examined asks some of the servers of a file at one time, and says meanwhile which of them are waited for.
@@ -188,12 +161,9 @@ tool. Exits 1 where a server or a tool is of no use.`,
 		} else if shown == "" && !p.flags.json {
 			p.say("the servers have no tools")
 		}
-		if err := p.show(all, shown); err != nil {
-			return err
-		}
-		return failedServers(all)
+		return cmp.Or(p.show(all, shown), failedServers(all))
 	}
-	f.register(command.Flags(), listPatience)
+	f.register(command.Flags(), 20*time.Second)
 	return command
 }
 
@@ -232,24 +202,32 @@ may have, is of no use.`,
   starter mcp check files --model gemini/gemini-3-pro
   starter mcp check files --json | jq '.tools[] | select(.problem)'`)
 	command.RunE = func(command *cobra.Command, args []string) error {
-		rewritten := func(*examinedServer) {}
+		var config domain.LLMConfig
 		if model != "" {
 			var err error
-			if rewritten, err = checksFor(model); err != nil {
+			if config, err = local.ReadModel("model", model); err != nil {
 				return err
+			}
+			if known := host.ProviderNames(); !slices.Contains(known, config.Provider) {
+				return usage("model: there is no provider %q; there are: %s", config.Provider, strings.Join(known, ", "))
 			}
 		}
 		all, err := p.examined(command.Context(), f, args[0])
 		if err != nil {
 			return err
 		}
-		rewritten(&all[0])
-		if err := p.show(all[0], checkedServer(all[0])); err != nil {
-			return err
+		server := all[0]
+		server.Rewritten = map[string][]string{}
+		for _, t := range server.Tools {
+			if taken := host.ToolSchema(config.Provider); taken != nil && t.Allowed && t.Problem == "" {
+				if _, said := taken(t.Schema); len(said) > 0 {
+					server.Rewritten[t.Name] = said
+				}
+			}
 		}
-		return failedServers(all)
+		return cmp.Or(p.show(server, checkedServer(server)), failedServers(all))
 	}
-	f.register(command.Flags(), checkPatience)
+	f.register(command.Flags(), 2*time.Minute) // a package manager may have to fetch it first
 	command.Flags().StringVar(&model, "model", "", "`PROVIDER/MODEL`: say what its API does not take of the tools' schemas")
 	p.completeWith(command, "model", completeModels)
 	return command

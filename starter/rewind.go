@@ -16,7 +16,6 @@ func rewindCommand(p *program) *cobra.Command {
 	var to pointFlags
 	var o client.RewindOptions
 	var model modelFlags
-	var limits budgetFlags
 	need := followable()
 	command := newCommand(`rewind ID ["prompt"] --to EXECUTION`, "Have a session go on from a step of its past",
 		`Has an idle session go on from a step of one of its executions, which executions
@@ -53,39 +52,34 @@ a worker. An agent without a name is not rewound: fork it.`,
 		if err != nil {
 			return err
 		}
-		if o.Budget = limits.budget; o.Prompt == "" && (need.Up || o.Model != nil || !o.Budget.IsZero()) {
+		if o.Prompt == "" && (need.Up || o.Model != nil || !o.Budget.IsZero()) {
 			return usage("--wait, --model, limits: are the next execution's, which begins with the next message; give them with a prompt, or to send")
 		}
 		return p.onAgent(command.Context(), args, need, func(ctx context.Context, s *local.Stack, id string) error {
-			return p.rewound(ctx, s, to.of(id), o, need.Up)
+			x, err := s.Agents.Rewind(ctx, to.of(id), o)
+			if err != nil {
+				return err
+			}
+			p.warn(render.NotUndone(x))
+			told := fmt.Sprintf("%s goes on after step %d of execution %d", x.ID, x.To.Step, x.ToNumber)
+			if x.TakenBack > 0 { // else nothing was, but what a clear or an earlier rewind hid is back
+				told += fmt.Sprintf("; %s taken back; `%s` undoes that", messagesAre(x.TakenBack, "is", "are"), p.again("rewind", x.ID, "--to", strconv.Itoa(x.Undo)))
+			}
+			switch {
+			case need.Up:
+				p.say("%s", told)
+				return p.followNew(ctx, s, x.Execution)
+			case x.Began:
+				return p.done(x, "%s; execution %d has begun", told, x.Number)
+			}
+			return p.done(x, "%s; the next message begins execution %d", told, x.Number)
 		})
 	}
 	set := command.Flags()
 	to.register(p, command, "to", "")
 	model.registerModel(p, command, "who answers from then on")
-	limits.register(set, p.now)
+	p.limitFlags(set, &o.Budget)
 	set.BoolVar(&need.Up, "wait", false, "follow the execution to its end, as run does")
 	rawFlag(command, p)
 	return command
-}
-
-// rewound does it, and says what it did and what it could not.
-func (p *program) rewound(ctx context.Context, s *local.Stack, to client.Point, o client.RewindOptions, wait bool) error {
-	x, err := s.Agents.Rewind(ctx, to, o)
-	if err != nil {
-		return err
-	}
-	p.warn(render.NotUndone(x))
-	told := fmt.Sprintf("%s goes on after step %d of execution %d", x.ID, x.To.Step, x.ToNumber)
-	if x.TakenBack > 0 { // else nothing was, but what a clear or an earlier rewind hid is back
-		told += fmt.Sprintf("; %s taken back; `%s` undoes that", countedAre(x.TakenBack, "message", "is", "are"), p.again("rewind", x.ID, "--to", strconv.Itoa(x.Undo)))
-	}
-	switch {
-	case wait:
-		p.say("%s", told)
-		return p.followNew(ctx, s, x.Execution)
-	case x.Began:
-		return p.done(x, "%s; execution %d has begun", told, x.Number)
-	}
-	return p.done(x, "%s; the next message begins execution %d", told, x.Number)
 }

@@ -94,7 +94,13 @@ beside it. Limits hold for each run. The prompt - is read from standard input.`,
 func registerSchedule(p *program, command *cobra.Command, schedule *client.Schedule) {
 	set, when := command.Flags(), &schedule.When
 	set.StringArrayVar(&when.Cron, "cron", nil, "a `LINE` of cron, such as \"0 9 * * MON-FRI\"; once for each")
-	set.Var(intervalFlag((*time.Duration)(&when.Every)), "every", "an interval in whole seconds, such as 15m, from 1970 on: 24h is each midnight UTC")
+	every := durationFlag((*time.Duration)(&when.Every))
+	set.Var(flagValue{every.kind, "", func(text string) error {
+		if err := every.set(text); err != nil || when.Every > 0 {
+			return err
+		}
+		return errors.New("is no interval; give whole seconds from 1s on, such as 15m")
+	}}, "every", "an interval in whole seconds, such as 15m, from 1970 on: 24h is each midnight UTC")
 	set.Var(durationFlag((*time.Duration)(&when.Offset)), "offset", "how long after the beginning of each interval")
 	set.StringVar(&when.TimeZone, "time-zone", "", "the `ZONE` of --cron, such as Europe/Berlin; UTC unless given")
 	set.Var(durationFlag((*time.Duration)(&when.Jitter)), "jitter", "begin each run later by up to so much, by chance")
@@ -105,17 +111,6 @@ func registerSchedule(p *program, command *cobra.Command, schedule *client.Sched
 	set.Var(durationFlag(&schedule.CatchupWindow), "catchup-window", "how late a run may begin that was due while the server was away; a year unless given")
 	set.BoolVar(&schedule.PauseOnFailure, "pause-on-failure", false, "pause when an execution fails")
 	p.completeWith(command, "overlap", completeWords(enum.Known[client.Overlap]()))
-}
-
-// intervalFlag is a durationFlag that takes no zero.
-func intervalFlag(target *time.Duration) flagValue {
-	flag := durationFlag(target)
-	return flagValue{flag.kind, "", func(text string) error {
-		if err := flag.set(text); err != nil || *target > 0 {
-			return err
-		}
-		return errors.New("is no interval; give whole seconds from 1s on, such as 15m")
-	}}
 }
 
 // timeFlag takes a time, and no duration; none is no time.
@@ -147,12 +142,9 @@ aside. It needs no worker. What was created a moment ago may be missing.`,
 			return err
 		}
 		defer s.Close()
-		listed := []client.ListedSchedule{}
-		for one, err := range s.Agents.Schedules(ctx) {
-			if err != nil {
-				return err
-			}
-			listed = append(listed, one)
+		listed, err := gathered(s.Agents.Schedules(ctx))
+		if err != nil {
+			return err
 		}
 		return p.table(listed, render.Schedules(listed, p.now()), "there is no schedule; `"+p.again("schedule", "create")+"` creates one")
 	}
@@ -160,7 +152,7 @@ aside. It needs no worker. What was created a moment ago may be missing.`,
 }
 
 // withSchedule completes a command by what it does with the schedule that its argument names.
-func (p *program) withSchedule(command *cobra.Command, run func(ctx context.Context, s *local.Stack, name string) error) *cobra.Command {
+func (p *program) withSchedule(command *cobra.Command, run agentWork) *cobra.Command {
 	command.Args = arguments("starter schedule "+command.Name()+" digest", "name")
 	command.ValidArgsFunction = p.completeSchedules
 	command.RunE = func(command *cobra.Command, args []string) error {

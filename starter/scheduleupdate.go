@@ -86,7 +86,7 @@ func scheduleChange(
 	if err != nil {
 		return nil, err
 	}
-	whole, fields, limits := asked.agent != "", definition.Given(), asked.budget.budget
+	whole, fields, limits := asked.agent != "", definition.Given(), asked.budget
 	if whole && definition.Model.Provider == "" {
 		return nil, usage("model: is missing; the file names none, so name one with --model")
 	}

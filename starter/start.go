@@ -91,10 +91,9 @@ func (p *program) starting(command *cobra.Command, need *local.Need, then func(c
 func sendCommand(p *program) *cobra.Command {
 	var model modelFlags
 	need := followable()
-	var l budgetFlags
+	var options client.SendOptions
 	var given givenFlags
 	var queue, refuse bool
-	var request string
 	command := newCommand(`send ID "message"`, "Give an agent a message",
 		`Gives an agent a message. An idle session begins its next execution with it.
 While one is in progress the message joins it before its next step, also where
@@ -115,22 +114,22 @@ input.`,
 		if err := client.CheckID(args[0]); err != nil {
 			return err
 		}
-		messages, err := given.onlyMessages(ctx, p, args[1])
-		if err != nil {
+		var err, unknown error // to our workers: those of another queue may know it
+		if options.Messages, err = given.onlyMessages(ctx, p, args[1]); err != nil {
 			return err
 		}
-		var unknown error // to our workers: those of another queue may know it
-		options := client.SendOptions{IfBusy: contract.SteerIfBusy, Budget: l.budget, Metadata: given.metadata, Messages: messages, Trusted: given.trusted, RequestID: request}
-		if queue {
+		options.Metadata, options.Trusted = given.metadata, given.trusted
+		switch options.IfBusy = contract.SteerIfBusy; {
+		case queue:
 			options.IfBusy = contract.QueueIfBusy
-		} else if refuse {
+		case refuse:
 			options.IfBusy = contract.RefuseIfBusy
 		}
 		if options.Model, err = model.chosen(); err != nil {
 			return err
 		}
 		if options.Model != nil {
-			unknown = p.machine.CheckLocally(ctx, local.Flags{}, domain.Definition{Model: *options.Model}, l.budget)
+			unknown = p.machine.CheckLocally(ctx, local.Flags{}, domain.Definition{Model: *options.Model}, options.Budget)
 		}
 		if options.Prompt, err = p.prompt(ctx, args[1]); err != nil {
 			return err
@@ -144,13 +143,18 @@ input.`,
 			if err == nil && need.Up && queue { // the one that it is to begin is followed
 				execution, err = s.Agents.Reads(ctx, execution)
 			}
+			short := execution.Waits.String()[:8]
 			switch {
 			case err != nil:
 				return err
 			case need.Up:
 				return p.followNew(ctx, s, execution)
+			case execution.Waits.IsZero():
+				return p.done(execution, "execution %d of %s has begun", execution.Number, execution.ID)
+			case queue:
+				return p.done(execution, "message %s waits until execution %d of %s has ended; `%s` takes it back", short, execution.Number, execution.ID, p.again("unsend", execution.ID, short))
 			}
-			return p.sent(execution, queue)
+			return p.done(execution, "message %s waits for the next step of execution %d of %s; `%s` takes it back", short, execution.Number, execution.ID, p.again("unsend", execution.ID, short))
 		})
 		if !reached {
 			return cmp.Or(unknown, err)
@@ -162,10 +166,10 @@ input.`,
 	set.BoolVar(&refuse, "refuse", false, "while an execution is in progress: be refused")
 	command.MarkFlagsMutuallyExclusive("queue", "refuse")
 	set.BoolVar(&need.Up, "wait", false, "follow the execution to its end, as run does; with --queue the one that it begins")
-	set.Var(textFlag(&request), "request-id", "an `ID` of yours: what is sent again under it counts once")
+	set.Var(textFlag(&options.RequestID), "request-id", "an `ID` of yours: what is sent again under it counts once")
 	rawFlag(command, p)
 	model.registerModel(p, command, "who answers from now on")
-	l.register(set, p.now)
+	p.limitFlags(set, &options.Budget)
 	given.register(set)
 	return command
 }
@@ -182,7 +186,7 @@ type startFlags struct {
 	// approvals is a word for all calls.
 	approvals string
 	output    outputFlags
-	budget    budgetFlags
+	budget    domain.ExecutionBudget
 	given     givenFlags
 }
 
@@ -199,7 +203,7 @@ func (f *startFlags) registerDefinition(p *program, command *cobra.Command) {
 	set.StringVar(&f.system, "system", "", "system prompt")
 	set.StringSliceVar(&f.tools, "tool", nil, "tool that the agent may use; once for each, or separated by commas")
 	set.Var(choiceFlag(&f.approvals, domain.ApprovalWords()), "approvals", "which tool calls run by themselves: writes has those wait for a person that do not only read, ask all")
-	f.budget.register(set, p.now)
+	p.limitFlags(set, &f.budget)
 	f.output.register(p, command)
 	p.completeWith(command, "tool", completeTools)
 }
@@ -222,21 +226,18 @@ func (f *startFlags) unprompted(ctx context.Context, p *program, argument string
 		given = start.Definition
 	}
 	definition := given
-	switch {
-	case err != nil:
-	case f.model != "":
-		given.Model, err = instead(given.Model, "model", f.model)
-		definition.Model = given.Model
-	case given.Model.Provider != "": // the file names it
-	case p.machine.Env.Value(local.VariableModel) != "":
-		definition.Model, err = instead(given.Model, local.VariableModel, p.machine.Env.Value(local.VariableModel))
+	switch variable := p.machine.Env.Value(local.VariableModel); {
+	case err != nil || f.model != "" || given.Model.Provider != "": // a flag names it, or the file
+	case variable != "":
+		definition.Model, err = instead(given.Model, local.VariableModel, variable)
 	case f.id == "":
 		err = usage("model: is missing; name one with --model or " + local.VariableModel + ": " + local.ModelForm)
 	}
-	if said := false; err == nil {
-		if said, err = f.apply(&definition.Model); said {
-			given.Model = definition.Model
-		}
+	if err == nil {
+		definition.Model, err = f.over(definition.Model)
+	}
+	if f.model != "" || f.price != nil || f.window > 0 {
+		given.Model = definition.Model
 	}
 	if err == nil && f.id != "" {
 		_, err = domain.AgentIDOf(f.id)
@@ -248,7 +249,7 @@ func (f *startFlags) unprompted(ctx context.Context, p *program, argument string
 		return client.Start{}, err
 	}
 	start.ID, start.Definition, start.Explicit = f.id, definition, &given
-	start.Budget = given.Budget.CappedBy(f.budget.budget)
+	start.Budget = given.Budget.CappedBy(f.budget)
 	return start, nil
 }
 
@@ -264,20 +265,19 @@ func begin(ctx context.Context, agents *client.Client, request client.Start) (no
 	if request.Definition.Model.Provider != "" {
 		return agents.Start(ctx, request)
 	}
-	missing := usage("model: is missing, and %s has no open session to take one from; name one with --model or %s", request.ID, local.VariableModel)
 	if !reflect.ValueOf(*request.Explicit).IsZero() {
 		return none, usage("model: is missing; name one with --model or " + local.VariableModel + " where --agent, --system, --tool, --output or --final-answer is given")
 	}
 	execution, err := agents.Send(ctx, request.ID, client.SendOptions{
 		Prompt: request.Prompt, Budget: request.Budget, Metadata: request.Metadata, Messages: request.Messages, Trusted: request.Trusted,
 	})
-	if exitCode(err) == exitNotFound {
-		return none, missing
+	gone := client.Is(err, client.NotFound)
+	if client.Is(err, client.Refused) {
+		status, unread := agents.Status(ctx, request.ID)
+		gone = unread == nil && !status.Open
 	}
-	if exitCode(err) == exitRefused {
-		if status, statusErr := agents.Status(ctx, request.ID); statusErr == nil && !status.Open {
-			return none, missing
-		}
+	if gone {
+		return none, usage("model: is missing, and %s has no open session to take one from; name one with --model or %s", request.ID, local.VariableModel)
 	}
 	return execution, err
 }

@@ -27,15 +27,28 @@ schemas, prices and windows follow.`,
 		`  starter update notes --agent agents/notes.md --reason "renamed a tool"
   starter update notes --system "Answer in one sentence." --max-steps 5
   starter update notes --model openai/gpt-5-mini`), func(ctx context.Context, s *local.Stack, id string) error {
-		var err error
-		if options.Definition, options.Fields, err = asked.redefinition(p); err != nil {
+		d, err := asked.overridden(p)
+		if err != nil {
 			return err
+		}
+		d.Budget = d.Budget.CappedBy(asked.budget)
+		options.Definition = d
+		switch { // with a file all of the definition is meant, else what is given
+		case asked.agent == "":
+			if options.Fields = d.Given(); len(options.Fields) == 0 {
+				return usage("nothing is given to change; give --agent FILE, --system, --tool, --model or a limit such as --max-steps")
+			}
+		case d.Model.Provider == "":
+			return usage("model: is missing; the file names none, so name one with --model")
 		}
 		if err := p.machine.CheckLocally(ctx, local.Flags{}, options.Definition, options.Definition.Budget); err != nil && s.Own(ctx, id) {
 			return err
 		}
-		if !s.Ours(ctx, id) {
-			p.warnOfTools(id, options.Definition.Tools)
+		ours := s.Ours(ctx, id)
+		for _, tool := range options.Definition.Tools {
+			if !ours && !slices.Contains(local.BuiltinNames(), tool) { // what nobody has fails the next execution
+				p.warn(fmt.Sprintf("tool: %s is not built in; where the workers of %s have none of that name, its next execution fails", domain.Shorten(tool, 100), id))
+			}
 		}
 		updated, err := s.Agents.Update(ctx, id, options)
 		if err != nil {
@@ -51,44 +64,10 @@ schemas, prices and windows follow.`,
 	return command
 }
 
-// warnOfTools says which tools workers of the user's own have to have: what nobody has fails the next execution.
-func (p *program) warnOfTools(id string, tools []string) {
-	builtin := local.BuiltinNames()
-	for _, tool := range tools {
-		if !slices.Contains(builtin, tool) {
-			p.warn(fmt.Sprintf("tool: %s is not built in; where the workers of %s have none of that name, its next execution fails", domain.Shorten(tool, 100), id))
-		}
-	}
-}
-
-// redefinition is what the flags make of a definition, and which fields they are about; none: all of it.
-func (f *startFlags) redefinition(p *program) (d domain.Definition, fields []string, err error) {
-	if d, err = f.overridden(p); err != nil {
-		return d, nil, err
-	}
-	d.Budget = d.Budget.CappedBy(f.budget.budget)
-	if f.agent != "" {
-		if d.Model.Provider == "" {
-			return d, nil, usage("model: is missing; the file names none, so name one with --model")
-		}
-		return d, nil, nil
-	}
-	if fields = d.Given(); len(fields) == 0 {
-		return d, nil, usage("nothing is given to change; give --agent FILE, --system, --tool, --model or a limit such as --max-steps")
-	}
-	return d, fields, nil
-}
-
 // overridden is what the agent's file says, with the flags over it, but for limits.
 func (f *startFlags) overridden(p *program) (d domain.Definition, err error) {
-	if d, err = f.definition(p); err != nil {
-		return d, err
+	if d, err = f.definition(p); err == nil {
+		d.Model, err = f.over(d.Model)
 	}
-	if f.model != "" {
-		if d.Model, err = instead(d.Model, "model", f.model); err != nil {
-			return d, err
-		}
-	}
-	_, err = f.apply(&d.Model)
 	return d, err
 }

@@ -32,19 +32,16 @@ func flagError(command *cobra.Command, err error) error {
 	return usage("%s; see `%s --help`", err, command.CommandPath())
 }
 
-// givenTogether names the flags of a command that exclude each other, and were given.
+// givenTogether names the flags of a command that exclude each other, as cobra has noted of them, and were given.
 func givenTogether(command *cobra.Command) error {
 	var names []string
 	command.Flags().Visit(func(flag *pflag.Flag) {
-		if len(flag.Annotations[exclusive]) > 0 {
+		if len(flag.Annotations["cobra_annotation_mutually_exclusive"]) > 0 {
 			names = append(names, "--"+flag.Name)
 		}
 	})
 	return usage("%s: exclude each other; give one of them", strings.Join(names, ", "))
 }
-
-// exclusive is under what cobra notes of a flag which others it excludes.
-const exclusive = "cobra_annotation_mutually_exclusive"
 
 func unknownFlag(command *cobra.Command, unknown *pflag.NotExistError) error {
 	if words := command.Flags().Args(); command.HasSubCommands() && len(words) > 0 { // it may be a flag of what is meant

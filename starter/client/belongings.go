@@ -75,7 +75,8 @@ func (c *Client) belongings(ctx context.Context, a agent, o DeleteOptions) (Belo
 		if err != nil {
 			return b, err
 		}
-		for _, below := range found.sorted() {
+		// in an order that does not change
+		for _, below := range slices.SortedFunc(maps.Keys(found), func(x, y domain.AgentID) int { return cmp.Compare(x.String(), y.String()) }) {
 			if !known[below] {
 				known[below] = true
 				b.all = append(b.all, &belonging{agent: agent{id: below}, above: one, filed: !found[below]})
@@ -107,11 +108,6 @@ func (s subagentsOf) addWorkflow(workflowID string) {
 	if child, is := agentOfWorkflow(workflowID); is && child.name == "" {
 		s.add(child.id, true)
 	}
-}
-
-// sorted has them in an order that does not change.
-func (s subagentsOf) sorted() []domain.AgentID {
-	return slices.SortedFunc(maps.Keys(s), func(x, y domain.AgentID) int { return cmp.Compare(x.String(), y.String()) })
 }
 
 // runsOf finds the runs of an agent, and why a sub-agent is not to be deleted with the one above it; empty: it is.
@@ -155,7 +151,20 @@ func (c *Client) reads(ctx context.Context, one *belonging, b *Belongings, below
 		case err != nil:
 			return err
 		}
-		one.takeBegan(history.Began(c.cfg.Converter, events[0]).Input, b)
+		in := history.Began(c.cfg.Converter, events[0]).Input
+		if parent := in.Parent; parent != nil && one == b.all[0] && !slices.ContainsFunc(b.remains, func(r Remaining) bool { return r.Kind == RemainsInParent }) {
+			remain(&b.remains, RemainsInParent, parent.AgentID.String(), "the agent whose sub-agent it was, %s, has what it was asked and what it answered", parent.AgentID)
+		}
+		if in.Carry != nil {
+			for _, segment := range in.Carry.Segments {
+				if name := segment.Key(one.workflowID()); !slices.Contains(one.segments, name) {
+					one.segments = append(one.segments, name)
+				}
+			}
+			if resolved := in.Carry.Config.Resolved; resolved != nil {
+				b.Storage, b.Records = b.Storage || resolved.Storage, b.Records || resolved.Records
+			}
+		}
 		for _, catalog := range history.Replies(c.cfg.Converter, events, contract.ListTools) {
 			b.Storage, b.Records = b.Storage || catalog.Storage, b.Records || catalog.Records
 		}
@@ -201,24 +210,6 @@ func (c *Client) chained(ctx context.Context, one *belonging) (*workflowpb.Workf
 	return s.info(), nil
 }
 
-// takeBegan takes what the input of a run names of what belongs to the agent.
-func (one *belonging) takeBegan(in contract.SessionInput, b *Belongings) {
-	if parent := in.Parent; parent != nil && one == b.all[0] && !slices.ContainsFunc(b.remains, func(r Remaining) bool { return r.Kind == RemainsInParent }) {
-		remain(&b.remains, RemainsInParent, parent.AgentID.String(), "the agent whose sub-agent it was, %s, has what it was asked and what it answered", parent.AgentID)
-	}
-	if in.Carry == nil {
-		return
-	}
-	for _, segment := range in.Carry.Segments {
-		if name := segment.Key(one.workflowID()); !slices.Contains(one.segments, name) {
-			one.segments = append(one.segments, name)
-		}
-	}
-	if resolved := in.Carry.Config.Resolved; resolved != nil {
-		b.Storage, b.Records = b.Storage || resolved.Storage, b.Records || resolved.Records
-	}
-}
-
 // recordedBelow adds the sub-agents that records name.
 func (b *Belongings) recordedBelow(ctx context.Context, one *belonging, records RecordStore, below subagentsOf) error {
 	refs, err := records.List(ctx, one.id)
@@ -228,16 +219,16 @@ func (b *Belongings) recordedBelow(ctx context.Context, one *belonging, records 
 	b.Recorded += len(refs)
 	for _, ref := range refs {
 		r, err := records.Get(ctx, ref)
+		other, isOther := errors.AsType[*domain.OtherSchema](err)
 		switch {
+		case err == nil:
 		case errors.Is(err, record.ErrNone):
 			continue
-		case err != nil:
-			if other, ok := errors.AsType[*domain.OtherSchema](err); ok { // it may name sub-agents, which nothing else names
-				return errorf(Refused, err, "the record of execution %d of %s: schema_version: %s", ref.Number, one.called(), other.Advise("nothing was deleted: delete it"))
-			}
-			if domain.AsError(err).Kind == domain.Unavailable {
-				return err
-			}
+		case isOther: // it may name sub-agents, which nothing else names
+			return errorf(Refused, err, "the record of execution %d of %s: schema_version: %s", ref.Number, one.called(), other.Advise("nothing was deleted: delete it"))
+		case domain.AsError(err).Kind == domain.Unavailable:
+			return err
+		default:
 			remain(&b.remains, RemainsUnknown, one.called(), "the record of execution %d of %s is damaged: which sub-agents it had is not known by it", ref.Number, one.called())
 			continue
 		}

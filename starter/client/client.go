@@ -70,10 +70,6 @@ type Client struct {
 
 // New returns a client that uses a connected Temporal client, that of host.Dial.
 func New(temporal sdk.Client, cfg Config) *Client {
-	return &Client{temporal: temporal, cfg: cfg.withDefaults(), known: &knownAttributes{}}
-}
-
-func (cfg Config) withDefaults() Config {
 	cfg.Namespace = cmp.Or(cfg.Namespace, "default")
 	cfg.TaskQueue = cmp.Or(cfg.TaskQueue, contract.DefaultTaskQueue)
 	if cfg.Converter == nil {
@@ -89,7 +85,7 @@ func (cfg Config) withDefaults() Config {
 	if cfg.Serve == nil {
 		cfg.Serve = func(string) string { return "start one there" }
 	}
-	return cfg
+	return &Client{temporal: temporal, cfg: cfg, known: &knownAttributes{}}
 }
 
 // place is where work waits, in words.
@@ -133,16 +129,14 @@ func agentOf(id string) (agent, error) {
 	if err != nil {
 		return agent{}, invalid(err)
 	}
-	named := domain.CheckAgentName(called) == nil
-	switch {
-	case named && !chosen:
-		return agent{id: identity, name: called}, nil
-	case !chosen:
-		return agent{id: identity}, nil
-	case !named || uuid.Validate(session) != nil || len(session) != 36:
+	a := agent{id: identity, session: session}
+	if domain.CheckAgentName(called) == nil {
+		a.name = called
+	}
+	if chosen && (a.name == "" || uuid.Validate(session) != nil || len(session) != 36) {
 		return agent{}, invalidf("id: %q names no earlier session; that is a name, %q and the id of its run", id, SessionMark)
 	}
-	return agent{id: identity, name: called, session: session}, nil
+	return a, nil
 }
 
 // agentOfWorkflow is the agent whose workflow has an id; false, and none: it is no agent's.
@@ -190,13 +184,6 @@ type snapshot struct {
 	resolving *workflowservice.DescribeWorkflowExecutionResponse
 }
 
-// once asks a single time, and so tells at once that the server is away.
-func (c *Client) once(ctx context.Context, workflowID, runID string) (*workflowservice.DescribeWorkflowExecutionResponse, error) {
-	return c.temporal.WorkflowService().DescribeWorkflowExecution(ctx, &workflowservice.DescribeWorkflowExecutionRequest{
-		Namespace: c.cfg.Namespace, Execution: &commonpb.WorkflowExecution{WorkflowId: workflowID, RunId: runID},
-	})
-}
-
 // describe asks the server, and no worker, about an agent.
 func (c *Client) describe(ctx context.Context, id string) (snapshot, error) {
 	a, err := agentOf(id)
@@ -232,13 +219,18 @@ func (c *Client) snapshot(ctx context.Context, a agent, runID string) (snapshot,
 }
 
 func (c *Client) described(ctx context.Context, a agent, runID string) (snapshot, error) {
-	ask := c.temporal.DescribeWorkflowExecution
-	if c.impatient {
-		ask = c.once
-	}
 	call, cancel := context.WithTimeout(ctx, history.CallTimeout)
 	defer cancel()
-	response, err := ask(call, a.workflowID(), cmp.Or(runID, a.session))
+	runID = cmp.Or(runID, a.session)
+	var response *workflowservice.DescribeWorkflowExecutionResponse
+	var err error
+	if c.impatient { // the SDK's client asks again where the server is away
+		response, err = c.temporal.WorkflowService().DescribeWorkflowExecution(call, &workflowservice.DescribeWorkflowExecutionRequest{
+			Namespace: c.cfg.Namespace, Execution: &commonpb.WorkflowExecution{WorkflowId: a.workflowID(), RunId: runID},
+		})
+	} else {
+		response, err = c.temporal.DescribeWorkflowExecution(call, a.workflowID(), runID)
+	}
 	if err != nil {
 		return snapshot{}, err
 	}

@@ -94,9 +94,8 @@ func (c *Client) pausing(ctx context.Context, id string, command contract.Update
 	if err != nil {
 		return Pausing{}, err
 	}
-	target := s.execution(s.number)
-	reply, err := tell(ctx, c, s, "", command, contract.PauseRequest{ExecutionID: target.ExecutionID})
-	return Pausing{target, reply.Changed}, err
+	reply, err := tell(ctx, c, s, "", command, contract.PauseRequest{ExecutionID: s.executionID(s.number)})
+	return Pausing{s.execution(s.number), reply.Changed}, err
 }
 
 // SuspendOptions say why a session is suspended, as whoever is refused is told, and by whom, by their own word; empty: the process,
@@ -147,13 +146,11 @@ func (c *Client) Close(ctx context.Context, id string) (int, error) {
 		defer time.AfterFunc(time.Second, func() {
 			c.cfg.Progress(s.called() + " is closed, and ends its sessions with MCP servers")
 		}).Stop()
-		_ = c.closedWithin(ctx, s, closingTime) // it is closed all the same
+		// There is room for a session that ends its own sessions with MCP servers, of which some worker may be gone.
+		_ = c.closedWithin(ctx, s, 20*time.Second) // it is closed all the same
 	}
 	return reply.Executions, err
 }
-
-// closingTime has room for a session that ends its own sessions with MCP servers, of which some worker may be gone.
-const closingTime = 20 * time.Second
 
 // RevokeOptions say which standing approval is taken back, as Status tells it, by whom and why. By is their own word; empty: the
 // process, as Config.By names it.

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	commonpb "go.temporal.io/api/common/v1"
+	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/workflowservice/v1"
 
 	"everstep/domain"
@@ -154,43 +155,36 @@ func (c *Client) Delete(ctx context.Context, id string, o DeleteOptions) (d Dele
 			d.Deleted.Subagents++
 		}
 	}
-	if d.Deleted == (Deleted{}) {
-		return d, notFound("id: there is no agent %q, and nothing is left of one%s", id, notLookedAt(o))
-	}
-	return d, nil
-}
-
-func notLookedAt(o DeleteOptions) string {
+	notLookedAt := ""
 	switch {
+	case d.Deleted != (Deleted{}):
+		return d, nil
 	case o.Storage == nil && o.Records == nil:
-		return ", as far as the server tells; no storage and no records were looked at"
+		notLookedAt = ", as far as the server tells; no storage and no records were looked at"
 	case o.Storage == nil:
-		return " on the server and among the records; no storage was looked at"
+		notLookedAt = " on the server and among the records; no storage was looked at"
 	case o.Records == nil:
-		return " on the server and in the storage; no records were looked at"
+		notLookedAt = " on the server and in the storage; no records were looked at"
 	}
-	return ""
+	return d, notFound("id: there is no agent %q, and nothing is left of one%s", id, notLookedAt)
 }
 
 // free refuses an agent that is doing something, or could be asked to.
 func (c *Client) free(ctx context.Context, a agent, closes bool) error {
+	// One that has ended, and has but to be recorded, or resolves a call, is waited for.
 	began := time.Now()
-	again := func() bool { return time.Since(began) < endPatience && process.Pause(ctx, deleteAgain) == nil }
+	again := func() bool { return time.Since(began) < 10*time.Second && process.Pause(ctx, deleteAgain) == nil }
 	for {
 		s, err := c.snapshot(ctx, a, "")
 		switch {
-		case deleted(err):
+		case deleted(err), err == nil && !s.newest().open():
 			return nil
 		case err != nil:
 			return err
-		case !s.newest().open():
-			return nil
 		case s.resolving != nil && again():
 			continue
 		case s.resolving != nil:
 			return refused("%s: a call of it is being resolved just now; try again in a moment", a.called())
-		}
-		switch {
 		case s.ended == nil:
 			return refused("%s: execution %d is in progress; wait for it, or stop it", a.called(), s.number).next("`stop %s` stops it", a.called())
 		case a.name == "" && again():
@@ -234,7 +228,7 @@ func (c *Client) deleteOne(ctx context.Context, one *belonging, o DeleteOptions,
 			return err
 		}
 		d.Deleted.Artifacts += artifacts
-		if missing := one.missing(names); missing > 0 {
+		if missing := len(slices.DeleteFunc(slices.Clone(one.segments), func(name string) bool { return slices.Contains(names, name) })); missing > 0 {
 			remain(&d.Remains, RemainsInStorage, one.called(), "segments of %s that its history names and %s does not have: %d; they were deleted before, or the storage of its workers is another one", one.called(), o.Storage.Name(), missing)
 		}
 	}
@@ -250,34 +244,24 @@ func (c *Client) deleteOne(ctx context.Context, one *belonging, o DeleteOptions,
 			return err
 		}
 	}
-	unlisted, err := c.awaitUnlisted(ctx, one.agent)
-	if err == nil && !unlisted {
-		remain(&d.Remains, RemainsOnServer, one.called(), "the server's list still has %s, of which it has deleted the histories", one.called())
-	}
-	return err
-}
-
-// missing counts the segments that the agent's histories name and that are not among those.
-func (b *belonging) missing(names []string) (n int) {
-	for _, segment := range b.segments {
-		if !slices.Contains(names, segment) {
-			n++
+	for until := time.Now().Add(10 * time.Second); ; { // the server's list may outlast what it has
+		left, err := c.listedRuns(ctx, workflowIs(one.workflowID()))
+		if err != nil || len(left) == 0 {
+			return err
+		}
+		if time.Now().After(until) {
+			remain(&d.Remains, RemainsOnServer, one.called(), "the server's list still has %s, of which it has deleted the histories", one.called())
+			return nil
+		}
+		if err := process.Pause(ctx, deleteAgain); err != nil {
+			return err
 		}
 	}
-	return n
 }
 
-const (
-	// endPatience is for how long an agent is waited for that has ended, and has but to be recorded, or resolves a call.
-	endPatience = 10 * time.Second
-	// deletePatience bounds the wait for the server, which deletes a run some time after it was told to: one that has just
-	// ended after half a minute.
-	deletePatience = 2 * time.Minute
-	// deleteSoon is after what time the wait is explained.
-	deleteSoon = 2 * time.Second
-	// unlistPatience is how long what it lists may outlast what it has.
-	unlistPatience = 10 * time.Second
-)
+// deletePatience bounds the wait for the server, which deletes a run some time after it was told to: one that has just
+// ended after half a minute.
+const deletePatience = 2 * time.Minute
 
 // deleteRun has the server delete a run, where there is one, waits until it has, and counts it.
 func (c *Client) deleteRun(ctx context.Context, workflowID, called, run string, d *Deletion) error {
@@ -291,7 +275,7 @@ func (c *Client) deleteRun(ctx context.Context, workflowID, called, run string, 
 	if deleted(err) {
 		return nil
 	}
-	defer time.AfterFunc(deleteSoon, func() {
+	defer time.AfterFunc(2*time.Second, func() {
 		c.cfg.Progress("waiting for the server to delete run " + run + " of " + called + ": of one that has just ended it takes half a minute")
 	}).Stop()
 	for err == nil {
@@ -311,21 +295,39 @@ func (c *Client) deleteRun(ctx context.Context, workflowID, called, run string, 
 
 const deleteAgain = 20 * time.Millisecond
 
-// awaitUnlisted waits until the server's list has the agent's workflows no more, for a while.
-func (c *Client) awaitUnlisted(ctx context.Context, a agent) (bool, error) {
-	wait, cancel := context.WithTimeout(ctx, unlistPatience)
-	defer cancel()
-	for {
-		left, err := c.listedRuns(ctx, workflowIs(a.workflowID()))
-		if err != nil || len(left) == 0 {
-			return err == nil, err
-		}
-		if process.Pause(wait, deleteAgain) != nil {
-			return false, ctx.Err()
-		}
-	}
-}
-
 func workflowIs(id string) string {
 	return fmt.Sprintf("WorkflowType = '%s' AND WorkflowId = '%s'", contract.Execute, id)
+}
+
+// deleteScheduled deletes the runs of schedules that have begun executions of an agent: each has the message with which
+// it began one. It says which schedules have that too.
+func (c *Client) deleteScheduled(ctx context.Context, a agent, d *Deletion) error {
+	runs, err := c.listedRuns(ctx, fmt.Sprintf("WorkflowType = '%s'", contract.Scheduled))
+	if err != nil {
+		return err
+	}
+	by := map[string]bool{}
+	for _, info := range runs {
+		told, ok := c.memo(info).Scheduled()
+		if !ok || told.AgentID != a.id {
+			continue
+		}
+		by[told.Schedule] = true
+		if info.GetStatus() == enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING {
+			remain(&d.Remains, RemainsInSchedule, told.Schedule, "a run of schedule %s is under way, and has the message with which it begins: workflow %s", told.Schedule, info.GetExecution().GetWorkflowId())
+			continue
+		}
+		if err := c.deleteRun(ctx, info.GetExecution().GetWorkflowId(), a.called(), info.GetExecution().GetRunId(), d); err != nil {
+			return err
+		}
+	}
+	for s, err := range c.Schedules(ctx) {
+		if err != nil {
+			return err
+		}
+		if by[s.Name] || a.name != "" && s.Session == a.name {
+			remain(&d.Remains, RemainsInSchedule, s.Name, "schedule %s has the message with which its runs begin; delete it too", s.Name)
+		}
+	}
+	return nil
 }

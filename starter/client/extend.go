@@ -28,7 +28,7 @@ type ExtendOptions struct {
 	Lift []domain.Limit
 	// RequestID makes a call that is repeated with the same id one with the
 	// first; other totals are a call of their own all the same. Empty: each call stands for itself.
-	RequestID string
+	RequestID string `json:"-"`
 }
 
 // An Extended says what came of new totals.
@@ -54,11 +54,27 @@ func (c *Client) Extend(ctx context.Context, id string, o ExtendOptions) (Extend
 	if err := cmp.Or(contract.ExtendRequest{Budget: o.Budget, Lift: o.Lift}.Check(), o.Budget.CheckDeadline(time.Now())); err != nil {
 		return Extended{}, invalid(err)
 	}
-	o.RequestID = cmp.Or(requestID(o.RequestID, contract.UpdateExtend, ExtendOptions{Budget: o.Budget, Lift: o.Lift}), uuid.NewString())
-	return whereItStands(ctx, c, id, "extending", func(p snapshot) (Extended, error) { return c.extendAt(ctx, p, o) })
+	o.RequestID = cmp.Or(requestID(o.RequestID, contract.UpdateExtend, o), uuid.NewString())
+	return whereItStands(ctx, c, id, "extending", func(p snapshot) (none Extended, _ error) {
+		switch {
+		case p.ended == nil && o.Budget.IsZero() && len(o.Lift) == 0:
+			return none, invalidf("extend: no new total is given, and execution %d of %s is in progress; say what to change, such as max_steps", p.number, p.called())
+		case p.ended != nil && p.ended.Status == domain.StatusCompleted:
+			return none, p.nothingLeft()
+		case p.ended != nil && p.name == "":
+			return c.goOn(ctx, p, o, false)
+		case p.ended != nil && !p.open():
+			return none, ended(p.called(), nil)
+		}
+		reply, err := update(ctx, c, p.agent, o.RequestID, contract.UpdateExtend, contract.ExtendRequest{
+			Budget: o.Budget, Lift: o.Lift, ExecutionID: p.executionID(p.number), By: c.cfg.By,
+		})
+		return p.extended(reply), err
+	})
 }
 
-// whereItStands does something with an agent as that stands, anew where that has changed meanwhile.
+// whereItStands does something with an agent as that stands, anew where that has changed meanwhile. at returns what the workflow
+// refuses as it is.
 func whereItStands[T any](ctx context.Context, c *Client, id, doing string, at func(snapshot) (T, error)) (none T, _ error) {
 	var before snapshot
 	var refused error
@@ -99,27 +115,6 @@ func (s snapshot) standsAs(before snapshot) bool {
 		(s.ended == nil) == (before.ended == nil)
 }
 
-// extendAt returns what the workflow refuses as it is.
-func (c *Client) extendAt(ctx context.Context, p snapshot, o ExtendOptions) (none Extended, _ error) {
-	switch {
-	case p.ended == nil && o.Budget.IsZero() && len(o.Lift) == 0:
-		return none, invalidf("extend: no new total is given, and execution %d of %s is in progress; say what to change, such as max_steps", p.number, p.called())
-	case p.ended != nil && p.ended.Status == domain.StatusCompleted:
-		return none, p.nothingLeft()
-	case p.ended != nil && p.name == "":
-		return c.goOn(ctx, p, extension{ExtendOptions: o})
-	case p.ended != nil && !p.open():
-		return none, ended(p.called(), nil)
-	}
-	reply, err := update(ctx, c, p.agent, o.RequestID, contract.UpdateExtend, contract.ExtendRequest{
-		Budget: o.Budget, Lift: o.Lift, ExecutionID: p.executionID(p.number), By: c.cfg.By,
-	})
-	if err != nil {
-		return none, err
-	}
-	return p.extended(reply), nil
-}
-
 func (s snapshot) nothingLeft() *Error {
 	err := refused("execution %d of %s is completed, so there is nothing to go on with", s.number, s.called())
 	switch {
@@ -135,29 +130,28 @@ func (a agent) extended(reply contract.ExtendReply) Extended {
 	return Extended{Execution: a.begun(reply.Number, reply.ExecutionID, reply.RunID), Began: reply.Began, Budget: reply.Budget}
 }
 
-// goOn starts another workflow for an agent without a name.
-func (c *Client) goOn(ctx context.Context, p snapshot, o extension) (none Extended, _ error) {
+// goOn starts another workflow for an agent without a name. The totals are those of its session, or else of its next execution.
+func (c *Client) goOn(ctx context.Context, p snapshot, o ExtendOptions, session bool) (none Extended, _ error) {
 	id := p.called()
 	if p.byServer {
 		return none, refused("execution %d of %s was ended by the server in the middle, so there is no end to go on from", p.number, id).next("`run` starts another agent")
 	}
-	in, left, err := c.leftBy(ctx, p)
+	in, left, state, err := c.leftBy(ctx, p)
 	if err != nil {
 		return none, err
 	}
 	if in.Parent != nil {
 		return none, refused("%s is a sub-agent, and agent %s, which has started it, has its result", id, in.Parent.AgentID).next("`extend %s` goes on with that one", in.Parent.AgentID)
 	}
-	if in.Carry != nil {
-		if reply := (contract.ExtendReply{}); in.Carry.Mail.Answers.Read(string(contract.UpdateExtend), o.RequestID, &reply) {
-			again := p.repeated(reply)
-			if state, err := domain.DecodeAgentState(in.Carry.State); err == nil {
-				again.account, _ = state.Session()
-			}
-			return again, nil
+	if reply := (contract.ExtendReply{}); in.Carry != nil && in.Carry.Mail.Answers.Read(string(contract.UpdateExtend), o.RequestID, &reply) {
+		if reply.Number == p.number { // which run began was not known when the answer was noted
+			reply.ExecutionID, reply.RunID = p.executionID(p.number), p.runID()
 		}
+		again := p.extended(reply)
+		again.account, _ = carried(in).Session()
+		return again, nil
 	}
-	in, session, err := c.successor(ctx, p, in, left, o)
+	in, account, err := c.successor(ctx, p, in, left, state, o, session)
 	if err != nil {
 		return none, err
 	}
@@ -165,45 +159,63 @@ func (c *Client) goOn(ctx context.Context, p snapshot, o extension) (none Extend
 	if err != nil {
 		return none, err
 	}
-	return Extended{Execution: execution, Began: true, Budget: in.GoOn.Budget, account: session}, nil
+	return Extended{Execution: execution, Began: true, Budget: in.GoOn.Budget, account: account}, nil
 }
 
-// leftBy is with what the newest workflow of an agent without a name began, by the definition in force now, and what it has left.
-func (c *Client) leftBy(ctx context.Context, p snapshot) (in contract.SessionInput, left account.Head, _ error) {
-	id := p.called()
-	if err := c.closedWithin(ctx, p.newest(), history.CallTimeout); err != nil { // its execution has ended, so this comes at once
-		return in, left, err
+// leftBy is with what the newest workflow of an agent without a name began, by the definition in force now, and what it has left,
+// with the state of that.
+func (c *Client) leftBy(ctx context.Context, p snapshot) (in contract.SessionInput, left account.Head, state domain.AgentState, err error) {
+	if err = c.closedWithin(ctx, p.newest(), history.CallTimeout); err != nil { // its execution has ended, so this comes at once
+		return in, left, state, err
 	}
 	began, err := c.reader(p.agent).First(ctx, p.teller())
 	switch {
 	case err != nil:
-		return in, left, p.fail(ctx, "reading the history of", err)
+		return in, left, state, p.fail(ctx, "reading the history of", err)
 	case !began.Readable():
-		return in, left, errorf(Failed, nil, "reading the history of %s: what the workflow started with cannot be read", id)
+		return in, left, state, errorf(Failed, nil, "reading the history of %s: what the workflow started with cannot be read", p.called())
 	}
 	all, err := c.accountOf(ctx, p, account.Request{Want: []account.Part{account.HeadOf, account.Definition, account.Carry}}, 0)
 	if err != nil {
-		return in, left, p.fail(ctx, "reading the account of", err)
+		return in, left, state, p.fail(ctx, "reading the account of", err)
 	}
 	if left = *all.Head; left.Carry == nil || left.Configuration.Definition == nil {
-		return in, left, errorf(Failed, nil, "the account of %s does not say what it has left; the worker may be of another version", id)
+		return in, left, state, errorf(Failed, nil, "the account of %s does not say what it has left; the worker may be of another version", p.called())
 	}
 	in = began.Input
 	in.Definition = *left.Configuration.Definition
-	return in, left, nil
+	if state, err = domain.DecodeAgentState(left.Carry.State); err != nil {
+		return in, left, state, errorf(Failed, err, "reading the state of %s: %s", p.called(), err)
+	}
+	return in, left, state, nil
 }
 
 // follow starts a workflow of an agent without a name that has ended. errOvertaken: somebody else did.
 func (c *Client) follow(ctx context.Context, p snapshot, in contract.SessionInput, number int) (Execution, error) {
 	start := opening{input: in, number: number, queue: cmp.Or(p.queue(), c.cfg.TaskQueue), before: p.ended}
-	execution, err := c.lookAndBegin(ctx, p, start)
-	for tries := 0; startid.Late(err) && tries < extendTries; tries++ {
-		execution, err = c.lookAndBegin(ctx, p, start)
+	var execution Execution
+	var err error
+	for range extendTries {
+		// To read all that took its time. What began and ended since is the newest now, and nothing refuses a start
+		// then; what is in progress refuses it. The server takes no start as one that others have made where two have
+		// begun since. So it is not sent where the look is long ago.
+		looked := time.Now()
+		var now snapshot
+		if now, err = c.snapshot(ctx, p.agent, ""); err != nil {
+			return Execution{}, p.fail(ctx, "looking at", err)
+		}
+		if now.newest().runID() != p.newest().runID() {
+			return Execution{}, errOvertaken
+		}
+		execution, err = c.begin(startid.WithUntil(ctx, "follows/"+p.newest().runID(), looked.Add(history.CallTimeout)), p.agent, start)
+		if !startid.Late(err) {
+			break
+		}
 	}
-	if isAs[*serviceerror.WorkflowExecutionAlreadyStarted](err) {
-		err = errOvertaken
-	}
-	if err != nil {
+	switch {
+	case isAs[*serviceerror.WorkflowExecutionAlreadyStarted](err):
+		return Execution{}, errOvertaken
+	case err != nil:
 		return Execution{}, err
 	}
 	// The server takes two starts that follow the same run for one, and tells both its run, also where that has ended since.
@@ -217,34 +229,18 @@ func (c *Client) follow(ctx context.Context, p snapshot, in contract.SessionInpu
 	return execution, nil
 }
 
-// lookAndBegin begins what follows the newest run, unless another one is that by now. The server takes no start
-// as one that others have made where two have begun since. So it is not sent where the look is long ago.
-func (c *Client) lookAndBegin(ctx context.Context, p snapshot, o opening) (Execution, error) {
-	// To read all that took its time. What began and ended since is the newest now, and nothing refuses a start
-	// then; what is in progress refuses it.
-	looked := time.Now()
-	now, err := c.snapshot(ctx, p.agent, "")
-	switch {
-	case err != nil:
-		return Execution{}, p.fail(ctx, "looking at", err)
-	case now.newest().runID() != p.newest().runID():
-		return Execution{}, errOvertaken
-	}
-	return c.begin(startid.WithUntil(ctx, "follows/"+p.newest().runID(), looked.Add(history.CallTimeout)), p.agent, o)
-}
-
 // sameFollower reports whether two workflows that follow one were begun by the same request.
 func sameFollower(a, b contract.SessionInput) bool {
-	if a.ResolveOutcome != nil && b.ResolveOutcome != nil {
-		return reflect.DeepEqual(a.ResolveOutcome.Request, b.ResolveOutcome.Request)
-	}
-	extension := func(in contract.SessionInput) string {
-		if in.GoOn == nil || in.Carry == nil || len(in.Carry.Mail.Answers) == 0 {
-			return ""
+	request := func(in contract.SessionInput) any {
+		switch {
+		case in.ResolveOutcome != nil:
+			return in.ResolveOutcome.Request
+		case in.GoOn == nil || in.Carry == nil || len(in.Carry.Mail.Answers) == 0:
+			return nil
 		}
 		return in.Carry.Mail.Answers[0].ID
 	}
-	return a.ResolveOutcome == nil && b.ResolveOutcome == nil && extension(a) == extension(b)
+	return reflect.DeepEqual(request(a), request(b))
 }
 
 // closedWithin waits so long for the end of a workflow.
@@ -258,47 +254,46 @@ func (c *Client) closedWithin(ctx context.Context, s snapshot, most time.Duratio
 	return err
 }
 
-// repeated answers again. Which run began was not known when the answer was noted.
-func (s snapshot) repeated(reply contract.ExtendReply) Extended {
-	if reply.Number == s.number {
-		reply.ExecutionID, reply.RunID = s.executionID(s.number), s.runID()
-	}
-	return s.extended(reply)
-}
-
-// successor is the input of the workflow that goes on from a closed run, with its session's account.
+// successor is the input of the workflow that goes on from a closed run, with its session's account. The new totals are the
+// session's, or else the next execution's.
 func (c *Client) successor(
-	ctx context.Context, p snapshot, in contract.SessionInput, left account.Head, o extension,
-) (_ contract.SessionInput, session domain.Holder, _ error) {
+	ctx context.Context, p snapshot, in contract.SessionInput, left account.Head, state domain.AgentState, o ExtendOptions, ofSession bool,
+) (_ contract.SessionInput, session domain.Holder, err error) {
 	carry := *left.Carry
-	state, err := domain.DecodeAgentState(carry.State)
-	if err != nil {
-		return in, session, errorf(Failed, err, "reading the state of %s: %s", p.called(), err)
-	}
-	if state, err = o.rebudgeted(p, state); err != nil {
-		return in, session, err
-	}
-	if o.session != nil {
+	session, has := state.Session()
+	budget, _ := state.Budget()
+	switch {
+	case !ofSession:
+		budget = budget.Extended(o.Budget, o.Lift)
+	case !has:
+		return in, session, refused("extend: the session of %s has no budget", p.called()).next("`extend %s` gives its executions other limits", p.called())
+	default:
+		session.Budget = session.Budget.Extended(o.Budget, o.Lift)
+		if state, err = state.WithSessionBudget(session.Budget, state.UpdatedAt); err != nil {
+			return in, session, invalid(err)
+		}
 		if carry.State, err = state.EncodeFull(); err != nil {
 			return in, session, errorf(Failed, err, "the state of %s cannot be handed on: %s", p.called(), err)
 		}
 	}
-	session, _ = state.Session()
-	budget, _ := state.Budget()
 	in = leaving(in)
-	in.GoOn = &contract.GoOn{Budget: budget.Extended(o.Budget, o.Lift), RunID: p.teller()}
-	ledger := domain.Ledger{Execution: domain.Holder{Budget: in.GoOn.Budget, Spent: carry.Prior}, Session: session}
+	in.GoOn = &contract.GoOn{Budget: budget, RunID: p.teller()}
+	ledger := domain.Ledger{Execution: domain.Holder{Budget: budget, Spent: carry.Prior}, Session: session}
 	resolved := carry.Config.Resolved
 	if err = resolved.CheckPriced(ledger.Totals(), state.LLMConfig); err != nil {
 		return in, session, invalid(err)
 	}
 	if use, reached := ledger.Reached(time.Now()); reached {
-		return in, session, exhausted(p.called(), use)
+		err := refused("extend: there is nothing left to go on with: %s; %s", use, use.GoOn())
+		if use.Session {
+			return in, session, err.next("`extend %s --session --%s` does", p.called(), use.Rule.Limit.Flag())
+		}
+		return in, session, err.next("--%s does", use.Rule.Limit.Flag())
 	}
-	carry.Mail.Answers = contract.AnswersOf(contract.UpdateExtend, o.RequestID, contract.ExtendReply{Number: p.number + 1, Began: true, Budget: in.GoOn.Budget})
+	carry.Mail.Answers = contract.AnswersOf(contract.UpdateExtend, o.RequestID, contract.ExtendReply{Number: p.number + 1, Began: true, Budget: budget})
 	in.Carry = &carry
 	in.GoOn.Copy, err = c.loadEntries(ctx, p, &in, left.Position.Length)
-	if storage := resolved != nil && resolved.Storage; err == nil && in.GoOn.Copy != nil && !storage {
+	if err == nil && in.GoOn.Copy != nil && (resolved == nil || !resolved.Storage) {
 		err = refused("%s: its conversation takes more than the %d bytes that can be handed on without storage; configure storage on the workers of the next agent", p.called(), domain.MaxCarriedMessages)
 	}
 	return in, session, err
@@ -310,15 +305,6 @@ func leaving(in contract.SessionInput) contract.SessionInput {
 	in.Prompt, in.Options, in.Budget = "", nil, domain.ExecutionBudget{}
 	in.GoOn, in.ResolveOutcome, in.Fork = nil, nil, nil
 	return in
-}
-
-// exhausted is the refusal to go on where a limit would stop it before its first step.
-func exhausted(id string, use domain.LimitUse) *Error {
-	err := refused("extend: there is nothing left to go on with: %s; %s", use, use.GoOn())
-	if use.Session {
-		return err.next("`extend %s --session --%s` does", id, use.Rule.Limit.Flag())
-	}
-	return err.next("--%s does", use.Rule.Limit.Flag())
 }
 
 // loadEntries hands on the messages that no segment holds: in the input, or as what it returns, a task for storage.
@@ -349,4 +335,55 @@ func (c *Client) loadEntries(ctx context.Context, p snapshot, in *contract.Sessi
 		return nil, invalid(err)
 	}
 	return copied, nil
+}
+
+// A SessionExtended says what a session may use from now on.
+type SessionExtended struct {
+	// Execution is the newest one, or where Began says so the one that began.
+	Execution
+	Began bool `json:"began"`
+	// InProgress says that it goes on under the new totals.
+	InProgress bool `json:"in_progress"`
+	// Budget has the totals in force, and Left what the session's executions leave of them.
+	Budget domain.ExecutionBudget `json:"session_budget"`
+	Left   domain.ExecutionBudget `json:"session_budget_left"`
+	// Spent is what its executions have used, the one in progress included. Where that is as much as a total, or more,
+	// nothing can begin, and what is in progress stops.
+	Spent domain.Spent `json:"session_spent"`
+}
+
+// Account is the session's, as it stands now.
+func (x SessionExtended) Account() domain.Holder {
+	return domain.Holder{Budget: x.Budget, Spent: x.Spent}
+}
+
+// ExtendSession gives a session that has a budget over all its executions new totals of it, at least one. They hold for
+// the execution in progress, too. In an open session nothing begins by that: Extend goes on with what was stopped, Send
+// begins what is next. An agent without a name whose execution was stopped or failed goes on at once, as by Extend,
+// since its workflow has ended. Totals replace those of the definition, so that a repeated call does no harm. There are
+// no limits of time over a session. It needs a worker, as Send does.
+func (c *Client) ExtendSession(ctx context.Context, id string, o ExtendOptions) (SessionExtended, error) {
+	if err := (contract.ExtendSessionRequest{Budget: o.Budget, Lift: o.Lift}).Check(); err != nil {
+		return SessionExtended{}, invalid(err)
+	}
+	o.RequestID = cmp.Or(requestID(o.RequestID, contract.UpdateExtendSession, o), uuid.NewString())
+	return whereItStands(ctx, c, id, "extending", func(p snapshot) (none SessionExtended, _ error) {
+		switch {
+		case p.ended == nil || p.open() && p.name != "":
+		case p.ended.Status == domain.StatusCompleted:
+			return none, p.nothingLeft()
+		case p.name != "":
+			return none, ended(p.called(), nil)
+		default:
+			began, err := c.goOn(ctx, p, o, true)
+			return SessionExtended{Execution: began.Execution, Began: true, InProgress: true, Budget: began.account.Budget, Left: began.account.Left(), Spent: began.account.Spent}, err
+		}
+		reply, err := update(ctx, c, p.agent, o.RequestID, contract.UpdateExtendSession, contract.ExtendSessionRequest{
+			Budget: o.Budget, Lift: o.Lift, By: c.cfg.By,
+		})
+		return SessionExtended{
+			Execution: p.begun(reply.Number, p.executionID(reply.Number), p.runID()), InProgress: reply.InProgress,
+			Budget: reply.Account.Budget, Left: reply.Account.Left(), Spent: reply.Account.Spent,
+		}, err
+	})
 }

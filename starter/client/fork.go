@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"time"
 
 	"github.com/google/uuid"
@@ -44,11 +45,9 @@ func (o ForkOptions) requested() string {
 	if o.RequestID == "" {
 		return uuid.NewString()
 	}
-	return uuid.NewSHA1(forkRequests, []byte(o.RequestID)).String()
+	// The namespace is that of the agents that requests of forks begin. It must never change.
+	return uuid.NewSHA1(uuid.MustParse("0b0f6a43-6c0c-4b67-9d51-5b8f5a3f7c11"), []byte(o.RequestID)).String()
 }
-
-// forkRequests is the namespace of the agents that requests of forks begin.
-var forkRequests = uuid.MustParse("0b0f6a43-6c0c-4b67-9d51-5b8f5a3f7c11")
 
 // Fork begins another agent with what one had come to after a step of any of its executions, running or ended, and with
 // a prompt of its own. Its messages until then are the origin's, byte for byte; nothing is asked of a model again, and
@@ -69,16 +68,13 @@ func (c *Client) Fork(ctx context.Context, from Point, o ForkOptions) (none Exec
 		return none, invalidf("id: %s is an earlier session, which can only be read; give the fork a name of its own", a.called())
 	}
 	given, err := domain.NewStartOptions(o.Metadata, nil, o.Trusted)
-	if err == nil {
-		err = cmp.Or(domain.CheckPrompt(o.Prompt), o.Budget.Check(), o.Budget.CheckDeadline(time.Now()), checkIndexed(o.Trusted, c.cfg.IndexTrusted))
-	}
-	if err != nil {
+	if err = cmp.Or(err, domain.CheckPrompt(o.Prompt), checkIndexed(o.Trusted, c.cfg.IndexTrusted)); err != nil {
 		return none, invalid(err)
 	}
 	if begun, found, err := c.forkedBefore(ctx, a, o); err != nil || found {
 		return begun, err
 	}
-	input, queue, err := c.forkedAt(ctx, from, a, o)
+	input, queue, err := c.forked(ctx, from, a, o)
 	if err != nil {
 		return none, err
 	}
@@ -87,7 +83,7 @@ func (c *Client) Fork(ctx context.Context, from Point, o ForkOptions) (none Exec
 		ctx = startid.With(ctx, "fork/"+o.RequestID)
 	}
 	input.Options = given
-	if err := cmp.Or(checkInput(input, time.Now()), input.Definition.CheckShown(o.Trusted)); err != nil {
+	if err := cmp.Or(checkInput(input), input.Definition.CheckShown(o.Trusted)); err != nil {
 		return none, invalid(err)
 	}
 	execution, err := c.begin(ctx, a, opening{input: input, number: 1, queue: cmp.Or(queue, c.cfg.TaskQueue)})
@@ -122,80 +118,84 @@ func (c *Client) forkedBefore(ctx context.Context, a agent, o ForkOptions) (begu
 	return a.begun(1, a.id.Execution(t.firstRunID(), 1), t.firstRunID()), true, nil
 }
 
-// forkedAt is with what the workflow of a fork begins, and the task queue of its origin; empty: only records tell of that.
-func (c *Client) forkedAt(ctx context.Context, from Point, a agent, o ForkOptions) (in contract.SessionInput, queue string, _ error) {
-	from, cleared, err := c.standing(ctx, from)
+// forkPoint is what a fork goes on from. Where neither an execution nor a step is named that is where the session stands: at the
+// step to which it was rewound, or where it was cleared before all messages, of which it needs none to be read.
+func (c *Client) forkPoint(ctx context.Context, at Point) (p pastPoint, _ error) {
+	a, err := agentOf(at.ID)
+	if err != nil {
+		return p, err
+	}
+	if a.name == "" || at.Execution != "" || at.Step != nil {
+		return c.pastPoint(ctx, at)
+	}
+	told, err := c.account(ctx, at.ID, account.Request{Want: []account.Part{account.State, account.Definition}})
+	if lostToServer(err) { // whoever reads the point says so
+		return c.pastPoint(ctx, at)
+	}
+	var position account.Position
+	if err == nil {
+		position, err = c.positionIn(ctx, at.ID, told)
+	}
+	cleared := position.Edits.AllCleared(position.Length)
+	if err == nil && cleared {
+		err = c.checkNewest(told)
+	}
+	switch from := position.From; {
+	case err != nil:
+		return p, err
+	case cleared:
+		return pastPoint{agent: a, Account: told, origin: domain.Origin{ExecutionID: a.id.Execution(told.Head.Run.First, 1), AgentID: a.id}, cleared: true}, nil
+	case from != nil && from.AgentID == a.id:
+		at.Execution, at.Step = from.ExecutionID.String(), &from.Step
+	}
+	return c.pastPoint(ctx, at)
+}
+
+// forked is with what the workflow of a fork begins, and the task queue of its origin; empty: only records tell of that.
+func (c *Client) forked(ctx context.Context, from Point, a agent, o ForkOptions) (in contract.SessionInput, queue string, _ error) {
+	p, err := c.forkPoint(ctx, from)
 	if err != nil {
 		return in, "", err
 	}
-	var p pastPoint
-	if cleared {
-		p, err = c.clearedPoint(ctx, from.ID)
-	} else {
-		p, err = c.pastPoint(ctx, from)
-	}
+	state, err := stateIn(p.Account, p.called())
 	if err != nil {
 		return in, "", err
 	}
+	bounds := p.Head.Configuration.Constraints
+	if bounds == nil {
+		return in, "", errorf(Failed, nil, "the account of %s does not say what bounds it; the worker may be of another version", p.called())
+	}
+	definition := definitionOf(state, p.execution.Budget)
 	if !p.recorded() {
 		now, err := c.describe(ctx, from.ID)
 		if err != nil {
 			return in, "", err
 		}
-		queue = now.queue()
-	}
-	in, err = c.forked(ctx, p, a, o)
-	return in, queue, err
-}
-
-// standing is where a session stands of which neither an execution nor a step is named: at the step to which it was rewound, or
-// where it was cleared before all messages.
-func (c *Client) standing(ctx context.Context, at Point) (_ Point, cleared bool, _ error) {
-	a, err := agentOf(at.ID)
-	if err != nil || a.name == "" || at.Execution != "" || at.Step != nil {
-		return at, false, err
-	}
-	told, err := c.account(ctx, at.ID, account.Request{})
-	if lostToServer(err) { // whoever reads the point says so
-		return at, false, nil
-	}
-	if err != nil {
-		return at, false, err
-	}
-	position, err := c.positionIn(ctx, at.ID, told)
-	if from := position.From; err == nil && from != nil && from.AgentID == a.id {
-		at.Execution, at.Step = from.ExecutionID.String(), &from.Step
-	}
-	return at, position.Edits.AllCleared(position.Length), err
-}
-
-// forked is with what the workflow of a fork begins.
-func (c *Client) forked(ctx context.Context, p pastPoint, a agent, o ForkOptions) (in contract.SessionInput, _ error) {
-	state, err := stateIn(p.Account, p.called())
-	if err != nil {
-		return in, err
-	}
-	bounds := p.Head.Configuration.Constraints
-	if bounds == nil {
-		return in, errorf(Failed, nil, "the account of %s does not say what bounds it; the worker may be of another version", p.called())
-	}
-	definition := definitionOf(state, p.execution.Budget)
-	switch {
-	case !p.recorded():
-		definition = *p.Head.Configuration.Definition
-	case o.Definition == nil:
+		queue, definition = now.queue(), *p.Head.Configuration.Definition
+	} else if o.Definition == nil {
 		c.cfg.Progress("records do not tell which tools an agent may use, nor its hooks and approvals: " + a.called() + " has none; give its definition, for example by --agent")
 	}
 	if !p.recorded() && !p.cleared { // else it has what the session has noted by now
 		if state, err = c.withNotesAt(ctx, p, state, a); err != nil {
-			return in, p.fail(ctx, "reading the metadata of", err)
+			return in, "", p.fail(ctx, "reading the metadata of", err)
 		}
 	}
 	if in, err = p.forkInput(state, definition, a, o); err != nil {
-		return in, err
+		return in, "", err
 	}
 	in.Carry.Config.Agent, in.Carry.Config.Constraints = p.Head.Configuration.Agent, *bounds
-	return in, c.hand(p, &in)
+	resolved := p.Head.Configuration.Resolved
+	switch {
+	case p.log.Size() <= domain.MaxCarriedMessages && domain.CheckFits("conversation", in, domain.MaxPayload) == nil:
+		return in, queue, nil
+	case p.recorded():
+		return in, "", refused("%s: its conversation until then takes more than the %d bytes that can be handed on out of records; begin another agent with a part of its messages", p.called(), domain.MaxCarriedMessages)
+	case resolved == nil || !resolved.Storage:
+		return in, "", refused("%s: its conversation takes more than the %d bytes that can be handed on without storage; configure storage on the workers of the agents to come", p.called(), domain.MaxCarriedMessages)
+	}
+	in.Carry.Conversation.Entries, in.Carry.Conversation.Base, in.Carry.Conversation.Chain = nil, 0, domain.Digest{} // they are copied
+	in.Fork.Copy = &contract.RecordRequest{From: p.log.Base(), Log: p.log.Ref(), RunID: p.Head.Run.ID, WorkflowID: p.workflowID()}
+	return in, queue, nil
 }
 
 // definitionOf is what a record tells of an agent's definition: its model, its system prompt, what it answers in and its
@@ -225,7 +225,7 @@ func (p pastPoint) forkInput(state domain.AgentState, definition domain.Definiti
 	if carry.State, err = state.EncodeSession(); err != nil {
 		return in, errorf(Failed, err, "the state of %s cannot be handed on: %s", p.called(), err)
 	}
-	carry.Conversation = p.conversation(definition.Compiler).Carry(p.log.Base(), nil)
+	carry.Conversation = p.conversation(definition.Compiler)
 	in = contract.SessionInput{
 		AgentID: a.id, Name: a.name, Definition: definition, Prompt: o.Prompt, Budget: o.Budget,
 		Carry: &carry, Fork: &contract.Fork{Origin: p.origin},
@@ -254,30 +254,12 @@ func (c *Client) withNotesAt(ctx context.Context, p pastPoint, state domain.Agen
 
 // withNotesAtStart is a state with the metadata that its agent began with, and none that was added since.
 func withNotesAtStart(state domain.AgentState, given *domain.StartOptions, now time.Time) (domain.AgentState, error) {
+	notes := domain.Metadata{}
 	for key := range state.Metadata {
-		var err error
-		if state, err = state.WithMetadata(key, nil, now); err != nil {
-			return state, err
-		}
+		notes[key] = nil // takes it away
 	}
-	if given == nil {
-		return state, nil
+	if given != nil {
+		maps.Copy(notes, given.Metadata)
 	}
-	return state.WithNotesOf(&domain.StartOptions{Metadata: given.Metadata}, now)
-}
-
-// hand sees to it that the messages are carried in the input, or copied where they are too long for that.
-func (c *Client) hand(p pastPoint, in *contract.SessionInput) error {
-	if p.log.Size() <= domain.MaxCarriedMessages && domain.CheckFits("conversation", in, domain.MaxPayload) == nil {
-		return nil
-	}
-	if p.recorded() {
-		return refused("%s: its conversation until then takes more than the %d bytes that can be handed on out of records; begin another agent with a part of its messages", p.called(), domain.MaxCarriedMessages)
-	}
-	if resolved := p.Head.Configuration.Resolved; resolved == nil || !resolved.Storage {
-		return refused("%s: its conversation takes more than the %d bytes that can be handed on without storage; configure storage on the workers of the agents to come", p.called(), domain.MaxCarriedMessages)
-	}
-	in.Carry.Conversation.Entries, in.Carry.Conversation.Base, in.Carry.Conversation.Chain = nil, 0, domain.Digest{}
-	in.Fork.Copy = &contract.RecordRequest{From: p.log.Base(), Log: p.log.Ref(), RunID: p.Head.Run.ID, WorkflowID: p.workflowID()}
-	return nil
+	return state.WithNotesOf(&domain.StartOptions{Metadata: notes}, now)
 }

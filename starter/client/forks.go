@@ -16,15 +16,6 @@ import (
 	"everstep/starter/client/internal/history"
 )
 
-const (
-	// mostLookedAt bounds the workflows that are looked at for whether they were forked from an agent, and lookForForks
-	// for how long.
-	mostLookedAt = 5000
-	lookForForks = time.Minute
-	// lookedAtOnce bounds how many of them are looked at side by side.
-	lookedAtOnce = 8
-)
-
 // A forkSearch looks for the agents that were forked from some, or from such, and for those that still copy messages.
 type forkSearch struct {
 	client *Client
@@ -81,19 +72,19 @@ func (s *forkSearch) below() map[string]foundFork {
 	return below
 }
 
-// run looks at the agents that the server lists, and says how many, and whether those are all.
+// run looks at the agents that the server lists, at 5,000 and for a minute at most, and says how many, and whether those are all.
 func (s *forkSearch) run(ctx context.Context) (looked int, whole bool, err error) {
-	limited, cancel := context.WithTimeout(ctx, lookForForks)
+	limited, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
 	var looking errgroup.Group
-	looking.SetLimit(lookedAtOnce)
+	looking.SetLimit(8)
 	whole = true
 	for info, err := range s.client.visible(limited, ListOptions{}) {
 		if err != nil && limited.Err() == nil {
 			_ = looking.Wait() // that is told already
 			return looked, false, err
 		}
-		if whole = err == nil && looked < mostLookedAt && limited.Err() == nil; !whole {
+		if whole = err == nil && looked < 5000 && limited.Err() == nil; !whole {
 			break
 		}
 		looked++
@@ -105,77 +96,53 @@ func (s *forkSearch) run(ctx context.Context) (looked int, whole bool, err error
 	return looked, whole, err
 }
 
-// look looks at one workflow.
+// look notes of a workflow from which agent it was forked, if from any.
 func (s *forkSearch) look(ctx context.Context, info *workflowpb.WorkflowExecutionInfo) error {
 	a, is := agentOfWorkflow(info.GetExecution().GetWorkflowId())
 	if !is || s.from[a.id] {
 		return nil
 	}
-	fork, err := s.forkOf(ctx, a, info)
-	switch {
-	case deleted(err):
+	reader, run := s.client.reader(a), info.GetExecution().GetRunId()
+	began, err := reader.First(ctx, run)
+	in, fork := began.Input, foundFork{id: a.id}
+	if copies := copyOf(in); copies != nil && info.GetStatus() == enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING {
+		if origin, _ := agentOfWorkflow(copies.WorkflowID); s.from[origin.id] {
+			events, readErr := reader.Events(ctx, run)
+			fork.copying, err = len(history.Replies(s.client.cfg.Converter, events, contract.Record)) == 0, readErr // else its storage has it
+		}
+	}
+	if err == nil && in.Fork == nil && began.Continues != "" {
+		first, readErr := s.client.described(ctx, a, run)
+		if readErr == nil {
+			began, readErr = reader.First(ctx, first.firstRunID())
+		}
+		in, err = began.Input, readErr
+	}
+	if deleted(err) {
 		return nil
-	case err != nil || fork.origin.IsZero():
+	}
+	if err != nil || in.Fork == nil {
 		return err
 	}
+	fork.origin = in.Fork.Origin.AgentID
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	before := s.found[a.called()]
-	fork.copied, fork.copying = fork.copied || before.copied, fork.copying || before.copying
+	fork.copied, fork.copying = in.Fork.Copy != nil || before.copied, fork.copying || before.copying
 	s.found[a.called()] = fork
 	return nil
 }
 
-// forkOf says from which agent a workflow was forked, if from any.
-func (s *forkSearch) forkOf(ctx context.Context, a agent, info *workflowpb.WorkflowExecutionInfo) (f foundFork, _ error) {
-	f.id = a.id
-	run := info.GetExecution().GetRunId()
-	began, err := s.client.reader(a).First(ctx, run)
-	if err != nil {
-		return f, err
-	}
-	in := began.Input
-	if copies := copyOf(in); copies != nil && info.GetStatus() == enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING {
-		if origin, _ := agentOfWorkflow(copies.WorkflowID); s.from[origin.id] {
-			if f.copying, err = s.copies(ctx, a, run); err != nil {
-				return f, err
-			}
-		}
-	}
-	if in.Fork == nil && began.Continues != "" {
-		first, err := s.client.described(ctx, a, run)
-		if err == nil && first.firstRunID() != run {
-			began, err = s.client.reader(a).First(ctx, first.firstRunID())
-		}
-		switch {
-		case err == nil:
-			in = began.Input
-		case !deleted(err):
-			return f, err
-		}
-	}
-	if in.Fork != nil {
-		f.origin, f.copied = in.Fork.Origin.AgentID, in.Fork.Copy != nil
-	}
-	return f, nil
-}
-
-// copies reports whether what a run is to copy first is not in its storage yet.
-func (s *forkSearch) copies(ctx context.Context, a agent, run string) (bool, error) {
-	events, err := s.client.reader(a).Events(ctx, run)
-	return len(history.Replies(s.client.cfg.Converter, events, contract.Record)) == 0, err
-}
-
 // copyOf is what a run has to copy from another agent before anything else; nil: nothing.
 func copyOf(in contract.SessionInput) *contract.RecordRequest {
-	copies := (*contract.RecordRequest)(nil)
+	var copies *contract.RecordRequest
 	switch {
 	case in.Fork != nil:
 		copies = in.Fork.Copy
 	case in.Carry != nil:
 		copies = in.Carry.Copy
 	}
-	if copies != nil && copies.WorkflowID == "" {
+	if copies == nil || copies.WorkflowID == "" {
 		return nil
 	}
 	return copies

@@ -2,6 +2,7 @@ package client
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -45,9 +46,7 @@ func over(d domain.Definition, state domain.AgentState) domain.Definition {
 	if d.Model.Provider == "" {
 		d.Model = state.LLMConfig
 	}
-	if d.SystemPrompt == "" {
-		d.SystemPrompt = state.SystemPrompt
-	}
+	d.SystemPrompt = cmp.Or(d.SystemPrompt, state.SystemPrompt)
 	if d.Format.Type == "" {
 		d.Format = state.ResponseFormat
 	}
@@ -70,8 +69,8 @@ func ReadMessages(text []byte) ([]domain.Entry, error) {
 		if line = bytes.TrimSpace(line); len(line) == 0 {
 			continue
 		}
-		entry, err := readMessage(line)
-		if err == nil && takenBack(line) {
+		entry, unseen, err := readMessage(line)
+		if err == nil && unseen {
 			continue
 		}
 		if err == nil {
@@ -94,39 +93,32 @@ func ReadMessages(text []byte) ([]domain.Entry, error) {
 	return messages, nil
 }
 
-// takenBack reports whether a line says that its message was taken back, or cleared.
-func takenBack(line []byte) bool {
-	var read struct {
-		TakenBack bool `json:"taken_back"`
-		Cleared   bool `json:"cleared"`
-	}
-	return json.Unmarshal(line, &read) == nil && (read.TakenBack || read.Cleared)
-}
-
-// readMessage reads one line.
-func readMessage(line []byte) (none domain.Entry, _ error) {
+// readMessage reads one line. unseen: it says that its message was taken back, or cleared.
+func readMessage(line []byte) (entry domain.Entry, unseen bool, _ error) {
 	var keys map[string]json.RawMessage
 	switch {
 	case !utf8.Valid(line):
-		return none, errors.New("is not valid UTF-8; convert it")
+		return entry, false, errors.New("is not valid UTF-8; convert it")
 	case !json.Valid(line):
-		return none, errors.New("is not JSON; give each message whole in a line, as messages --json and jq -c do")
+		return entry, false, errors.New("is not JSON; give each message whole in a line, as messages --json and jq -c do")
 	case json.Unmarshal(line, &keys) != nil || keys == nil:
-		return none, errors.New("is no object; give one message a line, as messages --json does")
-	}
-	var read struct {
-		Section string          `json:"section"`
-		Message *domain.Message `json:"message"`
+		return entry, false, errors.New("is no object; give one message a line, as messages --json does")
 	}
 	if _, whole := keys["message"]; whole {
+		var read struct {
+			Section   string          `json:"section"`
+			Message   *domain.Message `json:"message"`
+			TakenBack bool            `json:"taken_back"`
+			Cleared   bool            `json:"cleared"`
+		}
 		err := domain.DecodeInto(line, &read)
-		if err == nil && read.Message == nil {
-			err = errors.New("message: is null; give the message")
+		switch {
+		case err != nil:
+			return entry, false, err
+		case read.Message == nil:
+			return entry, false, errors.New("message: is null; give the message")
 		}
-		if err != nil {
-			return none, err
-		}
-		return domain.Entry{Section: read.Section, Message: *read.Message}, nil
+		return domain.Entry{Section: read.Section, Message: *read.Message}, read.TakenBack || read.Cleared, nil
 	}
 	m, err := domain.Decode[domain.Message](line)
 	if other := slices.IndexFunc(otherKeys, func(key string) bool { return keys[key] != nil }); err == nil && other >= 0 {
@@ -135,7 +127,7 @@ func readMessage(line []byte) (none domain.Entry, _ error) {
 	if silent := slices.IndexFunc(m.Parts, func(p domain.Part) bool { return p.Type == domain.PartText && p.Text == "" }); err == nil && silent >= 0 && m.Role != domain.RoleAssistant {
 		err = fmt.Errorf("parts[%d].text: is missing; %s", silent, messageForm)
 	}
-	return domain.Entry{Message: m}, err
+	return domain.Entry{Message: m}, false, err
 }
 
 // otherKeys are of messages as providers have them, and would be lost.

@@ -107,38 +107,25 @@ func (c *Client) stepsUntil(ctx context.Context, at Point, want ...account.Part)
 	p.origin = domain.Origin{ExecutionID: p.execution.ExecutionID, Step: last, AgentID: p.id, Origin: p.execution.Origin}
 	if at.Step != nil {
 		if p.origin.Step = *at.Step; *at.Step > last {
-			so := "has"
+			so, noun := "has", "steps"
 			if !p.execution.Status.Terminal() {
 				so = "has completed"
 			}
-			return p, notFound("step: execution %d of %s %s %s, and no step %d", p.execution.Number, at.ID, so, stepsIn(last), *at.Step)
+			if last == 1 {
+				noun = "step"
+			}
+			return p, notFound("step: execution %d of %s %s %d %s, and no step %d", p.execution.Number, at.ID, so, last, noun, *at.Step)
 		}
 	}
-	p.compiler, p.edits = compilerAtStart(steps, p.Head.Configuration.Definition), p.execution.EditsBefore
+	p.edits = p.execution.EditsBefore
+	if next := p.Head.Configuration.Definition; next != nil {
+		p.compiler = next.Compiler
+	}
+	if len(steps) > 0 && steps[0].Step.Number == 1 { // it is that of the first inference
+		p.compiler = steps[0].Step.Input.Compiler
+	}
 	p.until = slices.DeleteFunc(steps, func(s domain.StepExecution) bool { return s.Step.Number > p.origin.Step })
 	return p, nil
-}
-
-// compilerAtStart is that of an execution's first inference, or of the next one where none was.
-func compilerAtStart(steps []domain.StepExecution, next *domain.Definition) (none domain.Compiler) {
-	switch {
-	case len(steps) > 0 && steps[0].Step.Number == 1:
-		return steps[0].Step.Input.Compiler
-	case next != nil:
-		return next.Compiler
-	}
-	return none
-}
-
-// lastStep is the step at whose end the point is; false: it is before the first.
-func (p *pastPoint) lastStep() (step domain.AgentStep, ok bool, err error) {
-	if p.origin.Step == 0 {
-		return step, false, nil
-	}
-	if n := len(p.until); n > 0 && p.until[n-1].Step.Number == p.origin.Step {
-		return p.until[n-1].Step, true, nil
-	}
-	return step, false, gone("step: step %d of execution %d of %s can no longer be read", p.origin.Step, p.execution.Number, p.called())
 }
 
 // pastPoint reads what an agent had come to at a point.
@@ -150,35 +137,19 @@ func (c *Client) pastPoint(ctx context.Context, at Point) (pastPoint, error) {
 	return p, fail(ctx, at.ID, "reading the past of "+at.ID, err)
 }
 
-// clearedPoint is where a session stands that was cleared. It has no message, and needs none to be read.
-func (c *Client) clearedPoint(ctx context.Context, id string) (pastPoint, error) {
-	a, err := agentOf(id)
-	if err != nil {
-		return pastPoint{}, err
-	}
-	told, err := c.account(ctx, id, account.Request{Want: []account.Part{account.State, account.Definition}})
-	if err == nil {
-		err = c.checkNewest(told)
-	}
-	if err != nil {
-		return pastPoint{}, err
-	}
-	origin := domain.Origin{ExecutionID: a.id.Execution(told.Head.Run.First, 1), AgentID: a.id}
-	return pastPoint{agent: a, Account: told, origin: origin, cleared: true}, nil
-}
-
 // loadMessages reads the messages for as long as they belong to what the point has. What the model was no longer shown may be
 // gone.
 func (c *Client) loadMessages(ctx context.Context, p *pastPoint) error {
-	last, completed, err := p.lastStep()
-	if err != nil {
-		return err
-	}
 	prompt, end := p.origin.ExecutionID.Prompt(), p.execution.MessagesFrom
 	belongs := func(e domain.Entry) bool {
 		return e.Message.ID != prompt && domain.TagOf(e.Message).ExecutionID != p.origin.ExecutionID
 	}
-	if completed {
+	if p.origin.Step > 0 {
+		n := len(p.until)
+		if n == 0 || p.until[n-1].Step.Number != p.origin.Step {
+			return gone("step: step %d of execution %d of %s can no longer be read", p.origin.Step, p.execution.Number, p.called())
+		}
+		last := p.until[n-1].Step
 		if p.edits, p.compiler, end = last.Input.Edits, last.Input.Compiler, domain.MaxCount; p.execution.Status.Terminal() && last.Number == p.execution.Steps {
 			end = p.execution.MessagesTo
 		}
@@ -195,16 +166,22 @@ func (c *Client) loadMessages(ctx context.Context, p *pastPoint) error {
 		said = said[:n]
 	}
 	if !p.execution.Imported.IsZero() { // whoever wrote the file has chosen the digests
-		if said, err = digested(said); err != nil {
-			return err
+		given, err := domain.NewStartOptions(nil, said, nil)
+		if err != nil {
+			return invalid(err)
+		}
+		said = slices.Clone(said)
+		for i := range said {
+			said[i].Message, said[i].Digest = given.Messages[i].Message, given.Messages[i].Digest
 		}
 	}
-	if len(said) > 0 && said[0].Index > 0 {
-		before, ok := chainBefore(told.Head.Position, said[0].Index)
-		if !ok || said[0].Index > p.edits.Hidden {
+	if len(said) > 0 && said[0].Index > 0 { // a segment that ends there knows the digest of all before
+		segments := told.Head.Position.Segments
+		at := slices.IndexFunc(segments, func(s contract.Segment) bool { return s.To == said[0].Index })
+		if at < 0 || said[0].Index > p.edits.Hidden {
 			return p.incomplete(told.Missing)
 		}
-		p.log = domain.LogAt(said[0].Index, before)
+		p.log = domain.LogAt(said[0].Index, segments[at].Digest)
 	}
 	for _, entry := range said {
 		if entry.Index != p.log.Len() {
@@ -239,37 +216,7 @@ func (p *pastPoint) incomplete(missing []account.Missing) *Error {
 // recorded reports whether records alone tell of the agent: no run holds its messages.
 func (p *pastPoint) recorded() bool { return p.Server.Source == contract.FromRecords }
 
-// digested are messages with the digests of what they say.
-func digested(said []domain.Entry) ([]domain.Entry, error) {
-	given, err := domain.NewStartOptions(nil, said, nil)
-	if err != nil {
-		return nil, invalid(err)
-	}
-	said = slices.Clone(said)
-	for i := range said {
-		said[i].Message, said[i].Digest = given.Messages[i].Message, given.Messages[i].Digest
-	}
-	return said, nil
-}
-
-// chainBefore is the digest of all messages before one, where a segment of the transcript ends there.
-func chainBefore(p account.Position, index int) (domain.Digest, bool) {
-	for _, segment := range p.Segments {
-		if segment.To == index {
-			return segment.Digest, true
-		}
-	}
-	return domain.Digest{}, false
-}
-
-// conversation is what the point's agent knew, as the loop reckons with it.
-func (p *pastPoint) conversation(compiler domain.Compiler) conversation.Conversation {
-	return conversation.At(p.log, p.edits, compiler, p.origin.Chain(), p.inferences)
-}
-
-func stepsIn(n int) string {
-	if n == 1 {
-		return "1 step"
-	}
-	return strconv.Itoa(n) + " steps"
+// conversation is what the point's agent knew, as a run hands it on.
+func (p *pastPoint) conversation(compiler domain.Compiler) contract.CarriedConversation {
+	return conversation.At(p.log, p.edits, compiler, p.origin.Chain(), p.inferences).Carry(p.log.Base(), nil)
 }

@@ -38,37 +38,30 @@ func (c *Client) Resolve(ctx context.Context, id string, o ResolveOptions) (Reso
 	if err := cmp.Or(request.Answer().CheckOutcome(), request.Check()); err != nil {
 		return Resolution{}, invalid(err)
 	}
-	return whereItStands(ctx, c, id, "resolving a call of", func(p snapshot) (Resolution, error) {
-		reply, err := c.resolveAt(ctx, p, o.Call, request)
+	return whereItStands(ctx, c, id, "resolving a call of", func(p snapshot) (none Resolution, err error) {
+		var reply contract.AnswerReply
+		switch {
+		case p.byServer:
+			err = refused("execution %d of %s was ended by the server in the middle, so nothing more can be recorded with it", p.number, p.called())
+		case p.ended != nil && p.name == "":
+			reply, err = c.resolveEnded(ctx, p, o.Call, request)
+		case !p.open():
+			err = refused("the session %s has ended: nothing in it makes the call again, and nothing more can be recorded with it", p.called())
+		default:
+			if request.Call, err = callOf(c.memo(p.info()).Waiting().Of(true), o.Call); err == nil {
+				reply, err = update(ctx, c, p.agent, "", contract.UpdateAnswer, request)
+			}
+		}
 		return Resolution{id, reply.Wait, reply.UnknownOutcomes}, err
 	})
-}
-
-func (c *Client) resolveAt(ctx context.Context, p snapshot, call string, request contract.AnswerRequest) (reply contract.AnswerReply, err error) {
-	switch {
-	case p.byServer:
-		return reply, refused("execution %d of %s was ended by the server in the middle, so nothing more can be recorded with it", p.number, p.called())
-	case p.ended != nil && p.name == "":
-		return c.resolveEnded(ctx, p, call, request)
-	case !p.open():
-		return reply, refused("the session %s has ended: nothing in it makes the call again, and nothing more can be recorded with it", p.called())
-	}
-	if request.Call, err = callOf(c.memo(p.info()).Waiting().Of(true), call); err != nil {
-		return reply, err
-	}
-	return update(ctx, c, p.agent, "", contract.UpdateAnswer, request)
 }
 
 // resolveEnded resolves a call after the end, by a workflow that goes on from what was left and does nothing else: so the
 // resolution is as durable as all else, and no end of an execution is another than it was.
 func (c *Client) resolveEnded(ctx context.Context, p snapshot, call string, request contract.AnswerRequest) (reply contract.AnswerReply, _ error) {
-	in, left, err := c.leftBy(ctx, p)
+	in, left, state, err := c.leftBy(ctx, p)
 	if err != nil {
 		return reply, err
-	}
-	state, err := domain.DecodeAgentState(left.Carry.State)
-	if err != nil {
-		return reply, errorf(Failed, err, "reading the state of %s: %s", p.called(), err)
 	}
 	if request.Call, err = callOf(state.UnresolvedOutcomes(), call); err != nil {
 		return reply, err

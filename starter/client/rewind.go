@@ -3,7 +3,6 @@ package client
 import (
 	"cmp"
 	"context"
-	"slices"
 	"time"
 
 	"everstep/domain"
@@ -74,7 +73,7 @@ func (c *Client) Rewind(ctx context.Context, to Point, o RewindOptions) (none Re
 	if err != nil {
 		return none, err
 	}
-	carry := p.conversation(p.compiler).Carry(p.log.Base(), nil)
+	carry := p.conversation(p.compiler)
 	request.Origin, request.Number, request.Newest, request.Log, request.Edits = p.origin, p.execution.Number, p.Head.Newest.Number, p.log.Ref(), p.edits
 	request.ShownTokens, request.Inferences = carry.ShownTokens, p.inferences
 	asks := struct {
@@ -89,32 +88,28 @@ func (c *Client) Rewind(ctx context.Context, to Point, o RewindOptions) (none Re
 		Execution: open.begun(reply.Number, reply.ExecutionID, reply.RunID), Began: reply.Began, To: *p.origin.Branch(),
 		ToNumber: p.execution.Number, Undo: reply.Number - 1, TakenBack: reply.TakenBack, Since: []SinceCall{},
 	}
-	rewound.Untold = c.since(ctx, p, reply.Number, func(call SinceCall) { rewound.Since = append(rewound.Since, call) }) != nil
+	c.since(ctx, p, &rewound)
 	return rewound, nil
 }
 
-// since tells of the calls made after a point, and before an execution, of tools that do more than read, as the workers
-// know them now. The error says that there may be more.
-func (c *Client) since(ctx context.Context, p pastPoint, before int, tell func(SinceCall)) error {
-	var lost error
-	for number := p.execution.Number; number < min(before, p.Head.Newest.Number+1); number++ {
-		for step, err := range c.Steps(ctx, p.called(), number) {
-			if lost = cmp.Or(lost, err); err == nil && (number > p.execution.Number || step.Step.Number > p.origin.Step) {
-				tellEffects(number, step.Step, p.Head.Configuration.Resolved, tell)
-			}
-		}
+// since notes the calls that were made after a point and before the next execution, or may have been, of tools that are not known
+// to read only, as the workers know them now.
+func (c *Client) since(ctx context.Context, p pastPoint, rewound *Rewound) {
+	var known contract.Resolved
+	if resolved := p.Head.Configuration.Resolved; resolved != nil {
+		known = *resolved
 	}
-	return lost
-}
-
-// tellEffects tells of a step's calls that were made, or may have been, of tools that are not known to read only.
-func tellEffects(number int, step domain.AgentStep, r *contract.Resolved, tell func(SinceCall)) {
-	for _, call := range step.ToolExecutions {
-		reads := r != nil && slices.ContainsFunc(r.Tools, func(tool domain.ToolSpec) bool {
-			return tool.Name == call.Name() && tool.Effect == domain.ReadOnly
-		})
-		if outcome := call.Outcome(); outcome.Ran() && !reads {
-			tell(SinceCall{number, step.Number, call.Name(), call.ID, outcome})
+	for number := p.execution.Number; number < min(rewound.Number, p.Head.Newest.Number+1); number++ {
+		for step, err := range c.Steps(ctx, p.called(), number) {
+			if rewound.Untold = rewound.Untold || err != nil; err != nil || number == p.execution.Number && step.Step.Number <= p.origin.Step {
+				continue
+			}
+			for _, call := range step.Step.ToolExecutions {
+				tool, _ := known.Tool(call.Name())
+				if outcome := call.Outcome(); outcome.Ran() && tool.Effect != domain.ReadOnly {
+					rewound.Since = append(rewound.Since, SinceCall{number, step.Step.Number, call.Name(), call.ID, outcome})
+				}
+			}
 		}
 	}
 }

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"strings"
 	"time"
-	_ "time/tzdata" // for zoneOf
+	_ "time/tzdata" // so that this program has all time zones, whatever the machine has
 
 	"github.com/google/uuid"
 	commonpb "go.temporal.io/api/common/v1"
@@ -96,27 +96,20 @@ func (o Overlap) policy() enumspb.ScheduleOverlapPolicy {
 	return policy
 }
 
-func overlapOf(policy enumspb.ScheduleOverlapPolicy) Overlap {
-	if policy == enumspb.SCHEDULE_OVERLAP_POLICY_UNSPECIFIED {
-		return OverlapSkip
-	}
-	return Overlap(policy.String())
-}
-
-const (
-	// longestSpan bounds what is a duration: beyond it a mistake is more likely.
-	longestSpan = 10 * 366 * 24 * time.Hour
-	// leastCatchup is the server's own bound.
-	leastCatchup = 10 * time.Second
-)
+// longestSpan bounds what is a duration: beyond it a mistake is more likely.
+const longestSpan = 10 * 366 * 24 * time.Hour
 
 // check says what is wrong with it, such as a line of cron that never comes after now.
 func (w When) check(now time.Time) error {
-	zone, err := zoneOf(w.TimeZone)
+	zone, zoneErr := time.LoadLocation(w.TimeZone)
 	every, offset := time.Duration(w.Every), time.Duration(w.Offset)
-	err = cmp.Or(err, checkSpan("every", every, time.Second, longestSpan), checkSpan("offset", offset, 0, max(every-time.Second, 0)),
+	err := cmp.Or(checkSpan("every", every, time.Second, longestSpan), checkSpan("offset", offset, 0, max(every-time.Second, 0)),
 		checkSpan("jitter", time.Duration(w.Jitter), 0, longestSpan))
 	switch {
+	case w.TimeZone == "Local":
+		return invalidf("time_zone: Local is another one on each machine; name it, such as Europe/Berlin")
+	case zoneErr != nil:
+		return invalidf("time_zone: there is no %q; give a name such as Europe/Berlin or America/New_York", domain.Shorten(w.TimeZone, 60))
 	case err != nil:
 		return err
 	case len(w.Cron) == 0 && every == 0:
@@ -161,18 +154,6 @@ func checkSpan(field string, span, least, most time.Duration) error {
 	return invalidf("%s: is %s; give whole seconds, from %s to %s", field, span, least, most)
 }
 
-// zoneOf finds a time zone by its name. This program has all of them, whatever the machine has.
-func zoneOf(name string) (*time.Location, error) {
-	zone, err := time.LoadLocation(name)
-	switch {
-	case name == "Local":
-		return nil, invalidf("time_zone: Local is another one on each machine; name it, such as Europe/Berlin")
-	case err != nil:
-		return nil, invalidf("time_zone: there is no %q; give a name such as Europe/Berlin or America/New_York", domain.Shorten(name, 60))
-	}
-	return zone, nil
-}
-
 // spec is it as the server takes it. The server keeps what follows # in a line of cron, and so tells the line as it was given.
 func (w When) spec() *schedulepb.ScheduleSpec {
 	spec := &schedulepb.ScheduleSpec{TimezoneName: w.TimeZone, Jitter: durationpb.New(time.Duration(w.Jitter))}
@@ -214,20 +195,16 @@ func whenOf(spec *schedulepb.ScheduleSpec) When {
 }
 
 // Check says what is wrong with a schedule as far as that takes no server, such as a time that never comes after now.
-func (s Schedule) Check(now time.Time) error {
-	if err := cmp.Or(s.check(), s.When.check(now)); err != nil {
-		return invalid(err)
-	}
-	return nil
-}
+func (s Schedule) Check(now time.Time) error { return cmp.Or(s.check(), s.When.check(now)) }
 
 // check is Check but for when it runs.
 func (s Schedule) check() error {
 	session := s.Start.ID != ""
-	err := cmp.Or(checkScheduleName(s.Name), domain.CheckWord(s.Overlap), checkSpan("catchup_window", s.CatchupWindow, leastCatchup, longestSpan))
+	err := cmp.Or(checkScheduleName(s.Name), domain.CheckWord(s.Overlap),
+		checkSpan("catchup_window", s.CatchupWindow, 10*time.Second, longestSpan)) // the least is the server's own bound
 	switch {
 	case err != nil:
-		return err
+		return invalid(err)
 	case session && domain.CheckAgentName(s.Start.ID) != nil:
 		return invalidf("id: %q is no name of a session; give a name, or leave it out for an agent of each run's own", domain.Shorten(s.Start.ID, 60))
 	case session && (s.Overlap == OverlapTerminateOther || s.Overlap == OverlapAllowAll):
@@ -277,14 +254,27 @@ func (c *Client) CreateSchedule(ctx context.Context, s Schedule) (none ScheduleV
 	return c.Schedule(ctx, s.Name)
 }
 
-// writeSchedule writes a schedule over what the server keeps, but for when it runs and whether it is paused.
+// writeSchedule writes a schedule that was checked over what the server keeps, but for when it runs and whether it is paused.
+// Of an agent of its own each run makes the id.
 func (c *Client) writeSchedule(ctx context.Context, s Schedule, kept *schedulepb.Schedule) error {
-	if err := s.check(); err != nil {
+	var a agent
+	if s.Start.ID != "" {
+		a, _ = agentOf(s.Start.ID) // it is a name
+	}
+	begins, err := c.input(a, s.Start)
+	if err = cmp.Or(err, s.Start.Definition.CheckShown(s.Start.Trusted)); err != nil {
 		return invalid(err)
 	}
-	in, err := c.scheduledInput(ctx, s)
+	has, err := c.registered(ctx)
 	if err != nil {
-		return err
+		return fail(ctx, s.Name, "writing schedule "+s.Name, err)
+	}
+	begins.Timing, _ = c.cfg.timing()
+	begins.By, begins.Attributes = c.cfg.By, has.names
+	in := contract.ScheduledInput{Schedule: s.Name, Start: begins, Model: s.Model, Indexed: c.indexed(begins, has)}
+	// The server hands it on with each of its own runs.
+	if err := domain.CheckFits("prompt, definition and what is given", in, domain.MaxMessage); err != nil {
+		return invalid(err)
 	}
 	start := kept.GetAction().GetStartWorkflow()
 	if start.Input, err = c.cfg.Converter.ToPayloads(in); err != nil {
@@ -309,47 +299,17 @@ func (c *Client) readSchedule(name string, kept *schedulepb.Schedule) (Schedule,
 	err := c.cfg.Converter.FromPayloads(start.GetInput(), &in)
 	s := Schedule{
 		Name: name, Start: Start{ID: in.Start.Name, Prompt: in.Start.Prompt, Definition: in.Start.Definition, Budget: in.Start.Budget}, Model: in.Model,
-		When: whenOf(kept.GetSpec()), Overlap: overlapOf(policies.GetOverlapPolicy()), CatchupWindow: policies.GetCatchupWindow().AsDuration(),
+		When: whenOf(kept.GetSpec()), Overlap: OverlapSkip, CatchupWindow: policies.GetCatchupWindow().AsDuration(),
 		PauseOnFailure: policies.GetPauseOnFailure(), Paused: kept.GetState().GetPaused(), TaskQueue: start.GetTaskQueue().GetName(),
+	}
+	if policy := policies.GetOverlapPolicy(); policy != enumspb.SCHEDULE_OVERLAP_POLICY_UNSPECIFIED {
+		s.Overlap = Overlap(policy.String())
 	}
 	if given := in.Start.Options; given != nil {
 		s.Start.Metadata, s.Start.Messages, s.Start.Trusted = given.Metadata, given.Messages, given.Trusted
 	}
 	return s, err
 }
-
-// scheduledInput is what each run begins with. Of an agent of its own the run makes the id.
-func (c *Client) scheduledInput(ctx context.Context, s Schedule) (contract.ScheduledInput, error) {
-	a := agent{}
-	if s.Start.ID != "" {
-		var err error
-		if a, err = agentOf(s.Start.ID); err != nil {
-			return contract.ScheduledInput{}, err
-		}
-	}
-	start, err := c.input(a, s.Start)
-	if err == nil {
-		err = s.Start.Definition.CheckShown(s.Start.Trusted)
-	}
-	var has attributes
-	if err == nil {
-		has, err = c.registered(ctx)
-		err = fail(ctx, s.Name, "writing schedule "+s.Name, err)
-	}
-	if err != nil {
-		return contract.ScheduledInput{}, invalid(err)
-	}
-	start.Timing, _ = c.cfg.timing()
-	start.By, start.Attributes = c.cfg.By, has.names
-	in := contract.ScheduledInput{Schedule: s.Name, Start: start, Model: s.Model, Indexed: c.indexed(start, has)}
-	if err := domain.CheckFits("prompt, definition and what is given", in, maxScheduled); err != nil {
-		return in, invalid(err)
-	}
-	return in, nil
-}
-
-// maxScheduled bounds what a schedule keeps for its runs: the server hands it on with each of its own.
-const maxScheduled = domain.MaxMessage
 
 // onSchedule makes a call about a schedule, again where the server is away for a moment.
 func onSchedule[In, Out any](ctx context.Context, name, doing string, call func(context.Context, In, ...grpc.CallOption) (Out, error), request In) (Out, error) {

@@ -94,7 +94,7 @@ func (c *Client) Schedules(ctx context.Context) iter.Seq2[ListedSchedule, error]
 				return err
 			}
 			for _, one := range listed {
-				if !yield(one, nil) {
+				if one.Name != "" && !yield(one, nil) {
 					return nil
 				}
 			}
@@ -104,15 +104,15 @@ func (c *Client) Schedules(ctx context.Context) iter.Seq2[ListedSchedule, error]
 	})
 }
 
-// listedSchedules are those of a page that are of agents, and are there still.
+// listedSchedules are those of a page; zero: it is of no agents, or not there any more.
 func (c *Client) listedSchedules(ctx context.Context, page []*schedulepb.ScheduleListEntry) ([]ListedSchedule, error) {
-	page = slices.DeleteFunc(page, func(e *schedulepb.ScheduleListEntry) bool {
-		return e.GetInfo().GetWorkflowType().GetName() != string(contract.Scheduled)
-	})
 	listed := make([]ListedSchedule, len(page))
 	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(listedAtOnce)
+	group.SetLimit(8)
 	for i, entry := range page {
+		if entry.GetInfo().GetWorkflowType().GetName() != string(contract.Scheduled) {
+			continue
+		}
 		group.Go(func() error {
 			d, err := c.describeSchedule(ctx, entry.GetScheduleId())
 			switch {
@@ -126,16 +126,8 @@ func (c *Client) listedSchedules(ctx context.Context, page []*schedulepb.Schedul
 			return nil
 		})
 	}
-	err := group.Wait()
-	return slices.DeleteFunc(listed, func(l ListedSchedule) bool { return l.Name == "" }), err
+	return listed, group.Wait()
 }
-
-const (
-	// listedAtOnce bounds how many schedules of a list the server is asked about at the same time.
-	listedAtOnce = 8
-	// shownNext bounds the next times that are shown of a schedule.
-	shownNext = 5
-)
 
 // describeSchedule is what the server tells of a schedule of agents.
 func (c *Client) describeSchedule(ctx context.Context, name string) (*workflowservice.DescribeScheduleResponse, error) {
@@ -156,7 +148,7 @@ func listedSchedule(s Schedule, d *workflowservice.DescribeScheduleResponse) Lis
 		Paused: s.Paused, Note: d.GetSchedule().GetState().GetNotes(), NextRuns: []time.Time{},
 	}
 	if next := d.GetInfo().GetFutureActionTimes(); !s.Paused {
-		for _, at := range next[:min(len(next), shownNext)] {
+		for _, at := range next[:min(len(next), 5)] {
 			listed.NextRuns = append(listed.NextRuns, at.AsTime())
 		}
 	}
@@ -268,9 +260,6 @@ func (c *Client) patchSchedule(ctx context.Context, name, doing string, patch *s
 	return err
 }
 
-// triggerPatience is how long a run that was triggered is waited for.
-const triggerPatience = 5 * time.Second
-
 // TriggerSchedule has a schedule run now, paused or not. overlap takes the place of the schedule's own; empty: that
 // holds. It returns the run once it has an agent, or after 5 s as far as it has come: without a workflow where it waits
 // for another one, without an ID where it waits for a worker. It is refused where the policy leaves the run out.
@@ -287,7 +276,7 @@ func (c *Client) TriggerSchedule(ctx context.Context, name string, overlap Overl
 	if err == nil {
 		err = c.patchSchedule(ctx, name, "triggering", &schedulepb.SchedulePatch{TriggerImmediately: &schedulepb.TriggerImmediatelyRequest{OverlapPolicy: overlap.policy()}})
 	}
-	for until := time.Now().Add(triggerPatience); err == nil && run.ID == "" && time.Now().Before(until); {
+	for until := time.Now().Add(5 * time.Second); err == nil && run.ID == "" && time.Now().Before(until); {
 		if err := process.Pause(ctx, askAgain); err != nil {
 			return run, fail(ctx, name, "waiting for schedule "+name+" to run", err)
 		}

@@ -99,26 +99,25 @@ func (c *Client) changeSchedule(ctx context.Context, name string, kept *schedule
 	if len(changed) == 0 {
 		return changed, nil
 	}
+	err = after.check()
 	if !reflect.DeepEqual(before.When, after.When) {
-		if err := after.When.check(time.Now()); err != nil {
-			return nil, invalid(err)
-		}
+		err = cmp.Or(err, after.When.check(time.Now()))
 		kept.Spec = after.When.spec()
+	}
+	if err != nil {
+		return nil, err
 	}
 	return changed, c.writeSchedule(ctx, after, kept)
 }
 
-const (
-	// updatesHeader is the header of a schedule's runs that lists its newest updates by their ids. Every update takes the
-	// list over and adds itself, so that whoever finds theirs there knows that it was taken, though others have come since.
-	updatesHeader = "everstep-schedule-updates"
-	// maxNotedUpdates is more than can come between an update and the look whether it was taken.
-	maxNotedUpdates = 16
-)
+// updatesHeader is the header of a schedule's runs that lists its newest updates by their ids. Every update takes the
+// list over and adds itself, so that whoever finds theirs there knows that it was taken, though others have come since.
+const updatesHeader = "everstep-schedule-updates"
 
+// noteUpdate adds an update. No more than 16 can come between one and the look whether it was taken.
 func noteUpdate(kept *schedulepb.Schedule, id string) {
 	noted := append(notedUpdates(kept), id)
-	payload, _ := converter.GetDefaultDataConverter().ToPayload(noted[max(0, len(noted)-maxNotedUpdates):]) // texts cannot fail
+	payload, _ := converter.GetDefaultDataConverter().ToPayload(noted[max(0, len(noted)-16):]) // texts cannot fail
 	start := kept.GetAction().GetStartWorkflow()
 	if start.GetHeader().GetFields() == nil {
 		start.Header = &commonpb.Header{Fields: map[string]*commonpb.Payload{}}
@@ -134,16 +133,12 @@ func notedUpdates(kept *schedulepb.Schedule) (ids []string) {
 
 // differing are the fields in which a schedule is another, by their names.
 func (s Schedule) differing(o Schedule) ([]ScheduleDifference, error) {
-	all := []ScheduleDifference{}
 	was, err := s.fields()
-	if err != nil {
+	is, wrong := o.fields()
+	if err = cmp.Or(err, wrong); err != nil {
 		return nil, err
 	}
-	is, err := o.fields()
-	if err != nil {
-		return nil, err
-	}
-	keys := maps.Clone(was)
+	all, keys := []ScheduleDifference{}, maps.Clone(was)
 	maps.Copy(keys, is)
 	for _, key := range slices.Sorted(maps.Keys(keys)) {
 		if !bytes.Equal(was[key], is[key]) {

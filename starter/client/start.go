@@ -51,9 +51,6 @@ type Start struct {
 	Trusted domain.Trusted
 }
 
-// startTries bounds how often a start may meet a session that ends just then.
-const startTries = 5
-
 // Start begins the next execution of an agent: of a new one, of one whose
 // session is open and idle, or of one that ended, anew. It is refused while an
 // execution is in progress. It needs a worker only where a session is open;
@@ -75,7 +72,7 @@ func (c *Client) Start(ctx context.Context, s Start) (none Execution, _ error) {
 	if lacking != nil && a.name == "" {
 		return none, invalid(lacking)
 	}
-	for range startTries {
+	for range 5 { // a session may end just then
 		if lacking == nil {
 			execution, err := c.begin(ctx, a, opening{input: input, number: 1, queue: c.cfg.TaskQueue})
 			if !isAs[*serviceerror.WorkflowExecutionAlreadyStarted](err) {
@@ -107,7 +104,7 @@ func (c *Client) input(a agent, s Start) (none contract.SessionInput, _ error) {
 		AgentID: a.id, Name: a.name, Definition: s.Definition,
 		Prompt: s.Prompt, Options: given, Budget: s.Budget,
 	}
-	if err := cmp.Or(checkInput(input, time.Now()), checkIndexed(s.Trusted, c.cfg.IndexTrusted)); err != nil {
+	if err := cmp.Or(checkInput(input), checkIndexed(s.Trusted, c.cfg.IndexTrusted)); err != nil {
 		return none, invalid(err)
 	}
 	return input, nil
@@ -123,11 +120,10 @@ type opening struct {
 
 // memo is what is known of an agent before its new workflow says so itself.
 func (o opening) memo() map[string]any {
-	memo := map[string]any{}
 	if o.before == nil {
-		return memo
+		return nil
 	}
-	memo[contract.MemoOutcome] = *o.before
+	memo := map[string]any{contract.MemoOutcome: *o.before}
 	if unresolved := carried(o.input).UnresolvedOutcomes(); len(unresolved) > 0 {
 		memo[contract.MemoWaiting] = contract.WaitingFor(unresolved)
 	}
@@ -219,13 +215,10 @@ func (s Start) message(given *domain.StartOptions, by domain.Program) contract.S
 	return request
 }
 
-func checkInput(in contract.SessionInput, now time.Time) error {
-	err := cmp.Or(domain.CheckPrompt(in.Prompt), in.Definition.Check(), contract.CheckCarried(in.Definition), in.Definition.Budget.CheckDeadline(now),
-		in.Budget.Check(), in.Budget.CheckDeadline(now))
-	if err != nil {
-		return err
-	}
-	return domain.CheckFits("prompt, definition and what is given", in, domain.MaxPayload)
+func checkInput(in contract.SessionInput) error {
+	now := time.Now()
+	return cmp.Or(domain.CheckPrompt(in.Prompt), in.Definition.Check(), contract.CheckCarried(in.Definition), in.Definition.Budget.CheckDeadline(now),
+		in.Budget.Check(), in.Budget.CheckDeadline(now), domain.CheckFits("prompt, definition and what is given", in, domain.MaxPayload))
 }
 
 // attributes are those of our search attributes that a namespace has: the server refuses others. trusted says that there is one

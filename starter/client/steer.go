@@ -53,22 +53,22 @@ func (c *Client) Send(ctx context.Context, id string, o SendOptions) (none Execu
 		return none, invalid(err)
 	}
 	request := contract.SendRequest{
-		Prompt: o.Prompt, Options: given, IfIdle: !o.IfBusy.Waits(), IfBusy: o.IfBusy, ExecutionID: o.ExecutionID, Model: o.Model, Budget: o.Budget, By: c.cfg.By,
+		Prompt: o.Prompt, Options: given, IfIdle: !o.IfBusy.Waits(), IfBusy: o.IfBusy, ExecutionID: o.ExecutionID, Model: o.Model, Budget: o.Budget,
 	}
 	if err := cmp.Or(request.Check(), request.Budget.CheckDeadline(time.Now())); err != nil {
 		return none, invalid(err)
 	}
 	need := contract.OpenAgent
-	if !o.IfBusy.Waits() {
+	if request.IfIdle {
 		need = idleUnlessRepeated(o.RequestID)
 	}
 	s, err := c.needing(ctx, id, "send", need)
 	if err != nil {
 		return none, err
 	}
-	unsigned := request
-	unsigned.By = domain.Program{} // it is the same message from another machine
-	execution, err := c.message(ctx, s.agent, requestID(o.RequestID, contract.UpdateSend, unsigned), request)
+	updateID := requestID(o.RequestID, contract.UpdateSend, request) // without By: it is the same message from another machine
+	request.By = c.cfg.By
+	execution, err := c.message(ctx, s.agent, updateID, request)
 	err = s.fail(ctx, "sending to", err)
 	if refused, ok := errors.AsType[*Error](err); ok && refused.Class == Refused && refused.Next == "" && s.head.Suspended {
 		return none, refused.next("`unsuspend %s` has it take messages again", id)
@@ -106,13 +106,9 @@ func (c *Client) OpenOn(ctx context.Context, id string) string {
 	return s.queue()
 }
 
-const (
-	// updateTry is how long one attempt of an update waits. The server promises nothing of an update that no worker has
-	// accepted: it may keep it for a while, or lose it.
-	updateTry = 2 * time.Second
-	// updateAway is for how long the server may be away before an update gives up.
-	updateAway = 10 * time.Second
-)
+// updateTry is how long one attempt of an update waits. The server promises nothing of an update that no worker has
+// accepted: it may keep it for a while, or lose it.
+const updateTry = 2 * time.Second
 
 // requestID is the id under which a request goes to a workflow: empty where the caller gives none. For the server the ids
 // of all kinds of requests are one space, in which whatever comes second under an id is answered as the first was, so it
@@ -130,22 +126,16 @@ func requestID[In, Out any](id string, name contract.Update[In, Out], asks any) 
 // the workflow has ended, or never was.
 func update[In, Out any](ctx context.Context, c *Client, a agent, id string, name contract.Update[In, Out], in In) (Out, error) {
 	what, again := "request", ""
-	if _, sent := any(in).(contract.SendRequest); sent {
-		if what = "message"; id == "" {
+	if string(name) == string(contract.UpdateSend) {
+		what, again = "message", ", and has it once if it is sent again under the same request id"
+		if id == "" {
 			again = ", and has another one if it is sent again without a request id"
-		} else {
-			again = ", and has it once if it is sent again under the same request id"
 		}
 	}
 	id = cmp.Or(id, uuid.NewString())
-	attempt := func() (Out, error) {
-		call, cancel := context.WithTimeout(ctx, updateTry)
-		defer cancel()
-		return command.Send(call, c.temporal, a.workflowID(), id, name, in)
-	}
 	told := ""
-	tell := func(why string) {
-		if told != why {
+	tell := func(format string, args ...any) {
+		if why := fmt.Sprintf(format, args...); told != why {
 			told = why
 			c.cfg.Progress(why)
 		}
@@ -153,7 +143,9 @@ func update[In, Out any](ctx context.Context, c *Client, a agent, id string, nam
 	var gone time.Time // since when the server has been away
 	late := 0          // attempts in which no worker has answered
 	for {
-		out, err := attempt()
+		call, cancel := context.WithTimeout(ctx, updateTry)
+		out, err := command.Send(call, c.temporal, a.workflowID(), id, name, in)
+		cancel()
 		switch {
 		case err == nil:
 			return out, nil
@@ -161,7 +153,7 @@ func update[In, Out any](ctx context.Context, c *Client, a agent, id string, nam
 			return out, errorf(Cancelled, ctx.Err(), "%s: gave up waiting; a worker may still take the %s%s", a.called(), what, again).next("`status %s` tells", a.called())
 		case command.Closed(err):
 			return out, errClosed
-		case fullOfUpdates(err):
+		case isAs[*serviceerror.FailedPrecondition](err) && strings.Contains(err.Error(), "total number of distinct updates"): // nothing but its words tells
 			return out, errorf(Refused, err, "%s: this run of its workflow has taken as many updates as the server lets it; "+
 				"the next one begins after the step in progress: send the %s again then", a.called(), what).next("`stop %s` needs none", a.called())
 		case isAs[*sdk.WorkflowUpdateServiceTimeoutOrCanceledError](err):
@@ -172,30 +164,25 @@ func update[In, Out any](ctx context.Context, c *Client, a agent, id string, nam
 			}
 			switch late++; {
 			case !c.hasWorker(ctx, s.queue()):
-				tell(fmt.Sprintf("%s; the %s waits here until one is up; the server keeps it no longer than this command waits", c.NoWorker(s.queue()), what))
+				tell("%s; the %s waits here until one is up; the server keeps it no longer than this command waits", c.NoWorker(s.queue()), what)
 			case late > 1: // one that is busy, or whose end the server has not noticed
-				tell(fmt.Sprintf("the worker on %s has not answered yet; the %s waits here, and the server keeps it no longer than this command waits", c.cfg.place(s.queue()), what))
+				tell("the worker on %s has not answered yet; the %s waits here, and the server keeps it no longer than this command waits", c.cfg.place(s.queue()), what)
 			}
 		case isAs[*serviceerror.WorkflowNotReady](err): // as on a machine that is too busy for the task's time-out
 			gone = time.Time{}
-			tell("the agent's workflow tasks fail; the " + what + " waits until one succeeds, the agent's status may say why")
+			tell("the agent's workflow tasks fail; the %s waits until one succeeds, the agent's status may say why", what)
 			_ = process.Pause(ctx, askAgain) // the next attempt tells that ctx has ended
 		case history.Away(err):
 			if gone.IsZero() {
 				gone = time.Now()
 			}
-			if time.Since(gone) > updateAway || process.Pause(ctx, askAgain) != nil {
+			if time.Since(gone) > 10*time.Second || process.Pause(ctx, askAgain) != nil {
 				return out, err
 			}
 		default:
 			return out, err
 		}
 	}
-}
-
-// fullOfUpdates reports whether the server takes no further update of a run. Nothing but its words tells.
-func fullOfUpdates(err error) bool {
-	return isAs[*serviceerror.FailedPrecondition](err) && strings.Contains(err.Error(), "total number of distinct updates")
 }
 
 // StopOptions say how an execution is to stop, by the mode, after what time at once, and the reason for whoever reads the outcome.
@@ -213,16 +200,12 @@ func (c *Client) Stop(ctx context.Context, id string, o StopOptions) (none Execu
 	if err != nil {
 		return none, err
 	}
-	target := p.execution(p.number)
-	o.ExecutionID, o.Source = target.ExecutionID, ""
+	o.ExecutionID, o.Source = p.executionID(p.number), ""
 	call, cancel := context.WithTimeout(ctx, history.CallTimeout)
 	defer cancel()
 	err = c.temporal.SignalWorkflow(call, p.workflowID(), "", string(contract.SignalStop), o)
 	if deleted(err) {
 		return none, errorf(Refused, err, "%s has just ended; there is nothing to stop", id)
 	}
-	if err != nil {
-		return none, p.fail(ctx, "stopping", err)
-	}
-	return target, nil
+	return p.execution(p.number), p.fail(ctx, "stopping", err)
 }
