@@ -117,13 +117,14 @@ func (m *Model) slashQueue(rest string) []want {
 
 // slashUnsend takes a message back that nobody has read: the newest, or the one whose id is given.
 func (m *Model) slashUnsend(rest string) []want {
-	if at := len(m.outbox.letters) - 1; rest == "" && at >= 0 && !m.outbox.letters[at].underway {
-		l, _ := m.outbox.take(m.outbox.letters[at].key)
-		m.handBack("taken back", l.text)
+	if at := len(m.outbox) - 1; rest == "" && at >= 0 && !m.outbox[at].underway {
+		text := m.outbox[at].text
+		m.outbox = m.outbox[:at]
+		m.handBack("taken back", text)
 		return nil
 	}
-	for at := len(m.inbox.waiting) - 1; at >= 0; at-- {
-		if p := m.inbox.waiting[at]; rest == "" && p.own || rest != "" && strings.HasPrefix(p.ID.String(), rest) {
+	for _, p := range slices.Backward(m.inbox.waiting) {
+		if rest == "" && p.own || rest != "" && strings.HasPrefix(p.ID.String(), rest) {
 			return []want{wantUnsend{p.ID}}
 		}
 	}
@@ -179,7 +180,7 @@ func (m *Model) drawWaiting(lines []string) []string {
 		}
 		show(text, state+" · /unsend "+p.ID.String()[:8]+" takes it back")
 	}
-	for _, l := range m.outbox.letters {
+	for _, l := range m.outbox {
 		state := "waits here until this turn ends"
 		if l.underway {
 			state = "being sent"

@@ -1,6 +1,7 @@
 package chat
 
 import (
+	"strings"
 	"time"
 
 	tea "charm.land/bubbletea/v2"
@@ -55,12 +56,17 @@ type Model struct {
 	// pending is what of the agent itself waits for the person, and subagents those below it.
 	pending   []domain.Wait
 	subagents subagents
-	outbox    outbox
-	inbox     inbox
-	composer  composer
-	screen    screen
-	echoes    echoes
-	inquiry   inquiry
+	// outbox holds what was typed until the session has it, in order. The first alone is sent.
+	outbox   []letter
+	inbox    inbox
+	composer composer
+	screen   screen
+	// echoes are messages that were sent here and come back when the session is read, by the execution that each began: they are
+	// shown once.
+	echoes map[domain.ExecutionID]string
+	// read is the newest execution whose beginning was read back.
+	read    domain.ExecutionID
+	inquiry inquiry
 	// stands is the step to which the session was rewound, as far as is told; zero: none.
 	stands domain.Origin
 	// rewinds says that a rewind from here is under way, which tells of itself.
@@ -94,17 +100,9 @@ func (i *inquiry) ask(of domain.AgentID) []want {
 	return []want{wantLook{of: of}}
 }
 
-// echoes are messages that were sent here and come back when the session is read, to be shown once.
-type echoes struct {
-	// shown are those that are, by the execution that each began.
-	shown map[domain.ExecutionID]string
-	// read is the newest execution whose beginning was read back.
-	read domain.ExecutionID
-}
-
 // New returns a conversation of which nothing was read yet.
 func New(cfg Config) *Model {
-	m := &Model{cfg: cfg, composer: newComposer(cfg.Theme), prompt: prompt{hidden: map[domain.ToolExecutionID]bool{}}, echoes: echoes{shown: map[domain.ExecutionID]string{}}, model: cfg.Model}
+	m := &Model{cfg: cfg, composer: newComposer(cfg.Theme), prompt: prompt{hidden: map[domain.ToolExecutionID]bool{}}, echoes: map[domain.ExecutionID]string{}, model: cfg.Model}
 	if cfg.Fresh {
 		m.turn.phase = fresh
 		m.note(cfg.ID + " is a new session, which your first message begins")
@@ -117,13 +115,17 @@ const leaveWithin = 2 * time.Second
 
 // take takes what happens next, and returns what is to be done.
 func (m *Model) take(msg tea.Msg) []want {
-	defer func() { m.prompt.show(m.cfg.Now()) }()
+	defer func() {
+		if one, _ := m.prompt.first(); one.ToolExecutionID != m.prompt.on { // another one is shown from now on
+			m.prompt.on, m.prompt.shown = one.ToolExecutionID, m.cfg.Now()
+		}
+	}()
 	switch msg := msg.(type) {
 	case tea.WindowSizeMsg:
 		m.screen.width, m.screen.height = msg.Width, msg.Height
 		m.composer.area.SetWidth(msg.Width)
 	case tea.MouseWheelMsg:
-		m.screen.wheel(msg)
+		m.screen.scroll(map[tea.MouseButton]int{tea.MouseWheelUp: 3, tea.MouseWheelDown: -3}[msg.Button])
 	case tea.KeyPressMsg:
 		return m.pressed(msg)
 	case tea.PasteMsg:
@@ -144,7 +146,12 @@ func (m *Model) take(msg tea.Msg) []want {
 	case sent:
 		return m.sent(msg)
 	case did:
-		return m.did(msg)
+		if msg.err != nil {
+			m.warn(m.trouble(msg.err))
+		} else if msg.what != "" {
+			m.note(msg.what)
+		}
+		return m.look()
 	case replied:
 		return m.answered(msg)
 	case unsent:
@@ -159,7 +166,7 @@ func (m *Model) take(msg tea.Msg) []want {
 		}
 	case broken:
 		m.failure = msg.err
-		return m.leave()
+		return []want{wantLeave{}}
 	}
 	return nil
 }
@@ -176,17 +183,17 @@ func (m *Model) recalled(msg recalled) []want {
 		m.note(render.Counted(msg.takenBack, "message") + " that a rewind has taken back: " + m.cfg.shell("messages", m.cfg.ID) + " shows them")
 	}
 	for _, entry := range msg.entries {
-		tag := domain.TagOf(entry.Message)
-		text, ours := m.echoes.shown[tag.ExecutionID]
-		switch live := msg.live == tag.ExecutionID && !msg.live.IsZero(); {
-		case ours && entry.Message.Role == domain.RoleUser && entry.Message.Text() == text:
-			delete(m.echoes.shown, tag.ExecutionID) // it is shown
-		case entry.Message.Role == domain.RoleUser && m.inbox.recalls(entry.Message):
-		case live && entry.Message.Role != domain.RoleUser: // its events show it
+		of, users := domain.TagOf(entry.Message).ExecutionID, entry.Message.Role == domain.RoleUser
+		text, ours := m.echoes[of]
+		switch {
+		case users && ours && entry.Message.Text() == text:
+			delete(m.echoes, of) // it is shown
+		case users && m.inbox.recalls(entry.Message):
+		case !users && msg.live == of && !of.IsZero(): // its events show it
 		default:
 			m.conversation.recall(entry.Message)
-			if entry.Message.Role == domain.RoleUser {
-				m.echoes.read = tag.ExecutionID
+			if users {
+				m.read = of
 			}
 		}
 	}
@@ -200,8 +207,7 @@ func (m *Model) recalled(msg recalled) []want {
 // heard takes an event of the execution that is followed.
 func (m *Model) heard(e client.Event) []want {
 	m.conversation.heard(e)
-	m.subagents.join(&m.conversation, e)
-	m.subagents.over(e)
+	m.subagents.told(&m.conversation, e)
 	m.turn.heard(e)
 	m.messaged(e)
 	switch e.Type {
@@ -213,7 +219,7 @@ func (m *Model) heard(e client.Event) []want {
 		return m.look() // what it has cost counts here now
 	case domain.EventExecutionCompleted, domain.EventExecutionFailed, client.EventEnded:
 		m.pending = nil
-		for _, sub := range m.subagents.order {
+		for _, sub := range m.subagents {
 			sub.stopsWaiting()
 		}
 		m.gather()
@@ -263,13 +269,12 @@ func (m *Model) looked(msg looked) []want {
 // for its next step or its end. What would join it is for the turn that is seen here, and for no other.
 func (m *Model) send() []want {
 	steers := m.turn.busy() && !m.turn.execution.IsZero()
-	if m.turn.phase != fresh && m.turn.phase != idle && !steers {
+	if m.turn.phase != fresh && m.turn.phase != idle && !steers || len(m.outbox) == 0 || m.outbox[0].underway {
 		return nil
 	}
-	next, ok := m.outbox.next()
+	m.outbox[0].underway = true
+	next := m.outbox[0].wantSend
 	switch {
-	case !ok:
-		return nil
 	case !steers:
 	case next.queued || next.model != nil: // no message changes the model of a turn in progress
 		next.delivery = contract.QueueIfBusy
@@ -283,50 +288,33 @@ func (m *Model) send() []want {
 const maxRefused = 3
 
 func (m *Model) sent(msg sent) []want {
-	if msg.err == nil {
-		l, ok := m.outbox.take(msg.key)
-		if waits := msg.execution.Waits; ok && !waits.IsZero() {
-			m.inbox.add(pending{contract.WaitingView{ID: waits, Delivery: msg.delivery, Bytes: len(l.text), Text: l.text}, true})
-			if l.model != nil {
-				m.model = nil
-			}
-			return m.send()
-		}
-		if ok {
-			m.model = nil
-			if id := msg.execution.ExecutionID; id.IsZero() || id != m.echoes.read { // else it was read back already
-				m.conversation.add(&part{kind: said, text: l.text})
-				m.echoes.shown[id] = l.text
-			}
-		}
-		m.turn.begins(msg.execution.Number)
-		m.turn.execution = msg.execution.ExecutionID
-		return m.send()
-	}
-	l := m.outbox.find(msg.key)
-	if l == nil {
-		return nil
-	}
-	l.underway = false
+	l, x := &m.outbox[0], msg.execution
 	l.refused++
-	if refused(msg.err) && l.refused < maxRefused && m.turn.phase != over { // another may have begun a turn just now
+	if client.Is(msg.err, client.Refused) && l.refused < maxRefused && m.turn.phase != over { // another may have begun a turn just now
+		l.underway = false
 		m.turn.phase = unknown
 		return m.look()
 	}
-	back, _ := m.outbox.take(msg.key)
-	m.warn("not sent: " + m.trouble(msg.err))
-	m.handBack("the message was", back.text)
-	return m.look()
-}
-
-func (m *Model) did(msg did) []want {
+	m.outbox = m.outbox[1:]
 	switch {
 	case msg.err != nil:
-		m.warn(m.trouble(msg.err))
-	case msg.what != "":
-		m.note(msg.what)
+		m.warn("not sent: " + m.trouble(msg.err))
+		m.handBack("the message was", l.text)
+		return m.look()
+	case !x.Waits.IsZero():
+		m.inbox.add(pending{contract.WaitingView{ID: x.Waits, Delivery: msg.delivery, Bytes: len(l.text), Text: l.text}, true})
+		if l.model != nil {
+			m.model = nil
+		}
+		return m.send()
+	case x.ExecutionID.IsZero() || x.ExecutionID != m.read: // else it was read back already
+		m.conversation.add(&part{kind: said, text: l.text})
+		m.echoes[x.ExecutionID] = l.text
 	}
-	return m.look()
+	m.model = nil
+	m.turn.begins(x.Number)
+	m.turn.execution = x.ExecutionID
+	return m.send()
 }
 
 // interrupt is Ctrl-C: it stops the turn in progress, and the second one leaves.
@@ -336,7 +324,7 @@ func (m *Model) interrupt() []want {
 	m.interrupted = now
 	switch {
 	case again:
-		return m.leave()
+		return []want{wantLeave{}}
 	case !m.turn.busy():
 		return nil // the line below says what another one does
 	case m.turn.phase == calls || m.prompt.open() > 0: // what is under way may have an effect
@@ -345,19 +333,21 @@ func (m *Model) interrupt() []want {
 	return []want{wantStop{contract.StopNow}}
 }
 
-func (m *Model) leave() []want { return []want{wantLeave{}} }
-
 // Ending says how the conversation is left now.
 func (m *Model) Ending() (Ending, error) {
 	e := Ending{Begun: m.turn.phase != fresh, Over: m.turn.phase == over}
 	if m.turn.busy() {
 		e.Number = m.turn.number
 	}
-	for _, l := range m.outbox.letters {
+	for _, l := range m.outbox {
 		e.Unsent = append(e.Unsent, l.text)
 	}
-	if text := m.composer.unsent(); text != "" {
-		e.Unsent = append(e.Unsent, text)
+	typed := m.composer.value()
+	if m.composer.about != nil {
+		typed = m.composer.draft
+	}
+	if typed = strings.TrimSpace(typed); typed != "" {
+		e.Unsent = append(e.Unsent, typed)
 	}
 	return e, m.failure
 }

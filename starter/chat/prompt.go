@@ -2,7 +2,6 @@ package chat
 
 import (
 	"cmp"
-	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -37,23 +36,6 @@ func (p *prompt) first() (one client.WaitingCall, ok bool) {
 	return one, false
 }
 
-// show notes since when the first is shown.
-func (p *prompt) show(now time.Time) {
-	if one, _ := p.first(); one.ToolExecutionID != p.on {
-		p.on, p.shown = one.ToolExecutionID, now
-	}
-}
-
-// has reports whether a call waits still.
-func (p *prompt) has(id domain.ToolExecutionID) bool {
-	return slices.ContainsFunc(p.pending, func(one client.WaitingCall) bool { return one.ToolExecutionID == id })
-}
-
-// again asks anew about what was put aside.
-func (p *prompt) again() {
-	maps.DeleteFunc(p.hidden, func(_ domain.ToolExecutionID, aside bool) bool { return aside })
-}
-
 // open counts those that nobody has answered.
 func (p *prompt) open() (n int) {
 	for _, one := range p.pending {
@@ -72,7 +54,12 @@ func (m *Model) promptPanel() (lines []string, whole bool) {
 	}
 	theme, width, most := m.cfg.Theme, m.screen.width, max(m.screen.height/2, 4)
 	shown := asked
-	shown.ID = cmp.Or(m.waiter(asked.ID), m.cfg.ID)
+	shown.ID = m.cfg.ID
+	for _, sub := range m.subagents {
+		if asked.ID == sub.id.String() {
+			shown.ID = "sub-agent " + render.OneLine(sub.name) + " " + sub.short()
+		}
+	}
 	lines = wrapped(render.Waiting([]client.WaitingCall{shown}, m.cfg.Now()), "  ", "  ", width)
 	whole = asked.Whole()
 	if len(lines) > most-1 {
@@ -143,7 +130,12 @@ func (m *Model) decides(call client.WaitingCall, word client.Word, verb rune) []
 	case verb == 'e' && (!call.Whole() || call.Arguments != render.Clean(call.Arguments)):
 		m.warn("not all of the arguments are known here: " + m.cfg.shell("approve", id, render.ShortCall(call.ToolExecutionID), "--edit", "JSON") + " takes others")
 	case verb == 'e':
-		m.composer.edits(call)
+		c := &m.composer // the arguments are typed, beginning with those that it has, instead of the message, which is kept
+		if c.about == nil {
+			c.draft = c.value()
+		}
+		c.about = &call
+		c.set(call.Arguments)
 	case verb == 'd':
 		return m.slashLater("")
 	default:
@@ -159,7 +151,7 @@ func (m *Model) enteredArguments(text string) []want {
 		return m.warn("there are no arguments; give a JSON object, or Esc goes back")
 	}
 	m.composer.back()
-	if !m.prompt.has(call.ToolExecutionID) {
+	if !slices.ContainsFunc(m.prompt.pending, func(one client.WaitingCall) bool { return one.ToolExecutionID == call.ToolExecutionID }) {
 		return m.warn("the call of " + render.OneLine(call.Tool) + " does not wait any more")
 	}
 	return m.answer(call.ID, client.Word{Call: call.ToolExecutionID, Digest: call.Digest, Verdict: domain.Approved, Arguments: text}, "")

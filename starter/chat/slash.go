@@ -2,6 +2,7 @@ package chat
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -24,21 +25,24 @@ type command struct {
 func commands() []command {
 	return []command{
 		{"stop", "[now|after_inference|after_step]", "stop this turn; after_step unless given", (*Model).slashStop},
-		{"pause", "", "let nothing new start in this turn", func(m *Model, _ string) []want { return []want{wantPause{on: true}} }},
-		{"resume", "", "let it go on", func(m *Model, _ string) []want { return []want{wantPause{}} }},
+		{"pause", "", "let nothing new start in this turn", func(*Model, string) []want { return []want{wantPause{on: true}} }},
+		{"resume", "", "let it go on", func(*Model, string) []want { return []want{wantPause{}} }},
 		{"queue", "MESSAGE", "have a message begin a turn of its own when this one has ended; others join it at its next step", (*Model).slashQueue},
 		{"unsend", "[MESSAGE ID]", "take a message back that was not read yet, the newest unless one is named", (*Model).slashUnsend},
 		{"fork", "[STEP] MESSAGE", "begin another session with what this one has come to, or had after a step of this turn", (*Model).slashFork},
 		{"rewind", "[TURN [STEP]]", "go on from the end of a turn, or a step of it; the newest turn is taken back unless one is named", (*Model).slashRewind},
 		{"extend", "[session] LIMIT=TOTAL…", "raise limits (max_steps=40, max_cost=0.50, deadline=none), or go on after one; those over the whole session", (*Model).slashExtend},
 		{"model", "PROVIDER/NAME", "who answers from the next turn on", (*Model).slashModel},
-		{"cost", "", "what this turn has used, and what its limits leave", (*Model).slashCost},
+		{"cost", "", "what this turn has used, and what its limits leave", func(m *Model, _ string) []want {
+			m.costAsked = true // it is shown when the agent has told it
+			return []want{wantLook{}}
+		}},
 		{"later", "", "leave a question for later", (*Model).slashLater},
 		{"approve", "", "ask again about what was left for later", (*Model).slashApprove},
 		{"reasoning", "", "show or fold what the model thought (Ctrl-R)", func(m *Model, _ string) []want { m.conversation.fold(); return nil }},
 		{"agents", "", "show or fold the steps of sub-agents (Ctrl-T)", func(m *Model, _ string) []want { m.foldBelow(); return nil }},
 		{"help", "", "this list, and the keys", (*Model).slashHelp},
-		{"quit", "", "leave; the session stays open, and what goes on goes on", func(m *Model, _ string) []want { return m.leave() }},
+		{"quit", "", "leave; the session stays open, and what goes on goes on", func(*Model, string) []want { return []want{wantLeave{}} }},
 	}
 }
 
@@ -100,12 +104,6 @@ func (m *Model) slashModel(rest string) []want {
 	return m.note(model.String() + " answers from the next turn on")
 }
 
-// slashCost shows the cost when the agent has told it.
-func (m *Model) slashCost(string) []want {
-	m.costAsked = true
-	return []want{wantLook{}}
-}
-
 func (m *Model) showCost() {
 	v := m.turn.view
 	if v.Number == 0 {
@@ -124,7 +122,7 @@ func (m *Model) slashApprove(string) []want {
 	if m.prompt.open() == 0 {
 		m.note("nothing waits for your word")
 	}
-	m.prompt.again()
+	maps.DeleteFunc(m.prompt.hidden, func(_ domain.ToolExecutionID, aside bool) bool { return aside })
 	return []want{wantLook{}}
 }
 
@@ -140,10 +138,12 @@ func (m *Model) slashHelp(string) []want {
 
 // slashFork begins another agent with what this one had come to, which goes on as it was.
 func (m *Model) slashFork(rest string) []want {
+	var step *int // the last that is complete
 	first, message, _ := strings.Cut(rest, " ")
-	step, err := strconv.Atoi(first)
-	if err != nil {
-		step, message = -1, rest
+	if n, err := strconv.Atoi(first); err == nil && n >= 0 {
+		step = &n
+	} else {
+		message = rest
 	}
 	message = strings.TrimSpace(message)
 	if err := domain.CheckPrompt(message); err != nil || message == "" {
@@ -152,41 +152,31 @@ func (m *Model) slashFork(rest string) []want {
 	if m.turn.number == 0 {
 		return m.note("nothing was said yet that could be forked")
 	}
-	return []want{wantFork{client.Point{ID: m.cfg.ID, Execution: strconv.Itoa(m.turn.number), Step: stepOf(step)}, message}}
-}
-
-// stepOf is a step of a point; nil: the last that is complete.
-func stepOf(step int) *int {
-	if step < 0 {
-		return nil
-	}
-	return &step
+	return []want{wantFork{client.Point{ID: m.cfg.ID, Execution: strconv.Itoa(m.turn.number), Step: step}, message}}
 }
 
 // slashRewind has the session go on from the end of a turn, or from a step of it; without words from before the newest.
 func (m *Model) slashRewind(rest string) []want {
 	words := strings.Fields(rest)
-	turn, step, ok := m.turn.number, 0, len(words) <= 2
+	turn, step, ok := m.turn.number, new(int), len(words) <= 2
 	if len(words) > 0 {
-		var err error
-		turn, err = strconv.Atoi(words[0])
-		step, ok = -1, ok && err == nil && turn > 0
+		n, err := strconv.Atoi(words[0])
+		turn, step, ok = n, nil, ok && err == nil && n > 0
 	}
 	if len(words) == 2 {
-		var err error
-		step, err = strconv.Atoi(words[1])
-		ok = ok && err == nil && step >= 0
+		n, err := strconv.Atoi(words[1])
+		step, ok = &n, ok && err == nil && n >= 0
 	}
 	switch {
 	case !ok:
 		return m.warn("/rewind: takes a turn and a step of it, as in: /rewind 2, or /rewind 2 1; without either it takes the newest turn back")
 	case turn == 0:
 		return m.note("nothing was said yet that could be taken back")
-	case m.turn.busy() || len(m.outbox.letters)+len(m.inbox.waiting) > 0:
+	case m.turn.busy() || len(m.outbox)+len(m.inbox.waiting) > 0:
 		return m.warn("/rewind: a turn is in progress, or messages wait; /stop it first, and /unsend them")
 	}
 	m.rewinds = true
-	return []want{wantRewind{client.Point{ID: m.cfg.ID, Execution: strconv.Itoa(turn), Step: stepOf(step)}}}
+	return []want{wantRewind{client.Point{ID: m.cfg.ID, Execution: strconv.Itoa(turn), Step: step}}}
 }
 
 // rewound takes what came of it.

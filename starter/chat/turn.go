@@ -78,9 +78,7 @@ func (t *turn) begins(number int) {
 
 // heard takes an event of the execution that is followed.
 func (t *turn) heard(e client.Event) {
-	if e.Type != client.EventNoWorker && e.Type != client.EventRateLimited && e.Type != client.EventTrouble && e.Type != client.EventReconnecting {
-		t.stalled, t.away = "", ""
-	}
+	t.stalled, t.away = "", ""
 	if t.running == nil {
 		t.running = map[int]string{}
 	}
@@ -115,11 +113,11 @@ func (t *turn) heard(e client.Event) {
 		t.away = "the server is away; trying again"
 	case domain.EventExecutionCompleted, domain.EventExecutionFailed, client.EventEnded:
 		t.phase, t.stops, t.running, t.paused = idle, false, nil, false
-		if e.Ended != nil {
-			t.tokens = max(t.tokens, e.Ended.Usage.TotalTokens())
-		}
-		if e.Ended != nil && e.Ended.Closed {
-			t.phase = over
+		if o := e.Ended; o != nil {
+			t.tokens = max(t.tokens, o.Usage.TotalTokens())
+			if o.Closed {
+				t.phase = over
+			}
 		}
 	default:
 	}
