@@ -69,7 +69,12 @@ func (s *supervisor) startOnce(ctx context.Context) (*process.Process, Server, e
 		return nil, Server{}, err
 	}
 	said := logSize(s.spec.StateFile)
-	p, err := s.startServer(s.spec.arguments(chosen))
+	// It runs in its network, so that it ends with this process, holds the lock until it has, and writes to where this process does.
+	cmd := exec.Command(s.spec.Binary, s.spec.arguments(chosen)...)
+	cmd.Dir = filepath.Dir(s.spec.StateFile)
+	cmd.Stdout, cmd.Stderr = os.Stderr, os.Stderr
+	cmd.ExtraFiles = []*os.File{s.lock}
+	p, err := process.StartIn(cmd, s.network.enter)
 	if err != nil {
 		chosen.close()
 		return nil, Server{}, fmt.Errorf("run %s: %w", s.spec.Binary, err)
@@ -127,16 +132,6 @@ func (s *supervisor) setAside() error {
 // stopPatience is how long a server may take to stop before it is killed. Its
 // state file loses nothing by that.
 const stopPatience = 5 * time.Second
-
-// startServer runs the temporal CLI in its network so that it ends with this process,
-// holds the lock until it has, and writes to where this process does.
-func (s *supervisor) startServer(args []string) (*process.Process, error) {
-	cmd := exec.Command(s.spec.Binary, args...)
-	cmd.Dir = filepath.Dir(s.spec.StateFile)
-	cmd.Stdout, cmd.Stderr = os.Stderr, os.Stderr
-	cmd.ExtraFiles = []*os.File{s.lock}
-	return process.StartIn(cmd, s.network.enter)
-}
 
 // stop ends a server in good order if it can, and returns when it is gone.
 func stop(p *process.Process) { p.Stop(syscall.SIGTERM, stopPatience) }

@@ -36,7 +36,7 @@ func (m *Machine) checkServer(ctx context.Context, connection host.Connection, f
 			return ok("%s", detail).warn(fix), nil
 		}
 		found := lease.Server()
-		connection, local = host.Connection{Address: found.Address, Namespace: found.Namespace, State: found.StateFile}, &found
+		local = &found
 		_ = lease.Close() // whoever uses it sees to it that it stays; doctor tells of them
 	}
 	began := time.Now()

@@ -39,25 +39,37 @@ type Server struct {
 	Started bool `json:"-"`
 }
 
-// Running reports which dev server of ours is up on a state file (empty: the
-// default one), without keeping it up. One that is starting is waited for.
-func Running(ctx context.Context, stateFile string) (Server, bool, error) {
-	if err := Supported(); err != nil {
-		return Server{}, false, nil
+// Hold keeps up the dev server of ours that is up on a state file (empty: the default one), for as long as the connection is
+// open. One that is starting is waited for. Where none is up, or one is about to stop, the connection is nil.
+func Hold(ctx context.Context, stateFile string) (net.Conn, Server, error) {
+	if Supported() != nil {
+		return nil, Server{}, nil
 	}
 	stateFile, err := Resolve(stateFile)
 	if err != nil {
-		return Server{}, false, err
+		return nil, Server{}, err
 	}
 	conn, r, err := Connect(ctx, stateFile)
-	if err != nil {
-		if errors.Is(err, ErrNotUp) {
-			err = nil
-		}
-		return Server{}, false, err
+	switch {
+	case errors.Is(err, ErrNotUp):
+		return nil, Server{}, nil
+	case err != nil:
+		return nil, Server{}, err
+	case r.Error != "":
+		_ = conn.Close() // it failed to start: there is nothing to hold
+		return nil, Server{}, nil
 	}
-	_ = conn.Close() // it was only read from
-	return r.Server, r.Error == "", nil
+	return conn, r.Server, nil
+}
+
+// Running reports which dev server of ours is up on a state file (empty: the
+// default one), without keeping it up. One that is starting is waited for.
+func Running(ctx context.Context, stateFile string) (Server, bool, error) {
+	conn, server, err := Hold(ctx, stateFile)
+	if conn != nil {
+		_ = conn.Close() // it was only read from
+	}
+	return server, conn != nil, err
 }
 
 // ErrNotUp means that no supervisor answers on a state file: there is none, or
