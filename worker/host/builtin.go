@@ -39,25 +39,25 @@ func OptionalNames() []string {
 // addOptional adds those that the configuration names.
 func (m *means) addOptional(c Config) error {
 	if err := checkOptional(c.BuiltinTools); err != nil {
-		return domain.Errorf(domain.Invalid, "builtin-tools: %s; see --builtin-tools (EVERSTEP_BUILTIN_TOOLS)", err)
+		return invalid("builtin-tools: %s; see --builtin-tools (EVERSTEP_BUILTIN_TOOLS)", err)
 	}
 	client, err := web.New(web.Config{Allow: c.HTTPAllow, Proxy: c.HTTPProxy.Reveal()})
 	if err != nil {
-		return domain.Errorf(domain.Invalid, "HTTP tools: %s; see --http-allow (EVERSTEP_HTTP_ALLOW) and EVERSTEP_HTTP_PROXY", err)
+		return invalid("HTTP tools: %s; see --http-allow (EVERSTEP_HTTP_ALLOW) and EVERSTEP_HTTP_PROXY", err)
 	}
 	m.tools = append(m.tools, slices.DeleteFunc(append(client.Tools(), harmless()...), func(t tool.Tool) bool { return !slices.Contains(c.BuiltinTools, t.Spec().Name) })...)
 	if !slices.Contains(c.BuiltinTools, shell.Name) {
 		return nil
 	}
 	if m.dir == "" {
-		return domain.Errorf(domain.Invalid, "dir: shell needs a folder to run commands in; name one with --dir (EVERSTEP_DIR)")
+		return invalid("dir: shell needs a folder to run commands in; name one with --dir (EVERSTEP_DIR)")
 	}
 	if err := checkShellEnv(c.ShellEnv); err != nil {
-		return domain.Errorf(domain.Invalid, "shell-env: %s; see --shell-env (EVERSTEP_SHELL_ENV)", err)
+		return invalid("shell-env: %s; see --shell-env (EVERSTEP_SHELL_ENV)", err)
 	}
 	m.shell, err = shell.Open(shell.Config{Dir: m.dir, Env: c.ShellEnv, Hidden: c.unseen(m.dir), Network: c.ShellNetwork, Confined: c.ShellConfined})
 	if err != nil {
-		return domain.Errorf(domain.Invalid, "shell: %s", err)
+		return invalid("shell: %s", err)
 	}
 	m.tools = append(m.tools, m.shell.Tool())
 	return nil
@@ -68,9 +68,9 @@ func (m *means) addKept(c Config) error {
 	artifacts, history := slices.Contains(c.BuiltinTools, artifact.Name), slices.Contains(c.BuiltinTools, domain.HistoryTool)
 	switch {
 	case artifacts && m.storage == nil:
-		return domain.Errorf(domain.Invalid, "builtin-tools: %s reads what the storage keeps; name one with --storage (EVERSTEP_STORAGE)", artifact.Name)
+		return invalid("builtin-tools: %s reads what the storage keeps; name one with --storage (EVERSTEP_STORAGE)", artifact.Name)
 	case history && m.records == nil:
-		return domain.Errorf(domain.Invalid, "builtin-tools: %s reads what is recorded; name a storage with --storage (EVERSTEP_STORAGE), or a store with --records (%s)", domain.HistoryTool, RecordsVariable)
+		return invalid("builtin-tools: %s reads what is recorded; name a storage with --storage (EVERSTEP_STORAGE), or a store with --records (%s)", domain.HistoryTool, RecordsVariable)
 	}
 	if artifacts {
 		m.artifacts = artifact.New(m.storage)
@@ -113,9 +113,6 @@ func checkOptional(names []string) error {
 	}
 	return nil
 }
-
-// ReadOptionalTools reads names of OptionalTools, parted by commas.
-func ReadOptionalTools(text string) ([]string, error) { return listed(checkOptional)(text) }
 
 // checkShellEnv refuses what holds a key or may: models decide what commands do with it.
 func checkShellEnv(names []string) error {

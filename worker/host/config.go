@@ -164,6 +164,9 @@ func (c Config) withDefaults() Config {
 	for _, text := range c.Connection.credentials.secrets {
 		c.secrets.fix(text)
 	}
+	if c.Variables == nil {
+		c.Variables = func(string) (string, bool) { return "", false }
+	}
 	c.TaskQueue = cmp.Or(c.TaskQueue, contract.DefaultTaskQueue)
 	c.MaxActivities = cmp.Or(c.MaxActivities, DefaultMaxActivities)
 	c.StopTimeout = cmp.Or(c.StopTimeout, DefaultStopTimeout)

@@ -85,7 +85,7 @@ func gather(ctx context.Context, config Config) (_ *means, err error) {
 			m.root, err = files.Open(m.dir)
 		}
 		if err != nil {
-			return m, domain.Errorf(domain.Invalid, "dir: %v; name another with --dir (EVERSTEP_DIR)", err)
+			return m, invalid("dir: %v; name another with --dir (EVERSTEP_DIR)", err)
 		}
 		m.tools = m.root.Tools()
 	}
@@ -111,7 +111,7 @@ func gather(ctx context.Context, config Config) (_ *means, err error) {
 		return m, err
 	}
 	if m.hooks, err = hook.NewSet(config.Hooks...); err != nil {
-		return m, domain.Errorf(domain.Invalid, "hooks: %v", err)
+		return m, invalid("hooks: %v", err)
 	}
 	if m.facts, err = config.facts(); err != nil {
 		return m, err

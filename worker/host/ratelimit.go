@@ -13,7 +13,6 @@ import (
 	"go.temporal.io/sdk/worker"
 
 	"everstep/activities"
-	"everstep/domain"
 	"everstep/domain/contract"
 )
 
@@ -38,16 +37,16 @@ type quota struct {
 // quotas are those that this worker keeps to, in the order of their names.
 func (c Config) quotas() ([]quota, error) {
 	if c.Workers < 0 {
-		return nil, domain.Errorf(domain.Invalid, "workers: %d; give how many workers share the tokens, at least 1", c.Workers)
+		return nil, invalid("workers: %d; give how many workers share the tokens, at least 1", c.Workers)
 	}
 	var all []quota
 	for _, name := range slices.Sorted(maps.Keys(c.RateLimits)) {
 		limit, providers := c.RateLimits[name], c.limited(name)
 		switch {
 		case len(providers) == 0:
-			return nil, domain.Errorf(domain.Invalid, "rate limit: %q is no vendor; the vendors are: %s", name, strings.Join(vendorNames(), ", "))
+			return nil, invalid("rate limit: %q is no vendor; the vendors are: %s", name, strings.Join(vendorNames(), ", "))
 		case limit.RequestsPerMinute < 0 || limit.TokensPerMinute < 0:
-			return nil, domain.Errorf(domain.Invalid, "rate limit: %s: a limit cannot be negative; zero is none", name)
+			return nil, invalid("rate limit: %s: a limit cannot be negative; zero is none", name)
 		case limit == RateLimit{}:
 			continue
 		}

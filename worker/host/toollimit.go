@@ -33,10 +33,10 @@ func (c Config) toolLimits(tools []tool.Tool, more activities.Toolbox) (map[stri
 	for name, limit := range c.ToolLimits {
 		_, every := domain.ServerOfAll(name)
 		if every || !own[name] && (more == nil || !more.Has(name)) {
-			return nil, domain.Errorf(domain.Invalid, "tool limits: this worker has no tool %q; name one that it has (--tool-limits, EVERSTEP_TOOL_LIMITS)", domain.Shorten(name, 64))
+			return nil, invalid("tool limits: this worker has no tool %q; name one that it has (--tool-limits, EVERSTEP_TOOL_LIMITS)", domain.Shorten(name, 64))
 		}
 		if err := limit.Check(); err != nil {
-			return nil, domain.Errorf(domain.Invalid, "tool limits: %s: %s", name, err)
+			return nil, invalid("tool limits: %s: %s", name, err)
 		}
 		delete(all, name)
 		limited(name, limit)

@@ -27,8 +27,8 @@ import (
 // its variables.
 type vendor struct {
 	wire.API
-	// others are more APIs of the vendor.
-	others []wire.API
+	// apis are all of the vendor's; each is a provider.
+	apis []wire.API
 }
 
 // ownAPIs are those of which every worker has a provider. All else is derived from them, the documents too.
@@ -40,19 +40,16 @@ func ownAPIs() []wire.API {
 func vendors() (all []vendor) {
 	for _, api := range ownAPIs() {
 		if i := slices.IndexFunc(all, func(v vendor) bool { return v.Variables == api.Variables }); i >= 0 {
-			all[i].others = append(all[i].others, api)
+			all[i].apis = append(all[i].apis, api)
 		} else {
-			all = append(all, vendor{API: api})
+			all = append(all, vendor{api, []wire.API{api}})
 		}
 	}
 	return all
 }
 
-// apis are all of the vendor's; each is a provider.
-func (v vendor) apis() []wire.API { return append([]wire.API{v.API}, v.others...) }
-
 func (v vendor) names() []string {
-	return ofEach(v.apis(), func(api wire.API) string { return api.Name })
+	return ofEach(v.apis, func(api wire.API) string { return api.Name })
 }
 
 // keys are the variables that can say what the key is, the best first.
@@ -61,21 +58,9 @@ func (v vendor) keys() []string {
 	return slices.DeleteFunc(keys, func(name string) bool { return name == "" })
 }
 
-// grant changes what a configuration says of the vendor, and none that it was
-// copied from.
-func (v vendor) grant(c *Config, access Access) {
-	if access != c.Vendors[v.Name] {
-		all := map[string]Access{}
-		maps.Copy(all, c.Vendors)
-		all[v.Name], c.Vendors = access, all
-	}
-}
-
-// fromEnvironment reads the vendor's variables over what the program has set, and
-// returns which of them has the key. Whoever sets an empty one does not mean none.
-func (v vendor) fromEnvironment(c *Config, environment Environment) (key string, err error) {
-	access := c.Vendors[v.Name]
-	defer func() { v.grant(c, access) }()
+// fromEnvironment is what the vendor's variables say over what the program has set, and which of them has the key. Whoever sets
+// an empty one does not mean none.
+func (v vendor) fromEnvironment(access Access, environment Environment) (_ Access, key string, err error) {
 	if text, ok := environment.LookupEnv(v.BaseURLVariable()); ok && text != "" {
 		access.BaseURL = text
 	}
@@ -88,20 +73,20 @@ func (v vendor) fromEnvironment(c *Config, environment Environment) (key string,
 	}
 	switch {
 	case given && filed:
-		return "", domain.Errorf(domain.Invalid, "%s and %s: both are set; unset one of them", key, v.KeyFileVariable())
+		return access, "", invalid("%s and %s: both are set; unset one of them", key, v.KeyFileVariable())
 	case filed && file == "":
-		return "", domain.Errorf(domain.Invalid, "%s: is empty; set it to the path of a file that holds the key, or unset it", v.KeyFileVariable())
+		return access, "", invalid("%s: is empty; set it to the path of a file that holds the key, or unset it", v.KeyFileVariable())
 	case filed:
 		access.Key, access.KeyFile = "", file
-		return v.KeyFileVariable(), nil
+		return access, v.KeyFileVariable(), nil
 	case given:
 		if _, err := wire.KeyFrom(key, text); err != nil {
-			return "", invalid(err)
+			return access, "", invalid("%s", err)
 		}
 		access.Key, access.KeyFile = Secret(text), ""
-		return key, nil
+		return access, key, nil
 	}
-	return "", nil
+	return access, "", nil
 }
 
 // KeyFileVariables name the variables that name files with keys.
@@ -181,7 +166,7 @@ func ToolSchema(provider string) func(json.RawMessage) (json.RawMessage, []strin
 func (c Config) providers() (map[string]inference.Provider, error) {
 	for name := range c.Vendors {
 		if known := vendorNames(); !slices.Contains(known, name) {
-			return nil, domain.Errorf(domain.Invalid, "vendors: %q is none; the vendors are: %s", name, strings.Join(known, ", "))
+			return nil, invalid("vendors: %q is none; the vendors are: %s", name, strings.Join(known, ", "))
 		}
 	}
 	all := map[string]inference.Provider{scripted.Name: scripted.New()}
@@ -190,7 +175,7 @@ func (c Config) providers() (map[string]inference.Provider, error) {
 		if err != nil {
 			return nil, err
 		}
-		for _, api := range v.apis() {
+		for _, api := range v.apis {
 			if all[api.Name], err = wire.New(api, shared); err != nil {
 				return nil, err
 			}
@@ -263,7 +248,7 @@ type Reach struct {
 // need a server, while its file tools work in dir. It reads key files and makes
 // no request. The error is of a setting that all of them share.
 func Reaches(environment Environment, dir string) ([]Reach, error) {
-	config := Config{Dir: dir}
+	config := Config{Dir: dir, Vendors: map[string]Access{}}
 	if err := apply(config.modelSettings(), environment, nil); err != nil {
 		return nil, err
 	}
@@ -286,13 +271,12 @@ func Reaches(environment Environment, dir string) ([]Reach, error) {
 }
 
 func (v vendor) reaches(c Config, environment Environment) []Reach {
-	shared := Reach{Wants: v.keys()}
-	var all []Reach
-	shared.Key, shared.Err = v.fromEnvironment(&c, environment)
+	access, key, wrong := v.fromEnvironment(Access{}, environment)
+	c.Vendors[v.Name] = access
 	config, err := v.config(c)
-	shared.Err = cmp.Or(shared.Err, err, c.Vendors[v.Name].outside(c.Dir, v))
-	shared.KeyFile = c.Vendors[v.Name].KeyFile
-	for _, api := range v.apis() {
+	shared := Reach{Wants: v.keys(), Key: key, KeyFile: access.KeyFile, Err: cmp.Or(wrong, err, access.outside(c.Dir, v))}
+	var all []Reach
+	for _, api := range v.apis {
 		r := shared
 		r.Provider = api.Name
 		if r.Err == nil {
@@ -325,7 +309,7 @@ func (c Config) vendorServer(model domain.LLMConfig) bool {
 		return false // only the program knows where its provider asks
 	}
 	for _, v := range vendors() {
-		for _, api := range v.apis() {
+		for _, api := range v.apis {
 			if api.Name == model.Provider {
 				return atServer(api, cmp.Or(model.BaseURL, c.Vendors[v.Name].BaseURL))
 			}
@@ -335,8 +319,10 @@ func (c Config) vendorServer(model domain.LLMConfig) bool {
 }
 
 func (c Config) facts() (func(domain.LLMConfig) (modelfacts.Facts, bool), error) {
-	files := slices.DeleteFunc([]string{c.Prices}, func(path string) bool { return path == "" })
-	table, err := modelfacts.Load(files...)
+	table, err := modelfacts.Builtin()
+	if c.Prices != "" && err == nil {
+		table, err = table.With(c.Prices)
+	}
 	if err != nil {
 		return nil, err
 	}

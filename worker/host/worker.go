@@ -68,12 +68,14 @@ func Start(ctx context.Context, c client.Client, config Config) (*Worker, error)
 // is said without one.
 func ready(ctx context.Context, config Config) (*Worker, error) {
 	config = config.withDefaults()
-	config.Connection.Logger = config.logger()
+	if config.Connection.Logger == nil {
+		config.Connection.Logger = newLogger(config.Log, config.secrets)
+	}
 	means, err := gather(ctx, config)
 	if err != nil {
 		return nil, err
 	}
-	w := &Worker{config: config, log: config.logger(), means: means, cache: transcript.NewCache(config.CacheBytes), fatal: make(chan error, 1), stopping: make(chan struct{})}
+	w := &Worker{config: config, log: config.Connection.Logger, means: means, cache: transcript.NewCache(config.CacheBytes), fatal: make(chan error, 1), stopping: make(chan struct{})}
 	w.source = &transcript.Source{Cache: w.cache, Storage: means.storage}
 	w.events, err = newDispatcher(config.Listeners, w.log)
 	if err == nil {
@@ -130,39 +132,37 @@ func (w *Worker) prepare() (err error) {
 }
 
 func (w *Worker) serve(c client.Client) error {
-	config := w.config
 	w.source.Client = c
 	worker.SetStickyWorkflowCacheSize(workflowsIn(workflowShare()))
-	main := worker.New(c, config.TaskQueue, w.options(config))
+	main := worker.New(c, w.config.TaskQueue, w.options())
 	workflows.Register(main, workflows.Options{Hooks: w.means.hooks, Emit: w.events.emit()})
 	w.acts.Register(main)
 	all := []worker.Worker{main}
+	beside := func(queue string, options worker.Options, register func(worker.ActivityRegistry)) {
+		one := worker.New(c, queue, options)
+		register(one)
+		all = append(all, one)
+	}
 	for _, q := range w.quotas {
-		options, err := q.options(w.options(config))
+		options, err := q.options(w.options())
 		if err != nil {
 			return err
 		}
-		limited := worker.New(c, q.TaskQueue, options)
-		w.acts.RegisterInference(limited)
-		all = append(all, limited)
+		beside(q.TaskQueue, options, w.acts.RegisterInference)
 	}
 	for _, name := range slices.Sorted(maps.Keys(w.toolLimits)) {
 		limit := w.toolLimits[name]
-		limited := worker.New(c, limit.TaskQueue, limitedTool(limit, w.options(config)))
-		w.acts.RegisterTools(limited)
-		all = append(all, limited)
+		beside(limit.TaskQueue, limitedTool(limit, w.options()), w.acts.RegisterTools)
 	}
 	if w.ownQueue != "" {
-		options := limitedTool(contract.ToolLimit{}, w.options(config))
+		options := limitedTool(contract.ToolLimit{}, w.options())
 		options.MaxConcurrentActivityExecutionSize = mcp.MostSessions * domain.MaxRequestedCalls // whoever waits knows the worker is gone
-		own := worker.New(c, w.ownQueue, options)
-		w.acts.RegisterOwn(own)
-		all = append(all, own)
+		beside(w.ownQueue, options, w.acts.RegisterOwn)
 	}
 	for _, one := range all {
 		if err := one.Start(); err != nil {
 			w.stopServing()
-			return notServing(config, err)
+			return w.notServing(err)
 		}
 		w.workers = append(w.workers, one)
 	}
@@ -184,7 +184,8 @@ func (w *Worker) stopServing() {
 	all.Wait()
 }
 
-func (w *Worker) options(config Config) worker.Options {
+func (w *Worker) options() worker.Options {
+	config := w.config
 	pace := paceOf(config.Connection.Address)
 	// A poller holds one long poll each; more than tasks come at a time are waste.
 	pollers := min(max(2*runtime.GOMAXPROCS(0), 4), 16)
@@ -244,21 +245,13 @@ func (w *Worker) Stop() {
 	})
 }
 
-func (c Config) logger() log.Logger {
-	if c.Connection.Logger != nil {
-		return c.Connection.Logger
-	}
-	return newLogger(c.Log, c.secrets)
-}
-
-func notServing(config Config, err error) error {
+func (w *Worker) notServing(err error) error {
+	connection := w.config.Connection
 	if _, ok := errors.AsType[*serviceerror.NamespaceNotFound](err); ok {
-		return domain.Errorf(domain.Invalid,
-			"namespace: the server at %s has none named %q; create it, or name another with --namespace (TEMPORAL_NAMESPACE)",
-			config.Connection.Address, config.Connection.Namespace)
+		return invalid("namespace: the server at %s has none named %q; create it, or name another with --namespace (TEMPORAL_NAMESPACE)",
+			connection.Address, connection.Namespace)
 	}
-	own := domain.Errorf(domain.Unavailable, "address: the worker cannot serve at %s: %s", config.Connection.Address, err)
-	return own.From("server")
+	return domain.Errorf(domain.Unavailable, "address: the worker cannot serve at %s: %s", connection.Address, err).From("server")
 }
 
 // noStorage says what a worker without storage lacks; it need not know that others of its queue have one.
