@@ -104,37 +104,34 @@ func (c *composer) back() {
 }
 
 // pressed is a key.
-func (m *Model) pressed(k tea.KeyPressMsg) []want {
+func (m *Model) pressed(k tea.KeyPressMsg) {
 	switch k.String() {
 	case "ctrl+c":
-		return m.interrupt()
+		m.interrupt()
 	case "ctrl+d":
 		if m.composer.empty() && m.composer.about == nil {
-			return []want{wantLeave{}}
+			m.wants(wantLeave{})
+		} else {
+			m.types(k)
 		}
 	case "ctrl+z":
-		return []want{wantSuspend{}}
+		m.wants(wantSuspend{})
 	case "ctrl+r":
 		m.conversation.fold()
-		return nil
 	case "ctrl+t":
 		m.foldBelow()
-		return nil
 	case "pgup":
 		m.screen.scroll(m.screen.page())
-		return nil
 	case "pgdown":
 		m.screen.scroll(-m.screen.page())
-		return nil
 	case "esc":
 		m.composer.back()
 		m.screen.up = 0
-		return nil
 	case "enter":
-		return m.entered()
+		m.entered()
+	default:
+		m.types(k)
 	}
-	m.types(k)
-	return nil
 }
 
 // types gives the composer what is typed or pasted.
@@ -162,45 +159,38 @@ func (m *Model) types(msg tea.Msg) {
 	c.area, _ = c.area.Update(msg)
 }
 
-// entered is what was typed.
-func (m *Model) entered() []want {
-	text := m.composer.value()
-	if m.composer.about != nil {
-		return m.enteredArguments(strings.TrimSpace(text))
-	}
-	text = strings.TrimSpace(text)
-	switch {
+// entered takes what was typed: the arguments of a call, a command, an answer or a message. One that begins with two slashes is
+// without the first of them.
+func (m *Model) entered() {
+	text := strings.TrimSpace(m.composer.value())
+	switch line, slash := strings.CutPrefix(text, "/"); {
+	case m.composer.about != nil:
+		m.enteredArguments(text)
 	case text == "":
-		return nil
-	case strings.HasPrefix(text, "//"):
-		text = text[1:]
-	case strings.HasPrefix(text, "/"):
-		wants, known := m.slash(text)
-		if known {
+	case slash && !strings.HasPrefix(line, "/"):
+		if m.slash(line) {
 			m.composer.set("")
 		}
-		return wants
+	case !m.answers(line):
+		m.post(line, false)
 	}
-	if wants, answer := m.answers(text); answer {
-		return wants
-	}
-	return m.post(text, false)
 }
 
 // post has a message sent. One that is queued begins a turn of its own.
-func (m *Model) post(text string, queued bool) []want {
+func (m *Model) post(text string, queued bool) {
 	switch err := domain.CheckPrompt(text); {
 	case err != nil:
-		return m.warn("not sent: " + err.Error())
+		m.warn("not sent: " + err.Error())
 	case m.turn.phase == over:
-		return m.warn("not sent: the session has ended; " + m.cfg.shell("chat") + " begins another")
+		m.warn("not sent: the session has ended; " + m.cfg.shell("chat") + " begins another")
 	case len(m.outbox) >= maxLetters:
-		return m.warn("not sent: too many messages wait; let this turn end")
+		m.warn("not sent: too many messages wait; let this turn end")
+	default:
+		m.composer.set("")
+		m.screen.up = 0
+		m.outbox = append(m.outbox, letter{wantSend: wantSend{key: uuid.NewString(), text: text, model: m.model, queued: queued}})
+		m.send()
 	}
-	m.composer.set("")
-	m.screen.up = 0
-	m.outbox = append(m.outbox, letter{wantSend: wantSend{key: uuid.NewString(), text: text, model: m.model, queued: queued}})
-	return m.send()
 }
 
 // maxLetters bounds the messages that wait for a turn to end.

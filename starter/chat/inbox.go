@@ -108,24 +108,26 @@ func (m *Model) messaged(e client.Event) {
 }
 
 // slashQueue has a message begin a turn of its own, when those before have ended.
-func (m *Model) slashQueue(rest string) []want {
+func (m *Model) slashQueue(rest string) {
 	if rest == "" {
-		return m.warn("/queue: is given no message; write it behind, as in: /queue and then sum it up")
+		m.warn("/queue: is given no message; write it behind, as in: /queue and then sum it up")
+	} else {
+		m.post(rest, true)
 	}
-	return m.post(rest, true)
 }
 
 // slashUnsend takes a message back that nobody has read: the newest, or the one whose id is given.
-func (m *Model) slashUnsend(rest string) []want {
+func (m *Model) slashUnsend(rest string) {
 	if at := len(m.outbox) - 1; rest == "" && at >= 0 && !m.outbox[at].underway {
 		text := m.outbox[at].text
 		m.outbox = m.outbox[:at]
 		m.handBack("taken back", text)
-		return nil
+		return
 	}
 	for _, p := range slices.Backward(m.inbox.waiting) {
 		if rest == "" && p.own || rest != "" && strings.HasPrefix(p.ID.String(), rest) {
-			return []want{wantUnsend{p.ID}}
+			m.wants(wantUnsend{p.ID})
+			return
 		}
 	}
 	switch {
@@ -136,19 +138,16 @@ func (m *Model) slashUnsend(rest string) []want {
 	default:
 		m.note("no message waits; what was read cannot be taken back")
 	}
-	return nil
 }
 
 // unsent takes what came of that.
-func (m *Model) unsent(msg unsent) []want {
+func (m *Model) unsent(msg unsent) {
 	if msg.err != nil {
 		m.warn("not taken back: " + m.trouble(msg.err))
-		return m.look()
-	}
-	if p, waited := m.inbox.drop(msg.id); waited {
+	} else if p, waited := m.inbox.drop(msg.id); waited {
 		m.handBack("taken back", p.Text)
 	}
-	return m.look()
+	m.look()
 }
 
 // handBack has what was not taken be typed again, where nothing else is; else it is shown as what it was.

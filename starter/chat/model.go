@@ -82,6 +82,8 @@ type Model struct {
 	// read back.
 	told bool
 	left string
+	// wanted is what is to be done after what happened last.
+	wanted []want
 }
 
 // An inquiry is what the agent is asked about itself, one question at a time.
@@ -91,13 +93,13 @@ type inquiry struct {
 }
 
 // ask asks it of an agent, or of the sub-agent that is named, one question at a time.
-func (i *inquiry) ask(of domain.AgentID) []want {
+func (m *Model) ask(i *inquiry, of domain.AgentID) {
 	if i.underway {
 		i.stale = true
-		return nil
+		return
 	}
 	*i = inquiry{underway: true}
-	return []want{wantLook{of: of}}
+	m.wants(wantLook{of: of})
 }
 
 // New returns a conversation of which nothing was read yet.
@@ -115,11 +117,7 @@ const leaveWithin = 2 * time.Second
 
 // take takes what happens next, and returns what is to be done.
 func (m *Model) take(msg tea.Msg) []want {
-	defer func() {
-		if one, _ := m.prompt.first(); one.ToolExecutionID != m.prompt.on { // another one is shown from now on
-			m.prompt.on, m.prompt.shown = one.ToolExecutionID, m.cfg.Now()
-		}
-	}()
+	m.wanted = nil
 	switch msg := msg.(type) {
 	case tea.WindowSizeMsg:
 		m.screen.width, m.screen.height = msg.Width, msg.Height
@@ -127,37 +125,42 @@ func (m *Model) take(msg tea.Msg) []want {
 	case tea.MouseWheelMsg:
 		m.screen.scroll(map[tea.MouseButton]int{tea.MouseWheelUp: 3, tea.MouseWheelDown: -3}[msg.Button])
 	case tea.KeyPressMsg:
-		return m.pressed(msg)
+		m.pressed(msg)
 	case tea.PasteMsg:
 		m.types(msg)
 	case recalled:
-		return m.recalled(msg)
+		m.recalled(msg)
 	case heard:
-		if !msg.AgentID.IsZero() {
-			return m.heardBelow(msg.Event, false)
+		if msg.AgentID.IsZero() {
+			m.heard(msg.Event)
+		} else {
+			m.heardBelow(msg.Event, false)
 		}
-		return m.heard(msg.Event)
 	case retold:
 		m.retold(msg)
 	case looked:
-		return m.looked(msg)
+		if msg.of.IsZero() {
+			m.looked(msg)
+		} else {
+			m.lookedAt(msg)
+		}
 	case lost:
 		m.turn.away = render.OneLine(msg.why)
 	case sent:
-		return m.sent(msg)
+		m.sent(msg)
 	case did:
 		if msg.err != nil {
 			m.warn(m.trouble(msg.err))
 		} else if msg.what != "" {
 			m.note(msg.what)
 		}
-		return m.look()
+		m.look()
 	case replied:
-		return m.answered(msg)
+		m.answered(msg)
 	case unsent:
-		return m.unsent(msg)
+		m.unsent(msg)
 	case rewound:
-		return m.rewound(msg)
+		m.rewound(msg)
 	case remark:
 		if msg.warns {
 			m.warn(msg.text)
@@ -166,16 +169,22 @@ func (m *Model) take(msg tea.Msg) []want {
 		}
 	case broken:
 		m.failure = msg.err
-		return []want{wantLeave{}}
+		m.wants(wantLeave{})
 	}
-	return nil
+	if one, _ := m.prompt.first(); one.ToolExecutionID != m.prompt.on { // another one is shown from now on
+		m.prompt.on, m.prompt.shown = one.ToolExecutionID, m.cfg.Now()
+	}
+	return m.wanted
 }
 
-// note and warn tell the person something, after which nothing is to be done.
-func (m *Model) note(text string) []want { m.conversation.note(text); return nil }
-func (m *Model) warn(text string) []want { m.conversation.warn(text); return nil }
+// wants has something done.
+func (m *Model) wants(w want) { m.wanted = append(m.wanted, w) }
 
-func (m *Model) recalled(msg recalled) []want {
+// note and warn tell the person something.
+func (m *Model) note(text string) { m.conversation.note(text) }
+func (m *Model) warn(text string) { m.conversation.warn(text) }
+
+func (m *Model) recalled(msg recalled) {
 	if msg.gone != "" {
 		m.warn(msg.gone)
 	}
@@ -201,11 +210,11 @@ func (m *Model) recalled(msg recalled) []want {
 		m.note(m.left)
 		m.left = ""
 	}
-	return retells(msg)
+	m.retells(msg)
 }
 
 // heard takes an event of the execution that is followed.
-func (m *Model) heard(e client.Event) []want {
+func (m *Model) heard(e client.Event) {
 	m.conversation.heard(e)
 	m.subagents.told(&m.conversation, e)
 	m.turn.heard(e)
@@ -213,10 +222,10 @@ func (m *Model) heard(e client.Event) []want {
 	switch e.Type {
 	case domain.EventWaitClosed:
 		m.decided(e.ToolExecutionID)
-		return m.look()
+		m.look()
 	case domain.EventSubagentCompleted:
 		m.gather()
-		return m.look() // what it has cost counts here now
+		m.look() // what it has cost counts here now
 	case domain.EventExecutionCompleted, domain.EventExecutionFailed, client.EventEnded:
 		m.pending = nil
 		for _, sub := range m.subagents {
@@ -228,21 +237,18 @@ func (m *Model) heard(e client.Event) []want {
 				m.conversation.add(&part{kind: noted, text: hint, number: e.Number})
 			}
 		}
-		return append(m.look(), m.send()...)
+		m.look()
+		m.send()
 	case domain.EventWaitOpened, domain.EventStepStarted, domain.EventInferenceReceived:
-		return m.look()
+		m.look()
 	default:
 	}
-	return nil
 }
 
 // look asks the agent about itself.
-func (m *Model) look() []want { return m.inquiry.ask(domain.AgentID{}) }
+func (m *Model) look() { m.ask(&m.inquiry, domain.AgentID{}) }
 
-func (m *Model) looked(msg looked) []want {
-	if !msg.of.IsZero() {
-		return m.lookedAt(msg)
-	}
+func (m *Model) looked(msg looked) {
 	m.inquiry.underway = false
 	if msg.err == nil {
 		if m.turn.phase == unknown && msg.view.Status != domain.StatusInProgress && msg.view.Open && !m.told {
@@ -260,17 +266,17 @@ func (m *Model) looked(msg looked) []want {
 		m.showCost()
 	}
 	if m.inquiry.stale {
-		return append(m.look(), m.send()...)
+		m.look()
 	}
-	return m.send()
+	m.send()
 }
 
 // send sends the next message where the agent takes one now: one that begins a turn or, while one is in progress, waits
 // for its next step or its end. What would join it is for the turn that is seen here, and for no other.
-func (m *Model) send() []want {
+func (m *Model) send() {
 	steers := m.turn.busy() && !m.turn.execution.IsZero()
 	if m.turn.phase != fresh && m.turn.phase != idle && !steers || len(m.outbox) == 0 || m.outbox[0].underway {
-		return nil
+		return
 	}
 	m.outbox[0].underway = true
 	next := m.outbox[0].wantSend
@@ -281,32 +287,35 @@ func (m *Model) send() []want {
 	default:
 		next.delivery, next.execution = contract.SteerIfBusy, m.turn.execution
 	}
-	return []want{next}
+	m.wants(next)
 }
 
 // maxRefused is how often a message is tried that the session does not take.
 const maxRefused = 3
 
-func (m *Model) sent(msg sent) []want {
+func (m *Model) sent(msg sent) {
 	l, x := &m.outbox[0], msg.execution
 	l.refused++
 	if client.Is(msg.err, client.Refused) && l.refused < maxRefused && m.turn.phase != over { // another may have begun a turn just now
 		l.underway = false
 		m.turn.phase = unknown
-		return m.look()
+		m.look()
+		return
 	}
 	m.outbox = m.outbox[1:]
 	switch {
 	case msg.err != nil:
 		m.warn("not sent: " + m.trouble(msg.err))
 		m.handBack("the message was", l.text)
-		return m.look()
+		m.look()
+		return
 	case !x.Waits.IsZero():
 		m.inbox.add(pending{contract.WaitingView{ID: x.Waits, Delivery: msg.delivery, Bytes: len(l.text), Text: l.text}, true})
 		if l.model != nil {
 			m.model = nil
 		}
-		return m.send()
+		m.send()
+		return
 	case x.ExecutionID.IsZero() || x.ExecutionID != m.read: // else it was read back already
 		m.conversation.add(&part{kind: said, text: l.text})
 		m.echoes[x.ExecutionID] = l.text
@@ -314,23 +323,22 @@ func (m *Model) sent(msg sent) []want {
 	m.model = nil
 	m.turn.begins(x.Number)
 	m.turn.execution = x.ExecutionID
-	return m.send()
+	m.send()
 }
 
 // interrupt is Ctrl-C: it stops the turn in progress, and the second one leaves.
-func (m *Model) interrupt() []want {
+func (m *Model) interrupt() {
 	now := m.cfg.Now()
-	again := !m.interrupted.IsZero() && now.Sub(m.interrupted) < leaveWithin
-	m.interrupted = now
 	switch {
-	case again:
-		return []want{wantLeave{}}
-	case !m.turn.busy():
-		return nil // the line below says what another one does
+	case now.Sub(m.interrupted) < leaveWithin:
+		m.wants(wantLeave{})
+	case !m.turn.busy(): // the line below says what another one does
 	case m.turn.phase == calls || m.prompt.open() > 0: // what is under way may have an effect
-		return []want{wantStop{contract.AfterInference}}
+		m.wants(wantStop{contract.AfterInference})
+	default:
+		m.wants(wantStop{contract.StopNow})
 	}
-	return []want{wantStop{contract.StopNow}}
+	m.interrupted = now
 }
 
 // Ending says how the conversation is left now.

@@ -90,38 +90,38 @@ func promptKeys(asked client.WaitingCall, whole bool) string {
 
 // answers takes what was entered for the answer to what is asked; false: nothing is, or it is none. A word about a call has to
 // stand alone, so that no message begins with one.
-func (m *Model) answers(text string) ([]want, bool) {
+func (m *Model) answers(text string) bool {
 	asked, ok := m.prompt.first()
 	word, verb := client.TypedDecision(asked.Wait, text)
 	rule := asked.Kind.Rule()
 	unreasoned := word.Verdict == "" || rule.Grants(word.Verdict)
-	if !ok || !rule.Replies && (verb == 0 || unreasoned && strings.Contains(text, " ")) {
-		return nil, false
-	}
-	if now := m.cfg.Now(); now.Sub(m.prompt.shown) < tooSoon || m.composer.since.Before(m.prompt.shown) {
+	switch now := m.cfg.Now(); {
+	case !ok || !rule.Replies && (verb == 0 || unreasoned && strings.Contains(text, " ")):
+		return false
+	case now.Sub(m.prompt.shown) < tooSoon || m.composer.since.Before(m.prompt.shown):
 		m.composer.since = now
 		if !rule.Replies {
 			m.warn("a call came up as you typed; look at it, and Enter again decides about it")
 		} else {
 			m.warn("a question came up as you typed; Enter again answers it, /later leaves it for later")
 		}
-		return nil, true
+	case !rule.Replies:
+		m.decides(asked, word, verb)
+	default:
+		word, err := client.TypedReply(asked.Wait, text)
+		if err != nil {
+			m.warn(err.Error())
+			break
+		}
+		m.composer.set("")
+		m.screen.up = 0
+		m.answer(asked.ID, word, text)
 	}
-	if !rule.Replies {
-		return m.decides(asked, word, verb), true
-	}
-	word, err := client.TypedReply(asked.Wait, text)
-	if err != nil {
-		m.warn(err.Error())
-		return nil, true
-	}
-	m.composer.set("")
-	m.screen.up = 0
-	return m.answer(asked.ID, word, text), true
+	return true
 }
 
 // decides does what a word says about a call.
-func (m *Model) decides(call client.WaitingCall, word client.Word, verb rune) []want {
+func (m *Model) decides(call client.WaitingCall, word client.Word, verb rune) {
 	m.composer.set("")
 	_, whole := m.promptPanel()
 	switch id := cmp.Or(call.ID, m.cfg.ID); {
@@ -137,34 +137,35 @@ func (m *Model) decides(call client.WaitingCall, word client.Word, verb rune) []
 		c.about = &call
 		c.set(call.Arguments)
 	case verb == 'd':
-		return m.slashLater("")
+		m.slashLater("")
 	default:
-		return m.answer(call.ID, word, "")
+		m.answer(call.ID, word, "")
 	}
-	return nil
 }
 
 // enteredArguments are what a call is to run with, which they were begun for, and no other that waits meanwhile.
-func (m *Model) enteredArguments(text string) []want {
+func (m *Model) enteredArguments(text string) {
 	call := *m.composer.about
 	if text == "" {
-		return m.warn("there are no arguments; give a JSON object, or Esc goes back")
+		m.warn("there are no arguments; give a JSON object, or Esc goes back")
+		return
 	}
 	m.composer.back()
 	if !slices.ContainsFunc(m.prompt.pending, func(one client.WaitingCall) bool { return one.ToolExecutionID == call.ToolExecutionID }) {
-		return m.warn("the call of " + render.OneLine(call.Tool) + " does not wait any more")
+		m.warn("the call of " + render.OneLine(call.Tool) + " does not wait any more")
+		return
 	}
-	return m.answer(call.ID, client.Word{Call: call.ToolExecutionID, Digest: call.Digest, Verdict: domain.Approved, Arguments: text}, "")
+	m.answer(call.ID, client.Word{Call: call.ToolExecutionID, Digest: call.Digest, Verdict: domain.Approved, Arguments: text}, "")
 }
 
-func (m *Model) answer(of string, word client.Word, typed string) []want {
+func (m *Model) answer(of string, word client.Word, typed string) {
 	m.prompt.hidden[word.Call] = false
 	word.By = m.cfg.By
-	return []want{wantAnswer{word: word, typed: typed, of: of}}
+	m.wants(wantAnswer{word: word, typed: typed, of: of})
 }
 
 // answered takes what came of an answer. One to a question that was refused can be changed.
-func (m *Model) answered(msg replied) []want {
+func (m *Model) answered(msg replied) {
 	delete(m.prompt.hidden, msg.want.word.Call)
 	switch typed := msg.want.typed; {
 	case msg.err == nil:
@@ -175,14 +176,15 @@ func (m *Model) answered(msg replied) []want {
 		m.warn("not answered: " + m.trouble(msg.err))
 		m.handBack("the answer was", typed)
 	}
-	return m.look()
+	m.look()
 }
 
-func (m *Model) slashLater(string) []want {
+func (m *Model) slashLater(string) {
 	asked, ok := m.prompt.first()
 	if !ok {
-		return m.note("nothing is asked")
+		m.note("nothing is asked")
+		return
 	}
 	m.prompt.hidden[asked.ToolExecutionID] = true
-	return m.note(strings.TrimSpace(asked.Tool) + " waits; /approve asks again")
+	m.note(strings.TrimSpace(asked.Tool) + " waits; /approve asks again")
 }

@@ -139,31 +139,30 @@ func (s *subagents) heard(e client.Event) *subagent {
 }
 
 // heardBelow takes an event of a sub-agent. past: it tells of a turn that is over.
-func (m *Model) heardBelow(e client.Event, past bool) []want {
+func (m *Model) heardBelow(e client.Event, past bool) {
 	sub := m.subagents.heard(e)
 	if sub == nil || past {
-		return nil
+		return
 	}
 	switch e.Type {
 	case domain.EventWaitClosed, domain.EventExecutionCompleted, domain.EventExecutionFailed, client.EventEnded:
 		m.gather()
 	case domain.EventWaitOpened, domain.EventInferenceReceived:
-		return sub.inquiry.ask(sub.id)
+		m.ask(&sub.inquiry, sub.id)
 	default:
 	}
-	return nil
 }
 
 // lookedAt takes what a sub-agent says of itself. One that has ended has said all.
-func (m *Model) lookedAt(msg looked) []want {
+func (m *Model) lookedAt(msg looked) {
 	sub := m.subagents.of(msg.of)
 	if sub == nil {
-		return nil
+		return
 	}
 	again := sub.inquiry.stale
 	sub.inquiry = inquiry{}
 	if sub.ended != nil || sub.lost != "" {
-		return nil
+		return
 	}
 	if msg.err == nil && msg.view.Status == domain.StatusInProgress {
 		sub.turn.told(msg.view)
@@ -171,9 +170,8 @@ func (m *Model) lookedAt(msg looked) []want {
 		m.gather()
 	}
 	if again {
-		return sub.inquiry.ask(sub.id)
+		m.ask(&sub.inquiry, sub.id)
 	}
-	return nil
 }
 
 // gather has the person asked about all that waits, what the agent itself asks first.
@@ -259,7 +257,7 @@ type pastEvent struct {
 }
 
 // retells asks what sub-agents did in the turns that were read back, whose messages tell nothing of it.
-func retells(msg recalled) []want {
+func (m *Model) retells(msg recalled) {
 	var executions []domain.ExecutionID
 	spawned := map[string]bool{}
 	for _, entry := range msg.entries {
@@ -275,10 +273,9 @@ func retells(msg recalled) []want {
 			executions = append(executions, of)
 		}
 	}
-	if len(executions) == 0 {
-		return nil
+	if len(executions) > 0 {
+		m.wants(wantTell{executions[max(len(executions)-mostRetold, 0):]})
 	}
-	return []want{wantTell{executions[max(len(executions)-mostRetold, 0):]}}
 }
 
 // retell reads what sub-agents did in executions that are over. What can no longer be read is not told: the calls are there.

@@ -144,14 +144,14 @@ func (s *supervisor) watch(ctx context.Context, came <-chan net.Conn, left chan 
 }
 
 func (s *supervisor) serve(ctx context.Context) error {
-	p, server, err := s.start(ctx)
+	p, err := s.start(ctx)
 	if err != nil {
-		s.reply.Error = err.Error()
-		close(s.answered)
+		s.reply = statefile.Reply{Error: err.Error()}
+	}
+	close(s.answered)
+	if err != nil {
 		return err
 	}
-	s.reply.Server = server
-	close(s.answered)
 	select {
 	case <-p.Done():
 		return fmt.Errorf("the dev server died: %s", p.State())

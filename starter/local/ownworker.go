@@ -228,15 +228,15 @@ const ModelForm = "write it as PROVIDER/MODEL, such as " + openai.Name + "/gpt-5
 
 // ReadModel reads a model's full name; named says where it was given. The file
 // of a script becomes absolute, since workers have other current directories.
-func ReadModel(named, text string) (domain.LLMConfig, error) {
+func ReadModel(named, text string) (none domain.LLMConfig, _ error) {
 	provider, model, ok := strings.Cut(text, "/")
 	if !ok || provider == "" || strings.TrimSpace(model) == "" || strings.ContainsFunc(text, unicode.IsControl) {
-		return domain.LLMConfig{}, invalid("%s: %q is no model; %s", named, domain.Shorten(text, 100), ModelForm)
+		return none, invalid("%s: %q is no model; %s", named, domain.Shorten(text, 100), ModelForm)
 	}
 	if provider == scripted.Name {
 		path, err := filepath.Abs(model)
 		if err != nil {
-			return domain.LLMConfig{}, invalid("%s: %q: %s; give the script's full path", named, model, err)
+			return none, invalid("%s: %q: %s; give the script's full path", named, model, err)
 		}
 		model = path
 	}
