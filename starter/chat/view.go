@@ -92,10 +92,10 @@ func (m *Model) underneath() []string {
 		paint = t.Warn
 	}
 	state = fitted(state, width)
-	who := fitted(render.OneLine(" · "+m.cfg.ID+" · "+m.modelName()), max(width-ansi.StringWidth(state)-ansi.StringWidth(spent)-2, 0))
-	gap := max(width-ansi.StringWidth(state)-ansi.StringWidth(who)-1-ansi.StringWidth(spent), 1)
-	status := fitted(paint(state)+t.Faint(" "+who)+strings.Repeat(" ", gap)+t.Faint(spent), width)
-	return []string{status, t.Faint(fitted(m.hint(now), width))}
+	who := fitted(render.OneLine(" · "+m.cfg.ID+" · "+m.modelName()), max(width-ansi.StringWidth(state+spent)-2, 0))
+	left := paint(state) + t.Faint(" "+who)
+	gap := strings.Repeat(" ", max(width-ansi.StringWidth(left+spent), 1))
+	return []string{fitted(left+gap+t.Faint(spent), width), t.Faint(fitted(m.hint(now), width))}
 }
 
 func (m *Model) hint(now time.Time) string {

@@ -92,7 +92,10 @@ func (s *supervisor) run(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	came, left, served := make(chan net.Conn), make(chan struct{}), make(chan error, 1)
-	go s.accept(came)
+	go func() {
+		defer close(came)
+		acceptEach(s.listener, func(conn net.Conn) { came <- conn })
+	}()
 	go func() { served <- s.serve(ctx) }()
 
 	users := s.watch(ctx, came, left, served)
@@ -161,13 +164,12 @@ func (s *supervisor) serve(ctx context.Context) error {
 	}
 }
 
-func (s *supervisor) accept(came chan<- net.Conn) {
-	defer close(came)
+// acceptEach gives a function each connection that comes, until the listener is closed.
+func acceptEach(listener net.Listener, take func(net.Conn)) {
 	for {
-		conn, err := s.listener.Accept()
-		switch {
+		switch conn, err := listener.Accept(); {
 		case err == nil:
-			came <- conn
+			take(conn)
 		case errors.Is(err, net.ErrClosed):
 			return
 		default: // too many open files, say: it passes
@@ -212,9 +214,7 @@ func (s *supervisor) handOut(conn net.Conn) {
 		case <-s.over:
 			return
 		}
-		ctx, cancel := context.WithTimeout(context.Background(), dialPatience)
-		inner, err := s.network.dialInside(ctx, s.inside)
-		cancel()
+		inner, err := s.network.dialInside(context.Background(), s.inside)
 		if err != nil {
 			return
 		}

@@ -36,6 +36,11 @@ func OptionalNames() []string {
 	return ofEach(OptionalTools(), func(spec domain.ToolSpec) string { return spec.Name })
 }
 
+// turnedOn are those of some tools that the configuration names.
+func (c Config) turnedOn(tools []tool.Tool) []tool.Tool {
+	return slices.DeleteFunc(tools, func(t tool.Tool) bool { return !slices.Contains(c.BuiltinTools, t.Spec().Name) })
+}
+
 // addOptional adds those that the configuration names.
 func (m *means) addOptional(c Config) error {
 	if err := checkOptional(c.BuiltinTools); err != nil {
@@ -45,7 +50,7 @@ func (m *means) addOptional(c Config) error {
 	if err != nil {
 		return invalid("HTTP tools: %s; see --http-allow (EVERSTEP_HTTP_ALLOW) and EVERSTEP_HTTP_PROXY", err)
 	}
-	m.tools = append(m.tools, slices.DeleteFunc(append(client.Tools(), harmless()...), func(t tool.Tool) bool { return !slices.Contains(c.BuiltinTools, t.Spec().Name) })...)
+	m.tools = append(m.tools, c.turnedOn(append(client.Tools(), harmless()...))...)
 	if !slices.Contains(c.BuiltinTools, shell.Name) {
 		return nil
 	}
@@ -84,8 +89,8 @@ func (m *means) addKept(c Config) error {
 
 // ShellHold says what would keep the commands of such a worker's tool shell in on this machine.
 func ShellHold(environment Environment) (shell.Hold, error) {
-	var config Config
-	if err := config.readAlone(environment, "shell-env", "shell-network", "shell-confined"); err != nil {
+	config, err := readAlone(environment, "shell-env", "shell-network", "shell-confined")
+	if err != nil {
 		return shell.Hold{}, err
 	}
 	return shell.Examine(shell.Config{Network: config.ShellNetwork, Confined: config.ShellConfined})

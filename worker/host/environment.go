@@ -151,9 +151,11 @@ func (c *Config) workerSettings() []setting {
 // ownSettings are all but those of the connection.
 func (c *Config) ownSettings() []setting { return append(c.workerSettings(), c.modelSettings()...) }
 
-// readAlone is read for the settings of a worker with these flags alone.
-func (c *Config) readAlone(environment Environment, flags ...string) error {
-	return apply(slices.DeleteFunc(c.workerSettings(), func(s setting) bool { return !slices.Contains(flags, s.flag) }), environment, nil)
+// readAlone is what an environment says of the settings of a worker with these flags, and of no others.
+func readAlone(environment Environment, flags ...string) (config Config, err error) {
+	config.Variables = environment.LookupEnv
+	err = apply(slices.DeleteFunc(config.workerSettings(), func(s setting) bool { return !slices.Contains(flags, s.flag) }), environment, nil)
+	return config, err
 }
 
 func into[T any](field *T, read func(string) (T, error)) func(string) error {

@@ -26,8 +26,7 @@ type RateLimit struct {
 	TokensPerMinute int64
 }
 
-// A quota is a limit, and what the providers of one key have in common: a meter
-// and a task queue.
+// A quota is a limit with a task queue, and a meter, which the providers of one key have in common.
 type quota struct {
 	contract.RateLimit
 	providers []string

@@ -46,8 +46,8 @@ func (c Config) toolLimits(tools []tool.Tool, more activities.Toolbox) (map[stri
 
 // ToolLimits are what an environment has a worker keep to, in words, in the order of the tools' names.
 func ToolLimits(environment Environment) ([]string, error) {
-	var config Config
-	if err := config.readAlone(environment, "tool-limits"); err != nil {
+	config, err := readAlone(environment, "tool-limits")
+	if err != nil {
 		return nil, err
 	}
 	var all []string

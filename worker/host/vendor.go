@@ -199,8 +199,8 @@ func CheckWorker(environment Environment) error {
 
 // Allowed is what an environment has such a worker allow. The error says what is wrong with it.
 func Allowed(environment Environment) (activities.Allow, error) {
-	config := Config{Variables: environment.LookupEnv}
-	if err := config.readAlone(environment, "builtin-tools", "mcp", "allow-tools", "allow-models"); err != nil {
+	config, err := readAlone(environment, "builtin-tools", "mcp", "allow-tools", "allow-models")
+	if err != nil {
 		return activities.Allow{}, err
 	}
 	return config.Allow, config.checkAllowed()
@@ -211,12 +211,7 @@ func (c Config) checkAllowed() error {
 	if c.Allow.Tools == nil {
 		return nil
 	}
-	tools := new(files.Root).Tools()
-	for _, t := range optionalTools() {
-		if slices.Contains(c.BuiltinTools, t.Spec().Name) {
-			tools = append(tools, t)
-		}
-	}
+	tools := append(new(files.Root).Tools(), c.turnedOn(optionalTools())...)
 	servers, err := c.Servers(nil)
 	if err != nil || servers == nil {
 		return cmp.Or(err, c.Allow.CheckTools(tools, nil))
