@@ -140,16 +140,6 @@ func (m *Model) slashUnsend(rest string) {
 	}
 }
 
-// unsent takes what came of that.
-func (m *Model) unsent(msg unsent) {
-	if msg.err != nil {
-		m.warn("not taken back: " + m.trouble(msg.err))
-	} else if p, waited := m.inbox.drop(msg.id); waited {
-		m.handBack("taken back", p.Text)
-	}
-	m.look()
-}
-
 // handBack has what was not taken be typed again, where nothing else is; else it is shown as what it was.
 func (m *Model) handBack(was, text string) {
 	if m.composer.about == nil && m.composer.empty() {

@@ -1,6 +1,7 @@
 package chat
 
 import (
+	"fmt"
 	"strings"
 	"time"
 
@@ -158,7 +159,12 @@ func (m *Model) take(msg tea.Msg) []want {
 	case replied:
 		m.answered(msg)
 	case unsent:
-		m.unsent(msg)
+		if msg.err != nil {
+			m.warn("not taken back: " + m.trouble(msg.err))
+		} else if p, waited := m.inbox.drop(msg.id); waited {
+			m.handBack("taken back", p.Text)
+		}
+		m.look()
 	case rewound:
 		m.rewound(msg)
 	case remark:
@@ -259,7 +265,13 @@ func (m *Model) looked(msg looked) {
 		m.pending = msg.view.Waits
 		m.gather()
 		m.inbox.told(msg.view)
-		m.standsAt(msg.view.Position.From)
+		switch from := msg.view.Position.From; {
+		case from == nil:
+			m.stands = domain.Origin{}
+		case m.stands != *from && !m.rewinds:
+			m.stands = *from
+			m.note(fmt.Sprintf("the session was rewound: the next turn goes on after step %d of execution %s", from.Step, from.ExecutionID))
+		}
 	}
 	if m.costAsked {
 		m.costAsked = false

@@ -196,15 +196,3 @@ func (m *Model) rewound(msg rewound) {
 	}
 	m.look()
 }
-
-// standsAt notes that somebody else has rewound the session.
-func (m *Model) standsAt(to *domain.Origin) {
-	if to == nil {
-		m.stands = domain.Origin{}
-		return
-	}
-	if m.stands != *to && !m.rewinds {
-		m.stands = *to
-		m.note(fmt.Sprintf("the session was rewound: the next turn goes on after step %d of execution %s", to.Step, to.ExecutionID))
-	}
-}

@@ -195,9 +195,11 @@ type places struct {
 // refused; those not asked for are the known ones, where these are preferred and
 // free. They stay taken, but for the server's where that is to take it itself.
 func choosePlaces(s spec, ownNetwork bool) (none places, _ error) {
-	knownServer, knownUI := keptPorts(s.StateFile)
-	if s.Known {
-		knownServer, knownUI = preferredPort, preferredUIPort
+	knownServer, knownUI := preferredPort, preferredUIPort
+	if !s.Known {
+		knownServer, knownUI = 0, 0
+		text, _ := os.ReadFile(portsPath(s.StateFile))         // there is none at first
+		_, _ = fmt.Sscan(string(text), &knownServer, &knownUI) // what is no number is any port
 	}
 	server, err := choosePort("port", s.Port, knownServer, s.UIPort)
 	if err != nil {
@@ -231,15 +233,6 @@ func (p places) close() {
 // portsPath is where a state file's last ports stand: a worker that has found its server there asks
 // no other place when the server is started again.
 func portsPath(stateFile string) string { return stateFile + ".ports" }
-
-func keptPorts(stateFile string) (server, ui int) {
-	text, err := os.ReadFile(portsPath(stateFile))
-	if err != nil {
-		return 0, 0
-	}
-	_, _ = fmt.Sscan(string(text), &server, &ui) // what is no number is any port
-	return server, ui
-}
 
 // keepPorts is for next time: that it fails, as on a full disk, is no reason not to serve.
 func keepPorts(stateFile string, server, ui int) {

@@ -253,7 +253,7 @@ func (m *Machine) checkProviders(f Flags) []Check {
 	if err != nil {
 		return []Check{broken(err, "").of("providers")}
 	}
-	usable := slices.ContainsFunc(reaches, func(r host.Reach) bool { return r.Err == nil && (r.Key != "" || !r.Own) })
+	usable := slices.ContainsFunc(reaches, func(r host.Reach) bool { return checkReach(r).Verdict == VerdictOK })
 	chosen, _, _ := strings.Cut(m.Env.Value(VariableModel), "/")
 	var checks []Check
 	for _, r := range reaches {

@@ -194,10 +194,7 @@ func (e Environment) Columns() int {
 // file is the file that a variable names, absolute: workers have other folders.
 func (e Environment) file(name string) string {
 	file := e.Value(name)
-	if file == "" {
-		return ""
-	}
-	if absolute, err := filepath.Abs(file); err == nil {
+	if absolute, err := filepath.Abs(file); file != "" && err == nil {
 		return absolute
 	}
 	return file

@@ -3,6 +3,7 @@ package host
 import (
 	"cmp"
 	"context"
+	"net/url"
 	"time"
 
 	"go.temporal.io/sdk/interceptor"
@@ -159,7 +160,10 @@ func (c Config) withDefaults() Config {
 	}
 	for _, proxy := range []Secret{c.Proxy, c.HTTPProxy} {
 		c.secrets.fix(proxy.Reveal())
-		c.secrets.fix(password(proxy))
+		if u, err := url.Parse(proxy.Reveal()); err == nil {
+			password, _ := u.User.Password()
+			c.secrets.fix(password)
+		}
 	}
 	for _, text := range c.Connection.credentials.secrets {
 		c.secrets.fix(text)

@@ -44,14 +44,14 @@ func (m *means) describe(config Config) []any {
 		"tools", fmt.Sprintf("%d: %s", len(names), strings.Join(names, " ")),
 		"approvals", cmp.Or(cmp.Or(config.Approvals, domain.DefaultApprovals()).Word(), "rules"),
 	}
-	for _, list := range []struct {
-		name  string
-		items []string
-	}{{"models", *cmp.Or(config.Allow.Models, new([]string))}, {"agents", agents}, {"base_urls", config.AllowBaseURLs}} {
-		if list.items != nil {
-			described = append(described, list.name, cmp.Or(strings.Join(list.items, " "), "none"))
+	list := func(name string, items []string) {
+		if items != nil {
+			described = append(described, name, cmp.Or(strings.Join(items, " "), "none"))
 		}
 	}
+	list("models", *cmp.Or(config.Allow.Models, new([]string)))
+	list("agents", agents)
+	list("base_urls", config.AllowBaseURLs)
 	if m.shell != nil {
 		described = append(described, "shell", m.shell.Hold().String())
 	}

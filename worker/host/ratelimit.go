@@ -40,7 +40,13 @@ func (c Config) quotas() ([]quota, error) {
 	}
 	var all []quota
 	for _, name := range slices.Sorted(maps.Keys(c.RateLimits)) {
-		limit, providers := c.RateLimits[name], c.limited(name)
+		limit := c.RateLimits[name]
+		var providers []string // a vendor's, or one that the program has added
+		if i := slices.Index(vendorNames(), name); i >= 0 {
+			providers = vendors()[i].names()
+		} else if _, added := c.Providers[name]; added {
+			providers = []string{name}
+		}
 		switch {
 		case len(providers) == 0:
 			return nil, invalid("rate limit: %q is no vendor; the vendors are: %s", name, strings.Join(vendorNames(), ", "))
@@ -72,19 +78,6 @@ func limits(quotas []quota) map[string]activities.Limit {
 		}
 	}
 	return all
-}
-
-// limited are the providers that a limit is for: a vendor's, or one that the
-// program has added.
-func (c Config) limited(name string) []string {
-	all := vendors()
-	if i := slices.IndexFunc(all, func(v vendor) bool { return v.Name == name }); i >= 0 {
-		return all[i].names()
-	}
-	if _, added := c.Providers[name]; added {
-		return []string{name}
-	}
-	return nil
 }
 
 func readRateLimits(text string) (map[string]RateLimit, error) {

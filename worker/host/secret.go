@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net/url"
 	"os"
 	"slices"
 	"strings"
@@ -216,14 +215,4 @@ func inside(file, dir string) bool {
 // invalid is an error about a setting.
 func invalid(format string, args ...any) error {
 	return domain.Errorf(domain.Invalid, format, args...)
-}
-
-// password is that of a proxy, empty where it has none.
-func password(proxy Secret) string {
-	u, err := url.Parse(proxy.Reveal())
-	if err != nil {
-		return ""
-	}
-	text, _ := u.User.Password()
-	return text
 }

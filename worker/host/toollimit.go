@@ -101,13 +101,12 @@ func readToolLimit(text string) (limit domain.ToolLimit, err error) {
 			return limit, wrong
 		}
 	}
-	if rate == "" && bounded {
-		return limit, limit.Check()
-	}
-	calls, per, _ := strings.Cut(rate, "/")
-	limit.Per = map[string]time.Duration{"s": time.Second, "m": time.Minute, "h": time.Hour}[per]
-	if limit.Calls, err = strconv.ParseInt(calls, 10, 64); err != nil || limit.Calls < 1 || limit.Per == 0 {
-		return limit, wrong
+	if rate != "" || !bounded {
+		calls, per, _ := strings.Cut(rate, "/")
+		limit.Per = map[string]time.Duration{"s": time.Second, "m": time.Minute, "h": time.Hour}[per]
+		if limit.Calls, err = strconv.ParseInt(calls, 10, 64); err != nil || limit.Calls < 1 || limit.Per == 0 {
+			return limit, wrong
+		}
 	}
 	return limit, limit.Check()
 }

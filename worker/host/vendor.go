@@ -278,23 +278,14 @@ func (v vendor) reaches(c Config, environment Environment) []Reach {
 			_, r.Err = wire.New(api, config)
 		}
 		if r.Err == nil {
-			r.Server, r.Own = plainURL(config.BaseURL, api.Server), api.OwnServer(config.BaseURL)
+			r.Server, r.Own = api.Server, api.OwnServer(config.BaseURL)
+			if u, _ := url.Parse(strings.TrimSpace(config.BaseURL)); config.BaseURL != "" { // it was checked; what stands behind its path may be a key
+				r.Server = (&url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path}).String()
+			}
 		}
 		all = append(all, r)
 	}
 	return all
-}
-
-// plainURL is a base URL that was checked, without what may hold a key.
-func plainURL(base, otherwise string) string {
-	if base == "" {
-		return otherwise
-	}
-	u, err := url.Parse(strings.TrimSpace(base))
-	if err != nil {
-		return ""
-	}
-	return (&url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path}).String()
 }
 
 // vendorServer reports whether a model is asked for at its vendor's own server.
