@@ -42,7 +42,8 @@ func (c Config) turnedOn(tools []tool.Tool) []tool.Tool {
 }
 
 // addOptional adds those that the configuration names.
-func (m *means) addOptional(c Config) error {
+func (w *Worker) addOptional() error {
+	c := w.config
 	if err := checkOptional(c.BuiltinTools); err != nil {
 		return invalid("builtin-tools: %s; see --builtin-tools (EVERSTEP_BUILTIN_TOOLS)", err)
 	}
@@ -50,39 +51,39 @@ func (m *means) addOptional(c Config) error {
 	if err != nil {
 		return invalid("HTTP tools: %s; see --http-allow (EVERSTEP_HTTP_ALLOW) and EVERSTEP_HTTP_PROXY", err)
 	}
-	m.tools = append(m.tools, c.turnedOn(append(client.Tools(), harmless()...))...)
+	w.tools = append(w.tools, c.turnedOn(append(client.Tools(), harmless()...))...)
 	if !slices.Contains(c.BuiltinTools, shell.Name) {
 		return nil
 	}
-	if m.dir == "" {
+	if w.dir == "" {
 		return invalid("dir: shell needs a folder to run commands in; name one with --dir (EVERSTEP_DIR)")
 	}
 	if err := checkShellEnv(c.ShellEnv); err != nil {
 		return invalid("shell-env: %s; see --shell-env (EVERSTEP_SHELL_ENV)", err)
 	}
-	m.shell, err = shell.Open(shell.Config{Dir: m.dir, Env: c.ShellEnv, Hidden: c.unseen(m.dir), Network: c.ShellNetwork, Confined: c.ShellConfined})
+	w.shell, err = shell.Open(shell.Config{Dir: w.dir, Env: c.ShellEnv, Hidden: c.unseen(w.dir), Network: c.ShellNetwork, Confined: c.ShellConfined})
 	if err != nil {
 		return invalid("shell: %s", err)
 	}
-	m.tools = append(m.tools, m.shell.Tool())
+	w.tools = append(w.tools, w.shell.Tool())
 	return nil
 }
 
 // addKept adds read_artifact and execution_history, where the configuration names them, and what they read.
-func (m *means) addKept(c Config) error {
-	artifacts, history := slices.Contains(c.BuiltinTools, artifact.Name), slices.Contains(c.BuiltinTools, domain.HistoryTool)
+func (w *Worker) addKept() error {
+	artifacts, history := slices.Contains(w.config.BuiltinTools, artifact.Name), slices.Contains(w.config.BuiltinTools, domain.HistoryTool)
 	switch {
-	case artifacts && m.storage == nil:
+	case artifacts && w.storage == nil:
 		return invalid("builtin-tools: %s reads what the storage keeps; name one with --storage (EVERSTEP_STORAGE)", artifact.Name)
-	case history && m.records == nil:
+	case history && w.records == nil:
 		return invalid("builtin-tools: %s reads what is recorded; name a storage with --storage (EVERSTEP_STORAGE), or a store with --records (%s)", domain.HistoryTool, RecordsVariable)
 	}
 	if artifacts {
-		m.artifacts = artifact.New(m.storage)
-		m.tools = replace([]tool.Tool{m.artifacts.Tool()}, m.tools)
+		w.artifacts = artifact.New(w.storage)
+		w.tools = replace([]tool.Tool{w.artifacts.Tool()}, w.tools)
 	}
 	if history {
-		m.tools = replace([]tool.Tool{m.records.Tool()}, m.tools)
+		w.tools = replace([]tool.Tool{w.records.Tool()}, w.tools)
 	}
 	return nil
 }

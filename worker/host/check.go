@@ -203,7 +203,7 @@ func (w *Worker) lacksHook(q *replay.Queries) error {
 		return nil
 	}
 	for _, spec := range resolved.Hooks {
-		if _, err := w.means.hooks.Find(spec); err != nil {
+		if _, err := w.hooks.Find(spec); err != nil {
 			return err
 		}
 	}

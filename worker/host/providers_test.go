@@ -158,7 +158,7 @@ func TestKeyFileWhereAgentsRead(t *testing.T) {
 				gathered(t, config)
 				continue
 			}
-			_, err := gather(t.Context(), config)
+			_, err := ready(t.Context(), config)
 			require.ErrorContains(t, err, v.KeyFileVariable()+": the file is in ")
 			require.Equal(t, exitUsage, exitCode(err))
 		}
@@ -166,7 +166,7 @@ func TestKeyFileWhereAgentsRead(t *testing.T) {
 	for _, nowhere := range []string{filepath.Join(dir, "not-there"), filepath.Join(outside, "below-a-file")} {
 		config := Config{Dir: dir}.withDefaults()
 		config.Vendors = map[string]Access{vendors()[0].Name: {KeyFile: nowhere}}
-		_, err := gather(t.Context(), config)
+		_, err := ready(t.Context(), config)
 		require.ErrorContains(t, err, vendors()[0].KeyFileVariable()+": names no file that can be read: ")
 	}
 }

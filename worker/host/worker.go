@@ -15,13 +15,22 @@ import (
 	"go.temporal.io/sdk/interceptor"
 	"go.temporal.io/sdk/log"
 	"go.temporal.io/sdk/worker"
+	"gocloud.dev/blob"
 
 	"everstep/activities"
+	"everstep/activities/artifact"
 	"everstep/activities/build"
+	"everstep/activities/files"
+	"everstep/activities/inference"
 	"everstep/activities/mcp"
+	"everstep/activities/modelfacts"
+	"everstep/activities/record"
+	"everstep/activities/shell"
+	"everstep/activities/tool"
 	"everstep/activities/transcript"
 	"everstep/domain"
 	"everstep/domain/contract"
+	"everstep/domain/hook"
 	"everstep/workflows"
 )
 
@@ -32,7 +41,6 @@ type Worker struct {
 	workers []worker.Worker
 	config  Config
 	log     log.Logger
-	means   *means
 	cache   *transcript.Cache
 	source  *transcript.Source
 	quotas  []quota
@@ -48,6 +56,19 @@ type Worker struct {
 	stopping chan struct{}
 	// kept ends the keeper of what is in memory.
 	kept context.CancelFunc
+
+	// What follows is what its activities work with; gather opens it.
+	dir       string
+	root      *files.Root
+	shell     *shell.Shell
+	storage   *blob.Bucket
+	artifacts *artifact.Store // nil: long results are not kept whole
+	records   *record.Store   // nil: what has ended is not recorded
+	providers map[string]inference.Provider
+	tools     []tool.Tool
+	servers   *mcp.Servers // nil: there are none
+	hooks     hook.Set
+	facts     func(domain.LLMConfig) (modelfacts.Facts, bool)
 }
 
 // Start begins to serve. It checks all of the configuration first, opens the
@@ -66,18 +87,15 @@ func Start(ctx context.Context, c client.Client, config Config) (*Worker, error)
 
 // ready is a worker that has all but a server: what is wrong with its configuration
 // is said without one.
-func ready(ctx context.Context, config Config) (*Worker, error) {
+func ready(ctx context.Context, config Config) (w *Worker, err error) {
 	config = config.withDefaults()
 	if config.Connection.Logger == nil {
 		config.Connection.Logger = newLogger(config.Log, config.secrets)
 	}
-	means, err := gather(ctx, config)
-	if err != nil {
-		return nil, err
+	w = &Worker{config: config, log: config.Connection.Logger, cache: transcript.NewCache(config.CacheBytes), fatal: make(chan error, 1), stopping: make(chan struct{})}
+	if w.events, err = newDispatcher(config.Listeners, w.log); err == nil {
+		err = w.gather(ctx)
 	}
-	w := &Worker{config: config, log: config.Connection.Logger, means: means, cache: transcript.NewCache(config.CacheBytes), fatal: make(chan error, 1), stopping: make(chan struct{})}
-	w.source = &transcript.Source{Cache: w.cache, Storage: means.storage}
-	w.events, err = newDispatcher(config.Listeners, w.log)
 	if err == nil {
 		err = w.prepare()
 	}
@@ -97,34 +115,35 @@ func (w *Worker) start(c client.Client) error {
 	go newKeeper(workflowShare(), w.cache, w.log).keep(keeping)
 	w.log.Info("worker is up", append([]any{
 		"task_queue", w.config.TaskQueue, "namespace", w.config.Connection.Namespace, "address", w.config.Connection.Address,
-	}, w.means.describe(w.config)...)...)
+	}, w.describe()...)...)
 	return nil
 }
 
 func (w *Worker) prepare() (err error) {
 	config := w.config
+	w.source = &transcript.Source{Cache: w.cache, Storage: w.storage}
 	if w.quotas, err = config.quotas(); err != nil {
 		return err
 	}
 	pace := paceOf(config.Connection.Address)
 	var toolbox activities.Toolbox
-	if w.means.servers != nil {
-		toolbox = w.means.servers
+	if w.servers != nil {
+		toolbox = w.servers
 	}
-	if w.toolLimits, err = config.toolLimits(w.means.tools, toolbox); err != nil {
+	if w.toolLimits, err = config.toolLimits(w.tools, toolbox); err != nil {
 		return err
 	}
 	var sessions activities.Sessions
-	if w.means.servers != nil && w.means.servers.Stateful("") {
-		sessions, w.ownQueue = w.means.servers, contract.OwnQueue(config.TaskQueue, uuid.NewString())
-		if err = checkBound(w.means.servers, w.toolLimits); err != nil {
+	if w.servers != nil && w.servers.Stateful("") {
+		sessions, w.ownQueue = w.servers, contract.OwnQueue(config.TaskQueue, uuid.NewString())
+		if err = checkBound(w.servers, w.toolLimits); err != nil {
 			return err
 		}
 	}
 	w.acts, err = activities.New(activities.Config{
 		Toolbox: toolbox, Sessions: sessions, OwnQueue: w.ownQueue,
-		Providers: w.means.providers, Tools: w.means.tools, Transcripts: w.source, Storage: w.means.storage, Artifacts: w.means.artifacts, Records: w.means.records,
-		Hooks: w.means.hooks, Allow: config.Allow, Approvals: config.Approvals, Compilers: config.Compilers, Facts: w.means.facts, Secrets: config.secrets, Limits: limits(w.quotas), ToolLimits: w.toolLimits,
+		Providers: w.providers, Tools: w.tools, Transcripts: w.source, Storage: w.storage, Artifacts: w.artifacts, Records: w.records,
+		Hooks: w.hooks, Allow: config.Allow, Approvals: config.Approvals, Compilers: config.Compilers, Facts: w.facts, Secrets: config.secrets, Limits: limits(w.quotas), ToolLimits: w.toolLimits,
 		Timing: contract.TimingOf(Loopback(config.Connection.Address)), At: config.At, ShutdownGrace: config.StopTimeout, CancelGrace: config.cancelGrace(),
 		HeartbeatEvery: pace.every,
 	})
@@ -135,7 +154,7 @@ func (w *Worker) serve(c client.Client) error {
 	w.source.Client = c
 	worker.SetStickyWorkflowCacheSize(workflowsIn(workflowShare()))
 	main := worker.New(c, w.config.TaskQueue, w.options())
-	workflows.Register(main, workflows.Options{Hooks: w.means.hooks, Emit: w.events.emit()})
+	workflows.Register(main, workflows.Options{Hooks: w.hooks, Emit: w.events.emit()})
 	w.acts.Register(main)
 	all := []worker.Worker{main}
 	beside := func(queue string, options worker.Options, register func(worker.ActivityRegistry)) {
@@ -167,12 +186,6 @@ func (w *Worker) serve(c client.Client) error {
 		w.workers = append(w.workers, one)
 	}
 	return nil
-}
-
-// close closes what was opened.
-func (w *Worker) close() error {
-	w.events.Close()
-	return w.means.close()
 }
 
 // stopServing stops what has started, all at once, and waits for it.
