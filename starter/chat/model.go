@@ -177,7 +177,7 @@ func (m *Model) take(msg tea.Msg) []want {
 		m.failure = msg.err
 		m.wants(wantLeave{})
 	}
-	if one, _ := m.prompt.first(); one.ToolExecutionID != m.prompt.on { // another one is shown from now on
+	if one, _ := m.first(); one.ToolExecutionID != m.prompt.on { // another one is shown from now on
 		m.prompt.on, m.prompt.shown = one.ToolExecutionID, m.cfg.Now()
 	}
 	return m.wanted
@@ -229,15 +229,11 @@ func (m *Model) heard(e client.Event) {
 	case domain.EventWaitClosed:
 		m.decided(e.ToolExecutionID)
 		m.look()
-	case domain.EventSubagentCompleted:
-		m.gather()
-		m.look() // what it has cost counts here now
 	case domain.EventExecutionCompleted, domain.EventExecutionFailed, client.EventEnded:
 		m.pending = nil
 		for _, sub := range m.subagents {
 			sub.stopsWaiting()
 		}
-		m.gather()
 		if o := e.Ended; o != nil && !o.Closed {
 			if hint := goOn(o.Status, o.StopReason, o.SessionLimit); hint != "" {
 				m.conversation.add(&part{kind: noted, text: hint, number: e.Number})
@@ -245,7 +241,7 @@ func (m *Model) heard(e client.Event) {
 		}
 		m.look()
 		m.send()
-	case domain.EventWaitOpened, domain.EventStepStarted, domain.EventInferenceReceived:
+	case domain.EventWaitOpened, domain.EventStepStarted, domain.EventInferenceReceived, domain.EventSubagentCompleted: // its cost counts here now
 		m.look()
 	default:
 	}
@@ -263,7 +259,6 @@ func (m *Model) looked(msg looked) {
 		m.told = true
 		m.turn.told(msg.view)
 		m.pending = msg.view.Waits
-		m.gather()
 		m.inbox.told(msg.view)
 		switch from := msg.view.Position.From; {
 		case from == nil:
@@ -345,7 +340,7 @@ func (m *Model) interrupt() {
 	case now.Sub(m.interrupted) < leaveWithin:
 		m.wants(wantLeave{})
 	case !m.turn.busy(): // the line below says what another one does
-	case m.turn.phase == calls || m.prompt.open() > 0: // what is under way may have an effect
+	case m.turn.phase == calls || m.open() > 0: // what is under way may have an effect
 		m.wants(wantStop{contract.AfterInference})
 	default:
 		m.wants(wantStop{contract.StopNow})

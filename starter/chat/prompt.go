@@ -11,10 +11,8 @@ import (
 	"everstep/starter/render"
 )
 
-// A prompt asks the person here about what waits, one thing at a time: first calls for their word, then questions for their
-// answer.
+// A prompt asks the person here about what waits, one thing at a time.
 type prompt struct {
-	pending []client.WaitingCall
 	// hidden are those that are not asked about: true where the person has put one aside, false where nothing has come of
 	// their answer yet.
 	hidden map[domain.ToolExecutionID]bool
@@ -26,10 +24,29 @@ type prompt struct {
 // tooSoon is within what time nobody has read what waits: what comes then was typed for something else.
 const tooSoon = 500 * time.Millisecond
 
+// asks is what the person can be asked about here: first calls for their word, then questions for their answer, those of the agent
+// itself before those of its sub-agents. Of what outlasts a turn status and explain tell: the conversation goes on.
+func (m *Model) asks() (all []client.WaitingCall) {
+	for _, kind := range domain.WaitKinds() {
+		of := func(id string, waits []domain.Wait) {
+			for _, w := range waits {
+				if w.Kind == kind && !kind.Rule().Outlasts {
+					all = append(all, client.WaitingCall{ID: id, Wait: w})
+				}
+			}
+		}
+		of("", m.pending)
+		for _, sub := range m.subagents {
+			of(sub.id.String(), sub.pending)
+		}
+	}
+	return all
+}
+
 // first is what the person is asked about.
-func (p *prompt) first() (one client.WaitingCall, ok bool) {
-	for _, one := range p.pending {
-		if _, hidden := p.hidden[one.ToolExecutionID]; !hidden {
+func (m *Model) first() (one client.WaitingCall, ok bool) {
+	for _, one := range m.asks() {
+		if _, hidden := m.prompt.hidden[one.ToolExecutionID]; !hidden {
 			return one, true
 		}
 	}
@@ -37,9 +54,9 @@ func (p *prompt) first() (one client.WaitingCall, ok bool) {
 }
 
 // open counts those that nobody has answered.
-func (p *prompt) open() (n int) {
-	for _, one := range p.pending {
-		if aside, hidden := p.hidden[one.ToolExecutionID]; aside || !hidden {
+func (m *Model) open() (n int) {
+	for _, one := range m.asks() {
+		if aside, hidden := m.prompt.hidden[one.ToolExecutionID]; aside || !hidden {
 			n++
 		}
 	}
@@ -48,7 +65,7 @@ func (p *prompt) open() (n int) {
 
 // promptPanel is what the person is asked. whole: all of what would run is on the screen; what is not nobody has seen.
 func (m *Model) promptPanel() (lines []string, whole bool) {
-	asked, ok := m.prompt.first()
+	asked, ok := m.first()
 	if !ok {
 		return nil, false
 	}
@@ -91,7 +108,7 @@ func promptKeys(asked client.WaitingCall, whole bool) string {
 // answers takes what was entered for the answer to what is asked; false: nothing is, or it is none. A word about a call has to
 // stand alone, so that no message begins with one.
 func (m *Model) answers(text string) bool {
-	asked, ok := m.prompt.first()
+	asked, ok := m.first()
 	word, verb := client.TypedDecision(asked.Wait, text)
 	rule := asked.Kind.Rule()
 	unreasoned := word.Verdict == "" || rule.Grants(word.Verdict)
@@ -151,7 +168,7 @@ func (m *Model) enteredArguments(text string) {
 		return
 	}
 	m.composer.back()
-	if !slices.ContainsFunc(m.prompt.pending, func(one client.WaitingCall) bool { return one.ToolExecutionID == call.ToolExecutionID }) {
+	if !slices.ContainsFunc(m.asks(), func(one client.WaitingCall) bool { return one.ToolExecutionID == call.ToolExecutionID }) {
 		m.warn("the call of " + render.OneLine(call.Tool) + " does not wait any more")
 		return
 	}
@@ -180,7 +197,7 @@ func (m *Model) answered(msg replied) {
 }
 
 func (m *Model) slashLater(string) {
-	asked, ok := m.prompt.first()
+	asked, ok := m.first()
 	if !ok {
 		m.note("nothing is asked")
 		return

@@ -119,7 +119,7 @@ func (m *Model) showCost() {
 }
 
 func (m *Model) slashApprove(string) {
-	if m.prompt.open() == 0 {
+	if m.open() == 0 {
 		m.note("nothing waits for your word")
 	}
 	maps.DeleteFunc(m.prompt.hidden, func(_ domain.ToolExecutionID, aside bool) bool { return aside })

@@ -144,12 +144,8 @@ func (m *Model) heardBelow(e client.Event, past bool) {
 	if sub == nil || past {
 		return
 	}
-	switch e.Type {
-	case domain.EventWaitClosed, domain.EventExecutionCompleted, domain.EventExecutionFailed, client.EventEnded:
-		m.gather()
-	case domain.EventWaitOpened, domain.EventInferenceReceived:
+	if e.Type == domain.EventWaitOpened || e.Type == domain.EventInferenceReceived {
 		m.ask(&sub.inquiry, sub.id)
-	default:
 	}
 }
 
@@ -167,29 +163,10 @@ func (m *Model) lookedAt(msg looked) {
 	if msg.err == nil && msg.view.Status == domain.StatusInProgress {
 		sub.turn.told(msg.view)
 		sub.pending = msg.view.Waits
-		m.gather()
 	}
 	if again {
 		m.ask(&sub.inquiry, sub.id)
 	}
-}
-
-// gather has the person asked about all that waits, what the agent itself asks first.
-func (m *Model) gather() {
-	m.prompt.pending = nil
-	of := func(id string, waits []domain.Wait) {
-		for _, w := range waits {
-			if !w.Kind.Rule().Outlasts { // else the conversation goes on; status and explain tell of it
-				m.prompt.pending = append(m.prompt.pending, client.WaitingCall{ID: id, Wait: w})
-			}
-		}
-	}
-	of("", m.pending)
-	for _, sub := range m.subagents {
-		of(sub.id.String(), sub.pending)
-	}
-	kinds := domain.WaitKinds()
-	slices.SortStableFunc(m.prompt.pending, func(a, b client.WaitingCall) int { return slices.Index(kinds, a.Kind) - slices.Index(kinds, b.Kind) })
 }
 
 // decided forgets what waits no more.
@@ -198,7 +175,6 @@ func (m *Model) decided(id domain.ToolExecutionID) {
 	for _, sub := range m.subagents {
 		sub.decided(id)
 	}
-	m.gather()
 	delete(m.prompt.hidden, id)
 }
 

@@ -86,7 +86,7 @@ func (m *Model) below() []string {
 // underneath are the lines below what is typed: what goes on, and which keys there are.
 func (m *Model) underneath() []string {
 	t, width, now := m.cfg.Theme, m.screen.width, m.cfg.Now()
-	state, spent := m.turn.words(now, m.prompt.open()), m.turn.spent()
+	state, spent := m.turn.words(now, m.open()), m.turn.spent()
 	paint := t.Faint
 	if m.turn.busy() || m.turn.away != "" {
 		paint = t.Warn
