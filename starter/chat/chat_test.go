@@ -300,6 +300,7 @@ func TestDecidesOnlyWhatIsSeen(t *testing.T) {
 		s := sit(t, 80, 24).idle().asked(call).after(time.Minute)
 		require.Empty(t, append(s.says("y"), s.says("a")...), name)
 		require.Contains(t, s.View().Content, "only a part", name)
+		require.NotContains(t, s.View().Content, "y runs it", name)
 	}
 	s := sit(t, 80, 80).idle().asked(long).after(time.Minute)
 	require.Len(t, s.says("y"), 1, "a terminal that is large enough shows it")
@@ -508,13 +509,4 @@ func TestAnswers(t *testing.T) {
 	require.Empty(t, s.says("wait a moment"), "a message, which waits for the end of the turn")
 	s.says("/approve")
 	require.Contains(t, s.View().Content, "what you enter answers it")
-}
-
-// TestACutCallOffersNoYes: what is not shown whole cannot be let run.
-func TestACutCallOffersNoYes(t *testing.T) {
-	call := pays(`{"note":"` + strings.Repeat("x", 100) + `"}`)
-	call = call.Cut(20)
-	require.False(t, call.Whole())
-	s := sit(t, 200, 24).idle().asked(call).after(time.Minute)
-	require.NotContains(t, s.View().Content, "y runs it")
 }

@@ -301,10 +301,10 @@ func (t *conversation) replied(e client.Event) {
 	if e.Error != nil && e.Outcome != contract.Interrupted {
 		text = ""
 	}
-	switch {
-	case text != "" && p == nil:
-		p = t.add(&part{kind: answered, text: text, cut: e.Skipped > 0})
-	case text != "":
+	if text != "" {
+		if p == nil {
+			p = t.add(&part{kind: answered})
+		}
 		p.text, p.cut, p.width = text, e.Skipped > 0, 0
 	}
 	if e.Error != nil {

@@ -43,18 +43,16 @@ func (i *inbox) add(p pending) {
 }
 
 // drop takes out a message that waits no longer.
-func (i *inbox) drop(id domain.MessageID) (pending, bool) {
+func (i *inbox) drop(id domain.MessageID) (p pending, waited bool) {
 	if i.gone == nil {
 		i.gone = map[domain.MessageID]bool{}
 	}
 	i.gone[id] = true
-	at := i.at(id)
-	if at < 0 {
-		return pending{}, false
+	if at := i.at(id); at >= 0 {
+		p, waited = i.waiting[at], true
+		i.waiting = slices.Delete(i.waiting, at, at+1)
 	}
-	p := i.waiting[at]
-	i.waiting = slices.Delete(i.waiting, at, at+1)
-	return p, true
+	return p, waited
 }
 
 // told takes what the agent says of itself: where it is idle nothing waits but what it says.

@@ -79,9 +79,7 @@ type Model struct {
 	// interrupted is when Ctrl-C was pressed last.
 	interrupted time.Time
 	failure     error
-	// told says that the agent has told of itself, and left how its newest turn had ended then, to be shown below what is
-	// read back.
-	told bool
+	// left is how the newest turn had ended when the agent told of itself for the first time, to be shown below what is read back.
 	left string
 	// wanted is what is to be done after what happened last.
 	wanted []want
@@ -253,10 +251,9 @@ func (m *Model) look() { m.ask(&m.inquiry, domain.AgentID{}) }
 func (m *Model) looked(msg looked) {
 	m.inquiry.underway = false
 	if msg.err == nil {
-		if m.turn.phase == unknown && msg.view.Status != domain.StatusInProgress && msg.view.Open && !m.told {
+		if m.turn.phase == unknown && m.turn.view.Number == 0 && msg.view.Status != domain.StatusInProgress && msg.view.Open {
 			m.left = leftBy(msg.view)
 		}
-		m.told = true
 		m.turn.told(msg.view)
 		m.pending = msg.view.Waits
 		m.inbox.told(msg.view)

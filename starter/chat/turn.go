@@ -125,21 +125,18 @@ func (t *turn) heard(e client.Event) {
 
 // words say what goes on; waits counts the calls that wait for the person.
 func (t *turn) words(now time.Time, waits int) string {
+	doing := map[phase]string{
+		unknown: "connecting", fresh: "new session", over: "the session has ended", idle: "your turn",
+		thinks: "thinking", writes: "writing", calls: "runs " + render.Counted(len(t.running), "tool"),
+	}[t.phase]
 	switch {
 	case t.away != "":
 		return t.away
-	case t.phase == unknown:
-		return "connecting"
-	case t.phase == fresh:
-		return "new session"
-	case t.phase == over:
-		return "the session has ended"
 	case t.phase == idle && t.view.Suspended != nil:
 		return strings.TrimSuffix("suspended: "+render.OneLine(t.view.Suspended.Reason), ": ")
-	case t.phase == idle:
-		return "your turn"
+	case !t.busy():
+		return doing
 	}
-	doing := map[phase]string{thinks: "thinking", writes: "writing", calls: "runs " + render.Counted(len(t.running), "tool")}[t.phase]
 	for _, tool := range t.running {
 		if t.phase == calls && len(t.running) == 1 {
 			doing = "runs " + render.OneLine(tool)

@@ -106,10 +106,7 @@ func supervisorCommand(cfg Config, binary Binary, shared error) (*exec.Cmd, erro
 	if s.Binary = binary.Path; shared != nil {
 		s.Shared = shared.Error()
 	}
-	argument, err := json.Marshal(s)
-	if err != nil {
-		return nil, fmt.Errorf("encode the supervisor's argument: %w", err)
-	}
+	argument, _ := json.Marshal(s) // all of it is text and numbers
 	path, err := exec.LookPath(cfg.Supervisor[0])
 	if err == nil {
 		path, err = filepath.Abs(path)

@@ -252,40 +252,30 @@ func Reaches(environment Environment, dir string) ([]Reach, error) {
 	if err != nil {
 		return nil, err
 	}
+	limits := limits(quotas)
 	var all []Reach
 	for _, v := range vendors() {
-		all = append(all, v.reaches(config, environment)...)
-	}
-	limits := limits(quotas)
-	for i, r := range all {
-		if limit, limited := limits[r.Provider]; limited {
-			all[i].RateLimit = &limit.RateLimit
+		access, key, wrong := v.fromEnvironment(Access{}, environment)
+		config.Vendors[v.Name] = access
+		shared, err := v.config(config)
+		for _, api := range v.apis {
+			r := Reach{Provider: api.Name, Wants: v.keys(), Key: key, KeyFile: access.KeyFile, Err: cmp.Or(wrong, err, access.outside(dir, v))}
+			if r.Err == nil {
+				_, r.Err = wire.New(api, shared)
+			}
+			if r.Err == nil {
+				r.Server, r.Own = api.Server, api.OwnServer(access.BaseURL)
+				if u, _ := url.Parse(strings.TrimSpace(access.BaseURL)); access.BaseURL != "" { // it was checked; what stands behind its path may be a key
+					r.Server = (&url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path}).String()
+				}
+			}
+			if limit, limited := limits[api.Name]; limited {
+				r.RateLimit = &limit.RateLimit
+			}
+			all = append(all, r)
 		}
 	}
 	return all, nil
-}
-
-func (v vendor) reaches(c Config, environment Environment) []Reach {
-	access, key, wrong := v.fromEnvironment(Access{}, environment)
-	c.Vendors[v.Name] = access
-	config, err := v.config(c)
-	shared := Reach{Wants: v.keys(), Key: key, KeyFile: access.KeyFile, Err: cmp.Or(wrong, err, access.outside(c.Dir, v))}
-	var all []Reach
-	for _, api := range v.apis {
-		r := shared
-		r.Provider = api.Name
-		if r.Err == nil {
-			_, r.Err = wire.New(api, config)
-		}
-		if r.Err == nil {
-			r.Server, r.Own = api.Server, api.OwnServer(config.BaseURL)
-			if u, _ := url.Parse(strings.TrimSpace(config.BaseURL)); config.BaseURL != "" { // it was checked; what stands behind its path may be a key
-				r.Server = (&url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path}).String()
-			}
-		}
-		all = append(all, r)
-	}
-	return all
 }
 
 // vendorServer reports whether a model is asked for at its vendor's own server.
