@@ -44,7 +44,7 @@ func Acquire(ctx context.Context, cfg Config) (*Lease, error) {
 	a := acquisition{cfg: cfg, began: time.Now()}
 	for {
 		lease, err := a.attempt(ctx)
-		if lease != nil || !errors.Is(err, errAgain) {
+		if lease != nil || err != nil {
 			return lease, err
 		}
 		waited := time.Since(a.began)
@@ -76,9 +76,6 @@ func Join(ctx context.Context, stateFile string) (*Lease, error) {
 	return newLease(conn, server), nil
 }
 
-// errAgain means that the attempt met another process that was coming or going.
-var errAgain = errors.New("try again")
-
 // An acquisition is one call of Acquire.
 type acquisition struct {
 	cfg    Config
@@ -88,6 +85,7 @@ type acquisition struct {
 	failed string // what another process's start failed of
 }
 
+// attempt returns neither a lease nor an error where it met another process that was coming or going.
 func (a *acquisition) attempt(ctx context.Context) (*Lease, error) {
 	conn, r, err := statefile.Connect(ctx, a.cfg.StateFile)
 	switch {
@@ -102,7 +100,7 @@ func (a *acquisition) attempt(ctx context.Context) (*Lease, error) {
 		// Somebody else's start failed; ours may not, since it may ask for less.
 		_ = conn.Close()
 		a.failed = r.Error
-		return nil, errAgain
+		return nil, nil
 	case !errors.Is(err, statefile.ErrNotUp):
 		return nil, err
 	}
@@ -116,7 +114,7 @@ func (a *acquisition) attempt(ctx context.Context) (*Lease, error) {
 	}
 	ended, err := launch(a.cfg, a.binary)
 	if errors.Is(err, statefile.ErrLocked) {
-		return nil, errAgain
+		return nil, nil
 	}
 	if err != nil {
 		return nil, err
@@ -156,7 +154,7 @@ func (a *acquisition) await(ctx context.Context, ended <-chan error) (*Lease, er
 		return nil, ctx.Err()
 	case err := <-ended:
 		if err == nil {
-			return nil, errAgain
+			return nil, nil
 		}
 		return nil, cmp.Or(statefile.Room(a.cfg.StateFile), fmt.Errorf("the supervisor of the dev server failed: %w%s", err, logTail(a.cfg.StateFile, 0)))
 	}
