@@ -10,6 +10,7 @@ import (
 	"charm.land/bubbles/v2/textarea"
 	tea "charm.land/bubbletea/v2"
 	"charm.land/lipgloss/v2"
+	"github.com/google/uuid"
 
 	"everstep/domain"
 	"everstep/starter/client"
@@ -56,25 +57,6 @@ func newComposer(theme render.Theme) composer {
 	return composer{area: area}
 }
 
-// takes gives it a key or what was pasted. What it refuses is said.
-func (c *composer) takes(msg tea.Msg) (refused string) {
-	if pasted, ok := msg.(tea.PasteMsg); ok {
-		text := pastedText(pasted.Content)
-		lines := linesOf(text)
-		switch {
-		case len(c.value())+len(text) > domain.MaxMessage:
-			return fmt.Sprintf("what was pasted is too long for a message: at most %d KB", domain.MaxMessage/1000)
-		case lines > maxPasted || len(c.area.Value())+len(text) > maxTyped:
-			msg = tea.PasteMsg{Content: c.aside(text, lines)}
-		}
-	}
-	if _, pressed := msg.(tea.KeyPressMsg); pressed && len(c.area.Value()) > maxTyped+(maxTyped>>2) {
-		return "no more can be typed here; send takes a message from a file"
-	}
-	c.area, _ = c.area.Update(msg)
-	return ""
-}
-
 // aside keeps a text that is too long to be edited, and returns what stands for it. Where that is deleted the text goes
 // with it.
 func (c *composer) aside(text string, lines int) string {
@@ -87,20 +69,16 @@ func linesOf(text string) int { return strings.Count(strings.TrimSuffix(text, "\
 
 // pastedText is what was pasted with its lines as they are typed, and nothing in it that steers a terminal.
 func pastedText(text string) string {
-	text = strings.ReplaceAll(strings.ReplaceAll(text, "\r\n", "\n"), "\r", "\n")
 	return strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) && r != '\n' && r != '\t' {
 			return -1
 		}
 		return r
-	}, text)
+	}, strings.NewReplacer("\r\n", "\n", "\r", "\n").Replace(text))
 }
 
 // value is what is typed, with what was pasted in place of what stands for it.
 func (c *composer) value() string {
-	if len(c.pasted) == 0 {
-		return c.area.Value()
-	}
 	return strings.NewReplacer(c.pasted...).Replace(c.area.Value())
 }
 
@@ -116,15 +94,6 @@ func (c *composer) set(text string) {
 	c.area.MoveToEnd()
 }
 
-// edits has the arguments of a call typed, beginning with those that it has, instead of a message, which is kept.
-func (c *composer) edits(call client.WaitingCall) {
-	if c.about == nil {
-		c.draft = c.value()
-	}
-	c.about = &call
-	c.set(call.Arguments)
-}
-
 // back returns to the message.
 func (c *composer) back() {
 	if c.about != nil {
@@ -134,94 +103,94 @@ func (c *composer) back() {
 	}
 }
 
-// unsent is the message that is being typed.
-func (c *composer) unsent() string {
-	if c.about != nil {
-		return strings.TrimSpace(c.draft)
-	}
-	return strings.TrimSpace(c.value())
-}
-
 // pressed is a key.
-func (m *Model) pressed(k tea.KeyPressMsg) []want {
+func (m *Model) pressed(k tea.KeyPressMsg) {
 	switch k.String() {
 	case "ctrl+c":
-		return m.interrupt()
+		m.interrupt()
 	case "ctrl+d":
 		if m.composer.empty() && m.composer.about == nil {
-			return m.leave()
+			m.wants(wantLeave{})
+		} else {
+			m.types(k)
 		}
 	case "ctrl+z":
-		return []want{wantSuspend{}}
+		m.wants(wantSuspend{})
 	case "ctrl+r":
 		m.conversation.fold()
-		return nil
 	case "ctrl+t":
 		m.foldBelow()
-		return nil
-	case "pgup", "pgdown":
-		m.screen.page(k.String() == "pgup")
-		return nil
+	case "pgup":
+		m.screen.scroll(m.screen.page())
+	case "pgdown":
+		m.screen.scroll(-m.screen.page())
 	case "esc":
 		m.composer.back()
 		m.screen.up = 0
-		return nil
 	case "enter":
-		return m.entered()
+		m.entered()
+	default:
+		m.types(k)
 	}
-	m.types(k)
-	return nil
 }
 
 // types gives the composer what is typed or pasted.
 func (m *Model) types(msg tea.Msg) {
-	if m.composer.empty() {
-		m.composer.since = m.cfg.Now()
+	c := &m.composer
+	if c.empty() {
+		c.since = m.cfg.Now()
 	}
-	if refused := m.composer.takes(msg); refused != "" {
-		m.warn(refused)
+	typed := len(c.area.Value())
+	switch pasted, ok := msg.(tea.PasteMsg); {
+	case ok:
+		text := pastedText(pasted.Content)
+		lines := linesOf(text)
+		if len(c.value())+len(text) > domain.MaxMessage {
+			m.warn(fmt.Sprintf("what was pasted is too long for a message: at most %d KB", domain.MaxMessage/1000))
+			return
+		}
+		if lines > maxPasted || typed+len(text) > maxTyped {
+			msg = tea.PasteMsg{Content: c.aside(text, lines)}
+		}
+	case typed > maxTyped+(maxTyped>>2):
+		m.warn("no more can be typed here; send takes a message from a file")
+		return
 	}
+	c.area, _ = c.area.Update(msg)
 }
 
-// entered is what was typed.
-func (m *Model) entered() []want {
-	text := m.composer.value()
-	if m.composer.about != nil {
-		return m.enteredArguments(strings.TrimSpace(text))
-	}
-	text = strings.TrimSpace(text)
-	switch {
+// entered takes what was typed: the arguments of a call, a command, an answer or a message. One that begins with two slashes is
+// without the first of them.
+func (m *Model) entered() {
+	text := strings.TrimSpace(m.composer.value())
+	switch line, slash := strings.CutPrefix(text, "/"); {
+	case m.composer.about != nil:
+		m.enteredArguments(text)
 	case text == "":
-		return nil
-	case strings.HasPrefix(text, "//"):
-		text = text[1:]
-	case strings.HasPrefix(text, "/"):
-		wants, known := m.slash(text)
-		if known {
+	case slash && !strings.HasPrefix(line, "/"):
+		if m.slash(line) {
 			m.composer.set("")
 		}
-		return wants
+	case !m.answers(line):
+		m.post(line, false)
 	}
-	if wants, answer := m.answers(text); answer {
-		return wants
-	}
-	return m.post(text, false)
 }
 
 // post has a message sent. One that is queued begins a turn of its own.
-func (m *Model) post(text string, queued bool) []want {
+func (m *Model) post(text string, queued bool) {
 	switch err := domain.CheckPrompt(text); {
 	case err != nil:
-		return m.warn("not sent: " + err.Error())
+		m.warn("not sent: " + err.Error())
 	case m.turn.phase == over:
-		return m.warn("not sent: the session has ended; " + m.cfg.shell("chat") + " begins another")
-	case len(m.outbox.letters) >= maxLetters:
-		return m.warn("not sent: too many messages wait; let this turn end")
+		m.warn("not sent: the session has ended; " + m.cfg.shell("chat") + " begins another")
+	case len(m.outbox) >= maxLetters:
+		m.warn("not sent: too many messages wait; let this turn end")
+	default:
+		m.composer.set("")
+		m.screen.up = 0
+		m.outbox = append(m.outbox, letter{wantSend: wantSend{key: uuid.NewString(), text: text, model: m.model, queued: queued}})
+		m.send()
 	}
-	m.composer.set("")
-	m.screen.up = 0
-	m.outbox.put(text, m.model, queued)
-	return m.send()
 }
 
 // maxLetters bounds the messages that wait for a turn to end.

@@ -133,28 +133,24 @@ func (t *conversation) recall(m domain.Message) {
 	case m.Role == domain.RoleUser:
 		t.add(&part{kind: said, text: textOf(m)})
 	case m.Role == domain.RoleAssistant:
-		t.recallAnswer(m)
-	}
-}
-
-func (t *conversation) recallAnswer(m domain.Message) {
-	var thoughts []string
-	for _, p := range m.Parts {
-		if p.Type == domain.PartReasoning && p.Text != "" {
-			thoughts = append(thoughts, p.Text)
+		var thoughts []string
+		for _, p := range m.Parts {
+			if p.Type == domain.PartReasoning && p.Text != "" {
+				thoughts = append(thoughts, p.Text)
+			}
 		}
-	}
-	if len(thoughts) > 0 {
-		t.add(&part{kind: thought, text: strings.Join(thoughts, "\n\n")})
-	}
-	if text := textOf(m); text != "" {
-		t.add(&part{kind: answered, text: text})
-	}
-	t.results = nil
-	for i, call := range m.ToolCalls {
-		t.results = append(t.results, t.add(&part{
-			kind: called, text: render.CallWords(call.Name, call.Arguments), call: callNotRun, key: callKey{position: i}, step: domain.TagOf(m).StepID,
-		}))
+		if len(thoughts) > 0 {
+			t.add(&part{kind: thought, text: strings.Join(thoughts, "\n\n")})
+		}
+		if text := textOf(m); text != "" {
+			t.add(&part{kind: answered, text: text})
+		}
+		t.results = nil
+		for i, call := range m.ToolCalls {
+			t.results = append(t.results, t.add(&part{
+				kind: called, text: render.CallWords(call.Name, call.Arguments), call: callNotRun, key: callKey{position: i}, step: domain.TagOf(m).StepID,
+			}))
+		}
 	}
 }
 
@@ -173,12 +169,6 @@ func textOf(m domain.Message) string {
 	return strings.TrimSpace(strings.Join(texts, "\n"))
 }
 
-// begins takes the beginning of an execution. One that is followed once more is told anew.
-func (t *conversation) begins(e client.Event) {
-	t.began = e.Time
-	t.parts = slices.DeleteFunc(t.parts, func(p *part) bool { return p.number == e.Number })
-}
-
 // heard takes an event of the execution that is followed.
 func (t *conversation) heard(e client.Event) {
 	before := len(t.parts)
@@ -189,37 +179,48 @@ func (t *conversation) heard(e client.Event) {
 }
 
 func (t *conversation) shows(e client.Event) {
-	key := callKey{e.Number, e.Step, e.Position}
 	switch e.Type {
 	case domain.EventExecutionStarted:
-		t.begins(e)
+		t.began = e.Time
+		t.parts = slices.DeleteFunc(t.parts, func(p *part) bool { return p.number == e.Number }) // one that is followed once more is told anew
 	case client.EventReasoning:
 		t.arrives(thought, e)
 	case client.EventText:
 		t.settle(thought, e.Time)
 		t.arrives(answered, e)
 	case client.EventWithdrawn:
-		t.withdraw()
+		for _, k := range []kind{thought, answered} {
+			if p := t.live(k); p != nil { // it is of an attempt that does not count
+				p.live, p.kind, p.text, p.width = false, noted, "an attempt failed; what came of it is withdrawn", 0
+			}
+		}
 	case domain.EventInferenceReceived:
 		t.replied(e)
 	case domain.EventToolCallStarted:
-		p := t.callAt(key, e)
+		p := t.callAt(e)
 		p.call, p.began, p.started = callRuns, e.Time, true
 		if e.Arguments != "" { // those that run may be a person's own
 			p.text = render.CallWords(e.Tool, e.Arguments)
 		}
 	case client.EventToolProgress:
-		t.callAt(key, e).at = e.Text
+		t.callAt(e).at = e.Text
 	case domain.EventToolCallCompleted:
-		t.callAt(key, e).done(e)
+		p := t.callAt(e)
+		p.call, p.at, p.took = callDone, "", e.Time.Sub(p.began)
+		if e.Error != nil {
+			p.call, p.at = callFailed, render.Why(e.Error)
+			if e.Error.Code == domain.CodeOutcomeUnknown {
+				p.call = callUnknown
+			}
+		}
 	case domain.EventToolCallBlocked:
-		p := t.callAt(key, e)
+		p := t.callAt(e)
 		if p.call != callDenied { // else it is known by whom
 			p.at = render.Why(e.Error)
 		}
 		p.call = callNotRun
 	case domain.EventWaitOpened, domain.EventWaitClosed:
-		t.heardWait(key, e)
+		t.heardWait(e)
 	case client.EventRetry:
 		t.retried(e)
 	case domain.EventInferenceRequested:
@@ -229,7 +230,7 @@ func (t *conversation) shows(e client.Event) {
 			t.told(e)
 		}
 	case domain.EventToolCallRetried, domain.EventToolCallWaiting:
-		t.callAt(key, e).at, _ = render.Notice(e)
+		t.callAt(e).at, _ = render.Notice(e)
 	case domain.EventExecutionCompleted, domain.EventExecutionFailed, client.EventEnded:
 		t.over(e)
 	case domain.EventStepStarted:
@@ -261,8 +262,8 @@ func (t *conversation) told(e client.Event) {
 
 // live is the newest part of a kind of which more arrives; nil: there is none.
 func (t *conversation) live(k kind) *part {
-	for i := len(t.parts) - 1; i >= 0; i-- {
-		if p := t.parts[i]; p.live && p.kind == k {
+	for _, p := range slices.Backward(t.parts) {
+		if p.live && p.kind == k {
 			return p
 		}
 	}
@@ -293,15 +294,6 @@ func (t *conversation) settle(k kind, at time.Time) *part {
 	return p
 }
 
-// withdraw takes back what arrived of an attempt that does not count.
-func (t *conversation) withdraw() {
-	for _, k := range []kind{thought, answered} {
-		if p := t.live(k); p != nil {
-			p.live, p.kind, p.text, p.width = false, noted, "an attempt failed; what came of it is withdrawn", 0
-		}
-	}
-}
-
 func (t *conversation) replied(e client.Event) {
 	t.settle(thought, e.Time)
 	p := t.settle(answered, e.Time)
@@ -309,10 +301,10 @@ func (t *conversation) replied(e client.Event) {
 	if e.Error != nil && e.Outcome != contract.Interrupted {
 		text = ""
 	}
-	switch {
-	case text != "" && p == nil:
-		p = t.add(&part{kind: answered, text: text, cut: e.Skipped > 0})
-	case text != "":
+	if text != "" {
+		if p == nil {
+			p = t.add(&part{kind: answered})
+		}
 		p.text, p.cut, p.width = text, e.Skipped > 0, 0
 	}
 	if e.Error != nil {
@@ -368,65 +360,47 @@ func (t *conversation) over(e client.Event) {
 }
 
 // callAt is the call of an event, which is begun where it was not known, and drawn anew.
-func (t *conversation) callAt(key callKey, e client.Event) *part {
+func (t *conversation) callAt(e client.Event) *part {
 	t.answer = nil
-	for i := len(t.parts) - 1; i >= 0; i-- {
-		if p := t.parts[i]; p.kind == called && p.key == key {
+	key := callKey{e.Number, e.Step, e.Position}
+	for _, p := range slices.Backward(t.parts) {
+		if p.kind == called && p.key == key {
 			p.width = 0
 			return p
 		}
 	}
 	p := t.add(&part{kind: called, key: key, text: render.CallWords(e.Tool, e.Arguments), began: e.Time})
-	for i := len(t.parts) - 1; i > 0 && t.parts[i-1].follows(key); i-- { // one that waited for a person was told of before
-		t.parts[i-1], t.parts[i] = t.parts[i], t.parts[i-1]
+	for i := len(t.parts) - 1; i > 0; i-- {
+		before := t.parts[i-1]
+		if before.kind != called || before.key.number != key.number || before.key.step != key.step || before.key.position < key.position {
+			break
+		}
+		t.parts[i-1], t.parts[i] = p, before // a later call of the step, which waited for a person, was told of before
 	}
 	return p
 }
 
-// follows reports whether a part is a later call of the same step.
-func (p *part) follows(key callKey) bool {
-	return p.kind == called && p.key.number == key.number && p.key.step == key.step && p.key.position > key.position
-}
-
 // heardWait takes what a call waits for, or what came of that. Of an outcome that is unknown the end of the call tells.
-func (t *conversation) heardWait(key callKey, e client.Event) {
-	opened := e.Type == domain.EventWaitOpened
+func (t *conversation) heardWait(e client.Event) {
 	rule := e.Wait.Kind.Rule()
 	if rule.Outlasts {
 		t.told(e)
 		return
 	}
-	switch p := t.callAt(key, e); {
-	case opened:
+	switch p, a := t.callAt(e), e.Wait.Answer; {
+	case e.Type == domain.EventWaitOpened:
 		p.call, p.at = callWaits, rule.For
 	case rule.Replies:
 		p.call, p.at = callRuns, ""
 		t.told(e)
+	case !rule.Grants(a.Verdict):
+		p.call = callDenied
+		p.at = string(a.Verdict) + render.Within(" by ", a.By, "") + render.Within(": ", a.Reason, "")
 	default:
-		p.decided(*e.Wait)
-		if t.inline && p.call == callAllowed { // by whom stays to be read
+		p.call, p.at = callAllowed, ""
+		if t.inline { // by whom stays to be read
 			t.told(e)
 		}
-	}
-}
-
-func (p *part) decided(w domain.Wait) {
-	a := w.Answer
-	if p.call, p.at = callAllowed, ""; w.Kind.Rule().Grants(a.Verdict) {
-		return
-	}
-	p.call = callDenied
-	p.at = string(a.Verdict) + render.Within(" by ", a.By, "") + render.Within(": ", a.Reason, "")
-}
-
-func (p *part) done(e client.Event) {
-	p.call, p.at, p.took = callDone, "", e.Time.Sub(p.began)
-	if e.Error == nil {
-		return
-	}
-	p.call, p.at = callFailed, render.Why(e.Error)
-	if e.Error.Code == domain.CodeOutcomeUnknown {
-		p.call = callUnknown
 	}
 }
 
@@ -446,9 +420,7 @@ func (p *part) words(now time.Time) string {
 		return " · approved"
 	case callRuns:
 		return took(now.Sub(p.began).Truncate(time.Second)) + at
-	case callDone:
-		return took(p.took)
-	case callFailed:
+	case callDone, callFailed:
 		return took(p.took) + at
 	case callUnknown:
 		return " · outcome unknown" + at

@@ -37,8 +37,7 @@ func (f *follower) show(e client.Event) {
 		settled = f.heading(e)
 		f.turn.heard(e)
 		f.conversation.heard(e)
-		f.subagents.join(&f.conversation, e)
-		f.subagents.over(e)
+		f.subagents.told(&f.conversation, e)
 	}
 	theme, width := f.out.Theme, f.out.Width()-1
 	f.out.Draw(append(settled, f.conversation.settled(theme, width, e.Time)...), f.going(theme, width, e.Time))

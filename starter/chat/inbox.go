@@ -43,18 +43,16 @@ func (i *inbox) add(p pending) {
 }
 
 // drop takes out a message that waits no longer.
-func (i *inbox) drop(id domain.MessageID) (pending, bool) {
+func (i *inbox) drop(id domain.MessageID) (p pending, waited bool) {
 	if i.gone == nil {
 		i.gone = map[domain.MessageID]bool{}
 	}
 	i.gone[id] = true
-	at := i.at(id)
-	if at < 0 {
-		return pending{}, false
+	if at := i.at(id); at >= 0 {
+		p, waited = i.waiting[at], true
+		i.waiting = slices.Delete(i.waiting, at, at+1)
 	}
-	p := i.waiting[at]
-	i.waiting = slices.Delete(i.waiting, at, at+1)
-	return p, true
+	return p, waited
 }
 
 // told takes what the agent says of itself: where it is idle nothing waits but what it says.
@@ -108,23 +106,26 @@ func (m *Model) messaged(e client.Event) {
 }
 
 // slashQueue has a message begin a turn of its own, when those before have ended.
-func (m *Model) slashQueue(rest string) []want {
+func (m *Model) slashQueue(rest string) {
 	if rest == "" {
-		return m.warn("/queue: is given no message; write it behind, as in: /queue and then sum it up")
+		m.warn("/queue: is given no message; write it behind, as in: /queue and then sum it up")
+	} else {
+		m.post(rest, true)
 	}
-	return m.post(rest, true)
 }
 
 // slashUnsend takes a message back that nobody has read: the newest, or the one whose id is given.
-func (m *Model) slashUnsend(rest string) []want {
-	if at := len(m.outbox.letters) - 1; rest == "" && at >= 0 && !m.outbox.letters[at].underway {
-		l, _ := m.outbox.take(m.outbox.letters[at].key)
-		m.handBack("taken back", l.text)
-		return nil
+func (m *Model) slashUnsend(rest string) {
+	if at := len(m.outbox) - 1; rest == "" && at >= 0 && !m.outbox[at].underway {
+		text := m.outbox[at].text
+		m.outbox = m.outbox[:at]
+		m.handBack("taken back", text)
+		return
 	}
-	for at := len(m.inbox.waiting) - 1; at >= 0; at-- {
-		if p := m.inbox.waiting[at]; rest == "" && p.own || rest != "" && strings.HasPrefix(p.ID.String(), rest) {
-			return []want{wantUnsend{p.ID}}
+	for _, p := range slices.Backward(m.inbox.waiting) {
+		if rest == "" && p.own || rest != "" && strings.HasPrefix(p.ID.String(), rest) {
+			m.wants(wantUnsend{p.ID})
+			return
 		}
 	}
 	switch {
@@ -135,19 +136,6 @@ func (m *Model) slashUnsend(rest string) []want {
 	default:
 		m.note("no message waits; what was read cannot be taken back")
 	}
-	return nil
-}
-
-// unsent takes what came of that.
-func (m *Model) unsent(msg unsent) []want {
-	if msg.err != nil {
-		m.warn("not taken back: " + m.trouble(msg.err))
-		return m.look()
-	}
-	if p, waited := m.inbox.drop(msg.id); waited {
-		m.handBack("taken back", p.Text)
-	}
-	return m.look()
 }
 
 // handBack has what was not taken be typed again, where nothing else is; else it is shown as what it was.
@@ -179,7 +167,7 @@ func (m *Model) drawWaiting(lines []string) []string {
 		}
 		show(text, state+" · /unsend "+p.ID.String()[:8]+" takes it back")
 	}
-	for _, l := range m.outbox.letters {
+	for _, l := range m.outbox {
 		state := "waits here until this turn ends"
 		if l.underway {
 			state = "being sent"

@@ -33,7 +33,7 @@ func (s *sitting) waits(line string) (wantSend, contract.WaitingView) {
 	require.Len(s.t, wants, 1)
 	w := wants[0].(wantSend)
 	view := contract.WaitingView{ID: domain.MessageID{UUID: uuid.New()}, Delivery: w.delivery, Text: w.text}
-	s.take(sent{key: w.key, delivery: w.delivery, execution: client.Execution{Number: 3, Waits: view.ID}})
+	s.take(sent{delivery: w.delivery, execution: client.Execution{Number: 3, Waits: view.ID}})
 	return w, view
 }
 

@@ -1,6 +1,8 @@
 package chat
 
 import (
+	"fmt"
+	"strings"
 	"time"
 
 	tea "charm.land/bubbletea/v2"
@@ -55,12 +57,17 @@ type Model struct {
 	// pending is what of the agent itself waits for the person, and subagents those below it.
 	pending   []domain.Wait
 	subagents subagents
-	outbox    outbox
-	inbox     inbox
-	composer  composer
-	screen    screen
-	echoes    echoes
-	inquiry   inquiry
+	// outbox holds what was typed until the session has it, in order. The first alone is sent.
+	outbox   []letter
+	inbox    inbox
+	composer composer
+	screen   screen
+	// echoes are messages that were sent here and come back when the session is read, by the execution that each began: they are
+	// shown once.
+	echoes map[domain.ExecutionID]string
+	// read is the newest execution whose beginning was read back.
+	read    domain.ExecutionID
+	inquiry inquiry
 	// stands is the step to which the session was rewound, as far as is told; zero: none.
 	stands domain.Origin
 	// rewinds says that a rewind from here is under way, which tells of itself.
@@ -72,10 +79,10 @@ type Model struct {
 	// interrupted is when Ctrl-C was pressed last.
 	interrupted time.Time
 	failure     error
-	// told says that the agent has told of itself, and left how its newest turn had ended then, to be shown below what is
-	// read back.
-	told bool
+	// left is how the newest turn had ended when the agent told of itself for the first time, to be shown below what is read back.
 	left string
+	// wanted is what is to be done after what happened last.
+	wanted []want
 }
 
 // An inquiry is what the agent is asked about itself, one question at a time.
@@ -85,26 +92,18 @@ type inquiry struct {
 }
 
 // ask asks it of an agent, or of the sub-agent that is named, one question at a time.
-func (i *inquiry) ask(of domain.AgentID) []want {
+func (m *Model) ask(i *inquiry, of domain.AgentID) {
 	if i.underway {
 		i.stale = true
-		return nil
+		return
 	}
 	*i = inquiry{underway: true}
-	return []want{wantLook{of: of}}
-}
-
-// echoes are messages that were sent here and come back when the session is read, to be shown once.
-type echoes struct {
-	// shown are those that are, by the execution that each began.
-	shown map[domain.ExecutionID]string
-	// read is the newest execution whose beginning was read back.
-	read domain.ExecutionID
+	m.wants(wantLook{of: of})
 }
 
 // New returns a conversation of which nothing was read yet.
 func New(cfg Config) *Model {
-	m := &Model{cfg: cfg, composer: newComposer(cfg.Theme), prompt: prompt{hidden: map[domain.ToolExecutionID]bool{}}, echoes: echoes{shown: map[domain.ExecutionID]string{}}, model: cfg.Model}
+	m := &Model{cfg: cfg, composer: newComposer(cfg.Theme), prompt: prompt{hidden: map[domain.ToolExecutionID]bool{}}, echoes: map[domain.ExecutionID]string{}, model: cfg.Model}
 	if cfg.Fresh {
 		m.turn.phase = fresh
 		m.note(cfg.ID + " is a new session, which your first message begins")
@@ -117,40 +116,55 @@ const leaveWithin = 2 * time.Second
 
 // take takes what happens next, and returns what is to be done.
 func (m *Model) take(msg tea.Msg) []want {
-	defer func() { m.prompt.show(m.cfg.Now()) }()
+	m.wanted = nil
 	switch msg := msg.(type) {
 	case tea.WindowSizeMsg:
 		m.screen.width, m.screen.height = msg.Width, msg.Height
 		m.composer.area.SetWidth(msg.Width)
 	case tea.MouseWheelMsg:
-		m.screen.wheel(msg)
+		m.screen.scroll(map[tea.MouseButton]int{tea.MouseWheelUp: 3, tea.MouseWheelDown: -3}[msg.Button])
 	case tea.KeyPressMsg:
-		return m.pressed(msg)
+		m.pressed(msg)
 	case tea.PasteMsg:
 		m.types(msg)
 	case recalled:
-		return m.recalled(msg)
+		m.recalled(msg)
 	case heard:
-		if !msg.AgentID.IsZero() {
-			return m.heardBelow(msg.Event, false)
+		if msg.AgentID.IsZero() {
+			m.heard(msg.Event)
+		} else {
+			m.heardBelow(msg.Event, false)
 		}
-		return m.heard(msg.Event)
 	case retold:
 		m.retold(msg)
 	case looked:
-		return m.looked(msg)
+		if msg.of.IsZero() {
+			m.looked(msg)
+		} else {
+			m.lookedAt(msg)
+		}
 	case lost:
 		m.turn.away = render.OneLine(msg.why)
 	case sent:
-		return m.sent(msg)
+		m.sent(msg)
 	case did:
-		return m.did(msg)
+		if msg.err != nil {
+			m.warn(m.trouble(msg.err))
+		} else if msg.what != "" {
+			m.note(msg.what)
+		}
+		m.look()
 	case replied:
-		return m.answered(msg)
+		m.answered(msg)
 	case unsent:
-		return m.unsent(msg)
+		if msg.err != nil {
+			m.warn("not taken back: " + m.trouble(msg.err))
+		} else if p, waited := m.inbox.drop(msg.id); waited {
+			m.handBack("taken back", p.Text)
+		}
+		m.look()
 	case rewound:
-		return m.rewound(msg)
+		m.rewound(msg)
 	case remark:
 		if msg.warns {
 			m.warn(msg.text)
@@ -159,16 +173,22 @@ func (m *Model) take(msg tea.Msg) []want {
 		}
 	case broken:
 		m.failure = msg.err
-		return m.leave()
+		m.wants(wantLeave{})
 	}
-	return nil
+	if one, _ := m.first(); one.ToolExecutionID != m.prompt.on { // another one is shown from now on
+		m.prompt.on, m.prompt.shown = one.ToolExecutionID, m.cfg.Now()
+	}
+	return m.wanted
 }
 
-// note and warn tell the person something, after which nothing is to be done.
-func (m *Model) note(text string) []want { m.conversation.note(text); return nil }
-func (m *Model) warn(text string) []want { m.conversation.warn(text); return nil }
+// wants has something done.
+func (m *Model) wants(w want) { m.wanted = append(m.wanted, w) }
 
-func (m *Model) recalled(msg recalled) []want {
+// note and warn tell the person something.
+func (m *Model) note(text string) { m.conversation.note(text) }
+func (m *Model) warn(text string) { m.conversation.warn(text) }
+
+func (m *Model) recalled(msg recalled) {
 	if msg.gone != "" {
 		m.warn(msg.gone)
 	}
@@ -176,17 +196,17 @@ func (m *Model) recalled(msg recalled) []want {
 		m.note(render.Counted(msg.takenBack, "message") + " that a rewind has taken back: " + m.cfg.shell("messages", m.cfg.ID) + " shows them")
 	}
 	for _, entry := range msg.entries {
-		tag := domain.TagOf(entry.Message)
-		text, ours := m.echoes.shown[tag.ExecutionID]
-		switch live := msg.live == tag.ExecutionID && !msg.live.IsZero(); {
-		case ours && entry.Message.Role == domain.RoleUser && entry.Message.Text() == text:
-			delete(m.echoes.shown, tag.ExecutionID) // it is shown
-		case entry.Message.Role == domain.RoleUser && m.inbox.recalls(entry.Message):
-		case live && entry.Message.Role != domain.RoleUser: // its events show it
+		of, users := domain.TagOf(entry.Message).ExecutionID, entry.Message.Role == domain.RoleUser
+		text, ours := m.echoes[of]
+		switch {
+		case users && ours && entry.Message.Text() == text:
+			delete(m.echoes, of) // it is shown
+		case users && m.inbox.recalls(entry.Message):
+		case !users && msg.live == of && !of.IsZero(): // its events show it
 		default:
 			m.conversation.recall(entry.Message)
-			if entry.Message.Role == domain.RoleUser {
-				m.echoes.read = tag.ExecutionID
+			if users {
+				m.read = of
 			}
 		}
 	}
@@ -194,158 +214,136 @@ func (m *Model) recalled(msg recalled) []want {
 		m.note(m.left)
 		m.left = ""
 	}
-	return retells(msg)
+	m.retells(msg)
 }
 
 // heard takes an event of the execution that is followed.
-func (m *Model) heard(e client.Event) []want {
+func (m *Model) heard(e client.Event) {
 	m.conversation.heard(e)
-	m.subagents.join(&m.conversation, e)
-	m.subagents.over(e)
+	m.subagents.told(&m.conversation, e)
 	m.turn.heard(e)
 	m.messaged(e)
 	switch e.Type {
 	case domain.EventWaitClosed:
 		m.decided(e.ToolExecutionID)
-		return m.look()
-	case domain.EventSubagentCompleted:
-		m.gather()
-		return m.look() // what it has cost counts here now
+		m.look()
 	case domain.EventExecutionCompleted, domain.EventExecutionFailed, client.EventEnded:
 		m.pending = nil
-		for _, sub := range m.subagents.order {
+		for _, sub := range m.subagents {
 			sub.stopsWaiting()
 		}
-		m.gather()
 		if o := e.Ended; o != nil && !o.Closed {
 			if hint := goOn(o.Status, o.StopReason, o.SessionLimit); hint != "" {
 				m.conversation.add(&part{kind: noted, text: hint, number: e.Number})
 			}
 		}
-		return append(m.look(), m.send()...)
-	case domain.EventWaitOpened, domain.EventStepStarted, domain.EventInferenceReceived:
-		return m.look()
+		m.look()
+		m.send()
+	case domain.EventWaitOpened, domain.EventStepStarted, domain.EventInferenceReceived, domain.EventSubagentCompleted: // its cost counts here now
+		m.look()
 	default:
 	}
-	return nil
 }
 
 // look asks the agent about itself.
-func (m *Model) look() []want { return m.inquiry.ask(domain.AgentID{}) }
+func (m *Model) look() { m.ask(&m.inquiry, domain.AgentID{}) }
 
-func (m *Model) looked(msg looked) []want {
-	if !msg.of.IsZero() {
-		return m.lookedAt(msg)
-	}
+func (m *Model) looked(msg looked) {
 	m.inquiry.underway = false
 	if msg.err == nil {
-		if m.turn.phase == unknown && msg.view.Status != domain.StatusInProgress && msg.view.Open && !m.told {
+		if m.turn.phase == unknown && m.turn.view.Number == 0 && msg.view.Status != domain.StatusInProgress && msg.view.Open {
 			m.left = leftBy(msg.view)
 		}
-		m.told = true
 		m.turn.told(msg.view)
 		m.pending = msg.view.Waits
-		m.gather()
 		m.inbox.told(msg.view)
-		m.standsAt(msg.view.Position.From)
+		switch from := msg.view.Position.From; {
+		case from == nil:
+			m.stands = domain.Origin{}
+		case m.stands != *from && !m.rewinds:
+			m.stands = *from
+			m.note(fmt.Sprintf("the session was rewound: the next turn goes on after step %d of execution %s", from.Step, from.ExecutionID))
+		}
 	}
 	if m.costAsked {
 		m.costAsked = false
 		m.showCost()
 	}
 	if m.inquiry.stale {
-		return append(m.look(), m.send()...)
+		m.look()
 	}
-	return m.send()
+	m.send()
 }
 
 // send sends the next message where the agent takes one now: one that begins a turn or, while one is in progress, waits
 // for its next step or its end. What would join it is for the turn that is seen here, and for no other.
-func (m *Model) send() []want {
+func (m *Model) send() {
 	steers := m.turn.busy() && !m.turn.execution.IsZero()
-	if m.turn.phase != fresh && m.turn.phase != idle && !steers {
-		return nil
+	if m.turn.phase != fresh && m.turn.phase != idle && !steers || len(m.outbox) == 0 || m.outbox[0].underway {
+		return
 	}
-	next, ok := m.outbox.next()
+	m.outbox[0].underway = true
+	next := m.outbox[0].wantSend
 	switch {
-	case !ok:
-		return nil
 	case !steers:
 	case next.queued || next.model != nil: // no message changes the model of a turn in progress
 		next.delivery = contract.QueueIfBusy
 	default:
 		next.delivery, next.execution = contract.SteerIfBusy, m.turn.execution
 	}
-	return []want{next}
+	m.wants(next)
 }
 
 // maxRefused is how often a message is tried that the session does not take.
 const maxRefused = 3
 
-func (m *Model) sent(msg sent) []want {
-	if msg.err == nil {
-		l, ok := m.outbox.take(msg.key)
-		if waits := msg.execution.Waits; ok && !waits.IsZero() {
-			m.inbox.add(pending{contract.WaitingView{ID: waits, Delivery: msg.delivery, Bytes: len(l.text), Text: l.text}, true})
-			if l.model != nil {
-				m.model = nil
-			}
-			return m.send()
-		}
-		if ok {
-			m.model = nil
-			if id := msg.execution.ExecutionID; id.IsZero() || id != m.echoes.read { // else it was read back already
-				m.conversation.add(&part{kind: said, text: l.text})
-				m.echoes.shown[id] = l.text
-			}
-		}
-		m.turn.begins(msg.execution.Number)
-		m.turn.execution = msg.execution.ExecutionID
-		return m.send()
-	}
-	l := m.outbox.find(msg.key)
-	if l == nil {
-		return nil
-	}
-	l.underway = false
+func (m *Model) sent(msg sent) {
+	l, x := &m.outbox[0], msg.execution
 	l.refused++
-	if refused(msg.err) && l.refused < maxRefused && m.turn.phase != over { // another may have begun a turn just now
+	if client.Is(msg.err, client.Refused) && l.refused < maxRefused && m.turn.phase != over { // another may have begun a turn just now
+		l.underway = false
 		m.turn.phase = unknown
-		return m.look()
+		m.look()
+		return
 	}
-	back, _ := m.outbox.take(msg.key)
-	m.warn("not sent: " + m.trouble(msg.err))
-	m.handBack("the message was", back.text)
-	return m.look()
-}
-
-func (m *Model) did(msg did) []want {
+	m.outbox = m.outbox[1:]
 	switch {
 	case msg.err != nil:
-		m.warn(m.trouble(msg.err))
-	case msg.what != "":
-		m.note(msg.what)
+		m.warn("not sent: " + m.trouble(msg.err))
+		m.handBack("the message was", l.text)
+		m.look()
+		return
+	case !x.Waits.IsZero():
+		m.inbox.add(pending{contract.WaitingView{ID: x.Waits, Delivery: msg.delivery, Bytes: len(l.text), Text: l.text}, true})
+		if l.model != nil {
+			m.model = nil
+		}
+		m.send()
+		return
+	case x.ExecutionID.IsZero() || x.ExecutionID != m.read: // else it was read back already
+		m.conversation.add(&part{kind: said, text: l.text})
+		m.echoes[x.ExecutionID] = l.text
 	}
-	return m.look()
+	m.model = nil
+	m.turn.begins(x.Number)
+	m.turn.execution = x.ExecutionID
+	m.send()
 }
 
 // interrupt is Ctrl-C: it stops the turn in progress, and the second one leaves.
-func (m *Model) interrupt() []want {
+func (m *Model) interrupt() {
 	now := m.cfg.Now()
-	again := !m.interrupted.IsZero() && now.Sub(m.interrupted) < leaveWithin
-	m.interrupted = now
 	switch {
-	case again:
-		return m.leave()
-	case !m.turn.busy():
-		return nil // the line below says what another one does
-	case m.turn.phase == calls || m.prompt.open() > 0: // what is under way may have an effect
-		return []want{wantStop{contract.AfterInference}}
+	case now.Sub(m.interrupted) < leaveWithin:
+		m.wants(wantLeave{})
+	case !m.turn.busy(): // the line below says what another one does
+	case m.turn.phase == calls || m.open() > 0: // what is under way may have an effect
+		m.wants(wantStop{contract.AfterInference})
+	default:
+		m.wants(wantStop{contract.StopNow})
 	}
-	return []want{wantStop{contract.StopNow}}
+	m.interrupted = now
 }
-
-func (m *Model) leave() []want { return []want{wantLeave{}} }
 
 // Ending says how the conversation is left now.
 func (m *Model) Ending() (Ending, error) {
@@ -353,11 +351,15 @@ func (m *Model) Ending() (Ending, error) {
 	if m.turn.busy() {
 		e.Number = m.turn.number
 	}
-	for _, l := range m.outbox.letters {
+	for _, l := range m.outbox {
 		e.Unsent = append(e.Unsent, l.text)
 	}
-	if text := m.composer.unsent(); text != "" {
-		e.Unsent = append(e.Unsent, text)
+	typed := m.composer.value()
+	if m.composer.about != nil {
+		typed = m.composer.draft
+	}
+	if typed = strings.TrimSpace(typed); typed != "" {
+		e.Unsent = append(e.Unsent, typed)
 	}
 	return e, m.failure
 }

@@ -120,7 +120,7 @@ func (p *performer) send(w wantSend) tea.Msg {
 	if err == nil {
 		p.tell()
 	}
-	return sent{w.key, execution, w.delivery, err}
+	return sent{execution, w.delivery, err}
 }
 
 // begin begins an execution with a message, once for each key.
@@ -149,15 +149,4 @@ func (p *performer) tell() {
 	case p.news <- struct{}{}:
 	default:
 	}
-}
-
-// refused reports whether the session does not take a message as it is now.
-func refused(err error) bool { return client.Is(err, client.Refused) }
-
-// live is the execution that a status says is in progress.
-func live(status domain.ExecutionStatus, id domain.ExecutionID) domain.ExecutionID {
-	if status == domain.StatusInProgress {
-		return id
-	}
-	return domain.ExecutionID{}
 }

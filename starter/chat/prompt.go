@@ -2,7 +2,6 @@ package chat
 
 import (
 	"cmp"
-	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -12,10 +11,8 @@ import (
 	"everstep/starter/render"
 )
 
-// A prompt asks the person here about what waits, one thing at a time: first calls for their word, then questions for their
-// answer.
+// A prompt asks the person here about what waits, one thing at a time.
 type prompt struct {
-	pending []client.WaitingCall
 	// hidden are those that are not asked about: true where the person has put one aside, false where nothing has come of
 	// their answer yet.
 	hidden map[domain.ToolExecutionID]bool
@@ -27,37 +24,39 @@ type prompt struct {
 // tooSoon is within what time nobody has read what waits: what comes then was typed for something else.
 const tooSoon = 500 * time.Millisecond
 
+// asks is what the person can be asked about here: first calls for their word, then questions for their answer, those of the agent
+// itself before those of its sub-agents. Of what outlasts a turn status and explain tell: the conversation goes on.
+func (m *Model) asks() (all []client.WaitingCall) {
+	for _, kind := range domain.WaitKinds() {
+		of := func(id string, waits []domain.Wait) {
+			for _, w := range waits {
+				if w.Kind == kind && !kind.Rule().Outlasts {
+					all = append(all, client.WaitingCall{ID: id, Wait: w})
+				}
+			}
+		}
+		of("", m.pending)
+		for _, sub := range m.subagents {
+			of(sub.id.String(), sub.pending)
+		}
+	}
+	return all
+}
+
 // first is what the person is asked about.
-func (p *prompt) first() (one client.WaitingCall, ok bool) {
-	for _, one := range p.pending {
-		if _, hidden := p.hidden[one.ToolExecutionID]; !hidden {
+func (m *Model) first() (one client.WaitingCall, ok bool) {
+	for _, one := range m.asks() {
+		if _, hidden := m.prompt.hidden[one.ToolExecutionID]; !hidden {
 			return one, true
 		}
 	}
 	return one, false
 }
 
-// show notes since when the first is shown.
-func (p *prompt) show(now time.Time) {
-	if one, _ := p.first(); one.ToolExecutionID != p.on {
-		p.on, p.shown = one.ToolExecutionID, now
-	}
-}
-
-// has reports whether a call waits still.
-func (p *prompt) has(id domain.ToolExecutionID) bool {
-	return slices.ContainsFunc(p.pending, func(one client.WaitingCall) bool { return one.ToolExecutionID == id })
-}
-
-// again asks anew about what was put aside.
-func (p *prompt) again() {
-	maps.DeleteFunc(p.hidden, func(_ domain.ToolExecutionID, aside bool) bool { return aside })
-}
-
 // open counts those that nobody has answered.
-func (p *prompt) open() (n int) {
-	for _, one := range p.pending {
-		if aside, hidden := p.hidden[one.ToolExecutionID]; aside || !hidden {
+func (m *Model) open() (n int) {
+	for _, one := range m.asks() {
+		if aside, hidden := m.prompt.hidden[one.ToolExecutionID]; aside || !hidden {
 			n++
 		}
 	}
@@ -66,13 +65,18 @@ func (p *prompt) open() (n int) {
 
 // promptPanel is what the person is asked. whole: all of what would run is on the screen; what is not nobody has seen.
 func (m *Model) promptPanel() (lines []string, whole bool) {
-	asked, ok := m.prompt.first()
+	asked, ok := m.first()
 	if !ok {
 		return nil, false
 	}
 	theme, width, most := m.cfg.Theme, m.screen.width, max(m.screen.height/2, 4)
 	shown := asked
-	shown.ID = cmp.Or(m.waiter(asked.ID), m.cfg.ID)
+	shown.ID = m.cfg.ID
+	for _, sub := range m.subagents {
+		if asked.ID == sub.id.String() {
+			shown.ID = "sub-agent " + render.OneLine(sub.name) + " " + sub.short()
+		}
+	}
 	lines = wrapped(render.Waiting([]client.WaitingCall{shown}, m.cfg.Now()), "  ", "  ", width)
 	whole = asked.Whole()
 	if len(lines) > most-1 {
@@ -103,38 +107,38 @@ func promptKeys(asked client.WaitingCall, whole bool) string {
 
 // answers takes what was entered for the answer to what is asked; false: nothing is, or it is none. A word about a call has to
 // stand alone, so that no message begins with one.
-func (m *Model) answers(text string) ([]want, bool) {
-	asked, ok := m.prompt.first()
+func (m *Model) answers(text string) bool {
+	asked, ok := m.first()
 	word, verb := client.TypedDecision(asked.Wait, text)
 	rule := asked.Kind.Rule()
 	unreasoned := word.Verdict == "" || rule.Grants(word.Verdict)
-	if !ok || !rule.Replies && (verb == 0 || unreasoned && strings.Contains(text, " ")) {
-		return nil, false
-	}
-	if now := m.cfg.Now(); now.Sub(m.prompt.shown) < tooSoon || m.composer.since.Before(m.prompt.shown) {
+	switch now := m.cfg.Now(); {
+	case !ok || !rule.Replies && (verb == 0 || unreasoned && strings.Contains(text, " ")):
+		return false
+	case now.Sub(m.prompt.shown) < tooSoon || m.composer.since.Before(m.prompt.shown):
 		m.composer.since = now
 		if !rule.Replies {
 			m.warn("a call came up as you typed; look at it, and Enter again decides about it")
 		} else {
 			m.warn("a question came up as you typed; Enter again answers it, /later leaves it for later")
 		}
-		return nil, true
+	case !rule.Replies:
+		m.decides(asked, word, verb)
+	default:
+		word, err := client.TypedReply(asked.Wait, text)
+		if err != nil {
+			m.warn(err.Error())
+			break
+		}
+		m.composer.set("")
+		m.screen.up = 0
+		m.answer(asked.ID, word, text)
 	}
-	if !rule.Replies {
-		return m.decides(asked, word, verb), true
-	}
-	word, err := client.TypedReply(asked.Wait, text)
-	if err != nil {
-		m.warn(err.Error())
-		return nil, true
-	}
-	m.composer.set("")
-	m.screen.up = 0
-	return m.answer(asked.ID, word, text), true
+	return true
 }
 
 // decides does what a word says about a call.
-func (m *Model) decides(call client.WaitingCall, word client.Word, verb rune) []want {
+func (m *Model) decides(call client.WaitingCall, word client.Word, verb rune) {
 	m.composer.set("")
 	_, whole := m.promptPanel()
 	switch id := cmp.Or(call.ID, m.cfg.ID); {
@@ -143,36 +147,42 @@ func (m *Model) decides(call client.WaitingCall, word client.Word, verb rune) []
 	case verb == 'e' && (!call.Whole() || call.Arguments != render.Clean(call.Arguments)):
 		m.warn("not all of the arguments are known here: " + m.cfg.shell("approve", id, render.ShortCall(call.ToolExecutionID), "--edit", "JSON") + " takes others")
 	case verb == 'e':
-		m.composer.edits(call)
+		c := &m.composer // the arguments are typed, beginning with those that it has, instead of the message, which is kept
+		if c.about == nil {
+			c.draft = c.value()
+		}
+		c.about = &call
+		c.set(call.Arguments)
 	case verb == 'd':
-		return m.slashLater("")
+		m.slashLater("")
 	default:
-		return m.answer(call.ID, word, "")
+		m.answer(call.ID, word, "")
 	}
-	return nil
 }
 
 // enteredArguments are what a call is to run with, which they were begun for, and no other that waits meanwhile.
-func (m *Model) enteredArguments(text string) []want {
+func (m *Model) enteredArguments(text string) {
 	call := *m.composer.about
 	if text == "" {
-		return m.warn("there are no arguments; give a JSON object, or Esc goes back")
+		m.warn("there are no arguments; give a JSON object, or Esc goes back")
+		return
 	}
 	m.composer.back()
-	if !m.prompt.has(call.ToolExecutionID) {
-		return m.warn("the call of " + render.OneLine(call.Tool) + " does not wait any more")
+	if !slices.ContainsFunc(m.asks(), func(one client.WaitingCall) bool { return one.ToolExecutionID == call.ToolExecutionID }) {
+		m.warn("the call of " + render.OneLine(call.Tool) + " does not wait any more")
+		return
 	}
-	return m.answer(call.ID, client.Word{Call: call.ToolExecutionID, Digest: call.Digest, Verdict: domain.Approved, Arguments: text}, "")
+	m.answer(call.ID, client.Word{Call: call.ToolExecutionID, Digest: call.Digest, Verdict: domain.Approved, Arguments: text}, "")
 }
 
-func (m *Model) answer(of string, word client.Word, typed string) []want {
+func (m *Model) answer(of string, word client.Word, typed string) {
 	m.prompt.hidden[word.Call] = false
 	word.By = m.cfg.By
-	return []want{wantAnswer{word: word, typed: typed, of: of}}
+	m.wants(wantAnswer{word: word, typed: typed, of: of})
 }
 
 // answered takes what came of an answer. One to a question that was refused can be changed.
-func (m *Model) answered(msg replied) []want {
+func (m *Model) answered(msg replied) {
 	delete(m.prompt.hidden, msg.want.word.Call)
 	switch typed := msg.want.typed; {
 	case msg.err == nil:
@@ -183,14 +193,15 @@ func (m *Model) answered(msg replied) []want {
 		m.warn("not answered: " + m.trouble(msg.err))
 		m.handBack("the answer was", typed)
 	}
-	return m.look()
+	m.look()
 }
 
-func (m *Model) slashLater(string) []want {
-	asked, ok := m.prompt.first()
+func (m *Model) slashLater(string) {
+	asked, ok := m.first()
 	if !ok {
-		return m.note("nothing is asked")
+		m.note("nothing is asked")
+		return
 	}
 	m.prompt.hidden[asked.ToolExecutionID] = true
-	return m.note(strings.TrimSpace(asked.Tool) + " waits; /approve asks again")
+	m.note(strings.TrimSpace(asked.Tool) + " waits; /approve asks again")
 }

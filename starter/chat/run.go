@@ -33,7 +33,7 @@ func Run(ctx context.Context, cfg Config, on Terminal, failed <-chan error, begu
 	begun(func(text string, warns bool) { program.Send(remark{text, warns}) })
 	var beside sync.WaitGroup
 	beside.Go(func() {
-		(&feed{agents: cfg.Agents, id: cfg.ID, fresh: cfg.Fresh, give: func(msg tea.Msg) { program.Send(msg) }, news: news, messages: cfg.shell("messages", cfg.ID)}).run(doing)
+		(&feed{cfg: cfg, give: func(msg tea.Msg) { program.Send(msg) }, news: news}).run(doing)
 	})
 	beside.Go(func() {
 		select {
@@ -80,15 +80,11 @@ func (h *held) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 
 // A feed reads a session as it goes on: what was said, and each execution while it is in progress.
 type feed struct {
-	agents *client.Client
-	id     string
-	fresh  bool
-	give   func(tea.Msg)
-	news   <-chan struct{}
+	cfg  Config
+	give func(tea.Msg)
+	news <-chan struct{}
 	// next is the index of the first message that was not read yet.
 	next int
-	// messages is the command line that shows all that was said.
-	messages string
 }
 
 const (
@@ -102,14 +98,18 @@ const (
 
 // run reads until the session has ended, or ctx does.
 func (f *feed) run(ctx context.Context) {
-	if f.fresh && !f.pause(ctx, 0) {
+	if f.cfg.Fresh && !f.pause(ctx, 0) {
 		return
 	}
 	for since := time.Now(); ctx.Err() == nil; {
-		status, err := f.agents.Status(ctx, f.id)
+		status, err := f.cfg.Agents.Status(ctx, f.cfg.ID)
 		if err == nil {
+			var live domain.ExecutionID
+			if status.Status == domain.StatusInProgress {
+				live = status.ExecutionID
+			}
 			f.give(looked{view: status})
-			err = f.recall(ctx, live(status.Status, status.ExecutionID))
+			err = f.recall(ctx, live)
 		}
 		wait := idleEvery
 		switch {
@@ -143,9 +143,7 @@ func why(err error) string {
 func (f *feed) pause(ctx context.Context, d time.Duration) bool {
 	var over <-chan time.Time
 	if d > 0 {
-		timer := time.NewTimer(d)
-		defer timer.Stop()
-		over = timer.C
+		over = time.After(d)
 	}
 	select {
 	case <-ctx.Done():
@@ -160,9 +158,9 @@ func (f *feed) pause(ctx context.Context, d time.Duration) bool {
 func (f *feed) recall(ctx context.Context, live domain.ExecutionID) error {
 	read, edits := recalled{live: live}, domain.Edits{}
 	if f.next == 0 { // what is taken back later is told then
-		edits, _ = f.agents.Edits(ctx, f.id)
+		edits, _ = f.cfg.Agents.Edits(ctx, f.cfg.ID)
 	}
-	for entry, err := range f.agents.MessagesFrom(ctx, f.id, f.next) {
+	for entry, err := range f.cfg.Agents.MessagesFrom(ctx, f.cfg.ID, f.next) {
 		switch {
 		case client.Is(err, client.Gone):
 			read.gone = err.Error()
@@ -175,7 +173,7 @@ func (f *feed) recall(ctx context.Context, live domain.ExecutionID) error {
 			continue
 		}
 		if read.entries = append(read.entries, entry); len(read.entries) > mostRecalled {
-			read.entries, read.gone = read.entries[1:], "what was said before is not shown: "+f.messages+" has it all"
+			read.entries, read.gone = read.entries[1:], "what was said before is not shown: "+f.cfg.shell("messages", f.cfg.ID)+" has it all"
 		}
 	}
 	if len(read.entries)+read.takenBack > 0 || read.gone != "" {
@@ -186,7 +184,7 @@ func (f *feed) recall(ctx context.Context, live domain.ExecutionID) error {
 
 // follow gives what happens in an execution until it has ended.
 func (f *feed) follow(ctx context.Context, number int, id domain.ExecutionID) {
-	for event, err := range f.agents.Follow(ctx, f.id, client.FollowOptions{Number: number, Tree: true}) {
+	for event, err := range f.cfg.Agents.Follow(ctx, f.cfg.ID, client.FollowOptions{Number: number, Tree: true}) {
 		if err != nil {
 			if ctx.Err() == nil {
 				f.give(lost{why(err)})

@@ -1,7 +1,9 @@
 package chat
 
 import (
+	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -17,40 +19,43 @@ import (
 // A command is what a line that begins with a slash does.
 type command struct {
 	name, takes, does string
-	run               func(m *Model, rest string) []want
+	run               func(m *Model, rest string)
 }
 
 // commands are all of them, in the order in which help shows them.
 func commands() []command {
 	return []command{
 		{"stop", "[now|after_inference|after_step]", "stop this turn; after_step unless given", (*Model).slashStop},
-		{"pause", "", "let nothing new start in this turn", func(m *Model, _ string) []want { return []want{wantPause{on: true}} }},
-		{"resume", "", "let it go on", func(m *Model, _ string) []want { return []want{wantPause{}} }},
+		{"pause", "", "let nothing new start in this turn", func(m *Model, _ string) { m.wants(wantPause{on: true}) }},
+		{"resume", "", "let it go on", func(m *Model, _ string) { m.wants(wantPause{}) }},
 		{"queue", "MESSAGE", "have a message begin a turn of its own when this one has ended; others join it at its next step", (*Model).slashQueue},
 		{"unsend", "[MESSAGE ID]", "take a message back that was not read yet, the newest unless one is named", (*Model).slashUnsend},
 		{"fork", "[STEP] MESSAGE", "begin another session with what this one has come to, or had after a step of this turn", (*Model).slashFork},
 		{"rewind", "[TURN [STEP]]", "go on from the end of a turn, or a step of it; the newest turn is taken back unless one is named", (*Model).slashRewind},
 		{"extend", "[session] LIMIT=TOTAL…", "raise limits (max_steps=40, max_cost=0.50, deadline=none), or go on after one; those over the whole session", (*Model).slashExtend},
 		{"model", "PROVIDER/NAME", "who answers from the next turn on", (*Model).slashModel},
-		{"cost", "", "what this turn has used, and what its limits leave", (*Model).slashCost},
+		{"cost", "", "what this turn has used, and what its limits leave", func(m *Model, _ string) {
+			m.costAsked = true // it is shown when the agent has told it
+			m.wants(wantLook{})
+		}},
 		{"later", "", "leave a question for later", (*Model).slashLater},
 		{"approve", "", "ask again about what was left for later", (*Model).slashApprove},
-		{"reasoning", "", "show or fold what the model thought (Ctrl-R)", func(m *Model, _ string) []want { m.conversation.fold(); return nil }},
-		{"agents", "", "show or fold the steps of sub-agents (Ctrl-T)", func(m *Model, _ string) []want { m.foldBelow(); return nil }},
+		{"reasoning", "", "show or fold what the model thought (Ctrl-R)", func(m *Model, _ string) { m.conversation.fold() }},
+		{"agents", "", "show or fold the steps of sub-agents (Ctrl-T)", func(m *Model, _ string) { m.foldBelow() }},
 		{"help", "", "this list, and the keys", (*Model).slashHelp},
-		{"quit", "", "leave; the session stays open, and what goes on goes on", func(m *Model, _ string) []want { return m.leave() }},
+		{"quit", "", "leave; the session stays open, and what goes on goes on", func(m *Model, _ string) { m.wants(wantLeave{}) }},
 	}
 }
 
-// slash does what a line says that begins with a slash; false: there is no such command.
-func (m *Model) slash(line string) ([]want, bool) {
-	name, rest, _ := strings.Cut(strings.TrimPrefix(line, "/"), " ")
-	all := commands()
-	if at := slices.IndexFunc(all, func(c command) bool { return c.name == name }); at >= 0 {
-		return all[at].run(m, strings.TrimSpace(rest)), true
-	}
+// slash does what a line says behind its slash; false: there is no such command.
+func (m *Model) slash(line string) bool {
+	name, rest, _ := strings.Cut(line, " ")
 	var names []string
-	for _, c := range all {
+	for _, c := range commands() {
+		if c.name == name {
+			c.run(m, strings.TrimSpace(rest))
+			return true
+		}
 		names = append(names, c.name)
 	}
 	hint := "they are /" + strings.Join(names, ", /")
@@ -58,52 +63,45 @@ func (m *Model) slash(line string) ([]want, bool) {
 		hint = "did you mean /" + near + "?"
 	}
 	m.warn(fmt.Sprintf("there is no command /%s: %s; a message that begins with a slash begins with two", name, hint))
-	return nil, false
+	return false
 }
 
-func (m *Model) slashStop(rest string) []want {
-	mode := contract.AfterStep
-	if rest != "" {
-		mode = contract.StopMode(rest)
+func (m *Model) slashStop(rest string) {
+	switch mode := cmp.Or(contract.StopMode(rest), contract.AfterStep); {
+	case !slices.Contains(enum.Known[contract.StopMode](), mode):
+		m.warn(fmt.Sprintf("/stop: %q is none of after_step, after_inference, now", rest))
+	case !m.turn.busy():
+		m.note("there is no turn in progress")
+	default:
+		m.wants(wantStop{mode})
 	}
-	if !slices.Contains(enum.Known[contract.StopMode](), mode) {
-		return m.warn(fmt.Sprintf("/stop: %q is none of after_step, after_inference, now", rest))
-	}
-	if !m.turn.busy() {
-		return m.note("there is no turn in progress")
-	}
-	return []want{wantStop{mode}}
 }
 
-func (m *Model) slashExtend(rest string) []want {
+func (m *Model) slashExtend(rest string) {
 	words := strings.Fields(rest)
 	session := len(words) > 0 && words[0] == "session"
 	if session {
 		words = words[1:]
 	}
-	options, err := m.cfg.Limits(words)
-	if err != nil {
-		return m.warn("/extend: " + err.Error())
+	if options, err := m.cfg.Limits(words); err != nil {
+		m.warn("/extend: " + err.Error())
+	} else {
+		m.wants(wantExtend{options, session})
 	}
-	return []want{wantExtend{options, session}}
 }
 
-func (m *Model) slashModel(rest string) []want {
+func (m *Model) slashModel(rest string) {
 	if rest == "" {
-		return m.note("answers come from " + m.modelName())
+		m.note("answers come from " + m.modelName())
+		return
 	}
 	model, err := m.cfg.ReadModel(rest)
 	if err != nil {
-		return m.warn("/" + err.Error())
+		m.warn("/" + err.Error())
+		return
 	}
 	m.model = &model
-	return m.note(model.String() + " answers from the next turn on")
-}
-
-// slashCost shows the cost when the agent has told it.
-func (m *Model) slashCost(string) []want {
-	m.costAsked = true
-	return []want{wantLook{}}
+	m.note(model.String() + " answers from the next turn on")
 }
 
 func (m *Model) showCost() {
@@ -120,99 +118,81 @@ func (m *Model) showCost() {
 	m.note(text + render.Within("; limits: ", render.Budget(own.Limit, own.Left), "") + render.Within("; the session: ", render.SessionBudget(v.Ledger), ""))
 }
 
-func (m *Model) slashApprove(string) []want {
-	if m.prompt.open() == 0 {
+func (m *Model) slashApprove(string) {
+	if m.open() == 0 {
 		m.note("nothing waits for your word")
 	}
-	m.prompt.again()
-	return []want{wantLook{}}
+	maps.DeleteFunc(m.prompt.hidden, func(_ domain.ToolExecutionID, aside bool) bool { return aside })
+	m.wants(wantLook{})
 }
 
-func (m *Model) slashHelp(string) []want {
+func (m *Model) slashHelp(string) {
 	for _, c := range commands() {
 		m.note(strings.TrimSpace("/"+c.name+" "+c.takes) + ": " + c.does)
 	}
 	m.note("Ctrl-R shows or folds thoughts, Ctrl-T the steps of sub-agents")
 	m.note("Enter sends; Alt-Enter, or Ctrl-J, begins a new line; PgUp, PgDn and the mouse wheel scroll")
 	m.note("Ctrl-C stops this turn: what the model is writing is cut off and kept, calls under way finish; twice leaves, as Ctrl-D with nothing typed")
-	return m.note("with the mouse held by this program, most terminals select text while Shift is held")
+	m.note("with the mouse held by this program, most terminals select text while Shift is held")
 }
 
 // slashFork begins another agent with what this one had come to, which goes on as it was.
-func (m *Model) slashFork(rest string) []want {
+func (m *Model) slashFork(rest string) {
+	var step *int // the last that is complete
 	first, message, _ := strings.Cut(rest, " ")
-	step, err := strconv.Atoi(first)
-	if err != nil {
-		step, message = -1, rest
+	if n, err := strconv.Atoi(first); err == nil && n >= 0 {
+		step = &n
+	} else {
+		message = rest
 	}
 	message = strings.TrimSpace(message)
-	if err := domain.CheckPrompt(message); err != nil || message == "" {
-		return m.warn("/fork: takes a message, with which the other agent begins, as in: /fork try it in another way; with a step of this turn before it, as in: /fork 2 try it")
+	switch err := domain.CheckPrompt(message); {
+	case err != nil || message == "":
+		m.warn("/fork: takes a message, with which the other agent begins, as in: /fork try it in another way; with a step of this turn before it, as in: /fork 2 try it")
+	case m.turn.number == 0:
+		m.note("nothing was said yet that could be forked")
+	default:
+		m.wants(wantFork{client.Point{ID: m.cfg.ID, Execution: strconv.Itoa(m.turn.number), Step: step}, message})
 	}
-	if m.turn.number == 0 {
-		return m.note("nothing was said yet that could be forked")
-	}
-	return []want{wantFork{client.Point{ID: m.cfg.ID, Execution: strconv.Itoa(m.turn.number), Step: stepOf(step)}, message}}
-}
-
-// stepOf is a step of a point; nil: the last that is complete.
-func stepOf(step int) *int {
-	if step < 0 {
-		return nil
-	}
-	return &step
 }
 
 // slashRewind has the session go on from the end of a turn, or from a step of it; without words from before the newest.
-func (m *Model) slashRewind(rest string) []want {
+func (m *Model) slashRewind(rest string) {
 	words := strings.Fields(rest)
-	turn, step, ok := m.turn.number, 0, len(words) <= 2
+	turn, step, ok := m.turn.number, new(int), len(words) <= 2
 	if len(words) > 0 {
-		var err error
-		turn, err = strconv.Atoi(words[0])
-		step, ok = -1, ok && err == nil && turn > 0
+		n, err := strconv.Atoi(words[0])
+		turn, step, ok = n, nil, ok && err == nil && n > 0
 	}
 	if len(words) == 2 {
-		var err error
-		step, err = strconv.Atoi(words[1])
-		ok = ok && err == nil && step >= 0
+		n, err := strconv.Atoi(words[1])
+		step, ok = &n, ok && err == nil && n >= 0
 	}
 	switch {
 	case !ok:
-		return m.warn("/rewind: takes a turn and a step of it, as in: /rewind 2, or /rewind 2 1; without either it takes the newest turn back")
+		m.warn("/rewind: takes a turn and a step of it, as in: /rewind 2, or /rewind 2 1; without either it takes the newest turn back")
 	case turn == 0:
-		return m.note("nothing was said yet that could be taken back")
-	case m.turn.busy() || len(m.outbox.letters)+len(m.inbox.waiting) > 0:
-		return m.warn("/rewind: a turn is in progress, or messages wait; /stop it first, and /unsend them")
+		m.note("nothing was said yet that could be taken back")
+	case m.turn.busy() || len(m.outbox)+len(m.inbox.waiting) > 0:
+		m.warn("/rewind: a turn is in progress, or messages wait; /stop it first, and /unsend them")
+	default:
+		m.rewinds = true
+		m.wants(wantRewind{client.Point{ID: m.cfg.ID, Execution: strconv.Itoa(turn), Step: step}})
 	}
-	m.rewinds = true
-	return []want{wantRewind{client.Point{ID: m.cfg.ID, Execution: strconv.Itoa(turn), Step: stepOf(step)}}}
 }
 
 // rewound takes what came of it.
-func (m *Model) rewound(msg rewound) []want {
-	if m.rewinds = false; msg.err != nil {
+func (m *Model) rewound(msg rewound) {
+	m.rewinds = false
+	if x := msg.done; msg.err != nil {
 		m.warn("not rewound: " + m.trouble(msg.err))
-		return m.look()
+	} else {
+		m.stands = x.To
+		m.note(fmt.Sprintf("the next turn goes on after step %d of turn %d; messages that are taken back, which the model sees no more: %d; /rewind %d undoes it",
+			x.To.Step, x.ToNumber, x.TakenBack, x.Undo))
+		if text := render.NotUndone(x); text != "" {
+			m.warn(text)
+		}
 	}
-	x := msg.done
-	m.stands = x.To
-	m.note(fmt.Sprintf("the next turn goes on after step %d of turn %d; messages that are taken back, which the model sees no more: %d; /rewind %d undoes it",
-		x.To.Step, x.ToNumber, x.TakenBack, x.Undo))
-	if text := render.NotUndone(x); text != "" {
-		m.warn(text)
-	}
-	return m.look()
-}
-
-// standsAt notes that somebody else has rewound the session.
-func (m *Model) standsAt(to *domain.Origin) {
-	if to == nil {
-		m.stands = domain.Origin{}
-		return
-	}
-	if m.stands != *to && !m.rewinds {
-		m.stands = *to
-		m.note(fmt.Sprintf("the session was rewound: the next turn goes on after step %d of execution %s", to.Step, to.ExecutionID))
-	}
+	m.look()
 }

@@ -15,12 +15,8 @@ import (
 	"everstep/starter/render"
 )
 
-// subagents are those that calls of the conversation have started, and those below them, as far as is told.
-type subagents struct {
-	// all are by their ids, and order as they began.
-	all   map[domain.AgentID]*subagent
-	order []*subagent
-}
+// subagents are those that calls of the conversation have started, and those below them, as they began, as far as is told.
+type subagents []*subagent
 
 // A subagent stands under the call that has started it.
 type subagent struct {
@@ -45,44 +41,44 @@ func without(waits []domain.Wait, id domain.ToolExecutionID) []domain.Wait {
 	return slices.DeleteFunc(slices.Clone(waits), func(w domain.Wait) bool { return w.ToolExecutionID == id })
 }
 
-// join notes that a call of a conversation has started a sub-agent. One that is told of once more begins anew.
-func (s *subagents) join(t *conversation, e client.Event) {
-	if e.Type != domain.EventSubagentSpawning {
-		return
+// of is the sub-agent of an id; nil: nobody knows it.
+func (s subagents) of(id domain.AgentID) *subagent {
+	for _, sub := range s {
+		if sub.id == id {
+			return sub
+		}
 	}
-	t.callAt(callKey{e.Number, e.Step, e.Position}, e).sub = s.add(t, e)
+	return nil
+}
+
+// told takes what an event of a conversation tells of a sub-agent: that a call has started it, or that it is over, where it did
+// not tell so itself. One that is started once more begins anew.
+func (s *subagents) told(t *conversation, e client.Event) {
+	switch sub := s.of(e.ChildID); {
+	case e.Type == domain.EventSubagentSpawning:
+		t.callAt(e).sub = s.add(t, e)
+	case e.Type == domain.EventSubagentCompleted && sub != nil:
+		sub.stopsWaiting()
+		if sub.ended == nil && sub.lost == "" {
+			sub.lost = "its end is not told"
+			if e.Error != nil {
+				sub.lost = render.Why(e.Error)
+			}
+		}
+	}
 }
 
 // add has another one be known below a conversation, in place of what was known of it.
 func (s *subagents) add(above *conversation, e client.Event) *subagent {
 	sub := &subagent{id: e.ChildID, name: e.ChildName, conversation: conversation{brief: true, below: above.below, inline: above.inline}}
-	if s.all == nil {
-		s.all = map[domain.AgentID]*subagent{}
-	}
-	s.order = append(slices.DeleteFunc(s.order, func(one *subagent) bool { return one.id == e.ChildID }), sub)
-	s.all[e.ChildID] = sub
+	*s = append(slices.DeleteFunc(*s, func(one *subagent) bool { return one.id == e.ChildID }), sub)
 	return sub
-}
-
-// over are those that a call has started and that its end tells of, where they did not themselves.
-func (s *subagents) over(e client.Event) {
-	sub := s.all[e.ChildID]
-	if e.Type != domain.EventSubagentCompleted || sub == nil {
-		return
-	}
-	sub.stopsWaiting()
-	if sub.ended == nil && sub.lost == "" {
-		sub.lost = "its end is not told"
-		if e.Error != nil {
-			sub.lost = render.Why(e.Error)
-		}
-	}
 }
 
 // foldBelow shows what sub-agents do in one line each, or with their steps.
 func (m *Model) foldBelow() {
 	m.conversation.below = !m.conversation.below
-	for _, sub := range m.subagents.order {
+	for _, sub := range m.subagents {
 		sub.conversation.below = m.conversation.below
 	}
 }
@@ -98,32 +94,31 @@ func (s *subagent) heard(e client.Event) {
 	switch e.Type {
 	case domain.EventExecutionStarted:
 		s.ended, s.lost = nil, ""
-		s.conversation.heard(e)
 	case domain.EventInferenceReceived:
-		if e.Error != nil {
-			s.conversation.heard(e)
-			break
+		if e.Error == nil {
+			words := render.Joined(" · ", fmt.Sprintf("step %d", e.Step), render.Some(e.Usage.TotalTokens(), "token"), strings.TrimSpace(e.Text))
+			s.conversation.add(&part{kind: stepped, number: e.Number, text: words})
+			return
 		}
-		s.conversation.add(&part{kind: stepped, number: e.Number, text: stepWords(e)})
 	case client.EventGone:
 		s.lost = e.Reason
+		return
 	case domain.EventExecutionCompleted, domain.EventExecutionFailed, client.EventEnded:
 		s.stopsWaiting()
 		if s.ended = e.Ended; !s.turn.began.IsZero() {
 			s.took = e.Time.Sub(s.turn.began)
 		}
 		s.conversation.closes(e)
+		return
 	case domain.EventWaitOpened:
 		if !e.Wait.Kind.Rule().Outlasts {
 			s.waits = append(s.waits, e)
 		}
-		s.conversation.heard(e)
 	case domain.EventWaitClosed:
 		s.decided(e.ToolExecutionID)
-		s.conversation.heard(e)
 	default:
-		s.conversation.heard(e)
 	}
+	s.conversation.heard(e)
 }
 
 func (s *subagent) decided(id domain.ToolExecutionID) {
@@ -133,96 +128,54 @@ func (s *subagent) decided(id domain.ToolExecutionID) {
 
 func (s *subagent) stopsWaiting() { s.waits, s.pending = nil, nil }
 
-// stepWords are a step with what its answer says, in one line.
-func stepWords(e client.Event) string {
-	return render.Joined(" · ", fmt.Sprintf("step %d", e.Step), render.Some(e.Usage.TotalTokens(), "token"), strings.TrimSpace(e.Text))
-}
-
 // heard takes an event of one of them, and returns that; nil: nobody knows it.
 func (s *subagents) heard(e client.Event) *subagent {
-	sub := s.all[e.AgentID]
+	sub := s.of(e.AgentID)
 	if sub != nil {
 		sub.heard(e)
-		s.join(&sub.conversation, e)
-		s.over(e)
+		s.told(&sub.conversation, e)
 	}
 	return sub
 }
 
 // heardBelow takes an event of a sub-agent. past: it tells of a turn that is over.
-func (m *Model) heardBelow(e client.Event, past bool) []want {
+func (m *Model) heardBelow(e client.Event, past bool) {
 	sub := m.subagents.heard(e)
 	if sub == nil || past {
-		return nil
+		return
 	}
-	switch e.Type {
-	case domain.EventWaitClosed, domain.EventExecutionCompleted, domain.EventExecutionFailed, client.EventEnded:
-		m.gather()
-	case domain.EventWaitOpened, domain.EventInferenceReceived:
-		return sub.inquiry.ask(sub.id)
-	default:
+	if e.Type == domain.EventWaitOpened || e.Type == domain.EventInferenceReceived {
+		m.ask(&sub.inquiry, sub.id)
 	}
-	return nil
 }
 
 // lookedAt takes what a sub-agent says of itself. One that has ended has said all.
-func (m *Model) lookedAt(msg looked) []want {
-	sub := m.subagents.all[msg.of]
+func (m *Model) lookedAt(msg looked) {
+	sub := m.subagents.of(msg.of)
 	if sub == nil {
-		return nil
+		return
 	}
 	again := sub.inquiry.stale
 	sub.inquiry = inquiry{}
 	if sub.ended != nil || sub.lost != "" {
-		return nil
+		return
 	}
 	if msg.err == nil && msg.view.Status == domain.StatusInProgress {
 		sub.turn.told(msg.view)
 		sub.pending = msg.view.Waits
-		m.gather()
 	}
 	if again {
-		return sub.inquiry.ask(sub.id)
+		m.ask(&sub.inquiry, sub.id)
 	}
-	return nil
-}
-
-// gather has the person asked about all that waits, what the agent itself asks first.
-func (m *Model) gather() {
-	m.prompt.pending = nil
-	of := func(id string, waits []domain.Wait) {
-		for _, w := range waits {
-			if !w.Kind.Rule().Outlasts { // else the conversation goes on; status and explain tell of it
-				m.prompt.pending = append(m.prompt.pending, client.WaitingCall{ID: id, Wait: w})
-			}
-		}
-	}
-	of("", m.pending)
-	for _, sub := range m.subagents.order {
-		of(sub.id.String(), sub.pending)
-	}
-	kinds := domain.WaitKinds()
-	slices.SortStableFunc(m.prompt.pending, func(a, b client.WaitingCall) int { return slices.Index(kinds, a.Kind) - slices.Index(kinds, b.Kind) })
 }
 
 // decided forgets what waits no more.
 func (m *Model) decided(id domain.ToolExecutionID) {
 	m.pending = without(m.pending, id)
-	for _, sub := range m.subagents.order {
+	for _, sub := range m.subagents {
 		sub.decided(id)
 	}
-	m.gather()
 	delete(m.prompt.hidden, id)
-}
-
-// waiter is what an agent is called that asks: empty for the conversation's own.
-func (m *Model) waiter(id string) string {
-	for _, sub := range m.subagents.order {
-		if id == sub.id.String() {
-			return "sub-agent " + render.OneLine(sub.name) + " " + sub.short()
-		}
-	}
-	return ""
 }
 
 // belowIndent is how far what is below a call stands to the right.
@@ -260,16 +213,12 @@ func (s *subagent) words(now time.Time) string {
 	case s.lost != "":
 		return render.OneLine(s.lost)
 	}
-	state := s.turn.words(now, 0)
+	state, call := s.turn.words(now, 0), ""
 	switch {
+	case len(s.waits) > 0:
+		state, call = "waits for your word", render.CallWords(s.waits[0].Tool, s.waits[0].Arguments)
 	case s.turn.phase == unknown:
 		state = "begins"
-	case len(s.waits) > 0:
-		state = "waits for your word"
-	}
-	call := ""
-	if len(s.waits) > 0 {
-		call = render.CallWords(s.waits[0].Tool, s.waits[0].Arguments)
 	}
 	return render.Joined(" · ", state, s.turn.used(), call)
 }
@@ -284,30 +233,25 @@ type pastEvent struct {
 }
 
 // retells asks what sub-agents did in the turns that were read back, whose messages tell nothing of it.
-func retells(msg recalled) []want {
+func (m *Model) retells(msg recalled) {
 	var executions []domain.ExecutionID
 	spawned := map[string]bool{}
 	for _, entry := range msg.entries {
 		for _, call := range entry.Message.ToolCalls {
 			spawned[call.ID] = call.Name == domain.SpawnSubagent
 		}
-		result := entry.Message.ToolResult
-		if result == nil {
+		result, of := entry.Message.ToolResult, domain.TagOf(entry.Message).ExecutionID
+		if result == nil || of == msg.live || slices.Contains(executions, of) {
 			continue
 		}
 		var child contract.ChildResult
-		of := domain.TagOf(entry.Message).ExecutionID
-		if !spawned[result.CallID] && (json.Unmarshal([]byte(result.Content), &child) != nil || !child.Status.Terminal()) {
-			continue
-		}
-		if of != msg.live && !slices.Contains(executions, of) {
+		if spawned[result.CallID] || json.Unmarshal([]byte(result.Content), &child) == nil && child.Status.Terminal() {
 			executions = append(executions, of)
 		}
 	}
-	if len(executions) == 0 {
-		return nil
+	if len(executions) > 0 {
+		m.wants(wantTell{executions[max(len(executions)-mostRetold, 0):]})
 	}
-	return []want{wantTell{executions[max(len(executions)-mostRetold, 0):]}}
 }
 
 // retell reads what sub-agents did in executions that are over. What can no longer be read is not told: the calls are there.
@@ -332,22 +276,17 @@ func (p *performer) retell(w wantTell) retold {
 // retold has sub-agents stand under the calls that were read back and have started them.
 func (m *Model) retold(msg retold) {
 	for _, e := range msg.events {
-		switch sub := m.subagents.all[e.ChildID]; {
+		switch t := &m.conversation; {
 		case !e.AgentID.IsZero():
 			m.heardBelow(e.Event, true)
-		case e.Type == domain.EventSubagentSpawning && sub == nil:
-			m.subagents.joinPast(&m.conversation, e)
-		default:
-			m.subagents.over(e.Event)
+		case e.Type != domain.EventSubagentSpawning:
+			m.subagents.told(t, e.Event)
+		case m.subagents.of(e.ChildID) == nil:
+			step := e.execution.Step(e.Step)
+			at := slices.IndexFunc(t.parts, func(p *part) bool { return p.kind == called && p.step == step && p.key.position == e.Position })
+			if at >= 0 {
+				t.parts[at].sub = m.subagents.add(t, e.Event)
+			}
 		}
-	}
-}
-
-// joinPast is join for a call that was read back.
-func (s *subagents) joinPast(t *conversation, e pastEvent) {
-	step := e.execution.Step(e.Step)
-	at := slices.IndexFunc(t.parts, func(p *part) bool { return p.kind == called && p.step == step && p.key.position == e.Position })
-	if at >= 0 {
-		t.parts[at].sub = s.add(t, e.Event)
 	}
 }

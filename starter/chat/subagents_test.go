@@ -85,7 +85,7 @@ func TestSubagents(t *testing.T) {
 	s.take(replied{want: wantAnswer{word: word, of: researcher.String()}})
 	s.hears(by(researcher, "researcher", 1, client.Event{Type: domain.EventWaitClosed, Step: 1, Position: 1, Tool: "pay", ToolExecutionID: call.ToolExecutionID, Wait: &domain.Wait{Kind: domain.WaitApproval, Answer: &domain.Answer{Verdict: domain.Approved}}})...)
 	require.NotContains(t, s.View().Content, "y runs it")
-	require.Zero(t, s.prompt.open())
+	require.Zero(t, s.open())
 
 	s.hears(client.Event{Type: domain.EventSubagentCompleted, Step: 1, ChildID: researcher, Error: domain.Errorf(domain.Unavailable, "it was terminated from outside")}, client.Event{Type: domain.EventToolCallCompleted, Step: 1, Tool: "spawn_subagent", Error: domain.Errorf(domain.Unavailable, "it was terminated from outside")})
 	require.Contains(t, s.View().Content, "researcher 3f0a3c5e · it was terminated from outside", "it tells no end itself")
@@ -93,7 +93,7 @@ func TestSubagents(t *testing.T) {
 		Head:      account.Head{Waits: []domain.Wait{call}},
 		Execution: account.Execution{Outcome: contract.Outcome{Number: 1, Status: domain.StatusInProgress}},
 	}})
-	require.Zero(t, s.prompt.open(), "what comes late is of one that is over")
+	require.Zero(t, s.open(), "what comes late is of one that is over")
 }
 
 // TestSubagentsOfThePast: those of turns that are read back are asked for, and stand under the calls that started them.

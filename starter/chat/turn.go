@@ -78,9 +78,7 @@ func (t *turn) begins(number int) {
 
 // heard takes an event of the execution that is followed.
 func (t *turn) heard(e client.Event) {
-	if e.Type != client.EventNoWorker && e.Type != client.EventRateLimited && e.Type != client.EventTrouble && e.Type != client.EventReconnecting {
-		t.stalled, t.away = "", ""
-	}
+	t.stalled, t.away = "", ""
 	if t.running == nil {
 		t.running = map[int]string{}
 	}
@@ -115,11 +113,11 @@ func (t *turn) heard(e client.Event) {
 		t.away = "the server is away; trying again"
 	case domain.EventExecutionCompleted, domain.EventExecutionFailed, client.EventEnded:
 		t.phase, t.stops, t.running, t.paused = idle, false, nil, false
-		if e.Ended != nil {
-			t.tokens = max(t.tokens, e.Ended.Usage.TotalTokens())
-		}
-		if e.Ended != nil && e.Ended.Closed {
-			t.phase = over
+		if o := e.Ended; o != nil {
+			t.tokens = max(t.tokens, o.Usage.TotalTokens())
+			if o.Closed {
+				t.phase = over
+			}
 		}
 	default:
 	}
@@ -127,21 +125,18 @@ func (t *turn) heard(e client.Event) {
 
 // words say what goes on; waits counts the calls that wait for the person.
 func (t *turn) words(now time.Time, waits int) string {
+	doing := map[phase]string{
+		unknown: "connecting", fresh: "new session", over: "the session has ended", idle: "your turn",
+		thinks: "thinking", writes: "writing", calls: "runs " + render.Counted(len(t.running), "tool"),
+	}[t.phase]
 	switch {
 	case t.away != "":
 		return t.away
-	case t.phase == unknown:
-		return "connecting"
-	case t.phase == fresh:
-		return "new session"
-	case t.phase == over:
-		return "the session has ended"
 	case t.phase == idle && t.view.Suspended != nil:
 		return strings.TrimSuffix("suspended: "+render.OneLine(t.view.Suspended.Reason), ": ")
-	case t.phase == idle:
-		return "your turn"
+	case !t.busy():
+		return doing
 	}
-	doing := map[phase]string{thinks: "thinking", writes: "writing", calls: "runs " + render.Counted(len(t.running), "tool")}[t.phase]
 	for _, tool := range t.running {
 		if t.phase == calls && len(t.running) == 1 {
 			doing = "runs " + render.OneLine(tool)

@@ -1,6 +1,7 @@
 package chat
 
 import (
+	"slices"
 	"strings"
 	"time"
 
@@ -23,24 +24,11 @@ const (
 	leastHeight = 6
 )
 
-func (s *screen) page(up bool) {
-	if up {
-		s.up += max(s.rows-1, 1)
-		return
-	}
-	s.up = max(s.up-max(s.rows-1, 1), 0)
-}
+// scroll goes up by so many lines, down by fewer than none.
+func (s *screen) scroll(lines int) { s.up = max(s.up+lines, 0) }
 
-func (s *screen) wheel(w tea.MouseWheelMsg) {
-	const lines = 3
-	switch w.Button {
-	case tea.MouseWheelUp:
-		s.up += lines
-	case tea.MouseWheelDown:
-		s.up = max(s.up-lines, 0)
-	default:
-	}
-}
+// page is how many lines a page has.
+func (s *screen) page() int { return max(s.rows-1, 1) }
 
 // window is what is seen of lines, in rows lines. Where a reader has gone up it stays, whatever comes below.
 func (s *screen) window(lines []string, rows int) []string {
@@ -50,11 +38,8 @@ func (s *screen) window(lines []string, rows int) []string {
 	s.rows, s.lines = rows, len(lines)
 	s.up = min(s.up, max(len(lines)-rows, 0))
 	end := len(lines) - s.up
-	seen := append([]string{}, lines[max(end-rows, 0):end]...)
-	for len(seen) < rows {
-		seen = append(seen, "")
-	}
-	return seen
+	seen := slices.Clone(lines[max(end-rows, 0):end])
+	return append(seen, make([]string, rows-len(seen))...)
 }
 
 // View is the screen.
@@ -70,7 +55,7 @@ func (m *Model) View() tea.View {
 	typed := strings.Split(m.composer.area.View(), "\n")
 	under := m.underneath()
 	rows := max(m.screen.height-len(above)-len(typed)-len(under), 1)
-	all := append(append(append(m.screen.window(m.history(), rows), above...), typed...), under...)
+	all := slices.Concat(m.screen.window(m.history(), rows), above, typed, under)
 	all = all[max(len(all)-m.screen.height, 0):]
 	v.SetContent(strings.Join(all, "\n"))
 	if c := m.composer.area.Cursor(); c != nil {
@@ -101,16 +86,16 @@ func (m *Model) below() []string {
 // underneath are the lines below what is typed: what goes on, and which keys there are.
 func (m *Model) underneath() []string {
 	t, width, now := m.cfg.Theme, m.screen.width, m.cfg.Now()
-	state, spent := m.turn.words(now, m.prompt.open()), m.turn.spent()
+	state, spent := m.turn.words(now, m.open()), m.turn.spent()
 	paint := t.Faint
 	if m.turn.busy() || m.turn.away != "" {
 		paint = t.Warn
 	}
 	state = fitted(state, width)
-	who := fitted(render.OneLine(" · "+m.cfg.ID+" · "+m.modelName()), max(width-ansi.StringWidth(state)-ansi.StringWidth(spent)-2, 0))
-	gap := max(width-ansi.StringWidth(state)-ansi.StringWidth(who)-1-ansi.StringWidth(spent), 1)
-	status := fitted(paint(state)+t.Faint(" "+who)+strings.Repeat(" ", gap)+t.Faint(spent), width)
-	return []string{status, t.Faint(fitted(m.hint(now), width))}
+	who := fitted(render.OneLine(" · "+m.cfg.ID+" · "+m.modelName()), max(width-ansi.StringWidth(state+spent)-2, 0))
+	left := paint(state) + t.Faint(" "+who)
+	gap := strings.Repeat(" ", max(width-ansi.StringWidth(left+spent), 1))
+	return []string{fitted(left+gap+t.Faint(spent), width), t.Faint(fitted(m.hint(now), width))}
 }
 
 func (m *Model) hint(now time.Time) string {
@@ -124,20 +109,16 @@ func (m *Model) hint(now time.Time) string {
 		stop = "Ctrl-C twice leaves"
 	}
 	line := "Enter sends"
-	for _, key := range []string{"Alt-Enter new line", stop, "/help", "PgUp scrolls", "Ctrl-R shows thoughts", m.keyBelow()} {
-		if key != "" && ansi.StringWidth(line+" · "+key) <= m.screen.width {
+	keys := []string{"Alt-Enter new line", stop, "/help", "PgUp scrolls", "Ctrl-R shows thoughts"}
+	if len(m.subagents) > 0 {
+		keys = append(keys, "Ctrl-T shows sub-agents")
+	}
+	for _, key := range keys {
+		if ansi.StringWidth(line+" · "+key) <= m.screen.width {
 			line += " · " + key
 		}
 	}
 	return line
-}
-
-// keyBelow is what shows the steps of sub-agents, where there are any.
-func (m *Model) keyBelow() string {
-	if len(m.subagents.order) == 0 {
-		return ""
-	}
-	return "Ctrl-T shows sub-agents"
 }
 
 // draw is the conversation at a width.

@@ -1,8 +1,6 @@
 package chat
 
 import (
-	"github.com/google/uuid"
-
 	"everstep/domain"
 	"everstep/domain/account"
 	"everstep/domain/contract"
@@ -80,9 +78,8 @@ type (
 	retold struct{ events []pastEvent }
 	// lost says that the agent cannot be read at the moment, or for good.
 	lost struct{ why string }
-	// sent is what came of a message.
+	// sent is what came of the first message of the outbox.
 	sent struct {
-		key       string
 		execution client.Execution
 		delivery  contract.Delivery
 		err       error
@@ -118,50 +115,10 @@ type (
 	tick struct{}
 )
 
-// A letter is a message that the session does not have yet.
+// A letter is a message that the session does not have yet. Its delivery and execution are set as it is sent.
 type letter struct {
-	key, text string
-	model     *domain.LLMConfig
-	queued    bool
-	underway  bool
+	wantSend
+	underway bool
 	// refused counts how often the session did not take it.
 	refused int
-}
-
-// An outbox holds what was typed until the session has it, in order.
-type outbox struct{ letters []letter }
-
-func (o *outbox) put(text string, model *domain.LLMConfig, queued bool) {
-	o.letters = append(o.letters, letter{key: uuid.NewString(), text: text, model: model, queued: queued})
-}
-
-// next is the message that is to be sent now, if any.
-func (o *outbox) next() (wantSend, bool) {
-	if len(o.letters) == 0 || o.letters[0].underway {
-		return wantSend{}, false
-	}
-	l := &o.letters[0]
-	l.underway = true
-	return wantSend{key: l.key, text: l.text, model: l.model, queued: l.queued}, true
-}
-
-// find is a message by its key; nil: it is not there.
-func (o *outbox) find(key string) *letter {
-	for i := range o.letters {
-		if o.letters[i].key == key {
-			return &o.letters[i]
-		}
-	}
-	return nil
-}
-
-// take takes a message out.
-func (o *outbox) take(key string) (letter, bool) {
-	for i, l := range o.letters {
-		if l.key == key {
-			o.letters = append(o.letters[:i:i], o.letters[i+1:]...)
-			return l, true
-		}
-	}
-	return letter{}, false
 }

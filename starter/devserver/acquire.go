@@ -44,12 +44,17 @@ func Acquire(ctx context.Context, cfg Config) (*Lease, error) {
 	a := acquisition{cfg: cfg, began: time.Now()}
 	for {
 		lease, err := a.attempt(ctx)
-		if lease != nil || !errors.Is(err, errAgain) {
+		if lease != nil || err != nil {
 			return lease, err
 		}
 		waited := time.Since(a.began)
-		if waited > patience {
-			return nil, a.exhausted()
+		switch {
+		case waited <= patience:
+		case a.failed != "":
+			return nil, a.notStarted(a.failed)
+		default:
+			return nil, fmt.Errorf("state file %s is in use by a process that does not share it: end it (it holds %s), or choose another state file",
+				cfg.StateFile, lockPath(cfg.StateFile))
 		}
 		if waited >= a.said+progressEvery {
 			a.said = waited
@@ -64,28 +69,12 @@ func Acquire(ctx context.Context, cfg Config) (*Lease, error) {
 // Join holds the dev server of a state file (empty: the default one) that is up, and waits for one that is starting.
 // It starts none: where none is up, or one is about to stop, the lease is nil.
 func Join(ctx context.Context, stateFile string) (*Lease, error) {
-	if statefile.Supported() != nil {
-		return nil, nil
-	}
-	stateFile, err := statefile.Resolve(stateFile)
-	if err != nil {
+	conn, server, err := statefile.Hold(ctx, stateFile)
+	if conn == nil {
 		return nil, err
 	}
-	conn, r, err := statefile.Connect(ctx, stateFile)
-	switch {
-	case errors.Is(err, statefile.ErrNotUp):
-		return nil, nil
-	case err != nil:
-		return nil, err
-	case r.Error != "":
-		_ = conn.Close() // it failed to start: there is nothing to hold
-		return nil, nil
-	}
-	return newLease(conn, r.Server), nil
+	return newLease(conn, server), nil
 }
-
-// errAgain means that the attempt met another process that was coming or going.
-var errAgain = errors.New("try again")
 
 // An acquisition is one call of Acquire.
 type acquisition struct {
@@ -96,16 +85,22 @@ type acquisition struct {
 	failed string // what another process's start failed of
 }
 
+// attempt returns neither a lease nor an error where it met another process that was coming or going.
 func (a *acquisition) attempt(ctx context.Context) (*Lease, error) {
 	conn, r, err := statefile.Connect(ctx, a.cfg.StateFile)
 	switch {
 	case err == nil && r.Error == "":
-		return a.join(conn, r.Server)
+		if err := a.mismatch(r.Server); err != nil {
+			_ = conn.Close()
+			return nil, err
+		}
+		a.cfg.Progress(fmt.Sprintf("using the dev server that is already up: %s (process %d)", r.Server.Address, r.Server.PID))
+		return newLease(conn, r.Server), nil
 	case err == nil:
 		// Somebody else's start failed; ours may not, since it may ask for less.
 		_ = conn.Close()
 		a.failed = r.Error
-		return nil, errAgain
+		return nil, nil
 	case !errors.Is(err, statefile.ErrNotUp):
 		return nil, err
 	}
@@ -119,7 +114,7 @@ func (a *acquisition) attempt(ctx context.Context) (*Lease, error) {
 	}
 	ended, err := launch(a.cfg, a.binary)
 	if errors.Is(err, statefile.ErrLocked) {
-		return nil, errAgain
+		return nil, nil
 	}
 	if err != nil {
 		return nil, err
@@ -127,16 +122,7 @@ func (a *acquisition) attempt(ctx context.Context) (*Lease, error) {
 	return a.await(ctx, ended)
 }
 
-// join takes a server that was up already, unless it is not the one asked for.
-func (a *acquisition) join(conn net.Conn, server Server) (*Lease, error) {
-	if err := a.mismatch(server); err != nil {
-		_ = conn.Close()
-		return nil, err
-	}
-	a.cfg.Progress(fmt.Sprintf("using the dev server that is already up: %s (process %d)", server.Address, server.PID))
-	return newLease(conn, server), nil
-}
-
+// mismatch says why a server that is up is not the one asked for; nil: it is.
 func (a *acquisition) mismatch(server Server) error {
 	check := func(field string, asked int, at string) error {
 		if asked == 0 || at == net.JoinHostPort(loopback, strconv.Itoa(asked)) {
@@ -155,7 +141,7 @@ func (a *acquisition) await(ctx context.Context, ended <-chan error) (*Lease, er
 	switch {
 	case err == nil && r.Error != "":
 		_ = conn.Close()
-		return nil, cmp.Or(statefile.Room(a.cfg.StateFile), errors.New("start the dev server: "+r.Error))
+		return nil, a.notStarted(r.Error)
 	case err == nil:
 		r.Server.Started = true
 		a.cfg.Progress(fmt.Sprintf("started the dev server: %s, web UI %s", r.Server.Address, r.Server.UIURL))
@@ -168,18 +154,15 @@ func (a *acquisition) await(ctx context.Context, ended <-chan error) (*Lease, er
 		return nil, ctx.Err()
 	case err := <-ended:
 		if err == nil {
-			return nil, errAgain
+			return nil, nil
 		}
 		return nil, cmp.Or(statefile.Room(a.cfg.StateFile), fmt.Errorf("the supervisor of the dev server failed: %w%s", err, logTail(a.cfg.StateFile, 0)))
 	}
 }
 
-func (a *acquisition) exhausted() error {
-	if a.failed != "" {
-		return cmp.Or(statefile.Room(a.cfg.StateFile), errors.New("start the dev server: "+a.failed))
-	}
-	return fmt.Errorf("state file %s is in use by a process that does not share it: end it (it holds %s), or choose another state file",
-		a.cfg.StateFile, lockPath(a.cfg.StateFile))
+// notStarted says why a server could not be started: that the disk is full, else what its supervisor says.
+func (a *acquisition) notStarted(why string) error {
+	return cmp.Or(statefile.Room(a.cfg.StateFile), errors.New("start the dev server: "+why))
 }
 
 // A Lease keeps a dev server up. It ends with [Lease.Close] or with the process

@@ -6,7 +6,6 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
 
@@ -99,13 +98,4 @@ func supervisorEnvironment() []string {
 		name, _, _ := strings.Cut(entry, "=")
 		return !slices.Contains(keep, name)
 	})
-}
-
-// buildEnvironment undoes what a user's settings could change about the build.
-// An empty GOFLAGS would fall back to the one that `go env -w` has stored, so
-// it gets a flag that is given anyway.
-func buildEnvironment(binDir string) []string {
-	return append(os.Environ(),
-		"GOBIN="+binDir, "GOFLAGS="+buildTags, "GOWORK=off", "GO111MODULE=on",
-		"GOOS="+runtime.GOOS, "GOARCH="+runtime.GOARCH)
 }

@@ -128,7 +128,7 @@ func acquire(t *testing.T, cfg Config) *Lease {
 func requireGone(t *testing.T, stateFile string) {
 	t.Helper()
 	require.Eventually(t, func() bool {
-		lock, err := openLock(lockPath(stateFile))
+		lock, err := statefile.LockFile(lockPath(stateFile))
 		if err != nil {
 			return false
 		}

@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"time"
 
@@ -41,7 +42,9 @@ func buildWith(ctx context.Context, goCommand, dir string, progress func(string)
 	var output bytes.Buffer
 	cmd := exec.CommandContext(ctx, goCommand, "install", buildTags, "-ldflags=-s -w", module)
 	cmd.Dir = dir // no module around it
-	cmd.Env = buildEnvironment(dir)
+	// No setting of the user's changes the build. An empty GOFLAGS would fall back to the one that `go env -w` has stored, so it gets
+	// a flag that is given anyway.
+	cmd.Env = append(os.Environ(), "GOBIN="+dir, "GOFLAGS="+buildTags, "GOWORK=off", "GO111MODULE=on", "GOOS="+runtime.GOOS, "GOARCH="+runtime.GOARCH)
 	cmd.Stdout, cmd.Stderr = &output, &output
 	cmd.WaitDelay = time.Second // compilers of a cancelled build still hold the pipe
 	began := time.Now()

@@ -33,15 +33,15 @@ func (b Binary) String() string {
 // `temporal` on PATH; the user's cache; Temporal's download; a build with
 // `go install`, which takes minutes, once. The last two go to the cache, by one
 // process at a time.
-func Find(ctx context.Context, cfg Config) (Binary, error) {
+func Find(ctx context.Context, cfg Config) (none Binary, _ error) {
 	cfg, err := cfg.checked()
 	if err != nil {
-		return Binary{}, err
+		return none, err
 	}
 	f := finder{binary: cfg.Binary, progress: cfg.Progress, lookPath: exec.LookPath, download: download, build: build}
 	if cfg.Binary == "" {
 		if f.cacheDir, err = defaultCacheDir(); err != nil {
-			return Binary{}, err
+			return none, err
 		}
 	}
 	return f.find(ctx)
@@ -59,7 +59,7 @@ type finder struct {
 	build    fetcher
 }
 
-func (f *finder) find(ctx context.Context) (Binary, error) {
+func (f *finder) find(ctx context.Context) (none Binary, _ error) {
 	if f.binary != "" {
 		b, err := inspect(ctx, f.binary, "configuration")
 		if err != nil {
@@ -78,16 +78,16 @@ func (f *finder) find(ctx context.Context) (Binary, error) {
 		return b, nil
 	}
 	if err := os.MkdirAll(f.cacheDir, 0o750); err != nil {
-		return Binary{}, fmt.Errorf("make the cache for the dev server: %w", err)
+		return none, fmt.Errorf("make the cache for the dev server: %w", err)
 	}
 	if err := statefile.CheckWriters(f.cacheDir); err != nil {
-		return Binary{}, fmt.Errorf("the cache for the dev server: %w: remove it, or set XDG_CACHE_HOME", err)
+		return none, fmt.Errorf("the cache for the dev server: %w: remove it, or set XDG_CACHE_HOME", err)
 	}
 	lock, err := waitLock(ctx, filepath.Join(f.cacheDir, "lock"), func(waited time.Duration) {
 		f.progress(fmt.Sprintf("another process is getting the dev server: waiting, %s", waited))
 	})
 	if err != nil {
-		return Binary{}, fmt.Errorf("lock the cache of the dev server: %w", err)
+		return none, fmt.Errorf("lock the cache of the dev server: %w", err)
 	}
 	defer lock.Close()
 	if b, ok := f.cached(ctx); ok {
@@ -95,27 +95,21 @@ func (f *finder) find(ctx context.Context) (Binary, error) {
 	}
 	f.progress("no temporal CLI with server " + minServer + " or newer on PATH or in the cache: downloading it")
 	b, downloadErr := f.fetch(ctx, "download", f.download)
-	if downloadErr == nil {
-		return b, nil
-	}
-	if err := ctx.Err(); err != nil {
-		return Binary{}, err
+	if downloadErr == nil || ctx.Err() != nil {
+		return b, ctx.Err()
 	}
 	f.progress("download failed (" + downloadErr.Error() + "): building " + module + ", once; this can take minutes")
 	b, buildErr := f.fetch(ctx, fromBuild, f.build)
-	switch {
-	case ctx.Err() != nil:
-		return Binary{}, ctx.Err()
-	case buildErr != nil:
-		return Binary{}, fmt.Errorf("get a dev server: download: %w\nbuild: %w\nto do: install the temporal CLI or Go, or give the address of a Temporal server",
+	if buildErr != nil && ctx.Err() == nil {
+		return none, fmt.Errorf("get a dev server: download: %w\nbuild: %w\nto do: install the temporal CLI or Go, or give the address of a Temporal server",
 			downloadErr, buildErr)
 	}
-	return b, nil
+	return b, ctx.Err()
 }
 
 // cached returns the newest server in the cache. The pinned one is asked first,
 // since it is what is there nearly always and asking costs a process.
-func (f *finder) cached(ctx context.Context) (Binary, bool) {
+func (f *finder) cached(ctx context.Context) (none Binary, _ bool) {
 	for _, path := range f.cachedPaths() {
 		b, err := inspect(ctx, path, "cache")
 		if err == nil {
@@ -123,7 +117,7 @@ func (f *finder) cached(ctx context.Context) (Binary, bool) {
 		}
 		f.progress("passing over the cache's temporal: " + err.Error())
 	}
-	return Binary{}, false
+	return none, false
 }
 
 // Cached are the paths of the servers in the user's cache, the newest first.

@@ -7,7 +7,6 @@ import (
 	"net"
 	"os"
 	"path/filepath"
-	"syscall"
 	"testing"
 	"time"
 
@@ -34,26 +33,6 @@ func TestKilledUsersLetGo(t *testing.T) {
 	requireGone(t, cfg.StateFile)
 	_, err := net.Dial("tcp", server.Address)
 	require.Error(t, err)
-}
-
-func TestKilledSupervisorTakesTheServerAlong(t *testing.T) {
-	t.Parallel()
-	cfg := realConfig(t)
-	lease, _ := launchAndJoin(t, cfg)
-	require.Contains(t, openFiles(t, lease.Server().PID), lockPath(cfg.StateFile), "the server does not hold the lock")
-	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", lease.Server().PID))
-	require.NoError(t, err)
-	var self, supervisor int
-	var name, state string
-	_, err = fmt.Sscan(string(stat), &self, &name, &state, &supervisor)
-	require.NoError(t, err)
-	require.NoError(t, syscall.Kill(supervisor, syscall.SIGKILL))
-	requireDone(t, lease)
-	requireGone(t, cfg.StateFile)
-
-	again := acquire(t, cfg) // over the socket that was left behind
-	require.True(t, again.Server().Started)
-	require.NotEqual(t, lease.Server().PID, again.Server().PID)
 }
 
 func TestKilledServerEndsTheLease(t *testing.T) {

@@ -44,7 +44,7 @@ type spec struct {
 // handed on, so that two can never start and this caller can connect at once. The
 // channel tells how it ended: nil where that was in good order, or by a kill.
 func launch(cfg Config, binary Binary) (<-chan error, error) {
-	lock, err := openLock(lockPath(cfg.StateFile))
+	lock, err := statefile.LockFile(lockPath(cfg.StateFile))
 	if err != nil {
 		return nil, fmt.Errorf("lock the state file: %w", err)
 	}
@@ -106,10 +106,7 @@ func supervisorCommand(cfg Config, binary Binary, shared error) (*exec.Cmd, erro
 	if s.Binary = binary.Path; shared != nil {
 		s.Shared = shared.Error()
 	}
-	argument, err := json.Marshal(s)
-	if err != nil {
-		return nil, fmt.Errorf("encode the supervisor's argument: %w", err)
-	}
+	argument, _ := json.Marshal(s) // all of it is text and numbers
 	path, err := exec.LookPath(cfg.Supervisor[0])
 	if err == nil {
 		path, err = filepath.Abs(path)
@@ -147,27 +144,12 @@ func listenForUsers(stateFile string) (*os.File, error) {
 	return listener.File()
 }
 
-// openLock takes the lock that a file stands for, or returns statefile.ErrLocked. It is
-// held until the file is closed here and in every process that inherited it,
-// and ends with them however they end.
-func openLock(path string) (*os.File, error) {
-	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
-	if err != nil {
-		return nil, err
-	}
-	if err := statefile.Lock(file); err != nil {
-		_ = file.Close() // nothing was written
-		return nil, err
-	}
-	return file, nil
-}
-
 // waitLock takes a lock as soon as it is free. It tells waiting at once that it
 // has to wait, and then every few seconds for how long it has.
 func waitLock(ctx context.Context, path string, waiting func(waited time.Duration)) (*os.File, error) {
 	began := time.Now()
 	for said := -progressEvery; ; {
-		file, err := openLock(path)
+		file, err := statefile.LockFile(path)
 		if !errors.Is(err, statefile.ErrLocked) {
 			return file, err
 		}

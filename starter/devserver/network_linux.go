@@ -69,7 +69,7 @@ func (n *network) enter() error {
 func (n *network) dialInside(ctx context.Context, address string) (conn net.Conn, err error) {
 	warden.OnThrowawayThread(func() {
 		if err = n.enter(); err == nil {
-			conn, err = new(net.Dialer).DialContext(ctx, "tcp4", address) // an address: it is dialed by this goroutine
+			conn, err = dialer().DialContext(ctx, "tcp4", address) // an address: it is dialed by this goroutine
 		}
 	})
 	return conn, err

@@ -17,7 +17,7 @@ func newNetwork() (*network, error) { return nil, errShared }
 func (*network) enter() error { return nil }
 
 func (*network) dialInside(ctx context.Context, address string) (net.Conn, error) {
-	return new(net.Dialer).DialContext(ctx, "tcp4", address)
+	return dialer().DialContext(ctx, "tcp4", address)
 }
 
 func rights(*syscall.SysProcAttr) error { return errShared }

@@ -113,7 +113,13 @@ func (s *supervisor) openDoors(p *process.Process, at places) {
 		at.ui = s.peers.Own(at.ui, s.log)
 		go s.relay(at.server, at.insideServer.String())
 	}
-	ui := s.uiDoor(at.insideUI.String())
+	// The Web UI takes any name for its own: so a page whose name is bound to this machine after it was loaded could read and steer
+	// all agents. It listens where no page finds it, and a door passes on what comes from its own pages.
+	dial := func(ctx context.Context, _, address string) (net.Conn, error) {
+		return s.network.dialInside(ctx, address)
+	}
+	handler := door.Door{}.Before(&url.URL{Scheme: "http", Host: at.insideUI.String()}, dial)
+	ui := &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second}
 	go func() {
 		if err := ui.Serve(at.ui); !errors.Is(err, http.ErrServerClosed) {
 			s.log("the Web UI is not reached any more: " + err.Error()) // agents need none
@@ -129,31 +135,21 @@ func (s *supervisor) openDoors(p *process.Process, at places) {
 // relay passes on what clients say to the server, and back. They are the command line of Temporal's and others that know
 // the address alone: see handOut.
 func (s *supervisor) relay(listener net.Listener, address string) {
-	for {
-		outer, err := listener.Accept()
-		if errors.Is(err, net.ErrClosed) {
-			return
-		}
-		if err != nil { // too many open files, say: it passes
-			time.Sleep(100 * time.Millisecond)
-			continue
-		}
+	acceptEach(listener, func(outer net.Conn) {
 		go func() {
 			defer outer.Close()
-			ctx, cancel := context.WithTimeout(context.Background(), dialPatience)
-			defer cancel()
-			inner, err := s.network.dialInside(ctx, address)
+			inner, err := s.network.dialInside(context.Background(), address)
 			if err != nil {
 				return // the server is stopping
 			}
 			defer inner.Close()
 			join(outer.(*net.TCPConn), inner.(*net.TCPConn))
 		}()
-	}
+	})
 }
 
-// dialPatience is how long a server may take to take a connection.
-const dialPatience = 10 * time.Second
+// dialer bounds how long a server may take to take a connection.
+func dialer() *net.Dialer { return &net.Dialer{Timeout: 10 * time.Second} }
 
 // join copies both ways until both sides have said all.
 func join(one, other *net.TCPConn) {
@@ -165,17 +161,6 @@ func join(one, other *net.TCPConn) {
 		})
 	}
 	both.Wait()
-}
-
-// uiDoor stands before the Web UI, which takes any name for its own: so a page whose name is bound to this machine after
-// it was loaded could read and steer all agents. The UI listens where no page finds it, and the door passes on what comes
-// from its own pages.
-func (s *supervisor) uiDoor(address string) *http.Server {
-	dial := func(ctx context.Context, _, address string) (net.Conn, error) {
-		return s.network.dialInside(ctx, address)
-	}
-	ui := &url.URL{Scheme: "http", Host: address}
-	return &http.Server{Handler: door.Door{}.Before(ui, dial), ReadHeaderTimeout: 10 * time.Second}
 }
 
 // log writes a line to the server's log, which this process shares.
@@ -210,9 +195,11 @@ type places struct {
 // refused; those not asked for are the known ones, where these are preferred and
 // free. They stay taken, but for the server's where that is to take it itself.
 func choosePlaces(s spec, ownNetwork bool) (none places, _ error) {
-	knownServer, knownUI := keptPorts(s.StateFile)
-	if s.Known {
-		knownServer, knownUI = preferredPort, preferredUIPort
+	knownServer, knownUI := preferredPort, preferredUIPort
+	if !s.Known {
+		knownServer, knownUI = 0, 0
+		text, _ := os.ReadFile(portsPath(s.StateFile))         // there is none at first
+		_, _ = fmt.Sscan(string(text), &knownServer, &knownUI) // what is no number is any port
 	}
 	server, err := choosePort("port", s.Port, knownServer, s.UIPort)
 	if err != nil {
@@ -246,15 +233,6 @@ func (p places) close() {
 // portsPath is where a state file's last ports stand: a worker that has found its server there asks
 // no other place when the server is started again.
 func portsPath(stateFile string) string { return stateFile + ".ports" }
-
-func keptPorts(stateFile string) (server, ui int) {
-	text, err := os.ReadFile(portsPath(stateFile))
-	if err != nil {
-		return 0, 0
-	}
-	_, _ = fmt.Sscan(string(text), &server, &ui) // what is no number is any port
-	return server, ui
-}
 
 // keepPorts is for next time: that it fails, as on a full disk, is no reason not to serve.
 func keepPorts(stateFile string, server, ui int) {

@@ -28,60 +28,65 @@ const startPatience = time.Minute
 
 const startAttempts = 5
 
-// start brings the server up. Servers of a user start one after the other,
+// start brings the server up, and sets what users are told of it. Servers of a user start one after the other,
 // since each looks for free ports first and binds them later.
-func (s *supervisor) start(ctx context.Context) (*process.Process, Server, error) {
+func (s *supervisor) start(ctx context.Context) (*process.Process, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, startPatience, fmt.Errorf("no answer in %s", startPatience))
 	defer cancel()
 	dir, err := statefile.PrivateDir()
 	if err != nil {
-		return nil, Server{}, err
+		return nil, err
 	}
 	turn, err := waitLock(ctx, filepath.Join(dir, "start.lock"), func(time.Duration) {})
 	if err != nil {
-		return nil, Server{}, fmt.Errorf("wait for another dev server to start: %w", err)
+		return nil, fmt.Errorf("wait for another dev server to start: %w", err)
 	}
 	defer turn.Close()
 	if err := s.setAside(); err != nil {
-		return nil, Server{}, err
+		return nil, err
 	}
 	for attempt := 1; ; attempt++ {
-		p, server, err := s.startOnce(ctx)
+		p, err := s.startOnce(ctx)
 		if err == nil {
 			if err = s.lock.Truncate(0); err == nil { // see setAside
-				return p, server, nil
+				return p, nil
 			}
 			stop(p)
-			return nil, Server{}, fmt.Errorf("mark the state file as made: %w", err)
+			return nil, fmt.Errorf("mark the state file as made: %w", err)
 		}
 		// Another program can still take a port in between, of those above or of
 		// those that the server looks for by itself.
 		lost := strings.Contains(err.Error(), "address already in use")
 		if !lost || attempt == startAttempts || ctx.Err() != nil {
-			return nil, Server{}, err
+			return nil, err
 		}
 	}
 }
 
-func (s *supervisor) startOnce(ctx context.Context) (*process.Process, Server, error) {
+func (s *supervisor) startOnce(ctx context.Context) (*process.Process, error) {
 	chosen, err := choosePlaces(s.spec, s.network != nil)
 	if err != nil {
-		return nil, Server{}, err
+		return nil, err
 	}
 	said := logSize(s.spec.StateFile)
-	p, err := s.startServer(s.spec.arguments(chosen))
+	// It runs in its network, so that it ends with this process, holds the lock until it has, and writes to where this process does.
+	cmd := exec.Command(s.spec.Binary, s.spec.arguments(chosen)...)
+	cmd.Dir = filepath.Dir(s.spec.StateFile)
+	cmd.Stdout, cmd.Stderr = os.Stderr, os.Stderr
+	cmd.ExtraFiles = []*os.File{s.lock}
+	p, err := process.StartIn(cmd, s.network.enter)
 	if err != nil {
 		chosen.close()
-		return nil, Server{}, fmt.Errorf("run %s: %w", s.spec.Binary, err)
+		return nil, fmt.Errorf("run %s: %w", s.spec.Binary, err)
 	}
 	s.openDoors(p, chosen)
 	s.inside = chosen.insideServer.String()
 	if err := s.answers(ctx, p); err != nil {
 		stop(p)
-		return nil, Server{}, fmt.Errorf("%s server start-dev: %w%s", s.spec.Binary, err, logTail(s.spec.StateFile, said))
+		return nil, fmt.Errorf("%s server start-dev: %w%s", s.spec.Binary, err, logTail(s.spec.StateFile, said))
 	}
 	keepPorts(s.spec.StateFile, number(chosen.server), number(chosen.ui))
-	return p, Server{
+	s.reply.Server = Server{
 		Address:   chosen.server.Addr().String(),
 		UIURL:     "http://" + chosen.ui.Addr().String(),
 		Namespace: namespace,
@@ -91,7 +96,8 @@ func (s *supervisor) startOnce(ctx context.Context) (*process.Process, Server, e
 		Binary:    s.spec.Binary,
 		PID:       p.PID(),
 		Shared:    s.spec.Shared,
-	}, nil
+	}
+	return p, nil
 }
 
 // setAside moves a state file out of the way that no server ever came up on:
@@ -127,16 +133,6 @@ func (s *supervisor) setAside() error {
 // stopPatience is how long a server may take to stop before it is killed. Its
 // state file loses nothing by that.
 const stopPatience = 5 * time.Second
-
-// startServer runs the temporal CLI in its network so that it ends with this process,
-// holds the lock until it has, and writes to where this process does.
-func (s *supervisor) startServer(args []string) (*process.Process, error) {
-	cmd := exec.Command(s.spec.Binary, args...)
-	cmd.Dir = filepath.Dir(s.spec.StateFile)
-	cmd.Stdout, cmd.Stderr = os.Stderr, os.Stderr
-	cmd.ExtraFiles = []*os.File{s.lock}
-	return process.StartIn(cmd, s.network.enter)
-}
 
 // stop ends a server in good order if it can, and returns when it is gone.
 func stop(p *process.Process) { p.Stop(syscall.SIGTERM, stopPatience) }

@@ -92,7 +92,10 @@ func (s *supervisor) run(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	came, left, served := make(chan net.Conn), make(chan struct{}), make(chan error, 1)
-	go s.accept(came)
+	go func() {
+		defer close(came)
+		acceptEach(s.listener, func(conn net.Conn) { came <- conn })
+	}()
 	go func() { served <- s.serve(ctx) }()
 
 	users := s.watch(ctx, came, left, served)
@@ -144,14 +147,14 @@ func (s *supervisor) watch(ctx context.Context, came <-chan net.Conn, left chan 
 }
 
 func (s *supervisor) serve(ctx context.Context) error {
-	p, server, err := s.start(ctx)
+	p, err := s.start(ctx)
 	if err != nil {
-		s.reply.Error = err.Error()
-		close(s.answered)
+		s.reply = statefile.Reply{Error: err.Error()}
+	}
+	close(s.answered)
+	if err != nil {
 		return err
 	}
-	s.reply.Server = server
-	close(s.answered)
 	select {
 	case <-p.Done():
 		return fmt.Errorf("the dev server died: %s", p.State())
@@ -161,13 +164,12 @@ func (s *supervisor) serve(ctx context.Context) error {
 	}
 }
 
-func (s *supervisor) accept(came chan<- net.Conn) {
-	defer close(came)
+// acceptEach gives a function each connection that comes, until the listener is closed.
+func acceptEach(listener net.Listener, take func(net.Conn)) {
 	for {
-		conn, err := s.listener.Accept()
-		switch {
+		switch conn, err := listener.Accept(); {
 		case err == nil:
-			came <- conn
+			take(conn)
 		case errors.Is(err, net.ErrClosed):
 			return
 		default: // too many open files, say: it passes
@@ -212,9 +214,7 @@ func (s *supervisor) handOut(conn net.Conn) {
 		case <-s.over:
 			return
 		}
-		ctx, cancel := context.WithTimeout(context.Background(), dialPatience)
-		inner, err := s.network.dialInside(ctx, s.inside)
-		cancel()
+		inner, err := s.network.dialInside(context.Background(), s.inside)
 		if err != nil {
 			return
 		}

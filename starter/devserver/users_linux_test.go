@@ -257,12 +257,14 @@ func requireNobodyIn(t *testing.T, namespace string) {
 	}, testPatience, 20*time.Millisecond, "somebody is left in the server's network")
 }
 
-// TestAKilledSupervisorLeavesNothing: neither what lets its user in, nor a process in the server's network.
+// TestAKilledSupervisorLeavesNothing: neither what lets its user in, nor the server with its lock, nor another process in the
+// server's network.
 func TestAKilledSupervisorLeavesNothing(t *testing.T) {
 	t.Parallel()
 	cfg := realConfig(t)
 	lease, _ := launchAndJoin(t, cfg)
 	server := lease.Server()
+	require.Contains(t, openFiles(t, server.PID), lockPath(cfg.StateFile), "the server does not hold the lock")
 	namespace, addresses := networkOf(t, server.PID), listening(t, server.PID, startedBy(t, server.PID))
 	require.NotEmpty(t, addresses)
 	through, err := net.Dial("tcp", server.Address)
@@ -285,6 +287,9 @@ func TestAKilledSupervisorLeavesNothing(t *testing.T) {
 		_, err := io.Copy(io.Discard, conn) // it ends, however
 		require.NotErrorIs(t, err, os.ErrDeadlineExceeded)
 	}
+	again := acquire(t, cfg) // over the socket that was left behind
+	require.True(t, again.Server().Started)
+	require.NotEqual(t, server.PID, again.Server().PID)
 }
 
 // TestItsUserReachesIt: Temporal's own command line, and a browser, by the address and the URL that are told.

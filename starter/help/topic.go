@@ -19,24 +19,14 @@ type Topic struct {
 	Text  string // the page, in Markdown, its heading included
 }
 
-const extension = ".md"
-
 // Topics returns all topics, by name.
 func Topics() []Topic {
-	files, err := pages.ReadDir(".")
-	if err != nil {
-		panic(err) // what is embedded can be read
-	}
-	topics := make([]Topic, 0, len(files))
-	for _, file := range files {
-		text, err := pages.ReadFile(file.Name())
-		if err != nil {
-			panic(err) // what is embedded can be read
-		}
+	files, _ := pages.ReadDir(".") // what is embedded can be read
+	topics := make([]Topic, len(files))
+	for i, file := range files {
+		text, _ := pages.ReadFile(file.Name())
 		title, _, _ := strings.Cut(string(text), "\n")
-		topics = append(topics, Topic{
-			Name: strings.TrimSuffix(file.Name(), extension), Title: strings.TrimPrefix(title, "# "), Text: string(text),
-		})
+		topics[i] = Topic{Name: strings.TrimSuffix(file.Name(), ".md"), Title: strings.TrimPrefix(title, "# "), Text: string(text)}
 	}
 	return topics
 }

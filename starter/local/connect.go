@@ -24,7 +24,7 @@ const findPatience = 8 * time.Second
 
 // UI is where a person looks at an agent, a run's id aside; empty where it is not known.
 func (s *Stack) UI(id string) string {
-	if s.local == nil || s.local.UIURL == "" {
+	if s.local == nil {
 		return ""
 	}
 	called, _, _ := strings.Cut(id, client.SessionMark)
@@ -115,23 +115,17 @@ const silentFor = 2 * time.Second
 
 // bringBack joins the dev server of a state file, or starts it, and waits for one that is about to stop.
 func (m *Machine) bringBack(ctx context.Context, n Need, file string) (*Stack, error) {
-	notBack := func(err error) error { return m.down(n, file, ", and it does not come back: "+err.Error(), err) }
-	cfg, err := m.ours(devserver.Config{StateFile: file})
-	if err != nil {
-		return nil, notBack(err)
-	}
 	began := time.Now()
-	cfg.Progress = func(text string) {
+	lease, err := m.Acquire(ctx, devserver.Config{StateFile: file, Progress: func(text string) {
 		if time.Since(began) > silentFor {
 			m.Progress(text)
 		}
-	}
-	lease, err := devserver.Acquire(ctx, cfg)
+	}})
 	switch {
 	case err != nil && ctx.Err() != nil:
 		return nil, interrupted(ctx, "interrupted")
 	case err != nil:
-		return nil, notBack(err)
+		return nil, m.down(n, file, ", and it does not come back: "+err.Error(), err)
 	}
 	return m.dialHeld(ctx, lease, "")
 }
@@ -151,25 +145,36 @@ func (m *Machine) down(n Need, file, why string, err error) error {
 
 // DialDev connects to a dev server of ours.
 func (m *Machine) DialDev(ctx context.Context, s devserver.Server, taskQueue string) (*Stack, error) {
-	return m.dial(ctx, host.Connection{Address: s.Address, Namespace: s.Namespace, State: s.StateFile}, &s, taskQueue)
+	return m.dial(ctx, host.Connection{}, &s, taskQueue)
 }
 
-// dial connects to a server; local says that it is ours.
+// dial connects to a dev server of ours, or where local is nil to another server.
 func (m *Machine) dial(ctx context.Context, connection host.Connection, local *devserver.Server, taskQueue string) (*Stack, error) {
+	if local != nil {
+		connection = host.Connection{Address: local.Address, Namespace: local.Namespace, State: local.StateFile}
+	}
 	connection.Address = cmp.Or(connection.Address, sdk.DefaultHostPort)
 	connection.Namespace = cmp.Or(connection.Namespace, sdk.DefaultNamespace)
 	queue, err := m.Env.taskQueue(taskQueue)
 	if err != nil {
 		return nil, err
 	}
-	indexed, err := m.Env.indexTrusted()
-	if err != nil {
-		return nil, err
+	indexed := m.Env.list(VariableIndexTrusted)
+	for _, name := range indexed {
+		if err := domain.CheckTrustedName(name); err != nil {
+			return nil, invalid("%s: %s", VariableIndexTrusted, err)
+		}
 	}
 	s := &Stack{address: connection.Address, namespace: connection.Namespace, taskQueue: queue, local: local}
 	m.reached = s
-	if s.Temporal, err = host.Dial(ctx, connection); err != nil {
-		return nil, notConnected(ctx, err)
+	switch s.Temporal, err = host.Dial(ctx, connection); {
+	case err == nil:
+	case ctx.Err() != nil:
+		return nil, interrupted(ctx, "interrupted")
+	case domain.AsError(err).Kind == domain.Invalid:
+		return nil, err
+	default: // a server that refuses to talk is as far away as one that is not there
+		return nil, unreachable(err, "%s", err)
 	}
 	config := client.Config{Namespace: s.namespace, TaskQueue: s.taskQueue, IndexTrusted: indexed, Records: m.records(), Progress: m.Progress}
 	if local != nil {
@@ -186,15 +191,4 @@ func (m *Machine) dial(ctx context.Context, connection host.Connection, local *d
 func Client(temporal sdk.Client, address string, config client.Config) *client.Client {
 	config.Server, config.Loopback = address, host.Loopback(address)
 	return client.New(temporal, config)
-}
-
-// notConnected: a server that refuses to talk is as far away as one that is not there.
-func notConnected(ctx context.Context, err error) error {
-	if ctx.Err() != nil {
-		return interrupted(ctx, "interrupted")
-	}
-	if domain.AsError(err).Kind == domain.Invalid {
-		return err
-	}
-	return unreachable(err, "%s", err)
 }

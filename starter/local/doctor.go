@@ -83,10 +83,8 @@ func (m *Machine) Examine(ctx context.Context, f Flags, version string) (checks 
 	return checks
 }
 
-const (
-	// askPatience bounds each question of doctor to the server.
-	askPatience = 5 * time.Second
-)
+// askPatience bounds each question of doctor to the server.
+const askPatience = 5 * time.Second
 
 func (m *Machine) checkConfiguration() (Check, host.Connection) {
 	connection, err := m.Configured()
@@ -183,10 +181,7 @@ func (m *Machine) checkBuiltinTools() Check {
 }
 
 func (m *Machine) checkTurnedOn() Check {
-	on := m.optionalTools()
-	if _, err := host.ReadOptionalTools(m.Env.Value(variableBuiltinTools)); err != nil && len(on) > 0 {
-		return ok("%s: %s", variableBuiltinTools, err).fail("")
-	}
+	on := m.Env.list(variableBuiltinTools)
 	allow, err := host.Allowed(m.Env)
 	if err != nil {
 		return broken(err, "")
@@ -258,7 +253,7 @@ func (m *Machine) checkProviders(f Flags) []Check {
 	if err != nil {
 		return []Check{broken(err, "").of("providers")}
 	}
-	usable := slices.ContainsFunc(reaches, func(r host.Reach) bool { return r.Err == nil && (r.Key != "" || !r.Own) })
+	usable := slices.ContainsFunc(reaches, func(r host.Reach) bool { return checkReach(r).Verdict == VerdictOK })
 	chosen, _, _ := strings.Cut(m.Env.Value(VariableModel), "/")
 	var checks []Check
 	for _, r := range reaches {

@@ -36,7 +36,7 @@ func (m *Machine) checkServer(ctx context.Context, connection host.Connection, f
 			return ok("%s", detail).warn(fix), nil
 		}
 		found := lease.Server()
-		connection, local = host.Connection{Address: found.Address, Namespace: found.Namespace, State: found.StateFile}, &found
+		local = &found
 		_ = lease.Close() // whoever uses it sees to it that it stays; doctor tells of them
 	}
 	began := time.Now()
@@ -79,10 +79,7 @@ const (
 
 // shut reports whether a UI refuses a page whose name is bound to this machine.
 func shut(ctx context.Context, ui string) bool {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, ui, nil)
-	if err != nil {
-		return false
-	}
+	request, _ := http.NewRequestWithContext(ctx, http.MethodGet, ui, nil) // the dev server's own URL
 	request.Host = "another.invalid"
 	response, err := http.DefaultClient.Do(request)
 	if err != nil {

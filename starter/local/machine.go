@@ -15,7 +15,6 @@ import (
 	"github.com/spf13/pflag"
 	sdk "go.temporal.io/sdk/client"
 
-	"everstep/domain"
 	"everstep/domain/contract"
 	"everstep/starter/client"
 	"everstep/worker/host"
@@ -39,12 +38,7 @@ type Machine struct {
 func (m *Machine) Progress(text string) { m.Say("%s", text) }
 
 // Full says why the dev server that was to be reached can record nothing any more; empty: it can.
-func (m *Machine) Full() string {
-	if m.reached == nil {
-		return ""
-	}
-	return m.reached.Full()
-}
+func (m *Machine) Full() string { return m.reached.Full() }
 
 // Flags are those of commands that bring up what they need.
 type Flags struct {
@@ -180,18 +174,15 @@ func (e Environment) taskQueue(flag string) (string, error) {
 	return queue, nil
 }
 
-// indexTrusted are the trusted values by which agents are found.
-func (e Environment) indexTrusted() (names []string, _ error) {
-	for name := range strings.SplitSeq(e.Value(VariableIndexTrusted), ",") {
-		if name = strings.TrimSpace(name); name == "" {
-			continue
+// list are the words of a variable that commas part. It is never nil.
+func (e Environment) list(name string) []string {
+	words := []string{}
+	for word := range strings.SplitSeq(e.Value(name), ",") {
+		if word = strings.TrimSpace(word); word != "" {
+			words = append(words, word)
 		}
-		if err := domain.CheckTrustedName(name); err != nil {
-			return nil, invalid("%s: %s", VariableIndexTrusted, err)
-		}
-		names = append(names, name)
 	}
-	return names, nil
+	return words
 }
 
 // Columns is the width that the user asked for, zero where there is none.
@@ -203,10 +194,7 @@ func (e Environment) Columns() int {
 // file is the file that a variable names, absolute: workers have other folders.
 func (e Environment) file(name string) string {
 	file := e.Value(name)
-	if file == "" {
-		return ""
-	}
-	if absolute, err := filepath.Abs(file); err == nil {
+	if absolute, err := filepath.Abs(file); file != "" && err == nil {
 		return absolute
 	}
 	return file

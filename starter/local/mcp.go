@@ -2,13 +2,11 @@ package local
 
 import (
 	"os/exec"
-	"slices"
 	"strings"
 
 	"github.com/spf13/pflag"
 
 	"everstep/activities/mcp"
-	"everstep/domain"
 	"everstep/worker/host"
 )
 
@@ -42,14 +40,6 @@ func (m *Machine) MCPServers(f MCPFlags) (*mcp.Servers, error) {
 	return servers, nil
 }
 
-// serverTool reports whether a name is that of a tool of a server that the worker has. Whether the server has it is known
-// to itself.
-func (m *Machine) serverTool(name string) bool {
-	server, _, ok := strings.Cut(name, domain.ServerSeparator)
-	tools, _ := m.WorkerTools()
-	return ok && slices.Contains(tools, domain.AllToolsOf(server))
-}
-
 // checkMCP says of each MCP server whether a worker could start or reach it, and
 // starts none.
 func (m *Machine) checkMCP(f Flags) []Check {
@@ -59,7 +49,7 @@ func (m *Machine) checkMCP(f Flags) []Check {
 	}
 	servers, err := config.MCPServers()
 	if err != nil {
-		return []Check{ok("%s", err).fail("")}
+		return []Check{broken(err, "")}
 	}
 	var checks []Check
 	for _, s := range servers {

@@ -60,7 +60,7 @@ func (m *Machine) WorkerTools() (tools []string, note string) {
 // ownTools are those of a worker that this command would start: those that it has turned on, and of the MCP servers that it
 // would be told of.
 func (m *Machine) ownTools() []string {
-	on := m.optionalTools()
+	on := m.Env.list(variableBuiltinTools)
 	tools := slices.DeleteFunc(BuiltinNames(), func(name string) bool {
 		return slices.Contains(host.OptionalNames(), name) && !slices.Contains(on, name)
 	})
@@ -80,11 +80,8 @@ func (m *Machine) ownTools() []string {
 // ModelNames are what words for models in other tools' files stand for, in lower case: WORD=PROVIDER/MODEL, with commas.
 func (m *Machine) ModelNames() (map[string]string, error) {
 	names := map[string]string{}
-	for pair := range strings.SplitSeq(m.Env.Value(VariableModels), ",") {
-		word, model, ok := strings.Cut(strings.TrimSpace(pair), "=")
-		if !ok && word == "" {
-			continue
-		}
+	for _, pair := range m.Env.list(VariableModels) {
+		word, model, _ := strings.Cut(pair, "=")
 		if _, err := ReadModel(VariableModels, model); err != nil || word == "" {
 			return nil, invalid("%s: %q is no WORD=PROVIDER/MODEL; write it like sonnet=openai/gpt-5-mini, with commas between several", VariableModels, domain.Shorten(pair, 100))
 		}
@@ -100,8 +97,10 @@ func (m *Machine) checkCost(model domain.LLMConfig, budget domain.ExecutionBudge
 	if limit == nil || *limit == 0 || model.Price != nil {
 		return nil
 	}
-	files := slices.DeleteFunc([]string{m.Env.file(VariablePrices)}, func(file string) bool { return file == "" })
-	table, err := modelfacts.Load(files...)
+	table, err := modelfacts.Builtin()
+	if file := m.Env.file(VariablePrices); file != "" && err == nil {
+		table, err = table.With(file)
+	}
 	if err != nil {
 		return invalid("%s: %s", VariablePrices, err)
 	}
@@ -138,19 +137,33 @@ func (m *Machine) checkTools(f Flags, tools []string) error {
 // toolProblems are all that such a worker would say, once for those that are like nothing. One that is up may have others
 // turned on than this command's environment.
 func (m *Machine) toolProblems(f Flags, tools []string) (problems []error) {
-	known := BuiltinNames()
-	on, by := m.turnedOn(f)
-	off := func(name string) bool {
-		return on != nil && !slices.Contains(on, name) && slices.Contains(host.OptionalNames(), name)
+	on, by := m.Env.list(variableBuiltinTools), "this command starts; to turn it on set"
+	if holder, served := m.holder(f); served {
+		on, by = holder.Tools, fmt.Sprintf("process %d runs; to turn it on start that anew with", holder.PID)
 	}
-	offered := slices.DeleteFunc(slices.Clone(known), off)
-	var unknown []string
+	off := func(name string) bool {
+		return on != nil && !slices.Contains(on, name) && slices.Contains(host.OptionalNames(), name) // nil: the other does not say
+	}
+	known := BuiltinNames()
+	all, _ := m.WorkerTools()
+	serves := func(name string) bool { // the worker has its server, which alone knows whether it has it
+		server, _, ok := strings.Cut(name, domain.ServerSeparator)
+		return ok && slices.Contains(all, domain.AllToolsOf(server))
+	}
+	var offered, more, unknown []string
+	for _, name := range known {
+		if off(name) {
+			more = append(more, name)
+		} else {
+			offered = append(offered, name)
+		}
+	}
 	for _, name := range tools {
 		switch near, ok := spelling.Nearest(name, known); {
 		case off(name):
 			problems = append(problems, invalid("tool: %s is off on the worker that %s %s=%s",
 				name, by, variableBuiltinTools, strings.Join(append(slices.Clone(on), name), ",")))
-		case slices.Contains(known, name), m.serverTool(name):
+		case slices.Contains(known, name), serves(name):
 		case ok:
 			problems = append(problems, invalid("tool: there is no %q; did you mean %s?", domain.Shorten(name, 100), near))
 		default:
@@ -160,12 +173,12 @@ func (m *Machine) toolProblems(f Flags, tools []string) (problems []error) {
 	if len(unknown) == 0 {
 		return problems
 	}
-	more := ""
-	if len(offered) < len(known) {
-		more = "; " + strings.Join(slices.DeleteFunc(slices.Clone(known), func(name string) bool { return !off(name) }), ", ") + " can be turned on with " + variableBuiltinTools
+	there := strings.Join(offered, ", ")
+	if len(more) > 0 {
+		there += "; " + strings.Join(more, ", ") + " can be turned on with " + variableBuiltinTools
 	}
-	return append(problems, invalid("tool: there is no %s; there are %s%s; others are on workers of your own: name their --task-queue",
-		domain.Shorten(strings.Join(unknown, ", "), 500), strings.Join(offered, ", "), more))
+	return append(problems, invalid("tool: there is no %s; there are %s; others are on workers of your own: name their --task-queue",
+		domain.Shorten(strings.Join(unknown, ", "), 500), there))
 }
 
 // checkAllowed says what the worker of this command would refuse of an agent; what brings it
@@ -186,25 +199,6 @@ func (m *Machine) checkAllowed(f Flags, d domain.Definition) error {
 		}
 	}
 	return nil
-}
-
-// optionalTools are those that a worker started by this command would have turned on.
-func (m *Machine) optionalTools() []string {
-	names := []string{}
-	for name := range strings.SplitSeq(m.Env.Value(variableBuiltinTools), ",") {
-		if name = strings.TrimSpace(name); name != "" {
-			names = append(names, name)
-		}
-	}
-	return names
-}
-
-// turnedOn are the tools that the worker has turned on which serves a command, and who runs it. Nil: it does not say.
-func (m *Machine) turnedOn(f Flags) (on []string, by string) {
-	if holder, served := m.holder(f); served {
-		return holder.Tools, fmt.Sprintf("process %d runs; to turn it on start that anew with", holder.PID)
-	}
-	return m.optionalTools(), "this command starts; to turn it on set"
 }
 
 // holder is the process of ours whose worker is up where this command would have one, if one is.
@@ -234,15 +228,15 @@ const ModelForm = "write it as PROVIDER/MODEL, such as " + openai.Name + "/gpt-5
 
 // ReadModel reads a model's full name; named says where it was given. The file
 // of a script becomes absolute, since workers have other current directories.
-func ReadModel(named, text string) (domain.LLMConfig, error) {
+func ReadModel(named, text string) (none domain.LLMConfig, _ error) {
 	provider, model, ok := strings.Cut(text, "/")
 	if !ok || provider == "" || strings.TrimSpace(model) == "" || strings.ContainsFunc(text, unicode.IsControl) {
-		return domain.LLMConfig{}, invalid("%s: %q is no model; %s", named, domain.Shorten(text, 100), ModelForm)
+		return none, invalid("%s: %q is no model; %s", named, domain.Shorten(text, 100), ModelForm)
 	}
 	if provider == scripted.Name {
 		path, err := filepath.Abs(model)
 		if err != nil {
-			return domain.LLMConfig{}, invalid("%s: %q: %s; give the script's full path", named, model, err)
+			return none, invalid("%s: %q: %s; give the script's full path", named, model, err)
 		}
 		model = path
 	}

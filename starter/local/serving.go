@@ -12,10 +12,7 @@ import (
 // Pauses reports whether an execution pauses when this process ends: it keeps the dev server
 // up, and nobody else is known to run a worker for the queue.
 func (s *Stack) Pauses() bool {
-	switch {
-	case s.Lease == nil:
-		return false
-	case s.worker != nil && !s.worker.serving.Load() || s.worker == nil && queueServed(s.Lease.Server().StateFile, s.taskQueue):
+	if s.Lease == nil || s.worker != nil && !s.worker.serving.Load() || s.worker == nil && queueServed(s.Lease.Server().StateFile, s.taskQueue) {
 		return false
 	}
 	return s.Lease.Server().Started || !s.served(context.Background(), s.taskQueue)
@@ -67,9 +64,9 @@ func (s *Stack) Own(ctx context.Context, id string) bool {
 // Ours reports whether an agent's tools are those of a worker of this program, on the dev server, as far as is known.
 func (s *Stack) Ours(ctx context.Context, id string) bool { return s.local != nil && s.Own(ctx, id) }
 
-// Full says why nothing can be recorded any more on the dev server's disk; empty: it can.
+// Full says why nothing can be recorded any more on the dev server's disk; empty: it can, or there is none.
 func (s *Stack) Full() string {
-	if s.local == nil {
+	if s == nil || s.local == nil {
 		return ""
 	}
 	if err := statefile.Room(s.local.StateFile); err != nil {

@@ -134,11 +134,7 @@ type LeaseKeeper struct {
 // Lease joins the dev server of ours, or starts it, where the machine says.
 func (m *Machine) Lease(ctx context.Context, cfg devserver.Config) (*LeaseKeeper, error) {
 	cfg.StateFile = m.stateFile()
-	cfg, err := m.ours(cfg)
-	if err != nil {
-		return nil, err
-	}
-	lease, err := devserver.Acquire(ctx, cfg)
+	lease, err := m.Acquire(ctx, cfg)
 	if err != nil && ctx.Err() != nil {
 		return nil, interrupted(ctx, "interrupted; nothing was started")
 	}
@@ -156,19 +152,15 @@ func (m *Machine) Lease(ctx context.Context, cfg devserver.Config) (*LeaseKeeper
 	return k, nil
 }
 
-// ours says how a dev server is started from this program.
-func (m *Machine) ours(cfg devserver.Config) (devserver.Config, error) {
+// Acquire joins a dev server, or has this program start it.
+func (m *Machine) Acquire(ctx context.Context, cfg devserver.Config) (*devserver.Lease, error) {
 	executable, err := m.Executable()
-	cfg.Binary, cfg.Progress = m.Env.Value(VariableTemporal), m.Progress
-	cfg.Supervisor = []string{executable, devserver.SupervisorCommand}
-	return cfg, err
-}
-
-// Throwaway is a dev server for one command alone, which goes with it.
-func (m *Machine) Throwaway(ctx context.Context, stateFile string, dynamic map[string]string) (*devserver.Lease, error) {
-	cfg, err := m.ours(devserver.Config{StateFile: stateFile, Dynamic: dynamic})
 	if err != nil {
 		return nil, err
+	}
+	cfg.Binary, cfg.Supervisor = m.Env.Value(VariableTemporal), []string{executable, devserver.SupervisorCommand}
+	if cfg.Progress == nil {
+		cfg.Progress = m.Progress
 	}
 	return devserver.Acquire(ctx, cfg)
 }
@@ -192,7 +184,7 @@ func (k *LeaseKeeper) keep(ctx context.Context, m *Machine, lease *devserver.Lea
 		}
 		m.Say("the dev server is gone; starting it again")
 		for {
-			again, err := devserver.Acquire(ctx, cfg)
+			again, err := m.Acquire(ctx, cfg)
 			if err == nil {
 				lease = again
 				break

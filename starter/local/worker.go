@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -57,11 +55,12 @@ func (m *Machine) keepWorker(ctx context.Context, spec WorkerSpec, folderAsked b
 	if !queueServed(spec.state, spec.TaskQueue) && k.useless(ctx) {
 		return k, nil
 	}
-	lock, holder, err := takeQueue(spec)
+	lock, err := takeQueue(spec)
 	if err != nil && !errors.Is(err, statefile.ErrLocked) {
 		return nil, err
 	}
 	if lock == nil {
+		holder, _ := queueHolder(spec.state, spec.TaskQueue)
 		k.folder = cmp.Or(holder.Dir, spec.Dir)
 		switch {
 		case holder.Dir == spec.Dir:
@@ -98,7 +97,7 @@ func (k *workerKeeper) Close() {
 	k.ended.Wait()
 }
 
-func (k *workerKeeper) keep(ctx context.Context, lock io.Closer) {
+func (k *workerKeeper) keep(ctx context.Context, lock *os.File) {
 	for lock == nil {
 		if process.Pause(ctx, restartDelay) != nil {
 			return
@@ -109,16 +108,14 @@ func (k *workerKeeper) keep(ctx context.Context, lock io.Closer) {
 		if k.useless(ctx) {
 			return
 		}
-		taken, _, err := takeQueue(k.spec)
-		if errors.Is(err, statefile.ErrLocked) {
-			continue
-		}
-		if err != nil {
+		var err error
+		switch lock, err = takeQueue(k.spec); {
+		case err == nil:
+			k.say("the other worker is gone; this command runs one now, in %s", k.spec.Dir)
+		case !errors.Is(err, statefile.ErrLocked):
 			k.failed <- err
 			return
 		}
-		k.say("the other worker is gone; this command runs one now, in %s", k.spec.Dir)
-		lock = taken
 	}
 	defer lock.Close()
 	k.serving.Store(true)
@@ -166,16 +163,14 @@ const (
 
 // A WorkerSpec says which worker is to run.
 type WorkerSpec struct {
+	holder
 	executable  string
 	address     string
 	namespace   string
 	TaskQueue   string
-	Dir         string
 	Storage     string
 	state       string
 	environment []string
-	tools       []string // that it has turned on
-	all         []string // its tools
 	// log gets what the worker logs; nil keeps its end for when it fails.
 	log io.Writer
 	// lacks says what a worker would lack that it is brought up for; nil: nothing.
@@ -189,8 +184,9 @@ func (m *Machine) WorkerSpec(server devserver.Server, queue, dir string) (Worker
 	}
 	executable, err := m.Executable()
 	return WorkerSpec{
-		executable: executable, address: server.Address, namespace: server.Namespace, TaskQueue: queue, Dir: dir,
-		Storage: m.storage(server.StateFile), state: server.StateFile, environment: m.Env.forWorker(), tools: m.optionalTools(), all: m.ownTools(),
+		holder:     holder{PID: os.Getpid(), Dir: dir, Tools: m.Env.list(variableBuiltinTools), All: m.ownTools()},
+		executable: executable, address: server.Address, namespace: server.Namespace, TaskQueue: queue,
+		Storage: m.storage(server.StateFile), state: server.StateFile, environment: m.Env.forWorker(),
 	}, err
 }
 
@@ -213,10 +209,8 @@ func StartWorker(spec WorkerSpec) (*WorkerProcess, error) {
 		cmd.Stderr = io.MultiWriter(spec.log, w.tail)
 	}
 	var err error
-	if w.Process, err = process.Start(cmd); err != nil {
-		return nil, err
-	}
-	return w, nil
+	w.Process, err = process.Start(cmd)
+	return w, err
 }
 
 // Stop lets the worker finish or hand back what it is at, and returns when it is gone. One that
@@ -261,9 +255,10 @@ func (t *logTail) String() string {
 	return strings.Join(lines[max(0, len(lines)-tailLines):], "\n")
 }
 
-// A holder is the process that runs the worker of a task queue.
+// A holder is the process that runs the worker of a task queue, and what its worker is.
 type holder struct {
-	PID int    `json:"pid"`
+	PID int `json:"pid"`
+	// Dir is the folder of its file tools.
 	Dir string `json:"dir"`
 	// Tools are those that its worker has turned on beside the ones for files; nil: it does not say.
 	Tools []string `json:"builtin_tools"`
@@ -271,27 +266,17 @@ type holder struct {
 	All []string `json:"tools"`
 }
 
-// takeQueue takes the lock of a task queue, which ends with this process
-// however it ends. Where another process has it the error is statefile.ErrLocked, and the
-// holder says which.
-func takeQueue(spec WorkerSpec) (io.Closer, holder, error) {
-	file, err := os.OpenFile(lockOf(spec.state, spec.TaskQueue), os.O_RDWR|os.O_CREATE, 0o600)
-	if err != nil {
-		return nil, holder{}, fmt.Errorf("lock task queue %s: %w", spec.TaskQueue, err)
-	}
-	err = statefile.Lock(file)
-	if errors.Is(err, statefile.ErrLocked) {
-		defer file.Close()
-		return nil, readHolder(file), err
-	}
+// takeQueue takes the lock of a task queue, which ends with this process however it ends. Where another process has it the error
+// is statefile.ErrLocked, and queueHolder says which.
+func takeQueue(spec WorkerSpec) (*os.File, error) {
+	file, err := statefile.LockFile(statefile.WorkerFile(spec.state, ".lock", spec.TaskQueue))
 	if err == nil {
-		err = errors.Join(file.Truncate(0), json.NewEncoder(file).Encode(holder{PID: os.Getpid(), Dir: spec.Dir, Tools: spec.tools, All: spec.all}))
-	}
-	if err != nil {
+		if err = errors.Join(file.Truncate(0), json.NewEncoder(file).Encode(spec.holder)); err == nil {
+			return file, nil
+		}
 		_ = file.Close() // it only holds the lock
-		return nil, holder{}, fmt.Errorf("lock task queue %s: %w", spec.TaskQueue, err)
 	}
-	return file, holder{}, nil
+	return nil, fmt.Errorf("lock task queue %s: %w", spec.TaskQueue, err)
 }
 
 // queueServed reports whether a process of ours runs a worker for a task queue.
@@ -300,25 +285,14 @@ func queueServed(stateFile, taskQueue string) bool {
 	return served
 }
 
-// queueHolder is the process of ours that runs a worker for a task queue, if one does, as far as it says.
+// queueHolder is the process of ours that runs a worker for a task queue, if one does. Of one that cannot be read it knows
+// nothing: it is only told to users.
 func queueHolder(stateFile, taskQueue string) (by holder, served bool) {
-	file, err := os.Open(lockOf(stateFile, taskQueue))
+	file, err := os.Open(statefile.WorkerFile(stateFile, ".lock", taskQueue))
 	if err != nil {
 		return by, false
 	}
 	defer file.Close()
-	served = errors.Is(statefile.Lock(file), statefile.ErrLocked)
-	return readHolder(file), served
-}
-
-// readHolder reads who has a lock. Who cannot be read says nothing: it is only told to users.
-func readHolder(file io.Reader) (by holder) {
 	_ = json.NewDecoder(io.LimitReader(file, 64<<10)).Decode(&by)
-	return by
-}
-
-// lockOf is the file of a task queue, which may have any name: so its digest is taken.
-func lockOf(stateFile, taskQueue string) string {
-	digest := sha256.Sum256([]byte(taskQueue))
-	return strings.TrimSuffix(stateFile, ".db") + ".worker-" + hex.EncodeToString(digest[:8]) + ".lock"
+	return by, errors.Is(statefile.Lock(file), statefile.ErrLocked)
 }

@@ -72,23 +72,19 @@ func (p *Process) Kill() {
 func (p *Process) Stop(signal os.Signal, patience time.Duration) {
 	_ = p.Input.Close()
 	_ = p.cmd.Process.Signal(signal) // fails only if it is gone
-	timer := time.NewTimer(patience)
-	defer timer.Stop()
 	select {
 	case <-p.done:
-	case <-timer.C:
+	case <-time.After(patience):
 		p.Kill()
 	}
 }
 
 // Pause waits before something is tried again, unless ctx ends.
 func Pause(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
 	select {
 	case <-ctx.Done():
 		return ctx.Err()
-	case <-timer.C:
+	case <-time.After(d):
 		return nil
 	}
 }

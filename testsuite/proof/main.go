@@ -182,7 +182,7 @@ func (p *program) measure(ctx context.Context, dir string, elsewhere bool, dynam
 		}
 		return measure(ctx, dir, devserver.Server{Address: connection.Address, Namespace: connection.Namespace})
 	}
-	lease, err := p.machine.Throwaway(ctx, filepath.Join(dir, "dev.db"), dynamic)
+	lease, err := p.machine.Acquire(ctx, devserver.Config{StateFile: filepath.Join(dir, "dev.db"), Dynamic: dynamic})
 	if err != nil {
 		return report.Report{}, err
 	}

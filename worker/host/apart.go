@@ -5,7 +5,6 @@ import (
 	"path/filepath"
 
 	"everstep/activities/shell"
-	"everstep/domain"
 	"everstep/worker/host/statefile"
 )
 
@@ -21,7 +20,7 @@ func Apart(dir string, all Kept) error {
 		return nil
 	}
 	if below("/proc/self", dir) {
-		return domain.Errorf(domain.Invalid, "dir: %s holds /proc, where agents would read what workers have in memory, keys too; name a folder with --dir (EVERSTEP_DIR)", dir)
+		return invalid("dir: %s holds /proc, where agents would read what workers have in memory, keys too; name a folder with --dir (EVERSTEP_DIR)", dir)
 	}
 	for _, kept := range []struct{ field, variable, name, holds string }{
 		{"storage", "EVERSTEP_STORAGE", all.Storage, "conversations and whole results"},
@@ -40,7 +39,7 @@ func Apart(dir string, all Kept) error {
 		default:
 			continue
 		}
-		return domain.Errorf(domain.Invalid, "%s: %s %s %s, where agents read and write files, so they would reach %s; name another folder with --%s (%s), or let them work in another with --dir (EVERSTEP_DIR)",
+		return invalid("%s: %s %s %s, where agents read and write files, so they would reach %s; name another folder with --%s (%s), or let them work in another with --dir (EVERSTEP_DIR)",
 			kept.field, path, how, dir, kept.holds, kept.field, kept.variable)
 	}
 	return nil

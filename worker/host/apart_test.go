@@ -47,10 +47,10 @@ func TestAgentsDoNotReachWhatWorkersKeep(t *testing.T) {
 			t.Parallel()
 			for field, config := range map[string]Config{"storage: ": {Dir: one.dir, Storage: one.kept}, "records: ": {Dir: one.dir, Records: one.kept}} {
 				if one.ok {
-					gathered(t, config.withDefaults())
+					gathered(t, config)
 					continue
 				}
-				_, err := gather(t.Context(), config.withDefaults())
+				_, err := ready(t.Context(), config)
 				require.ErrorContains(t, err, field)
 				require.ErrorContains(t, err, "--dir (EVERSTEP_DIR)")
 				require.Equal(t, domain.Invalid, domain.AsError(err).Kind)
@@ -70,7 +70,7 @@ func TestAgentsDoNotReachTheState(t *testing.T) {
 		"dir: / ": {Dir: "/"},
 		"dir: /p": {Dir: "/proc"},
 	} {
-		_, err := gather(t.Context(), config.withDefaults())
+		_, err := ready(t.Context(), config)
 		require.ErrorContains(t, err, says)
 		require.ErrorContains(t, err, "--dir (EVERSTEP_DIR)")
 		require.Equal(t, domain.Invalid, domain.AsError(err).Kind)
@@ -81,9 +81,9 @@ func TestAgentsDoNotReachTheState(t *testing.T) {
 func TestAgentsDoNotReachTheDefaultState(t *testing.T) {
 	home := t.TempDir()
 	t.Setenv("XDG_STATE_HOME", filepath.Join(home, "state"))
-	gathered(t, Config{Dir: home}.withDefaults())
+	gathered(t, Config{Dir: home})
 	require.NoError(t, os.MkdirAll(filepath.Join(home, "state", "everstep"), 0o700))
-	_, err := gather(t.Context(), Config{Dir: home}.withDefaults())
+	_, err := ready(t.Context(), Config{Dir: home})
 	require.ErrorContains(t, err, "state: ")
 }
 

@@ -82,7 +82,7 @@ func (l *lostAttributes) without(task *workflowservice.RespondWorkflowTaskComple
 			return lost
 		})
 		if len(fields) == 0 && had > 0 && command.GetUpsertWorkflowSearchAttributesCommandAttributes() != nil {
-			fields[neverSet] = unset()
+			fields[neverSet] = &commonpb.Payload{Metadata: map[string][]byte{converter.MetadataEncoding: []byte(converter.MetadataEncodingNil), "type": []byte("Keyword")}}
 		}
 	}
 	return own
@@ -91,11 +91,6 @@ func (l *lostAttributes) without(task *workflowservice.RespondWorkflowTaskComple
 // neverSet is an attribute of every server that agents never have. A command that sets nothing is refused
 // too, and one that is left out would be missed by a replay: this one is unset in its place.
 const neverSet = "BatcherUser"
-
-// unset is the value of an attribute that has none.
-func unset() *commonpb.Payload {
-	return &commonpb.Payload{Metadata: map[string][]byte{converter.MetadataEncoding: []byte(converter.MetadataEncodingNil), "type": []byte("Keyword")}}
-}
 
 // attributesOf are those that a command sets, nil where it sets none.
 func attributesOf(command *commandpb.Command) *commonpb.SearchAttributes {

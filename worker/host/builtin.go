@@ -36,56 +36,62 @@ func OptionalNames() []string {
 	return ofEach(OptionalTools(), func(spec domain.ToolSpec) string { return spec.Name })
 }
 
+// turnedOn are those of some tools that the configuration names.
+func (c Config) turnedOn(tools []tool.Tool) []tool.Tool {
+	return slices.DeleteFunc(tools, func(t tool.Tool) bool { return !slices.Contains(c.BuiltinTools, t.Spec().Name) })
+}
+
 // addOptional adds those that the configuration names.
-func (m *means) addOptional(c Config) error {
+func (w *Worker) addOptional() error {
+	c := w.config
 	if err := checkOptional(c.BuiltinTools); err != nil {
-		return domain.Errorf(domain.Invalid, "builtin-tools: %s; see --builtin-tools (EVERSTEP_BUILTIN_TOOLS)", err)
+		return invalid("builtin-tools: %s; see --builtin-tools (EVERSTEP_BUILTIN_TOOLS)", err)
 	}
 	client, err := web.New(web.Config{Allow: c.HTTPAllow, Proxy: c.HTTPProxy.Reveal()})
 	if err != nil {
-		return domain.Errorf(domain.Invalid, "HTTP tools: %s; see --http-allow (EVERSTEP_HTTP_ALLOW) and EVERSTEP_HTTP_PROXY", err)
+		return invalid("HTTP tools: %s; see --http-allow (EVERSTEP_HTTP_ALLOW) and EVERSTEP_HTTP_PROXY", err)
 	}
-	m.tools = append(m.tools, slices.DeleteFunc(append(client.Tools(), harmless()...), func(t tool.Tool) bool { return !slices.Contains(c.BuiltinTools, t.Spec().Name) })...)
+	w.tools = append(w.tools, c.turnedOn(append(client.Tools(), harmless()...))...)
 	if !slices.Contains(c.BuiltinTools, shell.Name) {
 		return nil
 	}
-	if m.dir == "" {
-		return domain.Errorf(domain.Invalid, "dir: shell needs a folder to run commands in; name one with --dir (EVERSTEP_DIR)")
+	if w.dir == "" {
+		return invalid("dir: shell needs a folder to run commands in; name one with --dir (EVERSTEP_DIR)")
 	}
 	if err := checkShellEnv(c.ShellEnv); err != nil {
-		return domain.Errorf(domain.Invalid, "shell-env: %s; see --shell-env (EVERSTEP_SHELL_ENV)", err)
+		return invalid("shell-env: %s; see --shell-env (EVERSTEP_SHELL_ENV)", err)
 	}
-	m.shell, err = shell.Open(shell.Config{Dir: m.dir, Env: c.ShellEnv, Hidden: c.unseen(m.dir), Network: c.ShellNetwork, Confined: c.ShellConfined})
+	w.shell, err = shell.Open(shell.Config{Dir: w.dir, Env: c.ShellEnv, Hidden: c.unseen(w.dir), Network: c.ShellNetwork, Confined: c.ShellConfined})
 	if err != nil {
-		return domain.Errorf(domain.Invalid, "shell: %s", err)
+		return invalid("shell: %s", err)
 	}
-	m.tools = append(m.tools, m.shell.Tool())
+	w.tools = append(w.tools, w.shell.Tool())
 	return nil
 }
 
 // addKept adds read_artifact and execution_history, where the configuration names them, and what they read.
-func (m *means) addKept(c Config) error {
-	artifacts, history := slices.Contains(c.BuiltinTools, artifact.Name), slices.Contains(c.BuiltinTools, domain.HistoryTool)
+func (w *Worker) addKept() error {
+	artifacts, history := slices.Contains(w.config.BuiltinTools, artifact.Name), slices.Contains(w.config.BuiltinTools, domain.HistoryTool)
 	switch {
-	case artifacts && m.storage == nil:
-		return domain.Errorf(domain.Invalid, "builtin-tools: %s reads what the storage keeps; name one with --storage (EVERSTEP_STORAGE)", artifact.Name)
-	case history && m.records == nil:
-		return domain.Errorf(domain.Invalid, "builtin-tools: %s reads what is recorded; name a storage with --storage (EVERSTEP_STORAGE), or a store with --records (%s)", domain.HistoryTool, RecordsVariable)
+	case artifacts && w.storage == nil:
+		return invalid("builtin-tools: %s reads what the storage keeps; name one with --storage (EVERSTEP_STORAGE)", artifact.Name)
+	case history && w.records == nil:
+		return invalid("builtin-tools: %s reads what is recorded; name a storage with --storage (EVERSTEP_STORAGE), or a store with --records (%s)", domain.HistoryTool, RecordsVariable)
 	}
 	if artifacts {
-		m.artifacts = artifact.New(m.storage)
-		m.tools = replace([]tool.Tool{m.artifacts.Tool()}, m.tools)
+		w.artifacts = artifact.New(w.storage)
+		w.tools = replace([]tool.Tool{w.artifacts.Tool()}, w.tools)
 	}
 	if history {
-		m.tools = replace([]tool.Tool{m.records.Tool()}, m.tools)
+		w.tools = replace([]tool.Tool{w.records.Tool()}, w.tools)
 	}
 	return nil
 }
 
 // ShellHold says what would keep the commands of such a worker's tool shell in on this machine.
 func ShellHold(environment Environment) (shell.Hold, error) {
-	var config Config
-	if err := config.readAlone(environment, "shell-env", "shell-network", "shell-confined"); err != nil {
+	config, err := readAlone(environment, "shell-env", "shell-network", "shell-confined")
+	if err != nil {
 		return shell.Hold{}, err
 	}
 	return shell.Examine(shell.Config{Network: config.ShellNetwork, Confined: config.ShellConfined})
@@ -113,9 +119,6 @@ func checkOptional(names []string) error {
 	}
 	return nil
 }
-
-// ReadOptionalTools reads names of OptionalTools, parted by commas.
-func ReadOptionalTools(text string) ([]string, error) { return listed(checkOptional)(text) }
 
 // checkShellEnv refuses what holds a key or may: models decide what commands do with it.
 func checkShellEnv(names []string) error {

@@ -47,7 +47,6 @@ notices. The exit code is 1 where one would break, else 0.`,
 	command.Flags().SortFlags = false
 	open := command.Flags().Bool("open", false, "replay what is open")
 	asJSON := command.Flags().Bool("json", false, "write JSON")
-	command.SetFlagErrorFunc(wrongFlag)
 	command.RunE = func(command *cobra.Command, _ []string) error {
 		config, err := FromEnvironment(config, envconfig.EnvLookupOS, connection, own)
 		if err != nil {
@@ -63,9 +62,13 @@ notices. The exit code is 1 where one would break, else 0.`,
 		if !*open {
 			return nil
 		}
-		found, err := w.fits(command.Context(), c, progressOn(os.Stderr))
+		progress := func(int) {}
+		if term.IsTerminal(int(os.Stderr.Fd())) {
+			progress = func(replayed int) { _, _ = fmt.Fprintf(os.Stderr, "\rreplayed %d\r", replayed) }
+		}
+		found, err := w.fits(command.Context(), c, progress)
 		if err != nil {
-			return notServing(w.config, err)
+			return w.notServing(err)
 		}
 		if err := found.write(command.OutOrStdout(), *asJSON); err != nil {
 			return err
@@ -76,14 +79,6 @@ notices. The exit code is 1 where one would break, else 0.`,
 		return nil
 	}
 	return command
-}
-
-// progressOn counts on a terminal.
-func progressOn(file *os.File) func(replayed int) {
-	if !term.IsTerminal(int(file.Fd())) {
-		return func(int) {}
-	}
-	return func(replayed int) { _, _ = fmt.Fprintf(file, "\rreplayed %d\r", replayed) }
 }
 
 // An openCheck says which open executions a build can go on with.
@@ -208,7 +203,7 @@ func (w *Worker) lacksHook(q *replay.Queries) error {
 		return nil
 	}
 	for _, spec := range resolved.Hooks {
-		if _, err := w.means.hooks.Find(spec); err != nil {
+		if _, err := w.hooks.Find(spec); err != nil {
 			return err
 		}
 	}

@@ -3,6 +3,7 @@ package host
 import (
 	"cmp"
 	"context"
+	"net/url"
 	"time"
 
 	"go.temporal.io/sdk/interceptor"
@@ -159,10 +160,16 @@ func (c Config) withDefaults() Config {
 	}
 	for _, proxy := range []Secret{c.Proxy, c.HTTPProxy} {
 		c.secrets.fix(proxy.Reveal())
-		c.secrets.fix(password(proxy))
+		if u, err := url.Parse(proxy.Reveal()); err == nil {
+			password, _ := u.User.Password()
+			c.secrets.fix(password)
+		}
 	}
 	for _, text := range c.Connection.credentials.secrets {
 		c.secrets.fix(text)
+	}
+	if c.Variables == nil {
+		c.Variables = func(string) (string, bool) { return "", false }
 	}
 	c.TaskQueue = cmp.Or(c.TaskQueue, contract.DefaultTaskQueue)
 	c.MaxActivities = cmp.Or(c.MaxActivities, DefaultMaxActivities)

@@ -132,7 +132,7 @@ func Dial(ctx context.Context, connection Connection) (client.Client, error) {
 	}
 	c, err := client.DialContext(ctx, connection.options())
 	if err != nil {
-		return nil, unreachable(connection, err)
+		return nil, unreachable(connection.Address, err)
 	}
 	return c, nil
 }
@@ -199,24 +199,16 @@ func (c Connection) options() client.Options {
 	return options
 }
 
-func unreachable(connection Connection, err error) error {
+func unreachable(address string, err error) error {
+	said := strings.Split(strings.Trim(err.Error(), `"`), ": ") // of what gRPC says the last part tells
 	own := domain.Errorf(domain.Unavailable,
 		"address: no Temporal server answers at %s (%s); start one there, or name another with --address (TEMPORAL_ADDRESS)",
-		connection.Address, reason(err))
+		address, domain.Shorten(said[len(said)-1], 200))
 	if denied, ok := errors.AsType[*serviceerror.PermissionDenied](err); ok {
 		own = domain.CodedErrorf(domain.Denied, domain.CodeAuth,
 			"address: the Temporal server at %s refuses these credentials: %s; see TEMPORAL_API_KEY and the TLS settings of the profile",
-			connection.Address, denied.Message)
+			address, denied.Message)
 	}
 	own.Detail = err.Error()
 	return own.From("server")
-}
-
-// reason is the end of what gRPC says, which is the part that tells.
-func reason(err error) string {
-	text := strings.Trim(err.Error(), `"`)
-	if at := strings.LastIndex(text, ": "); at >= 0 {
-		text = text[at+2:]
-	}
-	return domain.Shorten(text, 200)
 }

@@ -9,7 +9,7 @@ import (
 
 // credentials are what a worker shows to Temporal's server. What agents do never gets at them.
 type credentials struct {
-	// secrets are for the worker alone to know, files hold such.
+	// secrets are for the worker alone to know, where they are not empty; files hold such.
 	secrets []string
 	files   []credentialFile
 }
@@ -63,11 +63,7 @@ func (c *credentials) add(profile envconfig.ClientConfigProfile) {
 			secrets = append(secrets, value, token)
 		}
 	}
-	for _, text := range secrets {
-		if text != "" {
-			c.secrets = append(c.secrets, text)
-		}
-	}
+	c.secrets = append(c.secrets, secrets...)
 }
 
 // Outside makes sure that no file that says which server is served, or holds what that is shown, is below a

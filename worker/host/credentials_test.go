@@ -43,20 +43,20 @@ func TestTemporalsCredentialsAreNotWhereAgentsRead(t *testing.T) {
 	dir := t.TempDir()
 	file := written(t, filepath.Join(dir, "temporal.toml"), profiles)
 	config := configured(t, Config{Dir: dir}, variableMap{"TEMPORAL_CONFIG_FILE": file})
-	_, err := gather(t.Context(), config.withDefaults())
+	_, err := ready(t.Context(), config)
 	require.ErrorContains(t, err, "TEMPORAL_CONFIG_FILE: the file is in "+dir)
 	require.Equal(t, domain.Invalid, domain.AsError(err).Kind)
 
 	key := credentialFile{clientKeyVariable, written(t, filepath.Join(dir, "client.key"), "k")}
 	config = Config{Dir: dir, Connection: Connection{credentials: credentials{files: []credentialFile{key}}}}
 	require.Equal(t, []string{key.path}, config.keyFiles())
-	_, err = gather(t.Context(), config.withDefaults())
+	_, err = ready(t.Context(), config)
 	require.ErrorContains(t, err, "TEMPORAL_TLS_CLIENT_KEY_PATH: the file is in ")
 
 	// One that holds no secret says which server is served.
 	written(t, file, strings.Split(profiles, "[profile.cloud]")[0])
 	config = configured(t, Config{Dir: dir}, variableMap{"TEMPORAL_CONFIG_FILE": file})
-	_, err = gather(t.Context(), config.withDefaults())
+	_, err = ready(t.Context(), config)
 	require.ErrorContains(t, err, "TEMPORAL_CONFIG_FILE: the file is in "+dir)
 }
 

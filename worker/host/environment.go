@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"math"
 	"os"
 	"path/filepath"
@@ -85,11 +86,15 @@ func (c *Config) read(environment Environment, flags []*Flags) error {
 	if err := apply(c.ownSettings(), environment, flags); err != nil {
 		return err
 	}
+	all := map[string]Access{} // the program's own stays as it is
+	maps.Copy(all, c.Vendors)
 	for _, v := range vendors() {
-		if _, err := v.fromEnvironment(c, environment); err != nil {
+		var err error
+		if all[v.Name], _, err = v.fromEnvironment(all[v.Name], environment); err != nil {
 			return err
 		}
 	}
+	c.Vendors = all
 	if c.Variables == nil {
 		c.Variables = environment.LookupEnv
 	}
@@ -137,7 +142,7 @@ func (c *Config) workerSettings() []setting {
 		{"tool-limits", "EVERSTEP_TOOL_LIMITS", "limits", "how often a tool is called, over all workers, and how many calls of it run at once on each, as in refund=5/m+2,http_get=10/s; the same for all workers of a task queue", into(&c.ToolLimits, readToolLimits)},
 		{"log-level", "EVERSTEP_LOG_LEVEL", "level", "debug, info, warn or error", into(&c.Log.Level, among([]string{"debug", "info", "warn", "error"}, slog.LevelDebug, slog.LevelInfo, slog.LevelWarn, slog.LevelError))},
 		{"log-format", "EVERSTEP_LOG_FORMAT", "format", "console or json", into(&c.Log.JSON, among([]string{"console", "json"}, false, true))},
-		{"max-activities", "EVERSTEP_MAX_ACTIVITIES", "count", "inferences and tool calls at one time", into(&c.MaxActivities, count(10_000))},
+		{"max-activities", "EVERSTEP_MAX_ACTIVITIES", "count", "inferences and tool calls at one time", into(&c.MaxActivities, readCount)},
 		{"cache-size", "EVERSTEP_CACHE_SIZE", "size", "memory for conversations, as in 256MiB", into(&c.CacheBytes, readSize)},
 		{"stop-timeout", "EVERSTEP_STOP_TIMEOUT", "duration", "what work in progress has to finish when the worker stops, as in 10s", into(&c.StopTimeout, upTo(time.Hour))},
 	}
@@ -146,9 +151,11 @@ func (c *Config) workerSettings() []setting {
 // ownSettings are all but those of the connection.
 func (c *Config) ownSettings() []setting { return append(c.workerSettings(), c.modelSettings()...) }
 
-// readAlone is read for the settings of a worker with these flags alone.
-func (c *Config) readAlone(environment Environment, flags ...string) error {
-	return apply(slices.DeleteFunc(c.workerSettings(), func(s setting) bool { return !slices.Contains(flags, s.flag) }), environment, nil)
+// readAlone is what an environment says of the settings of a worker with these flags, and of no others.
+func readAlone(environment Environment, flags ...string) (config Config, err error) {
+	config.Variables = environment.LookupEnv
+	err = apply(slices.DeleteFunc(config.workerSettings(), func(s setting) bool { return !slices.Contains(flags, s.flag) }), environment, nil)
+	return config, err
 }
 
 func into[T any](field *T, read func(string) (T, error)) func(string) error {
@@ -178,8 +185,12 @@ func among[T any](words []string, values ...T) func(string) (T, error) {
 // variable counts as none, but in a list of what is allowed: there none may be everything.
 func apply(settings []setting, environment Environment, flags []*Flags) error {
 	for _, s := range settings {
-		name := "--" + s.flag
-		text, ok := s.given(flags)
+		name, text, ok := "--"+s.flag, "", false
+		for _, f := range flags {
+			if given, has := f.given[s.flag]; has {
+				text, ok = given, true
+			}
+		}
 		if !ok && environment != nil {
 			name = s.variable
 			text, ok = environment.LookupEnv(s.variable)
@@ -187,20 +198,11 @@ func apply(settings []setting, environment Environment, flags []*Flags) error {
 		}
 		if ok {
 			if err := s.read(text); err != nil {
-				return domain.Errorf(domain.Invalid, "%s: %s", name, err)
+				return invalid("%s: %s", name, err)
 			}
 		}
 	}
 	return nil
-}
-
-func (s setting) given(flags []*Flags) (string, bool) {
-	for _, f := range flags {
-		if text, ok := f.given[s.flag]; ok {
-			return text, true
-		}
-	}
-	return "", false
 }
 
 // CheckName says what is wrong with the name of a task queue, a namespace or a
@@ -245,14 +247,12 @@ func checkSeat(path string) error {
 	return nil
 }
 
-func count(most int) func(string) (int, error) {
-	return func(text string) (int, error) {
-		n, err := strconv.Atoi(text)
-		if err != nil || n < 1 || n > most {
-			return 0, fmt.Errorf("%q is no whole number from 1 to %d", text, most)
-		}
-		return n, nil
+func readCount(text string) (int, error) {
+	n, err := strconv.Atoi(text)
+	if err != nil || n < 1 || n > 10_000 {
+		return 0, fmt.Errorf("%q is no whole number from 1 to 10000", text)
 	}
+	return n, nil
 }
 
 // readList reads what commas part.
@@ -328,7 +328,7 @@ func (c *Config) modelSettings() []setting {
 		{"allow-base-urls", "EVERSTEP_ALLOW_BASE_URLS", "urls", "what agents may name as base_url, which then gets the key; * is any, none unless given", into(&c.AllowBaseURLs, readList)},
 		{"finish-optional", "EVERSTEP_FINISH_OPTIONAL", kindBool, "take the end of a stream of openai-chat/… for the end of its answer: some proxies leave out the finish reason and [DONE]", into(&c.FinishOptional, readBool)},
 		{"rate-limits", "EVERSTEP_RATE_LIMITS", "limits", "requests and tokens a minute that a vendor's key allows, as in openai=600rpm/200000tpm; the same for all workers of a task queue", into(&c.RateLimits, readRateLimits)},
-		{"workers", "EVERSTEP_WORKERS", "count", "how many workers share the tokens of --rate-limits; 1 unless given", into(&c.Workers, count(10_000))},
+		{"workers", "EVERSTEP_WORKERS", "count", "how many workers share the tokens of --rate-limits; 1 unless given", into(&c.Workers, readCount)},
 		{"connect-timeout", "EVERSTEP_CONNECT_TIMEOUT", "duration", "what a model's server has to accept a connection; 10s unless given", into(&c.Timeouts.Connect, upTo(time.Hour))},
 		{"first-byte-timeout", "EVERSTEP_FIRST_BYTE_TIMEOUT", "duration", "what a model has to begin its answer; 5m unless given", into(&c.Timeouts.FirstByte, upTo(24*time.Hour))},
 		{"idle-timeout", "EVERSTEP_IDLE_TIMEOUT", "duration", "how long a model may pause inside an answer; 2m unless given", into(&c.Timeouts.Idle, upTo(24*time.Hour))},

@@ -125,6 +125,13 @@ namespace = "others"
 			require.True(t, config.Connection.Configured)
 		})
 	}
+	own := base
+	own.Connection.Profile = "other"
+	for profile, address := range map[string]string{"": "other.example.com:7233", "default": "default.example.com:7233"} {
+		config, err := read(t, own, variables{"TEMPORAL_CONFIG_FILE": file, "TEMPORAL_PROFILE": profile})
+		require.NoError(t, err)
+		require.Equal(t, address, config.Connection.Address, "a variable before the profile that the program names")
+	}
 }
 
 func TestNothingConfigured(t *testing.T) {

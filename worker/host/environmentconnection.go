@@ -7,8 +7,6 @@ import (
 	"strings"
 
 	"go.temporal.io/sdk/contrib/envconfig"
-
-	"everstep/domain"
 )
 
 func (c *Config) connectionSettings() []setting {
@@ -25,28 +23,25 @@ func ConnectionFromEnvironment(connection Connection, environment Environment, f
 	if err := apply(config.connectionSettings(), nil, flags); err != nil {
 		return connection, err
 	}
-	profile, err := envconfig.LoadClientConfigProfile(envconfig.LoadClientConfigProfileOptions{
-		ConfigFileProfile: config.Connection.Profile,
-		EnvLookup:         environment,
-	})
+	// What flags said comes before variables and the profile, and these before the program.
+	flag := config.Connection
+	named, _ := environment.LookupEnv("TEMPORAL_PROFILE")
+	connection.Profile = cmp.Or(flag.Profile, named, connection.Profile)
+	profile, err := envconfig.LoadClientConfigProfile(envconfig.LoadClientConfigProfileOptions{ConfigFileProfile: connection.Profile, EnvLookup: environment})
 	if err != nil {
-		return connection, domain.Errorf(domain.Invalid,
-			"profile: %s; see --profile, TEMPORAL_PROFILE and TEMPORAL_CONFIG_FILE", err)
+		return connection, invalid("profile: %s; see --profile, TEMPORAL_PROFILE and TEMPORAL_CONFIG_FILE", err)
 	}
 	base, err := profile.ToClientOptions(envconfig.ToClientOptionsRequest{})
 	if err != nil {
-		return connection, domain.Errorf(domain.Invalid, "profile: %s; see the TEMPORAL_TLS variables and the profile's tls table", err)
+		return connection, invalid("profile: %s; see the TEMPORAL_TLS variables and the profile's tls table", err)
 	}
 	connection.credentials = credentialsOf(profile, environment)
-	// What flags said comes before profile and variables, and these before the program.
-	flag := config.Connection
 	connection.Address = cmp.Or(flag.Address, base.HostPort, connection.Address)
 	connection.Configured = connection.Configured || connection.Address != "" || flag.Profile != ""
-	connection.Profile = cmp.Or(flag.Profile, connection.Profile)
 	connection.Namespace = cmp.Or(flag.Namespace, base.Namespace, connection.Namespace)
 	connection.base = base
 	if err := checkAddress(connection.Address); connection.Address != "" && err != nil {
-		return connection, domain.Errorf(domain.Invalid, "address: %s; see --address and TEMPORAL_ADDRESS", err)
+		return connection, invalid("address: %s; see --address and TEMPORAL_ADDRESS", err)
 	}
 	return connection, nil
 }

@@ -35,7 +35,7 @@ func FindStorage(ctx context.Context, name string) (*Storage, error) {
 		bucket, err = openBucket(ctx, name)
 	}
 	if err != nil {
-		return nil, domain.Errorf(domain.Invalid, "storage: %s: %s; name that of the workers with EVERSTEP_STORAGE", Shown(name), withoutSecrets(name, err.Error()))
+		return nil, invalid("storage: %s: %s; name that of the workers with EVERSTEP_STORAGE", Shown(name), withoutSecrets(name, err.Error()))
 	}
 	return &Storage{bucket, Shown(name), path}, nil
 }

@@ -73,7 +73,7 @@ type queue struct {
 func newDispatcher(listeners []Listener, logger log.Logger) (*dispatcher, error) {
 	d := &dispatcher{log: logger}
 	if i := slices.IndexFunc(listeners, func(l Listener) bool { return l.hear == nil }); i >= 0 {
-		return d, domain.Errorf(domain.Invalid, "listeners[%d]: has no function; make it with On or OnAll", i)
+		return d, invalid("listeners[%d]: has no function; make it with On or OnAll", i)
 	}
 	for _, l := range listeners {
 		q := &queue{listener: l, events: make(chan domain.Event, listenerQueue), done: make(chan struct{})}

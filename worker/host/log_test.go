@@ -51,10 +51,10 @@ func TestLogSteersNoTerminal(t *testing.T) {
 
 func TestWorkerSaysWhatItIsFor(t *testing.T) {
 	t.Parallel()
-	config := Config{Allow: activities.Allow{Models: &[]string{"openai/*"}, Agents: &[]domain.Definition{
-		{Source: "reviewer.md", Tools: []string{"read_file"}}}}}
-	m := gathered(t, Config{Dir: t.TempDir()}.withDefaults())
-	said := fmt.Sprint(m.describe(config)...)
+	m := gathered(t, Config{Dir: t.TempDir(), Allow: activities.Allow{Models: &[]string{"openai/*"}, Agents: &[]domain.Definition{
+		{Source: "reviewer.md", Tools: []string{"read_file"}},
+	}}})
+	said := fmt.Sprint(m.describe()...)
 	require.Contains(t, said, "tools1: read_file")
 	require.Contains(t, said, "modelsopenai/*")
 	require.Contains(t, said, "agentsreviewer.md")

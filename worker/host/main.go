@@ -43,12 +43,7 @@ const (
 // in progress finish, and exits. A second signal exits at once.
 func Main(config Config) {
 	Begin()
-	os.Exit(run(config, os.Args[1:]))
-}
-
-func run(config Config, args []string) int {
 	ctx, cancel := context.WithCancel(context.Background())
-	defer cancel()
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
 	go func() {
@@ -57,7 +52,7 @@ func run(config Config, args []string) int {
 		<-signals
 		os.Exit(exitInterrupted)
 	}()
-	return execute(ctx, config, args, os.Stderr)
+	os.Exit(execute(ctx, config, os.Args[1:], os.Stderr))
 }
 
 // execute tells of an error as the log would: what servers say is a part of it.
@@ -148,15 +143,15 @@ func wrongFlag(command *cobra.Command, err error) error {
 		var names []string
 		command.Flags().VisitAll(func(flag *pflag.Flag) { names = append(names, flag.Name) })
 		if near, ok := spelling.Nearest(unknown.GetSpecifiedName(), names); ok {
-			return domain.Errorf(domain.Invalid, "%s; did you mean --%s?", err, near)
+			return invalid("%s; did you mean --%s?", err, near)
 		}
 	}
-	return domain.Errorf(domain.Invalid, "%s; see --help", err)
+	return invalid("%s; see --help", err)
 }
 
 func noArguments(_ *cobra.Command, args []string) error {
 	if len(args) > 0 {
-		return domain.Errorf(domain.Invalid, "argument %q: a worker takes flags only; see --help", args[0])
+		return invalid("argument %q: a worker takes flags only; see --help", args[0])
 	}
 	return nil
 }
@@ -177,7 +172,7 @@ func Run(ctx context.Context, config Config) error {
 	case <-ctx.Done():
 		return nil
 	case err := <-w.Fatal():
-		return notServing(w.config, err)
+		return w.notServing(err)
 	}
 }
 
@@ -250,7 +245,7 @@ that reaches it may use it.`,
 	serving(command, &who, "127.0.0.1:8233", func() (*http.Server, error) {
 		u, err := url.Parse(target)
 		if err != nil || u.Scheme == "" || u.Host == "" {
-			return nil, domain.Errorf(domain.Invalid, "--target: %q is no URL; give one such as http://127.0.0.1:8080", target)
+			return nil, invalid("--target: %q is no URL; give one such as http://127.0.0.1:8080", target)
 		}
 		return &http.Server{Handler: who.Before(u, nil), ReadHeaderTimeout: headPatience}, nil // without a bound on answers: pages wait for news in them
 	})
@@ -274,7 +269,7 @@ func serving(command *cobra.Command, who *door.Door, listen string, what func() 
 func serveHTTP(ctx context.Context, listen string, server *http.Server) error {
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", listen)
 	if err != nil {
-		return domain.Errorf(domain.Invalid, "--listen: cannot listen on %q: %s; give a free host:port", listen, err)
+		return invalid("--listen: cannot listen on %q: %s; give a free host:port", listen, err)
 	}
 	drained := make(chan struct{})
 	stop := context.AfterFunc(ctx, func() {

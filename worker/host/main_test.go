@@ -119,9 +119,9 @@ func configured(t *testing.T, base Config, values variableMap) Config {
 }
 
 // gathered is what a worker has of a configuration.
-func gathered(t *testing.T, config Config) *means {
+func gathered(t *testing.T, config Config) *Worker {
 	t.Helper()
-	m, err := gather(t.Context(), config)
+	m, err := ready(t.Context(), config)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, m.close()) })
 	return m
@@ -146,7 +146,7 @@ func TestGather(t *testing.T) {
 	require.Len(t, m.providers, len(ProviderNames())+1)
 	require.Equal(t, own, m.providers["openai-chat"])
 	require.NotNil(t, m.storage)
-	require.Contains(t, m.describe(Config{}), strings.Join(slices.Sorted(maps.Keys(m.providers)), " "))
+	require.Contains(t, m.describe(), strings.Join(slices.Sorted(maps.Keys(m.providers)), " "))
 }
 
 // A worker with storage records there, unless its configuration names another place or says off.
@@ -159,7 +159,7 @@ func TestAWorkerWithStorageRecords(t *testing.T) {
 		"none":                            {Storage: storage, Records: RecordsOff},
 	} {
 		m := gathered(t, config)
-		require.Contains(t, m.describe(config), want)
+		require.Contains(t, m.describe(), want)
 		require.Equal(t, want != "none", m.records != nil)
 		if m.records != nil {
 			require.Equal(t, want, m.records.Name())
@@ -178,10 +178,10 @@ func TestWrongConfigurationNeedsNoServer(t *testing.T) {
 // A program's own worker reads and writes no file unless it asks for that.
 func TestNoFileToolsUnlessAskedFor(t *testing.T) {
 	t.Parallel()
-	m := gathered(t, Config{Tools: []tool.Tool{named("greet", "greets")}}.withDefaults())
+	m := gathered(t, Config{Tools: []tool.Tool{named("greet", "greets")}})
 	require.Len(t, m.tools, 1)
-	require.Contains(t, m.describe(Config{}), "none")
-	require.Contains(t, m.describe(Config{}), noStorage, "a worker that lacks it is told")
+	require.Contains(t, m.describe(), "none")
+	require.Contains(t, m.describe(), noStorage, "a worker that lacks it is told")
 }
 
 // Tools that reach out are there only where the configuration names them.
@@ -192,7 +192,7 @@ func TestOptionalToolsAreOffUnlessNamed(t *testing.T) {
 		if names != "" {
 			config.BuiltinTools = strings.Split(names, ",")
 		}
-		m := gathered(t, config.withDefaults())
+		m := gathered(t, config)
 		require.Equal(t, want, ofEach(m.tools, func(t tool.Tool) string { return t.Spec().Name }))
 	}
 }
@@ -222,7 +222,7 @@ func TestGatherSaysWhatIsWrong(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			_, err := gather(t.Context(), test.config)
+			_, err := ready(t.Context(), test.config)
 			require.Error(t, err)
 			require.Equal(t, exitUsage, exitCode(err))
 			require.Contains(t, err.Error(), test.says)

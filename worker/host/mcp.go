@@ -31,7 +31,7 @@ func (c Config) MCPServers() ([]mcp.Server, error) {
 		return nil, nil
 	}
 	wrong := func(err error) error {
-		return domain.Errorf(domain.Invalid, "file of MCP servers (%s, --mcp of worker and mcp): %s", MCPVariable, err)
+		return invalid("file of MCP servers (%s, --mcp of worker and mcp): %s", MCPVariable, err)
 	}
 	if inside(c.MCP, c.Dir) {
 		return nil, wrong(fmt.Errorf("the file is in %s, where file tools could add programs for the worker to start; move it, or name another directory with --dir (EVERSTEP_DIR)", c.Dir))
@@ -68,10 +68,7 @@ func (c Config) Servers(logger log.Logger) (*mcp.Servers, error) {
 	if err != nil || c.MCP == "" {
 		return nil, err
 	}
-	options := mcp.Options{Secret: c.named, Hide: c.secrets.add, Keep: c.secrets.fix, Redact: c.secrets.hide, Root: c.Dir}
-	if logger != nil {
-		options.Log = logger
-	}
+	options := mcp.Options{Secret: c.named, Hide: c.secrets.add, Keep: c.secrets.fix, Redact: c.secrets.hide, Root: c.Dir, Log: logger}
 	programs := slices.ContainsFunc(configs, func(s mcp.Server) bool { return s.Command != "" })
 	if programs && logger != nil && !warden.Whole() {
 		logger.Warn("what an MCP server starts may outlive this worker where that is killed: main does not begin with host.Begin, or this is not Linux")
@@ -84,7 +81,7 @@ func (c Config) Servers(logger log.Logger) (*mcp.Servers, error) {
 func checkBound(servers *mcp.Servers, limits map[string]contract.ToolLimit) error {
 	for _, name := range slices.Sorted(maps.Keys(limits)) {
 		if server, ok := domain.ServerOf(name); ok && servers.Stateful(server) {
-			return domain.Errorf(domain.Invalid, "tool limits: %s is of a stateful MCP server, whose calls go to the worker that has the agent's session; leave its limit out", name)
+			return invalid("tool limits: %s is of a stateful MCP server, whose calls go to the worker that has the agent's session; leave its limit out", name)
 		}
 	}
 	return nil
@@ -92,7 +89,7 @@ func checkBound(servers *mcp.Servers, limits map[string]contract.ToolLimit) erro
 
 // mcpKeyFiles are the files of what MCP servers are given.
 func (c Config) mcpKeyFiles() (files []string) {
-	if c.MCP == "" || c.Variables == nil {
+	if c.MCP == "" {
 		return nil
 	}
 	servers, _ := c.MCPServers() // what is wrong with it is said where it is used
@@ -112,11 +109,6 @@ func (c Config) mcpKeyFiles() (files []string) {
 	return files
 }
 
-func isUnset(err error) bool {
-	_, unset := errors.AsType[mcp.Unset](err)
-	return unset
-}
-
 // fileEnd is how the name of a variable ends that names the file of a secret.
 const fileEnd = "_FILE"
 
@@ -133,19 +125,11 @@ var plainVariables = []string{"HOME", "LANG", "LOGNAME", "PATH", "SHELL", "TERM"
 
 // plain is what ${NAME} stands for where others on the machine see it: no secret, so it is not hidden.
 func (c Config) plain(name string) (string, error) {
-	lookup := c.lookup()
-	if _, filed := lookup(variableOf(name) + fileEnd); filed {
+	if _, filed := c.Variables(variableOf(name) + fileEnd); filed {
 		return "", fmt.Errorf("${%s}: %s%s makes it a secret, and others on the machine see what stands here; name it in env or headers alone", name, name, fileEnd)
 	}
 	c.secrets = nil
 	return c.named(name)
-}
-
-func (c Config) lookup() func(string) (string, bool) {
-	if c.Variables == nil {
-		return func(string) (string, bool) { return "", false }
-	}
-	return c.Variables
 }
 
 var notInVariable = regexp.MustCompile(`[^A-Z0-9]+`)
@@ -167,27 +151,27 @@ func (c Config) named(name string) (string, error) {
 		}
 		return c.Dir, nil
 	}
-	const file = fileEnd
 	variable := variableOf(name)
-	text, given := c.lookup()(variable)
-	path, filed := c.lookup()(variable + file)
+	file := variable + fileEnd
+	text, given := c.Variables(variable)
+	path, filed := c.Variables(file)
 	if kept := c.kept(name); !given && !filed && kept != "" {
 		path, filed = kept, true
 	}
 	switch {
 	case given && filed:
-		return "", fmt.Errorf("${%s}: both %s and %s%s are set; unset one of them", name, variable, variable, file)
+		return "", fmt.Errorf("${%s}: both %s and %s are set; unset one of them", name, variable, file)
 	case filed && inside(path, c.Dir):
-		return "", fmt.Errorf("${%s}: the file of %s%s is in %s, where file tools would read it; move it", name, variable, file, c.Dir)
+		return "", fmt.Errorf("${%s}: the file of %s is in %s, where file tools would read it; move it", name, file, c.Dir)
 	case filed:
 		if _, err := os.Stat(path); err != nil {
-			return "", fmt.Errorf("${%s}: %s%s names no file that can be read: %w", name, variable, file, errors.Unwrap(err))
+			return "", fmt.Errorf("${%s}: %s names no file that can be read: %w", name, file, errors.Unwrap(err))
 		}
 		key, err := wire.FileKey(path)()
 		c.secrets.add(key)
 		return key, err
 	case !given || text == "":
-		return "", mcp.Unset(fmt.Sprintf("${%s}: neither %s nor %s%s is set; set one where the worker runs", name, variable, variable, file))
+		return "", mcp.Unset(fmt.Sprintf("${%s}: neither %s nor %s is set; set one where the worker runs", name, variable, file))
 	case strings.ContainsAny(text, "\r\n\x00"):
 		return "", fmt.Errorf("${%s}: %s holds a line end or a zero byte", name, variable)
 	}

@@ -20,11 +20,11 @@ func written(t *testing.T, path, text string) string {
 
 func TestMCPServersAreOffUnlessNamed(t *testing.T) {
 	t.Parallel()
-	require.Nil(t, gathered(t, Config{}.withDefaults()).servers)
+	require.Nil(t, gathered(t, Config{}).servers)
 	file := written(t, filepath.Join(t.TempDir(), "mcp.yaml"), `mcpServers: {files: {command: no-such-program}}`)
-	m := gathered(t, Config{MCP: file}.withDefaults())
+	m := gathered(t, Config{MCP: file})
 	require.True(t, m.servers.Has("files__read"), "nothing is started yet")
-	require.Contains(t, m.describe(Config{}), "1: files__…")
+	require.Contains(t, m.describe(), "1: files__…")
 }
 
 func TestAFileOfMCPServersThatCannotBe(t *testing.T) {
@@ -40,7 +40,7 @@ func TestAFileOfMCPServersThatCannotBe(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			_, err := gather(t.Context(), c.config.withDefaults())
+			_, err := ready(t.Context(), c.config)
 			require.ErrorContains(t, err, c.want)
 			require.Equal(t, domain.Invalid, domain.AsError(err).Kind)
 		})

@@ -1,6 +1,7 @@
 package host
 
 import (
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -45,7 +46,8 @@ func (c Config) inputFile(id string) (string, error) {
 func (c Config) asked(servers []mcp.Server) error {
 	for _, s := range servers {
 		for _, input := range s.Inputs {
-			if _, err := c.named(mcp.InputMark + input.ID); c.Ask == nil || !isUnset(err) || s.Disabled || input.Default != "" {
+			_, err := c.named(mcp.InputMark + input.ID)
+			if _, unset := errors.AsType[mcp.Unset](err); !unset || s.Disabled || input.Default != "" {
 				continue
 			}
 			text, err := c.Ask(fmt.Sprintf("%s (%s), for MCP server %s: ", visible(input.ID), visible(input.Description), s.Name))

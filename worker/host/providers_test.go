@@ -53,9 +53,9 @@ func (h *heard) all() []string {
 
 // at is a configuration in which all vendors are at one place.
 func at(access Access) Config {
-	var config Config
+	config := Config{Vendors: map[string]Access{}}
 	for _, v := range vendors() {
-		v.grant(&config, access)
+		config.Vendors[v.Name] = access
 	}
 	return config
 }
@@ -84,7 +84,7 @@ func each(t *testing.T, config Config, test func(t *testing.T, v vendor, name st
 	require.NoError(t, err)
 	t.Run("providers", func(t *testing.T) {
 		for _, v := range vendors() {
-			for _, api := range v.apis() {
+			for _, api := range v.apis {
 				t.Run(api.Name, func(t *testing.T) {
 					t.Parallel()
 					test(t, v, api.Name, all[api.Name])
@@ -118,7 +118,7 @@ func TestKeyFileRotates(t *testing.T) {
 				require.NotContains(t, failed.Message+failed.Detail, "canary")
 				said := server.all()
 				require.Contains(t, said[len(said)-1], key)
-				config.logger().Warn("the key "+key, "error", "no: canary-old")
+				newLogger(config.Log, config.secrets).Warn("the key "+key, "error", "no: canary-old")
 			}
 			require.Len(t, server.all(), 2)
 			require.NotContains(t, server.all()[1], "canary-old")
@@ -153,20 +153,20 @@ func TestKeyFileWhereAgentsRead(t *testing.T) {
 	} {
 		for _, v := range vendors() {
 			config := Config{Dir: test.dir}.withDefaults()
-			v.grant(&config, Access{KeyFile: test.file})
+			config.Vendors = map[string]Access{v.Name: {KeyFile: test.file}}
 			if !test.refused {
 				gathered(t, config)
 				continue
 			}
-			_, err := gather(t.Context(), config)
+			_, err := ready(t.Context(), config)
 			require.ErrorContains(t, err, v.KeyFileVariable()+": the file is in ")
 			require.Equal(t, exitUsage, exitCode(err))
 		}
 	}
 	for _, nowhere := range []string{filepath.Join(dir, "not-there"), filepath.Join(outside, "below-a-file")} {
 		config := Config{Dir: dir}.withDefaults()
-		vendors()[0].grant(&config, Access{KeyFile: nowhere})
-		_, err := gather(t.Context(), config)
+		config.Vendors = map[string]Access{vendors()[0].Name: {KeyFile: nowhere}}
+		_, err := ready(t.Context(), config)
 		require.ErrorContains(t, err, vendors()[0].KeyFileVariable()+": names no file that can be read: ")
 	}
 }
@@ -176,15 +176,15 @@ func TestKeyFileWhereAgentsRead(t *testing.T) {
 func TestLogHidesWhatIsConfigured(t *testing.T) {
 	t.Parallel()
 	var log bytes.Buffer
-	config := Config{Proxy: "http://user:canary-proxy@proxy:3128", Log: Log{Writer: &log, JSON: true}}
+	config := Config{Proxy: "http://user:canary-proxy@proxy:3128", Vendors: map[string]Access{}}
 	var keys []any
 	for i, v := range vendors() {
 		key := fmt.Sprintf(`canary-"%d"`, i)
-		v.grant(&config, Access{Key: Secret(key)})
+		config.Vendors[v.Name] = Access{Key: Secret(key)}
 		keys = append(keys, v.Name, key)
 	}
 	config = config.withDefaults()
-	config.logger().Error(fmt.Sprint(keys...), append(keys, "proxy", config.Proxy.Reveal(), "password", "canary-proxy", "config", fmt.Sprintf("%+v", config))...)
+	newLogger(Log{Writer: &log, JSON: true}, config.secrets).Error(fmt.Sprint(keys...), append(keys, "proxy", config.Proxy.Reveal(), "password", "canary-proxy", "config", fmt.Sprintf("%+v", config))...)
 	require.NotContains(t, log.String(), "canary")
 	require.GreaterOrEqual(t, strings.Count(log.String(), hidden), len(keys)+2)
 }

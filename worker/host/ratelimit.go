@@ -13,7 +13,6 @@ import (
 	"go.temporal.io/sdk/worker"
 
 	"everstep/activities"
-	"everstep/domain"
 	"everstep/domain/contract"
 )
 
@@ -27,8 +26,7 @@ type RateLimit struct {
 	TokensPerMinute int64
 }
 
-// A quota is a limit, and what the providers of one key have in common: a meter
-// and a task queue.
+// A quota is a limit with a task queue, and a meter, which the providers of one key have in common.
 type quota struct {
 	contract.RateLimit
 	providers []string
@@ -38,16 +36,22 @@ type quota struct {
 // quotas are those that this worker keeps to, in the order of their names.
 func (c Config) quotas() ([]quota, error) {
 	if c.Workers < 0 {
-		return nil, domain.Errorf(domain.Invalid, "workers: %d; give how many workers share the tokens, at least 1", c.Workers)
+		return nil, invalid("workers: %d; give how many workers share the tokens, at least 1", c.Workers)
 	}
 	var all []quota
 	for _, name := range slices.Sorted(maps.Keys(c.RateLimits)) {
-		limit, providers := c.RateLimits[name], c.limited(name)
+		limit := c.RateLimits[name]
+		var providers []string // a vendor's, or one that the program has added
+		if i := slices.Index(vendorNames(), name); i >= 0 {
+			providers = vendors()[i].names()
+		} else if _, added := c.Providers[name]; added {
+			providers = []string{name}
+		}
 		switch {
 		case len(providers) == 0:
-			return nil, domain.Errorf(domain.Invalid, "rate limit: %q is no vendor; the vendors are: %s", name, strings.Join(vendorNames(), ", "))
+			return nil, invalid("rate limit: %q is no vendor; the vendors are: %s", name, strings.Join(vendorNames(), ", "))
 		case limit.RequestsPerMinute < 0 || limit.TokensPerMinute < 0:
-			return nil, domain.Errorf(domain.Invalid, "rate limit: %s: a limit cannot be negative; zero is none", name)
+			return nil, invalid("rate limit: %s: a limit cannot be negative; zero is none", name)
 		case limit == RateLimit{}:
 			continue
 		}
@@ -74,19 +78,6 @@ func limits(quotas []quota) map[string]activities.Limit {
 		}
 	}
 	return all
-}
-
-// limited are the providers that a limit is for: a vendor's, or one that the
-// program has added.
-func (c Config) limited(name string) []string {
-	all := vendors()
-	if i := slices.IndexFunc(all, func(v vendor) bool { return v.Name == name }); i >= 0 {
-		return all[i].names()
-	}
-	if _, added := c.Providers[name]; added {
-		return []string{name}
-	}
-	return nil
 }
 
 func readRateLimits(text string) (map[string]RateLimit, error) {

@@ -8,7 +8,6 @@ import (
 	"gocloud.dev/blob"
 
 	"everstep/activities/record"
-	"everstep/domain"
 )
 
 // RecordsVariable names where executions are recorded when they have ended, to workers and to those who read there.
@@ -70,5 +69,5 @@ func FindRecords(ctx context.Context, name string) (*record.Store, error) {
 }
 
 func recordsError(name string, err error) error {
-	return domain.Errorf(domain.Invalid, "records: %s: %s; make it writable, or name another with --records (%s), or the storage that they lie in with EVERSTEP_STORAGE", Shown(name), withoutSecrets(name, err.Error()), RecordsVariable)
+	return invalid("records: %s: %s; make it writable, or name another with --records (%s), or the storage that they lie in with EVERSTEP_STORAGE", Shown(name), withoutSecrets(name, err.Error()), RecordsVariable)
 }

@@ -116,7 +116,7 @@ func (c Connection) seatFile(queue string) (path string, err error) {
 	if _, err = os.Stat(filepath.Dir(state)); err != nil {
 		return "", err
 	}
-	return statefile.SeatFile(state, c.Address, c.Namespace, queue), nil
+	return statefile.WorkerFile(state, ".seat", c.Address, c.Namespace, queue), nil
 }
 
 // freeSeat opens and locks the first seat that no other worker has. It is nil where there are to be none.
@@ -126,15 +126,8 @@ func (c Connection) freeSeat(queue string) (*os.File, error) {
 		return nil, err
 	}
 	for _, path := range seatsFrom(first) {
-		file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
-		if err != nil {
-			return nil, err
-		}
-		if err = statefile.Lock(file); err == nil {
-			return file, nil
-		}
-		if err = errors.Join(err, file.Close()); !errors.Is(err, statefile.ErrLocked) {
-			return nil, err
+		if file, err := statefile.LockFile(path); !errors.Is(err, statefile.ErrLocked) {
+			return file, err
 		}
 	}
 	return nil, fmt.Errorf("%d other workers have one from %s on", mostSeats, first)

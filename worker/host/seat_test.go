@@ -135,5 +135,5 @@ func TestDefaultSeatsAreApart(t *testing.T) {
 			seen[path] = true
 		}
 	}
-	require.NotEqual(t, statefile.SeatFile(state, "a", "bc", "d"), statefile.SeatFile(state, "ab", "c", "d"))
+	require.NotEqual(t, statefile.WorkerFile(state, ".seat", "a", "bc", "d"), statefile.WorkerFile(state, ".seat", "ab", "c", "d"))
 }

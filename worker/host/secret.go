@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net/url"
 	"os"
 	"slices"
 	"strings"
@@ -161,11 +160,10 @@ type Access struct {
 func (a Access) key(v vendor, seen *secrets) (wire.Key, error) {
 	switch {
 	case a.Key != "" && a.KeyFile != "":
-		return nil, domain.Errorf(domain.Invalid, "%s and %s: both are set; unset one of them", v.KeyVariable(), v.KeyFileVariable())
+		return nil, invalid("%s and %s: both are set; unset one of them", v.KeyVariable(), v.KeyFileVariable())
 	case a.Key != "":
 		seen.fix(a.Key.Reveal())
-		key, err := wire.KeyFrom(v.KeyVariable(), a.Key.Reveal())
-		return key, invalid(err)
+		return wire.KeyFrom(v.KeyVariable(), a.Key.Reveal())
 	case a.KeyFile != "":
 		return a.fileKey(v, seen)
 	}
@@ -176,7 +174,7 @@ func (a Access) fileKey(v vendor, seen *secrets) (wire.Key, error) {
 	// The path is not repeated where there is no such file: it may be a key
 	// that was put into the wrong variable.
 	if _, err := os.Stat(a.KeyFile); err != nil {
-		return nil, domain.Errorf(domain.Invalid, "%s: names no file that can be read: %s; give the path of a file that holds the key", v.KeyFileVariable(), errors.Unwrap(err))
+		return nil, invalid("%s: names no file that can be read: %s; give the path of a file that holds the key", v.KeyFileVariable(), errors.Unwrap(err))
 	}
 	source := wire.FileKey(a.KeyFile)
 	read := func() (string, error) {
@@ -185,7 +183,7 @@ func (a Access) fileKey(v vendor, seen *secrets) (wire.Key, error) {
 		return key, err
 	}
 	if _, err := read(); err != nil {
-		return nil, domain.Errorf(domain.Invalid, "%s: %s", v.KeyFileVariable(), err)
+		return nil, invalid("%s: %s", v.KeyFileVariable(), err)
 	}
 	return read, nil
 }
@@ -204,7 +202,7 @@ func outside(variable, file, dir, harm string) error {
 	if !inside(file, dir) {
 		return nil
 	}
-	return domain.Errorf(domain.Invalid, "%s: the file is in %s, where file tools would %s; move it, or name another directory with --dir (EVERSTEP_DIR)", variable, dir, harm)
+	return invalid("%s: the file is in %s, where file tools would %s; move it, or name another directory with --dir (EVERSTEP_DIR)", variable, dir, harm)
 }
 
 // inside reports whether a file is below a folder, or would be; nothing is where there is no folder, nor what has no
@@ -214,20 +212,7 @@ func inside(file, dir string) bool {
 	return dir != "" && err == nil && below(file, dir)
 }
 
-// invalid is an error about a setting, of whatever kind it was.
-func invalid(err error) error {
-	if err == nil {
-		return nil
-	}
-	return domain.Errorf(domain.Invalid, "%s", err)
-}
-
-// password is that of a proxy, empty where it has none.
-func password(proxy Secret) string {
-	u, err := url.Parse(proxy.Reveal())
-	if err != nil {
-		return ""
-	}
-	text, _ := u.User.Password()
-	return text
+// invalid is an error about a setting.
+func invalid(format string, args ...any) error {
+	return domain.Errorf(domain.Invalid, format, args...)
 }

@@ -12,8 +12,6 @@ import (
 	"gocloud.dev/blob"
 	"gocloud.dev/blob/fileblob"
 	_ "gocloud.dev/blob/memblob" // storage mem://, for tests
-
-	"everstep/domain"
 )
 
 // OpenStorage opens what Config.Storage names and proves that it can be written,
@@ -97,8 +95,7 @@ func probe(ctx context.Context, bucket *blob.Bucket) (doing string, err error) {
 }
 
 func storageError(name, doing string, err error) error {
-	return domain.Errorf(domain.Invalid,
-		"storage: cannot %s %s: %s; make it writable, or name another with --storage (EVERSTEP_STORAGE)", doing, Shown(name), withoutSecrets(name, err.Error()))
+	return invalid("storage: cannot %s %s: %s; make it writable, or name another with --storage (EVERSTEP_STORAGE)", doing, Shown(name), withoutSecrets(name, err.Error()))
 }
 
 // Shown is the name of a storage or of records for people: a URL without its credentials.

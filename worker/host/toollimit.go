@@ -33,10 +33,10 @@ func (c Config) toolLimits(tools []tool.Tool, more activities.Toolbox) (map[stri
 	for name, limit := range c.ToolLimits {
 		_, every := domain.ServerOfAll(name)
 		if every || !own[name] && (more == nil || !more.Has(name)) {
-			return nil, domain.Errorf(domain.Invalid, "tool limits: this worker has no tool %q; name one that it has (--tool-limits, EVERSTEP_TOOL_LIMITS)", domain.Shorten(name, 64))
+			return nil, invalid("tool limits: this worker has no tool %q; name one that it has (--tool-limits, EVERSTEP_TOOL_LIMITS)", domain.Shorten(name, 64))
 		}
 		if err := limit.Check(); err != nil {
-			return nil, domain.Errorf(domain.Invalid, "tool limits: %s: %s", name, err)
+			return nil, invalid("tool limits: %s: %s", name, err)
 		}
 		delete(all, name)
 		limited(name, limit)
@@ -46,8 +46,8 @@ func (c Config) toolLimits(tools []tool.Tool, more activities.Toolbox) (map[stri
 
 // ToolLimits are what an environment has a worker keep to, in words, in the order of the tools' names.
 func ToolLimits(environment Environment) ([]string, error) {
-	var config Config
-	if err := config.readAlone(environment, "tool-limits"); err != nil {
+	config, err := readAlone(environment, "tool-limits")
+	if err != nil {
 		return nil, err
 	}
 	var all []string
@@ -101,13 +101,12 @@ func readToolLimit(text string) (limit domain.ToolLimit, err error) {
 			return limit, wrong
 		}
 	}
-	if rate == "" && bounded {
-		return limit, limit.Check()
-	}
-	calls, per, _ := strings.Cut(rate, "/")
-	limit.Per = map[string]time.Duration{"s": time.Second, "m": time.Minute, "h": time.Hour}[per]
-	if limit.Calls, err = strconv.ParseInt(calls, 10, 64); err != nil || limit.Calls < 1 || limit.Per == 0 {
-		return limit, wrong
+	if rate != "" || !bounded {
+		calls, per, _ := strings.Cut(rate, "/")
+		limit.Per = map[string]time.Duration{"s": time.Second, "m": time.Minute, "h": time.Hour}[per]
+		if limit.Calls, err = strconv.ParseInt(calls, 10, 64); err != nil || limit.Calls < 1 || limit.Per == 0 {
+			return limit, wrong
+		}
 	}
 	return limit, limit.Check()
 }

@@ -27,8 +27,8 @@ import (
 // its variables.
 type vendor struct {
 	wire.API
-	// others are more APIs of the vendor.
-	others []wire.API
+	// apis are all of the vendor's; each is a provider.
+	apis []wire.API
 }
 
 // ownAPIs are those of which every worker has a provider. All else is derived from them, the documents too.
@@ -40,19 +40,16 @@ func ownAPIs() []wire.API {
 func vendors() (all []vendor) {
 	for _, api := range ownAPIs() {
 		if i := slices.IndexFunc(all, func(v vendor) bool { return v.Variables == api.Variables }); i >= 0 {
-			all[i].others = append(all[i].others, api)
+			all[i].apis = append(all[i].apis, api)
 		} else {
-			all = append(all, vendor{API: api})
+			all = append(all, vendor{api, []wire.API{api}})
 		}
 	}
 	return all
 }
 
-// apis are all of the vendor's; each is a provider.
-func (v vendor) apis() []wire.API { return append([]wire.API{v.API}, v.others...) }
-
 func (v vendor) names() []string {
-	return ofEach(v.apis(), func(api wire.API) string { return api.Name })
+	return ofEach(v.apis, func(api wire.API) string { return api.Name })
 }
 
 // keys are the variables that can say what the key is, the best first.
@@ -61,21 +58,9 @@ func (v vendor) keys() []string {
 	return slices.DeleteFunc(keys, func(name string) bool { return name == "" })
 }
 
-// grant changes what a configuration says of the vendor, and none that it was
-// copied from.
-func (v vendor) grant(c *Config, access Access) {
-	if access != c.Vendors[v.Name] {
-		all := map[string]Access{}
-		maps.Copy(all, c.Vendors)
-		all[v.Name], c.Vendors = access, all
-	}
-}
-
-// fromEnvironment reads the vendor's variables over what the program has set, and
-// returns which of them has the key. Whoever sets an empty one does not mean none.
-func (v vendor) fromEnvironment(c *Config, environment Environment) (key string, err error) {
-	access := c.Vendors[v.Name]
-	defer func() { v.grant(c, access) }()
+// fromEnvironment is what the vendor's variables say over what the program has set, and which of them has the key. Whoever sets
+// an empty one does not mean none.
+func (v vendor) fromEnvironment(access Access, environment Environment) (_ Access, key string, err error) {
 	if text, ok := environment.LookupEnv(v.BaseURLVariable()); ok && text != "" {
 		access.BaseURL = text
 	}
@@ -88,20 +73,20 @@ func (v vendor) fromEnvironment(c *Config, environment Environment) (key string,
 	}
 	switch {
 	case given && filed:
-		return "", domain.Errorf(domain.Invalid, "%s and %s: both are set; unset one of them", key, v.KeyFileVariable())
+		return access, "", invalid("%s and %s: both are set; unset one of them", key, v.KeyFileVariable())
 	case filed && file == "":
-		return "", domain.Errorf(domain.Invalid, "%s: is empty; set it to the path of a file that holds the key, or unset it", v.KeyFileVariable())
+		return access, "", invalid("%s: is empty; set it to the path of a file that holds the key, or unset it", v.KeyFileVariable())
 	case filed:
 		access.Key, access.KeyFile = "", file
-		return v.KeyFileVariable(), nil
+		return access, v.KeyFileVariable(), nil
 	case given:
 		if _, err := wire.KeyFrom(key, text); err != nil {
-			return "", invalid(err)
+			return access, "", invalid("%s", err)
 		}
 		access.Key, access.KeyFile = Secret(text), ""
-		return key, nil
+		return access, key, nil
 	}
-	return "", nil
+	return access, "", nil
 }
 
 // KeyFileVariables name the variables that name files with keys.
@@ -181,7 +166,7 @@ func ToolSchema(provider string) func(json.RawMessage) (json.RawMessage, []strin
 func (c Config) providers() (map[string]inference.Provider, error) {
 	for name := range c.Vendors {
 		if known := vendorNames(); !slices.Contains(known, name) {
-			return nil, domain.Errorf(domain.Invalid, "vendors: %q is none; the vendors are: %s", name, strings.Join(known, ", "))
+			return nil, invalid("vendors: %q is none; the vendors are: %s", name, strings.Join(known, ", "))
 		}
 	}
 	all := map[string]inference.Provider{scripted.Name: scripted.New()}
@@ -190,7 +175,7 @@ func (c Config) providers() (map[string]inference.Provider, error) {
 		if err != nil {
 			return nil, err
 		}
-		for _, api := range v.apis() {
+		for _, api := range v.apis {
 			if all[api.Name], err = wire.New(api, shared); err != nil {
 				return nil, err
 			}
@@ -214,8 +199,8 @@ func CheckWorker(environment Environment) error {
 
 // Allowed is what an environment has such a worker allow. The error says what is wrong with it.
 func Allowed(environment Environment) (activities.Allow, error) {
-	config := Config{Variables: environment.LookupEnv}
-	if err := config.readAlone(environment, "builtin-tools", "mcp", "allow-tools", "allow-models"); err != nil {
+	config, err := readAlone(environment, "builtin-tools", "mcp", "allow-tools", "allow-models")
+	if err != nil {
 		return activities.Allow{}, err
 	}
 	return config.Allow, config.checkAllowed()
@@ -226,12 +211,7 @@ func (c Config) checkAllowed() error {
 	if c.Allow.Tools == nil {
 		return nil
 	}
-	tools := new(files.Root).Tools()
-	for _, t := range optionalTools() {
-		if slices.Contains(c.BuiltinTools, t.Spec().Name) {
-			tools = append(tools, t)
-		}
-	}
+	tools := append(new(files.Root).Tools(), c.turnedOn(optionalTools())...)
 	servers, err := c.Servers(nil)
 	if err != nil || servers == nil {
 		return cmp.Or(err, c.Allow.CheckTools(tools, nil))
@@ -263,7 +243,7 @@ type Reach struct {
 // need a server, while its file tools work in dir. It reads key files and makes
 // no request. The error is of a setting that all of them share.
 func Reaches(environment Environment, dir string) ([]Reach, error) {
-	config := Config{Dir: dir}
+	config := Config{Dir: dir, Vendors: map[string]Access{}}
 	if err := apply(config.modelSettings(), environment, nil); err != nil {
 		return nil, err
 	}
@@ -272,50 +252,30 @@ func Reaches(environment Environment, dir string) ([]Reach, error) {
 	if err != nil {
 		return nil, err
 	}
+	limits := limits(quotas)
 	var all []Reach
 	for _, v := range vendors() {
-		all = append(all, v.reaches(config, environment)...)
-	}
-	limits := limits(quotas)
-	for i, r := range all {
-		if limit, limited := limits[r.Provider]; limited {
-			all[i].RateLimit = &limit.RateLimit
+		access, key, wrong := v.fromEnvironment(Access{}, environment)
+		config.Vendors[v.Name] = access
+		shared, err := v.config(config)
+		for _, api := range v.apis {
+			r := Reach{Provider: api.Name, Wants: v.keys(), Key: key, KeyFile: access.KeyFile, Err: cmp.Or(wrong, err, access.outside(dir, v))}
+			if r.Err == nil {
+				_, r.Err = wire.New(api, shared)
+			}
+			if r.Err == nil {
+				r.Server, r.Own = api.Server, api.OwnServer(access.BaseURL)
+				if u, _ := url.Parse(strings.TrimSpace(access.BaseURL)); access.BaseURL != "" { // it was checked; what stands behind its path may be a key
+					r.Server = (&url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path}).String()
+				}
+			}
+			if limit, limited := limits[api.Name]; limited {
+				r.RateLimit = &limit.RateLimit
+			}
+			all = append(all, r)
 		}
 	}
 	return all, nil
-}
-
-func (v vendor) reaches(c Config, environment Environment) []Reach {
-	shared := Reach{Wants: v.keys()}
-	var all []Reach
-	shared.Key, shared.Err = v.fromEnvironment(&c, environment)
-	config, err := v.config(c)
-	shared.Err = cmp.Or(shared.Err, err, c.Vendors[v.Name].outside(c.Dir, v))
-	shared.KeyFile = c.Vendors[v.Name].KeyFile
-	for _, api := range v.apis() {
-		r := shared
-		r.Provider = api.Name
-		if r.Err == nil {
-			_, r.Err = wire.New(api, config)
-		}
-		if r.Err == nil {
-			r.Server, r.Own = plainURL(config.BaseURL, api.Server), api.OwnServer(config.BaseURL)
-		}
-		all = append(all, r)
-	}
-	return all
-}
-
-// plainURL is a base URL that was checked, without what may hold a key.
-func plainURL(base, otherwise string) string {
-	if base == "" {
-		return otherwise
-	}
-	u, err := url.Parse(strings.TrimSpace(base))
-	if err != nil {
-		return ""
-	}
-	return (&url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path}).String()
 }
 
 // vendorServer reports whether a model is asked for at its vendor's own server.
@@ -325,7 +285,7 @@ func (c Config) vendorServer(model domain.LLMConfig) bool {
 		return false // only the program knows where its provider asks
 	}
 	for _, v := range vendors() {
-		for _, api := range v.apis() {
+		for _, api := range v.apis {
 			if api.Name == model.Provider {
 				return atServer(api, cmp.Or(model.BaseURL, c.Vendors[v.Name].BaseURL))
 			}
@@ -335,8 +295,10 @@ func (c Config) vendorServer(model domain.LLMConfig) bool {
 }
 
 func (c Config) facts() (func(domain.LLMConfig) (modelfacts.Facts, bool), error) {
-	files := slices.DeleteFunc([]string{c.Prices}, func(path string) bool { return path == "" })
-	table, err := modelfacts.Load(files...)
+	table, err := modelfacts.Builtin()
+	if c.Prices != "" && err == nil {
+		table, err = table.With(c.Prices)
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -73,22 +73,19 @@ func TestKeysOfTheEnvironment(t *testing.T) {
 		for name, test := range tests {
 			t.Run(v.Name+" "+name, func(t *testing.T) {
 				t.Parallel()
-				var config Config
-				v.grant(&config, test.base)
-				read := config
-				from, err := v.fromEnvironment(&read, test.values)
+				access, from, err := v.fromEnvironment(test.base, test.values)
 				require.NoError(t, err)
 				require.Equal(t, test.from, from)
-				require.Equal(t, test.want, read.Vendors[v.Name])
-				require.Equal(t, test.base, config.Vendors[v.Name], "the program's own stays as it was")
-				for _, other := range vendors() {
-					if other.Name != v.Name {
-						require.Zero(t, read.Vendors[other.Name], "no other vendor gets the key")
-					}
-				}
+				require.Equal(t, test.want, access)
 			})
 		}
 	}
+	config := Config{Vendors: map[string]Access{"openai": {Key: "sk-program"}}}
+	read := config
+	require.NoError(t, read.read(variableMap{"OPENAI_API_KEY": "sk-own"}, nil))
+	require.Equal(t, Access{Key: "sk-own"}, read.Vendors["openai"])
+	require.Equal(t, Access{Key: "sk-program"}, config.Vendors["openai"], "the program's own stays as it was")
+	require.Zero(t, read.Vendors["anthropic"], "no other vendor gets the key")
 }
 
 // TestVendorsAreApart: no two have a name or a variable in common, and all APIs of
@@ -102,7 +99,7 @@ func TestVendorsAreApart(t *testing.T) {
 			seen[name] = true
 			require.Regexp(t, `^[A-Z][A-Z0-9_]*$`, name)
 		}
-		for _, api := range v.apis() {
+		for _, api := range v.apis {
 			require.False(t, seen[api.Name], api.Name)
 			seen[api.Name] = true
 			require.Equal(t, v.Variables, api.Variables)
@@ -133,7 +130,7 @@ func TestDocumentsListEachVendor(t *testing.T) {
 		keys, servers = append(keys, "`"+key+"`"), append(servers, "`"+server+"`")
 		fmt.Fprintf(&compose, "      %s:\n      %s:\n", key, server)
 		fmt.Fprintf(&example, "#%s=\n#%s=\n", key, server)
-		for _, api := range v.apis() {
+		for _, api := range v.apis {
 			fmt.Fprintf(&models, "| `%s/NAME` | %s | `%s` |\n", api.Name, api.Title, key)
 		}
 		if v.OtherKey != "" {

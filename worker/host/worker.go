@@ -15,13 +15,22 @@ import (
 	"go.temporal.io/sdk/interceptor"
 	"go.temporal.io/sdk/log"
 	"go.temporal.io/sdk/worker"
+	"gocloud.dev/blob"
 
 	"everstep/activities"
+	"everstep/activities/artifact"
 	"everstep/activities/build"
+	"everstep/activities/files"
+	"everstep/activities/inference"
 	"everstep/activities/mcp"
+	"everstep/activities/modelfacts"
+	"everstep/activities/record"
+	"everstep/activities/shell"
+	"everstep/activities/tool"
 	"everstep/activities/transcript"
 	"everstep/domain"
 	"everstep/domain/contract"
+	"everstep/domain/hook"
 	"everstep/workflows"
 )
 
@@ -32,7 +41,6 @@ type Worker struct {
 	workers []worker.Worker
 	config  Config
 	log     log.Logger
-	means   *means
 	cache   *transcript.Cache
 	source  *transcript.Source
 	quotas  []quota
@@ -48,6 +56,19 @@ type Worker struct {
 	stopping chan struct{}
 	// kept ends the keeper of what is in memory.
 	kept context.CancelFunc
+
+	// What follows is what its activities work with; gather opens it.
+	dir       string
+	root      *files.Root
+	shell     *shell.Shell
+	storage   *blob.Bucket
+	artifacts *artifact.Store // nil: long results are not kept whole
+	records   *record.Store   // nil: what has ended is not recorded
+	providers map[string]inference.Provider
+	tools     []tool.Tool
+	servers   *mcp.Servers // nil: there are none
+	hooks     hook.Set
+	facts     func(domain.LLMConfig) (modelfacts.Facts, bool)
 }
 
 // Start begins to serve. It checks all of the configuration first, opens the
@@ -66,16 +87,15 @@ func Start(ctx context.Context, c client.Client, config Config) (*Worker, error)
 
 // ready is a worker that has all but a server: what is wrong with its configuration
 // is said without one.
-func ready(ctx context.Context, config Config) (*Worker, error) {
+func ready(ctx context.Context, config Config) (w *Worker, err error) {
 	config = config.withDefaults()
-	config.Connection.Logger = config.logger()
-	means, err := gather(ctx, config)
-	if err != nil {
-		return nil, err
+	if config.Connection.Logger == nil {
+		config.Connection.Logger = newLogger(config.Log, config.secrets)
 	}
-	w := &Worker{config: config, log: config.logger(), means: means, cache: transcript.NewCache(config.CacheBytes), fatal: make(chan error, 1), stopping: make(chan struct{})}
-	w.source = &transcript.Source{Cache: w.cache, Storage: means.storage}
-	w.events, err = newDispatcher(config.Listeners, w.log)
+	w = &Worker{config: config, log: config.Connection.Logger, cache: transcript.NewCache(config.CacheBytes), fatal: make(chan error, 1), stopping: make(chan struct{})}
+	if w.events, err = newDispatcher(config.Listeners, w.log); err == nil {
+		err = w.gather(ctx)
+	}
 	if err == nil {
 		err = w.prepare()
 	}
@@ -95,34 +115,35 @@ func (w *Worker) start(c client.Client) error {
 	go newKeeper(workflowShare(), w.cache, w.log).keep(keeping)
 	w.log.Info("worker is up", append([]any{
 		"task_queue", w.config.TaskQueue, "namespace", w.config.Connection.Namespace, "address", w.config.Connection.Address,
-	}, w.means.describe(w.config)...)...)
+	}, w.describe()...)...)
 	return nil
 }
 
 func (w *Worker) prepare() (err error) {
 	config := w.config
+	w.source = &transcript.Source{Cache: w.cache, Storage: w.storage}
 	if w.quotas, err = config.quotas(); err != nil {
 		return err
 	}
 	pace := paceOf(config.Connection.Address)
 	var toolbox activities.Toolbox
-	if w.means.servers != nil {
-		toolbox = w.means.servers
+	if w.servers != nil {
+		toolbox = w.servers
 	}
-	if w.toolLimits, err = config.toolLimits(w.means.tools, toolbox); err != nil {
+	if w.toolLimits, err = config.toolLimits(w.tools, toolbox); err != nil {
 		return err
 	}
 	var sessions activities.Sessions
-	if w.means.servers != nil && w.means.servers.Stateful("") {
-		sessions, w.ownQueue = w.means.servers, contract.OwnQueue(config.TaskQueue, uuid.NewString())
-		if err = checkBound(w.means.servers, w.toolLimits); err != nil {
+	if w.servers != nil && w.servers.Stateful("") {
+		sessions, w.ownQueue = w.servers, contract.OwnQueue(config.TaskQueue, uuid.NewString())
+		if err = checkBound(w.servers, w.toolLimits); err != nil {
 			return err
 		}
 	}
 	w.acts, err = activities.New(activities.Config{
 		Toolbox: toolbox, Sessions: sessions, OwnQueue: w.ownQueue,
-		Providers: w.means.providers, Tools: w.means.tools, Transcripts: w.source, Storage: w.means.storage, Artifacts: w.means.artifacts, Records: w.means.records,
-		Hooks: w.means.hooks, Allow: config.Allow, Approvals: config.Approvals, Compilers: config.Compilers, Facts: w.means.facts, Secrets: config.secrets, Limits: limits(w.quotas), ToolLimits: w.toolLimits,
+		Providers: w.providers, Tools: w.tools, Transcripts: w.source, Storage: w.storage, Artifacts: w.artifacts, Records: w.records,
+		Hooks: w.hooks, Allow: config.Allow, Approvals: config.Approvals, Compilers: config.Compilers, Facts: w.facts, Secrets: config.secrets, Limits: limits(w.quotas), ToolLimits: w.toolLimits,
 		Timing: contract.TimingOf(Loopback(config.Connection.Address)), At: config.At, ShutdownGrace: config.StopTimeout, CancelGrace: config.cancelGrace(),
 		HeartbeatEvery: pace.every,
 	})
@@ -130,49 +151,41 @@ func (w *Worker) prepare() (err error) {
 }
 
 func (w *Worker) serve(c client.Client) error {
-	config := w.config
 	w.source.Client = c
 	worker.SetStickyWorkflowCacheSize(workflowsIn(workflowShare()))
-	main := worker.New(c, config.TaskQueue, w.options(config))
-	workflows.Register(main, workflows.Options{Hooks: w.means.hooks, Emit: w.events.emit()})
+	main := worker.New(c, w.config.TaskQueue, w.options())
+	workflows.Register(main, workflows.Options{Hooks: w.hooks, Emit: w.events.emit()})
 	w.acts.Register(main)
 	all := []worker.Worker{main}
+	beside := func(queue string, options worker.Options, register func(worker.ActivityRegistry)) {
+		one := worker.New(c, queue, options)
+		register(one)
+		all = append(all, one)
+	}
 	for _, q := range w.quotas {
-		options, err := q.options(w.options(config))
+		options, err := q.options(w.options())
 		if err != nil {
 			return err
 		}
-		limited := worker.New(c, q.TaskQueue, options)
-		w.acts.RegisterInference(limited)
-		all = append(all, limited)
+		beside(q.TaskQueue, options, w.acts.RegisterInference)
 	}
 	for _, name := range slices.Sorted(maps.Keys(w.toolLimits)) {
 		limit := w.toolLimits[name]
-		limited := worker.New(c, limit.TaskQueue, limitedTool(limit, w.options(config)))
-		w.acts.RegisterTools(limited)
-		all = append(all, limited)
+		beside(limit.TaskQueue, limitedTool(limit, w.options()), w.acts.RegisterTools)
 	}
 	if w.ownQueue != "" {
-		options := limitedTool(contract.ToolLimit{}, w.options(config))
+		options := limitedTool(contract.ToolLimit{}, w.options())
 		options.MaxConcurrentActivityExecutionSize = mcp.MostSessions * domain.MaxRequestedCalls // whoever waits knows the worker is gone
-		own := worker.New(c, w.ownQueue, options)
-		w.acts.RegisterOwn(own)
-		all = append(all, own)
+		beside(w.ownQueue, options, w.acts.RegisterOwn)
 	}
 	for _, one := range all {
 		if err := one.Start(); err != nil {
 			w.stopServing()
-			return notServing(config, err)
+			return w.notServing(err)
 		}
 		w.workers = append(w.workers, one)
 	}
 	return nil
-}
-
-// close closes what was opened.
-func (w *Worker) close() error {
-	w.events.Close()
-	return w.means.close()
 }
 
 // stopServing stops what has started, all at once, and waits for it.
@@ -184,7 +197,8 @@ func (w *Worker) stopServing() {
 	all.Wait()
 }
 
-func (w *Worker) options(config Config) worker.Options {
+func (w *Worker) options() worker.Options {
+	config := w.config
 	pace := paceOf(config.Connection.Address)
 	// A poller holds one long poll each; more than tasks come at a time are waste.
 	pollers := min(max(2*runtime.GOMAXPROCS(0), 4), 16)
@@ -244,21 +258,13 @@ func (w *Worker) Stop() {
 	})
 }
 
-func (c Config) logger() log.Logger {
-	if c.Connection.Logger != nil {
-		return c.Connection.Logger
-	}
-	return newLogger(c.Log, c.secrets)
-}
-
-func notServing(config Config, err error) error {
+func (w *Worker) notServing(err error) error {
+	connection := w.config.Connection
 	if _, ok := errors.AsType[*serviceerror.NamespaceNotFound](err); ok {
-		return domain.Errorf(domain.Invalid,
-			"namespace: the server at %s has none named %q; create it, or name another with --namespace (TEMPORAL_NAMESPACE)",
-			config.Connection.Address, config.Connection.Namespace)
+		return invalid("namespace: the server at %s has none named %q; create it, or name another with --namespace (TEMPORAL_NAMESPACE)",
+			connection.Address, connection.Namespace)
 	}
-	own := domain.Errorf(domain.Unavailable, "address: the worker cannot serve at %s: %s", config.Connection.Address, err)
-	return own.From("server")
+	return domain.Errorf(domain.Unavailable, "address: the worker cannot serve at %s: %s", connection.Address, err).From("server")
 }
 
 // noStorage says what a worker without storage lacks; it need not know that others of its queue have one.

@@ -54,7 +54,11 @@ func (c *Codec) Encode(payloads []*commonpb.Payload) ([]*commonpb.Payload, error
 	for i, p := range payloads {
 		alike := isOurs(p)
 		if isPlain(p) {
-			encoded[i] = unmarked(p)
+			if !alike { // else Decode needs the mark
+				metadata := maps.Clone(p.GetMetadata())
+				delete(metadata, plainMark)
+				encoded[i] = with(metadata, p)
+			}
 			continue
 		}
 		if len(p.GetData()) < Threshold && !alike {
@@ -114,16 +118,6 @@ const plainMark = "everstep-plain"
 func isPlain(p *commonpb.Payload) bool {
 	_, marked := p.GetMetadata()[plainMark]
 	return marked
-}
-
-// unmarked returns a copy without the mark, where Decode will not need it.
-func unmarked(p *commonpb.Payload) *commonpb.Payload {
-	if isOurs(p) {
-		return p
-	}
-	metadata := maps.Clone(p.GetMetadata())
-	delete(metadata, plainMark)
-	return with(metadata, p)
 }
 
 func with(metadata map[string][]byte, p *commonpb.Payload) *commonpb.Payload {

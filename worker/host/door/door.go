@@ -38,8 +38,10 @@ func (d Door) Refusal(r *http.Request) string {
 	if !d.knows(r.Host) {
 		return fmt.Sprintf("it is not reached as %q: take localhost, or name the host where it is started", r.Host)
 	}
+	// A page of another origin that loads this as an image, a script or the like sends no Origin. A link to the endpoint is none.
+	foreign := !slices.Contains([]string{"", "none", "same-origin"}, r.Header.Get("Sec-Fetch-Site")) && r.Header.Get("Sec-Fetch-Mode") != "navigate"
 	switch origin := r.Header.Get("Origin"); {
-	case origin == "" && foreignScript(r):
+	case origin == "" && foreign:
 		return "pages of others may not use it"
 	case origin == "", origin == "http://"+r.Host, origin == "https://"+r.Host, slices.Contains(d.Origins, origin):
 		return ""
@@ -61,17 +63,6 @@ func (d Door) knows(host string) bool {
 		return true
 	}
 	return name == "localhost" || slices.Contains(d.Hosts, name)
-}
-
-// foreignScript reports whether a page of another origin loads this as an
-// image, a script or the like, for which browsers send no Origin. A link to the
-// endpoint is none.
-func foreignScript(r *http.Request) bool {
-	switch r.Header.Get("Sec-Fetch-Site") {
-	case "", "none", "same-origin":
-		return false
-	}
-	return r.Header.Get("Sec-Fetch-Mode") != "navigate"
 }
 
 // Handler passes on what the door lets in, and answers 403 for the rest.

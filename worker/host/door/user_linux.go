@@ -69,16 +69,12 @@ func (p *Peers) try() error {
 // user is the user whose program is on the other side of a connection. It is an error if that is not on this machine,
 // or not any more.
 func (p *Peers) user(conn net.Conn) (uid int, err error) {
-	tcp, ok := conn.(*net.TCPConn)
-	if !ok {
-		return 0, errors.New("this is no TCP connection")
-	}
+	tcp := conn.(*net.TCPConn)
 	raw, err := tcp.SyscallConn()
 	if err != nil {
 		return 0, err
 	}
-	here, there := endpoint(conn.LocalAddr()), endpoint(conn.RemoteAddr())
-	if uid, err = p.owner(there, here); err != nil {
+	if uid, err = p.owner(endpoint(tcp.RemoteAddr()), endpoint(tcp.LocalAddr())); err != nil {
 		return 0, err
 	}
 	// As long as this end is open no other socket can have the other end's addresses: the one that was found is the
@@ -202,10 +198,6 @@ func read(answer []byte, number uint32, own, other netip.AddrPort) (uid int, err
 
 // endpoint is a TCP address; one of IPv4 in a form of IPv6 becomes itself.
 func endpoint(address net.Addr) netip.AddrPort {
-	tcp, ok := address.(*net.TCPAddr)
-	if !ok {
-		return netip.AddrPort{}
-	}
-	at := tcp.AddrPort()
+	at := address.(*net.TCPAddr).AddrPort()
 	return netip.AddrPortFrom(at.Addr().Unmap().WithZone(""), at.Port())
 }

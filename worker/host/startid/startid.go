@@ -29,7 +29,7 @@ type chosen struct {
 // With returns a context in which workflows are started under a request id, by clients of host.Dial. Others draw an id of
 // their own.
 func With(ctx context.Context, id string) context.Context {
-	return context.WithValue(ctx, key{}, chosen{id: id})
+	return WithUntil(ctx, id, time.Time{})
 }
 
 // WithUntil is With where nothing is sent after a time, by the clock on the wall: a machine that slept meanwhile is late too.

@@ -61,15 +61,28 @@ func StorageDir(stateFile string) string {
 	return strings.TrimSuffix(stateFile, ".db") + ".storage"
 }
 
-// SeatFile is the file beside a state file for the seat of a worker, by its server, namespace and task queue, which may have
-// any names: so their digest is taken.
-func SeatFile(stateFile, address, namespace, taskQueue string) string {
-	digest := sha256.Sum256([]byte(address + "\x00" + namespace + "\x00" + taskQueue))
-	return strings.TrimSuffix(stateFile, ".db") + ".worker-" + hex.EncodeToString(digest[:8]) + ".seat"
+// WorkerFile is a file beside a state file for a worker, by what it serves, such as its server, namespace and task queue. They
+// may have any names: so their digest is taken.
+func WorkerFile(stateFile, end string, serves ...string) string {
+	digest := sha256.Sum256([]byte(strings.Join(serves, "\x00")))
+	return strings.TrimSuffix(stateFile, ".db") + ".worker-" + hex.EncodeToString(digest[:8]) + end
 }
 
 // ErrLocked means that another process holds the lock.
 var ErrLocked = errors.New("locked by another process")
+
+// LockFile opens a file, or makes it, and takes its lock; see [Lock].
+func LockFile(path string) (*os.File, error) {
+	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	if err := Lock(file); err != nil {
+		_ = file.Close() // nothing was written
+		return nil, err
+	}
+	return file, nil
+}
 
 // Files are those that a dev server has of a state file, beside its storage.
 func Files(stateFile string) []string {

@@ -9,11 +9,7 @@ import (
 
 // peer is the user who listens on the other side.
 func peer(conn net.Conn, _ string) (uid int, err error) {
-	socket, ok := conn.(*net.UnixConn)
-	if !ok {
-		return 0, errors.New("this is no unix socket")
-	}
-	raw, err := socket.SyscallConn()
+	raw, err := conn.(*net.UnixConn).SyscallConn()
 	if err != nil {
 		return 0, err
 	}

@@ -39,25 +39,37 @@ type Server struct {
 	Started bool `json:"-"`
 }
 
-// Running reports which dev server of ours is up on a state file (empty: the
-// default one), without keeping it up. One that is starting is waited for.
-func Running(ctx context.Context, stateFile string) (Server, bool, error) {
-	if err := Supported(); err != nil {
-		return Server{}, false, nil
+// Hold keeps up the dev server of ours that is up on a state file (empty: the default one), for as long as the connection is
+// open. One that is starting is waited for. Where none is up, or one is about to stop, the connection is nil.
+func Hold(ctx context.Context, stateFile string) (_ net.Conn, none Server, _ error) {
+	if Supported() != nil {
+		return nil, none, nil
 	}
 	stateFile, err := Resolve(stateFile)
 	if err != nil {
-		return Server{}, false, err
+		return nil, none, err
 	}
 	conn, r, err := Connect(ctx, stateFile)
-	if err != nil {
-		if errors.Is(err, ErrNotUp) {
-			err = nil
-		}
-		return Server{}, false, err
+	switch {
+	case errors.Is(err, ErrNotUp):
+		return nil, none, nil
+	case err != nil:
+		return nil, none, err
+	case r.Error != "":
+		_ = conn.Close() // it failed to start: there is nothing to hold
+		return nil, none, nil
 	}
-	_ = conn.Close() // it was only read from
-	return r.Server, r.Error == "", nil
+	return conn, r.Server, nil
+}
+
+// Running reports which dev server of ours is up on a state file (empty: the
+// default one), without keeping it up. One that is starting is waited for.
+func Running(ctx context.Context, stateFile string) (Server, bool, error) {
+	conn, server, err := Hold(ctx, stateFile)
+	if conn != nil {
+		_ = conn.Close() // it was only read from
+	}
+	return server, conn != nil, err
 }
 
 // ErrNotUp means that no supervisor answers on a state file: there is none, or
@@ -114,28 +126,27 @@ func checkUser(uid, own int, path string) error {
 // Connect reaches the supervisor of a state file and waits for its reply. While
 // the connection is open, the server stays up. It is an error if it is another user's,
 // other than root's.
-func Connect(ctx context.Context, stateFile string) (net.Conn, Reply, error) {
+func Connect(ctx context.Context, stateFile string) (_ net.Conn, r Reply, _ error) {
 	path, err := SocketPath(stateFile)
 	if err != nil {
-		return nil, Reply{}, err
+		return nil, r, err
 	}
 	conn, err := new(net.Dialer).DialContext(ctx, "unix", path)
 	if err != nil {
 		if ctx.Err() != nil {
-			return nil, Reply{}, ctx.Err()
+			return nil, r, ctx.Err()
 		}
 		// EAGAIN is a full backlog: it is up, or going away.
 		if errors.Is(err, os.ErrNotExist) || errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, syscall.EAGAIN) {
-			return nil, Reply{}, ErrNotUp
+			return nil, r, ErrNotUp
 		}
-		return nil, Reply{}, fmt.Errorf("reach the supervisor of the dev server: %w", err)
+		return nil, r, fmt.Errorf("reach the supervisor of the dev server: %w", err)
 	}
 	if err := checkPeer(conn, path); err != nil {
 		_ = conn.Close() // nothing is held
-		return nil, Reply{}, err
+		return nil, r, err
 	}
 	stop := context.AfterFunc(ctx, func() { _ = conn.SetReadDeadline(time.Unix(1, 0)) })
-	var r Reply
 	line, err := bufio.NewReader(io.LimitReader(conn, longestReply)).ReadBytes('\n')
 	if err == nil {
 		err = json.Unmarshal(line, &r)
@@ -146,7 +157,7 @@ func Connect(ctx context.Context, stateFile string) (net.Conn, Reply, error) {
 	}
 	_ = conn.Close() // nothing is held any more
 	if !stopped {
-		return nil, Reply{}, ctx.Err()
+		return nil, r, ctx.Err()
 	}
-	return nil, Reply{}, ErrNotUp // cut off: it is gone
+	return nil, r, ErrNotUp // cut off: it is gone
 }
