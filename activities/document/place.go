@@ -55,8 +55,8 @@ func (p Place) value() *yaml.Node {
 		return nil // plain has told
 	}
 	for {
-		if r.nodes--; r.nodes < 0 {
-			if r.nodes == -1 {
+		if r.nodes++; r.nodes > maxNodes {
+			if r.nodes == maxNodes+1 {
 				p.On(node).Problem("has too many values; aliases may repeat themselves")
 			}
 			return nil

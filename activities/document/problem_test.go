@@ -189,7 +189,7 @@ func TestSchema(t *testing.T) {
 		{Name: "number", Value: document.Number(0.5, func(float64) {})},
 		{Name: "time", Value: document.Time(func(time.Time) {})},
 		{Name: "list", Value: document.ListOf(&names, func(into *string) document.Value { return document.Text(into) })},
-		{Name: "off", Value: document.Either(document.Off(func() {}, ""), document.JSON(func(json.RawMessage) string { return "" }))},
+		{Name: "off", Value: document.OffOr(false, func() {}, "", document.JSON(func(json.RawMessage) string { return "" }))},
 	}
 	raw, err := json.Marshal(keys.Schema())
 	require.NoError(t, err)

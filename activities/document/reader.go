@@ -57,7 +57,7 @@ type Reader struct {
 	// Offset is the lines of the file before the YAML.
 	Offset   int
 	Problems Problems
-	// nodes is how many more values may be looked at.
+	// nodes is how many values were looked at.
 	nodes int
 }
 
@@ -101,16 +101,9 @@ func (r *Reader) Read(text string, keys Keys) Given {
 	return r.At("", root).Mapping(keys)
 }
 
-// Parsed is Read for a mapping that another has parsed.
-func (r *Reader) Parsed(field string, mapping *yaml.Node, keys Keys) Given {
-	r.nodes = maxNodes
-	return r.At(field, mapping).Mapping(keys)
-}
-
 // Root is the only value of a YAML text; nil: there is none, and all about it is told.
 func (r *Reader) Root(text string) *yaml.Node {
 	if strings.HasSuffix(strings.ToLower(r.File), ".toml") {
-		r.nodes = maxNodes
 		return r.toml(text)
 	}
 	var document yaml.Node
@@ -124,7 +117,8 @@ func (r *Reader) Root(text string) *yaml.Node {
 	}
 	decoder := yaml.NewDecoder(strings.NewReader(given))
 	err := decoder.Decode(&document)
-	if errors.Is(err, io.EOF) || err == nil && empty(document) {
+	nothing := len(document.Content) == 0 || document.Content[0].ShortTag() == tagNull && document.Content[0].Anchor == ""
+	if errors.Is(err, io.EOF) || err == nil && nothing {
 		r.ProblemAt(1, 1, "", "has no keys; %s", r.Needs)
 		return nil
 	}
@@ -139,16 +133,11 @@ func (r *Reader) Root(text string) *yaml.Node {
 		r.syntax(text, err)
 		return nil
 	}
-	r.nodes = maxNodes
 	root := document.Content[0]
 	if !r.Loose && !r.plain(root, 0) {
 		return nil
 	}
 	return r.At("", root).value()
-}
-
-func empty(document yaml.Node) bool {
-	return len(document.Content) == 0 || document.Content[0].ShortTag() == tagNull && document.Content[0].Anchor == ""
 }
 
 // plain reports anchors, aliases and tags, and nesting that is too deep; false: nothing else is read.

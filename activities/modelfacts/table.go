@@ -45,18 +45,16 @@ var builtinJSON []byte
 // million tokens.
 type builtinFile struct {
 	Vendors []struct {
-		Vendor    string                 `json:"vendor"`
-		Providers []string               `json:"providers"`
-		Date      string                 `json:"date"`
-		Sources   []string               `json:"sources"`
-		Models    map[string]builtinFact `json:"models"`
+		Vendor    string   `json:"vendor"`
+		Providers []string `json:"providers"`
+		Date      string   `json:"date"`
+		Sources   []string `json:"sources"`
+		Models    map[string]struct {
+			Facts
+			Aliases []string `json:"aliases"`
+			Note    string   `json:"note"`
+		} `json:"models"`
 	} `json:"vendors"`
-}
-
-type builtinFact struct {
-	Facts
-	Aliases []string `json:"aliases"`
-	Note    string   `json:"note"`
 }
 
 // Builtin returns what Everstep is built with. An error means a broken build.

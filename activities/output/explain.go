@@ -87,7 +87,11 @@ func (r *report) visit(e *jsonschema.ValidationError, depth int) (weight int) {
 		return weight
 	case *kind.AdditionalProperties:
 		for _, name := range k.Properties {
-			r.add(at.step(name), "the schema has no such property; leave it out"+r.instead(e.SchemaURL))
+			hint := ""
+			if has := r.declared[e.SchemaURL]; len(has) > 0 {
+				hint = ", or give one of " + choices(has)
+			}
+			r.add(at.step(name), "the schema has no such property; leave it out"+hint)
 		}
 		return len(k.Properties)
 	case *kind.PropertyNames:
@@ -107,18 +111,6 @@ func (r *report) visit(e *jsonschema.ValidationError, depth int) (weight int) {
 	}
 	r.add(at, says(e.ErrorKind, at.in(r.value)))
 	return max(weight, 1)
-}
-
-// instead names the properties that a schema does have.
-func (r *report) instead(schema string) string {
-	if len(r.declared[schema]) == 0 {
-		return ""
-	}
-	all := make([]any, len(r.declared[schema]))
-	for i, name := range r.declared[schema] {
-		all[i] = name
-	}
-	return ", or give one of " + choices(all)
 }
 
 func (r *report) add(at place, what string) {
@@ -213,7 +205,7 @@ func names(all []string) string {
 	return strings.Join(said, ", ")
 }
 
-func choices(values []any) string {
+func choices[V any](values []V) string {
 	var said []string
 	for _, v := range values[:min(len(values), 8)] {
 		said = append(said, brief(v))

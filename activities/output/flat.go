@@ -98,7 +98,7 @@ func (f *flattening) merged(schema map[string]any, level int) map[string]any {
 		made["allOf"] = append([]any{target}, asList(schema["allOf"])...)
 		delete(made, "$ref")
 	}
-	for _, word := range []string{"allOf", "anyOf", "oneOf", "not", "const", "enum"} {
+	for _, word := range strings.Fields("allOf anyOf oneOf not const enum") {
 		held, has := made[word]
 		if !has || level > MaxNesting {
 			continue

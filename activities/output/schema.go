@@ -172,7 +172,14 @@ func (n *inspection) inspect(raw any) error {
 	}
 	n.schema(raw, nil, 0)
 	for _, r := range n.references {
-		n.found(r)
+		fragment, local := strings.CutPrefix(r.target, "#")
+		pointer, err := url.PathUnescape(fragment)
+		switch {
+		case !local: // nothing but the schema itself is ever looked into
+			n.wrong(r.at, "refers to %s, outside of the schema; schemas are never fetched: copy it to $defs and write #/$defs/NAME", quoted(r.target))
+		case err != nil, !n.places[pointer]:
+			n.wrong(r.at, "refers to %s, and there is no schema; write #/$defs/NAME with a name that $defs has", quoted(r.target))
+		}
 	}
 	return several(n.mistakes)
 }
@@ -214,11 +221,9 @@ func (n *inspection) keyword(schema map[string]any, word string, at place, level
 	switch {
 	case !known && !n.foreign && !strings.HasPrefix(word, "x-"):
 		n.unknown(word, at)
-	case k.fix != "" && (k.draft == nil || k.draft != n.draft):
-		if !n.foreign || k.holds == elsewhere {
-			n.wrong(at, "is not taken; %s", k.fix)
-			return
-		}
+	case k.fix != "" && k.draft != n.draft && (!n.foreign || k.holds == elsewhere):
+		n.wrong(at, "is not taken; %s", k.fix)
+		return
 	}
 	if limit, ok := v.(float64); ok && k.holds == count && limit > math.MaxInt32 {
 		n.wrong(at, "is %s and may be at most %d", number(limit), math.MaxInt32)
@@ -288,19 +293,6 @@ func (n *inspection) members(word string, v any, at place, level int) {
 		if _, names := members[key].([]any); !names {
 			n.schema(members[key], at.step(key), level+1)
 		}
-	}
-}
-
-// found says whether a reference leads to a schema in this one. Nothing else is
-// ever looked for.
-func (n *inspection) found(r reference) {
-	fragment, local := strings.CutPrefix(r.target, "#")
-	if !local {
-		n.wrong(r.at, "refers to %s, outside of the schema; schemas are never fetched: copy it to $defs and write #/$defs/NAME", quoted(r.target))
-		return
-	}
-	if pointer, err := url.PathUnescape(fragment); err != nil || !n.places[pointer] {
-		n.wrong(r.at, "refers to %s, and there is no schema; write #/$defs/NAME with a name that $defs has", quoted(r.target))
 	}
 }
 

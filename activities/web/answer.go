@@ -112,13 +112,10 @@ func (c *Client) text(response *http.Response, a asked) (text string, notes []st
 		return "", []string{kind, size, "no text, so not shown"}, nil
 	}
 	data, err := io.ReadAll(io.LimitReader(body, c.bounds.bytes+1))
-	cut := int64(len(data)) > c.bounds.bytes
-	switch {
-	case isTooMuch(err):
-		cut = true
-	case err != nil:
+	if err != nil && !isTooMuch(err) {
 		return "", nil, cutOff(response, err)
 	}
+	cut := err != nil || int64(len(data)) > c.bounds.bytes
 	data = data[:min(int64(len(data)), c.bounds.bytes)]
 	notes = []string{kind, fmt.Sprintf("%d bytes", len(data))}
 	if cut {

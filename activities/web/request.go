@@ -2,8 +2,6 @@ package web
 
 import (
 	"context"
-	"crypto/tls"
-	"errors"
 	"io"
 	"mime"
 	"net/http"
@@ -122,7 +120,7 @@ func (c *Client) request(ctx context.Context, method, address string, headers ma
 
 // allowedHeaders say what is wanted, and on which condition. None says who asks.
 func allowedHeaders() []string {
-	return []string{"Accept", "Accept-Language", "Idempotency-Key", "If-Match", "If-Modified-Since", "If-None-Match", "If-Unmodified-Since", "Prefer"}
+	return strings.Fields("Accept Accept-Language Idempotency-Key If-Match If-Modified-Since If-None-Match If-Unmodified-Since Prefer")
 }
 
 const (
@@ -150,15 +148,19 @@ func (c *Client) parseURL(text string) (*url.URL, error) {
 // checkURL refuses a URL for what can be seen of it; where its host is, is judged when
 // it is dialled. Its errors never repeat a user and a password.
 func (c *Client) checkURL(u *url.URL) error {
-	host := u.Hostname()
-	switch port, err := strconv.ParseUint(u.Port(), 10, 16); {
+	host, text := u.Hostname(), u.Port()
+	if text == "" {
+		text = map[string]string{"http": "80", "https": "443"}[u.Scheme]
+	}
+	port, err := strconv.ParseUint(text, 10, 16)
+	switch {
 	case u.User != nil:
 		return domain.Errorf(domain.Denied, "url: holds a user or a password, which are not sent; leave them out")
 	case u.Scheme != "http" && u.Scheme != "https", u.Opaque != "":
 		return domain.Errorf(domain.Denied, "url: %s does not begin with http:// or https://", shorten(u.String()))
 	case host == "":
 		return domain.Errorf(domain.Invalid, "url: %s names no host", shorten(u.String()))
-	case u.Port() != "" && (err != nil || port == 0), strings.HasSuffix(u.Host, ":"):
+	case err != nil, port == 0, strings.HasSuffix(u.Host, ":"):
 		return domain.Errorf(domain.Invalid, "url: the port of %s is none from 1 to 65535", shorten(u.Host))
 	}
 	addr, err := netip.ParseAddr(strings.TrimSuffix(host, "."))
@@ -166,30 +168,14 @@ func (c *Client) checkURL(u *url.URL) error {
 	case err != nil && endsInNumber(host):
 		return domain.Errorf(domain.Denied, "url: %s is an address in a spelling that is not taken; write it as four numbers", shorten(host))
 	case err == nil:
-		if err := c.network.check(host, netip.AddrPortFrom(addr, portOf(u))); err != nil {
+		if err := c.network.check(host, netip.AddrPortFrom(addr, uint16(port))); err != nil {
 			return err
 		}
 	}
-	return c.network.checkPort(host, portOf(u))
-}
-
-func portOf(u *url.URL) uint16 {
-	if port, err := strconv.ParseUint(u.Port(), 10, 16); err == nil {
-		return uint16(port)
+	// Servers of other protocols may take a request for something else. A name is no address, and in no prefix.
+	allow := c.network.allow
+	if port == 80 || port == 443 || port >= 1024 || allow.names(host, uint16(port)) || allow.holds(addr.Unmap(), uint16(port)) {
+		return nil
 	}
-	if u.Scheme == "https" {
-		return 443
-	}
-	return 80
-}
-
-// tlsProblem says what is wrong with the other side's certificate, if that is it.
-func tlsProblem(err error) string {
-	if bad, ok := errors.AsType[*tls.CertificateVerificationError](err); ok {
-		return "its certificate is not valid: " + domain.Shorten(bad.Err.Error(), 200)
-	}
-	if _, ok := errors.AsType[tls.RecordHeaderError](err); ok {
-		return "it does not speak TLS there; try http://"
-	}
-	return ""
+	return domain.Errorf(domain.Denied, "url: port %d is that of another protocol; 80, 443 and those from 1024 are allowed", port)
 }

@@ -98,8 +98,8 @@ func (t *foreigner) ours(word string) []string {
 	if ours, theirs := t.table[name]; theirs {
 		return slices.Clone(ours)
 	}
-	sets := []string{"read", "edit", "search", "execute", "web", "agent", "vscode", "todo", "new", "runcommands", "runtasks", "runnotebooks"} // of no MCP server
-	if set, inner, ok := strings.Cut(name, "/"); ok && slices.Contains(sets, set) {
+	const sets = "read edit search execute web agent vscode todo new runcommands runtasks runnotebooks" // of no MCP server
+	if set, inner, ok := strings.Cut(name, "/"); ok && isAmong(set, sets) {
 		return slices.Clone(t.table[inner])
 	}
 	all := domain.AllToolsOf(strings.TrimSuffix(word, "*"))
@@ -152,7 +152,7 @@ func (t *foreigner) covered(word, dialect string, denies bool) []string {
 	switch server, tool := t.remote(word); {
 	case word == "*":
 		return []string{word}
-	case dialect != claudeCode && slices.Contains([]string{"edit", "write", "patch"}, name):
+	case dialect != claudeCode && isAmong(name, "edit write patch"):
 		return []string{"edit_file", "write_file"} // they are one there
 	case len(ours) > 0 && !wild, known:
 		return ours
