@@ -63,33 +63,28 @@ type Reader struct {
 
 // Text returns the text of a file, its line ends as \n.
 func (r *Reader) Text(data []byte) (string, bool) {
-	fail := func(format string, args ...any) (string, bool) {
-		r.Problems = append(r.Problems, Problem{File: r.File, Message: fmt.Sprintf(format, args...)})
-		return "", false
-	}
+	data = bytes.TrimPrefix(data, []byte("\ufeff"))
+	wrong, line := "", 0
 	switch {
 	case len(data) > r.MaxSize:
-		return fail("has more than %d bytes; make it smaller", r.MaxSize)
+		wrong = fmt.Sprintf("has more than %d bytes; make it smaller", r.MaxSize)
 	case bytes.HasPrefix(data, []byte{0xff, 0xfe}), bytes.HasPrefix(data, []byte{0xfe, 0xff}):
-		return fail("is in UTF-16; save it as UTF-8")
-	}
-	data = bytes.TrimPrefix(data, []byte("\ufeff"))
-	if !utf8.Valid(data) {
-		line := 1
+		wrong = "is in UTF-16; save it as UTF-8"
+	case !utf8.Valid(data):
+		wrong, line = "is not valid UTF-8; save the file as UTF-8", 1
 		for text := range bytes.Lines(data) {
 			if !utf8.Valid(text) {
 				break
 			}
 			line++
 		}
-		r.ProblemAt(line, 1, "", "is not valid UTF-8; save the file as UTF-8")
-		return "", false
+	case len(bytes.TrimSpace(data)) == 0:
+		wrong = "is empty; " + r.Needs
+	default:
+		return strings.NewReplacer("\r\n", "\n", "\r", "\n").Replace(string(data)), true
 	}
-	text := strings.NewReplacer("\r\n", "\n", "\r", "\n").Replace(string(data))
-	if strings.TrimSpace(text) == "" {
-		return fail("is empty; %s", r.Needs)
-	}
-	return text, true
+	r.ProblemAt(line, min(line, 1), "", "%s", wrong)
+	return "", false
 }
 
 // Read reads the only document of a YAML text, and returns its keys; nil: there is none.

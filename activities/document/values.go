@@ -144,9 +144,9 @@ func ListOf[T any](into *[]T, item func(*T) Value) Value {
 }
 
 // Names is a list of names, or a text with commas, each once. Kind is what they
-// are names of; a check, which may be nil, returns what is wrong with one. The
+// are names of; a check returns what is wrong with one. The
 // result is not nil, except where it cannot be read.
-func Names(into *[]string, kind, pattern string, check func(string) string) Value {
+func Names(into *[]string, kind, pattern string, checks ...func(string) string) Value {
 	one := strings.TrimSuffix(strings.TrimPrefix(pattern, "^"), "$")
 	if pattern == "" {
 		pattern, one = `\S`, `[^,\s][^,]*`
@@ -159,8 +159,8 @@ func Names(into *[]string, kind, pattern string, check func(string) string) Valu
 		names := []string{}
 		take := func(at Place, name string) {
 			wrong := ""
-			if check != nil {
-				wrong = check(name)
+			for _, check := range checks {
+				wrong = cmp.Or(wrong, check(name))
 			}
 			switch {
 			case name == "":
@@ -280,10 +280,12 @@ func numeral(s *jsonschema.Schema, what string, read func(text string) (wrong st
 			if wrong := read(node.Value); wrong != "" {
 				at.Problem("is %s; give %s", Shorten(node.Value), wrong)
 			}
-		case err == nil:
-			at.Problem("%q is %s, not %s; leave the quotes out", Shorten(node.Value), Describe(node), what)
 		default:
-			at.Problem("%q is %s, not %s", Shorten(node.Value), Describe(node), what)
+			fix := ""
+			if err == nil {
+				fix = "; leave the quotes out"
+			}
+			at.Problem("%q is %s, not %s%s", Shorten(node.Value), Describe(node), what, fix)
 		}
 	}}
 }

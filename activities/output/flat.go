@@ -171,7 +171,7 @@ func (f *flattening) named(schema map[string]any) map[string]any {
 				members[name] = f.inside(word, given[name])
 			}
 			made[word] = members
-		case other, count, elsewhere:
+		case other, count, amount, words, truth, elsewhere:
 		}
 	}
 	if (Part{Fields: made}).Takes("array") && made["items"] == nil {

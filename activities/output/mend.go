@@ -284,13 +284,14 @@ func (m *mending) modern(schema map[string]any) {
 			case []any:
 				schema[word] = once(v)
 			}
-		case "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "minLength", "maxLength", "minItems", "maxItems", "minProperties", "maxProperties":
-			if number, ok := v.(string); ok && json.Valid([]byte(number)) {
-				schema[word] = json.Number(number)
-			}
 		case "type":
 			if schema[word] = kindsOf(v); schema[word] == "any" || slices.Contains(asList(schema[word]), any("any")) {
 				delete(schema, word) // as draft 3 has it
+			}
+		default:
+			holds, number := m.known[word].holds, text(v)
+			if (holds == amount || holds == count) && json.Valid([]byte(number)) {
+				schema[word] = json.Number(number)
 			}
 		}
 	}
@@ -362,49 +363,45 @@ func (m *mending) fits(word string, k keyword, v any) string {
 	list, isList := v.([]any)
 	_, isMap := v.(map[string]any)
 	_, isText := v.(string)
-	_, truth := v.(bool)
+	_, isTruth := v.(bool)
 	given, _ := v.(json.Number)
 	number, err := given.Float64()
 	isNumber := err == nil
 	ok := true
-	switch word {
-	case "type":
+	switch {
+	case word == "type":
 		if !isList {
 			list = []any{v}
 		}
 		ok = len(list) > 0 && !slices.ContainsFunc(list, func(kind any) bool {
 			return !isAmong(text(kind), "array boolean integer null number object string")
 		})
-	case "required":
+	case word == "required":
 		ok = isList && !slices.ContainsFunc(list, func(v any) bool { return text(v) == "" })
-	case "enum", "allOf", "anyOf", "oneOf", "prefixItems":
+	case word == "examples":
+		ok = isList
+	case isAmong(word, "enum allOf anyOf oneOf prefixItems"):
 		ok = len(list) > 0
-	case "pattern":
+	case word == "pattern":
 		_, err := compilePattern(text(v))
 		if isText && err != nil {
 			return "is no regular expression of RE2: " + shown(err.Error())
 		}
 		ok = isText
-	case "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum":
-		ok = isNumber
-	case "multipleOf":
+	case word == "multipleOf":
 		ok = isNumber && number > 0
-	case "uniqueItems", "deprecated", "readOnly", "writeOnly":
-		ok = truth
-	case "title", "description", "$comment", "format", "contentEncoding", "contentMediaType", "$anchor", "$ref":
+	case k.holds == amount:
+		ok = isNumber
+	case k.holds == count:
+		ok = isNumber && number == math.Trunc(number) && number >= 0 && number <= math.MaxInt32
+	case k.holds == words:
 		ok = isText
-	case "examples":
-		ok = isList
-	default:
-		switch k.holds {
-		case count:
-			ok = isNumber && number == math.Trunc(number) && number >= 0 && number <= math.MaxInt32
-		case schemas:
-			ok = isMap || truth
-		case named:
-			ok = isMap
-		case other, elsewhere:
-		}
+	case k.holds == truth:
+		ok = isTruth
+	case k.holds == schemas:
+		ok = isMap || isTruth
+	case k.holds == named:
+		ok = isMap
 	}
 	if ok {
 		return ""

@@ -325,7 +325,11 @@ const (
 	schemas
 	// named are schemas, or lists of names, by names.
 	named
+	// count is a whole number, amount any number, words a text, truth true or false.
 	count
+	amount
+	words
+	truth
 	// elsewhere is what may lead to other schemas.
 	elsewhere
 )
@@ -345,9 +349,11 @@ func keywords() map[string]keyword {
 		words string
 		keyword
 	}{
-		{"type required enum const minimum maximum exclusiveMinimum exclusiveMaximum multipleOf pattern uniqueItems $ref $schema", keyword{}},
-		{"title description $comment format contentEncoding contentMediaType examples readOnly writeOnly deprecated", keyword{}},
-		{"default example discriminator externalDocs markdownDescription enumNames enumDescriptions propertyOrdering", keyword{}},
+		{"type required enum const pattern $schema default examples", keyword{}},
+		{"example discriminator externalDocs markdownDescription enumNames enumDescriptions propertyOrdering", keyword{}},
+		{"minimum maximum exclusiveMinimum exclusiveMaximum multipleOf", keyword{holds: amount}},
+		{"title description $comment format contentEncoding contentMediaType $ref", keyword{holds: words}},
+		{"uniqueItems readOnly writeOnly deprecated", keyword{holds: truth}},
 		{"minLength maxLength minItems maxItems minProperties maxProperties", keyword{holds: count}},
 		{"items additionalProperties propertyNames contains not if then else allOf anyOf oneOf", keyword{holds: schemas}},
 		{"properties patternProperties $defs definitions", keyword{holds: named}},
@@ -357,7 +363,7 @@ func keywords() map[string]keyword {
 		{"contentSchema", keyword{schemas, jsonschema.Draft2020, "draft-07 does not have it: leave it out"}},
 		{"minContains maxContains", keyword{count, jsonschema.Draft2020, "draft-07 does not have it: leave out $schema"}},
 		{"dependentRequired dependentSchemas", keyword{named, jsonschema.Draft2020, "in draft-07 write dependencies"}},
-		{"$anchor", keyword{other, jsonschema.Draft2020, "draft-07 does not have it: refer with #/definitions/NAME"}},
+		{"$anchor", keyword{words, jsonschema.Draft2020, "draft-07 does not have it: refer with #/definitions/NAME"}},
 		{"dependencies", keyword{named, jsonschema.Draft7, "write dependentRequired or dependentSchemas"}},
 		{"additionalItems", keyword{schemas, jsonschema.Draft7, "write prefixItems for the first items and items for the others"}},
 

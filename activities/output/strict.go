@@ -119,10 +119,11 @@ func (t *strictness) keyword(word string, v any, at place) {
 		if !isAmong(fmt.Sprint(v), "date-time time date duration email hostname ipv4 ipv6 uuid") {
 			t.wrong(at, "is %s", brief(v))
 		}
-	case "additionalProperties", "type", "required", "title", "description", "$ref", "$schema", "pattern", "items",
-		"multipleOf", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "minItems", "maxItems":
 	default:
-		t.wrong(at, "is no keyword of strict mode")
+		if !isAmong(word, "additionalProperties type required title description $ref $schema pattern items multipleOf minimum maximum "+
+			"exclusiveMinimum exclusiveMaximum minItems maxItems") {
+			t.wrong(at, "is no keyword of strict mode")
+		}
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"net/url"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -201,12 +202,9 @@ func mediaType(header string, start []byte) (kind, full string) {
 }
 
 func isText(kind string) bool {
+	const applications = "json xml javascript ecmascript yaml x-yaml toml x-ndjson ndjson jsonl x-www-form-urlencoded graphql sql x-sh"
 	top, sub, _ := strings.Cut(kind, "/")
-	switch sub {
-	case "json", "xml", "javascript", "ecmascript", "yaml", "x-yaml", "toml", "x-ndjson", "ndjson", "jsonl", "x-www-form-urlencoded", "graphql", "sql", "x-sh":
-		return top == "application" || top == "text"
-	}
-	return top == "text" || strings.HasSuffix(sub, "+json") || strings.HasSuffix(sub, "+xml") || strings.HasSuffix(sub, "+yaml")
+	return top == "text" || top == "application" && slices.Contains(strings.Fields(applications), sub) || strings.HasSuffix(sub, "+json") || strings.HasSuffix(sub, "+xml") || strings.HasSuffix(sub, "+yaml")
 }
 
 // decoded is a text in UTF-8, by what the server or the page itself says of its encoding.

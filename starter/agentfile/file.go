@@ -155,7 +155,7 @@ func (a *agent) keys() document.Keys {
 		{Name: "mcp", Doc: "MCP servers of the worker, by name, whose tools the agent may use: a list, or a text with commas, for all tools that each has when an execution begins, or a mapping from each to a list of its tools.",
 			Value: servers(&a.servers)},
 		{Name: "hooks", Doc: "Hooks of the worker that the agent uses, each by name: a list, or a text with commas.",
-			Value: document.Names(&d.Hooks, "hook", "", nil)},
+			Value: document.Names(&d.Hooks, "hook", "")},
 		{Name: "approvals", Doc: "Which tool calls run by themselves, wait for a person or never run: a word for all of them, or rules, of which the first that matches decides. What no rule matches runs where the tool only reads, and else waits. Unless given, the worker says.",
 			Value: approvals(&d.Approvals)},
 		{Name: "budget", Doc: "The limits of one execution. One that is left out does not limit, max_steps aside; zero lets nothing happen.",
@@ -168,7 +168,7 @@ func (a *agent) keys() document.Keys {
 		{Name: "compiler", Doc: "What of the conversation the model sees: whole_conversation, current_trace, selected_sections, or a worker's own; `starter help hooks` tells them apart.",
 			Value: compiler(&d.Compiler)},
 		{Name: "sections", Doc: "The sections that the compiler selected_sections shows, in order: a list, or a text with commas.",
-			Value: document.Names(&d.Sections, "section", "", nil)},
+			Value: document.Names(&d.Sections, "section", "")},
 		{Name: "compaction", Doc: "When a conversation is made shorter for the model, in percent of its context window. off never does it.",
 			Value: compaction(&d.Compaction)},
 		{Name: "retry", Doc: "How often a try that failed is made again.", Value: document.Mapping(document.Keys{

@@ -114,7 +114,7 @@ func (a *agent) named(name string, as naming) string {
 // that it stands in.
 func (a *agent) listedOthers(as naming) document.Value {
 	var listed []string
-	list := document.Names(&listed, "agent", "", nil).Then(func(at document.Place) {
+	list := document.Names(&listed, "agent", "").Then(func(at document.Place) {
 		for i, text := range listed {
 			one := at
 			if at.Node.Kind == yaml.SequenceNode {
@@ -247,13 +247,13 @@ func (a *agent) join(path string) string {
 
 func subagentPolicy(p *domain.SubagentPolicy) document.Value {
 	return document.Mapping(document.Keys{
-		{Name: "allow", Doc: "The tools that sub-agents may have, each by name, or SERVER__* for all of an MCP server; any unless given.", Value: document.Names(&p.Allow, "tool", "", nil).Then(
+		{Name: "allow", Doc: "The tools that sub-agents may have, each by name, or SERVER__* for all of an MCP server; any unless given.", Value: document.Names(&p.Allow, "tool", "").Then(
 			func(at document.Place) {
 				if len(p.Allow) == 0 {
 					at.Problem("is empty; name a tool, or give sub-agents `tools: []` for none")
 				}
 			})},
-		{Name: "deny", Doc: "Tools that they have not, even if they are allowed. With spawn_subagent they start none themselves, as tools of their own neither.", Value: document.Names(&p.Deny, "tool", "", nil)},
+		{Name: "deny", Doc: "Tools that they have not, even if they are allowed. With spawn_subagent they start none themselves, as tools of their own neither.", Value: document.Names(&p.Deny, "tool", "")},
 		{Name: "max_depth", Doc: "How deep sub-agents may be: those of the agent itself are at 1, theirs at 2.",
 			Value: document.Count(0, domain.MostDepth, func(n int64) { p.MaxDepth = new(int(n)) }).Shows(p.MaxDepth).Default(domain.DefaultMaxDepth)},
 	})

@@ -195,7 +195,7 @@ func servers(into *[]string) document.Value {
 			*into = append(*into, domain.AllToolsOf(server))
 		}
 	})
-	list := func(names *[]string) document.Value { return document.Names(names, "tool", "", nil) }
+	list := func(names *[]string) document.Value { return document.Names(names, "tool", "") }
 	return document.Either(all, document.Value{
 		Schema: &jsonschema.Schema{Type: "object", AdditionalProperties: list(new([]string)).Schema},
 		Read: func(at document.Place) {
