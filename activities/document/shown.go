@@ -2,7 +2,6 @@ package document
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -33,19 +32,15 @@ func (k Keys) Shown() (shown Shown) {
 func (s Shown) MarshalJSON() ([]byte, error) {
 	var entries []string
 	for _, key := range s {
-		raw, err := json.Marshal(key.value)
-		if err != nil {
-			return nil, err
-		}
-		entries = append(entries, fmt.Sprintf("%q:%s", key.name, printable(raw)))
+		entries = append(entries, fmt.Sprintf("%q:%s", key.name, printable(Encoded(key.value))))
 	}
 	return []byte("{" + strings.Join(entries, ",") + "}"), nil
 }
 
 // printable is JSON with escapes for what YAML does not take as it is, such as control characters.
-func printable(raw []byte) string {
+func printable(text string) string {
 	var b strings.Builder
-	for _, r := range string(raw) {
+	for _, r := range text {
 		if r < unicode.MaxASCII || r > 0xffff || unicode.IsPrint(r) {
 			b.WriteRune(r)
 		} else {
@@ -57,20 +52,16 @@ func printable(raw []byte) string {
 
 // YAML is the text of a file of these keys.
 func (s Shown) YAML() ([]byte, error) {
-	raw, err := json.Marshal(s)
-	if err != nil {
-		return nil, err
-	}
 	// JSON is YAML: read as such it keeps the order of its keys.
 	var node yaml.Node
-	if err := yaml.Unmarshal(raw, &node); err != nil {
+	if err := yaml.Unmarshal([]byte(Encoded(s)), &node); err != nil {
 		return nil, err
 	}
 	unquote(&node)
 	var b bytes.Buffer
 	encoder := yaml.NewEncoder(&b)
 	encoder.SetIndent(2)
-	err = errors.Join(encoder.Encode(&node), encoder.Close())
+	err := errors.Join(encoder.Encode(&node), encoder.Close())
 	return b.Bytes(), err
 }
 

@@ -48,15 +48,22 @@ func (r *Root) edit(ctx context.Context, args editArgs) (string, error) {
 		if err != nil {
 			return "", err
 		}
-		text, err := found.edited(args)
-		if err != nil {
-			return "", err
+		before, after, occurs := strings.Cut(found.text, args.Old)
+		text := before + args.New + after
+		switch {
+		case found.cut:
+			err = domain.Errorf(domain.TooLarge, "path: %q has %d bytes, too many to edit", name, found.size)
+		case found.binary:
+			err = domain.Errorf(domain.Invalid, "path: %q is not UTF-8 text", name)
+		case !occurs:
+			err = domain.Errorf(domain.Invalid, "old: it does not occur in %q; read the file again, spaces and line ends count", name)
+		case strings.LastIndex(found.text, args.Old) != len(before):
+			err = domain.Errorf(domain.Invalid, "old: it occurs more than once in %q; take in more of what is around it", name)
+		case int64(len(text)) > r.bounds.fileBytes:
+			err = domain.Errorf(domain.TooLarge, "new: %q would have %d bytes, more than the %d that can be edited; put it into another file", name, len(text), r.bounds.fileBytes)
+		default:
+			err = r.replace(ctx, name, text, perm, found.info)
 		}
-		if size := int64(len(text)); size > r.bounds.fileBytes {
-			return "", domain.Errorf(domain.TooLarge, "new: %q would have %d bytes, more than the %d that can be edited; put it into another file", name, size, r.bounds.fileBytes)
-		}
-		err = r.replace(ctx, name, text, perm, found.info)
-		before, _, _ := strings.Cut(found.text, args.Old)
 		line := 1 + strings.Count(before, "\n")
 		return fmt.Sprintf("replaced %s by %s in %s, line %d", plural(len(args.Old), "byte"), plural(len(args.New), "byte"), shown(name), line), err
 	})
@@ -206,21 +213,4 @@ func (r *Root) putAside(name, text string, perm fs.FileMode) error {
 		err = file.Sync()
 	}
 	return cmp.Or(err, file.Close())
-}
-
-func (c content) edited(args editArgs) (string, error) {
-	switch {
-	case c.cut:
-		return "", domain.Errorf(domain.TooLarge, "path: %q has %d bytes, too many to edit", c.name, c.size)
-	case c.binary:
-		return "", domain.Errorf(domain.Invalid, "path: %q is not UTF-8 text", c.name)
-	}
-	before, after, found := strings.Cut(c.text, args.Old)
-	if !found {
-		return "", domain.Errorf(domain.Invalid, "old: it does not occur in %q; read the file again, spaces and line ends count", c.name)
-	}
-	if strings.LastIndex(c.text, args.Old) != len(before) {
-		return "", domain.Errorf(domain.Invalid, "old: it occurs more than once in %q; take in more of what is around it", c.name)
-	}
-	return before + args.New + after, nil
 }

@@ -5,6 +5,7 @@ import (
 	_ "embed" // for the figures
 	"encoding/json"
 	"errors"
+	"fmt"
 	"maps"
 	"os"
 	"strings"
@@ -57,11 +58,11 @@ type builtinFile struct {
 	} `json:"vendors"`
 }
 
-// Builtin returns what Everstep is built with. An error means a broken build.
-func Builtin() (Table, error) {
+// Builtin returns what Everstep is built with.
+func Builtin() Table {
 	var file builtinFile
 	if err := json.Unmarshal(builtinJSON, &file); err != nil {
-		return Table{}, domain.Errorf(domain.Internal, "built-in figures of models: %s", err)
+		panic(fmt.Sprintf("built-in figures of models: %s", err))
 	}
 	models := make(map[name]Facts)
 	for _, vendor := range file.Vendors {
@@ -74,16 +75,13 @@ func Builtin() (Table, error) {
 			}
 		}
 	}
-	return Table{builtin: models}, nil
+	return Table{builtin: models}
 }
 
 // Load returns the built-in figures with those of files over them, the later
 // ones first. Its errors are of kind Invalid and list all that is wrong.
 func Load(paths ...string) (Table, error) {
-	table, err := Builtin()
-	if err != nil {
-		return Table{}, err
-	}
+	table := Builtin()
 	wrong := make([]error, len(paths))
 	for i, path := range paths {
 		table, wrong[i] = table.With(path)

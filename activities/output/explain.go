@@ -42,10 +42,7 @@ const (
 // explain says in lines what the library found wrong with a value, in the order
 // of the places.
 func explain(found error, value any, declared map[string][]string) []string {
-	e, ok := errors.AsType[*jsonschema.ValidationError](found)
-	if !ok {
-		return []string{shown(found.Error())}
-	}
+	e, _ := errors.AsType[*jsonschema.ValidationError](found) // the library returns no other
 	r := &report{value: value, declared: declared}
 	r.visit(e, 0)
 	compare := func(a, b finding) int {

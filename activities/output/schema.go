@@ -308,12 +308,9 @@ func compilePattern(text string) (jsonschema.Regexp, error) {
 	if err != nil {
 		return nil, err
 	}
-	parsed, err := syntax.Parse(text, syntax.Perl)
-	if err != nil {
-		return nil, err
-	}
-	program, err := syntax.Compile(parsed.Simplify())
-	return &expression{compiled, len(program.Inst)}, err
+	parsed, _ := syntax.Parse(text, syntax.Perl) // as it was compiled
+	program, _ := syntax.Compile(parsed.Simplify())
+	return &expression{compiled, len(program.Inst)}, nil
 }
 
 // holds says what a keyword holds that has to be looked into.

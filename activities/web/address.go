@@ -121,13 +121,12 @@ func prefixes() map[reach][]string {
 type network struct {
 	allow   Allow
 	special map[reach][]netip.Prefix
-	global  netip.Prefix
 	// own are the addresses of this machine, which may be public ones.
 	own func() []netip.Addr
 }
 
 func newNetwork(allow Allow) *network {
-	n := &network{allow: allow, special: map[reach][]netip.Prefix{}, global: netip.MustParsePrefix("2000::/3"), own: ownAddresses}
+	n := &network{allow: allow, special: map[reach][]netip.Prefix{}, own: ownAddresses}
 	for where, all := range prefixes() {
 		for _, p := range all {
 			n.special[where] = append(n.special[where], netip.MustParsePrefix(p))
@@ -150,21 +149,18 @@ func ownAddresses() []netip.Addr {
 // reach classifies an address, mapped ones as what they stand for.
 func (n *network) reach(addr netip.Addr) reach {
 	holds := func(p netip.Prefix) bool { return p.Contains(addr) }
+	b := addr.As16()
 	switch {
 	case addr.Zone() != "", slices.ContainsFunc(n.special[never], holds):
 		return never
 	case slices.ContainsFunc(n.special[inner], holds), slices.Contains(n.own(), addr):
 		return inner
-	case addr.Is6() && (!n.global.Contains(addr) || isatap(addr)):
+	case addr.Is6() && b[0]>>5 != 1: // outside of 2000::/3
+		return never
+	case addr.Is6() && (b[8] == 0 || b[8] == 2) && b[9] == 0 && b[10] == 0x5e && b[11] == 0xfe: // ISATAP: it holds one of IPv4
 		return never
 	}
 	return public
-}
-
-// isatap reports whether an address holds one of IPv4 in its interface identifier.
-func isatap(addr netip.Addr) bool {
-	b := addr.As16()
-	return (b[8] == 0 || b[8] == 2) && b[9] == 0 && b[10] == 0x5e && b[11] == 0xfe
 }
 
 // check refuses an address that may not be dialled for a host.

@@ -77,10 +77,7 @@ func (c *Client) Tools() []tool.Tool {
 
 func (c *Client) dial(ctx context.Context, family, address string) (net.Conn, error) {
 	dialer := &net.Dialer{Resolver: c.resolver}
-	host, _, err := net.SplitHostPort(address)
-	if err != nil {
-		return nil, domain.Errorf(domain.Invalid, "url: %s has no port", shorten(address))
-	}
+	host, _, _ := net.SplitHostPort(address) // it has a port: the transport sees to that
 	// With a proxy nothing but the proxy is dialled, which the operator has named. Else this is asked of each address just
 	// before it is dialled, so that nothing can change between the check and the use.
 	if c.proxy == nil {

@@ -3,8 +3,6 @@ package web
 import (
 	"cmp"
 	"context"
-	"errors"
-	"io"
 	"net/url"
 	"strings"
 
@@ -25,17 +23,11 @@ func readable(ctx context.Context, page string, at *url.URL, most int) (string, 
 			return strings.TrimSpace(w.out.String()), nil
 		}
 		switch tokens.Next() {
-		case html.ErrorToken:
-			if !errors.Is(tokens.Err(), io.EOF) {
-				w.line()
-				w.words("[what follows cannot be read]")
-			}
+		case html.ErrorToken: // the end
 			return strings.TrimSpace(w.out.String()), nil
 		case html.TextToken:
 			w.text(string(tokens.Text()))
-		case html.StartTagToken:
-			w.open(tokens.Token())
-		case html.SelfClosingTagToken:
+		case html.StartTagToken, html.SelfClosingTagToken:
 			w.open(tokens.Token())
 		case html.EndTagToken:
 			name, _ := tokens.TagName()
@@ -109,9 +101,6 @@ func (w *walker) words(text string) {
 func startsBlank(text string) bool { return text != "" && strings.ContainsAny(text[:1], " \t\r\n\f") }
 
 func (w *walker) put(text string) {
-	if text == "" {
-		return
-	}
 	w.out.WriteString(text)
 	kept := strings.TrimRight(text, "\n")
 	if kept != "" {

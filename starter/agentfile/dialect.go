@@ -160,11 +160,3 @@ func (v vocabulary) foreignTool(word string) bool {
 	_, known := v.tools[canonical(base)]
 	return bounded || strings.HasPrefix(base, "mcp__") || base == "*" || known && base != strings.ToLower(base)
 }
-
-// doubtDialect says of a file of ours that another tool would read it otherwise.
-func (a *agent) doubtDialect(given document.Given) {
-	if len(a.Problems) > 0 || given["description"] == nil || len(given) > 2 || len(given) == 2 && given["name"] == nil {
-		return
-	}
-	a.Notes = append(a.Notes, a.Path+": could be another tool's, too; read as ours it has no tools, and in .claude/agents it would have all of the worker's")
-}

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/google/jsonschema-go/jsonschema"
-	"go.yaml.in/yaml/v3"
 
 	"everstep/activities/document"
 	"everstep/domain"
@@ -261,23 +260,28 @@ func (a *agent) read(text string) {
 		d.Fallbacks[i].Model.Timeouts = a.timeouts
 	}
 	if markdown {
-		a.doubtDialect(given)
-		a.prompt(given["system_prompt"], body, bodyLine)
+		if len(a.Problems) == 0 && given["description"] != nil && (len(given) == 1 || len(given) == 2 && given["name"] != nil) {
+			a.Notes = append(a.Notes, a.Path+": could be another tool's, too; read as ours it has no tools, and in .claude/agents it would have all of the worker's")
+		}
+		if prompt := given["system_prompt"]; prompt != nil {
+			a.At("system_prompt", prompt).Problem("belongs below the front matter in Markdown; move its text there")
+		}
+		a.prompt(body, bodyLine)
 	}
 	a.selected(given)
-	a.placeHandoffs()
+	for _, sub := range d.Handoffs { // those that stand in this file see the conversation as the agent itself does
+		if own := a.family.agents[sub.Agent]; strings.HasPrefix(sub.Agent, a.Path+"#") {
+			own.Compiler, own.Sections = d.Compiler, d.Sections
+			a.family.agents[sub.Agent] = own
+		}
+	}
 	a.family.inherits[a.Path] = given["tools"] == nil && given["mcp"] == nil
 }
 
-func (a *agent) prompt(given *yaml.Node, body string, line int) {
-	const field = "system_prompt"
-	if given != nil {
-		a.At(field, given).Problem("belongs below the front matter in Markdown; move its text there")
-		return
-	}
+// prompt takes the text below front matter, which begins at a line.
+func (a *agent) prompt(body string, line int) {
 	if wrong := checkPrompt(body); wrong != "" {
-		a.ProblemAt(line, 1, field, "%s", wrong)
-		return
+		a.ProblemAt(line, 1, "system_prompt", "%s", wrong)
 	}
 	a.Definition.SystemPrompt = body
 }

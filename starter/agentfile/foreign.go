@@ -152,7 +152,7 @@ func (a *agent) readForeign(v vocabulary, f front, body string, line int) {
 	if t.prompted != "" && body != "" {
 		t.ignore("%s (the text below counts)", "prompt")
 	}
-	a.prompt(nil, cmp.Or(body, t.prompted), line)
+	a.prompt(cmp.Or(body, t.prompted), line)
 	t.settle()
 }
 

@@ -96,17 +96,19 @@ func (t *foreigner) ours(word string) []string {
 		return []string{"edit_file", "write_file"} // one word for both, but with Claude Code
 	}
 	if ours, theirs := t.table[name]; theirs {
-		return slices.Clone(ours)
+		return ours
 	}
 	const sets = "read edit search execute web agent vscode todo new runcommands runtasks runnotebooks" // of no MCP server
 	if set, inner, ok := strings.Cut(name, "/"); ok && isAmong(set, sets) {
-		return slices.Clone(t.table[inner])
+		return t.table[inner]
 	}
 	all := domain.AllToolsOf(strings.TrimSuffix(word, "*"))
-	switch server, tool := t.remote(word); {
-	case mcp.CheckServer(server) == "" && tool == "*":
+	server, tool := t.remote(word)
+	valid := mcp.CheckServer(server) == ""
+	switch {
+	case valid && tool == "*":
 		return []string{domain.AllToolsOf(server)}
-	case mcp.CheckServer(server) == "" && tool != "" && !strings.Contains(tool, "*"):
+	case valid && tool != "" && !strings.Contains(tool, "*"):
 		return []string{mcp.ToolName(server, tool)}
 	case slices.Contains(known, word):
 		return []string{word}

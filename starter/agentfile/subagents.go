@@ -228,16 +228,6 @@ func (a *agent) other(as naming, name string) document.Value {
 		}))
 }
 
-// placeHandoffs has those that stand in this file see the conversation as the agent itself does.
-func (a *agent) placeHandoffs() {
-	for _, sub := range a.Definition.Handoffs {
-		if own := a.family.agents[sub.Agent]; strings.HasPrefix(sub.Agent, a.Path+"#") {
-			own.Compiler, own.Sections = a.Definition.Compiler, a.Definition.Sections
-			a.family.agents[sub.Agent] = own
-		}
-	}
-}
-
 func (a *agent) join(path string) string {
 	if filepath.IsAbs(path) {
 		return filepath.Clean(path)

@@ -111,11 +111,8 @@ func (a *agent) script(provider, name string) string {
 	if provider != scripted.Name || name == "" {
 		return name
 	}
-	name = a.join(name)
-	if path, err := filepath.Abs(name); err == nil {
-		return path
-	}
-	return name
+	path, _ := filepath.Abs(a.join(name)) // there is none where nobody knows the current directory
+	return cmp.Or(path, name)
 }
 
 func (a *agent) fallback(f *domain.Fallback) document.Value {
