@@ -72,7 +72,7 @@ func (p Place) value() *yaml.Node {
 func (p Place) given(what string, each func(at Place)) {
 	switch node := p.value(); {
 	case node == nil:
-	case node.Kind == yaml.ScalarNode && node.ShortTag() == tagNull:
+	case node.ShortTag() == tagNull:
 		p.On(node).Problem("is empty; "+give, what)
 	default:
 		each(p.On(node))

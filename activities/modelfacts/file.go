@@ -93,10 +93,9 @@ func PriceKeys(p *domain.Price, least int64) document.Keys {
 }
 
 func sums(least int64, p *domain.Price) document.Keys {
-	const unit, needed = "dollars for a million tokens", "give dollars for a million tokens, 0 for a free model"
-	read := func(text string) (int64, string) { return dollars(text, least) }
+	const needed = "give dollars for a million tokens, 0 for a free model"
 	sum := func(held *int64, then func(int64)) document.Value {
-		v := document.Dollars(unit, read, then)
+		v := document.Dollars("dollars for a million tokens", func(text string) (int64, string) { return dollars(text, least) }, then)
 		if held != nil {
 			v.Shown = domain.USD(*held)
 		}

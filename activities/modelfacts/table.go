@@ -115,8 +115,7 @@ func (t Table) WithData(path string, data []byte) (Table, error) {
 	if err != nil {
 		return t, err
 	}
-	own := make(map[name]Facts)
-	maps.Copy(own, t.own)
+	own := maps.Collect(maps.All(t.own))
 	maps.Copy(own, models)
 	t.own = own
 	return t, nil

@@ -95,18 +95,28 @@ func outcomeUnknown(format string, args ...any) *domain.Error {
 
 // request makes a request of what a model gave, or says what is wrong with it.
 func (c *Client) request(ctx context.Context, method, address string, headers map[string]string, body io.Reader) (*http.Request, error) {
-	u, err := c.parseURL(address)
+	if len(address) > maxURL {
+		return nil, domain.Errorf(domain.TooLarge, "url: has %d bytes; at most %d are allowed", len(address), maxURL)
+	}
+	if strings.ContainsFunc(address, func(r rune) bool {
+		return unicode.IsSpace(r) || unicode.IsControl(r) || r == '\\' || r == unicode.ReplacementChar
+	}) {
+		return nil, domain.Errorf(domain.Invalid, "url: %s holds what may not stand in a URL; encode it", shorten(address))
+	}
+	request, err := http.NewRequestWithContext(ctx, method, address, body)
 	if err != nil {
+		return nil, domain.Errorf(domain.Invalid, "url: %s is no URL", shorten(address))
+	}
+	request.URL.Fragment, request.URL.RawFragment = "", ""
+	if err := c.checkURL(request.URL); err != nil {
 		return nil, err
 	}
-	request, err := http.NewRequestWithContext(ctx, method, u.String(), body)
-	if err != nil {
-		return nil, domain.Errorf(domain.Invalid, "url: %s cannot be asked for", shorten(address))
-	}
+	// They say what is wanted, and on which condition. None says who asks.
+	allowed := strings.Fields("Accept Accept-Language Idempotency-Key If-Match If-Modified-Since If-None-Match If-Unmodified-Since Prefer")
 	for name, value := range headers {
 		name = textproto.CanonicalMIMEHeaderKey(name)
-		if !slices.Contains(allowedHeaders(), name) {
-			return nil, domain.Errorf(domain.Denied, "headers: %s may not be set; allowed are %s", shorten(name), strings.Join(allowedHeaders(), ", "))
+		if !slices.Contains(allowed, name) {
+			return nil, domain.Errorf(domain.Denied, "headers: %s may not be set; allowed are %s", shorten(name), strings.Join(allowed, ", "))
 		}
 		if len(value) > maxHeaderValue || !httpguts.ValidHeaderFieldValue(value) {
 			return nil, domain.Errorf(domain.Invalid, "headers: the value of %s is too long or holds what may not stand there", name)
@@ -118,32 +128,10 @@ func (c *Client) request(ctx context.Context, method, address string, headers ma
 	return request, nil
 }
 
-// allowedHeaders say what is wanted, and on which condition. None says who asks.
-func allowedHeaders() []string {
-	return strings.Fields("Accept Accept-Language Idempotency-Key If-Match If-Modified-Since If-None-Match If-Unmodified-Since Prefer")
-}
-
 const (
 	maxURL         = 8 << 10
 	maxHeaderValue = 1000
 )
-
-func (c *Client) parseURL(text string) (*url.URL, error) {
-	if len(text) > maxURL {
-		return nil, domain.Errorf(domain.TooLarge, "url: has %d bytes; at most %d are allowed", len(text), maxURL)
-	}
-	if strings.ContainsFunc(text, func(r rune) bool {
-		return unicode.IsSpace(r) || unicode.IsControl(r) || r == '\\' || r == unicode.ReplacementChar
-	}) {
-		return nil, domain.Errorf(domain.Invalid, "url: %s holds what may not stand in a URL; encode it", shorten(text))
-	}
-	u, err := url.Parse(text)
-	if err != nil {
-		return nil, domain.Errorf(domain.Invalid, "url: %s is no URL", shorten(text))
-	}
-	u.Fragment, u.RawFragment = "", ""
-	return u, c.checkURL(u)
-}
 
 // checkURL refuses a URL for what can be seen of it; where its host is, is judged when
 // it is dialled. Its errors never repeat a user and a password.

@@ -221,6 +221,10 @@ func count[N int | int64](into *N, least, most int64) document.Value {
 	return document.Count(least, most, func(n int64) { *into = N(n) }).Shows(*into)
 }
 
+func number(into **float64, most float64) document.Value {
+	return document.Number(most, func(n float64) { *into = &n }).Shows(*into)
+}
+
 func truth(into *bool) document.Value {
 	return document.Truth(func(yes bool) { *into = yes }).Shows(*into)
 }

@@ -189,8 +189,8 @@ func (t *foreigner) keys() map[string]document.Value {
 		}),
 		"model": {Read: t.model}, "tools": {Read: t.allowed}, "tool": {Read: t.allowed}, "allowedtools": {Read: t.allowed}, "disallowedtools": {Read: denied}, "excludedtools": {Read: denied},
 		"maxturns": steps, "steps": steps, "maxsteps": steps,
-		"temperature":    document.Number(maxTemperature, func(n float64) { d.Model.Temperature = &n }),
-		"topp":           document.Number(1, func(n float64) { d.Model.TopP = &n }),
+		"temperature":    number(&d.Model.Temperature, maxTemperature),
+		"topp":           number(&d.Model.TopP, 1),
 		"timeoutmins":    document.Number(domain.MaxBudgetSeconds/60, func(n float64) { d.Budget.MaxSeconds = new(60 * n) }),
 		"permissionmode": document.TextThen(t.permissionMode), "approvalmode": document.TextThen(t.permissionMode),
 		"readonly": document.Truth(func(yes bool) {
