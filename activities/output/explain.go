@@ -45,14 +45,15 @@ func explain(found error, value any, declared map[string][]string) []string {
 	e, _ := errors.AsType[*jsonschema.ValidationError](found) // the library returns no other
 	r := &report{value: value, declared: declared}
 	r.visit(e, 0)
-	slices.SortFunc(r.findings, func(a, b finding) int {
+	compare := func(a, b finding) int {
 		return cmp.Or(slices.CompareFunc(a.at, b.at, compareSteps), cmp.Compare(a.what, b.what))
-	})
+	}
+	slices.SortFunc(r.findings, compare)
 	said := []string{}
-	for _, f := range r.findings {
+	for _, f := range slices.CompactFunc(r.findings, func(a, b finding) bool { return compare(a, b) == 0 }) {
 		said = append(said, "at "+f.at.String()+": "+f.what)
 	}
-	return slices.Compact(said)
+	return said
 }
 
 // compareSteps orders the items of a list by their number.
