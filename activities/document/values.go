@@ -117,6 +117,19 @@ func Mapping(keys Keys) Value {
 	return Value{Schema: keys.Schema(), Read: func(at Place) { at.Mapping(keys) }}.Shows(keys.Shown())
 }
 
+// MapOf is a mapping of any names to values. A check returns what is wrong with a name.
+func MapOf(check func(name string) string, value func(name string) Value) Value {
+	return Value{Schema: &jsonschema.Schema{Type: "object", AdditionalProperties: value("").Schema}, Read: func(at Place) {
+		at.Entries(nil, func(name *yaml.Node, at Place) {
+			if wrong := check(name.Value); wrong != "" {
+				at.On(name).Problem("%s", wrong)
+				return
+			}
+			value(name.Value).Read(at)
+		})
+	}}
+}
+
 // Either is a mapping that says all, and is shown, or something shorter.
 func Either(short, mapping Value) Value {
 	return Value{&jsonschema.Schema{OneOf: []*jsonschema.Schema{short.Schema, mapping.Schema}}, func(at Place) {

@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/google/jsonschema-go/jsonschema"
 	"go.yaml.in/yaml/v3"
 
 	"everstep/activities/document"
@@ -74,19 +73,8 @@ func (a *agent) others(as naming) document.Value {
 			shown[name] = cmp.Or(a.other(as, name).Shown, any(document.Shown{}))
 		}
 	}
-	return document.Value{
-		Schema: &jsonschema.Schema{Type: "object", AdditionalProperties: a.other(as, "").Schema},
-		Read: func(at document.Place) {
-			at.Entries(nil, func(key *yaml.Node, at document.Place) {
-				if wrong := a.named(key.Value, as); wrong != "" {
-					at.On(key).Problem("%s", wrong)
-					return
-				}
-				a.other(as, key.Value).Read(at)
-			})
-		},
-		Shown: shown,
-	}.ShownIf(len(shown) > 0)
+	named := func(name string) string { return a.named(name, as) }
+	return document.MapOf(named, func(name string) document.Value { return a.other(as, name) }).Shows(shown).ShownIf(len(shown) > 0)
 }
 
 // namedBy are the agents that the agent names by a key; by subagents and agents are the same.

@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/google/jsonschema-go/jsonschema"
 	"go.yaml.in/yaml/v3"
 
 	"everstep/activities/document"
@@ -192,27 +191,22 @@ func servers(into *[]string) document.Value {
 			*into = append(*into, domain.AllToolsOf(server))
 		}
 	})
-	list := func(names *[]string) document.Value { return document.Names(names, "tool", "") }
-	return document.Either(all, document.Value{
-		Schema: &jsonschema.Schema{Type: "object", AdditionalProperties: list(new([]string)).Schema},
-		Read: func(at document.Place) {
-			at.Entries(nil, func(key *yaml.Node, at document.Place) {
-				if wrong := checkServer(key.Value); wrong != "" {
-					at.On(key).Problem("%s", wrong)
-					return
-				}
-				if at.Node.Kind == yaml.MappingNode {
-					at.Problem("is no list of tools; how a server is started or reached is in the worker's file (EVERSTEP_MCP): an agent starts no programs")
-					return
-				}
-				var tools []string
-				list(&tools).Read(at)
-				for _, tool := range tools {
-					*into = append(*into, mcp.ToolName(key.Value, tool))
-				}
-			})
-		},
-	}).Shows(shown)
+	return document.Either(all, document.MapOf(checkServer, func(server string) document.Value {
+		var tools []string
+		list := document.Names(&tools, "tool", "")
+		read := list.Read
+		list.Read = func(at document.Place) {
+			if at.Node.Kind == yaml.MappingNode {
+				at.Problem("is no list of tools; how a server is started or reached is in the worker's file (EVERSTEP_MCP): an agent starts no programs")
+				return
+			}
+			read(at)
+			for _, tool := range tools {
+				*into = append(*into, mcp.ToolName(server, tool))
+			}
+		}
+		return list
+	})).Shows(shown)
 }
 
 func checkServer(name string) string {
