@@ -31,11 +31,8 @@ func JSON(then func(json.RawMessage) string) Value {
 			}
 			b.WriteString(piece.Raw)
 		}
-		if len(at.Reader.Problems) > before {
-			return
-		}
-		if wrong := then(b.Bytes()); wrong != "" {
-			at.Problem("%s", wrong)
+		if len(at.Reader.Problems) == before {
+			at.Wrong(then(b.Bytes()))
 		}
 	}}
 }

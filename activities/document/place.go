@@ -46,6 +46,13 @@ func (p Place) Problem(format string, args ...any) {
 	p.Reader.Problems = append(p.Reader.Problems, p.Says(format, args...))
 }
 
+// Wrong is Problem for what a check returns, which is empty where nothing is wrong.
+func (p Place) Wrong(message string) {
+	if message != "" {
+		p.Problem("%s", message)
+	}
+}
+
 func (p Place) tooDeep() { p.Problem("nests deeper than %d levels; make it flatter", maxDepth) }
 
 // value returns the node that stands for a value, nil where all about it is told.

@@ -207,9 +207,7 @@ func Names(into *[]string, kind, pattern string, checks ...func(string) string) 
 func TextThen(then func(string) string) Value {
 	return Value{Schema: &jsonschema.Schema{Type: "string", Pattern: `\S`}, Read: func(at Place) {
 		if text, ok := at.text(); ok {
-			if wrong := then(text); wrong != "" {
-				at.Problem("%s", wrong)
-			}
+			at.Wrong(then(text))
 		}
 	}}
 }

@@ -94,8 +94,7 @@ func (c *Client) dial(ctx context.Context, family, address string) (net.Conn, er
 
 // fetch sends a request, and follows where it is led if it may. No connection is kept, so that each is dialled under the
 // checks and a request is never sent twice.
-func (c *Client) fetch(request *http.Request, follow bool) (*http.Response, int, error) {
-	redirects := 0
+func (c *Client) fetch(request *http.Request, follow bool) (*http.Response, error) {
 	transport := &http.Transport{
 		DialContext:            c.dial,
 		Proxy:                  func(*http.Request) (*url.URL, error) { return c.proxy, nil },
@@ -108,7 +107,7 @@ func (c *Client) fetch(request *http.Request, follow bool) (*http.Response, int,
 		if !follow {
 			return http.ErrUseLastResponse
 		}
-		if redirects = len(before); redirects > c.bounds.redirects {
+		if len(before) > c.bounds.redirects {
 			return domain.Errorf(domain.Invalid, "url: more than %d redirects, the last to %s", c.bounds.redirects, shorten(next.URL.Redacted()))
 		}
 		if size := len(next.URL.String()); size > maxURL {
@@ -117,8 +116,7 @@ func (c *Client) fetch(request *http.Request, follow bool) (*http.Response, int,
 		next.Header.Del("Referer") // what was asked before is not the next one's business
 		return c.checkURL(next.URL)
 	}}
-	response, err := client.Do(request)
-	return response, redirects, err
+	return client.Do(request)
 }
 
 // explain says what went wrong without naming what is inside: resolvers, proxies, addresses.

@@ -45,12 +45,12 @@ func (c *Client) get(ctx context.Context, args getArgs) (tool.Result, error) {
 	if err != nil {
 		return tool.Result{}, err
 	}
-	response, redirects, err := c.fetch(request, true)
+	response, err := c.fetch(request, true)
 	if err != nil {
 		return tool.Result{}, explain(err, request.URL.Hostname())
 	}
 	defer response.Body.Close()
-	return c.answer(response, asked{url: request.URL, redirects: redirects, raw: args.Raw, from: args.From})
+	return c.answer(response, args.Raw, args.From)
 }
 
 func (c *Client) post(ctx context.Context, args postArgs) (tool.Result, error) {
@@ -74,7 +74,7 @@ func (c *Client) post(ctx context.Context, args postArgs) (tool.Result, error) {
 	}
 	request.Header.Set("Content-Type", mime.FormatMediaType(kind, parameters))
 	request.GetBody = nil // it is sent once
-	response, _, err := c.fetch(request, false)
+	response, err := c.fetch(request, false)
 	if err != nil {
 		own := explain(err, request.URL.Hostname())
 		if !sent {
@@ -85,7 +85,7 @@ func (c *Client) post(ctx context.Context, args postArgs) (tool.Result, error) {
 		return tool.Result{}, unknown
 	}
 	defer response.Body.Close()
-	return c.answer(response, asked{url: request.URL, raw: args.Raw})
+	return c.answer(response, args.Raw, 0)
 }
 
 // outcomeUnknown is for what was posted and may have taken effect.

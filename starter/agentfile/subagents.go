@@ -123,9 +123,7 @@ func (a *agent) listedOthers(as naming) document.Value {
 			case own:
 				one.Problem("is this file itself, which has the conversation already; leave it out")
 			default:
-				if wrong := a.nameFile(as, name, path, domain.Subagent{}); wrong != "" {
-					one.Problem("%s", wrong)
-				}
+				one.Wrong(a.nameFile(as, name, path, domain.Subagent{}))
 			}
 		}
 	})
@@ -184,11 +182,7 @@ func (a *agent) other(as naming, name string) document.Value {
 	if own.Source == sub.Agent { // what the file says of it stands there
 		file, own = sub.Agent, domain.Definition{}
 	}
-	fromFile := func(at document.Place) {
-		if wrong := a.nameFile(as, name, file, sub); wrong != "" {
-			at.Problem("%s", wrong)
-		}
-	}
+	fromFile := func(at document.Place) { at.Wrong(a.nameFile(as, name, file, sub)) }
 	return document.Either(
 		document.Text(&file).Example("researcher.yaml").Then(fromFile),
 		document.Mapping(document.Keys{
