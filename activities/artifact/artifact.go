@@ -140,19 +140,11 @@ func (s *Store) part(ctx context.Context, id uuid.UUID, offset, limit int64) (te
 	if offset >= about.Size {
 		return "", about.Size, nil
 	}
-	r, err := s.bucket.NewRangeReader(ctx, key(ctx, id), offset, min(limit, about.Size-offset), nil)
+	limit = max(limit, utf8.UTFMax) // at least one character
+	r, err := s.bucket.NewRangeReader(ctx, key(ctx, id), offset, min(limit+utf8.UTFMax, about.Size-offset), nil)
 	if err != nil {
 		return "", 0, err
 	}
-	read, err := io.ReadAll(io.LimitReader(r, limit))
-	err = cmp.Or(err, r.Close())
-	for cut := 1; cut < utf8.UTFMax && offset+int64(len(read)) < about.Size && len(read) > cut; cut++ {
-		if last := read[len(read)-cut:]; utf8.RuneStart(last[0]) {
-			if !utf8.FullRune(last) {
-				read = read[:len(read)-cut]
-			}
-			break
-		}
-	}
-	return strings.ToValidUTF8(string(read), "\uFFFD"), about.Size, err
+	read, err := io.ReadAll(io.LimitReader(r, limit+utf8.UTFMax))
+	return strings.ToValidUTF8(domain.Shorten(string(read), int(limit)), "\uFFFD"), about.Size, cmp.Or(err, r.Close())
 }

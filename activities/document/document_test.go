@@ -49,7 +49,7 @@ func (r *recipe) keys() document.Keys {
 		})},
 		{Name: "tags", Value: document.Names(&r.tags, "tag", "^[a-z]+$", func(name string) string { return without("HOT", name) })},
 		{Name: "steps", Value: document.ListOf(&r.steps, func(into *string) document.Value { return document.Text(into) })},
-		{Name: "sauce", Value: document.Either(document.Off(func() { r.sauce = "off" }, "a mapping with name"),
+		{Name: "sauce", Value: document.OffOr(false, func() { r.sauce = "off" }, "name",
 			document.Mapping(document.Keys{{Name: "name", Value: document.Text(&r.sauce)}}))},
 		{Name: "covered", Value: document.Truth(func(bool) {}).Then(func(document.Place) { r.covered = true })},
 		{Name: "seeds", Value: document.Count(0, math.MaxInt64, func(n int64) { r.seeds = n })},

@@ -19,7 +19,7 @@ type Piece struct {
 
 // JSON is any mapping as JSON, keys in the order of the file; then returns what is wrong with it.
 func JSON(then func(json.RawMessage) string) Value {
-	return Value{&jsonschema.Schema{Type: "object"}, func(at Place) {
+	return Value{Schema: &jsonschema.Schema{Type: "object"}, Read: func(at Place) {
 		before := len(at.Reader.Problems)
 		if !at.is(yaml.MappingNode) {
 			return
@@ -31,11 +31,8 @@ func JSON(then func(json.RawMessage) string) Value {
 			}
 			b.WriteString(piece.Raw)
 		}
-		if len(at.Reader.Problems) > before {
-			return
-		}
-		if wrong := then(b.Bytes()); wrong != "" {
-			at.Problem("%s", wrong)
+		if len(at.Reader.Problems) == before {
+			at.Wrong(then(b.Bytes()))
 		}
 	}}
 }
@@ -80,7 +77,7 @@ func (w *writer) value(at Place, depth int) {
 	}
 	if at = at.On(node); depth > maxDepth {
 		at.tooDeep()
-		at.Reader.nodes = min(at.Reader.nodes, -1) // nothing more is read
+		at.Reader.nodes = max(at.Reader.nodes, maxNodes+1) // nothing more is read
 		return
 	}
 	switch node.Kind {

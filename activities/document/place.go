@@ -46,6 +46,13 @@ func (p Place) Problem(format string, args ...any) {
 	p.Reader.Problems = append(p.Reader.Problems, p.Says(format, args...))
 }
 
+// Wrong is Problem for what a check returns, which is empty where nothing is wrong.
+func (p Place) Wrong(message string) {
+	if message != "" {
+		p.Problem("%s", message)
+	}
+}
+
 func (p Place) tooDeep() { p.Problem("nests deeper than %d levels; make it flatter", maxDepth) }
 
 // value returns the node that stands for a value, nil where all about it is told.
@@ -55,8 +62,8 @@ func (p Place) value() *yaml.Node {
 		return nil // plain has told
 	}
 	for {
-		if r.nodes--; r.nodes < 0 {
-			if r.nodes == -1 {
+		if r.nodes++; r.nodes > maxNodes {
+			if r.nodes == maxNodes+1 {
 				p.On(node).Problem("has too many values; aliases may repeat themselves")
 			}
 			return nil
@@ -72,7 +79,7 @@ func (p Place) value() *yaml.Node {
 func (p Place) given(what string, each func(at Place)) {
 	switch node := p.value(); {
 	case node == nil:
-	case node.Kind == yaml.ScalarNode && node.ShortTag() == tagNull:
+	case node.ShortTag() == tagNull:
 		p.On(node).Problem("is empty; "+give, what)
 	default:
 		each(p.On(node))

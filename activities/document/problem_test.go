@@ -182,14 +182,14 @@ func TestSchema(t *testing.T) {
 	keys := document.Keys{
 		{Name: "text", Doc: "A text.", Value: document.Text(&text).Pattern("^a").Example("a", "ab"), Needed: "give it"},
 		{Name: "word", Value: document.Word(&text, []string{"a", "b"}).Default("b")},
-		{Name: "names", Value: document.Names(&names, "name", "^[a-z]+$", nil)},
-		{Name: "any_names", Value: document.Names(&names, "name", "", nil)},
+		{Name: "names", Value: document.Names(&names, "name", "^[a-z]+$")},
+		{Name: "any_names", Value: document.Names(&names, "name", "")},
 		{Name: "count", Value: document.Count(2, 9, func(int64) {}).Not(3)},
 		{Name: "endless", Value: document.Count(0, math.MaxInt64, func(int64) {})},
 		{Name: "number", Value: document.Number(0.5, func(float64) {})},
 		{Name: "time", Value: document.Time(func(time.Time) {})},
 		{Name: "list", Value: document.ListOf(&names, func(into *string) document.Value { return document.Text(into) })},
-		{Name: "off", Value: document.Either(document.Off(func() {}, ""), document.JSON(func(json.RawMessage) string { return "" }))},
+		{Name: "off", Value: document.OffOr(false, func() {}, "", document.JSON(func(json.RawMessage) string { return "" }))},
 	}
 	raw, err := json.Marshal(keys.Schema())
 	require.NoError(t, err)

@@ -57,39 +57,34 @@ type Reader struct {
 	// Offset is the lines of the file before the YAML.
 	Offset   int
 	Problems Problems
-	// nodes is how many more values may be looked at.
+	// nodes is how many values were looked at.
 	nodes int
 }
 
 // Text returns the text of a file, its line ends as \n.
 func (r *Reader) Text(data []byte) (string, bool) {
-	fail := func(format string, args ...any) (string, bool) {
-		r.Problems = append(r.Problems, Problem{File: r.File, Message: fmt.Sprintf(format, args...)})
-		return "", false
-	}
+	data = bytes.TrimPrefix(data, []byte("\ufeff"))
+	wrong, line := "", 0
 	switch {
 	case len(data) > r.MaxSize:
-		return fail("has more than %d bytes; make it smaller", r.MaxSize)
+		wrong = fmt.Sprintf("has more than %d bytes; make it smaller", r.MaxSize)
 	case bytes.HasPrefix(data, []byte{0xff, 0xfe}), bytes.HasPrefix(data, []byte{0xfe, 0xff}):
-		return fail("is in UTF-16; save it as UTF-8")
-	}
-	data = bytes.TrimPrefix(data, []byte("\ufeff"))
-	if !utf8.Valid(data) {
-		line := 1
+		wrong = "is in UTF-16; save it as UTF-8"
+	case !utf8.Valid(data):
+		wrong, line = "is not valid UTF-8; save the file as UTF-8", 1
 		for text := range bytes.Lines(data) {
 			if !utf8.Valid(text) {
 				break
 			}
 			line++
 		}
-		r.ProblemAt(line, 1, "", "is not valid UTF-8; save the file as UTF-8")
-		return "", false
+	case len(bytes.TrimSpace(data)) == 0:
+		wrong = "is empty; " + r.Needs
+	default:
+		return strings.NewReplacer("\r\n", "\n", "\r", "\n").Replace(string(data)), true
 	}
-	text := strings.NewReplacer("\r\n", "\n", "\r", "\n").Replace(string(data))
-	if strings.TrimSpace(text) == "" {
-		return fail("is empty; %s", r.Needs)
-	}
-	return text, true
+	r.ProblemAt(line, min(line, 1), "", "%s", wrong)
+	return "", false
 }
 
 // Read reads the only document of a YAML text, and returns its keys; nil: there is none.
@@ -101,16 +96,9 @@ func (r *Reader) Read(text string, keys Keys) Given {
 	return r.At("", root).Mapping(keys)
 }
 
-// Parsed is Read for a mapping that another has parsed.
-func (r *Reader) Parsed(field string, mapping *yaml.Node, keys Keys) Given {
-	r.nodes = maxNodes
-	return r.At(field, mapping).Mapping(keys)
-}
-
 // Root is the only value of a YAML text; nil: there is none, and all about it is told.
 func (r *Reader) Root(text string) *yaml.Node {
 	if strings.HasSuffix(strings.ToLower(r.File), ".toml") {
-		r.nodes = maxNodes
 		return r.toml(text)
 	}
 	var document yaml.Node
@@ -124,7 +112,8 @@ func (r *Reader) Root(text string) *yaml.Node {
 	}
 	decoder := yaml.NewDecoder(strings.NewReader(given))
 	err := decoder.Decode(&document)
-	if errors.Is(err, io.EOF) || err == nil && empty(document) {
+	nothing := len(document.Content) == 0 || document.Content[0].ShortTag() == tagNull && document.Content[0].Anchor == ""
+	if errors.Is(err, io.EOF) || err == nil && nothing {
 		r.ProblemAt(1, 1, "", "has no keys; %s", r.Needs)
 		return nil
 	}
@@ -139,16 +128,11 @@ func (r *Reader) Root(text string) *yaml.Node {
 		r.syntax(text, err)
 		return nil
 	}
-	r.nodes = maxNodes
 	root := document.Content[0]
 	if !r.Loose && !r.plain(root, 0) {
 		return nil
 	}
 	return r.At("", root).value()
-}
-
-func empty(document yaml.Node) bool {
-	return len(document.Content) == 0 || document.Content[0].ShortTag() == tagNull && document.Content[0].Anchor == ""
 }
 
 // plain reports anchors, aliases and tags, and nesting that is too deep; false: nothing else is read.

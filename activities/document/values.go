@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -35,9 +36,7 @@ func (k Keys) Schema() *jsonschema.Schema {
 	s := &jsonschema.Schema{Type: "object", Properties: map[string]*jsonschema.Schema{}, AdditionalProperties: &jsonschema.Schema{Not: &jsonschema.Schema{}}}
 	for _, key := range k {
 		property := *cmp.Or(key.Value.Schema, &jsonschema.Schema{})
-		if key.Doc != "" {
-			property.Description = key.Doc
-		}
+		property.Description = key.Doc
 		s.Properties[key.Name] = &property
 		s.PropertyOrder = append(s.PropertyOrder, key.Name)
 		if key.Needed != "" {
@@ -53,45 +52,85 @@ func (k Keys) Schema() *jsonschema.Schema {
 type Value struct {
 	Schema *jsonschema.Schema
 	Read   func(at Place)
+	// Shown is what was held when the value was made, as a file would have it; nil: nothing that is worth a line.
+	Shown any
 }
 
-// Default returns the value with what holds where it is not given.
+// Shows returns the value with what is held, which is not shown where it is zero.
+func (v Value) Shows(held any) Value {
+	v.Shown = held
+	return v.ShownIf(!reflect.ValueOf(held).IsZero())
+}
+
+// ShownIf returns the value, which is shown only where the condition holds.
+func (v Value) ShownIf(holds bool) Value {
+	if !holds {
+		v.Shown = nil
+	}
+	return v
+}
+
+// Default returns the value with what holds, and is shown, where it is not given.
 func (v Value) Default(value any) Value {
+	v.Shown = cmp.Or(v.Shown, value)
+	return v.Implied(value)
+}
+
+// Implied is Default for what is not worth showing.
+func (v Value) Implied(value any) Value {
 	s := *v.Schema
 	s.Default, _ = json.Marshal(value) // a value of our own
-	return Value{&s, v.Read}
+	v.Schema = &s
+	return v
 }
 
 // Example returns the value with what may stand there.
 func (v Value) Example(values ...any) Value {
 	s := *v.Schema
 	s.Examples = values
-	return Value{&s, v.Read}
+	v.Schema = &s
+	return v
 }
 
 // Not returns the value without one that is in its range.
 func (v Value) Not(value any) Value {
 	s := *v.Schema
 	s.Not = &jsonschema.Schema{Const: &value}
-	return Value{&s, v.Read}
+	v.Schema = &s
+	return v
 }
 
 // Then returns the value with what is read after it, if nothing was wrong with it.
-func (v Value) Then(read func(at Place)) Value {
-	return Value{v.Schema, func(at Place) {
+func (v Value) Then(then func(at Place)) Value {
+	read := v.Read
+	v.Read = func(at Place) {
 		before := len(at.Reader.Problems)
-		if v.Read(at); len(at.Reader.Problems) == before {
-			read(at)
+		if read(at); len(at.Reader.Problems) == before {
+			then(at)
 		}
-	}}
+	}
+	return v
 }
 
 // Mapping is a mapping with these keys.
 func Mapping(keys Keys) Value {
-	return Value{keys.Schema(), func(at Place) { at.Mapping(keys) }}
+	return Value{Schema: keys.Schema(), Read: func(at Place) { at.Mapping(keys) }}.Shows(keys.Shown())
 }
 
-// Either is a mapping that says all, or something shorter.
+// MapOf is a mapping of any names to values. A check returns what is wrong with a name.
+func MapOf(check func(name string) string, value func(name string) Value) Value {
+	return Value{Schema: &jsonschema.Schema{Type: "object", AdditionalProperties: value("").Schema}, Read: func(at Place) {
+		at.Entries(nil, func(name *yaml.Node, at Place) {
+			if wrong := check(name.Value); wrong != "" {
+				at.On(name).Problem("%s", wrong)
+				return
+			}
+			value(name.Value).Read(at)
+		})
+	}}
+}
+
+// Either is a mapping that says all, and is shown, or something shorter.
 func Either(short, mapping Value) Value {
 	return Value{&jsonschema.Schema{OneOf: []*jsonschema.Schema{short.Schema, mapping.Schema}}, func(at Place) {
 		if at.Node.Kind == yaml.MappingNode {
@@ -99,24 +138,28 @@ func Either(short, mapping Value) Value {
 			return
 		}
 		short.Read(at)
-	}}
+	}, mapping.Shown}
 }
 
 // ListOf is a list of values.
 func ListOf[T any](into *[]T, item func(*T) Value) Value {
-	return Value{&jsonschema.Schema{Type: "array", Items: item(new(T)).Schema}, func(at Place) {
+	var shown []any
+	for i := range *into {
+		shown = append(shown, item(&(*into)[i]).Shown)
+	}
+	return Value{Schema: &jsonschema.Schema{Type: "array", Items: item(new(T)).Schema}, Read: func(at Place) {
 		at.Items(func(at Place) {
 			var v T
 			item(&v).Read(at)
 			*into = append(*into, v)
 		})
-	}}
+	}}.Shows(shown)
 }
 
 // Names is a list of names, or a text with commas, each once. Kind is what they
-// are names of; a check, which may be nil, returns what is wrong with one. The
+// are names of; a check returns what is wrong with one. The
 // result is not nil, except where it cannot be read.
-func Names(into *[]string, kind, pattern string, check func(string) string) Value {
+func Names(into *[]string, kind, pattern string, checks ...func(string) string) Value {
 	one := strings.TrimSuffix(strings.TrimPrefix(pattern, "^"), "$")
 	if pattern == "" {
 		pattern, one = `\S`, `[^,\s][^,]*`
@@ -125,12 +168,12 @@ func Names(into *[]string, kind, pattern string, check func(string) string) Valu
 		{Type: "array", Items: &jsonschema.Schema{Type: "string", Pattern: pattern}, UniqueItems: true},
 		{Type: "string", Pattern: `^\s*` + one + `\s*(,\s*` + one + `\s*)*$`},
 	}}
-	return Value{schema, func(at Place) {
+	return Value{Schema: schema, Read: func(at Place) {
 		names := []string{}
 		take := func(at Place, name string) {
 			wrong := ""
-			if check != nil {
-				wrong = check(name)
+			for _, check := range checks {
+				wrong = cmp.Or(wrong, check(name))
 			}
 			switch {
 			case name == "":
@@ -157,16 +200,14 @@ func Names(into *[]string, kind, pattern string, check func(string) string) Valu
 		if at.Node.Kind != yaml.MappingNode {
 			*into = names
 		}
-	}}
+	}}.Shows(*into)
 }
 
 // TextThen is a text that is handed on; what comes back is wrong with it.
 func TextThen(then func(string) string) Value {
-	return Value{&jsonschema.Schema{Type: "string", Pattern: `\S`}, func(at Place) {
+	return Value{Schema: &jsonschema.Schema{Type: "string", Pattern: `\S`}, Read: func(at Place) {
 		if text, ok := at.text(); ok {
-			if wrong := then(text); wrong != "" {
-				at.Problem("%s", wrong)
-			}
+			at.Wrong(then(text))
 		}
 	}}
 }
@@ -181,14 +222,15 @@ func Text(into *string, checks ...func(string) string) Value {
 			*into = text
 		}
 		return wrong
-	})
+	}).Shows(*into)
 }
 
 // Pattern returns a text with the pattern that its check has.
 func (v Value) Pattern(pattern string) Value {
 	s := *v.Schema
 	s.Pattern = pattern
-	return Value{&s, v.Read}
+	v.Schema = &s
+	return v
 }
 
 // Word is one of a few words.
@@ -197,27 +239,33 @@ func Word[E ~string](into *E, among []E) Value {
 	for i, e := range among {
 		s.Enum, names[i] = append(s.Enum, string(e)), string(e)
 	}
-	return Value{s, TextThen(func(text string) string {
+	word := TextThen(func(text string) string {
 		if !slices.Contains(names, text) {
 			return fmt.Sprintf("%q is not known; %s", Shorten(text), Suggest(text, names))
 		}
 		*into = E(text)
 		return ""
-	}).Read}
+	}).Shows(*into)
+	word.Schema = s
+	return word
 }
 
-// Off is the word off, which some editors take for false. The hint names what else there may be.
-func Off(then func(), hint string) Value {
-	return Value{&jsonschema.Schema{Enum: []any{"off", false}}, func(at Place) {
+// OffOr is a mapping, or the word off, which some editors take for false. The hint names what the mapping has.
+func OffOr(off bool, then func(), hint string, mapping Value) Value {
+	either := Either(Value{Schema: &jsonschema.Schema{Enum: []any{"off", false}}, Read: func(at Place) {
 		switch node := at.Node; {
 		case node.Kind != yaml.ScalarNode:
 			at.is(yaml.MappingNode)
 		case node.Value == "off" && node.ShortTag() == tagText, node.Value == "false" && node.ShortTag() == tagBool:
 			then()
 		default:
-			at.Problem("is %q; give off, or %s", Shorten(node.Value), hint)
+			at.Problem("is %q; give off, or a mapping with %s", Shorten(node.Value), hint)
 		}
-	}}
+	}}, mapping)
+	if off {
+		either.Shown = "off"
+	}
+	return either
 }
 
 // OrNone is a value, or the word none.
@@ -228,11 +276,11 @@ func OrNone(value Value, then func()) Value {
 			return
 		}
 		value.Read(at)
-	}}
+	}, value.Shown}
 }
 
 func numeral(s *jsonschema.Schema, what string, read func(text string) (wrong string)) Value {
-	return Value{s, func(at Place) {
+	return Value{Schema: s, Read: func(at Place) {
 		node := at.Node
 		tag := node.ShortTag()
 		_, err := strconv.ParseFloat(node.Value, 64)
@@ -243,10 +291,12 @@ func numeral(s *jsonschema.Schema, what string, read func(text string) (wrong st
 			if wrong := read(node.Value); wrong != "" {
 				at.Problem("is %s; give %s", Shorten(node.Value), wrong)
 			}
-		case err == nil:
-			at.Problem("%q is %s, not %s; leave the quotes out", Shorten(node.Value), Describe(node), what)
 		default:
-			at.Problem("%q is %s, not %s", Shorten(node.Value), Describe(node), what)
+			fix := ""
+			if err == nil {
+				fix = "; leave the quotes out"
+			}
+			at.Problem("%q is %s, not %s%s", Shorten(node.Value), Describe(node), what, fix)
 		}
 	}}
 }
@@ -286,7 +336,7 @@ func Number(most float64, then func(float64)) Value {
 
 // Truth is true or false.
 func Truth(then func(bool)) Value {
-	return Value{&jsonschema.Schema{Type: "boolean"}, func(at Place) {
+	return Value{Schema: &jsonschema.Schema{Type: "boolean"}, Read: func(at Place) {
 		node := at.Node
 		truth, err := strconv.ParseBool(strings.ToLower(node.Value))
 		if text := at.Reader.Loose && node.ShortTag() == tagText; node.Kind != yaml.ScalarNode || node.ShortTag() != tagBool && !text || err != nil {
@@ -299,7 +349,7 @@ func Truth(then func(bool)) Value {
 
 // scalar is a scalar of a form of its own, of which read returns what is wrong.
 func scalar(s *jsonschema.Schema, fix string, read func(r *Reader, text string) (wrong string)) Value {
-	return Value{s, func(at Place) {
+	return Value{Schema: s, Read: func(at Place) {
 		if at.Node.Kind != yaml.ScalarNode {
 			at.Problem("is %s%s", Describe(at.Node), fix)
 		} else if wrong := read(at.Reader, at.Node.Value); wrong != "" {

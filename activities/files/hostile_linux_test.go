@@ -79,7 +79,10 @@ func TestWhatIsNoFileIsNotOpened(t *testing.T) {
 		require.Contains(t, refusal(t, root, "write_file", fields{"path": name, "content": "x"}).Message, "is a "+kind)
 		require.Contains(t, refusal(t, root, "edit_file", fields{"path": name, "old": "x", "new": "y"}).Message, "is a "+kind)
 		require.Contains(t, answer(t, root, "list_files", ""), name+"\t"+kind)
-		_, err := root.opened(name)
+		file, err := root.atOnce(name)
+		if err == nil {
+			_, err = root.regular(name, file.Stat)
+		}
 		require.Error(t, err, "also where it has come in a file's place")
 	}
 	require.Equal(t, "[no matches]", answer(t, root, "search_files", `{"pattern":"."}`))

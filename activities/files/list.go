@@ -29,11 +29,18 @@ func (r *Root) list(ctx context.Context, args listArgs) (string, error) {
 	more := 0
 	w.deep = args.Recursive
 	w.visit = func(name string, info fs.FileInfo) error {
-		if len(lines) < w.limit {
-			lines = append(lines, r.line(name, info, args.Recursive))
-		} else {
+		if len(lines) >= w.limit {
 			more++
+			return nil
 		}
+		kind := r.kindOf(name, info)
+		if info.IsDir() {
+			if args.Recursive && path.Base(name) == repository {
+				kind += ", not entered"
+			}
+			name += "/"
+		}
+		lines = append(lines, shown(name)+"\t"+kind)
 		return nil
 	}
 	if err := w.walk(ctx); err != nil {
@@ -46,16 +53,4 @@ func (r *Root) list(ctx context.Context, args listArgs) (string, error) {
 		lines = append(lines, fmt.Sprintf("[%d more; raise limit, or narrow it with path or glob]", more))
 	}
 	return strings.Join(append(lines, w.notes()...), "\n"), nil
-}
-
-// line describes one entry. A folder's path ends in a slash.
-func (r *Root) line(name string, info fs.FileInfo, deep bool) string {
-	kind := r.kindOf(name, info)
-	if !info.IsDir() {
-		return shown(name) + "\t" + kind
-	}
-	if deep && path.Base(name) == repository {
-		kind += ", not entered"
-	}
-	return shown(name+"/") + "\t" + kind
 }

@@ -5,7 +5,7 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"os"
+	"io/fs"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -51,26 +51,23 @@ type content struct {
 	cut  bool
 	// binary means that it is not UTF-8 text, or holds zero bytes.
 	binary bool
-	info   os.FileInfo
+	info   fs.FileInfo
 }
 
 func (r *Root) open(name string) (content, error) {
 	// Looked at first: to open a device may do something.
-	info, err := r.root.Stat(name)
+	if _, err := r.regular(name, func() (fs.FileInfo, error) { return r.root.Stat(name) }); err != nil {
+		return content{}, err
+	}
+	file, err := r.atOnce(name)
 	if err != nil {
 		return content{}, explain(name, err)
 	}
-	if info.IsDir() {
-		return content{}, domain.Errorf(domain.Invalid, "path: %q is a folder; use list_files", name)
-	}
-	if !info.Mode().IsRegular() {
-		return content{}, domain.Errorf(domain.Invalid, "path: %q is a %s and not a file", name, r.kindOf(name, info))
-	}
-	file, err := r.opened(name)
+	defer file.Close()
+	info, err := r.regular(name, file.Stat)
 	if err != nil {
 		return content{}, err
 	}
-	defer file.Close()
 	data, err := io.ReadAll(io.LimitReader(file, r.bounds.fileBytes+1))
 	if err != nil {
 		return content{}, explain(name, err)
@@ -81,6 +78,20 @@ func (r *Root) open(name string) (content, error) {
 	c.cut = cut > 0
 	c.binary = cut > utf8.UTFMax || !utf8.ValidString(c.text) || strings.ContainsRune(c.text, 0)
 	return c, nil
+}
+
+// regular looks at what has a name, which has to be a file.
+func (r *Root) regular(name string, look func() (fs.FileInfo, error)) (fs.FileInfo, error) {
+	info, err := look()
+	switch {
+	case err != nil:
+		return nil, explain(name, err)
+	case info.IsDir():
+		return nil, domain.Errorf(domain.Invalid, "path: %q is a folder; use list_files", name)
+	case !info.Mode().IsRegular():
+		return nil, domain.Errorf(domain.Invalid, "path: %q is a %s and not a file", name, r.kindOf(name, info))
+	}
+	return info, nil
 }
 
 // lines returns as many lines as may be shown, after one that says which they are.

@@ -121,23 +121,6 @@ func (r *Root) atOnce(name string) (*os.File, error) {
 	return r.root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 }
 
-// opened opens what is a file to read it.
-func (r *Root) opened(name string) (*os.File, error) {
-	file, err := r.atOnce(name)
-	if err != nil {
-		return nil, explain(name, err)
-	}
-	info, err := file.Stat()
-	if err == nil && !info.Mode().IsRegular() {
-		err = domain.Errorf(domain.Invalid, "path: %q is a %s and not a file", name, r.kindOf(name, info))
-	}
-	if err != nil {
-		_ = file.Close()
-		return nil, explain(name, err)
-	}
-	return file, nil
-}
-
 // errNotTouched is for a change that was cancelled before it began.
 func errNotTouched() error {
 	return tool.NotStarted(domain.CodedErrorf(domain.Unavailable, domain.CodeNotRun, "not run: it was cancelled before the file was touched"))
@@ -172,8 +155,9 @@ func explain(name string, err error) error {
 	if _, ok := errors.AsType[*domain.Error](err); ok || err == nil {
 		return err
 	}
-	if escapes(err) {
-		return domain.Errorf(domain.Denied, "path: %q leads out of the root through a symbolic link; give a path inside the root", name)
+	inner, wrapped := errors.AsType[*fs.PathError](err)
+	if wrapped && inner.Err.Error() == "path escapes from parent" { // there is no error to compare with
+		return errLeadsOut(name)
 	}
 	for _, known := range []struct {
 		is   error
@@ -195,16 +179,14 @@ func explain(name string, err error) error {
 			return domain.Errorf(known.kind, known.says, domain.Shorten(name, 1000))
 		}
 	}
-	if inner, ok := errors.AsType[*fs.PathError](err); ok {
+	if wrapped {
 		err = inner.Err // without the path, which is the machine's own
 	}
 	return domain.Errorf(domain.Unavailable, "path: %q: %s", name, err)
 }
 
-// escapes reports whether a path left its root; there is no error to compare with.
-func escapes(err error) bool {
-	inner, ok := errors.AsType[*fs.PathError](err)
-	return ok && inner.Err.Error() == "path escapes from parent"
+func errLeadsOut(name string) error {
+	return domain.Errorf(domain.Denied, "path: %q leads out of the root through a symbolic link; give a path inside the root", name)
 }
 
 // shown is a path quoted where it holds what would break a line or a terminal.

@@ -79,7 +79,7 @@ func (w *walker) enter(ctx context.Context, dir string) error {
 		if err != nil {
 			return explain(full, err)
 		}
-		if w.chosen.match(below(w.start, full)) {
+		if w.chosen.match(strings.TrimPrefix(full, w.start+"/")) { // seen from where the walk began
 			if err := w.visit(full, info); err != nil {
 				return err
 			}
@@ -99,8 +99,11 @@ func (w *walker) enter(ctx context.Context, dir string) error {
 
 // names reads a folder's names in order, as far as the walk may still go.
 func (w *walker) names(dir string) ([]string, error) {
+	if w.left < 0 {
+		return nil, nil
+	}
 	folder, err := w.root.atOnce(dir)
-	if err != nil || w.left < 0 {
+	if err != nil {
 		return nil, err
 	}
 	defer folder.Close()
@@ -127,30 +130,22 @@ func (w *walker) notes() []string {
 	return notes
 }
 
-// below is a path as seen from where a walk began.
-func below(start, name string) string {
-	if start == "." {
-		return name
-	}
-	return strings.TrimPrefix(name, start+"/")
-}
-
 // A glob chooses paths. One without a slash is about the last part of a path,
 // in whatever folder; in one with slashes ** stands for any number of folders.
 // The zero value takes every path.
-type glob struct{ parts []string }
+type glob []string
 
 const maxGlob = 1000
 
 func parseGlob(pattern string) (glob, error) {
 	if pattern == "" {
-		return glob{}, nil
+		return nil, nil
 	}
 	if len(pattern) > maxGlob {
-		return glob{}, domain.Errorf(domain.Invalid, "glob: it has %d bytes; %d are allowed", len(pattern), maxGlob)
+		return nil, domain.Errorf(domain.Invalid, "glob: it has %d bytes; %d are allowed", len(pattern), maxGlob)
 	}
 	if strings.ContainsAny(pattern, "{}") {
-		return glob{}, domain.Errorf(domain.Invalid, "glob: %q: braces are not known here; ask once for each alternative", pattern)
+		return nil, domain.Errorf(domain.Invalid, "glob: %q: braces are not known here; ask once for each alternative", pattern)
 	}
 	parts := strings.Split(strings.Trim(pattern, "/"), "/")
 	if !strings.Contains(pattern, "/") {
@@ -158,22 +153,22 @@ func parseGlob(pattern string) (glob, error) {
 	}
 	for _, part := range parts {
 		if _, err := path.Match(part, ""); err != nil {
-			return glob{}, domain.Errorf(domain.Invalid, "glob: %q is not valid: close every [ and put something after every \\", pattern)
+			return nil, domain.Errorf(domain.Invalid, "glob: %q is not valid: close every [ and put something after every \\", pattern)
 		}
 	}
-	return glob{parts: parts}, nil
+	return parts, nil
 }
 
 // match reports whether a path, relative to where the search began, is chosen.
 func (g glob) match(name string) bool {
-	if len(g.parts) == 0 {
+	if len(g) == 0 {
 		return true
 	}
 	names := strings.Split(name, "/")
 	// reached[j] says that the parts so far can stand for the first j names.
 	reached := make([]bool, len(names)+1)
 	reached[0] = true
-	for _, part := range g.parts {
+	for _, part := range g {
 		next := make([]bool, len(names)+1)
 		for j := range reached {
 			if part == "**" {

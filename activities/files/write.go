@@ -48,15 +48,22 @@ func (r *Root) edit(ctx context.Context, args editArgs) (string, error) {
 		if err != nil {
 			return "", err
 		}
-		text, err := found.edited(args)
-		if err != nil {
-			return "", err
+		before, after, occurs := strings.Cut(found.text, args.Old)
+		text := before + args.New + after
+		switch {
+		case found.cut:
+			err = domain.Errorf(domain.TooLarge, "path: %q has %d bytes, too many to edit", name, found.size)
+		case found.binary:
+			err = domain.Errorf(domain.Invalid, "path: %q is not UTF-8 text", name)
+		case !occurs:
+			err = domain.Errorf(domain.Invalid, "old: it does not occur in %q; read the file again, spaces and line ends count", name)
+		case strings.LastIndex(found.text, args.Old) != len(before):
+			err = domain.Errorf(domain.Invalid, "old: it occurs more than once in %q; take in more of what is around it", name)
+		case int64(len(text)) > r.bounds.fileBytes:
+			err = domain.Errorf(domain.TooLarge, "new: %q would have %d bytes, more than the %d that can be edited; put it into another file", name, len(text), r.bounds.fileBytes)
+		default:
+			err = r.replace(ctx, name, text, perm, found.info)
 		}
-		if size := int64(len(text)); size > r.bounds.fileBytes {
-			return "", domain.Errorf(domain.TooLarge, "new: %q would have %d bytes, more than the %d that can be edited; put it into another file", name, size, r.bounds.fileBytes)
-		}
-		err = r.replace(ctx, name, text, perm, func() error { return r.unchanged(found) })
-		before, _, _ := strings.Cut(found.text, args.Old)
 		line := 1 + strings.Count(before, "\n")
 		return fmt.Sprintf("replaced %s by %s in %s, line %d", plural(len(args.Old), "byte"), plural(len(args.New), "byte"), shown(name), line), err
 	})
@@ -81,7 +88,7 @@ func (r *Root) write(ctx context.Context, args writeArgs) (string, error) {
 		if err != nil {
 			return "", err
 		}
-		err = r.replace(ctx, name, args.Content, perm, func() error { return nil })
+		err = r.replace(ctx, name, args.Content, perm, nil)
 		return fmt.Sprintf("wrote %s to %s", plural(len(args.Content), "byte"), shown(name)), err
 	})
 }
@@ -127,33 +134,28 @@ func (r *Root) writable(name string) (fs.FileMode, error) {
 	if err != nil {
 		return 0, explain(name, err)
 	}
-	if info.Mode()&fs.ModeSymlink != 0 {
-		return 0, r.linked(name)
-	}
-	if info.Mode().IsRegular() && info.Mode()&0o200 == 0 {
+	mode := info.Mode()
+	switch {
+	case mode&fs.ModeSymlink != 0: // a file put in its place would break it
+		target, err := r.root.Readlink(name)
+		if err != nil {
+			return 0, explain(name, err)
+		}
+		if filepath.IsAbs(target) || !filepath.IsLocal(filepath.Join(filepath.FromSlash(path.Dir(name)), target)) {
+			return 0, errLeadsOut(name)
+		}
+		return 0, domain.Errorf(domain.Invalid, "path: %q is a symbolic link to %q; give the path that it leads to", name, target)
+	case !mode.IsRegular():
+		return 0, domain.Errorf(domain.Invalid, "path: %q is a %s; give the path of a file", name, r.kindOf(name, info))
+	case mode&0o200 == 0:
 		return 0, domain.Errorf(domain.Denied, "path: %q is read-only", name)
 	}
-	if info.Mode().IsRegular() {
-		return info.Mode().Perm(), nil
-	}
-	return 0, domain.Errorf(domain.Invalid, "path: %q is a %s; give the path of a file", name, r.kindOf(name, info))
+	return mode.Perm(), nil
 }
 
-// linked refuses to write to a link: a file put in its place would break it.
-func (r *Root) linked(name string) error {
-	target, err := r.root.Readlink(name)
-	if err != nil {
-		return explain(name, err)
-	}
-	if filepath.IsAbs(target) || !filepath.IsLocal(filepath.Join(filepath.FromSlash(path.Dir(name)), target)) {
-		return domain.Errorf(domain.Denied, "path: %q leads out of the root through a symbolic link; give a path inside the root", name)
-	}
-	return domain.Errorf(domain.Invalid, "path: %q is a symbolic link to %q; give the path that it leads to", name, target)
-}
-
-// replace puts a text under a name at once, also before a crash. Unchanged is asked
-// just before.
-func (r *Root) replace(ctx context.Context, name, text string, perm fs.FileMode, unchanged func() error) error {
+// replace puts a text under a name at once, also before a crash. A file that another process has changed since it was read
+// is refused; nil: whatever is there is replaced.
+func (r *Root) replace(ctx context.Context, name, text string, perm fs.FileMode, read fs.FileInfo) error {
 	if ctx.Err() != nil {
 		return errNotTouched()
 	}
@@ -161,16 +163,19 @@ func (r *Root) replace(ctx context.Context, name, text string, perm fs.FileMode,
 	if !ok {
 		call.ID.UUID = uuid.New()
 	}
-	dir := path.Dir(name)
+	dir, aside := path.Dir(name), ""
 	for attempt := range call.Attempt + 1 {
-		// What an attempt that was killed has left behind.
-		_ = r.root.Remove(path.Join(dir, temporary(call, attempt)))
+		aside = path.Join(dir, fmt.Sprintf("%s%s-%d%s", asidePrefix, call.ID, attempt, asideSuffix))
+		_ = r.root.Remove(aside) // what an attempt that was killed has left behind
 	}
-	aside := path.Join(dir, temporary(call, call.Attempt))
 	defer func() { _ = r.root.Remove(aside) }() // unless it took its place
 	err := r.putAside(aside, text, perm)
-	if err == nil {
-		err = unchanged()
+	if err == nil && read != nil {
+		var now fs.FileInfo
+		now, err = r.root.Lstat(name)
+		if err == nil && (!os.SameFile(now, read) || now.Size() != read.Size() || !now.ModTime().Equal(read.ModTime())) {
+			err = domain.Errorf(domain.Unavailable, "path: %q was changed by someone else meanwhile and was left alone; read it again", name)
+		}
 	}
 	if err == nil {
 		err = r.root.Rename(aside, name)
@@ -190,11 +195,6 @@ const (
 	asideSuffix = ".tmp"
 )
 
-// temporary names the file in which an attempt writes, so that a later one finds it.
-func temporary(call tool.Call, attempt int) string {
-	return fmt.Sprintf("%s%s-%d%s", asidePrefix, call.ID, attempt, asideSuffix)
-}
-
 func isTemporary(name string) bool {
 	return strings.HasPrefix(name, asidePrefix) && strings.HasSuffix(name, asideSuffix)
 }
@@ -213,33 +213,4 @@ func (r *Root) putAside(name, text string, perm fs.FileMode) error {
 		err = file.Sync()
 	}
 	return cmp.Or(err, file.Close())
-}
-
-// unchanged refuses a file that another process has changed since it was read.
-func (r *Root) unchanged(read content) error {
-	now, err := r.root.Lstat(read.name)
-	if err != nil {
-		return explain(read.name, err)
-	}
-	if !os.SameFile(now, read.info) || now.Size() != read.info.Size() || !now.ModTime().Equal(read.info.ModTime()) {
-		return domain.Errorf(domain.Unavailable, "path: %q was changed by someone else meanwhile and was left alone; read it again", read.name)
-	}
-	return nil
-}
-
-func (c content) edited(args editArgs) (string, error) {
-	switch {
-	case c.cut:
-		return "", domain.Errorf(domain.TooLarge, "path: %q has %d bytes, too many to edit", c.name, c.size)
-	case c.binary:
-		return "", domain.Errorf(domain.Invalid, "path: %q is not UTF-8 text", c.name)
-	}
-	before, after, found := strings.Cut(c.text, args.Old)
-	if !found {
-		return "", domain.Errorf(domain.Invalid, "old: it does not occur in %q; read the file again, spaces and line ends count", c.name)
-	}
-	if strings.LastIndex(c.text, args.Old) != len(before) {
-		return "", domain.Errorf(domain.Invalid, "old: it occurs more than once in %q; take in more of what is around it", c.name)
-	}
-	return before + args.New + after, nil
 }

@@ -100,8 +100,7 @@ func TestWriteClearsUpAfterAKilledAttempt(t *testing.T) {
 	t.Parallel()
 	root, dir := folder(t, nil)
 	work := tool.Call{ID: domain.ToolExecutionID{UUID: uuid.MustParse("00000000-0000-4000-8000-000000000007")}, Attempt: 1}
-	require.NoError(t, root.putAside(temporary(work, 1), "half of it", 0))
-	require.Equal(t, []string{".everstep-00000000-0000-4000-8000-000000000007-1.tmp"}, names(t, dir))
+	require.NoError(t, root.putAside(".everstep-00000000-0000-4000-8000-000000000007-1.tmp", "half of it", 0))
 	require.Equal(t, "[no entries]", answer(t, root, "list_files", ""), "it is nobody's business")
 
 	work.Attempt = 2
@@ -194,20 +193,20 @@ func TestEditLeavesAFileThatOthersChange(t *testing.T) {
 	root, dir := folder(t, map[string]string{"a.txt": "old"})
 	read, err := root.open("a.txt")
 	require.NoError(t, err)
-	require.NoError(t, root.unchanged(read))
+	replace := func() error { return root.replace(t.Context(), "a.txt", "new", 0, read.info) }
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "a.txt"), []byte("older"), 0o644))
-	require.ErrorContains(t, root.unchanged(read), "was changed by someone else meanwhile")
+	require.ErrorContains(t, replace(), "was changed by someone else meanwhile")
 	answer(t, root, "write_file", `{"path":"a.txt","content":"old"}`)
-	require.Error(t, root.unchanged(read), "the same text, and another file")
+	require.Error(t, replace(), "the same text, and another file")
 	require.NoError(t, os.Remove(filepath.Join(dir, "a.txt")))
-	require.ErrorContains(t, root.unchanged(read), "does not exist")
+	require.ErrorContains(t, replace(), "does not exist")
 	answer(t, root, "write_file", `{"path":"a.txt","content":"old"}`)
-
-	changed := domain.Errorf(domain.Unavailable, "changed")
-	err = root.replace(t.Context(), "a.txt", "new", 0, func() error { return changed })
-	require.ErrorIs(t, err, changed)
-	require.Equal(t, "old", stored(t, dir, "a.txt"))
 	require.Equal(t, []string{"a.txt"}, names(t, dir))
+
+	read, err = root.open("a.txt")
+	require.NoError(t, err)
+	require.NoError(t, replace())
+	require.Equal(t, "new", stored(t, dir, "a.txt"))
 }
 
 // A change that hangs, as on a mount whose server is gone, holds up its file alone.

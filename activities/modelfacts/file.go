@@ -1,10 +1,9 @@
 package modelfacts
 
 import (
-	"bytes"
+	"cmp"
 	"fmt"
 	"math/big"
-	"path/filepath"
 	"regexp"
 	"strings"
 
@@ -27,10 +26,6 @@ const (
 )
 
 func readFile(path string, data []byte) (map[name]Facts, error) {
-	if strings.EqualFold(filepath.Ext(path), ".json") {
-		// A tab is no string's in JSON, and YAML takes none as space.
-		data = bytes.ReplaceAll(data, []byte{'\t'}, []byte{' '})
-	}
 	r := &document.Reader{File: path, Form: document.Form{
 		MaxSize: maxFile, Loose: true,
 		Needs:  "it needs models: and under it PROVIDER/MODEL with input and output",
@@ -74,9 +69,6 @@ func modelsOf(path string, into map[name]Facts) document.Value {
 }
 
 func keys(f *Facts) document.Keys {
-	if f.Price == nil {
-		f.Price = new(domain.Price)
-	}
 	can := func(name string, into **bool) document.Key {
 		return document.Key{Name: name, Value: document.Truth(func(yes bool) { *into = &yes })}
 	}
@@ -90,30 +82,35 @@ func keys(f *Facts) document.Keys {
 // PriceKeys are those of a price, in dollars for a million tokens. What is
 // less than the least, in nano-dollars, and not free is a mistake of units.
 func PriceKeys(p *domain.Price, least int64) document.Keys {
-	var l domain.LongPrice
+	l := *cmp.Or(p.Long, &domain.LongPrice{})
 	above := tokens("above_tokens", "The number of input tokens above which these prices hold.", &l.Above)
 	above.Needed = "give the number of input tokens above which these prices hold"
 	return append(sums(least, p), document.Key{
 		Name: "long", Doc: "The price of calls with more input tokens than above_tokens.",
-		Value: document.Mapping(append(sums(least, &l.Price), above)).
+		Value: document.Mapping(append(sums(least, &l.Price), above)).ShownIf(p.Long != nil).
 			Then(func(document.Place) { p.Long = &l }),
 	})
 }
 
 func sums(least int64, p *domain.Price) document.Keys {
-	const unit, needed = "dollars for a million tokens", "give dollars for a million tokens, 0 for a free model"
-	read := func(text string) (int64, string) { return dollars(text, least) }
-	sum := func(then func(int64)) document.Value { return document.Dollars(unit, read, then) }
+	const needed = "give dollars for a million tokens, 0 for a free model"
+	sum := func(held *int64, then func(int64)) document.Value {
+		v := document.Dollars("dollars for a million tokens", func(text string) (int64, string) { return dollars(text, least) }, then)
+		if held != nil {
+			v.Shown = domain.USD(*held)
+		}
+		return v
+	}
 	return document.Keys{
-		{Name: "input", Doc: "Dollars for a million input tokens, exactly: up to nine decimals.", Value: sum(func(n int64) { p.Input = n }), Needed: needed},
-		{Name: "output", Doc: "Dollars for a million output tokens.", Value: sum(func(n int64) { p.Output = n }), Needed: needed},
-		{Name: "cache_read", Doc: "Input tokens read from the provider's cache; what input costs unless given.", Value: sum(func(n int64) { p.CacheRead = &n })},
-		{Name: "cache_write", Doc: "Input tokens written to the provider's cache; what input costs unless given.", Value: sum(func(n int64) { p.CacheWrite = &n })},
+		{Name: "input", Doc: "Dollars for a million input tokens, exactly: up to nine decimals.", Value: sum(&p.Input, func(n int64) { p.Input = n }), Needed: needed},
+		{Name: "output", Doc: "Dollars for a million output tokens.", Value: sum(&p.Output, func(n int64) { p.Output = n }), Needed: needed},
+		{Name: "cache_read", Doc: "Input tokens read from the provider's cache; what input costs unless given.", Value: sum(p.CacheRead, func(n int64) { p.CacheRead = &n })},
+		{Name: "cache_write", Doc: "Input tokens written to the provider's cache; what input costs unless given.", Value: sum(p.CacheWrite, func(n int64) { p.CacheWrite = &n })},
 	}
 }
 
 func tokens(name, doc string, into *int64) document.Key {
-	return document.Key{Name: name, Doc: doc, Value: document.Count(1, maxTokens, func(n int64) { *into = n })}
+	return document.Key{Name: name, Doc: doc, Value: document.Count(1, maxTokens, func(n int64) { *into = n }).Shows(*into)}
 }
 
 // decimal is a number that is cheap to read.

@@ -5,6 +5,7 @@ import (
 	_ "embed" // for the figures
 	"encoding/json"
 	"errors"
+	"fmt"
 	"maps"
 	"os"
 	"strings"
@@ -45,25 +46,23 @@ var builtinJSON []byte
 // million tokens.
 type builtinFile struct {
 	Vendors []struct {
-		Vendor    string                 `json:"vendor"`
-		Providers []string               `json:"providers"`
-		Date      string                 `json:"date"`
-		Sources   []string               `json:"sources"`
-		Models    map[string]builtinFact `json:"models"`
+		Vendor    string   `json:"vendor"`
+		Providers []string `json:"providers"`
+		Date      string   `json:"date"`
+		Sources   []string `json:"sources"`
+		Models    map[string]struct {
+			Facts
+			Aliases []string `json:"aliases"`
+			Note    string   `json:"note"`
+		} `json:"models"`
 	} `json:"vendors"`
 }
 
-type builtinFact struct {
-	Facts
-	Aliases []string `json:"aliases"`
-	Note    string   `json:"note"`
-}
-
-// Builtin returns what Everstep is built with. An error means a broken build.
-func Builtin() (Table, error) {
+// Builtin returns what Everstep is built with.
+func Builtin() Table {
 	var file builtinFile
 	if err := json.Unmarshal(builtinJSON, &file); err != nil {
-		return Table{}, domain.Errorf(domain.Internal, "built-in figures of models: %s", err)
+		panic(fmt.Sprintf("built-in figures of models: %s", err))
 	}
 	models := make(map[name]Facts)
 	for _, vendor := range file.Vendors {
@@ -76,16 +75,13 @@ func Builtin() (Table, error) {
 			}
 		}
 	}
-	return Table{builtin: models}, nil
+	return Table{builtin: models}
 }
 
 // Load returns the built-in figures with those of files over them, the later
 // ones first. Its errors are of kind Invalid and list all that is wrong.
 func Load(paths ...string) (Table, error) {
-	table, err := Builtin()
-	if err != nil {
-		return Table{}, err
-	}
+	table := Builtin()
 	wrong := make([]error, len(paths))
 	for i, path := range paths {
 		table, wrong[i] = table.With(path)
@@ -119,8 +115,7 @@ func (t Table) WithData(path string, data []byte) (Table, error) {
 	if err != nil {
 		return t, err
 	}
-	own := make(map[name]Facts)
-	maps.Copy(own, t.own)
+	own := maps.Collect(maps.All(t.own))
 	maps.Copy(own, models)
 	t.own = own
 	return t, nil

@@ -12,13 +12,6 @@ import (
 	"everstep/domain"
 )
 
-func builtin(t *testing.T) modelfacts.Table {
-	t.Helper()
-	table, err := modelfacts.Builtin()
-	require.NoError(t, err)
-	return table
-}
-
 func with(t *testing.T, table modelfacts.Table, text string) modelfacts.Table {
 	t.Helper()
 	table, err := table.WithData("prices.yaml", []byte(text))
@@ -28,7 +21,7 @@ func with(t *testing.T, table modelfacts.Table, text string) modelfacts.Table {
 
 func TestFindBuiltin(t *testing.T) {
 	t.Parallel()
-	table := builtin(t)
+	table := modelfacts.Builtin()
 	for name, test := range map[string]struct {
 		provider, model string
 		ownServer       bool
@@ -77,7 +70,7 @@ func TestFindBuiltin(t *testing.T) {
 // TestFilesComeFirst: an entry holds wherever the server is, and what it leaves out is as built in.
 func TestFilesComeFirst(t *testing.T) {
 	t.Parallel()
-	table := with(t, builtin(t), `
+	table := with(t, modelfacts.Builtin(), `
 models:
   openai/gpt-5: {input: 0.5, output: 4}
   openai/gpt-4o: {input: 1, output: 2}

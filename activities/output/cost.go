@@ -25,7 +25,7 @@ const (
 // that lead back to where they began with nothing of the value consumed, and for
 // schemas that unfold without measure.
 func (s *Schema) measure() error {
-	m := &measurement{Schema: s, spread: map[*jsonschema.Schema]int{}, open: map[*jsonschema.Schema]bool{}}
+	spread := map[*jsonschema.Schema]int{}
 	todo, seen := []*jsonschema.Schema{s.root}, map[*jsonschema.Schema]bool{nil: true}
 	for i := 0; i < len(todo); i++ {
 		next := todo[i]
@@ -36,7 +36,7 @@ func (s *Schema) measure() error {
 		if len(next.Properties) > 0 {
 			s.declared[next.Location] = sortedKeys(next.Properties)
 		}
-		if err := m.visit(next); err != nil {
+		if err := s.unfold(next, spread); err != nil {
 			return err
 		}
 		todo = append(append(todo, s.beside[next]...), inside(next)...)
@@ -53,41 +53,34 @@ func (s *Schema) measure() error {
 type propertyNames struct{ schema *jsonschema.Schema }
 
 func (p propertyNames) Validate(ctx *jsonschema.ValidatorContext, v any) {
-	object := asMap(v)
-	for name := range object {
+	for name := range asMap(v) {
 		if p.schema.Validate(name) != nil {
 			ctx.AddError(&kind.PropertyNames{Property: name})
 		}
 	}
 }
 
-type measurement struct {
-	*Schema
-	spread map[*jsonschema.Schema]int
-	open   map[*jsonschema.Schema]bool
-}
-
-func (m *measurement) visit(s *jsonschema.Schema) error {
-	if m.open[s] {
-		return fmt.Errorf("at %s: the schema refers to itself without end; let the reference go through properties or items", placeOf(s))
-	}
-	if m.spread[s] > 0 {
+// unfold counts against how many schemas a value of one is checked, itself included; -1: they are being counted.
+func (s *Schema) unfold(one *jsonschema.Schema, spread map[*jsonschema.Schema]int) error {
+	switch known := spread[one]; {
+	case known < 0:
+		return fmt.Errorf("at %s: the schema refers to itself without end; let the reference go through properties or items", placeOf(one))
+	case known > 0:
 		return nil
 	}
-	m.open[s] = true
-	defer delete(m.open, s)
-	m.beside[s] = beside(s)
-	spread := 1
-	for _, next := range m.beside[s] {
-		if err := m.visit(next); err != nil {
+	spread[one] = -1
+	s.beside[one] = beside(one)
+	sum := 1
+	for _, next := range s.beside[one] {
+		if err := s.unfold(next, spread); err != nil {
 			return err
 		}
-		spread += m.spread[next]
+		sum += spread[next]
 	}
-	if spread > maxSpread {
-		return fmt.Errorf("at %s: one value would have to be checked against more than %d schemas; combine fewer of them", placeOf(s), maxSpread)
+	if sum > maxSpread {
+		return fmt.Errorf("at %s: one value would have to be checked against more than %d schemas; combine fewer of them", placeOf(one), maxSpread)
 	}
-	m.spread[s] = spread
+	spread[one] = sum
 	return nil
 }
 
@@ -180,8 +173,15 @@ func (b *bill) visit(s *jsonschema.Schema, v any, open int) {
 
 func (b *bill) list(s *jsonschema.Schema, list []any, open int) {
 	b.work -= len(list) / 8
-	if s.UniqueItems {
-		b.compare(list)
+	if s.UniqueItems { // those that are lists or objects may have to be compared one with each other
+		composite := 0
+		for _, item := range list {
+			switch item.(type) {
+			case []any, map[string]any:
+				composite++
+			}
+		}
+		b.work -= len(list) + composite*composite/32
 	}
 	first, rest := items(s)
 	contained := present(s.Contains)
@@ -225,17 +225,4 @@ func (b *bill) members(s *jsonschema.Schema, object map[string]any, open int) {
 func (b *bill) match(pattern jsonschema.Regexp, text string) bool {
 	b.work -= 1 + (len(text)+1)*pattern.(*expression).cost/64
 	return b.work >= 0 && pattern.MatchString(text)
-}
-
-// compare counts what it takes to tell the items of a list from each other.
-// Those that are lists or objects may have to be compared one with each other.
-func (b *bill) compare(list []any) {
-	composite := 0
-	for _, item := range list {
-		switch item.(type) {
-		case []any, map[string]any:
-			composite++
-		}
-	}
-	b.work -= len(list) + composite*composite/32
 }

@@ -42,10 +42,7 @@ const (
 // explain says in lines what the library found wrong with a value, in the order
 // of the places.
 func explain(found error, value any, declared map[string][]string) []string {
-	e, ok := errors.AsType[*jsonschema.ValidationError](found)
-	if !ok {
-		return []string{shown(found.Error())}
-	}
+	e, _ := errors.AsType[*jsonschema.ValidationError](found) // the library returns no other
 	r := &report{value: value, declared: declared}
 	r.visit(e, 0)
 	compare := func(a, b finding) int {
@@ -87,7 +84,11 @@ func (r *report) visit(e *jsonschema.ValidationError, depth int) (weight int) {
 		return weight
 	case *kind.AdditionalProperties:
 		for _, name := range k.Properties {
-			r.add(at.step(name), "the schema has no such property; leave it out"+r.instead(e.SchemaURL))
+			hint := ""
+			if has := r.declared[e.SchemaURL]; len(has) > 0 {
+				hint = ", or give one of " + choices(has)
+			}
+			r.add(at.step(name), "the schema has no such property; leave it out"+hint)
 		}
 		return len(k.Properties)
 	case *kind.PropertyNames:
@@ -107,18 +108,6 @@ func (r *report) visit(e *jsonschema.ValidationError, depth int) (weight int) {
 	}
 	r.add(at, says(e.ErrorKind, at.in(r.value)))
 	return max(weight, 1)
-}
-
-// instead names the properties that a schema does have.
-func (r *report) instead(schema string) string {
-	if len(r.declared[schema]) == 0 {
-		return ""
-	}
-	all := make([]any, len(r.declared[schema]))
-	for i, name := range r.declared[schema] {
-		all[i] = name
-	}
-	return ", or give one of " + choices(all)
 }
 
 func (r *report) add(at place, what string) {
@@ -213,7 +202,7 @@ func names(all []string) string {
 	return strings.Join(said, ", ")
 }
 
-func choices(values []any) string {
+func choices[V any](values []V) string {
 	var said []string
 	for _, v := range values[:min(len(values), 8)] {
 		said = append(said, brief(v))

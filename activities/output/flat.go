@@ -98,7 +98,7 @@ func (f *flattening) merged(schema map[string]any, level int) map[string]any {
 		made["allOf"] = append([]any{target}, asList(schema["allOf"])...)
 		delete(made, "$ref")
 	}
-	for _, word := range []string{"allOf", "anyOf", "oneOf", "not", "const", "enum"} {
+	for _, word := range strings.Fields("allOf anyOf oneOf not const enum") {
 		held, has := made[word]
 		if !has || level > MaxNesting {
 			continue
@@ -171,7 +171,7 @@ func (f *flattening) named(schema map[string]any) map[string]any {
 				members[name] = f.inside(word, given[name])
 			}
 			made[word] = members
-		case other, count, elsewhere:
+		case other, count, amount, words, truth, elsewhere:
 		}
 	}
 	if (Part{Fields: made}).Takes("array") && made["items"] == nil {

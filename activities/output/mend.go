@@ -39,10 +39,10 @@ func Mend(schema json.RawMessage) (mended json.RawMessage, lost []string, err er
 		}
 		return json.RawMessage(`{"properties":{},"type":"object"}`), lost, nil
 	}
-	m := &mending{}
+	m := &mending{terse: len(schema) > MaxSchema, known: keywords(), base: cmp.Or(text(root["$id"]), text(root["id"]))}
+	m.old = root["$schema"] != nil && !strings.Contains(text(root["$schema"]), "/20")
 	for range 3 { // for the schemas that there are, for those that are left, and for what is lost with the others
-		m = &mending{terse: len(schema) > MaxSchema, known: keywords(), places: map[string]bool{}, left: m.places, lost: m.lost, loose: len(m.lost) > 0, base: cmp.Or(text(root["$id"]), text(root["id"]))}
-		m.old = root["$schema"] != nil && !strings.Contains(text(root["$schema"]), "/20")
+		m.places, m.left, m.loose, m.schemas = map[string]bool{}, m.places, len(m.lost) > 0, 0
 		made := asMap(m.schema(root, nil, 0))
 		if made == nil {
 			made = map[string]any{}
@@ -88,6 +88,9 @@ func asObject(schema map[string]any) error {
 	schema["type"] = "object"
 	return nil
 }
+
+// isAmong reports whether a word is one of some.
+func isAmong(word, words string) bool { return slices.Contains(strings.Fields(words), word) }
 
 func text(v any) string {
 	text, _ := v.(string)
@@ -161,10 +164,10 @@ func (m *mending) schema(v any, at place, level int) any {
 			if word == "properties" || word == "patternProperties" {
 				m.open(schema, made)
 			}
-		case m.terse && slices.Contains([]string{"title", "$comment", "examples", "default", "markdownDescription", "enumDescriptions"}, word):
+		case m.terse && isAmong(word, "title $comment examples default markdownDescription enumDescriptions"):
 		case m.terse && word == "description":
 			made[word] = domain.Shorten(text(v), maxTerse)
-		case m.loose && slices.Contains([]string{"not", "if", "then", "else", "unevaluatedProperties", "unevaluatedItems", "maxContains"}, word):
+		case m.loose && isAmong(word, "not if then else unevaluatedProperties unevaluatedItems maxContains"):
 		case k.holds == schemas:
 			m.inside(made, word, v, here, level)
 		case k.holds == named:
@@ -251,15 +254,9 @@ func (m *mending) modern(schema map[string]any) {
 		}
 	}
 	if members, old := schema["dependencies"].(map[string]any); old {
-		required, schemas := map[string]any{}, map[string]any{}
-		for name, v := range members {
-			if _, names := v.([]any); names {
-				required[name] = v
-			} else {
-				schemas[name] = v
-			}
-		}
-		schema["dependentRequired"], schema["dependentSchemas"] = required, schemas
+		schemas := maps.Clone(members)
+		maps.DeleteFunc(schemas, func(_ string, v any) bool { return asList(v) != nil })
+		schema["dependentRequired"], schema["dependentSchemas"] = members, schemas // of the former the lists are taken
 	}
 	if kinds, list := schema["type"].([]any); schema["nullable"] == true && schema["type"] != nil {
 		if !list {
@@ -281,23 +278,24 @@ func (m *mending) modern(schema map[string]any) {
 				schema[word] = map[string]any{} // as PHP has it
 			}
 		case "required":
-			list := asList(v)
-			if _, old := v.(bool); old {
+			switch v := v.(type) {
+			case bool:
 				delete(schema, word)
-			} else if list != nil {
-				schema[word] = once(list)
-			}
-		case "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "minLength", "maxLength", "minItems", "maxItems", "minProperties", "maxProperties":
-			if number, ok := v.(string); ok && json.Valid([]byte(number)) {
-				schema[word] = json.Number(number)
+			case []any:
+				schema[word] = once(v)
 			}
 		case "type":
 			if schema[word] = kindsOf(v); schema[word] == "any" || slices.Contains(asList(schema[word]), any("any")) {
 				delete(schema, word) // as draft 3 has it
 			}
+		default:
+			holds, number := m.known[word].holds, text(v)
+			if (holds == amount || holds == count) && json.Valid([]byte(number)) {
+				schema[word] = json.Number(number)
+			}
 		}
 	}
-	for _, word := range []string{"$schema", "$id", "$vocabulary", "$dynamicAnchor", "$recursiveAnchor", "nullable", "additionalItems", "dependencies"} {
+	for _, word := range strings.Fields("$schema $id $vocabulary $dynamicAnchor $recursiveAnchor nullable additionalItems dependencies") {
 		delete(schema, word)
 	}
 	if _, named := schema["id"].(string); named {
@@ -305,7 +303,7 @@ func (m *mending) modern(schema map[string]any) {
 	}
 	if m.old && schema["$ref"] != nil {
 		maps.DeleteFunc(schema, func(word string, _ any) bool {
-			return !slices.Contains([]string{"$ref", "$defs", "definitions", "title", "description", "default", "examples"}, word)
+			return !isAmong(word, "$ref $defs definitions title description default examples")
 		})
 	}
 }
@@ -363,52 +361,47 @@ func once(list []any) []any {
 // fits says what is wrong with a keyword's value; empty: nothing.
 func (m *mending) fits(word string, k keyword, v any) string {
 	list, isList := v.([]any)
-	members, isMap := v.(map[string]any)
+	_, isMap := v.(map[string]any)
 	_, isText := v.(string)
-	_, truth := v.(bool)
-	number, err := strconv.ParseFloat(fmt.Sprint(v), 64)
-	_, isNumber := v.(json.Number)
-	isNumber = isNumber && err == nil
+	_, isTruth := v.(bool)
+	given, _ := v.(json.Number)
+	number, err := given.Float64()
+	isNumber := err == nil
 	ok := true
-	switch word {
-	case "type":
-		ok = len(list) > 0
+	switch {
+	case word == "type":
 		if !isList {
-			list, ok = []any{v}, true
+			list = []any{v}
 		}
-		for _, kind := range list {
-			ok = ok && slices.Contains([]string{"array", "boolean", "integer", "null", "number", "object", "string"}, text(kind))
-		}
-	case "required":
+		ok = len(list) > 0 && !slices.ContainsFunc(list, func(kind any) bool {
+			return !isAmong(text(kind), "array boolean integer null number object string")
+		})
+	case word == "required":
 		ok = isList && !slices.ContainsFunc(list, func(v any) bool { return text(v) == "" })
-	case "enum", "allOf", "anyOf", "oneOf", "prefixItems":
+	case word == "examples":
+		ok = isList
+	case isAmong(word, "enum allOf anyOf oneOf prefixItems"):
 		ok = len(list) > 0
-	case "pattern":
+	case word == "pattern":
 		_, err := compilePattern(text(v))
 		if isText && err != nil {
 			return "is no regular expression of RE2: " + shown(err.Error())
 		}
 		ok = isText
-	case "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum":
-		ok = isNumber
-	case "multipleOf":
+	case word == "multipleOf":
 		ok = isNumber && number > 0
-	case "uniqueItems", "deprecated", "readOnly", "writeOnly":
-		ok = truth
-	case "title", "description", "$comment", "format", "contentEncoding", "contentMediaType", "$anchor", "$ref":
+	case k.holds == amount:
+		ok = isNumber
+	case k.holds == count:
+		ok = isNumber && number == math.Trunc(number) && number >= 0 && number <= math.MaxInt32
+	case k.holds == words:
 		ok = isText
-	case "examples":
-		ok = isList
-	default:
-		switch k.holds {
-		case count:
-			ok = isNumber && number == math.Trunc(number) && number >= 0 && number <= math.MaxInt32
-		case schemas:
-			ok = isMap || truth
-		case named:
-			ok = members != nil
-		case other, elsewhere:
-		}
+	case k.holds == truth:
+		ok = isTruth
+	case k.holds == schemas:
+		ok = isMap || isTruth
+	case k.holds == named:
+		ok = isMap
 	}
 	if ok {
 		return ""

@@ -172,7 +172,14 @@ func (n *inspection) inspect(raw any) error {
 	}
 	n.schema(raw, nil, 0)
 	for _, r := range n.references {
-		n.found(r)
+		fragment, local := strings.CutPrefix(r.target, "#")
+		pointer, err := url.PathUnescape(fragment)
+		switch {
+		case !local: // nothing but the schema itself is ever looked into
+			n.wrong(r.at, "refers to %s, outside of the schema; schemas are never fetched: copy it to $defs and write #/$defs/NAME", quoted(r.target))
+		case err != nil, !n.places[pointer]:
+			n.wrong(r.at, "refers to %s, and there is no schema; write #/$defs/NAME with a name that $defs has", quoted(r.target))
+		}
 	}
 	return several(n.mistakes)
 }
@@ -214,11 +221,9 @@ func (n *inspection) keyword(schema map[string]any, word string, at place, level
 	switch {
 	case !known && !n.foreign && !strings.HasPrefix(word, "x-"):
 		n.unknown(word, at)
-	case k.fix != "" && (k.draft == nil || k.draft != n.draft):
-		if !n.foreign || k.holds == elsewhere {
-			n.wrong(at, "is not taken; %s", k.fix)
-			return
-		}
+	case k.fix != "" && k.draft != n.draft && (!n.foreign || k.holds == elsewhere):
+		n.wrong(at, "is not taken; %s", k.fix)
+		return
 	}
 	if limit, ok := v.(float64); ok && k.holds == count && limit > math.MaxInt32 {
 		n.wrong(at, "is %s and may be at most %d", number(limit), math.MaxInt32)
@@ -291,19 +296,6 @@ func (n *inspection) members(word string, v any, at place, level int) {
 	}
 }
 
-// found says whether a reference leads to a schema in this one. Nothing else is
-// ever looked for.
-func (n *inspection) found(r reference) {
-	fragment, local := strings.CutPrefix(r.target, "#")
-	if !local {
-		n.wrong(r.at, "refers to %s, outside of the schema; schemas are never fetched: copy it to $defs and write #/$defs/NAME", quoted(r.target))
-		return
-	}
-	if pointer, err := url.PathUnescape(fragment); err != nil || !n.places[pointer] {
-		n.wrong(r.at, "refers to %s, and there is no schema; write #/$defs/NAME with a name that $defs has", quoted(r.target))
-	}
-}
-
 func (n *inspection) compile(text string, at place) {
 	if _, err := compilePattern(text); err != nil {
 		n.wrong(at, "is no regular expression that can be used: %s; it is read as RE2, without look-around", shown(err.Error()))
@@ -316,12 +308,9 @@ func compilePattern(text string) (jsonschema.Regexp, error) {
 	if err != nil {
 		return nil, err
 	}
-	parsed, err := syntax.Parse(text, syntax.Perl)
-	if err != nil {
-		return nil, err
-	}
-	program, err := syntax.Compile(parsed.Simplify())
-	return &expression{compiled, len(program.Inst)}, err
+	parsed, _ := syntax.Parse(text, syntax.Perl) // as it was compiled
+	program, _ := syntax.Compile(parsed.Simplify())
+	return &expression{compiled, len(program.Inst)}, nil
 }
 
 // holds says what a keyword holds that has to be looked into.
@@ -333,7 +322,11 @@ const (
 	schemas
 	// named are schemas, or lists of names, by names.
 	named
+	// count is a whole number, amount any number, words a text, truth true or false.
 	count
+	amount
+	words
+	truth
 	// elsewhere is what may lead to other schemas.
 	elsewhere
 )
@@ -353,9 +346,11 @@ func keywords() map[string]keyword {
 		words string
 		keyword
 	}{
-		{"type required enum const minimum maximum exclusiveMinimum exclusiveMaximum multipleOf pattern uniqueItems $ref $schema", keyword{}},
-		{"title description $comment format contentEncoding contentMediaType examples readOnly writeOnly deprecated", keyword{}},
-		{"default example discriminator externalDocs markdownDescription enumNames enumDescriptions propertyOrdering", keyword{}},
+		{"type required enum const pattern $schema default examples", keyword{}},
+		{"example discriminator externalDocs markdownDescription enumNames enumDescriptions propertyOrdering", keyword{}},
+		{"minimum maximum exclusiveMinimum exclusiveMaximum multipleOf", keyword{holds: amount}},
+		{"title description $comment format contentEncoding contentMediaType $ref", keyword{holds: words}},
+		{"uniqueItems readOnly writeOnly deprecated", keyword{holds: truth}},
 		{"minLength maxLength minItems maxItems minProperties maxProperties", keyword{holds: count}},
 		{"items additionalProperties propertyNames contains not if then else allOf anyOf oneOf", keyword{holds: schemas}},
 		{"properties patternProperties $defs definitions", keyword{holds: named}},
@@ -365,7 +360,7 @@ func keywords() map[string]keyword {
 		{"contentSchema", keyword{schemas, jsonschema.Draft2020, "draft-07 does not have it: leave it out"}},
 		{"minContains maxContains", keyword{count, jsonschema.Draft2020, "draft-07 does not have it: leave out $schema"}},
 		{"dependentRequired dependentSchemas", keyword{named, jsonschema.Draft2020, "in draft-07 write dependencies"}},
-		{"$anchor", keyword{other, jsonschema.Draft2020, "draft-07 does not have it: refer with #/definitions/NAME"}},
+		{"$anchor", keyword{words, jsonschema.Draft2020, "draft-07 does not have it: refer with #/definitions/NAME"}},
 		{"dependencies", keyword{named, jsonschema.Draft7, "write dependentRequired or dependentSchemas"}},
 		{"additionalItems", keyword{schemas, jsonschema.Draft7, "write prefixItems for the first items and items for the others"}},
 

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
-	"strings"
 	"unicode/utf8"
 )
 
@@ -31,14 +30,14 @@ func Strict(schema json.RawMessage) error {
 	if err := Parts(schema, t.look); err != nil {
 		return err
 	}
-	for _, limit := range []struct {
-		what    string
-		n, most int
-	}{{"properties", t.properties, strictProperties}, {"values in enum", t.enums, strictEnums}, {"characters in names and values", t.text, strictText}} {
-		if limit.n > limit.most {
-			t.wrong(nil, "has %d %s, more than %d", limit.n, limit.what, limit.most)
+	bound := func(n, most int, what string) {
+		if n > most {
+			t.wrong(nil, "has %d %s, more than %d", n, what, most)
 		}
 	}
+	bound(t.properties, strictProperties, "properties")
+	bound(t.enums, strictEnums, "values in enum")
+	bound(t.text, strictText, "characters in names and values")
 	return t.err
 }
 
@@ -117,13 +116,14 @@ func (t *strictness) keyword(word string, v any, at place) {
 	case "const":
 		t.count(v)
 	case "format":
-		if !slices.Contains(strings.Fields("date-time time date duration email hostname ipv4 ipv6 uuid"), fmt.Sprint(v)) {
+		if !isAmong(fmt.Sprint(v), "date-time time date duration email hostname ipv4 ipv6 uuid") {
 			t.wrong(at, "is %s", brief(v))
 		}
-	case "additionalProperties", "type", "required", "title", "description", "$ref", "$schema", "pattern", "items",
-		"multipleOf", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "minItems", "maxItems":
 	default:
-		t.wrong(at, "is no keyword of strict mode")
+		if !isAmong(word, "additionalProperties type required title description $ref $schema pattern items multipleOf minimum maximum "+
+			"exclusiveMinimum exclusiveMaximum minItems maxItems") {
+			t.wrong(at, "is no keyword of strict mode")
+		}
 	}
 }
 

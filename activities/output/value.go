@@ -198,14 +198,12 @@ func quoted(text string) string {
 
 func brief(v any) string {
 	switch v := v.(type) {
-	case bool:
-		return strconv.FormatBool(v)
 	case float64:
 		return number(v)
 	case string:
 		return quoted(v)
-	case json.Number:
-		return shown(v.String())
+	case bool, json.Number:
+		return shown(fmt.Sprint(v))
 	case []any, map[string]any:
 		return "an " + kindOf(v)
 	default:

@@ -68,7 +68,7 @@ type Option func(*Tool)
 func Timeout(limit time.Duration) Option {
 	return func(t *Tool) {
 		t.failIf(limit <= 0, "timeout: %s is not positive", limit)
-		t.spec.Timeout = max(limit, 0)
+		t.spec.Timeout = limit
 	}
 }
 
@@ -78,7 +78,7 @@ func Timeout(limit time.Duration) Option {
 func Losses(most int) Option {
 	return func(t *Tool) {
 		t.failIf(most < 1, "losses: %d is below 1", most)
-		t.spec.Losses = max(most, 0)
+		t.spec.Losses = most
 	}
 }
 
@@ -88,7 +88,7 @@ func Losses(most int) Option {
 func Attempts(most int) Option {
 	return func(t *Tool) {
 		t.failIf(most < 1, "attempts: %d is below 1", most)
-		t.spec.Attempts = max(most, 0)
+		t.spec.Attempts = most
 	}
 }
 
@@ -98,7 +98,7 @@ func Attempts(most int) Option {
 func Heartbeat(within time.Duration) Option {
 	return func(t *Tool) {
 		t.failIf(within <= 0, "heartbeat: %s is not positive", within)
-		t.bounds.Silence = max(within, 0)
+		t.bounds.Silence = within
 	}
 }
 
@@ -184,7 +184,10 @@ func NewResult[Args any](name, description string, effect domain.Effect, run fun
 	t := Tool{spec: domain.ToolSpec{Name: name, Description: description, Effect: effect}}
 	schema, err := jsonschema.For[Args](nil)
 	if err == nil {
-		t.spec.Schema, err = encodeSchema(schema)
+		if schema.Type == "object" && schema.Properties == nil {
+			schema.Properties = map[string]*jsonschema.Schema{} // some servers need it
+		}
+		t.spec.Schema, err = json.Marshal(schema)
 	}
 	t.failIf(err != nil, "schema: %w", err)
 	return t.with(Typed(run), options)
@@ -212,20 +215,6 @@ func FromSpec(spec domain.ToolSpec, run func(ctx context.Context, arguments json
 	return t.with(run, options)
 }
 
-// encodeSchema lists the properties even where there are none: some servers need it.
-func encodeSchema(schema *jsonschema.Schema) (json.RawMessage, error) {
-	text, err := json.Marshal(schema)
-	if err != nil || schema.Type != "object" || len(schema.Properties) > 0 {
-		return text, err
-	}
-	var keywords map[string]json.RawMessage
-	if err := json.Unmarshal(text, &keywords); err != nil {
-		return nil, err
-	}
-	keywords["properties"] = json.RawMessage("{}")
-	return json.Marshal(keywords)
-}
-
 // with completes a tool, and compiles its schema once.
 func (t Tool) with(run func(context.Context, json.RawMessage) (Result, error), options []Option) Tool {
 	t.run = run
@@ -244,20 +233,14 @@ func (t Tool) with(run func(context.Context, json.RawMessage) (Result, error), o
 	t.failIf(!output.IsObject(domain.ResponseFormat{Type: domain.FormatSchema, Schema: t.spec.Schema}),
 		`schema: its type is not "object": arguments are always one JSON object`)
 	t.schema = schema
-	t.checkEffectKey()
-	return t
-}
-
-// checkEffectKey sees that each argument of the effect key is one of the tool's.
-func (t *Tool) checkEffectKey() {
-	var schema struct {
+	var declared struct {
 		Properties map[string]json.RawMessage `json:"properties"`
 	}
-	_ = json.Unmarshal(t.spec.Schema, &schema) // it was compiled
+	_ = json.Unmarshal(t.spec.Schema, &declared) // it was compiled
 	for _, name := range t.spec.EffectKey {
-		_, ok := schema.Properties[name]
-		t.failIf(!ok, "effect key: %q is no argument of the tool", name)
+		t.failIf(declared.Properties[name] == nil, "effect key: %q is no argument of the tool", name)
 	}
+	return t
 }
 
 // failIf keeps the first thing that is wrong.
@@ -272,8 +255,6 @@ var validName = regexp.MustCompile(`^[a-zA-Z0-9_-]{1,64}$`)
 // Check says what is wrong with the tool as it was made: its name, effect,
 // timeout or schema, or that it has no function.
 func (t Tool) Check() error {
-	made := t.err
-	t.err = nil
 	effect := new(domain.Effect).UnmarshalText([]byte(t.spec.Effect))
 	t.failIf(!validName.MatchString(t.spec.Name), "name: use 1 to 64 letters, digits, dashes and underscores")
 	t.failIf(effect != nil, "%w", effect)
@@ -281,8 +262,8 @@ func (t Tool) Check() error {
 	t.failIf(t.spec.Attempts < 0, "attempts: %d is negative", t.spec.Attempts)
 	limit := t.bounds.Limit.Check()
 	t.failIf(limit != nil, "%w", limit)
-	t.failIf(made == nil && t.run == nil, "it was not made with New, NewResult or FromSpec")
-	return cmp.Or(t.err, made)
+	t.failIf(t.run == nil, "it was not made with New, NewResult or FromSpec")
+	return t.err
 }
 
 // Spec is what the model and the workflow know of the tool.

@@ -1,14 +1,12 @@
 package web
 
 import (
-	"context"
 	"fmt"
 	"net"
 	"net/netip"
 	"slices"
 	"strconv"
 	"strings"
-	"syscall"
 
 	"everstep/domain"
 )
@@ -22,32 +20,31 @@ type rule struct {
 }
 
 // Allow is what the tools may reach beyond the public network. The zero value is nothing.
-type Allow struct{ rules []rule }
+type Allow []rule
 
 // ParseAllow reads what the tools may reach: addresses, prefixes and names of
 // hosts, each of the first and the last with a port if it is to be one alone. A name
 // allows what it stands for where that is private, this machine's or a carrier's; what is
 // link-local, such as the metadata of clouds, wants its address.
-func ParseAllow(entries []string) (Allow, error) {
-	var a Allow
+func ParseAllow(entries []string) (allow Allow, err error) {
 	for _, entry := range entries {
 		r, err := parseRule(strings.TrimSpace(entry))
 		if err != nil {
-			return Allow{}, err
+			return nil, err
 		}
-		a.rules = append(a.rules, r)
+		allow = append(allow, r)
 	}
-	return a, nil
+	return allow, nil
 }
 
 // holds reports whether an address is one of those allowed.
 func (a Allow) holds(addr netip.Addr, port uint16) bool {
-	return slices.ContainsFunc(a.rules, func(r rule) bool { return r.prefix.Contains(addr) && r.at(port) })
+	return slices.ContainsFunc(a, func(r rule) bool { return r.prefix.Contains(addr) && r.at(port) })
 }
 
 // names reports whether a host is allowed by its name.
 func (a Allow) names(host string, port uint16) bool {
-	return slices.ContainsFunc(a.rules, func(r rule) bool { return r.host != "" && r.host == plainHost(host) && r.at(port) })
+	return slices.ContainsFunc(a, func(r rule) bool { return r.host != "" && r.host == plainHost(host) && r.at(port) })
 }
 
 func (r rule) at(port uint16) bool { return r.port == 0 || r.port == port }
@@ -124,13 +121,12 @@ func prefixes() map[reach][]string {
 type network struct {
 	allow   Allow
 	special map[reach][]netip.Prefix
-	global  netip.Prefix
 	// own are the addresses of this machine, which may be public ones.
 	own func() []netip.Addr
 }
 
 func newNetwork(allow Allow) *network {
-	n := &network{allow: allow, special: map[reach][]netip.Prefix{}, global: netip.MustParsePrefix("2000::/3"), own: ownAddresses}
+	n := &network{allow: allow, special: map[reach][]netip.Prefix{}, own: ownAddresses}
 	for where, all := range prefixes() {
 		for _, p := range all {
 			n.special[where] = append(n.special[where], netip.MustParsePrefix(p))
@@ -153,21 +149,18 @@ func ownAddresses() []netip.Addr {
 // reach classifies an address, mapped ones as what they stand for.
 func (n *network) reach(addr netip.Addr) reach {
 	holds := func(p netip.Prefix) bool { return p.Contains(addr) }
+	b := addr.As16()
 	switch {
 	case addr.Zone() != "", slices.ContainsFunc(n.special[never], holds):
 		return never
 	case slices.ContainsFunc(n.special[inner], holds), slices.Contains(n.own(), addr):
 		return inner
-	case addr.Is6() && (!n.global.Contains(addr) || isatap(addr)):
+	case addr.Is6() && b[0]>>5 != 1: // outside of 2000::/3
+		return never
+	case addr.Is6() && (b[8] == 0 || b[8] == 2) && b[9] == 0 && b[10] == 0x5e && b[11] == 0xfe: // ISATAP: it holds one of IPv4
 		return never
 	}
 	return public
-}
-
-// isatap reports whether an address holds one of IPv4 in its interface identifier.
-func isatap(addr netip.Addr) bool {
-	b := addr.As16()
-	return (b[8] == 0 || b[8] == 2) && b[9] == 0 && b[10] == 0x5e && b[11] == 0xfe
 }
 
 // check refuses an address that may not be dialled for a host.
@@ -183,28 +176,6 @@ func (n *network) check(host string, to netip.AddrPort) error {
 	err := domain.Errorf(domain.Denied, "url: %s is, or leads to, an address of the worker's own machine or network or a reserved one, where the tools may not go", shorten(host))
 	err.Detail = "refused to dial " + to.String()
 	return err
-}
-
-// checkPort refuses the ports of other protocols, whose servers may take a request
-// for something else.
-func (n *network) checkPort(host string, port uint16) error {
-	addr, _ := netip.ParseAddr(host) // a name is no address, and in no prefix
-	if port == 80 || port == 443 || port >= 1024 || n.allow.names(host, port) || n.allow.holds(addr.Unmap(), port) {
-		return nil
-	}
-	return domain.Errorf(domain.Denied, "url: port %d is that of another protocol; 80, 443 and those from 1024 are allowed", port)
-}
-
-// control is called with each address of a host just before it is dialled, so that
-// nothing can change between the check and the use.
-func (n *network) control(host string) func(context.Context, string, string, syscall.RawConn) error {
-	return func(_ context.Context, family, address string, _ syscall.RawConn) error {
-		to, err := netip.ParseAddrPort(address)
-		if err != nil || family != "tcp4" && family != "tcp6" {
-			return domain.Errorf(domain.Denied, "url: %s is at no address that can be checked", shorten(host))
-		}
-		return n.check(host, to)
-	}
 }
 
 func shorten(text string) string { return domain.Shorten(strconv.Quote(text), 200) }

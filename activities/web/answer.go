@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"net/url"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -23,19 +24,11 @@ import (
 	"everstep/domain"
 )
 
-// asked is what the model has asked for.
-type asked struct {
-	url       *url.URL
-	redirects int
-	raw       bool
-	from      int
-}
-
 // answer is a response as the model reads it: a line of where it is from, and the text. From
 // status 400 on it is an error, which holds the same. Of what was posted the status says what became, even if the body is
 // lost; but a server that fails may have done it before.
-func (c *Client) answer(response *http.Response, a asked) (tool.Result, error) {
-	text, notes, err := c.text(response, a)
+func (c *Client) answer(response *http.Response, raw bool, from int) (tool.Result, error) {
+	text, notes, err := c.text(response, raw, from)
 	posted := response.Request.Method == http.MethodPost
 	switch {
 	case err != nil && posted: // how it went has been said
@@ -50,13 +43,14 @@ func (c *Client) answer(response *http.Response, a asked) (tool.Result, error) {
 	if to, err := response.Location(); err == nil {
 		about = append(about, "leads to "+shown(to))
 	}
-	from := ""
-	if a.redirects > 0 {
-		from = ", redirected from " + shown(a.url)
+	redirected := ""
+	for first := response.Request; first.Response != nil; {
+		first = first.Response.Request
+		redirected = ", redirected from " + shown(first.URL)
 	}
 	about = append(about, notes...)
 	told := func(more ...string) string {
-		head := fmt.Sprintf("[%s %s%s: %s]", response.Request.Method, shown(u), from, strings.Join(append(about, more...), "; "))
+		head := fmt.Sprintf("[%s %s%s: %s]", response.Request.Method, shown(u), redirected, strings.Join(append(about, more...), "; "))
 		return strings.TrimSuffix(head+"\n"+text, "\n")
 	}
 	whole := told() // without the time, so that the same answer is known again
@@ -94,7 +88,7 @@ func refusal(response *http.Response, text string) error {
 func shown(u *url.URL) string { return domain.Shorten(u.Redacted(), 500) }
 
 // text reads the body, as far as it may and is text, and says what it has done.
-func (c *Client) text(response *http.Response, a asked) (text string, notes []string, err error) {
+func (c *Client) text(response *http.Response, raw bool, from int) (text string, notes []string, err error) {
 	body, err := c.body(response)
 	if err != nil {
 		return "", nil, err
@@ -112,26 +106,23 @@ func (c *Client) text(response *http.Response, a asked) (text string, notes []st
 		return "", []string{kind, size, "no text, so not shown"}, nil
 	}
 	data, err := io.ReadAll(io.LimitReader(body, c.bounds.bytes+1))
-	cut := int64(len(data)) > c.bounds.bytes
-	switch {
-	case isTooMuch(err):
-		cut = true
-	case err != nil:
+	if err != nil && !isTooMuch(err) {
 		return "", nil, cutOff(response, err)
 	}
+	cut := err != nil || int64(len(data)) > c.bounds.bytes
 	data = data[:min(int64(len(data)), c.bounds.bytes)]
 	notes = []string{kind, fmt.Sprintf("%d bytes", len(data))}
 	if cut {
 		notes[1] = fmt.Sprintf("only the first %d bytes are read", len(data))
 	}
 	text = decoded(data, full)
-	if (kind == "text/html" || kind == "application/xhtml+xml") && !a.raw {
+	if (kind == "text/html" || kind == "application/xhtml+xml") && !raw {
 		if text, err = readable(response.Request.Context(), text, response.Request.URL, 2*int(c.bounds.bytes)); err != nil {
 			return "", nil, cutOff(response, err)
 		}
 		notes = append(notes, "its readable text")
 	}
-	text, part, err := c.part(text, a.from)
+	text, part, err := c.part(text, from)
 	return text, append(notes, part...), err
 }
 
@@ -204,12 +195,9 @@ func mediaType(header string, start []byte) (kind, full string) {
 }
 
 func isText(kind string) bool {
+	const applications = "json xml javascript ecmascript yaml x-yaml toml x-ndjson ndjson jsonl x-www-form-urlencoded graphql sql x-sh"
 	top, sub, _ := strings.Cut(kind, "/")
-	switch sub {
-	case "json", "xml", "javascript", "ecmascript", "yaml", "x-yaml", "toml", "x-ndjson", "ndjson", "jsonl", "x-www-form-urlencoded", "graphql", "sql", "x-sh":
-		return top == "application" || top == "text"
-	}
-	return top == "text" || strings.HasSuffix(sub, "+json") || strings.HasSuffix(sub, "+xml") || strings.HasSuffix(sub, "+yaml")
+	return top == "text" || top == "application" && slices.Contains(strings.Fields(applications), sub) || strings.HasSuffix(sub, "+json") || strings.HasSuffix(sub, "+xml") || strings.HasSuffix(sub, "+yaml")
 }
 
 // decoded is a text in UTF-8, by what the server or the page itself says of its encoding.

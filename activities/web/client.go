@@ -3,10 +3,13 @@ package web
 import (
 	"cmp"
 	"context"
+	"crypto/tls"
 	"errors"
 	"net"
 	"net/http"
+	"net/netip"
 	"net/url"
+	"syscall"
 	"time"
 
 	"everstep/activities/inference/wire"
@@ -72,10 +75,27 @@ func (c *Client) Tools() []tool.Tool {
 	}
 }
 
-// transport is for one call: no connection is kept, so that each is dialled under the
+func (c *Client) dial(ctx context.Context, family, address string) (net.Conn, error) {
+	dialer := &net.Dialer{Resolver: c.resolver}
+	host, _, _ := net.SplitHostPort(address) // it has a port: the transport sees to that
+	// With a proxy nothing but the proxy is dialled, which the operator has named. Else this is asked of each address just
+	// before it is dialled, so that nothing can change between the check and the use.
+	if c.proxy == nil {
+		dialer.ControlContext = func(_ context.Context, family, address string, _ syscall.RawConn) error {
+			to, err := netip.ParseAddrPort(address)
+			if err != nil || family != "tcp4" && family != "tcp6" {
+				return domain.Errorf(domain.Denied, "url: %s is at no address that can be checked", shorten(host))
+			}
+			return c.network.check(host, to)
+		}
+	}
+	return dialer.DialContext(ctx, family, address)
+}
+
+// fetch sends a request, and follows where it is led if it may. No connection is kept, so that each is dialled under the
 // checks and a request is never sent twice.
-func (c *Client) transport() *http.Transport {
-	return &http.Transport{
+func (c *Client) fetch(request *http.Request, follow bool) (*http.Response, error) {
+	transport := &http.Transport{
 		DialContext:            c.dial,
 		Proxy:                  func(*http.Request) (*url.URL, error) { return c.proxy, nil },
 		DisableKeepAlives:      true,
@@ -83,29 +103,11 @@ func (c *Client) transport() *http.Transport {
 		MaxResponseHeaderBytes: c.bounds.header,
 		TLSHandshakeTimeout:    c.bounds.whole,
 	}
-}
-
-func (c *Client) dial(ctx context.Context, family, address string) (net.Conn, error) {
-	dialer := &net.Dialer{Resolver: c.resolver}
-	host, _, err := net.SplitHostPort(address)
-	if err != nil {
-		return nil, domain.Errorf(domain.Invalid, "url: %s has no port", shorten(address))
-	}
-	// With a proxy nothing but the proxy is dialled, which the operator has named.
-	if c.proxy == nil {
-		dialer.ControlContext = c.network.control(host)
-	}
-	return dialer.DialContext(ctx, family, address)
-}
-
-// fetch sends a request, and follows where it is led if it may.
-func (c *Client) fetch(request *http.Request, follow bool) (*http.Response, int, error) {
-	redirects := 0
-	client := &http.Client{Transport: c.transport(), CheckRedirect: func(next *http.Request, before []*http.Request) error {
+	client := &http.Client{Transport: transport, CheckRedirect: func(next *http.Request, before []*http.Request) error {
 		if !follow {
 			return http.ErrUseLastResponse
 		}
-		if redirects = len(before); redirects > c.bounds.redirects {
+		if len(before) > c.bounds.redirects {
 			return domain.Errorf(domain.Invalid, "url: more than %d redirects, the last to %s", c.bounds.redirects, shorten(next.URL.Redacted()))
 		}
 		if size := len(next.URL.String()); size > maxURL {
@@ -114,8 +116,7 @@ func (c *Client) fetch(request *http.Request, follow bool) (*http.Response, int,
 		next.Header.Del("Referer") // what was asked before is not the next one's business
 		return c.checkURL(next.URL)
 	}}
-	response, err := client.Do(request)
-	return response, redirects, err
+	return client.Do(request)
 }
 
 // explain says what went wrong without naming what is inside: resolvers, proxies, addresses.
@@ -136,9 +137,13 @@ func explain(err error, host string) *domain.Error {
 		}
 	}
 	timeout, ok := errors.AsType[net.Error](err)
-	switch tls := tlsProblem(err); {
-	case tls != "":
-		own = domain.Errorf(domain.Invalid, "%s: %s", shorten(host), tls)
+	bad, unverified := errors.AsType[*tls.CertificateVerificationError](err)
+	_, plain := errors.AsType[tls.RecordHeaderError](err)
+	switch {
+	case unverified:
+		own = domain.Errorf(domain.Invalid, "%s: its certificate is not valid: %s", shorten(host), domain.Shorten(bad.Err.Error(), 200))
+	case plain:
+		own = domain.Errorf(domain.Invalid, "%s: it does not speak TLS there; try http://", shorten(host))
 	case errors.Is(err, context.DeadlineExceeded), ok && timeout.Timeout():
 		own.Code, own.Message = domain.CodeTimeout, shorten(host)+" takes too long to answer"
 	}

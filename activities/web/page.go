@@ -1,14 +1,12 @@
 package web
 
 import (
+	"cmp"
 	"context"
-	"errors"
-	"io"
 	"net/url"
 	"strings"
 
 	"golang.org/x/net/html"
-	"golang.org/x/net/html/atom"
 )
 
 // readable is the text of a page: its title, headings, paragraphs, lists, tables and
@@ -16,7 +14,7 @@ import (
 // no page takes more time than in proportion to its length. It ends after some most bytes
 // of text, and with an error when the context does.
 func readable(ctx context.Context, page string, at *url.URL, most int) (string, error) {
-	w := &walker{base: short(at)}
+	w := &walker{base: short(at), kinds: elements()}
 	tokens := html.NewTokenizer(strings.NewReader(page))
 	for ctx.Err() == nil {
 		if w.out.Len() > most {
@@ -25,21 +23,15 @@ func readable(ctx context.Context, page string, at *url.URL, most int) (string, 
 			return strings.TrimSpace(w.out.String()), nil
 		}
 		switch tokens.Next() {
-		case html.ErrorToken:
-			if !errors.Is(tokens.Err(), io.EOF) {
-				w.line()
-				w.words("[what follows cannot be read]")
-			}
+		case html.ErrorToken: // the end
 			return strings.TrimSpace(w.out.String()), nil
 		case html.TextToken:
 			w.text(string(tokens.Text()))
-		case html.StartTagToken:
-			w.open(tokens.Token())
-		case html.SelfClosingTagToken:
+		case html.StartTagToken, html.SelfClosingTagToken:
 			w.open(tokens.Token())
 		case html.EndTagToken:
 			name, _ := tokens.TagName()
-			w.close(atom.Lookup(name))
+			w.close(string(name))
 		case html.CommentToken, html.DoctypeToken:
 		}
 	}
@@ -64,8 +56,10 @@ func short(base *url.URL) *url.URL {
 type walker struct {
 	out  strings.Builder
 	base *url.URL
+	// kinds are elements by their names.
+	kinds map[string]string
 	// hidden is the element that is left out, and deep how many of its name are open.
-	hidden atom.Atom
+	hidden string
 	deep   int
 	// pre counts the elements that keep their spaces.
 	pre int
@@ -81,7 +75,7 @@ type walker struct {
 
 func (w *walker) text(text string) {
 	switch {
-	case w.hidden != 0:
+	case w.hidden != "":
 	case w.pre > 0:
 		w.put(text)
 	default:
@@ -107,9 +101,6 @@ func (w *walker) words(text string) {
 func startsBlank(text string) bool { return text != "" && strings.ContainsAny(text[:1], " \t\r\n\f") }
 
 func (w *walker) put(text string) {
-	if text == "" {
-		return
-	}
 	w.out.WriteString(text)
 	kept := strings.TrimRight(text, "\n")
 	if kept != "" {
@@ -138,82 +129,88 @@ func (w *walker) end(breaks int) {
 }
 
 func (w *walker) open(t html.Token) {
-	if w.hidden != 0 {
-		if t.DataAtom == w.hidden && t.Type == html.StartTagToken {
+	if w.hidden != "" {
+		if t.Data == w.hidden && t.Type == html.StartTagToken {
 			w.deep++
 		}
 		return
 	}
-	switch t.DataAtom {
-	case atom.Script, atom.Style, atom.Template, atom.Svg, atom.Math, atom.Iframe, atom.Object, atom.Noembed, atom.Noframes, atom.Select, atom.Datalist, atom.Canvas:
+	switch cmp.Or(w.kinds[t.Data], t.Data) {
+	case "Hidden":
 		if t.Type == html.StartTagToken {
-			w.hidden, w.deep = t.DataAtom, 1
+			w.hidden, w.deep = t.Data, 1
 		}
-	case atom.Base:
+	case "base":
 		if u, err := w.base.Parse(attribute(t, "href")); err == nil {
 			w.base = short(u)
 		}
-	case atom.H1, atom.H2, atom.H3, atom.H4, atom.H5, atom.H6:
+	case "Heading":
 		w.paragraph()
 		w.mark(strings.Repeat("#", int(t.Data[1]-'0')) + " ")
-	case atom.Li:
+	case "Item":
 		w.line()
 		w.mark("- ")
-	case atom.Td, atom.Th:
+	case "Cell":
 		if w.breaks == 0 && w.out.Len() > 0 {
 			w.mark(" | ")
 		}
-	case atom.Br:
+	case "br":
 		w.put("\n")
 		w.space = false
-	case atom.Hr:
-		w.paragraph()
-	case atom.Pre:
+	case "pre":
 		w.paragraph()
 		w.pre++
-	case atom.Img:
+	case "img":
 		if alt := attribute(t, "alt"); strings.TrimSpace(alt) != "" {
 			w.words("[image: " + alt + "]")
 		}
-	case atom.A:
+	case "a":
 		w.leave()
 		w.link, w.since = w.target(attribute(t, "href")), w.out.Len()
-	default:
-		w.block(t.DataAtom)
+	case "Paragraph", "hr":
+		w.paragraph()
+	case "Line":
+		w.line()
 	}
 }
 
-func (w *walker) close(name atom.Atom) {
-	if w.hidden != 0 {
+func (w *walker) close(name string) {
+	if w.hidden != "" {
 		if name == w.hidden {
 			if w.deep--; w.deep == 0 {
-				w.hidden = 0
+				w.hidden = ""
 			}
 		}
 		return
 	}
-	switch name {
-	case atom.A:
+	switch cmp.Or(w.kinds[name], name) {
+	case "a":
 		w.leave()
-	case atom.Pre:
+	case "pre":
 		w.pre = max(w.pre-1, 0)
 		w.paragraph()
-	case atom.Title, atom.H1, atom.H2, atom.H3, atom.H4, atom.H5, atom.H6:
+	case "Paragraph", "Heading", "title":
 		w.paragraph()
-	default:
-		w.block(name)
+	case "Line", "Item":
+		w.line()
 	}
 }
 
-// block ends the line, or the paragraph, where an element begins or ends.
-func (w *walker) block(name atom.Atom) {
-	switch name {
-	case atom.P, atom.Blockquote, atom.Table, atom.Ul, atom.Ol, atom.Dl, atom.Figure, atom.Article, atom.Section, atom.Main, atom.Header, atom.Footer, atom.Nav, atom.Aside, atom.Form, atom.Fieldset, atom.Details:
-		w.paragraph()
-	case atom.Div, atom.Tr, atom.Dt, atom.Dd, atom.Caption, atom.Address, atom.Figcaption, atom.Summary, atom.Option, atom.Legend, atom.Body, atom.Li:
-		w.line()
-	default: // a part of a line
+// elements are those that are more than a part of a line, by what becomes of them, in a word that no element has: hidden ones
+// are left out, and others begin and end a line, or leave one free.
+func elements() map[string]string {
+	kinds := map[string]string{}
+	for kind, names := range map[string]string{
+		"Hidden":    "script style template svg math iframe object noembed noframes select datalist canvas",
+		"Paragraph": "p blockquote table ul ol dl figure article section main header footer nav aside form fieldset details",
+		"Line":      "div tr dt dd caption address figcaption summary option legend body",
+		"Heading":   "h1 h2 h3 h4 h5 h6", "Item": "li", "Cell": "td th",
+	} {
+		for name := range strings.FieldsSeq(names) {
+			kinds[name] = kind
+		}
 	}
+	return kinds
 }
 
 // leave writes where a link leads, if it had a text.

@@ -2,8 +2,6 @@ package web
 
 import (
 	"context"
-	"crypto/tls"
-	"errors"
 	"io"
 	"mime"
 	"net/http"
@@ -47,12 +45,12 @@ func (c *Client) get(ctx context.Context, args getArgs) (tool.Result, error) {
 	if err != nil {
 		return tool.Result{}, err
 	}
-	response, redirects, err := c.fetch(request, true)
+	response, err := c.fetch(request, true)
 	if err != nil {
 		return tool.Result{}, explain(err, request.URL.Hostname())
 	}
 	defer response.Body.Close()
-	return c.answer(response, asked{url: request.URL, redirects: redirects, raw: args.Raw, from: args.From})
+	return c.answer(response, args.Raw, args.From)
 }
 
 func (c *Client) post(ctx context.Context, args postArgs) (tool.Result, error) {
@@ -76,7 +74,7 @@ func (c *Client) post(ctx context.Context, args postArgs) (tool.Result, error) {
 	}
 	request.Header.Set("Content-Type", mime.FormatMediaType(kind, parameters))
 	request.GetBody = nil // it is sent once
-	response, _, err := c.fetch(request, false)
+	response, err := c.fetch(request, false)
 	if err != nil {
 		own := explain(err, request.URL.Hostname())
 		if !sent {
@@ -87,7 +85,7 @@ func (c *Client) post(ctx context.Context, args postArgs) (tool.Result, error) {
 		return tool.Result{}, unknown
 	}
 	defer response.Body.Close()
-	return c.answer(response, asked{url: request.URL, raw: args.Raw})
+	return c.answer(response, args.Raw, 0)
 }
 
 // outcomeUnknown is for what was posted and may have taken effect.
@@ -97,18 +95,28 @@ func outcomeUnknown(format string, args ...any) *domain.Error {
 
 // request makes a request of what a model gave, or says what is wrong with it.
 func (c *Client) request(ctx context.Context, method, address string, headers map[string]string, body io.Reader) (*http.Request, error) {
-	u, err := c.parseURL(address)
+	if len(address) > maxURL {
+		return nil, domain.Errorf(domain.TooLarge, "url: has %d bytes; at most %d are allowed", len(address), maxURL)
+	}
+	if strings.ContainsFunc(address, func(r rune) bool {
+		return unicode.IsSpace(r) || unicode.IsControl(r) || r == '\\' || r == unicode.ReplacementChar
+	}) {
+		return nil, domain.Errorf(domain.Invalid, "url: %s holds what may not stand in a URL; encode it", shorten(address))
+	}
+	request, err := http.NewRequestWithContext(ctx, method, address, body)
 	if err != nil {
+		return nil, domain.Errorf(domain.Invalid, "url: %s is no URL", shorten(address))
+	}
+	request.URL.Fragment, request.URL.RawFragment = "", ""
+	if err := c.checkURL(request.URL); err != nil {
 		return nil, err
 	}
-	request, err := http.NewRequestWithContext(ctx, method, u.String(), body)
-	if err != nil {
-		return nil, domain.Errorf(domain.Invalid, "url: %s cannot be asked for", shorten(address))
-	}
+	// They say what is wanted, and on which condition. None says who asks.
+	allowed := strings.Fields("Accept Accept-Language Idempotency-Key If-Match If-Modified-Since If-None-Match If-Unmodified-Since Prefer")
 	for name, value := range headers {
 		name = textproto.CanonicalMIMEHeaderKey(name)
-		if !slices.Contains(allowedHeaders(), name) {
-			return nil, domain.Errorf(domain.Denied, "headers: %s may not be set; allowed are %s", shorten(name), strings.Join(allowedHeaders(), ", "))
+		if !slices.Contains(allowed, name) {
+			return nil, domain.Errorf(domain.Denied, "headers: %s may not be set; allowed are %s", shorten(name), strings.Join(allowed, ", "))
 		}
 		if len(value) > maxHeaderValue || !httpguts.ValidHeaderFieldValue(value) {
 			return nil, domain.Errorf(domain.Invalid, "headers: the value of %s is too long or holds what may not stand there", name)
@@ -120,45 +128,27 @@ func (c *Client) request(ctx context.Context, method, address string, headers ma
 	return request, nil
 }
 
-// allowedHeaders say what is wanted, and on which condition. None says who asks.
-func allowedHeaders() []string {
-	return []string{"Accept", "Accept-Language", "Idempotency-Key", "If-Match", "If-Modified-Since", "If-None-Match", "If-Unmodified-Since", "Prefer"}
-}
-
 const (
 	maxURL         = 8 << 10
 	maxHeaderValue = 1000
 )
 
-func (c *Client) parseURL(text string) (*url.URL, error) {
-	if len(text) > maxURL {
-		return nil, domain.Errorf(domain.TooLarge, "url: has %d bytes; at most %d are allowed", len(text), maxURL)
-	}
-	if strings.ContainsFunc(text, func(r rune) bool {
-		return unicode.IsSpace(r) || unicode.IsControl(r) || r == '\\' || r == unicode.ReplacementChar
-	}) {
-		return nil, domain.Errorf(domain.Invalid, "url: %s holds what may not stand in a URL; encode it", shorten(text))
-	}
-	u, err := url.Parse(text)
-	if err != nil {
-		return nil, domain.Errorf(domain.Invalid, "url: %s is no URL", shorten(text))
-	}
-	u.Fragment, u.RawFragment = "", ""
-	return u, c.checkURL(u)
-}
-
 // checkURL refuses a URL for what can be seen of it; where its host is, is judged when
 // it is dialled. Its errors never repeat a user and a password.
 func (c *Client) checkURL(u *url.URL) error {
-	host := u.Hostname()
-	switch port, err := strconv.ParseUint(u.Port(), 10, 16); {
+	host, text := u.Hostname(), u.Port()
+	if text == "" {
+		text = map[string]string{"http": "80", "https": "443"}[u.Scheme]
+	}
+	port, err := strconv.ParseUint(text, 10, 16)
+	switch {
 	case u.User != nil:
 		return domain.Errorf(domain.Denied, "url: holds a user or a password, which are not sent; leave them out")
 	case u.Scheme != "http" && u.Scheme != "https", u.Opaque != "":
 		return domain.Errorf(domain.Denied, "url: %s does not begin with http:// or https://", shorten(u.String()))
 	case host == "":
 		return domain.Errorf(domain.Invalid, "url: %s names no host", shorten(u.String()))
-	case u.Port() != "" && (err != nil || port == 0), strings.HasSuffix(u.Host, ":"):
+	case err != nil, port == 0, strings.HasSuffix(u.Host, ":"):
 		return domain.Errorf(domain.Invalid, "url: the port of %s is none from 1 to 65535", shorten(u.Host))
 	}
 	addr, err := netip.ParseAddr(strings.TrimSuffix(host, "."))
@@ -166,30 +156,14 @@ func (c *Client) checkURL(u *url.URL) error {
 	case err != nil && endsInNumber(host):
 		return domain.Errorf(domain.Denied, "url: %s is an address in a spelling that is not taken; write it as four numbers", shorten(host))
 	case err == nil:
-		if err := c.network.check(host, netip.AddrPortFrom(addr, portOf(u))); err != nil {
+		if err := c.network.check(host, netip.AddrPortFrom(addr, uint16(port))); err != nil {
 			return err
 		}
 	}
-	return c.network.checkPort(host, portOf(u))
-}
-
-func portOf(u *url.URL) uint16 {
-	if port, err := strconv.ParseUint(u.Port(), 10, 16); err == nil {
-		return uint16(port)
+	// Servers of other protocols may take a request for something else. A name is no address, and in no prefix.
+	allow := c.network.allow
+	if port == 80 || port == 443 || port >= 1024 || allow.names(host, uint16(port)) || allow.holds(addr.Unmap(), uint16(port)) {
+		return nil
 	}
-	if u.Scheme == "https" {
-		return 443
-	}
-	return 80
-}
-
-// tlsProblem says what is wrong with the other side's certificate, if that is it.
-func tlsProblem(err error) string {
-	if bad, ok := errors.AsType[*tls.CertificateVerificationError](err); ok {
-		return "its certificate is not valid: " + domain.Shorten(bad.Err.Error(), 200)
-	}
-	if _, ok := errors.AsType[tls.RecordHeaderError](err); ok {
-		return "it does not speak TLS there; try http://"
-	}
-	return ""
+	return domain.Errorf(domain.Denied, "url: port %d is that of another protocol; 80, 443 and those from 1024 are allowed", port)
 }

@@ -1,7 +1,7 @@
 package agentfile
 
 import (
-	"time"
+	"cmp"
 
 	"go.yaml.in/yaml/v3"
 
@@ -11,11 +11,15 @@ import (
 
 // approvals are a word for all calls, or a list of rules.
 func approvals(into **domain.Approvals) document.Value {
-	all := ""
+	all := (*into).Word()
 	rules := []domain.ApprovalRule{}
+	if *into != nil {
+		rules = (*into).Rules
+	}
 	word := document.Word(&all, domain.ApprovalWords())
 	list := document.ListOf(&rules, approvalRule)
 	either := document.Either(word, list)
+	either.Shown = cmp.Or(word.Shown, list.Shown)
 	either.Read = func(at document.Place) {
 		if at.Node.Kind == yaml.ScalarNode {
 			if word.Read(at); all != "" {
@@ -43,31 +47,13 @@ func approvalRule(rule *domain.ApprovalRule) document.Value {
 		{Name: "then", Doc: "allow: the call runs. ask: it waits for a person. deny: it does not run.", Needed: "say allow, ask or deny",
 			Value: wordOf(&rule.Then)},
 		{Name: "expires_after", Doc: "For how long a person is asked; for good unless given.",
-			Value: document.Duration(func(d time.Duration) { rule.ExpiresAfter = d })},
+			Value: duration(&rule.ExpiresAfter)},
 		{Name: "at_expiry", Doc: "What comes then: the call is denied, and with stop the execution stops, too.",
-			Value: wordOf(&rule.AtExpiry).Default(domain.ExpiryDenies)},
+			Value: wordOf(&rule.AtExpiry).Implied(domain.ExpiryDenies)},
 		{Name: "tightens", Doc: "The rule, which asks or denies, makes nothing freer: later rules count where they are stricter, and where all rules tighten the worker's, too.",
-			Value: document.Truth(func(yes bool) { rule.Tightens = yes }).Default(false)},
+			Value: truth(&rule.Tightens).Implied(false)},
 		{Name: "asked", Doc: "The rule tightens: the calls that all others together would ask a person about, wherever they stand, are denied.",
-			Value: document.Truth(func(yes bool) { rule.Asked = yes }).Default(false)},
+			Value: truth(&rule.Asked).Implied(false)},
 	}
 	return document.Mapping(keys)
-}
-
-// resolveApprovals is a word where one rule decides about all calls.
-func resolveApprovals(a *domain.Approvals) any {
-	if a == nil {
-		return nil
-	}
-	if word := a.Word(); word != "" {
-		return word
-	}
-	rules := []Resolved{}
-	for _, r := range a.Rules {
-		rules = append(rules, Resolved{
-			{"tool", r.Tool}, {"then", r.Then}, {"expires_after", span(r.ExpiresAfter)}, {"at_expiry", r.AtExpiry},
-			{"arguments", r.Arguments}, {"trusted", r.Trusted}, {"hints", r.Hints}, {"effects", r.Effects}, {"tightens", given(r.Tightens)}, {"asked", given(r.Asked)},
-		})
-	}
-	return rules
 }

@@ -112,7 +112,7 @@ func newVocabulary() vocabulary {
 
 // structured reports whether a key has a meaning that is no free text.
 func (v vocabulary) structured(name string) bool {
-	return v.means[canonical(name)].Read != nil && !slices.Contains([]string{"name", "description", "prompt"}, name)
+	return v.means[canonical(name)].Read != nil && !isAmong(name, "name description prompt")
 }
 
 // known reports whether a key means something in some form.
@@ -133,6 +133,8 @@ func (v vocabulary) dialect(path string, f front) string {
 			return tells
 		}
 	}
+	folder := filepath.Dir(path)
+	_, unplugged := os.Stat(filepath.Join(folder, "..", ".claude-plugin")) // agents of a plugin lie beside the folder that makes it one
 	model, tools := valueOf(f.node, "model"), valueOf(f.node, "tools")
 	slashed := func(word string) bool {
 		base, _ := bounds(word)
@@ -144,18 +146,12 @@ func (v vocabulary) dialect(path string, f front) string {
 	case model != nil && (model.Kind == yaml.SequenceNode || strings.HasSuffix(model.Value, ")") && !slashed(model.Value)),
 		slices.ContainsFunc(wordsOf(tools), slashed):
 		return copilot
-	case model != nil && (model.Value == inherit || foreignModels()[strings.ToLower(model.Value)] != ""), plugged(path),
+	case model != nil && (model.Value == inherit || foreignModels()[strings.ToLower(model.Value)] != ""),
+		unplugged == nil && filepath.Base(folder) == "agents",
 		slices.ContainsFunc(wordsOf(tools), v.foreignTool):
 		return claudeCode
 	}
 	return ""
-}
-
-// plugged reports whether a file is an agent of a plugin of Claude Code: agents lie beside the folder that makes it one.
-func plugged(path string) bool {
-	folder := filepath.Dir(path)
-	_, err := os.Stat(filepath.Join(folder, "..", ".claude-plugin"))
-	return err == nil && filepath.Base(folder) == "agents"
 }
 
 // foreignTool reports whether a word is the name of a tool of another program. One in lower case may be a worker's own.
@@ -163,12 +159,4 @@ func (v vocabulary) foreignTool(word string) bool {
 	base, _, bounded := strings.Cut(word, "(")
 	_, known := v.tools[canonical(base)]
 	return bounded || strings.HasPrefix(base, "mcp__") || base == "*" || known && base != strings.ToLower(base)
-}
-
-// doubtDialect says of a file of ours that another tool would read it otherwise.
-func (a *agent) doubtDialect(given document.Given) {
-	if len(a.Problems) > 0 || given["description"] == nil || len(given) > 2 || len(given) == 2 && given["name"] == nil {
-		return
-	}
-	a.Notes = append(a.Notes, a.Path+": could be another tool's, too; read as ours it has no tools, and in .claude/agents it would have all of the worker's")
 }

@@ -17,5 +17,6 @@
 // script (scripted/FILE) and a schema are found from the file's folder on; a
 // schema may not lie outside of it. Schema is all of this as JSON Schema.
 //
-// Start reading at Load; the keys, with what each is for, are in file.go.
+// Start reading at Load; the keys, with what each is for, are in file.go: that table reads a file, is its schema with the
+// defaults, and shows an agent (File.Resolve).
 package agentfile

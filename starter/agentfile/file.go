@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/google/jsonschema-go/jsonschema"
-	"go.yaml.in/yaml/v3"
 
 	"everstep/activities/document"
 	"everstep/domain"
@@ -59,11 +58,7 @@ func (s Settings) Load(path string) (File, error) {
 // Parse is Load for what the file holds. The path says which form it has, and
 // from where on the files that it names are found.
 func (s Settings) Parse(path string, data []byte) (File, error) {
-	a := newAgent(path, newFamily(s))
-	if text, ok := a.Text(data); ok {
-		a.read(text)
-	}
-	return a.done()
+	return newFamily(s).read(path, data).done()
 }
 
 // done is the file once it was read, and all that is wrong with it. What the rules find that every start has to pass has no
@@ -153,13 +148,13 @@ func (a *agent) keys() document.Keys {
 		{Name: "system_prompt", Doc: "The system prompt. In Markdown it is the text below the front matter instead.",
 			Value: document.Text(&d.SystemPrompt, checkPrompt)},
 		{Name: "show_trusted", Doc: "The trusted values that the model is shown, after the system prompt, each by name: a list, or a text with commas. It sees no other.",
-			Value: document.Names(&d.ShowTrusted, "trusted value", validTrusted, checkTrusted)},
+			Value: document.Names(&d.ShowTrusted, "trusted value", validTrusted, matches(validTrusted, "name of a trusted value; use 1 to 64 of a-z, 0-9 and _"))},
 		{Name: "tools", Doc: "The tools that the agent may use, each by name: a list, a text with commas, or what is allowed less what is denied. There are no wildcards.",
 			Value: tools(&d.Tools, &a.Doubts)},
 		{Name: "mcp", Doc: "MCP servers of the worker, by name, whose tools the agent may use: a list, or a text with commas, for all tools that each has when an execution begins, or a mapping from each to a list of its tools.",
 			Value: servers(&a.servers)},
 		{Name: "hooks", Doc: "Hooks of the worker that the agent uses, each by name: a list, or a text with commas.",
-			Value: document.Names(&d.Hooks, "hook", "", nil)},
+			Value: document.Names(&d.Hooks, "hook", "")},
 		{Name: "approvals", Doc: "Which tool calls run by themselves, wait for a person or never run: a word for all of them, or rules, of which the first that matches decides. What no rule matches runs where the tool only reads, and else waits. Unless given, the worker says.",
 			Value: approvals(&d.Approvals)},
 		{Name: "budget", Doc: "The limits of one execution. One that is left out does not limit, max_steps aside; zero lets nothing happen.",
@@ -172,12 +167,12 @@ func (a *agent) keys() document.Keys {
 		{Name: "compiler", Doc: "What of the conversation the model sees: whole_conversation, current_trace, selected_sections, or a worker's own; `starter help hooks` tells them apart.",
 			Value: compiler(&d.Compiler)},
 		{Name: "sections", Doc: "The sections that the compiler selected_sections shows, in order: a list, or a text with commas.",
-			Value: document.Names(&d.Sections, "section", "", nil)},
+			Value: document.Names(&d.Sections, "section", "")},
 		{Name: "compaction", Doc: "When a conversation is made shorter for the model, in percent of its context window. off never does it.",
 			Value: compaction(&d.Compaction)},
 		{Name: "retry", Doc: "How often a try that failed is made again.", Value: document.Mapping(document.Keys{
 			{Name: "attempts", Doc: "At most so many tries of one inference, workers that are lost with it aside, or of one repeatable tool call.",
-				Value: document.Count(1, maxAttempts, func(n int64) { d.Attempts = int(n) }).Default(domain.DefaultAttempts)},
+				Value: count(&d.Attempts, 1, maxAttempts).Default(domain.DefaultAttempts)},
 		})},
 		{Name: "timeouts", Doc: "Bounds of one attempt, as durations such as 30s or 5m.", Value: document.Mapping(document.Keys{
 			{Name: "inference", Doc: "For one answer of the model.", Value: duration(&d.InferenceTimeout).Default(span(domain.DefaultInferenceTimeout))},
@@ -193,7 +188,7 @@ func (a *agent) keys() document.Keys {
 			Value: a.listedOthers(asTools)},
 		{Name: "handoffs", Doc: "Other agents to which it may hand the conversation over for good, each with a description: as in agents.",
 			Value: a.listedOthers(handedTo)},
-		{Name: "subagent_policy", Doc: "What sub-agents may have, and theirs in turn.", Value: subagentPolicy(&d.SubagentPolicy)},
+		{Name: "subagent_policy", Doc: "What sub-agents may have, and theirs in turn.", Value: subagentPolicy(&d.SubagentPolicy).ShownIf(len(d.Subagents) > 0)},
 	}
 }
 
@@ -205,18 +200,33 @@ const (
 )
 
 func checkName(name string) string {
-	return matches(validName, name, "name; use 1 to 64 letters, digits, dots, dashes and underscores, a letter or digit first")
+	return matches(validName, "name; use 1 to 64 letters, digits, dots, dashes and underscores, a letter or digit first")(name)
 }
 
-func matches(pattern, text, what string) string {
-	if regexp.MustCompile(pattern).MatchString(text) {
-		return ""
+// matches returns what is wrong with a text that a pattern does not match.
+func matches(pattern, what string) func(text string) string {
+	return func(text string) string {
+		if regexp.MustCompile(pattern).MatchString(text) {
+			return ""
+		}
+		return fmt.Sprintf("%q is no %s", document.Shorten(text), what)
 	}
-	return fmt.Sprintf("%q is no %s", document.Shorten(text), what)
 }
 
 func duration(into *time.Duration) document.Value {
-	return document.Duration(func(d time.Duration) { *into = d })
+	return document.Duration(func(d time.Duration) { *into = d }).Shows(span(*into))
+}
+
+func count[N int | int64](into *N, least, most int64) document.Value {
+	return document.Count(least, most, func(n int64) { *into = N(n) }).Shows(*into)
+}
+
+func number(into **float64, most float64) document.Value {
+	return document.Number(most, func(n float64) { *into = &n }).Shows(*into)
+}
+
+func truth(into *bool) document.Value {
+	return document.Truth(func(yes bool) { *into = yes }).Shows(*into)
 }
 
 func (a *agent) read(text string) {
@@ -254,23 +264,28 @@ func (a *agent) read(text string) {
 		d.Fallbacks[i].Model.Timeouts = a.timeouts
 	}
 	if markdown {
-		a.doubtDialect(given)
-		a.prompt(given["system_prompt"], body, bodyLine)
+		if len(a.Problems) == 0 && given["description"] != nil && (len(given) == 1 || len(given) == 2 && given["name"] != nil) {
+			a.Notes = append(a.Notes, a.Path+": could be another tool's, too; read as ours it has no tools, and in .claude/agents it would have all of the worker's")
+		}
+		if prompt := given["system_prompt"]; prompt != nil {
+			a.At("system_prompt", prompt).Problem("belongs below the front matter in Markdown; move its text there")
+		}
+		a.prompt(body, bodyLine)
 	}
 	a.selected(given)
-	a.placeHandoffs()
+	for _, sub := range d.Handoffs { // those that stand in this file see the conversation as the agent itself does
+		if own := a.family.agents[sub.Agent]; strings.HasPrefix(sub.Agent, a.Path+"#") {
+			own.Compiler, own.Sections = d.Compiler, d.Sections
+			a.family.agents[sub.Agent] = own
+		}
+	}
 	a.family.inherits[a.Path] = given["tools"] == nil && given["mcp"] == nil
 }
 
-func (a *agent) prompt(given *yaml.Node, body string, line int) {
-	const field = "system_prompt"
-	if given != nil {
-		a.At(field, given).Problem("belongs below the front matter in Markdown; move its text there")
-		return
-	}
+// prompt takes the text below front matter, which begins at a line.
+func (a *agent) prompt(body string, line int) {
 	if wrong := checkPrompt(body); wrong != "" {
-		a.ProblemAt(line, 1, field, "%s", wrong)
-		return
+		a.ProblemAt(line, 1, "system_prompt", "%s", wrong)
 	}
 	a.Definition.SystemPrompt = body
 }
@@ -299,6 +314,9 @@ func budget(b *domain.ExecutionBudget, session bool) document.Value {
 		case rule.Limit == domain.LimitSteps:
 			key.Doc += fmt.Sprintf(" Where neither the file nor who starts the agent says it, %d; none takes that away. A sub-agent draws from those of the agent that starts it.", domain.DefaultMaxSteps)
 			key.Value = document.OrNone(key.Value, func() { b.MaxSteps, b.MaxStepsFrom = nil, domain.StepsNone })
+			if b.MaxStepsFrom == domain.StepsNone {
+				key.Value.Shown = domain.StepsNone
+			}
 		}
 		keys = append(keys, key)
 	}
@@ -306,18 +324,25 @@ func budget(b *domain.ExecutionBudget, session bool) document.Value {
 }
 
 // limit is one limit, in the words of its unit.
-func limit(b *domain.ExecutionBudget, rule domain.LimitRule) document.Value {
+func limit(b *domain.ExecutionBudget, rule domain.LimitRule) (v document.Value) {
 	then := func(total domain.Amount) { *b = rule.With(*b, total) }
+	counted := func(n int64) { then(domain.Count(rule.Unit, n)) }
+	total, limited := rule.Total(*b)
 	switch rule.Unit {
 	case domain.UnitNanoUSD:
-		return document.Dollars("dollars", document.USD, func(n int64) { then(domain.Count(rule.Unit, n)) })
+		v = document.Dollars("dollars", document.USD, counted)
+		v.Shown = domain.USD(total.Int())
 	case domain.UnitMilliseconds:
-		return document.Number(domain.MaxBudgetSeconds, func(s float64) { then(domain.Seconds(s)) })
+		v = document.Number(domain.MaxBudgetSeconds, func(s float64) { then(domain.Seconds(s)) })
+		v.Shown = total.Seconds()
 	case domain.UnitTime:
-		return document.Time(func(t time.Time) { then(domain.Moment(t)) })
+		v = document.Time(func(t time.Time) { then(domain.Moment(t)) })
+		v.Shown = total.Time()
 	default:
+		v = document.Count(0, math.MaxInt64, counted)
+		v.Shown = total.Int()
 	}
-	return document.Count(0, math.MaxInt64, func(n int64) { then(domain.Count(rule.Unit, n)) })
+	return v.ShownIf(limited)
 }
 
 func guards(g *domain.Guards) document.Value {
@@ -335,12 +360,13 @@ func guard(rule domain.GuardRule, g *domain.Guards) (v document.Value) {
 	switch into := rule.Value(g).(type) {
 	case *[]domain.FinishReason:
 		v = document.ListOf(into, wordOf)
+		v.Shown = append([]domain.FinishReason{}, *into...)
 	case **domain.Repetition:
 		v = repetition(into)
 	case **int:
-		v = document.Count(0, int64(rule.Most), func(n int64) { *into = new(int(n)) }).Default(rule.Default)
+		v = document.Count(0, int64(rule.Most), func(n int64) { *into = new(int(n)) }).Shows(*into).Default(rule.Default)
 	case *bool:
-		v = document.Truth(func(yes bool) { *into = yes }).Default(false)
+		v = truth(into).Default(false)
 	}
 	return v
 }
@@ -348,9 +374,8 @@ func guard(rule domain.GuardRule, g *domain.Guards) (v document.Value) {
 // repetition is off, or when a model that repeats itself is told and stopped.
 // What is left out has its default.
 func repetition(into **domain.Repetition) document.Value {
-	watch := domain.Repetition{Nudge: domain.DefaultNudge, Stop: domain.DefaultStop}
-	return document.Either(
-		document.Off(func() { *into = &domain.Repetition{} }, "a mapping with nudge_after and stop_after"),
+	watch := *cmp.Or(*into, &domain.Repetition{Nudge: domain.DefaultNudge, Stop: domain.DefaultStop})
+	return document.OffOr(watch == domain.Repetition{}, func() { *into = &domain.Repetition{} }, "nudge_after and stop_after",
 		document.Mapping(document.Keys{
 			{Name: "nudge_after", Doc: "2 or more; 0 for never.", Value: times(&watch.Nudge)},
 			{Name: "stop_after", Doc: "2 or more; 0 for never.", Value: times(&watch.Stop)},
@@ -365,7 +390,7 @@ func repetition(into **domain.Repetition) document.Value {
 
 // times is how many steps in a row are too many: 2 or more, or 0 for never.
 func times(into *int) document.Value {
-	return document.Count(0, maxTimes, func(n int64) { *into = int(n) }).Not(1).Default(*into).Then(func(at document.Place) {
+	return count(into, 0, maxTimes).Not(1).Default(*into).Then(func(at document.Place) {
 		if *into == 1 {
 			at.Problem("is 1; give 2 or more, or 0 for never")
 		}
@@ -373,13 +398,12 @@ func times(into *int) document.Value {
 }
 
 func compaction(into *domain.Compaction) document.Value {
-	var c domain.Compaction
+	c := *into
 	defaults := c.WithDefaults()
-	return document.Either(
-		document.Off(func() { into.Off = true }, "a mapping with trigger_percent and target_percent"),
+	return document.OffOr(c.Off, func() { into.Off = true }, "trigger_percent and target_percent",
 		document.Mapping(document.Keys{
-			{Name: "trigger_percent", Doc: "What a conversation has to fill before it is made shorter.", Value: document.Count(10, 95, func(n int64) { c.TriggerPercent = int(n) }).Default(defaults.TriggerPercent)},
-			{Name: "target_percent", Doc: "What it fills afterwards, about; below trigger_percent.", Value: document.Count(1, 94, func(n int64) { c.TargetPercent = int(n) }).Default(defaults.TargetPercent)},
+			{Name: "trigger_percent", Doc: "What a conversation has to fill before it is made shorter.", Value: count(&c.TriggerPercent, 10, 95).Default(defaults.TriggerPercent)},
+			{Name: "target_percent", Doc: "What it fills afterwards, about; below trigger_percent.", Value: count(&c.TargetPercent, 1, 94).Default(defaults.TargetPercent)},
 		}).Then(func(at document.Place) {
 			if d := c.WithDefaults(); d.TargetPercent >= d.TriggerPercent {
 				at.Problem("target_percent is %d and trigger_percent %d; the target has to be below", d.TargetPercent, d.TriggerPercent)

@@ -15,7 +15,6 @@ import (
 
 	"everstep/activities/document"
 	"everstep/activities/output"
-	"everstep/domain"
 	"everstep/domain/spelling"
 )
 
@@ -231,26 +230,14 @@ func (a *agent) schemaFile(path string) (json.RawMessage, error) {
 	}
 	data = bytes.TrimPrefix(data, []byte("\ufeff"))
 	if err := json.Unmarshal(data, new(json.RawMessage)); err != nil {
-		return nil, fmt.Errorf("%s is no JSON: %w", placed(document.Shorten(path), data, err), err)
+		place := document.Shorten(path)
+		if syntax, ok := errors.AsType[*json.SyntaxError](err); ok {
+			before := data[:min(max(int(syntax.Offset)-1, 0), len(data))]
+			place += fmt.Sprintf(":%d:%d", bytes.Count(before, []byte("\n"))+1, len(before)-bytes.LastIndexByte(before, '\n'))
+		}
+		return nil, fmt.Errorf("%s is no JSON: %w", place, err)
 	}
 	var compact bytes.Buffer
 	err = json.Compact(&compact, data)
 	return compact.Bytes(), err
-}
-
-// placed is a file with the place of a syntax error.
-func placed(path string, data []byte, err error) string {
-	syntax, ok := errors.AsType[*json.SyntaxError](err)
-	if !ok {
-		return path
-	}
-	before := data[:min(max(int(syntax.Offset)-1, 0), len(data))]
-	return fmt.Sprintf("%s:%d:%d", path, bytes.Count(before, []byte("\n"))+1, len(before)-bytes.LastIndexByte(before, '\n'))
-}
-
-// checkFormat says what is wrong with a schema, as far as it can be told without
-// the provider. It fetches nothing.
-func checkFormat(raw json.RawMessage) string {
-	_, err := output.Compile(domain.ResponseFormat{Type: domain.FormatSchema, Name: DefaultFormatName, Schema: raw})
-	return strings.TrimPrefix(failure(err), "response_format.schema: ")
 }

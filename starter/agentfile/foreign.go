@@ -29,7 +29,7 @@ func (s Settings) all() []string {
 	if s.Tools != nil {
 		return slices.Clone(s.Tools)
 	}
-	return []string{"list_files", "read_file", "search_files", "write_file", "edit_file"}
+	return strings.Fields("list_files read_file search_files write_file edit_file")
 }
 
 func (s Settings) has(tool string) bool { return s.Tools == nil || domain.NamesTool(s.Tools, tool) }
@@ -142,7 +142,7 @@ func (a *agent) readForeign(v vocabulary, f front, body string, line int) {
 		}
 	}
 	t.toolsAt = nil
-	a.Parsed(f.field, f.node, keys)
+	a.At(f.field, f.node).Mapping(keys)
 	for _, key := range f.inside {
 		if valueOf(f.node, key) == nil {
 			a.ProblemAt(1, 1, key, "stands in the text of another key; begin a line with it, and have a space behind its colon")
@@ -152,14 +152,17 @@ func (a *agent) readForeign(v vocabulary, f front, body string, line int) {
 	if t.prompted != "" && body != "" {
 		t.ignore("%s (the text below counts)", "prompt")
 	}
-	a.prompt(nil, cmp.Or(body, t.prompted), line)
+	a.prompt(cmp.Or(body, t.prompted), line)
 	t.settle()
 }
 
 // listsTools reports whether a key lists the tools of an agent.
 func listsTools(name string) bool {
-	return slices.Contains([]string{"tools", "tool", "allowedtools"}, canonical(name))
+	return isAmong(canonical(name), "tools tool allowedtools")
 }
+
+// isAmong reports whether a word is one of some.
+func isAmong(word, words string) bool { return slices.Contains(strings.Fields(words), word) }
 
 // keys are those that mean something here, each by its one spelling, and fill what ours fill.
 func (t *foreigner) keys() map[string]document.Value {
@@ -186,8 +189,8 @@ func (t *foreigner) keys() map[string]document.Value {
 		}),
 		"model": {Read: t.model}, "tools": {Read: t.allowed}, "tool": {Read: t.allowed}, "allowedtools": {Read: t.allowed}, "disallowedtools": {Read: denied}, "excludedtools": {Read: denied},
 		"maxturns": steps, "steps": steps, "maxsteps": steps,
-		"temperature":    document.Number(maxTemperature, func(n float64) { d.Model.Temperature = &n }),
-		"topp":           document.Number(1, func(n float64) { d.Model.TopP = &n }),
+		"temperature":    number(&d.Model.Temperature, maxTemperature),
+		"topp":           number(&d.Model.TopP, 1),
 		"timeoutmins":    document.Number(domain.MaxBudgetSeconds/60, func(n float64) { d.Budget.MaxSeconds = new(60 * n) }),
 		"permissionmode": document.TextThen(t.permissionMode), "approvalmode": document.TextThen(t.permissionMode),
 		"readonly": document.Truth(func(yes bool) {
@@ -210,10 +213,10 @@ func (t *foreigner) keys() map[string]document.Value {
 // pass is a key without a meaning here. One of ours that restricts is not passed over.
 func (t *foreigner) pass(name string) document.Value {
 	return document.Value{Read: func(at document.Place) {
-		restricts := []string{"approvals", "budget", "sessionbudget", "guards", "subagentpolicy"}
+		restricts := isAmong(canonical(name), "approvals budget sessionbudget guards subagentpolicy")
 		empty := at.Node.Kind != yaml.ScalarNode && len(at.Node.Content) == 0
 		switch hooks := canonical(name) == "hooks"; {
-		case !empty && (slices.Contains(restricts, canonical(name)) || hooks && at.Node.Kind != yaml.MappingNode):
+		case !empty && (restricts || hooks && at.Node.Kind != yaml.MappingNode):
 			at.Problem("is a key of our own form, and the file is read as one of %s; leave it out, or make the file ./agents/NAME.md without keys of other tools", t.Dialect)
 		case hooks:
 			t.ignore("%s (theirs are commands)", name)
@@ -262,7 +265,7 @@ func (t *foreigner) allowed(at document.Place) {
 	}
 	t.toolsAt = at.Node
 	if all := wordsOf(at.Node); len(all) > 1 && slices.ContainsFunc(all, func(word string) bool {
-		return slices.Contains([]string{"except", "without", "not", "no", "but"}, strings.ToLower(word))
+		return isAmong(strings.ToLower(word), "except without not no but")
 	}) {
 		at.Problem("is a sentence; give names with commas, and what is not allowed as disallowedTools")
 	}

@@ -40,10 +40,7 @@ func (s Settings) model(word string) string {
 		}
 		return ""
 	}
-	table, err := modelfacts.Builtin()
-	if err != nil {
-		return ""
-	}
+	table := modelfacts.Builtin()
 	name := strings.ReplaceAll(short, " ", "-")
 	for _, provider := range []string{anthropic.Name, openai.Name, gemini.Name} {
 		for _, name := range []string{name, strings.ReplaceAll(name, ".", "-"), "claude-" + strings.ReplaceAll(name, ".", "-")} {

@@ -96,7 +96,7 @@ func (t *foreigner) limits(at document.Place, server string, config *yaml.Node) 
 // limit holds the agent to what one key says of a server.
 func (t *foreigner) limit(at document.Place, server, name string) {
 	key := mcp.Key(name)
-	limits := slices.Contains([]string{"tools", "excludeTools", "enabled", "disabled"}, key)
+	limits := isAmong(key, "tools excludeTools enabled disabled")
 	switch {
 	case limits && at.Node.ShortTag() == "!!null":
 		at.Problem("is empty; give it a value or leave the key out")

@@ -96,17 +96,19 @@ func (t *foreigner) ours(word string) []string {
 		return []string{"edit_file", "write_file"} // one word for both, but with Claude Code
 	}
 	if ours, theirs := t.table[name]; theirs {
-		return slices.Clone(ours)
+		return ours
 	}
-	sets := []string{"read", "edit", "search", "execute", "web", "agent", "vscode", "todo", "new", "runcommands", "runtasks", "runnotebooks"} // of no MCP server
-	if set, inner, ok := strings.Cut(name, "/"); ok && slices.Contains(sets, set) {
-		return slices.Clone(t.table[inner])
+	const sets = "read edit search execute web agent vscode todo new runcommands runtasks runnotebooks" // of no MCP server
+	if set, inner, ok := strings.Cut(name, "/"); ok && isAmong(set, sets) {
+		return t.table[inner]
 	}
 	all := domain.AllToolsOf(strings.TrimSuffix(word, "*"))
-	switch server, tool := t.remote(word); {
-	case mcp.CheckServer(server) == "" && tool == "*":
+	server, tool := t.remote(word)
+	valid := mcp.CheckServer(server) == ""
+	switch {
+	case valid && tool == "*":
 		return []string{domain.AllToolsOf(server)}
-	case mcp.CheckServer(server) == "" && tool != "" && !strings.Contains(tool, "*"):
+	case valid && tool != "" && !strings.Contains(tool, "*"):
 		return []string{mcp.ToolName(server, tool)}
 	case slices.Contains(known, word):
 		return []string{word}
@@ -152,7 +154,7 @@ func (t *foreigner) covered(word, dialect string, denies bool) []string {
 	switch server, tool := t.remote(word); {
 	case word == "*":
 		return []string{word}
-	case dialect != claudeCode && slices.Contains([]string{"edit", "write", "patch"}, name):
+	case dialect != claudeCode && isAmong(name, "edit write patch"):
 		return []string{"edit_file", "write_file"} // they are one there
 	case len(ours) > 0 && !wild, known:
 		return ours

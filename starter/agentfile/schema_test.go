@@ -221,46 +221,6 @@ func wordsOf[E ~string](values []E) (texts []string) {
 	return texts
 }
 
-func TestSchemaHasTheDefaults(t *testing.T) {
-	t.Parallel()
-	schema, _ := editorSchema(t)
-	f, err := agentfile.Settings{}.Parse("a.yaml", []byte("model: p/n\nfallbacks: [p/m]\n"))
-	require.NoError(t, err)
-	raw, err := json.Marshal(f.Resolve())
-	require.NoError(t, err)
-	is := func(s *jsonschema.Schema, path ...string) {
-		t.Helper()
-		value := raw
-		for _, key := range path {
-			var object map[string]json.RawMessage
-			require.NoError(t, json.Unmarshal(value, &object))
-			value = object[key]
-		}
-		require.JSONEq(t, string(value), string(s.Default))
-	}
-	guards := schema.Properties["guards"].Properties
-	is(guards["repeated_calls"].OneOf[1].Properties["nudge_after"], "guards", "repeated_calls", "nudge_after")
-	is(guards["repeated_calls"].OneOf[1].Properties["stop_after"], "guards", "repeated_calls", "stop_after")
-	is(guards["output_retries"], "guards", "output_retries")
-	is(guards["final_answer"], "guards", "final_answer")
-	for key, properties := range map[string]map[string]*jsonschema.Schema{
-		"compaction": schema.Properties["compaction"].OneOf[1].Properties, "retry": schema.Properties["retry"].Properties,
-	} {
-		for name, property := range properties {
-			is(property, key, name)
-		}
-	}
-	is(schema.Properties["timeouts"].Properties["inference"], "timeouts", "inference")
-	is(schema.Properties["timeouts"].Properties["tool"], "timeouts", "tool")
-	is(schema.Properties["compiler"], "compiler")
-	var shown struct {
-		Fallbacks []struct{ On json.RawMessage }
-	}
-	require.NoError(t, json.Unmarshal(raw, &shown))
-	require.JSONEq(t, string(shown.Fallbacks[0].On), string(schema.Properties["fallbacks"].Items.OneOf[1].Properties["on"].Default))
-	require.JSONEq(t, `"`+agentfile.DefaultFormatName+`"`, string(schema.Properties["response_format"].OneOf[1].Properties["name"].Default))
-}
-
 // keyList is the list of all keys in the help page, one an item: what a key is
 // for, and what holds where it is not given. A model's keys stand there once.
 func keyList(s *jsonschema.Schema, at string, b *strings.Builder) {

@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/google/jsonschema-go/jsonschema"
 	"go.yaml.in/yaml/v3"
 
 	"everstep/activities/document"
@@ -30,6 +29,15 @@ type family struct {
 
 func newFamily(s Settings) *family {
 	return &family{map[string]domain.Definition{}, map[string]string{}, map[string]bool{}, s}
+}
+
+// read reads what the file of one of them holds, or that of the agent itself.
+func (f *family) read(path string, data []byte) *agent {
+	a := newAgent(path, f)
+	if text, ok := a.Text(data); ok {
+		a.read(text)
+	}
+	return a
 }
 
 // settle makes all of them the definition's, once every file is read.
@@ -59,19 +67,22 @@ const (
 
 // others are the agents that the agent names: each by a name, with its file or with what it is.
 func (a *agent) others(as naming) document.Value {
-	one := a.other(as)
-	return document.Value{
-		Schema: &jsonschema.Schema{Type: "object", AdditionalProperties: one("").Schema},
-		Read: func(at document.Place) {
-			at.Entries(nil, func(key *yaml.Node, at document.Place) {
-				if wrong := a.named(key.Value, as); wrong != "" {
-					at.On(key).Problem("%s", wrong)
-					return
-				}
-				one(key.Value).Read(at)
-			})
-		},
+	shown := map[string]any{}
+	for name, sub := range *a.namedBy(as) {
+		if sub.AsTool == (as == asTools) {
+			shown[name] = cmp.Or(a.other(as, name).Shown, any(document.Shown{}))
+		}
 	}
+	named := func(name string) string { return a.named(name, as) }
+	return document.MapOf(named, func(name string) document.Value { return a.other(as, name) }).Shows(shown).ShownIf(len(shown) > 0)
+}
+
+// namedBy are the agents that the agent names by a key; by subagents and agents are the same.
+func (a *agent) namedBy(as naming) *map[string]domain.Subagent {
+	if as == handedTo {
+		return &a.Definition.Handoffs
+	}
+	return &a.Definition.Subagents
 }
 
 // named says why another agent may not have a name.
@@ -91,7 +102,7 @@ func (a *agent) named(name string, as naming) string {
 // that it stands in.
 func (a *agent) listedOthers(as naming) document.Value {
 	var listed []string
-	list := document.Names(&listed, "agent", "", nil).Then(func(at document.Place) {
+	list := document.Names(&listed, "agent", "").Then(func(at document.Place) {
 		for i, text := range listed {
 			one := at
 			if at.Node.Kind == yaml.SequenceNode {
@@ -112,9 +123,7 @@ func (a *agent) listedOthers(as naming) document.Value {
 			case own:
 				one.Problem("is this file itself, which has the conversation already; leave it out")
 			default:
-				if wrong := a.nameFile(as, name, path, domain.Subagent{}); wrong != "" {
-					one.Problem("%s", wrong)
-				}
+				one.Wrong(a.nameFile(as, name, path, domain.Subagent{}))
 			}
 		}
 	})
@@ -134,10 +143,7 @@ func (a *agent) beside(name string) string {
 
 // name has the agent name another.
 func (a *agent) name(as naming, name string, sub domain.Subagent) {
-	into := &a.Definition.Subagents
-	if as == handedTo {
-		into = &a.Definition.Handoffs
-	}
+	into := a.namedBy(as)
 	if *into == nil {
 		*into = map[string]domain.Subagent{}
 	}
@@ -145,71 +151,12 @@ func (a *agent) name(as naming, name string, sub domain.Subagent) {
 	(*into)[name] = sub
 }
 
-// nameFile has it name one that stands in a file of its own, and says what is wrong with the path.
+// nameFile has it name one that stands in a file of its own, which is read unless it was or is being read, and says what is
+// wrong with the path.
 func (a *agent) nameFile(as naming, name, path string, sub domain.Subagent) string {
-	sub.Agent = a.join(path)
+	path = a.join(path)
+	sub.Agent = path
 	a.name(as, name, sub)
-	return a.load(sub.Agent)
-}
-
-// other is one, of a name.
-func (a *agent) other(as naming) func(name string) document.Value {
-	return func(name string) document.Value {
-		var sub domain.Subagent
-		var own domain.Definition
-		var file string
-		fromFile := func(at document.Place) {
-			if wrong := a.nameFile(as, name, file, sub); wrong != "" {
-				at.Problem("%s", wrong)
-			}
-		}
-		return document.Either(
-			document.Text(&file).Example("researcher.yaml").Then(fromFile),
-			document.Mapping(document.Keys{
-				{Name: "file", Doc: "The agent's file that it stands in, from this file's folder on. Then only description may stand beside it.", Value: document.Text(&file)},
-				{Name: "description", Doc: "What it is for: the model chooses by it. The file's unless given.", Value: document.Text(&sub.Description)},
-				{Name: "model", Doc: "Who answers, as the key model of the agent; that agent's model unless given.", Value: a.modelText(&own.Model)},
-				{Name: "system_prompt", Doc: "Its system prompt.", Value: document.Text(&own.SystemPrompt, checkPrompt)},
-				{Name: "tools", Doc: "The tools that it may use, each by name; those of the agent unless given. An empty list is none.", Value: tools(&own.Tools, &a.Doubts)},
-				{Name: "budget", Doc: "The limits of one execution of it, beside its share of what is left of the agent's.", Value: budget(&own.Budget, false)},
-			}).Then(func(at document.Place) {
-				others := len(at.Node.Content)/2 - 1
-				switch has := func(key string) bool { return valueOf(at.Node, key) != nil }; {
-				case has("file") && others > 0 && (others > 1 || !has("description")):
-					at.Problem("has a file, which says all but the description; leave the other keys out, or file")
-				case has("file"):
-					fromFile(at)
-				default:
-					if sub.Agent = a.Path + "#" + name; as == handedTo {
-						sub.Agent = a.Path + "#" + domain.HandoffTool(name)
-					}
-					own.Source = a.Path
-					a.family.agents[sub.Agent], a.family.inherits[sub.Agent] = own, valueOf(at.Node, "tools") == nil
-					a.name(as, name, sub)
-				}
-			}))
-	}
-}
-
-// placeHandoffs has those that stand in this file see the conversation as the agent itself does.
-func (a *agent) placeHandoffs() {
-	for _, sub := range a.Definition.Handoffs {
-		if own := a.family.agents[sub.Agent]; strings.HasPrefix(sub.Agent, a.Path+"#") {
-			own.Compiler, own.Sections = a.Definition.Compiler, a.Definition.Sections
-			a.family.agents[sub.Agent] = own
-		}
-	}
-}
-
-func (a *agent) join(path string) string {
-	if filepath.IsAbs(path) {
-		return filepath.Clean(path)
-	}
-	return filepath.Join(a.folder, path)
-}
-
-// load reads the file of a sub-agent, unless it was read or is being read, and says what is wrong with the path.
-func (a *agent) load(path string) string {
 	if _, known := a.family.agents[path]; known {
 		return ""
 	}
@@ -221,67 +168,65 @@ func (a *agent) load(path string) string {
 		return err.Error()
 	}
 	a.family.agents[path] = domain.Definition{}
-	below := newAgent(path, a.family)
-	if text, ok := below.Text(data); ok {
-		below.read(text)
-	}
+	below := a.family.read(path, data)
 	a.family.agents[path], a.family.about[path] = below.Definition, below.Description
 	a.Notes = append(a.Notes, below.Notes...)
 	a.Problems, a.Doubts, a.Providers = append(a.Problems, below.Problems...), append(a.Doubts, below.Doubts...), append(a.Providers, below.Providers...)
 	return ""
 }
 
+// other is one, of a name, with its file or what it is.
+func (a *agent) other(as naming, name string) document.Value {
+	sub, file := (*a.namedBy(as))[name], ""
+	own := a.Definition.Agents[sub.Agent]
+	if own.Source == sub.Agent { // what the file says of it stands there
+		file, own = sub.Agent, domain.Definition{}
+	}
+	fromFile := func(at document.Place) { at.Wrong(a.nameFile(as, name, file, sub)) }
+	return document.Either(
+		document.Text(&file).Example("researcher.yaml").Then(fromFile),
+		document.Mapping(document.Keys{
+			{Name: "file", Doc: "The agent's file that it stands in, from this file's folder on. Then only description may stand beside it.", Value: document.Text(&file)},
+			{Name: "description", Doc: "What it is for: the model chooses by it. The file's unless given.", Value: document.Text(&sub.Description)},
+			{Name: "model", Doc: "Who answers, as the key model of the agent; that agent's model unless given.", Value: a.modelText(&own.Model)},
+			{Name: "system_prompt", Doc: "Its system prompt.", Value: document.Text(&own.SystemPrompt, checkPrompt)},
+			{Name: "tools", Doc: "The tools that it may use, each by name; those of the agent unless given. An empty list is none.", Value: tools(&own.Tools, &a.Doubts)},
+			{Name: "budget", Doc: "The limits of one execution of it, beside its share of what is left of the agent's.", Value: budget(&own.Budget, false)},
+		}).Then(func(at document.Place) {
+			others := len(at.Node.Content)/2 - 1
+			switch has := func(key string) bool { return valueOf(at.Node, key) != nil }; {
+			case has("file") && others > 0 && (others > 1 || !has("description")):
+				at.Problem("has a file, which says all but the description; leave the other keys out, or file")
+			case has("file"):
+				fromFile(at)
+			default:
+				if sub.Agent = a.Path + "#" + name; as == handedTo {
+					sub.Agent = a.Path + "#" + domain.HandoffTool(name)
+				}
+				own.Source = a.Path
+				a.family.agents[sub.Agent], a.family.inherits[sub.Agent] = own, valueOf(at.Node, "tools") == nil
+				a.name(as, name, sub)
+			}
+		}))
+}
+
+func (a *agent) join(path string) string {
+	if filepath.IsAbs(path) {
+		return filepath.Clean(path)
+	}
+	return filepath.Join(a.folder, path)
+}
+
 func subagentPolicy(p *domain.SubagentPolicy) document.Value {
 	return document.Mapping(document.Keys{
-		{Name: "allow", Doc: "The tools that sub-agents may have, each by name, or SERVER__* for all of an MCP server; any unless given.", Value: document.Names(&p.Allow, "tool", "", nil).Then(
+		{Name: "allow", Doc: "The tools that sub-agents may have, each by name, or SERVER__* for all of an MCP server; any unless given.", Value: document.Names(&p.Allow, "tool", "").Then(
 			func(at document.Place) {
 				if len(p.Allow) == 0 {
 					at.Problem("is empty; name a tool, or give sub-agents `tools: []` for none")
 				}
 			})},
-		{Name: "deny", Doc: "Tools that they have not, even if they are allowed. With spawn_subagent they start none themselves, as tools of their own neither.", Value: document.Names(&p.Deny, "tool", "", nil)},
+		{Name: "deny", Doc: "Tools that they have not, even if they are allowed. With spawn_subagent they start none themselves, as tools of their own neither.", Value: document.Names(&p.Deny, "tool", "")},
 		{Name: "max_depth", Doc: "How deep sub-agents may be: those of the agent itself are at 1, theirs at 2.",
-			Value: document.Count(0, domain.MostDepth, func(n int64) { p.MaxDepth = new(int(n)) }).Default(domain.DefaultMaxDepth)},
+			Value: document.Count(0, domain.MostDepth, func(n int64) { p.MaxDepth = new(int(n)) }).Shows(p.MaxDepth).Default(domain.DefaultMaxDepth)},
 	})
-}
-
-// resolveOthers are those that the agent itself names: what a file says of others stands there.
-func resolveOthers(d domain.Definition, as naming) map[string]any {
-	named := d.Subagents
-	if as == handedTo {
-		named = d.Handoffs
-	}
-	var shown map[string]any
-	for _, name := range slices.Sorted(maps.Keys(named)) {
-		sub := named[name]
-		if sub.AsTool != (as == asTools) {
-			continue
-		}
-		own := d.Agents[sub.Agent]
-		entries := Resolved{{"description", sub.Description}}
-		if own.Source == sub.Agent {
-			entries = append(entries, entry{"file", sub.Agent})
-		} else {
-			model := ""
-			if own.Model.Provider != "" {
-				model = own.Model.String()
-			}
-			entries = append(entries, entry{"model", model}, entry{"system_prompt", own.SystemPrompt}, entry{"budget", resolveBudget(own.Budget)})
-			if !sub.InheritsTools {
-				entries = append(entries, entry{"tools", listed(own.Tools)})
-			}
-		}
-		if shown == nil {
-			shown = map[string]any{}
-		}
-		shown[name] = entries
-	}
-	return shown
-}
-
-func resolvePolicy(d domain.Definition) any {
-	if len(d.Subagents) == 0 {
-		return nil
-	}
-	return Resolved{{"allow", d.SubagentPolicy.Allow}, {"deny", d.SubagentPolicy.Deny}, {"max_depth", d.SubagentPolicy.Depth()}}
 }

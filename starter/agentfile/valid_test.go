@@ -38,8 +38,8 @@ func TestValidAgents(t *testing.T) {
 			require.NoError(t, err)
 			require.Equal(t, path, f.Definition.Source)
 			type whole struct {
-				Definition domain.Definition  `json:"definition"`
-				Resolved   agentfile.Resolved `json:"resolved"`
+				Definition domain.Definition `json:"definition"`
+				Resolved   document.Shown    `json:"resolved"`
 			}
 			got, err := json.MarshalIndent(whole{f.Definition, f.Resolve()}, "", "  ")
 			require.NoError(t, err)

@@ -1,6 +1,7 @@
 package agentfile
 
 import (
+	"cmp"
 	"encoding"
 	"encoding/json"
 	"fmt"
@@ -8,12 +9,12 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/google/jsonschema-go/jsonschema"
 	"go.yaml.in/yaml/v3"
 
 	"everstep/activities/document"
 	"everstep/activities/mcp"
 	"everstep/activities/modelfacts"
+	"everstep/activities/output"
 	"everstep/activities/scripted"
 	"everstep/domain"
 	"everstep/domain/enum"
@@ -36,8 +37,7 @@ const (
 
 func (a *agent) model(m *domain.LLMConfig) document.Value {
 	const needed = "a model that is a mapping needs provider and name"
-	tokens := func(into *int64) document.Value { return document.Count(1, MaxTokens, func(n int64) { *into = n }) }
-	var price domain.Price
+	price := *cmp.Or(m.Price, &domain.Price{})
 	return document.Either(a.modelText(m), document.Mapping(document.Keys{
 		{Name: "provider", Doc: "The adapter.", Needed: needed,
 			Value: document.Text(&m.Provider, checkProvider).Pattern(`^[^/]*[^/\s][^/]*$`).Example("openai-chat", "scripted")},
@@ -45,19 +45,19 @@ func (a *agent) model(m *domain.LLMConfig) document.Value {
 			Value: document.Text(&m.Model)},
 		{Name: "base_url", Doc: "The address in place of the worker's, where the worker allows it.",
 			Value: document.Text(&m.BaseURL, domain.CheckBaseURL).Pattern(`^https?://`)},
-		{Name: "max_output_tokens", Doc: "At most so many tokens in one answer.", Value: tokens(&m.MaxOutputTokens)},
-		{Name: "context_window", Doc: "The model's context window, in tokens, where the worker does not know it.", Value: tokens(&m.ContextWindow)},
-		{Name: "temperature", Doc: "How freely the model chooses its words; the provider's unless given.", Value: document.Number(maxTemperature, func(t float64) { m.Temperature = &t })},
-		{Name: "top_p", Doc: "The share of likely words that it chooses among; the provider's unless given.", Value: document.Number(1, func(p float64) { m.TopP = &p })},
+		{Name: "max_output_tokens", Doc: "At most so many tokens in one answer.", Value: count(&m.MaxOutputTokens, 1, MaxTokens)},
+		{Name: "context_window", Doc: "The model's context window, in tokens, where the worker does not know it.", Value: count(&m.ContextWindow, 1, MaxTokens)},
+		{Name: "temperature", Doc: "How freely the model chooses its words; the provider's unless given.", Value: number(&m.Temperature, maxTemperature)},
+		{Name: "top_p", Doc: "The share of likely words that it chooses among; the provider's unless given.", Value: number(&m.TopP, 1)},
 		{Name: "options", Doc: "Sent as they are, by the provider's own keys.", Value: decoded(&m.Options)},
 		{Name: "price", Doc: "What the model costs, in place of the worker's table: dollars for a million tokens.",
-			Value: document.Mapping(modelfacts.PriceKeys(&price, 0)).Then(func(document.Place) { m.Price = &price })},
+			Value: document.Mapping(modelfacts.PriceKeys(&price, 0)).ShownIf(m.Price != nil).Then(func(document.Place) { m.Price = &price })},
 	}).Then(func(at document.Place) {
 		m.Model = a.script(m.Provider, m.Model)
 		if node := valueOf(at.Node, "provider"); node != nil {
 			a.names(at.In("provider", node), m.Provider)
 		}
-	}))
+	})).ShownIf(m.Provider != "")
 }
 
 func (a *agent) modelText(m *domain.LLMConfig) document.Value {
@@ -70,7 +70,7 @@ func (a *agent) modelText(m *domain.LLMConfig) document.Value {
 		return ""
 	}).Pattern(`^[^/]+/(.|\n)+$`).Example("openai-chat/gpt-5-mini", "scripted/hello.yaml").Then(func(at document.Place) {
 		a.names(at, m.Provider)
-	})
+	}).Shows(m.String()).ShownIf(m.Provider != "")
 }
 
 func (a *agent) names(at document.Place, provider string) {
@@ -93,8 +93,8 @@ func wordOf[E ~string, P interface {
 }
 
 // decoded is a mapping of any keys.
-func decoded(into any) document.Value {
-	return document.JSON(func(raw json.RawMessage) string { return failure(json.Unmarshal(raw, into)) })
+func decoded[T any](into *T) document.Value {
+	return document.JSON(func(raw json.RawMessage) string { return failure(json.Unmarshal(raw, into)) }).Shows(*into)
 }
 
 func checkProvider(text string) string {
@@ -110,13 +110,8 @@ func (a *agent) script(provider, name string) string {
 	if provider != scripted.Name || name == "" {
 		return name
 	}
-	if !filepath.IsAbs(name) {
-		name = filepath.Join(a.folder, name)
-	}
-	if path, err := filepath.Abs(name); err == nil {
-		return path
-	}
-	return name
+	path, _ := filepath.Abs(a.join(name)) // there is none where nobody knows the current directory
+	return cmp.Or(path, name)
 }
 
 func (a *agent) fallback(f *domain.Fallback) document.Value {
@@ -124,10 +119,6 @@ func (a *agent) fallback(f *domain.Fallback) document.Value {
 		{Name: "model", Doc: "Who takes over, as the key model of the agent.", Value: a.model(&f.Model), Needed: modelForm},
 		{Name: "on", Doc: "The failures that it takes over from.", Value: failures(f)},
 	}))
-}
-
-func checkTrusted(name string) string {
-	return matches(validTrusted, name, "name of a trusted value; use 1 to 64 of a-z, 0-9 and _")
 }
 
 // failures are those that a fallback takes over from. To leave the list out means
@@ -144,6 +135,7 @@ func failures(f *domain.Fallback) document.Value {
 		}
 	})
 	list.Schema.MinItems, list.Schema.UniqueItems = new(1), true
+	list.Shown = takes(*f)
 	return list
 }
 
@@ -168,12 +160,12 @@ func tools(into *[]string, doubts *document.Problems) document.Value {
 			}
 			if slices.Contains(allow, name) {
 				*doubts = append(*doubts, one.Says("%s is in %s, too, so the agent has it not; name it in one of them", name, document.Join(at.Field, "allow")))
-			} else if _, near := spelling.Nearest(name, allow); near {
-				one.Problem("%s is not allowed in the first place%s", name, mean(name, allow))
+			} else if near, ok := spelling.Nearest(name, allow); ok {
+				one.Problem("%s is not allowed in the first place; did you mean %s?", name, near)
 			}
 		}
 		*into = slices.DeleteFunc(allow, func(name string) bool { return slices.Contains(deny, name) })
-	}))
+	})).Shows(*into)
 }
 
 func checkTool(name string) string {
@@ -184,38 +176,37 @@ func checkTool(name string) string {
 		}
 		return fmt.Sprintf("%q is a wildcard, which is not supported; name each tool%s", document.Shorten(name), servers)
 	}
-	return matches(validTool, name, "name of a tool; use 1 to 64 letters, digits, dashes and underscores")
+	return matches(validTool, "name of a tool; use 1 to 64 letters, digits, dashes and underscores")(name)
 }
 
 // servers are MCP servers: the names of all tools, or of some, of each.
 func servers(into *[]string) document.Value {
-	var whole []string
+	var whole, shown []string
+	for _, all := range *into {
+		server, _ := domain.ServerOfAll(all)
+		shown = append(shown, server)
+	}
 	all := document.Names(&whole, "MCP server", mcp.ServerPattern, checkServer).Then(func(document.Place) {
 		for _, server := range whole {
 			*into = append(*into, domain.AllToolsOf(server))
 		}
 	})
-	list := func(names *[]string) document.Value { return document.Names(names, "tool", "", nil) }
-	return document.Either(all, document.Value{
-		Schema: &jsonschema.Schema{Type: "object", AdditionalProperties: list(new([]string)).Schema},
-		Read: func(at document.Place) {
-			at.Entries(nil, func(key *yaml.Node, at document.Place) {
-				if wrong := checkServer(key.Value); wrong != "" {
-					at.On(key).Problem("%s", wrong)
-					return
-				}
-				if at.Node.Kind == yaml.MappingNode {
-					at.Problem("is no list of tools; how a server is started or reached is in the worker's file (EVERSTEP_MCP): an agent starts no programs")
-					return
-				}
-				var tools []string
-				list(&tools).Read(at)
-				for _, tool := range tools {
-					*into = append(*into, mcp.ToolName(key.Value, tool))
-				}
-			})
-		},
-	})
+	return document.Either(all, document.MapOf(checkServer, func(server string) document.Value {
+		var tools []string
+		list := document.Names(&tools, "tool", "")
+		read := list.Read
+		list.Read = func(at document.Place) {
+			if at.Node.Kind == yaml.MappingNode {
+				at.Problem("is no list of tools; how a server is started or reached is in the worker's file (EVERSTEP_MCP): an agent starts no programs")
+				return
+			}
+			read(at)
+			for _, tool := range tools {
+				*into = append(*into, mcp.ToolName(server, tool))
+			}
+		}
+		return list
+	})).Shows(shown)
 }
 
 func checkServer(name string) string {
@@ -223,13 +214,6 @@ func checkServer(name string) string {
 		return fmt.Sprintf("%q %s", document.Shorten(name), wrong)
 	}
 	return ""
-}
-
-func mean(name string, names []string) string {
-	if near, ok := spelling.Nearest(name, names); ok {
-		return "; did you mean " + near + "?"
-	}
-	return "; leave it out"
 }
 
 func (a *agent) format(into *domain.ResponseFormat) document.Value {
@@ -243,23 +227,28 @@ func (a *agent) format(into *domain.ResponseFormat) document.Value {
 		return ""
 	}).Read
 	f := domain.ResponseFormat{Type: domain.FormatSchema, Name: DefaultFormatName}
-	return document.Either(short, document.Mapping(document.Keys{
-		{Name: "name", Doc: "What the provider is told that the answer is called.", Value: document.Text(&f.Name, checkFormatName).Pattern(validTool).Default(DefaultFormatName)},
+	if into.Type == f.Type {
+		f = *into
+	}
+	either := document.Either(short, document.Mapping(document.Keys{
+		{Name: "name", Doc: "What the provider is told that the answer is called.", Value: document.Text(&f.Name, matches(validTool, "name of a format; use 1 to 64 letters, digits, dashes and underscores")).Pattern(validTool).Default(DefaultFormatName)},
 		{Name: "schema", Doc: "A JSON Schema, or the path of a JSON file that holds one, in the agent's folder or below.",
 			Value: a.schema(&f.Schema), Needed: "give a JSON Schema, or the path of a file that holds one"},
 		{Name: "mode", Doc: "How the model is told; what the provider does best unless given.", Value: wordOf(&f.Mode)},
 	}).Then(func(document.Place) { *into = f }))
+	if into.Type != f.Type {
+		either.Shown = cmp.Or(into.Type, domain.FormatText)
+	}
+	return either
 }
 
-func checkFormatName(name string) string {
-	return matches(validTool, name, "name of a format; use 1 to 64 letters, digits, dashes and underscores")
-}
-
-// schema is a JSON Schema in the file itself, or in one beside it.
+// schema is a JSON Schema in the file itself, or in one beside it. It is checked as far as that can be done without the
+// provider, and without fetching anything.
 func (a *agent) schema(into *json.RawMessage) document.Value {
 	take := func(raw json.RawMessage) string {
 		*into = raw
-		return checkFormat(raw)
+		_, err := output.Compile(domain.ResponseFormat{Type: domain.FormatSchema, Name: DefaultFormatName, Schema: raw})
+		return strings.TrimPrefix(failure(err), "response_format.schema: ")
 	}
 	return document.Either(document.TextThen(func(path string) string {
 		raw, err := a.schemaFile(path)
@@ -267,7 +256,7 @@ func (a *agent) schema(into *json.RawMessage) document.Value {
 			return err.Error()
 		}
 		return take(raw)
-	}), document.JSON(take))
+	}), document.JSON(take)).Shows(*into)
 }
 
 func compiler(into *domain.Compiler) document.Value {
@@ -286,7 +275,7 @@ func compiler(into *domain.Compiler) document.Value {
 		}
 		*into = c
 		return ""
-	}).Pattern(validCompiler).Example(examples...).Default(domain.WholeConversation)
+	}).Pattern(validCompiler).Example(examples...).Shows(*into).Default(domain.WholeConversation)
 }
 
 func checkPrompt(text string) string {
