@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net/http"
 
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"everstep/activities/output"
@@ -42,7 +43,7 @@ func (s *server) tool(listed *sdk.Tool, config ToolConfig) (_ tool.Tool, lost []
 		if err = cmp.Or(err, s.config.mayBeSent(trustedOf(ctx))); err != nil {
 			return tool.Result{}, err
 		}
-		return s.withRefusals(func() (tool.Result, error) { return s.call(ctx, listed, arguments) })
+		return s.call(ctx, listed, arguments)
 	})
 	if unfit != nil {
 		return made, nil, fmt.Errorf("tool %q: schema: %w", listed.Name, unfit)
@@ -71,22 +72,30 @@ func Stricter(configured domain.Effect, hints *sdk.ToolAnnotations) domain.Effec
 
 // disclaimed are the hints that a server says do not hold for a tool. What it leaves open holds.
 func disclaimed(hints *sdk.ToolAnnotations) []domain.Hint {
+	if hints == nil {
+		return nil
+	}
 	var no []domain.Hint
-	if hints != nil && (hints.ReadOnlyHint || hints.DestructiveHint != nil && !*hints.DestructiveHint) {
+	if hints.ReadOnlyHint || hints.DestructiveHint != nil && !*hints.DestructiveHint {
 		no = append(no, domain.Destructive)
 	}
-	if hints != nil && hints.OpenWorldHint != nil && !*hints.OpenWorldHint {
+	if hints.OpenWorldHint != nil && !*hints.OpenWorldHint {
 		no = append(no, domain.OpenWorld)
 	}
 	return no
 }
 
 // call makes one call. It ends with its context; the server is then told to stop.
-func (s *server) call(ctx context.Context, listed *sdk.Tool, arguments json.RawMessage) (tool.Result, error) {
+func (s *server) call(ctx context.Context, listed *sdk.Tool, arguments json.RawMessage) (_ tool.Result, err error) {
 	defer s.works()()
 	params := &sdk.CallToolParams{Name: listed.Name, Arguments: arguments}
-	defer s.progress.follow(params, func(line string) { tool.Progress(ctx, line) })()
-	for round := range maxRounds {
+	stop := s.progress.follow(params, func(line string) { tool.Progress(ctx, line) })
+	defer func() {
+		if refused := stop(); err != nil && refused != "" { // the server's own words seldom say that this was why
+			err = fmt.Errorf("%w; meanwhile MCP server %s asked for %s, which no server is given", err, s.config.Name, refused)
+		}
+	}()
+	for round := range 5 {
 		result, err := s.sent(ctx, listed, params)
 		if err == nil && !result.NeedsInput() {
 			return answer(result)
@@ -112,9 +121,6 @@ func answer(result *sdk.CallToolResult) (tool.Result, error) {
 	}
 	return made, nil
 }
-
-// maxRounds bounds how often a server asks for more before it answers a call.
-const maxRounds = 5
 
 // supplied is a call with what its server has asked for, which can be the root alone.
 func (s *server) supplied(params *sdk.CallToolParams, result *sdk.CallToolResult) (*sdk.CallToolParams, error) {
@@ -144,26 +150,23 @@ func pinOf(listed *sdk.Tool) domain.Digest {
 	return domain.DigestOf([]byte(listed.Name), []byte(listed.Description), schema)
 }
 
-// stands makes sure that a connection has a tool as it was looked at: another connection may be to a program that was
+// standing is a tool as a connection has it, which is as it was looked at: another connection may be to a program that was
 // started since, which has another tool of the name.
-func (s *server) stands(ctx context.Context, l *link, looked *sdk.Tool) error {
+func (s *server) standing(ctx context.Context, l *link, looked *sdk.Tool) (*sdk.Tool, error) {
 	tools, _ := l.known()
 	if tools == nil {
 		asking, sent := withSending(ctx, false)
 		var err error
 		if tools, err = l.list(asking); err != nil {
-			return s.refused("does not list its tools", sent, err)
+			return nil, s.refused("does not list its tools", sent, err)
 		}
 	}
 	for _, now := range tools {
-		if now == looked {
-			return nil
-		}
-		if now.Name == looked.Name && pinOf(now) == pinOf(looked) {
-			return nil
+		if now == looked || now.Name == looked.Name && pinOf(now) == pinOf(looked) {
+			return now, nil
 		}
 	}
-	return domain.CodedErrorf(domain.Denied, domain.CodeNotRun,
+	return nil, domain.CodedErrorf(domain.Denied, domain.CodeNotRun,
 		"not run: MCP server %s was started anew, and its tool %s is not what it was; an execution that begins now is told of it as it is", s.config.Name, looked.Name)
 }
 
@@ -172,13 +175,15 @@ func (s *server) stands(ctx context.Context, l *link, looked *sdk.Tool) error {
 func (s *server) sent(ctx context.Context, looked *sdk.Tool, params *sdk.CallToolParams) (*sdk.CallToolResult, error) {
 	for first := true; ; first = false {
 		l, err := s.link(ctx)
-		if err == nil {
-			err = s.stands(ctx, l, looked)
+		if err != nil {
+			return nil, tool.NotStarted(err)
 		}
+		listed, err := s.standing(ctx, l, looked)
 		if err != nil {
 			return nil, tool.NotStarted(err)
 		}
 		calling, sent := withSending(ctx, true)
+		sent.asTask = l.version == tasksVersion && listed.Meta[taskKey] == true
 		result, t, err := l.call(calling, params)
 		ended := errors.Is(err, sdk.ErrSessionMissing) || errors.Is(err, sdk.ErrConnectionClosed)
 		switch {
@@ -222,13 +227,18 @@ func (s *server) failure(ctx context.Context, l *link, sent *sending, err error)
 	case refusal != nil && refusal.Code == codeUnfinished:
 		return tool.OutcomeUnknown(s.unavailable("was lost while the call ran: %s", refusal.Message))
 	case refusal != nil && status < 500:
-		return s.errorf(domain.Invalid, "refuses the call: %s (%d)", refusal.Message, refusal.Code)
+		return s.refusesCall(refusal)
 	case status >= 300 && status < 500:
 		return s.errorf(domain.Invalid, "refuses the call: it answers %s", at.words())
 	case status >= 500:
 		return tool.OutcomeUnknown(s.unavailable("answers %s", at.words()))
 	}
 	return tool.OutcomeUnknown(s.unavailable("was lost while the call ran: %s", l.explain(err)))
+}
+
+// refusesCall is the error of a call that was answered with one.
+func (s *server) refusesCall(said *jsonrpc.Error) error {
+	return s.errorf(domain.Invalid, "refuses the call: %s (%d)", said.Message, said.Code)
 }
 
 // unreadable is the error of a call that was answered: whatever it does is done.

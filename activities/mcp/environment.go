@@ -12,11 +12,8 @@ import (
 	"strings"
 )
 
-const (
-	// maxEnvFile bounds a file of variables in bytes, maxFiled how many there are: each may be a secret that is hidden.
-	maxEnvFile = 64 << 10
-	maxFiled   = 64
-)
+// maxFiled bounds how many variables a file has: each may be a secret that is hidden.
+const maxFiled = 64
 
 // envLine is NAME=VALUE, with the word by which shells hand it on.
 var envLine = regexp.MustCompile(`^(?:export\s+)?([a-zA-Z_][a-zA-Z0-9_]*)\s*=\s*(.*)$`)
@@ -26,7 +23,7 @@ func (s Server) filed() (all []Variable, _ error) {
 	if s.EnvFile == "" {
 		return nil, nil
 	}
-	data, info, err := fileAt(s.EnvFile, maxEnvFile)
+	data, info, err := fileAt(s.EnvFile, 64<<10)
 	if err != nil {
 		return nil, fmt.Errorf("envFile: %w", err)
 	}
@@ -68,7 +65,8 @@ func (s *server) environment() (all []string, _ error) {
 		return nil, mistake{err}
 	}
 	for _, v := range filed {
-		if len(v.Text) >= leastHidden || len(v.Text) >= leastSecretive && secretive.MatchString(v.Name) {
+		// With shorter ones, such as true or a number, nobody could read what the worker says.
+		if len(v.Text) >= 16 || len(v.Text) >= 8 && secretive.MatchString(v.Name) {
 			s.options.Keep(v.Text)
 		}
 		if !s.config.own(v.Name) {
@@ -84,10 +82,6 @@ func (s *server) environment() (all []string, _ error) {
 	}
 	return all, nil
 }
-
-// leastHidden is the length from which on a value of a file is taken for a secret, whatever it is called, leastSecretive that of
-// one whose name is a secret's: without shorter ones, such as true or a number, nobody could read what the worker says.
-const leastHidden, leastSecretive = 16, 8
 
 // usualPath is where programs look for others, unless env says so.
 const usualPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"

@@ -21,14 +21,11 @@ type form struct {
 	folder  string
 	inputs  []Input
 	servers []Server
-	// keys are the servers by their names in the file, names are those that they have here.
-	keys  map[string]int
-	names map[string]bool
+	// keys are the servers by their names in the file.
+	keys map[string]int
 	// chosen are the lists of servers by which a program allows or excludes some.
 	chosen map[string][]string
 }
-
-const needed = "it needs mcpServers: and under it a name for each server"
 
 var (
 	// holdsServers is what a key looks like, without its signs and in lower case, under which servers stand.
@@ -61,12 +58,9 @@ func (f *form) read(text string) {
 	whole.Problem("has no servers; put each under mcpServers, by a name")
 }
 
-// maxForms bounds how deep the servers of a file lie: an alias may lead to what it is in.
-const maxForms = 4
-
 // find reads the servers that stand below keys for them, and reports whether there are such keys.
 func (f *form) find(at document.Place, depth int) (found bool) {
-	if depth > maxForms {
+	if depth > 4 { // an alias may lead to what it is in
 		return false
 	}
 	for name, value := range pairs(at.Node) {
@@ -179,7 +173,7 @@ func (f *form) group(at document.Place) {
 				f.server(at.In(name.Value, value), name)
 			}
 		}
-	case yaml.ScalarNode, yaml.DocumentNode, yaml.AliasNode:
+	default:
 		at.Problem("is %s, not a mapping of keys to values", document.Describe(at.Node))
 	}
 	if len(f.servers) > maxServers {
@@ -208,11 +202,11 @@ func (f *form) server(at document.Place, name *yaml.Node) {
 		return
 	}
 	f.keys[name.Value] = len(f.servers)
-	s := reading{Server: Server{Name: f.name(name.Value), Inputs: f.inputs}}
+	s := reading{Server: Server{Name: f.name(name.Value), Inputs: f.inputs}, folder: f.folder}
 	if s.Name != name.Value {
 		s.Notes = append(s.Notes, fmt.Sprintf("%q is %s for agents", document.Shorten(name.Value), s.Name))
 	}
-	keys := s.keys(f.folder)
+	keys := s.keys()
 	if has := at.On(s.renamed(at, keys)).Mapping(keys); has != nil {
 		s.check(at.On(name), has)
 	}
@@ -230,10 +224,9 @@ func (f *form) name(key string) string {
 	switch end := fmt.Sprintf("-%x", digest[:2]); {
 	case name == "":
 		name = "server" + end
-	case len(name) > maxServerName, f.names[name]:
+	case len(name) > maxServerName, slices.ContainsFunc(f.servers, func(s Server) bool { return s.Name == name }):
 		name = domain.Shorten(name, maxServerName-len(end)) + end
 	}
-	f.names[name] = true
 	return name
 }
 

@@ -273,7 +273,7 @@ func TestAProgramThatIsLeftIsNotTakenForOneThatEnds(t *testing.T) {
 // Who writes first finds a closed pipe, who reads first the end of it: both are told the same.
 func TestAProgramThatHasEndedIsToldAsThatToWhoWrites(t *testing.T) {
 	t.Parallel()
-	p, err := startProgram(programOf(t, "gone"), nil, func(string) {})
+	p, err := startProgram(programOf(t, "gone"), nil, newHearing().notices, func(string) {})
 	require.NoError(t, err)
 	defer p.end()
 	<-p.process.Done()

@@ -24,38 +24,34 @@ import (
 )
 
 const (
-	// dialPatience bounds the way to a server, idlePatience what an idle connection lasts, hintPatience the text of a refusal.
-	dialPatience = 10 * time.Second
-	hintPatience = time.Second
-	idlePatience = 90 * time.Second
-	// maxDelay bounds what a server may ask us to wait.
-	maxDelay = time.Hour
+	// dialPatience bounds the way to a server.
+	dialPatience  = 10 * time.Second
+	versionHeader = "Mcp-Protocol-Version"
 )
 
 // endpoint is the transport of a server over streamable HTTP. It opens no stream of
 // its own for what a server says unasked: where such a stream ends too often the SDK
 // takes the whole connection for lost, and calls under way with it. No proxy of the
 // environment is used.
-func endpoint(s Server, options Options) admitting {
+func endpoint(s Server, options Options, version *atomic.Value) *sdk.StreamableClientTransport {
 	transport := &http.Transport{
 		DialContext:         (&net.Dialer{Timeout: dialPatience}).DialContext,
-		TLSHandshakeTimeout: dialPatience, IdleConnTimeout: idlePatience, ForceAttemptHTTP2: true, MaxResponseHeaderBytes: 64 << 10,
+		TLSHandshakeTimeout: dialPatience, IdleConnTimeout: 90 * time.Second, ForceAttemptHTTP2: true, MaxResponseHeaderBytes: 64 << 10,
 	}
 	// Another address would get the headers, and the call.
 	address, query, _ := strings.Cut(s.URL, "?")
 	stay := func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
-	speaks := new(version)
 	made := &sdk.StreamableClientTransport{
 		Endpoint: address, DisableStandaloneSSE: true, MaxEventSize: maxLine,
-		HTTPClient: &http.Client{Transport: &requests{server: s, query: query, secret: options.Secret, version: speaks, next: transport}, CheckRedirect: stay},
+		HTTPClient: &http.Client{Transport: &requests{server: s, query: query, secret: options.Secret, version: version, next: transport}, CheckRedirect: stay},
 	}
 	if s.OAuth != nil {
 		made.OAuthHandler = &authorizer{
 			config: *s.OAuth, options: options,
-			client: &http.Client{Transport: authorizing{bounded{transport}}, CheckRedirect: stay, Timeout: tokenPatience},
+			client: &http.Client{Transport: authorizing{bounded{transport}}, CheckRedirect: stay, Timeout: 30 * time.Second},
 		}
 	}
-	return admitting{made, speaks}
+	return made
 }
 
 // bounded bounds what a server answers.
@@ -80,7 +76,7 @@ type requests struct {
 	server  Server
 	query   string
 	secret  func(string) (string, error)
-	version *version
+	version *atomic.Value
 	next    http.RoundTripper
 }
 
@@ -92,10 +88,13 @@ func (r *requests) RoundTrip(request *http.Request) (*http.Response, error) {
 	})
 	request = request.Clone(traced)
 	request.URL.RawQuery = r.query
-	if err := nameOnWire(request); err != nil {
-		return nil, err
+	id, task := asked(request)
+	if task != "" && request.Header.Get("Mcp-Method") != "" {
+		request.Header.Set("Mcp-Name", task) // the SDK knows no tasks
 	}
-	r.version.add(request)
+	if said, ok := r.version.Load().(string); ok && request.Header.Get(versionHeader) == "" {
+		request.Header.Set(versionHeader, said)
+	}
 	for _, h := range r.server.Headers {
 		if (call == nil || !call.ofCall) && len(h.trusted()) > 0 {
 			continue // it is of no agent
@@ -114,14 +113,16 @@ func (r *requests) RoundTrip(request *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	id, bare := answeredBy(request), response.StatusCode == http.StatusNotFound && request.Header.Get("Mcp-Session-Id") != ""
+	bare := response.StatusCode == http.StatusNotFound && request.Header.Get("Mcp-Session-Id") != ""
 	switch response.StatusCode {
 	case http.StatusBadRequest, http.StatusMethodNotAllowed, http.StatusNotFound, http.StatusNotImplemented:
 		if request.Method == http.MethodPost && !id.IsValid() && !bare { // some refuse all notices
 			response.StatusCode, bare = http.StatusAccepted, true
 		}
 	}
-	call.note(func(s *sending) { s.status, s.wait = response.StatusCode, retryAfter(response.Header) })
+	seconds, _ := strconv.Atoi(response.Header.Get("Retry-After")) // zero: it says none
+	wait := time.Duration(min(max(seconds, 0), 3600)) * time.Second
+	call.note(func(s *sending) { s.status, s.wait = response.StatusCode, wait })
 	said := hint(response) // which may take a while
 	call.note(func(s *sending) { s.hint = said })
 	if bare { // its session is gone, whatever it says of that: the SDK would take an error of the protocol for an answer
@@ -134,22 +135,26 @@ func (r *requests) RoundTrip(request *http.Request) (*http.Response, error) {
 	return readable(response, id)
 }
 
-// answeredBy is the id of the request that a response is to answer, or whose stream it resumes; none: it is of no call.
-func answeredBy(request *http.Request) (id jsonrpc.ID) {
+// asked is the id of the request whose answer is asked for, or whose stream is resumed, and the task that it is about; none:
+// it is of no call.
+func asked(request *http.Request) (id jsonrpc.ID, task string) {
 	sent := sendingOf(request.Context())
 	if request.Method != http.MethodPost || request.GetBody == nil {
 		sent.note(func(s *sending) { id = s.id })
-		return id
+		return id, ""
 	}
 	var asks struct {
 		ID     any    `json:"id"`
 		Method string `json:"method"`
+		Params struct {
+			TaskID string `json:"taskId"`
+		} `json:"params"`
 	}
 	if body, err := request.GetBody(); err == nil && json.NewDecoder(body).Decode(&asks) == nil && asks.Method != "" {
 		id, _ = jsonrpc.MakeID(asks.ID)
 		sent.note(func(s *sending) { s.id = id })
 	}
-	return id
+	return id, asks.Params.TaskID
 }
 
 // readable is a response of which the SDK can decode what is in it. Its error is that of this request alone, where the
@@ -216,7 +221,7 @@ func hint(response *http.Response) string {
 	var head []byte
 	body := response.Body
 	if status := response.StatusCode; status != http.StatusTooManyRequests && status <= http.StatusNotImplemented { // the others say all
-		late := time.AfterFunc(hintPatience, func() { _ = body.Close() })
+		late := time.AfterFunc(time.Second, func() { _ = body.Close() })
 		head, _ = io.ReadAll(io.LimitReader(body, maxAsk)) // what came until then
 		late.Stop()
 	}
@@ -229,14 +234,6 @@ func hint(response *http.Response) string {
 		}
 	}
 	return ""
-}
-
-func retryAfter(header http.Header) time.Duration {
-	seconds, err := strconv.Atoi(header.Get("Retry-After"))
-	if err != nil || seconds < 0 {
-		return 0
-	}
-	return min(time.Duration(seconds)*time.Second, maxDelay)
 }
 
 // A boundedBody fails where more is read of it, and of what shares its budget, than may be.

@@ -19,6 +19,8 @@ import (
 type sending struct {
 	// ofCall says that it is of an agent's call, and has what headers say of that agent.
 	ofCall bool
+	// asTask says that it asks for a task in which the server goes on with the call.
+	asTask bool
 
 	mu sync.Mutex
 	progressed

@@ -361,6 +361,18 @@ func programOf(t *testing.T, kind string, change ...func(*Server)) Server {
 
 func openServers(t *testing.T, options Options, servers ...Server) *Servers {
 	t.Helper()
+	if options.Secret == nil {
+		options.Secret = func(name string) (string, error) { return "", Unset(name) }
+	}
+	if options.Redact == nil {
+		options.Redact = func(text string) string { return text }
+	}
+	if options.Hide == nil {
+		options.Hide = func(string) {}
+	}
+	if options.Keep == nil {
+		options.Keep = options.Hide
+	}
 	s := Open(servers, options)
 	t.Cleanup(s.Close)
 	return s

@@ -3,7 +3,6 @@ package mcp
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -16,12 +15,12 @@ import (
 // Options are what a worker lends to its servers.
 type Options struct {
 	// Secret looks up what ${NAME} stands for. It is asked each time that a server is
-	// started, and for each request over HTTP. Nil: no name stands for anything.
+	// started, and for each request over HTTP.
 	Secret func(name string) (string, error)
-	// Redact takes secrets out of what is told of a server that fails. Nil: it is told as it is.
+	// Redact takes secrets out of what is told of a server that fails.
 	Redact func(text string) string
 	// Hide is told each token that a server is given as a secret, Keep what the file of its variables holds: these are so many
-	// that they must not take the place of others. Nil: nobody is.
+	// that they must not take the place of others.
 	Hide, Keep func(secret string)
 	// Root is the folder that servers are told to work in. Empty: they are told none.
 	Root string
@@ -41,12 +40,6 @@ type Log interface {
 	Warn(message string, keyvals ...any)
 }
 
-// listFresh and longSilence are those times unless given.
-const (
-	listFresh   = 15 * time.Second
-	longSilence = 5 * time.Second
-)
-
 // Servers are the MCP servers of a worker. They are started and reached when they
 // are needed first, and again after they broke. It is safe for concurrent use.
 type Servers struct {
@@ -57,21 +50,9 @@ type Servers struct {
 
 // Open starts nothing. A server with a Problem is not started later either, and the log says so.
 func Open(configs []Server, options Options) *Servers {
-	if options.Secret == nil {
-		options.Secret = func(name string) (string, error) { return "", Unset(fmt.Sprintf("${%s}: is not set", name)) }
-	}
-	if options.Redact == nil {
-		options.Redact = func(text string) string { return text }
-	}
-	if options.Hide == nil {
-		options.Hide = func(string) {}
-	}
-	if options.Keep == nil {
-		options.Keep = options.Hide
-	}
-	options.fresh, options.silence = cmp.Or(options.fresh, listFresh), cmp.Or(options.silence, longSilence)
+	options.fresh, options.silence = cmp.Or(options.fresh, 15*time.Second), cmp.Or(options.silence, 5*time.Second)
 	s := &Servers{all: map[string]*server{}, sessions: sessions{
-		open: map[string]*session{}, most: cmp.Or(options.most, MostSessions), idle: cmp.Or(options.idle, longestIdle),
+		open: map[string]*session{}, most: cmp.Or(options.most, MostSessions), idle: cmp.Or(options.idle, 30*time.Minute),
 	}}
 	for _, config := range configs {
 		one := newServer(config, options)
@@ -112,13 +93,13 @@ func (s *Servers) Effect(name string) domain.Effect {
 	if own == nil {
 		return domain.AtMostOnce
 	}
+	configured := ""
 	for known := range own.config.Tools {
 		if ToolName(server, known) == name {
-			config, _ := own.config.allowed(known)
-			return config.Effect
+			configured = known
 		}
 	}
-	config, _ := own.config.allowed("")
+	config, _ := own.config.allowed(configured)
 	return config.Effect
 }
 
@@ -126,20 +107,28 @@ func (s *Servers) Effect(name string) domain.Effect {
 // may help, and is marked by tool.NotStarted.
 func (s *Servers) Find(ctx context.Context, name string) (tool.Tool, error) {
 	prefix, _ := domain.ServerOf(name)
-	server := s.all[prefix]
-	if server == nil {
-		return tool.Tool{}, tool.NotStarted(domain.CodedErrorf(domain.Invalid, domain.CodeUnknownTool, "this worker has no MCP server for %q", domain.Shorten(name, maxToolName)))
+	server, err := s.named(prefix)
+	if err != nil {
+		return tool.Tool{}, err
 	}
 	found, err := server.find(ctx, name)
 	return found, tool.NotStarted(err)
 }
 
+// named is a server that the worker has.
+func (s *Servers) named(name string) (*server, error) {
+	if own := s.all[name]; own != nil {
+		return own, nil
+	}
+	return nil, tool.NotStarted(domain.CodedErrorf(domain.Invalid, domain.CodeUnknownTool, "this worker has no MCP server %q", domain.Shorten(name, maxToolName)))
+}
+
 // All asks a server for all tools that agents may have of it, as they are now. One that
 // is of no use is left out, and named in the log and by Examine.
 func (s *Servers) All(ctx context.Context, name string) ([]tool.Tool, error) {
-	server := s.all[name]
-	if server == nil {
-		return nil, tool.NotStarted(domain.CodedErrorf(domain.Invalid, domain.CodeUnknownTool, "this worker has no MCP server %q", domain.Shorten(name, maxToolName)))
+	server, err := s.named(name)
+	if err != nil {
+		return nil, err
 	}
 	found, err := server.everything(ctx)
 	return found, tool.NotStarted(err)
@@ -202,11 +191,8 @@ func newServer(config Server, options Options) *server {
 	return &server{config: config, options: options, used: time.Now()}
 }
 
-// firstPause and longestPause are between tries to reach a server that failed.
-const (
-	firstPause   = 500 * time.Millisecond
-	longestPause = 30 * time.Second
-)
+// firstPause is between the first tries to reach a server that failed.
+const firstPause = 500 * time.Millisecond
 
 // link returns the connection, and makes one where there is none: one try for all
 // who wait, and none for a while after one that failed.
@@ -260,7 +246,7 @@ func (s *server) dial(ctx context.Context, over chan struct{}) {
 	switch {
 	case err != nil:
 		s.failures++
-		s.again = time.Now().Add(min(firstPause<<min(s.failures-1, 10), longestPause))
+		s.again = time.Now().Add(min(firstPause<<min(s.failures-1, 10), 30*time.Second))
 		s.failed = err
 		s.warn("MCP server cannot be reached", "error", err.Error())
 	case s.closed:

@@ -151,20 +151,16 @@ func setMount(at int, path string, flags uint, attributes uint64) error {
 
 // attach has a mount stand at a path. A folder that was hidden around it is made anew.
 func attach(mount int, path string) error {
-	defer func() { _ = unix.Close(mount) }()      // it stands without it
-	err := os.MkdirAll(filepath.Dir(path), 0o755) //nolint:gosec // the command may run as another user of the namespace
-	if err == nil {
-		if err = os.Mkdir(path, 0o755); errors.Is(err, fs.ErrExist) { //nolint:gosec // as the folder around it
-			err = nil
-		}
-	}
-	if err == nil {
-		err = unix.MoveMount(mount, "", unix.AT_FDCWD, path, unix.MOVE_MOUNT_F_EMPTY_PATH)
-	}
-	if err != nil {
+	err := os.MkdirAll(path, 0o755) //nolint:gosec // the command may run as another user of the namespace
+	if err = errors.Join(err, moveMount(mount, path)); err != nil {
 		return fmt.Errorf("mount at %s: %w", path, err)
 	}
 	return nil
+}
+
+// moveMount has a mount stand at what is there already.
+func moveMount(mount int, path string) error {
+	return errors.Join(unix.MoveMount(mount, "", unix.AT_FDCWD, path, unix.MOVE_MOUNT_F_EMPTY_PATH), unix.Close(mount))
 }
 
 // mountEmpty mounts an empty folder.
@@ -181,11 +177,7 @@ func ownDevices(mounts map[string]int) error {
 		return err
 	}
 	for name, mount := range mounts {
-		err := os.WriteFile("/dev/"+name, nil, 0o600)
-		if err == nil {
-			err = unix.MoveMount(mount, "", unix.AT_FDCWD, "/dev/"+name, unix.MOVE_MOUNT_F_EMPTY_PATH)
-		}
-		if err = errors.Join(err, unix.Close(mount)); err != nil {
+		if err := errors.Join(os.WriteFile("/dev/"+name, nil, 0o600), moveMount(mount, "/dev/"+name)); err != nil {
 			return fmt.Errorf("have /dev/%s: %w", name, err)
 		}
 	}
@@ -212,7 +204,7 @@ func hide(path string) (folder bool, err error) {
 	}
 	empty, err := cloneMount(emptyFile, unix.MOUNT_ATTR_RDONLY)
 	if err == nil {
-		err = errors.Join(unix.MoveMount(empty, "", unix.AT_FDCWD, path, unix.MOVE_MOUNT_F_EMPTY_PATH), unix.Close(empty))
+		err = moveMount(empty, path)
 	}
 	if err != nil {
 		return false, fmt.Errorf("hide %s: %w", path, err)

@@ -66,33 +66,22 @@ type bounds struct {
 
 // Open opens the folder.
 func Open(config Config) (*Shell, error) {
-	if !served.Load() {
+	switch {
+	case !served.Load():
 		return nil, errors.New("nothing would end what commands start: main does not begin with host.Begin")
-	}
-	config.Hidden = slices.Clone(config.Hidden)
-	for i, path := range config.Hidden {
-		absolute, err := filepath.Abs(path)
-		if err != nil {
-			return nil, err
-		}
-		config.Hidden[i] = absolute
-	}
-	dir, err := filepath.Abs(config.Dir)
-	if err != nil || config.Dir == "" {
+	case config.Dir == "":
 		return nil, errors.New("commands need a folder to run in")
 	}
-	s := &Shell{config: config, keeper: keeperName, bounds: bounds{
+	s := &Shell{config: config, keeper: keeperName, env: environment(config.Env), bounds: bounds{
 		usual: 2 * time.Minute, longest: time.Hour, head: 20_000, tail: 40_000, flood: 128 << 20, script: 100_000,
 	}}
-	if s.root, err = os.OpenRoot(dir); err != nil {
+	var err error
+	if s.root, err = os.OpenRoot(config.Dir); err != nil {
 		return nil, fmt.Errorf("open folder for commands: %w", err)
 	}
-	if s.dir, err = s.root.Open("."); err != nil {
-		_ = s.root.Close()
-		return nil, fmt.Errorf("open folder for commands: %w", err)
+	if s.dir, err = s.root.Open("."); err == nil {
+		err = s.settle()
 	}
-	s.env = environment(config.Env)
-	err = s.settle()
 	if err == nil {
 		err = s.checkHidden()
 	}

@@ -86,20 +86,17 @@ func (f *Family) Wait(over <-chan struct{}) {
 // ended. Where this process is the first of a namespace nothing can flee. Elsewhere it runs
 // after them, for as long as they make others.
 func (f *Family) End() (ended int) {
-	const pause = 5 * time.Millisecond
 	before := f.kills()
-	next := time.NewTimer(0)
-	for {
+	for pause := time.Duration(0); ; pause = 5 * time.Millisecond {
 		select {
 		case <-f.nobodyLeft:
 			return f.kills() - before
-		case <-next.C:
-			if os.Getpid() == 1 {
-				_ = unix.Kill(-1, unix.SIGKILL) // all in the namespace but this process
-			} else {
-				chase()
-			}
-			next.Reset(pause)
+		case <-time.After(pause):
+		}
+		if os.Getpid() == 1 {
+			_ = unix.Kill(-1, unix.SIGKILL) // all in the namespace but this process
+		} else {
+			chase()
 		}
 	}
 }
