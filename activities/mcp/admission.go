@@ -176,8 +176,8 @@ func (h *hearing) decodable(method string, answer *jsonrpc.Response) *jsonrpc.Re
 	}
 	if nesting(answer.Result) > maxNesting {
 		answer.Error = tooDeep()
-	} else if method == methodCall {
-		answer.Result = wrapped(answer.Result)
+	} else if method == methodCall { // what came becomes a text: the SDK's type drops what an answer says of tasks, and is too strict
+		answer.Result, _ = json.Marshal(&sdk.CallToolResult{Content: []sdk.Content{&sdk.TextContent{Text: string(answer.Result)}}})
 	}
 	return answer
 }

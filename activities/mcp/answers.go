@@ -10,7 +10,6 @@ import (
 	"strconv"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
-	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"everstep/domain"
 )
@@ -125,13 +124,6 @@ func numbered(id jsonrpc.ID) jsonrpc.ID {
 		id, _ = jsonrpc.MakeID(float64(n))
 	}
 	return id
-}
-
-// wrapped is the result of a call that any SDK decodes, with the one that came as its text: the SDK's type drops what an answer
-// says of tasks, and is too strict.
-func wrapped(came json.RawMessage) json.RawMessage {
-	result, _ := json.Marshal(&sdk.CallToolResult{Content: []sdk.Content{&sdk.TextContent{Text: string(came)}}}) // a text cannot fail
-	return result
 }
 
 // heading finds an id at the beginning of a message, before anything that is nested in it, and concluding what only answers have.

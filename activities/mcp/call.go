@@ -22,17 +22,12 @@ const maxDescription = 32 << 10
 // tool makes a tool of one that the server lists, and says what of its schema is not checked. Its error says why no agent
 // can have it.
 func (s *server) tool(listed *sdk.Tool, config ToolConfig) (_ tool.Tool, lost []string, _ error) {
-	// Its keys are in order, whatever the server's was.
-	schema, unfit := json.Marshal(listed.InputSchema)
+	schema, lost, unfit := output.Mend(schemaOf(listed))
 	if unfit == nil {
-		schema, lost, unfit = output.Mend(schema)
-	}
-	shown := schema
-	if unfit == nil {
-		shown, unfit = withheld(schema, config.Arguments)
+		schema, unfit = withheld(schema, config.Arguments)
 	}
 	made := tool.FromSpec(domain.ToolSpec{
-		Name: ToolName(s.config.Name, listed.Name), Description: listed.Description, Schema: shown, Timeout: config.Timeout,
+		Name: ToolName(s.config.Name, listed.Name), Description: listed.Description, Schema: schema, Timeout: config.Timeout,
 		Effect: Stricter(config.Effect, listed.Annotations),
 		Pin:    pinOf(listed), Disclaims: disclaimed(listed.Annotations), Stateful: s.config.Stateful,
 	}, func(ctx context.Context, arguments json.RawMessage) (tool.Result, error) {
@@ -146,8 +141,13 @@ func (s *server) supplied(params *sdk.CallToolParams, result *sdk.CallToolResult
 
 // pinOf is the digest of what a server says of a tool.
 func pinOf(listed *sdk.Tool) domain.Digest {
+	return domain.DigestOf([]byte(listed.Name), []byte(listed.Description), schemaOf(listed))
+}
+
+// schemaOf is a tool's schema, its keys in order, whatever the server's was.
+func schemaOf(listed *sdk.Tool) json.RawMessage {
 	schema, _ := json.Marshal(listed.InputSchema) // it was read from JSON
-	return domain.DigestOf([]byte(listed.Name), []byte(listed.Description), schema)
+	return schema
 }
 
 // standing is a tool as a connection has it, which is as it was looked at: another connection may be to a program that was
@@ -210,7 +210,7 @@ func (s *server) failure(ctx context.Context, l *link, sent *sending, err error)
 	case ctx.Err() != nil:
 		s.examine(context.WithoutCancel(ctx), l)
 		return context.Cause(ctx)
-	case !at.begun:
+	case !at.begun, at.keepsOut() && at.tokenLater:
 		return tool.NotStarted(s.unavailable("cannot be reached: %s", l.explain(err)))
 	case status == http.StatusTooManyRequests:
 		throttled := s.errorf(domain.Throttled, "takes no more calls just now")
@@ -218,8 +218,6 @@ func (s *server) failure(ctx context.Context, l *link, sent *sending, err error)
 		return tool.NotStarted(throttled)
 	case at.forgotten(err):
 		return tool.NotStarted(s.unavailable("has forgotten the connection"))
-	case at.keepsOut() && at.tokenLater:
-		return tool.NotStarted(s.unavailable("cannot be reached: %s", err))
 	case at.keepsOut():
 		return s.denied(at, err)
 	case refusal != nil && refusal.Code == codeUnread:

@@ -298,14 +298,15 @@ func (s *reading) check(at document.Place, given document.Given) {
 	if wrong := checkURL(s.URL); wrong != "" && s.URL != "" && !reference.MatchString(s.URL) {
 		at.In("url", given["url"]).Problem("%s", wrong)
 	}
-	program := s.kind == "stdio" || s.kind == "" && s.Command != ""
 	switch {
 	case s.Command == "" && s.URL == "":
 		at.Problem("has neither command nor url; give the program to start, or the endpoint of one that runs")
 	case s.Command != "" && s.URL != "":
 		at.Problem("has both command and url; leave one of them out")
-	case program != (s.Command != ""):
-		at.On(given["type"]).Problem("is %s and has no %s", s.kind, map[bool]string{true: "command", false: "url"}[program])
+	case s.kind == "stdio" && s.Command == "":
+		at.On(given["type"]).Problem("is stdio and has no command")
+	case s.kind == "http" && s.URL == "":
+		at.On(given["type"]).Problem("is http and has no url")
 	}
 	empty := map[string]bool{"args": len(s.Args) == 0, "env": len(s.Env) == 0, "headers": len(s.Headers) == 0}
 	lacks, others := "", ""

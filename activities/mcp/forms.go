@@ -50,12 +50,19 @@ func (f *form) read(text string) {
 		}
 		return
 	}
-	// Some have the servers at the top, by their names.
-	if servers := where(root, isServer); len(servers.Content) > 0 {
-		f.group(whole.On(servers))
-		return
+	if !f.direct(whole) { // some have the servers at the top
+		whole.Problem("has no servers; put each under mcpServers, by a name")
 	}
-	whole.Problem("has no servers; put each under mcpServers, by a name")
+}
+
+// direct reads the servers that stand in a mapping by their names, beside other things, and reports whether there are any.
+func (f *form) direct(at document.Place) bool {
+	servers := where(at.Node, isServer)
+	if len(servers.Content) == 0 {
+		return false
+	}
+	f.group(at.On(servers))
+	return true
 }
 
 // find reads the servers that stand below keys for them, and reports whether there are such keys.
@@ -83,10 +90,7 @@ func (f *form) find(at document.Place, depth int) (found bool) {
 		case f.find(inner, depth+1):
 			found = true
 		case mayHold.MatchString(plain):
-			if servers := where(value, isServer); len(servers.Content) > 0 {
-				f.group(inner.On(servers))
-				found = true
-			}
+			found = f.direct(inner) || found
 		default:
 			f.group(inner)
 			found = true
@@ -139,16 +143,12 @@ func isServer(node *yaml.Node) bool {
 // ask notes what the file wants people to be asked for.
 func (f *form) ask(list *yaml.Node) {
 	for _, node := range list.Content {
-		var input struct {
-			ID, Description string
-			Password        bool
-			Default         string
-		}
+		var input Input
 		if node.Decode(&input) == nil && input.ID != "" {
 			if input.Password || strings.ContainsAny(input.Default, "\r\n\x00") {
 				input.Default = ""
 			}
-			f.inputs = append(f.inputs, Input(input))
+			f.inputs = append(f.inputs, input)
 		}
 	}
 }

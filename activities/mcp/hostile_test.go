@@ -64,15 +64,6 @@ func (c *complaints) said() []string {
 	return slices.Clone(c.lines)
 }
 
-func TestAServerOfAnOlderProtocol(t *testing.T) {
-	t.Parallel()
-	s := started(t, "old")
-	require.Equal(t, "hello", said(t, s, "s__echo", args{}))
-	report, err := s.Examine(t.Context(), "s")
-	require.NoError(t, err)
-	require.Equal(t, "2025-06-18", report.Protocol)
-}
-
 // What a hostile server does to a call leaves the call with an error, soon, and the
 // next one with a server that was started anew.
 func TestHostileServers(t *testing.T) {

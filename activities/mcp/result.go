@@ -26,7 +26,8 @@ func read(result *sdk.CallToolResult) (made tool.Result) {
 		switch c := content.(type) {
 		case *sdk.TextContent:
 			text = c.Text
-			said = said || says(text, result.StructuredContent)
+			var value any
+			said = said || json.Unmarshal([]byte(text), &value) == nil && reflect.DeepEqual(value, result.StructuredContent)
 		case *sdk.ImageContent:
 			part = domain.Part{Type: domain.PartImage, MediaType: c.MIMEType, Data: c.Data}
 		case *sdk.AudioContent:
@@ -73,21 +74,19 @@ func resultOf(text json.RawMessage) (*sdk.CallToolResult, error) {
 	if json.Unmarshal(text, &fields) != nil || fields == nil {
 		return nil, unread("it is %s and no object", domain.Shorten(string(text), maxUnread))
 	}
-	result := new(sdk.CallToolResult)
-	switch {
-	case json.Unmarshal(text, result) == nil:
-	case string(fields["resultType"]) == `"input_required"`:
-		return nil, unread("it asks for what cannot be read")
-	default:
-		*result = sdk.CallToolResult{Content: contentsIn(fields["content"]), IsError: isTrue(fields["isError"])}
-		if structure := fields["structuredContent"]; !absent(structure) && json.Unmarshal(structure, &result.StructuredContent) != nil {
-			result.Content = append(result.Content, &sdk.TextContent{Text: string(structure)})
+	if string(fields["resultType"]) == `"input_required"` {
+		asks := new(sdk.CallToolResult)
+		if json.Unmarshal(text, asks) != nil {
+			return nil, unread("it asks for what cannot be read")
 		}
+		return asks, nil
 	}
+	result := &sdk.CallToolResult{Content: contentsIn(fields["content"]), IsError: isTrue(fields["isError"])}
+	_ = json.Unmarshal(fields["structuredContent"], &result.StructuredContent) // it may be missing
 	for _, known := range []string{"content", "structuredContent", "isError", "resultType", "inputRequests", "requestState", "_meta"} {
 		delete(fields, known)
 	}
-	if len(fields) > 0 && len(result.Content) == 0 && result.StructuredContent == nil && !result.NeedsInput() {
+	if len(fields) > 0 && len(result.Content) == 0 && result.StructuredContent == nil {
 		result.Content = []sdk.Content{&sdk.TextContent{Text: "[an answer of a form that is not understood]\n" + foreign(text)}}
 	}
 	return result, nil
@@ -154,12 +153,6 @@ func isTrue(text json.RawMessage) bool {
 		return v != "" && !strings.EqualFold(v, "false")
 	}
 	return value != false && value != 0.0
-}
-
-// says reports whether a text is the structure, as JSON.
-func says(text string, structure any) bool {
-	var value any
-	return json.Unmarshal([]byte(text), &value) == nil && reflect.DeepEqual(value, structure)
 }
 
 // quoted keeps what a server says of a part in its line.

@@ -49,7 +49,7 @@ func (l *link) call(ctx context.Context, params *sdk.CallToolParams) (*sdk.CallT
 	if err != nil {
 		return nil, nil, err
 	}
-	text := json.RawMessage(came.Content[0].(*sdk.TextContent).Text) // see wrapped
+	text := json.RawMessage(came.Content[0].(*sdk.TextContent).Text) // see decodable
 	var fields map[string]json.RawMessage
 	_ = json.Unmarshal(text, &fields) // what it is, resultOf says
 	told := fields["task"]

@@ -49,7 +49,7 @@ func (o *output) String() string {
 	}
 	// Where it is cut no character is halved.
 	head := o.head
-	for i := 0; i < utf8.UTFMax && len(head) > 0 && !utf8.Valid(head); i++ {
+	for i := 0; i < utf8.UTFMax && len(head) > 0; i++ {
 		if r, size := utf8.DecodeLastRune(head); r != utf8.RuneError || size != 1 {
 			break
 		}

@@ -100,7 +100,7 @@ func (s *Shell) start(folder, temps *os.File) (_ *keeper, err error) {
 	mine[0], theirs[0] = theirs[0], mine[0]
 	k := &keeper{
 		namespace: s.namespace, control: mine[0], reader: mine[2], reports: make(chan report, 2), written: make(chan struct{}), flooded: make(chan struct{}),
-		output: output{most: s.bounds.head, last: s.bounds.tail, flood: s.bounds.flood},
+		output: output{most: 20_000, last: 40_000, flood: s.flood},
 	}
 	k.cmd = &exec.Cmd{
 		Path: "/proc/self/exe", Args: []string{s.keeper}, Dir: "/", Env: s.env,
@@ -160,14 +160,14 @@ func (k *keeper) watch(ctx context.Context, limit time.Duration) (ending, error)
 	select {
 	case e.report, ok = <-k.reports:
 	case <-time.After(limit):
-		e.cut = byTime
+		e.cut = domain.CodedErrorf(domain.Unavailable, domain.CodeTimeout, "it took longer than %s", limit)
 	case <-k.flooded:
-		e.cut = byFlood
+		e.cut = domain.Errorf(domain.TooLarge, "it wrote more than %d bytes", k.output.flood)
 	case <-ctx.Done():
 		_, _ = k.end()
 		return ending{}, context.Cause(ctx)
 	}
-	if e.cut != byItself {
+	if e.cut != nil {
 		e.report, ok = k.end()
 	}
 	switch {

@@ -91,13 +91,6 @@ func children() []Descendant {
 	return all
 }
 
-// Gone reports whether the process has ended; it may wait to be buried.
-func (d Descendant) Gone() bool {
-	now, there := look(d.PID)
-	environ, _ := os.ReadFile("/proc/" + strconv.Itoa(d.PID) + "/environ") // none: it waits to be buried
-	return !there || now.born != d.born || len(environ) == 0
-}
-
 // kill ends the process, and no other that has got its number since.
 func (d Descendant) kill() {
 	fd, err := unix.PidfdOpen(d.PID, 0)
