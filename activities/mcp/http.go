@@ -42,8 +42,9 @@ func endpoint(s Server, options Options, version *atomic.Value) *sdk.StreamableC
 	address, query, _ := strings.Cut(s.URL, "?")
 	stay := func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	made := &sdk.StreamableClientTransport{
-		Endpoint: address, DisableStandaloneSSE: true, MaxEventSize: maxLine,
-		HTTPClient: &http.Client{Transport: &requests{server: s, query: query, secret: options.Secret, version: version, next: transport}, CheckRedirect: stay},
+		Endpoint: address, DisableStandaloneSSE: true,
+		MaxEventSize: -1, // bodies are bounded
+		HTTPClient:   &http.Client{Transport: &requests{server: s, query: query, secret: options.Secret, version: version, next: transport}, CheckRedirect: stay},
 	}
 	if s.OAuth != nil {
 		made.OAuthHandler = &authorizer{
@@ -157,8 +158,8 @@ func asked(request *http.Request) (id jsonrpc.ID, task string) {
 	return id, asks.Params.TaskID
 }
 
-// readable is a response of which the SDK can decode what is in it. Its error is that of this request alone, where the
-// SDK's would end the connection.
+// readable is a response of which the SDK can decode what is in it, also a body in one piece as a stream of events. Its error is
+// that of this request alone, where the SDK's would end the connection.
 func readable(response *http.Response, id jsonrpc.ID) (*http.Response, error) {
 	kind, _, _ := mime.ParseMediaType(response.Header.Get("Content-Type"))
 	switch {
@@ -170,38 +171,25 @@ func readable(response *http.Response, id jsonrpc.ID) (*http.Response, error) {
 	}
 	defer response.Body.Close()
 	data, err := io.ReadAll(response.Body)
-	var all []jsonrpc.Message
+	answer := &eventBody{Closer: response.Body, id: id, failed: io.EOF}
 	switch {
 	case errors.Is(err, errLongBody) && headed(data) == id:
-		all = []jsonrpc.Message{&jsonrpc.Response{Error: tooLong()}}
+		answer.giveUp(data)
 	case err != nil:
 		return nil, err
 	case len(data) == 0:
 		return nil, fmt.Errorf("it answers %s without a body", response.Status)
+	case answer.message(data, ""):
+	case beginsEvent.Match(data): // whatever its type says
+		answer = newEventBody(io.NopCloser(bytes.NewReader(data)), id)
+	case kind != "application/json":
+		return nil, fmt.Errorf("unsupported content type %q", kind)
 	default:
-		all, err = understood(data, false)
-		switch {
-		case err == nil:
-		case beginsEvent.Match(data): // whatever its type says
-			response.Header.Set("Content-Type", "text/event-stream")
-			response.Body, response.ContentLength = newEventBody(io.NopCloser(bytes.NewReader(data)), id), -1
-			return response, nil
-		case kind != "application/json":
-			return nil, fmt.Errorf("unsupported content type %q", kind)
-		}
+		return nil, errors.New("its answer is no message of the protocol, or answers something else")
 	}
-	for _, one := range all {
-		if answer, ok := one.(*jsonrpc.Response); ok && (!answer.ID.IsValid() || numbered(answer.ID) == id) {
-			answer.ID = id
-			if data, err = encodedAnswer(answer); err != nil {
-				return nil, err
-			}
-			response.Header.Set("Content-Type", "application/json")
-			response.Body, response.ContentLength = io.NopCloser(bytes.NewReader(data)), int64(len(data))
-			return response, nil
-		}
-	}
-	return nil, errors.New("its answer is no message of the protocol, or answers something else")
+	response.Header.Set("Content-Type", "text/event-stream")
+	response.Body, response.ContentLength = answer, -1
+	return response, nil
 }
 
 // beginsEvent finds the first data of a stream of events.

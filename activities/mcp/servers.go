@@ -8,6 +8,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"golang.org/x/sync/singleflight"
+
 	"everstep/activities/tool"
 	"everstep/domain"
 )
@@ -164,8 +166,8 @@ type server struct {
 	unread, unusable []unreadTool
 	// live is the connection; nil: there is none.
 	live *link
-	// dialing is closed when somebody has tried to connect; nil: nobody tries.
-	dialing chan struct{}
+	// tries is one try to connect, or none.
+	tries singleflight.Group
 	// failed is why the last try failed, and again when the next may be made.
 	failed   error
 	failures int
@@ -197,52 +199,40 @@ const firstPause = 500 * time.Millisecond
 // link returns the connection, and makes one where there is none: one try for all
 // who wait, and none for a while after one that failed.
 func (s *server) link(ctx context.Context) (*link, error) {
-	for {
-		s.mu.Lock()
-		switch {
-		case s.config.Problem != "" || s.config.Disabled:
-			s.mu.Unlock()
-			return nil, s.unknown("is not started: %s", cmp.Or(s.config.Problem, "its file says disabled; take that out"))
-		case s.closed:
-			s.mu.Unlock()
-			return nil, s.unavailable("is not started: the worker stops")
-		case s.live != nil && s.live.usable():
-			defer s.mu.Unlock()
-			return s.live, nil
-		case s.single && (s.live != nil || s.over != nil):
-			defer s.mu.Unlock()
-			s.drop()
-			return nil, s.over
-		case s.dialing == nil && time.Now().Before(s.again):
-			defer s.mu.Unlock()
-			return nil, s.failed
-		case s.dialing == nil:
-			s.dialing = make(chan struct{})
-			s.drop()
-			go s.dial(context.WithoutCancel(ctx), s.dialing)
-		}
-		dialing := s.dialing
-		s.mu.Unlock()
-		select {
-		case <-dialing:
-		case <-ctx.Done():
-			return nil, ctx.Err()
-		}
-		s.mu.Lock()
-		failed := s.failed
-		s.mu.Unlock()
-		if failed != nil {
-			return nil, failed
-		}
+	if l, err := s.current(); l != nil || err != nil {
+		return l, err
+	}
+	select {
+	case tried := <-s.tries.DoChan("", func() (any, error) { return s.dial(context.WithoutCancel(ctx)) }):
+		l, _ := tried.Val.(*link)
+		return l, tried.Err
+	case <-ctx.Done():
+		return nil, ctx.Err()
 	}
 }
 
-func (s *server) dial(ctx context.Context, over chan struct{}) {
+// current is the connection that there is, or why none is made now. Neither: one is to be made.
+func (s *server) current() (*link, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case s.config.Problem != "" || s.config.Disabled:
+		return nil, s.unknown("is not started: %s", cmp.Or(s.config.Problem, "its file says disabled; take that out"))
+	case s.closed:
+		return nil, s.unavailable("is not started: the worker stops")
+	case s.live == nil && s.over == nil && time.Now().Before(s.again):
+		return nil, s.failed
+	}
+	return s.live, s.over
+}
+
+func (s *server) dial(ctx context.Context) (*link, error) {
+	if l, err := s.current(); l != nil || err != nil { // another try has just ended
+		return l, err
+	}
 	made, err := s.connect(ctx)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	defer close(over)
-	s.dialing, s.failed = nil, nil
 	switch {
 	case err != nil:
 		s.failures++
@@ -250,13 +240,13 @@ func (s *server) dial(ctx context.Context, over chan struct{}) {
 		s.failed = err
 		s.warn("MCP server cannot be reached", "error", err.Error())
 	case s.closed:
-		s.live = made
-		s.drop()
-		s.failed = s.unavailable("is not started: the worker stops")
+		s.ending.Go(made.close)
+		return nil, s.unavailable("is not started: the worker stops")
 	default:
 		s.failures, s.live = 0, made
 		s.reached.Store(true)
 	}
+	return made, err
 }
 
 // drop ends the connection, if there is one, while others go on. The lock is held.
@@ -284,13 +274,10 @@ func (s *server) close() {
 	s.mu.Lock()
 	s.closed = true
 	s.drop()
-	dialing := s.dialing
 	s.mu.Unlock()
-	if dialing != nil {
-		select {
-		case <-dialing:
-		case <-time.After(leave): // its program ends with the worker
-		}
+	select {
+	case <-s.tries.DoChan("", func() (any, error) { return nil, nil }): // one that is under way has ended
+	case <-time.After(leave): // its program ends with the worker
 	}
 	s.ending.Wait()
 }

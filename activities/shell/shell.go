@@ -8,7 +8,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -100,13 +99,13 @@ func (s *Shell) Close() error { return errors.Join(s.dir.Close(), s.root.Close()
 // environment is what commands get of this process's.
 func environment(names []string) []string {
 	var env []string
+	if _, ok := os.LookupEnv("PATH"); !ok {
+		env = append(env, "PATH=/usr/local/bin:/usr/bin:/bin")
+	}
 	for _, name := range append([]string{"PATH", "LANG", "LC_ALL", "TZ"}, names...) {
 		if value, ok := os.LookupEnv(name); ok && name != "" {
 			env = append(env, name+"="+value)
 		}
-	}
-	if !slices.ContainsFunc(env, func(entry string) bool { return strings.HasPrefix(entry, "PATH=") }) {
-		env = append(env, "PATH=/usr/local/bin:/usr/bin:/bin")
 	}
 	return append(env, "TERM=dumb")
 }
