@@ -1,6 +1,7 @@
 package mcp
 
 import (
+	"bytes"
 	"cmp"
 	"errors"
 	"fmt"
@@ -33,21 +34,19 @@ func (s Server) filed() (all []Variable, _ error) {
 	if info.Mode().Perm()&0o022 != 0 && runtime.GOOS != "windows" {
 		return nil, wrong("may be changed by others than its owner, and so the program; chmod go-w")
 	}
-	number := 0
-	for line := range strings.Lines(strings.TrimPrefix(string(data), string(byteOrder))) {
-		number++
+	for before, line := range strings.Split(string(bytes.TrimPrefix(data, byteOrder)), "\n") {
 		if line = strings.TrimSpace(line); line == "" || line[0] == '#' {
 			continue
 		}
 		found := envLine.FindStringSubmatch(line)
 		if found == nil || strings.ContainsRune(line, 0) {
-			return nil, wrong("is not NAME=VALUE in line %d", number)
+			return nil, wrong("is not NAME=VALUE in line %d", before+1)
 		}
 		value, _, _ := strings.Cut(found[2], " #")
 		if quote := found[2][:min(len(found[2]), 1)]; quote == `"` || quote == "'" {
 			end := strings.LastIndex(found[2], quote)
 			if end == 0 {
-				return nil, wrong("opens a quote in line %d that it does not close", number)
+				return nil, wrong("opens a quote in line %d that it does not close", before+1)
 			}
 			value = found[2][1:end]
 		}

@@ -153,9 +153,6 @@ func TestAMillionNotices(t *testing.T) {
 	for _, kind := range []string{"million", "shouts"} {
 		t.Run(kind, func(t *testing.T) {
 			t.Parallel()
-			if testing.Short() && kind == "million" {
-				t.Skip("100 MB of notices")
-			}
 			s := started(t, kind)
 			found, err := s.Find(t.Context(), "s__echo")
 			require.NoError(t, err)
