@@ -103,7 +103,8 @@ func (h *hearing) question(ctx context.Context) error {
 func (h *hearing) Write(ctx context.Context, message jsonrpc.Message) error {
 	if request, ok := message.(*jsonrpc.Request); ok {
 		h.sent(request)
-		return h.Connection.Write(ctx, onWire(ctx, request))
+		made := onWire(ctx, request)
+		return h.Connection.Write(context.WithValue(ctx, requestKey{}, made), made)
 	}
 	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
 	defer cancel()
@@ -115,6 +116,9 @@ func (h *hearing) Write(ctx context.Context, message jsonrpc.Message) error {
 	}()
 	return h.Connection.Write(ctx, message)
 }
+
+// requestKey is under which a context has the request that is written, also where the stream of its answer is resumed.
+type requestKey struct{}
 
 // sent notes a request, and forgets one that is taken back.
 func (h *hearing) sent(request *jsonrpc.Request) {

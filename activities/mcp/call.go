@@ -153,12 +153,11 @@ func schemaOf(listed *sdk.Tool) json.RawMessage {
 // standing is a tool as a connection has it, which is as it was looked at: another connection may be to a program that was
 // started since, which has another tool of the name.
 func (s *server) standing(ctx context.Context, l *link, looked *sdk.Tool) (*sdk.Tool, error) {
-	tools, _ := l.known()
+	tools := l.known().tools
 	if tools == nil {
-		asking, sent := withSending(ctx, false)
 		var err error
-		if tools, err = l.list(asking); err != nil {
-			return nil, s.refused("does not list its tools", sent, err)
+		if _, tools, err = s.listed(ctx); err != nil {
+			return nil, err
 		}
 	}
 	for _, now := range tools {

@@ -89,9 +89,14 @@ func (r *requests) RoundTrip(request *http.Request) (*http.Response, error) {
 	})
 	request = request.Clone(traced)
 	request.URL.RawQuery = r.query
-	id, task := asked(request)
-	if task != "" && request.Header.Get("Mcp-Method") != "" {
-		request.Header.Set("Mcp-Name", task) // the SDK knows no tasks
+	var id jsonrpc.ID // none: it is of no call
+	if asks, ok := request.Context().Value(requestKey{}).(*jsonrpc.Request); ok {
+		id = asks.ID
+		if strings.HasPrefix(request.Header.Get("Mcp-Method"), "tasks/") { // which the SDK does not know
+			var about ownParams
+			_ = json.Unmarshal(asks.Params, &about) // they are ours
+			request.Header.Set("Mcp-Name", about.TaskID)
+		}
 	}
 	if said, ok := r.version.Load().(string); ok && request.Header.Get(versionHeader) == "" {
 		request.Header.Set(versionHeader, said)
@@ -123,9 +128,8 @@ func (r *requests) RoundTrip(request *http.Request) (*http.Response, error) {
 	}
 	seconds, _ := strconv.Atoi(response.Header.Get("Retry-After")) // zero: it says none
 	wait := time.Duration(min(max(seconds, 0), 3600)) * time.Second
-	call.note(func(s *sending) { s.status, s.wait = response.StatusCode, wait })
-	said := hint(response) // which may take a while
-	call.note(func(s *sending) { s.hint = said })
+	said := hint(response)
+	call.note(func(s *sending) { s.status, s.wait, s.hint = response.StatusCode, wait, said })
 	if bare { // its session is gone, whatever it says of that: the SDK would take an error of the protocol for an answer
 		_ = response.Body.Close()
 		response.Body = http.NoBody
@@ -134,28 +138,6 @@ func (r *requests) RoundTrip(request *http.Request) (*http.Response, error) {
 		return response, nil
 	}
 	return readable(response, id)
-}
-
-// asked is the id of the request whose answer is asked for, or whose stream is resumed, and the task that it is about; none:
-// it is of no call.
-func asked(request *http.Request) (id jsonrpc.ID, task string) {
-	sent := sendingOf(request.Context())
-	if request.Method != http.MethodPost || request.GetBody == nil {
-		sent.note(func(s *sending) { id = s.id })
-		return id, ""
-	}
-	var asks struct {
-		ID     any    `json:"id"`
-		Method string `json:"method"`
-		Params struct {
-			TaskID string `json:"taskId"`
-		} `json:"params"`
-	}
-	if body, err := request.GetBody(); err == nil && json.NewDecoder(body).Decode(&asks) == nil && asks.Method != "" {
-		id, _ = jsonrpc.MakeID(asks.ID)
-		sent.note(func(s *sending) { s.id = id })
-	}
-	return id, asks.Params.TaskID
 }
 
 // readable is a response of which the SDK can decode what is in it, also a body in one piece as a stream of events. Its error is

@@ -40,14 +40,19 @@ type link struct {
 	// listing is held by whoever lists.
 	listing chan struct{}
 	mu      sync.Mutex
-	tools   []*sdk.Tool
-	// unread are the tools that no agent has, with why not.
-	unread []unreadTool
-	listed time.Time
+	latest  catalog
 	// dead says that it is not to be used again.
 	dead atomic.Bool
 	// version is that of the protocol.
 	version string
+}
+
+// A catalog is what a server has listed at some time.
+type catalog struct {
+	tools []*sdk.Tool
+	// unread are the tools that no agent has, with why not.
+	unread []unreadTool
+	at     time.Time
 }
 
 // connect starts or reaches a server. A program that ends at its start is started once more: one that does so again will each time.
@@ -154,7 +159,7 @@ func (s *server) client(l *link) *sdk.Client {
 		ToolListChangedHandler: func(context.Context, *sdk.ToolListChangedRequest) {
 			l.mu.Lock()
 			defer l.mu.Unlock()
-			l.listed = time.Time{} // so that they are listed anew before the next use
+			l.latest.at = time.Time{} // so that they are listed anew before the next use
 		},
 		ProgressNotificationHandler: func(_ context.Context, said *sdk.ProgressNotificationClientRequest) {
 			s.progress.heard(said.Params)
@@ -174,10 +179,10 @@ func (s *server) roots() []*sdk.Root {
 	return []*sdk.Root{{URI: (&url.URL{Scheme: "file", Path: s.options.Root}).String(), Name: "root"}}
 }
 
-func (l *link) known() (tools []*sdk.Tool, ok bool) {
+func (l *link) known() catalog {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.tools, time.Since(l.listed) < l.fresh
+	return l.latest
 }
 
 // list is what the server lists, not long ago. A server need not say when it
@@ -189,8 +194,8 @@ func (l *link) list(ctx context.Context) ([]*sdk.Tool, error) {
 		return nil, ctx.Err()
 	}
 	defer func() { <-l.listing }()
-	if tools, ok := l.known(); ok {
-		return tools, nil
+	if known := l.known(); time.Since(known.at) < l.fresh {
+		return known.tools, nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, listPatience)
 	defer cancel()
@@ -207,16 +212,9 @@ func (l *link) list(ctx context.Context) ([]*sdk.Tool, error) {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.tools, l.unread = apart(l.server, all)
-	l.listed = asked
-	return l.tools, nil
-}
-
-// unreadTools are those that the server lists and no agent has.
-func (l *link) unreadTools() []unreadTool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.unread
+	tools, unread := apart(l.server, all)
+	l.latest = catalog{tools, unread, asked}
+	return tools, nil
 }
 
 // paged is all that a server lists of something, page by page. What is wrong with the list itself is as an answer that cannot be read.

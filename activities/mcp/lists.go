@@ -179,7 +179,7 @@ func inPlace(text json.RawMessage, place string, problem error) json.RawMessage 
 func apart(server string, all []*sdk.Tool) (tools []*sdk.Tool, unread []unreadTool) {
 	times, seen := make(map[string]int, len(all)), make(map[string]bool, len(all))
 	for _, t := range all {
-		if text, err := json.Marshal(t); err != nil || !seen[string(text)] {
+		if text, _ := json.Marshal(t); !seen[string(text)] { // it was read from JSON
 			seen[string(text)] = true
 			times[ToolName(server, t.Name)]++
 			tools = append(tools, t)

@@ -120,7 +120,7 @@ func (s *server) examined(ctx context.Context) (Report, error) {
 			shown.Problem = problem.Error()
 		}
 	}
-	for _, t := range l.unreadTools() {
+	for _, t := range l.known().unread {
 		shown, _ := add(t.Name)
 		shown.Problem = t.Problem
 	}

@@ -24,8 +24,6 @@ type sending struct {
 
 	mu sync.Mutex
 	progressed
-	// id is the request's, by which a stream that is resumed is known to answer it.
-	id jsonrpc.ID
 	// read is what was read of its answer.
 	read atomic.Int64
 }
