@@ -98,34 +98,28 @@ func newView(o order, root, temp string) error {
 	if err := attach(tempMount, temp); err != nil {
 		return err
 	}
-	covered := []string{"/dev"}
-	cover := func(path string) error {
-		folder, err := hide(path)
-		if folder {
-			covered = append(covered, path)
-		}
-		return err
-	}
 	// The worker's temporary folder has sockets in it, and what other commands work with.
 	hidden := append([]string{filepath.Dir(o.Temp)}, o.Hidden...)
 	slices.Sort(hidden) // a folder comes before what is in it
-	isIn := func(folders []string, path string) bool {
-		return slices.ContainsFunc(folders, func(folder string) bool { return isBelow(path, folder) })
-	}
-	for _, path := range hidden {
-		if !isBelow(path, root) && !isBelow("/tmp", path) && !isIn(covered, path) {
-			err = errors.Join(err, cover(path))
+	var covered []string
+	cover := func(inRoot bool, known ...string) {
+		for _, path := range hidden {
+			isIn := func(folder string) bool { return isBelow(path, folder) }
+			if isIn(root) != inRoot || !inRoot && isBelow("/tmp", path) || slices.ContainsFunc(known, isIn) {
+				continue
+			}
+			folder, wrong := hide(path)
+			if err = errors.Join(err, wrong); folder {
+				known = append(known, path)
+			}
 		}
+		covered = append(covered, known...)
 	}
+	cover(false, "/dev")
 	if err = errors.Join(err, attach(rootMount, root)); err != nil {
 		return err
 	}
-	outside := len(covered)
-	for _, path := range hidden {
-		if isBelow(path, root) && !isIn(covered[outside:], path) {
-			err = errors.Join(err, cover(path))
-		}
-	}
+	cover(true)
 	for _, path := range covered {
 		err = errors.Join(err, setMount(unix.AT_FDCWD, path, unix.AT_SYMLINK_NOFOLLOW, unix.MOUNT_ATTR_RDONLY))
 	}
