@@ -220,9 +220,12 @@ func (s *server) supplyTask(ctx context.Context, l *link, t *task) (*sdk.CallToo
 		return result, err
 	}
 	var wanted sdk.InputRequestMap
-	if !absent(t.InputRequests) && json.Unmarshal(t.InputRequests, &wanted) != nil {
+	if absent(t.InputRequests) {
+		return nil, elsewhere(t)
+	}
+	if err := json.Unmarshal(t.InputRequests, &wanted); err != nil {
 		s.cancelTask(ctx, l, t.ID)
-		return nil, tool.OutcomeUnknown(s.unavailable("asks for what cannot be read, for a task"))
+		return nil, tool.OutcomeUnknown(s.unavailable("asks for what cannot be read, for a task: %s", err))
 	}
 	if len(wanted) == 0 {
 		return nil, elsewhere(t)

@@ -187,7 +187,7 @@ const sharedMemory = "/dev/shm"
 
 // hide has a folder be empty, and a file. What is not there needs no hiding.
 func hide(path string) (folder bool, err error) {
-	info, err := os.Lstat(path) //nolint:gosec // the worker names what is hidden
+	info, err := os.Lstat(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, unix.ENOTDIR):
 		return false, nil
