@@ -75,15 +75,12 @@ func digest() string {
 	// The file may have been replaced since the program was started: Linux has the one that runs.
 	file, err := os.Open("/proc/self/exe")
 	if err != nil {
-		path, pathErr := os.Executable()
-		if pathErr != nil {
-			return "unknown"
-		}
+		path, _ := os.Executable() // there is no file without a name
 		if file, err = os.Open(path); err != nil {
 			return "unknown"
 		}
 	}
-	defer func() { _ = file.Close() }() // it was only read
+	defer file.Close()
 	sum := sha256.New()
 	if _, err := io.Copy(sum, file); err != nil {
 		return "unknown"

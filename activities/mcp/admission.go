@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"net/http"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -22,62 +21,40 @@ const (
 	maxNotices = 200
 	// maxAsk bounds one of them in bytes: of a longer request its contents are left out, and so is a longer notice.
 	maxAsk = 64 << 10
-	// answerPatience bounds the request over HTTP by which one is answered, askPatience how long the next
-	// waits for one of so many to end.
-	answerPatience = 30 * time.Second
-	askPatience    = 5 * time.Second
 )
 
 var errAsksTooMuch = errors.New("it asks more than " + strconv.Itoa(maxAsked) + " things at one time")
 
-// An admission decides what of a server's own notices is heard: the SDK keeps all that
-// it reads until it comes to it.
-type admission struct{ notices *rate.Limiter }
+// A hearing is the transport to a server, over HTTP or to a program, and its connection, used once. The SDK hears by it what is
+// admitted of the server's own requests and notices, and answers to what was asked, as it can decode them.
+type hearing struct {
+	sdk.Connection
+	transport sdk.Transport
+	// notices bounds how many of a server's are heard: the SDK keeps all that it reads until it comes to it.
+	notices *rate.Limiter
+	// version is a text: the version of the protocol that the connection speaks. The SDK tells it to no connection but its own.
+	version *atomic.Value
+	// asked has the requests of the server that have no answer yet. Many calls share the connection, each of which may rightly
+	// ask something at the same time: so one question too many waits, and ends the connection only where no other is answered
+	// meanwhile.
+	asked chan struct{}
 
-func newAdmission() admission { return admission{rate.NewLimiter(maxNotices, maxNotices)} }
-
-// admit reports whether a notice is heard.
-func (a admission) admit(notice *jsonrpc.Request, size int) bool {
-	return notice.Method != "notifications/message" && size <= maxAsk && a.notices.Allow() // a program's log is its standard error
+	mu sync.Mutex
+	// methods are those of our requests that have no answer yet.
+	methods map[jsonrpc.ID]string
 }
 
-// flooded reports whether no more notices are heard just now.
-func (a admission) flooded() bool { return a.notices.Tokens() < 1 }
-
-// shorten leaves out the contents of a request that is too long: nothing so long is ever given.
-func shorten(request *jsonrpc.Request, size int) {
-	if size > maxAsk {
-		request.Params = json.RawMessage("{}")
+func newHearing() *hearing {
+	return &hearing{
+		notices: rate.NewLimiter(maxNotices, maxNotices), version: new(atomic.Value),
+		asked: make(chan struct{}, maxAsked), methods: map[jsonrpc.ID]string{},
 	}
-}
-
-// admitting is the SDK's transport over HTTP, whose connection hears of a server what is admitted.
-type admitting struct {
-	*sdk.StreamableClientTransport
-	version *version
 }
 
 // Connect implements the SDK's transport.
-func (t admitting) Connect(ctx context.Context) (sdk.Connection, error) {
-	made, err := t.StreamableClientTransport.Connect(ctx)
-	if err != nil {
-		return nil, err
-	}
-	return &hearing{Connection: made, admission: newAdmission(), version: t.version, asked: make(chan struct{}, maxAsked), closed: make(chan struct{})}, nil
-}
-
-// A hearing is a connection over HTTP. Many calls share it, each of which may rightly ask something at the same
-// time: so one question too many waits, and ends the connection only where no other is answered meanwhile.
-type hearing struct {
-	sdk.Connection
-	admission
-	pending
-	version *version
-
-	// asked has the requests of the server that have no answer yet.
-	asked   chan struct{}
-	closing sync.Once
-	closed  chan struct{}
+func (h *hearing) Connect(ctx context.Context) (_ sdk.Connection, err error) {
+	h.Connection, err = h.transport.Connect(ctx)
+	return h, err
 }
 
 // Read returns the next message that is heard.
@@ -87,18 +64,21 @@ func (h *hearing) Read(ctx context.Context) (jsonrpc.Message, error) {
 		if err != nil {
 			return nil, err
 		}
-		request, ok := message.(*jsonrpc.Request)
-		switch {
-		case !ok:
-			answer, _ := message.(*jsonrpc.Response) // there is nothing else
+		if answer, ok := message.(*jsonrpc.Response); ok {
 			if answer = h.answered(answer); answer != nil {
-				h.version.learn(answer)
 				return answer, nil
 			}
+			continue // it answers nothing that was asked
+		}
+		request, _ := message.(*jsonrpc.Request) // there is nothing else
+		long := len(request.Method)+len(request.Params) > maxAsk
+		switch {
 		case request.IsCall():
-			shorten(request, len(request.Params))
+			if long {
+				request.Params = json.RawMessage("{}") // nothing so long is ever given
+			}
 			return request, h.question(ctx)
-		case h.admit(request, len(request.Params)):
+		case !long && request.Method != "notifications/message" && h.notices.Allow(): // a program's log is its standard error
 			return request, nil
 		}
 	}
@@ -109,22 +89,24 @@ func (h *hearing) question(ctx context.Context) error {
 	select {
 	case h.asked <- struct{}{}:
 		return nil
-	case <-time.After(askPatience):
-		return errAsksTooMuch
-	case <-h.closed:
-		return errors.New("the connection is closed")
 	case <-ctx.Done():
 		return ctx.Err()
+	case <-time.After(5 * time.Second):
 	}
+	if p, ok := h.Connection.(*program); ok {
+		return p.failed(errAsksTooMuch)
+	}
+	return errAsksTooMuch
 }
 
 // Write sends a message. An answer that the server does not take is given up.
 func (h *hearing) Write(ctx context.Context, message jsonrpc.Message) error {
-	if _, ok := message.(*jsonrpc.Response); !ok {
-		h.sent(message)
-		return h.Connection.Write(ctx, message)
+	if request, ok := message.(*jsonrpc.Request); ok {
+		h.sent(request)
+		made := onWire(ctx, request)
+		return h.Connection.Write(context.WithValue(ctx, requestKey{}, made), made)
 	}
-	ctx, cancel := context.WithTimeout(ctx, answerPatience)
+	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
 	defer cancel()
 	defer func() {
 		select {
@@ -135,36 +117,71 @@ func (h *hearing) Write(ctx context.Context, message jsonrpc.Message) error {
 	return h.Connection.Write(ctx, message)
 }
 
-// Close implements the SDK's connection.
-func (h *hearing) Close() error {
-	h.closing.Do(func() { close(h.closed) })
-	return h.Connection.Close()
-}
+// requestKey is under which a context has the request that is written, also where the stream of its answer is resumed.
+type requestKey struct{}
 
-// A version is that of the protocol which a connection speaks. The SDK tells it to no connection but its own.
-type version struct{ said atomic.Value }
-
-const versionHeader = "Mcp-Protocol-Version"
-
-// learn takes it from the answer to the first request.
-func (v *version) learn(message jsonrpc.Message) {
-	answer, ok := message.(*jsonrpc.Response)
-	if !ok || v.said.Load() != nil || answer.Error != nil {
-		return
+// sent notes a request, and forgets one that is taken back.
+func (h *hearing) sent(request *jsonrpc.Request) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	var taken struct {
+		ID any `json:"requestId"`
 	}
-	var first struct {
-		Version string `json:"protocolVersion"`
-	}
-	if json.Unmarshal(answer.Result, &first) == nil && first.Version != "" {
-		v.is(first.Version)
+	switch {
+	case request.IsCall():
+		h.methods[request.ID] = request.Method
+	case request.Method == "notifications/cancelled" && json.Unmarshal(request.Params, &taken) == nil:
+		id, _ := jsonrpc.MakeID(taken.ID)
+		delete(h.methods, id)
 	}
 }
 
-func (v *version) is(said string) { v.said.CompareAndSwap(nil, said) }
-
-// add puts it on a request that has none.
-func (v *version) add(request *http.Request) {
-	if said, ok := v.said.Load().(string); ok && request.Header.Get(versionHeader) == "" {
-		request.Header.Set(versionHeader, said)
+// answered is an answer as the SDK can decode it. nil: it answers nothing that was asked.
+func (h *hearing) answered(answer *jsonrpc.Response) *jsonrpc.Response {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	id := numbered(answer.ID)
+	if _, asked := h.methods[answer.ID]; asked {
+		id = answer.ID
 	}
+	if !id.IsValid() && len(h.methods) == 1 {
+		for only := range h.methods {
+			id = only // a server that could not read a request answers it without an id
+		}
+	}
+	method, asked := h.methods[id]
+	if !asked {
+		return nil
+	}
+	delete(h.methods, id)
+	return h.decodable(method, &jsonrpc.Response{ID: id, Result: answer.Result, Error: answer.Error})
+}
+
+// decodable is the answer to a request of a method as the SDK can decode it.
+func (h *hearing) decodable(method string, answer *jsonrpc.Response) *jsonrpc.Response {
+	if said, ok := errors.AsType[*jsonrpc.Error](answer.Error); ok && !absent(answer.Result) && said.Code == 0 && said.Message == "" {
+		answer.Error = nil // a field that is filled in
+	}
+	if answer.Error == nil && len(answer.Result) == 0 {
+		answer.Error = unread("it has neither a result nor an error")
+	}
+	if answer.Error != nil {
+		return answer
+	}
+	switch method {
+	case "ping":
+		answer.Result = json.RawMessage("{}")
+	case "initialize":
+		var version string
+		answer.Result, version, answer.Error = greetingIn(answer.Result)
+		h.version.CompareAndSwap(nil, version)
+	case methodList:
+		answer.Result, answer.Error = listIn(answer.Result)
+	}
+	if nesting(answer.Result) > maxNesting {
+		answer.Error = tooDeep()
+	} else if method == methodCall { // what came becomes a text: the SDK's type drops what an answer says of tasks, and is too strict
+		answer.Result, _ = json.Marshal(&sdk.CallToolResult{Content: []sdk.Content{&sdk.TextContent{Text: string(answer.Result)}}})
+	}
+	return answer
 }

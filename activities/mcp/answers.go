@@ -8,10 +8,8 @@ import (
 	"io"
 	"regexp"
 	"strconv"
-	"sync"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
-	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"everstep/domain"
 )
@@ -119,63 +117,6 @@ func errorIn(text json.RawMessage) *jsonrpc.Error {
 	return said
 }
 
-// A pending has the requests of ours that have no answer yet, with their methods. The zero value has none.
-type pending struct {
-	mu      sync.Mutex
-	methods map[jsonrpc.ID]string
-}
-
-// sent notes a request, and forgets one that is taken back.
-func (p *pending) sent(message jsonrpc.Message) {
-	request, ok := message.(*jsonrpc.Request)
-	if !ok {
-		return
-	}
-	if !request.IsCall() {
-		var taken struct {
-			ID any `json:"requestId"`
-		}
-		if request.Method == "notifications/cancelled" && json.Unmarshal(request.Params, &taken) == nil {
-			id, _ := jsonrpc.MakeID(taken.ID)
-			p.forget(id)
-		}
-		return
-	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.methods == nil {
-		p.methods = map[jsonrpc.ID]string{}
-	}
-	p.methods[request.ID] = request.Method
-}
-
-func (p *pending) forget(id jsonrpc.ID) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	delete(p.methods, id)
-}
-
-// answered is an answer as the SDK can decode it. nil: it answers nothing that was asked.
-func (p *pending) answered(answer *jsonrpc.Response) *jsonrpc.Response {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	id := numbered(answer.ID)
-	if _, asked := p.methods[answer.ID]; asked {
-		id = answer.ID
-	}
-	if !id.IsValid() && len(p.methods) == 1 {
-		for only := range p.methods {
-			id = only // a server that could not read a request answers it without an id
-		}
-	}
-	method, asked := p.methods[id]
-	if !asked {
-		return nil
-	}
-	delete(p.methods, id)
-	return decodable(method, &jsonrpc.Response{ID: id, Result: answer.Result, Error: answer.Error})
-}
-
 // numbered is an id that a server has made a text of, as it was.
 func numbered(id jsonrpc.ID) jsonrpc.ID {
 	text, _ := id.Raw().(string)
@@ -183,49 +124,6 @@ func numbered(id jsonrpc.ID) jsonrpc.ID {
 		id, _ = jsonrpc.MakeID(float64(n))
 	}
 	return id
-}
-
-// decodable is the answer to a request of a method as the SDK can decode it.
-func decodable(method string, answer *jsonrpc.Response) *jsonrpc.Response {
-	if said, ok := errors.AsType[*jsonrpc.Error](answer.Error); ok && !absent(answer.Result) && said.Code == 0 && said.Message == "" {
-		answer.Error = nil // a field that is filled in
-	}
-	if answer.Error == nil && len(answer.Result) == 0 {
-		answer.Error = unread("it has neither a result nor an error")
-	}
-	if answer.Error != nil {
-		return answer
-	}
-	switch method {
-	case "ping":
-		answer.Result = json.RawMessage("{}")
-	case methodCall:
-		answer.Result = wrapped(answer.Result)
-	case "initialize":
-		answer.Result, answer.Error = greetingIn(answer.Result)
-	case methodList, ownPrefix + methodList:
-		answer.Result, answer.Error = listIn(answer.Result)
-	}
-	if nesting(answer.Result) > maxNesting {
-		answer.Error = tooDeep()
-	}
-	return answer
-}
-
-// wrapped is a result that any SDK decodes, with the one that came as its text.
-func wrapped(came json.RawMessage) json.RawMessage {
-	result, _ := json.Marshal(&sdk.CallToolResult{Content: []sdk.Content{&sdk.TextContent{Text: string(came)}}}) // a text cannot fail
-	return result
-}
-
-// unwrapped is the result that came.
-func unwrapped(result *sdk.CallToolResult) json.RawMessage {
-	if len(result.Content) == 1 {
-		if text, ok := result.Content[0].(*sdk.TextContent); ok {
-			return json.RawMessage(text.Text)
-		}
-	}
-	return nil
 }
 
 // heading finds an id at the beginning of a message, before anything that is nested in it, and concluding what only answers have.

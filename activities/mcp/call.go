@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net/http"
 
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"everstep/activities/output"
@@ -21,17 +22,12 @@ const maxDescription = 32 << 10
 // tool makes a tool of one that the server lists, and says what of its schema is not checked. Its error says why no agent
 // can have it.
 func (s *server) tool(listed *sdk.Tool, config ToolConfig) (_ tool.Tool, lost []string, _ error) {
-	// Its keys are in order, whatever the server's was.
-	schema, unfit := json.Marshal(listed.InputSchema)
+	schema, lost, unfit := output.Mend(schemaOf(listed))
 	if unfit == nil {
-		schema, lost, unfit = output.Mend(schema)
-	}
-	shown := schema
-	if unfit == nil {
-		shown, unfit = withheld(schema, config.Arguments)
+		schema, unfit = withheld(schema, config.Arguments)
 	}
 	made := tool.FromSpec(domain.ToolSpec{
-		Name: ToolName(s.config.Name, listed.Name), Description: listed.Description, Schema: shown, Timeout: config.Timeout,
+		Name: ToolName(s.config.Name, listed.Name), Description: listed.Description, Schema: schema, Timeout: config.Timeout,
 		Effect: Stricter(config.Effect, listed.Annotations),
 		Pin:    pinOf(listed), Disclaims: disclaimed(listed.Annotations), Stateful: s.config.Stateful,
 	}, func(ctx context.Context, arguments json.RawMessage) (tool.Result, error) {
@@ -42,7 +38,7 @@ func (s *server) tool(listed *sdk.Tool, config ToolConfig) (_ tool.Tool, lost []
 		if err = cmp.Or(err, s.config.mayBeSent(trustedOf(ctx))); err != nil {
 			return tool.Result{}, err
 		}
-		return s.withRefusals(func() (tool.Result, error) { return s.call(ctx, listed, arguments) })
+		return s.call(ctx, listed, arguments)
 	})
 	if unfit != nil {
 		return made, nil, fmt.Errorf("tool %q: schema: %w", listed.Name, unfit)
@@ -71,22 +67,30 @@ func Stricter(configured domain.Effect, hints *sdk.ToolAnnotations) domain.Effec
 
 // disclaimed are the hints that a server says do not hold for a tool. What it leaves open holds.
 func disclaimed(hints *sdk.ToolAnnotations) []domain.Hint {
+	if hints == nil {
+		return nil
+	}
 	var no []domain.Hint
-	if hints != nil && (hints.ReadOnlyHint || hints.DestructiveHint != nil && !*hints.DestructiveHint) {
+	if hints.ReadOnlyHint || hints.DestructiveHint != nil && !*hints.DestructiveHint {
 		no = append(no, domain.Destructive)
 	}
-	if hints != nil && hints.OpenWorldHint != nil && !*hints.OpenWorldHint {
+	if hints.OpenWorldHint != nil && !*hints.OpenWorldHint {
 		no = append(no, domain.OpenWorld)
 	}
 	return no
 }
 
 // call makes one call. It ends with its context; the server is then told to stop.
-func (s *server) call(ctx context.Context, listed *sdk.Tool, arguments json.RawMessage) (tool.Result, error) {
+func (s *server) call(ctx context.Context, listed *sdk.Tool, arguments json.RawMessage) (_ tool.Result, err error) {
 	defer s.works()()
 	params := &sdk.CallToolParams{Name: listed.Name, Arguments: arguments}
-	defer s.progress.follow(params, func(line string) { tool.Progress(ctx, line) })()
-	for round := range maxRounds {
+	stop := s.progress.follow(params, func(line string) { tool.Progress(ctx, line) })
+	defer func() {
+		if refused := stop(); err != nil && refused != "" { // the server's own words seldom say that this was why
+			err = fmt.Errorf("%w; meanwhile MCP server %s asked for %s, which no server is given", err, s.config.Name, refused)
+		}
+	}()
+	for round := range 5 {
 		result, err := s.sent(ctx, listed, params)
 		if err == nil && !result.NeedsInput() {
 			return answer(result)
@@ -113,9 +117,6 @@ func answer(result *sdk.CallToolResult) (tool.Result, error) {
 	return made, nil
 }
 
-// maxRounds bounds how often a server asks for more before it answers a call.
-const maxRounds = 5
-
 // supplied is a call with what its server has asked for, which can be the root alone.
 func (s *server) supplied(params *sdk.CallToolParams, result *sdk.CallToolResult) (*sdk.CallToolParams, error) {
 	if len(result.InputRequests) == 0 {
@@ -140,30 +141,31 @@ func (s *server) supplied(params *sdk.CallToolParams, result *sdk.CallToolResult
 
 // pinOf is the digest of what a server says of a tool.
 func pinOf(listed *sdk.Tool) domain.Digest {
-	schema, _ := json.Marshal(listed.InputSchema) // it was read from JSON
-	return domain.DigestOf([]byte(listed.Name), []byte(listed.Description), schema)
+	return domain.DigestOf([]byte(listed.Name), []byte(listed.Description), schemaOf(listed))
 }
 
-// stands makes sure that a connection has a tool as it was looked at: another connection may be to a program that was
+// schemaOf is a tool's schema, its keys in order, whatever the server's was.
+func schemaOf(listed *sdk.Tool) json.RawMessage {
+	schema, _ := json.Marshal(listed.InputSchema) // it was read from JSON
+	return schema
+}
+
+// standing is a tool as a connection has it, which is as it was looked at: another connection may be to a program that was
 // started since, which has another tool of the name.
-func (s *server) stands(ctx context.Context, l *link, looked *sdk.Tool) error {
-	tools, _ := l.known()
+func (s *server) standing(ctx context.Context, l *link, looked *sdk.Tool) (*sdk.Tool, error) {
+	tools := l.known().tools
 	if tools == nil {
-		asking, sent := withSending(ctx, false)
 		var err error
-		if tools, err = l.list(asking); err != nil {
-			return s.refused("does not list its tools", sent, err)
+		if _, tools, err = s.listed(ctx); err != nil {
+			return nil, err
 		}
 	}
 	for _, now := range tools {
-		if now == looked {
-			return nil
-		}
-		if now.Name == looked.Name && pinOf(now) == pinOf(looked) {
-			return nil
+		if now == looked || now.Name == looked.Name && pinOf(now) == pinOf(looked) {
+			return now, nil
 		}
 	}
-	return domain.CodedErrorf(domain.Denied, domain.CodeNotRun,
+	return nil, domain.CodedErrorf(domain.Denied, domain.CodeNotRun,
 		"not run: MCP server %s was started anew, and its tool %s is not what it was; an execution that begins now is told of it as it is", s.config.Name, looked.Name)
 }
 
@@ -172,13 +174,15 @@ func (s *server) stands(ctx context.Context, l *link, looked *sdk.Tool) error {
 func (s *server) sent(ctx context.Context, looked *sdk.Tool, params *sdk.CallToolParams) (*sdk.CallToolResult, error) {
 	for first := true; ; first = false {
 		l, err := s.link(ctx)
-		if err == nil {
-			err = s.stands(ctx, l, looked)
+		if err != nil {
+			return nil, tool.NotStarted(err)
 		}
+		listed, err := s.standing(ctx, l, looked)
 		if err != nil {
 			return nil, tool.NotStarted(err)
 		}
 		calling, sent := withSending(ctx, true)
+		sent.asTask = l.version == tasksVersion && listed.Meta[taskKey] == true
 		result, t, err := l.call(calling, params)
 		ended := errors.Is(err, sdk.ErrSessionMissing) || errors.Is(err, sdk.ErrConnectionClosed)
 		switch {
@@ -205,7 +209,7 @@ func (s *server) failure(ctx context.Context, l *link, sent *sending, err error)
 	case ctx.Err() != nil:
 		s.examine(context.WithoutCancel(ctx), l)
 		return context.Cause(ctx)
-	case !at.begun:
+	case !at.begun, at.keepsOut() && at.tokenLater:
 		return tool.NotStarted(s.unavailable("cannot be reached: %s", l.explain(err)))
 	case status == http.StatusTooManyRequests:
 		throttled := s.errorf(domain.Throttled, "takes no more calls just now")
@@ -213,8 +217,6 @@ func (s *server) failure(ctx context.Context, l *link, sent *sending, err error)
 		return tool.NotStarted(throttled)
 	case at.forgotten(err):
 		return tool.NotStarted(s.unavailable("has forgotten the connection"))
-	case at.keepsOut() && at.tokenLater:
-		return tool.NotStarted(s.unavailable("cannot be reached: %s", err))
 	case at.keepsOut():
 		return s.denied(at, err)
 	case refusal != nil && refusal.Code == codeUnread:
@@ -222,13 +224,18 @@ func (s *server) failure(ctx context.Context, l *link, sent *sending, err error)
 	case refusal != nil && refusal.Code == codeUnfinished:
 		return tool.OutcomeUnknown(s.unavailable("was lost while the call ran: %s", refusal.Message))
 	case refusal != nil && status < 500:
-		return s.errorf(domain.Invalid, "refuses the call: %s (%d)", refusal.Message, refusal.Code)
+		return s.refusesCall(refusal)
 	case status >= 300 && status < 500:
 		return s.errorf(domain.Invalid, "refuses the call: it answers %s", at.words())
 	case status >= 500:
 		return tool.OutcomeUnknown(s.unavailable("answers %s", at.words()))
 	}
 	return tool.OutcomeUnknown(s.unavailable("was lost while the call ran: %s", l.explain(err)))
+}
+
+// refusesCall is the error of a call that was answered with one.
+func (s *server) refusesCall(said *jsonrpc.Error) error {
+	return s.errorf(domain.Invalid, "refuses the call: %s (%d)", said.Message, said.Code)
 }
 
 // unreadable is the error of a call that was answered: whatever it does is done.

@@ -121,19 +121,21 @@ const (
 // server is its Problem; the error is of kind Invalid, and of the file as a whole.
 func Load(path string) ([]Server, error) {
 	path, err := filepath.Abs(path)
+	var data []byte
+	if err == nil {
+		data, _, err = fileAt(path, maxFile)
+	}
+	r := &document.Reader{File: path, Form: document.Form{
+		MaxSize: maxFile, Loose: true, Needs: "it needs mcpServers: and under it a name for each server", Second: "put all servers into the first",
+	}}
+	f := &form{Reader: r, folder: filepath.Dir(path), keys: map[string]int{}, chosen: map[string][]string{}}
+	if err == nil {
+		if text, ok := r.Text(data); ok {
+			f.read(text)
+		}
+		err = r.Err()
+	}
 	if err != nil {
-		return nil, domain.Errorf(domain.Invalid, "%s", err)
-	}
-	data, _, err := fileAt(path, maxFile)
-	if err != nil {
-		return nil, domain.Errorf(domain.Invalid, "%s", err)
-	}
-	r := &document.Reader{File: path, Form: document.Form{MaxSize: maxFile, Loose: true, Needs: needed, Second: "put all servers into the first"}}
-	f := &form{Reader: r, folder: filepath.Dir(path), keys: map[string]int{}, names: map[string]bool{}, chosen: map[string][]string{}}
-	if text, ok := r.Text(data); ok {
-		f.read(text)
-	}
-	if err := r.Err(); err != nil {
 		return nil, domain.Errorf(domain.Invalid, "%s", err)
 	}
 	return f.servers, nil
@@ -147,14 +149,13 @@ type reading struct {
 	words  []string
 	oauth  OAuth
 	kind   string
-	asks   string
 }
 
-func (s *reading) keys(folder string) document.Keys {
+func (s *reading) keys() document.Keys {
 	timeout := func(into *time.Duration) document.Value {
 		value := document.Duration(func(d time.Duration) { *into = d })
 		return document.Value{Read: func(at document.Place) {
-			if n, err := strconv.Atoi(at.Node.Value); err == nil && n >= leastMilliseconds {
+			if n, err := strconv.Atoi(at.Node.Value); err == nil && n >= 1000 { // milliseconds, as some programs have it
 				at.Node = like(at.Node, at.Node.Value+"ms")
 			}
 			value.Read(at)
@@ -172,7 +173,10 @@ func (s *reading) keys(folder string) document.Keys {
 			return open(*into)
 		})
 	}
-	s.Dir, s.folder = folder, folder
+	path := func(into *string) document.Value {
+		return plain(into).Then(func(document.Place) { *into = from(s.folder, *into) })
+	}
+	s.Dir = s.folder
 	return document.Keys{
 		{Name: "type", Value: document.TextThen(s.typed)},
 		{Name: "command", Value: document.Value{Read: func(at document.Place) {
@@ -186,14 +190,14 @@ func (s *reading) keys(folder string) document.Keys {
 			document.ListOf(&s.Args, plain).Read(at.On(inWords(at.Node)))
 		}}},
 		{Name: "env", Value: variables(&s.Env, checkVariable)},
-		{Name: "envFile", Value: plain(&s.EnvFile).Then(func(document.Place) { s.EnvFile = from(folder, s.EnvFile) })},
-		{Name: "cwd", Value: plain(&s.Dir).Then(func(document.Place) { s.Dir = from(folder, s.Dir) })},
+		{Name: "envFile", Value: path(&s.EnvFile)},
+		{Name: "cwd", Value: path(&s.Dir)},
 		{Name: "url", Value: plain(&s.URL).Then(func(document.Place) { s.URL = strings.TrimSpace(s.URL) })},
 		{Name: "headers", Value: variables(&s.Headers, checkHeader)},
 		{Name: "oauth", Value: document.Mapping(document.Keys{
 			{Name: "client_id", Value: plain(&s.oauth.ClientID), Needed: "the authorization server knows the worker by it"},
 			{Name: "client_secret", Value: document.TextThen(func(text string) string {
-				s.oauth.Secret = Variable{Name: "client_secret", Text: worded.ReplaceAllString(written(text), "$1$${$2}")}
+				s.oauth.Secret = Variable{Name: "client_secret", Text: writtenWord(text)}
 				if len(s.oauth.Secret.trusted()) > 0 {
 					return "names a trusted value, which is no secret; name a variable as ${NAME}"
 				}
@@ -204,17 +208,14 @@ func (s *reading) keys(folder string) document.Keys {
 		{Name: "effect", Value: effect(&s.Effect)},
 		{Name: "timeout", Value: timeout(&s.Timeout)},
 		{Name: "tools", Value: toolsOf(&s.Tools, effect, timeout)},
-		{Name: "elicitation", Value: document.Word(&s.asks, []string{refuse})},
-		{Name: "sampling", Value: document.Word(&s.asks, []string{refuse})},
+		{Name: "elicitation", Value: document.Word(new(string), []string{refuse})},
+		{Name: "sampling", Value: document.Word(new(string), []string{refuse})},
 		{Name: "excludeTools", Value: listOf(&s.Without)},
 		{Name: "disabled", Value: document.Truth(func(yes bool) { s.Disabled = s.Disabled || yes })},
 		{Name: "enabled", Value: document.Truth(func(yes bool) { s.Disabled = s.Disabled || !yes })},
 		{Name: "stateful", Value: document.Truth(func(yes bool) { s.Stateful = yes })},
 	}
 }
-
-// leastMilliseconds is from where on a time-out without a unit is one in milliseconds, as some programs have it, and not in seconds.
-const leastMilliseconds = 1000
 
 func (s *reading) typed(text string) string {
 	switch kind := plainKey(text); {
@@ -277,29 +278,35 @@ func (s *reading) check(at document.Place, given document.Given) {
 		at.In("command", given["command"]).Problem("%s", wrong)
 	}
 	s.Inputs = slices.DeleteFunc(slices.Clone(s.Inputs), func(input Input) bool {
-		return !slices.Contains(slices.Concat(s.seen(), s.Secrets()), InputMark+input.ID)
+		return !slices.Contains(slices.Concat(s.seenNames(), s.Secrets()), InputMark+input.ID)
 	})
 	if wrong := s.exposed(); wrong != "" {
 		at.Problem("%s", wrong)
 	}
+	authorized := s.OAuth != nil
+	twice := false
 	s.Headers = slices.DeleteFunc(s.Headers, func(v Variable) bool {
-		set := slices.Contains([]string{"Accept", "Content-Type"}, http.CanonicalHeaderKey(v.Name))
-		if set {
+		switch http.CanonicalHeaderKey(v.Name) {
+		case "Authorization":
+			twice, authorized = twice || authorized, true
+		case "Accept", "Content-Type":
 			s.Notes = append(s.Notes, v.Name+" is not heeded: the protocol sets it")
+			return true
 		}
-		return set
+		return false
 	})
 	if wrong := checkURL(s.URL); wrong != "" && s.URL != "" && !reference.MatchString(s.URL) {
 		at.In("url", given["url"]).Problem("%s", wrong)
 	}
-	program := s.kind == "stdio" || s.kind == "" && s.Command != ""
 	switch {
 	case s.Command == "" && s.URL == "":
 		at.Problem("has neither command nor url; give the program to start, or the endpoint of one that runs")
 	case s.Command != "" && s.URL != "":
 		at.Problem("has both command and url; leave one of them out")
-	case program != (s.Command != ""):
-		at.On(given["type"]).Problem("is %s and has no %s", s.kind, map[bool]string{true: "command", false: "url"}[program])
+	case s.kind == "stdio" && s.Command == "":
+		at.On(given["type"]).Problem("is stdio and has no command")
+	case s.kind == "http" && s.URL == "":
+		at.On(given["type"]).Problem("is http and has no url")
 	}
 	empty := map[string]bool{"args": len(s.Args) == 0, "env": len(s.Env) == 0, "headers": len(s.Headers) == 0}
 	lacks, others := "", ""
@@ -314,8 +321,7 @@ func (s *reading) check(at document.Place, given document.Given) {
 			at.In(name, cmp.Or(given[name], at.Node)).Problem("is for a server with %s; leave it out", lacks)
 		}
 	}
-	authorize := slices.DeleteFunc(slices.Clone(s.Headers), func(v Variable) bool { return http.CanonicalHeaderKey(v.Name) != "Authorization" })
-	if len(authorize) > 1 || len(authorize) > 0 && s.OAuth != nil {
+	if twice {
 		at.On(cmp.Or(given["oauth"], at.Node)).Problem("gives each request its Authorization twice, by headers, oauth or bearer_token_env_var; keep one")
 	}
 }
@@ -337,7 +343,7 @@ func variables(into *[]Variable, check func(Variable) string) document.Value {
 	return document.Value{Read: func(at document.Place) {
 		at.On(entries(at.Node)).Entries(nil, func(key *yaml.Node, at document.Place) {
 			v := Variable{Name: key.Value}
-			document.TextThen(func(text string) string { v.Text = worded.ReplaceAllString(written(text), "$1$${$2}"); return check(v) }).Read(at)
+			document.TextThen(func(text string) string { v.Text = writtenWord(text); return check(v) }).Read(at)
 			*into = append(*into, v)
 		})
 	}}

@@ -70,7 +70,10 @@ func conforms(url string) error {
 	if given.ClientID != "" {
 		server.OAuth = &OAuth{ClientID: given.ClientID, Secret: Variable{Name: "client_secret", Text: "${SECRET}"}}
 	}
-	s := Open([]Server{server}, Options{Secret: func(string) (string, error) { return given.ClientSecret, nil }})
+	s := Open([]Server{server}, Options{
+		Secret: func(string) (string, error) { return given.ClientSecret, nil },
+		Redact: func(text string) string { return text }, Hide: func(string) {},
+	})
 	defer s.Close()
 	report, err := s.Examine(ctx, "s")
 	for _, listed := range report.Tools {

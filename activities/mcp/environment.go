@@ -1,6 +1,7 @@
 package mcp
 
 import (
+	"bytes"
 	"cmp"
 	"errors"
 	"fmt"
@@ -12,11 +13,8 @@ import (
 	"strings"
 )
 
-const (
-	// maxEnvFile bounds a file of variables in bytes, maxFiled how many there are: each may be a secret that is hidden.
-	maxEnvFile = 64 << 10
-	maxFiled   = 64
-)
+// maxFiled bounds how many variables a file has: each may be a secret that is hidden.
+const maxFiled = 64
 
 // envLine is NAME=VALUE, with the word by which shells hand it on.
 var envLine = regexp.MustCompile(`^(?:export\s+)?([a-zA-Z_][a-zA-Z0-9_]*)\s*=\s*(.*)$`)
@@ -26,7 +24,7 @@ func (s Server) filed() (all []Variable, _ error) {
 	if s.EnvFile == "" {
 		return nil, nil
 	}
-	data, info, err := fileAt(s.EnvFile, maxEnvFile)
+	data, info, err := fileAt(s.EnvFile, 64<<10)
 	if err != nil {
 		return nil, fmt.Errorf("envFile: %w", err)
 	}
@@ -36,21 +34,19 @@ func (s Server) filed() (all []Variable, _ error) {
 	if info.Mode().Perm()&0o022 != 0 && runtime.GOOS != "windows" {
 		return nil, wrong("may be changed by others than its owner, and so the program; chmod go-w")
 	}
-	number := 0
-	for line := range strings.Lines(strings.TrimPrefix(string(data), string(byteOrder))) {
-		number++
+	for before, line := range strings.Split(string(bytes.TrimPrefix(data, byteOrder)), "\n") {
 		if line = strings.TrimSpace(line); line == "" || line[0] == '#' {
 			continue
 		}
 		found := envLine.FindStringSubmatch(line)
 		if found == nil || strings.ContainsRune(line, 0) {
-			return nil, wrong("is not NAME=VALUE in line %d", number)
+			return nil, wrong("is not NAME=VALUE in line %d", before+1)
 		}
 		value, _, _ := strings.Cut(found[2], " #")
 		if quote := found[2][:min(len(found[2]), 1)]; quote == `"` || quote == "'" {
 			end := strings.LastIndex(found[2], quote)
 			if end == 0 {
-				return nil, wrong("opens a quote in line %d that it does not close", number)
+				return nil, wrong("opens a quote in line %d that it does not close", before+1)
 			}
 			value = found[2][1:end]
 		}
@@ -68,7 +64,8 @@ func (s *server) environment() (all []string, _ error) {
 		return nil, mistake{err}
 	}
 	for _, v := range filed {
-		if len(v.Text) >= leastHidden || len(v.Text) >= leastSecretive && secretive.MatchString(v.Name) {
+		// With shorter ones, such as true or a number, nobody could read what the worker says.
+		if len(v.Text) >= 16 || len(v.Text) >= 8 && secretive.MatchString(v.Name) {
 			s.options.Keep(v.Text)
 		}
 		if !s.config.own(v.Name) {
@@ -84,10 +81,6 @@ func (s *server) environment() (all []string, _ error) {
 	}
 	return all, nil
 }
-
-// leastHidden is the length from which on a value of a file is taken for a secret, whatever it is called, leastSecretive that of
-// one whose name is a secret's: without shorter ones, such as true or a number, nobody could read what the worker says.
-const leastHidden, leastSecretive = 16, 8
 
 // usualPath is where programs look for others, unless env says so.
 const usualPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"

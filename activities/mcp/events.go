@@ -85,20 +85,20 @@ func (b *eventBody) giveUp(data []byte) {
 		why = tooLong()
 	}
 	b.write(&jsonrpc.Response{ID: b.id, Error: why})
-	b.ready.WriteByte('\n')
 }
 
-// message writes what an event says, the messages of a list as an event each. One with a name of its own may be none of the
-// protocol's: it answers what its id says, and nothing without one, but for an error that is called so.
-func (b *eventBody) message(data []byte, name string) {
+// message writes what an event says, the messages of a list as an event each, and reports whether an answer to the request is among
+// them. One with a name of its own may be none of the protocol's: it answers what its id says, and nothing without one, but for
+// an error that is called so.
+func (b *eventBody) message(data []byte, name string) (answers bool) {
 	all, err := understood(data, b.failed == nil)
 	if err != nil {
 		if b.failed != nil {
 			b.ready.Reset() // its id is that of an event which is still to come
 		}
-		return
+		return false
 	}
-	for k, one := range all {
+	for _, one := range all {
 		answer, ok := one.(*jsonrpc.Response)
 		fails := name == "error" && ok && answer.Error != nil
 		ours := name == "" || name == "message" || fails
@@ -111,15 +111,13 @@ func (b *eventBody) message(data []byte, name string) {
 		if ok && !answer.ID.IsValid() {
 			continue // nobody can tell what it answers
 		}
-		if k > 0 {
-			b.ready.WriteByte('\n')
-		}
+		answers = answers || ok && answer.ID == b.id
 		b.write(one)
 	}
+	return answers
 }
 
-// write adds a message to what is ready, as the data line of an event; the blank line that ends the event is the caller's. An
-// answer that the SDK could not decode again becomes the error of its request, since the SDK would end the connection.
+// write adds a message to what is ready, as the data of an event, which ends there. An answer that the SDK could not decode again becomes the error of its request, since the SDK would end the connection.
 func (b *eventBody) write(message jsonrpc.Message) {
 	var data []byte
 	var err error
@@ -129,6 +127,6 @@ func (b *eventBody) write(message jsonrpc.Message) {
 		data, err = jsonrpc.EncodeMessage(message)
 	}
 	if err == nil { // what was decoded can be encoded
-		fmt.Fprintf(&b.ready, "data: %s\n", data)
+		fmt.Fprintf(&b.ready, "data: %s\n\n", data)
 	}
 }

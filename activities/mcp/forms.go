@@ -21,14 +21,11 @@ type form struct {
 	folder  string
 	inputs  []Input
 	servers []Server
-	// keys are the servers by their names in the file, names are those that they have here.
-	keys  map[string]int
-	names map[string]bool
+	// keys are the servers by their names in the file.
+	keys map[string]int
 	// chosen are the lists of servers by which a program allows or excludes some.
 	chosen map[string][]string
 }
-
-const needed = "it needs mcpServers: and under it a name for each server"
 
 var (
 	// holdsServers is what a key looks like, without its signs and in lower case, under which servers stand.
@@ -53,20 +50,24 @@ func (f *form) read(text string) {
 		}
 		return
 	}
-	// Some have the servers at the top, by their names.
-	if servers := where(root, isServer); len(servers.Content) > 0 {
-		f.group(whole.On(servers))
-		return
+	if !f.direct(whole) { // some have the servers at the top
+		whole.Problem("has no servers; put each under mcpServers, by a name")
 	}
-	whole.Problem("has no servers; put each under mcpServers, by a name")
 }
 
-// maxForms bounds how deep the servers of a file lie: an alias may lead to what it is in.
-const maxForms = 4
+// direct reads the servers that stand in a mapping by their names, beside other things, and reports whether there are any.
+func (f *form) direct(at document.Place) bool {
+	servers := where(at.Node, isServer)
+	if len(servers.Content) == 0 {
+		return false
+	}
+	f.group(at.On(servers))
+	return true
+}
 
 // find reads the servers that stand below keys for them, and reports whether there are such keys.
 func (f *form) find(at document.Place, depth int) (found bool) {
-	if depth > maxForms {
+	if depth > 4 { // an alias may lead to what it is in
 		return false
 	}
 	for name, value := range pairs(at.Node) {
@@ -89,10 +90,7 @@ func (f *form) find(at document.Place, depth int) (found bool) {
 		case f.find(inner, depth+1):
 			found = true
 		case mayHold.MatchString(plain):
-			if servers := where(value, isServer); len(servers.Content) > 0 {
-				f.group(inner.On(servers))
-				found = true
-			}
+			found = f.direct(inner) || found
 		default:
 			f.group(inner)
 			found = true
@@ -145,16 +143,12 @@ func isServer(node *yaml.Node) bool {
 // ask notes what the file wants people to be asked for.
 func (f *form) ask(list *yaml.Node) {
 	for _, node := range list.Content {
-		var input struct {
-			ID, Description string
-			Password        bool
-			Default         string
-		}
+		var input Input
 		if node.Decode(&input) == nil && input.ID != "" {
 			if input.Password || strings.ContainsAny(input.Default, "\r\n\x00") {
 				input.Default = ""
 			}
-			f.inputs = append(f.inputs, Input(input))
+			f.inputs = append(f.inputs, input)
 		}
 	}
 }
@@ -179,7 +173,7 @@ func (f *form) group(at document.Place) {
 				f.server(at.In(name.Value, value), name)
 			}
 		}
-	case yaml.ScalarNode, yaml.DocumentNode, yaml.AliasNode:
+	default:
 		at.Problem("is %s, not a mapping of keys to values", document.Describe(at.Node))
 	}
 	if len(f.servers) > maxServers {
@@ -208,11 +202,11 @@ func (f *form) server(at document.Place, name *yaml.Node) {
 		return
 	}
 	f.keys[name.Value] = len(f.servers)
-	s := reading{Server: Server{Name: f.name(name.Value), Inputs: f.inputs}}
+	s := reading{Server: Server{Name: f.name(name.Value), Inputs: f.inputs}, folder: f.folder}
 	if s.Name != name.Value {
 		s.Notes = append(s.Notes, fmt.Sprintf("%q is %s for agents", document.Shorten(name.Value), s.Name))
 	}
-	keys := s.keys(f.folder)
+	keys := s.keys()
 	if has := at.On(s.renamed(at, keys)).Mapping(keys); has != nil {
 		s.check(at.On(name), has)
 	}
@@ -230,10 +224,9 @@ func (f *form) name(key string) string {
 	switch end := fmt.Sprintf("-%x", digest[:2]); {
 	case name == "":
 		name = "server" + end
-	case len(name) > maxServerName, f.names[name]:
+	case len(name) > maxServerName, slices.ContainsFunc(f.servers, func(s Server) bool { return s.Name == name }):
 		name = domain.Shorten(name, maxServerName-len(end)) + end
 	}
-	f.names[name] = true
 	return name
 }
 

@@ -64,15 +64,6 @@ func (c *complaints) said() []string {
 	return slices.Clone(c.lines)
 }
 
-func TestAServerOfAnOlderProtocol(t *testing.T) {
-	t.Parallel()
-	s := started(t, "old")
-	require.Equal(t, "hello", said(t, s, "s__echo", args{}))
-	report, err := s.Examine(t.Context(), "s")
-	require.NoError(t, err)
-	require.Equal(t, "2025-06-18", report.Protocol)
-}
-
 // What a hostile server does to a call leaves the call with an error, soon, and the
 // next one with a server that was started anew.
 func TestHostileServers(t *testing.T) {
@@ -162,9 +153,6 @@ func TestAMillionNotices(t *testing.T) {
 	for _, kind := range []string{"million", "shouts"} {
 		t.Run(kind, func(t *testing.T) {
 			t.Parallel()
-			if testing.Short() && kind == "million" {
-				t.Skip("100 MB of notices")
-			}
 			s := started(t, kind)
 			found, err := s.Find(t.Context(), "s__echo")
 			require.NoError(t, err)
@@ -273,7 +261,7 @@ func TestAProgramThatIsLeftIsNotTakenForOneThatEnds(t *testing.T) {
 // Who writes first finds a closed pipe, who reads first the end of it: both are told the same.
 func TestAProgramThatHasEndedIsToldAsThatToWhoWrites(t *testing.T) {
 	t.Parallel()
-	p, err := startProgram(programOf(t, "gone"), nil, func(string) {})
+	p, err := startProgram(programOf(t, "gone"), nil, newHearing().notices, func(string) {})
 	require.NoError(t, err)
 	defer p.end()
 	<-p.process.Done()

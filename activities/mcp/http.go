@@ -24,38 +24,35 @@ import (
 )
 
 const (
-	// dialPatience bounds the way to a server, idlePatience what an idle connection lasts, hintPatience the text of a refusal.
-	dialPatience = 10 * time.Second
-	hintPatience = time.Second
-	idlePatience = 90 * time.Second
-	// maxDelay bounds what a server may ask us to wait.
-	maxDelay = time.Hour
+	// dialPatience bounds the way to a server.
+	dialPatience  = 10 * time.Second
+	versionHeader = "Mcp-Protocol-Version"
 )
 
 // endpoint is the transport of a server over streamable HTTP. It opens no stream of
 // its own for what a server says unasked: where such a stream ends too often the SDK
 // takes the whole connection for lost, and calls under way with it. No proxy of the
 // environment is used.
-func endpoint(s Server, options Options) admitting {
+func endpoint(s Server, options Options, version *atomic.Value) *sdk.StreamableClientTransport {
 	transport := &http.Transport{
 		DialContext:         (&net.Dialer{Timeout: dialPatience}).DialContext,
-		TLSHandshakeTimeout: dialPatience, IdleConnTimeout: idlePatience, ForceAttemptHTTP2: true, MaxResponseHeaderBytes: 64 << 10,
+		TLSHandshakeTimeout: dialPatience, IdleConnTimeout: 90 * time.Second, ForceAttemptHTTP2: true, MaxResponseHeaderBytes: 64 << 10,
 	}
 	// Another address would get the headers, and the call.
 	address, query, _ := strings.Cut(s.URL, "?")
 	stay := func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
-	speaks := new(version)
 	made := &sdk.StreamableClientTransport{
-		Endpoint: address, DisableStandaloneSSE: true, MaxEventSize: maxLine,
-		HTTPClient: &http.Client{Transport: &requests{server: s, query: query, secret: options.Secret, version: speaks, next: transport}, CheckRedirect: stay},
+		Endpoint: address, DisableStandaloneSSE: true,
+		MaxEventSize: -1, // bodies are bounded
+		HTTPClient:   &http.Client{Transport: &requests{server: s, query: query, secret: options.Secret, version: version, next: transport}, CheckRedirect: stay},
 	}
 	if s.OAuth != nil {
 		made.OAuthHandler = &authorizer{
 			config: *s.OAuth, options: options,
-			client: &http.Client{Transport: authorizing{bounded{transport}}, CheckRedirect: stay, Timeout: tokenPatience},
+			client: &http.Client{Transport: authorizing{bounded{transport}}, CheckRedirect: stay, Timeout: 30 * time.Second},
 		}
 	}
-	return admitting{made, speaks}
+	return made
 }
 
 // bounded bounds what a server answers.
@@ -80,7 +77,7 @@ type requests struct {
 	server  Server
 	query   string
 	secret  func(string) (string, error)
-	version *version
+	version *atomic.Value
 	next    http.RoundTripper
 }
 
@@ -92,10 +89,18 @@ func (r *requests) RoundTrip(request *http.Request) (*http.Response, error) {
 	})
 	request = request.Clone(traced)
 	request.URL.RawQuery = r.query
-	if err := nameOnWire(request); err != nil {
-		return nil, err
+	var id jsonrpc.ID // none: it is of no call
+	if asks, ok := request.Context().Value(requestKey{}).(*jsonrpc.Request); ok {
+		id = asks.ID
+		if strings.HasPrefix(request.Header.Get("Mcp-Method"), "tasks/") { // which the SDK does not know
+			var about ownParams
+			_ = json.Unmarshal(asks.Params, &about) // they are ours
+			request.Header.Set("Mcp-Name", about.TaskID)
+		}
 	}
-	r.version.add(request)
+	if said, ok := r.version.Load().(string); ok && request.Header.Get(versionHeader) == "" {
+		request.Header.Set(versionHeader, said)
+	}
 	for _, h := range r.server.Headers {
 		if (call == nil || !call.ofCall) && len(h.trusted()) > 0 {
 			continue // it is of no agent
@@ -114,16 +119,17 @@ func (r *requests) RoundTrip(request *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	id, bare := answeredBy(request), response.StatusCode == http.StatusNotFound && request.Header.Get("Mcp-Session-Id") != ""
+	bare := response.StatusCode == http.StatusNotFound && request.Header.Get("Mcp-Session-Id") != ""
 	switch response.StatusCode {
 	case http.StatusBadRequest, http.StatusMethodNotAllowed, http.StatusNotFound, http.StatusNotImplemented:
 		if request.Method == http.MethodPost && !id.IsValid() && !bare { // some refuse all notices
 			response.StatusCode, bare = http.StatusAccepted, true
 		}
 	}
-	call.note(func(s *sending) { s.status, s.wait = response.StatusCode, retryAfter(response.Header) })
-	said := hint(response) // which may take a while
-	call.note(func(s *sending) { s.hint = said })
+	seconds, _ := strconv.Atoi(response.Header.Get("Retry-After")) // zero: it says none
+	wait := time.Duration(min(max(seconds, 0), 3600)) * time.Second
+	said := hint(response)
+	call.note(func(s *sending) { s.status, s.wait, s.hint = response.StatusCode, wait, said })
 	if bare { // its session is gone, whatever it says of that: the SDK would take an error of the protocol for an answer
 		_ = response.Body.Close()
 		response.Body = http.NoBody
@@ -134,26 +140,8 @@ func (r *requests) RoundTrip(request *http.Request) (*http.Response, error) {
 	return readable(response, id)
 }
 
-// answeredBy is the id of the request that a response is to answer, or whose stream it resumes; none: it is of no call.
-func answeredBy(request *http.Request) (id jsonrpc.ID) {
-	sent := sendingOf(request.Context())
-	if request.Method != http.MethodPost || request.GetBody == nil {
-		sent.note(func(s *sending) { id = s.id })
-		return id
-	}
-	var asks struct {
-		ID     any    `json:"id"`
-		Method string `json:"method"`
-	}
-	if body, err := request.GetBody(); err == nil && json.NewDecoder(body).Decode(&asks) == nil && asks.Method != "" {
-		id, _ = jsonrpc.MakeID(asks.ID)
-		sent.note(func(s *sending) { s.id = id })
-	}
-	return id
-}
-
-// readable is a response of which the SDK can decode what is in it. Its error is that of this request alone, where the
-// SDK's would end the connection.
+// readable is a response of which the SDK can decode what is in it, also a body in one piece as a stream of events. Its error is
+// that of this request alone, where the SDK's would end the connection.
 func readable(response *http.Response, id jsonrpc.ID) (*http.Response, error) {
 	kind, _, _ := mime.ParseMediaType(response.Header.Get("Content-Type"))
 	switch {
@@ -165,38 +153,25 @@ func readable(response *http.Response, id jsonrpc.ID) (*http.Response, error) {
 	}
 	defer response.Body.Close()
 	data, err := io.ReadAll(response.Body)
-	var all []jsonrpc.Message
+	answer := &eventBody{Closer: response.Body, id: id, failed: io.EOF}
 	switch {
 	case errors.Is(err, errLongBody) && headed(data) == id:
-		all = []jsonrpc.Message{&jsonrpc.Response{Error: tooLong()}}
+		answer.giveUp(data)
 	case err != nil:
 		return nil, err
 	case len(data) == 0:
 		return nil, fmt.Errorf("it answers %s without a body", response.Status)
+	case answer.message(data, ""):
+	case beginsEvent.Match(data): // whatever its type says
+		answer = newEventBody(io.NopCloser(bytes.NewReader(data)), id)
+	case kind != "application/json":
+		return nil, fmt.Errorf("unsupported content type %q", kind)
 	default:
-		all, err = understood(data, false)
-		switch {
-		case err == nil:
-		case beginsEvent.Match(data): // whatever its type says
-			response.Header.Set("Content-Type", "text/event-stream")
-			response.Body, response.ContentLength = newEventBody(io.NopCloser(bytes.NewReader(data)), id), -1
-			return response, nil
-		case kind != "application/json":
-			return nil, fmt.Errorf("unsupported content type %q", kind)
-		}
+		return nil, errors.New("its answer is no message of the protocol, or answers something else")
 	}
-	for _, one := range all {
-		if answer, ok := one.(*jsonrpc.Response); ok && (!answer.ID.IsValid() || numbered(answer.ID) == id) {
-			answer.ID = id
-			if data, err = encodedAnswer(answer); err != nil {
-				return nil, err
-			}
-			response.Header.Set("Content-Type", "application/json")
-			response.Body, response.ContentLength = io.NopCloser(bytes.NewReader(data)), int64(len(data))
-			return response, nil
-		}
-	}
-	return nil, errors.New("its answer is no message of the protocol, or answers something else")
+	response.Header.Set("Content-Type", "text/event-stream")
+	response.Body, response.ContentLength = answer, -1
+	return response, nil
 }
 
 // beginsEvent finds the first data of a stream of events.
@@ -216,7 +191,7 @@ func hint(response *http.Response) string {
 	var head []byte
 	body := response.Body
 	if status := response.StatusCode; status != http.StatusTooManyRequests && status <= http.StatusNotImplemented { // the others say all
-		late := time.AfterFunc(hintPatience, func() { _ = body.Close() })
+		late := time.AfterFunc(time.Second, func() { _ = body.Close() })
 		head, _ = io.ReadAll(io.LimitReader(body, maxAsk)) // what came until then
 		late.Stop()
 	}
@@ -229,14 +204,6 @@ func hint(response *http.Response) string {
 		}
 	}
 	return ""
-}
-
-func retryAfter(header http.Header) time.Duration {
-	seconds, err := strconv.Atoi(header.Get("Retry-After"))
-	if err != nil || seconds < 0 {
-		return 0
-	}
-	return min(time.Duration(seconds)*time.Second, maxDelay)
 }
 
 // A boundedBody fails where more is read of it, and of what shares its budget, than may be.

@@ -317,27 +317,6 @@ func TestAStopEndsARequestOverHTTP(t *testing.T) {
 	<-ended
 }
 
-// TestAServerThatForgotTheSessionIsAskedAnew: as after its restart. The call was not
-// carried out, by the protocol.
-func TestAServerThatForgotTheSessionIsAskedAnew(t *testing.T) {
-	t.Parallel()
-	var forgets atomic.Bool
-	s := inSessions(t, func(w http.ResponseWriter, _ *http.Request, body string) bool {
-		now := strings.Contains(body, `"tools/call"`) && forgets.CompareAndSwap(true, false)
-		if now {
-			http.Error(w, "who?", http.StatusNotFound)
-		}
-		return now
-	})
-	require.Equal(t, "one", said(t, s, "s__echo", args{Text: "one"}))
-	before := s.all["s"].live
-	require.NotEmpty(t, before.session.ID())
-	forgets.Store(true)
-	require.Equal(t, "two", said(t, s, "s__echo", args{Text: "two"}))
-	require.False(t, forgets.Load())
-	require.NotEqual(t, before.session.ID(), s.all["s"].live.session.ID())
-}
-
 // The proxy of the environment sees nothing of a server.
 func TestNoProxyOfTheEnvironmentIsUsed(t *testing.T) {
 	seen := make(chan string, 10)

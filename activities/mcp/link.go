@@ -20,12 +20,8 @@ import (
 const (
 	// connectPatience bounds the start of a server: a package manager may fetch it.
 	connectPatience = 2 * time.Minute
-	// listPatience bounds the listing of its tools, pingPatience the answer of one that
-	// let a call hang.
+	// listPatience bounds the listing of its tools.
 	listPatience = 20 * time.Second
-	pingPatience = 5 * time.Second
-	// atStart is how soon a program ends that could not begin.
-	atStart = 10 * time.Second
 	// maxTools and maxPages bound what a server may list.
 	maxTools = 1000
 	maxPages = 100
@@ -44,15 +40,19 @@ type link struct {
 	// listing is held by whoever lists.
 	listing chan struct{}
 	mu      sync.Mutex
-	tools   []*sdk.Tool
-	// unread are the tools that no agent has, with why not.
-	unread []unreadTool
-	listed time.Time
+	latest  catalog
 	// dead says that it is not to be used again.
 	dead atomic.Bool
-	// tasks are the tools whose calls can be tasks, of the form in which they are asked for. inHeaders are
-	// those of which arguments go in headers, which the SDK sees to.
-	tasks, inHeaders map[string]bool
+	// version is that of the protocol.
+	version string
+}
+
+// A catalog is what a server has listed at some time.
+type catalog struct {
+	tools []*sdk.Tool
+	// unread are the tools that no agent has, with why not.
+	unread []unreadTool
+	at     time.Time
 }
 
 // connect starts or reaches a server. A program that ends at its start is started once more: one that does so again will each time.
@@ -64,7 +64,7 @@ func (s *server) connect(ctx context.Context) (*link, error) {
 		if err == nil {
 			return l, nil
 		}
-		if l.exited && time.Since(began) < atStart && !s.single && !s.reached.Load() {
+		if l.exited && time.Since(began) < 10*time.Second && !s.single && !s.reached.Load() {
 			if first {
 				time.Sleep(firstPause) // whoever waits for the server may leave meanwhile
 				continue
@@ -88,24 +88,22 @@ func (s *server) connectOnce(ctx context.Context) (*link, error) {
 	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
 	l := &link{server: s.config.Name, listing: make(chan struct{}, 1), fresh: s.options.fresh}
-	var transport sdk.Transport
-	speaks := new(version)
+	h := newHearing()
 	if s.config.URL != "" {
-		made := endpoint(s.config, s.options)
-		transport, speaks = made, made.version
+		h.transport = endpoint(s.config, s.options, h.version)
 	} else {
 		env, err := s.environment()
 		if err != nil {
 			return l, err
 		}
-		if l.program, err = startProgram(s.config, env, s.complain); err != nil {
+		if l.program, err = startProgram(s.config, env, h.notices, s.complain); err != nil {
 			return l, err
 		}
 		s.newest.Store(l.program)
-		transport = l.program
+		h.transport = l.program
 	}
 	var err error
-	if l.session, err = s.client(l).Connect(ctx, transport, nil); err != nil {
+	if l.session, err = s.client(l).Connect(ctx, h, nil); err != nil {
 		if ctx.Err() != nil {
 			err = fmt.Errorf("it did not say within %s that it is ready", within)
 		}
@@ -116,17 +114,14 @@ func (s *server) connectOnce(ctx context.Context) (*link, error) {
 		l.close()
 		return l, err
 	}
-	if said := l.session.InitializeResult(); said != nil {
-		speaks.is(said.ProtocolVersion)
-		if odd := said.Meta[unreadKey]; odd != nil {
-			s.warn("MCP server is not as the protocol has it", "problem", odd)
-		}
+	said := l.session.InitializeResult()
+	l.version = said.ProtocolVersion
+	h.version.CompareAndSwap(nil, l.version)
+	if odd := said.Meta[unreadKey]; odd != nil {
+		s.warn("MCP server is not as the protocol has it", "problem", odd)
 	}
 	return l, nil
 }
-
-// maxLastWords bounds each line of what a program has written last.
-const maxLastWords = 150
 
 // lastWords says what the server's newest program, if there is one, has written last, until its end or for so long.
 func (s *server) lastWords(patience time.Duration) string {
@@ -134,11 +129,17 @@ func (s *server) lastWords(patience time.Duration) string {
 	if p == nil {
 		return ""
 	}
-	lines := p.lastWords(patience)
-	for i, line := range lines {
-		lines[i] = domain.Shorten(s.options.Redact(line), maxLastWords)
+	select {
+	case <-p.heard:
+	case <-time.After(patience): // somebody else may have its standard error
 	}
-	if len(lines) == 0 {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	var lines []string
+	for _, line := range p.last {
+		lines = append(lines, domain.Shorten(s.options.Redact(line), 150))
+	}
+	if lines == nil {
 		return ""
 	}
 	return "; it last wrote: " + strings.Join(lines, " | ")
@@ -153,17 +154,19 @@ func (s *server) client(l *link) *sdk.Client {
 		capabilities.RootsV2 = &sdk.RootCapabilities{}
 	}
 	client := sdk.NewClient(&sdk.Implementation{Name: "everstep", Version: "1"}, &sdk.ClientOptions{
-		Capabilities:           capabilities,
-		MultiRoundTrip:         &sdk.MultiRoundTripOptions{Disabled: true}, // see server.supplied
-		ToolListChangedHandler: func(context.Context, *sdk.ToolListChangedRequest) { l.forget() },
+		Capabilities:   capabilities,
+		MultiRoundTrip: &sdk.MultiRoundTripOptions{Disabled: true}, // see server.supplied
+		ToolListChangedHandler: func(context.Context, *sdk.ToolListChangedRequest) {
+			l.mu.Lock()
+			defer l.mu.Unlock()
+			l.latest.at = time.Time{} // so that they are listed anew before the next use
+		},
 		ProgressNotificationHandler: func(_ context.Context, said *sdk.ProgressNotificationClientRequest) {
 			s.progress.heard(said.Params)
 		},
 	})
 	client.AddReceivingMiddleware(s.refusing)
-	if err := learn(client); err != nil {
-		s.warn("tasks cannot be asked about", "error", err.Error())
-	}
+	learn(client)
 	client.AddRoots(s.roots()...)
 	return client
 }
@@ -176,17 +179,10 @@ func (s *server) roots() []*sdk.Root {
 	return []*sdk.Root{{URI: (&url.URL{Scheme: "file", Path: s.options.Root}).String(), Name: "root"}}
 }
 
-// forget has the tools listed anew before the next use.
-func (l *link) forget() {
+func (l *link) known() catalog {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.listed = time.Time{}
-}
-
-func (l *link) known() (tools []*sdk.Tool, ok bool) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.tools, time.Since(l.listed) < l.fresh
+	return l.latest
 }
 
 // list is what the server lists, not long ago. A server need not say when it
@@ -198,38 +194,31 @@ func (l *link) list(ctx context.Context) ([]*sdk.Tool, error) {
 		return nil, ctx.Err()
 	}
 	defer func() { <-l.listing }()
-	if tools, ok := l.known(); ok {
-		return tools, nil
+	if known := l.known(); time.Since(known.at) < l.fresh {
+		return known.tools, nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, listPatience)
 	defer cancel()
-	asked, tasks := time.Now(), map[string]bool{}
-	all, err := paged("tools", maxTools, func(cursor string) ([]*sdk.Tool, string, error) {
-		page, next, err := l.page(ctx, cursor, tasks)
+	asked := time.Now()
+	all, err := paged("tools", func(cursor string) ([]*sdk.Tool, string, error) {
+		page, err := l.session.ListTools(ctx, &sdk.ListToolsParams{Cursor: cursor})
 		if err != nil {
-			return nil, "", l.explain(err)
+			return nil, "", err
 		}
-		return page, next, nil
+		return page.Tools, page.NextCursor, nil
 	})
 	if err != nil {
-		return nil, err
+		return nil, l.explain(err)
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.tools, l.unread = apart(l.server, all)
-	l.listed, l.tasks, l.inHeaders = asked, tasks, inHeaders(l.tools)
-	return l.tools, nil
-}
-
-// unreadTools are those that the server lists and no agent has.
-func (l *link) unreadTools() []unreadTool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.unread
+	tools, unread := apart(l.server, all)
+	l.latest = catalog{tools, unread, asked}
+	return tools, nil
 }
 
 // paged is all that a server lists of something, page by page. What is wrong with the list itself is as an answer that cannot be read.
-func paged[T any](what string, most int, ask func(cursor string) (page []T, next string, err error)) (all []T, err error) {
+func paged[T any](what string, ask func(cursor string) (page []T, next string, err error)) (all []T, err error) {
 	cursor, asked, anew := "", map[string]bool{"": true}, false
 	for range maxPages {
 		page, next, err := ask(cursor)
@@ -243,8 +232,8 @@ func paged[T any](what string, most int, ask func(cursor string) (page []T, next
 		case err != nil:
 			return nil, err
 		}
-		if all = append(all, page...); len(all) > most {
-			return nil, unread("it lists more than %d %s", most, what)
+		if all = append(all, page...); len(all) > maxTools {
+			return nil, unread("it lists more than %d %s", maxTools, what)
 		}
 		if asked[next] { // the end, or a page that was there before
 			return all, nil
@@ -285,7 +274,7 @@ const rejectedByTransport = -32005
 
 // responds reports whether the server answers at all.
 func (l *link) responds(ctx context.Context) bool {
-	ctx, cancel := context.WithTimeout(ctx, pingPatience)
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
 	err := l.session.Ping(ctx, nil)
 	return err == nil || answered(err)

@@ -26,7 +26,7 @@ func (s *server) listed(ctx context.Context) (*link, []*sdk.Tool, error) {
 	asking, sent := withSending(ctx, false)
 	tools, err := l.list(asking)
 	if err == nil {
-		s.leaveOut(&s.unread, l.unreadTools())
+		s.leaveOut(&s.unread, l.known().unread)
 		return l, tools, nil
 	}
 	if ctx.Err() != nil {
@@ -38,7 +38,7 @@ func (s *server) listed(ctx context.Context) (*link, []*sdk.Tool, error) {
 	if over := s.lostFor(); over != nil {
 		return nil, nil, over
 	}
-	if before, _ := l.known(); before != nil && errors.Is(err, sdk.ErrSessionMissing) { // it has listed them in this session: it was started anew
+	if l.known().tools != nil && errors.Is(err, sdk.ErrSessionMissing) { // it has listed them in this session: it was started anew
 		return nil, nil, s.unavailable("has forgotten the connection")
 	}
 	return nil, nil, s.refused("does not list its tools", sent, err)
@@ -61,7 +61,7 @@ func (s *server) find(ctx context.Context, name string) (tool.Tool, error) {
 			others = append(others, known)
 		}
 	}
-	for _, t := range l.unreadTools() {
+	for _, t := range l.known().unread {
 		if ToolName(s.config.Name, t.Name) == name {
 			return tool.Tool{}, s.unknown("lists tool %q, which no agent has: %s", t.Name, t.Problem)
 		}

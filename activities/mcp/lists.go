@@ -20,11 +20,13 @@ type unreadTool struct{ Name, Problem string }
 
 // listIn is a list of tools of which each can be decoded: in the place of one that cannot stands its name.
 func listIn(result json.RawMessage) (json.RawMessage, error) {
-	var fields map[string]json.RawMessage
-	var tools []json.RawMessage
-	if json.Unmarshal(result, &fields) != nil || !absent(fields["tools"]) && json.Unmarshal(fields["tools"], &tools) != nil {
+	var listed struct {
+		Tools []json.RawMessage `json:"tools"`
+	}
+	if json.Unmarshal(result, &listed) != nil {
 		return nil, unread("it lists what is no list of tools")
 	}
+	tools := listed.Tools
 	for k, text := range tools {
 		made, err := toolIn(text)
 		if err != nil {
@@ -32,13 +34,12 @@ func listIn(result json.RawMessage) (json.RawMessage, error) {
 		}
 		tools[k] = made
 	}
-	var next string
-	if cursor := fields["nextCursor"]; !absent(cursor) && json.Unmarshal(cursor, &next) != nil {
-		tools = append(tools, inPlace(nil, "all that follows", fmt.Errorf("the list goes on behind what is no text: %s", domain.Shorten(string(cursor), maxUnread))))
-		delete(fields, "nextCursor")
-	}
-	if tools == nil {
+	fields, odd := fitting[sdk.ListToolsResult](result)
+	if fields == nil { // it is null
 		return result, nil
+	}
+	if cursor := odd["nextCursor"]; cursor != nil {
+		tools = append(tools, inPlace(nil, "all that follows", fmt.Errorf("the list goes on behind what is no text: %s", domain.Shorten(string(cursor), maxUnread))))
 	}
 	fields["tools"], _ = json.Marshal(tools) // they were read from JSON
 	return json.Marshal(fields)
@@ -52,35 +53,44 @@ type listedTool struct {
 	} `json:"execution"`
 }
 
-// toolIn is a tool that can be decoded: without what no agent needs of it, where that cannot be. Hints that cannot be read
-// loosen nothing.
+// taskKey says, in the metadata of a tool, whether its calls may be tasks.
+const taskKey = "everstep/task"
+
+// toolIn is a tool as the SDK decodes it: without what no agent needs of it, where that cannot be decoded. Hints that cannot be
+// read loosen nothing.
 func toolIn(text json.RawMessage) (json.RawMessage, error) {
 	if nesting(text) > maxNesting {
 		return nil, fmt.Errorf("it is nested more than %d deep", maxNesting)
 	}
 	var whole listedTool
-	if json.Unmarshal(text, &whole) == nil && whole.InputSchema != nil {
-		return text, nil
-	}
-	fields, odd := fitting[listedTool](text)
-	switch {
-	case fields == nil:
-		return nil, fmt.Errorf("it is %s and no object", domain.Shorten(string(text), maxUnread))
-	case odd["name"] != nil:
-		return nil, fmt.Errorf("its name is %s and no text", domain.Shorten(string(odd["name"]), maxUnread))
-	}
-	if odd["annotations"] != nil {
-		fields["annotations"] = json.RawMessage(`{"destructiveHint":true}`)
-	}
-	if said := odd["description"]; said != nil {
-		fields["description"], _ = json.Marshal(string(said)) // a text cannot fail
-	}
-	for _, name := range []string{"input_schema", "parameters"} { // as models' APIs call it
-		if absent(fields["inputSchema"]) {
-			fields["inputSchema"] = fields[name]
+	if json.Unmarshal(text, &whole) != nil || whole.InputSchema == nil {
+		fields, odd := fitting[listedTool](text)
+		switch {
+		case fields == nil:
+			return nil, fmt.Errorf("it is %s and no object", domain.Shorten(string(text), maxUnread))
+		case odd["name"] != nil:
+			return nil, fmt.Errorf("its name is %s and no text", domain.Shorten(string(odd["name"]), maxUnread))
+		}
+		if odd["annotations"] != nil {
+			fields["annotations"] = json.RawMessage(`{"destructiveHint":true}`)
+		}
+		if said := odd["description"]; said != nil {
+			fields["description"], _ = json.Marshal(string(said)) // a text cannot fail
+		}
+		for _, name := range []string{"input_schema", "parameters"} { // as models' APIs call it
+			if absent(fields["inputSchema"]) {
+				fields["inputSchema"] = fields[name]
+			}
+		}
+		text, _ = json.Marshal(fields) // they were read from JSON
+		whole = listedTool{}
+		if err := json.Unmarshal(text, &whole); err != nil {
+			return nil, err
 		}
 	}
-	return json.Marshal(fields)
+	support := whole.Execution.TaskSupport
+	whole.Meta = sdk.Meta{taskKey: support == "optional" || support == "required"}
+	return json.Marshal(whole.Tool)
 }
 
 // fitting are the members of an object with which a T can be decoded, and the odd ones. nil: it is no object.
@@ -99,28 +109,29 @@ func fitting[T any](text json.RawMessage) (fields, odd map[string]json.RawMessag
 
 // greetingIn is the answer to the first request as the SDK takes it: of a version that it knows, and without what cannot be
 // decoded. What that was stands beside it.
-func greetingIn(result json.RawMessage) (json.RawMessage, error) {
+func greetingIn(result json.RawMessage) (_ json.RawMessage, version string, _ error) {
 	fields, odd := fitting[sdk.InitializeResult](result)
 	if fields == nil {
-		return nil, unread("it is %s and no object", domain.Shorten(string(result), maxUnread))
+		return nil, "", unread("it is %s and no object", domain.Shorten(string(result), maxUnread))
 	}
-	said := ""
-	_ = json.Unmarshal(fields["protocolVersion"], &said) // it may be missing
-	versions := sdk.SupportedProtocolVersions()          // the newest first
-	if !slices.Contains(versions, said) {
-		taken := slices.IndexFunc(versions, func(known string) bool { return known < versionOfExtensions && known <= said })
+	_ = json.Unmarshal(fields["protocolVersion"], &version) // it may be missing
+	versions := sdk.SupportedProtocolVersions()             // the newest first
+	if !slices.Contains(versions, version) {
+		taken := slices.IndexFunc(versions, func(known string) bool { return known < versionOfExtensions && known <= version })
 		if taken < 0 {
 			taken = len(versions) - 1
 		}
-		odd[strings.TrimSpace("protocolVersion "+said)] = nil
-		fields["protocolVersion"], _ = json.Marshal(versions[taken]) // a text cannot fail
+		odd[strings.TrimSpace("protocolVersion "+version)] = nil
+		version = versions[taken]
+		fields["protocolVersion"], _ = json.Marshal(version) // a text cannot fail
 	}
 	if len(odd) == 0 {
-		return result, nil
+		return result, version, nil
 	}
 	names := strings.Join(slices.Sorted(maps.Keys(odd)), ", ")
 	fields["_meta"], _ = json.Marshal(sdk.Meta{unreadKey: domain.Shorten("what it says of itself is not understood: "+names, maxUnread)})
-	return json.Marshal(fields)
+	made, _ := json.Marshal(fields) // they were read from JSON
+	return made, version, nil
 }
 
 // maxNesting is how deep a tool may be nested: the SDK decodes no list with one that is 1000 deep.
@@ -168,7 +179,7 @@ func inPlace(text json.RawMessage, place string, problem error) json.RawMessage 
 func apart(server string, all []*sdk.Tool) (tools []*sdk.Tool, unread []unreadTool) {
 	times, seen := make(map[string]int, len(all)), make(map[string]bool, len(all))
 	for _, t := range all {
-		if text, err := json.Marshal(t); err != nil || !seen[string(text)] {
+		if text, _ := json.Marshal(t); !seen[string(text)] { // it was read from JSON
 			seen[string(text)] = true
 			times[ToolName(server, t.Name)]++
 			tools = append(tools, t)

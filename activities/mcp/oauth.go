@@ -4,15 +4,11 @@ import (
 	"context"
 	"net/http"
 	"sync"
-	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/auth/extauth"
 	"github.com/modelcontextprotocol/go-sdk/oauthex"
 	"golang.org/x/oauth2"
 )
-
-// tokenPatience bounds each request to an authorization server.
-const tokenPatience = 30 * time.Second
 
 // An authorizer gets the tokens for one connection, when its server first refuses a
 // request and again when they have expired. It is the SDK's, which may not be used by

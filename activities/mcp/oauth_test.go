@@ -146,30 +146,13 @@ func TestNoTokenNoCall(t *testing.T) {
 	}
 }
 
-// TestATokenThatDoesNotComeJustNow is asked for again: nobody has to mend anything.
-func TestATokenThatDoesNotComeJustNow(t *testing.T) {
+// TestATokenThatCannotBeAskedFor is asked for again: nobody has to mend anything.
+func TestATokenThatCannotBeAskedFor(t *testing.T) {
 	t.Parallel()
-	for name, change := range map[string]func(*issuer){
-		"unreachable": func(i *issuer) { i.web.Close() },
-		"broken": func(i *issuer) {
-			inside := i.web.Config.Handler
-			i.web.Config.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-				if r.URL.Path == "/token" {
-					w.WriteHeader(http.StatusBadGateway)
-					return
-				}
-				inside.ServeHTTP(w, r)
-			})
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			i := newIssuer(t)
-			server := guarded(t, i)
-			change(i)
-			s := openServers(t, Options{Secret: func(string) (string, error) { return "sesame", nil }}, server)
-			_, err := s.Find(t.Context(), "s__echo")
-			require.Equal(t, domain.Unavailable, domain.AsError(err).Kind, "%v", err)
-		})
-	}
+	i := newIssuer(t)
+	server := guarded(t, i)
+	i.web.Close()
+	s := openServers(t, Options{Secret: func(string) (string, error) { return "sesame", nil }}, server)
+	_, err := s.Find(t.Context(), "s__echo")
+	require.Equal(t, domain.Unavailable, domain.AsError(err).Kind, "%v", err)
 }

@@ -12,28 +12,32 @@ import (
 type listeners struct {
 	mu    sync.Mutex
 	last  int
-	calls map[string]func(line string)
-	// times is how often the server has asked for what it is not given, and what it asked for last.
-	times int
-	what  string
+	calls map[string]*listener
+}
+
+type listener struct {
+	tell func(line string)
+	// refused is what the server has asked for in vain meanwhile.
+	refused string
 }
 
 // follow asks for the progress of a call, and tells it until the function that it
-// returns is called.
-func (l *listeners) follow(params *sdk.CallToolParams, tell func(line string)) (stop func()) {
+// returns is called, which says what the server has asked for in vain meanwhile.
+func (l *listeners) follow(params *sdk.CallToolParams, tell func(line string)) (stop func() (refused string)) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.calls == nil {
-		l.calls = map[string]func(string){}
+		l.calls = map[string]*listener{}
 	}
 	l.last++
-	token := strconv.Itoa(l.last)
-	l.calls[token] = tell
+	token, one := strconv.Itoa(l.last), &listener{tell: tell}
+	l.calls[token] = one
 	params.SetProgressToken(token)
-	return func() {
+	return func() string {
 		l.mu.Lock()
 		defer l.mu.Unlock()
 		delete(l.calls, token)
+		return one.refused
 	}
 }
 
@@ -41,10 +45,10 @@ func (l *listeners) follow(params *sdk.CallToolParams, tell func(line string)) (
 func (l *listeners) heard(said *sdk.ProgressNotificationParams) {
 	token, _ := said.ProgressToken.(string)
 	l.mu.Lock()
-	tell := l.calls[token]
+	one := l.calls[token]
 	l.mu.Unlock()
-	if tell != nil {
-		tell(progressLine(said))
+	if one != nil {
+		one.tell(progressLine(said))
 	}
 }
 
@@ -52,16 +56,10 @@ func (l *listeners) heard(said *sdk.ProgressNotificationParams) {
 func (l *listeners) refused(what string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.times, l.what = l.times+1, what
-	for _, tell := range l.calls {
-		tell("its server asks for " + what + ", which no server is given")
+	for _, one := range l.calls {
+		one.refused = what
+		one.tell("its server asks for " + what + ", which no server is given")
 	}
-}
-
-func (l *listeners) sofar() (times int, what string) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.times, l.what
 }
 
 // progressLine is how far a call is: 3 of 10: copying.

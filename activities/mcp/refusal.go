@@ -66,13 +66,10 @@ func (s *server) denied(at progressed, err error) *domain.Error {
 	do := "name what proves who asks as ${NAME} in its headers in"
 	switch {
 	case s.config.OAuth != nil && !answered(err):
-		refuses += ", and no token was got: " + domain.Shorten(err.Error(), maxOAuthError)
+		refuses += ", and no token was got: " + domain.Shorten(err.Error(), 500)
 		do = "mend its oauth in"
 	case len(names) > 0:
 		do = "mend what ${" + strings.Join(names, "}, ${") + "} stands for where the worker runs, or its entry in"
 	}
 	return domain.CodedErrorf(domain.Denied, domain.CodeAuth, "%s%s", refuses, s.remedy(do))
 }
-
-// maxOAuthError bounds what is told of an authorization server's refusal.
-const maxOAuthError = 500

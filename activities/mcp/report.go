@@ -68,15 +68,15 @@ type Report struct {
 // Examine starts or reaches a server and says what it has. Its error is of kind
 // Unavailable, with what the server wrote to its standard error as Detail.
 func (s *Servers) Examine(ctx context.Context, name string) (Report, error) {
-	own := s.all[name]
-	if own == nil {
-		return Report{}, domain.Errorf(domain.Invalid, "there is no MCP server %q", name)
+	own, err := s.named(name)
+	if err != nil {
+		return Report{}, err
 	}
 	return own.examined(ctx)
 }
 
 func (s *server) examined(ctx context.Context) (Report, error) {
-	report := Report{Server: s.config.Name, Tools: []Listed{}, Notes: s.config.Notes}
+	report := Report{Server: s.config.Name, Offers: []string{}, Tools: []Listed{}, Notes: s.config.Notes}
 	if s.config.Disabled {
 		report.Notes = append(slices.Clip(report.Notes), "its file says disabled: it is not started")
 		return report, nil
@@ -85,17 +85,23 @@ func (s *server) examined(ctx context.Context) (Report, error) {
 	if err != nil {
 		return report, err
 	}
-	if said := l.session.InitializeResult(); said != nil {
-		report.Protocol = said.ProtocolVersion
-		has := *cmp.Or(said.Capabilities, &sdk.ServerCapabilities{})
-		report.Offers = offers(has)
-		if odd, ok := said.Meta[unreadKey].(string); ok {
-			report.Problems = append(report.Problems, odd)
+	said := l.session.InitializeResult()
+	report.Protocol = said.ProtocolVersion
+	has := *cmp.Or(said.Capabilities, &sdk.ServerCapabilities{})
+	for _, part := range []struct {
+		name string
+		has  bool
+	}{{"completions", has.Completions != nil}, {"prompts", has.Prompts != nil}, {"resources", has.Resources != nil}, {"tools", has.Tools != nil}} {
+		if part.has {
+			report.Offers = append(report.Offers, part.name)
 		}
-		l.offered(ctx, has, &report)
-		if info := said.ServerInfo; info != nil {
-			report.Title, report.Version = info.Name, info.Version
-		}
+	}
+	if odd, ok := said.Meta[unreadKey].(string); ok {
+		report.Problems = append(report.Problems, odd)
+	}
+	l.offered(ctx, has, &report)
+	if info := said.ServerInfo; info != nil {
+		report.Title, report.Version = info.Name, info.Version
 	}
 	add := func(name string) (*Listed, ToolConfig) {
 		config, allowed := s.config.allowed(name)
@@ -114,7 +120,7 @@ func (s *server) examined(ctx context.Context) (Report, error) {
 			shown.Problem = problem.Error()
 		}
 	}
-	for _, t := range l.unreadTools() {
+	for _, t := range l.known().unread {
 		shown, _ := add(t.Name)
 		shown.Problem = t.Problem
 	}
@@ -127,37 +133,35 @@ func (s *server) examined(ctx context.Context) (Report, error) {
 	return report, nil
 }
 
-func offers(c sdk.ServerCapabilities) []string {
-	all := []string{}
-	for _, part := range []struct {
-		name string
-		has  bool
-	}{{"completions", c.Completions != nil}, {"prompts", c.Prompts != nil}, {"resources", c.Resources != nil}, {"tools", c.Tools != nil}} {
-		if part.has {
-			all = append(all, part.name)
-		}
-	}
-	return all
-}
-
 // offered lists what a server says that it has beside tools. Many have resources and no templates of them.
 func (l *link) offered(ctx context.Context, has sdk.ServerCapabilities, report *Report) {
 	ctx, cancel := context.WithTimeout(ctx, listPatience)
 	defer cancel()
 	for _, part := range []struct {
-		what, method, member string
-		has                  bool
-		into                 *[]Offer
+		what, method string
+		has          bool
+		into         *[]Offer
 	}{
-		{"resources", methodResources, "resources", has.Resources != nil, &report.Resources},
-		{"resource templates", methodTemplates, "resourceTemplates", has.Resources != nil, &report.Templates},
-		{"prompts", methodPrompts, "prompts", has.Prompts != nil, &report.Prompts},
+		{"resources", methodResources, has.Resources != nil, &report.Resources},
+		{"resource templates", methodTemplates, has.Resources != nil, &report.Templates},
+		{"prompts", methodPrompts, has.Prompts != nil, &report.Prompts},
 	} {
 		if !part.has {
 			continue
 		}
-		all, err := paged(part.what, maxTools, func(cursor string) ([]*listedOffer, string, error) {
-			return pageOf[*listedOffer](ctx, l, part.method, part.member, cursor)
+		all, err := paged(part.what, func(cursor string) ([]*listedOffer, string, error) {
+			var page struct {
+				Resources, ResourceTemplates, Prompts []*listedOffer
+				NextCursor                            string
+			}
+			text, err := l.ask(ctx, part.method, &ownParams{Cursor: cursor})
+			if err != nil {
+				return nil, "", err
+			}
+			if err := json.Unmarshal(text, &page); err != nil {
+				return nil, "", unread("it lists what is no list of %s: %s", part.what, err)
+			}
+			return slices.Concat(page.Resources, page.ResourceTemplates, page.Prompts), page.NextCursor, nil
 		})
 		for _, one := range all {
 			if one != nil {

@@ -19,18 +19,49 @@ import (
 // structure is shown where no text says the same.
 func read(result *sdk.CallToolResult) (made tool.Result) {
 	var texts []string
-	said := false
+	said := result.StructuredContent == nil
 	for _, content := range result.Content {
-		if own, ok := content.(*sdk.TextContent); ok {
-			said = said || says(own.Text, result.StructuredContent)
+		text := ""
+		var part domain.Part
+		switch c := content.(type) {
+		case *sdk.TextContent:
+			text = c.Text
+			var value any
+			said = said || json.Unmarshal([]byte(text), &value) == nil && reflect.DeepEqual(value, result.StructuredContent)
+		case *sdk.ImageContent:
+			part = domain.Part{Type: domain.PartImage, MediaType: c.MIMEType, Data: c.Data}
+		case *sdk.AudioContent:
+			part = domain.Part{Type: domain.PartAudio, MediaType: c.MIMEType, Data: c.Data}
+		case *sdk.ResourceLink:
+			told := []string{"[link to a resource: " + quoted(c.URI)}
+			for _, more := range []string{c.Name, c.MIMEType, c.Description} {
+				if more != "" {
+					told = append(told, quoted(more))
+				}
+			}
+			text = strings.Join(told, ", ") + "]"
+		case *sdk.EmbeddedResource:
+			switch r := c.Resource; {
+			case r == nil:
+				text = "[a resource without content]"
+			case r.Blob == nil:
+				text = fmt.Sprintf("[resource %s, %s]\n%s", quoted(r.URI), quoted(cmp.Or(r.MIMEType, "text")), r.Text)
+			default:
+				part = domain.Part{Type: domain.PartFile, MediaType: r.MIMEType, Data: r.Blob, Filename: r.URI}
+				if strings.HasPrefix(part.MediaType, "image/") {
+					part.Type = domain.PartImage
+				}
+			}
+		default:
+			text = "[content of a kind that this version does not know]"
 		}
-		if part, ok := partOf(content); ok {
+		if part.Type != "" {
 			made.Parts = append(made.Parts, part)
 		} else {
-			texts = append(texts, textOf(content))
+			texts = append(texts, text)
 		}
 	}
-	if result.StructuredContent != nil && !said {
+	if !said {
 		texts = append(texts, document.Encoded(result.StructuredContent))
 	}
 	made.Content = strings.Join(texts, "\n")
@@ -43,21 +74,19 @@ func resultOf(text json.RawMessage) (*sdk.CallToolResult, error) {
 	if json.Unmarshal(text, &fields) != nil || fields == nil {
 		return nil, unread("it is %s and no object", domain.Shorten(string(text), maxUnread))
 	}
-	result := new(sdk.CallToolResult)
-	switch {
-	case json.Unmarshal(text, result) == nil:
-	case string(fields["resultType"]) == `"input_required"`:
-		return nil, unread("it asks for what cannot be read")
-	default:
-		*result = sdk.CallToolResult{Content: contentsIn(fields["content"]), IsError: isTrue(fields["isError"])}
-		if structure := fields["structuredContent"]; !absent(structure) && json.Unmarshal(structure, &result.StructuredContent) != nil {
-			result.Content = append(result.Content, &sdk.TextContent{Text: string(structure)})
+	if string(fields["resultType"]) == `"input_required"` {
+		asks := new(sdk.CallToolResult)
+		if json.Unmarshal(text, asks) != nil {
+			return nil, unread("it asks for what cannot be read")
 		}
+		return asks, nil
 	}
+	result := &sdk.CallToolResult{Content: contentsIn(fields["content"]), IsError: isTrue(fields["isError"])}
+	_ = json.Unmarshal(fields["structuredContent"], &result.StructuredContent) // it may be missing
 	for _, known := range []string{"content", "structuredContent", "isError", "resultType", "inputRequests", "requestState", "_meta"} {
 		delete(fields, known)
 	}
-	if len(fields) > 0 && len(result.Content) == 0 && result.StructuredContent == nil && !result.NeedsInput() {
+	if len(fields) > 0 && len(result.Content) == 0 && result.StructuredContent == nil {
 		result.Content = []sdk.Content{&sdk.TextContent{Text: "[an answer of a form that is not understood]\n" + foreign(text)}}
 	}
 	return result, nil
@@ -110,11 +139,8 @@ func contentIn(text json.RawMessage) sdk.Content {
 	return &sdk.TextContent{Text: what + ", which is not understood]\n" + foreign(text)}
 }
 
-// maxForeign bounds what is shown of content that is not understood.
-const maxForeign = 32 << 10
-
 // foreign is JSON that is not understood, as it is shown.
-func foreign(text json.RawMessage) string { return domain.Shorten(string(text), maxForeign) }
+func foreign(text json.RawMessage) string { return domain.Shorten(string(text), 32<<10) }
 
 // isTrue reads a word or a number for true or false. What is neither says that there was an error.
 func isTrue(text json.RawMessage) bool {
@@ -127,53 +153,6 @@ func isTrue(text json.RawMessage) bool {
 		return v != "" && !strings.EqualFold(v, "false")
 	}
 	return value != false && value != 0.0
-}
-
-// partOf is content that is data; not ok: it is none.
-func partOf(content sdk.Content) (part domain.Part, ok bool) {
-	switch c := content.(type) {
-	case *sdk.ImageContent:
-		return domain.Part{Type: domain.PartImage, MediaType: c.MIMEType, Data: c.Data}, true
-	case *sdk.AudioContent:
-		return domain.Part{Type: domain.PartAudio, MediaType: c.MIMEType, Data: c.Data}, true
-	case *sdk.EmbeddedResource:
-		if c.Resource != nil && c.Resource.Blob != nil {
-			part = domain.Part{Type: domain.PartFile, MediaType: c.Resource.MIMEType, Data: c.Resource.Blob, Filename: c.Resource.URI}
-			if strings.HasPrefix(part.MediaType, "image/") {
-				part.Type = domain.PartImage
-			}
-			return part, true
-		}
-	}
-	return part, false
-}
-
-// says reports whether a text is the structure, as JSON.
-func says(text string, structure any) bool {
-	var value any
-	return structure != nil && json.Unmarshal([]byte(text), &value) == nil && reflect.DeepEqual(value, structure)
-}
-
-// textOf is content that is no data, as text.
-func textOf(content sdk.Content) string {
-	switch c := content.(type) {
-	case *sdk.TextContent:
-		return c.Text
-	case *sdk.ResourceLink:
-		said := fmt.Sprintf("[link to a resource: %s", quoted(c.URI))
-		for _, more := range []string{c.Name, c.MIMEType, c.Description} {
-			if more != "" {
-				said += ", " + quoted(more)
-			}
-		}
-		return said + "]"
-	case *sdk.EmbeddedResource:
-		if c.Resource == nil {
-			return "[a resource without content]"
-		}
-		return fmt.Sprintf("[resource %s, %s]\n%s", quoted(c.Resource.URI), quoted(cmp.Or(c.Resource.MIMEType, "text")), c.Resource.Text)
-	}
-	return "[content of a kind that this version does not know]"
 }
 
 // quoted keeps what a server says of a part in its line.

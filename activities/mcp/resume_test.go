@@ -126,20 +126,26 @@ func TestACallBesideOneThatHasNoSession(t *testing.T) {
 	require.EqualValues(t, 2, others.Load())
 }
 
-// TestAServerThatSaysInItsWordsThatTheSessionIsGone is asked anew, as one that says so by its status alone.
-func TestAServerThatSaysInItsWordsThatTheSessionIsGone(t *testing.T) {
+// TestAServerThatForgotTheSessionIsAskedAnew, as after its restart, whether it says so by its status alone or in its words: the
+// call was not carried out, by the protocol.
+func TestAServerThatForgotTheSessionIsAskedAnew(t *testing.T) {
 	t.Parallel()
-	var times atomic.Int32
-	s := inSessions(t, func(w http.ResponseWriter, _ *http.Request, body string) bool {
-		if !strings.Contains(body, "again") || times.Add(1) > 1 {
-			return false
-		}
-		w.WriteHeader(http.StatusNotFound)
-		_, _ = io.WriteString(w, `{"jsonrpc":"2.0","id":"server-error","error":{"code":-32001,"message":"Session not found"}}`)
-		return true
-	})
-	require.Equal(t, "again", said(t, s, "s__echo", args{Text: "again"}))
-	require.EqualValues(t, 2, times.Load())
+	for _, words := range []string{"who?", `{"jsonrpc":"2.0","id":"server-error","error":{"code":-32001,"message":"Session not found"}}`} {
+		var times atomic.Int32
+		s := inSessions(t, func(w http.ResponseWriter, _ *http.Request, body string) bool {
+			if !strings.Contains(body, "again") || times.Add(1) > 1 {
+				return false
+			}
+			w.WriteHeader(http.StatusNotFound)
+			_, _ = io.WriteString(w, words)
+			return true
+		})
+		require.Equal(t, "one", said(t, s, "s__echo", args{Text: "one"}))
+		before := s.all["s"].live.session.ID()
+		require.Equal(t, "again", said(t, s, "s__echo", args{Text: "again"}))
+		require.EqualValues(t, 2, times.Load())
+		require.NotEqual(t, before, s.all["s"].live.session.ID())
+	}
 }
 
 // TestAServerThatTakesNoMoreOfACallThatItHasTaken: it asked for something before, and may have done something.

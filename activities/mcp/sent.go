@@ -19,11 +19,11 @@ import (
 type sending struct {
 	// ofCall says that it is of an agent's call, and has what headers say of that agent.
 	ofCall bool
+	// asTask says that it asks for a task in which the server goes on with the call.
+	asTask bool
 
 	mu sync.Mutex
 	progressed
-	// id is the request's, by which a stream that is resumed is known to answer it.
-	id jsonrpc.ID
 	// read is what was read of its answer.
 	read atomic.Int64
 }

@@ -41,7 +41,7 @@ func TestMain(m *testing.M) {
 		hostile := map[string]func(){
 			"garbage": func() { chatter("this is no message\n\n{\"jsonrpc\":1}\n[]\n") }, "mute": func() { select {} }, "asking": func() { fmt.Fprintln(os.Stderr, "The key, not sesame:"); select {} }, "deaf": deaf,
 			"torrent": torrent, "endless": endless, "flood": flood, "asks": asks, "pages": pages, "gone": func() { os.Exit(3) }, "complains": complains, "greets": func() { greets(os.Args[3]) },
-			"fickle": fickle, "verbatim": verbatims, "odd": odd, "old": func() { chatter("") }, "hangs": hangs, "closes": closes, "useless": useless,
+			"fickle": fickle, "verbatim": verbatims, "odd": odd, "hangs": hangs, "closes": closes, "useless": useless,
 			"printed": printed, "begs": begs, "lists": func() { lists(os.Args[3]) }, "million": million, "shouts": shouts,
 			"changes": func() { changes(os.Args[3]) }, "holds": func() { holds(os.Args[3]) },
 			"tasks": func() { tasksServed(false) }, "tasks that die": func() { tasksServed(true) },
@@ -361,6 +361,18 @@ func programOf(t *testing.T, kind string, change ...func(*Server)) Server {
 
 func openServers(t *testing.T, options Options, servers ...Server) *Servers {
 	t.Helper()
+	if options.Secret == nil {
+		options.Secret = func(name string) (string, error) { return "", Unset(name) }
+	}
+	if options.Redact == nil {
+		options.Redact = func(text string) string { return text }
+	}
+	if options.Hide == nil {
+		options.Hide = func(string) {}
+	}
+	if options.Keep == nil {
+		options.Keep = options.Hide
+	}
 	s := Open(servers, options)
 	t.Cleanup(s.Close)
 	return s

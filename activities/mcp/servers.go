@@ -3,11 +3,12 @@ package mcp
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"golang.org/x/sync/singleflight"
 
 	"everstep/activities/tool"
 	"everstep/domain"
@@ -16,12 +17,12 @@ import (
 // Options are what a worker lends to its servers.
 type Options struct {
 	// Secret looks up what ${NAME} stands for. It is asked each time that a server is
-	// started, and for each request over HTTP. Nil: no name stands for anything.
+	// started, and for each request over HTTP.
 	Secret func(name string) (string, error)
-	// Redact takes secrets out of what is told of a server that fails. Nil: it is told as it is.
+	// Redact takes secrets out of what is told of a server that fails.
 	Redact func(text string) string
 	// Hide is told each token that a server is given as a secret, Keep what the file of its variables holds: these are so many
-	// that they must not take the place of others. Nil: nobody is.
+	// that they must not take the place of others.
 	Hide, Keep func(secret string)
 	// Root is the folder that servers are told to work in. Empty: they are told none.
 	Root string
@@ -41,12 +42,6 @@ type Log interface {
 	Warn(message string, keyvals ...any)
 }
 
-// listFresh and longSilence are those times unless given.
-const (
-	listFresh   = 15 * time.Second
-	longSilence = 5 * time.Second
-)
-
 // Servers are the MCP servers of a worker. They are started and reached when they
 // are needed first, and again after they broke. It is safe for concurrent use.
 type Servers struct {
@@ -57,21 +52,9 @@ type Servers struct {
 
 // Open starts nothing. A server with a Problem is not started later either, and the log says so.
 func Open(configs []Server, options Options) *Servers {
-	if options.Secret == nil {
-		options.Secret = func(name string) (string, error) { return "", Unset(fmt.Sprintf("${%s}: is not set", name)) }
-	}
-	if options.Redact == nil {
-		options.Redact = func(text string) string { return text }
-	}
-	if options.Hide == nil {
-		options.Hide = func(string) {}
-	}
-	if options.Keep == nil {
-		options.Keep = options.Hide
-	}
-	options.fresh, options.silence = cmp.Or(options.fresh, listFresh), cmp.Or(options.silence, longSilence)
+	options.fresh, options.silence = cmp.Or(options.fresh, 15*time.Second), cmp.Or(options.silence, 5*time.Second)
 	s := &Servers{all: map[string]*server{}, sessions: sessions{
-		open: map[string]*session{}, most: cmp.Or(options.most, MostSessions), idle: cmp.Or(options.idle, longestIdle),
+		open: map[string]*session{}, most: cmp.Or(options.most, MostSessions), idle: cmp.Or(options.idle, 30*time.Minute),
 	}}
 	for _, config := range configs {
 		one := newServer(config, options)
@@ -112,13 +95,13 @@ func (s *Servers) Effect(name string) domain.Effect {
 	if own == nil {
 		return domain.AtMostOnce
 	}
+	configured := ""
 	for known := range own.config.Tools {
 		if ToolName(server, known) == name {
-			config, _ := own.config.allowed(known)
-			return config.Effect
+			configured = known
 		}
 	}
-	config, _ := own.config.allowed("")
+	config, _ := own.config.allowed(configured)
 	return config.Effect
 }
 
@@ -126,20 +109,28 @@ func (s *Servers) Effect(name string) domain.Effect {
 // may help, and is marked by tool.NotStarted.
 func (s *Servers) Find(ctx context.Context, name string) (tool.Tool, error) {
 	prefix, _ := domain.ServerOf(name)
-	server := s.all[prefix]
-	if server == nil {
-		return tool.Tool{}, tool.NotStarted(domain.CodedErrorf(domain.Invalid, domain.CodeUnknownTool, "this worker has no MCP server for %q", domain.Shorten(name, maxToolName)))
+	server, err := s.named(prefix)
+	if err != nil {
+		return tool.Tool{}, err
 	}
 	found, err := server.find(ctx, name)
 	return found, tool.NotStarted(err)
 }
 
+// named is a server that the worker has.
+func (s *Servers) named(name string) (*server, error) {
+	if own := s.all[name]; own != nil {
+		return own, nil
+	}
+	return nil, tool.NotStarted(domain.CodedErrorf(domain.Invalid, domain.CodeUnknownTool, "this worker has no MCP server %q", domain.Shorten(name, maxToolName)))
+}
+
 // All asks a server for all tools that agents may have of it, as they are now. One that
 // is of no use is left out, and named in the log and by Examine.
 func (s *Servers) All(ctx context.Context, name string) ([]tool.Tool, error) {
-	server := s.all[name]
-	if server == nil {
-		return nil, tool.NotStarted(domain.CodedErrorf(domain.Invalid, domain.CodeUnknownTool, "this worker has no MCP server %q", domain.Shorten(name, maxToolName)))
+	server, err := s.named(name)
+	if err != nil {
+		return nil, err
 	}
 	found, err := server.everything(ctx)
 	return found, tool.NotStarted(err)
@@ -175,8 +166,8 @@ type server struct {
 	unread, unusable []unreadTool
 	// live is the connection; nil: there is none.
 	live *link
-	// dialing is closed when somebody has tried to connect; nil: nobody tries.
-	dialing chan struct{}
+	// tries is one try to connect, or none.
+	tries singleflight.Group
 	// failed is why the last try failed, and again when the next may be made.
 	failed   error
 	failures int
@@ -202,75 +193,60 @@ func newServer(config Server, options Options) *server {
 	return &server{config: config, options: options, used: time.Now()}
 }
 
-// firstPause and longestPause are between tries to reach a server that failed.
-const (
-	firstPause   = 500 * time.Millisecond
-	longestPause = 30 * time.Second
-)
+// firstPause is between the first tries to reach a server that failed.
+const firstPause = 500 * time.Millisecond
 
 // link returns the connection, and makes one where there is none: one try for all
 // who wait, and none for a while after one that failed.
 func (s *server) link(ctx context.Context) (*link, error) {
-	for {
-		s.mu.Lock()
-		switch {
-		case s.config.Problem != "" || s.config.Disabled:
-			s.mu.Unlock()
-			return nil, s.unknown("is not started: %s", cmp.Or(s.config.Problem, "its file says disabled; take that out"))
-		case s.closed:
-			s.mu.Unlock()
-			return nil, s.unavailable("is not started: the worker stops")
-		case s.live != nil && s.live.usable():
-			defer s.mu.Unlock()
-			return s.live, nil
-		case s.single && (s.live != nil || s.over != nil):
-			defer s.mu.Unlock()
-			s.drop()
-			return nil, s.over
-		case s.dialing == nil && time.Now().Before(s.again):
-			defer s.mu.Unlock()
-			return nil, s.failed
-		case s.dialing == nil:
-			s.dialing = make(chan struct{})
-			s.drop()
-			go s.dial(context.WithoutCancel(ctx), s.dialing)
-		}
-		dialing := s.dialing
-		s.mu.Unlock()
-		select {
-		case <-dialing:
-		case <-ctx.Done():
-			return nil, ctx.Err()
-		}
-		s.mu.Lock()
-		failed := s.failed
-		s.mu.Unlock()
-		if failed != nil {
-			return nil, failed
-		}
+	if l, err := s.current(); l != nil || err != nil {
+		return l, err
+	}
+	select {
+	case tried := <-s.tries.DoChan("", func() (any, error) { return s.dial(context.WithoutCancel(ctx)) }):
+		l, _ := tried.Val.(*link)
+		return l, tried.Err
+	case <-ctx.Done():
+		return nil, ctx.Err()
 	}
 }
 
-func (s *server) dial(ctx context.Context, over chan struct{}) {
+// current is the connection that there is, or why none is made now. Neither: one is to be made.
+func (s *server) current() (*link, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case s.config.Problem != "" || s.config.Disabled:
+		return nil, s.unknown("is not started: %s", cmp.Or(s.config.Problem, "its file says disabled; take that out"))
+	case s.closed:
+		return nil, s.unavailable("is not started: the worker stops")
+	case s.live == nil && s.over == nil && time.Now().Before(s.again):
+		return nil, s.failed
+	}
+	return s.live, s.over
+}
+
+func (s *server) dial(ctx context.Context) (*link, error) {
+	if l, err := s.current(); l != nil || err != nil { // another try has just ended
+		return l, err
+	}
 	made, err := s.connect(ctx)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	defer close(over)
-	s.dialing, s.failed = nil, nil
 	switch {
 	case err != nil:
 		s.failures++
-		s.again = time.Now().Add(min(firstPause<<min(s.failures-1, 10), longestPause))
+		s.again = time.Now().Add(min(firstPause<<min(s.failures-1, 10), 30*time.Second))
 		s.failed = err
 		s.warn("MCP server cannot be reached", "error", err.Error())
 	case s.closed:
-		s.live = made
-		s.drop()
-		s.failed = s.unavailable("is not started: the worker stops")
+		s.ending.Go(made.close)
+		return nil, s.unavailable("is not started: the worker stops")
 	default:
 		s.failures, s.live = 0, made
 		s.reached.Store(true)
 	}
+	return made, err
 }
 
 // drop ends the connection, if there is one, while others go on. The lock is held.
@@ -298,13 +274,10 @@ func (s *server) close() {
 	s.mu.Lock()
 	s.closed = true
 	s.drop()
-	dialing := s.dialing
 	s.mu.Unlock()
-	if dialing != nil {
-		select {
-		case <-dialing:
-		case <-time.After(leave): // its program ends with the worker
-		}
+	select {
+	case <-s.tries.DoChan("", func() (any, error) { return nil, nil }): // one that is under way has ended
+	case <-time.After(leave): // its program ends with the worker
 	}
 	s.ending.Wait()
 }

@@ -13,22 +13,17 @@ import (
 	"everstep/domain"
 )
 
-const (
-	// MostSessions bounds the sessions of a worker with stateful servers: each may be a program of its own.
-	MostSessions = 64
-	// longestIdle is how long a session may be without a call before it is ended.
-	longestIdle = 30 * time.Minute
-)
+// MostSessions bounds the sessions of a worker with stateful servers: each may be a program of its own.
+const MostSessions = 64
 
 // sessions are those that agents have with stateful servers, each for itself.
 type sessions struct {
 	mu   sync.Mutex
 	open map[string]*session
-	// opening counts those that are being opened, ending are those on their way out.
-	opening int
-	ending  sync.WaitGroup
-	closed  bool
-	// most and idle are MostSessions and longestIdle, but in tests.
+	// ending are those on their way out.
+	ending sync.WaitGroup
+	closed bool
+	// most is MostSessions, but in tests, idle how long a session may be without a call before it is ended.
 	most int
 	idle time.Duration
 }
@@ -47,14 +42,15 @@ func (s *Servers) Bind(ctx context.Context, name, agent string) (id string, err 
 	if server == nil || !server.config.Stateful {
 		return "", domain.CodedErrorf(domain.Unavailable, domain.CodeUnknownTool, "this worker has no stateful MCP server %q", domain.Shorten(name, maxToolName))
 	}
-	if err := s.sessions.admit(name, agent); err != nil {
-		return "", err
-	}
 	made := &session{server: newServer(server.config, server.options), agent: agent}
 	made.single = true
+	defer made.works()() // it is not idle
+	if id, err = s.sessions.add(made); err != nil {
+		return "", err
+	}
 	l, err := made.link(ctx)
 	if err != nil {
-		s.sessions.refuse(made)
+		s.Unbind(id, agent)
 		return "", err
 	}
 	if l.program != nil {
@@ -63,57 +59,33 @@ func (s *Servers) Bind(ctx context.Context, name, agent string) (id string, err 
 			made.lost(l)
 		}()
 	}
-	id = uuid.NewString()
-	return id, s.sessions.add(id, made)
+	return id, nil
 }
 
-// admit keeps room for a session of an agent, whose earlier one with the same server is ended, unless calls are under way in
-// it: whoever takes it for lost is wrong.
-func (s *sessions) admit(name, agent string) error {
+// add makes room for a session that is to be opened, and names it. An earlier one of the agent with the same server is ended,
+// unless calls are under way in it: whoever takes it for lost is wrong.
+func (s *sessions) add(made *session) (id string, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for id, old := range s.open {
-		switch own := old.agent == agent && old.config.Name == name; {
-		case own && !old.isOver() && old.isBusy():
-			return domain.Errorf(domain.Throttled, "calls of the agent's session before are still under way on this worker; wait for their end")
-		case own || old.isOver():
+		switch own, over := old.agent == made.agent && old.config.Name == made.config.Name, old.lostFor() != nil; {
+		case own && !over && old.unused() == 0:
+			return "", domain.Errorf(domain.Throttled, "calls of the agent's session before are still under way on this worker; wait for their end")
+		case own || over:
 			s.drop(id)
 		}
 	}
 	switch {
 	case s.closed:
-		return stopping()
-	case len(s.open)+s.opening >= s.most:
-		return domain.Errorf(domain.Throttled, "this worker has as many sessions with stateful MCP servers as it may, %d; "+
+		return "", domain.CodedErrorf(domain.Unavailable, domain.CodeWorkerShutdown, "the worker is stopping")
+	case len(s.open) >= s.most:
+		return "", domain.Errorf(domain.Throttled, "this worker has as many sessions with stateful MCP servers as it may, %d; "+
 			"close agents that have one and need it no more, wait until one has been idle for %s, or start another worker", s.most, s.idle)
 	}
-	s.opening++
-	return nil
-}
-
-func stopping() error {
-	return domain.CodedErrorf(domain.Unavailable, domain.CodeWorkerShutdown, "the worker is stopping")
-}
-
-// refuse gives up one that could not be opened.
-func (s *sessions) refuse(made *session) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.opening--
-	s.ending.Go(made.close)
-}
-
-func (s *sessions) add(id string, made *session) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.opening--
-	if s.closed {
-		s.ending.Go(made.close)
-		return stopping()
-	}
-	s.open[id] = made
+	id = uuid.NewString()
 	made.timer = time.AfterFunc(s.idle, func() { s.expire(id) })
-	return nil
+	s.open[id] = made
+	return id, nil
 }
 
 // expire ends a session that has been idle, or comes back when it may have been.
@@ -126,9 +98,9 @@ func (s *sessions) expire(id string) {
 	}
 	if left := s.idle - one.unused(); left > 0 {
 		one.timer.Reset(left)
-		return
+	} else {
+		s.drop(id)
 	}
-	s.drop(id)
 }
 
 // drop ends a session while others go on. The lock is held.
@@ -194,11 +166,11 @@ func (s *Servers) Stateful(name string) bool {
 // breaks reports whether a connection is given up for an error that is no answer: an agent's session over HTTP only where
 // it is gone.
 func (s *server) breaks(l *link, err error) bool {
-	if s.single && l.program == nil {
-		return errors.Is(err, sdk.ErrSessionMissing) || errors.Is(err, sdk.ErrConnectionClosed)
-	}
-	if l.program != nil {
+	switch {
+	case l.program != nil:
 		return l.lost()
+	case s.single:
+		return errors.Is(err, sdk.ErrSessionMissing) || errors.Is(err, sdk.ErrConnectionClosed)
 	}
 	return !answered(err)
 }
@@ -208,15 +180,6 @@ func (s *server) lostFor() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.over
-}
-
-// isOver reports whether an agent's session was lost.
-func (s *server) isOver() bool { return s.lostFor() != nil }
-
-func (s *server) isBusy() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.calls > 0
 }
 
 // works notes that a call is under way until the function that it returns is called.
@@ -230,7 +193,7 @@ func (s *server) works() (ended func()) {
 	return func() { note(-1) }
 }
 
-// unused is for how long no call has been under way.
+// unused is for how long no call has been under way; zero: one is.
 func (s *server) unused() time.Duration {
 	s.mu.Lock()
 	defer s.mu.Unlock()

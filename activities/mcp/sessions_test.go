@@ -102,7 +102,7 @@ func TestASessionIsNotMadeAnew(t *testing.T) {
 	pid := serverOf(t, s, id, "ann")
 	require.NoError(t, syscall.Kill(pid, syscall.SIGKILL))
 	requireGone(t, pid)
-	require.Eventually(t, func() bool { return s.sessions.find(id, "ann").isOver() }, patience, time.Millisecond)
+	require.Eventually(t, func() bool { return s.sessions.find(id, "ann").lostFor() != nil }, patience, time.Millisecond)
 	for range 2 {
 		_, err := callBound(t, s, id, "ann", "s__here", args{})
 		requireSessionLost(t, err, "its program has ended (exit status 137)")

@@ -12,7 +12,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -21,6 +20,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+	"golang.org/x/time/rate"
 
 	"everstep/activities/warden"
 )
@@ -29,16 +29,12 @@ const (
 	// maxLine bounds one message: room for the longest result that a tool may have,
 	// escaped and with its structure beside it.
 	maxLine = 40 << 20
-	// maxPassed bounds a line of which no more than maxLine is read.
-	maxPassed = 4 * maxLine
 	// maxGarbage bounds what is no message, in a row: programs print what they should log, also during a long call.
 	maxGarbage = 64 << 20
 	// maxComplaint bounds a line of standard error in the log.
 	maxComplaint = 4 << 10
 	// leave is what a program has to end when its input does, and again when it is told to.
 	leave = 2 * time.Second
-	// parting is what a busy machine may need from the end of a program's pipes to its own, of its warden too.
-	parting = 5 * time.Second
 )
 
 // A program is a server that the worker has started. It is the SDK's transport and
@@ -53,25 +49,23 @@ type program struct {
 	complain func(string)
 	last     []string
 	heard    chan struct{}
-	admission
-	pending
+	// notices bounds how many of its notices are heard.
+	notices *rate.Limiter
 	// read are messages that came in one line with the one before.
 	read []jsonrpc.Message
 
 	writing sync.Mutex
-	// asked counts the requests of the server that have no answer yet.
-	mu     sync.Mutex
-	asked  int
-	broken error
+	mu      sync.Mutex
+	broken  error
 
-	// stopped is closed before the program is told to end.
-	stopping sync.Once
-	stopped  chan struct{}
+	// stopping is done before the program is told to end, by stop.
+	stopping context.Context
+	stop     context.CancelFunc
 }
 
 // startProgram starts a server. Env is all of its environment; complain may
 // be called from several goroutines at a time.
-func startProgram(s Server, env []string, complain func(string)) (*program, error) {
+func startProgram(s Server, env []string, notices *rate.Limiter, complain func(string)) (*program, error) {
 	path, err := exec.LookPath(s.Command)
 	if err != nil {
 		return nil, mistake{fmt.Errorf("command %q: %w", s.Command, cmp.Or(errors.Unwrap(err), err))}
@@ -93,15 +87,16 @@ func startProgram(s Server, env []string, complain func(string)) (*program, erro
 	theirIn, in := pipe()
 	out, theirOut := pipe()
 	stderr, theirErr := pipe()
-	p := &program{admission: newAdmission(), stdin: in, stdout: out, heard: make(chan struct{}), stopped: make(chan struct{})}
+	p := &program{notices: notices, stdin: in, stdout: out, heard: make(chan struct{})}
+	p.stopping, p.stop = context.WithCancel(context.Background())
 	p.complain = func(line string) {
 		p.keep(line)
 		complain(line)
 	}
 	if err == nil {
-		p.process, err = warden.Start(warden.Command{
-			Path: path, Args: s.Args, Dir: s.Dir, Env: withPath(env, path), Stdin: theirIn, Stdout: theirOut, Stderr: theirErr,
-		})
+		cmd := exec.Command(path, s.Args...)
+		cmd.Dir, cmd.Env, cmd.Stdin, cmd.Stdout, cmd.Stderr = s.Dir, withPath(env, path), theirIn, theirOut, theirErr
+		p.process, err = warden.Start(cmd)
 	}
 	if err != nil {
 		for _, end := range ends {
@@ -121,30 +116,25 @@ func (p *program) Connect(context.Context) (sdk.Connection, error) { return p, n
 // SessionID implements the SDK's connection: there is none.
 func (p *program) SessionID() string { return "" }
 
-// Read returns the server's next message. It passes over lines that are no message, answers to nothing that was asked, and
-// notices beyond their limit; it fails where the program has ended or writes too much that is no message. A line may hold
-// several messages, which are returned one by one. An answer that is too long comes as an error in its place.
+// Read returns the server's next message. It passes over lines that are no message, and those of notices beyond their limit; it
+// fails where the program has ended or writes too much that is no message. A line may hold several messages, which are
+// returned one by one. An answer that is too long comes as an error in its place.
 func (p *program) Read(context.Context) (jsonrpc.Message, error) {
 	for garbage := 0; ; {
-		for len(p.read) > 0 {
+		if len(p.read) > 0 {
 			message := p.read[0]
 			p.read = p.read[1:]
-			if message = p.admitted(message); message != nil {
-				return message, nil
-			}
+			return message, nil
 		}
 		line, err := p.line()
 		switch {
 		case errors.Is(err, errLongLine):
 			p.complains("a message of more than "+strconv.Itoa(maxLine)+" bytes", line)
-			if answer := p.answered(&jsonrpc.Response{ID: headed(line), Error: tooLong()}); answer != nil {
-				return answer, nil
-			}
-			continue
+			return &jsonrpc.Response{ID: headed(line), Error: tooLong()}, nil
 		case err != nil:
 			return nil, p.failed(err)
 		}
-		if p.flooded() && !bytes.Contains(line, []byte(`"id"`)) {
+		if p.notices.Tokens() < 1 && !bytes.Contains(line, []byte(`"id"`)) {
 			continue // a notice too many, which costs more to decode than to read
 		}
 		if p.read, err = understood(line, true); err == nil {
@@ -176,7 +166,7 @@ func (p *program) line() ([]byte, error) {
 		closes := begins && bytes.HasPrefix(piece, []byte("}"))
 		begins = err == nil
 		switch {
-		case passed+len(piece) > maxPassed:
+		case passed+len(piece) > 4*maxLine:
 			return nil, fmt.Errorf("it sends a message of more than %d bytes", maxLine)
 		case passed > 0 || len(whole)+len(piece) > maxLine:
 			if passed == 0 {
@@ -208,33 +198,6 @@ func (p *program) goesOn(message []byte) bool {
 	return err == nil && bytes.ContainsAny(next, " \t}")
 }
 
-// admitted is a message as it is passed on to the client; nil: it is dropped. A server that asks too much is cut off.
-func (p *program) admitted(message jsonrpc.Message) jsonrpc.Message {
-	if answer, ok := message.(*jsonrpc.Response); ok {
-		if answer = p.answered(answer); answer != nil {
-			return answer
-		}
-		return nil // it answers nothing that was asked
-	}
-	request, _ := message.(*jsonrpc.Request) // there is nothing else
-	size := len(request.Method) + len(request.Params)
-	if !request.IsCall() {
-		if p.admit(request, size) {
-			return request
-		}
-		return nil
-	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.asked++; p.asked > maxAsked {
-		p.broken = errAsksTooMuch
-		_ = p.stdout.Close() // the next read fails
-		return nil
-	}
-	shorten(request, size)
-	return request
-}
-
 // failed keeps the first reason for which nothing more is read.
 func (p *program) failed(err error) error {
 	p.mu.Lock()
@@ -251,8 +214,6 @@ func (p *program) failed(err error) error {
 // Write sends a message. What was sent in part breaks the connection: nothing after
 // it could be read.
 func (p *program) Write(ctx context.Context, message jsonrpc.Message) error {
-	p.sent(message)
-	message = onWire(message)
 	data, err := jsonrpc.EncodeMessage(message)
 	if err != nil {
 		return err
@@ -262,12 +223,7 @@ func (p *program) Write(ctx context.Context, message jsonrpc.Message) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	request, isRequest := message.(*jsonrpc.Request)
-	if !isRequest {
-		p.mu.Lock()
-		p.asked--
-		p.mu.Unlock()
-	} else if request.Method == methodCall {
+	if request, ok := message.(*jsonrpc.Request); ok && request.Method == methodCall {
 		sendingOf(ctx).note(func(s *sending) { s.begun = true })
 	}
 	// A server that reads nothing does not hold a call longer than it may last.
@@ -301,18 +257,8 @@ func (p *program) end() {
 	select {
 	case <-p.process.Done():
 	case <-time.After(leave):
-		p.stopping.Do(func() { close(p.stopped) })
+		p.stop()
 		p.process.Stop(leave)
-	}
-}
-
-// told reports whether the program was told to end.
-func (p *program) told() bool {
-	select {
-	case <-p.stopped:
-		return true
-	default:
-		return false
 	}
 }
 
@@ -334,11 +280,11 @@ func (p *program) why() string {
 	}
 	select {
 	case <-p.process.Done():
-		if !p.told() {
+		if p.stopping.Err() == nil {
 			return "its program has ended (" + p.process.State() + ")"
 		}
-	case <-p.stopped:
-	case <-time.After(parting):
+	case <-p.stopping.Done():
+	case <-time.After(5 * time.Second): // what a busy machine may need from the end of a program's pipes to its own, of its warden too
 	}
 	return "it has closed its " + closed
 }
@@ -358,9 +304,6 @@ func (p *program) listen(stderr *os.File) {
 	}
 }
 
-// keptLines is how many of the newest lines are kept of what a program writes.
-const keptLines = 8
-
 // colour is what terminals take for one.
 var colour = regexp.MustCompile(`\x1b\[[0-9;]*[a-zA-Z]`)
 
@@ -371,26 +314,15 @@ func (p *program) keep(line string) {
 	defer p.mu.Unlock()
 	if len(p.last) == 0 || strings.TrimLeft(line, " \t") == line {
 		p.last = append(p.last, strings.TrimSpace(line))
-		p.last = p.last[max(len(p.last)-keptLines, 0):]
+		p.last = p.last[max(len(p.last)-8, 0):]
 	}
-}
-
-// lastWords are what a program has written last, until its end or for so long: somebody else may have its standard error.
-func (p *program) lastWords(patience time.Duration) []string {
-	select {
-	case <-p.heard:
-	case <-time.After(patience):
-	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return slices.Clone(p.last)
 }
 
 // exited reports whether the program has ended by itself, and by no signal.
 func (p *program) exited() bool {
 	select {
 	case <-p.process.Done():
-		return !p.told() && strings.HasPrefix(p.process.State(), "exit status")
+		return p.stopping.Err() == nil && strings.HasPrefix(p.process.State(), "exit status")
 	default:
 		return false
 	}

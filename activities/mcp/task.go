@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"strings"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -21,14 +20,8 @@ import (
 const (
 	tasksVersion   = "2025-11-25"
 	tasksExtension = "io.modelcontextprotocol/tasks"
-	// wishedLife is for how long a server is asked to keep a task: some cannot count the milliseconds of a month.
-	wishedLife = 7 * 24 * time.Hour
 	// maxTaskID bounds how a server may call a task.
 	maxTaskID = 1 << 10
-	// inputPatience bounds the request by which a server of the older form asks for what a task needs.
-	inputPatience = 30 * time.Second
-	// cancelPatience bounds the word that a call is given up.
-	cancelPatience = 5 * time.Second
 )
 
 // A task is what a server tells of one, in either form.
@@ -43,96 +36,20 @@ type task struct {
 	PollMs float64 `json:"pollIntervalMs"`
 	// Result, Error and InputRequests are of the extension.
 	Result        json.RawMessage `json:"result"`
-	Error         *wireError      `json:"error"`
+	Error         *jsonrpc.Error  `json:"error"`
 	InputRequests json.RawMessage `json:"inputRequests"`
-}
-
-type wireError struct {
-	Code    int64  `json:"code"`
-	Message string `json:"message"`
-}
-
-// speaks reports whether a connection is of that version of the protocol, or a later one.
-func (l *link) speaks(version string) bool {
-	said := l.session.InitializeResult()
-	return said != nil && said.ProtocolVersion >= version
 }
 
 // versionOfExtensions is the version of the protocol from which each request says what its caller understands.
 const versionOfExtensions = "2026-07-28"
 
-// page lists tools, and notes whose calls may be tasks. The transport has seen to it that each tool can be decoded.
-func (l *link) page(ctx context.Context, cursor string, tasks map[string]bool) ([]*sdk.Tool, string, error) {
-	if l.speaks(versionOfExtensions) { // the SDK needs to know which arguments of them go in headers
-		page, err := l.session.ListTools(ctx, &sdk.ListToolsParams{Cursor: cursor})
-		if err != nil {
-			return nil, "", err
-		}
-		return page.Tools, page.NextCursor, nil
-	}
-	listed, next, err := pageOf[listedTool](ctx, l, methodList, "tools", cursor)
-	var all []*sdk.Tool
-	for i := range listed {
-		t := &listed[i]
-		if support := t.Execution.TaskSupport; l.speaks(tasksVersion) && (support == "optional" || support == "required") {
-			tasks[t.Name] = true
-		}
-		all = append(all, &t.Tool)
-	}
-	return all, next, err
-}
-
-// pageOf is a page of what a method lists in a member of its result.
-func pageOf[T any](ctx context.Context, l *link, method, member, cursor string) (all []T, next string, _ error) {
-	came, err := sdk.CallCustomMethod[*listParams, *verbatim](asIs(ctx), l.session, ownPrefix+method, &listParams{Cursor: cursor})
-	if err != nil {
-		return nil, "", err
-	}
-	var fields map[string]json.RawMessage
-	err = json.Unmarshal(came.text, &fields)
-	for name, into := range map[string]any{member: &all, "nextCursor": &next} {
-		if err == nil && !absent(fields[name]) {
-			err = json.Unmarshal(fields[name], into)
-		}
-	}
-	if err != nil {
-		return nil, "", unread("it lists what is no list of %s: %s", member, err)
-	}
-	return all, next, nil
-}
-
-// wanted is a call as it is asked for: as a task, where its tool says that it may be one.
-func (l *link) wanted(params *sdk.CallToolParams) (made *callParams, inHeaders bool) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	made = &callParams{
-		ParamsBase: sdk.ParamsBase{Meta: params.Meta}, Name: params.Name, Arguments: params.Arguments,
-		InputResponses: params.InputResponses, RequestState: params.RequestState,
-	}
-	if l.tasks[params.Name] {
-		made.Task = &taskWish{TTL: wishedLife.Milliseconds()}
-		return made, false
-	}
-	return made, l.inHeaders[params.Name]
-}
-
-// inHeaders are the tools of which arguments go in headers too.
-func inHeaders(tools []*sdk.Tool) map[string]bool {
-	names := map[string]bool{}
-	for _, t := range tools {
-		if schema, err := json.Marshal(t.InputSchema); err == nil && strings.Contains(string(schema), `"x-mcp-header"`) {
-			names[t.Name] = true
-		}
-	}
-	return names
-}
-
 // call makes a call. It has either a result or a task.
 func (l *link) call(ctx context.Context, params *sdk.CallToolParams) (*sdk.CallToolResult, *task, error) {
-	text, err := l.answer(ctx, params)
+	came, err := l.session.CallTool(ctx, params)
 	if err != nil {
 		return nil, nil, err
 	}
+	text := json.RawMessage(came.Content[0].(*sdk.TextContent).Text) // see decodable
 	var fields map[string]json.RawMessage
 	_ = json.Unmarshal(text, &fields) // what it is, resultOf says
 	told := fields["task"]
@@ -144,24 +61,6 @@ func (l *link) call(ctx context.Context, params *sdk.CallToolParams) (*sdk.CallT
 	}
 	result, err := resultOf(text)
 	return result, nil, err
-}
-
-// answer is the result of a call as it came. The SDK alone puts arguments in headers, and its transport has wrapped what
-// comes back.
-func (l *link) answer(ctx context.Context, params *sdk.CallToolParams) (json.RawMessage, error) {
-	made, inHeaders := l.wanted(params)
-	if inHeaders {
-		result, err := l.session.CallTool(ctx, params)
-		if err != nil {
-			return nil, err
-		}
-		return unwrapped(result), nil
-	}
-	came, err := sdk.CallCustomMethod[*callParams, *verbatim](asIs(ctx), l.session, ownPrefix+methodCall, made)
-	if err != nil {
-		return nil, err
-	}
-	return came.text, nil
 }
 
 // A handle is what is kept of a task while its server goes on with it.
@@ -239,9 +138,9 @@ func (s *server) ask(ctx context.Context, call tool.Call) (tool.Result, error) {
 
 // cancelTask tells the server that nobody waits for a task. Whether it heeds that, what it is asked next shows.
 func (s *server) cancelTask(ctx context.Context, l *link, id string) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cancelPatience)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 	defer cancel()
-	if _, err := l.about(ctx, methodTaskCancel, &taskParams{TaskID: id}); err != nil {
+	if _, err := l.about(ctx, methodTaskCancel, &ownParams{TaskID: id}); err != nil {
 		s.warn("MCP server does not take back a task", "error", domain.Shorten(err.Error(), maxStatusMessage))
 	}
 }
@@ -250,22 +149,19 @@ func (s *server) cancelTask(ctx context.Context, l *link, id string) {
 const maxStatusMessage = 500
 
 // about makes a request about a task, with the headers of its call. A JSON-RPC error is the answer to this very request.
-func (l *link) about(ctx context.Context, method string, params *taskParams) (json.RawMessage, error) {
-	ctx, sent := withSending(asIs(ctx), true)
-	came, err := sdk.CallCustomMethod[*taskParams, *verbatim](ctx, l.session, method, params)
-	switch {
-	case err == nil:
-		return came.text, nil
-	case ctx.Err() == nil && sent.refusal(err) == nil:
-		return nil, errors.New(err.Error()) // what it wraps may be of another request
+func (l *link) about(ctx context.Context, method string, params *ownParams) (json.RawMessage, error) {
+	ctx, sent := withSending(ctx, true)
+	came, err := l.ask(ctx, method, params)
+	if err != nil && ctx.Err() == nil && sent.refusal(err) == nil {
+		err = errors.New(err.Error()) // what it wraps may be of another request
 	}
-	return nil, err
+	return came, err
 }
 
 // askOver is the result of a task, or why there is none: its server goes on with it, does not answer, or has
 // ended it.
 func (s *server) askOver(ctx context.Context, l *link, id string) (*sdk.CallToolResult, error) {
-	text, err := l.about(ctx, methodTask, &taskParams{TaskID: id})
+	text, err := l.about(ctx, methodTask, &ownParams{TaskID: id})
 	if err != nil {
 		return nil, s.unasked(ctx, l, err)
 	}
@@ -276,8 +172,8 @@ func (s *server) askOver(ctx context.Context, l *link, id string) (*sdk.CallTool
 	t.ID = id
 	switch {
 	case t.Error != nil:
-		return nil, s.errorf(domain.Invalid, "refuses the call: %s (%d)", domain.Shorten(t.Error.Message, maxStatusMessage), t.Error.Code)
-	case len(t.Result) > 0 && string(t.Result) != "null":
+		return nil, s.refusesCall(t.Error)
+	case !absent(t.Result):
 		return s.result(t.Result)
 	case t.Status == "completed" || t.Status == "failed":
 		return s.taskResult(ctx, l, t)
@@ -291,14 +187,14 @@ func (s *server) askOver(ctx context.Context, l *link, id string) (*sdk.CallTool
 
 // taskResult fetches the result of a task of the older form that is over.
 func (s *server) taskResult(ctx context.Context, l *link, t *task) (*sdk.CallToolResult, error) {
-	text, err := l.about(ctx, methodTaskResult, &taskParams{TaskID: t.ID})
+	text, err := l.about(ctx, methodTaskResult, &ownParams{TaskID: t.ID})
 	if err == nil {
 		return s.result(text)
 	}
 	if said, ok := errors.AsType[*jsonrpc.Error](err); ok && said.Code == codeUnread {
 		return nil, s.unreadable(said)
 	} else if ok && t.Status == "failed" && said.Code != codeUnfinished && answered(err) {
-		return nil, s.errorf(domain.Invalid, "refuses the call: %s (%d)", domain.Shorten(said.Message, maxStatusMessage), said.Code)
+		return nil, s.refusesCall(said)
 	}
 	return nil, s.unasked(ctx, l, err)
 }
@@ -314,8 +210,8 @@ func (s *server) result(text json.RawMessage) (*sdk.CallToolResult, error) {
 
 // supplyTask gives a task what it asks for, which can be the root alone.
 func (s *server) supplyTask(ctx context.Context, l *link, t *task) (*sdk.CallToolResult, error) {
-	if !l.speaks(versionOfExtensions) { // it asks beside the request for the result
-		patient, cancel := context.WithTimeout(ctx, inputPatience)
+	if l.version < versionOfExtensions { // it asks beside the request for the result
+		patient, cancel := context.WithTimeout(ctx, 30*time.Second)
 		defer cancel()
 		result, err := s.taskResult(patient, l, t)
 		if err != nil && patient.Err() != nil && ctx.Err() == nil {
@@ -324,7 +220,7 @@ func (s *server) supplyTask(ctx context.Context, l *link, t *task) (*sdk.CallToo
 		return result, err
 	}
 	var wanted sdk.InputRequestMap
-	if len(t.InputRequests) == 0 {
+	if absent(t.InputRequests) {
 		return nil, elsewhere(t)
 	}
 	if err := json.Unmarshal(t.InputRequests, &wanted); err != nil {
@@ -339,7 +235,7 @@ func (s *server) supplyTask(ctx context.Context, l *link, t *task) (*sdk.CallToo
 		s.cancelTask(ctx, l, t.ID)
 		return nil, tool.OutcomeUnknown(domain.AsError(err))
 	}
-	if _, err = l.about(ctx, methodTaskUpdate, &taskParams{TaskID: t.ID, InputResponses: supplied.InputResponses}); err != nil {
+	if _, err = l.about(ctx, methodTaskUpdate, &ownParams{TaskID: t.ID, InputResponses: supplied.InputResponses}); err != nil {
 		return nil, s.unasked(ctx, l, err)
 	}
 	return nil, elsewhere(t)

@@ -1,7 +1,6 @@
 package mcp
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -144,11 +143,10 @@ func filled(sent json.RawMessage, arguments []Variable, values domain.Trusted) (
 		return sent, nil
 	}
 	var own map[string]json.RawMessage
-	if err := json.Unmarshal(sent, &own); err != nil {
-		return nil, domain.CodedErrorf(domain.Invalid, domain.CodeMalformed, "arguments: %s", err)
+	if json.Unmarshal(sent, &own) != nil || own == nil {
+		return nil, domain.CodedErrorf(domain.Invalid, domain.CodeMalformed, "arguments: are no object")
 	}
-	var made bytes.Buffer
-	for i, a := range arguments {
+	for _, a := range arguments {
 		for name := range own {
 			if strings.EqualFold(name, a.Name) {
 				return nil, domain.CodedErrorf(domain.Invalid, domain.CodeMalformed, "arguments: at /%s: is not yours to give; leave it out", domain.Shorten(name, 60))
@@ -158,15 +156,7 @@ func filled(sent json.RawMessage, arguments []Variable, values domain.Trusted) (
 		if err != nil {
 			return nil, err
 		}
-		if i > 0 {
-			made.WriteByte(',')
-		}
-		made.WriteString(document.Encoded(a.Name) + ":")
-		made.Write(value)
+		own[a.Name] = value
 	}
-	rest := bytes.TrimPrefix(bytes.TrimSpace(sent), []byte("{"))
-	if len(own) > 0 {
-		made.WriteByte(',')
-	}
-	return slices.Concat([]byte("{"), made.Bytes(), rest), nil
+	return json.Marshal(own)
 }

@@ -102,7 +102,7 @@ func TestFilledArguments(t *testing.T) {
 			continue
 		}
 		require.NoError(t, err)
-		require.Equal(t, want, string(made))
+		require.JSONEq(t, want, string(made))
 	}
 	schema, err := withheld(json.RawMessage(`{"type":"object","properties":{"customer":{},"note":{},"a":{}},"required":["customer","a"],"additionalProperties":true}`), arguments)
 	require.NoError(t, err)

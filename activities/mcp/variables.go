@@ -26,8 +26,8 @@ func (u Unset) Error() string { return string(u) }
 const (
 	// InputMark begins the names of what a file asks for under inputs: ${input:key}.
 	InputMark = "input:"
-	// Workspace is the name of the folder that servers work in, Home that of the worker's own.
-	Workspace, home = "workspaceFolder", "userHome"
+	// Workspace is the name of the folder that servers work in.
+	Workspace = "workspaceFolder"
 )
 
 var (
@@ -52,13 +52,16 @@ var (
 // written is a text with references in the one form that is read.
 func written(text string) string {
 	text = theirs.ReplaceAllString(text, "$${$1$2}")
-	return strings.NewReplacer("${"+home+"}", "${HOME}", "${workspaceRoot}", "${"+Workspace+"}", "${pathSeparator}", "/", "${/}", "/").Replace(text)
+	return strings.NewReplacer("${userHome}", "${HOME}", "${workspaceRoot}", "${"+Workspace+"}", "${pathSeparator}", "/", "${/}", "/").Replace(text)
 }
+
+// writtenWord is a text with references in that form, where it is all of a value of env or headers.
+func writtenWord(text string) string { return worded.ReplaceAllString(written(text), "$1$${$2}") }
 
 // Named is a text in the form that is read, where it is a reference alone, or one behind a word such as Bearer. Empty: it
 // may be, or hold, a secret itself.
 func Named(text string) string {
-	return named.FindString(written(worded.ReplaceAllString(text, "$1$${$2}")))
+	return named.FindString(writtenWord(text))
 }
 
 // Names are the secrets that the text names.
@@ -116,15 +119,11 @@ func (s Server) With(plain, secret func(name string) (string, error)) Server {
 	}
 	plain, secret = s.orDefault(plain), s.orDefault(secret)
 	s.Args = slices.Clone(s.Args)
-	texts := []*string{&s.Command, &s.Dir, &s.URL, &s.EnvFile}
 	if s.OAuth != nil {
 		s.OAuth = new(*s.OAuth)
-		texts = append(texts, &s.OAuth.ClientID, &s.OAuth.Issuer)
 	}
-	for i := range s.Args {
-		texts = append(texts, &s.Args[i])
-	}
-	for _, text := range texts {
+	wrong := func(problem string) { s.Problem = cmp.Or(s.Problem, problem) }
+	for _, text := range append(s.seen(), &s.EnvFile) {
 		made, err := Variable{Text: *text}.with(func(name string) (string, error) {
 			if s.own(name) && text != &s.EnvFile { // the program is not told of that file, and cannot put anything into its path
 				return "${" + name + "}", nil
@@ -133,22 +132,22 @@ func (s Server) With(plain, secret func(name string) (string, error)) Server {
 		}, nil)
 		switch {
 		case err != nil:
-			s.Problem = cmp.Or(s.Problem, err.Error())
+			wrong(err.Error())
 		case made != *text && holdsPassword.MatchString(made):
-			s.Problem = cmp.Or(s.Problem, "a URL with a password would stand in its args or url, where others on the machine see it; put it into env or headers")
+			wrong("a URL with a password would stand in its args or url, where others on the machine see it; put it into env or headers")
 		default:
 			*text = made
 		}
 	}
-	if wrong := checkURL(s.URL); wrong != "" && s.URL != "" {
-		s.Problem = cmp.Or(s.Problem, "url: "+wrong)
+	if problem := checkURL(s.URL); problem != "" && s.URL != "" {
+		wrong("url: " + problem)
 	}
 	if _, err := s.filed(); err != nil {
-		s.Problem = cmp.Or(s.Problem, err.Error())
+		wrong(err.Error())
 	}
 	for _, v := range s.variables() {
 		if _, err := v.with(secret, nil); err != nil {
-			s.Problem = cmp.Or(s.Problem, fmt.Sprintf("%s: %s", v.Name, err))
+			wrong(v.Name + ": " + err.Error())
 		}
 	}
 	return s
@@ -179,7 +178,7 @@ func (s Server) exposed() string {
 			secrets = append(secrets, InputMark+input.ID)
 		}
 	}
-	for _, name := range s.seen() {
+	for _, name := range s.seenNames() {
 		if secretive.MatchString(name) || slices.Contains(secrets, name) {
 			return fmt.Sprintf("${%s} is a secret, or looks like one, and others on the machine see what stands in command, args, cwd and url; name it in env or headers alone", name)
 		}
@@ -193,14 +192,22 @@ func (s Server) own(name string) bool {
 	return slices.ContainsFunc(s.Env, func(v Variable) bool { return v.Name == name })
 }
 
-// seen are the names in what others on the machine see.
-func (s Server) seen() (names []string) {
-	texts := append([]string{s.Command, s.Dir, s.URL}, s.Args...)
+// seen are the texts that others on the machine see.
+func (s *Server) seen() []*string {
+	texts := []*string{&s.Command, &s.Dir, &s.URL}
 	if s.OAuth != nil {
-		texts = append(texts, s.OAuth.ClientID, s.OAuth.Issuer)
+		texts = append(texts, &s.OAuth.ClientID, &s.OAuth.Issuer)
 	}
-	for _, text := range texts {
-		names = append(names, Variable{Text: text}.Names()...)
+	for i := range s.Args {
+		texts = append(texts, &s.Args[i])
+	}
+	return texts
+}
+
+// seenNames are the names in what others on the machine see.
+func (s Server) seenNames() (names []string) {
+	for _, text := range s.seen() {
+		names = append(names, Variable{Text: *text}.Names()...)
 	}
 	return append(slices.DeleteFunc(names, s.own), Variable{Text: s.EnvFile}.Names()...)
 }

@@ -4,129 +4,67 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"io"
-	"net/http"
+	"fmt"
 	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// The SDK's types drop what an answer says of tasks. So some requests are made under names of ours, as methods
-// that it does not know, whose answers come as they are; the transports give them the protocol's names.
+// The SDK has no types for tasks, and those for what is listed beside tools are too strict. So these requests are made as
+// methods that it does not know, whose answers come as they are. Where it knows the protocol's name, ours has a prefix, which the
+// transport takes off.
 const ownPrefix = "everstep/"
 
 const (
 	methodList       = "tools/list"
-	methodResources  = "resources/list"
-	methodTemplates  = "resources/templates/list"
-	methodPrompts    = "prompts/list"
 	methodCall       = "tools/call"
+	methodResources  = ownPrefix + "resources/list"
+	methodTemplates  = ownPrefix + "resources/templates/list"
+	methodPrompts    = ownPrefix + "prompts/list"
 	methodTask       = "tasks/get"
 	methodTaskResult = "tasks/result"
 	methodTaskUpdate = "tasks/update"
 	methodTaskCancel = "tasks/cancel"
 )
 
-type listParams struct {
+// ownParams are those of all these requests, each of which has some.
+type ownParams struct {
 	sdk.ParamsBase
-	Cursor string `json:"cursor,omitempty"`
-}
-
-type callParams struct {
-	sdk.ParamsBase
-	Name           string               `json:"name"`
-	Arguments      any                  `json:"arguments"`
-	InputResponses sdk.InputResponseMap `json:"inputResponses,omitempty"`
-	RequestState   string               `json:"requestState,omitempty"`
-	Task           *taskWish            `json:"task,omitempty"`
-}
-
-// A taskWish asks for a task that is kept for so many milliseconds.
-type taskWish struct {
-	TTL int64 `json:"ttl"`
-}
-
-type taskParams struct {
-	sdk.ParamsBase
-	TaskID         string               `json:"taskId"`
+	Cursor         string               `json:"cursor,omitempty"`
+	TaskID         string               `json:"taskId,omitempty"`
 	InputResponses sdk.InputResponseMap `json:"inputResponses,omitempty"`
 }
 
 // A verbatim is a result as it came.
 type verbatim struct {
 	sdk.ResultBase
-	text json.RawMessage
-}
-
-// UnmarshalJSON implements json.Unmarshaler.
-func (v *verbatim) UnmarshalJSON(text []byte) error {
-	v.text = bytes.Clone(text)
-	return nil
+	json.RawMessage
 }
 
 // learn lets a client make these requests.
-func learn(client *sdk.Client) error {
-	for _, method := range []string{methodTask, methodTaskResult, methodTaskUpdate, methodTaskCancel} {
-		if err := sdk.AddSendingCustomMethod[*taskParams, *verbatim](client, method); err != nil {
-			return err
-		}
+func learn(client *sdk.Client) {
+	for _, method := range []string{methodResources, methodTemplates, methodPrompts, methodTask, methodTaskResult, methodTaskUpdate, methodTaskCancel} {
+		_ = sdk.AddSendingCustomMethod[*ownParams, *verbatim](client, method) // it refuses what it knows itself
 	}
-	for _, method := range []string{methodList, methodResources, methodTemplates, methodPrompts} {
-		if err := sdk.AddSendingCustomMethod[*listParams, *verbatim](client, ownPrefix+method); err != nil {
-			return err
-		}
-	}
-	return sdk.AddSendingCustomMethod[*callParams, *verbatim](client, ownPrefix+methodCall)
 }
 
-// onWire is a message under the protocol's name.
-func onWire(message jsonrpc.Message) jsonrpc.Message {
-	request, ok := message.(*jsonrpc.Request)
-	if !ok || !strings.HasPrefix(request.Method, ownPrefix) {
-		return message
+// ask makes one of these requests.
+func (l *link) ask(ctx context.Context, method string, params *ownParams) (json.RawMessage, error) {
+	came, err := sdk.CallCustomMethod[*ownParams, *verbatim](ctx, l.session, method, params)
+	if err != nil {
+		return nil, err
 	}
-	renamed := *request
-	renamed.Method = strings.TrimPrefix(request.Method, ownPrefix)
-	return &renamed
+	return came.RawMessage, nil
 }
 
-type verbatimKey struct{}
-
-// asIs marks a context whose request is one of ours, for the transport over HTTP.
-func asIs(ctx context.Context) context.Context { return context.WithValue(ctx, verbatimKey{}, true) }
-
-// nameOnWire gives a request over HTTP the protocol's name, in its body and in the headers that repeat it.
-func nameOnWire(request *http.Request) error {
-	if request.Body == nil || request.Context().Value(verbatimKey{}) == nil {
-		return nil
+// onWire is a request under the protocol's name. A call that is to be a task asks for one, which the SDK's type cannot.
+func onWire(ctx context.Context, request *jsonrpc.Request) *jsonrpc.Request {
+	made := *request
+	made.Method = strings.TrimPrefix(request.Method, ownPrefix)
+	if sent := sendingOf(ctx); sent != nil && sent.asTask && made.Method == methodCall {
+		// It is kept for a week: some servers cannot count the milliseconds of a month.
+		made.Params = fmt.Appendf(nil, `%s,"task":{"ttl":604800000}}`, bytes.TrimSuffix(request.Params, []byte("}")))
 	}
-	body, err := io.ReadAll(request.Body)
-	if err != nil {
-		return err
-	}
-	message, err := jsonrpc.DecodeMessage(body)
-	if err != nil {
-		return err
-	}
-	message = onWire(message)
-	if body, err = jsonrpc.EncodeMessage(message); err != nil {
-		return err
-	}
-	request.Body, request.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
-	request.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(body)), nil }
-	sent, ok := message.(*jsonrpc.Request)
-	if !ok || request.Header.Get("Mcp-Method") == "" {
-		return nil
-	}
-	var params struct {
-		Name   string `json:"name"`
-		TaskID string `json:"taskId"`
-	}
-	_ = json.Unmarshal(sent.Params, &params) // they are ours
-	request.Header.Set("Mcp-Method", sent.Method)
-	if name := params.Name + params.TaskID; name != "" {
-		request.Header.Set("Mcp-Name", name)
-	}
-	return nil
+	return &made
 }

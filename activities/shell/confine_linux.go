@@ -19,9 +19,6 @@ func Landlock() int {
 	return int(version)
 }
 
-// refers is the version from which on files can be moved between folders.
-const refers = 2
-
 const (
 	ofFiles = unix.LANDLOCK_ACCESS_FS_WRITE_FILE | unix.LANDLOCK_ACCESS_FS_READ_FILE | unix.LANDLOCK_ACCESS_FS_TRUNCATE
 	writes  = unix.LANDLOCK_ACCESS_FS_WRITE_FILE | unix.LANDLOCK_ACCESS_FS_REMOVE_DIR | unix.LANDLOCK_ACCESS_FS_REMOVE_FILE |
@@ -69,16 +66,12 @@ func restrictCalls(o order) error {
 		}
 		return nil
 	}
-	calls := everywhere()
+	calls, families := everywhere(), []uint32{unix.AF_INET, unix.AF_INET6, unix.AF_NETLINK} // by which the processes of one command reach each other
 	if o.Namespace == none {
-		calls = append(calls, withoutNamespaces()...)
+		calls, families = append(calls, withoutNamespaces()...), nil
 	}
-	switch {
-	case o.Network:
-	case o.Namespace == none:
-		calls = append(calls, withoutNetwork()...)
-	default: // the processes of one command reach each other
-		calls = append(calls, withoutNetwork(unix.AF_INET, unix.AF_INET6, unix.AF_NETLINK)...)
+	if !o.Network {
+		calls = append(calls, withoutNetwork(families...)...)
 	}
 	return refuse(calls)
 }
@@ -96,7 +89,7 @@ func restrictFiles(o order) error {
 		o.Hidden = append(o.Hidden, "/dev") // root would read disks there
 	}
 	handled := unix.LandlockRulesetAttr{Handled_access_fs: writes}
-	if version >= refers {
+	if version >= 2 { // from which on files can be moved between folders
 		handled.Handled_access_fs |= unix.LANDLOCK_ACCESS_FS_REFER
 	}
 	if version >= truncates {
@@ -129,37 +122,25 @@ type ruleset struct {
 }
 
 func (r ruleset) allow(o order) error {
-	if err := r.beneath(rootFD, r.handled); err != nil {
-		return err
-	}
-	if err := r.path(o.Temp, r.handled); err != nil {
-		return err
-	}
+	err := errors.Join(r.beneath(rootFD, r.handled), r.path(o.Temp, r.handled))
 	for _, device := range devices() {
-		if err := r.path("/dev/"+device, ofFiles); err != nil && !errors.Is(err, os.ErrNotExist) {
-			return err
-		}
+		err = errors.Join(err, r.path("/dev/"+device, ofFiles))
 	}
 	if o.Namespace != none { // else it is that of all processes
-		if err := r.path(sharedMemory, r.handled); err != nil {
-			return err
-		}
-	}
-	if len(o.Hidden) == 0 {
-		return nil
+		err = errors.Join(err, r.path(sharedMemory, r.handled))
 	}
 	for _, path := range visible(o.Hidden) {
-		if err := r.path(path, unix.LANDLOCK_ACCESS_FS_READ_FILE); err != nil && !errors.Is(err, os.ErrNotExist) {
-			return err
-		}
+		err = errors.Join(err, r.path(path, unix.LANDLOCK_ACCESS_FS_READ_FILE))
 	}
-	return nil
+	return err
 }
 
-// path allows something beneath a path, or at it.
+// path allows something beneath a path, or at it. What is not there needs no rule.
 func (r ruleset) path(path string, rights uint64) error {
 	file, err := os.OpenFile(path, unix.O_PATH|unix.O_NOFOLLOW, 0)
-	if err != nil {
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	} else if err != nil {
 		return err
 	}
 	defer file.Close()

@@ -98,34 +98,28 @@ func newView(o order, root, temp string) error {
 	if err := attach(tempMount, temp); err != nil {
 		return err
 	}
-	covered := []string{"/dev"}
-	cover := func(path string) error {
-		folder, err := hide(path)
-		if folder {
-			covered = append(covered, path)
-		}
-		return err
-	}
 	// The worker's temporary folder has sockets in it, and what other commands work with.
 	hidden := append([]string{filepath.Dir(o.Temp)}, o.Hidden...)
 	slices.Sort(hidden) // a folder comes before what is in it
-	isIn := func(folders []string, path string) bool {
-		return slices.ContainsFunc(folders, func(folder string) bool { return isBelow(path, folder) })
-	}
-	for _, path := range hidden {
-		if !isBelow(path, root) && !isBelow("/tmp", path) && !isIn(covered, path) {
-			err = errors.Join(err, cover(path))
+	var covered []string
+	cover := func(inRoot bool, known ...string) {
+		for _, path := range hidden {
+			isIn := func(folder string) bool { return isBelow(path, folder) }
+			if isIn(root) != inRoot || !inRoot && isBelow("/tmp", path) || slices.ContainsFunc(known, isIn) {
+				continue
+			}
+			folder, wrong := hide(path)
+			if err = errors.Join(err, wrong); folder {
+				known = append(known, path)
+			}
 		}
+		covered = append(covered, known...)
 	}
+	cover(false, "/dev")
 	if err = errors.Join(err, attach(rootMount, root)); err != nil {
 		return err
 	}
-	outside := len(covered)
-	for _, path := range hidden {
-		if isBelow(path, root) && !isIn(covered[outside:], path) {
-			err = errors.Join(err, cover(path))
-		}
-	}
+	cover(true)
 	for _, path := range covered {
 		err = errors.Join(err, setMount(unix.AT_FDCWD, path, unix.AT_SYMLINK_NOFOLLOW, unix.MOUNT_ATTR_RDONLY))
 	}
@@ -151,20 +145,16 @@ func setMount(at int, path string, flags uint, attributes uint64) error {
 
 // attach has a mount stand at a path. A folder that was hidden around it is made anew.
 func attach(mount int, path string) error {
-	defer func() { _ = unix.Close(mount) }()      // it stands without it
-	err := os.MkdirAll(filepath.Dir(path), 0o755) //nolint:gosec // the command may run as another user of the namespace
-	if err == nil {
-		if err = os.Mkdir(path, 0o755); errors.Is(err, fs.ErrExist) { //nolint:gosec // as the folder around it
-			err = nil
-		}
-	}
-	if err == nil {
-		err = unix.MoveMount(mount, "", unix.AT_FDCWD, path, unix.MOVE_MOUNT_F_EMPTY_PATH)
-	}
-	if err != nil {
+	err := os.MkdirAll(path, 0o755) //nolint:gosec // the command may run as another user of the namespace
+	if err = errors.Join(err, moveMount(mount, path)); err != nil {
 		return fmt.Errorf("mount at %s: %w", path, err)
 	}
 	return nil
+}
+
+// moveMount has a mount stand at what is there already.
+func moveMount(mount int, path string) error {
+	return errors.Join(unix.MoveMount(mount, "", unix.AT_FDCWD, path, unix.MOVE_MOUNT_F_EMPTY_PATH), unix.Close(mount))
 }
 
 // mountEmpty mounts an empty folder.
@@ -181,11 +171,7 @@ func ownDevices(mounts map[string]int) error {
 		return err
 	}
 	for name, mount := range mounts {
-		err := os.WriteFile("/dev/"+name, nil, 0o600)
-		if err == nil {
-			err = unix.MoveMount(mount, "", unix.AT_FDCWD, "/dev/"+name, unix.MOVE_MOUNT_F_EMPTY_PATH)
-		}
-		if err = errors.Join(err, unix.Close(mount)); err != nil {
+		if err := errors.Join(os.WriteFile("/dev/"+name, nil, 0o600), moveMount(mount, "/dev/"+name)); err != nil {
 			return fmt.Errorf("have /dev/%s: %w", name, err)
 		}
 	}
@@ -201,7 +187,7 @@ const sharedMemory = "/dev/shm"
 
 // hide has a folder be empty, and a file. What is not there needs no hiding.
 func hide(path string) (folder bool, err error) {
-	info, err := os.Lstat(path) //nolint:gosec // the worker names what is hidden
+	info, err := os.Lstat(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, unix.ENOTDIR):
 		return false, nil
@@ -212,7 +198,7 @@ func hide(path string) (folder bool, err error) {
 	}
 	empty, err := cloneMount(emptyFile, unix.MOUNT_ATTR_RDONLY)
 	if err == nil {
-		err = errors.Join(unix.MoveMount(empty, "", unix.AT_FDCWD, path, unix.MOVE_MOUNT_F_EMPTY_PATH), unix.Close(empty))
+		err = moveMount(empty, path)
 	}
 	if err != nil {
 		return false, fmt.Errorf("hide %s: %w", path, err)

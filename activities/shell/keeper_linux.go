@@ -62,54 +62,52 @@ func keepOne() int {
 	// They are heard, so that commands do not inherit that they are ignored, and are not heeded.
 	signal.Reset()
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGPIPE)
-	k := &keep{control: os.NewFile(controlFD, "control"), reports: json.NewEncoder(os.NewFile(reportFD, "reports"))}
-	if err := k.keep(); err != nil {
+	if err := keep(os.NewFile(controlFD, "control"), json.NewEncoder(os.NewFile(reportFD, "reports"))); err != nil {
 		return 1
 	}
 	return 0
 }
 
-type keep struct {
-	control *os.File
-	reports *json.Encoder
-}
-
-func (k *keep) keep() error {
+func keep(control *os.File, reports *json.Encoder) error {
 	if err := warden.Adopt(); err != nil {
 		return err
 	}
-	if err := k.reports.Encode(report{Ready: true}); err != nil {
+	if err := reports.Encode(report{Ready: true}); err != nil {
 		return err
 	}
 	var o order
-	orders := json.NewDecoder(k.control)
-	if err := orders.Decode(&o); err != nil {
+	if err := json.NewDecoder(control).Decode(&o); err != nil {
 		return err
 	}
 	over := make(chan struct{})
 	go func() {
-		_, _ = io.Copy(io.Discard, k.control) // nothing more is sent: it returns when the other side is gone
+		_, _ = io.Copy(io.Discard, control) // nothing more is sent: it returns when the other side is gone
 		close(over)
 	}()
 	temps, err := os.OpenRoot(fmt.Sprintf("/proc/self/fd/%d", tempsFD))
 	if err != nil {
-		return k.reports.Encode(report{NotBegun: err.Error()})
+		return reports.Encode(report{NotBegun: err.Error()})
 	}
 	// It is removed where the worker has it: in the view of the command another folder may stand in it.
 	name := filepath.Base(o.Temp)
 	defer func() { _ = temps.RemoveAll(name) }() // the worker removes what is left
 	pid, err := begin(o)
 	if err != nil {
-		return k.reports.Encode(report{NotBegun: err.Error()})
+		return reports.Encode(report{NotBegun: err.Error()})
 	}
 	_ = unix.Close(outputFD)
 	family := warden.Raise(pid)
 	family.Wait(over)
-	left := family.End()
+	ended := report{Left: family.End()}
+	status := family.Status()
+	ended.Exit = status.ExitStatus() // -1 after a signal
+	if status.Signaled() {
+		ended.Signal = cmp.Or(unix.SignalName(status.Signal()), status.Signal().String())
+	}
 	if o.Namespace != none {
 		_ = unix.Unmount("/tmp", unix.MNT_DETACH) // what stands in it would keep it from being removed
 	}
-	return errors.Join(temps.RemoveAll(name), k.reports.Encode(reportOf(family.Status(), left)))
+	return errors.Join(temps.RemoveAll(name), reports.Encode(ended))
 }
 
 // begin starts the command, confined, in a session of its own.
@@ -134,12 +132,9 @@ func begin(o order) (pid int, err error) {
 		return 0, errors.New("it has no input to begin with")
 	}
 	defer null.Close()
-	for _, name := range []string{"HOME", "TMPDIR"} {
-		if os.Getenv(name) == "" || name == "TMPDIR" {
-			if err := os.Setenv(name, o.Temp); err != nil {
-				return 0, err
-			}
-		}
+	_ = os.Setenv("TMPDIR", o.Temp) // a path can be set
+	if os.Getenv("HOME") == "" {
+		_ = os.Setenv("HOME", o.Temp)
 	}
 	path, err := exec.LookPath(o.Command[0])
 	if err != nil {
@@ -196,11 +191,4 @@ func onPassingThread(do func()) bool {
 		}
 	}
 	return false
-}
-
-func reportOf(status syscall.WaitStatus, left int) report {
-	if status.Signaled() {
-		return report{Signal: cmp.Or(unix.SignalName(status.Signal()), status.Signal().String()), Exit: -1, Left: left}
-	}
-	return report{Exit: status.ExitStatus(), Left: left}
 }

@@ -43,13 +43,12 @@ func (o *output) String() string {
 		return fmt.Sprintf("[%d bytes of output that is no text, not shown]", o.total)
 	}
 	tail := o.tail[max(0, len(o.tail)-o.last):]
-	left := o.total - int64(len(o.head)) - int64(len(tail))
-	if left == 0 {
+	if o.total == int64(len(o.head)+len(tail)) {
 		return string(o.head) + string(tail)
 	}
 	// Where it is cut no character is halved.
 	head := o.head
-	for i := 0; i < utf8.UTFMax && len(head) > 0 && !utf8.Valid(head); i++ {
+	for i := 0; i < utf8.UTFMax && len(head) > 0; i++ {
 		if r, size := utf8.DecodeLastRune(head); r != utf8.RuneError || size != 1 {
 			break
 		}
@@ -58,6 +57,6 @@ func (o *output) String() string {
 	for i := 0; i < utf8.UTFMax && len(tail) > 0 && !utf8.RuneStart(tail[0]); i++ {
 		tail = tail[1:]
 	}
-	left = o.total - int64(len(head)) - int64(len(tail))
+	left := o.total - int64(len(head)+len(tail))
 	return fmt.Sprintf("%s\n[… %d of %d bytes left out …]\n%s", strings.TrimSuffix(string(head), "\n"), left, o.total, tail)
 }

@@ -58,10 +58,11 @@ func (s *Shell) run(ctx context.Context, o order, folder *os.File, limit time.Du
 		return ending{}, notRun("it has no temporary folder")
 	}
 	defer os.RemoveAll(o.Temp) // the keeper does, unless it is lost
-	if o.Temp, err = filepath.EvalSymlinks(o.Temp); err != nil {
-		return ending{}, notRun("its temporary folder is gone")
+	o.Temp, err = filepath.EvalSymlinks(o.Temp)
+	var temps *os.File
+	if err == nil {
+		temps, err = os.Open(filepath.Dir(o.Temp))
 	}
-	temps, err := os.Open(filepath.Dir(o.Temp))
 	if err != nil {
 		return ending{}, notRun("its temporary folder is gone")
 	}
@@ -83,29 +84,30 @@ func (s *Shell) run(ctx context.Context, o order, folder *os.File, limit time.Du
 }
 
 // start starts a keeper.
-func (s *Shell) start(folder, temps *os.File) (*keeper, error) {
+func (s *Shell) start(folder, temps *os.File) (_ *keeper, err error) {
 	var mine, theirs [3]*os.File // control, reports, output
-	for i := range mine {
-		r, w, err := os.Pipe()
+	defer func() {
+		closeAll(theirs[:]...)
 		if err != nil {
-			closeAll(append(mine[:i:i], theirs[:i]...)...)
+			closeAll(mine[:]...)
+		}
+	}()
+	for i := range mine {
+		if mine[i], theirs[i], err = os.Pipe(); err != nil {
 			return nil, err
 		}
-		mine[i], theirs[i] = r, w
 	}
 	mine[0], theirs[0] = theirs[0], mine[0]
-	defer closeAll(theirs[:]...)
 	k := &keeper{
 		namespace: s.namespace, control: mine[0], reader: mine[2], reports: make(chan report, 2), written: make(chan struct{}), flooded: make(chan struct{}),
-		output: output{most: s.bounds.head, last: s.bounds.tail, flood: s.bounds.flood},
+		output: output{most: 20_000, last: 40_000, flood: s.flood},
 	}
 	k.cmd = &exec.Cmd{
 		Path: "/proc/self/exe", Args: []string{s.keeper}, Dir: "/", Env: s.env,
 		ExtraFiles:  []*os.File{theirs[0], theirs[1], theirs[2], folder, s.dir, temps},
 		SysProcAttr: s.namespace.attributes(s.config.Network),
 	}
-	if err := k.cmd.Start(); err != nil {
-		closeAll(mine[:]...)
+	if err = k.cmd.Start(); err != nil {
 		return nil, err
 	}
 	go k.hear(mine[1])
@@ -115,7 +117,7 @@ func (s *Shell) start(folder, temps *os.File) (*keeper, error) {
 
 func closeAll(files ...*os.File) {
 	for _, f := range files {
-		_ = f.Close() // pipes have nothing to add
+		_ = f.Close() // pipes have nothing to add; some are nil
 	}
 }
 
@@ -142,34 +144,30 @@ func (k *keeper) collect() {
 }
 
 func (k *keeper) next(ctx context.Context, patience time.Duration) (report, bool) {
-	timer := time.NewTimer(patience)
-	defer timer.Stop()
 	select {
 	case r, ok := <-k.reports:
 		return r, ok
 	case <-ctx.Done():
-	case <-timer.C:
+	case <-time.After(patience):
 	}
 	return report{}, false
 }
 
 // watch waits for the end of the command, or brings it about.
 func (k *keeper) watch(ctx context.Context, limit time.Duration) (ending, error) {
-	timer := time.NewTimer(limit)
-	defer timer.Stop()
 	var e ending
 	var ok bool
 	select {
 	case e.report, ok = <-k.reports:
-	case <-timer.C:
-		e.cut = byTime
+	case <-time.After(limit):
+		e.cut = domain.CodedErrorf(domain.Unavailable, domain.CodeTimeout, "it took longer than %s", limit)
 	case <-k.flooded:
-		e.cut = byFlood
+		e.cut = domain.Errorf(domain.TooLarge, "it wrote more than %d bytes", k.output.flood)
 	case <-ctx.Done():
 		_, _ = k.end()
 		return ending{}, context.Cause(ctx)
 	}
-	if e.cut != byItself {
+	if e.cut != nil {
 		e.report, ok = k.end()
 	}
 	switch {
@@ -178,7 +176,12 @@ func (k *keeper) watch(ctx context.Context, limit time.Duration) (ending, error)
 	case e.NotBegun != "":
 		return ending{}, tool.NotStarted(domain.Errorf(domain.Invalid, "the command was not run: %s", e.NotBegun))
 	}
-	k.finish()
+	select { // nobody is left who could write
+	case <-k.written:
+	case <-time.After(endPatience):
+		_ = k.reader.Close()
+		<-k.written
+	}
 	e.output = k.output
 	return e, nil
 }
@@ -187,16 +190,6 @@ func (k *keeper) watch(ctx context.Context, limit time.Duration) (ending, error)
 func (k *keeper) end() (report, bool) {
 	_ = k.control.Close()
 	return k.next(context.Background(), endPatience)
-}
-
-// finish waits until all that was written is read. Nobody is left who could write.
-func (k *keeper) finish() {
-	select {
-	case <-k.written:
-	case <-time.After(endPatience):
-		_ = k.reader.Close()
-		<-k.written
-	}
 }
 
 // lost is the error where the keeper ended, or could not end all, without a report.

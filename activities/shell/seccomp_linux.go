@@ -53,7 +53,11 @@ func everywhere() []refusal {
 			{call: unix.SYS_IOCTL, error: unix.EPERM, arg: 1, never: []uint32{unix.TIOCSTI, unix.TIOCLINUX}}, // they type for others
 		},
 		refused(unix.EPERM, kernelCalls()...),
-		withoutRights(),
+		refused(unix.ENOSYS, unix.SYS_OPENAT2), // it has the mode in memory, which no filter sees; programs then use openat
+		withoutRights(1, unix.SYS_FCHMOD),
+		withoutRights(2, unix.SYS_FCHMODAT, unix.SYS_FCHMODAT2, unix.SYS_MKNODAT),
+		withoutRights(3, unix.SYS_OPENAT),
+		olderModeCalls(),
 	)
 }
 
@@ -61,30 +65,21 @@ func everywhere() []refusal {
 // machine could run such a file of a command's.
 const rights = unix.S_ISUID | unix.S_ISGID
 
-// withoutRights are the calls that give a file these bits. openat2 has the mode in memory, which no filter sees; programs
-// then use openat.
-func withoutRights() []refusal {
-	none := []uint32{0}
-	return slices.Concat(
-		refused(unix.ENOSYS, unix.SYS_OPENAT2),
-		[]refusal{
-			{call: unix.SYS_FCHMOD, error: unix.EPERM, arg: 1, mask: rights, only: none},
-			{call: unix.SYS_FCHMODAT, error: unix.EPERM, arg: 2, mask: rights, only: none},
-			{call: unix.SYS_FCHMODAT2, error: unix.EPERM, arg: 2, mask: rights, only: none},
-			{call: unix.SYS_OPENAT, error: unix.EPERM, arg: 3, mask: rights, only: none},
-			{call: unix.SYS_MKNODAT, error: unix.EPERM, arg: 2, mask: rights, only: none},
-		},
-		olderModeCalls(),
-	)
+// withoutRights returns refusals of calls where their argument of that number, a file's mode, has these bits.
+func withoutRights(arg int, calls ...uintptr) []refusal {
+	all := refused(unix.EPERM, calls...)
+	for i := range all {
+		all[i].arg, all[i].mask, all[i].only = arg, rights, []uint32{0}
+	}
+	return all
 }
 
 // withoutNetwork are the calls that reach other machines and services of this one. A unix socket is reached by a path
 // whatever the namespace of networks, so none is made: only pairs, of kinds that cannot be connected anew. families are
 // those of which sockets can be made.
 func withoutNetwork(families ...uint32) []refusal {
-	sockets := refusal{call: unix.SYS_SOCKET, error: unix.EACCES, only: families}
 	return []refusal{
-		sockets,
+		{call: unix.SYS_SOCKET, error: unix.EACCES, only: families},
 		{call: unix.SYS_SOCKETPAIR, error: unix.EACCES, arg: 0, only: []uint32{unix.AF_UNIX}},
 		{call: unix.SYS_SOCKETPAIR, error: unix.EACCES, arg: 1, mask: 0xf, only: []uint32{unix.SOCK_STREAM, unix.SOCK_SEQPACKET}},
 	}
@@ -164,15 +159,13 @@ func program(calls []refusal) []unix.SockFilter {
 			}
 		}
 		for i, value := range values {
-			left := len(values) - 1 - i // comparisons that follow, and then the refusal
-			switch {
-			case len(call.only) > 0:
-				body = append(body, jump(value, left+1, 0))
-			case left > 0:
-				body = append(body, jump(value, left, 0))
-			default:
-				body = append(body, jump(value, 0, 1))
+			same, other := len(values)-1-i, 0 // comparisons that follow, and then the refusal
+			if len(call.only) > 0 {
+				same++
+			} else if same == 0 {
+				other = 1
 			}
+			body = append(body, jump(value, same, other))
 		}
 		body = append(body, answer(unix.SECCOMP_RET_ERRNO|uint32(call.error)), load(numberAt)) //nolint:gosec // error numbers are small
 		filter = append(filter, jump(uint32(call.call), 0, len(body)))                         //nolint:gosec // some hundreds

@@ -1,6 +1,10 @@
 package shell
 
-import "golang.org/x/sys/unix"
+import (
+	"slices"
+
+	"golang.org/x/sys/unix"
+)
 
 const (
 	architecture = unix.AUDIT_ARCH_X86_64
@@ -13,13 +17,7 @@ func kernelCalls() []uintptr { return []uintptr{unix.SYS_IOPL, unix.SYS_IOPERM} 
 
 // olderModeCalls are older calls that give a file a mode.
 func olderModeCalls() []refusal {
-	none := []uint32{0}
-	return []refusal{
-		{call: unix.SYS_CHMOD, error: unix.EPERM, arg: 1, mask: rights, only: none},
-		{call: unix.SYS_CREAT, error: unix.EPERM, arg: 1, mask: rights, only: none},
-		{call: unix.SYS_OPEN, error: unix.EPERM, arg: 2, mask: rights, only: none},
-		{call: unix.SYS_MKNOD, error: unix.EPERM, arg: 1, mask: rights, only: none},
-	}
+	return slices.Concat(withoutRights(1, unix.SYS_CHMOD, unix.SYS_CREAT, unix.SYS_MKNOD), withoutRights(2, unix.SYS_OPEN))
 }
 
 // attributeCalls are older calls that change modes, owners and times.

@@ -8,7 +8,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -43,7 +42,8 @@ type Shell struct {
 	root   *os.Root
 	dir    *os.File
 	env    []string
-	bounds bounds
+	// flood is how many bytes of output end a command.
+	flood int64
 	// namespace is what each command has to itself, and hold what keeps it in.
 	namespace namespace
 	hold      Hold
@@ -54,45 +54,29 @@ type Shell struct {
 // served says that this program becomes a keeper where it is called as one.
 var served atomic.Bool
 
-type bounds struct {
-	// usual and longest are of a command's time.
-	usual, longest time.Duration
-	// head and tail are what is kept of the output, flood is when it ends the command.
-	head, tail int
-	flood      int64
-	// script bounds what a command may be given as arguments, all in all.
-	script int
-}
+const (
+	// longest bounds a command's time.
+	longest = time.Hour
+	// maxScript bounds what a command may be given as arguments, all in all.
+	maxScript = 100_000
+)
 
 // Open opens the folder.
 func Open(config Config) (*Shell, error) {
-	if !served.Load() {
+	switch {
+	case !served.Load():
 		return nil, errors.New("nothing would end what commands start: main does not begin with host.Begin")
-	}
-	config.Hidden = slices.Clone(config.Hidden)
-	for i, path := range config.Hidden {
-		absolute, err := filepath.Abs(path)
-		if err != nil {
-			return nil, err
-		}
-		config.Hidden[i] = absolute
-	}
-	dir, err := filepath.Abs(config.Dir)
-	if err != nil || config.Dir == "" {
+	case config.Dir == "":
 		return nil, errors.New("commands need a folder to run in")
 	}
-	s := &Shell{config: config, keeper: keeperName, bounds: bounds{
-		usual: 2 * time.Minute, longest: time.Hour, head: 20_000, tail: 40_000, flood: 128 << 20, script: 100_000,
-	}}
-	if s.root, err = os.OpenRoot(dir); err != nil {
+	s := &Shell{config: config, keeper: keeperName, env: environment(config.Env), flood: 128 << 20}
+	var err error
+	if s.root, err = os.OpenRoot(config.Dir); err != nil {
 		return nil, fmt.Errorf("open folder for commands: %w", err)
 	}
-	if s.dir, err = s.root.Open("."); err != nil {
-		_ = s.root.Close()
-		return nil, fmt.Errorf("open folder for commands: %w", err)
+	if s.dir, err = s.root.Open("."); err == nil {
+		err = s.settle()
 	}
-	s.env = environment(config.Env)
-	err = s.settle()
 	if err == nil {
 		err = s.checkHidden()
 	}
@@ -115,13 +99,13 @@ func (s *Shell) Close() error { return errors.Join(s.dir.Close(), s.root.Close()
 // environment is what commands get of this process's.
 func environment(names []string) []string {
 	var env []string
+	if _, ok := os.LookupEnv("PATH"); !ok {
+		env = append(env, "PATH=/usr/local/bin:/usr/bin:/bin")
+	}
 	for _, name := range append([]string{"PATH", "LANG", "LC_ALL", "TZ"}, names...) {
 		if value, ok := os.LookupEnv(name); ok && name != "" {
 			env = append(env, name+"="+value)
 		}
-	}
-	if !slices.ContainsFunc(env, func(entry string) bool { return strings.HasPrefix(entry, "PATH=") }) {
-		env = append(env, "PATH=/usr/local/bin:/usr/bin:/bin")
 	}
 	return append(env, "TERM=dumb")
 }
@@ -159,7 +143,7 @@ func (s *Shell) call(ctx context.Context, a args) (tool.Result, error) {
 	if err != nil {
 		return tool.Result{}, err
 	}
-	return ended.answer(time.Since(began), limit)
+	return ended.answer(time.Since(began))
 }
 
 func (s *Shell) command(a args) ([]string, time.Duration, error) {
@@ -175,12 +159,12 @@ func (s *Shell) command(a args) ([]string, time.Duration, error) {
 			return nil, 0, domain.Errorf(domain.Invalid, "command, script: a zero byte cannot be in it")
 		}
 	}
-	if size > s.bounds.script {
-		return nil, 0, domain.Errorf(domain.TooLarge, "command, script: has %d bytes; at most %d are taken; write a file and run that", size, s.bounds.script)
+	if size > maxScript {
+		return nil, 0, domain.Errorf(domain.TooLarge, "command, script: has %d bytes; at most %d are taken; write a file and run that", size, maxScript)
 	}
-	limit := cmp.Or(time.Duration(a.Timeout)*time.Second, s.bounds.usual)
-	if a.Timeout < 0 || a.Timeout > int(s.bounds.longest/time.Second) {
-		return nil, 0, domain.Errorf(domain.Invalid, "timeout_seconds: %d is none from 1 to %d", a.Timeout, s.bounds.longest/time.Second)
+	limit := cmp.Or(time.Duration(a.Timeout)*time.Second, 2*time.Minute)
+	if a.Timeout < 0 || a.Timeout > int(longest/time.Second) {
+		return nil, 0, domain.Errorf(domain.Invalid, "timeout_seconds: %d is none from 1 to %d", a.Timeout, longest/time.Second)
 	}
 	return command, limit, nil
 }
@@ -256,42 +240,31 @@ type report struct {
 	Exit     int    `json:"exit"`
 	Signal   string `json:"signal,omitzero"`
 	// Left is how many processes went on when the command had ended.
-	Left int `json:"left,omitzero"`
+	Left int64 `json:"left,omitzero"`
 }
-
-// cut says what ended a command before it ended itself.
-type cut string
-
-const (
-	byItself cut = ""
-	byTime   cut = "time"
-	byFlood  cut = "flood"
-)
 
 // An ending is how a command ended, with what it wrote.
 type ending struct {
 	report
-	cut    cut
+	// cut says what ended it before it ended itself; nil: nothing did.
+	cut    *domain.Error
 	output output
 }
 
 // answer is what the model reads. That a command failed is no failure of the tool; that it was
 // cut off is.
-func (e ending) answer(took, limit time.Duration) (tool.Result, error) {
+func (e ending) answer(took time.Duration) (tool.Result, error) {
+	if e.cut != nil {
+		e.cut.Message = "[ended with all that it had started: " + e.cut.Message + "]\n" + e.output.String()
+		return tool.Result{}, e.cut
+	}
 	how, left := fmt.Sprintf("exit %d", e.Exit), ""
 	if e.Signal != "" {
 		how = fmt.Sprintf("ended by a signal (%s)", e.Signal)
 	}
-	if e.cut == byItself {
-		if e.Left > 0 {
-			left = fmt.Sprintf("; %d that it had left running ended with it", e.Left)
-		}
-		told := func(how string) string { return strings.TrimSuffix("["+how+left+"]\n"+e.output.String(), "\n") }
-		return tool.Result{Content: told(how + " after " + took.Round(10*time.Millisecond).String()), Compared: told(how)}, nil
+	if e.Left > 0 {
+		left = fmt.Sprintf("; %d that it had left running ended with it", e.Left)
 	}
-	own := domain.CodedErrorf(domain.Unavailable, domain.CodeTimeout, "[ended with all that it had started: it took longer than %s]\n%s", limit, e.output.String())
-	if e.cut == byFlood {
-		own = domain.Errorf(domain.TooLarge, "[ended with all that it had started: it wrote more than %d bytes]\n%s", e.output.flood, e.output.String())
-	}
-	return tool.Result{}, own
+	told := func(how string) string { return strings.TrimSuffix("["+how+left+"]\n"+e.output.String(), "\n") }
+	return tool.Result{Content: told(how + " after " + took.Round(10*time.Millisecond).String()), Compared: told(how)}, nil
 }

@@ -131,10 +131,10 @@ func answer(t *testing.T, s *Shell, script string) (how, output string) {
 // TestTheSameEndIsKnownAgain though the command took another time.
 func TestTheSameEndIsKnownAgain(t *testing.T) {
 	t.Parallel()
-	ended := ending{report: report{Exit: 3, Left: 1}, cut: byItself}
-	first, err := ended.answer(time.Second, time.Minute)
+	ended := ending{report: report{Exit: 3, Left: 1}}
+	first, err := ended.answer(time.Second)
 	require.NoError(t, err)
-	second, err := ended.answer(2*time.Second, time.Minute)
+	second, err := ended.answer(2 * time.Second)
 	require.NoError(t, err)
 	require.Equal(t, "[exit 3 after 1s; 1 that it had left running ended with it]\n[no output]", first.Content)
 	require.NotEqual(t, first.Content, second.Content)
@@ -314,7 +314,7 @@ func TestOutputIsBounded(t *testing.T) {
 	_, output = answer(t, s, "head -c 3000000 /dev/urandom")
 	require.Equal(t, "[3000000 bytes of output that is no text, not shown]", output)
 
-	s.bounds.flood = 10 << 20
+	s.flood = 10 << 20
 	_, err := call(t.Context(), s, `{"command":["yes"]}`)
 	require.Equal(t, domain.TooLarge, domain.AsError(err).Kind, "%v", err)
 	require.ErrorContains(t, err, "it wrote more than 10485760 bytes]\ny\ny\n")

@@ -21,12 +21,9 @@ type Descendant struct {
 
 // look reads what /proc knows of a process.
 func look(pid int) (Descendant, bool) {
-	text, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
+	text, _ := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat") // none: it is gone
 	// The name stands in parentheses and may hold anything.
 	end := bytes.LastIndexByte(text, ')')
-	if err != nil || end < 0 {
-		return Descendant{}, false
-	}
 	const state, parent, threads, born = 0, 1, 17, 19
 	fields := bytes.Fields(text[end+1:])
 	if len(fields) <= born {
@@ -34,6 +31,7 @@ func look(pid int) (Descendant, bool) {
 	}
 	d := Descendant{PID: pid, born: string(fields[born])}
 	d.over = string(fields[state]) == "Z" && slices.Contains([]string{"0", "1"}, string(fields[threads]))
+	var err error
 	d.parent, err = strconv.Atoi(string(fields[parent]))
 	return d, err == nil
 }
@@ -41,15 +39,9 @@ func look(pid int) (Descendant, bool) {
 // Descendants are the processes below one, those too that seem to have ended: so does one
 // whose first thread has, and others of it may go on.
 func Descendants(of int) []Descendant {
-	folder, err := os.Open("/proc")
-	if err != nil {
-		return nil
-	}
+	folder, _ := os.Open("/proc") // none has no names
 	defer folder.Close()
-	names, err := folder.Readdirnames(-1)
-	if err != nil {
-		return nil
-	}
+	names, _ := folder.Readdirnames(-1)
 	children := map[int][]Descendant{}
 	for _, name := range names {
 		if pid, err := strconv.Atoi(name); err == nil {
@@ -76,10 +68,7 @@ func Descendants(of int) []Descendant {
 // children are those of this process that its first thread has, which is where orphans
 // go. It is faster than Descendants, and none where the kernel has no such list.
 func children() []Descendant {
-	text, err := os.ReadFile(fmt.Sprintf("/proc/self/task/%d/children", os.Getpid()))
-	if err != nil {
-		return nil
-	}
+	text, _ := os.ReadFile(fmt.Sprintf("/proc/self/task/%d/children", os.Getpid()))
 	var all []Descendant
 	for _, field := range bytes.Fields(text) {
 		if pid, err := strconv.Atoi(string(field)); err == nil {
@@ -89,13 +78,6 @@ func children() []Descendant {
 		}
 	}
 	return all
-}
-
-// Gone reports whether the process has ended; it may wait to be buried.
-func (d Descendant) Gone() bool {
-	now, there := look(d.PID)
-	environ, _ := os.ReadFile("/proc/" + strconv.Itoa(d.PID) + "/environ") // none: it waits to be buried
-	return !there || now.born != d.born || len(environ) == 0
 }
 
 // kill ends the process, and no other that has got its number since.

@@ -3,7 +3,7 @@ package warden
 import (
 	"errors"
 	"os"
-	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -16,10 +16,8 @@ type Family struct {
 	program      int
 	programEnded chan struct{} // closed when the program has ended
 	nobodyLeft   chan struct{} // closed when there is nobody left
-
-	mu     sync.Mutex
-	status syscall.WaitStatus
-	killed int
+	status       syscall.WaitStatus
+	killed       atomic.Int64
 }
 
 // Adopt has this process become the parent of what is orphaned below it. It comes
@@ -52,23 +50,16 @@ func (f *Family) bury() {
 		pid, err := syscall.Wait4(-1, &status, 0, nil)
 		switch {
 		case errors.Is(err, syscall.EINTR):
+			continue
 		case err != nil:
 			return
-		default:
-			f.buried(pid, status)
+		case status.Signal() == unix.SIGKILL:
+			f.killed.Add(1)
 		}
-	}
-}
-
-func (f *Family) buried(pid int, status syscall.WaitStatus) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if status.Signal() == unix.SIGKILL {
-		f.killed++
-	}
-	if pid == f.program {
-		f.status, f.program = status, 0 // its number may be another's from now on
-		close(f.programEnded)
+		if pid == f.program {
+			f.status, f.program = status, 0 // its number may be another's from now on
+			close(f.programEnded)
+		}
 	}
 }
 
@@ -85,37 +76,24 @@ func (f *Family) Wait(over <-chan struct{}) {
 // End ends all that is left, and returns when there is nothing, with how many it has
 // ended. Where this process is the first of a namespace nothing can flee. Elsewhere it runs
 // after them, for as long as they make others.
-func (f *Family) End() (ended int) {
-	const pause = 5 * time.Millisecond
-	before := f.kills()
-	next := time.NewTimer(0)
-	for {
+func (f *Family) End() (ended int64) {
+	before := f.killed.Load()
+	for pause := time.Duration(0); ; pause = 5 * time.Millisecond {
 		select {
 		case <-f.nobodyLeft:
-			return f.kills() - before
-		case <-next.C:
-			if os.Getpid() == 1 {
-				_ = unix.Kill(-1, unix.SIGKILL) // all in the namespace but this process
-			} else {
-				chase()
-			}
-			next.Reset(pause)
+			return f.killed.Load() - before
+		case <-time.After(pause):
+		}
+		if os.Getpid() == 1 {
+			_ = unix.Kill(-1, unix.SIGKILL) // all in the namespace but this process
+		} else {
+			chase()
 		}
 	}
 }
 
-func (f *Family) kills() int {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.killed
-}
-
 // Status is how the program ended. Call it after End.
-func (f *Family) Status() syscall.WaitStatus {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.status
-}
+func (f *Family) Status() syscall.WaitStatus { return f.status }
 
 // chase ends what is below this process as /proc shows it.
 func chase() {

@@ -4,23 +4,9 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"sync"
 	"sync/atomic"
 	"time"
 )
-
-// A Command is a program to run.
-type Command struct {
-	// Path is the program's file, and Args are its arguments without its name.
-	Path string
-	Args []string
-	// Env is all of its environment, as name=value.
-	Env []string
-	// Dir is where it runs. Empty: where the worker does.
-	Dir string
-	// Stdin, Stdout and Stderr are the program's own. The caller closes its copies.
-	Stdin, Stdout, Stderr *os.File
-}
 
 // wardenName is the name under which this program is called to be a warden.
 const wardenName = "everstep-warden"
@@ -46,20 +32,17 @@ func Whole() bool { return served.Load() && wards }
 type Process struct {
 	cmd  *exec.Cmd
 	done chan struct{}
-	// lifeline is open as long as the worker is there; nil without a warden.
+	// lifeline is open as long as the worker is there; nil without a warden. It may be closed more than once.
 	lifeline *os.File
-	let      sync.Once
 }
 
-// Start starts a program. That it runs says nothing more.
-func Start(c Command) (*Process, error) {
-	p := &Process{done: make(chan struct{})}
-	p.cmd = &exec.Cmd{
-		Path: c.Path, Args: append([]string{c.Path}, c.Args...), Env: c.Env, Dir: c.Dir, SysProcAttr: alone(),
-		Stdin: c.Stdin, Stdout: c.Stdout, Stderr: c.Stderr,
-	}
-	if p.cmd.Env == nil {
-		p.cmd.Env = []string{} // nil would be the worker's own
+// Start starts a program, whose standard files are files. Its environment is that of the command alone, none where that is nil.
+// That it runs says nothing more.
+func Start(cmd *exec.Cmd) (*Process, error) {
+	p := &Process{cmd: cmd, done: make(chan struct{})}
+	cmd.SysProcAttr = alone()
+	if cmd.Env == nil {
+		cmd.Env = []string{} // nil would be the worker's own
 	}
 	if Whole() {
 		theirs, ours, err := os.Pipe()
@@ -68,21 +51,21 @@ func Start(c Command) (*Process, error) {
 		}
 		defer theirs.Close()
 		p.lifeline = ours
-		p.cmd.Path, p.cmd.Args = itself, append([]string{wardenName, c.Path}, c.Args...)
-		p.cmd.ExtraFiles = []*os.File{theirs}
+		cmd.Path, cmd.Args = itself, append([]string{wardenName, cmd.Path}, cmd.Args[1:]...)
+		cmd.ExtraFiles = []*os.File{theirs}
 	}
 	started := make(chan error, 1)
 	// A program is bound to the thread that starts it: this one is kept until it is gone.
 	go OnThrowawayThread(func() {
 		defer close(p.done)
-		err := p.cmd.Start()
+		err := cmd.Start()
 		started <- err
 		if err == nil {
-			_ = p.cmd.Wait() // how it ended is in ProcessState
+			_ = cmd.Wait() // how it ended is in ProcessState
 		}
 	})
 	if err := <-started; err != nil {
-		p.release()
+		_ = p.lifeline.Close()
 		return nil, err
 	}
 	return p, nil
@@ -97,12 +80,6 @@ func (p *Process) Done() <-chan struct{} { return p.done }
 // State says how the program ended. Call it after Done.
 func (p *Process) State() string { return p.cmd.ProcessState.String() }
 
-func (p *Process) release() {
-	if p.lifeline != nil {
-		p.let.Do(func() { _ = p.lifeline.Close() })
-	}
-}
-
 // wardenPatience is how long one waits for a warden that ends everything.
 const wardenPatience = 5 * time.Second
 
@@ -115,7 +92,7 @@ func (p *Process) Kill() {
 		<-p.done
 		return
 	}
-	p.release()
+	_ = p.lifeline.Close()
 	select {
 	case <-p.done:
 	case <-time.After(wardenPatience):
@@ -131,7 +108,7 @@ func (p *Process) Stop(patience time.Duration) {
 	}
 	select {
 	case <-p.done:
-		p.release()
+		_ = p.lifeline.Close()
 	case <-time.After(patience):
 		p.Kill()
 	}

@@ -22,7 +22,9 @@ const asWorker = "everstep-test-worker"
 func TestMain(m *testing.M) {
 	Serve()
 	if os.Args[0] == asWorker {
-		p, err := Start(Command{Path: "/bin/sh", Args: []string{"-c", tree}, Env: []string{"PATH=" + os.Getenv("PATH")}, Stdout: os.Stdout, Stderr: os.Stderr})
+		worker := exec.Command("/bin/sh", "-c", tree)
+		worker.Env, worker.Stdout, worker.Stderr = []string{"PATH=" + os.Getenv("PATH")}, os.Stdout, os.Stderr
+		p, err := Start(worker)
 		if err == nil {
 			<-p.Done()
 		}
@@ -79,7 +81,9 @@ func start(t *testing.T, script string, env ...string) (*Process, *os.File) {
 	t.Helper()
 	out, theirs, err := os.Pipe()
 	require.NoError(t, err)
-	p, err := Start(Command{Path: "/bin/sh", Args: []string{"-c", script}, Env: env, Stdout: theirs})
+	shell := exec.Command("/bin/sh", "-c", script)
+	shell.Env, shell.Stdout = env, theirs
+	p, err := Start(shell)
 	require.NoError(t, theirs.Close())
 	require.NoError(t, err)
 	t.Cleanup(p.Kill)
@@ -190,7 +194,7 @@ func TestAWardenThatIsKilledTakesItsProgramAlong(t *testing.T) {
 
 func TestAProgramThatIsNotThere(t *testing.T) {
 	t.Parallel()
-	p, err := Start(Command{Path: "/no/such/program"})
+	p, err := Start(exec.Command("/no/such/program"))
 	require.NoError(t, err, "the warden is")
 	<-p.Done()
 	require.Equal(t, "exit status 127", p.State())
