@@ -30,9 +30,6 @@ type assembly struct {
 	early wire.List
 }
 
-// perBlock is what a block takes beside its words.
-const perBlock = 512
-
 // A block is a part of the answer. Its place is the number of blocks before it.
 type block struct {
 	contentBlock
@@ -58,9 +55,6 @@ func (s *assembly) Finish() string {
 
 // End closes the answer, also of a server that leaves out its last event and has another mark of the end.
 func (s *assembly) End() error {
-	if s.over {
-		return nil
-	}
 	if len(s.blocks) == 0 {
 		if err := s.beginAll(s.early); err != nil {
 			return err
@@ -68,7 +62,6 @@ func (s *assembly) End() error {
 	}
 	s.over = true
 	s.finish()
-	s.Flush()
 	return nil
 }
 
@@ -102,26 +95,16 @@ func (s *assembly) Whole(data []byte) error {
 }
 
 // Event reads the next piece of an answer. What is not known is passed over.
-func (s *assembly) Event(e wire.Event) (done bool, err error) {
+func (s *assembly) Event(e wire.Event) error {
 	var piece event
 	if err := s.Decode(e, &piece, "the stream holds something that is not an event"); err != nil {
-		return false, err
+		return err
 	}
-	if piece.Type == "" {
-		piece.Type = wire.Text(e.Name)
-	}
-	if err := s.take(piece, e.Data); err != nil {
-		return false, err
-	}
-	s.Flush()
-	return s.over, nil
-}
-
-func (s *assembly) take(piece event, data []byte) error {
-	switch piece.Type {
+	kind := cmp.Or(string(piece.Type), e.Name)
+	switch kind {
 	case "message_start":
 		if s.begun {
-			return s.Mixed("another one begins in it", data)
+			return s.Mixed("another one begins in it", e.Data)
 		}
 		s.begun = true
 		if piece.Message != nil {
@@ -132,7 +115,7 @@ func (s *assembly) take(piece event, data []byte) error {
 		}
 	case "content_block_start":
 		if b := s.block(piece.Index); b != nil && piece.Index != nil && (b.going || b.is(piece.Block)) {
-			return s.Mixed("a block of it begins twice", data)
+			return s.Mixed("a block of it begins twice", e.Data)
 		}
 		err := s.begin(piece.Index, piece.Block)
 		s.blocks[len(s.blocks)-1].going = true
@@ -142,11 +125,15 @@ func (s *assembly) take(piece event, data []byte) error {
 			b.going = false
 		}
 	case "content_block_delta":
-		b := s.at(piece.Index, piece.Delta)
-		if b == nil {
-			return s.Malformed("the stream holds a piece of a block that never began", data)
+		b, part := s.block(piece.Index), piece.Delta.kind()
+		if b == nil && (part == "text_delta" || part == "thinking_delta") { // some servers do not announce it
+			b = s.add(piece.Index)
+			b.Type = wire.Text(strings.TrimSuffix(part, "_delta"))
 		}
-		return s.goOn(b, piece.Delta, data)
+		if b == nil {
+			return s.Malformed("the stream holds a piece of a block that never began", e.Data)
+		}
+		return s.goOn(b, part, piece.Delta, e.Data)
 	case "message_delta", "message_stop":
 		for _, said := range []stopping{piece.stopping, piece.Delta.stopping} { // some servers say it beside the delta
 			if said.Reason != "" {
@@ -154,12 +141,13 @@ func (s *assembly) take(piece event, data []byte) error {
 			}
 		}
 		s.report(piece.Usage)
-		if piece.Type == "message_delta" {
+		if kind == "message_delta" {
 			return nil
 		}
 		if s.Usage.IsZero() {
-			s.Report(wire.UsageIn(data))
+			s.Report(wire.UsageIn(e.Data))
 		}
+		s.Done()
 		return s.End()
 	}
 	return nil
@@ -171,9 +159,23 @@ func (b *block) is(raw json.RawMessage) bool {
 	return b.ID != "" && json.Unmarshal(raw, &other) == nil && other.ID == b.ID
 }
 
-func (s *assembly) report(u wire.Usage) {
-	s.usage = over(s.usage, u)
-	s.Usage = normal(s.usage)
+// report takes a report over earlier ones: counts are of the whole message so far, though some servers end with zeros.
+func (s *assembly) report(later wire.Usage) {
+	if later["prompt"] > 0 && later["input"] == 0 {
+		delete(s.usage, "input") // what came before under the API's own name was an estimate
+	}
+	for name, count := range later {
+		if count > 0 || later["input"]+later["prompt"]+later["cached"]+later["written"] > 0 && name != "output" {
+			s.usage[name] = count
+		}
+	}
+	// The API counts what concerns the cache beside the input, some servers count it inside, which a total tells, or the name
+	// that other APIs have for it.
+	u := maps.Clone(s.usage)
+	if input := u["input"]; input > 0 && (input < max(u["cached"], u["written"]) || u["total"] != input+u["output"]) {
+		u["fresh"] = input
+	}
+	s.Usage = u.Domain()
 }
 
 // begin takes the beginning of a block, or all of it.
@@ -206,7 +208,7 @@ func (s *assembly) begin(index *wire.Count, raw json.RawMessage) error {
 func (s *assembly) add(index *wire.Count) *block {
 	b := &block{place: len(s.blocks)}
 	s.blocks = append(s.blocks, b)
-	s.Hold(perBlock)
+	s.Hold(512) // what it takes beside its words
 	if index != nil {
 		s.open[*index] = b
 	}
@@ -222,16 +224,6 @@ func (s *assembly) block(index *wire.Count) *block {
 		return s.blocks[n-1]
 	}
 	return nil
-}
-
-// at is the block that a piece belongs to. Some servers do not announce text.
-func (s *assembly) at(index *wire.Count, d delta) *block {
-	b := s.block(index)
-	if kind := d.kind(); b == nil && (kind == "text_delta" || kind == "thinking_delta") {
-		b = s.add(index)
-		b.Type = wire.Text(strings.TrimSuffix(kind, "_delta"))
-	}
-	return b
 }
 
 // kind is the type of a piece. Where the server gives none, what is in it tells.
@@ -251,8 +243,8 @@ func (d delta) kind() string {
 	return ""
 }
 
-func (s *assembly) goOn(b *block, d delta, data []byte) error {
-	switch d.kind() {
+func (s *assembly) goOn(b *block, kind string, d delta, data []byte) error {
+	switch kind {
 	case "text_delta":
 		s.Text(b.place, string(d.Text))
 	case "thinking_delta":
@@ -361,7 +353,6 @@ func (s *assembly) Answer() inference.Answer {
 	case finish == domain.FinishRefusal:
 		if !slices.ContainsFunc(s.blocks, func(b *block) bool { return !blank(s.TextAt(b.place)) }) {
 			s.Text(len(s.blocks), string(s.stop.Details.Explanation))
-			s.Flush()
 		}
 		refused := s.Finished(finish, word)
 		refused.Message.ToolCalls = nil

@@ -4,10 +4,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 
-	"everstep/activities/inference"
 	"everstep/activities/output"
 	"everstep/domain"
 )
@@ -33,39 +33,12 @@ func checkFormat(config domain.LLMConfig, format domain.ResponseFormat, _ bool) 
 	return nil
 }
 
-// unstructured begin the names of the models that came before response formats.
-var unstructured = []string{
-	"claude-2", "claude-3", "claude-instant", "claude-opus-4-0", "claude-opus-4-1", "claude-opus-4-2025",
-	"claude-sonnet-4-0", "claude-sonnet-4-2025",
-}
+// unstructured finds the names of the models that came before response formats.
+var unstructured = regexp.MustCompile(`^claude-(?:[23]|instant|opus-4-(?:[01]|2025)|sonnet-4-(?:0|2025))`)
 
 // structured reports whether a model takes schemas, which of other makers' is not known.
 func structured(model string) bool {
-	return strings.HasPrefix(model, "claude-") &&
-		!slices.ContainsFunc(unstructured, func(older string) bool { return strings.HasPrefix(model, older) })
-}
-
-// tellFormat puts the format, where it is told in the API's own way, beside the given
-// output_config.
-func (o *options) tellFormat(call inference.Call) error {
-	output := map[string]any{}
-	for name, value := range o.output {
-		output[name] = value
-	}
-	if call.OutputMode == domain.OutputNative && call.Format.Type == domain.FormatSchema {
-		var schema map[string]json.RawMessage
-		if json.Unmarshal(call.Format.Schema, &schema) != nil || schema == nil {
-			return domain.Errorf(domain.Invalid, "response_format: has no schema that is an object; give one")
-		}
-		delete(schema, "$schema")
-		output["format"] = map[string]any{"type": "json_schema", "schema": schema}
-	}
-	if len(output) == 0 {
-		return nil
-	}
-	encoded, err := json.Marshal(output)
-	o.rest["output_config"] = encoded
-	return err
+	return strings.HasPrefix(model, "claude-") && !unstructured.MatchString(model)
 }
 
 // The limits of Anthropic's guide "Structured outputs", of 2026.

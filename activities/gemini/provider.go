@@ -1,10 +1,12 @@
 package gemini
 
 import (
+	"cmp"
 	"encoding/json"
-	"fmt"
 	"math"
 	"net/url"
+	"regexp"
+	"strconv"
 	"strings"
 
 	"google.golang.org/genai"
@@ -29,10 +31,7 @@ const (
 func API() wire.API {
 	return wire.API{
 		Name: Name, Server: "https://generativelanguage.googleapis.com/v1beta", Title: "Gemini", Variables: "GEMINI", OtherKey: "GOOGLE_API_KEY",
-		Official: func(host string) bool {
-			return host == "googleapis.com" || strings.HasSuffix(host, ".googleapis.com")
-		},
-		KeyParameter: "key",
+		OwnDomain: ".googleapis.com", KeyParameter: "key",
 		Reserved: []string{
 			"contents", "model", "systemInstruction", "system_instruction", "tools",
 			generationConfig + ".candidateCount",
@@ -64,19 +63,15 @@ func path(model string) string {
 // generation is the first number in a Gemini model's name; 3 for an alias of the latest, whose
 // rules hold today; zero: nothing is known of it.
 func generation(model string) int {
-	model = strings.ToLower(strings.TrimSpace(model))
-	model = model[strings.LastIndex(model, "/")+1:]
-	rest, ok := strings.CutPrefix(model, "gemini-")
-	if !ok {
+	found := generations.FindStringSubmatch(model)
+	if found == nil {
 		return 0
 	}
-	number := 0
-	_, _ = fmt.Sscanf(rest, "%3d", &number)
-	if number == 0 && strings.HasSuffix(rest, "latest") {
-		return 3
-	}
+	number, _ := strconv.Atoi(cmp.Or(found[1], "3"))
 	return number
 }
+
+var generations = regexp.MustCompile(`(?i)^\s*(?:.*/)?gemini-(?:([0-9]{1,3})[^/]*|[^/]*latest\s*)$`)
 
 // spelled says which options are spelled otherwise here, or ask for arguments in pieces.
 func spelled(given domain.Metadata) error {

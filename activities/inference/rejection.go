@@ -50,19 +50,23 @@ func (r Rejection) Error(config domain.LLMConfig) *domain.Error {
 }
 
 func (r Rejection) classify(config domain.LLMConfig) *domain.Error {
+	said, refused := r.said(), r.status()
+	if r.comes(403) { // others repeat a part of the key
+		refused += said
+	}
 	for _, known := range []struct {
 		is   bool
 		kind domain.Kind
 		code domain.Code
 		says string
 	}{
-		{r.comes(0, 400, 403, 413, 429) && r.says(inSize), domain.TooLarge, domain.CodeContextOverflow, "the request is larger than the account may send" + r.said()},
-		{r.quota(), domain.Denied, domain.CodeQuota, "the account has no money or quota left" + r.said()},
-		{r.filtered(), domain.Denied, domain.CodeFiltered, "the provider's filter refused the request" + r.said()},
-		{r.overflow(), domain.TooLarge, domain.CodeContextOverflow, "the conversation exceeds the context of model " + config.Model + r.said()},
-		{r.auth(), domain.Denied, domain.CodeAuth, "the provider refused the key" + r.refusal() + r.at(", at ", "") + "; check the key that the worker has"},
-		{r.comes(0, 400, 422, 424, 500) && r.tells(ofCall), domain.Invalid, domain.CodeMalformed, "the model wrote a tool call that the provider could not read" + r.said()},
-		{r.notFound(), domain.Invalid, domain.CodeModelNotFound, "no model " + config.Model + " " + r.at("at ", "there") + r.said() + "; check the model's name and the base URL"},
+		{r.comes(0, 400, 403, 413, 429) && r.says(inSize), domain.TooLarge, domain.CodeContextOverflow, "the request is larger than the account may send" + said},
+		{r.quota(), domain.Denied, domain.CodeQuota, "the account has no money or quota left" + said},
+		{r.filtered(), domain.Denied, domain.CodeFiltered, "the provider's filter refused the request" + said},
+		{r.overflow(), domain.TooLarge, domain.CodeContextOverflow, "the conversation exceeds the context of model " + config.Model + said},
+		{r.auth(), domain.Denied, domain.CodeAuth, "the provider refused the key" + refused + r.at(", at ", "") + "; check the key that the worker has"},
+		{r.comes(0, 400, 422, 424, 500) && r.tells(ofCall), domain.Invalid, domain.CodeMalformed, "the model wrote a tool call that the provider could not read" + said},
+		{r.notFound(), domain.Invalid, domain.CodeModelNotFound, "no model " + config.Model + " " + r.at("at ", "there") + said + "; check the model's name and the base URL"},
 	} {
 		if known.is {
 			err := domain.CodedErrorf(known.kind, known.code, "%s: %s", config.Provider, known.says)
@@ -71,7 +75,7 @@ func (r Rejection) classify(config domain.LLMConfig) *domain.Error {
 		}
 	}
 	summary := map[domain.Kind]string{domain.Throttled: "too many requests", domain.Unavailable: "the provider failed", domain.Invalid: "the provider refused the request"}
-	return domain.Errorf(r.kind(), "%s: %s%s%s", config.Provider, summary[r.kind()], r.status(), r.said())
+	return domain.Errorf(r.kind(), "%s: %s%s%s", config.Provider, summary[r.kind()], r.status(), said)
 }
 
 // kind is what the status says, else the words.
@@ -79,23 +83,11 @@ func (r Rejection) kind() domain.Kind {
 	switch {
 	case r.comes(402, 429), r.comes(0, 400, 403) && r.has(ofPace):
 		return domain.Throttled
-	case r.comes(408, 409, 425, cancelled):
-		return domain.Unavailable
+	case r.comes(408, 409, 425, 499): // the last is how proxies, and Google, call a request that was given up
 	case r.Status >= 400 && r.Status < 500, r.comes(501, 505), r.Status == 0 && r.has(ofRequest) && !r.has(ofFetching):
 		return domain.Invalid
 	}
 	return domain.Unavailable
-}
-
-// cancelled is how proxies, and Google, call a request that was given up.
-const cancelled = 499
-
-// refusal is what to show of a refused key, a part of which providers repeat where it is wrong.
-func (r Rejection) refusal() string {
-	if r.comes(403) {
-		return r.status() + r.said()
-	}
-	return r.status()
 }
 
 // at names the server after some words, where it is known, else gives others.

@@ -92,12 +92,14 @@ const nearNow = 365 * 24 * time.Hour
 // until reads a moment in any form: a date, or the seconds or milliseconds since 1970.
 func until(text string, now time.Time) (time.Duration, bool) {
 	text = strings.TrimSpace(text)
-	at, err := time.Parse(moments[0], text)
-	for k := 1; err != nil && k < len(moments); k++ {
-		at, err = time.Parse(moments[k], text)
+	var at time.Time
+	for _, form := range moments {
+		if one, err := time.Parse(form, text); err == nil {
+			at = one
+		}
 	}
-	if number, bad := strconv.ParseInt(text, 10, 64); bad == nil {
-		at, err = time.Unix(number, 0), nil
+	if number, err := strconv.ParseInt(text, 10, 64); err == nil {
+		at = time.Unix(number, 0)
 		if number > math.MaxInt32*int64(100) {
 			at = time.UnixMilli(number)
 		}
@@ -105,7 +107,7 @@ func until(text string, now time.Time) (time.Duration, bool) {
 			return 0, false
 		}
 	}
-	if err != nil {
+	if at.IsZero() {
 		return 0, false
 	}
 	return min(max(at.Sub(now), 0), maxAsked), true

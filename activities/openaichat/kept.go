@@ -46,18 +46,6 @@ type thinkingBlock struct {
 	Signature string `json:"signature,omitempty"`
 }
 
-// takeBlocks takes pieces of thinking blocks, whose text comes beside them too.
-func (s *assembly) takeBlocks(raw json.RawMessage) {
-	if len(raw) == 0 {
-		return // as mostly
-	}
-	var more []thinkingBlock
-	if json.Unmarshal(raw, &more) == nil && len(more) > 0 {
-		s.Hold(len(raw))
-		s.blocks = append(s.blocks, more...)
-	}
-}
-
 // whole puts the pieces of thinking blocks together.
 func whole(pieces []thinkingBlock) (blocks []thinkingBlock) {
 	var text strings.Builder

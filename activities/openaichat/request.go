@@ -3,7 +3,6 @@ package openaichat
 import (
 	"encoding/base64"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"maps"
 	"regexp"
@@ -36,11 +35,15 @@ func encode(call inference.Call, d Dialect, server string, bound int64) ([]byte,
 		p.StreamOptions.IncludeUsage = openai.Bool(true)
 	}
 	for _, tool := range call.Tools {
-		function := definition(tool)
+		function := shared.FunctionDefinitionParam{Name: tool.Name}
+		if tool.Description != "" {
+			function.Description = openai.String(tool.Description)
+		}
 		if tool.Name == call.OutputTool && !d.without(strict) {
 			function.Strict = openai.Bool(output.Strict(tool.Schema) == nil)
 		}
-		p.Tools = append(p.Tools, openai.ChatCompletionToolUnionParam{OfFunction: &openai.ChatCompletionFunctionToolParam{Function: function}})
+		function.SetExtraFields(map[string]any{"parameters": wire.Parameters(tool.Schema)})
+		p.Tools = append(p.Tools, openai.ChatCompletionFunctionTool(function))
 	}
 	format := wire.Format(call)
 	if format["schema"] != nil {
@@ -50,14 +53,7 @@ func encode(call inference.Call, d Dialect, server string, bound int64) ([]byte,
 		}
 		format = map[string]any{"type": "json_schema", "json_schema": format}
 	}
-	extra := map[string]any{}
-	if format != nil {
-		extra["response_format"] = format
-	}
-	if choice := wire.ToolChoice(call, true); choice != nil {
-		extra["tool_choice"] = choice
-	}
-	p.SetExtraFields(extra)
+	p.SetExtraFields(map[string]any{"response_format": format, "tool_choice": wire.ToolChoice(call, true)}) // null ones are left out
 	rest, err := wire.Fields(p, call.Config, call.Config.Options)
 	if err != nil {
 		return nil, err
@@ -70,16 +66,7 @@ func encode(call inference.Call, d Dialect, server string, bound int64) ([]byte,
 		rest[key] = strconv.AppendInt(nil, bound, 10)
 	}
 	maps.DeleteFunc(rest, func(field string, _ json.RawMessage) bool { return field == keyDialect || d.without(field) })
-	return wire.Body("messages", messages, rest), nil
-}
-
-func definition(tool domain.ToolSpec) shared.FunctionDefinitionParam {
-	f := shared.FunctionDefinitionParam{Name: tool.Name}
-	if tool.Description != "" {
-		f.Description = openai.String(tool.Description)
-	}
-	f.SetExtraFields(map[string]any{"parameters": wire.Parameters(tool.Schema)})
-	return f
+	return wire.Body("messages", messages, rest)
 }
 
 // otherBound are the names of the bound, each by the other.
@@ -104,49 +91,46 @@ func (d Dialect) boundBy(options domain.Metadata) (string, error) {
 var nineLetters = regexp.MustCompile(`^[a-zA-Z0-9]{9}$`)
 
 // messages writes the conversation, each message without the union around it.
-func messages(call inference.Call, d Dialect, server string) (out [][]byte, err error) {
-	add := func(m json.Marshaler) {
-		text, failed := m.MarshalJSON()
-		out, err = append(out, text), errors.Join(err, failed)
-	}
-	pairs := wire.Pairing{}
+func messages(call inference.Call, d Dialect, server string) (out []json.Marshaler, err error) {
+	var pairs wire.Pairing
 	if d.without(freeIDs) {
 		pairs = wire.Pairing{Accepts: nineLetters.MatchString, Make: func(n int) string { return fmt.Sprintf("%09d", n) }}
 	}
-	failed := wire.Each("message", d.turns(call.System, call.Messages, server), func(i int, m domain.Message) error {
+	err = wire.Each("message", d.turns(call.System, call.Messages, server), func(i int, m domain.Message) (err error) {
+		var next json.Marshaler
 		switch m.Role {
 		case domain.RoleDeveloper:
-			add(openai.DeveloperMessage(m.Text()))
+			next = openai.DeveloperMessage(m.Text())
 		case domain.RoleSystem:
-			add(openai.SystemMessage(m.Text()))
+			next = openai.SystemMessage(m.Text())
 		case domain.RoleUser:
-			user, err := userMessage(m, d)
-			add(user.OfUser)
-			return err
+			next, err = d.userMessage(m)
 		case domain.RoleAssistant:
-			add(d.assistantMessage(m, pairs.Begin(i, m.ToolCalls), server))
+			next = d.assistantMessage(m, pairs.Begin(i, m.ToolCalls), server)
 		case domain.RoleTool:
 			// Such a message holds text alone, and in one of the user's a tool's image would speak for the user.
 			m = inference.WithoutImages(m)
-			add(openai.ToolMessage(m.ToolResult.Content, pairs.Answer(m.ToolResult.CallID)).OfTool)
+			next = openai.ToolMessage(m.ToolResult.Content, pairs.Answer(m.ToolResult.CallID)).OfTool
 		}
-		return nil
+		out = append(out, next)
+		return err
 	})
-	return out, errors.Join(failed, err)
+	return out, err
 }
 
-func userMessage(m domain.Message, d Dialect) (out openai.ChatCompletionMessageParamUnion, err error) {
-	out = openai.UserMessage(m.Text())
+func (d Dialect) userMessage(m domain.Message) (*openai.ChatCompletionUserMessageParam, error) {
+	var err error
+	out := openai.UserMessage(m.Text()).OfUser
 	if !wire.IsPlain(m) {
 		parts := make([]openai.ChatCompletionContentPartUnionParam, len(m.Parts))
 		err = wire.Each("part", m.Parts, func(k int, p domain.Part) (err error) {
 			parts[k], err = userPart(p)
 			return err
 		})
-		out = openai.UserMessage(parts)
+		out = openai.UserMessage(parts).OfUser
 	}
 	if m.Name != "" && !d.without("name") {
-		out.OfUser.Name = openai.String(m.Name)
+		out.Name = openai.String(m.Name)
 	}
 	return out, err
 }

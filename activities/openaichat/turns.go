@@ -73,12 +73,10 @@ func (d Dialect) joins(m, next domain.Message) bool {
 
 // joined is a message and the next one in one, texts as paragraphs.
 func joined(m, next domain.Message) domain.Message {
-	parts := slices.Clone(m.Parts)
+	parts := slices.Concat(m.Parts, next.Parts)
 	if wire.IsPlain(m) && wire.IsPlain(next) {
 		texts := slices.DeleteFunc([]string{m.Text(), next.Text()}, func(text string) bool { return text == "" })
 		parts = domain.UserMessage(strings.Join(texts, "\n\n")).Parts
-	} else {
-		parts = append(parts, next.Parts...)
 	}
 	next.Parts = parts
 	if next.Name != m.Name {

@@ -203,7 +203,7 @@ func (v *value) read(at document.Place) {
 	}
 }
 
-func (v value) render(s *scene) (string, error) {
+func (v value) render(s scene) (string, error) {
 	var b bounded
 	for _, p := range v {
 		if p.text != nil {

@@ -99,9 +99,9 @@ func (p *Pairing) Next(recorded string) int {
 // bytes: letters, digits, _ and -, and the characters that the API takes beside
 // them. Models call tools by names that APIs refuse, even as history.
 func ToolName(name string, most int, also string) string {
+	also += "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-"
 	name = strings.Map(func(r rune) rune {
-		switch {
-		case r >= 'a' && r <= 'z', r >= 'A' && r <= 'Z', r >= '0' && r <= '9', r == '_', r == '-', strings.ContainsRune(also, r):
+		if strings.ContainsRune(also, r) {
 			return r
 		}
 		return '_'
@@ -141,23 +141,37 @@ func Instruction(m domain.Message) domain.Message {
 // entries are encoded one by one, apart from what is around them: the SDKs go over a list
 // once for each level of nesting, and write what is to go back byte for byte in their own
 // way.
-func Body(name string, list [][]byte, rest map[string]json.RawMessage) []byte {
+func Body[T json.Marshaler](name string, list []T, rest map[string]json.RawMessage) ([]byte, error) {
 	var body bytes.Buffer
-	fmt.Fprintf(&body, `{"%s":[`, quoted(name, true))
+	fmt.Fprintf(&body, "{%q:[", name)
 	for i, one := range list {
+		text, err := one.MarshalJSON()
+		if err != nil {
+			return nil, err
+		}
 		if i > 0 {
 			body.WriteByte(',')
 		}
-		body.Write(one)
+		body.Write(text)
 	}
 	body.WriteByte(']')
 	for _, key := range slices.Sorted(maps.Keys(rest)) {
-		if key != name {
-			fmt.Fprintf(&body, `,"%s":%s`, quoted(key, true), rest[key])
-		}
+		fmt.Fprintf(&body, `,"%s":%s`, quoted(key, true), rest[key])
 	}
 	body.WriteByte('}')
-	return body.Bytes()
+	return body.Bytes(), nil
+}
+
+// Put sets a field of an object that is one of some fields, or is begun with it.
+func Put(fields map[string]json.RawMessage, object, name string, value any) error {
+	inner := map[string]json.RawMessage{}
+	_ = json.Unmarshal(fields[object], &inner) // it was checked, or is none
+	encoded, err := JSON(value)
+	if err == nil {
+		inner[name] = encoded
+		fields[object], err = JSON(inner)
+	}
+	return err
 }
 
 // Fields are an SDK's parameters as JSON, with what the definition says of sampling, and options over them.
@@ -214,10 +228,8 @@ func IsPlain(m domain.Message) bool {
 
 // What OpenAI's two APIs share.
 
-// OfOpenAI reports whether a host is OpenAI's own or Azure's.
-func OfOpenAI(host string) bool {
-	return host == "api.openai.com" || strings.HasSuffix(host, ".openai.azure.com")
-}
+// AzuresDomain is that of the hosts that are as OpenAI's own.
+const AzuresDomain = ".openai.azure.com"
 
 // Format is the response format as Responses have it, with a name, where it is told so; else nil.
 func Format(call inference.Call) map[string]any {

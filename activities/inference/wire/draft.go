@@ -234,7 +234,9 @@ func (d *Draft) addPiece(piece Piece) {
 		call.id = piece.ID
 		d.held += len(piece.ID)
 	}
-	d.held += call.writeName(piece.Name) + len(piece.Arguments)
+	named := call.name.Len()
+	call.name.WriteString(strings.TrimPrefix(piece.Name, call.name.String())) // unless it repeats the name so far
+	d.held += call.name.Len() - named + len(piece.Arguments)
 	call.writeArguments(piece.Arguments)
 	if piece.Name != "" {
 		call.list = d.lists
@@ -274,14 +276,9 @@ func (d *Draft) callOf(piece Piece) *draftCall {
 		return nil
 	}
 	// A call is named where it begins, so this goes on with one that is not whole, whatever its id and index say.
-	for _, going := range []*draftCall{sameID, sameIndex, last} {
-		if going == nil {
-			continue
-		}
-		if piece.Arguments != "" && !going.whole || piece.Index < 0 && going.id == "" {
-			return going
-		}
-		return nil
+	going := cmp.Or(sameID, sameIndex, last)
+	if going != nil && (piece.Arguments != "" && !going.whole || piece.Index < 0 && going.id == "") {
+		return going
 	}
 	return nil
 }
@@ -301,14 +298,6 @@ type draftCall struct {
 	depth                   int
 	quoted, escaped, closed bool
 	whole                   bool
-}
-
-// writeName adds to the name, unless the piece repeats it or the name so far. It returns by
-// how many bytes the name grew.
-func (c *draftCall) writeName(piece string) int {
-	before := c.name.Len()
-	c.name.WriteString(strings.TrimPrefix(piece, c.name.String()))
-	return c.name.Len() - before
 }
 
 // writeArguments adds to the arguments. It looks at each byte once: pieces can be many.
@@ -361,22 +350,17 @@ func (c *draftCall) repeatedBy(piece Piece, list int) bool {
 // SameJSON reports whether two texts are the same value. What is many times as long is not:
 // the comparison costs no more than the piece that asks for it.
 func SameJSON(piece, whole string) bool {
-	if piece == whole {
-		return true
-	}
 	const spelling = 8 // an escape has six bytes
-	if len(whole) > spelling*len(piece) {
-		return false
+	if piece == whole || len(whole) > spelling*len(piece) || !json.Valid([]byte(piece)) || !json.Valid([]byte(whole)) {
+		return piece == whole
 	}
-	decode := func(text string) (value any, err error) {
+	decode := func(text string) (value any) {
 		decoder := json.NewDecoder(strings.NewReader(text))
 		decoder.UseNumber()
-		err = decoder.Decode(&value)
-		return value, err
+		_ = decoder.Decode(&value) // it is valid
+		return value
 	}
-	a, failed := decode(piece)
-	b, err := decode(whole)
-	return failed == nil && err == nil && json.Valid([]byte(piece)) && reflect.DeepEqual(a, b)
+	return reflect.DeepEqual(decode(piece), decode(whole))
 }
 
 // begun reports whether a call is one: it has arguments, or a name, and does not merely
@@ -421,9 +405,6 @@ func (d *Draft) ordered() []*draftCall {
 // Cut reports whether the token limit cut the last call, whatever the server says: the
 // output is as long as may be, and the arguments are not JSON.
 func (d *Draft) Cut(bound int64) bool {
-	if !d.Called() || bound <= 0 || d.Usage.OutputTokens < bound {
-		return false
-	}
 	calls := d.Calls()
-	return !json.Valid([]byte(calls[len(calls)-1].Arguments))
+	return len(calls) > 0 && bound > 0 && d.Usage.OutputTokens >= bound && !json.Valid([]byte(calls[len(calls)-1].Arguments))
 }

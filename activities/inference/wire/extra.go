@@ -71,13 +71,11 @@ func members(data []byte, each func(name, value []byte)) {
 // Add takes the newest value of each field. What is too much is left out.
 func (f *Extra) Add(more Extra) {
 	for name, value := range more {
+		delete(*f, name)
 		size := len(name) + len(value)
 		for other, kept := range *f {
-			if other != name {
-				size += len(other) + len(kept)
-			}
+			size += len(other) + len(kept)
 		}
-		delete(*f, name)
 		if size > MaxExtra || len(*f) == maxNames {
 			continue
 		}

@@ -19,11 +19,8 @@ import (
 	"everstep/domain"
 )
 
-// explain makes any failure of the attempt a *domain.Error, unless it is one. Nil stays nil.
+// explain makes any failure of the attempt a *domain.Error, unless it is one.
 func (a *Attempt) explain(err error) error {
-	if err == nil {
-		return nil
-	}
 	if cause := context.Cause(a.ctx); errors.Is(cause, errQuiet) {
 		err = cause
 	}
@@ -60,12 +57,9 @@ func (a *Attempt) Malformed(what string, body []byte) *domain.Error {
 	return a.Fail(domain.Unavailable, domain.CodeMalformed, body, "%s", what)
 }
 
-// maxKind bounds what is shown of a type that is not known.
-const maxKind = 40
-
 // Unknown says that an answer holds content of a type that is not understood.
 func Unknown(kind Text) string {
-	return "holds content of type " + domain.Shorten(string(kind), maxKind) + ", which is not understood"
+	return "holds content of type " + domain.Shorten(string(kind), 40) + ", which is not understood"
 }
 
 // Redact takes the key, also one used of late, out of a text that comes from elsewhere.
@@ -127,9 +121,7 @@ func (a *Attempt) Inner(body []byte) *domain.Error {
 }
 
 func (a *Attempt) refused(r inference.Rejection, body []byte) *domain.Error {
-	if a.RequestID == "" && a.client.isRequestID(r.RequestID) {
-		a.RequestID = r.RequestID
-	}
+	a.identifyRequest(r.RequestID)
 	r.Message, r.Code, r.Param = a.Redact(r.Message), a.Redact(r.Code), a.Redact(r.Param)
 	server := *a.Base
 	server.RawQuery = "" // some servers want a key there
@@ -148,7 +140,10 @@ func ParseRejection(body []byte) inference.Rejection {
 	var text string
 	switch {
 	case !json.Valid(body):
-		return inference.Rejection{Message: words(plain(body))}
+		if bytes.HasPrefix(body, []byte("<")) || bytes.HasPrefix(body, []byte("{")) {
+			body = nil // a page, or what was cut
+		}
+		return inference.Rejection{Message: words(string(bytes.ToValidUTF8(body, nil)))}
 	case json.Unmarshal(body, &text) == nil && text != "":
 		return ParseRejection([]byte(text))
 	}
@@ -166,7 +161,7 @@ func ParseRejection(body []byte) inference.Rejection {
 		Message: words(first(said, messages), first(all, "status_msg message faultstring")),
 		Type:    words(said.Get("type") + " " + said.Get("status")), Code: words(first(said, codes)), Param: words(said.Get("param")),
 		RequestID: all.Get("request_id"), Written: all.Get("failed_generation"),
-		Hint: ends(strings.Join(hints, "\n"), 2*maxWords),
+		Hint: ends(strings.Join(hints, "\n")),
 	}
 	for _, number := range append([]string{said.Get("status_code"), r.Code}, around["Code"]...) {
 		if status, err := strconv.Atoi(number); err == nil && status >= 400 && status < 600 {
@@ -319,16 +314,16 @@ func words(texts ...string) string {
 		text = text[max(at[3], at[5], at[7])-1:]
 		text = text[quotation(text):]
 	}
-	return ends(own.String()+text, 2*maxWords)
+	return ends(own.String() + text)
 }
 
 // ends are the beginning and the end of a text that is longer than may be. No part of a word is left where it is cut, which
 // might be one of a key.
-func ends(text string, most int) string {
-	if len(text) <= most {
+func ends(text string) string {
+	if len(text) <= 2*maxWords {
 		return text
 	}
-	head, tail := text[:most/2], text[len(text)-most/2:]
+	head, tail := text[:maxWords], text[len(text)-maxWords:]
 	return head[:max(strings.LastIndexAny(head, " \n"), 0)] + "\n" + tail[strings.IndexAny(tail+"\n", " \n"):]
 }
 
@@ -355,12 +350,4 @@ func quotation(text string) int {
 		}
 	}
 	return len(text)
-}
-
-// plain is a body that is not JSON, where it can be shown; it is bounded when it is.
-func plain(body []byte) string {
-	if len(body) == 0 || body[0] == '<' || body[0] == '{' {
-		return ""
-	}
-	return string(bytes.ToValidUTF8(body, nil))
 }

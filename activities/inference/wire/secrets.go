@@ -93,32 +93,21 @@ const leastEncoded = 8
 func SecretForms(secret string) []string {
 	forms := []string{secret, url.QueryEscape(secret), url.PathEscape(secret)}
 	for range 2 {
-		for _, form := range slices.Clone(forms) {
+		for _, form := range forms {
 			forms = append(forms, quoted(form, true), quoted(form, false))
 		}
-		slices.Sort(forms)
-		forms = slices.Compact(forms)
 	}
 	if len(secret) < leastEncoded {
 		return forms
 	}
 	inHex := hex.EncodeToString([]byte(secret))
 	forms = append(forms, inHex, strings.ToUpper(inHex))
+	// In base64 there is one for each place that it may begin at, without the characters that its neighbours decide too.
 	for _, encoding := range []*base64.Encoding{base64.RawStdEncoding, base64.RawURLEncoding} {
-		forms = append(forms, inBase64(encoding, secret)...)
-	}
-	return forms
-}
-
-// inBase64 are the forms of a secret in base64, one for each place that it may begin at,
-// without the characters that its neighbours decide too.
-func inBase64(encoding *base64.Encoding, secret string) []string {
-	var forms []string
-	for before := range 3 {
-		encoded := encoding.EncodeToString([]byte(strings.Repeat("x", before) + secret))
-		first := (before*8 + 5) / 6
-		last := (before + len(secret)) * 8 / 6
-		forms = append(forms, encoded[first:last])
+		for before := range 3 {
+			encoded := encoding.EncodeToString([]byte(strings.Repeat("x", before) + secret))
+			forms = append(forms, encoded[(before*8+5)/6:(before+len(secret))*8/6])
+		}
 	}
 	return forms
 }
