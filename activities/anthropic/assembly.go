@@ -20,13 +20,13 @@ type assembly struct {
 	// from is the server and the model.
 	from   string
 	blocks []*block
-	// open finds a block by the server's number of it.
-	open  map[wire.Count]*block
+	// open finds a block by the server's number of it, and without one that which began last.
+	open  map[wire.Text]*block
 	usage wire.Usage
 	stop  stopping
 	// begun says that the answer has begun, over that its end was seen.
 	begun, over bool
-	// early is the content that came with the beginning: some servers send all of it there.
+	// early is the content that came with the beginning: some servers send all of it there, as in an answer in one piece.
 	early wire.List
 }
 
@@ -55,22 +55,16 @@ func (s *assembly) Finish() string {
 
 // End closes the answer, also of a server that leaves out its last event and has another mark of the end.
 func (s *assembly) End() error {
-	if len(s.blocks) == 0 {
-		if err := s.beginAll(s.early); err != nil {
+	if len(s.blocks) > 0 {
+		s.early = nil
+	}
+	for _, raw := range s.early {
+		if err := s.begin("", raw); err != nil {
 			return err
 		}
 	}
 	s.over = true
 	s.finish()
-	return nil
-}
-
-func (s *assembly) beginAll(content wire.List) error {
-	for i, raw := range content {
-		if err := s.begin(new(wire.Count(i)), raw); err != nil {
-			return err
-		}
-	}
 	return nil
 }
 
@@ -85,10 +79,7 @@ func (s *assembly) Whole(data []byte) error {
 	}
 	s.Identify(out.ID, out.Model)
 	s.report(out.Usage)
-	if err := s.beginAll(out.Content); err != nil {
-		return err
-	}
-	if s.stop = out.stopping; len(s.blocks) > 0 {
+	if s.early, s.stop = out.Content, out.stopping; len(s.early) > 0 {
 		s.stop.Reason = cmp.Or(s.stop.Reason, wire.Unnamed) // the body is whole, so the answer is
 	}
 	return nil
@@ -114,18 +105,18 @@ func (s *assembly) Event(e wire.Event) error {
 			s.report(piece.Message.Usage)
 		}
 	case "content_block_start":
-		if b := s.block(piece.Index); b != nil && piece.Index != nil && (b.going || b.is(piece.Block)) {
+		if b := s.open[piece.Index]; b != nil && piece.Index != "" && (b.going || b.is(piece.Block)) {
 			return s.Mixed("a block of it begins twice", e.Data)
 		}
 		err := s.begin(piece.Index, piece.Block)
 		s.blocks[len(s.blocks)-1].going = true
 		return err
 	case "content_block_stop":
-		if b := s.block(piece.Index); b != nil {
+		if b := s.open[piece.Index]; b != nil {
 			b.going = false
 		}
 	case "content_block_delta":
-		b, part := s.block(piece.Index), piece.Delta.kind()
+		b, part := s.open[piece.Index], piece.Delta.kind()
 		if b == nil && (part == "text_delta" || part == "thinking_delta") { // some servers do not announce it
 			b = s.add(piece.Index)
 			b.Type = wire.Text(strings.TrimSuffix(part, "_delta"))
@@ -179,7 +170,7 @@ func (s *assembly) report(later wire.Usage) {
 }
 
 // begin takes the beginning of a block, or all of it.
-func (s *assembly) begin(index *wire.Count, raw json.RawMessage) error {
+func (s *assembly) begin(index wire.Text, raw json.RawMessage) error {
 	b := s.add(index)
 	b.raw = raw
 	// Once as it came, and once more read.
@@ -205,25 +196,11 @@ func (s *assembly) begin(index *wire.Count, raw json.RawMessage) error {
 	return nil
 }
 
-func (s *assembly) add(index *wire.Count) *block {
+func (s *assembly) add(index wire.Text) *block {
 	b := &block{place: len(s.blocks)}
-	s.blocks = append(s.blocks, b)
+	s.blocks, s.open[index], s.open[""] = append(s.blocks, b), b, b
 	s.Hold(512) // what it takes beside its words
-	if index != nil {
-		s.open[*index] = b
-	}
 	return b
-}
-
-// block is that with a number, or where there is none the one that began last.
-func (s *assembly) block(index *wire.Count) *block {
-	if index != nil {
-		return s.open[*index]
-	}
-	if n := len(s.blocks); n > 0 {
-		return s.blocks[n-1]
-	}
-	return nil
 }
 
 // kind is the type of a piece. Where the server gives none, what is in it tells.
@@ -357,27 +334,23 @@ func (s *assembly) Answer() inference.Answer {
 		refused := s.Finished(finish, word)
 		refused.Message.ToolCalls = nil
 		return refused
-	case word == Paused && finish == domain.FinishOther:
+	case word == domain.WordPaused && finish == domain.FinishOther:
 		s.Keep(len(s.blocks), "", kept{Paused: true}.opaque())
 	}
-	s.place()
-	return s.Finished(finish, word)
-}
-
-// place notes where calls stood that were not last: the API wants thinking where it was.
-func (s *assembly) place() {
-	var behind, position int
-	for _, b := range s.blocks {
+	// It is noted where calls stood that were not last: the API wants thinking where it was.
+	var last, position int
+	for at, b := range s.blocks {
 		if b.Type != "tool_use" {
-			behind = b.place
+			last = at
 		}
 	}
-	for _, b := range s.blocks {
+	for at, b := range s.blocks {
 		if b.Type != "tool_use" {
 			continue
 		}
-		if position++; b.place < behind {
-			s.Keep(b.place, "", kept{Call: position}.opaque())
+		if position++; at < last {
+			s.Keep(at, "", kept{Call: position}.opaque())
 		}
 	}
+	return s.Finished(finish, word)
 }

@@ -10,7 +10,7 @@ import (
 type event struct {
 	failure
 	stopping
-	Index   *wire.Count     `json:"index"`
+	Index   wire.Text       `json:"index"`
 	Message *message        `json:"message"`
 	Block   json.RawMessage `json:"content_block"`
 	Delta   delta           `json:"delta"`

@@ -54,10 +54,15 @@ func subset(schema json.RawMessage) error {
 	if err := output.Parts(schema, w.look); err != nil {
 		return err
 	}
+	// What leads to nothing that leads on is taken away, until a circle is left.
+	for before := -1; before != len(w.refers); {
+		before = len(w.refers)
+		maps.DeleteFunc(w.refers, func(_ string, to []string) bool {
+			return !slices.ContainsFunc(to, func(name string) bool { return w.refers[name] != nil })
+		})
+	}
 	for name := range w.refers {
-		if w.circular(name, map[string]bool{}) {
-			w.wrong("definition %q refers to itself", name)
-		}
+		w.wrong("definition %q refers to itself", name)
 	}
 	if w.optional > maxOptional {
 		w.wrong("%d properties are not required, more than %d", w.optional, maxOptional)
@@ -80,21 +85,6 @@ func (w *walk) wrong(format string, args ...any) {
 	if w.err == nil {
 		w.err = fmt.Errorf(format, args...)
 	}
-}
-
-// circular reports whether a definition leads to one above it. Seen holds true for those above.
-func (w *walk) circular(name string, seen map[string]bool) bool {
-	if above, ok := seen[name]; ok {
-		return above
-	}
-	seen[name] = true
-	for _, next := range w.refers[name] {
-		if w.circular(next, seen) {
-			return true
-		}
-	}
-	seen[name] = false
-	return false
 }
 
 func (w *walk) look(p output.Part) {

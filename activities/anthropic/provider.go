@@ -18,12 +18,6 @@ import (
 // Name is the provider's name in a model's full name, as in anthropic/claude-sonnet-4-5.
 const Name = "anthropic"
 
-// Paused is the finish word of a turn that the server will go on with when it is sent back.
-const Paused = domain.WordPaused
-
-// version is the API's, which fixes the form of requests and answers.
-const version = "2023-06-01"
-
 const maxTokens = "max_tokens"
 
 // API is Anthropic's Messages. The base URL is the server's with or without the /v1 at its end.
@@ -50,7 +44,7 @@ func prepare(a *wire.Attempt, call inference.Call) (wire.Request, wire.Decoder, 
 	}
 	a.Bound = given.fit(a.Bound)
 	header := a.KeyIn("X-Api-Key", "")
-	header.Set("Anthropic-Version", version)
+	header.Set("Anthropic-Version", "2023-06-01") // it fixes the form of requests and answers
 	if len(given.betas) > 0 {
 		header.Set("Anthropic-Beta", strings.Join(given.betas, ","))
 	}
@@ -60,15 +54,11 @@ func prepare(a *wire.Attempt, call inference.Call) (wire.Request, wire.Decoder, 
 		path = "messages"
 	}
 	body, err := encode(call, given, a.Bound, from)
-	return wire.Request{Path: path, Header: header, Body: body}, &assembly{Attempt: a, from: from, open: map[wire.Count]*block{}, usage: wire.Usage{}}, err
+	return wire.Request{Path: path, Header: header, Body: body}, &assembly{Attempt: a, from: from, open: map[wire.Text]*block{}, usage: wire.Usage{}}, err
 }
 
-const (
-	// defaultMaxTokens bounds an answer where nobody does.
-	defaultMaxTokens = 8192
-	// minThinking is the smallest budget of thinking that the API accepts.
-	minThinking = 1024
-)
+// minThinking is the smallest budget of thinking that the API accepts.
+const minThinking = 1024
 
 // options are those of a model that mean something here.
 type options struct {
@@ -97,7 +87,7 @@ func readOptions(given domain.Metadata) (o options, err error) {
 	_ = json.Unmarshal(given["thinking"], &o.thinking) // it was checked, or is none
 	if o.thinking != nil {
 		o.thinks = !o.disabled()
-		if budget := o.thinking["budget_tokens"]; budget != nil && !wire.IsNull(budget) && (json.Unmarshal(budget, &o.budget) != nil || o.budget < minThinking) {
+		if budget := o.thinking["budget_tokens"]; !wire.IsNull(budget) && (json.Unmarshal(budget, &o.budget) != nil || o.budget < minThinking) {
 			wrong = "thinking has a budget_tokens that is not a whole number from 1024 on"
 		}
 	}
@@ -115,7 +105,7 @@ func readOptions(given domain.Metadata) (o options, err error) {
 func (o *options) fit(bound int64) int64 {
 	switch {
 	case bound == 0:
-		return defaultMaxTokens + o.budget
+		return 8192 + o.budget
 	case o.budget < bound:
 	case bound/2 >= minThinking:
 		o.thinking["budget_tokens"] = strconv.AppendInt(nil, bound/2, 10)
@@ -125,12 +115,8 @@ func (o *options) fit(bound int64) int64 {
 	return bound
 }
 
-const (
-	// bindingBeta is the beta in which blockBinding can be sent.
-	bindingBeta = "thinking-binding-controls-2026-08-01"
-	// blockBinding lets the API leave out a thought that is no longer in its place.
-	blockBinding = `{"prefix_mismatch_behavior":"drop_block"}`
-)
+// bindingBeta is the beta in which a block_binding can be sent.
+const bindingBeta = "thinking-binding-controls-2026-08-01"
 
 // bindingFrom finds the version in a model's name; a number with more than two digits is a date.
 var bindingFrom = regexp.MustCompile(`^claude-([^-]*[^-0-9][^-]*)-(\d{1,2})(?:-(\d{1,2}))?(?:-|$)`)
@@ -162,7 +148,7 @@ func (o *options) bind() {
 	if o.thinking == nil {
 		o.thinking = map[string]json.RawMessage{"type": json.RawMessage(`"adaptive"`)}
 	}
-	o.thinking["block_binding"] = json.RawMessage(blockBinding)
+	o.thinking["block_binding"] = json.RawMessage(`{"prefix_mismatch_behavior":"drop_block"}`)
 	if !slices.Contains(o.betas, bindingBeta) {
 		o.betas = append(o.betas, bindingBeta)
 	}

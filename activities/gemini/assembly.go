@@ -120,14 +120,16 @@ func (s *assembly) take(c candidate, data []byte) error {
 		if json.Unmarshal(raw, &p) != nil {
 			return s.Malformed("the answer has a part of another form", data)
 		}
-		if p.Call != nil && !wire.Present(p.Call.Args) && wire.Present(p.Call.Arguments) {
-			p.Call.Args = p.Call.Arguments
-		}
-		if p.Call != nil && p.Call.ID+p.Call.Name == "" && !wire.Present(p.Call.Args) {
-			p.Call = nil // filled in
-		}
-		if p.Call != nil && (wire.Present(p.Call.Partial) || wire.Present(p.Call.WillContinue)) {
-			return s.Malformed("the server sends the arguments of calls in pieces, which was not asked for", data)
+		if call := p.Call; call != nil {
+			if !wire.Present(call.Args) && wire.Present(call.Arguments) {
+				call.Args = call.Arguments
+			}
+			switch {
+			case call.ID+call.Name == "" && !wire.Present(call.Args):
+				p.Call = nil // filled in
+			case wire.Present(call.Partial), wire.Present(call.WillContinue):
+				return s.Malformed("the server sends the arguments of calls in pieces, which was not asked for", data)
+			}
 		}
 		if wire.Present(raw) {
 			if err := s.takePart(p, raw, data); err != nil {
@@ -243,12 +245,14 @@ func (s *assembly) Answer() inference.Answer {
 		finish = domain.FinishContentFilter
 	}
 	answer := s.Finished(finish, s.finish)
-	if finish == domain.FinishContentFilter {
-		// What a filter has cut is not acted upon.
-		answer.Message.ToolCalls = nil
-		return answer
+	switch m := &answer.Message; {
+	case finish == domain.FinishContentFilter:
+		m.ToolCalls = nil // what a filter has cut is not acted upon
+	case !plain(s.pieces):
+		of, _, _ := words(*m)
+		encoded, _ := wire.JSON(opaque{&layout{Of: of, Pieces: s.pieces}}) // texts and numbers cannot fail
+		m.Parts = append(m.Parts, domain.Part{Type: domain.PartReasoning, Opaque: encoded})
 	}
-	answer.Message = keep(answer.Message, s.pieces)
 	return answer
 }
 

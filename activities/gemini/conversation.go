@@ -13,9 +13,6 @@ import (
 	"everstep/domain"
 )
 
-// beginning stands where a conversation would begin with the model's word, which the API refuses.
-const beginning = "(What came before is not shown.)"
-
 // A conversation is contents of the user and of the model in turns. Each with calls is
 // followed by one with their results, in the same order, and nothing else.
 type conversation struct {
@@ -49,8 +46,8 @@ func converse(call inference.Call) (*conversation, error) {
 	if len(c.contents) == 0 {
 		return nil, domain.Errorf(domain.Invalid, "messages: there is nothing in them that %s could be sent", Name)
 	}
-	if c.contents[0].Role == genai.RoleModel {
-		c.contents = slices.Insert(c.contents, 0, &content{Role: genai.RoleUser, Parts: []any{genai.Part{Text: beginning}}})
+	if c.contents[0].Role == genai.RoleModel { // the API refuses a conversation that begins with its word
+		c.contents = slices.Insert(c.contents, 0, &content{Role: genai.RoleUser, Parts: []any{genai.Part{Text: "(What came before is not shown.)"}}})
 	}
 	return c, nil
 }
@@ -78,7 +75,14 @@ func (c *conversation) add(index int, m domain.Message) error {
 	case domain.RoleAssistant:
 		c.model(index, m)
 	case domain.RoleTool:
-		return c.result(m)
+		k := c.pairs.Next(m.ToolResult.CallID)
+		if k < 0 {
+			return errors.New("is the result of no call")
+		}
+		if !c.vouched || slices.ContainsFunc(m.Parts, func(p domain.Part) bool { return !slices.Contains(responseTypes, p.MediaType) || len(p.Data) == 0 }) {
+			m = inference.WithoutImages(m)
+		}
+		c.answer(k, m)
 	}
 	return nil
 }
@@ -122,18 +126,6 @@ func (c *conversation) model(index int, m domain.Message) {
 	for k := range ids {
 		c.answer(k, domain.ToolMessage(domain.ToolResult{Content: "there is no result", IsError: true}))
 	}
-}
-
-func (c *conversation) result(m domain.Message) error {
-	k := c.pairs.Next(m.ToolResult.CallID)
-	if k < 0 {
-		return errors.New("is the result of no call")
-	}
-	if !c.vouched || slices.ContainsFunc(m.Parts, func(p domain.Part) bool { return !slices.Contains(responseTypes, p.MediaType) || len(p.Data) == 0 }) {
-		m = inference.WithoutImages(m)
-	}
-	c.answer(k, m)
-	return nil
 }
 
 // responseTypes are the images that a function's response may hold, of models from the third generation on.

@@ -9,9 +9,6 @@ import (
 	"everstep/domain"
 )
 
-// unsigned is Google's word for a first call that is not the model's own and wants a signature.
-const unsigned = "skip_thought_signature_validator"
-
 // An opaque is the opaque value of a reasoning part, told from others' by its name. It is
 // recorded.
 type opaque struct {
@@ -56,18 +53,7 @@ func words(m domain.Message) (of domain.Digest, text, thought string) {
 	return domain.DigestOf(all...), text, thought
 }
 
-// keep adds the layout to a message, unless it would be written the same without one.
-func keep(m domain.Message, pieces []piece) domain.Message {
-	if plain(pieces) {
-		return m
-	}
-	of, _, _ := words(m)
-	encoded, _ := wire.JSON(opaque{&layout{Of: of, Pieces: pieces}}) // texts and numbers cannot fail
-	m.Parts = append(m.Parts, domain.Part{Type: domain.PartReasoning, Opaque: encoded})
-	return m
-}
-
-// plain reports whether the pieces are a text and then calls, with no signature to keep.
+// plain reports whether the pieces are a text and then calls, with no signature to keep: they are written the same without a layout.
 func plain(pieces []piece) bool {
 	called := false
 	for _, p := range pieces {
@@ -143,7 +129,7 @@ func written(m domain.Message, ids, names []string, vouched bool) (parts []any) 
 		c.Name = names[k]
 		part := modelPart{Call: calledWith(c, ids[k])}
 		if k == 0 && vouched {
-			part.Signature = unsigned
+			part.Signature = "skip_thought_signature_validator" // Google's word for a first call that is not the model's own
 		}
 		parts = append(parts, part)
 	}

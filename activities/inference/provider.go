@@ -79,9 +79,6 @@ type Delta struct {
 	Tool string
 }
 
-// IsEmpty reports whether nothing has arrived.
-func (d Delta) IsEmpty() bool { return d == Delta{} }
-
 // AssistantMessage returns a model's message of the parts that are not empty, in valid UTF-8, its calls without halves of
 // characters.
 func AssistantMessage(reasoning []domain.Part, text string, calls []domain.ToolCall) domain.Message {
@@ -151,7 +148,7 @@ func escaped(data []byte) rune {
 // whole is JSON in which no half of a character stands alone: each program reads that in its own way, and many refuse it.
 // What is not JSON stays as it is.
 func whole(arguments string) string {
-	if !strings.Contains(arguments, `\u`) || !json.Valid([]byte(arguments)) {
+	if !json.Valid([]byte(arguments)) {
 		return arguments
 	}
 	mended := []byte(arguments)

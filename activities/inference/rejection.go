@@ -54,6 +54,10 @@ func (r Rejection) classify(config domain.LLMConfig) *domain.Error {
 	if r.comes(403) { // others repeat a part of the key
 		refused += said
 	}
+	at, there := "", "there"
+	if r.Server != "" {
+		at, there = ", at "+r.Server, "at "+r.Server
+	}
 	for _, known := range []struct {
 		is   bool
 		kind domain.Kind
@@ -64,9 +68,9 @@ func (r Rejection) classify(config domain.LLMConfig) *domain.Error {
 		{r.quota(), domain.Denied, domain.CodeQuota, "the account has no money or quota left" + said},
 		{r.filtered(), domain.Denied, domain.CodeFiltered, "the provider's filter refused the request" + said},
 		{r.overflow(), domain.TooLarge, domain.CodeContextOverflow, "the conversation exceeds the context of model " + config.Model + said},
-		{r.auth(), domain.Denied, domain.CodeAuth, "the provider refused the key" + refused + r.at(", at ", "") + "; check the key that the worker has"},
+		{r.auth(), domain.Denied, domain.CodeAuth, "the provider refused the key" + refused + at + "; check the key that the worker has"},
 		{r.comes(0, 400, 422, 424, 500) && r.tells(ofCall), domain.Invalid, domain.CodeMalformed, "the model wrote a tool call that the provider could not read" + said},
-		{r.notFound(), domain.Invalid, domain.CodeModelNotFound, "no model " + config.Model + " " + r.at("at ", "there") + said + "; check the model's name and the base URL"},
+		{r.notFound(), domain.Invalid, domain.CodeModelNotFound, "no model " + config.Model + " " + there + said + "; check the model's name and the base URL"},
 	} {
 		if known.is {
 			err := domain.CodedErrorf(known.kind, known.code, "%s: %s", config.Provider, known.says)
@@ -88,14 +92,6 @@ func (r Rejection) kind() domain.Kind {
 		return domain.Invalid
 	}
 	return domain.Unavailable
-}
-
-// at names the server after some words, where it is known, else gives others.
-func (r Rejection) at(words, unknown string) string {
-	if r.Server == "" {
-		return unknown
-	}
-	return words + r.Server
 }
 
 func (r Rejection) status() string {

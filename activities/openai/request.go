@@ -65,9 +65,6 @@ func promptInInput(call inference.Call) bool {
 	return call.OutputMode == domain.OutputNative && call.Format.Type == domain.FormatJSON
 }
 
-// maxCallID is the longest id of a call that the API takes back.
-const maxCallID = 64
-
 // input writes the conversation as items, whose ids are unique and short, each result with its call's. There is no place for
 // the name of a user.
 func input(call inference.Call) ([]json.Marshaler, error) {
@@ -75,7 +72,7 @@ func input(call inference.Call) ([]json.Marshaler, error) {
 	if call.System != "" && promptInInput(call) {
 		w.text(responses.EasyInputMessageRoleDeveloper, call.System, "")
 	}
-	pairs := wire.Pairing{Accepts: func(id string) bool { return len(id) <= maxCallID }}
+	pairs := wire.Pairing{Accepts: func(id string) bool { return len(id) <= 64 }}
 	err := wire.Each("message", call.Messages, func(i int, m domain.Message) error {
 		list, err := partsOf(m)
 		switch m.Role {

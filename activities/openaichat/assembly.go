@@ -145,7 +145,7 @@ func (s *assembly) take(piece reply, whole bool, data []byte) error {
 		for _, said := range []content{c.Delta, c.Message} {
 			s.beside.Add(said.beside)
 			var blocks []thinkingBlock // their text comes beside them too
-			if json.Unmarshal(said.blocks, &blocks) == nil && len(blocks) > 0 {
+			if wire.Present(said.blocks) && json.Unmarshal(said.blocks, &blocks) == nil {
 				s.Hold(len(said.blocks))
 				s.blocks = append(s.blocks, blocks...)
 			}
@@ -288,8 +288,13 @@ func (s *assembly) Answer() inference.Answer {
 		blocks, _ := json.Marshal(whole(s.blocks)) // texts cannot fail
 		s.beside.Add(wire.Extra{thinkingBlocks: blocks})
 	}
-	if kept := opaqueOf(s.Base.Host, s.beside, s.BesideCalls()); kept != nil {
-		s.Keep(atKept, "", kept)
+	calls := s.BesideCalls()
+	if !slices.ContainsFunc(calls, func(call wire.Extra) bool { return len(call) > 0 }) {
+		calls = nil
+	}
+	encoded, _ := json.Marshal(opaque{&kept{s.Base.Host, s.beside, calls}}) // what came as JSON
+	if len(s.beside)+len(calls) > 0 && len(encoded) <= 2*wire.MaxExtra {
+		s.Keep(atKept, "", encoded)
 	}
 	return s.Finished(s.FinishReason(s.finish, refused), s.finish)
 }

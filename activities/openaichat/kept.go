@@ -61,18 +61,6 @@ func whole(pieces []thinkingBlock) (blocks []thinkingBlock) {
 	return blocks
 }
 
-// opaqueOf is what is kept of an answer; nil where there is nothing, or more than may be.
-func opaqueOf(server string, message wire.Extra, calls []wire.Extra) json.RawMessage {
-	if !slices.ContainsFunc(calls, func(call wire.Extra) bool { return len(call) > 0 }) {
-		calls = nil
-	}
-	encoded, err := json.Marshal(opaque{&kept{server, message, calls}})
-	if len(message)+len(calls) == 0 || err != nil || len(encoded) > 2*wire.MaxExtra {
-		return nil
-	}
-	return encoded
-}
-
 // back are the fields that go back with a message of the model's, and with each of its calls: its reasoning by the name
 // by which it came, and what is kept for the server.
 func (d Dialect) back(m domain.Message, server string) (beside map[string]any, calls []map[string]any) {

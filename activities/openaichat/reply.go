@@ -197,9 +197,8 @@ type body struct {
 
 // UnmarshalJSON never fails.
 func (b *body) UnmarshalJSON(data []byte) error {
-	var parts []json.RawMessage
-	if data = bytes.TrimSpace(data); len(data) > 0 && data[0] == '[' && json.Unmarshal(data, &parts) == nil {
-		for _, part := range parts {
+	if bytes.HasPrefix(data, []byte("[")) {
+		for _, part := range wire.ListOf(data) {
 			b.add(part)
 		}
 		return nil

@@ -76,7 +76,7 @@ var otherBound = map[string]string{maxTokens: maxCompletionTokens, maxCompletion
 // says that the other is to be used.
 func (d Dialect) boundBy(options domain.Metadata) (string, error) {
 	key := maxTokens
-	if other := options[maxCompletionTokens]; wire.IsNull(options[key]) || other != nil && !wire.IsNull(other) {
+	if given := options[key]; given != nil && wire.IsNull(given) || !wire.IsNull(options[maxCompletionTokens]) {
 		key = maxCompletionTokens
 	}
 	for _, name := range []string{key, otherBound[key]} {
@@ -143,9 +143,11 @@ func userPart(p domain.Part) (openai.ChatCompletionContentPartUnionParam, error)
 		return openai.ImageContentPart(openai.ChatCompletionContentPartImageImageURLParam{URL: wire.ImageURL(p)}), nil
 	case domain.PartAudio:
 		if len(p.Data) > 0 {
-			return openai.InputAudioContentPart(openai.ChatCompletionContentPartInputAudioInputAudioParam{
-				Data: base64.StdEncoding.EncodeToString(p.Data), Format: audioFormat(p.MediaType),
-			}), nil
+			_, format, _ := strings.Cut(p.MediaType, "/")
+			if format = strings.TrimPrefix(format, "x-"); format == "mpeg" {
+				format = "mp3"
+			}
+			return openai.InputAudioContentPart(openai.ChatCompletionContentPartInputAudioInputAudioParam{Data: base64.StdEncoding.EncodeToString(p.Data), Format: format}), nil
 		}
 	case domain.PartFile:
 		if len(p.Data) > 0 {
@@ -160,21 +162,11 @@ func userPart(p domain.Part) (openai.ChatCompletionContentPartUnionParam, error)
 	return openai.ChatCompletionContentPartUnionParam{}, fmt.Errorf("is of type %s, which this provider takes as data only; give its data", p.Type)
 }
 
-func audioFormat(mediaType string) string {
-	_, format, _ := strings.Cut(mediaType, "/")
-	if format = strings.TrimPrefix(format, "x-"); format == "mpeg" {
-		return "mp3"
-	}
-	return format
-}
-
-const maxName = 64
-
 func (d Dialect) assistantMessage(m domain.Message, ids []string, server string) openai.ChatCompletionAssistantMessageParam {
 	var out openai.ChatCompletionAssistantMessageParam
 	text := m.Text()
 	if text == "" && d.without(emptyContent) {
-		text = wordless
+		text = "(no text)"
 	}
 	if text != "" || len(m.ToolCalls) == 0 || d.without(noContent) {
 		out.Content.OfString = openai.String(text)
@@ -186,7 +178,7 @@ func (d Dialect) assistantMessage(m domain.Message, ids []string, server string)
 	for k, c := range m.ToolCalls {
 		call := &openai.ChatCompletionMessageFunctionToolCallParam{
 			ID:       ids[k],
-			Function: openai.ChatCompletionMessageFunctionToolCallFunctionParam{Name: wire.ToolName(c.Name, maxName, ""), Arguments: string(wire.Arguments(c.Arguments, "invalid_arguments"))},
+			Function: openai.ChatCompletionMessageFunctionToolCallFunctionParam{Name: wire.ToolName(c.Name, 64, ""), Arguments: string(wire.Arguments(c.Arguments, "invalid_arguments"))},
 		}
 		if k < len(besideCalls) && len(besideCalls[k]) > 0 {
 			call.SetExtraFields(besideCalls[k])
@@ -195,6 +187,3 @@ func (d Dialect) assistantMessage(m domain.Message, ids []string, server string)
 	}
 	return out
 }
-
-// wordless stands for the text of a message of calls alone, where a server insists on one.
-const wordless = "(no text)"

@@ -205,14 +205,11 @@ func (p *performance) play(ctx context.Context, end int) error {
 		p.begin()
 	}
 	start := time.Now()
-	timer := time.NewTimer(0)
-	defer timer.Stop()
 	for k := 1; k <= pieces; k++ {
-		timer.Reset(time.Until(start.Add(p.turn.delay * time.Duration(k) / time.Duration(pieces))))
 		select {
 		case <-ctx.Done():
 			return context.Cause(ctx)
-		case <-timer.C:
+		case <-time.After(time.Until(start.Add(p.turn.delay * time.Duration(k) / time.Duration(pieces)))):
 		}
 		if next := min(len(p.text)*k/pieces, end); next > p.shown {
 			p.emit(inference.Delta{Text: string(p.text[p.shown:next])})

@@ -2,6 +2,7 @@ package wire
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,6 +11,7 @@ import (
 	"net/http"
 	"net/http/httptrace"
 	"net/url"
+	"regexp"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -34,6 +36,8 @@ type Attempt struct {
 
 	client *Client
 	call   inference.Call
+	// place names the server and model.
+	place  string
 	ctx    context.Context
 	cancel context.CancelCauseFunc
 	// timeouts are the agent's, else the client's.
@@ -114,21 +118,14 @@ func sendable(messages []domain.Message) ([]domain.Message, error) {
 
 // begin finds the base URL and asks for the key, and sends nothing.
 func (c *Client) begin(ctx context.Context, call inference.Call, emit func(inference.Delta)) (*Attempt, error) {
-	bound, err := c.checkOptions(call.Config.Options)
-	if err != nil {
+	bound, badOptions := c.checkOptions(call.Config.Options)
+	base, badURL := c.baseURL(call.Config)
+	key, noKey := c.key()
+	messages, unsendable := sendable(call.Messages)
+	if err := cmp.Or(badOptions, badURL, noKey, unsendable); err != nil {
 		return nil, err
 	}
-	base, err := c.baseURL(call.Config)
-	if err != nil {
-		return nil, err
-	}
-	key, err := c.key()
-	if err != nil {
-		return nil, err
-	}
-	if call.Messages, err = sendable(call.Messages); err != nil {
-		return nil, err
-	}
+	call.Messages = messages
 	for _, b := range []int64{call.MaxOutputTokens, call.Config.MaxOutputTokens} {
 		if b > 0 && (bound == 0 || b < bound) {
 			bound = b
@@ -140,7 +137,8 @@ func (c *Client) begin(ctx context.Context, call inference.Call, emit func(infer
 		client: c, call: call, ctx: ctx, cancel: cancel, ids: map[string]bool{}, timeouts: timeouts(call.Config.Timeouts, c.config.Timeouts),
 		quiet: time.AfterFunc(math.MaxInt64, func() { cancel(errQuiet) }),
 	}
-	a.Lessons = c.lessons.about(a.place())
+	a.place = base.String() + "\n" + call.Config.Model
+	a.Lessons = c.lessons.about(a.place)
 	return a, nil
 }
 
@@ -153,10 +151,13 @@ func (a *Attempt) KeyIn(field, word string) http.Header {
 	return header
 }
 
+// upwards finds paths that lead elsewhere than below the base URL.
+var upwards = regexp.MustCompile(`(?:^|/)\.\.?(?:/|$)`)
+
 // send makes the one request, and turns what is no answer into an error. The
 // transport itself is asked, as no client of HTTP would: it follows no redirects.
 func (a *Attempt) send(r Request) (*http.Response, error) {
-	if segments := strings.Split(r.Path, "/"); slices.Contains(segments, "..") || slices.Contains(segments, ".") {
+	if upwards.MatchString(r.Path) {
 		return nil, domain.Errorf(domain.Invalid, "model: holds . or .. as a part of its path; check the model's name").From(a.client.api.Name)
 	}
 	target := a.Base.JoinPath(r.Path)

@@ -136,10 +136,7 @@ var (
 
 // New checks the configuration and returns the provider. It makes no request.
 func New(api API, config Config) (*Client, error) {
-	config.BaseURL = cmp.Or(config.BaseURL, api.Server)
-	if config.MaxBody <= 0 {
-		config.MaxBody = maxBody
-	}
+	config.BaseURL, config.MaxBody = cmp.Or(config.BaseURL, api.Server), cmp.Or(config.MaxBody, maxBody)
 	config.Timeouts = timeouts(config.Timeouts, Timeouts{Connect: 10 * time.Second, FirstByte: 5 * time.Minute, Idle: 2 * time.Minute})
 	c := &Client{api: api, config: config}
 	var err error
@@ -267,7 +264,7 @@ func (c *Client) check(config domain.LLMConfig) error {
 func (c *Client) CheckFormat(config domain.LLMConfig, format domain.ResponseFormat, tools bool) error {
 	base, err := c.baseURL(config)
 	for _, path := range c.api.Formats {
-		if given := field(config.Options, path); err == nil && given != nil && !IsNull(given) {
+		if err == nil && !IsNull(field(config.Options, path)) {
 			err = domain.Errorf(domain.Invalid, "options: %s is given beside the definition's response_format; leave one out", path)
 		}
 	}

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
 
 	"everstep/activities/inference"
@@ -178,9 +177,7 @@ func Put(fields map[string]json.RawMessage, object, name string, value any) erro
 func Fields(parameters any, config domain.LLMConfig, options map[string]json.RawMessage) (map[string]json.RawMessage, error) {
 	over := map[string]json.RawMessage{"stream": json.RawMessage("true")}
 	for name, value := range map[string]*float64{"temperature": config.Temperature, "top_p": config.TopP} {
-		if value != nil {
-			over[name] = strconv.AppendFloat(nil, *value, 'g', -1, 64)
-		}
+		over[name], _ = JSON(value) // a number, or null, which is left out
 	}
 	maps.Copy(over, options)
 	return Over(parameters, over)

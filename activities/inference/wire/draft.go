@@ -35,8 +35,7 @@ type Draft struct {
 type draftPart struct {
 	at   int
 	kind domain.PartType
-	text strings.Builder
-	joiner
+	text writing
 	// signature and opaque are what the provider wants back.
 	signature string
 	opaque    json.RawMessage
@@ -91,14 +90,10 @@ func (d *Draft) add(at int, kind domain.PartType, piece string, news *string) in
 	}
 	d.held += len(piece)
 	p := d.begin(at, kind)
-	whole := p.join(piece)
-	p.text.WriteString(whole)
+	whole := p.text.write(piece)
 	*news += whole
 	return len(whole)
 }
-
-// said is all of the part's text.
-func (p *draftPart) said() string { return p.text.String() + p.last() }
 
 // Keep sets what the provider wants back with the reasoning at a place, byte
 // for byte: a signature, a JSON value, or both. There need not be a text.
@@ -116,7 +111,7 @@ func (d *Draft) Held() int { return d.held }
 
 // Flush tells what has arrived since the last time. Call it once for an event.
 func (d *Draft) Flush() {
-	if !d.news.IsEmpty() && d.Emit != nil {
+	if d.news != (inference.Delta{}) && d.Emit != nil {
 		d.Emit(d.news)
 		d.told = true
 	}
@@ -129,7 +124,7 @@ func (d *Draft) Told() bool { return d.told }
 // TextAt is the text at a place, so far.
 func (d *Draft) TextAt(at int) string {
 	if p := d.part(at, domain.PartText); p != nil {
-		return p.said()
+		return p.text.all()
 	}
 	return ""
 }
@@ -150,7 +145,7 @@ func (d *Draft) Called() bool { return len(d.Calls()) > 0 }
 func (d *Draft) Finished(finish domain.FinishReason, word string) inference.Answer {
 	parts := make([]domain.Part, 0, len(d.parts))
 	for _, p := range d.inOrder() {
-		parts = append(parts, domain.Part{Type: p.kind, Text: p.said(), Signature: p.signature, Opaque: p.opaque})
+		parts = append(parts, domain.Part{Type: p.kind, Text: p.text.all(), Signature: p.signature, Opaque: p.opaque})
 	}
 	out := inference.Answer{Message: inference.AssistantMessage(parts, "", d.Calls()), Response: d.response()}
 	out.Response.Finish = finish
@@ -165,7 +160,7 @@ func (d *Draft) Finished(finish domain.FinishReason, word string) inference.Answ
 func (d *Draft) Partial() inference.Answer {
 	said := map[domain.PartType]string{}
 	for _, p := range d.inOrder() {
-		said[p.kind] += p.said()
+		said[p.kind] += p.text.all()
 	}
 	out := inference.Answer{Response: d.response(), Partial: true}
 	if len(said) > 0 || d.Called() {
@@ -207,45 +202,43 @@ type Piece struct {
 func (d *Draft) Call(list ...Piece) {
 	d.lists++
 	for _, piece := range list {
-		if piece.ID+piece.Name+piece.Arguments != "" || len(piece.Beside) > 0 && len(d.calls) > 0 { // servers fill in what is not there
-			d.addPiece(piece)
+		if piece.ID+piece.Name+piece.Arguments == "" && (len(piece.Beside) == 0 || len(d.calls) == 0) {
+			continue // servers fill in what is not there
 		}
-	}
-}
-
-func (d *Draft) addPiece(piece Piece) {
-	call := d.callOf(piece)
-	if call != nil && call.whole {
-		switch {
-		case call.repeatedBy(piece, d.lists):
-			piece.Arguments = ""
-		case piece.Name != "" && call.name.Len() > 0:
-			call = nil // a call is over once its arguments are whole: what is named then is another
+		call := d.callOf(piece)
+		if call != nil && call.whole {
+			switch {
+			case call.repeatedBy(piece, d.lists):
+				piece.Arguments = ""
+			case piece.Name != "" && call.name.Len() > 0:
+				call = nil // a call is over once its arguments are whole: what is named then is another
+			}
 		}
-	}
-	begins := call == nil
-	if begins {
-		call = &draftCall{index: piece.Index}
-		d.calls = append(d.calls, call)
-		d.held += perPart
-	}
-	call.beside.Add(piece.Beside)
-	if call.id == "" {
-		call.id = piece.ID
-		d.held += len(piece.ID)
-	}
-	named := call.name.Len()
-	call.name.WriteString(strings.TrimPrefix(piece.Name, call.name.String())) // unless it repeats the name so far
-	d.held += call.name.Len() - named + len(piece.Arguments)
-	call.writeArguments(piece.Arguments)
-	if piece.Name != "" {
+		begins := call == nil
+		if begins {
+			call = &draftCall{index: piece.Index}
+			d.calls = append(d.calls, call)
+			d.held += perPart
+		}
+		call.beside.Add(piece.Beside)
+		if call.id == "" {
+			call.id = piece.ID
+			d.held += len(piece.ID)
+		}
+		named := call.name.Len()
+		call.name.WriteString(strings.TrimPrefix(piece.Name, call.name.String())) // unless it repeats the name so far
+		d.held += call.name.Len() - named + len(piece.Arguments)
+		call.writeArguments(piece.Arguments)
+		if piece.Name == "" {
+			continue
+		}
 		call.list = d.lists
-	}
-	if begins && piece.Name != "" {
-		if d.news.Tool != "" {
+		if begins && d.news.Tool != "" {
 			d.Flush() // one delta tells of one call
 		}
-		d.news.Tool = piece.Name
+		if begins {
+			d.news.Tool = piece.Name
+		}
 	}
 }
 
@@ -288,9 +281,8 @@ type draftCall struct {
 	index     int
 	id        string
 	name      strings.Builder
-	arguments strings.Builder
+	arguments writing
 	beside    Extra
-	joiner
 	// list is the number of the list by which it was named last.
 	list int
 	// depth, quoted and escaped follow the arguments as JSON, closed says that their first
@@ -302,12 +294,11 @@ type draftCall struct {
 
 // writeArguments adds to the arguments. It looks at each byte once: pieces can be many.
 func (c *draftCall) writeArguments(piece string) {
-	piece = c.join(piece)
 	if c.whole && strings.HasPrefix(strings.TrimSpace(piece), "{") && strings.TrimSpace(c.arguments.String()) == "{}" {
 		c.arguments.Reset() // servers fill in what is to come
 		c.closed, c.whole = false, false
 	}
-	c.arguments.WriteString(piece)
+	piece = c.arguments.write(piece)
 	if c.closed {
 		c.whole = c.whole && strings.TrimSpace(piece) == ""
 		return
@@ -381,7 +372,7 @@ func (d *Draft) Calls() []domain.ToolCall {
 	list := d.ordered()
 	out := make([]domain.ToolCall, 0, len(list))
 	for _, call := range list {
-		out = append(out, domain.ToolCall{ID: call.id, Name: call.name.String(), Arguments: call.arguments.String() + call.last()})
+		out = append(out, domain.ToolCall{ID: call.id, Name: call.name.String(), Arguments: call.arguments.all()})
 	}
 	return out
 }

@@ -9,11 +9,8 @@ import (
 // Extra are the fields of an answer that nobody but its server knows, by their names.
 type Extra map[string]json.RawMessage
 
-const (
-	// MaxExtra bounds, in bytes, what is kept of them.
-	MaxExtra = 64 << 10
-	maxNames = 32
-)
+// MaxExtra bounds, in bytes, what is kept of them.
+const MaxExtra = 64 << 10
 
 // Names are those in a text.
 func Names(list string) map[string]bool {
@@ -76,7 +73,7 @@ func (f *Extra) Add(more Extra) {
 		for other, kept := range *f {
 			size += len(other) + len(kept)
 		}
-		if size > MaxExtra || len(*f) == maxNames {
+		if size > MaxExtra || len(*f) == 32 {
 			continue
 		}
 		if *f == nil {

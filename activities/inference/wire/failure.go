@@ -86,25 +86,24 @@ const (
 	// maxErrorBody bounds the body of an error, which may repeat all of a request, maxLesson one that something is learned of.
 	maxErrorBody = 1 << 20
 	maxLesson    = 64 << 10
-	// maxWritten bounds what is kept of a call that the provider could not read.
-	maxWritten = 8 << 10
 )
 
 // rejected is the error of a response that has another status than 200, to a request with a body.
 func (a *Attempt) rejected(response *http.Response, sent []byte) error {
-	if response.StatusCode >= 300 && response.StatusCode < 400 {
+	status := response.StatusCode
+	if status >= 300 && status < 400 {
 		err := a.Fail(domain.Invalid, "", nil, "%s answers with a redirect (HTTP %d), which is not followed; give the server's final base URL",
-			a.Base.Host, response.StatusCode)
+			a.Base.Host, status)
 		err.Billed = false
 		return err
 	}
 	// What was read before a failure still tells more than nothing.
 	body, _ := io.ReadAll(io.LimitReader(response.Body, maxErrorBody))
-	if response.StatusCode < 300 {
-		return a.Malformed(fmt.Sprintf("the response has status %d and no answer", response.StatusCode), body)
+	if status < 300 {
+		return a.Malformed(fmt.Sprintf("the response has status %d and no answer", status), body)
 	}
 	r := ParseRejection(body)
-	r.Status, r.ShouldRetry = response.StatusCode, response.Header.Get("X-Should-Retry")
+	r.Status, r.ShouldRetry = status, response.Header.Get("X-Should-Retry")
 	if delay, asked := inference.RetryAfter(response.Header, time.Now()); asked {
 		r.RetryAfter, r.Asked = delay, true
 	} else if !r.Asked && r.Status == http.StatusTooManyRequests {
@@ -126,7 +125,7 @@ func (a *Attempt) refused(r inference.Rejection, body []byte) *domain.Error {
 	server := *a.Base
 	server.RawQuery = "" // some servers want a key there
 	r.Server = a.Redact(server.String())
-	a.Text(0, domain.Shorten(a.Redact(r.Written), maxWritten))
+	a.Text(0, domain.Shorten(a.Redact(r.Written), 8<<10))
 	err := r.Error(a.call.Config)
 	err.Detail = a.detail(body)
 	return err

@@ -32,7 +32,7 @@ func (c *Client) checkOptions(options domain.Metadata) (bound int64, err error) 
 	}
 	for _, path := range c.api.Bounds {
 		value := field(options, path)
-		if value == nil || IsNull(value) {
+		if IsNull(value) {
 			continue
 		}
 		if bound > 0 {

@@ -58,7 +58,13 @@ func (a *Attempt) read(response *http.Response, d Decoder) error {
 	case '{', '[':
 		err = a.readWhole(stream, d)
 	case '<', 0:
-		err = a.readPage(stream, cmp.Or(response.Header.Get("Content-Type"), "of no stated type"))
+		var head []byte
+		if head, err = stream.Rest(maxExcerpt); err == nil && len(head) == 0 {
+			err = a.Malformed("the response is empty", nil)
+		} else if err == nil {
+			kind := cmp.Or(response.Header.Get("Content-Type"), "of no stated type")
+			err = a.Malformed("the response is a page ("+kind+") and not an answer; check the base URL", head)
+		}
 	default:
 		err = a.readStream(stream, d)
 	}
@@ -219,18 +225,6 @@ func (a *Attempt) Mixed(sign string, body []byte) *domain.Error {
 	return a.Malformed("the stream holds two answers: "+sign, body)
 }
 
-// readPage is the error of a response that is neither JSON nor a stream.
-func (a *Attempt) readPage(stream *Stream, mediaType string) error {
-	head, err := stream.Rest(maxExcerpt)
-	switch {
-	case err != nil:
-		return err
-	case len(head) == 0:
-		return a.Malformed("the response is empty", nil)
-	}
-	return a.Malformed("the response is a page ("+mediaType+") and not an answer; check the base URL", head)
-}
-
 const (
 	// maxBody bounds a response in bytes. Servers spend up to 320 of them on a
 	// token, so the longest answers of today take about 40 MiB.
@@ -287,7 +281,7 @@ type Text string
 func (t *Text) UnmarshalJSON(data []byte) error {
 	data = bytes.TrimSpace(data)
 	switch {
-	case len(data) == 0 || IsNull(data):
+	case IsNull(data):
 		*t = ""
 	case data[0] == '"' && bytes.HasSuffix(data[1:], []byte(`"`)) && bytes.IndexByte(data, '\\') < 0 && utf8.Valid(data):
 		*t = Text(data[1 : len(data)-1]) // as it mostly is, and each piece of an answer has several
@@ -345,11 +339,9 @@ func (c *Count) UnmarshalJSON(data []byte) error {
 
 // Present reports whether a JSON value says anything: null, false, zero, empty, and what holds
 // nothing else, are how servers fill in what they do not have.
-func Present(data json.RawMessage) bool { return present(data, maxPresent) }
+func Present(data json.RawMessage) bool { return present(data, 20) }
 
-// maxPresent is how deep a value is looked into: what is below counts.
-const maxPresent = 20
-
+// present looks into a value as deep as is said: what is below counts.
 func present(data []byte, depth int) (says bool) {
 	data = bytes.TrimSpace(data)
 	switch {
@@ -365,5 +357,8 @@ func present(data []byte, depth int) (says bool) {
 	return data[0] == 't' || number != 0 || errors.Is(err, strconv.ErrRange)
 }
 
-// IsNull reports whether a JSON value is null, by which an option leaves a field out.
-func IsNull(data json.RawMessage) bool { return bytes.Equal(bytes.TrimSpace(data), []byte("null")) }
+// IsNull reports whether a JSON value is null, by which an option leaves a field out, or is not there.
+func IsNull(data json.RawMessage) bool {
+	data = bytes.TrimSpace(data)
+	return len(data) == 0 || string(data) == "null"
+}

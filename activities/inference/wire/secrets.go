@@ -18,8 +18,6 @@ type secrets struct {
 	hiding Hiding
 }
 
-const maxSecrets = 16
-
 func (s *secrets) add(secret string) {
 	if secret == "" {
 		return
@@ -30,7 +28,7 @@ func (s *secrets) add(secret string) {
 		return
 	}
 	s.latest = append(s.latest, secret)
-	s.latest = s.latest[max(0, len(s.latest)-maxSecrets):]
+	s.latest = s.latest[max(0, len(s.latest)-16):]
 	s.hiding = NewHiding("[key]", s.latest...)
 }
 
@@ -85,9 +83,6 @@ func (h Hiding) Begun(text string) int {
 	return 0
 }
 
-// leastEncoded is the length from which an encoded secret can be told from anything else.
-const leastEncoded = 8
-
 // SecretForms are a secret, and what becomes of it where it was quoted once or
 // twice on the way, escaped for a URL, or encoded together with other text.
 func SecretForms(secret string) []string {
@@ -97,7 +92,7 @@ func SecretForms(secret string) []string {
 			forms = append(forms, quoted(form, true), quoted(form, false))
 		}
 	}
-	if len(secret) < leastEncoded {
+	if len(secret) < 8 { // which encoded cannot be told from anything else
 		return forms
 	}
 	inHex := hex.EncodeToString([]byte(secret))

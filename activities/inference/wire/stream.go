@@ -99,31 +99,23 @@ func (s *Stream) readLine() ([]byte, error) {
 		s.again = false
 		return s.line, nil
 	}
-	s.line = s.line[:0]
-	for {
-		if _, err := s.reader.Peek(1); err != nil {
-			if err == io.EOF && len(s.line) > 0 {
-				return s.line, nil
-			}
-			return nil, err
-		}
-		buffered, _ := s.reader.Peek(s.reader.Buffered())
-		if s.skip && buffered[0] == '\n' {
-			s.skip = false
-			_, _ = s.reader.Discard(1)
-			continue
-		}
-		end := bytes.IndexAny(buffered, "\r\n")
-		if s.skip = end >= 0 && buffered[end] == '\r'; end >= 0 {
-			s.line = append(s.line, buffered[:end]...)
-			_, _ = s.reader.Discard(end + 1)
+	for s.line = s.line[:0]; ; {
+		next, err := s.reader.ReadByte()
+		switch {
+		case err == io.EOF && len(s.line) > 0:
 			return s.line, nil
-		}
-		if len(s.line)+len(buffered) > maxEvent {
+		case err != nil:
+			return nil, err
+		case next == '\n' && s.skip:
+			s.skip = false
+			continue
+		case next == '\n', next == '\r':
+			s.skip = next == '\r'
+			return s.line, nil
+		case len(s.line) == maxEvent:
 			return nil, errLongEvent
 		}
-		s.line = append(s.line, buffered...)
-		_, _ = s.reader.Discard(len(buffered))
+		s.line, s.skip = append(s.line, next), false
 	}
 }
 
