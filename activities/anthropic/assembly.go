@@ -263,7 +263,7 @@ func (b *block) take(fields map[string]json.RawMessage) {
 	for name, value := range fields {
 		var before, more string
 		if json.Unmarshal(b.fields[name], &before) == nil && json.Unmarshal(value, &more) == nil {
-			value, _ = json.Marshal(before + more) // a text
+			value = wire.JSON(before + more)
 		}
 		b.fields[name] = value
 	}

@@ -149,8 +149,7 @@ func (k kept) opaque() json.RawMessage {
 		// Written by hand: encoding/json would change the bytes of the block.
 		return slices.Concat([]byte(`{"anthropic_block":`), k.Block, []byte("}"))
 	}
-	data, _ := json.Marshal(k) // what it has cannot fail
-	return data
+	return wire.JSON(k)
 }
 
 // readKept reads the opaque value of a part; all zero where it is another's.
@@ -165,7 +164,7 @@ func readKept(p domain.Part) (k kept) {
 func assistantBlocks(m domain.Message, ids []string, from string) (blocks []anthropic.ContentBlockParamUnion, paused bool) {
 	written := make([]bool, len(m.ToolCalls))
 	call := func(k int) {
-		if k >= 0 && k < len(written) && !written[k] {
+		if k < len(written) && !written[k] {
 			written[k] = true
 			c := m.ToolCalls[k]
 			blocks = append(blocks, anthropic.NewToolUseBlock(ids[k], wire.Arguments(c.Arguments, "INVALID_JSON"), toolName(c.Name)))
@@ -214,10 +213,8 @@ func userBlocks(m domain.Message) (out []anthropic.ContentBlockParamUnion, err e
 var pictures = []string{"image/jpeg", "image/png", "image/gif", "image/webp"}
 
 // mediaBlock is a picture or a document, by URL or as data.
-func mediaBlock(p domain.Part) (anthropic.ContentBlockParamUnion, error) {
-	var none anthropic.ContentBlockParamUnion
-	p, err := wire.Media(p)
-	if err != nil {
+func mediaBlock(p domain.Part) (none anthropic.ContentBlockParamUnion, err error) {
+	if p, err = wire.Media(p); err != nil {
 		return none, err
 	}
 	if p.MediaType == "" && p.URL == "" {

@@ -27,18 +27,15 @@ func encode(call inference.Call, given options, bound int64, from string) ([]byt
 	if len(call.Tools) == 0 {
 		delete(given.rest, "tool_choice")
 	}
-	rest, err := wire.Fields(p, call.Config, given.rest)
-	if err == nil && given.thinking != nil {
-		rest["thinking"], err = json.Marshal(given.thinking)
+	rest := wire.Fields(p, call.Config, given.rest)
+	if given.thinking != nil {
+		rest["thinking"] = wire.JSON(given.thinking)
 	}
-	if err == nil && call.OutputMode == domain.OutputNative && call.Format.Type == domain.FormatSchema {
+	if call.OutputMode == domain.OutputNative && call.Format.Type == domain.FormatSchema {
 		var schema map[string]json.RawMessage
 		_ = json.Unmarshal(call.Format.Schema, &schema) // an object, as it was checked
 		delete(schema, "$schema")
-		err = wire.Put(rest, "output_config", "format", map[string]any{"type": "json_schema", "schema": schema})
-	}
-	if err != nil {
-		return nil, err
+		wire.Put(rest, "output_config", "format", map[string]any{"type": "json_schema", "schema": schema})
 	}
 	return wire.Body("messages", c.turns, rest)
 }
@@ -129,7 +126,7 @@ func definition(spec domain.ToolSpec) anthropic.ToolParam {
 		schema = json.RawMessage(`{"type":"object"}`)
 	} else if fields["type"] == nil {
 		fields["type"] = json.RawMessage(`"object"`)
-		schema, _ = json.Marshal(fields) // it was read from JSON
+		schema = wire.JSON(fields)
 	}
 	tool.InputSchema = param.Override[anthropic.ToolInputSchemaParam](schema)
 	return tool

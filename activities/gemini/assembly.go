@@ -89,7 +89,10 @@ func (s *assembly) Event(e wire.Event) error {
 			s.choice = &c.Index
 		}
 		if *s.choice != c.Index {
-			s.elsewhere = s.elsewhere || c.calls()
+			s.elsewhere = s.elsewhere || slices.ContainsFunc(c.Content.Parts, func(raw json.RawMessage) bool {
+				var p part
+				return json.Unmarshal(raw, &p) == nil && p.Call != nil && p.Call.Name != ""
+			})
 			continue
 		}
 		if err := s.take(c, e.Data); err != nil {
@@ -250,8 +253,7 @@ func (s *assembly) Answer() inference.Answer {
 		m.ToolCalls = nil // what a filter has cut is not acted upon
 	case !plain(s.pieces):
 		of, _, _ := words(*m)
-		encoded, _ := wire.JSON(opaque{&layout{Of: of, Pieces: s.pieces}}) // texts and numbers cannot fail
-		m.Parts = append(m.Parts, domain.Part{Type: domain.PartReasoning, Opaque: encoded})
+		m.Parts = append(m.Parts, domain.Part{Type: domain.PartReasoning, Opaque: wire.JSON(opaque{&layout{Of: of, Pieces: s.pieces}})})
 	}
 	return answer
 }
@@ -279,14 +281,6 @@ type candidate struct {
 	} `json:"content"`
 	FinishReason  wire.Text `json:"finishReason"`
 	FinishMessage wire.Text `json:"finishMessage"`
-}
-
-// calls reports whether there is a tool call among the parts.
-func (c candidate) calls() bool {
-	return slices.ContainsFunc(c.Content.Parts, func(raw json.RawMessage) bool {
-		var p part
-		return json.Unmarshal(raw, &p) == nil && p.Call != nil && p.Call.Name != ""
-	})
 }
 
 // part is a part of the model's content, as far as it is understood.

@@ -36,9 +36,19 @@ type Rejection struct {
 
 const maxShown = 600
 
-// Error says what to do about it. The source is the provider.
+// Error says what to do about it. The source is the provider, whose advice is followed where nothing is known but a
+// status. Where a code says what happened, no advice makes a try of it.
 func (r Rejection) Error(config domain.LLMConfig) *domain.Error {
-	err := r.heed(r.classify(config), config)
+	err := r.classify(config)
+	switch advice := strings.ToLower(strings.TrimSpace(r.ShouldRetry)); {
+	case err.Code != "":
+	case advice == "true" && err.Kind == domain.Invalid:
+		err.Kind = domain.Unavailable
+	case advice == "false" && err.Kind == domain.Throttled:
+		err = domain.CodedErrorf(domain.Denied, domain.CodeQuota, "%s: there are too many requests, and the provider says that waiting does not help%s", config.Provider, r.said())
+	case advice == "false" && err.Kind == domain.Unavailable:
+		err = domain.CodedErrorf(domain.Denied, domain.CodeGivenUp, "%s: the provider failed%s and says that another try would fail too%s", config.Provider, r.status(), r.said())
+	}
 	err.Source = config.Provider
 	err.RetryAfter = r.RetryAfter
 	if err.Code == domain.CodeContextOverflow {
@@ -108,26 +118,10 @@ func (r Rejection) said() string {
 		return ""
 	}
 	if len(message) > maxShown {
-		message = strings.ToValidUTF8(message[:maxShown], "") + "…"
+		message = domain.Shorten(message, maxShown) + "…"
 	}
 	if r.Param != "" && !strings.Contains(message, r.Param) {
 		return fmt.Sprintf(": %s (parameter %s)", message, r.Param)
 	}
 	return ": " + message
-}
-
-// heed follows the provider's advice where nothing is known but a status. Where a code says
-// what happened, no advice makes a try of it.
-func (r Rejection) heed(err *domain.Error, config domain.LLMConfig) *domain.Error {
-	advice := strings.ToLower(strings.TrimSpace(r.ShouldRetry))
-	switch {
-	case err.Code != "":
-	case advice == "true" && err.Kind == domain.Invalid:
-		err.Kind = domain.Unavailable
-	case advice == "false" && err.Kind == domain.Throttled:
-		return domain.CodedErrorf(domain.Denied, domain.CodeQuota, "%s: there are too many requests, and the provider says that waiting does not help%s", config.Provider, r.said())
-	case advice == "false" && err.Kind == domain.Unavailable:
-		return domain.CodedErrorf(domain.Denied, domain.CodeGivenUp, "%s: the provider failed%s and says that another try would fail too%s", config.Provider, r.status(), r.said())
-	}
-	return err
 }

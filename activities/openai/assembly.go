@@ -186,9 +186,6 @@ func (s *assembly) end(data []byte, status string) error {
 		return s.Malformed("the response "+lost, data)
 	}
 	s.status = status
-	if !s.Told() {
-		s.write()
-	}
 	return nil
 }
 
@@ -261,7 +258,9 @@ const paragraph = "\n\n"
 // Answer returns the whole answer. Its items decide what it is, before the API's word does.
 func (s *assembly) Answer() inference.Answer {
 	s.Restart()
-	s.Emit = nil // all of it was told
+	if s.Told() {
+		s.Emit = nil // it came in pieces
+	}
 	refused, cut := s.write()
 	word := "stop"
 	switch {
@@ -275,7 +274,12 @@ func (s *assembly) Answer() inference.Answer {
 
 // write puts the items into the draft, and says what they say of themselves.
 func (s *assembly) write() (refused, cut bool) {
-	last := s.lastPart()
+	last := -1 // the place of the last item that becomes a part: calls behind it need no mark
+	for k, i := range s.items {
+		if i.Type == itemMessage && i.stands() || i.Type == itemReasoning {
+			last = k
+		}
+	}
 	for k, i := range s.items {
 		// A part and the mark before it.
 		at, before := 2*k+1, 2*k
@@ -286,7 +290,7 @@ func (s *assembly) write() (refused, cut bool) {
 				refused = refused || c.Refusal != ""
 			}
 			if i.Phase != "" && i.stands() {
-				s.Keep(before, "", mark{Type: itemMessage, Phase: string(i.Phase)}.json())
+				s.Keep(before, "", wire.JSON(mark{Type: itemMessage, Phase: string(i.Phase)}))
 			}
 			s.Text(at, i.Content.join(""))
 		case itemReasoning:
@@ -298,22 +302,12 @@ func (s *assembly) write() (refused, cut bool) {
 			}
 		case itemCall:
 			if k < last {
-				s.Keep(before, "", mark{Type: itemCall}.json())
+				s.Keep(before, "", wire.JSON(mark{Type: itemCall}))
 			}
 			s.Call(wire.Piece{Index: k, ID: string(cmp.Or(i.CallID, i.ID)), Name: string(i.Name), Arguments: string(i.Arguments)})
 		}
 	}
 	return refused, cut
-}
-
-// lastPart is the place of the last item that becomes a part: calls behind it need no mark.
-func (s *assembly) lastPart() int {
-	for k, i := range slices.Backward(s.items) {
-		if i.Type == itemMessage && i.stands() || i.Type == itemReasoning {
-			return k
-		}
-	}
-	return -1
 }
 
 // stands reports whether an item is sent back.

@@ -49,12 +49,9 @@ func encode(call inference.Call, bound int64) ([]byte, error) {
 		}
 	}
 	p.SetExtraFields(map[string]any{"tool_choice": wire.ToolChoice(call, false)}) // null is left out
-	rest, err := wire.Fields(p, call.Config, options)
-	if format := wire.Format(call); err == nil && format != nil {
-		err = wire.Put(rest, "text", "format", format)
-	}
-	if err != nil {
-		return nil, err
+	rest := wire.Fields(p, call.Config, options)
+	if format := wire.Format(call); format != nil {
+		wire.Put(rest, "text", "format", format)
 	}
 	return wire.Body("input", input, rest)
 }
@@ -143,11 +140,6 @@ const (
 type mark struct {
 	Type  string `json:"type"`
 	Phase string `json:"phase,omitzero"`
-}
-
-func (m mark) json() json.RawMessage {
-	text, _ := json.Marshal(m) // two strings cannot fail
-	return text
 }
 
 // A writer collects items.

@@ -285,14 +285,13 @@ func (s *assembly) Answer() inference.Answer {
 		s.Keep(atReasoning, s.thought, details)
 	}
 	if len(s.blocks) > 0 {
-		blocks, _ := json.Marshal(whole(s.blocks)) // texts cannot fail
-		s.beside.Add(wire.Extra{thinkingBlocks: blocks})
+		s.beside.Add(wire.Extra{thinkingBlocks: wire.JSON(whole(s.blocks))})
 	}
 	calls := s.BesideCalls()
 	if !slices.ContainsFunc(calls, func(call wire.Extra) bool { return len(call) > 0 }) {
 		calls = nil
 	}
-	encoded, _ := json.Marshal(opaque{&kept{s.Base.Host, s.beside, calls}}) // what came as JSON
+	encoded := wire.JSON(opaque{&kept{s.Base.Host, s.beside, calls}})
 	if len(s.beside)+len(calls) > 0 && len(encoded) <= 2*wire.MaxExtra {
 		s.Keep(atKept, "", encoded)
 	}

@@ -54,10 +54,7 @@ func encode(call inference.Call, d Dialect, server string, bound int64) ([]byte,
 		format = map[string]any{"type": "json_schema", "json_schema": format}
 	}
 	p.SetExtraFields(map[string]any{"response_format": format, "tool_choice": wire.ToolChoice(call, true)}) // null ones are left out
-	rest, err := wire.Fields(p, call.Config, call.Config.Options)
-	if err != nil {
-		return nil, err
-	}
+	rest := wire.Fields(p, call.Config, call.Config.Options)
 	if bound > 0 {
 		key, err := d.boundBy(call.Config.Options)
 		if err != nil {
@@ -172,15 +169,13 @@ func (d Dialect) assistantMessage(m domain.Message, ids []string, server string)
 		out.Content.OfString = openai.String(text)
 	}
 	beside, besideCalls := d.back(m, server)
-	if len(beside) > 0 {
-		out.SetExtraFields(beside)
-	}
+	out.SetExtraFields(beside)
 	for k, c := range m.ToolCalls {
 		call := &openai.ChatCompletionMessageFunctionToolCallParam{
 			ID:       ids[k],
 			Function: openai.ChatCompletionMessageFunctionToolCallFunctionParam{Name: wire.ToolName(c.Name, 64, ""), Arguments: string(wire.Arguments(c.Arguments, "invalid_arguments"))},
 		}
-		if k < len(besideCalls) && len(besideCalls[k]) > 0 {
+		if k < len(besideCalls) {
 			call.SetExtraFields(besideCalls[k])
 		}
 		out.ToolCalls = append(out.ToolCalls, openai.ChatCompletionMessageToolCallUnionParam{OfFunction: call})

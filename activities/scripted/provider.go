@@ -126,7 +126,7 @@ func (p *Provider) Infer(ctx context.Context, call inference.Call, emit func(inf
 		return show.fail(ctx, t.failures[k], call.Config)
 	}
 	if err := show.play(ctx, len(show.text)); err != nil {
-		return show.partial(), interrupted(err)
+		return show.partial(), err
 	}
 	kind := ""
 	if call.Summary {
@@ -137,12 +137,6 @@ func (p *Provider) Infer(ctx context.Context, call inference.Call, emit func(inf
 		Message:  inference.AssistantMessage(inference.PartialMessage(t.reasoning, "").Parts, text, calls),
 		Response: domain.Response{ID: id, Model: filepath.Base(s.path), Finish: t.finish, Usage: t.usage},
 	}, nil
-}
-
-func interrupted(err error) *domain.Error {
-	e := domain.Errorf(domain.Unavailable, "%s: the answer was cut off: %s", Name, err).From(Name)
-	e.Billed = true
-	return e
 }
 
 // renderWithin leaves a template that loops without end to itself.
@@ -208,7 +202,9 @@ func (p *performance) play(ctx context.Context, end int) error {
 	for k := 1; k <= pieces; k++ {
 		select {
 		case <-ctx.Done():
-			return context.Cause(ctx)
+			cut := domain.Errorf(domain.Unavailable, "%s: the answer was cut off: %s", Name, context.Cause(ctx)).From(Name)
+			cut.Billed = true
+			return cut
 		case <-time.After(time.Until(start.Add(p.turn.delay * time.Duration(k) / time.Duration(pieces)))):
 		}
 		if next := min(len(p.text)*k/pieces, end); next > p.shown {
@@ -238,7 +234,7 @@ func (p *performance) fail(ctx context.Context, f fault, config domain.LLMConfig
 		return inference.Answer{Partial: true}, f.Error(config)
 	}
 	if err := p.play(ctx, min(f.cutAfter, len(p.text))); err != nil {
-		return p.partial(), interrupted(err)
+		return p.partial(), err
 	}
 	message := cmp.Or(f.Message, "the stream ended before the answer was whole")
 	e := domain.CodedErrorf(domain.Unavailable, domain.CodeMalformed, "%s: %s", Name, message).From(Name)

@@ -46,8 +46,8 @@ type Attempt struct {
 	quiet *time.Timer
 	// sent says that a byte of the request may have left.
 	sent atomic.Bool
-	// begun says that there is a response, of status 200, and done that no more of it counts.
-	begun, done bool
+	// done says that no more of the response counts.
+	done bool
 	// pause is how long may pass after an event until more of the answer comes. Zero: it brought nothing.
 	pause time.Duration
 	// ids are those of the events that said something, id is the last of them, and returns counts how often an earlier one
@@ -55,7 +55,8 @@ type Attempt struct {
 	ids     map[string]bool
 	id      string
 	returns int
-	body    *guarded
+	// body is the response's, once there is one.
+	body *guarded
 }
 
 // A Request is what an attempt asks: JSON, sent by POST.
@@ -195,7 +196,6 @@ func (a *Attempt) send(r Request) (*http.Response, error) {
 		defer response.Body.Close()
 		return nil, a.rejected(response, r.Body)
 	}
-	a.begun = true
 	return response, nil
 }
 

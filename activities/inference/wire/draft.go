@@ -354,19 +354,6 @@ func SameJSON(piece, whole string) bool {
 	return reflect.DeepEqual(decode(piece), decode(whole))
 }
 
-// begun reports whether a call is one: it has arguments, or a name, and does not merely
-// repeat an earlier one's name and id under another index.
-func (d *Draft) begun(at int) bool {
-	call := d.calls[at]
-	if call.arguments.Len() > 0 {
-		return true
-	}
-	repeats := func(earlier *draftCall) bool {
-		return earlier.name.String() == call.name.String() && (call.id == earlier.id || call.id == "") && earlier.id+earlier.arguments.String() != ""
-	}
-	return call.name.Len() > 0 && !slices.ContainsFunc(d.calls[:at], repeats)
-}
-
 // Calls are the tool calls: by index where each has its own, else as they came.
 func (d *Draft) Calls() []domain.ToolCall {
 	list := d.ordered()
@@ -377,10 +364,15 @@ func (d *Draft) Calls() []domain.ToolCall {
 	return out
 }
 
+// ordered are the calls that are one: they have arguments, or a name, and do not merely repeat an earlier one's name and id
+// under another index.
 func (d *Draft) ordered() []*draftCall {
 	var came []*draftCall
 	for at, call := range d.calls {
-		if d.begun(at) {
+		repeats := func(earlier *draftCall) bool {
+			return earlier.name.String() == call.name.String() && (call.id == earlier.id || call.id == "") && earlier.id+earlier.arguments.String() != ""
+		}
+		if call.arguments.Len() > 0 || call.name.Len() > 0 && !slices.ContainsFunc(d.calls[:at], repeats) {
 			came = append(came, call)
 		}
 	}

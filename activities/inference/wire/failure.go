@@ -36,7 +36,7 @@ func (a *Attempt) explain(err error) error {
 		return a.Fail(domain.Unavailable, domain.CodeTimeout, nil, "%s sent nothing of an answer for too long", host)
 	case isLong:
 		return a.Fail(domain.TooLarge, "", nil, "%s", long)
-	case a.begun:
+	case a.body != nil: // of an answer, as a refusal is an error of its own
 		return a.Fail(domain.Unavailable, "", nil, "the answer was cut off: %s", cause)
 	case a.sent.Load():
 		return a.Fail(domain.Unavailable, "", nil, "the connection to %s broke before an answer came: %s", host, cause)
@@ -63,7 +63,12 @@ func Unknown(kind Text) string {
 }
 
 // Redact takes the key, also one used of late, out of a text that comes from elsewhere.
-func (a *Attempt) Redact(text string) string { return a.client.secrets.redact(text) }
+func (a *Attempt) Redact(text string) string {
+	s := &a.client.secrets
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return s.hiding.Hide(text)
+}
 
 const (
 	// maxDetail bounds what operators get to see of a body.

@@ -120,7 +120,13 @@ func (a *Attempt) readStream(stream *Stream, d Decoder) error {
 		case errors.Is(err, io.EOF) && !heard:
 			return a.Malformed("the answer has no events", stream.line)
 		case errors.Is(err, io.EOF):
-			return a.endOfStream(d)
+			// It ended without the API's mark of its end. Where proxies leave that out, the configuration says so.
+			if a.client.config.FinishOptional {
+				if err := d.End(); err != nil || d.Finish() != "" {
+					return err
+				}
+			}
+			return a.Malformed(fmt.Sprintf("the stream ended after %d bytes, before the answer was whole", a.body.most-a.body.left), nil)
 		case err != nil:
 			return err
 		}
@@ -182,17 +188,6 @@ func (a *Attempt) Done() { a.done = true }
 
 // End is that of a Decoder whose API has an event of its own for the end.
 func (a *Attempt) End() error { return nil }
-
-// endOfStream is what becomes of an answer whose stream has ended without the API's mark of
-// its end. Where proxies leave that out, the configuration says so.
-func (a *Attempt) endOfStream(d Decoder) error {
-	if a.client.config.FinishOptional {
-		if err := d.End(); err != nil || d.Finish() != "" {
-			return err
-		}
-	}
-	return a.Malformed(fmt.Sprintf("the stream ended after %d bytes, before the answer was whole", a.body.most-a.body.left), nil)
-}
 
 // Heard says that the event brought something of the answer, where the draft does not grow by it.
 func (a *Attempt) Heard() { a.pause = a.timeouts.Idle }

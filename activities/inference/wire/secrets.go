@@ -32,13 +32,6 @@ func (s *secrets) add(secret string) {
 	s.hiding = NewHiding("[key]", s.latest...)
 }
 
-// redact takes the secrets out of a text that comes from elsewhere.
-func (s *secrets) redact(text string) string {
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	return s.hiding.Hide(text)
-}
-
 // A Hiding takes secrets out of texts, in all of their forms; the zero value none.
 type Hiding struct {
 	forms   []string
@@ -109,7 +102,7 @@ func SecretForms(secret string) []string {
 
 // quoted is a text as it stands inside a JSON string.
 func quoted(text string, html bool) string {
-	encoded, _ := JSON(text) // a text into memory
+	encoded := JSON(text)
 	if html {
 		encoded, _ = json.Marshal(text)
 	}
