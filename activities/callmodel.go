@@ -206,7 +206,7 @@ func (c *modelCall) infer(ctx context.Context, provider inference.Provider) (err
 		}
 	}()
 	c.answer, err = provider.Infer(ctx, c.call, func(delta inference.Delta) {
-		if delta.IsEmpty() {
+		if delta == (inference.Delta{}) {
 			return
 		}
 		delta.Text, delta.Reasoning, delta.Tool = text.pass(delta.Text), reasoning.pass(delta.Reasoning), secrets.Hide(delta.Tool)

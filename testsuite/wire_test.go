@@ -60,7 +60,7 @@ func TestTheWireBeginsWithTheOneBefore(t *testing.T) {
 		api  wire.API
 		list string
 	}{
-		"chat completions": {openaichat.Dialects()[0].API(), "messages"},
+		"chat completions": {openaichat.APIs()[0], "messages"},
 		"anthropic":        {anthropic.API(), "messages"},
 		"responses":        {openai.API(), "input"},
 		"gemini":           {gemini.API(), "contents"},

@@ -20,18 +20,15 @@ type assembly struct {
 	// from is the server and the model.
 	from   string
 	blocks []*block
-	// open finds a block by the server's number of it.
-	open  map[wire.Count]*block
+	// open finds a block by the server's number of it, and without one that which began last.
+	open  map[wire.Text]*block
 	usage wire.Usage
 	stop  stopping
 	// begun says that the answer has begun, over that its end was seen.
 	begun, over bool
-	// early is the content that came with the beginning: some servers send all of it there.
+	// early is the content that came with the beginning: some servers send all of it there, as in an answer in one piece.
 	early wire.List
 }
-
-// perBlock is what a block takes beside its words.
-const perBlock = 512
 
 // A block is a part of the answer. Its place is the number of blocks before it.
 type block struct {
@@ -58,26 +55,16 @@ func (s *assembly) Finish() string {
 
 // End closes the answer, also of a server that leaves out its last event and has another mark of the end.
 func (s *assembly) End() error {
-	if s.over {
-		return nil
+	if len(s.blocks) > 0 {
+		s.early = nil
 	}
-	if len(s.blocks) == 0 {
-		if err := s.beginAll(s.early); err != nil {
+	for _, raw := range s.early {
+		if err := s.begin("", raw); err != nil {
 			return err
 		}
 	}
 	s.over = true
 	s.finish()
-	s.Flush()
-	return nil
-}
-
-func (s *assembly) beginAll(content wire.List) error {
-	for i, raw := range content {
-		if err := s.begin(new(wire.Count(i)), raw); err != nil {
-			return err
-		}
-	}
 	return nil
 }
 
@@ -92,36 +79,23 @@ func (s *assembly) Whole(data []byte) error {
 	}
 	s.Identify(out.ID, out.Model)
 	s.report(out.Usage)
-	if err := s.beginAll(out.Content); err != nil {
-		return err
-	}
-	if s.stop = out.stopping; len(s.blocks) > 0 {
+	if s.early, s.stop = out.Content, out.stopping; len(s.early) > 0 {
 		s.stop.Reason = cmp.Or(s.stop.Reason, wire.Unnamed) // the body is whole, so the answer is
 	}
 	return nil
 }
 
 // Event reads the next piece of an answer. What is not known is passed over.
-func (s *assembly) Event(e wire.Event) (done bool, err error) {
+func (s *assembly) Event(e wire.Event) error {
 	var piece event
 	if err := s.Decode(e, &piece, "the stream holds something that is not an event"); err != nil {
-		return false, err
+		return err
 	}
-	if piece.Type == "" {
-		piece.Type = wire.Text(e.Name)
-	}
-	if err := s.take(piece, e.Data); err != nil {
-		return false, err
-	}
-	s.Flush()
-	return s.over, nil
-}
-
-func (s *assembly) take(piece event, data []byte) error {
-	switch piece.Type {
+	kind := cmp.Or(string(piece.Type), e.Name)
+	switch kind {
 	case "message_start":
 		if s.begun {
-			return s.Mixed("another one begins in it", data)
+			return s.Mixed("another one begins in it", e.Data)
 		}
 		s.begun = true
 		if piece.Message != nil {
@@ -131,22 +105,26 @@ func (s *assembly) take(piece event, data []byte) error {
 			s.report(piece.Message.Usage)
 		}
 	case "content_block_start":
-		if b := s.block(piece.Index); b != nil && piece.Index != nil && (b.going || b.is(piece.Block)) {
-			return s.Mixed("a block of it begins twice", data)
+		if b := s.open[piece.Index]; b != nil && piece.Index != "" && (b.going || b.is(piece.Block)) {
+			return s.Mixed("a block of it begins twice", e.Data)
 		}
 		err := s.begin(piece.Index, piece.Block)
 		s.blocks[len(s.blocks)-1].going = true
 		return err
 	case "content_block_stop":
-		if b := s.block(piece.Index); b != nil {
+		if b := s.open[piece.Index]; b != nil {
 			b.going = false
 		}
 	case "content_block_delta":
-		b := s.at(piece.Index, piece.Delta)
-		if b == nil {
-			return s.Malformed("the stream holds a piece of a block that never began", data)
+		b, part := s.open[piece.Index], piece.Delta.kind()
+		if b == nil && (part == "text_delta" || part == "thinking_delta") { // some servers do not announce it
+			b = s.add(piece.Index)
+			b.Type = wire.Text(strings.TrimSuffix(part, "_delta"))
 		}
-		return s.goOn(b, piece.Delta, data)
+		if b == nil {
+			return s.Malformed("the stream holds a piece of a block that never began", e.Data)
+		}
+		return s.goOn(b, part, piece.Delta, e.Data)
 	case "message_delta", "message_stop":
 		for _, said := range []stopping{piece.stopping, piece.Delta.stopping} { // some servers say it beside the delta
 			if said.Reason != "" {
@@ -154,12 +132,13 @@ func (s *assembly) take(piece event, data []byte) error {
 			}
 		}
 		s.report(piece.Usage)
-		if piece.Type == "message_delta" {
+		if kind == "message_delta" {
 			return nil
 		}
 		if s.Usage.IsZero() {
-			s.Report(wire.UsageIn(data))
+			s.Report(wire.UsageIn(e.Data))
 		}
+		s.Done()
 		return s.End()
 	}
 	return nil
@@ -171,13 +150,27 @@ func (b *block) is(raw json.RawMessage) bool {
 	return b.ID != "" && json.Unmarshal(raw, &other) == nil && other.ID == b.ID
 }
 
-func (s *assembly) report(u wire.Usage) {
-	s.usage = over(s.usage, u)
-	s.Usage = normal(s.usage)
+// report takes a report over earlier ones: counts are of the whole message so far, though some servers end with zeros.
+func (s *assembly) report(later wire.Usage) {
+	if later["prompt"] > 0 && later["input"] == 0 {
+		delete(s.usage, "input") // what came before under the API's own name was an estimate
+	}
+	for name, count := range later {
+		if count > 0 || later["input"]+later["prompt"]+later["cached"]+later["written"] > 0 && name != "output" {
+			s.usage[name] = count
+		}
+	}
+	// The API counts what concerns the cache beside the input, some servers count it inside, which a total tells, or the name
+	// that other APIs have for it.
+	u := maps.Clone(s.usage)
+	if input := u["input"]; input > 0 && (input < max(u["cached"], u["written"]) || u["total"] != input+u["output"]) {
+		u["fresh"] = input
+	}
+	s.Usage = u.Domain()
 }
 
 // begin takes the beginning of a block, or all of it.
-func (s *assembly) begin(index *wire.Count, raw json.RawMessage) error {
+func (s *assembly) begin(index wire.Text, raw json.RawMessage) error {
 	b := s.add(index)
 	b.raw = raw
 	// Once as it came, and once more read.
@@ -203,34 +196,10 @@ func (s *assembly) begin(index *wire.Count, raw json.RawMessage) error {
 	return nil
 }
 
-func (s *assembly) add(index *wire.Count) *block {
+func (s *assembly) add(index wire.Text) *block {
 	b := &block{place: len(s.blocks)}
-	s.blocks = append(s.blocks, b)
-	s.Hold(perBlock)
-	if index != nil {
-		s.open[*index] = b
-	}
-	return b
-}
-
-// block is that with a number, or where there is none the one that began last.
-func (s *assembly) block(index *wire.Count) *block {
-	if index != nil {
-		return s.open[*index]
-	}
-	if n := len(s.blocks); n > 0 {
-		return s.blocks[n-1]
-	}
-	return nil
-}
-
-// at is the block that a piece belongs to. Some servers do not announce text.
-func (s *assembly) at(index *wire.Count, d delta) *block {
-	b := s.block(index)
-	if kind := d.kind(); b == nil && (kind == "text_delta" || kind == "thinking_delta") {
-		b = s.add(index)
-		b.Type = wire.Text(strings.TrimSuffix(kind, "_delta"))
-	}
+	s.blocks, s.open[index], s.open[""] = append(s.blocks, b), b, b
+	s.Hold(512) // what it takes beside its words
 	return b
 }
 
@@ -251,8 +220,8 @@ func (d delta) kind() string {
 	return ""
 }
 
-func (s *assembly) goOn(b *block, d delta, data []byte) error {
-	switch d.kind() {
+func (s *assembly) goOn(b *block, kind string, d delta, data []byte) error {
+	switch kind {
 	case "text_delta":
 		s.Text(b.place, string(d.Text))
 	case "thinking_delta":
@@ -294,7 +263,7 @@ func (b *block) take(fields map[string]json.RawMessage) {
 	for name, value := range fields {
 		var before, more string
 		if json.Unmarshal(b.fields[name], &before) == nil && json.Unmarshal(value, &more) == nil {
-			value, _ = json.Marshal(before + more) // a text
+			value = wire.JSON(before + more)
 		}
 		b.fields[name] = value
 	}
@@ -361,32 +330,27 @@ func (s *assembly) Answer() inference.Answer {
 	case finish == domain.FinishRefusal:
 		if !slices.ContainsFunc(s.blocks, func(b *block) bool { return !blank(s.TextAt(b.place)) }) {
 			s.Text(len(s.blocks), string(s.stop.Details.Explanation))
-			s.Flush()
 		}
 		refused := s.Finished(finish, word)
 		refused.Message.ToolCalls = nil
 		return refused
-	case word == Paused && finish == domain.FinishOther:
+	case word == domain.WordPaused && finish == domain.FinishOther:
 		s.Keep(len(s.blocks), "", kept{Paused: true}.opaque())
 	}
-	s.place()
-	return s.Finished(finish, word)
-}
-
-// place notes where calls stood that were not last: the API wants thinking where it was.
-func (s *assembly) place() {
-	var behind, position int
-	for _, b := range s.blocks {
+	// It is noted where calls stood that were not last: the API wants thinking where it was.
+	var last, position int
+	for at, b := range s.blocks {
 		if b.Type != "tool_use" {
-			behind = b.place
+			last = at
 		}
 	}
-	for _, b := range s.blocks {
+	for at, b := range s.blocks {
 		if b.Type != "tool_use" {
 			continue
 		}
-		if position++; b.place < behind {
-			s.Keep(b.place, "", kept{Call: position}.opaque())
+		if position++; at < last {
+			s.Keep(at, "", kept{Call: position}.opaque())
 		}
 	}
+	return s.Finished(finish, word)
 }

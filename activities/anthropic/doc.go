@@ -14,7 +14,7 @@
 // this package is never sent, nor is thinking that was not signed.
 //
 // A long turn may end with the stop reason pause_turn: finish reason other, with
-// that word, which is Paused. A conversation that ends with such a message is
+// that word, which is domain.WordPaused. A conversation that ends with such a message is
 // sent as it is, and the server continues it, as often as the caller likes.
 //
 // Turns alternate: messages of one side that follow on each other become one, in

@@ -2,17 +2,15 @@ package anthropic
 
 import (
 	"encoding/json"
-	"maps"
 
 	"everstep/activities/inference/wire"
-	"everstep/domain"
 )
 
 // event is one of a stream's. An answer in one piece is its message.
 type event struct {
 	failure
 	stopping
-	Index   *wire.Count     `json:"index"`
+	Index   wire.Text       `json:"index"`
 	Message *message        `json:"message"`
 	Block   json.RawMessage `json:"content_block"`
 	Delta   delta           `json:"delta"`
@@ -61,28 +59,4 @@ type contentBlock struct {
 	Input     json.RawMessage `json:"input"`
 	// Arguments are the input as other APIs call it.
 	Arguments json.RawMessage `json:"arguments"`
-}
-
-// over takes a later report over an earlier one: counts are of the whole message so far, though some servers end with zeros.
-func over(u, later wire.Usage) wire.Usage {
-	all := maps.Clone(u)
-	if later["prompt"] > 0 && later["input"] == 0 {
-		delete(all, "input") // what came before under the API's own name was an estimate
-	}
-	for name, count := range later {
-		if count > 0 || later["input"]+later["prompt"]+later["cached"]+later["written"] > 0 && name != "output" {
-			all[name] = count
-		}
-	}
-	return all
-}
-
-// normal is a usage in our own form: the API counts what concerns the cache beside the input, some servers count it inside,
-// which a total tells, or the name that other APIs have for it.
-func normal(u wire.Usage) domain.Usage {
-	if input := u["input"]; input > 0 && (input < max(u["cached"], u["written"]) || u["total"] != input+u["output"]) {
-		u = maps.Clone(u)
-		u["fresh"] = input
-	}
-	return u.Domain()
 }

@@ -4,10 +4,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 
-	"everstep/activities/inference"
 	"everstep/activities/output"
 	"everstep/domain"
 )
@@ -33,39 +33,12 @@ func checkFormat(config domain.LLMConfig, format domain.ResponseFormat, _ bool) 
 	return nil
 }
 
-// unstructured begin the names of the models that came before response formats.
-var unstructured = []string{
-	"claude-2", "claude-3", "claude-instant", "claude-opus-4-0", "claude-opus-4-1", "claude-opus-4-2025",
-	"claude-sonnet-4-0", "claude-sonnet-4-2025",
-}
+// unstructured finds the names of the models that came before response formats.
+var unstructured = regexp.MustCompile(`^claude-(?:[23]|instant|opus-4-(?:[01]|2025)|sonnet-4-(?:0|2025))`)
 
 // structured reports whether a model takes schemas, which of other makers' is not known.
 func structured(model string) bool {
-	return strings.HasPrefix(model, "claude-") &&
-		!slices.ContainsFunc(unstructured, func(older string) bool { return strings.HasPrefix(model, older) })
-}
-
-// tellFormat puts the format, where it is told in the API's own way, beside the given
-// output_config.
-func (o *options) tellFormat(call inference.Call) error {
-	output := map[string]any{}
-	for name, value := range o.output {
-		output[name] = value
-	}
-	if call.OutputMode == domain.OutputNative && call.Format.Type == domain.FormatSchema {
-		var schema map[string]json.RawMessage
-		if json.Unmarshal(call.Format.Schema, &schema) != nil || schema == nil {
-			return domain.Errorf(domain.Invalid, "response_format: has no schema that is an object; give one")
-		}
-		delete(schema, "$schema")
-		output["format"] = map[string]any{"type": "json_schema", "schema": schema}
-	}
-	if len(output) == 0 {
-		return nil
-	}
-	encoded, err := json.Marshal(output)
-	o.rest["output_config"] = encoded
-	return err
+	return strings.HasPrefix(model, "claude-") && !unstructured.MatchString(model)
 }
 
 // The limits of Anthropic's guide "Structured outputs", of 2026.
@@ -81,10 +54,15 @@ func subset(schema json.RawMessage) error {
 	if err := output.Parts(schema, w.look); err != nil {
 		return err
 	}
+	// What leads to nothing that leads on is taken away, until a circle is left.
+	for before := -1; before != len(w.refers); {
+		before = len(w.refers)
+		maps.DeleteFunc(w.refers, func(_ string, to []string) bool {
+			return !slices.ContainsFunc(to, func(name string) bool { return w.refers[name] != nil })
+		})
+	}
 	for name := range w.refers {
-		if w.circular(name, map[string]bool{}) {
-			w.wrong("definition %q refers to itself", name)
-		}
+		w.wrong("definition %q refers to itself", name)
 	}
 	if w.optional > maxOptional {
 		w.wrong("%d properties are not required, more than %d", w.optional, maxOptional)
@@ -107,21 +85,6 @@ func (w *walk) wrong(format string, args ...any) {
 	if w.err == nil {
 		w.err = fmt.Errorf(format, args...)
 	}
-}
-
-// circular reports whether a definition leads to one above it. Seen holds true for those above.
-func (w *walk) circular(name string, seen map[string]bool) bool {
-	if above, ok := seen[name]; ok {
-		return above
-	}
-	seen[name] = true
-	for _, next := range w.refers[name] {
-		if w.circular(next, seen) {
-			return true
-		}
-	}
-	seen[name] = false
-	return false
 }
 
 func (w *walk) look(p output.Part) {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"mime"
 	"net/http"
+	"regexp"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -18,8 +19,6 @@ import (
 	"everstep/activities/inference/wire"
 	"everstep/domain"
 )
-
-const maxToolName = 128
 
 // A conversation is what is said, in the API's form.
 type conversation struct {
@@ -42,7 +41,7 @@ type turn struct {
 func converse(call inference.Call, from string) (*conversation, error) {
 	c := &conversation{}
 	c.instruct(call.System)
-	pairs := wire.Pairing{Accepts: isName}
+	pairs := wire.Pairing{Accepts: func(id string) bool { return wire.ToolName(id, len(id), "") == id }}
 	err := wire.Each("message", call.Messages, func(i int, m domain.Message) error {
 		switch m.Role {
 		case domain.RoleSystem, domain.RoleDeveloper:
@@ -55,44 +54,38 @@ func converse(call inference.Call, from string) (*conversation, error) {
 		case domain.RoleUser:
 			blocks, err := userBlocks(m)
 			if len(blocks) > 0 {
-				c.user().add(blocks...)
+				c.say(anthropic.MessageParamRoleUser, blocks...)
 			}
 			return err
 		case domain.RoleAssistant:
 			blocks, paused := assistantBlocks(m, pairs.Begin(i, m.ToolCalls), from)
 			if len(blocks) > 0 {
-				t := c.turn(anthropic.MessageParamRoleAssistant)
-				t.add(blocks...)
-				t.paused = paused
+				c.say(anthropic.MessageParamRoleAssistant, blocks...).paused = paused
 			}
 		case domain.RoleTool:
 			block, err := resultBlock(m, pairs.Answer(m.ToolResult.CallID))
-			t := c.user()
+			t := c.say(anthropic.MessageParamRoleUser)
 			t.blocks = slices.Insert(t.blocks, t.results, block)
 			t.results++
 			return err
 		}
 		return nil
 	})
-	if err != nil {
+	switch {
+	case err != nil:
 		return nil, err
+	case len(c.turns) == 0:
+		return nil, domain.Errorf(domain.Invalid, "messages: none has any content; give one")
 	}
-	return c, c.close()
-}
-
-// close makes sure that the user begins and has the last word.
-func (c *conversation) close() error {
-	if len(c.turns) == 0 {
-		return domain.Errorf(domain.Invalid, "messages: none has any content; give one")
-	}
+	// The user begins, and has the last word.
 	if c.turns[0].role != anthropic.MessageParamRoleUser {
 		first := &turn{role: anthropic.MessageParamRoleUser, blocks: []anthropic.ContentBlockParamUnion{anthropic.NewTextBlock(wire.GoOn)}}
 		c.turns = slices.Insert(c.turns, 0, first)
 	}
 	if last := c.turns[len(c.turns)-1]; last.role != anthropic.MessageParamRoleUser && !last.paused {
-		c.user().add(anthropic.NewTextBlock(wire.GoOn))
+		c.say(anthropic.MessageParamRoleUser, anthropic.NewTextBlock(wire.GoOn))
 	}
-	return nil
+	return c, nil
 }
 
 func (c *conversation) instruct(text string) {
@@ -101,18 +94,14 @@ func (c *conversation) instruct(text string) {
 	}
 }
 
-// turn is that of a side, which goes on or begins.
-func (c *conversation) turn(role anthropic.MessageParamRole) *turn {
+// say adds blocks to the turn of a side, which goes on or begins.
+func (c *conversation) say(role anthropic.MessageParamRole, blocks ...anthropic.ContentBlockParamUnion) *turn {
 	if n := len(c.turns); n == 0 || c.turns[n-1].role != role {
 		c.turns = append(c.turns, &turn{role: role})
 	}
-	return c.turns[len(c.turns)-1]
-}
-
-func (c *conversation) user() *turn { return c.turn(anthropic.MessageParamRoleUser) }
-
-func (t *turn) add(blocks ...anthropic.ContentBlockParamUnion) {
+	t := c.turns[len(c.turns)-1]
 	t.blocks = append(t.blocks, blocks...)
+	return t
 }
 
 // resultBlock is a tool's result. One that failed may hold no image.
@@ -134,10 +123,7 @@ func resultBlock(m domain.Message, id string) (anthropic.ContentBlockParamUnion,
 	return anthropic.ContentBlockParamUnion{OfToolResult: out}, err
 }
 
-// isName reports whether the API takes an id of that form.
-func isName(id string) bool { return wire.ToolName(id, len(id), "") == id }
-
-func toolName(name string) string { return wire.ToolName(name, maxToolName, "") }
+func toolName(name string) string { return wire.ToolName(name, 128, "") }
 
 // blank reports whether the API would refuse a text for having no content.
 func blank(text string) bool { return strings.TrimSpace(text) == "" }
@@ -163,13 +149,11 @@ func (k kept) opaque() json.RawMessage {
 		// Written by hand: encoding/json would change the bytes of the block.
 		return slices.Concat([]byte(`{"anthropic_block":`), k.Block, []byte("}"))
 	}
-	data, _ := json.Marshal(k) // what it has cannot fail
-	return data
+	return wire.JSON(k)
 }
 
 // readKept reads the opaque value of a part; all zero where it is another's.
-func readKept(p domain.Part) kept {
-	var k kept
+func readKept(p domain.Part) (k kept) {
 	if p.Type != domain.PartReasoning || json.Unmarshal(p.Opaque, &k) != nil {
 		return kept{}
 	}
@@ -180,7 +164,7 @@ func readKept(p domain.Part) kept {
 func assistantBlocks(m domain.Message, ids []string, from string) (blocks []anthropic.ContentBlockParamUnion, paused bool) {
 	written := make([]bool, len(m.ToolCalls))
 	call := func(k int) {
-		if k >= 0 && k < len(written) && !written[k] {
+		if k < len(written) && !written[k] {
 			written[k] = true
 			c := m.ToolCalls[k]
 			blocks = append(blocks, anthropic.NewToolUseBlock(ids[k], wire.Arguments(c.Arguments, "INVALID_JSON"), toolName(c.Name)))
@@ -229,10 +213,8 @@ func userBlocks(m domain.Message) (out []anthropic.ContentBlockParamUnion, err e
 var pictures = []string{"image/jpeg", "image/png", "image/gif", "image/webp"}
 
 // mediaBlock is a picture or a document, by URL or as data.
-func mediaBlock(p domain.Part) (anthropic.ContentBlockParamUnion, error) {
-	var none anthropic.ContentBlockParamUnion
-	p, err := wire.Media(p)
-	if err != nil {
+func mediaBlock(p domain.Part) (none anthropic.ContentBlockParamUnion, err error) {
+	if p, err = wire.Media(p); err != nil {
 		return none, err
 	}
 	if p.MediaType == "" && p.URL == "" {
@@ -259,7 +241,7 @@ func mediaBlock(p domain.Part) (anthropic.ContentBlockParamUnion, error) {
 		return none, fmt.Errorf("is a picture of media type %s, which this API does not take; give one of %s", kind, strings.Join(pictures, ", "))
 	case kind == "application/pdf":
 		document.Source.OfBase64 = &anthropic.Base64PDFSourceParam{Data: encoded}
-	case textual(kind) && utf8.Valid(p.Data):
+	case textual.MatchString(kind) && utf8.Valid(p.Data):
 		document.Source.OfText = &anthropic.PlainTextSourceParam{Data: string(p.Data)}
 	default:
 		return none, fmt.Errorf("is a file of media type %s, which this API does not take; give a PDF, a picture or text in UTF-8", kind)
@@ -267,7 +249,5 @@ func mediaBlock(p domain.Part) (anthropic.ContentBlockParamUnion, error) {
 	return anthropic.ContentBlockParamUnion{OfDocument: document}, nil
 }
 
-func textual(kind string) bool {
-	return strings.HasPrefix(kind, "text/") || slices.Contains([]string{"application/json", "application/xml", "application/yaml"}, kind) ||
-		strings.HasSuffix(kind, "+json") || strings.HasSuffix(kind, "+xml")
-}
+// textual finds the media types of texts.
+var textual = regexp.MustCompile(`^text/|^application/(?:json|xml|yaml)$|\+(?:json|xml)$`)

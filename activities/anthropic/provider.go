@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"maps"
-	"net/url"
 	"regexp"
 	"slices"
 	"strconv"
@@ -18,12 +17,6 @@ import (
 
 // Name is the provider's name in a model's full name, as in anthropic/claude-sonnet-4-5.
 const Name = "anthropic"
-
-// Paused is the finish word of a turn that the server will go on with when it is sent back.
-const Paused = domain.WordPaused
-
-// version is the API's, which fixes the form of requests and answers.
-const version = "2023-06-01"
 
 const maxTokens = "max_tokens"
 
@@ -49,31 +42,23 @@ func prepare(a *wire.Attempt, call inference.Call) (wire.Request, wire.Decoder, 
 	if binds(call.Config.Model) && thoughtful(call.Messages) {
 		given.bind()
 	}
-	var thinking int64
-	a.Bound, thinking = given.bounds(a.Bound)
+	a.Bound = given.fit(a.Bound)
 	header := a.KeyIn("X-Api-Key", "")
-	header.Set("Anthropic-Version", version)
+	header.Set("Anthropic-Version", "2023-06-01") // it fixes the form of requests and answers
 	if len(given.betas) > 0 {
 		header.Set("Anthropic-Beta", strings.Join(given.betas, ","))
 	}
 	from := a.Base.Host + " " + call.Config.Model
-	body, err := encode(call, given, a.Bound, thinking, from)
-	return wire.Request{Path: path(a.Base), Header: header, Body: body}, &assembly{Attempt: a, from: from, open: map[wire.Count]*block{}, usage: wire.Usage{}}, err
-}
-
-func path(base *url.URL) string {
-	if strings.HasSuffix(strings.TrimRight(base.Path, "/"), "/v1") {
-		return "messages"
+	path := "v1/messages"
+	if strings.HasSuffix(strings.TrimRight(a.Base.Path, "/"), "/v1") {
+		path = "messages"
 	}
-	return "v1/messages"
+	body, err := encode(call, given, a.Bound, from)
+	return wire.Request{Path: path, Header: header, Body: body}, &assembly{Attempt: a, from: from, open: map[wire.Text]*block{}, usage: wire.Usage{}}, err
 }
 
-const (
-	// defaultMaxTokens bounds an answer where nobody does.
-	defaultMaxTokens = 8192
-	// minThinking is the smallest budget of thinking that the API accepts.
-	minThinking = 1024
-)
+// minThinking is the smallest budget of thinking that the API accepts.
+const minThinking = 1024
 
 // options are those of a model that mean something here.
 type options struct {
@@ -81,9 +66,9 @@ type options struct {
 	// model likes.
 	thinks bool
 	budget int64
-	// thinking and output are the fields of these options.
-	thinking, output map[string]json.RawMessage
-	betas            []string
+	// thinking are the fields of that option.
+	thinking map[string]json.RawMessage
+	betas    []string
 	// caches says that the user places the marks for the prompt cache, or wants none.
 	caches bool
 	rest   domain.Metadata
@@ -93,51 +78,45 @@ type options struct {
 func readOptions(given domain.Metadata) (o options, err error) {
 	wrong := ""
 	_, o.caches = given["cache_control"]
-	_ = json.Unmarshal(given["output_config"], &o.output) // it was checked, or is none
 	if list := given["betas"]; list != nil && json.Unmarshal(list, &o.betas) != nil {
 		wrong = "betas is not a list of names"
 	}
 	if slices.ContainsFunc(o.betas, func(name string) bool { return wire.ToolName(name, len(name), ".") != name }) {
 		wrong = "betas has a name with characters that no name has"
 	}
-	_ = json.Unmarshal(given["thinking"], &o.thinking)
+	_ = json.Unmarshal(given["thinking"], &o.thinking) // it was checked, or is none
 	if o.thinking != nil {
 		o.thinks = !o.disabled()
-		if budget := o.thinking["budget_tokens"]; budget != nil && !wire.IsNull(budget) && (json.Unmarshal(budget, &o.budget) != nil || o.budget < minThinking) {
+		if budget := o.thinking["budget_tokens"]; !wire.IsNull(budget) && (json.Unmarshal(budget, &o.budget) != nil || o.budget < minThinking) {
 			wrong = "thinking has a budget_tokens that is not a whole number from 1024 on"
 		}
 	}
 	if wrong != "" {
 		return options{}, domain.Errorf(domain.Invalid, "options: %s", wrong)
 	}
-	o.rest = domain.Metadata{}
-	maps.Copy(o.rest, given)
+	o.rest = maps.Clone(given)
 	maps.DeleteFunc(o.rest, func(key string, value json.RawMessage) bool {
-		return wire.IsNull(value) || slices.Contains([]string{maxTokens, "thinking", "output_config", "betas"}, key)
+		return wire.IsNull(value) || slices.Contains([]string{maxTokens, "thinking", "betas"}, key)
 	})
 	return o, nil
 }
 
-// bounds returns the most tokens of an answer, and how many of them thinking may use: zero
-// leaves thinking with a budget out.
-func (o *options) bounds(bound int64) (all, thinking int64) {
+// fit returns the most tokens of an answer. A budget of thinking that does not fit into them shrinks, or thinking is left out.
+func (o *options) fit(bound int64) int64 {
 	switch {
 	case bound == 0:
-		return defaultMaxTokens + o.budget, o.budget
+		return 8192 + o.budget
 	case o.budget < bound:
-		return bound, o.budget
 	case bound/2 >= minThinking:
-		return bound, bound / 2
+		o.thinking["budget_tokens"] = strconv.AppendInt(nil, bound/2, 10)
+	default:
+		o.thinking = nil
 	}
-	return bound, 0
+	return bound
 }
 
-const (
-	// bindingBeta is the beta in which blockBinding can be sent.
-	bindingBeta = "thinking-binding-controls-2026-08-01"
-	// blockBinding lets the API leave out a thought that is no longer in its place.
-	blockBinding = `{"prefix_mismatch_behavior":"drop_block"}`
-)
+// bindingBeta is the beta in which a block_binding can be sent.
+const bindingBeta = "thinking-binding-controls-2026-08-01"
 
 // bindingFrom finds the version in a model's name; a number with more than two digits is a date.
 var bindingFrom = regexp.MustCompile(`^claude-([^-]*[^-0-9][^-]*)-(\d{1,2})(?:-(\d{1,2}))?(?:-|$)`)
@@ -166,13 +145,12 @@ func (o *options) bind() {
 	if o.disabled() || o.thinking["block_binding"] != nil {
 		return
 	}
-	o.thinking = maps.Clone(o.thinking)
 	if o.thinking == nil {
 		o.thinking = map[string]json.RawMessage{"type": json.RawMessage(`"adaptive"`)}
 	}
-	o.thinking["block_binding"] = json.RawMessage(blockBinding)
+	o.thinking["block_binding"] = json.RawMessage(`{"prefix_mismatch_behavior":"drop_block"}`)
 	if !slices.Contains(o.betas, bindingBeta) {
-		o.betas = append(slices.Clip(o.betas), bindingBeta)
+		o.betas = append(o.betas, bindingBeta)
 	}
 }
 

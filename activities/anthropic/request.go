@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"maps"
 	"slices"
-	"strconv"
 
 	"github.com/anthropics/anthropic-sdk-go"
 	"github.com/anthropics/anthropic-sdk-go/packages/param"
@@ -15,53 +14,35 @@ import (
 	"everstep/domain"
 )
 
-func encode(call inference.Call, given options, bound, thinking int64, from string) ([]byte, error) {
+func encode(call inference.Call, given options, bound int64, from string) ([]byte, error) {
 	c, err := converse(call, from)
 	if err != nil {
 		return nil, err
 	}
 	p := anthropic.MessageNewParams{Model: call.Config.Model, MaxTokens: bound, System: c.system}
 	p.Tools, p.ToolChoice = tools(call, given)
-	if err := given.tellFormat(call); err != nil {
-		return nil, err
-	}
 	if !given.caches {
 		mark(&p, c, call.Summary)
 	}
 	if len(call.Tools) == 0 {
 		delete(given.rest, "tool_choice")
 	}
-	rest, err := wire.Fields(p, call.Config, given.rest)
-	if err != nil {
-		return nil, err
+	rest := wire.Fields(p, call.Config, given.rest)
+	if given.thinking != nil {
+		rest["thinking"] = wire.JSON(given.thinking)
 	}
-	if given.thinking != nil && (given.budget == 0 || thinking > 0) {
-		option := maps.Clone(given.thinking)
-		if thinking > 0 {
-			option["budget_tokens"] = strconv.AppendInt(nil, thinking, 10)
-		}
-		if rest["thinking"], err = json.Marshal(option); err != nil {
-			return nil, err
-		}
+	if call.OutputMode == domain.OutputNative && call.Format.Type == domain.FormatSchema {
+		var schema map[string]json.RawMessage
+		_ = json.Unmarshal(call.Format.Schema, &schema) // an object, as it was checked
+		delete(schema, "$schema")
+		wire.Put(rest, "output_config", "format", map[string]any{"type": "json_schema", "schema": schema})
 	}
-	all := make([][]byte, len(c.turns))
-	for i, t := range c.turns {
-		if all[i], err = t.encode(); err != nil {
-			return nil, err
-		}
-	}
-	return wire.Body("messages", all, rest), nil
+	return wire.Body("messages", c.turns, rest)
 }
 
-func (t *turn) encode() ([]byte, error) {
-	blocks := make([][]byte, len(t.blocks))
-	for k, block := range t.blocks {
-		var err error
-		if blocks[k], err = block.MarshalJSON(); err != nil {
-			return nil, err
-		}
-	}
-	return wire.Body("content", blocks, map[string]json.RawMessage{"role": json.RawMessage(`"` + string(t.role) + `"`)}), nil
+// MarshalJSON writes the turn as a message.
+func (t *turn) MarshalJSON() ([]byte, error) {
+	return wire.Body("content", t.blocks, map[string]json.RawMessage{"role": json.RawMessage(`"` + string(t.role) + `"`)})
 }
 
 // mark sets the marks for the prompt cache, four at most: what does not change, and the ends
@@ -93,8 +74,12 @@ func mark(p *anthropic.MessageNewParams, c *conversation, summary bool) {
 // tools are the definitions and which of them the model must call. Tools that only the
 // conversation holds calls of must be defined too.
 func tools(call inference.Call, given options) ([]anthropic.ToolUnionParam, anthropic.ToolChoiceUnionParam) {
+	specs := call.Tools
+	if len(specs) == 0 {
+		specs = called(call.Messages)
+	}
 	var out []anthropic.ToolUnionParam
-	for _, spec := range call.Tools {
+	for _, spec := range specs {
 		tool := definition(spec)
 		if spec.Name == call.OutputTool && structured(call.Config.Model) && subset(spec.Schema) == nil {
 			tool.Strict = anthropic.Bool(true)
@@ -104,10 +89,8 @@ func tools(call inference.Call, given options) ([]anthropic.ToolUnionParam, anth
 	var choice anthropic.ToolChoiceUnionParam
 	switch {
 	case len(out) == 0:
-		if out = called(call.Messages); len(out) > 0 {
-			none := anthropic.NewToolChoiceNoneParam()
-			choice.OfNone = &none
-		}
+	case len(call.Tools) == 0:
+		choice.OfNone = new(anthropic.NewToolChoiceNoneParam())
 	case call.OutputTool == "" || given.thinks || binds(call.Config.Model) && !given.disabled():
 		// A model that thinks cannot be made to call a tool.
 	case len(out) == 1:
@@ -118,20 +101,18 @@ func tools(call inference.Call, given options) ([]anthropic.ToolUnionParam, anth
 	return out, choice
 }
 
-// called are bare definitions of the tools that a conversation holds calls of.
-func called(messages []domain.Message) []anthropic.ToolUnionParam {
+// called are the names of the tools that a conversation holds calls of.
+func called(messages []domain.Message) (specs []domain.ToolSpec) {
 	names := map[string]bool{}
 	for _, m := range messages {
 		for _, c := range m.ToolCalls {
 			names[toolName(c.Name)] = true
 		}
 	}
-	var out []anthropic.ToolUnionParam
 	for _, name := range slices.Sorted(maps.Keys(names)) {
-		tool := definition(domain.ToolSpec{Name: name})
-		out = append(out, anthropic.ToolUnionParam{OfTool: &tool})
+		specs = append(specs, domain.ToolSpec{Name: name})
 	}
-	return out
+	return specs
 }
 
 func definition(spec domain.ToolSpec) anthropic.ToolParam {
@@ -145,7 +126,7 @@ func definition(spec domain.ToolSpec) anthropic.ToolParam {
 		schema = json.RawMessage(`{"type":"object"}`)
 	} else if fields["type"] == nil {
 		fields["type"] = json.RawMessage(`"object"`)
-		schema, _ = json.Marshal(fields) // it was read from JSON
+		schema = wire.JSON(fields)
 	}
 	tool.InputSchema = param.Override[anthropic.ToolInputSchemaParam](schema)
 	return tool

@@ -14,12 +14,6 @@ import (
 	"everstep/domain"
 )
 
-// maxFinishMessage bounds what is shown of the API's words on a call that it could not read.
-const maxFinishMessage = 600
-
-// perPiece is what a part takes beside its words.
-const perPiece = 128
-
 // assembly puts an answer together from its pieces.
 type assembly struct {
 	*wire.Attempt
@@ -54,24 +48,13 @@ func (s *assembly) Finish() string {
 
 // Whole reads an answer that came in one piece, or as the list of the pieces of a stream.
 func (s *assembly) Whole(data []byte) error {
-	if bytes.HasPrefix(bytes.TrimSpace(data), []byte("[")) {
-		var list []json.RawMessage
-		if json.Unmarshal(data, &list) != nil {
-			return s.Malformed("the answer is JSON of another form", data)
+	for _, one := range wire.ListOf(data) {
+		if err := s.Event(wire.Event{Data: one}); err != nil {
+			return err
 		}
-		for _, one := range list {
-			if err := s.read(wire.Event{Data: one}); err != nil {
-				return err
-			}
-		}
-		return nil
 	}
-	if err := s.read(wire.Event{Data: data}); err != nil {
-		return err
-	}
-	if s.answers && s.finish == "" {
-		// The body is whole, so the answer is, whatever the server calls it.
-		s.finish = wire.Unnamed
+	if s.answers && s.finish == "" && !bytes.HasPrefix(bytes.TrimSpace(data), []byte("[")) {
+		s.finish = wire.Unnamed // the body is whole, so the answer is, whatever the server calls it
 	}
 	return nil
 }
@@ -86,9 +69,7 @@ func (s *assembly) End() error {
 }
 
 // Event reads the next piece. The finish reason is the API's only mark of the end.
-func (s *assembly) Event(e wire.Event) (done bool, err error) { return false, s.read(e) }
-
-func (s *assembly) read(e wire.Event) error {
+func (s *assembly) Event(e wire.Event) error {
 	var in reply
 	if err := s.Decode(e, &in, "the stream holds something that is not a piece of an answer"); err != nil {
 		return err
@@ -96,7 +77,6 @@ func (s *assembly) read(e wire.Event) error {
 	s.Identify(in.ID, in.Model)
 	s.Report(in.Usage.Domain()) // each piece has the count so far
 	s.answers = s.answers || in.Candidates != nil
-	defer s.Flush()
 	before, ended := s.Held(), s.finish != ""
 	s.events++
 	s.again = false
@@ -105,8 +85,14 @@ func (s *assembly) read(e wire.Event) error {
 		if json.Unmarshal(raw, &c) != nil {
 			return s.Malformed("the answer has a candidate of another form", e.Data)
 		}
-		if !s.counts(c.Index) {
-			s.elsewhere = s.elsewhere || c.calls()
+		if s.choice == nil {
+			s.choice = &c.Index
+		}
+		if *s.choice != c.Index {
+			s.elsewhere = s.elsewhere || slices.ContainsFunc(c.Content.Parts, func(raw json.RawMessage) bool {
+				var p part
+				return json.Unmarshal(raw, &p) == nil && p.Call != nil && p.Call.Name != ""
+			})
 			continue
 		}
 		if err := s.take(c, e.Data); err != nil {
@@ -123,18 +109,10 @@ func (s *assembly) read(e wire.Event) error {
 	if why := string(in.Feedback.BlockReason); s.finish == "" && why != "" && genai.BlockedReason(why) != genai.BlockedReasonUnspecified {
 		s.finish, s.blocked = why, true
 	}
-	if s.Finish() != "" && s.elsewhere && s.calls == 0 {
-		return s.Malformed("the answer has its tool calls in a second candidate, and one was asked for", e.Data)
+	if s.Finish() != "" {
+		return s.End()
 	}
 	return nil
-}
-
-// counts reports whether a candidate is the one that is read.
-func (s *assembly) counts(index wire.Count) bool {
-	if s.choice == nil {
-		s.choice = &index
-	}
-	return *s.choice == index
 }
 
 // take adds what a candidate brings: all that is said counts, and the last finish reason.
@@ -145,14 +123,16 @@ func (s *assembly) take(c candidate, data []byte) error {
 		if json.Unmarshal(raw, &p) != nil {
 			return s.Malformed("the answer has a part of another form", data)
 		}
-		if p.Call != nil && !wire.Present(p.Call.Args) && wire.Present(p.Call.Arguments) {
-			p.Call.Args = p.Call.Arguments
-		}
-		if p.Call != nil && p.Call.ID+p.Call.Name == "" && !wire.Present(p.Call.Args) {
-			p.Call = nil // filled in
-		}
-		if p.Call != nil && (wire.Present(p.Call.Partial) || wire.Present(p.Call.WillContinue)) {
-			return s.Malformed("the server sends the arguments of calls in pieces, which was not asked for", data)
+		if call := p.Call; call != nil {
+			if !wire.Present(call.Args) && wire.Present(call.Arguments) {
+				call.Args = call.Arguments
+			}
+			switch {
+			case call.ID+call.Name == "" && !wire.Present(call.Args):
+				p.Call = nil // filled in
+			case wire.Present(call.Partial), wire.Present(call.WillContinue):
+				return s.Malformed("the server sends the arguments of calls in pieces, which was not asked for", data)
+			}
 		}
 		if wire.Present(raw) {
 			if err := s.takePart(p, raw, data); err != nil {
@@ -166,7 +146,7 @@ func (s *assembly) take(c candidate, data []byte) error {
 	case miswritten.MatchString(word):
 		said := "the model wrote a tool call that the provider could not read (" + word + ")"
 		if c.FinishMessage != "" {
-			said += ": " + domain.Shorten(s.Redact(string(c.FinishMessage)), maxFinishMessage)
+			said += ": " + domain.Shorten(s.Redact(string(c.FinishMessage)), 600)
 		}
 		return s.Fail(domain.Invalid, domain.CodeMalformed, data, "%s", said)
 	case word == "MISSING_THOUGHT_SIGNATURE":
@@ -255,7 +235,7 @@ func (s *assembly) add(next piece) {
 		}
 	}
 	s.pieces = append(s.pieces, next)
-	s.Hold(len(next.Signature) + len(next.Raw) + perPiece)
+	s.Hold(len(next.Signature) + len(next.Raw) + 128) // what a part takes beside its words
 }
 
 // open reports whether a piece is a mere text, to which another can be added.
@@ -268,12 +248,13 @@ func (s *assembly) Answer() inference.Answer {
 		finish = domain.FinishContentFilter
 	}
 	answer := s.Finished(finish, s.finish)
-	if finish == domain.FinishContentFilter {
-		// What a filter has cut is not acted upon.
-		answer.Message.ToolCalls = nil
-		return answer
+	switch m := &answer.Message; {
+	case finish == domain.FinishContentFilter:
+		m.ToolCalls = nil // what a filter has cut is not acted upon
+	case !plain(s.pieces):
+		of, _, _ := words(*m)
+		m.Parts = append(m.Parts, domain.Part{Type: domain.PartReasoning, Opaque: wire.JSON(opaque{&layout{Of: of, Pieces: s.pieces}})})
 	}
-	answer.Message = keep(answer.Message, s.pieces)
 	return answer
 }
 
@@ -300,14 +281,6 @@ type candidate struct {
 	} `json:"content"`
 	FinishReason  wire.Text `json:"finishReason"`
 	FinishMessage wire.Text `json:"finishMessage"`
-}
-
-// calls reports whether there is a tool call among the parts.
-func (c candidate) calls() bool {
-	return slices.ContainsFunc(c.Content.Parts, func(raw json.RawMessage) bool {
-		var p part
-		return json.Unmarshal(raw, &p) == nil && p.Call != nil && p.Call.Name != ""
-	})
 }
 
 // part is a part of the model's content, as far as it is understood.

@@ -1,8 +1,6 @@
 package gemini
 
 import (
-	"cmp"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -14,9 +12,6 @@ import (
 	"everstep/activities/inference/wire"
 	"everstep/domain"
 )
-
-// beginning stands where a conversation would begin with the model's word, which the API refuses.
-const beginning = "(What came before is not shown.)"
 
 // A conversation is contents of the user and of the model in turns. Each with calls is
 // followed by one with their results, in the same order, and nothing else.
@@ -34,8 +29,9 @@ type conversation struct {
 }
 
 type content struct {
-	Role  string            `json:"role"`
-	Parts []json.RawMessage `json:"parts"`
+	Role string `json:"role"`
+	// Parts are genai's, or as the model's came.
+	Parts []any `json:"parts"`
 
 	// closed says that nothing may be added: it holds calls, or results.
 	closed bool
@@ -50,10 +46,8 @@ func converse(call inference.Call) (*conversation, error) {
 	if len(c.contents) == 0 {
 		return nil, domain.Errorf(domain.Invalid, "messages: there is nothing in them that %s could be sent", Name)
 	}
-	if c.contents[0].Role == genai.RoleModel {
-		part, err := wire.JSON(genai.Part{Text: beginning})
-		c.contents = slices.Insert(c.contents, 0, &content{Role: genai.RoleUser, Parts: []json.RawMessage{part}})
-		return c, err
+	if c.contents[0].Role == genai.RoleModel { // the API refuses a conversation that begins with its word
+		c.contents = slices.Insert(c.contents, 0, &content{Role: genai.RoleUser, Parts: []any{genai.Part{Text: "(What came before is not shown.)"}}})
 	}
 	return c, nil
 }
@@ -72,46 +66,42 @@ func (c *conversation) add(index int, m domain.Message) error {
 			c.instruct(m.Text())
 			return nil
 		}
-		return c.user(wire.Instruction(m))
+		m = wire.Instruction(m)
+		fallthrough
 	case domain.RoleUser:
-		return c.user(m)
+		parts, err := userParts(m)
+		c.say(genai.RoleUser, parts, false)
+		return err
 	case domain.RoleAssistant:
-		return c.model(index, m)
+		c.model(index, m)
 	case domain.RoleTool:
-		return c.result(m)
-	}
-	return nil
-}
-
-func (c *conversation) user(m domain.Message) error {
-	parts, err := userParts(m)
-	if err != nil || len(parts) == 0 {
-		return err
-	}
-	c.say(genai.RoleUser, parts)
-	return nil
-}
-
-// say adds parts to the content before where that is of the same role and open.
-func (c *conversation) say(role string, parts []json.RawMessage) *content {
-	if n := len(c.contents); n > 0 {
-		if last := c.contents[n-1]; last.Role == role && !last.closed {
-			last.Parts = append(last.Parts, parts...)
-			return last
+		k := c.pairs.Next(m.ToolResult.CallID)
+		if k < 0 {
+			return errors.New("is the result of no call")
 		}
+		if !c.vouched || slices.ContainsFunc(m.Parts, func(p domain.Part) bool { return !slices.Contains(responseTypes, p.MediaType) || len(p.Data) == 0 }) {
+			m = inference.WithoutImages(m)
+		}
+		c.answer(k, m)
 	}
-	next := &content{Role: role, Parts: parts}
-	c.contents = append(c.contents, next)
-	return next
+	return nil
 }
 
-// model adds what the model said: as it came, or else put together again.
-func (c *conversation) model(index int, m domain.Message) error {
-	parts, err := kept(m)
-	if err != nil {
-		return err
+// say adds parts, if there are any, to the content before where that is of the same role and open. Closed says that none follow.
+func (c *conversation) say(role string, parts []any, closed bool) {
+	if len(parts) == 0 {
+		return
 	}
-	spelled := named
+	if n := len(c.contents); n == 0 || c.contents[n-1].Role != role || c.contents[n-1].closed {
+		c.contents = append(c.contents, &content{Role: role})
+	}
+	last := c.contents[len(c.contents)-1]
+	last.Parts, last.closed = append(last.Parts, parts...), closed
+}
+
+// model adds what the model said: as it came, or else put together again. Each call gets a result, until its own comes.
+func (c *conversation) model(index int, m domain.Message) {
+	parts, spelled := kept(m), named
 	if parts == nil {
 		spelled = callable
 	}
@@ -123,44 +113,26 @@ func (c *conversation) model(index int, m domain.Message) error {
 		if strings.Join(ids, "") != "" {
 			ids = c.pairs.Begin(index, m.ToolCalls)
 		}
-		if parts, err = written(m, ids, names, c.vouched); err != nil {
-			return err
-		}
+		parts = written(m, ids, names, c.vouched)
 	}
-	if len(parts) == 0 {
-		return nil
-	}
-	said := c.say(genai.RoleModel, parts)
-	if said.closed = len(m.ToolCalls) > 0; !said.closed {
-		return nil
+	c.say(genai.RoleModel, parts, len(ids) > 0)
+	if len(ids) == 0 {
+		return
 	}
 	c.pairs.Await(m.ToolCalls, ids)
 	c.sent, c.names = ids, names
-	c.results = &content{Role: genai.RoleUser, Parts: make([]json.RawMessage, len(ids)), closed: true}
+	c.results = &content{Role: genai.RoleUser, Parts: make([]any, len(ids)), closed: true}
 	c.contents = append(c.contents, c.results)
 	for k := range ids {
-		if err := c.answer(k, domain.ToolMessage(domain.ToolResult{Content: "there is no result", IsError: true})); err != nil {
-			return err
-		}
+		c.answer(k, domain.ToolMessage(domain.ToolResult{Content: "there is no result", IsError: true}))
 	}
-	return nil
-}
-
-func (c *conversation) result(m domain.Message) error {
-	k := c.pairs.Next(m.ToolResult.CallID)
-	if k < 0 {
-		return errors.New("is the result of no call")
-	}
-	if !c.vouched || slices.ContainsFunc(m.Parts, func(p domain.Part) bool { return !slices.Contains(responseTypes, p.MediaType) || len(p.Data) == 0 }) {
-		m = inference.WithoutImages(m)
-	}
-	return c.answer(k, m)
 }
 
 // responseTypes are the images that a function's response may hold, of models from the third generation on.
 var responseTypes = []string{"image/png", "image/jpeg", "image/webp"}
 
-func (c *conversation) answer(k int, m domain.Message) error {
+// answer sets the result of the call at a place.
+func (c *conversation) answer(k int, m domain.Message) {
 	key, r := "output", m.ToolResult
 	if r.IsError {
 		key = "error"
@@ -169,13 +141,11 @@ func (c *conversation) answer(k int, m domain.Message) error {
 	for _, p := range m.Parts {
 		response.Parts = append(response.Parts, genai.NewFunctionResponsePartFromBytes(p.Data, p.MediaType))
 	}
-	part, err := wire.JSON(genai.Part{FunctionResponse: response})
-	c.results.Parts[k] = part
-	return err
+	c.results.Parts[k] = genai.Part{FunctionResponse: response}
 }
 
 // userParts writes what a user's message holds, but for empty texts, which the API refuses.
-func userParts(m domain.Message) (out []json.RawMessage, err error) {
+func userParts(m domain.Message) (out []any, err error) {
 	err = wire.Each("part", m.Parts, func(_ int, p domain.Part) (err error) {
 		part := genai.Part{Text: p.Text}
 		if p.Type != domain.PartText {
@@ -183,9 +153,8 @@ func userParts(m domain.Message) (out []json.RawMessage, err error) {
 		} else if p.Text == "" {
 			return nil
 		}
-		encoded, failed := wire.JSON(part)
-		out = append(out, encoded)
-		return cmp.Or(err, failed)
+		out = append(out, part)
+		return err
 	})
 	return out, err
 }

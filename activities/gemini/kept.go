@@ -9,9 +9,6 @@ import (
 	"everstep/domain"
 )
 
-// unsigned is Google's word for a first call that is not the model's own and wants a signature.
-const unsigned = "skip_thought_signature_validator"
-
 // An opaque is the opaque value of a reasoning part, told from others' by its name. It is
 // recorded.
 type opaque struct {
@@ -56,18 +53,7 @@ func words(m domain.Message) (of domain.Digest, text, thought string) {
 	return domain.DigestOf(all...), text, thought
 }
 
-// keep adds the layout to a message, unless it would be written the same without one.
-func keep(m domain.Message, pieces []piece) domain.Message {
-	if plain(pieces) {
-		return m
-	}
-	of, _, _ := words(m)
-	encoded, _ := wire.JSON(opaque{&layout{Of: of, Pieces: pieces}}) // texts and numbers cannot fail
-	m.Parts = append(m.Parts, domain.Part{Type: domain.PartReasoning, Opaque: encoded})
-	return m
-}
-
-// plain reports whether the pieces are a text and then calls, with no signature to keep.
+// plain reports whether the pieces are a text and then calls, with no signature to keep: they are written the same without a layout.
 func plain(pieces []piece) bool {
 	called := false
 	for _, p := range pieces {
@@ -80,7 +66,7 @@ func plain(pieces []piece) bool {
 }
 
 // kept returns the parts as they came. None: they are not known, or the message was changed since.
-func kept(m domain.Message) ([]json.RawMessage, error) {
+func kept(m domain.Message) []any {
 	var found layout
 	for _, p := range m.Parts {
 		if p.Type == domain.PartReasoning {
@@ -89,13 +75,13 @@ func kept(m domain.Message) ([]json.RawMessage, error) {
 	}
 	of, text, thought := words(m)
 	if found.Of != of {
-		return nil, nil
+		return nil
 	}
 	calls := m.ToolCalls
-	parts := make([]modelPart, 0, len(found.Pieces))
+	parts := make([]any, 0, len(found.Pieces))
 	for _, p := range found.Pieces {
 		if p.Text < 0 || p.Text > len(text) || p.Thought < 0 || p.Thought > len(thought) || p.Call && len(calls) == 0 {
-			return nil, nil
+			return nil
 		}
 		part := modelPart{Signature: p.Signature}
 		switch {
@@ -108,14 +94,15 @@ func kept(m domain.Message) ([]json.RawMessage, error) {
 		}
 		text, thought = text[p.Text:], thought[p.Thought:]
 		if json.Valid([]byte(p.Raw)) {
-			part.raw = json.RawMessage(p.Raw)
+			parts = append(parts, json.RawMessage(p.Raw))
+		} else {
+			parts = append(parts, part)
 		}
-		parts = append(parts, part)
 	}
 	if text+thought != "" || len(calls) > 0 {
-		return nil, nil
+		return nil
 	}
-	return encodeParts(parts)
+	return parts
 }
 
 // modelPart is a part of the model's content, with the signature as it came:
@@ -125,9 +112,6 @@ type modelPart struct {
 	Thought   bool          `json:"thought,omitempty"`
 	Call      *functionCall `json:"functionCall,omitempty"`
 	Signature string        `json:"thoughtSignature,omitempty"`
-
-	// raw is the part as it came, where that is sent instead.
-	raw json.RawMessage
 }
 
 type functionCall struct {
@@ -137,8 +121,7 @@ type functionCall struct {
 }
 
 // written returns the parts of a message whose content is not known: the text, then the calls.
-func written(m domain.Message, ids, names []string, vouched bool) ([]json.RawMessage, error) {
-	var parts []modelPart
+func written(m domain.Message, ids, names []string, vouched bool) (parts []any) {
 	if text := m.Text(); text != "" {
 		parts = append(parts, modelPart{Text: &text})
 	}
@@ -146,25 +129,11 @@ func written(m domain.Message, ids, names []string, vouched bool) ([]json.RawMes
 		c.Name = names[k]
 		part := modelPart{Call: calledWith(c, ids[k])}
 		if k == 0 && vouched {
-			part.Signature = unsigned
+			part.Signature = "skip_thought_signature_validator" // Google's word for a first call that is not the model's own
 		}
 		parts = append(parts, part)
 	}
-	return encodeParts(parts)
-}
-
-func encodeParts(parts []modelPart) ([]json.RawMessage, error) {
-	out := make([]json.RawMessage, len(parts))
-	for i, part := range parts {
-		if out[i] = part.raw; out[i] != nil {
-			continue
-		}
-		var err error
-		if out[i], err = wire.JSON(part); err != nil {
-			return nil, err
-		}
-	}
-	return out, nil
+	return parts
 }
 
 func calledWith(c domain.ToolCall, id string) *functionCall {
@@ -172,11 +141,7 @@ func calledWith(c domain.ToolCall, id string) *functionCall {
 }
 
 // named is a tool's name as it is sent: an empty one would be refused, even as history.
-func named(name string) string {
-	return cmp.Or(name, "unnamed")
-}
-
-const maxName = 64
+func named(name string) string { return cmp.Or(name, "unnamed") }
 
 // callable is the name of a call that is not sent as it came: others' may be refused.
-func callable(name string) string { return wire.ToolName(name, maxName, ".:") }
+func callable(name string) string { return wire.ToolName(name, 64, ".:") }

@@ -1,10 +1,12 @@
 package gemini
 
 import (
+	"cmp"
 	"encoding/json"
-	"fmt"
 	"math"
 	"net/url"
+	"regexp"
+	"strconv"
 	"strings"
 
 	"google.golang.org/genai"
@@ -29,10 +31,7 @@ const (
 func API() wire.API {
 	return wire.API{
 		Name: Name, Server: "https://generativelanguage.googleapis.com/v1beta", Title: "Gemini", Variables: "GEMINI", OtherKey: "GOOGLE_API_KEY",
-		Official: func(host string) bool {
-			return host == "googleapis.com" || strings.HasSuffix(host, ".googleapis.com")
-		},
-		KeyParameter: "key",
+		OwnDomain: ".googleapis.com", KeyParameter: "key",
 		Reserved: []string{
 			"contents", "model", "systemInstruction", "system_instruction", "tools",
 			generationConfig + ".candidateCount",
@@ -45,38 +44,29 @@ func API() wire.API {
 		Options: spelled, CheckFormat: checkFormat, Schema: output.Plain,
 		Prepare: func(a *wire.Attempt, call inference.Call) (wire.Request, wire.Decoder, error) {
 			body, err := encode(call, a.Bound)
-			request := wire.Request{Path: path(call.Config.Model), Query: url.Values{"alt": {"sse"}}, Header: a.KeyIn("X-Goog-Api-Key", ""), Body: body}
+			// A name with a slash is a path itself, as tunedModels/mine.
+			model := strings.ReplaceAll(url.PathEscape(strings.TrimSpace(call.Config.Model)), "%2F", "/")
+			if !strings.Contains(model, "/") {
+				model = "models/" + model
+			}
+			request := wire.Request{Path: model + ":streamGenerateContent", Query: url.Values{"alt": {"sse"}}, Header: a.KeyIn("X-Goog-Api-Key", ""), Body: body}
 			return request, &assembly{Attempt: a}, err
 		},
 	}
 }
 
-// path is the method's below the base URL. A name with a slash is a path itself, as
-// tunedModels/mine.
-func path(model string) string {
-	model = strings.ReplaceAll(url.PathEscape(strings.TrimSpace(model)), "%2F", "/")
-	if !strings.Contains(model, "/") {
-		model = "models/" + model
-	}
-	return model + ":streamGenerateContent"
-}
-
 // generation is the first number in a Gemini model's name; 3 for an alias of the latest, whose
 // rules hold today; zero: nothing is known of it.
 func generation(model string) int {
-	model = strings.ToLower(strings.TrimSpace(model))
-	model = model[strings.LastIndex(model, "/")+1:]
-	rest, ok := strings.CutPrefix(model, "gemini-")
-	if !ok {
+	found := generations.FindStringSubmatch(model)
+	if found == nil {
 		return 0
 	}
-	number := 0
-	_, _ = fmt.Sscanf(rest, "%3d", &number)
-	if number == 0 && strings.HasSuffix(rest, "latest") {
-		return 3
-	}
+	number, _ := strconv.Atoi(cmp.Or(found[1], "3"))
 	return number
 }
+
+var generations = regexp.MustCompile(`(?i)^\s*(?:.*/)?gemini-(?:([0-9]{1,3})[^/]*|[^/]*latest\s*)$`)
 
 // spelled says which options are spelled otherwise here, or ask for arguments in pieces.
 func spelled(given domain.Metadata) error {
@@ -139,24 +129,16 @@ func encode(call inference.Call, bound int64) ([]byte, error) {
 			fields[key] = value
 		}
 	}
-	generating, err := generating(call, native, bound)
-	if err != nil {
-		return nil, err
-	}
-	calling, err := calling(call)
-	if err != nil {
-		return nil, err
-	}
-	for key, own := range map[string]map[string]json.RawMessage{generationConfig: generating, toolConfig: calling} {
+	for key, own := range map[string]map[string]json.RawMessage{generationConfig: generating(call, native, bound), toolConfig: calling(call)} {
 		if fields[key] = own; len(own) == 0 {
 			delete(fields, key)
 		}
 	}
-	return wire.JSON(fields)
+	return wire.JSON(fields), nil
 }
 
 // generating is how the answer is to be made: as the definition says, with the options over it.
-func generating(call inference.Call, native bool, bound int64) (map[string]json.RawMessage, error) {
+func generating(call inference.Call, native bool, bound int64) map[string]json.RawMessage {
 	own := object(call.Config.Options[generationConfig])
 	var config genai.GenerationConfig
 	if t := call.Config.Temperature; t != nil {
@@ -174,16 +156,16 @@ func generating(call inference.Call, native bool, bound int64) (map[string]json.
 		case domain.FormatText, "":
 		}
 	}
-	fields, err := wire.Over(config, own)
-	if err == nil && bound > 0 {
-		fields[maxOutputTokens], err = wire.JSON(min(bound, math.MaxInt32))
+	fields := wire.Over(config, own)
+	if bound > 0 {
+		fields[maxOutputTokens] = wire.JSON(min(bound, math.MaxInt32))
 	}
-	return fields, err
+	return fields
 }
 
 // calling says how the model is to use its tools: as the options have it, and so that it calls
 // the one that stands for the response format, or another. Empty: as it likes.
-func calling(call inference.Call) (map[string]json.RawMessage, error) {
+func calling(call inference.Call) map[string]json.RawMessage {
 	own := object(call.Config.Options[toolConfig])
 	var config genai.ToolConfig
 	if call.OutputTool != "" {

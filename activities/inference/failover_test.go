@@ -39,7 +39,7 @@ func speakers() []speaker {
 	return []speaker{{
 		name: openaichat.Name, model: "m-1",
 		open: func(c wire.Config) (inference.Provider, error) {
-			return wire.New(openaichat.Dialects()[0].API(), c)
+			return wire.New(openaichat.APIs()[0], c)
 		},
 		answer: `{"choices":[{"message":{"content":"said by chat","reasoning":"thought by chat","reasoning_details":[{"type":"reasoning.encrypted","data":"secret of chat"}],` +
 			`"tool_calls":[{"id":"call:1","function":{"name":"api.f","arguments":"{\"x\":1}"}},{"id":"call:1","function":{"name":"g","arguments":"not JSON"}}]},"finish_reason":"tool_calls"}]}`,

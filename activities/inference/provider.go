@@ -79,9 +79,6 @@ type Delta struct {
 	Tool string
 }
 
-// IsEmpty reports whether nothing has arrived.
-func (d Delta) IsEmpty() bool { return d == Delta{} }
-
 // AssistantMessage returns a model's message of the parts that are not empty, in valid UTF-8, its calls without halves of
 // characters.
 func AssistantMessage(reasoning []domain.Part, text string, calls []domain.ToolCall) domain.Message {
@@ -151,7 +148,7 @@ func escaped(data []byte) rune {
 // whole is JSON in which no half of a character stands alone: each program reads that in its own way, and many refuse it.
 // What is not JSON stays as it is.
 func whole(arguments string) string {
-	if !strings.Contains(arguments, `\u`) || !json.Valid([]byte(arguments)) {
+	if !json.Valid([]byte(arguments)) {
 		return arguments
 	}
 	mended := []byte(arguments)
@@ -165,13 +162,13 @@ func clean(text string) string { return strings.ToValidUTF8(text, "\uFFFD") }
 
 // InputTokens estimates what the call's request takes.
 func (c Call) InputTokens() int64 {
-	tokens := domain.EstimateText(c.System)
+	tokens := domain.EstimateText(c.System) + c.MessageTokens
 	if c.OutputMode == domain.OutputNative {
 		tokens += domain.EstimateText(string(c.Format.Schema))
 	}
-	if tokens += c.MessageTokens; c.MessageTokens == 0 {
-		for i := range c.Messages {
-			tokens += domain.EstimateTokens(c.Messages[i])
+	if c.MessageTokens == 0 {
+		for _, m := range c.Messages {
+			tokens += domain.EstimateTokens(m)
 		}
 	}
 	for _, t := range c.Tools {
@@ -189,16 +186,15 @@ func OutputTokens(m domain.Message) int64 {
 }
 
 // CompleteUsage completes a usage that was reported in part or not at all: estimated, not zero.
-func (c Call) CompleteUsage(reported domain.Usage, m domain.Message) domain.Usage {
-	usage := reported
+func (c Call) CompleteUsage(usage domain.Usage, m domain.Message) domain.Usage {
 	if usage.Estimated && usage.TotalTokens() == 0 {
 		return usage // somebody has estimated it, at nothing
 	}
 	if usage.InputTokens == 0 {
 		usage.InputTokens, usage.Estimated = c.InputTokens(), true
 	}
-	if usage.OutputTokens == 0 && OutputTokens(m) > 0 {
-		usage.OutputTokens, usage.Estimated = OutputTokens(m), true
+	if written := OutputTokens(m); usage.OutputTokens == 0 && written > 0 {
+		usage.OutputTokens, usage.Estimated = written, true
 	}
 	return usage
 }

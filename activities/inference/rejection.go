@@ -36,9 +36,19 @@ type Rejection struct {
 
 const maxShown = 600
 
-// Error says what to do about it. The source is the provider.
+// Error says what to do about it. The source is the provider, whose advice is followed where nothing is known but a
+// status. Where a code says what happened, no advice makes a try of it.
 func (r Rejection) Error(config domain.LLMConfig) *domain.Error {
-	err := r.heed(r.classify(config), config)
+	err := r.classify(config)
+	switch advice := strings.ToLower(strings.TrimSpace(r.ShouldRetry)); {
+	case err.Code != "":
+	case advice == "true" && err.Kind == domain.Invalid:
+		err.Kind = domain.Unavailable
+	case advice == "false" && err.Kind == domain.Throttled:
+		err = domain.CodedErrorf(domain.Denied, domain.CodeQuota, "%s: there are too many requests, and the provider says that waiting does not help%s", config.Provider, r.said())
+	case advice == "false" && err.Kind == domain.Unavailable:
+		err = domain.CodedErrorf(domain.Denied, domain.CodeGivenUp, "%s: the provider failed%s and says that another try would fail too%s", config.Provider, r.status(), r.said())
+	}
 	err.Source = config.Provider
 	err.RetryAfter = r.RetryAfter
 	if err.Code == domain.CodeContextOverflow {
@@ -50,19 +60,27 @@ func (r Rejection) Error(config domain.LLMConfig) *domain.Error {
 }
 
 func (r Rejection) classify(config domain.LLMConfig) *domain.Error {
+	said, refused := r.said(), r.status()
+	if r.comes(403) { // others repeat a part of the key
+		refused += said
+	}
+	at, there := "", "there"
+	if r.Server != "" {
+		at, there = ", at "+r.Server, "at "+r.Server
+	}
 	for _, known := range []struct {
 		is   bool
 		kind domain.Kind
 		code domain.Code
 		says string
 	}{
-		{r.comes(0, 400, 403, 413, 429) && r.says(inSize), domain.TooLarge, domain.CodeContextOverflow, "the request is larger than the account may send" + r.said()},
-		{r.quota(), domain.Denied, domain.CodeQuota, "the account has no money or quota left" + r.said()},
-		{r.filtered(), domain.Denied, domain.CodeFiltered, "the provider's filter refused the request" + r.said()},
-		{r.overflow(), domain.TooLarge, domain.CodeContextOverflow, "the conversation exceeds the context of model " + config.Model + r.said()},
-		{r.auth(), domain.Denied, domain.CodeAuth, "the provider refused the key" + r.refusal() + r.at(", at ", "") + "; check the key that the worker has"},
-		{r.comes(0, 400, 422, 424, 500) && r.tells(ofCall), domain.Invalid, domain.CodeMalformed, "the model wrote a tool call that the provider could not read" + r.said()},
-		{r.notFound(), domain.Invalid, domain.CodeModelNotFound, "no model " + config.Model + " " + r.at("at ", "there") + r.said() + "; check the model's name and the base URL"},
+		{r.comes(0, 400, 403, 413, 429) && r.says(inSize), domain.TooLarge, domain.CodeContextOverflow, "the request is larger than the account may send" + said},
+		{r.quota(), domain.Denied, domain.CodeQuota, "the account has no money or quota left" + said},
+		{r.filtered(), domain.Denied, domain.CodeFiltered, "the provider's filter refused the request" + said},
+		{r.overflow(), domain.TooLarge, domain.CodeContextOverflow, "the conversation exceeds the context of model " + config.Model + said},
+		{r.auth(), domain.Denied, domain.CodeAuth, "the provider refused the key" + refused + at + "; check the key that the worker has"},
+		{r.comes(0, 400, 422, 424, 500) && r.tells(ofCall), domain.Invalid, domain.CodeMalformed, "the model wrote a tool call that the provider could not read" + said},
+		{r.notFound(), domain.Invalid, domain.CodeModelNotFound, "no model " + config.Model + " " + there + said + "; check the model's name and the base URL"},
 	} {
 		if known.is {
 			err := domain.CodedErrorf(known.kind, known.code, "%s: %s", config.Provider, known.says)
@@ -71,7 +89,7 @@ func (r Rejection) classify(config domain.LLMConfig) *domain.Error {
 		}
 	}
 	summary := map[domain.Kind]string{domain.Throttled: "too many requests", domain.Unavailable: "the provider failed", domain.Invalid: "the provider refused the request"}
-	return domain.Errorf(r.kind(), "%s: %s%s%s", config.Provider, summary[r.kind()], r.status(), r.said())
+	return domain.Errorf(r.kind(), "%s: %s%s%s", config.Provider, summary[r.kind()], r.status(), said)
 }
 
 // kind is what the status says, else the words.
@@ -79,31 +97,11 @@ func (r Rejection) kind() domain.Kind {
 	switch {
 	case r.comes(402, 429), r.comes(0, 400, 403) && r.has(ofPace):
 		return domain.Throttled
-	case r.comes(408, 409, 425, cancelled):
-		return domain.Unavailable
+	case r.comes(408, 409, 425, 499): // the last is how proxies, and Google, call a request that was given up
 	case r.Status >= 400 && r.Status < 500, r.comes(501, 505), r.Status == 0 && r.has(ofRequest) && !r.has(ofFetching):
 		return domain.Invalid
 	}
 	return domain.Unavailable
-}
-
-// cancelled is how proxies, and Google, call a request that was given up.
-const cancelled = 499
-
-// refusal is what to show of a refused key, a part of which providers repeat where it is wrong.
-func (r Rejection) refusal() string {
-	if r.comes(403) {
-		return r.status() + r.said()
-	}
-	return r.status()
-}
-
-// at names the server after some words, where it is known, else gives others.
-func (r Rejection) at(words, unknown string) string {
-	if r.Server == "" {
-		return unknown
-	}
-	return words + r.Server
 }
 
 func (r Rejection) status() string {
@@ -120,26 +118,10 @@ func (r Rejection) said() string {
 		return ""
 	}
 	if len(message) > maxShown {
-		message = strings.ToValidUTF8(message[:maxShown], "") + "…"
+		message = domain.Shorten(message, maxShown) + "…"
 	}
 	if r.Param != "" && !strings.Contains(message, r.Param) {
 		return fmt.Sprintf(": %s (parameter %s)", message, r.Param)
 	}
 	return ": " + message
-}
-
-// heed follows the provider's advice where nothing is known but a status. Where a code says
-// what happened, no advice makes a try of it.
-func (r Rejection) heed(err *domain.Error, config domain.LLMConfig) *domain.Error {
-	advice := strings.ToLower(strings.TrimSpace(r.ShouldRetry))
-	switch {
-	case err.Code != "":
-	case advice == "true" && err.Kind == domain.Invalid:
-		err.Kind = domain.Unavailable
-	case advice == "false" && err.Kind == domain.Throttled:
-		return domain.CodedErrorf(domain.Denied, domain.CodeQuota, "%s: there are too many requests, and the provider says that waiting does not help%s", config.Provider, r.said())
-	case advice == "false" && err.Kind == domain.Unavailable:
-		return domain.CodedErrorf(domain.Denied, domain.CodeGivenUp, "%s: the provider failed%s and says that another try would fail too%s", config.Provider, r.status(), r.said())
-	}
-	return err
 }

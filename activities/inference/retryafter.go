@@ -86,26 +86,25 @@ func wait(text string, now time.Time) (time.Duration, bool) {
 // moments are the forms of a moment. One without a zone is UTC.
 var moments = [...]string{time.RFC1123, time.RFC850, time.ANSIC, time.RFC1123Z, "Monday, 02-Jan-06 15:04:05 -0700", time.RFC3339, "2006-01-02T15:04:05Z0700", "2006-01-02T15:04:05", "2006-01-02 15:04:05Z07:00", time.DateTime}
 
-// nearNow bounds how far from now a number is taken for a moment: no delay is as long as all time since 1970.
-const nearNow = 365 * 24 * time.Hour
-
 // until reads a moment in any form: a date, or the seconds or milliseconds since 1970.
 func until(text string, now time.Time) (time.Duration, bool) {
 	text = strings.TrimSpace(text)
-	at, err := time.Parse(moments[0], text)
-	for k := 1; err != nil && k < len(moments); k++ {
-		at, err = time.Parse(moments[k], text)
+	var at time.Time
+	for _, form := range moments {
+		if one, err := time.Parse(form, text); err == nil {
+			at = one
+		}
 	}
-	if number, bad := strconv.ParseInt(text, 10, 64); bad == nil {
-		at, err = time.Unix(number, 0), nil
+	if number, err := strconv.ParseInt(text, 10, 64); err == nil {
+		at = time.Unix(number, 0)
 		if number > math.MaxInt32*int64(100) {
 			at = time.UnixMilli(number)
 		}
-		if now.Sub(at).Abs() > nearNow {
+		if now.Sub(at).Abs() > 365*24*time.Hour { // no delay is as long as all time since 1970
 			return 0, false
 		}
 	}
-	if err != nil {
+	if at.IsZero() {
 		return 0, false
 	}
 	return min(max(at.Sub(now), 0), maxAsked), true

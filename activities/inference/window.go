@@ -23,9 +23,6 @@ var ofBytes = regexp.MustCompile(`^ ?(?:[kmg]i?b|bytes?|char(?:s|acters?)?|messa
 // noWindow is a number that stands alone in parentheses, as the codes of some errors do, or bounds the answer alone.
 var noWindow = regexp.MustCompile(`\([0-3]?[0-9]{1,3}\)|(?:^|[.:;,(\n])\W{0,3}max[ _](?:(?:completion|output|new)_)?tokens\W? (?:is|must|should|cannot)[\w<= ]{0,20} [0-9][0-9,_]*`)
 
-// leastWindow is the smallest window of a model: numbers below are of something else, and leave no room for a summary.
-const leastWindow = 1 << 10
-
 // window is the model's as the provider names it, or what one request may have. Zero: it does not.
 func (r Rejection) window() int64 {
 	text := noWindow.ReplaceAllString(strings.ToLower(r.Message+"\n"+r.Hint), "")
@@ -35,7 +32,7 @@ func (r Rejection) window() int64 {
 			continue
 		}
 		number := strings.NewReplacer(",", "", "_", "").Replace(text[at[2]:at[3]])
-		if tokens, err := strconv.ParseInt(number, 10, 64); err == nil && tokens >= leastWindow {
+		if tokens, err := strconv.ParseInt(number, 10, 64); err == nil && tokens >= 1<<10 { // what is below is of something else, and leaves no room for a summary
 			return tokens
 		}
 	}

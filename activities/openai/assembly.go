@@ -50,18 +50,15 @@ type assembly struct {
 
 	done, items []item
 	// summary is of which part of its summary the reasoning at a place was last.
-	summary map[wire.Count]wire.Count
+	summary map[int]wire.Count
 	// open are the ids of the items that have begun and not ended, by their places.
-	open map[wire.Count]wire.Text
+	open map[int]wire.Text
 	// argued says of which calls the arguments came in pieces.
-	argued map[wire.Count]bool
+	argued map[int]bool
 	// created says that the response has begun. status is set by the end alone.
 	created        bool
 	status, reason string
 }
-
-// perItem is what an item takes beside its words.
-const perItem = 512
 
 // Finish is what has become of the response, as its end says.
 func (s *assembly) Finish() string { return s.status }
@@ -70,85 +67,73 @@ func (s *assembly) Finish() string { return s.status }
 func (s *assembly) Whole(data []byte) error { return s.end(data, "") }
 
 // Event reads the next piece of an answer.
-func (s *assembly) Event(e wire.Event) (done bool, err error) {
+func (s *assembly) Event(e wire.Event) error {
 	var piece event
 	if err := s.Decode(e, &piece, "the stream holds something that is not an event"); err != nil {
-		return false, err
+		return err
 	}
-	kind := cmp.Or(string(piece.Type), e.Name)
+	kind, at, delta := cmp.Or(string(piece.Type), e.Name), int(piece.Output), string(piece.Delta)
 	switch kind {
 	case "response.completed", "response.incomplete", "response.failed", "response.done":
 		_, status, _ := strings.Cut(kind, ".")
 		if !wire.Present(piece.Response) {
 			piece.Response = e.Data
 		}
-		if kind == "response.done" && !ends(piece.Response) {
-			break // the response ends elsewhere
-		}
-		return true, s.end(piece.Response, status)
+		return s.end(piece.Response, status)
 	case "response.created", "response.in_progress", "response.queued":
 		var r response
 		if json.Unmarshal(piece.Response, &r) != nil {
 			break
 		}
 		if s.created && (kind == "response.created" || r.ID != "" && string(r.ID) != s.ID) {
-			return false, s.Mixed("another one begins in it", e.Data)
+			return s.Mixed("another one begins in it", e.Data)
 		}
 		s.created = true
 		s.begin(r)
 	case "response.output_item.added":
 		i := read(piece.Item)
-		if before, open := s.open[piece.Output]; open && before != i.ID {
-			return false, s.Mixed("an item of it begins twice", e.Data)
+		if before, open := s.open[at]; open && before != i.ID {
+			return s.Mixed("an item of it begins twice", e.Data)
 		}
-		s.open[piece.Output] = i.ID
+		s.open[at] = i.ID
 		switch i.Type {
 		case itemReasoning:
 			s.Thinks()
 		case itemCall:
-			s.Call(wire.Piece{Index: int(piece.Output), ID: string(i.CallID), Name: string(i.Name)})
+			s.Call(wire.Piece{Index: at, ID: string(i.CallID), Name: string(i.Name)})
 		}
 	case "response.output_item.done":
-		delete(s.open, piece.Output)
+		delete(s.open, at)
 		i := read(piece.Item)
-		i.at = piece.Output
-		s.finished(i)
-	case "response.output_text.delta", "response.refusal.delta":
-		s.Text(int(piece.Output), string(piece.Delta))
-	case "response.function_call_arguments.delta", "response.custom_tool_call_input.delta":
-		if piece.Delta != "" {
-			s.argued[piece.Output] = true
+		i.at = at
+		if k := slices.IndexFunc(s.done, func(before item) bool { return before.at == at && before.is(i) }); k >= 0 {
+			s.done[k] = i // some servers say so again
+			break
 		}
-		s.Call(wire.Piece{Index: int(piece.Output), Arguments: string(piece.Delta)})
+		s.done = append(s.done, i)
+		s.Hold(2*len(i.raw) + 512) // once as it came, once more read, and what an item takes beside its words
+	case "response.output_text.delta", "response.refusal.delta":
+		s.Text(at, delta)
+	case "response.function_call_arguments.delta", "response.custom_tool_call_input.delta":
+		s.argued[at] = s.argued[at] || delta != ""
+		s.Call(wire.Piece{Index: at, Arguments: delta})
 	case "response.function_call_arguments.done":
-		if !s.argued[piece.Output] {
-			s.argued[piece.Output] = piece.Arguments != ""
-			s.Call(wire.Piece{Index: int(piece.Output), Arguments: string(piece.Arguments)})
+		if !s.argued[at] {
+			s.argued[at] = piece.Arguments != ""
+			s.Call(wire.Piece{Index: at, Arguments: string(piece.Arguments)})
 		}
 	case "response.reasoning_summary_text.delta", "response.reasoning_text.delta":
-		if s.summary[piece.Output] != piece.Summary {
-			s.summary[piece.Output] = piece.Summary
-			s.Reasoning(int(piece.Output), paragraph)
+		if s.summary[at] != piece.Summary {
+			s.summary[at] = piece.Summary
+			s.Reasoning(at, paragraph)
 		}
-		s.Reasoning(int(piece.Output), string(piece.Delta))
+		s.Reasoning(at, delta)
 	default:
-		if piece.Delta != "" {
+		if delta != "" {
 			s.Heard()
 		}
 	}
-	s.Flush()
-	return false, nil
-}
-
-// finished keeps an item that is done, once: some servers say so again.
-func (s *assembly) finished(i item) {
-	if k := slices.IndexFunc(s.done, func(before item) bool { return before.at == i.at && before.is(i) }); k >= 0 {
-		s.done[k] = i
-		return
-	}
-	s.done = append(s.done, i)
-	// Once as it came, and once more read.
-	s.Hold(2*len(i.raw) + perItem)
+	return nil
 }
 
 // is reports whether two items are one, by their ids, or where they have none by all that is in them.
@@ -164,13 +149,6 @@ func (s *assembly) begin(r response) {
 	s.Report(r.Usage.Domain())
 }
 
-// ends reports whether a response says what has become of it.
-func ends(data []byte) bool {
-	var r response
-	err := json.Unmarshal(data, &r)
-	return err != nil || r.Status != "" || r.Output != nil || wire.Present(r.Error) || len(r.Usage) > 0
-}
-
 // completed are the words of servers for a response that is whole.
 var completed = wire.Names("completed succeeded success done")
 
@@ -180,6 +158,10 @@ func (s *assembly) end(data []byte, status string) error {
 	if json.Unmarshal(data, &r) != nil {
 		return s.Malformed("the response has another form", data)
 	}
+	if status == "done" && r.Status == "" && r.Output == nil && !wire.Present(r.Error) && len(r.Usage) == 0 {
+		return nil // it does not say what has become of it: another event does
+	}
+	s.Done()
 	s.begin(r)
 	switch said := string(r.Status); {
 	case status == "failed", said == "in_progress" && (status == "completed" || status == statusIncomplete):
@@ -204,10 +186,6 @@ func (s *assembly) end(data []byte, status string) error {
 		return s.Malformed("the response "+lost, data)
 	}
 	s.status = status
-	if !s.Told() {
-		s.write()
-		s.Flush()
-	}
 	return nil
 }
 
@@ -217,16 +195,15 @@ func (s *assembly) lost(status string) string {
 	var calls, done int
 	var text strings.Builder
 	for _, i := range s.items {
-		if i.Type == itemCall {
+		switch i.Type {
+		case itemCall:
 			calls++
-		}
-		if i.Type != itemMessage {
-			continue
-		}
-		text.WriteString(i.Content.join(""))
-		for _, c := range i.Content {
-			if c.Text+c.Refusal == "" && !slices.Contains([]wire.Text{"", "output_text", "refusal", "text"}, c.Type) {
-				return wire.Unknown(c.Type)
+		case itemMessage:
+			text.WriteString(i.Content.join(""))
+			for _, c := range i.Content {
+				if c.Text+c.Refusal == "" && !slices.Contains([]wire.Text{"", "output_text", "refusal", "text"}, c.Type) {
+					return wire.Unknown(c.Type)
+				}
 			}
 		}
 	}
@@ -281,7 +258,9 @@ const paragraph = "\n\n"
 // Answer returns the whole answer. Its items decide what it is, before the API's word does.
 func (s *assembly) Answer() inference.Answer {
 	s.Restart()
-	s.Emit = nil // all of it was told
+	if s.Told() {
+		s.Emit = nil // it came in pieces
+	}
 	refused, cut := s.write()
 	word := "stop"
 	switch {
@@ -295,7 +274,12 @@ func (s *assembly) Answer() inference.Answer {
 
 // write puts the items into the draft, and says what they say of themselves.
 func (s *assembly) write() (refused, cut bool) {
-	last := s.lastPart()
+	last := -1 // the place of the last item that becomes a part: calls behind it need no mark
+	for k, i := range s.items {
+		if i.Type == itemMessage && i.stands() || i.Type == itemReasoning {
+			last = k
+		}
+	}
 	for k, i := range s.items {
 		// A part and the mark before it.
 		at, before := 2*k+1, 2*k
@@ -306,42 +290,24 @@ func (s *assembly) write() (refused, cut bool) {
 				refused = refused || c.Refusal != ""
 			}
 			if i.Phase != "" && i.stands() {
-				s.Keep(before, "", mark{Type: itemMessage, Phase: string(i.Phase)}.json())
+				s.Keep(before, "", wire.JSON(mark{Type: itemMessage, Phase: string(i.Phase)}))
 			}
 			s.Text(at, i.Content.join(""))
 		case itemReasoning:
 			s.Reasoning(at, cmp.Or(i.Summary.join(paragraph), i.Content.join(paragraph)))
-			if s.followed(k) && i.returnable() && utf8.Valid(i.raw) {
+			// It goes back only with the item that it was for.
+			after := slices.IndexFunc(s.items[k:], func(i item) bool { return i.Type != itemReasoning })
+			if after > 0 && s.items[k+after].stands() && i.returnable() && utf8.Valid(i.raw) {
 				s.Keep(at, "", i.raw)
 			}
 		case itemCall:
 			if k < last {
-				s.Keep(before, "", mark{Type: itemCall}.json())
+				s.Keep(before, "", wire.JSON(mark{Type: itemCall}))
 			}
 			s.Call(wire.Piece{Index: k, ID: string(cmp.Or(i.CallID, i.ID)), Name: string(i.Name), Arguments: string(i.Arguments)})
 		}
 	}
 	return refused, cut
-}
-
-// lastPart is the place of the last item that becomes a part: calls behind it need no mark.
-func (s *assembly) lastPart() int {
-	for k, i := range slices.Backward(s.items) {
-		if i.Type == itemMessage && i.stands() || i.Type == itemReasoning {
-			return k
-		}
-	}
-	return -1
-}
-
-// followed reports whether what a reasoning item was for will be sent with it.
-func (s *assembly) followed(k int) bool {
-	for _, next := range s.items[k+1:] {
-		if next.Type != itemReasoning {
-			return next.stands()
-		}
-	}
-	return false
 }
 
 // stands reports whether an item is sent back.

@@ -3,8 +3,7 @@ package openai
 import (
 	"encoding/json"
 	"maps"
-	"slices"
-	"strings"
+	"regexp"
 
 	"github.com/openai/openai-go/v3/responses"
 
@@ -23,53 +22,38 @@ const maxOutputTokens = "max_output_tokens"
 // Azure's ends in /openai/v1.
 func API() wire.API {
 	return wire.API{
-		Name: Name, Server: "https://api.openai.com/v1", Title: "OpenAI's Responses", Variables: "OPENAI", Official: wire.OfOpenAI, ObjectsOnly: true, MinOutputTokens: 16,
+		Name: Name, Server: "https://api.openai.com/v1", Title: "OpenAI's Responses", Variables: "OPENAI", OwnDomain: wire.AzuresDomain, ObjectsOnly: true, MinOutputTokens: 16,
 		// Some of these would make the server keep the conversation.
 		Reserved: []string{"background", "context_management", "conversation", "input", "instructions", "model", "previous_response_id", "stream", "tools"},
 		Objects:  []string{"text"},
 		Bounds:   []string{maxOutputTokens},
 		Formats:  []string{"text.format"},
 		Options: func(given domain.Metadata) error {
-			_, err := readOptions(given)
+			_, _, err := readOptions(given)
 			return err
 		},
 		Schema: output.Merged,
 		Prepare: func(a *wire.Attempt, call inference.Call) (wire.Request, wire.Decoder, error) {
 			body, err := encode(call, a.Bound)
 			request := wire.Request{Path: "responses", Header: a.KeyIn("Authorization", "Bearer "), Body: body}
-			return request, &assembly{Attempt: a, summary: map[wire.Count]wire.Count{}, open: map[wire.Count]wire.Text{}, argued: map[wire.Count]bool{}}, err
+			return request, &assembly{Attempt: a, summary: map[int]wire.Count{}, open: map[int]wire.Text{}, argued: map[int]bool{}}, err
 		},
 	}
 }
 
-// options are those of a model that stand beside what is ours, and the rest.
-type options struct {
-	include []responses.ResponseIncludable
-	text    map[string]any
-	rest    domain.Metadata
-}
-
-// readOptions says what is wrong with the options of a model, or reads them.
-func readOptions(given domain.Metadata) (o options, err error) {
-	_ = json.Unmarshal(given["text"], &o.text) // it was checked, or is none
-	if value := given["include"]; value != nil && json.Unmarshal(value, &o.include) != nil {
+// readOptions says what is wrong with the options of a model, or reads those that stand beside what is ours, and the rest.
+func readOptions(given domain.Metadata) (include []responses.ResponseIncludable, rest domain.Metadata, err error) {
+	if value := given["include"]; value != nil && json.Unmarshal(value, &include) != nil {
 		err = domain.Errorf(domain.Invalid, "options: include is not a list; give a list of names, or null to ask for nothing")
 	}
-	o.rest = maps.Clone(given)
-	delete(o.rest, maxOutputTokens) // it is in the bound
-	for _, key := range []string{"text", "include"} {
-		if !wire.IsNull(given[key]) {
-			delete(o.rest, key)
-		}
+	rest = maps.Clone(given)
+	delete(rest, maxOutputTokens) // it is in the bound
+	if include != nil {
+		delete(rest, "include")
 	}
-	return o, err
+	return include, rest, err
 }
 
-// reasons reports whether a model thinks before it answers, as all newer ones do. The others
+// unreasoning finds the names of models that do not think before they answer, as all newer ones do. They
 // refuse both to be asked for encrypted reasoning and to be given some.
-func reasons(model string) bool {
-	model = strings.ToLower(model)
-	model = strings.TrimPrefix(model[strings.LastIndexByte(model, '/')+1:], "ft:")
-	older := []string{"gpt-3.5", "gpt-35", "gpt-4", "chatgpt-", "gpt-5-chat"}
-	return !slices.ContainsFunc(older, func(begins string) bool { return strings.HasPrefix(model, begins) })
-}
+var unreasoning = regexp.MustCompile(`(?i)^(?:.*/)?(?:ft:)?(?:gpt-3\.?5|gpt-4|chatgpt-|gpt-5-chat)[^/]*$`)

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"encoding/json"
 	"errors"
-	"maps"
 	"slices"
 	"strings"
 
@@ -29,48 +28,32 @@ func encode(call inference.Call, bound int64) ([]byte, error) {
 	if bound > 0 {
 		p.MaxOutputTokens = param.NewOpt(bound)
 	}
-	if reasons(call.Config.Model) {
+	if !unreasoning.MatchString(call.Config.Model) {
 		p.Include = []responses.ResponseIncludable{responses.ResponseIncludableReasoningEncryptedContent}
 	}
 	for _, tool := range call.Tools {
-		p.Tools = append(p.Tools, definition(tool, tool.Name == call.OutputTool))
+		// Only the tool that stands for the response format is strict, and only where its schema can be: the arguments of
+		// others are checked, and their schemas are not ours to choose.
+		f := responses.FunctionToolParam{Name: tool.Name, Strict: param.NewOpt(tool.Name == call.OutputTool && output.Strict(tool.Schema) == nil)}
+		if tool.Description != "" {
+			f.Description = param.NewOpt(tool.Description)
+		}
+		f.SetExtraFields(map[string]any{"parameters": wire.Parameters(tool.Schema)})
+		p.Tools = append(p.Tools, responses.ToolUnionParam{OfFunction: &f})
 	}
 	// Of include and text, what is ours stays beside what is given.
-	given, _ := readOptions(call.Config.Options) // they were checked
-	for _, name := range given.include {
+	include, options, _ := readOptions(call.Config.Options) // they were checked
+	for _, name := range include {
 		if !slices.Contains(p.Include, name) {
 			p.Include = append(p.Include, name)
 		}
 	}
-	extra, text := map[string]any{}, map[string]any{}
-	maps.Copy(text, given.text)
+	p.SetExtraFields(map[string]any{"tool_choice": wire.ToolChoice(call, false)}) // null is left out
+	rest := wire.Fields(p, call.Config, options)
 	if format := wire.Format(call); format != nil {
-		text["format"] = format
+		wire.Put(rest, "text", "format", format)
 	}
-	if len(text) > 0 {
-		extra["text"] = text
-	}
-	if choice := wire.ToolChoice(call, false); choice != nil {
-		extra["tool_choice"] = choice
-	}
-	p.SetExtraFields(extra)
-	rest, err := wire.Fields(p, call.Config, given.rest)
-	if err != nil {
-		return nil, err
-	}
-	return wire.Body("input", input, rest), nil
-}
-
-// definition is a tool as the API has it. Only the tool that stands for the
-// response format is strict, and only where its schema can be: the arguments
-// of others are checked, and their schemas are not ours to choose.
-func definition(tool domain.ToolSpec, answers bool) responses.ToolUnionParam {
-	f := responses.FunctionToolParam{Name: tool.Name, Strict: param.NewOpt(answers && output.Strict(tool.Schema) == nil)}
-	if tool.Description != "" {
-		f.Description = param.NewOpt(tool.Description)
-	}
-	f.SetExtraFields(map[string]any{"parameters": wire.Parameters(tool.Schema)})
-	return responses.ToolUnionParam{OfFunction: &f}
+	return wire.Body("input", input, rest)
 }
 
 // promptInInput reports whether the system prompt is the first item: asked for any JSON
@@ -79,17 +62,14 @@ func promptInInput(call inference.Call) bool {
 	return call.OutputMode == domain.OutputNative && call.Format.Type == domain.FormatJSON
 }
 
-// maxCallID is the longest id of a call that the API takes back.
-const maxCallID = 64
-
 // input writes the conversation as items, whose ids are unique and short, each result with its call's. There is no place for
 // the name of a user.
-func input(call inference.Call) ([][]byte, error) {
-	w := &writer{reasons: reasons(call.Config.Model)}
+func input(call inference.Call) ([]json.Marshaler, error) {
+	w := &writer{reasons: !unreasoning.MatchString(call.Config.Model)}
 	if call.System != "" && promptInInput(call) {
 		w.text(responses.EasyInputMessageRoleDeveloper, call.System, "")
 	}
-	pairs := wire.Pairing{Accepts: func(id string) bool { return len(id) <= maxCallID }}
+	pairs := wire.Pairing{Accepts: func(id string) bool { return len(id) <= 64 }}
 	err := wire.Each("message", call.Messages, func(i int, m domain.Message) error {
 		list, err := partsOf(m)
 		switch m.Role {
@@ -115,7 +95,7 @@ func input(call inference.Call) ([][]byte, error) {
 		}
 		return nil
 	})
-	return w.items, errors.Join(err, w.err)
+	return w.items, err
 }
 
 // partsOf are what a message of the user's, or a result, has in parts.
@@ -128,7 +108,11 @@ func partsOf(m domain.Message) (out responses.ResponseInputMessageContentListPar
 		case domain.PartFile:
 			part.OfInputFile = &responses.ResponseInputFileParam{}
 			if len(p.Data) > 0 {
-				part.OfInputFile.FileData, part.OfInputFile.Filename = param.NewOpt(wire.DataURL(p)), param.NewOpt(filename(p))
+				name := "file" // by which the API knows what it is
+				if p.MediaType == "application/pdf" {
+					name = "file.pdf"
+				}
+				part.OfInputFile.FileData, part.OfInputFile.Filename = param.NewOpt(wire.DataURL(p)), param.NewOpt(cmp.Or(p.Filename, name))
 			} else {
 				part.OfInputFile.FileURL = param.NewOpt(p.URL)
 			}
@@ -141,14 +125,6 @@ func partsOf(m domain.Message) (out responses.ResponseInputMessageContentListPar
 		return nil
 	})
 	return out, err
-}
-
-// filename is a file's own, or one by which the API knows what it is.
-func filename(p domain.Part) string {
-	if p.Filename == "" && p.MediaType == "application/pdf" {
-		return "file.pdf"
-	}
-	return cmp.Or(p.Filename, "file")
 }
 
 // The types of the items that are read and written.
@@ -166,26 +142,14 @@ type mark struct {
 	Phase string `json:"phase,omitzero"`
 }
 
-func (m mark) json() json.RawMessage {
-	text, _ := json.Marshal(m) // two strings cannot fail
-	return text
-}
-
 // A writer collects items.
 type writer struct {
 	// reasons says that the model takes reasoning.
 	reasons bool
-	items   [][]byte
-	err     error
+	items   []json.Marshaler
 }
 
-func (w *writer) add(item json.Marshaler) {
-	text, err := item.MarshalJSON()
-	if err != nil && w.err == nil {
-		w.err = err
-	}
-	w.items = append(w.items, text)
-}
+func (w *writer) add(items ...json.Marshaler) { w.items = append(w.items, items...) }
 
 func (w *writer) text(role responses.EasyInputMessageRole, text, phase string) {
 	w.add(responses.EasyInputMessageParam{
@@ -197,16 +161,18 @@ func (w *writer) text(role responses.EasyInputMessageRole, text, phase string) {
 // turn writes what the model said, in its order. Reasoning is held back until the item follows
 // for which it is; others' is left out.
 func (w *writer) turn(m domain.Message, ids []string) {
-	var held [][]byte
+	var held []json.Marshaler
 	var phase string
 	var called int
 	release := func() {
-		w.items, held = append(w.items, held...), nil
+		w.add(held...)
+		held = nil
 	}
 	call := func() {
 		if called < len(m.ToolCalls) {
 			release()
-			w.call(m.ToolCalls[called], ids[called])
+			c := m.ToolCalls[called]
+			w.add(responses.ResponseFunctionToolCallParam{CallID: ids[called], Name: wire.ToolName(c.Name, 64, ""), Arguments: string(wire.Arguments(c.Arguments, "invalid_arguments"))})
 			called++
 		}
 	}
@@ -252,12 +218,6 @@ func read(opaque json.RawMessage) item {
 	return kept
 }
 
-func (w *writer) call(c domain.ToolCall, id string) {
-	w.add(responses.ResponseFunctionToolCallParam{CallID: id, Name: wire.ToolName(c.Name, maxName, ""), Arguments: string(wire.Arguments(c.Arguments, "invalid_arguments"))})
-}
-
-const maxName = 64
-
 // An item is one of an answer's, as far as it is read.
 type item struct {
 	Type      wire.Text `json:"type"`
@@ -274,7 +234,7 @@ type item struct {
 
 	// raw is the item as it came, and at its place in a stream.
 	raw json.RawMessage
-	at  wire.Count
+	at  int
 }
 
 // returnable reports whether a reasoning item is good without being stored. Open models

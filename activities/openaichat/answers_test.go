@@ -33,7 +33,7 @@ func TestAFinishReasonAtEachPiece(t *testing.T) {
 	t.Parallel()
 	piece := chunk(strings.Replace(hello, "null", `"stop"`, 1))
 	url, closed := providers.Stall(t, piece+piece)
-	p, err := wire.New(openaichat.Dialects()[0].API(), wire.Config{BaseURL: url, Timeouts: wire.Timeouts{Idle: 200 * time.Millisecond}})
+	p, err := wire.New(openaichat.APIs()[0], wire.Config{BaseURL: url, Timeouts: wire.Timeouts{Idle: 200 * time.Millisecond}})
 	require.NoError(t, err)
 	answer, err := p.Infer(t.Context(), question(), func(inference.Delta) {})
 	require.Error(t, err)
@@ -53,7 +53,7 @@ func TestFinishOptional(t *testing.T) {
 	} {
 		url := providers.Serve(t, 200, nil, body).URL
 		for _, optional := range []bool{false, true} {
-			p, err := wire.New(openaichat.Dialects()[0].API(), wire.Config{BaseURL: url, FinishOptional: optional})
+			p, err := wire.New(openaichat.APIs()[0], wire.Config{BaseURL: url, FinishOptional: optional})
 			require.NoError(t, err)
 			answer, err := p.Infer(t.Context(), question(), func(inference.Delta) {})
 			if !optional || !whole {

@@ -20,9 +20,6 @@ const (
 	atKept
 )
 
-// sliceHeader is what a list takes beside its content.
-const sliceHeader = 24
-
 // assembly puts an answer together from its pieces.
 type assembly struct {
 	*wire.Attempt
@@ -85,25 +82,22 @@ func (s *assembly) Whole(data []byte) error {
 }
 
 // Event reads the next piece of an answer.
-func (s *assembly) Event(e wire.Event) (done bool, err error) {
+func (s *assembly) Event(e wire.Event) error {
 	var piece reply
 	if err := s.Decode(e, &piece, "the stream holds something that is not a chunk"); err != nil {
-		return false, err
+		return err
 	}
 	before, ended := s.Held(), s.finish != ""
 	if err := s.take(piece, false, e.Data); err != nil {
-		return false, err
+		return err
 	}
-	said := s.Held() != before
-	if said && s.again {
-		return false, s.Mixed("another one begins in it", e.Data)
+	switch said := s.Held() != before; {
+	case said && s.again:
+		return s.Mixed("another one begins in it", e.Data)
+	case said || !ended && s.finish != "":
+		return s.SaidUnder(string(piece.ID), ended, e.Data)
 	}
-	if said || !ended && s.finish != "" {
-		if err := s.SaidUnder(string(piece.ID), ended, e.Data); err != nil {
-			return false, err
-		}
-	}
-	return false, nil
+	return nil
 }
 
 // Trailer reads what follows the end marker: the usage, and nothing more.
@@ -137,9 +131,6 @@ func (s *assembly) End() error {
 func (s *assembly) take(piece reply, whole bool, data []byte) error {
 	s.Identify(piece.ID, piece.Model)
 	s.Report(wire.UsageIn(data))
-	if piece.Choices == nil {
-		return nil
-	}
 	for _, c := range piece.Choices {
 		if kind := cmp.Or(c.Delta.unknown, c.Message.unknown); kind != "" {
 			return s.Malformed("the answer "+wire.Unknown(kind), data)
@@ -153,7 +144,11 @@ func (s *assembly) take(piece reply, whole bool, data []byte) error {
 		}
 		for _, said := range []content{c.Delta, c.Message} {
 			s.beside.Add(said.beside)
-			s.takeBlocks(said.blocks)
+			var blocks []thinkingBlock // their text comes beside them too
+			if wire.Present(said.blocks) && json.Unmarshal(said.blocks, &blocks) == nil {
+				s.Hold(len(said.blocks))
+				s.blocks = append(s.blocks, blocks...)
+			}
 		}
 		before := s.Held()
 		switch {
@@ -170,7 +165,6 @@ func (s *assembly) take(piece reply, whole bool, data []byte) error {
 			s.finish, s.open = string(c.FinishReason), false
 		}
 	}
-	s.Flush()
 	return s.Broken(s.finish, data)
 }
 
@@ -205,7 +199,7 @@ func (s *assembly) takeContent(c content, whole bool) bool {
 	}
 	for _, d := range details {
 		s.details = append(s.details, d)
-		s.Hold(len(d) + sliceHeader)
+		s.Hold(len(d) + 24) // for the header of a slice
 	}
 	for place := range c.calls {
 		if whole {
@@ -274,7 +268,6 @@ func (s *assembly) settle() {
 		}
 	}
 	s.older = wire.Draft{}
-	s.Flush()
 }
 
 // Answer returns the whole answer. Its content decides what it is, before the server's word does.
@@ -292,11 +285,15 @@ func (s *assembly) Answer() inference.Answer {
 		s.Keep(atReasoning, s.thought, details)
 	}
 	if len(s.blocks) > 0 {
-		blocks, _ := json.Marshal(whole(s.blocks)) // texts cannot fail
-		s.beside.Add(wire.Extra{thinkingBlocks: blocks})
+		s.beside.Add(wire.Extra{thinkingBlocks: wire.JSON(whole(s.blocks))})
 	}
-	if kept := opaqueOf(s.Base.Host, s.beside, s.BesideCalls()); kept != nil {
-		s.Keep(atKept, "", kept)
+	calls := s.BesideCalls()
+	if !slices.ContainsFunc(calls, func(call wire.Extra) bool { return len(call) > 0 }) {
+		calls = nil
+	}
+	encoded := wire.JSON(opaque{&kept{s.Base.Host, s.beside, calls}})
+	if len(s.beside)+len(calls) > 0 && len(encoded) <= 2*wire.MaxExtra {
+		s.Keep(atKept, "", encoded)
 	}
 	return s.Finished(s.FinishReason(s.finish, refused), s.finish)
 }

@@ -24,9 +24,9 @@ func told(mode domain.OutputMode, format domain.ResponseFormat, tools ...domain.
 
 func TestCheckFormat(t *testing.T) {
 	t.Parallel()
-	own, err := wire.New(openaichat.Dialects()[0].API(), wire.Config{Key: wire.FixedKey("sk-test")})
+	own, err := wire.New(openaichat.APIs()[0], wire.Config{Key: wire.FixedKey("sk-test")})
 	require.NoError(t, err)
-	other, err := wire.New(openaichat.Dialects()[0].API(), wire.Config{BaseURL: "http://localhost:1/v1"})
+	other, err := wire.New(openaichat.APIs()[0], wire.Config{BaseURL: "http://localhost:1/v1"})
 	require.NoError(t, err)
 	list := domain.ResponseFormat{Type: domain.FormatSchema, Schema: []byte(`{"type":"array"}`)}
 	require.ErrorContains(t, own.CheckFormat(domain.LLMConfig{}, list, false), "response_format.schema: api.openai.com takes only schemas of type object")

@@ -46,18 +46,6 @@ type thinkingBlock struct {
 	Signature string `json:"signature,omitempty"`
 }
 
-// takeBlocks takes pieces of thinking blocks, whose text comes beside them too.
-func (s *assembly) takeBlocks(raw json.RawMessage) {
-	if len(raw) == 0 {
-		return // as mostly
-	}
-	var more []thinkingBlock
-	if json.Unmarshal(raw, &more) == nil && len(more) > 0 {
-		s.Hold(len(raw))
-		s.blocks = append(s.blocks, more...)
-	}
-}
-
 // whole puts the pieces of thinking blocks together.
 func whole(pieces []thinkingBlock) (blocks []thinkingBlock) {
 	var text strings.Builder
@@ -71,18 +59,6 @@ func whole(pieces []thinkingBlock) (blocks []thinkingBlock) {
 		blocks = append(blocks, piece)
 	}
 	return blocks
-}
-
-// opaqueOf is what is kept of an answer; nil where there is nothing, or more than may be.
-func opaqueOf(server string, message wire.Extra, calls []wire.Extra) json.RawMessage {
-	if !slices.ContainsFunc(calls, func(call wire.Extra) bool { return len(call) > 0 }) {
-		calls = nil
-	}
-	encoded, err := json.Marshal(opaque{&kept{server, message, calls}})
-	if len(message)+len(calls) == 0 || err != nil || len(encoded) > 2*wire.MaxExtra {
-		return nil
-	}
-	return encoded
 }
 
 // back are the fields that go back with a message of the model's, and with each of its calls: its reasoning by the name

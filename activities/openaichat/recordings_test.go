@@ -22,7 +22,7 @@ import (
 
 func provider(t *testing.T, url string) *wire.Client {
 	t.Helper()
-	p, err := wire.New(openaichat.Dialects()[0].API(), wire.Config{BaseURL: url + "/v1", Key: wire.FixedKey("sk-test-0123456789")})
+	p, err := wire.New(openaichat.APIs()[0], wire.Config{BaseURL: url + "/v1", Key: wire.FixedKey("sk-test-0123456789")})
 	require.NoError(t, err)
 	return p
 }

@@ -108,30 +108,25 @@ func complain(value any) (all []complaint) {
 // A sent is a message of a request that was refused, or another object in it.
 type sent map[string]json.RawMessage
 
-// fieldsOf are those of a request, its messages and their calls that may be left out, sorted.
-func fieldsOf(body []byte, messages []sent) []string {
+// learn is wire.API's Learn. It looks for the fields of a request, its messages and their calls that may be left out.
+func learn(body, refusal []byte) (lessons []string, told string) {
 	names := sent{strict: nil}
 	_ = json.Unmarshal(body, &names) // it is ours
+	var messages, calls []sent
+	_ = json.Unmarshal(names["messages"], &messages)
 	for _, m := range messages {
 		maps.Copy(names, m)
-		var calls []sent
+		calls = nil
 		_ = json.Unmarshal(m["tool_calls"], &calls)
 		for _, call := range calls {
 			maps.Copy(names, call)
 		}
 	}
 	maps.DeleteFunc(names, func(name string, _ json.RawMessage) bool { return needed[name] })
-	return slices.Sorted(maps.Keys(names))
-}
-
-// learn is wire.API's Learn.
-func learn(body, refusal []byte) (lessons []string, told string) {
-	var request struct{ Messages []sent }
-	_ = json.Unmarshal(body, &request) // it is ours
-	fields := fieldsOf(body, request.Messages)
+	fields := slices.Sorted(maps.Keys(names))
 	var differs []string
 	for _, c := range complaints(refusal) {
-		if lesson, told := c.lesson(request.Messages, fields); lesson != "" && !slices.Contains(lessons, lesson) {
+		if lesson, told := c.lesson(messages, fields); lesson != "" && !slices.Contains(lessons, lesson) {
 			lessons, differs = append(lessons, lesson), append(differs, told)
 		}
 	}
@@ -269,19 +264,14 @@ func (c complaint) field(fields []string) string {
 	return found
 }
 
-// camel spells a field as servers do that have it in their own form.
-func camel(field string) string {
-	words := strings.Split(field, "_")
-	for i, word := range words[1:] {
-		words[i+1] = strings.ToUpper(word[:min(1, len(word))]) + word[min(1, len(word)):]
-	}
-	return strings.Join(words, "")
-}
+// inCamel finds what is written in another way by servers that have fields as maxTokens.
+var inCamel = regexp.MustCompile("_.")
 
 // spelling finds where a text names a field and no word of the language: a name without an underline has to be in quotes,
 // in a path or behind a word that says what it is.
 func spelling(field string) *regexp.Regexp {
-	name := `(?:` + regexp.QuoteMeta(field) + `|` + regexp.QuoteMeta(camel(field)) + `)\b`
+	camel := inCamel.ReplaceAllStringFunc(field, func(found string) string { return strings.ToUpper(found[1:]) })
+	name := `(?:` + regexp.QuoteMeta(field) + `|` + regexp.QuoteMeta(camel) + `)\b`
 	if strings.Contains(field, "_") {
 		return regexp.MustCompile(`\b` + name)
 	}

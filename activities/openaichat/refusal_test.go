@@ -190,7 +190,7 @@ func TestLessonsAreOfAServerAndAModel(t *testing.T) {
 		w.WriteHeader(http.StatusBadRequest)
 		_, _ = w.Write([]byte(`{"error":{"message":"Unknown field: stream_options"}}`))
 	})
-	p, err := wire.New(openaichat.Dialects()[0].API(), wire.Config{BaseURL: server.URL + "/v1", AllowBaseURLs: []string{"*"}})
+	p, err := wire.New(openaichat.APIs()[0], wire.Config{BaseURL: server.URL + "/v1", AllowBaseURLs: []string{"*"}})
 	require.NoError(t, err)
 	for _, test := range []struct {
 		path, model string

@@ -89,7 +89,7 @@ func (c *content) UnmarshalJSON(data []byte) error {
 	*c = content{
 		role: string(read.Role), text: read.Content.text, refusal: string(read.Refusal) + read.Content.refusal, thinking: read.Content.thinking, blocks: read.Blocks,
 		older:   wire.Piece{Name: string(read.FunctionCall.Name), Arguments: string(argumentsOf(read.FunctionCall))},
-		unknown: read.Content.unknown, beside: wire.Unread(data, ofMessage),
+		unknown: read.Content.unknown, beside: wire.Unread(data, ofMessage), calls: read.ToolCalls,
 	}
 	for k, thought := range []thinking{read.Thinking, read.ReasoningText, read.Reasoning, read.ReasoningContent} {
 		if thought.text+thought.thinking != "" {
@@ -99,7 +99,6 @@ func (c *content) UnmarshalJSON(data []byte) error {
 	if wire.Present(read.ReasoningDetails) {
 		c.details = read.ReasoningDetails
 	}
-	c.calls = read.ToolCalls
 	return nil
 }
 
@@ -198,9 +197,8 @@ type body struct {
 
 // UnmarshalJSON never fails.
 func (b *body) UnmarshalJSON(data []byte) error {
-	var parts []json.RawMessage
-	if data = bytes.TrimSpace(data); len(data) > 0 && data[0] == '[' && json.Unmarshal(data, &parts) == nil {
-		for _, part := range parts {
+	if bytes.HasPrefix(data, []byte("[")) {
+		for _, part := range wire.ListOf(data) {
 			b.add(part)
 		}
 		return nil

@@ -3,7 +3,6 @@ package openaichat
 import (
 	"encoding/base64"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"maps"
 	"regexp"
@@ -36,11 +35,15 @@ func encode(call inference.Call, d Dialect, server string, bound int64) ([]byte,
 		p.StreamOptions.IncludeUsage = openai.Bool(true)
 	}
 	for _, tool := range call.Tools {
-		function := definition(tool)
+		function := shared.FunctionDefinitionParam{Name: tool.Name}
+		if tool.Description != "" {
+			function.Description = openai.String(tool.Description)
+		}
 		if tool.Name == call.OutputTool && !d.without(strict) {
 			function.Strict = openai.Bool(output.Strict(tool.Schema) == nil)
 		}
-		p.Tools = append(p.Tools, openai.ChatCompletionToolUnionParam{OfFunction: &openai.ChatCompletionFunctionToolParam{Function: function}})
+		function.SetExtraFields(map[string]any{"parameters": wire.Parameters(tool.Schema)})
+		p.Tools = append(p.Tools, openai.ChatCompletionFunctionTool(function))
 	}
 	format := wire.Format(call)
 	if format["schema"] != nil {
@@ -50,18 +53,8 @@ func encode(call inference.Call, d Dialect, server string, bound int64) ([]byte,
 		}
 		format = map[string]any{"type": "json_schema", "json_schema": format}
 	}
-	extra := map[string]any{}
-	if format != nil {
-		extra["response_format"] = format
-	}
-	if choice := wire.ToolChoice(call, true); choice != nil {
-		extra["tool_choice"] = choice
-	}
-	p.SetExtraFields(extra)
-	rest, err := wire.Fields(p, call.Config, call.Config.Options)
-	if err != nil {
-		return nil, err
-	}
+	p.SetExtraFields(map[string]any{"response_format": format, "tool_choice": wire.ToolChoice(call, true)}) // null ones are left out
+	rest := wire.Fields(p, call.Config, call.Config.Options)
 	if bound > 0 {
 		key, err := d.boundBy(call.Config.Options)
 		if err != nil {
@@ -70,16 +63,7 @@ func encode(call inference.Call, d Dialect, server string, bound int64) ([]byte,
 		rest[key] = strconv.AppendInt(nil, bound, 10)
 	}
 	maps.DeleteFunc(rest, func(field string, _ json.RawMessage) bool { return field == keyDialect || d.without(field) })
-	return wire.Body("messages", messages, rest), nil
-}
-
-func definition(tool domain.ToolSpec) shared.FunctionDefinitionParam {
-	f := shared.FunctionDefinitionParam{Name: tool.Name}
-	if tool.Description != "" {
-		f.Description = openai.String(tool.Description)
-	}
-	f.SetExtraFields(map[string]any{"parameters": wire.Parameters(tool.Schema)})
-	return f
+	return wire.Body("messages", messages, rest)
 }
 
 // otherBound are the names of the bound, each by the other.
@@ -89,7 +73,7 @@ var otherBound = map[string]string{maxTokens: maxCompletionTokens, maxCompletion
 // says that the other is to be used.
 func (d Dialect) boundBy(options domain.Metadata) (string, error) {
 	key := maxTokens
-	if other := options[maxCompletionTokens]; wire.IsNull(options[key]) || other != nil && !wire.IsNull(other) {
+	if given := options[key]; given != nil && wire.IsNull(given) || !wire.IsNull(options[maxCompletionTokens]) {
 		key = maxCompletionTokens
 	}
 	for _, name := range []string{key, otherBound[key]} {
@@ -104,49 +88,46 @@ func (d Dialect) boundBy(options domain.Metadata) (string, error) {
 var nineLetters = regexp.MustCompile(`^[a-zA-Z0-9]{9}$`)
 
 // messages writes the conversation, each message without the union around it.
-func messages(call inference.Call, d Dialect, server string) (out [][]byte, err error) {
-	add := func(m json.Marshaler) {
-		text, failed := m.MarshalJSON()
-		out, err = append(out, text), errors.Join(err, failed)
-	}
-	pairs := wire.Pairing{}
+func messages(call inference.Call, d Dialect, server string) (out []json.Marshaler, err error) {
+	var pairs wire.Pairing
 	if d.without(freeIDs) {
 		pairs = wire.Pairing{Accepts: nineLetters.MatchString, Make: func(n int) string { return fmt.Sprintf("%09d", n) }}
 	}
-	failed := wire.Each("message", d.turns(call.System, call.Messages, server), func(i int, m domain.Message) error {
+	err = wire.Each("message", d.turns(call.System, call.Messages, server), func(i int, m domain.Message) (err error) {
+		var next json.Marshaler
 		switch m.Role {
 		case domain.RoleDeveloper:
-			add(openai.DeveloperMessage(m.Text()))
+			next = openai.DeveloperMessage(m.Text())
 		case domain.RoleSystem:
-			add(openai.SystemMessage(m.Text()))
+			next = openai.SystemMessage(m.Text())
 		case domain.RoleUser:
-			user, err := userMessage(m, d)
-			add(user.OfUser)
-			return err
+			next, err = d.userMessage(m)
 		case domain.RoleAssistant:
-			add(d.assistantMessage(m, pairs.Begin(i, m.ToolCalls), server))
+			next = d.assistantMessage(m, pairs.Begin(i, m.ToolCalls), server)
 		case domain.RoleTool:
 			// Such a message holds text alone, and in one of the user's a tool's image would speak for the user.
 			m = inference.WithoutImages(m)
-			add(openai.ToolMessage(m.ToolResult.Content, pairs.Answer(m.ToolResult.CallID)).OfTool)
+			next = openai.ToolMessage(m.ToolResult.Content, pairs.Answer(m.ToolResult.CallID)).OfTool
 		}
-		return nil
+		out = append(out, next)
+		return err
 	})
-	return out, errors.Join(failed, err)
+	return out, err
 }
 
-func userMessage(m domain.Message, d Dialect) (out openai.ChatCompletionMessageParamUnion, err error) {
-	out = openai.UserMessage(m.Text())
+func (d Dialect) userMessage(m domain.Message) (*openai.ChatCompletionUserMessageParam, error) {
+	var err error
+	out := openai.UserMessage(m.Text()).OfUser
 	if !wire.IsPlain(m) {
 		parts := make([]openai.ChatCompletionContentPartUnionParam, len(m.Parts))
 		err = wire.Each("part", m.Parts, func(k int, p domain.Part) (err error) {
 			parts[k], err = userPart(p)
 			return err
 		})
-		out = openai.UserMessage(parts)
+		out = openai.UserMessage(parts).OfUser
 	}
 	if m.Name != "" && !d.without("name") {
-		out.OfUser.Name = openai.String(m.Name)
+		out.Name = openai.String(m.Name)
 	}
 	return out, err
 }
@@ -159,9 +140,11 @@ func userPart(p domain.Part) (openai.ChatCompletionContentPartUnionParam, error)
 		return openai.ImageContentPart(openai.ChatCompletionContentPartImageImageURLParam{URL: wire.ImageURL(p)}), nil
 	case domain.PartAudio:
 		if len(p.Data) > 0 {
-			return openai.InputAudioContentPart(openai.ChatCompletionContentPartInputAudioInputAudioParam{
-				Data: base64.StdEncoding.EncodeToString(p.Data), Format: audioFormat(p.MediaType),
-			}), nil
+			_, format, _ := strings.Cut(p.MediaType, "/")
+			if format = strings.TrimPrefix(format, "x-"); format == "mpeg" {
+				format = "mp3"
+			}
+			return openai.InputAudioContentPart(openai.ChatCompletionContentPartInputAudioInputAudioParam{Data: base64.StdEncoding.EncodeToString(p.Data), Format: format}), nil
 		}
 	case domain.PartFile:
 		if len(p.Data) > 0 {
@@ -176,41 +159,26 @@ func userPart(p domain.Part) (openai.ChatCompletionContentPartUnionParam, error)
 	return openai.ChatCompletionContentPartUnionParam{}, fmt.Errorf("is of type %s, which this provider takes as data only; give its data", p.Type)
 }
 
-func audioFormat(mediaType string) string {
-	_, format, _ := strings.Cut(mediaType, "/")
-	if format = strings.TrimPrefix(format, "x-"); format == "mpeg" {
-		return "mp3"
-	}
-	return format
-}
-
-const maxName = 64
-
 func (d Dialect) assistantMessage(m domain.Message, ids []string, server string) openai.ChatCompletionAssistantMessageParam {
 	var out openai.ChatCompletionAssistantMessageParam
 	text := m.Text()
 	if text == "" && d.without(emptyContent) {
-		text = wordless
+		text = "(no text)"
 	}
 	if text != "" || len(m.ToolCalls) == 0 || d.without(noContent) {
 		out.Content.OfString = openai.String(text)
 	}
 	beside, besideCalls := d.back(m, server)
-	if len(beside) > 0 {
-		out.SetExtraFields(beside)
-	}
+	out.SetExtraFields(beside)
 	for k, c := range m.ToolCalls {
 		call := &openai.ChatCompletionMessageFunctionToolCallParam{
 			ID:       ids[k],
-			Function: openai.ChatCompletionMessageFunctionToolCallFunctionParam{Name: wire.ToolName(c.Name, maxName, ""), Arguments: string(wire.Arguments(c.Arguments, "invalid_arguments"))},
+			Function: openai.ChatCompletionMessageFunctionToolCallFunctionParam{Name: wire.ToolName(c.Name, 64, ""), Arguments: string(wire.Arguments(c.Arguments, "invalid_arguments"))},
 		}
-		if k < len(besideCalls) && len(besideCalls[k]) > 0 {
+		if k < len(besideCalls) {
 			call.SetExtraFields(besideCalls[k])
 		}
 		out.ToolCalls = append(out.ToolCalls, openai.ChatCompletionMessageToolCallUnionParam{OfFunction: call})
 	}
 	return out
 }
-
-// wordless stands for the text of a message of calls alone, where a server insists on one.
-const wordless = "(no text)"

@@ -39,6 +39,7 @@ func sent(t *testing.T, call inference.Call) map[string]any {
 func TestDialects(t *testing.T) {
 	t.Parallel()
 	calls := []domain.ToolCall{{ID: "call_1", Name: "f", Arguments: "{}"}, {ID: "abc123XYZ", Name: "f", Arguments: "{}"}}
+	vendor := wire.API{Name: "made-up", Server: "https://api.made-up.example/v1", Variables: "MADE_UP"}
 	call := question()
 	call.MaxOutputTokens = 9
 	call.Messages = []domain.Message{
@@ -69,17 +70,17 @@ func TestDialects(t *testing.T) {
 				body, _ = io.ReadAll(r.Body)
 				_, _ = io.WriteString(w, `{"choices":[{"message":{"content":"x"},"finish_reason":"stop"}]}`)
 			})
-			test.dialect.Name, test.dialect.Server, test.dialect.Variables = "made-up", "https://api.made-up.example/v1", "MADE_UP"
+			test.dialect.Vendor = vendor
 			p, err := wire.New(test.dialect.API(), wire.Config{BaseURL: server.URL})
 			require.NoError(t, err)
 			call := call
-			call.Config.Provider = test.dialect.Name
+			call.Config.Provider = vendor.Name
 			_, failed := providers.Infer(t, p, call)
 			require.Nil(t, failed)
 			require.JSONEq(t, strings.NewReplacer(test.old, test.new).Replace(plain), string(body))
 		})
 	}
-	p, err := wire.New(openaichat.Dialect{Name: "made-up", Server: "https://api.made-up.example/v1", Variables: "MADE_UP"}.API(), wire.Config{})
+	p, err := wire.New(openaichat.Dialect{Vendor: vendor}.API(), wire.Config{})
 	require.NoError(t, err)
 	err = p.Check(t.Context(), domain.LLMConfig{Provider: "made-up", Model: "m"})
 	require.EqualError(t, err, "MADE_UP_API_KEY: is not set on the worker, and api.made-up.example needs a key")

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"regexp"
+	"slices"
 	"strings"
 
 	"everstep/activities/inference/wire"
@@ -38,11 +39,11 @@ func writingOf(options domain.Metadata) (w writing, err error) {
 // read it; empty: there is none, or they are given.
 func Unread(options domain.Metadata, text string) string {
 	var keys []string
-	w, err := writingOf(options)
-	if err == nil && !w.CallsInText && callTagged.MatchString(text) {
+	w, _ := writingOf(options) // they were checked
+	if !w.CallsInText && callTagged.MatchString(text) {
 		keys = append(keys, "tool_calls_in_text")
 	}
-	if err == nil && !w.ThinkTags && thinkTagged.MatchString(text) {
+	if !w.ThinkTags && thinkTagged.MatchString(text) {
 		keys = append(keys, "think_tags")
 	}
 	switch {
@@ -62,10 +63,11 @@ var (
 	callLike    = regexp.MustCompile(`(?m)^\s*(?:<function[=_]|<invoke |\[TOOL_CALLS\]|<\|(?:python_tag|tool_call)|<｜(?:tool|DSML))`)
 )
 
-// The tags between which models write, each with its end.
+// The tags between which models write. The end of each is spelled as it is, with a slash.
 const (
-	callTag, callEnd   = "<tool_call>", "</tool_call>"
-	thinkTag, thinkEnd = "<think>", "</think>"
+	callTag  = "<tool_call>"
+	thinkTag = "<think>"
+	thinkEnd = "</think>"
 )
 
 // tags read what stands between tags out of a text that comes in pieces.
@@ -139,9 +141,9 @@ func (t *tags) sure(text string, last bool) int {
 	case t.open == callTag:
 		return 0
 	case t.open == thinkTag:
-		return len(text) - begun(text, thinkEnd)
+		return begun(text)
 	}
-	return len(strings.TrimRight(text[:len(text)-max(begun(text, callTag), begun(text, thinkTag), begun(text, thinkEnd))], blanks)) // a tag may follow them
+	return len(strings.TrimRight(text[:begun(text)], blanks)) // a tag may follow them
 }
 
 // plain is text that stands between no tags.
@@ -159,7 +161,7 @@ func (s *assembly) plain(text string) {
 // one that has ended, or came in a field of its own, only where nothing was said yet.
 func (t *tags) next(text string, said bool) (at int, tag string) {
 	if t.open != "" {
-		tag = map[string]string{callTag: callEnd, thinkTag: thinkEnd}[t.open]
+		tag = "</" + t.open[1:]
 		return strings.Index(text, tag), tag
 	}
 	ends := t.ThinkTags && (!t.thought || !said && strings.HasPrefix(strings.TrimLeft(text, blanks), thinkEnd))
@@ -172,14 +174,13 @@ func (t *tags) next(text string, said bool) (at int, tag string) {
 	return at, tag
 }
 
-// begun is how many bytes at the end of a text may be the beginning of a tag.
-func begun(text, tag string) int {
-	for n := min(len(text), len(tag)-1); n > 0; n-- {
-		if strings.HasSuffix(text, tag[:n]) {
-			return n
-		}
+// begun is where what may be the beginning of a tag stands at the end of a text, else that end.
+func begun(text string) int {
+	at := strings.LastIndexByte(text, '<')
+	if at >= 0 && slices.ContainsFunc([]string{callTag, thinkTag, thinkEnd}, func(tag string) bool { return strings.HasPrefix(tag, text[at:]) }) {
+		return at
 	}
-	return 0
+	return len(text)
 }
 
 // calledInText takes a call that stands in the text, and reports whether it is one.

@@ -9,9 +9,6 @@ import (
 	"everstep/domain"
 )
 
-// heard is what the model says between a tool's result and a message of the user's, where a server wants that.
-const heard = "Understood."
-
 // turns are the messages as the dialect has them, the system prompt first. What one side says in several messages is one,
 // where nothing is lost by it. Where roles have to take turns, a later instruction is said in a turn of the user, and what
 // lacks is put in between.
@@ -42,7 +39,7 @@ func (d Dialect) turns(prompt string, messages []domain.Message, server string) 
 		switch {
 		case !strict:
 		case m.Role == domain.RoleUser && after(domain.RoleTool):
-			say(domain.Message{Role: domain.RoleAssistant, Parts: domain.UserMessage(heard).Parts})
+			say(domain.Message{Role: domain.RoleAssistant, Parts: domain.UserMessage("Understood.").Parts})
 		case m.Role == domain.RoleAssistant && (len(out) == 0 || after(domain.RoleSystem) || after(domain.RoleAssistant) && !d.joins(out[len(out)-1], m)):
 			say(domain.UserMessage(wire.GoOn))
 		}
@@ -73,12 +70,10 @@ func (d Dialect) joins(m, next domain.Message) bool {
 
 // joined is a message and the next one in one, texts as paragraphs.
 func joined(m, next domain.Message) domain.Message {
-	parts := slices.Clone(m.Parts)
+	parts := slices.Concat(m.Parts, next.Parts)
 	if wire.IsPlain(m) && wire.IsPlain(next) {
 		texts := slices.DeleteFunc([]string{m.Text(), next.Text()}, func(text string) bool { return text == "" })
 		parts = domain.UserMessage(strings.Join(texts, "\n\n")).Parts
-	} else {
-		parts = append(parts, next.Parts...)
 	}
 	next.Parts = parts
 	if next.Name != m.Name {

@@ -64,7 +64,7 @@ func TestTurns(t *testing.T) {
 				}
 				_, _ = io.WriteString(w, `{"choices":[{"message":{"content":"x"},"finish_reason":"stop"}]}`)
 			})
-			p, err := wire.New(openaichat.Dialect{Name: "made-up", Server: "https://made-up.example", Variables: "MADE_UP", Without: []string{test.without}}.API(), wire.Config{BaseURL: server.URL})
+			p, err := wire.New(openaichat.Dialect{Vendor: wire.API{Name: "made-up", Server: "https://made-up.example", Variables: "MADE_UP"}, Without: []string{test.without}}.API(), wire.Config{BaseURL: server.URL})
 			require.NoError(t, err)
 			_, failed := providers.Infer(t, p, inference.Call{Config: domain.LLMConfig{Provider: "made-up", Model: "m"}, System: "be brief", Messages: test.said})
 			require.Nil(t, failed)

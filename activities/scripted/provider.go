@@ -103,14 +103,21 @@ func (p *Provider) Infer(ctx context.Context, call inference.Call, emit func(inf
 	if err != nil {
 		return inference.Answer{}, err
 	}
-	text, calls, err := t.renderWithin(ctx, &scene{call.Messages}, call.Inference)
+	text, calls, err := t.renderWithin(ctx, call.Messages, call.Inference)
 	if ctx.Err() != nil {
 		return inference.Answer{Partial: true}, domain.Errorf(domain.Unavailable, "%s: %s", Name, context.Cause(ctx)).From(Name)
 	}
 	if err != nil {
 		return inference.Answer{}, domain.Errorf(domain.Invalid, "script %s:%d: turn %d: %s", s.path, t.line, call.Inference+1, err).From(Name)
 	}
-	text, calls, t.finish = t.formatted(call, text, calls)
+	if t.json != nil && call.OutputTool != "" {
+		// What a model makes of its JSON where a tool stands for the response format.
+		id := fmt.Sprintf("call_%d_%d", call.Inference, len(calls))
+		calls, text = append(calls, domain.ToolCall{ID: id, Name: call.OutputTool, Arguments: text}), ""
+		if t.finish == domain.FinishStop {
+			t.finish = domain.FinishToolCalls
+		}
+	}
 	if call.Sent != nil {
 		call.Sent()
 	}
@@ -119,40 +126,38 @@ func (p *Provider) Infer(ctx context.Context, call inference.Call, emit func(inf
 		return show.fail(ctx, t.failures[k], call.Config)
 	}
 	if err := show.play(ctx, len(show.text)); err != nil {
-		return show.partial(), interrupted(err)
+		return show.partial(), err
 	}
-	id := fmt.Sprintf("scripted_%d", call.Inference) // the same whoever plays the turn
+	kind := ""
 	if call.Summary {
-		id = fmt.Sprintf("scripted_summary_%d", call.Inference)
+		kind = "summary_"
 	}
+	id := fmt.Sprintf("scripted_%s%d", kind, call.Inference) // the same whoever plays the turn
 	return inference.Answer{
 		Message:  inference.AssistantMessage(inference.PartialMessage(t.reasoning, "").Parts, text, calls),
 		Response: domain.Response{ID: id, Model: filepath.Base(s.path), Finish: t.finish, Usage: t.usage},
 	}, nil
 }
 
-func interrupted(err error) *domain.Error {
-	e := domain.Errorf(domain.Unavailable, "%s: the answer was cut off: %s", Name, err).From(Name)
-	e.Billed = true
-	return e
-}
-
 // renderWithin leaves a template that loops without end to itself.
-func (t turn) renderWithin(ctx context.Context, s *scene, inferenceNumber int) (text string, calls []domain.ToolCall, err error) {
-	done := make(chan func() (string, []domain.ToolCall, error), 1)
+func (t turn) renderWithin(ctx context.Context, s scene, inferenceNumber int) (string, []domain.ToolCall, error) {
+	var text string
+	var calls []domain.ToolCall
+	var err error
+	done := make(chan struct{})
 	go func() {
-		text, calls, err := t.render(s, inferenceNumber)
-		done <- func() (string, []domain.ToolCall, error) { return text, calls, err }
+		defer close(done)
+		text, calls, err = t.render(s, inferenceNumber)
 	}()
 	select {
-	case rendered := <-done:
-		return rendered()
+	case <-done:
+		return text, calls, err
 	case <-ctx.Done():
 		return "", nil, context.Cause(ctx)
 	}
 }
 
-func (t turn) render(s *scene, inferenceNumber int) (string, []domain.ToolCall, error) {
+func (t turn) render(s scene, inferenceNumber int) (string, []domain.ToolCall, error) {
 	text, err := t.text.render(s)
 	if err != nil {
 		return "", nil, err
@@ -170,20 +175,6 @@ func (t turn) render(s *scene, inferenceNumber int) (string, []domain.ToolCall, 
 		}
 	}
 	return text, calls, nil
-}
-
-// formatted makes a turn's JSON what a model would make of it: a call of the
-// tool that stands for the response format, where there is one, else the text.
-func (t turn) formatted(call inference.Call, text string, calls []domain.ToolCall) (string, []domain.ToolCall, domain.FinishReason) {
-	if t.json == nil || call.OutputTool == "" {
-		return text, calls, t.finish
-	}
-	id := fmt.Sprintf("call_%d_%d", call.Inference, len(calls))
-	calls = append(slices.Clip(calls), domain.ToolCall{ID: id, Name: call.OutputTool, Arguments: text})
-	if t.finish == domain.FinishStop {
-		t.finish = domain.FinishToolCalls
-	}
-	return "", calls, t.finish
 }
 
 type performance struct {
@@ -208,14 +199,13 @@ func (p *performance) play(ctx context.Context, end int) error {
 		p.begin()
 	}
 	start := time.Now()
-	timer := time.NewTimer(0)
-	defer timer.Stop()
 	for k := 1; k <= pieces; k++ {
-		timer.Reset(time.Until(start.Add(p.turn.delay * time.Duration(k) / time.Duration(pieces))))
 		select {
 		case <-ctx.Done():
-			return context.Cause(ctx)
-		case <-timer.C:
+			cut := domain.Errorf(domain.Unavailable, "%s: the answer was cut off: %s", Name, context.Cause(ctx)).From(Name)
+			cut.Billed = true
+			return cut
+		case <-time.After(time.Until(start.Add(p.turn.delay * time.Duration(k) / time.Duration(pieces)))):
 		}
 		if next := min(len(p.text)*k/pieces, end); next > p.shown {
 			p.emit(inference.Delta{Text: string(p.text[p.shown:next])})
@@ -244,7 +234,7 @@ func (p *performance) fail(ctx context.Context, f fault, config domain.LLMConfig
 		return inference.Answer{Partial: true}, f.Error(config)
 	}
 	if err := p.play(ctx, min(f.cutAfter, len(p.text))); err != nil {
-		return p.partial(), interrupted(err)
+		return p.partial(), err
 	}
 	message := cmp.Or(f.Message, "the stream ended before the answer was whole")
 	e := domain.CodedErrorf(domain.Unavailable, domain.CodeMalformed, "%s: %s", Name, message).From(Name)

@@ -13,21 +13,22 @@ import (
 
 const maxText = domain.MaxMessage
 
-type scene struct{ messages []domain.Message }
+// A scene is the conversation that a turn quotes from.
+type scene []domain.Message
 
 // quote prepares a text. Only what has {{ is a template.
 func quote(text string) (*quoting, error) {
 	if !strings.Contains(text, "{{") {
 		return &quoting{plain: text}, nil
 	}
-	t, err := template.New("").Option("missingkey=error").Funcs(new(scene).functions()).Parse(text)
+	t, err := template.New("").Option("missingkey=error").Funcs(scene(nil).functions()).Parse(text)
 	if err != nil {
 		return nil, fmt.Errorf("the template cannot be read: %s", strings.TrimPrefix(err.Error(), "template: :"))
 	}
 	return &quoting{template: t}, nil
 }
 
-func (q *quoting) render(s *scene) (string, error) {
+func (q *quoting) render(s scene) (string, error) {
 	if q.template == nil {
 		return q.plain, nil
 	}
@@ -55,7 +56,7 @@ func (b *bounded) Write(p []byte) (int, error) {
 	return b.Builder.Write(p)
 }
 
-func (s *scene) functions() template.FuncMap {
+func (s scene) functions() template.FuncMap {
 	return template.FuncMap{
 		"result":   s.result,
 		"results":  s.results,
@@ -71,7 +72,7 @@ func (s *scene) functions() template.FuncMap {
 	}
 }
 
-func (s *scene) result(tool string) (any, error) {
+func (s scene) result(tool string) (any, error) {
 	all := s.results(tool)
 	if len(all) == 0 {
 		return "", fmt.Errorf("tool %q has no result yet", tool)
@@ -79,9 +80,9 @@ func (s *scene) result(tool string) (any, error) {
 	return all[len(all)-1], nil
 }
 
-func (s *scene) results(tool string) []any {
+func (s scene) results(tool string) []any {
 	var all []any
-	for _, m := range s.messages {
+	for _, m := range s {
 		if m.ToolResult != nil && m.ToolResult.Name == tool {
 			all = append(all, m.ToolResult.Content)
 		}
@@ -89,8 +90,8 @@ func (s *scene) results(tool string) []any {
 	return all
 }
 
-func (s *scene) prompt() (string, error) {
-	for _, m := range slices.Backward(s.messages) {
+func (s scene) prompt() (string, error) {
+	for _, m := range slices.Backward(s) {
 		if m.Role == domain.RoleUser {
 			return m.Text(), nil
 		}

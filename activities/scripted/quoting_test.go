@@ -9,14 +9,14 @@ import (
 	"everstep/domain"
 )
 
-func conversation() *scene {
+func conversation() scene {
 	result := func(name, content string) domain.Message {
 		return domain.ToolMessage(domain.ToolResult{Name: name, Content: content})
 	}
-	return &scene{[]domain.Message{
+	return scene{
 		domain.UserMessage("first"), domain.UserMessage("find it"),
 		result("list_files", "old\n"), result("read_file", `{"names":["ann","bob"],"n":3}`), result("list_files", "a.txt\r\nb.txt\nc.txt\n"),
-	}}
+	}
 }
 
 func TestQuoting(t *testing.T) {
@@ -72,7 +72,7 @@ func TestTextsAreBounded(t *testing.T) {
 	require.NoError(t, err)
 	_, err = b.Write([]byte("x"))
 	require.ErrorContains(t, err, "the text has more than")
-	_, err = (&scene{}).prompt()
+	_, err = scene(nil).prompt()
 	require.ErrorContains(t, err, "the conversation has no prompt")
 }
 

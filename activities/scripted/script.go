@@ -24,8 +24,6 @@ type script struct {
 	summaries []turn
 }
 
-const defaultSummary = "This is summary %d, which the script does not give."
-
 func (s *script) at(call inference.Call) (turn, error) {
 	n, turns := call.Inference, s.turns
 	if call.Summary {
@@ -35,7 +33,7 @@ func (s *script) at(call inference.Call) (turn, error) {
 		return turns[n], nil
 	}
 	if call.Summary {
-		return turn{text: &quoting{plain: fmt.Sprintf(defaultSummary, n+1)}, finish: domain.FinishStop}, nil
+		return turn{text: &quoting{plain: fmt.Sprintf("This is summary %d, which the script does not give.", n+1)}, finish: domain.FinishStop}, nil
 	}
 	return turn{}, domain.Errorf(domain.Invalid, "script %s: has %d turns, and the conversation is at number %d; add turns",
 		s.path, len(turns), n+1).From(Name)
@@ -107,7 +105,14 @@ func parse(path string, data []byte) (*script, error) {
 func turnValue(t *turn) document.Value {
 	t.text = &quoting{}
 	keys := document.Keys{
-		{Name: "text", Value: quoted(&t.text)},
+		{Name: "text", Value: document.TextThen(func(text string) (wrong string) {
+			q, err := quote(text)
+			if err != nil {
+				return err.Error()
+			}
+			t.text = q
+			return ""
+		})},
 		{Name: "json", Value: document.Value{Read: t.json.read}},
 		{Name: "reasoning", Value: document.Text(&t.reasoning)},
 		{Name: "tool_calls", Value: document.ListOf(&t.calls, callValue)},
@@ -177,17 +182,6 @@ func callValue(c *call) document.Value {
 	})
 }
 
-func quoted(into **quoting) document.Value {
-	return document.TextThen(func(text string) (wrong string) {
-		q, err := quote(text)
-		if err != nil {
-			return err.Error()
-		}
-		*into = q
-		return ""
-	})
-}
-
 func (v *value) read(at document.Place) {
 	*v = nil
 	for _, p := range at.Pieces() {
@@ -203,7 +197,7 @@ func (v *value) read(at document.Place) {
 	}
 }
 
-func (v value) render(s *scene) (string, error) {
+func (v value) render(s scene) (string, error) {
 	var b bounded
 	for _, p := range v {
 		if p.text != nil {

@@ -32,7 +32,7 @@ func TestParse(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, s.turns, 2)
 	first, second := s.turns[0], s.turns[1]
-	text, calls, err := first.render(&scene{}, 4)
+	text, calls, err := first.render(nil, 4)
 	require.NoError(t, err)
 	require.Equal(t, "Looking.", text)
 	require.Equal(t, []domain.ToolCall{
@@ -104,7 +104,7 @@ func FuzzParse(f *testing.F) {
 			return
 		}
 		for _, turn := range s.turns {
-			_, _, _ = turn.render(&scene{[]domain.Message{domain.UserMessage("[1, 2]")}}, 0)
+			_, _, _ = turn.render(scene{domain.UserMessage("[1, 2]")}, 0)
 		}
 	})
 }

@@ -1,12 +1,12 @@
 package providers
 
 import (
-	"everstep/activities/openaichat"
+	"everstep/activities/inference/wire"
 	"everstep/domain"
 )
 
 // openAIChatCase is that of a vendor whose servers speak chat completions.
-func openAIChatCase(d openaichat.Dialect) Case {
+func openAIChatCase(api wire.API) Case {
 	chunked := func(delta, finish string) string {
 		if finish == "" {
 			finish = "null"
@@ -29,7 +29,7 @@ func openAIChatCase(d openaichat.Dialect) Case {
 		return `{"error":{"message":"` + message + `","type":"` + kind + `","param":null,"code":"` + code + `"}}`
 	}
 	return Case{
-		API: d.API(), Model: "gpt-5",
+		API: api, Model: "gpt-5",
 		Text: func(pieces ...string) Stream {
 			open := chunked(role, "")
 			for _, p := range pieces {

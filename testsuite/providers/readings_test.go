@@ -31,7 +31,7 @@ func TestReadingsOfRecordings(t *testing.T) {
 	require.NoError(t, err)
 	kept := strings.Split(strings.TrimSpace(string(text)), "\n")
 	var now []string
-	for name, api := range map[string]wire.API{"chat": openaichat.Dialects()[0].API(), "responses": openai.API(), "messages": anthropic.API()} {
+	for name, api := range map[string]wire.API{"chat": openaichat.APIs()[0], "responses": openai.API(), "messages": anthropic.API()} {
 		for _, answered := range []bool{true, false} {
 			for _, r := range Recordings(t, name, answered) {
 				line, reading := reading(t, api, r)

@@ -15,8 +15,8 @@ func cases() map[string]Case {
 	for _, c := range []Case{anthropicCase(), geminiCase(), openAICase()} {
 		all[c.API.Name] = c
 	}
-	for _, d := range openaichat.Dialects() {
-		all[d.Name] = openAIChatCase(d)
+	for _, api := range openaichat.APIs() {
+		all[api.Name] = openAIChatCase(api)
 	}
 	return all
 }
@@ -86,7 +86,7 @@ func TestPlayedRecordings(t *testing.T) {
 		Case
 		ends func(head string) bool
 	}{
-		"chat": {openAIChatCase(openaichat.Dialects()[0]), finished.MatchString}, "messages": {anthropicCase(), nil}, "responses": {openAICase(), nil},
+		"chat": {openAIChatCase(openaichat.APIs()[0]), finished.MatchString}, "messages": {anthropicCase(), nil}, "responses": {openAICase(), nil},
 	} {
 		t.Run(api, func(t *testing.T) {
 			t.Parallel()

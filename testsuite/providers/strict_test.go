@@ -212,7 +212,7 @@ func (v strictVendor) play(t *testing.T) {
 	if v.at != "" {
 		config.BaseURL, config.Proxy = v.at, s.URL
 	}
-	p, err := wire.New(openaichat.Dialects()[0].API(), config)
+	p, err := wire.New(openaichat.APIs()[0], config)
 	require.NoError(t, err)
 	half := 0.5
 	call := inference.Call{

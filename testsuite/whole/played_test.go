@@ -37,7 +37,7 @@ type playedAPI struct {
 // adapters are the APIs that models speak, by the names of their first providers. All others speak one of these.
 func adapters() map[string]wire.API {
 	return map[string]wire.API{
-		openaichat.Name: openaichat.Dialects()[0].API(), openai.Name: openai.API(), anthropic.Name: anthropic.API(), gemini.Name: gemini.API(),
+		openaichat.Name: openaichat.APIs()[0], openai.Name: openai.API(), anthropic.Name: anthropic.API(), gemini.Name: gemini.API(),
 	}
 }
 

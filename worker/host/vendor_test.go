@@ -11,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"everstep/activities/inference/wire"
 	"everstep/activities/openaichat"
 	"everstep/domain"
 )
@@ -30,7 +31,7 @@ func KeyVariables() []string {
 
 // madeUp is a vendor that has no field in a Config.
 func madeUp() vendor {
-	d := openaichat.Dialect{Name: "made-up", Server: "https://api.made-up.example/v1", Variables: "MADE_UP"}
+	d := openaichat.Dialect{Vendor: wire.API{Name: "made-up", Server: "https://api.made-up.example/v1", Variables: "MADE_UP"}}
 	api := d.API()
 	api.OtherKey = "MADE_UP_TOKEN"
 	return vendor{API: api}

@@ -2,13 +2,16 @@ package wire
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"net/http"
 	"net/http/httptrace"
 	"net/url"
+	"regexp"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -33,6 +36,8 @@ type Attempt struct {
 
 	client *Client
 	call   inference.Call
+	// place names the server and model.
+	place  string
 	ctx    context.Context
 	cancel context.CancelCauseFunc
 	// timeouts are the agent's, else the client's.
@@ -41,8 +46,8 @@ type Attempt struct {
 	quiet *time.Timer
 	// sent says that a byte of the request may have left.
 	sent atomic.Bool
-	// begun says that there is a response, of status 200.
-	begun bool
+	// done says that no more of the response counts.
+	done bool
 	// pause is how long may pass after an event until more of the answer comes. Zero: it brought nothing.
 	pause time.Duration
 	// ids are those of the events that said something, id is the last of them, and returns counts how often an earlier one
@@ -50,7 +55,8 @@ type Attempt struct {
 	ids     map[string]bool
 	id      string
 	returns int
-	body    *guarded
+	// body is the response's, once there is one.
+	body *guarded
 }
 
 // A Request is what an attempt asks: JSON, sent by POST.
@@ -68,7 +74,8 @@ func (c *Client) Infer(ctx context.Context, call inference.Call, emit func(infer
 	if err != nil {
 		return inference.Answer{}, c.own(err)
 	}
-	defer a.end()
+	defer a.quiet.Stop()
+	defer a.cancel(nil) // which closes the connection if an answer is still coming
 	request, decoder, err := c.api.Prepare(a, a.call)
 	if err != nil {
 		return inference.Answer{}, c.own(err)
@@ -81,89 +88,59 @@ func (c *Client) Infer(ctx context.Context, call inference.Call, emit func(infer
 	if err != nil {
 		return a.Partial(), a.explain(err)
 	}
-	return decoder.Answer(), nil
+	answer := decoder.Answer()
+	a.Flush()
+	return answer, nil
 }
 
-// worded are the messages, each result of a tool with a text: models, and some servers, stumble on none.
-func worded(messages []domain.Message) []domain.Message {
-	blank := func(m domain.Message) bool {
-		return m.ToolResult != nil && strings.TrimSpace(m.ToolResult.Content) == ""
-	}
-	if !slices.ContainsFunc(messages, blank) {
-		return messages
-	}
+// sendable are the messages with a text in each result of a tool: models, and some servers, stumble on none. Its error
+// says why a part can be sent to no API: hooks may add any.
+func sendable(messages []domain.Message) ([]domain.Message, error) {
 	messages = slices.Clone(messages)
-	for i, m := range messages {
-		if blank(m) {
+	return messages, Each("message", messages, func(i int, m domain.Message) error {
+		if m.ToolResult != nil && strings.TrimSpace(m.ToolResult.Content) == "" {
 			messages[i].ToolResult = new(*m.ToolResult)
 			messages[i].ToolResult.Content = "(no output)"
 		}
-	}
-	return messages
-}
-
-// sendable says why a message can be sent to no API.
-func sendable(_ int, m domain.Message) error {
-	if m.Role == domain.RoleTool && m.ToolResult == nil {
-		return domain.Errorf(domain.Internal, "is of a tool and has no result")
-	}
-	if m.Role != domain.RoleTool && m.Role != domain.RoleUser {
-		return nil
-	}
-	return Each("part", m.Parts, func(_ int, p domain.Part) error {
-		switch p.Type {
-		case domain.PartText:
-		case domain.PartImage, domain.PartFile, domain.PartAudio:
-			if p.URL == "" && len(p.Data) == 0 {
+		if m.Role != domain.RoleTool && m.Role != domain.RoleUser {
+			return nil
+		}
+		return Each("part", m.Parts, func(_ int, p domain.Part) error {
+			switch {
+			case p.Type == domain.PartReasoning:
+				return fmt.Errorf("is of type %s, which only a model can send; leave it out", p.Type)
+			case p.Type != domain.PartText && p.URL == "" && len(p.Data) == 0:
 				return errors.New("has neither data nor a URL; give one")
 			}
-		default:
-			return fmt.Errorf("is of type %s, which only a model can send; leave it out", p.Type)
-		}
-		return nil
+			return nil
+		})
 	})
 }
 
 // begin finds the base URL and asks for the key, and sends nothing.
 func (c *Client) begin(ctx context.Context, call inference.Call, emit func(inference.Delta)) (*Attempt, error) {
-	bound, err := c.checkOptions(call.Config.Options)
-	if err != nil {
+	bound, badOptions := c.checkOptions(call.Config.Options)
+	base, badURL := c.baseURL(call.Config)
+	key, noKey := c.key()
+	messages, unsendable := sendable(call.Messages)
+	if err := cmp.Or(badOptions, badURL, noKey, unsendable); err != nil {
 		return nil, err
 	}
-	base, err := c.baseURL(call.Config)
-	if err != nil {
-		return nil, err
-	}
-	key, err := c.key()
-	if err != nil {
-		return nil, err
-	}
-	if call.OutputMode == domain.OutputNative && call.Format.Type == domain.FormatSchema && len(call.Format.Schema) == 0 {
-		return nil, domain.Errorf(domain.Invalid, "response_format: has no schema; give one or use json_object")
-	}
-	if err := Each("message", call.Messages, sendable); err != nil {
-		return nil, err
-	}
+	call.Messages = messages
 	for _, b := range []int64{call.MaxOutputTokens, call.Config.MaxOutputTokens} {
 		if b > 0 && (bound == 0 || b < bound) {
 			bound = b
 		}
 	}
-	call.Messages = worded(call.Messages)
 	ctx, cancel := context.WithCancelCause(ctx)
 	a := &Attempt{
 		Draft: Draft{Emit: emit}, Base: base, Key: key, Bound: bound,
-		client: c, call: call, ctx: ctx, cancel: cancel, timeouts: timeouts(call.Config.Timeouts, c.config.Timeouts),
+		client: c, call: call, ctx: ctx, cancel: cancel, ids: map[string]bool{}, timeouts: timeouts(call.Config.Timeouts, c.config.Timeouts),
 		quiet: time.AfterFunc(math.MaxInt64, func() { cancel(errQuiet) }),
 	}
-	a.Lessons = c.lessons.about(a.place())
+	a.place = base.String() + "\n" + call.Config.Model
+	a.Lessons = c.lessons.about(a.place)
 	return a, nil
-}
-
-// end closes the connection if an answer is still coming.
-func (a *Attempt) end() {
-	a.quiet.Stop()
-	a.cancel(nil)
 }
 
 // KeyIn is a header with the key in a field, behind a word, where there is one.
@@ -175,34 +152,42 @@ func (a *Attempt) KeyIn(field, word string) http.Header {
 	return header
 }
 
+// upwards finds paths that lead elsewhere than below the base URL.
+var upwards = regexp.MustCompile(`(?:^|/)\.\.?(?:/|$)`)
+
 // send makes the one request, and turns what is no answer into an error. The
 // transport itself is asked, as no client of HTTP would: it follows no redirects.
 func (a *Attempt) send(r Request) (*http.Response, error) {
-	if segments := strings.Split(r.Path, "/"); slices.Contains(segments, "..") || slices.Contains(segments, ".") {
+	if upwards.MatchString(r.Path) {
 		return nil, domain.Errorf(domain.Invalid, "model: holds . or .. as a part of its path; check the model's name").From(a.client.api.Name)
 	}
 	target := a.Base.JoinPath(r.Path)
 	values := target.Query()
-	for key, more := range r.Query {
-		values[key] = append(values[key], more...)
-	}
+	maps.Copy(values, r.Query)
 	target.RawQuery = values.Encode()
 	// Once a connection is ready bytes may leave: what fails earlier surely cost nothing.
-	ctx := httptrace.WithClientTrace(a.ctx, &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { a.leaves() }})
+	ctx := httptrace.WithClientTrace(a.ctx, &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) {
+		if a.sent.Swap(true) {
+			return
+		}
+		a.quiet.Reset(a.timeouts.FirstByte)
+		if a.call.Sent != nil {
+			a.call.Sent()
+		}
+	}})
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, target.String(), bytes.NewReader(r.Body))
 	if err != nil {
 		return nil, errors.New("no URL can be made of it and the model's name") // and not err, which repeats it
 	}
 	request.Header = http.Header{"Accept": {"text/event-stream, application/json"}, "Content-Type": {"application/json"}}
-	for key, values := range r.Header {
-		request.Header[http.CanonicalHeaderKey(key)] = values
-	}
+	maps.Copy(request.Header, r.Header)
 	a.quiet.Reset(a.timeouts.Connect)
 	response, err := a.client.transport.RoundTrip(request)
 	if err != nil {
 		return nil, err
 	}
-	a.RequestID = a.client.requestID(response.Header)
+	header := response.Header
+	a.identifyRequest(header.Get("Request-Id"), header.Get("X-Request-Id"), header.Get("Apim-Request-Id")) // Azure passes one on beside its own
 	// Bytes are no progress: what comes of the answer resets it.
 	a.quiet.Reset(a.timeouts.Idle)
 	a.body = &guarded{ReadCloser: response.Body, most: a.client.config.MaxBody, left: a.client.config.MaxBody}
@@ -211,33 +196,14 @@ func (a *Attempt) send(r Request) (*http.Response, error) {
 		defer response.Body.Close()
 		return nil, a.rejected(response, r.Body)
 	}
-	a.begun = true
 	return response, nil
 }
 
-func (a *Attempt) leaves() {
-	if a.sent.Swap(true) {
-		return
-	}
-	a.quiet.Reset(a.timeouts.FirstByte)
-	if a.call.Sent != nil {
-		a.call.Sent()
-	}
-}
-
-const maxRequestID = 128
-
-// requestID finds the provider's id of a request. Azure passes one on beside its own.
-func (c *Client) requestID(header http.Header) string {
-	for _, name := range []string{"Request-Id", "X-Request-Id", "Apim-Request-Id"} {
-		if id := strings.TrimSpace(header.Get(name)); c.isRequestID(id) {
-			return id
+// identifyRequest takes the provider's id of the request, unless it is known: the first text that can be one and holds no key.
+func (a *Attempt) identifyRequest(ids ...string) {
+	for _, id := range ids {
+		if id = strings.TrimSpace(id); a.RequestID == "" && len(id) <= 128 && printable.MatchString(id) && a.Redact(id) == id {
+			a.RequestID = id
 		}
 	}
-	return ""
-}
-
-// isRequestID leaves out what is no id, or holds a key.
-func (c *Client) isRequestID(id string) bool {
-	return id != "" && len(id) <= maxRequestID && !strings.ContainsFunc(id, func(r rune) bool { return r <= ' ' || r > '~' }) && c.secrets.redact(id) == id
 }

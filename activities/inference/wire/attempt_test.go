@@ -22,7 +22,7 @@ import (
 // api says {"text":…}, as decoder reads it.
 func api(prepare func(*wire.Attempt) (wire.Request, wire.Decoder)) wire.API {
 	return wire.API{
-		Name: apiName, Server: "https://models.example/v1", Variables: "THE", Official: func(string) bool { return true },
+		Name: apiName, Server: "https://models.example/v1", Variables: "THE", OwnDomain: "127.0.0.1",
 		Reserved: []string{"model"}, Bounds: []string{"most"},
 		Prepare: func(a *wire.Attempt, _ inference.Call) (wire.Request, wire.Decoder, error) {
 			request, decoder := prepare(a)

@@ -29,9 +29,8 @@ type API struct {
 	Variables string
 	// OtherKey names the variable whose key counts where none of the vendor's own is set. Empty: none does.
 	OtherKey string
-	// Official reports whether a server is the vendor's own, which needs a key, by
-	// its host in lower case. Nil: it is where its host is Server's.
-	Official func(host string) bool
+	// OwnDomain is what the names of the vendor's other hosts end with, such as .openai.azure.com. Empty: Server's is the only one.
+	OwnDomain string
 	// KeyParameter is what a key is called in a query, where proxies and servers
 	// would log it: a base URL with one is refused. Empty: nothing.
 	KeyParameter string
@@ -76,16 +75,14 @@ func (a API) KeyFileVariable() string { return a.KeyVariable() + "_FILE" }
 // OwnServer reports whether a base URL is at the vendor's own servers, as the empty one is.
 func (a API) OwnServer(base string) bool {
 	u, err := url.Parse(strings.TrimSpace(cmp.Or(base, a.Server)))
-	return err == nil && a.official(u)
+	return err == nil && a.Owns(u.Hostname())
 }
 
-func (a API) official(base *url.URL) bool {
-	host := strings.ToLower(base.Hostname())
-	if a.Official != nil {
-		return a.Official(host)
-	}
+// Owns reports whether a host is the vendor's own, where a key is needed.
+func (a API) Owns(host string) bool {
 	own, err := url.Parse(a.Server)
-	return err == nil && host == own.Hostname()
+	host = strings.ToLower(host)
+	return err == nil && host == own.Hostname() || a.OwnDomain != "" && strings.HasSuffix(host, a.OwnDomain)
 }
 
 // Config says where the models are, with which key and how patiently. It lives
@@ -139,35 +136,27 @@ var (
 
 // New checks the configuration and returns the provider. It makes no request.
 func New(api API, config Config) (*Client, error) {
-	config.BaseURL = cmp.Or(config.BaseURL, api.Server)
-	if config.MaxBody <= 0 {
-		config.MaxBody = maxBody
-	}
+	config.BaseURL, config.MaxBody = cmp.Or(config.BaseURL, api.Server), cmp.Or(config.MaxBody, maxBody)
 	config.Timeouts = timeouts(config.Timeouts, Timeouts{Connect: 10 * time.Second, FirstByte: 5 * time.Minute, Idle: 2 * time.Minute})
 	c := &Client{api: api, config: config}
 	var err error
 	if c.base, err = c.parseBase(api.BaseURLVariable(), config.BaseURL); err != nil {
 		return nil, c.own(err)
 	}
-	c.transport = http.DefaultTransport.(*http.Transport).Clone()
-	c.transport.MaxIdleConnsPerHost = 64
-	c.transport.MaxResponseHeaderBytes = maxHeader
-	// The attempt's own time-out comes first; these end what nobody waits for.
-	abandoned := max(2*config.Timeouts.Connect, 2*time.Minute)
-	c.transport.TLSHandshakeTimeout = abandoned
-	c.transport.DialContext = (&net.Dialer{Timeout: abandoned}).DialContext
-	c.transport.Proxy = nil
-	if config.Proxy == "" {
-		return c, nil
-	}
-	proxy, err := ParseProxy(config.Proxy)
-	if err != nil {
-		return nil, c.own(domain.Errorf(domain.Invalid, "proxy: %s", err))
-	}
-	if password, ok := proxy.User.Password(); ok {
+	var proxy *url.URL // none, unless one is given
+	if config.Proxy != "" {
+		if proxy, err = ParseProxy(config.Proxy); err != nil {
+			return nil, c.own(domain.Errorf(domain.Invalid, "proxy: %s", err))
+		}
+		password, _ := proxy.User.Password()
 		c.secrets.add(password)
 	}
-	c.transport.Proxy = http.ProxyURL(proxy)
+	// The attempt's own time-out comes first; this ends what nobody waits for.
+	abandoned := max(2*config.Timeouts.Connect, 2*time.Minute)
+	t := http.DefaultTransport.(*http.Transport).Clone()
+	t.MaxIdleConnsPerHost, t.MaxResponseHeaderBytes, t.TLSHandshakeTimeout = 64, maxHeader, abandoned
+	t.DialContext, t.Proxy = (&net.Dialer{Timeout: abandoned}).DialContext, http.ProxyURL(proxy)
+	c.transport = t
 	return c, nil
 }
 
@@ -251,20 +240,19 @@ func (c *Client) check(config domain.LLMConfig) error {
 	if strings.TrimSpace(config.Model) == "" {
 		return domain.CodedErrorf(domain.Invalid, domain.CodeModelNotFound, "model: has no name; write it as %s/MODEL", c.api.Name)
 	}
-	key, err := c.key()
-	if err != nil {
-		return err
-	}
-	official := c.api.official(base)
-	if key == "" && official {
-		return domain.CodedErrorf(domain.Denied, domain.CodeAuth, "%s: is not set on the worker, and %s needs a key", c.api.KeyVariable(), base.Host)
-	}
 	given, err := c.checkOptions(config.Options)
 	if err != nil {
 		return err
 	}
+	key, err := c.key()
+	if err != nil || !c.api.Owns(base.Hostname()) {
+		return err
+	}
+	if key == "" {
+		return domain.CodedErrorf(domain.Denied, domain.CodeAuth, "%s: is not set on the worker, and %s needs a key", c.api.KeyVariable(), base.Host)
+	}
 	for _, bound := range []int64{config.MaxOutputTokens, given} {
-		if bound > 0 && bound < c.api.MinOutputTokens && official {
+		if bound > 0 && bound < c.api.MinOutputTokens {
 			return domain.Errorf(domain.Invalid, "max_output_tokens: %s takes no fewer than %d; raise it or leave it out", base.Host, c.api.MinOutputTokens)
 		}
 	}
@@ -272,21 +260,18 @@ func (c *Client) check(config domain.LLMConfig) error {
 }
 
 // CheckFormat says why the API does not take a format, beside tools where there
-// are any. Of servers that are not the vendor's own nothing is known.
+// are any. Of servers that are not the vendor's own nothing is known. The options were checked.
 func (c *Client) CheckFormat(config domain.LLMConfig, format domain.ResponseFormat, tools bool) error {
 	base, err := c.baseURL(config)
-	if err == nil {
-		_, err = c.checkOptions(config.Options)
-	}
 	for _, path := range c.api.Formats {
-		if given := field(config.Options, path); err == nil && given != nil && !IsNull(given) {
+		if err == nil && !IsNull(field(config.Options, path)) {
 			err = domain.Errorf(domain.Invalid, "options: %s is given beside the definition's response_format; leave one out", path)
 		}
 	}
 	if err == nil && c.api.CheckFormat != nil {
 		err = c.api.CheckFormat(config, format, tools)
 	}
-	if err == nil && c.api.ObjectsOnly && c.api.official(base) && !output.IsObject(format) {
+	if err == nil && c.api.ObjectsOnly && c.api.Owns(base.Hostname()) && !output.IsObject(format) {
 		err = domain.Errorf(domain.Invalid, "response_format.schema: %s takes only schemas of type object; put the value into a property of an object, or use mode %s",
 			base.Host, domain.OutputInstruction)
 	}

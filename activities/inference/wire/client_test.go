@@ -13,7 +13,7 @@ import (
 // vendor is an API whose vendor's own servers ask for more than others.
 func vendor() wire.API {
 	a := api(says)
-	a.Official, a.MinOutputTokens, a.ObjectsOnly, a.KeyParameter = nil, 16, true, "key"
+	a.OwnDomain, a.MinOutputTokens, a.ObjectsOnly, a.KeyParameter = "", 16, true, "key"
 	a.CheckFormat = func(_ domain.LLMConfig, f domain.ResponseFormat, _ bool) error {
 		if f.Name == "odd" {
 			return errors.New("an odd name")
@@ -39,7 +39,6 @@ func TestCheck(t *testing.T) {
 		"the smallest":         {config: own, model: domain.LLMConfig{Model: "m", MaxOutputTokens: 16}},
 		"an option too small":  {config: own, model: domain.LLMConfig{Model: "m", Options: domain.Metadata{"most": []byte("3")}}, wrong: "no fewer than 16"},
 		"an option of ours":    {config: own, model: domain.LLMConfig{Model: "m", Options: domain.Metadata{"model": []byte(`"x"`)}}, wrong: "options: model is set by Everstep"},
-		"an option, no JSON":   {config: own, model: domain.LLMConfig{Model: "m", Options: domain.Metadata{"x": []byte(`{`)}}, wrong: "options: x is not valid JSON"},
 		"the same URL":         {config: local, model: domain.LLMConfig{Model: "m", BaseURL: local.BaseURL}},
 		"another URL":          {config: local, model: domain.LLMConfig{Model: "m", BaseURL: "http://elsewhere"}, wrong: "base_url: this worker does not send its key there"},
 		"one that is not":      {config: wire.Config{AllowBaseURLs: []string{"http://else"}}, model: domain.LLMConfig{Model: "m", BaseURL: "http://elsewhere"}, wrong: "--allow-base-urls"},
@@ -79,7 +78,6 @@ func TestCheckFormat(t *testing.T) {
 	object.Name = "odd"
 	require.ErrorContains(t, own.CheckFormat(domain.LLMConfig{}, object, false), "an odd name")
 	require.ErrorContains(t, own.CheckFormat(domain.LLMConfig{BaseURL: "http://elsewhere"}, list, false), "base_url")
-	require.ErrorContains(t, own.CheckFormat(domain.LLMConfig{Options: domain.Metadata{"most": []byte("0")}}, object, false), "options: most")
 	other, err := wire.New(vendor(), wire.Config{BaseURL: "http://127.0.0.1:1"})
 	require.NoError(t, err)
 	require.NoError(t, other.CheckFormat(domain.LLMConfig{}, list, false))

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
 
 	"everstep/activities/inference"
@@ -44,7 +43,20 @@ func (p *Pairing) Begin(message int, calls []domain.ToolCall) []string {
 	}
 	ids := make([]string, len(calls))
 	for k, c := range calls {
-		ids[k] = p.fresh(c.ID, message, k)
+		id := c.ID
+		if p.Accepts != nil && !p.Accepts(id) {
+			id = ""
+		}
+		for try := 0; id == "" || p.used[id]; try++ {
+			id = fmt.Sprintf("call_%d_%d", message, k)
+			switch {
+			case p.Make != nil:
+				id = p.Make(len(p.used) + try + 1)
+			case try > 0:
+				id += fmt.Sprintf("_%d", try)
+			}
+		}
+		ids[k], p.used[id] = id, true
 	}
 	p.Await(calls, ids)
 	return ids
@@ -53,23 +65,6 @@ func (p *Pairing) Begin(message int, calls []domain.ToolCall) []string {
 // Await says under which ids calls are sent, where the pairing does not choose them.
 func (p *Pairing) Await(calls []domain.ToolCall, ids []string) {
 	p.waiting, p.sent, p.answered = calls, ids, make([]bool, len(calls))
-}
-
-func (p *Pairing) fresh(id string, message, position int) string {
-	if p.Accepts != nil && !p.Accepts(id) {
-		id = ""
-	}
-	for try := 0; id == "" || p.used[id]; try++ {
-		id = fmt.Sprintf("call_%d_%d", message, position)
-		switch {
-		case p.Make != nil:
-			id = p.Make(len(p.used) + try + 1)
-		case try > 0:
-			id += fmt.Sprintf("_%d", try)
-		}
-	}
-	p.used[id] = true
-	return id
 }
 
 // Answer returns the id under which a result is sent: its call's, else the recorded one.
@@ -99,9 +94,9 @@ func (p *Pairing) Next(recorded string) int {
 // bytes: letters, digits, _ and -, and the characters that the API takes beside
 // them. Models call tools by names that APIs refuse, even as history.
 func ToolName(name string, most int, also string) string {
+	also += "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-"
 	name = strings.Map(func(r rune) rune {
-		switch {
-		case r >= 'a' && r <= 'z', r >= 'A' && r <= 'Z', r >= '0' && r <= '9', r == '_', r == '-', strings.ContainsRune(also, r):
+		if strings.ContainsRune(also, r) {
 			return r
 		}
 		return '_'
@@ -141,56 +136,64 @@ func Instruction(m domain.Message) domain.Message {
 // entries are encoded one by one, apart from what is around them: the SDKs go over a list
 // once for each level of nesting, and write what is to go back byte for byte in their own
 // way.
-func Body(name string, list [][]byte, rest map[string]json.RawMessage) []byte {
+func Body[T json.Marshaler](name string, list []T, rest map[string]json.RawMessage) ([]byte, error) {
 	var body bytes.Buffer
-	fmt.Fprintf(&body, `{"%s":[`, quoted(name, true))
+	fmt.Fprintf(&body, "{%q:[", name)
 	for i, one := range list {
+		text, err := one.MarshalJSON()
+		if err != nil {
+			return nil, err
+		}
 		if i > 0 {
 			body.WriteByte(',')
 		}
-		body.Write(one)
+		body.Write(text)
 	}
 	body.WriteByte(']')
 	for _, key := range slices.Sorted(maps.Keys(rest)) {
-		if key != name {
-			fmt.Fprintf(&body, `,"%s":%s`, quoted(key, true), rest[key])
-		}
+		fmt.Fprintf(&body, ",%s:%s", JSON(key), rest[key])
 	}
 	body.WriteByte('}')
-	return body.Bytes()
+	return body.Bytes(), nil
+}
+
+// Put sets a field of an object that is one of some fields, or is begun with it.
+func Put(fields map[string]json.RawMessage, object, name string, value any) {
+	inner := map[string]json.RawMessage{}
+	_ = json.Unmarshal(fields[object], &inner) // it was checked, or is none
+	inner[name] = JSON(value)
+	fields[object] = JSON(inner)
 }
 
 // Fields are an SDK's parameters as JSON, with what the definition says of sampling, and options over them.
-func Fields(parameters any, config domain.LLMConfig, options map[string]json.RawMessage) (map[string]json.RawMessage, error) {
+func Fields(parameters any, config domain.LLMConfig, options map[string]json.RawMessage) map[string]json.RawMessage {
 	over := map[string]json.RawMessage{"stream": json.RawMessage("true")}
 	for name, value := range map[string]*float64{"temperature": config.Temperature, "top_p": config.TopP} {
-		if value != nil {
-			over[name] = strconv.AppendFloat(nil, *value, 'g', -1, 64)
-		}
+		over[name] = JSON(value) // a number, or null, which is left out
 	}
 	maps.Copy(over, options)
 	return Over(parameters, over)
 }
 
 // Over are the fields of a value as JSON with options over them, a null one by leaving the field out.
-func Over(value any, options map[string]json.RawMessage) (map[string]json.RawMessage, error) {
-	encoded, err := JSON(value)
+func Over(value any, options map[string]json.RawMessage) map[string]json.RawMessage {
 	fields := map[string]json.RawMessage{}
-	if err == nil {
-		err = json.Unmarshal(encoded, &fields)
-	}
+	_ = json.Unmarshal(JSON(value), &fields) // an object
 	maps.Copy(fields, options)
 	maps.DeleteFunc(fields, func(_ string, value json.RawMessage) bool { return IsNull(value) })
-	return fields, err
+	return fields
 }
 
-// JSON encodes a value without the escapes that only matter inside of HTML.
-func JSON(value any) ([]byte, error) {
+// JSON encodes a value without the escapes that only matter inside of HTML. It panics where that cannot be done: all that is in a
+// request was read from JSON, or is written with an SDK's types.
+func JSON(value any) []byte {
 	var out bytes.Buffer
 	encoder := json.NewEncoder(&out)
 	encoder.SetEscapeHTML(false)
-	err := encoder.Encode(value)
-	return bytes.TrimSuffix(out.Bytes(), []byte("\n")), err
+	if err := encoder.Encode(value); err != nil {
+		panic(err)
+	}
+	return bytes.TrimSuffix(out.Bytes(), []byte("\n"))
 }
 
 // Each writes the messages of a conversation, or the parts of one, and says at which of them it fails.
@@ -214,10 +217,8 @@ func IsPlain(m domain.Message) bool {
 
 // What OpenAI's two APIs share.
 
-// OfOpenAI reports whether a host is OpenAI's own or Azure's.
-func OfOpenAI(host string) bool {
-	return host == "api.openai.com" || strings.HasSuffix(host, ".openai.azure.com")
-}
+// AzuresDomain is that of the hosts that are as OpenAI's own.
+const AzuresDomain = ".openai.azure.com"
 
 // Format is the response format as Responses have it, with a name, where it is told so; else nil.
 func Format(call inference.Call) map[string]any {
@@ -261,6 +262,5 @@ func Parameters(schema json.RawMessage) json.RawMessage {
 		return schema
 	}
 	fields["properties"] = json.RawMessage("{}")
-	whole, _ := json.Marshal(fields) // they were read from JSON
-	return whole
+	return JSON(fields)
 }

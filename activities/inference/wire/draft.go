@@ -35,8 +35,7 @@ type Draft struct {
 type draftPart struct {
 	at   int
 	kind domain.PartType
-	text strings.Builder
-	joiner
+	text writing
 	// signature and opaque are what the provider wants back.
 	signature string
 	opaque    json.RawMessage
@@ -91,14 +90,10 @@ func (d *Draft) add(at int, kind domain.PartType, piece string, news *string) in
 	}
 	d.held += len(piece)
 	p := d.begin(at, kind)
-	whole := p.join(piece)
-	p.text.WriteString(whole)
+	whole := p.text.write(piece)
 	*news += whole
 	return len(whole)
 }
-
-// said is all of the part's text.
-func (p *draftPart) said() string { return p.text.String() + p.last() }
 
 // Keep sets what the provider wants back with the reasoning at a place, byte
 // for byte: a signature, a JSON value, or both. There need not be a text.
@@ -116,7 +111,7 @@ func (d *Draft) Held() int { return d.held }
 
 // Flush tells what has arrived since the last time. Call it once for an event.
 func (d *Draft) Flush() {
-	if !d.news.IsEmpty() && d.Emit != nil {
+	if d.news != (inference.Delta{}) && d.Emit != nil {
 		d.Emit(d.news)
 		d.told = true
 	}
@@ -129,7 +124,7 @@ func (d *Draft) Told() bool { return d.told }
 // TextAt is the text at a place, so far.
 func (d *Draft) TextAt(at int) string {
 	if p := d.part(at, domain.PartText); p != nil {
-		return p.said()
+		return p.text.all()
 	}
 	return ""
 }
@@ -150,7 +145,7 @@ func (d *Draft) Called() bool { return len(d.Calls()) > 0 }
 func (d *Draft) Finished(finish domain.FinishReason, word string) inference.Answer {
 	parts := make([]domain.Part, 0, len(d.parts))
 	for _, p := range d.inOrder() {
-		parts = append(parts, domain.Part{Type: p.kind, Text: p.said(), Signature: p.signature, Opaque: p.opaque})
+		parts = append(parts, domain.Part{Type: p.kind, Text: p.text.all(), Signature: p.signature, Opaque: p.opaque})
 	}
 	out := inference.Answer{Message: inference.AssistantMessage(parts, "", d.Calls()), Response: d.response()}
 	out.Response.Finish = finish
@@ -165,7 +160,7 @@ func (d *Draft) Finished(finish domain.FinishReason, word string) inference.Answ
 func (d *Draft) Partial() inference.Answer {
 	said := map[domain.PartType]string{}
 	for _, p := range d.inOrder() {
-		said[p.kind] += p.said()
+		said[p.kind] += p.text.all()
 	}
 	out := inference.Answer{Response: d.response(), Partial: true}
 	if len(said) > 0 || d.Called() {
@@ -207,43 +202,43 @@ type Piece struct {
 func (d *Draft) Call(list ...Piece) {
 	d.lists++
 	for _, piece := range list {
-		if piece.ID+piece.Name+piece.Arguments != "" || len(piece.Beside) > 0 && len(d.calls) > 0 { // servers fill in what is not there
-			d.addPiece(piece)
+		if piece.ID+piece.Name+piece.Arguments == "" && (len(piece.Beside) == 0 || len(d.calls) == 0) {
+			continue // servers fill in what is not there
 		}
-	}
-}
-
-func (d *Draft) addPiece(piece Piece) {
-	call := d.callOf(piece)
-	if call != nil && call.whole {
-		switch {
-		case call.repeatedBy(piece, d.lists):
-			piece.Arguments = ""
-		case piece.Name != "" && call.name.Len() > 0:
-			call = nil // a call is over once its arguments are whole: what is named then is another
+		call := d.callOf(piece)
+		if call != nil && call.whole {
+			switch {
+			case call.repeatedBy(piece, d.lists):
+				piece.Arguments = ""
+			case piece.Name != "" && call.name.Len() > 0:
+				call = nil // a call is over once its arguments are whole: what is named then is another
+			}
 		}
-	}
-	begins := call == nil
-	if begins {
-		call = &draftCall{index: piece.Index}
-		d.calls = append(d.calls, call)
-		d.held += perPart
-	}
-	call.beside.Add(piece.Beside)
-	if call.id == "" {
-		call.id = piece.ID
-		d.held += len(piece.ID)
-	}
-	d.held += call.writeName(piece.Name) + len(piece.Arguments)
-	call.writeArguments(piece.Arguments)
-	if piece.Name != "" {
+		begins := call == nil
+		if begins {
+			call = &draftCall{index: piece.Index}
+			d.calls = append(d.calls, call)
+			d.held += perPart
+		}
+		call.beside.Add(piece.Beside)
+		if call.id == "" {
+			call.id = piece.ID
+			d.held += len(piece.ID)
+		}
+		named := call.name.Len()
+		call.name.WriteString(strings.TrimPrefix(piece.Name, call.name.String())) // unless it repeats the name so far
+		d.held += call.name.Len() - named + len(piece.Arguments)
+		call.writeArguments(piece.Arguments)
+		if piece.Name == "" {
+			continue
+		}
 		call.list = d.lists
-	}
-	if begins && piece.Name != "" {
-		if d.news.Tool != "" {
+		if begins && d.news.Tool != "" {
 			d.Flush() // one delta tells of one call
 		}
-		d.news.Tool = piece.Name
+		if begins {
+			d.news.Tool = piece.Name
+		}
 	}
 }
 
@@ -274,14 +269,9 @@ func (d *Draft) callOf(piece Piece) *draftCall {
 		return nil
 	}
 	// A call is named where it begins, so this goes on with one that is not whole, whatever its id and index say.
-	for _, going := range []*draftCall{sameID, sameIndex, last} {
-		if going == nil {
-			continue
-		}
-		if piece.Arguments != "" && !going.whole || piece.Index < 0 && going.id == "" {
-			return going
-		}
-		return nil
+	going := cmp.Or(sameID, sameIndex, last)
+	if going != nil && (piece.Arguments != "" && !going.whole || piece.Index < 0 && going.id == "") {
+		return going
 	}
 	return nil
 }
@@ -291,9 +281,8 @@ type draftCall struct {
 	index     int
 	id        string
 	name      strings.Builder
-	arguments strings.Builder
+	arguments writing
 	beside    Extra
-	joiner
 	// list is the number of the list by which it was named last.
 	list int
 	// depth, quoted and escaped follow the arguments as JSON, closed says that their first
@@ -303,22 +292,13 @@ type draftCall struct {
 	whole                   bool
 }
 
-// writeName adds to the name, unless the piece repeats it or the name so far. It returns by
-// how many bytes the name grew.
-func (c *draftCall) writeName(piece string) int {
-	before := c.name.Len()
-	c.name.WriteString(strings.TrimPrefix(piece, c.name.String()))
-	return c.name.Len() - before
-}
-
 // writeArguments adds to the arguments. It looks at each byte once: pieces can be many.
 func (c *draftCall) writeArguments(piece string) {
-	piece = c.join(piece)
 	if c.whole && strings.HasPrefix(strings.TrimSpace(piece), "{") && strings.TrimSpace(c.arguments.String()) == "{}" {
 		c.arguments.Reset() // servers fill in what is to come
 		c.closed, c.whole = false, false
 	}
-	c.arguments.WriteString(piece)
+	piece = c.arguments.write(piece)
 	if c.closed {
 		c.whole = c.whole && strings.TrimSpace(piece) == ""
 		return
@@ -361,35 +341,17 @@ func (c *draftCall) repeatedBy(piece Piece, list int) bool {
 // SameJSON reports whether two texts are the same value. What is many times as long is not:
 // the comparison costs no more than the piece that asks for it.
 func SameJSON(piece, whole string) bool {
-	if piece == whole {
-		return true
-	}
 	const spelling = 8 // an escape has six bytes
-	if len(whole) > spelling*len(piece) {
-		return false
+	if piece == whole || len(whole) > spelling*len(piece) || !json.Valid([]byte(piece)) || !json.Valid([]byte(whole)) {
+		return piece == whole
 	}
-	decode := func(text string) (value any, err error) {
+	decode := func(text string) (value any) {
 		decoder := json.NewDecoder(strings.NewReader(text))
 		decoder.UseNumber()
-		err = decoder.Decode(&value)
-		return value, err
+		_ = decoder.Decode(&value) // it is valid
+		return value
 	}
-	a, failed := decode(piece)
-	b, err := decode(whole)
-	return failed == nil && err == nil && json.Valid([]byte(piece)) && reflect.DeepEqual(a, b)
-}
-
-// begun reports whether a call is one: it has arguments, or a name, and does not merely
-// repeat an earlier one's name and id under another index.
-func (d *Draft) begun(at int) bool {
-	call := d.calls[at]
-	if call.arguments.Len() > 0 {
-		return true
-	}
-	repeats := func(earlier *draftCall) bool {
-		return earlier.name.String() == call.name.String() && (call.id == earlier.id || call.id == "") && earlier.id+earlier.arguments.String() != ""
-	}
-	return call.name.Len() > 0 && !slices.ContainsFunc(d.calls[:at], repeats)
+	return reflect.DeepEqual(decode(piece), decode(whole))
 }
 
 // Calls are the tool calls: by index where each has its own, else as they came.
@@ -397,15 +359,20 @@ func (d *Draft) Calls() []domain.ToolCall {
 	list := d.ordered()
 	out := make([]domain.ToolCall, 0, len(list))
 	for _, call := range list {
-		out = append(out, domain.ToolCall{ID: call.id, Name: call.name.String(), Arguments: call.arguments.String() + call.last()})
+		out = append(out, domain.ToolCall{ID: call.id, Name: call.name.String(), Arguments: call.arguments.all()})
 	}
 	return out
 }
 
+// ordered are the calls that are one: they have arguments, or a name, and do not merely repeat an earlier one's name and id
+// under another index.
 func (d *Draft) ordered() []*draftCall {
 	var came []*draftCall
 	for at, call := range d.calls {
-		if d.begun(at) {
+		repeats := func(earlier *draftCall) bool {
+			return earlier.name.String() == call.name.String() && (call.id == earlier.id || call.id == "") && earlier.id+earlier.arguments.String() != ""
+		}
+		if call.arguments.Len() > 0 || call.name.Len() > 0 && !slices.ContainsFunc(d.calls[:at], repeats) {
 			came = append(came, call)
 		}
 	}
@@ -421,9 +388,6 @@ func (d *Draft) ordered() []*draftCall {
 // Cut reports whether the token limit cut the last call, whatever the server says: the
 // output is as long as may be, and the arguments are not JSON.
 func (d *Draft) Cut(bound int64) bool {
-	if !d.Called() || bound <= 0 || d.Usage.OutputTokens < bound {
-		return false
-	}
 	calls := d.Calls()
-	return !json.Valid([]byte(calls[len(calls)-1].Arguments))
+	return len(calls) > 0 && bound > 0 && d.Usage.OutputTokens >= bound && !json.Valid([]byte(calls[len(calls)-1].Arguments))
 }

@@ -31,26 +31,27 @@ func (s *assembly) Finish() string           { return s.why }
 func (s *assembly) Answer() inference.Answer { return s.Finished(domain.FinishStop, s.why) }
 
 func (s *assembly) Whole(data []byte) error {
-	_, err := s.Event(wire.Event{Data: data})
-	return err
+	return s.Event(wire.Event{Data: data})
 }
 
-func (s *assembly) Event(e wire.Event) (done bool, err error) {
+func (s *assembly) Event(e wire.Event) error {
 	var piece struct {
 		Say   wire.Text       `json:"say"`
 		Why   wire.Text       `json:"why"`
 		Error json.RawMessage `json:"error"`
 	}
 	if json.Unmarshal(e.Data, &piece) != nil {
-		return false, s.Malformed("the stream holds something that is not a piece", e.Data)
+		return s.Malformed("the stream holds something that is not a piece", e.Data)
 	}
 	if wire.Present(piece.Error) {
-		return false, s.Inner(e.Data)
+		return s.Inner(e.Data)
 	}
 	s.why = string(piece.Why)
 	s.Text(0, string(piece.Say))
-	s.Flush()
-	return s.why != "", nil
+	if s.why != "" {
+		s.Done()
+	}
+	return nil
 }
 
 // An adapter in whole, and a server that is cut off.

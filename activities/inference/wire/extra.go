@@ -9,11 +9,8 @@ import (
 // Extra are the fields of an answer that nobody but its server knows, by their names.
 type Extra map[string]json.RawMessage
 
-const (
-	// MaxExtra bounds, in bytes, what is kept of them.
-	MaxExtra = 64 << 10
-	maxNames = 32
-)
+// MaxExtra bounds, in bytes, what is kept of them.
+const MaxExtra = 64 << 10
 
 // Names are those in a text.
 func Names(list string) map[string]bool {
@@ -71,14 +68,12 @@ func members(data []byte, each func(name, value []byte)) {
 // Add takes the newest value of each field. What is too much is left out.
 func (f *Extra) Add(more Extra) {
 	for name, value := range more {
+		delete(*f, name)
 		size := len(name) + len(value)
 		for other, kept := range *f {
-			if other != name {
-				size += len(other) + len(kept)
-			}
+			size += len(other) + len(kept)
 		}
-		delete(*f, name)
-		if size > MaxExtra || len(*f) == maxNames {
+		if size > MaxExtra || len(*f) == 32 {
 			continue
 		}
 		if *f == nil {

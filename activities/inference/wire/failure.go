@@ -19,11 +19,8 @@ import (
 	"everstep/domain"
 )
 
-// explain makes any failure of the attempt a *domain.Error, unless it is one. Nil stays nil.
+// explain makes any failure of the attempt a *domain.Error, unless it is one.
 func (a *Attempt) explain(err error) error {
-	if err == nil {
-		return nil
-	}
 	if cause := context.Cause(a.ctx); errors.Is(cause, errQuiet) {
 		err = cause
 	}
@@ -39,7 +36,7 @@ func (a *Attempt) explain(err error) error {
 		return a.Fail(domain.Unavailable, domain.CodeTimeout, nil, "%s sent nothing of an answer for too long", host)
 	case isLong:
 		return a.Fail(domain.TooLarge, "", nil, "%s", long)
-	case a.begun:
+	case a.body != nil: // of an answer, as a refusal is an error of its own
 		return a.Fail(domain.Unavailable, "", nil, "the answer was cut off: %s", cause)
 	case a.sent.Load():
 		return a.Fail(domain.Unavailable, "", nil, "the connection to %s broke before an answer came: %s", host, cause)
@@ -60,16 +57,18 @@ func (a *Attempt) Malformed(what string, body []byte) *domain.Error {
 	return a.Fail(domain.Unavailable, domain.CodeMalformed, body, "%s", what)
 }
 
-// maxKind bounds what is shown of a type that is not known.
-const maxKind = 40
-
 // Unknown says that an answer holds content of a type that is not understood.
 func Unknown(kind Text) string {
-	return "holds content of type " + domain.Shorten(string(kind), maxKind) + ", which is not understood"
+	return "holds content of type " + domain.Shorten(string(kind), 40) + ", which is not understood"
 }
 
 // Redact takes the key, also one used of late, out of a text that comes from elsewhere.
-func (a *Attempt) Redact(text string) string { return a.client.secrets.redact(text) }
+func (a *Attempt) Redact(text string) string {
+	s := &a.client.secrets
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return s.hiding.Hide(text)
+}
 
 const (
 	// maxDetail bounds what operators get to see of a body.
@@ -92,25 +91,24 @@ const (
 	// maxErrorBody bounds the body of an error, which may repeat all of a request, maxLesson one that something is learned of.
 	maxErrorBody = 1 << 20
 	maxLesson    = 64 << 10
-	// maxWritten bounds what is kept of a call that the provider could not read.
-	maxWritten = 8 << 10
 )
 
 // rejected is the error of a response that has another status than 200, to a request with a body.
 func (a *Attempt) rejected(response *http.Response, sent []byte) error {
-	if response.StatusCode >= 300 && response.StatusCode < 400 {
+	status := response.StatusCode
+	if status >= 300 && status < 400 {
 		err := a.Fail(domain.Invalid, "", nil, "%s answers with a redirect (HTTP %d), which is not followed; give the server's final base URL",
-			a.Base.Host, response.StatusCode)
+			a.Base.Host, status)
 		err.Billed = false
 		return err
 	}
 	// What was read before a failure still tells more than nothing.
 	body, _ := io.ReadAll(io.LimitReader(response.Body, maxErrorBody))
-	if response.StatusCode < 300 {
-		return a.Malformed(fmt.Sprintf("the response has status %d and no answer", response.StatusCode), body)
+	if status < 300 {
+		return a.Malformed(fmt.Sprintf("the response has status %d and no answer", status), body)
 	}
 	r := ParseRejection(body)
-	r.Status, r.ShouldRetry = response.StatusCode, response.Header.Get("X-Should-Retry")
+	r.Status, r.ShouldRetry = status, response.Header.Get("X-Should-Retry")
 	if delay, asked := inference.RetryAfter(response.Header, time.Now()); asked {
 		r.RetryAfter, r.Asked = delay, true
 	} else if !r.Asked && r.Status == http.StatusTooManyRequests {
@@ -127,14 +125,12 @@ func (a *Attempt) Inner(body []byte) *domain.Error {
 }
 
 func (a *Attempt) refused(r inference.Rejection, body []byte) *domain.Error {
-	if a.RequestID == "" && a.client.isRequestID(r.RequestID) {
-		a.RequestID = r.RequestID
-	}
+	a.identifyRequest(r.RequestID)
 	r.Message, r.Code, r.Param = a.Redact(r.Message), a.Redact(r.Code), a.Redact(r.Param)
 	server := *a.Base
 	server.RawQuery = "" // some servers want a key there
 	r.Server = a.Redact(server.String())
-	a.Text(0, domain.Shorten(a.Redact(r.Written), maxWritten))
+	a.Text(0, domain.Shorten(a.Redact(r.Written), 8<<10))
 	err := r.Error(a.call.Config)
 	err.Detail = a.detail(body)
 	return err
@@ -148,7 +144,10 @@ func ParseRejection(body []byte) inference.Rejection {
 	var text string
 	switch {
 	case !json.Valid(body):
-		return inference.Rejection{Message: words(plain(body))}
+		if bytes.HasPrefix(body, []byte("<")) || bytes.HasPrefix(body, []byte("{")) {
+			body = nil // a page, or what was cut
+		}
+		return inference.Rejection{Message: words(string(bytes.ToValidUTF8(body, nil)))}
 	case json.Unmarshal(body, &text) == nil && text != "":
 		return ParseRejection([]byte(text))
 	}
@@ -166,7 +165,7 @@ func ParseRejection(body []byte) inference.Rejection {
 		Message: words(first(said, messages), first(all, "status_msg message faultstring")),
 		Type:    words(said.Get("type") + " " + said.Get("status")), Code: words(first(said, codes)), Param: words(said.Get("param")),
 		RequestID: all.Get("request_id"), Written: all.Get("failed_generation"),
-		Hint: ends(strings.Join(hints, "\n"), 2*maxWords),
+		Hint: ends(strings.Join(hints, "\n")),
 	}
 	for _, number := range append([]string{said.Get("status_code"), r.Code}, around["Code"]...) {
 		if status, err := strconv.Atoi(number); err == nil && status >= 400 && status < 600 {
@@ -319,16 +318,16 @@ func words(texts ...string) string {
 		text = text[max(at[3], at[5], at[7])-1:]
 		text = text[quotation(text):]
 	}
-	return ends(own.String()+text, 2*maxWords)
+	return ends(own.String() + text)
 }
 
 // ends are the beginning and the end of a text that is longer than may be. No part of a word is left where it is cut, which
 // might be one of a key.
-func ends(text string, most int) string {
-	if len(text) <= most {
+func ends(text string) string {
+	if len(text) <= 2*maxWords {
 		return text
 	}
-	head, tail := text[:most/2], text[len(text)-most/2:]
+	head, tail := text[:maxWords], text[len(text)-maxWords:]
 	return head[:max(strings.LastIndexAny(head, " \n"), 0)] + "\n" + tail[strings.IndexAny(tail+"\n", " \n"):]
 }
 
@@ -355,12 +354,4 @@ func quotation(text string) int {
 		}
 	}
 	return len(text)
-}
-
-// plain is a body that is not JSON, where it can be shown; it is bounded when it is.
-func plain(body []byte) string {
-	if len(body) == 0 || body[0] == '<' || body[0] == '{' {
-		return ""
-	}
-	return string(bytes.ToValidUTF8(body, nil))
 }

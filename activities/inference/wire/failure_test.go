@@ -87,10 +87,10 @@ func TestNothingIsSentInVain(t *testing.T) {
 		kind   domain.Kind
 		says   string
 	}{
-		"another URL":         {func(c *inference.Call) { c.Config.BaseURL = "http://elsewhere" }, domain.Denied, "base_url: "},
-		"a reserved option":   {func(c *inference.Call) { c.Config.Options = domain.Metadata{"model": []byte("1")} }, domain.Invalid, "options: model"},
-		"no schema":           {func(c *inference.Call) { c.OutputMode, c.Format.Type = domain.OutputNative, domain.FormatSchema }, domain.Invalid, "response_format: has no schema"},
-		"a tool's, no result": {func(c *inference.Call) { c.Messages = append(c.Messages, domain.Message{Role: domain.RoleTool}) }, domain.Internal, "message 1: is of a tool and has no result"},
+		"another URL":       {func(c *inference.Call) { c.Config.BaseURL = "http://elsewhere" }, domain.Denied, "base_url: "},
+		"a reserved option": {func(c *inference.Call) { c.Config.Options = domain.Metadata{"model": []byte("1")} }, domain.Invalid, "options: model"},
+		"an empty image":    {func(c *inference.Call) { c.Messages[0].Parts = []domain.Part{{Type: domain.PartImage}} }, domain.Invalid, "message 0: part 0: has neither data nor a URL"},
+		"another's thought": {func(c *inference.Call) { c.Messages[0].Parts = []domain.Part{{Type: domain.PartReasoning}} }, domain.Invalid, "message 0: part 0: is of type reasoning, which only a model can send"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

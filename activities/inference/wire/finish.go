@@ -49,7 +49,7 @@ func (a *Attempt) FinishReason(word string, refused bool) domain.FinishReason {
 	switch {
 	case !ended && reason != domain.FinishOther:
 		return reason
-	case a.Called() && a.Cut(a.Bound):
+	case a.Cut(a.Bound):
 		return domain.FinishLength
 	case a.Called():
 		return domain.FinishToolCalls

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 
 	"everstep/domain"
@@ -35,11 +36,14 @@ func KeyFrom(variable, value string) (Key, error) {
 
 // checkKey refuses what cannot be a header's value, or would not be what was meant.
 func checkKey(where, key string) error {
-	if strings.ContainsFunc(key, func(r rune) bool { return r <= ' ' || r > '~' }) {
+	if !printable.MatchString(key) {
 		return domain.Errorf(domain.Invalid, "%s: has characters that no key has; set it again without quotes or line ends", where)
 	}
 	return nil
 }
+
+// printable finds texts that have only characters of ASCII that are seen.
+var printable = regexp.MustCompile(`^[!-~]*$`)
 
 const maxKeyFile = 8 << 10
 
@@ -97,18 +101,13 @@ func readKey(path string) (string, error) {
 	if len(data) > maxKeyFile {
 		return "", fmt.Errorf("has more than %d bytes; a key is one line", maxKeyFile)
 	}
-	return oneLine(string(data))
-}
-
-// oneLine is a file's only line, without its end and the spaces around it.
-func oneLine(text string) (string, error) {
-	key := strings.TrimSpace(text)
+	key := strings.TrimSpace(string(data))
 	switch {
 	case key == "":
 		return "", errors.New("is empty; write the key into it")
 	case strings.ContainsAny(key, "\r\n"):
 		return "", errors.New("has more than one line; leave only the key")
-	case checkKey("", key) != nil:
+	case !printable.MatchString(key):
 		return "", errors.New("has characters that no key has; write the key again without quotes")
 	}
 	return key, nil

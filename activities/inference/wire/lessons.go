@@ -9,9 +9,6 @@ import (
 	"everstep/domain"
 )
 
-// maxLessons bounds of how many servers and models a worker remembers what they refuse.
-const maxLessons = 1000
-
 // lessons are what servers were found to refuse, by server and model, for as long as the worker lives.
 type lessons struct {
 	mu    sync.Mutex
@@ -33,7 +30,7 @@ func (l *lessons) add(place string, news []string) {
 		l.known = map[string][]string{}
 	}
 	for other := range l.known {
-		if len(l.known) < maxLessons || l.known[place] != nil {
+		if len(l.known) < 1000 || l.known[place] != nil {
 			break
 		}
 		delete(l.known, other)
@@ -42,9 +39,6 @@ func (l *lessons) add(place string, news []string) {
 	slices.Sort(known)
 	l.known[place] = slices.Compact(known)
 }
-
-// place names the server and model of an attempt.
-func (a *Attempt) place() string { return a.Base.String() + "\n" + a.call.Config.Model }
 
 // learned is the error of a refused request, an inference.Adapted where the next request will be another.
 func (a *Attempt) learned(err *domain.Error, sent, body []byte) error {
@@ -58,7 +52,7 @@ func (a *Attempt) learned(err *domain.Error, sent, body []byte) error {
 	if next, _, failed := a.client.api.Prepare(a, a.call); failed == nil && bytes.Equal(next.Body, sent) {
 		return err
 	}
-	a.client.lessons.add(a.place(), news)
+	a.client.lessons.add(a.place, news)
 	err.Message += "; asked again " + told
 	return &inference.Adapted{Refusal: err}
 }

@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"cmp"
 	"encoding/base64"
 	"errors"
 	"net/url"
@@ -15,12 +16,7 @@ func DataURL(p domain.Part) string {
 }
 
 // ImageURL is the URL of an image, which may hold its data.
-func ImageURL(p domain.Part) string {
-	if p.URL != "" {
-		return p.URL
-	}
-	return DataURL(p)
-}
+func ImageURL(p domain.Part) string { return cmp.Or(p.URL, DataURL(p)) }
 
 // Media is a part with either data or a URL, for APIs that take no data in URLs, and with its media type: as it says, else as
 // its URL does.

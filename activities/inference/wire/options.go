@@ -2,8 +2,6 @@ package wire
 
 import (
 	"encoding/json"
-	"maps"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -21,11 +19,6 @@ func field(fields map[string]json.RawMessage, path string) (value json.RawMessag
 
 // checkOptions says what is wrong with a model's options, or returns the bound that they give.
 func (c *Client) checkOptions(options domain.Metadata) (bound int64, err error) {
-	for _, key := range slices.Sorted(maps.Keys(options)) {
-		if !json.Valid(options[key]) {
-			return 0, domain.Errorf(domain.Invalid, "options: %s is not valid JSON", key)
-		}
-	}
 	for _, path := range c.api.Reserved {
 		if field(options, path) != nil {
 			return 0, domain.Errorf(domain.Invalid, "options: %s is set by Everstep; leave it out", path)
@@ -39,7 +32,7 @@ func (c *Client) checkOptions(options domain.Metadata) (bound int64, err error) 
 	}
 	for _, path := range c.api.Bounds {
 		value := field(options, path)
-		if value == nil || IsNull(value) {
+		if IsNull(value) {
 			continue
 		}
 		if bound > 0 {

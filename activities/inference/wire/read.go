@@ -21,9 +21,9 @@ import (
 
 // A Decoder knows one API's answers. Its errors are Attempt.Malformed's and Inner's.
 type Decoder interface {
-	// Event takes the next event of a stream that holds anything but [DONE]; done means that none follows on
+	// Event takes the next event of a stream that holds anything but [DONE], and calls Attempt.Done where none follows on
 	// which anything depends. The data is good until Event returns.
-	Event(e Event) (done bool, err error)
+	Event(e Event) error
 	// Whole takes a body in one piece, which is valid JSON. End is called behind it.
 	Whole(data []byte) error
 	// Finish is the API's own word for why the model stopped, empty until its mark of the
@@ -58,11 +58,20 @@ func (a *Attempt) read(response *http.Response, d Decoder) error {
 	case '{', '[':
 		err = a.readWhole(stream, d)
 	case '<', 0:
-		err = a.readPage(stream, response.Header.Get("Content-Type"))
+		var head []byte
+		if head, err = stream.Rest(maxExcerpt); err == nil && len(head) == 0 {
+			err = a.Malformed("the response is empty", nil)
+		} else if err == nil {
+			kind := cmp.Or(response.Header.Get("Content-Type"), "of no stated type")
+			err = a.Malformed("the response is a page ("+kind+") and not an answer; check the base URL", head)
+		}
 	default:
 		err = a.readStream(stream, d)
 	}
-	if err == nil && a.interleaved() {
+	a.Flush()
+	// Two answers came by turns where their ids come back as often as others begin. An id at each piece, for some of them,
+	// or anew from time to time, is how servers number pieces.
+	if err == nil && a.returns > 0 && a.returns >= len(a.ids)-1 {
 		return a.Mixed("it goes on under another id", nil)
 	}
 	if err == nil && strings.EqualFold(d.Finish(), "model_context_window_exceeded") {
@@ -77,22 +86,19 @@ func (a *Attempt) readWhole(stream *Stream, d Decoder) error {
 	if err != nil {
 		return err
 	}
-	if len(data) > maxEvent {
+	switch {
+	case len(data) > maxEvent:
 		return &tooLong{"the answer", maxEvent}
-	}
-	if !json.Valid(data) {
+	case !json.Valid(data):
 		return a.Malformed("the answer is not valid JSON, or was cut", data)
 	}
-	if err := d.Whole(data); err != nil {
-		return err
+	if err = d.Whole(data); err == nil {
+		err = d.End()
 	}
-	if err := d.End(); err != nil {
-		return err
+	if err == nil && d.Finish() == "" {
+		err = a.Malformed("the answer is not whole", data)
 	}
-	if d.Finish() == "" {
-		return a.Malformed("the answer is not whole", data)
-	}
-	return nil
+	return err
 }
 
 // readStream reads up to the end of the stream. What comes after the API's mark of the end is passed over but for its
@@ -100,13 +106,13 @@ func (a *Attempt) readWhole(stream *Stream, d Decoder) error {
 func (a *Attempt) readStream(stream *Stream, d Decoder) error {
 	// again says that more came after the answer was whole once: then only the end of the
 	// stream, or its mark, is the end.
-	var heard, complete, again, over bool
+	var heard, complete, again bool
 	for {
 		e, err := stream.Next()
 		switch {
-		case err != nil && (over || complete && !again), errors.Is(err, io.EOF) && complete:
+		case err != nil && (a.done || complete && !again), errors.Is(err, io.EOF) && complete:
 			return nil
-		case err == nil && over:
+		case err == nil && a.done:
 			if trailed, ok := d.(interface{ Trailer(data []byte) }); ok {
 				trailed.Trailer(e.Data)
 			}
@@ -114,13 +120,20 @@ func (a *Attempt) readStream(stream *Stream, d Decoder) error {
 		case errors.Is(err, io.EOF) && !heard:
 			return a.Malformed("the answer has no events", stream.line)
 		case errors.Is(err, io.EOF):
-			return a.endOfStream(d)
+			// It ended without the API's mark of its end. Where proxies leave that out, the configuration says so.
+			if a.client.config.FinishOptional {
+				if err := d.End(); err != nil || d.Finish() != "" {
+					return err
+				}
+			}
+			return a.Malformed(fmt.Sprintf("the stream ended after %d bytes, before the answer was whole", a.body.most-a.body.left), nil)
 		case err != nil:
 			return err
 		}
 		heard, a.pause = true, 0
 		before := a.Held()
-		done, err := a.take(e, d)
+		err = a.take(e, d)
+		a.Flush()
 		grown := a.Held() != before
 		switch {
 		case err != nil:
@@ -134,10 +147,9 @@ func (a *Attempt) readStream(stream *Stream, d Decoder) error {
 		whole := complete
 		complete = d.Finish() != ""
 		switch {
-		case done && !complete:
+		case a.done && !complete:
 			return a.Malformed("the stream says it is done and the answer is not whole", nil)
-		case done:
-			over = true
+		case a.done:
 			a.quiet.Reset(min(lastTimeout, a.timeouts.Idle))
 		case complete && !again && !whole:
 			a.quiet.Reset(min(trailerTimeout, a.timeouts.Idle))
@@ -157,32 +169,25 @@ const (
 
 // take gives an event to the decoder. The mark of the end, however it is spelled, closes the answer, and what is blank, or
 // only keeps the connection, says nothing.
-func (a *Attempt) take(e Event, d Decoder) (done bool, err error) {
+func (a *Attempt) take(e Event, d Decoder) error {
 	if bytes.HasPrefix(e.Data, []byte("{")) && e.Name != ping {
 		return d.Event(e)
 	}
 	switch word := strings.ToLower(string(bytes.Trim(e.Data, " \t\n\"[]"))); {
 	case word == "done":
-		return true, d.End()
+		a.Done()
+		return d.End()
 	case e.Name == ping, word == "", slices.Contains(strings.Fields(idle), word):
-		return false, nil
+		return nil
 	}
 	return d.Event(e)
 }
 
+// Done says that no event follows on which anything depends.
+func (a *Attempt) Done() { a.done = true }
+
 // End is that of a Decoder whose API has an event of its own for the end.
 func (a *Attempt) End() error { return nil }
-
-// endOfStream is what becomes of an answer whose stream has ended without the API's mark of
-// its end. Where proxies leave that out, the configuration says so.
-func (a *Attempt) endOfStream(d Decoder) error {
-	if a.client.config.FinishOptional {
-		if err := d.End(); err != nil || d.Finish() != "" {
-			return err
-		}
-	}
-	return a.Malformed(fmt.Sprintf("the stream ended after %d bytes, before the answer was whole", a.body.most-a.body.left), nil)
-}
 
 // Heard says that the event brought something of the answer, where the draft does not grow by it.
 func (a *Attempt) Heard() { a.pause = a.timeouts.Idle }
@@ -200,9 +205,6 @@ func (a *Attempt) SaidUnder(id string, ended bool, body []byte) error {
 	if ended && len(a.ids) == 1 && !a.ids[id] {
 		return a.Mixed("it goes on under another id", body)
 	}
-	if a.ids == nil {
-		a.ids = map[string]bool{}
-	}
 	if a.ids[id] {
 		a.returns++
 	} else {
@@ -213,25 +215,9 @@ func (a *Attempt) SaidUnder(id string, ended bool, body []byte) error {
 	return nil
 }
 
-// interleaved reports whether two answers came by turns: their ids come back as often as others begin. An id at each
-// piece, for some of them, or anew from time to time, is how servers number pieces.
-func (a *Attempt) interleaved() bool { return a.returns > 0 && a.returns >= len(a.ids)-1 }
-
 // Mixed is the error of a stream that holds two answers, as something in between mixes them.
 func (a *Attempt) Mixed(sign string, body []byte) *domain.Error {
 	return a.Malformed("the stream holds two answers: "+sign, body)
-}
-
-// readPage is the error of a response that is neither JSON nor a stream.
-func (a *Attempt) readPage(stream *Stream, mediaType string) error {
-	head, err := stream.Rest(maxExcerpt)
-	if err != nil {
-		return err
-	}
-	if len(head) == 0 {
-		return a.Malformed("the response is empty", nil)
-	}
-	return a.Malformed("the response is a page ("+cmp.Or(mediaType, "of no stated type")+") and not an answer; check the base URL", head)
 }
 
 const (
@@ -253,8 +239,6 @@ const (
 	lastTimeout = 250 * time.Millisecond
 )
 
-func errEvent() error { return &tooLong{"an event of the answer", maxEvent} }
-
 // tooLong is the error of something that has more bytes than it may.
 type tooLong struct {
 	what string
@@ -263,7 +247,10 @@ type tooLong struct {
 
 func (t *tooLong) Error() string { return fmt.Sprintf("%s has more than %d bytes", t.what, t.most) }
 
-var errQuiet = errors.New("the server sent nothing for too long")
+var (
+	errQuiet     = errors.New("the server sent nothing for too long")
+	errLongEvent = &tooLong{"an event of the answer", maxEvent}
+)
 
 // guarded is a response's body, bounded in bytes.
 type guarded struct {
@@ -289,7 +276,7 @@ type Text string
 func (t *Text) UnmarshalJSON(data []byte) error {
 	data = bytes.TrimSpace(data)
 	switch {
-	case len(data) == 0 || IsNull(data):
+	case IsNull(data):
 		*t = ""
 	case data[0] == '"' && bytes.HasSuffix(data[1:], []byte(`"`)) && bytes.IndexByte(data, '\\') < 0 && utf8.Valid(data):
 		*t = Text(data[1 : len(data)-1]) // as it mostly is, and each piece of an answer has several
@@ -347,11 +334,9 @@ func (c *Count) UnmarshalJSON(data []byte) error {
 
 // Present reports whether a JSON value says anything: null, false, zero, empty, and what holds
 // nothing else, are how servers fill in what they do not have.
-func Present(data json.RawMessage) bool { return present(data, maxPresent) }
+func Present(data json.RawMessage) bool { return present(data, 20) }
 
-// maxPresent is how deep a value is looked into: what is below counts.
-const maxPresent = 20
-
+// present looks into a value as deep as is said: what is below counts.
 func present(data []byte, depth int) (says bool) {
 	data = bytes.TrimSpace(data)
 	switch {
@@ -367,5 +352,8 @@ func present(data []byte, depth int) (says bool) {
 	return data[0] == 't' || number != 0 || errors.Is(err, strconv.ErrRange)
 }
 
-// IsNull reports whether a JSON value is null, by which an option leaves a field out.
-func IsNull(data json.RawMessage) bool { return bytes.Equal(bytes.TrimSpace(data), []byte("null")) }
+// IsNull reports whether a JSON value is null, by which an option leaves a field out, or is not there.
+func IsNull(data json.RawMessage) bool {
+	data = bytes.TrimSpace(data)
+	return len(data) == 0 || string(data) == "null"
+}

@@ -39,11 +39,12 @@ func (d *decoder) Whole(data []byte) error {
 	return d.take(data)
 }
 
-func (d *decoder) Event(e wire.Event) (done bool, err error) {
+func (d *decoder) Event(e wire.Event) error {
 	if string(e.Data) == "bye" {
-		return true, nil
+		d.Done()
+		return nil
 	}
-	return false, d.take(e.Data)
+	return d.take(e.Data)
 }
 
 func (d *decoder) take(data []byte) error {

@@ -18,8 +18,6 @@ type secrets struct {
 	hiding Hiding
 }
 
-const maxSecrets = 16
-
 func (s *secrets) add(secret string) {
 	if secret == "" {
 		return
@@ -30,15 +28,8 @@ func (s *secrets) add(secret string) {
 		return
 	}
 	s.latest = append(s.latest, secret)
-	s.latest = s.latest[max(0, len(s.latest)-maxSecrets):]
+	s.latest = s.latest[max(0, len(s.latest)-16):]
 	s.hiding = NewHiding("[key]", s.latest...)
-}
-
-// redact takes the secrets out of a text that comes from elsewhere.
-func (s *secrets) redact(text string) string {
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	return s.hiding.Hide(text)
 }
 
 // A Hiding takes secrets out of texts, in all of their forms; the zero value none.
@@ -85,47 +76,33 @@ func (h Hiding) Begun(text string) int {
 	return 0
 }
 
-// leastEncoded is the length from which an encoded secret can be told from anything else.
-const leastEncoded = 8
-
 // SecretForms are a secret, and what becomes of it where it was quoted once or
 // twice on the way, escaped for a URL, or encoded together with other text.
 func SecretForms(secret string) []string {
 	forms := []string{secret, url.QueryEscape(secret), url.PathEscape(secret)}
 	for range 2 {
-		for _, form := range slices.Clone(forms) {
+		for _, form := range forms {
 			forms = append(forms, quoted(form, true), quoted(form, false))
 		}
-		slices.Sort(forms)
-		forms = slices.Compact(forms)
 	}
-	if len(secret) < leastEncoded {
+	if len(secret) < 8 { // which encoded cannot be told from anything else
 		return forms
 	}
 	inHex := hex.EncodeToString([]byte(secret))
 	forms = append(forms, inHex, strings.ToUpper(inHex))
+	// In base64 there is one for each place that it may begin at, without the characters that its neighbours decide too.
 	for _, encoding := range []*base64.Encoding{base64.RawStdEncoding, base64.RawURLEncoding} {
-		forms = append(forms, inBase64(encoding, secret)...)
-	}
-	return forms
-}
-
-// inBase64 are the forms of a secret in base64, one for each place that it may begin at,
-// without the characters that its neighbours decide too.
-func inBase64(encoding *base64.Encoding, secret string) []string {
-	var forms []string
-	for before := range 3 {
-		encoded := encoding.EncodeToString([]byte(strings.Repeat("x", before) + secret))
-		first := (before*8 + 5) / 6
-		last := (before + len(secret)) * 8 / 6
-		forms = append(forms, encoded[first:last])
+		for before := range 3 {
+			encoded := encoding.EncodeToString([]byte(strings.Repeat("x", before) + secret))
+			forms = append(forms, encoded[(before*8+5)/6:(before+len(secret))*8/6])
+		}
 	}
 	return forms
 }
 
 // quoted is a text as it stands inside a JSON string.
 func quoted(text string, html bool) string {
-	encoded, _ := JSON(text) // a text into memory
+	encoded := JSON(text)
 	if html {
 		encoded, _ = json.Marshal(text)
 	}

@@ -28,7 +28,6 @@ const errorEvent = "error"
 type Stream struct {
 	reader *bufio.Reader
 	line   []byte
-	marked bool
 	// skip says that a CR ended the line before, whose LF may follow.
 	skip bool
 	// again says that the line was not read, and name is that of the event it is of.
@@ -36,23 +35,17 @@ type Stream struct {
 	name  string
 }
 
-// NewStream returns a stream of the events in r. Its buffer is small, as many are open at once.
-func NewStream(r io.Reader) *Stream { return &Stream{reader: bufio.NewReaderSize(r, 4<<10)} }
-
-// pass passes over a byte order mark at the beginning.
-func (s *Stream) pass() {
-	if s.marked {
-		return
-	}
-	s.marked = true
+// NewStream returns a stream of the events in r, of which it reads the first bytes. Its buffer is small, as many are open at once.
+func NewStream(r io.Reader) *Stream {
+	s := &Stream{reader: bufio.NewReaderSize(r, 4<<10)}
 	if mark, _ := s.reader.Peek(3); string(mark) == "\xef\xbb\xbf" {
 		_, _ = s.reader.Discard(3)
 	}
+	return s
 }
 
 // Next returns the next event that has data; io.EOF where the stream ended.
 func (s *Stream) Next() (Event, error) {
-	s.pass()
 	out := Event{Name: s.name}
 	s.name = ""
 	// behind is a name that came behind the data: its own, or where more data follows that of the next event.
@@ -89,7 +82,7 @@ func (s *Stream) Next() (Event, error) {
 			}
 		case "data":
 			if len(out.Data)+len(value) > maxEvent {
-				return Event{}, errEvent()
+				return Event{}, errLongEvent
 			}
 			if out.Data != nil {
 				out.Data = append(out.Data, '\n')
@@ -106,38 +99,29 @@ func (s *Stream) readLine() ([]byte, error) {
 		s.again = false
 		return s.line, nil
 	}
-	s.line = s.line[:0]
-	for {
-		if _, err := s.reader.Peek(1); err != nil {
-			if err == io.EOF && len(s.line) > 0 {
-				return s.line, nil
-			}
-			return nil, err
-		}
-		buffered, _ := s.reader.Peek(s.reader.Buffered())
-		if s.skip && buffered[0] == '\n' {
-			s.skip = false
-			_, _ = s.reader.Discard(1)
-			continue
-		}
-		end := bytes.IndexAny(buffered, "\r\n")
-		if s.skip = end >= 0 && buffered[end] == '\r'; end >= 0 {
-			s.line = append(s.line, buffered[:end]...)
-			_, _ = s.reader.Discard(end + 1)
+	for s.line = s.line[:0]; ; {
+		next, err := s.reader.ReadByte()
+		switch {
+		case err == io.EOF && len(s.line) > 0:
 			return s.line, nil
+		case err != nil:
+			return nil, err
+		case next == '\n' && s.skip:
+			s.skip = false
+			continue
+		case next == '\n', next == '\r':
+			s.skip = next == '\r'
+			return s.line, nil
+		case len(s.line) == maxEvent:
+			return nil, errLongEvent
 		}
-		if len(s.line)+len(buffered) > maxEvent {
-			return nil, errEvent()
-		}
-		s.line = append(s.line, buffered...)
-		_, _ = s.reader.Discard(len(buffered))
+		s.line, s.skip = append(s.line, next), false
 	}
 }
 
 // First is the first byte of the body that is no white space, which is passed over.
 // It tells what a body is, whatever its content type says. Zero: there is none.
 func (s *Stream) First() byte {
-	s.pass()
 	for {
 		next, err := s.reader.Peek(1)
 		if err != nil {

@@ -14,8 +14,7 @@ import (
 // Servers that cut a text at any place also cut it within a character beyond U+FFFF, which JSON can write as two escapes.
 // Half of one is kept as three bytes that are no UTF-8, as UTF-8 would encode its number, until the other half has come.
 
-// half is how many bytes half a character has.
-const half = 3
+const sizeOfHalf = 3
 
 // decodeText decodes a JSON string, with halves of characters in it.
 func decodeText(quoted []byte) (string, error) {
@@ -39,49 +38,44 @@ func decodeText(quoted []byte) (string, error) {
 	return out.String(), nil
 }
 
-// A joiner puts the halves of characters together that come in two pieces.
-type joiner struct{ first string }
+// A writing is a text that comes in pieces, which may be cut within a character.
+type writing struct {
+	strings.Builder
 
-// join is what of a text is whole with a piece more. A half at its end waits for the other.
-func (j *joiner) join(piece string) string {
-	text := j.first + piece
-	j.first = ""
-	if utf8.ValidString(text) {
-		return text
-	}
-	var out strings.Builder
-	for len(text) > 0 {
-		one := halfOf(text)
-		size := half
-		switch {
-		case one == 0:
-			_, size = utf8.DecodeRuneInString(text)
-			out.WriteString(text[:size])
-		case utf16.DecodeRune(one, halfOf(text[half:])) != utf8.RuneError:
-			out.WriteRune(utf16.DecodeRune(one, halfOf(text[half:])))
-			size = 2 * half
-		case len(text) == half && utf16.DecodeRune(one, 0xdc00) != utf8.RuneError:
-			j.first = text
-		default:
-			out.WriteRune(utf8.RuneError)
+	// first is half a character at the end, which waits for the other.
+	first []uint16
+}
+
+// write adds a piece, and returns what is whole with it.
+func (w *writing) write(piece string) string {
+	if len(w.first) > 0 || !utf8.ValidString(piece) {
+		units := w.first
+		for piece != "" {
+			one, size := utf8.DecodeRuneInString(piece)
+			if half := halfOf(piece); half != 0 {
+				units, size = append(units, half), sizeOfHalf
+			} else {
+				units = utf16.AppendRune(units, one)
+			}
+			piece = piece[size:]
 		}
-		text = text[size:]
+		w.first = nil
+		if end := len(units) - 1; end >= 0 && units[end]&0xfc00 == 0xd800 {
+			units, w.first = units[:end], units[end:]
+		}
+		piece = string(utf16.Decode(units))
 	}
-	return out.String()
+	w.WriteString(piece)
+	return piece
 }
 
-// last is what is left at the end of the text.
-func (j *joiner) last() string {
-	if j.first == "" {
-		return ""
-	}
-	return string(utf8.RuneError)
-}
+// all is all of the text. A half that no other follows cannot be read.
+func (w *writing) all() string { return w.String() + string(utf16.Decode(w.first)) }
 
 // halfOf is the half of a character with which a text begins, or zero.
-func halfOf(text string) rune {
-	if len(text) < half || text[0] != 0xed || text[1] < 0xa0 || text[1] > 0xbf || text[2] < 0x80 || text[2] > 0xbf {
+func halfOf(text string) uint16 {
+	if len(text) < sizeOfHalf || text[0] != 0xed || text[1] < 0xa0 || text[1] > 0xbf || text[2] < 0x80 || text[2] > 0xbf {
 		return 0
 	}
-	return 0xd000 | rune(text[1]&0x3f)<<6 | rune(text[2]&0x3f)
+	return 0xd000 | uint16(text[1]&0x3f)<<6 | uint16(text[2]&0x3f)
 }

@@ -47,7 +47,7 @@ func TestHalvesOfCharacters(t *testing.T) {
 			require.Equal(t, test.want, m.Text())
 			require.Equal(t, test.want, m.ToolCalls[0].Arguments)
 			require.Contains(t, test.want, told)
-			require.GreaterOrEqual(t, len(told)+half, len(test.want))
+			require.GreaterOrEqual(t, len(told)+sizeOfHalf, len(test.want))
 		})
 	}
 }

@@ -58,9 +58,6 @@ func (u Usage) take(data []byte, whole bool) {
 	})
 }
 
-// usageDepth is how deep in an answer a usage is looked for: down to choices[0].message.usage.
-const usageDepth = 5
-
 // UsageIn is the usage that stands in an answer, or a piece of one: the object with counts of tokens that is nearest to the
 // top, whatever its name. Zero: there is none. The JSON is valid.
 func UsageIn(data []byte) domain.Usage {
@@ -68,7 +65,7 @@ func UsageIn(data []byte) domain.Usage {
 		return domain.Usage{}
 	}
 	level := [][]byte{data}
-	for range usageDepth {
+	for range 5 { // down to choices[0].message.usage
 		var below [][]byte
 		for _, raw := range level {
 			var u Usage
