@@ -90,9 +90,8 @@ const defaultGrace = 5 * time.Second
 
 // Activities does the work. It is safe for concurrent use.
 type Activities struct {
-	config  Config
-	tools   map[string]tool.Tool
-	outputs checkers
+	config Config
+	tools  map[string]tool.Tool
 	// inferring lets a call wait for those whom it might take with it.
 	inferring inferring
 	// heartbeatLoad spaces out the heartbeats.
@@ -186,10 +185,10 @@ func (a *Activities) RegisterOwn(r worker.ActivityRegistry) {
 
 // register does not compile where an activity's types are not its contract's.
 func register[In, Out any](r worker.ActivityRegistry, name contract.Activity[In, Out], run func(context.Context, In) (Out, error)) {
-	r.RegisterActivityWithOptions(func(ctx context.Context, in In) (Out, error) {
-		out, err := run(ctx, in)
-		return out, failure(err)
-	}, activity.RegisterOptions{Name: string(name)})
+	registerLong(r, name, func(ctx context.Context, in *In) (*Out, error) {
+		out, err := run(ctx, *in)
+		return &out, err
+	})
 }
 
 // registerLong is register for what takes long, many at once: the SDK calls it by reflection, which

@@ -36,7 +36,7 @@ func (a Allow) Tool(name string) bool {
 func (a Allow) CheckTools(own []tool.Tool, more Toolbox) error {
 	for _, name := range *cmp.Or(a.Tools, &[]string{}) {
 		if !has(more, name) && !slices.ContainsFunc(own, func(t tool.Tool) bool { return t.Spec().Name == name }) {
-			return domain.Errorf(domain.Invalid, "--allow-tools (EVERSTEP_ALLOW_TOOLS): there is no %q; the tools are: %s", name, toolNames(own, more))
+			return domain.Invalidf("--allow-tools (EVERSTEP_ALLOW_TOOLS): there is no %q; the tools are: %s", name, toolNames(own, more))
 		}
 	}
 	return nil
@@ -82,11 +82,7 @@ func isAgent(own, given domain.Definition) bool {
 		slices.ContainsFunc(own.Fallbacks, func(f domain.Fallback) bool { return f.Model.Equal(given.Model) })
 	frugal := given.Budget.Within(own.Budget) && given.SessionBudget.Within(own.SessionBudget)
 	own.Model, own.Budget, own.SessionBudget, own.Source = given.Model, given.Budget, given.SessionBudget, given.Source
-	return asks && frugal && sameJSON(own, given)
-}
-
-func sameJSON(a, b any) bool {
-	one, err := json.Marshal(a)
-	other, otherErr := json.Marshal(b)
-	return err == nil && otherErr == nil && string(one) == string(other)
+	one, err := json.Marshal(own)
+	other, otherErr := json.Marshal(given)
+	return asks && frugal && err == nil && otherErr == nil && string(one) == string(other)
 }

@@ -41,17 +41,6 @@ func (a *Activities) CallHook(ctx context.Context, request contract.HookRequest)
 		return contract.HookReply{}, ctx.Err()
 	}
 	reply := hidden(a.config.Secrets, run.result)
-	if run.result.Answer != nil {
-		reply.Answer = new(hiddenMessage(a.config.Secrets, *run.result.Answer))
-	}
-	for i, m := range run.result.Say {
-		reply.Say[i] = hiddenMessage(a.config.Secrets, m)
-	}
-	for section, said := range run.result.Aside {
-		for i, m := range said {
-			reply.Aside[section][i] = hiddenMessage(a.config.Secrets, m)
-		}
-	}
 	err = hookError(request.Hook, run)
 	if err == nil {
 		reply, err = hook.Checked(request.Hook.Trigger, reply)

@@ -171,7 +171,9 @@ func (c *modelCall) inTime(ctx context.Context, provider inference.Provider) err
 	if err == nil || !errors.Is(context.Cause(ctx), errLate) {
 		return err
 	}
-	return c.late()
+	late := domain.CodedErrorf(domain.Unavailable, domain.CodeTimeout, "the model took longer than %s, the time-out of an inference", c.limit)
+	late.Billed = c.sent.Load()
+	return late.From(c.call.Config.Provider)
 }
 
 // adapted reports whether the provider has learned from a refusal, so that the call is made again. It notes the refusal.
@@ -184,13 +186,6 @@ func (c *modelCall) adapted(ctx context.Context, err error) bool {
 	activity.GetLogger(ctx).Warn("a request is refused and made again in another form", "model", c.call.Config.Model,
 		"error", c.activities.config.Secrets.Hide(err.Error()))
 	return true
-}
-
-// late is the error of an attempt whose time is over.
-func (c *modelCall) late() error {
-	late := domain.CodedErrorf(domain.Unavailable, domain.CodeTimeout, "the model took longer than %s, the time-out of an inference", c.limit)
-	late.Billed = c.sent.Load()
-	return late.From(c.call.Config.Provider)
 }
 
 // infer asks the model, and hides the worker's secrets in what is heard of it. A

@@ -52,7 +52,7 @@ func (c Compiler) run(ctx context.Context, name domain.Compiler, entries []domai
 	defer func() {
 		if p := recover(); p != nil {
 			logPanic(ctx, "compiler", p, "compiler", name)
-			messages, err = nil, domain.Errorf(domain.Invalid, "compiler: %q panicked; the worker's log says where", name)
+			messages, err = nil, domain.Invalidf("compiler: %q panicked; the worker's log says where", name)
 		}
 	}()
 	return c(entries), nil

@@ -63,8 +63,7 @@ func runGuarded[R any](ctx context.Context, g guarded, call func(context.Context
 		own.result, own.err = call(ctx)
 	}()
 
-	limit := time.NewTimer(g.limit)
-	defer limit.Stop()
+	limit := time.After(g.limit)
 	var silent <-chan time.Time
 	silence := time.NewTimer(max(g.silence, 0))
 	defer silence.Stop()
@@ -77,7 +76,7 @@ func runGuarded[R any](ctx context.Context, g guarded, call func(context.Context
 		select {
 		case own := <-returned:
 			return own
-		case <-limit.C:
+		case <-limit:
 			cancel(errLate)
 		case <-g.heard:
 			silence.Reset(g.silence)

@@ -86,7 +86,13 @@ func (c *modelCall) showImages(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, imagePatience)
 	defer cancel()
 	left, room := maxImages, maxImageData
-	if all := c.imageCount(); all > maxImages {
+	all := 0
+	for _, m := range c.call.Messages {
+		if m.Role == domain.RoleTool {
+			all += len(m.Parts)
+		}
+	}
+	if all > maxImages {
 		// Several go at once, so that the requests after this one begin as it does.
 		left = all - (all-maxImages+imagesAtOnce-1)/imagesAtOnce*imagesAtOnce
 	}
@@ -112,16 +118,6 @@ func (c *modelCall) showImages(ctx context.Context) {
 			c.putMessage(i, m)
 		}
 	}
-}
-
-// imageCount counts the images of tools in the conversation.
-func (c *modelCall) imageCount() (all int) {
-	for _, m := range c.call.Messages {
-		if m.Role == domain.RoleTool {
-			all += len(m.Parts)
-		}
-	}
-	return all
 }
 
 // whole are images with their data, and how many bytes they have.

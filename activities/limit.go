@@ -81,28 +81,22 @@ func (c *modelCall) cover(minOutput int64) error {
 	if c.spent.IsZero() {
 		return nil
 	}
-	input, least := c.call.InputTokens(), max(minOutput, 1)
-	for _, room := range []struct {
-		of     string
-		tokens func(input int64) (tokens int64, bounded bool)
-	}{{"budget", c.tokensLeft}, {"money", c.moneyLeft}} {
-		tokens, bounded := room.tokens(input)
-		if !bounded {
-			continue
-		}
-		if tokens < least {
-			return domain.Errorf(domain.Unavailable, "the worker was lost after it had sent the request, and the %s does not cover another try", room.of)
+	input := c.call.InputTokens()
+	bound := func(by string, tokens int64) error {
+		if tokens < max(minOutput, 1) {
+			return domain.Errorf(domain.Unavailable, "the worker was lost after it had sent the request, and the %s does not cover another try", by)
 		}
 		c.call.MaxOutputTokens = smallest(c.call.MaxOutputTokens, tokens)
+		return nil
 	}
-	return nil
-}
-
-func (c *modelCall) tokensLeft(input int64) (tokens int64, bounded bool) {
-	if c.request.TokensLeft <= 0 {
-		return 0, false
+	var err error
+	if left := c.request.TokensLeft; left > 0 {
+		err = bound("budget", left-c.spent.TotalTokens()-input)
 	}
-	return c.request.TokensLeft - c.spent.TotalTokens() - input, true
+	if tokens, bounded := c.moneyLeft(input); err == nil && bounded {
+		err = bound("money", tokens)
+	}
+	return err
 }
 
 // moneyLeft is how many tokens of output the budget's money buys: none where the price

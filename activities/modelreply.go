@@ -26,7 +26,7 @@ func (c *modelCall) answered(ctx context.Context, answer inference.Answer) (cont
 		reply.Message, reply.Digest, reply.Invalid = &message, domain.DigestOf(encoded), invalid
 		if len(c.refusals) > 0 {
 			reply.Tries += len(c.refusals)
-			reply.Error, _ = c.judge(domain.Errorf(domain.Invalid, "%s", strings.Join(c.refusals, "\n")).From(c.call.Config.Provider))
+			reply.Error, _ = c.judge(domain.Invalidf("%s", strings.Join(c.refusals, "\n")).From(c.call.Config.Provider))
 		}
 		return reply, nil
 	}
@@ -53,7 +53,11 @@ func (c *modelCall) failed(ctx context.Context, answer inference.Answer, err err
 	}
 	switch {
 	case stopped(ctx):
-		return c.interrupted(answer, used), nil
+		reply := c.reply(contract.Interrupted)
+		reply.Response = bounded(answer.Response)
+		reply.Response.Usage = used
+		c.keep(&reply, answer)
+		return reply, nil
 	case workerStops(ctx):
 		reply := c.reply(contract.ShutDown)
 		reply.Spent = c.spent.Add(used)
@@ -81,16 +85,7 @@ func (c *modelCall) failed(ctx context.Context, answer inference.Answer, err err
 	return reply, nil
 }
 
-// interrupted keeps what a stop cut off. Half a summary is none.
-func (c *modelCall) interrupted(answer inference.Answer, used domain.Usage) contract.ModelReply {
-	reply := c.reply(contract.Interrupted)
-	reply.Response = bounded(answer.Response)
-	reply.Response.Usage = used
-	c.keep(&reply, answer)
-	return reply
-}
-
-// keep puts what was written of an answer into a reply.
+// keep puts what was written of an answer into a reply. Half a summary is none.
 func (c *modelCall) keep(reply *contract.ModelReply, answer inference.Answer) {
 	message := shorten(answer.Message)
 	if len(message.Parts) == 0 || c.summary != nil {

@@ -45,12 +45,11 @@ func (i *inferring) wait(ctx context.Context) {
 	i.mu.Lock()
 	others := slices.Collect(maps.Keys(i.running))
 	i.mu.Unlock()
-	patience := time.NewTimer(othersPatience)
-	defer patience.Stop()
+	patience := time.After(othersPatience)
 	for _, other := range others {
 		select {
 		case <-other:
-		case <-patience.C:
+		case <-patience:
 			return
 		case <-activity.GetWorkerStopChannel(ctx):
 			return

@@ -84,15 +84,12 @@ func (a *Activities) Follow(ctx context.Context, request contract.FollowRequest)
 		if err != nil || outcome != nil || time.Now().Add(pause).After(until) {
 			return contract.FollowReply{Outcome: outcome}, err
 		}
-		timer := time.NewTimer(pause)
 		select {
 		case <-ctx.Done():
-			timer.Stop()
 			return contract.FollowReply{}, ctx.Err()
 		case <-activity.GetWorkerStopChannel(ctx): // another look is asked of another worker
-			timer.Stop()
 			return contract.FollowReply{}, nil
-		case <-timer.C:
+		case <-time.After(pause):
 		}
 	}
 }

@@ -81,7 +81,7 @@ func (c toolCall) refused(ctx context.Context, err error) (contract.ToolReply, e
 		activity.GetLogger(ctx).Warn("tool failed", "tool", c.request.Name, "call", c.String(), "detail", own.Detail)
 	}
 	retryable, repeatable := own.Kind.Retryable(), c.effect.Repeatable()
-	if retryable && repeatable && c.triesLeft() {
+	if retryable && repeatable && c.attempt() < min(cmp.Or(c.tries, toolTries), c.request.Tries) {
 		return contract.ToolReply{}, own
 	}
 	if words := advice(err, own); words != "" {
@@ -99,7 +99,7 @@ func (c toolCall) refused(ctx context.Context, err error) (contract.ToolReply, e
 func (c toolCall) waits(until time.Time) contract.ToolReply {
 	switch left := time.Until(until); {
 	case left > tool.MaxWait:
-		return c.failed(domain.Errorf(domain.Invalid, "%s is more than %d days away; a call may wait so long at the most", until.UTC().Format(time.RFC3339), tool.MaxWait/(24*time.Hour)))
+		return c.failed(domain.Invalidf("%s is more than %d days away; a call may wait so long at the most", until.UTC().Format(time.RFC3339), tool.MaxWait/(24*time.Hour)))
 	case left < time.Second: // or it could come again and again
 		until = time.Now().Add(time.Second)
 	}
@@ -139,10 +139,6 @@ func (c toolCall) notBegun(ctx context.Context, err error) (contract.ToolReply, 
 	reply := c.failed(own)
 	reply.NotStarted = own.Kind.Retryable()
 	return reply, nil
-}
-
-func (c toolCall) triesLeft() bool {
-	return c.attempt() < min(cmp.Or(c.tries, toolTries), c.request.Tries)
 }
 
 // toolError reads a tool's error: of another type it is Invalid, or Unavailable where the

@@ -84,9 +84,6 @@ func (e *Expiry) UnmarshalText(text []byte) error {
 	return enum.DecodeOr(e, text, "at_expiry", ExpiryDenies, ExpiryDenies, ExpiryStops)
 }
 
-// Everywhere are approvals of one permission for all calls.
-func Everywhere(p Permission) *Approvals { return &Approvals{Rules: []ApprovalRule{{Then: p}}} }
-
 // ApprovalWords are those that stand for approvals of all calls. writes asks for each call that does not only read.
 func ApprovalWords() []string { return []string{"allow", "writes", "ask", "deny"} }
 
@@ -95,7 +92,7 @@ func ApprovalsOf(word string) *Approvals {
 	if word == "writes" {
 		return &Approvals{}
 	}
-	return Everywhere(Permission(word))
+	return &Approvals{Rules: []ApprovalRule{{Then: Permission(word)}}}
 }
 
 // DefaultApprovals hold where neither definition nor worker say more: each call waits that does not only read.
@@ -149,14 +146,7 @@ func (r Ruling) Final() Ruling {
 
 // RuleOn says whether a call may run, before other approvals are heard.
 func (a *Approvals) RuleOn(tool ToolSpec, arguments string, trusted Trusted) Ruling {
-	var read argumentTree
-	if slices.ContainsFunc(a.Rules, func(r ApprovalRule) bool { return len(r.Arguments) > 0 }) {
-		read = readArguments(arguments)
-	}
-	var given argumentTree
-	if slices.ContainsFunc(a.Rules, func(r ApprovalRule) bool { return len(r.Trusted) > 0 }) {
-		given = readTrusted(trusted)
-	}
+	read, given := readArguments(arguments), readTrusted(trusted)
 	var hinted Ruling
 	if i := slices.IndexFunc(a.Rules, func(r ApprovalRule) bool { return r.Asked && r.matches(tool, read, given) }); i >= 0 {
 		hinted.IfAsked = a.name(i)
@@ -272,26 +262,23 @@ func (r ApprovalRule) check() error {
 	}
 	switch {
 	case slices.Contains(r.Effects, ""):
-		return in("effects", Errorf(Invalid, "one is empty; give one of %v", enum.Known[Effect]()))
+		return in("effects", Invalidf("one is empty; give one of %v", enum.Known[Effect]()))
 	case r.Asked && r.Then != Deny:
-		return in("asked", Errorf(Invalid, "a rule for what would be asked about denies it; write then: deny, or take asked away"))
+		return in("asked", Invalidf("a rule for what would be asked about denies it; write then: deny, or take asked away"))
 	case r.Tightens && r.Then == Allow:
-		return in("tightens", Errorf(Invalid, "a rule that allows makes nothing stricter; take tightens away, or write then: ask or deny"))
+		return in("tightens", Invalidf("a rule that allows makes nothing stricter; take tightens away, or write then: ask or deny"))
 	case len(r.Hints) > 0 && r.Then == Allow:
-		return in("hints", Errorf(Invalid, "no server's word lets a call run; take hints away, or write then: ask or deny"))
+		return in("hints", Invalidf("no server's word lets a call run; take hints away, or write then: ask or deny"))
 	case len(r.Tool) > maxPattern || !utf8.ValidString(r.Tool):
-		return in("tool", Errorf(Invalid, "is no name of a tool; give one, with * for any text"))
+		return in("tool", Invalidf("is no name of a tool; give one, with * for any text"))
 	case r.ExpiresAfter < 0:
-		return in("expires_after", Errorf(Invalid, "is %s; it may not be negative", r.ExpiresAfter))
+		return in("expires_after", Invalidf("is %s; it may not be negative", r.ExpiresAfter))
 	case r.Then != AskFirst && (r.ExpiresAfter > 0 || r.AtExpiry != ""):
-		return in("expires_after", Errorf(Invalid, "only a rule that asks expires; take it and at_expiry away, or write then: ask"))
+		return in("expires_after", Invalidf("only a rule that asks expires; take it and at_expiry away, or write then: ask"))
 	case r.AtExpiry != "" && r.ExpiresAfter == 0:
-		return in("at_expiry", Errorf(Invalid, "needs expires_after, such as 24h"))
+		return in("at_expiry", Invalidf("needs expires_after, such as 24h"))
 	}
-	if err := checkPatterns("arguments", r.Arguments); err != nil {
-		return err
-	}
-	return checkPatterns("trusted", r.Trusted)
+	return cmp.Or(checkPatterns("arguments", r.Arguments), checkPatterns("trusted", r.Trusted))
 }
 
 func checkPatterns(field string, patterns map[string]json.RawMessage) error {
@@ -300,7 +287,7 @@ func checkPatterns(field string, patterns map[string]json.RawMessage) error {
 	}
 	for _, path := range slices.Sorted(maps.Keys(patterns)) {
 		if path == "" || slices.Contains(strings.Split(path, "."), "") {
-			return in(field, Errorf(Invalid, "%q is no path; write it like order.id", path))
+			return in(field, Invalidf("%q is no path; write it like order.id", path))
 		}
 		if err := checkPattern(patterns[path]); err != nil {
 			return in(field+"."+path, err)
@@ -314,13 +301,13 @@ func checkPattern(pattern json.RawMessage) error {
 		return Errorf(TooLarge, "has %d bytes; at most %d are allowed", len(pattern), maxPattern)
 	}
 	if !json.Valid(pattern) {
-		return Errorf(Invalid, "is not valid JSON; give a text, a number, true, false, null or bounds")
+		return Invalidf("is not valid JSON; give a text, a number, true, false, null or bounds")
 	}
 	if !bytes.HasPrefix(bytes.TrimSpace(pattern), []byte{'{'}) {
 		return nil
 	}
-	if b, ok := boundsOf(pattern); !ok || b.AtLeast == nil && b.AtMost == nil {
-		return Errorf(Invalid, "is an object; the only ones are bounds of a number: at_least, at_most")
+	if least, most, ok := boundsOf(pattern); !ok || least == nil && most == nil {
+		return Invalidf("is an object; the only ones are bounds of a number: at_least, at_most")
 	}
 	return nil
 }

@@ -18,7 +18,7 @@ func canonical(raw json.RawMessage) (json.RawMessage, error) {
 	}
 	written, err := json.Marshal(raw)
 	if err != nil {
-		return nil, Errorf(Invalid, "is not valid JSON; give a JSON value")
+		return nil, Invalidf("is not valid JSON; give a JSON value")
 	}
 	return written, nil
 }
@@ -39,16 +39,32 @@ func Clone[T any](value T) T {
 	return value
 }
 
-// Texts returns a clone in which each text is another one. raw says that the text is JSON, or data.
+// Texts returns a clone in which each text is another one. raw says that the text is JSON, or data. A part of a message that
+// has changed is no longer what its signature signs, so it loses that and is not sent back as it came.
 func Texts[T any](value T, change func(text string, raw bool) string) T {
-	_ = walk(reflect.ValueOf(&value).Elem(), walker{copies: true, visit: func(v reflect.Value) error {
-		if v.Kind() == reflect.String {
-			v.SetString(change(v.String(), false))
-		} else if v.Kind() == reflect.Slice && v.Type().Elem().Kind() == reflect.Uint8 && v.Len() > 0 {
-			v.SetBytes([]byte(change(string(v.Bytes()), true)))
-		}
-		return nil
-	}})
+	changed := false // since the newest part began
+	changeIn := func(text string, raw bool) string {
+		own := change(text, raw)
+		changed = changed || own != text
+		return own
+	}
+	_ = walk(reflect.ValueOf(&value).Elem(), walker{
+		copies: true,
+		passes: func(v reflect.Value) bool {
+			changed = changed && v.Type() != reflect.TypeFor[Part]()
+			return false
+		},
+		visit: func(v reflect.Value) error {
+			if part, ok := v.Addr().Interface().(*Part); ok && changed {
+				part.Signature, part.Opaque = "", nil
+			} else if v.Kind() == reflect.String {
+				v.SetString(changeIn(v.String(), false))
+			} else if v.Kind() == reflect.Slice && v.Type().Elem().Kind() == reflect.Uint8 && v.Len() > 0 {
+				v.SetBytes([]byte(changeIn(string(v.Bytes()), true)))
+			}
+			return nil
+		},
+	})
 	return value
 }
 
@@ -85,11 +101,11 @@ func asKept(v reflect.Value) (err error) {
 		}
 	case *Message:
 		if held.Role == "" {
-			return in("role", Errorf(Invalid, "is missing; say who speaks"))
+			return in("role", Invalidf("is missing; say who speaks"))
 		}
 	case *Part:
 		if held.Type == "" {
-			return in("type", Errorf(Invalid, "is missing; say what the part holds"))
+			return in("type", Invalidf("is missing; say what the part holds"))
 		}
 	case *Error:
 		*held = held.kept()
@@ -230,7 +246,7 @@ func (c LLMConfig) kept() LLMConfig {
 func (f ResponseFormat) check() error {
 	err := checkWords(f)
 	if err == nil && f.Type == FormatSchema && (f.Name == "" || len(f.Schema) == 0) {
-		err = Errorf(Invalid, "json_schema needs a name and a schema")
+		err = Invalidf("json_schema needs a name and a schema")
 	}
 	return err
 }

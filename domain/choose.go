@@ -16,7 +16,7 @@ const (
 // lists the names of those that may be meant.
 func Choose(field, typed, none, others string, ids, names []string) (at int, _ error) {
 	if typed != "" && len(typed) < LeastBeginning {
-		return at, Errorf(Invalid, "%s: %q is short for what is changed by it; give at least %d characters of the id", field, typed, LeastBeginning)
+		return at, Invalidf("%s: %q is short for what is changed by it; give at least %d characters of the id", field, typed, LeastBeginning)
 	}
 	var meant []string
 	for i, id := range ids {

@@ -17,8 +17,7 @@ import (
 func Decode[T any](data []byte) (T, error) {
 	var value T
 	if err := DecodeInto(data, &value); err != nil {
-		var none T
-		return none, &Error{Kind: Invalid, Message: err.Error()}
+		return *new(T), invalid(err)
 	}
 	return value, nil
 }
@@ -59,11 +58,11 @@ func checkRecorded(value any, most int64) error {
 		switch t, _ := v.Interface().(time.Time); v.Kind() {
 		case reflect.Int, reflect.Int64, reflect.Float64:
 			if n := v.Convert(reflect.TypeFor[float64]()).Float(); n < 0 || n > float64(most) {
-				return Errorf(Invalid, "is %v; give a number from 0 to %d", v, most)
+				return Invalidf("is %v; give a number from 0 to %d", v, most)
 			}
 		default:
 			if year := t.UTC().Year(); !t.IsZero() && (year < 1970 || year > 9998) {
-				return Errorf(Invalid, "is in the year %d; give a time from 1970 to 9998", year)
+				return Invalidf("is in the year %d; give a time from 1970 to 9998", year)
 			}
 		}
 		return nil

@@ -88,7 +88,7 @@ func (m *memory) leaf() error {
 // item passes over a value that is decoded into memory of its own: of its type, and so much more.
 func (m *memory) item(typ reflect.Type, more uintptr) error {
 	if m.left -= int(typ.Size() + more); m.left < 0 {
-		return Errorf(Invalid, "is one item too many: the %d bytes of the text would take more than %d times as much memory; give it as it was written", len(m.text), maxMemoryPerByte)
+		return Invalidf("is one item too many: the %d bytes of the text would take more than %d times as much memory; give it as it was written", len(m.text), maxMemoryPerByte)
 	}
 	return m.value(typ)
 }

@@ -24,14 +24,11 @@ func Encode(value any) ([]byte, error) {
 // escape replaces characters that can only stand inside of JSON's strings.
 func escape(text []byte) []byte {
 	safe := make([]byte, 0, len(text))
-	for i := 0; i < len(text); {
-		if plain := asciiLen(text[i:]); plain > 0 { // nearly all of nearly every text
-			safe = append(safe, text[i:i+plain]...)
-			i += plain
-			continue
-		}
-		r, size := utf8.DecodeRune(text[i:])
+	for len(text) > 0 {
+		r, size := utf8.DecodeRune(text)
 		switch {
+		case r < 0x7f: // nearly all of nearly every text
+			safe = append(safe, text[0])
 		case r == 0x7f || Steering(r):
 			for _, unit := range utf16.Encode([]rune{r}) {
 				safe = fmt.Appendf(safe, `\u%04x`, unit)
@@ -39,9 +36,9 @@ func escape(text []byte) []byte {
 		case r == utf8.RuneError && size == 1: // raw JSON of others
 			safe = append(safe, `\ufffd`...)
 		default:
-			safe = append(safe, text[i:i+size]...)
+			safe = append(safe, text[:size]...)
 		}
-		i += size
+		text = text[size:]
 	}
 	return safe
 }
@@ -52,14 +49,4 @@ func Steering(r rune) bool {
 		r >= 0xfff9 && r <= 0xfffb || // interlinear annotation
 		r >= 0xe0000 && r <= 0xe007f || // tags, which show as nothing
 		unicode.In(r, unicode.Bidi_Control, unicode.Zl, unicode.Zp) // direction, and separators of lines
-}
-
-// asciiLen is how many bytes a text begins with that are ASCII, DEL aside.
-func asciiLen(text []byte) int {
-	for i, b := range text {
-		if b >= 0x7f {
-			return i
-		}
-	}
-	return len(text)
 }

@@ -1,6 +1,7 @@
 package domain
 
 import (
+	"cmp"
 	"everstep/domain/enum"
 	"slices"
 	"time"
@@ -14,7 +15,7 @@ func (s AgentState) BeginExecution(id ExecutionID, budget ExecutionBudget, now t
 		return s, Errorf(Denied, "execution: %s is in progress; wait for its end or stop it", s.Execution.ID)
 	}
 	if id.IsZero() {
-		return s, Errorf(Invalid, "execution_id: is missing; derive it from the agent's")
+		return s, Invalidf("execution_id: is missing; derive it from the agent's")
 	}
 	if err := budget.Check(); err != nil {
 		return s, err
@@ -36,9 +37,6 @@ func (s AgentState) BeginExecution(id ExecutionID, budget ExecutionBudget, now t
 // WithExecutionError returns the state with an error of the execution itself, such as a hook's, and its
 // signal. The first such error is kept; later ones are in their signals.
 func (s AgentState) WithExecutionError(err *Error, now time.Time) (AgentState, error) {
-	if err == nil {
-		return s, Errorf(Internal, "execution error: is nil; give the error")
-	}
 	s, failed := s.WithStopSignal(SignalOf(err), now)
 	if failed != nil {
 		return s, failed
@@ -104,7 +102,7 @@ func (s AgentState) WithOrigin(origin *Origin, now time.Time) (AgentState, error
 		return s, Errorf(Denied, "execution: %s is in progress; wait for its end or stop it", s.Execution.ID)
 	}
 	if origin != nil && origin.AgentID != s.AgentID {
-		return s, Errorf(Invalid, "origin: is a step of agent %s and not of this one; fork that", origin.AgentID)
+		return s, Invalidf("origin: is a step of agent %s and not of this one; fork that", origin.AgentID)
 	}
 	s.Origin = origin
 	return s.updated(now), nil
@@ -150,12 +148,7 @@ func (s AgentState) HasActiveExecution() bool { return s.Status() == StatusInPro
 
 // Status is that of the execution in progress or, once it is over, of the one that ended last. Pending: the state holds
 // none, as before the first.
-func (s AgentState) Status() ExecutionStatus {
-	if s.Execution.IsZero() {
-		return StatusPending
-	}
-	return s.Execution.Status
-}
+func (s AgentState) Status() ExecutionStatus { return cmp.Or(s.Execution.Status, StatusPending) }
 
 // Chain lists the execution and those it goes on from, the newest first, for Compile. It is empty between executions.
 func (s AgentState) Chain() []ExecutionID {

@@ -33,11 +33,11 @@ func NewExecutionRecord(final AgentState, earlier ...StepExecution) (ExecutionRe
 	steps := slices.Concat(earlier, final.StepExecutions())
 	for i, step := range steps {
 		if step.Step.Number != i+1 {
-			return ExecutionRecord{}, Errorf(Invalid, "record: step %d stands where step %d belongs; give every step once, in order", step.Step.Number, i+1)
+			return ExecutionRecord{}, Invalidf("record: step %d stands where step %d belongs; give every step once, in order", step.Step.Number, i+1)
 		}
 	}
 	if len(steps) != execution.StepCount() {
-		return ExecutionRecord{}, Errorf(Invalid, "record: %d steps are given of %d; give those that were folded too", len(steps), execution.StepCount())
+		return ExecutionRecord{}, Invalidf("record: %d steps are given of %d; give those that were folded too", len(steps), execution.StepCount())
 	}
 	reason, _ := final.StopReason()
 	return ExecutionRecord{
@@ -59,7 +59,7 @@ func FromExecutionRecord(record ExecutionRecord, step int, now time.Time) (Agent
 		return s.updated(now), nil
 	}
 	if step < 0 || step > len(record.Steps) {
-		return AgentState{}, Errorf(Invalid, "step: is %d; give one from 0 to %d", step, len(record.Steps))
+		return AgentState{}, Invalidf("step: is %d; give one from 0 to %d", step, len(record.Steps))
 	}
 	later := map[StepID]bool{}
 	for _, s := range record.Steps[step:] {
@@ -92,7 +92,7 @@ type Origin struct {
 func (o *Origin) Check() error {
 	for ; o != nil; o = o.Origin {
 		if o.Step < 0 || o.Step > MaxCount {
-			return in("step", Errorf(Invalid, "is %d; give one from 0 to %d", o.Step, MaxCount))
+			return in("step", Invalidf("is %d; give one from 0 to %d", o.Step, MaxCount))
 		}
 	}
 	return nil
@@ -128,9 +128,9 @@ func (s AgentState) AtStep(k int, now time.Time) (AgentState, error) {
 	count, folded := s.StepCount(), int(execution.Folded.Steps)
 	switch {
 	case k < 0 || k > count:
-		return s, Errorf(Invalid, "step: is %d; give one from 0 to %d", k, count)
+		return s, Invalidf("step: is %d; give one from 0 to %d", k, count)
 	case folded > 0 && k <= folded:
-		return s, Errorf(Invalid, "step: %d has left memory with the first %d; give one from %d to %d", k, folded, folded+1, count)
+		return s, Invalidf("step: %d has left memory with the first %d; give one from %d to %d", k, folded, folded+1, count)
 	}
 	var continuation Continuation
 	if k > 0 {

@@ -105,7 +105,7 @@ func (g *StartOptions) checkMetadata(has Metadata) error {
 	maps.Copy(all, has)
 	for _, key := range slices.Sorted(maps.Keys(g.Metadata)) {
 		if key == "" || !utf8.ValidString(key) || strings.ContainsFunc(key, unicode.IsControl) {
-			return Errorf(Invalid, "metadata: %q is no key; give a name without control characters", Shorten(key, 60))
+			return Invalidf("metadata: %q is no key; give a name without control characters", Shorten(key, 60))
 		}
 		all[key] = g.Metadata[key]
 	}

@@ -98,7 +98,7 @@ func (s AgentState) evaluated(now time.Time) AgentState {
 	}
 	c := &s.Execution.Continuation
 	if c.continues() && len(c.StopSignals) > 0 {
-		c.Overridden = append(slices.Clip(c.Overridden), c.StopSignals...)
+		c.Overridden = plus(c.Overridden, c.StopSignals...)
 		c.Overridden = c.Overridden[max(len(c.Overridden)-MaxOverridden, 0):]
 		c.StopSignals = nil
 	}
@@ -145,7 +145,7 @@ const (
 // Priority ranks the reasons, those that are not forced among themselves: the lowest number counts, and the
 // earliest among equals. See CountingSignal.
 func (r StopReason) Priority() int {
-	for _, rule := range limitRules[:] {
+	for _, rule := range limitRules {
 		if rule.Reason == r && rule.RanksAs != "" {
 			r = rule.RanksAs
 		}
@@ -174,7 +174,7 @@ func (r StopReason) OfLimit() bool {
 // UnmarshalText accepts the known reasons only, which stand in the order of their priority; of equals, in that of limits.
 func (r *StopReason) UnmarshalText(text []byte) error {
 	known := []StopReason{ErrorForbade, StopRequested}
-	for _, rule := range limitRules[:] {
+	for _, rule := range limitRules {
 		if !slices.Contains(known, rule.Reason) {
 			known = append(known, rule.Reason)
 		}

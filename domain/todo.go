@@ -1,6 +1,7 @@
 package domain
 
 import (
+	"cmp"
 	"encoding/json"
 	"strings"
 )
@@ -30,9 +31,6 @@ func (m Metadata) Todo() []TodoItem {
 
 // String is the item in one line, as models read it too.
 func (i TodoItem) String() string {
-	mark := map[string]string{"doing": "[~]", "done": "[x]"}[i.Status]
-	if mark == "" {
-		mark = "[ ]"
-	}
+	mark := cmp.Or(map[string]string{"doing": "[~]", "done": "[x]"}[i.Status], "[ ]")
 	return mark + " " + strings.Join(strings.Fields(i.Text), " ")
 }

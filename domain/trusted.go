@@ -25,9 +25,8 @@ const (
 
 // CheckTrustedName says what is wrong with a name of a trusted value.
 func CheckTrustedName(name string) error {
-	other := func(r rune) bool { return (r < 'a' || r > 'z') && (r < '0' || r > '9') && r != '_' }
-	if name == "" || len(name) > maxTrustedName || strings.ContainsFunc(name, other) {
-		return Errorf(Invalid, "%q is no name; use 1 to 64 of a-z, 0-9 and _", Shorten(name, 80))
+	if name == "" || len(name) > maxTrustedName || strings.Trim(name, lowerNames) != "" {
+		return Invalidf("%q is no name; use 1 to 64 of a-z, 0-9 and _", Shorten(name, 80))
 	}
 	return nil
 }
@@ -42,7 +41,7 @@ func (t Trusted) Decode(name string, into any) error {
 		return NotTrusted(name)
 	}
 	if err := json.Unmarshal(value, into); err != nil {
-		return Errorf(Invalid, "trusted.%s: does not fit what is read here: %s; have it given otherwise where the agent is started",
+		return Invalidf("trusted.%s: does not fit what is read here: %s; have it given otherwise where the agent is started",
 			name, strings.TrimPrefix(err.Error(), "json: "))
 	}
 	return nil
@@ -100,7 +99,7 @@ func (t Trusted) check() error {
 func (d Definition) CheckShown(t Trusted) error {
 	for _, name := range d.ShowTrusted {
 		if _, ok := t[name]; !ok {
-			return Errorf(Invalid, "show_trusted: %q is not given; give it with the start, as in --with %s=…", name, name)
+			return Invalidf("show_trusted: %q is not given; give it with the start, as in --with %s=…", name, name)
 		}
 	}
 	return nil

@@ -1,6 +1,7 @@
 package domain
 
 import (
+	"cmp"
 	"encoding/json"
 	"maps"
 	"time"
@@ -96,10 +97,7 @@ func (w Wait) Open() bool { return w.Kind != "" && w.Answer == nil }
 
 // Verdict is what became of it; empty: it waits still.
 func (w Wait) Verdict() Verdict {
-	if w.Answer == nil {
-		return ""
-	}
-	return w.Answer.Verdict
+	return cmp.Or(w.Answer, &Answer{}).Verdict
 }
 
 // Runs is CallDigest of what may run.
@@ -184,9 +182,9 @@ func CheckEdited(asked, edited string) error {
 	case len(edited) > MaxEdited:
 		return Errorf(TooLarge, "arguments: have %d bytes; at most %d are allowed", len(edited), MaxEdited)
 	case edited == asked:
-		return Errorf(Invalid, "arguments: are those that were asked about; approve the call as it is")
-	case readArguments(edited).root == nil:
-		return Errorf(Invalid, "arguments: are no JSON object that all programs read alike; give one object, with each key once, in one case and in UTF-8")
+		return Invalidf("arguments: are those that were asked about; approve the call as it is")
+	case readArguments(edited) == nil:
+		return Invalidf("arguments: are no JSON object that all programs read alike; give one object, with each key once, in one case and in UTF-8")
 	}
 	return nil
 }

@@ -63,5 +63,5 @@ func answerID(id string) string {
 	if len(id) <= longestAnswerID {
 		return id
 	}
-	return domain.DigestOf([]byte(id)).String()
+	return domain.DigestOfTexts(id).String()
 }

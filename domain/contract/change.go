@@ -158,7 +158,7 @@ type UpdateRequest struct {
 func (r UpdateRequest) Check() error {
 	for _, key := range r.Fields {
 		if !slices.Contains(domain.DefinitionKeys(), key) {
-			return domain.Errorf(domain.Invalid, "fields: a definition has no %q", domain.Shorten(key, 64))
+			return domain.Invalidf("fields: a definition has no %q", domain.Shorten(key, 64))
 		}
 	}
 	whole := r.Definition

@@ -55,7 +55,7 @@ func (c Conversation) WithBase(before domain.LogRef, entries []domain.Entry) (Co
 
 // Needed is the index of the first message that the next run needs where those
 // before an index are stored: earlier runs keep what a summary hides.
-func (c Conversation) Needed(stored int) int { return max(stored, min(c.edits.Hidden, c.log.Len())) }
+func (c Conversation) Needed(stored int) int { return max(stored, min(c.edits.Hidden, c.Len())) }
 
 // SizeFrom is about how many bytes the messages from an index on take.
 func (c Conversation) SizeFrom(index int) int {

@@ -1,6 +1,8 @@
 package conversation
 
 import (
+	"cmp"
+
 	"everstep/domain"
 	"everstep/domain/contract"
 )
@@ -32,11 +34,7 @@ func (c Conversation) Crowded(r *contract.Resolved, force bool) bool {
 	if window == 0 {
 		return force
 	}
-	answer := int64(answerTokens)
-	if bound := r.AnswerBound(); bound > 0 {
-		answer = bound
-	}
-	answer = min(answer, window/answerShare)
+	answer := min(cmp.Or(r.AnswerBound(), answerTokens), window/answerShare)
 	return force || c.Input(r) > min(c.share(r.Compaction.TriggerPercent, r), window-answer)
 }
 
@@ -63,7 +61,7 @@ func (c Conversation) WithResultsCleared(r *contract.Resolved) Conversation {
 	unseen, _ := c.unread()
 	from := max(c.edits.Cleared, c.edits.Hidden)
 	kept, count := int64(0), int64(0)
-	for i := c.log.Len() - 1; i >= c.from(from); i-- {
+	for i := c.Len() - 1; i >= c.from(from); i-- {
 		m := c.summary(i)
 		if !m.is(flagResult) || !m.is(flagShown) {
 			continue
@@ -101,8 +99,8 @@ func (c Conversation) clearedUpTo(index int, kept, count int64, r *contract.Reso
 // unread is the index of the first message that the model has yet to answer,
 // its own calls with their results included, and what they all take.
 func (c *Conversation) unread() (index int, tokens int64) {
-	index = c.log.Len()
-	for i := c.log.Len() - 1; i >= c.from(c.edits.Hidden); i-- {
+	index = c.Len()
+	for i := c.Len() - 1; i >= c.from(c.edits.Hidden); i-- {
 		m := c.summary(i)
 		if c.edits.TookBack(i) {
 			continue
@@ -159,7 +157,7 @@ func (c Conversation) WithSummary(plan SummaryPlan, r *contract.Resolved) Conver
 	before, to := c.rawInput(r), plan.to
 	// The one before may be recent enough to be kept, and is shown no more.
 	c.messageSummaries = without(c.messageSummaries, c.edits.Summary-1-c.known())
-	c.edits.Hidden, c.edits.Buffered, c.edits.Summary = to, c.log.Len()-1, c.log.Len()
+	c.edits.Hidden, c.edits.Buffered, c.edits.Summary = to, c.Len()-1, c.Len()
 	c.edits.Cleared = max(c.edits.Cleared, to)
 	return c.recounted().shrunk(before, r)
 }
@@ -171,10 +169,10 @@ func (c *Conversation) boundary(r *contract.Resolved) int {
 	keep := c.own(c.share(r.Compaction.TargetPercent, r)-c.summaryBound(r)) - fixedTokens(r)
 	unseen, tokens := c.unread()
 	if room := c.own(c.Window(r)-c.summaryBound(r)) - fixedTokens(r); c.Window(r) > 0 && tokens > room {
-		unseen = c.log.Len()
+		unseen = c.Len()
 	}
-	to, kept := c.log.Len(), int64(0)
-	for i := c.log.Len() - 1; i >= c.from(c.edits.Hidden); i-- {
+	to, kept := c.Len(), int64(0)
+	for i := c.Len() - 1; i >= c.from(c.edits.Hidden); i-- {
 		m := c.summary(i)
 		if c.isSummaryInForce(m) || !m.is(flagShown) {
 			continue

@@ -1,6 +1,8 @@
 package conversation
 
 import (
+	"cmp"
+
 	"everstep/domain"
 	"everstep/domain/contract"
 )
@@ -67,10 +69,7 @@ func (c Conversation) own(tokens int64) int64 { return max(tokens-c.excess, 0) }
 
 // Window is the model's, as far as it is known; zero is unknown.
 func (c Conversation) Window(r *contract.Resolved) int64 {
-	window := r.ContextWindow
-	if own := r.Definition.Model.ContextWindow; own > 0 {
-		window = own
-	}
+	window := cmp.Or(r.Definition.Model.ContextWindow, r.ContextWindow)
 	if c.window > 0 && (window == 0 || c.window < window) {
 		window = c.window
 	}

@@ -30,7 +30,7 @@ func Ask[At any](h Hook, given Context[At]) (contract.HookReply, error) {
 		return contract.HookReply{}, err
 	}
 	if field := forbiddenChange(given, made); field != "" {
-		return contract.HookReply{}, domain.Errorf(domain.Invalid, "it changed %s, which no hook may change; return the context that was given, changed by its methods", field)
+		return contract.HookReply{}, domain.Invalidf("it changed %s, which no hook may change; return the context that was given, changed by its methods", field)
 	}
 	return Checked(h.trigger, replyOf(given, made))
 }
@@ -138,22 +138,19 @@ func replyOf[At any](given, made Context[At]) contract.HookReply {
 
 // changedNotes are those that differ; null stands for one that is gone.
 func changedNotes(was, is domain.Metadata) domain.Metadata {
-	var changed domain.Metadata
-	change := func(key string, value json.RawMessage) {
-		if changed == nil {
-			changed = domain.Metadata{}
-		}
-		changed[key] = value
-	}
+	changed := domain.Metadata{}
 	for _, key := range slices.Sorted(maps.Keys(is)) {
 		if before, had := was[key]; !had || string(before) != string(is[key]) {
-			change(key, is[key])
+			changed[key] = is[key]
 		}
 	}
 	for _, key := range slices.Sorted(maps.Keys(was)) {
 		if _, has := is[key]; !has {
-			change(key, json.RawMessage("null"))
+			changed[key] = json.RawMessage("null")
 		}
+	}
+	if len(changed) == 0 {
+		return nil
 	}
 	return changed
 }
