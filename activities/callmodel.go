@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"go.temporal.io/sdk/activity"
-	"go.temporal.io/sdk/temporal"
 
 	"everstep/activities/inference"
 	"everstep/domain"
@@ -105,7 +104,8 @@ func (c *modelCall) begin(ctx context.Context) (inference.Provider, error) {
 	if err != nil {
 		return nil, err
 	}
-	c.heartbeat.requested(c.reserved())
+	// What the attempt may cost if nothing more is heard of it.
+	c.heartbeat.requested(domain.Usage{InputTokens: c.call.InputTokens(), OutputTokens: c.call.MaxOutputTokens, Estimated: true})
 	return provider, context.Cause(ctx)
 }
 
@@ -213,9 +213,6 @@ func (c *modelCall) infer(ctx context.Context, provider inference.Provider) (err
 	})
 	return err
 }
-
-// stopped reports whether the activity was cancelled: nothing else may look like it.
-func stopped(ctx context.Context) bool { return temporal.IsCanceledError(context.Cause(ctx)) }
 
 func workerStops(ctx context.Context) bool {
 	select {

@@ -114,8 +114,3 @@ func (c *modelCall) moneyLeft(input int64) (tokens int64, bounded bool) {
 	}
 	return c.price.OutputFor(left, input)
 }
-
-// reserved is what the attempt may cost if nothing more is heard of it.
-func (c *modelCall) reserved() domain.Usage {
-	return domain.Usage{InputTokens: c.call.InputTokens(), OutputTokens: c.call.MaxOutputTokens, Estimated: true}
-}

@@ -30,11 +30,15 @@ func (a *Activities) ListTools(ctx context.Context, request contract.ResolveRequ
 		return []any{contract.Heartbeat{Phase: contract.PhaseWaiting, Progress: progress.newest()}}
 	})() // a vault, or a server, may be slow
 	ctx = tool.WithProgress(ctx, progress.tell)
-	definition, err := a.defined(ctx, request)
-	var catalog contract.Resolved
-	if err == nil {
-		catalog, err = a.catalog(ctx, definition)
+	definition := request.Definition
+	if !request.Known.IsZero() { // the session has it
+		conversation, err := a.config.Transcripts.Fetch(ctx, request.Log, request.Known, request.Log.Length)
+		if err != nil {
+			return contract.Resolved{}, domain.AsError(err)
+		}
+		definition = conversation.Resolved.Definition
 	}
+	catalog, err := a.catalog(ctx, definition)
 	switch {
 	case err != nil:
 		return contract.Resolved{}, domain.AsError(err)
@@ -44,15 +48,6 @@ func (a *Activities) ListTools(ctx context.Context, request contract.ResolveRequ
 		}, nil
 	}
 	return catalog, nil
-}
-
-// defined is the definition that a request is about: where it but names one, that which the session has.
-func (a *Activities) defined(ctx context.Context, request contract.ResolveRequest) (domain.Definition, error) {
-	if request.Known.IsZero() {
-		return request.Definition, nil
-	}
-	conversation, err := a.config.Transcripts.Fetch(ctx, request.Log, request.Known, request.Log.Length)
-	return conversation.Resolved.Definition, err
 }
 
 func (a *Activities) catalog(ctx context.Context, definition domain.Definition) (contract.Resolved, error) {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/temporal"
 
 	"everstep/activities/inference"
 	"everstep/domain"
@@ -52,7 +53,7 @@ func (c *modelCall) failed(ctx context.Context, answer inference.Answer, err err
 		used = c.call.CompleteUsage(answer.Response.Usage, answer.Message)
 	}
 	switch {
-	case stopped(ctx):
+	case temporal.IsCanceledError(context.Cause(ctx)): // nothing but a stop looks like it
 		reply := c.reply(contract.Interrupted)
 		reply.Response = bounded(answer.Response)
 		reply.Response.Usage = used

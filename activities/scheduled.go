@@ -115,8 +115,9 @@ func lookAt(ctx context.Context, c client.Client, r contract.FollowRequest) (*co
 		return nil, nil
 	}
 	for _, run := range []string{"", r.RunID} {
-		if outcome := toldBy(ctx, c, r, run); outcome != nil {
-			return outcome, nil
+		page, err := ask(ctx, c, domain.WorkflowID(r.Name), run, account.Request{Want: []account.Part{account.Executions}, Execution: r.Number})
+		if err == nil && len(page.Executions) > 0 && page.Executions[0].ExecutionID == r.ExecutionID && page.Executions[0].Status.Terminal() {
+			return &page.Executions[0].Outcome, nil
 		}
 	}
 	if ctx.Err() != nil {
@@ -142,15 +143,6 @@ var endsByServer = map[enumspb.WorkflowExecutionStatus]contract.RunEnd{
 	enumspb.WORKFLOW_EXECUTION_STATUS_CANCELED:   contract.RunCancelled,
 	enumspb.WORKFLOW_EXECUTION_STATUS_FAILED:     contract.RunFailed,
 	enumspb.WORKFLOW_EXECUTION_STATUS_TIMED_OUT:  contract.RunTimedOut,
-}
-
-// toldBy is how a run of the workflow says that the execution ended.
-func toldBy(ctx context.Context, c client.Client, r contract.FollowRequest, run string) *contract.Outcome {
-	page, err := ask(ctx, c, domain.WorkflowID(r.Name), run, account.Request{Want: []account.Part{account.Executions}, Execution: r.Number})
-	if err != nil || len(page.Executions) == 0 || page.Executions[0].ExecutionID != r.ExecutionID || !page.Executions[0].Status.Terminal() {
-		return nil
-	}
-	return &page.Executions[0].Outcome
 }
 
 // untold is the error of an execution of which nobody can tell any more how it ended.

@@ -57,7 +57,11 @@ func (c *modelCall) sumUp(ctx context.Context, definition domain.Definition, ent
 	if err != nil {
 		return err
 	}
-	c.summary = &summary{asked: asked(entries, earlier), number: numberOf(earlier) + 1}
+	c.summary = &summary{asked: asked(entries, earlier), number: 1}
+	if earlier != nil {
+		n, _ := strconv.Atoi(string(earlier.Metadata[keySummary])) // what cannot be read counts as one
+		c.summary.number += max(n, 1)
+	}
 	call := &c.call
 	call.Summary, call.Inference, call.Tools = true, c.summary.number-1, nil
 	call.System, call.Messages = summaryInstruction, []domain.Message{domain.UserMessage(summaryOpening + summaryClosing)}
@@ -108,15 +112,6 @@ func asked(entries []domain.Entry, earlier *domain.Message) string {
 	}
 	room := maxAsked - len(askedOpening) - len(askedClosing)
 	return askedOpening + domain.WithoutMiddle(strings.Join(prompts, askedBetween), room) + askedClosing
-}
-
-// numberOf is how many summaries there were, with this one.
-func numberOf(earlier *domain.Message) int {
-	if earlier == nil {
-		return 0
-	}
-	n, _ := strconv.Atoi(string(earlier.Metadata[keySummary])) // what cannot be read counts as one
-	return max(n, 1)
 }
 
 // message is the user's: it tells the model what it cannot see.

@@ -33,7 +33,7 @@ const maxStatus = 200
 // of the call: it is asked again, as long as the other side has it.
 func (c toolCall) asked(ctx context.Context, run outcome[tool.Result]) contract.ToolReply {
 	own, goesOn := tool.IsElsewhere(run.err)
-	unheard := errors.Is(run.err, errPanicked) || run.cause != nil || unheard(run.err)
+	unheard := errors.Is(run.err, errPanicked) || run.cause != nil || run.err != nil && (tool.IsNotStarted(run.err) || toolError(run.err).Kind.Retryable())
 	switch {
 	case run.err == nil:
 		return c.done(ctx, run.result)
@@ -50,11 +50,6 @@ func (c toolCall) asked(ctx context.Context, run outcome[tool.Result]) contract.
 	}
 	reply, _ := c.refused(ctx, run.err) // of a kind that is not tried again
 	return reply
-}
-
-// unheard reports whether an error says that the other side was not heard.
-func unheard(err error) bool {
-	return err != nil && (tool.IsNotStarted(err) || toolError(err).Kind.Retryable())
 }
 
 // stillPending is the reply of a call that is to be asked about again; p is what is known of it now, nil: what

@@ -51,7 +51,7 @@ func (c toolCall) judge(ctx context.Context, run outcome[tool.Result]) (contract
 }
 
 func (c toolCall) cutOff(cause error) (contract.ToolReply, error) {
-	late := errors.Is(cause, errLate) || errors.Is(cause, context.DeadlineExceeded)
+	late := errors.Is(cause, context.DeadlineExceeded)
 	long := "took longer than it may"
 	if errors.Is(cause, errSilent) {
 		long = fmt.Sprintf("told of no progress for %s, which is longer than it may", c.bounds.Silence)
@@ -84,8 +84,12 @@ func (c toolCall) refused(ctx context.Context, err error) (contract.ToolReply, e
 	if retryable && repeatable && c.attempt() < min(cmp.Or(c.tries, toolTries), c.request.Tries) {
 		return contract.ToolReply{}, own
 	}
-	if words := advice(err, own); words != "" {
-		own.Message += "; " + words
+	given, advised := tool.AdviceOf(err) // what the error says to the model of a further call
+	if !advised && own.RetryAfter > 0 && retryable {
+		given, _ = tool.AdviceOf(tool.RetryLater(err, own.RetryAfter))
+	}
+	if given.Words != "" {
+		own.Message += "; " + given.Words
 	}
 	reply := c.failed(own)
 	if reply.NotStarted = retryable && !repeatable && tool.IsNotStarted(err); reply.NotStarted {
@@ -155,15 +159,6 @@ func toolError(err error) domain.Error {
 		own.Kind, own.RetryAfter = advice.Kind, advice.After
 	}
 	return own
-}
-
-// advice is what a tool's error, read as own, says to the model of a further call.
-func advice(err error, own *domain.Error) string {
-	given, advised := tool.AdviceOf(err)
-	if !advised && own.RetryAfter > 0 && own.Kind.Retryable() {
-		given, _ = tool.AdviceOf(tool.RetryLater(err, own.RetryAfter))
-	}
-	return given.Words
 }
 
 // unknown is for a call that may have been made and must not be made again.

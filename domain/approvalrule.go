@@ -146,7 +146,11 @@ func (r Ruling) Final() Ruling {
 
 // RuleOn says whether a call may run, before other approvals are heard.
 func (a *Approvals) RuleOn(tool ToolSpec, arguments string, trusted Trusted) Ruling {
-	read, given := readArguments(arguments), readTrusted(trusted)
+	read, given := readArguments(arguments), argumentTree{}
+	if len(trusted) > 0 {
+		encoded, _ := json.Marshal(trusted) // what cannot be encoded is ambiguous
+		given = readArguments(string(encoded))
+	}
 	var hinted Ruling
 	if i := slices.IndexFunc(a.Rules, func(r ApprovalRule) bool { return r.Asked && r.matches(tool, read, given) }); i >= 0 {
 		hinted.IfAsked = a.name(i)

@@ -36,15 +36,6 @@ func readArguments(text string) argumentTree {
 	return root
 }
 
-// readTrusted is never ambiguous where nothing is given.
-func readTrusted(trusted Trusted) argumentTree {
-	if len(trusted) == 0 {
-		return argumentTree{}
-	}
-	encoded, _ := json.Marshal(trusted) // what cannot be encoded is ambiguous
-	return readArguments(string(encoded))
-}
-
 var errAmbiguous = fmt.Errorf("is not read alike by all programs; give JSON in UTF-8 of at most %d levels and %d values", maxNesting, maxValues)
 
 const (

@@ -10,19 +10,6 @@ import (
 	"time"
 )
 
-// canonical returns raw JSON as encoding/json writes it, so that a value that
-// is saved and read back is the same bytes. It fails where raw is not JSON.
-func canonical(raw json.RawMessage) (json.RawMessage, error) {
-	if isPlain(raw) {
-		return raw, nil
-	}
-	written, err := json.Marshal(raw)
-	if err != nil {
-		return nil, Invalidf("is not valid JSON; give a JSON value")
-	}
-	return written, nil
-}
-
 // plain are bytes that JSON never escapes: those of ids and most notes.
 const plain = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ -_.:/"
 
@@ -94,7 +81,12 @@ func asKept(v reflect.Value) (err error) {
 	case *time.Time:
 		*held = utc(*held)
 	case *json.RawMessage:
-		*held, err = canonical(*held)
+		// As encoding/json writes it, so that what is saved and read back is the same bytes.
+		if !isPlain(*held) {
+			if *held, err = json.Marshal(*held); err != nil {
+				return Invalidf("is not valid JSON; give a JSON value")
+			}
+		}
 	case *Trusted:
 		if err = held.check(); len(*held) == 0 {
 			*held = nil
@@ -152,26 +144,21 @@ func walk(v reflect.Value, w walker) (err error) {
 		}
 		return nil
 	}
-	inside := func(held reflect.Value) (reflect.Value, error) { // of what cannot be set where it is
-		one := reflect.New(held.Type()).Elem()
-		one.Set(held)
-		return one, walk(one, w)
-	}
 	switch v.Kind() {
 	case reflect.Pointer:
 		if v.IsNil() {
 			return nil
 		}
-		if held := v.Elem(); w.copies {
-			v.Set(reflect.New(held.Type()))
-			v.Elem().Set(held)
+		if w.copies {
+			v.Set(settable(v.Elem()).Addr())
 		}
 		return walk(v.Elem(), w)
 	case reflect.Interface:
 		if v.IsNil() {
 			return nil
 		}
-		one, err := inside(v.Elem())
+		one := settable(v.Elem())
+		err := walk(one, w)
 		if v.Set(one); err != nil {
 			return err
 		}
@@ -197,9 +184,11 @@ func walk(v reflect.Value, w walker) (err error) {
 		if w.copies && !v.IsNil() {
 			v.Set(reflect.MakeMapWithSize(v.Type(), v.Len()))
 		}
-		for _, key := range sortedKeys(held) {
-			one, err := inside(held.MapIndex(key))
-			if err != nil {
+		keys := held.MapKeys() // in their order, so that of two errors the same one is told each time
+		slices.SortFunc(keys, func(a, b reflect.Value) int { return strings.Compare(a.String(), b.String()) })
+		for _, key := range keys {
+			one := settable(held.MapIndex(key))
+			if err := walk(one, w); err != nil {
 				return in(Shorten(key.String(), 60), err)
 			}
 			if w.copies {
@@ -213,7 +202,7 @@ func walk(v reflect.Value, w walker) (err error) {
 				continue
 			}
 			if err := walk(field, w); err != nil {
-				if key := keyOf(v.Type().Field(i)); key != "" {
+				if key := keyOf(v.Type().Field(i)); key != "" && key != "-" {
 					err = in(key, err)
 				}
 				return err
@@ -227,11 +216,11 @@ func walk(v reflect.Value, w walker) (err error) {
 	return w.visit(v)
 }
 
-// sortedKeys are those of a map, in their order: of two errors the same one is told each time.
-func sortedKeys(v reflect.Value) []reflect.Value {
-	keys := v.MapKeys()
-	slices.SortFunc(keys, func(a, b reflect.Value) int { return strings.Compare(a.String(), b.String()) })
-	return keys
+// settable is a copy of a value that cannot be set where it is.
+func settable(held reflect.Value) reflect.Value {
+	one := reflect.New(held.Type()).Elem()
+	one.Set(held)
+	return one
 }
 
 // kept returns a copy of the configuration. Options that are not JSON stay, and fail where they are encoded.

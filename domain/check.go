@@ -46,20 +46,11 @@ func (d Definition) Check() error {
 	case d.Model.Model == "":
 		return Invalidf("model: has no name; write it as provider/model")
 	}
-	if err := d.checkNegative(); err != nil {
-		return err
-	}
 	if d.Compiler == SelectedSections && len(d.Sections) == 0 {
 		return Invalidf("sections: is empty; compiler selected_sections needs the names of those to show")
 	}
-	if err := CheckText("model", d.Model.String(), MaxReason); err != nil {
-		return err
-	}
 	if wrong := CheckBaseURL(d.Model.BaseURL); d.Model.BaseURL != "" && wrong != "" {
 		return Invalidf("base_url: %s", wrong)
-	}
-	if err := CheckText("system prompt", d.SystemPrompt, MaxSystemPrompt); err != nil {
-		return err
 	}
 	blank := func(name string) bool { return strings.TrimSpace(name) == "" }
 	if slices.ContainsFunc(d.Tools, blank) {
@@ -91,7 +82,8 @@ func (d Definition) Check() error {
 		return Invalidf("session_budget.%s", AsError(err).Message)
 	}
 	price := cmp.Or(d.Model.Price, &Price{})
-	return cmp.Or(price.Check(), d.Approvals.Check(), d.Guards.Check(), d.Compaction.Check(), d.Budget.Check(), d.checkSubagents())
+	return cmp.Or(d.checkNegative(), CheckText("model", d.Model.String(), MaxReason), CheckText("system prompt", d.SystemPrompt, MaxSystemPrompt),
+		price.Check(), d.Approvals.Check(), d.Guards.Check(), d.Compaction.Check(), d.Budget.Check(), d.checkSubagents())
 }
 
 // checkNegative refuses numbers and times below zero, but for those of parts that say what they may be.

@@ -24,8 +24,10 @@ func Decode[T any](data []byte) (T, error) {
 
 // DecodeInto decodes into a pointer and names the field that was wrong. It refuses a text of which little would take much memory.
 func DecodeInto(data []byte, target any) error {
-	if err := checkMemory(data, reflect.TypeOf(target).Elem()); err != nil {
-		return err
+	if len(data) > harmless && json.Valid(data) { // of what is not, decoding says what is wrong
+		if err := newMemory(data).value(reflect.TypeOf(target).Elem()); err != nil {
+			return err
+		}
 	}
 	return DecodeTyped(data, target)
 }
@@ -51,10 +53,8 @@ const MaxRecorded = 1 << 60
 func CheckRecorded(value any) error { return checkRecorded(value, MaxRecorded) }
 
 func checkRecorded(value any, most int64) error {
-	v := reflect.New(reflect.TypeOf(value)).Elem()
-	v.Set(reflect.ValueOf(value))
 	asked := []reflect.Type{reflect.TypeFor[ExecutionBudget](), reflect.TypeFor[LLMConfig]()}
-	return walk(v, walker{passes: func(v reflect.Value) bool { return slices.Contains(asked, v.Type()) }, visit: func(v reflect.Value) error {
+	return walk(settable(reflect.ValueOf(value)), walker{passes: func(v reflect.Value) bool { return slices.Contains(asked, v.Type()) }, visit: func(v reflect.Value) error {
 		switch t, _ := v.Interface().(time.Time); v.Kind() {
 		case reflect.Int, reflect.Int64, reflect.Float64:
 			if n := v.Convert(reflect.TypeFor[float64]()).Float(); n < 0 || n > float64(most) {

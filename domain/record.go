@@ -144,18 +144,13 @@ func (s AgentState) AtStep(k int, now time.Time) (AgentState, error) {
 	e := execution.holding(execution.Folded, nilIfEmpty(slices.Clip(execution.Steps[:k-folded])))
 	e.CurrentStep, e.CurrentStepStartedAt = nil, time.Time{}
 	e.Status, e.CompletedAt, e.Continuation = StatusInProgress, time.Time{}, continuation
-	if e.Error != nil && !continuation.holds(SignalOf(e.Error)) {
-		e.Error = nil
+	if e.Error != nil && !slices.ContainsFunc(continuation.StopSignals, func(s StopSignal) bool {
+		return s.Reason == ErrorForbade && s.Message == e.Error.Message && s.Source == e.Error.Source
+	}) {
+		e.Error = nil // it came later
 	}
 	s.Execution = e
 	return s.updated(now), nil
-}
-
-// holds reports whether a signal is among those that count.
-func (c Continuation) holds(signal StopSignal) bool {
-	return slices.ContainsFunc(c.StopSignals, func(s StopSignal) bool {
-		return s.Reason == signal.Reason && s.Message == signal.Message && s.Source == signal.Source
-	})
 }
 
 // HistoryTool is the name of the tool with which an agent reads its own past executions.

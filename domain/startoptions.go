@@ -51,11 +51,8 @@ func NewStartOptions(metadata Metadata, messages []Entry, trusted Trusted) (*Sta
 	}
 	for i, e := range messages {
 		m, err := keep(e.Message)
-		if err != nil {
-			return nil, invalid(inItem("messages", i, err))
-		}
-		encoded, err := json.Marshal(m)
-		if err != nil {
+		encoded, wrong := json.Marshal(m)
+		if err = cmp.Or(err, wrong); err != nil {
 			return nil, invalid(inItem("messages", i, err))
 		}
 		g.Messages = append(g.Messages, Entry{Section: e.Section, Message: m, Digest: DigestOf(encoded)})

@@ -36,11 +36,6 @@ func (d Definition) checkSubagents() error {
 	return CheckFits("subagents: their definitions", d.Agents, MaxAgents)
 }
 
-// namesATool reports whether providers take a name for that of a tool.
-func namesATool(name string) bool {
-	return name != "" && len(name) <= maxSubagentName && strings.Trim(name, lowerNames+"ABCDEFGHIJKLMNOPQRSTUVWXYZ-") == ""
-}
-
 // checkAgentTools says which sub-agent cannot be a tool of its own, of any of the agents: those with names of others, those
 // of which the model would know nothing, and those that lead back to the agent that calls them.
 func (d Definition) checkAgentTools() error {
@@ -86,7 +81,7 @@ func (t tooledAgent) field(name string) string {
 func (t tooledAgent) checkTool(field, name, tool string, other Subagent) error {
 	server, ofServer := ServerOf(name)
 	switch {
-	case !namesATool(tool):
+	case len(tool) > maxSubagentName || strings.Trim(tool, lowerNames+"ABCDEFGHIJKLMNOPQRSTUVWXYZ-") != "": // what providers take
 		return Invalidf("%s: is no name for a tool; use 1 to %d letters, digits, dashes and underscores", field, maxSubagentName-len(tool)+len(name))
 	case ofServer:
 		return Invalidf("%s: has the name of a tool of an MCP server %s; give it one without %s", field, Shorten(server, 64), ServerSeparator)

@@ -182,21 +182,19 @@ func fits(what string, value any, limit int) error {
 
 // Changed returns a state as a reply wants it, but for messages and signals, which are the loop's to add. It fails where the
 // state could not be kept.
-func Changed(state domain.AgentState, reply contract.HookReply, now time.Time) (domain.AgentState, error) {
-	given := state
-	var err error
+func Changed(state domain.AgentState, reply contract.HookReply, now time.Time) (_ domain.AgentState, err error) {
 	for _, key := range slices.Sorted(maps.Keys(reply.Note)) {
 		value := reply.Note[key]
 		if string(bytes.TrimSpace(value)) == "null" {
 			value = nil
 		}
 		if state, err = state.WithMetadata(key, value, now); err != nil {
-			return given, err
+			return state, err
 		}
 	}
 	if len(reply.Note) > 0 {
 		if err := fits("metadata", state.Metadata, domain.MaxMetadata); err != nil {
-			return given, err
+			return state, err
 		}
 	}
 	if reply.SystemPrompt != nil {
@@ -207,17 +205,17 @@ func Changed(state domain.AgentState, reply contract.HookReply, now time.Time) (
 	}
 	if reply.Format != nil {
 		if state, err = state.WithResponseFormat(*reply.Format, now); err != nil {
-			return given, err
+			return state, err
 		}
 	}
 	if reply.Model != nil || reply.Format != nil {
 		if err := (domain.Definition{Model: state.LLMConfig, Format: state.ResponseFormat}).Check(); err != nil {
-			return given, err
+			return state, err
 		}
 	}
 	if reply.Budget != nil {
 		if state, err = state.WithBudget(*reply.Budget, now); err != nil {
-			return given, err
+			return state, err
 		}
 	}
 	return state, nil
