@@ -19,21 +19,26 @@ import (
 func CompileEdited(c Compiler, sections []string, entries []Entry, chain []ExecutionID, edits Edits) []Message {
 	entries = edits.Apply(entries)
 	order := shownSections(c, sections, entries)
-	shown := make([][]Message, len(order))
 	ranks := make([]int, len(entries))
 	calls := callIndex{}
 	for i := range entries {
-		m, rank := &entries[i].Message, hidden
-		if place := calls.place(i, m); place == i && entries[i].Shown(c, chain) {
+		rank := hidden
+		if place := calls.place(i, &entries[i].Message); place == i && entries[i].Shown(c, chain) {
 			rank = slices.Index(order, c.shownIn(entries[i].Section))
 		} else if place != i && place != hidden {
 			rank = ranks[place]
 		}
-		if ranks[i] = rank; rank != hidden {
-			shown[rank] = append(shown[rank], *m)
+		ranks[i] = rank
+	}
+	shown := make([]Message, 0, len(entries))
+	for rank := range order {
+		for i := range entries {
+			if ranks[i] == rank {
+				shown = append(shown, entries[i].Message)
+			}
 		}
 	}
-	return slices.Concat(shown...)
+	return shown
 }
 
 // Compile returns the messages that the model was sent, byte for byte, by one of our compilers, from the whole

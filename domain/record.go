@@ -23,30 +23,6 @@ type ExecutionRecord struct {
 	Usage Usage `json:"usage"`
 }
 
-// NewExecutionRecord returns the record of the execution that has ended on a state. earlier are the steps
-// that left its memory. It fails where none has ended, or the steps do not count from 1 to the last.
-func NewExecutionRecord(final AgentState, earlier ...StepExecution) (ExecutionRecord, error) {
-	execution := final.Execution
-	if !final.Status().Terminal() {
-		return ExecutionRecord{}, Errorf(Denied, "record: no execution has ended (status %s); record it at its end", final.Status())
-	}
-	steps := slices.Concat(earlier, final.StepExecutions())
-	for i, step := range steps {
-		if step.Step.Number != i+1 {
-			return ExecutionRecord{}, Invalidf("record: step %d stands where step %d belongs; give every step once, in order", step.Step.Number, i+1)
-		}
-	}
-	if len(steps) != execution.StepCount() {
-		return ExecutionRecord{}, Invalidf("record: %d steps are given of %d; give those that were folded too", len(steps), execution.StepCount())
-	}
-	reason, _ := final.StopReason()
-	return ExecutionRecord{
-		ExecutionID: execution.ID, AgentID: final.AgentID, Number: final.ExecutionCount, Origin: execution.Origin,
-		StartedAt: execution.StartedAt, CompletedAt: execution.CompletedAt, Status: execution.Status, StopReason: reason,
-		FinalState: final, Steps: nilIfEmpty(steps), Usage: final.Usage(),
-	}, nil
-}
-
 // FinalStep stands for the end of an execution in FromExecutionRecord.
 const FinalStep = -1
 
