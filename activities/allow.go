@@ -51,7 +51,7 @@ func (a Allow) Model(model domain.LLMConfig) error {
 	if a.Models == nil || slices.ContainsFunc(*a.Models, matches) {
 		return nil
 	}
-	return domain.Errorf(domain.Denied, "model: this worker does not ask %s; it asks %s",
+	return domain.Deniedf("model: this worker does not ask %s; it asks %s",
 		domain.Shorten(model.String(), 128), domain.Shorten(cmp.Or(strings.Join(*a.Models, ", "), "none"), 500))
 }
 
@@ -60,7 +60,7 @@ func (a Allow) agent(given domain.Definition) error {
 	if a.Agents == nil || slices.ContainsFunc(*a.Agents, func(own domain.Definition) bool { return isAgent(own, given) }) {
 		return nil
 	}
-	return domain.Errorf(domain.Denied, "definition: is none of the agents that this worker serves; start one of them as its file defines it")
+	return domain.Deniedf("definition: is none of the agents that this worker serves; start one of them as its file defines it")
 }
 
 // said refuses a conversation that instructs the model beside the definition of an agent.
@@ -70,7 +70,7 @@ func (a Allow) said(entries []domain.Entry) error {
 	}
 	for _, e := range entries {
 		if role := e.Message.Role; role == domain.RoleSystem || role == domain.RoleDeveloper {
-			return domain.Errorf(domain.Denied, "messages[%d]: is of role %s, and where a worker serves certain agents only their definitions instruct; give it role user", e.Index, role)
+			return domain.Deniedf("messages[%d]: is of role %s, and where a worker serves certain agents only their definitions instruct; give it role user", e.Index, role)
 		}
 	}
 	return nil

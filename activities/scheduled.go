@@ -8,7 +8,6 @@ import (
 
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/serviceerror"
-	workflowpb "go.temporal.io/api/workflow/v1"
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/converter"
@@ -110,8 +109,10 @@ func lookAt(ctx context.Context, c client.Client, r contract.FollowRequest) (*co
 	if newest.ExecutionID == r.ExecutionID {
 		return &newest, nil
 	}
-	own, open := ofSession(info, r), info.GetStatus() == enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING
-	if own && open && newest.Number < r.Number {
+	agent, err := domain.AgentIDOf(r.Name)
+	// own: the execution is of the session that was described, as far as the server tells.
+	own := err == nil && agent.Execution(cmp.Or(info.GetFirstRunId(), info.GetExecution().GetRunId()), r.Number) == r.ExecutionID
+	if own && info.GetStatus() == enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING && newest.Number < r.Number {
 		return nil, nil
 	}
 	for _, run := range []string{"", r.RunID} {
@@ -128,13 +129,6 @@ func lookAt(ctx context.Context, c client.Client, r contract.FollowRequest) (*co
 		return &outcome, nil
 	}
 	return nil, untold(r, "later ones have begun since")
-}
-
-// ofSession reports whether the execution is of the session that was described, as far as the server tells.
-func ofSession(info *workflowpb.WorkflowExecutionInfo, r contract.FollowRequest) bool {
-	agent, err := domain.AgentIDOf(r.Name)
-	first := cmp.Or(info.GetFirstRunId(), info.GetExecution().GetRunId())
-	return err == nil && agent.Execution(first, r.Number) == r.ExecutionID
 }
 
 // endsByServer are the ends of a workflow that are none of ours.

@@ -142,7 +142,7 @@ func (s AgentState) active(doing string) error {
 	if s.HasActiveExecution() {
 		return nil
 	}
-	return Errorf(Denied, "%s: no execution is in progress (status %s); begin one first", doing, s.Status())
+	return Deniedf("%s: no execution is in progress (status %s); begin one first", doing, s.Status())
 }
 
 // plus appends to a slice that is shared.

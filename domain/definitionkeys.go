@@ -143,7 +143,7 @@ func shownField(v reflect.Value) string {
 func (d Definition) CheckUpdated(by Definition) error {
 	for _, key := range d.Differing(by) {
 		if key == "compiler" || key == "sections" {
-			return Errorf(Denied, "%s: stays as it is for as long as the session is open; leave it as it was, or close the session and begin another", key)
+			return Deniedf("%s: stays as it is for as long as the session is open; leave it as it was, or close the session and begin another", key)
 		}
 	}
 	return by.Check()

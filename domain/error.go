@@ -125,6 +125,9 @@ func Errorf(kind Kind, format string, args ...any) *Error {
 // Invalidf returns an error of kind Invalid: what somebody gave makes no sense.
 func Invalidf(format string, args ...any) *Error { return Errorf(Invalid, format, args...) }
 
+// Deniedf returns an error of kind Denied: somebody may not do so, or not in this state.
+func Deniedf(format string, args ...any) *Error { return Errorf(Denied, format, args...) }
+
 // CodedErrorf returns an error with a code.
 func CodedErrorf(kind Kind, code Code, format string, args ...any) *Error {
 	return &Error{Kind: kind, Code: code, Message: fmt.Sprintf(format, args...)}

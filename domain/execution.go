@@ -12,7 +12,7 @@ import (
 // where one is in progress or the input makes no sense.
 func (s AgentState) BeginExecution(id ExecutionID, budget ExecutionBudget, now time.Time) (AgentState, error) {
 	if s.HasActiveExecution() {
-		return s, Errorf(Denied, "execution: %s is in progress; wait for its end or stop it", s.Execution.ID)
+		return s, Deniedf("execution: %s is in progress; wait for its end or stop it", s.Execution.ID)
 	}
 	if id.IsZero() {
 		return s, Invalidf("execution_id: is missing; derive it from the agent's")
@@ -80,7 +80,7 @@ func (s AgentState) WithExecutionCompleted(now time.Time) (AgentState, error) {
 // ForNextExecution returns the state without its ended execution. It fails where one is in progress.
 func (s AgentState) ForNextExecution(now time.Time) (AgentState, error) {
 	if s.HasActiveExecution() {
-		return s, Errorf(Denied, "execution: %s is in progress; wait for its end or stop it", s.Execution.ID)
+		return s, Deniedf("execution: %s is in progress; wait for its end or stop it", s.Execution.ID)
 	}
 	s.Execution = ExecutionState{}
 	return s.updated(now), nil
@@ -89,7 +89,7 @@ func (s AgentState) ForNextExecution(now time.Time) (AgentState, error) {
 // WithOriginHere returns the state such that the next execution goes on from the one that has ended.
 func (s AgentState) WithOriginHere(now time.Time) (AgentState, error) {
 	if !s.Status().Terminal() {
-		return s, Errorf(Denied, "origin: no execution has ended (status %s); there is nothing to go on from", s.Status())
+		return s, Deniedf("origin: no execution has ended (status %s); there is nothing to go on from", s.Status())
 	}
 	s.Origin = &Origin{ExecutionID: s.Execution.ID, Step: s.StepCount(), Origin: s.Execution.Origin}
 	return s.updated(now), nil
@@ -99,7 +99,7 @@ func (s AgentState) WithOriginHere(now time.Time) (AgentState, error) {
 // fails where an execution is in progress, and where the step is another agent's.
 func (s AgentState) WithOrigin(origin *Origin, now time.Time) (AgentState, error) {
 	if s.HasActiveExecution() {
-		return s, Errorf(Denied, "execution: %s is in progress; wait for its end or stop it", s.Execution.ID)
+		return s, Deniedf("execution: %s is in progress; wait for its end or stop it", s.Execution.ID)
 	}
 	if origin != nil && origin.AgentID != s.AgentID {
 		return s, Invalidf("origin: is a step of agent %s and not of this one; fork that", origin.AgentID)

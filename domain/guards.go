@@ -2,6 +2,7 @@ package domain
 
 import (
 	"cmp"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -177,7 +178,10 @@ func (g Guards) Judge(seen Guarded, step GuardedStep) (after Guarded, stops []St
 
 // stopping is a signal to stop, with data beside its sentence.
 func stopping(data map[string]any, format string, args ...any) StopSignal {
-	return StopSignal{Message: fmt.Sprintf(format, args...)}.Noted(data)
+	signal := StopSignal{Message: fmt.Sprintf(format, args...)}
+	encoded, _ := json.Marshal(data) // of numbers and texts, it cannot fail
+	_ = json.Unmarshal(encoded, &signal.Context)
+	return signal
 }
 
 // WithDefaults returns the guards with all that is absent set.

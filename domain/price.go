@@ -37,18 +37,14 @@ const (
 
 // Check says which price makes no sense.
 func (p Price) Check() error {
-	if l := p.Long; l != nil {
-		if l.Above < 1 {
-			return Invalidf("price.long.above_tokens: is %d; give the number of input tokens from which the longer price holds", l.Above)
-		}
-		if l.Long != nil {
-			return Invalidf("price.long.long: is given; there is one longer price")
-		}
-		if err := l.check("price.long"); err != nil {
-			return err
-		}
+	switch long := cmp.Or(p.Long, &LongPrice{Above: 1}); {
+	case long.Above < 1:
+		return Invalidf("price.long.above_tokens: is %d; give the number of input tokens from which the longer price holds", long.Above)
+	case long.Long != nil:
+		return Invalidf("price.long.long: is given; there is one longer price")
+	default:
+		return cmp.Or(long.check("price.long"), p.check("price"))
 	}
-	return p.check("price")
 }
 
 func (p Price) check(where string) error {

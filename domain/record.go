@@ -98,7 +98,7 @@ func (o Origin) Chain() []ExecutionID { return o.Origin.chain(o.ExecutionID) }
 // before the first. It fails where there is no such step, or it has left memory.
 func (s AgentState) AtStep(k int, now time.Time) (AgentState, error) {
 	if s.Execution.IsZero() {
-		return s, Errorf(Denied, "step: there is no execution (status %s)", s.Status())
+		return s, Deniedf("step: there is no execution (status %s)", s.Status())
 	}
 	execution := s.Execution
 	count, folded := s.StepCount(), int(execution.Folded.Steps)

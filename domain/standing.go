@@ -131,7 +131,7 @@ func (s AgentState) WithRevocation(id ToolExecutionID, r Revocation, now time.Ti
 		if was.By != "" {
 			by = " by " + was.By
 		}
-		return s, Errorf(Denied, "rule: %s was revoked already, at %s%s", id, was.At.Format(time.RFC3339), by)
+		return s, Deniedf("rule: %s was revoked already, at %s%s", id, was.At.Format(time.RFC3339), by)
 	}
 	r.At = now
 	one.Revocation = &r

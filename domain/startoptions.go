@@ -100,7 +100,7 @@ func (g *StartOptions) checkMetadata(has Metadata) error {
 	}
 	all := Metadata{}
 	maps.Copy(all, has)
-	for _, key := range slices.Sorted(maps.Keys(g.Metadata)) {
+	for _, key := range g.Notes() {
 		if key == "" || !utf8.ValidString(key) || strings.ContainsFunc(key, unicode.IsControl) {
 			return Invalidf("metadata: %q is no key; give a name without control characters", Shorten(key, 60))
 		}
@@ -114,7 +114,7 @@ func (s AgentState) WithNotesOf(g *StartOptions, now time.Time) (_ AgentState, e
 	if g == nil {
 		return s, nil
 	}
-	for _, key := range slices.Sorted(maps.Keys(g.Metadata)) {
+	for _, key := range g.Notes() {
 		if s, err = s.WithMetadata(key, g.Metadata[key], now); err != nil {
 			return s, err
 		}

@@ -17,7 +17,7 @@ func (s AgentState) WithStepStarted(id StepID, now time.Time) (AgentState, error
 		return s, Invalidf("step_id: is missing; derive it from the execution's")
 	}
 	if c := s.Execution.CurrentStep; c != nil {
-		return s, Errorf(Denied, "step: step %d is in progress; complete it first", c.Number)
+		return s, Deniedf("step: step %d is in progress; complete it first", c.Number)
 	}
 	s.Execution.CurrentStep = &AgentStep{ID: id, Number: s.StepCount() + 1, ToolExecutions: []ToolExecution{}, Errors: []Error{}}
 	s.Execution.CurrentStepStartedAt = now
@@ -74,7 +74,7 @@ func (s AgentState) inStep(doing string) (AgentStep, error) {
 		return AgentStep{}, err
 	}
 	if s.Execution.CurrentStep == nil {
-		return AgentStep{}, Errorf(Denied, "%s: no step is in progress; begin one first", doing)
+		return AgentStep{}, Deniedf("%s: no step is in progress; begin one first", doing)
 	}
 	return *s.Execution.CurrentStep, nil
 }

@@ -1,9 +1,7 @@
 package domain
 
 import (
-	"encoding/json"
 	"everstep/domain/enum"
-	"maps"
 	"slices"
 	"time"
 )
@@ -230,20 +228,6 @@ type StopSignal struct {
 	Context Metadata `json:"context,omitempty"`
 	// Source says who emitted it: a hook, a tool, a limit, the user.
 	Source string `json:"source,omitzero"`
-}
-
-// Noted returns the signal with data beside its sentence. What is not JSON is left out.
-func (s StopSignal) Noted(data map[string]any) StopSignal {
-	s.Context = maps.Clone(s.Context)
-	for _, key := range slices.Sorted(maps.Keys(data)) {
-		if encoded, err := json.Marshal(data[key]); err == nil {
-			if s.Context == nil {
-				s.Context = Metadata{}
-			}
-			s.Context[key] = encoded
-		}
-	}
-	return s
 }
 
 // The sources of errors and stop signals that are none of a hook's, tool's or provider's. They are recorded.

@@ -49,7 +49,7 @@ func (t Trusted) Decode(name string, into any) error {
 
 // NotTrusted says that a value is missing, and who can give it.
 func NotTrusted(name string) *Error {
-	return Errorf(Denied, "trusted.%s: is not given; whoever starts the agent gives it, as in --with %s=…", name, name)
+	return Deniedf("trusted.%s: is not given; whoever starts the agent gives it, as in --with %s=…", name, name)
 }
 
 // With returns the values with more. A name that is there already must come with the same value.
@@ -63,7 +63,7 @@ func (t Trusted) With(more Trusted) (Trusted, error) {
 		has, ok := all[name]
 		switch {
 		case ok && !bytes.Equal(has, more[name]):
-			return nil, Errorf(Denied, "trusted.%s: has another value already, which stays as it is; leave it out, or start another agent", name)
+			return nil, Deniedf("trusted.%s: has another value already, which stays as it is; leave it out, or start another agent", name)
 		case all == nil:
 			all = Trusted{}
 		}
@@ -156,7 +156,7 @@ func (s AgentState) WithTrusted(values Trusted, now time.Time) (AgentState, erro
 		s.Execution.Trusted = own
 		return s.updated(now), nil
 	case s.ExecutionCount > 0:
-		return s, Errorf(Denied, "trusted: the session's values are fixed; give more with what begins its next execution")
+		return s, Deniedf("trusted: the session's values are fixed; give more with what begins its next execution")
 	}
 	s.SessionTrusted = all
 	return s.updated(now), nil

@@ -135,7 +135,7 @@ func (s AgentState) WithOutcomeResolved(id ToolExecutionID, answer Answer, now t
 		return s, Invalidf("call: %s is no call of unknown outcome of this agent", id)
 	}
 	if before := s.UnknownOutcomes[i].Answer; before != nil {
-		return s, Errorf(Denied, "call: %s was resolved as %s at %s", id, before.Verdict, before.At.Format(time.RFC3339))
+		return s, Deniedf("call: %s was resolved as %s at %s", id, before.Verdict, before.At.Format(time.RFC3339))
 	}
 	return s.resolved(i, answer, now), nil
 }

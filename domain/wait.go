@@ -145,19 +145,13 @@ func (w Wait) Recorded() Wait {
 // Cut returns the wait with at most about so many bytes of its arguments, or of its question. Of a question that is cut the
 // choices, the schema and the default are left out.
 func (w Wait) Cut(limit int) Wait {
-	size := len(w.Arguments)
-	if w.Ask != nil {
-		size = w.Ask.Size()
-	}
-	if size <= limit {
-		return w
-	}
-	w.Bytes = size
 	if w.Ask == nil {
-		w.Arguments = Shorten(w.Arguments, limit)
-		return w
+		if size := len(w.Arguments); size > limit {
+			w.Bytes, w.Arguments = size, Shorten(w.Arguments, limit)
+		}
+	} else if size := w.Ask.Size(); size > limit {
+		w.Bytes, w.Ask = size, &Question{Text: Shorten(w.Ask.Text, limit), ExpiresIn: w.Ask.ExpiresIn}
 	}
-	w.Ask = &Question{Text: Shorten(w.Ask.Text, limit), ExpiresIn: w.Ask.ExpiresIn}
 	return w
 }
 
