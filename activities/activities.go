@@ -203,10 +203,6 @@ func registerLong[In, Out any](r worker.ActivityRegistry, name contract.Activity
 	}, activity.RegisterOptions{Name: string(name)})
 }
 
-// queryGrace is how long an activity that queries its own workflow goes on after its worker has begun to stop. A worker that stops
-// answers no query: where no other worker is up, such an activity would wait in vain.
-const queryGrace = time.Second
-
 // whileWorking returns a context that is cancelled grace after the activity's worker has begun to stop.
 func whileWorking(ctx context.Context, grace time.Duration) (context.Context, func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
@@ -227,7 +223,8 @@ func whileWorking(ctx context.Context, grace time.Duration) (context.Context, fu
 // A transcript that cannot be read back any more fails for good, with the code
 // context_lost. A storage or a workflow that does not answer is tried again.
 func (a *Activities) Record(ctx context.Context, request contract.RecordRequest) (contract.Segment, error) {
-	ctx, cancel := whileWorking(ctx, queryGrace)
+	// A worker that stops answers no query: where no other worker is up, it would wait in vain.
+	ctx, cancel := whileWorking(ctx, time.Second)
 	defer cancel()
 	defer a.heartbeat(ctx)()
 	segment, err := a.record(ctx, request)

@@ -72,20 +72,17 @@ func (c toolCall) keepImage(ctx context.Context, index int, image []byte) (url, 
 
 // What one request holds of images that tools have shown: vendors take no more of them, or none of a usual size.
 const (
-	maxImages    = 20
-	maxImageData = 8 << 20
+	maxImages = 20
 	// imagesAtOnce are left out together where there are too many.
 	imagesAtOnce = maxImages / 2
-	// imagePatience bounds how long it may take to get them.
-	imagePatience = 10 * time.Second
 )
 
 // showImages gets the images of tools that a request refers to, and leaves out of it what its model is known not to
 // take, what is not there any more, and all but the newest of more than go into one.
 func (c *modelCall) showImages(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(ctx, imagePatience)
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second) // to get them
 	defer cancel()
-	left, room := maxImages, maxImageData
+	left, room := maxImages, 8<<20
 	all := 0
 	for _, m := range c.call.Messages {
 		if m.Role == domain.RoleTool {

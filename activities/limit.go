@@ -52,21 +52,14 @@ func (c *modelCall) metered(err error) {
 		if !billed {
 			used = 0
 		}
-		if failed.Kind == domain.Throttled {
-			limit.Meter.Pause(min(max(failed.RetryAfter, leastPause), mostPause))
+		if failed.Kind == domain.Throttled { // the provider gets no request for so long; beyond that only the one inference waits
+			limit.Meter.Pause(min(max(failed.RetryAfter, time.Second), time.Minute))
 		}
 	}
 	if used > 0 {
 		limit.Meter.Used(used)
 	}
 }
-
-// A provider that says that there are too many requests gets none for as long as
-// it asks, within these bounds: beyond them only the one inference waits.
-const (
-	leastPause = time.Second
-	mostPause  = time.Minute
-)
 
 // smallest returns the smaller bound; zero is none.
 func smallest(a, b int64) int64 {

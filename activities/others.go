@@ -23,14 +23,11 @@ func (i *inferring) begin() (end func()) {
 	}
 }
 
-// othersPatience is how long a call whose worker was lost lets others go before it. Less
-// than the time for a report, so that it takes nothing from the call's own.
-const othersPatience = domain.ReportTime / 2
-
 // wait lets those that are under way have their answers, for a while: what is to
 // run now may take this worker with it.
 func (i *inferring) wait(ctx context.Context) {
-	patience := time.After(othersPatience)
+	// Less than the time for a report, so that it takes nothing from the call's own.
+	patience := time.After(domain.ReportTime / 2)
 	for other := range i.running.Range {
 		ended, _ := other.(chan struct{})
 		select {

@@ -69,16 +69,11 @@ func unanswered(what string, err error) error {
 	return domain.Errorf(domain.Unavailable, "%s: the session does not answer: %v", what, err)
 }
 
-const (
-	// firstLook and lastLook bound the time between two looks at an execution.
-	firstLook, lastLook = 100 * time.Millisecond, 5 * time.Second
-)
-
 // Follow waits for the end of an execution of a named agent, for as long as the request says. It changes nothing.
 func (a *Activities) Follow(ctx context.Context, request contract.FollowRequest) (contract.FollowReply, error) {
 	defer a.heartbeat(ctx)()
 	until := time.Now().Add(request.For)
-	for pause := firstLook; ; pause = min(pause*3/2, lastLook) {
+	for pause := 100 * time.Millisecond; ; pause = min(pause*3/2, 5*time.Second) {
 		outcome, err := lookAt(ctx, activity.GetClient(ctx), request)
 		if err != nil || outcome != nil || time.Now().Add(pause).After(until) {
 			return contract.FollowReply{Outcome: outcome}, err

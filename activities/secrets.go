@@ -25,10 +25,6 @@ func hidden[T any](secrets Secrets, value T) T {
 	return domain.Texts(value, func(text string, _ bool) string { return secrets.Hide(text) })
 }
 
-// tellingPart is how many bytes of a secret tell something: less is the same in all keys
-// of a vendor.
-const tellingPart = 8
-
 func hideInAnswer(secrets Secrets, answer *inference.Answer) {
 	answer.Response, answer.Message = hidden(secrets, answer.Response), hidden(secrets, answer.Message)
 	if !answer.Partial {
@@ -37,7 +33,8 @@ func hideInAnswer(secrets Secrets, answer *inference.Answer) {
 	// The rest of a secret may be what was cut off.
 	for i := range answer.Message.Parts {
 		p := &answer.Message.Parts[i]
-		if n := secrets.Begun(p.Text); n >= tellingPart {
+		// Less of a secret is the same in all keys of a vendor.
+		if n := secrets.Begun(p.Text); n >= 8 {
 			p.Text = p.Text[:len(p.Text)-n]
 		}
 	}

@@ -16,7 +16,7 @@ func (c toolCall) pending(own tool.Elsewhere) contract.ToolReply {
 	if len(own.Handle) == 0 || len(own.Handle) > tool.MaxHandle || !json.Valid(own.Handle) {
 		return c.unknown("its other side goes on with it, under a handle that cannot be kept")
 	}
-	p := contract.Pending{Handle: own.Handle, Since: time.Now().UTC(), Status: domain.Shorten(c.activities.config.Secrets.Hide(own.Status), maxStatus)}
+	p := contract.Pending{Handle: own.Handle, Since: time.Now().UTC(), Status: domain.Shorten(c.activities.config.Secrets.Hide(own.Status), 200)}
 	if before := c.request.Pending; before != nil {
 		p.Since = before.Since
 	}
@@ -25,9 +25,6 @@ func (c toolCall) pending(own tool.Elsewhere) contract.ToolReply {
 	}
 	return c.stillPending(&p, own.After)
 }
-
-// maxStatus bounds what a call's other side may say of how far it is.
-const maxStatus = 200
 
 // asked is the reply of a tool that was asked what came of a call. What kept it from hearing that is no end
 // of the call: it is asked again, as long as the other side has it.
@@ -57,12 +54,12 @@ func (c toolCall) asked(ctx context.Context, run outcome[tool.Result]) contract.
 func (c toolCall) stillPending(p *contract.Pending, after time.Duration) contract.ToolReply {
 	now := time.Now().UTC()
 	if p == nil {
-		if before := c.request.Pending; !before.Until.IsZero() && now.After(before.Until.Add(lateAnswer)) {
+		if before := c.request.Pending; !before.Until.IsZero() && now.After(before.Until.Add(10*time.Minute)) { // so long after its time it is still asked about
 			return c.unknown("its other side was not heard again in the time for which it keeps what it works at")
 		}
 		p = new(*c.request.Pending)
 	}
-	wait := max(shortestWait, now.Sub(p.Since)/20, min(after, longestWait))
+	wait := max(shortestWait, now.Sub(p.Since)/20, min(after, 24*time.Hour))
 	if left := p.Until.Sub(now); left > 0 {
 		wait = min(wait, max(left*9/10, shortestWait)) // what is not asked about in time is lost
 	}
@@ -72,13 +69,8 @@ func (c toolCall) stillPending(p *contract.Pending, after time.Duration) contrac
 	return reply
 }
 
-const (
-	// shortestWait and longestWait bound what the other side may have us wait before it is asked.
-	shortestWait = time.Second
-	longestWait  = 24 * time.Hour
-	// lateAnswer is for how long after its time a call is still asked about.
-	lateAnswer = 10 * time.Minute
-)
+// shortestWait is how long the other side has at the least before it is asked.
+const shortestWait = time.Second
 
 // left is what remains of a call that is asked about no more.
 func (c toolCall) left() contract.ToolReply {

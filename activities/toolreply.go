@@ -20,9 +20,6 @@ import (
 	"everstep/domain/contract"
 )
 
-// toolTries is how often a repeatable tool is run before the model hears of a failure.
-const toolTries = 3
-
 func (c toolCall) judge(ctx context.Context, run outcome[tool.Result]) (contract.ToolReply, error) {
 	if until, waits := tool.Waits(run.err); waits {
 		return c.waits(until), nil
@@ -81,7 +78,7 @@ func (c toolCall) refused(ctx context.Context, err error) (contract.ToolReply, e
 		activity.GetLogger(ctx).Warn("tool failed", "tool", c.request.Name, "call", c.String(), "detail", own.Detail)
 	}
 	retryable, repeatable := own.Kind.Retryable(), c.effect.Repeatable()
-	if retryable && repeatable && c.attempt() < min(cmp.Or(c.tries, toolTries), c.request.Tries) {
+	if retryable && repeatable && c.attempt() < min(cmp.Or(c.tries, 3), c.request.Tries) { // three unless the tool says how often
 		return contract.ToolReply{}, own
 	}
 	given, advised := tool.AdviceOf(err) // what the error says to the model of a further call
@@ -267,14 +264,12 @@ func (c toolCall) stop(signal *domain.StopSignal) *domain.StopSignal {
 	return &own
 }
 
-const notUTF8 = "\n[what was not UTF-8 is replaced]"
-
 // readable returns a tool's text as the model gets to read it: valid UTF-8, and
 // cut to head and tail where it has more than most bytes. Both are said in the text.
 func readable(text string, most int) string {
 	note := ""
 	if !utf8.ValidString(text) {
-		text, note = strings.ToValidUTF8(text, "\uFFFD"), notUTF8
+		text, note = strings.ToValidUTF8(text, "\uFFFD"), "\n[what was not UTF-8 is replaced]"
 	}
 	return domain.WithoutMiddle(text, most-len(note)) + note
 }

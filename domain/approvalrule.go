@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
-	"maps"
 	"reflect"
 	"slices"
 	"strings"
@@ -199,7 +198,7 @@ func (r ApprovalRule) matches(tool ToolSpec, read, trusted argumentTree) bool {
 }
 
 func (r ApprovalRule) allMatch(values argumentTree, patterns map[string]json.RawMessage) bool {
-	for _, path := range slices.Sorted(maps.Keys(patterns)) {
+	for _, path := range sortedKeys(patterns) {
 		if !values.match(path, patterns[path], r.Then == Allow) {
 			return false
 		}
@@ -213,7 +212,7 @@ func (r ApprovalRule) String() string {
 	if r.Tool != "" {
 		parts = append(parts, r.Tool)
 	}
-	for _, path := range slices.Sorted(maps.Keys(r.Arguments)) {
+	for _, path := range sortedKeys(r.Arguments) {
 		parts = append(parts, path+" "+Shorten(string(r.Arguments[path]), 48))
 	}
 	for _, effect := range r.Effects {
@@ -222,7 +221,7 @@ func (r ApprovalRule) String() string {
 	for _, hint := range r.Hints {
 		parts = append(parts, string(hint))
 	}
-	for _, path := range slices.Sorted(maps.Keys(r.Trusted)) {
+	for _, path := range sortedKeys(r.Trusted) {
 		parts = append(parts, "trusted "+path+" "+Shorten(string(r.Trusted[path]), 48))
 	}
 	if len(parts) == 0 {
@@ -289,7 +288,7 @@ func checkPatterns(field string, patterns map[string]json.RawMessage) error {
 	if len(patterns) > maxPatterns {
 		return in(field, Errorf(TooLarge, "has %d patterns; at most %d are allowed", len(patterns), maxPatterns))
 	}
-	for _, path := range slices.Sorted(maps.Keys(patterns)) {
+	for _, path := range sortedKeys(patterns) {
 		if path == "" || slices.Contains(strings.Split(path, "."), "") {
 			return in(field, Invalidf("%q is no path; write it like order.id", path))
 		}

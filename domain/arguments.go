@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"math/big"
 	"reflect"
 	"slices"
@@ -149,7 +148,7 @@ func (s *standing) look(value any, path []string) {
 	switch v := value.(type) {
 	case argumentTree:
 		if step == "*" {
-			for _, key := range slices.Sorted(maps.Keys(v)) {
+			for _, key := range sortedKeys(v) {
 				s.look(v[key].value, rest)
 			}
 			return

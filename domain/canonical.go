@@ -22,7 +22,7 @@ func isPlain(raw json.RawMessage) bool {
 
 // Clone returns a value that shares no memory with the one given, but for what its types keep to themselves.
 func Clone[T any](value T) T {
-	_ = walk(reflect.ValueOf(&value).Elem(), walker{copies: true})
+	_ = walk(&value, walker{copies: true})
 	return value
 }
 
@@ -35,7 +35,7 @@ func Texts[T any](value T, change func(text string, raw bool) string) T {
 		changed = changed || own != text
 		return own
 	}
-	_ = walk(reflect.ValueOf(&value).Elem(), walker{
+	_ = walk(&value, walker{
 		copies: true,
 		passes: func(v reflect.Value) bool {
 			changed = changed && v.Type() != reflect.TypeFor[Part]()
@@ -58,7 +58,7 @@ func Texts[T any](value T, change func(text string, raw bool) string) T {
 // keep returns a value in the one form in which a state holds and encodes it, with memory of its own: raw JSON is canonical, what
 // is empty is absent, times are in UTC. It fails where the value cannot be kept, and names the field.
 func keep[T any](value T) (T, error) {
-	err := walk(reflect.ValueOf(&value).Elem(), walker{copies: true, visit: asKept, absent: isEmptyRaw})
+	err := walk(&value, walker{copies: true, visit: asKept, absent: isEmptyRaw})
 	return value, err
 }
 
@@ -129,8 +129,10 @@ type walker struct {
 	visit func(reflect.Value) error
 }
 
-// walk takes a walker through a value that can be set. An error names the part.
-func walk(v reflect.Value, w walker) (err error) {
+// walk takes a walker through what a pointer points to. An error names the part.
+func walk(pointer any, w walker) error { return w.through(reflect.ValueOf(pointer).Elem()) }
+
+func (w walker) through(v reflect.Value) (err error) {
 	if w.passes != nil && w.passes(v) {
 		return nil
 	}
@@ -152,13 +154,13 @@ func walk(v reflect.Value, w walker) (err error) {
 		if w.copies {
 			v.Set(settable(v.Elem()).Addr())
 		}
-		return walk(v.Elem(), w)
+		return w.through(v.Elem())
 	case reflect.Interface:
 		if v.IsNil() {
 			return nil
 		}
 		one := settable(v.Elem())
-		err := walk(one, w)
+		err := w.through(one)
 		if v.Set(one); err != nil {
 			return err
 		}
@@ -175,7 +177,7 @@ func walk(v reflect.Value, w walker) (err error) {
 			v.Set(own)
 		}
 		for i := range v.Len() {
-			if err := walk(v.Index(i), w); err != nil {
+			if err := w.through(v.Index(i)); err != nil {
 				return in(item(i), err)
 			}
 		}
@@ -188,7 +190,7 @@ func walk(v reflect.Value, w walker) (err error) {
 		slices.SortFunc(keys, func(a, b reflect.Value) int { return strings.Compare(a.String(), b.String()) })
 		for _, key := range keys {
 			one := settable(held.MapIndex(key))
-			if err := walk(one, w); err != nil {
+			if err := w.through(one); err != nil {
 				return in(Shorten(key.String(), 60), err)
 			}
 			if w.copies {
@@ -201,7 +203,7 @@ func walk(v reflect.Value, w walker) (err error) {
 			if !field.CanSet() || w.absent != nil && w.absent(field) { // what cannot be set is not exported
 				continue
 			}
-			if err := walk(field, w); err != nil {
+			if err := w.through(field); err != nil {
 				if key := keyOf(v.Type().Field(i)); key != "" && key != "-" {
 					err = in(key, err)
 				}

@@ -89,7 +89,7 @@ func (d Definition) Check() error {
 // checkNegative refuses numbers and times below zero, but for those of parts that say what they may be.
 func (d Definition) checkNegative() error {
 	apart := []reflect.Kind{reflect.Map, reflect.Pointer, reflect.Slice}
-	return invalid(walk(reflect.ValueOf(&d).Elem(), walker{
+	return invalid(walk(&d, walker{
 		passes: func(v reflect.Value) bool {
 			return slices.Contains(apart, v.Kind()) || v.Type() == reflect.TypeFor[Compaction]()
 		},

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"reflect"
 	"slices"
 	"strings"
@@ -35,9 +34,9 @@ func DecodeInto(data []byte, target any) error {
 // DecodeTyped is DecodeInto for a type of a user's own, such as that of an answer: its items may take as much memory as they do.
 func DecodeTyped(data []byte, target any) error {
 	if err := json.Unmarshal(data, target); err != nil {
-		return blame(data, reflect.TypeOf(target).Elem(), err, maxBlamed)
+		return blame(data, reflect.TypeOf(target).Elem(), err, 16) // levels: at each it decodes what is below
 	}
-	return walk(reflect.ValueOf(target).Elem(), walker{passes: func(v reflect.Value) bool { return v.Kind() == reflect.Map }, visit: func(v reflect.Value) error {
+	return walk(target, walker{passes: func(v reflect.Value) bool { return v.Kind() == reflect.Map }, visit: func(v reflect.Value) error {
 		if t, ok := v.Addr().Interface().(*time.Time); ok {
 			*t = utc(*t)
 		}
@@ -54,7 +53,7 @@ func CheckRecorded(value any) error { return checkRecorded(value, MaxRecorded) }
 
 func checkRecorded(value any, most int64) error {
 	asked := []reflect.Type{reflect.TypeFor[ExecutionBudget](), reflect.TypeFor[LLMConfig]()}
-	return walk(settable(reflect.ValueOf(value)), walker{passes: func(v reflect.Value) bool { return slices.Contains(asked, v.Type()) }, visit: func(v reflect.Value) error {
+	checks := walker{passes: func(v reflect.Value) bool { return slices.Contains(asked, v.Type()) }, visit: func(v reflect.Value) error {
 		switch t, _ := v.Interface().(time.Time); v.Kind() {
 		case reflect.Int, reflect.Int64, reflect.Float64:
 			if n := v.Convert(reflect.TypeFor[float64]()).Float(); n < 0 || n > float64(most) {
@@ -66,12 +65,13 @@ func checkRecorded(value any, most int64) error {
 			}
 		}
 		return nil
-	}})
+	}}
+	return checks.through(settable(reflect.ValueOf(value)))
 }
 
 // checkWords refuses a value with a word that its type does not know, and names the field.
 func checkWords[T any](value T) error {
-	return walk(reflect.ValueOf(&value).Elem(), walker{visit: func(v reflect.Value) error {
+	return walk(&value, walker{visit: func(v reflect.Value) error {
 		word, ok := reflect.New(v.Type()).Interface().(encoding.TextUnmarshaler)
 		if !ok || v.Kind() != reflect.String {
 			return nil
@@ -113,9 +113,6 @@ func inItem(field string, i int, err error) error { return in(field, in(item(i),
 
 func item(i int) string { return fmt.Sprintf("[%d]", i) }
 
-// maxBlamed is how deep blame looks: at each level it decodes what is below.
-const maxBlamed = 16
-
 // blame finds out where decoding failed, by decoding the parts one by one, so many levels deep; err is what the whole gave.
 func blame(data []byte, typ reflect.Type, err error, levels int) error {
 	var values map[string]json.RawMessage
@@ -127,7 +124,7 @@ func blame(data []byte, typ reflect.Type, err error, levels int) error {
 	case typ.Kind() == reflect.Struct && json.Unmarshal(data, &values) == nil:
 		for _, field := range reflect.VisibleFields(typ) {
 			name := keyOf(field)
-			for _, key := range slices.Sorted(maps.Keys(values)) {
+			for _, key := range sortedKeys(values) {
 				if name == "" || name == "-" || !strings.EqualFold(key, name) {
 					continue
 				}

@@ -3,7 +3,6 @@ package domain
 import (
 	"encoding/json"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 )
@@ -20,7 +19,7 @@ const (
 func HandoffTool(agent string) string { return HandoffPrefix + agent }
 
 // HandoffNames are those of the agents to which the agent may hand its conversation over, in order.
-func (d Definition) HandoffNames() []string { return slices.Sorted(maps.Keys(d.Handoffs)) }
+func (d Definition) HandoffNames() []string { return sortedKeys(d.Handoffs) }
 
 // HandoffTools are what hands the conversation over, a tool for each. They only read as far as approvals go: what the
 // other agent does is asked about where it does that.

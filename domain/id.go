@@ -121,10 +121,7 @@ func (id StepID) Message(k int) MessageID {
 // WorkflowIDPrefix comes before an agent's name or UUID in its workflow id.
 const WorkflowIDPrefix = "agent/"
 
-// The UUID from which all ids are derived.
-const agentNamespace = "8f6f3c0e-58a5-4c4b-9c0e-7a5f5d1f0a11"
-
-var agentSpace = uuid.MustParse(agentNamespace)
+var agentSpace = uuid.MustParse("8f6f3c0e-58a5-4c4b-9c0e-7a5f5d1f0a11")
 
 // derived is the UUID of a name among those that are derived from another one.
 func derived(from uuid.UUID, format string, args ...any) uuid.UUID {

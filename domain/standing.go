@@ -38,8 +38,6 @@ const (
 	MaxStanding = 50
 	// MaxStandingReason bounds why one is given or taken back, in bytes.
 	MaxStandingReason = 300
-	// maxStandingText bounds what is kept of the arguments.
-	maxStandingText = 300
 )
 
 // StandingContext names what a standing approval relies on beside the call: the tool as its session was given it, so that
@@ -70,7 +68,7 @@ func (a StandingApproval) Holds(call, context Digest) bool {
 }
 
 func (a StandingApproval) kept() StandingApproval {
-	a.Arguments, a.Reason = Shorten(a.Arguments, maxStandingText), Shorten(a.Reason, MaxStandingReason)
+	a.Arguments, a.Reason = Shorten(a.Arguments, 300), Shorten(a.Reason, MaxStandingReason)
 	if r := a.Revocation; r != nil {
 		a.Revocation = &Revocation{Shorten(r.By, MaxDecider), r.At, Shorten(r.Reason, MaxStandingReason)}
 	}

@@ -27,7 +27,7 @@ type StartOptions struct {
 }
 
 // Notes are the names of the notes, sorted.
-func (g *StartOptions) Notes() []string { return slices.Sorted(maps.Keys(g.Metadata)) }
+func (g *StartOptions) Notes() []string { return sortedKeys(g.Metadata) }
 
 // MaxMetadata bounds the metadata of an agent when encoded: every request of a hook made with IO carries it.
 const MaxMetadata = 64 << 10
@@ -210,7 +210,7 @@ func (m Message) checkParts() error {
 
 // checkTexts says which text would not be kept as it is.
 func (m Message) checkTexts() error {
-	return walk(reflect.ValueOf(&m).Elem(), walker{visit: func(v reflect.Value) error {
+	return walk(&m, walker{visit: func(v reflect.Value) error {
 		if v.Kind() == reflect.String && !utf8.ValidString(v.String()) {
 			return errors.New("is not valid UTF-8; convert it")
 		}

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 )
@@ -82,7 +81,7 @@ func (p SubagentPolicy) Check() error {
 }
 
 // SubagentNames are those of all sub-agents that the agent may start, in order.
-func (d Definition) SubagentNames() []string { return slices.Sorted(maps.Keys(d.Subagents)) }
+func (d Definition) SubagentNames() []string { return sortedKeys(d.Subagents) }
 
 // namesOf are those of its sub-agents that are tools of their own, or of the others.
 func (d Definition) namesOf(asTool bool) []string {

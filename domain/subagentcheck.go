@@ -3,7 +3,6 @@ package domain
 import (
 	"cmp"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 )
@@ -13,7 +12,7 @@ func (d Definition) checkSubagents() error {
 	if err := cmp.Or(d.SubagentPolicy.Check(), d.checkRefers(d.Agents), d.checkAgentTools()); err != nil {
 		return err
 	}
-	for _, key := range slices.Sorted(maps.Keys(d.Agents)) {
+	for _, key := range sortedKeys(d.Agents) {
 		own := d.Agents[key]
 		err := cmp.Or(own.SubagentPolicy.Check(), own.checkRefers(d.Agents))
 		if err == nil && len(own.Agents) > 0 {
@@ -150,7 +149,7 @@ func checkNamed(field string, named map[string]Subagent, agents map[string]Defin
 	if len(named) > MaxSubagents {
 		return Invalidf("%s: are %d; at most %d are allowed", field, len(named), MaxSubagents)
 	}
-	for _, name := range slices.Sorted(maps.Keys(named)) {
+	for _, name := range sortedKeys(named) {
 		sub := named[name]
 		if CheckAgentName(name) != nil || len(name) > maxSubagentName {
 			return Invalidf("%s: %q is no name; use 1 to 64 letters, digits, dots, dashes and underscores, a letter or digit first", field, Shorten(name, 64))

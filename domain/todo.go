@@ -9,9 +9,6 @@ import (
 // TodoNote is the key of the metadata under which tool todo keeps its list. It is recorded.
 const TodoNote = "todo"
 
-// maxTodo bounds a list that is shown, in bytes: the tool keeps no longer one.
-const maxTodo = 32 << 10
-
 // A TodoItem is one thing of the list that tool todo keeps for a session. The model writes it.
 type TodoItem struct {
 	Text string `json:"text"`
@@ -23,7 +20,8 @@ type TodoItem struct {
 // something else in its place.
 func (m Metadata) Todo() []TodoItem {
 	var items []TodoItem
-	if note := m[TodoNote]; len(note) > maxTodo || json.Unmarshal(note, &items) != nil {
+	// The tool keeps no longer list.
+	if note := m[TodoNote]; len(note) > 32<<10 || json.Unmarshal(note, &items) != nil {
 		return nil
 	}
 	return items

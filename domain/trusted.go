@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"maps"
-	"slices"
 	"strings"
 	"time"
 )
@@ -18,21 +17,20 @@ type Trusted map[string]json.RawMessage
 const (
 	// MaxTrusted bounds the trusted values of an execution when encoded: they go along with each of its tool calls.
 	MaxTrusted = 16 << 10
-	// maxTrustedNames is how many there can be, maxTrustedName how long each.
+	// maxTrustedNames is how many there can be.
 	maxTrustedNames = 64
-	maxTrustedName  = 64
 )
 
 // CheckTrustedName says what is wrong with a name of a trusted value.
 func CheckTrustedName(name string) error {
-	if name == "" || len(name) > maxTrustedName || strings.Trim(name, lowerNames) != "" {
+	if name == "" || len(name) > 64 || strings.Trim(name, lowerNames) != "" {
 		return Invalidf("%q is no name; use 1 to 64 of a-z, 0-9 and _", Shorten(name, 80))
 	}
 	return nil
 }
 
 // Names are those of all values, in order.
-func (t Trusted) Names() []string { return slices.Sorted(maps.Keys(t)) }
+func (t Trusted) Names() []string { return sortedKeys(t) }
 
 // Decode reads one value into what a pointer points to. It fails where the value is not given or does not fit.
 func (t Trusted) Decode(name string, into any) error {

@@ -127,9 +127,6 @@ func (w Wait) Lapsed(at time.Time) Wait {
 	return w.Answered(Answer{Verdict: verdict, At: at})
 }
 
-// maxAsked bounds what is kept of arguments that a person has changed.
-const maxAsked = 1 << 10
-
 // Recorded is the wait as it is recorded with its call, without what that says itself.
 func (w Wait) Recorded() Wait {
 	recorded := Wait{Kind: w.Kind, Digest: w.Digest, AskedBy: w.AskedBy, Since: w.Since, Expires: w.Expires, Answer: Clone(w.Answer)}
@@ -137,7 +134,7 @@ func (w Wait) Recorded() Wait {
 		return recorded
 	}
 	if recorded.Answer.Content = ""; !w.Answer.Edited.IsZero() {
-		recorded.Arguments = Shorten(w.Arguments, maxAsked)
+		recorded.Arguments = Shorten(w.Arguments, 1<<10) // those that the person has changed
 	}
 	return recorded
 }
@@ -215,15 +212,6 @@ func (w Wait) Reply() string {
 	return nobody + ". Go on without an answer, or ask again."
 }
 
-// The metadata keys that say of a tool's message that it holds a person's answer, and whose.
-const (
-	keyProvenance = "provenance"
-	keySaidBy     = "said_by"
-)
-
-// ProvenancePerson is the provenance of a message that holds a person's own words.
-const ProvenancePerson = "person"
-
 // Mark returns a tool's message with where its content comes from: metadata "provenance", and who said it.
 func (w Wait) Mark(m Message) Message {
 	if w.Verdict() != AnsweredByPerson {
@@ -232,7 +220,7 @@ func (w Wait) Mark(m Message) Message {
 	metadata := make(Metadata, len(m.Metadata)+2)
 	maps.Copy(metadata, m.Metadata)
 	by, _ := json.Marshal(w.Answer.By) // a string always can
-	metadata[keyProvenance], metadata[keySaidBy] = json.RawMessage(`"`+ProvenancePerson+`"`), by
+	metadata["provenance"], metadata["said_by"] = json.RawMessage(`"person"`), by
 	m.Metadata = metadata
 	return m
 }

@@ -187,13 +187,11 @@ type ToolPin struct {
 	Pin  domain.Digest `json:"pin"`
 }
 
-// maxPins bounds them: a server that lists ever other tools has the later ones compared with the execution before alone.
-const maxPins = 500
-
 // JoinedPins adds the pins of tools to those of a session. The first one of a name stays.
 func JoinedPins(pins []ToolPin, tools []domain.ToolSpec) []ToolPin {
 	for _, t := range tools {
-		if len(pins) < maxPins && !t.Pin.IsZero() && !slices.ContainsFunc(pins, func(p ToolPin) bool { return p.Name == t.Name }) {
+		// A server that lists ever other tools has the later ones compared with the execution before alone.
+		if len(pins) < 500 && !t.Pin.IsZero() && !slices.ContainsFunc(pins, func(p ToolPin) bool { return p.Name == t.Name }) {
 			pins = append(slices.Clip(pins), ToolPin{t.Name, t.Pin})
 		}
 	}

@@ -233,11 +233,8 @@ func (r ModelReply) WhyUnanswered() *domain.Error {
 	return cmp.Or(r.Error, domain.Errorf(domain.Internal, "the worker reported a failure without its error"))
 }
 
-// maxWaitReason bounds why an attempt failed, where that is said in passing.
-const maxWaitReason = 200
-
 // AttemptWaits says until when an inference waits whose attempt failed, and why that failed.
 func AttemptWaits(step, attempt int, until time.Time, why *domain.Error) string {
 	return fmt.Sprintf("step %d: attempt %d at the model waits until %s: %s",
-		step, attempt, until.UTC().Format(time.RFC3339), domain.Shorten(why.Message, maxWaitReason))
+		step, attempt, until.UTC().Format(time.RFC3339), domain.Shorten(why.Message, 200))
 }

@@ -66,10 +66,6 @@ func (c Conversation) SizeFrom(index int) int {
 	return size
 }
 
-// maxTokenIndex bounds the messages that a run hands on the summaries of, the newest: of what
-// is older the sum is known. They take up to some 250 KB.
-const maxTokenIndex = 32 << 10
-
 // Carry is what the next run needs of the conversation. It will hold the
 // messages from an index on. r is the definition in force, if any.
 func (c Conversation) Carry(from int, r *contract.Resolved) contract.CarriedConversation {
@@ -81,7 +77,8 @@ func (c Conversation) Carry(from int, r *contract.Resolved) contract.CarriedConv
 	if r == nil || !r.Compacts() {
 		return carry
 	}
-	for i := max(c.from(c.edits.Hidden), from-maxTokenIndex); i < from; i++ {
+	// The newest, which take up to some 250 KB: of what is older the sum is known.
+	for i := max(c.from(c.edits.Hidden), from-32<<10); i < from; i++ {
 		carry.TokenIndex = append(carry.TokenIndex, c.summary(i).recorded)
 	}
 	return carry

@@ -7,22 +7,8 @@ import (
 	"everstep/domain/contract"
 )
 
-const (
-	// learnedPercent is the share of what was refused that is taken for the window.
-	learnedPercent = 80
-	// answerShare bounds what of the window is kept free for the answer, as a
-	// divisor, and answerTokens where nobody knows how long answers get.
-	answerShare  = 4
-	answerTokens = 4096
-	// A summary takes at most an eighth of the window, and summaryTokens.
-	summaryShare  = 8
-	summaryTokens = 4096
-	minSummary    = 128
-	noteTokens    = 12 // of the note in place of a cleared result
-	// maxHalved is how often a summary is asked for again, of half as much text,
-	// where the provider finds it too long.
-	maxHalved = 4
-)
+// noteTokens are those of the note in place of a cleared result.
+const noteTokens = 12
 
 // Crowded reports whether the next inference nears the window, so that the
 // conversation has to become shorter, where it may. force: it has to anyway.
@@ -34,7 +20,8 @@ func (c Conversation) Crowded(r *contract.Resolved, force bool) bool {
 	if window == 0 {
 		return force
 	}
-	answer := min(cmp.Or(r.AnswerBound(), answerTokens), window/answerShare)
+	// Kept free for the answer is what is known of its length, else a guess, but no more than a quarter of the window.
+	answer := min(cmp.Or(r.AnswerBound(), 4096), window/4)
 	return force || c.Input(r) > min(c.share(r.Compaction.TriggerPercent, r), window-answer)
 }
 
@@ -46,7 +33,7 @@ func (c Conversation) Roomy(r *contract.Resolved) bool {
 // WithRefused returns the conversation as one that a provider finds too long, whose model has the window that was named;
 // zero: none was.
 func (c Conversation) WithRefused(r *contract.Resolved, named int64) Conversation {
-	c.window = max(c.Input(r)*learnedPercent/100, 1)
+	c.window = max(c.Input(r)*80/100, 1) // of what was refused so much is taken for the window
 	if named > 0 {
 		c.window = min(c.window, named)
 	}
@@ -144,7 +131,7 @@ func (p SummaryPlan) Request() domain.SummaryRequest {
 // Halved is the plan with half as much to read, for a provider that finds it too
 // long; false where that was tried often enough.
 func (p SummaryPlan) Halved() (SummaryPlan, bool) {
-	if p.window == 0 || p.halved == maxHalved {
+	if p.window == 0 || p.halved == 4 { // a summary is asked for no more often
 		return p, false
 	}
 	p.window, p.halved = p.window/2, p.halved+1
@@ -204,9 +191,9 @@ func (c *Conversation) tokensBefore(to int) int64 {
 
 // summaryBound is how long a summary may get.
 func (c *Conversation) summaryBound(r *contract.Resolved) int64 {
-	bound := int64(summaryTokens)
+	bound := int64(4096)
 	if window := c.Window(r); window > 0 {
-		bound = max(min(bound, window/summaryShare), minSummary)
+		bound = max(min(bound, window/8), 128) // it takes at most an eighth of the window
 	}
 	return max(bound, r.MinOutputTokens)
 }

@@ -7,10 +7,6 @@ import (
 	"everstep/domain/contract"
 )
 
-// formatTokens is what telling a model of a response format takes beside the
-// schema.
-const formatTokens = 60
-
 // Input is about how many tokens the next inference will read: its texts'
 // estimate, and what the provider counted beyond that for the one before.
 func (c Conversation) Input(r *contract.Resolved) int64 {
@@ -27,7 +23,8 @@ func fixedTokens(r *contract.Resolved) int64 {
 	format := r.Definition.Format
 	tokens := domain.EstimateText(r.Definition.SystemPrompt) + domain.EstimateText(string(format.Schema))
 	if format.Type == domain.FormatJSON || format.Type == domain.FormatSchema {
-		tokens += formatTokens
+		// What telling of it takes beside the schema.
+		tokens += 60
 	}
 	for _, tool := range r.Tools {
 		tokens += domain.EstimateText(tool.Name) + domain.EstimateText(tool.Description) + domain.EstimateText(string(tool.Schema))

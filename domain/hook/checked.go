@@ -98,7 +98,7 @@ func checkStops(reply contract.HookReply) error {
 			return nonsense("stops[%d].reason: %s", i, err)
 		}
 		stop.Message = domain.Shorten(stop.Message, domain.MaxReason)
-		if err := fits("stop signal", stop, maxSignal); err != nil {
+		if err := fits("stop signal", stop, 16<<10); err != nil {
 			return err
 		}
 	}
@@ -154,7 +154,7 @@ func checkState(reply contract.HookReply) error {
 		return tooLarge("system prompt", len(*prompt), domain.MaxSystemPrompt)
 	}
 	budget := cmp.Or(reply.Budget, &domain.ExecutionBudget{})
-	return cmp.Or(budget.Check(), fits("model", reply.Model, maxModel), fits("response format", reply.Format, domain.MaxSystemPrompt))
+	return cmp.Or(budget.Check(), fits("model", reply.Model, 64<<10), fits("response format", reply.Format, domain.MaxSystemPrompt))
 }
 
 // checkReadable refuses what the workflow cannot read: its task would fail again and again.

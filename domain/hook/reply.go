@@ -15,9 +15,7 @@ const (
 	// MaxReply bounds one reply when encoded.
 	MaxReply = 1 << 20
 
-	maxSaid   = 100
-	maxSignal = 16 << 10
-	maxModel  = 64 << 10
+	maxSaid = 100
 )
 
 // Ask runs a hook that is not an activity, and returns what it wants done: what differs between the context that it was given
