@@ -33,25 +33,25 @@ func (c toolCall) images(ctx context.Context, parts []domain.Part) (shown []doma
 			all = append(all, fmt.Sprintf("[%d more: not shown]", len(parts)-i))
 			break
 		}
-		sniffed, note := http.DetectContentType(p.Data), p.Note()
-		image := domain.Part{Type: domain.PartImage, MediaType: sniffed, Data: p.Data}
-		hidden := "not shown"
+		image := domain.Part{Type: domain.PartImage, MediaType: http.DetectContentType(p.Data), Data: p.Data}
+		note, hidden := image.Note(), ""
 		switch {
-		case p.Type != domain.PartImage || !slices.Contains(imageTypes, sniffed):
+		case p.Type != domain.PartImage || !slices.Contains(imageTypes, image.MediaType):
+			hidden = "not shown"
 		case c.activities.config.Secrets.Hide(string(p.Data)) != string(p.Data):
 			hidden = "not shown, it holds a secret"
 		case len(p.Data) <= room:
-			shown, all, room = append(shown, image), append(all, image.Note()), room-len(p.Data)
-			continue
+			room -= len(p.Data)
 		default:
-			note := image.Note()
-			if image.URL, hidden = c.keepImage(ctx, i, p.Data); hidden == "" {
-				image.Data = nil
-				shown, all = append(shown, image), append(all, note)
-				continue
-			}
+			image.Data = nil
+			image.URL, hidden = c.keepImage(ctx, i, p.Data)
 		}
-		all = append(all, strings.TrimSuffix(note, "]")+": "+hidden+"]")
+		if hidden == "" {
+			shown = append(shown, image)
+		} else {
+			note = strings.TrimSuffix(p.Note(), "]") + ": " + hidden + "]"
+		}
+		all = append(all, note)
 	}
 	return shown, strings.Join(all, "\n")
 }

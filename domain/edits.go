@@ -197,12 +197,8 @@ func (e Edits) Check(length int) error {
 }
 
 // Apply returns the entries that the edits leave, in the transcript's order, of which they are a suffix: what was cut off
-// with a note of that, and without what says nothing. No message that was given changes; where all are left as they are
-// the entries are returned themselves.
+// with a note of that, and without what says nothing or is a result without its call. No message that was given changes.
 func (e Edits) Apply(entries []Entry) []Entry {
-	if e.IsZero() && !slices.ContainsFunc(entries, func(entry Entry) bool { tags := entry.tags(); return tags.cutOff || tags.silent }) {
-		return entries
-	}
 	left := make([]Entry, 0, len(entries))
 	calls := callIndex{}
 	for i, entry := range entries {

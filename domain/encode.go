@@ -18,12 +18,9 @@ func Encode(value any) ([]byte, error) {
 	if err := encoder.Encode(value); err != nil {
 		return nil, err
 	}
-	return escape(bytes.TrimSuffix(b.Bytes(), []byte("\n"))), nil
-}
-
-// escape replaces characters that can only stand inside of JSON's strings.
-func escape(text []byte) []byte {
+	text := bytes.TrimSuffix(b.Bytes(), []byte("\n"))
 	safe := make([]byte, 0, len(text))
+	// What is replaced can only stand inside of JSON's strings.
 	for len(text) > 0 {
 		r, size := utf8.DecodeRune(text)
 		switch {
@@ -40,7 +37,7 @@ func escape(text []byte) []byte {
 		}
 		text = text[size:]
 	}
-	return safe
+	return safe, nil
 }
 
 // Steering reports whether a character beyond ASCII controls a terminal, or the order of others.

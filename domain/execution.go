@@ -110,10 +110,7 @@ func (s AgentState) WithOrigin(origin *Origin, now time.Time) (AgentState, error
 
 // WithBudget returns the state with other totals for the execution in progress.
 func (s AgentState) WithBudget(b ExecutionBudget, now time.Time) (AgentState, error) {
-	if err := s.active("changing the budget"); err != nil {
-		return s, err
-	}
-	if err := b.Check(); err != nil {
+	if err := cmp.Or(s.active("changing the budget"), b.Check()); err != nil {
 		return s, err
 	}
 	s.Execution.Budget, _ = keep(b)

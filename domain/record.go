@@ -43,10 +43,7 @@ func FromExecutionRecord(record ExecutionRecord, step int, now time.Time) (Agent
 	}
 	s.MessageStore = s.MessageStore.filtered(func(m Message) bool {
 		tag := TagOf(m)
-		if tag.ExecutionID != record.ExecutionID {
-			return true
-		}
-		return step > 0 && !later[tag.StepID]
+		return tag.ExecutionID != record.ExecutionID || step > 0 && !later[tag.StepID]
 	})
 	s.Execution = ExecutionState{}
 	s.Origin.Step = step
