@@ -12,17 +12,15 @@ import (
 
 // known is what the worker knows of a model; zero: nothing, so it may be able to do anything.
 func (a *Activities) known(model domain.LLMConfig) modelfacts.Facts {
-	if facts, ok := a.config.Facts(model); ok {
-		return facts
-	}
-	return modelfacts.Facts{}
+	facts, _ := a.config.Facts(model)
+	return facts
 }
 
 func cannot(ability *bool) bool { return ability != nil && !*ability }
 
 // lacks is the error of a model that is known to lack what a field asks for.
 func lacks(field string, model domain.LLMConfig, facts modelfacts.Facts, what, remedy string) *domain.Error {
-	return domain.Errorf(domain.Invalid, "%s: model %s takes no %s (%s); %s, take another model, or say otherwise in a file of prices",
+	return domain.Invalidf("%s: model %s takes no %s (%s); %s, take another model, or say otherwise in a file of prices",
 		field, domain.Shorten(model.Provider+"/"+model.Model, 128), what, facts.Source, remedy)
 }
 

@@ -90,9 +90,8 @@ const defaultGrace = 5 * time.Second
 
 // Activities does the work. It is safe for concurrent use.
 type Activities struct {
-	config  Config
-	tools   map[string]tool.Tool
-	outputs checkers
+	config Config
+	tools  map[string]tool.Tool
 	// inferring lets a call wait for those whom it might take with it.
 	inferring inferring
 	// heartbeatLoad spaces out the heartbeats.
@@ -186,10 +185,10 @@ func (a *Activities) RegisterOwn(r worker.ActivityRegistry) {
 
 // register does not compile where an activity's types are not its contract's.
 func register[In, Out any](r worker.ActivityRegistry, name contract.Activity[In, Out], run func(context.Context, In) (Out, error)) {
-	r.RegisterActivityWithOptions(func(ctx context.Context, in In) (Out, error) {
-		out, err := run(ctx, in)
-		return out, failure(err)
-	}, activity.RegisterOptions{Name: string(name)})
+	registerLong(r, name, func(ctx context.Context, in *In) (*Out, error) {
+		out, err := run(ctx, *in)
+		return &out, err
+	})
 }
 
 // registerLong is register for what takes long, many at once: the SDK calls it by reflection, which
@@ -203,10 +202,6 @@ func registerLong[In, Out any](r worker.ActivityRegistry, name contract.Activity
 		return out, failure(err)
 	}, activity.RegisterOptions{Name: string(name)})
 }
-
-// queryGrace is how long an activity that queries its own workflow goes on after its worker has begun to stop. A worker that stops
-// answers no query: where no other worker is up, such an activity would wait in vain.
-const queryGrace = time.Second
 
 // whileWorking returns a context that is cancelled grace after the activity's worker has begun to stop.
 func whileWorking(ctx context.Context, grace time.Duration) (context.Context, func()) {
@@ -228,7 +223,8 @@ func whileWorking(ctx context.Context, grace time.Duration) (context.Context, fu
 // A transcript that cannot be read back any more fails for good, with the code
 // context_lost. A storage or a workflow that does not answer is tried again.
 func (a *Activities) Record(ctx context.Context, request contract.RecordRequest) (contract.Segment, error) {
-	ctx, cancel := whileWorking(ctx, queryGrace)
+	// A worker that stops answers no query: where no other worker is up, it would wait in vain.
+	ctx, cancel := whileWorking(ctx, time.Second)
 	defer cancel()
 	defer a.heartbeat(ctx)()
 	segment, err := a.record(ctx, request)

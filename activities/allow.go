@@ -36,7 +36,7 @@ func (a Allow) Tool(name string) bool {
 func (a Allow) CheckTools(own []tool.Tool, more Toolbox) error {
 	for _, name := range *cmp.Or(a.Tools, &[]string{}) {
 		if !has(more, name) && !slices.ContainsFunc(own, func(t tool.Tool) bool { return t.Spec().Name == name }) {
-			return domain.Errorf(domain.Invalid, "--allow-tools (EVERSTEP_ALLOW_TOOLS): there is no %q; the tools are: %s", name, toolNames(own, more))
+			return domain.Invalidf("--allow-tools (EVERSTEP_ALLOW_TOOLS): there is no %q; the tools are: %s", name, toolNames(own, more))
 		}
 	}
 	return nil
@@ -51,7 +51,7 @@ func (a Allow) Model(model domain.LLMConfig) error {
 	if a.Models == nil || slices.ContainsFunc(*a.Models, matches) {
 		return nil
 	}
-	return domain.Errorf(domain.Denied, "model: this worker does not ask %s; it asks %s",
+	return domain.Deniedf("model: this worker does not ask %s; it asks %s",
 		domain.Shorten(model.String(), 128), domain.Shorten(cmp.Or(strings.Join(*a.Models, ", "), "none"), 500))
 }
 
@@ -60,7 +60,7 @@ func (a Allow) agent(given domain.Definition) error {
 	if a.Agents == nil || slices.ContainsFunc(*a.Agents, func(own domain.Definition) bool { return isAgent(own, given) }) {
 		return nil
 	}
-	return domain.Errorf(domain.Denied, "definition: is none of the agents that this worker serves; start one of them as its file defines it")
+	return domain.Deniedf("definition: is none of the agents that this worker serves; start one of them as its file defines it")
 }
 
 // said refuses a conversation that instructs the model beside the definition of an agent.
@@ -70,7 +70,7 @@ func (a Allow) said(entries []domain.Entry) error {
 	}
 	for _, e := range entries {
 		if role := e.Message.Role; role == domain.RoleSystem || role == domain.RoleDeveloper {
-			return domain.Errorf(domain.Denied, "messages[%d]: is of role %s, and where a worker serves certain agents only their definitions instruct; give it role user", e.Index, role)
+			return domain.Deniedf("messages[%d]: is of role %s, and where a worker serves certain agents only their definitions instruct; give it role user", e.Index, role)
 		}
 	}
 	return nil
@@ -82,11 +82,7 @@ func isAgent(own, given domain.Definition) bool {
 		slices.ContainsFunc(own.Fallbacks, func(f domain.Fallback) bool { return f.Model.Equal(given.Model) })
 	frugal := given.Budget.Within(own.Budget) && given.SessionBudget.Within(own.SessionBudget)
 	own.Model, own.Budget, own.SessionBudget, own.Source = given.Model, given.Budget, given.SessionBudget, given.Source
-	return asks && frugal && sameJSON(own, given)
-}
-
-func sameJSON(a, b any) bool {
-	one, err := json.Marshal(a)
-	other, otherErr := json.Marshal(b)
-	return err == nil && otherErr == nil && string(one) == string(other)
+	one, err := json.Marshal(own)
+	other, otherErr := json.Marshal(given)
+	return asks && frugal && err == nil && otherErr == nil && string(one) == string(other)
 }

@@ -1,6 +1,7 @@
 package activities
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -77,23 +78,18 @@ func (a *Activities) found(ctx context.Context, call toolCall) (tool.Tool, error
 func (c toolCall) sessionLost(err error) contract.ToolReply {
 	why := domain.Shorten(c.activities.config.Secrets.Hide(toolError(err).Message), maxErrorText)
 	c.request.Bound = nil // nothing was called in it
-	gone := domain.CodedErrorf(domain.Unavailable, domain.CodeNotRun, "not run: %s", contract.SessionGone(why))
-	if c.attempt() > 1 {
-		gone = domain.CodedErrorf(domain.Unavailable, domain.CodeInterrupted,
-			"interrupted: %s had begun before and may have taken effect; this time it was not run: %s", c.request.Name, contract.SessionGone(why))
-	}
-	reply := c.failed(gone)
+	request := c.request
+	request.Attempts = c.attempt() - 1
+	reply := c.failed(contract.NotMade(request, domain.Unavailable, "not run: "+contract.SessionGone(why)).Error)
 	reply.NotStarted, reply.SessionLost = true, why
 	return reply
 }
 
 // notice is what the model is told beside the result, of the session in which the call was made.
 func (c toolCall) notice() string {
-	if c.request.Bound == nil {
-		return ""
+	notice := cmp.Or(c.request.Bound, &contract.Bound{}).Notice()
+	if notice != "" {
+		notice += "\n\n"
 	}
-	if notice := c.request.Bound.Notice(); notice != "" {
-		return notice + "\n\n"
-	}
-	return ""
+	return notice
 }

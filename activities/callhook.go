@@ -7,7 +7,6 @@ import (
 
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/temporal"
-	"go.temporal.io/sdk/worker"
 
 	"everstep/domain"
 	"everstep/domain/contract"
@@ -41,18 +40,11 @@ func (a *Activities) CallHook(ctx context.Context, request contract.HookRequest)
 		return contract.HookReply{}, ctx.Err()
 	}
 	reply := hidden(a.config.Secrets, run.result)
-	if run.result.Answer != nil {
-		reply.Answer = new(hiddenMessage(a.config.Secrets, *run.result.Answer))
-	}
-	for i, m := range run.result.Say {
-		reply.Say[i] = hiddenMessage(a.config.Secrets, m)
-	}
-	for section, said := range run.result.Aside {
-		for i, m := range said {
-			reply.Aside[section][i] = hiddenMessage(a.config.Secrets, m)
-		}
-	}
-	err = hookError(request.Hook, run)
+	stopped := domain.CodedErrorf(domain.Unavailable, domain.CodeWorkerShutdown, "its worker stopped while it ran")
+	stopped.Lacking = request.Hook.Attempts == 0 // the workflow asks another, as after a lost worker
+	err = run.failure(
+		domain.Errorf(domain.Internal, "it panicked: a fault of the hook; the worker's log has the stack"),
+		domain.CodedErrorf(domain.Unavailable, domain.CodeTimeout, "it took longer than it may, %s", request.Hook.TimeLimit()), stopped)
 	if err == nil {
 		reply, err = hook.Checked(request.Hook.Trigger, reply)
 	}
@@ -60,23 +52,6 @@ func (a *Activities) CallHook(ctx context.Context, request contract.HookRequest)
 		return contract.HookReply{}, a.hookFailure(request.Hook, err)
 	}
 	return reply, nil
-}
-
-// hookError says why a hook has no reply; nil where it has one.
-func hookError(spec contract.HookSpec, run outcome[contract.HookReply]) error {
-	switch {
-	case run.err == nil:
-		return nil
-	case errors.Is(run.err, errPanicked):
-		return domain.Errorf(domain.Internal, "it panicked: a fault of the hook; the worker's log has the stack")
-	case errors.Is(run.cause, errLate), errors.Is(run.cause, context.DeadlineExceeded):
-		return domain.CodedErrorf(domain.Unavailable, domain.CodeTimeout, "it took longer than it may, %s", spec.TimeLimit())
-	case errors.Is(run.cause, worker.ErrWorkerShutdown):
-		stopped := domain.CodedErrorf(domain.Unavailable, domain.CodeWorkerShutdown, "its worker stopped while it ran")
-		stopped.Lacking = spec.Attempts == 0 // the workflow asks another, as after a lost worker
-		return stopped
-	}
-	return run.err
 }
 
 // hookFailure shows an error that is none of domain's as it is: whoever wrote the hook

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"go.temporal.io/sdk/activity"
-	"go.temporal.io/sdk/temporal"
 
 	"everstep/activities/inference"
 	"everstep/domain"
@@ -105,7 +104,8 @@ func (c *modelCall) begin(ctx context.Context) (inference.Provider, error) {
 	if err != nil {
 		return nil, err
 	}
-	c.heartbeat.requested(c.reserved())
+	// What the attempt may cost if nothing more is heard of it.
+	c.heartbeat.requested(domain.Usage{InputTokens: c.call.InputTokens(), OutputTokens: c.call.MaxOutputTokens, Estimated: true})
 	return provider, context.Cause(ctx)
 }
 
@@ -171,7 +171,9 @@ func (c *modelCall) inTime(ctx context.Context, provider inference.Provider) err
 	if err == nil || !errors.Is(context.Cause(ctx), errLate) {
 		return err
 	}
-	return c.late()
+	late := domain.CodedErrorf(domain.Unavailable, domain.CodeTimeout, "the model took longer than %s, the time-out of an inference", c.limit)
+	late.Billed = c.sent.Load()
+	return late.From(c.call.Config.Provider)
 }
 
 // adapted reports whether the provider has learned from a refusal, so that the call is made again. It notes the refusal.
@@ -184,13 +186,6 @@ func (c *modelCall) adapted(ctx context.Context, err error) bool {
 	activity.GetLogger(ctx).Warn("a request is refused and made again in another form", "model", c.call.Config.Model,
 		"error", c.activities.config.Secrets.Hide(err.Error()))
 	return true
-}
-
-// late is the error of an attempt whose time is over.
-func (c *modelCall) late() error {
-	late := domain.CodedErrorf(domain.Unavailable, domain.CodeTimeout, "the model took longer than %s, the time-out of an inference", c.limit)
-	late.Billed = c.sent.Load()
-	return late.From(c.call.Config.Provider)
 }
 
 // infer asks the model, and hides the worker's secrets in what is heard of it. A
@@ -218,9 +213,6 @@ func (c *modelCall) infer(ctx context.Context, provider inference.Provider) (err
 	})
 	return err
 }
-
-// stopped reports whether the activity was cancelled: nothing else may look like it.
-func stopped(ctx context.Context) bool { return temporal.IsCanceledError(context.Cause(ctx)) }
 
 func workerStops(ctx context.Context) bool {
 	select {

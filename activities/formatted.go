@@ -9,14 +9,10 @@ import (
 	"everstep/domain"
 )
 
-// tell makes the call one that tells the model of the response format. A session
-// that was resolved before there were modes has none: native.
+// tell makes the call one that tells the model of the response format, in the mode that was resolved for it.
 func (c *modelCall) tell(format domain.ResponseFormat, mode domain.OutputMode) {
 	if format.Type == "" || format.Type == domain.FormatText {
 		return
-	}
-	if mode == "" {
-		mode = domain.OutputNative
 	}
 	call := &c.call
 	call.Format, call.OutputMode = format, mode
@@ -42,7 +38,7 @@ func (c *modelCall) formatted(message domain.Message, response *domain.Response)
 	if len(message.ToolCalls) > 0 || strings.TrimSpace(message.Text()) == "" {
 		return message, ""
 	}
-	checker, err := c.activities.outputs.of(c.call.Format)
+	checker, err := output.Compile(c.call.Format)
 	if err != nil {
 		return message, domain.AsError(err).Message
 	}

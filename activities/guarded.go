@@ -38,12 +38,27 @@ type outcome[R any] struct {
 
 var (
 	// errLate is the cause of a context whose function has outlived its time.
-	errLate = errors.New("it took longer than it may")
+	errLate = fmt.Errorf("it took longer than it may: %w", context.DeadlineExceeded)
 	// errSilent is that of one that has told of no progress.
 	errSilent = fmt.Errorf("%w: it told of no progress", errLate)
 	// errPanicked is the error of a function that did not return.
 	errPanicked = errors.New("it panicked")
 )
+
+// failure is why there is no result, nil where there is one: one of three errors, by how the function ended, else its own.
+func (o outcome[R]) failure(panicked, late, stopped error) error {
+	switch {
+	case o.err == nil:
+		return nil
+	case errors.Is(o.err, errPanicked):
+		return panicked
+	case errors.Is(o.cause, context.DeadlineExceeded):
+		return late
+	case errors.Is(o.cause, worker.ErrWorkerShutdown):
+		return stopped
+	}
+	return o.err
+}
 
 // runGuarded runs a function. Its context ends with the activity's, when its own
 // time is over, and some time after the worker was told to stop.
@@ -63,8 +78,7 @@ func runGuarded[R any](ctx context.Context, g guarded, call func(context.Context
 		own.result, own.err = call(ctx)
 	}()
 
-	limit := time.NewTimer(g.limit)
-	defer limit.Stop()
+	limit := time.After(g.limit)
 	var silent <-chan time.Time
 	silence := time.NewTimer(max(g.silence, 0))
 	defer silence.Stop()
@@ -77,7 +91,7 @@ func runGuarded[R any](ctx context.Context, g guarded, call func(context.Context
 		select {
 		case own := <-returned:
 			return own
-		case <-limit.C:
+		case <-limit:
 			cancel(errLate)
 		case <-g.heard:
 			silence.Reset(g.silence)

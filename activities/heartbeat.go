@@ -65,27 +65,13 @@ func (b *heartbeatLoad) repeat(first time.Duration, every func() time.Duration, 
 
 // spacing is how far apart the heartbeats of one are at the least.
 func (b *heartbeatLoad) spacing(timeout time.Duration) time.Duration {
-	return min(time.Duration(b.n.Load())*heartbeatShare, timeout/3)
+	// 100 may come in a second. One takes the server about a millisecond, and the worker a third of that.
+	return min(time.Duration(b.n.Load())*10*time.Millisecond, timeout/3)
 }
 
-const (
-	// heartbeatEvery is how often a heartbeat is recorded, and until the first of a tool call. The SDK
-	// holds most back; recording often is what lets a stop through without delay.
-	heartbeatEvery = 100 * time.Millisecond
-	// firstModelHeartbeat is until the first heartbeat of an inference, so that a short one costs the server none. What a
-	// loss before it may have cost is in the request.
-	firstModelHeartbeat = 200 * time.Millisecond
-	// heartbeatShare is how much of a second each heartbeat takes of a worker's: 100 may come. One
-	// takes the server about a millisecond, and the worker a third of that.
-	heartbeatShare = 10 * time.Millisecond
-	// defaultEarly is when a heartbeat goes out before the request where the activity has no heartbeat time-out.
-	defaultEarly = 5 * time.Second
-	// maxTail and maxReasoning bound, in bytes, what a heartbeat tells a reader who
-	// comes late: several times what arrives between two at a hundred tokens a
-	// second. An attempt that times out leaves them in the history.
-	maxTail      = 8 << 10
-	maxReasoning = 4 << 10
-)
+// heartbeatEvery is how often a heartbeat is recorded, and until the first of a tool call. The SDK
+// holds most back; recording often is what lets a stop through without delay.
+const heartbeatEvery = 100 * time.Millisecond
 
 // A tail is the end of a text that grows.
 type tail struct {
@@ -132,12 +118,15 @@ type modelHeartbeat struct {
 
 func (a *Activities) startModelHeartbeat(ctx context.Context, info activity.Info, details contract.Heartbeat) *modelHeartbeat {
 	p := &modelHeartbeat{
-		ctx: ctx, details: details, text: tail{most: maxTail}, reasoning: tail{most: maxReasoning},
+		// The bounds of what a heartbeat tells a reader who comes late: several times what arrives between two at a hundred tokens a
+		// second. An attempt that times out leaves them in the history.
+		ctx: ctx, details: details, text: tail{most: 8 << 10}, reasoning: tail{most: 4 << 10},
 		every:   min(a.config.HeartbeatEvery, info.HeartbeatTimeout/3),
-		early:   time.Now().Add(cmp.Or(info.HeartbeatTimeout/3, defaultEarly)),
+		early:   time.Now().Add(cmp.Or(info.HeartbeatTimeout/3, 5*time.Second)), // 5 s where the activity has no heartbeat time-out
 		spacing: func() time.Duration { return a.heartbeatLoad.spacing(info.HeartbeatTimeout) },
 	}
-	p.stop = a.heartbeatLoad.repeat(firstModelHeartbeat, func() time.Duration { return heartbeatEvery }, func() {
+	// So late that a short inference costs the server none. What a loss before it may have cost is in the request.
+	p.stop = a.heartbeatLoad.repeat(200*time.Millisecond, func() time.Duration { return heartbeatEvery }, func() {
 		if p.due(time.Now()) {
 			p.record()
 		}

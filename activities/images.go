@@ -33,25 +33,25 @@ func (c toolCall) images(ctx context.Context, parts []domain.Part) (shown []doma
 			all = append(all, fmt.Sprintf("[%d more: not shown]", len(parts)-i))
 			break
 		}
-		sniffed, note := http.DetectContentType(p.Data), p.Note()
-		image := domain.Part{Type: domain.PartImage, MediaType: sniffed, Data: p.Data}
-		hidden := "not shown"
+		image := domain.Part{Type: domain.PartImage, MediaType: http.DetectContentType(p.Data), Data: p.Data}
+		note, hidden := image.Note(), ""
 		switch {
-		case p.Type != domain.PartImage || !slices.Contains(imageTypes, sniffed):
+		case p.Type != domain.PartImage || !slices.Contains(imageTypes, image.MediaType):
+			hidden = "not shown"
 		case c.activities.config.Secrets.Hide(string(p.Data)) != string(p.Data):
 			hidden = "not shown, it holds a secret"
 		case len(p.Data) <= room:
-			shown, all, room = append(shown, image), append(all, image.Note()), room-len(p.Data)
-			continue
+			room -= len(p.Data)
 		default:
-			note := image.Note()
-			if image.URL, hidden = c.keepImage(ctx, i, p.Data); hidden == "" {
-				image.Data = nil
-				shown, all = append(shown, image), append(all, note)
-				continue
-			}
+			image.Data = nil
+			image.URL, hidden = c.keepImage(ctx, i, p.Data)
 		}
-		all = append(all, strings.TrimSuffix(note, "]")+": "+hidden+"]")
+		if hidden == "" {
+			shown = append(shown, image)
+		} else {
+			note = strings.TrimSuffix(p.Note(), "]") + ": " + hidden + "]"
+		}
+		all = append(all, note)
 	}
 	return shown, strings.Join(all, "\n")
 }
@@ -72,21 +72,24 @@ func (c toolCall) keepImage(ctx context.Context, index int, image []byte) (url, 
 
 // What one request holds of images that tools have shown: vendors take no more of them, or none of a usual size.
 const (
-	maxImages    = 20
-	maxImageData = 8 << 20
+	maxImages = 20
 	// imagesAtOnce are left out together where there are too many.
 	imagesAtOnce = maxImages / 2
-	// imagePatience bounds how long it may take to get them.
-	imagePatience = 10 * time.Second
 )
 
 // showImages gets the images of tools that a request refers to, and leaves out of it what its model is known not to
 // take, what is not there any more, and all but the newest of more than go into one.
 func (c *modelCall) showImages(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(ctx, imagePatience)
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second) // to get them
 	defer cancel()
-	left, room := maxImages, maxImageData
-	if all := c.imageCount(); all > maxImages {
+	left, room := maxImages, 8<<20
+	all := 0
+	for _, m := range c.call.Messages {
+		if m.Role == domain.RoleTool {
+			all += len(m.Parts)
+		}
+	}
+	if all > maxImages {
 		// Several go at once, so that the requests after this one begin as it does.
 		left = all - (all-maxImages+imagesAtOnce-1)/imagesAtOnce*imagesAtOnce
 	}
@@ -112,16 +115,6 @@ func (c *modelCall) showImages(ctx context.Context) {
 			c.putMessage(i, m)
 		}
 	}
-}
-
-// imageCount counts the images of tools in the conversation.
-func (c *modelCall) imageCount() (all int) {
-	for _, m := range c.call.Messages {
-		if m.Role == domain.RoleTool {
-			all += len(m.Parts)
-		}
-	}
-	return all
 }
 
 // whole are images with their data, and how many bytes they have.

@@ -52,21 +52,14 @@ func (c *modelCall) metered(err error) {
 		if !billed {
 			used = 0
 		}
-		if failed.Kind == domain.Throttled {
-			limit.Meter.Pause(min(max(failed.RetryAfter, leastPause), mostPause))
+		if failed.Kind == domain.Throttled { // the provider gets no request for so long; beyond that only the one inference waits
+			limit.Meter.Pause(min(max(failed.RetryAfter, time.Second), time.Minute))
 		}
 	}
 	if used > 0 {
 		limit.Meter.Used(used)
 	}
 }
-
-// A provider that says that there are too many requests gets none for as long as
-// it asks, within these bounds: beyond them only the one inference waits.
-const (
-	leastPause = time.Second
-	mostPause  = time.Minute
-)
 
 // smallest returns the smaller bound; zero is none.
 func smallest(a, b int64) int64 {
@@ -81,28 +74,22 @@ func (c *modelCall) cover(minOutput int64) error {
 	if c.spent.IsZero() {
 		return nil
 	}
-	input, least := c.call.InputTokens(), max(minOutput, 1)
-	for _, room := range []struct {
-		of     string
-		tokens func(input int64) (tokens int64, bounded bool)
-	}{{"budget", c.tokensLeft}, {"money", c.moneyLeft}} {
-		tokens, bounded := room.tokens(input)
-		if !bounded {
-			continue
-		}
-		if tokens < least {
-			return domain.Errorf(domain.Unavailable, "the worker was lost after it had sent the request, and the %s does not cover another try", room.of)
+	input := c.call.InputTokens()
+	bound := func(by string, tokens int64) error {
+		if tokens < max(minOutput, 1) {
+			return domain.Errorf(domain.Unavailable, "the worker was lost after it had sent the request, and the %s does not cover another try", by)
 		}
 		c.call.MaxOutputTokens = smallest(c.call.MaxOutputTokens, tokens)
+		return nil
 	}
-	return nil
-}
-
-func (c *modelCall) tokensLeft(input int64) (tokens int64, bounded bool) {
-	if c.request.TokensLeft <= 0 {
-		return 0, false
+	var err error
+	if left := c.request.TokensLeft; left > 0 {
+		err = bound("budget", left-c.spent.TotalTokens()-input)
 	}
-	return c.request.TokensLeft - c.spent.TotalTokens() - input, true
+	if tokens, bounded := c.moneyLeft(input); err == nil && bounded {
+		err = bound("money", tokens)
+	}
+	return err
 }
 
 // moneyLeft is how many tokens of output the budget's money buys: none where the price
@@ -119,9 +106,4 @@ func (c *modelCall) moneyLeft(input int64) (tokens int64, bounded bool) {
 		return 0, true
 	}
 	return c.price.OutputFor(left, input)
-}
-
-// reserved is what the attempt may cost if nothing more is heard of it.
-func (c *modelCall) reserved() domain.Usage {
-	return domain.Usage{InputTokens: c.call.InputTokens(), OutputTokens: c.call.MaxOutputTokens, Estimated: true}
 }

@@ -30,11 +30,15 @@ func (a *Activities) ListTools(ctx context.Context, request contract.ResolveRequ
 		return []any{contract.Heartbeat{Phase: contract.PhaseWaiting, Progress: progress.newest()}}
 	})() // a vault, or a server, may be slow
 	ctx = tool.WithProgress(ctx, progress.tell)
-	definition, err := a.defined(ctx, request)
-	var catalog contract.Resolved
-	if err == nil {
-		catalog, err = a.catalog(ctx, definition)
+	definition := request.Definition
+	if !request.Known.IsZero() { // the session has it
+		conversation, err := a.config.Transcripts.Fetch(ctx, request.Log, request.Known, request.Log.Length)
+		if err != nil {
+			return contract.Resolved{}, domain.AsError(err)
+		}
+		definition = conversation.Resolved.Definition
 	}
+	catalog, err := a.catalog(ctx, definition)
 	switch {
 	case err != nil:
 		return contract.Resolved{}, domain.AsError(err)
@@ -46,19 +50,10 @@ func (a *Activities) ListTools(ctx context.Context, request contract.ResolveRequ
 	return catalog, nil
 }
 
-// defined is the definition that a request is about: where it but names one, that which the session has.
-func (a *Activities) defined(ctx context.Context, request contract.ResolveRequest) (domain.Definition, error) {
-	if request.Known.IsZero() {
-		return request.Definition, nil
-	}
-	conversation, err := a.config.Transcripts.Fetch(ctx, request.Log, request.Known, request.Log.Length)
-	return conversation.Resolved.Definition, err
-}
-
 func (a *Activities) catalog(ctx context.Context, definition domain.Definition) (contract.Resolved, error) {
 	specs, noTools := a.specs(ctx, definition.Tools)
 	hooks, noHooks := a.config.Hooks.Resolve(definition.Hooks)
-	err := cmp.Or(a.config.Allow.agent(definition), checkSettings(definition), noTools, lacking(noHooks), a.checkCompiler(definition.Compiler))
+	err := cmp.Or(a.config.Allow.agent(definition), noTools, lacking(noHooks), a.checkCompiler(definition.Compiler))
 	if err != nil {
 		return contract.Resolved{}, err
 	}
@@ -88,24 +83,13 @@ func (a *Activities) catalog(ctx context.Context, definition domain.Definition) 
 	if limit, limited := a.config.Limits[definition.Model.Provider]; limited {
 		catalog.RateLimit = &limit.RateLimit
 	}
+	catalog.ToolLimits = map[string]contract.ToolLimit{}
 	for _, spec := range specs {
 		if limit, limited := a.config.ToolLimits[spec.Name]; limited {
-			if catalog.ToolLimits == nil {
-				catalog.ToolLimits = map[string]contract.ToolLimit{}
-			}
 			catalog.ToolLimits[spec.Name] = limit
 		}
 	}
 	return catalog, nil
-}
-
-// checkSettings refuses what no client of ours sends and would be recorded.
-func checkSettings(definition domain.Definition) error {
-	err := cmp.Or(definition.Guards.Check(), definition.Compaction.Check())
-	if price := definition.Model.Price; price != nil && err == nil {
-		return price.Check()
-	}
-	return err
 }
 
 // specs resolves names in the order of the definition, each tool once.
@@ -171,7 +155,7 @@ func (a *Activities) checkCompiler(compiler domain.Compiler) error {
 		names = append(names, string(c))
 	}
 	names = append(names, slices.Sorted(maps.Keys(a.config.Compilers))...)
-	return lacking(domain.Errorf(domain.Invalid, "compiler: this worker has no %q; it has: %s",
+	return lacking(domain.Invalidf("compiler: this worker has no %q; it has: %s",
 		domain.Shorten(string(compiler), domain.MaxCompilerName), strings.Join(names, ", ")))
 }
 
@@ -191,11 +175,11 @@ func (a *Activities) provider(model domain.LLMConfig) (inference.Provider, error
 func digestOf(definition domain.Definition, catalog contract.Resolved) (domain.Digest, error) {
 	defined, err := json.Marshal(definition)
 	if err != nil {
-		return domain.Digest{}, domain.Errorf(domain.Invalid, "definition: %s", err)
+		return domain.Digest{}, domain.Invalidf("definition: %s", err)
 	}
 	listed, err := json.Marshal(catalog)
 	if err != nil {
-		return domain.Digest{}, domain.Errorf(domain.Invalid, "tools: %s", err)
+		return domain.Digest{}, domain.Invalidf("tools: %s", err)
 	}
 	if size := len(defined) + len(listed); size > domain.MaxPayload {
 		return domain.Digest{}, domain.Errorf(domain.TooLarge,

@@ -186,7 +186,12 @@ func TestListToolsResolves(t *testing.T) {
 	known := modelfacts.Facts{Price: &domain.Price{Input: 5, Output: 10}, ContextWindow: 1000, MaxOutputTokens: 100}
 	config := providing()
 	config.Hooks, config.Compilers = hooks(t, "gate", "audit"), map[string]activities.Compiler{"mine": all}
-	config.Facts = func(model domain.LLMConfig) (modelfacts.Facts, bool) { return known, model.Model == "known" }
+	config.Facts = func(model domain.LLMConfig) (facts modelfacts.Facts, ok bool) {
+		if model.Model == "known" {
+			return known, true
+		}
+		return facts, false
+	}
 	catalog := listed(t, config, domain.Definition{
 		Model: domain.LLMConfig{Provider: "p", Model: "known"}, Hooks: []string{"audit"}, Compiler: "mine",
 		Guards: domain.Guards{OutputRetries: new(0)}, Compaction: domain.Compaction{TriggerPercent: 50},
@@ -247,12 +252,6 @@ func TestListToolsRefuses(t *testing.T) {
 			domain.Unavailable, "", "hooks: this worker has no gaet; it has: audit, gate"},
 		{"unknown compiler", activities.Config{Compilers: map[string]activities.Compiler{"newest": all, "mine": all}}, domain.Definition{Compiler: "newst"},
 			domain.Unavailable, "", `compiler: this worker has no "newst"; it has: whole_conversation, current_trace, selected_sections, mine, newest`},
-		{"guards without sense", activities.Config{}, domain.Definition{Guards: domain.Guards{OutputRetries: new(-1)}},
-			domain.Invalid, "", "guards.output_retries: is -1"},
-		{"compaction without sense", activities.Config{}, domain.Definition{Compaction: domain.Compaction{TriggerPercent: 100}},
-			domain.Invalid, "", "compaction.trigger_percent: is 100"},
-		{"a price without sense", activities.Config{}, domain.Definition{Model: domain.LLMConfig{Price: &domain.Price{Input: -1}}},
-			domain.Invalid, "", "price.input: is -1"},
 		{"tools too large", providing(huge...), agentWith(names...),
 			domain.TooLarge, "", "the definition and its 4 tools take 1600"},
 	} {

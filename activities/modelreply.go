@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/temporal"
 
 	"everstep/activities/inference"
 	"everstep/domain"
@@ -26,7 +27,7 @@ func (c *modelCall) answered(ctx context.Context, answer inference.Answer) (cont
 		reply.Message, reply.Digest, reply.Invalid = &message, domain.DigestOf(encoded), invalid
 		if len(c.refusals) > 0 {
 			reply.Tries += len(c.refusals)
-			reply.Error, _ = c.judge(domain.Errorf(domain.Invalid, "%s", strings.Join(c.refusals, "\n")).From(c.call.Config.Provider))
+			reply.Error, _ = c.judge(domain.Invalidf("%s", strings.Join(c.refusals, "\n")).From(c.call.Config.Provider))
 		}
 		return reply, nil
 	}
@@ -39,10 +40,6 @@ func (c *modelCall) answered(ctx context.Context, answer inference.Answer) (cont
 	return c.failed(ctx, answer, failed.From(c.call.Config.Provider))
 }
 
-// longestUnseen is how long an inference may wait within its activity, where only a
-// stop of mode now reaches it.
-const longestUnseen = time.Second
-
 // failed ends an attempt that has no answer, by why it has none. Only a failure
 // that surely cost nothing, and is not to wait for long, is left to Temporal.
 func (c *modelCall) failed(ctx context.Context, answer inference.Answer, err error) (contract.ModelReply, error) {
@@ -52,8 +49,12 @@ func (c *modelCall) failed(ctx context.Context, answer inference.Answer, err err
 		used = c.call.CompleteUsage(answer.Response.Usage, answer.Message)
 	}
 	switch {
-	case stopped(ctx):
-		return c.interrupted(answer, used), nil
+	case temporal.IsCanceledError(context.Cause(ctx)): // nothing but a stop looks like it
+		reply := c.reply(contract.Interrupted)
+		reply.Response = bounded(answer.Response)
+		reply.Response.Usage = used
+		c.keep(&reply, answer)
+		return reply, nil
 	case workerStops(ctx):
 		reply := c.reply(contract.ShutDown)
 		reply.Spent = c.spent.Add(used)
@@ -68,7 +69,8 @@ func (c *modelCall) failed(ctx context.Context, answer inference.Answer, err err
 	activity.GetLogger(ctx).Warn("inference failed", "step", c.request.Step, "attempt", c.tries(), "kind", failed.Kind,
 		"code", failed.Code, "message", failed.Message, "billed", billed, "detail", failed.Detail)
 	failed.RetryAfter = c.delay(failed)
-	if !billed && c.spent.IsZero() && failed.RetryAfter <= longestUnseen {
+	// Within its activity an inference waits no longer: only a stop of mode now reaches it there.
+	if !billed && c.spent.IsZero() && failed.RetryAfter <= time.Second {
 		c.heartbeat.nothingSpent()
 		return contract.ModelReply{}, failed
 	}
@@ -81,16 +83,7 @@ func (c *modelCall) failed(ctx context.Context, answer inference.Answer, err err
 	return reply, nil
 }
 
-// interrupted keeps what a stop cut off. Half a summary is none.
-func (c *modelCall) interrupted(answer inference.Answer, used domain.Usage) contract.ModelReply {
-	reply := c.reply(contract.Interrupted)
-	reply.Response = bounded(answer.Response)
-	reply.Response.Usage = used
-	c.keep(&reply, answer)
-	return reply
-}
-
-// keep puts what was written of an answer into a reply.
+// keep puts what was written of an answer into a reply. Half a summary is none.
 func (c *modelCall) keep(reply *contract.ModelReply, answer inference.Answer) {
 	message := shorten(answer.Message)
 	if len(message.Parts) == 0 || c.summary != nil {
@@ -109,17 +102,13 @@ func (c *modelCall) reply(outcome contract.ModelOutcome) contract.ModelReply {
 // billed. A provider that does not say so is believed to have sent its request.
 func (c *modelCall) judge(err error) (*domain.Error, bool) {
 	typed := c.activities.recordable(*domain.AsError(err), domain.Internal)
-	typed.Message = domain.Shorten(typed.Message, maxModelError)
+	typed.Message = domain.Shorten(typed.Message, 4<<10)
 	typed.Billed = typed.Billed || typed.Kind == domain.Internal && c.sent.Load()
 	return typed, typed.Billed
 }
 
-const (
-	// maxModelError bounds an error's message, and maxWord what a provider says
-	// in one word.
-	maxModelError = 4 << 10
-	maxWord       = 256
-)
+// maxWord bounds what a provider says in one word.
+const maxWord = 256
 
 // bounded keeps of a response what may be recorded.
 func bounded(r domain.Response) domain.Response {
@@ -142,18 +131,13 @@ func shorten(m domain.Message) domain.Message {
 	return m
 }
 
-const (
-	firstDelay = 250 * time.Millisecond
-	maxDelay   = time.Minute
-)
-
 // delay is how long to wait before another try: as long as the provider asks,
 // at least our own backoff, at most maxRetryDelay.
 func (c *modelCall) delay(err *domain.Error) time.Duration {
 	if !err.Kind.Retryable() {
 		return 0
 	}
-	backoff := min(firstDelay<<min(max(c.tries()-1, 0), 16), maxDelay)
+	backoff := min(250*time.Millisecond<<min(max(c.tries()-1, 0), 16), time.Minute)
 	backoff -= rand.N(backoff / 4) //nolint:gosec // jitter is no secret
 	return min(max(backoff, err.RetryAfter), maxRetryDelay)
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"sync"
 
 	"go.temporal.io/sdk/activity"
 
@@ -21,7 +20,7 @@ import (
 func (a *Activities) CheckOutput(ctx context.Context, request contract.OutputRequest) (contract.OutputReply, error) {
 	defer a.heartbeat(ctx)()
 	a.config.At(contract.WithPlace(ctx, contract.Place{WorkflowID: activity.GetInfo(ctx).WorkflowExecution.ID}), contract.Checking)
-	checker, err := a.outputs.of(request.Format)
+	checker, err := output.Compile(request.Format)
 	if err != nil {
 		return contract.OutputReply{}, domain.AsError(err)
 	}
@@ -33,7 +32,7 @@ func (a *Activities) CheckOutput(ctx context.Context, request contract.OutputReq
 // prompt. Nothing where there is no format.
 func (a *Activities) outputMode(definition domain.Definition, provider inference.Provider) (domain.OutputMode, error) {
 	format := definition.Format
-	if _, err := a.outputs.of(format); err != nil {
+	if _, err := output.Compile(format); err != nil {
 		return "", err
 	}
 	if format.Type == "" || format.Type == domain.FormatText {
@@ -55,7 +54,7 @@ func (a *Activities) tellable(definition domain.Definition, mode domain.OutputMo
 	switch mode {
 	case domain.OutputNative:
 		if !native {
-			return domain.Errorf(domain.Invalid, "response_format.mode: provider %s has no response formats of its own; leave mode out, or give %s or %s",
+			return domain.Invalidf("response_format.mode: provider %s has no response formats of its own; leave mode out, or give %s or %s",
 				domain.Shorten(config.Provider, 64), domain.OutputTool, domain.OutputInstruction)
 		}
 		if format.Type == domain.FormatSchema && cannot(facts.JSONSchema) {
@@ -67,38 +66,9 @@ func (a *Activities) tellable(definition domain.Definition, mode domain.OutputMo
 			return lacks("response_format.mode", config, facts, "tools", fmt.Sprintf("leave mode out, give %s", domain.OutputInstruction))
 		}
 		if !output.IsObject(format) {
-			return domain.Errorf(domain.Invalid, "response_format.mode: the arguments of a tool are an object, and the schema's type is not object; put the value into a property of an object, leave mode out, or give %s", domain.OutputInstruction)
+			return domain.Invalidf("response_format.mode: the arguments of a tool are an object, and the schema's type is not object; put the value into a property of an object, leave mode out, or give %s", domain.OutputInstruction)
 		}
 	case domain.OutputInstruction:
-	default:
-		return domain.Errorf(domain.Invalid, "response_format.mode: there is no %q; give one of %v", domain.Shorten(string(mode), 64), enum.Known[domain.OutputMode]())
 	}
 	return nil
-}
-
-// checkers keeps those of formats that were used lately. Its zero value is ready.
-type checkers struct {
-	mu   sync.Mutex
-	kept map[domain.Digest]*output.Checker
-}
-
-// maxCheckers bounds how many are kept: their schemas are of 100 KB at most.
-const maxCheckers = 32
-
-func (c *checkers) of(format domain.ResponseFormat) (*output.Checker, error) {
-	key := domain.DigestOf([]byte(format.Type), []byte(format.Name), format.Schema)
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if known, ok := c.kept[key]; ok {
-		return known, nil
-	}
-	checker, err := output.Compile(format)
-	if err != nil {
-		return nil, err
-	}
-	if c.kept == nil || len(c.kept) >= maxCheckers {
-		c.kept = make(map[domain.Digest]*output.Checker)
-	}
-	c.kept[key] = checker
-	return checker, nil
 }

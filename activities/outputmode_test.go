@@ -1,6 +1,7 @@
 package activities_test
 
 import (
+	"cmp"
 	"encoding/json"
 	"testing"
 
@@ -99,6 +100,7 @@ func TestCallModelTellsTheFormat(t *testing.T) {
 	} {
 		t.Run(string(mode), func(t *testing.T) {
 			t.Parallel()
+			mode := cmp.Or(mode, domain.OutputNative)
 			b := answeringBench(`{"city":"Ulm"}`, domain.Usage{})
 			b.resolved.Definition.Format, b.resolved.OutputMode = test.format, mode
 			reply := b.reply(t)
@@ -112,9 +114,6 @@ func TestCallModelTellsTheFormat(t *testing.T) {
 			require.Equal(t, test.tools, tools)
 			require.Equal(t, test.tool, got.OutputTool)
 			require.Equal(t, test.system, got.System)
-			if mode == "" {
-				mode = domain.OutputNative
-			}
 			require.Equal(t, mode, got.OutputMode)
 			require.Len(t, b.resolved.Tools, 1, "what is recorded stays as it is")
 		})

@@ -27,13 +27,10 @@ func (a *Activities) record(ctx context.Context, request contract.RecordRequest)
 	return segment, err
 }
 
-// partTimeout bounds how long a store of records holds up a run that is about to be continued.
-const partTimeout = 10 * time.Second
-
 // recordPart puts what this run holds of an execution in progress among the records, before another one continues it: its
 // steps and events. Its messages are in segments then.
 func (a *Activities) recordPart(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, partTimeout)
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second) // so long a store of records may hold up a run that is about to be continued
 	defer cancel()
 	told, goesOn, err := a.config.Transcripts.InProgress(ctx)
 	if err != nil || !goesOn || len(told.Steps) == 0 {

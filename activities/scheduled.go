@@ -8,7 +8,6 @@ import (
 
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/serviceerror"
-	workflowpb "go.temporal.io/api/workflow/v1"
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/converter"
@@ -70,29 +69,21 @@ func unanswered(what string, err error) error {
 	return domain.Errorf(domain.Unavailable, "%s: the session does not answer: %v", what, err)
 }
 
-const (
-	// firstLook and lastLook bound the time between two looks at an execution.
-	firstLook, lastLook = 100 * time.Millisecond, 5 * time.Second
-)
-
 // Follow waits for the end of an execution of a named agent, for as long as the request says. It changes nothing.
 func (a *Activities) Follow(ctx context.Context, request contract.FollowRequest) (contract.FollowReply, error) {
 	defer a.heartbeat(ctx)()
 	until := time.Now().Add(request.For)
-	for pause := firstLook; ; pause = min(pause*3/2, lastLook) {
+	for pause := 100 * time.Millisecond; ; pause = min(pause*3/2, 5*time.Second) {
 		outcome, err := lookAt(ctx, activity.GetClient(ctx), request)
 		if err != nil || outcome != nil || time.Now().Add(pause).After(until) {
 			return contract.FollowReply{Outcome: outcome}, err
 		}
-		timer := time.NewTimer(pause)
 		select {
 		case <-ctx.Done():
-			timer.Stop()
 			return contract.FollowReply{}, ctx.Err()
 		case <-activity.GetWorkerStopChannel(ctx): // another look is asked of another worker
-			timer.Stop()
 			return contract.FollowReply{}, nil
-		case <-timer.C:
+		case <-time.After(pause):
 		}
 	}
 }
@@ -113,13 +104,16 @@ func lookAt(ctx context.Context, c client.Client, r contract.FollowRequest) (*co
 	if newest.ExecutionID == r.ExecutionID {
 		return &newest, nil
 	}
-	own, open := ofSession(info, r), info.GetStatus() == enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING
-	if own && open && newest.Number < r.Number {
+	agent, err := domain.AgentIDOf(r.Name)
+	// own: the execution is of the session that was described, as far as the server tells.
+	own := err == nil && agent.Execution(cmp.Or(info.GetFirstRunId(), info.GetExecution().GetRunId()), r.Number) == r.ExecutionID
+	if own && info.GetStatus() == enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING && newest.Number < r.Number {
 		return nil, nil
 	}
 	for _, run := range []string{"", r.RunID} {
-		if outcome := toldBy(ctx, c, r, run); outcome != nil {
-			return outcome, nil
+		page, err := ask(ctx, c, domain.WorkflowID(r.Name), run, account.Request{Want: []account.Part{account.Executions}, Execution: r.Number})
+		if err == nil && len(page.Executions) > 0 && page.Executions[0].ExecutionID == r.ExecutionID && page.Executions[0].Status.Terminal() {
+			return &page.Executions[0].Outcome, nil
 		}
 	}
 	if ctx.Err() != nil {
@@ -130,22 +124,6 @@ func lookAt(ctx context.Context, c client.Client, r contract.FollowRequest) (*co
 		return &outcome, nil
 	}
 	return nil, untold(r, "later ones have begun since")
-}
-
-// ofSession reports whether the execution is of the session that was described, as far as the server tells.
-func ofSession(info *workflowpb.WorkflowExecutionInfo, r contract.FollowRequest) bool {
-	agent, err := domain.AgentIDOf(r.Name)
-	first := cmp.Or(info.GetFirstRunId(), info.GetExecution().GetRunId())
-	return err == nil && agent.Execution(first, r.Number) == r.ExecutionID
-}
-
-// toldBy is how a run of the workflow says that the execution ended.
-func toldBy(ctx context.Context, c client.Client, r contract.FollowRequest, run string) *contract.Outcome {
-	page, err := ask(ctx, c, domain.WorkflowID(r.Name), run, account.Request{Want: []account.Part{account.Executions}, Execution: r.Number})
-	if err != nil || len(page.Executions) == 0 || page.Executions[0].ExecutionID != r.ExecutionID || !page.Executions[0].Status.Terminal() {
-		return nil
-	}
-	return &page.Executions[0].Outcome
 }
 
 // untold is the error of an execution of which nobody can tell any more how it ended.

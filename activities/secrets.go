@@ -1,8 +1,6 @@
 package activities
 
 import (
-	"reflect"
-
 	"everstep/activities/inference"
 	"everstep/domain"
 )
@@ -27,34 +25,19 @@ func hidden[T any](secrets Secrets, value T) T {
 	return domain.Texts(value, func(text string, _ bool) string { return secrets.Hide(text) })
 }
 
-// tellingPart is how many bytes of a secret tell something: less is the same in all keys
-// of a vendor.
-const tellingPart = 8
-
 func hideInAnswer(secrets Secrets, answer *inference.Answer) {
-	answer.Response, answer.Message = hidden(secrets, answer.Response), hiddenMessage(secrets, answer.Message)
+	answer.Response, answer.Message = hidden(secrets, answer.Response), hidden(secrets, answer.Message)
 	if !answer.Partial {
 		return
 	}
 	// The rest of a secret may be what was cut off.
 	for i := range answer.Message.Parts {
 		p := &answer.Message.Parts[i]
-		if n := secrets.Begun(p.Text); n >= tellingPart {
+		// Less of a secret is the same in all keys of a vendor.
+		if n := secrets.Begun(p.Text); n >= 8 {
 			p.Text = p.Text[:len(p.Text)-n]
 		}
 	}
-}
-
-// hiddenMessage is a message without the secrets. A part that held one is no longer
-// what its signature signs, so it loses that and is not sent back as it came.
-func hiddenMessage(secrets Secrets, m domain.Message) domain.Message {
-	clean := hidden(secrets, m)
-	for i := range clean.Parts {
-		if p := &clean.Parts[i]; !reflect.DeepEqual(*p, m.Parts[i]) {
-			p.Signature, p.Opaque = "", nil
-		}
-	}
-	return clean
 }
 
 // A hiddenStream passes a text on piece by piece. It holds back what may be the

@@ -32,16 +32,9 @@ const (
 	// transcripts.
 	askedOpening = "The beginning of this conversation is not shown any more. What was asked in it, word for word:\n\n"
 	askedClosing = "\n\nThe summary of it:\n\n"
-	askedBetween = "\n\n---\n\n"
-	maxAsked     = 16 << 10
 
 	// keySummary counts from 1. It is in transcripts.
 	keySummary = "summary_number"
-
-	// maxWindow is more than any model reads, in tokens.
-	maxWindow = 1 << 40
-	// leastText is the smallest conversation that is worth a summary, in bytes.
-	leastText = 256
 )
 
 // A summary is what the model's words become the second part of.
@@ -57,7 +50,11 @@ func (c *modelCall) sumUp(ctx context.Context, definition domain.Definition, ent
 	if err != nil {
 		return err
 	}
-	c.summary = &summary{asked: asked(entries, earlier), number: numberOf(earlier) + 1}
+	c.summary = &summary{asked: asked(entries, earlier), number: 1}
+	if earlier != nil {
+		n, _ := strconv.Atoi(string(earlier.Metadata[keySummary])) // what cannot be read counts as one
+		c.summary.number += max(n, 1)
+	}
 	call := &c.call
 	call.Summary, call.Inference, call.Tools = true, c.summary.number-1, nil
 	call.System, call.Messages = summaryInstruction, []domain.Message{domain.UserMessage(summaryOpening + summaryClosing)}
@@ -65,8 +62,9 @@ func (c *modelCall) sumUp(ctx context.Context, definition domain.Definition, ent
 	room := 0
 	if window := c.request.Summary.Window; window > 0 {
 		answer := cmp.Or(c.request.Summary.MaxTokens, call.MaxOutputTokens)
-		room = int(min(window, maxWindow)-answer-call.InputTokens()) * 4
-		if room < leastText {
+		room = int(min(window, 1<<40)-answer-call.InputTokens()) * 4 // 2^40 is more than any model reads
+		// A smaller conversation is not worth a summary.
+		if room < 256 {
 			return domain.CodedErrorf(domain.TooLarge, domain.CodeContextOverflow,
 				"summary: of the %d tokens that may be read, the summary itself and the instruction leave no room for the conversation", window)
 		}
@@ -106,17 +104,8 @@ func asked(entries []domain.Entry, earlier *domain.Message) string {
 			prompts = append(prompts, text)
 		}
 	}
-	room := maxAsked - len(askedOpening) - len(askedClosing)
-	return askedOpening + domain.WithoutMiddle(strings.Join(prompts, askedBetween), room) + askedClosing
-}
-
-// numberOf is how many summaries there were, with this one.
-func numberOf(earlier *domain.Message) int {
-	if earlier == nil {
-		return 0
-	}
-	n, _ := strconv.Atoi(string(earlier.Metadata[keySummary])) // what cannot be read counts as one
-	return max(n, 1)
+	room := 16<<10 - len(askedOpening) - len(askedClosing)
+	return askedOpening + domain.WithoutMiddle(strings.Join(prompts, "\n\n---\n\n"), room) + askedClosing
 }
 
 // message is the user's: it tells the model what it cannot see.

@@ -1,8 +1,9 @@
 package activities
 
 import (
+	"cmp"
 	"strings"
-	"sync"
+	"sync/atomic"
 
 	"everstep/domain"
 	"everstep/domain/contract"
@@ -15,16 +16,13 @@ type toolProgress struct {
 	// heard has a value when something was told since it was last read.
 	heard chan struct{}
 
-	mu   sync.Mutex
-	text string
+	text atomic.Pointer[string]
 }
 
 // tell takes what may be too long, of many lines or secret.
 func (p *toolProgress) tell(text string) {
 	text = domain.Shorten(strings.Join(strings.Fields(strings.ToValidUTF8(text, "\uFFFD")), " "), 4*contract.MaxProgress)
-	p.mu.Lock()
-	p.text = text
-	p.mu.Unlock()
+	p.text.Store(&text)
 	select {
 	case p.heard <- struct{}{}:
 	default:
@@ -33,11 +31,10 @@ func (p *toolProgress) tell(text string) {
 
 // newest is what was told last; nil: nothing was.
 func (p *toolProgress) newest() *contract.Progress {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.text == "" {
+	text := *cmp.Or(p.text.Load(), new(string))
+	if text == "" {
 		return nil
 	}
 	// Hidden before it is cut, which could leave half of a secret.
-	return &contract.Progress{Tool: domain.Shorten(p.tool, 64), Text: domain.Shorten(p.hide(p.text), contract.MaxProgress)}
+	return &contract.Progress{Tool: domain.Shorten(p.tool, 64), Text: domain.Shorten(p.hide(text), contract.MaxProgress)}
 }

@@ -20,9 +20,6 @@ import (
 	"everstep/domain/contract"
 )
 
-// toolTries is how often a repeatable tool is run before the model hears of a failure.
-const toolTries = 3
-
 func (c toolCall) judge(ctx context.Context, run outcome[tool.Result]) (contract.ToolReply, error) {
 	if until, waits := tool.Waits(run.err); waits {
 		return c.waits(until), nil
@@ -51,7 +48,7 @@ func (c toolCall) judge(ctx context.Context, run outcome[tool.Result]) (contract
 }
 
 func (c toolCall) cutOff(cause error) (contract.ToolReply, error) {
-	late := errors.Is(cause, errLate) || errors.Is(cause, context.DeadlineExceeded)
+	late := errors.Is(cause, context.DeadlineExceeded)
 	long := "took longer than it may"
 	if errors.Is(cause, errSilent) {
 		long = fmt.Sprintf("told of no progress for %s, which is longer than it may", c.bounds.Silence)
@@ -81,11 +78,15 @@ func (c toolCall) refused(ctx context.Context, err error) (contract.ToolReply, e
 		activity.GetLogger(ctx).Warn("tool failed", "tool", c.request.Name, "call", c.String(), "detail", own.Detail)
 	}
 	retryable, repeatable := own.Kind.Retryable(), c.effect.Repeatable()
-	if retryable && repeatable && c.triesLeft() {
+	if retryable && repeatable && c.attempt() < min(cmp.Or(c.tries, 3), c.request.Tries) { // three unless the tool says how often
 		return contract.ToolReply{}, own
 	}
-	if words := advice(err, own); words != "" {
-		own.Message += "; " + words
+	given, advised := tool.AdviceOf(err) // what the error says to the model of a further call
+	if !advised && own.RetryAfter > 0 && retryable {
+		given, _ = tool.AdviceOf(tool.RetryLater(err, own.RetryAfter))
+	}
+	if given.Words != "" {
+		own.Message += "; " + given.Words
 	}
 	reply := c.failed(own)
 	if reply.NotStarted = retryable && !repeatable && tool.IsNotStarted(err); reply.NotStarted {
@@ -99,7 +100,7 @@ func (c toolCall) refused(ctx context.Context, err error) (contract.ToolReply, e
 func (c toolCall) waits(until time.Time) contract.ToolReply {
 	switch left := time.Until(until); {
 	case left > tool.MaxWait:
-		return c.failed(domain.Errorf(domain.Invalid, "%s is more than %d days away; a call may wait so long at the most", until.UTC().Format(time.RFC3339), tool.MaxWait/(24*time.Hour)))
+		return c.failed(domain.Invalidf("%s is more than %d days away; a call may wait so long at the most", until.UTC().Format(time.RFC3339), tool.MaxWait/(24*time.Hour)))
 	case left < time.Second: // or it could come again and again
 		until = time.Now().Add(time.Second)
 	}
@@ -141,10 +142,6 @@ func (c toolCall) notBegun(ctx context.Context, err error) (contract.ToolReply, 
 	return reply, nil
 }
 
-func (c toolCall) triesLeft() bool {
-	return c.attempt() < min(cmp.Or(c.tries, toolTries), c.request.Tries)
-}
-
 // toolError reads a tool's error: of another type it is Invalid, or Unavailable where the
 // tool was not started.
 func toolError(err error) domain.Error {
@@ -159,15 +156,6 @@ func toolError(err error) domain.Error {
 		own.Kind, own.RetryAfter = advice.Kind, advice.After
 	}
 	return own
-}
-
-// advice is what a tool's error, read as own, says to the model of a further call.
-func advice(err error, own *domain.Error) string {
-	given, advised := tool.AdviceOf(err)
-	if !advised && own.RetryAfter > 0 && own.Kind.Retryable() {
-		given, _ = tool.AdviceOf(tool.RetryLater(err, own.RetryAfter))
-	}
-	return given.Words
 }
 
 // unknown is for a call that may have been made and must not be made again.
@@ -276,14 +264,12 @@ func (c toolCall) stop(signal *domain.StopSignal) *domain.StopSignal {
 	return &own
 }
 
-const notUTF8 = "\n[what was not UTF-8 is replaced]"
-
 // readable returns a tool's text as the model gets to read it: valid UTF-8, and
 // cut to head and tail where it has more than most bytes. Both are said in the text.
 func readable(text string, most int) string {
 	note := ""
 	if !utf8.ValidString(text) {
-		text, note = strings.ToValidUTF8(text, "\uFFFD"), notUTF8
+		text, note = strings.ToValidUTF8(text, "\uFFFD"), "\n[what was not UTF-8 is replaced]"
 	}
 	return domain.WithoutMiddle(text, most-len(note)) + note
 }

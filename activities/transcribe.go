@@ -33,21 +33,17 @@ func transcribe(messages []domain.Message, room int) string {
 	if room > 0 {
 		fitPieces(pieces, room)
 	}
-	var b strings.Builder
+	parts := make([]string, len(pieces))
 	for i, p := range pieces {
-		if i > 0 {
-			b.WriteString("\n\n")
-		}
-		b.WriteString(p.label)
-		if p.text != "" {
-			b.WriteByte('\n')
-			b.WriteString(p.text)
+		if parts[i] = p.label; p.text != "" {
+			parts[i] += "\n" + p.text
 		}
 	}
+	text := strings.Join(parts, "\n\n")
 	if room > 0 {
-		return domain.WithoutMiddle(b.String(), room)
+		text = domain.WithoutMiddle(text, room)
 	}
-	return b.String()
+	return text
 }
 
 func appendPieces(pieces []piece, m domain.Message) []piece {

@@ -6,7 +6,6 @@ import (
 
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/temporal"
-	"go.temporal.io/sdk/worker"
 
 	"everstep/activities/tool"
 	"everstep/domain"
@@ -51,19 +50,16 @@ func (a *Activities) VerifyCall(ctx context.Context, request contract.ToolReques
 
 // unverified is the failure of a Verify that gave no answer.
 func (a *Activities) unverified(ctx context.Context, name string, run outcome[tool.Finding]) error {
-	switch {
-	case temporal.IsCanceledError(context.Cause(ctx)):
+	if temporal.IsCanceledError(context.Cause(ctx)) {
 		return ctx.Err()
-	case errors.Is(run.err, errPanicked):
-		return domain.Errorf(domain.Internal, "Verify of %s panicked; the worker's log has the stack", name)
-	case errors.Is(run.cause, errLate), errors.Is(run.cause, context.DeadlineExceeded):
-		return domain.CodedErrorf(domain.Unavailable, domain.CodeTimeout, "Verify of %s took longer than it may", name)
-	case errors.Is(run.cause, worker.ErrWorkerShutdown):
-		return domain.CodedErrorf(domain.Unavailable, domain.CodeWorkerShutdown, "the worker stopped while it ran Verify of %s", name)
 	}
-	own := toolError(run.err)
-	_, ours := errors.AsType[*domain.Error](run.err)
-	if _, advised := tool.AdviceOf(run.err); !advised && !ours {
+	err := run.failure(
+		domain.Errorf(domain.Internal, "Verify of %s panicked; the worker's log has the stack", name),
+		domain.CodedErrorf(domain.Unavailable, domain.CodeTimeout, "Verify of %s took longer than it may", name),
+		domain.CodedErrorf(domain.Unavailable, domain.CodeWorkerShutdown, "the worker stopped while it ran Verify of %s", name))
+	own := toolError(err)
+	_, ours := errors.AsType[*domain.Error](err)
+	if _, advised := tool.AdviceOf(err); !advised && !ours {
 		own.Kind = domain.Unavailable // to ask again does no harm
 	}
 	own.Message = domain.Shorten(own.Message, maxErrorText)

@@ -142,8 +142,11 @@ func (s AgentState) active(doing string) error {
 	if s.HasActiveExecution() {
 		return nil
 	}
-	return Errorf(Denied, "%s: no execution is in progress (status %s); begin one first", doing, s.Status())
+	return Deniedf("%s: no execution is in progress (status %s); begin one first", doing, s.Status())
 }
+
+// sortedKeys are those of a map, in order.
+func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
 
 // plus appends to a slice that is shared.
 func plus[T any](shared []T, more ...T) []T { return append(slices.Clip(shared), more...) }

@@ -128,7 +128,6 @@ func TestChangesThatAreRefused(t *testing.T) {
 	refused(ended, "budget of none", "no execution is in progress")(ended.WithBudget(domain.Unlimited(), noon))
 	refused(begun, "budget of nonsense", "max_steps: is -1")(begun.WithBudget(no, noon))
 	refused(idle, "error of none", "no execution is in progress")(idle.WithExecutionError(&domain.Error{}, noon))
-	refused(begun, "no error", "is nil")(begun.WithExecutionError(nil, noon))
 	refused(idle, "continue none", "no execution is in progress")(idle.WithContinuationRequested(noon))
 	refused(idle, "step of none", "no execution is in progress")(idle.WithStepStarted(executionID(1).Step(1), noon))
 	refused(inStep, "step in a step", "step 1 is in progress")(inStep.WithStepStarted(executionID(1).Step(2), noon))

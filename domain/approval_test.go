@@ -91,7 +91,7 @@ func TestTheFirstRuleDecides(t *testing.T) {
 		})
 	}
 	require.Equal(t, time.Hour, a.RuleOn(domain.ToolSpec{Name: "pay"}, "", nil).ExpiresAfter)
-	require.Equal(t, domain.Deny, domain.Everywhere(domain.Deny).RuleOn(domain.ToolSpec{Name: "look", Effect: domain.ReadOnly}, "", nil).Then)
+	require.Equal(t, domain.Deny, domain.ApprovalsOf("deny").RuleOn(domain.ToolSpec{Name: "look", Effect: domain.ReadOnly}, "", nil).Then)
 }
 
 // TestTrustedValues decide too, and no model can write them.
@@ -206,7 +206,7 @@ func TestWhatWouldBeAskedIsDenied(t *testing.T) {
 		require.True(t, unasked.LeaveTheRest())
 		for i, tool := range []domain.ToolSpec{read, mail} {
 			require.Equal(t, thens[i], unasked.Over(worker).RuleOn(tool, "{}", nil).Final().Then, "%s: %s", word, tool.Name)
-			above := domain.Everywhere(domain.Allow).RuleOn(tool, "{}", nil).OrStricter(unasked.Over(domain.Everywhere(domain.Allow)).RuleOn(tool, "{}", nil))
+			above := domain.ApprovalsOf("allow").RuleOn(tool, "{}", nil).OrStricter(unasked.Over(domain.ApprovalsOf("allow")).RuleOn(tool, "{}", nil))
 			require.Equal(t, thens[i], worker.RuleOn(tool, "{}", nil).OrStricter(above).Final().Then, "an agent above that never asks: %s, %s", word, tool.Name)
 		}
 	}

@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
-	"maps"
 	"reflect"
 	"slices"
 	"strings"
@@ -84,9 +83,6 @@ func (e *Expiry) UnmarshalText(text []byte) error {
 	return enum.DecodeOr(e, text, "at_expiry", ExpiryDenies, ExpiryDenies, ExpiryStops)
 }
 
-// Everywhere are approvals of one permission for all calls.
-func Everywhere(p Permission) *Approvals { return &Approvals{Rules: []ApprovalRule{{Then: p}}} }
-
 // ApprovalWords are those that stand for approvals of all calls. writes asks for each call that does not only read.
 func ApprovalWords() []string { return []string{"allow", "writes", "ask", "deny"} }
 
@@ -95,7 +91,7 @@ func ApprovalsOf(word string) *Approvals {
 	if word == "writes" {
 		return &Approvals{}
 	}
-	return Everywhere(Permission(word))
+	return &Approvals{Rules: []ApprovalRule{{Then: Permission(word)}}}
 }
 
 // DefaultApprovals hold where neither definition nor worker say more: each call waits that does not only read.
@@ -149,13 +145,10 @@ func (r Ruling) Final() Ruling {
 
 // RuleOn says whether a call may run, before other approvals are heard.
 func (a *Approvals) RuleOn(tool ToolSpec, arguments string, trusted Trusted) Ruling {
-	var read argumentTree
-	if slices.ContainsFunc(a.Rules, func(r ApprovalRule) bool { return len(r.Arguments) > 0 }) {
-		read = readArguments(arguments)
-	}
-	var given argumentTree
-	if slices.ContainsFunc(a.Rules, func(r ApprovalRule) bool { return len(r.Trusted) > 0 }) {
-		given = readTrusted(trusted)
+	read, given := readArguments(arguments), argumentTree{}
+	if len(trusted) > 0 {
+		encoded, _ := json.Marshal(trusted) // what cannot be encoded is ambiguous
+		given = readArguments(string(encoded))
 	}
 	var hinted Ruling
 	if i := slices.IndexFunc(a.Rules, func(r ApprovalRule) bool { return r.Asked && r.matches(tool, read, given) }); i >= 0 {
@@ -205,7 +198,7 @@ func (r ApprovalRule) matches(tool ToolSpec, read, trusted argumentTree) bool {
 }
 
 func (r ApprovalRule) allMatch(values argumentTree, patterns map[string]json.RawMessage) bool {
-	for _, path := range slices.Sorted(maps.Keys(patterns)) {
+	for _, path := range sortedKeys(patterns) {
 		if !values.match(path, patterns[path], r.Then == Allow) {
 			return false
 		}
@@ -219,7 +212,7 @@ func (r ApprovalRule) String() string {
 	if r.Tool != "" {
 		parts = append(parts, r.Tool)
 	}
-	for _, path := range slices.Sorted(maps.Keys(r.Arguments)) {
+	for _, path := range sortedKeys(r.Arguments) {
 		parts = append(parts, path+" "+Shorten(string(r.Arguments[path]), 48))
 	}
 	for _, effect := range r.Effects {
@@ -228,7 +221,7 @@ func (r ApprovalRule) String() string {
 	for _, hint := range r.Hints {
 		parts = append(parts, string(hint))
 	}
-	for _, path := range slices.Sorted(maps.Keys(r.Trusted)) {
+	for _, path := range sortedKeys(r.Trusted) {
 		parts = append(parts, "trusted "+path+" "+Shorten(string(r.Trusted[path]), 48))
 	}
 	if len(parts) == 0 {
@@ -272,35 +265,32 @@ func (r ApprovalRule) check() error {
 	}
 	switch {
 	case slices.Contains(r.Effects, ""):
-		return in("effects", Errorf(Invalid, "one is empty; give one of %v", enum.Known[Effect]()))
+		return in("effects", Invalidf("one is empty; give one of %v", enum.Known[Effect]()))
 	case r.Asked && r.Then != Deny:
-		return in("asked", Errorf(Invalid, "a rule for what would be asked about denies it; write then: deny, or take asked away"))
+		return in("asked", Invalidf("a rule for what would be asked about denies it; write then: deny, or take asked away"))
 	case r.Tightens && r.Then == Allow:
-		return in("tightens", Errorf(Invalid, "a rule that allows makes nothing stricter; take tightens away, or write then: ask or deny"))
+		return in("tightens", Invalidf("a rule that allows makes nothing stricter; take tightens away, or write then: ask or deny"))
 	case len(r.Hints) > 0 && r.Then == Allow:
-		return in("hints", Errorf(Invalid, "no server's word lets a call run; take hints away, or write then: ask or deny"))
+		return in("hints", Invalidf("no server's word lets a call run; take hints away, or write then: ask or deny"))
 	case len(r.Tool) > maxPattern || !utf8.ValidString(r.Tool):
-		return in("tool", Errorf(Invalid, "is no name of a tool; give one, with * for any text"))
+		return in("tool", Invalidf("is no name of a tool; give one, with * for any text"))
 	case r.ExpiresAfter < 0:
-		return in("expires_after", Errorf(Invalid, "is %s; it may not be negative", r.ExpiresAfter))
+		return in("expires_after", Invalidf("is %s; it may not be negative", r.ExpiresAfter))
 	case r.Then != AskFirst && (r.ExpiresAfter > 0 || r.AtExpiry != ""):
-		return in("expires_after", Errorf(Invalid, "only a rule that asks expires; take it and at_expiry away, or write then: ask"))
+		return in("expires_after", Invalidf("only a rule that asks expires; take it and at_expiry away, or write then: ask"))
 	case r.AtExpiry != "" && r.ExpiresAfter == 0:
-		return in("at_expiry", Errorf(Invalid, "needs expires_after, such as 24h"))
+		return in("at_expiry", Invalidf("needs expires_after, such as 24h"))
 	}
-	if err := checkPatterns("arguments", r.Arguments); err != nil {
-		return err
-	}
-	return checkPatterns("trusted", r.Trusted)
+	return cmp.Or(checkPatterns("arguments", r.Arguments), checkPatterns("trusted", r.Trusted))
 }
 
 func checkPatterns(field string, patterns map[string]json.RawMessage) error {
 	if len(patterns) > maxPatterns {
 		return in(field, Errorf(TooLarge, "has %d patterns; at most %d are allowed", len(patterns), maxPatterns))
 	}
-	for _, path := range slices.Sorted(maps.Keys(patterns)) {
+	for _, path := range sortedKeys(patterns) {
 		if path == "" || slices.Contains(strings.Split(path, "."), "") {
-			return in(field, Errorf(Invalid, "%q is no path; write it like order.id", path))
+			return in(field, Invalidf("%q is no path; write it like order.id", path))
 		}
 		if err := checkPattern(patterns[path]); err != nil {
 			return in(field+"."+path, err)
@@ -314,13 +304,13 @@ func checkPattern(pattern json.RawMessage) error {
 		return Errorf(TooLarge, "has %d bytes; at most %d are allowed", len(pattern), maxPattern)
 	}
 	if !json.Valid(pattern) {
-		return Errorf(Invalid, "is not valid JSON; give a text, a number, true, false, null or bounds")
+		return Invalidf("is not valid JSON; give a text, a number, true, false, null or bounds")
 	}
 	if !bytes.HasPrefix(bytes.TrimSpace(pattern), []byte{'{'}) {
 		return nil
 	}
-	if b, ok := boundsOf(pattern); !ok || b.AtLeast == nil && b.AtMost == nil {
-		return Errorf(Invalid, "is an object; the only ones are bounds of a number: at_least, at_most")
+	if least, most, ok := boundsOf(pattern); !ok || least == nil && most == nil {
+		return Invalidf("is an object; the only ones are bounds of a number: at_least, at_most")
 	}
 	return nil
 }

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"math/big"
 	"reflect"
 	"slices"
@@ -16,13 +15,10 @@ import (
 	"unicode/utf8"
 )
 
-// An argumentTree are the arguments of a call as rules see them. root is nil where two programs could read the text
-// differently: it is not one JSON object, or a key comes twice, even by another case, as encoding/json reads it. It is
-// nil, too, where there are too many values for a workflow to look through.
-type argumentTree struct{ root object }
-
-// An object is a JSON object by its keys' folded names.
-type object map[string]member
+// An argumentTree is a JSON object as rules see it, the arguments of a call or an object in them, by its keys' folded names. That
+// of a call is nil where two programs could read the text differently: it is not one JSON object, or a key comes twice, even by
+// another case, as encoding/json reads it. It is nil, too, where there are too many values for a workflow to look through.
+type argumentTree map[string]member
 
 type member struct {
 	name  string
@@ -30,28 +26,13 @@ type member struct {
 }
 
 func readArguments(text string) argumentTree {
-	if !utf8.ValidString(text) {
-		return argumentTree{}
-	}
 	r := newReader(text)
 	value, err := r.read(0)
-	root, ok := value.(object)
-	if _, after := r.Token(); err != nil || !ok || !errors.Is(after, io.EOF) {
-		return argumentTree{}
+	root, _ := value.(argumentTree)
+	if _, after := r.Token(); err != nil || !errors.Is(after, io.EOF) || !utf8.ValidString(text) {
+		return nil
 	}
-	return argumentTree{root}
-}
-
-// readTrusted is never ambiguous where nothing is given.
-func readTrusted(trusted Trusted) argumentTree {
-	if len(trusted) == 0 {
-		return argumentTree{object{}}
-	}
-	encoded, err := json.Marshal(trusted)
-	if err != nil {
-		return argumentTree{}
-	}
-	return readArguments(string(encoded))
+	return root
 }
 
 var errAmbiguous = fmt.Errorf("is not read alike by all programs; give JSON in UTF-8 of at most %d levels and %d values", maxNesting, maxValues)
@@ -84,7 +65,7 @@ func (r *reader) read(depth int) (any, error) {
 	}
 	switch token {
 	case json.Delim('{'):
-		o := object{}
+		o := argumentTree{}
 		for r.More() {
 			key, err := r.Token()
 			name, ok := key.(string)
@@ -140,10 +121,8 @@ func folded(name string) string {
 // path is not, else any of it, whatever it is wrapped in. What cannot be told apart matches where that is the careful
 // answer.
 func (a argumentTree) match(path string, text json.RawMessage, allows bool) bool {
-	at, p := standing{clear: a.root != nil}, readPattern(text)
-	if a.root != nil {
-		at.look(a.root, strings.Split(path, "."))
-	}
+	at, p := standing{clear: a != nil}, readPattern(text)
+	at.look(a, strings.Split(path, "."))
 	switch {
 	case !at.clear:
 		return !allows
@@ -167,9 +146,9 @@ func (s *standing) look(value any, path []string) {
 	}
 	step, rest := path[0], path[1:]
 	switch v := value.(type) {
-	case object:
+	case argumentTree:
 		if step == "*" {
-			for _, key := range slices.Sorted(maps.Keys(v)) {
+			for _, key := range sortedKeys(v) {
 				s.look(v[key].value, rest)
 			}
 			return
@@ -211,38 +190,32 @@ func readPattern(text json.RawMessage) pattern {
 	case json.Number:
 		n := exactly(string(v))
 		return pattern{numbers: n != nil, least: n, most: n}
-	case object:
-		b, sound := boundsOf(text)
-		p := pattern{numbers: sound, value: errAmbiguous}
-		if b.AtLeast != nil {
-			p.least = exactly(string(*b.AtLeast))
-		}
-		if b.AtMost != nil {
-			p.most = exactly(string(*b.AtMost))
-		}
-		return p
+	case argumentTree:
+		least, most, sound := boundsOf(text)
+		return pattern{numbers: sound, value: errAmbiguous, least: least, most: most}
 	}
 	return pattern{value: value}
 }
 
-type numberBounds struct {
-	AtLeast *json.Number `json:"at_least"`
-	AtMost  *json.Number `json:"at_most"`
-}
-
-// boundsOf reports whether the text is an object of bounds, each a number that can be compared.
-func boundsOf(text json.RawMessage) (b numberBounds, ok bool) {
+// boundsOf are the bounds of a number in an object of them, nil where one is absent. ok is false where the text is none, or a
+// bound of it is no number that can be compared.
+func boundsOf(text json.RawMessage) (least, most *big.Float, ok bool) {
+	var bounds struct {
+		AtLeast *json.Number `json:"at_least"`
+		AtMost  *json.Number `json:"at_most"`
+	}
 	d := json.NewDecoder(bytes.NewReader(text))
 	d.DisallowUnknownFields()
-	if d.Decode(&b) != nil {
-		return b, false
+	ok = d.Decode(&bounds) == nil
+	if bound := bounds.AtLeast; bound != nil {
+		least = exactly(string(*bound))
+		ok = ok && least != nil
 	}
-	for _, bound := range []*json.Number{b.AtLeast, b.AtMost} {
-		if bound != nil && exactly(string(*bound)) == nil {
-			return b, false
-		}
+	if bound := bounds.AtMost; bound != nil {
+		most = exactly(string(*bound))
+		ok = ok && most != nil
 	}
-	return b, true
+	return least, most, ok
 }
 
 func (p pattern) match(value any) bool {
@@ -267,7 +240,7 @@ func (p pattern) matchAny(value any) bool {
 	switch v := value.(type) {
 	case []any:
 		return slices.ContainsFunc(v, p.matchAny)
-	case object:
+	case argumentTree:
 		for _, one := range v {
 			if p.matchAny(one.value) {
 				return true

@@ -67,7 +67,7 @@ func (b ExecutionBudget) ByDefault(limit Limit) bool {
 
 // Spent is what a step used, with its sub-agents, of each limit that steps tell of: of time the execution does.
 func (s AgentStep) Spent() (spent Spent) {
-	for _, rule := range limitRules[:] {
+	for _, rule := range limitRules {
 		if used, counts := rule.spent(&spent).(*int64); counts {
 			*used = rule.count(&s)
 		}
@@ -93,31 +93,31 @@ func (b ExecutionBudget) IsZero() bool { return b == ExecutionBudget{} }
 
 // Check says which limit makes no sense, and what to give instead.
 func (b ExecutionBudget) Check() error {
-	for _, rule := range limitRules[:] {
+	for _, rule := range limitRules {
 		total, _ := rule.in(&b)
 		year := total.at.UTC().Year() // 1, where it is none
 		switch {
 		case !(total.seconds >= 0 && total.seconds <= MaxBudgetSeconds): // as NaN is
-			return Errorf(Invalid, "%s: is %v; give a number from 0 to %.0f, or leave it out for no limit", rule.Key, total.seconds, MaxBudgetSeconds)
+			return Invalidf("%s: is %v; give a number from 0 to %.0f, or leave it out for no limit", rule.Key, total.seconds, MaxBudgetSeconds)
 		case year < 1 || year > 9999:
-			return Errorf(Invalid, "%s: is in the year %d; give a date like 2030-01-31T12:00:00Z", rule.Key, year)
+			return Invalidf("%s: is in the year %d; give a date like 2030-01-31T12:00:00Z", rule.Key, year)
 		case total.count < 0:
-			return Errorf(Invalid, "%s: is %v; give zero or more, or leave it out for no limit", rule.Key, total.count)
+			return Invalidf("%s: is %v; give zero or more, or leave it out for no limit", rule.Key, total.count)
 		}
 	}
 	if b.MaxStepsFrom == StepsNone && b.MaxSteps != nil {
-		return Errorf(Invalid, "max_steps_from: is none, and max_steps is %d; leave one of them out", *b.MaxSteps)
+		return Invalidf("max_steps_from: is none, and max_steps is %d; leave one of them out", *b.MaxSteps)
 	}
-	if err := b.MaxStepsFrom.UnmarshalText([]byte(b.MaxStepsFrom)); b.MaxStepsFrom != "" && err != nil {
-		return invalid(err)
+	if b.MaxStepsFrom == "" {
+		return nil
 	}
-	return nil
+	return CheckWord(b.MaxStepsFrom)
 }
 
 // CheckDeadline refuses a budget whose deadline has passed already.
 func (b ExecutionBudget) CheckDeadline(now time.Time) error {
 	if b.Deadline != nil && !b.Deadline.After(now) {
-		return Errorf(Invalid, "deadline: %s has passed; give one in the future", b.Deadline.Format(time.RFC3339))
+		return Invalidf("deadline: %s has passed; give one in the future", b.Deadline.Format(time.RFC3339))
 	}
 	return nil
 }
@@ -159,7 +159,7 @@ func (b ExecutionBudget) Extended(totals ExecutionBudget, lift []Limit) Executio
 		lift = plus(lift, LimitSteps)
 	}
 	var extended ExecutionBudget
-	for _, rule := range limitRules[:] {
+	for _, rule := range limitRules {
 		total, set := rule.in(&totals)
 		if !set && !slices.Contains(lift, rule.Limit) {
 			total, set = rule.in(&b)

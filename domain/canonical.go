@@ -10,19 +10,6 @@ import (
 	"time"
 )
 
-// canonical returns raw JSON as encoding/json writes it, so that a value that
-// is saved and read back is the same bytes. It fails where raw is not JSON.
-func canonical(raw json.RawMessage) (json.RawMessage, error) {
-	if isPlain(raw) {
-		return raw, nil
-	}
-	written, err := json.Marshal(raw)
-	if err != nil {
-		return nil, Errorf(Invalid, "is not valid JSON; give a JSON value")
-	}
-	return written, nil
-}
-
 // plain are bytes that JSON never escapes: those of ids and most notes.
 const plain = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ -_.:/"
 
@@ -35,27 +22,43 @@ func isPlain(raw json.RawMessage) bool {
 
 // Clone returns a value that shares no memory with the one given, but for what its types keep to themselves.
 func Clone[T any](value T) T {
-	_ = walk(reflect.ValueOf(&value).Elem(), walker{copies: true})
+	_ = walk(&value, walker{copies: true})
 	return value
 }
 
-// Texts returns a clone in which each text is another one. raw says that the text is JSON, or data.
+// Texts returns a clone in which each text is another one. raw says that the text is JSON, or data. A part of a message that
+// has changed is no longer what its signature signs, so it loses that and is not sent back as it came.
 func Texts[T any](value T, change func(text string, raw bool) string) T {
-	_ = walk(reflect.ValueOf(&value).Elem(), walker{copies: true, visit: func(v reflect.Value) error {
-		if v.Kind() == reflect.String {
-			v.SetString(change(v.String(), false))
-		} else if v.Kind() == reflect.Slice && v.Type().Elem().Kind() == reflect.Uint8 && v.Len() > 0 {
-			v.SetBytes([]byte(change(string(v.Bytes()), true)))
-		}
-		return nil
-	}})
+	changed := false // since the newest part began
+	changeIn := func(text string, raw bool) string {
+		own := change(text, raw)
+		changed = changed || own != text
+		return own
+	}
+	_ = walk(&value, walker{
+		copies: true,
+		passes: func(v reflect.Value) bool {
+			changed = changed && v.Type() != reflect.TypeFor[Part]()
+			return false
+		},
+		visit: func(v reflect.Value) error {
+			if part, ok := v.Addr().Interface().(*Part); ok && changed {
+				part.Signature, part.Opaque = "", nil
+			} else if v.Kind() == reflect.String {
+				v.SetString(changeIn(v.String(), false))
+			} else if v.Kind() == reflect.Slice && v.Type().Elem().Kind() == reflect.Uint8 && v.Len() > 0 {
+				v.SetBytes([]byte(changeIn(string(v.Bytes()), true)))
+			}
+			return nil
+		},
+	})
 	return value
 }
 
 // keep returns a value in the one form in which a state holds and encodes it, with memory of its own: raw JSON is canonical, what
 // is empty is absent, times are in UTC. It fails where the value cannot be kept, and names the field.
 func keep[T any](value T) (T, error) {
-	err := walk(reflect.ValueOf(&value).Elem(), walker{copies: true, visit: asKept, absent: isEmptyRaw})
+	err := walk(&value, walker{copies: true, visit: asKept, absent: isEmptyRaw})
 	return value, err
 }
 
@@ -78,18 +81,23 @@ func asKept(v reflect.Value) (err error) {
 	case *time.Time:
 		*held = utc(*held)
 	case *json.RawMessage:
-		*held, err = canonical(*held)
+		// As encoding/json writes it, so that what is saved and read back is the same bytes.
+		if !isPlain(*held) {
+			if *held, err = json.Marshal(*held); err != nil {
+				return Invalidf("is not valid JSON; give a JSON value")
+			}
+		}
 	case *Trusted:
 		if err = held.check(); len(*held) == 0 {
 			*held = nil
 		}
 	case *Message:
 		if held.Role == "" {
-			return in("role", Errorf(Invalid, "is missing; say who speaks"))
+			return in("role", Invalidf("is missing; say who speaks"))
 		}
 	case *Part:
 		if held.Type == "" {
-			return in("type", Errorf(Invalid, "is missing; say what the part holds"))
+			return in("type", Invalidf("is missing; say what the part holds"))
 		}
 	case *Error:
 		*held = held.kept()
@@ -121,8 +129,10 @@ type walker struct {
 	visit func(reflect.Value) error
 }
 
-// walk takes a walker through a value that can be set. An error names the part.
-func walk(v reflect.Value, w walker) (err error) {
+// walk takes a walker through what a pointer points to. An error names the part.
+func walk(pointer any, w walker) error { return w.through(reflect.ValueOf(pointer).Elem()) }
+
+func (w walker) through(v reflect.Value) (err error) {
 	if w.passes != nil && w.passes(v) {
 		return nil
 	}
@@ -136,26 +146,21 @@ func walk(v reflect.Value, w walker) (err error) {
 		}
 		return nil
 	}
-	inside := func(held reflect.Value) (reflect.Value, error) { // of what cannot be set where it is
-		one := reflect.New(held.Type()).Elem()
-		one.Set(held)
-		return one, walk(one, w)
-	}
 	switch v.Kind() {
 	case reflect.Pointer:
 		if v.IsNil() {
 			return nil
 		}
-		if held := v.Elem(); w.copies {
-			v.Set(reflect.New(held.Type()))
-			v.Elem().Set(held)
+		if w.copies {
+			v.Set(settable(v.Elem()).Addr())
 		}
-		return walk(v.Elem(), w)
+		return w.through(v.Elem())
 	case reflect.Interface:
 		if v.IsNil() {
 			return nil
 		}
-		one, err := inside(v.Elem())
+		one := settable(v.Elem())
+		err := w.through(one)
 		if v.Set(one); err != nil {
 			return err
 		}
@@ -172,7 +177,7 @@ func walk(v reflect.Value, w walker) (err error) {
 			v.Set(own)
 		}
 		for i := range v.Len() {
-			if err := walk(v.Index(i), w); err != nil {
+			if err := w.through(v.Index(i)); err != nil {
 				return in(item(i), err)
 			}
 		}
@@ -181,9 +186,11 @@ func walk(v reflect.Value, w walker) (err error) {
 		if w.copies && !v.IsNil() {
 			v.Set(reflect.MakeMapWithSize(v.Type(), v.Len()))
 		}
-		for _, key := range sortedKeys(held) {
-			one, err := inside(held.MapIndex(key))
-			if err != nil {
+		keys := held.MapKeys() // in their order, so that of two errors the same one is told each time
+		slices.SortFunc(keys, func(a, b reflect.Value) int { return strings.Compare(a.String(), b.String()) })
+		for _, key := range keys {
+			one := settable(held.MapIndex(key))
+			if err := w.through(one); err != nil {
 				return in(Shorten(key.String(), 60), err)
 			}
 			if w.copies {
@@ -196,8 +203,8 @@ func walk(v reflect.Value, w walker) (err error) {
 			if !field.CanSet() || w.absent != nil && w.absent(field) { // what cannot be set is not exported
 				continue
 			}
-			if err := walk(field, w); err != nil {
-				if key := keyOf(v.Type().Field(i)); key != "" {
+			if err := w.through(field); err != nil {
+				if key := keyOf(v.Type().Field(i)); key != "" && key != "-" {
 					err = in(key, err)
 				}
 				return err
@@ -211,11 +218,11 @@ func walk(v reflect.Value, w walker) (err error) {
 	return w.visit(v)
 }
 
-// sortedKeys are those of a map, in their order: of two errors the same one is told each time.
-func sortedKeys(v reflect.Value) []reflect.Value {
-	keys := v.MapKeys()
-	slices.SortFunc(keys, func(a, b reflect.Value) int { return strings.Compare(a.String(), b.String()) })
-	return keys
+// settable is a copy of a value that cannot be set where it is.
+func settable(held reflect.Value) reflect.Value {
+	one := reflect.New(held.Type()).Elem()
+	one.Set(held)
+	return one
 }
 
 // kept returns a copy of the configuration. Options that are not JSON stay, and fail where they are encoded.
@@ -230,7 +237,7 @@ func (c LLMConfig) kept() LLMConfig {
 func (f ResponseFormat) check() error {
 	err := checkWords(f)
 	if err == nil && f.Type == FormatSchema && (f.Name == "" || len(f.Schema) == 0) {
-		err = Errorf(Invalid, "json_schema needs a name and a schema")
+		err = Invalidf("json_schema needs a name and a schema")
 	}
 	return err
 }

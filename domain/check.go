@@ -14,7 +14,7 @@ import (
 // CheckPrompt says what is wrong with a message of the user.
 func CheckPrompt(prompt string) error {
 	if strings.TrimSpace(prompt) == "" {
-		return Errorf(Invalid, "prompt: is empty; say what the agent is to do")
+		return Invalidf("prompt: is empty; say what the agent is to do")
 	}
 	if err := CheckText("prompt", prompt, MaxMessage); err != nil {
 		return err
@@ -42,43 +42,34 @@ func CheckBaseURL(text string) string {
 func (d Definition) Check() error {
 	switch {
 	case d.Model.Provider == "":
-		return Errorf(Invalid, "model: has no provider; write it as provider/model")
+		return Invalidf("model: has no provider; write it as provider/model")
 	case d.Model.Model == "":
-		return Errorf(Invalid, "model: has no name; write it as provider/model")
-	}
-	if err := d.checkNegative(); err != nil {
-		return err
+		return Invalidf("model: has no name; write it as provider/model")
 	}
 	if d.Compiler == SelectedSections && len(d.Sections) == 0 {
-		return Errorf(Invalid, "sections: is empty; compiler selected_sections needs the names of those to show")
-	}
-	if err := CheckText("model", d.Model.String(), MaxReason); err != nil {
-		return err
+		return Invalidf("sections: is empty; compiler selected_sections needs the names of those to show")
 	}
 	if wrong := CheckBaseURL(d.Model.BaseURL); d.Model.BaseURL != "" && wrong != "" {
-		return Errorf(Invalid, "base_url: %s", wrong)
-	}
-	if err := CheckText("system prompt", d.SystemPrompt, MaxSystemPrompt); err != nil {
-		return err
+		return Invalidf("base_url: %s", wrong)
 	}
 	blank := func(name string) bool { return strings.TrimSpace(name) == "" }
 	if slices.ContainsFunc(d.Tools, blank) {
-		return Errorf(Invalid, "tool: is empty; give the name of a tool")
+		return Invalidf("tool: is empty; give the name of a tool")
 	}
 	if slices.ContainsFunc(d.Hooks, blank) {
-		return Errorf(Invalid, "hooks: one is empty; give the name of a hook")
+		return Invalidf("hooks: one is empty; give the name of a hook")
 	}
 	for i, name := range d.ShowTrusted {
 		switch err := CheckTrustedName(name); {
 		case err != nil:
-			return Errorf(Invalid, "show_trusted: %s", err)
+			return Invalidf("show_trusted: %s", err)
 		case slices.Contains(d.ShowTrusted[:i], name):
-			return Errorf(Invalid, "show_trusted: %q is named twice; name it once", name)
+			return Invalidf("show_trusted: %q is named twice; name it once", name)
 		}
 	}
 	for i, f := range d.Fallbacks {
 		if err := (Definition{Model: f.Model}).Check(); err != nil {
-			return Errorf(Invalid, "fallbacks[%d]: %s", i, err)
+			return Invalidf("fallbacks[%d]: %s", i, err)
 		}
 		if err := checkWords(f.On); err != nil {
 			return invalid(inItem("fallbacks", i, in("on", err)))
@@ -88,30 +79,27 @@ func (d Definition) Check() error {
 		return invalid(in("response_format", err))
 	}
 	if err := d.SessionBudget.CheckSession(); err != nil {
-		return Errorf(Invalid, "session_budget.%s", AsError(err).Message)
+		return Invalidf("session_budget.%s", AsError(err).Message)
 	}
 	price := cmp.Or(d.Model.Price, &Price{})
-	return cmp.Or(price.Check(), d.Approvals.Check(), d.Guards.Check(), d.Compaction.Check(), d.Budget.Check(), d.checkSubagents())
+	return cmp.Or(d.checkNegative(), CheckText("model", d.Model.String(), MaxReason), CheckText("system prompt", d.SystemPrompt, MaxSystemPrompt),
+		price.Check(), d.Approvals.Check(), d.Guards.Check(), d.Compaction.Check(), d.Budget.Check(), d.checkSubagents())
 }
 
 // checkNegative refuses numbers and times below zero, but for those of parts that say what they may be.
 func (d Definition) checkNegative() error {
 	apart := []reflect.Kind{reflect.Map, reflect.Pointer, reflect.Slice}
-	err := walk(reflect.ValueOf(&d).Elem(), walker{
+	return invalid(walk(&d, walker{
 		passes: func(v reflect.Value) bool {
 			return slices.Contains(apart, v.Kind()) || v.Type() == reflect.TypeFor[Compaction]()
 		},
 		visit: func(v reflect.Value) error {
 			if v.CanInt() && v.Int() < 0 {
-				return Errorf(Invalid, "is %v; it may not be negative", v)
+				return Invalidf("is %v; it may not be negative", v)
 			}
 			return nil
 		},
-	})
-	if err != nil {
-		return invalid(err)
-	}
-	return nil
+	}))
 }
 
 // CheckWord says of a word that an enum does not have which ones it has.
@@ -119,10 +107,7 @@ func CheckWord[E ~string, P interface {
 	*E
 	encoding.TextUnmarshaler
 }](word E) error {
-	if err := P(new(E)).UnmarshalText([]byte(word)); err != nil {
-		return Errorf(Invalid, "%v", err)
-	}
-	return nil
+	return invalid(P(new(E)).UnmarshalText([]byte(word)))
 }
 
 // CheckText says of a text that is too long, or is not UTF-8, what is wrong with it.
@@ -131,7 +116,7 @@ func CheckText(field, text string, limit int) error {
 		return Errorf(TooLarge, "%s: has %d bytes; at most %d are allowed", field, len(text), limit)
 	}
 	if !utf8.ValidString(text) {
-		return Errorf(Invalid, "%s: is not valid UTF-8; convert it", field)
+		return Invalidf("%s: is not valid UTF-8; convert it", field)
 	}
 	return nil
 }

@@ -16,7 +16,7 @@ const (
 // lists the names of those that may be meant.
 func Choose(field, typed, none, others string, ids, names []string) (at int, _ error) {
 	if typed != "" && len(typed) < LeastBeginning {
-		return at, Errorf(Invalid, "%s: %q is short for what is changed by it; give at least %d characters of the id", field, typed, LeastBeginning)
+		return at, Invalidf("%s: %q is short for what is changed by it; give at least %d characters of the id", field, typed, LeastBeginning)
 	}
 	var meant []string
 	for i, id := range ids {
@@ -26,13 +26,13 @@ func Choose(field, typed, none, others string, ids, names []string) (at int, _ e
 	}
 	switch typed = Shorten(typed, 64); {
 	case len(ids) == 0:
-		return at, Errorf(Denied, "%s: %s", field, none)
+		return at, Deniedf("%s: %s", field, none)
 	case typed == "":
-		return at, Errorf(Denied, "%s: %d may be meant; name one: %s", field, len(ids), someOf(names))
+		return at, Deniedf("%s: %d may be meant; name one: %s", field, len(ids), someOf(names))
 	case len(meant) == 0:
-		return at, Errorf(Denied, "%s: %q is none of %s: %s", field, typed, others, someOf(names))
+		return at, Deniedf("%s: %q is none of %s: %s", field, typed, others, someOf(names))
 	case len(meant) > 1:
-		return at, Errorf(Denied, "%s: %q may be any of %d; give more of its id: %s", field, typed, len(meant), someOf(meant))
+		return at, Deniedf("%s: %q may be any of %d; give more of its id: %s", field, typed, len(meant), someOf(meant))
 	}
 	return at, nil
 }

@@ -19,37 +19,23 @@ import (
 func CompileEdited(c Compiler, sections []string, entries []Entry, chain []ExecutionID, edits Edits) []Message {
 	entries = edits.Apply(entries)
 	order := shownSections(c, sections, entries)
-	ranks := make([]int32, len(entries))
-	counts := make([]int, len(order)+1)
-	calls := callIndex{entries: entries, latest: -1}
+	ranks := make([]int, len(entries))
+	calls := callIndex{}
 	for i := range entries {
-		m := &entries[i].Message
-		switch {
-		case m.ToolResult != nil:
-			ranks[i] = hidden
-			if call := calls.find(i, m.ToolResult.CallID); call >= 0 {
-				ranks[i] = ranks[call]
+		rank := hidden
+		if place := calls.place(i, &entries[i].Message); place == i && entries[i].Shown(c, chain) {
+			rank = slices.Index(order, c.shownIn(entries[i].Section))
+		} else if place != i && place != hidden {
+			rank = ranks[place]
+		}
+		ranks[i] = rank
+	}
+	shown := make([]Message, 0, len(entries))
+	for rank := range order {
+		for i := range entries {
+			if ranks[i] == rank {
+				shown = append(shown, entries[i].Message)
 			}
-		case !entries[i].Shown(c, chain):
-			ranks[i] = hidden
-		default:
-			ranks[i] = int32(slices.Index(order, c.shownIn(entries[i].Section))) //nolint:gosec // a handful of sections
-		}
-		if entries[i].calls() {
-			calls.add(i)
-		}
-		if ranks[i] != hidden {
-			counts[ranks[i]+1]++
-		}
-	}
-	for k := 1; k < len(counts); k++ {
-		counts[k] += counts[k-1]
-	}
-	shown := make([]Message, counts[len(order)])
-	for i, rank := range ranks {
-		if rank != hidden {
-			shown[counts[rank]] = entries[i].Message
-			counts[rank]++
 		}
 	}
 	return shown
@@ -61,7 +47,7 @@ func (i StepInput) Compile(sections []string, entries []Entry, chain []Execution
 	return CompileEdited(i.Compiler, sections, entries[:min(i.Messages, len(entries))], chain, i.Edits)
 }
 
-// hidden is the rank of what is not shown; slices.Index returns it too.
+// hidden is the rank, and the place, of what is not shown; slices.Index returns it too.
 const hidden = -1
 
 // shownIn is the section among whose messages one of a section is shown. The whole conversation is in the order in which
@@ -95,53 +81,23 @@ func shownSections(c Compiler, selected []string, entries []Entry) []string {
 	return inferenceOrder(names)
 }
 
-// A callIndex finds the nearest message before a result that made its call, since call ids repeat. Nearly
-// always that is the latest with calls; only a transcript in another order costs a map.
-type callIndex struct {
-	entries []Entry
-	latest  int
-	// next is the call whose result is due where results are in call order.
-	next int
-	byID map[string]int
-}
+// A callIndex has the index of the newest message so far that made the call of an id: ids repeat.
+type callIndex map[string]int
 
-func (x *callIndex) add(i int) {
-	x.latest, x.next = i, 0
-	if x.byID != nil {
-		x.remember(i)
-	}
-}
-
-func (x *callIndex) remember(i int) {
-	for _, call := range x.entries[i].Message.ToolCalls {
-		x.byID[call.ID] = i
-	}
-}
-
-// find returns the index of the message that made the call which the entry at i answers, or -1.
-func (x *callIndex) find(i int, callID string) int {
-	if x.latest >= 0 {
-		calls := x.entries[x.latest].Message.ToolCalls
-		if x.next < len(calls) && calls[x.next].ID == callID {
-			x.next++
-			return x.latest
-		}
-		if slices.ContainsFunc(calls, func(call ToolCall) bool { return call.ID == callID }) {
-			return x.latest
+// place is the index of the message by which it is decided where one is shown: of a result that which made its call, of any
+// other itself. It is hidden for a result without its call. Ask for each message once, in their order.
+func (x callIndex) place(i int, m *Message) int {
+	place := i
+	if m.ToolResult != nil {
+		var made bool
+		if place, made = x[m.ToolResult.CallID]; !made {
+			place = hidden
 		}
 	}
-	if x.byID == nil {
-		x.byID = make(map[string]int)
-		for k := range x.entries[:i] {
-			if x.entries[k].calls() {
-				x.remember(k)
-			}
-		}
+	for _, call := range m.ToolCalls {
+		x[call.ID] = i
 	}
-	if call, ok := x.byID[callID]; ok {
-		return call
-	}
-	return -1
+	return place
 }
 
 // A Compiler chooses what of the transcript the model sees; it never prunes it. The zero value is
@@ -170,6 +126,9 @@ func (c Compiler) ShowsTraces() bool { return c != CurrentTrace }
 // Builtin reports whether the compiler is one of ours; others are a worker's.
 func (c Compiler) Builtin() bool { return c == "" || slices.Contains(Compilers(), c) }
 
+// lowerNames is what names of compilers and of trusted values are written with.
+const lowerNames = "abcdefghijklmnopqrstuvwxyz0123456789_"
+
 // MaxCompilerName is the longest name of a compiler, in bytes.
 const MaxCompilerName = 64
 
@@ -182,10 +141,8 @@ func (c *Compiler) UnmarshalText(text []byte) error {
 	if len(text) > MaxCompilerName {
 		return fmt.Errorf("compiler: the name has %d bytes; at most %d are allowed", len(text), MaxCompilerName)
 	}
-	for _, r := range string(text) {
-		if (r < 'a' || r > 'z') && (r < '0' || r > '9') && r != '_' {
-			return fmt.Errorf("compiler: %q is no name of one; use lower-case letters, digits and '_'", string(text))
-		}
+	if strings.Trim(string(text), lowerNames) != "" {
+		return fmt.Errorf("compiler: %q is no name of one; use lower-case letters, digits and '_'", string(text))
 	}
 	*c = Compiler(text)
 	return nil
@@ -207,8 +164,6 @@ func (e *Entry) Tokens() int64 {
 	}
 	return EstimateTokens(e.Message)
 }
-
-func (e *Entry) calls() bool { return e.Message.Role == RoleAssistant && len(e.Message.ToolCalls) > 0 }
 
 // Trace reports whether the message is trace.
 func (e *Entry) Trace() bool { return e.tags().trace }

@@ -53,17 +53,14 @@ func (c Compiled) since(model string, entries []Entry, edits Edits) ([]Entry, bo
 		return nil, false
 	}
 	added := entries[done:]
-	calls := callIndex{entries: added, latest: -1}
+	calls := callIndex{}
 	for i := range added {
-		if result := added[i].Message.ToolResult; result != nil {
-			if calls.find(i, result.CallID) < 0 {
-				return nil, false
-			}
-		} else if section, shown := edits.place(&added[i]); shown && WholeConversation.shownIn(section) != SectionMessages {
+		place := calls.place(i, &added[i].Message)
+		if place == hidden {
 			return nil, false
 		}
-		if added[i].calls() {
-			calls.add(i)
+		if section, shown := edits.place(&added[place]); shown && WholeConversation.shownIn(section) != SectionMessages {
+			return nil, false
 		}
 	}
 	return added, true

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"reflect"
 	"slices"
 	"strings"
@@ -17,16 +16,17 @@ import (
 func Decode[T any](data []byte) (T, error) {
 	var value T
 	if err := DecodeInto(data, &value); err != nil {
-		var none T
-		return none, &Error{Kind: Invalid, Message: err.Error()}
+		return *new(T), invalid(err)
 	}
 	return value, nil
 }
 
 // DecodeInto decodes into a pointer and names the field that was wrong. It refuses a text of which little would take much memory.
 func DecodeInto(data []byte, target any) error {
-	if err := checkMemory(data, reflect.TypeOf(target).Elem()); err != nil {
-		return err
+	if len(data) > harmless && json.Valid(data) { // of what is not, decoding says what is wrong
+		if err := newMemory(data).value(reflect.TypeOf(target).Elem()); err != nil {
+			return err
+		}
 	}
 	return DecodeTyped(data, target)
 }
@@ -34,9 +34,9 @@ func DecodeInto(data []byte, target any) error {
 // DecodeTyped is DecodeInto for a type of a user's own, such as that of an answer: its items may take as much memory as they do.
 func DecodeTyped(data []byte, target any) error {
 	if err := json.Unmarshal(data, target); err != nil {
-		return blame(data, reflect.TypeOf(target).Elem(), err, maxBlamed)
+		return blame(data, reflect.TypeOf(target).Elem(), err, 16) // levels: at each it decodes what is below
 	}
-	return walk(reflect.ValueOf(target).Elem(), walker{passes: func(v reflect.Value) bool { return v.Kind() == reflect.Map }, visit: func(v reflect.Value) error {
+	return walk(target, walker{passes: func(v reflect.Value) bool { return v.Kind() == reflect.Map }, visit: func(v reflect.Value) error {
 		if t, ok := v.Addr().Interface().(*time.Time); ok {
 			*t = utc(*t)
 		}
@@ -52,27 +52,26 @@ const MaxRecorded = 1 << 60
 func CheckRecorded(value any) error { return checkRecorded(value, MaxRecorded) }
 
 func checkRecorded(value any, most int64) error {
-	v := reflect.New(reflect.TypeOf(value)).Elem()
-	v.Set(reflect.ValueOf(value))
 	asked := []reflect.Type{reflect.TypeFor[ExecutionBudget](), reflect.TypeFor[LLMConfig]()}
-	return walk(v, walker{passes: func(v reflect.Value) bool { return slices.Contains(asked, v.Type()) }, visit: func(v reflect.Value) error {
+	checks := walker{passes: func(v reflect.Value) bool { return slices.Contains(asked, v.Type()) }, visit: func(v reflect.Value) error {
 		switch t, _ := v.Interface().(time.Time); v.Kind() {
 		case reflect.Int, reflect.Int64, reflect.Float64:
 			if n := v.Convert(reflect.TypeFor[float64]()).Float(); n < 0 || n > float64(most) {
-				return Errorf(Invalid, "is %v; give a number from 0 to %d", v, most)
+				return Invalidf("is %v; give a number from 0 to %d", v, most)
 			}
 		default:
 			if year := t.UTC().Year(); !t.IsZero() && (year < 1970 || year > 9998) {
-				return Errorf(Invalid, "is in the year %d; give a time from 1970 to 9998", year)
+				return Invalidf("is in the year %d; give a time from 1970 to 9998", year)
 			}
 		}
 		return nil
-	}})
+	}}
+	return checks.through(settable(reflect.ValueOf(value)))
 }
 
 // checkWords refuses a value with a word that its type does not know, and names the field.
 func checkWords[T any](value T) error {
-	return walk(reflect.ValueOf(&value).Elem(), walker{visit: func(v reflect.Value) error {
+	return walk(&value, walker{visit: func(v reflect.Value) error {
 		word, ok := reflect.New(v.Type()).Interface().(encoding.TextUnmarshaler)
 		if !ok || v.Kind() != reflect.String {
 			return nil
@@ -114,9 +113,6 @@ func inItem(field string, i int, err error) error { return in(field, in(item(i),
 
 func item(i int) string { return fmt.Sprintf("[%d]", i) }
 
-// maxBlamed is how deep blame looks: at each level it decodes what is below.
-const maxBlamed = 16
-
 // blame finds out where decoding failed, by decoding the parts one by one, so many levels deep; err is what the whole gave.
 func blame(data []byte, typ reflect.Type, err error, levels int) error {
 	var values map[string]json.RawMessage
@@ -128,7 +124,7 @@ func blame(data []byte, typ reflect.Type, err error, levels int) error {
 	case typ.Kind() == reflect.Struct && json.Unmarshal(data, &values) == nil:
 		for _, field := range reflect.VisibleFields(typ) {
 			name := keyOf(field)
-			for _, key := range slices.Sorted(maps.Keys(values)) {
+			for _, key := range sortedKeys(values) {
 				if name == "" || name == "-" || !strings.EqualFold(key, name) {
 					continue
 				}

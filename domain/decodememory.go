@@ -17,15 +17,6 @@ const (
 	harmless = 4 << 10
 )
 
-// checkMemory refuses a text of which little would take much memory once it is decoded into a type, and names the item that is one
-// too many. Decoding says of what is no JSON what is wrong.
-func checkMemory(text []byte, typ reflect.Type) error {
-	if len(text) <= harmless || !json.Valid(text) {
-		return nil
-	}
-	return newMemory(text).value(typ)
-}
-
 // NotUTF8 is the error of a field's JSON that has bytes which are not UTF-8, and names the field below it that has them: decoding
 // the JSON into the type would put other characters in their place.
 func NotUTF8(field string, text []byte, typ reflect.Type) error {
@@ -55,13 +46,18 @@ func newMemory(text []byte) *memory {
 func (m *memory) value(typ reflect.Type) error {
 	m.space()
 	opens := m.text[m.at]
+	fields := m.fields[typ]
+	if fields == nil && typ.Kind() == reflect.Struct {
+		fields = reflect.VisibleFields(typ)
+		m.fields[typ] = fields
+	}
 	switch kind := typ.Kind(); {
 	case kind == reflect.Pointer:
 		return m.item(typ.Elem(), 0)
 	case decodesItself(typ):
 	case opens == '{' && kind == reflect.Struct:
 		return m.members('}', func(key string, _ int) error {
-			for _, field := range m.fieldsOf(typ) {
+			for _, field := range fields {
 				if strings.EqualFold(keyOf(field), key) {
 					return in(keyOf(field), m.value(field.Type))
 				}
@@ -88,16 +84,9 @@ func (m *memory) leaf() error {
 // item passes over a value that is decoded into memory of its own: of its type, and so much more.
 func (m *memory) item(typ reflect.Type, more uintptr) error {
 	if m.left -= int(typ.Size() + more); m.left < 0 {
-		return Errorf(Invalid, "is one item too many: the %d bytes of the text would take more than %d times as much memory; give it as it was written", len(m.text), maxMemoryPerByte)
+		return Invalidf("is one item too many: the %d bytes of the text would take more than %d times as much memory; give it as it was written", len(m.text), maxMemoryPerByte)
 	}
 	return m.value(typ)
-}
-
-func (m *memory) fieldsOf(typ reflect.Type) []reflect.StructField {
-	if m.fields[typ] == nil {
-		m.fields[typ] = reflect.VisibleFields(typ)
-	}
-	return m.fields[typ]
 }
 
 // members has the values of an object passed over with their keys, or the items of a list with their indexes, up to what closes it.

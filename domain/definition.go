@@ -273,9 +273,9 @@ func (c Compaction) Check() error {
 	d := c.WithDefaults()
 	switch {
 	case d.TriggerPercent < 10 || d.TriggerPercent > 95:
-		return Errorf(Invalid, "compaction.trigger_percent: is %d; give 10 to 95", d.TriggerPercent)
+		return Invalidf("compaction.trigger_percent: is %d; give 10 to 95", d.TriggerPercent)
 	case d.TargetPercent < 1 || d.TargetPercent >= d.TriggerPercent:
-		return Errorf(Invalid, "compaction.target_percent: is %d; give 1 or more, below trigger_percent, which is %d", d.TargetPercent, d.TriggerPercent)
+		return Invalidf("compaction.target_percent: is %d; give 1 or more, below trigger_percent, which is %d", d.TargetPercent, d.TriggerPercent)
 	}
 	return nil
 }
@@ -304,4 +304,4 @@ const (
 )
 
 // Tries bounds the attempts at an inference or a repeatable call.
-func (d Definition) Tries() int { return cmp.Or(max(d.Attempts, 0), DefaultAttempts) }
+func (d Definition) Tries() int { return cmp.Or(d.Attempts, DefaultAttempts) }

@@ -110,9 +110,6 @@ func differing(a, b reflect.Value, aside []string) (keys []string) {
 	return keys
 }
 
-// maxShownField bounds, in bytes, how much of a field is shown where two definitions differ.
-const maxShownField = 60
-
 // Compared shows fields of two definitions, by their keys, in a line.
 func (d Definition) Compared(other Definition, keys []string) string {
 	var parts []string
@@ -132,7 +129,7 @@ func shownField(v reflect.Value) string {
 		return "another"
 	}
 	text := string(encoded)
-	if short := Shorten(text, maxShownField); short != text {
+	if short := Shorten(text, 60); short != text {
 		return short + "…"
 	}
 	return text
@@ -143,7 +140,7 @@ func shownField(v reflect.Value) string {
 func (d Definition) CheckUpdated(by Definition) error {
 	for _, key := range d.Differing(by) {
 		if key == "compiler" || key == "sections" {
-			return Errorf(Denied, "%s: stays as it is for as long as the session is open; leave it as it was, or close the session and begin another", key)
+			return Deniedf("%s: stays as it is for as long as the session is open; leave it as it was, or close the session and begin another", key)
 		}
 	}
 	return by.Check()

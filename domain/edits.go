@@ -2,7 +2,6 @@ package domain
 
 import (
 	"fmt"
-	"iter"
 	"slices"
 
 	"everstep/domain/enum"
@@ -81,11 +80,12 @@ func (e Edits) Mark(entry *Entry) Mark {
 
 // SpanOf finds the span that has taken a message back.
 func (e Edits) SpanOf(index int) (Span, bool) {
-	i := slices.IndexFunc(e.TakenBack, func(s Span) bool { return s.From <= index && index < s.To })
-	if i < 0 {
-		return Span{}, false
+	for _, s := range e.TakenBack {
+		if s.From <= index && index < s.To {
+			return s, true
+		}
 	}
-	return e.TakenBack[i], true
+	return Span{}, false
 }
 
 // TookBack reports whether a rewind or a clear has taken a message back.
@@ -132,9 +132,7 @@ func (e Edits) CountCleared() (n int) {
 const MaxTakenBack = 256
 
 // IsZero reports whether nothing is edited.
-func (e Edits) IsZero() bool {
-	return e.Cleared == 0 && e.Hidden == 0 && e.Summary == 0 && e.Buffered == 0 && len(e.TakenBack) == 0
-}
+func (e Edits) IsZero() bool { return e.equal(Edits{}) }
 
 // WithTakenBack returns the edits, which are of as many messages as come before a span, with the span taken back beside. It
 // joins the one that ends where it begins, so that whoever rewinds again and again to the same place has one.
@@ -176,11 +174,11 @@ func (e Edits) Check(length int) error {
 		value int
 	}{{"cleared", e.Cleared}, {"hidden", e.Hidden}, {"summary", e.Summary}, {"buffered", e.Buffered}} {
 		if bound.value < 0 || bound.value > length {
-			return Errorf(Invalid, "edits.%s: is %d; the transcript has %d messages, so give 0 to %d", bound.field, bound.value, length, length)
+			return Invalidf("edits.%s: is %d; the transcript has %d messages, so give 0 to %d", bound.field, bound.value, length, length)
 		}
 	}
 	if e.Buffered > 0 && e.Buffered < e.Hidden {
-		return Errorf(Invalid, "edits.buffered: is %d, before hidden, which is %d; the buffer begins where the hidden messages end", e.Buffered, e.Hidden)
+		return Invalidf("edits.buffered: is %d, before hidden, which is %d; the buffer begins where the hidden messages end", e.Buffered, e.Hidden)
 	}
 	if n := len(e.TakenBack); n > MaxTakenBack {
 		return Errorf(TooLarge, "edits.taken_back: has %d spans; at most %d are allowed", n, MaxTakenBack)
@@ -188,10 +186,10 @@ func (e Edits) Check(length int) error {
 	before := 0
 	for i, s := range e.TakenBack {
 		if s.From < before || s.To <= s.From || s.To > length {
-			return Errorf(Invalid, "edits.taken_back[%d]: is from %d to %d; spans are in order, apart, and within the %d messages", i, s.From, s.To, length)
+			return Invalidf("edits.taken_back[%d]: is from %d to %d; spans are in order, apart, and within the %d messages", i, s.From, s.To, length)
 		}
 		if s.By < 0 || s.By > MaxCount || s.AfterStep < 0 || s.AfterStep > MaxCount {
-			return Errorf(Invalid, "edits.taken_back[%d]: is by execution %d after step %d; give both from 0 to %d", i, s.By, s.AfterStep, MaxCount)
+			return Invalidf("edits.taken_back[%d]: is by execution %d after step %d; give both from 0 to %d", i, s.By, s.AfterStep, MaxCount)
 		}
 		before = s.To
 	}
@@ -199,15 +197,19 @@ func (e Edits) Check(length int) error {
 }
 
 // Apply returns the entries that the edits leave, in the transcript's order, of which they are a suffix: what was cut off
-// with a note of that, and without what says nothing. No message that was given changes; where all are left as they are
-// the entries are returned themselves.
+// with a note of that, and without what says nothing or is a result without its call. No message that was given changes.
 func (e Edits) Apply(entries []Entry) []Entry {
-	if e.IsZero() && !slices.ContainsFunc(entries, func(entry Entry) bool { tags := entry.tags(); return tags.cutOff || tags.silent }) {
-		return entries
-	}
 	left := make([]Entry, 0, len(entries))
-	for i, section := range e.shown(entries) {
-		entry := entries[i]
+	calls := callIndex{}
+	for i, entry := range entries {
+		place := calls.place(i, &entry.Message)
+		if place == hidden {
+			continue
+		}
+		section, shown := e.place(&entries[place])
+		if !shown {
+			continue
+		}
 		if entry.tags().cutOff {
 			entry.Message = entry.Message.asCutOff()
 		}
@@ -223,28 +225,6 @@ func (e Edits) Apply(entries []Entry) []Entry {
 		left = append(left, entry)
 	}
 	return left
-}
-
-// shown yields the positions of the entries that are left, and their sections. A result goes with its call.
-func (e Edits) shown(entries []Entry) iter.Seq2[int, string] {
-	return func(yield func(int, string) bool) {
-		calls := callIndex{entries: entries, latest: -1}
-		for i := range entries {
-			m, place := &entries[i].Message, i
-			if m.ToolResult != nil {
-				place = calls.find(i, m.ToolResult.CallID)
-			}
-			if entries[i].calls() {
-				calls.add(i)
-			}
-			if place < 0 {
-				continue
-			}
-			if section, ok := e.place(&entries[place]); ok && !yield(i, section) {
-				return
-			}
-		}
-	}
 }
 
 // place is the section in which an entry is shown, if it is.

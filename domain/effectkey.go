@@ -6,8 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
-	"maps"
-	"slices"
 	"strconv"
 	"strings"
 )
@@ -55,7 +53,7 @@ func writeSame(b *bytes.Buffer, value any) {
 	switch v := value.(type) {
 	case map[string]any:
 		b.WriteByte('{')
-		for _, key := range slices.Sorted(maps.Keys(v)) {
+		for _, key := range sortedKeys(v) {
 			b.WriteString(strconv.Quote(key) + ":")
 			writeSame(b, v[key])
 			b.WriteByte(',')

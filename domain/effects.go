@@ -61,22 +61,18 @@ func (e EffectCounts) counted(call EffectCount) EffectCounts {
 func (s AgentStep) Effects() EffectCounts {
 	effects := s.ChildEffects
 	for _, call := range s.ToolExecutions {
-		if call.Effect == "" || call.Effect == ReadOnly || !call.Outcome().Ran() {
+		outcome := call.Outcome()
+		if call.Effect == "" || call.Effect == ReadOnly || !outcome.Ran() {
 			continue
 		}
 		count := EffectCount{Tool: call.Name(), Done: 1}
-		if call.mayHaveDone() {
+		// It began and has not returned, as far as is known.
+		if outcome == ToolUnknown || outcome == ToolRunning || call.hasCode(CodeInterrupted) || call.hasCode(CodeTimeout) {
 			count.Done, count.Unknown = 0, 1
 		}
 		effects = effects.counted(count)
 	}
 	return effects
-}
-
-// mayHaveDone reports whether a call that began has not returned, as far as is known.
-func (t ToolExecution) mayHaveDone() bool {
-	outcome := t.Outcome()
-	return outcome == ToolUnknown || outcome == ToolRunning || t.hasCode(CodeInterrupted) || t.hasCode(CodeTimeout)
 }
 
 // Effects are what the execution has done: all its steps, the one in progress and folded ones included. Calls that somebody

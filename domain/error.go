@@ -1,6 +1,7 @@
 package domain
 
 import (
+	"cmp"
 	"errors"
 	"everstep/domain/enum"
 	"fmt"
@@ -118,16 +119,27 @@ type Error struct {
 
 // Errorf returns an error without a code.
 func Errorf(kind Kind, format string, args ...any) *Error {
-	return &Error{Kind: kind, Message: fmt.Sprintf(format, args...)}
+	return CodedErrorf(kind, "", format, args...)
 }
+
+// Invalidf returns an error of kind Invalid: what somebody gave makes no sense.
+func Invalidf(format string, args ...any) *Error { return Errorf(Invalid, format, args...) }
+
+// Deniedf returns an error of kind Denied: somebody may not do so, or not in this state.
+func Deniedf(format string, args ...any) *Error { return Errorf(Denied, format, args...) }
 
 // CodedErrorf returns an error with a code.
 func CodedErrorf(kind Kind, code Code, format string, args ...any) *Error {
 	return &Error{Kind: kind, Code: code, Message: fmt.Sprintf(format, args...)}
 }
 
-// invalid says that what a caller gave makes no sense.
-func invalid(err error) *Error { return &Error{Kind: Invalid, Message: err.Error()} }
+// invalid says that what a caller gave makes no sense; nil: it does.
+func invalid(err error) error {
+	if err == nil {
+		return nil
+	}
+	return Invalidf("%s", err)
+}
 
 // Error returns the text that is safe for users.
 func (e *Error) Error() string { return e.Message }
@@ -151,10 +163,7 @@ func (e *Error) ModelsFault() bool { return e.Kind == Invalid && e.Code == CodeM
 
 // kept returns the error without what was for the next attempt or for operators; its kind is never empty.
 func (e Error) kept() Error {
-	if e.Kind == "" {
-		e.Kind = Internal
-	}
-	return Error{Kind: e.Kind, Code: e.Code, Message: e.Message, Source: e.Source}
+	return Error{Kind: cmp.Or(e.Kind, Internal), Code: e.Code, Message: e.Message, Source: e.Source}
 }
 
 // A Fallback is a model that takes over for good, from the next step on, where the one before it failed.

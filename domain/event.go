@@ -2,6 +2,7 @@ package domain
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 	"time"
 
@@ -11,11 +12,14 @@ import (
 // An Event is something that happened in an execution. It holds ids, numbers and reasons, and nothing of what users, models or
 // tools said. As JSON it is one flat object: its type under "type", the fields of its header, and those of its data.
 type Event struct {
-	Type EventType
+	Type EventType `json:"type"`
 	EventHeader
 	// Data is what events of the type have beside, a value of the type that EventType names; nil: nothing.
-	Data any
+	Data any `json:"-"`
 }
+
+// An eventHead is an event as encoding/json writes and reads it: without its data.
+type eventHead Event
 
 // An EventHeader is what every event has.
 type EventHeader struct {
@@ -175,10 +179,7 @@ func (e Event) MarshalJSON() ([]byte, error) {
 	if e.Type == "" {
 		return nil, Errorf(Internal, "event: has no type; give one of %s and so on", EventExecutionStarted)
 	}
-	object, err := json.Marshal(struct {
-		Type EventType `json:"type"`
-		EventHeader
-	}{e.Type, e.EventHeader})
+	object, err := json.Marshal(eventHead(e))
 	if err != nil || e.Data == nil {
 		return object, err
 	}
@@ -198,30 +199,23 @@ func (e Event) Size() int {
 }
 
 // UnmarshalJSON reads any type of event. Fields of no event are passed over.
-func (e *Event) UnmarshalJSON(object []byte) error {
-	var head struct {
-		Type EventType `json:"type"`
-		EventHeader
-	}
+func (e *Event) UnmarshalJSON(object []byte) (err error) {
+	var head eventHead
 	if err := DecodeInto(object, &head); err != nil {
 		return err
 	}
-	for _, kind := range eventKinds() {
-		if kind.name != head.Type {
-			continue
-		}
-		read := Event{Type: head.Type, EventHeader: head.EventHeader}
-		if kind.read != nil {
-			data, err := kind.read(object)
-			if err != nil {
-				return err
-			}
-			read.Data = data
-		}
-		*e = read
-		return nil
+	kinds := eventKinds()
+	at := slices.IndexFunc(kinds, func(kind eventKind) bool { return kind.name == head.Type })
+	if at < 0 {
+		return Invalidf("event: has no type")
 	}
-	return Errorf(Invalid, "event: has no type")
+	if read := kinds[at].read; read != nil {
+		if head.Data, err = read(object); err != nil {
+			return err
+		}
+	}
+	*e = Event(head)
+	return nil
 }
 
 // An AgentExecutionStarted is how an execution began.

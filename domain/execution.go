@@ -1,6 +1,7 @@
 package domain
 
 import (
+	"cmp"
 	"everstep/domain/enum"
 	"slices"
 	"time"
@@ -11,10 +12,10 @@ import (
 // where one is in progress or the input makes no sense.
 func (s AgentState) BeginExecution(id ExecutionID, budget ExecutionBudget, now time.Time) (AgentState, error) {
 	if s.HasActiveExecution() {
-		return s, Errorf(Denied, "execution: %s is in progress; wait for its end or stop it", s.Execution.ID)
+		return s, Deniedf("execution: %s is in progress; wait for its end or stop it", s.Execution.ID)
 	}
 	if id.IsZero() {
-		return s, Errorf(Invalid, "execution_id: is missing; derive it from the agent's")
+		return s, Invalidf("execution_id: is missing; derive it from the agent's")
 	}
 	if err := budget.Check(); err != nil {
 		return s, err
@@ -36,9 +37,6 @@ func (s AgentState) BeginExecution(id ExecutionID, budget ExecutionBudget, now t
 // WithExecutionError returns the state with an error of the execution itself, such as a hook's, and its
 // signal. The first such error is kept; later ones are in their signals.
 func (s AgentState) WithExecutionError(err *Error, now time.Time) (AgentState, error) {
-	if err == nil {
-		return s, Errorf(Internal, "execution error: is nil; give the error")
-	}
 	s, failed := s.WithStopSignal(SignalOf(err), now)
 	if failed != nil {
 		return s, failed
@@ -82,7 +80,7 @@ func (s AgentState) WithExecutionCompleted(now time.Time) (AgentState, error) {
 // ForNextExecution returns the state without its ended execution. It fails where one is in progress.
 func (s AgentState) ForNextExecution(now time.Time) (AgentState, error) {
 	if s.HasActiveExecution() {
-		return s, Errorf(Denied, "execution: %s is in progress; wait for its end or stop it", s.Execution.ID)
+		return s, Deniedf("execution: %s is in progress; wait for its end or stop it", s.Execution.ID)
 	}
 	s.Execution = ExecutionState{}
 	return s.updated(now), nil
@@ -91,7 +89,7 @@ func (s AgentState) ForNextExecution(now time.Time) (AgentState, error) {
 // WithOriginHere returns the state such that the next execution goes on from the one that has ended.
 func (s AgentState) WithOriginHere(now time.Time) (AgentState, error) {
 	if !s.Status().Terminal() {
-		return s, Errorf(Denied, "origin: no execution has ended (status %s); there is nothing to go on from", s.Status())
+		return s, Deniedf("origin: no execution has ended (status %s); there is nothing to go on from", s.Status())
 	}
 	s.Origin = &Origin{ExecutionID: s.Execution.ID, Step: s.StepCount(), Origin: s.Execution.Origin}
 	return s.updated(now), nil
@@ -101,10 +99,10 @@ func (s AgentState) WithOriginHere(now time.Time) (AgentState, error) {
 // fails where an execution is in progress, and where the step is another agent's.
 func (s AgentState) WithOrigin(origin *Origin, now time.Time) (AgentState, error) {
 	if s.HasActiveExecution() {
-		return s, Errorf(Denied, "execution: %s is in progress; wait for its end or stop it", s.Execution.ID)
+		return s, Deniedf("execution: %s is in progress; wait for its end or stop it", s.Execution.ID)
 	}
 	if origin != nil && origin.AgentID != s.AgentID {
-		return s, Errorf(Invalid, "origin: is a step of agent %s and not of this one; fork that", origin.AgentID)
+		return s, Invalidf("origin: is a step of agent %s and not of this one; fork that", origin.AgentID)
 	}
 	s.Origin = origin
 	return s.updated(now), nil
@@ -112,10 +110,7 @@ func (s AgentState) WithOrigin(origin *Origin, now time.Time) (AgentState, error
 
 // WithBudget returns the state with other totals for the execution in progress.
 func (s AgentState) WithBudget(b ExecutionBudget, now time.Time) (AgentState, error) {
-	if err := s.active("changing the budget"); err != nil {
-		return s, err
-	}
-	if err := b.Check(); err != nil {
+	if err := cmp.Or(s.active("changing the budget"), b.Check()); err != nil {
 		return s, err
 	}
 	s.Execution.Budget, _ = keep(b)
@@ -150,12 +145,7 @@ func (s AgentState) HasActiveExecution() bool { return s.Status() == StatusInPro
 
 // Status is that of the execution in progress or, once it is over, of the one that ended last. Pending: the state holds
 // none, as before the first.
-func (s AgentState) Status() ExecutionStatus {
-	if s.Execution.IsZero() {
-		return StatusPending
-	}
-	return s.Execution.Status
-}
+func (s AgentState) Status() ExecutionStatus { return cmp.Or(s.Execution.Status, StatusPending) }
 
 // Chain lists the execution and those it goes on from, the newest first, for Compile. It is empty between executions.
 func (s AgentState) Chain() []ExecutionID {

@@ -2,6 +2,7 @@ package domain
 
 import (
 	"cmp"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -159,7 +160,7 @@ var guardRules = [...]GuardRule{
 
 // Judge is why the guards would stop after a step, each for itself, what they tell the model, and what they remember then.
 func (g Guards) Judge(seen Guarded, step GuardedStep) (after Guarded, stops []StopSignal, nudges []string) {
-	for _, rule := range guardRules[:] {
+	for _, rule := range guardRules {
 		if rule.judge == nil {
 			continue
 		}
@@ -177,7 +178,10 @@ func (g Guards) Judge(seen Guarded, step GuardedStep) (after Guarded, stops []St
 
 // stopping is a signal to stop, with data beside its sentence.
 func stopping(data map[string]any, format string, args ...any) StopSignal {
-	return StopSignal{Message: fmt.Sprintf(format, args...)}.Noted(data)
+	signal := StopSignal{Message: fmt.Sprintf(format, args...)}
+	encoded, _ := json.Marshal(data) // of numbers and texts, it cannot fail
+	_ = json.Unmarshal(encoded, &signal.Context)
+	return signal
 }
 
 // WithDefaults returns the guards with all that is absent set.
@@ -185,7 +189,7 @@ func (g Guards) WithDefaults() Guards {
 	if g.Repetition == nil {
 		g.Repetition = &Repetition{Nudge: DefaultNudge, Stop: DefaultStop}
 	}
-	for _, rule := range guardRules[:] {
+	for _, rule := range guardRules {
 		if n, ok := rule.number(&g); ok && *n == nil {
 			*n = new(rule.Default)
 		}
@@ -212,16 +216,16 @@ func (g Guards) Check() error {
 	if r := g.Repetition; r != nil {
 		switch {
 		case r.Nudge < 0 || r.Nudge == 1:
-			return Errorf(Invalid, "guards.repeated_calls.nudge_after: is %d; give 2 or more, or 0 for never", r.Nudge)
+			return Invalidf("guards.repeated_calls.nudge_after: is %d; give 2 or more, or 0 for never", r.Nudge)
 		case r.Stop < 0 || r.Stop == 1:
-			return Errorf(Invalid, "guards.repeated_calls.stop_after: is %d; give 2 or more, or 0 for never", r.Stop)
+			return Invalidf("guards.repeated_calls.stop_after: is %d; give 2 or more, or 0 for never", r.Stop)
 		case r.Stop > 0 && r.Nudge >= r.Stop:
-			return Errorf(Invalid, "guards.repeated_calls: nudge_after is %d and stop_after %d; the nudge has to come first", r.Nudge, r.Stop)
+			return Invalidf("guards.repeated_calls: nudge_after is %d and stop_after %d; the nudge has to come first", r.Nudge, r.Stop)
 		}
 	}
-	for _, rule := range guardRules[:] {
+	for _, rule := range guardRules {
 		if n, ok := rule.number(&g); ok && *n != nil && (**n < 0 || **n > rule.Most) {
-			return Errorf(Invalid, "guards.%s: is %d; give 0 to %d", rule.Key, **n, rule.Most)
+			return Invalidf("guards.%s: is %d; give 0 to %d", rule.Key, **n, rule.Most)
 		}
 	}
 	return nil

@@ -3,7 +3,6 @@ package domain
 import (
 	"encoding/json"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 )
@@ -20,7 +19,7 @@ const (
 func HandoffTool(agent string) string { return HandoffPrefix + agent }
 
 // HandoffNames are those of the agents to which the agent may hand its conversation over, in order.
-func (d Definition) HandoffNames() []string { return slices.Sorted(maps.Keys(d.Handoffs)) }
+func (d Definition) HandoffNames() []string { return sortedKeys(d.Handoffs) }
 
 // HandoffTools are what hands the conversation over, a tool for each. They only read as far as approvals go: what the
 // other agent does is asked about where it does that.
@@ -52,11 +51,7 @@ func CheckHandoff(call ToolCall) *Error {
 // HandsTo is the definition of an agent to which the agent may hand its conversation over: with its own model and tools
 // where the other names none. ok is false where it may not.
 func (d Definition) HandsTo(name string) (to Definition, ok bool) {
-	sub, ok := d.Handoffs[name]
-	if !ok {
-		return Definition{}, false
-	}
-	return d.inheriting(sub)
+	return d.inheriting(d.Handoffs[name])
 }
 
 // checkHandoffs says to whom one of the agents cannot hand its conversation over.
@@ -64,13 +59,13 @@ func (t tooledAgent) checkHandoffs(agents map[string]Definition) error {
 	for _, name := range t.agent.HandoffNames() {
 		sub, field, tool := t.agent.Handoffs[name], t.field("handoffs."+name), HandoffTool(name)
 		if slices.Contains(t.tools, tool) || t.agent.Subagents[tool].AsTool {
-			return Errorf(Invalid, "%s: its tool %s has the name of another one of the agent; give one of them another name", field, tool)
+			return Invalidf("%s: its tool %s has the name of another one of the agent; give one of them another name", field, tool)
 		}
 		if err := t.checkTool(field, name, tool, sub); err != nil {
 			return err
 		}
 		if to := agents[sub.Agent]; to.Compiler.OrDefault() != t.agent.Compiler.OrDefault() || !slices.Equal(to.Sections, t.agent.Sections) {
-			return Errorf(Invalid, "%s: has another compiler or other sections, but the conversation stays the same; give both agents the same", field)
+			return Invalidf("%s: has another compiler or other sections, but the conversation stays the same; give both agents the same", field)
 		}
 	}
 	return nil

@@ -5,7 +5,6 @@ import (
 	"encoding/base64"
 	"encoding/binary"
 	"fmt"
-	"strconv"
 	"strings"
 
 	"github.com/google/uuid"
@@ -45,14 +44,14 @@ func (id MessageID) IsZero() bool { return id.UUID == uuid.Nil }
 func AgentIDOf(id string) (AgentID, error) {
 	if parsed, err := uuid.Parse(id); err == nil && len(id) == 36 {
 		if parsed == uuid.Nil {
-			return AgentID{}, Errorf(Invalid, "id: the zero UUID names no agent; give a name or another UUID")
+			return AgentID{}, Invalidf("id: the zero UUID names no agent; give a name or another UUID")
 		}
 		return AgentID{parsed}, nil
 	}
 	if err := CheckAgentName(id); err != nil {
 		return AgentID{}, err
 	}
-	return AgentID{uuid.NewSHA1(agentSpace, []byte(id))}, nil
+	return AgentID{derived(agentSpace, "%s", id)}, nil
 }
 
 // MaxAgentName is the longest name of an agent, in bytes.
@@ -62,19 +61,19 @@ const MaxAgentName = 200
 func CheckAgentName(name string) error {
 	switch {
 	case name == "":
-		return Errorf(Invalid, "id: is empty; give a name or a UUID")
+		return Invalidf("id: is empty; give a name or a UUID")
 	case len(name) > MaxAgentName:
-		return Errorf(Invalid, "id: has %d bytes; at most %d are allowed", len(name), MaxAgentName)
+		return Invalidf("id: has %d bytes; at most %d are allowed", len(name), MaxAgentName)
 	}
 	for i, r := range name {
 		letter := r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9'
 		if letter || i > 0 && strings.ContainsRune(".-_", r) {
 			continue
 		}
-		return Errorf(Invalid, "id: has %q at byte %d; use letters, digits, '.', '-' and '_', beginning with a letter or digit", r, i)
+		return Invalidf("id: has %q at byte %d; use letters, digits, '.', '-' and '_', beginning with a letter or digit", r, i)
 	}
 	if _, err := uuid.Parse(name); err == nil {
-		return Errorf(Invalid, "id: %q looks like a UUID; a name may not", name)
+		return Invalidf("id: %q looks like a UUID; a name may not", name)
 	}
 	return nil
 }
@@ -85,49 +84,49 @@ func WorkflowID(id string) string { return WorkflowIDPrefix + id }
 // ScheduledAgent derives the identity of the agent that a run of a schedule has for its own. chain is the first run id of
 // the run's workflow.
 func ScheduledAgent(chain string) AgentID {
-	return AgentID{uuid.NewSHA1(agentSpace, []byte("scheduled/"+chain))}
+	return AgentID{derived(agentSpace, "scheduled/%s", chain)}
 }
 
 // Execution derives the id of the n-th execution. chain is the workflow's first run id, which stays the same.
 func (id AgentID) Execution(chain string, n int) ExecutionID {
-	return ExecutionID{uuid.NewSHA1(id.UUID, []byte(chain+"/"+strconv.Itoa(n)))}
+	return ExecutionID{derived(id.UUID, "%s/%d", chain, n)}
 }
 
 // Waiting derives the id of the n-th of the agent's messages that had to wait. chain is as of Execution.
 func (id AgentID) Waiting(chain string, n int64) MessageID {
-	return MessageID{uuid.NewSHA1(id.UUID, []byte(chain+"/waiting/"+strconv.FormatInt(n, 10)))}
+	return MessageID{derived(id.UUID, "%s/waiting/%d", chain, n)}
 }
 
 // Step derives the id of the execution's k-th step.
-func (id ExecutionID) Step(k int) StepID {
-	return StepID{uuid.NewSHA1(id.UUID, fmt.Appendf(nil, "step/%d", k))}
-}
+func (id ExecutionID) Step(k int) StepID { return StepID{derived(id.UUID, "step/%d", k)} }
 
 // Prompt derives the id of the user message that begins the execution.
-func (id ExecutionID) Prompt() MessageID { return MessageID{uuid.NewSHA1(id.UUID, []byte("prompt"))} }
+func (id ExecutionID) Prompt() MessageID { return MessageID{derived(id.UUID, "prompt")} }
 
 // Message derives the id of a message between steps, at an index of the transcript.
 func (id ExecutionID) Message(index int) MessageID {
-	return MessageID{uuid.NewSHA1(id.UUID, fmt.Appendf(nil, "message/%d", index))}
+	return MessageID{derived(id.UUID, "message/%d", index)}
 }
 
 // Tool derives the id of the step's tool call at a position, counted from 0.
 func (id StepID) Tool(position int) ToolExecutionID {
-	return ToolExecutionID{uuid.NewSHA1(id.UUID, fmt.Appendf(nil, "tool/%d", position))}
+	return ToolExecutionID{derived(id.UUID, "tool/%d", position)}
 }
 
 // Message derives the id of the step's k-th message, counted from 0.
 func (id StepID) Message(k int) MessageID {
-	return MessageID{uuid.NewSHA1(id.UUID, fmt.Appendf(nil, "message/%d", k))}
+	return MessageID{derived(id.UUID, "message/%d", k)}
 }
 
 // WorkflowIDPrefix comes before an agent's name or UUID in its workflow id.
 const WorkflowIDPrefix = "agent/"
 
-// The UUID from which all ids are derived.
-const agentNamespace = "8f6f3c0e-58a5-4c4b-9c0e-7a5f5d1f0a11"
+var agentSpace = uuid.MustParse("8f6f3c0e-58a5-4c4b-9c0e-7a5f5d1f0a11")
 
-var agentSpace = uuid.MustParse(agentNamespace)
+// derived is the UUID of a name among those that are derived from another one.
+func derived(from uuid.UUID, format string, args ...any) uuid.UUID {
+	return uuid.NewSHA1(from, fmt.Appendf(nil, format, args...))
+}
 
 // A Digest names bytes: the first 16 of their SHA-256. It is not a signature. On the wire it is 22
 // characters of unpadded base64url; the zero value is the empty text.
@@ -147,18 +146,11 @@ func DigestOf(parts ...[]byte) Digest {
 
 // DigestOfTexts is DigestOf for texts.
 func DigestOfTexts(parts ...string) Digest {
-	hash := sha256.New()
-	var piece [1024]byte
-	for _, part := range parts {
-		binary.BigEndian.PutUint64(piece[:8], uint64(len(part)))
-		hash.Write(piece[:8])
-		for len(part) > 0 {
-			n := copy(piece[:], part)
-			hash.Write(piece[:n])
-			part = part[n:]
-		}
+	raw := make([][]byte, len(parts))
+	for i, part := range parts {
+		raw[i] = []byte(part)
 	}
-	return Digest(hash.Sum(nil)[:16])
+	return DigestOf(raw...)
 }
 
 // IsZero reports whether there is no digest.

@@ -26,7 +26,7 @@ func (h Holder) UsedUp() []LimitUse { return Ledger{Session: h}.UsedUp(time.Time
 func (b ExecutionBudget) CheckSession() error {
 	for rule := range b.limits {
 		if rule.Unit.OfTime() {
-			return Errorf(Invalid, "%s: is no limit of a session, which may be idle for days; give it in budget, for each execution, or bound how long the session is idle by idle_timeout", rule.Limit)
+			return Invalidf("%s: is no limit of a session, which may be idle for days; give it in budget, for each execution, or bound how long the session is idle by idle_timeout", rule.Limit)
 		}
 	}
 	return b.Check()
@@ -34,7 +34,7 @@ func (b ExecutionBudget) CheckSession() error {
 
 // SessionLimits lists the limits that a budget over a session can have.
 func SessionLimits() (limits []Limit) {
-	for _, rule := range limitRules[:] {
+	for _, rule := range limitRules {
 		if !rule.Unit.OfTime() {
 			limits = append(limits, rule.Limit)
 		}
@@ -120,7 +120,7 @@ func (l Ledger) UseOf(limit Limit, now time.Time) (use LimitUse, ok bool) {
 
 // UsedUp lists the limits of which nothing is left, in the table's order.
 func (l Ledger) UsedUp(now time.Time) (uses []LimitUse) {
-	for _, rule := range limitRules[:] {
+	for _, rule := range limitRules {
 		if use, set := l.UseOf(rule.Limit, now); set && use.Reached() {
 			uses = append(uses, use)
 		}

@@ -78,7 +78,8 @@ func (l Log) Join(entries ...Entry) (Log, error) {
 // join extends the entries in place where no other log shares the room behind them: n entries cost n
 // appends and not n copies. The second log that is appended to the same one finds it taken, and copies.
 func (l Log) join(e Entry) Log {
-	e.Chain = DigestOf(l.Chain().bytes(), e.Digest.bytes(), []byte(e.Section))
+	before := l.Chain()
+	e.Chain = DigestOf(before[:], e.Digest[:], []byte(e.Section))
 	tags := e.tags()
 	e.tagged = &tags
 	n := len(l.entries)
@@ -167,5 +168,3 @@ func (l Log) sharing(m Message, newest int) Message {
 	}
 	return m
 }
-
-func (d Digest) bytes() []byte { return d[:] }

@@ -1,6 +1,9 @@
 package domain
 
-import "slices"
+import (
+	"cmp"
+	"slices"
+)
 
 // The sections that have a meaning of their own.
 const (
@@ -52,7 +55,7 @@ func (s MessageStore) With(name string, messages ...Message) (MessageStore, erro
 	if i < 0 {
 		return MessageStore{append(sections, section{name, orEmpty(kept)})}, nil
 	}
-	sections[i].Messages = append(slices.Clip(sections[i].Messages), kept...)
+	sections[i].Messages = plus(sections[i].Messages, kept...)
 	return MessageStore{sections}, nil
 }
 
@@ -89,12 +92,7 @@ func (s MessageStore) index(name string) int {
 	return slices.IndexFunc(s.sections, func(section section) bool { return section.Name == name })
 }
 
-func sectionName(name string) string {
-	if name == "" {
-		return SectionMessages
-	}
-	return name
-}
+func sectionName(name string) string { return cmp.Or(name, SectionMessages) }
 
 // inferenceOrder sorts names that are in order of creation.
 func inferenceOrder(names []string) []string {

@@ -1,6 +1,7 @@
 package domain
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -36,18 +37,14 @@ const (
 
 // Check says which price makes no sense.
 func (p Price) Check() error {
-	if l := p.Long; l != nil {
-		if l.Above < 1 {
-			return Errorf(Invalid, "price.long.above_tokens: is %d; give the number of input tokens from which the longer price holds", l.Above)
-		}
-		if l.Long != nil {
-			return Errorf(Invalid, "price.long.long: is given; there is one longer price")
-		}
-		if err := l.check("price.long"); err != nil {
-			return err
-		}
+	switch long := cmp.Or(p.Long, &LongPrice{Above: 1}); {
+	case long.Above < 1:
+		return Invalidf("price.long.above_tokens: is %d; give the number of input tokens from which the longer price holds", long.Above)
+	case long.Long != nil:
+		return Invalidf("price.long.long: is given; there is one longer price")
+	default:
+		return cmp.Or(long.check("price.long"), p.check("price"))
 	}
-	return p.check("price")
 }
 
 func (p Price) check(where string) error {
@@ -56,7 +53,7 @@ func (p Price) check(where string) error {
 		value int64
 	}{{"input", p.Input}, {"output", p.Output}, {"cache_read", orPrice(p.CacheRead, 0)}, {"cache_write", orPrice(p.CacheWrite, 0)}} {
 		if field.value < 0 || field.value > MaxPrice {
-			return Errorf(Invalid, "%s.%s: is %d nano-dollars for a million tokens; give 0 to %d (a million dollars)",
+			return Invalidf("%s.%s: is %d nano-dollars for a million tokens; give 0 to %d (a million dollars)",
 				where, field.name, field.value, int64(MaxPrice))
 		}
 	}
@@ -105,12 +102,7 @@ func (p Price) OutputFor(nanoUSD, input int64) (tokens int64, ok bool) {
 	return bounded(bought.Quo(bought, big.NewInt(rate))), true
 }
 
-func orPrice(price *int64, otherwise int64) int64 {
-	if price == nil {
-		return otherwise
-	}
-	return *price
-}
+func orPrice(price *int64, otherwise int64) int64 { return *cmp.Or(price, &otherwise) }
 
 // A charge is tokens at a price.
 type charge struct{ tokens, price int64 }

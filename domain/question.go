@@ -38,28 +38,28 @@ const (
 func (q Question) Check() error {
 	switch seconds := int64(MaxQuestionTime / time.Second); {
 	case strings.TrimSpace(q.Text) == "":
-		return Errorf(Invalid, "question: is empty")
+		return Invalidf("question: is empty")
 	case !utf8.ValidString(q.Text + strings.Join(q.Choices, "")):
-		return Errorf(Invalid, "question, choices: one is not valid UTF-8")
+		return Invalidf("question, choices: one is not valid UTF-8")
 	case len(q.Text) > MaxQuestion:
 		return Errorf(TooLarge, "question: has %d bytes; at most %d are allowed", len(q.Text), MaxQuestion)
 	case len(q.Choices) > MaxChoices:
 		return Errorf(TooLarge, "choices: are %d; at most %d are allowed", len(q.Choices), MaxChoices)
 	case len(q.Choices) > 0 && len(q.Schema) > 0:
-		return Errorf(Invalid, "choices, schema: give one of them")
+		return Invalidf("choices, schema: give one of them")
 	case len(q.Schema) > MaxQuestionSchema || len(q.Schema) > 0 && !json.Valid(q.Schema):
-		return Errorf(Invalid, "schema: is no JSON, or has more than %d bytes", MaxQuestionSchema)
+		return Invalidf("schema: is no JSON, or has more than %d bytes", MaxQuestionSchema)
 	case q.ExpiresIn < 0 || q.ExpiresIn > seconds:
-		return Errorf(Invalid, "expires_in: is %d seconds; it is at least 1, and at most %d", q.ExpiresIn, seconds)
+		return Invalidf("expires_in: is %d seconds; it is at least 1, and at most %d", q.ExpiresIn, seconds)
 	case len(q.Default) > 0 && q.ExpiresIn == 0:
-		return Errorf(Invalid, "default: is of no use without expires_in, which says when it holds")
+		return Invalidf("default: is of no use without expires_in, which says when it holds")
 	}
 	for i, choice := range q.Choices {
 		switch {
 		case strings.TrimSpace(choice) == "" || len(choice) > MaxChoice:
-			return Errorf(Invalid, "choices: number %d is empty, or has more than %d bytes", i+1, MaxChoice)
+			return Invalidf("choices: number %d is empty, or has more than %d bytes", i+1, MaxChoice)
 		case slices.Contains(q.Choices[:i], choice):
-			return Errorf(Invalid, "choices: %q is there twice", Shorten(choice, 64))
+			return Invalidf("choices: %q is there twice", Shorten(choice, 64))
 		}
 	}
 	if len(q.Default) == 0 {
@@ -78,7 +78,7 @@ func (q Question) defaultContent() (string, error) {
 	}
 	var text string
 	if json.Unmarshal(q.Default, &text) != nil {
-		return "", Errorf(Invalid, "is no string, as the answer is")
+		return "", Invalidf("is no string, as the answer is")
 	}
 	return q.Content(text, nil)
 }
@@ -90,28 +90,24 @@ func (q Question) Content(text string, value json.RawMessage) (string, error) {
 	case len(text) > MaxAnswer || len(value) > MaxAnswer:
 		return "", Errorf(TooLarge, "answer: has %d bytes; at most %d are allowed", max(len(text), len(value)), MaxAnswer)
 	case structured && len(value) == 0:
-		return "", Errorf(Invalid, "answer: is missing; the question asks for a JSON value that fits its schema")
+		return "", Invalidf("answer: is missing; the question asks for a JSON value that fits its schema")
 	case structured && text != "" || !structured && len(value) > 0:
-		return "", Errorf(Invalid, "answer: the question asks for %s alone", map[bool]string{true: "a JSON value", false: "a text"}[structured])
+		return "", Invalidf("answer: the question asks for %s alone", map[bool]string{true: "a JSON value", false: "a text"}[structured])
 	case structured:
 		var compact bytes.Buffer
 		if err := json.Compact(&compact, value); err != nil || !utf8.Valid(value) {
-			return "", Errorf(Invalid, "answer: is no JSON in UTF-8")
+			return "", Invalidf("answer: is no JSON in UTF-8")
 		}
 		return compact.String(), nil
 	case !utf8.ValidString(text) || strings.TrimSpace(text) == "":
-		return "", Errorf(Invalid, "answer: is empty, or is not valid UTF-8")
+		return "", Invalidf("answer: is empty, or is not valid UTF-8")
 	case len(q.Choices) > 0 && !slices.Contains(q.Choices, text):
-		return "", Errorf(Invalid, "answer: %q is none of the choices: %s", Shorten(text, 64), Shorten(fmt.Sprintf("%q", q.Choices), 1000))
+		return "", Invalidf("answer: %q is none of the choices: %s", Shorten(text, 64), Shorten(fmt.Sprintf("%q", q.Choices), 1000))
 	}
 	return text, nil
 }
 
 // Size is how many bytes the question's texts have.
 func (q Question) Size() int {
-	n := len(q.Text) + len(q.Schema) + len(q.Default)
-	for _, choice := range q.Choices {
-		n += len(choice)
-	}
-	return n
+	return len(q.Text) + len(q.Schema) + len(q.Default) + len(strings.Join(q.Choices, ""))
 }

@@ -23,30 +23,6 @@ type ExecutionRecord struct {
 	Usage Usage `json:"usage"`
 }
 
-// NewExecutionRecord returns the record of the execution that has ended on a state. earlier are the steps
-// that left its memory. It fails where none has ended, or the steps do not count from 1 to the last.
-func NewExecutionRecord(final AgentState, earlier ...StepExecution) (ExecutionRecord, error) {
-	execution := final.Execution
-	if !final.Status().Terminal() {
-		return ExecutionRecord{}, Errorf(Denied, "record: no execution has ended (status %s); record it at its end", final.Status())
-	}
-	steps := slices.Concat(earlier, final.StepExecutions())
-	for i, step := range steps {
-		if step.Step.Number != i+1 {
-			return ExecutionRecord{}, Errorf(Invalid, "record: step %d stands where step %d belongs; give every step once, in order", step.Step.Number, i+1)
-		}
-	}
-	if len(steps) != execution.StepCount() {
-		return ExecutionRecord{}, Errorf(Invalid, "record: %d steps are given of %d; give those that were folded too", len(steps), execution.StepCount())
-	}
-	reason, _ := final.StopReason()
-	return ExecutionRecord{
-		ExecutionID: execution.ID, AgentID: final.AgentID, Number: final.ExecutionCount, Origin: execution.Origin,
-		StartedAt: execution.StartedAt, CompletedAt: execution.CompletedAt, Status: execution.Status, StopReason: reason,
-		FinalState: final, Steps: nilIfEmpty(steps), Usage: final.Usage(),
-	}, nil
-}
-
 // FinalStep stands for the end of an execution in FromExecutionRecord.
 const FinalStep = -1
 
@@ -59,7 +35,7 @@ func FromExecutionRecord(record ExecutionRecord, step int, now time.Time) (Agent
 		return s.updated(now), nil
 	}
 	if step < 0 || step > len(record.Steps) {
-		return AgentState{}, Errorf(Invalid, "step: is %d; give one from 0 to %d", step, len(record.Steps))
+		return AgentState{}, Invalidf("step: is %d; give one from 0 to %d", step, len(record.Steps))
 	}
 	later := map[StepID]bool{}
 	for _, s := range record.Steps[step:] {
@@ -67,10 +43,7 @@ func FromExecutionRecord(record ExecutionRecord, step int, now time.Time) (Agent
 	}
 	s.MessageStore = s.MessageStore.filtered(func(m Message) bool {
 		tag := TagOf(m)
-		if tag.ExecutionID != record.ExecutionID {
-			return true
-		}
-		return step > 0 && !later[tag.StepID]
+		return tag.ExecutionID != record.ExecutionID || step > 0 && !later[tag.StepID]
 	})
 	s.Execution = ExecutionState{}
 	s.Origin.Step = step
@@ -92,7 +65,7 @@ type Origin struct {
 func (o *Origin) Check() error {
 	for ; o != nil; o = o.Origin {
 		if o.Step < 0 || o.Step > MaxCount {
-			return in("step", Errorf(Invalid, "is %d; give one from 0 to %d", o.Step, MaxCount))
+			return in("step", Invalidf("is %d; give one from 0 to %d", o.Step, MaxCount))
 		}
 	}
 	return nil
@@ -122,15 +95,15 @@ func (o Origin) Chain() []ExecutionID { return o.Origin.chain(o.ExecutionID) }
 // before the first. It fails where there is no such step, or it has left memory.
 func (s AgentState) AtStep(k int, now time.Time) (AgentState, error) {
 	if s.Execution.IsZero() {
-		return s, Errorf(Denied, "step: there is no execution (status %s)", s.Status())
+		return s, Deniedf("step: there is no execution (status %s)", s.Status())
 	}
 	execution := s.Execution
 	count, folded := s.StepCount(), int(execution.Folded.Steps)
 	switch {
 	case k < 0 || k > count:
-		return s, Errorf(Invalid, "step: is %d; give one from 0 to %d", k, count)
+		return s, Invalidf("step: is %d; give one from 0 to %d", k, count)
 	case folded > 0 && k <= folded:
-		return s, Errorf(Invalid, "step: %d has left memory with the first %d; give one from %d to %d", k, folded, folded+1, count)
+		return s, Invalidf("step: %d has left memory with the first %d; give one from %d to %d", k, folded, folded+1, count)
 	}
 	var continuation Continuation
 	if k > 0 {
@@ -144,18 +117,13 @@ func (s AgentState) AtStep(k int, now time.Time) (AgentState, error) {
 	e := execution.holding(execution.Folded, nilIfEmpty(slices.Clip(execution.Steps[:k-folded])))
 	e.CurrentStep, e.CurrentStepStartedAt = nil, time.Time{}
 	e.Status, e.CompletedAt, e.Continuation = StatusInProgress, time.Time{}, continuation
-	if e.Error != nil && !continuation.holds(SignalOf(e.Error)) {
-		e.Error = nil
+	if e.Error != nil && !slices.ContainsFunc(continuation.StopSignals, func(s StopSignal) bool {
+		return s.Reason == ErrorForbade && s.Message == e.Error.Message && s.Source == e.Error.Source
+	}) {
+		e.Error = nil // it came later
 	}
 	s.Execution = e
 	return s.updated(now), nil
-}
-
-// holds reports whether a signal is among those that count.
-func (c Continuation) holds(signal StopSignal) bool {
-	return slices.ContainsFunc(c.StopSignals, func(s StopSignal) bool {
-		return s.Reason == signal.Reason && s.Message == signal.Message && s.Source == signal.Source
-	})
 }
 
 // HistoryTool is the name of the tool with which an agent reads its own past executions.

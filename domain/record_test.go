@@ -8,39 +8,6 @@ import (
 	"everstep/domain"
 )
 
-func TestRecordOfAnEndedExecution(t *testing.T) {
-	t.Parallel()
-	s := endedState()
-	record, err := domain.NewExecutionRecord(s)
-	require.NoError(t, err)
-	require.Equal(t, domain.StatusCompleted, record.Status)
-	require.Equal(t, domain.Completed, record.StopReason)
-	require.Equal(t, s.StepExecutions(), record.Steps)
-	require.Equal(t, s.Usage(), record.Usage)
-	folded, err := domain.NewExecutionRecord(s.WithStepsFolded(1), s.StepExecutions()[0])
-	require.NoError(t, err)
-	require.Equal(t, record.Steps, folded.Steps)
-	require.Equal(t, record.Usage, folded.Usage)
-}
-
-func TestRecordRefuses(t *testing.T) {
-	t.Parallel()
-	for name, c := range map[string]struct {
-		state   domain.AgentState
-		earlier []domain.StepExecution
-		fault   string
-	}{
-		"no execution":  {idleState(), nil, "no execution has ended (status pending)"},
-		"in progress":   {busyState(), nil, "no execution has ended (status in_progress)"},
-		"folded":        {endedState().WithStepsFolded(0), nil, "0 steps are given of 2"},
-		"the last only": {endedState().WithStepsFolded(1), nil, "step 2 stands where step 1 belongs"},
-		"one twice":     {endedState(), endedState().StepExecutions(), "step 1 stands where step 3 belongs"},
-	} {
-		_, err := domain.NewExecutionRecord(c.state, c.earlier...)
-		require.ErrorContains(t, err, c.fault, name)
-	}
-}
-
 func TestFromExecutionRecord(t *testing.T) {
 	t.Parallel()
 	earlier := domain.Tag{ExecutionID: executionID(9)}.Apply(domain.UserMessage("of an earlier execution"))
@@ -51,8 +18,7 @@ func TestFromExecutionRecord(t *testing.T) {
 	s = withStep(s, toolStep(executionID(1), 1))
 	s = withStep(s, answerStep(executionID(1), 2, "contents"))
 	s = must(s.WithExecutionCompleted(after(4)))
-	record, err := domain.NewExecutionRecord(s)
-	require.NoError(t, err)
+	record := recordOf(s)
 	for step, messages := range []int{1, 6, 7} {
 		rewound, err := domain.FromExecutionRecord(record, step, after(9))
 		require.NoError(t, err)
@@ -69,9 +35,7 @@ func TestFromExecutionRecord(t *testing.T) {
 	require.Equal(t, "contents", final.Answer(), "still readable")
 	next := must(final.BeginExecution(executionID(2), domain.Unlimited(), after(10)))
 	again := must(next.WithExecutionCompleted(after(11)))
-	second, err := domain.NewExecutionRecord(again)
-	require.NoError(t, err)
-	third, err := domain.FromExecutionRecord(second, 0, after(12))
+	third, err := domain.FromExecutionRecord(recordOf(again), 0, after(12))
 	require.NoError(t, err)
 	third = must(third.BeginExecution(executionID(3), domain.Unlimited(), after(13)))
 	require.Equal(t, []domain.ExecutionID{executionID(3), executionID(2), executionID(1)}, third.Chain(), "the whole chain")

@@ -164,10 +164,20 @@ func failedState() domain.AgentState {
 	return s.WithStepsFolded(1)
 }
 
+// recordOf is the record of the execution that has ended on a state, which holds all of its steps.
+func recordOf(s domain.AgentState) domain.ExecutionRecord {
+	reason, _ := s.StopReason()
+	return domain.ExecutionRecord{
+		ExecutionID: s.Execution.ID, AgentID: s.AgentID, Number: s.ExecutionCount, Origin: s.Execution.Origin,
+		StartedAt: s.Execution.StartedAt, CompletedAt: s.Execution.CompletedAt, Status: s.Status(), StopReason: reason,
+		FinalState: s, Steps: s.StepExecutions(), Usage: s.Usage(),
+	}
+}
+
 // states are samples of every kind of state that can be reached.
 func states() map[string]domain.AgentState {
 	ended := endedState()
-	rewound := must(domain.FromExecutionRecord(must(domain.NewExecutionRecord(ended)), 1, after(9)))
+	rewound := must(domain.FromExecutionRecord(recordOf(ended), 1, after(9)))
 	next := must(rewound.BeginExecution(executionID(2), domain.Unlimited(), after(10)))
 	sections := must(idleState().WithMessages("notes", []domain.Message{domain.UserMessage("n")}, noon))
 	sections = must(sections.WithMessages(domain.SectionSummary, nil, noon))

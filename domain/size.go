@@ -133,18 +133,13 @@ func Shorten(text string, n int) string {
 // EstimateText is about how many tokens a text takes: close for English prose, too high for most code.
 func EstimateText(text string) int64 { return (int64(len(text)) + 3) / 4 }
 
-// messageTokens is what a message costs beside its content: role and separators.
-const messageTokens = 4
-
-// imageTokens is about what vendors count for an image of a usual size, however many bytes it has.
-const imageTokens = 1600
-
 // EstimateTokens is about how many tokens a message takes in a request.
 func EstimateTokens(m Message) int64 {
-	tokens := int64(messageTokens)
+	tokens := int64(4) // of its role and separators
 	for _, p := range m.Parts {
 		if m.Role == RoleTool {
-			tokens += imageTokens
+			// About what vendors count for an image of a usual size, however many bytes it has.
+			tokens += 1600
 			continue
 		}
 		tokens += EstimateText(p.Text) + int64(len(p.Data)+len(p.Opaque)+3)/4

@@ -38,29 +38,15 @@ const (
 	MaxStanding = 50
 	// MaxStandingReason bounds why one is given or taken back, in bytes.
 	MaxStandingReason = 300
-	// maxStandingText bounds what is kept of the arguments.
-	maxStandingText = 300
 )
 
 // StandingContext names what a standing approval relies on beside the call: the tool as its session was given it, so that
 // one which has changed does not go by an old word, and for whom the agent acts.
 func StandingContext(tool ToolSpec, trusted Trusted) Digest {
-	values, _ := json.Marshal(trusted) // of values that were decoded, it cannot fail
-	texts := []string{tool.Name, tool.Description, string(tool.Schema), string(tool.Effect), tool.Pin.String(), string(values)}
-	if tool.Subagent != "" {
-		texts = append(texts, "subagent", tool.Subagent)
-	}
-	if tool.Handoff != "" {
-		texts = append(texts, "handoff", tool.Handoff)
-	}
-	if len(tool.EffectKey)+len(tool.Disclaims) > 0 {
-		more, _ := json.Marshal(struct {
-			EffectKey []string `json:"effect_key,omitempty"`
-			Disclaims []Hint   `json:"disclaims,omitempty"`
-		}{tool.EffectKey, tool.Disclaims})
-		texts = append(texts, string(more))
-	}
-	return DigestOfTexts(texts...)
+	// All but what says only how it is run.
+	tool.Timeout, tool.Losses, tool.Attempts, tool.Note, tool.Verifies, tool.Stateful = 0, 0, 0, "", false, false
+	encoded, _ := json.Marshal([]any{tool, trusted}) // both were decoded, so it cannot fail
+	return DigestOf(encoded)
 }
 
 // StandingIn is the standing approval that is given with an answer about a call in a context.
@@ -82,7 +68,7 @@ func (a StandingApproval) Holds(call, context Digest) bool {
 }
 
 func (a StandingApproval) kept() StandingApproval {
-	a.Arguments, a.Reason = Shorten(a.Arguments, maxStandingText), Shorten(a.Reason, MaxStandingReason)
+	a.Arguments, a.Reason = Shorten(a.Arguments, 300), Shorten(a.Reason, MaxStandingReason)
 	if r := a.Revocation; r != nil {
 		a.Revocation = &Revocation{Shorten(r.By, MaxDecider), r.At, Shorten(r.Reason, MaxStandingReason)}
 	}
@@ -104,11 +90,12 @@ func KeptStanding(all []StandingApproval, one StandingApproval) []StandingApprov
 
 // StandingFor is the standing approval that lets a call run in a context.
 func (s AgentState) StandingFor(call, context Digest) (StandingApproval, bool) {
-	i := slices.IndexFunc(s.StandingApprovals, func(a StandingApproval) bool { return a.Holds(call, context) })
-	if i < 0 {
-		return StandingApproval{}, false
+	for _, a := range s.StandingApprovals {
+		if a.Holds(call, context) {
+			return a, true
+		}
 	}
-	return s.StandingApprovals[i], true
+	return StandingApproval{}, false
 }
 
 // CheckStandingRoom fails where the session has as many standing approvals as it may.
@@ -134,7 +121,7 @@ func (s AgentState) WithStandingApproval(a StandingApproval, now time.Time) (Age
 func (s AgentState) WithRevocation(id ToolExecutionID, r Revocation, now time.Time) (AgentState, error) {
 	i := slices.IndexFunc(s.StandingApprovals, func(a StandingApproval) bool { return a.ID == id })
 	if i < 0 {
-		return s, Errorf(Invalid, "rule: %s is no standing approval of this session", id)
+		return s, Invalidf("rule: %s is no standing approval of this session", id)
 	}
 	one := s.StandingApprovals[i]
 	if was := one.Revocation; was != nil {
@@ -142,7 +129,7 @@ func (s AgentState) WithRevocation(id ToolExecutionID, r Revocation, now time.Ti
 		if was.By != "" {
 			by = " by " + was.By
 		}
-		return s, Errorf(Denied, "rule: %s was revoked already, at %s%s", id, was.At.Format(time.RFC3339), by)
+		return s, Deniedf("rule: %s was revoked already, at %s%s", id, was.At.Format(time.RFC3339), by)
 	}
 	r.At = now
 	one.Revocation = &r

@@ -27,7 +27,7 @@ type StartOptions struct {
 }
 
 // Notes are the names of the notes, sorted.
-func (g *StartOptions) Notes() []string { return slices.Sorted(maps.Keys(g.Metadata)) }
+func (g *StartOptions) Notes() []string { return sortedKeys(g.Metadata) }
 
 // MaxMetadata bounds the metadata of an agent when encoded: every request of a hook made with IO carries it.
 const MaxMetadata = 64 << 10
@@ -51,11 +51,8 @@ func NewStartOptions(metadata Metadata, messages []Entry, trusted Trusted) (*Sta
 	}
 	for i, e := range messages {
 		m, err := keep(e.Message)
-		if err != nil {
-			return nil, invalid(inItem("messages", i, err))
-		}
-		encoded, err := json.Marshal(m)
-		if err != nil {
+		encoded, wrong := json.Marshal(m)
+		if err = cmp.Or(err, wrong); err != nil {
 			return nil, invalid(inItem("messages", i, err))
 		}
 		g.Messages = append(g.Messages, Entry{Section: e.Section, Message: m, Digest: DigestOf(encoded)})
@@ -103,9 +100,9 @@ func (g *StartOptions) checkMetadata(has Metadata) error {
 	}
 	all := Metadata{}
 	maps.Copy(all, has)
-	for _, key := range slices.Sorted(maps.Keys(g.Metadata)) {
+	for _, key := range g.Notes() {
 		if key == "" || !utf8.ValidString(key) || strings.ContainsFunc(key, unicode.IsControl) {
-			return Errorf(Invalid, "metadata: %q is no key; give a name without control characters", Shorten(key, 60))
+			return Invalidf("metadata: %q is no key; give a name without control characters", Shorten(key, 60))
 		}
 		all[key] = g.Metadata[key]
 	}
@@ -117,7 +114,7 @@ func (s AgentState) WithNotesOf(g *StartOptions, now time.Time) (_ AgentState, e
 	if g == nil {
 		return s, nil
 	}
-	for _, key := range slices.Sorted(maps.Keys(g.Metadata)) {
+	for _, key := range g.Notes() {
 		if s, err = s.WithMetadata(key, g.Metadata[key], now); err != nil {
 			return s, err
 		}
@@ -213,7 +210,7 @@ func (m Message) checkParts() error {
 
 // checkTexts says which text would not be kept as it is.
 func (m Message) checkTexts() error {
-	return walk(reflect.ValueOf(&m).Elem(), walker{visit: func(v reflect.Value) error {
+	return walk(&m, walker{visit: func(v reflect.Value) error {
 		if v.Kind() == reflect.String && !utf8.ValidString(v.String()) {
 			return errors.New("is not valid UTF-8; convert it")
 		}

@@ -1,6 +1,7 @@
 package domain
 
 import (
+	"cmp"
 	"everstep/domain/enum"
 	"slices"
 	"strings"
@@ -117,11 +118,7 @@ func (s AgentStep) AllErrors() []Error {
 }
 
 // AsksForTools reports whether the model asked for a tool.
-func (s AgentStep) AsksForTools() bool {
-	return slices.ContainsFunc(s.Output, func(m Message) bool {
-		return m.Role == RoleAssistant && len(m.ToolCalls) > 0
-	})
-}
+func (s AgentStep) AsksForTools() bool { return len(s.RequestedToolCalls()) > 0 }
 
 // RequestedToolCalls are the calls that the model asked for.
 func (s AgentStep) RequestedToolCalls() []ToolCall {
@@ -150,10 +147,8 @@ func (s AgentStep) Text() string { return AnswerText(s.Output) }
 
 // FinishReason is the inference's, where the model has answered.
 func (s AgentStep) FinishReason() (FinishReason, bool) {
-	if s.Response == nil || s.Response.Finish == "" {
-		return "", false
-	}
-	return s.Response.Finish, true
+	finish := cmp.Or(s.Response, &Response{}).Finish
+	return finish, finish != ""
 }
 
 // AnswerText joins the texts of the model's messages; what tools and users said is left out.
@@ -227,7 +222,7 @@ func NewStepExecution(step AgentStep, began, completed time.Time, c Continuation
 // Kept returns a step that was read from elsewhere as it is kept, and refuses what no step can be.
 func (s StepExecution) Kept() (StepExecution, error) {
 	if s.Number < 1 {
-		return s, in("number", Errorf(Invalid, "is %d; steps count from 1", s.Number))
+		return s, in("number", Invalidf("is %d; steps count from 1", s.Number))
 	}
 	return keep(s)
 }

@@ -14,10 +14,10 @@ func (s AgentState) WithStepStarted(id StepID, now time.Time) (AgentState, error
 		return s, err
 	}
 	if id.IsZero() {
-		return s, Errorf(Invalid, "step_id: is missing; derive it from the execution's")
+		return s, Invalidf("step_id: is missing; derive it from the execution's")
 	}
 	if c := s.Execution.CurrentStep; c != nil {
-		return s, Errorf(Denied, "step: step %d is in progress; complete it first", c.Number)
+		return s, Deniedf("step: step %d is in progress; complete it first", c.Number)
 	}
 	s.Execution.CurrentStep = &AgentStep{ID: id, Number: s.StepCount() + 1, ToolExecutions: []ToolExecution{}, Errors: []Error{}}
 	s.Execution.CurrentStepStartedAt = now
@@ -38,10 +38,10 @@ func (s AgentState) WithCurrentStepIn(log Log, step AgentStep, now time.Time) (A
 		return s, err
 	}
 	if !step.ID.IsZero() && step.ID != current.ID {
-		return s, Errorf(Invalid, "step_id: is %s; the step in progress is %s", step.ID, current.ID)
+		return s, Invalidf("step_id: is %s; the step in progress is %s", step.ID, current.ID)
 	}
 	if step.Number != 0 && step.Number != current.Number {
-		return s, Errorf(Invalid, "number: is %d; the step in progress is %d", step.Number, current.Number)
+		return s, Invalidf("number: is %d; the step in progress is %d", step.Number, current.Number)
 	}
 	kept, err := step.keptAfter(current, log)
 	if err != nil {
@@ -74,7 +74,7 @@ func (s AgentState) inStep(doing string) (AgentStep, error) {
 		return AgentStep{}, err
 	}
 	if s.Execution.CurrentStep == nil {
-		return AgentStep{}, Errorf(Denied, "%s: no step is in progress; begin one first", doing)
+		return AgentStep{}, Deniedf("%s: no step is in progress; begin one first", doing)
 	}
 	return *s.Execution.CurrentStep, nil
 }
@@ -103,8 +103,8 @@ func (s AgentState) StepExecutions() []StepExecution {
 // those that were folded, of which Execution.Folded and ToolCounts tell. Hooks get the newest of them.
 func (s AgentState) Steps() []AgentStep {
 	var steps []AgentStep
-	for _, step := range s.Execution.Steps {
-		steps = append(steps, Clone(step.Step))
+	for _, step := range s.StepExecutions() {
+		steps = append(steps, step.Step)
 	}
 	return steps
 }
@@ -147,11 +147,8 @@ func (s AgentState) CurrentStepOrLast() (AgentStep, bool) {
 
 // LastStepType is the last completed step's type.
 func (s AgentState) LastStepType() (StepType, bool) {
-	last, ok := s.LastStep()
-	if !ok {
-		return "", false
-	}
-	return last.Type(), true
+	last, ok := s.LastStepExecution()
+	return last.Type, ok
 }
 
 // LastStepUsage is the last completed step's usage.
@@ -222,7 +219,7 @@ func (f Folded) with(step AgentStep) Folded {
 	f = f.plus(&step)
 	if all := step.AllErrors(); len(all) > 0 {
 		f.ErrorCount += len(all)
-		f.Errors = append(slices.Clip(f.Errors), all...)
+		f.Errors = plus(f.Errors, all...)
 		f.Errors = slices.Clone(f.Errors[max(0, len(f.Errors)-MaxFoldedErrors):])
 	}
 	f.Tools = step.counted(maps.Clone(f.Tools))
@@ -286,11 +283,10 @@ func (s AgentState) HasFinalResponse() bool {
 
 // FinalResponse returns the messages of the answer, where there is one.
 func (s AgentState) FinalResponse() ([]Message, bool) {
-	step, ok := s.candidate()
-	if !ok || step.Type() != StepFinalResponse || strings.TrimSpace(step.Text()) == "" {
+	if step, _ := s.candidate(); step.Type() != StepFinalResponse {
 		return nil, false
 	}
-	return step.Output, true
+	return s.CurrentResponse()
 }
 
 // CurrentResponse returns the final response, else what the newest step put out where it wrote anything.

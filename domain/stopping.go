@@ -1,9 +1,7 @@
 package domain
 
 import (
-	"encoding/json"
 	"everstep/domain/enum"
-	"maps"
 	"slices"
 	"time"
 )
@@ -98,7 +96,7 @@ func (s AgentState) evaluated(now time.Time) AgentState {
 	}
 	c := &s.Execution.Continuation
 	if c.continues() && len(c.StopSignals) > 0 {
-		c.Overridden = append(slices.Clip(c.Overridden), c.StopSignals...)
+		c.Overridden = plus(c.Overridden, c.StopSignals...)
 		c.Overridden = c.Overridden[max(len(c.Overridden)-MaxOverridden, 0):]
 		c.StopSignals = nil
 	}
@@ -145,7 +143,7 @@ const (
 // Priority ranks the reasons, those that are not forced among themselves: the lowest number counts, and the
 // earliest among equals. See CountingSignal.
 func (r StopReason) Priority() int {
-	for _, rule := range limitRules[:] {
+	for _, rule := range limitRules {
 		if rule.Reason == r && rule.RanksAs != "" {
 			r = rule.RanksAs
 		}
@@ -174,7 +172,7 @@ func (r StopReason) OfLimit() bool {
 // UnmarshalText accepts the known reasons only, which stand in the order of their priority; of equals, in that of limits.
 func (r *StopReason) UnmarshalText(text []byte) error {
 	known := []StopReason{ErrorForbade, StopRequested}
-	for _, rule := range limitRules[:] {
+	for _, rule := range limitRules {
 		if !slices.Contains(known, rule.Reason) {
 			known = append(known, rule.Reason)
 		}
@@ -230,20 +228,6 @@ type StopSignal struct {
 	Context Metadata `json:"context,omitempty"`
 	// Source says who emitted it: a hook, a tool, a limit, the user.
 	Source string `json:"source,omitzero"`
-}
-
-// Noted returns the signal with data beside its sentence. What is not JSON is left out.
-func (s StopSignal) Noted(data map[string]any) StopSignal {
-	s.Context = maps.Clone(s.Context)
-	for _, key := range slices.Sorted(maps.Keys(data)) {
-		if encoded, err := json.Marshal(data[key]); err == nil {
-			if s.Context == nil {
-				s.Context = Metadata{}
-			}
-			s.Context[key] = encoded
-		}
-	}
-	return s
 }
 
 // The sources of errors and stop signals that are none of a hook's, tool's or provider's. They are recorded.

@@ -1,13 +1,11 @@
 package domain
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
-
-	"github.com/google/uuid"
 )
 
 // SpawnSubagent is the tool with which an agent starts a sub-agent. It is recorded.
@@ -55,12 +53,7 @@ type SubagentPolicy struct {
 func (p SubagentPolicy) IsZero() bool { return len(p.Allow)+len(p.Deny) == 0 && p.MaxDepth == nil }
 
 // Depth is how deep sub-agents may be.
-func (p SubagentPolicy) Depth() int {
-	if p.MaxDepth == nil {
-		return DefaultMaxDepth
-	}
-	return *p.MaxDepth
-}
+func (p SubagentPolicy) Depth() int { return *cmp.Or(p.MaxDepth, new(DefaultMaxDepth)) }
 
 // Permits reports whether a sub-agent may have a tool. What starts others is bounded by what is denied alone, SpawnSubagent
 // standing for all of it, as is what hands a conversation over: its definition says which it has.
@@ -78,17 +71,17 @@ func (p SubagentPolicy) Permits(tool ToolSpec) bool {
 func (p SubagentPolicy) Check() error {
 	for _, names := range [][]string{p.Allow, p.Deny} {
 		if slices.ContainsFunc(names, func(name string) bool { return strings.TrimSpace(name) == "" }) {
-			return Errorf(Invalid, "subagent_policy: a name is empty; give the name of a tool")
+			return Invalidf("subagent_policy: a name is empty; give the name of a tool")
 		}
 	}
 	if d := p.MaxDepth; d != nil && (*d < 0 || *d > MostDepth) {
-		return Errorf(Invalid, "subagent_policy.max_depth: is %d; give 0 to %d", *d, MostDepth)
+		return Invalidf("subagent_policy.max_depth: is %d; give 0 to %d", *d, MostDepth)
 	}
 	return nil
 }
 
 // SubagentNames are those of all sub-agents that the agent may start, in order.
-func (d Definition) SubagentNames() []string { return slices.Sorted(maps.Keys(d.Subagents)) }
+func (d Definition) SubagentNames() []string { return sortedKeys(d.Subagents) }
 
 // namesOf are those of its sub-agents that are tools of their own, or of the others.
 func (d Definition) namesOf(asTool bool) []string {
@@ -102,11 +95,7 @@ func (d Definition) UsesTools() bool { return len(d.Tools)+len(d.Subagents)+len(
 // the model, the approvals, and the tools where it InheritsTools. Its Agents are those that it may start or hand over to, and
 // theirs in turn, each once. ok is false where there is no such name, or no definition of it.
 func (d Definition) Subagent(name string) (child Definition, ok bool) {
-	sub, ok := d.Subagents[name]
-	if !ok {
-		return Definition{}, false
-	}
-	if child, ok = d.inheriting(sub); ok && child.Approvals == nil {
+	if child, ok = d.inheriting(d.Subagents[name]); ok && child.Approvals == nil {
 		child.Approvals = d.Approvals
 	}
 	return child, ok
@@ -155,18 +144,13 @@ func (d Definition) SpawnTools() (tools []ToolSpec) {
 		tools = append(tools, d.spawnTool(names))
 	}
 	for _, name := range d.namesOf(true) {
-		tools = append(tools, d.agentTool(name))
+		tools = append(tools, ToolSpec{
+			Name: name, Effect: ReadOnly, Subagent: name, Schema: json.RawMessage(agentSchema),
+			Description: d.Subagents[name].Description + "\n(An agent, which works on a prompt of its own and knows nothing of this conversation. " +
+				"Several calls in one turn run side by side.)",
+		})
 	}
 	return tools
-}
-
-// agentTool is a sub-agent as a tool of its own.
-func (d Definition) agentTool(name string) ToolSpec {
-	return ToolSpec{
-		Name: name, Effect: ReadOnly, Subagent: name, Schema: json.RawMessage(agentSchema),
-		Description: d.Subagents[name].Description + "\n(An agent, which works on a prompt of its own and knows nothing of this conversation. " +
-			"Several calls in one turn run side by side.)",
-	}
 }
 
 const (
@@ -226,5 +210,5 @@ func (d Definition) SpawnOf(tool ToolSpec, call ToolCall) (spawn Spawn, _ *Error
 
 // Subagent derives the identity of the sub-agent that the call starts.
 func (id ToolExecutionID) Subagent() AgentID {
-	return AgentID{uuid.NewSHA1(id.UUID, []byte("subagent"))}
+	return AgentID{derived(id.UUID, "subagent")}
 }

@@ -3,27 +3,20 @@ package domain
 import (
 	"cmp"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 )
 
 // checkSubagents says what is wrong with those that the agent may start, and with all below them.
 func (d Definition) checkSubagents() error {
-	if err := d.SubagentPolicy.Check(); err != nil {
+	if err := cmp.Or(d.SubagentPolicy.Check(), d.checkRefers(d.Agents), d.checkAgentTools()); err != nil {
 		return err
 	}
-	if err := d.checkRefers(d.Agents); err != nil {
-		return err
-	}
-	if err := d.checkAgentTools(); err != nil {
-		return err
-	}
-	for _, key := range slices.Sorted(maps.Keys(d.Agents)) {
+	for _, key := range sortedKeys(d.Agents) {
 		own := d.Agents[key]
 		err := cmp.Or(own.SubagentPolicy.Check(), own.checkRefers(d.Agents))
 		if err == nil && len(own.Agents) > 0 {
-			err = Errorf(Invalid, "agents: belong to the root alone")
+			err = Invalidf("agents: belong to the root alone")
 		}
 		if err == nil {
 			own.Subagents, own.Handoffs, own.Agents, own.SubagentPolicy = nil, nil, nil, SubagentPolicy{}
@@ -33,21 +26,13 @@ func (d Definition) checkSubagents() error {
 			err = own.Check()
 		}
 		if err != nil {
-			return Errorf(Invalid, "subagents: %s: %s", Shorten(key, 200), AsError(err).Message)
+			return Invalidf("subagents: %s: %s", Shorten(key, 200), AsError(err).Message)
 		}
 	}
 	if len(d.Agents) == 0 {
 		return nil
 	}
 	return CheckFits("subagents: their definitions", d.Agents, MaxAgents)
-}
-
-// namesATool reports whether providers take a name for that of a tool.
-func namesATool(name string) bool {
-	other := func(r rune) bool {
-		return r != '_' && r != '-' && (r < '0' || r > '9') && (r < 'a' || r > 'z') && (r < 'A' || r > 'Z')
-	}
-	return name != "" && len(name) <= maxSubagentName && !strings.ContainsFunc(name, other)
 }
 
 // checkAgentTools says which sub-agent cannot be a tool of its own, of any of the agents: those with names of others, those
@@ -58,13 +43,13 @@ func (d Definition) checkAgentTools() error {
 		for _, name := range at.agent.namesOf(true) {
 			field, sub := at.field("agents."+name), at.agent.Subagents[name]
 			if name == SpawnSubagent {
-				return Errorf(Invalid, "%s: has the name of the tool that starts sub-agents; give it another", field)
+				return Invalidf("%s: has the name of the tool that starts sub-agents; give it another", field)
 			}
 			if err := at.checkTool(field, name, name, sub); err != nil {
 				return err
 			}
 			if ring := d.ring(sub.Agent, nil, open); ring != nil {
-				return Errorf(Invalid, "%s: leads back to where it began (%s), as a tool of its own may not; name one of these in subagents, which max_depth bounds",
+				return Invalidf("%s: leads back to where it began (%s), as a tool of its own may not; name one of these in subagents, which max_depth bounds",
 					field, Shorten(strings.Join(ring, ", "), 500))
 			}
 		}
@@ -80,6 +65,8 @@ type tooledAgent struct {
 	agent Definition
 	key   string
 	tools []string
+	// from is the key of the agent whose tools those are.
+	from string
 }
 
 func (t tooledAgent) field(name string) string {
@@ -93,14 +80,14 @@ func (t tooledAgent) field(name string) string {
 func (t tooledAgent) checkTool(field, name, tool string, other Subagent) error {
 	server, ofServer := ServerOf(name)
 	switch {
-	case !namesATool(tool):
-		return Errorf(Invalid, "%s: is no name for a tool; use 1 to %d letters, digits, dashes and underscores", field, maxSubagentName-len(tool)+len(name))
+	case len(tool) > maxSubagentName || strings.Trim(tool, lowerNames+"ABCDEFGHIJKLMNOPQRSTUVWXYZ-") != "": // what providers take
+		return Invalidf("%s: is no name for a tool; use 1 to %d letters, digits, dashes and underscores", field, maxSubagentName-len(tool)+len(name))
 	case ofServer:
-		return Errorf(Invalid, "%s: has the name of a tool of an MCP server %s; give it one without %s", field, Shorten(server, 64), ServerSeparator)
+		return Invalidf("%s: has the name of a tool of an MCP server %s; give it one without %s", field, Shorten(server, 64), ServerSeparator)
 	case slices.Contains(t.tools, tool):
-		return Errorf(Invalid, "%s: has the name of one of the agent's tools; give it another, or leave that out of tools", field)
+		return Invalidf("%s: has the name of one of the agent's tools; give it another, or leave that out of tools", field)
 	case strings.TrimSpace(other.Description) == "":
-		return Errorf(Invalid, "%s: has no description, by which the model chooses it; give it one, there or in the agent's own file", field)
+		return Invalidf("%s: has no description, by which the model chooses it; give it one, there or in the agent's own file", field)
 	}
 	return nil
 }
@@ -118,23 +105,16 @@ func (d Definition) named() (all []Subagent) {
 
 // tooled are the agent and all below it, each with all tools that it may come to have.
 func (d Definition) tooled() []tooledAgent {
-	type had struct{ key, from string }
-	seen := map[had]bool{}
+	seen := map[[2]string]bool{}
 	all := []tooledAgent{{agent: d, tools: d.Tools}}
-	from := []string{""}
 	for i := 0; i < len(all); i++ {
 		for _, sub := range all[i].agent.named() {
-			next := tooledAgent{agent: d.Agents[sub.Agent], key: sub.Agent}
-			if next.tools = next.agent.Tools; sub.InheritsTools {
-				next.tools = all[i].tools
-			}
-			source := sub.Agent
+			next := tooledAgent{d.Agents[sub.Agent], sub.Agent, d.Agents[sub.Agent].Tools, sub.Agent}
 			if sub.InheritsTools {
-				source = from[i]
+				next.tools, next.from = all[i].tools, all[i].from
 			}
-			if at := (had{sub.Agent, source}); !seen[at] {
-				seen[at] = true
-				all, from = append(all, next), append(from, source)
+			if at := [2]string{next.key, next.from}; !seen[at] {
+				seen[at], all = true, append(all, next)
 			}
 		}
 	}
@@ -150,7 +130,7 @@ func (d Definition) ring(key string, way []string, open map[string]bool) []strin
 	if open[key] {
 		return nil
 	}
-	way = append(slices.Clip(way), key)
+	way = plus(way, key)
 	for _, name := range d.Agents[key].namesOf(true) {
 		if found := d.ring(d.Agents[key].Subagents[name].Agent, way, open); found != nil {
 			return found
@@ -167,15 +147,15 @@ func (d Definition) checkRefers(agents map[string]Definition) error {
 
 func checkNamed(field string, named map[string]Subagent, agents map[string]Definition) error {
 	if len(named) > MaxSubagents {
-		return Errorf(Invalid, "%s: are %d; at most %d are allowed", field, len(named), MaxSubagents)
+		return Invalidf("%s: are %d; at most %d are allowed", field, len(named), MaxSubagents)
 	}
-	for _, name := range slices.Sorted(maps.Keys(named)) {
+	for _, name := range sortedKeys(named) {
 		sub := named[name]
 		if CheckAgentName(name) != nil || len(name) > maxSubagentName {
-			return Errorf(Invalid, "%s: %q is no name; use 1 to 64 letters, digits, dots, dashes and underscores, a letter or digit first", field, Shorten(name, 64))
+			return Invalidf("%s: %q is no name; use 1 to 64 letters, digits, dots, dashes and underscores, a letter or digit first", field, Shorten(name, 64))
 		}
 		if _, ok := agents[sub.Agent]; !ok {
-			return Errorf(Invalid, "%s.%s: has no definition; give agents one of the key %q", field, name, Shorten(sub.Agent, 200))
+			return Invalidf("%s.%s: has no definition; give agents one of the key %q", field, name, Shorten(sub.Agent, 200))
 		}
 		if err := CheckText(field+"."+name+".description", sub.Description, MaxReason); err != nil {
 			return err

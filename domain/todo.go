@@ -1,15 +1,13 @@
 package domain
 
 import (
+	"cmp"
 	"encoding/json"
 	"strings"
 )
 
 // TodoNote is the key of the metadata under which tool todo keeps its list. It is recorded.
 const TodoNote = "todo"
-
-// maxTodo bounds a list that is shown, in bytes: the tool keeps no longer one.
-const maxTodo = 32 << 10
 
 // A TodoItem is one thing of the list that tool todo keeps for a session. The model writes it.
 type TodoItem struct {
@@ -22,7 +20,8 @@ type TodoItem struct {
 // something else in its place.
 func (m Metadata) Todo() []TodoItem {
 	var items []TodoItem
-	if note := m[TodoNote]; len(note) > maxTodo || json.Unmarshal(note, &items) != nil {
+	// The tool keeps no longer list.
+	if note := m[TodoNote]; len(note) > 32<<10 || json.Unmarshal(note, &items) != nil {
 		return nil
 	}
 	return items
@@ -30,9 +29,6 @@ func (m Metadata) Todo() []TodoItem {
 
 // String is the item in one line, as models read it too.
 func (i TodoItem) String() string {
-	mark := map[string]string{"doing": "[~]", "done": "[x]"}[i.Status]
-	if mark == "" {
-		mark = "[ ]"
-	}
+	mark := cmp.Or(map[string]string{"doing": "[~]", "done": "[x]"}[i.Status], "[ ]")
 	return mark + " " + strings.Join(strings.Fields(i.Text), " ")
 }

@@ -1,6 +1,7 @@
 package domain
 
 import (
+	"cmp"
 	"everstep/domain/enum"
 	"slices"
 	"time"
@@ -84,10 +85,7 @@ func (t ToolExecution) Args() string { return t.Call.Arguments }
 
 // Err returns the error, where there is one.
 func (t ToolExecution) Err() (Error, bool) {
-	if t.Error == nil {
-		return Error{}, false
-	}
-	return *t.Error, true
+	return *cmp.Or(t.Error, &Error{}), t.Error != nil
 }
 
 // HasError reports whether the call failed, was blocked or not run, or nobody knows.

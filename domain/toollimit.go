@@ -34,13 +34,13 @@ func (l ToolLimit) PerSecond() float64 {
 func (l ToolLimit) Check() error {
 	switch {
 	case l.Calls < 0, l.Per < 0, l.AtOnce < 0:
-		return Errorf(Invalid, "limit: a number of it is negative; zero is none")
+		return Invalidf("limit: a number of it is negative; zero is none")
 	case (l.Calls == 0) != (l.Per == 0):
-		return Errorf(Invalid, "limit: a rate is so many calls in so long; give both, or neither")
+		return Invalidf("limit: a rate is so many calls in so long; give both, or neither")
 	case l.Per > longestPer:
-		return Errorf(Invalid, "limit: %s is too long; a rate is over %s at the most", l.Per, longestPer)
+		return Invalidf("limit: %s is too long; a rate is over %s at the most", l.Per, longestPer)
 	case l.AtOnce > mostAtOnce:
-		return Errorf(Invalid, "limit: %d at once; at most %d are", l.AtOnce, mostAtOnce)
+		return Invalidf("limit: %d at once; at most %d are", l.AtOnce, mostAtOnce)
 	}
 	return nil
 }

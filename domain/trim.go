@@ -40,6 +40,3 @@ func (s AgentStep) cutTo(longest int) AgentStep {
 	}
 	return s
 }
-
-// roomBeside is what a state takes beside its steps: its signals, errors and context.
-const roomBeside = 64 << 10

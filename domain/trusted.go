@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"maps"
-	"slices"
 	"strings"
 	"time"
 )
@@ -18,22 +17,20 @@ type Trusted map[string]json.RawMessage
 const (
 	// MaxTrusted bounds the trusted values of an execution when encoded: they go along with each of its tool calls.
 	MaxTrusted = 16 << 10
-	// maxTrustedNames is how many there can be, maxTrustedName how long each.
+	// maxTrustedNames is how many there can be.
 	maxTrustedNames = 64
-	maxTrustedName  = 64
 )
 
 // CheckTrustedName says what is wrong with a name of a trusted value.
 func CheckTrustedName(name string) error {
-	other := func(r rune) bool { return (r < 'a' || r > 'z') && (r < '0' || r > '9') && r != '_' }
-	if name == "" || len(name) > maxTrustedName || strings.ContainsFunc(name, other) {
-		return Errorf(Invalid, "%q is no name; use 1 to 64 of a-z, 0-9 and _", Shorten(name, 80))
+	if name == "" || len(name) > 64 || strings.Trim(name, lowerNames) != "" {
+		return Invalidf("%q is no name; use 1 to 64 of a-z, 0-9 and _", Shorten(name, 80))
 	}
 	return nil
 }
 
 // Names are those of all values, in order.
-func (t Trusted) Names() []string { return slices.Sorted(maps.Keys(t)) }
+func (t Trusted) Names() []string { return sortedKeys(t) }
 
 // Decode reads one value into what a pointer points to. It fails where the value is not given or does not fit.
 func (t Trusted) Decode(name string, into any) error {
@@ -42,7 +39,7 @@ func (t Trusted) Decode(name string, into any) error {
 		return NotTrusted(name)
 	}
 	if err := json.Unmarshal(value, into); err != nil {
-		return Errorf(Invalid, "trusted.%s: does not fit what is read here: %s; have it given otherwise where the agent is started",
+		return Invalidf("trusted.%s: does not fit what is read here: %s; have it given otherwise where the agent is started",
 			name, strings.TrimPrefix(err.Error(), "json: "))
 	}
 	return nil
@@ -50,7 +47,7 @@ func (t Trusted) Decode(name string, into any) error {
 
 // NotTrusted says that a value is missing, and who can give it.
 func NotTrusted(name string) *Error {
-	return Errorf(Denied, "trusted.%s: is not given; whoever starts the agent gives it, as in --with %s=…", name, name)
+	return Deniedf("trusted.%s: is not given; whoever starts the agent gives it, as in --with %s=…", name, name)
 }
 
 // With returns the values with more. A name that is there already must come with the same value.
@@ -64,7 +61,7 @@ func (t Trusted) With(more Trusted) (Trusted, error) {
 		has, ok := all[name]
 		switch {
 		case ok && !bytes.Equal(has, more[name]):
-			return nil, Errorf(Denied, "trusted.%s: has another value already, which stays as it is; leave it out, or start another agent", name)
+			return nil, Deniedf("trusted.%s: has another value already, which stays as it is; leave it out, or start another agent", name)
 		case all == nil:
 			all = Trusted{}
 		}
@@ -100,7 +97,7 @@ func (t Trusted) check() error {
 func (d Definition) CheckShown(t Trusted) error {
 	for _, name := range d.ShowTrusted {
 		if _, ok := t[name]; !ok {
-			return Errorf(Invalid, "show_trusted: %q is not given; give it with the start, as in --with %s=…", name, name)
+			return Invalidf("show_trusted: %q is not given; give it with the start, as in --with %s=…", name, name)
 		}
 	}
 	return nil
@@ -157,7 +154,7 @@ func (s AgentState) WithTrusted(values Trusted, now time.Time) (AgentState, erro
 		s.Execution.Trusted = own
 		return s.updated(now), nil
 	case s.ExecutionCount > 0:
-		return s, Errorf(Denied, "trusted: the session's values are fixed; give more with what begins its next execution")
+		return s, Deniedf("trusted: the session's values are fixed; give more with what begins its next execution")
 	}
 	s.SessionTrusted = all
 	return s.updated(now), nil

@@ -1,6 +1,7 @@
 package domain
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"time"
@@ -30,17 +31,13 @@ const (
 func (a Answer) CheckOutcome() error {
 	switch {
 	case a.Verdict != VerdictDone && a.Verdict != VerdictNotDone:
-		return Errorf(Invalid, "verdict: is %q; it is done or not_done", string(a.Verdict))
+		return Invalidf("verdict: is %q; it is done or not_done", string(a.Verdict))
 	case a.Reason == "":
-		return Errorf(Invalid, "reason: is missing; say how you know")
+		return Invalidf("reason: is missing; say how you know")
 	case a.Content != "" && a.Verdict != VerdictDone:
-		return Errorf(Invalid, "result: what was not done has none; leave it out")
+		return Invalidf("result: what was not done has none; leave it out")
 	}
-	err := CheckText("reason", a.Reason, MaxReason)
-	if err == nil {
-		err = CheckText("result", a.Content, MaxOutcomeResult)
-	}
-	return err
+	return cmp.Or(CheckText("reason", a.Reason, MaxReason), CheckText("result", a.Content, MaxOutcomeResult))
 }
 
 // ResolvedAs reports whether the call was resolved in the same words: somebody says so twice.
@@ -135,10 +132,10 @@ func (s AgentState) WithOutcomeResolved(id ToolExecutionID, answer Answer, now t
 	}
 	i := slices.IndexFunc(s.UnknownOutcomes, func(w Wait) bool { return w.ToolExecutionID == id })
 	if i < 0 {
-		return s, Errorf(Invalid, "call: %s is no call of unknown outcome of this agent", id)
+		return s, Invalidf("call: %s is no call of unknown outcome of this agent", id)
 	}
 	if before := s.UnknownOutcomes[i].Answer; before != nil {
-		return s, Errorf(Denied, "call: %s was resolved as %s at %s", id, before.Verdict, before.At.Format(time.RFC3339))
+		return s, Deniedf("call: %s was resolved as %s at %s", id, before.Verdict, before.At.Format(time.RFC3339))
 	}
 	return s.resolved(i, answer, now), nil
 }

@@ -1,6 +1,7 @@
 package domain
 
 import (
+	"cmp"
 	"encoding/json"
 	"maps"
 	"time"
@@ -96,10 +97,7 @@ func (w Wait) Open() bool { return w.Kind != "" && w.Answer == nil }
 
 // Verdict is what became of it; empty: it waits still.
 func (w Wait) Verdict() Verdict {
-	if w.Answer == nil {
-		return ""
-	}
-	return w.Answer.Verdict
+	return cmp.Or(w.Answer, &Answer{}).Verdict
 }
 
 // Runs is CallDigest of what may run.
@@ -129,9 +127,6 @@ func (w Wait) Lapsed(at time.Time) Wait {
 	return w.Answered(Answer{Verdict: verdict, At: at})
 }
 
-// maxAsked bounds what is kept of arguments that a person has changed.
-const maxAsked = 1 << 10
-
 // Recorded is the wait as it is recorded with its call, without what that says itself.
 func (w Wait) Recorded() Wait {
 	recorded := Wait{Kind: w.Kind, Digest: w.Digest, AskedBy: w.AskedBy, Since: w.Since, Expires: w.Expires, Answer: Clone(w.Answer)}
@@ -139,7 +134,7 @@ func (w Wait) Recorded() Wait {
 		return recorded
 	}
 	if recorded.Answer.Content = ""; !w.Answer.Edited.IsZero() {
-		recorded.Arguments = Shorten(w.Arguments, maxAsked)
+		recorded.Arguments = Shorten(w.Arguments, 1<<10) // those that the person has changed
 	}
 	return recorded
 }
@@ -147,19 +142,13 @@ func (w Wait) Recorded() Wait {
 // Cut returns the wait with at most about so many bytes of its arguments, or of its question. Of a question that is cut the
 // choices, the schema and the default are left out.
 func (w Wait) Cut(limit int) Wait {
-	size := len(w.Arguments)
-	if w.Ask != nil {
-		size = w.Ask.Size()
-	}
-	if size <= limit {
-		return w
-	}
-	w.Bytes = size
 	if w.Ask == nil {
-		w.Arguments = Shorten(w.Arguments, limit)
-		return w
+		if size := len(w.Arguments); size > limit {
+			w.Bytes, w.Arguments = size, Shorten(w.Arguments, limit)
+		}
+	} else if size := w.Ask.Size(); size > limit {
+		w.Bytes, w.Ask = size, &Question{Text: Shorten(w.Ask.Text, limit), ExpiresIn: w.Ask.ExpiresIn}
 	}
-	w.Ask = &Question{Text: Shorten(w.Ask.Text, limit), ExpiresIn: w.Ask.ExpiresIn}
 	return w
 }
 
@@ -184,9 +173,9 @@ func CheckEdited(asked, edited string) error {
 	case len(edited) > MaxEdited:
 		return Errorf(TooLarge, "arguments: have %d bytes; at most %d are allowed", len(edited), MaxEdited)
 	case edited == asked:
-		return Errorf(Invalid, "arguments: are those that were asked about; approve the call as it is")
-	case readArguments(edited).root == nil:
-		return Errorf(Invalid, "arguments: are no JSON object that all programs read alike; give one object, with each key once, in one case and in UTF-8")
+		return Invalidf("arguments: are those that were asked about; approve the call as it is")
+	case readArguments(edited) == nil:
+		return Invalidf("arguments: are no JSON object that all programs read alike; give one object, with each key once, in one case and in UTF-8")
 	}
 	return nil
 }
@@ -223,15 +212,6 @@ func (w Wait) Reply() string {
 	return nobody + ". Go on without an answer, or ask again."
 }
 
-// The metadata keys that say of a tool's message that it holds a person's answer, and whose.
-const (
-	keyProvenance = "provenance"
-	keySaidBy     = "said_by"
-)
-
-// ProvenancePerson is the provenance of a message that holds a person's own words.
-const ProvenancePerson = "person"
-
 // Mark returns a tool's message with where its content comes from: metadata "provenance", and who said it.
 func (w Wait) Mark(m Message) Message {
 	if w.Verdict() != AnsweredByPerson {
@@ -240,7 +220,7 @@ func (w Wait) Mark(m Message) Message {
 	metadata := make(Metadata, len(m.Metadata)+2)
 	maps.Copy(metadata, m.Metadata)
 	by, _ := json.Marshal(w.Answer.By) // a string always can
-	metadata[keyProvenance], metadata[keySaidBy] = json.RawMessage(`"`+ProvenancePerson+`"`), by
+	metadata["provenance"], metadata["said_by"] = json.RawMessage(`"person"`), by
 	m.Metadata = metadata
 	return m
 }

@@ -34,9 +34,10 @@ func (k *WaitKind) UnmarshalText(text []byte) error {
 
 // Rule is the kind's row of WaitRules; the zero one of a call that has not waited.
 func (k WaitKind) Rule() WaitRule {
-	rules := WaitRules()
-	if i := slices.IndexFunc(rules, func(r WaitRule) bool { return r.Kind == k }); i >= 0 {
-		return rules[i]
+	for _, rule := range WaitRules() {
+		if rule.Kind == k {
+			return rule
+		}
 	}
 	return WaitRule{}
 }
@@ -89,10 +90,12 @@ func WaitRules() []WaitRule {
 
 // Takes is the kind's answer with a verdict; ok is false where people do not answer so.
 func (r WaitRule) Takes(verdict Verdict) (answer WaitAnswer, ok bool) {
-	if i := slices.IndexFunc(r.Answers, func(a WaitAnswer) bool { return a.Verdict == verdict }); i >= 0 {
-		return r.Answers[i], true
+	for _, a := range r.Answers {
+		if a.Verdict == verdict {
+			return a, true
+		}
 	}
-	return WaitAnswer{}, false
+	return answer, false
 }
 
 // Grants reports whether the call goes on by an answer with the verdict.

@@ -88,7 +88,8 @@ func (s AgentState) WithLastStepWithin(limit int) AgentState {
 		limit -= step.Size()
 	}
 	if step := *s.Execution.Steps[last]; step.Size() > limit {
-		step.Step = step.Step.Trimmed(limit - roomBeside)
+		// What a state takes beside its steps: its signals, errors and context.
+		step.Step = step.Step.Trimmed(limit - 64<<10)
 		s.Execution.Steps = plus(s.Execution.Steps[:last], &step)
 	}
 	return s

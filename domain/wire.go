@@ -29,9 +29,9 @@ func CheckSchema(object []byte, reads int) error {
 	number, err := strconv.Atoi(string(root.Number))
 	switch {
 	case root.Number == nil:
-		return in("schema_version", Errorf(Invalid, "is missing, and this build reads %d; give it as it was written", reads))
+		return in("schema_version", Invalidf("is missing, and this build reads %d; give it as it was written", reads))
 	case err != nil || number < 1:
-		return in("schema_version", Errorf(Invalid, "is %s, which no build writes, and this build reads %d; give it as it was written", Shorten(oneLine(string(root.Number)), 60), reads))
+		return in("schema_version", Invalidf("is %s, which no build writes, and this build reads %d; give it as it was written", Shorten(oneLine(string(root.Number)), 60), reads))
 	case number == reads:
 		return nil
 	}
@@ -147,7 +147,7 @@ func (s *MessageStore) UnmarshalJSON(data []byte) error {
 			return inItem("sections", i, in("name", errors.New("is empty; each section has a name")))
 		}
 		if store.index(section.Name) >= 0 {
-			return inItem("sections", i, in("name", Errorf(Invalid, "%q comes twice; each section has its own", section.Name)))
+			return inItem("sections", i, in("name", Invalidf("%q comes twice; each section has its own", section.Name)))
 		}
 		with, err := store.With(section.Name, section.Messages...)
 		if err != nil {
@@ -184,22 +184,22 @@ func (e ExecutionState) check() error {
 	case e.Status == "" || e.Status == StatusPending:
 		return in("status", errors.New("an execution that exists is in progress or has ended, never pending"))
 	case e.Folded.Steps > MaxCount:
-		return in("folded", in("steps", Errorf(Invalid, "is %d; an execution has at most %d", e.Folded.Steps, MaxCount)))
+		return in("folded", in("steps", Invalidf("is %d; an execution has at most %d", e.Folded.Steps, MaxCount)))
 	case e.CurrentStep == nil && !e.CurrentStepStartedAt.IsZero():
 		return in("current_step_started_at", errors.New("is given, and there is no current_step"))
 	case e.CurrentStep != nil && e.Status.Terminal():
-		return in("current_step", Errorf(Invalid, "is in progress in an execution that is %s", e.Status))
+		return in("current_step", Invalidf("is in progress in an execution that is %s", e.Status))
 	}
 	const apart = "is %d; steps follow on, so it has to be %d"
 	for i, step := range e.Steps {
 		if want := int(e.Folded.Steps) + i + 1; step == nil {
 			return inItem("step_executions", i, errors.New("is null; give the step"))
 		} else if step.Number != want {
-			return inItem("step_executions", i, in("number", Errorf(Invalid, apart, step.Number, want)))
+			return inItem("step_executions", i, in("number", Invalidf(apart, step.Number, want)))
 		}
 	}
 	if want := e.StepCount() + 1; e.CurrentStep != nil && e.CurrentStep.Number != want {
-		return in("current_step", in("number", Errorf(Invalid, apart, e.CurrentStep.Number, want)))
+		return in("current_step", in("number", Invalidf(apart, e.CurrentStep.Number, want)))
 	}
 	return in("budget", e.Budget.Check())
 }

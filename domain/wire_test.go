@@ -124,9 +124,7 @@ func fill(v reflect.Value, name string) {
 // wireCases has one sample of each type that crosses a wire or outlives a deployment.
 func wireCases(t testing.TB) []wireCase {
 	t.Helper()
-	record, err := domain.NewExecutionRecord(endedState())
-	require.NoError(t, err)
-	cases := []wireCase{wire("state", standingState().WithStepsFolded(0)), wire("record", record)}
+	cases := []wireCase{wire("state", standingState().WithStepsFolded(0)), wire("record", recordOf(endedState()))}
 	for _, event := range filledEvents(t) {
 		cases = append(cases, wire("event_"+string(event.Type), event))
 	}

@@ -23,10 +23,6 @@ type Answer struct {
 const (
 	// MaxAnswers bounds the answers in bytes when encoded. A flood of 400 messages fits: its senders repeat many of them.
 	MaxAnswers = 200_000
-	// longestAnswer is up to where a reply is kept: a longer one would take the place of too many others.
-	longestAnswer = 40_000
-	// longestAnswerID is up to where an update's id is kept as it is.
-	longestAnswerID = 64
 	// answerMargin is what an answer takes beside its id and its reply.
 	answerMargin = len(`{"update":"","id":"","reply":},`)
 )
@@ -39,7 +35,7 @@ func AnswersOf[In, Out any](update Update[In, Out], id string, reply Out) Answer
 // With adds the reply to an update, in place of the oldest where all take too many bytes.
 func (a Answers) With(update, id string, reply any) Answers {
 	encoded, err := json.Marshal(reply)
-	if err != nil || len(encoded) > longestAnswer {
+	if err != nil || len(encoded) > 40_000 { // a longer one would take the place of too many others
 		return a
 	}
 	with := append(slices.Clip(a), Answer{update, answerID(id), encoded})
@@ -60,8 +56,8 @@ func (a Answers) Read(update, id string, reply any) bool {
 }
 
 func answerID(id string) string {
-	if len(id) <= longestAnswerID {
+	if len(id) <= 64 { // others are kept by their digests
 		return id
 	}
-	return domain.DigestOf([]byte(id)).String()
+	return domain.DigestOfTexts(id).String()
 }

@@ -39,11 +39,8 @@ func SessionGone(why string) string {
 
 // Lose returns what remains where the session is gone: why.
 func (b Bound) Lose(why string) Bound {
-	return Bound{Server: b.Server, Lost: domain.Shorten(why, maxLost)}
+	return Bound{Server: b.Server, Lost: domain.Shorten(why, 300)}
 }
-
-// maxLost bounds why a session is gone.
-const maxLost = 300
 
 // A BindRequest asks for a session for the agent that asks.
 type BindRequest struct {

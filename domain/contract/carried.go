@@ -46,8 +46,8 @@ func NotCarried(d domain.Definition, prompt string, over int) error {
 	}{
 		{"prompt", prompt}, {"system", d.SystemPrompt}, {"agents", d.Agents}, {"response_format", d.Format}, {"tools", d.Tools}, {"approvals", d.Approvals}, {"model", d.Model},
 	} {
-		if encoded, err := json.Marshal(part.value); err == nil && len(encoded) > longest {
-			field, longest = part.name, len(encoded)
+		if size, err := EncodedBytes(part.value); err == nil && size > longest {
+			field, longest = part.name, size
 		}
 	}
 	instead := "have the agent read what is long with a tool"

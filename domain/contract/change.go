@@ -58,16 +58,15 @@ const (
 	MaxChangedTools = 16
 	// MaxUpdates bounds how many updates a change names, the newest.
 	MaxUpdates = 5
-	// maxToolName bounds what is kept of a tool's name, maxEarlierReason of the reason of each update but the newest.
-	maxToolName      = 64
-	maxEarlierReason = 200
+	// maxToolName bounds what is kept of a tool's name.
+	maxToolName = 64
 )
 
 // And are the notes with later ones.
 func (n UpdateNotes) And(later UpdateNotes) UpdateNotes {
 	all := slices.Concat(n.Updates, later.Updates)
 	for i := range max(len(all)-1, 0) {
-		all[i].Reason = domain.Shorten(all[i].Reason, maxEarlierReason)
+		all[i].Reason = domain.Shorten(all[i].Reason, 200)
 	}
 	more := max(len(all)-MaxUpdates, 0)
 	return UpdateNotes{all[more:], n.MoreUpdates + later.MoreUpdates + more}
@@ -158,7 +157,7 @@ type UpdateRequest struct {
 func (r UpdateRequest) Check() error {
 	for _, key := range r.Fields {
 		if !slices.Contains(domain.DefinitionKeys(), key) {
-			return domain.Errorf(domain.Invalid, "fields: a definition has no %q", domain.Shorten(key, 64))
+			return domain.Invalidf("fields: a definition has no %q", domain.Shorten(key, 64))
 		}
 	}
 	whole := r.Definition

@@ -112,7 +112,7 @@ type Availability struct {
 // Check refuses what needs another agent than it is, in the name of a command.
 func (n Need) Check(command string, a Availability) error {
 	denied := func(format string, args ...any) error {
-		return domain.Errorf(domain.Denied, "%s %s: "+format, append([]any{command, a.ID}, args...)...)
+		return domain.Deniedf("%s %s: "+format, append([]any{command, a.ID}, args...)...)
 	}
 	session := n == OpenSession || n == IdleSession
 	switch {

@@ -102,7 +102,7 @@ func (c Constraints) Permits(tool domain.ToolSpec) bool {
 func (c Constraints) Check() error {
 	for i, policy := range c.Policies {
 		if err := policy.Check(); err != nil {
-			return domain.Errorf(domain.Invalid, "policies[%d]: %s", i, err)
+			return domain.Invalidf("policies[%d]: %s", i, err)
 		}
 	}
 	for _, list := range []struct {
@@ -111,7 +111,7 @@ func (c Constraints) Check() error {
 	}{{"approvals", c.Approvals}, {"handed", c.Handed}} {
 		for i := range list.rules {
 			if err := list.rules[i].Check(); err != nil {
-				return domain.Errorf(domain.Invalid, "%s[%d]: %s", list.field, i, err)
+				return domain.Invalidf("%s[%d]: %s", list.field, i, err)
 			}
 		}
 	}
@@ -165,10 +165,7 @@ func (r Resolved) Pinned(before *Resolved, pins []ToolPin) Resolved {
 		if now.Pin.IsZero() {
 			continue
 		}
-		was, there := domain.ToolSpec{}, false
-		if before != nil {
-			was, there = before.Tool(now.Name)
-		}
+		was, there := cmp.Or(before, &Resolved{}).Tool(now.Name)
 		if at := slices.IndexFunc(pins, func(p ToolPin) bool { return p.Name == now.Name }); !there && at >= 0 {
 			was = now
 			was.Pin, was.Description, was.Schema = pins[at].Pin, "Its server has changed it since this session was given it, so that its calls are refused.", json.RawMessage(`{"type":"object"}`)
@@ -190,13 +187,11 @@ type ToolPin struct {
 	Pin  domain.Digest `json:"pin"`
 }
 
-// maxPins bounds them: a server that lists ever other tools has the later ones compared with the execution before alone.
-const maxPins = 500
-
 // JoinedPins adds the pins of tools to those of a session. The first one of a name stays.
 func JoinedPins(pins []ToolPin, tools []domain.ToolSpec) []ToolPin {
 	for _, t := range tools {
-		if len(pins) < maxPins && !t.Pin.IsZero() && !slices.ContainsFunc(pins, func(p ToolPin) bool { return p.Name == t.Name }) {
+		// A server that lists ever other tools has the later ones compared with the execution before alone.
+		if len(pins) < 500 && !t.Pin.IsZero() && !slices.ContainsFunc(pins, func(p ToolPin) bool { return p.Name == t.Name }) {
 			pins = append(slices.Clip(pins), ToolPin{t.Name, t.Pin})
 		}
 	}
@@ -231,10 +226,7 @@ func (r Resolved) Compacts() bool {
 
 // AnswerBound is how long an answer can get, budgets aside; zero: unknown.
 func (r Resolved) AnswerBound() int64 {
-	if bound := r.Definition.Model.MaxOutputTokens; bound > 0 {
-		return bound
-	}
-	return r.MaxOutputTokens
+	return cmp.Or(r.Definition.Model.MaxOutputTokens, r.MaxOutputTokens)
 }
 
 // Unpriced reports whether a budget limits money and nobody knows what the model costs.
@@ -247,7 +239,7 @@ func (r *Resolved) CheckPriced(budget domain.ExecutionBudget, model domain.LLMCo
 	if !r.Unpriced(budget) {
 		return nil
 	}
-	return domain.Errorf(domain.Invalid, "max_cost: nobody knows what %s costs; set another limit, or name a model with its price", model)
+	return domain.Invalidf("max_cost: nobody knows what %s costs; set another limit, or name a model with its price", model)
 }
 
 // A ResolveRequest asks a worker to resolve a definition. Its answer has none: the asker has it.

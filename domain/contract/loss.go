@@ -1,6 +1,7 @@
 package contract
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 
@@ -71,10 +72,7 @@ func (l Loss) Spent(request ModelRequest, again bool) domain.Usage {
 	if l.How != TimedOut || l.Untaken {
 		return domain.Usage{} // the activity fails only where it cost nothing
 	}
-	var heartbeat Heartbeat
-	if l.Heartbeat != nil {
-		heartbeat = *l.Heartbeat
-	}
+	heartbeat := *cmp.Or(l.Heartbeat, &Heartbeat{})
 	if again && heartbeat.TellsOfRequest() {
 		return heartbeat.Used()
 	}
@@ -89,11 +87,7 @@ func (l Loss) Spent(request ModelRequest, again bool) domain.Usage {
 
 // Tried counts the tries of an inference that ended so, over all activities. The one whose worker was lost is none.
 func (l Loss) Tried(request ModelRequest) int {
-	tried := request.Attempts
-	if l.Heartbeat != nil {
-		tried = max(tried, l.Heartbeat.Attempt-1)
-	}
-	return tried
+	return max(request.Attempts, cmp.Or(l.Heartbeat, &Heartbeat{}).Attempt-1)
 }
 
 // AskedAgain reports whether the workflow makes an inference again whose worker was lost.
@@ -112,7 +106,7 @@ func (l Loss) Kept() ModelReply {
 		text = "…" + text // its beginning is lost
 	}
 	reply.Message = &domain.Message{Role: domain.RoleAssistant, Parts: []domain.Part{{Type: domain.PartText, Text: text}}}
-	reply.Digest = domain.DigestOf([]byte(text))
+	reply.Digest = domain.DigestOfTexts(text)
 	return reply
 }
 
@@ -216,7 +210,7 @@ func NotMade(call ToolRequest, kind domain.Kind, why string) ToolReply {
 func Unanswered(err *domain.Error) ToolReply {
 	return ToolReply{
 		Content: err.Message, Error: err,
-		Digest: domain.DigestOf([]byte(err.Code), []byte(err.Message)),
+		Digest: domain.DigestOfTexts(string(err.Code), err.Message),
 	}
 }
 
@@ -236,17 +230,11 @@ func (r ModelReply) WhyUnanswered() *domain.Error {
 		return domain.CodedErrorf(domain.Unavailable, domain.CodeWorkerShutdown, "cut off by a worker that stopped")
 	case Answered, BilledFailure:
 	}
-	if r.Error != nil {
-		return r.Error
-	}
-	return domain.Errorf(domain.Internal, "the worker reported a failure without its error")
+	return cmp.Or(r.Error, domain.Errorf(domain.Internal, "the worker reported a failure without its error"))
 }
-
-// maxWaitReason bounds why an attempt failed, where that is said in passing.
-const maxWaitReason = 200
 
 // AttemptWaits says until when an inference waits whose attempt failed, and why that failed.
 func AttemptWaits(step, attempt int, until time.Time, why *domain.Error) string {
 	return fmt.Sprintf("step %d: attempt %d at the model waits until %s: %s",
-		step, attempt, until.UTC().Format(time.RFC3339), domain.Shorten(why.Message, maxWaitReason))
+		step, attempt, until.UTC().Format(time.RFC3339), domain.Shorten(why.Message, 200))
 }

@@ -57,15 +57,12 @@ func NextWaiting(waiting []WaitingMessage) WaitingMessage {
 
 // View is what a status shows of the message.
 func (w WaitingMessage) View() WaitingView {
-	text := domain.Shorten(w.Request.Prompt, maxWaitingText)
+	text := domain.Shorten(w.Request.Prompt, 120)
 	return WaitingView{
 		ID: w.ID, Place: w.Place, SentAt: w.SentAt, Delivery: w.Request.IfBusy, Bytes: len(w.Request.Prompt),
 		Text: text, Cut: len(text) < len(w.Request.Prompt), By: w.Request.By,
 	}
 }
-
-// maxWaitingText is how much of a message a status shows.
-const maxWaitingText = 120
 
 // A WaitingView says which message waits, and since when.
 type WaitingView struct {

@@ -37,7 +37,7 @@ func (r RewindRequest) Check() error {
 	case r.Prompt != "":
 		return r.Message().Check()
 	case r.Model != nil || !r.Budget.IsZero():
-		return domain.Errorf(domain.Invalid, "model, budget: are the next message's, which is not given; give them with it")
+		return domain.Invalidf("model, budget: are the next message's, which is not given; give them with it")
 	}
 	return nil
 }

@@ -39,10 +39,7 @@ type SessionInput struct {
 
 // WorkflowID is the id under which the agent runs, whoever starts it.
 func (in SessionInput) WorkflowID() string {
-	if in.Name != "" {
-		return domain.WorkflowID(in.Name)
-	}
-	return domain.WorkflowID(in.AgentID.String())
+	return domain.WorkflowID(cmp.Or(in.Name, in.AgentID.String()))
 }
 
 // Message is the one that begins the first execution.
@@ -284,7 +281,7 @@ type ExtendRequest struct {
 func (r ExtendRequest) Check() error {
 	for _, limit := range r.Lift {
 		if !slices.Contains(domain.Limits(), limit) {
-			return domain.Errorf(domain.Invalid, "lift: %q is none of %v", domain.Shorten(string(limit), 64), domain.Limits())
+			return domain.Invalidf("lift: %q is none of %v", domain.Shorten(string(limit), 64), domain.Limits())
 		}
 	}
 	return r.Budget.Check()

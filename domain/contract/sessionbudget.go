@@ -23,11 +23,11 @@ type ExtendSessionRequest struct {
 func (r ExtendSessionRequest) Check() error {
 	for _, limit := range r.Lift {
 		if !slices.Contains(domain.SessionLimits(), limit) {
-			return domain.Errorf(domain.Invalid, "%s: is no limit of a session, which can have %v", domain.Shorten(string(limit), 64), domain.SessionLimits())
+			return domain.Invalidf("%s: is no limit of a session, which can have %v", domain.Shorten(string(limit), 64), domain.SessionLimits())
 		}
 	}
 	if r.Budget.IsZero() && len(r.Lift) == 0 {
-		return domain.Errorf(domain.Invalid, "extend: no new total of the session is given; say what to change, such as max_steps")
+		return domain.Invalidf("extend: no new total of the session is given; say what to change, such as max_steps")
 	}
 	return r.Budget.CheckSession()
 }

@@ -49,7 +49,7 @@ type StopRequest struct {
 // Check says what is wrong with the request in itself. Whoever sends a signal all the same has it read as ReadStop does.
 func (r StopRequest) Check() error {
 	if r.Within < AtOnce {
-		return domain.Errorf(domain.Invalid, "within: is %s; it may not be negative", time.Duration(r.Within))
+		return domain.Invalidf("within: is %s; it may not be negative", time.Duration(r.Within))
 	}
 	return cmp.Or(domain.CheckWord(r.Mode), domain.CheckText("reason", r.Reason, domain.MaxReason))
 }
@@ -80,10 +80,7 @@ func (r StopRequest) Signal() domain.StopSignal {
 
 // Escalation is how long after it came the stop lets nothing go on; ok is false where it never does.
 func (r StopRequest) Escalation() (after time.Duration, ok bool) {
-	if r.Mode == StopNow {
-		return 0, true
-	}
-	if r.Within == AtOnce {
+	if r.Mode == StopNow || r.Within == AtOnce {
 		return 0, true
 	}
 	return time.Duration(r.Within), r.Within > 0
@@ -116,7 +113,7 @@ func (s *Span) UnmarshalText(text []byte) error {
 	}
 	d, err := time.ParseDuration(string(text))
 	if err != nil || d < 0 {
-		return domain.Errorf(domain.Invalid, "duration: %q is not one; write it like 30s or 1m30s, or never", string(text))
+		return domain.Invalidf("duration: %q is not one; write it like 30s or 1m30s, or never", string(text))
 	}
 	if *s = Span(d); d == 0 {
 		*s = AtOnce

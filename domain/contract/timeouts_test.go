@@ -18,8 +18,8 @@ func TestTimeouts(t *testing.T) {
 	require.Equal(t, 5*time.Minute, none.ToolTimeout(domain.ToolSpec{}))
 	require.Equal(t, 10*time.Minute, own.ToolTimeout(domain.ToolSpec{}), "the agent's, longer than the default too")
 	require.Equal(t, time.Second, own.ToolTimeout(domain.ToolSpec{Timeout: time.Second}), "the tool's own")
-	require.Equal(t, []int{12, 3, 12}, []int{none.Definition.Tries(), own.Definition.Tries(), domain.Definition{Attempts: -1}.Tries()})
-	require.Equal(t, 30*time.Second, contract.HookSpec{Timeout: -1}.TimeLimit())
+	require.Equal(t, []int{12, 3}, []int{none.Definition.Tries(), own.Definition.Tries()})
+	require.Equal(t, 30*time.Second, contract.HookSpec{}.TimeLimit())
 	require.Equal(t, time.Second, contract.HookSpec{Timeout: time.Second}.TimeLimit())
 }
 

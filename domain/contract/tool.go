@@ -77,10 +77,7 @@ func (p Pending) Says() string {
 
 // Key is the key of keyed tools: that of the effect, where the tool names one, else the call's id.
 func (r ToolRequest) Key() string {
-	if r.EffectKey.IsZero() {
-		return r.ID().String()
-	}
-	return r.EffectKey.String()
+	return cmp.Or(r.EffectKey.String(), r.ID().String())
 }
 
 // ID is the tool execution's id.
@@ -245,5 +242,5 @@ func (r HookReply) Messages() []domain.Entry {
 
 // TimeLimit bounds one attempt of a hook that is an activity.
 func (h HookSpec) TimeLimit() time.Duration {
-	return cmp.Or(max(h.Timeout, 0), domain.DefaultHookTimeout)
+	return cmp.Or(h.Timeout, domain.DefaultHookTimeout)
 }

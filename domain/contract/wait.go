@@ -49,17 +49,17 @@ func (r AnswerRequest) Fits(kind domain.WaitKind) bool {
 func (r AnswerRequest) Check() error {
 	switch {
 	case r.Verdict.Kind() == "":
-		return domain.Errorf(domain.Invalid, "verdict: is %q, which answers no kind of wait; give one of the kind's row in domain.WaitRules", string(r.Verdict))
+		return domain.Invalidf("verdict: is %q, which answers no kind of wait; give one of the kind's row in domain.WaitRules", string(r.Verdict))
 	case !utf8.ValidString(r.Arguments + r.Text):
-		return domain.Errorf(domain.Invalid, "arguments, answer: one is not valid UTF-8; convert it")
+		return domain.Invalidf("arguments, answer: one is not valid UTF-8; convert it")
 	case max(len(r.Text), len(r.Value)) > domain.MaxAnswer:
 		return domain.Errorf(domain.TooLarge, "answer: has %d bytes; at most %d are allowed", max(len(r.Text), len(r.Value)), domain.MaxAnswer)
 	case len(r.Value) > 0 && !json.Valid(r.Value):
-		return domain.Errorf(domain.Invalid, "answer: is no JSON")
+		return domain.Invalidf("answer: is no JSON")
 	case !r.Fits(r.Verdict.Kind()):
-		return domain.Errorf(domain.Invalid, "always, arguments: are of a call that is approved; leave them out")
+		return domain.Invalidf("always, arguments: are of a call that is approved; leave them out")
 	case r.Always && r.Arguments != "":
-		return domain.Errorf(domain.Invalid, "always: is of the arguments that were asked about; approve the call with others this once")
+		return domain.Invalidf("always: is of the arguments that were asked about; approve the call with others this once")
 	case r.Always:
 		return checkStandingSaid(r.By, r.Reason)
 	case r.Verdict.Kind().Rule().Outlasts:

@@ -55,7 +55,7 @@ func (c Conversation) WithBase(before domain.LogRef, entries []domain.Entry) (Co
 
 // Needed is the index of the first message that the next run needs where those
 // before an index are stored: earlier runs keep what a summary hides.
-func (c Conversation) Needed(stored int) int { return max(stored, min(c.edits.Hidden, c.log.Len())) }
+func (c Conversation) Needed(stored int) int { return max(stored, min(c.edits.Hidden, c.Len())) }
 
 // SizeFrom is about how many bytes the messages from an index on take.
 func (c Conversation) SizeFrom(index int) int {
@@ -65,10 +65,6 @@ func (c Conversation) SizeFrom(index int) int {
 	}
 	return size
 }
-
-// maxTokenIndex bounds the messages that a run hands on the summaries of, the newest: of what
-// is older the sum is known. They take up to some 250 KB.
-const maxTokenIndex = 32 << 10
 
 // Carry is what the next run needs of the conversation. It will hold the
 // messages from an index on. r is the definition in force, if any.
@@ -81,7 +77,8 @@ func (c Conversation) Carry(from int, r *contract.Resolved) contract.CarriedConv
 	if r == nil || !r.Compacts() {
 		return carry
 	}
-	for i := max(c.from(c.edits.Hidden), from-maxTokenIndex); i < from; i++ {
+	// The newest, which take up to some 250 KB: of what is older the sum is known.
+	for i := max(c.from(c.edits.Hidden), from-32<<10); i < from; i++ {
 		carry.TokenIndex = append(carry.TokenIndex, c.summary(i).recorded)
 	}
 	return carry

@@ -1,26 +1,14 @@
 package conversation
 
 import (
+	"cmp"
+
 	"everstep/domain"
 	"everstep/domain/contract"
 )
 
-const (
-	// learnedPercent is the share of what was refused that is taken for the window.
-	learnedPercent = 80
-	// answerShare bounds what of the window is kept free for the answer, as a
-	// divisor, and answerTokens where nobody knows how long answers get.
-	answerShare  = 4
-	answerTokens = 4096
-	// A summary takes at most an eighth of the window, and summaryTokens.
-	summaryShare  = 8
-	summaryTokens = 4096
-	minSummary    = 128
-	noteTokens    = 12 // of the note in place of a cleared result
-	// maxHalved is how often a summary is asked for again, of half as much text,
-	// where the provider finds it too long.
-	maxHalved = 4
-)
+// noteTokens are those of the note in place of a cleared result.
+const noteTokens = 12
 
 // Crowded reports whether the next inference nears the window, so that the
 // conversation has to become shorter, where it may. force: it has to anyway.
@@ -32,11 +20,8 @@ func (c Conversation) Crowded(r *contract.Resolved, force bool) bool {
 	if window == 0 {
 		return force
 	}
-	answer := int64(answerTokens)
-	if bound := r.AnswerBound(); bound > 0 {
-		answer = bound
-	}
-	answer = min(answer, window/answerShare)
+	// Kept free for the answer is what is known of its length, else a guess, but no more than a quarter of the window.
+	answer := min(cmp.Or(r.AnswerBound(), 4096), window/4)
 	return force || c.Input(r) > min(c.share(r.Compaction.TriggerPercent, r), window-answer)
 }
 
@@ -48,7 +33,7 @@ func (c Conversation) Roomy(r *contract.Resolved) bool {
 // WithRefused returns the conversation as one that a provider finds too long, whose model has the window that was named;
 // zero: none was.
 func (c Conversation) WithRefused(r *contract.Resolved, named int64) Conversation {
-	c.window = max(c.Input(r)*learnedPercent/100, 1)
+	c.window = max(c.Input(r)*80/100, 1) // of what was refused so much is taken for the window
 	if named > 0 {
 		c.window = min(c.window, named)
 	}
@@ -63,7 +48,7 @@ func (c Conversation) WithResultsCleared(r *contract.Resolved) Conversation {
 	unseen, _ := c.unread()
 	from := max(c.edits.Cleared, c.edits.Hidden)
 	kept, count := int64(0), int64(0)
-	for i := c.log.Len() - 1; i >= c.from(from); i-- {
+	for i := c.Len() - 1; i >= c.from(from); i-- {
 		m := c.summary(i)
 		if !m.is(flagResult) || !m.is(flagShown) {
 			continue
@@ -101,8 +86,8 @@ func (c Conversation) clearedUpTo(index int, kept, count int64, r *contract.Reso
 // unread is the index of the first message that the model has yet to answer,
 // its own calls with their results included, and what they all take.
 func (c *Conversation) unread() (index int, tokens int64) {
-	index = c.log.Len()
-	for i := c.log.Len() - 1; i >= c.from(c.edits.Hidden); i-- {
+	index = c.Len()
+	for i := c.Len() - 1; i >= c.from(c.edits.Hidden); i-- {
 		m := c.summary(i)
 		if c.edits.TookBack(i) {
 			continue
@@ -146,7 +131,7 @@ func (p SummaryPlan) Request() domain.SummaryRequest {
 // Halved is the plan with half as much to read, for a provider that finds it too
 // long; false where that was tried often enough.
 func (p SummaryPlan) Halved() (SummaryPlan, bool) {
-	if p.window == 0 || p.halved == maxHalved {
+	if p.window == 0 || p.halved == 4 { // a summary is asked for no more often
 		return p, false
 	}
 	p.window, p.halved = p.window/2, p.halved+1
@@ -159,7 +144,7 @@ func (c Conversation) WithSummary(plan SummaryPlan, r *contract.Resolved) Conver
 	before, to := c.rawInput(r), plan.to
 	// The one before may be recent enough to be kept, and is shown no more.
 	c.messageSummaries = without(c.messageSummaries, c.edits.Summary-1-c.known())
-	c.edits.Hidden, c.edits.Buffered, c.edits.Summary = to, c.log.Len()-1, c.log.Len()
+	c.edits.Hidden, c.edits.Buffered, c.edits.Summary = to, c.Len()-1, c.Len()
 	c.edits.Cleared = max(c.edits.Cleared, to)
 	return c.recounted().shrunk(before, r)
 }
@@ -171,10 +156,10 @@ func (c *Conversation) boundary(r *contract.Resolved) int {
 	keep := c.own(c.share(r.Compaction.TargetPercent, r)-c.summaryBound(r)) - fixedTokens(r)
 	unseen, tokens := c.unread()
 	if room := c.own(c.Window(r)-c.summaryBound(r)) - fixedTokens(r); c.Window(r) > 0 && tokens > room {
-		unseen = c.log.Len()
+		unseen = c.Len()
 	}
-	to, kept := c.log.Len(), int64(0)
-	for i := c.log.Len() - 1; i >= c.from(c.edits.Hidden); i-- {
+	to, kept := c.Len(), int64(0)
+	for i := c.Len() - 1; i >= c.from(c.edits.Hidden); i-- {
 		m := c.summary(i)
 		if c.isSummaryInForce(m) || !m.is(flagShown) {
 			continue
@@ -206,9 +191,9 @@ func (c *Conversation) tokensBefore(to int) int64 {
 
 // summaryBound is how long a summary may get.
 func (c *Conversation) summaryBound(r *contract.Resolved) int64 {
-	bound := int64(summaryTokens)
+	bound := int64(4096)
 	if window := c.Window(r); window > 0 {
-		bound = max(min(bound, window/summaryShare), minSummary)
+		bound = max(min(bound, window/8), 128) // it takes at most an eighth of the window
 	}
 	return max(bound, r.MinOutputTokens)
 }

@@ -1,6 +1,7 @@
 package conversation
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -59,7 +60,7 @@ func (c Conversation) Origins() []domain.ExecutionID {
 }
 
 // Check says which edit cannot be one of this transcript.
-func (c Conversation) Check() error { return c.edits.Check(c.log.Len()) }
+func (c Conversation) Check() error { return c.edits.Check(c.Len()) }
 
 // WithExecution returns the conversation in which the newest of a chain of
 // executions begins, r being what was resolved until now, if anything. Unless it
@@ -75,7 +76,7 @@ func (c Conversation) WithExecution(chain []domain.ExecutionID, goesOn bool, r *
 	} else {
 		c.Results, c.ResultTokens = 0, 0
 		c.messageSummaries = withoutTraces(c.messageSummaries)
-		for i := c.from(max(c.edits.Cleared, c.edits.Hidden)); i < c.log.Len(); i++ {
+		for i := c.from(max(c.edits.Cleared, c.edits.Hidden)); i < c.Len(); i++ {
 			if m := c.summary(i); m.is(flagResult) && !m.is(flagTrace) { // it was given
 				c.Results, c.ResultTokens = c.Results+1, c.ResultTokens+m.tokens()
 			}
@@ -92,7 +93,7 @@ func (c Conversation) WithExecution(chain []domain.ExecutionID, goesOn bool, r *
 // The empty section is the default one.
 func (c Conversation) Append(section string, tagged domain.Message, digest domain.Digest) Conversation {
 	c.log = c.log.Append(section, tagged, digest)
-	added, _ := c.log.At(c.log.Len() - 1)
+	added, _ := c.log.At(c.Len() - 1)
 	tokens := added.Tokens()
 	if added.Trace() {
 		c.Traces += tokens
@@ -108,18 +109,15 @@ func (c Conversation) Append(section string, tagged domain.Message, digest domai
 
 // WithPrompt returns the conversation with the message that begins an execution.
 func (c Conversation) WithPrompt(id domain.ExecutionID, prompt string, now time.Time) Conversation {
-	m := domain.UserMessage(prompt)
-	m.ID, m.CreatedAt = id.Prompt(), now
-	// The digest is of what the history holds: the id follows from it, the
-	// text is the client's own.
-	return c.Append("", domain.Tag{ExecutionID: id}.Apply(m), domain.DigestOf([]byte(m.ID.String()), []byte(prompt)))
+	return c.WithMessage(id, id.Prompt(), prompt, now)
 }
 
-// WithMessage returns the conversation with a message that has waited for the execution in progress.
+// WithMessage returns the conversation with a message that has waited for the execution in progress. Its digest is of what the
+// history holds: the id follows from it, the text is the client's own.
 func (c Conversation) WithMessage(execution domain.ExecutionID, id domain.MessageID, text string, now time.Time) Conversation {
 	m := domain.UserMessage(text)
 	m.ID, m.CreatedAt = id, now
-	return c.Append("", domain.Tag{ExecutionID: execution}.Apply(m), domain.DigestOf([]byte(id.String()), []byte(text)))
+	return c.Append("", domain.Tag{ExecutionID: execution}.Apply(m), domain.DigestOfTexts(id.String(), text))
 }
 
 // WithGiven returns the conversation with what was given to an execution. What its compiler hides counts for nothing.
@@ -129,12 +127,7 @@ func (c Conversation) WithGiven(id domain.ExecutionID, given *domain.StartOption
 	}
 	for _, e := range given.Messages {
 		m, before := e.Message, c
-		if m.ID.IsZero() {
-			m.ID = id.Message(c.log.Len())
-		}
-		if m.CreatedAt.IsZero() {
-			m.CreatedAt = now
-		}
+		m.ID, m.CreatedAt = cmp.Or(m.ID, id.Message(c.Len())), cmp.Or(m.CreatedAt, now)
 		c = c.Append(e.Section, m, e.Digest)
 		if added, _ := c.log.At(before.log.Len()); !added.Shown(c.compiler, c.chain) {
 			c.shownTokens = before.shownTokens
@@ -145,7 +138,7 @@ func (c Conversation) WithGiven(id domain.ExecutionID, given *domain.StartOption
 
 // ShownSince counts the messages from an index on that neither a rewind nor a clear has taken back, and no summary stands for.
 func (c Conversation) ShownSince(index int) (n int) {
-	for i := max(index, c.edits.Hidden); i < c.log.Len(); i++ {
+	for i := max(index, c.edits.Hidden); i < c.Len(); i++ {
 		if !c.edits.TookBack(i) {
 			n++
 		}
@@ -154,7 +147,7 @@ func (c Conversation) ShownSince(index int) (n int) {
 }
 
 // Cleared reports whether a clear is the last that became of it.
-func (c Conversation) Cleared() bool { return c.edits.AllCleared(c.log.Len()) }
+func (c Conversation) Cleared() bool { return c.edits.AllCleared(c.Len()) }
 
 // WithGoOn returns the conversation as it begins an execution that goes on from
 // the one before. A model is never asked to answer its own words, so it is told
@@ -165,12 +158,12 @@ func (c Conversation) WithGoOn(id domain.ExecutionID, now time.Time) Conversatio
 	}
 	m := domain.UserMessage("Go on where you stopped.")
 	m.ID, m.CreatedAt = id.Prompt(), now
-	return c.Append("", domain.Tag{ExecutionID: id, Trace: true}.Apply(m), domain.DigestOf([]byte(m.ID.String())))
+	return c.Append("", domain.Tag{ExecutionID: id, Trace: true}.Apply(m), domain.DigestOfTexts(m.ID.String()))
 }
 
 // newestRole is who said the last message; empty where nobody knows.
 func (c *Conversation) newestRole() domain.Role {
-	if last, ok := c.log.At(c.log.Len() - 1); ok {
+	if last, ok := c.log.At(c.Len() - 1); ok {
 		return last.Message.Role
 	}
 	return c.newest
@@ -178,13 +171,13 @@ func (c *Conversation) newestRole() domain.Role {
 
 // StepInput names what the next inference reads: a reference, never a copy.
 func (c Conversation) StepInput() domain.StepInput {
-	input := domain.StepInput{Compiler: c.compiler.OrDefault(), Messages: c.log.Len(), Digest: c.log.Chain(), Edits: c.edits}
+	input := domain.StepInput{Compiler: c.compiler.OrDefault(), Messages: c.Len(), Digest: c.log.Chain(), Edits: c.edits}
 	if c.edits.Summary > 0 {
 		start := max(c.edits.Buffered, c.edits.Hidden)
 		input.Sections = []domain.SectionLength{
 			{Name: domain.SectionSummary, Messages: 1},
 			{Name: domain.SectionBuffer, Messages: start - c.edits.Hidden},
-			{Name: domain.SectionMessages, Messages: c.log.Len() - start - 1},
+			{Name: domain.SectionMessages, Messages: c.Len() - start - 1},
 		}
 	}
 	return input
@@ -199,9 +192,9 @@ func (c Conversation) Page(request contract.MessagesRequest, size int) contract.
 			from = c.log.Base()
 		}
 	}
-	from = min(max(from, c.log.Base()), c.log.Len())
+	from = min(max(from, c.log.Base()), c.Len())
 	before, _ := c.log.ChainAt(from)
-	page := contract.MessagesPage{From: from, Before: before, Base: c.log.Base(), Length: c.log.Len(), Entries: []domain.Entry{}}
+	page := contract.MessagesPage{From: from, Before: before, Base: c.log.Base(), Length: c.Len(), Entries: []domain.Entry{}}
 	for _, e := range c.log.From(from) {
 		size += e.Size()
 		full := size > domain.MaxPage || request.Limit > 0 && len(page.Entries) >= request.Limit

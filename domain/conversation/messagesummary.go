@@ -81,7 +81,7 @@ func (c *Conversation) summary(index int) messageSummary {
 // shown even where the execution that made it is over.
 func (c *Conversation) shown(index int) iter.Seq2[messageSummary, int64] {
 	return func(yield func(messageSummary, int64) bool) {
-		for i := c.from(index); i < c.log.Len(); i++ {
+		for i := c.from(index); i < c.Len(); i++ {
 			m := c.summary(i)
 			if (c.isSummaryInForce(m) || m.is(flagShown)) && !yield(m, c.tokensShown(m)) {
 				return

@@ -1,13 +1,11 @@
 package conversation
 
 import (
+	"cmp"
+
 	"everstep/domain"
 	"everstep/domain/contract"
 )
-
-// formatTokens is what telling a model of a response format takes beside the
-// schema.
-const formatTokens = 60
 
 // Input is about how many tokens the next inference will read: its texts'
 // estimate, and what the provider counted beyond that for the one before.
@@ -25,7 +23,8 @@ func fixedTokens(r *contract.Resolved) int64 {
 	format := r.Definition.Format
 	tokens := domain.EstimateText(r.Definition.SystemPrompt) + domain.EstimateText(string(format.Schema))
 	if format.Type == domain.FormatJSON || format.Type == domain.FormatSchema {
-		tokens += formatTokens
+		// What telling of it takes beside the schema.
+		tokens += 60
 	}
 	for _, tool := range r.Tools {
 		tokens += domain.EstimateText(tool.Name) + domain.EstimateText(tool.Description) + domain.EstimateText(string(tool.Schema))
@@ -67,10 +66,7 @@ func (c Conversation) own(tokens int64) int64 { return max(tokens-c.excess, 0) }
 
 // Window is the model's, as far as it is known; zero is unknown.
 func (c Conversation) Window(r *contract.Resolved) int64 {
-	window := r.ContextWindow
-	if own := r.Definition.Model.ContextWindow; own > 0 {
-		window = own
-	}
+	window := cmp.Or(r.Definition.Model.ContextWindow, r.ContextWindow)
 	if c.window > 0 && (window == 0 || c.window < window) {
 		window = c.window
 	}

@@ -32,12 +32,26 @@ func Checked(trigger domain.Trigger, reply contract.HookReply) (contract.HookRep
 			return reply, nonsense("%s: is set at %s; it means something at %s only", field.name, trigger, field.where)
 		}
 	}
-	if reply.Error != nil {
-		return reply, nonsense("error: is set; return the error beside the reply")
-	}
 	reply = domain.Clone(reply)
-	for _, check := range []func(*contract.HookReply) error{checkCall, checkFailure, checkAnswer, checkStops, checkSaid, checkNotes, checkState, checkReadable} {
-		if err := check(&reply); err != nil {
+	call, failure := reply.Call, reply.Failure
+	switch {
+	case reply.Error != nil:
+		return reply, nonsense("error: is set; return the error beside the reply")
+	case call != nil && reply.Block != "":
+		return reply, nonsense("block, call: both are set; forbid the call or replace it")
+	case call != nil && call.Name == "":
+		return reply, nonsense("call.name: is empty; give the name of a tool")
+	case failure != nil && reply.Content != nil:
+		return reply, nonsense("content, failure: both are set; a result is a text or an error")
+	}
+	if call != nil {
+		call.ID = ""
+	}
+	if failure != nil {
+		failure.Message = domain.Shorten(failure.Message, domain.MaxReason)
+	}
+	for _, check := range []func(contract.HookReply) error{checkAnswer, checkStops, checkSaid, checkNotes, checkState, checkReadable} {
+		if err := check(reply); err != nil {
 			return reply, err
 		}
 	}
@@ -45,40 +59,14 @@ func Checked(trigger domain.Trigger, reply contract.HookReply) (contract.HookRep
 }
 
 func nonsense(format string, args ...any) error {
-	return domain.Errorf(domain.Invalid, "its reply makes no sense: "+format, args...)
+	return domain.Invalidf("its reply makes no sense: "+format, args...)
 }
 
 func tooLarge(what string, size, limit int) error {
 	return domain.Errorf(domain.TooLarge, "its %s takes %d bytes; at most %d are allowed", what, size, limit)
 }
 
-func checkCall(reply *contract.HookReply) error {
-	if reply.Call == nil {
-		return nil
-	}
-	reply.Call = &domain.ToolCall{Name: reply.Call.Name, Arguments: reply.Call.Arguments}
-	switch {
-	case reply.Block != "":
-		return nonsense("block, call: both are set; forbid the call or replace it")
-	case reply.Call.Name == "":
-		return nonsense("call.name: is empty; give the name of a tool")
-	}
-	return nil
-}
-
-func checkFailure(reply *contract.HookReply) error {
-	failure := reply.Failure
-	if failure == nil {
-		return nil
-	}
-	if reply.Content != nil {
-		return nonsense("content, failure: both are set; a result is a text or an error")
-	}
-	failure.Message = domain.Shorten(failure.Message, domain.MaxReason)
-	return nil
-}
-
-func checkAnswer(reply *contract.HookReply) error {
+func checkAnswer(reply contract.HookReply) error {
 	answer := reply.Answer
 	if answer == nil {
 		return nil
@@ -102,7 +90,7 @@ func checkAnswer(reply *contract.HookReply) error {
 	return nil
 }
 
-func checkStops(reply *contract.HookReply) error {
+func checkStops(reply contract.HookReply) error {
 	for i := range reply.Stops {
 		stop := &reply.Stops[i]
 		stop.Reason, stop.Source = cmp.Or(stop.Reason, domain.StopRequested), ""
@@ -110,7 +98,7 @@ func checkStops(reply *contract.HookReply) error {
 			return nonsense("stops[%d].reason: %s", i, err)
 		}
 		stop.Message = domain.Shorten(stop.Message, domain.MaxReason)
-		if err := fits("stop signal", stop, maxSignal); err != nil {
+		if err := fits("stop signal", stop, 16<<10); err != nil {
 			return err
 		}
 	}
@@ -118,7 +106,7 @@ func checkStops(reply *contract.HookReply) error {
 }
 
 // checkSaid takes no calls and no results, which would stand without one another.
-func checkSaid(reply *contract.HookReply) error {
+func checkSaid(reply contract.HookReply) error {
 	count := len(reply.Say)
 	for _, messages := range reply.Aside { //workflowcheck:ignore a sum has no order
 		count += len(messages)
@@ -149,7 +137,7 @@ func checkMessages(field string, messages []domain.Message) error {
 	return nil
 }
 
-func checkNotes(reply *contract.HookReply) error {
+func checkNotes(reply contract.HookReply) error {
 	for _, key := range slices.Sorted(maps.Keys(reply.Note)) {
 		switch value := reply.Note[key]; {
 		case key == "":
@@ -161,20 +149,16 @@ func checkNotes(reply *contract.HookReply) error {
 	return nil
 }
 
-func checkState(reply *contract.HookReply) error {
+func checkState(reply contract.HookReply) error {
 	if prompt := reply.SystemPrompt; prompt != nil && len(*prompt) > domain.MaxSystemPrompt {
 		return tooLarge("system prompt", len(*prompt), domain.MaxSystemPrompt)
 	}
-	if reply.Budget != nil {
-		if err := reply.Budget.Check(); err != nil {
-			return err
-		}
-	}
-	return cmp.Or(fits("model", reply.Model, maxModel), fits("response format", reply.Format, domain.MaxSystemPrompt))
+	budget := cmp.Or(reply.Budget, &domain.ExecutionBudget{})
+	return cmp.Or(budget.Check(), fits("model", reply.Model, 64<<10), fits("response format", reply.Format, domain.MaxSystemPrompt))
 }
 
 // checkReadable refuses what the workflow cannot read: its task would fail again and again.
-func checkReadable(reply *contract.HookReply) error {
+func checkReadable(reply contract.HookReply) error {
 	if err := fits("reply", reply, MaxReply); err != nil {
 		return err
 	}
@@ -198,21 +182,19 @@ func fits(what string, value any, limit int) error {
 
 // Changed returns a state as a reply wants it, but for messages and signals, which are the loop's to add. It fails where the
 // state could not be kept.
-func Changed(state domain.AgentState, reply contract.HookReply, now time.Time) (domain.AgentState, error) {
-	given := state
-	var err error
+func Changed(state domain.AgentState, reply contract.HookReply, now time.Time) (_ domain.AgentState, err error) {
 	for _, key := range slices.Sorted(maps.Keys(reply.Note)) {
 		value := reply.Note[key]
 		if string(bytes.TrimSpace(value)) == "null" {
 			value = nil
 		}
 		if state, err = state.WithMetadata(key, value, now); err != nil {
-			return given, err
+			return state, err
 		}
 	}
 	if len(reply.Note) > 0 {
 		if err := fits("metadata", state.Metadata, domain.MaxMetadata); err != nil {
-			return given, err
+			return state, err
 		}
 	}
 	if reply.SystemPrompt != nil {
@@ -223,17 +205,17 @@ func Changed(state domain.AgentState, reply contract.HookReply, now time.Time) (
 	}
 	if reply.Format != nil {
 		if state, err = state.WithResponseFormat(*reply.Format, now); err != nil {
-			return given, err
+			return state, err
 		}
 	}
 	if reply.Model != nil || reply.Format != nil {
 		if err := (domain.Definition{Model: state.LLMConfig, Format: state.ResponseFormat}).Check(); err != nil {
-			return given, err
+			return state, err
 		}
 	}
 	if reply.Budget != nil {
 		if state, err = state.WithBudget(*reply.Budget, now); err != nil {
-			return given, err
+			return state, err
 		}
 	}
 	return state, nil

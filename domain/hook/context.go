@@ -127,7 +127,7 @@ func (c Context[At]) Note(key string, value any) (Context[At], error) {
 	if value != nil {
 		var err error
 		if raw, err = json.Marshal(value); err != nil {
-			return c, domain.Errorf(domain.Invalid, "note %s: %v", key, err)
+			return c, domain.Invalidf("note %s: %v", key, err)
 		}
 	}
 	state, err := c.State.WithMetadata(key, raw, c.Now)

@@ -135,7 +135,7 @@ func refused(wrong bool, format string, args ...any) error {
 	if !wrong {
 		return nil
 	}
-	return domain.Errorf(domain.Invalid, format, args...)
+	return domain.Invalidf(format, args...)
 }
 
 // A Panic is the error of a hook that panicked. Its text says nothing of the value, which may be a secret.

@@ -15,9 +15,7 @@ const (
 	// MaxReply bounds one reply when encoded.
 	MaxReply = 1 << 20
 
-	maxSaid   = 100
-	maxSignal = 16 << 10
-	maxModel  = 64 << 10
+	maxSaid = 100
 )
 
 // Ask runs a hook that is not an activity, and returns what it wants done: what differs between the context that it was given
@@ -29,52 +27,28 @@ func Ask[At any](h Hook, given Context[At]) (contract.HookReply, error) {
 	if err != nil {
 		return contract.HookReply{}, err
 	}
-	if field := forbiddenChange(given, made); field != "" {
-		return contract.HookReply{}, domain.Errorf(domain.Invalid, "it changed %s, which no hook may change; return the context that was given, changed by its methods", field)
+	reply, changed := replyOf(given, made)
+	if changed != "" {
+		return contract.HookReply{}, domain.Invalidf("it changed %s, which no hook may change; return the context that was given, changed by its methods", changed)
 	}
-	return Checked(h.trigger, replyOf(given, made))
+	return Checked(h.trigger, reply)
 }
 
-// forbiddenChange names what a hook has changed of its context that none may change; empty: nothing.
-func forbiddenChange[At any](given, made Context[At]) string {
-	in := func(what, field string) string {
-		if field == "" {
-			return ""
-		}
-		return what + "." + field
-	}
-	if made.Trigger != given.Trigger || !made.Now.Equal(given.Now) {
-		return "trigger or now"
-	}
-	if field := in("state", made.State.ForbiddenChange(given.State)); field != "" {
-		return field
-	}
-	switch is := any(made.At).(type) {
-	case Answer:
-		was, _ := any(given.At).(Answer)
-		return in("response", domain.DifferentField(is.Response, was.Response))
-	case Call:
-		if was, _ := any(given.At).(Call); is.Position != was.Position {
-			return "position"
-		}
-	case Result:
-		was, _ := any(given.At).(Result)
-		if is.Position != was.Position {
-			return "position"
-		}
-		is.Execution.Value, is.Execution.Error = was.Execution.Value, was.Execution.Error
-		return in("execution", domain.DifferentField(is.Execution, was.Execution))
-	case Failure:
-		was, _ := any(given.At).(Failure)
-		return in("error", domain.DifferentField(is.Error, was.Error))
-	}
-	return ""
-}
-
-// replyOf is what a hook has made of a context.
-func replyOf[At any](given, made Context[At]) contract.HookReply {
+// replyOf is what a hook has made of a context, or what it has changed of it that no hook may change.
+func replyOf[At any](given, made Context[At]) (reply contract.HookReply, forbidden string) {
 	is, was := made.State, given.State
-	reply := contract.HookReply{
+	forbid := func(what, field string) {
+		if field != "" {
+			forbidden = what + field
+		}
+	}
+	if forbid("state.", is.ForbiddenChange(was)); made.Trigger != given.Trigger || !made.Now.Equal(given.Now) {
+		forbidden = "trigger or now"
+	}
+	if forbidden != "" {
+		return reply, forbidden
+	}
+	reply = contract.HookReply{
 		Stops:    slices.Concat(is.StopSignals()[len(was.StopSignals()):], made.stops),
 		Continue: made.goOn || is.Continuation().Requested && !was.Continuation().Requested,
 		Note:     changedNotes(was.Metadata, is.Metadata),
@@ -112,48 +86,57 @@ func replyOf[At any](given, made Context[At]) contract.HookReply {
 			reply.MaxOutputTokens = &is.MaxOutputTokens
 		}
 	case Answer:
-		if was, _ := any(given.At).(Answer); !is.Message.Equal(was.Message) {
+		was, _ := any(given.At).(Answer)
+		if !is.Message.Equal(was.Message) {
 			reply.Answer = &is.Message
 		}
+		forbid("response.", domain.DifferentField(is.Response, was.Response))
 	case Call:
+		was, _ := any(given.At).(Call)
 		if is.forbid {
 			reply.Block = cmp.Or(is.blocked, "a hook does not allow this call")
 		}
-		was, _ := any(given.At).(Call)
 		if is.Call.ID = was.Call.ID; is.Call != was.Call {
 			reply.Call = &is.Call
 		}
+		if is.Position != was.Position {
+			forbidden = "position"
+		}
 	case Result:
 		was, _ := any(given.At).(Result)
-		if made := is.Execution; made.SameOutcome(was.Execution) {
-			break
-		} else if made.Error != nil {
+		switch made := is.Execution; {
+		case made.SameOutcome(was.Execution):
+		case made.Error != nil:
 			reply.Failure = made.Error
-		} else {
+		default:
 			reply.Content = &made.Value
 		}
+		is.Execution.Value, is.Execution.Error = was.Execution.Value, was.Execution.Error
+		if forbid("execution.", domain.DifferentField(is.Execution, was.Execution)); is.Position != was.Position {
+			forbidden = "position"
+		}
+	case Failure:
+		was, _ := any(given.At).(Failure)
+		forbid("error.", domain.DifferentField(is.Error, was.Error))
 	}
-	return reply
+	return reply, forbidden
 }
 
 // changedNotes are those that differ; null stands for one that is gone.
 func changedNotes(was, is domain.Metadata) domain.Metadata {
-	var changed domain.Metadata
-	change := func(key string, value json.RawMessage) {
-		if changed == nil {
-			changed = domain.Metadata{}
-		}
-		changed[key] = value
-	}
+	changed := domain.Metadata{}
 	for _, key := range slices.Sorted(maps.Keys(is)) {
 		if before, had := was[key]; !had || string(before) != string(is[key]) {
-			change(key, is[key])
+			changed[key] = is[key]
 		}
 	}
 	for _, key := range slices.Sorted(maps.Keys(was)) {
 		if _, has := is[key]; !has {
-			change(key, json.RawMessage("null"))
+			changed[key] = json.RawMessage("null")
 		}
+	}
+	if len(changed) == 0 {
+		return nil
 	}
 	return changed
 }

@@ -24,7 +24,7 @@ func NewSet(hooks ...Hook) (Set, error) {
 		}
 		k := key{h.Name, h.trigger}
 		if seen[k] {
-			wrong = append(wrong, domain.Errorf(domain.Invalid, "hook %q: is registered twice for %s; give one another name", h.Name, h.trigger))
+			wrong = append(wrong, domain.Invalidf("hook %q: is registered twice for %s; give one another name", h.Name, h.trigger))
 		}
 		seen[k] = true
 	}
@@ -46,7 +46,7 @@ func (s Set) Resolve(names []string) ([]contract.HookSpec, error) {
 		}
 	}
 	if len(unknown) > 0 {
-		return nil, domain.Errorf(domain.Invalid, "hooks: this worker has no %s; it has: %s",
+		return nil, domain.Invalidf("hooks: this worker has no %s; it has: %s",
 			domain.Shorten(strings.Join(unknown, ", "), 500), s.names())
 	}
 	var specs []contract.HookSpec
@@ -85,8 +85,5 @@ func (s Set) names() string {
 			names = append(names, h.Name)
 		}
 	}
-	if len(names) == 0 {
-		return "none"
-	}
-	return strings.Join(names, ", ")
+	return cmp.Or(strings.Join(names, ", "), "none")
 }

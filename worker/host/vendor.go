@@ -295,12 +295,12 @@ func (c Config) vendorServer(model domain.LLMConfig) bool {
 }
 
 func (c Config) facts() (func(domain.LLMConfig) (modelfacts.Facts, bool), error) {
-	table, err := modelfacts.Builtin()
-	if c.Prices != "" && err == nil {
-		table, err = table.With(c.Prices)
-	}
-	if err != nil {
-		return nil, err
+	table := modelfacts.Builtin()
+	if c.Prices != "" {
+		var err error
+		if table, err = table.With(c.Prices); err != nil {
+			return nil, err
+		}
 	}
 	return func(model domain.LLMConfig) (modelfacts.Facts, bool) {
 		return table.Find(model.Provider, model.Model, c.vendorServer(model))
