@@ -97,12 +97,12 @@ func (m *Machine) checkCost(model domain.LLMConfig, budget domain.ExecutionBudge
 	if limit == nil || *limit == 0 || model.Price != nil {
 		return nil
 	}
-	table, err := modelfacts.Builtin()
-	if file := m.Env.file(VariablePrices); file != "" && err == nil {
-		table, err = table.With(file)
-	}
-	if err != nil {
-		return invalid("%s: %s", VariablePrices, err)
+	table := modelfacts.Builtin()
+	if file := m.Env.file(VariablePrices); file != "" {
+		var err error
+		if table, err = table.With(file); err != nil {
+			return invalid("%s: %s", VariablePrices, err)
+		}
 	}
 	if known, _ := table.Find(model.Provider, model.Model, true); known.Price == nil {
 		return invalid("max_cost: nobody knows what %s costs; give its price with --price, in the agent's file or in %s, or leave the limit out",
