@@ -141,13 +141,15 @@ func (r *reader) awaitEnd(failed bool) {
 		r.running.Wait()
 		close(ended)
 	}()
-	var over <-chan time.Time
+	over := context.Background()
 	if failed {
-		over = time.After(leftWithin)
+		var cancel context.CancelFunc
+		over, cancel = context.WithTimeout(over, leftWithin)
+		defer cancel()
 	}
 	select {
 	case <-ended:
-	case <-over:
+	case <-over.Done():
 	}
 }
 
