@@ -181,16 +181,17 @@ func (r *reader) revision() domain.Digest {
 
 // accountHead is what is known of the agent as a whole.
 func (r *reader) accountHead() account.Head {
+	state := r.agent.state
 	head := account.Head{
 		AgentID: r.session.in.AgentID, Name: r.session.in.Name, Run: r.session.run.ownRun(),
 		Doing: r.agent.doing, Since: r.agent.since, Lacking: r.agent.lacking, InferenceFailure: r.agent.failure, Open: r.session.in.Name != "" && !r.mail.Closed(), Begun: r.mail.Posted(), Settings: r.mail.Settings,
 		Position: account.Position{
 			Length: r.conversation.Len(), Edits: r.conversation.Edits(), From: r.agent.rewindTarget(), Moved: r.session.records.Moved, Base: r.conversation.Log().Base(), Segments: r.session.run.inheritedSegments,
 		},
-		Waits: r.session.openWaits.shown(), AlwaysAllowed: append([]domain.StandingApproval{}, r.agent.state.StandingApprovals...),
-		Unread: []contract.WaitingView{}, Configuration: r.configuration(), Ledger: account.LedgerOf(r.agent.state, r.agent.now()),
+		Waits: r.session.openWaits.shown(), AlwaysAllowed: append([]domain.StandingApproval{}, state.StandingApprovals...),
+		Unread: []contract.WaitingView{}, Configuration: r.configuration(), Ledger: account.LedgerOf(state, r.agent.now()),
 		Children: append([]contract.SubagentView{}, r.session.budget.children...), MCPSessions: append([]contract.Bound{}, r.session.bindings.open()...),
-		Unstored: r.session.run.outage.why, Unrecorded: r.session.records.missing(), Trusted: r.agent.state.Trusted(), Todo: r.agent.state.Metadata.Todo(),
+		Unstored: r.session.run.outage.why, Unrecorded: r.session.records.missing(), Trusted: state.Trusted(), Todo: state.Metadata.Todo(),
 	}
 	if since := r.mail.PausedSince(); !since.IsZero() {
 		head.Doing, head.Since = "paused", since
@@ -213,9 +214,9 @@ func (r *reader) accountHead() account.Head {
 		head.Newest = new(r.executionOf(r.executions[n-1], false))
 	}
 	if r.page.Wants(account.State) {
-		head.State = must(json.Marshal(r.agent.state.WithStepsFolded(0)))
+		head.State = must(json.Marshal(state.WithStepsFolded(0)))
 	}
-	if r.page.Wants(account.Carry) && !r.agent.state.HasActiveExecution() && r.session.in.Name == "" {
+	if r.page.Wants(account.Carry) && !state.HasActiveExecution() && r.session.in.Name == "" {
 		head.Carry = r.leftBehind()
 	}
 	return head

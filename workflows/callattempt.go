@@ -113,7 +113,8 @@ func (a *callAttempts) attempt(ctx workflow.Context) (again bool) {
 		return a.replied(ctx, reply)
 	}
 	if refused, unasked := errors.AsType[*domain.Error](err); unasked {
-		return a.over(contract.Unanswered(refused))
+		a.reply = contract.Unanswered(refused)
+		return false
 	}
 	loss := lossOf(err)
 	if !loss.Strands(a.request) {
@@ -126,28 +127,26 @@ func (a *callAttempts) attempt(ctx workflow.Context) (again bool) {
 	return true
 }
 
-// over ends the attempts with what came of the call.
-func (a *callAttempts) over(reply contract.ToolReply) (again bool) {
-	a.reply = reply
-	return false
-}
-
 // replied goes on after a worker's reply: that says what came of the call, or why the call was not begun.
 func (a *callAttempts) replied(ctx workflow.Context, reply *contract.ToolReply) (again bool) {
 	a.reply = *reply
 	waits := !reply.WaitUntil.IsZero() && a.waited < mostWaits
 	switch {
 	case reply.Pending != nil:
-		return a.over(a.follow(ctx, reply))
+		a.reply = a.follow(ctx, reply)
+		return false
 	case !reply.NotStarted:
 		return false
 	case reply.Question != nil:
-		return a.over(a.call.awaitReply(ctx, *reply))
+		a.reply = a.call.awaitReply(ctx, *reply)
+		return false
 	case waits && a.batch.session.run.nearBounds():
-		return a.over(contract.Unanswered(domain.CodedErrorf(domain.Unavailable, domain.CodeNotRun,
-			"not run: the calls of this step have waited so often that its run has no room for more; call again in another step, and wait longer at a time")))
+		a.reply = contract.Unanswered(domain.CodedErrorf(domain.Unavailable, domain.CodeNotRun,
+			"not run: the calls of this step have waited so often that its run has no room for more; call again in another step, and wait longer at a time"))
+		return false
 	case waits:
-		return a.later(reply.WaitUntil)
+		a.waitUntil(reply.WaitUntil)
+		return true
 	case a.options.TaskQueue == "" && reply.TaskQueue != "": // where the call is to be made
 		a.options.TaskQueue = reply.TaskQueue
 		return true
@@ -158,22 +157,22 @@ func (a *callAttempts) replied(ctx workflow.Context, reply *contract.ToolReply) 
 	return a.unbegun < unstarted
 }
 
-// later has a call made again at the time that its tool names. It is not made where a stop comes first, which may be for the
+// waitUntil has a call made again at the time that its tool names. It is not made where a stop comes first, which may be for the
 // reason that the call is one too many.
-func (a *callAttempts) later(at time.Time) (again bool) {
+func (a *callAttempts) waitUntil(at time.Time) {
 	a.waited++
 	a.request.WaitUntil = at
 	a.note(fmt.Sprintf("waits until %s", at.Format(time.RFC3339)))
 	a.batch.agent.emit(domain.EventToolCallWaiting, domain.ToolCallWaiting{EventCall: a.call.event(), Until: at})
 	a.delay, a.untilStop = at.Sub(a.batch.agent.now()), true
-	return true
 }
 
 // lost goes on after an attempt that failed or whose worker was lost: with another one where the tool's effect allows it. The
 // first loss of a worker says nothing against the call, which is made again at once.
 func (a *callAttempts) lost(loss contract.Loss) (again bool) {
 	if !loss.MadeAgain(a.request) {
-		return a.over(loss.ToolReply(a.request))
+		a.reply = loss.ToolReply(a.request)
+		return false
 	}
 	a.request.Attempts++
 	a.delay = a.policy.withJitter(max(loss.RetryAfter, a.policy.backoff(a.request.Attempts)), a.request.Attempts, a.call.position)

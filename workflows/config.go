@@ -245,9 +245,10 @@ func (c *configuration) offered(own, asked domain.Definition, resolved contract.
 // ruling is what the approvals in force say about a call.
 func (c *configuration) ruling(call domain.ToolCall) domain.Ruling {
 	tool, _ := c.Resolved.Tool(call.Name)
-	ruling := c.Resolved.ApprovalsOf(c.Definition).RuleOn(tool, call.Arguments, c.agent.state.Trusted())
+	trusted := c.agent.state.Trusted()
+	ruling := c.Resolved.ApprovalsOf(c.Definition).RuleOn(tool, call.Arguments, trusted)
 	for _, above := range slices.Concat(c.Constraints.Handed, c.Constraints.Approvals) {
-		ruling = ruling.OrStricter(above.RuleOn(tool, call.Arguments, c.agent.state.Trusted()))
+		ruling = ruling.OrStricter(above.RuleOn(tool, call.Arguments, trusted))
 	}
 	return ruling.Final()
 }

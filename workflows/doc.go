@@ -9,8 +9,8 @@
 //
 // A session is made of parts, each of which alone writes what it holds and is named where
 // it is used: the agent's state, the configuration in force, the mailbox, the transcript, the
-// budget, the policy of attempts, the records. What people ask comes through commands and
-// answers, and a handover makes the next run. Whoever wants to start something asks the
+// budget, the policy of attempts, the records, and the run, which hands over to the next one.
+// What people ask comes through commands and answers. Whoever wants to start something asks the
 // mailbox for an admission.
 //
 // Start reading at execute.go; loop.go is one execution, inference.go and tools.go

@@ -11,32 +11,32 @@ import (
 )
 
 func (c *commands) checkExtend(request contract.ExtendRequest) error {
-	execution := c.agent.state.Execution
-	active := c.agent.state.HasActiveExecution()
+	state := c.agent.state
+	execution, active := state.Execution, state.HasActiveExecution()
 	budget := c.agent.budget().Extended(request.Budget, request.Lift)
 	switch {
 	case !request.ExecutionID.IsZero() && request.ExecutionID != execution.ID:
 		return domain.Errorf(domain.Denied, "execution_id: %s is not the newest execution; %s is", request.ExecutionID, execution.ID)
-	case c.mail.Ending() || active && c.agent.state.Continuation().Stops():
+	case c.mail.Ending() || active && state.Continuation().Stops():
 		return domain.Errorf(domain.Denied, "extend: the execution is stopping; extend it when it has ended, and it goes on")
 	case !active && c.mail.Settings.Suspended != nil:
 		return c.notSuspended("extend")
 	case !active && c.talk.Cleared():
 		return domain.Errorf(domain.Denied, "extend: the conversation was cleared, so there is nothing to go on with; send the agent a message instead")
-	case !active && !c.talk.Edits().GoesOnFrom(execution.ID, c.agent.state.StepCount(), c.talk.from, c.talk.Len(), c.agent.rewound()):
+	case !active && !c.talk.Edits().GoesOnFrom(execution.ID, state.StepCount(), c.talk.from, c.talk.Len(), c.agent.rewound()):
 		return domain.Errorf(domain.Denied, "extend: the session was rewound, so its next execution goes on from there; send the agent a message instead")
 	case !active && c.mail.Woken():
 		return domain.Errorf(domain.Denied, "extend: the session is closed or begins its next execution")
-	case !active && c.agent.state.Status() == domain.StatusCompleted:
-		return domain.Errorf(domain.Denied, "extend: execution %d completed; send the agent a message instead", c.agent.state.ExecutionCount)
-	case !active && !c.agent.state.Status().Terminal():
+	case !active && state.Status() == domain.StatusCompleted:
+		return domain.Errorf(domain.Denied, "extend: execution %d completed; send the agent a message instead", state.ExecutionCount)
+	case !active && !state.Status().Terminal():
 		return domain.Errorf(domain.Denied, "extend: no execution has begun")
 	case active && request.Budget.IsZero() && len(request.Lift) == 0:
 		return domain.Errorf(domain.Invalid, "extend: the execution is in progress; give at least one new total, such as max_steps")
 	case c.session.in.Parent != nil && !budget.Within(c.mail.Granted()):
 		return domain.Errorf(domain.Denied, "extend: the agent that started this sub-agent has granted it no more; extend agent %s, and what it starts next gets a share", c.session.in.Parent.AgentID)
 	}
-	if err := cmp.Or(c.config.Resolved.CheckPriced(budget, c.agent.state.LLMConfig), request.Budget.CheckDeadline(c.agent.now())); err != nil {
+	if err := cmp.Or(c.config.Resolved.CheckPriced(budget, state.LLMConfig), request.Budget.CheckDeadline(c.agent.now())); err != nil {
 		return err
 	}
 	ledger := c.budget.ledger()

@@ -80,21 +80,22 @@ func withAnswer(outcome contract.Outcome, state domain.AgentState) contract.Outc
 // error in words where these are short. A sub-agent's has the report for the agent that started it. That of a workflow which
 // was started only to resolve calls of an agent that had ended has those that are resolved.
 func (s *session) result() *contract.Outcome {
+	state := s.agent.state
 	out := contract.Outcome{AgentID: s.in.AgentID, Status: domain.StatusPending}
 	if s.archive.outcome != nil {
-		out = withAnswer(*s.archive.outcome, s.agent.state)
+		out = withAnswer(*s.archive.outcome, state)
 	}
 	if s.in.Parent != nil {
 		out.Report = &contract.Report{
-			Answer: domain.HeadAndTail(s.agent.state.Answer(), maxReport), SaidLast: saidInstead(s.agent.state), Spent: s.agent.Spent(), StoreDown: s.records.why != "",
+			Answer: domain.HeadAndTail(state.Answer(), maxReport), SaidLast: saidInstead(state), Spent: s.agent.Spent(), StoreDown: s.records.why != "",
 		}
-		if err := executionError(s.agent.state); err != nil {
+		if err := executionError(state); err != nil {
 			out.Report.Error = contract.Bounded(err)
 		}
 	}
 	out.Closed = true
 	if s.in.ResolveOutcome != nil {
-		out.ResolvedOutcomes = s.agent.state.ResolvedOutcomes()
+		out.ResolvedOutcomes = state.ResolvedOutcomes()
 	}
 	return &out
 }

@@ -237,11 +237,12 @@ func (t *stepRun) askHook(spec contract.HookSpec, at any) (contract.HookReply, e
 }
 
 func (t *stepRun) hookRequest(spec contract.HookSpec, at any) contract.HookRequest {
+	state := t.agent.state
 	request := contract.HookRequest{
-		Hook: spec, AgentID: t.session.in.AgentID, ExecutionID: t.agent.state.Execution.ID, Number: t.agent.state.ExecutionCount,
-		Step: t.content.Number, Metadata: t.agent.state.Metadata, Trusted: t.agent.state.Trusted(), Steps: t.agent.state.StepCount(), Usage: t.agent.state.Usage(),
+		Hook: spec, AgentID: t.session.in.AgentID, ExecutionID: state.Execution.ID, Number: state.ExecutionCount,
+		Step: t.content.Number, Metadata: state.Metadata, Trusted: state.Trusted(), Steps: state.StepCount(), Usage: state.Usage(),
 	}
-	if signal, ok := t.agent.state.StopSignal(); ok {
+	if signal, ok := state.StopSignal(); ok {
 		request.Signal = &signal
 	}
 	switch at := at.(type) {

@@ -156,15 +156,14 @@ func (r *run) carriable(admission mailbox.Admission) bool {
 	if active && stopped || !active && r.mail.Woken() {
 		return false
 	}
-	// What could not be stored may still be short enough to be carried, or can
-	// be made so.
+	// What could not be stored may still be short enough to be carried.
 	in, lost := r.handed()
 	switch {
 	case lost == nil:
 		r.successor = &in
 		return true
-	case active && !storage && r.config.Resolved.Compacts() && r.conversation.force():
-	case unstored != nil && r.outlives(unstored):
+	case active && !storage && r.config.Resolved.Compacts() && r.conversation.force(): // the next step makes it shorter
+	case unstored != nil && r.outlives(unstored): // the storage is tried again
 	default:
 		r.contextLost(cmp.Or(unstored, lost))
 	}

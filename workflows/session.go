@@ -39,7 +39,7 @@ type session struct {
 
 // newSession makes a new session, or takes over what an earlier run handed on.
 func newSession(ctx workflow.Context, in *contract.SessionInput, options Options) (*session, error) {
-	if err := checkOwnID(ctx, in); err != nil {
+	if err := checkAgent(ctx, in); err != nil {
 		return nil, err
 	}
 	carry := *cmp.Or(in.Carry, &contract.Carry{})
@@ -87,7 +87,7 @@ func newSession(ctx workflow.Context, in *contract.SessionInput, options Options
 // what is refused here first, with its exit code; this is for those who start the
 // workflow otherwise.
 func (s *session) create() error {
-	if err := cmp.Or(checkAgent(s.in), s.checkParent(), s.checkStart()); err != nil {
+	if err := cmp.Or(s.checkParent(), s.checkStart()); err != nil {
 		return err
 	}
 	s.mail.Post(mailbox.NextExecution{SendRequest: s.in.Message(), Starter: s.startedBy()})
@@ -111,14 +111,14 @@ func (s *session) resume(carry contract.Carry) error {
 // of the agent has ended. The input is a client's: what is wrong with it is refused.
 func (s *session) goOn(carry contract.Carry) error {
 	g := *s.in.GoOn
-	if err := cmp.Or(checkAgent(s.in), s.checkParent(), g.Budget.Check()); err != nil {
+	if err := cmp.Or(s.checkParent(), g.Budget.Check()); err != nil {
 		return err
 	}
 	if err := s.resume(carry); err != nil {
 		return err
 	}
-	if !s.agent.state.Status().Terminal() || s.agent.state.Status() == domain.StatusCompleted {
-		return domain.Errorf(domain.Denied, "extend: the execution is %s, so there is nothing to go on with", s.agent.state.Status())
+	if status := s.agent.state.Status(); !status.Terminal() || status == domain.StatusCompleted {
+		return domain.Errorf(domain.Denied, "extend: the execution is %s, so there is nothing to go on with", status)
 	}
 	if len(s.agent.state.UnresolvedOutcomes()) > 0 {
 		s.openWaits.changed() // the memo is the earlier workflow's
@@ -130,7 +130,7 @@ func (s *session) goOn(carry contract.Carry) error {
 // fork begins the first execution of an agent that goes on from a step of another one's. The input is a client's: what
 // is wrong with it is refused.
 func (s *session) fork(carry contract.Carry) error {
-	err := cmp.Or(checkAgent(s.in), s.agent.fork(s.in, carry))
+	err := s.agent.fork(s.in, carry)
 	if err == nil {
 		err = s.checkStart()
 	}
@@ -154,7 +154,7 @@ func (s *session) fork(carry contract.Carry) error {
 // resolveEnded resolves a call of an agent whose execution has ended. The run ends as that did, with nothing else done.
 // The input is a client's: what is wrong with it is refused.
 func (s *session) resolveEnded(carry contract.Carry) error {
-	if err := cmp.Or(checkAgent(s.in), s.resume(carry)); err != nil {
+	if err := s.resume(carry); err != nil {
 		return err
 	}
 	switch {
@@ -190,23 +190,27 @@ func (s *session) startedBy() domain.Starter {
 	return by
 }
 
-// checkOwnID refuses what was started under an id that is not the agent's, which no
+// checkAgent refuses what makes no agent, and what was started under an id that is not the agent's, which no
 // command would find. A run that goes on from another, as only the server can say,
 // is of an agent that was let begin, maybe under another id before this was refused.
-func checkOwnID(ctx workflow.Context, in *contract.SessionInput) error {
+func checkAgent(ctx workflow.Context, in *contract.SessionInput) error {
 	info := workflow.GetInfo(ctx)
 	if info.ContinuedExecutionRunID != "" {
 		return nil
 	}
 	id, own := info.WorkflowExecution.ID, in.WorkflowID()
 	identity, err := domain.AgentIDOf(strings.TrimPrefix(own, domain.WorkflowIDPrefix))
-	if id == own && err == nil && identity == in.AgentID {
-		return nil
-	}
-	if id == own {
+	switch {
+	case id != own:
+		return domain.Errorf(domain.Invalid, "workflow_id: %q is not this agent's, which is %q; start agents with a client of Everstep", id, own)
+	case err != nil || identity != in.AgentID:
 		return domain.Errorf(domain.Invalid, "agent_id: %s is not that of %q", in.AgentID, id)
+	case in.AgentID.IsZero():
+		return domain.Errorf(domain.Invalid, "agent_id: is missing")
+	case in.Name != "":
+		err = domain.CheckAgentName(in.Name)
 	}
-	return domain.Errorf(domain.Invalid, "workflow_id: %q is not this agent's, which is %q; start agents with a client of Everstep", id, own)
+	return cmp.Or(err, in.Definition.Check())
 }
 
 // checkParent refuses a sub-agent that no agent has started: what it is granted is somebody's, who waits for it.
@@ -215,17 +219,6 @@ func (s *session) checkParent() error {
 		return nil
 	}
 	return domain.Errorf(domain.Denied, "parent: agent %s has not started this one, which is its sub-agent; once it is over, ask that agent again", s.in.Parent.AgentID)
-}
-
-func checkAgent(in *contract.SessionInput) error {
-	var err error
-	switch {
-	case in.AgentID.IsZero():
-		err = domain.Errorf(domain.Invalid, "agent_id: is missing")
-	case in.Name != "":
-		err = domain.CheckAgentName(in.Name)
-	}
-	return cmp.Or(err, in.Definition.Check())
 }
 
 // checkStart refuses what the first execution cannot begin with.

@@ -57,31 +57,32 @@ func Query[In, Out any](q *Queries, query contract.Query[In, Out], in In) (out O
 // end of a replay: what ask has read counts only if Ask returns no error. Listeners hear nothing.
 func Ask(ctx context.Context, events []*historypb.HistoryEvent, execution workflow.Execution, options Options, ask func(*Queries) error) ([]*historypb.HistoryEvent, error) {
 	past, err := split(events)
+	waiting := past.waiting
 	if err != nil {
-		return past.waiting, err
+		return waiting, err
 	}
 	r := &reader{ctx: ctx, past: past, ask: ask, queries: &Queries{handlers: map[string]any{}}, decoding: &decoding{}}
 	failed := r.replay(execution, options)
 	r.awaitEnd(failed != nil)
 	switch {
 	case ctx.Err() != nil:
-		return past.waiting, context.Cause(ctx)
+		return waiting, context.Cause(ctx)
 	case failed != nil && r.decoding.err != nil:
-		return past.waiting, &Error{Kind: ErrUnreadable, Detail: oneLine(r.decoding.err.Error())}
+		return waiting, &Error{Kind: ErrUnreadable, Detail: oneLine(r.decoding.err.Error())}
 	case failed != nil && !r.began:
-		return past.waiting, &Error{Kind: ErrUnreadable, Detail: oneLine(failed.Error())}
+		return waiting, &Error{Kind: ErrUnreadable, Detail: oneLine(failed.Error())}
 	case past.task == 0 && !r.asked:
-		return past.waiting, &Error{Kind: ErrNotBegun}
+		return waiting, &Error{Kind: ErrNotBegun}
 	case past.task == 0: // what the workflow would do first is recorded nowhere, so there is nothing to fit
-		return past.waiting, r.err
+		return waiting, r.err
 	case failed != nil:
-		return past.waiting, difference(failed.Error(), past.task)
+		return waiting, difference(failed.Error(), past.task)
 	case past.idle == 0 && !r.returned:
-		return past.waiting, &Error{Kind: ErrDiffers, EventID: past.task, Detail: "the workflow has ended, and would not end now"}
+		return waiting, &Error{Kind: ErrDiffers, EventID: past.task, Detail: "the workflow has ended, and would not end now"}
 	case past.idle > 0 && r.returned: // the SDK compares no end that is not recorded
-		return past.waiting, &Error{Kind: ErrDiffers, EventID: past.task, Detail: "the workflow has not ended, and would end now"}
+		return waiting, &Error{Kind: ErrDiffers, EventID: past.task, Detail: "the workflow has not ended, and would end now"}
 	}
-	return past.waiting, r.err
+	return waiting, r.err
 }
 
 // A reader is the interceptor of one replay. Once the replay has begun, all but ctx is touched by the coroutines of the
@@ -140,13 +141,15 @@ func (r *reader) awaitEnd(failed bool) {
 		r.running.Wait()
 		close(ended)
 	}()
-	var over <-chan time.Time
+	over := context.Background()
 	if failed {
-		over = time.After(leftWithin)
+		var cancel context.CancelFunc
+		over, cancel = context.WithTimeout(over, leftWithin)
+		defer cancel()
 	}
 	select {
 	case <-ended:
-	case <-over:
+	case <-over.Done():
 	}
 }
 

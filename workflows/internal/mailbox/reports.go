@@ -68,11 +68,12 @@ func (r *reports) over(call domain.ToolExecutionID) {
 
 // of is the newest report of a sub-agent; nil: it is not under way.
 func (r *reports) of(call domain.ToolExecutionID) *Reported {
-	at := slices.IndexFunc(r.newest, func(one Reported) bool { return one.ID == call })
-	if at < 0 {
-		return nil
+	for i := range r.newest {
+		if r.newest[i].ID == call {
+			return &r.newest[i]
+		}
 	}
-	return &r.newest[at]
+	return nil
 }
 
 // Asks is the report by which the sub-agent of a call waits for more; nil: it does not. It is not kept over a wait.
