@@ -140,10 +140,7 @@ func (h *hearing) sent(request *jsonrpc.Request) {
 func (h *hearing) answered(answer *jsonrpc.Response) *jsonrpc.Response {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	id := numbered(answer.ID)
-	if _, asked := h.methods[answer.ID]; asked {
-		id = answer.ID
-	}
+	id := numbered(answer.ID) // ours are numbers
 	if !id.IsValid() && len(h.methods) == 1 {
 		for only := range h.methods {
 			id = only // a server that could not read a request answers it without an id
