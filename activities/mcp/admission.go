@@ -140,21 +140,18 @@ func (h *hearing) sent(request *jsonrpc.Request) {
 func (h *hearing) answered(answer *jsonrpc.Response) *jsonrpc.Response {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	id := numbered(answer.ID)
-	if _, asked := h.methods[answer.ID]; asked {
-		id = answer.ID
-	}
-	if !id.IsValid() && len(h.methods) == 1 {
+	answer.ID = numbered(answer.ID) // as ours are
+	if !answer.ID.IsValid() && len(h.methods) == 1 {
 		for only := range h.methods {
-			id = only // a server that could not read a request answers it without an id
+			answer.ID = only // a server that could not read a request answers it without an id
 		}
 	}
-	method, asked := h.methods[id]
+	method, asked := h.methods[answer.ID]
 	if !asked {
 		return nil
 	}
-	delete(h.methods, id)
-	return h.decodable(method, &jsonrpc.Response{ID: id, Result: answer.Result, Error: answer.Error})
+	delete(h.methods, answer.ID)
+	return h.decodable(method, answer)
 }
 
 // decodable is the answer to a request of a method as the SDK can decode it.

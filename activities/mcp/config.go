@@ -354,13 +354,6 @@ func listOf(into *[]string) document.Value {
 }
 
 func toolsOf(into *map[string]ToolConfig, effect func(*domain.Effect) document.Value, timeout func(*time.Duration) document.Value) document.Value {
-	keys := func(c *ToolConfig) document.Keys {
-		return document.Keys{
-			{Name: "effect", Value: effect(&c.Effect)},
-			{Name: "timeout", Value: timeout(&c.Timeout)},
-			{Name: "arguments", Value: argumentsOf(&c.Arguments)},
-		}
-	}
 	var names []string
 	list := listOf(&names).Then(func(document.Place) {
 		if slices.Contains(names, "*") {
@@ -375,7 +368,11 @@ func toolsOf(into *map[string]ToolConfig, effect func(*domain.Effect) document.V
 		*into = map[string]ToolConfig{}
 		at.Entries(nil, func(key *yaml.Node, at document.Place) {
 			var c ToolConfig
-			at.Mapping(keys(&c))
+			at.Mapping(document.Keys{
+				{Name: "effect", Value: effect(&c.Effect)},
+				{Name: "timeout", Value: timeout(&c.Timeout)},
+				{Name: "arguments", Value: argumentsOf(&c.Arguments)},
+			})
 			(*into)[key.Value] = c
 		})
 	}})

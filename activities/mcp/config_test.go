@@ -20,21 +20,6 @@ func load(t *testing.T, name, text string) ([]Server, string, error) {
 	return servers, dir, err
 }
 
-func TestAFileAsOtherProgramsHaveIt(t *testing.T) {
-	t.Parallel()
-	servers, dir, err := load(t, "mcp.json", `{
-	"mcpServers": {
-		"files": {"command": "npx", "args": ["-y", "server-filesystem", "."], "env": {"TOKEN": "${FILES_TOKEN}", "N": 3}},
-		"shop": {"type": "http", "url": "https://shop.example.com/mcp", "headers": {"Authorization": "Bearer ${SHOP_KEY}"}}
-	}
-}`)
-	require.NoError(t, err)
-	require.Equal(t, []Server{
-		{Name: "files", Command: "npx", Args: []string{"-y", "server-filesystem", "."}, Env: []Variable{{"TOKEN", "${FILES_TOKEN}"}, {"N", "3"}}, Dir: dir},
-		{Name: "shop", URL: "https://shop.example.com/mcp", Headers: []Variable{{"Authorization", "Bearer ${SHOP_KEY}"}}, Dir: dir},
-	}, servers)
-}
-
 func TestAFileWithKeysOfOurOwn(t *testing.T) {
 	t.Parallel()
 	servers, dir, err := load(t, "mcp.yaml", `

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"regexp"
 	"runtime"
 	"strings"
@@ -84,16 +83,6 @@ func (s *server) environment() (all []string, _ error) {
 
 // usualPath is where programs look for others, unless env says so.
 const usualPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
-
-// withPath adds a PATH, of no variable of the worker's, to an environment that has none.
-func withPath(env []string, program string) []string {
-	for _, entry := range env {
-		if strings.HasPrefix(entry, "PATH=") {
-			return env
-		}
-	}
-	return append(env, "PATH="+filepath.Dir(program)+string(filepath.ListSeparator)+usualPath)
-}
 
 // fileAt is what a file holds, of at most so many bytes. What is no file is not opened: a pipe may wait for ever.
 func fileAt(path string, most int64) (data []byte, info fs.FileInfo, err error) {

@@ -157,7 +157,7 @@ func (f *form) group(at document.Place) {
 	switch at.Node.Kind {
 	case yaml.SequenceNode:
 		at.Items(func(at document.Place) {
-			name := &yaml.Node{Kind: yaml.ScalarNode, Value: fmt.Sprintf("server-%d", len(f.servers)+1), Line: at.Node.Line, Column: at.Node.Column}
+			name := like(at.Node, fmt.Sprintf("server-%d", len(f.servers)+1))
 			if own := member(at.Node, "name"); own != nil && own.Kind == yaml.ScalarNode {
 				name = own
 			}

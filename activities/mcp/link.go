@@ -2,6 +2,7 @@ package mcp
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/url"
@@ -205,7 +206,19 @@ func (l *link) list(ctx context.Context) ([]*sdk.Tool, error) {
 		if err != nil {
 			return nil, "", err
 		}
-		return page.Tools, page.NextCursor, nil
+		var tools []*sdk.Tool
+		whole, _ := json.Marshal(page.Meta[toolsKey]) // it was read from JSON
+		_ = json.Unmarshal(whole, &tools)             // as well
+		taken := map[string]bool{}
+		for _, t := range page.Tools {
+			taken[t.Name] = true
+		}
+		for _, t := range tools {
+			if !taken[t.Name] && l.version >= versionOfExtensions {
+				t.Meta[unreadKey] = "what its schema says of x-mcp-header is not as the protocol has it"
+			}
+		}
+		return tools, page.NextCursor, nil
 	})
 	if err != nil {
 		return nil, l.explain(err)

@@ -72,16 +72,12 @@ func (s *Servers) Examine(ctx context.Context, name string) (Report, error) {
 	if err != nil {
 		return Report{}, err
 	}
-	return own.examined(ctx)
-}
-
-func (s *server) examined(ctx context.Context) (Report, error) {
-	report := Report{Server: s.config.Name, Offers: []string{}, Tools: []Listed{}, Notes: s.config.Notes}
-	if s.config.Disabled {
+	report := Report{Server: own.config.Name, Offers: []string{}, Tools: []Listed{}, Notes: own.config.Notes}
+	if own.config.Disabled {
 		report.Notes = append(slices.Clip(report.Notes), "its file says disabled: it is not started")
 		return report, nil
 	}
-	l, listed, err := s.listed(ctx)
+	l, listed, err := own.listed(ctx)
 	if err != nil {
 		return report, err
 	}
@@ -104,13 +100,13 @@ func (s *server) examined(ctx context.Context) (Report, error) {
 		report.Title, report.Version = info.Name, info.Version
 	}
 	add := func(name string) (*Listed, ToolConfig) {
-		config, allowed := s.config.allowed(name)
-		report.Tools = append(report.Tools, Listed{Name: ToolName(s.config.Name, name), Original: name, Effect: config.Effect, Allowed: allowed})
+		config, allowed := own.config.allowed(name)
+		report.Tools = append(report.Tools, Listed{Name: ToolName(own.config.Name, name), Original: name, Effect: config.Effect, Allowed: allowed})
 		return &report.Tools[len(report.Tools)-1], config
 	}
 	for _, t := range listed {
 		shown, config := add(t.Name)
-		made, lost, problem := s.tool(t, config)
+		made, lost, problem := own.tool(t, config)
 		spec := made.Spec()
 		shown.Effect, shown.Description, shown.Pin, shown.Unchecked, shown.Schema = spec.Effect, t.Description, spec.Pin, lost, spec.Schema
 		if spec.Effect != config.Effect {
@@ -124,7 +120,7 @@ func (s *server) examined(ctx context.Context) (Report, error) {
 		shown, _ := add(t.Name)
 		shown.Problem = t.Problem
 	}
-	for name := range s.config.Tools {
+	for name := range own.config.Tools {
 		if !slices.ContainsFunc(report.Tools, func(t Listed) bool { return t.Original == name }) {
 			report.Missing = append(report.Missing, name)
 		}

@@ -12,6 +12,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -94,8 +95,11 @@ func startProgram(s Server, env []string, notices *rate.Limiter, complain func(s
 		complain(line)
 	}
 	if err == nil {
+		if !slices.ContainsFunc(env, func(entry string) bool { return strings.HasPrefix(entry, "PATH=") }) { // of no variable of the worker's
+			env = append(env, "PATH="+filepath.Dir(path)+string(filepath.ListSeparator)+usualPath)
+		}
 		cmd := exec.Command(path, s.Args...)
-		cmd.Dir, cmd.Env, cmd.Stdin, cmd.Stdout, cmd.Stderr = s.Dir, withPath(env, path), theirIn, theirOut, theirErr
+		cmd.Dir, cmd.Env, cmd.Stdin, cmd.Stdout, cmd.Stderr = s.Dir, env, theirIn, theirOut, theirErr
 		p.process, err = warden.Start(cmd)
 	}
 	if err != nil {

@@ -103,6 +103,18 @@ func TestAToolThatCannotBeRead(t *testing.T) {
 	}
 }
 
+// TestAHeaderThatTheProtocolDoesNotHave costs its tool in the version that has such headers, and nothing before.
+func TestAHeaderThatTheProtocolDoesNotHave(t *testing.T) {
+	t.Parallel()
+	const page = `{"tools":[{"name":"echo","inputSchema":{"type":"object","properties":{"text":{"type":"number","x-mcp-header":"N"}}}}]}`
+	for version, problem := range map[string]string{"2025-11-25": "", "2026-07-28": "it cannot be read: what its schema says of x-mcp-header is not as the protocol has it"} {
+		report, err := openServers(t, Options{}, listing(t, version, page)).Examine(t.Context(), "s")
+		require.NoError(t, err)
+		require.Len(t, report.Tools, 1, version)
+		require.Equal(t, problem, report.Tools[0].Problem)
+	}
+}
+
 // TestAListThatIsNone: the server stays, and so do the calls that are under way.
 func TestAListThatIsNone(t *testing.T) {
 	t.Parallel()

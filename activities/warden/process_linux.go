@@ -64,8 +64,9 @@ func ward(path string, args []string) int {
 	family := Raise(program.Pid)
 	family.Wait(over)
 	family.End()
-	if status := family.Status(); !status.Signaled() {
-		return status.ExitStatus()
+	status := family.Status()
+	if status.Signaled() {
+		return 128 + int(status.Signal())
 	}
-	return 128 + int(family.Status().Signal())
+	return status.ExitStatus()
 }
