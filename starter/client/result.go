@@ -150,7 +150,7 @@ func (c *Client) lastAnswer(ctx context.Context, t target, of domain.ExecutionID
 		if err != nil || len(events) == 0 {
 			return false, err
 		}
-		if text, event, ok := history.LastAnswer(c.cfg.Converter, events, of); ok {
+		if text, event := history.LastAnswer(c.cfg.Converter, events, of); event > 0 {
 			r.Answer, r.RunID, r.Event = text, runID, event
 			return false, nil
 		}

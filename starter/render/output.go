@@ -291,16 +291,8 @@ func (x *details) fact(name string, texts ...string) {
 }
 
 func (t Theme) glyph(status domain.ExecutionStatus) string {
-	switch status {
-	case domain.StatusCompleted:
-		return t.Good("✓")
-	case domain.StatusFailed:
-		return t.Bad("✗")
-	case domain.StatusStopped:
-		return t.Warn("■")
-	default:
-		return t.Faint("·")
-	}
+	signs := map[domain.ExecutionStatus]string{domain.StatusCompleted: t.Good("✓"), domain.StatusFailed: t.Bad("✗"), domain.StatusStopped: t.Warn("■")}
+	return cmp.Or(signs[status], t.Faint("·"))
 }
 
 // A Table is rows of cleaned, single-line cells under a head.
