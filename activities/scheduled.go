@@ -41,7 +41,7 @@ func (a *Activities) Send(ctx context.Context, m contract.SessionMessage) (contr
 		case refused.Kind != domain.Denied:
 			return contract.SessionReply{}, refused
 		}
-		now, err := ask(ctx, c, id, "", account.Request{Want: []account.Part{account.HeadOf}})
+		now, err := ask(ctx, c, id, "", account.RequestOf(0, account.HeadOf))
 		switch {
 		case err != nil:
 			return contract.SessionReply{}, unanswered("send", err)
@@ -141,7 +141,7 @@ func ofSession(info *workflowpb.WorkflowExecutionInfo, r contract.FollowRequest)
 
 // toldBy is how a run of the workflow says that the execution ended.
 func toldBy(ctx context.Context, c client.Client, r contract.FollowRequest, run string) *contract.Outcome {
-	page, err := ask(ctx, c, domain.WorkflowID(r.Name), run, account.Request{Want: []account.Part{account.Executions}, Execution: r.Number})
+	page, err := ask(ctx, c, domain.WorkflowID(r.Name), run, account.RequestOf(r.Number, account.Executions))
 	if err != nil || len(page.Executions) == 0 || page.Executions[0].ExecutionID != r.ExecutionID || !page.Executions[0].Status.Terminal() {
 		return nil
 	}
