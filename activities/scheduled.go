@@ -40,7 +40,7 @@ func (a *Activities) Send(ctx context.Context, m contract.SessionMessage) (contr
 		case refused.Kind != domain.Denied:
 			return contract.SessionReply{}, refused
 		}
-		now, err := ask(ctx, c, id, "", account.Request{Want: []account.Part{account.HeadOf}})
+		now, err := ask(ctx, c, id, "", account.RequestOf(0, account.HeadOf))
 		switch {
 		case err != nil:
 			return contract.SessionReply{}, unanswered("send", err)
@@ -111,7 +111,7 @@ func lookAt(ctx context.Context, c client.Client, r contract.FollowRequest) (*co
 		return nil, nil
 	}
 	for _, run := range []string{"", r.RunID} {
-		page, err := ask(ctx, c, domain.WorkflowID(r.Name), run, account.Request{Want: []account.Part{account.Executions}, Execution: r.Number})
+		page, err := ask(ctx, c, domain.WorkflowID(r.Name), run, account.RequestOf(r.Number, account.Executions))
 		if err == nil && len(page.Executions) > 0 && page.Executions[0].ExecutionID == r.ExecutionID && page.Executions[0].Status.Terminal() {
 			return &page.Executions[0].Outcome, nil
 		}

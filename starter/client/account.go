@@ -214,15 +214,14 @@ func (r accountReader) withCopied(ctx context.Context, all account.Account, held
 			told, there, err = from.runs(ctx)
 		}
 	}
-	if deleted(err) {
-		return all, held, nil
+	if err == nil {
+		all = all.After(account.Account{Messages: told.Messages}, held)
+		held.Messages = min(held.Messages, there.Messages)
 	}
-	if err != nil {
-		return all, held, err
+	if deleted(err) { // what the fork has itself is there all the same
+		err = nil
 	}
-	all = all.After(account.Account{Messages: told.Messages}, held)
-	held.Messages = min(held.Messages, there.Messages)
-	return all, held, nil
+	return all, held, err
 }
 
 // recordedAccount is that of an agent of which records alone tell. lost says that the server does not.

@@ -292,11 +292,11 @@ func resultTexts(step *domain.AgentStep) (texts []string) {
 }
 
 func errorText(all []domain.Error) string {
-	var text strings.Builder
+	text := ""
 	for _, err := range all {
-		fmt.Fprintf(&text, "%s: %s\n", strings.TrimSpace(string(err.Kind)+" "+string(err.Code)), err.Message)
+		text += fmt.Sprintf("%s: %s\n", strings.TrimSpace(string(err.Kind)+" "+string(err.Code)), err.Message)
 	}
-	return text.String()
+	return text
 }
 
 func usageOf(u domain.Usage) string {

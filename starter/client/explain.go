@@ -30,9 +30,7 @@ func (c *Client) Explain(ctx context.Context, id string, number int) (ExplainVie
 	if e.attempts, err = c.attemptsOf(ctx, e); err != nil {
 		return ExplainView{}, fail(ctx, id, "reading the history of "+id, goneIfDeleted(err, "the runs of %s have been deleted", id))
 	}
-	for _, unread := range e.attempts.unread {
-		e.miss("%s", unread)
-	}
+	e.missing = append(e.missing, e.attempts.unread...)
 	if e.attempts.gone {
 		e.miss("earlier runs of the workflow have been deleted, and with them why attempts failed, and how long inferences waited for their turn")
 	}

@@ -77,10 +77,7 @@ func (c *Client) readerAt(ctx context.Context, id string, at Moment) (r accountR
 	case len(newest.Executions) == 0:
 		return r, notFound("event: %s has no event yet", id)
 	}
-	a, err := agentOf(id)
-	if err != nil {
-		return r, err
-	}
+	a, _ := agentOf(id) // it was read
 	e, last := newest.Executions[0], 0
 	for runID := e.RunID; runID != ""; {
 		run, err := c.described(ctx, a, runID)

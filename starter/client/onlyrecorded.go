@@ -125,9 +125,8 @@ func (c *Client) newestRecord(ctx context.Context, id domain.AgentID) (newest re
 func recordedAgent(r record.Record) Listed {
 	a := agent{id: r.AgentID, name: r.Head.Name}
 	l := Listed{
-		Ending: endingOf(r.Outcome), Execution: a.begun(r.Number, r.ExecutionID, r.RunID), Recorded: true, Build: r.Build, ImportedAt: r.Imported, Unknown: len(r.FinalState.UnresolvedOutcomes()), StartedAt: r.StartedAt, ClosedAt: r.CompletedAt,
+		Ending: endingOf(r.Outcome), Execution: a.begun(r.Number, domain.ExecutionID{}, r.RunID), Recorded: true, Build: r.Build, ImportedAt: r.Imported, Unknown: len(r.FinalState.UnresolvedOutcomes()), StartedAt: r.StartedAt, ClosedAt: r.CompletedAt,
 	}
-	l.ExecutionID = domain.ExecutionID{}
 	if parent := r.FinalState.ParentAgentID; !parent.IsZero() {
 		l.ParentID = parent.String()
 	}

@@ -3,7 +3,6 @@ package client
 import (
 	"context"
 
-	"everstep/domain"
 	"everstep/domain/account"
 	"everstep/domain/contract"
 
@@ -18,13 +17,6 @@ type target struct {
 	// outcome says how it ended; nil: it has not, or unread: nobody can read how.
 	outcome *contract.Outcome
 	unread  bool
-}
-
-func (t target) want() domain.ExecutionID {
-	if t.outcome != nil && !t.outcome.ExecutionID.IsZero() { // one of an earlier workflow has another than it would have in this one
-		return t.outcome.ExecutionID
-	}
-	return t.executionID(t.asked)
 }
 
 // target locates the execution that a caller means; zero is the newest.

@@ -1,6 +1,7 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"reflect"
@@ -83,7 +84,8 @@ func (c *Client) result(ctx context.Context, t target) (Result, error) {
 	if lostToServer(err) {
 		return Result{}, err
 	}
-	if _, err := c.lastAnswer(ctx, t, t.want(), &r); err != nil {
+	// One of an earlier workflow has another id than it would have in this one.
+	if _, err := c.lastAnswer(ctx, t, cmp.Or(t.outcome.ExecutionID, t.executionID(t.asked)), &r); err != nil {
 		return Result{}, t.fail(ctx, "reading the history of", err)
 	}
 	if r.Outcome.Status == domain.StatusFailed {
@@ -120,9 +122,10 @@ func (s snapshot) endedUnreadably() bool {
 // unreadable is the result where nobody can read how an execution has ended: of the one that is meant where others came after
 // it, else of the newest.
 func (c *Client) unreadable(ctx context.Context, t target) (Result, error) {
-	r, of := Result{Execution: Execution{AgentID: t.id, ID: t.called(), Name: t.name, WorkflowID: t.workflowID(), RunID: t.runID()}}, domain.ExecutionID{}
+	of := domain.ExecutionID{}
+	r := Result{Execution: t.begun(0, of, t.runID())}
 	if t.unread {
-		r.Number, of = t.asked, t.want()
+		r.Number, of = t.asked, t.executionID(t.asked)
 	}
 	gone, err := c.lastAnswer(ctx, t, of, &r)
 	switch {
@@ -147,7 +150,7 @@ func (c *Client) lastAnswer(ctx context.Context, t target, of domain.ExecutionID
 		if err != nil || len(events) == 0 {
 			return false, err
 		}
-		if text, event, ok := history.LastAnswer(c.cfg.Converter, events, of); ok {
+		if text, event := history.LastAnswer(c.cfg.Converter, events, of); event > 0 {
 			r.Answer, r.RunID, r.Event = text, runID, event
 			return false, nil
 		}

@@ -276,11 +276,22 @@ func useOf(usage domain.Usage, cost int64, priced bool) TreeUse {
 // reckon counts what was its own, and what it took with all below it: where the agent that started one has counted it, as that
 // has. What a sub-agent has used that it has not counted, as one that is under way or was begun before a reset, comes on top.
 func (t *Tree) reckon() {
-	counted := t.Total
 	if one := t.startedChild; one != nil && one.ended != nil && (!one.ended.Unstarted || t.RunID == "") {
-		t.ended(*one.ended, one.endedAt)
-		counted = t.Total
+		// Its own account says more of how it ended, where it has one.
+		by := one.ended
+		if t.EndedAt = cmp.Or(t.EndedAt, &one.endedAt); by.Lost || t.RunID == "" {
+			t.Status, t.StopReason, t.Code = by.Status, by.StopReason, by.Code
+		}
+		if t.RunID == "" && !by.Lost {
+			t.Steps = &by.Steps
+		}
+		if by.Lost && one.call != nil {
+			t.Error = one.call.Error
+		}
+		t.Priced = t.Priced || by.CostNanoUSD > 0
+		t.use(by.Usage, by.CostNanoUSD)
 	}
+	counted := t.Total
 	var below TreeUse
 	for i := range t.Children {
 		total := t.Children[i].Total
@@ -292,24 +303,6 @@ func (t *Tree) reckon() {
 	}
 	t.Own = counted.less(below, t.Priced)
 	t.Own.Usage.Estimated = t.Own.Usage.Estimated || t.estimated
-}
-
-// ended takes how it ended by the account of the agent that started it. That of itself says more, where it has one.
-func (t *Tree) ended(by domain.SubagentCompleted, at time.Time) {
-	if t.EndedAt == nil {
-		t.EndedAt = &at
-	}
-	if by.Lost || t.RunID == "" {
-		t.Status, t.StopReason, t.Code = by.Status, by.StopReason, by.Code
-	}
-	if t.RunID == "" && !by.Lost {
-		t.Steps = &by.Steps
-	}
-	if call := t.startedChild.call; by.Lost && call != nil {
-		t.Error = call.Error
-	}
-	t.Priced = t.Priced || by.CostNanoUSD > 0
-	t.use(by.Usage, by.CostNanoUSD)
 }
 
 // less is what is left without a part. Where that was counted in another way, as an estimate is, the sum of tokens counts.

@@ -3,7 +3,6 @@ package render
 import (
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -21,7 +20,7 @@ func Duration(d time.Duration) string {
 	case d < time.Second:
 		return fmt.Sprintf("%d ms", d.Milliseconds())
 	case d < time.Minute:
-		return strconv.FormatFloat(d.Seconds(), 'f', 1, 64) + " s"
+		return fmt.Sprintf("%.1f s", d.Seconds())
 	case d < time.Hour:
 		return fmt.Sprintf("%d min %d s", int(d.Minutes()), int(d.Seconds())%60)
 	}
@@ -47,7 +46,7 @@ func size(n int64) string {
 	for len(units) > 1 && value >= unit {
 		value, units = value/unit, units[1:]
 	}
-	return strings.TrimSuffix(strconv.FormatFloat(value, 'f', 1, 64), ".0") + " " + units[0]
+	return strings.TrimSuffix(fmt.Sprintf("%.1f", value), ".0") + " " + units[0]
 }
 
 // moment is a time as people read it, in their own zone; empty where there is none.

@@ -186,7 +186,7 @@ func (x *details) steps(v client.ExplainView, columns int) {
 		t.Rows = append(t.Rows, stepCells(s, v.StartedAt))
 	}
 	widths := t.widths(columns)
-	t.writeRow(&x.Builder, t.Head, widths, x.theme.Faint)
+	x.WriteString(t.line(t.Head, widths, x.theme.Faint))
 	for i, s := range v.Steps {
 		if hidden := len(v.Steps) - 2*keptEnds; len(v.Steps) > shownSteps && i >= keptEnds && i < keptEnds+hidden {
 			if i == keptEnds {
@@ -201,7 +201,7 @@ func (x *details) steps(v client.ExplainView, columns int) {
 		case value(s.Type) == domain.StepError:
 			paint = x.theme.Warn
 		}
-		t.writeRow(&x.Builder, t.Rows[i], widths, paint)
+		x.WriteString(t.line(t.Rows[i], widths, paint))
 		x.inside(s)
 	}
 }

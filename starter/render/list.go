@@ -198,7 +198,12 @@ func Executions(executions []client.Past, now time.Time, named bool) Table {
 	}
 	for _, x := range executions {
 		status := string(x.Status) + Within(" (", endedBy(x.Code, x.StopReason, x.SessionLimit), ")")
-		status += where(!x.ImportedAt.IsZero(), ", imported") + where(x.Cleared, ", cleared") + takenBack(x.TakenBack, newest[x.ID])
+		back, by := value(x.TakenBack), "the next" // which is still to begin
+		if back.By <= newest[x.ID] {
+			by = grouped(back.By)
+		}
+		status += where(!x.ImportedAt.IsZero(), ", imported") + where(x.Cleared, ", cleared") +
+			where(x.TakenBack != nil, ", "+where(back.AfterStep > 0, "after step "+grouped(back.AfterStep)+" ")+"taken back by "+by)
 		t.Rows = append(t.Rows, []string{
 			OneLine(x.ID), grouped(x.Number), status, cmp.Or(OneLine(x.Agent), "-"), countOf(x.Steps), countOf(x.TotalTokens),
 			cell(paid{x.CostNanoUSD, x.TotalTokens}, now), took(x.StartedAt, x.EndedAt, x.Status.Terminal(), now), cmp.Or(moment(x.StartedAt), "-"), pastOrigin(executions, x.Origin), x.ExecutionID.String(),
@@ -211,19 +216,6 @@ func Executions(executions []client.Past, now time.Time, named bool) Table {
 		t.drop("ID")
 	}
 	return t
-}
-
-// takenBack says which execution goes on without one, or without its last steps: where that is later than the newest it is
-// still to begin.
-func takenBack(t *client.TakenBack, newest int) string {
-	if t == nil {
-		return ""
-	}
-	by := grouped(t.By)
-	if t.By > newest {
-		by = "the next"
-	}
-	return ", " + where(t.AfterStep > 0, "after step "+grouped(t.AfterStep)+" ") + "taken back by " + by
 }
 
 // NextOrigin says from where the next execution of a session goes on that was rewound; empty: it was not.

@@ -218,16 +218,15 @@ func (o *Output) redraw(settled, going []string) {
 		o.later = append(o.later, settled...)
 		return
 	}
-	var b strings.Builder
+	text := ""
 	if o.drawn > 0 {
-		fmt.Fprintf(&b, "\r\x1b[%dA\x1b[J", o.drawn)
+		text = fmt.Sprintf("\r\x1b[%dA\x1b[J", o.drawn)
 	}
 	for _, l := range slices.Concat(settled, going) {
-		b.WriteString(l + "\n")
+		text += l + "\n"
 	}
-	o.drawn = len(going)
-	if b.Len() > 0 {
-		_, _ = io.WriteString(o.to, b.String()) // there is nobody to tell
+	if o.drawn = len(going); text != "" {
+		_, _ = io.WriteString(o.to, text) // there is nobody to tell
 	}
 }
 
@@ -292,16 +291,8 @@ func (x *details) fact(name string, texts ...string) {
 }
 
 func (t Theme) glyph(status domain.ExecutionStatus) string {
-	switch status {
-	case domain.StatusCompleted:
-		return t.Good("✓")
-	case domain.StatusFailed:
-		return t.Bad("✗")
-	case domain.StatusStopped:
-		return t.Warn("■")
-	default:
-		return t.Faint("·")
-	}
+	signs := map[domain.ExecutionStatus]string{domain.StatusCompleted: t.Good("✓"), domain.StatusFailed: t.Bad("✗"), domain.StatusStopped: t.Warn("■")}
+	return cmp.Or(signs[status], t.Faint("·"))
 }
 
 // A Table is rows of cleaned, single-line cells under a head.
@@ -332,9 +323,9 @@ const columnGap = "  "
 func (t Table) Render(out *Output) string {
 	widths := t.widths(out.Width())
 	var b strings.Builder
-	t.writeRow(&b, t.Head, widths, out.Theme.Faint)
+	b.WriteString(t.line(t.Head, widths, out.Theme.Faint))
 	for _, row := range t.Rows {
-		t.writeRow(&b, row, widths, plain)
+		b.WriteString(t.line(row, widths, plain))
 	}
 	if hidden := Joined(", ", slices.Clone(t.Head[len(widths):])...); hidden != "" {
 		b.WriteString(out.Fold(out.Theme.Faint("no room for "+hidden+": a wider terminal or "+cmp.Or(t.Columns, "--json")+" shows more") + "\n"))
@@ -375,18 +366,17 @@ func (t Table) widths(limit int) []int {
 	return widths
 }
 
-func (t Table) writeRow(b *strings.Builder, cells []string, widths []int, paint func(...string) string) {
-	var row strings.Builder
+func (t Table) line(cells []string, widths []int, paint func(...string) string) (text string) {
 	for i, cell := range cells[:len(widths)] {
 		if i > 0 {
-			row.WriteString(columnGap)
+			text += columnGap
 		}
 		cell = ansi.Truncate(cell, widths[i], "…")
 		gap := strings.Repeat(" ", max(widths[i]-lipgloss.Width(cell), 0))
 		if t.Numbers && i > 0 {
 			gap, cell = cell, gap
 		}
-		row.WriteString(cell + gap)
+		text += cell + gap
 	}
-	b.WriteString(paint(strings.TrimRight(row.String(), " ")) + "\n")
+	return paint(strings.TrimRight(text, " ")) + "\n"
 }

@@ -121,11 +121,11 @@ func runStatus(r client.ScheduleRun) string {
 
 // UpdatedSchedule is what an update has changed, above all of the schedule.
 func UpdatedSchedule(out *Output, u client.UpdatedSchedule, now time.Time) string {
-	var b strings.Builder
+	text := ""
 	for _, d := range u.Changed {
-		b.WriteString(out.Theme.Good("changed") + " " + OneLine(d.Field) + ": " + changedText(d.Before) + " → " + changedText(d.After) + "\n")
+		text += out.Theme.Good("changed") + " " + OneLine(d.Field) + ": " + changedText(d.Before) + " → " + changedText(d.After) + "\n"
 	}
-	return b.String() + Schedule(out, u.ScheduleView, now)
+	return text + Schedule(out, u.ScheduleView, now)
 }
 
 // changedText is a value as people read it: a text by itself, all else as JSON.

@@ -40,12 +40,11 @@ func Status(v account.Status) any { return object(statusRows(noTheme(), "", v, t
 
 // StatusKeys are the keys of a status, as help lists them in Markdown.
 func StatusKeys() string {
-	var b strings.Builder
-	b.WriteString("| key | what it is |\n|---|---|\n")
+	text := "| key | what it is |\n|---|---|\n"
 	for _, r := range statusRows(noTheme(), "", account.Status{}, time.Time{}) {
-		b.WriteString("| `" + r.key + "` | " + r.about + " |\n")
+		text += "| `" + r.key + "` | " + r.about + " |\n"
 	}
-	return b.String()
+	return text
 }
 
 // statusRows are all facts of a status, in the order in which people read them. The id is the one to enter in commands.

@@ -75,9 +75,7 @@ func Message(t Theme, e domain.Entry) string {
 	}
 	fmt.Fprintf(&b, "%s\n", t.name(head))
 	body := func(text string) {
-		for _, l := range strings.Split(strings.TrimRight(Clean(text), "\n"), "\n") {
-			b.WriteString("  " + l + "\n")
-		}
+		b.WriteString("  " + strings.ReplaceAll(strings.TrimRight(Clean(text), "\n"), "\n", "\n  ") + "\n")
 	}
 	for _, part := range e.Message.Parts {
 		switch {

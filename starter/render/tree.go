@@ -13,8 +13,8 @@ import (
 // Tree is the table of a tree's agents, each above those that it has started, and below it what is not told of them.
 func Tree(out *Output, root client.Tree, now time.Time) string {
 	t := Table{Head: []string{"AGENT", "STATUS", "STEPS", "TOKENS", "COST", "TOOK", "IN ALL", "", "STEP"}}
-	var missing strings.Builder
 	var steps, agents int
+	missing := ""
 	for one := range root.All() {
 		agents++
 		steps += value(one.Steps)
@@ -28,31 +28,28 @@ func Tree(out *Output, root client.Tree, now time.Time) string {
 			where(one.Step > 0, fmt.Sprint(one.Step)),
 		})
 		if why := Joined("; ", value(one.Error).Message, one.Gone); why != "" {
-			missing.WriteString(out.Theme.Warn(OneLine(treeName(one)+": "+why)) + "\n")
+			missing += out.Theme.Warn(OneLine(treeName(one)+": "+why)) + "\n"
 		}
 	}
 	all := useCells(estimating(&root))
 	t.Rows = append(t.Rows, []string{Counted(agents, "agent"), "", grouped(steps), all[0], all[1], "", "", "", ""})
-	return t.Render(out) + missing.String() + treeGrants(out, root)
+	return t.Render(out) + missing + treeGrants(out, root)
 }
 
 // treeGrants tells who was granted how much of the budget of the agent that started it, when, and what was refused; empty
 // where nothing was.
 func treeGrants(out *Output, root client.Tree) string {
-	var b strings.Builder
+	text := ""
 	for one := range root.All() {
 		lines, indent := grantLines(one.Grants), strings.Repeat("  ", max(one.Depth-1, 0))
 		if len(lines) > 0 {
-			b.WriteString(indent + treeName(one) + "\n")
+			text += indent + treeName(one) + "\n"
 		}
 		for _, line := range lines {
-			b.WriteString(out.Fold(indent + "  " + line + "\n"))
+			text += out.Fold(indent + "  " + line + "\n")
 		}
 	}
-	if b.Len() == 0 {
-		return ""
-	}
-	return "\n" + out.Theme.Faint("GRANTS") + "\n" + b.String()
+	return Within("\n"+out.Theme.Faint("GRANTS")+"\n", text)
 }
 
 // grantLines are the grants of an agent, a line each; none where it had nothing of a budget.

@@ -101,57 +101,30 @@ func StandingApprovals(id string, all []domain.StandingApproval) string {
 	if len(holding) == 0 {
 		return ""
 	}
-	var b strings.Builder
-	fmt.Fprintf(&b, "%s, by which calls run unasked (revoke %s RULE takes one back):\n", Counted(len(holding), "standing approval"), OneLine(id))
+	text := fmt.Sprintf("%s, by which calls run unasked (revoke %s RULE takes one back):\n", Counted(len(holding), "standing approval"), OneLine(id))
 	for _, a := range holding {
-		b.WriteString("  " + StandingApproval(a) + "\n")
+		text += "  " + StandingApproval(a) + "\n"
 	}
-	return b.String()
+	return text
 }
 
-// Waiting shows the calls that wait for a person, with the whole of what would run or is asked.
-func Waiting(calls []client.WaitingCall, now time.Time) string {
-	var b strings.Builder
+// Waiting shows the calls that wait for a person, with the whole of what would run or is asked, and the answers that there are.
+func Waiting(calls []client.WaitingCall, now time.Time) (text string) {
 	for _, c := range calls {
-		fmt.Fprintf(&b, "%s %s  step %d, %s\n", OneLine(c.ID), ShortCall(c.ToolExecutionID), c.Step, OneLine(c.Tool))
-		if rule := c.Kind.Rule(); rule.Outlasts {
-			fmt.Fprintf(&b, "  %s, since %s; %s says so\n", rule.Cause, moment(c.Since), strings.Join(rule.Commands(), " or "))
-		} else {
-			fmt.Fprintf(&b, "  asked %s ago%s", Duration(now.Sub(c.Since)), Within(" by ", OneLine(c.AskedBy)))
-			if !c.Expires.IsZero() {
-				fmt.Fprintf(&b, ", expires %s", moment(c.Expires))
-			}
-			if c.Ask != nil && !c.Expires.IsZero() {
-				b.WriteString(Within(", then holds: ", legible(string(c.Ask.Default))))
-			}
-			b.WriteString("\n")
+		ask, rule := value(c.Ask), c.Kind.Rule()
+		since := "asked " + Duration(now.Sub(c.Since)) + " ago" + Within(" by ", OneLine(c.AskedBy)) + Within(", expires ", moment(c.Expires)) +
+			where(!c.Expires.IsZero(), Within(", then holds: ", legible(string(ask.Default))))
+		if rule.Outlasts {
+			since = rule.Cause + ", since " + moment(c.Since) + "; " + strings.Join(rule.Commands(), " or ") + " says so"
 		}
-		if c.Arguments != "" {
-			b.WriteString("  " + legible(c.Arguments) + "\n")
+		lines := []string{since, legible(c.Arguments), strings.ReplaceAll(strings.TrimSpace(Clean(ask.Text)), "\n", "\n  ")}
+		for i, choice := range ask.Choices {
+			lines = append(lines, fmt.Sprintf("%d) %s", i+1, OneLine(choice)))
 		}
-		if c.Ask != nil {
-			b.WriteString(questionLines(*c.Ask))
-		}
-		if c.Bytes > 0 {
-			fmt.Fprintf(&b, "  … %s in all; messages %s shows them\n", Counted(c.Bytes, "byte"), OneLine(c.ID))
-		}
+		lines = append(lines, Within("a JSON value that fits ", legible(string(ask.Schema))), Within("… ", Some(c.Bytes, "byte"), " in all; messages "+OneLine(c.ID)+" shows them"))
+		text += fmt.Sprintf("%s %s  step %d, %s\n  %s\n", OneLine(c.ID), ShortCall(c.ToolExecutionID), c.Step, OneLine(c.Tool), Joined("\n  ", lines...))
 	}
-	return b.String()
-}
-
-// questionLines are a question as it is asked, with the answers that there are.
-func questionLines(q domain.Question) string {
-	var b strings.Builder
-	for line := range strings.SplitSeq(strings.TrimSpace(Clean(q.Text)), "\n") {
-		b.WriteString("  " + line + "\n")
-	}
-	for i, choice := range q.Choices {
-		fmt.Fprintf(&b, "  %d) %s\n", i+1, OneLine(choice))
-	}
-	if len(q.Schema) > 0 {
-		b.WriteString("  a JSON value that fits " + legible(string(q.Schema)) + "\n")
-	}
-	return b.String()
+	return text
 }
 
 // questionWords are a question in one line.

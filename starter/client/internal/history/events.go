@@ -144,8 +144,8 @@ func scheduled(events []*historypb.HistoryEvent, id int64) *historypb.ActivityTa
 }
 
 // LastAnswer is the text of the last inference that has ended, of an execution or, where that is zero, of any, and the event
-// which has it. It looks at the events alone, whichever workflow has written them. What cannot be decoded is passed over.
-func LastAnswer(c converter.DataConverter, events []*historypb.HistoryEvent, of domain.ExecutionID) (text string, event int64, ok bool) {
+// which has it; zero: there is none. It looks at the events alone, whichever workflow has written them. What cannot be decoded is passed over.
+func LastAnswer(c converter.DataConverter, events []*historypb.HistoryEvent, of domain.ExecutionID) (text string, event int64) {
 	for _, e := range slices.Backward(events) {
 		done := e.GetActivityTaskCompletedEventAttributes()
 		asked := scheduled(events, done.GetScheduledEventId())
@@ -157,10 +157,10 @@ func LastAnswer(c converter.DataConverter, events []*historypb.HistoryEvent, of 
 			continue
 		}
 		if reply, err := decode[contract.ModelReply](c, done.GetResult()); err == nil && reply.Message != nil {
-			return reply.Message.Text(), e.GetEventId(), true
+			return reply.Message.Text(), e.GetEventId()
 		}
 	}
-	return "", 0, false
+	return "", 0
 }
 
 // Ends reports whether an event ends a run.
