@@ -62,7 +62,7 @@ func (p *program) dev(ctx context.Context, f local.Flags, cfg devserver.Config) 
 		return err
 	}
 	defer s.Close()
-	server := s.Lease.Server()
+	server := s.Lease.Server
 	worker, folder := s.Spec()
 	defer serveCodec(listener, server.UIURL)()
 	up := devUp{
