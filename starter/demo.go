@@ -96,7 +96,7 @@ func (d *demo) bringUp(ctx context.Context, lost context.CancelCauseFunc) error 
 		return err
 	}
 	d.began = time.Now()
-	up, queue := lease.Server(), "demo-"+uuid.NewString()
+	up, queue := lease.Server, "demo-"+uuid.NewString()
 	if d.Stack, err = p.machine.DialDev(ctx, up, queue); err != nil {
 		lease.Close()
 		return err
@@ -188,7 +188,7 @@ func (d *demo) run(ctx context.Context) (demoReport, error) {
 	if err != nil {
 		return demoReport{}, err
 	}
-	told := demoReport{Execution: d.agent, Dir: d.dir, UIURL: d.UI(d.agent.ID) + d.agent.RunID, StateFile: d.Lease.Server().StateFile}
+	told := demoReport{Execution: d.agent, Dir: d.dir, UIURL: d.UI(d.agent.ID) + d.agent.RunID, StateFile: d.Lease.Server.StateFile}
 	v := d.program.newView(d.agent.ID, d.UI(d.agent.ID))
 	defer v.Close()
 	for event, err := range d.Agents.Follow(ctx, d.agent.ID, client.FollowOptions{Number: 1}) {
@@ -279,7 +279,7 @@ func (d *demo) summarize(r demoReport) {
 		{"took", fmt.Sprintf("%.1f s in all for %s, once the server was up", r.Seconds, render.Counted(r.Steps, "step"))},
 		{"look at it", r.UIURL},
 	})
-	if d.Lease.Server().Started {
+	if d.Lease.Server.Started {
 		p.err.Print("  " + t.Faint(fmt.Sprintf("the server ends with this command; `%s` brings it back, with this execution in it", p.again("dev"))) + "\n")
 	}
 }

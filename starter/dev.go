@@ -54,7 +54,7 @@ It names the open agents that another build has begun.`,
 			return err
 		}
 		defer s.Close()
-		server := s.Lease.Server()
+		server := s.Lease.Server
 		worker, folder := s.Spec()
 		origins := []string{server.UIURL}
 		if u, err := url.Parse(server.UIURL); err == nil {

@@ -173,7 +173,7 @@ func (p *program) sayDetached(s *local.Stack, x client.Execution, first ...[2]st
 	switch waits := s.Waits(x.ID); {
 	case waits != "":
 		words = "it waits for a worker on task queue " + waits
-		if s.Lease != nil && s.Lease.Server().Started {
+		if s.Lease != nil && s.Lease.Server.Started {
 			words += ", and for the server, which ends with this command: " + p.again("dev") + " has one"
 		}
 	case s.Pauses():

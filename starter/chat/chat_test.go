@@ -384,10 +384,10 @@ func TestFollowedAgain(t *testing.T) {
 		s := sit(t, 80, 40).idle()
 		s.hears(events...)
 		s.keys(ctrlT)
-		once, spent := s.conversation.draw(s.cfg.Theme, 80, s.now), s.turn.spent()
+		once, spent := s.conversation.draw(s.cfg.Theme, 80, s.now), s.turn.used()
 		s.hears(events...)
 		require.Equal(t, once, s.conversation.draw(s.cfg.Theme, 80, s.now), name)
-		require.Equal(t, spent, s.turn.spent(), name)
+		require.Equal(t, spent, s.turn.used(), name)
 	}
 }
 

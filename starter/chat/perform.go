@@ -93,10 +93,10 @@ func (p *performer) pause(on bool) tea.Msg {
 		change, already = p.cfg.Agents.Pause, "it was paused already"
 	}
 	changed, err := change(p.ctx, p.cfg.ID)
-	if err == nil && !changed.Changed {
-		return did{what: already}
+	if changed.Changed {
+		already = ""
 	}
-	return did{err: err}
+	return did{already, err}
 }
 
 // again is between two tries to reach a server that is away.
@@ -114,10 +114,10 @@ func (p *performer) reached(begin func() (client.Execution, error)) (client.Exec
 
 func (p *performer) send(w wantSend) tea.Msg {
 	execution, err := p.reached(func() (client.Execution, error) { return p.begin(w) })
-	if err == nil && !w.delivery.Waits() {
-		p.opening = nil
-	}
 	if err == nil {
+		if !w.delivery.Waits() {
+			p.opening = nil
+		}
 		p.tell()
 	}
 	return sent{execution, w.delivery, err}

@@ -158,15 +158,7 @@ func (t *turn) words(now time.Time, waits int) string {
 	return doing
 }
 
-// spent says what the newest execution has come to.
-func (t *turn) spent() string {
-	if t.number == 0 {
-		return ""
-	}
-	return render.Joined(" · ", fmt.Sprintf("turn %d", t.number), t.used())
-}
-
-// used says how far that is, and at what cost.
+// used says how far the newest execution is, and at what cost.
 func (t *turn) used() string {
 	step, tokens, cost := "", t.tokens, ""
 	if t.step > 0 {

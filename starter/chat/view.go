@@ -1,6 +1,7 @@
 package chat
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -86,7 +87,10 @@ func (m *Model) below() []string {
 // underneath are the lines below what is typed: what goes on, and which keys there are.
 func (m *Model) underneath() []string {
 	t, width, now := m.cfg.Theme, m.screen.width, m.cfg.Now()
-	state, spent := m.turn.words(now, m.open()), m.turn.spent()
+	state, spent := m.turn.words(now, m.open()), ""
+	if m.turn.number > 0 {
+		spent = render.Joined(" · ", fmt.Sprintf("turn %d", m.turn.number), m.turn.used())
+	}
 	paint := t.Faint
 	if m.turn.busy() || m.turn.away != "" {
 		paint = t.Warn

@@ -168,31 +168,28 @@ func (a *acquisition) notStarted(why string) error {
 // A Lease keeps a dev server up. It ends with [Lease.Close] or with the process
 // that holds it, however that ends. Safe for concurrent use.
 type Lease struct {
-	server Server
-	conn   net.Conn
-	done   chan struct{}
+	// Server is the server that the lease is on.
+	Server Server
+	// Done is closed when the server is gone, or the lease.
+	Done <-chan struct{}
+
+	conn net.Conn
 }
 
 func newLease(conn net.Conn, server Server) *Lease {
-	l := &Lease{server: server, conn: conn, done: make(chan struct{})}
+	done := make(chan struct{})
 	go func() {
-		defer close(l.done)
+		defer close(done)
 		_, _ = io.Copy(io.Discard, conn) // nothing more is sent: it returns when the connection ends
 	}()
-	return l
+	return &Lease{Server: server, Done: done, conn: conn}
 }
-
-// Server is the server that the lease is on.
-func (l *Lease) Server() Server { return l.server }
-
-// Done is closed when the server is gone, or the lease.
-func (l *Lease) Done() <-chan struct{} { return l.done }
 
 // Close gives the lease up and returns at once. When nobody holds another one,
 // the server stops a moment later. A second Close does nothing.
 func (l *Lease) Close() error {
 	err := l.conn.Close()
-	<-l.done
+	<-l.Done
 	if errors.Is(err, net.ErrClosed) {
 		return nil
 	}

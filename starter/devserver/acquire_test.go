@@ -42,7 +42,7 @@ func TestAcquireStartsAndCloseStops(t *testing.T) {
 
 	lease, err := Acquire(t.Context(), cfg)
 	require.NoError(t, err)
-	server := lease.Server()
+	server := lease.Server
 	require.True(t, server.Started)
 	require.Equal(t, cfg.StateFile, server.StateFile)
 	require.Equal(t, cfg.Binary, server.Binary)
@@ -108,8 +108,8 @@ func TestManyCallersShareOneServer(t *testing.T) {
 	leases := acquireAtOnce(t, cfg, 10)
 	started := 0
 	for _, lease := range leases {
-		require.Equal(t, leases[0].Server().PID, lease.Server().PID)
-		if lease.Server().Started {
+		require.Equal(t, leases[0].Server.PID, lease.Server.PID)
+		if lease.Server.Started {
 			started++
 		}
 	}
@@ -120,7 +120,7 @@ func TestManyCallersShareOneServer(t *testing.T) {
 	// Longer than the grace: the one that is left keeps it up.
 	require.Never(t, func() bool {
 		select {
-		case <-leases[0].Done():
+		case <-leases[0].Done:
 			return true
 		default:
 			return false
@@ -142,12 +142,12 @@ func TestAcquireWhileTheServerGoesAway(t *testing.T) {
 			_, err := os.Stat(cfg.StateFile + ".sock")
 			return os.IsNotExist(err)
 		}, testPatience, time.Millisecond)
-		before := lease.Server().PID
+		before := lease.Server.PID
 		leases := acquireAtOnce(t, cfg, 3)
 		lease = leases[0]
-		require.NotEqual(t, before, lease.Server().PID)
+		require.NotEqual(t, before, lease.Server.PID)
 		for _, other := range leases[1:] {
-			require.Equal(t, lease.Server().PID, other.Server().PID)
+			require.Equal(t, lease.Server.PID, other.Server.PID)
 			require.NoError(t, other.Close())
 		}
 	}
@@ -160,7 +160,7 @@ func TestStateSurvivesARestart(t *testing.T) {
 	cfg := realConfig(t)
 	first, err := Acquire(t.Context(), cfg)
 	require.NoError(t, err)
-	run, err := dial(t, first.Server()).ExecuteWorkflow(t.Context(), client.StartWorkflowOptions{
+	run, err := dial(t, first.Server).ExecuteWorkflow(t.Context(), client.StartWorkflowOptions{
 		ID: "kept", TaskQueue: "nobody-listens",
 	}, "any")
 	require.NoError(t, err)
@@ -169,9 +169,9 @@ func TestStateSurvivesARestart(t *testing.T) {
 	requireGone(t, cfg.StateFile)
 
 	second := acquire(t, cfg)
-	require.True(t, second.Server().Started)
-	require.NotEqual(t, first.Server().PID, second.Server().PID)
-	found, err := dial(t, second.Server()).DescribeWorkflowExecution(t.Context(), "kept", "")
+	require.True(t, second.Server.Started)
+	require.NotEqual(t, first.Server.PID, second.Server.PID)
+	found, err := dial(t, second.Server).DescribeWorkflowExecution(t.Context(), "kept", "")
 	require.NoError(t, err)
 	require.Equal(t, run.GetRunID(), found.GetWorkflowExecutionInfo().GetExecution().GetRunId())
 	require.Equal(t, enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING, found.GetWorkflowExecutionInfo().GetStatus())
@@ -199,13 +199,13 @@ func TestPorts(t *testing.T) {
 	other := cfg
 	other.StateFile = filepath.Join(t.TempDir(), "other.db")
 	otherLease := acquire(t, other)
-	require.NotEqual(t, lease.Server().Address, otherLease.Server().Address)
-	require.NotEqual(t, lease.Server().UIURL, otherLease.Server().UIURL)
+	require.NotEqual(t, lease.Server.Address, otherLease.Server.Address)
+	require.NotEqual(t, lease.Server.UIURL, otherLease.Server.UIURL)
 
 	asked = cfg
 	asked.Port = otherLease.port(t)
 	_, err = Acquire(t.Context(), asked)
-	require.ErrorContains(t, err, "a dev server is already up on this state file, there at "+lease.Server().Address)
+	require.ErrorContains(t, err, "a dev server is already up on this state file, there at "+lease.Server.Address)
 	asked.Port = lease.port(t)
 	same, err := Acquire(t.Context(), asked)
 	require.NoError(t, err)
@@ -214,7 +214,7 @@ func TestPorts(t *testing.T) {
 
 func (l *Lease) port(t *testing.T) int {
 	t.Helper()
-	address, err := net.ResolveTCPAddr("tcp", l.server.Address)
+	address, err := net.ResolveTCPAddr("tcp", l.Server.Address)
 	require.NoError(t, err)
 	return address.Port
 }
@@ -231,7 +231,7 @@ func TestLongAndLinkedStateFiles(t *testing.T) {
 	server, up, err := statefile.Running(t.Context(), filepath.Join(link, "dev.db"))
 	require.NoError(t, err)
 	require.True(t, up)
-	require.Equal(t, lease.Server().PID, server.PID)
+	require.Equal(t, lease.Server.PID, server.PID)
 }
 
 func TestBrokenBinaries(t *testing.T) {

@@ -86,7 +86,7 @@ func hold(stateFile, binary string) error {
 		return err
 	}
 	defer conn.Close()
-	if err := json.NewEncoder(os.Stdout).Encode(lease.Server()); err != nil {
+	if err := json.NewEncoder(os.Stdout).Encode(lease.Server); err != nil {
 		return err
 	}
 	_, err = io.Copy(io.Discard, os.Stdin)
@@ -139,7 +139,7 @@ func requireGone(t *testing.T, stateFile string) {
 func requireDone(t *testing.T, lease *Lease) {
 	t.Helper()
 	select {
-	case <-lease.Done():
+	case <-lease.Done:
 	case <-time.After(testPatience):
 		require.Fail(t, "the lease goes on though its server is gone")
 	}

@@ -25,6 +25,6 @@ func ExampleAcquire() {
 		log.Fatal(err)
 	}
 	defer lease.Close()
-	fmt.Println("clients:", lease.Server().Address, "people:", lease.Server().UIURL)
-	<-lease.Done() // or until the program's own work is done
+	fmt.Println("clients:", lease.Server.Address, "people:", lease.Server.UIURL)
+	<-lease.Done // or until the program's own work is done
 }

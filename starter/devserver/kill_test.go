@@ -39,7 +39,7 @@ func TestKilledServerEndsTheLease(t *testing.T) {
 	t.Parallel()
 	cfg := realConfig(t)
 	lease, ended := launchAndJoin(t, cfg)
-	process, err := os.FindProcess(lease.Server().PID)
+	process, err := os.FindProcess(lease.Server.PID)
 	require.NoError(t, err)
 	require.NoError(t, process.Kill())
 	requireDone(t, lease)
@@ -50,7 +50,7 @@ func TestKilledServerEndsTheLease(t *testing.T) {
 		require.Fail(t, "the supervisor outlives its server")
 	}
 	again := acquire(t, cfg)
-	require.NotEqual(t, lease.Server().PID, again.Server().PID)
+	require.NotEqual(t, lease.Server.PID, again.Server.PID)
 }
 
 // launchAndJoin does what Acquire does, and tells how the supervisor ends too.

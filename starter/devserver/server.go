@@ -126,7 +126,7 @@ func (s *supervisor) openDoors(p *process.Process, at places) {
 		}
 	}()
 	go func() {
-		<-p.Done()
+		<-p.Done
 		_ = ui.Close() // whoever still reads gets nothing more
 		_ = at.server.Close()
 	}()

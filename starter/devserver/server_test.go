@@ -78,7 +78,7 @@ func TestTheHTTPAPIIsShut(t *testing.T) {
 	}
 	nexus := api + "/namespaces/default/task-queues/everstep/nexus-services/any/any"
 	require.Equal(t, http.StatusNotFound, ask(t, http.MethodPost, nexus, "", header, "{}").status)
-	requireNothingStarted(t, lease.Server())
+	requireNothingStarted(t, lease.Server)
 }
 
 // TestTheUIAnswersItsOwnPagesOnly: a page whose name is bound to this machine
@@ -88,7 +88,7 @@ func TestTheUIAnswersItsOwnPagesOnly(t *testing.T) {
 	for name, config := range map[string]func(*testing.T) Config{"a network of its own": realConfig, "the network of the machine": sharedConfig} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			requireUIAnswersItsOwnPagesOnly(t, acquire(t, config(t)).Server())
+			requireUIAnswersItsOwnPagesOnly(t, acquire(t, config(t)).Server)
 		})
 	}
 }
@@ -155,12 +155,12 @@ func TestABrowserStartsNothing(t *testing.T) {
 	}))
 	defer evil.Close()
 	require.Contains(t, browse(t, strings.Replace(evil.URL, "127.0.0.1", "evil.test", 1)), "posted")
-	requireNothingStarted(t, lease.Server())
+	requireNothingStarted(t, lease.Server)
 }
 
 func TestABrowserReadsNothingUnderAnotherName(t *testing.T) {
 	t.Parallel()
-	server := acquire(t, realConfig(t)).Server()
+	server := acquire(t, realConfig(t)).Server
 	require.True(t, strings.Contains(browse(t, server.UIURL), "/_app/"), "the UI itself")
 	rebound := browse(t, strings.Replace(server.UIURL, "127.0.0.1", "evil.test", 1))
 	require.False(t, strings.Contains(rebound, "/_app/"), "the UI under a name of others")

@@ -94,7 +94,7 @@ func (s *supervisor) startOnce(ctx context.Context) (*process.Process, error) {
 		LogFile:   logPath(s.spec.StateFile),
 		Version:   s.spec.Version,
 		Binary:    s.spec.Binary,
-		PID:       p.PID(),
+		PID:       p.PID,
 		Shared:    s.spec.Shared,
 	}
 	return p, nil
@@ -153,7 +153,7 @@ func (s *supervisor) answers(ctx context.Context, p *process.Process) error {
 	for {
 		last := probe(ctx, conn)
 		select {
-		case <-p.Done(): // whatever answered, it was another server
+		case <-p.Done: // whatever answered, it was another server
 			return fmt.Errorf("ended before it answered: %s", p.State())
 		default:
 		}

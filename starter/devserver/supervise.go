@@ -156,7 +156,7 @@ func (s *supervisor) serve(ctx context.Context) error {
 		return err
 	}
 	select {
-	case <-p.Done():
+	case <-p.Done:
 		return fmt.Errorf("the dev server died: %s", p.State())
 	case <-ctx.Done():
 		stop(p)

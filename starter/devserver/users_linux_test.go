@@ -121,7 +121,7 @@ func TestAnotherUserReachesNothing(t *testing.T) {
 	t.Parallel()
 	needRoot(t)
 	cfg := realConfig(t)
-	server := acquire(t, cfg).Server()
+	server := acquire(t, cfg).Server
 	require.NoError(t, os.Chmod(filepath.Dir(cfg.StateFile), 0o755)) // or nothing would be tried of the files
 	t.Cleanup(func() { _ = os.Chmod(filepath.Dir(cfg.StateFile), 0o700) })
 
@@ -263,7 +263,7 @@ func TestAKilledSupervisorLeavesNothing(t *testing.T) {
 	t.Parallel()
 	cfg := realConfig(t)
 	lease, _ := launchAndJoin(t, cfg)
-	server := lease.Server()
+	server := lease.Server
 	require.Contains(t, openFiles(t, server.PID), lockPath(cfg.StateFile), "the server does not hold the lock")
 	namespace, addresses := networkOf(t, server.PID), listening(t, server.PID, startedBy(t, server.PID))
 	require.NotEmpty(t, addresses)
@@ -288,14 +288,14 @@ func TestAKilledSupervisorLeavesNothing(t *testing.T) {
 		require.NotErrorIs(t, err, os.ErrDeadlineExceeded)
 	}
 	again := acquire(t, cfg) // over the socket that was left behind
-	require.True(t, again.Server().Started)
-	require.NotEqual(t, server.PID, again.Server().PID)
+	require.True(t, again.Server.Started)
+	require.NotEqual(t, server.PID, again.Server.PID)
 }
 
 // TestItsUserReachesIt: Temporal's own command line, and a browser, by the address and the URL that are told.
 func TestItsUserReachesIt(t *testing.T) {
 	t.Parallel()
-	server := acquire(t, realConfig(t)).Server()
+	server := acquire(t, realConfig(t)).Server
 	output, err := exec.Command(server.Binary, "--address", server.Address, "workflow", "list").CombinedOutput()
 	require.NoError(t, err, string(output))
 	require.Eventually(t, func() bool {
@@ -310,7 +310,7 @@ func TestItsUserReachesIt(t *testing.T) {
 func TestOurClientsGoThroughNoRelay(t *testing.T) {
 	t.Parallel()
 	cfg := realConfig(t)
-	server := acquire(t, cfg).Server()
+	server := acquire(t, cfg).Server
 	relayed := func() (n int) {
 		own := openFiles(t, os.Getpid())
 		_, port, err := net.SplitHostPort(server.Address)
@@ -361,7 +361,7 @@ func TestOurClientsGoThroughNoRelay(t *testing.T) {
 func TestRefusalsAreLoggedOnce(t *testing.T) {
 	t.Parallel()
 	needRoot(t)
-	server := acquire(t, realConfig(t)).Server()
+	server := acquire(t, realConfig(t)).Server
 	for range 3 {
 		require.NoError(t, as(anotherUser, func() error {
 			_, err := answered(server.Address)
@@ -432,7 +432,7 @@ func TestTheSocketIsBornPrivate(t *testing.T) {
 // TestASharedServerSaysSo: where the system lets it have no network of its own, it serves as well, and tells.
 func TestASharedServerSaysSo(t *testing.T) {
 	t.Parallel()
-	server := acquire(t, sharedConfig(t)).Server()
+	server := acquire(t, sharedConfig(t)).Server
 	require.Equal(t, "the test says so", server.Shared)
 	_, err := dial(t, server).ListWorkflow(t.Context(), &workflowservice.ListWorkflowExecutionsRequest{Namespace: server.Namespace})
 	require.NoError(t, err)
@@ -441,5 +441,5 @@ func TestASharedServerSaysSo(t *testing.T) {
 	require.NoError(t, conn.Close())
 
 	require.NoError(t, Shared(), "it can have one here")
-	require.Empty(t, acquire(t, realConfig(t)).Server().Shared)
+	require.Empty(t, acquire(t, realConfig(t)).Server.Shared)
 }

@@ -40,7 +40,7 @@ func (c *Controller) next() (err error) {
 	}
 	c.worker = worker
 	go func() {
-		<-worker.Done()
+		<-worker.Done
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		if c.worker == worker {
@@ -57,7 +57,7 @@ func (c *Controller) PID() int {
 	if c.worker == nil {
 		return 0
 	}
-	return c.worker.PID()
+	return c.worker.PID
 }
 
 // Kill kills the worker with SIGKILL, and starts the next when it is gone. The kill is told also where no other worker can
@@ -66,13 +66,13 @@ func (c *Controller) Kill() (*Kill, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	worker := c.worker
-	k := &Kill{PID: worker.PID(), At: time.Now()}
+	k := &Kill{PID: worker.PID, At: time.Now()}
 	c.worker = nil // its end is expected
 	worker.Kill()
 	if err := c.next(); err != nil {
 		return k, err
 	}
-	k.TookOver = c.worker.PID()
+	k.TookOver = c.worker.PID
 	return k, nil
 }
 

@@ -23,8 +23,8 @@ func TestKill(t *testing.T) {
 	first := c.worker
 	k, err := c.Kill()
 	require.NoError(t, err)
-	<-first.Done()
-	require.Equal(t, first.PID(), k.PID)
+	<-first.Done
+	require.Equal(t, first.PID, k.PID)
 	require.Equal(t, c.PID(), k.TookOver)
 	require.NotEqual(t, k.PID, k.TookOver)
 
@@ -37,7 +37,7 @@ func TestKill(t *testing.T) {
 
 	second := c.worker
 	c.Close()
-	<-second.Done()
+	<-second.Done
 	require.Zero(t, c.PID())
 }
 

@@ -101,7 +101,7 @@ func (m *Machine) join(ctx context.Context, n Need, file string, kept bool) (*St
 
 // dialHeld connects to a dev server that is held, and lets go of it where that fails.
 func (m *Machine) dialHeld(ctx context.Context, lease *devserver.Lease, taskQueue string) (*Stack, error) {
-	s, err := m.DialDev(ctx, lease.Server(), taskQueue)
+	s, err := m.DialDev(ctx, lease.Server, taskQueue)
 	if err != nil {
 		_ = lease.Close() // nothing is left to do with it
 		return nil, err

@@ -35,8 +35,7 @@ func (m *Machine) checkServer(ctx context.Context, connection host.Connection, f
 			}
 			return ok("%s", detail).warn(fix), nil
 		}
-		found := lease.Server()
-		local = &found
+		local = &lease.Server
 		_ = lease.Close() // whoever uses it sees to it that it stays; doctor tells of them
 	}
 	began := time.Now()

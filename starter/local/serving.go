@@ -12,10 +12,10 @@ import (
 // Pauses reports whether an execution pauses when this process ends: it keeps the dev server
 // up, and nobody else is known to run a worker for the queue.
 func (s *Stack) Pauses() bool {
-	if s.Lease == nil || s.worker != nil && !s.worker.serving.Load() || s.worker == nil && queueServed(s.Lease.Server().StateFile, s.taskQueue) {
+	if s.Lease == nil || s.worker != nil && !s.worker.serving.Load() || s.worker == nil && queueServed(s.Lease.Server.StateFile, s.taskQueue) {
 		return false
 	}
-	return s.Lease.Server().Started || !s.served(context.Background(), s.taskQueue)
+	return s.Lease.Server.Started || !s.served(context.Background(), s.taskQueue)
 }
 
 // Waits is the task queue that an agent's execution waits on for a worker when this process ends; empty:

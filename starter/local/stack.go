@@ -53,7 +53,7 @@ func (m *Machine) bringUp(ctx context.Context, n Need, cfg devserver.Config, wor
 	if err != nil {
 		return nil, err
 	}
-	s, err := m.DialDev(ctx, lease.Server(), n.TaskQueue)
+	s, err := m.DialDev(ctx, lease.Server, n.TaskQueue)
 	if err != nil {
 		lease.Close()
 		return nil, err
@@ -61,7 +61,7 @@ func (m *Machine) bringUp(ctx context.Context, n Need, cfg devserver.Config, wor
 	if s.Lease = lease; !worker {
 		return s, nil
 	}
-	spec, err := m.WorkerSpec(lease.Server(), s.taskQueue, dir)
+	spec, err := m.WorkerSpec(lease.Server, s.taskQueue, dir)
 	if err == nil {
 		spec.log, spec.lacks = log, func(ctx context.Context) error { return m.lackedTool(ctx, s, n) }
 		s.worker, err = m.keepWorker(ctx, spec, n.dir != "")
@@ -126,7 +126,8 @@ func (s *Stack) Failed() <-chan error {
 
 // A LeaseKeeper has the dev server started again on the same ports when it dies.
 type LeaseKeeper struct {
-	server devserver.Server
+	// Server is the server as it was first met; its ports stay the same.
+	Server devserver.Server
 	cancel context.CancelFunc
 	ended  sync.WaitGroup
 }
@@ -141,13 +142,13 @@ func (m *Machine) Lease(ctx context.Context, cfg devserver.Config) (*LeaseKeeper
 	if err != nil {
 		return nil, err
 	}
-	if server := lease.Server(); server.Started && server.Shared != "" && anotherUser() {
+	if server := lease.Server; server.Started && server.Shared != "" && anotherUser() {
 		m.Say("note: the dev server is shared: %s: %s; doctor says what to do", sharedWith, server.Shared)
 	}
 	background, cancel := context.WithCancel(context.Background())
-	k := &LeaseKeeper{server: lease.Server(), cancel: cancel}
-	cfg.StateFile = k.server.StateFile
-	cfg.Port, cfg.UIPort = portOf(k.server.Address), portOf(k.server.UIURL)
+	k := &LeaseKeeper{Server: lease.Server, cancel: cancel}
+	cfg.StateFile = k.Server.StateFile
+	cfg.Port, cfg.UIPort = portOf(k.Server.Address), portOf(k.Server.UIURL)
 	k.ended.Go(func() { k.keep(background, m, lease, cfg) })
 	return k, nil
 }
@@ -165,9 +166,6 @@ func (m *Machine) Acquire(ctx context.Context, cfg devserver.Config) (*devserver
 	return devserver.Acquire(ctx, cfg)
 }
 
-// Server is the server as it was first met; its ports stay the same.
-func (k *LeaseKeeper) Server() devserver.Server { return k.server }
-
 // Close gives the lease up.
 func (k *LeaseKeeper) Close() {
 	k.cancel()
@@ -180,7 +178,7 @@ func (k *LeaseKeeper) keep(ctx context.Context, m *Machine, lease *devserver.Lea
 		case <-ctx.Done():
 			_ = lease.Close() // nothing is left to do with it
 			return
-		case <-lease.Done():
+		case <-lease.Done:
 		}
 		m.Say("the dev server is gone; starting it again")
 		for {

@@ -132,12 +132,12 @@ func (k *workerKeeper) serve(ctx context.Context) error {
 		if err != nil {
 			return fmt.Errorf("worker: cannot be started: %w", err)
 		}
-		k.pid.Store(int64(w.PID()))
+		k.pid.Store(int64(w.PID))
 		select {
 		case <-ctx.Done():
 			w.Stop()
 			return nil
-		case <-w.Done():
+		case <-w.Done:
 		}
 		if time.Since(began) > shortLife {
 			short = 0

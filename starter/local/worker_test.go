@@ -69,9 +69,9 @@ func TestWorkerProcess(t *testing.T) {
 	spec, said := part(t, "serve")
 	w, err := StartWorker(spec)
 	require.NoError(t, err)
-	saidSoon(t, said, "process "+strconv.Itoa(w.PID())+" serves with worker --address 127.0.0.1:1 --namespace default --task-queue everstep --dir /d --storage /s --until-stdin-ends")
+	saidSoon(t, said, "process "+strconv.Itoa(w.PID)+" serves with worker --address 127.0.0.1:1 --namespace default --task-queue everstep --dir /d --storage /s --until-stdin-ends")
 	require.NoError(t, w.Input.Close())
-	<-w.Done()
+	<-w.Done
 	require.Contains(t, w.Tail(), "stopped in good order")
 	require.Equal(t, "exit status 0", w.State().String())
 	require.NotEqual(t, refusedCode, w.State().ExitCode())

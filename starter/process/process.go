@@ -15,8 +15,11 @@ import (
 // standard input, to which nothing is written and which ends with this process.
 type Process struct {
 	Input io.Closer
-	cmd   *exec.Cmd
-	done  chan struct{}
+	// PID is the number of the process.
+	PID int
+	// Done is closed when the process has ended.
+	Done <-chan struct{}
+	cmd  *exec.Cmd
 }
 
 // Start starts a program, out of reach of Ctrl-C. That it runs says nothing more.
@@ -31,12 +34,12 @@ func StartIn(cmd *exec.Cmd, enter func() error) (*Process, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &Process{cmd: cmd, Input: input, done: make(chan struct{})}
+	done := make(chan struct{})
 	cmd.SysProcAttr = boundToParent()
 	started := make(chan error, 1)
 	// Bound to the parent means bound to its thread: this one is kept until the program is gone.
 	go warden.OnThrowawayThread(func() {
-		defer close(p.done)
+		defer close(done)
 		err := enter()
 		if err == nil {
 			err = cmd.Start()
@@ -49,14 +52,8 @@ func StartIn(cmd *exec.Cmd, enter func() error) (*Process, error) {
 	if err := <-started; err != nil {
 		return nil, err
 	}
-	return p, nil
+	return &Process{Input: input, PID: cmd.Process.Pid, Done: done, cmd: cmd}, nil
 }
-
-// PID is the number of the process.
-func (p *Process) PID() int { return p.cmd.Process.Pid }
-
-// Done is closed when the process has ended.
-func (p *Process) Done() <-chan struct{} { return p.done }
 
 // State says how the process ended. Call it after Done.
 func (p *Process) State() *os.ProcessState { return p.cmd.ProcessState }
@@ -64,7 +61,7 @@ func (p *Process) State() *os.ProcessState { return p.cmd.ProcessState }
 // Kill ends the process without warning, and returns when it is gone.
 func (p *Process) Kill() {
 	_ = p.cmd.Process.Kill() // it may have ended already
-	<-p.done
+	<-p.Done
 }
 
 // Stop asks the process to end, also by the end of its input, kills it after so
@@ -73,7 +70,7 @@ func (p *Process) Stop(signal os.Signal, patience time.Duration) {
 	_ = p.Input.Close()
 	_ = p.cmd.Process.Signal(signal) // fails only if it is gone
 	select {
-	case <-p.done:
+	case <-p.Done:
 	case <-time.After(patience):
 		p.Kill()
 	}

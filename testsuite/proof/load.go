@@ -166,7 +166,7 @@ func (l *load) session(n int) string { return fmt.Sprintf("%s-%d", l.prefix, n) 
 type memory struct{ worker, server report.Bytes }
 
 func (l *load) memory() memory {
-	worker, _ := residentMemory(l.worker.PID())
+	worker, _ := residentMemory(l.worker.PID)
 	server, _ := residentMemory(l.server.PID)
 	return memory{report.Bytes(worker), report.Bytes(server)}
 }

@@ -38,7 +38,7 @@ func TestLoad(t *testing.T) {
 	})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, lease.Close()) })
-	found, err := (&load{Idle: 8, Turns: 35, progress: func(line string) { t.Log(line) }}).run(t.Context(), dir, lease.Server())
+	found, err := (&load{Idle: 8, Turns: 35, progress: func(line string) { t.Log(line) }}).run(t.Context(), dir, lease.Server)
 	require.NoError(t, err)
 	t.Logf("\n%s", found.Text(render.Plain(nil)))
 	require.Empty(t, found.Broken)

@@ -187,7 +187,7 @@ func (p *program) measure(ctx context.Context, dir string, elsewhere bool, dynam
 		return report.Report{}, err
 	}
 	defer lease.Close() //nolint:errcheck // the server goes when this process does
-	return measure(ctx, dir, lease.Server())
+	return measure(ctx, dir, lease.Server)
 }
 
 func (p *program) show(found report.Report) error {

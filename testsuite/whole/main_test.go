@@ -90,7 +90,7 @@ func (s *serverSet) server(t testing.TB, name string, dynamic map[string]string)
 		s.dir, s.leases = dir, map[string]*devserver.Lease{}
 	}
 	if lease, ok := s.leases[name]; ok {
-		return lease.Server()
+		return lease.Server
 	}
 	lease, err := devserver.Acquire(context.Background(), devserver.Config{
 		StateFile: filepath.Join(s.dir, name+".db"), Dynamic: dynamic, Binary: os.Getenv("EVERSTEP_TEMPORAL"),
@@ -100,14 +100,14 @@ func (s *serverSet) server(t testing.TB, name string, dynamic map[string]string)
 		t.Fatal(err)
 	}
 	s.leases[name] = lease
-	return lease.Server()
+	return lease.Server
 }
 
 // restart stops a dev server and starts it again, on the same state.
 func (s *serverSet) restart(t testing.TB, name string) {
 	t.Helper()
 	s.mu.Lock()
-	address := s.leases[name].Server().Address
+	address := s.leases[name].Server.Address
 	require.NoError(t, s.leases[name].Close())
 	delete(s.leases, name)
 	s.mu.Unlock()

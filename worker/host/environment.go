@@ -114,28 +114,19 @@ func (c *Config) workerSettings() []setting {
 		{"task-queue", "EVERSTEP_TASK_QUEUE", "name", "where the worker listens", into(&c.TaskQueue, checked(CheckName))},
 		{"dir", "EVERSTEP_DIR", "directory", "the root that file tools never leave", into(&c.Dir, checked(checkDirectory))},
 		{"builtin-tools", "EVERSTEP_BUILTIN_TOOLS", "names", "the tools that it has beside those for files, of " + strings.Join(OptionalNames(), ", ") + "; none unless given", into(&c.BuiltinTools, listed(checkOptional))},
-		{"http-allow", "EVERSTEP_HTTP_ALLOW", "hosts", "what http_get and http_post may reach beyond the public network: addresses, prefixes, hosts, as in 10.1.0.0/16,wiki.example.com:8080; nothing unless given", into(&c.HTTPAllow, listed(func(entries []string) error {
-			_, err := web.ParseAllow(entries)
-			return err
-		}))},
+		{"http-allow", "EVERSTEP_HTTP_ALLOW", "hosts", "what http_get and http_post may reach beyond the public network: addresses, prefixes, hosts, as in 10.1.0.0/16,wiki.example.com:8080; nothing unless given", into(&c.HTTPAllow, listed(refusal(web.ParseAllow)))},
 		// No flag: it may hold a password.
 		{"", "EVERSTEP_HTTP_PROXY", "url", "the proxy that requests of http_get and http_post go through", into(&c.HTTPProxy, readProxy)},
 		{"shell-env", "EVERSTEP_SHELL_ENV", "names", "the variables that commands of shell get beside PATH, LANG, LC_ALL and TZ; none unless given", into(&c.ShellEnv, listed(checkShellEnv))},
 		{"shell-network", "EVERSTEP_SHELL_NETWORK", kindBool, "give commands of shell the network and the sockets of this machine, by which an agent can approve its own calls", into(&c.ShellNetwork, readBool)},
 		{"shell-confined", "EVERSTEP_SHELL_CONFINED", "word", "required: do not start where commands of shell cannot be confined; preferred unless given", into(&c.ShellConfined, among([]string{"preferred", "required"}, false, true))},
-		{"mcp", MCPVariable, "file", "a file of MCP servers whose tools agents may name, as in SERVER__TOOL; no tools of theirs unless given", into(&c.MCP, checked(func(file string) error {
-			_, err := mcp.Load(file)
-			return err
-		}))},
-		{"storage", "EVERSTEP_STORAGE", "directory|url", "where parts of long conversations go; the same for all workers of a task queue", into(&c.Storage, checked(checkStorage))},
-		{"records", RecordsVariable, "directory|url|off", "where executions are recorded when they have ended; records/ below the storage unless given; the same for all workers of a task queue", into(&c.Records, checked(checkStorage))},
+		{"mcp", MCPVariable, "file", "a file of MCP servers whose tools agents may name, as in SERVER__TOOL; no tools of theirs unless given", into(&c.MCP, checked(refusal(mcp.Load)))},
+		{"storage", "EVERSTEP_STORAGE", "directory|url", "where parts of long conversations go; the same for all workers of a task queue", into(&c.Storage, checked(refusal(storagePath)))},
+		{"records", RecordsVariable, "directory|url|off", "where executions are recorded when they have ended; records/ below the storage unless given; the same for all workers of a task queue", into(&c.Records, checked(refusal(storagePath)))},
 		// No flag: it names a server only for the commands of starter beside it.
 		{"", "EVERSTEP_STATE", "path", "the state file of a dev server of starter, which is meant where no server is named", into(&c.Connection.State, statefile.Resolve)},
 		{"seat", "EVERSTEP_SEAT", "file", "a file by which a worker that takes the place of one that was killed says so to the server, so that its agents go on at once, or none; beside the state file of starter's dev server unless given", into(&c.Connection.Seat, checked(checkSeat))},
-		{"prices", "EVERSTEP_PRICES", "file", "prices and windows of models, in dollars for a million tokens; they come before those built in", into(&c.Prices, checked(func(file string) error {
-			_, err := modelfacts.Table{}.With(file)
-			return err
-		}))},
+		{"prices", "EVERSTEP_PRICES", "file", "prices and windows of models, in dollars for a million tokens; they come before those built in", into(&c.Prices, checked(refusal(modelfacts.Table{}.With)))},
 		{"allow-tools", "EVERSTEP_ALLOW_TOOLS", "names", "the tools that the worker runs, or none; all that it has unless given", into(&c.Allow.Tools, readAllowed)},
 		{"allow-models", "EVERSTEP_ALLOW_MODELS", "models", "the models that it asks, as in openai/*,anthropic/claude-haiku-4-5, or none; all unless given", into(&c.Allow.Models, readAllowed)},
 		{"approvals", "EVERSTEP_APPROVALS", "word", "which tool calls run by themselves of agents that say nothing of it: " + strings.Join(domain.ApprovalWords(), ", ") + "; writes, by which those wait for a person that do not only read, unless given", into(&c.Approvals, among(domain.ApprovalWords(), ofEach(domain.ApprovalWords(), domain.ApprovalsOf)...))},
@@ -168,6 +159,14 @@ func into[T any](field *T, read func(string) (T, error)) func(string) error {
 // checked takes a text as it is, unless something is wrong with it.
 func checked(check func(string) error) func(string) (string, error) {
 	return func(text string) (string, error) { return text, check(text) }
+}
+
+// refusal is what a reader says is wrong with a text, without what it reads.
+func refusal[In, Out any](read func(In) (Out, error)) func(In) error {
+	return func(text In) error {
+		_, err := read(text)
+		return err
+	}
 }
 
 // among reads one of some words, each for a value.

@@ -30,6 +30,7 @@ func (c Config) MCPServers() ([]mcp.Server, error) {
 	if c.MCP == "" {
 		return nil, nil
 	}
+	c = c.withDefaults()
 	wrong := func(err error) error {
 		return invalid("file of MCP servers (%s, --mcp of worker and mcp): %s", MCPVariable, err)
 	}

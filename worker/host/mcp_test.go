@@ -25,6 +25,10 @@ func TestMCPServersAreOffUnlessNamed(t *testing.T) {
 	m := gathered(t, Config{MCP: file})
 	require.True(t, m.servers.Has("files__read"), "nothing is started yet")
 	require.Contains(t, m.describe(), "1: files__…")
+	file = written(t, filepath.Join(t.TempDir(), "mcp.yaml"), `mcpServers: {a: {command: b, args: ["${PLACE}"]}}`)
+	servers, err := Config{MCP: file}.MCPServers()
+	require.NoError(t, err)
+	require.Contains(t, servers[0].Problem, "neither PLACE", "without Variables there are none")
 }
 
 func TestAFileOfMCPServersThatCannotBe(t *testing.T) {

@@ -73,11 +73,6 @@ func storagePath(name string) (string, error) {
 	return "", nil
 }
 
-func checkStorage(name string) error {
-	_, err := storagePath(name)
-	return err
-}
-
 // probe writes, reads and deletes a small object. It says what failed.
 func probe(ctx context.Context, bucket *blob.Bucket) (doing string, err error) {
 	key, want := "probe/"+uuid.NewString(), "everstep"

@@ -35,7 +35,7 @@ func on(t *testing.T, suggest string) Config {
 	})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, lease.Close()) })
-	return Config{Address: lease.Server().Address, Dir: dir, Seed: 1, Kills: 1, Progress: func(line string) { t.Log(line) }}
+	return Config{Address: lease.Server.Address, Dir: dir, Seed: 1, Kills: 1, Progress: func(line string) { t.Log(line) }}
 }
 
 // held makes the kills of a configuration, all of which have to be made, and requires that no promise was broken.

@@ -48,7 +48,7 @@ func Start(t *testing.T, config host.Config) *client.Client {
 		_ = lease.Close()
 		_ = os.RemoveAll(dir) // what the server still writes there is of no use
 	})
-	config.Connection.Address = lease.Server().Address
+	config.Connection.Address = lease.Server.Address
 	config.TaskQueue = "example-" + uuid.NewString()
 	config.Dir, config.Log.Level = t.TempDir(), slog.LevelError
 	temporal, err := host.Dial(t.Context(), config.Connection)
