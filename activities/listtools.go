@@ -182,8 +182,7 @@ func digestOf(definition domain.Definition, catalog contract.Resolved) (domain.D
 		return domain.Digest{}, domain.Invalidf("tools: %s", err)
 	}
 	if size := len(defined) + len(listed); size > domain.MaxPayload {
-		return domain.Digest{}, domain.Errorf(domain.TooLarge,
-			"tools: the definition and its %d tools take %d bytes, more than %d; give the agent fewer tools, or shorter descriptions",
+		return domain.Digest{}, domain.TooLargef("tools: the definition and its %d tools take %d bytes, more than %d; give the agent fewer tools, or shorter descriptions",
 			len(catalog.Tools), size, domain.MaxPayload)
 	}
 	return domain.DigestOf(defined, listed), nil

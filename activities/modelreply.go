@@ -31,7 +31,7 @@ func (c *modelCall) answered(ctx context.Context, answer inference.Answer) (cont
 		}
 		return reply, nil
 	}
-	failed := domain.Errorf(domain.TooLarge, "the model's answer has %d bytes; at most %d are allowed", len(encoded), domain.MaxMessage)
+	failed := domain.TooLargef("the model's answer has %d bytes; at most %d are allowed", len(encoded), domain.MaxMessage)
 	if err != nil {
 		failed = domain.Errorf(domain.Internal, "the model's answer cannot be recorded")
 		failed.Detail = err.Error()
