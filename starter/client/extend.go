@@ -295,7 +295,7 @@ func (c *Client) successor(
 	if use, reached := ledger.Reached(time.Now()); reached {
 		return in, session, exhausted(p.called(), use)
 	}
-	carry.Mail.Answers = contract.AnswersOf(contract.UpdateExtend, o.RequestID, contract.ExtendReply{Number: p.number + 1, Began: true, Budget: in.GoOn.Budget})
+	carry.Mail.Answers = contract.Answers{}.With(string(contract.UpdateExtend), o.RequestID, contract.ExtendReply{Number: p.number + 1, Began: true, Budget: in.GoOn.Budget})
 	in.Carry = &carry
 	in.GoOn.Copy, err = c.loadEntries(ctx, p, &in, left.Position.Length)
 	if storage := resolved != nil && resolved.Storage; err == nil && in.GoOn.Copy != nil && !storage {
