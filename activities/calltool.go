@@ -173,6 +173,11 @@ func (c toolCall) limit() time.Duration {
 	return within(limit, c.info.Deadline, c.activities.config.CancelGrace)
 }
 
+// warn logs what went wrong with the call.
+func (c toolCall) warn(ctx context.Context, what, key string, value any) {
+	activity.GetLogger(ctx).Warn(what, "tool", c.request.Name, "call", c.String(), key, value)
+}
+
 func (c toolCall) String() string {
 	return fmt.Sprintf("%s/%d/%d", c.request.ExecutionID, c.request.Step, c.request.Position)
 }

@@ -64,7 +64,7 @@ func (c toolCall) keepImage(ctx context.Context, index int, image []byte) (url, 
 	}
 	url, err := store.KeepImage(ctx, c.request.ID(), index, image)
 	if err != nil {
-		activity.GetLogger(ctx).Warn("an image is not kept", "tool", c.request.Name, "call", c.String(), "error", err)
+		c.warn(ctx, "an image is not kept", "error", err)
 		return "", "not shown, it could not be kept"
 	}
 	return url, ""

@@ -48,8 +48,8 @@ func (c *modelCall) metered(err error) {
 	}
 	used := c.call.CompleteUsage(c.answer.Response.Usage, c.answer.Message).TotalTokens()
 	if err != nil {
-		failed, billed := c.judge(err)
-		if !billed {
+		failed := c.judge(err)
+		if !failed.Billed {
 			used = 0
 		}
 		if failed.Kind == domain.Throttled { // the provider gets no request for so long; beyond that only the one inference waits

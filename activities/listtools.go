@@ -12,6 +12,7 @@ import (
 	"everstep/activities/tool"
 	"everstep/domain"
 	"everstep/domain/contract"
+	"everstep/domain/enum"
 )
 
 // ListTools says what a definition means on this worker: which tools and hooks
@@ -150,11 +151,7 @@ func (a *Activities) checkCompiler(compiler domain.Compiler) error {
 	if compiler.Builtin() || a.config.Compilers[string(compiler)] != nil {
 		return nil
 	}
-	var names []string
-	for _, c := range domain.Compilers() {
-		names = append(names, string(c))
-	}
-	names = append(names, slices.Sorted(maps.Keys(a.config.Compilers))...)
+	names := append([]string{enum.Names(domain.Compilers(), ", ")}, slices.Sorted(maps.Keys(a.config.Compilers))...)
 	return lacking(domain.Invalidf("compiler: this worker has no %q; it has: %s",
 		domain.Shorten(string(compiler), domain.MaxCompilerName), strings.Join(names, ", ")))
 }
@@ -182,8 +179,7 @@ func digestOf(definition domain.Definition, catalog contract.Resolved) (domain.D
 		return domain.Digest{}, domain.Invalidf("tools: %s", err)
 	}
 	if size := len(defined) + len(listed); size > domain.MaxPayload {
-		return domain.Digest{}, domain.Errorf(domain.TooLarge,
-			"tools: the definition and its %d tools take %d bytes, more than %d; give the agent fewer tools, or shorter descriptions",
+		return domain.Digest{}, domain.TooLargef("tools: the definition and its %d tools take %d bytes, more than %d; give the agent fewer tools, or shorter descriptions",
 			len(catalog.Tools), size, domain.MaxPayload)
 	}
 	return domain.DigestOf(defined, listed), nil

@@ -27,11 +27,11 @@ func (c *modelCall) answered(ctx context.Context, answer inference.Answer) (cont
 		reply.Message, reply.Digest, reply.Invalid = &message, domain.DigestOf(encoded), invalid
 		if len(c.refusals) > 0 {
 			reply.Tries += len(c.refusals)
-			reply.Error, _ = c.judge(domain.Invalidf("%s", strings.Join(c.refusals, "\n")).From(c.call.Config.Provider))
+			reply.Error = c.judge(domain.Invalidf("%s", strings.Join(c.refusals, "\n")).From(c.call.Config.Provider))
 		}
 		return reply, nil
 	}
-	failed := domain.Errorf(domain.TooLarge, "the model's answer has %d bytes; at most %d are allowed", len(encoded), domain.MaxMessage)
+	failed := domain.TooLargef("the model's answer has %d bytes; at most %d are allowed", len(encoded), domain.MaxMessage)
 	if err != nil {
 		failed = domain.Errorf(domain.Internal, "the model's answer cannot be recorded")
 		failed.Detail = err.Error()
@@ -43,9 +43,9 @@ func (c *modelCall) answered(ctx context.Context, answer inference.Answer) (cont
 // failed ends an attempt that has no answer, by why it has none. Only a failure
 // that surely cost nothing, and is not to wait for long, is left to Temporal.
 func (c *modelCall) failed(ctx context.Context, answer inference.Answer, err error) (contract.ModelReply, error) {
-	failed, billed := c.judge(err)
+	failed := c.judge(err)
 	var used domain.Usage
-	if billed {
+	if failed.Billed {
 		used = c.call.CompleteUsage(answer.Response.Usage, answer.Message)
 	}
 	switch {
@@ -67,10 +67,10 @@ func (c *modelCall) failed(ctx context.Context, answer inference.Answer, err err
 		return contract.ModelReply{}, domain.Errorf(domain.Unavailable, "the inference was cut off by the server")
 	}
 	activity.GetLogger(ctx).Warn("inference failed", "step", c.request.Step, "attempt", c.tries(), "kind", failed.Kind,
-		"code", failed.Code, "message", failed.Message, "billed", billed, "detail", failed.Detail)
+		"code", failed.Code, "message", failed.Message, "billed", failed.Billed, "detail", failed.Detail)
 	failed.RetryAfter = c.delay(failed)
 	// Within its activity an inference waits no longer: only a stop of mode now reaches it there.
-	if !billed && c.spent.IsZero() && failed.RetryAfter <= time.Second {
+	if !failed.Billed && c.spent.IsZero() && failed.RetryAfter <= time.Second {
 		c.heartbeat.nothingSpent()
 		return contract.ModelReply{}, failed
 	}
@@ -100,11 +100,11 @@ func (c *modelCall) reply(outcome contract.ModelOutcome) contract.ModelReply {
 
 // judge makes any error a typed one, and says whether the attempt may have been
 // billed. A provider that does not say so is believed to have sent its request.
-func (c *modelCall) judge(err error) (*domain.Error, bool) {
+func (c *modelCall) judge(err error) *domain.Error {
 	typed := c.activities.recordable(*domain.AsError(err), domain.Internal)
 	typed.Message = domain.Shorten(typed.Message, 4<<10)
 	typed.Billed = typed.Billed || typed.Kind == domain.Internal && c.sent.Load()
-	return typed, typed.Billed
+	return typed
 }
 
 // maxWord bounds what a provider says in one word.

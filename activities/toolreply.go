@@ -10,7 +10,6 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/worker"
 
@@ -75,7 +74,7 @@ func (c toolCall) refused(ctx context.Context, err error) (contract.ToolReply, e
 	own := c.activities.recordable(toolError(err), domain.Invalid)
 	own.Lacking = false // a call is made again as after any failure
 	if own.Detail != "" {
-		activity.GetLogger(ctx).Warn("tool failed", "tool", c.request.Name, "call", c.String(), "detail", own.Detail)
+		c.warn(ctx, "tool failed", "detail", own.Detail)
 	}
 	retryable, repeatable := own.Kind.Retryable(), c.effect.Repeatable()
 	if retryable && repeatable && c.attempt() < min(cmp.Or(c.tries, 3), c.request.Tries) { // three unless the tool says how often
@@ -135,7 +134,7 @@ func (c toolCall) notBegun(ctx context.Context, err error) (contract.ToolReply, 
 		own = domain.AsError(c.mayBegin(ctx))
 	}
 	if own.Detail != "" {
-		activity.GetLogger(ctx).Warn("tool call not begun", "tool", c.request.Name, "call", c.String(), "detail", own.Detail)
+		c.warn(ctx, "tool call not begun", "detail", own.Detail)
 	}
 	reply := c.failed(own)
 	reply.NotStarted = own.Kind.Retryable()
@@ -177,7 +176,7 @@ func (c toolCall) failed(err *domain.Error) contract.ToolReply {
 
 func (c toolCall) done(ctx context.Context, result tool.Result) contract.ToolReply {
 	if len(result.Content) > domain.MaxToolOutput {
-		reply := c.failed(domain.Errorf(domain.TooLarge, "the tool %s ran, but its result of %d bytes is more than the %d that a tool may return; ask for less",
+		reply := c.failed(domain.TooLargef("the tool %s ran, but its result of %d bytes is more than the %d that a tool may return; ask for less",
 			c.request.Name, len(result.Content), domain.MaxToolOutput))
 		reply.Stop = c.stop(result.Stop)
 		return reply
@@ -185,7 +184,7 @@ func (c toolCall) done(ctx context.Context, result tool.Result) contract.ToolRep
 	// Before it is cut, which could leave half of a secret.
 	content := c.activities.config.Secrets.Hide(result.Content)
 	if len(result.Note) > tool.MaxNote || len(result.Note) > 0 && !json.Valid(result.Note) {
-		return c.failed(domain.Errorf(domain.TooLarge, "the tool %s ran, but what it wants to keep is not JSON, or more than %d bytes; it is not kept", c.request.Name, tool.MaxNote))
+		return c.failed(domain.TooLargef("the tool %s ran, but what it wants to keep is not JSON, or more than %d bytes; it is not kept", c.request.Name, tool.MaxNote))
 	}
 	note := json.RawMessage(c.activities.config.Secrets.Hide(string(result.Note)))
 	images, lines := c.images(ctx, result.Parts)
@@ -228,7 +227,7 @@ func (c toolCall) shown(ctx context.Context, content, lines string) string {
 	defer cancel()
 	line := fmt.Sprintf("\n[the whole is artifact %s; %s reads it]", c.request.ID(), artifact.Name)
 	if err := c.activities.config.Artifacts.Keep(ctx, c.request.ID(), strings.ToValidUTF8(content, "\uFFFD")); err != nil {
-		activity.GetLogger(ctx).Warn("a long result is not kept", "tool", c.request.Name, "call", c.String(), "error", err)
+		c.warn(ctx, "a long result is not kept", "error", err)
 		line = "\n[the whole could not be kept]"
 	}
 	return readable(content, most-len(line)) + line + lines

@@ -249,7 +249,7 @@ func (a *Approvals) Check() error {
 		tighten++
 	}
 	if len(a.Rules)-tighten > maxRules || tighten > maxRules {
-		return Errorf(TooLarge, "approvals: has %d rules; at most %d are allowed", len(a.Rules), maxRules)
+		return TooLargef("approvals: has %d rules; at most %d are allowed", len(a.Rules), maxRules)
 	}
 	for i, rule := range a.Rules {
 		if err := rule.check(); err != nil {
@@ -286,7 +286,7 @@ func (r ApprovalRule) check() error {
 
 func checkPatterns(field string, patterns map[string]json.RawMessage) error {
 	if len(patterns) > maxPatterns {
-		return in(field, Errorf(TooLarge, "has %d patterns; at most %d are allowed", len(patterns), maxPatterns))
+		return in(field, TooLargef("has %d patterns; at most %d are allowed", len(patterns), maxPatterns))
 	}
 	for _, path := range sortedKeys(patterns) {
 		if path == "" || slices.Contains(strings.Split(path, "."), "") {
@@ -301,7 +301,7 @@ func checkPatterns(field string, patterns map[string]json.RawMessage) error {
 
 func checkPattern(pattern json.RawMessage) error {
 	if len(pattern) > maxPattern {
-		return Errorf(TooLarge, "has %d bytes; at most %d are allowed", len(pattern), maxPattern)
+		return TooLargef("has %d bytes; at most %d are allowed", len(pattern), maxPattern)
 	}
 	if !json.Valid(pattern) {
 		return Invalidf("is not valid JSON; give a text, a number, true, false, null or bounds")

@@ -20,7 +20,7 @@ func CheckPrompt(prompt string) error {
 		return err
 	}
 	if n := encodedLen(prompt); n > MaxPrompt {
-		return Errorf(TooLarge, "prompt: takes %d bytes when encoded; at most %d are allowed", n, MaxPrompt)
+		return TooLargef("prompt: takes %d bytes when encoded; at most %d are allowed", n, MaxPrompt)
 	}
 	return nil
 }
@@ -113,7 +113,7 @@ func CheckWord[E ~string, P interface {
 // CheckText says of a text that is too long, or is not UTF-8, what is wrong with it.
 func CheckText(field, text string, limit int) error {
 	if len(text) > limit {
-		return Errorf(TooLarge, "%s: has %d bytes; at most %d are allowed", field, len(text), limit)
+		return TooLargef("%s: has %d bytes; at most %d are allowed", field, len(text), limit)
 	}
 	if !utf8.ValidString(text) {
 		return Invalidf("%s: is not valid UTF-8; convert it", field)

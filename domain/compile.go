@@ -78,7 +78,9 @@ func shownSections(c Compiler, selected []string, entries []Entry) []string {
 			names = append(names, name)
 		}
 	}
-	return inferenceOrder(names)
+	last := []string{SectionMessages, SectionBuffer, SectionSummary} // the others are at -1
+	slices.SortStableFunc(names, func(a, b string) int { return slices.Index(last, b) - slices.Index(last, a) })
+	return names
 }
 
 // A callIndex has the index of the newest message so far that made the call of an id: ids repeat.

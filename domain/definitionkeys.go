@@ -77,13 +77,20 @@ func DefinitionKeys() (keys []string) {
 	return keys
 }
 
-// Conflicts names the fields that are set in given and differ, but for those of one execution: model, budget.
-func (d Definition) Conflicts(given Definition) []string {
+// Conflicts shows, in a line, the fields that are set in given and differ, but for those of one execution: model, budget. It is
+// empty where there are none.
+func (d Definition) Conflicts(given Definition) string {
 	for _, g := range []*Guards{&d.Guards, &given.Guards} {
 		g.FinishReasons = nilIfEmpty(g.FinishReasons)
 	}
-	asked := maps.Collect(byKey(reflect.ValueOf(given)))
-	return slices.DeleteFunc(Differing(d, given, "model", "budget", "source"), func(key string) bool { return asked[key].IsZero() })
+	var parts []string
+	own, that := maps.Collect(byKey(reflect.ValueOf(d))), maps.Collect(byKey(reflect.ValueOf(given)))
+	for _, key := range Differing(d, given, "model", "budget", "source") {
+		if !that[key].IsZero() {
+			parts = append(parts, fmt.Sprintf("%s: the session has %s, given is %s", key, shownField(own[key]), shownField(that[key])))
+		}
+	}
+	return strings.Join(parts, "; ")
 }
 
 // Differing are the keys of the fields in which two definitions differ, but for where they were read.
@@ -108,16 +115,6 @@ func differing(a, b reflect.Value, aside []string) (keys []string) {
 		}
 	}
 	return keys
-}
-
-// Compared shows fields of two definitions, by their keys, in a line.
-func (d Definition) Compared(other Definition, keys []string) string {
-	var parts []string
-	own, that := maps.Collect(byKey(reflect.ValueOf(d))), maps.Collect(byKey(reflect.ValueOf(other)))
-	for _, key := range keys {
-		parts = append(parts, fmt.Sprintf("%s: the session has %s, given is %s", key, shownField(own[key]), shownField(that[key])))
-	}
-	return strings.Join(parts, "; ")
 }
 
 func shownField(v reflect.Value) string {

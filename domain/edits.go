@@ -181,7 +181,7 @@ func (e Edits) Check(length int) error {
 		return Invalidf("edits.buffered: is %d, before hidden, which is %d; the buffer begins where the hidden messages end", e.Buffered, e.Hidden)
 	}
 	if n := len(e.TakenBack); n > MaxTakenBack {
-		return Errorf(TooLarge, "edits.taken_back: has %d spans; at most %d are allowed", n, MaxTakenBack)
+		return TooLargef("edits.taken_back: has %d spans; at most %d are allowed", n, MaxTakenBack)
 	}
 	before := 0
 	for i, s := range e.TakenBack {

@@ -128,6 +128,9 @@ func Invalidf(format string, args ...any) *Error { return Errorf(Invalid, format
 // Deniedf returns an error of kind Denied: somebody may not do so, or not in this state.
 func Deniedf(format string, args ...any) *Error { return Errorf(Denied, format, args...) }
 
+// TooLargef returns an error of kind TooLarge: what somebody gave exceeds a size.
+func TooLargef(format string, args ...any) *Error { return Errorf(TooLarge, format, args...) }
+
 // CodedErrorf returns an error with a code.
 func CodedErrorf(kind Kind, code Code, format string, args ...any) *Error {
 	return &Error{Kind: kind, Code: code, Message: fmt.Sprintf(format, args...)}

@@ -7,16 +7,12 @@ import (
 	"strings"
 )
 
-const (
-	// HandoffPrefix begins the name of a tool with which an agent hands its conversation over. It is recorded.
-	HandoffPrefix = "transfer_to_"
-	// MaxHandoffs bounds how often the conversation is handed over in one execution: agents that hand it to and fro come
-	// to an end, whatever their budget.
-	MaxHandoffs = 20
-)
+// MaxHandoffs bounds how often the conversation is handed over in one execution: agents that hand it to and fro come
+// to an end, whatever their budget.
+const MaxHandoffs = 20
 
-// HandoffTool is the name of the tool that hands the conversation over to an agent.
-func HandoffTool(agent string) string { return HandoffPrefix + agent }
+// HandoffTool is the name of the tool that hands the conversation over to an agent. It is recorded.
+func HandoffTool(agent string) string { return "transfer_to_" + agent }
 
 // HandoffNames are those of the agents to which the agent may hand its conversation over, in order.
 func (d Definition) HandoffNames() []string { return sortedKeys(d.Handoffs) }

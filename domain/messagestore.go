@@ -94,14 +94,6 @@ func (s MessageStore) index(name string) int {
 
 func sectionName(name string) string { return cmp.Or(name, SectionMessages) }
 
-// inferenceOrder sorts names that are in order of creation.
-func inferenceOrder(names []string) []string {
-	last := []string{SectionMessages, SectionBuffer, SectionSummary} // the others are at -1
-	return slices.SortedStableFunc(slices.Values(names), func(a, b string) int {
-		return slices.Index(last, b) - slices.Index(last, a)
-	})
-}
-
 // StoreOf returns messages of a transcript by section, not copied.
 func StoreOf(entries []Entry) MessageStore {
 	var store MessageStore

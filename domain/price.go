@@ -70,10 +70,11 @@ func (p Price) at(input int64) Price {
 // Cost is what a usage costs, rounded up. Cached tokens are not charged as input too.
 func (p Price) Cost(u Usage) int64 {
 	p = p.at(u.InputTokens)
-	read := min(max(u.CacheReadTokens, 0), max(u.InputTokens, 0))
-	write := min(max(u.CacheWriteTokens, 0), max(u.InputTokens, 0)-read)
+	input := max(u.InputTokens, 0)
+	read := min(max(u.CacheReadTokens, 0), input)
+	write := min(max(u.CacheWriteTokens, 0), input-read)
 	return perMillion(
-		charge{max(u.InputTokens, 0) - read - write, p.Input}, charge{max(u.OutputTokens, 0), p.Output},
+		charge{input - read - write, p.Input}, charge{max(u.OutputTokens, 0), p.Output},
 		charge{read, orPrice(p.CacheRead, p.Input)}, charge{write, orPrice(p.CacheWrite, p.Input)},
 	)
 }

@@ -42,9 +42,9 @@ func (q Question) Check() error {
 	case !utf8.ValidString(q.Text + strings.Join(q.Choices, "")):
 		return Invalidf("question, choices: one is not valid UTF-8")
 	case len(q.Text) > MaxQuestion:
-		return Errorf(TooLarge, "question: has %d bytes; at most %d are allowed", len(q.Text), MaxQuestion)
+		return TooLargef("question: has %d bytes; at most %d are allowed", len(q.Text), MaxQuestion)
 	case len(q.Choices) > MaxChoices:
-		return Errorf(TooLarge, "choices: are %d; at most %d are allowed", len(q.Choices), MaxChoices)
+		return TooLargef("choices: are %d; at most %d are allowed", len(q.Choices), MaxChoices)
 	case len(q.Choices) > 0 && len(q.Schema) > 0:
 		return Invalidf("choices, schema: give one of them")
 	case len(q.Schema) > MaxQuestionSchema || len(q.Schema) > 0 && !json.Valid(q.Schema):
@@ -88,7 +88,7 @@ func (q Question) defaultContent() (string, error) {
 func (q Question) Content(text string, value json.RawMessage) (string, error) {
 	switch structured := len(q.Schema) > 0; {
 	case len(text) > MaxAnswer || len(value) > MaxAnswer:
-		return "", Errorf(TooLarge, "answer: has %d bytes; at most %d are allowed", max(len(text), len(value)), MaxAnswer)
+		return "", TooLargef("answer: has %d bytes; at most %d are allowed", max(len(text), len(value)), MaxAnswer)
 	case structured && len(value) == 0:
 		return "", Invalidf("answer: is missing; the question asks for a JSON value that fits its schema")
 	case structured && text != "" || !structured && len(value) > 0:

@@ -84,7 +84,8 @@ func (o Origin) Branch() *Origin {
 	if o.AgentID.IsZero() {
 		return nil
 	}
-	return &Origin{ExecutionID: o.ExecutionID, Step: o.Step, AgentID: o.AgentID}
+	o.Origin = nil
+	return &o
 }
 
 // Chain lists the execution and those that it went on from itself.

@@ -82,7 +82,7 @@ func CheckFits(what string, value any, limit int) error {
 		return Errorf(Internal, "%s: encode: %v", what, err)
 	}
 	if len(encoded) > limit {
-		return Errorf(TooLarge, "%s: takes %d bytes; at most %d fit", what, len(encoded), limit)
+		return TooLargef("%s: takes %d bytes; at most %d fit", what, len(encoded), limit)
 	}
 	return nil
 }

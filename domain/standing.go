@@ -102,7 +102,7 @@ func (s AgentState) StandingFor(call, context Digest) (StandingApproval, bool) {
 func (s AgentState) CheckStandingRoom() error {
 	held := slices.DeleteFunc(slices.Clone(s.StandingApprovals), func(a StandingApproval) bool { return a.Revocation != nil })
 	if len(held) >= MaxStanding {
-		return Errorf(TooLarge, "always: the session has %d standing approvals, which is as many as it may; revoke one, or approve the call this once", len(held))
+		return TooLargef("always: the session has %d standing approvals, which is as many as it may; revoke one, or approve the call this once", len(held))
 	}
 	return nil
 }

@@ -89,7 +89,7 @@ func (g *StartOptions) Check(to AgentState) error {
 		return invalid(inItem("messages", at, err))
 	}
 	if size > MaxCarriedMessages {
-		return Errorf(TooLarge, "messages: take %d bytes; at most %d can be given, so leave the oldest out", size, MaxCarriedMessages)
+		return TooLargef("messages: take %d bytes; at most %d can be given, so leave the oldest out", size, MaxCarriedMessages)
 	}
 	return nil
 }

@@ -69,10 +69,8 @@ func (p SubagentPolicy) Permits(tool ToolSpec) bool {
 
 // Check says what makes no sense.
 func (p SubagentPolicy) Check() error {
-	for _, names := range [][]string{p.Allow, p.Deny} {
-		if slices.ContainsFunc(names, func(name string) bool { return strings.TrimSpace(name) == "" }) {
-			return Invalidf("subagent_policy: a name is empty; give the name of a tool")
-		}
+	if slices.ContainsFunc(slices.Concat(p.Allow, p.Deny), func(name string) bool { return strings.TrimSpace(name) == "" }) {
+		return Invalidf("subagent_policy: a name is empty; give the name of a tool")
 	}
 	if d := p.MaxDepth; d != nil && (*d < 0 || *d > MostDepth) {
 		return Invalidf("subagent_policy.max_depth: is %d; give 0 to %d", *d, MostDepth)

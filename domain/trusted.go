@@ -68,7 +68,7 @@ func (t Trusted) With(more Trusted) (Trusted, error) {
 		all[name] = more[name]
 	}
 	if len(all) > maxTrustedNames {
-		return nil, Errorf(TooLarge, "trusted: has %d names; give at most %d", len(all), maxTrustedNames)
+		return nil, TooLargef("trusted: has %d names; give at most %d", len(all), maxTrustedNames)
 	}
 	return all, CheckFits("trusted", all, MaxTrusted)
 }

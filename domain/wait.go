@@ -102,10 +102,7 @@ func (w Wait) Verdict() Verdict {
 
 // Runs is CallDigest of what may run.
 func (w Wait) Runs() Digest {
-	if w.Answer == nil || w.Answer.Edited.IsZero() {
-		return w.Digest
-	}
-	return w.Answer.Edited
+	return cmp.Or(cmp.Or(w.Answer, &Answer{}).Edited, w.Digest)
 }
 
 // Whole reports whether Arguments are all of what would run.
@@ -171,7 +168,7 @@ const (
 func CheckEdited(asked, edited string) error {
 	switch {
 	case len(edited) > MaxEdited:
-		return Errorf(TooLarge, "arguments: have %d bytes; at most %d are allowed", len(edited), MaxEdited)
+		return TooLargef("arguments: have %d bytes; at most %d are allowed", len(edited), MaxEdited)
 	case edited == asked:
 		return Invalidf("arguments: are those that were asked about; approve the call as it is")
 	case readArguments(edited) == nil:

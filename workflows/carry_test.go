@@ -61,7 +61,7 @@ func fullCarry(t *testing.T, in contract.SessionInput) contract.Carry {
 			TokenIndex: []int64{11<<5 | 1, 12<<5 | 16}, NewestRole: domain.RoleUser,
 		},
 		Mail: contract.CarriedMail{
-			Answers: contract.AnswersOf(contract.UpdateSend, "a", contract.SendReply{Number: 1}), Settings: contract.Settings{Paused: true, Suspended: &contract.Suspension{Reason: "audit"}},
+			Answers: contract.Answers{}.With(string(contract.UpdateSend), "a", contract.SendReply{Number: 1}), Settings: contract.Settings{Paused: true, Suspended: &contract.Suspension{Reason: "audit"}},
 			Waited: 22, SpokenSince: noon.Add(time.Minute), Reported: 23,
 		},
 		Records: contract.CarriedRecords{

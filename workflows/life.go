@@ -50,10 +50,8 @@ func (c *commands) checkBeginning(request contract.SendRequest) error {
 	if err != nil || request.Definition == nil {
 		return err
 	}
-	upcoming := c.config.upcoming().Definition
-	if fields := upcoming.Conflicts(*request.Definition); len(fields) > 0 {
-		return domain.Errorf(domain.Denied, "%s; `update` takes it over from the next execution on, or leave it out",
-			upcoming.Compared(*request.Definition, fields))
+	if conflicts := c.config.upcoming().Definition.Conflicts(*request.Definition); conflicts != "" {
+		return domain.Errorf(domain.Denied, "%s; `update` takes it over from the next execution on, or leave it out", conflicts)
 	}
 	return nil
 }

@@ -27,11 +27,6 @@ const (
 	answerMargin = len(`{"update":"","id":"","reply":},`)
 )
 
-// AnswersOf holds one reply.
-func AnswersOf[In, Out any](update Update[In, Out], id string, reply Out) Answers {
-	return Answers(nil).With(string(update), id, reply)
-}
-
 // With adds the reply to an update, in place of the oldest where all take too many bytes.
 func (a Answers) With(update, id string, reply any) Answers {
 	encoded, err := json.Marshal(reply)

@@ -54,6 +54,6 @@ func NotCarried(d domain.Definition, prompt string, over int) error {
 	if field == "prompt" {
 		instead = "configure storage on the workers, with which a run hands no messages on"
 	}
-	return domain.Errorf(domain.TooLarge, "%s: takes %d bytes, and with all else that the agent begins with %d more than one run of its workflow can hand to the next; shorten it, or %s",
+	return domain.TooLargef("%s: takes %d bytes, and with all else that the agent begins with %d more than one run of its workflow can hand to the next; shorten it, or %s",
 		field, longest, over, instead)
 }

@@ -40,22 +40,22 @@ const (
 )
 
 // commandRules is the table of the commands: what each needs, and whether it is urgent.
-func commandRules() map[string]commandRule {
-	return map[string]commandRule{
-		string(UpdateSend):          {OpenAgent, false},
-		string(UpdateUnsend):        {OpenAgent, true},
-		string(UpdateExtend):        {OpenAgent, false},
-		string(UpdateExtendSession): {OpenAgent, false},
-		string(UpdatePause):         {InProgress, false},
-		string(UpdateResume):        {InProgress, false},
-		string(UpdateAnswer):        {OpenAgent, true},
-		string(UpdateRevoke):        {OpenAgent, false},
-		string(UpdateDefinition):    {OpenSession, false},
-		string(UpdateSuspend):       {OpenSession, false},
-		string(UpdateUnsuspend):     {OpenSession, false},
-		string(UpdateClear):         {IdleSession, false},
-		string(UpdateRewind):        {IdleSession, false},
-		string(UpdateClose):         {IdleSession, true},
+func commandRules() map[any]commandRule {
+	return map[any]commandRule{
+		UpdateSend:          {OpenAgent, false},
+		UpdateUnsend:        {OpenAgent, true},
+		UpdateExtend:        {OpenAgent, false},
+		UpdateExtendSession: {OpenAgent, false},
+		UpdatePause:         {InProgress, false},
+		UpdateResume:        {InProgress, false},
+		UpdateAnswer:        {OpenAgent, true},
+		UpdateRevoke:        {OpenAgent, false},
+		UpdateDefinition:    {OpenSession, false},
+		UpdateSuspend:       {OpenSession, false},
+		UpdateUnsuspend:     {OpenSession, false},
+		UpdateClear:         {IdleSession, false},
+		UpdateRewind:        {IdleSession, false},
+		UpdateClose:         {IdleSession, true},
 	}
 }
 
@@ -68,10 +68,10 @@ type commandRule struct {
 }
 
 // Needs is in which agent the command can be done. A client looks before it sends, and the workflow decides.
-func (u Update[In, Out]) Needs() Need { return commandRules()[string(u)].needs }
+func (u Update[In, Out]) Needs() Need { return commandRules()[u].needs }
 
 // Urgent reports whether the command is taken where a run has taken nearly as many updates as it may.
-func (u Update[In, Out]) Urgent() bool { return commandRules()[string(u)].urgent }
+func (u Update[In, Out]) Urgent() bool { return commandRules()[u].urgent }
 
 // CheckForm says what is wrong with a request in itself, whatever the agent does: what its method Check says, if it has one.
 func CheckForm(request any) error {

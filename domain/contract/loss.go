@@ -57,7 +57,7 @@ func (l Loss) Err() *domain.Error {
 	case Cancelled:
 		return domain.CodedErrorf(domain.Unavailable, domain.CodeInterrupted, "cut off by a stop")
 	case Oversized:
-		return domain.Errorf(domain.TooLarge, "the result is larger than the server takes")
+		return domain.TooLargef("the result is larger than the server takes")
 	case Garbled:
 		return domain.Errorf(domain.Internal, "the worker's answer cannot be read; see that all workers are of the same version")
 	case Broke:

@@ -60,11 +60,8 @@ func ReadStop(data []byte) StopRequest {
 	if len(data) > 0 && json.Unmarshal(data, &request) != nil {
 		request = StopRequest{Reason: "the stop's payload could not be read; taken as after_step"}
 	}
-	if request.Mode == "" {
-		request.Mode = AfterStep
-	}
-	request.Reason = domain.Shorten(request.Reason, domain.MaxReason)
-	request.Source = domain.Shorten(request.Source, domain.MaxReason)
+	request.Mode = cmp.Or(request.Mode, AfterStep)
+	request.Reason, request.Source = domain.Shorten(request.Reason, domain.MaxReason), domain.Shorten(request.Source, domain.MaxReason)
 	return request
 }
 

@@ -53,7 +53,7 @@ func (r AnswerRequest) Check() error {
 	case !utf8.ValidString(r.Arguments + r.Text):
 		return domain.Invalidf("arguments, answer: one is not valid UTF-8; convert it")
 	case max(len(r.Text), len(r.Value)) > domain.MaxAnswer:
-		return domain.Errorf(domain.TooLarge, "answer: has %d bytes; at most %d are allowed", max(len(r.Text), len(r.Value)), domain.MaxAnswer)
+		return domain.TooLargef("answer: has %d bytes; at most %d are allowed", max(len(r.Text), len(r.Value)), domain.MaxAnswer)
 	case len(r.Value) > 0 && !json.Valid(r.Value):
 		return domain.Invalidf("answer: is no JSON")
 	case !r.Fits(r.Verdict.Kind()):
@@ -76,7 +76,7 @@ func CheckSaid(by, reason string) error {
 // checkStandingSaid is CheckSaid of what a session keeps for as long as it is open.
 func checkStandingSaid(by, reason string) error {
 	if len(reason) > domain.MaxStandingReason {
-		return domain.Errorf(domain.TooLarge, "reason: has %d bytes; of a standing approval at most %d are allowed", len(reason), domain.MaxStandingReason)
+		return domain.TooLargef("reason: has %d bytes; of a standing approval at most %d are allowed", len(reason), domain.MaxStandingReason)
 	}
 	return CheckSaid(by, reason)
 }

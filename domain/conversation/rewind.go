@@ -29,7 +29,7 @@ func (c Conversation) CheckRewind(r contract.RewindRequest, kept func(from int) 
 			"rewind: messages that the model was shown then have left memory, and no storage has them; rewind to a later step, or configure storage on the workers of the next agent")
 	}
 	if spans := r.Edits.WithTakenBack(domain.Span{From: length, To: c.Len()}).TakenBack; len(spans) > domain.MaxTakenBack {
-		return domain.Errorf(domain.TooLarge, "rewind: %d parts of the conversation were taken back already, and no more can be; fork the agent", domain.MaxTakenBack)
+		return domain.TooLargef("rewind: %d parts of the conversation were taken back already, and no more can be; fork the agent", domain.MaxTakenBack)
 	}
 	return nil
 }

@@ -63,7 +63,7 @@ func nonsense(format string, args ...any) error {
 }
 
 func tooLarge(what string, size, limit int) error {
-	return domain.Errorf(domain.TooLarge, "its %s takes %d bytes; at most %d are allowed", what, size, limit)
+	return domain.TooLargef("its %s takes %d bytes; at most %d are allowed", what, size, limit)
 }
 
 func checkAnswer(reply contract.HookReply) error {

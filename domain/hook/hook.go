@@ -1,7 +1,6 @@
 package hook
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"runtime/debug"
@@ -120,22 +119,17 @@ func (h Hook) Check() error {
 	if err := new(domain.Trigger).UnmarshalText([]byte(h.trigger)); err != nil {
 		return fmt.Errorf("hook %q: %w", h.Name, err)
 	}
-	bounded := h.Timeout != 0 || h.Attempts != 0
-	return cmp.Or(
-		refused(h.Name == "", "hook at %s: name: is empty; definitions list hooks by name", h.trigger),
-		refused(h.run == nil && h.io == nil, "hook %q: has no function", h.Name),
-		refused(h.Timeout < 0 || h.Attempts < 0, "hook %q: timeout and attempts may not be negative", h.Name),
-		refused(h.io == nil && bounded,
-			"hook %q: timeout and attempts are for hooks made with IO; this one runs inside the workflow", h.Name),
-	)
-}
-
-// refused is an error with a text where something is wrong.
-func refused(wrong bool, format string, args ...any) error {
-	if !wrong {
-		return nil
+	switch {
+	case h.Name == "":
+		return domain.Invalidf("hook at %s: name: is empty; definitions list hooks by name", h.trigger)
+	case h.run == nil && h.io == nil:
+		return domain.Invalidf("hook %q: has no function", h.Name)
+	case h.Timeout < 0 || h.Attempts < 0:
+		return domain.Invalidf("hook %q: timeout and attempts may not be negative", h.Name)
+	case h.io == nil && (h.Timeout != 0 || h.Attempts != 0):
+		return domain.Invalidf("hook %q: timeout and attempts are for hooks made with IO; this one runs inside the workflow", h.Name)
 	}
-	return domain.Invalidf(format, args...)
+	return nil
 }
 
 // A Panic is the error of a hook that panicked. Its text says nothing of the value, which may be a secret.

@@ -46,8 +46,14 @@ func (s Set) Resolve(names []string) ([]contract.HookSpec, error) {
 		}
 	}
 	if len(unknown) > 0 {
+		var has []string
+		for _, h := range s.hooks {
+			if !slices.Contains(has, h.Name) {
+				has = append(has, h.Name)
+			}
+		}
 		return nil, domain.Invalidf("hooks: this worker has no %s; it has: %s",
-			domain.Shorten(strings.Join(unknown, ", "), 500), s.names())
+			domain.Shorten(strings.Join(unknown, ", "), 500), cmp.Or(strings.Join(has, ", "), "none"))
 	}
 	var specs []contract.HookSpec
 	for _, h := range s.hooks {
@@ -76,14 +82,4 @@ func (s Set) Find(spec contract.HookSpec) (Hook, error) {
 	}
 	return Hook{}, domain.CodedErrorf(domain.Invalid, domain.CodeHookFailed,
 		"hook %q at %s: the execution uses it%s, and %s; run a worker that has it", spec.Name, spec.Trigger, uses, has)
-}
-
-func (s Set) names() string {
-	var names []string
-	for _, h := range s.hooks {
-		if !slices.Contains(names, h.Name) {
-			names = append(names, h.Name)
-		}
-	}
-	return cmp.Or(strings.Join(names, ", "), "none")
 }

@@ -290,7 +290,7 @@ func (c *Client) successor(
 		}
 		return in, session, err.next("--%s does", use.Rule.Limit.Flag())
 	}
-	carry.Mail.Answers = contract.AnswersOf(contract.UpdateExtend, o.RequestID, contract.ExtendReply{Number: p.number + 1, Began: true, Budget: budget})
+	carry.Mail.Answers = contract.Answers{}.With(string(contract.UpdateExtend), o.RequestID, contract.ExtendReply{Number: p.number + 1, Began: true, Budget: budget})
 	in.Carry = &carry
 	in.GoOn.Copy, err = c.loadEntries(ctx, p, &in, left.Position.Length)
 	if err == nil && in.GoOn.Copy != nil && (resolved == nil || !resolved.Storage) {
