@@ -163,14 +163,15 @@ func (f *flattening) named(schema map[string]any) map[string]any {
 	made := maps.Clone(schema)
 	for _, word := range sortedKeys(schema) { // sorted, since what is moved is numbered as it comes
 		held, holds := schema[word], f.known[word].holds
+		if holds == schemas {
+			made[word] = f.inside(word, held)
+		}
 		if holds == named {
 			given, members := asMap(held), map[string]any{}
 			for _, name := range sortedKeys(given) {
 				members[name] = f.inside(word, given[name])
 			}
 			made[word] = members
-		} else if holds == schemas {
-			made[word] = f.inside(word, held)
 		}
 	}
 	if (Part{Fields: made}).Takes("array") && made["items"] == nil {
