@@ -3,6 +3,7 @@ package document
 import (
 	"bytes"
 	"encoding/json"
+	"slices"
 	"strings"
 
 	"github.com/google/jsonschema-go/jsonschema"
@@ -80,10 +81,22 @@ func (w *writer) value(at Place, depth int) {
 		at.Reader.nodes = max(at.Reader.nodes, maxNodes+1) // nothing more is read
 		return
 	}
-	switch node.Kind {
-	case yaml.MappingNode:
-		w.mapping(at, depth)
-	case yaml.SequenceNode:
+	switch {
+	case node.Kind == yaml.MappingNode:
+		w.raw.WriteByte('{')
+		given := Given{}
+		for name, value := range Pairs(node) {
+			if !at.key(name, nil, given) {
+				continue
+			}
+			if len(given) > 1 {
+				w.raw.WriteByte(',')
+			}
+			w.raw.WriteString(Encoded(name.Value) + ":")
+			w.value(at.In(name.Value, value), depth+1)
+		}
+		w.raw.WriteByte('}')
+	case node.Kind == yaml.SequenceNode:
 		w.raw.WriteByte('[')
 		for i, item := range node.Content {
 			if i > 0 {
@@ -92,33 +105,9 @@ func (w *writer) value(at Place, depth int) {
 			w.value(at.Item(i, item), depth+1)
 		}
 		w.raw.WriteByte(']')
-	case yaml.ScalarNode:
-		w.scalar(at)
-	case yaml.DocumentNode, yaml.AliasNode: // value returns none
-	}
-}
-
-func (w *writer) mapping(at Place, depth int) {
-	w.raw.WriteByte('{')
-	given := Given{}
-	for name, value := range Pairs(at.Node) {
-		if !at.key(name, nil, given) {
-			continue
-		}
-		if len(given) > 1 {
-			w.raw.WriteByte(',')
-		}
-		w.raw.WriteString(Encoded(name.Value) + ":")
-		w.value(at.In(name.Value, value), depth+1)
-	}
-	w.raw.WriteByte('}')
-}
-
-func (w *writer) scalar(at Place) {
-	switch node := at.Node; node.ShortTag() {
-	case tagNull:
+	case node.ShortTag() == tagNull:
 		w.raw.WriteString("null")
-	case tagBool, tagInt, tagFloat:
+	case slices.Contains([]string{tagBool, tagInt, tagFloat}, node.ShortTag()):
 		raw := []byte(node.Value) // as it is written, so nothing is rounded
 		if !json.Valid(raw) {
 			var value any

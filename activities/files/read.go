@@ -121,8 +121,8 @@ func (c content) lines(from, to int) (string, error) {
 	} else if last < to {
 		note = fmt.Sprintf("; read on with from_line %d", last+1)
 	}
-	if from == 1 && last == len(all) && !c.cut {
-		return fmt.Sprintf("[%s: %s%s]\n%s", shown(c.name), total, note, text), nil
+	if from > 1 || last < len(all) || c.cut {
+		total = fmt.Sprintf("lines %d to %d of %s", from, last, total)
 	}
-	return fmt.Sprintf("[%s: lines %d to %d of %s%s]\n%s", shown(c.name), from, last, total, note, text), nil
+	return fmt.Sprintf("[%s: %s%s]\n%s", shown(c.name), total, note, text), nil
 }

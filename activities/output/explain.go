@@ -165,7 +165,7 @@ func says(k jsonschema.ErrorKind, v any) string {
 	case *kind.Enum:
 		return fmt.Sprintf("is %s and must be one of %s", brief(v), choices(k.Want))
 	case *kind.Required:
-		return "lacks " + names(k.Missing)
+		return "lacks " + listed(k.Missing)
 	case *kind.Minimum:
 		return bounded("at least", k.Want)
 	case *kind.Maximum:
@@ -194,21 +194,19 @@ func says(k jsonschema.ErrorKind, v any) string {
 	return "does not fit its schema: " + shown(k.LocalizedString(message.NewPrinter(language.English)))
 }
 
-func names(all []string) string {
-	said := make([]string, len(all))
-	for i, name := range all {
-		said[i] = quoted(name)
+func listed[V any](values []V) string {
+	said := make([]string, len(values))
+	for i, v := range values {
+		said[i] = brief(v)
 	}
 	return strings.Join(said, ", ")
 }
 
+// choices lists values, but not very many of them.
 func choices[V any](values []V) string {
-	var said []string
-	for _, v := range values[:min(len(values), 8)] {
-		said = append(said, brief(v))
+	few := values[:min(len(values), 8)]
+	if more := len(values) - len(few); more > 0 {
+		return fmt.Sprintf("%s, or %d others", listed(few), more)
 	}
-	if more := len(values) - len(said); more > 0 {
-		said = append(said, fmt.Sprintf("or %d others", more))
-	}
-	return strings.Join(said, ", ")
+	return listed(few)
 }

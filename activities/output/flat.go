@@ -162,16 +162,16 @@ func asMap(v any) map[string]any {
 func (f *flattening) named(schema map[string]any) map[string]any {
 	made := maps.Clone(schema)
 	for _, word := range sortedKeys(schema) { // sorted, since what is moved is numbered as it comes
-		switch held := schema[word]; f.known[word].holds {
-		case schemas:
+		held, holds := schema[word], f.known[word].holds
+		if holds == schemas {
 			made[word] = f.inside(word, held)
-		case named:
+		}
+		if holds == named {
 			given, members := asMap(held), map[string]any{}
 			for _, name := range sortedKeys(given) {
 				members[name] = f.inside(word, given[name])
 			}
 			made[word] = members
-		case other, count, amount, words, truth, elsewhere:
 		}
 	}
 	if (Part{Fields: made}).Takes("array") && made["items"] == nil {

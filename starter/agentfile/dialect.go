@@ -115,9 +115,6 @@ func (v vocabulary) structured(name string) bool {
 	return v.means[canonical(name)].Read != nil && !isAmong(name, "name description prompt")
 }
 
-// known reports whether a key means something in some form.
-func (v vocabulary) known(name string) bool { return v.own[name] || v.theirs[canonical(name)] }
-
 // ours reports whether a key is one of ours alone.
 func (v vocabulary) ours(name string) bool { return v.own[name] && !v.theirs[canonical(name)] }
 

@@ -45,7 +45,7 @@ func (v vocabulary) mended(text string) front {
 		lines[i] = strings.TrimPrefix(lines[i], indent)
 		if name, _, ok := keyed(lines[i]); ok {
 			broken = broken || i > from && mapping(strings.Join(lines[from:i], "\n"), from) == nil
-			if !broken || v.known(name) {
+			if !broken || v.own[name] || v.theirs[canonical(name)] {
 				end(i)
 			}
 		}

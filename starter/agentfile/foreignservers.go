@@ -46,10 +46,23 @@ type namedServer struct {
 	only []string
 }
 
+// server takes one that the worker has, and holds the agent to what the file says of it: by its configuration, by a list of its
+// tools, or by whether there is one.
 func (t *foreigner) server(at document.Place, name string, config *yaml.Node) {
 	all := domain.AllToolsOf(name)
 	if mcp.CheckServer(name) == "" && t.family.settings.has(all) && (config == nil || t.family.settings.Tools != nil) {
-		t.limits(at, name, config)
+		t.listed = append(t.listed, namedServer{all, []string{all}})
+		switch {
+		case config == nil:
+		case config.Kind == yaml.SequenceNode:
+			t.limit(at, name, "tools")
+		case config.Kind == yaml.ScalarNode:
+			t.limit(at, name, "enabled")
+		default:
+			for key, value := range document.Pairs(config) {
+				t.limit(at.In(key.Value, value), name, key.Value)
+			}
+		}
 		return
 	}
 	var means map[string]any
@@ -73,24 +86,6 @@ func (t *foreigner) showStarted() {
 		shown += "…"
 	}
 	t.note("not started, as an agent starts no programs: MCP server %s; for the worker's file (EVERSTEP_MCP): %s", some(names), shown)
-}
-
-// limits holds the agent to what a file says of a server of the worker: by its configuration, by a list of its tools, or by
-// whether there is one.
-func (t *foreigner) limits(at document.Place, server string, config *yaml.Node) {
-	all := domain.AllToolsOf(server)
-	t.listed = append(t.listed, namedServer{all, []string{all}})
-	switch {
-	case config == nil:
-	case config.Kind == yaml.SequenceNode:
-		t.limit(at, server, "tools")
-	case config.Kind == yaml.ScalarNode:
-		t.limit(at, server, "enabled")
-	default:
-		for name, value := range document.Pairs(config) {
-			t.limit(at.In(name.Value, value), server, name.Value)
-		}
-	}
 }
 
 // limit holds the agent to what one key says of a server.
