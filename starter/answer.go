@@ -90,11 +90,11 @@ func (p *program) replyTo(ctx context.Context, s *local.Stack, id, call, text st
 	}
 	if call == "" && len(text) >= leastOfCall && strings.Trim(strings.ToLower(text), "0123456789abcdef-") == "" {
 		// A lone text that begins the id of a question names it: as an answer it could not be taken back.
-		if named, _, err := p.waitOf(ctx, s.Agents, id, reply.Verdict, text); err == nil && named != nil {
+		if named, _, err := waitOf(ctx, s.Agents, id, reply.Verdict, text); err == nil && named != nil {
 			call, text, reply.Text = text, "", ""
 		}
 	}
-	question, named, err := p.waitOf(ctx, s.Agents, id, reply.Verdict, call)
+	question, named, err := waitOf(ctx, s.Agents, id, reply.Verdict, call)
 	reply.Call = named
 	switch {
 	case err != nil:

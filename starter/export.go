@@ -175,26 +175,27 @@ them, and fork begins an agent that goes on from there.
 		`  EVERSTEP_RECORDS=~/everstep-records starter import notes.jsonl.zst
   EVERSTEP_RECORDS=~/everstep-records starter import - < notes.jsonl`)
 	command.RunE = func(command *cobra.Command, args []string) (err error) {
+		ctx := command.Context()
 		in, name := p.in, "standard input"
 		if args[0] != "-" {
-			file, err := openExported(command.Context(), args[0])
+			file, err := openExported(ctx, args[0])
 			if err != nil {
 				return err
 			}
 			defer file.Close()
 			in, name = file, args[0]
 		}
-		file, done, err := twiceReadable(command.Context(), in)
+		file, done, err := twiceReadable(ctx, in)
 		if err != nil {
 			return fmt.Errorf("%s: %w", name, err)
 		}
 		defer func() { err = errors.Join(err, done()) }()
-		store, err := p.machine.Records(command.Context())
+		store, err := p.machine.Records(ctx)
 		if err != nil {
 			return err
 		}
 		defer func() { err = errors.Join(err, store.Close()) }()
-		brought, err := record.Import(command.Context(), store, named(name, record.All(file)), p.now())
+		brought, err := record.Import(ctx, store, named(name, record.All(file)), p.now())
 		if errors.Is(err, context.Canceled) {
 			return errLeft
 		}
@@ -205,7 +206,26 @@ them, and fork begins an agent that goes on from there.
 		if brought.Moved > 0 {
 			moved = fmt.Sprintf("; %s that were there stand elsewhere now, by a rewind or a clear that the file tells of", render.Counted(brought.Moved, "session"))
 		}
-		return p.done(importedOf(brought), "imported %s into %s; %d were there already%s", render.Counted(len(brought.New), "execution"), store.Name(), brought.Known, moved)
+		agents := []importedAgent{}
+		at := map[domain.AgentID]int{}
+		for _, r := range brought.New {
+			i, known := at[r.AgentID]
+			if !known {
+				i = len(agents)
+				at[r.AgentID] = i
+				agents = append(agents, importedAgent{ID: cmp.Or(r.Name, r.AgentID.String()), AgentID: r.AgentID})
+			}
+			agents[i].Executions = append(agents[i].Executions, r.Number)
+			slices.Sort(agents[i].Executions) // the newest comes first
+		}
+		imported := struct {
+			Agents []importedAgent `json:"agents"`
+			// Known counts those that were there already.
+			Known int `json:"known"`
+			// Moved counts sessions that were there, and that the file says were rewound or cleared since.
+			Moved int `json:"moved"`
+		}{agents, brought.Known, brought.Moved}
+		return p.done(imported, "imported %s into %s; %d were there already%s", render.Counted(len(brought.New), "execution"), store.Name(), brought.Known, moved)
 	}
 	return command
 }
@@ -269,26 +289,4 @@ func twiceReadable(ctx context.Context, in io.Reader) (file io.ReadSeeker, done 
 		return nil, nil, errors.Join(err, done())
 	}
 	return kept, done, nil
-}
-
-func importedOf(done record.Imported) any {
-	agents := []importedAgent{}
-	at := map[domain.AgentID]int{}
-	for _, r := range done.New {
-		i, known := at[r.AgentID]
-		if !known {
-			i = len(agents)
-			at[r.AgentID] = i
-			agents = append(agents, importedAgent{ID: cmp.Or(r.Name, r.AgentID.String()), AgentID: r.AgentID})
-		}
-		agents[i].Executions = append(agents[i].Executions, r.Number)
-		slices.Sort(agents[i].Executions) // the newest comes first
-	}
-	return struct {
-		Agents []importedAgent `json:"agents"`
-		// Known counts those that were there already.
-		Known int `json:"known"`
-		// Moved counts sessions that were there, and that the file says were rewound or cleared since.
-		Moved int `json:"moved"`
-	}{agents, done.Known, done.Moved}
 }

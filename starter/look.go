@@ -33,7 +33,7 @@ With --at it shows the state in which an earlier event left the agent.`,
 		`  starter status notes
   starter status notes --json | jq -r .status
   starter status notes --execution 2 --at 7`), func(ctx context.Context, s *local.Stack, id string) error {
-		if at.given() {
+		if at.Event > 0 {
 			status, when, err := s.Agents.StatusAt(ctx, id, at.Moment)
 			if err != nil {
 				return err
@@ -63,14 +63,12 @@ func (f *momentFlags) register(command *cobra.Command) {
 	executionFlag(command, &f.Execution)
 	command.Flag("execution").Usage = "the execution of that event; the newest unless given"
 	command.PreRunE = func(*cobra.Command, []string) error {
-		if f.Execution > 0 && !f.given() {
+		if f.Execution > 0 && f.Event == 0 {
 			return usage("--at: is missing; name an event of execution %d", f.Execution)
 		}
 		return nil
 	}
 }
-
-func (f *momentFlags) given() bool { return f.Event > 0 }
 
 func stepsCommand(p *program) *cobra.Command {
 	var number int
@@ -119,7 +117,7 @@ With --at it shows them as an earlier event left them.`,
   starter messages notes --execution 2 --at 7
   starter messages notes --json | jq -r '.message.parts[].text'
   starter messages notes --json | jq 'select(.taken_back or .cleared | not)'`), func(ctx context.Context, s *local.Stack, id string) error {
-		if at.given() {
+		if at.Event > 0 {
 			messages, edits, err := s.Agents.MessagesAt(ctx, id, at.Moment)
 			if err != nil {
 				return err

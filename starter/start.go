@@ -168,7 +168,7 @@ input.`,
 	set.BoolVar(&need.Up, "wait", false, "follow the execution to its end, as run does; with --queue the one that it begins")
 	set.Var(textFlag(&options.RequestID), "request-id", "an `ID` of yours: what is sent again under it counts once")
 	rawFlag(command, p)
-	model.registerModel(p, command, "who answers from now on")
+	model.registerModel(command, "who answers from now on")
 	p.limitFlags(set, &options.Budget)
 	given.register(set)
 	return command
@@ -198,14 +198,14 @@ func (f *startFlags) register(p *program, command *cobra.Command) {
 // registerDefinition adds the flags that say what an agent is.
 func (f *startFlags) registerDefinition(p *program, command *cobra.Command) {
 	p.agentFlag(command, &f.agent, "the agent, or its name where it lies in ./agents, ./.everstep/agents or a folder of another tool; flags override it, limits cap it")
-	f.registerModel(p, command, "who answers ("+local.VariableModel+")")
+	f.registerModel(command, "who answers ("+local.VariableModel+")")
 	set := command.Flags()
 	set.StringVar(&f.system, "system", "", "system prompt")
 	set.StringSliceVar(&f.tools, "tool", nil, "tool that the agent may use; once for each, or separated by commas")
 	set.Var(choiceFlag(&f.approvals, domain.ApprovalWords()), "approvals", "which tool calls run by themselves: writes has those wait for a person that do not only read, ask all")
 	p.limitFlags(set, &f.budget)
-	f.output.register(p, command)
-	p.completeWith(command, "tool", completeTools)
+	f.output.register(command)
+	completeWith(command, "tool", completeTools)
 }
 
 // request reads and checks all that can be told without a server.
@@ -218,9 +218,8 @@ func (f *startFlags) request(ctx context.Context, p *program, argument string) (
 }
 
 // unprompted is request but for the prompt.
-func (f *startFlags) unprompted(ctx context.Context, p *program, argument string) (client.Start, error) {
+func (f *startFlags) unprompted(ctx context.Context, p *program, argument string) (start client.Start, _ error) {
 	given, err := f.definition(p)
-	var start client.Start
 	if err == nil {
 		start, err = f.given.over(ctx, p, given, argument)
 		given = start.Definition
@@ -246,7 +245,7 @@ func (f *startFlags) unprompted(ctx context.Context, p *program, argument string
 		err = definition.Check()
 	}
 	if err != nil {
-		return client.Start{}, err
+		return start, err
 	}
 	start.ID, start.Definition, start.Explicit = f.id, definition, &given
 	start.Budget = given.Budget.CappedBy(f.budget)
@@ -283,25 +282,22 @@ func begin(ctx context.Context, agents *client.Client, request client.Start) (no
 }
 
 // definition is what the agent's file says, with the flags over it.
-func (f *startFlags) definition(p *program) (domain.Definition, error) {
-	var d domain.Definition
+func (f *startFlags) definition(p *program) (d domain.Definition, _ error) {
 	if f.agent != "" {
 		file, err := p.loadAgent("", f.agent)
 		if err != nil {
-			return domain.Definition{}, err
+			return d, err
 		}
 		p.sayNotes(file)
 		d = file.Definition
 	}
-	if f.system != "" {
-		d.SystemPrompt = f.system
-	}
+	d.SystemPrompt = cmp.Or(f.system, d.SystemPrompt)
 	if f.approvals != "" {
 		d.Approvals = domain.ApprovalsOf(f.approvals)
 	}
 	for i, tool := range f.tools {
 		if slices.Contains(f.tools[:i], tool) {
-			return domain.Definition{}, usage("--tool: %q is named twice; name it once", domain.Shorten(tool, 100))
+			return d, usage("--tool: %q is named twice; name it once", domain.Shorten(tool, 100))
 		}
 	}
 	if f.tools != nil {

@@ -186,23 +186,13 @@ func (c *Client) reads(ctx context.Context, one *belonging, b *Belongings, below
 // chained adds the runs that the list does not have yet, the newest last, of which it returns what the server tells.
 func (c *Client) chained(ctx context.Context, one *belonging) (*workflowpb.WorkflowExecutionInfo, error) {
 	s, err := c.described(ctx, one.agent, "")
-	if deleted(err) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
 	var chain []string
 	for run := s.runID(); run != "" && !slices.Contains(chain, run); {
 		chain = append(chain, run)
-		began, err := c.reader(one.agent).First(ctx, run)
-		if deleted(err) {
-			break
-		}
-		if err != nil {
-			return nil, err
-		}
-		run = began.Previous()
+		run, err = c.previous(ctx, one.agent, run)
+	}
+	if err != nil && !deleted(err) {
+		return nil, err
 	}
 	one.runs = slices.DeleteFunc(one.runs, func(run string) bool { return slices.Contains(chain, run) })
 	slices.Reverse(chain)

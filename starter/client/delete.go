@@ -228,8 +228,9 @@ func (c *Client) deleteOne(ctx context.Context, one *belonging, o DeleteOptions,
 			return err
 		}
 		d.Deleted.Artifacts += artifacts
-		if missing := len(slices.DeleteFunc(slices.Clone(one.segments), func(name string) bool { return slices.Contains(names, name) })); missing > 0 {
-			remain(&d.Remains, RemainsInStorage, one.called(), "segments of %s that its history names and %s does not have: %d; they were deleted before, or the storage of its workers is another one", one.called(), o.Storage.Name(), missing)
+		missing := slices.DeleteFunc(slices.Clone(one.segments), func(name string) bool { return slices.Contains(names, name) })
+		if len(missing) > 0 {
+			remain(&d.Remains, RemainsInStorage, one.called(), "segments of %s that its history names and %s does not have: %d; they were deleted before, or the storage of its workers is another one", one.called(), o.Storage.Name(), len(missing))
 		}
 	}
 	if o.Records != nil {

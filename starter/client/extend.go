@@ -191,10 +191,9 @@ func (c *Client) leftBy(ctx context.Context, p snapshot) (in contract.SessionInp
 }
 
 // follow starts a workflow of an agent without a name that has ended. errOvertaken: somebody else did.
-func (c *Client) follow(ctx context.Context, p snapshot, in contract.SessionInput, number int) (Execution, error) {
+func (c *Client) follow(ctx context.Context, p snapshot, in contract.SessionInput, number int) (none Execution, err error) {
 	start := opening{input: in, number: number, queue: cmp.Or(p.queue(), c.cfg.TaskQueue), before: p.ended}
 	var execution Execution
-	var err error
 	for range extendTries {
 		// To read all that took its time. What began and ended since is the newest now, and nothing refuses a start
 		// then; what is in progress refuses it. The server takes no start as one that others have made where two have
@@ -202,10 +201,10 @@ func (c *Client) follow(ctx context.Context, p snapshot, in contract.SessionInpu
 		looked := time.Now()
 		var now snapshot
 		if now, err = c.snapshot(ctx, p.agent, ""); err != nil {
-			return Execution{}, p.fail(ctx, "looking at", err)
+			return none, p.fail(ctx, "looking at", err)
 		}
 		if now.newest().runID() != p.newest().runID() {
-			return Execution{}, errOvertaken
+			return none, errOvertaken
 		}
 		execution, err = c.begin(startid.WithUntil(ctx, "follows/"+p.newest().runID(), looked.Add(history.CallTimeout)), p.agent, start)
 		if !startid.Late(err) {
@@ -214,9 +213,9 @@ func (c *Client) follow(ctx context.Context, p snapshot, in contract.SessionInpu
 	}
 	switch {
 	case isAs[*serviceerror.WorkflowExecutionAlreadyStarted](err):
-		return Execution{}, errOvertaken
+		return none, errOvertaken
 	case err != nil:
-		return Execution{}, err
+		return none, err
 	}
 	// The server takes two starts that follow the same run for one, and tells both its run, also where that has ended since.
 	began, err := c.reader(p.agent).First(ctx, execution.RunID)
@@ -224,7 +223,7 @@ func (c *Client) follow(ctx context.Context, p snapshot, in contract.SessionInpu
 	case err != nil:
 		return execution, p.fail(ctx, "reading the history of", err)
 	case began.Readable() && !sameFollower(began.Input, in):
-		return Execution{}, errOvertaken
+		return none, errOvertaken
 	}
 	return execution, nil
 }
