@@ -48,8 +48,29 @@ are reported as gone (exit 1), and left out.`,
   starter export notes | jq -r '.record.executions[0]?.ended.answer // empty'
   starter export notes --session -o notes.json
   starter run --id copy --messages notes.json "Go on from there"`), func(ctx context.Context, s *local.Stack, id string) error {
-		if session {
-			return p.exportSession(ctx, s, id, file)
+		compressed := strings.HasSuffix(file, ".zst")
+		if session { // where messages of it are gone the others are written
+			if compressed {
+				return usage("--output: what a session holds is not compressed; give a name that does not end in .zst")
+			}
+			state, err := s.Agents.State(ctx, id)
+			if err != nil {
+				if !client.Is(err, client.Gone) || state.AgentID.IsZero() {
+					return err
+				}
+				p.report(err)
+			}
+			saved, encodingErr := state.EncodeSession()
+			if encodingErr != nil {
+				return encodingErr
+			}
+			return cmp.Or(p.output(file, func(w io.Writer) error {
+				if file == "" {
+					return p.out.JSON(json.RawMessage(saved)) // a terminal may read it
+				}
+				_, err := w.Write(append(saved, '\n'))
+				return err
+			}, "wrote the session of %s to %s", id, file), reported(err))
 		}
 		x, err := s.Agents.Export(ctx, id, number)
 		if err != nil {
@@ -59,7 +80,7 @@ are reported as gone (exit 1), and left out.`,
 			p.report(errors.New(gone))
 		}
 		write := record.Write
-		if strings.HasSuffix(file, ".zst") {
+		if compressed {
 			write = record.Compressed
 		}
 		err = p.output(file, func(w io.Writer) error { return write(w, x.Records...) }, "wrote %s of %s to %s", render.Counted(len(x.Records), "execution"), id, file)
@@ -77,32 +98,6 @@ are reported as gone (exit 1), and left out.`,
 	command.MarkFlagsMutuallyExclusive("session", "execution")
 	command.Flags().StringVarP(&file, "output", "o", "", "the `FILE` to write, in place of one of that name; standard output unless given")
 	return command
-}
-
-// exportSession writes what the session of an agent holds. Where messages of it are gone it writes the others.
-func (p *program) exportSession(ctx context.Context, s *local.Stack, id, file string) error {
-	if strings.HasSuffix(file, ".zst") {
-		return usage("--output: what a session holds is not compressed; give a name that does not end in .zst")
-	}
-	state, err := s.Agents.State(ctx, id)
-	gone := client.Is(err, client.Gone) && !state.AgentID.IsZero()
-	if err != nil && !gone {
-		return err
-	}
-	saved, encodingErr := state.EncodeSession()
-	if encodingErr != nil {
-		return encodingErr
-	}
-	if gone {
-		p.report(err)
-	}
-	return cmp.Or(p.output(file, func(w io.Writer) error {
-		if file == "" {
-			return p.out.JSON(json.RawMessage(saved)) // a terminal may read it
-		}
-		_, err := w.Write(append(saved, '\n'))
-		return err
-	}, "wrote the session of %s to %s", id, file), reported(err))
 }
 
 // output writes to a file, and says so, or to standard output.

@@ -54,7 +54,7 @@ type belonging struct {
 // belongings finds what belongs to an agent: by its histories and the server's list, and by the records where these
 // outlast them.
 func (c *Client) belongings(ctx context.Context, a agent, o DeleteOptions) (Belongings, error) {
-	b := Belongings{ID: a.called(), all: []*belonging{{agent: a}}}
+	b := Belongings{ID: a.called(), all: []*belonging{{agent: a}}, remains: []Remaining{}}
 	known := map[domain.AgentID]bool{a.id: true}
 	for next := 0; next < len(b.all); next++ { // it grows
 		one := b.all[next]
