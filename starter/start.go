@@ -78,7 +78,25 @@ func (p *program) starting(command *cobra.Command, need *local.Need, then func(c
 			return err
 		}
 		defer s.Close()
-		execution, err := begin(ctx, s.Agents, request)
+		var execution client.Execution
+		switch {
+		case request.Definition.Model.Provider != "":
+			execution, err = s.Agents.Start(ctx, request)
+		case !reflect.ValueOf(*request.Explicit).IsZero():
+			err = usage("model: is missing; name one with --model or " + local.VariableModel + " where --agent, --system, --tool, --output or --final-answer is given")
+		default: // it is the next one of an open session
+			execution, err = s.Agents.Send(ctx, request.ID, client.SendOptions{
+				Prompt: request.Prompt, Budget: request.Budget, Metadata: request.Metadata, Messages: request.Messages, Trusted: request.Trusted,
+			})
+			gone := client.Is(err, client.NotFound)
+			if client.Is(err, client.Refused) {
+				status, unread := s.Agents.Status(ctx, request.ID)
+				gone = unread == nil && !status.Open
+			}
+			if gone {
+				err = usage("model: is missing, and %s has no open session to take one from; name one with --model or %s", request.ID, local.VariableModel)
+			}
+		}
 		if err != nil {
 			return err
 		}
@@ -257,28 +275,6 @@ func instead(of domain.LLMConfig, named, text string) (domain.LLMConfig, error) 
 	model, err := local.ReadModel(named, text)
 	model.Timeouts = of.Timeouts
 	return model, err
-}
-
-// begin starts the execution. Without a model it is the next one of an open session.
-func begin(ctx context.Context, agents *client.Client, request client.Start) (none client.Execution, _ error) {
-	if request.Definition.Model.Provider != "" {
-		return agents.Start(ctx, request)
-	}
-	if !reflect.ValueOf(*request.Explicit).IsZero() {
-		return none, usage("model: is missing; name one with --model or " + local.VariableModel + " where --agent, --system, --tool, --output or --final-answer is given")
-	}
-	execution, err := agents.Send(ctx, request.ID, client.SendOptions{
-		Prompt: request.Prompt, Budget: request.Budget, Metadata: request.Metadata, Messages: request.Messages, Trusted: request.Trusted,
-	})
-	gone := client.Is(err, client.NotFound)
-	if client.Is(err, client.Refused) {
-		status, unread := agents.Status(ctx, request.ID)
-		gone = unread == nil && !status.Open
-	}
-	if gone {
-		return none, usage("model: is missing, and %s has no open session to take one from; name one with --model or %s", request.ID, local.VariableModel)
-	}
-	return execution, err
 }
 
 // definition is what the agent's file says, with the flags over it.
