@@ -263,21 +263,21 @@ func registerFolder(command *cobra.Command, dir *string) {
 }
 
 // loadAgent reads an agent by file or name. Its error is all that is wrong.
-func (p *program) loadAgent(dir, named string) (agentfile.File, error) {
+func (p *program) loadAgent(dir, named string) (none agentfile.File, _ error) {
 	path, err := agentfile.Find(cmp.Or(dir, p.here), named)
 	if err != nil {
-		return agentfile.File{}, usage("agent: %s", err)
+		return none, usage("agent: %s", err)
 	}
 	settings, err := p.settings()
 	if err != nil {
-		return agentfile.File{}, err
+		return none, err
 	}
 	file, err := settings.Load(path)
 	if err != nil {
 		if wrong, ok := errors.AsType[document.Problems](err); ok {
 			err, _ = problemsOf(file, wrong)
 		}
-		return agentfile.File{}, &exitError{code: exitUsage, text: err.Error(), cause: err}
+		return none, &exitError{code: exitUsage, text: err.Error(), cause: err}
 	}
 	return file, nil
 }

@@ -13,16 +13,10 @@ import (
 	"everstep/starter/render"
 )
 
-// An answering is what the flags of answer say.
-type answering struct {
-	// choice counts from 1; zero: none is given.
-	choice     int
-	value      string
-	by, reason string
-}
-
 func answerCommand(p *program) *cobra.Command {
-	var options answering
+	word := client.Word{Verdict: domain.AnsweredByPerson}
+	var choice int // counts from 1; zero: none is given
+	var value string
 	command := newCommand("answer ID [CALL] [TEXT]", "Answer a question that an agent asks",
 		`Answers a question that an agent asks with its tool ask_user, and waits to have
 answered. The model reads the answer as it is. CALL, the id of the call that asks
@@ -37,91 +31,75 @@ shows it.`,
   starter answer notes --value '{"city": "Berlin", "days": 3}'
   starter answer notes 3f9e1b2c --value @answer.json`)
 	command.RunE = func(command *cobra.Command, args []string) error {
-		call, text, err := options.parts(args[1:])
-		if err != nil {
-			return err
+		call := ""
+		switch rest, flagged := args[1:], choice > 0 || value != ""; {
+		case flagged && len(rest) == 2:
+			return usage("text: is given beside --choice or --value; give one of them")
+		case len(rest) == 2:
+			call, word.Text = rest[0], rest[1]
+		case flagged:
+			call = strings.Join(rest, "")
+		default:
+			word.Text = strings.Join(rest, "")
 		}
 		return p.change(command.Context(), args, func(ctx context.Context, s *local.Stack, id string) error {
-			reply, err := p.replyTo(ctx, s, id, call, text, options)
-			if err != nil || reply == nil {
-				return err
+			if value != "" {
+				text, err := textOrFile(ctx, "value", value)
+				if err != nil {
+					return err
+				}
+				if word.Value = json.RawMessage(strings.TrimSpace(text)); !json.Valid(word.Value) {
+					return usage("value: is no JSON")
+				}
 			}
-			answered, err := s.Agents.Answer(ctx, id, *reply)
+			if text := word.Text; call == "" && len(text) >= leastOfCall && strings.Trim(strings.ToLower(text), "0123456789abcdef-") == "" {
+				// A lone text that begins the id of a question names it: as an answer it could not be taken back.
+				if named, _, err := waitOf(ctx, s.Agents, id, word.Verdict, text); err == nil && named != nil {
+					call, word.Text = text, ""
+				}
+			}
+			question, named, err := waitOf(ctx, s.Agents, id, word.Verdict, call)
+			word.Call = named
+			switch missing := word.Text == "" && value == ""; {
+			case err != nil:
+				return err
+			case question == nil && missing: // a choice takes the question too
+				return refused("no question of "+render.OneLine(id)+" waits", "`approvals` shows what waits for people, of all agents")
+			case question == nil: // the workflow says why
+			case len(question.Ask.Schema) > 0 && word.Text != "":
+				return usage("text: the question asks for a JSON value; give it as in: %s", p.again("answer", render.OneLine(id), "--value", `'{"…": …}'`))
+			case choice > 0 && question.Bytes > 0:
+				return usage("choice: the question is shown cut here; give the text of the choice")
+			case choice > len(question.Ask.Choices):
+				return usage("choice: there is no %d; the question has %d", choice, len(question.Ask.Choices))
+			case choice > 0:
+				word.Text = question.Ask.Choices[choice-1]
+			case missing:
+				typed, err := p.typedReply(ctx, *question, word)
+				if err != nil || typed == nil {
+					return err
+				}
+				word = *typed
+			}
+			if question != nil {
+				word.Digest = question.Digest
+			}
+			answered, err := s.Agents.Answer(ctx, id, word)
 			if err != nil {
 				return err
 			}
 			return p.done(answered, "answered the question of %s in step %d of %s", render.OneLine(answered.Wait.Tool), answered.Wait.Step, id)
 		})
 	}
-	command.Flags().Var(numberFlag(&options.choice, 1, domain.MaxChoices), "choice", "the `NUMBER` of the choice that is the answer")
-	command.Flags().StringVar(&options.value, "value", "", "the answer to a question with a schema: `JSON`, or @FILE that holds it")
+	command.Flags().Var(numberFlag(&choice, 1, domain.MaxChoices), "choice", "the `NUMBER` of the choice that is the answer")
+	command.Flags().StringVar(&value, "value", "", "the answer to a question with a schema: `JSON`, or @FILE that holds it")
 	command.MarkFlagsMutuallyExclusive("choice", "value")
-	saidFlags(command, &options.by, "answers", &options.reason, "that is recorded; the model does not read it")
+	saidFlags(command, &word.By, "answers", &word.Reason, "that is recorded; the model does not read it")
 	return command
 }
 
-// parts are the call and the text among the arguments after the id.
-func (o answering) parts(args []string) (call, text string, _ error) {
-	flagged := o.choice > 0 || o.value != ""
-	switch {
-	case flagged && len(args) == 2:
-		return "", "", usage("text: is given beside --choice or --value; give one of them")
-	case flagged && len(args) == 1:
-		return args[0], "", nil
-	case len(args) == 1:
-		return "", args[0], nil
-	case len(args) == 2:
-		return args[0], args[1], nil
-	}
-	return "", "", nil
-}
-
-// replyTo is the answer that is given, or that the person types. Nil: they leave the question waiting.
-func (p *program) replyTo(ctx context.Context, s *local.Stack, id, call, text string, o answering) (*client.Word, error) {
-	reply := &client.Word{Verdict: domain.AnsweredByPerson, Text: text, By: o.by, Reason: o.reason}
-	if o.value != "" {
-		value, err := textOrFile(ctx, "value", o.value)
-		if err != nil {
-			return nil, err
-		}
-		if reply.Value = json.RawMessage(strings.TrimSpace(value)); !json.Valid(reply.Value) {
-			return nil, usage("value: is no JSON")
-		}
-	}
-	if call == "" && len(text) >= leastOfCall && strings.Trim(strings.ToLower(text), "0123456789abcdef-") == "" {
-		// A lone text that begins the id of a question names it: as an answer it could not be taken back.
-		if named, _, err := p.waitOf(ctx, s.Agents, id, reply.Verdict, text); err == nil && named != nil {
-			call, text, reply.Text = text, "", ""
-		}
-	}
-	question, named, err := p.waitOf(ctx, s.Agents, id, reply.Verdict, call)
-	reply.Call = named
-	switch {
-	case err != nil:
-		return nil, err
-	case question == nil && (text == "" && o.value == "" || o.choice > 0):
-		return nil, refused("no question of "+render.OneLine(id)+" waits", "`approvals` shows what waits for people, of all agents")
-	case question == nil: // the workflow says why
-		return reply, nil
-	}
-	reply.Digest = question.Digest
-	switch {
-	case len(question.Ask.Schema) > 0 && text != "":
-		return nil, usage("text: the question asks for a JSON value; give it as in: %s", p.again("answer", render.OneLine(id), "--value", `'{"…": …}'`))
-	case o.choice > 0 && question.Bytes == 0 && o.choice > len(question.Ask.Choices):
-		return nil, usage("choice: there is no %d; the question has %d", o.choice, len(question.Ask.Choices))
-	case o.choice > 0 && question.Bytes > 0:
-		return nil, usage("choice: the question is shown cut here; give the text of the choice")
-	case o.choice > 0:
-		reply.Text = question.Ask.Choices[o.choice-1]
-	case text == "" && o.value == "":
-		return p.typedReply(ctx, *question, reply)
-	}
-	return reply, nil
-}
-
-// typedReply shows a question and reads its answer. Nil: the person leaves it waiting.
-func (p *program) typedReply(ctx context.Context, question client.WaitingCall, reply *client.Word) (*client.Word, error) {
+// typedReply shows a question and reads its answer, in the name and for the reason of a word. Nil: the person leaves it waiting.
+func (p *program) typedReply(ctx context.Context, question client.WaitingCall, of client.Word) (*client.Word, error) {
 	if !p.interactive() && len(question.Ask.Schema) > 0 {
 		return nil, usage("value: is missing; the question asks for a JSON value: give it with --value JSON, or --value @FILE")
 	}
@@ -139,7 +117,7 @@ func (p *program) typedReply(ctx context.Context, question client.WaitingCall, r
 			p.err.Printf("%s\n", err)
 			return false
 		}
-		word.By, word.Reason = reply.By, reply.Reason
+		word.By, word.Reason = of.By, of.Reason
 		typed = &word
 		return true
 	})

@@ -81,7 +81,7 @@ const leastOfCall = 4
 // waitOf is the call of an agent, not of its sub-agents, that a verdict answers and whose id begins as a person has typed; nothing
 // typed: the only one. It is nil where none waits: a whole id is taken as it is, since somebody may have been faster. Where only others
 // wait, the error names the commands that answer them.
-func (p *program) waitOf(ctx context.Context, agents *client.Client, id string, verdict domain.Verdict, typed string) (call *client.WaitingCall, named domain.ToolExecutionID, _ error) {
+func waitOf(ctx context.Context, agents *client.Client, id string, verdict domain.Verdict, typed string) (call *client.WaitingCall, named domain.ToolExecutionID, _ error) {
 	if typed != "" && len(typed) < leastOfCall {
 		return nil, named, usage("call: %q is short for what decides about one; give at least %d characters of its id", typed, leastOfCall)
 	}
@@ -205,7 +205,7 @@ func (p *program) deciding(command *cobra.Command, verdict domain.Verdict) *cobr
 			}
 		}
 		return p.change(command.Context(), args, func(ctx context.Context, s *local.Stack, id string) error {
-			call, named, err := p.waitOf(ctx, s.Agents, id, verdict, strings.Join(args[1:], ""))
+			call, named, err := waitOf(ctx, s.Agents, id, verdict, strings.Join(args[1:], ""))
 			if err != nil {
 				return err
 			}

@@ -104,7 +104,7 @@ func (p *program) completeExecutions(command *cobra.Command, args []string, pref
 	})
 }
 
-func (p *program) completeWith(command *cobra.Command, flag string, complete cobra.CompletionFunc) {
+func completeWith(command *cobra.Command, flag string, complete cobra.CompletionFunc) {
 	if err := command.RegisterFlagCompletionFunc(flag, complete); err != nil {
 		panic(err) // the flag is not this command's: a mistake of ours
 	}

@@ -46,7 +46,7 @@ its partial answer is kept.
 		return after.set(text)
 	}}, "within", "go over to mode now after so long; 0s is at once, never is the default")
 	set.StringVar(&o.Reason, "reason", "", "a `TEXT` for whoever reads the outcome")
-	p.completeWith(command, "mode", cobra.FixedCompletions([]cobra.Completion{
+	completeWith(command, "mode", cobra.FixedCompletions([]cobra.Completion{
 		cobra.CompletionWithDesc(string(contract.AfterStep), "the step finishes, tools included"),
 		cobra.CompletionWithDesc(string(contract.AfterInference), "the inference finishes, no tool call starts"),
 		cobra.CompletionWithDesc(string(contract.StopNow), "all that is in flight is cancelled"),

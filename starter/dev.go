@@ -68,8 +68,24 @@ It names the open agents that another build has begun.`,
 			Address: server.Address, Namespace: server.Namespace, UIURL: server.UIURL, TaskQueue: worker.TaskQueue, Dir: folder,
 			StateFile: server.StateFile, Storage: worker.Storage, ServerVersion: server.Version, Build: build.ID(),
 		}
-		if err := p.announce(up); err != nil {
-			return err
+		switch t := p.err.Theme; {
+		case p.flags.json:
+			if err := p.out.JSON(up); err != nil {
+				return err
+			}
+		case !p.flags.quiet:
+			p.err.Printf("%s %s\n", t.Good("●"), t.Head("Everstep is up"))
+			p.err.Facts(7, [][2]string{
+				{"server", up.Address + " (Temporal " + up.ServerVersion + ")"},
+				{"ui", up.UIURL},
+				{"queue", up.TaskQueue},
+				{"folder", up.Dir},
+				{"state", up.StateFile},
+			})
+			if connection, err := p.machine.Configured(); err == nil && connection.Configured {
+				p.say("note: %s is configured (%s or a profile), so other commands go there and not here", connection.Address, local.VariableAddress)
+			}
+			p.err.Print("  " + t.Faint("in another terminal: "+p.again("run", "--model", "PROVIDER/MODEL", `"…"`)+"; Ctrl-C ends this") + "\n")
 		}
 		p.warn(s.OtherBuilds(ctx))
 		select {
@@ -97,29 +113,6 @@ type devUp struct {
 	Storage       string `json:"storage"`
 	ServerVersion string `json:"server_version"`
 	Build         string `json:"build"`
-}
-
-func (p *program) announce(up devUp) error {
-	if p.flags.json {
-		return p.out.JSON(up)
-	}
-	if p.flags.quiet {
-		return nil
-	}
-	t := p.err.Theme
-	p.err.Printf("%s %s\n", t.Good("●"), t.Head("Everstep is up"))
-	p.err.Facts(7, [][2]string{
-		{"server", up.Address + " (Temporal " + up.ServerVersion + ")"},
-		{"ui", up.UIURL},
-		{"queue", up.TaskQueue},
-		{"folder", up.Dir},
-		{"state", up.StateFile},
-	})
-	if connection, err := p.machine.Configured(); err == nil && connection.Configured {
-		p.say("note: %s is configured (%s or a profile), so other commands go there and not here", connection.Address, local.VariableAddress)
-	}
-	p.err.Print("  " + t.Faint("in another terminal: "+p.again("run", "--model", "PROVIDER/MODEL", `"…"`)+"; Ctrl-C ends this") + "\n")
-	return nil
 }
 
 // logWriter makes safe what a worker logs: tools and models have a say in it.

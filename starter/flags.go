@@ -249,12 +249,12 @@ type modelFlags struct {
 	window int
 }
 
-func (f *modelFlags) registerModel(p *program, command *cobra.Command, help string) {
+func (f *modelFlags) registerModel(command *cobra.Command, help string) {
 	set := command.Flags()
 	set.StringVar(&f.model, "model", "", "`PROVIDER/MODEL`: "+help)
 	set.Var(priceFlag(&f.price), "price", "what the model costs: dollars for a million tokens, as in input=1.25,output=10; cache_read and cache_write too, where they differ")
 	set.Var(numberFlag(&f.window, 1, agentfile.MaxTokens), "context-window", "how many tokens the model can read, where the worker does not know it")
-	p.completeWith(command, "model", completeModels)
+	completeWith(command, "model", completeModels)
 }
 
 // chosen is the model; nil: none is named.
@@ -269,7 +269,7 @@ func (f *modelFlags) chosen() (*domain.LLMConfig, error) {
 // agentFlag adds the flag that names an agent's file.
 func (p *program) agentFlag(command *cobra.Command, target *string, help string) {
 	command.Flags().Var(textFlag(target), "agent", "the `FILE` that defines "+help)
-	p.completeWith(command, "agent", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+	completeWith(command, "agent", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 		return p.agentNames(nil), cobra.ShellCompDirectiveDefault
 	})
 }
@@ -298,13 +298,13 @@ type outputFlags struct {
 	final  bool // withholds the tools at the last step that --max-steps allows
 }
 
-func (f *outputFlags) register(p *program, command *cobra.Command) {
+func (f *outputFlags) register(command *cobra.Command) {
 	set := command.Flags()
 	set.Var(textFlag(&f.schema), "output", "the `FILE` of a JSON Schema that the answer must fit; the model is asked again where it does not")
 	set.Var(choiceFlag(&f.mode, enum.Known[domain.OutputMode]()), "output-mode", "how the model is told of it; chosen for the provider unless given")
 	set.BoolVar(&f.final, "final-answer", false, "at the last step that --max-steps allows, withhold the tools and ask for the answer")
-	p.completeWith(command, "output", cobra.FixedCompletions([]cobra.Completion{"json"}, cobra.ShellCompDirectiveFilterFileExt))
-	p.completeWith(command, "output-mode", cobra.FixedCompletions([]cobra.Completion{
+	completeWith(command, "output", cobra.FixedCompletions([]cobra.Completion{"json"}, cobra.ShellCompDirectiveFilterFileExt))
+	completeWith(command, "output-mode", cobra.FixedCompletions([]cobra.Completion{
 		cobra.CompletionWithDesc(string(domain.OutputNative), "the provider's own feature"),
 		cobra.CompletionWithDesc(string(domain.OutputTool), "a tool whose arguments are the answer"),
 		cobra.CompletionWithDesc(string(domain.OutputInstruction), "a sentence in the system prompt"),

@@ -20,7 +20,7 @@ func (f *pointFlags) register(p *program, command *cobra.Command, execution, unl
 	f.step = -1
 	command.Flags().Var(textFlag(&f.at.Execution), execution, "of which execution: its `NUMBER`, its id, or how that begins"+unless)
 	command.Flags().Var(numberFlag(&f.step, 0, 1<<31-1), "step", "after which step; 0 is before the first, without the prompt; the last that is complete unless given")
-	p.completeWith(command, execution, p.completeExecutions)
+	completeWith(command, execution, p.completeExecutions)
 }
 
 // of is the point in an agent's past.
@@ -99,7 +99,7 @@ brings them up as run does.`,
 	set := command.Flags()
 	set.Var(textFlag(&o.ID), "id", "the `NAME` of the new agent; without one it takes this prompt and no more")
 	p.agentFlag(command, &agent, "the fork, or its name where it lies in ./agents or ./.everstep/agents; the origin's definition unless given")
-	model.registerModel(p, command, "who answers in the fork")
+	model.registerModel(command, "who answers in the fork")
 	set.StringVar(&o.SystemPrompt, "system", "", "another system `PROMPT`")
 	p.limitFlags(set, &o.Budget)
 	noteFlags(set, &o.Metadata, &o.Trusted)

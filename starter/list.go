@@ -66,7 +66,6 @@ what each did.`,
   EVERSTEP_INDEX_TRUSTED=customer starter list --with customer=4711
   starter list --open --json | jq -r '.[].id'`)
 	command.RunE = func(command *cobra.Command, _ []string) error {
-		ctx := command.Context()
 		if l.records && !p.machine.HasRecords() {
 			return local.ErrNoRecords
 		}
@@ -74,7 +73,7 @@ what each did.`,
 		if l.Parent != "" {
 			parent = []string{l.Parent}
 		}
-		return p.onAgent(ctx, parent, local.Need{Back: !l.records, Reads: l.records}, func(ctx context.Context, s *local.Stack, id string) error {
+		return p.onAgent(command.Context(), parent, local.Need{Back: !l.records, Reads: l.records}, func(ctx context.Context, s *local.Stack, id string) error {
 			l.Parent = id
 			listed, err := l.list(ctx, s.Agents)
 			if err != nil && len(listed) == 0 {
@@ -128,8 +127,9 @@ func (l *listing) register(p *program, command *cobra.Command) {
 	set.Var(textFlag(&l.Query), "query", "list only those that a `FILTER` of Temporal's own finds")
 	set.BoolVar(&l.records, "records", false, "list those too of which only the records tell ("+host.RecordsVariable+"): imported, or deleted from the server; needs no server")
 	set.BoolVar(&l.All, "all", false, "list the earlier sessions of each name too")
-	set.Var(choicesFlag("COLUMN,...", &l.columns, render.ListColumns()), "columns", "what to show: "+strings.Join(render.ListColumns(), ", "))
-	byColumn := choiceFlag(&l.sort, render.ListColumns())
+	columns := render.ListColumns()
+	set.Var(choicesFlag("COLUMN,...", &l.columns, columns), "columns", "what to show: "+strings.Join(columns, ", "))
+	byColumn := choiceFlag(&l.sort, columns)
 	set.Var(flagValue{"COLUMN", "", func(text string) error {
 		name, reverse := strings.CutPrefix(text, "-")
 		l.reverse = reverse
@@ -137,11 +137,11 @@ func (l *listing) register(p *program, command *cobra.Command) {
 	}}, "sort", "sort by a column; with - before it, the largest or oldest first")
 	set.Var(numberFlag(&l.Limit, 1, 1<<30), "limit", "at most so many; all unless given")
 	command.MarkFlagsMutuallyExclusive("parent", "roots")
-	p.completeWith(command, "parent", p.completeIDs)
-	p.completeWith(command, "status", completeWords(enum.Known[client.ListStatus]()))
-	p.completeWith(command, "schedule", p.completeSchedules)
-	p.completeWith(command, "columns", completeWords(render.ListColumns()))
-	p.completeWith(command, "sort", completeWords(render.ListColumns()))
+	completeWith(command, "parent", p.completeIDs)
+	completeWith(command, "status", completeWords(enum.Known[client.ListStatus]()))
+	completeWith(command, "schedule", p.completeSchedules)
+	completeWith(command, "columns", completeWords(columns))
+	completeWith(command, "sort", completeWords(columns))
 }
 
 func completeWords[T ~string](words []T) cobra.CompletionFunc {

@@ -33,7 +33,7 @@ With --at it shows the state in which an earlier event left the agent.`,
 		`  starter status notes
   starter status notes --json | jq -r .status
   starter status notes --execution 2 --at 7`), func(ctx context.Context, s *local.Stack, id string) error {
-		if at.given() {
+		if at.Event > 0 {
 			status, when, err := s.Agents.StatusAt(ctx, id, at.Moment)
 			if err != nil {
 				return err
@@ -63,14 +63,12 @@ func (f *momentFlags) register(command *cobra.Command) {
 	executionFlag(command, &f.Execution)
 	command.Flag("execution").Usage = "the execution of that event; the newest unless given"
 	command.PreRunE = func(*cobra.Command, []string) error {
-		if f.Execution > 0 && !f.given() {
+		if f.Execution > 0 && f.Event == 0 {
 			return usage("--at: is missing; name an event of execution %d", f.Execution)
 		}
 		return nil
 	}
 }
-
-func (f *momentFlags) given() bool { return f.Event > 0 }
 
 func stepsCommand(p *program) *cobra.Command {
 	var number int
@@ -119,7 +117,7 @@ With --at it shows them as an earlier event left them.`,
   starter messages notes --execution 2 --at 7
   starter messages notes --json | jq -r '.message.parts[].text'
   starter messages notes --json | jq 'select(.taken_back or .cleared | not)'`), func(ctx context.Context, s *local.Stack, id string) error {
-		if at.given() {
+		if at.Event > 0 {
 			messages, edits, err := s.Agents.MessagesAt(ctx, id, at.Moment)
 			if err != nil {
 				return err
@@ -285,10 +283,22 @@ listed too, as far as the server has them; NAME@RUN lists one of them.`,
   starter executions notes --all
   starter executions notes --json | jq '.[] | {execution_number, status}'
   starter executions notes --json | jq '.[] | select(.taken_back == null)'`), func(ctx context.Context, s *local.Stack, id string) error {
-		ids, err := sessionsOf(ctx, s, id)
-		if err != nil {
-			return err
+		var ids []string                      // of the sessions of the name, the oldest first and the one that is meant last
+		if domain.CheckAgentName(id) == nil { // else it is a session, or an agent without a name, which has no other
+			for agent, err := range s.Agents.List(ctx, client.ListOptions{All: true, ListFilter: client.ListFilter{Agent: id}}) {
+				if errors.Is(err, client.ErrUnreached) {
+					break
+				}
+				if err != nil {
+					return err
+				}
+				if agent.ID != id {
+					ids = append(ids, agent.ID)
+				}
+			}
+			slices.Reverse(ids)
 		}
+		ids = append(ids, id)
 		if earlier := len(ids) - 1; !all {
 			if ids = ids[earlier:]; earlier > 0 {
 				p.say("%s of that name before this one; `%s` lists them too", render.Counted(earlier, "session"), p.again("executions", id, "--all"))
@@ -321,25 +331,4 @@ listed too, as far as the server has them; NAME@RUN lists one of them.`,
 	})
 	command.Flags().BoolVar(&all, "all", false, "list the executions of earlier sessions of the name too")
 	return command
-}
-
-// sessionsOf are the ids of the sessions of a name, the oldest first and the one that is meant last.
-func sessionsOf(ctx context.Context, s *local.Stack, id string) ([]string, error) {
-	if domain.CheckAgentName(id) != nil { // it is a session, or an agent without a name, which has no other
-		return []string{id}, nil
-	}
-	var ids []string
-	for agent, err := range s.Agents.List(ctx, client.ListOptions{All: true, ListFilter: client.ListFilter{Agent: id}}) {
-		if errors.Is(err, client.ErrUnreached) {
-			break
-		}
-		if err != nil {
-			return nil, err
-		}
-		if agent.ID != id {
-			ids = append(ids, agent.ID)
-		}
-	}
-	slices.Reverse(ids)
-	return append(ids, id), nil
 }

@@ -246,7 +246,7 @@ func reported(err error) error {
 
 // again is a command line that reaches the same server as this one.
 func (p *program) again(words ...string) string {
-	return strings.Join(append(append([]string{p.called()}, words...), p.shared...), " ")
+	return strings.Join(slices.Concat([]string{p.called()}, words, p.shared), " ")
 }
 
 // withoutServer refuses arguments that name a server, for commands with their own.

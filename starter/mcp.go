@@ -229,7 +229,7 @@ may have, is of no use.`,
 	}
 	f.register(command.Flags(), 2*time.Minute) // a package manager may have to fetch it first
 	command.Flags().StringVar(&model, "model", "", "`PROVIDER/MODEL`: say what its API does not take of the tools' schemas")
-	p.completeWith(command, "model", completeModels)
+	completeWith(command, "model", completeModels)
 	return command
 }
 
@@ -270,7 +270,7 @@ func checkedServer(s examinedServer) string {
 		}
 	}
 	for what, offer := range s.offered() {
-		line("  %s %s", what, strings.Join(slices.DeleteFunc([]string{offer.Name, offer.URI, offer.MediaType}, func(text string) bool { return text == "" }), ", "))
+		line("  %s %s", what, render.Joined(", ", offer.Name, offer.URI, offer.MediaType))
 	}
 	for _, problem := range s.Problems {
 		line("  %s", problem)

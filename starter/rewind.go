@@ -77,7 +77,7 @@ a worker. An agent without a name is not rewound: fork it.`,
 	}
 	set := command.Flags()
 	to.register(p, command, "to", "")
-	model.registerModel(p, command, "who answers from then on")
+	model.registerModel(command, "who answers from then on")
 	p.limitFlags(set, &o.Budget)
 	set.BoolVar(&need.Up, "wait", false, "follow the execution to its end, as run does")
 	rawFlag(command, p)

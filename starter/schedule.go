@@ -82,7 +82,7 @@ beside it. Limits hold for each run. The prompt - is read from standard input.`,
 		}
 		return p.show(created, render.Schedule(p.out, created, p.now()))
 	}
-	registerSchedule(p, command, &schedule)
+	registerSchedule(command, &schedule)
 	command.Flags().BoolVar(&schedule.Paused, "paused", false, "begin nothing until unpause")
 	asked.register(p, command)
 	command.Flags().Var(textFlag(&asked.id), "id", "the `NAME` of a session that each run sends to, once it is idle, and that is opened where none is open; without one each run is an agent of its own")
@@ -91,7 +91,7 @@ beside it. Limits hold for each run. The prompt - is read from standard input.`,
 }
 
 // registerSchedule adds the flags that say when a schedule runs, and how.
-func registerSchedule(p *program, command *cobra.Command, schedule *client.Schedule) {
+func registerSchedule(command *cobra.Command, schedule *client.Schedule) {
 	set, when := command.Flags(), &schedule.When
 	set.StringArrayVar(&when.Cron, "cron", nil, "a `LINE` of cron, such as \"0 9 * * MON-FRI\"; once for each")
 	every := durationFlag((*time.Duration)(&when.Every))
@@ -107,10 +107,11 @@ func registerSchedule(p *program, command *cobra.Command, schedule *client.Sched
 	set.Var(timeFlag(&when.StartAt), "start-at", "run from then on, such as 2030-01-31T12:00:00Z; none is at once")
 	set.Var(timeFlag(&when.EndAt), "end-at", "run until then; none is for good")
 	schedule.Overlap = client.OverlapSkip
-	set.Var(choiceFlag(&schedule.Overlap, enum.Known[client.Overlap]()), "overlap", "the `POLICY` for a run that is due while another is under way: "+enum.Names(enum.Known[client.Overlap](), ", ")+"; Skip unless given")
+	overlaps := enum.Known[client.Overlap]()
+	set.Var(choiceFlag(&schedule.Overlap, overlaps), "overlap", "the `POLICY` for a run that is due while another is under way: "+enum.Names(overlaps, ", ")+"; Skip unless given")
 	set.Var(durationFlag(&schedule.CatchupWindow), "catchup-window", "how late a run may begin that was due while the server was away; a year unless given")
 	set.BoolVar(&schedule.PauseOnFailure, "pause-on-failure", false, "pause when an execution fails")
-	p.completeWith(command, "overlap", completeWords(enum.Known[client.Overlap]()))
+	completeWith(command, "overlap", completeWords(overlaps))
 }
 
 // timeFlag takes a time, and no duration; none is no time.
@@ -134,7 +135,6 @@ func scheduleListCommand(p *program) *cobra.Command {
 aside. It needs no worker. What was created a moment ago may be missing.`,
 		`  starter schedule list
   starter schedule list --json | jq -r '.[] | select(.paused) | .name'`)
-	command.Args = noArguments
 	command.RunE = func(command *cobra.Command, _ []string) error {
 		ctx := command.Context()
 		s, err := p.machine.Connect(ctx, local.Need{Back: true})
@@ -243,8 +243,9 @@ leaves this one out is refused (exit 6).`,
 		}
 		return p.show(run, render.Within("", render.OneLine(run.ID), "\n"))
 	})
-	command.Flags().Var(choiceFlag(&overlap, enum.Known[client.Overlap]()), "overlap", "the `POLICY` for this run, of "+enum.Names(enum.Known[client.Overlap](), ", ")+"; the schedule's own unless given")
-	p.completeWith(command, "overlap", completeWords(enum.Known[client.Overlap]()))
+	overlaps := enum.Known[client.Overlap]()
+	command.Flags().Var(choiceFlag(&overlap, overlaps), "overlap", "the `POLICY` for this run, of "+enum.Names(overlaps, ", ")+"; the schedule's own unless given")
+	completeWith(command, "overlap", completeWords(overlaps))
 	return command
 }
 

@@ -78,7 +78,25 @@ func (p *program) starting(command *cobra.Command, need *local.Need, then func(c
 			return err
 		}
 		defer s.Close()
-		execution, err := begin(ctx, s.Agents, request)
+		var execution client.Execution
+		switch {
+		case request.Definition.Model.Provider != "":
+			execution, err = s.Agents.Start(ctx, request)
+		case !reflect.ValueOf(*request.Explicit).IsZero():
+			err = usage("model: is missing; name one with --model or " + local.VariableModel + " where --agent, --system, --tool, --output or --final-answer is given")
+		default: // it is the next one of an open session
+			execution, err = s.Agents.Send(ctx, request.ID, client.SendOptions{
+				Prompt: request.Prompt, Budget: request.Budget, Metadata: request.Metadata, Messages: request.Messages, Trusted: request.Trusted,
+			})
+			gone := client.Is(err, client.NotFound)
+			if client.Is(err, client.Refused) {
+				status, unread := s.Agents.Status(ctx, request.ID)
+				gone = unread == nil && !status.Open
+			}
+			if gone {
+				err = usage("model: is missing, and %s has no open session to take one from; name one with --model or %s", request.ID, local.VariableModel)
+			}
+		}
 		if err != nil {
 			return err
 		}
@@ -168,7 +186,7 @@ input.`,
 	set.BoolVar(&need.Up, "wait", false, "follow the execution to its end, as run does; with --queue the one that it begins")
 	set.Var(textFlag(&options.RequestID), "request-id", "an `ID` of yours: what is sent again under it counts once")
 	rawFlag(command, p)
-	model.registerModel(p, command, "who answers from now on")
+	model.registerModel(command, "who answers from now on")
 	p.limitFlags(set, &options.Budget)
 	given.register(set)
 	return command
@@ -198,14 +216,14 @@ func (f *startFlags) register(p *program, command *cobra.Command) {
 // registerDefinition adds the flags that say what an agent is.
 func (f *startFlags) registerDefinition(p *program, command *cobra.Command) {
 	p.agentFlag(command, &f.agent, "the agent, or its name where it lies in ./agents, ./.everstep/agents or a folder of another tool; flags override it, limits cap it")
-	f.registerModel(p, command, "who answers ("+local.VariableModel+")")
+	f.registerModel(command, "who answers ("+local.VariableModel+")")
 	set := command.Flags()
 	set.StringVar(&f.system, "system", "", "system prompt")
 	set.StringSliceVar(&f.tools, "tool", nil, "tool that the agent may use; once for each, or separated by commas")
 	set.Var(choiceFlag(&f.approvals, domain.ApprovalWords()), "approvals", "which tool calls run by themselves: writes has those wait for a person that do not only read, ask all")
 	p.limitFlags(set, &f.budget)
-	f.output.register(p, command)
-	p.completeWith(command, "tool", completeTools)
+	f.output.register(command)
+	completeWith(command, "tool", completeTools)
 }
 
 // request reads and checks all that can be told without a server.
@@ -218,9 +236,8 @@ func (f *startFlags) request(ctx context.Context, p *program, argument string) (
 }
 
 // unprompted is request but for the prompt.
-func (f *startFlags) unprompted(ctx context.Context, p *program, argument string) (client.Start, error) {
+func (f *startFlags) unprompted(ctx context.Context, p *program, argument string) (start client.Start, _ error) {
 	given, err := f.definition(p)
-	var start client.Start
 	if err == nil {
 		start, err = f.given.over(ctx, p, given, argument)
 		given = start.Definition
@@ -246,7 +263,7 @@ func (f *startFlags) unprompted(ctx context.Context, p *program, argument string
 		err = definition.Check()
 	}
 	if err != nil {
-		return client.Start{}, err
+		return start, err
 	}
 	start.ID, start.Definition, start.Explicit = f.id, definition, &given
 	start.Budget = given.Budget.CappedBy(f.budget)
@@ -260,48 +277,23 @@ func instead(of domain.LLMConfig, named, text string) (domain.LLMConfig, error) 
 	return model, err
 }
 
-// begin starts the execution. Without a model it is the next one of an open session.
-func begin(ctx context.Context, agents *client.Client, request client.Start) (none client.Execution, _ error) {
-	if request.Definition.Model.Provider != "" {
-		return agents.Start(ctx, request)
-	}
-	if !reflect.ValueOf(*request.Explicit).IsZero() {
-		return none, usage("model: is missing; name one with --model or " + local.VariableModel + " where --agent, --system, --tool, --output or --final-answer is given")
-	}
-	execution, err := agents.Send(ctx, request.ID, client.SendOptions{
-		Prompt: request.Prompt, Budget: request.Budget, Metadata: request.Metadata, Messages: request.Messages, Trusted: request.Trusted,
-	})
-	gone := client.Is(err, client.NotFound)
-	if client.Is(err, client.Refused) {
-		status, unread := agents.Status(ctx, request.ID)
-		gone = unread == nil && !status.Open
-	}
-	if gone {
-		return none, usage("model: is missing, and %s has no open session to take one from; name one with --model or %s", request.ID, local.VariableModel)
-	}
-	return execution, err
-}
-
 // definition is what the agent's file says, with the flags over it.
-func (f *startFlags) definition(p *program) (domain.Definition, error) {
-	var d domain.Definition
+func (f *startFlags) definition(p *program) (d domain.Definition, _ error) {
 	if f.agent != "" {
 		file, err := p.loadAgent("", f.agent)
 		if err != nil {
-			return domain.Definition{}, err
+			return d, err
 		}
 		p.sayNotes(file)
 		d = file.Definition
 	}
-	if f.system != "" {
-		d.SystemPrompt = f.system
-	}
+	d.SystemPrompt = cmp.Or(f.system, d.SystemPrompt)
 	if f.approvals != "" {
 		d.Approvals = domain.ApprovalsOf(f.approvals)
 	}
 	for i, tool := range f.tools {
 		if slices.Contains(f.tools[:i], tool) {
-			return domain.Definition{}, usage("--tool: %q is named twice; name it once", domain.Shorten(tool, 100))
+			return d, usage("--tool: %q is named twice; name it once", domain.Shorten(tool, 100))
 		}
 	}
 	if f.tools != nil {

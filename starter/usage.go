@@ -126,29 +126,21 @@ func (p *program) finish(command *cobra.Command) {
 // arguments are what a command takes, each by its name; those in brackets, at the end, may be left out.
 func arguments(example string, what ...string) cobra.PositionalArgs {
 	needed := len(what)
-	if needed == 0 {
-		return noArguments
-	}
 	for needed > 0 && strings.HasPrefix(what[needed-1], "[") {
 		needed--
 	}
 	return func(command *cobra.Command, args []string) error {
 		example := command.Root().Name() + strings.TrimPrefix(example, "starter")
-		if len(args) < needed {
+		switch more := len(args) > len(what); {
+		case len(args) < needed:
 			return usage("%s: is missing; write it as in: %s", what[len(args)], example)
-		}
-		if len(args) > len(what) {
+		case more && len(what) == 0:
+			return usage("%q: `%s` takes no argument", domain.Shorten(args[0], 100), command.CommandPath())
+		case more:
 			return usage("%q: is one argument too many; put texts in quotes, as in: %s", domain.Shorten(args[len(what)], 100), example)
 		}
 		return nil
 	}
-}
-
-func noArguments(command *cobra.Command, args []string) error {
-	if len(args) > 0 {
-		return usage("%q: `%s` takes no argument", domain.Shorten(args[0], 100), command.CommandPath())
-	}
-	return nil
 }
 
 func (p *program) called() string { return cmp.Or(p.name, "starter") }

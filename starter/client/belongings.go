@@ -54,7 +54,7 @@ type belonging struct {
 // belongings finds what belongs to an agent: by its histories and the server's list, and by the records where these
 // outlast them.
 func (c *Client) belongings(ctx context.Context, a agent, o DeleteOptions) (Belongings, error) {
-	b := Belongings{ID: a.called(), all: []*belonging{{agent: a}}}
+	b := Belongings{ID: a.called(), all: []*belonging{{agent: a}}, remains: []Remaining{}}
 	known := map[domain.AgentID]bool{a.id: true}
 	for next := 0; next < len(b.all); next++ { // it grows
 		one := b.all[next]
@@ -122,14 +122,25 @@ func (c *Client) runsOf(ctx context.Context, one *belonging) (why string, _ erro
 	for _, info := range listed {
 		one.runs = append(one.runs, info.GetExecution().GetRunId())
 	}
-	newest, err := c.chained(ctx, one)
-	if err != nil || one.above == nil {
+	newest, err := c.described(ctx, one.agent, "")
+	var chain []string // the newest and those before it, of which the list may not have all yet
+	for run := newest.runID(); run != "" && !slices.Contains(chain, run); {
+		chain = append(chain, run)
+		run, err = c.previous(ctx, one.agent, run)
+	}
+	if err != nil && !deleted(err) {
 		return "", err
+	}
+	one.runs = slices.DeleteFunc(one.runs, func(run string) bool { return slices.Contains(chain, run) })
+	slices.Reverse(chain)
+	one.runs = append(one.runs, chain...)
+	if one.above == nil {
+		return "", nil
 	}
 	if one.filed && len(one.runs) > 0 {
 		return "the server has it, and only records that were imported name it", nil
 	}
-	for _, info := range append(listed, newest) {
+	for _, info := range append(listed, newest.info()) {
 		parent := info.GetParentExecution().GetWorkflowId()
 		if starter, _ := agentOfWorkflow(parent); parent != "" && starter.id != one.above.id {
 			return fmt.Sprintf("the server tells that %s has started it", strings.TrimPrefix(parent, domain.WorkflowIDPrefix)), nil
@@ -181,33 +192,6 @@ func (c *Client) reads(ctx context.Context, one *belonging, b *Belongings, below
 		below.addWorkflow(info.GetExecution().GetWorkflowId())
 	}
 	return nil
-}
-
-// chained adds the runs that the list does not have yet, the newest last, of which it returns what the server tells.
-func (c *Client) chained(ctx context.Context, one *belonging) (*workflowpb.WorkflowExecutionInfo, error) {
-	s, err := c.described(ctx, one.agent, "")
-	if deleted(err) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	var chain []string
-	for run := s.runID(); run != "" && !slices.Contains(chain, run); {
-		chain = append(chain, run)
-		began, err := c.reader(one.agent).First(ctx, run)
-		if deleted(err) {
-			break
-		}
-		if err != nil {
-			return nil, err
-		}
-		run = began.Previous()
-	}
-	one.runs = slices.DeleteFunc(one.runs, func(run string) bool { return slices.Contains(chain, run) })
-	slices.Reverse(chain)
-	one.runs = append(one.runs, chain...)
-	return s.info(), nil
 }
 
 // recordedBelow adds the sub-agents that records name.

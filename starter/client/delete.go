@@ -123,7 +123,7 @@ func (c *Client) Delete(ctx context.Context, id string, o DeleteOptions) (d Dele
 		return d, invalidf("id: %s is an earlier session; all sessions of a name are deleted at once", id).next("`delete %s` deletes them", a.name)
 	}
 	if err := c.free(ctx, a, o.Close); err != nil {
-		return d, a.fail(ctx, "deleting", err)
+		return d, err
 	}
 	b, err := c.belongings(ctx, a, o)
 	if err == nil {
@@ -137,10 +137,10 @@ func (c *Client) Delete(ctx context.Context, id string, o DeleteOptions) (d Dele
 			return d, err
 		}
 		if err := c.free(ctx, a, false); err != nil { // that may have taken long
-			return d, a.fail(ctx, "deleting", err)
+			return d, err
 		}
 	}
-	d = Deletion{ID: a.called(), AgentID: a.id, Remains: append([]Remaining{}, b.remains...)}
+	d = Deletion{ID: a.called(), AgentID: a.id, Remains: b.remains}
 	if err := c.deleteScheduled(ctx, a, &d); err != nil {
 		return d, a.fail(ctx, "deleting the runs of schedules that began", err)
 	}
@@ -180,7 +180,7 @@ func (c *Client) free(ctx context.Context, a agent, closes bool) error {
 		case deleted(err), err == nil && !s.newest().open():
 			return nil
 		case err != nil:
-			return err
+			return a.fail(ctx, "deleting", err)
 		case s.resolving != nil && again():
 			continue
 		case s.resolving != nil:
@@ -228,8 +228,9 @@ func (c *Client) deleteOne(ctx context.Context, one *belonging, o DeleteOptions,
 			return err
 		}
 		d.Deleted.Artifacts += artifacts
-		if missing := len(slices.DeleteFunc(slices.Clone(one.segments), func(name string) bool { return slices.Contains(names, name) })); missing > 0 {
-			remain(&d.Remains, RemainsInStorage, one.called(), "segments of %s that its history names and %s does not have: %d; they were deleted before, or the storage of its workers is another one", one.called(), o.Storage.Name(), missing)
+		missing := slices.DeleteFunc(slices.Clone(one.segments), func(name string) bool { return slices.Contains(names, name) })
+		if len(missing) > 0 {
+			remain(&d.Remains, RemainsInStorage, one.called(), "segments of %s that its history names and %s does not have: %d; they were deleted before, or the storage of its workers is another one", one.called(), o.Storage.Name(), len(missing))
 		}
 	}
 	if o.Records != nil {

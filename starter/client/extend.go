@@ -131,7 +131,7 @@ func (a agent) extended(reply contract.ExtendReply) Extended {
 }
 
 // goOn starts another workflow for an agent without a name. The totals are those of its session, or else of its next execution.
-func (c *Client) goOn(ctx context.Context, p snapshot, o ExtendOptions, session bool) (none Extended, _ error) {
+func (c *Client) goOn(ctx context.Context, p snapshot, o ExtendOptions, ofSession bool) (none Extended, _ error) {
 	id := p.called()
 	if p.byServer {
 		return none, refused("execution %d of %s was ended by the server in the middle, so there is no end to go on from", p.number, id).next("`run` starts another agent")
@@ -151,15 +151,48 @@ func (c *Client) goOn(ctx context.Context, p snapshot, o ExtendOptions, session 
 		again.account, _ = carried(in).Session()
 		return again, nil
 	}
-	in, account, err := c.successor(ctx, p, in, left, state, o, session)
-	if err != nil {
+	carry := *left.Carry
+	session, has := state.Session()
+	budget, _ := state.Budget()
+	switch {
+	case !ofSession:
+		budget = budget.Extended(o.Budget, o.Lift)
+	case !has:
+		return none, refused("extend: the session of %s has no budget", id).next("`extend %s` gives its executions other limits", id)
+	default:
+		session.Budget = session.Budget.Extended(o.Budget, o.Lift)
+		if state, err = state.WithSessionBudget(session.Budget, state.UpdatedAt); err != nil {
+			return none, invalid(err)
+		}
+		if carry.State, err = state.EncodeFull(); err != nil {
+			return none, errorf(Failed, err, "the state of %s cannot be handed on: %s", id, err)
+		}
+	}
+	ledger, resolved := domain.Ledger{Execution: domain.Holder{Budget: budget, Spent: carry.Prior}, Session: session}, carry.Config.Resolved
+	if err = resolved.CheckPriced(ledger.Totals(), state.LLMConfig); err != nil {
+		return none, invalid(err)
+	}
+	if use, reached := ledger.Reached(time.Now()); reached {
+		err := refused("extend: there is nothing left to go on with: %s; %s", use, use.GoOn())
+		if use.Session {
+			return none, err.next("`extend %s --session --%s` does", id, use.Rule.Limit.Flag())
+		}
+		return none, err.next("--%s does", use.Rule.Limit.Flag())
+	}
+	carry.Mail.Answers = contract.Answers{}.With(string(contract.UpdateExtend), o.RequestID, contract.ExtendReply{Number: p.number + 1, Began: true, Budget: budget})
+	in = leaving(in)
+	in.Carry, in.GoOn = &carry, &contract.GoOn{Budget: budget, RunID: p.teller()}
+	if in.GoOn.Copy, err = c.loadEntries(ctx, p, &in, left.Position.Length); err != nil {
 		return none, err
+	}
+	if in.GoOn.Copy != nil && (resolved == nil || !resolved.Storage) {
+		return none, refused("%s: its conversation takes more than the %d bytes that can be handed on without storage; configure storage on the workers of the next agent", id, domain.MaxCarriedMessages)
 	}
 	execution, err := c.follow(ctx, p, in, p.number+1)
 	if err != nil {
 		return none, err
 	}
-	return Extended{Execution: execution, Began: true, Budget: in.GoOn.Budget, account: account}, nil
+	return Extended{Execution: execution, Began: true, Budget: budget, account: session}, nil
 }
 
 // leftBy is with what the newest workflow of an agent without a name began, by the definition in force now, and what it has left,
@@ -191,10 +224,9 @@ func (c *Client) leftBy(ctx context.Context, p snapshot) (in contract.SessionInp
 }
 
 // follow starts a workflow of an agent without a name that has ended. errOvertaken: somebody else did.
-func (c *Client) follow(ctx context.Context, p snapshot, in contract.SessionInput, number int) (Execution, error) {
+func (c *Client) follow(ctx context.Context, p snapshot, in contract.SessionInput, number int) (none Execution, err error) {
 	start := opening{input: in, number: number, queue: cmp.Or(p.queue(), c.cfg.TaskQueue), before: p.ended}
 	var execution Execution
-	var err error
 	for range extendTries {
 		// To read all that took its time. What began and ended since is the newest now, and nothing refuses a start
 		// then; what is in progress refuses it. The server takes no start as one that others have made where two have
@@ -202,10 +234,10 @@ func (c *Client) follow(ctx context.Context, p snapshot, in contract.SessionInpu
 		looked := time.Now()
 		var now snapshot
 		if now, err = c.snapshot(ctx, p.agent, ""); err != nil {
-			return Execution{}, p.fail(ctx, "looking at", err)
+			return none, p.fail(ctx, "looking at", err)
 		}
 		if now.newest().runID() != p.newest().runID() {
-			return Execution{}, errOvertaken
+			return none, errOvertaken
 		}
 		execution, err = c.begin(startid.WithUntil(ctx, "follows/"+p.newest().runID(), looked.Add(history.CallTimeout)), p.agent, start)
 		if !startid.Late(err) {
@@ -214,9 +246,9 @@ func (c *Client) follow(ctx context.Context, p snapshot, in contract.SessionInpu
 	}
 	switch {
 	case isAs[*serviceerror.WorkflowExecutionAlreadyStarted](err):
-		return Execution{}, errOvertaken
+		return none, errOvertaken
 	case err != nil:
-		return Execution{}, err
+		return none, err
 	}
 	// The server takes two starts that follow the same run for one, and tells both its run, also where that has ended since.
 	began, err := c.reader(p.agent).First(ctx, execution.RunID)
@@ -224,7 +256,7 @@ func (c *Client) follow(ctx context.Context, p snapshot, in contract.SessionInpu
 	case err != nil:
 		return execution, p.fail(ctx, "reading the history of", err)
 	case began.Readable() && !sameFollower(began.Input, in):
-		return Execution{}, errOvertaken
+		return none, errOvertaken
 	}
 	return execution, nil
 }
@@ -252,51 +284,6 @@ func (c *Client) closedWithin(ctx context.Context, s snapshot, most time.Duratio
 	defer cancel()
 	_, err := c.untilClosed(ctx, s.agent, s.firstRunID(), s.runID())
 	return err
-}
-
-// successor is the input of the workflow that goes on from a closed run, with its session's account. The new totals are the
-// session's, or else the next execution's.
-func (c *Client) successor(
-	ctx context.Context, p snapshot, in contract.SessionInput, left account.Head, state domain.AgentState, o ExtendOptions, ofSession bool,
-) (_ contract.SessionInput, session domain.Holder, err error) {
-	carry := *left.Carry
-	session, has := state.Session()
-	budget, _ := state.Budget()
-	switch {
-	case !ofSession:
-		budget = budget.Extended(o.Budget, o.Lift)
-	case !has:
-		return in, session, refused("extend: the session of %s has no budget", p.called()).next("`extend %s` gives its executions other limits", p.called())
-	default:
-		session.Budget = session.Budget.Extended(o.Budget, o.Lift)
-		if state, err = state.WithSessionBudget(session.Budget, state.UpdatedAt); err != nil {
-			return in, session, invalid(err)
-		}
-		if carry.State, err = state.EncodeFull(); err != nil {
-			return in, session, errorf(Failed, err, "the state of %s cannot be handed on: %s", p.called(), err)
-		}
-	}
-	in = leaving(in)
-	in.GoOn = &contract.GoOn{Budget: budget, RunID: p.teller()}
-	ledger := domain.Ledger{Execution: domain.Holder{Budget: budget, Spent: carry.Prior}, Session: session}
-	resolved := carry.Config.Resolved
-	if err = resolved.CheckPriced(ledger.Totals(), state.LLMConfig); err != nil {
-		return in, session, invalid(err)
-	}
-	if use, reached := ledger.Reached(time.Now()); reached {
-		err := refused("extend: there is nothing left to go on with: %s; %s", use, use.GoOn())
-		if use.Session {
-			return in, session, err.next("`extend %s --session --%s` does", p.called(), use.Rule.Limit.Flag())
-		}
-		return in, session, err.next("--%s does", use.Rule.Limit.Flag())
-	}
-	carry.Mail.Answers = contract.Answers{}.With(string(contract.UpdateExtend), o.RequestID, contract.ExtendReply{Number: p.number + 1, Began: true, Budget: budget})
-	in.Carry = &carry
-	in.GoOn.Copy, err = c.loadEntries(ctx, p, &in, left.Position.Length)
-	if err == nil && in.GoOn.Copy != nil && (resolved == nil || !resolved.Storage) {
-		err = refused("%s: its conversation takes more than the %d bytes that can be handed on without storage; configure storage on the workers of the next agent", p.called(), domain.MaxCarriedMessages)
-	}
-	return in, session, err
 }
 
 // leaving is the input of an agent's next workflow: that of the one before without what was said to that one alone. What the

@@ -180,10 +180,26 @@ func (c *Client) forked(ctx context.Context, from Point, a agent, o ForkOptions)
 			return in, "", p.fail(ctx, "reading the metadata of", err)
 		}
 	}
-	if in, err = p.forkInput(state, definition, a, o); err != nil {
-		return in, "", err
+	if model := definition.Model; o.Definition != nil {
+		if definition = *o.Definition; definition.Model.Provider == "" {
+			definition.Model = model
+		}
 	}
-	in.Carry.Config.Agent, in.Carry.Config.Constraints = p.Head.Configuration.Agent, *bounds
+	if o.Model != nil {
+		definition.Model = *o.Model
+	}
+	definition.SystemPrompt = cmp.Or(o.SystemPrompt, definition.SystemPrompt)
+	now := time.Now()
+	state = state.Forked(a.id, p.origin, now).WithLLMConfig(definition.Model, now).WithSystemPrompt(definition.SystemPrompt, now)
+	carry := contract.Carry{Conversation: p.conversation(definition.Compiler)}
+	carry.Config.Agent, carry.Config.Constraints = p.Head.Configuration.Agent, *bounds
+	if carry.State, err = state.EncodeSession(); err != nil {
+		return in, "", errorf(Failed, err, "the state of %s cannot be handed on: %s", p.called(), err)
+	}
+	in = contract.SessionInput{
+		AgentID: a.id, Name: a.name, Definition: definition, Prompt: o.Prompt, Budget: o.Budget,
+		Carry: &carry, Fork: &contract.Fork{Origin: p.origin},
+	}
 	resolved := p.Head.Configuration.Resolved
 	switch {
 	case p.log.Size() <= domain.MaxCarriedMessages && domain.CheckFits("conversation", in, domain.MaxPayload) == nil:
@@ -206,31 +222,6 @@ func definitionOf(state domain.AgentState, budget domain.ExecutionBudget) domain
 		d.SessionBudget = account.Budget
 	}
 	return d
-}
-
-// forkInput is the input of a fork by its origin's state and definition, as it is before its messages are handed on.
-func (p pastPoint) forkInput(state domain.AgentState, definition domain.Definition, a agent, o ForkOptions) (in contract.SessionInput, err error) {
-	if model := definition.Model; o.Definition != nil {
-		if definition = *o.Definition; definition.Model.Provider == "" {
-			definition.Model = model
-		}
-	}
-	if o.Model != nil {
-		definition.Model = *o.Model
-	}
-	definition.SystemPrompt = cmp.Or(o.SystemPrompt, definition.SystemPrompt)
-	now := time.Now()
-	state = state.Forked(a.id, p.origin, now).WithLLMConfig(definition.Model, now).WithSystemPrompt(definition.SystemPrompt, now)
-	carry := contract.Carry{}
-	if carry.State, err = state.EncodeSession(); err != nil {
-		return in, errorf(Failed, err, "the state of %s cannot be handed on: %s", p.called(), err)
-	}
-	carry.Conversation = p.conversation(definition.Compiler)
-	in = contract.SessionInput{
-		AgentID: a.id, Name: a.name, Definition: definition, Prompt: o.Prompt, Budget: o.Budget,
-		Carry: &carry, Fork: &contract.Fork{Origin: p.origin},
-	}
-	return in, nil
 }
 
 // withNotesAt is a state with the metadata that a fork begins with: what its origin began with, where it goes on from before the

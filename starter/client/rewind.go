@@ -76,11 +76,7 @@ func (c *Client) Rewind(ctx context.Context, to Point, o RewindOptions) (none Re
 	carry := p.conversation(p.compiler)
 	request.Origin, request.Number, request.Newest, request.Log, request.Edits = p.origin, p.execution.Number, p.Head.Newest.Number, p.log.Ref(), p.edits
 	request.ShownTokens, request.Inferences = carry.ShownTokens, p.inferences
-	asks := struct {
-		To Point
-		RewindOptions
-	}{to, o}
-	reply, err := tell(ctx, c, open, requestID(o.RequestID, contract.UpdateRewind, asks), contract.UpdateRewind, request)
+	reply, err := tell(ctx, c, open, requestID(o.RequestID, contract.UpdateRewind, []any{to, o}), contract.UpdateRewind, request)
 	if err != nil {
 		return none, err
 	}

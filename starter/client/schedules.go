@@ -89,8 +89,27 @@ func (c *Client) Schedules(ctx context.Context) iter.Seq2[ListedSchedule, error]
 			if err != nil {
 				return err
 			}
-			listed, err := c.listedSchedules(ctx, page.GetSchedules())
-			if err != nil {
+			listed := make([]ListedSchedule, len(page.GetSchedules())) // zero: it is of no agents, or not there any more
+			group, asking := errgroup.WithContext(ctx)
+			group.SetLimit(8)
+			for i, entry := range page.GetSchedules() {
+				if entry.GetInfo().GetWorkflowType().GetName() != string(contract.Scheduled) {
+					continue
+				}
+				group.Go(func() error {
+					d, err := c.describeSchedule(asking, entry.GetScheduleId())
+					switch {
+					case Is(err, NotFound):
+						return nil
+					case err != nil:
+						return err
+					}
+					s, _ := c.readSchedule(entry.GetScheduleId(), d.GetSchedule()) // what cannot be read is not shown
+					listed[i] = listedSchedule(s, d)
+					return nil
+				})
+			}
+			if err := group.Wait(); err != nil {
 				return err
 			}
 			for _, one := range listed {
@@ -102,31 +121,6 @@ func (c *Client) Schedules(ctx context.Context) iter.Seq2[ListedSchedule, error]
 		}
 		return nil
 	})
-}
-
-// listedSchedules are those of a page; zero: it is of no agents, or not there any more.
-func (c *Client) listedSchedules(ctx context.Context, page []*schedulepb.ScheduleListEntry) ([]ListedSchedule, error) {
-	listed := make([]ListedSchedule, len(page))
-	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(8)
-	for i, entry := range page {
-		if entry.GetInfo().GetWorkflowType().GetName() != string(contract.Scheduled) {
-			continue
-		}
-		group.Go(func() error {
-			d, err := c.describeSchedule(ctx, entry.GetScheduleId())
-			switch {
-			case Is(err, NotFound):
-				return nil
-			case err != nil:
-				return err
-			}
-			s, _ := c.readSchedule(entry.GetScheduleId(), d.GetSchedule()) // what cannot be read is not shown
-			listed[i] = listedSchedule(s, d)
-			return nil
-		})
-	}
-	return listed, group.Wait()
 }
 
 // describeSchedule is what the server tells of a schedule of agents.

@@ -144,10 +144,10 @@ func carried(in contract.SessionInput) (state domain.AgentState) {
 }
 
 // begin starts a workflow. An error that one is open comes back as it is.
-func (c *Client) begin(ctx context.Context, a agent, o opening) (Execution, error) {
+func (c *Client) begin(ctx context.Context, a agent, o opening) (none Execution, _ error) {
 	has, err := c.registered(ctx)
 	if err != nil {
-		return Execution{}, a.fail(ctx, "starting", err)
+		return none, a.fail(ctx, "starting", err)
 	}
 	call, cancel := context.WithTimeout(ctx, history.CallTimeout)
 	defer cancel()
@@ -166,11 +166,11 @@ func (c *Client) begin(ctx context.Context, a agent, o opening) (Execution, erro
 	}, string(contract.Execute), o.input)
 	switch {
 	case isAs[*serviceerror.WorkflowExecutionAlreadyStarted](err):
-		return Execution{}, err
+		return none, err
 	case isAs[*serviceerror.InvalidArgument](err) && c.lost(ctx, has):
 		return c.begin(ctx, a, o)
 	case err != nil:
-		return Execution{}, a.fail(ctx, "starting", err)
+		return none, a.fail(ctx, "starting", err)
 	}
 	return a.begun(o.number, a.id.Execution(run.GetRunID(), o.number), run.GetRunID()), nil
 }
