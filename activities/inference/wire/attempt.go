@@ -190,7 +190,7 @@ func (a *Attempt) send(r Request) (*http.Response, error) {
 	a.identifyRequest(header.Get("Request-Id"), header.Get("X-Request-Id"), header.Get("Apim-Request-Id")) // Azure passes one on beside its own
 	// Bytes are no progress: what comes of the answer resets it.
 	a.quiet.Reset(a.timeouts.Idle)
-	a.body = &guarded{ReadCloser: response.Body, most: a.client.config.MaxBody, left: a.client.config.MaxBody}
+	a.body = &guarded{ReadCloser: response.Body, most: a.client.config.MaxBody}
 	response.Body = a.body
 	if response.StatusCode != http.StatusOK {
 		defer response.Body.Close()

@@ -216,7 +216,7 @@ func (c *Client) key() (string, error) {
 		return "", nil
 	}
 	key, err := c.config.Key()
-	if err == nil && key != "" {
+	if err == nil {
 		err = checkKey(c.api.KeyVariable(), key)
 	}
 	if err != nil {

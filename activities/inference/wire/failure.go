@@ -87,11 +87,8 @@ func (a *Attempt) detail(body []byte) string {
 	return strings.TrimSuffix("request "+a.RequestID+": "+text, ": ")
 }
 
-const (
-	// maxErrorBody bounds the body of an error, which may repeat all of a request, maxLesson one that something is learned of.
-	maxErrorBody = 1 << 20
-	maxLesson    = 64 << 10
-)
+// maxErrorBody bounds the body of an error, which may repeat all of a request.
+const maxErrorBody = 1 << 20
 
 // rejected is the error of a response that has another status than 200, to a request with a body.
 func (a *Attempt) rejected(response *http.Response, sent []byte) error {

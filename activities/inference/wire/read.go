@@ -126,7 +126,7 @@ func (a *Attempt) readStream(stream *Stream, d Decoder) error {
 					return err
 				}
 			}
-			return a.Malformed(fmt.Sprintf("the stream ended after %d bytes, before the answer was whole", a.body.most-a.body.left), nil)
+			return a.Malformed(fmt.Sprintf("the stream ended after %d bytes, before the answer was whole", a.body.read), nil)
 		case err != nil:
 			return err
 		}
@@ -256,16 +256,16 @@ var (
 type guarded struct {
 	io.ReadCloser
 
-	// most is how many bytes it may have, left how many are still to come.
-	most, left int64
+	// most is how many bytes it may have, read how many have come.
+	most, read int64
 }
 
 func (g *guarded) Read(p []byte) (int, error) {
-	if g.left <= 0 {
+	if g.read >= g.most {
 		return 0, &tooLong{"the response", g.most}
 	}
-	n, err := g.ReadCloser.Read(p[:min(int64(len(p)), g.left)])
-	g.left -= int64(n)
+	n, err := g.ReadCloser.Read(p[:min(int64(len(p)), g.most-g.read)])
+	g.read += int64(n)
 	return n, err
 }
 
