@@ -233,12 +233,13 @@ func (d *Draft) Call(list ...Piece) {
 			continue
 		}
 		call.list = d.lists
-		if begins && d.news.Tool != "" {
+		if !begins {
+			continue
+		}
+		if d.news.Tool != "" {
 			d.Flush() // one delta tells of one call
 		}
-		if begins {
-			d.news.Tool = piece.Name
-		}
+		d.news.Tool = piece.Name
 	}
 }
 
