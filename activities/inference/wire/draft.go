@@ -109,7 +109,7 @@ func (d *Draft) Hold(bytes int) { d.held += bytes }
 // Held is about how many bytes are kept, 1 KiB for each part and call beside its text.
 func (d *Draft) Held() int { return d.held }
 
-// Flush tells what has arrived since the last time. Call it once for an event.
+// Flush tells what has arrived since the last time. The attempt calls it after each event.
 func (d *Draft) Flush() {
 	if d.news != (inference.Delta{}) && d.Emit != nil {
 		d.Emit(d.news)
