@@ -160,11 +160,10 @@ func (a *Attempt) readStream(stream *Stream, d Decoder) error {
 }
 
 // endMark is the event by which OpenAI's APIs, and servers of others, say that a stream is done; ping is one that says
-// nothing, and idle has its words.
+// nothing.
 const (
 	endMark = "[DONE]"
 	ping    = "ping"
-	idle    = "ping heartbeat keepalive keep-alive"
 )
 
 // take gives an event to the decoder. The mark of the end, however it is spelled, closes the answer, and what is blank, or
@@ -177,7 +176,7 @@ func (a *Attempt) take(e Event, d Decoder) error {
 	case word == "done":
 		a.Done()
 		return d.End()
-	case e.Name == ping, word == "", slices.Contains(strings.Fields(idle), word):
+	case e.Name == ping, word == "", slices.Contains(strings.Fields("ping heartbeat keepalive keep-alive"), word):
 		return nil
 	}
 	return d.Event(e)
