@@ -199,7 +199,7 @@ func (s *assembly) begin(index wire.Text, raw json.RawMessage) error {
 func (s *assembly) add(index wire.Text) *block {
 	b := &block{place: len(s.blocks)}
 	s.blocks, s.open[index], s.open[""] = append(s.blocks, b), b, b
-	s.Hold(512) // what it takes beside its words
+	s.Hold(512 + len(index)) // what it takes beside its words
 	return b
 }
 

@@ -112,9 +112,6 @@ func (w *walk) look(p output.Part) {
 	}
 }
 
-// formats are those of texts that the API knows.
-const formats = "date-time time date duration email hostname uri ipv4 ipv6 uuid"
-
 func (w *walk) keyword(key string, value any, in string) {
 	text, isText := value.(string)
 	list, isList := value.([]any)
@@ -129,7 +126,7 @@ func (w *walk) keyword(key string, value any, in string) {
 			w.wrong("an enum may hold an object or a list")
 		}
 	case "format":
-		if !slices.Contains(strings.Fields(formats), text) {
+		if !slices.Contains(strings.Fields("date-time time date duration email hostname uri ipv4 ipv6 uuid"), text) {
 			w.wrong("format %q is not known", text)
 		}
 	case "minItems":

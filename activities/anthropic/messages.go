@@ -59,9 +59,13 @@ func converse(call inference.Call, from string) (*conversation, error) {
 			return err
 		case domain.RoleAssistant:
 			blocks, paused := assistantBlocks(m, pairs.Begin(i, m.ToolCalls), from)
-			if len(blocks) > 0 {
-				c.say(anthropic.MessageParamRoleAssistant, blocks...).paused = paused
+			if len(blocks) == 0 {
+				return nil
 			}
+			if len(c.turns) == 0 {
+				c.say(anthropic.MessageParamRoleUser, anthropic.NewTextBlock(wire.GoOn)) // the user begins
+			}
+			c.say(anthropic.MessageParamRoleAssistant, blocks...).paused = paused
 		case domain.RoleTool:
 			block, err := resultBlock(m, pairs.Answer(m.ToolResult.CallID))
 			t := c.say(anthropic.MessageParamRoleUser)
@@ -77,11 +81,7 @@ func converse(call inference.Call, from string) (*conversation, error) {
 	case len(c.turns) == 0:
 		return nil, domain.Errorf(domain.Invalid, "messages: none has any content; give one")
 	}
-	// The user begins, and has the last word.
-	if c.turns[0].role != anthropic.MessageParamRoleUser {
-		first := &turn{role: anthropic.MessageParamRoleUser, blocks: []anthropic.ContentBlockParamUnion{anthropic.NewTextBlock(wire.GoOn)}}
-		c.turns = slices.Insert(c.turns, 0, first)
-	}
+	// The user has the last word too.
 	if last := c.turns[len(c.turns)-1]; last.role != anthropic.MessageParamRoleUser && !last.paused {
 		c.say(anthropic.MessageParamRoleUser, anthropic.NewTextBlock(wire.GoOn))
 	}

@@ -209,9 +209,6 @@ func (s *assembly) repeats(call domain.ToolCall, arguments bool, data []byte) (b
 	case before.bare:
 		return false, s.Malformed("the server sends a call without its arguments and then with them", data)
 	}
-	if s.called == nil {
-		s.called = map[string]identified{}
-	}
 	s.called[call.ID] = identified{call, !arguments, s.events}
 	return false, nil
 }

@@ -46,9 +46,6 @@ func converse(call inference.Call) (*conversation, error) {
 	if len(c.contents) == 0 {
 		return nil, domain.Errorf(domain.Invalid, "messages: there is nothing in them that %s could be sent", Name)
 	}
-	if c.contents[0].Role == genai.RoleModel { // the API refuses a conversation that begins with its word
-		c.contents = slices.Insert(c.contents, 0, &content{Role: genai.RoleUser, Parts: []any{genai.Part{Text: "(What came before is not shown.)"}}})
-	}
 	return c, nil
 }
 
@@ -79,7 +76,10 @@ func (c *conversation) add(index int, m domain.Message) error {
 		if k < 0 {
 			return errors.New("is the result of no call")
 		}
-		if !c.vouched || slices.ContainsFunc(m.Parts, func(p domain.Part) bool { return !slices.Contains(responseTypes, p.MediaType) || len(p.Data) == 0 }) {
+		foreign := func(p domain.Part) bool {
+			return !slices.Contains([]string{"image/png", "image/jpeg", "image/webp"}, p.MediaType) || len(p.Data) == 0
+		}
+		if !c.vouched || slices.ContainsFunc(m.Parts, foreign) { // models before the third generation take none
 			m = inference.WithoutImages(m)
 		}
 		c.answer(k, m)
@@ -113,7 +113,20 @@ func (c *conversation) model(index int, m domain.Message) {
 		if strings.Join(ids, "") != "" {
 			ids = c.pairs.Begin(index, m.ToolCalls)
 		}
-		parts = written(m, ids, names, c.vouched)
+		if text := m.Text(); text != "" {
+			parts = append(parts, modelPart{Text: &text})
+		}
+		for k, call := range m.ToolCalls {
+			call.Name = names[k]
+			part := modelPart{Call: calledWith(call, ids[k])}
+			if k == 0 && c.vouched {
+				part.Signature = "skip_thought_signature_validator" // Google's word for a first call that is not the model's own
+			}
+			parts = append(parts, part)
+		}
+	}
+	if len(c.contents) == 0 && len(parts) > 0 { // the API refuses a conversation that begins with the model's word
+		c.say(genai.RoleUser, []any{genai.Part{Text: "(What came before is not shown.)"}}, false)
 	}
 	c.say(genai.RoleModel, parts, len(ids) > 0)
 	if len(ids) == 0 {
@@ -127,9 +140,6 @@ func (c *conversation) model(index int, m domain.Message) {
 		c.answer(k, domain.ToolMessage(domain.ToolResult{Content: "there is no result", IsError: true}))
 	}
 }
-
-// responseTypes are the images that a function's response may hold, of models from the third generation on.
-var responseTypes = []string{"image/png", "image/jpeg", "image/webp"}
 
 // answer sets the result of the call at a place.
 func (c *conversation) answer(k int, m domain.Message) {

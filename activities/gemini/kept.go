@@ -120,22 +120,6 @@ type functionCall struct {
 	Args json.RawMessage `json:"args"`
 }
 
-// written returns the parts of a message whose content is not known: the text, then the calls.
-func written(m domain.Message, ids, names []string, vouched bool) (parts []any) {
-	if text := m.Text(); text != "" {
-		parts = append(parts, modelPart{Text: &text})
-	}
-	for k, c := range m.ToolCalls {
-		c.Name = names[k]
-		part := modelPart{Call: calledWith(c, ids[k])}
-		if k == 0 && vouched {
-			part.Signature = "skip_thought_signature_validator" // Google's word for a first call that is not the model's own
-		}
-		parts = append(parts, part)
-	}
-	return parts
-}
-
 func calledWith(c domain.ToolCall, id string) *functionCall {
 	return &functionCall{ID: id, Name: named(c.Name), Args: wire.Arguments(c.Arguments, "invalid_arguments")}
 }

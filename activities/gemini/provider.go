@@ -50,7 +50,7 @@ func API() wire.API {
 				model = "models/" + model
 			}
 			request := wire.Request{Path: model + ":streamGenerateContent", Query: url.Values{"alt": {"sse"}}, Header: a.KeyIn("X-Goog-Api-Key", ""), Body: body}
-			return request, &assembly{Attempt: a}, err
+			return request, &assembly{Attempt: a, called: map[string]identified{}}, err
 		},
 	}
 }

@@ -89,7 +89,8 @@ func (r Rejection) classify(config domain.LLMConfig) *domain.Error {
 		}
 	}
 	summary := map[domain.Kind]string{domain.Throttled: "too many requests", domain.Unavailable: "the provider failed", domain.Invalid: "the provider refused the request"}
-	return domain.Errorf(r.kind(), "%s: %s%s%s", config.Provider, summary[r.kind()], r.status(), said)
+	kind := r.kind()
+	return domain.Errorf(kind, "%s: %s%s%s", config.Provider, summary[kind], r.status(), said)
 }
 
 // kind is what the status says, else the words.

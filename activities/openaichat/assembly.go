@@ -51,9 +51,6 @@ type assembly struct {
 	tags tags
 }
 
-// olderCall is the index of a call that came in the field of older models.
-const olderCall = 1 << 30
-
 // Finish is the finish reason, while nothing was said after it: without usage and end marker
 // the answer is whole too.
 func (s *assembly) Finish() string {
@@ -264,7 +261,7 @@ func (s *assembly) settle() {
 	s.takeText("", true)
 	for k, call := range s.older.Calls() {
 		if !slices.ContainsFunc(s.Calls(), func(c domain.ToolCall) bool { return c.Name == call.Name }) {
-			s.Call(wire.Piece{Index: olderCall + k, Name: call.Name, Arguments: call.Arguments})
+			s.Call(wire.Piece{Index: 1<<30 + k, Name: call.Name, Arguments: call.Arguments})
 		}
 	}
 	s.older = wire.Draft{}

@@ -82,10 +82,18 @@ func (d Dialect) back(m domain.Message, server string) (beside map[string]any, c
 			if json.Unmarshal(p.Opaque, &own) != nil || own.Kept == nil || own.Kept.Server != server {
 				continue
 			}
-			maps.Copy(beside, d.taken(own.Kept.Message))
+			for field, value := range own.Kept.Message {
+				beside[field] = value
+			}
 			if len(own.Kept.Calls) == len(m.ToolCalls) {
 				for _, call := range own.Kept.Calls {
-					calls = append(calls, d.taken(call))
+					taken := map[string]any{}
+					for field, value := range call {
+						if !d.without(field) {
+							taken[field] = value
+						}
+					}
+					calls = append(calls, taken)
 				}
 			}
 		case slices.Contains(ofReasoning, p.Signature):
@@ -94,15 +102,4 @@ func (d Dialect) back(m domain.Message, server string) (beside map[string]any, c
 	}
 	maps.DeleteFunc(beside, func(field string, _ any) bool { return d.without(field) })
 	return beside, calls
-}
-
-// taken are the fields that the server does not refuse.
-func (d Dialect) taken(some wire.Extra) map[string]any {
-	taken := map[string]any{}
-	for field, value := range some {
-		if !d.without(field) {
-			taken[field] = value
-		}
-	}
-	return taken
 }

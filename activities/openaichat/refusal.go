@@ -81,7 +81,7 @@ func complain(value any) (all []complaint) {
 		var own complaint
 		for _, key := range slices.Sorted(maps.Keys(v)) {
 			switch {
-			case key == "input", key == "url", key == "ctx", key == "value":
+			case slices.Contains(strings.Fields("input url ctx value"), key):
 			case ofPlaces[key]:
 				own.path = append(own.path, strings.FieldsFunc(fmt.Sprint(v[key]), func(r rune) bool { return strings.ContainsRune(" .[]/#'", r) })...)
 			default:

@@ -101,7 +101,19 @@ func messages(call inference.Call, d Dialect, server string) (out []json.Marshal
 		case domain.RoleSystem:
 			next = openai.SystemMessage(m.Text())
 		case domain.RoleUser:
-			next, err = d.userMessage(m)
+			user := openai.UserMessage(m.Text()).OfUser
+			if !wire.IsPlain(m) {
+				parts := make([]openai.ChatCompletionContentPartUnionParam, len(m.Parts))
+				err = wire.Each("part", m.Parts, func(k int, p domain.Part) (err error) {
+					parts[k], err = userPart(p)
+					return err
+				})
+				user = openai.UserMessage(parts).OfUser
+			}
+			if m.Name != "" && !d.without("name") {
+				user.Name = openai.String(m.Name)
+			}
+			next = user
 		case domain.RoleAssistant:
 			next = d.assistantMessage(m, pairs.Begin(i, m.ToolCalls), server)
 		case domain.RoleTool:
@@ -112,23 +124,6 @@ func messages(call inference.Call, d Dialect, server string) (out []json.Marshal
 		out = append(out, next)
 		return err
 	})
-	return out, err
-}
-
-func (d Dialect) userMessage(m domain.Message) (*openai.ChatCompletionUserMessageParam, error) {
-	var err error
-	out := openai.UserMessage(m.Text()).OfUser
-	if !wire.IsPlain(m) {
-		parts := make([]openai.ChatCompletionContentPartUnionParam, len(m.Parts))
-		err = wire.Each("part", m.Parts, func(k int, p domain.Part) (err error) {
-			parts[k], err = userPart(p)
-			return err
-		})
-		out = openai.UserMessage(parts).OfUser
-	}
-	if m.Name != "" && !d.without("name") {
-		out.Name = openai.String(m.Name)
-	}
 	return out, err
 }
 

@@ -193,10 +193,7 @@ func (s *assembly) calledInText(text string) bool {
 	if err != nil || json.Unmarshal([]byte(text), &named) != nil || named.Name+named.Function.Name == "" {
 		return false
 	}
-	s.Call(wire.Piece{Index: inText + s.tags.calls, Name: call.Name, Arguments: cmp.Or(call.Arguments, "{}")})
+	s.Call(wire.Piece{Index: 1<<29 + s.tags.calls, Name: call.Name, Arguments: cmp.Or(call.Arguments, "{}")})
 	s.tags.calls++
 	return true
 }
-
-// inText is the index of the first call in a text.
-const inText = 1 << 29

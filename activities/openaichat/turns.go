@@ -24,7 +24,7 @@ func (d Dialect) turns(prompt string, messages []domain.Message, server string) 
 	after := func(role domain.Role) bool { return len(out) > 0 && out[len(out)-1].Role == role }
 	strict := d.without(freeRoles) || d.without(system)
 	if prompt != "" {
-		messages = slices.Concat([]domain.Message{{Role: domain.RoleSystem, Parts: []domain.Part{{Type: domain.PartText, Text: prompt}}}}, messages)
+		messages = slices.Concat([]domain.Message{{Role: domain.RoleSystem, Parts: domain.UserMessage(prompt).Parts}}, messages)
 	}
 	for _, m := range messages {
 		instructs := m.Role == domain.RoleSystem || m.Role == domain.RoleDeveloper

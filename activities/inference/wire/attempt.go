@@ -135,10 +135,9 @@ func (c *Client) begin(ctx context.Context, call inference.Call, emit func(infer
 	ctx, cancel := context.WithCancelCause(ctx)
 	a := &Attempt{
 		Draft: Draft{Emit: emit}, Base: base, Key: key, Bound: bound,
-		client: c, call: call, ctx: ctx, cancel: cancel, ids: map[string]bool{}, timeouts: timeouts(call.Config.Timeouts, c.config.Timeouts),
+		client: c, call: call, ctx: ctx, cancel: cancel, ids: map[string]bool{}, place: base.String() + "\n" + call.Config.Model, timeouts: timeouts(call.Config.Timeouts, c.config.Timeouts),
 		quiet: time.AfterFunc(math.MaxInt64, func() { cancel(errQuiet) }),
 	}
-	a.place = base.String() + "\n" + call.Config.Model
 	a.Lessons = c.lessons.about(a.place)
 	return a, nil
 }
@@ -190,7 +189,7 @@ func (a *Attempt) send(r Request) (*http.Response, error) {
 	a.identifyRequest(header.Get("Request-Id"), header.Get("X-Request-Id"), header.Get("Apim-Request-Id")) // Azure passes one on beside its own
 	// Bytes are no progress: what comes of the answer resets it.
 	a.quiet.Reset(a.timeouts.Idle)
-	a.body = &guarded{ReadCloser: response.Body, most: a.client.config.MaxBody, left: a.client.config.MaxBody}
+	a.body = &guarded{ReadCloser: response.Body, most: a.client.config.MaxBody}
 	response.Body = a.body
 	if response.StatusCode != http.StatusOK {
 		defer response.Body.Close()

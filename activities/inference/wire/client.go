@@ -196,18 +196,21 @@ func (c *Client) baseURL(config domain.LLMConfig) (*url.URL, error) {
 // parseBase checks a base URL. Errors do not repeat it, as it may hold a credential.
 func (c *Client) parseBase(field, text string) (*url.URL, error) {
 	u, err := url.Parse(strings.TrimSpace(text))
+	wrong, mend := "", "write it like "+c.api.Server
 	switch {
 	case err != nil:
-		return nil, domain.Errorf(domain.Invalid, "%s: cannot be read as a URL; write it like %s", field, c.api.Server)
+		wrong = "cannot be read as a URL"
 	case u.Scheme != "http" && u.Scheme != "https" || u.Host == "":
-		return nil, domain.Errorf(domain.Invalid, "%s: is not an http or https URL; write it like %s", field, c.api.Server)
+		wrong = "is not an http or https URL"
 	case u.User != nil:
-		return nil, domain.Errorf(domain.Invalid, "%s: holds a user or password; give the key in %s instead", field, c.api.KeyVariable())
+		wrong, mend = "holds a user or password", "give the key in "+c.api.KeyVariable()+" instead"
 	case c.api.KeyParameter != "" && u.Query().Has(c.api.KeyParameter):
-		return nil, domain.Errorf(domain.Invalid, "%s: holds a key; give it in %s instead", field, c.api.KeyVariable())
+		wrong, mend = "holds a key", "give it in "+c.api.KeyVariable()+" instead"
+	default:
+		u.Fragment = ""
+		return u, nil
 	}
-	u.Fragment = ""
-	return u, nil
+	return nil, domain.Errorf(domain.Invalid, "%s: %s; %s", field, wrong, mend)
 }
 
 // key asks for the key and makes sure that it can be sent.
@@ -216,7 +219,7 @@ func (c *Client) key() (string, error) {
 		return "", nil
 	}
 	key, err := c.config.Key()
-	if err == nil && key != "" {
+	if err == nil {
 		err = checkKey(c.api.KeyVariable(), key)
 	}
 	if err != nil {

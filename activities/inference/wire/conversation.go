@@ -117,7 +117,7 @@ func Arguments(text, key string) json.RawMessage {
 	case strings.HasPrefix(trimmed, "{") && json.Valid([]byte(trimmed)):
 		return json.RawMessage(text)
 	}
-	return json.RawMessage(`{"` + key + `":"` + quoted(text, false) + `"}`)
+	return JSON(map[string]string{key: text})
 }
 
 // GoOn is what the user says where an API wants a turn of the user and there is none.

@@ -109,7 +109,7 @@ func (d *Draft) Hold(bytes int) { d.held += bytes }
 // Held is about how many bytes are kept, 1 KiB for each part and call beside its text.
 func (d *Draft) Held() int { return d.held }
 
-// Flush tells what has arrived since the last time. Call it once for an event.
+// Flush tells what has arrived since the last time. The attempt calls it after each event.
 func (d *Draft) Flush() {
 	if d.news != (inference.Delta{}) && d.Emit != nil {
 		d.Emit(d.news)
@@ -233,12 +233,13 @@ func (d *Draft) Call(list ...Piece) {
 			continue
 		}
 		call.list = d.lists
-		if begins && d.news.Tool != "" {
+		if !begins {
+			continue
+		}
+		if d.news.Tool != "" {
 			d.Flush() // one delta tells of one call
 		}
-		if begins {
-			d.news.Tool = piece.Name
-		}
+		d.news.Tool = piece.Name
 	}
 }
 

@@ -80,18 +80,15 @@ const (
 // detail is what operators see: the provider's id of the request and the beginning of the body.
 func (a *Attempt) detail(body []byte) string {
 	text := a.Redact(strings.ToValidUTF8(string(body[:min(len(body), maxExcerpt)]), "?"))
-	text = strings.ToValidUTF8(text[:min(len(text), maxDetail)], "")
+	text = domain.Shorten(text, maxDetail)
 	if a.RequestID == "" {
 		return text
 	}
 	return strings.TrimSuffix("request "+a.RequestID+": "+text, ": ")
 }
 
-const (
-	// maxErrorBody bounds the body of an error, which may repeat all of a request, maxLesson one that something is learned of.
-	maxErrorBody = 1 << 20
-	maxLesson    = 64 << 10
-)
+// maxErrorBody bounds the body of an error, which may repeat all of a request.
+const maxErrorBody = 1 << 20
 
 // rejected is the error of a response that has another status than 200, to a request with a body.
 func (a *Attempt) rejected(response *http.Response, sent []byte) error {
@@ -256,16 +253,12 @@ func innermost(data []byte, depth int, around http.Header) []byte {
 	return data
 }
 
-// What of an error's body repeats the request or what the model wrote, where it is no text, and what may be JSON in a text.
-const (
-	asked   = "messages input prompt contents"
-	repeats = asked + " content failed_generation"
-	nests   = "error errors message detail raw"
-)
+// asked is what of an error's body repeats the request, where it is no text.
+const asked = "messages input prompt contents"
 
-// repeated reports whether a value repeats the request: a body may also be that of an error that is passed on.
+// repeated reports whether a value repeats the request, or what the model wrote: a body may also be that of an error that is passed on.
 func repeated(name string, value []byte) bool {
-	is := slices.Contains(strings.Fields(repeats), name)
+	is := slices.Contains(strings.Fields(asked+" content failed_generation"), name)
 	if name == "body" || name == "request" {
 		members(value, func(quoted, _ []byte) {
 			is = is || slices.Contains(strings.Fields(asked), strings.Trim(string(quoted), `"`))
@@ -283,7 +276,7 @@ func leaves(data []byte, of string, depth int, found http.Header) {
 		_ = text.UnmarshalJSON(value) // it is valid
 		inner := bytes.TrimSpace([]byte(text))
 		isList, isObject := bytes.HasPrefix(inner, []byte("[")), bytes.HasPrefix(inner, []byte("{"))
-		nested := value[0] != '"' || depth > 1 && slices.Contains(strings.Fields(nests), name) && json.Valid(inner)
+		nested := value[0] != '"' || depth > 1 && slices.Contains(strings.Fields("error errors message detail raw"), name) && json.Valid(inner)
 		switch {
 		case value[0] != '"' && repeated(name, value):
 		case nested && (isList && depth > 0 || isObject && depth > 1):

@@ -19,15 +19,12 @@ var finishWords = map[domain.FinishReason]string{
 	domain.FinishRefusal: "refusal",
 }
 
-// broken are the words by which servers say that they have not made the answer to its end.
-const broken = "error network_error abort aborted cancelled timeout insufficient_system_resource"
-
 // Broken is the error of an answer that ended with a word for its having failed, with what came; nil where the word is another.
 func (a *Attempt) Broken(word string, body []byte) error {
 	word = strings.ToLower(word)
 	switch {
 	case word == "": // as each piece but the last has it
-	case slices.Contains(strings.Fields(broken), word):
+	case slices.Contains(strings.Fields("error network_error abort aborted cancelled timeout insufficient_system_resource"), word):
 		return a.Inner(body)
 	case strings.Contains(word, "malformed_"):
 		return a.Inner([]byte(`{"code":"malformed_function_call"}`))

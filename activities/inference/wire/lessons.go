@@ -42,7 +42,7 @@ func (l *lessons) add(place string, news []string) {
 
 // learned is the error of a refused request, an inference.Adapted where the next request will be another.
 func (a *Attempt) learned(err *domain.Error, sent, body []byte) error {
-	if a.client.api.Learn == nil || err.Code != "" || err.Billed || len(body) > maxLesson {
+	if a.client.api.Learn == nil || err.Code != "" || err.Billed || len(body) > 64<<10 {
 		return err
 	}
 	news, told := a.client.api.Learn(sent, body)

@@ -43,8 +43,8 @@ func (c *Client) checkOptions(options domain.Metadata) (bound int64, err error) 
 			return 0, domain.Errorf(domain.Invalid, "options: %s is not a positive whole number", path)
 		}
 	}
-	if c.api.Options == nil {
-		return bound, nil
+	if c.api.Options != nil {
+		err = c.api.Options(options)
 	}
-	return bound, c.api.Options(options)
+	return bound, err
 }

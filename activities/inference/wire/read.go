@@ -126,7 +126,7 @@ func (a *Attempt) readStream(stream *Stream, d Decoder) error {
 					return err
 				}
 			}
-			return a.Malformed(fmt.Sprintf("the stream ended after %d bytes, before the answer was whole", a.body.most-a.body.left), nil)
+			return a.Malformed(fmt.Sprintf("the stream ended after %d bytes, before the answer was whole", a.body.read), nil)
 		case err != nil:
 			return err
 		}
@@ -160,11 +160,10 @@ func (a *Attempt) readStream(stream *Stream, d Decoder) error {
 }
 
 // endMark is the event by which OpenAI's APIs, and servers of others, say that a stream is done; ping is one that says
-// nothing, and idle has its words.
+// nothing.
 const (
 	endMark = "[DONE]"
 	ping    = "ping"
-	idle    = "ping heartbeat keepalive keep-alive"
 )
 
 // take gives an event to the decoder. The mark of the end, however it is spelled, closes the answer, and what is blank, or
@@ -177,7 +176,7 @@ func (a *Attempt) take(e Event, d Decoder) error {
 	case word == "done":
 		a.Done()
 		return d.End()
-	case e.Name == ping, word == "", slices.Contains(strings.Fields(idle), word):
+	case e.Name == ping, word == "", slices.Contains(strings.Fields("ping heartbeat keepalive keep-alive"), word):
 		return nil
 	}
 	return d.Event(e)
@@ -256,16 +255,16 @@ var (
 type guarded struct {
 	io.ReadCloser
 
-	// most is how many bytes it may have, left how many are still to come.
-	most, left int64
+	// most is how many bytes it may have, read how many have come.
+	most, read int64
 }
 
 func (g *guarded) Read(p []byte) (int, error) {
-	if g.left <= 0 {
+	if g.read >= g.most {
 		return 0, &tooLong{"the response", g.most}
 	}
-	n, err := g.ReadCloser.Read(p[:min(int64(len(p)), g.left)])
-	g.left -= int64(n)
+	n, err := g.ReadCloser.Read(p[:min(int64(len(p)), g.most-g.read)])
+	g.read += int64(n)
 	return n, err
 }
 

@@ -82,7 +82,10 @@ func SecretForms(secret string) []string {
 	forms := []string{secret, url.QueryEscape(secret), url.PathEscape(secret)}
 	for range 2 {
 		for _, form := range forms {
-			forms = append(forms, quoted(form, true), quoted(form, false))
+			html, _ := json.Marshal(form)
+			for _, quoted := range [][]byte{html, JSON(form)} { // the first as is safe within HTML
+				forms = append(forms, string(quoted[1:len(quoted)-1]))
+			}
 		}
 	}
 	if len(secret) < 8 { // which encoded cannot be told from anything else
@@ -98,13 +101,4 @@ func SecretForms(secret string) []string {
 		}
 	}
 	return forms
-}
-
-// quoted is a text as it stands inside a JSON string.
-func quoted(text string, html bool) string {
-	encoded := JSON(text)
-	if html {
-		encoded, _ = json.Marshal(text)
-	}
-	return string(encoded[1 : len(encoded)-1])
 }

@@ -100,22 +100,28 @@ func (s *Stream) readLine() ([]byte, error) {
 		return s.line, nil
 	}
 	for s.line = s.line[:0]; ; {
-		next, err := s.reader.ReadByte()
+		next, err := s.reader.Peek(1)
 		switch {
 		case err == io.EOF && len(s.line) > 0:
 			return s.line, nil
 		case err != nil:
 			return nil, err
-		case next == '\n' && s.skip:
+		case s.skip && next[0] == '\n':
 			s.skip = false
+			_, _ = s.reader.Discard(1)
 			continue
-		case next == '\n', next == '\r':
-			s.skip = next == '\r'
+		}
+		buffered, _ := s.reader.Peek(s.reader.Buffered())
+		end := bytes.IndexAny(buffered, "\r\n")
+		if s.skip = end >= 0 && buffered[end] == '\r'; end >= 0 {
+			s.line = append(s.line, buffered[:end]...)
+			_, _ = s.reader.Discard(end + 1)
 			return s.line, nil
-		case len(s.line) == maxEvent:
+		}
+		if s.line = append(s.line, buffered...); len(s.line) > maxEvent {
 			return nil, errLongEvent
 		}
-		s.line, s.skip = append(s.line, next), false
+		_, _ = s.reader.Discard(len(buffered))
 	}
 }
 

@@ -68,8 +68,8 @@ func UsageIn(data []byte) domain.Usage {
 	for range 5 { // down to choices[0].message.usage
 		var below [][]byte
 		for _, raw := range level {
-			var u Usage
-			_ = u.UnmarshalJSON(raw) // never
+			u := Usage{}
+			u.take(raw, true)
 			if found := u.Domain(); found.OutputTokens > 0 || found.InputTokens > found.CacheReadTokens {
 				return found
 			}
