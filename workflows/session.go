@@ -48,8 +48,8 @@ func newSession(ctx workflow.Context, in *contract.SessionInput, options Options
 	agent.note("starting")
 	config := newConfiguration(in, agent)
 	conversation := &transcript{Conversation: conversation.New(config.Definition.Compiler), config: config}
-	s := &session{}
-	root = workflow.WithValue(root, sessionKey{}, s)
+	source := &source{}
+	root = workflow.WithValue(root, sourceKey{}, source)
 	mail, info := mailbox.New(root, agent, carry.Mail), workflow.GetInfo(root)
 	run := &run{
 		agent: agent, config: config, mail: mail, conversation: conversation, info: info,
@@ -58,7 +58,7 @@ func newSession(ctx workflow.Context, in *contract.SessionInput, options Options
 	policy := &policy{config, agent, in.Timing}
 	budget := &budget{in: in, root: root, agent: agent, config: config, mail: mail, conversation: conversation}
 	records := &records{root: root, in: in, agent: agent, config: config, mail: mail, run: run, policy: policy, budget: budget, CarriedRecords: carry.Records}
-	*s = session{
+	s := &session{
 		in: in, info: info, root: root, agent: agent, config: config, mail: mail, conversation: conversation,
 		policy: policy, budget: budget, guards: &guards{carry.Guarded},
 		run: run, archive: &archive{outcome: carry.Outcome}, openWaits: &openWaits{root: root, agent: agent},
@@ -66,6 +66,7 @@ func newSession(ctx workflow.Context, in *contract.SessionInput, options Options
 		hooks: &hooks{known: options.Hooks, last: map[string]domain.Digest{}},
 	}
 	run.belongsTo(s)
+	source.reads(s)
 	switch {
 	case in.Carry == nil:
 		return s, s.create()

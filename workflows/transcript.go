@@ -135,27 +135,31 @@ func (t *transcript) store() domain.MessageStore {
 	return t.gathered.store
 }
 
-// sessionKey is for the session of a run, in the contexts with which its activities are scheduled.
-type sessionKey struct{}
+type sourceKey struct{}
+
+// A source is what activities refer to: the session in whose contexts they are scheduled.
+type source struct{ session *session }
+
+func (s *source) reads(one *session) { s.session = one }
 
 // Transcript returns what an activity scheduled with ctx refers to: the
 // transcript and the definition in force. It is for the worker's interceptor,
 // which feeds a cache with it; nothing flows back.
 func Transcript(ctx workflow.Context) (domain.Log, contract.Resolved, bool) {
-	s, ok := ctx.Value(sessionKey{}).(*session)
-	if !ok || s.config.Resolved == nil {
+	of, ok := ctx.Value(sourceKey{}).(*source)
+	if !ok || of.session.config.Resolved == nil {
 		return domain.Log{}, contract.Resolved{}, false
 	}
-	return s.conversation.Log(), *s.config.Resolved, true
+	return of.session.conversation.Log(), *of.session.config.Resolved, true
 }
 
 // Account answers, as the query of that name does, what the run of ctx holds. It is for the worker's interceptor as
 // [Transcript] is.
 func Account(ctx workflow.Context, request account.Request) (account.Page, bool) {
-	s, ok := ctx.Value(sessionKey{}).(*session)
+	of, ok := ctx.Value(sourceKey{}).(*source)
 	if !ok {
 		return account.Page{}, false
 	}
-	page, err := s.accountPage(request)
+	page, err := of.session.accountPage(request)
 	return page, err == nil
 }
