@@ -205,7 +205,8 @@ func (h fakeHistory) GetWorkflowExecutionHistory(ctx context.Context, r *workflo
 	}
 }
 
-// UpdateWorkflowExecution takes requests for an end, for 20 s each. While no worker takes one a workflow task waits.
+// UpdateWorkflowExecution takes requests for an end, for 20 s each, or until a worker takes one where that is asked. While no
+// worker does a workflow task waits.
 func (h fakeHistory) UpdateWorkflowExecution(ctx context.Context, r *workflowservice.UpdateWorkflowExecutionRequest, _ ...grpc.CallOption) (*workflowservice.UpdateWorkflowExecutionResponse, error) {
 	f := h.fake
 	var asked contract.AwaitRequest
@@ -220,6 +221,7 @@ func (h fakeHistory) UpdateWorkflowExecution(ctx context.Context, r *workflowser
 		run, err := f.run("")
 		changed := f.changed
 		var reply *contract.AwaitReply
+		taken := false
 		switch {
 		case err != nil:
 		case run.status != enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING:
@@ -228,6 +230,7 @@ func (h fakeHistory) UpdateWorkflowExecution(ctx context.Context, r *workflowser
 			run.task = &workflowpb.PendingWorkflowTaskInfo{State: enumspb.PENDING_WORKFLOW_TASK_STATE_SCHEDULED}
 		default:
 			reply, run.task = f.awaits(asked.Number), nil
+			taken = r.GetWaitPolicy().GetLifecycleStage() == enumspb.UPDATE_WORKFLOW_EXECUTION_LIFECYCLE_STAGE_ACCEPTED
 		}
 		f.mu.Unlock()
 		switch {
@@ -235,6 +238,8 @@ func (h fakeHistory) UpdateWorkflowExecution(ctx context.Context, r *workflowser
 			return nil, err
 		case reply != nil:
 			return &workflowservice.UpdateWorkflowExecutionResponse{Outcome: &updatepb.Outcome{Value: &updatepb.Outcome_Success{Success: payloads(*reply)}}}, nil
+		case taken:
+			return &workflowservice.UpdateWorkflowExecutionResponse{Stage: enumspb.UPDATE_WORKFLOW_EXECUTION_LIFECYCLE_STAGE_ACCEPTED}, nil
 		}
 		select {
 		case <-changed:

@@ -31,11 +31,11 @@ func waiting(t *testing.T, f *fakeServer, number int, act func()) (Result, error
 	return r, err
 }
 
-// TestWaitForATurn takes one request for each 20 s, beside one to find the session and one to see that a worker has taken
-// the first; no history is read, which is as long as the session.
+// TestWaitForATurn takes one request to find the session, one that a worker takes, and one for each 20 s that it then waits; no
+// history is read, which is as long as the session.
 func TestWaitForATurn(t *testing.T) {
 	t.Parallel()
-	for lasts, requests := range map[time.Duration][2]int{500 * time.Millisecond: {1, 1}, 10 * time.Second: {2, 1}, time.Minute - time.Second: {2, 3}} {
+	for lasts, requests := range map[time.Duration][2]int{500 * time.Millisecond: {1, 2}, 10 * time.Second: {1, 2}, time.Minute - time.Second: {1, 4}} {
 		synctest.Test(t, func(t *testing.T) {
 			run := newRun("run-1", nil)
 			run.answers(1, 1, "one")
@@ -108,7 +108,7 @@ func TestWaitForATurnThatContinuesAsNew(t *testing.T) {
 		require.Equal(t, outcome, r.Outcome)
 		require.Equal(t, "run-2", r.RunID)
 		require.Equal(t, 5*time.Second, time.Since(began))
-		require.Equal(t, 4, f.awaited, "the second run was asked at once, and then twice more with a second between")
+		require.Equal(t, 6, f.awaited, "the second run was asked at once, and then twice more with a second between; what a worker takes is asked for once more")
 	})
 }
 
