@@ -55,7 +55,7 @@ func TestAbilities(t *testing.T) {
 	f := tool.New("f", "does it", domain.ReadOnly, func(context.Context, struct{}) (string, error) { return "", nil })
 	config := activities.Config{
 		Providers: map[string]inference.Provider{
-			"p": gateway{}, "strict": gateway{refuses: domain.Errorf(domain.Invalid, "options: no such option")},
+			"p": gateway{}, "strict": gateway{refuses: domain.Invalidf("options: no such option")},
 			"locked": gateway{refuses: domain.CodedErrorf(domain.Denied, domain.CodeAuth, "no key")},
 		},
 		Tools: []tool.Tool{f}, Facts: abilities,

@@ -105,7 +105,7 @@ func TestACallIsMadeInItsSession(t *testing.T) {
 	reply := b.reply(t, call)
 	require.True(t, strings.HasPrefix(reply.Content, notice))
 	require.LessOrEqual(t, len(reply.Content), domain.MaxToolResult)
-	s.called = func() (tool.Result, error) { return tool.Result{}, domain.Errorf(domain.Invalid, "no such page") }
+	s.called = func() (tool.Result, error) { return tool.Result{}, domain.Invalidf("no such page") }
 	reply = b.reply(t, call)
 	require.Equal(t, notice+"no such page", reply.Content)
 	require.Equal(t, "no such page", reply.Error.Message)

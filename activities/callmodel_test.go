@@ -382,7 +382,7 @@ func TestCallModelAdapts(t *testing.T) {
 				requests++
 				call.Sent()
 				if requests <= test.refused {
-					return inference.Answer{Partial: true}, &inference.Adapted{Refusal: domain.Errorf(domain.Invalid, "no seed")}
+					return inference.Answer{Partial: true}, &inference.Adapted{Refusal: domain.Invalidf("no seed")}
 				}
 				return says("hi", few), nil
 			})

@@ -206,7 +206,7 @@ func TestImagesInARequest(t *testing.T) {
 // that a vendor cannot read does not end an agent.
 func TestARequestThatIsRefusedWithImages(t *testing.T) {
 	t.Parallel()
-	billed := domain.Errorf(domain.Invalid, "an error in an answer that had begun")
+	billed := domain.Invalidf("an error in an answer that had begun")
 	billed.Billed = true
 	for name, test := range map[string]struct {
 		images  int
@@ -214,11 +214,11 @@ func TestARequestThatIsRefusedWithImages(t *testing.T) {
 		tries   int
 		want    string
 	}{
-		"refused":              {images: 2, refusal: domain.Errorf(domain.Invalid, "could not process image"), tries: 2},
-		"without any":          {refusal: domain.Errorf(domain.Invalid, "no"), tries: 1, want: "no"},
+		"refused":              {images: 2, refusal: domain.Invalidf("could not process image"), tries: 2},
+		"without any":          {refusal: domain.Invalidf("no"), tries: 1, want: "no"},
 		"it may be billed":     {images: 2, refusal: billed, tries: 1},
 		"it is no such":        {images: 2, refusal: domain.CodedErrorf(domain.Invalid, domain.CodeModelNotFound, "no such model"), tries: 1, want: "no such model"},
-		"refused all the same": {images: 2, refusal: domain.Errorf(domain.Invalid, "wrong"), tries: 2, want: "wrong"},
+		"refused all the same": {images: 2, refusal: domain.Invalidf("wrong"), tries: 2, want: "wrong"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -257,7 +257,7 @@ func TestImagesThatOneRequestLeftOutAreInTheNext(t *testing.T) {
 	b.model = func(_ context.Context, call inference.Call, _ func(inference.Delta)) (inference.Answer, error) {
 		images = append(images, len(call.Messages[2].Parts))
 		if len(call.Messages[2].Parts) > 0 {
-			return inference.Answer{}, domain.Errorf(domain.Invalid, "no images")
+			return inference.Answer{}, domain.Invalidf("no images")
 		}
 		return says("a dot", domain.Usage{}), nil
 	}

@@ -27,10 +27,10 @@ type nativeModel struct{ fakeModel }
 
 func (nativeModel) CheckFormat(_ domain.LLMConfig, format domain.ResponseFormat, withTools bool) error {
 	if withTools && format.Type == domain.FormatJSON {
-		return domain.Errorf(domain.Invalid, "response_format.type: not beside tools")
+		return domain.Invalidf("response_format.type: not beside tools")
 	}
 	if string(format.Schema) == `true` {
-		return domain.Errorf(domain.Invalid, "response_format.schema: not here")
+		return domain.Invalidf("response_format.schema: not here")
 	}
 	return nil
 }

@@ -75,8 +75,8 @@ func TestCallModelHidesSecrets(t *testing.T) {
 func TestCallModelHidesSecretsInErrors(t *testing.T) {
 	t.Parallel()
 	for name, err := range map[string]error{
-		"a domain error": domain.Errorf(domain.Denied, "bad key %s", canary),
-		"at the border":  domain.Errorf(domain.Denied, "%s", strings.Repeat("x", 4<<10-8)+canary),
+		"a domain error": domain.Deniedf("bad key %s", canary),
+		"at the border":  domain.Deniedf("%s", strings.Repeat("x", 4<<10-8)+canary),
 		"billed":         &domain.Error{Kind: domain.Unavailable, Message: canary, Billed: true},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -192,7 +192,7 @@ func TestCallHookHidesSecrets(t *testing.T) {
 			Stops: []domain.StopSignal{{Message: canary}}, Say: []domain.Message{message}, Aside: map[string][]domain.Message{"notes": {message}}, SystemPrompt: new(canary), Note: domain.Metadata{"k": json.RawMessage(`"` + canary + `"`)},
 		}, nil),
 		"an error":       say(domain.TriggerBeforeToolUse, contract.HookReply{}, errors.New(canary)),
-		"a domain error": say(domain.TriggerBeforeToolUse, contract.HookReply{}, domain.Errorf(domain.Denied, "%s", canary)),
+		"a domain error": say(domain.TriggerBeforeToolUse, contract.HookReply{}, domain.Deniedf("%s", canary)),
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -48,7 +48,7 @@ func TestCallToolAdvice(t *testing.T) {
 		"nothing":                     {no, domain.ReadOnly, 1, false, "no", domain.Invalid, false, 0},
 		"not begun":                   {tool.NotStarted(no), domain.AtMostOnce, 1, false, "no", domain.Unavailable, true, 0},
 		"not begun, repeatable":       {tool.NotStarted(no), domain.ReadOnly, 1, true, "no", domain.Unavailable, false, 0},
-		"not begun, and hopeless":     {tool.NotStarted(domain.Errorf(domain.Invalid, "no")), domain.AtMostOnce, 1, false, "no", domain.Invalid, false, 0},
+		"not begun, and hopeless":     {tool.NotStarted(domain.Invalidf("no")), domain.AtMostOnce, 1, false, "no", domain.Invalid, false, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -72,7 +72,7 @@ func (w *warned) Warn(what string, about ...any) {
 // TestCallToolDetailsAreForOperators: they are logged, and told to nobody else.
 func TestCallToolDetailsAreForOperators(t *testing.T) {
 	t.Parallel()
-	told := domain.Errorf(domain.Invalid, "no such account")
+	told := domain.Invalidf("no such account")
 	told.Detail = "row 17 is locked"
 	for name, c := range map[string]struct {
 		err  error

@@ -56,7 +56,7 @@ func TestVerifyCallFails(t *testing.T) {
 		"plainly":          {failing(errors.New("no line")), "no line", false, 0},
 		"for some time":    {failing(tool.RetryLater(errors.New("closed"), time.Minute)), "closed", false, time.Minute},
 		"whatever is done": {failing(tool.GiveUp(errors.New("no access"))), "no access", true, 0},
-		"denied":           {failing(domain.Errorf(domain.Denied, "no access")), "no access", true, 0},
+		"denied":           {failing(domain.Deniedf("no access")), "no access", true, 0},
 		"by breaking down": {func(context.Context, paid) (tool.Finding, error) { panic("oops") }, "panicked", true, 0},
 		"by taking long": {func(ctx context.Context, _ paid) (tool.Finding, error) {
 			<-ctx.Done()

@@ -168,7 +168,7 @@ func TestExecutionErrorFails(t *testing.T) {
 	first := domain.CodedErrorf(domain.Internal, domain.CodeHookFailed, "broke").From("hook/a")
 	first.Detail, first.RetryAfter, first.Billed = "stack", time.Second, true
 	s := must(begunState().WithExecutionError(first, after(2)))
-	s = must(s.WithExecutionError(domain.Errorf(domain.Invalid, "later"), after(3)))
+	s = must(s.WithExecutionError(domain.Invalidf("later"), after(3)))
 	s = must(s.WithExecutionCompleted(after(4)))
 	require.Equal(t, domain.StatusFailed, s.Status(), "even when no step exists")
 	require.Equal(t, []domain.StopSignal{

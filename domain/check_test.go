@@ -231,7 +231,7 @@ func TestFailuresThatFallbacksTake(t *testing.T) {
 		{domain.CodedErrorf(domain.Invalid, domain.CodeFiltered, "x"), domain.FailureFiltered, false},
 		{domain.CodedErrorf(domain.Invalid, domain.CodeGivenUp, "x"), domain.FailureUnavailable, true},
 		{domain.Errorf(domain.Throttled, "x"), domain.FailureThrottled, true},
-		{domain.Errorf(domain.Invalid, "x"), "", true},
+		{domain.Invalidf("x"), "", true},
 	} {
 		failure, ok := domain.FailureOf(c.err)
 		require.Equal(t, c.failure, failure)

@@ -25,7 +25,7 @@ func did(tool string, effect domain.Effect, code domain.Code) domain.ToolExecuti
 func TestEffectsAreCounted(t *testing.T) {
 	t.Parallel()
 	failed := did("pay", domain.AtMostOnce, "")
-	failed.Error = domain.Errorf(domain.Invalid, "no such account")
+	failed.Error = domain.Invalidf("no such account")
 	running := did("pay", domain.AtMostOnce, "")
 	running = domain.ToolExecution{Call: running.Call, Effect: running.Effect, StartedAt: noon}
 	notStarted := did("pay", domain.AtMostOnce, "")

@@ -64,7 +64,7 @@ func TestEachLimitIsCounted(t *testing.T) {
 	t.Parallel()
 	running := must(begunState().WithStepStarted(executionID(1).Step(1), after(1)))
 	step := toolStep(executionID(1), 1)
-	step.ToolExecutions[1] = domain.ToolExecution{StartedAt: after(1), CompletedAt: after(2), Error: domain.Errorf(domain.Invalid, "no such file")}
+	step.ToolExecutions[1] = domain.ToolExecution{StartedAt: after(1), CompletedAt: after(2), Error: domain.Invalidf("no such file")}
 	running = must(running.WithCurrentStep(step, after(2))).WithToolCalls(3, after(2))
 	completed := must(running.WithCurrentStepCompleted(after(3)))
 	ended := must(completed.WithExecutionCompleted(after(9)))

@@ -16,10 +16,10 @@ func TestTheSameOutcome(t *testing.T) {
 	outcomes := []func() domain.ToolExecution{
 		func() domain.ToolExecution { return domain.ToolExecution{} },
 		func() domain.ToolExecution { return domain.ToolExecution{Value: "seen"} },
-		func() domain.ToolExecution { return domain.ToolExecution{Error: domain.Errorf(domain.Invalid, "no")} },
-		func() domain.ToolExecution { return domain.ToolExecution{Error: domain.Errorf(domain.Denied, "no")} },
+		func() domain.ToolExecution { return domain.ToolExecution{Error: domain.Invalidf("no")} },
+		func() domain.ToolExecution { return domain.ToolExecution{Error: domain.Deniedf("no")} },
 		func() domain.ToolExecution {
-			return domain.ToolExecution{Value: "seen", Error: domain.Errorf(domain.Invalid, "no")}
+			return domain.ToolExecution{Value: "seen", Error: domain.Invalidf("no")}
 		},
 	}
 	for a, one := range outcomes {

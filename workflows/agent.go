@@ -68,7 +68,7 @@ func (a *agent) fork(in *contract.SessionInput, carry contract.Carry) (err error
 	}
 	origin := a.state.Origin
 	if origin == nil || !a.state.Execution.IsZero() || a.state.SessionAccount != nil || a.state.ExecutionCount > 0 || a.state.AgentID != in.AgentID || origin.ExecutionID != in.Fork.Origin.ExecutionID {
-		return domain.Errorf(domain.Invalid, "fork: the state is none of a new agent that goes on from %s; fork with a client of Everstep", in.Fork.Origin.ExecutionID)
+		return domain.Invalidf("fork: the state is none of a new agent that goes on from %s; fork with a client of Everstep", in.Fork.Origin.ExecutionID)
 	}
 	if in.Options != nil {
 		a.state, err = a.state.WithTrusted(in.Options.Trusted, a.now())

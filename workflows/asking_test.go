@@ -61,7 +61,7 @@ func TestTheWorkersApprovalsOutliveAModelThatNobodyHas(t *testing.T) {
 	w := &world{tools: pays(), tool: saw, model: plays(says("one"), says("", pay("7")), says("done"))}
 	w.list = func(r contract.ResolveRequest) (contract.Resolved, error) {
 		if r.Definition.Model.Model == "/none" {
-			return contract.Resolved{}, refused(domain.Errorf(domain.Invalid, "no such model"))
+			return contract.Resolved{}, refused(domain.Invalidf("no such model"))
 		}
 		return contract.Resolved{Tools: pays(), MinOutputTokens: 1, Approvals: domain.ApprovalsOf([]string{"ask", "allow"}[min(len(w.listed), 2)-1])}, nil
 	}
@@ -92,7 +92,7 @@ func TestTheWorkersApprovalsAfterAnUpdateThatNobodyCouldResolve(t *testing.T) {
 	w.list = func(r contract.ResolveRequest) (contract.Resolved, error) {
 		switch {
 		case len(w.listed) == 2:
-			return contract.Resolved{}, refused(domain.Errorf(domain.Invalid, "no such tool"))
+			return contract.Resolved{}, refused(domain.Invalidf("no such tool"))
 		case r.Definition.Approvals != nil:
 			return contract.Resolved{Tools: pays(), MinOutputTokens: 1}, nil
 		}

@@ -12,11 +12,11 @@ func (c *commands) checkAwait(_ workflow.Context, request contract.AwaitRequest)
 	newest := c.awaited()
 	switch {
 	case c.session.in.Name == "":
-		return refusal(domain.Errorf(domain.Denied, "await: the agent has no name, so its workflow ends with its execution; wait for that"))
+		return refusal(domain.Deniedf("await: the agent has no name, so its workflow ends with its execution; wait for that"))
 	case request.Number < 1:
-		return refusal(domain.Errorf(domain.Invalid, "execution_number: is %d; executions are counted from 1", request.Number))
+		return refusal(domain.Invalidf("execution_number: is %d; executions are counted from 1", request.Number))
 	case request.Number > newest:
-		return refusal(domain.Errorf(domain.Denied, "execution_number: there is no execution %d; the newest is %d", request.Number, newest))
+		return refusal(domain.Deniedf("execution_number: there is no execution %d; the newest is %d", request.Number, newest))
 	}
 	return nil
 }

@@ -99,7 +99,7 @@ func (r *run) checkCarried() {
 // execution later: a definition that is to wait, and more that is to be carried. instead is what to do.
 func (r *run) checkHandedOn(what, instead string, next *contract.Config, more ...any) error {
 	if left := r.room(next) - must(contract.EncodedBytes(more...)); left < 0 {
-		return domain.Errorf(domain.TooLarge, "%s: takes %d bytes more than the session can hand on to its next run, beside its definition and what waits; %s", what, -left, instead)
+		return domain.TooLargef("%s: takes %d bytes more than the session can hand on to its next run, beside its definition and what waits; %s", what, -left, instead)
 	}
 	return nil
 }

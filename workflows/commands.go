@@ -108,13 +108,13 @@ func (c *commands) unsuspend(contract.UnsuspendRequest) contract.SuspendReply {
 func (c *commands) checkClose(contract.CloseRequest) error {
 	unresolved := c.agent.state.UnresolvedOutcomes()
 	if waiting := len(c.mail.Waiting()); waiting > 0 { // the session is suspended
-		return domain.Errorf(domain.Denied, "close: %d messages wait that nobody has read; unsuspend the session, or take them back with unsend", waiting)
+		return domain.Deniedf("close: %d messages wait that nobody has read; unsuspend the session, or take them back with unsend", waiting)
 	}
 	if len(unresolved) == 0 {
 		return nil
 	}
 	first := unresolved[0]
-	return domain.Errorf(domain.Denied, "close: of %d calls nobody knows whether they took effect, the first is %s of %s; "+
+	return domain.Deniedf("close: of %d calls nobody knows whether they took effect, the first is %s of %s; "+
 		"resolve them first, since a new session would not know of them", len(unresolved), first.ToolExecutionID, domain.Shorten(first.Tool, 64))
 }
 

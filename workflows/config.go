@@ -150,7 +150,7 @@ func (s *session) resolve(admission mailbox.Admission) {
 		return
 	}
 	if s.config.Resolved.Unpriced(s.agent.state.Ledger(s.agent.now()).Totals()) {
-		s.agent.fail(domain.Errorf(domain.Invalid, "max_cost: nobody knows what %s costs, so money cannot be limited; "+
+		s.agent.fail(domain.Invalidf("max_cost: nobody knows what %s costs, so money cannot be limited; "+
 			"give its price in the definition, with --price or in the worker's price file, or leave the limit out", s.agent.state.LLMConfig))
 	}
 }

@@ -185,9 +185,9 @@ func TestALossIsAnError(t *testing.T) {
 
 func TestHowAStepEndsWithAnError(t *testing.T) {
 	t.Parallel()
-	require.Equal(t, domain.SourceInference, stepError(domain.Errorf(domain.Invalid, "x")).Source)
-	require.Equal(t, "vendor", stepError(domain.Errorf(domain.Invalid, "x").From("vendor")).Source)
-	require.Len(t, stepError(domain.Errorf(domain.Invalid, "%s", strings.Repeat("x", domain.MaxReason+1))).Message, domain.MaxReason)
+	require.Equal(t, domain.SourceInference, stepError(domain.Invalidf("x")).Source)
+	require.Equal(t, "vendor", stepError(domain.Invalidf("x").From("vendor")).Source)
+	require.Len(t, stepError(domain.Invalidf("%s", strings.Repeat("x", domain.MaxReason+1))).Message, domain.MaxReason)
 }
 
 // TestWhatALostSubagentHasDoneIsUnknown: of one that has no outcome nobody says that it has done nothing, but of one that never

@@ -72,7 +72,7 @@ func steady(steps int, storage bool) *world {
 	}
 	w.tool = func(r contract.ToolRequest) (contract.ToolReply, error) {
 		if r.Step%4 == 0 {
-			return contract.ToolReply{Error: domain.Errorf(domain.Invalid, "%s", strings.Repeat("long ", 200))}, nil
+			return contract.ToolReply{Error: domain.Invalidf("%s", strings.Repeat("long ", 200))}, nil
 		}
 		return saw(r)
 	}

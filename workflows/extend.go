@@ -16,25 +16,25 @@ func (c *commands) checkExtend(request contract.ExtendRequest) error {
 	budget := c.agent.budget().Extended(request.Budget, request.Lift)
 	switch {
 	case !request.ExecutionID.IsZero() && request.ExecutionID != execution.ID:
-		return domain.Errorf(domain.Denied, "execution_id: %s is not the newest execution; %s is", request.ExecutionID, execution.ID)
+		return domain.Deniedf("execution_id: %s is not the newest execution; %s is", request.ExecutionID, execution.ID)
 	case c.mail.Ending() || active && state.Continuation().Stops():
-		return domain.Errorf(domain.Denied, "extend: the execution is stopping; extend it when it has ended, and it goes on")
+		return domain.Deniedf("extend: the execution is stopping; extend it when it has ended, and it goes on")
 	case !active && c.mail.Settings.Suspended != nil:
 		return c.notSuspended("extend")
 	case !active && c.talk.Cleared():
-		return domain.Errorf(domain.Denied, "extend: the conversation was cleared, so there is nothing to go on with; send the agent a message instead")
+		return domain.Deniedf("extend: the conversation was cleared, so there is nothing to go on with; send the agent a message instead")
 	case !active && !c.talk.Edits().GoesOnFrom(execution.ID, state.StepCount(), c.talk.from, c.talk.Len(), c.agent.rewound()):
-		return domain.Errorf(domain.Denied, "extend: the session was rewound, so its next execution goes on from there; send the agent a message instead")
+		return domain.Deniedf("extend: the session was rewound, so its next execution goes on from there; send the agent a message instead")
 	case !active && c.mail.Woken():
-		return domain.Errorf(domain.Denied, "extend: the session is closed or begins its next execution")
+		return domain.Deniedf("extend: the session is closed or begins its next execution")
 	case !active && state.Status() == domain.StatusCompleted:
-		return domain.Errorf(domain.Denied, "extend: execution %d completed; send the agent a message instead", state.ExecutionCount)
+		return domain.Deniedf("extend: execution %d completed; send the agent a message instead", state.ExecutionCount)
 	case !active && !state.Status().Terminal():
-		return domain.Errorf(domain.Denied, "extend: no execution has begun")
+		return domain.Deniedf("extend: no execution has begun")
 	case active && request.Budget.IsZero() && len(request.Lift) == 0:
-		return domain.Errorf(domain.Invalid, "extend: the execution is in progress; give at least one new total, such as max_steps")
+		return domain.Invalidf("extend: the execution is in progress; give at least one new total, such as max_steps")
 	case c.session.in.Parent != nil && !budget.Within(c.mail.Granted()):
-		return domain.Errorf(domain.Denied, "extend: the agent that started this sub-agent has granted it no more; extend agent %s, and what it starts next gets a share", c.session.in.Parent.AgentID)
+		return domain.Deniedf("extend: the agent that started this sub-agent has granted it no more; extend agent %s, and what it starts next gets a share", c.session.in.Parent.AgentID)
 	}
 	if err := cmp.Or(c.config.Resolved.CheckPriced(budget, state.LLMConfig), request.Budget.CheckDeadline(c.agent.now())); err != nil {
 		return err
@@ -45,7 +45,7 @@ func (c *commands) checkExtend(request contract.ExtendRequest) error {
 		ledger.Session.Budget = c.budget.upcomingAccount().Budget // the execution begins with it
 	}
 	if use, reached := ledger.Reached(c.agent.now()); reached && !active {
-		return domain.Errorf(domain.Denied, "extend: there is nothing left to go on with: %s; %s%s", use, use.GoOn(), c.budget.extending(use))
+		return domain.Deniedf("extend: there is nothing left to go on with: %s; %s%s", use, use.GoOn(), c.budget.extending(use))
 	}
 	return nil
 }
@@ -75,11 +75,11 @@ func (c *commands) checkExtendSession(request contract.ExtendSessionRequest) err
 	account, has := c.agent.state.Session()
 	switch {
 	case c.mail.Closed():
-		return domain.Errorf(domain.Denied, "extend: the session is closed")
+		return domain.Deniedf("extend: the session is closed")
 	case !has && c.budget.upcomingAccount().Budget.IsEmpty():
-		return domain.Errorf(domain.Denied, "extend: the session has no budget; `update %s` gives it one, as session_budget in its definition", c.budget.called())
+		return domain.Deniedf("extend: the session has no budget; `update %s` gives it one, as session_budget in its definition", c.budget.called())
 	case !has:
-		return domain.Errorf(domain.Denied, "extend: the session has no budget before its next execution begins; `update %s` changes that one", c.budget.called())
+		return domain.Deniedf("extend: the session has no budget before its next execution begins; `update %s` changes that one", c.budget.called())
 	}
 	return c.config.Resolved.CheckPriced(account.Budget.Extended(request.Budget, request.Lift), c.agent.state.LLMConfig)
 }

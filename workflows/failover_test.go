@@ -19,7 +19,7 @@ func TestAnotherModelTakesOver(t *testing.T) {
 		return domain.Fallback{Model: domain.LLMConfig{Provider: "scripted", Model: model}, On: on}
 	}
 	quota := domain.CodedErrorf(domain.Denied, domain.CodeQuota, "no money").From("scripted")
-	broken := domain.Errorf(domain.Invalid, "no such parameter").From("scripted")
+	broken := domain.Invalidf("no such parameter").From("scripted")
 	down := domain.Errorf(domain.Unavailable, "down").From("scripted")
 	for name, test := range map[string]struct {
 		fallbacks []domain.Fallback

@@ -105,7 +105,7 @@ func TestMessagesOfAnEarlierWorkflow(t *testing.T) {
 	}{
 		"with storage": {true, stores, ""},
 		"a storage that fails": {true, func(contract.RecordRequest) (contract.Segment, error) {
-			return contract.Segment{}, refused(domain.Errorf(domain.Denied, "full"))
+			return contract.Segment{}, refused(domain.Deniedf("full"))
 		}, domain.CodeContextLost},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -92,7 +92,7 @@ func (c *call) handOff(ctx workflow.Context) contract.ToolReply {
 		return refused(errorOf(err))
 	}
 	if answer.Unpriced(b.session.budget.ledger().Totals()) { // nobody takes over whose cost is unknown where money is limited
-		return refused(domain.Errorf(domain.Invalid, "max_cost: nobody knows what the model of %s costs", agent))
+		return refused(domain.Invalidf("max_cost: nobody knows what the model of %s costs", agent))
 	}
 	resolved, err := b.config.offered(to, asked, *answer)
 	if err != nil {

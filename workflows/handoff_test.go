@@ -144,7 +144,7 @@ func TestAHandoffThatIsNone(t *testing.T) {
 		list := w.list
 		w.list = func(r contract.ResolveRequest) (contract.Resolved, error) {
 			if r.Definition.SystemPrompt != "triage" {
-				return contract.Resolved{}, refused(domain.Errorf(domain.Denied, "definition: is none of the agents that this worker serves"))
+				return contract.Resolved{}, refused(domain.Deniedf("definition: is none of the agents that this worker serves"))
 			}
 			return list(r)
 		}

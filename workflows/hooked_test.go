@@ -114,7 +114,7 @@ func TestHooksThatAreActivitiesShareTheirStep(t *testing.T) {
 		"within a step":            {domain.TriggerAfterStep, 2, func() (contract.HookReply, error) { return big, nil }, ""},
 		"too much of a step":       {domain.TriggerAfterStep, 20, func() (contract.HookReply, error) { return big, nil }, "the hooks of one step"},
 		"as much between steps":    {domain.TriggerBeforeExecution, 20, func() (contract.HookReply, error) { return big, nil }, ""},
-		"one that cannot be asked": {domain.TriggerAfterStep, 1, func() (contract.HookReply, error) { return big, refused(domain.Errorf(domain.Invalid, "no such hook")) }, "no such hook"},
+		"one that cannot be asked": {domain.TriggerAfterStep, 1, func() (contract.HookReply, error) { return big, refused(domain.Invalidf("no such hook")) }, "no such hook"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -141,14 +141,14 @@ func TestHooksThatAreActivitiesShareTheirStep(t *testing.T) {
 // TestAResultThatAHookChanges is what the model reads, and what is kept of the call.
 func TestAResultThatAHookChanges(t *testing.T) {
 	t.Parallel()
-	broken := domain.Errorf(domain.Invalid, "no such file")
+	broken := domain.Invalidf("no such file")
 	for name, test := range map[string]struct {
 		reply   contract.ToolReply
 		change  func(*domain.ToolExecution)
 		content string
 		failed  bool
 	}{
-		"an error":          {contract.ToolReply{Content: "seen"}, func(e *domain.ToolExecution) { e.Error = domain.Errorf(domain.Denied, "not for you") }, "not for you", true},
+		"an error":          {contract.ToolReply{Content: "seen"}, func(e *domain.ToolExecution) { e.Error = domain.Deniedf("not for you") }, "not for you", true},
 		"no error any more": {contract.ToolReply{Error: broken}, func(e *domain.ToolExecution) { e.Value, e.Error = "mended", nil }, "mended", false},
 		"nothing":           {contract.ToolReply{Content: "seen", Error: broken}, func(*domain.ToolExecution) {}, "seen", true},
 	} {

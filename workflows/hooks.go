@@ -145,7 +145,7 @@ func (h *hooks) inTask(ctx workflow.Context) int {
 func (h *hooks) checkRoom(ctx workflow.Context, id string, reply []byte) error {
 	recorded := h.inTask(ctx)
 	if size := recordedSize(reply); recorded+size > maxReplies && h.last[id] != domain.DigestOf(reply) {
-		return domain.Errorf(domain.TooLarge, "its reply takes %d bytes of history, and hooks have recorded %d in this workflow task already; at most %d are allowed: make replies smaller", size, recorded, maxReplies)
+		return domain.TooLargef("its reply takes %d bytes of history, and hooks have recorded %d in this workflow task already; at most %d are allowed: make replies smaller", size, recorded, maxReplies)
 	}
 	return nil
 }
@@ -165,7 +165,7 @@ func (t *stepRun) takeReply(spec contract.HookSpec, reply contract.HookReply) er
 		return err
 	}
 	if b := reply.Budget; b != nil && t.config.Resolved.Unpriced(*b) {
-		return domain.Errorf(domain.Invalid, "it set max_cost, and nobody knows what %s costs", t.agent.state.LLMConfig)
+		return domain.Invalidf("it set max_cost, and nobody knows what %s costs", t.agent.state.LLMConfig)
 	}
 	for _, signal := range reply.Stops {
 		signal.Source = spec.Name

@@ -338,7 +338,7 @@ func TestLongErrorsAreCut(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("no ", 100_000)
 	w := &world{tools: reads(), model: plays(says("", look()), with(billed(domain.Invalid), func(r *contract.ModelReply) { r.Error.Message = long }))}
-	w.tool = gives(contract.ToolReply{Error: domain.Errorf(domain.Invalid, "%s", long)})
+	w.tool = gives(contract.ToolReply{Error: domain.Invalidf("%s", long)})
 	env := w.executed(t, input(t, ""))
 	endsAs(t, env, domain.StatusFailed)
 	for _, step := range stepsIn(t, env, 0) {

@@ -30,7 +30,7 @@ func (c *commands) notSuspended(what string) error {
 	if suspended.Reason != "" {
 		why = fmt.Sprintf(" (%s)", domain.Shorten(suspended.Reason, 200))
 	}
-	return domain.Errorf(domain.Denied, "%s: the session is suspended since %s%s; unsuspend it first", what, suspended.Since.Format(time.RFC3339), why)
+	return domain.Deniedf("%s: the session is suspended since %s%s; unsuspend it first", what, suspended.Since.Format(time.RFC3339), why)
 }
 
 // checkMeant refuses what is for another execution than the one in progress.
@@ -38,7 +38,7 @@ func (c *commands) checkMeant(id domain.ExecutionID) error {
 	if id.IsZero() || c.agent.state.HasActiveExecution() && id == c.agent.state.Execution.ID {
 		return nil
 	}
-	return domain.Errorf(domain.Denied, "execution_id: %s is not in progress", id)
+	return domain.Deniedf("execution_id: %s is not in progress", id)
 }
 
 // checkBeginning refuses what no execution can begin with as the session stands.
@@ -51,7 +51,7 @@ func (c *commands) checkBeginning(request contract.SendRequest) error {
 		return err
 	}
 	if conflicts := c.config.upcoming().Definition.Conflicts(*request.Definition); conflicts != "" {
-		return domain.Errorf(domain.Denied, "%s; `update` takes it over from the next execution on, or leave it out", conflicts)
+		return domain.Deniedf("%s; `update` takes it over from the next execution on, or leave it out", conflicts)
 	}
 	return nil
 }

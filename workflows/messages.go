@@ -51,20 +51,20 @@ func (c *commands) checkNotes(given *domain.StartOptions) error {
 func (c *commands) checkWait(request contract.SendRequest) error {
 	switch {
 	case c.mail.Closed():
-		return domain.Errorf(domain.Denied, "send: the session is closed")
+		return domain.Deniedf("send: the session is closed")
 	case c.session.in.Name == "" && request.IfBusy == contract.QueueIfBusy:
-		return domain.Errorf(domain.Denied, "if_busy: the agent has no name, so no execution follows this one; steer it, or start another agent")
+		return domain.Deniedf("if_busy: the agent has no name, so no execution follows this one; steer it, or start another agent")
 	case c.budget.checkSessionLeft() != nil:
 		return c.budget.checkSessionLeft()
 	case c.session.in.Name == "" && (c.mail.Ending() || c.agent.state.Continuation().Stops()):
-		return domain.Errorf(domain.Denied, "send: the execution is stopping, and the agent has no name, so none follows it; nobody would read the message")
+		return domain.Deniedf("send: the execution is stopping, and the agent has no name, so none follows it; nobody would read the message")
 	case request.IfBusy == contract.QueueIfBusy:
 		if err := cmp.Or(c.checkBeginning(request), c.checkNotes(request.Options)); err != nil {
 			return err
 		}
 	default:
 		if field := changes(request); field != "" {
-			return domain.Errorf(domain.Denied, "%s: execution %d is in progress, which no message changes; queue the message, or leave it out", field, max(c.agent.state.ExecutionCount, 1))
+			return domain.Deniedf("%s: execution %d is in progress, which no message changes; queue the message, or leave it out", field, max(c.agent.state.ExecutionCount, 1))
 		}
 	}
 	return c.checkRoom(request)
@@ -108,9 +108,9 @@ func (c *commands) checkRoom(request contract.SendRequest) error {
 	bytes := others + must(contract.EncodedBytes(held(request))) + messageMargin
 	switch most = min(most, max(c.run.room(c.config.Next)+others, 0)); {
 	case len(waiting) >= contract.MaxWaitingMessages:
-		return domain.Errorf(domain.Denied, "send: %d messages wait for the agent already, and no more can; send it when some are read, or take one back with unsend", len(waiting))
+		return domain.Deniedf("send: %d messages wait for the agent already, and no more can; send it when some are read, or take one back with unsend", len(waiting))
 	case bytes > most:
-		return domain.Errorf(domain.Denied, "send: the messages that wait would take %d bytes with this one; at most %d can; send it when some are read, or when the agent is idle", bytes, most)
+		return domain.Deniedf("send: the messages that wait would take %d bytes with this one; at most %d can; send it when some are read, or when the agent is idle", bytes, most)
 	}
 	return nil
 }

@@ -125,5 +125,5 @@ func (o *openWaits) note() string {
 
 // pressed is why a command that can wait is not taken late in a run.
 func pressed(name string) error {
-	return domain.Errorf(domain.Denied, "%s: this run of the workflow has taken as many updates as it may; the next one begins after the step in progress: send it again then", name)
+	return domain.Deniedf("%s: this run of the workflow has taken as many updates as it may; the next one begins after the step in progress: send it again then", name)
 }

@@ -58,9 +58,9 @@ func (c *commands) checkTries(w *openWait, request contract.AnswerRequest) error
 	}
 	switch {
 	case w.tries >= mostAnswerChecks:
-		return domain.Errorf(domain.Denied, "%s: somebody has tried %d times to %s call %s, which is as often as may be; %s", does, w.tries, does, w.ToolExecutionID, instead)
+		return domain.Deniedf("%s: somebody has tried %d times to %s call %s, which is as often as may be; %s", does, w.tries, does, w.ToolExecutionID, instead)
 	case c.run.nearBounds() || c.mail.Updates.Full():
-		return domain.Errorf(domain.Denied, "%s: the run has no room for a worker to check it; %s", does, instead)
+		return domain.Deniedf("%s: the run has no room for a worker to check it; %s", does, instead)
 	}
 	return nil
 }
@@ -103,7 +103,7 @@ func (c *commands) waitFor(request contract.AnswerRequest) (*openWait, error) {
 	at := slices.IndexFunc(open, func(w *openWait) bool { return w.ToolExecutionID == id })
 	switch {
 	case id.IsZero() && len(open) > 1:
-		return nil, domain.Errorf(domain.Denied, "%s: %d calls wait for that; name one of them: %s", request.Does(), len(open), named(open))
+		return nil, domain.Deniedf("%s: %d calls wait for that; name one of them: %s", request.Does(), len(open), named(open))
 	case id.IsZero() && len(open) == 1:
 		at = 0
 	case at < 0:
@@ -112,7 +112,7 @@ func (c *commands) waitFor(request contract.AnswerRequest) (*openWait, error) {
 	if found := open[at]; request.Digest.IsZero() || request.Digest == found.Digest {
 		return found, nil
 	}
-	return nil, domain.Errorf(domain.Denied, "%s: call %s waits with something else than you have seen; look at it again", request.Does(), open[at].ToolExecutionID)
+	return nil, domain.Deniedf("%s: call %s waits with something else than you have seen; look at it again", request.Does(), open[at].ToolExecutionID)
 }
 
 func named(waits []*openWait) string {
@@ -133,9 +133,9 @@ func (c *commands) notWaiting(request contract.AnswerRequest) error {
 	rule := kind.Rule()
 	switch {
 	case rule.Outlasts:
-		return domain.Errorf(domain.Invalid, "call: %s is no call of unknown outcome of this agent", id)
+		return domain.Invalidf("call: %s is no call of unknown outcome of this agent", id)
 	case id.IsZero():
-		return domain.Errorf(domain.Denied, "%s: no call of this agent waits for %s", does, rule.For)
+		return domain.Deniedf("%s: no call of this agent waits for %s", does, rule.For)
 	}
 	was := c.session.openWaits.answered(kind, id)
 	if call, ok := c.agent.toolExecution(id); was.IsZero() && ok {
@@ -143,9 +143,9 @@ func (c *commands) notWaiting(request contract.AnswerRequest) error {
 	}
 	switch {
 	case was.IsZero():
-		return domain.Errorf(domain.Denied, "%s: call %s does not wait for %s", does, id, rule.For)
+		return domain.Deniedf("%s: call %s does not wait for %s", does, id, rule.For)
 	case was.Answer == nil:
-		return domain.Errorf(domain.Denied, "%s: the execution was stopped while call %s waited for %s", does, id, rule.For)
+		return domain.Deniedf("%s: the execution was stopped while call %s waited for %s", does, id, rule.For)
 	case was.Verdict().Kind() == "": // nobody has said it
 		return timeOver(does, id, was.Answer.At)
 	}
@@ -153,11 +153,11 @@ func (c *commands) notWaiting(request contract.AnswerRequest) error {
 	if was.Answer.By != "" {
 		by = " by " + was.Answer.By
 	}
-	return domain.Errorf(domain.Denied, "%s: call %s was %s already, at %s%s", does, id, was.Verdict(), was.Answer.At.Format(time.RFC3339), by)
+	return domain.Deniedf("%s: call %s was %s already, at %s%s", does, id, was.Verdict(), was.Answer.At.Format(time.RFC3339), by)
 }
 
 func timeOver(does string, id domain.ToolExecutionID, at time.Time) error {
-	return domain.Errorf(domain.Denied, "%s: the time for call %s was over at %s", does, id, at.UTC().Format(time.RFC3339))
+	return domain.Deniedf("%s: the time for call %s was over at %s", does, id, at.UTC().Format(time.RFC3339))
 }
 
 // toolExecution finds a call of the execution, to say why an answer to it is refused. Calls of steps that were folded away are

@@ -15,11 +15,11 @@ func (c *commands) checkRewind(r contract.RewindRequest) error {
 	count := c.agent.state.ExecutionCount
 	switch {
 	case r.Number < 1 || r.Number > count || r.Origin.ExecutionID != c.session.in.AgentID.Execution(c.session.info.FirstRunID, r.Number):
-		return domain.Errorf(domain.Invalid, "origin: %s is not execution %d of this session, which has had %d", r.Origin.ExecutionID, r.Number, count)
+		return domain.Invalidf("origin: %s is not execution %d of this session, which has had %d", r.Origin.ExecutionID, r.Number, count)
 	case r.Origin.AgentID != c.session.in.AgentID || r.Origin.Step < 0:
-		return domain.Errorf(domain.Invalid, "origin: is no step of this agent; rewind with a client of Everstep")
+		return domain.Invalidf("origin: is no step of this agent; rewind with a client of Everstep")
 	case r.Newest != count:
-		return domain.Errorf(domain.Denied, "rewind: execution %d has ended since the past was read; look at it, and rewind again", count)
+		return domain.Deniedf("rewind: execution %d has ended since the past was read; look at it, and rewind again", count)
 	}
 	if err := c.talk.CheckRewind(r, c.stored); err != nil || r.Prompt == "" {
 		return err

@@ -27,7 +27,7 @@ func TestARewrittenAnswerIsChecked(t *testing.T) {
 		return contract.OutputReply{Invalid: "at /city: is no string"}, nil
 	}
 	fails := func(string) (contract.OutputReply, error) {
-		return contract.OutputReply{}, refused(domain.Errorf(domain.Invalid, "no such schema"))
+		return contract.OutputReply{}, refused(domain.Invalidf("no such schema"))
 	}
 	for name, test := range map[string]struct {
 		format  domain.FormatType

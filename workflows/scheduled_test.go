@@ -187,7 +187,7 @@ func TestARunCancelledBeforeItBegan(t *testing.T) {
 func TestARunThatASessionRefuses(t *testing.T) {
 	t.Parallel()
 	w, _ := sessions(contract.SessionBegan)
-	suspended := domain.Errorf(domain.Denied, "send: the session is suspended")
+	suspended := domain.Deniedf("send: the session is suspended")
 	w.send = func(contract.SessionMessage) (contract.SessionReply, error) {
 		return contract.SessionReply{}, refused(suspended)
 	}

@@ -119,7 +119,7 @@ func (s *session) goOn(carry contract.Carry) error {
 		return err
 	}
 	if status := s.agent.state.Status(); !status.Terminal() || status == domain.StatusCompleted {
-		return domain.Errorf(domain.Denied, "extend: the execution is %s, so there is nothing to go on with", status)
+		return domain.Deniedf("extend: the execution is %s, so there is nothing to go on with", status)
 	}
 	if len(s.agent.state.UnresolvedOutcomes()) > 0 {
 		s.openWaits.changed() // the memo is the earlier workflow's
@@ -160,9 +160,9 @@ func (s *session) resolveEnded(carry contract.Carry) error {
 	}
 	switch {
 	case s.in.Name != "":
-		return domain.Errorf(domain.Denied, "resolve_outcome: agent %s has a name, so its open session resolves the call; send it the update %s", s.in.Name, contract.UpdateAnswer)
+		return domain.Deniedf("resolve_outcome: agent %s has a name, so its open session resolves the call; send it the update %s", s.in.Name, contract.UpdateAnswer)
 	case !s.agent.state.Status().Terminal():
-		return domain.Errorf(domain.Denied, "resolve_outcome: execution %d is %s, so its own workflow resolves the call; send that the update %s", s.agent.state.ExecutionCount, s.agent.state.Status(), contract.UpdateAnswer)
+		return domain.Deniedf("resolve_outcome: execution %d is %s, so its own workflow resolves the call; send that the update %s", s.agent.state.ExecutionCount, s.agent.state.Status(), contract.UpdateAnswer)
 	}
 	commands, request := s.commands(), s.in.ResolveOutcome.Request
 	if err := s.run.copyFirst(s.in.ResolveOutcome.Copy, carry); err != nil {
@@ -203,11 +203,11 @@ func checkAgent(ctx workflow.Context, in *contract.SessionInput) error {
 	identity, err := domain.AgentIDOf(strings.TrimPrefix(own, domain.WorkflowIDPrefix))
 	switch {
 	case id != own:
-		return domain.Errorf(domain.Invalid, "workflow_id: %q is not this agent's, which is %q; start agents with a client of Everstep", id, own)
+		return domain.Invalidf("workflow_id: %q is not this agent's, which is %q; start agents with a client of Everstep", id, own)
 	case err != nil || identity != in.AgentID:
-		return domain.Errorf(domain.Invalid, "agent_id: %s is not that of %q", in.AgentID, id)
+		return domain.Invalidf("agent_id: %s is not that of %q", in.AgentID, id)
 	case in.AgentID.IsZero():
-		return domain.Errorf(domain.Invalid, "agent_id: is missing")
+		return domain.Invalidf("agent_id: is missing")
 	case in.Name != "":
 		err = domain.CheckAgentName(in.Name)
 	}
@@ -219,7 +219,7 @@ func (s *session) checkParent() error {
 	if s.in.Parent == nil || s.info.ParentWorkflowExecution != nil {
 		return nil
 	}
-	return domain.Errorf(domain.Denied, "parent: agent %s has not started this one, which is its sub-agent; once it is over, ask that agent again", s.in.Parent.AgentID)
+	return domain.Deniedf("parent: agent %s has not started this one, which is its sub-agent; once it is over, ask that agent again", s.in.Parent.AgentID)
 }
 
 // checkStart refuses what the first execution cannot begin with.

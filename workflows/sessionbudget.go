@@ -30,7 +30,7 @@ func (b *budget) checkSessionLeft() error {
 	if !reached {
 		return nil
 	}
-	return domain.Errorf(domain.Denied, "send: nothing is left of the session's budget: %s; %s%s", use, use.GoOn(), b.extending(use))
+	return domain.Deniedf("send: nothing is left of the session's budget: %s; %s%s", use, use.GoOn(), b.extending(use))
 }
 
 // extending is how to extend what a limit is of; empty where that is what was asked for.

@@ -324,7 +324,7 @@ func toolReply(r contract.ToolRequest, f toolAttempt) (any, error) {
 	switch f.ending {
 	case goesWell, isEmpty, isInvalid, isCut, isBilled, isRefused, shutDown:
 	case fails:
-		return contract.Unanswered(domain.Errorf(domain.Invalid, "it is wrong")), nil
+		return contract.Unanswered(domain.Invalidf("it is wrong")), nil
 	case notStarted:
 		reply = contract.NotMade(r, domain.Throttled, "not run: busy")
 		reply.NotStarted = true

@@ -147,7 +147,7 @@ func (t *stepRun) weigh(value any) error {
 		return err
 	}
 	if t.hooked.bytes += len(encoded); t.hooked.bytes > maxHooked {
-		return domain.Errorf(domain.TooLarge, "the hooks of one step that are activities may get and answer %d bytes together; let a hook that needs no I/O do it, or make results smaller", maxHooked)
+		return domain.TooLargef("the hooks of one step that are activities may get and answer %d bytes together; let a hook that needs no I/O do it, or make results smaller", maxHooked)
 	}
 	return nil
 }

@@ -72,7 +72,7 @@ func TestWhatBecomesOfACall(t *testing.T) {
 		"the worker is lost, read only":    {reads(), look(), lost, "", "the worker failed: lost", 1},
 		"it never starts": {atMostOnce, look(), func(contract.ToolRequest) (contract.ToolReply, error) { return notStarted, nil },
 			"", "the line is busy", 3},
-		"it fails": {atMostOnce, look(), gives(contract.ToolReply{Content: "no such file", Error: domain.Errorf(domain.Invalid, "no such")}), "", "no such file", 1},
+		"it fails": {atMostOnce, look(), gives(contract.ToolReply{Content: "no such file", Error: domain.Invalidf("no such")}), "", "no such file", 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

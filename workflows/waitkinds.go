@@ -33,7 +33,7 @@ func (c *commands) checkDecision(w *openWait, request contract.AnswerRequest) er
 	case request.Verdict != domain.Approved:
 		return nil
 	case request.Digest.IsZero():
-		return domain.Errorf(domain.Invalid, "digest: is missing; give that of the call that you have seen, so that nothing else runs")
+		return domain.Invalidf("digest: is missing; give that of the call that you have seen, so that nothing else runs")
 	case request.Always:
 		return cmp.Or(c.agent.state.CheckStandingRoom(), c.run.checkHandedOn("always", "approve this one call, or revoke standing approvals", c.config.Next,
 			w.StandingIn(c.config.standingContext(w.Tool), request.Answer()), request))
@@ -44,7 +44,7 @@ func (c *commands) checkDecision(w *openWait, request contract.AnswerRequest) er
 		return err
 	}
 	if ruling := c.config.ruling(domain.ToolCall{Name: w.Tool, Arguments: request.Arguments}); ruling.Then == domain.Deny {
-		return domain.Errorf(domain.Invalid, "arguments: the rules of this agent do not allow the call with them (%s); it waits as it was", ruling.Rule)
+		return domain.Invalidf("arguments: the rules of this agent do not allow the call with them (%s); it waits as it was", ruling.Rule)
 	}
 	return nil
 }
@@ -133,7 +133,7 @@ func (c *commands) checkFits(ctx workflow.Context, tool string, request contract
 	if request.Arguments != "" {
 		what, unfit = "arguments", "do not fit "+domain.Shorten(tool, 64)
 	}
-	stopped := domain.Errorf(domain.Denied, "%s: the execution was stopped before a worker had checked the %s, so the wait is over; to tell the agent, let it go on (extend), or send it a message", request.Does(), what)
+	stopped := domain.Deniedf("%s: the execution was stopped before a worker had checked the %s, so the wait is over; to tell the agent, let it go on (extend), or send it a message", request.Does(), what)
 	permit, ok := c.mail.Admit(mailbox.WithinStep)
 	if !ok {
 		return stopped
@@ -148,7 +148,7 @@ func (c *commands) checkFits(ctx workflow.Context, tool string, request contract
 	case err != nil:
 		return domain.Errorf(domain.Unavailable, "%s: no worker could check that, so the call waits as it was: %s", what, errorOf(err).Message)
 	case reply.Invalid != "":
-		return domain.Errorf(domain.Invalid, "%s: %s, so the call waits as it was: %s", what, unfit, reply.Invalid)
+		return domain.Invalidf("%s: %s, so the call waits as it was: %s", what, unfit, reply.Invalid)
 	}
 	return nil
 }

@@ -18,16 +18,16 @@ func checkFormat(config domain.LLMConfig, format domain.ResponseFormat, _ bool) 
 	case domain.FormatText, "":
 		return nil
 	case domain.FormatJSON:
-		return domain.Errorf(domain.Invalid, "response_format.type: this API has no %s of its own; give a schema, or mode %s or %s",
+		return domain.Invalidf("response_format.type: this API has no %s of its own; give a schema, or mode %s or %s",
 			domain.FormatJSON, domain.OutputTool, domain.OutputInstruction)
 	case domain.FormatSchema:
 	}
 	if !structured(config.Model) {
-		return domain.Errorf(domain.Invalid, "response_format.mode: model %s is not known to take response formats; use a newer one, or give mode %s or %s",
+		return domain.Invalidf("response_format.mode: model %s is not known to take response formats; use a newer one, or give mode %s or %s",
 			domain.Shorten(config.Model, 64), domain.OutputTool, domain.OutputInstruction)
 	}
 	if err := subset(format.Schema); err != nil {
-		return domain.Errorf(domain.Invalid, "response_format.schema: the API does not take it: %s; change that, or give mode %s or %s",
+		return domain.Invalidf("response_format.schema: the API does not take it: %s; change that, or give mode %s or %s",
 			err, domain.OutputTool, domain.OutputInstruction)
 	}
 	return nil

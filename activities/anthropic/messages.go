@@ -79,7 +79,7 @@ func converse(call inference.Call, from string) (*conversation, error) {
 	case err != nil:
 		return nil, err
 	case len(c.turns) == 0:
-		return nil, domain.Errorf(domain.Invalid, "messages: none has any content; give one")
+		return nil, domain.Invalidf("messages: none has any content; give one")
 	}
 	// The user has the last word too.
 	if last := c.turns[len(c.turns)-1]; last.role != anthropic.MessageParamRoleUser && !last.paused {

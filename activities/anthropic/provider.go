@@ -92,7 +92,7 @@ func readOptions(given domain.Metadata) (o options, err error) {
 		}
 	}
 	if wrong != "" {
-		return options{}, domain.Errorf(domain.Invalid, "options: %s", wrong)
+		return options{}, domain.Invalidf("options: %s", wrong)
 	}
 	o.rest = maps.Clone(given)
 	maps.DeleteFunc(o.rest, func(key string, value json.RawMessage) bool {

@@ -111,16 +111,16 @@ type args struct {
 func (s *Store) read(ctx context.Context, given args) (tool.Result, error) {
 	id, err := uuid.Parse(given.ID)
 	if err != nil || id.String() != given.ID {
-		return tool.Result{}, domain.Errorf(domain.Invalid, "id: %q is no artifact's; a shortened result names its own", domain.Shorten(given.ID, 64))
+		return tool.Result{}, domain.Invalidf("id: %q is no artifact's; a shortened result names its own", domain.Shorten(given.ID, 64))
 	}
 	text, size, err := s.part(ctx, id, given.Offset, cmp.Or(given.Limit, most))
 	switch {
 	case gcerrors.Code(err) == gcerrors.NotFound:
-		return tool.Result{}, domain.Errorf(domain.Invalid, "id: this agent has no artifact %s, or the storage has it no more", id)
+		return tool.Result{}, domain.Invalidf("id: this agent has no artifact %s, or the storage has it no more", id)
 	case err != nil:
 		return tool.Result{}, &domain.Error{Kind: domain.Unavailable, Message: "the storage cannot be read just now", Detail: err.Error()}
 	case given.Offset > size:
-		return tool.Result{}, domain.Errorf(domain.Invalid, "offset: is %d, and the artifact has %d bytes", given.Offset, size)
+		return tool.Result{}, domain.Invalidf("offset: is %d, and the artifact has %d bytes", given.Offset, size)
 	}
 	end := given.Offset + int64(len(text))
 	rest := "to its end"

@@ -45,7 +45,7 @@ func check(question domain.Question) error {
 	}
 	if len(question.Default) > 0 {
 		if problems := checker.Check(string(question.Default)); problems != "" {
-			return domain.Errorf(domain.Invalid, "default: does not fit the schema: %s", problems)
+			return domain.Invalidf("default: does not fit the schema: %s", problems)
 		}
 	}
 	return nil

@@ -28,10 +28,10 @@ func (r *Root) read(_ context.Context, args readArgs) (string, error) {
 		return "", err
 	}
 	if args.FromLine < 0 || args.ToLine < 0 {
-		return "", domain.Errorf(domain.Invalid, "from_line, to_line: lines are counted from 1")
+		return "", domain.Invalidf("from_line, to_line: lines are counted from 1")
 	}
 	if args.ToLine > 0 && args.ToLine < args.FromLine {
-		return "", domain.Errorf(domain.Invalid, "to_line: %d comes before from_line %d", args.ToLine, args.FromLine)
+		return "", domain.Invalidf("to_line: %d comes before from_line %d", args.ToLine, args.FromLine)
 	}
 	found, err := r.open(name)
 	if err != nil {
@@ -87,9 +87,9 @@ func (r *Root) regular(name string, look func() (fs.FileInfo, error)) (fs.FileIn
 	case err != nil:
 		return nil, explain(name, err)
 	case info.IsDir():
-		return nil, domain.Errorf(domain.Invalid, "path: %q is a folder; use list_files", name)
+		return nil, domain.Invalidf("path: %q is a folder; use list_files", name)
 	case !info.Mode().IsRegular():
-		return nil, domain.Errorf(domain.Invalid, "path: %q is a %s and not a file", name, r.kindOf(name, info))
+		return nil, domain.Invalidf("path: %q is a %s and not a file", name, r.kindOf(name, info))
 	}
 	return info, nil
 }
@@ -105,7 +105,7 @@ func (c content) lines(from, to int) (string, error) {
 		return fmt.Sprintf("[%s: empty]", shown(c.name)), nil
 	}
 	if from > len(all) {
-		return "", domain.Errorf(domain.Invalid, "from_line: %d is past the end: %q has %s", from, c.name, total)
+		return "", domain.Invalidf("from_line: %d is past the end: %q has %s", from, c.name, total)
 	}
 	to = min(cmp.Or(to, len(all)), len(all))
 	size, last := 0, from-1

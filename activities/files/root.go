@@ -133,11 +133,11 @@ func local(name string) (string, error) {
 	name = cmp.Or(name, ".")
 	switch {
 	case strings.ContainsRune(name, 0):
-		return "", domain.Errorf(domain.Invalid, "path: %q holds a zero byte", name)
+		return "", domain.Invalidf("path: %q holds a zero byte", name)
 	case strings.HasPrefix(name, "/"), filepath.IsAbs(name):
-		return "", domain.Errorf(domain.Denied, "path: %q is absolute; give it relative to the root, like docs/notes.md", name)
+		return "", domain.Deniedf("path: %q is absolute; give it relative to the root, like docs/notes.md", name)
 	case !filepath.IsLocal(filepath.FromSlash(name)):
-		return "", domain.Errorf(domain.Denied, "path: %q leads out of the root; give a path inside it", name)
+		return "", domain.Deniedf("path: %q leads out of the root; give a path inside it", name)
 	}
 	return path.Clean(name), nil
 }
@@ -146,7 +146,7 @@ func local(name string) (string, error) {
 func localFile(name string) (string, error) {
 	clean, err := local(name)
 	if err == nil && (clean == "." || strings.HasSuffix(name, "/")) {
-		return "", domain.Errorf(domain.Invalid, "path: %q names a folder; give the path of a file", name)
+		return "", domain.Invalidf("path: %q names a folder; give the path of a file", name)
 	}
 	return clean, err
 }
@@ -186,7 +186,7 @@ func explain(name string, err error) error {
 }
 
 func errLeadsOut(name string) error {
-	return domain.Errorf(domain.Denied, "path: %q leads out of the root through a symbolic link; give a path inside the root", name)
+	return domain.Deniedf("path: %q leads out of the root through a symbolic link; give a path inside the root", name)
 }
 
 // shown is a path quoted where it holds what would break a line or a terminal.

@@ -52,17 +52,17 @@ func (r *Root) search(ctx context.Context, args searchArgs) (string, error) {
 
 func parsePattern(pattern string, literal bool) (*regexp.Regexp, error) {
 	if pattern == "" {
-		return nil, domain.Errorf(domain.Invalid, "pattern: it is empty; say what to find")
+		return nil, domain.Invalidf("pattern: it is empty; say what to find")
 	}
 	if len(pattern) > maxPattern {
-		return nil, domain.Errorf(domain.Invalid, "pattern: it has %d bytes; %d are allowed", len(pattern), maxPattern)
+		return nil, domain.Invalidf("pattern: it has %d bytes; %d are allowed", len(pattern), maxPattern)
 	}
 	if literal {
 		pattern = regexp.QuoteMeta(pattern)
 	}
 	compiled, err := regexp.Compile(pattern)
 	if wrong, ok := errors.AsType[*syntax.Error](err); ok {
-		return nil, domain.Errorf(domain.Invalid, "pattern: %s: %q; mend it, or set literal", wrong.Code, wrong.Expr)
+		return nil, domain.Invalidf("pattern: %s: %q; mend it, or set literal", wrong.Code, wrong.Expr)
 	}
 	return compiled, err
 }

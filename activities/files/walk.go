@@ -39,7 +39,7 @@ func (r *Root) walker(start, pattern string, limit, usual, most int) (*walker, e
 		return nil, err
 	}
 	if limit < 0 {
-		return nil, domain.Errorf(domain.Invalid, "limit: %d is negative; give 1 to %d, or leave it out", limit, most)
+		return nil, domain.Invalidf("limit: %d is negative; give 1 to %d, or leave it out", limit, most)
 	}
 	chosen, err := parseGlob(pattern)
 	return &walker{root: r, start: start, chosen: chosen, limit: min(cmp.Or(limit, usual), most), left: r.bounds.visited}, err
@@ -142,10 +142,10 @@ func parseGlob(pattern string) (glob, error) {
 		return nil, nil
 	}
 	if len(pattern) > maxGlob {
-		return nil, domain.Errorf(domain.Invalid, "glob: it has %d bytes; %d are allowed", len(pattern), maxGlob)
+		return nil, domain.Invalidf("glob: it has %d bytes; %d are allowed", len(pattern), maxGlob)
 	}
 	if strings.ContainsAny(pattern, "{}") {
-		return nil, domain.Errorf(domain.Invalid, "glob: %q: braces are not known here; ask once for each alternative", pattern)
+		return nil, domain.Invalidf("glob: %q: braces are not known here; ask once for each alternative", pattern)
 	}
 	parts := strings.Split(strings.Trim(pattern, "/"), "/")
 	if !strings.Contains(pattern, "/") {
@@ -153,7 +153,7 @@ func parseGlob(pattern string) (glob, error) {
 	}
 	for _, part := range parts {
 		if _, err := path.Match(part, ""); err != nil {
-			return nil, domain.Errorf(domain.Invalid, "glob: %q is not valid: close every [ and put something after every \\", pattern)
+			return nil, domain.Invalidf("glob: %q is not valid: close every [ and put something after every \\", pattern)
 		}
 	}
 	return parts, nil

@@ -35,9 +35,9 @@ func (r *Root) edit(ctx context.Context, args editArgs) (string, error) {
 	}
 	switch args.Old {
 	case "":
-		return "", domain.Errorf(domain.Invalid, "old: it is empty; give the passage to replace, or use write_file")
+		return "", domain.Invalidf("old: it is empty; give the passage to replace, or use write_file")
 	case args.New:
-		return "", domain.Errorf(domain.Invalid, "new: it equals old, so there is nothing to do")
+		return "", domain.Invalidf("new: it equals old, so there is nothing to do")
 	}
 	return r.change(ctx, name, func() (string, error) {
 		perm, err := r.writable(name)
@@ -52,15 +52,15 @@ func (r *Root) edit(ctx context.Context, args editArgs) (string, error) {
 		text := before + args.New + after
 		switch {
 		case found.cut:
-			err = domain.Errorf(domain.TooLarge, "path: %q has %d bytes, too many to edit", name, found.size)
+			err = domain.TooLargef("path: %q has %d bytes, too many to edit", name, found.size)
 		case found.binary:
-			err = domain.Errorf(domain.Invalid, "path: %q is not UTF-8 text", name)
+			err = domain.Invalidf("path: %q is not UTF-8 text", name)
 		case !occurs:
-			err = domain.Errorf(domain.Invalid, "old: it does not occur in %q; read the file again, spaces and line ends count", name)
+			err = domain.Invalidf("old: it does not occur in %q; read the file again, spaces and line ends count", name)
 		case strings.LastIndex(found.text, args.Old) != len(before):
-			err = domain.Errorf(domain.Invalid, "old: it occurs more than once in %q; take in more of what is around it", name)
+			err = domain.Invalidf("old: it occurs more than once in %q; take in more of what is around it", name)
 		case int64(len(text)) > r.bounds.fileBytes:
-			err = domain.Errorf(domain.TooLarge, "new: %q would have %d bytes, more than the %d that can be edited; put it into another file", name, len(text), r.bounds.fileBytes)
+			err = domain.TooLargef("new: %q would have %d bytes, more than the %d that can be edited; put it into another file", name, len(text), r.bounds.fileBytes)
 		default:
 			err = r.replace(ctx, name, text, perm, found.info)
 		}
@@ -75,7 +75,7 @@ func (r *Root) write(ctx context.Context, args writeArgs) (string, error) {
 		return "", err
 	}
 	if size := int64(len(args.Content)); size > r.bounds.fileBytes {
-		return "", domain.Errorf(domain.TooLarge, "content: it has %d bytes, more than the %d that a file is given, and that can be read and edited; write several files", size, r.bounds.fileBytes)
+		return "", domain.TooLargef("content: it has %d bytes, more than the %d that a file is given, and that can be read and edited; write several files", size, r.bounds.fileBytes)
 	}
 	if err := r.makeFolders(path.Dir(name)); err != nil {
 		return "", err
@@ -103,7 +103,7 @@ func (r *Root) makeFolders(dir string) error {
 		missing++
 	}
 	if missing > r.bounds.folders {
-		return domain.Errorf(domain.TooLarge, "path: %d of its folders do not exist, and one call makes at most %d; give a path of fewer", missing, r.bounds.folders)
+		return domain.TooLargef("path: %d of its folders do not exist, and one call makes at most %d; give a path of fewer", missing, r.bounds.folders)
 	}
 	if missing == 0 {
 		return nil
@@ -120,7 +120,7 @@ func (r *Root) hasRoom(name string) error {
 	}
 	defer folder.Close()
 	if names, _ := folder.Readdirnames(r.bounds.entries); len(names) >= r.bounds.entries { // what cannot be read is refused by what follows
-		return domain.Errorf(domain.TooLarge, "path: the folder %q holds %d entries or more, as many as are listed; use another folder, or write to a file that is there", dir, r.bounds.entries)
+		return domain.TooLargef("path: the folder %q holds %d entries or more, as many as are listed; use another folder, or write to a file that is there", dir, r.bounds.entries)
 	}
 	return nil
 }
@@ -144,11 +144,11 @@ func (r *Root) writable(name string) (fs.FileMode, error) {
 		if filepath.IsAbs(target) || !filepath.IsLocal(filepath.Join(filepath.FromSlash(path.Dir(name)), target)) {
 			return 0, errLeadsOut(name)
 		}
-		return 0, domain.Errorf(domain.Invalid, "path: %q is a symbolic link to %q; give the path that it leads to", name, target)
+		return 0, domain.Invalidf("path: %q is a symbolic link to %q; give the path that it leads to", name, target)
 	case !mode.IsRegular():
-		return 0, domain.Errorf(domain.Invalid, "path: %q is a %s; give the path of a file", name, r.kindOf(name, info))
+		return 0, domain.Invalidf("path: %q is a %s; give the path of a file", name, r.kindOf(name, info))
 	case mode&0o200 == 0:
-		return 0, domain.Errorf(domain.Denied, "path: %q is read-only", name)
+		return 0, domain.Deniedf("path: %q is read-only", name)
 	}
 	return mode.Perm(), nil
 }

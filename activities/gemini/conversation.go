@@ -44,7 +44,7 @@ func converse(call inference.Call) (*conversation, error) {
 		return nil, err
 	}
 	if len(c.contents) == 0 {
-		return nil, domain.Errorf(domain.Invalid, "messages: there is nothing in them that %s could be sent", Name)
+		return nil, domain.Invalidf("messages: there is nothing in them that %s could be sent", Name)
 	}
 	return c, nil
 }

@@ -72,11 +72,11 @@ var generations = regexp.MustCompile(`(?i)^\s*(?:.*/)?gemini-(?:([0-9]{1,3})[^/]
 func spelled(given domain.Metadata) error {
 	for wrong, right := range map[string]string{"generation_config": generationConfig, "tool_config": toolConfig} {
 		if given[wrong] != nil {
-			return domain.Errorf(domain.Invalid, "options: %s is written %s here", wrong, right)
+			return domain.Invalidf("options: %s is written %s here", wrong, right)
 		}
 	}
 	if string(object(object(given[toolConfig])["functionCallingConfig"])["streamFunctionCallArguments"]) == "true" {
-		return domain.Errorf(domain.Invalid, "options: %s.streamFunctionCallArguments is not supported; leave it out", functionCalling)
+		return domain.Invalidf("options: %s.streamFunctionCallArguments is not supported; leave it out", functionCalling)
 	}
 	return nil
 }
@@ -84,7 +84,7 @@ func spelled(given domain.Metadata) error {
 // checkFormat says why a format is not taken: an older model has tools.
 func checkFormat(config domain.LLMConfig, _ domain.ResponseFormat, tools bool) error {
 	if older := generation(config.Model); tools && older > 0 && older < 3 {
-		return domain.Errorf(domain.Invalid, "response_format.mode: model %s takes no response format beside tools; use a newer one, leave mode out, or give mode %s or %s",
+		return domain.Invalidf("response_format.mode: model %s takes no response format beside tools; use a newer one, leave mode out, or give mode %s or %s",
 			domain.Shorten(config.Model, 64), domain.OutputTool, domain.OutputInstruction)
 	}
 	return nil

@@ -136,7 +136,7 @@ func Load(path string) ([]Server, error) {
 		err = r.Err()
 	}
 	if err != nil {
-		return nil, domain.Errorf(domain.Invalid, "%s", err)
+		return nil, domain.Invalidf("%s", err)
 	}
 	return f.servers, nil
 }

@@ -110,7 +110,7 @@ func (s *server) leaveOut(reported *[]unreadTool, now []unreadTool) {
 func (s *server) usable(listed *sdk.Tool, config ToolConfig) (tool.Tool, error) {
 	made, _, err := s.tool(listed, config)
 	if err != nil {
-		return made, domain.Errorf(domain.Invalid, "MCP server %s: %s", s.config.Name, err)
+		return made, domain.Invalidf("MCP server %s: %s", s.config.Name, err)
 	}
 	return made, nil
 }

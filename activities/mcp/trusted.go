@@ -50,7 +50,7 @@ func (s Server) mayBeSent(values domain.Trusted) error {
 				return domain.NotTrusted(name)
 			}
 			if strings.ContainsFunc(asText(value), func(r rune) bool { return r < ' ' || r > '~' }) {
-				return domain.Errorf(domain.Invalid, "trusted.%s: holds characters that no header may have, and the header %s of MCP server %s names it", name, h.Name, s.Name)
+				return domain.Invalidf("trusted.%s: holds characters that no header may have, and the header %s of MCP server %s names it", name, h.Name, s.Name)
 			}
 		}
 	}

@@ -45,7 +45,7 @@ func readFile(path string, data []byte) (map[name]Facts, error) {
 	if more := len(r.Problems) - len(lines); more > 0 {
 		lines = append(lines, fmt.Sprintf("%s: and %d more", path, more))
 	}
-	return nil, domain.Errorf(domain.Invalid, "%s", strings.Join(lines, "\n"))
+	return nil, domain.Invalidf("%s", strings.Join(lines, "\n"))
 }
 
 func modelsOf(path string, into map[name]Facts) document.Value {

@@ -92,19 +92,19 @@ func Load(paths ...string) (Table, error) {
 // With returns the table with a file's models over those that it has.
 func (t Table) With(path string) (Table, error) {
 	if path == "" {
-		return t, domain.Errorf(domain.Invalid, "is empty; name a file of prices, YAML or JSON")
+		return t, domain.Invalidf("is empty; name a file of prices, YAML or JSON")
 	}
 	info, err := os.Stat(path)
 	if err == nil && info.IsDir() {
-		return t, domain.Errorf(domain.Invalid, "%s: is a directory; name a file of prices, YAML or JSON", path)
+		return t, domain.Invalidf("%s: is a directory; name a file of prices, YAML or JSON", path)
 	}
 	if err == nil && info.Size() > maxFile {
-		return t, domain.Errorf(domain.TooLarge, "%s: has %d bytes, more than %d; name a file of prices", path, info.Size(), maxFile)
+		return t, domain.TooLargef("%s: has %d bytes, more than %d; name a file of prices", path, info.Size(), maxFile)
 	}
 	data, err := os.ReadFile(path)
 	if err != nil {
 		// Without the path, which stands before it.
-		return t, domain.Errorf(domain.Invalid, "%s: cannot be read: %s; name a file of prices, YAML or JSON", path, cmp.Or(errors.Unwrap(err), err))
+		return t, domain.Invalidf("%s: cannot be read: %s; name a file of prices, YAML or JSON", path, cmp.Or(errors.Unwrap(err), err))
 	}
 	return t.WithData(path, data)
 }

@@ -44,7 +44,7 @@ func API() wire.API {
 // readOptions says what is wrong with the options of a model, or reads those that stand beside what is ours, and the rest.
 func readOptions(given domain.Metadata) (include []responses.ResponseIncludable, rest domain.Metadata, err error) {
 	if value := given["include"]; value != nil && json.Unmarshal(value, &include) != nil {
-		err = domain.Errorf(domain.Invalid, "options: include is not a list; give a list of names, or null to ask for nothing")
+		err = domain.Invalidf("options: include is not a list; give a list of names, or null to ask for nothing")
 	}
 	rest = maps.Clone(given)
 	delete(rest, maxOutputTokens) // it is in the bound

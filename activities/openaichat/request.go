@@ -81,7 +81,7 @@ func (d Dialect) boundBy(options domain.Metadata) (string, error) {
 			return name, nil
 		}
 	}
-	return "", domain.Errorf(domain.Invalid, "max_output_tokens: the server takes neither %s nor %s, so nothing would bound an answer; leave max_tokens and max_cost out, or use another server",
+	return "", domain.Invalidf("max_output_tokens: the server takes neither %s nor %s, so nothing would bound an answer; leave max_tokens and max_cost out, or use another server",
 		maxTokens, maxCompletionTokens)
 }
 

@@ -29,7 +29,7 @@ func writingOf(options domain.Metadata) (w writing, err error) {
 		decoder := json.NewDecoder(bytes.NewReader(given))
 		decoder.DisallowUnknownFields()
 		if decoder.Decode(&w) != nil {
-			return w, domain.Errorf(domain.Invalid, "options: dialect is not understood; write it like {\"tool_calls_in_text\": true, \"think_tags\": true}")
+			return w, domain.Invalidf("options: dialect is not understood; write it like {\"tool_calls_in_text\": true, \"think_tags\": true}")
 		}
 	}
 	return w, nil

@@ -35,18 +35,18 @@ func Compile(format domain.ResponseFormat) (*Checker, error) {
 		return &Checker{format: domain.FormatText}, nil
 	case domain.FormatJSON:
 		if len(format.Schema) > 0 {
-			return nil, domain.Errorf(domain.Invalid, "response_format.schema: is only for type %s; leave it out, or change the type", domain.FormatSchema)
+			return nil, domain.Invalidf("response_format.schema: is only for type %s; leave it out, or change the type", domain.FormatSchema)
 		}
 		return &Checker{format: format.Type}, checkName(format.Name)
 	case domain.FormatSchema:
 	default:
-		return nil, domain.Errorf(domain.Invalid, "response_format.type: there is no %s; give one of %v", quoted(string(format.Type)), enum.Known[domain.FormatType]())
+		return nil, domain.Invalidf("response_format.type: there is no %s; give one of %v", quoted(string(format.Type)), enum.Known[domain.FormatType]())
 	}
 	if err := checkName(format.Name); err != nil {
 		return nil, err
 	}
 	if len(format.Schema) == 0 {
-		return nil, domain.Errorf(domain.Invalid, "response_format.schema: is missing; give one, or use type %s", domain.FormatJSON)
+		return nil, domain.Invalidf("response_format.schema: is missing; give one, or use type %s", domain.FormatJSON)
 	}
 	schema, err := compileSchema(format.Schema, false)
 	if err != nil {
@@ -64,7 +64,7 @@ func checkName(name string) error {
 	if len(name) <= maxName && strings.Trim(name, letters) == "" {
 		return nil
 	}
-	return domain.Errorf(domain.Invalid, "response_format.name: %s is not 1 to %d letters, digits, _ and -; choose another", quoted(name), maxName)
+	return domain.Invalidf("response_format.name: %s is not 1 to %d letters, digits, _ and -; choose another", quoted(name), maxName)
 }
 
 // NameOf makes the name of a format, as providers take it, of any text.

@@ -174,7 +174,7 @@ func readRecords(r io.Reader, take func(Record) error) error {
 func read(r io.Reader, decode func([]byte) (any, error), take func(any) error) error {
 	file := bufio.NewReader(r)
 	if _, err := file.Peek(1); errors.Is(err, io.EOF) {
-		return domain.Errorf(domain.Invalid, "line 1: is missing: the file is empty; give one that export has written")
+		return domain.Invalidf("line 1: is missing: the file is empty; give one that export has written")
 	}
 	plain, done, err := decompressed(file)
 	if err != nil {
@@ -197,7 +197,7 @@ func read(r io.Reader, decode func([]byte) (any, error), take func(any) error) e
 		one, digest, err := readKept(line, decode)
 		if r, ok := one.(Record); ok && err == nil {
 			if seen[r.ExecutionID] {
-				err = domain.Errorf(domain.Invalid, "record.execution_id: %s comes twice", r.ExecutionID)
+				err = domain.Invalidf("record.execution_id: %s comes twice", r.ExecutionID)
 			}
 			seen[r.ExecutionID], r.Build = true, domain.Shorten(head.Build, maxBuild)
 			one = r
@@ -219,7 +219,7 @@ func read(r io.Reader, decode func([]byte) (any, error), take func(any) error) e
 	}
 	if err == nil {
 		if _, more := lines.next(); !errors.Is(more, errEnds) {
-			err = domain.Errorf(domain.Invalid, "follows the end; the file was changed")
+			err = domain.Invalidf("follows the end; the file was changed")
 		}
 	}
 	if err != nil {
@@ -234,9 +234,9 @@ func (l *lineReader) head() (head, error) {
 	begun := bytes.HasPrefix(line, plainMagic) || bytes.HasPrefix(plainMagic, line) || bytes.HasPrefix(zstdMagic, line)
 	switch {
 	case bytes.HasPrefix(line, gzipMagic):
-		return head{}, domain.Errorf(domain.Invalid, "is compressed with gzip; decompress it: export compresses with zstd, and what is plain is read too")
+		return head{}, domain.Invalidf("is compressed with gzip; decompress it: export compresses with zstd, and what is plain is read too")
 	case bytes.HasPrefix(line, sessionMagic):
-		return head{}, domain.Errorf(domain.Invalid, "is a saved session, which run takes as --messages FILE; give a file that export has written without --session")
+		return head{}, domain.Invalidf("is a saved session, which run takes as --messages FILE; give a file that export has written without --session")
 	case err == nil:
 		return readHead(line)
 	case !begun, domain.AsError(err).Kind == domain.TooLarge:
@@ -251,7 +251,7 @@ func readHead(line []byte) (h head, err error) {
 	case !json.Valid(line), h.Format == "" && err != nil:
 		return h, errNoHead
 	case h.Format != Format:
-		return h, domain.Errorf(domain.Invalid, "format: is %q and not %q; give a file that export has written", domain.Shorten(h.Format, 64), Format)
+		return h, domain.Invalidf("format: is %q and not %q; give a file that export has written", domain.Shorten(h.Format, 64), Format)
 	}
 	if other := domain.CheckSchema(line, SchemaVersion); other != nil {
 		return h, other
@@ -260,7 +260,7 @@ func readHead(line []byte) (h head, err error) {
 	case err != nil:
 		return h, err
 	case h.Records < 0:
-		return h, domain.Errorf(domain.Invalid, "records: is %d; it may not be negative", h.Records)
+		return h, domain.Invalidf("records: is %d; it may not be negative", h.Records)
 	}
 	return h, nil
 }
@@ -271,10 +271,10 @@ func readKept(line []byte, decode func([]byte) (any, error)) (one any, digest do
 		return nil, digest, err
 	}
 	if k.Record == nil {
-		return nil, digest, domain.Errorf(domain.Invalid, "record: is missing; the head says that there are more")
+		return nil, digest, domain.Invalidf("record: is missing; the head says that there are more")
 	}
 	if domain.DigestOf(k.Record) != k.Digest {
-		return nil, digest, domain.Errorf(domain.Invalid, "digest: is not that of the record; the file was damaged or changed"+anew)
+		return nil, digest, domain.Invalidf("digest: is not that of the record; the file was damaged or changed" + anew)
 	}
 	if !utf8.Valid(k.Record) {
 		return nil, digest, domain.NotUTF8("record", k.Record, reflect.TypeFor[account.Account]())
@@ -304,7 +304,7 @@ func keeps(line any) error {
 		_, err = decoded(text)
 	}
 	if err != nil {
-		return domain.Errorf(domain.Invalid, "record.%s", err)
+		return domain.Invalidf("record.%s", err)
 	}
 	return nil
 }
@@ -315,9 +315,9 @@ func readTail(line []byte, want domain.Digest) error {
 	case err != nil:
 		return err
 	case t.End == nil:
-		return domain.Errorf(domain.Invalid, "end: is missing; the head says that there are fewer records")
+		return domain.Invalidf("end: is missing; the head says that there are fewer records")
 	case *t.End != want:
-		return domain.Errorf(domain.Invalid, "end: is not the digest of the records; the file was damaged or changed"+anew)
+		return domain.Invalidf("end: is not the digest of the records; the file was damaged or changed" + anew)
 	}
 	return nil
 }
@@ -345,7 +345,7 @@ func decompressed(r *bufio.Reader) (io.Reader, func(), error) {
 	}
 	z, err := zstd.NewReader(r, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxMemory(maxWindow))
 	if err != nil {
-		return nil, nil, domain.Errorf(domain.Invalid, "cannot be decompressed: %s", err)
+		return nil, nil, domain.Invalidf("cannot be decompressed: %s", err)
 	}
 	return z, z.Close, nil
 }
@@ -378,7 +378,7 @@ func (l *lineReader) next() ([]byte, error) {
 			return line, errBytes
 		}
 		if len(line) > l.most {
-			return line, domain.Errorf(domain.TooLarge, "is longer than %d MiB, more than an execution may have", l.most>>20)
+			return line, domain.TooLargef("is longer than %d MiB, more than an execution may have", l.most>>20)
 		}
 		switch {
 		case errors.Is(err, bufio.ErrBufferFull):
@@ -394,7 +394,7 @@ func (l *lineReader) next() ([]byte, error) {
 
 // wrong names the line.
 func (l *lineReader) wrong(err error) error {
-	return wrong{domain.Errorf(domain.Invalid, "line %d: %s", l.line, err), err}
+	return wrong{domain.Invalidf("line %d: %s", l.line, err), err}
 }
 
 // A wrong is what is said of a file that cannot be read, and why that is so.

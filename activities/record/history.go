@@ -67,7 +67,7 @@ func (s *Store) history(ctx context.Context, asked historyArgs) (tool.Result, er
 	}
 	switch {
 	case asked.Number > 0:
-		return tool.Result{}, domain.Errorf(domain.Invalid, "number: no execution %d of this session is recorded; leave it out to list those that are", asked.Number)
+		return tool.Result{}, domain.Invalidf("number: no execution %d of this session is recorded; leave it out to list those that are", asked.Number)
 	case len(lines) == 0:
 		return tool.Result{Content: "no earlier execution of this session is recorded"}, nil
 	}

@@ -154,7 +154,7 @@ func isNewMove(ctx context.Context, store *Store, p Position) (bool, error) {
 	case err != nil:
 		return false, err
 	case !encodeEqually(there, p):
-		return false, domain.Errorf(domain.Denied, "where agent %s stands after execution %d is recorded in %s already, and differs from what the file says; nothing was imported; name another store to have both",
+		return false, domain.Deniedf("where agent %s stands after execution %d is recorded in %s already, and differs from what the file says; nothing was imported; name another store to have both",
 			p.Head.AgentID, p.After().Number, store.Name())
 	}
 	return false, nil

@@ -76,7 +76,7 @@ func (r Record) gaps() []account.Missing {
 func (r Record) Lacks() string { return account.Ranges(r.Missing) }
 
 func invalid(field, format string, args ...any) error {
-	return domain.Errorf(domain.Invalid, "%s: %s", field, fmt.Sprintf(format, args...))
+	return domain.Invalidf("%s: %s", field, fmt.Sprintf(format, args...))
 }
 
 // check refuses what is no record of an execution that has ended. Its errors name the field of the record's account.

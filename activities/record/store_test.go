@@ -430,7 +430,7 @@ func TestAStoreIsOpenedLater(t *testing.T) {
 	}
 	require.NoError(t, store.Close())
 	require.Equal(t, 1, opened)
-	locked := domain.Errorf(domain.Invalid, "records: the place is locked")
+	locked := domain.Invalidf("records: the place is locked")
 	_, err := record.Later("locked", func() (*record.Store, error) { return nil, locked }).Agents(t.Context())
 	require.Equal(t, locked, err)
 }

@@ -108,7 +108,7 @@ func (p *Provider) Infer(ctx context.Context, call inference.Call, emit func(inf
 		return inference.Answer{Partial: true}, domain.Errorf(domain.Unavailable, "%s: %s", Name, context.Cause(ctx)).From(Name)
 	}
 	if err != nil {
-		return inference.Answer{}, domain.Errorf(domain.Invalid, "script %s:%d: turn %d: %s", s.path, t.line, call.Inference+1, err).From(Name)
+		return inference.Answer{}, domain.Invalidf("script %s:%d: turn %d: %s", s.path, t.line, call.Inference+1, err).From(Name)
 	}
 	if t.json != nil && call.OutputTool != "" {
 		// What a model makes of its JSON where a tool stands for the response format.

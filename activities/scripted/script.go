@@ -35,7 +35,7 @@ func (s *script) at(call inference.Call) (turn, error) {
 	if call.Summary {
 		return turn{text: &quoting{plain: fmt.Sprintf("This is summary %d, which the script does not give.", n+1)}, finish: domain.FinishStop}, nil
 	}
-	return turn{}, domain.Errorf(domain.Invalid, "script %s: has %d turns, and the conversation is at number %d; add turns",
+	return turn{}, domain.Invalidf("script %s: has %d turns, and the conversation is at number %d; add turns",
 		s.path, len(turns), n+1).From(Name)
 }
 

@@ -162,7 +162,7 @@ func (k *keeper) watch(ctx context.Context, limit time.Duration) (ending, error)
 	case <-time.After(limit):
 		e.cut = domain.CodedErrorf(domain.Unavailable, domain.CodeTimeout, "it took longer than %s", limit)
 	case <-k.flooded:
-		e.cut = domain.Errorf(domain.TooLarge, "it wrote more than %d bytes", k.output.flood)
+		e.cut = domain.TooLargef("it wrote more than %d bytes", k.output.flood)
 	case <-ctx.Done():
 		_, _ = k.end()
 		return ending{}, context.Cause(ctx)
@@ -174,7 +174,7 @@ func (k *keeper) watch(ctx context.Context, limit time.Duration) (ending, error)
 	case !ok:
 		return ending{}, k.lost()
 	case e.NotBegun != "":
-		return ending{}, tool.NotStarted(domain.Errorf(domain.Invalid, "the command was not run: %s", e.NotBegun))
+		return ending{}, tool.NotStarted(domain.Invalidf("the command was not run: %s", e.NotBegun))
 	}
 	select { // nobody is left who could write
 	case <-k.written:

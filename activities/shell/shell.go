@@ -150,21 +150,21 @@ func (s *Shell) command(a args) ([]string, time.Duration, error) {
 	command, size := a.Command, 0
 	switch {
 	case len(command) > 0 && a.Script != "", len(command) == 0 && a.Script == "":
-		return nil, 0, domain.Errorf(domain.Invalid, "command, script: give exactly one of them")
+		return nil, 0, domain.Invalidf("command, script: give exactly one of them")
 	case a.Script != "":
 		command = []string{"/bin/sh", "-c", a.Script}
 	}
 	for _, word := range command {
 		if size += len(word); strings.ContainsRune(word, 0) {
-			return nil, 0, domain.Errorf(domain.Invalid, "command, script: a zero byte cannot be in it")
+			return nil, 0, domain.Invalidf("command, script: a zero byte cannot be in it")
 		}
 	}
 	if size > maxScript {
-		return nil, 0, domain.Errorf(domain.TooLarge, "command, script: has %d bytes; at most %d are taken; write a file and run that", size, maxScript)
+		return nil, 0, domain.TooLargef("command, script: has %d bytes; at most %d are taken; write a file and run that", size, maxScript)
 	}
 	limit := cmp.Or(time.Duration(a.Timeout)*time.Second, 2*time.Minute)
 	if a.Timeout < 0 || a.Timeout > int(longest/time.Second) {
-		return nil, 0, domain.Errorf(domain.Invalid, "timeout_seconds: %d is none from 1 to %d", a.Timeout, longest/time.Second)
+		return nil, 0, domain.Invalidf("timeout_seconds: %d is none from 1 to %d", a.Timeout, longest/time.Second)
 	}
 	return command, limit, nil
 }
@@ -174,11 +174,11 @@ func (s *Shell) folder(name string) (*os.File, error) {
 	name = cmp.Or(name, ".")
 	shown := domain.Shorten(name, 100)
 	if !filepath.IsLocal(name) || strings.ContainsRune(name, 0) {
-		return nil, domain.Errorf(domain.Denied, "folder: %q leads out of the root; give a path inside it", shown)
+		return nil, domain.Deniedf("folder: %q leads out of the root; give a path inside it", shown)
 	}
 	info, err := s.root.Stat(name)
 	if err == nil && !info.IsDir() {
-		return nil, domain.Errorf(domain.Invalid, "folder: %q is no folder", shown)
+		return nil, domain.Invalidf("folder: %q is no folder", shown)
 	}
 	var folder *os.File
 	if err == nil {
@@ -186,9 +186,9 @@ func (s *Shell) folder(name string) (*os.File, error) {
 	}
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return nil, domain.Errorf(domain.Invalid, "folder: %q does not exist", shown)
+		return nil, domain.Invalidf("folder: %q does not exist", shown)
 	case err != nil:
-		return nil, domain.Errorf(domain.Denied, "folder: %q cannot be used", shown)
+		return nil, domain.Deniedf("folder: %q cannot be used", shown)
 	}
 	return folder, nil
 }

@@ -39,7 +39,7 @@ func run(ctx context.Context, given args) (tool.Result, error) {
 	call, _ := tool.ExecutionOf(ctx)
 	var kept []domain.TodoItem
 	if len(call.Note) > 0 && json.Unmarshal(call.Note, &kept) != nil {
-		return tool.Result{}, domain.Errorf(domain.Invalid, "the session's note %q is no list of things to do: a hook or the session's starter wrote it; write the list anew", Name)
+		return tool.Result{}, domain.Invalidf("the session's note %q is no list of things to do: a hook or the session's starter wrote it; write the list anew", Name)
 	}
 	return tool.Result{Content: shown(kept)}, nil
 }

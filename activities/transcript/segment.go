@@ -32,7 +32,7 @@ func (s *Source) Record(ctx context.Context, want contract.RecordRequest) (contr
 func (s *Source) record(ctx context.Context, run workflow.Execution, want contract.RecordRequest) (contract.Segment, error) {
 	segment := contract.Segment{RunID: run.RunID, From: want.From, To: want.Log.Length, Digest: want.Log.Digest}
 	if segment.From < 0 || segment.From >= segment.To {
-		return segment, domain.Errorf(domain.Invalid, "record: there is no message from %d up to %d", segment.From, segment.To)
+		return segment, domain.Invalidf("record: there is no message from %d up to %d", segment.From, segment.To)
 	}
 	if s.Storage == nil {
 		return segment, noStorage()

@@ -173,7 +173,7 @@ func (n *network) check(host string, to netip.AddrPort) error {
 	case where == public, where == inner && n.allow.names(host, to.Port()):
 		return nil
 	}
-	err := domain.Errorf(domain.Denied, "url: %s is, or leads to, an address of the worker's own machine or network or a reserved one, where the tools may not go", shorten(host))
+	err := domain.Deniedf("url: %s is, or leads to, an address of the worker's own machine or network or a reserved one, where the tools may not go", shorten(host))
 	err.Detail = "refused to dial " + to.String()
 	return err
 }

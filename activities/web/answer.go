@@ -65,7 +65,7 @@ func (c *Client) answer(response *http.Response, raw bool, from int) (tool.Resul
 
 // refusal is the error of a status. What may work later is tried again, where the tool may be.
 func refusal(response *http.Response, text string) error {
-	own := domain.Errorf(domain.Invalid, "%s", text)
+	own := domain.Invalidf("%s", text)
 	switch response.StatusCode {
 	case http.StatusUnauthorized, http.StatusForbidden, http.StatusProxyAuthRequired:
 		own.Kind = domain.Denied
@@ -129,7 +129,7 @@ func (c *Client) text(response *http.Response, raw bool, from int) (text string,
 // part is as much of a text as one call returns.
 func (c *Client) part(text string, from int) (string, []string, error) {
 	if from > 0 && from >= len(text) {
-		return "", nil, domain.Errorf(domain.Invalid, "from: %d is past the end: the text has %d bytes", from, len(text))
+		return "", nil, domain.Invalidf("from: %d is past the end: the text has %d bytes", from, len(text))
 	}
 	for from > 0 && !utf8.RuneStart(text[from]) {
 		from--
@@ -168,7 +168,7 @@ func (c *Client) body(response *http.Response) (*bufio.Reader, error) {
 		}
 		return bufio.NewReader(unpacked), nil
 	default:
-		return nil, domain.Errorf(domain.Invalid, "its body is packed as %s, which was not asked for", shorten(encoding))
+		return nil, domain.Invalidf("its body is packed as %s, which was not asked for", shorten(encoding))
 	}
 }
 

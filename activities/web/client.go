@@ -84,7 +84,7 @@ func (c *Client) dial(ctx context.Context, family, address string) (net.Conn, er
 		dialer.ControlContext = func(_ context.Context, family, address string, _ syscall.RawConn) error {
 			to, err := netip.ParseAddrPort(address)
 			if err != nil || family != "tcp4" && family != "tcp6" {
-				return domain.Errorf(domain.Denied, "url: %s is at no address that can be checked", shorten(host))
+				return domain.Deniedf("url: %s is at no address that can be checked", shorten(host))
 			}
 			return c.network.check(host, to)
 		}
@@ -108,10 +108,10 @@ func (c *Client) fetch(request *http.Request, follow bool) (*http.Response, erro
 			return http.ErrUseLastResponse
 		}
 		if len(before) > c.bounds.redirects {
-			return domain.Errorf(domain.Invalid, "url: more than %d redirects, the last to %s", c.bounds.redirects, shorten(next.URL.Redacted()))
+			return domain.Invalidf("url: more than %d redirects, the last to %s", c.bounds.redirects, shorten(next.URL.Redacted()))
 		}
 		if size := len(next.URL.String()); size > maxURL {
-			return domain.Errorf(domain.TooLarge, "url: leads to one of %d bytes; at most %d are allowed", size, maxURL)
+			return domain.TooLargef("url: leads to one of %d bytes; at most %d are allowed", size, maxURL)
 		}
 		next.Header.Del("Referer") // what was asked before is not the next one's business
 		return c.checkURL(next.URL)
@@ -133,7 +133,7 @@ func explain(err error, host string) *domain.Error {
 	if lost, ok := errors.AsType[*net.DNSError](err); ok {
 		own.Message = "the name of " + shorten(host) + " cannot be looked up now"
 		if lost.IsNotFound {
-			own = domain.Errorf(domain.Invalid, "there is no host %s", shorten(host))
+			own = domain.Invalidf("there is no host %s", shorten(host))
 		}
 	}
 	timeout, ok := errors.AsType[net.Error](err)
@@ -141,9 +141,9 @@ func explain(err error, host string) *domain.Error {
 	_, plain := errors.AsType[tls.RecordHeaderError](err)
 	switch {
 	case unverified:
-		own = domain.Errorf(domain.Invalid, "%s: its certificate is not valid: %s", shorten(host), domain.Shorten(bad.Err.Error(), 200))
+		own = domain.Invalidf("%s: its certificate is not valid: %s", shorten(host), domain.Shorten(bad.Err.Error(), 200))
 	case plain:
-		own = domain.Errorf(domain.Invalid, "%s: it does not speak TLS there; try http://", shorten(host))
+		own = domain.Invalidf("%s: it does not speak TLS there; try http://", shorten(host))
 	case errors.Is(err, context.DeadlineExceeded), ok && timeout.Timeout():
 		own.Code, own.Message = domain.CodeTimeout, shorten(host)+" takes too long to answer"
 	}

@@ -37,7 +37,7 @@ type postArgs struct {
 
 func (c *Client) get(ctx context.Context, args getArgs) (tool.Result, error) {
 	if args.From < 0 {
-		return tool.Result{}, domain.Errorf(domain.Invalid, "from: is below 0")
+		return tool.Result{}, domain.Invalidf("from: is below 0")
 	}
 	ctx, cancel := context.WithTimeout(ctx, c.bounds.whole)
 	defer cancel()
@@ -55,14 +55,14 @@ func (c *Client) get(ctx context.Context, args getArgs) (tool.Result, error) {
 
 func (c *Client) post(ctx context.Context, args postArgs) (tool.Result, error) {
 	if len(args.Body) > c.bounds.sent {
-		return tool.Result{}, domain.Errorf(domain.TooLarge, "body: has %d bytes; at most %d are sent", len(args.Body), c.bounds.sent)
+		return tool.Result{}, domain.TooLargef("body: has %d bytes; at most %d are sent", len(args.Body), c.bounds.sent)
 	}
 	kind, parameters, err := mime.ParseMediaType(args.ContentType)
 	switch {
 	case args.ContentType == "":
 		kind = "application/json"
 	case err != nil || !strings.Contains(kind, "/"):
-		return tool.Result{}, domain.Errorf(domain.Invalid, "content_type: %s is no media type, as in application/json", shorten(args.ContentType))
+		return tool.Result{}, domain.Invalidf("content_type: %s is no media type, as in application/json", shorten(args.ContentType))
 	}
 	sent := false
 	ctx, cancel := context.WithTimeout(ctx, c.bounds.whole)
@@ -96,16 +96,16 @@ func outcomeUnknown(format string, args ...any) *domain.Error {
 // request makes a request of what a model gave, or says what is wrong with it.
 func (c *Client) request(ctx context.Context, method, address string, headers map[string]string, body io.Reader) (*http.Request, error) {
 	if len(address) > maxURL {
-		return nil, domain.Errorf(domain.TooLarge, "url: has %d bytes; at most %d are allowed", len(address), maxURL)
+		return nil, domain.TooLargef("url: has %d bytes; at most %d are allowed", len(address), maxURL)
 	}
 	if strings.ContainsFunc(address, func(r rune) bool {
 		return unicode.IsSpace(r) || unicode.IsControl(r) || r == '\\' || r == unicode.ReplacementChar
 	}) {
-		return nil, domain.Errorf(domain.Invalid, "url: %s holds what may not stand in a URL; encode it", shorten(address))
+		return nil, domain.Invalidf("url: %s holds what may not stand in a URL; encode it", shorten(address))
 	}
 	request, err := http.NewRequestWithContext(ctx, method, address, body)
 	if err != nil {
-		return nil, domain.Errorf(domain.Invalid, "url: %s is no URL", shorten(address))
+		return nil, domain.Invalidf("url: %s is no URL", shorten(address))
 	}
 	request.URL.Fragment, request.URL.RawFragment = "", ""
 	if err := c.checkURL(request.URL); err != nil {
@@ -116,10 +116,10 @@ func (c *Client) request(ctx context.Context, method, address string, headers ma
 	for name, value := range headers {
 		name = textproto.CanonicalMIMEHeaderKey(name)
 		if !slices.Contains(allowed, name) {
-			return nil, domain.Errorf(domain.Denied, "headers: %s may not be set; allowed are %s", shorten(name), strings.Join(allowed, ", "))
+			return nil, domain.Deniedf("headers: %s may not be set; allowed are %s", shorten(name), strings.Join(allowed, ", "))
 		}
 		if len(value) > maxHeaderValue || !httpguts.ValidHeaderFieldValue(value) {
-			return nil, domain.Errorf(domain.Invalid, "headers: the value of %s is too long or holds what may not stand there", name)
+			return nil, domain.Invalidf("headers: the value of %s is too long or holds what may not stand there", name)
 		}
 		request.Header.Set(name, value)
 	}
@@ -143,18 +143,18 @@ func (c *Client) checkURL(u *url.URL) error {
 	port, err := strconv.ParseUint(text, 10, 16)
 	switch {
 	case u.User != nil:
-		return domain.Errorf(domain.Denied, "url: holds a user or a password, which are not sent; leave them out")
+		return domain.Deniedf("url: holds a user or a password, which are not sent; leave them out")
 	case u.Scheme != "http" && u.Scheme != "https", u.Opaque != "":
-		return domain.Errorf(domain.Denied, "url: %s does not begin with http:// or https://", shorten(u.String()))
+		return domain.Deniedf("url: %s does not begin with http:// or https://", shorten(u.String()))
 	case host == "":
-		return domain.Errorf(domain.Invalid, "url: %s names no host", shorten(u.String()))
+		return domain.Invalidf("url: %s names no host", shorten(u.String()))
 	case err != nil, port == 0, strings.HasSuffix(u.Host, ":"):
-		return domain.Errorf(domain.Invalid, "url: the port of %s is none from 1 to 65535", shorten(u.Host))
+		return domain.Invalidf("url: the port of %s is none from 1 to 65535", shorten(u.Host))
 	}
 	addr, err := netip.ParseAddr(strings.TrimSuffix(host, "."))
 	switch {
 	case err != nil && endsInNumber(host):
-		return domain.Errorf(domain.Denied, "url: %s is an address in a spelling that is not taken; write it as four numbers", shorten(host))
+		return domain.Deniedf("url: %s is an address in a spelling that is not taken; write it as four numbers", shorten(host))
 	case err == nil:
 		if err := c.network.check(host, netip.AddrPortFrom(addr, uint16(port))); err != nil {
 			return err
@@ -165,5 +165,5 @@ func (c *Client) checkURL(u *url.URL) error {
 	if port == 80 || port == 443 || port >= 1024 || allow.names(host, uint16(port)) || allow.holds(addr.Unmap(), uint16(port)) {
 		return nil
 	}
-	return domain.Errorf(domain.Denied, "url: port %d is that of another protocol; 80, 443 and those from 1024 are allowed", port)
+	return domain.Deniedf("url: port %d is that of another protocol; 80, 443 and those from 1024 are allowed", port)
 }

@@ -66,20 +66,20 @@ var order = []Part{"", Executions, Steps, Events, Messages, Current, HeadOf}
 func (r Request) Check() error {
 	for _, part := range r.Want {
 		if known := append(slices.Clone(order[1:]), State, Definition, Carry); !slices.Contains(known, part) {
-			return domain.Errorf(domain.Invalid, "want: %q is no part of an account; give some of %v", part, known)
+			return domain.Invalidf("want: %q is no part of an account; give some of %v", part, known)
 		}
 	}
 	if r.Execution < Newest {
-		return domain.Errorf(domain.Invalid, "execution_number: is %d; executions are counted from 1, 0 stands for all, and %d for the newest", r.Execution, Newest)
+		return domain.Invalidf("execution_number: is %d; executions are counted from 1, 0 stands for all, and %d for the newest", r.Execution, Newest)
 	}
 	if r.After != (Seen{}) && (r.Execution == 0 || r.After.Step < 0 || r.After.Event < 0) {
-		return domain.Errorf(domain.Invalid, "after: is step %d and event %d of execution %d; steps, events and executions are counted from 1", r.After.Step, r.After.Event, r.Execution)
+		return domain.Invalidf("after: is step %d and event %d of execution %d; steps, events and executions are counted from 1", r.After.Step, r.After.Event, r.Execution)
 	}
 	if r.Bytes < 0 {
-		return domain.Errorf(domain.Invalid, "bytes: is %d; give a number from 1 on, or 0 for as many as a page may have", r.Bytes)
+		return domain.Invalidf("bytes: is %d; give a number from 1 on, or 0 for as many as a page may have", r.Bytes)
 	}
 	if from := r.From; from != (Cursor{}) && (!slices.Contains(order[1:], from.Part) || !r.Wants(from.Part) || from.Execution < 0 || from.Item < 0) {
-		return domain.Errorf(domain.Invalid, "from: %s %d of execution %d is no place in what is wanted; give back what the page before had as next", from.Part, from.Item, from.Execution)
+		return domain.Invalidf("from: %s %d of execution %d is no place in what is wanted; give back what the page before had as next", from.Part, from.Item, from.Execution)
 	}
 	return nil
 }

@@ -172,7 +172,7 @@ func TestAskRefusesOtherChanges(t *testing.T) {
 		"a signal taken away":   {"execution.continuation", s.WithLateSignals(0, at)},
 		"a signal changed":      {"execution.continuation", made(s.WithLateSignals(0, at).WithStopSignal(domain.StopSignal{Reason: domain.Unknown}, at))},
 		"a step completed":      {"execution.step_executions", made(s.WithCurrentStepCompleted(at))},
-		"an error":              {"execution.error", made(s.WithExecutionError(domain.Errorf(domain.Invalid, "no"), at))},
+		"an error":              {"execution.error", made(s.WithExecutionError(domain.Invalidf("no"), at))},
 		"a trusted value given": {"execution.trusted", made(s.WithTrusted(domain.Trusted{"customer": json.RawMessage(`1`)}, at))},
 		"a call allowed always": {"standing_approvals", made(s.WithStandingApproval(domain.StandingApproval{Tool: "pay"}, at))},
 		"a call counted":        {"execution.tool_calls", s.WithToolCalls(1, at)},

@@ -81,7 +81,7 @@ func TestFollowWhileItGoesOn(t *testing.T) {
 	v.Close()
 	require.NotContains(t, s.String(), "at the end", "what was under way does not stay")
 	require.Contains(t, s.String(), "✓ list_files")
-	shows(v, client.Event{Type: domain.EventToolCallCompleted, Step: 2, Tool: "read_file", Error: domain.Errorf(domain.Invalid, "there is no such file; list_files shows all")})
+	shows(v, client.Event{Type: domain.EventToolCallCompleted, Step: 2, Tool: "read_file", Error: domain.Invalidf("there is no such file; list_files shows all")})
 	v.Close()
 	require.Contains(t, s.String(), "✗ read_file: there is no such file;\n    list_files shows all\n", "what failed is told whole")
 	require.NoError(t, s.failure)
@@ -99,7 +99,7 @@ func TestFollowTellsOnce(t *testing.T) {
 		"making the conversation shorter": {{Type: domain.EventInferenceRequested, Attempt: 1, Recorded: domain.Event{Data: domain.InferenceRequestStarted{Summary: true}}}},
 		"it failed": {
 			{Type: domain.EventSubagentSpawning, ChildID: critic},
-			{AgentID: critic, Type: domain.EventToolCallCompleted, Error: domain.Errorf(domain.Invalid, "%s", strings.Repeat("why ", 30)+"it failed")},
+			{AgentID: critic, Type: domain.EventToolCallCompleted, Error: domain.Invalidf("%s", strings.Repeat("why ", 30)+"it failed")},
 		},
 	} {
 		s, _, v := follows(80, "http://ui/")

@@ -93,7 +93,7 @@ func TestScreens(t *testing.T) {
 				turnBegan, client.Event{Type: client.EventReasoning, Step: 1, Text: bad},
 				client.Event{Type: client.EventText, Step: 1, Text: bad}, client.Event{Type: domain.EventToolCallStarted, Step: 1, Tool: bad, Arguments: bad},
 				client.Event{Type: client.EventToolProgress, Step: 1, Tool: bad, Text: bad},
-				client.Event{Type: domain.EventToolCallCompleted, Step: 1, Tool: bad, Error: domain.Errorf(domain.Invalid, "%s", bad)},
+				client.Event{Type: domain.EventToolCallCompleted, Step: 1, Tool: bad, Error: domain.Invalidf("%s", bad)},
 			)
 			s.take(did{err: fmt.Errorf("%s", bad)})
 		},
@@ -158,11 +158,11 @@ func callEvents() []client.Event {
 	}
 	return append(events,
 		client.Event{Type: domain.EventToolCallCompleted, Step: 1, Position: 0, Tool: "done"},
-		client.Event{Type: domain.EventToolCallCompleted, Step: 1, Position: 1, Tool: "fails", Error: domain.Errorf(domain.Invalid, "there is no such file")},
+		client.Event{Type: domain.EventToolCallCompleted, Step: 1, Position: 1, Tool: "fails", Error: domain.Invalidf("there is no such file")},
 		client.Event{Type: domain.EventToolCallCompleted, Step: 1, Position: 2, Tool: "unknown", Error: domain.CodedErrorf(domain.Internal, domain.CodeOutcomeUnknown, "the worker was lost")},
 		client.Event{Type: client.EventToolProgress, Step: 1, Position: 3, Tool: "runs", Text: "3 of 7 files"},
 		client.Event{Type: domain.EventWaitClosed, Step: 1, Position: 5, Tool: "denied", Wait: &domain.Wait{Kind: domain.WaitApproval, Answer: &domain.Answer{Verdict: domain.WasDenied, By: "bob", Reason: "not now"}}},
-		client.Event{Type: domain.EventToolCallBlocked, Step: 1, Position: 6, Tool: "blocked", Arguments: `{"n": 1}`, Error: domain.Errorf(domain.Denied, "a hook blocks it")},
+		client.Event{Type: domain.EventToolCallBlocked, Step: 1, Position: 6, Tool: "blocked", Arguments: `{"n": 1}`, Error: domain.Deniedf("a hook blocks it")},
 	)
 }
 

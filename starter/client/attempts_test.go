@@ -63,7 +63,7 @@ func TestAttemptsThatFailed(t *testing.T) {
 	require.Len(t, again.retries, 2, "the same again is told once")
 	require.Equal(t, []int{2, 3}, []int{again.retries[0].Attempts, again.retries[1].Attempts})
 	require.Equal(t, both.failed+2, again.failed)
-	refused := replied(work(2, down), contract.ModelReply{Outcome: contract.Answered, Tries: 4, Error: domain.Errorf(domain.Invalid, "no seed\nno stop")})
+	refused := replied(work(2, down), contract.ModelReply{Outcome: contract.Answered, Tries: 4, Error: domain.Invalidf("no seed\nno stop")})
 	require.Equal(t, []string{"down", "no seed", "no stop"}, []string{refused.retries[0].Reason, refused.retries[1].Reason, refused.retries[2].Reason})
 	require.Equal(t, 3, refused.failed)
 	unpriced := work(1, nil)

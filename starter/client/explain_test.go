@@ -141,7 +141,7 @@ func TestExplainAStopAtALimit(t *testing.T) {
 			ToolExecutions: []domain.ToolExecution{
 				readCall(2, 0, "a", "12345678"),
 				blocked,
-				failedCall(readCall(2, 2, "d", ""), domain.Errorf(domain.Invalid, "no such file")),
+				failedCall(readCall(2, 2, "d", ""), domain.Invalidf("no such file")),
 				failedCall(readCall(2, 3, "e", ""), domain.CodedErrorf(domain.Unavailable, domain.CodeOutcomeUnknown, "lost")),
 			},
 		}),

@@ -37,7 +37,7 @@ func checkIndexed(values domain.Trusted, names []string) error {
 			return invalidf("index_trusted: %s", err)
 		}
 		if long := len(entry(name, values[name])); values[name] != nil && long > maxIndexed {
-			return domain.Errorf(domain.TooLarge, "trusted.%s: takes %d bytes in the search attribute, where at most %d fit; "+
+			return domain.TooLargef("trusted.%s: takes %d bytes in the search attribute, where at most %d fit; "+
 				"give a shorter one, or leave the name out of those that are indexed", name, long, maxIndexed)
 		}
 	}

@@ -118,8 +118,8 @@ func TestLeftBehind(t *testing.T) {
 
 func TestFailureText(t *testing.T) {
 	t.Parallel()
-	require.Equal(t, "openai-chat: no ␛[31mkey", Failure(domain.Errorf(domain.Invalid, "no \x1b[31mkey").From("openai-chat")))
-	require.Equal(t, "openai: no", Failure(domain.Errorf(domain.Invalid, "openai: no").From("openai")))
+	require.Equal(t, "openai-chat: no ␛[31mkey", Failure(domain.Invalidf("no \x1b[31mkey").From("openai-chat")))
+	require.Equal(t, "openai: no", Failure(domain.Invalidf("openai: no").From("openai")))
 }
 
 // TestFoldBreaksBetweenWordsAlone, below what follows a name, and leaves a pipe alone.

@@ -40,7 +40,7 @@ func TestStatusJSON(t *testing.T) {
 	}
 	full := encoded(account.Status{
 		Head:      account.Head{Name: "notes", Since: testNow},
-		Execution: account.Execution{Outcome: contract.Outcome{Status: domain.StatusFailed, StopReason: domain.Completed}, Ended: &contract.End{Error: domain.Errorf(domain.Invalid, "x <y>")}},
+		Execution: account.Execution{Outcome: contract.Outcome{Status: domain.StatusFailed, StopReason: domain.Completed}, Ended: &contract.End{Error: domain.Invalidf("x <y>")}},
 	})
 	for key, want := range map[string]string{"name": `"notes"`, "since": `"2030-01-31T12:00:00Z"`, "stop_reason": `"completed"`} {
 		require.Equal(t, want, string(full[key]), key)
@@ -61,7 +61,7 @@ func TestStatusText(t *testing.T) {
 
 	idle := StatusText(noTheme(), "notes", account.Status{
 		Head:      account.Head{Open: true},
-		Execution: account.Execution{Outcome: contract.Outcome{Status: domain.StatusFailed}, Ended: &contract.End{Error: domain.Errorf(domain.Invalid, "no\nkey")}},
+		Execution: account.Execution{Outcome: contract.Outcome{Status: domain.StatusFailed}, Ended: &contract.End{Error: domain.Invalidf("no\nkey")}},
 	}, testNow)
 	require.Contains(t, idle, "failed, idle")
 	require.Contains(t, idle, "no key")

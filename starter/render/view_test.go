@@ -76,7 +76,7 @@ func hostileTale() []client.Event {
 		client.Event{Type: client.EventText, Step: 1, Text: "\x1b[2J\x1b]0;owned\x07 \u202eevil\xe4\xb8"},
 		client.Event{Type: domain.EventInferenceReceived, Step: 1, Text: "\x1b[2Jgone\r\nnext\tline", Calls: []domain.ToolCall{{Name: "x"}}},
 		client.Event{Type: domain.EventToolCallStarted, Step: 1, Tool: "x\x1b[1A", Arguments: "{\"a\":\"\x1b[31m\n\"" + strings.Repeat("x", 300)},
-		client.Event{Type: domain.EventToolCallCompleted, Step: 1, Tool: "x\x1b[1A", Error: domain.Errorf(domain.Invalid, "\x1b[5m\u009b31mno")},
+		client.Event{Type: domain.EventToolCallCompleted, Step: 1, Tool: "x\x1b[1A", Error: domain.Invalidf("\x1b[5m\u009b31mno")},
 		client.Event{Type: client.EventRetry, Step: 1, Tool: "\x07", Attempt: 2, Reason: "\x1b[H"},
 		client.Event{Type: domain.EventStopSignalReceived, Recorded: domain.Event{Type: domain.EventStopSignalReceived, Data: domain.StopEvent{Reason: domain.UserRequested, Source: "now\x1b[H"}}, Reason: "\x1b[H"},
 		client.Event{Type: client.EventEnded, Ended: &contract.Outcome{Status: domain.StatusFailed, StopReason: domain.ErrorForbade, Code: domain.CodeAuth, Steps: 2, Usage: domain.Usage{InputTokens: 1200, OutputTokens: 34}}},

@@ -124,10 +124,10 @@ func chooseBoundaries(config *kills.Config, named []string) error {
 	reached := kills.Reached(config.Agents)
 	for _, name := range named {
 		if !slices.Contains(enum.Known[contract.Boundary](), contract.Boundary(name)) {
-			return domain.Errorf(domain.Invalid, "--boundary: %q is none of %s", domain.Shorten(name, 100), enum.Names(enum.Known[contract.Boundary](), ", "))
+			return domain.Invalidf("--boundary: %q is none of %s", domain.Shorten(name, 100), enum.Names(enum.Known[contract.Boundary](), ", "))
 		}
 		if !slices.Contains(reached, kills.Point(name)) {
-			return domain.Errorf(domain.Invalid, "--boundary: no plain agent reaches %s; leave out --plain, or name one of %s", name, enum.Names(reached, ", "))
+			return domain.Invalidf("--boundary: no plain agent reaches %s; leave out --plain, or name one of %s", name, enum.Names(reached, ", "))
 		}
 		config.Points = append(config.Points, kills.Point(name))
 	}

@@ -214,5 +214,5 @@ func inside(file, dir string) bool {
 
 // invalid is an error about a setting.
 func invalid(format string, args ...any) error {
-	return domain.Errorf(domain.Invalid, format, args...)
+	return domain.Invalidf(format, args...)
 }

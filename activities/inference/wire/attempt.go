@@ -158,7 +158,7 @@ var upwards = regexp.MustCompile(`(?:^|/)\.\.?(?:/|$)`)
 // transport itself is asked, as no client of HTTP would: it follows no redirects.
 func (a *Attempt) send(r Request) (*http.Response, error) {
 	if upwards.MatchString(r.Path) {
-		return nil, domain.Errorf(domain.Invalid, "model: holds . or .. as a part of its path; check the model's name").From(a.client.api.Name)
+		return nil, domain.Invalidf("model: holds . or .. as a part of its path; check the model's name").From(a.client.api.Name)
 	}
 	target := a.Base.JoinPath(r.Path)
 	values := target.Query()

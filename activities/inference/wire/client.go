@@ -146,7 +146,7 @@ func New(api API, config Config) (*Client, error) {
 	var proxy *url.URL // none, unless one is given
 	if config.Proxy != "" {
 		if proxy, err = ParseProxy(config.Proxy); err != nil {
-			return nil, c.own(domain.Errorf(domain.Invalid, "proxy: %s", err))
+			return nil, c.own(domain.Invalidf("proxy: %s", err))
 		}
 		password, _ := proxy.User.Password()
 		c.secrets.add(password)
@@ -167,7 +167,7 @@ func (c *Client) own(err error) error {
 	case err == nil:
 		return nil
 	case !ok:
-		typed = domain.Errorf(domain.Invalid, "%s: the request cannot be encoded: %s", c.api.Name, err)
+		typed = domain.Invalidf("%s: the request cannot be encoded: %s", c.api.Name, err)
 	}
 	return typed.From(c.api.Name)
 }
@@ -188,7 +188,7 @@ func (c *Client) baseURL(config domain.LLMConfig) (*url.URL, error) {
 	}
 	allowed := c.config.AllowBaseURLs
 	if !slices.Contains(allowed, "*") && !slices.Contains(allowed, config.BaseURL) {
-		return nil, domain.Errorf(domain.Denied, "base_url: this worker does not send its key there; leave base_url out, or name it with --allow-base-urls on the worker")
+		return nil, domain.Deniedf("base_url: this worker does not send its key there; leave base_url out, or name it with --allow-base-urls on the worker")
 	}
 	return c.parseBase("base_url", config.BaseURL)
 }
@@ -210,7 +210,7 @@ func (c *Client) parseBase(field, text string) (*url.URL, error) {
 		u.Fragment = ""
 		return u, nil
 	}
-	return nil, domain.Errorf(domain.Invalid, "%s: %s; %s", field, wrong, mend)
+	return nil, domain.Invalidf("%s: %s; %s", field, wrong, mend)
 }
 
 // key asks for the key and makes sure that it can be sent.
@@ -256,7 +256,7 @@ func (c *Client) check(config domain.LLMConfig) error {
 	}
 	for _, bound := range []int64{config.MaxOutputTokens, given} {
 		if bound > 0 && bound < c.api.MinOutputTokens {
-			return domain.Errorf(domain.Invalid, "max_output_tokens: %s takes no fewer than %d; raise it or leave it out", base.Host, c.api.MinOutputTokens)
+			return domain.Invalidf("max_output_tokens: %s takes no fewer than %d; raise it or leave it out", base.Host, c.api.MinOutputTokens)
 		}
 	}
 	return nil
@@ -268,14 +268,14 @@ func (c *Client) CheckFormat(config domain.LLMConfig, format domain.ResponseForm
 	base, err := c.baseURL(config)
 	for _, path := range c.api.Formats {
 		if err == nil && !IsNull(field(config.Options, path)) {
-			err = domain.Errorf(domain.Invalid, "options: %s is given beside the definition's response_format; leave one out", path)
+			err = domain.Invalidf("options: %s is given beside the definition's response_format; leave one out", path)
 		}
 	}
 	if err == nil && c.api.CheckFormat != nil {
 		err = c.api.CheckFormat(config, format, tools)
 	}
 	if err == nil && c.api.ObjectsOnly && c.api.Owns(base.Hostname()) && !output.IsObject(format) {
-		err = domain.Errorf(domain.Invalid, "response_format.schema: %s takes only schemas of type object; put the value into a property of an object, or use mode %s",
+		err = domain.Invalidf("response_format.schema: %s takes only schemas of type object; put the value into a property of an object, or use mode %s",
 			base.Host, domain.OutputInstruction)
 	}
 	return c.own(err)

@@ -37,7 +37,7 @@ func KeyFrom(variable, value string) (Key, error) {
 // checkKey refuses what cannot be a header's value, or would not be what was meant.
 func checkKey(where, key string) error {
 	if !printable.MatchString(key) {
-		return domain.Errorf(domain.Invalid, "%s: has characters that no key has; set it again without quotes or line ends", where)
+		return domain.Invalidf("%s: has characters that no key has; set it again without quotes or line ends", where)
 	}
 	return nil
 }

@@ -21,13 +21,13 @@ func field(fields map[string]json.RawMessage, path string) (value json.RawMessag
 func (c *Client) checkOptions(options domain.Metadata) (bound int64, err error) {
 	for _, path := range c.api.Reserved {
 		if field(options, path) != nil {
-			return 0, domain.Errorf(domain.Invalid, "options: %s is set by Everstep; leave it out", path)
+			return 0, domain.Invalidf("options: %s is set by Everstep; leave it out", path)
 		}
 	}
 	for _, path := range c.api.Objects {
 		var fields map[string]json.RawMessage
 		if value := field(options, path); value != nil && json.Unmarshal(value, &fields) != nil {
-			return 0, domain.Errorf(domain.Invalid, "options: %s is not an object", path)
+			return 0, domain.Invalidf("options: %s is not an object", path)
 		}
 	}
 	for _, path := range c.api.Bounds {
@@ -36,11 +36,11 @@ func (c *Client) checkOptions(options domain.Metadata) (bound int64, err error) 
 			continue
 		}
 		if bound > 0 {
-			return 0, domain.Errorf(domain.Invalid, "options: %s are both set; give one", strings.Join(c.api.Bounds, " and "))
+			return 0, domain.Invalidf("options: %s are both set; give one", strings.Join(c.api.Bounds, " and "))
 		}
 		bound, err = strconv.ParseInt(strings.TrimSpace(string(value)), 10, 64)
 		if err != nil || bound <= 0 {
-			return 0, domain.Errorf(domain.Invalid, "options: %s is not a positive whole number", path)
+			return 0, domain.Invalidf("options: %s is not a positive whole number", path)
 		}
 	}
 	if c.api.Options != nil {

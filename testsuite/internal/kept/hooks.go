@@ -62,7 +62,7 @@ func (t *Trace) traces() []hook.Hook {
 
 // ScenarioHooks are those that scenarios name.
 func ScenarioHooks(t *Trace) []hook.Hook {
-	broken := domain.Errorf(domain.Denied, "the house is closed")
+	broken := domain.Deniedf("the house is closed")
 	return append(t.traces(),
 		// What stops.
 		hook.BeforeExecution("stop-before-execution", stops(domain.StopRequested)),

@@ -168,7 +168,7 @@ func (t scenarioTool) tool(name string) tool.Tool {
 	return tool.FromSpec(domain.ToolSpec{Name: name, Effect: t.Effect}, func(ctx context.Context, _ json.RawMessage) (tool.Result, error) {
 		reply := testsuite.Returns(t.Reply)
 		if t.Fails != "" {
-			reply = testsuite.Fails(domain.Errorf(domain.Invalid, "%s", t.Fails))
+			reply = testsuite.Fails(domain.Invalidf("%s", t.Fails))
 		}
 		if t.Unknown != "" {
 			reply = testsuite.Unknown(t.Unknown)

@@ -54,16 +54,16 @@ func (c Config) checked() (Config, error) {
 	c.Lanes, c.Namespace = cmp.Or(c.Lanes, DefaultLanes), cmp.Or(c.Namespace, sdk.DefaultNamespace)
 	switch {
 	case c.Kills < 1:
-		return c, domain.Errorf(domain.Invalid, "kills: is %d; give a number from 1 on", c.Kills)
+		return c, domain.Invalidf("kills: is %d; give a number from 1 on", c.Kills)
 	case c.Lanes < 1 || c.Lanes > 64:
-		return c, domain.Errorf(domain.Invalid, "lanes: is %d; give a number from 1 to 64", c.Lanes)
+		return c, domain.Invalidf("lanes: is %d; give a number from 1 to 64", c.Lanes)
 	case len(c.Agents) == 0:
-		return c, domain.Errorf(domain.Invalid, "agents: there are none; give Scripted()")
+		return c, domain.Invalidf("agents: there are none; give Scripted()")
 	}
 	reached := Reached(c.Agents)
 	for _, p := range c.Points {
 		if !slices.Contains(reached, p) {
-			return c, domain.Errorf(domain.Invalid, "points: none of the agents reaches %s; they reach %v", p, reached)
+			return c, domain.Invalidf("points: none of the agents reaches %s; they reach %v", p, reached)
 		}
 	}
 	if len(c.Points) == 0 {

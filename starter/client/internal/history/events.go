@@ -238,7 +238,7 @@ func ended(c converter.DataConverter, e *historypb.HistoryEvent) (end RunEnded, 
 func decode[T any](c converter.DataConverter, payloads *commonpb.Payloads) (*T, error) {
 	list := payloads.GetPayloads()
 	if len(list) == 0 {
-		return nil, domain.Errorf(domain.Invalid, "it is empty")
+		return nil, domain.Invalidf("it is empty")
 	}
 	value := new(T)
 	if err := c.FromPayload(list[0], value); err != nil {
