@@ -24,6 +24,9 @@ import (
 	"everstep/workflows/replay"
 )
 
+// replayAfter is how long the workflow is waited for alone before its history is replayed here beside.
+const replayAfter = 150 * time.Millisecond
+
 // Account reads the parts of an agent's account, its head always. It needs no worker: where none answers soon, the history
 // is replayed. Of executions that the server has no more the records tell. What nobody has is named in Missing. Where the
 // record of where the session stands cannot be read an error of class Gone says so.
@@ -151,27 +154,12 @@ func (r accountReader) read(ctx context.Context) (account.Account, error) {
 	return all.After(parts, held).WithMissing(wanted, held), err
 }
 
-// runs reads what the run and those before it hold, and what a fork has of the messages of its origin. Where all of them are
-// wanted, the run before one is read meanwhile.
+// runs reads what the run and those before it hold, and what a fork has of the messages of its origin.
 func (r accountReader) runs(ctx context.Context) (account.Account, account.Held, error) {
 	ctx, cancel := context.WithCancel(ctx)
-	var reading sync.WaitGroup
-	defer reading.Wait()
+	ahead := readAhead{accountReader: r, begun: map[string]chan runAccount{}}
+	defer ahead.reading.Wait()
 	defer cancel()
-	begun := map[string]chan runAccount{}
-	begin := func(runID string, request account.Request) chan runAccount {
-		if begun[runID] != nil {
-			return begun[runID]
-		}
-		told, reader := make(chan runAccount, 1), r
-		if reader.request = request; runID != r.runID() {
-			reader.request.Want = slices.DeleteFunc(slices.Clone(request.Want), func(p account.Part) bool { return p == account.HeadOf })
-		}
-		begun[runID] = told
-		reading.Go(func() { told <- reader.run(ctx, runID) })
-		return told
-	}
-	lists := []account.Part{account.Executions, account.Steps, account.Messages, account.Events}
 	runs := account.Runs{Gone: deleted}
 	runs.Before = func(run account.Run) (string, error) {
 		if run.Previous != "" {
@@ -181,12 +169,7 @@ func (r accountReader) runs(ctx context.Context) (account.Account, account.Held,
 	}
 	var others []string
 	runs.Read = func(id string, request account.Request) (account.Account, account.Held, error) {
-		if request.Execution == 0 && slices.ContainsFunc(lists, request.Wants) {
-			if before, err := r.client.previous(ctx, r.agent, id); err == nil && before != "" { // an error comes again when it is read
-				begin(before, request)
-			}
-		}
-		told := <-begin(id, request)
+		told := ahead.read(ctx, id, request)
 		if told.err == nil {
 			others = append(others, told.Server.OtherBuilds...)
 		}
@@ -336,10 +319,41 @@ type runAccount struct {
 	err  error
 }
 
+// A readAhead reads the runs of an agent one after the other, each once, and where all of them are wanted, the run before each
+// meanwhile.
+type readAhead struct {
+	accountReader
+	begun   map[string]chan runAccount
+	reading sync.WaitGroup
+}
+
+func (r *readAhead) read(ctx context.Context, runID string, request account.Request) runAccount {
+	lists := []account.Part{account.Executions, account.Steps, account.Messages, account.Events}
+	if request.Execution == 0 && slices.ContainsFunc(lists, request.Wants) {
+		if before, err := r.client.previous(ctx, r.agent, runID); err == nil && before != "" { // an error comes again when it is read
+			r.begin(ctx, before, request)
+		}
+	}
+	r.begin(ctx, runID, request)
+	return <-r.begun[runID]
+}
+
+// begin reads a run, unless that was begun before. The head is that of the newest.
+func (r *readAhead) begin(ctx context.Context, runID string, request account.Request) {
+	if r.begun[runID] != nil {
+		return
+	}
+	told, reader := make(chan runAccount, 1), r.accountReader
+	r.begun[runID], reader.request = told, request
+	if runID != r.runID() {
+		reader.request.Want = slices.DeleteFunc(slices.Clone(request.Want), func(p account.Part) bool { return p == account.HeadOf })
+	}
+	r.reading.Go(func() { told <- reader.run(ctx, runID) })
+}
+
 // run reads what a run holds: the newest as the workflow answers, or by a replay of its history where that takes too long. Whoever
 // is first tells. An earlier one no worker has at hand: it would replay it for each page. So that is replayed here at once, and a worker
-// is asked where that fails. Where the replay fails, the workflow is waited for only as long as a worker may be there that can carry
-// the run on: a question waits for that.
+// is asked where that fails. Where both fail, the workflow is waited for only if a worker may be there.
 func (r accountReader) run(ctx context.Context, runID string) runAccount {
 	newest := runID == r.runID()
 	if newest && len(r.upTo) > 0 {
@@ -359,7 +373,7 @@ func (r accountReader) run(ctx context.Context, runID string) runAccount {
 	var asked, replayed chan runAccount
 	var patience <-chan time.Time
 	if newest {
-		asked, patience = begin(asking, r.asked), time.After(cmp.Or(r.patience, 150*time.Millisecond))
+		asked, patience = begin(asking, r.asked), time.After(cmp.Or(r.patience, replayAfter))
 	} else {
 		replayed = begin(ctx, r.replayed)
 	}
@@ -379,15 +393,7 @@ func (r accountReader) run(ctx context.Context, runID string) runAccount {
 				asked = begin(asking, r.asked)
 			}
 			if unasked == nil {
-				reading.Go(func() {
-					for process.Pause(asking, time.Second) == nil {
-						now, err := r.client.described(asking, r.agent, r.runID())
-						if failing := err == nil && now.GetPendingWorkflowTask().GetAttempt() > 1; failing || !r.client.hasWorker(asking, r.queue()) {
-							giveUp(errNoWorker)
-							return
-						}
-					}
-				})
+				reading.Go(func() { r.giveUpWithoutWorker(asking, giveUp) })
 			}
 		}
 		if replayed == nil {
@@ -395,6 +401,18 @@ func (r accountReader) run(ctx context.Context, runID string) runAccount {
 		}
 	}
 	return runAccount{err: unread(unasked, unreplayed)}
+}
+
+// giveUpWithoutWorker ends the wait for a worker's answer where none may be there, or where those that are there cannot carry
+// the run on: a question waits for that.
+func (r accountReader) giveUpWithoutWorker(asking context.Context, giveUp context.CancelCauseFunc) {
+	for process.Pause(asking, time.Second) == nil {
+		now, err := r.client.described(asking, r.agent, r.runID())
+		if failing := err == nil && now.GetPendingWorkflowTask().GetAttempt() > 1; failing || !r.client.hasWorker(asking, r.queue()) {
+			giveUp(errNoWorker)
+			return
+		}
+	}
 }
 
 // unread says why nobody can tell what a run holds.

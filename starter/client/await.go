@@ -159,8 +159,8 @@ func (c *Client) askForEnd(ctx context.Context, t *target) (*contract.Outcome, e
 }
 
 // lookForEnd looks whether the server has ended the workflow, until a worker has taken the question, when ctx ends. It calls
-// found where the workflow is not to be waited for any more. It looks once a second where
-// nothing happens, and less and less often where the history grows: workers are busy, and will come to the question.
+// found where the workflow is not to be waited for any more. It looks once a second where nothing happens, and less and less
+// often where the history grows: workers are busy, and will come to the question.
 func (c *Client) lookForEnd(ctx context.Context, t target, found context.CancelFunc) {
 	pause, events, quiet := lookAgain, t.info().GetHistoryLength(), 0
 	for looks := 1; process.Pause(ctx, pause) == nil; looks++ {
@@ -182,8 +182,8 @@ func (c *Client) lookForEnd(ctx context.Context, t target, found context.CancelF
 }
 
 // goesOn reports whether the history, too, tells that the execution is in progress or about to begin. A server that does
-// not answer is no reason to doubt that.
+// not answer is no reason to doubt that, nor a worker that takes the question meanwhile, when ctx ends.
 func (c *Client) goesOn(ctx context.Context, t target) bool {
 	now, err := c.target(ctx, t.called(), t.asked)
-	return err == nil && now.outcome == nil || Is(err, Unreachable)
+	return err == nil && now.outcome == nil || Is(err, Unreachable) || ctx.Err() != nil
 }

@@ -70,8 +70,11 @@ func (p Poller) PID() (pid int, ok bool) {
 // Ended reports whether it is a process of this machine that has ended.
 func (p Poller) Ended() bool {
 	pid, ok := p.PID()
+	if !ok {
+		return false
+	}
 	process, err := os.FindProcess(pid)
-	return ok && (err != nil || errors.Is(process.Signal(syscall.Signal(0)), os.ErrProcessDone))
+	return err != nil || errors.Is(process.Signal(syscall.Signal(0)), os.ErrProcessDone)
 }
 
 // NoWorker says, in words, that none answers on a task queue, and what mends that.

@@ -175,7 +175,9 @@ func (f *follower) look(ctx context.Context) (asked int, err error) {
 	if f.session != "" && f.session != s.firstRunID() { // another session has begun under the name
 		return 3, f.leave(ctx, s.agent)
 	}
-	if now := (mark{s.newest().runID(), s.newest().info().GetHistoryLength(), s.GetPendingWorkflowTask().GetAttempt(), s.open()}); now != f.mark {
+	newest := s.newest()
+	now := mark{newest.runID(), newest.info().GetHistoryLength(), s.GetPendingWorkflowTask().GetAttempt(), s.open()}
+	if now != f.mark {
 		asked++
 		if err := f.read(ctx, s); err != nil {
 			f.mark.open = now.open
@@ -244,10 +246,11 @@ func (f *follower) read(ctx context.Context, s snapshot) error {
 
 // account reads an account. A server that goes away meanwhile, which the reading outlasts, is told all the same.
 func (f *follower) account(ctx context.Context, s snapshot) (all account.Account, err error) {
-	done, request, patience := make(chan struct{}), f.request(), time.Duration(0)
+	request, patience := f.request(), time.Duration(0)
 	if f.answers {
 		patience = patientWith
 	}
+	done := make(chan struct{})
 	go func() {
 		defer close(done)
 		all, err = f.client.accountOf(ctx, s, request, patience)

@@ -252,11 +252,8 @@ func (f *follower) tell(ctx context.Context, recorded domain.Event, all account.
 	case domain.MessageUnsent:
 		e.Message = f.message(ctx, contract.WaitingView{ID: r.MessageID})
 	case domain.StopEvent:
-		for _, signal := range slices.Backward(f.newest(all).Signals) { // whose sentence is still known
-			if e.Type == domain.EventStopSignalReceived && signal.Reason == r.Reason && domain.Shorten(signal.Source, len(r.Source)) == r.Source {
-				e.Reason = signal.Message
-				break
-			}
+		if e.Type == domain.EventStopSignalReceived {
+			e.Reason = f.reasonOf(r, all)
 		}
 	case domain.SubagentCompleted:
 		if e.ChildID, e.ChildName = r.ChildID, r.Subagent; r.Kind != "" {
@@ -361,6 +358,7 @@ func (f *follower) tellOfAnswer(e Event, r domain.InferenceResponseReceived, hea
 	for _, m := range f.content.steps[e.Step].Step.Output {
 		if m.Role == domain.RoleAssistant && m.CreatedAt.Equal(e.Time) {
 			e.Text, e.Calls = m.Text(), m.ToolCalls
+			break
 		}
 	}
 	var told []Event
@@ -383,6 +381,16 @@ func (f *follower) newest(all account.Account) (x account.Execution) {
 		x = *newest
 	}
 	return x
+}
+
+// reasonOf is the sentence of a signal to stop, where that is still known.
+func (f *follower) reasonOf(r domain.StopEvent, all account.Account) string {
+	for _, signal := range slices.Backward(f.newest(all).Signals) {
+		if signal.Reason == r.Reason && domain.Shorten(signal.Source, len(r.Source)) == r.Source {
+			return signal.Message
+		}
+	}
+	return ""
 }
 
 // message is one that waits, or waited, with what an event tells of it. The text of one that nobody remembers any more is read

@@ -125,11 +125,7 @@ func (f *treeFollow) agent(ctx context.Context, id string, o FollowOptions, whos
 		if ended, ok := event.Recorded.Data.(domain.SubagentCompleted); ok { // what it did comes first
 			if child, known := children[ended.ChildID]; known {
 				delete(children, ended.ChildID)
-				close(child.over)
-				if ended.Lost { // its workflow may not tell of an end
-					defer time.AfterFunc(childPatience, child.leave).Stop()
-				}
-				<-child.done
+				child.join(ended.Lost)
 			}
 		}
 		if !f.give(ctx, event, nil) {
@@ -145,6 +141,15 @@ func (f *treeFollow) agent(ctx context.Context, id string, o FollowOptions, whos
 		return err
 	}
 	return ctx.Err()
+}
+
+// join waits until all was told of a sub-agent that has ended; of one that is lost its workflow may not tell of an end.
+func (child followedChild) join(lost bool) {
+	close(child.over)
+	if lost {
+		defer time.AfterFunc(childPatience, child.leave).Stop()
+	}
+	<-child.done
 }
 
 // child follows a sub-agent, and says where that cannot be.

@@ -52,35 +52,37 @@ type IterateOptions struct {
 // has happened. A server that goes away is waited for, and Config.Progress is told.
 // The final state is gone as soon as the agent begins another execution.
 func (c *Client) Iterate(ctx context.Context, id string, o IterateOptions) iter.Seq2[domain.AgentState, error] {
-	return sequence(ctx, id, "reading the state of ", func(yield func(domain.AgentState, error) bool) error {
-		if o.After < 0 {
-			return invalidf("after: is %d; steps are counted from 1", o.After)
+	return sequence(ctx, id, "reading the state of ", func(yield func(domain.AgentState, error) bool) error { return c.iterate(ctx, id, o, yield) })
+}
+
+func (c *Client) iterate(ctx context.Context, id string, o IterateOptions, yield func(domain.AgentState, error) bool) error {
+	if o.After < 0 {
+		return invalidf("after: is %d; steps are counted from 1", o.After)
+	}
+	s := &stepper{client: c, id: id, done: o.After, yield: yield}
+	over, caughtUp := false, false
+	var failed error
+	err := c.followOne(ctx, id, FollowOptions{Number: o.Number}, func(e Event, err error) bool {
+		s.number = e.Number
+		switch {
+		case err != nil && !Is(err, Gone): // that events are gone says nothing of the steps
+			failed = err
+			return false
+		case e.Type == EventReconnecting:
+			c.connection(errors.New(e.Reason))
+		case e.Type == EventReconnected:
+			c.connection(nil)
 		}
-		s := &stepper{client: c, id: id, done: o.After, yield: yield}
-		over, caughtUp := false, false
-		var failed error
-		err := c.followOne(ctx, id, FollowOptions{Number: o.Number}, func(e Event, err error) bool {
-			s.number = e.Number
-			switch {
-			case err != nil && !Is(err, Gone): // that events are gone says nothing of the steps
-				failed = err
-				return false
-			case e.Type == EventReconnecting:
-				c.connection(errors.New(e.Reason))
-			case e.Type == EventReconnected:
-				c.connection(nil)
-			}
-			caughtUp = caughtUp || e.earlier
-			if caughtUp && (e.earlier || e.Type == domain.EventStepStarted || e.Ended != nil) {
-				over, failed = s.look(ctx)
-			}
-			return !over && failed == nil
-		})
-		if err = cmp.Or(err, failed); err != nil || over {
-			return err
+		caughtUp = caughtUp || e.earlier
+		if caughtUp && (e.earlier || e.Type == domain.EventStepStarted || e.Ended != nil) {
+			over, failed = s.look(ctx)
 		}
-		return errorf(Failed, nil, "execution %d of %s was ended by the server in the middle, so it has no final state", s.number, id)
+		return !over && failed == nil
 	})
+	if err = cmp.Or(err, failed); err != nil || over {
+		return err
+	}
+	return errorf(Failed, nil, "execution %d of %s was ended by the server in the middle, so it has no final state", s.number, id)
 }
 
 // A stepper puts together the states of one execution, and gives them out. What it has it does not read again. It is used by one

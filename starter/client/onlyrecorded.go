@@ -100,7 +100,7 @@ func (c *Client) newestRecord(ctx context.Context, id domain.AgentID) (newest re
 	if err != nil {
 		return newest, err
 	}
-	none := record.ErrNone
+	unread := record.ErrNone
 	for _, ref := range slices.Backward(refs) {
 		if ref.Number < newest.Number {
 			break
@@ -109,7 +109,7 @@ func (c *Client) newestRecord(ctx context.Context, id domain.AgentID) (newest re
 		case errors.Is(err, record.ErrNone): // it was deleted meanwhile
 		case damagedRecord(err):
 			c.cfg.Progress(err.Error())
-			none = err
+			unread = err
 		case err != nil:
 			return newest, err
 		case newest.Number == 0 || lastRecorded(r, newest) > 0:
@@ -119,7 +119,7 @@ func (c *Client) newestRecord(ctx context.Context, id domain.AgentID) (newest re
 	if newest.Number > 0 {
 		return newest, nil
 	}
-	return newest, none
+	return newest, unread
 }
 
 func recordedAgent(r record.Record) Listed {

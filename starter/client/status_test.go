@@ -2,6 +2,7 @@ package client
 
 import (
 	"context"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -132,4 +133,17 @@ func TestStatusOfACallThatWaitsBesideOneThatFails(t *testing.T) {
 	}}
 	v := agents.status(t.Context(), s, account.Account{Head: &head, Server: &account.Server{Source: contract.FromHistory, Pending: agents.pending(s)}})
 	require.Equal(t, head.Doing, v.Doing)
+}
+
+// TestServerEnd: of a run the server's own words tell whether it has ended that itself.
+func TestServerEnd(t *testing.T) {
+	t.Parallel()
+	ends := []enumspb.WorkflowExecutionStatus{
+		enumspb.WORKFLOW_EXECUTION_STATUS_FAILED, enumspb.WORKFLOW_EXECUTION_STATUS_CANCELED, enumspb.WORKFLOW_EXECUTION_STATUS_TERMINATED, enumspb.WORKFLOW_EXECUTION_STATUS_TIMED_OUT,
+	}
+	for value := range enumspb.WorkflowExecutionStatus_name {
+		status := enumspb.WorkflowExecutionStatus(value)
+		_, ok := contract.EndedByServer(status.String())
+		require.Equal(t, slices.Contains(ends, status), ok, status)
+	}
 }

@@ -101,12 +101,7 @@ func startedBy(events []domain.Event, steps []domain.StepExecution) (all []*star
 		switch data := event.Data.(type) {
 		case domain.SubagentSpawning:
 			one := &startedChild{SubagentSpawning: data, begun: event.EventHeader, grants: []TreeGrant{{At: event.Time, Grant: data.Grant}}}
-			for _, step := range steps {
-				calls := step.Step.ToolExecutions
-				if i := slices.IndexFunc(calls, func(call domain.ToolExecution) bool { return call.ID == data.ToolExecutionID }); i >= 0 {
-					one.call, one.position = &calls[i], i
-				}
-			}
+			one.call, one.position = callIn(steps, data.ToolExecutionID)
 			all = append(all, one)
 		case domain.SubagentGranted:
 			one := of(data.ChildID)
@@ -119,6 +114,18 @@ func startedBy(events []domain.Event, steps []domain.StepExecution) (all []*star
 		}
 	}
 	return all
+}
+
+// callIn finds a call in steps, with its position in its step.
+func callIn(steps []domain.StepExecution, id domain.ToolExecutionID) (*domain.ToolExecution, int) {
+	for _, step := range steps {
+		for i, call := range step.Step.ToolExecutions {
+			if call.ID == id {
+				return &call, i
+			}
+		}
+	}
+	return nil, 0
 }
 
 // grantsOf are the grants of a sub-agent by the account of the agent that has started it; none where it has asked for no more
@@ -157,10 +164,12 @@ func (c *Client) Tree(ctx context.Context, id string, number int) (Tree, error) 
 // All yields the agents of the tree: each, and then those below it.
 func (t *Tree) All() iter.Seq[*Tree] {
 	return func(yield func(*Tree) bool) {
-		more := yield(t)
+		if !yield(t) {
+			return
+		}
 		for i := range t.Children {
 			for below := range t.Children[i].All() {
-				if more = more && yield(below); !more {
+				if !yield(below) {
 					return
 				}
 			}
@@ -277,19 +286,7 @@ func useOf(usage domain.Usage, cost int64, priced bool) TreeUse {
 // has. What a sub-agent has used that it has not counted, as one that is under way or was begun before a reset, comes on top.
 func (t *Tree) reckon() {
 	if one := t.startedChild; one != nil && one.ended != nil && (!one.ended.Unstarted || t.RunID == "") {
-		// Its own account says more of how it ended, where it has one.
-		by := one.ended
-		if t.EndedAt = cmp.Or(t.EndedAt, &one.endedAt); by.Lost || t.RunID == "" {
-			t.Status, t.StopReason, t.Code = by.Status, by.StopReason, by.Code
-		}
-		if t.RunID == "" && !by.Lost {
-			t.Steps = &by.Steps
-		}
-		if by.Lost && one.call != nil {
-			t.Error = one.call.Error
-		}
-		t.Priced = t.Priced || by.CostNanoUSD > 0
-		t.use(by.Usage, by.CostNanoUSD)
+		t.ended(*one)
 	}
 	counted := t.Total
 	var below TreeUse
@@ -303,6 +300,23 @@ func (t *Tree) reckon() {
 	}
 	t.Own = counted.less(below, t.Priced)
 	t.Own.Usage.Estimated = t.Own.Usage.Estimated || t.estimated
+}
+
+// ended takes how it ended by the account of the agent that started it. That of itself says more, where it has one.
+func (t *Tree) ended(one startedChild) {
+	by := one.ended
+	t.EndedAt = cmp.Or(t.EndedAt, &one.endedAt)
+	if by.Lost || t.RunID == "" {
+		t.Status, t.StopReason, t.Code = by.Status, by.StopReason, by.Code
+	}
+	if t.RunID == "" && !by.Lost {
+		t.Steps = &by.Steps
+	}
+	if by.Lost && one.call != nil {
+		t.Error = one.call.Error
+	}
+	t.Priced = t.Priced || by.CostNanoUSD > 0
+	t.use(by.Usage, by.CostNanoUSD)
 }
 
 // less is what is left without a part. Where that was counted in another way, as an estimate is, the sum of tokens counts.

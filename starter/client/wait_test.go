@@ -223,6 +223,16 @@ func TestWaitEndsWithItsContext(t *testing.T) {
 	})
 }
 
+// TestTakenMeanwhileGoesOn: a look that a worker cuts off, as it takes the question, has found no end.
+func TestTakenMeanwhileGoesOn(t *testing.T) {
+	t.Parallel()
+	f := newFake(newRun("run-1", nil))
+	f.slow = 1
+	ctx, taken := context.WithCancel(t.Context())
+	taken()
+	require.True(t, f.client().goesOn(ctx, target{snapshot: snapshot{agent: must(agentOf("nora"))}}))
+}
+
 // answering is a worker that knows one answer.
 func answering(out any) func(context.Context, string, string, any) (any, error) {
 	return func(context.Context, string, string, any) (any, error) { return out, nil }

@@ -52,13 +52,13 @@ func statusRows(t Theme, id string, v account.Status, now time.Time) []row {
 	enter := func(command, what string) string { // nothing, where no workflow would take it
 		return where(v.Server.Source != contract.FromRecords, t.Faint(command+" "+OneLine(id)+" "+what))
 	}
-	c, h, used := v.Configuration, v.History, v.Usage
+	c := v.Configuration
 	own, cleared := v.Ledger.Own(), v.Position.Edits.CountCleared()
 	var session, sessionLeft *domain.ExecutionBudget
 	if all := v.Ledger.Session; all != nil {
 		session, sessionLeft = &all.Limit, &all.Left
 	}
-	origin, parent, suspended, from := value(v.Origin), value(v.Parent), value(v.Suspended), value(v.Position.From)
+	origin, parent := value(v.Origin), value(v.Parent)
 	branch, originNumber := origin.Branch(), v.OriginNumber(v.Execution)
 	var prior *priorJSON
 	if v.Prior != (domain.Spent{}) {
@@ -78,9 +78,9 @@ func statusRows(t Theme, id string, v account.Status, now time.Time) []row {
 			"progress", facts(v.Progress, func(p contract.Progress) string { return OneLine(p.Tool) + ": " + OneLine(p.Text) })},
 		forPrograms("lacking", "which worker lacks what, while another one is waited for", present(v.Lacking)),
 		{"suspended", "`since` when, `by` whom and for what `reason` the session accepts nothing", v.Suspended,
-			"suspended", fact(where(v.Suspended != nil, OneLine("since "+moment(suspended.Since)+Within(" by ", suspended.By)+Within(": ", suspended.Reason))))},
+			"suspended", fact(suspendedText(v.Suspended))},
 		{"rewound_to", "from where the session's next execution goes on, where a rewind has left it so: as `branched_from`", v.Position.From,
-			"stands", fact(where(v.Position.From != nil, fmt.Sprintf("after step %d of execution %s, to which it was rewound: the next message goes on from there", from.Step, executionWords(v.RewoundToNumber(), from.ExecutionID))))},
+			"stands", fact(rewoundText(v))},
 		forPrograms("rewound_to_number", "the number of that execution; 0: it is not the session's", v.RewoundToNumber()),
 		{"messages_cleared", "how many of the first messages `clear` has dropped", cleared,
 			"cleared", fact(Within("", Some(cleared, "message"), " from before the clear, of which the model sees none"))},
@@ -95,8 +95,7 @@ func statusRows(t Theme, id string, v account.Status, now time.Time) []row {
 		forPrograms("rate_limit", "of the model's inferences", c.RateLimit),
 		forPrograms("tool_limits", "by the names of the tools that have one", c.ToolLimits),
 		forPrograms("rate_limited", "an inference or a call waits for its turn", v.RateLimited),
-		{"usage", "what the execution has used: tokens", v.Usage, "usage",
-			fact(where(used.TotalTokens() > 0, fmt.Sprintf("%s (%s in, %s out)", Counted(used.TotalTokens(), "token"), grouped(used.InputTokens), grouped(used.OutputTokens))+where(used.Estimated, ", in part estimated")))},
+		{"usage", "what the execution has used: tokens", v.Usage, "usage", fact(usageText(v.Usage))},
 		{"cost_nano_usd", "what that has cost", v.Cost(), "cost", fact(paidWords(v.Cost()))},
 		{"budget", "its limits; `max_steps_from` is `default` where nobody has given `max_steps`, and `none` where there is to be none", own.Limit,
 			"budget", fact(budgetFact(own.Limit, own.Left))},
@@ -154,8 +153,7 @@ func statusRows(t Theme, id string, v account.Status, now time.Time) []row {
 				return Joined("\n", MessageText(w)+waitsFor(w), enter("unsend", w.ID.String()[:8]))
 			})},
 		{"history", "of the newest run: `events`, `bytes`, `runs`, `unstored` (why the storage does not take what a new run would need), `unrecorded` (what is not among the records, and why)", v.History,
-			"history", fact(where(h.Events > 0, Joined("\n", Joined(", ", Counted(h.Events, "event"), size(h.Bytes), where(h.Runs > 1, "run "+grouped(h.Runs))),
-				unstoredText(h.Unstored), Within("not among the records: ", OneLine(h.Unrecorded)))))},
+			"history", fact(historyLines(v.History)...)},
 		{"workflow_id", "of its workflow", v.Run.WorkflowID, "workflow", fact(Joined(" ", OneLine(v.Run.WorkflowID), t.Faint(OneLine(v.Run.ID))))},
 		forPrograms("run_id", "of that one's newest run", v.Run.ID),
 		{"build", "the build that has begun that run; empty: none has yet", v.Server.Builds.Begun,
@@ -176,6 +174,36 @@ func doingText(v account.Status, now time.Time) string {
 		what, left = v.Doing, ""
 	}
 	return OneLine(what) + lasting(v.Since, now) + Within("; ", OneLine(left))
+}
+
+func suspendedText(s *contract.Suspension) string {
+	if s == nil {
+		return ""
+	}
+	return OneLine("since " + moment(s.Since) + Within(" by ", s.By) + Within(": ", s.Reason))
+}
+
+func rewoundText(v account.Status) string {
+	from := v.Position.From
+	if from == nil {
+		return ""
+	}
+	return fmt.Sprintf("after step %d of execution %s, to which it was rewound: the next message goes on from there", from.Step, executionWords(v.RewoundToNumber(), from.ExecutionID))
+}
+
+func usageText(u domain.Usage) string {
+	return where(u.TotalTokens() > 0, fmt.Sprintf("%s (%s in, %s out)", Counted(u.TotalTokens(), "token"), grouped(u.InputTokens),
+		grouped(u.OutputTokens))+where(u.Estimated, ", in part estimated"))
+}
+
+func historyLines(h contract.HistoryView) []string {
+	if h.Events == 0 {
+		return nil
+	}
+	return []string{
+		Joined(", ", Counted(h.Events, "event"), size(h.Bytes), where(h.Runs > 1, "run "+grouped(h.Runs))),
+		unstoredText(h.Unstored), Within("not among the records: ", OneLine(h.Unrecorded)),
+	}
 }
 
 // endedBy is why an execution ended: the code of its error, else the reason; empty where it completed.

@@ -24,7 +24,7 @@ func (r Reader) Closed(ctx context.Context, run string, away func(error)) (RunEn
 		response, err := r.Service.GetWorkflowExecutionHistory(call, request)
 		cancel()
 		switch {
-		case err != nil && (ctx.Err() != nil || !Away(err) && !slices.Contains(stopping, serviceerror.ToStatus(err).Code())):
+		case err != nil && (ctx.Err() != nil || !transient(err)):
 			return RunEnded{}, err
 		case err != nil:
 			if request.NextPageToken = nil; !gone { // it may not outlive the server that gave it
@@ -47,12 +47,15 @@ func (r Reader) Closed(ctx context.Context, run string, away func(error)) (RunEn
 	}
 }
 
-// stopping is what a server that is shutting down answers a wait for events, beside what any call is answered then.
-var stopping = []codes.Code{codes.Canceled, codes.Unknown, codes.Internal}
+// transient reports whether a wait for events may simply be tried again. A server that is shutting down answers in many ways.
+func transient(err error) bool {
+	return Away(err) || slices.Contains([]codes.Code{codes.Canceled, codes.Unknown, codes.Internal}, serviceerror.ToStatus(err).Code())
+}
 
 // Away reports whether the server could not be reached or is too busy, so that the call may succeed later.
 func Away(err error) bool {
-	if _, update := errors.AsType[*sdk.WorkflowUpdateServiceTimeoutOrCanceledError](err); update || errors.Is(err, context.DeadlineExceeded) {
+	_, update := errors.AsType[*sdk.WorkflowUpdateServiceTimeoutOrCanceledError](err)
+	if update || errors.Is(err, context.DeadlineExceeded) {
 		return true
 	}
 	return slices.Contains([]codes.Code{codes.Unavailable, codes.DeadlineExceeded, codes.ResourceExhausted, codes.Aborted}, serviceerror.ToStatus(err).Code())
