@@ -320,7 +320,8 @@ func (m *Model) sent(msg sent) {
 		}
 		m.send()
 		return
-	case x.ExecutionID.IsZero() || x.ExecutionID != m.read: // else it was read back already
+	}
+	if x.ExecutionID.IsZero() || x.ExecutionID != m.read { // else it was read back already
 		m.conversation.add(&part{kind: said, text: l.text})
 		m.echoes[x.ExecutionID] = l.text
 	}
