@@ -189,11 +189,7 @@ func (t *conversation) shows(e client.Event) {
 		t.settle(thought, e.Time)
 		t.arrives(answered, e)
 	case client.EventWithdrawn:
-		for _, k := range []kind{thought, answered} {
-			if p := t.live(k); p != nil { // it is of an attempt that does not count
-				p.live, p.kind, p.text, p.width = false, noted, "an attempt failed; what came of it is withdrawn", 0
-			}
-		}
+		t.withdraw()
 	case domain.EventInferenceReceived:
 		t.replied(e)
 	case domain.EventToolCallStarted:
@@ -205,14 +201,7 @@ func (t *conversation) shows(e client.Event) {
 	case client.EventToolProgress:
 		t.callAt(e).at = e.Text
 	case domain.EventToolCallCompleted:
-		p := t.callAt(e)
-		p.call, p.at, p.took = callDone, "", e.Time.Sub(p.began)
-		if e.Error != nil {
-			p.call, p.at = callFailed, render.Why(e.Error)
-			if e.Error.Code == domain.CodeOutcomeUnknown {
-				p.call = callUnknown
-			}
-		}
+		t.callAt(e).done(e)
 	case domain.EventToolCallBlocked:
 		p := t.callAt(e)
 		if p.call != callDenied { // else it is known by whom
@@ -292,6 +281,15 @@ func (t *conversation) settle(k kind, at time.Time) *part {
 		p.live, p.took, p.width = false, at.Sub(p.began), 0
 	}
 	return p
+}
+
+// withdraw takes back what arrived of an attempt that does not count.
+func (t *conversation) withdraw() {
+	for _, k := range []kind{thought, answered} {
+		if p := t.live(k); p != nil {
+			p.live, p.kind, p.text, p.width = false, noted, "an attempt failed; what came of it is withdrawn", 0
+		}
+	}
 }
 
 func (t *conversation) replied(e client.Event) {
@@ -401,6 +399,18 @@ func (t *conversation) heardWait(e client.Event) {
 		if t.inline { // by whom stays to be read
 			t.told(e)
 		}
+	}
+}
+
+// done takes the end of a call.
+func (p *part) done(e client.Event) {
+	p.call, p.at, p.took = callDone, "", e.Time.Sub(p.began)
+	if e.Error == nil {
+		return
+	}
+	p.call, p.at = callFailed, render.Why(e.Error)
+	if e.Error.Code == domain.CodeOutcomeUnknown {
+		p.call = callUnknown
 	}
 }
 

@@ -251,7 +251,8 @@ func (m *Model) look() { m.ask(&m.inquiry, domain.AgentID{}) }
 func (m *Model) looked(msg looked) {
 	m.inquiry.underway = false
 	if msg.err == nil {
-		if m.turn.phase == unknown && m.turn.view.Number == 0 && msg.view.Status != domain.StatusInProgress && msg.view.Open {
+		first := m.turn.view.Number == 0
+		if first && m.turn.phase == unknown && msg.view.Status != domain.StatusInProgress && msg.view.Open {
 			m.left = leftBy(msg.view)
 		}
 		m.turn.told(msg.view)
@@ -320,7 +321,8 @@ func (m *Model) sent(msg sent) {
 		}
 		m.send()
 		return
-	case x.ExecutionID.IsZero() || x.ExecutionID != m.read: // else it was read back already
+	}
+	if x.ExecutionID.IsZero() || x.ExecutionID != m.read { // else it was read back already
 		m.conversation.add(&part{kind: said, text: l.text})
 		m.echoes[x.ExecutionID] = l.text
 	}

@@ -145,9 +145,9 @@ func (m *Machine) toolProblems(f Flags, tools []string) (problems []error) {
 		return on != nil && !slices.Contains(on, name) && slices.Contains(host.OptionalNames(), name) // nil: the other does not say
 	}
 	known := BuiltinNames()
-	all, _ := m.WorkerTools()
 	serves := func(name string) bool { // the worker has its server, which alone knows whether it has it
 		server, _, ok := strings.Cut(name, domain.ServerSeparator)
+		all, _ := m.WorkerTools()
 		return ok && slices.Contains(all, domain.AllToolsOf(server))
 	}
 	var offered, more, unknown []string

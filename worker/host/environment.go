@@ -186,8 +186,8 @@ func apply(settings []setting, environment Environment, flags []*Flags) error {
 	for _, s := range settings {
 		name, text, ok := "--"+s.flag, "", false
 		for _, f := range flags {
-			if given, has := f.given[s.flag]; has {
-				text, ok = given, true
+			if text, ok = f.given[s.flag]; ok {
+				break
 			}
 		}
 		if !ok && environment != nil {

@@ -264,10 +264,7 @@ func Reaches(environment Environment, dir string) ([]Reach, error) {
 				_, r.Err = wire.New(api, shared)
 			}
 			if r.Err == nil {
-				r.Server, r.Own = api.Server, api.OwnServer(access.BaseURL)
-				if u, _ := url.Parse(strings.TrimSpace(access.BaseURL)); access.BaseURL != "" { // it was checked; what stands behind its path may be a key
-					r.Server = (&url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path}).String()
-				}
+				r.Server, r.Own = plainURL(cmp.Or(access.BaseURL, api.Server)), api.OwnServer(access.BaseURL)
 			}
 			if limit, limited := limits[api.Name]; limited {
 				r.RateLimit = &limit.RateLimit
@@ -276,6 +273,15 @@ func Reaches(environment Environment, dir string) ([]Reach, error) {
 		}
 	}
 	return all, nil
+}
+
+// plainURL is a base URL that was checked, without what may hold a key.
+func plainURL(base string) string {
+	u, err := url.Parse(strings.TrimSpace(base))
+	if err != nil {
+		return ""
+	}
+	return (&url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path}).String()
 }
 
 // vendorServer reports whether a model is asked for at its vendor's own server.
