@@ -134,30 +134,19 @@ func (l *link) offered(ctx context.Context, has sdk.ServerCapabilities, report *
 	ctx, cancel := context.WithTimeout(ctx, listPatience)
 	defer cancel()
 	for _, part := range []struct {
-		what, method string
-		has          bool
-		into         *[]Offer
+		what, method, member string
+		has                  bool
+		into                 *[]Offer
 	}{
-		{"resources", methodResources, has.Resources != nil, &report.Resources},
-		{"resource templates", methodTemplates, has.Resources != nil, &report.Templates},
-		{"prompts", methodPrompts, has.Prompts != nil, &report.Prompts},
+		{"resources", methodResources, "resources", has.Resources != nil, &report.Resources},
+		{"resource templates", methodTemplates, "resourceTemplates", has.Resources != nil, &report.Templates},
+		{"prompts", methodPrompts, "prompts", has.Prompts != nil, &report.Prompts},
 	} {
 		if !part.has {
 			continue
 		}
 		all, err := paged(part.what, func(cursor string) ([]*listedOffer, string, error) {
-			var page struct {
-				Resources, ResourceTemplates, Prompts []*listedOffer
-				NextCursor                            string
-			}
-			text, err := l.ask(ctx, part.method, &ownParams{Cursor: cursor})
-			if err != nil {
-				return nil, "", err
-			}
-			if err := json.Unmarshal(text, &page); err != nil {
-				return nil, "", unread("it lists what is no list of %s: %s", part.what, err)
-			}
-			return slices.Concat(page.Resources, page.ResourceTemplates, page.Prompts), page.NextCursor, nil
+			return l.offers(ctx, part.method, part.member, cursor)
 		})
 		for _, one := range all {
 			if one != nil {
@@ -173,3 +162,22 @@ func (l *link) offered(ctx context.Context, has sdk.ServerCapabilities, report *
 
 // A listedOffer is an Offer as it is decoded from a list.
 type listedOffer struct{ Name, URI, URITemplate, MIMEType, Description string }
+
+// offers is a page of what a method lists in a member of its result.
+func (l *link) offers(ctx context.Context, method, member, cursor string) (page []*listedOffer, next string, _ error) {
+	text, err := l.ask(ctx, method, &ownParams{Cursor: cursor})
+	if err != nil {
+		return nil, "", err
+	}
+	var fields map[string]json.RawMessage
+	err = json.Unmarshal(text, &fields)
+	for name, into := range map[string]any{member: &page, "nextCursor": &next} {
+		if err == nil && !absent(fields[name]) {
+			err = json.Unmarshal(fields[name], into)
+		}
+	}
+	if err != nil {
+		return nil, "", unread("it lists what is no list of %s: %s", member, err)
+	}
+	return page, next, nil
+}
