@@ -84,14 +84,7 @@ func (s *Servers) Examine(ctx context.Context, name string) (Report, error) {
 	said := l.session.InitializeResult()
 	report.Protocol = said.ProtocolVersion
 	has := *cmp.Or(said.Capabilities, &sdk.ServerCapabilities{})
-	for _, part := range []struct {
-		name string
-		has  bool
-	}{{"completions", has.Completions != nil}, {"prompts", has.Prompts != nil}, {"resources", has.Resources != nil}, {"tools", has.Tools != nil}} {
-		if part.has {
-			report.Offers = append(report.Offers, part.name)
-		}
-	}
+	report.Offers = parts(has)
 	if odd, ok := said.Meta[unreadKey].(string); ok {
 		report.Problems = append(report.Problems, odd)
 	}
@@ -127,6 +120,20 @@ func (s *Servers) Examine(ctx context.Context, name string) (Report, error) {
 	}
 	slices.Sort(report.Missing)
 	return report, nil
+}
+
+// parts are those of the protocol that a server has.
+func parts(c sdk.ServerCapabilities) []string {
+	all := []string{}
+	for _, part := range []struct {
+		name string
+		has  bool
+	}{{"completions", c.Completions != nil}, {"prompts", c.Prompts != nil}, {"resources", c.Resources != nil}, {"tools", c.Tools != nil}} {
+		if part.has {
+			all = append(all, part.name)
+		}
+	}
+	return all
 }
 
 // offered lists what a server says that it has beside tools. Many have resources and no templates of them.
