@@ -186,7 +186,7 @@ func (h *hearing) decodable(asked openRequest, answer *jsonrpc.Response) *jsonrp
 	case methodList:
 		answer.Result, answer.Error = listIn(answer.Result)
 	}
-	if nesting(answer.Result) > maxNesting {
+	if nesting(answer.Result) > maxNesting+3 { // a list has its tools so deep in it
 		answer.Error = tooDeep()
 	} else if asked.method == methodCall {
 		asked.sending.note(func(s *sending) { s.result = answer.Result })
