@@ -163,8 +163,8 @@ func (h *hearing) answered(answer *jsonrpc.Response) *jsonrpc.Response {
 	return h.decodable(asked, answer)
 }
 
-// decodable is the answer to a request as the SDK can decode it. Of a call that is no result: its type drops what an answer
-// says of tasks, and is too strict. So what came is the sending's.
+// decodable is the answer to a request as the SDK can decode it. Its type of a call's result drops what an answer says of tasks,
+// and is too strict: so the sending has what came, and the SDK gets an empty one.
 func (h *hearing) decodable(asked openRequest, answer *jsonrpc.Response) *jsonrpc.Response {
 	if said, ok := errors.AsType[*jsonrpc.Error](answer.Error); ok && !absent(answer.Result) && said.Code == 0 && said.Message == "" {
 		answer.Error = nil // a field that is filled in
