@@ -149,7 +149,7 @@ func (h *hearing) sent(ctx context.Context, request *jsonrpc.Request) {
 func (h *hearing) answered(answer *jsonrpc.Response) *jsonrpc.Response {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	answer.ID = numbered(answer.ID) // as ours are
+	answer = &jsonrpc.Response{ID: numbered(answer.ID), Result: answer.Result, Error: answer.Error} // the transport still looks at what came
 	if !answer.ID.IsValid() && len(h.open) == 1 {
 		for only := range h.open {
 			answer.ID = only // a server that could not read a request answers it without an id
