@@ -40,14 +40,20 @@ type hearing struct {
 	asked chan struct{}
 
 	mu sync.Mutex
-	// methods are those of our requests that have no answer yet.
-	methods map[jsonrpc.ID]string
+	// open are our requests that have no answer yet.
+	open map[jsonrpc.ID]openRequest
+}
+
+// An openRequest is of a method, and of a sending where somebody looks at it.
+type openRequest struct {
+	method  string
+	sending *sending
 }
 
 func newHearing() *hearing {
 	return &hearing{
 		notices: rate.NewLimiter(maxNotices, maxNotices), version: new(atomic.Value),
-		asked: make(chan struct{}, maxAsked), methods: map[jsonrpc.ID]string{},
+		asked: make(chan struct{}, maxAsked), open: map[jsonrpc.ID]openRequest{},
 	}
 }
 
@@ -99,15 +105,18 @@ func (h *hearing) question(ctx context.Context) error {
 	return errAsksTooMuch
 }
 
-// Write sends a message. An answer that the server does not take is given up.
+// Write sends a message. An answer that a server over HTTP does not take is given up.
 func (h *hearing) Write(ctx context.Context, message jsonrpc.Message) error {
 	if request, ok := message.(*jsonrpc.Request); ok {
-		h.sent(request)
+		h.sent(ctx, request)
 		made := onWire(ctx, request)
 		return h.Connection.Write(context.WithValue(ctx, requestKey{}, made), made)
 	}
-	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
-	defer cancel()
+	if _, ok := h.Connection.(*program); !ok { // a program that is busy reads it later
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, 30*time.Second)
+		defer cancel()
+	}
 	defer func() {
 		select {
 		case <-h.asked:
@@ -121,7 +130,7 @@ func (h *hearing) Write(ctx context.Context, message jsonrpc.Message) error {
 type requestKey struct{}
 
 // sent notes a request, and forgets one that is taken back.
-func (h *hearing) sent(request *jsonrpc.Request) {
+func (h *hearing) sent(ctx context.Context, request *jsonrpc.Request) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	var taken struct {
@@ -129,10 +138,10 @@ func (h *hearing) sent(request *jsonrpc.Request) {
 	}
 	switch {
 	case request.IsCall():
-		h.methods[request.ID] = request.Method
+		h.open[request.ID] = openRequest{request.Method, sendingOf(ctx)}
 	case request.Method == "notifications/cancelled" && json.Unmarshal(request.Params, &taken) == nil:
 		id, _ := jsonrpc.MakeID(taken.ID)
-		delete(h.methods, id)
+		delete(h.open, id)
 	}
 }
 
@@ -140,22 +149,23 @@ func (h *hearing) sent(request *jsonrpc.Request) {
 func (h *hearing) answered(answer *jsonrpc.Response) *jsonrpc.Response {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	answer.ID = numbered(answer.ID) // as ours are
-	if !answer.ID.IsValid() && len(h.methods) == 1 {
-		for only := range h.methods {
+	answer = &jsonrpc.Response{ID: numbered(answer.ID), Result: answer.Result, Error: answer.Error} // the transport still looks at what came
+	if !answer.ID.IsValid() && len(h.open) == 1 {
+		for only := range h.open {
 			answer.ID = only // a server that could not read a request answers it without an id
 		}
 	}
-	method, asked := h.methods[answer.ID]
-	if !asked {
+	asked, ok := h.open[answer.ID]
+	if !ok {
 		return nil
 	}
-	delete(h.methods, answer.ID)
-	return h.decodable(method, answer)
+	delete(h.open, answer.ID)
+	return h.decodable(asked, answer)
 }
 
-// decodable is the answer to a request of a method as the SDK can decode it.
-func (h *hearing) decodable(method string, answer *jsonrpc.Response) *jsonrpc.Response {
+// decodable is the answer to a request as the SDK can decode it. Its type of a call's result drops what an answer says of tasks,
+// and is too strict: so the sending has what came, and the SDK gets an empty one.
+func (h *hearing) decodable(asked openRequest, answer *jsonrpc.Response) *jsonrpc.Response {
 	if said, ok := errors.AsType[*jsonrpc.Error](answer.Error); ok && !absent(answer.Result) && said.Code == 0 && said.Message == "" {
 		answer.Error = nil // a field that is filled in
 	}
@@ -165,20 +175,22 @@ func (h *hearing) decodable(method string, answer *jsonrpc.Response) *jsonrpc.Re
 	if answer.Error != nil {
 		return answer
 	}
-	switch method {
+	switch asked.method {
 	case "ping":
 		answer.Result = json.RawMessage("{}")
 	case "initialize":
 		var version string
-		answer.Result, version, answer.Error = greetingIn(answer.Result)
-		h.version.CompareAndSwap(nil, version)
+		if answer.Result, version, answer.Error = greetingIn(answer.Result); answer.Error == nil {
+			h.version.CompareAndSwap(nil, version)
+		}
 	case methodList:
 		answer.Result, answer.Error = listIn(answer.Result)
 	}
-	if nesting(answer.Result) > maxNesting {
+	if nesting(answer.Result) > maxNesting+3 { // a list has its tools so deep in it
 		answer.Error = tooDeep()
-	} else if method == methodCall { // what came becomes a text: the SDK's type drops what an answer says of tasks, and is too strict
-		answer.Result, _ = json.Marshal(&sdk.CallToolResult{Content: []sdk.Content{&sdk.TextContent{Text: string(answer.Result)}}})
+	} else if asked.method == methodCall {
+		asked.sending.note(func(s *sending) { s.result = answer.Result })
+		answer.Result = json.RawMessage(`{"content":[]}`)
 	}
 	return answer
 }

@@ -7,6 +7,7 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -80,4 +81,37 @@ func TestAServerThatAsksAllTheSame(t *testing.T) {
 			})
 		}
 	}
+}
+
+// busy asks something in a call, and then reads nothing for longer than an answer over HTTP may take.
+func busy() {
+	answeringRaw(func(id, method string, params json.RawMessage) string {
+		if text, _ := textAndToken(params); text == "busy" {
+			time.Sleep(2 * time.Second)
+			fmt.Println(`{"jsonrpc":"2.0","id":"q","method":"ping"}`)
+			time.Sleep(32 * time.Second)
+		}
+		return answerTo(id, usual(method, func() string { return hello }))
+	})
+}
+
+// TestAProgramThatIsBusy reads the answer to what it has asked behind a long call, whenever it comes to that.
+func TestAProgramThatIsBusy(t *testing.T) {
+	t.Parallel()
+	if testing.Short() {
+		t.Skip("-short: it is busy for half a minute")
+	}
+	s := started(t, "busy")
+	said(t, s, "s__echo", args{})
+	before := s.all["s"].live
+	asks := make(chan error)
+	go func() {
+		_, err := call(t, s, "s__echo", args{Text: "busy"})
+		asks <- err
+	}()
+	time.Sleep(time.Second)
+	said(t, s, "s__echo", args{Text: strings.Repeat("x", 1<<20)})
+	require.NoError(t, <-asks)
+	require.Equal(t, "hello", said(t, s, "s__echo", args{}))
+	require.Same(t, before, s.all["s"].live)
 }

@@ -117,7 +117,8 @@ func (b *eventBody) message(data []byte, name string) (answers bool) {
 	return answers
 }
 
-// write adds a message to what is ready, as the data of an event, which ends there. An answer that the SDK could not decode again becomes the error of its request, since the SDK would end the connection.
+// write adds a message to what is ready, as the data of an event, which ends there. An answer that the SDK could not decode again
+// becomes the error of its request, since the SDK would end the connection.
 func (b *eventBody) write(message jsonrpc.Message) {
 	var data []byte
 	var err error

@@ -246,7 +246,7 @@ func paged[T any](what string, ask func(cursor string) (page []T, next string, e
 			return nil, err
 		}
 		if all = append(all, page...); len(all) > maxTools {
-			return nil, unread("it lists more than %d %s", maxTools, what)
+			return nil, tooMany(what)
 		}
 		if asked[next] { // the end, or a page that was there before
 			return all, nil
@@ -254,6 +254,10 @@ func paged[T any](what string, ask func(cursor string) (page []T, next string, e
 		cursor, asked[next] = next, true
 	}
 	return nil, unread("it lists its %s on more than %d pages", what, maxPages)
+}
+
+func tooMany(what string) *jsonrpc.Error {
+	return unread("it lists more than %d %s", maxTools, what)
 }
 
 // explain adds how a connection came to its end, where it did.

@@ -23,13 +23,16 @@ type unreadTool struct{ Name, Problem string }
 
 // listIn is a list of tools of which each can be decoded: in the place of one that cannot stands its name.
 func listIn(result json.RawMessage) (json.RawMessage, error) {
-	var listed struct {
-		Tools []json.RawMessage `json:"tools"`
-	}
-	if json.Unmarshal(result, &listed) != nil {
+	var fields map[string]json.RawMessage
+	var tools []json.RawMessage
+	switch {
+	case json.Unmarshal(result, &fields) != nil || !absent(fields["tools"]) && json.Unmarshal(fields["tools"], &tools) != nil:
 		return nil, unread("it lists what is no list of tools")
+	case fields == nil: // it is null
+		return result, nil
+	case len(tools) > maxTools:
+		return nil, tooMany("tools")
 	}
-	tools := listed.Tools
 	for k, text := range tools {
 		made, err := toolIn(text)
 		if err != nil {
@@ -37,10 +40,9 @@ func listIn(result json.RawMessage) (json.RawMessage, error) {
 		}
 		tools[k] = made
 	}
-	fields, odd := fitting[sdk.ListToolsResult](result)
-	if fields == nil { // it is null
-		return result, nil
-	}
+	delete(fields, "tools")
+	rest, _ := json.Marshal(fields) // they were read from JSON
+	fields, odd := fitting[sdk.ListToolsResult](rest)
 	if cursor := odd["nextCursor"]; cursor != nil {
 		tools = append(tools, inPlace(nil, "all that follows", fmt.Errorf("the list goes on behind what is no text: %s", domain.Shorten(string(cursor), maxUnread))))
 	}

@@ -84,14 +84,7 @@ func (s *Servers) Examine(ctx context.Context, name string) (Report, error) {
 	said := l.session.InitializeResult()
 	report.Protocol = said.ProtocolVersion
 	has := *cmp.Or(said.Capabilities, &sdk.ServerCapabilities{})
-	for _, part := range []struct {
-		name string
-		has  bool
-	}{{"completions", has.Completions != nil}, {"prompts", has.Prompts != nil}, {"resources", has.Resources != nil}, {"tools", has.Tools != nil}} {
-		if part.has {
-			report.Offers = append(report.Offers, part.name)
-		}
-	}
+	report.Offers = parts(has)
 	if odd, ok := said.Meta[unreadKey].(string); ok {
 		report.Problems = append(report.Problems, odd)
 	}
@@ -129,35 +122,38 @@ func (s *Servers) Examine(ctx context.Context, name string) (Report, error) {
 	return report, nil
 }
 
+// parts are those of the protocol that a server has.
+func parts(c sdk.ServerCapabilities) []string {
+	all := []string{}
+	for _, part := range []struct {
+		name string
+		has  bool
+	}{{"completions", c.Completions != nil}, {"prompts", c.Prompts != nil}, {"resources", c.Resources != nil}, {"tools", c.Tools != nil}} {
+		if part.has {
+			all = append(all, part.name)
+		}
+	}
+	return all
+}
+
 // offered lists what a server says that it has beside tools. Many have resources and no templates of them.
 func (l *link) offered(ctx context.Context, has sdk.ServerCapabilities, report *Report) {
 	ctx, cancel := context.WithTimeout(ctx, listPatience)
 	defer cancel()
 	for _, part := range []struct {
-		what, method string
-		has          bool
-		into         *[]Offer
+		what, method, member string
+		has                  bool
+		into                 *[]Offer
 	}{
-		{"resources", methodResources, has.Resources != nil, &report.Resources},
-		{"resource templates", methodTemplates, has.Resources != nil, &report.Templates},
-		{"prompts", methodPrompts, has.Prompts != nil, &report.Prompts},
+		{"resources", methodResources, "resources", has.Resources != nil, &report.Resources},
+		{"resource templates", methodTemplates, "resourceTemplates", has.Resources != nil, &report.Templates},
+		{"prompts", methodPrompts, "prompts", has.Prompts != nil, &report.Prompts},
 	} {
 		if !part.has {
 			continue
 		}
 		all, err := paged(part.what, func(cursor string) ([]*listedOffer, string, error) {
-			var page struct {
-				Resources, ResourceTemplates, Prompts []*listedOffer
-				NextCursor                            string
-			}
-			text, err := l.ask(ctx, part.method, &ownParams{Cursor: cursor})
-			if err != nil {
-				return nil, "", err
-			}
-			if err := json.Unmarshal(text, &page); err != nil {
-				return nil, "", unread("it lists what is no list of %s: %s", part.what, err)
-			}
-			return slices.Concat(page.Resources, page.ResourceTemplates, page.Prompts), page.NextCursor, nil
+			return l.offers(ctx, part.method, part.member, cursor)
 		})
 		for _, one := range all {
 			if one != nil {
@@ -173,3 +169,22 @@ func (l *link) offered(ctx context.Context, has sdk.ServerCapabilities, report *
 
 // A listedOffer is an Offer as it is decoded from a list.
 type listedOffer struct{ Name, URI, URITemplate, MIMEType, Description string }
+
+// offers is a page of what a method lists in a member of its result.
+func (l *link) offers(ctx context.Context, method, member, cursor string) (page []*listedOffer, next string, _ error) {
+	text, err := l.ask(ctx, method, &ownParams{Cursor: cursor})
+	if err != nil {
+		return nil, "", err
+	}
+	var fields map[string]json.RawMessage
+	err = json.Unmarshal(text, &fields)
+	for name, into := range map[string]any{member: &page, "nextCursor": &next} {
+		if err == nil && !absent(fields[name]) {
+			err = json.Unmarshal(fields[name], into)
+		}
+	}
+	if err != nil {
+		return nil, "", unread("it lists what is no list of %s: %s", member, err)
+	}
+	return page, next, nil
+}

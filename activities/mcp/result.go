@@ -82,7 +82,9 @@ func resultOf(text json.RawMessage) (*sdk.CallToolResult, error) {
 		return asks, nil
 	}
 	result := &sdk.CallToolResult{Content: contentsIn(fields["content"]), IsError: isTrue(fields["isError"])}
-	_ = json.Unmarshal(fields["structuredContent"], &result.StructuredContent) // it may be missing
+	if structure := fields["structuredContent"]; !absent(structure) && json.Unmarshal(structure, &result.StructuredContent) != nil { // a number is too large
+		result.StructuredContent, result.Content = nil, append(result.Content, &sdk.TextContent{Text: string(structure)})
+	}
 	for _, known := range []string{"content", "structuredContent", "isError", "resultType", "inputRequests", "requestState", "_meta"} {
 		delete(fields, known)
 	}

@@ -2,6 +2,7 @@ package mcp
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -39,6 +40,8 @@ type progressed struct {
 	hint   string
 	// tokenLater says that an authorization server failed in a way that passes, of which the SDK's error does not tell.
 	tokenLater bool
+	// result is what came of a call.
+	result json.RawMessage
 }
 
 type sendingKey struct{}

@@ -42,7 +42,7 @@ func TestMain(m *testing.M) {
 			"garbage": func() { chatter("this is no message\n\n{\"jsonrpc\":1}\n[]\n") }, "mute": func() { select {} }, "asking": func() { fmt.Fprintln(os.Stderr, "The key, not sesame:"); select {} }, "deaf": deaf,
 			"torrent": torrent, "endless": endless, "flood": flood, "asks": asks, "pages": pages, "gone": func() { os.Exit(3) }, "complains": complains, "greets": func() { greets(os.Args[3]) },
 			"fickle": fickle, "verbatim": verbatims, "odd": odd, "hangs": hangs, "closes": closes, "useless": useless,
-			"printed": printed, "begs": begs, "lists": func() { lists(os.Args[3]) }, "million": million, "shouts": shouts,
+			"printed": printed, "begs": begs, "busy": busy, "lists": func() { lists(os.Args[3]) }, "million": million, "shouts": shouts,
 			"changes": func() { changes(os.Args[3]) }, "holds": func() { holds(os.Args[3]) },
 			"tasks": func() { tasksServed(false) }, "tasks that die": func() { tasksServed(true) },
 		}

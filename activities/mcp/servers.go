@@ -203,12 +203,17 @@ func (s *server) link(ctx context.Context) (*link, error) {
 		return l, err
 	}
 	select {
-	case tried := <-s.tries.DoChan("", func() (any, error) { return s.dial(context.WithoutCancel(ctx)) }):
+	case tried := <-s.try(ctx):
 		l, _ := tried.Val.(*link)
 		return l, tried.Err
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
+}
+
+// try is what comes of one try to connect, or of that which is under way.
+func (s *server) try(ctx context.Context) <-chan singleflight.Result {
+	return s.tries.DoChan("", func() (any, error) { return s.dial(context.WithoutCancel(ctx)) })
 }
 
 // current is the connection that there is, or why none is made now. Neither: one is to be made.
@@ -276,7 +281,7 @@ func (s *server) close() {
 	s.drop()
 	s.mu.Unlock()
 	select {
-	case <-s.tries.DoChan("", func() (any, error) { return nil, nil }): // one that is under way has ended
+	case <-s.try(context.Background()): // one that is under way has ended, and another makes nothing
 	case <-time.After(leave): // its program ends with the worker
 	}
 	s.ending.Wait()

@@ -45,11 +45,10 @@ const versionOfExtensions = "2026-07-28"
 
 // call makes a call. It has either a result or a task.
 func (l *link) call(ctx context.Context, params *sdk.CallToolParams) (*sdk.CallToolResult, *task, error) {
-	came, err := l.session.CallTool(ctx, params)
-	if err != nil {
+	if _, err := l.session.CallTool(ctx, params); err != nil {
 		return nil, nil, err
 	}
-	text := json.RawMessage(came.Content[0].(*sdk.TextContent).Text) // see decodable
+	text := sendingOf(ctx).sofar().result // see decodable
 	var fields map[string]json.RawMessage
 	_ = json.Unmarshal(text, &fields) // what it is, resultOf says
 	told := fields["task"]
