@@ -109,9 +109,14 @@ func (a *callAttempts) attempt(ctx workflow.Context) (again bool) {
 	} else {
 		reply, err = a.send(ctx, &a.options, &a.request)
 	}
-	if err == nil {
-		return a.replied(ctx, reply)
+	if err != nil {
+		return a.unanswered(ctx, err)
 	}
+	return a.replied(ctx, reply)
+}
+
+// unanswered goes on after an attempt to which no worker replied.
+func (a *callAttempts) unanswered(ctx workflow.Context, err error) (again bool) {
 	if refused, unasked := errors.AsType[*domain.Error](err); unasked {
 		a.reply = contract.Unanswered(refused)
 		return false
