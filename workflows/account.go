@@ -106,15 +106,21 @@ func (r *reader) executionOf(e heldExecution, withState bool) account.Execution 
 func (r *reader) writeSteps() {
 	for _, e := range r.executions {
 		number := e.state.ExecutionCount
+		if !r.page.Wants(account.Steps) || r.page.Execution > 0 && r.page.Execution != number {
+			continue // their steps would be copied in vain
+		}
 		for _, step := range e.state.StepExecutions() {
 			at := account.Cursor{Part: account.Steps, Execution: number, Item: step.Step.Number}
 			trimmed := func() domain.StepExecution {
 				step.Step = step.Step.Trimmed(domain.MaxPage)
 				return step
 			}
-			r.page.Add(at, number, func() int { return trimmed().Size() }, func(a *account.Account) {
+			full := !r.page.Add(at, number, func() int { return trimmed().Size() }, func(a *account.Account) {
 				a.Steps = append(a.Steps, account.Step{Execution: number, StepExecution: trimmed()})
 			})
+			if full {
+				return
+			}
 		}
 	}
 }
@@ -135,11 +141,16 @@ func (r *reader) writeCurrent() {
 }
 
 func (r *reader) writeEvents() {
+	if !r.page.Wants(account.Events) {
+		return
+	}
 	for _, e := range r.executions {
 		number := e.state.ExecutionCount
 		for _, event := range e.events {
 			at := account.Cursor{Part: account.Events, Execution: number, Item: int(event.Sequence)}
-			r.page.Add(at, number, event.Size, func(a *account.Account) { a.Events = append(a.Events, event) })
+			if !r.page.Add(at, number, event.Size, func(a *account.Account) { a.Events = append(a.Events, event) }) {
+				return
+			}
 		}
 	}
 }
@@ -158,7 +169,9 @@ func (r *reader) writeMessages() {
 		}
 		at := account.Cursor{Part: account.Messages, Item: entry.Index}
 		told := domain.Entry{Index: entry.Index, Section: entry.Section, Message: entry.Message, Digest: entry.Digest} // without what the log has made of it
-		r.page.Add(at, number, entry.Size, func(a *account.Account) { a.Messages = append(a.Messages, told) })
+		if !r.page.Add(at, number, entry.Size, func(a *account.Account) { a.Messages = append(a.Messages, told) }) {
+			return
+		}
 	}
 }
 

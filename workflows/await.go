@@ -22,8 +22,7 @@ func (c *commands) checkAwait(_ workflow.Context, request contract.AwaitRequest)
 }
 
 // awaitEnd waits for the end of an execution. It also ends before the run continues as new and when the session closes:
-// an update that is still under way then fails. It tells the outcome of an execution that ended in this run, or is the newest. It
-// ends without one where nothing will begin the execution any more: the
+// an update that is still under way then fails. It ends without an outcome where nothing will begin the execution any more: the
 // message that was to has joined another one, or was taken back. A stop of the workflow does not end it, since the execution
 // ends then.
 func (c *commands) awaitEnd(ctx workflow.Context, request contract.AwaitRequest) (contract.AwaitReply, error) {
@@ -34,13 +33,17 @@ func (c *commands) awaitEnd(ctx workflow.Context, request contract.AwaitRequest)
 		ended := request.Number < newest || request.Number == newest && c.agent.state.Status().Terminal()
 		return ended || c.run.successor != nil || c.mail.Closed() && !c.session.busy() || request.Number > c.awaited()
 	})
-	reply := contract.AwaitReply{}
+	return contract.AwaitReply{Outcome: c.outcomeOf(request.Number)}, err
+}
+
+// outcomeOf is how an execution ended that ended in this run, or is the newest; nil of any other.
+func (c *commands) outcomeOf(number int) *contract.Outcome {
 	for _, e := range c.session.executionsHeld() {
-		if e.state.ExecutionCount == request.Number && e.outcome != nil {
-			reply.Outcome = new(withAnswer(*e.outcome, e.state))
+		if e.state.ExecutionCount == number && e.outcome != nil {
+			return new(withAnswer(*e.outcome, e.state))
 		}
 	}
-	return reply, err
+	return nil
 }
 
 // awaited is the number of the newest execution that there is, or that may begin by what waits.

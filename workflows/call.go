@@ -92,23 +92,12 @@ func (c *call) run(ctx workflow.Context) {
 			b.noteRunning()
 		}
 	}
-	switch {
-	case why != nil:
+	if why != nil {
 		b.agent.counted(-1)
 		c.block(why)
-	case c.handsOff():
-		c.end(c.handOff(ctx))
-	case c.spawns():
-		c.performSpawn(ctx)
-	default:
-		c.conclude(ctx, c.make(ctx))
-	}
-	if done := c.execution(); why == nil {
-		completed := domain.ToolCallCompleted{EventCall: c.event(), Milliseconds: done.Duration().Milliseconds()}
-		if done.Error != nil {
-			completed.Kind, completed.Code = done.Error.Kind, done.Error.Code
-		}
-		b.agent.emit(domain.EventToolCallCompleted, completed)
+	} else {
+		c.perform(ctx)
+		c.tellCompleted()
 	}
 	c.phase = callOver
 	b.session.budget.unseat(c.id)
@@ -155,6 +144,27 @@ func (c *call) start() {
 	}
 	c.step.callStarted(c.position, c.tool().Effect)
 	c.batch.agent.emit(domain.EventToolCallStarted, c.event())
+}
+
+// perform makes a call, has a sub-agent work or hands the conversation over, and writes down what came of it.
+func (c *call) perform(ctx workflow.Context) {
+	switch {
+	case c.handsOff():
+		c.end(c.handOff(ctx))
+	case c.spawns():
+		c.performSpawn(ctx)
+	default:
+		c.conclude(ctx, c.make(ctx))
+	}
+}
+
+func (c *call) tellCompleted() {
+	done := c.execution()
+	completed := domain.ToolCallCompleted{EventCall: c.event(), Milliseconds: done.Duration().Milliseconds()}
+	if done.Error != nil {
+		completed.Kind, completed.Code = done.Error.Kind, done.Error.Code
+	}
+	c.batch.agent.emit(domain.EventToolCallCompleted, completed)
 }
 
 // block gives a call that may not begin its result.

@@ -109,9 +109,14 @@ func (a *callAttempts) attempt(ctx workflow.Context) (again bool) {
 	} else {
 		reply, err = a.send(ctx, &a.options, &a.request)
 	}
-	if err == nil {
-		return a.replied(ctx, reply)
+	if err != nil {
+		return a.unanswered(ctx, err)
 	}
+	return a.replied(ctx, reply)
+}
+
+// unanswered goes on after an attempt to which no worker replied.
+func (a *callAttempts) unanswered(ctx workflow.Context, err error) (again bool) {
 	if refused, unasked := errors.AsType[*domain.Error](err); unasked {
 		a.reply = contract.Unanswered(refused)
 		return false
@@ -196,6 +201,9 @@ func (a *callAttempts) lost(loss contract.Loss) (again bool) {
 // awaitReply waits until somebody has answered the question that the call asks, or its time is over, and returns
 // what came of it.
 func (c *call) awaitReply(ctx workflow.Context, reply contract.ToolReply) contract.ToolReply {
+	if wrong := reply.Question.Check(); wrong != nil { // no worker of ours lets it pass
+		return contract.Unanswered(domain.AsError(wrong))
+	}
 	asked := c.hold(domain.Wait{Kind: domain.WaitQuestion, Ask: reply.Question}, time.Duration(reply.Question.ExpiresIn)*time.Second, false)
 	defer c.wait(forNobody)
 	c.step.keep()

@@ -40,20 +40,25 @@ func (c *call) refusedSpawn() *domain.Error {
 
 // awaitSeat waits until one more sub-agent may run, and reserves its share. What it returns is why the sub-agent may not start.
 func (c *call) awaitSeat(ctx workflow.Context) *domain.Error {
-	b, budget := c.batch, c.batch.session.budget
+	budget := c.batch.session.budget
 	for budget.crowded() {
 		if !c.awaitTurn(ctx, forOthers, func() bool { return !budget.crowded() }) {
 			return notRun("the execution was stopped while %d other sub-agents were under way", domain.MaxAtOnce)
 		}
 	}
+	return c.takeSeat()
+}
+
+// takeSeat reserves the share of a sub-agent that is to start, or says why there is none for it.
+func (c *call) takeSeat() *domain.Error {
 	spawn, wrong := c.spawn()
 	if wrong != nil {
 		return nil // it is told as what the call came to
 	}
-	b.step.keep()
-	toStart := int64(b.toSpawn())
+	c.step.keep()
+	toStart := int64(c.batch.toSpawn())
 	c.granted = true // whatever it gets, it waits for a share no more
-	return budget.seat(c.id, spawn.Subagent, toStart)
+	return c.batch.session.budget.seat(c.id, spawn.Subagent, toStart)
 }
 
 // toSpawn counts the calls of the step that may still start a sub-agent.

@@ -210,8 +210,8 @@ func (t *stepRun) askHook(spec contract.HookSpec, at any) (contract.HookReply, e
 	if err := t.weigh(request); err != nil {
 		return contract.HookReply{}, err
 	}
-	if spec.Trigger == domain.TriggerBeforeToolUse {
-		t.keep() // calls that have begun are seen while it waits
+	if spec.Trigger == domain.TriggerBeforeToolUse || spec.Trigger == domain.TriggerAfterToolUse {
+		t.keep() // calls that have begun are seen while it waits, and as hooks have left those that are over
 	}
 	t.agent.emit(domain.EventHookCalled, domain.HookEvent{Hook: domain.Shorten(spec.Name, maxEventText), Trigger: spec.Trigger})
 	admission, _ := t.mail.Admit(mailbox.ForHook)

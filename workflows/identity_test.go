@@ -30,6 +30,17 @@ func TestARunThatContinuesKeepsItsID(t *testing.T) {
 	completes(t, second)
 }
 
+// TestWhatTheServerBeginsAgainIsRefusedAgain: a run that a retry or a cron of somebody else's makes hands nothing on.
+func TestWhatTheServerBeginsAgainIsRefusedAgain(t *testing.T) {
+	t.Parallel()
+	env := (&world{model: repeats(says("hi"))}).environment(t)
+	env.SetContinuedExecutionRunID("11111111-2222-3333-4444-555555555555")
+	execute(env, input(t, "", func(in *contract.SessionInput) { in.Definition.SessionBudget.MaxSteps = new(int64(-1)) }))
+	var refused *temporal.ApplicationError
+	require.ErrorAs(t, env.GetWorkflowError(), &refused)
+	require.Equal(t, string(domain.Invalid), refused.Type())
+}
+
 // TestRefusesOtherIDs: who starts the workflow without a client of ours does so
 // under the agent's own id, where every command finds it, or not at all.
 func TestRefusesOtherIDs(t *testing.T) {

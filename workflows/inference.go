@@ -112,34 +112,42 @@ func (i *inference) prepare() (admission mailbox.Admission, room contract.Reserv
 	}
 }
 
-// decide counts what an attempt used and tells of it, and says how the inference goes on. What was used is counted before
-// anything else is reserved, and whoever asks sees it at once.
-func (i *inference) decide(
-	admission mailbox.Admission, room contract.Reservation, request *contract.ModelRequest, reply *contract.ModelReply, err error,
-) attemptResult {
-	var loss contract.Loss
-	var again bool
-	var why *domain.Error
+// tally counts what an attempt used, before anything else is reserved, and tells of it: whoever asks sees it at once. It reports
+// whether an inference whose worker was lost is made again.
+func (i *inference) tally(request *contract.ModelRequest, reply *contract.ModelReply, err error) (again bool) {
 	if err != nil {
-		loss = lossOf(err)
-		why, again = loss.Err(), loss.AskedAgain(*request) && !i.mail.CutOff()
+		loss := lossOf(err)
+		again = loss.AskedAgain(*request) && !i.mail.CutOff()
 		i.step.content.lost(*request, loss, again, i.config.Resolved.Price)
 		i.step.keep()
 		if !again {
-			i.emitUnanswered(why, domain.Usage{})
+			i.emitUnanswered(loss.Err(), domain.Usage{})
 		}
-	} else {
-		i.tries += max(reply.Tries, 1)
-		i.step.content.replied(*reply, i.config.Resolved.Price)
-		i.step.keep()
-		if reply.Outcome != contract.Answered {
-			i.emitUnanswered(reply.WhyUnanswered(), reply.Response.Usage.Add(reply.Spent))
-		} else if i.plan == nil {
-			i.conversation.answered(reply.Response.Usage)
-		}
-		if reply.Outcome == contract.BilledFailure {
-			why = reply.WhyUnanswered()
-		}
+		return again
+	}
+	i.tries += max(reply.Tries, 1)
+	i.step.content.replied(*reply, i.config.Resolved.Price)
+	i.step.keep()
+	if reply.Outcome != contract.Answered {
+		i.emitUnanswered(reply.WhyUnanswered(), reply.Response.Usage.Add(reply.Spent))
+	} else if i.plan == nil {
+		i.conversation.answered(reply.Response.Usage)
+	}
+	return false
+}
+
+// decide says how an inference goes on after an attempt.
+func (i *inference) decide(
+	admission mailbox.Admission, room contract.Reservation, request *contract.ModelRequest, reply *contract.ModelReply, err error,
+) attemptResult {
+	again := i.tally(request, reply, err)
+	var loss contract.Loss
+	var why *domain.Error
+	if err != nil {
+		loss = lossOf(err)
+		why = loss.Err()
+	} else if reply.Outcome == contract.BilledFailure {
+		why = reply.WhyUnanswered()
 	}
 	if why != nil {
 		if c, shorter := i.overflowed(why, err == nil); shorter {

@@ -90,6 +90,7 @@ func TestHowAQuestionEnds(t *testing.T) {
 			"so your default holds:\n{\"n\":1}", domain.Completed},
 		"the deadline": {`{"question": "?", "expires_in": 7200}`, domain.ExecutionBudget{Deadline: new(time.Date(2000, 1, 1, 1, 0, 0, 0, time.UTC))},
 			"", stopped, domain.TimeLimitReached},
+		"what no worker lets pass": {`{"question": "?", "expires_in": 99999999}`, domain.ExecutionBudget{}, "", "expires_in: is 99999999 seconds", domain.Completed},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -192,11 +192,11 @@ func (s *session) startedBy() domain.Starter {
 }
 
 // checkAgent refuses what makes no agent, and what was started under an id that is not the agent's, which no
-// command would find. A run that goes on from another, as only the server can say,
+// command would find. A run that goes on with what another has handed on, as only the server can say,
 // is of an agent that was let begin, maybe under another id before this was refused.
 func checkAgent(ctx workflow.Context, in *contract.SessionInput) error {
 	info := workflow.GetInfo(ctx)
-	if info.ContinuedExecutionRunID != "" {
+	if info.ContinuedExecutionRunID != "" && in.Carry != nil && in.GoOn == nil && in.Fork == nil {
 		return nil
 	}
 	id, own := info.WorkflowExecution.ID, in.WorkflowID()

@@ -40,14 +40,19 @@ func (b *toolBatch) queueNow(ctx workflow.Context, tool string) string {
 	} else if admission, ok := b.mail.Admit(mailbox.WithinStep); ok {
 		b.relimiting = true
 		b.step.note("nobody takes calls of %s; asking a worker whether its limit still holds", domain.Shorten(tool, 64))
-		options := b.session.policy.briefOptions(listTimeout, ownAttempts, "resolve")
-		options.DisableEagerExecution = true
-		resolved, _, err := mailbox.Call(ctx, admission, options, contract.ListTools, contract.ResolveRequest{Definition: b.config.asked()})
-		if b.relimiting = false; err == nil {
-			b.config.takeLimits(resolved)
-		} else {
-			workflow.GetLogger(b.session.root).Warn("no worker says which limits hold", "error", err)
-		}
+		b.askLimits(ctx, admission)
+		b.relimiting = false
 	}
 	return b.config.Resolved.ToolLimits[tool].TaskQueue
+}
+
+func (b *toolBatch) askLimits(ctx workflow.Context, admission mailbox.Admission) {
+	options := b.session.policy.briefOptions(listTimeout, ownAttempts, "resolve")
+	options.DisableEagerExecution = true
+	resolved, _, err := mailbox.Call(ctx, admission, options, contract.ListTools, contract.ResolveRequest{Definition: b.config.asked()})
+	if err != nil {
+		workflow.GetLogger(b.session.root).Warn("no worker says which limits hold", "error", err)
+		return
+	}
+	b.config.takeLimits(resolved)
 }

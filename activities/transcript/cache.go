@@ -27,7 +27,7 @@ type Cache struct {
 	size  int64
 	items map[string]*list.Element
 	order *list.List
-	// told are the accounts that workflows have handed to the activities that record them, the newest last.
+	// told are the accounts that workflows have handed to the activities that record them, one of each, the newest last.
 	told []toldAccount
 }
 
@@ -110,11 +110,12 @@ func (c *Cache) SwapCompiled(agent string, compiled domain.Compiled) (before dom
 	return before
 }
 
-// FeedAccount hands what a run holds, as it answers a request, to the activity that is going to ask for it.
+// FeedAccount hands what a run holds, as it answers a request, to the activity that is going to ask for it. It takes the place of
+// what the workflow has handed over before and nobody here has taken: that is of an earlier time.
 func (c *Cache) FeedAccount(run workflow.Execution, request account.Request, page account.Page) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.told = append(c.told, toldAccount{run, request, page})
+	c.told = append(slices.DeleteFunc(c.told, func(one toldAccount) bool { return one.run.ID == run.ID }), toldAccount{run, request, page})
 	if more := len(c.told) - maxTold; more > 0 {
 		c.told = slices.Delete(c.told, 0, more)
 	}

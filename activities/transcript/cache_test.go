@@ -9,6 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"everstep/domain"
+	"everstep/domain/account"
 	"everstep/domain/contract"
 )
 
@@ -41,6 +42,22 @@ func (h *history) feed(rt *rapid.T) domain.Log {
 		return log
 	}
 	return partOf(rt, log, base, n)
+}
+
+// TestWhatIsToldIsTheNewest: what a workflow has handed over in vain, as another worker has asked for it, is not taken for what it
+// hands over later.
+func TestWhatIsToldIsTheNewest(t *testing.T) {
+	t.Parallel()
+	cache := NewCache(0)
+	request := Wants(contract.RecordRequest{Moved: &contract.Move{}})
+	for revision := range 3 {
+		cache.FeedAccount(testRun, request, account.Page{PageEnd: account.PageEnd{Revision: domain.DigestOfTexts(fmt.Sprint(revision))}})
+	}
+	page, ok := cache.takeAccount(testRun, request)
+	require.True(t, ok)
+	require.Equal(t, domain.DigestOfTexts("2"), page.Revision)
+	_, ok = cache.takeAccount(testRun, request)
+	require.False(t, ok, "whoever asks again asks the workflow")
 }
 
 func TestCacheLaws(t *testing.T) {

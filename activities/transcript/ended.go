@@ -65,10 +65,11 @@ func (s *Source) account(ctx context.Context, run workflow.Execution, request ac
 	return runs.Account(run.RunID, request)
 }
 
-// readRun reads what a run holds: as its workflow has handed it to this worker, else as that answers.
+// readRun reads what a run holds: as its workflow has handed it to this worker, else as that answers. What it has handed over may
+// no longer be so where another worker has tried before.
 func (s *Source) readRun(ctx context.Context, run workflow.Execution, request account.Request) (account.Account, account.Held, error) {
 	return account.ReadRun(request, func(page account.Request) (account.Page, error) {
-		if told, ok := s.Cache.takeAccount(run, page); ok {
+		if told, ok := s.Cache.takeAccount(run, page); ok && activity.GetInfo(ctx).Attempt <= 1 {
 			return told, nil
 		}
 		return put(ctx, s, run, account.Query, page)

@@ -69,17 +69,25 @@ func (f *feeder) scheduled(ctx workflow.Context, name string, args []any) {
 	default:
 		return
 	}
-	run := workflow.GetInfo(ctx).WorkflowExecution
 	if log, resolved, ok := workflows.Transcript(ctx); ok {
-		f.cache.Feed(run.ID, log, resolved)
-	}
-	if record, ok := args[0].(contract.RecordRequest); ok && (record.Ended == nil || record.Ended.RunID == run.RunID) {
-		request := transcript.Wants(record)
-		all := request
-		all.Unbounded = true
-		if page, ok := workflows.Account(ctx, all); ok {
-			f.cache.FeedAccount(run, request, page)
+		f.cache.Feed(workflow.GetInfo(ctx).WorkflowExecution.ID, log, resolved)
+		if record, ok := args[0].(contract.RecordRequest); ok && resolved.Records {
+			f.feedAccount(ctx, record)
 		}
+	}
+}
+
+// feedAccount hands what a run holds to the activity that puts it among the records. One that is for another run asks that.
+func (f *feeder) feedAccount(ctx workflow.Context, record contract.RecordRequest) {
+	run := workflow.GetInfo(ctx).WorkflowExecution
+	if record.RunID != "" || record.Ended != nil && record.Ended.RunID != run.RunID {
+		return
+	}
+	request := transcript.Wants(record)
+	all := request
+	all.Unbounded = true
+	if page, ok := workflows.Account(ctx, all); ok {
+		f.cache.FeedAccount(run, request, page)
 	}
 }
 
