@@ -113,7 +113,7 @@ func (s *Store) read(ctx context.Context, given args) (tool.Result, error) {
 	if err != nil || id.String() != given.ID {
 		return tool.Result{}, domain.Invalidf("id: %q is no artifact's; a shortened result names its own", domain.Shorten(given.ID, 64))
 	}
-	text, size, err := s.part(ctx, id, given.Offset, cmp.Or(given.Limit, most))
+	part, size, err := s.part(ctx, id, given.Offset, cmp.Or(given.Limit, most))
 	switch {
 	case gcerrors.Code(err) == gcerrors.NotFound:
 		return tool.Result{}, domain.Invalidf("id: this agent has no artifact %s, or the storage has it no more", id)
@@ -122,17 +122,16 @@ func (s *Store) read(ctx context.Context, given args) (tool.Result, error) {
 	case given.Offset > size:
 		return tool.Result{}, domain.Invalidf("offset: is %d, and the artifact has %d bytes", given.Offset, size)
 	}
-	end := given.Offset + int64(len(text))
+	end := given.Offset + int64(len(part))
 	rest := "to its end"
 	if end < size {
 		rest = fmt.Sprintf("offset %d reads on", end)
 	}
-	return tool.Result{Content: fmt.Sprintf("[bytes %d to %d of %d; %s]\n%s", given.Offset, end, size, rest, text)}, nil
+	return tool.Result{Content: fmt.Sprintf("[bytes %d to %d of %d; %s]\n%s", given.Offset, end, size, rest, strings.ToValidUTF8(part, "\uFFFD"))}, nil
 }
 
-// part reads whole characters: fewer bytes than wanted where the last would be cut, and
-// what is left of one at the beginning is replaced.
-func (s *Store) part(ctx context.Context, id uuid.UUID, offset, limit int64) (text string, size int64, err error) {
+// part reads bytes of a text, fewer than wanted where a character at the end would be cut. One may be cut at the beginning.
+func (s *Store) part(ctx context.Context, id uuid.UUID, offset, limit int64) (part string, size int64, err error) {
 	about, err := s.bucket.Attributes(ctx, key(ctx, id))
 	if err != nil {
 		return "", 0, err
@@ -146,5 +145,5 @@ func (s *Store) part(ctx context.Context, id uuid.UUID, offset, limit int64) (te
 		return "", 0, err
 	}
 	read, err := io.ReadAll(io.LimitReader(r, limit+utf8.UTFMax))
-	return strings.ToValidUTF8(domain.Shorten(string(read), int(limit)), "\uFFFD"), about.Size, cmp.Or(err, r.Close())
+	return domain.Shorten(string(read), int(limit)), about.Size, cmp.Or(err, r.Close())
 }

@@ -132,13 +132,14 @@ func MapOf(check func(name string) string, value func(name string) Value) Value 
 
 // Either is a mapping that says all, and is shown, or something shorter.
 func Either(short, mapping Value) Value {
-	return Value{&jsonschema.Schema{OneOf: []*jsonschema.Schema{short.Schema, mapping.Schema}}, func(at Place) {
+	schema := &jsonschema.Schema{OneOf: []*jsonschema.Schema{short.Schema, mapping.Schema}}
+	return Value{Schema: schema, Shown: mapping.Shown, Read: func(at Place) {
 		if at.Node.Kind == yaml.MappingNode {
 			mapping.Read(at)
 			return
 		}
 		short.Read(at)
-	}, mapping.Shown}
+	}}
 }
 
 // ListOf is a list of values.
@@ -270,13 +271,14 @@ func OffOr(off bool, then func(), hint string, mapping Value) Value {
 
 // OrNone is a value, or the word none.
 func OrNone(value Value, then func()) Value {
-	return Value{&jsonschema.Schema{OneOf: []*jsonschema.Schema{value.Schema, {Enum: []any{"none"}}}}, func(at Place) {
+	schema := &jsonschema.Schema{OneOf: []*jsonschema.Schema{value.Schema, {Enum: []any{"none"}}}}
+	return Value{Schema: schema, Shown: value.Shown, Read: func(at Place) {
 		if at.Node.Kind == yaml.ScalarNode && at.Node.Value == "none" {
 			then()
 			return
 		}
 		value.Read(at)
-	}, value.Shown}
+	}}
 }
 
 func numeral(s *jsonschema.Schema, what string, read func(text string) (wrong string)) Value {

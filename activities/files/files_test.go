@@ -63,6 +63,7 @@ func refusal(t *testing.T, root *Root, name string, args any) *domain.Error {
 	t.Helper()
 	text, err := call(t.Context(), t, root, name, args)
 	require.Error(t, err, "answered %q", text)
+	require.Empty(t, text, "what is refused claims nothing")
 	own := domain.AsError(err)
 	require.NotEqual(t, domain.Internal, own.Kind, "%s", own.Detail)
 	return own

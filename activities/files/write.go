@@ -52,20 +52,21 @@ func (r *Root) edit(ctx context.Context, args editArgs) (string, error) {
 		text := before + args.New + after
 		switch {
 		case found.cut:
-			err = domain.TooLargef("path: %q has %d bytes, too many to edit", name, found.size)
+			return "", domain.TooLargef("path: %q has %d bytes, too many to edit", name, found.size)
 		case found.binary:
-			err = domain.Invalidf("path: %q is not UTF-8 text", name)
+			return "", domain.Invalidf("path: %q is not UTF-8 text", name)
 		case !occurs:
-			err = domain.Invalidf("old: it does not occur in %q; read the file again, spaces and line ends count", name)
+			return "", domain.Invalidf("old: it does not occur in %q; read the file again, spaces and line ends count", name)
 		case strings.LastIndex(found.text, args.Old) != len(before):
-			err = domain.Invalidf("old: it occurs more than once in %q; take in more of what is around it", name)
+			return "", domain.Invalidf("old: it occurs more than once in %q; take in more of what is around it", name)
 		case int64(len(text)) > r.bounds.fileBytes:
-			err = domain.TooLargef("new: %q would have %d bytes, more than the %d that can be edited; put it into another file", name, len(text), r.bounds.fileBytes)
-		default:
-			err = r.replace(ctx, name, text, perm, found.info)
+			return "", domain.TooLargef("new: %q would have %d bytes, more than the %d that can be edited; put it into another file", name, len(text), r.bounds.fileBytes)
+		}
+		if err := r.replace(ctx, name, text, perm, found.info); err != nil {
+			return "", err
 		}
 		line := 1 + strings.Count(before, "\n")
-		return fmt.Sprintf("replaced %s by %s in %s, line %d", plural(len(args.Old), "byte"), plural(len(args.New), "byte"), shown(name), line), err
+		return fmt.Sprintf("replaced %s by %s in %s, line %d", plural(len(args.Old), "byte"), plural(len(args.New), "byte"), shown(name), line), nil
 	})
 }
 
@@ -88,8 +89,10 @@ func (r *Root) write(ctx context.Context, args writeArgs) (string, error) {
 		if err != nil {
 			return "", err
 		}
-		err = r.replace(ctx, name, args.Content, perm, nil)
-		return fmt.Sprintf("wrote %s to %s", plural(len(args.Content), "byte"), shown(name)), err
+		if err := r.replace(ctx, name, args.Content, perm, nil); err != nil {
+			return "", err
+		}
+		return fmt.Sprintf("wrote %s to %s", plural(len(args.Content), "byte"), shown(name)), nil
 	})
 }
 

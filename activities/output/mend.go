@@ -254,9 +254,10 @@ func (m *mending) modern(schema map[string]any) {
 		}
 	}
 	if members, old := schema["dependencies"].(map[string]any); old {
-		schemas := maps.Clone(members)
+		required, schemas := maps.Clone(members), maps.Clone(members)
+		maps.DeleteFunc(required, func(_ string, v any) bool { return asList(v) == nil })
 		maps.DeleteFunc(schemas, func(_ string, v any) bool { return asList(v) != nil })
-		schema["dependentRequired"], schema["dependentSchemas"] = members, schemas // of the former the lists are taken
+		schema["dependentRequired"], schema["dependentSchemas"] = required, schemas
 	}
 	if kinds, list := schema["type"].([]any); schema["nullable"] == true && schema["type"] != nil {
 		if !list {

@@ -44,7 +44,7 @@ func TestMend(t *testing.T) {
 		"a format":                 {of(`{"format":"moon"}`), of(`{"format":"moon"}`), ""},
 		"properties as a list":     {`{"type":"object","properties":[],"additionalProperties":false}`, `{"additionalProperties":false,"properties":{},"type":"object"}`, ""},
 		"a list of names":          {`{"type":"object","properties":["a"],"additionalProperties":false}`, `{"type":"object"}`, "at /properties: is an array, which means nothing there"},
-		"numbers as texts":         {of(`{"minimum":"1","maxLength":"5","maximum":"many"}`), of(`{"maxLength":5,"minimum":1}`), `at /properties/a/maximum: is "many"`},
+		"numbers as texts":         {of(`{"minimum":"1","maxLength":"5","minContains":"2","maximum":"many"}`), of(`{"maxLength":5,"minContains":2,"minimum":1}`), `at /properties/a/maximum: is "many"`},
 		"a large number":           {of(`{"maximum":12345678901234567890}`), of(`{"maximum":12345678901234567890}`), ""},
 		"a length beyond all":      {of(`{"maxLength":9007199254740991}`), of(`{}`), "/maxLength"},
 		"types in capitals":        {of(`{"type":"STRING"}`), of(`{"type":"string"}`), ""},

@@ -43,9 +43,12 @@ func (c *Client) answer(response *http.Response, raw bool, from int) (tool.Resul
 	if to, err := response.Location(); err == nil {
 		about = append(about, "leads to "+shown(to))
 	}
-	redirected := ""
-	for first := response.Request; first.Response != nil; {
+	first := response.Request
+	for first.Response != nil { // the redirect that led to it
 		first = first.Response.Request
+	}
+	redirected := ""
+	if first != response.Request {
 		redirected = ", redirected from " + shown(first.URL)
 	}
 	about = append(about, notes...)
@@ -197,7 +200,10 @@ func mediaType(header string, start []byte) (kind, full string) {
 func isText(kind string) bool {
 	const applications = "json xml javascript ecmascript yaml x-yaml toml x-ndjson ndjson jsonl x-www-form-urlencoded graphql sql x-sh"
 	top, sub, _ := strings.Cut(kind, "/")
-	return top == "text" || top == "application" && slices.Contains(strings.Fields(applications), sub) || strings.HasSuffix(sub, "+json") || strings.HasSuffix(sub, "+xml") || strings.HasSuffix(sub, "+yaml")
+	if top == "application" && slices.Contains(strings.Fields(applications), sub) {
+		return true
+	}
+	return top == "text" || strings.HasSuffix(sub, "+json") || strings.HasSuffix(sub, "+xml") || strings.HasSuffix(sub, "+yaml")
 }
 
 // decoded is a text in UTF-8, by what the server or the page itself says of its encoding.

@@ -103,13 +103,17 @@ func (c *Client) request(ctx context.Context, method, address string, headers ma
 	}) {
 		return nil, domain.Invalidf("url: %s holds what may not stand in a URL; encode it", shorten(address))
 	}
-	request, err := http.NewRequestWithContext(ctx, method, address, body)
+	u, err := url.Parse(address)
 	if err != nil {
 		return nil, domain.Invalidf("url: %s is no URL", shorten(address))
 	}
-	request.URL.Fragment, request.URL.RawFragment = "", ""
-	if err := c.checkURL(request.URL); err != nil {
+	u.Fragment, u.RawFragment = "", ""
+	if err := c.checkURL(u); err != nil { // first, since a request has no port where the URL has an empty one
 		return nil, err
+	}
+	request, err := http.NewRequestWithContext(ctx, method, u.String(), body)
+	if err != nil {
+		return nil, domain.Errorf(domain.Invalid, "url: %s cannot be asked for", shorten(address))
 	}
 	// They say what is wanted, and on which condition. None says who asks.
 	allowed := strings.Fields("Accept Accept-Language Idempotency-Key If-Match If-Modified-Since If-None-Match If-Unmodified-Since Prefer")

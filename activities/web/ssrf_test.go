@@ -110,6 +110,7 @@ func inside() map[string]string {
 		"javascript":                   "javascript:alert(1)",
 		"a port of none":               "http://127.0.0.1:99999/",
 		"port 0":                       "http://127.0.0.1:0/",
+		"an empty port":                "http://" + first + ":/",
 		"the port of another protocol": "http://" + "example.com:25/",
 	}
 }

@@ -130,8 +130,6 @@ func (v vocabulary) dialect(path string, f front) string {
 			return tells
 		}
 	}
-	folder := filepath.Dir(path)
-	_, unplugged := os.Stat(filepath.Join(folder, "..", ".claude-plugin")) // agents of a plugin lie beside the folder that makes it one
 	model, tools := valueOf(f.node, "model"), valueOf(f.node, "tools")
 	slashed := func(word string) bool {
 		base, _ := bounds(word)
@@ -144,11 +142,18 @@ func (v vocabulary) dialect(path string, f front) string {
 		slices.ContainsFunc(wordsOf(tools), slashed):
 		return copilot
 	case model != nil && (model.Value == inherit || foreignModels()[strings.ToLower(model.Value)] != ""),
-		unplugged == nil && filepath.Base(folder) == "agents",
+		plugged(path),
 		slices.ContainsFunc(wordsOf(tools), v.foreignTool):
 		return claudeCode
 	}
 	return ""
+}
+
+// plugged reports whether a file is an agent of a plugin of Claude Code: agents lie beside the folder that makes it one.
+func plugged(path string) bool {
+	folder := filepath.Dir(path)
+	_, err := os.Stat(filepath.Join(folder, "..", ".claude-plugin"))
+	return err == nil && filepath.Base(folder) == "agents"
 }
 
 // foreignTool reports whether a word is the name of a tool of another program. One in lower case may be a worker's own.

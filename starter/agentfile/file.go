@@ -360,7 +360,7 @@ func guard(rule domain.GuardRule, g *domain.Guards) (v document.Value) {
 	switch into := rule.Value(g).(type) {
 	case *[]domain.FinishReason:
 		v = document.ListOf(into, wordOf)
-		v.Shown = append([]domain.FinishReason{}, *into...)
+		v.Shown = append([]domain.FinishReason{}, *into...) // where there are none, too
 	case **domain.Repetition:
 		v = repetition(into)
 	case **int:

@@ -13,7 +13,8 @@ import (
 func (f File) Resolve() document.Shown {
 	a := agent{File: f, timeouts: f.Definition.Model.Timeouts}
 	d := &a.Definition
-	d.Budget, d.Guards, d.Tools, d.Hooks = d.Budget.WithDefaultSteps(), d.Guards.WithDefaults(), []string{}, append([]string{}, d.Hooks...)
+	d.Budget, d.Guards = d.Budget.WithDefaultSteps(), d.Guards.WithDefaults()
+	d.Tools, d.Hooks = []string{}, append([]string{}, d.Hooks...) // not nil, so that they are shown where there are none, too
 	for _, name := range f.Definition.Tools {
 		if _, all := domain.ServerOfAll(name); all {
 			a.servers = append(a.servers, name)

@@ -70,7 +70,7 @@ func (a *agent) others(as naming) document.Value {
 	shown := map[string]any{}
 	for name, sub := range *a.namedBy(as) {
 		if sub.AsTool == (as == asTools) {
-			shown[name] = cmp.Or(a.other(as, name).Shown, any(document.Shown{}))
+			shown[name] = cmp.Or(a.other(as, name).Shown, any(document.Shown{})) // the name alone says something
 		}
 	}
 	named := func(name string) string { return a.named(name, as) }

@@ -135,7 +135,7 @@ func failures(f *domain.Fallback) document.Value {
 		}
 	})
 	list.Schema.MinItems, list.Schema.UniqueItems = new(1), true
-	list.Shown = takes(*f)
+	list.Shown = takes(*f) // those that are meant without a list, too
 	return list
 }
 
