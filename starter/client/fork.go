@@ -201,18 +201,23 @@ func (c *Client) forked(ctx context.Context, from Point, a agent, o ForkOptions)
 		AgentID: a.id, Name: a.name, Definition: definition, Prompt: o.Prompt, Budget: o.Budget,
 		Carry: &carry, Fork: &contract.Fork{Origin: p.origin},
 	}
+	return in, queue, p.hand(&in)
+}
+
+// hand sees to it that the messages are carried in the input, or copied where they are too long for that.
+func (p *pastPoint) hand(in *contract.SessionInput) error {
 	resolved := p.Head.Configuration.Resolved
 	switch {
 	case p.log.Size() <= domain.MaxCarriedMessages && domain.CheckFits("conversation", in, domain.MaxPayload) == nil:
-		return in, queue, nil
+		return nil
 	case p.recorded():
-		return in, "", refused("%s: its conversation until then takes more than the %d bytes that can be handed on out of records; begin another agent with a part of its messages", p.called(), domain.MaxCarriedMessages)
+		return refused("%s: its conversation until then takes more than the %d bytes that can be handed on out of records; begin another agent with a part of its messages", p.called(), domain.MaxCarriedMessages)
 	case resolved == nil || !resolved.Storage:
-		return in, "", refused("%s: its conversation takes more than the %d bytes that can be handed on without storage; configure storage on the workers of the agents to come", p.called(), domain.MaxCarriedMessages)
+		return refused("%s: its conversation takes more than the %d bytes that can be handed on without storage; configure storage on the workers of the agents to come", p.called(), domain.MaxCarriedMessages)
 	}
-	in.Carry.Conversation.Entries, in.Carry.Conversation.Base, in.Carry.Conversation.Chain = nil, 0, domain.Digest{} // they are copied
+	in.Carry.Conversation.Entries, in.Carry.Conversation.Base, in.Carry.Conversation.Chain = nil, 0, domain.Digest{}
 	in.Fork.Copy = &contract.RecordRequest{From: p.log.Base(), Log: p.log.Ref(), RunID: p.Head.Run.ID, WorkflowID: p.workflowID()}
-	return in, queue, nil
+	return nil
 }
 
 // definitionOf is what a record tells of an agent's definition: its model, its system prompt, what it answers in and its
