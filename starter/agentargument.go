@@ -27,13 +27,11 @@ func (p *program) withAgent(command *cobra.Command, need *local.Need, do agentWo
 // leastToAct is the shortest beginning of an id by which a command changes an agent: a shorter one is too easily that of another.
 const leastToAct = 4
 
-// onAgent does something with the agent that the first argument means, else with the one that the need names, if any. What only
-// looks takes any beginning of an id. Where the records have told, since no server was up, that is said.
+// onAgent does something with the agent that the first argument means. Without one it is that which the need names, by its whole id
+// that was checked, or none. What only looks takes any beginning of an id. Where the records have told, since no server was up, that is said.
 func (p *program) onAgent(ctx context.Context, args []string, need local.Need, do agentWork) error {
 	if len(args) > 0 {
 		need.ID = args[0]
-	}
-	if need.ID != "" || len(args) > 0 {
 		if err := client.CheckID(need.ID); err != nil {
 			return err
 		}

@@ -52,39 +52,11 @@ shows it.`,
 					return usage("value: is no JSON")
 				}
 			}
-			if text := word.Text; call == "" && len(text) >= leastOfCall && strings.Trim(strings.ToLower(text), "0123456789abcdef-") == "" {
-				// A lone text that begins the id of a question names it: as an answer it could not be taken back.
-				if named, _, err := waitOf(ctx, s.Agents, id, word.Verdict, text); err == nil && named != nil {
-					call, word.Text = text, ""
-				}
-			}
-			question, named, err := waitOf(ctx, s.Agents, id, word.Verdict, call)
-			word.Call = named
-			switch missing := word.Text == "" && value == ""; {
-			case err != nil:
+			reply, err := p.replyTo(ctx, s, id, call, choice, word)
+			if err != nil || reply == nil {
 				return err
-			case question == nil && missing: // a choice takes the question too
-				return refused("no question of "+render.OneLine(id)+" waits", "`approvals` shows what waits for people, of all agents")
-			case question == nil: // the workflow says why
-			case len(question.Ask.Schema) > 0 && word.Text != "":
-				return usage("text: the question asks for a JSON value; give it as in: %s", p.again("answer", render.OneLine(id), "--value", `'{"…": …}'`))
-			case choice > 0 && question.Bytes > 0:
-				return usage("choice: the question is shown cut here; give the text of the choice")
-			case choice > len(question.Ask.Choices):
-				return usage("choice: there is no %d; the question has %d", choice, len(question.Ask.Choices))
-			case choice > 0:
-				word.Text = question.Ask.Choices[choice-1]
-			case missing:
-				typed, err := p.typedReply(ctx, *question, word)
-				if err != nil || typed == nil {
-					return err
-				}
-				word = *typed
 			}
-			if question != nil {
-				word.Digest = question.Digest
-			}
-			answered, err := s.Agents.Answer(ctx, id, word)
+			answered, err := s.Agents.Answer(ctx, id, *reply)
 			if err != nil {
 				return err
 			}
@@ -96,6 +68,43 @@ shows it.`,
 	command.MarkFlagsMutuallyExclusive("choice", "value")
 	saidFlags(command, &word.By, "answers", &word.Reason, "that is recorded; the model does not read it")
 	return command
+}
+
+// replyTo is the answer to a question of an agent that a word gives, or the number of a choice, or that the person types. Nil: they
+// leave the question waiting.
+func (p *program) replyTo(ctx context.Context, s *local.Stack, id, call string, choice int, word client.Word) (*client.Word, error) {
+	if text := word.Text; call == "" && len(text) >= leastOfCall && strings.Trim(strings.ToLower(text), "0123456789abcdef-") == "" {
+		// A lone text that begins the id of a question names it: as an answer it could not be taken back.
+		if named, _, err := waitOf(ctx, s.Agents, id, word.Verdict, text); err == nil && named != nil {
+			call, word.Text = text, ""
+		}
+	}
+	question, named, err := waitOf(ctx, s.Agents, id, word.Verdict, call)
+	if err != nil {
+		return nil, err
+	}
+	word.Call = named
+	missing := word.Text == "" && word.Value == nil // also where a choice is given, which takes the question to be read
+	switch {
+	case question == nil && missing:
+		return nil, refused("no question of "+render.OneLine(id)+" waits", "`approvals` shows what waits for people, of all agents")
+	case question == nil: // the workflow says why
+		return &word, nil
+	}
+	word.Digest = question.Digest
+	switch {
+	case len(question.Ask.Schema) > 0 && word.Text != "":
+		return nil, usage("text: the question asks for a JSON value; give it as in: %s", p.again("answer", render.OneLine(id), "--value", `'{"…": …}'`))
+	case choice > 0 && question.Bytes > 0:
+		return nil, usage("choice: the question is shown cut here; give the text of the choice")
+	case choice > len(question.Ask.Choices):
+		return nil, usage("choice: there is no %d; the question has %d", choice, len(question.Ask.Choices))
+	case choice > 0:
+		word.Text = question.Ask.Choices[choice-1]
+	case missing:
+		return p.typedReply(ctx, *question, word)
+	}
+	return &word, nil
 }
 
 // typedReply shows a question and reads its answer, in the name and for the reason of a word. Nil: the person leaves it waiting.

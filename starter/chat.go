@@ -105,15 +105,11 @@ func (p *program) chat(ctx context.Context, f local.Flags, asked *startFlags, na
 		Agents: s.Agents, ID: asked.id, By: person(), Theme: p.out.Theme, Now: p.now, Budget: asked.budget, Again: p.again, Limits: p.readTotals,
 		ReadModel: func(text string) (domain.LLMConfig, error) { return local.ReadModel("model", text) },
 	}
-	if named { // the session that begins so, where there is one, else a new one; an agent without a name takes no messages
-		found, err := s.Agents.Find(ctx, cfg.ID)
-		if err != nil {
+	if named {
+		if cfg.ID, err = p.meant(ctx, s, cfg.ID); err != nil {
 			return err
 		}
-		if found != cfg.ID && domain.CheckAgentName(found) == nil {
-			p.say("%s is %s", cfg.ID, found)
-			cfg.ID, start.ID = found, found
-		}
+		start.ID = cfg.ID
 	}
 	if err := opened(ctx, &cfg, start, named); err != nil {
 		return err
@@ -127,6 +123,16 @@ func (p *program) chat(ctx context.Context, f local.Flags, asked *startFlags, na
 	})
 	screen.Store(nil)
 	return p.left(s, cfg.ID, ending, err)
+}
+
+// meant is the name of the session that is meant: that which begins so, where there is one, else a new one.
+func (p *program) meant(ctx context.Context, s *local.Stack, name string) (string, error) {
+	found, err := s.Agents.Find(ctx, name)
+	if err != nil || found == name || domain.CheckAgentName(found) != nil { // one without a name takes no messages
+		return name, err
+	}
+	p.say("%s is %s", name, found)
+	return found, nil
 }
 
 // opened looks at the session, and notes with what the first message begins.

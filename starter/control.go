@@ -234,6 +234,18 @@ func messagesAre(n int, one, many string) string {
 	return render.Counted(n, "message") + " " + map[bool]string{true: one, false: many}[n == 1]
 }
 
+// sent says what has become of a message.
+func (p *program) sent(x client.Execution, queued bool) error {
+	switch short := x.Waits.String()[:8]; {
+	case x.Waits.IsZero():
+		return p.done(x, "execution %d of %s has begun", x.Number, x.ID)
+	case queued:
+		return p.done(x, "message %s waits until execution %d of %s has ended; `%s` takes it back", short, x.Number, x.ID, p.again("unsend", x.ID, short))
+	default:
+		return p.done(x, "message %s waits for the next step of execution %d of %s; `%s` takes it back", short, x.Number, x.ID, p.again("unsend", x.ID, short))
+	}
+}
+
 func unsendCommand(p *program) *cobra.Command {
 	command := newCommand("unsend ID [MESSAGE]", "Take a message back that was not read yet",
 		`Takes a message back that waits for an execution in progress, as status shows it.

@@ -37,6 +37,9 @@ is next started, or has written some 4 MB more.`,
   starter delete notes --close --yes
   EVERSTEP_STORAGE=/mnt/shared/everstep starter delete notes --yes --json`)
 	command.RunE = func(command *cobra.Command, args []string) error {
+		if err := client.CheckID(args[0]); err != nil {
+			return err
+		}
 		return p.onAgent(command.Context(), nil, local.Need{ID: args[0]}, func(ctx context.Context, s *local.Stack, id string) (err error) {
 			if meant, err := s.Agents.Find(ctx, id); err == nil && meant != id {
 				return usage("id: there is no agent %q; if %s is meant, write the whole id: what is deleted is gone", id, meant)

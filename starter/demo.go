@@ -232,7 +232,7 @@ func (k *demoKill) falls(e client.Event) bool {
 	case domain.EventToolCallCompleted:
 		k.CallsKept++
 	case client.EventText, domain.EventToolCallStarted:
-		if e.Step < 3 {
+		if e.Step < 3 { // there is to be something that is kept
 			return false
 		}
 		k.Step, k.During = e.Step, "while a tool was at work"

@@ -47,7 +47,7 @@ It names the open agents that another build has begun.`,
 			defer func() { _ = peers.Close() }() // it was only asked
 			listener = peers.Own(listener, func(line string) { p.say("%s", line) })
 		}
-		defer func() { _ = listener.Close() }() // the decoder has closed it, if there came to be one
+		defer func() { _ = listener.Close() }() // serveCodec has closed it, if it got there
 		cfg.CodecEndpoint = "http://" + listener.Addr().String()
 		s, err := p.machine.Serve(ctx, f, cfg, logWriter{p})
 		if err != nil {
@@ -56,36 +56,13 @@ It names the open agents that another build has begun.`,
 		defer s.Close()
 		server := s.Lease.Server
 		worker, folder := s.Spec()
-		origins := []string{server.UIURL}
-		if u, err := url.Parse(server.UIURL); err == nil {
-			origins = append(origins, "http://localhost:"+u.Port())
-		}
-		// It decodes payloads for the UI, which shows what it can without.
-		decoder := &http.Server{Handler: codec.New().Handler(door.Door{Origins: origins}), ReadHeaderTimeout: 10 * time.Second}
-		go func() { _ = decoder.Serve(listener) }() // ends with Close, which closes the listener
-		defer func() { _ = decoder.Close() }()
+		defer serveCodec(listener, server.UIURL)()
 		up := devUp{
 			Address: server.Address, Namespace: server.Namespace, UIURL: server.UIURL, TaskQueue: worker.TaskQueue, Dir: folder,
 			StateFile: server.StateFile, Storage: worker.Storage, ServerVersion: server.Version, Build: build.ID(),
 		}
-		switch t := p.err.Theme; {
-		case p.flags.json:
-			if err := p.out.JSON(up); err != nil {
-				return err
-			}
-		case !p.flags.quiet:
-			p.err.Printf("%s %s\n", t.Good("●"), t.Head("Everstep is up"))
-			p.err.Facts(7, [][2]string{
-				{"server", up.Address + " (Temporal " + up.ServerVersion + ")"},
-				{"ui", up.UIURL},
-				{"queue", up.TaskQueue},
-				{"folder", up.Dir},
-				{"state", up.StateFile},
-			})
-			if connection, err := p.machine.Configured(); err == nil && connection.Configured {
-				p.say("note: %s is configured (%s or a profile), so other commands go there and not here", connection.Address, local.VariableAddress)
-			}
-			p.err.Print("  " + t.Faint("in another terminal: "+p.again("run", "--model", "PROVIDER/MODEL", `"…"`)+"; Ctrl-C ends this") + "\n")
+		if err := p.announce(up); err != nil {
+			return err
 		}
 		p.warn(s.OtherBuilds(ctx))
 		select {
@@ -113,6 +90,40 @@ type devUp struct {
 	Storage       string `json:"storage"`
 	ServerVersion string `json:"server_version"`
 	Build         string `json:"build"`
+}
+
+func (p *program) announce(up devUp) error {
+	switch {
+	case p.flags.json:
+		return p.out.JSON(up)
+	case p.flags.quiet:
+		return nil
+	}
+	t := p.err.Theme
+	p.err.Printf("%s %s\n", t.Good("●"), t.Head("Everstep is up"))
+	p.err.Facts(7, [][2]string{
+		{"server", up.Address + " (Temporal " + up.ServerVersion + ")"},
+		{"ui", up.UIURL},
+		{"queue", up.TaskQueue},
+		{"folder", up.Dir},
+		{"state", up.StateFile},
+	})
+	if connection, err := p.machine.Configured(); err == nil && connection.Configured {
+		p.say("note: %s is configured (%s or a profile), so other commands go there and not here", connection.Address, local.VariableAddress)
+	}
+	p.err.Print("  " + t.Faint("in another terminal: "+p.again("run", "--model", "PROVIDER/MODEL", `"…"`)+"; Ctrl-C ends this") + "\n")
+	return nil
+}
+
+// serveCodec decodes payloads for the UI, which shows what it can without.
+func serveCodec(listener net.Listener, uiURL string) (stop func()) {
+	origins := []string{uiURL}
+	if u, err := url.Parse(uiURL); err == nil {
+		origins = append(origins, "http://localhost:"+u.Port())
+	}
+	server := &http.Server{Handler: codec.New().Handler(door.Door{Origins: origins}), ReadHeaderTimeout: 10 * time.Second}
+	go func() { _ = server.Serve(listener) }() // ends with Close, which closes the listener
+	return func() { _ = server.Close() }
 }
 
 // logWriter makes safe what a worker logs: tools and models have a say in it.

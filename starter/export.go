@@ -48,29 +48,8 @@ are reported as gone (exit 1), and left out.`,
   starter export notes | jq -r '.record.executions[0]?.ended.answer // empty'
   starter export notes --session -o notes.json
   starter run --id copy --messages notes.json "Go on from there"`), func(ctx context.Context, s *local.Stack, id string) error {
-		compressed := strings.HasSuffix(file, ".zst")
-		if session { // where messages of it are gone the others are written
-			if compressed {
-				return usage("--output: what a session holds is not compressed; give a name that does not end in .zst")
-			}
-			state, err := s.Agents.State(ctx, id)
-			if err != nil {
-				if !client.Is(err, client.Gone) || state.AgentID.IsZero() {
-					return err
-				}
-				p.report(err)
-			}
-			saved, encodingErr := state.EncodeSession()
-			if encodingErr != nil {
-				return encodingErr
-			}
-			return cmp.Or(p.output(file, func(w io.Writer) error {
-				if file == "" {
-					return p.out.JSON(json.RawMessage(saved)) // a terminal may read it
-				}
-				_, err := w.Write(append(saved, '\n'))
-				return err
-			}, "wrote the session of %s to %s", id, file), reported(err))
+		if session {
+			return p.exportSession(ctx, s, id, file)
 		}
 		x, err := s.Agents.Export(ctx, id, number)
 		if err != nil {
@@ -80,7 +59,7 @@ are reported as gone (exit 1), and left out.`,
 			p.report(errors.New(gone))
 		}
 		write := record.Write
-		if compressed {
+		if strings.HasSuffix(file, ".zst") {
 			write = record.Compressed
 		}
 		err = p.output(file, func(w io.Writer) error { return write(w, x.Records...) }, "wrote %s of %s to %s", render.Counted(len(x.Records), "execution"), id, file)
@@ -98,6 +77,32 @@ are reported as gone (exit 1), and left out.`,
 	command.MarkFlagsMutuallyExclusive("session", "execution")
 	command.Flags().StringVarP(&file, "output", "o", "", "the `FILE` to write, in place of one of that name; standard output unless given")
 	return command
+}
+
+// exportSession writes what the session of an agent holds. Where messages of it are gone it writes the others.
+func (p *program) exportSession(ctx context.Context, s *local.Stack, id, file string) error {
+	if strings.HasSuffix(file, ".zst") {
+		return usage("--output: what a session holds is not compressed; give a name that does not end in .zst")
+	}
+	state, err := s.Agents.State(ctx, id)
+	gone := client.Is(err, client.Gone) && !state.AgentID.IsZero()
+	if err != nil && !gone {
+		return err
+	}
+	saved, encodingErr := state.EncodeSession()
+	if encodingErr != nil {
+		return encodingErr
+	}
+	if gone {
+		p.report(err)
+	}
+	return cmp.Or(p.output(file, func(w io.Writer) error {
+		if file == "" {
+			return p.out.JSON(json.RawMessage(saved)) // a terminal may read it
+		}
+		_, err := w.Write(append(saved, '\n'))
+		return err
+	}, "wrote the session of %s to %s", id, file), reported(err))
 }
 
 // output writes to a file, and says so, or to standard output.
@@ -201,26 +206,7 @@ them, and fork begins an agent that goes on from there.
 		if brought.Moved > 0 {
 			moved = fmt.Sprintf("; %s that were there stand elsewhere now, by a rewind or a clear that the file tells of", render.Counted(brought.Moved, "session"))
 		}
-		agents := []importedAgent{}
-		at := map[domain.AgentID]int{}
-		for _, r := range brought.New {
-			i, known := at[r.AgentID]
-			if !known {
-				i = len(agents)
-				at[r.AgentID] = i
-				agents = append(agents, importedAgent{ID: cmp.Or(r.Name, r.AgentID.String()), AgentID: r.AgentID})
-			}
-			agents[i].Executions = append(agents[i].Executions, r.Number)
-			slices.Sort(agents[i].Executions) // the newest comes first
-		}
-		imported := struct {
-			Agents []importedAgent `json:"agents"`
-			// Known counts those that were there already.
-			Known int `json:"known"`
-			// Moved counts sessions that were there, and that the file says were rewound or cleared since.
-			Moved int `json:"moved"`
-		}{agents, brought.Known, brought.Moved}
-		return p.done(imported, "imported %s into %s; %d were there already%s", render.Counted(len(brought.New), "execution"), store.Name(), brought.Known, moved)
+		return p.done(importedOf(brought), "imported %s into %s; %d were there already%s", render.Counted(len(brought.New), "execution"), store.Name(), brought.Known, moved)
 	}
 	return command
 }
@@ -284,4 +270,26 @@ func twiceReadable(ctx context.Context, in io.Reader) (file io.ReadSeeker, done 
 		return nil, nil, errors.Join(err, done())
 	}
 	return kept, done, nil
+}
+
+func importedOf(done record.Imported) any {
+	agents := []importedAgent{}
+	at := map[domain.AgentID]int{}
+	for _, r := range done.New {
+		i, known := at[r.AgentID]
+		if !known {
+			i = len(agents)
+			at[r.AgentID] = i
+			agents = append(agents, importedAgent{ID: cmp.Or(r.Name, r.AgentID.String()), AgentID: r.AgentID})
+		}
+		agents[i].Executions = append(agents[i].Executions, r.Number)
+		slices.Sort(agents[i].Executions) // the newest comes first
+	}
+	return struct {
+		Agents []importedAgent `json:"agents"`
+		// Known counts those that were there already.
+		Known int `json:"known"`
+		// Moved counts sessions that were there, and that the file says were rewound or cleared since.
+		Moved int `json:"moved"`
+	}{agents, done.Known, done.Moved}
 }

@@ -283,22 +283,10 @@ listed too, as far as the server has them; NAME@RUN lists one of them.`,
   starter executions notes --all
   starter executions notes --json | jq '.[] | {execution_number, status}'
   starter executions notes --json | jq '.[] | select(.taken_back == null)'`), func(ctx context.Context, s *local.Stack, id string) error {
-		var ids []string                      // of the sessions of the name, the oldest first and the one that is meant last
-		if domain.CheckAgentName(id) == nil { // else it is a session, or an agent without a name, which has no other
-			for agent, err := range s.Agents.List(ctx, client.ListOptions{All: true, ListFilter: client.ListFilter{Agent: id}}) {
-				if errors.Is(err, client.ErrUnreached) {
-					break
-				}
-				if err != nil {
-					return err
-				}
-				if agent.ID != id {
-					ids = append(ids, agent.ID)
-				}
-			}
-			slices.Reverse(ids)
+		ids, err := sessionsOf(ctx, s, id)
+		if err != nil {
+			return err
 		}
-		ids = append(ids, id)
 		if earlier := len(ids) - 1; !all {
 			if ids = ids[earlier:]; earlier > 0 {
 				p.say("%s of that name before this one; `%s` lists them too", render.Counted(earlier, "session"), p.again("executions", id, "--all"))
@@ -331,4 +319,24 @@ listed too, as far as the server has them; NAME@RUN lists one of them.`,
 	})
 	command.Flags().BoolVar(&all, "all", false, "list the executions of earlier sessions of the name too")
 	return command
+}
+
+// sessionsOf are the ids of the sessions of a name, the oldest first and the one that is meant last.
+func sessionsOf(ctx context.Context, s *local.Stack, id string) (ids []string, _ error) {
+	if domain.CheckAgentName(id) != nil { // it is a session, or an agent without a name, which has no other
+		return []string{id}, nil
+	}
+	for agent, err := range s.Agents.List(ctx, client.ListOptions{All: true, ListFilter: client.ListFilter{Agent: id}}) {
+		if errors.Is(err, client.ErrUnreached) {
+			break
+		}
+		if err != nil {
+			return nil, err
+		}
+		if agent.ID != id {
+			ids = append(ids, agent.ID)
+		}
+	}
+	slices.Reverse(ids)
+	return append(ids, id), nil
 }

@@ -292,7 +292,9 @@ Exit codes: 0 done or completed, 1 failed or another error, 2 wrong usage,
 	root.SilenceUsage = true
 	root.CompletionOptions = cobra.CompletionOptions{DisableDefaultCmd: true}
 	if p.out != nil {
-		root.SetUsageTemplate(strings.ReplaceAll(root.UsageTemplate(), ".FlagUsages", fmt.Sprintf(".FlagUsagesWrapped %d", p.out.Width())))
+		root.SetUsageTemplate(strings.NewReplacer(
+			".FlagUsages", fmt.Sprintf(".FlagUsagesWrapped %d", p.out.Width()), "if .Runnable", "if and .Runnable .HasParent",
+		).Replace(root.UsageTemplate()))
 	}
 	root.InitDefaultVersionFlag() // as manuals name it
 	root.SetVersionTemplate("{{.Name}} {{.Version}}\n")
@@ -325,6 +327,12 @@ Exit codes: 0 done or completed, 1 failed or another error, 2 wrong usage,
 		RunE: func(command *cobra.Command, args []string) error { return devserver.Supervise(command.Context(), args) },
 	})
 	p.finish(root)
+	root.RunE = func(command *cobra.Command, args []string) error { // cobra takes no word that is empty, or behind --, for one
+		if len(args) > 0 {
+			return notACommand(command, args[0])
+		}
+		return command.Help()
+	}
 	return root
 }
 

@@ -78,25 +78,7 @@ func (p *program) starting(command *cobra.Command, need *local.Need, then func(c
 			return err
 		}
 		defer s.Close()
-		var execution client.Execution
-		switch {
-		case request.Definition.Model.Provider != "":
-			execution, err = s.Agents.Start(ctx, request)
-		case !reflect.ValueOf(*request.Explicit).IsZero():
-			err = usage("model: is missing; name one with --model or " + local.VariableModel + " where --agent, --system, --tool, --output or --final-answer is given")
-		default: // it is the next one of an open session
-			execution, err = s.Agents.Send(ctx, request.ID, client.SendOptions{
-				Prompt: request.Prompt, Budget: request.Budget, Metadata: request.Metadata, Messages: request.Messages, Trusted: request.Trusted,
-			})
-			gone := client.Is(err, client.NotFound)
-			if client.Is(err, client.Refused) {
-				status, unread := s.Agents.Status(ctx, request.ID)
-				gone = unread == nil && !status.Open
-			}
-			if gone {
-				err = usage("model: is missing, and %s has no open session to take one from; name one with --model or %s", request.ID, local.VariableModel)
-			}
-		}
+		execution, err := begin(ctx, s.Agents, request)
 		if err != nil {
 			return err
 		}
@@ -104,6 +86,28 @@ func (p *program) starting(command *cobra.Command, need *local.Need, then func(c
 	}
 	asked.register(p, command)
 	command.Flags().Var(textFlag(&asked.id), "id", "the agent's `NAME`, under which it stays open for more; without one it takes this prompt alone")
+}
+
+// begin starts the execution. Without a model it is the next one of an open session.
+func begin(ctx context.Context, agents *client.Client, request client.Start) (none client.Execution, _ error) {
+	switch {
+	case request.Definition.Model.Provider != "":
+		return agents.Start(ctx, request)
+	case !reflect.ValueOf(*request.Explicit).IsZero():
+		return none, usage("model: is missing; name one with --model or " + local.VariableModel + " where --agent, --system, --tool, --output or --final-answer is given")
+	}
+	execution, err := agents.Send(ctx, request.ID, client.SendOptions{
+		Prompt: request.Prompt, Budget: request.Budget, Metadata: request.Metadata, Messages: request.Messages, Trusted: request.Trusted,
+	})
+	gone := client.Is(err, client.NotFound)
+	if client.Is(err, client.Refused) {
+		status, unread := agents.Status(ctx, request.ID)
+		gone = unread == nil && !status.Open
+	}
+	if gone {
+		return none, usage("model: is missing, and %s has no open session to take one from; name one with --model or %s", request.ID, local.VariableModel)
+	}
+	return execution, err
 }
 
 func sendCommand(p *program) *cobra.Command {
@@ -132,17 +136,20 @@ input.`,
 		if err := client.CheckID(args[0]); err != nil {
 			return err
 		}
-		var err, unknown error // to our workers: those of another queue may know it
+		var err error
 		if options.Messages, err = given.onlyMessages(ctx, p, args[1]); err != nil {
 			return err
 		}
 		options.Metadata, options.Trusted = given.metadata, given.trusted
-		switch options.IfBusy = contract.SteerIfBusy; {
+		switch {
 		case queue:
 			options.IfBusy = contract.QueueIfBusy
 		case refuse:
 			options.IfBusy = contract.RefuseIfBusy
+		default:
+			options.IfBusy = contract.SteerIfBusy
 		}
+		var unknown error // to our workers: those of another queue may know it
 		if options.Model, err = model.chosen(); err != nil {
 			return err
 		}
@@ -161,18 +168,13 @@ input.`,
 			if err == nil && need.Up && queue { // the one that it is to begin is followed
 				execution, err = s.Agents.Reads(ctx, execution)
 			}
-			short := execution.Waits.String()[:8]
 			switch {
 			case err != nil:
 				return err
 			case need.Up:
 				return p.followNew(ctx, s, execution)
-			case execution.Waits.IsZero():
-				return p.done(execution, "execution %d of %s has begun", execution.Number, execution.ID)
-			case queue:
-				return p.done(execution, "message %s waits until execution %d of %s has ended; `%s` takes it back", short, execution.Number, execution.ID, p.again("unsend", execution.ID, short))
 			}
-			return p.done(execution, "message %s waits for the next step of execution %d of %s; `%s` takes it back", short, execution.Number, execution.ID, p.again("unsend", execution.ID, short))
+			return p.sent(execution, queue)
 		})
 		if !reached {
 			return cmp.Or(unknown, err)

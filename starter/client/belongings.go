@@ -124,11 +124,11 @@ func (c *Client) runsOf(ctx context.Context, one *belonging) (why string, _ erro
 	}
 	newest, err := c.described(ctx, one.agent, "")
 	var chain []string // the newest and those before it, of which the list may not have all yet
-	for run := newest.runID(); run != "" && !slices.Contains(chain, run); {
+	for run := newest.runID(); err == nil && run != "" && !slices.Contains(chain, run); {
 		chain = append(chain, run)
 		run, err = c.previous(ctx, one.agent, run)
 	}
-	if err != nil && !deleted(err) {
+	if err != nil && !deleted(err) { // the server has all of them, or those down to the first that is deleted
 		return "", err
 	}
 	one.runs = slices.DeleteFunc(one.runs, func(run string) bool { return slices.Contains(chain, run) })

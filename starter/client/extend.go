@@ -28,7 +28,7 @@ type ExtendOptions struct {
 	Lift []domain.Limit
 	// RequestID makes a call that is repeated with the same id one with the
 	// first; other totals are a call of their own all the same. Empty: each call stands for itself.
-	RequestID string `json:"-"`
+	RequestID string
 }
 
 // An Extended says what came of new totals.
@@ -54,7 +54,7 @@ func (c *Client) Extend(ctx context.Context, id string, o ExtendOptions) (Extend
 	if err := cmp.Or(contract.ExtendRequest{Budget: o.Budget, Lift: o.Lift}.Check(), o.Budget.CheckDeadline(time.Now())); err != nil {
 		return Extended{}, invalid(err)
 	}
-	o.RequestID = cmp.Or(requestID(o.RequestID, contract.UpdateExtend, o), uuid.NewString())
+	o.RequestID = cmp.Or(requestID(o.RequestID, contract.UpdateExtend, ExtendOptions{Budget: o.Budget, Lift: o.Lift}), uuid.NewString())
 	return whereItStands(ctx, c, id, "extending", func(p snapshot) (none Extended, _ error) {
 		switch {
 		case p.ended == nil && o.Budget.IsZero() && len(o.Lift) == 0:
@@ -87,8 +87,11 @@ func whereItStands[T any](ctx context.Context, c *Client, id, doing string, at f
 			return none, p.fail(ctx, doing, refused)
 		}
 		done, err := at(p)
-		if !overtaken(err) {
-			return done, p.fail(ctx, doing, err)
+		switch {
+		case err == nil:
+			return done, nil
+		case !overtaken(err):
+			return none, p.fail(ctx, doing, err)
 		}
 		before, refused = p, err
 	}
@@ -152,33 +155,11 @@ func (c *Client) goOn(ctx context.Context, p snapshot, o ExtendOptions, ofSessio
 		return again, nil
 	}
 	carry := *left.Carry
-	session, has := state.Session()
-	budget, _ := state.Budget()
-	switch {
-	case !ofSession:
-		budget = budget.Extended(o.Budget, o.Lift)
-	case !has:
-		return none, refused("extend: the session of %s has no budget", id).next("`extend %s` gives its executions other limits", id)
-	default:
-		session.Budget = session.Budget.Extended(o.Budget, o.Lift)
-		if state, err = state.WithSessionBudget(session.Budget, state.UpdatedAt); err != nil {
-			return none, invalid(err)
-		}
-		if carry.State, err = state.EncodeFull(); err != nil {
-			return none, errorf(Failed, err, "the state of %s cannot be handed on: %s", id, err)
-		}
+	ledger, err := o.over(id, state, &carry, ofSession)
+	if err != nil {
+		return none, err
 	}
-	ledger, resolved := domain.Ledger{Execution: domain.Holder{Budget: budget, Spent: carry.Prior}, Session: session}, carry.Config.Resolved
-	if err = resolved.CheckPriced(ledger.Totals(), state.LLMConfig); err != nil {
-		return none, invalid(err)
-	}
-	if use, reached := ledger.Reached(time.Now()); reached {
-		err := refused("extend: there is nothing left to go on with: %s; %s", use, use.GoOn())
-		if use.Session {
-			return none, err.next("`extend %s --session --%s` does", id, use.Rule.Limit.Flag())
-		}
-		return none, err.next("--%s does", use.Rule.Limit.Flag())
-	}
+	budget, resolved := ledger.Execution.Budget, carry.Config.Resolved
 	carry.Mail.Answers = contract.Answers{}.With(string(contract.UpdateExtend), o.RequestID, contract.ExtendReply{Number: p.number + 1, Began: true, Budget: budget})
 	in = leaving(in)
 	in.Carry, in.GoOn = &carry, &contract.GoOn{Budget: budget, RunID: p.teller()}
@@ -192,7 +173,40 @@ func (c *Client) goOn(ctx context.Context, p snapshot, o ExtendOptions, ofSessio
 	if err != nil {
 		return none, err
 	}
-	return Extended{Execution: execution, Began: true, Budget: budget, account: session}, nil
+	return Extended{Execution: execution, Began: true, Budget: budget, account: ledger.Session}, nil
+}
+
+// over is what bounds the next execution under the new totals. What is handed on to it has those of its session. Where a limit
+// would stop it before its first step it is refused.
+func (o ExtendOptions) over(id string, state domain.AgentState, carry *contract.Carry, ofSession bool) (ledger domain.Ledger, err error) {
+	session, has := state.Session()
+	budget, _ := state.Budget()
+	switch {
+	case !ofSession:
+		budget = budget.Extended(o.Budget, o.Lift)
+	case !has:
+		return ledger, refused("extend: the session of %s has no budget", id).next("`extend %s` gives its executions other limits", id)
+	default:
+		session.Budget = session.Budget.Extended(o.Budget, o.Lift)
+		if state, err = state.WithSessionBudget(session.Budget, state.UpdatedAt); err != nil {
+			return ledger, invalid(err)
+		}
+		if carry.State, err = state.EncodeFull(); err != nil {
+			return ledger, errorf(Failed, err, "the state of %s cannot be handed on: %s", id, err)
+		}
+	}
+	ledger = domain.Ledger{Execution: domain.Holder{Budget: budget, Spent: carry.Prior}, Session: session}
+	if err = carry.Config.Resolved.CheckPriced(ledger.Totals(), state.LLMConfig); err != nil {
+		return ledger, invalid(err)
+	}
+	if use, reached := ledger.Reached(time.Now()); reached {
+		err := refused("extend: there is nothing left to go on with: %s; %s", use, use.GoOn())
+		if use.Session {
+			return ledger, err.next("`extend %s --session --%s` does", id, use.Rule.Limit.Flag())
+		}
+		return ledger, err.next("--%s does", use.Rule.Limit.Flag())
+	}
+	return ledger, nil
 }
 
 // leftBy is with what the newest workflow of an agent without a name began, by the definition in force now, and what it has left,
@@ -224,25 +238,11 @@ func (c *Client) leftBy(ctx context.Context, p snapshot) (in contract.SessionInp
 }
 
 // follow starts a workflow of an agent without a name that has ended. errOvertaken: somebody else did.
-func (c *Client) follow(ctx context.Context, p snapshot, in contract.SessionInput, number int) (none Execution, err error) {
+func (c *Client) follow(ctx context.Context, p snapshot, in contract.SessionInput, number int) (none Execution, _ error) {
 	start := opening{input: in, number: number, queue: cmp.Or(p.queue(), c.cfg.TaskQueue), before: p.ended}
-	var execution Execution
-	for range extendTries {
-		// To read all that took its time. What began and ended since is the newest now, and nothing refuses a start
-		// then; what is in progress refuses it. The server takes no start as one that others have made where two have
-		// begun since. So it is not sent where the look is long ago.
-		looked := time.Now()
-		var now snapshot
-		if now, err = c.snapshot(ctx, p.agent, ""); err != nil {
-			return none, p.fail(ctx, "looking at", err)
-		}
-		if now.newest().runID() != p.newest().runID() {
-			return none, errOvertaken
-		}
-		execution, err = c.begin(startid.WithUntil(ctx, "follows/"+p.newest().runID(), looked.Add(history.CallTimeout)), p.agent, start)
-		if !startid.Late(err) {
-			break
-		}
+	execution, err := c.lookAndBegin(ctx, p, start)
+	for tries := 0; startid.Late(err) && tries < extendTries; tries++ {
+		execution, err = c.lookAndBegin(ctx, p, start)
 	}
 	switch {
 	case isAs[*serviceerror.WorkflowExecutionAlreadyStarted](err):
@@ -259,6 +259,22 @@ func (c *Client) follow(ctx context.Context, p snapshot, in contract.SessionInpu
 		return none, errOvertaken
 	}
 	return execution, nil
+}
+
+// lookAndBegin begins what follows the newest run, unless another one is that by now. The server takes no start
+// as one that others have made where two have begun since. So it is not sent where the look is long ago.
+func (c *Client) lookAndBegin(ctx context.Context, p snapshot, o opening) (none Execution, _ error) {
+	// To read all that took its time. What began and ended since is the newest now, and nothing refuses a start
+	// then; what is in progress refuses it.
+	looked, run := time.Now(), p.newest().runID()
+	now, err := c.snapshot(ctx, p.agent, "")
+	switch {
+	case err != nil:
+		return none, p.fail(ctx, "looking at", err)
+	case now.newest().runID() != run:
+		return none, errOvertaken
+	}
+	return c.begin(startid.WithUntil(ctx, "follows/"+run, looked.Add(history.CallTimeout)), p.agent, o)
 }
 
 // sameFollower reports whether two workflows that follow one were begun by the same request.
@@ -353,7 +369,7 @@ func (c *Client) ExtendSession(ctx context.Context, id string, o ExtendOptions) 
 	if err := (contract.ExtendSessionRequest{Budget: o.Budget, Lift: o.Lift}).Check(); err != nil {
 		return SessionExtended{}, invalid(err)
 	}
-	o.RequestID = cmp.Or(requestID(o.RequestID, contract.UpdateExtendSession, o), uuid.NewString())
+	o.RequestID = cmp.Or(requestID(o.RequestID, contract.UpdateExtendSession, ExtendOptions{Budget: o.Budget, Lift: o.Lift}), uuid.NewString())
 	return whereItStands(ctx, c, id, "extending", func(p snapshot) (none SessionExtended, _ error) {
 		switch {
 		case p.ended == nil || p.open() && p.name != "":

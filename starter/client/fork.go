@@ -68,11 +68,14 @@ func (c *Client) Fork(ctx context.Context, from Point, o ForkOptions) (none Exec
 		return none, invalidf("id: %s is an earlier session, which can only be read; give the fork a name of its own", a.called())
 	}
 	given, err := domain.NewStartOptions(o.Metadata, nil, o.Trusted)
-	if err = cmp.Or(err, domain.CheckPrompt(o.Prompt), checkIndexed(o.Trusted, c.cfg.IndexTrusted)); err != nil {
+	if err = cmp.Or(err, domain.CheckPrompt(o.Prompt), o.Budget.Check(), checkIndexed(o.Trusted, c.cfg.IndexTrusted)); err != nil {
 		return none, invalid(err)
 	}
 	if begun, found, err := c.forkedBefore(ctx, a, o); err != nil || found {
 		return begun, err
+	}
+	if err := o.Budget.CheckDeadline(time.Now()); err != nil { // of a request that has begun it before it may have passed since
+		return none, invalid(err)
 	}
 	input, queue, err := c.forked(ctx, from, a, o)
 	if err != nil {
@@ -132,20 +135,18 @@ func (c *Client) forkPoint(ctx context.Context, at Point) (p pastPoint, _ error)
 	if lostToServer(err) { // whoever reads the point says so
 		return c.pastPoint(ctx, at)
 	}
-	var position account.Position
-	if err == nil {
-		position, err = c.positionIn(ctx, at.ID, told)
-	}
-	cleared := position.Edits.AllCleared(position.Length)
-	if err == nil && cleared {
-		err = c.checkNewest(told)
-	}
-	switch from := position.From; {
-	case err != nil:
+	if err != nil {
 		return p, err
-	case cleared:
-		return pastPoint{agent: a, Account: told, origin: domain.Origin{ExecutionID: a.id.Execution(told.Head.Run.First, 1), AgentID: a.id}, cleared: true}, nil
-	case from != nil && from.AgentID == a.id:
+	}
+	position, err := c.positionIn(ctx, at.ID, told)
+	if err != nil {
+		return p, err
+	}
+	if position.Edits.AllCleared(position.Length) {
+		origin := domain.Origin{ExecutionID: a.id.Execution(told.Head.Run.First, 1), AgentID: a.id}
+		return pastPoint{agent: a, Account: told, origin: origin, cleared: true}, c.checkNewest(told)
+	}
+	if from := position.From; from != nil && from.AgentID == a.id {
 		at.Execution, at.Step = from.ExecutionID.String(), &from.Step
 	}
 	return c.pastPoint(ctx, at)
@@ -200,18 +201,23 @@ func (c *Client) forked(ctx context.Context, from Point, a agent, o ForkOptions)
 		AgentID: a.id, Name: a.name, Definition: definition, Prompt: o.Prompt, Budget: o.Budget,
 		Carry: &carry, Fork: &contract.Fork{Origin: p.origin},
 	}
+	return in, queue, p.hand(&in)
+}
+
+// hand sees to it that the messages are carried in the input, or copied where they are too long for that.
+func (p *pastPoint) hand(in *contract.SessionInput) error {
 	resolved := p.Head.Configuration.Resolved
 	switch {
 	case p.log.Size() <= domain.MaxCarriedMessages && domain.CheckFits("conversation", in, domain.MaxPayload) == nil:
-		return in, queue, nil
+		return nil
 	case p.recorded():
-		return in, "", refused("%s: its conversation until then takes more than the %d bytes that can be handed on out of records; begin another agent with a part of its messages", p.called(), domain.MaxCarriedMessages)
+		return refused("%s: its conversation until then takes more than the %d bytes that can be handed on out of records; begin another agent with a part of its messages", p.called(), domain.MaxCarriedMessages)
 	case resolved == nil || !resolved.Storage:
-		return in, "", refused("%s: its conversation takes more than the %d bytes that can be handed on without storage; configure storage on the workers of the agents to come", p.called(), domain.MaxCarriedMessages)
+		return refused("%s: its conversation takes more than the %d bytes that can be handed on without storage; configure storage on the workers of the agents to come", p.called(), domain.MaxCarriedMessages)
 	}
-	in.Carry.Conversation.Entries, in.Carry.Conversation.Base, in.Carry.Conversation.Chain = nil, 0, domain.Digest{} // they are copied
+	in.Carry.Conversation.Entries, in.Carry.Conversation.Base, in.Carry.Conversation.Chain = nil, 0, domain.Digest{}
 	in.Fork.Copy = &contract.RecordRequest{From: p.log.Base(), Log: p.log.Ref(), RunID: p.Head.Run.ID, WorkflowID: p.workflowID()}
-	return in, queue, nil
+	return nil
 }
 
 // definitionOf is what a record tells of an agent's definition: its model, its system prompt, what it answers in and its

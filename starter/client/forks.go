@@ -102,35 +102,44 @@ func (s *forkSearch) look(ctx context.Context, info *workflowpb.WorkflowExecutio
 	if !is || s.from[a.id] {
 		return nil
 	}
-	reader, run := s.client.reader(a), info.GetExecution().GetRunId()
-	began, err := reader.First(ctx, run)
-	in, fork := began.Input, foundFork{id: a.id}
-	if copies := copyOf(in); copies != nil && info.GetStatus() == enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING {
-		if origin, _ := agentOfWorkflow(copies.WorkflowID); s.from[origin.id] {
-			events, readErr := reader.Events(ctx, run)
-			fork.copying, err = len(history.Replies(s.client.cfg.Converter, events, contract.Record)) == 0, readErr // else its storage has it
+	run, copying := info.GetExecution().GetRunId(), false
+	began, err := s.client.reader(a).First(ctx, run)
+	if err == nil && info.GetStatus() == enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING {
+		copying, err = s.copies(ctx, a, run, began.Input)
+	}
+	if err == nil && began.Input.Fork == nil && began.Continues != "" { // the first run tells
+		var first snapshot
+		if first, err = s.client.described(ctx, a, run); err == nil {
+			began, err = s.client.reader(a).First(ctx, first.firstRunID())
 		}
 	}
-	if err == nil && in.Fork == nil && began.Continues != "" {
-		first, readErr := s.client.described(ctx, a, run)
-		if readErr == nil {
-			began, readErr = reader.First(ctx, first.firstRunID())
-		}
-		in, err = began.Input, readErr
-	}
-	if deleted(err) {
+	fork := began.Input.Fork
+	switch {
+	case deleted(err):
 		return nil
-	}
-	if err != nil || in.Fork == nil {
+	case err != nil || fork == nil:
 		return err
 	}
-	fork.origin = in.Fork.Origin.AgentID
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	before := s.found[a.called()]
-	fork.copied, fork.copying = in.Fork.Copy != nil || before.copied, fork.copying || before.copying
-	s.found[a.called()] = fork
+	s.found[a.called()] = foundFork{
+		id: a.id, origin: fork.Origin.AgentID, copied: fork.Copy != nil || before.copied, copying: copying || before.copying,
+	}
 	return nil
+}
+
+// copies reports whether a run is to copy messages of one of the agents first, and does not have them in its storage yet.
+func (s *forkSearch) copies(ctx context.Context, a agent, run string, in contract.SessionInput) (bool, error) {
+	copies := copyOf(in)
+	if copies == nil {
+		return false, nil
+	}
+	if origin, _ := agentOfWorkflow(copies.WorkflowID); !s.from[origin.id] {
+		return false, nil
+	}
+	events, err := s.client.reader(a).Events(ctx, run)
+	return len(history.Replies(s.client.cfg.Converter, events, contract.Record)) == 0, err
 }
 
 // copyOf is what a run has to copy from another agent before anything else; nil: nothing.

@@ -69,8 +69,8 @@ func ReadMessages(text []byte) ([]domain.Entry, error) {
 		if line = bytes.TrimSpace(line); len(line) == 0 {
 			continue
 		}
-		entry, unseen, err := readMessage(line)
-		if err == nil && unseen {
+		entry, err := readMessage(line)
+		if err == nil && unseen(line) {
 			continue
 		}
 		if err == nil {
@@ -93,32 +93,39 @@ func ReadMessages(text []byte) ([]domain.Entry, error) {
 	return messages, nil
 }
 
-// readMessage reads one line. unseen: it says that its message was taken back, or cleared.
-func readMessage(line []byte) (entry domain.Entry, unseen bool, _ error) {
+// unseen reports whether a line says that its message was taken back, or cleared.
+func unseen(line []byte) bool {
+	var read struct {
+		TakenBack bool `json:"taken_back"`
+		Cleared   bool `json:"cleared"`
+	}
+	return json.Unmarshal(line, &read) == nil && (read.TakenBack || read.Cleared)
+}
+
+// readMessage reads one line.
+func readMessage(line []byte) (none domain.Entry, _ error) {
 	var keys map[string]json.RawMessage
 	switch {
 	case !utf8.Valid(line):
-		return entry, false, errors.New("is not valid UTF-8; convert it")
+		return none, errors.New("is not valid UTF-8; convert it")
 	case !json.Valid(line):
-		return entry, false, errors.New("is not JSON; give each message whole in a line, as messages --json and jq -c do")
+		return none, errors.New("is not JSON; give each message whole in a line, as messages --json and jq -c do")
 	case json.Unmarshal(line, &keys) != nil || keys == nil:
-		return entry, false, errors.New("is no object; give one message a line, as messages --json does")
+		return none, errors.New("is no object; give one message a line, as messages --json does")
 	}
 	if _, whole := keys["message"]; whole {
 		var read struct {
-			Section   string          `json:"section"`
-			Message   *domain.Message `json:"message"`
-			TakenBack bool            `json:"taken_back"`
-			Cleared   bool            `json:"cleared"`
+			Section string          `json:"section"`
+			Message *domain.Message `json:"message"`
 		}
 		err := domain.DecodeInto(line, &read)
 		switch {
 		case err != nil:
-			return entry, false, err
+			return none, err
 		case read.Message == nil:
-			return entry, false, errors.New("message: is null; give the message")
+			return none, errors.New("message: is null; give the message")
 		}
-		return domain.Entry{Section: read.Section, Message: *read.Message}, read.TakenBack || read.Cleared, nil
+		return domain.Entry{Section: read.Section, Message: *read.Message}, nil
 	}
 	m, err := domain.Decode[domain.Message](line)
 	if other := slices.IndexFunc(otherKeys, func(key string) bool { return keys[key] != nil }); err == nil && other >= 0 {
@@ -127,7 +134,7 @@ func readMessage(line []byte) (entry domain.Entry, unseen bool, _ error) {
 	if silent := slices.IndexFunc(m.Parts, func(p domain.Part) bool { return p.Type == domain.PartText && p.Text == "" }); err == nil && silent >= 0 && m.Role != domain.RoleAssistant {
 		err = fmt.Errorf("parts[%d].text: is missing; %s", silent, messageForm)
 	}
-	return domain.Entry{Message: m}, false, err
+	return domain.Entry{Message: m}, err
 }
 
 // otherKeys are of messages as providers have them, and would be lost.

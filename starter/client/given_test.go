@@ -150,7 +150,8 @@ func FuzzReadMessages(f *testing.F) {
 func TestWhatWasTakenBackIsNotGiven(t *testing.T) {
 	t.Parallel()
 	line := `{"index":0,"message":{"role":"user","parts":[{"type":"text","text":"%s"}]},"taken_back":%t}` + "\n"
-	messages, err := client.ReadMessages([]byte(fmt.Sprintf(line, "a", false) + fmt.Sprintf(line, "b", true) + fmt.Sprintf(line, "c", false)))
+	messages, err := client.ReadMessages([]byte(fmt.Sprintf(line, "a", false) + fmt.Sprintf(line, "b", true) + fmt.Sprintf(line, "c", false) +
+		strings.Replace(userLine, "{", `{"cleared":true,`, 1))) // a message alone
 	require.NoError(t, err)
 	require.Len(t, messages, 2)
 	require.Equal(t, "c", messages[1].Message.Text())

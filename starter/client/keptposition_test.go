@@ -113,6 +113,8 @@ func TestAPositionThatCannotBeRead(t *testing.T) {
 	require.ErrorContains(t, err, says)
 	_, err = c.Fork(t.Context(), Point{ID: "ann"}, ForkOptions{Prompt: "on"})
 	require.ErrorContains(t, err, says)
+	_, err = c.Fork(t.Context(), Point{ID: "ann"}, ForkOptions{Prompt: "on", Budget: steps(-1)})
+	requireClass(t, err, Invalid) // before the origin is read
 	x, err := c.Export(t.Context(), "ann", 0)
 	require.NoError(t, err)
 	require.Len(t, x.Records, 3)

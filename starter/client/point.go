@@ -166,13 +166,8 @@ func (c *Client) loadMessages(ctx context.Context, p *pastPoint) error {
 		said = said[:n]
 	}
 	if !p.execution.Imported.IsZero() { // whoever wrote the file has chosen the digests
-		given, err := domain.NewStartOptions(nil, said, nil)
-		if err != nil {
-			return invalid(err)
-		}
-		said = slices.Clone(said)
-		for i := range said {
-			said[i].Message, said[i].Digest = given.Messages[i].Message, given.Messages[i].Digest
+		if said, err = digested(said); err != nil {
+			return err
 		}
 	}
 	if len(said) > 0 && said[0].Index > 0 { // a segment that ends there knows the digest of all before
@@ -201,6 +196,19 @@ func (c *Client) loadMessages(ctx context.Context, p *pastPoint) error {
 		return errorf(Failed, nil, "step: what the model was shown after step %d of execution %d of %s names messages that had not been said by then; name another step", p.origin.Step, p.execution.Number, p.called())
 	}
 	return nil
+}
+
+// digested are messages with the digests of what they say.
+func digested(said []domain.Entry) ([]domain.Entry, error) {
+	given, err := domain.NewStartOptions(nil, said, nil)
+	if err != nil {
+		return nil, invalid(err)
+	}
+	said = slices.Clone(said)
+	for i := range said {
+		said[i].Message, said[i].Digest = given.Messages[i].Message, given.Messages[i].Digest
+	}
+	return said, nil
 }
 
 // incomplete says that messages until the point can no longer be read.

@@ -97,7 +97,11 @@ func (c *Client) since(ctx context.Context, p pastPoint, rewound *Rewound) {
 	}
 	for number := p.execution.Number; number < min(rewound.Number, p.Head.Newest.Number+1); number++ {
 		for step, err := range c.Steps(ctx, p.called(), number) {
-			if rewound.Untold = rewound.Untold || err != nil; err != nil || number == p.execution.Number && step.Step.Number <= p.origin.Step {
+			switch {
+			case err != nil:
+				rewound.Untold = true
+				continue
+			case number == p.execution.Number && step.Step.Number <= p.origin.Step:
 				continue
 			}
 			for _, call := range step.Step.ToolExecutions {

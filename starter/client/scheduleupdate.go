@@ -63,31 +63,11 @@ func (c *Client) UpdateSchedule(ctx context.Context, name string, change func(*S
 		}
 		// Nobody has, or the server has dropped it without a word, since another change came before it.
 		kept := d.GetSchedule()
-		before, err := c.readSchedule(name, kept)
-		if err != nil {
-			return none, errorf(Refused, err, "schedule %s: what its runs begin with cannot be read; delete it and create it anew", name)
-		}
-		after, _ := c.readSchedule(name, kept) // it shares nothing with before
-		if err := change(&after); err != nil {
+		if changed, err = c.changeSchedule(ctx, name, kept, change); err != nil {
 			return none, err
-		}
-		after.Name, after.Paused = before.Name, before.Paused
-		if changed, err = before.differing(after); err != nil {
-			return none, invalidf("schedule %s: %v", name, err)
 		}
 		if len(changed) == 0 {
 			return UpdatedSchedule{c.scheduleView(ctx, name, d), changed}, nil
-		}
-		err = after.check()
-		if !reflect.DeepEqual(before.When, after.When) {
-			err = cmp.Or(err, after.When.check(time.Now()))
-			kept.Spec = after.When.spec()
-		}
-		if err == nil {
-			err = c.writeSchedule(ctx, after, kept)
-		}
-		if err != nil {
-			return none, err
 		}
 		noteUpdate(kept, id)
 		written = d.GetConflictToken()
@@ -99,6 +79,36 @@ func (c *Client) UpdateSchedule(ctx context.Context, name string, change func(*S
 		}
 	}
 	return none, errorf(Unreachable, nil, "schedule %s: the update does not show after %s; others change the schedule all the time, or the server is slow", name, updatePatience).next("`schedule show %s` tells whether it holds", name)
+}
+
+// changeSchedule writes what change makes of a schedule over what the server keeps of it, and says what is another. Where
+// nothing is it writes nothing.
+func (c *Client) changeSchedule(ctx context.Context, name string, kept *schedulepb.Schedule, change func(*Schedule) error) ([]ScheduleDifference, error) {
+	before, err := c.readSchedule(name, kept)
+	if err != nil {
+		return nil, errorf(Refused, err, "schedule %s: what its runs begin with cannot be read; delete it and create it anew", name)
+	}
+	after, _ := c.readSchedule(name, kept) // it shares nothing with before
+	if err := change(&after); err != nil {
+		return nil, err
+	}
+	after.Name, after.Paused = before.Name, before.Paused
+	changed, err := before.differing(after)
+	switch {
+	case err != nil:
+		return nil, invalidf("schedule %s: %v", name, err)
+	case len(changed) == 0:
+		return changed, nil
+	}
+	err = after.check()
+	if !reflect.DeepEqual(before.When, after.When) { // else it may be over, and be changed all the same
+		err = cmp.Or(err, after.When.check(time.Now()))
+		kept.Spec = after.When.spec()
+	}
+	if err != nil {
+		return nil, err
+	}
+	return changed, c.writeSchedule(ctx, after, kept)
 }
 
 // updatesHeader is the header of a schedule's runs that lists its newest updates by their ids. Every update takes the

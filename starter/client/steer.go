@@ -176,7 +176,7 @@ func update[In, Out any](ctx context.Context, c *Client, a agent, id string, nam
 			if gone.IsZero() {
 				gone = time.Now()
 			}
-			if time.Since(gone) > 10*time.Second || process.Pause(ctx, askAgain) != nil {
+			if time.Since(gone) > 10*time.Second || process.Pause(ctx, askAgain) != nil { // for so long it may be away
 				return out, err
 			}
 		default:
@@ -207,5 +207,8 @@ func (c *Client) Stop(ctx context.Context, id string, o StopOptions) (none Execu
 	if deleted(err) {
 		return none, errorf(Refused, err, "%s has just ended; there is nothing to stop", id)
 	}
-	return p.execution(p.number), p.fail(ctx, "stopping", err)
+	if err != nil {
+		return none, p.fail(ctx, "stopping", err)
+	}
+	return p.execution(p.number), nil
 }
