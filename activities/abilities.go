@@ -12,8 +12,10 @@ import (
 
 // known is what the worker knows of a model; zero: nothing, so it may be able to do anything.
 func (a *Activities) known(model domain.LLMConfig) modelfacts.Facts {
-	facts, _ := a.config.Facts(model)
-	return facts
+	if facts, ok := a.config.Facts(model); ok {
+		return facts
+	}
+	return modelfacts.Facts{}
 }
 
 func cannot(ability *bool) bool { return ability != nil && !*ability }

@@ -92,13 +92,7 @@ func appendTurn(right []domain.Message, turn []domain.Message) []domain.Message 
 	if said.Role == domain.RoleAssistant {
 		used[0] = true
 		said.ToolCalls = slices.DeleteFunc(slices.Clone(said.ToolCalls), func(call domain.ToolCall) bool {
-			for i, m := range turn {
-				if r := m.ToolResult; m.Role == domain.RoleTool && r != nil && !used[i] && r.CallID == call.ID {
-					used[i] = true
-					return false
-				}
-			}
-			return true
+			return !answer(call, turn, used)
 		})
 		if len(said.Parts) > 0 || len(said.ToolCalls) > 0 {
 			right = append(right, said)
@@ -112,6 +106,17 @@ func appendTurn(right []domain.Message, turn []domain.Message) []domain.Message 
 		}
 	}
 	return right
+}
+
+// answer finds a call's result among those that are not used yet, and uses it.
+func answer(call domain.ToolCall, turn []domain.Message, used []bool) bool {
+	for i, m := range turn {
+		if r := m.ToolResult; m.Role == domain.RoleTool && r != nil && !used[i] && r.CallID == call.ID {
+			used[i] = true
+			return true
+		}
+	}
+	return false
 }
 
 // keyReasoner is the key, in an answer's metadata, of the model that alone can

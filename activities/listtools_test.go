@@ -186,12 +186,7 @@ func TestListToolsResolves(t *testing.T) {
 	known := modelfacts.Facts{Price: &domain.Price{Input: 5, Output: 10}, ContextWindow: 1000, MaxOutputTokens: 100}
 	config := providing()
 	config.Hooks, config.Compilers = hooks(t, "gate", "audit"), map[string]activities.Compiler{"mine": all}
-	config.Facts = func(model domain.LLMConfig) (facts modelfacts.Facts, ok bool) {
-		if model.Model == "known" {
-			return known, true
-		}
-		return facts, false
-	}
+	config.Facts = func(model domain.LLMConfig) (modelfacts.Facts, bool) { return known, model.Model == "known" }
 	catalog := listed(t, config, domain.Definition{
 		Model: domain.LLMConfig{Provider: "p", Model: "known"}, Hooks: []string{"audit"}, Compiler: "mine",
 		Guards: domain.Guards{OutputRetries: new(0)}, Compaction: domain.Compaction{TriggerPercent: 50},

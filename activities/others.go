@@ -2,6 +2,7 @@ package activities
 
 import (
 	"context"
+	"maps"
 	"sync"
 	"time"
 
@@ -28,7 +29,7 @@ func (i *inferring) begin() (end func()) {
 func (i *inferring) wait(ctx context.Context) {
 	// Less than the time for a report, so that it takes nothing from the call's own.
 	patience := time.After(domain.ReportTime / 2)
-	for other := range i.running.Range {
+	for other := range maps.Collect(i.running.Range) { // not for those that begin meanwhile
 		ended, _ := other.(chan struct{})
 		select {
 		case <-ended:

@@ -145,7 +145,11 @@ func (r Ruling) Final() Ruling {
 
 // RuleOn says whether a call may run, before other approvals are heard.
 func (a *Approvals) RuleOn(tool ToolSpec, arguments string, trusted Trusted) Ruling {
-	read, given := readArguments(arguments), argumentTree{}
+	var read argumentTree // only where a rule looks at it: arguments may be long, and a workflow decides within a second
+	if slices.ContainsFunc(a.Rules, func(r ApprovalRule) bool { return len(r.Arguments) > 0 }) {
+		read = readArguments(arguments)
+	}
+	given := argumentTree{}
 	if len(trusted) > 0 {
 		encoded, _ := json.Marshal(trusted) // what cannot be encoded is ambiguous
 		given = readArguments(string(encoded))

@@ -67,7 +67,7 @@ func (b ExecutionBudget) ByDefault(limit Limit) bool {
 
 // Spent is what a step used, with its sub-agents, of each limit that steps tell of: of time the execution does.
 func (s AgentStep) Spent() (spent Spent) {
-	for _, rule := range limitRules {
+	for _, rule := range limitRules[:] {
 		if used, counts := rule.spent(&spent).(*int64); counts {
 			*used = rule.count(&s)
 		}
@@ -93,7 +93,7 @@ func (b ExecutionBudget) IsZero() bool { return b == ExecutionBudget{} }
 
 // Check says which limit makes no sense, and what to give instead.
 func (b ExecutionBudget) Check() error {
-	for _, rule := range limitRules {
+	for _, rule := range limitRules[:] {
 		total, _ := rule.in(&b)
 		year := total.at.UTC().Year() // 1, where it is none
 		switch {
@@ -159,7 +159,7 @@ func (b ExecutionBudget) Extended(totals ExecutionBudget, lift []Limit) Executio
 		lift = plus(lift, LimitSteps)
 	}
 	var extended ExecutionBudget
-	for _, rule := range limitRules {
+	for _, rule := range limitRules[:] {
 		total, set := rule.in(&totals)
 		if !set && !slices.Contains(lift, rule.Limit) {
 			total, set = rule.in(&b)

@@ -160,7 +160,7 @@ var guardRules = [...]GuardRule{
 
 // Judge is why the guards would stop after a step, each for itself, what they tell the model, and what they remember then.
 func (g Guards) Judge(seen Guarded, step GuardedStep) (after Guarded, stops []StopSignal, nudges []string) {
-	for _, rule := range guardRules {
+	for _, rule := range guardRules[:] {
 		if rule.judge == nil {
 			continue
 		}
@@ -189,7 +189,7 @@ func (g Guards) WithDefaults() Guards {
 	if g.Repetition == nil {
 		g.Repetition = &Repetition{Nudge: DefaultNudge, Stop: DefaultStop}
 	}
-	for _, rule := range guardRules {
+	for _, rule := range guardRules[:] {
 		if n, ok := rule.number(&g); ok && *n == nil {
 			*n = new(rule.Default)
 		}
@@ -223,7 +223,7 @@ func (g Guards) Check() error {
 			return Invalidf("guards.repeated_calls: nudge_after is %d and stop_after %d; the nudge has to come first", r.Nudge, r.Stop)
 		}
 	}
-	for _, rule := range guardRules {
+	for _, rule := range guardRules[:] {
 		if n, ok := rule.number(&g); ok && *n != nil && (**n < 0 || **n > rule.Most) {
 			return Invalidf("guards.%s: is %d; give 0 to %d", rule.Key, **n, rule.Most)
 		}

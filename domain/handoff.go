@@ -47,7 +47,7 @@ func CheckHandoff(call ToolCall) *Error {
 // HandsTo is the definition of an agent to which the agent may hand its conversation over: with its own model and tools
 // where the other names none. ok is false where it may not.
 func (d Definition) HandsTo(name string) (to Definition, ok bool) {
-	return d.inheriting(d.Handoffs[name])
+	return d.inheriting(d.Handoffs, name)
 }
 
 // checkHandoffs says to whom one of the agents cannot hand its conversation over.

@@ -34,7 +34,7 @@ func (b ExecutionBudget) CheckSession() error {
 
 // SessionLimits lists the limits that a budget over a session can have.
 func SessionLimits() (limits []Limit) {
-	for _, rule := range limitRules {
+	for _, rule := range limitRules[:] {
 		if !rule.Unit.OfTime() {
 			limits = append(limits, rule.Limit)
 		}
@@ -120,7 +120,7 @@ func (l Ledger) UseOf(limit Limit, now time.Time) (use LimitUse, ok bool) {
 
 // UsedUp lists the limits of which nothing is left, in the table's order.
 func (l Ledger) UsedUp(now time.Time) (uses []LimitUse) {
-	for _, rule := range limitRules {
+	for _, rule := range limitRules[:] {
 		if use, set := l.UseOf(rule.Limit, now); set && use.Reached() {
 			uses = append(uses, use)
 		}

@@ -50,7 +50,7 @@ const (
 
 // Limits lists every limit, in the order of LimitRules.
 func Limits() (limits []Limit) {
-	for _, rule := range limitRules {
+	for _, rule := range limitRules[:] {
 		limits = append(limits, rule.Limit)
 	}
 	return limits
@@ -61,7 +61,7 @@ func (l *Limit) UnmarshalText(text []byte) error { return enum.Decode(l, text, "
 
 // Rule is the limit's row of the table; the zero one where there is no such limit.
 func (l Limit) Rule() LimitRule {
-	for _, rule := range limitRules {
+	for _, rule := range limitRules[:] {
 		if rule.Limit == l {
 			return rule
 		}
@@ -181,7 +181,7 @@ var limitRules = [...]LimitRule{
 
 // limits yields the limits that the budget sets with their totals, in the order of the table.
 func (b ExecutionBudget) limits(yield func(LimitRule, Amount) bool) {
-	for _, rule := range limitRules {
+	for _, rule := range limitRules[:] {
 		if total, set := rule.in(&b); set && !yield(rule, total) {
 			return
 		}
@@ -254,7 +254,7 @@ func (r LimitRule) Counts() string {
 // UnmarshalText accepts the known units only.
 func (u *Unit) UnmarshalText(text []byte) error {
 	var known []Unit
-	for _, rule := range limitRules {
+	for _, rule := range limitRules[:] {
 		known = append(known, rule.Unit)
 	}
 	return enum.Decode(u, text, "unit", known...)

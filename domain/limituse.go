@@ -93,7 +93,7 @@ func (u LimitUse) signal(format string, args ...any) StopSignal {
 
 // GoOn says what to do to go on beyond the limit that has stopped an execution; empty: it was none that is known.
 func (s StopSignal) GoOn() string {
-	for _, rule := range limitRules {
+	for _, rule := range limitRules[:] {
 		if s.Reason == rule.Reason && string(s.Context["limit"]) == strconv.Quote(string(rule.Limit)) {
 			return LimitUse{Rule: rule, Session: string(s.Context["session"]) == "true", Default: string(s.Context["default"]) == "true"}.GoOn()
 		}

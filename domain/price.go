@@ -37,14 +37,18 @@ const (
 
 // Check says which price makes no sense.
 func (p Price) Check() error {
-	switch long := cmp.Or(p.Long, &LongPrice{Above: 1}); {
-	case long.Above < 1:
-		return Invalidf("price.long.above_tokens: is %d; give the number of input tokens from which the longer price holds", long.Above)
-	case long.Long != nil:
-		return Invalidf("price.long.long: is given; there is one longer price")
-	default:
-		return cmp.Or(long.check("price.long"), p.check("price"))
+	if long := p.Long; long != nil {
+		switch {
+		case long.Above < 1:
+			return Invalidf("price.long.above_tokens: is %d; give the number of input tokens from which the longer price holds", long.Above)
+		case long.Long != nil:
+			return Invalidf("price.long.long: is given; there is one longer price")
+		}
+		if err := long.check("price.long"); err != nil {
+			return err
+		}
 	}
+	return p.check("price")
 }
 
 func (p Price) check(where string) error {

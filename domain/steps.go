@@ -283,10 +283,11 @@ func (s AgentState) HasFinalResponse() bool {
 
 // FinalResponse returns the messages of the answer, where there is one.
 func (s AgentState) FinalResponse() ([]Message, bool) {
-	if step, _ := s.candidate(); step.Type() != StepFinalResponse {
+	step, ok := s.candidate()
+	if !ok || step.Type() != StepFinalResponse || strings.TrimSpace(step.Text()) == "" {
 		return nil, false
 	}
-	return s.CurrentResponse()
+	return step.Output, true
 }
 
 // CurrentResponse returns the final response, else what the newest step put out where it wrote anything.

@@ -143,7 +143,7 @@ const (
 // Priority ranks the reasons, those that are not forced among themselves: the lowest number counts, and the
 // earliest among equals. See CountingSignal.
 func (r StopReason) Priority() int {
-	for _, rule := range limitRules {
+	for _, rule := range limitRules[:] {
 		if rule.Reason == r && rule.RanksAs != "" {
 			r = rule.RanksAs
 		}
@@ -172,7 +172,7 @@ func (r StopReason) OfLimit() bool {
 // UnmarshalText accepts the known reasons only, which stand in the order of their priority; of equals, in that of limits.
 func (r *StopReason) UnmarshalText(text []byte) error {
 	known := []StopReason{ErrorForbade, StopRequested}
-	for _, rule := range limitRules {
+	for _, rule := range limitRules[:] {
 		if !slices.Contains(known, rule.Reason) {
 			known = append(known, rule.Reason)
 		}

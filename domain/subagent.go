@@ -93,16 +93,17 @@ func (d Definition) UsesTools() bool { return len(d.Tools)+len(d.Subagents)+len(
 // the model, the approvals, and the tools where it InheritsTools. Its Agents are those that it may start or hand over to, and
 // theirs in turn, each once. ok is false where there is no such name, or no definition of it.
 func (d Definition) Subagent(name string) (child Definition, ok bool) {
-	if child, ok = d.inheriting(d.Subagents[name]); ok && child.Approvals == nil {
+	if child, ok = d.inheriting(d.Subagents, name); ok && child.Approvals == nil {
 		child.Approvals = d.Approvals
 	}
 	return child, ok
 }
 
 // inheriting is the definition of another agent that this one has: with its own model and tools where that names none.
-func (d Definition) inheriting(sub Subagent) (Definition, bool) {
+func (d Definition) inheriting(named map[string]Subagent, name string) (Definition, bool) {
+	sub, known := named[name]
 	other, ok := d.Agents[sub.Agent]
-	if !ok {
+	if !known || !ok {
 		return Definition{}, false
 	}
 	if sub.InheritsTools {

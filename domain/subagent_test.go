@@ -38,6 +38,12 @@ func TestAgentsAsToolsOfTheirOwn(t *testing.T) {
 	require.Equal(t, "researcher", spawn.Subagent, "the tool says who")
 	_, wrong = d.SpawnOf(offered[0], domain.ToolCall{Arguments: `{"subagent":"researcher","prompt":"x"}`})
 	require.ErrorContains(t, wrong, `there is no "researcher"; there are: writer`, "a rule about its own tool holds")
+
+	d.Agents = map[string]domain.Definition{"": {}}
+	for _, named := range []func(string) (domain.Definition, bool){d.Subagent, d.HandsTo} {
+		_, ok := named("nobody")
+		require.False(t, ok, "a name that is not there is that of no definition without a key")
+	}
 }
 
 func TestAPolicyAndAgentsAsTools(t *testing.T) {

@@ -105,16 +105,19 @@ func (d Definition) named() (all []Subagent) {
 
 // tooled are the agent and all below it, each with all tools that it may come to have.
 func (d Definition) tooled() []tooledAgent {
-	seen := map[[2]string]bool{}
+	type had struct{ key, from string }
+	seen := map[had]bool{}
 	all := []tooledAgent{{agent: d, tools: d.Tools}}
 	for i := 0; i < len(all); i++ {
 		for _, sub := range all[i].agent.named() {
-			next := tooledAgent{d.Agents[sub.Agent], sub.Agent, d.Agents[sub.Agent].Tools, sub.Agent}
+			own := d.Agents[sub.Agent]
+			next := tooledAgent{agent: own, key: sub.Agent, tools: own.Tools, from: sub.Agent}
 			if sub.InheritsTools {
 				next.tools, next.from = all[i].tools, all[i].from
 			}
-			if at := [2]string{next.key, next.from}; !seen[at] {
-				seen[at], all = true, append(all, next)
+			if at := (had{next.key, next.from}); !seen[at] {
+				seen[at] = true
+				all = append(all, next)
 			}
 		}
 	}

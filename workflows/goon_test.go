@@ -1,6 +1,7 @@
 package workflows_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -69,6 +70,13 @@ func TestWhatNothingGoesOnFrom(t *testing.T) {
 	}{
 		"a budget below 0": {func(in *contract.SessionInput) { in.GoOn.Budget = stepsOf(-1) }, "max_steps"},
 		"no state":         {func(in *contract.SessionInput) { in.Carry.State = []byte(`{"schema_version": 1, "agent_id": 7}`) }, "agent_id"},
+		"a price below 0": {func(in *contract.SessionInput) {
+			in.Carry.State = []byte(strings.Replace(string(in.Carry.State), `"llm_config":{`, `"llm_config":{"price":{"input_nano_usd":-1},`, 1))
+		}, "price.input"},
+		"an update without sense": {func(in *contract.SessionInput) {
+			in.Carry.Config.Next = &contract.Config{Definition: in.Definition}
+			in.Carry.Config.Next.Definition.Guards.OutputRetries = new(-1)
+		}, "guards.output_retries"},
 		"messages missing": {func(in *contract.SessionInput) {
 			in.Carry.Conversation.Edits = domain.Edits{Hidden: 99, Summary: 99, Buffered: 99}
 		}, "edits"},

@@ -118,6 +118,9 @@ func (s *session) goOn(carry contract.Carry) error {
 	if err := s.resume(carry); err != nil {
 		return err
 	}
+	if err := s.config.upcomingDefinition().Check(); err != nil {
+		return err
+	}
 	if status := s.agent.state.Status(); !status.Terminal() || status == domain.StatusCompleted {
 		return domain.Deniedf("extend: the execution is %s, so there is nothing to go on with", status)
 	}
@@ -133,7 +136,7 @@ func (s *session) goOn(carry contract.Carry) error {
 func (s *session) fork(carry contract.Carry) error {
 	err := s.agent.fork(s.in, carry)
 	if err == nil {
-		err = s.checkStart()
+		err = cmp.Or(s.checkStart(), s.config.upcomingDefinition().Check())
 	}
 	if err != nil {
 		return err

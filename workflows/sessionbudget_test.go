@@ -224,8 +224,10 @@ func TestAForgedAccount(t *testing.T) {
 	for account, says := range map[string]string{
 		`{"budget":{"max_steps":1},"spent":{"steps":-9}}`: "session_account.spent.steps: is -9",
 		`{"budget":{"max_steps":1}}`:                      "the state is none of a new agent",
+		`null`:                                            "price.input: is -1",
 	} {
 		in := forkOf(t, first, 1)
+		in.Carry.State = json.RawMessage(strings.Replace(string(in.Carry.State), `"llm_config":{`, `"llm_config":{"price":{"input_nano_usd":-1},`, 1))
 		in.Carry.State = json.RawMessage(strings.Replace(string(in.Carry.State), "{", `{"session_account":`+account+",", 1))
 		env := w.executed(t, in)
 		require.ErrorContains(t, env.GetWorkflowError(), says)

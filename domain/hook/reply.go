@@ -37,15 +37,10 @@ func Ask[At any](h Hook, given Context[At]) (contract.HookReply, error) {
 // replyOf is what a hook has made of a context, or what it has changed of it that no hook may change.
 func replyOf[At any](given, made Context[At]) (reply contract.HookReply, forbidden string) {
 	is, was := made.State, given.State
-	forbid := func(what, field string) {
-		if field != "" {
-			forbidden = what + field
-		}
+	if made.Trigger != given.Trigger || !made.Now.Equal(given.Now) {
+		return reply, "trigger or now"
 	}
-	if forbid("state.", is.ForbiddenChange(was)); made.Trigger != given.Trigger || !made.Now.Equal(given.Now) {
-		forbidden = "trigger or now"
-	}
-	if forbidden != "" {
+	if forbidden = fieldOf("state", is.ForbiddenChange(was)); forbidden != "" {
 		return reply, forbidden
 	}
 	reply = contract.HookReply{
@@ -76,9 +71,15 @@ func replyOf[At any](given, made Context[At]) (reply contract.HookReply, forbidd
 	if budget, _ := is.Budget(); !reflect.DeepEqual(budget, before) {
 		reply.Budget = &budget
 	}
-	switch is := any(made.At).(type) {
+	forbidden = replyAt(&reply, given.At, made.At)
+	return reply, forbidden
+}
+
+// replyAt adds to a reply what a hook has made of what is at hand, or names what it has changed of that and no hook may change.
+func replyAt[At any](reply *contract.HookReply, given, made At) (forbidden string) {
+	switch is := any(made).(type) {
 	case Request:
-		was, _ := any(given.At).(Request)
+		was, _ := any(given).(Request)
 		if is.WithoutTools != was.WithoutTools {
 			reply.WithoutTools = &is.WithoutTools
 		}
@@ -86,13 +87,13 @@ func replyOf[At any](given, made Context[At]) (reply contract.HookReply, forbidd
 			reply.MaxOutputTokens = &is.MaxOutputTokens
 		}
 	case Answer:
-		was, _ := any(given.At).(Answer)
+		was, _ := any(given).(Answer)
 		if !is.Message.Equal(was.Message) {
 			reply.Answer = &is.Message
 		}
-		forbid("response.", domain.DifferentField(is.Response, was.Response))
+		return fieldOf("response", domain.DifferentField(is.Response, was.Response))
 	case Call:
-		was, _ := any(given.At).(Call)
+		was, _ := any(given).(Call)
 		if is.forbid {
 			reply.Block = cmp.Or(is.blocked, "a hook does not allow this call")
 		}
@@ -100,10 +101,10 @@ func replyOf[At any](given, made Context[At]) (reply contract.HookReply, forbidd
 			reply.Call = &is.Call
 		}
 		if is.Position != was.Position {
-			forbidden = "position"
+			return "position"
 		}
 	case Result:
-		was, _ := any(given.At).(Result)
+		was, _ := any(given).(Result)
 		switch made := is.Execution; {
 		case made.SameOutcome(was.Execution):
 		case made.Error != nil:
@@ -111,15 +112,24 @@ func replyOf[At any](given, made Context[At]) (reply contract.HookReply, forbidd
 		default:
 			reply.Content = &made.Value
 		}
-		is.Execution.Value, is.Execution.Error = was.Execution.Value, was.Execution.Error
-		if forbid("execution.", domain.DifferentField(is.Execution, was.Execution)); is.Position != was.Position {
-			forbidden = "position"
+		if is.Position != was.Position {
+			return "position"
 		}
+		is.Execution.Value, is.Execution.Error = was.Execution.Value, was.Execution.Error
+		return fieldOf("execution", domain.DifferentField(is.Execution, was.Execution))
 	case Failure:
-		was, _ := any(given.At).(Failure)
-		forbid("error.", domain.DifferentField(is.Error, was.Error))
+		was, _ := any(given).(Failure)
+		return fieldOf("error", domain.DifferentField(is.Error, was.Error))
 	}
-	return reply, forbidden
+	return ""
+}
+
+// fieldOf names a field within what holds it; empty: none.
+func fieldOf(what, field string) string {
+	if field == "" {
+		return ""
+	}
+	return what + "." + field
 }
 
 // changedNotes are those that differ; null stands for one that is gone.
