@@ -61,7 +61,8 @@ func subset(schema json.RawMessage) error {
 			return !slices.ContainsFunc(to, func(name string) bool { return w.refers[name] != nil })
 		})
 	}
-	for name := range w.refers {
+	delete(w.refers, "")
+	for _, name := range slices.Sorted(maps.Keys(w.refers)) {
 		w.wrong("definition %q refers to itself", name)
 	}
 	if w.optional > maxOptional {

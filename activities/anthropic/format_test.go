@@ -53,7 +53,7 @@ func TestCheckFormat(t *testing.T) {
 		"no type":                  {schema: object(`{"description":"anything"}`), wrong: "no type"},
 		"a boolean":                {schema: object(`true`), wrong: "not an object"},
 		"an enum of objects":       {schema: object(`{"enum":[{"a":1}]}`), wrong: "enum"},
-		"itself":                   {schema: defs(`{"a":{"type":"array","items":{"$ref":"#/$defs/b"}},"b":{"anyOf":[{"type":"null"},{"$ref":"#/$defs/a"}]}}`), wrong: "refers to itself"},
+		"itself":                   {schema: defs(`{"a":{"type":"array","items":{"$ref":"#/$defs/b"}},"b":{"anyOf":[{"type":"null"},{"$ref":"#/$defs/a"}]}}`), wrong: `definition "a" refers to itself`},
 		"another place":            {schema: object(`{"$ref":"#/properties/y"}`), wrong: "$ref leads elsewhere"},
 		"beside a $ref":            {schema: object(`{"$ref":"#/$defs/a","title":"t"}`), wrong: "beside"},
 		"allOf with a $ref":        {schema: defs(`{"a":{"allOf":[{"$ref":"#/$defs/b"}]},"b":{"type":"null"}}`), wrong: "allOf"},

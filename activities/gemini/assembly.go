@@ -61,10 +61,15 @@ func (s *assembly) Whole(data []byte) error {
 
 // End closes the answer: nothing more is said.
 func (s *assembly) End() error {
-	if s.elsewhere && s.calls == 0 {
-		return s.Malformed("the answer has its tool calls in a second candidate, and one was asked for", nil)
-	}
 	s.open = false
+	return s.lost(nil)
+}
+
+// lost says that the calls are where none are read.
+func (s *assembly) lost(data []byte) error {
+	if s.elsewhere && s.calls == 0 {
+		return s.Malformed("the answer has its tool calls in a second candidate, and one was asked for", data)
+	}
 	return nil
 }
 
@@ -110,7 +115,7 @@ func (s *assembly) Event(e wire.Event) error {
 		s.finish, s.blocked = why, true
 	}
 	if s.Finish() != "" {
-		return s.End()
+		return s.lost(e.Data)
 	}
 	return nil
 }

@@ -50,7 +50,8 @@ func encode(call inference.Call, bound int64) ([]byte, error) {
 	}
 	p.SetExtraFields(map[string]any{"tool_choice": wire.ToolChoice(call, false)}) // null is left out
 	rest := wire.Fields(p, call.Config, options)
-	if format := wire.Format(call); format != nil {
+	_, given := options["text"]
+	if format := wire.Format(call); format != nil && (!given || rest["text"] != nil) { // a null one is left out
 		wire.Put(rest, "text", "format", format)
 	}
 	return wire.Body("input", input, rest)

@@ -63,6 +63,15 @@ func TestOptions(t *testing.T) {
 	})
 }
 
+// TestNullLeavesOutWhatIsOurs, as it does any field.
+func TestNullLeavesOutWhatIsOurs(t *testing.T) {
+	t.Parallel()
+	call := told(domain.OutputNative, domain.ResponseFormat{Type: domain.FormatJSON})
+	require.Contains(t, sent(t, call), "text")
+	call.Config.Options = domain.Metadata{"text": []byte("null")}
+	require.NotContains(t, sent(t, call), "text")
+}
+
 // TestOwnServers: those of the vendor, and of Azure, ask for more than others.
 func TestOwnServers(t *testing.T) {
 	t.Parallel()

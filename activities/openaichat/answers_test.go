@@ -83,3 +83,23 @@ func TestManyCallsElsewhere(t *testing.T) { // counts what the process takes: no
 	}
 	require.Less(t, cost(800), 3*cost(400))
 }
+
+// TestToldOfWhatWasCut: what may begin a tag that nothing closes is thought, and a call that the server could not read is
+// recorded and shown to nobody.
+func TestToldOfWhatWasCut(t *testing.T) {
+	t.Parallel()
+	for body, want := range map[string]inference.Delta{
+		chunk(`{"index":0,"delta":{"content":"<think>hm <tool_"}}`):                                                  {Reasoning: "hm <tool_"},
+		chunk(hello) + `data: {"error":{"message":"Failed to call a function","failed_generation":"<f>{"}}` + "\n\n": {Text: "hello"},
+	} {
+		call := question()
+		call.Config.Options = domain.Metadata{"dialect": []byte(`{"think_tags":true}`)}
+		var told inference.Delta
+		answer, err := provider(t, providers.Serve(t, 200, nil, body).URL).Infer(t.Context(), call, func(d inference.Delta) {
+			told.Text, told.Reasoning = told.Text+d.Text, told.Reasoning+d.Reasoning
+		})
+		require.Error(t, err)
+		require.Equal(t, want, told)
+		require.Equal(t, want.Text != "", strings.Contains(answer.Message.Text(), "<f>{"))
+	}
+}

@@ -259,9 +259,10 @@ func (s *assembly) settle() {
 	}
 	s.takeContent(m, true)
 	s.takeText("", true)
+	const first = 1 << 30 // behind all others
 	for k, call := range s.older.Calls() {
 		if !slices.ContainsFunc(s.Calls(), func(c domain.ToolCall) bool { return c.Name == call.Name }) {
-			s.Call(wire.Piece{Index: 1<<30 + k, Name: call.Name, Arguments: call.Arguments})
+			s.Call(wire.Piece{Index: first + k, Name: call.Name, Arguments: call.Arguments})
 		}
 	}
 	s.older = wire.Draft{}

@@ -141,9 +141,9 @@ func (t *tags) sure(text string, last bool) int {
 	case t.open == callTag:
 		return 0
 	case t.open == thinkTag:
-		return begun(text)
+		return begun(text, thinkEnd)
 	}
-	return len(strings.TrimRight(text[:begun(text)], blanks)) // a tag may follow them
+	return len(strings.TrimRight(text[:begun(text, callTag, thinkTag, thinkEnd)], blanks)) // a tag may follow them
 }
 
 // plain is text that stands between no tags.
@@ -174,10 +174,10 @@ func (t *tags) next(text string, said bool) (at int, tag string) {
 	return at, tag
 }
 
-// begun is where what may be the beginning of a tag stands at the end of a text, else that end.
-func begun(text string) int {
-	at := strings.LastIndexByte(text, '<')
-	if at >= 0 && slices.ContainsFunc([]string{callTag, thinkTag, thinkEnd}, func(tag string) bool { return strings.HasPrefix(tag, text[at:]) }) {
+// begun is where what may be the beginning of one of some tags stands at the end of a text, else that end.
+func begun(text string, tags ...string) int {
+	at := max(strings.LastIndexByte(text, '<'), 0)
+	if slices.ContainsFunc(tags, func(tag string) bool { return strings.HasPrefix(tag, text[at:]) && tag != text[at:] }) {
 		return at
 	}
 	return len(text)
@@ -193,7 +193,8 @@ func (s *assembly) calledInText(text string) bool {
 	if err != nil || json.Unmarshal([]byte(text), &named) != nil || named.Name+named.Function.Name == "" {
 		return false
 	}
-	s.Call(wire.Piece{Index: 1<<29 + s.tags.calls, Name: call.Name, Arguments: cmp.Or(call.Arguments, "{}")})
+	const first = 1 << 29 // behind those that the server has numbered
+	s.Call(wire.Piece{Index: first + s.tags.calls, Name: call.Name, Arguments: cmp.Or(call.Arguments, "{}")})
 	s.tags.calls++
 	return true
 }

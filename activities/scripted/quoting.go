@@ -65,8 +65,8 @@ func (s scene) functions() template.FuncMap {
 		"json":     decode,
 		"trim":     strings.TrimSpace,
 		"head":     head,
-		"first":    func(list any) (any, error) { return pick("first", list) },
-		"last":     func(list any) (any, error) { return pick("last", list) },
+		"first":    func(list any) (any, error) { return pick(list, false) },
+		"last":     func(list any) (any, error) { return pick(list, true) },
 		"contains": func(part, text string) bool { return strings.Contains(text, part) },
 		"join":     join,
 	}
@@ -118,36 +118,35 @@ func decode(text string) (any, error) {
 	return v, nil
 }
 
-// items are those of a list that a function is given.
-func items(function string, list any) ([]any, error) {
+// items are those of a list that a function is given, whose name the library says.
+func items(list any) ([]any, error) {
 	if all, ok := list.([]any); ok {
 		return all, nil
 	}
-	return nil, fmt.Errorf("%s: %T is not a list", function, list)
+	return nil, fmt.Errorf("%T is not a list", list)
 }
 
 func head(n int, list any) ([]any, error) {
-	all, err := items("head", list)
+	all, err := items(list)
 	return all[:min(max(n, 0), len(all))], err
 }
 
-// pick is the first or the last item of a list, as the function is called.
-func pick(function string, list any) (any, error) {
-	all, err := items(function, list)
+func pick(list any, last bool) (any, error) {
+	all, err := items(list)
 	if err != nil {
 		return nil, err
 	}
 	if len(all) == 0 {
 		return nil, errors.New("the list is empty")
 	}
-	if function == "last" {
+	if last {
 		return all[len(all)-1], nil
 	}
 	return all[0], nil
 }
 
 func join(separator string, list any) (string, error) {
-	all, err := items("join", list)
+	all, err := items(list)
 	texts := make([]string, len(all))
 	for i, item := range all {
 		texts[i] = fmt.Sprint(item)

@@ -153,10 +153,12 @@ func New(api API, config Config) (*Client, error) {
 	}
 	// The attempt's own time-out comes first; this ends what nobody waits for.
 	abandoned := max(2*config.Timeouts.Connect, 2*time.Minute)
-	t := http.DefaultTransport.(*http.Transport).Clone()
-	t.MaxIdleConnsPerHost, t.MaxResponseHeaderBytes, t.TLSHandshakeTimeout = 64, maxHeader, abandoned
-	t.DialContext, t.Proxy = (&net.Dialer{Timeout: abandoned}).DialContext, http.ProxyURL(proxy)
-	c.transport = t
+	c.transport = http.DefaultTransport.(*http.Transport).Clone()
+	c.transport.MaxIdleConnsPerHost = 64
+	c.transport.MaxResponseHeaderBytes = maxHeader
+	c.transport.TLSHandshakeTimeout = abandoned
+	c.transport.DialContext = (&net.Dialer{Timeout: abandoned}).DialContext
+	c.transport.Proxy = http.ProxyURL(proxy)
 	return c, nil
 }
 

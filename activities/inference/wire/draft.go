@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/json"
 	"reflect"
@@ -96,8 +97,16 @@ func (d *Draft) add(at int, kind domain.PartType, piece string, news *string) in
 }
 
 // Keep sets what the provider wants back with the reasoning at a place, byte
-// for byte: a signature, a JSON value, or both. There need not be a text.
+// for byte: a signature, a JSON value, or both. There need not be a text. A value that is nested so deep that a record which holds
+// it could not be read again is left out.
 func (d *Draft) Keep(at int, signature string, opaque json.RawMessage) {
+	const within = 64
+	if !json.Valid(slices.Concat(bytes.Repeat([]byte("["), within), opaque, bytes.Repeat([]byte("]"), within))) {
+		opaque = nil
+	}
+	if signature == "" && opaque == nil {
+		return
+	}
 	p := d.begin(at, domain.PartReasoning)
 	p.signature, p.opaque = signature, slices.Clone(opaque)
 	d.held += len(signature) + len(opaque)

@@ -88,6 +88,18 @@ func TestRepetitionsCostWhatTheyBring(t *testing.T) {
 	require.Len(t, d.Calls()[0].Arguments, 2+8<<18)
 }
 
+// TestWhatIsKeptCanBeReadAgain: a record of it is a few levels deeper, and JSON is read to 10,000.
+func TestWhatIsKeptCanBeReadAgain(t *testing.T) {
+	t.Parallel()
+	var d wire.Draft
+	for at, depth := range []int{9990, 9000} {
+		d.Keep(at, "", []byte(strings.Repeat("[", depth)+strings.Repeat("]", depth)))
+	}
+	parts := d.Finished(domain.FinishStop, "").Message.Parts
+	require.Len(t, parts, 1)
+	require.Len(t, parts[0].Opaque, 2*9000)
+}
+
 // TestPairing: each call has an id of its own, each result that of its call.
 func TestPairing(t *testing.T) {
 	t.Parallel()

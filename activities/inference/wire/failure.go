@@ -127,6 +127,8 @@ func (a *Attempt) refused(r inference.Rejection, body []byte) *domain.Error {
 	server := *a.Base
 	server.RawQuery = "" // some servers want a key there
 	r.Server = a.Redact(server.String())
+	a.Flush()
+	a.Emit = nil // a call that cannot be read is recorded, and shown to nobody
 	a.Text(0, domain.Shorten(a.Redact(r.Written), 8<<10))
 	err := r.Error(a.call.Config)
 	err.Detail = a.detail(body)
