@@ -18,14 +18,20 @@ func Encode(value any) ([]byte, error) {
 	if err := encoder.Encode(value); err != nil {
 		return nil, err
 	}
-	text := bytes.TrimSuffix(b.Bytes(), []byte("\n"))
+	return escape(bytes.TrimSuffix(b.Bytes(), []byte("\n"))), nil
+}
+
+// escape replaces characters that can only stand inside of JSON's strings.
+func escape(text []byte) []byte {
 	safe := make([]byte, 0, len(text))
-	// What is replaced can only stand inside of JSON's strings.
-	for len(text) > 0 {
-		r, size := utf8.DecodeRune(text)
+	for i := 0; i < len(text); {
+		if plain := asciiLen(text[i:]); plain > 0 { // nearly all of nearly every text
+			safe = append(safe, text[i:i+plain]...)
+			i += plain
+			continue
+		}
+		r, size := utf8.DecodeRune(text[i:])
 		switch {
-		case r < 0x7f: // nearly all of nearly every text
-			safe = append(safe, text[0])
 		case r == 0x7f || Steering(r):
 			for _, unit := range utf16.Encode([]rune{r}) {
 				safe = fmt.Appendf(safe, `\u%04x`, unit)
@@ -33,11 +39,11 @@ func Encode(value any) ([]byte, error) {
 		case r == utf8.RuneError && size == 1: // raw JSON of others
 			safe = append(safe, `\ufffd`...)
 		default:
-			safe = append(safe, text[:size]...)
+			safe = append(safe, text[i:i+size]...)
 		}
-		text = text[size:]
+		i += size
 	}
-	return safe, nil
+	return safe
 }
 
 // Steering reports whether a character beyond ASCII controls a terminal, or the order of others.
@@ -46,4 +52,14 @@ func Steering(r rune) bool {
 		r >= 0xfff9 && r <= 0xfffb || // interlinear annotation
 		r >= 0xe0000 && r <= 0xe007f || // tags, which show as nothing
 		unicode.In(r, unicode.Bidi_Control, unicode.Zl, unicode.Zp) // direction, and separators of lines
+}
+
+// asciiLen is how many bytes a text begins with that are ASCII, DEL aside.
+func asciiLen(text []byte) int {
+	for i, b := range text {
+		if b >= 0x7f {
+			return i
+		}
+	}
+	return len(text)
 }
