@@ -117,6 +117,7 @@ func differing(a, b reflect.Value, aside []string) (keys []string) {
 	return keys
 }
 
+// shownField is a field's value, cut short, for the line that says how two definitions differ.
 func shownField(v reflect.Value) string {
 	if v.IsZero() {
 		return "none"

@@ -207,8 +207,8 @@ func (b *bindings) hasCalled(server string) bool {
 	})
 }
 
-// unbind ends the sessions that the agent has, where it is over. It takes no longer than a worker that has them needs: one
-// that is gone has taken them along.
+// unbind ends the agent's sessions with MCP servers, since the agent is over. It waits no longer than a worker that is up needs for
+// that: a worker that is gone has taken its sessions along.
 func (s *session) unbind() {
 	open := s.bindings.open()
 	if len(open) == 0 {

@@ -39,9 +39,10 @@ func accept[In, Out any](c *commands, name contract.Update[In, Out], check func(
 	return acceptSlow(c, name, nil, check, func(_ workflow.Context, request In) (Out, error) { return do(request), nil })
 }
 
-// acceptSlow registers a command that may wait, in the coroutine of its context, and be refused only then. Where it has to be
-// ready for that, it is not checked before, and until then it is no update under way: an execution may begin beside it. A repeated
-// command is answered as it was, and not done again; one that was refused is not remembered.
+// acceptSlow registers a command whose handler may wait, and may refuse it only then. Where ready is given the handler waits for
+// that first: the state is checked before only where it is ready already, and the command counts as under way only from then on, so
+// that an execution may begin beside it. A repeated command is answered as it was, and not done again; one that was refused is not
+// remembered.
 func acceptSlow[In, Out any](
 	c *commands, name contract.Update[In, Out], ready func() bool, check func(In) error, do func(workflow.Context, In) (Out, error),
 ) error {

@@ -216,7 +216,7 @@ func (s *session) refresh(admission mailbox.Admission) {
 	}
 }
 
-// asked is the definition as a worker is asked what it means.
+// asked is the definition as a worker is asked to resolve it: with the model, the prompt and the format that hold now.
 func (c *configuration) asked() domain.Definition {
 	definition := c.Definition
 	definition.Model, definition.SystemPrompt, definition.Format = c.agent.state.LLMConfig, c.prompt(), c.agent.state.ResponseFormat

@@ -84,7 +84,8 @@ func (s *session) runStep() {
 	s.takeOver(step.content.Number, step.handoff)
 }
 
-// openRequest makes what the model is asked in this step, and reports whether it is asked: a hook may have stopped the step.
+// openRequest makes what the model is asked in this step, and reports whether it is asked: a hook may have stopped the step. From
+// then on what hooks say waits until the step's calls have results.
 func (t *stepRun) openRequest() bool {
 	t.withholdToolsAtTheEnd()
 	t.tellResolvedCalls()

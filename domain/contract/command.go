@@ -109,7 +109,7 @@ type Availability struct {
 	Busy, InProgress bool
 }
 
-// Check refuses what needs another agent than it is, in the name of a command.
+// Check refuses a command where the agent does not stand as the command needs it, such as idle or in progress.
 func (n Need) Check(command string, a Availability) error {
 	denied := func(format string, args ...any) error {
 		return domain.Deniedf("%s %s: "+format, append([]any{command, a.ID}, args...)...)

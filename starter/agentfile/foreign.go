@@ -25,6 +25,8 @@ type Settings struct {
 	Models map[string]string
 }
 
+// all are the tools that a foreign file means by all of them, or by naming none: the worker's, or, where those are not known, the
+// tools for files.
 func (s Settings) all() []string {
 	if s.Tools != nil {
 		return slices.Clone(s.Tools)

@@ -40,7 +40,7 @@ func (f *family) read(path string, data []byte) *agent {
 	return a
 }
 
-// settle makes all of them the definition's, once every file is read.
+// settle gives the definition all agents that were read, once every file is, and each place that names one what its file says.
 func (f *family) settle(d *domain.Definition) {
 	if len(f.agents) == 0 {
 		return

@@ -196,6 +196,7 @@ func usageText(u domain.Usage) string {
 		grouped(u.OutputTokens))+where(u.Estimated, ", in part estimated"))
 }
 
+// historyLines say how long the history is, and what storage and records do not take; empty lines are left out by who shows them.
 func historyLines(h contract.HistoryView) []string {
 	if h.Events == 0 {
 		return nil

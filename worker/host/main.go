@@ -176,7 +176,8 @@ func Run(ctx context.Context, config Config) error {
 	}
 }
 
-// prepared is a worker that has all it needs but does not serve yet, and the server that it is for.
+// prepared is a worker that has all it needs but does not serve yet, and a client of the server that it is for, whose address and
+// storage are looked up first where the configuration leaves them open.
 func prepared(ctx context.Context, config Config) (*Worker, client.Client, error) {
 	locating, cancel := context.WithTimeout(ctx, dialPatience)
 	defer cancel()
