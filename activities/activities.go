@@ -90,8 +90,9 @@ const defaultGrace = 5 * time.Second
 
 // Activities does the work. It is safe for concurrent use.
 type Activities struct {
-	config Config
-	tools  map[string]tool.Tool
+	config  Config
+	tools   map[string]tool.Tool
+	outputs checkers
 	// inferring lets a call wait for those whom it might take with it.
 	inferring inferring
 	// heartbeatLoad spaces out the heartbeats.

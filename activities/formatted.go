@@ -38,7 +38,7 @@ func (c *modelCall) formatted(message domain.Message, response *domain.Response)
 	if len(message.ToolCalls) > 0 || strings.TrimSpace(message.Text()) == "" {
 		return message, ""
 	}
-	checker, err := output.Compile(c.call.Format)
+	checker, err := c.activities.outputs.of(c.call.Format)
 	if err != nil {
 		return message, domain.AsError(err).Message
 	}

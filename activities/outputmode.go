@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"sync"
 
 	"go.temporal.io/sdk/activity"
 
@@ -20,7 +21,7 @@ import (
 func (a *Activities) CheckOutput(ctx context.Context, request contract.OutputRequest) (contract.OutputReply, error) {
 	defer a.heartbeat(ctx)()
 	a.config.At(contract.WithPlace(ctx, contract.Place{WorkflowID: activity.GetInfo(ctx).WorkflowExecution.ID}), contract.Checking)
-	checker, err := output.Compile(request.Format)
+	checker, err := a.outputs.of(request.Format)
 	if err != nil {
 		return contract.OutputReply{}, domain.AsError(err)
 	}
@@ -32,7 +33,7 @@ func (a *Activities) CheckOutput(ctx context.Context, request contract.OutputReq
 // prompt. Nothing where there is no format.
 func (a *Activities) outputMode(definition domain.Definition, provider inference.Provider) (domain.OutputMode, error) {
 	format := definition.Format
-	if _, err := output.Compile(format); err != nil {
+	if _, err := a.outputs.of(format); err != nil {
 		return "", err
 	}
 	if format.Type == "" || format.Type == domain.FormatText {
@@ -71,4 +72,32 @@ func (a *Activities) tellable(definition domain.Definition, mode domain.OutputMo
 	case domain.OutputInstruction:
 	}
 	return nil
+}
+
+// checkers keeps those of formats that were used lately: to compile a long schema for each answer takes longer than all else that
+// is done with the answer. Its zero value is ready.
+type checkers struct {
+	mu   sync.Mutex
+	kept map[domain.Digest]*output.Checker
+}
+
+// maxCheckers bounds how many are kept: their schemas are of 100 KB at most.
+const maxCheckers = 32
+
+func (c *checkers) of(format domain.ResponseFormat) (*output.Checker, error) {
+	key := domain.DigestOf([]byte(format.Type), []byte(format.Name), format.Schema)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if known, ok := c.kept[key]; ok {
+		return known, nil
+	}
+	checker, err := output.Compile(format)
+	if err != nil {
+		return nil, err
+	}
+	if c.kept == nil || len(c.kept) >= maxCheckers {
+		c.kept = make(map[domain.Digest]*output.Checker)
+	}
+	c.kept[key] = checker
+	return checker, nil
 }

@@ -10,7 +10,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// A Shown is a mapping with what its keys hold, in the order in which people are told.
+// A Shown is a mapping with what its keys hold, in the order in which they are printed.
 type Shown []shownKey
 
 type shownKey struct {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -86,8 +87,10 @@ func TestAServerThatAsksAllTheSame(t *testing.T) {
 // busy asks something in a call, and then reads nothing for longer than an answer over HTTP may take.
 func busy() {
 	answeringRaw(func(id, method string, params json.RawMessage) string {
-		if text, _ := textAndToken(params); text == "busy" {
-			time.Sleep(2 * time.Second)
+		text, _ := textAndToken(params)
+		if marker, asked := strings.CutPrefix(text, "busy "); asked {
+			_ = os.WriteFile(marker, nil, 0o600) // the test waits for it
+			time.Sleep(2 * time.Second)          // in which the next request fills its input
 			fmt.Println(`{"jsonrpc":"2.0","id":"q","method":"ping"}`)
 			time.Sleep(32 * time.Second)
 		}
@@ -104,12 +107,12 @@ func TestAProgramThatIsBusy(t *testing.T) {
 	s := started(t, "busy")
 	said(t, s, "s__echo", args{})
 	before := s.all["s"].live
-	asks := make(chan error)
+	asks, marker := make(chan error), filepath.Join(t.TempDir(), "busy")
 	go func() {
-		_, err := call(t, s, "s__echo", args{Text: "busy"})
+		_, err := call(t, s, "s__echo", args{Text: "busy " + marker})
 		asks <- err
 	}()
-	time.Sleep(time.Second)
+	require.Eventually(t, func() bool { _, err := os.Stat(marker); return err == nil }, 10*time.Second, 10*time.Millisecond)
 	said(t, s, "s__echo", args{Text: strings.Repeat("x", 1<<20)})
 	require.NoError(t, <-asks)
 	require.Equal(t, "hello", said(t, s, "s__echo", args{}))

@@ -19,7 +19,7 @@ type Options struct {
 	// Secret looks up what ${NAME} stands for. It is asked each time that a server is
 	// started, and for each request over HTTP.
 	Secret func(name string) (string, error)
-	// Redact takes secrets out of what is told of a server that fails.
+	// Redact takes secrets out of the error of a server that fails.
 	Redact func(text string) string
 	// Hide is told each token that a server is given as a secret, Keep what the file of its variables holds: these are so many
 	// that they must not take the place of others.

@@ -59,7 +59,7 @@ type program struct {
 	mu      sync.Mutex
 	broken  error
 
-	// stopping is done before the program is told to end, by stop.
+	// stop cancels stopping, before the program is asked to end.
 	stopping context.Context
 	stop     context.CancelFunc
 }

@@ -144,7 +144,7 @@ func (s *server) cancelTask(ctx context.Context, l *link, id string) {
 	}
 }
 
-// maxStatusMessage bounds what is told of a server's words about a task.
+// maxStatusMessage bounds a task's status message as it is shown.
 const maxStatusMessage = 500
 
 // about makes a request about a task, with the headers of its call. A JSON-RPC error is the answer to this very request.

@@ -88,7 +88,7 @@ func SecretForms(secret string) []string {
 			}
 		}
 	}
-	if len(secret) < 8 { // which encoded cannot be told from anything else
+	if len(secret) < 8 { // too short for its encoded form to be recognised
 		return forms
 	}
 	inHex := hex.EncodeToString([]byte(secret))
