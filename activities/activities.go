@@ -223,7 +223,7 @@ func whileWorking(ctx context.Context, grace time.Duration) (context.Context, fu
 //
 // A transcript that cannot be read back any more fails for good, with the code
 // context_lost. A storage or a workflow that does not answer is tried again.
-func (a *Activities) Record(ctx context.Context, request contract.RecordRequest) (contract.Segment, error) {
+func (a *Activities) Record(ctx context.Context, request contract.RecordRequest) (none contract.Segment, _ error) {
 	// A worker that stops answers no query: where no other worker is up, it would wait in vain.
 	ctx, cancel := whileWorking(ctx, time.Second)
 	defer cancel()
@@ -233,12 +233,12 @@ func (a *Activities) Record(ctx context.Context, request contract.RecordRequest)
 	case err == nil:
 		return segment, nil
 	case temporal.IsCanceledError(context.Cause(ctx)):
-		return contract.Segment{}, ctx.Err()
+		return none, ctx.Err()
 	case ctx.Err() != nil:
-		return contract.Segment{}, domain.CodedErrorf(domain.Unavailable, domain.CodeInterrupted,
+		return none, domain.CodedErrorf(domain.Unavailable, domain.CodeInterrupted,
 			"record: cut off before it was written")
 	}
 	own := *domain.AsError(err)
 	own.Lacking = false // the server tries again, and may ask another worker
-	return contract.Segment{}, &own
+	return none, &own
 }

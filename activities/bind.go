@@ -27,24 +27,24 @@ type Sessions interface {
 // of that server. It may run any number of times: sessions that nobody knows of end when they have been idle.
 //
 // It fails retryably where another worker may have what this one lacks: the server, or room.
-func (a *Activities) Bind(ctx context.Context, request contract.BindRequest) (contract.Bound, error) {
+func (a *Activities) Bind(ctx context.Context, request contract.BindRequest) (none contract.Bound, _ error) {
 	defer a.heartbeat(ctx)()
 	agent := activity.GetInfo(ctx).WorkflowExecution.ID
 	if workerStops(ctx) {
-		return contract.Bound{}, domain.CodedErrorf(domain.Unavailable, domain.CodeWorkerShutdown, "the worker is stopping")
+		return none, domain.CodedErrorf(domain.Unavailable, domain.CodeWorkerShutdown, "the worker is stopping")
 	}
 	if a.config.Sessions == nil {
-		return contract.Bound{}, domain.CodedErrorf(domain.Unavailable, domain.CodeUnknownTool, "this worker has no MCP server %q", domain.Shorten(request.Server, 64))
+		return none, domain.CodedErrorf(domain.Unavailable, domain.CodeUnknownTool, "this worker has no MCP server %q", domain.Shorten(request.Server, 64))
 	}
 	id, err := a.config.Sessions.Bind(ctx, request.Server, agent)
 	switch {
 	case err != nil && ctx.Err() != nil:
-		return contract.Bound{}, ctx.Err()
+		return none, ctx.Err()
 	case err != nil:
-		return contract.Bound{}, a.recordable(*domain.AsError(err), domain.Unavailable)
+		return none, a.recordable(*domain.AsError(err), domain.Unavailable)
 	case ctx.Err() != nil: // nobody is told of it
 		a.config.Sessions.Unbind(id, agent)
-		return contract.Bound{}, ctx.Err()
+		return none, ctx.Err()
 	}
 	return contract.Bound{
 		Server: request.Server, ID: id, TaskQueue: a.config.OwnQueue, Worker: workerName(), Since: time.Now().UTC(), For: request.For,

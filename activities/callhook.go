@@ -20,14 +20,14 @@ import (
 // Whatever goes wrong has the code hook_failed. It is tried again where the hook's
 // own error says so (one of domain's, throttled or unavailable), where it took too
 // long, and where the worker was told to stop.
-func (a *Activities) CallHook(ctx context.Context, request contract.HookRequest) (contract.HookReply, error) {
+func (a *Activities) CallHook(ctx context.Context, request contract.HookRequest) (none contract.HookReply, _ error) {
 	info := activity.GetInfo(ctx)
 	defer a.heartbeat(ctx, contract.Heartbeat{
 		ExecutionID: request.ExecutionID, Step: request.Step, Phase: contract.PhaseRunning, Attempt: int(info.Attempt),
 	})()
 	h, err := a.config.Hooks.Find(request.Hook)
 	if err != nil {
-		return contract.HookReply{}, a.hookFailure(request.Hook, lacking(err))
+		return none, a.hookFailure(request.Hook, lacking(err))
 	}
 	grace := min(a.config.CancelGrace, time.Second) // less than a tool has, for a hook's time is short
 	run := runGuarded(contract.WithPlace(ctx, contract.Place{
@@ -37,7 +37,7 @@ func (a *Activities) CallHook(ctx context.Context, request contract.HookRequest)
 		limit: within(request.Hook.TimeLimit(), info.Deadline, grace), shutdown: a.config.ShutdownGrace, grace: grace,
 	}, func(ctx context.Context) (contract.HookReply, error) { return h.Activity()(ctx, request) })
 	if run.err != nil && temporal.IsCanceledError(context.Cause(ctx)) {
-		return contract.HookReply{}, ctx.Err()
+		return none, ctx.Err()
 	}
 	reply := hidden(a.config.Secrets, run.result)
 	stopped := domain.CodedErrorf(domain.Unavailable, domain.CodeWorkerShutdown, "its worker stopped while it ran")
@@ -49,7 +49,7 @@ func (a *Activities) CallHook(ctx context.Context, request contract.HookRequest)
 		reply, err = hook.Checked(request.Hook.Trigger, reply)
 	}
 	if err != nil {
-		return contract.HookReply{}, a.hookFailure(request.Hook, err)
+		return none, a.hookFailure(request.Hook, err)
 	}
 	return reply, nil
 }

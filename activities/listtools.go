@@ -25,7 +25,7 @@ import (
 // It fails for good where the definition, or a fallback of it, cannot run here, unless
 // another worker may have what this one lacks. An error of the provider that may pass, such as a key that a vault does not hand out
 // just now, is tried again.
-func (a *Activities) ListTools(ctx context.Context, request contract.ResolveRequest) (contract.Resolved, error) {
+func (a *Activities) ListTools(ctx context.Context, request contract.ResolveRequest) (none contract.Resolved, _ error) {
 	progress := &toolProgress{tool: "tools", hide: a.config.Secrets.Hide, heard: make(chan struct{}, 1)}
 	defer a.heartbeatWith(ctx, func() []any {
 		return []any{contract.Heartbeat{Phase: contract.PhaseWaiting, Progress: progress.newest()}}
@@ -35,14 +35,14 @@ func (a *Activities) ListTools(ctx context.Context, request contract.ResolveRequ
 	if !request.Known.IsZero() { // the session has it
 		conversation, err := a.config.Transcripts.Fetch(ctx, request.Log, request.Known, request.Log.Length)
 		if err != nil {
-			return contract.Resolved{}, domain.AsError(err)
+			return none, domain.AsError(err)
 		}
 		definition = conversation.Resolved.Definition
 	}
 	catalog, err := a.catalog(ctx, definition)
 	switch {
 	case err != nil:
-		return contract.Resolved{}, domain.AsError(err)
+		return none, domain.AsError(err)
 	case !request.Listed.IsZero() && catalog.Digest == request.Listed:
 		return contract.Resolved{
 			Unchanged: true, Digest: catalog.Digest, RateLimit: catalog.RateLimit, ToolLimits: catalog.ToolLimits, Timing: catalog.Timing,
@@ -51,19 +51,19 @@ func (a *Activities) ListTools(ctx context.Context, request contract.ResolveRequ
 	return catalog, nil
 }
 
-func (a *Activities) catalog(ctx context.Context, definition domain.Definition) (contract.Resolved, error) {
+func (a *Activities) catalog(ctx context.Context, definition domain.Definition) (none contract.Resolved, _ error) {
 	specs, noTools := a.specs(ctx, definition.Tools)
 	hooks, noHooks := a.config.Hooks.Resolve(definition.Hooks)
 	err := cmp.Or(a.config.Allow.agent(definition), noTools, lacking(noHooks), a.checkCompiler(definition.Compiler))
 	if err != nil {
-		return contract.Resolved{}, err
+		return none, err
 	}
 	provider, mode, err := a.serves(ctx, definition, false)
 	if err != nil {
-		return contract.Resolved{}, err
+		return none, err
 	}
 	if err := a.checkFallbacks(ctx, definition); err != nil {
-		return contract.Resolved{}, err
+		return none, err
 	}
 	// What the definition says, else what the worker knows.
 	model, known := definition.Model, a.known(definition.Model)
@@ -78,7 +78,7 @@ func (a *Activities) catalog(ctx context.Context, definition domain.Definition) 
 		catalog.Approvals = a.config.Approvals
 	}
 	if catalog.Digest, err = digestOf(definition, catalog); err != nil {
-		return contract.Resolved{}, err
+		return none, err
 	}
 	catalog.Timing = a.config.Timing
 	if limit, limited := a.config.Limits[definition.Model.Provider]; limited {
@@ -169,17 +169,17 @@ func (a *Activities) provider(model domain.LLMConfig) (inference.Provider, error
 
 // digestOf names a definition together with what a worker made of it, and
 // refuses what is too large to be recorded.
-func digestOf(definition domain.Definition, catalog contract.Resolved) (domain.Digest, error) {
+func digestOf(definition domain.Definition, catalog contract.Resolved) (none domain.Digest, _ error) {
 	defined, err := json.Marshal(definition)
 	if err != nil {
-		return domain.Digest{}, domain.Invalidf("definition: %s", err)
+		return none, domain.Invalidf("definition: %s", err)
 	}
 	listed, err := json.Marshal(catalog)
 	if err != nil {
-		return domain.Digest{}, domain.Invalidf("tools: %s", err)
+		return none, domain.Invalidf("tools: %s", err)
 	}
 	if size := len(defined) + len(listed); size > domain.MaxPayload {
-		return domain.Digest{}, domain.TooLargef("tools: the definition and its %d tools take %d bytes, more than %d; give the agent fewer tools, or shorter descriptions",
+		return none, domain.TooLargef("tools: the definition and its %d tools take %d bytes, more than %d; give the agent fewer tools, or shorter descriptions",
 			len(catalog.Tools), size, domain.MaxPayload)
 	}
 	return domain.DigestOf(defined, listed), nil

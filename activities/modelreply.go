@@ -42,7 +42,7 @@ func (c *modelCall) answered(ctx context.Context, answer inference.Answer) (cont
 
 // failed ends an attempt that has no answer, by why it has none. Only a failure
 // that surely cost nothing, and is not to wait for long, is left to Temporal.
-func (c *modelCall) failed(ctx context.Context, answer inference.Answer, err error) (contract.ModelReply, error) {
+func (c *modelCall) failed(ctx context.Context, answer inference.Answer, err error) (none contract.ModelReply, _ error) {
 	failed := c.judge(err)
 	var used domain.Usage
 	if failed.Billed {
@@ -64,7 +64,7 @@ func (c *modelCall) failed(ctx context.Context, answer inference.Answer, err err
 		// no reply would be read. The heartbeat stays and tells the next one.
 		c.heartbeat.record()
 		activity.GetLogger(ctx).Warn("inference cut off by the server", "step", c.request.Step, "attempt", c.tries(), "cause", context.Cause(ctx))
-		return contract.ModelReply{}, domain.Errorf(domain.Unavailable, "the inference was cut off by the server")
+		return none, domain.Errorf(domain.Unavailable, "the inference was cut off by the server")
 	}
 	activity.GetLogger(ctx).Warn("inference failed", "step", c.request.Step, "attempt", c.tries(), "kind", failed.Kind,
 		"code", failed.Code, "message", failed.Message, "billed", failed.Billed, "detail", failed.Detail)
@@ -72,7 +72,7 @@ func (c *modelCall) failed(ctx context.Context, answer inference.Answer, err err
 	// Within its activity an inference waits no longer: only a stop of mode now reaches it there.
 	if !failed.Billed && c.spent.IsZero() && failed.RetryAfter <= time.Second {
 		c.heartbeat.nothingSpent()
-		return contract.ModelReply{}, failed
+		return none, failed
 	}
 	reply := c.reply(contract.BilledFailure)
 	reply.Spent = c.spent.Add(used)

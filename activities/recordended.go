@@ -11,12 +11,12 @@ import (
 	"everstep/domain/contract"
 )
 
-func (a *Activities) record(ctx context.Context, request contract.RecordRequest) (contract.Segment, error) {
+func (a *Activities) record(ctx context.Context, request contract.RecordRequest) (none contract.Segment, _ error) {
 	if request.Ended != nil {
-		return contract.Segment{}, a.recordEnded(ctx, *request.Ended)
+		return none, a.recordEnded(ctx, *request.Ended)
 	}
 	if request.Moved != nil {
-		return contract.Segment{}, a.recordPosition(ctx, *request.Moved)
+		return none, a.recordPosition(ctx, *request.Moved)
 	}
 	segment, err := a.config.Transcripts.Record(ctx, request)
 	if err == nil && request.RunID == "" && request.WorkflowID == "" && a.config.Records != nil {

@@ -23,7 +23,7 @@ import (
 //
 // What the session refuses for good fails for good, such as one that is suspended. A session that does not answer is
 // tried again.
-func (a *Activities) Send(ctx context.Context, m contract.SessionMessage) (contract.SessionReply, error) {
+func (a *Activities) Send(ctx context.Context, m contract.SessionMessage) (none contract.SessionReply, _ error) {
 	defer a.heartbeat(ctx)()
 	c, id := activity.GetClient(ctx), domain.WorkflowID(m.Name)
 	for again := false; ; again = true {
@@ -36,18 +36,18 @@ func (a *Activities) Send(ctx context.Context, m contract.SessionMessage) (contr
 		case command.Closed(err):
 			return contract.SessionReply{State: contract.SessionClosed}, nil
 		case !told:
-			return contract.SessionReply{}, unanswered("send", err)
+			return none, unanswered("send", err)
 		case refused.Kind != domain.Denied:
-			return contract.SessionReply{}, refused
+			return none, refused
 		}
 		now, err := ask(ctx, c, id, "", account.RequestOf(0, account.HeadOf))
 		switch {
 		case err != nil:
-			return contract.SessionReply{}, unanswered("send", err)
+			return none, unanswered("send", err)
 		case now.Head.Suspended == nil && (now.Head.Newest == nil || !now.Head.Newest.Status.Terminal() || !now.Head.Open):
 			return contract.SessionReply{State: contract.SessionBusy}, nil
 		case now.Head.Suspended != nil || again: // it is no execution that is in the way
-			return contract.SessionReply{}, refused
+			return none, refused
 		}
 	}
 }
@@ -70,7 +70,7 @@ func unanswered(what string, err error) error {
 }
 
 // Follow waits for the end of an execution of a named agent, for as long as the request says. It changes nothing.
-func (a *Activities) Follow(ctx context.Context, request contract.FollowRequest) (contract.FollowReply, error) {
+func (a *Activities) Follow(ctx context.Context, request contract.FollowRequest) (none contract.FollowReply, _ error) {
 	defer a.heartbeat(ctx)()
 	until := time.Now().Add(request.For)
 	for pause := 100 * time.Millisecond; ; pause = min(pause*3/2, 5*time.Second) {
@@ -80,9 +80,9 @@ func (a *Activities) Follow(ctx context.Context, request contract.FollowRequest)
 		}
 		select {
 		case <-ctx.Done():
-			return contract.FollowReply{}, ctx.Err()
+			return none, ctx.Err()
 		case <-activity.GetWorkerStopChannel(ctx): // another look is asked of another worker
-			return contract.FollowReply{}, nil
+			return none, nil
 		case <-time.After(pause):
 		}
 	}

@@ -44,18 +44,18 @@ func (a *Activities) tool(call toolCall) (tool.Tool, bool) {
 		return own, ok
 	}
 	spec := domain.ToolSpec{Name: name, Effect: a.config.Toolbox.Effect(name)}
-	return tool.FromSpec(spec, func(ctx context.Context, arguments json.RawMessage) (tool.Result, error) {
+	return tool.FromSpec(spec, func(ctx context.Context, arguments json.RawMessage) (none tool.Result, _ error) {
 		found, err := a.found(ctx, call)
 		if err != nil {
-			return tool.Result{}, err
+			return none, err
 		}
 		if call.request.Pending != nil { // it was called as it was
 			return found.Call(ctx, string(arguments))
 		}
 		if now := found.Spec(); !call.request.Pin.IsZero() && now.Pin != call.request.Pin {
-			return tool.Result{}, tool.NotStarted(changed(a.given(call), now))
+			return none, tool.NotStarted(changed(a.given(call), now))
 		} else if stricter(call.effect, now.Effect) != call.effect {
-			return tool.Result{}, tool.NotStarted(domain.CodedErrorf(domain.Denied, domain.CodeNotRun,
+			return none, tool.NotStarted(domain.CodedErrorf(domain.Denied, domain.CodeNotRun,
 				"not run: %s was %s when this agent was given it, and is %s now; an execution that begins now takes it as it is", name, call.effect, now.Effect))
 		}
 		return found.Call(ctx, string(arguments))

@@ -46,7 +46,7 @@ func (c toolCall) judge(ctx context.Context, run outcome[tool.Result]) (contract
 	return c.cutOff(run.cause)
 }
 
-func (c toolCall) cutOff(cause error) (contract.ToolReply, error) {
+func (c toolCall) cutOff(cause error) (none contract.ToolReply, _ error) {
 	late := errors.Is(cause, context.DeadlineExceeded)
 	long := "took longer than it may"
 	if errors.Is(cause, errSilent) {
@@ -64,10 +64,10 @@ func (c toolCall) cutOff(cause error) (contract.ToolReply, error) {
 	case late:
 		return c.failed(domain.CodedErrorf(domain.Unavailable, domain.CodeTimeout, "the tool %s %s", c.request.Name, long)), nil
 	case errors.Is(cause, worker.ErrWorkerShutdown):
-		return contract.ToolReply{}, domain.CodedErrorf(domain.Unavailable, domain.CodeWorkerShutdown, "the worker stopped while %s ran", c.request.Name)
+		return none, domain.CodedErrorf(domain.Unavailable, domain.CodeWorkerShutdown, "the worker stopped while %s ran", c.request.Name)
 	}
 	// The workflow is gone, or another attempt is to follow.
-	return contract.ToolReply{}, domain.Errorf(domain.Unavailable, "the call of %s was cut off by the server", c.request.Name)
+	return none, domain.Errorf(domain.Unavailable, "the call of %s was cut off by the server", c.request.Name)
 }
 
 func (c toolCall) refused(ctx context.Context, err error) (contract.ToolReply, error) {

@@ -17,7 +17,7 @@ import (
 //
 // It fails where Verify does, and then Temporal tries again, unless the error says that it makes no sense to; where the
 // worker was told to stop, and where it lacks the tool, since another may have it.
-func (a *Activities) VerifyCall(ctx context.Context, request contract.ToolRequest) (contract.VerifyReply, error) {
+func (a *Activities) VerifyCall(ctx context.Context, request contract.ToolRequest) (none contract.VerifyReply, _ error) {
 	info := activity.GetInfo(ctx)
 	defer a.heartbeat(ctx, contract.Heartbeat{
 		ExecutionID: request.ExecutionID, Step: request.Step, Phase: contract.PhaseRunning, Attempt: int(info.Attempt),
@@ -25,12 +25,12 @@ func (a *Activities) VerifyCall(ctx context.Context, request contract.ToolReques
 	c := toolCall{activities: a, request: request, info: info}
 	asked, ok := a.tools[request.Name] // a toolbox's have no Verify
 	if !ok {
-		return contract.VerifyReply{}, domain.CodedErrorf(domain.Unavailable, domain.CodeUnknownTool, "this worker has no tool %q", domain.Shorten(request.Name, 64))
+		return none, domain.CodedErrorf(domain.Unavailable, domain.CodeUnknownTool, "this worker has no tool %q", domain.Shorten(request.Name, 64))
 	}
 	c.bounds = asked.Bounds()
 	arguments, err := c.arguments(ctx)
 	if err != nil {
-		return contract.VerifyReply{}, a.recordable(*domain.AsError(err), domain.Unavailable)
+		return none, a.recordable(*domain.AsError(err), domain.Unavailable)
 	}
 	call := c.known()
 	call.Attempt = int(info.Attempt)
@@ -39,7 +39,7 @@ func (a *Activities) VerifyCall(ctx context.Context, request contract.ToolReques
 		limit: c.limit(), shutdown: a.config.ShutdownGrace, grace: a.config.CancelGrace,
 	}, func(ctx context.Context) (tool.Finding, error) { return asked.Verify(ctx, arguments) })
 	if run.err != nil {
-		return contract.VerifyReply{}, a.unverified(ctx, request.Name, run)
+		return none, a.unverified(ctx, request.Name, run)
 	}
 	reply := contract.VerifyReply{Verdict: run.result.Verdict(), Reason: domain.Shorten(a.config.Secrets.Hide(readable(run.result.How(), domain.MaxReason)), domain.MaxReason)}
 	if reply.Verdict == domain.VerdictDone {

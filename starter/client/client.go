@@ -123,18 +123,18 @@ func CheckID(id string) error {
 	return err
 }
 
-func agentOf(id string) (agent, error) {
+func agentOf(id string) (none agent, _ error) {
 	called, session, chosen := strings.Cut(id, SessionMark)
 	identity, err := domain.AgentIDOf(called)
 	if err != nil {
-		return agent{}, invalid(err)
+		return none, invalid(err)
 	}
 	a := agent{id: identity, session: session}
 	if domain.CheckAgentName(called) == nil {
 		a.name = called
 	}
 	if chosen && (a.name == "" || uuid.Validate(session) != nil || len(session) != 36) {
-		return agent{}, invalidf("id: %q names no earlier session; that is a name, %q and the id of its run", id, SessionMark)
+		return none, invalidf("id: %q names no earlier session; that is a name, %q and the id of its run", id, SessionMark)
 	}
 	return a, nil
 }
@@ -185,15 +185,15 @@ type snapshot struct {
 }
 
 // describe asks the server, and no worker, about an agent.
-func (c *Client) describe(ctx context.Context, id string) (snapshot, error) {
+func (c *Client) describe(ctx context.Context, id string) (none snapshot, _ error) {
 	a, err := agentOf(id)
 	if err != nil {
-		return snapshot{}, err
+		return none, err
 	}
 	s, err := c.snapshot(ctx, a, "")
 	if deleted(err) {
 		if only := c.onlyRecorded(ctx, id); only != nil {
-			return snapshot{}, only
+			return none, only
 		}
 	}
 	return s, fail(ctx, id, "asking about "+id, err)

@@ -12,10 +12,10 @@ import (
 
 // Explain says why an execution ended, or what it is doing, what its steps cost, and what was wasted. Number zero is the newest.
 // It needs no worker. Missing says what nobody could tell.
-func (c *Client) Explain(ctx context.Context, id string, number int) (ExplainView, error) {
+func (c *Client) Explain(ctx context.Context, id string, number int) (none ExplainView, _ error) {
 	e, err := c.explained(ctx, id, number)
 	if err != nil {
-		return ExplainView{}, err
+		return none, err
 	}
 	if e.Server.Source == contract.FromRecords {
 		e.miss("what only its history had: failed attempts, waits, bytes; the record of the execution tells")
@@ -28,7 +28,7 @@ func (c *Client) Explain(ctx context.Context, id string, number int) (ExplainVie
 		return e.view(), nil
 	}
 	if e.attempts, err = c.attemptsOf(ctx, e); err != nil {
-		return ExplainView{}, fail(ctx, id, "reading the history of "+id, goneIfDeleted(err, "the runs of %s have been deleted", id))
+		return none, fail(ctx, id, "reading the history of "+id, goneIfDeleted(err, "the runs of %s have been deleted", id))
 	}
 	e.missing = append(e.missing, e.attempts.unread...)
 	if e.attempts.gone {

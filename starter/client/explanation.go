@@ -58,9 +58,9 @@ func newExplanation(s snapshot, a account.Account, number int) (e explanation, e
 }
 
 // explained reads what tells of an execution.
-func (c *Client) explained(ctx context.Context, id string, number int) (explanation, error) {
+func (c *Client) explained(ctx context.Context, id string, number int) (none explanation, _ error) {
 	if number < 0 {
-		return explanation{}, invalidf("execution: is %d; executions are counted from 1", number)
+		return none, invalidf("execution: is %d; executions are counted from 1", number)
 	}
 	s, a, err := c.accountWith(ctx, id, account.RequestOf(cmp.Or(number, account.Newest),
 		account.Executions, account.Steps, account.Events, account.State, account.Definition))
@@ -68,7 +68,7 @@ func (c *Client) explained(ctx context.Context, id string, number int) (explanat
 		err = c.checkNewest(a)
 	}
 	if err != nil {
-		return explanation{}, err
+		return none, err
 	}
 	return newExplanation(s, a, number)
 }

@@ -44,18 +44,18 @@ func (c *Client) Reads(ctx context.Context, sent Execution) (none Execution, _ e
 
 // begun is an execution of which a worker has told that it began. While the one before is recorded, a worker that replays
 // tells so before the server's history does: it is waited for.
-func (c *Client) begun(ctx context.Context, id string, number int) (Execution, error) {
+func (c *Client) begun(ctx context.Context, id string, number int) (none Execution, _ error) {
 	for {
 		p, err := c.describe(ctx, id)
 		if err != nil {
-			return Execution{}, err
+			return none, err
 		}
 		if p.number >= number {
 			t, err := c.target(ctx, id, number)
 			return t.execution(number), err
 		}
 		if err := process.Pause(ctx, askAgain); err != nil {
-			return Execution{}, fail(ctx, id, fmt.Sprintf("waiting for execution %d of %s", number, id), err)
+			return none, fail(ctx, id, fmt.Sprintf("waiting for execution %d of %s", number, id), err)
 		}
 	}
 }

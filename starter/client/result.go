@@ -61,7 +61,7 @@ func (c *Client) resultOf(ctx context.Context, id string, number int, t *target,
 	return r.withOutput(state.ResponseFormat), nil
 }
 
-func (c *Client) result(ctx context.Context, t target) (Result, error) {
+func (c *Client) result(ctx context.Context, t target) (none Result, _ error) {
 	r := Result{Execution: t.execution(t.outcome.Number), Outcome: *t.outcome, Source: contract.FromWorkflow}
 	r.Outcome.End = nil
 	end := t.outcome.End
@@ -82,11 +82,11 @@ func (c *Client) result(ctx context.Context, t target) (Result, error) {
 		}
 	}
 	if lostToServer(err) {
-		return Result{}, err
+		return none, err
 	}
 	// One of an earlier workflow has another id than it would have in this one.
 	if _, err := c.lastAnswer(ctx, t, cmp.Or(t.outcome.ExecutionID, t.executionID(t.asked)), &r); err != nil {
-		return Result{}, t.fail(ctx, "reading the history of", err)
+		return none, t.fail(ctx, "reading the history of", err)
 	}
 	if r.Outcome.Status == domain.StatusFailed {
 		r.Error = failureOf(r.Outcome)

@@ -86,21 +86,21 @@ type Answered struct {
 // Answer says something about a tool call that waits for a person: the first answer counts. It is refused where the call waits
 // with something else than was shown, was answered before, where its time is over, where nothing waits, and where the answer is
 // none to it, or does not fit its schema. It needs a worker, as Send does.
-func (c *Client) Answer(ctx context.Context, id string, w Word) (Answered, error) {
+func (c *Client) Answer(ctx context.Context, id string, w Word) (none Answered, _ error) {
 	w.By = c.speaker(w.By)
 	if err := w.Check(); err != nil {
-		return Answered{}, invalid(err)
+		return none, invalid(err)
 	}
 	p, err := c.describe(ctx, id)
 	if err != nil {
-		return Answered{}, err
+		return none, err
 	}
 	if refused := p.check(w.Does(), contract.InProgress); refused != nil {
-		return Answered{}, refused.next("`approvals` shows what waits for people, of all agents")
+		return none, refused.next("`approvals` shows what waits for people, of all agents")
 	}
 	reply, err := tell(ctx, c, p, "", contract.UpdateAnswer, w)
 	if err != nil {
-		return Answered{}, err
+		return none, err
 	}
 	return Answered{p.execution(reply.Number), reply.Wait, reply.Standing}, nil
 }
