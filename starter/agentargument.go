@@ -16,12 +16,9 @@ type agentWork func(ctx context.Context, s *local.Stack, id string) error
 // is up, the records are read.
 func looks() local.Need { return local.Need{Back: true, Reads: true} }
 
-// withAgent completes a command by what it does with the one agent that its argument names. Flags may change the need.
-func (p *program) withAgent(command *cobra.Command, need *local.Need, do agentWork) *cobra.Command {
-	command.RunE = func(command *cobra.Command, args []string) error {
-		return p.onAgent(command.Context(), args, *need, do)
-	}
-	return command
+// withAgent is newCommand of one that does something with the agent that its argument names. Flags may change the need.
+func (p *program) withAgent(need *local.Need, use, short, long, example string, do agentWork) *cobra.Command {
+	return newCommand(use, short, long, example, func(ctx context.Context, args []string) error { return p.onAgent(ctx, args, *need, do) })
 }
 
 // leastToAct is the shortest beginning of an id by which a command changes an agent: a shorter one is too easily that of another.
@@ -58,8 +55,8 @@ func (p *program) onAgent(ctx context.Context, args []string, need local.Need, d
 }
 
 // changing is withAgent of a command that changes it.
-func (p *program) changing(command *cobra.Command, do agentWork) *cobra.Command {
-	return p.withAgent(command, &local.Need{}, do)
+func (p *program) changing(use, short, long, example string, do agentWork) *cobra.Command {
+	return p.withAgent(&local.Need{}, use, short, long, example, do)
 }
 
 // change is onAgent for what changes it.
@@ -68,8 +65,8 @@ func (p *program) change(ctx context.Context, args []string, do agentWork) error
 }
 
 // looking is withAgent of a command that only looks.
-func (p *program) looking(command *cobra.Command, do agentWork) *cobra.Command {
-	return p.withAgent(command, new(looks()), do)
+func (p *program) looking(use, short, long, example string, do agentWork) *cobra.Command {
+	return p.withAgent(new(looks()), use, short, long, example, do)
 }
 
 // idOf is the id of the agent that an argument means, which may be the beginning of one. It is shown then.

@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -20,8 +21,7 @@ import (
 )
 
 func agentsCommand(p *program) *cobra.Command {
-	return family(newCommand("agents", "List, show and check agents in files",
-		`An agent can be defined in a file: YAML, or Markdown whose front matter has the
+	return family(newCommand("agents", "List, show and check agents in files", `An agent can be defined in a file: YAML, or Markdown whose front matter has the
 keys and whose text is the system prompt. run and start take it with --agent, by
 its path, or by its name where it lies in ./agents or ./.everstep/agents, or
 where Claude Code, opencode, GitHub Copilot, VS Code, Gemini CLI, Cursor or Qwen
@@ -29,7 +29,7 @@ Code have theirs, which are read as they are. What runs is what the file said at
 the start: editing it changes no running agent.`,
 		`  starter agents list
   starter agents check agents/reviewer.md
-  starter run --agent reviewer "Review the newest file"`), agentsListCommand(p), agentsShowCommand(p), agentsCheckCommand(p), agentsSchemaCommand(p))
+  starter run --agent reviewer "Review the newest file"`, nil), agentsListCommand(p), agentsShowCommand(p), agentsCheckCommand(p), agentsSchemaCommand(p))
 }
 
 type listedAgent struct {
@@ -43,13 +43,10 @@ type listedAgent struct {
 
 func agentsListCommand(p *program) *cobra.Command {
 	var dir string
-	command := newCommand("list", "List the agents in the usual folders",
-		`Lists the agents in the folders agents and .everstep/agents of the current
+	command := newCommand("list", "List the agents in the usual folders", `Lists the agents in the folders agents and .everstep/agents of the current
 folder, and those of other tools in theirs. A file with problems is listed with their number; check names them, and
-one that is broken does not run.`,
-		`  starter agents list
-  starter agents list --dir ~/work --json | jq -r '.[].name'`)
-	command.RunE = func(*cobra.Command, []string) error {
+one that is broken does not run.`, `  starter agents list
+  starter agents list --dir ~/work --json | jq -r '.[].name'`, func(context.Context, []string) error {
 		listed, err := p.listAgents(dir)
 		if err != nil {
 			return err
@@ -66,7 +63,7 @@ one that is broken does not run.`,
 			t.Rows = append(t.Rows, []string{render.OneLine(a.Name), check, cmp.Or(render.ModelName(a.Model), "-"), render.OneLine(a.File), render.OneLine(a.Description)})
 		}
 		return p.table(listed, t, "there is no agent's file "+agentfile.Where)
-	}
+	})
 	registerFolder(command, &dir)
 	return command
 }
@@ -93,34 +90,25 @@ func (p *program) listAgents(dir string) ([]listedAgent, error) {
 }
 
 func agentsSchemaCommand(p *program) *cobra.Command {
-	command := newCommand("schema", "Print the JSON Schema of agents' files, for editors",
-		`Prints the JSON Schema of an agent's file. An editor that knows YAML completes
+	return newCommand("schema", "Print the JSON Schema of agents' files, for editors", `Prints the JSON Schema of an agent's file. An editor that knows YAML completes
 and checks keys with it, where the file's first line names it:
 
-  # yaml-language-server: $schema=agent.schema.json`,
-		`  starter agents schema > agents/agent.schema.json`)
-	command.RunE = func(*cobra.Command, []string) error {
+  # yaml-language-server: $schema=agent.schema.json`, `  starter agents schema > agents/agent.schema.json`, func(context.Context, []string) error {
 		text, err := json.MarshalIndent(agentfile.Schema(), "", "  ")
 		p.out.Printf("%s\n", text)
 		return err
-	}
-	return command
+	})
 }
 
 func agentsCheckCommand(p *program) *cobra.Command {
 	var dir string
-	command := newCommand("check [FILE|NAME]…", "Check agents' files, and say all that is wrong",
-		`Checks agents' files, by path or name; without one, those that list lists. Each
+	command := newCommand("check [FILE|NAME]…", "Check agents' files, and say all that is wrong", `Checks agents' files, by path or name; without one, those that list lists. Each
 problem is a line on standard output: file:line:column: field: what is wrong, and
 what to do. Exits 1 where there is any. A tool that run would refuse is noted, as
 workers of your own may have it; whether those have hooks, model and tools is
-known to them alone.`,
-		`  starter agents check
+known to them alone.`, `  starter agents check
   starter agents check agents/reviewer.md agents/writer.yaml
-  starter agents check --json | jq -r '.[].message'`)
-	command.Args = cobra.ArbitraryArgs
-	command.ValidArgsFunction = p.completeAgents
-	command.RunE = func(_ *cobra.Command, args []string) error {
+  starter agents check --json | jq -r '.[].message'`, func(_ context.Context, args []string) error {
 		if len(args) == 0 {
 			listed, err := p.listAgents(dir)
 			if err != nil {
@@ -167,7 +155,9 @@ known to them alone.`,
 			return err
 		}
 		return &exitError{code: exitOther, text: render.Counted(len(all), "problem")}
-	}
+	})
+	command.Args = cobra.ArbitraryArgs
+	command.ValidArgsFunction = p.completeAgents
 	registerFolder(command, &dir)
 	return command
 }
@@ -208,15 +198,10 @@ func problemsOf(file agentfile.File, wrong document.Problems) (problems, notes d
 
 func agentsShowCommand(p *program) *cobra.Command {
 	var dir string
-	command := newCommand("show FILE|NAME", "Show an agent as it would run",
-		`Shows an agent as it would run, with the defaults of all that its file leaves
+	command := newCommand("show FILE|NAME", "Show an agent as it would run", `Shows an agent as it would run, with the defaults of all that its file leaves
 out, as YAML that is an agent's file itself. What only a worker knows is not
-there, such as the price of a model that the file gives none.`,
-		`  starter agents show reviewer
-  starter agents show agents/reviewer.md --json | jq .budget`)
-	command.Args = arguments("starter agents show agents/reviewer.md", "agent")
-	command.ValidArgsFunction = p.completeAgents
-	command.RunE = func(_ *cobra.Command, args []string) error {
+there, such as the price of a model that the file gives none.`, `  starter agents show reviewer
+  starter agents show agents/reviewer.md --json | jq .budget`, func(_ context.Context, args []string) error {
 		file, err := p.loadAgent(dir, args[0])
 		if err != nil {
 			return err
@@ -253,7 +238,9 @@ there, such as the price of a model that the file gives none.`,
 		}
 		p.out.Printf("# %s, as it would run\n%s%s", render.OneLine(file.Path), from, render.Clean(string(text)))
 		return nil
-	}
+	})
+	command.Args = arguments("starter agents show agents/reviewer.md", "agent")
+	command.ValidArgsFunction = p.completeAgents
 	registerFolder(command, &dir)
 	return command
 }

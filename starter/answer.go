@@ -17,20 +17,17 @@ func answerCommand(p *program) *cobra.Command {
 	word := client.Word{Verdict: domain.AnsweredByPerson}
 	var choice int // counts from 1; zero: none is given
 	var value string
-	command := newCommand("answer ID [CALL] [TEXT]", "Answer a question that an agent asks",
-		`Answers a question that an agent asks with its tool ask_user, and waits to have
+	command := newCommand("answer ID [CALL] [TEXT]", "Answer a question that an agent asks", `Answers a question that an agent asks with its tool ask_user, and waits to have
 answered. The model reads the answer as it is. CALL, the id of the call that asks
 or how that begins, may be left out where one question alone waits. Of a question
 with choices TEXT is one of them, or --choice its number; of one with a schema
 --value is the answer. Without any you are shown the question on a terminal, and
 asked. The first answer counts; who answered what, and when, is recorded: explain
-shows it.`,
-		`  starter answer notes "Berlin"
+shows it.`, `  starter answer notes "Berlin"
   starter answer notes 3f9e1b2c "Berlin"
   starter answer notes --choice 2
   starter answer notes --value '{"city": "Berlin", "days": 3}'
-  starter answer notes 3f9e1b2c --value @answer.json`)
-	command.RunE = func(command *cobra.Command, args []string) error {
+  starter answer notes 3f9e1b2c --value @answer.json`, func(ctx context.Context, args []string) error {
 		call := ""
 		switch rest, flagged := args[1:], choice > 0 || value != ""; {
 		case flagged && len(rest) == 2:
@@ -42,7 +39,7 @@ shows it.`,
 		default:
 			word.Text = strings.Join(rest, "")
 		}
-		return p.change(command.Context(), args, func(ctx context.Context, s *local.Stack, id string) error {
+		return p.change(ctx, args, func(ctx context.Context, s *local.Stack, id string) error {
 			if value != "" {
 				text, err := textOrFile(ctx, "value", value)
 				if err != nil {
@@ -62,7 +59,7 @@ shows it.`,
 			}
 			return p.done(answered, "answered the question of %s in step %d of %s", render.OneLine(answered.Wait.Tool), answered.Wait.Step, id)
 		})
-	}
+	})
 	command.Flags().Var(numberFlag(&choice, 1, domain.MaxChoices), "choice", "the `NUMBER` of the choice that is the answer")
 	command.Flags().StringVar(&value, "value", "", "the answer to a question with a schema: `JSON`, or @FILE that holds it")
 	command.MarkFlagsMutuallyExclusive("choice", "value")
@@ -149,23 +146,20 @@ func promptFor(question domain.Question) string {
 func resolveCommand(p *program) *cobra.Command {
 	var done, notDone bool
 	var options client.ResolveOptions
-	command := newCommand("resolve ID CALL", "Say what a call of unknown outcome really did",
-		`Resolves a tool call of which nobody knows whether it took effect: its worker was
+	command := newCommand("resolve ID CALL", "Say what a call of unknown outcome really did", `Resolves a tool call of which nobody knows whether it took effect: its worker was
 lost in it, or its tool could not tell. Look at the other side first. Until it is
 resolved the agent does not make the same call again; then its model is told. Who
 resolves it, when, and the reason are recorded, and explain shows them. An agent
 without a name may have ended: if it goes on, with extend, its model is told.
 
 CALL is the call's id as status and explain show it, or the beginning of it.
-list --unknown names the agents that have such calls.`,
-		`  starter resolve notes 3f2a --done --result "receipt 4711" --reason "journal"
-  starter resolve notes 3f2a --not-done --reason "the bank has made it void"`)
-	command.RunE = func(command *cobra.Command, args []string) error {
+list --unknown names the agents that have such calls.`, `  starter resolve notes 3f2a --done --result "receipt 4711" --reason "journal"
+  starter resolve notes 3f2a --not-done --reason "the bank has made it void"`, func(ctx context.Context, args []string) error {
 		if options.Verdict = domain.VerdictNotDone; done {
 			options.Verdict = domain.VerdictDone
 		}
 		options.Call = args[1]
-		return p.change(command.Context(), args, func(ctx context.Context, s *local.Stack, id string) error {
+		return p.change(ctx, args, func(ctx context.Context, s *local.Stack, id string) error {
 			resolved, err := s.Agents.Resolve(ctx, id, options)
 			if err != nil {
 				return err
@@ -174,7 +168,7 @@ list --unknown names the agents that have such calls.`,
 				render.OneLine(resolved.Wait.Tool), resolved.Wait.Step, resolved.Wait.Execution, resolved.Wait.Verdict(),
 				render.Counted(resolved.UnknownOutcomes, "call"), resolved.ID)
 		})
-	}
+	})
 	set := command.Flags()
 	set.BoolVar(&done, "done", false, "it took effect")
 	set.BoolVar(&notDone, "not-done", false, "it did not, and cannot any more")

@@ -25,15 +25,11 @@ with the exact arguments that would run, and which commands answer it:
 	for _, rule := range domain.WaitRules() {
 		long += fmt.Sprintf("\n  %-9s %s: %s", rule.Kind, rule.Cause, strings.Join(rule.Commands(), ", "))
 	}
-	command := newCommand("approvals [ID]", "Show what waits for a person: tool calls and questions",
-		long+"\n\nOf one agent its standing approvals are shown, too (approve --always, revoke).",
-		`  starter approvals
+	return newCommand("approvals [ID]", "Show what waits for a person: tool calls and questions", long+"\n\nOf one agent its standing approvals are shown, too (approve --always, revoke).", `  starter approvals
   starter approvals notes
-  starter approvals --json | jq -r '.[].id'`)
-	command.RunE = func(command *cobra.Command, args []string) error {
-		return p.onAgent(command.Context(), args, local.Need{Back: true, Reads: len(args) > 0}, p.showWaiting)
-	}
-	return command
+  starter approvals --json | jq -r '.[].id'`, func(ctx context.Context, args []string) error {
+		return p.onAgent(ctx, args, local.Need{Back: true, Reads: len(args) > 0}, p.showWaiting)
+	})
 }
 
 // showWaiting shows what waits for people, of all agents, or of one with the rules by which calls run unasked.
@@ -163,8 +159,7 @@ func person() string {
 }
 
 func approveCommand(p *program) *cobra.Command {
-	return p.deciding(newCommand("approve ID [CALL]", "Let a tool call run that waits for a person",
-		`Lets a tool call run that waits for somebody's word: once, and with exactly the
+	return p.deciding(newCommand("approve ID [CALL]", "Let a tool call run that waits for a person", `Lets a tool call run that waits for somebody's word: once, and with exactly the
 arguments that approvals shows. CALL is its id or how that begins. On a terminal
 it may be left out where one call alone waits: it is shown, and you are asked. Who
 approved it, when and why is recorded: explain shows it.
@@ -179,16 +174,15 @@ as it was. The model is told, and reads them with the result.`,
   starter approve notes 3f9e1b2c --reason "checked with finance"
   starter approve notes 3f9e1b2c --always
   starter approve notes 3f9e1b2c --edit '{"amount": 5}'
-  starter approve notes 3f9e1b2c --edit @arguments.json`), domain.Approved)
+  starter approve notes 3f9e1b2c --edit @arguments.json`, nil), domain.Approved)
 }
 
 func denyCommand(p *program) *cobra.Command {
-	return p.deciding(newCommand("deny ID [CALL]", "Do not let a tool call run that waits for a person",
-		`Does not let a tool call run that waits for somebody's word. The model is told,
+	return p.deciding(newCommand("deny ID [CALL]", "Do not let a tool call run that waits for a person", `Does not let a tool call run that waits for somebody's word. The model is told,
 with the reason, and goes on. CALL, its id or how that begins, may be left out
 where one call alone waits.`,
 		`  starter deny notes
-  starter deny notes 3f9e1b2c --reason "not before the invoice is paid"`), domain.WasDenied)
+  starter deny notes 3f9e1b2c --reason "not before the invoice is paid"`, nil), domain.WasDenied)
 }
 
 // deciding completes a command that says a person's word about a call.
@@ -275,23 +269,20 @@ func (p *program) notWhole(call client.WaitingCall) string {
 
 func revokeCommand(p *program) *cobra.Command {
 	var options client.RevokeOptions
-	command := newCommand("revoke ID RULE", "Take back what approve --always has allowed",
-		`Takes a standing approval of a session back: people are asked again about the
+	command := newCommand("revoke ID RULE", "Take back what approve --always has allowed", `Takes a standing approval of a session back: people are asked again about the
 calls that it let run. One that has begun goes on. RULE is its id, or how that
 begins, as status and approvals show it. Who took it back, when and why is
-recorded.`,
-		`  starter revoke notes 3f9e1b2c
-  starter revoke notes 3f9e1b2c --reason "the contract has ended"`)
-	command.RunE = func(command *cobra.Command, args []string) error {
+recorded.`, `  starter revoke notes 3f9e1b2c
+  starter revoke notes 3f9e1b2c --reason "the contract has ended"`, func(ctx context.Context, args []string) error {
 		options.ID = args[1]
-		return p.change(command.Context(), args, func(ctx context.Context, s *local.Stack, id string) error {
+		return p.change(ctx, args, func(ctx context.Context, s *local.Stack, id string) error {
 			revoked, err := s.Agents.Revoke(ctx, id, options)
 			if err != nil {
 				return err
 			}
 			return p.done(revoked, "people are asked again about such calls of %s: %s", id, render.StandingApproval(revoked.Standing))
 		})
-	}
+	})
 	saidFlags(command, &options.By, "takes it back", &options.Reason, "that is recorded")
 	return command
 }

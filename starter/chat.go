@@ -23,8 +23,7 @@ import (
 func chatCommand(p *program) *cobra.Command {
 	var f local.Flags
 	var asked startFlags
-	command := newCommand("chat [ID]", "Converse with an agent on a terminal",
-		`Converses with a named agent on this terminal: what was said above, the answer
+	command := newCommand("chat [ID]", "Converse with an agent on a terminal", `Converses with a named agent on this terminal: what was said above, the answer
 as it is written, tool calls with their state, and a place to type. Calls that wait
 for a person are asked about in place, those of sub-agents too, each of which is
 shown under the call that has started it. Without an ID a new session is begun,
@@ -47,11 +46,9 @@ Pressed twice it leaves, as /quit does.
 
 Flags say what a new agent is, as with run. Of an open session --model replaces the
 model; limits hold for each turn; any other that differs is refused, with the first
-message.`,
-		`  starter chat --model openai-chat/gpt-5-mini --tool list_files,read_file
+message.`, `  starter chat --model openai-chat/gpt-5-mini --tool list_files,read_file
   starter chat --agent reviewer
-  starter chat notes`)
-	command.RunE = func(command *cobra.Command, args []string) error {
+  starter chat notes`, func(ctx context.Context, args []string) error {
 		if !p.interactive() || !p.out.Animated {
 			return usage("chat: needs a terminal that it can draw on, for input and output; `%s` and `%s` converse without one",
 				p.again("run", "--id", "NAME", `"prompt"`), p.again("send", "NAME", `"message"`, "--wait"))
@@ -61,8 +58,8 @@ message.`,
 		if len(args) > 0 {
 			asked.id = args[0]
 		}
-		return p.chat(command.Context(), f, &asked, len(args) > 0)
-	}
+		return p.chat(ctx, f, &asked, len(args) > 0)
+	})
 	asked.register(p, command)
 	f.Register(command.Flags())
 	return command

@@ -19,12 +19,11 @@ import (
 
 func completionCommand(p *program) *cobra.Command {
 	shells := []string{"bash", "zsh", "fish", "powershell"}
-	command := newCommand("completion SHELL", "Print a script that completes commands in a shell",
-		`Prints a script with which a shell completes commands, flags, and the ids of
+	command := newCommand("completion SHELL", "Print a script that completes commands in a shell", `Prints a script with which a shell completes commands, flags, and the ids of
 agents where a server is up, or records are named. Shells: bash, zsh, fish, powershell.`,
 		`  source <(starter completion bash)
   starter completion zsh > "${fpath[1]}/_starter"
-  starter completion fish | source`)
+  starter completion fish | source`, nil)
 	command.ValidArgs = shells
 	command.RunE = func(command *cobra.Command, args []string) error {
 		root := command.Root()

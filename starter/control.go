@@ -19,16 +19,14 @@ import (
 
 func stopCommand(p *program) *cobra.Command {
 	o := client.StopOptions{Mode: contract.AfterStep}
-	command := p.changing(newCommand("stop ID", "Stop the execution in progress",
-		`Asks the execution in progress to stop, and returns. It ends as stopped, and
+	command := p.changing("stop ID", "Stop the execution in progress", `Asks the execution in progress to stop, and returns. It ends as stopped, and
 its partial answer is kept.
 
   after_step       the step finishes, tools included
   after_inference  the inference finishes, none of its tool calls starts
-  now              all that is in flight is cancelled`,
-		`  starter stop notes
+  now              all that is in flight is cancelled`, `  starter stop notes
   starter stop notes --mode now --reason "wrong folder"
-  starter stop notes --within 30s`), func(ctx context.Context, s *local.Stack, id string) error {
+  starter stop notes --within 30s`, func(ctx context.Context, s *local.Stack, id string) error {
 		execution, err := s.Agents.Stop(ctx, id, o)
 		if err != nil {
 			return err
@@ -55,24 +53,22 @@ its partial answer is kept.
 }
 
 func pauseCommand(p *program) *cobra.Command {
-	return p.pausing(newCommand("pause ID", "Let nothing new start until resume",
-		`Pauses the execution in progress: what is under way finishes, and no further
+	return p.pausing("pause ID", "Let nothing new start until resume", `Pauses the execution in progress: what is under way finishes, and no further
 inference or tool call starts until resume, or stop. The pause does not count in
 --max-seconds; a deadline passes all the same.`,
-		`  starter pause notes`), (*client.Client).Pause, "is paused", "was paused already")
+		`  starter pause notes`, (*client.Client).Pause, "is paused", "was paused already")
 }
 
 func resumeCommand(p *program) *cobra.Command {
-	return p.pausing(newCommand("resume ID", "End a pause",
-		`Lets an execution go on that was paused.`,
-		`  starter resume notes`), (*client.Client).Resume, "goes on", "was not paused")
+	return p.pausing("resume ID", "End a pause", `Lets an execution go on that was paused.`,
+		`  starter resume notes`, (*client.Client).Resume, "goes on", "was not paused")
 }
 
-// pausing completes a command that changes whether an execution is paused.
+// pausing is newCommand of one that changes whether an execution is paused.
 func (p *program) pausing(
-	command *cobra.Command, change func(*client.Client, context.Context, string) (client.Pausing, error), done, before string,
+	use, short, long, example string, change func(*client.Client, context.Context, string) (client.Pausing, error), done, before string,
 ) *cobra.Command {
-	return p.changing(command, func(ctx context.Context, s *local.Stack, id string) error {
+	return p.changing(use, short, long, example, func(ctx context.Context, s *local.Stack, id string) error {
 		paused, err := change(s.Agents, ctx, id)
 		return p.switched(paused, err, paused.Changed, fmt.Sprintf("execution %d of %s", paused.Number, paused.ID), done, before)
 	})
@@ -90,12 +86,10 @@ func (p *program) switched(value any, err error, changed bool, what, now, before
 }
 
 func closeCommand(p *program) *cobra.Command {
-	return p.changing(newCommand("close ID", "End an idle session",
-		`Ends the session of a named agent, so that it takes no more messages. What it
+	return p.changing("close ID", "End an idle session", `Ends the session of a named agent, so that it takes no more messages. What it
 did stays readable. When the name begins a new session, this one is NAME@RUN, as
 list --all says. It is refused while an execution is in progress, and waits until
-the name is free: a session ends its own with MCP servers first.`,
-		`  starter close notes`), func(ctx context.Context, s *local.Stack, id string) error {
+the name is free: a session ends its own with MCP servers first.`, `  starter close notes`, func(ctx context.Context, s *local.Stack, id string) error {
 		executions, err := s.Agents.Close(ctx, id)
 		if err != nil {
 			return err
@@ -112,8 +106,7 @@ func extendCommand(p *program) *cobra.Command {
 	var totals client.ExtendOptions
 	var session bool
 	need := followable()
-	command := p.withAgent(newCommand("extend ID", "Raise an execution's limits, or go on from where one ended",
-		`Gives the execution in progress new limits. Where the newest execution was
+	command := p.withAgent(&need, "extend ID", "Raise an execution's limits, or go on from where one ended", `Gives the execution in progress new limits. Where the newest execution was
 stopped or failed, the next one begins, which goes on from where that one ended,
 with the new limits or, without any, with what the old ones leave.
 
@@ -126,11 +119,10 @@ session_budget: over all its executions, the one in progress included. There are
 none of time. In an open session nothing begins by that; an agent without a name
 that was stopped goes on at once.
 
-It needs a server that is up and a worker: dev, watch ID and --wait bring them up.`,
-		`  starter extend notes --max-steps 40
+It needs a server that is up and a worker: dev, watch ID and --wait bring them up.`, `  starter extend notes --max-steps 40
   starter extend notes --max-cost 0.50 --deadline none --wait
   starter extend notes --session --max-tokens 500000
-  starter extend 7d44c2b5-3a9a-4dc0-8f0b-6a3f9e1b2c3d`), &need, func(ctx context.Context, s *local.Stack, id string) error {
+  starter extend 7d44c2b5-3a9a-4dc0-8f0b-6a3f9e1b2c3d`, func(ctx context.Context, s *local.Stack, id string) error {
 		if session {
 			extended, err := s.Agents.ExtendSession(ctx, id, totals)
 			switch {
@@ -186,12 +178,10 @@ func (p *program) sessionExtended(x client.SessionExtended) error {
 
 func suspendCommand(p *program) *cobra.Command {
 	var o client.SuspendOptions
-	command := p.changing(newCommand("suspend ID", "Have a session accept nothing until unsuspend",
-		`Has the session of a named agent accept no messages, and not go on, until
+	command := p.changing("suspend ID", "Have a session accept nothing until unsuspend", `Has the session of a named agent accept no messages, and not go on, until
 unsuspend. The execution in progress comes to its end; messages that wait stay,
-and begin none. Who is refused is told since when, and why.`,
-		`  starter suspend notes
-  starter suspend notes --reason "the data is being moved"`), func(ctx context.Context, s *local.Stack, id string) error {
+and begin none. Who is refused is told since when, and why.`, `  starter suspend notes
+  starter suspend notes --reason "the data is being moved"`, func(ctx context.Context, s *local.Stack, id string) error {
 		done, err := s.Agents.Suspend(ctx, id, o)
 		now := "accepts nothing until `" + p.again("unsuspend", id) + "`"
 		if done.Busy {
@@ -204,23 +194,19 @@ and begin none. Who is refused is told since when, and why.`,
 }
 
 func unsuspendCommand(p *program) *cobra.Command {
-	return p.changing(newCommand("unsuspend ID", "Have a suspended session accept messages again",
-		`Ends a suspension. Messages that wait begin their executions.`,
-		`  starter unsuspend notes`), func(ctx context.Context, s *local.Stack, id string) error {
+	return p.changing("unsuspend ID", "Have a suspended session accept messages again", `Ends a suspension. Messages that wait begin their executions.`, `  starter unsuspend notes`, func(ctx context.Context, s *local.Stack, id string) error {
 		done, err := s.Agents.Unsuspend(ctx, id)
 		return p.switched(done, err, done.Changed, id, "accepts messages again", "was not suspended")
 	})
 }
 
 func clearCommand(p *program) *cobra.Command {
-	return p.changing(newCommand("clear ID", "Begin the conversation of a session anew",
-		`Rewinds an idle session to before all messages, those that were given too: the
+	return p.changing("clear ID", "Begin the conversation of a session anew", `Rewinds an idle session to before all messages, those that were given too: the
 model sees none of them. All of it stays readable, and the session keeps what it
 is and has done: its model, calls of unknown outcome, standing approvals, trusted
 values, notes of tools, counts. A rewind takes it back. messages marks what was
 cleared, from the records too. Of what was cleared execution_history shows the
-model how it ended, and no text.`,
-		`  starter clear notes`), func(ctx context.Context, s *local.Stack, id string) error {
+model how it ended, and no text.`, `  starter clear notes`, func(ctx context.Context, s *local.Stack, id string) error {
 		cleared, err := s.Agents.Clear(ctx, id)
 		if err != nil {
 			return err
@@ -247,21 +233,17 @@ func (p *program) sent(x client.Execution, queued bool) error {
 }
 
 func unsendCommand(p *program) *cobra.Command {
-	command := newCommand("unsend ID [MESSAGE]", "Take a message back that was not read yet",
-		`Takes a message back that waits for an execution in progress, as status shows it.
+	return newCommand("unsend ID [MESSAGE]", "Take a message back that was not read yet", `Takes a message back that waits for an execution in progress, as status shows it.
 MESSAGE is its id, or how that begins; it may be left out where one waits alone.
-What was read cannot be taken back.`,
-		`  starter unsend notes
-  starter unsend notes 3f9e1b2c`)
-	command.RunE = func(command *cobra.Command, args []string) error {
+What was read cannot be taken back.`, `  starter unsend notes
+  starter unsend notes 3f9e1b2c`, func(ctx context.Context, args []string) error {
 		message := strings.Join(args[1:], "")
-		return p.change(command.Context(), args, func(ctx context.Context, s *local.Stack, id string) error {
+		return p.change(ctx, args, func(ctx context.Context, s *local.Stack, id string) error {
 			unsent, err := s.Agents.Unsend(ctx, id, message)
 			if err != nil {
 				return err
 			}
 			return p.done(unsent, "took message %s back; %s of %s still wait", unsent.MessageID.String()[:8], render.Counted(unsent.Left, "message"), id)
 		})
-	}
-	return command
+	})
 }

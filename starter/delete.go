@@ -15,8 +15,7 @@ import (
 func deleteCommand(p *program) *cobra.Command {
 	var o client.DeleteOptions
 	var yes bool
-	command := newCommand("delete ID", "Delete everything of an agent, for good",
-		`Deletes everything of an agent and of the sub-agents below it: the histories of
+	command := newCommand("delete ID", "Delete everything of an agent, for good", `Deletes everything of an agent and of the sub-agents below it: the histories of
 all runs, of every session that its name has had, what the workers' storage has
 of its conversation and its tools, and its records. It takes the whole id, asks
 on a terminal, and is refused while an execution is in progress or the session
@@ -32,15 +31,13 @@ What remains is said: forks keep the conversation until then, and the agent
 whose sub-agent it was keeps its answer. Not looked at are files that export and
 state have written, backups, archives and logs of the server, and what providers
 and tools have kept. The dev server's files may hold some of it until the server
-is next started, or has written some 4 MB more.`,
-		`  starter delete notes
+is next started, or has written some 4 MB more.`, `  starter delete notes
   starter delete notes --close --yes
-  EVERSTEP_STORAGE=/mnt/shared/everstep starter delete notes --yes --json`)
-	command.RunE = func(command *cobra.Command, args []string) error {
+  EVERSTEP_STORAGE=/mnt/shared/everstep starter delete notes --yes --json`, func(ctx context.Context, args []string) error {
 		if err := client.CheckID(args[0]); err != nil {
 			return err
 		}
-		return p.onAgent(command.Context(), nil, local.Need{ID: args[0]}, func(ctx context.Context, s *local.Stack, id string) (err error) {
+		return p.onAgent(ctx, nil, local.Need{ID: args[0]}, func(ctx context.Context, s *local.Stack, id string) (err error) {
 			if meant, err := s.Agents.Find(ctx, id); err == nil && meant != id {
 				return usage("id: there is no agent %q; if %s is meant, write the whole id: what is deleted is gone", id, meant)
 			}
@@ -70,7 +67,7 @@ is next started, or has written some 4 MB more.`,
 			}
 			return err
 		})
-	}
+	})
 	set := command.Flags()
 	set.BoolVarP(&yes, "yes", "y", false, "delete without asking")
 	set.BoolVar(&o.Close, "close", false, "close the session first, if it is idle (this needs a worker)")

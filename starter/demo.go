@@ -29,18 +29,14 @@ var demoScript []byte
 
 func demoCommand(p *program) *cobra.Command {
 	var folder string
-	command := newCommand("demo", "See an agent outlive its worker: no key, no server, no network",
-		`An agent looks through a folder with real file tools and reports what it found.
+	command := newCommand("demo", "See an agent outlive its worker: no key, no server, no network", `An agent looks through a folder with real file tools and reports what it found.
 In the middle of a step its worker, a process of its own, is killed with SIGKILL.
 A second worker takes over, and the agent goes on where it was.
 
 It needs no key: the model plays a script, which quotes what the tools really
 found. It needs no server: Temporal's own dev server is found, fetched or built.
-It reads files and changes none. The report goes to standard output.`,
-		`  starter demo
-  starter demo --dir ./project > report.md`)
-	command.RunE = func(command *cobra.Command, _ []string) error {
-		ctx := command.Context()
+It reads files and changes none. The report goes to standard output.`, `  starter demo
+  starter demo --dir ./project > report.md`, func(ctx context.Context, _ []string) error {
 		if err := p.withoutServer("demo runs on a dev server of its own"); err != nil {
 			return err
 		}
@@ -74,7 +70,7 @@ It reads files and changes none. The report goes to standard output.`,
 		p.out.Print(p.out.Answer(told.Report))
 		d.summarize(told)
 		return nil
-	}
+	})
 	command.Flags().StringVar(&folder, "dir", "", "`FOLDER` that the agent looks through; the current one unless given")
 	return command
 }

@@ -24,18 +24,14 @@ import (
 func devCommand(p *program) *cobra.Command {
 	var f local.Flags
 	var cfg devserver.Config
-	command := newCommand("dev", "Run the dev server, its UI and a worker",
-		`Runs Temporal's own dev server with its UI, and a worker, until it is
+	command := newCommand("dev", "Run the dev server, its UI and a worker", `Runs Temporal's own dev server with its UI, and a worker, until it is
 interrupted. Their state stays in a file: executions go on where they were when
 dev is next started. It is for this machine and this user: it listens on
 loopback only, and takes programs of this user and of root alone, where the
 system can tell (doctor says so). Web pages are let in only from the UI itself.
-It names the open agents that another build has begun.`,
-		`  starter dev
+It names the open agents that another build has begun.`, `  starter dev
   starter dev --dir ./project --port 7300 --ui-port 8300
-  starter dev --state ./agents.db --json`)
-	command.RunE = func(command *cobra.Command, _ []string) error {
-		ctx := command.Context()
+  starter dev --state ./agents.db --json`, func(ctx context.Context, _ []string) error {
 		if err := p.withoutServer("dev runs a server of its own"); err != nil {
 			return err
 		}
@@ -72,7 +68,7 @@ It names the open agents that another build has begun.`,
 			p.say("stopping; executions go on when a worker runs again")
 			return nil
 		}
-	}
+	})
 	command.Flags().Var(numberFlag(&cfg.Port, 1, 65535), "port", "the server's; 7233 unless given, or what another state file had last; any free one where that is taken")
 	command.Flags().Var(numberFlag(&cfg.UIPort, 1, 65535), "ui-port", "the UI's; 8233 unless given, any free one where that is taken")
 	f.Register(command.Flags())
@@ -160,19 +156,16 @@ func workerCommandOf(p *program) *cobra.Command {
 
 func doctorCommand(p *program) *cobra.Command {
 	var f local.Flags
-	command := newCommand("doctor", "Say what is reachable, configured and missing",
-		`Looks at the configuration, the server, its search attributes, the workers, the
+	command := newCommand("doctor", "Say what is reachable, configured and missing", `Looks at the configuration, the server, its search attributes, the workers, the
 storage, the models' prices, and each provider's base URL and key, and says what
 to do about what is missing. It starts, writes and downloads nothing, asks no
 provider, and shows no key. It counts the open agents of the task queue that none
 of its workers, or without a worker not this program, has begun: another build
 need not be able to go on with them. Exits 1 where something is broken, 5 where the
-configured server is not there.`,
-		`  starter doctor
+configured server is not there.`, `  starter doctor
   starter doctor --address temporal.example.com:7233
-  starter doctor --json | jq '.[] | select(.verdict != "ok")'`)
-	command.RunE = func(command *cobra.Command, _ []string) error {
-		checks := p.machine.Examine(command.Context(), f, version())
+  starter doctor --json | jq '.[] | select(.verdict != "ok")'`, func(ctx context.Context, _ []string) error {
+		checks := p.machine.Examine(ctx, f, version())
 		t, worst := p.out.Theme, exitDone
 		var text strings.Builder
 		for _, c := range checks {
@@ -193,7 +186,7 @@ configured server is not there.`,
 			return err
 		}
 		return &exitError{code: worst}
-	}
+	})
 	f.Register(command.Flags())
 	return command
 }

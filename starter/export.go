@@ -28,8 +28,7 @@ func exportCommand(p *program) *cobra.Command {
 	var number int
 	var session bool
 	var file string
-	command := p.looking(newCommand("export ID", "Write an agent's executions or session to a file",
-		`Writes the executions of an agent that have ended to a file, or to standard
+	command := p.looking("export ID", "Write an agent's executions or session to a file", `Writes the executions of an agent that have ended to a file, or to standard
 output: JSON, one execution a line, each with its digest, and where a rewind or a
 clear has left its session since. It takes them from the
 workers' records (starter help operations), else from the server. What neither
@@ -42,12 +41,11 @@ With --session it writes what the agent's session holds, in JSON, for another ag
 to begin with: its messages but those that a rewind or a clear has taken back, its
 metadata, model, system prompt and response format, and none of its executions.
 run, start and send take it as --messages FILE. Messages that can no longer be read
-are reported as gone (exit 1), and left out.`,
-		`  starter export notes -o notes.jsonl.zst
+are reported as gone (exit 1), and left out.`, `  starter export notes -o notes.jsonl.zst
   starter export notes --execution 2 -o second.jsonl
   starter export notes | jq -r '.record.executions[0]?.ended.answer // empty'
   starter export notes --session -o notes.json
-  starter run --id copy --messages notes.json "Go on from there"`), func(ctx context.Context, s *local.Stack, id string) error {
+  starter run --id copy --messages notes.json "Go on from there"`, func(ctx context.Context, s *local.Stack, id string) error {
 		if session {
 			return p.exportSession(ctx, s, id, file)
 		}
@@ -162,8 +160,7 @@ type importedAgent struct {
 }
 
 func importCommand(p *program) *cobra.Command {
-	command := newCommand("import FILE", "Put the executions of an exported file among the records",
-		`Reads a file that export has written, and puts its executions among the records,
+	return newCommand("import FILE", "Put the executions of an exported file among the records", `Reads a file that export has written, and puts its executions among the records,
 in the store that EVERSTEP_RECORDS names, else in the one below the storage: all
 or, where the file is broken, newer or no file of export, or says something else
 than a record that is there, none.
@@ -171,11 +168,8 @@ list --records lists them, and what reads an agent reads them, where the server
 has none of it or is not up. No workflow of them is here: send does not reach
 them, and fork begins an agent that goes on from there.
 
-- is standard input. It needs no server.`,
-		`  EVERSTEP_RECORDS=~/everstep-records starter import notes.jsonl.zst
-  EVERSTEP_RECORDS=~/everstep-records starter import - < notes.jsonl`)
-	command.RunE = func(command *cobra.Command, args []string) (err error) {
-		ctx := command.Context()
+- is standard input. It needs no server.`, `  EVERSTEP_RECORDS=~/everstep-records starter import notes.jsonl.zst
+  EVERSTEP_RECORDS=~/everstep-records starter import - < notes.jsonl`, func(ctx context.Context, args []string) (err error) {
 		in, name := p.in, "standard input"
 		if args[0] != "-" {
 			file, err := openExported(ctx, args[0])
@@ -207,8 +201,7 @@ them, and fork begins an agent that goes on from there.
 			moved = fmt.Sprintf("; %s that were there stand elsewhere now, by a rewind or a clear that the file tells of", render.Counted(brought.Moved, "session"))
 		}
 		return p.done(importedOf(brought), "imported %s into %s; %d were there already%s", render.Counted(len(brought.New), "execution"), store.Name(), brought.Known, moved)
-	}
-	return command
+	})
 }
 
 // openExported opens a file, and says what to do where it cannot be read.

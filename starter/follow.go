@@ -21,8 +21,7 @@ func watchCommand(p *program) *cobra.Command {
 	need := local.Need{Up: true, Reads: true}
 	var number int
 	var after int64
-	command := p.withAgent(newCommand("watch ID", "Follow an execution to its end",
-		`Follows an execution from its beginning to its end, as run does. It can be
+	command := p.withAgent(&need, "watch ID", "Follow an execution to its end", `Follows an execution from its beginning to its end, as run does. It can be
 started at any time and any number of times.
 
 What the model writes is shown as it arrives; what it thinks as well, on a
@@ -45,12 +44,11 @@ first N events of the execution itself are left out.
 Where no server is configured, what the execution needs to go on is brought up,
 as run does; a worker only where it has the agent's tools, also in the place of
 one that ends. What the server has deleted, or where none can be reached, is shown
-by the records (starter help operations): the steps that were taken, and the end.`,
-		`  starter watch notes
+by the records (starter help operations): the steps that were taken, and the end.`, `  starter watch notes
   starter watch notes --execution 2
   starter watch notes --json | jq -r .type
   starter watch notes --json --after 120
-  starter watch notes --json | jq -c 'select(.sequence and (.path | not))'`), &need, func(ctx context.Context, s *local.Stack, id string) error {
+  starter watch notes --json | jq -c 'select(.sequence and (.path | not))'`, func(ctx context.Context, s *local.Stack, id string) error {
 		q := followed{stack: s, view: p.newView(id, s.UI(id)), after: after}
 		if p.flags.json {
 			q.view, q.events = render.JSONView(p.out), true

@@ -38,8 +38,7 @@ func forkCommand(p *program) *cobra.Command {
 	var agent string
 	var model modelFlags
 	need := followable()
-	command := newCommand(`fork ID "prompt"`, "Begin another agent from a step of this one",
-		`Begins a new agent with what an agent had come to after a step of any of its
+	command := newCommand(`fork ID "prompt"`, "Begin another agent from a step of this one", `Begins a new agent with what an agent had come to after a step of any of its
 executions, running or ended, and with a prompt of its own: where neither is
 named after the last one, or where a rewind has left the session. Nothing is asked
 of a model again, and the agent that it comes from stays as it was.
@@ -57,12 +56,10 @@ of the agent, and what agents above that one denied it is denied to the fork too
 also with --agent.
 
 It needs a server that is up and a worker. --wait follows the execution, and
-brings them up as run does.`,
-		`  starter fork notes "Try it in another way"
+brings them up as run does.`, `  starter fork notes "Try it in another way"
   starter fork notes --execution 2 --step 3 --model openai-chat/gpt-5 "And now?"
   starter fork notes --step 0 --id notes-anew --wait "Another question"
-  starter fork imported --agent agents/notes.md "Go on with it here"`)
-	command.RunE = func(command *cobra.Command, args []string) error {
+  starter fork imported --agent agents/notes.md "Go on with it here"`, func(ctx context.Context, args []string) error {
 		if agent != "" {
 			definition, err := (&startFlags{agent: agent}).definition(p)
 			if err != nil {
@@ -74,10 +71,10 @@ brings them up as run does.`,
 		if o.Model, err = model.chosen(); err != nil {
 			return err
 		}
-		if o.Prompt, err = p.prompt(command.Context(), args[1]); err != nil {
+		if o.Prompt, err = p.prompt(ctx, args[1]); err != nil {
 			return err
 		}
-		return p.onAgent(command.Context(), args, need, func(ctx context.Context, s *local.Stack, id string) error {
+		return p.onAgent(ctx, args, need, func(ctx context.Context, s *local.Stack, id string) error {
 			x, err := s.Agents.Fork(ctx, point.of(id), o)
 			switch {
 			case err != nil:
@@ -94,7 +91,7 @@ brings them up as run does.`,
 			p.say("`%s` waits for its end", p.again("result", x.ID))
 			return nil
 		})
-	}
+	})
 	point.register(p, command, "execution", "; the newest unless given")
 	set := command.Flags()
 	set.Var(textFlag(&o.ID), "id", "the `NAME` of the new agent; without one it takes this prompt and no more")

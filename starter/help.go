@@ -12,13 +12,12 @@ import (
 )
 
 func helpCommand(p *program) *cobra.Command {
-	command := newCommand("help [TOPIC | COMMAND]", "Read about a topic or a command",
-		`Shows a page about a topic, or the help of a command. Without an argument it
+	command := newCommand("help [TOPIC | COMMAND]", "Read about a topic or a command", `Shows a page about a topic, or the help of a command. Without an argument it
 lists both. On a terminal a page is laid out for its width; into a file or a
 pipe it is written as it is, in Markdown.`,
 		`  starter help budgets
   starter help stop
-  starter help configuration > configuration.md`)
+  starter help configuration > configuration.md`, nil)
 	command.ValidArgsFunction = completeHelp
 	command.RunE = func(command *cobra.Command, args []string) error {
 		root := command.Root()

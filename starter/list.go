@@ -29,8 +29,7 @@ type listing struct {
 
 func listCommand(p *program) *cobra.Command {
 	var l listing
-	command := newCommand("list", "List the agents",
-		`Lists the agents that the server knows, the open ones first, then the newest.
+	command := newCommand("list", "List the agents", `Lists the agents that the server knows, the open ones first, then the newest.
 It needs no worker. What happened a moment ago may be missing. What others
 started on the server as if it were an agent is named by its workflow id, and
 foreign: workers refuse it.
@@ -52,8 +51,7 @@ the one that would go on.
 Filters leave out what does not fit all of them. A status is one of
 `+enum.Names(enum.Known[client.ListStatus](), ", ")+`.
 --unknown lists the agents that have calls of unknown outcome: resolve says
-what each did.`,
-		`  starter list
+what each did.`, `  starter list
   starter list --status failed,stopped --since 2h
   starter list --reason cost_limit --columns id,cost,tokens --sort -cost
   starter list --agent 'shop-*' --query "StartTime > '2030-01-31T12:00:00Z'"
@@ -64,8 +62,7 @@ what each did.`,
   starter list --roots
   starter list --parent notes
   EVERSTEP_INDEX_TRUSTED=customer starter list --with customer=4711
-  starter list --open --json | jq -r '.[].id'`)
-	command.RunE = func(command *cobra.Command, _ []string) error {
+  starter list --open --json | jq -r '.[].id'`, func(ctx context.Context, _ []string) error {
 		if l.records && !p.machine.HasRecords() {
 			return local.ErrNoRecords
 		}
@@ -73,7 +70,7 @@ what each did.`,
 		if l.Parent != "" {
 			parent = []string{l.Parent}
 		}
-		return p.onAgent(command.Context(), parent, local.Need{Back: !l.records, Reads: l.records}, func(ctx context.Context, s *local.Stack, id string) error {
+		return p.onAgent(ctx, parent, local.Need{Back: !l.records, Reads: l.records}, func(ctx context.Context, s *local.Stack, id string) error {
 			l.Parent = id
 			listed, err := l.list(ctx, s.Agents)
 			if err != nil && len(listed) == 0 {
@@ -97,7 +94,7 @@ what each did.`,
 			}
 			return cmp.Or(p.table(listed, render.List(listed, p.now(), l.columns...), none), err)
 		})
-	}
+	})
 	l.register(p, command)
 	return command
 }

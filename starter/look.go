@@ -20,8 +20,7 @@ import (
 
 func statusCommand(p *program) *cobra.Command {
 	var at momentFlags
-	command := p.looking(newCommand("status ID", "Show what an agent is doing",
-		`Shows what an agent is doing now, what it has used, and what its budget leaves.
+	command := p.looking("status ID", "Show what an agent is doing", `Shows what an agent is doing now, what it has used, and what its budget leaves.
 Where no worker is up, it shows what the agent knew when one carried it on last,
 with what waits for a worker since, and says so.
 
@@ -29,10 +28,9 @@ With --json, build is the one that has begun the agent's newest run. Where no
 worker that serves its task queue is of that build (or where none serves it, this
 command is not) it says so: finish the agent there, or export and fork.
 
-With --at it shows the state in which an earlier event left the agent.`,
-		`  starter status notes
+With --at it shows the state in which an earlier event left the agent.`, `  starter status notes
   starter status notes --json | jq -r .status
-  starter status notes --execution 2 --at 7`), func(ctx context.Context, s *local.Stack, id string) error {
+  starter status notes --execution 2 --at 7`, func(ctx context.Context, s *local.Stack, id string) error {
 		if at.Event > 0 {
 			status, when, err := s.Agents.StatusAt(ctx, id, at.Moment)
 			if err != nil {
@@ -73,15 +71,13 @@ func (f *momentFlags) register(command *cobra.Command) {
 func stepsCommand(p *program) *cobra.Command {
 	var number int
 	var tree bool
-	command := p.looking(newCommand("steps ID", "Show the completed steps of an execution",
-		`Shows the completed steps of an execution, one a line. It needs no worker. Steps
+	command := p.looking("steps ID", "Show the completed steps of an execution", `Shows the completed steps of an execution, one a line. It needs no worker. Steps
 that can no longer be read are reported as gone (exit 1), and the others follow.
 
 With --tree the steps of sub-agents follow the step that started them, and those
-of theirs in turn, with what each was granted of the budget, and refused; with --json each line then names its agent.`,
-		`  starter steps notes
+of theirs in turn, with what each was granted of the budget, and refused; with --json each line then names its agent.`, `  starter steps notes
   starter steps notes --tree
-  starter steps notes --execution 2 --json | jq '{number, type, finish_reason}'`), func(ctx context.Context, s *local.Stack, id string) error {
+  starter steps notes --execution 2 --json | jq '{number, type, finish_reason}'`, func(ctx context.Context, s *local.Stack, id string) error {
 		if tree { // in JSON each agent is known by its steps
 			return each(p, s.Agents.TreeSteps(ctx, id, number), func(at client.TreeStep) error {
 				if line := render.TreeStep(at); at.Step != nil || !p.flags.json {
@@ -106,17 +102,15 @@ of theirs in turn, with what each was granted of the budget, and refused; with -
 
 func messagesCommand(p *program) *cobra.Command {
 	var at momentFlags
-	command := p.looking(newCommand("messages ID", "Show an agent's transcript",
-		`Shows the transcript of an agent over all its executions. It needs no worker.
+	command := p.looking("messages ID", "Show an agent's transcript", `Shows the transcript of an agent over all its executions. It needs no worker.
 Messages that can no longer be read are reported as gone (exit 1), and the
 others follow. What a rewind or clear has taken back, and what a summary stands
 for, is shown, and marked: the model sees it no more.
 
-With --at it shows them as an earlier event left them.`,
-		`  starter messages notes
+With --at it shows them as an earlier event left them.`, `  starter messages notes
   starter messages notes --execution 2 --at 7
   starter messages notes --json | jq -r '.message.parts[].text'
-  starter messages notes --json | jq 'select(.taken_back or .cleared | not)'`), func(ctx context.Context, s *local.Stack, id string) error {
+  starter messages notes --json | jq 'select(.taken_back or .cleared | not)'`, func(ctx context.Context, s *local.Stack, id string) error {
 		if at.Event > 0 {
 			messages, edits, err := s.Agents.MessagesAt(ctx, id, at.Moment)
 			if err != nil {
@@ -147,8 +141,7 @@ func (p *program) showMessages(messages iter.Seq2[domain.Entry, error], edits do
 func explainCommand(p *program) *cobra.Command {
 	var number int
 	var tree bool
-	command := p.looking(newCommand("explain ID", "Explain why an execution ended, and what it cost",
-		`Explains why an execution ended, or what it is doing now: a line a step with its
+	command := p.looking("explain ID", "Explain why an execution ended, and what it cost", `Explains why an execution ended, or what it is doing now: a line a step with its
 time, tokens, cost and tool calls, what was wasted, what the budget has left and
 how to raise it, and how long the history is. It needs no worker, and says what
 can no longer be told.
@@ -156,10 +149,9 @@ can no longer be told.
 With --tree it also says of each sub-agent below the execution, to any depth, how
 it ended, what it used and cost itself, and what with those below it; and what it
 was granted of the budget of the agent that started it, when, and what it was
-refused.`,
-		`  starter explain notes
+refused.`, `  starter explain notes
   starter explain notes --tree
-  starter explain notes --execution 2 --json | jq .waste`), func(ctx context.Context, s *local.Stack, id string) error {
+  starter explain notes --execution 2 --json | jq .waste`, func(ctx context.Context, s *local.Stack, id string) error {
 		view, err := s.Agents.Explain(ctx, id, number)
 		if err != nil {
 			return err
@@ -188,17 +180,15 @@ refused.`,
 func resultCommand(p *program) *cobra.Command {
 	var number int
 	var noWait bool
-	command := p.looking(newCommand("result ID", "Wait for an execution's end and print its answer",
-		`Waits until an execution has ended, prints its answer, and exits 0 where it
+	command := p.looking("result ID", "Wait for an execution's end and print its answer", `Waits until an execution has ended, prints its answer, and exits 0 where it
 completed, 1 where it failed, 3 where it was stopped. It needs no worker; where
 none answers and this build cannot replay what another one has written, the
 answer is that of the last inference, and it is said beside it. Where the agent
 answers in JSON, --json has the answer's value under output. Of one that did not
 complete it also says what it said last, where it has no answer, and what it has
-done: --json has said_last and outcome.effects.`,
-		`  starter result notes
+done: --json has said_last and outcome.effects.`, `  starter result notes
   starter result notes --execution 2 --no-wait --json
-  starter result notes --json | jq .output`), func(ctx context.Context, s *local.Stack, id string) error {
+  starter result notes --json | jq .output`, func(ctx context.Context, s *local.Stack, id string) error {
 		result, err := s.Agents.Result(ctx, id, number)
 		if client.Is(err, client.Refused) { // in progress
 			if noWait {
@@ -229,8 +219,7 @@ done: --json has said_last and outcome.effects.`,
 }
 
 func diffCommand(p *program) *cobra.Command {
-	command := newCommand("diff A B", "Show where two executions part",
-		`Compares two executions step by step, and shows what is different in each step
+	command := newCommand("diff A B", "Show where two executions part", `Compares two executions step by step, and shows what is different in each step
 that is not the same: what it was asked, what the model said, which calls it
 asked for, what came of them, and the tokens. A and B are ids of agents, of which
 the newest execution is meant, or ID:EXECUTION with its number or id, or how that
@@ -238,13 +227,9 @@ begins.
 
 Steps that a fork has from its origin are the origin's own: the first that differs
 is where they part. Two executions of one agent that have no such steps in common
-are compared by their own. It needs no worker. Exit 0, whether they differ or not.`,
-		`  starter diff notes:1 notes:2
+are compared by their own. It needs no worker. Exit 0, whether they differ or not.`, `  starter diff notes:1 notes:2
   starter diff notes notes-anew
-  starter diff notes:1 notes:2 --json | jq .equal_steps`)
-	command.ValidArgsFunction = p.completeIDs
-	command.RunE = func(command *cobra.Command, args []string) error {
-		ctx := command.Context()
+  starter diff notes:1 notes:2 --json | jq .equal_steps`, func(ctx context.Context, args []string) error {
 		points := make([]client.Point, len(args))
 		for i, arg := range args {
 			points[i].ID, points[i].Execution, _ = strings.Cut(arg, ":")
@@ -263,14 +248,14 @@ are compared by their own. It needs no worker. Exit 0, whether they differ or no
 			}
 			return p.show(difference, render.Difference(p.out.Theme, difference))
 		})
-	}
+	})
+	command.ValidArgsFunction = p.completeIDs
 	return command
 }
 
 func executionsCommand(p *program) *cobra.Command {
 	var all bool
-	command := p.looking(newCommand("executions ID", "List the executions of an agent",
-		`Lists the executions of an agent, the oldest first: how each ended, its steps,
+	command := p.looking("executions ID", "List the executions of an agent", `Lists the executions of an agent, the oldest first: how each ended, its steps,
 tokens, cost and time, and where it goes on from. One that a rewind has taken
 back, whole or from a step on, is marked with the execution that goes on without
 it; it can be read, compared and forked all the same. It reads what the server
@@ -278,11 +263,10 @@ has recorded and needs no worker. Executions whose runs the server has deleted
 are reported as gone (exit 1), and the others follow.
 
 Each session of a name counts from 1. With --all those before the open one are
-listed too, as far as the server has them; NAME@RUN lists one of them.`,
-		`  starter executions notes
+listed too, as far as the server has them; NAME@RUN lists one of them.`, `  starter executions notes
   starter executions notes --all
   starter executions notes --json | jq '.[] | {execution_number, status}'
-  starter executions notes --json | jq '.[] | select(.taken_back == null)'`), func(ctx context.Context, s *local.Stack, id string) error {
+  starter executions notes --json | jq '.[] | select(.taken_back == null)'`, func(ctx context.Context, s *local.Stack, id string) error {
 		ids, err := sessionsOf(ctx, s, id)
 		if err != nil {
 			return err

@@ -286,7 +286,7 @@ Exit codes: 0 done or completed, 1 failed or another error, 2 wrong usage,
   starter run --id notes --model openai/gpt-5-mini --tool list_files "Sum up"
   starter send notes "And which file is the newest?" --wait
   starter status notes
-  starter dev`)
+  starter dev`, nil)
 	root.Version = "of a build"
 	root.SilenceErrors = true
 	root.SilenceUsage = true

@@ -21,13 +21,12 @@ import (
 )
 
 func mcpCommand(p *program) *cobra.Command {
-	return family(newCommand("mcp", "List and check MCP servers, whose tools agents can have",
-		`MCP servers give agents tools. A worker has those of the file that --mcp or
+	return family(newCommand("mcp", "List and check MCP servers, whose tools agents can have", `MCP servers give agents tools. A worker has those of the file that --mcp or
 `+host.MCPVariable+` names; agents name each tool, as SERVER__TOOL. These commands
 start and reach the servers as a worker of this machine would. help tools says
 how the file looks.`,
 		`  starter mcp list --mcp ~/.config/everstep/mcp.json
-  starter mcp check files`), mcpListCommand(p), mcpCheckCommand(p))
+  starter mcp check files`, nil), mcpListCommand(p), mcpCheckCommand(p))
 }
 
 // mcpFlags are those of both commands.
@@ -113,16 +112,13 @@ func failedServers(all []examinedServer) error {
 
 func mcpListCommand(p *program) *cobra.Command {
 	var f mcpFlags
-	command := newCommand("list", "List the tools of all MCP servers, by the names that agents use",
-		`Starts or reaches each server, and lists the tools that agents may have, with the
+	command := newCommand("list", "List the tools of all MCP servers, by the names that agents use", `Starts or reaches each server, and lists the tools that agents may have, with the
 effect that holds for each: what the file says, or at_most_once, and stricter
 where the server itself calls a tool destructive; then its resources and prompts,
 which agents do not read. Below it says what is wrong, and of which server or
-tool. Exits 1 where a server or a tool is of no use.`,
-		`  starter mcp list
-  starter mcp list --json | jq -r '.[].tools[] | select(.allowed).name'`)
-	command.RunE = func(command *cobra.Command, _ []string) error {
-		all, err := p.examined(command.Context(), f)
+tool. Exits 1 where a server or a tool is of no use.`, `  starter mcp list
+  starter mcp list --json | jq -r '.[].tools[] | select(.allowed).name'`, func(ctx context.Context, _ []string) error {
+		all, err := p.examined(ctx, f)
 		if err != nil {
 			return err
 		}
@@ -162,7 +158,7 @@ tool. Exits 1 where a server or a tool is of no use.`,
 			p.say("the servers have no tools")
 		}
 		return cmp.Or(p.show(all, shown), failedServers(all))
-	}
+	})
 	f.register(command.Flags(), 20*time.Second)
 	return command
 }
@@ -191,17 +187,14 @@ func firstLine(text string) string {
 func mcpCheckCommand(p *program) *cobra.Command {
 	var f mcpFlags
 	var model string
-	command := newCommand("check SERVER", "Start or reach an MCP server: what it has, and what is wrong",
-		`Says what an MCP server is, what it offers, and of each tool its name, its
+	command := newCommand("check SERVER", "Start or reach an MCP server: what it has, and what is wrong", `Says what an MCP server is, what it offers, and of each tool its name, its
 effect, whether agents may have it, and what is wrong with it; its resources and
 prompts, which agents do not read. With --model it says too what that model's API
 does not take of their schemas, and is told in words: calls are checked
 against the whole all the same. Exits 1 where the server, or a tool that agents
-may have, is of no use.`,
-		`  starter mcp check files
+may have, is of no use.`, `  starter mcp check files
   starter mcp check files --model gemini/gemini-3-pro
-  starter mcp check files --json | jq '.tools[] | select(.problem)'`)
-	command.RunE = func(command *cobra.Command, args []string) error {
+  starter mcp check files --json | jq '.tools[] | select(.problem)'`, func(ctx context.Context, args []string) error {
 		var config domain.LLMConfig
 		if model != "" {
 			var err error
@@ -212,7 +205,7 @@ may have, is of no use.`,
 				return usage("model: there is no provider %q; there are: %s", config.Provider, strings.Join(known, ", "))
 			}
 		}
-		all, err := p.examined(command.Context(), f, args[0])
+		all, err := p.examined(ctx, f, args[0])
 		if err != nil {
 			return err
 		}
@@ -226,7 +219,7 @@ may have, is of no use.`,
 			}
 		}
 		return cmp.Or(p.show(server, checkedServer(server)), failedServers(all))
-	}
+	})
 	f.register(command.Flags(), 2*time.Minute) // a package manager may have to fetch it first
 	command.Flags().StringVar(&model, "model", "", "`PROVIDER/MODEL`: say what its API does not take of the tools' schemas")
 	completeWith(command, "model", completeModels)

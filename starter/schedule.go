@@ -15,23 +15,21 @@ import (
 )
 
 func scheduleCommand(p *program) *cobra.Command {
-	return family(newCommand("schedule", "Have agents begin by themselves, at times",
-		`Has agents begin by themselves, on Temporal's own schedules: by lines of cron, or
+	return family(newCommand("schedule", "Have agents begin by themselves, at times", `Has agents begin by themselves, on Temporal's own schedules: by lines of cron, or
 at an interval. Each run is an agent of its own or, with --id, a message to one
 session. The server begins the runs; a worker has to be up for them to go on.
 `+"`starter help schedules`"+` tells more.`,
 		`  starter schedule create digest --agent digest --cron "0 9 * * 1-5" "Sum up"
   starter schedule list
   starter schedule show digest
-  starter list --schedule digest`), scheduleCreateCommand(p), scheduleListCommand(p), scheduleShowCommand(p), scheduleUpdateCommand(p), schedulePauseCommand(p), scheduleUnpauseCommand(p),
+  starter list --schedule digest`, nil), scheduleCreateCommand(p), scheduleListCommand(p), scheduleShowCommand(p), scheduleUpdateCommand(p), schedulePauseCommand(p), scheduleUnpauseCommand(p),
 		scheduleTriggerCommand(p), scheduleDeleteCommand(p))
 }
 
 func scheduleCreateCommand(p *program) *cobra.Command {
 	var asked startFlags
 	schedule := client.Schedule{}
-	command := newCommand(`create NAME "prompt"`, "Create a schedule",
-		`Creates a schedule, and shows when it runs next. What is wrong is told before
+	command := newCommand(`create NAME "prompt"`, "Create a schedule", `Creates a schedule, and shows when it runs next. What is wrong is told before
 anything is created: an agent's file that is broken, a line of cron that never
 comes. --cron may be given several times, and beside --every.
 
@@ -42,15 +40,11 @@ with the year after them, 7 with the second before them; or it is @hourly, @dail
 --overlap says what becomes of a run that is due while another is under way:
 Skip leaves it out, BufferOne and BufferAll have one or all wait, CancelOther
 stops the one under way first, TerminateOther ends it by force, AllowAll runs
-beside it. Limits hold for each run. The prompt - is read from standard input.`,
-		`  starter schedule create digest --agent digest --cron "0 9 * * MON" "Sum up"
+beside it. Limits hold for each run. The prompt - is read from standard input.`, `  starter schedule create digest --agent digest --cron "0 9 * * MON" "Sum up"
   starter schedule create late --agent late --cron @daily --jitter 10m "Check"
   starter schedule create watch --id watcher --every 15m --max-cost 0.05 "Look"
   starter schedule create am --cron "30 8 * * *" --time-zone Europe/Paris "Go"
-  starter schedule create one --every 1h --with customer=4711 "Check the books"`)
-	command.Args = arguments(`starter schedule create digest --cron "0 9 * * *" "Sum up"`, "name", "prompt")
-	command.RunE = func(command *cobra.Command, args []string) error {
-		ctx := command.Context()
+  starter schedule create one --every 1h --with customer=4711 "Check the books"`, func(ctx context.Context, args []string) error {
 		var err error
 		if schedule.Start, err = asked.request(ctx, p, args[1]); err != nil {
 			return err
@@ -81,7 +75,8 @@ beside it. Limits hold for each run. The prompt - is read from standard input.`,
 			return err
 		}
 		return p.show(created, render.Schedule(p.out, created, p.now()))
-	}
+	})
+	command.Args = arguments(`starter schedule create digest --cron "0 9 * * *" "Sum up"`, "name", "prompt")
 	registerSchedule(command, &schedule)
 	command.Flags().BoolVar(&schedule.Paused, "paused", false, "begin nothing until unpause")
 	asked.register(p, command)
@@ -130,13 +125,9 @@ func timeFlag(target *time.Time) flagValue {
 }
 
 func scheduleListCommand(p *program) *cobra.Command {
-	command := newCommand("list", "List the schedules of agents",
-		`Lists the schedules of agents that the server knows, those of other workflows
-aside. It needs no worker. What was created a moment ago may be missing.`,
-		`  starter schedule list
-  starter schedule list --json | jq -r '.[] | select(.paused) | .name'`)
-	command.RunE = func(command *cobra.Command, _ []string) error {
-		ctx := command.Context()
+	return newCommand("list", "List the schedules of agents", `Lists the schedules of agents that the server knows, those of other workflows
+aside. It needs no worker. What was created a moment ago may be missing.`, `  starter schedule list
+  starter schedule list --json | jq -r '.[] | select(.paused) | .name'`, func(ctx context.Context, _ []string) error {
 		s, err := p.machine.Connect(ctx, local.Need{Back: true})
 		if err != nil {
 			return err
@@ -147,22 +138,21 @@ aside. It needs no worker. What was created a moment ago may be missing.`,
 			return err
 		}
 		return p.table(listed, render.Schedules(listed, p.now()), "there is no schedule; `"+p.again("schedule", "create")+"` creates one")
-	}
-	return command
+	})
 }
 
-// withSchedule completes a command by what it does with the schedule that its argument names.
-func (p *program) withSchedule(command *cobra.Command, run agentWork) *cobra.Command {
-	command.Args = arguments("starter schedule "+command.Name()+" digest", "name")
-	command.ValidArgsFunction = p.completeSchedules
-	command.RunE = func(command *cobra.Command, args []string) error {
-		s, err := p.machine.Connect(command.Context(), local.Need{Back: true})
+// withSchedule is newCommand of one that does something with the schedule that its argument names.
+func (p *program) withSchedule(use, short, long, example string, run agentWork) *cobra.Command {
+	command := newCommand(use, short, long, example, func(ctx context.Context, args []string) error {
+		s, err := p.machine.Connect(ctx, local.Need{Back: true})
 		if err != nil {
 			return err
 		}
 		defer s.Close()
-		return run(command.Context(), s, args[0])
-	}
+		return run(ctx, s, args[0])
+	})
+	command.Args = arguments("starter schedule "+command.Name()+" digest", "name")
+	command.ValidArgsFunction = p.completeSchedules
 	return command
 }
 
@@ -184,11 +174,9 @@ func (p *program) completeSchedules(_ *cobra.Command, args []string, prefix stri
 }
 
 func scheduleShowCommand(p *program) *cobra.Command {
-	return p.withSchedule(newCommand("show NAME", "Show a schedule: when it runs, what, and what came of it",
-		`Shows when a schedule runs, what each run begins with, and what came of the newest
-runs, ten at most. It needs no worker. A run that waits for a worker is pending.`,
-		`  starter schedule show digest
-  starter schedule show digest --json | jq -r '.runs[-1].id'`), func(ctx context.Context, s *local.Stack, name string) error {
+	return p.withSchedule("show NAME", "Show a schedule: when it runs, what, and what came of it", `Shows when a schedule runs, what each run begins with, and what came of the newest
+runs, ten at most. It needs no worker. A run that waits for a worker is pending.`, `  starter schedule show digest
+  starter schedule show digest --json | jq -r '.runs[-1].id'`, func(ctx context.Context, s *local.Stack, name string) error {
 		view, err := s.Agents.Schedule(ctx, name)
 		if err != nil {
 			return err
@@ -198,23 +186,20 @@ runs, ten at most. It needs no worker. A run that waits for a worker is pending.
 }
 
 func schedulePauseCommand(p *program) *cobra.Command {
-	return p.pausingSchedule(newCommand("pause NAME", "Have a schedule begin nothing until unpause",
-		`Has a schedule begin nothing until unpause, but for trigger. Runs under way go on;
+	return p.pausingSchedule(true, "pause NAME", "Have a schedule begin nothing until unpause", `Has a schedule begin nothing until unpause, but for trigger. Runs under way go on;
 what is due meanwhile is left out.`,
-		`  starter schedule pause digest --reason "holidays"`), true)
+		`  starter schedule pause digest --reason "holidays"`)
 }
 
 func scheduleUnpauseCommand(p *program) *cobra.Command {
-	return p.pausingSchedule(newCommand("unpause NAME", "Have a paused schedule run again",
-		`Has a paused schedule run again, from its next time on.`,
-		`  starter schedule unpause digest`), false)
+	return p.pausingSchedule(false, "unpause NAME", "Have a paused schedule run again", `Has a paused schedule run again, from its next time on.`,
+		`  starter schedule unpause digest`)
 }
 
-// pausingSchedule completes a command that pauses a schedule, or ends its pause.
-func (p *program) pausingSchedule(command *cobra.Command, on bool) *cobra.Command {
+// pausingSchedule is newCommand of one that pauses a schedule, or ends its pause.
+func (p *program) pausingSchedule(on bool, use, short, long, example string) *cobra.Command {
 	var reason string
-	command.Flags().StringVar(&reason, "reason", "", "a `TEXT` that show and list tell")
-	return p.withSchedule(command, func(ctx context.Context, s *local.Stack, name string) error {
+	command := p.withSchedule(use, short, long, example, func(ctx context.Context, s *local.Stack, name string) error {
 		done, err := s.Agents.PauseSchedule(ctx, name, on, reason)
 		now, before := "runs again", "was not paused"
 		if done.Paused {
@@ -222,16 +207,16 @@ func (p *program) pausingSchedule(command *cobra.Command, on bool) *cobra.Comman
 		}
 		return p.switched(done, err, done.Changed, name, now, before)
 	})
+	command.Flags().StringVar(&reason, "reason", "", "a `TEXT` that show and list tell")
+	return command
 }
 
 func scheduleTriggerCommand(p *program) *cobra.Command {
 	var overlap client.Overlap
-	command := p.withSchedule(newCommand("trigger NAME", "Have a schedule run now",
-		`Has a schedule run now, paused or not, and prints the agent's id once a worker
+	command := p.withSchedule("trigger NAME", "Have a schedule run now", `Has a schedule run now, paused or not, and prints the agent's id once a worker
 has begun it. Where another run is under way its overlap policy holds: one that
-leaves this one out is refused (exit 6).`,
-		`  id=$(starter schedule trigger digest)
-  starter schedule trigger digest --overlap AllowAll`), func(ctx context.Context, s *local.Stack, name string) error {
+leaves this one out is refused (exit 6).`, `  id=$(starter schedule trigger digest)
+  starter schedule trigger digest --overlap AllowAll`, func(ctx context.Context, s *local.Stack, name string) error {
 		run, err := s.Agents.TriggerSchedule(ctx, name, overlap)
 		switch {
 		case err != nil:
@@ -250,10 +235,8 @@ leaves this one out is refused (exit 6).`,
 }
 
 func scheduleDeleteCommand(p *program) *cobra.Command {
-	return p.withSchedule(newCommand("delete NAME", "Delete a schedule",
-		`Deletes a schedule. Its agents stay, and those under way go on: their ids are
-told, for stop.`,
-		`  starter schedule delete digest`), func(ctx context.Context, s *local.Stack, name string) error {
+	return p.withSchedule("delete NAME", "Delete a schedule", `Deletes a schedule. Its agents stay, and those under way go on: their ids are
+told, for stop.`, `  starter schedule delete digest`, func(ctx context.Context, s *local.Stack, name string) error {
 		deleted, err := s.Agents.DeleteSchedule(ctx, name)
 		if err != nil {
 			return err

@@ -14,8 +14,7 @@ import (
 func scheduleUpdateCommand(p *program) *cobra.Command {
 	var flags client.Schedule
 	var asked startFlags
-	command := newCommand(`update NAME ["prompt"]`, "Change a schedule",
-		`Changes a schedule, and says what is another. What is given takes the place of
+	command := newCommand(`update NAME ["prompt"]`, "Change a schedule", `Changes a schedule, and says what is another. What is given takes the place of
 what there was, and the rest stays; what is wrong is told before anything is
 changed. Runs under way go on as they began. Whether it is paused stays: pause
 and unpause.
@@ -28,7 +27,7 @@ each replace all of theirs. The time none takes --start-at or --end-at away.`,
 		`  starter schedule update digest --cron "0 8 * * MON-FRI"
   starter schedule update digest "Sum up, in five lines" --max-cost 0.10
   starter schedule update digest --agent agents/digest.md
-  starter schedule update watch --every 30m --overlap BufferOne`)
+  starter schedule update watch --every 30m --overlap BufferOne`, nil)
 	command.Args = arguments(`starter schedule update digest --cron "0 9 * * *"`, "name", "[prompt]")
 	command.ValidArgsFunction = p.completeSchedules
 	command.RunE = func(command *cobra.Command, args []string) error {

@@ -17,15 +17,12 @@ import (
 )
 
 func startCommand(p *program) *cobra.Command {
-	command := newCommand(`start [flags] "prompt"`, "Start an execution and return",
-		`Starts an execution, prints the agent's id, and returns. The server must be up;
-a worker may come later. The prompt - is read from standard input.`,
-		`  id=$(starter start --model openai-chat/gpt-5-mini "Write a haiku")
+	var need local.Need
+	command := p.starting(&need, `start [flags] "prompt"`, "Start an execution and return", `Starts an execution, prints the agent's id, and returns. The server must be up;
+a worker may come later. The prompt - is read from standard input.`, `  id=$(starter start --model openai-chat/gpt-5-mini "Write a haiku")
   starter start --id notes --json "What is new?"
   starter start --agent reviewer "Review the newest file"
-  starter result "$id"`)
-	var need local.Need
-	p.starting(command, &need, func(_ context.Context, _ *local.Stack, execution client.Execution) error {
+  starter result "$id"`, func(_ context.Context, _ *local.Stack, execution client.Execution) error {
 		return p.show(execution, render.OneLine(execution.ID)+"\n")
 	})
 	command.Flags().StringVar(&need.TaskQueue, "task-queue", "", "the task queue's `NAME`, where workers listen ("+local.VariableTaskQueue+")")
@@ -33,8 +30,8 @@ a worker may come later. The prompt - is read from standard input.`,
 }
 
 func runCommand(p *program) *cobra.Command {
-	command := newCommand(`run [flags] "prompt"`, "Start an execution and follow it to the end",
-		`Starts an execution and follows it to the end: the answer goes to standard
+	need := local.Need{Up: true}
+	command := p.starting(&need, `run [flags] "prompt"`, "Start an execution and follow it to the end", `Starts an execution and follows it to the end: the answer goes to standard
 output, everything else to standard error.
 
 Where no server is configured, a dev server is joined or started, and a worker
@@ -44,28 +41,24 @@ goes on when a worker runs again: watch, run and dev bring one up.
 A tool call that waits for a person is asked about on a terminal; elsewhere this
 says how to answer. Ctrl-C leaves the execution as it is; stop ends it. extend raises a limit at which
 it stopped, and goes on from there; explain says why it ended, and what it cost.
-The prompt - is read from standard input.`,
-		`  starter run --model scripted/hello.yaml "Say hello"
+The prompt - is read from standard input.`, `  starter run --model scripted/hello.yaml "Say hello"
   starter run --model openai-chat/gpt-5-mini --tool list_files "What is here?"
   starter run --id notes --max-tokens 20000 --deadline 5m "Sum up the newest"
   starter run --agent agents/reviewer.md --max-cost 0.25 "Review it"
   starter messages notes --json |
     starter run --model openai-chat/gpt-5-mini --messages - "And now?"
-  git diff | starter run --system "You review Go code." - > review.txt`)
-	need := local.Need{Up: true}
-	p.starting(command, &need, func(ctx context.Context, s *local.Stack, x client.Execution) error {
-		return p.followNew(ctx, s, x)
-	})
+  git diff | starter run --system "You review Go code." - > review.txt`, p.followNew)
 	rawFlag(command, p)
 	need.Register(command.Flags())
 	return command
 }
 
-// starting completes a command that starts an execution.
-func (p *program) starting(command *cobra.Command, need *local.Need, then func(context.Context, *local.Stack, client.Execution) error) {
+// starting is newCommand of one that starts an execution.
+func (p *program) starting(
+	need *local.Need, use, short, long, example string, then func(context.Context, *local.Stack, client.Execution) error,
+) *cobra.Command {
 	var asked startFlags
-	command.RunE = func(command *cobra.Command, args []string) error {
-		ctx := command.Context()
+	command := newCommand(use, short, long, example, func(ctx context.Context, args []string) error {
 		request, err := asked.request(ctx, p, args[0])
 		if err != nil {
 			return err
@@ -83,9 +76,10 @@ func (p *program) starting(command *cobra.Command, need *local.Need, then func(c
 			return err
 		}
 		return then(ctx, s, execution)
-	}
+	})
 	asked.register(p, command)
 	command.Flags().Var(textFlag(&asked.id), "id", "the agent's `NAME`, under which it stays open for more; without one it takes this prompt alone")
+	return command
 }
 
 // begin starts the execution. Without a model it is the next one of an open session.
@@ -116,8 +110,7 @@ func sendCommand(p *program) *cobra.Command {
 	var options client.SendOptions
 	var given givenFlags
 	var queue, refuse bool
-	command := newCommand(`send ID "message"`, "Give an agent a message",
-		`Gives an agent a message. An idle session begins its next execution with it.
+	command := newCommand(`send ID "message"`, "Give an agent a message", `Gives an agent a message. An idle session begins its next execution with it.
 While one is in progress the message joins it before its next step, also where
 the model has just given its last answer; status shows what waits, and unsend
 takes it back. A message that a stop leaves unread begins the next execution of
@@ -126,13 +119,10 @@ a session. An agent without a name takes messages while it works.
 It needs a server that is up and a worker; --wait brings them up, as run does.
 Where nobody knows whether a message has arrived, send it again with the
 --request-id that it had: it counts once. The message - is read from standard
-input.`,
-		`  starter send notes "And which file is the newest?" --wait
+input.`, `  starter send notes "And which file is the newest?" --wait
   starter send notes "Leave the tests alone" --request-id 2026-11-23/7
   starter send notes --queue --max-steps 5 "When you are done: sum up"
-  starter send notes --model openai-chat/gpt-5 --max-steps 5 "Think again"`)
-	command.RunE = func(command *cobra.Command, args []string) error {
-		ctx := command.Context()
+  starter send notes --model openai-chat/gpt-5 --max-steps 5 "Think again"`, func(ctx context.Context, args []string) error {
 		if err := client.CheckID(args[0]); err != nil {
 			return err
 		}
@@ -180,7 +170,7 @@ input.`,
 			return cmp.Or(unknown, err)
 		}
 		return err
-	}
+	})
 	set := command.Flags()
 	set.BoolVar(&queue, "queue", false, "while an execution is in progress: wait, and begin one of its own")
 	set.BoolVar(&refuse, "refuse", false, "while an execution is in progress: be refused")

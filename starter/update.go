@@ -16,17 +16,15 @@ import (
 func updateCommand(p *program) *cobra.Command {
 	var asked startFlags
 	var options client.UpdateOptions
-	command := p.changing(newCommand("update ID", "Give a session another definition",
-		`Gives the session of a named agent another definition, from its next execution
+	command := p.changing("update ID", "Give a session another definition", `Gives the session of a named agent another definition, from its next execution
 on: one in progress goes on as it began. With --agent all of the file takes the
 place of what the session has, with flags over it; without it, what is given by
 flags does, and the rest stays: --max-steps leaves the other limits as they are.
 Who has changed it, when and why is recorded: status shows it, also while it waits
 for the next execution, and explain of the first execution that has it. The tools'
-schemas, prices and windows follow.`,
-		`  starter update notes --agent agents/notes.md --reason "renamed a tool"
+schemas, prices and windows follow.`, `  starter update notes --agent agents/notes.md --reason "renamed a tool"
   starter update notes --system "Answer in one sentence." --max-steps 5
-  starter update notes --model openai/gpt-5-mini`), func(ctx context.Context, s *local.Stack, id string) error {
+  starter update notes --model openai/gpt-5-mini`, func(ctx context.Context, s *local.Stack, id string) error {
 		d, err := asked.overridden(p)
 		if err != nil {
 			return err

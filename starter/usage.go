@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"regexp"
 	"strings"
@@ -74,9 +75,14 @@ func notACommand(above *cobra.Command, word string) error {
 	return usage("%q is not a command; `%s --help` lists those that there are", word, above.CommandPath())
 }
 
-// newCommand is a command with its help: how it is used, what it does in a line and at length, and examples.
-func newCommand(use, short, long, example string) *cobra.Command {
-	return &cobra.Command{Use: use, Short: short, Long: long, Example: example}
+// newCommand is a command with its help: how it is used, what it does in a line and at length, and examples. do is what it does
+// with its arguments; nil: whoever calls says.
+func newCommand(use, short, long, example string, do func(ctx context.Context, args []string) error) *cobra.Command {
+	command := &cobra.Command{Use: use, Short: short, Long: long, Example: example}
+	if do != nil {
+		command.RunE = func(command *cobra.Command, args []string) error { return do(command.Context(), args) }
+	}
+	return command
 }
 
 // family completes a command that is there for those below it alone.
