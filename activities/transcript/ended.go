@@ -26,9 +26,9 @@ func Wants(r contract.RecordRequest) account.Request {
 			Execution: r.Ended.Number, Bytes: largestPage, LargePage: contract.LargePage{Large: true},
 		}
 	case r.Moved != nil:
-		return account.Request{Want: []account.Part{account.HeadOf}}
+		return account.RequestOf(0, account.HeadOf)
 	}
-	return account.Request{Want: []account.Part{account.HeadOf, account.Steps, account.Events}, Execution: account.Newest}
+	return account.RequestOf(account.Newest, account.HeadOf, account.Steps, account.Events)
 }
 
 // Ended is the account of an execution that has ended, as the run in which it ended tells it, and where earlier is asked for as
@@ -91,7 +91,7 @@ func (s *Source) messagesOf(ctx context.Context, run workflow.Execution, e accou
 	if err == nil || !lost(err) {
 		return found.Entries, err
 	}
-	held, _, err := s.account(ctx, run, account.Request{Want: []account.Part{account.Messages}, Execution: e.Number}, true)
+	held, _, err := s.account(ctx, run, account.RequestOf(e.Number, account.Messages), true)
 	return held.Messages, err
 }
 

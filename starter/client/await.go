@@ -36,11 +36,7 @@ func (c *Client) await(ctx context.Context, id string, number int) (*target, err
 	if t.name != "" {
 		return c.awaitInSession(ctx, t)
 	}
-	defer time.AfterFunc(updateTry, func() {
-		if !c.hasWorker(ctx, t.queue()) {
-			c.cfg.Progress(c.NoWorker(t.queue()) + "; waiting until one is up")
-		}
-	}).Stop()
+	defer time.AfterFunc(updateTry, func() { c.saysNoWorker(ctx, t.queue(), untilOneIsUp) }).Stop()
 	if _, err := c.untilClosed(ctx, t.agent, t.firstRunID(), t.runID()); err != nil {
 		return t, err
 	}
@@ -112,6 +108,8 @@ const (
 	// whose workers are busy.
 	lookAgain = time.Second
 	seldom    = 16 * time.Second
+	// untilOneIsUp is what one who awaits an end does without a worker.
+	untilOneIsUp = "waiting until one is up"
 )
 
 // askForEnd is how the execution ended, as its workflow tells; nil where that does not, or the server tells of an end that
@@ -174,8 +172,8 @@ func (c *Client) lookForEnd(ctx context.Context, t target, found context.CancelF
 		case s.info().GetHistoryLength() > events:
 			pause, events, quiet = min(2*pause, seldom), s.info().GetHistoryLength(), 0
 		default:
-			if pause, quiet = lookAgain, quiet+1; quiet == 2 && !c.hasWorker(ctx, s.queue()) {
-				c.cfg.Progress(c.NoWorker(s.queue()) + "; waiting until one is up")
+			if pause, quiet = lookAgain, quiet+1; quiet == 2 {
+				c.saysNoWorker(ctx, s.queue(), untilOneIsUp)
 			}
 		}
 	}

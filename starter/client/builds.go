@@ -82,6 +82,13 @@ func (c *Client) NoWorker(queue string) string {
 	return fmt.Sprintf("no worker answers on %s; %s", c.cfg.place(queue), c.cfg.Serve(queue))
 }
 
+// saysNoWorker tells that no worker serves a task queue, where none does, and what waits for one.
+func (c *Client) saysNoWorker(ctx context.Context, queue, what string) {
+	if !c.hasWorker(ctx, queue) {
+		c.cfg.Progress(c.NoWorker(queue) + "; " + what)
+	}
+}
+
 // hasWorker reports whether a worker may be there that serves a task queue.
 func (c *Client) hasWorker(ctx context.Context, queue string) bool {
 	pollers, err := c.Pollers(ctx, queue)

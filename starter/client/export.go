@@ -88,8 +88,7 @@ func (c *Client) Export(ctx context.Context, id string, number int) (x Export, _
 // recordOf is the record of an execution that has ended, by the agent's account. It says what nobody has of it any more. Where the
 // server itself has ended it there is none.
 func (c *Client) recordOf(ctx context.Context, id string, past Past) (none record.Record, _ error) {
-	want := []account.Part{account.Executions, account.Steps, account.Events, account.Messages, account.State}
-	s, all, err := c.accountWith(ctx, id, account.Request{Want: want, Execution: past.Number})
+	s, all, err := c.accountWith(ctx, id, account.RequestOf(past.Number, account.Executions, account.Steps, account.Events, account.Messages, account.State))
 	if err != nil {
 		return none, err
 	}

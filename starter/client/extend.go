@@ -222,7 +222,7 @@ func (c *Client) leftBy(ctx context.Context, p snapshot) (in contract.SessionInp
 	case !began.Readable():
 		return in, left, state, errorf(Failed, nil, "reading the history of %s: what the workflow started with cannot be read", p.called())
 	}
-	all, err := c.accountOf(ctx, p, account.Request{Want: []account.Part{account.HeadOf, account.Definition, account.Carry}}, 0)
+	all, err := c.accountOf(ctx, p, account.RequestOf(0, account.HeadOf, account.Definition, account.Carry), 0)
 	if err != nil {
 		return in, left, state, p.fail(ctx, "reading the account of", err)
 	}

@@ -131,7 +131,7 @@ func (c *Client) forkPoint(ctx context.Context, at Point) (p pastPoint, _ error)
 	if a.name == "" || at.Execution != "" || at.Step != nil {
 		return c.pastPoint(ctx, at)
 	}
-	told, err := c.account(ctx, at.ID, account.Request{Want: []account.Part{account.State, account.Definition}})
+	told, err := c.account(ctx, at.ID, account.RequestOf(0, account.State, account.Definition))
 	if lostToServer(err) { // whoever reads the point says so
 		return c.pastPoint(ctx, at)
 	}

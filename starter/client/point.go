@@ -157,7 +157,7 @@ func (c *Client) loadMessages(ctx context.Context, p *pastPoint) error {
 			return e.Index < last.Input.Messages || domain.TagOf(e.Message).StepID == last.ID
 		}
 	}
-	told, err := c.account(ctx, p.called(), account.Request{Want: []account.Part{account.Messages}})
+	told, err := c.account(ctx, p.called(), account.RequestOf(0, account.Messages))
 	if err != nil {
 		return err
 	}

@@ -92,11 +92,7 @@ func (c *Client) resolveEnded(ctx context.Context, p snapshot, call string, requ
 
 // resolved waits for the end of a run that resolves a call, and returns that as it says.
 func (c *Client) resolved(ctx context.Context, p snapshot, runID string, id domain.ToolExecutionID) (call domain.Wait, _ error) {
-	defer time.AfterFunc(updateTry, func() {
-		if !c.hasWorker(ctx, p.queue()) {
-			c.cfg.Progress(c.NoWorker(p.queue()) + "; the call is resolved when one is up")
-		}
-	}).Stop()
+	defer time.AfterFunc(updateTry, func() { c.saysNoWorker(ctx, p.queue(), "the call is resolved when one is up") }).Stop()
 	ended, err := c.untilClosed(ctx, p.agent, runID, runID)
 	switch {
 	case ctx.Err() != nil:

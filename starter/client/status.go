@@ -18,7 +18,7 @@ import (
 // Status says what an agent is doing now. Without a worker it is what the workflow knew when a worker carried it on last, with
 // what waits for a worker since. Of an agent that the server does not have, its newest record tells.
 func (c *Client) Status(ctx context.Context, id string) (account.Status, error) {
-	s, a, err := c.accountWith(ctx, id, account.Request{Execution: account.Newest})
+	s, a, err := c.accountWith(ctx, id, account.RequestOf(account.Newest))
 	if isAs[*replay.Error](err) { // no worker answers, and this build cannot replay the history: the server alone tells
 		a = account.Account{Head: &account.Head{
 			AgentID: s.id, Name: s.name, Run: account.Run{WorkflowID: s.workflowID(), ID: s.runID(), First: s.firstRunID()}, Open: s.name != "",

@@ -194,7 +194,7 @@ func (w *Worker) replay(ctx context.Context, c client.Client, info *workflowpb.W
 
 // lacksHook says which hook a replayed agent uses that this worker has not.
 func (w *Worker) lacksHook(q *replay.Queries) error {
-	page, err := replay.Query(q, account.Query, account.Request{Want: []account.Part{account.HeadOf, account.Definition}})
+	page, err := replay.Query(q, account.Query, account.RequestOf(0, account.HeadOf, account.Definition))
 	if err != nil {
 		return err
 	}
