@@ -108,7 +108,10 @@ what to do. Exits 1 where there is any. A tool that run would refuse is noted, a
 workers of your own may have it; whether those have hooks, model and tools is
 known to them alone.`, `  starter agents check
   starter agents check agents/reviewer.md agents/writer.yaml
-  starter agents check --json | jq -r '.[].message'`, func(_ context.Context, args []string) error {
+  starter agents check --json | jq -r '.[].message'`, nil)
+	command.Args = cobra.ArbitraryArgs
+	command.ValidArgsFunction = p.completeAgents
+	command.RunE = func(_ *cobra.Command, args []string) error {
 		if len(args) == 0 {
 			listed, err := p.listAgents(dir)
 			if err != nil {
@@ -155,9 +158,7 @@ known to them alone.`, `  starter agents check
 			return err
 		}
 		return &exitError{code: exitOther, text: render.Counted(len(all), "problem")}
-	})
-	command.Args = cobra.ArbitraryArgs
-	command.ValidArgsFunction = p.completeAgents
+	}
 	registerFolder(command, &dir)
 	return command
 }

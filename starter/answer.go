@@ -146,20 +146,23 @@ func promptFor(question domain.Question) string {
 func resolveCommand(p *program) *cobra.Command {
 	var done, notDone bool
 	var options client.ResolveOptions
-	command := newCommand("resolve ID CALL", "Say what a call of unknown outcome really did", `Resolves a tool call of which nobody knows whether it took effect: its worker was
+	command := newCommand("resolve ID CALL", "Say what a call of unknown outcome really did",
+		`Resolves a tool call of which nobody knows whether it took effect: its worker was
 lost in it, or its tool could not tell. Look at the other side first. Until it is
 resolved the agent does not make the same call again; then its model is told. Who
 resolves it, when, and the reason are recorded, and explain shows them. An agent
 without a name may have ended: if it goes on, with extend, its model is told.
 
 CALL is the call's id as status and explain show it, or the beginning of it.
-list --unknown names the agents that have such calls.`, `  starter resolve notes 3f2a --done --result "receipt 4711" --reason "journal"
-  starter resolve notes 3f2a --not-done --reason "the bank has made it void"`, func(ctx context.Context, args []string) error {
+list --unknown names the agents that have such calls.`,
+		`  starter resolve notes 3f2a --done --result "receipt 4711" --reason "journal"
+  starter resolve notes 3f2a --not-done --reason "the bank has made it void"`, nil)
+	command.RunE = func(command *cobra.Command, args []string) error {
 		if options.Verdict = domain.VerdictNotDone; done {
 			options.Verdict = domain.VerdictDone
 		}
 		options.Call = args[1]
-		return p.change(ctx, args, func(ctx context.Context, s *local.Stack, id string) error {
+		return p.change(command.Context(), args, func(ctx context.Context, s *local.Stack, id string) error {
 			resolved, err := s.Agents.Resolve(ctx, id, options)
 			if err != nil {
 				return err
@@ -168,7 +171,7 @@ list --unknown names the agents that have such calls.`, `  starter resolve notes
 				render.OneLine(resolved.Wait.Tool), resolved.Wait.Step, resolved.Wait.Execution, resolved.Wait.Verdict(),
 				render.Counted(resolved.UnknownOutcomes, "call"), resolved.ID)
 		})
-	})
+	}
 	set := command.Flags()
 	set.BoolVar(&done, "done", false, "it took effect")
 	set.BoolVar(&notDone, "not-done", false, "it did not, and cannot any more")
