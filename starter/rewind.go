@@ -17,7 +17,8 @@ func rewindCommand(p *program) *cobra.Command {
 	var o client.RewindOptions
 	var model modelFlags
 	need := followable()
-	command := newCommand(`rewind ID ["prompt"] --to EXECUTION`, "Have a session go on from a step of its past", `Has an idle session go on from a step of one of its executions, which executions
+	command := newCommand(`rewind ID ["prompt"] --to EXECUTION`, "Have a session go on from a step of its past",
+		`Has an idle session go on from a step of one of its executions, which executions
 lists: its model sees what it saw then, and nothing of what was said since. With a
 prompt the next execution begins at once; without one the session stands there,
 and the next message begins it. A rewind to the end of a later execution takes
@@ -30,9 +31,11 @@ notes, trusted values, the model. All stays readable; messages marks what was
 taken back, from the records too (starter help operations).
 
 It is refused while an execution is in progress, and needs a server that is up and
-a worker. An agent without a name is not rewound: fork it.`, `  starter rewind notes --to 2
+a worker. An agent without a name is not rewound: fork it.`,
+		`  starter rewind notes --to 2
   starter rewind notes --to 2 --step 3 "Try it in another way"
-  starter rewind notes --to 4f1d --step 0 --wait "Another question"`, func(ctx context.Context, args []string) error {
+  starter rewind notes --to 4f1d --step 0 --wait "Another question"`, nil)
+	command.RunE = func(command *cobra.Command, args []string) error {
 		if err := client.CheckID(args[0]); err != nil {
 			return err
 		}
@@ -41,7 +44,7 @@ a worker. An agent without a name is not rewound: fork it.`, `  starter rewind n
 		}
 		var err error
 		if len(args) > 1 {
-			o.Prompt, err = p.prompt(ctx, args[1])
+			o.Prompt, err = p.prompt(command.Context(), args[1])
 		}
 		if err == nil {
 			o.Model, err = model.chosen()
@@ -52,7 +55,7 @@ a worker. An agent without a name is not rewound: fork it.`, `  starter rewind n
 		if o.Prompt == "" && (need.Up || o.Model != nil || !o.Budget.IsZero()) {
 			return usage("--wait, --model, limits: are the next execution's, which begins with the next message; give them with a prompt, or to send")
 		}
-		return p.onAgent(ctx, args, need, func(ctx context.Context, s *local.Stack, id string) error {
+		return p.onAgent(command.Context(), args, need, func(ctx context.Context, s *local.Stack, id string) error {
 			x, err := s.Agents.Rewind(ctx, to.of(id), o)
 			if err != nil {
 				return err
@@ -71,7 +74,7 @@ a worker. An agent without a name is not rewound: fork it.`, `  starter rewind n
 			}
 			return p.done(x, "%s; the next message begins execution %d", told, x.Number)
 		})
-	})
+	}
 	set := command.Flags()
 	to.register(p, command, "to", "")
 	model.registerModel(command, "who answers from then on")
