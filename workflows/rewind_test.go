@@ -155,7 +155,7 @@ func TestWhatNoSessionIsRewoundTo(t *testing.T) {
 		refused[c.says] = rewinds(t, env, 2*time.Hour+time.Duration(i)*time.Minute, c.says, 1, 1, c.change)
 	}
 	updates(env, 3*time.Hour, contract.UpdateSuspend, "u1", contract.SuspendRequest{})
-	refused["suspended"] = rewinds(t, env, 4*time.Hour, "u2", 1, 1)
+	refused["suspended"] = rewinds(t, env, 4*time.Hour, "u2", 1, 1, thenSaying("on"))
 	updates(env, 5*time.Hour, contract.UpdateUnsuspend, "u3", contract.UnsuspendRequest{})
 	prompts(env, 6*time.Hour, "on")
 	closes(env, 7*time.Hour)
@@ -167,6 +167,23 @@ func TestWhatNoSessionIsRewoundTo(t *testing.T) {
 	}
 	require.Equal(t, domain.Edits{}, w.asked[2].Edits)
 	require.Empty(t, w.asked[2].Origins)
+}
+
+// TestASuspendedSessionIsRewound where nothing begins by that.
+func TestASuspendedSessionIsRewound(t *testing.T) {
+	t.Parallel()
+	w := &world{model: plays(says("one"), says("two"), says("three"))}
+	env := w.environment(t)
+	prompts(env, time.Hour, "more")
+	updates(env, 2*time.Hour, contract.UpdateSuspend, "u1", contract.SuspendRequest{})
+	rewound := rewinds(t, env, 3*time.Hour, "u2", 1, 1)
+	updates(env, 4*time.Hour, contract.UpdateUnsuspend, "u3", contract.UnsuspendRequest{})
+	prompts(env, 5*time.Hour, "otherwise")
+	closes(env, 6*time.Hour)
+	execute(env, input(t, "ann"))
+	endsWith(t, env, 3)
+	require.NoError(t, rewound.rejected)
+	require.Equal(t, []string{"hello", "one", "otherwise"}, seen(t, env, w.asked[2]))
 }
 
 // TestExtendGoesOnFromWhereTheSessionStands: where that is the end of the newest execution, as if there had been no rewind, and
